@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.c - `mam bench device`: malloc and free in kernels, mam's beside others', as a suite that
- * device_suite.c plays. device_plan.c says what is asked, device_show.c tells it.
+ * device.c - `mam bench device`: malloc and free in kernels, mam's and others', as a suite that
+ * device_suite.c runs. device_plan.c has the cells, device_show.c the output.
  */
 #include "command.h"
 #include "device_play.h"

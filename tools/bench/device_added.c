@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_added.c - anybody's own allocator in `mam bench device`: a module that was compiled from
- * an adapter (device_example.cu shows one), named on the command line.
+ * device_added.c - a user's own allocator in `mam bench device`: a module compiled from an adapter
+ * (device_example.cu is an example), named on the command line.
  *
- * 1. The file is read whole, and must say of itself that it is a fat binary, or a cubin, that ends
- *    where the file does: the driver is not asked what it makes of anything else.
- * 2. A heap is one block of zeros, but for its first 8 bytes, which say how many bytes it has.
- * 3. Where the module has a kernel `start`, it runs with one thread before any other.
+ * 1. The file is read completely, and its header must be that of a fat binary or a cubin that ends
+ *    where the file does: nothing else is passed to the driver.
+ * 2. A heap is one block of zeros, except for its first 8 bytes, which have its size in bytes.
+ * 3. If the module has a kernel `start`, it runs with one thread before any other.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,10 +23,10 @@
 #define NAME_BYTES 24
 #define FATBIN_MAGIC 0xba55ed50u
 
-/* What is known of those that were read, by their module. */
+/* The allocators that were read, by their module. */
 static struct added {
 	unsigned char *image;
-	uint64_t bytes; /* of a heap; 0: as the cell says */
+	uint64_t bytes; /* of a heap; 0: as the cell specifies */
 	char name[NAME_BYTES];
 } table[DEVICE_ALLOCATORS_MAX];
 
@@ -76,7 +76,7 @@ static bool reset(struct device_heap *heap)
 	return fill_heap(heap, heap->ground_bytes) == NULL;
 }
 
-/* Is it a fat binary, or a cubin, and all of it? */
+/* Returns true if it is a complete fat binary or cubin. */
 static bool is_module(const unsigned char *image, uint64_t bytes)
 {
 	uint16_t header;
@@ -117,7 +117,7 @@ static unsigned char *read_file(const char *path, uint64_t *bytes, char *why, si
 	return image;
 }
 
-/* "FILE[:BYTES]": the path, and the bytes if what follows the last colon is a size. */
+/* "FILE[:BYTES]": the path, and the bytes if the text after the last colon is a size. */
 static bool split(const char *text, char *path, size_t path_bytes, uint64_t *bytes)
 {
 	const char *colon = strrchr(text, ':');
@@ -133,7 +133,7 @@ static bool split(const char *text, char *path, size_t path_bytes, uint64_t *byt
 	return true;
 }
 
-/* The file's name without folder and ending. */
+/* The file's name without folder and extension. */
 static void name_of(const char *path, char *name, size_t name_bytes)
 {
 	const char *slash = strrchr(path, '/'), *first = slash != NULL ? slash + 1 : path;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_allocators.c - who is asked for objects, in the order of columns: mam's own, the published
- * ones, CUDA's own malloc, and bare counters, which hand out each byte once and are as fast as
- * anything can be. How mam's heap is made is device_ours.c, that of --adapter device_added.c.
+ * device_allocators.c - the object allocators, in the order of columns: mam's own, the published
+ * ones, CUDA's own malloc, and bare counters, which hand out each byte once and are a lower bound
+ * on time. device_ours.c makes mam's heap, device_added.c those of --adapter.
  *
- * A heap of the published ones and of the counters is one block: the ground, which begins where the
- * block does and so lies as straight as the driver's blocks, and behind it, at a line, what kernels
- * are told, with the books.
+ * A heap of the published ones and of the counters is one block: first the pages, which therefore
+ * have the alignment of the driver's blocks, then, aligned to a line, the argument of the kernels
+ * with the metadata.
  */
 #include "device_allocators.h"
 
@@ -28,7 +28,7 @@
  * they never do.
  */
 #define LOW_PUBLISHED 1
-#define MIXED_BYTES 256     /* a unit where sizes are mixed */
+#define MIXED_BYTES 256     /* a unit if sizes are mixed */
 #define LIMIT_MALLOC_HEAP 2 /* CU_LIMIT_MALLOC_HEAP_SIZE */
 
 static const char too_little[] = "there is too little free memory on the device";
@@ -46,19 +46,19 @@ void device_heap_end_block(struct device_heap *heap)
 
 /* ---- pages of one size ---- */
 
-/* An allocator's header and its first line: all that is not zero at the start. */
+/* An allocator's header and its first line: everything that is not initially zero. */
 struct start {
 	struct bench_pages pages;
 	unsigned char header[LINE];
 };
 
-/* Bytes that `count` pages take, books and all. */
+/* Bytes that `count` pages take, including metadata. */
 static uint64_t pages_total(size_t (*books)(uint32_t count), uint32_t page_bytes, uint32_t count)
 {
 	return lines((uint64_t)count * page_bytes) + sizeof(struct bench_pages) + books(count);
 }
 
-/* How many pages go into so many bytes: a multiple of 64, which every kind of books likes. */
+/* How many pages fit into `bytes`: a multiple of 64, which suits every kind of metadata. */
 static uint32_t count_pages(size_t (*books)(uint32_t count), uint32_t page_bytes, uint64_t bytes)
 {
 	uint64_t high = bytes / page_bytes / 64 + 1, low = 0;
@@ -160,7 +160,7 @@ static const char *make_counter(struct device_heap *heap, uint64_t bytes, uint64
 	return reset_counter(heap) ? NULL : bench_gpu_trouble();
 }
 
-/* ---- CUDA's own: one heap, the context's ---- */
+/* ---- CUDA's own: one heap per context ---- */
 
 static const char *make_cuda(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_checks.cu - the kernels of `mam bench device` that look at what allocators did, and one
- * that does nothing, for what a launch costs.
+ * device_checks.cu - the kernels of `mam bench device` that check the allocators' results, and an
+ * empty one, to measure the cost of a launch.
  */
 #include "bench/device_checks.h"
 

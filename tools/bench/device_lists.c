@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_lists.c - works of `mam bench device` that look like programs:
+ * device_lists.c - works of `mam bench device` that resemble programs:
  *
  *   fragment   objects are exchanged for others of another size, half of them in each of 100
- *              rounds; then the range of addresses from the first object to the end of the last, by
+ *              rounds; then the address range from the first object to the end of the last, divided by
  *              the bytes of all of them
- *   graph      edges are added at random; each vertex keeps its neighbours in a list that doubles
- *   generate   each asker makes 4 to 64 bytes of work; beside it, as an allocator that is called
+ *   graph      edges are added at random; each vertex keeps its neighbors in a list that doubles
+ *   generate   each asker makes 4 to 64 bytes of work; for comparison, as an allocator named
  *              prefix-sum, the same by a prefix sum over sizes
  *
  * As in M. Winter, M. Parger, D. Mlakar, M. Steinberger, "Are Dynamic Memory Managers on GPUs Slow?
- * A Survey and Benchmarks", PPoPP 2021; what is counted, and how much, is ours.
+ * A Survey and Benchmarks", PPoPP 2021; the metrics and sizes are ours.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static int compare_extents(const void *left, const void *right)
 	return (a->first > b->first) - (a->first < b->first);
 }
 
-/* What the objects of `got` cover. */
+/* The address range of the objects of `got`. */
 struct cover {
 	uint64_t live, range, overlaps;
 };
@@ -79,7 +79,10 @@ static struct cover find_cover(struct extent *extents, size_t count)
 	return cover;
 }
 
-/* From the device. False: it failed, or there is no memory here, and *known says which. */
+/*
+ * Reads them from the device. Returns false if the device failed, or if host memory ran out; *known
+ * distinguishes the two.
+ */
 static bool fetch_cover(const struct device_job *job, struct cover *cover, bool *known)
 {
 	struct extent *extents = malloc((size_t)job->askers * sizeof(*extents));
@@ -157,7 +160,7 @@ void device_plan_graph(struct device_plan *plan)
 			"1M x%u", GRAPH_EDGES);
 }
 
-/* No lists. Those that are there go back, or are gone with the heap's reset. */
+/* Empties the graph. Existing lists are freed, or dropped by the heap's reset. */
 static bool clear_graph(struct device_heap *heap, const struct device_job *job, bool first)
 {
 	if (!first && heap->allocator->frees && !device_launch(heap, "graph_drop", job, NULL))
@@ -179,7 +182,7 @@ bool device_play_graph(struct device_run *run, struct device_heap *heap,
 	double us;
 
 	device_ask(run, heap, cell, &job);
-	/* Kernels that look at lists have a thread for each. */
+	/* Kernels that read lists have one thread per list. */
 	job.count = edges / GRAPH_DEGREE < cell->askers ? (uint32_t)(edges / GRAPH_DEGREE) + 1
 							: cell->askers;
 	if (!clear_graph(heap, &job, true) || !device_count_begin(run) ||
@@ -187,7 +190,7 @@ bool device_play_graph(struct device_run *run, struct device_heap *heap,
 	    !device_launch(heap, "graph_sum", &job, NULL) ||
 	    !device_launch(heap, "graph_wanted", &job, NULL) || !device_count_end(run, &found))
 		return false;
-	/* An edge that found no room for its list is missing in sum and number alike. */
+	/* An edge without memory for its list is missing in both the sum and the count. */
 	if (!device_time_is_right(run, heap, cell, found.none,
 				  (found.objects + found.none != edges) +
 					  (found.none == 0 && found.spare[0] != found.spare[1]),
@@ -232,7 +235,7 @@ void device_plan_generate(struct device_plan *plan)
 				device_plan_number(askers[i], number, sizeof(number)));
 }
 
-/* Three kernels, one after the other; their times are added. */
+/* Three kernels, one after another; their times are added. */
 static bool run_prefix_sum(const struct device_heap *heap, const struct device_job *job, double *us)
 {
 	double first = 0, second = 0, third = 0;
@@ -279,7 +282,7 @@ static bool play_prefix_sum(struct device_run *run, const struct device_heap *he
 	return good;
 }
 
-/* Once, and what was found of it. `undo` may be NULL. */
+/* Runs it once, and checks the result. `undo` may be NULL. */
 static bool check_generate(struct device_run *run, struct device_heap *heap, const char *undo,
 			   const struct device_job *job, struct device_found *found)
 {
@@ -299,7 +302,7 @@ bool device_play_generate(struct device_run *run, struct device_heap *heap,
 	if (heap->allocator->role == DEVICE_OURS && !play_prefix_sum(run, heap, cell))
 		return false;
 	device_ask(run, heap, cell, &job);
-	/* Before it is timed, and on the heap that this leaves behind. */
+	/* Before timing, and on the heap in the state after it. */
 	if (!check_generate(run, heap, undo, &job, &found) ||
 	    (found.corrupt == 0 && !device_time_median(run, heap, "generate", undo, &job, &us)) ||
 	    !check_generate(run, heap, undo, &job, &later))

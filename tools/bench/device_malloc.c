@@ -3,17 +3,16 @@
  * device_malloc.c - the works of `mam bench device` in which one kernel mallocs and a later one
  * frees: W1, W2, W3, scaling, shapes, and W5.
  *
- * First a pass that is not timed, whose objects are checked; then a few rounds that are not told,
- * until the heap is as it will be from then on; then those whose medians are told; and what the
- * last one handed out is checked once more. A heap that takes nothing back begins each round anew.
- * Of a kernel that takes DEVICE_LONG_US or more, the first one's time is told: nobody waits for a
- * median of seconds.
+ * First an untimed pass, whose objects are checked; then a few warm-up rounds, until the heap is in
+ * its steady state; then those whose medians are reported. The objects of the last one are checked
+ * again. A heap without free is reset before each round. If a kernel takes DEVICE_LONG_US or more,
+ * the first one's time is reported, as a median would take seconds.
  */
 #include "device_play.h"
 #include "device_time.h"
 #include "gpu.h"
 
-#define AT_A_TIME 8192 /* askers of W5's filling */
+#define AT_A_TIME 8192 /* askers of each step of W5's filling */
 
 static void tell_times(struct device_run *run, const struct device_heap *heap,
 		       const struct device_cell *cell, double *gets, double *gives)
@@ -63,7 +62,7 @@ bool device_time_check(struct device_run *run, struct device_heap *heap,
 	       (!allocator->frees || device_launch(heap, "give", job, give));
 }
 
-/* The rounds that are told, and how many askers get nothing in the state in which these leave it. */
+/* The reported rounds, and how many requests fail in the heap's state after them. */
 static bool time_rounds(struct device_run *run, struct device_heap *heap,
 			const struct device_job *job, struct device_verdict *verdict, double *gets,
 			double *gives)
@@ -113,16 +112,16 @@ bool device_play_shapes(struct device_run *run, struct device_heap *heap,
 /* ---- W5 ---- */
 
 /*
- * What stays is in job's array from its begin on, `filled` places of which some are empty; who asks
- * has a place behind them.
+ * The remaining objects are in job's array from its start, `filled` places of which some are empty;
+ * the askers' places follow.
  */
 struct nearly_full {
 	struct device_job fill, ask;
 };
 
 /*
- * As many as go in, so many at a time: a heap may have to look everywhere for each request that
- * fails. full->fill.askers is then how many asked.
+ * Fills the heap, a number of requests at a time: a heap may have to search everywhere for each
+ * request that fails. full->fill.askers is then the number of requests.
  */
 static bool fill_up(struct device_run *run, struct device_heap *heap, struct nearly_full *full)
 {
@@ -144,7 +143,7 @@ static bool fill_up(struct device_run *run, struct device_heap *heap, struct nea
 	return true;
 }
 
-/* Full again, then a share given back. */
+/* Fills it again, then frees a share. */
 static bool prepare(const struct device_heap *heap, struct nearly_full *full,
 		    const struct device_cell *cell, uint32_t round)
 {
@@ -152,13 +151,13 @@ static bool prepare(const struct device_heap *heap, struct nearly_full *full,
 		return false;
 	full->fill.seed = round * 1000003u;
 	full->fill.count = (uint32_t)((uint64_t)full->fill.askers * cell->share / 1000);
-	/* share asks by thread, of which there are enough */
+	/* share has one asker per thread; there are enough threads */
 	return device_launch(heap, "share", &full->fill, NULL);
 }
 
 /*
- * How many of the askers have nothing, at most, and whether what they have is as it should be; with
- * `all`, beside all that stayed.
+ * The maximum of failed requests, and a check of the allocated objects; with `all`, together with
+ * all remaining ones.
  */
 static bool look_at_round(struct device_run *run, struct device_heap *heap,
 			  const struct nearly_full *full, bool all, struct device_verdict *verdict)

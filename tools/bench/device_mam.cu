@@ -4,8 +4,8 @@
  */
 
 /*
- * As many warps as the larger chips' SMs can hold: 2,048 threads, 32 registers each. What spills then
- * is the search.
+ * As many warps as the larger GPUs' SMs can hold: 2,048 threads, 32 registers each. Only the search
+ * then spills.
  */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ % 100 == 0 && __CUDA_ARCH__ < 1100
 #define DEVICE_RESIDENT 8

@@ -3,14 +3,14 @@
  * device_more.c - works of `mam bench device` beyond malloc in one kernel and free in a later one:
  *
  *   w4         malloc, write of one word, free in one kernel, 1 and 10 times; in the untimed pass
- *              the whole object is written, and read before it is given back
- *   w6         a heap of 1 GiB is filled until 1% of a round fails: which share of the heap, and of
- *              all device memory that it took, is then in use
+ *              the whole object is written, and read before it is freed
+ *   w6         a heap of 1 GiB is filled until 1% of a round fails: the share of the heap, and of all
+ *              device memory that it took, that is then in use
  *   w7         one warp, 64 B, 1000 times malloc and free: the cycles of each
- *   registers  of a kernel that mallocs and stores, and does nothing else
- *   start      what it takes to make a heap, and the first kernel on it
+ *   registers  of a kernel that only mallocs and stores
+ *   start      the time to make a heap, and of the first kernel on it
  *
- * As in numbers that were published. Those that look like programs are device_lists.c.
+ * As in published numbers. Works that resemble programs are in device_lists.c.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@
 #define M (UINT32_C(1) << 20)
 #define FRESH 5 /* heaps that work start makes */
 
-/* ---- what all of them need ---- */
+/* ---- shared by all of them ---- */
 
 unsigned int device_time_repeats(const struct device_run *run, const struct device_heap *heap)
 {
@@ -329,7 +329,7 @@ bool device_play_start(struct device_run *run, struct device_heap *heap,
 	struct device_job job;
 	unsigned int i;
 
-	if (heap->allocator->reset == NULL) /* CUDA's, of which there is one in a process */
+	if (heap->allocator->reset == NULL) /* CUDA's, of which a process has only one */
 		return true;
 	device_ask(run, heap, cell, &job);
 	if (!device_time_median(run, heap, "get", frees ? "give" : NULL, &job, &steady))

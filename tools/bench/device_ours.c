@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_ours.c - mam's heaps for `mam bench device` and its sisters, made as any program makes them:
- * of objects, or of pages, on a pool. The pool is the heap's own and takes its ground by cudaMalloc,
- * so that nothing is left of it when the heap ends.
+ * device_ours.c - mam's heaps for `mam bench device` and related benches, made as in any program:
+ * of objects, or of pages, on a pool. The heap has its own pool, which gets its memory by
+ * cudaMalloc, so that all of it is released when the heap ends.
  */
 #include <mam/heap.h>
 #include <mam/mam.h>
@@ -15,7 +15,7 @@
 
 #define BLOCK ((uint64_t)1 << MAM_BLOCK_SHIFT)
 
-/* Blocks of a heap that takes so many bytes in all: its books are about a thirtieth. */
+/* Blocks of a heap of `bytes` in total: its metadata takes about a thirtieth. */
 static uint32_t count_blocks(uint64_t bytes)
 {
 	uint64_t low = 0, high = bytes / BLOCK + 1;
@@ -34,7 +34,7 @@ static uint32_t count_blocks(uint64_t bytes)
 	return (uint32_t)low;
 }
 
-/* Pages of the same: head and books of none, and then a bit each. */
+/* The same for pages: the head and metadata of no pages, and then one bit each. */
 static uint64_t count_pages(uint64_t bytes, uint32_t page_bytes)
 {
 	const uint64_t none = mam_head_bytes(0);
@@ -55,7 +55,7 @@ void device_ours_end(struct device_heap *heap)
 	heap->own[0] = heap->own[1] = heap->heap = NULL;
 }
 
-/* attr->bytes are those that kernels may get, whole blocks or pages of them. */
+/* attr->bytes are available to kernels, in whole blocks or pages. */
 static const char *make(struct device_heap *heap, const struct mam_heap_attr *attr)
 {
 	struct mam_pool_attr pool_attr = MAM_POOL_ATTR_INIT;
@@ -86,7 +86,7 @@ static const char *make(struct device_heap *heap, const struct mam_heap_attr *at
 	}
 	heap->heap = mam_heap_device(made);
 	heap->ground_bytes = info.ground_bytes;
-	/* The head lies right behind the blocks, or the pages. */
+	/* The head directly follows the blocks, or the pages. */
 	heap->high = (uint64_t)(uintptr_t)heap->heap;
 	heap->low = heap->high - attr->bytes;
 	return NULL;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_plan.c - what `mam bench device` asks, as a list of cells, and who plays them.
+ * device_plan.c - the cells of `mam bench device`, and the allocators that run them.
  *
- *   w1     every one of N threads mallocs once; a later kernel frees
- *   w2     the same, of sizes from 4 to 8192 bytes
- *   w3     the same, of one lane in each warp
- *   w5     1 GiB is filled with 256-byte objects, a share of them, which looks like chance, given
- *          back, then so many threads ask
+ *   w1     each of N threads mallocs once; a later kernel frees
+ *   w2     the same, with sizes from 4 to 8192 bytes
+ *   w3     the same, with one lane in each warp
+ *   w5     1 GiB is filled with 256-byte objects, a pseudorandom share of them is freed, then a number
+ *          of threads allocate
  *   scale  as w1, with 1 to 2^20 threads
  *   shapes as w1, 64 bytes, by a million threads in blocks and grids of other shapes
- * Heaps have 8 GiB, and 16 GiB where a million objects of 8192 bytes go in; less where the device
- * has less free. Those of W4, W6 and W7 and what else there is are device_more.c's.
+ * Heaps have 8 GiB, and 16 GiB for a million objects of 8192 bytes; less if the device has less
+ * free memory. device_more.c has W4, W6, W7 and the others.
  *
- * Cells stand in the order in which they are played: what the targets are about comes first.
+ * Cells are in the order in which they are run: those of the targets come first.
  */
 #include "device_bench.h"
 #include "device_play.h"
@@ -187,7 +187,7 @@ const struct device_work device_works[DEVICE_WORKS] = {
 
 void device_plan_make(struct device_plan *plan)
 {
-	/* In which order, where the bench's time may be up before its end. */
+	/* Order of the works, as the deadline may pass before the end. */
 	static const enum device_work_kind order[] = {
 		DEVICE_REGISTERS, DEVICE_W1,       DEVICE_W2,    DEVICE_W3,     DEVICE_W4,
 		DEVICE_W5,        DEVICE_W6,       DEVICE_W7,    DEVICE_START,  DEVICE_SCALE,
@@ -200,7 +200,7 @@ void device_plan_make(struct device_plan *plan)
 		device_works[order[i]].plan(plan);
 }
 
-/* Those that are all large, so that their kernels run at all. */
+/* Reduces cells that are all large, so that their kernels run at all. */
 void device_plan_shrink(struct device_cell *cell, uint32_t askers_most)
 {
 	struct bench_gpu_dims *const grid = &cell->grid;
@@ -237,7 +237,7 @@ bool device_plan_takes_part(const struct device_allocator *allocator,
 		return cell->askers <= (cell->most <= 64 ? 1 * M : 128 * K);
 	if (cell->work == DEVICE_W5)
 		return allocator->frees && !allocator->slow;
-	if (cell->work == DEVICE_W6) /* CUDA's own heap has the size that the bench gave it */
+	if (cell->work == DEVICE_W6) /* CUDA's own heap has the size that the bench set */
 		return allocator->role != DEVICE_SYSTEM;
 	return true;
 }

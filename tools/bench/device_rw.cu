@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_rw.cu - the kernels of `mam bench device` over what was published as rw.
+ * device_rw.cu - the kernels of `mam bench device` over the allocator published as rw.
  */
 #include "bench/device_rw.h"
 #include "bench/device_kernels.h"

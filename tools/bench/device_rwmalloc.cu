@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_rwmalloc.cu - the kernels of `mam bench device` over what was published as rwmalloc.
+ * device_rwmalloc.cu - the kernels of `mam bench device` over the allocator published as rwmalloc.
  */
 #include "bench/device_rwmalloc.h"
 #include "bench/device_kernels.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_show.c - the results of `mam bench device` for people, and keys for scripts.
+ * device_show.c - the results of `mam bench device` as tables for users, and keys for scripts.
  *
- * A table a number, a line a cell. First how many times better mam is than the best of others: of
- * those that serve any size, of pages of a fitting size, of bare counters; more than 1 is better,
- * whether the number is a rate or a cost. Then what each has. `!` stands behind a number when somebody got
- * nothing, `wrong` in place of one when the checks found what must not be, `lost` where a kernel
- * did not come back or took the device with it. The targets come last, where they are seen.
+ * One table per number, one line per cell. First the ratio of mam to the best of others: of those
+ * that serve any size, of pages of a fitting size, of bare counters; more than 1 is better, for
+ * rates and for costs. Then each value. `!` follows a number if a request failed, `wrong` replaces
+ * one if the checks found an error, `lost` one whose kernel did not return or crashed the device.
+ * The targets come last, where they are visible.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_suite.c - the command line of `mam bench device` and of the suites that are played as it
- * is: it brings the parts together. The suite says what is asked, device_watch.c and
- * device_worker.c have it asked, the suite and results.c tell it, plot.c draws it.
+ * device_suite.c - the command line of `mam bench device` and of the suites that run in the same
+ * way: it connects the parts. The suite has the cells, device_watch.c and device_worker.c run them,
+ * the suite and results.c print and save the results, plot.c draws them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +23,8 @@
 struct request {
 	bool quick, smoke, keys, list, verbose;
 	const char *csv, *plot, *allocators, *adapters, *only, *read;
-	const char *platform, *device; /* of those that ask OpenCL */
-	uint64_t seconds;              /* 0: as the effort says */
+	const char *platform, *device; /* of suites that use OpenCL */
+	uint64_t seconds;              /* 0: the default of the effort */
 };
 
 #define FIELD(name) offsetof(struct request, name)
@@ -34,7 +34,7 @@ const struct args_option device_suite_options_opencl[] = {
 	  "OpenCL's platform: one whose name has this in it" },
 	{ "device", 0, ARGS_TEXT, FIELD(device), "NAME-PART", NULL,
 	  "its device; else the first GPU, or else the first" },
-	/* device_suite_options, from here on. */
+	/* device_suite_options begin here. */
 	{ "quick", 0, ARGS_FLAG, FIELD(quick), NULL, NULL,
 	  "some of the cells, those of the targets among them,\nin less than a minute" },
 	{ "smoke", 0, ARGS_FLAG, FIELD(smoke), NULL, NULL,
@@ -68,13 +68,13 @@ struct run {
 	struct device_heard heard;
 	struct bench_results results;
 	struct bench_machine machine;
-	size_t built_in; /* of the allocators; behind them are those of --adapter */
+	size_t built_in; /* of the allocators; those of --adapter follow */
 	char typed[512];
 };
 
-/* ---- who is asked for what ---- */
+/* ---- selected works and allocators ---- */
 
-/* Those that may hang come last, so that each cell has the others' numbers by then. */
+/* Those that may hang come last, so that each cell then has the others' numbers. */
 static void list_built_in(struct run *run)
 {
 	struct device_request *play = &run->play;
@@ -120,7 +120,7 @@ static bool read_adapters(struct run *run)
 	return true;
 }
 
-/* Whose names is_work() and is_allocator() know. */
+/* The suite whose names is_work() and is_allocator() know. */
 static const struct device_suite *listed;
 
 static bool is_work(const char *name, int unused)
@@ -203,9 +203,9 @@ static int print_list(const struct run *run)
 	return STATUS_GOOD;
 }
 
-/* ---- what came out ---- */
+/* ---- results ---- */
 
-/* The checks found what must not be in what mam itself handed out. */
+/* Returns true if the checks found errors in mam's own objects. */
 static bool has_faults(const struct run *run)
 {
 	size_t i;
@@ -249,7 +249,7 @@ static int tell(struct run *run)
 	return status;
 }
 
-/* Is there anybody for the worker to ask? Else it needs no device. */
+/* Returns true if the worker has an allocator to run; otherwise it needs no device. */
 static bool has_worker(const struct run *run)
 {
 	size_t i;
@@ -292,7 +292,7 @@ static int measure(struct run *run)
 	return STATUS_NO_GPU;
 }
 
-/* What was measured before, shown as if it just had been. */
+/* Shows earlier measurements as if they were new. */
 static int read_back(struct run *run)
 {
 	struct plot_rows rows = { .rows = NULL };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_target.c - who is best in a cell, and what was promised of a GPU of the H100's class.
+ * device_target.c - the best allocator of a cell, and the promised numbers for a GPU of the H100's
+ * class.
  *
- * The best of others is looked for in three groups, since they are not after the same: those that
- * serve any size and take it back; published allocators of pages, whose page is made to fit what
- * the cell asks for; and bare counters, which take nothing back and are what can be had at most.
- * Who was found wrong is in none, and neither is who served some of the askers only.
+ * The best of others is determined in three groups, since they have different purposes: those that
+ * serve any size and support free; published allocators of pages, whose page size is made to fit
+ * the cell's requests; and bare counters, which support no free and are an upper bound on speed.
+ * Allocators with errors are excluded, and so are those with failed requests.
  */
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +64,7 @@ const char *device_target_best(const struct bench_results *results,
 			       const char *workload, const char *parameter, const char *metric,
 			       bool at_most, double *value)
 {
-	/* In W6 requests fail: that is its end. */
+	/* In W6 requests fail: that ends it. */
 	const bool may_fail = strcmp(workload, "device-w6") == 0;
 	const char *best = NULL;
 	size_t i;
@@ -218,7 +219,7 @@ static void add_rest(struct table *table)
 	     "%s of a kernel that calls malloc", "registers");
 }
 
-/* Faults; and requests that failed in a heap that had room, which W6's has not. */
+/* Errors; and requests that failed in a heap that had space, which W6's does not have. */
 static void add_faults(struct table *table)
 {
 	struct device_target *wrong = add(table, "", 0, true), *none = add(table, "", 0, true);

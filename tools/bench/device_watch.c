@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_watch.c - the one that watches the worker: it starts one, writes down what it says, and
- * when it dies, loses its device or falls silent, starts the next behind the pair that did it.
+ * device_watch.c - the watching process: it starts a worker, records its messages and, when it
+ * dies, loses its device or stops responding, starts the next one after the pair that caused it.
  *
- * An allocator that lost its device in MOST_LOST pairs is not asked again. A worker that falls
- * silent for several times as long as a kernel may take is killed: a call of the driver does not
- * come back then, since of a kernel that does not the worker itself would tell.
+ * An allocator that lost its device in MOST_LOST pairs is not run again. A worker that is silent
+ * for several times the maximum duration of a kernel is killed: then a driver call does not return,
+ * since the worker itself would report a kernel that does not.
  */
 #include <errno.h>
 #include <poll.h>
@@ -24,14 +24,14 @@
 #define FIELDS 6
 #define NO_PAIR SIZE_MAX
 
-static volatile sig_atomic_t stopped; /* the signal that asks to stop; 0: none did */
+static volatile sig_atomic_t stopped; /* the signal that requested a stop; 0: none */
 
 static void stop(int number)
 {
 	stopped = number;
 }
 
-/* Who is told to stop tells what there is. */
+/* After a stop request, print the results so far. */
 static void heed_signals(bool heed)
 {
 	static struct sigaction before[2];
@@ -50,11 +50,11 @@ struct watch {
 	uint64_t start, deadline, silence;
 	unsigned int lost[DEVICE_ALLOCATORS_MAX];
 	size_t pair; /* begun last by this worker; NO_PAIR: none */
-	bool ended;  /* this worker said that all is played, or that nothing can be */
-	bool told;   /* it said why its device is lost */
+	bool ended;  /* this worker reported that all pairs are done, or that none can be run */
+	bool told;   /* it reported why its device is lost */
 	pid_t worker;
 	int from;
-	char text[4096]; /* of its pipe, not yet read as lines */
+	char text[4096]; /* from its pipe, not yet split into lines */
 	size_t used;
 };
 
@@ -188,7 +188,7 @@ static void read_line(struct watch *watch, char *line)
 	}
 }
 
-/* What came from the pipe, line by line; one longer than there is room for is cut. */
+/* Reads from the pipe, line by line; a line that does not fit is cut. */
 static void read_text(struct watch *watch)
 {
 	char *line = watch->text, *end;
@@ -205,7 +205,9 @@ static void read_text(struct watch *watch)
 	memmove(watch->text, line, watch->used);
 }
 
-/* Until the pipe ends, nothing comes, or a signal does; false: the worker had to be killed. */
+/*
+ * Reads until the pipe ends, a timeout, or a signal; returns false if the worker had to be killed.
+ */
 static bool listen(struct watch *watch)
 {
 	const uint64_t end = watch->deadline + watch->silence;
@@ -234,7 +236,7 @@ static bool listen(struct watch *watch)
 	}
 }
 
-/* One worker, from pair `first` on. False: there can be none. */
+/* Runs one worker, starting at pair `first`. Returns false if it cannot be started. */
 static bool run_worker(struct watch *watch, size_t first)
 {
 	int pipe_ends[2], status = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_worker.c - the process that has the device: it makes each heap, has its cell played, and
- * tells what came out (device_play.h).
+ * device_worker.c - the process that uses the device: it makes each heap, runs its cell, and
+ * reports the results (device_play.h).
  *
- * The allocators take turns cell by cell, so that what disturbs one disturbs all; one that may hang
- * comes last in each cell. A heap is made for each pair of a cell and an allocator: what a cell
- * leaves behind is not the next one's. Nothing is begun after the deadline.
+ * The allocators take turns cell by cell, so that noise affects all alike; one that may hang comes
+ * last in each cell. A heap is made for each pair of a cell and an allocator: cells do not affect
+ * later ones. Nothing starts after the deadline.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ struct device_play {
 	uint64_t map_bytes;
 };
 
-/* A tab or the end of a line in a text would be read as one of ours. */
+/* A tab or newline in a text would be read as a separator. */
 static void put_text(FILE *out, const char *text)
 {
 	for (; *text != '\0'; text++)
@@ -151,7 +151,7 @@ static void complain(struct device_verdict *verdict, uint64_t count, const char 
 	verdict->wrong += count;
 }
 
-/* Where nobody says what the ground is, it is what objects were seen in. */
+/* If the heap's address range is unknown, it is that of its objects. */
 static bool find_ground(const struct device_run *run, struct device_job *job)
 {
 	struct device_found found;
@@ -166,7 +166,10 @@ static bool find_ground(const struct device_run *run, struct device_job *job)
 	return true;
 }
 
-/* A map for this ground, all zeros. False: no memory, which is no trouble, or a trouble. */
+/*
+ * Makes a map for this range, all zeros. Returns false if memory is short, which is not an error,
+ * or on an error.
+ */
 static bool clear_map(struct device_play *play, struct device_job *job)
 {
 	const uint64_t bytes = ((job->high - job->low) / DEVICE_GRAIN / 64 + 2) * 8;
@@ -239,7 +242,7 @@ static bool take_room(struct device_run *run, const struct device_plan *plan,
 	return run->got != NULL && run->more != NULL && run->numbers != NULL && run->found != NULL;
 }
 
-/* How large the heap can be; 0: too small for the cell. */
+/* The possible size of the heap; 0: too small for the cell. */
 static uint64_t heap_bytes(const struct device_play *play, const struct device_allocator *allocator,
 			   const struct device_cell *cell)
 {
@@ -284,7 +287,7 @@ static bool play_pair(struct device_run *run, size_t which, const struct device_
 	return good;
 }
 
-/* What every time has in it: a kernel that does nothing. */
+/* The launch overhead in every time: an empty kernel. */
 static bool time_launches(struct device_run *run)
 {
 	static const uint32_t threads[] = { 1024, 131072, 1048576 };
@@ -307,7 +310,7 @@ static bool time_launches(struct device_run *run)
 	return true;
 }
 
-/* False: the device is lost. */
+/* Returns false if the device is lost. */
 static bool play_all(struct device_run *run, size_t first, uint64_t deadline)
 {
 	struct device_play *play = run->play;
@@ -344,7 +347,7 @@ static const unsigned char *const checks_image = mam_device_checks_fatbin;
 static const unsigned char *const checks_image = NULL;
 #endif
 
-/* False: one sentence in `why`. */
+/* Returns false with one sentence in `why`. */
 static bool start(struct device_play *play, bool again, char *why, size_t why_bytes)
 {
 	char text[320], gpu[100], driver[60];
@@ -374,7 +377,7 @@ static bool start(struct device_play *play, bool again, char *why, size_t why_by
 			snprintf(text, sizeof(text), "%s: %.200s", allocator->name, why);
 			tell(play, 'N', text);
 		}
-		/* Of those of --adapter their kernels say whether they take anything back. */
+		/* For those of --adapter, their kernels determine whether they support free. */
 		if (play->modules[i] != NULL && allocator->role == DEVICE_ADDED)
 			((struct device_allocator *)(uintptr_t)allocator)->frees =
 				bench_gpu_kernel(play->modules[i], "give") != NULL;
@@ -412,5 +415,5 @@ void device_worker(const struct device_request *request, const struct device_pla
 		bench_gpu_stop();
 	}
 	fflush(NULL);
-	_exit(0); /* a kernel may be running still */
+	_exit(0); /* a kernel may still be running */
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * driver.c - finds the CUDA driver and runtime, and keeps a stream busy.
+ * driver.c - loads the CUDA driver and runtime, and keeps a stream busy.
  *
- * The driver, libcuda.so.1, gives the context, the streams and the names. A libcudart is taken
- * where one is found and works on this driver. The two share the device's primary context, and a
+ * The driver, libcuda.so.1, provides the context, the streams and the names. A libcudart is used if
+ * one is found that works with this driver. The two share the device's primary context, and a
  * stream of one is a stream of the other.
  */
 #include "driver.h"
@@ -82,8 +82,8 @@ static const char *const runtime_files[] = { "libcudart.so.13", "libcudart.so.12
 					     "libcudart.so.11.0" };
 
 /*
- * The kernel of spin.cu as PTX, which the driver translates for any GPU where it has a compiler; so
- * old a version that every driver of today knows it.
+ * The kernel of spin.cu as PTX, which the driver's compiler, if present, translates for any GPU.
+ * The version is so old that every current driver supports it.
  */
 static const char spin_kernel[] = ".version 6.0\n"
 				  ".target sm_50\n"
@@ -103,7 +103,7 @@ static const char spin_kernel[] = ".version 6.0\n"
 				  "}\n";
 
 static void *context, *streams[BENCH_STREAMS], *pool, *spin;
-static bench_address filled; /* what a fill fills, where there is no kernel; 0: not tried */
+static bench_address filled; /* target of fills, if there is no kernel; 0: not tried */
 static int ready;            /* 0: not tried, 1: yes, -1: no */
 static bool by_runtime;
 static char why_not[160];
@@ -120,7 +120,7 @@ static bool load(void *handle, const struct entry *entries, size_t count)
 	return true;
 }
 
-/* Is there a libcudart that works on this driver? It is tried with one small block. */
+/* Returns true if a libcudart works with this driver. Tries it with one small block. */
 static bool load_runtime(void)
 {
 	size_t i;
@@ -134,7 +134,7 @@ static bool load_runtime(void)
 			 sizeof(runtime_entries) / sizeof(runtime_entries[0])) &&
 		    bench_runtime.alloc(&block, 256) == 0 && bench_runtime.release(block) == 0)
 			return true;
-		/* A runtime that has started is not unloaded: it may have left handlers behind. */
+		/* A runtime that has started is not unloaded: it may have registered handlers. */
 	}
 	return false;
 }
@@ -151,7 +151,7 @@ static const void *spin_binary(void)
 #endif
 }
 
-/* Loaded before it is needed: a first launch while another kernel runs would wait for that. */
+/* Loaded in advance: a first launch while another kernel runs would wait for that kernel. */
 static void load_spin(void)
 {
 	const void *images[] = { spin_binary(), spin_kernel };

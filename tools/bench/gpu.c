@@ -2,10 +2,10 @@
 /*
  * gpu.c - gpu.h on a GPU, by the driver alone.
  *
- * A launch to be timed has a short kernel before it, so that both events and the launch itself are
- * in the stream's queue when it is their turn: what they measure is the device's time. Whoever
- * waits looks at the last event now and then; a kernel that has not ended after LIMIT never will,
- * for this process, and the GPU is left to the driver's end of process.
+ * A timed launch is preceded by a short kernel, so that both events and the launch itself are
+ * already in the stream's queue when they are due: they measure the device's time only. A wait
+ * polls the last event. A kernel that has not ended after LIMIT is considered hung, and the driver
+ * frees the GPU when the process ends.
  */
 #include "gpu.h"
 
@@ -16,8 +16,8 @@
 #include "bench.h"
 #include "driver.h"
 
-#define LIMIT 8             /* seconds, before a kernel is taken for one that hangs */
-#define LEAD_NS 12000       /* of the kernel before one that is timed */
+#define LIMIT 8             /* seconds, before a kernel is considered hung */
+#define LEAD_NS 12000       /* of the kernel before a timed one */
 #define LIMIT_MALLOC_HEAP 2 /* CU_LIMIT_MALLOC_HEAP_SIZE */
 #define REGISTERS 4         /* CU_FUNC_ATTRIBUTE_NUM_REGS */
 #define SMS 16              /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
@@ -42,7 +42,7 @@ void bench_gpu_fail(const char *sentence)
 		snprintf(gpu.trouble, sizeof(gpu.trouble), "%s", sentence);
 }
 
-/* True if the driver's answer is 0, and all is well. */
+/* Returns true if the driver returned 0, and there was no earlier error. */
 static bool is_good(int status, const char *what, const char *which)
 {
 	char sentence[240];
@@ -138,7 +138,7 @@ unsigned int bench_gpu_registers(void *kernel)
 	return (unsigned int)count;
 }
 
-/* 0: not known. */
+/* 0: unknown. */
 static unsigned int attribute(int which)
 {
 	int device = 0, count = 0;
@@ -188,11 +188,12 @@ void *bench_gpu_take(uint64_t bytes)
 
 void bench_gpu_give(void *memory)
 {
-	if (memory != NULL && gpu.trouble[0] == '\0') /* else it may wait for a kernel forever */
+	if (memory != NULL && gpu.trouble[0] == '\0') /* otherwise it may wait for a kernel
+						       * forever */
 		(void)bench_driver.release((bench_address)(uintptr_t)memory);
 }
 
-/* Until the last event has come. */
+/* Waits for the last event. */
 static bool wait_for(const char *what)
 {
 	const uint64_t until = bench_now() + gpu.limit * UINT64_C(1000000000);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lists.c - names with commas between: bench_in_list(), bench_check_list().
+ * lists.c - comma-separated names: bench_in_list(), bench_check_list().
  */
 #include "lists.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * machine.c - what the numbers were measured on: GPU, driver, processor, kernel, date, commit.
+ * machine.c - the machine of the measurements: GPU, driver, CPU, kernel, date, commit.
  *
- * The commit is BENCH_COMMIT from the environment; else git is asked, and believed where the
- * current folder is a checkout of mam; else it is "unknown".
+ * The commit is BENCH_COMMIT from the environment; otherwise that of git, if the current folder is
+ * a checkout of mam; otherwise "unknown".
  */
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static void read_commit(char *commit, size_t bytes)
 	strip(commit);
 }
 
-/* A line of the header is one line, whatever the environment holds. */
+/* A header line must be one line, whatever the environment holds. */
 static void flatten(char *text)
 {
 	for (; *text != '\0'; text++) {

@@ -3,12 +3,12 @@
  * measure.c - the clock, medians, and the churn that most workloads time.
  *
  * A churn keeps the number of live blocks about constant. One round:
- *   1. choose the blocks to free and the sizes to ask for; copy both into small arrays, so that the
+ *   1. choose the blocks to free and the sizes to allocate; copy both into small arrays, so that the
  *      bench's own tables are in cache and cost the same for every peer;
- *   2. look at the clock, do the whole batch, look again; take off what looking costs; divide;
+ *   2. read the clock, run the whole batch, read it again; subtract the cost of reading; divide;
  *   3. do the same for the other half of the round, and put the new blocks into the table.
- * Rounds go on until the time slice is used up, but for at least LEAST_ROUNDS. The first few are
- * not kept.
+ * Rounds are repeated until the time slice is used up, at least LEAST_ROUNDS times. The first few
+ * are discarded.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #define LEAST_ROUNDS 5
 #define MOST_ROUNDS 40000
 #define WARM_ROUNDS 2
-#define MANY_BLOCKS 200000 /* giving back so many one by one would take longer than measuring */
+#define MANY_BLOCKS 200000 /* freeing this many one by one would take longer than measuring */
 
 static double clock_cost;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages_checks.cu - the kernels of `mam bench pages` that look at what allocators did, and one that
- * does nothing, for what a launch costs.
+ * pages_checks.cu - the kernels of `mam bench pages` that check the allocators' results, and an
+ * empty one, to measure the cost of a launch.
  */
 #include "bench/pages_kernels.h"
 
@@ -15,7 +15,8 @@ MAM_KFN void pages_nothing(const struct pages_job *job)
 {
 	uint32_t asker;
 
-	if (job->got == NULL && pages_asks(job, &asker)) /* never; so that the job is looked at */
+	if (job->got == NULL && pages_asks(job, &asker)) /* never true; makes the kernel use the
+							  * job */
 		job->steps[asker] = asker;
 }
 

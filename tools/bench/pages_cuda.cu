@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages_cuda.cu - the kernels of `mam bench pages` that ask CUDA's own malloc. Its blocks are
- * addresses of a heap that nobody else sees into, so they have checks of their own: who owns a
- * block writes its number at both ends, and the host looks whether two blocks overlap.
+ * pages_cuda.cu - the kernels of `mam bench pages` over CUDA's own malloc. Its blocks are addresses
+ * in a heap that cannot be inspected, so they have checks of their own: the owner of a block writes
+ * its number at both ends, and the host checks the blocks for overlap.
  */
 #include "bench/pages_kernels.h"
 
@@ -32,7 +32,7 @@ MAM_KFN void pages_churn_cuda(const struct pages_job *job)
 	}
 }
 
-/* The last place in a block for a number of 32 bits; blocks have 4 bytes at least. */
+/* The last place in a block for a number of 32 bits; blocks have at least 4 bytes. */
 MAM_KFN uint32_t *pages_cuda_end(const struct pages_job *job, uint32_t asker)
 {
 	return (uint32_t *)(job->blocks[asker] + (pages_bytes_of(job, asker) - 4) / 4 * 4);

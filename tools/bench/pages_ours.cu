@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages_ours.cu - the kernels of `mam bench pages` that ask mam's own page allocator.
+ * pages_ours.cu - the kernels of `mam bench pages` over mam's own page allocator.
  */
 
-/* As many warps as the larger chips' SMs can hold: 2,048 threads, 32 registers each. */
+/* As many warps as the larger GPUs' SMs can hold: 2,048 threads, 32 registers each. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ % 100 == 0 && __CUDA_ARCH__ < 1100
 #define PAGES_RESIDENT 8
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages_published.cu - the kernels of `mam bench pages` that ask what was published, and what
- * bounds it: the queue, and the bare counters.
+ * pages_published.cu - the kernels of `mam bench pages` over the published allocators, and over
+ * their bounds: the queue, and the bare counters.
  */
 #include "heap/published/bump.h"
 #include "heap/published/bumpw.h"
@@ -13,7 +13,7 @@
 #include "heap/published/rwmalloc.h"
 #include "bench/pages_calls.h"
 
-#define SEED 5 /* any; the same in every launch */
+#define SEED 5 /* arbitrary; the same in every launch */
 
 MAM_KFN void pages_start(struct mam_published_walk *walk, void *heap)
 {

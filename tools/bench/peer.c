@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peer.c - the allocators that `mam bench` can measure: one table, a row each.
+ * peer.c - the allocators that `mam bench` can measure: one table, with one row each.
  *
- * glibc's malloc is the process's own; jemalloc and mimalloc are looked for at run time and not
- * needed. What mam's rows call is in peer_mam.c, what CUDA's call in peer_cuda.c. Every peer is
- * called through the same function pointers, so that what a call costs the bench is the same for
- * all.
+ * glibc's malloc is the process's own; jemalloc and mimalloc are loaded at run time and optional.
+ * peer_mam.c has the functions of mam's rows, peer_cuda.c those of CUDA's. Every peer is called
+ * through the same function pointers, so that the bench's call overhead is the same for all.
  *
- * A pool of mam's has two rows: with `-cache` in its name threads keep freed blocks for themselves,
- * as they do unless a program says otherwise; without, every call reaches the pool. What the pool's
- * own structure costs (holes, live, size) is measured without.
+ * A mam pool has two rows: with `-cache` in its name threads cache freed blocks, which is a
+ * program's default; without, every call reaches the pool. The cost of the pool's own structure
+ * (holes, live, size) is measured without.
  */
 #include <dlfcn.h>
 #include <malloc.h>
@@ -43,7 +42,7 @@ static void libc_close(struct bench_peer *peer)
 {
 	(void)peer;
 #ifdef __GLIBC__
-	malloc_trim(0); /* so that a run does not start on what another left */
+	malloc_trim(0); /* so that a run does not start with another's leftovers */
 #endif
 }
 
@@ -60,7 +59,7 @@ static void libc_release(struct bench_peer *peer, void *block, size_t bytes)
 	free(block);
 }
 
-/* ---- malloc libraries found at run time ---- */
+/* ---- malloc libraries loaded at run time ---- */
 
 struct malloc_library {
 	const char *file;
@@ -79,8 +78,11 @@ static bool malloc_probe(struct bench_peer *peer, char *why, size_t why_bytes)
 	struct malloc_library *library = &malloc_libraries[peer->variant];
 	void *handle;
 
-	/* Were C++'s library first loaded for jemalloc's sake, it would take its operator new from
-	 * there, and free in C++ peers (peer_library.h) what it never made. */
+	/*
+	 * If C++'s library were first loaded as a dependency of jemalloc, it would use jemalloc's
+	 * operator new, and C++ peers (peer_library.h) would free blocks there that it did not
+	 * allocate.
+	 */
 	dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
 	handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL);
 
@@ -122,13 +124,15 @@ static void malloc_release(struct bench_peer *peer, void *block, size_t bytes)
 #define CACHED_ONLY                                                                      \
 	"pair,threads,foreign,random,training,footprint,stream,replay,latency,fill,policy,smallest," \
 	"multistream,ownstream"
-/* Memory of which a gibibyte takes the driver half a second. */
+/* The driver takes half a second per gibibyte of this memory. */
 #define HOST_MEMORY .only = "pair,size,footprint,latency,policy", .most_bytes = 16 * BENCH_MIB
 
-/* Half a second goes by in making it: half of the device's memory is taken and given back. */
+/* Making it takes half a second: it allocates and frees half of the device's memory. */
 #define PRIMED_ONLY "random,training"
 
-/* RMM's pool has its free blocks in one list: minutes go by where there are 100,000 holes. */
+/*
+ * RMM's pool has its free blocks in one list: 100,000 free blocks between live ones take minutes.
+ */
 #define LIST_HOLES 10000
 
 #define MAM_CALLS                                                                         \

@@ -3,22 +3,22 @@
  * peer_cuda.c - CUDA's own allocators as peers: cudaMalloc, cudaMallocAsync, cudaHostAlloc and
  * cudaMallocManaged.
  *
- * The timed calls go through libcudart where there is one, as programs' calls do, else through the
- * driver functions beneath it (driver.h).
+ * The timed calls go through libcudart, as programs' calls do, if it is available, otherwise
+ * through the driver functions beneath it (driver.h).
  */
 #include <dlfcn.h>
 
 #include "bench.h"
 #include "driver.h"
 
-/* of cudaMemPoolAttr and its driver twin */
+/* of cudaMemPoolAttr and its driver equivalent */
 #define ATTRIBUTE_RELEASE_THRESHOLD 4
 #define ATTRIBUTE_RESERVED 5
 #define ATTRIBUTE_RESERVED_PEAK 6
 
 #define MANAGED_GLOBAL 1 /* any stream may use it */
 #define PINNED_MOST (4 * BENCH_GIB)
-#define PRIME_BYTES (18 * BENCH_GIB) /* a little more than workload random has live */
+#define PRIME_BYTES (18 * BENCH_GIB) /* slightly more than workload random's live bytes */
 
 static bool start(void)
 {
@@ -106,7 +106,7 @@ void bench_cuda_release(struct bench_peer *peer, void *block, size_t bytes)
 		bench_driver.release((bench_address)(uintptr_t)block);
 }
 
-/* ---- host memory that the device reaches, and memory that moves ---- */
+/* ---- device-accessible host memory, and managed memory ---- */
 
 bool bench_cuda_probe_pinned(struct bench_peer *peer, char *why, size_t why_bytes)
 {
@@ -201,7 +201,7 @@ bool bench_cuda_probe_async(struct bench_peer *peer, char *why, size_t why_bytes
 	return true;
 }
 
-/* The pool has memory from the start: one block is taken and given back. */
+/* Fills the pool in advance: allocates and frees one block. */
 static bool prime(struct bench_peer *peer)
 {
 	size_t bytes = peer->growing ? bench_cuda_free_bytes() / 2 : PRIME_BYTES;
@@ -217,9 +217,11 @@ static bool prime(struct bench_peer *peer)
 	return true;
 }
 
-/* variant 0 gives back what is freed at the next synchronisation, as by default; 1 and 2 keep it for
- * ever; 2 begins with half of the free memory, or with as much as is ever live where heaps do not
- * grow */
+/*
+ * variant 0 releases freed memory at the next synchronization, which is the default; 1 and 2 keep
+ * it forever; 2 begins with half of the free memory or, if heaps do not grow, with as much as is
+ * ever live
+ */
 bool bench_cuda_open_async(struct bench_peer *peer)
 {
 	uint64_t threshold = peer->variant ? UINT64_MAX : 0, zero = 0;
@@ -230,7 +232,7 @@ bool bench_cuda_open_async(struct bench_peer *peer)
 		return false;
 	if (peer->variant == 2 && !prime(peer))
 		return false;
-	/* Its peaks begin anew; where they do not, they are of all runs so far. */
+	/* Resets its peaks; if that fails, they cover all runs so far. */
 	bench_driver.pool_set(pool, ATTRIBUTE_RESERVED_PEAK, &zero);
 	return true;
 }

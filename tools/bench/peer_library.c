@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peer_library.c - peers that come in a library of their own (peer_library.h): RMM, PyTorch.
+ * peer_library.c - peers in shared libraries (peer_library.h): RMM, PyTorch.
  *
- * A row's source is the environment variable that names the library, its variant the library's
- * kind of heap.
+ * A row's source is the environment variable that names the library, its variant the library's kind
+ * of heap.
  */
 #include "peer_library.h"
 
@@ -14,14 +14,14 @@
 #include "bench.h"
 #include "driver.h"
 
-#define GROUND_MOST (24 * BENCH_GIB) /* as mam's pools of device memory have */
+#define GROUND_MOST (24 * BENCH_GIB) /* as for mam's pools of device memory */
 
 static const struct bench_library *library_of(const struct bench_peer *peer)
 {
 	return peer->heap;
 }
 
-/* Found once for each row; the same library answers for several. */
+/* Loaded once per row; several rows may share a library. */
 static const struct bench_library *load(const struct bench_peer *peer, char *why, size_t why_bytes)
 {
 	const char *file = getenv(peer->source), *text;
@@ -43,7 +43,7 @@ static const struct bench_library *load(const struct bench_peer *peer, char *why
 	return library;
 }
 
-/* NULL, or why there is no heap */
+/* NULL, or one sentence with the reason of the failure */
 static const char *open_kind(struct bench_peer *peer)
 {
 	size_t initial_bytes = peer->growing ? 0 : peer->ground_bytes;

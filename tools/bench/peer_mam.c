@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peer_mam.c - mam's pools as peers, through the public headers, as any program would.
+ * peer_mam.c - mam's pools as peers, through the public headers, as in any program.
  *
- * Two kinds of heap. A run that measures the pool's structure takes all its ground at once, so that
- * no call to the source is timed. A growing one begins with nothing, as a program's does; pools on
- * sources that are slow to give much at once (pinned, managed) or map by need (vmm) always grow.
+ * Two kinds of heap. A run that measures the pool's structure allocates all its memory at once, so
+ * that no call to the source is timed. A growing one begins empty, as a program's does; pools on
+ * sources for which a large allocation is slow (pinned, managed), or which map on demand (vmm),
+ * always grow.
  */
 #include <string.h>
 
@@ -60,8 +61,7 @@ bool bench_mam_open(struct bench_peer *peer)
 
 void bench_mam_close(struct bench_peer *peer)
 {
-	/* A run gives back all it took; a pool that still has live blocks is a fault worth a
-	 * line. */
+	/* A run frees all its blocks; a pool that still has live blocks is a bug worth a line. */
 	enum mam_status status = mam_pool_destroy(peer->heap);
 
 	if (status != MAM_OK) {
@@ -72,8 +72,7 @@ void bench_mam_close(struct bench_peer *peer)
 	peer->heap = NULL;
 }
 
-/* What an abandoned pool leaves behind of the host source is a range of addresses, of which there
- * are plenty. */
+/* An abandoned pool on the host source leaks only an address range, of which there are plenty. */
 void bench_mam_drop(struct bench_peer *peer)
 {
 	mam_pool_abandon(peer->heap);
@@ -155,7 +154,7 @@ bool bench_mam_trim(struct bench_peer *peer)
 	return mam_pool_trim(peer->heap, 0, NULL) == MAM_OK;
 }
 
-/* Sources that give addresses and memory together may leave the physical fields at 0. */
+/* Sources that provide addresses and memory together may leave the physical fields at 0. */
 bool bench_mam_gauge(struct bench_peer *peer, struct bench_gauge *gauge)
 {
 	struct mam_stats stats = { .size = sizeof(stats) };

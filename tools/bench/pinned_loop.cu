@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pinned_loop.cu - what a pool of pinned or managed memory saves: pairs of an allocation and a free,
- * by CUDA's own functions and from mam.
+ * pinned_loop.cu - the gain of a pool of pinned or managed memory: pairs of an allocation and a
+ * free, by CUDA's own functions and from mam.
  *
- *	usage: pinned_loop [MILLISECONDS]
+ *   	usage: pinned_loop [MILLISECONDS]
  *
- * One line a kind, way and size, "pinned cuda 65536 NANOSECONDS", the median of pairs made in so
- * many milliseconds (300), but of three at least. Each block's first and last byte are written by
- * the host: memory that is not there yet is not finished.
+ * One line per kind, way and size, "pinned cuda 65536 NANOSECONDS", the median of the pairs made in
+ * that many milliseconds (300), but of at least three. The host writes each block's first and last
+ * byte, so that lazily allocated memory is included.
  */
 #include <cuda_runtime_api.h>
 #include <stdio.h>

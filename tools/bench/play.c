@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * play.c - plays a list of events through an allocator, against the clock.
+ * play.c - runs a list of events through an allocator, and times it.
  *
- * 1. Cold: on a fresh heap, each operation between two looks at the clock, whose cost is taken off:
- *    cold_alloc_mean_ns, cold_free_mean_ns and, of both, cold_event_ns. Then the heap is asked what
- *    it holds. What is live at the end is freed.
+ * 1. Cold: on a fresh heap, each operation between two clock reads, whose cost is subtracted:
+ *    cold_alloc_mean_ns, cold_free_mean_ns and, of both, cold_event_ns. Then the heap's memory is
+ *    read. All remaining live blocks are freed.
  * 2. Warm: WARM_PLAYS times more on the same heap, each timed as a whole and divided by its events;
  *    the median is event_ns.
  * 3. Once more with each operation timed: medians and the 99th percentile of single operations.
  *
- * Between two operations the clock is looked at, so that a peer that needs longer than it may is
- * stopped, and what it did counts: cold_events, done_ratio. Such a peer is not played warm.
+ * The clock is read between operations, so that a peer that exceeds its limit is stopped, and its
+ * completed part counts: cold_events, done_ratio. Such a peer is not run warm.
  */
 #include "play.h"
 
 #define WARM_PLAYS 3
-#define LOOK_EVERY 256 /* events between looks at the clock; a power of two */
+#define LOOK_EVERY 256 /* events between clock reads; a power of two */
 
 struct played {
 	size_t done; /* events */
@@ -23,7 +23,7 @@ struct played {
 	double ns;
 };
 
-/* An allocation or a free; false: refused. */
+/* An allocation or a free; returns false if it failed. */
 static bool step(struct bench_peer *peer, const struct training_event *event,
 		 struct bench_block *blocks)
 {
@@ -123,7 +123,7 @@ static void answer_gauge(struct bench_peer *peer, const struct training *script,
 	}
 }
 
-/* Each operation timed, on a heap that is warm. */
+/* Each operation timed, on a warm heap. */
 static void play_warm_single(struct bench_peer *peer, const struct training *script,
 			     struct bench_block *blocks, uint64_t limit_ns,
 			     struct bench_sample *sample)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * promise.c - what is promised of which pools, and whether it was measured and met.
+ * promise.c - the promises of each kind of pool, and whether they were measured and met.
  *
- * A target is for one kind of pool: the pool alone, the pool with its threads' caches, pools of
- * device memory, or the pool that maps in pieces, simulated; on others the same numbers are shown
- * without.
+ * A target is for one kind of pool: the pool alone, the pool with its thread caches, pools of
+ * device memory, or the pool that maps in pieces, simulated; for others the same numbers are shown
+ * without targets.
  */
 #include "promise.h"
 

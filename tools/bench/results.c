@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * results.c - what was measured: a list of rows, its notes, and the CSV file made of it.
+ * results.c - the measurements: a list of rows, its notes, and the CSV file made of it.
  *
  * Row strings point to the workload and peer tables, which live as long as the program; notes are
  * copies.
@@ -83,7 +83,7 @@ bool bench_results_get(const struct bench_results *results, const char *workload
 	return false;
 }
 
-/* A field is quoted where it has a comma; ours have no quotes or line ends. */
+/* A field with a comma is quoted; ours contain neither quotes nor newlines. */
 static void put_field(FILE *file, const char *field, char end)
 {
 	const char *quote = strchr(field, ',') != NULL ? "\"" : "";
@@ -112,7 +112,7 @@ static void write_rows(FILE *file, const struct bench_results *results,
 	}
 }
 
-/* A pipe, a device or a link, such as /dev/stdout, must not be replaced: it is written to. */
+/* A pipe, a device or a link, such as /dev/stdout, must not be replaced but written to. */
 static bool is_direct(const char *path)
 {
 	struct stat status;
@@ -121,8 +121,8 @@ static bool is_direct(const char *path)
 }
 
 /*
- * Signals wait while a file may have a name beside its place (<mam/newfile.h>), so that none of them
- * leaves it there. Writing takes a few milliseconds.
+ * Signals are blocked while a temporary file may exist next to the output (<mam/newfile.h>), so
+ * that none leaves it there. Writing takes a few milliseconds.
  */
 static void hold_signals(sigset_t *before)
 {
@@ -163,7 +163,7 @@ static int write_and_close(FILE *file, const struct bench_results *results,
 
 	if (file == NULL)
 		return errno;
-	fflush(stdout); /* which may be the same file */
+	fflush(stdout); /* it may be the same file */
 	write_rows(file, results, machine, command);
 	error = ferror(file) ? EIO : 0;
 	return fclose(file) != 0 ? errno : error;

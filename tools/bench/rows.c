@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows.c - what tables for people ask of results (rows.h).
+ * rows.c - queries of results for tables (rows.h).
  */
 #include "rows.h"
 

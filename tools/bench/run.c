@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run.c - plays every workload with every peer and collects medians.
+ * run.c - runs every workload with every peer and collects medians.
  *
- * `repeats` times over: each workload, each case in turn, each peer in turn; then the median of
- * every metric. The order makes a disturbance from outside fall on one of several repeats instead
- * of on all repeats of one cell, and where the time runs out it costs repeats, not cells. A refusal
- * ends a cell, not the bench: it becomes a note.
+ * `repeats` times: each workload, each case in turn, each peer in turn; then the median of every
+ * metric. With this order, noise affects one of several repeats instead of all repeats of one cell,
+ * and if time is short, repeats are dropped, not cells. A failed request ends a cell, not the
+ * bench: it becomes a note.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +16,10 @@
 #include "watch.h"
 
 #define REPEATS_MAX 16
-#define GRACE_SECONDS 45 /* that the last run may take beyond the time */
+#define GRACE_SECONDS 45 /* that the last run may take after the deadline */
 #define FINE_REPEATS 2 /* of cases without a target, so that those with one get more */
 
-/* In this order: should the time run out, what comes late is left out. */
+/* In this order: if time runs out, the last ones are skipped. */
 const struct bench_workload *const bench_workloads[] = {
 	&bench_work_pair,      &bench_work_threads,   &bench_work_foreign,     &bench_work_training,
 	&bench_work_stream,    &bench_work_footprint, &bench_work_replay,      &bench_work_latency,
@@ -33,13 +33,13 @@ const size_t bench_workload_count = sizeof(bench_workloads) / sizeof(bench_workl
 _Static_assert(sizeof(bench_workloads) / sizeof(bench_workloads[0]) <= BENCH_WORKLOADS_MAX,
 	       "raise BENCH_WORKLOADS_MAX");
 
-/* One case with one peer: what its runs have answered so far. */
+/* One case with one peer: the results of its runs so far. */
 struct cell {
-	struct bench_number *numbers; /* of all runs, one behind the other */
+	struct bench_number *numbers; /* of all runs, one after another */
 	size_t count;
 	size_t runs;
 	uint64_t spent_ns;
-	bool over; /* refused, or out of time */
+	bool over; /* failed, or out of time */
 };
 
 /* The cells of one workload: a row of all peers for each case. */
@@ -48,10 +48,10 @@ struct board {
 	size_t case_count;
 	struct cell *cells;
 	uint64_t spent_ns;
-	bool late; /* one was not run at all: the time was up */
+	bool late; /* one was not run at all: the deadline had passed */
 };
 
-/* All of it, for the watch too. */
+/* All state, also for the watch. */
 struct bench {
 	struct board boards[BENCH_WORKLOADS_MAX];
 	const bool *wanted;
@@ -60,7 +60,7 @@ struct bench {
 	void *user;
 	uint64_t start;
 	bool verbose;
-	char now[160]; /* lock: the watch's; what is being run */
+	char now[160]; /* lock: the watch's; the current run */
 };
 
 static struct cell *cell_of(const struct board *board, size_t one, size_t peer)
@@ -120,7 +120,7 @@ static void run_once(struct cell *cell, const struct bench_workload *workload,
 	const char *why = "it gave no heap";
 	uint64_t start = bench_now();
 
-	if (one->fine) { /* many, and less looked at */
+	if (one->fine) { /* many, with less time each */
 		own.slice_ns = own.slice_ns / 5 * 3;
 		own.case_ns /= 2;
 		own.other_case_ns /= 2;
@@ -157,7 +157,7 @@ static bool same_place(const struct bench_number *a, const struct bench_number *
 		 strcmp(a->parameter, b->parameter) == 0));
 }
 
-/* The median of what the runs say of each metric; a run need not have all. */
+/* The median over runs of each metric; a run need not have all. */
 static void collect(const struct cell *cell, const struct bench_workload *workload,
 		    const struct bench_case *one, const struct bench_peer *peer,
 		    struct bench_results *results)
@@ -171,7 +171,7 @@ static void collect(const struct cell *cell, const struct bench_workload *worklo
 		for (other = 0; other < at && !same_place(&cell->numbers[other], number); other++)
 			;
 		if (other < at)
-			continue; /* told with the first run that had it */
+			continue; /* reported with the first run that had it */
 		for (count = 0; other < cell->count && count < REPEATS_MAX; other++) {
 			if (same_place(&cell->numbers[other], number))
 				values[count++] = cell->numbers[other].value;
@@ -198,7 +198,7 @@ static bool takes_part(const struct bench_peer *peer, const struct bench_workloa
 		return true;
 	if (peer->most_holes != 0 && one->a > peer->most_holes)
 		return false;
-	/* As many holes as blocks. */
+	/* As many free blocks as live ones. */
 	return peer->is_mam || 2 * one->a <= effort->most_live_others;
 }
 
@@ -209,7 +209,7 @@ static int repeats_of(const struct bench_workload *workload, const struct bench_
 	return effort->repeats;
 }
 
-/* What is run next, for who looks on, and for who must say what never ended. */
+/* Reports the next run to the user, and to the watch in case it never ends. */
 static void say_next(struct bench *bench, const char *workload, const char *parameter,
 		     const char *peer)
 {
@@ -273,7 +273,7 @@ static void collect_all(const struct board *board, const struct bench_workload *
 				   workload->name);
 }
 
-/* What took the time, for who wants it to take less. */
+/* Notes the time of each workload. */
 static void note_times(const struct board *boards, const bool *wanted,
 		       struct bench_results *results)
 {
@@ -325,7 +325,7 @@ static int tell_late(void *user)
 	return bench->late(bench->user);
 }
 
-/* BENCH_GRACE says another number of seconds, from 1 up. */
+/* BENCH_GRACE overrides the number of seconds, from 1 up. */
 static uint64_t grace(void)
 {
 	const char *text = getenv("BENCH_GRACE");

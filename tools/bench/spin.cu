@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spin.cu - a kernel that keeps a stream busy: it looks at the GPU's clock until so many
- * nanoseconds have passed. driver.c carries it, and has the same as PTX for a mam that was built
- * without a toolkit.
+ * spin.cu - a kernel that keeps a stream busy: it polls the GPU's clock until a number of
+ * nanoseconds have passed. driver.c embeds it, and has the same as PTX for a mam built without a
+ * toolkit.
  */
 static __device__ __forceinline__ unsigned long long now(void)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * steps.c - the random-walk paper's formulas, so that they can be drawn beside what was counted.
+ * steps.c - the random-walk paper's formulas, for comparison with measured steps.
  *
- * All of them are sums. Those of n terms are added up with Kahan's compensation; a chance 1 - q^w is
- * had from the logarithm of q, since q is nearly 1 where it matters. Endless sums
+ * All of them are sums. Those of n terms use Kahan's compensation. A probability 1 - q^w is
+ * computed from the logarithm of q, since q is nearly 1 where it matters. Infinite sums
  *
- *     sum over k >= 0 of 1 - (1 - x^k)^lanes,     x = q^w
+ *       sum over k >= 0 of 1 - (1 - x^k)^lanes,     x = q^w
  *
- * are added up while terms fall off fast. For x near 1 they are an integral, H(lanes) / -ln x, and
- * a half: in Euler's and Maclaurin's formula all further terms vanish, since the first
- * lanes - 1 derivatives are 0 at k = 0 and all of them are at the other end.
+ * are added up while terms decrease fast. For x near 1 they equal an integral, H(lanes) / -ln x,
+ * plus a half: in the Euler-Maclaurin formula all further terms vanish, since the first lanes - 1
+ * derivatives are 0 at k = 0 and all of them are 0 at the other end.
  *
  * The mean of (11) has a closed form, which the paper does not give: the first passage of a
  * Brownian motion with drift is an inverse Gaussian, whose mean is goal / drift.
@@ -30,7 +30,7 @@ static void add(struct sum *sum, double term)
 	sum->total = total;
 }
 
-/* The chance that one of `w` pages is free where each is with chance `share`. */
+/* The probability that at least one of `w` pages is free, if each is with probability `share`. */
 static double chance(double share, double w)
 {
 	return share >= 1 ? 1 : -expm1(w * log1p(-share));
@@ -42,8 +42,8 @@ double bench_steps_queue_tas(double n)
 }
 
 /*
- * The mean of the largest of 32 places: n less the sum of (k / n)^32 over k < n. As printed the sum
- * takes k = n in and so comes out one step lower.
+ * The mean of the largest of 32 places: n minus the sum of (k / n)^32 over k < n. The sum as
+ * printed includes k = n, so its result is one step lower.
  */
 double bench_steps_queue_was(double n)
 {
@@ -51,7 +51,7 @@ double bench_steps_queue_was(double n)
 	struct sum sum = { n, 0 };
 	double k;
 
-	if (n >= 1000) /* Faulhaber's formula; what follows is below 1e-10 */
+	if (n >= 1000) /* Faulhaber's formula; further terms are below 1e-10 */
 		return n - n / (l + 1) + 0.5 - l / (12 * n) +
 		       l * (l - 1) * (l - 2) / (720 * n * n * n);
 	for (k = 0; k < n; k++)
@@ -92,7 +92,7 @@ double bench_steps_walk_was(double t, double a, double n, double w, unsigned int
 	}
 	if (rate < 0.01 && lanes == 1)
 		return -1 / expm1(-rate);
-	add(&sum, 1); /* k = 0: nobody is done before the first step */
+	add(&sum, 1); /* k = 0: no lane is done before the first step */
 	for (k = 1, term = 1; term > 1e-17 * sum.total; k++) {
 		term = -expm1(lanes * log1p(-exp(-rate * k)));
 		add(&sum, term);
@@ -127,7 +127,9 @@ double bench_steps_corw(double t, double a, double n, double w)
 	return BENCH_STEPS_WARP / mean;
 }
 
-/* The chance that of `looks` pages, each free with chance `share`, fewer than `goal` are. */
+/*
+ * The probability that fewer than `goal` of `looks` pages are free, each with probability `share`.
+ */
 static double too_few(double looks, double share, unsigned int goal)
 {
 	double term = exp(looks * log1p(-share)), below = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream_calls.c - what the driver calls cost that blocks in stream order are made of, on this
- * machine: nanoseconds a call, the median of ROUNDS rounds of CALLS calls.
+ * stream_calls.c - the cost on this machine of the driver calls behind stream-ordered blocks:
+ * nanoseconds per call, the median of ROUNDS rounds of CALLS calls.
  *
- *     cc -O2 -o stream_calls tools/bench/stream_calls.c -ldl && ./stream_calls [MIB]
+ *       cc -O2 -o stream_calls tools/bench/stream_calls.c -ldl && ./stream_calls [MIB]
  *
- * One CSV row a call and kind of stream: call, stream, ns. Stream "busy" has copies of MIB (256) in
- * flight when the round begins. Driver API alone; no toolkit is needed.
+ * One CSV row per call and kind of stream: call, stream, ns. Stream "busy" has copies of MIB (256)
+ * in flight when the round begins. Driver API only; no toolkit is needed.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -141,7 +141,7 @@ static int call_record(void)
 	return cu.event_record(event, stream);
 }
 
-/* Not ready is an answer like another. */
+/* "Not ready" is a valid result, too. */
 static int call_event_query(void)
 {
 	return cu.event_query(event) & 0;

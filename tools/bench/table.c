@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.c - the results for people, and the promised keys for scripts.
+ * table.c - the results as tables for users, and the promised keys for scripts.
  *
- * The last table is the short one: a line a promise (promise.h), for each mam pool, with the ratio
- * to each yardstick first, the target beside the number where there is one, and whether it was met.
- * Before it, with all cases played, a table a workload: the two metrics that it is about.
+ * The last table is the short one: one line per promise (promise.h), for each mam pool, with the
+ * ratio to each yardstick first, the target next to the number if there is one, and whether it was
+ * met. Before it, if all cases were run, one table per workload with its two metrics.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 #define COLUMNS_MOST 24
 
-/* Which pool is shown beside what. */
+/* The yardstick that each pool is compared with. */
 static const struct {
 	const char *mam, *yardstick;
 } beside[] = {
@@ -46,7 +46,7 @@ static const char *show(double value, char *text, size_t bytes)
 	return text;
 }
 
-/* Of times, so that less than 1 is faster; of rates the other way round. */
+/* Of times, so that less than 1 is faster; the inverse for rates. */
 static void show_ratio(const struct promise *promise, double mam, double yardstick, char *text,
 		       size_t bytes)
 {
@@ -127,7 +127,7 @@ static void people_cell(const struct bench_results *results, const struct bench_
 	printf(" %12s", text);
 }
 
-/* The parameters of a workload that have what its table shows, in the order of their rows. */
+/* The parameters of a workload that have its table's metrics, in the order of their rows. */
 static size_t parameters_of(const struct bench_results *results,
 			    const struct bench_workload *workload,
 			    const char *parameters[COLUMNS_MOST])
@@ -186,7 +186,7 @@ void bench_table_people(const struct bench_results *results, const struct bench_
 		for (i = 0; i < bench_workload_count; i++)
 			people_workload(results, bench_workloads[i]);
 	}
-	/* last, where it is seen */
+	/* last, where it is visible */
 	for (i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
 		people_short(results, beside[i].mam, beside[i].yardstick);
 }

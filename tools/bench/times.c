@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * times.c - what single operations took, and their quantiles.
+ * times.c - times of single operations, and their quantiles.
  *
- * A time is what lies between two looks at the clock, less what looking costs (measure.c); what is
- * less than that is 0. Memory is taken at the beginning, so that keeping a time costs the measured
- * program two stores. What does not fit is counted in the mean and in the maximum, but in no
- * quantile. A quantile q of n sorted times is the one at place ceil(q n), so that none is made up
- * between two.
+ * A time is the difference of two clock reads, minus the cost of reading (measure.c), and at least
+ * 0. Memory is allocated at the beginning, so that recording a time costs the measured program two
+ * stores. Times that do not fit count in the mean and in the maximum, but not in quantiles. A
+ * quantile q of n sorted times is the one at place ceil(q n), so there is no interpolation.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -29,7 +28,8 @@ void bench_times_fini(struct bench_times *times)
 void bench_times_add(struct bench_times *times, uint64_t start, uint64_t end)
 {
 	double ns = (double)(end - start) - bench_measure_clock_cost();
-	float kept = ns > 0 ? (float)ns : 0; /* the maximum, too, so that no quantile is above it */
+	float kept = ns > 0 ? (float)ns : 0; /* for the maximum, too, so that no quantile exceeds
+					      * it */
 
 	if (times->kept < times->room)
 		times->ns[times->kept++] = kept;

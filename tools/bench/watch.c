@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch.c - the bench's own clock (watch.h).
+ * watch.c - the bench's watchdog (watch.h).
  *
- * One mutex for everything: the thread holds it but while it sleeps on the condition, and never
- * gives it back once the time is up. So whoever comes back too late waits for the process's end.
+ * One mutex for everything: the thread holds it except while it sleeps on the condition, and never
+ * releases it once the limit has passed. So a call that returns too late waits for the process's
+ * end.
  */
 #include "watch.h"
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work_create.c - what making a pool costs, workload "create", and what its memory costs where the
- * driver gives it at once, workload "bigchunk".
+ * work_create.c - the cost of making a pool, workload "create", and of its memory if the driver
+ * allocates it at once, workload "bigchunk".
  *
- * create: the pool that the run was given is ended and made anew; its peer's open and close are
- * what is timed.
+ * create: the run's pool is ended and made anew; its peer's open and close are timed.
  *
- * bigchunk: one block, as large as a pool's chunk may be, is taken and given back TURNS times; of a
- * card that has not so much free, and a reserve for everybody else, nothing is asked. It says what
- * a pool pays once that others pay block by block. The medians are the answer.
+ * bigchunk: one block, as large as a pool's chunk may be, is allocated and freed TURNS times; on a
+ * GPU without that much free memory, plus a reserve for others, it is skipped. It shows the cost
+ * that a pool pays once and others pay per block. The results are the medians.
  */
 #include "bench.h"
 
@@ -57,7 +56,7 @@ static const char *run_bigchunk(struct bench_peer *peer, const struct bench_case
 			return "a request was refused";
 		peer->release(peer, block, one->a);
 		if (peer->settle != NULL)
-			peer->settle(peer); /* what it gives back it gives back now */
+			peer->settle(peer); /* it must not postpone releases */
 		end = bench_now();
 		alloc[turn] = (double)(middle - start) / 1000;
 		free[turn] = (double)(end - middle) / 1000;
@@ -67,7 +66,7 @@ static const char *run_bigchunk(struct bench_peer *peer, const struct bench_case
 	return NULL;
 }
 
-/* Those that are the driver's own: others keep what they once had. */
+/* The driver's own allocators: others keep the memory that they once had. */
 static bool is_drivers(const struct bench_peer *peer, const struct bench_case *one)
 {
 	(void)one;

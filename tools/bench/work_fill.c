@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work_fill.c - random sizes until there is no more space, over and over: workload "fill".
+ * work_fill.c - random sizes until there is no more space, repeatedly: workload "fill".
  *
  * The first experiment of Can Aknesil and Didem Unat, "MAM: A Memory Allocation Manager for GPUs":
  * figure 1 (malloc and cudaMalloc by size), figure 8 (allocations by size) and figure 9 (frees).
  *
- * 1. Blocks of 1 B to 1 GiB are taken, each timed, until one is refused or the peer's ground is
- *    full. The sizes are uniform in their logarithm: the paper does not say how its own are spread,
- *    and sizes that are uniform themselves would leave all but the largest bars of its histogram
- *    empty.
+ * 1. Blocks of 1 B to 1 GiB are allocated, each timed, until one fails or the peer's limit is
+ *    reached. The sizes are uniform in their logarithm: the paper does not specify its
+ *    distribution, and with uniform sizes all but the largest bars of its histogram would be empty.
  * 2. All are freed, in random order, each timed.
- * 3. That again, until the time is used up; the medians of each range of sizes are the answer. A
- *    range goes from the size it is called by to eight times that.
+ * 3. Both are repeated until the time is used up; the results are the medians of each range of
+ *    sizes. A range is named by its smallest size and extends to eight times that.
  */
 #include "bench.h"
 
@@ -50,7 +49,7 @@ static size_t some_bytes(struct bench_random *random)
 	return bench_random_between(random, octave, 2 * octave - (octave > 1));
 }
 
-/* Takes until it is full. */
+/* Allocates until it is full. */
 static void take_all(struct fill *fill, struct bench_peer *peer, struct bench_random *random)
 {
 	while (fill->table.count < MOST_BLOCKS) {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work_footprint.c - what a heap keeps when all is freed: workload "footprint".
+ * work_footprint.c - the memory that a heap keeps after all is freed: workload "footprint".
  *
- * 1. The heap of the run is closed, free device memory is read, and a growing one is made.
- * 2. CHURNS times: blocks of sizes uniform in their logarithm are taken until LIVE_PARTS of the
- *    peer's ground is live, and half of them, chosen at random, freed.
- * 3. All is freed. The heap is asked to give the driver what it can.
- * 4. kept_bytes is what the driver has got less than at 1: by its own count of free device memory,
- *    and, for what is no device memory, by the heap's.
+ * 1. The run's heap is closed, free device memory is read, and a growing heap is made.
+ * 2. CHURNS times: blocks of sizes uniform in their logarithm are allocated until LIVE_PARTS of the
+ *    peer's limit is live, and half of them, chosen at random, are freed.
+ * 3. All is freed. The heap is trimmed.
+ * 4. kept_bytes is the decrease of free memory since 1: by the driver's count of free device memory
+ *    or, for other memory, by the heap's.
  */
 
 #include "bench.h"
 
 #define CHURNS 4
 #define MOST_BLOCKS 20000
-#define LIVE_PARTS 4 /* a quarter of the ground */
+#define LIVE_PARTS 4 /* a quarter of the limit */
 #define LIVE_MOST (8 * BENCH_GIB)
 
 /* From 512 B to 64 MiB: an octave, then a place in it. */

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work_latency.c - how long single operations take, and how long the slow ones: workload "latency".
+ * work_latency.c - the duration of single operations, and of the slow ones: workload "latency".
  *
- * 1. The heap begins with nothing. Blocks of sizes uniform in their logarithm are taken and, chosen
- *    at random, freed: three of four steps are allocations until so much is live, then one of four
- *    until a quarter of that is left, and up again. So the heap meets sizes and holes of all kinds,
- *    and grows on the way up.
- * 2. Each operation stands between two looks at the clock; what looking costs is taken off and
- *    told, as clock_ns. A quantile is one of the times (times.c).
- * 3. After each operation, out of time, the heap is asked what it holds. If that is more than
- *    before, the operation was a growth: it counts in growths, growth_ns (their median) and
- *    growth_max_ns, and not among the others. A heap that does not say what it holds has its
- *    growths among the others.
+ * 1. The heap begins empty. Blocks of sizes uniform in their logarithm are allocated and, chosen at
+ *    random, freed: three of four steps are allocations until the limit of live bytes is reached,
+ *    then one of four until a quarter of that is left, and up again. So the heap sees sizes and
+ *    free blocks of all kinds, and grows on the way up.
+ * 2. Each operation is between two clock reads; the cost of reading is subtracted and reported as
+ *    clock_ns. A quantile is one of the times (times.c).
+ * 3. After each operation, untimed, the heap's held memory is read. If it has increased, the
+ *    operation was a growth: it counts in growths, growth_ns (their median) and growth_max_ns, and
+ *    not among the others. If a heap does not report its memory, its growths are among the others.
  *
- * What the bench does between operations leaves caches colder than in a loop of calls, as a
- * program's own work does; for the cost of calls in a loop see workloads pair and size.
+ * The bench's work between operations leaves caches colder than in a loop of calls, as a program's
+ * own work does; for the cost of calls in a loop see workloads pair and size.
  */
 #include "bench.h"
 
@@ -32,7 +31,7 @@ struct play {
 	double held;
 };
 
-/* What the heap has of its source; 0: it does not say. */
+/* Memory that the heap holds from its source; 0: unknown. */
 static double held_by(struct bench_peer *peer)
 {
 	struct bench_gauge gauge;
@@ -42,7 +41,7 @@ static double held_by(struct bench_peer *peer)
 	return gauge.reserved + gauge.physical;
 }
 
-/* The operation that has just ended. */
+/* Records the operation that has just ended. */
 static void keep(struct play *play, struct bench_times *times, uint64_t start, uint64_t end)
 {
 	double held = held_by(play->peer);
@@ -176,7 +175,7 @@ static bool suits(const struct bench_peer *peer, const struct bench_case *one)
 	return peer->most_bytes == 0 || one->a << one->b <= peer->most_bytes;
 }
 
-/* The least size, and how many octaves. */
+/* The smallest size, and the number of octaves. */
 static const struct bench_case latency_cases[] = {
 	{ "mixed", 256, 16, false, 0 }, /* to 16 MiB */
 	{ "small", 16, 8, true, 0 },    /* to 4 KiB */

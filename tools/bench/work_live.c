@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work_live.c - what an operation costs when the pool holds many blocks: workloads "live" and
+ * work_live.c - the cost of an operation when the pool has many blocks: workloads "live" and
  * "holes".
  *
- * live: L blocks of 1 to 10 bytes are live; then one more of that size, and a random one freed. It
- * is the second experiment of Can Aknesil and Didem Unat, "MAM: A Memory Allocation Manager for
- * GPUs" (figure 10). There are next to no holes: the cost is that of finding a block among L. The
- * books' size a segment is read here too.
+ * live: L blocks of 1 to 10 bytes are live; then one more of that size is allocated, and a random
+ * one freed. It is the second experiment of Can Aknesil and Didem Unat, "MAM: A Memory Allocation
+ * Manager for GPUs" (figure 10). There are almost no free blocks between live ones: the cost is
+ * that of finding a block among L. The size of the metadata per segment is measured here, too.
  *
- * holes: L blocks are live and L holes lie between them, sizes uniform in 512 B to 16 KiB (or from
- * 1 B); then random blocks are freed and random sizes asked for. 2 L blocks are laid out and every
- * second one freed. That state does not last: each free joins two holes, and after some 2 L
- * replacements the heap has its own balance with fewer holes. So the churn is stopped when a
- * quarter of the blocks have been replaced, and the heap laid out anew. The cases called "steady"
- * are the other end: the churn goes on for STEADY_FACTOR x L replacements before time starts.
+ * holes: L blocks are live with L free blocks between them, sizes uniform in 512 B to 16 KiB (or
+ * from 1 B); then random blocks are freed and random sizes allocated. 2 L blocks are allocated and
+ * every second one freed. That state does not last: each free merges two free blocks, and after
+ * about 2 L replacements the heap reaches its own balance with fewer free blocks. So the churn is
+ * stopped when a quarter of the blocks have been replaced, and the heap is set up again. The cases
+ * named "steady" are the other extreme: the churn runs for STEADY_FACTOR x L replacements before
+ * timing starts.
  */
 #include "bench.h"
 
 #define STEADY 1 /* a case's c */
 #define STEADY_FACTOR 3
-#define PATIENCE 20 /* times what a case may take: so long may the way to its state be */
+#define PATIENCE 20 /* multiple of a case's limit that reaching its state may take */
 #define LOOK_EVERY 64
 
 static const char too_long[] = "it would take too long with so many blocks";
@@ -63,7 +64,7 @@ static const char *fill(struct bench_peer *peer, struct bench_table *table, size
 	return NULL;
 }
 
-/* Two views of what the books cost: the pool's own count, and what the process grew by. */
+/* Two measures of the metadata's cost: the pool's own count, and the growth of the process. */
 static void read_books(const struct bench_peer *peer, size_t resident_before,
 		       struct bench_sample *sample)
 {
@@ -108,8 +109,9 @@ static const char *run_live(struct bench_peer *peer, const struct bench_case *on
 	return why;
 }
 
-/* L live blocks with L holes between. The table is empty before; all that was there has been
- * given back. */
+/*
+ * L live blocks with L free blocks between them. The table is empty before; everything was freed.
+ */
 static const char *lay_out(struct bench_peer *peer, struct bench_table *table, size_t live,
 			   const struct bench_churn *churn, uint64_t until,
 			   struct bench_random *random)
@@ -130,7 +132,7 @@ static const char *lay_out(struct bench_peer *peer, struct bench_table *table, s
 	return NULL;
 }
 
-/* Full of holes: a few rounds a layout, as many layouts as the slice allows. */
+/* With many free blocks: a few rounds per setup, as many setups as the slice allows. */
 static const char *churn_fresh(struct bench_peer *peer, struct bench_table *table, size_t live,
 			       const struct bench_churn *churn, const struct bench_effort *effort,
 			       struct bench_random *random, struct bench_sample *sample)
@@ -182,8 +184,10 @@ static const char *run_holes(struct bench_peer *peer, const struct bench_case *o
 {
 	struct bench_churn churn = { one->b, 16 * BENCH_KIB, batch_for(one->a), true };
 	struct bench_table table;
-	/* A malloc that keeps its books beside the blocks touches a page of nearly every one of
-	 * these. */
+	/*
+	 * A malloc with its metadata next to the blocks touches a page for nearly every one of
+	 * these.
+	 */
 	size_t block_memory = peer->on_device || peer->is_mam ? peer->block_memory : 5000;
 	const char *why = fits(peer, 2 * one->a, block_memory);
 

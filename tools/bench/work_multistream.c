@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work_multistream.c - kernels on several streams, each with a temporary of its own: workload
+ * work_multistream.c - kernels on several streams, each with its own temporary block: workload
  * "multistream", after the multi-stream benchmark of RAPIDS RMM.
  *
- * KERNELS times, stream after stream in turn: 8 bytes are taken in the order of the stream, a
- * kernel of a million clocks is started there, and the 8 bytes are freed in the order of the
- * stream. Then all streams are waited for. total_us is all of that; whoever waits for a kernel to
- * hand out or to take back 8 bytes makes four kernels last as long as four, and not as one.
+ * KERNELS times, stream after stream in turn: 8 bytes are allocated in the order of the stream, a
+ * kernel of a million clocks is launched there, and the 8 bytes are freed in the order of the
+ * stream. Then all streams are synchronized. total_us is the total time; an allocator that waits
+ * for a kernel to allocate or to free 8 bytes makes four kernels take as long as four, and not as
+ * one.
  *
- * Cases: the number of streams; with "warm" behind it, each stream has had such a block before time
+ * Cases: the number of streams; followed by "warm" if each stream had such a block before timing
  * starts.
  */
 #include "bench.h"
@@ -42,7 +43,7 @@ static void wait_streams(size_t count)
 		bench_driver.stream_wait(bench_driver_stream(i));
 }
 
-/* All kernels, once; false: something was refused. */
+/* All kernels, once; returns false if a request failed. */
 static bool play(struct bench_peer *peer, size_t streams, double *us)
 {
 	uint64_t start = bench_now();
@@ -61,7 +62,7 @@ static bool play(struct bench_peer *peer, size_t streams, double *us)
 	return good;
 }
 
-/* A fresh heap, and what the case wants of it. */
+/* A fresh heap in the state that the case requires. */
 static const char *begin(struct bench_peer *peer, const struct bench_case *one)
 {
 	size_t i;
@@ -90,7 +91,7 @@ static const char *run_multistream(struct bench_peer *peer, const struct bench_c
 
 	(void)effort;
 	(void)random;
-	/* A kernel's first start may take long. */
+	/* A kernel's first launch may take long. */
 	if (!bench_driver_busy(0, 1000))
 		return "no kernel can be started";
 	wait_streams(1);

@@ -2,14 +2,14 @@
 /*
  * work_pair.c - small heaps: workloads "pair" and "size".
  *
- * pair: SMALL_LIVE blocks of mixed sizes are live; a block is taken and given back at once, over
- * and over, by one thread. A batch is BENCH_BATCH_MAX pairs.
+ * pair: SMALL_LIVE blocks of mixed sizes are live; one thread allocates a block and frees it at
+ * once, repeatedly. A batch is BENCH_BATCH_MAX pairs.
  *
- * size: blocks of one size are taken in a batch and given back in random order, for each of several
- * sizes. A pool whose books are apart from its memory costs the same for 256 B as for 1 GiB. Then,
- * with peers that work in the order of a stream: one block is taken and freed and the stream waited
- * for, over and over. There a heap may give the driver back what was freed: lone_alloc_ns,
- * lone_free_ns and sync_ns are what each of the three takes.
+ * size: blocks of one size are allocated in a batch and freed in random order, for each of several
+ * sizes. For a pool whose metadata is separate from its memory, 256 B cost the same as 1 GiB. Then,
+ * with stream-ordered peers: one block is allocated and freed and the stream synchronized,
+ * repeatedly. In this case a heap may release freed memory to the driver: lone_alloc_ns,
+ * lone_free_ns and sync_ns are the times of the three calls.
  */
 #include "bench.h"
 
@@ -40,7 +40,7 @@ static const char *run_pair(struct bench_peer *peer, const struct bench_case *on
 	}
 	until = bench_now() + effort->slice_ns;
 	while (why == NULL && count < MOST_BATCHES && (count < 4 || bench_now() < until)) {
-		/* A slow peer is not held to a whole batch. */
+		/* A slow peer does not run a whole batch. */
 		size_t pairs = count == 0 || values[0] < 10000 ? BENCH_BATCH_MAX : 4;
 		uint64_t start, end;
 		bool refused = false;
@@ -73,7 +73,7 @@ static const char *run_pair(struct bench_peer *peer, const struct bench_case *on
 	return why;
 }
 
-/* One block, freed, and the stream waited for. */
+/* One block is allocated and freed, and the stream synchronized. */
 static const char *run_lone(struct bench_peer *peer, size_t bytes,
 			    const struct bench_effort *effort, struct bench_sample *sample)
 {

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work_policy.c - what each of mam's settings costs, source by source: workload "policy".
+ * work_policy.c - the cost of each of mam's settings, by source: workload "policy".
  *
- * A pool may hand a freed block out again when the device is done with everything (strict), when
- * the work that was in flight has ended (deferred), or at once within its stream (stream); and its
- * threads may keep freed blocks for themselves (cache). For each of the six, on a pool of the
- * peer's source that grows by need:
- *   pair_ns         a block of 256 B taken and freed at once, over and over
- *   op_ns           OPERATIONS random steps: of BLOCKS places one is chosen, its block freed and
- *                   another of 256 B to 1 MiB taken
- *   reserved_ratio  the most it had of its source in those, over the most that was live
- * The device is idle: that is what a policy costs where nothing would have had to be waited for.
+ * A pool may reuse a freed block when the device is idle (strict), when the work that was in flight
+ * has ended (deferred), or at once within its stream (stream); and its threads may cache freed
+ * blocks (cache). For each of the six, on a pool of the peer's source that grows on demand:
+ *   pair_ns         a block of 256 B allocated and freed at once, repeatedly
+ *   op_ns           OPERATIONS random steps: one of BLOCKS places is chosen, its block freed and
+ *                   another of 256 B to 1 MiB allocated
+ *   reserved_ratio  its peak reserved bytes in those, divided by its peak live bytes
+ * The device is idle: this is a policy's cost when there is nothing to wait for.
  */
 #include "bench.h"
 
@@ -22,7 +21,7 @@
 #define LOOK_EVERY 64
 #define TURNS_MOST 4000
 
-/* A case's a: the policy; its b: cached? */
+/* A case's a: the policy; its b: cached if not 0. */
 
 static const char *time_pairs(struct bench_peer *peer, uint64_t slice_ns,
 			      struct bench_sample *sample)
@@ -91,7 +90,7 @@ static const char *time_random(struct bench_peer *peer, uint64_t limit_ns,
 	return why;
 }
 
-/* The peer's pool gives way to one of the case's settings, and gets its own back. */
+/* Replaces the peer's pool by one with the case's settings, and restores it. */
 static const char *run_policy(struct bench_peer *peer, const struct bench_case *one,
 			      const struct bench_effort *effort, struct bench_random *random,
 			      struct bench_sample *sample)
@@ -120,7 +119,7 @@ static const char *run_policy(struct bench_peer *peer, const struct bench_case *
 	return why;
 }
 
-/* One row a source: where a source has several, the one without caches. */
+/* One row per source: if a source has several, the one without caches. */
 static bool suits(const struct bench_peer *peer, const struct bench_case *one)
 {
 	(void)one;

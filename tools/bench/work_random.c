@@ -3,27 +3,29 @@
  * work_random.c - a long random run: workload "random", after the random-allocation benchmark of
  * RAPIDS RMM.
  *
- * N allocations and N frees. At each step: with a chance of 73%, while fewer than N blocks were
- * asked for and the new one would keep the live bytes within the budget (16,000 MiB), ask for a
- * block of 1 B to M MiB, sizes uniform; else free a block chosen at random from those live. We
- * differ in one point: the steps are decided beforehand, so that their making is not timed. The
- * whole run is timed and divided by its 2 N operations. It is played twice; the second, on books
- * that exist, counts. A peer that needs longer than it may is stopped, and what it did counts.
+ * N allocations and N frees. At each step: with a probability of 73%, while fewer than N blocks
+ * were allocated and the new one would keep the live bytes within the budget (16,000 MiB), allocate
+ * a block of 1 B to M MiB, sizes uniform; otherwise free a random live block. We differ in one
+ * point: the steps are generated in advance, so that their generation is not timed. The whole run
+ * is timed and divided by its 2 N operations. It is run twice; the second run, with existing
+ * metadata, counts. A peer that exceeds its limit is stopped, and its completed part counts.
  */
 #include "bench.h"
 
 #define ALLOC_PERCENT 73
 #define LIVE_BUDGET (16000 * BENCH_MIB)
-#define LOOK_EVERY 64 /* steps between looks at the clock; a power of two */
+#define LOOK_EVERY 64 /* steps between clock reads; a power of two */
 
-/* bytes > 0: ask for them and keep the block at `slot`; 0: free the block at `slot` */
+/* bytes > 0: allocate them and keep the block at `slot`; 0: free the block at `slot` */
 struct step {
 	size_t bytes;
 	size_t slot;
 };
 
-/* `order` is room for n slots. Slots are numbered by request, so that a stopped run knows what is
- * live. */
+/*
+ * `order` has room for n slots. Slots are numbered by request, so that a stopped run knows its live
+ * blocks.
+ */
 static void plan(struct step *steps, size_t *order, size_t n, size_t most_bytes, size_t budget,
 		 struct bench_random *random)
 {
@@ -49,8 +51,7 @@ static void plan(struct step *steps, size_t *order, size_t n, size_t most_bytes,
 	}
 }
 
-/* Plays the steps; answers how many were done, and the time they took. Blocks still live are in
- * `blocks`. */
+/* Runs the steps; returns how many were done, and their time. Blocks still live are in `blocks`. */
 static size_t play(struct bench_peer *peer, const struct step *steps, size_t count,
 		   struct bench_block *blocks, uint64_t limit_ns, size_t *refused, double *ns)
 {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work_replay.c - programs' own allocations, as traces tell them: workload "replay".
+ * work_replay.c - programs' own allocations, from recorded traces: workload "replay".
  *
- * A case is a file that mam replay reads, called by its name without folder and endings. Its
- * allocations and frees are played, on one stream, as in play.c: on a heap that begins with
- * nothing, once cold and then warm. Allocations that got nothing are failures and not the end; the
- * frees of their blocks are left out.
+ * A case is a file that mam replay reads, named without folder and extensions. Its allocations and
+ * frees are run, on one stream, as in play.c: on a heap that begins empty, once cold and then warm.
+ * Failed allocations are counted and do not end it; the frees of their blocks are skipped.
  *
- * Which files: those named with --trace, else the traces of the tests where the current folder is a
- * checkout of mam, else none.
+ * The files are those named with --trace, otherwise the traces of the tests if the current folder
+ * is a checkout of mam, otherwise none.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +55,7 @@ static bool convert(const struct replay_trace *trace, struct training *script)
 	return true;
 }
 
-/* "/traces/gpt2.trace.gz" is gpt2. A CSV file of results has no quotes and no commas in it. */
+/* "/traces/gpt2.trace.gz" is gpt2. A CSV file of results must not have quotes and commas in it. */
 static void name_of(const char *path, char *name)
 {
 	static const char *const endings[] = { ".gz", ".trace", ".csv", ".pickle" };

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work_stream.c - blocks freed in the order of a stream while its work runs: workload "stream".
+ * work_stream.c - blocks freed in stream order while the stream's work runs: workload "stream".
  *
- * Stream 0 is kept busy by a kernel of KERNEL_NS (driver.h). While it runs:
- *   same   a batch of blocks is freed on stream 0 and taken on stream 0 again
- *   other  the batch is freed on stream 0 and taken on stream 1: the blocks leave their stream,
+ * A kernel of KERNEL_NS keeps stream 0 busy (driver.h). While it runs:
+ *   same   a batch of blocks is freed on stream 0 and allocated on stream 0 again
+ *   other  the batch is freed on stream 0 and allocated on stream 1: the blocks move between streams,
  *          or the heap finds others, until the kernel is done
- * A round is: make stream 0 busy, free the batch, take a batch, see that the kernel still runs
- * (rounds in which it does not are dropped), wait for both streams. free_ns and alloc_ns are
- * medians over turns of GROUP rounds, an operation each: a heap that pays for what leaves its
- * stream once in a few rounds has that in every turn. cycle_ns is the mean of both together;
- * waited_ratio is the share of rounds that were dropped, 1 where every free waits for the kernel.
+ * A round: make stream 0 busy, free the batch, allocate a batch, check that the kernel still runs
+ * (otherwise the round is dropped), wait for both streams. free_ns and alloc_ns are medians over
+ * turns of GROUP rounds, per operation: a heap that pays for moving blocks between streams once in
+ * a few rounds pays in every turn. cycle_ns is the mean of both together; waited_ratio is the share
+ * of dropped rounds, 1 if every free waits for the kernel.
  */
 #include "bench.h"
 #include "driver.h"
@@ -23,10 +23,10 @@
 #define LEAST_ROUNDS 16
 #define GROUP 8
 #define STREAMS 2
-#define OTHER 1 /* a case's b: blocks leave their stream */
+#define OTHER 1 /* a case's b: blocks move between streams */
 
 struct rounds {
-	double *alloc, *free; /* ns an operation */
+	double *alloc, *free; /* ns per operation */
 	size_t count;
 	size_t dropped;
 	double sum;
@@ -40,7 +40,7 @@ static void wait_streams(void)
 		bench_driver.stream_wait(bench_driver_stream(i));
 }
 
-/* The median of the groups' means; of fewer rounds than a group, their mean. Spoils `ns`. */
+/* The median of the groups' means; for fewer rounds than a group, their mean. Modifies `ns`. */
 static double middle_of(double *ns, size_t count)
 {
 	size_t groups = 0, i;
@@ -58,7 +58,7 @@ static double middle_of(double *ns, size_t count)
 	return bench_measure_median(ns, groups);
 }
 
-/* False: a request was refused. */
+/* Returns false if a request failed. */
 static bool play_round(struct bench_peer *peer, const struct bench_case *one, void **blocks,
 		       size_t batch, struct rounds *rounds)
 {
@@ -97,7 +97,7 @@ static const char *answer(struct rounds *rounds, struct bench_sample *sample)
 	double all = (double)(rounds->count + rounds->dropped);
 
 	if (rounds->count == 0) {
-		/* Not an error: this is what waiting for the kernel looks like. */
+		/* Not an error: the result of waiting for the kernel. */
 		bench_sample_add(sample, "waited_ratio", 1);
 		return NULL;
 	}

@@ -2,16 +2,16 @@
 /*
  * work_threads.c - several threads on one heap: workloads "threads", "ownstream" and "foreign".
  *
- * threads: each of T threads keeps SLOTS blocks and replaces one of them at random, over and over:
- * a free and an alloc, sizes from 256 B to 1 MiB, uniform in their logarithm. Choices come from a
- * table made beforehand. All start at a gate and stop at a flag; the number is operations of all
- * threads a second, in millions, from the opening of the gate until the last has seen the flag.
+ * threads: each of T threads keeps SLOTS blocks and replaces one of them at random, repeatedly: a
+ * free and an alloc, sizes from 256 B to 1 MiB, uniform in their logarithm. Choices come from a
+ * table made in advance. All start at a gate and stop at a flag. The result is million operations
+ * per second of all threads, from the opening of the gate until the last thread has seen the flag.
  *
- * ownstream: the same, but each thread's operations are in the order of a stream of its own.
+ * ownstream: the same, but each thread's operations are in the order of its own stream.
  *
- * foreign: no thread frees what it allocated. Each allocates the same sizes and hands the block to
- * the next thread through a ring of RING places, and frees what the one before handed to it. Who
- * can do neither lets others run. The ring is lock-free: one writer, one reader.
+ * foreign: no thread frees blocks that it allocated. Each allocates the same sizes and passes the
+ * block to the next thread through a ring of RING places, and frees those that the previous thread
+ * passed to it. A thread that can do neither yields. The ring is lock-free: one writer, one reader.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -23,7 +23,7 @@
 #define SLOTS 100
 #define MOST_THREADS 16
 #define CHOICES 4096  /* a power of two */
-#define LOOK_EVERY 64 /* replacements between looks at the flag */
+#define LOOK_EVERY 64 /* replacements between checks of the flag */
 #define RING 256      /* a power of two */
 
 struct choice {
@@ -31,10 +31,10 @@ struct choice {
 	unsigned int bytes;
 };
 
-/* Blocks on their way from one thread to the next. */
+/* Blocks in transit from one thread to the next. */
 struct ring {
-	_Alignas(128) atomic_size_t put; /* count, ever; written by the thread before */
-	_Alignas(128) atomic_size_t got; /* count, ever; written by the owner */
+	_Alignas(128) atomic_size_t put; /* total count; written by the previous thread */
+	_Alignas(128) atomic_size_t got; /* total count; written by the owner */
 	_Alignas(128) struct bench_block blocks[RING];
 };
 
@@ -59,9 +59,9 @@ struct worker {
 	uint64_t operations;
 	uint64_t ended; /* when it saw the flag */
 	uint64_t seed;
-	size_t which; /* its stream, where each has its own */
-	struct ring ring;    /* what this one is to free */
-	struct worker *next; /* whom it hands its blocks to */
+	size_t which; /* its stream, if each has its own */
+	struct ring ring;    /* blocks for this one to free */
+	struct worker *next; /* receives its blocks */
 };
 
 static void choose(struct worker *worker)
@@ -89,7 +89,7 @@ static void wait_at_gate(struct crew *crew)
 	pthread_mutex_unlock(&crew->lock);
 }
 
-/* Waits until all `workers` are there, so that none is still being made when time starts. */
+/* Waits until all `workers` are there, so that none is still starting when timing begins. */
 static void open_gate(struct crew *crew, size_t workers)
 {
 	pthread_mutex_lock(&crew->lock);
@@ -230,7 +230,7 @@ static void *work(void *argument)
 	return NULL;
 }
 
-/* What was on its way when the threads ended. */
+/* Frees the blocks that were in transit when the threads ended. */
 static void empty_rings(struct bench_peer *peer, struct worker *workers, size_t count)
 {
 	struct bench_block block;

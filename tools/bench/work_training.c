@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work_training.c - a whole training run: workloads "training", against the clock, and "smallest",
- * in as little memory as it can be.
+ * work_training.c - a whole training run: workloads "training", timed, and "smallest", in as little
+ * memory as possible.
  *
- * training: the trace of training.c is played as in play.c. In case "growing" the heap begins with
- * nothing, as a program's does; in case "chunk" it is one chunk, and how far up that was used is
- * its footprint.
+ * training: the trace of training.c is run as in play.c. In case "growing" the heap begins empty,
+ * as a program's does; in case "chunk" it is one chunk, and its high-water mark is the footprint.
  *
- * smallest: the trace is played in one chunk that may not grow, and the smallest in which no
- * allocation is refused is looked for:
- *   1. chunks of the peak live bytes and 1/64, 2/64, 4/64, ... of them, until one is enough;
- *   2. halve the distance between what is too small and what is enough until that is less than
- *      1/STEPS of the peak.
- * chunk_ratio is what was enough over the peak, fails_ratio what was not.
+ * smallest: the trace is run in one chunk that may not grow, to find the smallest one in which no
+ * allocation fails:
+ *   1. try chunks of the peak live bytes plus 1/64, 2/64, 4/64, ... of them, until one is enough;
+ *   2. halve the distance between a chunk that is too small and one that is enough until that is less
+ *      than 1/STEPS of the peak.
+ * chunk_ratio is the sufficient size divided by the peak, fails_ratio the insufficient one.
  */
 #include "play.h"
 
@@ -39,7 +38,7 @@ static const char *run_training(struct bench_peer *peer, const struct bench_case
 	return play_script(peer, &training, one->c == BENCH_ONE_CHUNK, false, effort, sample);
 }
 
-/* Is one chunk of `bytes` enough? The heap that the run has is ended for it, and made anew. */
+/* Returns true if one chunk of `bytes` is enough. Ends the run's heap for it, and makes it anew. */
 static bool is_enough(struct bench_peer *peer, struct bench_block *blocks, size_t bytes)
 {
 	bool good;
@@ -50,7 +49,7 @@ static bool is_enough(struct bench_peer *peer, struct bench_block *blocks, size_
 	peer->chunk_bytes = 0;
 	if (good)
 		return play_fits(peer, &training, blocks);
-	peer->open(peer); /* there is one to be closed */
+	peer->open(peer); /* there must be one to close */
 	return false;
 }
 
@@ -75,7 +74,7 @@ static const char *look_for(struct bench_peer *peer, struct bench_block *blocks,
 		part *= 2;
 	}
 	if (fails == 0)
-		fails = peak / page * page - page; /* less than what is live is never enough */
+		fails = peak / page * page - page; /* less than the live bytes is never enough */
 	while (enough - fails > peak / STEPS && enough - fails > page) {
 		size_t middle = (fails + (enough - fails) / 2) / page * page;
 
@@ -110,7 +109,7 @@ static const char *run_smallest(struct bench_peer *peer, const struct bench_case
 	return why;
 }
 
-/* Where the ground is taken at once there is none of that size but on source host. */
+/* Only source host can allocate a chunk of that size at once. */
 static bool suits(const struct bench_peer *peer, const struct bench_case *one)
 {
 	return one->c != BENCH_ONE_CHUNK || (peer->is_mam && !peer->on_device);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work_vmm.c - what mapping memory by hand costs on this driver: workload "vmm".
+ * work_vmm.c - the cost of explicit memory mapping with this driver: workload "vmm".
  *
- * The calls that a source of mapped memory lives on, the device idle: reserve addresses; make a
- * piece, map it, let the device use it, unmap it, give it back; give back the addresses. Medians of
- * TURNS turns after a first one that is not kept. remap_us is unmap, map and access: what moving a
- * piece costs.
+ * The calls behind a source of mapped memory, on an idle device: reserve addresses; create a piece,
+ * map it, enable access, unmap it, release it; free the addresses. Medians of TURNS turns after a
+ * first one that is discarded. remap_us is unmap, map and access: the cost of moving a piece.
  *
- * In cases of many pieces all are made, then all mapped, and so on; the times are those of one
- * XX is what it costs to let the device use all of them with one call.
+ * In cases of many pieces all are created, then all mapped, and so on; the times are per piece. XX
+ * is the cost of enabling access to all of them with one call.
  */
 #include "bench.h"
 #include "driver.h"
@@ -39,7 +38,7 @@ static bool is_there(void)
 	       bench_driver.destroy != NULL;
 }
 
-/* The pieces of a case, as far as they have come. */
+/* The pieces of a case, as far as they were made. */
 struct pieces {
 	size_t bytes, count; /* of each; all */
 	bench_address base;
@@ -101,8 +100,10 @@ static bool release_all(struct pieces *pieces)
 	return good;
 }
 
-/* One turn; `us` receives what each step took, of a piece, and of all with one call for access to
- * all. False: the driver refused. */
+/*
+ * One turn; `us` gets the time of each step per piece, and of one call that enables access to all.
+ * Returns false if a driver call failed.
+ */
 static bool turn(struct pieces *pieces, bool one_call, double us[STEPS])
 {
 	size_t all = pieces->bytes * pieces->count;
