@@ -3,7 +3,7 @@
  * pinned_loop.cu - the gain of a pool of pinned or managed memory: pairs of an allocation and a
  * free, by CUDA's own functions and from mam.
  *
- *   	usage: pinned_loop [MILLISECONDS]
+ *	usage: pinned_loop [MILLISECONDS]
  *
  * One line per kind, way and size, "pinned cuda 65536 NANOSECONDS", the median of the pairs made in
  * that many milliseconds (300), but of at least three. The host writes each block's first and last

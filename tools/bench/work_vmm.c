@@ -6,7 +6,7 @@
  * map it, enable access, unmap it, release it; free the addresses. Medians of TURNS turns after a
  * first one that is discarded. remap_us is unmap, map and access: the cost of moving a piece.
  *
- * In cases of many pieces all are created, then all mapped, and so on; the times are per piece. XX
+ * In cases of many pieces all are created, then all mapped, and so on; the times are per piece.
  * is the cost of enabling access to all of them with one call.
  */
 #include "bench.h"
