@@ -1,22 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# gpu-cases.sh - programs that allocate as their kernels run: a hash join, a group-by, an octree, a graph that changes,
-# on a machine with a GPU.
+# gpu-cases.sh - programs that allocate as their kernels run: a hash join, a group-by, an octree, a changing graph, on
+# a machine with a GPU.
 #
-#	usage: gpu-cases.sh MAM FOLDER
+#   usage: gpu-cases.sh MAM FOLDER
 #
 # MAM is an installed or built `mam` command with kernels; nothing is compiled here. Four parts:
-#   1. mam bench case join, then the other cases; a kernel that does not come back loses its cell and no more;
-#   2. pictures of them: FOLDER/case-*.svg (mam bench plot);
-#   3. compute-sanitizer, where it is found: memcheck over all cases over mam_kmalloc, small;
+#   1. mam bench case join, then the other cases; a kernel that does not return loses only its own cell;
+#   2. figures of them: FOLDER/case-*.svg (mam bench plot);
+#   3. compute-sanitizer, if it is found: memcheck over all cases over mam_kmalloc, small;
 #   4. the tables, the targets as keys, and how each part ended.
-# Numbers of the join go to FOLDER/join-<gpu>.csv, of the others to FOLDER/cases-<gpu>.csv, <gpu> being short: h100, a100,
-# rtx4090; all words to FOLDER/cases-<gpu>.log; what was begun, and when, to FOLDER/cases-<gpu>.begun.
+# Numbers of the join go to FOLDER/join-<gpu>.csv, of the others to FOLDER/cases-<gpu>.csv, where <gpu> is short:
+# h100, a100, rtx4090; the complete output to FOLDER/cases-<gpu>.log; the started runs with their times to
+# FOLDER/cases-<gpu>.begun.
 #
-# Environment: BUDGET (300: seconds for everything), QUICK=1 (fewer cells, 100), SANITIZE=0 (without part 3), BENCH_COMMIT
-# (where there is no .git), CUDA_HOME.
-# Exit status: 0; 1 when a part failed or a check found a fault of mam's; 2 for a wrong call; 77 without a GPU.
+# Environment: BUDGET (300: seconds for everything), QUICK=1 (fewer cells, 100), SANITIZE=0 (without part 3),
+# BENCH_COMMIT (if there is no .git), CUDA_HOME. Exit status: 0; 1 if a part failed or a check found an error of
+# mam's; 2 for invalid usage; 77 without a GPU.
 set -u
 
 here=$(dirname "$0")
@@ -58,7 +59,7 @@ cases() # SECONDS CSV LIST
 cases $((($(left) - sanitizer_seconds) / 2)) "$join_csv" join
 cases $(($(left) - sanitizer_seconds - 5)) "$csv" group,octree,graph
 
-# ---- 2. the pictures ----
+# ---- 2. the figures ----
 
 "$mam" bench plot -o "$folder" "$join_csv" "$csv" >> "$log" 2>&1 || { failed=1; say "$script: the pictures could not be drawn"; }
 

@@ -3,28 +3,28 @@
 #
 # gpu-clients.sh [MAM [FOLDER]] - what programs gain and whether their results stay equal, on a real GPU.
 #
-#   MAM     the installed command to try; else $MAM, else the one on the path
-#   FOLDER  where clients-<gpu>.csv goes; else $OUT, else results/<gpu> of this folder
+#   MAM     the installed command to test; default: $MAM, or the one on the path
+#   FOLDER  for clients-<gpu>.csv; default: $OUT, or results/<gpu> of this folder
 #
 # It builds the programs of tests/clients with nvcc, all at once, with the static and with the shared runtime, and
-# runs each plain and under `mam run` with each policy of --free, in turns; then the programs in Python, where their
-# libraries are installed. Cheap ones come first. A client that fails does not stop the others; one that cannot be
-# built or had is a row that says so. The file is written anew after each client, so that what was measured is kept
-# if the machine goes away.
+# runs each one without mam and under `mam run` with each policy of --free, in turn; then the programs in Python, if
+# their libraries are installed. Fast ones come first. A client that fails does not stop the others; one that cannot
+# be built or is missing has a row with the reason. The file is rewritten after each client, so that earlier
+# measurements are kept if the machine is lost.
 #
 # Environment:
-#   CLIENTS        beginnings of names: only these
+#   CLIENTS        prefixes of names: only these
 #   QUICK=1        each once, with less work
-#   BUDGET (540)   seconds; what has no time left is a row that says so
-#   LIMIT (90)     seconds a run
-#   REPEATS (2)    of programs whose time is of interest; the median counts. TORCH_REPEATS (1)
+#   BUDGET (540)   seconds; clients without time left have a row with the reason
+#   LIMIT (90)     seconds per run
+#   REPEATS (2)    of programs whose time matters; the median counts. TORCH_REPEATS (1)
 #   KEEP           the file of an earlier run of the same commit and GPU: its rows of other clients are kept
-#   ROUNDS (100), NVCC, PYTHON, BENCH_COMMIT (where the tree has no .git)
-# Exit status: 0, 1 when a row failed or a result differed, 2 for a wrong call, 77 without GPU or nvcc.
+#   ROUNDS (100), NVCC, PYTHON, BENCH_COMMIT (if the tree has no .git)
+# Exit status: 0, 1 if a row failed or a result differed, 2 for invalid usage, 77 without GPU or nvcc.
 
 started=$(date +%s)
 here=$(cd "$(dirname "$0")" && pwd)
-script='gpu-clients' # for the sentences of gpu-lib.sh
+script='gpu-clients' # for the messages of gpu-lib.sh
 top=$(cd "$here/../.." && pwd)
 quick=${QUICK:-0}
 budget=${BUDGET:-540}
@@ -49,7 +49,7 @@ gpu_start "$@"
 python=${PYTHON:-$(command -v python3)}
 file=$folder/clients-$gpu_name.csv
 
-# Rows of another commit or GPU are other numbers.
+# Rows of another commit or GPU are not comparable.
 if [ -n "${KEEP:-}" ]; then
 	kept=$(sed -n 's/^# gpu: //p; s/^# commit: //p' "$KEEP" 2> /dev/null | tr '\n' '|')
 	[ "$kept" = "$gpu|$commit|" ] || stop 2 "$KEEP has no rows of $gpu and commit $commit to keep"
@@ -66,7 +66,7 @@ elapsed()
 	echo $(($(date +%s) - started))
 }
 
-# --- rows, and what is made of them ---------------------------------------------------------------------------------
+# --- rows, and their computation ------------------------------------------------------------------------------------
 
 write_rows()
 {
@@ -76,7 +76,7 @@ write_rows()
  equal (output to that of plain, or what came of it); route (most calls came by); reserved_ratio (peak reserved\
  to peak live; plain: as PyTorch's own cache says)"
 		echo client,mode,unit,time,calls_caught,equal,route,reserved_ratio
-		# What was run now takes the place of what was kept.
+		# New rows replace the kept ones.
 		if [ -f "$work/kept" ]; then
 			awk -F, 'NR == FNR { now[$1] = 1; next } !($1 in now)' "$rows" "$work/kept"
 		fi
@@ -120,7 +120,7 @@ caught() # MODE - calls that mam saw in the last run
 	esac
 }
 
-route() # MODE - the road by which most calls of the last run came
+route() # MODE - the interface by which most calls of the last run were intercepted
 {
 	{
 		echo "runtime $(stat_of "$1" calls_runtime)"
@@ -214,7 +214,7 @@ wanted() # NAME
 	return 1
 }
 
-# Says why a client cannot run now: a part of it was not built, or there is no time.
+# Prints why a client cannot run now: a part of it was not built, or there is no time.
 hindered() # NAME COMMAND...
 {
 	hindered_name=$1
@@ -238,7 +238,7 @@ hindered() # NAME COMMAND...
 	return 1
 }
 
-limited() # COMMAND... - no longer than LIMIT, nor much longer than what is left
+limited() # COMMAND... - no longer than LIMIT, nor much longer than the remaining time
 {
 	left=$((budget + 20 - $(elapsed)))
 	[ "$left" -gt "$limit" ] && left=$limit
@@ -267,7 +267,7 @@ last_words() # MODE
 	tail -n 2 "$work/$1.err" | tr '\n' ' ' | cut -c 1-200
 }
 
-# What came of one run of a client, against the first plain one. Programs may differ by themselves.
+# The verdict on one run of a client, compared with the first plain one. Programs may differ by themselves.
 judge() # MODE STATUS COMMAND...
 {
 	judge_mode=$1
@@ -291,7 +291,7 @@ judge() # MODE STATUS COMMAND...
 }
 
 # A client prints results on stdout, equal in every run, and "ms_per_round T" on stderr.
-# $verdict is "documented" where mam's documented answer is another, and the client judges by its status.
+# $verdict is "documented" if mam's documented result differs, and the client reports success by its status.
 verdict=
 client() # NAME COMMAND...
 {
@@ -330,8 +330,8 @@ client() # NAME COMMAND...
 	write_rows
 }
 
-# alloc_loop prints "BYTES NANOSECONDS", one line a size; the time is the result. The run that is timed counts
-# nothing: that would be part of so short a time.
+# alloc_loop prints "BYTES NANOSECONDS", one line per size; the time is the result. The timed run does not count
+# calls, which would be part of such short times.
 pairs() # NAME UNIT COMMAND...
 {
 	wanted "$1" || return
@@ -406,7 +406,7 @@ sanitizer() # NAME error|clean COMMAND...
 	write_rows
 }
 
-# Programs in Python: left out where a library is missing.
+# Programs in Python: skipped if a library is missing.
 python_client() # NAME LIBRARY COMMAND...
 {
 	wanted "$1" || return
@@ -430,7 +430,7 @@ runtime_clients() # static|shared
 	client "demo-$1" "$work/demo-$1"
 	client "client-$1" "$work/client-$1" --rounds "$rounds" --bytes 65536
 	client "graph-$1" "$work/graph_loop-$1"
-	# Kernels of one stream overlap here, so what --free=stream asks of a program is not kept.
+	# Kernels of one stream overlap here, so the program violates the requirement of --free=stream.
 	modes='plain strict deferred'
 	client "pdl-$1" "$work/pdl_loop-$1"
 	modes=$every
@@ -439,7 +439,7 @@ runtime_clients() # static|shared
 	client "client-$1-threads" "$work/client-$1" --rounds "$rounds" --bytes 65536 --threads 4
 	client "ipc-$1" "$work/ipc_pair-$1"
 	client "refused-$1" "$work/refused-$1"
-	# Such a plugin's calls are caught by the second route only.
+	# Only the second route catches such a plugin's calls.
 	client "deepbind-$1" "$work/deepbind_host" "$work/plugin-$1.so"
 	how=audit
 	client "deepbind-$1-audit" "$work/deepbind_host" "$work/plugin-$1.so"
@@ -479,7 +479,7 @@ library_clients()
 torch_clients()
 {
 	repeats=$torch_repeats
-	# Their own cache asks for memory a few times only: one policy tells as much as three.
+	# Their own cache rarely allocates: one policy is as informative as three.
 	modes='plain strict'
 	python_client torch-gnn-cache torch "$here/torch_gnn.py" --steps "$gnn_steps"
 	python_client torch-gpt2-cache torch "$here/torch_gpt2.py" --steps "$torch_steps"

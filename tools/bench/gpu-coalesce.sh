@@ -1,26 +1,27 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# gpu-coalesce.sh [MAM [FOLDER]] - requests put together before an allocator sees them, on a real GPU: right, and fast.
+# gpu-coalesce.sh [MAM [FOLDER]] - requests coalesced before they reach an allocator, on a real GPU: correctness and
+# speed.
 #
-#   MAM     the installed command, whose library and headers are tried; else $MAM, else the one on the path
-#   FOLDER  where the files go; else $OUT, else results/<gpu> of this folder
+#   MAM     the installed command, whose library and headers are tested; default: $MAM, or the one on the path
+#   FOLDER  for the files; default: $OUT, or results/<gpu> of this folder
 #
 # Part by part:
 #   forms    tests/clients/objects.cu: a part of an object for each lane of a warp, a block
-#   ways     tests/clients/xmalloc.cu with a million lanes, each way there is, over CUDA's malloc and over a heap
-#   layout   gpu-layout.cu: the most that the layout alone can give: FOLDER/layout-<gpu>.csv
-#   xmalloc  mam bench xmalloc: FOLDER/xmalloc-<gpu>.csv, and pictures of it
-#   mpi      mam bench mpi: FOLDER/mpi-<gpu>.csv, and pictures of it
-# What they said, and how each ended: FOLDER/coalesce-<gpu>.log.
+#   ways     tests/clients/xmalloc.cu with a million lanes, each available way, over CUDA's malloc and over a heap
+#   layout   gpu-layout.cu: the maximum gain by the layout alone: FOLDER/layout-<gpu>.csv
+#   xmalloc  mam bench xmalloc: FOLDER/xmalloc-<gpu>.csv, and figures of it
+#   mpi      mam bench mpi: FOLDER/mpi-<gpu>.csv, and figures of it
+# Their output, and how each ended: FOLDER/coalesce-<gpu>.log.
 #
 # Environment: PARTS (all of them), QUICK=1 (the benches' fewer cells), PROGRAMS (a folder with objects, xmalloc,
-#   xmalloc-heap, xmalloc-layers and gpu-layout, built already; else nvcc builds them), NVCC, MAM_PREFIX (where include/mam and
-#   lib/libmam.so are; else the folder above that of MAM), BENCH_COMMIT (where the tree has no .git).
-# Exit status: 0, 1 when a part failed, 2 for a wrong call, 77 without GPU or nvcc.
+#     xmalloc-heap, xmalloc-layers and gpu-layout, already built; default: nvcc builds them), NVCC, MAM_PREFIX (with
+#     include/mam and lib/libmam.so; default: the folder above that of MAM), BENCH_COMMIT (if the tree has no .git).
+# Exit status: 0, 1 if a part failed, 2 for invalid usage, 77 without GPU or nvcc.
 
 here=$(cd "$(dirname "$0")" && pwd)
-script='gpu-coalesce' # for the sentences of gpu-lib.sh
+script='gpu-coalesce' # for the messages of gpu-lib.sh
 all='forms ways layout xmalloc mpi'
 chosen=${PARTS:-$all}
 clients=$here/../../tests/clients
@@ -54,7 +55,7 @@ build() # PROGRAM SOURCE OPTION...
 	stop 2 "$program could not be built"
 }
 
-ended() # NAME STATUS SINCE - what came of it, behind its words
+ended() # NAME STATUS SINCE - prints the result after its output
 {
 	{
 		cat "$work/out"
@@ -68,7 +69,7 @@ ended() # NAME STATUS SINCE - what came of it, behind its words
 	[ "$2" -eq 0 ] || failed=1
 }
 
-try() # NAME PROGRAM ARGUMENT... - it must say that all is well
+try() # NAME PROGRAM ARGUMENT... - it must print that all is well
 {
 	name=$1
 	shift

@@ -24,7 +24,7 @@
 # shellcheck disable=SC2154,SC2317 # of gpu-lib.sh; called through one_more
 
 here=$(cd "$(dirname "$0")" && pwd)
-script='gpu-collective' # for the sentences of gpu-lib.sh
+script='gpu-collective' # for the messages of gpu-lib.sh
 all='header corpus timing memcheck synccheck'
 chosen=${PARTS:-header corpus timing}
 limit=${LIMIT:-60}
@@ -60,7 +60,7 @@ times=$folder/coalesce-$gpu_name.csv
 sums_columns='file,kernel,before,after,same'
 times_columns='kernel,allocator,blocks,threads,before_us,after_us,ratio,same'
 
-# Of the corpus what is chosen, of what is timed nothing.
+# The selected names of the corpus, and none of the timed ones.
 names=
 for file in "$rewritten"/after/*.cu; do
 	name=$(basename "$file" .cu)
@@ -87,7 +87,7 @@ build() # PROGRAM SOURCE OPTION...
 		-o "$work/$build_program" "$build_source" -L "$library" -lmam > "$work/$build_program.built" 2>&1
 }
 
-# Jobs at a time: one more is begun, and where that makes enough all are waited for.
+# Runs jobs in parallel: starts one more, and waits for all if that makes enough.
 many=0
 one_more() # COMMAND...
 {
@@ -102,7 +102,7 @@ all_done()
 	many=0
 }
 
-# --- what the header promises ----------------------------------------------------------------------------------------
+# --- the header's guarantees -----------------------------------------------------------------------------------------
 
 header()
 {
@@ -124,9 +124,9 @@ header()
 	done
 }
 
-# --- what was computed -----------------------------------------------------------------------------------------------
+# --- results ---------------------------------------------------------------------------------------------------------
 
-run_corpus() # PROGRAM TIME - its lines go to PROGRAM.TIME, and its status
+run_corpus() # PROGRAM TIME - its output goes to PROGRAM.TIME, with its status
 {
 	timeout -k 5 "$limit" "$work/$1" > "$work/$1.$2" 2> "$work/$1.$2.err"
 	echo $? > "$work/$1.$2.status"
@@ -145,7 +145,7 @@ corpus_one() # NAME
 		run_corpus "before-$1" "$time"
 		run_corpus "after-$1" "$time"
 	done
-	# A line is a kernel, in whose name may be blanks and commas, and a sum. Of a name that is there more than once
+	# A line is a kernel, whose name may contain blanks and commas, and a sum. If a name occurs more than once,
 	# the first is compared with the first.
 	awk -v name="$1" -v why="$(head -n 1 "$work/before-$1.1.err" | tr ',"' '; ')" -v ended="$(cat "$work/after-$1.1.status")" '
 	FNR == 1 { split("", times) }
@@ -173,7 +173,7 @@ corpus()
 	all_done
 }
 
-check_one() # TOOL NAME - what was built, or is now, under compute-sanitizer
+check_one() # TOOL NAME - the existing program, or builds it now, under compute-sanitizer
 {
 	if [ ! -x "$work/after-$2" ] && ! build "after-$2" "$rewritten/after/$2.cu" -DCORPUS_MAIN; then
 		echo "$2,$1,-,-,failed: after could not be built" > "$work/$2.$1.rows"
@@ -218,7 +218,7 @@ write_sums()
 	say "$(grep -c ',yes$' "$sums") kernels of $(grep -cv '^#' "$sums") give what they gave: $sums"
 }
 
-# --- how long it took ------------------------------------------------------------------------------------------------
+# --- times -----------------------------------------------------------------------------------------------------------
 
 timing_build()
 {
@@ -255,7 +255,7 @@ timing_runs()
 	done
 }
 
-# A row for each kernel and shape: the median of the runs of either side, and how many times as long it took before.
+# A row for each kernel and shape: the median of the runs of either side, and the ratio of the times before and after.
 timing_rows() # LINES
 {
 	awk '
@@ -293,7 +293,7 @@ timing()
 	say "times are in $times"
 }
 
-# What is timed has the GPU to itself.
+# Timed programs have the GPU to themselves.
 for part in header timing corpus memcheck synccheck; do
 	case " $chosen " in
 	*" $part "*) ;;

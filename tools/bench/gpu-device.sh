@@ -1,22 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# gpu-device.sh - malloc and free in kernels, mam's beside published ones, CUDA's own and bare counters, on a machine
-# with a GPU.
+# gpu-device.sh - malloc and free in kernels, mam's compared with published ones, CUDA's own and bare counters, on a
+# machine with a GPU.
 #
-#	usage: gpu-device.sh MAM FOLDER
+#   usage: gpu-device.sh MAM FOLDER
 #
 # MAM is an installed or built `mam` command, with kernels in it; nothing is compiled here. Four parts:
-#   1. mam bench device, everything; a kernel that does not come back loses its cell and no more;
-#   2. pictures of it: FOLDER/device-*.svg (mam bench plot);
-#   3. compute-sanitizer, where it is found: memcheck and racecheck over mam's kernels, on small heaps;
+#   1. mam bench device, everything; a kernel that does not return loses only its own cell;
+#   2. figures of them: FOLDER/device-*.svg (mam bench plot);
+#   3. compute-sanitizer, if it is found: memcheck and racecheck over mam's kernels, on small heaps;
 #   4. the tables, the targets as keys, and how each part ended.
-# All numbers go to FOLDER/device-<gpu>.csv, <gpu> being short: h100, a100, rtx4090; all words to
-# FOLDER/device-<gpu>.log; what was begun, and when, to FOLDER/device-<gpu>.begun.
+# All numbers go to FOLDER/device-<gpu>.csv, where <gpu> is short: h100, a100, rtx4090; the complete output to
+# FOLDER/device-<gpu>.log; the started runs with their times to FOLDER/device-<gpu>.begun.
 #
 # Environment: BUDGET (235: seconds for everything), QUICK=1 (fewer cells, in a minute), SANITIZE=0 (without part 3),
-# ADAPTER (what --adapter is to be told), BENCH_COMMIT (where there is no .git), CUDA_HOME.
-# Exit status: 0; 1 when a part failed or a check found a fault of mam's; 2 for a wrong call; 77 without a GPU.
+# ADAPTER (the argument of --adapter), BENCH_COMMIT (if there is no .git), CUDA_HOME. Exit status: 0; 1 if a part
+# failed or a check found an error of mam's; 2 for invalid usage; 77 without a GPU.
 set -u
 
 here=$(dirname "$0")
@@ -33,7 +33,7 @@ bench_start device "$1" "$2"
 
 sanitizer_seconds=$((budget / 4))
 [ "${SANITIZE:-1}" = 0 ] && sanitizer_seconds=0
-# What began last may take its time.
+# The last run may take its time.
 seconds=$(($(left) - sanitizer_seconds - 15))
 [ "$seconds" -gt 5 ] || seconds=5
 set -- --verbose --seconds "$seconds" --csv "$csv"
@@ -49,7 +49,7 @@ if [ $status -ne 0 ]; then
 fi
 [ -s "$csv" ] || stop 1 "mam bench device wrote no numbers; its words are in $log"
 
-# ---- 2. the pictures ----
+# ---- 2. the figures ----
 
 "$mam" bench plot -o "$folder" "$csv" >> "$log" 2>&1 || { failed=1; say "$script: the pictures could not be drawn"; }
 

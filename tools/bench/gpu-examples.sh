@@ -3,21 +3,22 @@
 #
 # gpu-examples.sh [MAM [FOLDER]] - the examples, built against an installed mam and run on a real GPU.
 #
-#   MAM     the installed command, whose library and headers are tried; else $MAM, else the one on the path
-#   FOLDER  where the files go; else $OUT, else results/<gpu> of this folder
+#   MAM     the installed command, whose library and headers are tested; default: $MAM, or the one on the path
+#   FOLDER  for the files; default: $OUT, or results/<gpu> of this folder
 #
-# FOLDER/examples-<gpu>.csv has a line for each run and allocator: how large it was, milliseconds, and millions of
-# edges or of lists a second; what the programs said is in FOLDER/examples-<gpu>.log.
+# FOLDER/examples-<gpu>.csv has a line for each run and allocator: its size, milliseconds, and millions of edges or of
+# lists per second; FOLDER/examples-<gpu>.log has the programs' output.
 #
-# The structures of mam/ds.cuh are tried first (tests/clients/structures.cu): a line for each that is right.
+# The structures of mam/ds.cuh are tested first (tests/clients/structures.cu): one line for each that is correct.
 #
-# Environment: PARTS (structures edges frontier automaton), QUICK=1 (only the smaller sizes), CUDA=1 (edges over CUDA's malloc(),
-#   too, up to a million), NVCC, MAM_PREFIX (where include/mam and lib/libmam.so are; else the folder above that of
-#   MAM), BENCH_COMMIT (where the tree has no .git).
-# Exit status: 0, 1 when a program failed, 2 for a wrong call, 77 without GPU or nvcc.
+# Environment: PARTS (structures edges frontier automaton), QUICK=1 (only the smaller sizes), CUDA=1 (edges over
+# CUDA's
+#     malloc(), too, up to a million), NVCC, MAM_PREFIX (with include/mam and lib/libmam.so; default: the folder above
+#     that of MAM), BENCH_COMMIT (if the tree has no .git).
+# Exit status: 0, 1 if a program failed, 2 for invalid usage, 77 without GPU or nvcc.
 
 here=$(cd "$(dirname "$0")" && pwd)
-script='gpu-examples' # for the sentences of gpu-lib.sh
+script='gpu-examples' # for the messages of gpu-lib.sh
 all='structures edges frontier automaton'
 chosen=${PARTS:-$all}
 examples=$here/../../examples
@@ -37,7 +38,7 @@ failed=0
 LD_LIBRARY_PATH=$library${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 
-# NAME SIZE OPTIONS on the standard input's lines of figures: "ALLOCATOR... : 1.23 ms, 4.5 M ..."
+# NAME SIZE OPTIONS with the lines of figures on stdin: "ALLOCATOR... : 1.23 ms, 4.5 M ..."
 rows()
 {
 	awk -v name="$1" -v size="$2" -v options="$3" '
@@ -60,7 +61,7 @@ rows()
 	}'
 }
 
-example() # NAME SIZE OPTION... - runs it; its figures into the file
+example() # NAME SIZE OPTION... - runs it; its figures go into the file
 {
 	name=$1
 	size=$2
@@ -92,7 +93,7 @@ for part in $chosen; do
 		;;
 	edges)
 		example edges 65536 --edges 65536 --nodes 10000 --cuda "${CUDA:-0}"
-		# As the paper has it, over the number of lanes.
+		# As in the paper, over the number of lanes.
 		for lanes in 32 128 512 1536 4096 16384; do
 			example edges 65536 --edges 65536 --nodes 10000 --lanes $lanes --rounds 3
 		done

@@ -4,23 +4,23 @@
 # gpu-growth.sh [MAM [FOLDER]] - heaps that grow while kernels run: measured, made to fail, and put under load, on a
 # real GPU.
 #
-#   MAM     the installed command, whose library and headers are tried; else $MAM, else the one on the path
-#   FOLDER  where growth-<gpu>.csv, growth-<gpu>.log and growth-soak-<gpu>.log go; else $OUT, else
-#           results/<gpu> of this folder
+#   MAM     the installed command, whose library and headers are tested; default: $MAM, or the one on the path
+#   FOLDER  for growth-<gpu>.csv, growth-<gpu>.log and growth-soak-<gpu>.log; default: $OUT, or this folder's
+#           results/
 #
-# gpu-growth.cu, part by part, each in a process of its own; then tests/clients/objects.cu on heaps that begin with
-# 2 MiB; and tests/clients/grow.cu, which README shows. The soak adds a line to growth-soak-<gpu>.log, so that an hour
-# may be made of many runs. Under compute-sanitizer heaps do not grow: gpu-objects.sh has it look at those.
+# gpu-growth.cu, part by part, each in a process of its own; then tests/clients/objects.cu on heaps that begin with 2
+# MiB; and tests/clients/grow.cu, which README shows. The soak adds a line to growth-soak-<gpu>.log, so that many runs
+# can add up to an hour. Heaps do not grow under compute-sanitizer: gpu-objects.sh runs it on other heaps.
 #
 # Environment: PARTS (reach new crowd equal ten idle causes stopped full streams pressure soak objects grow:
-#   all of them), SECONDS_EACH (10: of the soak), BUDGET (100: seconds, after which no part begins), PROGRAMS (a folder
-#   with gpu-growth, objects and grow, built already; else nvcc builds them), NVCC,
-#   MAM_PREFIX (where include/mam and lib/libmam.so are; else the folder above that of MAM), BENCH_COMMIT (where the
-#   tree has no .git), KEEP=1 (rows of parts that are not run stay as the file has them, if it is of this commit).
-# Exit status: 0, 1 when a part failed, 2 for a wrong call, 77 without GPU or nvcc.
+#     all of them), SECONDS_EACH (10: of the soak), BUDGET (100: seconds, after which no part starts), PROGRAMS (a folder
+#     with gpu-growth, objects and grow, already built; default: nvcc builds them), NVCC,
+#     MAM_PREFIX (with include/mam and lib/libmam.so; default: the folder above that of MAM), BENCH_COMMIT (if the
+#     tree has no .git), KEEP=1 (keep the file's rows of parts that are not run, if it is of this commit).
+# Exit status: 0, 1 if a part failed, 2 for invalid usage, 77 without GPU or nvcc.
 
 here=$(cd "$(dirname "$0")" && pwd)
-script='gpu-growth' # for the sentences of gpu-lib.sh
+script='gpu-growth' # for the messages of gpu-lib.sh
 all='reach new crowd equal ten idle causes stopped full streams pressure soak objects grow'
 chosen=${PARTS:-$all}
 seconds=${SECONDS_EACH:-10}
@@ -58,7 +58,7 @@ build() # PROGRAM SOURCE
 	stop 2 "$1 could not be built"
 }
 
-run() # NAME PROGRAM ARGUMENT... - its words to the log, its rows to the table
+run() # NAME PROGRAM ARGUMENT... - its output goes to the log, its rows to the table
 {
 	name=$1
 	shift

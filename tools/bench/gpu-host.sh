@@ -1,29 +1,28 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# gpu-host.sh - mam's host pools beside CUDA's own allocators, RMM's, PyTorch's, CuPy's and those of host memory, on a
-# machine with a GPU.
+# gpu-host.sh - mam's host pools compared with CUDA's own allocators, RMM's, PyTorch's, CuPy's and those of host
+# memory, on a machine with a GPU.
 #
-#	usage: gpu-host.sh MAM FOLDER
+#   usage: gpu-host.sh MAM FOLDER
 #
 # MAM is an installed or built `mam` command. Seven parts:
-#   1. peers: PyTorch's allocator becomes a library that the bench can load, where python3 has torch and there is a C++
-#      compiler; RMM's, where RMM_HOME names its installation (include/, lib64/); what is in PEERS is taken as it is. Each
-#      is tried for a moment in a process of its own: one that ends it is left out;
-#   2. mam bench host, all sources and peers that are here;
-#   3. the same for PyTorch's backend cudaMallocAsync alone, which a process can have only instead of PyTorch's own;
-#   4. CuPy's pool, from Python (peer_cupy.py), and what a block costs a Python program (peer_api.py);
-#   5. mam replay of TRACES with source vmm: on the GPU, and simulated, beside each other;
-#   6. pictures of it: FOLDER/*.svg (mam bench plot);
-#   7. two tables: mam over the best of its peers, ratios first; and what was promised, measured, met or missed.
-# All numbers go to FOLDER/host-<gpu>.csv, <gpu> being short: h100, a100, rtx4090. A peer that fails is named, and the rest
-# goes on.
+#   1. peers: PyTorch's allocator is built as a library that the bench can load, if python3 has torch and there is a C++
+#      compiler; RMM's, if RMM_HOME names its installation (include/, lib64/); those in PEERS are used as they are. Each
+#      is tried briefly in a process of its own: one that crashes it is left out;
+#   2. mam bench host, with all sources and peers that are available;
+#   3. the same for PyTorch's backend cudaMallocAsync alone, which a process can use only instead of PyTorch's own;
+#   4. CuPy's pool, from Python (peer_cupy.py), and the cost of a block for a Python program (peer_api.py);
+#   5. mam replay of TRACES with source vmm: on the GPU, and simulated, for comparison;
+#   6. figures of it: FOLDER/*.svg (mam bench plot);
+#   7. two tables: mam over the best of its peers, ratios first; and the promises, with the measurement, met or missed.
+# All numbers go to FOLDER/host-<gpu>.csv, where <gpu> is short: h100, a100, rtx4090. A peer that fails is reported,
+# and the rest continues.
 #
-# Environment: BUDGET (290: seconds for everything), QUICK=1 (what the tables show, in a minute), TRACES (files or
-# folders; tests/data of the checkout), BENCH_COMMIT (where there is no .git), CXX (c++), RMM_HOME, PEERS (a folder with
-# any of peer_rmm.so, peer_torch.so, libjemalloc.so.2, libmimalloc.so.2), BENCH_RMM and BENCH_TORCH (the same, file by
-# file).
-# Exit status: 0; 1 when a part failed; 2 for a wrong call; 77 without a GPU.
+# Environment: BUDGET (290: seconds for everything), QUICK=1 (the tables' cells, in a minute), TRACES (files or
+# folders; tests/data of the checkout), BENCH_COMMIT (if there is no .git), CXX (c++), RMM_HOME, PEERS (a folder with
+# any of peer_rmm.so, peer_torch.so, libjemalloc.so.2, libmimalloc.so.2), BENCH_RMM and BENCH_TORCH (the same, one
+# file each). Exit status: 0; 1 if a part failed; 2 for invalid usage; 77 without a GPU.
 set -u
 
 die() # STATUS SENTENCE
@@ -57,7 +56,7 @@ gpu=$(printf '%s\n' "$name" | tr '[:upper:]' '[:lower:]' |
 [ -n "$gpu" ] || gpu=gpu
 csv=$folder/host-$gpu.csv
 log=$folder/host-$gpu.log
-begun=$folder/host-$gpu.begun # a line for each run, as it began
+begun=$folder/host-$gpu.begun # a line for each run when it starts
 : >"$begun"
 work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-host.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
@@ -97,7 +96,7 @@ without() # PEER WHY
 
 build_torch()
 {
-	# Its place, without waking it: importing torch takes seconds.
+	# Find its folder without importing it: importing torch takes seconds.
 	torch=$(python3 -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])' \
 		2>/dev/null)
 	[ -n "$torch" ] || { without torch "python3 has no torch"; return; }
@@ -137,17 +136,17 @@ fi
 [ -n "${BENCH_TORCH:-}" ] || build_torch
 [ -n "${BENCH_RMM:-}" ] || build_rmm
 export BENCH_RMM="${BENCH_RMM:-}" BENCH_TORCH="${BENCH_TORCH:-}"
-# A jemalloc that is loaded late wants room that the C library keeps for such; RMM's words would go among ours.
+# A jemalloc that is loaded late needs the C library's reserve of static TLS; RMM's messages would mix with ours.
 GLIBC_TUNABLES=${GLIBC_TUNABLES:+$GLIBC_TUNABLES:}glibc.rtld.optional_static_tls=16384
 export GLIBC_TUNABLES RMM_DEBUG_LOG_FILE=/dev/null
 
-bench() # SECONDS CSV ARGUMENT... - its words go to stdout
+bench() # SECONDS CSV ARGUMENT... - its output goes to stdout
 {
 	bench_seconds=$1
 	bench_csv=$2
 	shift 2
 	[ "$quick" = 1 ] && set -- --quick "$@"
-	# It ends by itself, and tells what it has even where an allocator does not come back.
+	# It ends by itself, and prints its results even if an allocator does not return.
 	timeout -k 5 $((bench_seconds + 60)) "$mam" bench host "$@" --verbose --seconds "$bench_seconds" \
 		--csv "$bench_csv" 2>"$work/begun"
 	bench_status=$?
@@ -156,7 +155,7 @@ bench() # SECONDS CSV ARGUMENT... - its words go to stdout
 	return $bench_status
 }
 
-# A library that ends its process, or the wait for it, would take all numbers with it.
+# A library that crashes its process, or hangs, would lose all numbers.
 works() # PEER PEERS
 {
 	timeout -k 2 20 "$mam" bench host --smoke --sources none --peers "$2" --only pair --seconds 5 >"$work/log" 2>&1
@@ -171,7 +170,7 @@ if [ -n "$BENCH_TORCH" ] && ! works torch torch; then BENCH_TORCH=; fi
 
 # ---- 2. the bench ----
 
-# Rows of FILE join the others; where both have a number, it is replaced.
+# Adds the rows of FILE to the others; a number that exists in both is replaced.
 merge() # FILE
 {
 	awk -F, '
@@ -184,11 +183,11 @@ merge() # FILE
 		mv "$work/merged" "$work/host.csv"
 }
 
-# shellcheck disable=SC2086 # several, with blanks between
+# several, separated by blanks
 find $traces -name '*.trace.gz' 2>/dev/null | sort | head -n 16 >"$work/traces"
 trace_list=$(grep -v , "$work/traces" | tr '\n' ',' | sed 's/,$//')
 
-# Seconds for what comes after; for the second run, CuPy and Python's API.
+# Seconds for the later parts; for the second run, CuPy and Python's API.
 after=95 async=18 cupy=35 api=14
 [ "$quick" = 1 ] && after=24 async=4 cupy=6 api=0
 seconds=$(($(left) - after))
@@ -211,7 +210,7 @@ cat "$log"
 
 # ---- 3. PyTorch's other backend ----
 
-# The words of a part that is not the first: its notes, and how it ended.
+# Adds the output of a later part: its notes, and how it ended.
 join() # PEER STATUS CSV WORDS
 {
 	cat "$4" >>"$log"
@@ -289,7 +288,7 @@ if ! { cp "$work/host.csv" "$csv.part" && mv "$csv.part" "$csv"; }; then
 	die 2 "$csv cannot be written; choose another folder"
 fi
 
-# ---- 6. the pictures ----
+# ---- 6. the figures ----
 
 set -- "$csv"
 traces_csv=$here/results/none/replay-traces.csv

@@ -3,23 +3,24 @@
 #
 # gpu-kma.sh - the figures of the KMA paper, in CUDA and in NVIDIA's OpenCL, on a machine with a GPU.
 #
-#	usage: gpu-kma.sh MAM FOLDER
+#   usage: gpu-kma.sh MAM FOLDER
 #
 # MAM is an installed or built `mam` command, with kernels and mam-bench-opencl; nothing is compiled here. Four parts:
-#   1. mam bench kma, everything; a kernel that does not come back loses its cell and no more. A result that does not
-#      name the GPU as OpenCL's device is none;
-#   2. pictures of it: FOLDER/kma-*.svg (mam bench plot);
-#   3. compute-sanitizer, where it is found: memcheck over the kernels of KMA in CUDA, on small heaps;
+#   1. mam bench kma, everything; a kernel that does not return loses only its own cell. A result whose OpenCL device
+#      is not the GPU is invalid;
+#   2. figures of them: FOLDER/kma-*.svg (mam bench plot);
+#   3. compute-sanitizer, if it is found: memcheck over the kernels of KMA in CUDA, on small heaps;
 #   4. the tables, the targets as keys, and how each part ended.
-# All numbers go to FOLDER/kma-<gpu>.csv, <gpu> being short: h100, a100, rtx4090; all words to FOLDER/kma-<gpu>.log;
-# what was begun, and when, to FOLDER/kma-<gpu>.begun.
+# All numbers go to FOLDER/kma-<gpu>.csv, where <gpu> is short: h100, a100, rtx4090; the complete output to
+# FOLDER/kma-<gpu>.log; the started runs with their times to FOLDER/kma-<gpu>.begun.
 #
-# NVIDIA's driver may lie there without a word of it where OpenCL looks (OCL_ICD_VENDORS, /etc/OpenCL/vendors): then a
-# folder that names it is made, for this run.
+# NVIDIA's driver may be installed without an entry where OpenCL looks (OCL_ICD_VENDORS, /etc/OpenCL/vendors): then
+# the script makes a folder with such an entry, for this run.
 #
 # Environment: BUDGET (420: seconds for everything), QUICK=1 (fewer cells, 100), SANITIZE=0 (without part 3), PLATFORM
-# (NVIDIA; empty: without OpenCL), BENCH_OPENCL (the program that asks it), BENCH_COMMIT (where there is no .git), CUDA_HOME.
-# Exit status: 0; 1 when a part failed or a check found a fault of mam's; 2 for a wrong call; 77 without a GPU.
+# (NVIDIA; empty: without OpenCL), BENCH_OPENCL (the program that uses it), BENCH_COMMIT (if there is no .git),
+# CUDA_HOME. Exit status: 0; 1 if a part failed or a check found an error of mam's; 2 for invalid usage; 77 without a
+# GPU.
 set -u
 
 here=$(dirname "$0")
@@ -33,7 +34,7 @@ platform=${PLATFORM-NVIDIA}
 [ "$quick" = 1 ] && [ -z "${BUDGET:-}" ] && budget=100
 bench_start kma "$1" "$2"
 
-# ---- NVIDIA's OpenCL, where nothing names it ----
+# ---- NVIDIA's OpenCL, if no entry names it ----
 
 vendors=${OCL_ICD_VENDORS:-/etc/OpenCL/vendors}
 if [ "$platform" = NVIDIA ] && ! grep -rqs nvidia "$vendors" && ldconfig -p | grep -q 'libnvidia-opencl\.so\.1'; then
@@ -48,7 +49,7 @@ fi
 
 sanitizer_seconds=$((budget / 5))
 [ "${SANITIZE:-1}" = 0 ] && sanitizer_seconds=0
-# CUDA's part and OpenCL's each; what began last may take its time.
+# CUDA's part and OpenCL's each; the last run may take its time.
 seconds=$((($(left) - sanitizer_seconds - 30) / 2))
 [ "$seconds" -gt 5 ] || seconds=5
 set -- --verbose --seconds "$seconds" --csv "$csv"
@@ -72,7 +73,7 @@ if [ -n "$platform" ] && ! grep '^# driver: .*OpenCL: ' "$csv" | grep -qF "$name
 	say "$script: OpenCL's device is not $name: $(grep '^# driver: ' "$csv"), $(grep 'OpenCL was left out' "$log" | head -n 1)"
 fi
 
-# ---- 2. the pictures ----
+# ---- 2. the figures ----
 
 "$mam" bench plot -o "$folder" "$csv" >> "$log" 2>&1 || { failed=1; say "$script: the pictures could not be drawn"; }
 

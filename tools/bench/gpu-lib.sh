@@ -1,13 +1,13 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# gpu-lib.sh - what gpu-*.sh share. A script sets $here to its folder and $script to its name, takes its arguments'
-# defaults, sources this file, and calls one of:
+# gpu-lib.sh - functions shared by gpu-*.sh. A script sets $here to its folder and $script to its name, sets the
+# defaults of its arguments, sources this file, and calls one of:
 #   gpu_start    of gpu-clients.sh and gpu-stress.sh: which mam, which GPU, which compiler, and the head of a results
 #                file. Sets mam, folder, nvcc, gpu, gpu_name (short: h100-80gb-hbm3 is h100), arch, cuda_home, commit
-#                gpu_install, behind it, finds what programs are built against
+#                gpu_install, called after it, finds the library and headers that programs are built against
 #   bench_start  of gpu-pages.sh and gpu-device.sh, which compile nothing. Sets mam, folder, gpu (short), csv, log,
-#                begun, work (a folder that goes at the end), budget, start, failed
+#                begun, work (a folder that is removed at the end), budget, start, failed
 # shellcheck disable=SC2034,SC2154 # shared with those
 
 stop() # STATUS SENTENCE
@@ -53,7 +53,7 @@ gpu_start() # [MAM [FOLDER]]
 	commit=${BENCH_COMMIT:-$(first_line git -C "$here" rev-parse --short HEAD)}
 }
 
-gpu_install() # where the library and the headers of $mam are. Sets prefix and library
+gpu_install() # the library and the headers of $mam. Sets prefix and library
 {
 	prefix=${MAM_PREFIX:-$(dirname "$(dirname "$(readlink -f "$mam")")")}
 	for library in "$prefix/lib" "$prefix/lib64" ''; do
@@ -62,7 +62,7 @@ gpu_install() # where the library and the headers of $mam are. Sets prefix and l
 	stop 2 "there is no libmam below $prefix: set MAM_PREFIX to where mam was installed"
 }
 
-gpu_parts() # ALL CHOSEN - each that is chosen is one that there is
+gpu_parts() # ALL CHOSEN - checks that each selected part exists
 {
 	for part in $2; do
 		case " $1 " in
@@ -72,7 +72,7 @@ gpu_parts() # ALL CHOSEN - each that is chosen is one that there is
 	done
 }
 
-gpu_work() # a folder that is gone in the end. Sets work
+gpu_work() # a folder that is removed at the end. Sets work
 {
 	work=$(mktemp -d "${TMPDIR:-/tmp}/$script.XXXXXX") || exit 2
 	trap 'rm -rf "$work"' EXIT
@@ -123,7 +123,7 @@ find_sanitizer()
 	command -v compute-sanitizer || command -v "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer"
 }
 
-# A bench on small heaps under compute-sanitizer, where a kernel may take its time.
+# Runs a bench on small heaps under compute-sanitizer, where kernels may take long.
 sanitize() # TOOL WHOM WHAT OPTION...
 {
 	sanitize_tool=$1
@@ -140,7 +140,7 @@ sanitize() # TOOL WHOM WHAT OPTION...
 	[ $sanitize_status -eq 0 ] || failed=1
 }
 
-# The eight lines that every results file begins with.
+# The eight lines at the beginning of every results file.
 print_head() # COMMAND COLUMNS
 {
 	echo "# gpu: $gpu"
@@ -153,7 +153,7 @@ print_head() # COMMAND COLUMNS
 	echo "# columns: $2"
 }
 
-# One line a client: what differs from mode to mode stands side by side.
+# One line per client, with values that differ between modes next to each other.
 print_clients() # CSV
 {
 	awk -F, '

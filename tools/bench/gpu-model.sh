@@ -1,21 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# gpu-model.sh - the random-walk paper's equations over what a GPU does, on a machine with one.
+# gpu-model.sh - the random-walk paper's equations compared with measurements, on a machine with a GPU.
 #
-#	usage: gpu-model.sh MAM FOLDER
+#   usage: gpu-model.sh MAM FOLDER
 #
 # MAM is an installed or built `mam` command, with kernels in it; nothing is compiled here. Four parts:
-#   1. mam bench model, everything; what was measured before a kernel that fails or hangs is kept;
-#   2. pictures of it: FOLDER/model-*.svg (mam bench plot);
-#   3. compute-sanitizer, where it is found: memcheck over all kernels but those that ask CUDA's malloc, on a small heap;
+#   1. mam bench model, everything; measurements before a kernel that fails or hangs are kept;
+#   2. figures of them: FOLDER/model-*.svg (mam bench plot);
+#   3. compute-sanitizer, if it is found: memcheck over all kernels except those with CUDA's malloc, on a small heap;
 #   4. the targets, as keys, and how each part ended.
-# All numbers go to FOLDER/model-<gpu>.csv, <gpu> being short: h100, a100, rtx4090; all words to FOLDER/model-<gpu>.log;
-# what was begun, and when, to FOLDER/model-<gpu>.begun.
+# All numbers go to FOLDER/model-<gpu>.csv, where <gpu> is short: h100, a100, rtx4090; the complete output to
+# FOLDER/model-<gpu>.log; the started runs with their times to FOLDER/model-<gpu>.begun.
 #
 # Environment: BUDGET (220: seconds for everything), QUICK=1 (fewer cells, in a minute), SANITIZE=0 (without part 3),
-# PEERS (a list for --peers: to leave one out that hangs), BENCH_COMMIT (where there is no .git), CUDA_HOME.
-# Exit status: 0; 1 when a part failed or a check found a fault of mam's; 2 for a wrong call; 77 without a GPU.
+# PEERS (a list for --peers: to leave one out that hangs), BENCH_COMMIT (if there is no .git), CUDA_HOME. Exit status:
+# 0; 1 if a part failed or a check found an error of mam's; 2 for invalid usage; 77 without a GPU.
 set -u
 
 here=$(dirname "$0")
@@ -47,7 +47,7 @@ if [ $status -ne 0 ]; then
 fi
 [ -s "$csv" ] || stop 1 "mam bench model wrote no numbers; its words are in $log"
 
-# ---- 2. the pictures ----
+# ---- 2. the figures ----
 
 "$mam" bench plot -o "$folder" "$csv" >> "$log" 2>&1 || { failed=1; say "$script: the pictures could not be drawn"; }
 
@@ -57,7 +57,8 @@ sanitizer=$(find_sanitizer)
 if [ "$sanitizer_seconds" -eq 0 ]; then
 	:
 elif [ -n "$sanitizer" ]; then
-	# Not CUDA's malloc: the size of its heap cannot be put back once a kernel has asked it, which is told as an error.
+	# Not CUDA's malloc: its heap size cannot be restored after a kernel has used it, which is reported as an
+	# error.
 	sanitize memcheck "all but CUDA's malloc" model --pages 6400 --peers rw,rw-bm,crw,corw,rw-malloc,queue
 else
 	say "compute-sanitizer was not found: nothing is known of it"

@@ -3,19 +3,19 @@
 #
 # gpu-objects.sh [MAM [FOLDER]] - heaps of objects under load on a real GPU, and kernels that call malloc and new.
 #
-#   MAM     the installed command, whose library and headers are tried; else $MAM, else the one on the path
-#   FOLDER  where objects-<gpu>.log goes; else $OUT, else results/<gpu> of this folder
+#   MAM     the installed command, whose library and headers are tested; default: $MAM, or the one on the path
+#   FOLDER  for objects-<gpu>.log; default: $OUT, or results/<gpu> of this folder
 #
 # tests/clients/objects.cu with a million lanes and SECONDS_EACH seconds of random work; a small case of it under
 # compute-sanitizer's memcheck, racecheck and synccheck; tests/clients/override.cu of two files, with -rdc=true and
 # without.
 #
-# Environment: SECONDS_EACH (60), NVCC, MAM_PREFIX (where include/mam and lib/libmam.so are; else the folder above that
-#   of MAM), BENCH_COMMIT (where the tree has no .git).
-# Exit status: 0, 1 when a program failed, 2 for a wrong call, 77 without GPU or nvcc.
+# Environment: SECONDS_EACH (60), NVCC, MAM_PREFIX (with include/mam and lib/libmam.so; default: the folder above that
+#     of MAM), BENCH_COMMIT (if the tree has no .git).
+# Exit status: 0, 1 if a program failed, 2 for invalid usage, 77 without GPU or nvcc.
 
 here=$(cd "$(dirname "$0")" && pwd)
-script='gpu-objects' # for the sentences of gpu-lib.sh
+script='gpu-objects' # for the messages of gpu-lib.sh
 seconds=${SECONDS_EACH:-60}
 clients=$here/../../tests/clients
 
@@ -41,7 +41,7 @@ build() # OUTPUT OPTION...
 	stop 2 "$output could not be built"
 }
 
-part() # NAME COMMAND... - its lines, and what came of it
+part() # NAME COMMAND... - prints its output and its result
 {
 	name=$1
 	shift

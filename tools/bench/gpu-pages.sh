@@ -1,23 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# gpu-pages.sh - mam's page allocator for kernels beside the published ones, CUDA's own malloc, a queue and bare
-# counters, on a machine with a GPU.
+# gpu-pages.sh - mam's page allocator for kernels compared with the published ones, CUDA's own malloc, a queue and
+# bare counters, on a machine with a GPU.
 #
-#	usage: gpu-pages.sh MAM FOLDER
+#   usage: gpu-pages.sh MAM FOLDER
 #
 # MAM is an installed or built `mam` command, with kernels in it; nothing is compiled here. Four parts:
-#   1. mam bench pages, everything. Should a kernel of one allocator fail or hang, what was measured before is kept, and
-#      the rest is measured without that one;
-#   2. pictures of it: FOLDER/pages-*.svg (mam bench plot);
-#   3. compute-sanitizer, where it is found: memcheck and racecheck over all kernels, on small heaps;
-#   4. the tables once more, and how each part ended.
-# All numbers go to FOLDER/pages-<gpu>.csv, <gpu> being short: h100, a100, rtx4090; all words to FOLDER/pages-<gpu>.log;
-# what was begun, and when, to FOLDER/pages-<gpu>.begun.
+#   1. mam bench pages, everything. If a kernel of one allocator fails or hangs, earlier measurements are kept, and the
+#      rest is measured without that allocator;
+#   2. figures of them: FOLDER/pages-*.svg (mam bench plot);
+#   3. compute-sanitizer, if it is found: memcheck and racecheck over all kernels, on small heaps;
+#   4. the tables again, and how each part ended.
+# All numbers go to FOLDER/pages-<gpu>.csv, where <gpu> is short: h100, a100, rtx4090; the complete output to
+# FOLDER/pages-<gpu>.log; the started runs with their times to FOLDER/pages-<gpu>.begun.
 #
 # Environment: BUDGET (230: seconds for everything), QUICK=1 (fewer cells, in a minute), SANITIZE=0 (without part 3),
-# BENCH_COMMIT (where there is no .git), CUDA_HOME.
-# Exit status: 0; 1 when a part failed or a check found a fault of mam's; 2 for a wrong call; 77 without a GPU.
+# BENCH_COMMIT (if there is no .git), CUDA_HOME. Exit status: 0; 1 if a part failed or a check found an error of
+# mam's; 2 for invalid usage; 77 without a GPU.
 set -u
 
 here=$(dirname "$0")
@@ -36,7 +36,7 @@ peers=$("$mam" bench pages --list | awk -F '\t' '$1 == "allocator" && $2 != "mam
 	sed 's/,$//')
 [ -n "$peers" ] || stop 2 "$mam has no mam bench pages"
 
-# Rows of FILE join the others; where both have a number, it is replaced.
+# Adds the rows of FILE to the others; a number that exists in both is replaced.
 merge() # FILE
 {
 	[ -s "$1" ] || return
@@ -58,7 +58,7 @@ for round in 1 2 3; do
 	set -- --verbose --seconds "$seconds" --peers "$peers" --csv "$work/pages.csv"
 	[ "$quick" = 1 ] && set -- --quick "$@"
 	rm -f "$work/pages.csv"
-	# It ends by itself, and tells what it has even where a kernel does not come back.
+	# It ends by itself, and prints its results even if a kernel does not return.
 	timeout -k 5 $((seconds + 40)) "$mam" bench pages "$@" >"$work/words" 2>"$work/begun"
 	status=$?
 	cat "$work/begun" >>"$begun"
@@ -68,7 +68,7 @@ for round in 1 2 3; do
 	[ $status -eq 0 ] && break
 	failed=1
 	say "gpu-pages.sh: mam bench pages ended with status $status: $(tail -n 1 "$work/begun" | cut -c 1-200)"
-	# Who was at work when it ended so: the last word of the last line.
+	# The allocator that was running at such an end: the last word of the last line.
 	culprit=$(grep '^[0-9.]* s: ' "$work/begun" | tail -n 1 | sed 's/.* //')
 	grep -q '^note: the device failed\|did not come back' "$work/words" || break
 	case $culprit in
@@ -79,7 +79,7 @@ for round in 1 2 3; do
 done
 [ -s "$csv" ] || stop 1 "mam bench pages wrote no numbers; its words are in $log"
 
-# ---- 2. the pictures ----
+# ---- 2. the figures ----
 
 "$mam" bench plot -o "$folder" "$csv" >>"$log" 2>&1 || { failed=1; say "gpu-pages.sh: the pictures could not be drawn"; }
 

@@ -3,25 +3,25 @@
 #
 # gpu-plugs.sh [MAM [FOLDER]] - mam plugged into PyTorch and CuPy, and as a pool of pinned memory, on a real GPU.
 #
-#   MAM     the installed command; libmam.so and mam/*.h are those beside it, in ../lib and ../include
-#   FOLDER  where plugs-<gpu>.csv goes; else $OUT, else results/<gpu> of this folder
+#   MAM     the installed command; libmam.so and mam/*.h are next to it, in ../lib and ../include
+#   FOLDER  for plugs-<gpu>.csv; default: $OUT, or results/<gpu> of this folder
 #
-# In turn: README's examples; what PyTorch asks of an allocator (torch_plug.py); pinned and managed memory by CUDA's
-# own functions and from mam (pinned_loop.cu); then the loops of CuPy and PyTorch, each with its own allocator and with
-# mam on both sources, the same seed and the same output. What is not installed is a row that says so. The file is
-# written anew after each client, so that what was measured is kept if the machine goes away.
+# In turn: README's examples; PyTorch's requirements on an allocator (torch_plug.py); pinned and managed memory by
+# CUDA's own functions and from mam (pinned_loop.cu); then the loops of CuPy and PyTorch, each with its own allocator
+# and with mam on both sources, the same seed and the same output. A client that is not installed has a row with the
+# reason. The file is rewritten after each client, so that earlier measurements are kept if the machine is lost.
 #
 # Environment:
-#   CLIENTS        beginnings of names: only these
+#   CLIENTS        prefixes of names: only these
 #   QUICK=1        less work
-#   BUDGET (400)   seconds; what has no time left is a row that says so
-#   LIMIT (100)    seconds a run
-#   NVCC, PYTHON, BENCH_COMMIT (where the tree has no .git)
-# Exit status: 0, 1 when a row failed or an output differed, 2 for a wrong call, 77 without GPU or nvcc.
+#   BUDGET (400)   seconds; clients without time left have a row with the reason
+#   LIMIT (100)    seconds per run
+#   NVCC, PYTHON, BENCH_COMMIT (if the tree has no .git)
+# Exit status: 0, 1 if a row failed or an output differed, 2 for invalid usage, 77 without GPU or nvcc.
 
 started=$(date +%s)
 here=$(cd "$(dirname "$0")" && pwd)
-script='gpu-plugs' # for the sentences of gpu-lib.sh
+script='gpu-plugs' # for the messages of gpu-lib.sh
 quick=${QUICK:-0}
 budget=${BUDGET:-400}
 limit=${LIMIT:-100}
@@ -87,7 +87,7 @@ trap end EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-said() # KEY - the number behind it on the last run's standard error
+said() # KEY - its number in the last run's stderr
 {
 	said_found=$(sed -n "s/^$1 //p" "$work/err" | tail -n 1)
 	echo "${said_found:--}"
@@ -124,7 +124,7 @@ wanted() # NAME
 	return 1
 }
 
-# Is there a reason not to run it? It is a row then.
+# Checks for a reason not to run a client, which becomes its row.
 hindered() # NAME [PYTHON-MODULE]
 {
 	if [ "$(left)" -le 0 ]; then
@@ -140,7 +140,7 @@ hindered() # NAME [PYTHON-MODULE]
 	fi
 }
 
-run() # COMMAND... - leaves $work/out and $work/err; no longer than LIMIT, nor much longer than what is left
+run() # COMMAND... - leaves $work/out and $work/err; no longer than LIMIT, nor much longer than the remaining time
 {
 	run_left=$(($(left) + 20))
 	[ "$run_left" -gt "$limit" ] && run_left=$limit
@@ -149,7 +149,7 @@ run() # COMMAND... - leaves $work/out and $work/err; no longer than LIMIT, nor m
 
 # --- the clients ----------------------------------------------------------------------------------------------------
 
-# README's programs in Python, as they stand there: fenced blocks, each importing one of the three.
+# README's programs in Python, verbatim: fenced blocks, each importing one of the three.
 examples()
 {
 	awk -v to="$work/example-" '/^```python/ { inside = 1; text = ""; next }
@@ -236,7 +236,7 @@ pinned()
 	done < "$work/pairs"
 }
 
-# One way of a loop; the first is what the others' output is compared with.
+# One variant of a loop; the first one's output is the reference for the others.
 loop() # NAME MODE COMMAND...
 {
 	loop_name=$1

@@ -1,21 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# gpu-snapshot.sh [MAM [FOLDER]] - PyTorch's memory snapshots there and back, on a real GPU.
+# gpu-snapshot.sh [MAM [FOLDER]] - PyTorch's memory snapshots in both directions, on a real GPU.
 #
 #   MAM     the mam command
-#   FOLDER  where snapshot-<gpu>.csv goes; else $OUT, else results/<gpu> of this folder
+#   FOLDER  for snapshot-<gpu>.csv; default: $OUT, or results/<gpu> of this folder
 #
-# For each program: train with the allocator's history recorded and dump a snapshot (torch_snapshot.py); replay it, and
-# compare the peak of what was asked for with PyTorch's own count; write it again with --export; and let the code of
-# PyTorch's viewer (torch.cuda._memory_viz) read that. The other way round, mam's traces of programs (TRACES, else
+# For each program: train with the allocator's history recorded and dump a snapshot (torch_snapshot.py); replay it,
+# and compare the peak of requested bytes with PyTorch's own count; write it again with --export; and read that with
+# the code of PyTorch's viewer (torch.cuda._memory_viz). Conversely, mam's traces of programs (TRACES, default:
 # tests/data) are exported and read by the viewer too.
 #
-# Environment: LIMIT (120: seconds a run), KEEP (a folder: snapshots stay there), NVCC, PYTHON, BENCH_COMMIT
-# Exit status: 0, 1 when a row failed, 2 for a wrong call, 77 without GPU, nvcc or PyTorch.
+# Environment: LIMIT (120: seconds per run), KEEP (a folder: snapshots stay there), NVCC, PYTHON, BENCH_COMMIT Exit
+# status: 0, 1 if a row failed, 2 for invalid usage, 77 without GPU, nvcc or PyTorch.
 
 here=$(cd "$(dirname "$0")" && pwd)
-script='gpu-snapshot' # for the sentences of gpu-lib.sh
+script='gpu-snapshot' # for the messages of gpu-lib.sh
 limit=${LIMIT:-120}
 # shellcheck source=tools/bench/gpu-lib.sh
 . "$here/gpu-lib.sh"
@@ -24,7 +24,7 @@ python=${PYTHON:-$(command -v python3)}
 [ -n "$python" ] || stop 77 'there is no python3'
 "$python" -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' 2> /dev/null ||
 	stop 77 'python3 has no torch'
-# As a file of its own, which spares each look the seconds that PyTorch takes to load.
+# Run as a separate file, which saves the seconds that importing PyTorch takes each time.
 viewer=$("$python" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])' \
 	2> /dev/null)/cuda/_memory_viz.py
 PYTHONDONTWRITEBYTECODE=1
@@ -42,7 +42,7 @@ row() # PROGRAM NUMBER VALUE
 	esac
 }
 
-key() # FILE KEY - the number behind it
+key() # FILE KEY - the number after it
 {
 	key_found=$(sed -n "s/^$2[ 	]//p" "$1" | tail -n 1)
 	echo "${key_found:--}"
@@ -53,7 +53,7 @@ ratio() # A B
 	echo "$1 $2" | awk '$2 + 0 > 0 { printf "%.4f", $1 / $2; exit } { print "-" }'
 }
 
-# The viewer's functions on a snapshot; each must answer with something.
+# The viewer's functions on a snapshot; each must produce output.
 view() # PROGRAM SNAPSHOT
 {
 	for what in stats trace trace_plot segment_plot; do
@@ -115,7 +115,7 @@ program gnn '' torch_gnn.py --steps 20
 program gnn-expandable expandable_segments:True --stacks none torch_gnn.py --steps 20
 program gpt2 '' --stacks all torch_gpt2.py --steps 6
 program late-oom '' --late --oom torch_loop.py
-# shellcheck disable=SC2086 # several, with blanks between
+# several, separated by blanks
 for trace in $(find ${TRACES:-"$here/../../tests/data"} -name '*.trace.gz' | sort); do
 	replay "$(basename "$trace" .trace.gz)" "$trace"
 done

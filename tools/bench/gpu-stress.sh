@@ -2,25 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # gpu-stress.sh [MAM [FOLDER]] - gpu-stress.cu under each policy of mam run, and gpu-stress-async.cu on the library's
-# streams, on a real GPU: is memory handed out while a kernel still uses it?
+# streams, on a real GPU: checks that memory is not handed out while a kernel still uses it.
 #
-#   MAM     the installed command to try; else $MAM, else the one on the path
-#   FOLDER  where stress-<gpu>.csv goes; else $OUT, else results/<gpu> of this folder
+#   MAM     the installed command to test; default: $MAM, or the one on the path
+#   FOLDER  for stress-<gpu>.csv; default: $OUT, or results/<gpu> of this folder
 #
-# Four runs of mam run: strict; deferred; stream, with a program that keeps the order which that policy asks for; and a
-# few seconds of stream with a program that does not, the control: there foreign patterns must be seen, or the stress
-# sees nothing. Three of a program that is linked to the library: async-vmm and async-cudamalloc, one for each source,
-# with a pool so small that streams take each other's ground and pieces of memory move all the time; and the control
-# of these two, async-control, which frees on wrong streams.
+# Four runs of mam run: strict; deferred; stream, with a program that follows the order which that policy requires;
+# and a few seconds of stream with a program that does not, the control: it must detect foreign patterns, otherwise
+# the stress test is ineffective. Three of a program that is linked to the library: async-vmm and async-cudamalloc,
+# one for each source, with a pool so small that streams reuse each other's memory and pieces of memory are constantly
+# moved; and the control of these two, async-control, which frees on wrong streams.
 #
 # Environment: POLICIES (the names above, all seven), SECONDS_EACH (60), THREADS (8), NVCC,
-#   MAM_PREFIX (where include/mam and lib/libmam.so are; else the folder above that of MAM),
-#   BENCH_COMMIT (where the tree has no .git).
-# Exit status: 0, 1 when a kernel saw a foreign pattern, the control saw none, or a run failed, 2 for a wrong
-#   call, 77 without GPU or nvcc.
+#     MAM_PREFIX (with include/mam and lib/libmam.so; default: the folder above that of MAM),
+#     BENCH_COMMIT (if the tree has no .git).
+# Exit status: 0, 1 if a kernel saw a foreign pattern, the control saw none, or a run failed, 2 for invalid usage, 77
+# without GPU or nvcc.
 
 here=$(cd "$(dirname "$0")" && pwd)
-script='gpu-stress' # for the sentences of gpu-lib.sh
+script='gpu-stress' # for the messages of gpu-lib.sh
 seconds=${SECONDS_EACH:-60}
 threads=${THREADS:-8}
 policies=${POLICIES:-strict deferred stream control async-vmm async-cudamalloc async-control}
@@ -36,7 +36,7 @@ done
 
 gpu_work
 
-build() # PROGRAM OPTION... - from its source beside this script
+build() # PROGRAM OPTION... - from its source next to this script
 {
 	program=$1
 	shift
@@ -55,7 +55,7 @@ find_library() # sets prefix and library
 	stop 2 "there is no libmam below $prefix: set MAM_PREFIX to where mam was installed"
 }
 
-field() # NAME FILE - of a line of names and values in turn
+field() # NAME FILE - of a line of alternating names and values
 {
 	awk -v name="$1" '{ for (i = 1; i < NF; i += 2) if ($i == name) { print $(i + 1); exit } }' "$2" 2> /dev/null
 }

@@ -10,7 +10,7 @@ import sys
 import time
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_ALLOCATOR", "platform")
-# Without these XLA picks kernels by timing them, and sums differ from run to run.
+# Otherwise XLA selects kernels by timing them, and sums differ from run to run.
 os.environ.setdefault("XLA_FLAGS", "--xla_gpu_autotune_level=0 --xla_gpu_deterministic_ops=true")
 
 import jax  # noqa: E402  (it reads the variable when it starts)

@@ -10,7 +10,7 @@ import time
 
 import numpy
 
-# Numba asks for names as it starts that the newest NumPy has no more.
+# Numba uses names at startup that the latest NumPy no longer has.
 for old, new in (("row_stack", "vstack"), ("in1d", "isin"), ("trapz", "trapezoid")):
     if not hasattr(numpy, old) and hasattr(numpy, new):
         setattr(numpy, old, getattr(numpy, new))

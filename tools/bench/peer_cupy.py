@@ -26,8 +26,8 @@ SIZE_BATCH = 32
 GROUND = 24 * GIB
 LIVE_BUDGET = min(16000 * MIB, GROUND // 3 * 2)
 ALLOC_PERCENT = 73
-LIMIT_S = 1.2  # the longest that one play of a trace may take; of random steps half of it
-STRIDE = 1024  # steps between looks at the clock
+LIMIT_S = 1.2  # the limit of one run of a trace; half of it for random steps
+STRIDE = 1024  # steps between clock reads
 SLOTS, CHOICES, LOOK_EVERY = 100, 4096, 64
 
 SIZES = (("256B", 256), ("64KiB", 64 << 10), ("1MiB", MIB), ("16MiB", 16 * MIB),
@@ -60,7 +60,7 @@ class Pool:
 def pair_batch(take, size):
     start = now()
     for _ in range(PAIRS):
-        take(size)  # what it answers ends here
+        take(size)  # the returned block ends here
     return ((now() - start) / PAIRS,)
 
 
@@ -177,7 +177,7 @@ class Crew:
                     blocks[slot] = None
                     blocks[slot] = take(size)
                 self.done[which] += 1
-        except Exception as error:  # said by the thread that started this one
+        except Exception as error:  # reported by the thread that started this one
             self.failures.append(error)
             self.gate.abort()
 
@@ -190,7 +190,7 @@ class Crew:
         try:
             self.gate.wait()
         except threading.BrokenBarrierError:
-            pass  # why is among the failures
+            pass  # the reason is among the failures
         start = now()
         while now() - start < 2 * py.SLICE_NS and not self.failures:
             threads[0].join(0.01)
@@ -203,7 +203,7 @@ class Crew:
         return spent / (2 * LOOK_EVERY * sum(self.done))
 
 
-replacement = []  # ns an operation of a crew without an allocator, once measured
+replacement = []  # ns per operation of a crew without an allocator, once measured
 
 
 def run_threads(count):
@@ -264,7 +264,7 @@ def run_trace(path, limit_ns):
         allocs, frees = play_single(pool.take, steps, slots, limit_ns, pool.refused)
         events = len(allocs) + len(frees)
         whole = events == len(steps)
-        if whole:  # it takes nothing back by itself, so what it holds now is the most it held
+        if whole:  # it releases nothing by itself, so it now holds its peak
             held = pool.pool.total_bytes()
             numbers = {"reserved_bytes": held, "reserved_ratio": held / peak,
                        "physical_ratio": held / peak}

@@ -65,7 +65,7 @@ class Rows:
         gc.disable()
         try:
             numbers = run()
-        except Exception as error:  # the next case may do
+        except Exception as error:  # the next case may succeed
             words = str(error).splitlines() or [type(error).__name__]
             self.note(f"{workload} {parameter}: {self.allocator} left out: {words[0][:200]}")
             return

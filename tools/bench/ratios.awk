@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# ratios.awk - the rows of a results file of mam bench host as a table with ratios first: mam over the best of its peers on
-# device memory, a line a case. Less than 1 is where mam is faster, or holds less; of rates (M/s) the ratio is the other way
-# round. The last column is the best allocator of host memory, which is the floor: it has no streams to mind. gpu-host.sh
-# shows it.
+# ratios.awk - the rows of a results file of mam bench host as a table with ratios first: mam over the best of its
+# peers on device memory, one line per case. Less than 1 means that mam is faster, or holds less; for rates (M/s) the
+# ratio is inverted. The last column is the best allocator of host memory, which is the lower bound: it does not
+# handle streams. gpu-host.sh prints it.
 #
-#	usage: awk -F, -f ratios.awk FILE
+#   usage: awk -F, -f ratios.awk FILE
 #
-# mam has two columns, by where its memory is from. Each is the pool in which threads keep freed blocks (-cache), as they do
-# unless a program says otherwise; without such a cache where that one was not played.
+# mam has two columns, by the source of its memory. Each is the pool with thread caches (-cache), which is a program's
+# default; without them if that one was not run.
 BEGIN {
 	source_count = split("mam-cudamalloc mam-vmm", source, " ")
 	peer_count = split("cudaMalloc cudaMallocAsync cudaMallocAsync-warm cudaMallocAsync-primed rmm-pool rmm-pool-grow " \
@@ -16,7 +16,7 @@ BEGIN {
 	floor_count = split("glibc jemalloc mimalloc", floor, " ")
 }
 
-# A parameter with a comma stands in quotes, and comes apart here.
+# A parameter with a comma is in quotes, and is split here.
 /^#/ { next }
 {
 	parameter = $3
@@ -26,7 +26,7 @@ BEGIN {
 	value[$1, $2, parameter, $(NF - 1)] = $NF
 }
 
-# The best of `names` in this row: its number in best, its name in best_name. False: none has one.
+# The best of `names` in this row: its number in best, its name in best_name. Returns false if none has one.
 function find_best(names, count, workload, parameter, metric,  n, key, rate) {
 	best = ""
 	rate = metric == "mops"
@@ -52,7 +52,7 @@ function show(number, metric) {
 	return number < 9999.5 ? sprintf("%.4g ns", number) : sprintf("%.4g us", number / 1000)
 }
 
-# The ratio of a source's pool to `other`, and the pool's number in mine: "-" where it has none.
+# The ratio of a source's pool to `other`, and the pool's number in mine: "-" if there is none.
 function ratio_of(which, other, workload, parameter, metric,  cached, alone, ratio) {
 	cached = workload SUBSEP source[which] "-cache" SUBSEP parameter SUBSEP metric
 	alone = workload SUBSEP source[which] SUBSEP parameter SUBSEP metric

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# targets.awk - the rows of a results file of mam bench host as a table: what was promised, what was measured, met or
-# missed. gpu-host.sh shows it.
+# targets.awk - the rows of a results file of mam bench host as a table: the promises, with the measurement, met or
+# missed. gpu-host.sh prints it.
 #
-#	usage: awk -F, -f targets.awk FILE
-# A parameter with a comma stands in quotes, and comes apart here.
+#   usage: awk -F, -f targets.awk FILE
+#
+# A parameter with a comma is in quotes, and is split here.
 /^#/ { next }
 { peer = $2; metric = $(NF - 1); parameter = $3
   for (i = 4; i < NF - 1; i++) parameter = parameter "," $i

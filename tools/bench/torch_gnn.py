@@ -33,7 +33,7 @@ class Layer(nn.Module):
 
     def forward(self, nodes, source, target, order, starts):
         messages = self.message(torch.cat([nodes[source], nodes[target]], 1))
-        # Sums by sorted target: the same in every run, which atomic additions are not.
+        # Sums by sorted target: the same in every run, unlike atomic additions.
         gathered = torch.segment_reduce(messages[order], "sum", offsets=starts, axis=0)
         return self.norm(nodes + self.update(torch.cat([nodes, gathered], 1)))
 

@@ -94,7 +94,7 @@ def main():
         torch.cuda.synchronize()
         times.append(time.perf_counter() - start)
         print(f"step {step} length {length} loss {loss.item():.4f}")
-    # Times differ by length, so the steps of the second half are added up.
+    # Times depend on the length, so the steps of the second half are summed.
     later = times[len(times) // 2:]
     print(f"ms_per_round {1000 * sum(later) / len(later):.3f}", file=sys.stderr)
     if arguments.plug:

@@ -45,7 +45,7 @@ def own_stream(_):
 def record_stream(_):
     """What a second stream reads stays as it is until it was read."""
     side, main, sums, early = torch.cuda.Stream(), torch.cuda.current_stream(), [], 0
-    # A kernel's first launch waits for what runs, and then a block may be free rightly.
+    # A kernel's first launch waits for running work, after which a block may legitimately be free.
     torch.full((MANY,), 0, dtype=torch.int32, device="cuda").sum()
     torch.cuda._sleep(1)
     torch.cuda.synchronize()
@@ -142,7 +142,7 @@ def main():
     for promise in promises:
         try:
             found, why = promise(arguments.library)
-        except Exception as error:  # each promise is on its own
+        except Exception as error:  # each promise is independent
             traceback.print_exc()
             found, why = False, f"{type(error).__name__}: {error}".splitlines()[0]
         broken += not kept(promise.__name__, found, why)

@@ -7,7 +7,7 @@
  * first one that is discarded. remap_us is unmap, map and access: the cost of moving a piece.
  *
  * In cases of many pieces all are created, then all mapped, and so on; the times are per piece.
- * is the cost of enabling access to all of them with one call.
+ * access_range_us is the time of one call that enables access to all of them.
  */
 #include "bench.h"
 #include "driver.h"
