@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """CuPy with its own memory pool off: every array is one cudaMalloc. Or with mam plugged in, or with
-its pool. Whole numbers, so runs compare.
+its pool. Uses integers, so that results of runs are equal.
 
-stdout has a checksum; stderr has milliseconds a round.
+stdout has a checksum; stderr has milliseconds per round.
 """
 
 import argparse

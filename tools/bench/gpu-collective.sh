@@ -1,26 +1,27 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# gpu-collective.sh [MAM [FOLDER]] - what `mam coalesce` rewrites, on a real GPU: it gives what it gave, and faster.
+# gpu-collective.sh [MAM [FOLDER]] - kernels rewritten by `mam coalesce`, on a real GPU: the same results, and faster.
 #
-#   MAM     the installed command, whose library and headers are used; else $MAM, else the one on the path
-#   FOLDER  where the files go; else $OUT, else results/<gpu> of this folder
+#   MAM     the installed command, whose library and headers are used; default: $MAM, or the one on the path
+#   FOLDER  for the files; default: $OUT, or results/<gpu> of this folder
 #
 # No libclang is needed here: REWRITTEN names the folder that tests/coalesce_tool/rewrite.sh has made elsewhere, with
 # before/NAME.cu and after/NAME.cu.
 #
 # Part by part:
-#   header     tests/clients/collective.cu, over CUDA's malloc() and over a heap: what collective.cuh promises
-#   corpus     each NAME's kernels before and after, twice each, as sums of what they wrote: FOLDER/collective-<gpu>.csv
+#   header     tests/clients/collective.cu, over CUDA's malloc() and over a heap: the guarantees of collective.cuh
+#   corpus     each NAME's kernels before and after, twice each, as checksums of their output:
+#              FOLDER/collective-<gpu>.csv
 #   timing     gpu-collective.cu before and after, over CUDA's malloc() and over a heap: FOLDER/coalesce-<gpu>.csv
 #   memcheck, synccheck
 #              the kernels after, under that tool of compute-sanitizer: more rows of FOLDER/collective-<gpu>.csv
 #
-# Environment: REWRITTEN, PARTS (header corpus timing), NAMES (all: beginnings of names of the corpus part), QUICK=1
-#   (timing of one shape), REPEATS (3) of each program that is timed, LIMIT (60) seconds a program, JOBS (a processor each) at a
-#   time, NVCC, MAM_PREFIX (where include/mam and lib/libmam.so are; else the folder above that of MAM), BENCH_COMMIT
-#   (where the tree has no .git).
-# Exit status: 0, 1 when anything differed or failed, 2 for a wrong call, 77 without GPU or nvcc.
+# Environment: REWRITTEN, PARTS (header corpus timing), NAMES (all: prefixes of names of the corpus part), QUICK=1
+#     (timing of one shape), REPEATS (3) of each timed program, LIMIT (60) seconds per program, JOBS (one per CPU) at a
+#     time, NVCC, MAM_PREFIX (with include/mam and lib/libmam.so; default: the folder above that of MAM), BENCH_COMMIT
+#     (if the tree has no .git).
+# Exit status: 0, 1 if a result differed or failed, 2 for invalid usage, 77 without GPU or nvcc.
 # shellcheck disable=SC2154,SC2317 # of gpu-lib.sh; called through one_more
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -13,7 +13,7 @@
  *
  * Streams are blocking, non-blocking and the per-thread default one in turn; kernels are launched
  * normally, as programmatic dependent launches, and from a captured graph. Every other thread works
- * in a second context; if it cannot be created, stderr says so. stdout: one line of sums. Exit
+ * in a second context; if it cannot be created, stderr has a message. stdout: one line of sums. Exit
  * status: 0, 1 if a foreign pattern was seen, 2 if a call failed.
  */
 #include <pthread.h>

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A small loop in JAX, with sizes that change. XLA maps memory by itself: mam counts it.
+"""A small loop in JAX, with varying sizes. XLA maps memory by itself: mam counts it.
 
-stdout has sums, stderr milliseconds a round.
+stdout has sums, stderr milliseconds per round.
 """
 
 import os

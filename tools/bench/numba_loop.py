@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels written in Python with Numba, on arrays that come and go.
+"""Kernels written in Python with Numba, on arrays that are allocated and freed.
 
-stdout has a sum, stderr milliseconds a round.
+stdout has a sum, stderr milliseconds per round.
 """
 
 import sys

@@ -2,7 +2,7 @@
 /*
  * peer.c - the allocators that `mam bench` can measure: one table, with one row each.
  *
- * glibc's malloc is the process's own; jemalloc and mimalloc are loaded at run time and optional.
+ * glibc's malloc is built in; jemalloc and mimalloc are loaded at run time and optional.
  * peer_mam.c has the functions of mam's rows, peer_cuda.c those of CUDA's. Every peer is called
  * through the same function pointers, so that the bench's call overhead is the same for all.
  *

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a block costs a Python program, by the calls that such programs make: rows of workload
+"""The cost of a block for a Python program, by the calls that such programs make: rows of workload
 "python" in the form of `mam bench host`'s CSV file.
 
     torch-api     torch.cuda.caching_allocator_alloc and caching_allocator_delete
     torch-tensor  torch.empty(N, dtype=torch.uint8, device="cuda"), and its end
-    cupy-api      MemoryPool.malloc(N), and the end of what it answers
+    cupy-api      MemoryPool.malloc(N), and the end of its result
     cupy-array    cupy.empty(N, dtype=cupy.uint8), and its end
 
-alloc_ns and free_ns are medians of batches; call_ns is what Python takes for such a call by itself,
+alloc_ns and free_ns are medians of batches; call_ns is Python's own time for such a call,
 which is part of both: a program pays it.
 
     usage: peer_api.py [--seconds N] [torch] [cupy]
@@ -25,7 +25,7 @@ SIZES = (("256B", 256), ("1MiB", MIB))
 
 
 def batch(take, give, size):
-    """alloc and free of one block; give None: the block's end frees it"""
+    """alloc and free of one block; give None: the end of the object frees it"""
     blocks = [None] * BATCH
     start = now()
     for at in range(BATCH):
@@ -56,7 +56,7 @@ def cupy_ways():
 
 
 def main():
-    parser = argparse.ArgumentParser(description="What a block costs a Python program.")
+    parser = argparse.ArgumentParser(description="The cost of a block for a Python program.")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("which", metavar="torch|cupy", nargs="*", default=["torch", "cupy"])
     options = parser.parse_args()

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """CuPy's memory pool as a peer of `mam bench host`: the same workloads, cases and random numbers,
-and rows in the form of its CSV file. CuPy's pool is not to be had without Python, so the calls come
-from there; what Python takes for a call by itself is measured and taken off (peer_python.py), and a
-note on stderr says how much that was.
+and rows in the form of its CSV file. CuPy's pool is only available in Python, so the calls are made
+from there; Python's own time for a call is measured and subtracted (peer_python.py), and a note on
+stderr reports it.
 
     usage: peer_cupy.py [--seconds N] [--limit N] [--only LIST] [--training TRACE] [TRACE...]
 
-TRACE is what `mam bench trace` prints, or a trace of mam's own format, gzipped or not.
+TRACE is the output of `mam bench trace`, or a trace of mam's own format, gzipped or not.
 """
 
 import argparse
@@ -40,7 +40,7 @@ THREADS = (1, 2, 4, 8, 16)
 
 
 class Pool:
-    """A pool of CuPy's for one run."""
+    """A CuPy pool for one run."""
 
     def __init__(self):
         import cupy
@@ -119,7 +119,7 @@ def plan_random(n, most, random):
 
 
 def play(take, steps, slots, limit_ns, refused=MemoryError):
-    """Answers how many steps were done, in how many ns, and how many requests were refused."""
+    """Returns how many steps were done, their time in ns, and how many requests failed."""
     blocks, done, failures, spent = [None] * slots, 0, 0, 0
     while done < len(steps) and spent < limit_ns:
         part = iter(steps[done:done + STRIDE])
@@ -149,7 +149,7 @@ def run_random(n, most, limit_ns):
 
 
 class Crew:
-    """Threads that replace blocks until told to stop."""
+    """Threads that replace blocks until `stop` is set."""
 
     def __init__(self, take, count, seed):
         self.take, self.gate, self.stop = take, threading.Barrier(count + 1), False
@@ -158,7 +158,7 @@ class Crew:
         self.done, self.failures = [0] * count, []
 
     def choices(self, which):
-        """Slots and sizes, a few at a time, over and over."""
+        """Slots and sizes, a few at a time, repeated."""
         random, choices = py.Random(self.seeds[which]), []
         for _ in range(CHOICES):
             octave = 256 << random.below(12)
@@ -182,7 +182,7 @@ class Crew:
             self.gate.abort()
 
     def play(self):
-        """ns an operation, of all threads together"""
+        """ns per operation of all threads together"""
         threads = [threading.Thread(target=self.work, args=(which,))
                    for which in range(len(self.seeds))]
         for thread in threads:
@@ -207,7 +207,7 @@ replacement = []  # ns per operation of a crew without an allocator, once measur
 
 
 def run_threads(count):
-    """What Python takes is that of one thread: it lets no two of them run at once."""
+    """Python's own time is that of one thread: it runs only one thread at a time."""
     if not replacement:
         replacement.append(Crew(py.nothing, 1, SEED).play())
     with Pool() as pool:
@@ -216,7 +216,7 @@ def run_threads(count):
 
 
 def read_trace(path):
-    """Its steps, how many slots they need, and the most bytes live."""
+    """Its steps, the number of slots they need, and the peak live bytes."""
     steps, slots, sizes, idle, live, peak = [], {}, {}, [], 0, 0
     with (gzip.open if path.endswith(".gz") else open)(path, "rt") as file:
         for line in file:
@@ -294,7 +294,7 @@ def run_trace(path, limit_ns):
 
 
 def trace_name(path):
-    """As the bench calls its case."""
+    """The name of the bench's case."""
     name = os.path.basename(path)
     for ending in (".gz", ".trace"):
         name = name.removesuffix(ending)
@@ -302,7 +302,7 @@ def trace_name(path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="CuPy's pool, as mam bench host plays its peers.")
+    parser = argparse.ArgumentParser(description="CuPy's pool under mam bench host's workloads.")
     parser.add_argument("--seconds", type=float, default=45)
     parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="SECONDS",
                         help="the longest that one play of a trace may take")

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What peers of `mam bench host` that are reached through Python share: rows as the bench writes
-them, its random numbers, the clock, and what a call costs in Python before the allocator has done
-anything.
+"""Shared by the peers of `mam bench host` that are called from Python: rows in the bench's format,
+its random numbers, the clock, and Python's own cost of a call.
 
-That cost is measured by playing the same loop with `slice`, a type of Python's own whose call makes
-a small object and whose end frees it, in place of the allocator's call; it is taken off, as the
-bench takes off its look at the clock. What remains is never below 0.
+That cost is measured by running the same loop with `slice`, a built-in type whose call makes a
+small object and whose end frees it, in place of the allocator's call. It is subtracted, as the
+bench subtracts the cost of reading the clock. The result is at least 0.
 """
 
 import gc
@@ -41,7 +40,7 @@ class Random:
 
 
 class Rows:
-    """CSV rows on stdout, notes on stderr, and the time that is left."""
+    """CSV rows on stdout, notes on stderr, and the remaining time."""
 
     def __init__(self, allocator, seconds):
         self.allocator = allocator
@@ -57,7 +56,7 @@ class Rows:
         print(f"note: {text}", file=sys.stderr)
 
     def play(self, workload, parameter, run):
-        """A case, if there is time for it. It fails by an exception, which is told."""
+        """Runs a case, if there is time for it. It fails by an exception, which is reported."""
         if time.monotonic() > self.until:
             self.late.append(f"{workload} {parameter}")
             return
@@ -96,7 +95,7 @@ def less(value, overhead):
 
 
 def batches(one, slice_ns=SLICE_NS, least=5):
-    """Medians of what `one` answers, a tuple of nanoseconds; its first answer was the warm-up."""
+    """Medians of the results of `one`, a tuple of nanoseconds; its first result is the warm-up."""
     one()
     answers = []
     until = now() + slice_ns

@@ -6,15 +6,15 @@
 //		-I$CUDA/include peer_rmm.cc -o peer_rmm.so -L$RMM/lib64 -lrmm -L$CUDA/lib64
 //		-lcudart_static -ldl -lrt -lpthread
 //
-// All lie over cuda_memory_resource. Unless the bench says how much to take at once:
+// All use cuda_memory_resource as upstream. Unless the bench specifies the initial size:
 //	kind 0	pool_memory_resource, half of the free memory at once
-//	kind 1	the same, 256 MiB at once; more by need
+//	kind 1	the same, 256 MiB at once; more on demand
 //	kind 2	arena_memory_resource, half of the free memory at once
 //	kind 3	binning_memory_resource over kind 0: bins of 256 KiB, 512 KiB, ... 4 MiB
-// The half is what RMM itself takes or advises. RMM frees by size: the bench tells it.
-// RMM does not say how high a pool was used, only how large it is; it never shrinks.
+// RMM itself uses or recommends the half. RMM frees by size, which the bench passes.
+// RMM does not report a pool's high-water mark, only its size; it never shrinks.
 //
-// Every kind is called by the same virtual call, as programs call RMM.
+// Every kind is called through the same virtual function, as in programs that use RMM.
 #include <cstddef>
 #include <exception>
 #include <memory>

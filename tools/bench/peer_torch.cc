@@ -6,9 +6,9 @@
 //	c++ -std=c++17 -O2 -shared -fPIC -I$TORCH/include -I$CUDA/include peer_torch.cc
 //		-o peer_torch.so -L$TORCH/lib -lc10_cuda -lc10 -Wl,-rpath,$TORCH/lib
 //
-// Kind 0: as it is by default; kind 1: with expandable segments; kind 2: its backend cudaMallocAsync.
-// PyTorch chooses its backend when it is loaded, by PYTORCH_CUDA_ALLOC_CONF, and keeps the other one to
-// itself: kind 2 needs a process of its own, in which kinds 0 and 1 are not to be had.
+// Kind 0: the default; kind 1: with expandable segments; kind 2: its backend cudaMallocAsync.
+// PyTorch selects its backend when it is loaded, by PYTORCH_CUDA_ALLOC_CONF, and does not expose
+// the other one: kind 2 needs a process of its own, in which kinds 0 and 1 are not available.
 #include <cstddef>
 #include <exception>
 #include <string>
@@ -17,7 +17,7 @@
 
 #include "peer_library.h"
 
-// What the rest of PyTorch, which is not here, sets when it is loaded; no header declares it.
+// The rest of PyTorch, which is not linked, sets this when it is loaded; no header declares it.
 namespace c10::cuda::_internal
 {
 void setHasPrimaryContext(bool (*answer)(c10::DeviceIndex));

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mam as the allocator of PyTorch, CuPy and RMM, for the loops beside this file (their --plug), and
-what its pool then counted.
+"""mam as the allocator of PyTorch, CuPy and RMM, for the loops in this folder (their --plug), and
+the counters of its pool.
 
-A library is named by its path: libmam.so as installed, beside the mam command in ../lib.
+A library is named by its path: libmam.so as installed, in ../lib relative to the mam command.
 """
 
 import ctypes
@@ -42,7 +42,7 @@ def stats(path, device=0):
 
 
 def report(path, device=0):
-    """The peaks as the loops print theirs."""
+    """The peaks in the format of the loops."""
     found = stats(path, device)
     for key in ("peak_live_bytes", "peak_reserved_bytes", "peak_physical_bytes", "remaps",
                 "driver_calls", "driver_ns"):
@@ -50,7 +50,7 @@ def report(path, device=0):
 
 
 def torch_report():
-    """The same keys of PyTorch's own cache: what it reserved is what it took of the driver."""
+    """The same keys of PyTorch's own cache; reserved means allocated from the driver."""
     import torch
     print(f"peak_live_bytes {torch.cuda.max_memory_allocated()}", file=sys.stderr)
     print(f"peak_reserved_bytes {torch.cuda.max_memory_reserved()}", file=sys.stderr)
@@ -58,7 +58,7 @@ def torch_report():
 
 
 def torch(path):
-    """Before the first tensor on a GPU."""
+    """Call it before the first tensor on a GPU."""
     from torch.cuda import memory
     library = load(path)
     plug = memory.CUDAPluggableAllocator(path, "mam_torch_alloc", "mam_torch_free")
@@ -72,7 +72,7 @@ def torch(path):
 
 
 def cupy(path, stream=0):
-    """All blocks in the order of one stream, CuPy's default one unless told otherwise."""
+    """All blocks in the order of one stream, by default CuPy's default stream."""
     import cupy as module
     library = load(path)
     blocks = module.cuda.CFunctionAllocator(stream, address(library.mam_cupy_alloc),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream_calls.c - the cost on this machine of the driver calls behind stream-ordered blocks:
- * nanoseconds per call, the median of ROUNDS rounds of CALLS calls.
+ * stream_calls.c - the cost on this machine of the driver calls that implement stream-ordered
+ * blocks: nanoseconds per call, the median of ROUNDS rounds of CALLS calls.
  *
  *       cc -O2 -o stream_calls tools/bench/stream_calls.c -ldl && ./stream_calls [MIB]
  *

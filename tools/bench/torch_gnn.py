@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Train a small graph network on graphs of another size in each step: many small kernels, and sizes
-that never come again.
+"""Train a small graph network on graphs of varying sizes: many small kernels, and sizes that never
+recur.
 
-stdout has losses. stderr has milliseconds a step (the median), and with PyTorch's own cache what it
-reserved to what it used at its peak. Run it plain and under `mam run`, with
+stdout has losses. stderr has milliseconds per step (the median), and with PyTorch's own cache the
+ratio of its peak reserved to its peak used bytes. Run it without mam and under `mam run`, with
 PYTORCH_NO_CUDA_MEMORY_CACHING=1 and without, and compare.
 """
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train a transformer of GPT-2's size: 12 blocks, 768 wide, AdamW, bfloat16, varying lengths.
 
-stdout has losses, the same in every run of one machine. stderr has milliseconds a step (the median),
-and with PyTorch's own cache its peaks. Run it plain and under `mam run`, with
+stdout has losses, the same in every run of one machine. stderr has milliseconds per step (the
+median), and with PyTorch's own cache its peaks. Run it without mam and under `mam run`, with
 PYTORCH_NO_CUDA_MEMORY_CACHING=1 and without, and compare.
 """
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pass CUDA tensors to another process and back with torch.multiprocessing.
 
-stdout has sums, the same in every run; stderr milliseconds a round.
+stdout has sums, the same in every run; stderr milliseconds per round.
 """
 
 import sys

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train a small transformer for a few steps, the same numbers in every run.
 
-Sequences have another length in each step, so that allocations do too. stdout has losses and a sum
-over all weights, exactly; stderr has milliseconds a step. Run it plain and under `mam run`, with
-PYTORCH_NO_CUDA_MEMORY_CACHING=1 and without, and compare.
+Sequences have a different length in each step, so allocation sizes vary. stdout has losses and an
+exact sum over all weights; stderr has milliseconds per step. Run it without mam and under `mam
+run`, with PYTORCH_NO_CUDA_MEMORY_CACHING=1 and without, and compare.
 """
 
 import argparse

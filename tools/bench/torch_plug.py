@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch asks of an allocator, with mam plugged in: a line a promise, "NAME yes" or "NAME no:
-WHY", on stdout. Exit status 1 when one was not kept.
+"""PyTorch's requirements on an allocator, with mam plugged in: one line per promise, "NAME yes" or
+"NAME no: WHY", on stdout. Exit status 1 if one was broken.
 
---mempool plugs mam into a torch.cuda.MemPool instead, beside PyTorch's own cache.
+--mempool plugs mam into a torch.cuda.MemPool instead, in addition to PyTorch's own cache.
 """
 
 import argparse
@@ -22,7 +22,7 @@ def kept(name, found, why=""):
 
 
 def out_of_memory(_):
-    """A request that nobody could fulfil says so, and what comes after works."""
+    """An impossible request raises an error, and later ones work."""
     try:
         torch.empty(1 << 50, dtype=torch.uint8, device="cuda")
     except RuntimeError as error:
@@ -34,7 +34,7 @@ def out_of_memory(_):
 
 
 def own_stream(_):
-    """What was freed on a stream is used again there at once."""
+    """Memory freed on a stream is reused there at once."""
     first = torch.ones(MANY, device="cuda")
     place = first.data_ptr()
     del first
@@ -43,7 +43,7 @@ def own_stream(_):
 
 
 def record_stream(_):
-    """What a second stream reads stays as it is until it was read."""
+    """Memory that a second stream reads stays unchanged until it was read."""
     side, main, sums, early = torch.cuda.Stream(), torch.cuda.current_stream(), [], 0
     # A kernel's first launch waits for running work, after which a block may legitimately be free.
     torch.full((MANY,), 0, dtype=torch.int32, device="cuda").sum()
@@ -67,7 +67,7 @@ def record_stream(_):
 
 
 def second_stream(_):
-    """A block of one stream goes to another when its work is done, and not before."""
+    """A block of one stream is reused on another when its work is done, and not before."""
     side, main, wrong = torch.cuda.Stream(), torch.cuda.current_stream(), 0
     for number in range(40):
         values = torch.full((MANY,), number, dtype=torch.int32, device="cuda")
@@ -83,7 +83,7 @@ def second_stream(_):
 
 
 def graph(_):
-    """A captured graph finds its memory untouched, whatever is allocated between replays."""
+    """A captured graph finds its memory unchanged, whatever is allocated between replays."""
     given = torch.zeros(MANY, dtype=torch.int64, device="cuda")
     captured = torch.cuda.CUDAGraph()
     with torch.cuda.graph(captured):
@@ -101,7 +101,7 @@ def graph(_):
 
 
 def empty_cache(library):
-    """Free memory goes back to the driver."""
+    """Free memory is released to the driver."""
     block = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
     del block
     torch.cuda.synchronize()

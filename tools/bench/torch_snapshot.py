@@ -4,8 +4,8 @@
 
     torch_snapshot.py --dump FILE.pickle torch_gnn.py --steps 10
 
-`mam replay FILE.pickle` plays what the program asked for. stderr ends with what PyTorch itself says
-of its peaks, to compare with.
+`mam replay FILE.pickle` replays the program's requests. stderr ends with PyTorch's own peaks, for
+comparison.
 """
 
 import argparse

@@ -2,9 +2,10 @@
 /*
  * work_vmm.c - the cost of explicit memory mapping with this driver: workload "vmm".
  *
- * The calls behind a source of mapped memory, on an idle device: reserve addresses; create a piece,
- * map it, enable access, unmap it, release it; free the addresses. Medians of TURNS turns after a
- * first one that is discarded. remap_us is unmap, map and access: the cost of moving a piece.
+ * The calls that a source of mapped memory makes, on an idle device: reserve addresses; create a
+ * piece, map it, enable access, unmap it, release it; free the addresses. Medians of TURNS turns
+ * after a first one that is discarded. remap_us is unmap, map and access: the cost of moving a
+ * piece.
  *
  * In cases of many pieces all are created, then all mapped, and so on; the times are per piece.
  * access_range_us is the time of one call that enables access to all of them.
