@@ -225,8 +225,7 @@ struct bench_effort {
 	const char *name;
 	int repeats;             /* runs of one case */
 	uint64_t slice_ns;       /* timed part of a run */
-	uint64_t case_ns;        /* a pool that has used this much time on a case is not run on
-				  * it again */
+	uint64_t case_ns;        /* limit of a pool's time on a case */
 	uint64_t other_case_ns;  /* the same for any other allocator */
 	uint64_t deadline_ns;    /* from the start; later runs are skipped with a note */
 	size_t most_live;        /* of workload "live", for mam's pools */
@@ -275,8 +274,7 @@ struct bench_block bench_table_take(struct bench_table *table, struct bench_rand
 struct bench_churn {
 	size_t least_bytes, most_bytes; /* sizes are uniform in between */
 	size_t batch;                   /* operations; at most BENCH_BATCH_MAX */
-	bool free_first;                /* otherwise each batch of frees follows one of
-					 * allocations */
+	bool free_first;                /* otherwise batches of frees follow allocations */
 };
 
 /* The rounds of a run, a batch of allocations and one of frees each. */

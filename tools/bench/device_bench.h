@@ -34,11 +34,9 @@ struct device_allocator {
 	const char *name; /* in rows and tables */
 	enum device_role role;
 	const unsigned char *module; /* the fat binary with its kernels; NULL: none in this build */
-	bool one_size;               /* a heap serves objects of one size, which is passed to
-				      * make */
+	bool one_size;               /* objects of one size per heap, passed to make */
 	bool frees;                  /* otherwise its objects stay allocated until it is reset */
-	bool slow;                   /* by a factor of a thousand: fewer repeats, no cells of a
-				      * million */
+	bool slow;                   /* by a thousand: fewer repeats, no cells of a million */
 	/*
 	 * make - make a heap that uses `bytes` of device memory in total, for objects of
 	 * `object_bytes` (0: of mixed sizes). Sets all fields of the heap except `allocator` and

@@ -157,8 +157,7 @@ MAM_KFN void device_nothing(const struct device_job *job)
 {
 	uint32_t asker;
 
-	if (job->got == NULL && device_asks(job, &asker)) /* never true; makes the kernel use the
-							   * job */
+	if (job->got == NULL && device_asks(job, &asker)) /* never true: uses the job */
 		job->numbers[asker] = asker;
 }
 

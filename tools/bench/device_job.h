@@ -18,17 +18,16 @@
 
 /* Counters of kernels. */
 struct device_found {
-	uint64_t none;    /* askers whose request failed */
-	uint64_t objects; /* that askers got */
-	uint64_t bytes;   /* requested bytes of successful requests */
-	uint64_t twice;   /* objects that share a byte with another */
-	uint64_t beyond;  /* objects that are not entirely inside the heap */
-	uint64_t corrupt; /* parts of objects that differ from what their owner wrote */
-	uint64_t crooked; /* objects misaligned to 8, or to 16 if they have as many bytes */
-	uint64_t refused; /* frees that the allocator rejected, if it reports that */
-	uint64_t low;     /* the lowest address of an object, as ~address, so that it is a
-			   * maximum */
-	uint64_t high;    /* the highest end address of an object */
+	uint64_t none;      /* askers whose request failed */
+	uint64_t objects;   /* that askers got */
+	uint64_t bytes;     /* requested bytes of successful requests */
+	uint64_t twice;     /* objects that share a byte with another */
+	uint64_t beyond;    /* objects that are not entirely inside the heap */
+	uint64_t corrupt;   /* parts of objects that differ from what their owner wrote */
+	uint64_t crooked;   /* objects misaligned to 8, or to 16 if they have as many bytes */
+	uint64_t refused;   /* frees that the allocator rejected, if it reports that */
+	uint64_t low;       /* the lowest address, as ~address, so that it is a maximum */
+	uint64_t high;      /* the highest end address of an object */
 	uint64_t cycles[2]; /* of all malloc, of all free: sums over warps */
 	uint64_t warps;     /* that counted cycles */
 	uint64_t spare[3];

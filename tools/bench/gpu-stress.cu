@@ -224,8 +224,7 @@ int main(int count, char **arguments)
 	for (int i = 0; i < options.contexts; i++) {
 		CHECK_DRIVER(cuCtxSetCurrent(places[i].context));
 		CHECK(cudaDeviceSynchronize());
-		result.kernels += places[i].seen->kernels - 1; /* without the first one, which
-							        * loaded it */
+		result.kernels += places[i].seen->kernels - 1; /* not the first, a warm-up */
 		result.foreign += places[i].seen->foreign;
 	}
 	printf("blocks %llu gib %.1f kernels %llu foreign %llu\n", blocks,

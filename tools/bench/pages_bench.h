@@ -29,8 +29,7 @@
 enum pages_role { PAGES_OURS, PAGES_PUBLISHED, PAGES_PROXY, PAGES_CEILING, PAGES_SYSTEM };
 enum pages_books {
 	PAGES_BITS,    /* one bit per page, 1 = used */
-	PAGES_PAIRS,   /* the same for 32 pages, then 32 bits that are 0 when no call is in
-		        * progress */
+	PAGES_PAIRS,   /* the same for 32 pages, then 32 bits that are 0 between calls */
 	PAGES_FLAGS,   /* one 32-bit word per page, not 0 = used */
 	PAGES_QUEUE,   /* a queue of free pages: a page is allocated by removing it */
 	PAGES_COUNTER, /* none: pages cannot be freed */

@@ -15,8 +15,7 @@ MAM_KFN void pages_nothing(const struct pages_job *job)
 {
 	uint32_t asker;
 
-	if (job->got == NULL && pages_asks(job, &asker)) /* never true; makes the kernel use the
-							  * job */
+	if (job->got == NULL && pages_asks(job, &asker)) /* never true: uses the job */
 		job->steps[asker] = asker;
 }
 

@@ -38,14 +38,13 @@ struct pages_job {
 	uint32_t group;         /* open: pages are freed in contiguous groups of this size */
 	uint32_t *got;          /* an asker's first page, or PAGES_NONE */
 	uint32_t *steps;        /* an asker's steps */
-	uint64_t *blocks;      /* in place of `got` for an allocator that returns addresses, not
-			        * pages */
-	uint32_t *shadow;      /* how often a page was handed out */
-	unsigned char *ground; /* the pages themselves, `stride` bytes apart */
-	uint32_t stride;       /* from 16 up, a multiple of 8 */
-	uint32_t flags;        /* count: a page is a 32-bit word, not a bit of a 64-bit one */
-	const uint64_t *words; /* count, compare: of the heap */
-	const uint64_t *image; /* compare: of the image it was restored from */
+	uint64_t *blocks;       /* in place of `got` if an allocator returns addresses */
+	uint32_t *shadow;       /* how often a page was handed out */
+	unsigned char *ground;  /* the pages themselves, `stride` bytes apart */
+	uint32_t stride;        /* from 16 up, a multiple of 8 */
+	uint32_t flags;         /* count: a page is a 32-bit word, not a bit of a 64-bit one */
+	const uint64_t *words;  /* count, compare: of the heap */
+	const uint64_t *image;  /* compare: of the image it was restored from */
 	uint64_t word_count;
 	struct pages_found *found;
 };

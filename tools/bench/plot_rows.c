@@ -19,8 +19,7 @@
 #include "kit/message.h"
 
 #define LINE_BYTES 512
-#define VALUE_MOST 1e100 /* values that are larger, or not numbers, are not drawn: an axis must
-			  * end */
+#define VALUE_MOST 1e100 /* larger values and NaNs are not drawn: an axis must end */
 
 /* One field of a CSV line, in quotes or not; NULL at the line's end. */
 static char *next_field(char **at)

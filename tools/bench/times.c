@@ -28,7 +28,7 @@ void bench_times_fini(struct bench_times *times)
 void bench_times_add(struct bench_times *times, uint64_t start, uint64_t end)
 {
 	double ns = (double)(end - start) - bench_measure_clock_cost();
-	float kept = ns > 0 ? (float)ns : 0; /* for the maximum, too, so that no quantile exceeds
+	float kept = ns > 0 ? (float)ns : 0; /* the maximum is a float, too: no quantile exceeds
 					      * it */
 
 	if (times->kept < times->room)

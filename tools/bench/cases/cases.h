@@ -37,9 +37,8 @@ extern const size_t case_allocator_count;
 
 #define CASE_MAM "mam_kmalloc"
 #define CASE_MAM_PAGES "mam-pages"
-#define CASE_RESERVED "two-pass" /* as published; for the octree and the graph: reserved */
-#define CASE_COMPACT \
-	"two-pass-compact" /* of the group-by: counters only for groups that exist */
+#define CASE_RESERVED "two-pass"        /* as published; for the octree and the graph: reserved */
+#define CASE_COMPACT "two-pass-compact" /* of the group-by: counters only for groups that exist */
 
 bool case_is_reserved(const struct device_allocator *allocator);
 
@@ -88,12 +87,11 @@ struct device_job case_job(struct device_run *run, const struct device_heap *hea
 
 /* One pass of a case. */
 struct case_pass {
-	bool counts;        /* requests must count themselves (CASE_COUNT in a job's flags) */
-	uint64_t wrong;     /* out: errors that the host found in the results, besides those of
-			     * the kernels */
-	double us, wall_us; /* out */
-	uint64_t peak;      /* out: peak of the case's own memory, bytes */
-	bool none;          /* out: the device had too little memory */
+	bool counts;           /* requests must count themselves (CASE_COUNT in a job's flags) */
+	uint64_t wrong;        /* out: the host's errors in the results, besides the kernels' */
+	double us, wall_us;    /* out */
+	uint64_t peak;         /* out: peak of the case's own memory, bytes */
+	bool none;             /* out: the device had too little memory */
 	struct case_told told; /* set by the caller: the counters of all kernels of the pass */
 };
 

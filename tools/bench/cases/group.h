@@ -59,13 +59,11 @@ MAM_KFN uint32_t group_bytes_of(uint64_t word)
 
 struct group_spread {
 	struct group_tile tile;
-	uint64_t open[GROUP_BLOCK];  /* a bucket's page that has room left */
-	uint64_t fresh[GROUP_FRESH]; /* those of this tile */
-	uint32_t first[GROUP_BLOCK]; /* index in fresh, by bucket */
-	uint32_t offset
-		[GROUP_BLOCK]; /* place in or after the open page, minus that in the tile */
-	uint32_t need
-		[GROUP_BLOCK]; /* tuples for fresh pages; before: places of tuples to read */
+	uint64_t open[GROUP_BLOCK];   /* a bucket's page that has room left */
+	uint64_t fresh[GROUP_FRESH];  /* those of this tile */
+	uint32_t first[GROUP_BLOCK];  /* index in fresh, by bucket */
+	uint32_t offset[GROUP_BLOCK]; /* place in or after the open page, minus that in the tile */
+	uint32_t need[GROUP_BLOCK];   /* tuples for fresh pages; before: places of tuples to read */
 };
 
 /* Makes tuples from the input. Returns their number. */

@@ -43,8 +43,7 @@
  * run.
  */
 struct group_list {
-	uint32_t
-		first; /* word; once words are sorted, one past the last; in two passes a tuple */
+	uint32_t first; /* word; once words are sorted, one past the last; in two passes a tuple */
 	uint32_t pages; /* words; in two passes the tuples placed */
 	uint32_t tuples;
 	uint32_t prefix; /* the bits of the key that are known */
@@ -75,21 +74,20 @@ struct group_work {
 	const uint32_t *keys; /* the input: a row's key */
 	uint32_t count;       /* rows */
 	uint32_t flags;
-	uint32_t shift, mask;     /* a key's bits of this run */
-	uint32_t parents, tiles;  /* tiles of a unit at most; in the next run, too */
-	uint32_t room, unit_room; /* of table, and of next */
-	const struct group_unit
-		*units;       /* NULL: split the input, one unit per `tiles` tiles */
-	const uint64_t *from; /* sorted words of the previous run; in two passes tuples */
-	uint64_t *table;      /* words of this run in order of arrival, and their lists */
+	uint32_t shift, mask;           /* a key's bits of this run */
+	uint32_t parents, tiles;        /* tiles of a unit at most; in the next run, too */
+	uint32_t room, unit_room;       /* of table, and of next */
+	const struct group_unit *units; /* NULL: split the input, one unit per `tiles` tiles */
+	const uint64_t *from;           /* sorted words of the previous run; in two passes tuples */
+	uint64_t *table;                /* words of this run in order of arrival, and their lists */
 	uint32_t *owner;
 	struct group_list *lists; /* GROUP_BLOCK per parent */
 	uint64_t *words;          /* sorted; in two passes tuples */
 	uint32_t *smalls;         /* numbers of lists */
 	struct group_unit *next;
 	struct group_totals *totals;
-	const uint32_t *
-		begins; /* in two passes: the first tuple of each parent; and for the next run */
+	const uint32_t
+		*begins; /* in two passes: the first tuple of each parent; and for the next run */
 	uint32_t *next_begins;
 	uint32_t *counters; /* of all values, in the published two-pass variant */
 	uint64_t counter_count;

@@ -15,8 +15,7 @@
 #include "bench/gpu.h"
 #include "cases.h"
 
-#define FILLED_PERMILLE 990u /* of a heap's capacity, at first: the last requests of a random
-			      * walk are slow */
+#define FILLED_PERMILLE 990u /* of the capacity, at first: the rest of a walk is slow */
 #define FILL_STEPS 500u
 
 /* ---- heaps ---- */

@@ -27,9 +27,8 @@
 #include "bench/cases/join_tables.h"
 
 #define JOIN_THREADS 256u
-#define JOIN_HELD 4 /* blocks per SM that splitting and probing need */
-#define JOIN_PROBERS \
-	(2 * JOIN_THREADS) /* maximum threads that probe: if there are few blocks */
+#define JOIN_HELD 4                     /* blocks per SM that splitting and probing need */
+#define JOIN_PROBERS (2 * JOIN_THREADS) /* maximum threads that probe: if there are few blocks */
 #define JOIN_WARPS (JOIN_THREADS / DEVICE_WARP)
 #define JOIN_EACH 16u /* tuples per thread */
 #define JOIN_TILE (JOIN_THREADS * JOIN_EACH)
@@ -107,9 +106,7 @@ struct join_tile {
 	uint32_t sums[JOIN_WARPS];
 	uint32_t asks; /* entries in the queue: pages to allocate */
 	uint16_t line[JOIN_PARTS +
-		      JOIN_TILE /
-			      JOIN_ITEMS_LEAST]; /* partitions; plus JOIN_PARTS for each earlier
-						  * page */
+		      JOIN_TILE / JOIN_ITEMS_LEAST]; /* partitions; JOIN_PARTS per earlier page */
 };
 
 /*

@@ -6,9 +6,8 @@
 #ifndef MAM_TOOLS_BENCH_CASES_JOIN_JOB_H
 #define MAM_TOOLS_BENCH_CASES_JOIN_JOB_H
 
-#define JOIN_KIND(job) ((job)->seed & 255) /* an enum join_kind */
-#define JOIN_BLOCKS(job) \
-	((job)->seed >> 8) /* that share a partition when it is split again */
+#define JOIN_KIND(job) ((job)->seed & 255)  /* an enum join_kind */
+#define JOIN_BLOCKS(job) ((job)->seed >> 8) /* that share a partition when it is split again */
 #define JOIN_SEED(kind, blocks) ((kind) | (blocks) << 8)
 #define JOIN_TOTAL count  /* number of partitions */
 #define JOIN_SHIFT most   /* 2^shift of them share an upper one; 0: there are no upper ones */

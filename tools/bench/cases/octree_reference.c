@@ -21,9 +21,7 @@ struct sorted {
 struct cell {
 	uint64_t centre;
 	uint32_t mass;
-	uint32_t children
-		[8]; /* 0: empty; odd: an index (times 2) into `sorted`, for it and all with its
-		      * key; otherwise a cell */
+	uint32_t children[8]; /* 0: empty; odd: half of it indexes `sorted`; otherwise a cell */
 };
 
 struct tree {

@@ -26,12 +26,10 @@
 #define FIRST 4096u    /* bodies that are inserted before the others */
 #define USERS 4096u    /* whose forces are computed */
 #define CHECKED 512u   /* of them */
-#define NEED 64u       /* bytes of heap per body; half of the bodies have a node; includes some
-		        * reserve */
+#define NEED 64u       /* bytes of heap per body, with some reserve; half have a node */
 #define RESERVED 1024u /* minimum nodes, as a few bodies may be very close */
 #define PASSES DEVICE_REPEATS_MAX
-#define OFF 1e-4 /* tolerance of forces, relative to the sum of magnitudes: kernels compute in
-		  * floats */
+#define OFF 1e-4 /* relative tolerance of forces: kernels compute in floats */
 
 /* ---- the cells ---- */
 

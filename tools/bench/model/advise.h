@@ -41,7 +41,7 @@ struct advise_expect {
 
 struct advice {
 	uint64_t page_bytes, burst_pages, heap_pages, heap_bytes;
-	double waste; /* the unused share of the bytes of all pages that the burst takes */
+	double waste;     /* the unused share of the bytes of all pages that the burst takes */
 	unsigned int low; /* thousandths */
 	double patience;  /* pages probed and found used, until a search gives up */
 	bool knows_now;

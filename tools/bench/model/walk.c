@@ -33,8 +33,7 @@ struct lane {
 	uint32_t last;   /* page; or PAGES_NONE */
 	uint32_t round;  /* the page of the lane that it searches for */
 	uint32_t steps;  /* for this one */
-	uint32_t barren; /* a warp's first lane, CoRW: consecutive steps in which none found a
-			  * page */
+	uint32_t barren; /* a warp's first lane, CoRW: steps in a row without a page found */
 	bool first;      /* probe after the last page */
 };
 

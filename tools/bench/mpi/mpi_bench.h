@@ -88,8 +88,7 @@ double mpi_verdict_ghz(const struct mpi_verdict *verdict);
 
 struct mpi_places {
 	double lane_distance;    /* bytes between neighboring lanes' addresses; mean */
-	double lines_per_access; /* lines that a warp accesses when its lanes read element i;
-				  * mean */
+	double lines_per_access; /* lines accessed when a warp's lanes read element i; mean */
 	double lines_held;       /* lines that a block's memory spans, divided by the minimum */
 };
 

@@ -26,8 +26,7 @@
 #define PART 64           /* the share of the workers that predicts the total time */
 #define PART_LEAST 8192
 #define FILL_BYTES 1024
-#define FILL_HEADER 16 /* of each block if the base is a heap of pages, where a block then takes
-		        * two pages */
+#define FILL_HEADER 16 /* of each block over a heap of pages: it then takes two */
 
 /* The prefilled blocks, for the cell's whole time. */
 static struct device_job fill_job(const struct device_run *run, const struct device_heap *heap,
