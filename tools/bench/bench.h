@@ -201,8 +201,8 @@ static inline size_t bench_random_between(struct bench_random *random, size_t le
 void *bench_measure_pages(size_t bytes);
 void bench_measure_pages_free(void *pages, size_t bytes);
 
-void bench_measure_init(void);         /* measures the cost of a clock read */
-double bench_measure_clock_cost(void); /* ns */
+void bench_measure_init(void);                             /* measures the cost of a clock read */
+double bench_measure_clock_cost(void);                     /* ns */
 double bench_measure_median(double *values, size_t count); /* sorts them; count > 0 */
 
 /* The result of a run: a few named numbers. */

@@ -10,8 +10,7 @@
 
 #ifdef __CUDACC__
 /*
- * Minimum resident blocks per SM, 0: no minimum. The register limit of a kernel includes its rarest
- * path.
+ * Minimum resident blocks per SM, 0: no minimum. A kernel needs the registers of its rarest path.
  */
 #ifndef DEVICE_RESIDENT
 #define DEVICE_RESIDENT 0

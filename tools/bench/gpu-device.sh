@@ -15,8 +15,8 @@
 # FOLDER/device-<gpu>.log; the started runs with their times to FOLDER/device-<gpu>.begun.
 #
 # Environment: BUDGET (235: seconds for everything), QUICK=1 (fewer cells, in a minute), SANITIZE=0 (without part 3),
-# ADAPTER (the argument of --adapter), BENCH_COMMIT (if there is no .git), CUDA_HOME. Exit status: 0; 1 if a part
-# failed or a check found an error of mam's; 2 for invalid usage; 77 without a GPU.
+# ADAPTER (the argument of --adapter), BENCH_COMMIT (if there is no .git), CUDA_HOME.
+# Exit status: 0; 1 if a part failed or a check found an error of mam's; 2 for invalid usage; 77 without a GPU.
 set -u
 
 here=$(dirname "$0")

@@ -6,9 +6,9 @@
  * stage of growth meanwhile (growth.h), and records when the first one makes its request, when the
  * host's reply arrives, and when the new part is available to all. The whole call, in which the
  * warp first searched for space everywhere, has a row of its own. Hot: one growth after another.
- * Asleep: a pause before each, in which the service falls asleep. new: the same with grants that
- * the pool must first get from the driver. crowd: a thousand warps find the heap full at the same
- * moment.
+ * Asleep: a pause before each, in which the service falls asleep.
+ * new: the same with grants that the pool must first get from the driver.
+ * crowd: a thousand warps find the heap full at the same moment.
  */
 #ifndef MAM_GPU_GROWTH_REACH_CUH
 #define MAM_GPU_GROWTH_REACH_CUH

@@ -22,7 +22,8 @@
 # Environment: BUDGET (290: seconds for everything), QUICK=1 (the tables' cells, in a minute), TRACES (files or
 # folders; tests/data of the checkout), BENCH_COMMIT (if there is no .git), CXX (c++), RMM_HOME, PEERS (a folder with
 # any of peer_rmm.so, peer_torch.so, libjemalloc.so.2, libmimalloc.so.2), BENCH_RMM and BENCH_TORCH (the same, one
-# file each). Exit status: 0; 1 if a part failed; 2 for invalid usage; 77 without a GPU.
+# file each).
+# Exit status: 0; 1 if a part failed; 2 for invalid usage; 77 without a GPU.
 set -u
 
 die() # STATUS SENTENCE

@@ -19,8 +19,8 @@
 #
 # Environment: BUDGET (420: seconds for everything), QUICK=1 (fewer cells, 100), SANITIZE=0 (without part 3), PLATFORM
 # (NVIDIA; empty: without OpenCL), BENCH_OPENCL (the program that uses it), BENCH_COMMIT (if there is no .git),
-# CUDA_HOME. Exit status: 0; 1 if a part failed or a check found an error of mam's; 2 for invalid usage; 77 without a
-# GPU.
+# CUDA_HOME.
+# Exit status: 0; 1 if a part failed or a check found an error of mam's; 2 for invalid usage; 77 without a GPU.
 set -u
 
 here=$(dirname "$0")

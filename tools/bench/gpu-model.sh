@@ -14,8 +14,8 @@
 # FOLDER/model-<gpu>.log; the started runs with their times to FOLDER/model-<gpu>.begun.
 #
 # Environment: BUDGET (220: seconds for everything), QUICK=1 (fewer cells, in a minute), SANITIZE=0 (without part 3),
-# PEERS (a list for --peers: to leave one out that hangs), BENCH_COMMIT (if there is no .git), CUDA_HOME. Exit status:
-# 0; 1 if a part failed or a check found an error of mam's; 2 for invalid usage; 77 without a GPU.
+# PEERS (a list for --peers: to leave one out that hangs), BENCH_COMMIT (if there is no .git), CUDA_HOME.
+# Exit status: 0; 1 if a part failed or a check found an error of mam's; 2 for invalid usage; 77 without a GPU.
 set -u
 
 here=$(dirname "$0")

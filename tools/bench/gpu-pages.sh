@@ -16,8 +16,8 @@
 # FOLDER/pages-<gpu>.log; the started runs with their times to FOLDER/pages-<gpu>.begun.
 #
 # Environment: BUDGET (230: seconds for everything), QUICK=1 (fewer cells, in a minute), SANITIZE=0 (without part 3),
-# BENCH_COMMIT (if there is no .git), CUDA_HOME. Exit status: 0; 1 if a part failed or a check found an error of
-# mam's; 2 for invalid usage; 77 without a GPU.
+# BENCH_COMMIT (if there is no .git), CUDA_HOME.
+# Exit status: 0; 1 if a part failed or a check found an error of mam's; 2 for invalid usage; 77 without a GPU.
 set -u
 
 here=$(dirname "$0")

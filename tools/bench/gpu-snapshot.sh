@@ -11,8 +11,8 @@
 # the code of PyTorch's viewer (torch.cuda._memory_viz). Conversely, mam's traces of programs (TRACES, default:
 # tests/data) are exported and read by the viewer too.
 #
-# Environment: LIMIT (120: seconds per run), KEEP (a folder: snapshots stay there), NVCC, PYTHON, BENCH_COMMIT Exit
-# status: 0, 1 if a row failed, 2 for invalid usage, 77 without GPU, nvcc or PyTorch.
+# Environment: LIMIT (120: seconds per run), KEEP (a folder: snapshots stay there), NVCC, PYTHON, BENCH_COMMIT
+# Exit status: 0, 1 if a row failed, 2 for invalid usage, 77 without GPU, nvcc or PyTorch.
 
 here=$(cd "$(dirname "$0")" && pwd)
 script='gpu-snapshot' # for the messages of gpu-lib.sh

@@ -22,8 +22,7 @@
 
 #ifdef __CUDACC__
 /*
- * Minimum resident blocks per SM, 0: no minimum. The register limit of a kernel includes its rarest
- * path.
+ * Minimum resident blocks per SM, 0: no minimum. A kernel needs the registers of its rarest path.
  */
 #ifndef PAGES_RESIDENT
 #define PAGES_RESIDENT 0

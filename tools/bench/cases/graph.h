@@ -16,7 +16,8 @@
  * If a list cannot grow, its edge is lost; if it cannot shrink, it stays.
  *
  * Bound: a lane's work is that of one vertex's list, plus that of the lanes ahead of it at the
- * lock. Invariants: an edge is inserted by one lane, and deleted by one lane of a later kernel.
+ * lock.
+ * Invariants: an edge is inserted by one lane, and deleted by one lane of a later kernel.
  *
  * job: `askers` edges in `rounds` batches, `count` the current round; own[0] the vertices, own[1]
  * their number; `seed` the maximum number of edges that the lanes process.

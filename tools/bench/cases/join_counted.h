@@ -13,8 +13,8 @@
  * 4. joinc_probe counts each partition's rows; 2. runs again; the host allocates space for all;
  *    joinc_probe runs again and writes them.
  *
- * Source: join_block.h, whose tiles and tables it uses. Bound: each tuple is read twice for each
- * time it is written, and probed twice.
+ * Source: join_block.h, whose tiles and tables it uses.
+ * Bound: each tuple is read twice for each time it is written, and probed twice.
  */
 #ifndef MAM_TOOLS_BENCH_CASES_JOIN_COUNTED_H
 #define MAM_TOOLS_BENCH_CASES_JOIN_COUNTED_H

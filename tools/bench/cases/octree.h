@@ -14,13 +14,14 @@
  *    has completed the round, so no lane waits for a lane of its own warp, and the lanes that split
  *    get their nodes together.
  * Sums and freeing: one lane per body goes to the node that holds it, and counts one child as done
- * there. The last lane to arrive processes the node and continues with its parent. Use:
- * octree_use.h.
+ * there. The last lane to arrive processes the node and continues with its parent.
+ * Use: octree_use.h.
  *
  * Source: M. Burtscher, K. Pingali, "An Efficient CUDA Implementation of the Tree-Based Barnes Hut
  * n-Body Algorithm", GPU Computing Gems, Emerald Edition, 2011: the locks, and nodes by a counter.
  * Their kernel waits in node after node for children to be ready, in the order of their numbers;
- * nodes of a heap are not numbered. Bound: OCTREE_LEVELS nodes from the root to any body.
+ * nodes of a heap are not numbered.
+ * Bound: OCTREE_LEVELS nodes from the root to any body.
  * Invariants: a child becomes a node once, and stays one until the tree is freed. No lane reads a
  * node that does not contain its body, and a node is freed only after all bodies in it are done. A
  * lane that gets no node drops its body: OCTREE_BEHIND then excludes it from searches.

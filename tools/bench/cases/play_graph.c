@@ -10,8 +10,9 @@
  * with the host's reference: the number at each vertex, and a checksum over all.
  *
  * With page allocators (`one_size`), and in used heaps, lists are chains of chunks of `least`
- * bytes, as free blocks there have the size of a page. Otherwise they are arrays. Reserved: a pass
- * over insertions and deletions computes the peak length of each list (graph_reserved.h).
+ * bytes, as free blocks there have the size of a page. Otherwise they are arrays.
+ * Reserved: a pass over insertions and deletions computes the peak length of each list
+ * (graph_reserved.h).
  */
 #include <stdlib.h>
 #include <string.h>

@@ -21,7 +21,7 @@
 #define MODEL_WORD 32.0 /* pages that all walkers except RW probe in a step */
 #define MODEL_WARP 32u
 #define MODEL_PAGES 1000000u
-#define MODEL_TIMED 16384u /* above this many askers, a queue is to be 10 times slower */
+#define MODEL_TIMED 16384u /* from this many askers up, a queue is to be 10 times slower */
 
 /* ---- the cells: plan.c ---- */
 
