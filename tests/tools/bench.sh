@@ -105,7 +105,7 @@ if command -v python3 >/dev/null 2>&1; then
 else
 	skip "plot: it is well-formed" "there is no python3"
 fi
-for title in 'What a pair of alloc and free costs' 'Threads on one pool' 'An operation when many blocks are live' \
+for title in 'Cost of a pair of alloc and free' 'Threads on one pool' 'An operation when many blocks are live' \
 	'How long the slow operations take' 'Random sizes until all memory is taken' 'Memory held beyond what was in use'; do
 	try "plot: has '$title'" grep -qF ">$title<" "$scratch/all.svg"
 done

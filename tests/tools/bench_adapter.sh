@@ -21,8 +21,8 @@ refused() # NAME TEXT FILE - one sentence with TEXT in it
 printf 'no module' >"$scratch/short.fatbin"
 head -c 4096 /dev/zero >"$scratch/zeros.fatbin"
 refused "a file that is not there" "nowhere.fatbin: No such file" "$scratch/nowhere.fatbin"
-refused "a short file" "short.fatbin is no fat binary" "$scratch/short.fatbin"
-refused "a file of zeros" "zeros.fatbin is no fat binary" "$scratch/zeros.fatbin:1G"
+refused "a short file" "short.fatbin is not a fat binary" "$scratch/short.fatbin"
+refused "a file of zeros" "zeros.fatbin is not a complete fat binary" "$scratch/zeros.fatbin:1G"
 
 if [ "$HAVE_CUDA" != yes ] || [ -z "$NVCC" ]; then
 	skip "the example becomes a module" "mam was built without the CUDA toolkit"
@@ -40,5 +40,5 @@ fi
 same "it is taken: exit status" 0 $?
 try "it is taken: by the file's name" grep -q "^allocator	example$" "$scratch/out"
 dd if="$scratch/example.fatbin" of="$scratch/half.fatbin" bs=64 count=8 2>"$scratch/said"
-refused "a part of it" "half.fatbin is no fat binary, or a part of one" "$scratch/half.fatbin"
+refused "a part of it" "half.fatbin is not a complete fat binary" "$scratch/half.fatbin"
 finish

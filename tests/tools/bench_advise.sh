@@ -38,7 +38,7 @@ same "sizes: pages and waste" "256 0.714286 1000" "$(key page_bytes) $(key waste
 same "sizes alone: nothing of now" "" "$(key now_steps)"
 advise --threads 1000 --sizes 64:1000,256:50
 same "for people: exit status" 0 $?
-try "for people: the page size" grep -q '^  page size  *256 B  *71\.4% of the bytes' "$scratch/out"
+try "for people: the page size" grep -q '^  page size  *256 B  *71\.4% of the allocated bytes' "$scratch/out"
 try "for people: now is not known" grep -q '^  free after it, %  *-  *[0-9.]*$' "$scratch/out"
 try "for people: objects would lose less" grep -q '^note: .*a heap of objects' "$scratch/out"
 advise --threads 5000 --lanes 1 --was-most 16 -p
@@ -86,7 +86,7 @@ fi
 
 # ---- what it refuses ----
 
-refused "no threads" "say how many threads"
+refused "no threads" "--threads is missing"
 refused "a word too many" "one word too many" --threads 5 now
 refused "threads of 0" "threads" --threads 0
 refused "threads that overflow" "threads" --threads 99999999999999999999999
@@ -96,18 +96,18 @@ refused "more threads than free pages" "too small: the burst takes 5001 pages of
 	--free 0.5 --page-bytes 256
 try "more threads than free pages: what it needs" grep -q 'give it [0-9]* pages of 256, [0-9.]* MiB' "$scratch/err"
 refused "too many pages" "4294967232 at most" --threads 5 --pages 5000000000
-refused "a share of nothing" "no percentage" --threads 5 --pages 100 --free 0
-refused "a share above all" "no percentage" --threads 5 --pages 100 --free 101
-refused "a share that is no number" "no percentage" --threads 5 --pages 100 --free nan
+refused "a share of nothing" "not a percentage" --threads 5 --pages 100 --free 0
+refused "a share above all" "not a percentage" --threads 5 --pages 100 --free 101
+refused "a share that is no number" "not a percentage" --threads 5 --pages 100 --free nan
 refused "a share of what" "of how many pages" --threads 5 --free 10
 refused "a page that is none" "power of two" --threads 5 --page-bytes 1000
 refused "a page too small" "power of two" --threads 5 --page-bytes 128
-refused "a size of 0" "no BYTES or BYTES:COUNT" --threads 5 --sizes 64,0:3
-refused "a count of 0" "no BYTES or BYTES:COUNT" --threads 5 --sizes 64:0
-refused "a count that overflows" "no BYTES or BYTES:COUNT" --threads 5 --sizes 64:99999999999999999999999
-refused "a size that is a word" "no BYTES or BYTES:COUNT" --threads 5 --sizes much
+refused "a size of 0" "not BYTES or BYTES:COUNT" --threads 5 --sizes 64,0:3
+refused "a count of 0" "not BYTES or BYTES:COUNT" --threads 5 --sizes 64:0
+refused "a count that overflows" "not BYTES or BYTES:COUNT" --threads 5 --sizes 64:99999999999999999999999
+refused "a size that is a word" "not BYTES or BYTES:COUNT" --threads 5 --sizes much
 refused "no size" "name one size" --threads 5 --sizes ""
-refused "a comma at the end" "missing behind the last comma" --threads 5 --sizes 64,
+refused "a comma at the end" "missing after the last comma" --threads 5 --sizes 64,
 refused "too many sizes" "more than 64" --threads 5 --sizes "$(seq -s, 1 65)"
 refused "a size beyond all pages" "ask a pool" --threads 5 --sizes 300M
 refused "a heap beyond all pages" "use several" --threads 4294967295 --sizes 200M
@@ -123,14 +123,14 @@ counters() # NAME TEXT LINE... - refused
 	done > "$scratch/bad"
 	refused "$counters_name" "$counters_text" --threads 5 --counters "$scratch/bad"
 }
-counters "an unknown key" "line 2: 'colour' is no field" 'pages\t10' 'colour\t3'
+counters "an unknown key" "line 2: 'colour' is not a field" 'pages\t10' 'colour\t3'
 counters "a key twice" "line 2: 'pages' comes a second time" 'pages\t10' 'pages\t10'
-counters "no number" "line 1: '-3' is no number" 'pages\t-3'
-counters "a number that overflows" "is no number of 64 bits" 'pages\t18446744073709551616'
-counters "no tab" "no KEY<TAB>VALUE" 'pages 10'
+counters "no number" "line 1: '-3' is not a 64-bit number" 'pages\t-3'
+counters "a number that overflows" "is not a 64-bit number" 'pages\t18446744073709551616'
+counters "no tab" "not KEY<TAB>VALUE" 'pages 10'
 counters "without pages" "pages and page_bytes are wanted" 'free\t3'
 counters "more free than there are" "more pages are free" 'pages\t10' 'free\t11' 'page_bytes\t256'
-counters "an odd page" "no power of two" 'pages\t10' 'free\t1' 'page_bytes\t300'
+counters "an odd page" "not a valid power of two" 'pages\t10' 'free\t1' 'page_bytes\t300'
 refused "times that are not there" "nowhere.csv" --threads 5 --read "$scratch/nowhere.csv"
 grep -v '0.5%' "$scratch/times.csv" > "$scratch/few.csv"
 refused "too few times" "has no times of mam's pages" --threads 5 --read "$scratch/few.csv"

@@ -113,7 +113,7 @@ has model-ratio 'equations, 1: 4.5'
 sed 's/50% 500,wrong,0/50% 500,wrong,9/' "$scratch/stored.csv" > "$scratch/faulty.csv"
 model --read "$scratch/faulty.csv"
 same "a fault of mam's: exit status" 1 $?
-try "a fault of mam's: one sentence" grep -q "faults in mam's own allocator" "$scratch/err"
+try "a fault of mam's: one sentence" grep -q "errors of mam's own allocator" "$scratch/err"
 
 # The whole command on a device that does nothing: kernels are launched, and what ends the bench ends it.
 if [ "$HAVE_BENCH_KERNELS" != yes ]; then

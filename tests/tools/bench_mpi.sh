@@ -13,7 +13,7 @@ refused "a word too many" 2 "'now' is one word too many; see mam bench mpi --hel
 refused "an allocator that is none" 2 "no allocator 'cuda-malloc'; mam bench mpi --list" --allocators mam,cuda-malloc
 refused "a workload that is none" 2 "no workload 'cubic'; mam bench mpi --list" --only linear,cubic
 refused "a file to read that is not there" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
-help_says 'put together' '--allocators LIST' 'bench mpi --quick' 'mam-bench-mpi(1)'
+help_says 'coalescing mallocs' '--allocators LIST' 'bench mpi --quick' 'mam-bench-mpi(1)'
 refused_without_driver
 
 # The plan.

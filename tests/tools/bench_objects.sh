@@ -16,7 +16,7 @@ refused "an adapter that is not there" 2 "nowhere.fatbin" --adapter "$scratch/no
 refused "a CSV file that cannot be written" 2 "--csv" --csv "$scratch/no/where.csv"
 refused "a picture that cannot be written" 2 "--plot" --plot "$scratch/no/where.svg"
 refused "a file to read that is not there" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
-help_says 'malloc and free in kernels' '--allocators LIST' 'has no time there' 'bench device --quick'
+help_says 'malloc and free in kernels' '--allocators LIST' 'gets no time there' 'bench device --quick'
 
 # No driver; one that takes no kernels; a mam without kernels.
 refused_without_driver
@@ -143,7 +143,7 @@ for metric in wrong lost; do
 	sed "s/mam,16B 1M,none,0/mam,16B 1M,$metric,9/" "$scratch/stored.csv" | grep -v 'mam,16B 1M,wrong,0' >"$scratch/faulty.csv"
 	suite --read "$scratch/faulty.csv"
 	same "mam's own $metric: exit status" 1 $?
-	try "mam's own $metric: one sentence" grep -q "mam's own malloc was found wrong, or lost the device" "$scratch/err"
+	try "mam's own $metric: one sentence" grep -q "errors of mam's own malloc, or it lost the device" "$scratch/err"
 done
 suite --read "$scratch/faulty.csv" -p
 same "mam's own faults are counted" "9 no" "$(key faults) $(key faults.met)"

@@ -120,7 +120,7 @@ same "plain: targets met and missed" "2 2" \
 sed 's/mam-pages,1M 1% 4K,wrong,0/mam-pages,1M 1% 4K,wrong,9/' "$scratch/stored.csv" >"$scratch/faulty.csv"
 pages --read "$scratch/faulty.csv"
 same "a fault of mam's: exit status" 1 $?
-try "a fault of mam's: one sentence" grep -q "faults in mam's own allocator" "$scratch/err"
+try "a fault of mam's: one sentence" grep -q "errors of mam's own allocator" "$scratch/err"
 same "a fault of mam's has no time" "- - wrong - 6.00 5.00! -" "$(line pages-get '1M 1% 4K')"
 
 mkdir "$scratch/pictures"

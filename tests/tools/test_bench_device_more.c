@@ -228,12 +228,12 @@ START_TEST(test_files)
 	refuse("", "names no file");
 	refuse(folder, "");
 	write_file(path, image, 40);
-	refuse(path, "is no fat binary");
+	refuse(path, "is not a fat binary");
 	write_file(path, image, sizeof(image) - 1);
-	refuse(path, "a part of one");
+	refuse(path, "is not a complete fat binary");
 	image[0] = 'x';
 	write_file(path, image, sizeof(image));
-	refuse(path, "is no fat binary");
+	refuse(path, "is not a complete fat binary");
 	image[0] = 0x50;
 	write_file(path, image, sizeof(image));
 	snprintf(sized, sizeof(sized), "%s:64K", path);

@@ -234,8 +234,8 @@ static const struct {
 } broken[] = {
 	{ same_page, "pages handed out twice: 1" },
 	{ same_page_when_timed, "pages handed out twice: 1" },
-	{ no_page, "answers that are no page of the heap: 1" },
-	{ no_answer, "answers that are no page of the heap: 1" },
+	{ no_page, "results that are not pages of the heap: 1" },
+	{ no_answer, "results that are not pages of the heap: 1" },
 	{ lost_page, "pages that the heap counts wrongly: 1" },
 	{ open_page, "pages that the heap counts wrongly: 1" },
 	{ kept_page, "words of the heap that freeing everything does not restore: 1" },
@@ -284,7 +284,8 @@ START_TEST(a_run_that_goes_over_the_end)
 	pages_sim_after = over_the_end;
 	ck_assert(play("mam-pages"));
 	ck_assert_uint_ge(results.note_count, 1);
-	ck_assert_ptr_nonnull(strstr(results.notes[0], "answers that are no page of the heap: 1"));
+	ck_assert_ptr_nonnull(
+		strstr(results.notes[0], "results that are not pages of the heap: 1"));
 }
 END_TEST
 

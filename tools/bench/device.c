@@ -19,10 +19,10 @@ static const struct args_command command = {
 	"mam bench device",
 	"[OPTION]...",
 	"Measure malloc and free in kernels on this machine's first GPU: mam's, and others'.\n",
-	"A LIST is names with commas between. All allocators take turns in each cell, and every\n"
-	"object is looked at before anything is timed: who hands out what overlaps, or lies\n"
-	"elsewhere, has no time there. A kernel that does not come back loses its cell and no\n"
-	"more. Targets that are missed do not change the exit status, faults of mam's do.\n"
+	"A LIST is comma-separated names. All allocators take turns in each cell, and every\n"
+	"object is checked before anything is timed: an allocator whose objects overlap or are\n"
+	"outside of its heap gets no time there. A kernel that does not return loses only its own\n"
+	"cell. Missed targets do not change the exit status, errors of mam's do.\n"
 	"\n"
 	"  mam bench device --quick                       the targets, in a minute\n"
 	"  mam bench device --only w1,scale --plot a.svg  two workloads, and a picture\n"

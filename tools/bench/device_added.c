@@ -102,7 +102,7 @@ static unsigned char *read_file(const char *path, uint64_t *bytes, char *why, si
 	if (file == NULL || end < 0 || fseek(file, 0, SEEK_SET) != 0) {
 		snprintf(why, why_bytes, "cannot read %s: %s", path, strerror(errno));
 	} else if (end < FILE_LEAST || (uint64_t)end > FILE_MOST) {
-		snprintf(why, why_bytes, "%s is no fat binary: nvcc -fatbin makes one", path);
+		snprintf(why, why_bytes, "%s is not a fat binary: nvcc -fatbin makes one", path);
 	} else {
 		image = malloc((size_t)end);
 		if (image == NULL || fread(image, 1, (size_t)end, file) != (size_t)end) {
@@ -166,8 +166,8 @@ bool device_added_read(const char *text, struct device_allocator *added, char *w
 	if (place->image == NULL)
 		return false;
 	if (!is_module(place->image, bytes)) {
-		snprintf(why, why_bytes,
-			 "%s is no fat binary, or a part of one: nvcc -fatbin makes one", path);
+		snprintf(why, why_bytes, "%s is not a complete fat binary: nvcc -fatbin makes one",
+			 path);
 		free(place->image);
 		place->image = NULL;
 		return false;

@@ -169,7 +169,7 @@ static const char *make_cuda(struct device_heap *heap, uint64_t bytes, uint64_t 
 	(void)object_bytes;
 	if (bench_driver.limit_get == NULL ||
 	    bench_driver.limit_get(&limit, LIMIT_MALLOC_HEAP) != 0)
-		return "the driver does not say how large CUDA's own heap is";
+		return "the driver does not report the size of CUDA's own heap";
 	if (limit < bytes)
 		return "CUDA's own heap has one size for the whole run, and a smaller one than "
 		       "this";

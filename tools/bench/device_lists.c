@@ -130,7 +130,8 @@ bool device_play_fragment(struct device_run *run, struct device_heap *heap,
 	if (!device_count_end(run, &found) || !fetch_cover(&job, &cover, &known))
 		return false;
 	if (!known) {
-		device_note(run, heap, cell, "there is no memory to look at the answers");
+		device_note(run, heap, cell,
+			    "there is too little host memory to check the objects");
 		return true;
 	}
 	if (!device_time_is_right(run, heap, cell, found.none, found.corrupt + cover.overlaps,

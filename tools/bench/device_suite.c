@@ -33,7 +33,7 @@ const struct args_option device_suite_options_opencl[] = {
 	{ "platform", 0, ARGS_TEXT, FIELD(platform), "NAME-PART", NULL,
 	  "OpenCL's platform: one whose name has this in it" },
 	{ "device", 0, ARGS_TEXT, FIELD(device), "NAME-PART", NULL,
-	  "its device; else the first GPU, or else the first" },
+	  "its device; by default the first GPU, or the first" },
 	/* device_suite_options begin here. */
 	{ "quick", 0, ARGS_FLAG, FIELD(quick), NULL, NULL,
 	  "some of the cells, those of the targets among them,\nin less than a minute" },
@@ -45,7 +45,7 @@ const struct args_option device_suite_options_opencl[] = {
 	  "a line on standard error for each cell before it begins" },
 	{ "csv", 0, ARGS_TEXT, FIELD(csv), "FILE", NULL, "write every number into FILE, too" },
 	{ "plot", 0, ARGS_TEXT, FIELD(plot), "FILE.svg", NULL,
-	  "draw what was measured into FILE.svg, all pictures\none below another" },
+	  "draw all figures into FILE.svg, one below another" },
 	{ "allocators", 0, ARGS_TEXT, FIELD(allocators), "LIST", NULL,
 	  "whom to ask, of those that --list names; all unless\ngiven" },
 	{ "adapter", 0, ARGS_TEXT, FIELD(adapters), "LIST", NULL,
@@ -54,7 +54,7 @@ const struct args_option device_suite_options_opencl[] = {
 	{ "only", 0, ARGS_TEXT, FIELD(only), "LIST", NULL,
 	  "workloads, of those that --list names; all unless given" },
 	{ "seconds", 0, ARGS_COUNT, FIELD(seconds), "N", NULL,
-	  "begin nothing after N seconds; what is left out is named" },
+	  "start nothing after N seconds; the notes name the rest" },
 	{ "read", 0, ARGS_TEXT, FIELD(read), "FILE", NULL,
 	  "measure nothing, and show what --csv has written" },
 	{ "list", 0, ARGS_FLAG, FIELD(list), NULL, NULL, "name allocators, workloads and cells" },
@@ -236,8 +236,8 @@ static int tell(struct run *run)
 		status = STATUS_FAILED;
 	}
 	if (has_faults(run)) {
-		message_error("mam's own malloc was found wrong, or lost the device; the notes say "
-			      "where");
+		message_error("the checks found errors of mam's own malloc, or it lost the "
+			      "device; see the notes");
 		status = STATUS_FAILED;
 	}
 	if (request->csv != NULL &&

@@ -122,7 +122,7 @@ static void equal_size(struct growth_stage *stage, struct mam_pool *pool, unsign
 		struct mam_heap_info info = info_of(heap);
 
 		same(0, info.objects + refusals_of(&info) + info.double_frees + info.foreign_frees,
-		     "what is left, or was in vain");
+		     "remaining objects and failed calls");
 	}
 	equal_end(heaps);
 	std::snprintf(words, sizeof(words), "%u lanes %u B; malloc and free", lanes, bytes);

@@ -5,7 +5,8 @@
  * causes: each reason why a heap cannot grow is provoked separately. Failed requests must return in
  * bounded time and be counted under that cause only, and successful ones must get valid memory.
  * full: a kernel that fills every SM allocates; none of its blocks ends before the host has
- * replied. streams: two kernels in two streams on one heap, and two heaps at once.
+ * replied.
+ * streams: two kernels in two streams on one heap, and two heaps at once.
  */
 #ifndef MAM_GPU_GROWTH_HARD_CUH
 #define MAM_GPU_GROWTH_HARD_CUH
@@ -111,7 +112,7 @@ static void make_cause(struct growth_stage *stage, const struct cause *cause)
 		fail(1, "%s: kernels got %zu bytes; %zu to %zu are right", cause->name, got,
 		     cause->least, cause->most);
 	if (vain == 0)
-		fail(1, "%s: nobody was refused", cause->name);
+		fail(1, "%s: no request failed", cause->name);
 	/* Freed memory must be reusable, however full everything is. */
 	drop<<<blocks_of(objects->table.lanes), THREADS>>>(mam_heap_device(heap), objects->table, 1,
 							   4);

@@ -2,11 +2,12 @@
 /*
  * gpu-growth-others.cuh - growth, and its interaction with the rest of the machine.
  *
- * idle: the CPU time of the service thread while no kernel requests growth. stopped: the whole
- * process is stopped by a signal while its kernel requests growth. The parent stops and continues
- * the child; the kernel, which has waited for that moment, must get NULL in time. pressure: another
- * process holds almost all of the device's memory; the pool gets the rest, then reports that there
- * is no more; and gets memory again after the other process has freed it.
+ * idle: the CPU time of the service thread while no kernel requests growth.
+ * stopped: the whole process is stopped by a signal while its kernel requests growth. The parent
+ * stops and continues the child; the kernel, which has waited for that moment, must get NULL in
+ * time.
+ * pressure: another process holds almost all of the device's memory; the pool gets the rest, then
+ * reports that there is no more; and gets memory again after the other process has freed it.
  *
  * Each process that uses CUDA begins to do so after the fork.
  */
@@ -45,7 +46,7 @@ static std::map<int, u64> thread_times()
 	}
 	closedir(folder);
 	if (times.empty())
-		fail(1, "this system does not tell how long threads have run");
+		fail(1, "this system does not report the CPU times of threads");
 	return times;
 }
 

@@ -63,7 +63,7 @@ int main(int argument_count, char **arguments)
 	stage.objects.table.lanes = 1u << 20;
 	if (argument_count < 2)
 		fail(2,
-		     "say which part: reach, new, crowd, equal, ten, idle, causes, stopped, full, "
+		     "no part given: reach, new, crowd, equal, ten, idle, causes, stopped, full, "
 		     "streams, pressure or soak");
 	for (int i = 2; i < argument_count; i += 2) {
 		int number = i + 1 < argument_count ? std::atoi(arguments[i + 1]) : 0;

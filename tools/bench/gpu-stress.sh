@@ -98,7 +98,7 @@ for policy in $policies; do
 	*control-1) ;;
 	*control-0)
 		failed=1
-		echo "gpu-stress: $policy saw no foreign pattern: the other runs say nothing" >&2
+		echo "gpu-stress: $policy saw no foreign pattern: the other runs prove nothing" >&2
 		;;
 	*-0) ;;
 	*) failed=1 ;;

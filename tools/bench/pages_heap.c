@@ -329,7 +329,7 @@ static bool check_once(const struct pages_heap *heap, const struct pages_cell *c
 	    !pages_device_fetch(&found, job->found, sizeof(found)))
 		return false;
 	verdict->none = found.none > verdict->none ? found.none : verdict->none;
-	complain(verdict, found.beyond, "answers that are no page of the heap");
+	complain(verdict, found.beyond, "results that are not pages of the heap");
 	complain(verdict, found.twice, "pages handed out twice");
 	complain(verdict, found.corrupt, "pages written by another than their owner");
 	if (counts)
@@ -413,7 +413,7 @@ bool pages_heap_use(const struct pages_heap *heap, struct pages_room *room,
 		    !pages_device_fetch(&found, job.found, sizeof(found)))
 			return false;
 	}
-	complain(verdict, found.beyond, "answers that are no page of the heap");
+	complain(verdict, found.beyond, "results that are not pages of the heap");
 	complain(verdict, found.twice, "pages handed out twice");
 	*ratio = (double)found.bytes / all;
 	return true;

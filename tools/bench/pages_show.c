@@ -19,7 +19,7 @@ static const struct {
 	const char *workload, *title, *metric;
 } tables[] = {
 	{ "pages-get", "a page each: the kernel's microseconds; pages, share free, askers", "us" },
-	{ "pages-free", "the same pages given back by a later kernel, microseconds", "us" },
+	{ "pages-free", "the same pages freed by a later kernel, microseconds", "us" },
 	{ "pages-lanes", "so many asking lanes in each warp, microseconds", "us" },
 	{ "pages-malloc", "several pages each, microseconds", "us" },
 	{ "pages-use", "share of the heap's bytes in use when 1% of requests fail", "used_ratio" },

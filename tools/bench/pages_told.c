@@ -21,8 +21,7 @@ int pages_tell_rest(const struct bench_results *results, const struct bench_mach
 		status = STATUS_FAILED;
 	}
 	if (faults) {
-		message_error(
-			"the checks found faults in mam's own allocator; the notes say which");
+		message_error("the checks found errors of mam's own allocator; see the notes");
 		status = STATUS_FAILED;
 	}
 	if (csv != NULL && !bench_results_save(results, machine, typed, csv))

@@ -49,7 +49,7 @@ static const char *open_kind(struct bench_peer *peer)
 	size_t initial_bytes = peer->growing ? 0 : peer->ground_bytes;
 
 	if (!bench_driver_enter())
-		return "the device's context was not to be had";
+		return "cannot use the device's context";
 	if (peer->bounded && peer->chunk_bytes > 0)
 		initial_bytes = peer->chunk_bytes;
 	return library_of(peer)->open(peer->variant, initial_bytes,

@@ -140,7 +140,7 @@ const char *open_heap(int kind, std::size_t initial_bytes, std::size_t most_byte
 	} catch (const std::exception &error) {
 		trouble = error.what();
 	} catch (...) {
-		trouble = "RMM threw what is no exception";
+		trouble = "RMM threw an unknown exception";
 	}
 	return trouble.c_str();
 }

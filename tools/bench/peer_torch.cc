@@ -58,7 +58,7 @@ const char *open_cache(int kind, std::size_t, std::size_t)
 		trouble.resize(trouble.find('\n') < trouble.size() ? trouble.find('\n') :
 								     trouble.size());
 	} catch (...) {
-		trouble = "PyTorch threw what is no exception";
+		trouble = "PyTorch threw an unknown exception";
 	}
 	return trouble.c_str();
 }

@@ -255,5 +255,5 @@ bool plot_figure_draw(size_t which, const struct plot_rows *rows, FILE *file)
 
 bool plot_figure_page(const struct plot_rows *rows, FILE *file)
 {
-	return put_page(0, plot_figure_count(), "What allocators cost", rows, file);
+	return put_page(0, plot_figure_count(), "The cost of allocators", rows, file);
 }

@@ -71,10 +71,10 @@ static const char *measure(struct bench_peer *peer, struct bench_table *table,
 		return why;
 	start = (double)bench_now();
 	if (!peer->trim(peer))
-		return "it gave nothing back";
+		return "it cannot be trimmed";
 	end = (double)bench_now();
 	if (!peer->gauge(peer, &gauge))
-		return "it does not say what it holds";
+		return "it does not report its memory";
 	kept = before - (double)bench_cuda_free_bytes();
 	if (kept < gauge.physical)
 		kept = gauge.physical;

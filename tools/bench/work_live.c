@@ -239,7 +239,7 @@ const struct bench_workload bench_work_live = {
 
 const struct bench_workload bench_work_holes = {
 	.name = "holes",
-	.title = "ns alloc/free, so many live and as many holes, 512 B to 16 KiB (1B: from 1 B)",
+	.title = "ns alloc/free, as many free blocks as live ones, 512 B to 16 KiB (1B: from 1 B)",
 	.metrics = { "alloc_ns", "free_ns" },
 	.cases = hole_cases,
 	.case_count = sizeof(hole_cases) / sizeof(hole_cases[0]),

@@ -18,9 +18,9 @@ static const struct args_command command = {
 	"Measure programs that allocate inside kernels, over mam_kmalloc, two random walks and\n"
 	"CUDA's own malloc, beside the same without any, on this machine's first GPU. NAME is\n"
 	"one of join, group, octree and graph; all of them unless given.\n",
-	"A LIST is names with commas between. Each result is compared with one that the host has\n"
-	"reckoned: what is wrong has no time. A kernel that does not come back loses its cell\n"
-	"and no more. Targets that are missed do not change the exit status, faults of mam's do.\n"
+	"A LIST is comma-separated names. Each result is compared with one that the host has\n"
+	"computed; a wrong one gets no time. A kernel that does not return loses only its own\n"
+	"cell. Missed targets do not change the exit status, errors of mam's do.\n"
 	"\n"
 	"  mam bench case join --quick\n"
 	"  mam bench case octree --allocators mam_kmalloc,two-pass\n"

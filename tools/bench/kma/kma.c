@@ -13,11 +13,11 @@ static const struct args_command command = {
 	"[OPTION]...",
 	"Measure KMA, in CUDA and in OpenCL, beside mam's objects, CUDA's own malloc and a poor\n"
 	"man's heap, as its paper did, on this machine's first GPU.\n",
-	"A LIST is names with commas between. All allocators take turns in each cell, and what\n"
-	"each run leaves is looked at: what is wrong has no time. A kernel that does not come\n"
-	"back loses its cell and no more. Targets that are missed do not change the exit status,\n"
-	"faults of mam's do. OpenCL is asked by a program of its own, where mam was built with\n"
-	"it; without a GPU it is all that is asked.\n"
+	"A LIST is comma-separated names. All allocators take turns in each cell, and the results\n"
+	"of each run are checked; a wrong one gets no time. A kernel that does not return loses\n"
+	"only its own cell. Missed targets do not change the exit status, errors of mam's do.\n"
+	"A separate program runs OpenCL, if mam was built with it; without a GPU only OpenCL is\n"
+	"measured.\n"
 	"\n"
 	"  mam bench kma --quick                          the targets\n"
 	"  mam bench kma --allocators kma-opencl --platform pocl\n"

@@ -189,7 +189,7 @@ bool kma_opencl_hear(const struct device_request *request, struct device_heard *
 		snprintf(ear.refusal, sizeof(ear.refusal), "no process could be started: %s",
 			 strerror(errno));
 	else if (WIFSIGNALED(status))
-		bench_results_note(heard->results, "%s died of signal %d: what is left is left out",
+		bench_results_note(heard->results, "%s died of signal %d: the rest is skipped",
 				   PROGRAM, WTERMSIG(status));
 	else if (WEXITSTATUS(status) != 0 && ear.refusal[0] == '\0')
 		bench_results_note(heard->results, "%s ended with status %d", PROGRAM,

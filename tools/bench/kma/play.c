@@ -20,7 +20,8 @@
 #define PART 20               /* the share of rounds that predicts the total time */
 #define TOGETHER_US 4000000.0 /* limit of the timed runs after the first, in total */
 
-_Static_assert(sizeof(struct kma_told) <= sizeof(struct device_found), "told is in found's place");
+_Static_assert(sizeof(struct kma_told) <= sizeof(struct device_found),
+	       "kma_told fits into device_found");
 
 bool kma_launch(struct device_run *run, struct device_heap *heap, const char *kernel,
 		const struct device_job *job, double *us, struct kma_told *told)
@@ -121,7 +122,7 @@ bool kma_play_pairs(struct device_run *run, struct device_heap *heap,
 	if (count == 0 || !kma_is_empty(run, heap, &sum.wrong))
 		return false;
 	if (!kma_is_right(run, heap, cell, sum.none, sum.wrong,
-			  "blocks were another's, refused, or not back in the end"))
+			  "blocks overlapped, were rejected by free, or were not freed"))
 		return true;
 	us = bench_measure_median(times, count);
 	device_row(run, heap, cell, "us", us);
@@ -186,7 +187,7 @@ bool kma_play_arraylist(struct device_run *run, struct device_heap *heap,
 			return false;
 	}
 	if (!kma_is_right(run, heap, cell, sum.none, sum.wrong,
-			  "elements were another's, missing, or not back in the end"))
+			  "elements overlapped, were missing, or were not freed"))
 		return true;
 	device_row(run, heap, cell, "us", bench_measure_median(times, run->repeats));
 	device_row(run, heap, cell, "runs", run->repeats);

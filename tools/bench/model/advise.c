@@ -28,7 +28,7 @@ struct request {
 
 static const struct args_option options[] = {
 	{ "threads", 't', ARGS_COUNT, FIELD(threads), "N", NULL,
-	  "threads that ask at once, before anything goes back" },
+	  "threads that allocate concurrently, before any frees" },
 	{ "lanes", 0, ARGS_COUNT, FIELD(lanes), "N", NULL,
 	  "of each warp that ask: 32 unless given" },
 	{ "pages", 0, ARGS_COUNT, FIELD(pages), "T", NULL, "pages that the heap has now" },
@@ -53,7 +53,8 @@ static const struct args_option options[] = {
 static const struct args_command command = {
 	"mam bench advise",
 	"--threads N [OPTION]...",
-	"Say which page size, low share and heap size the random-walk model recommends for a heap\n"
+	"Print the page size, low share and heap size that the random-walk model recommends for a "
+	"heap\n"
 	"of pages, and how many steps it expects. No GPU needed.\n",
 	"Example:\n"
 	"  mam bench advise --threads 5000 --pages 1000000 --free 1 --sizes 256:9,1050:1\n"
@@ -69,7 +70,7 @@ static bool read_percent(const char *text, double *share)
 	double percent = strtod(text, &end);
 
 	if (end == text || *end != '\0' || !(percent > 0) || percent > 100) {
-		message_error("--free: '%.40s' is no percentage above 0, up to 100", text);
+		message_error("--free: '%.40s' is not a percentage above 0, up to 100", text);
 		return false;
 	}
 	*share = percent / 100;
@@ -113,7 +114,8 @@ static bool make_ask(const struct request *request, struct advise_counters *coun
 				    .page_bytes = page > 0 ? page : MAM_HEAP_PAGE_DEFAULT,
 				    .was_most = (double)request->was_most };
 	if (request->threads == 0)
-		message_error("--threads: say how many threads ask at once");
+		message_error(
+			"--threads is missing: the number of threads that allocate concurrently");
 	else if (request->threads > UINT32_MAX)
 		message_error("--threads: a kernel has no more than %lu",
 			      (unsigned long)UINT32_MAX);
@@ -168,10 +170,10 @@ static void tell_people(const struct advise_ask *ask, const struct advise_counte
 
 	printf("a burst of %llu request%s, %u of each warp\n\nrecommended\n",
 	       (unsigned long long)ask->threads, ask->threads == 1 ? "" : "s", ask->lanes);
-	printf("  %-34s %12s   %.1f%% of the bytes taken are asked for by nobody\n", "page size",
+	printf("  %-34s %12s   %.1f%% of the allocated bytes are unused\n", "page size",
 	       show_bytes((double)advice->page_bytes, text, sizeof(text)), advice->waste * 100);
 	snprintf(text, sizeof(text), "%.1f%%", advice->low / 10.0);
-	printf("  %-34s %12s   low_per_mille %u: a walk gives up after %.0f taken pages\n",
+	printf("  %-34s %12s   low_per_mille %u: a search gives up after %.0f used pages\n",
 	       "L, the low share", text, advice->low, advice->patience);
 	printf("  %-34s %12s   pages: %llu; the burst takes %llu\n", "heap",
 	       show_bytes((double)advice->heap_bytes, text, sizeof(text)),
@@ -194,7 +196,7 @@ static void tell_people(const struct advise_ask *ask, const struct advise_counte
 		printf("note: the counters are of a heap of objects, which has no page size and no "
 		       "L to choose\n");
 	if (counters->searches > 0)
-		printf("note: %.3g places were looked at in a search, as the heap counted\n",
+		printf("note: a search probed %.3g places on average, as the heap counted\n",
 		       (double)counters->looks / (double)counters->searches);
 	if (counters->full + counters->no_run > 0)
 		printf("note: requests that got nothing, as the heap counted: %llu\n",

@@ -61,14 +61,14 @@ bool advise_sizes(const char *text, struct advise_ask *ask)
 		if (length >= sizeof(one) || !args_bytes(one, &size->bytes) || size->bytes == 0 ||
 		    (weight != NULL &&
 		     (!read_number(weight, &count) || count == 0 || count > WEIGHT_MOST))) {
-			message_error("--sizes: '%.*s' is no BYTES or BYTES:COUNT from 1 up",
+			message_error("--sizes: '%.*s' is not BYTES or BYTES:COUNT from 1 up",
 				      (int)(length < 40 ? length : 40), text);
 			return false;
 		}
 		size->weight = (double)count;
 		text += length;
 		if (*text == ',' && *++text == '\0') {
-			message_error("--sizes: a size is missing behind the last comma");
+			message_error("--sizes: a size is missing after the last comma");
 			return false;
 		}
 	}
@@ -147,19 +147,19 @@ static bool read_line(const char *path, unsigned int line, char *text, bool *see
 	if (text[0] == '\0' || text[0] == '#')
 		return true;
 	if (value == NULL) {
-		message_error("%s, line %u: '%.40s' is no KEY<TAB>VALUE", path, line, text);
+		message_error("%s, line %u: '%.40s' is not KEY<TAB>VALUE", path, line, text);
 		return false;
 	}
 	*value++ = '\0';
 	for (i = 0; i < KEYS && strcmp(keys[i].key, text) != 0; i++)
 		continue;
 	if (i == KEYS)
-		message_error("%s, line %u: '%.40s' is no field of struct mam_heap_info", path,
+		message_error("%s, line %u: '%.40s' is not a field of struct mam_heap_info", path,
 			      line, text);
 	else if (seen[i])
 		message_error("%s, line %u: '%s' comes a second time; keep one", path, line, text);
 	else if (!read_number(value, &number))
-		message_error("%s, line %u: '%.40s' is no number of 64 bits", path, line, value);
+		message_error("%s, line %u: '%.40s' is not a 64-bit number", path, line, value);
 	else {
 		seen[i] = true;
 		if (keys[i].at != NONE)
@@ -178,7 +178,7 @@ static bool check_counters(const char *path, const struct advise_counters *count
 	else if (counters->free > counters->pages)
 		message_error("%s: more pages are free than there are", path);
 	else if (page > UINT32_MAX || (page & (page - 1)) != 0)
-		message_error("%s: page_bytes is no power of two that a page may have", path);
+		message_error("%s: page_bytes is not a valid power of two", path);
 	else if (counters->pages > ADVISE_PAGES_MOST)
 		message_error("%s: a heap has %llu pages at most", path,
 			      (unsigned long long)ADVISE_PAGES_MOST);

@@ -54,14 +54,14 @@ static const struct args_option options[] = {
 	  "a line on standard error for each cell before it begins" },
 	{ "csv", 0, ARGS_TEXT, FIELD(csv), "FILE", NULL, "write every number into FILE, too" },
 	{ "plot", 0, ARGS_TEXT, FIELD(plot), "FILE.svg", NULL,
-	  "draw what was measured into FILE.svg, all pictures\none below another" },
+	  "draw all figures into FILE.svg, one below another" },
 	{ "peers", 0, ARGS_TEXT, FIELD(peers), "LIST", NULL,
 	  "whom to put beside mam: rw, rw-bm, crw, corw,\nrw-malloc, queue, cuda-malloc, or none" },
 	{ "pages", 0, ARGS_COUNT, FIELD(pages), "N", NULL,
 	  "pages of the smaller heap, a multiple of 64: 1000000\nunless given; threads are as many "
 	  "for each of them" },
 	{ "seconds", 0, ARGS_COUNT, FIELD(seconds), "N", NULL,
-	  "begin nothing after N seconds; what is left out is named" },
+	  "start nothing after N seconds; the notes name the rest" },
 	{ "only", 0, ARGS_TEXT, FIELD(only), "LIST", NULL,
 	  "of get, lanes, malloc, use, atomic, found, again and\ngive; all unless given" },
 	{ "read", 0, ARGS_TEXT, FIELD(read), "FILE", NULL,
@@ -138,7 +138,7 @@ static bool check_request(const struct request *request)
 			unknown);
 	else if (request->pages % 64 != 0 || request->pages < PAGES_LEAST ||
 		 request->pages > PAGES_MOST)
-		message_error("--pages: %llu is no multiple of 64 from %d to %d",
+		message_error("--pages: %llu is not a multiple of 64 from %d to %d",
 			      (unsigned long long)request->pages, PAGES_LEAST, PAGES_MOST);
 	else
 		return true;
@@ -207,9 +207,8 @@ static int tell_late(void *user)
 			   run->now);
 	model_reckon(&run->results, &run->plan);
 	status = tell(run);
-	message_error(
-		"a kernel did not come back; the notes say which; what was measured before is "
-		"told, and --peers or --only leave it out");
+	message_error("a kernel did not return; see the notes; earlier results are printed, and "
+		      "--peers or --only exclude the kernel");
 	return status == STATUS_GOOD ? STATUS_FAILED : status;
 }
 
@@ -268,7 +267,7 @@ static int play(struct run *run)
 		bench_results_fini(&run->results);
 		return status;
 	}
-	message_error("the device failed: %s; what was measured before is told",
+	message_error("the device failed: %s; earlier results are printed",
 		      pages_device_trouble()[0] != '\0' ? pages_device_trouble() : "see the notes");
 	fflush(NULL);
 	_exit(status == STATUS_GOOD ? STATUS_FAILED : status); /* a kernel may still be running */

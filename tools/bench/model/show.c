@@ -34,8 +34,8 @@ static const struct {
 	const char *workload, *metric, *title;
 } times[] = {
 	{ "model-get", "us", "microseconds of the kernel, a page each; figure 11" },
-	{ "model-free", "us", "the same given back by a later kernel" },
-	{ "model-give", "clocks", "clocks of a thread that gives a page back; figure 16" },
+	{ "model-free", "us", "the same freed by a later kernel" },
+	{ "model-give", "clocks", "clocks of a thread that frees a page; figure 16" },
 	{ "model-lanes", "us", "some asking lanes in each warp; figures 12 and 13" },
 	{ "model-malloc", "us", "several pages each; figures 2 and 14" },
 	{ "model-use", "used_ratio", "share of the bytes in use when 1% fail; figure 15" },

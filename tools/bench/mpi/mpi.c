@@ -18,12 +18,11 @@ static const struct device_effort efforts[] = {
 static const struct args_command command = {
 	"mam bench mpi",
 	"[OPTION]...",
-	"Measure what it does to programs of messages that mallocs of neighbouring threads are\n"
-	"put together, over CUDA's own malloc and over mam's, on this machine's first GPU.\n",
-	"A LIST is names with commas between. All allocators take turns in each cell, and every\n"
-	"result is verified: who has a wrong one has no time there. A kernel that does not come\n"
-	"back loses its cell and no more. Targets that are missed do not change the exit status,\n"
-	"faults of mam's do.\n"
+	"Measure the effect of coalescing mallocs of neighboring threads on message-passing\n"
+	"programs, over CUDA's own malloc and over mam's, on this machine's first GPU.\n",
+	"A LIST is comma-separated names. All allocators take turns in each cell, and every\n"
+	"result is verified; a wrong one gets no time. A kernel that does not return loses only\n"
+	"its own cell. Missed targets do not change the exit status, errors of mam's do.\n"
 	"\n"
 	"  mam bench mpi --quick                              the targets, in less than half a "
 	"minute\n"

@@ -76,7 +76,7 @@ void mpi_verdict_add(struct mpi_verdict *verdict, const struct device_found *fou
 	verdict->none = found->none > verdict->none ? found->none : verdict->none;
 	verdict->clock += found->cycles[0];
 	verdict->timer += found->cycles[1];
-	complain(verdict, found->corrupt, "results or words are not what was written");
+	complain(verdict, found->corrupt, "results or words differ from the expected ones");
 	complain(verdict, found->crooked, "addresses are not aligned");
 	complain(verdict, found->refused, "frees were not taken");
 	/* A rank without memory for a message sends none, and all ranks give up. */

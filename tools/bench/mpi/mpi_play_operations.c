@@ -126,9 +126,10 @@ static bool fits(struct operation *operation)
 	if (most >= blocks)
 		return true;
 	if (most == 0)
-		device_note(operation->run, operation->heap, cell,
-			    "the driver does not say how many blocks run at once, and ranks wait "
-			    "for one another");
+		device_note(
+			operation->run, operation->heap, cell,
+			"the driver does not report how many blocks are resident, and ranks wait "
+			"for one another");
 	else
 		device_note(operation->run, operation->heap, cell,
 			    "of its %u blocks of %u threads only %u run at once, and ranks wait "

@@ -85,7 +85,7 @@ static const struct {
 	  { "100", "200", "300", "400" } },
 	{ "mpi-linear",
 	  "lane_distance",
-	  "bytes between neighbouring lanes' memory",
+	  "bytes between neighboring lanes' memory",
 	  { "100", "200", "300", "400" } },
 };
 

@@ -32,15 +32,15 @@ static const struct args_option options[] = {
 	{ "platform", 0, ARGS_TEXT, FIELD(platform), "NAME-PART", NULL,
 	  "the platform: one whose name has this in it" },
 	{ "device", 0, ARGS_TEXT, FIELD(device), "NAME-PART", NULL,
-	  "its device; else the first GPU, or else the first" },
+	  "its device; by default the first GPU, or the first" },
 	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
 };
 
 static const struct args_command command = {
 	"mam-bench-opencl",
 	"[OPTION]...",
-	"Play the cells of mam bench kma on a device of OpenCL.\n",
-	"mam bench kma runs it, and tells what it says; mam-bench-kma(1).\n",
+	"Run the cells of mam bench kma on an OpenCL device.\n",
+	"mam bench kma runs it and prints its results; see mam-bench-kma(1).\n",
 	options,
 	false,
 };

@@ -262,7 +262,7 @@ bool kma_play_graph(struct device_run *run, struct device_heap *heap,
 	bool good;
 
 	if (run->play->is_processor && cell->filled > PROCESSOR_EDGES) {
-		device_note(run, heap, cell, "left out, since the device is no GPU");
+		device_note(run, heap, cell, "skipped, since the device is not a GPU");
 		return true;
 	}
 	graph.lookers = cell->share < LOOKERS ? cell->share : LOOKERS;
