@@ -188,7 +188,8 @@ void *bench_gpu_take(uint64_t bytes)
 
 void bench_gpu_give(void *memory)
 {
-	if (memory != NULL && gpu.trouble[0] == '\0') /* it could wait for a kernel forever */
+	/* After an error, release might wait for a kernel forever. */
+	if (memory != NULL && gpu.trouble[0] == '\0')
 		(void)bench_driver.release((bench_address)(uintptr_t)memory);
 }
 

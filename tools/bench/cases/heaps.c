@@ -15,7 +15,7 @@
 #include "bench/gpu.h"
 #include "cases.h"
 
-#define FILLED_PERMILLE 990u /* of the capacity, at first: the rest of a walk is slow */
+#define FILLED_PERMILLE 990u /* of the capacity, at first: the last requests are slow */
 #define FILL_STEPS 500u
 
 /* ---- heaps ---- */
