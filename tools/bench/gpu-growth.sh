@@ -5,8 +5,8 @@
 # real GPU.
 #
 #   MAM     the installed command, whose library and headers are tested; default: $MAM, or the one on the path
-#   FOLDER  for growth-<gpu>.csv, growth-<gpu>.log and growth-soak-<gpu>.log; default: $OUT, or this folder's
-#           results/
+#   FOLDER  for growth-<gpu>.csv, growth-<gpu>.log and growth-soak-<gpu>.log; default: $OUT, or results/<gpu> of
+#           this folder
 #
 # gpu-growth.cu, part by part, each in a process of its own; then tests/clients/objects.cu on heaps that begin with 2
 # MiB; and tests/clients/grow.cu, which README shows. The soak adds a line to growth-soak-<gpu>.log, so that many runs

@@ -32,7 +32,7 @@ gpu_start() # [MAM [FOLDER]]
 	*) mam=$(pwd)/$mam ;;
 	esac
 	[ -x "$mam" ] || stop 2 "$mam cannot be run: name the installed mam command as the first argument"
-	if [ ! -d "$folder" ] || [ ! -w "$folder" ]; then
+	if [ -n "$folder" ] && { [ ! -d "$folder" ] || [ ! -w "$folder" ]; }; then
 		stop 2 "$folder is not a writable folder"
 	fi
 	nvcc=${NVCC:-$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc)}
