@@ -14,7 +14,7 @@ staged kmalloc_override.cuh install-heap-headers
 
 # README's kernel: the fenced block that calls mam_kmalloc().
 awk '/^```/ { if (inside && text ~ /mam_kmalloc\(/) { printf "%s", text; exit } inside = !inside; text = ""; next }
-	inside { text = text $0 "\n" }' "$MAM_SRCDIR/README" > "$scratch/readme.cu"
+	inside { text = text $0 "\n" }' "$MAM_SRCDIR/README.md" > "$scratch/readme.cu"
 same "README's kernel is of ten lines" yes "$([ "$(awk '/__global__/ { n = 1 } n { n++ } /^}/ { print n - 1; exit }' \
 	"$scratch/readme.cu")" -le 10 ] && echo yes)"
 for rdc in true false; do

@@ -66,8 +66,8 @@ same "a promise" -,-,yes,-,-,-,- "$(row torch-plug-graph,mam-vmm)"
 same "a promise that was not kept" "-,-,no: 3 sums; [1; 2; 3]; are wrong,-,-,-,-" \
 	"$(row torch-plug-record_stream,mam-cudamalloc)"
 same "the promise of MemPool" -,-,yes,-,-,-,- "$(row torch-plug-mempool,mam-cudamalloc)"
-same "README's example of PyTorch" -,-,yes,-,-,-,- "$(row readme-torch,mam-vmm)"
-same "README's example of CuPy" -,-,yes,-,-,-,- "$(row readme-cupy,mam-cudamalloc)"
+same "the example of PyTorch" -,-,yes,-,-,-,- "$(row readme-torch,mam-vmm)"
+same "the example of CuPy" -,-,yes,-,-,-,- "$(row readme-cupy,mam-cudamalloc)"
 same "a library that is not there" "-,-,skipped: python3 has no rmm,-,-,-,-" "$(row readme-rmm,-)"
 same "what cannot be built" "-,-,failed: pinned_loop.cu could not be built: no compiler; here ,-,-,-,-" "$(row pinned,-)"
 
@@ -89,6 +89,6 @@ sed -n '/^struct mam_stats {/,/^};/p' "$MAM_SRCDIR/include/mam/stats.h" |
 sed -n '/^FIELDS/,/split()/p' "$bench/plug.py" | sed 's/^FIELDS = //; s/\.split()//' | tr -d '"' | tr -s ' ' '\n' |
 	grep . > "$scratch/found"
 try "plug.py knows the fields of struct mam_stats" diff "$scratch/wanted" "$scratch/found"
-same "README's struct mam_stats is as long" "$(wc -l < "$scratch/wanted" | tr -d ' ')" \
-	"$(sed -n 's/.*c_uint64 \* \([0-9]*\))(\1 \* 8).*/\1/p' "$MAM_SRCDIR/README")"
+same "the struct mam_stats of docs/frameworks.md is as long" "$(wc -l < "$scratch/wanted" | tr -d ' ')" \
+	"$(sed -n 's/.*c_uint64 \* \([0-9]*\))(\1 \* 8).*/\1/p' "$MAM_SRCDIR/docs/frameworks.md")"
 finish

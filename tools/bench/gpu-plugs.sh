@@ -6,7 +6,7 @@
 #   MAM     the installed command; libmam.so and mam/*.h are next to it, in ../lib and ../include
 #   FOLDER  for plugs-<gpu>.csv; default: $OUT, or results/<gpu> of this folder
 #
-# In turn: README's examples; PyTorch's requirements on an allocator (torch_plug.py); pinned and managed memory by
+# In turn: the examples of docs/frameworks.md; PyTorch's requirements on an allocator (torch_plug.py); pinned and managed memory by
 # CUDA's own functions and from mam (pinned_loop.cu); then the loops of CuPy and PyTorch, each with its own allocator
 # and with mam on both sources, the same seed and the same output. A client that is not installed has a row with the
 # reason. The file is rewritten after each client, so that earlier measurements are kept if the machine is lost.
@@ -149,20 +149,20 @@ run() # COMMAND... - leaves $work/out and $work/err; no longer than LIMIT, nor m
 
 # --- the clients ----------------------------------------------------------------------------------------------------
 
-# README's programs in Python, verbatim: fenced blocks, each importing one of the three.
+# The Python programs of docs/frameworks.md, verbatim: fenced blocks, each importing one of the three.
 examples()
 {
 	awk -v to="$work/example-" '/^```python/ { inside = 1; text = ""; next }
 		/^```/ { if (inside && match(text, /import ctypes, [a-z]+/))
 				printf "%s", text > (to substr(text, RSTART + 15, RLENGTH - 15) ".py")
 			inside = 0; next }
-		inside { text = text $0 "\n" }' "$here/../../README"
+		inside { text = text $0 "\n" }' "$here/../../docs/frameworks.md"
 	for framework in torch cupy rmm; do
 		wanted "readme-$framework" || continue
 		hindered "readme-$framework" "$framework" && continue
 		if [ ! -s "$work/example-$framework.py" ]; then
 			: > "$work/err"
-			row "readme-$framework" - - - 'failed: README has no such example'
+			row "readme-$framework" - - - 'failed: docs/frameworks.md has no such example'
 			continue
 		fi
 		for source in vmm cudamalloc; do
