@@ -64,8 +64,8 @@
  *	buffers   MAM_WAY_XMALLOC, or NULL for none.
  *	          mam_buffers_bytes(count, blocks), mam_buffers_format(buffers, count, blocks,
  *	          reference): `count` FIFOs per class, 0 or a power of two <= MAM_BUFFERS_MAX, for
- *	          `blocks` blocks together, a power of two from MAM_BUFFERS_BLOCKS_LEAST to
- *	          MAM_BUFFERS_BLOCKS_MOST; best the number of resident warps. Blocks of the base
+ *	          `blocks` blocks together, a power of two from MAM_BUFFERS_BLOCKS_MIN to
+ *	          MAM_BUFFERS_BLOCKS_MAX; best the number of resident warps. Blocks of the base
  *	          from `reference` to 64 GiB above it are kept; others are freed at once.
  *	map       MAM_WAY_WARP and MAM_WAY_BLOCK, which return NULL when the map is full.
  *	          mam_map_bytes(entries), mam_map_format(map, entries): `entries` is the number

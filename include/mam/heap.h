@@ -5,7 +5,7 @@
  * A heap is one block of a pool. The memory for kernels comes first in it, the heap's metadata
  * last. The host creates, inspects and ends a heap by the calls below. Kernels allocate and free by
  * those of heap.cuh. The host passes one address to kernels as an argument, mam_heap_device(). A
- * heap of objects may grow while kernels run: see `most_bytes`.
+ * heap of objects may grow while kernels run: see `max_bytes`.
  *
  *	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
  *	struct mam_heap *heap;
@@ -49,8 +49,8 @@ struct mam_kheap; /* device-side handle, in device memory: heap.cuh */
 #define MAM_HEAP_OBJECTS 0u
 #define MAM_HEAP_PAGES 1u
 
-#define MAM_HEAP_PAGE_LEAST 256u
-#define MAM_HEAP_PAGE_MOST (4u << 20)
+#define MAM_HEAP_PAGE_MIN 256u
+#define MAM_HEAP_PAGE_MAX (4u << 20)
 #define MAM_HEAP_PAGE_DEFAULT 4096u
 #define MAM_HEAP_LOW_DEFAULT 5u
 #define MAM_HEAP_BLOCK 65536u /* heaps of objects consist of blocks of this size */
@@ -88,7 +88,7 @@ struct mam_heap_attr {
 	 * ncu, compute-sanitizer and cuda-gdb heaps do not grow, and mam logs that:
 	 * MAM_HEAP_GROWTH, mam(7).
 	 */
-	size_t most_bytes;
+	size_t max_bytes;
 	/* Minimum size of a grant, 2 MiB or more. 0: half of the heap's size, 2 MiB to 1 GiB. */
 	size_t grow_bytes;
 	/*

@@ -49,10 +49,10 @@ extern "C" {
 
 struct mam_cl_heap;
 
-#define MAM_CL_SUPERBLOCK_LEAST 256u
-#define MAM_CL_SUPERBLOCK_MOST 65536u
+#define MAM_CL_SUPERBLOCK_MIN 256u
+#define MAM_CL_SUPERBLOCK_MAX 65536u
 #define MAM_CL_SUPERBLOCK_DEFAULT 4096u
-#define MAM_CL_ENTRIES_MOST 1024u
+#define MAM_CL_ENTRIES_MAX 1024u
 
 /* Attributes of a heap. Zero means the default, except in `size`. */
 struct mam_cl_heap_attr {
@@ -72,7 +72,7 @@ struct mam_cl_heap_attr {
 	unsigned int superblock_bytes;
 	/*
 	 * How many superblocks of a size class serve requests at the same time, so that many work
-	 * items do not contend for one: a power of two, at most MAM_CL_ENTRIES_MOST. Default: as
+	 * items do not contend for one: a power of two, at most MAM_CL_ENTRIES_MAX. Default: as
 	 * many as the heap has room for.
 	 */
 	unsigned int entries_per_class;

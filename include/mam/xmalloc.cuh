@@ -54,7 +54,7 @@
  * accesses of the next owner. Contents are not cleared.
  *
  * Memory overhead. On a heap without layers, as mam_kmalloc(). With layers, a lane that is alone,
- * or requests more than MAM_COMPARTMENT_MOST bytes (232), gets a separate block with a header of 16
+ * or requests more than MAM_COMPARTMENT_MAX bytes (232), gets a separate block with a header of 16
  * bytes. Other converged lanes share one block: each has a header of 8 bytes, rounded up to 16
  * together with its own bytes. The block is freed when its last part is freed: one live object
  * holds the memory of 32. Buffers keep up to `blocks` blocks of each of 72 sizes until xmcFini(),

@@ -69,8 +69,8 @@
 #define MAM_BUFFERS_MAX 32u
 /* Blocks per class, in all its FIFOs, as published; valid: powers of two from _LEAST to _MOST. */
 #define MAM_BUFFERS_BLOCKS 256u
-#define MAM_BUFFERS_BLOCKS_LEAST MAM_BUFFERS_MAX
-#define MAM_BUFFERS_BLOCKS_MOST (1u << MAM_FIFO_SHIFT_MAX)
+#define MAM_BUFFERS_BLOCKS_MIN MAM_BUFFERS_MAX
+#define MAM_BUFFERS_BLOCKS_MAX (1u << MAM_FIFO_SHIFT_MAX)
 /*
  * An empty or full FIFO counts as so many lost tries. Over a fast base the base is next, as
  * published; over CUDA's malloc() up to seven more FIFOs are.
@@ -97,8 +97,8 @@ struct mam_buffers {
 MAM_KBOTH uint32_t mam_buffers_valid(uint32_t count, uint32_t blocks)
 {
 	return count > MAM_BUFFERS_MAX || (count & (count - 1)) ||
-			       blocks < MAM_BUFFERS_BLOCKS_LEAST ||
-			       blocks > MAM_BUFFERS_BLOCKS_MOST || (blocks & (blocks - 1))
+			       blocks < MAM_BUFFERS_BLOCKS_MIN ||
+			       blocks > MAM_BUFFERS_BLOCKS_MAX || (blocks & (blocks - 1))
 		       ? 0
 		       : count;
 }
@@ -108,7 +108,7 @@ MAM_KBOTH uint32_t mam_buffers_blocks_for(uint32_t warps)
 {
 	uint32_t blocks = MAM_BUFFERS_BLOCKS;
 
-	while (blocks < warps && blocks < MAM_BUFFERS_BLOCKS_MOST)
+	while (blocks < warps && blocks < MAM_BUFFERS_BLOCKS_MAX)
 		blocks *= 2;
 	return blocks;
 }
@@ -125,7 +125,7 @@ MAM_KBOTH uint32_t mam_buffers_shift(uint32_t count, uint32_t blocks)
 
 /*
  * Bytes of device memory for `count` FIFOs per class, 0 or a power of two up to MAM_BUFFERS_MAX,
- * and `blocks` blocks per class, a power of two from MAM_BUFFERS_BLOCKS_LEAST to _MOST. With other
+ * and `blocks` blocks per class, a power of two from MAM_BUFFERS_BLOCKS_MIN to _MOST. With other
  * numbers there are no FIFOs.
  */
 MAM_KBOTH size_t mam_buffers_bytes(uint32_t count, uint32_t blocks)

@@ -46,7 +46,7 @@ static void describe(const struct mam_heap_attr *attr, struct mam_heap *heap)
 		heap->ground_bytes = ((uint64_t)heap->blocks << MAM_BLOCK_SHIFT) +
 				     mam_grant_plan(heap).end;
 		heap->debug = attr->debug != 0;
-		heap->has_growth = attr->most_bytes != 0 || heap->debug;
+		heap->has_growth = attr->max_bytes != 0 || heap->debug;
 		if (heap->has_growth)
 			heap->ground_bytes += sizeof(struct mam_growth);
 	}
@@ -132,7 +132,7 @@ static enum mam_status begin_growth(const struct mam_heap_attr *attr, struct mam
 {
 	const uint64_t root = (uint64_t)heap->blocks << MAM_BLOCK_SHIFT;
 	const struct mam_post_config config = {
-		.most_bytes = attr->most_bytes > root ? attr->most_bytes : root,
+		.max_bytes = attr->max_bytes > root ? attr->max_bytes : root,
 		.root_bytes = root,
 		.grow_bytes = attr->grow_bytes,
 		.ahead = attr->ahead,
@@ -144,7 +144,7 @@ static enum mam_status begin_growth(const struct mam_heap_attr *attr, struct mam
 		status = mam_reader_create(&heap->reach, &heap->reader);
 	if (heap->reader)
 		mam_reader_tell(heap->reader, growth);
-	if (status == MAM_OK && attr->most_bytes != 0)
+	if (status == MAM_OK && attr->max_bytes != 0)
 		status = mam_post_create(heap->pool, &config, &heap->post);
 	if (heap->post)
 		growth->mail = mam_post_mail(heap->post);
@@ -253,8 +253,8 @@ enum mam_status mam_heap_create(struct mam_pool *pool, const struct mam_heap_att
 	}
 	made->returning = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	made->counting = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	if (whole.most_bytes != 0 && !mam_replay_lets_grow())
-		whole.most_bytes = 0;
+	if (whole.max_bytes != 0 && !mam_replay_lets_grow())
+		whole.max_bytes = 0;
 	describe(&whole, made);
 	status = mam_grant_alive(made) ? build(&whole, made) : MAM_ERROR_DESTROYED;
 	if (status == MAM_OK)

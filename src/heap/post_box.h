@@ -10,7 +10,7 @@
  *
  *	static struct mam_mail mail;
  *	static struct mam_post_box box;
- *	const struct mam_post_config config = { .most_bytes = ..., .root_bytes = ..., .ahead = 1 };
+ *	const struct mam_post_config config = { .max_bytes = ..., .root_bytes = ..., .ahead = 1 };
  *
  *	mam_post_open(&box, &mail, &config, (struct mam_post_pool){ take, give, user });
  *	while (mam_post_ahead(&box, now, true))            posts ahead, before any kernel runs
@@ -36,7 +36,7 @@
  *    and large objects in `slot`. Nothing in the mailbox is trusted about it.
  * 2. `posted` is one more than the number of the last grant, or, where the last was taken back, its
  *    number; never more than MAM_MAIL_GRANTS above the number that the device reported as taken.
- * 3. The held bytes, including the root's memory and large objects, never exceed most_bytes, unless
+ * 3. The held bytes, including the root's memory and large objects, never exceed max_bytes, unless
  *    that is less than the root's size.
  */
 #ifndef MAM_HEAP_POST_BOX_H
@@ -71,7 +71,7 @@ struct mam_post_pool {
 };
 
 struct mam_post_config {
-	uint64_t most_bytes; /* maximum memory for kernels, including the root's */
+	uint64_t max_bytes; /* maximum memory for kernels, including the root's */
 	uint64_t root_bytes; /* of the root's memory */
 	uint64_t grow_bytes; /* the minimum of a grant; 0: half of the held bytes */
 	unsigned int ahead;  /* grants posted before they are requested; 0: none */
@@ -205,7 +205,7 @@ static inline uint32_t mam_post_fit(const struct mam_post_box *box, uint64_t byt
 /* Bytes of memory that may still be granted. */
 static inline uint64_t mam_post_room(const struct mam_post_box *box)
 {
-	return box->config.most_bytes > box->held ? box->config.most_bytes - box->held : 0;
+	return box->config.max_bytes > box->held ? box->config.max_bytes - box->held : 0;
 }
 
 /* Blocks that the next grant should have. 0: the limit leaves none. */

@@ -364,7 +364,7 @@ enum mam_status mam_service_add(struct mam_service_client *client)
 	if (starts)
 		return MAM_OK;
 	mam_log(MAM_LOG_WARN, "cannot start the thread that serves growing heaps; raise the "
-		"limit on threads, or create the heap without most_bytes");
+		"limit on threads, or create the heap without max_bytes");
 	return MAM_ERROR_OUT_OF_HOST_MEMORY;
 }
 

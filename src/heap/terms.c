@@ -14,7 +14,7 @@
 #include "base/sized.h"
 #include "heap/growth.h"
 
-#define FIRST_BYTES offsetof(struct mam_heap_attr, most_bytes)
+#define FIRST_BYTES offsetof(struct mam_heap_attr, max_bytes)
 #define LOW_MOST 1000u
 #define GROW_LEAST ((size_t)MAM_GRANT_BLOCKS * MAM_HEAP_BLOCK)
 #define WAIT_DEFAULT 100000u
@@ -29,7 +29,7 @@ _Static_assert(AHEAD_MOST < MAM_MAIL_GRANTS, "the mailbox holds what is ahead");
 
 static bool asks_for_growth(const struct mam_heap_attr *terms)
 {
-	return terms->most_bytes != 0 || terms->grow_bytes != 0 || terms->wait_us != 0 ||
+	return terms->max_bytes != 0 || terms->grow_bytes != 0 || terms->wait_us != 0 ||
 	       terms->ahead != 0 || terms->debug != 0;
 }
 
@@ -39,8 +39,8 @@ static enum mam_status check_pages(struct mam_heap_attr *terms)
 		terms->page_bytes = MAM_HEAP_PAGE_DEFAULT;
 	if (terms->low_per_mille == 0)
 		terms->low_per_mille = MAM_HEAP_LOW_DEFAULT;
-	if (!mam_is_power_of_two(terms->page_bytes) || terms->page_bytes < MAM_HEAP_PAGE_LEAST ||
-	    terms->page_bytes > MAM_HEAP_PAGE_MOST || terms->low_per_mille > LOW_MOST)
+	if (!mam_is_power_of_two(terms->page_bytes) || terms->page_bytes < MAM_HEAP_PAGE_MIN ||
+	    terms->page_bytes > MAM_HEAP_PAGE_MAX || terms->low_per_mille > LOW_MOST)
 		return MAM_ERROR_INVALID_VALUE;
 	if (terms->bytes == 0 || (terms->bytes - 1) / terms->page_bytes >= MAM_PAGES_COUNT_MAX)
 		return MAM_ERROR_INVALID_VALUE;
@@ -55,7 +55,7 @@ static bool blocks_are_counted(size_t bytes)
 /* Checks each field even if the heap does not grow: a program may later change just that one. */
 static enum mam_status check_growth(struct mam_heap_attr *terms)
 {
-	if (terms->most_bytes != 0 && terms->most_bytes < terms->bytes)
+	if (terms->max_bytes != 0 && terms->max_bytes < terms->bytes)
 		return MAM_ERROR_INVALID_VALUE;
 	if (terms->grow_bytes != 0 &&
 	    (terms->grow_bytes < GROW_LEAST || !blocks_are_counted(terms->grow_bytes)))
@@ -84,7 +84,7 @@ static enum mam_status check_objects(struct mam_heap_attr *terms)
 enum mam_status mam_terms_read(const struct mam_heap_attr *given, struct mam_heap_attr *terms)
 {
 	static const struct mam_sized_field fields[] = {
-		MAM_SIZED_FIELD(struct mam_heap_attr, most_bytes),
+		MAM_SIZED_FIELD(struct mam_heap_attr, max_bytes),
 		MAM_SIZED_FIELD(struct mam_heap_attr, grow_bytes),
 		MAM_SIZED_FIELD(struct mam_heap_attr, wait_us),
 		MAM_SIZED_FIELD(struct mam_heap_attr, ahead),

@@ -12,7 +12,7 @@
 bool mam_trace_ring_is_sound(const struct mam_trace_ring *ring, uint64_t bytes)
 {
 	return ring->magic == MAM_TRACE_RING_MAGIC && ring->capacity != 0 &&
-	       ring->capacity <= MAM_TRACE_RING_MOST &&
+	       ring->capacity <= MAM_TRACE_RING_MAX &&
 	       (ring->capacity & (ring->capacity - 1)) == 0 &&
 	       bytes >= MAM_TRACE_RING_HEAD + ring->capacity * sizeof(struct mam_trace_record);
 }

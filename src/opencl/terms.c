@@ -75,16 +75,16 @@ static enum mam_status read_attr(const char *who, const struct mam_cl_heap_attr 
 static enum mam_status check(const char *who, const struct mam_cl_heap_attr *attr)
 {
 	if (attr->superblock_bytes && (!is_power_of_two(attr->superblock_bytes) ||
-				       attr->superblock_bytes < MAM_CL_SUPERBLOCK_LEAST ||
-				       attr->superblock_bytes > MAM_CL_SUPERBLOCK_MOST))
+				       attr->superblock_bytes < MAM_CL_SUPERBLOCK_MIN ||
+				       attr->superblock_bytes > MAM_CL_SUPERBLOCK_MAX))
 		return wrong(
 			"%s: attr.superblock_bytes is %u: set a power of two from %u to %u, or 0.",
-			who, attr->superblock_bytes, MAM_CL_SUPERBLOCK_LEAST,
-			MAM_CL_SUPERBLOCK_MOST);
+			who, attr->superblock_bytes, MAM_CL_SUPERBLOCK_MIN,
+			MAM_CL_SUPERBLOCK_MAX);
 	if (attr->entries_per_class && (!is_power_of_two(attr->entries_per_class) ||
-					attr->entries_per_class > MAM_CL_ENTRIES_MOST))
+					attr->entries_per_class > MAM_CL_ENTRIES_MAX))
 		return wrong("%s: attr.entries_per_class is %u: set a power of two up to %u, or 0.",
-			     who, attr->entries_per_class, MAM_CL_ENTRIES_MOST);
+			     who, attr->entries_per_class, MAM_CL_ENTRIES_MAX);
 	if (attr->counted > 1)
 		return wrong("%s: attr.counted is %u: set 0 or 1.", who, attr->counted);
 	if (attr->reserved)

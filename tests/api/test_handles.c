@@ -147,7 +147,7 @@ START_TEST(a_heap_in_reused_storage)
 	size_t bytes;
 
 	attr.bytes = 4 * MIB;
-	attr.most_bytes = 64 * MIB;
+	attr.max_bytes = 64 * MIB;
 	ck_assert_int_eq(mam_heap_create(pool, &attr, &heap), MAM_OK);
 	ck_assert_int_eq(mam_heap_stats(heap, NULL, &info), MAM_OK);
 	ck_assert_int_eq(mam_heap_trim(heap, NULL, &bytes), MAM_OK);

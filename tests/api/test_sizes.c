@@ -139,7 +139,7 @@ static const struct {
 	  { VMM(range_bytes), VMM(peers), VMM(gpudirect), VMM(exportable), VMM(simulated),
 	    VMM(total_bytes) } },
 	{ "struct mam_heap_attr", read_heap_attr, &heap_attr, sizeof(heap_attr),
-	  { HEAP(most_bytes), HEAP(grow_bytes), HEAP(wait_us), HEAP(ahead), HEAP(debug),
+	  { HEAP(max_bytes), HEAP(grow_bytes), HEAP(wait_us), HEAP(ahead), HEAP(debug),
 	    HEAP(reserved) } },
 	{ "struct mam_source", read_source, NULL, sizeof(struct mam_source),
 	  { offsetof(struct mam_source, properties.range_bytes) } },

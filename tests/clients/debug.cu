@@ -32,13 +32,13 @@
 #define THREADS 128
 #include "say.cuh"
 
-static struct mam_heap *heap_of(size_t bytes, size_t most_bytes)
+static struct mam_heap *heap_of(size_t bytes, size_t max_bytes)
 {
 	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
 	struct mam_heap *heap;
 
 	attr.bytes = bytes;
-	attr.most_bytes = most_bytes;
+	attr.max_bytes = max_bytes;
 	attr.debug = 1;
 	check(mam_heap_create(NULL, &attr, &heap), "mam_heap_create");
 	return heap;
@@ -109,9 +109,9 @@ __global__ void churn(struct mam_kheap *heap, unsigned int rounds, unsigned int 
 			atomicAdd(&counts[2], 1ull);
 }
 
-static void make_churn(unsigned int lanes, unsigned int rounds, size_t bytes, size_t most_bytes)
+static void make_churn(unsigned int lanes, unsigned int rounds, size_t bytes, size_t max_bytes)
 {
-	struct mam_heap *heap = heap_of(bytes, most_bytes);
+	struct mam_heap *heap = heap_of(bytes, max_bytes);
 	struct mam_heap_info info = {};
 	unsigned long long *counts;
 
@@ -200,11 +200,11 @@ static bool is_thread(const struct mam_heap_thread *thread, unsigned int b)
 	       thread->thread[0] == b && thread->thread[1] == 1 && !thread->thread[2];
 }
 
-static void make_mistakes(size_t most_bytes, unsigned int bytes)
+static void make_mistakes(size_t max_bytes, unsigned int bytes)
 {
 	static const long long offsets[] = { 3, -5, 8, 0, 0, 16 };
 	const unsigned int kinds = MAM_HEAP_INTERIOR_FREE + 1;
-	struct mam_heap *heap = heap_of((size_t)1 << 20, most_bytes);
+	struct mam_heap *heap = heap_of((size_t)1 << 20, max_bytes);
 	std::vector<struct mam_heap_report> reports;
 	struct note *notes;
 	unsigned int seen = 0;
@@ -240,7 +240,7 @@ static void make_mistakes(size_t most_bytes, unsigned int bytes)
 		if (!(seen >> b & 1))
 			fail(1, "mistake %u was not found", b);
 	std::printf("ok - mistakes: all found in %u bytes, heap %s\n", bytes,
-		    most_bytes ? "grows" : "does not grow");
+		    max_bytes ? "grows" : "does not grow");
 	std::fflush(stdout);
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
 	check(cudaFree(notes), "cudaFree");

@@ -125,7 +125,7 @@ int main()
 	pool_attr.source = "vmm";
 	check(mam_pool_create(&pool_attr, &pool));
 	attr.bytes = 1 << 20;
-	attr.most_bytes = MAM_HEAP_UNLIMITED; /* that it grows */
+	attr.max_bytes = MAM_HEAP_UNLIMITED; /* that it grows */
 	check(mam_heap_create(pool, &attr, &heap));
 	tell(heap, "made:");
 

@@ -101,7 +101,7 @@ static struct mam_heap *heap_of(struct mam_pool *pool, size_t bytes)
 	attr.bytes = bytes;
 	if (first_bytes && first_bytes < bytes) {
 		attr.bytes = first_bytes;
-		attr.most_bytes = bytes;
+		attr.max_bytes = bytes;
 	}
 	check(mam_heap_create(pool, &attr, &heap), "mam_heap_create");
 	return heap;

@@ -50,7 +50,7 @@ struct ckit {
 	/* The test's own; set before a run, kept from run to run. */
 	uint32_t refuse_after; /* the base refuses from this call on, counted from 1; 0: never */
 	uint32_t refuse_every; /* or each so many calls; 0: never */
-	size_t most_bytes;     /* or what is more than this; 0: nothing */
+	size_t max_bytes;     /* or what is more than this; 0: nothing */
 	const void *plan;
 	void *own;
 	void (*begin)(struct ckit *kit); /* after the base is new; may be NULL */
@@ -82,7 +82,7 @@ CKIT_UNSEEN void *ckit_carve(struct ckit *kit, size_t bytes)
 	MAM_KASSERT(bytes);
 	if ((kit->refuse_after && call >= kit->refuse_after) ||
 	    (kit->refuse_every && call % kit->refuse_every == 0) ||
-	    (kit->most_bytes && bytes > kit->most_bytes) ||
+	    (kit->max_bytes && bytes > kit->max_bytes) ||
 	    bytes > (size_t)kit->grains * MAM_BASE_ALIGN) {
 		kit->refusals++;
 		return NULL;

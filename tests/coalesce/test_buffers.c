@@ -276,7 +276,7 @@ START_TEST(same_class)
 	n = buffers_lying(0);
 	ck_assert_uint_gt(n, 200); /* so they lie in all FIFOs */
 	ck_assert_uint_eq(kit->frees + n, 256);
-	kit->most_bytes = 1;
+	kit->max_bytes = 1;
 	for (i = 0; i < n; i++, clock_now += 77) {
 		block[i] = mam_buffers_alloc(buffers, base, 200);
 		ck_assert_ptr_nonnull(block[i]);

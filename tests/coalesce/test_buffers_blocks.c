@@ -15,7 +15,7 @@ static uint64_t clock_now;
 
 #include "coalesce/buffers_kit.h"
 
-#define MOST MAM_BUFFERS_BLOCKS_MOST
+#define MOST MAM_BUFFERS_BLOCKS_MAX
 /* Nobody looks into blocks here, so there is no memory for them: the first is at this address. */
 #define REFERENCE ((uint64_t)1 << 40)
 
@@ -136,7 +136,7 @@ START_TEST(lines)
 {
 	ck_assert_uint_eq(offsetof(struct mam_buffers, turn), MAM_FIFO_LINE);
 	ck_assert_uint_eq(sizeof(struct mam_buffers), 2 * MAM_FIFO_LINE);
-	ck_assert_uint_eq(MAM_BUFFERS_BLOCKS_LEAST, 32);
+	ck_assert_uint_eq(MAM_BUFFERS_BLOCKS_MIN, 32);
 	ck_assert_uint_eq(MAM_BUFFERS_BLOCKS, 256);
 	ck_assert_uint_eq(MOST, 65536);
 }

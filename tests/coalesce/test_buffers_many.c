@@ -467,7 +467,7 @@ START_TEST(patience)
 	struct simt_result result;
 
 	kit->begin = begin;
-	kit->most_bytes = 1;
+	kit->max_bytes = 1;
 	for (config.policy = SIMT_BY_LANE; config.policy < SIMT_POLICIES; config.policy++) {
 		ckit_begin(kit);
 		buffers->moving = (uint32_t)_i;

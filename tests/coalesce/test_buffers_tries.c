@@ -214,7 +214,7 @@ START_TEST(nothing)
 
 	for (k = 0; k < LOSSES; k++) {
 		expected = tries_of(worth, losses[k]);
-		told_begin(count, MAM_BUFFERS_BLOCKS_LEAST, (uintptr_t)block);
+		told_begin(count, MAM_BUFFERS_BLOCKS_MIN, (uintptr_t)block);
 		in_turn = true;
 		told.block = block;
 		others.faster = losses[k];
@@ -245,7 +245,7 @@ START_TEST(only_one)
 
 	ck_assert_uint_eq(tries_of(MAM_BASE_CUDA_TRIES, 0), 8);
 	ck_assert_uint_eq(tries_of(MAM_BASE_TRIES, 0), 1);
-	told_begin(8, MAM_BUFFERS_BLOCKS_LEAST, (uintptr_t)block);
+	told_begin(8, MAM_BUFFERS_BLOCKS_MIN, (uintptr_t)block);
 	ck_assert(mam_fifo_put(mam_buffers_at(buffers, (class_ - 1) * 8 + (uint32_t)_i), 1));
 	ck_assert_ptr_eq(mam_buffers_alloc(buffers, base, 40), block + 16);
 	for (i = 0; i < 8; i++)
@@ -255,7 +255,7 @@ START_TEST(only_one)
 		mam_fifo_take(mam_buffers_at(buffers, (class_ - 1) * 8 + (uint32_t)_i), &payload));
 	ck_assert(mam_buffers_free(buffers, base, block, 40));
 	ck_assert_uint_eq(told.allocs + told.frees, 0);
-	ck_assert_uint_eq(buffers_lying(class_), MAM_BUFFERS_BLOCKS_LEAST);
+	ck_assert_uint_eq(buffers_lying(class_), MAM_BUFFERS_BLOCKS_MIN);
 	buffers_drop();
 }
 END_TEST

@@ -106,12 +106,12 @@ START_TEST(places)
 	uint32_t mask, lane;
 
 	kit->plan = &plan;
-	ck_assert_uint_eq(MAM_COMPARTMENT_MOST, 232);
+	ck_assert_uint_eq(MAM_COMPARTMENT_MAX, 232);
 	/* Every subset of five lanes, each with sizes of its own. */
 	for (mask = 1; mask < 32; mask++) {
 		plan.mask = mask;
 		for (lane = 0; lane < 32; lane++)
-			plan.bytes[lane] = 1 + (mask * 29 + lane * 47) % MAM_COMPARTMENT_MOST;
+			plan.bytes[lane] = 1 + (mask * 29 + lane * 47) % MAM_COMPARTMENT_MAX;
 		ckit_explore(kit, "subsets of lanes", lie, 1, 5, 2, check_one);
 	}
 	/* All lanes, with the least and the most: that is no more than buffers keep. */
@@ -120,8 +120,8 @@ START_TEST(places)
 		plan.bytes[lane] = 1;
 	ckit_explore(kit, "the least", lie, 1, 32, 3, check_one);
 	for (lane = 0; lane < 32; lane++)
-		plan.bytes[lane] = MAM_COMPARTMENT_MOST;
-	kit->most_bytes = MAM_COMPARTMENTS_BYTES;
+		plan.bytes[lane] = MAM_COMPARTMENT_MAX;
+	kit->max_bytes = MAM_COMPARTMENTS_BYTES;
 	ckit_explore(kit, "the most", lie, 1, 32, 3, check_one);
 	plan.mask = 0x80000001;
 	ckit_explore(kit, "the first lane and the last", lie, 1, 32, 3, check_one);
@@ -152,12 +152,12 @@ START_TEST(bounds)
 {
 	ck_assert(!mam_compartments_fit(0));
 	ck_assert(mam_compartments_fit(1));
-	ck_assert(mam_compartments_fit(MAM_COMPARTMENT_MOST));
-	ck_assert(!mam_compartments_fit(MAM_COMPARTMENT_MOST + 1));
+	ck_assert(mam_compartments_fit(MAM_COMPARTMENT_MAX));
+	ck_assert(!mam_compartments_fit(MAM_COMPARTMENT_MAX + 1));
 	ck_assert(!mam_compartments_fit((size_t)-1));
 	ck_assert(!mam_compartments_fit((size_t)1 << 32 | 8));
-	ck_assert(8 + 32 * size_of(MAM_COMPARTMENT_MOST) <= MAM_COMPARTMENTS_BYTES);
-	ck_assert(8 + 32 * size_of(MAM_COMPARTMENT_MOST + 1) > MAM_COMPARTMENTS_BYTES);
+	ck_assert(8 + 32 * size_of(MAM_COMPARTMENT_MAX) <= MAM_COMPARTMENTS_BYTES);
+	ck_assert(8 + 32 * size_of(MAM_COMPARTMENT_MAX + 1) > MAM_COMPARTMENTS_BYTES);
 	ck_assert_uint_eq(mam_compartments_alone(0), 0);
 	ck_assert_uint_eq(mam_compartments_alone(1), 17);
 	ck_assert_uint_eq(mam_compartments_alone((size_t)5 << 32), ((size_t)5 << 32) + 16);
@@ -264,7 +264,7 @@ static MAM_KERNEL(swap)
 	uint32_t me = simt_thread(), round;
 
 	for (round = 0; round < 2; round++) {
-		ckit_keep(kit, me, have(kit, 1 + me * 7 % MAM_COMPARTMENT_MOST));
+		ckit_keep(kit, me, have(kit, 1 + me * 7 % MAM_COMPARTMENT_MAX));
 		mam_syncthreads();
 		give(kit, ckit_take(kit, (me * 5 + 3) % simt_block_threads()));
 		mam_syncthreads();

@@ -233,7 +233,7 @@ START_TEST(sizes)
 	struct plan plan = { .way = (uint32_t)_i };
 	struct ckit *kit = fixed_create(&plan, 1 << 12);
 
-	kit->most_bytes = 1 << 11;
+	kit->max_bytes = 1 << 11;
 	ckit_explore(kit, "sizes that are none", no_sizes, 1, 12, fixed_seeds(12), fixed_check);
 	fixed_destroy(kit, &plan);
 }

@@ -61,7 +61,7 @@ START_TEST(refuses)
 	kit->own = &segs;
 	kit->refuse_after = refusal->after;
 	kit->refuse_every = refusal->every;
-	kit->most_bytes = refusal->most;
+	kit->max_bytes = refusal->most;
 	ckit_explore(kit, "a base that refuses", refused, 1, 8, 100, check_refused);
 	ck_assert_uint_gt(segs.refused, 0);
 	ckit_destroy(kit);
@@ -89,7 +89,7 @@ START_TEST(sizes)
 	struct ckit *kit = ckit_create(1 << 12, NULL);
 
 	kit->own = &segs;
-	kit->most_bytes = 1 << 12;
+	kit->max_bytes = 1 << 12;
 	ckit_explore(kit, "sizes that nobody can have", too_large, 1, 8, 200, NULL);
 	ckit_destroy(kit);
 }

@@ -6,7 +6,7 @@
 #include "coalesce/kit.h"
 #include "coalesce/xmalloc.h"
 
-#define LARGE (MAM_COMPARTMENT_MOST + 1)
+#define LARGE (MAM_COMPARTMENT_MAX + 1)
 
 struct plan {
 	uint32_t bytes[40]; /* what threads ask for; 0: they ask for nothing */
@@ -86,7 +86,7 @@ START_TEST(put_together)
 		{ { 8, LARGE, 0, LARGE }, 3 }, /* a small one left is alone, too */
 		{ { 0, 0, 8, 0, 8 }, 1 },
 		{ { 100 }, 1 },
-		{ { MAM_COMPARTMENT_MOST, MAM_COMPARTMENT_MOST, LARGE }, 2 },
+		{ { MAM_COMPARTMENT_MAX, MAM_COMPARTMENT_MAX, LARGE }, 2 },
 	};
 	struct ckit *kit = ckit_create(1 << 14, &plans[_i]);
 
@@ -267,7 +267,7 @@ START_TEST(pieces)
 	static const struct plan plan = { { 100, 100, 20, 60, 90, 100, 8, 30 }, 0 };
 	struct ckit *kit = ckit_create(1 << 14, &plan);
 
-	kit->most_bytes = 120;
+	kit->max_bytes = 120;
 	ckit_explore(kit, "a base in pieces", ask, 1, 8, CKIT_RACE ? 40 : 300, ckit_check_served);
 	ckit_destroy(kit);
 }
@@ -286,7 +286,7 @@ START_TEST(small_pieces)
 	static const struct plan plan = { { 100, 100, 20, 60, 300, 100, 8, 30 }, 0 };
 	struct ckit *kit = ckit_create(1 << 14, &plan);
 
-	kit->most_bytes = 80;
+	kit->max_bytes = 80;
 	ckit_explore(kit, "a base in small pieces", ask, 1, 8, CKIT_RACE ? 40 : 300, check_four);
 	ckit_destroy(kit);
 }
@@ -364,7 +364,7 @@ START_TEST(buffered)
 	struct ckit *kit = ckit_create(1 << 16, NULL);
 
 	fifos = _i == 0 ? 0 : _i == 1 ? 1 : 4;
-	blocks = _i == 2 ? MAM_BUFFERS_BLOCKS_LEAST : MAM_BUFFERS_BLOCKS;
+	blocks = _i == 2 ? MAM_BUFFERS_BLOCKS_MIN : MAM_BUFFERS_BLOCKS;
 	kit->own = aligned_alloc(128, (mam_buffers_bytes(fifos, blocks) + 127) / 128 * 128);
 	ck_assert_ptr_nonnull(kit->own);
 	kit->begin = buffers_begin;

@@ -106,7 +106,7 @@ struct cu_pool_properties {
 	int handle_types;
 	struct cu_location location;
 	void *security;
-	size_t most_bytes;
+	size_t max_bytes;
 	unsigned short usage;
 	unsigned char reserved[54];
 };

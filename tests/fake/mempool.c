@@ -13,7 +13,7 @@
 struct CUmemPoolHandle_st {
 	struct CUmemPoolHandle_st *next; /* all pools that were made and not destroyed */
 	int device;
-	size_t most_bytes; /* 0: as much as the device has */
+	size_t max_bytes; /* 0: as much as the device has */
 	size_t threshold;  /* bytes that it keeps at most */
 	size_t kept;       /* bytes */
 };
@@ -88,7 +88,7 @@ int cuMemPoolCreate(struct CUmemPoolHandle_st **pool, const struct cu_pool_prope
 		made = calloc(1, sizeof(*made));
 		if (made) {
 			made->device = wanted->location.id;
-			made->most_bytes = wanted->most_bytes;
+			made->max_bytes = wanted->max_bytes;
 			made->next = pools;
 			*pool = pools = made;
 		} else {
@@ -221,7 +221,7 @@ static int allocate(unsigned long long *address, size_t bytes, struct CUmemPoolH
 		return result;
 	if (fake_capture_alive(stream))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	if (pool && pool->most_bytes && bytes > pool->most_bytes)
+	if (pool && pool->max_bytes && bytes > pool->max_bytes)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (!pool)
 		pool = current_of(context->device);

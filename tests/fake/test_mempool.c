@@ -2,11 +2,11 @@
 /* test_mempool.c - pools for allocation in a stream's order. */
 #include "load.h"
 
-static struct CUmemPoolHandle_st *make_pool(const struct cuda *cuda, int device, size_t most_bytes)
+static struct CUmemPoolHandle_st *make_pool(const struct cuda *cuda, int device, size_t max_bytes)
 {
 	struct cu_pool_properties wanted = { .type = 1,
 					     .location = { 1, device },
-					     .most_bytes = most_bytes };
+					     .max_bytes = max_bytes };
 	struct CUmemPoolHandle_st *pool = NULL;
 
 	ck_assert_int_eq(cuda->cuMemPoolCreate(&pool, &wanted), CUDA_SUCCESS);

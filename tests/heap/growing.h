@@ -14,7 +14,7 @@
 #define GROWING(first, most)                                                    \
 	{                                                                       \
 		.size = sizeof(struct mam_heap_attr), .bytes = (first),         \
-		.kind = MAM_HEAP_OBJECTS, .most_bytes = (most), .wait_us = 10000000 \
+		.kind = MAM_HEAP_OBJECTS, .max_bytes = (most), .wait_us = 10000000 \
 	}
 
 #define HELD_MOST 20000

@@ -16,19 +16,19 @@ START_TEST(attributes_out_of_range_are_refused)
 {
 #define GOOD .size = sizeof(struct mam_heap_attr), .bytes = MIB
 	static const struct mam_heap_attr rows[] = {
-		{ GOOD, .most_bytes = MIB - 1 },
-		{ GOOD, .most_bytes = 1 },
-		{ GOOD, .most_bytes = 8 * MIB, .grow_bytes = 2 * MIB - 1 },
-		{ GOOD, .most_bytes = 8 * MIB, .grow_bytes = 1 },
-		{ GOOD, .most_bytes = 8 * MIB, .grow_bytes = SIZE_MAX },
+		{ GOOD, .max_bytes = MIB - 1 },
+		{ GOOD, .max_bytes = 1 },
+		{ GOOD, .max_bytes = 8 * MIB, .grow_bytes = 2 * MIB - 1 },
+		{ GOOD, .max_bytes = 8 * MIB, .grow_bytes = 1 },
+		{ GOOD, .max_bytes = 8 * MIB, .grow_bytes = SIZE_MAX },
 		{ GOOD, .grow_bytes = 1 },
-		{ GOOD, .most_bytes = 8 * MIB, .wait_us = 10000001 },
-		{ GOOD, .most_bytes = 8 * MIB, .ahead = 5 },
-		{ GOOD, .most_bytes = 8 * MIB, .ahead = MAM_HEAP_AHEAD_NONE - 1 },
+		{ GOOD, .max_bytes = 8 * MIB, .wait_us = 10000001 },
+		{ GOOD, .max_bytes = 8 * MIB, .ahead = 5 },
+		{ GOOD, .max_bytes = 8 * MIB, .ahead = MAM_HEAP_AHEAD_NONE - 1 },
 		{ GOOD, .debug = 2 },
 		{ GOOD, .reserved = 1 },
-		{ GOOD, .most_bytes = 8 * MIB, .reserved = 1 },
-		{ GOOD, .kind = MAM_HEAP_PAGES, .most_bytes = 8 * MIB },
+		{ GOOD, .max_bytes = 8 * MIB, .reserved = 1 },
+		{ GOOD, .kind = MAM_HEAP_PAGES, .max_bytes = 8 * MIB },
 		{ GOOD, .kind = MAM_HEAP_PAGES, .grow_bytes = 8 * MIB },
 		{ GOOD, .kind = MAM_HEAP_PAGES, .wait_us = 1 },
 		{ GOOD, .kind = MAM_HEAP_PAGES, .ahead = 1 },
@@ -53,13 +53,13 @@ END_TEST
 START_TEST(attributes_at_their_ends_are_taken)
 {
 	static const struct mam_heap_attr rows[] = {
-		{ .bytes = MIB, .most_bytes = MIB },
-		{ .bytes = 1, .most_bytes = 1 }, /* less than a block is one, and then it is full */
-		{ .bytes = MIB, .most_bytes = 8 * MIB, .grow_bytes = 2 * MIB, .wait_us = 10000000 },
-		{ .bytes = MIB, .most_bytes = MAM_HEAP_UNLIMITED, .wait_us = 1, .ahead = 4 },
-		{ .bytes = MIB, .most_bytes = SIZE_MAX - 1, .ahead = MAM_HEAP_AHEAD_NONE },
+		{ .bytes = MIB, .max_bytes = MIB },
+		{ .bytes = 1, .max_bytes = 1 }, /* less than a block is one, and then it is full */
+		{ .bytes = MIB, .max_bytes = 8 * MIB, .grow_bytes = 2 * MIB, .wait_us = 10000000 },
+		{ .bytes = MIB, .max_bytes = MAM_HEAP_UNLIMITED, .wait_us = 1, .ahead = 4 },
+		{ .bytes = MIB, .max_bytes = SIZE_MAX - 1, .ahead = MAM_HEAP_AHEAD_NONE },
 		{ .bytes = MIB, .debug = 1 },
-		{ .bytes = MIB, .most_bytes = 8 * MIB, .debug = 1 },
+		{ .bytes = MIB, .max_bytes = 8 * MIB, .debug = 1 },
 	};
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -72,7 +72,7 @@ START_TEST(attributes_at_their_ends_are_taken)
 		attr.size = sizeof(attr);
 		heap = made(pool, &attr);
 		ck_assert_uint_eq(mam_heap_device(heap)->growth->mail != NULL,
-				  attr.most_bytes != 0);
+				  attr.max_bytes != 0);
 		if (!attr.debug)
 			ck_assert(take(heap, 16));
 		ck_assert_uint_eq(stats_of(heap).objects, !attr.debug);
@@ -89,7 +89,7 @@ START_TEST(structs_of_other_versions)
 		struct mam_heap_attr attr;
 		unsigned char more[64];
 	} newer = { .attr = GROWING(MIB, 8 * MIB) };
-	struct mam_heap_attr older = { .size = 32, .bytes = MIB, .most_bytes = 1,
+	struct mam_heap_attr older = { .size = 32, .bytes = MIB, .max_bytes = 1,
 				       .reserved = 77 };
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();

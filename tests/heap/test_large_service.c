@@ -9,7 +9,7 @@
 #include "heap/post_quiet.h"
 
 static struct mam_post_box box;
-static uint64_t most_bytes; /* for large objects */
+static uint64_t max_bytes; /* for large objects */
 static uint64_t extent[LKIT_UNITS];
 
 /* One request in three for what is there is for new memory instead, which takes its time. */
@@ -52,7 +52,7 @@ static bool look(void)
 
 static void begin(void *argument)
 {
-	const struct mam_post_config config = { .most_bytes = most_bytes + LKIT_UNIT,
+	const struct mam_post_config config = { .max_bytes = max_bytes + LKIT_UNIT,
 						.root_bytes = LKIT_UNIT };
 
 	(void)argument;
@@ -84,7 +84,7 @@ START_TEST(a_churn)
 		  .look = look },
 	};
 
-	most_bytes = LKIT_UNITS * LKIT_UNIT;
+	max_bytes = LKIT_UNITS * LKIT_UNIT;
 	lkit_explore("service", &plans[_i], churn, 2, 5, 40, lkit_check);
 	ck_assert_uint_gt(lkit.all_given, 0);
 	ck_assert_uint_eq(!lkit.all_failed[MAM_OBJECT_SILENT], _i < 2);
@@ -113,9 +113,9 @@ START_TEST(all_there_is)
 	static const struct lkit_plan limit = { .slots = 16, .begin = begin, .look = look };
 	static const struct lkit_plan pool = { .slots = 16, .units = 4, .begin = begin, .look = look };
 
-	most_bytes = 4 * LKIT_UNIT;
+	max_bytes = 4 * LKIT_UNIT;
 	lkit_explore("all up to the limit", &limit, everything, 1, 1, 100, lkit_check_empty);
-	most_bytes = LKIT_UNITS * LKIT_UNIT;
+	max_bytes = LKIT_UNITS * LKIT_UNIT;
 	lkit_explore("all of the pool", &pool, everything, 1, 1, 100, lkit_check_empty);
 }
 END_TEST
@@ -134,12 +134,12 @@ START_TEST(more_than_there_is)
 	static const struct lkit_plan limit = { .slots = 2, .begin = begin, .look = look };
 	static const struct lkit_plan pool = { .slots = 2, .units = 4, .begin = begin, .look = look };
 
-	most_bytes = 4 * LKIT_UNIT;
+	max_bytes = 4 * LKIT_UNIT;
 	lkit_explore("more than the limit", &limit, too_much, 1, 1, 10, lkit_check_empty);
 	ck_assert_uint_gt(lkit.all_failed[MAM_OBJECT_AT_LIMIT], 0);
 	ck_assert_uint_gt(lkit.all_failed[MAM_OBJECT_TOO_LARGE], 0);
 	ck_assert_uint_eq(lkit.all_failed[MAM_OBJECT_POOL_FULL], 0);
-	most_bytes = LKIT_UNITS * LKIT_UNIT;
+	max_bytes = LKIT_UNITS * LKIT_UNIT;
 	lkit_explore("more than the pool", &pool, too_much, 1, 1, 10, lkit_check_empty);
 	ck_assert_uint_gt(lkit.all_failed[MAM_OBJECT_POOL_FULL], 0);
 	ck_assert_uint_eq(lkit.all_failed[MAM_OBJECT_AT_LIMIT], 0);

@@ -2,7 +2,7 @@
 /* Grants through a mailbox: how large they are, in which order they come, and what refuses them. */
 #include "post_kit.h"
 
-static const struct mam_post_config plain = { .most_bytes = UINT64_MAX, .root_bytes = 64 * MIB };
+static const struct mam_post_config plain = { .max_bytes = UINT64_MAX, .root_bytes = 64 * MIB };
 
 static struct kit *kit_of(uint64_t most, uint64_t root, uint64_t grow, unsigned int ahead)
 {

@@ -36,7 +36,7 @@ static void give(void *user, uint64_t address)
 
 static void set_up(void)
 {
-	const struct mam_post_config config = { .most_bytes = UINT64_MAX,
+	const struct mam_post_config config = { .max_bytes = UINT64_MAX,
 						.root_bytes = 64 * MIB,
 						.grow_bytes = 64 * MIB };
 

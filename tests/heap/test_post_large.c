@@ -2,7 +2,7 @@
 /* Large objects through the slots of a mailbox, and what lies there that makes no sense. */
 #include "post_kit.h"
 
-static const struct mam_post_config plain = { .most_bytes = UINT64_MAX, .root_bytes = 64 * MIB };
+static const struct mam_post_config plain = { .max_bytes = UINT64_MAX, .root_bytes = 64 * MIB };
 
 START_TEST(there_and_back)
 {
@@ -163,7 +163,7 @@ END_TEST
 
 START_TEST(the_limit_is_for_all)
 {
-	const struct mam_post_config config = { .most_bytes = 100 * MIB, .root_bytes = 64 * MIB };
+	const struct mam_post_config config = { .max_bytes = 100 * MIB, .root_bytes = 64 * MIB };
 	struct kit *kit = kit_new(&config);
 
 	kit_send(kit, 0, MAM_MAIL_ALLOC, 30 * MIB);
@@ -321,12 +321,12 @@ static void must_hold_what_was_given(const struct kit *kit)
 	for (unsigned int i = 0; i < kit->box.grants; i++)
 		bytes += (uint64_t)kit->box.grant[i].blocks << MAM_BLOCK_SHIFT;
 	ck_assert_uint_eq(bytes + kit->box.config.root_bytes, kit->box.held);
-	ck_assert_uint_le(kit->box.held, kit->box.config.most_bytes);
+	ck_assert_uint_le(kit->box.held, kit->box.config.max_bytes);
 }
 
 START_TEST(a_device_that_writes_anything)
 {
-	const struct mam_post_config config = { .most_bytes = 4 * GIB, .root_bytes = 64 * MIB,
+	const struct mam_post_config config = { .max_bytes = 4 * GIB, .root_bytes = 64 * MIB,
 						.grow_bytes = 2 * MIB, .ahead = 2 };
 
 	for (unsigned int seed = 1; seed <= 30; seed++) {

@@ -17,7 +17,7 @@
 #define CHILD_OK 42
 #define NON_BLOCKING 1u
 
-static const struct mam_post_config config = { .most_bytes = UINT64_MAX, .root_bytes = MIB,
+static const struct mam_post_config config = { .max_bytes = UINT64_MAX, .root_bytes = MIB,
 					       .grow_bytes = 2 * MIB, .ahead = 1 };
 
 static struct mam_post *post_on(struct mam_pool *pool, const struct mam_post_config *wanted)

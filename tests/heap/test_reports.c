@@ -18,7 +18,7 @@ static struct mam_heap *debugged(struct mam_pool *pool, size_t bytes, size_t mos
 	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
 
 	attr.bytes = bytes;
-	attr.most_bytes = most;
+	attr.max_bytes = most;
 	attr.debug = 1;
 	return made(pool, &attr);
 }

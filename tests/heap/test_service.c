@@ -441,7 +441,7 @@ static void *device_of_objects(void *argument)
 
 START_TEST(thousands_of_asks)
 {
-	const struct mam_post_config config = { .most_bytes = UINT64_MAX, .root_bytes = 2 * MIB,
+	const struct mam_post_config config = { .max_bytes = UINT64_MAX, .root_bytes = 2 * MIB,
 						.grow_bytes = 2 * MIB, .ahead = 1 };
 	struct posted posted = { { .look = look, .spare = spare }, kit_new(&config) };
 	pthread_t grants, objects;

@@ -91,7 +91,7 @@ START_TEST(a_wrong_heading_is_not_believed)
 	ck_assert(!mam_trace_ring_is_sound(&ring, bytes));
 	ring.capacity = 0;
 	ck_assert(!mam_trace_ring_is_sound(&ring, bytes));
-	ring.capacity = MAM_TRACE_RING_MOST * 2;
+	ring.capacity = MAM_TRACE_RING_MAX * 2;
 	ck_assert(!mam_trace_ring_is_sound(&ring, UINT64_MAX));
 	ring.capacity = (uint64_t)1 << 63;
 	ck_assert(!mam_trace_ring_is_sound(&ring, UINT64_MAX));

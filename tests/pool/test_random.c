@@ -24,7 +24,7 @@ struct kind {
 	size_t granularity;
 	size_t alignment;
 	size_t total_bytes;  /* of the source; 0: no bound */
-	size_t most_bytes;   /* of a request */
+	size_t max_bytes;   /* of a request */
 	unsigned live;       /* blocks at which frees and requests are equally likely */
 	unsigned steps;
 };
@@ -89,7 +89,7 @@ static size_t draw_below(struct run *run, size_t bound)
 /* Small sizes often, large ones seldom, sizes on and just beside the granule's multiples among them. */
 static size_t draw_size(struct run *run)
 {
-	size_t granule = run->oracle.granule, most = run->kind->most_bytes;
+	size_t granule = run->oracle.granule, most = run->kind->max_bytes;
 	size_t bytes = draw_below(run, 4) ? draw_below(run, most / 4) : draw_below(run, most);
 
 	if (draw_below(run, 3) == 0) {

@@ -37,7 +37,7 @@ static struct mam_heap *heap_new(unsigned int kind, size_t max_bytes)
 	attr.kind = kind;
 	attr.bytes = 1 << 20;
 	attr.page_bytes = kind == MAM_HEAP_PAGES ? 4096 : 0;
-	attr.most_bytes = max_bytes;
+	attr.max_bytes = max_bytes;
 	return mam_heap_create(of_heaps, &attr, &heap) == MAM_OK ? heap : NULL;
 }
 

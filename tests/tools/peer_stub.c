@@ -22,19 +22,19 @@ static FILE *log_of(const char *variable)
 	return path != NULL ? fopen(path, "a") : NULL;
 }
 
-static const char *open_stub(int kind, size_t initial_bytes, size_t most_bytes)
+static const char *open_stub(int kind, size_t initial_bytes, size_t max_bytes)
 {
 	const char *refuse = getenv("PEER_REFUSE");
 	FILE *file = log_of("PEER_LOG");
 
 	if (file != NULL) {
-		fprintf(file, "%d %zu %zu\n", kind, initial_bytes, most_bytes);
+		fprintf(file, "%d %zu %zu\n", kind, initial_bytes, max_bytes);
 		fclose(file);
 	}
 	if (refuse != NULL && atoi(refuse) == kind)
 		return "this kind is refused";
 	live = most_live = asked = asked_bytes = 0;
-	limit = most_bytes;
+	limit = max_bytes;
 	return NULL;
 }
 

@@ -55,7 +55,7 @@ struct bench_peer {
 	bool cached;         /* mam's pools: threads cache freed blocks */
 	int variant;         /* specific to the peer: policy, pool threshold */
 	size_t most_blocks;  /* maximum live blocks, to bound a run's time; 0: any */
-	size_t most_bytes;   /* the largest block of pair and size; 0: any */
+	size_t max_bytes;   /* the largest block of pair and size; 0: any */
 	size_t most_holes;   /* maximum free blocks between live ones; 0: any */
 	size_t block_memory; /* assumed minimum host memory per live block */
 	bool bounded;        /* its heap can be limited to one chunk of chunk_bytes: smallest */
@@ -272,7 +272,7 @@ struct bench_block bench_table_take(struct bench_table *table, struct bench_rand
  * live blocks.
  */
 struct bench_churn {
-	size_t least_bytes, most_bytes; /* sizes are uniform in between */
+	size_t least_bytes, max_bytes; /* sizes are uniform in between */
 	size_t batch;                   /* operations; at most BENCH_BATCH_MAX */
 	bool free_first;                /* otherwise batches of frees follow allocations */
 };

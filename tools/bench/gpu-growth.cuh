@@ -88,7 +88,7 @@ static struct mam_heap *growing_heap(struct mam_pool *pool, const struct growth_
 	struct mam_heap *heap;
 
 	attr.bytes = wish->first;
-	attr.most_bytes = wish->most;
+	attr.max_bytes = wish->most;
 	attr.grow_bytes = wish->grow;
 	attr.ahead = wish->ahead;
 	attr.wait_us = wish->wait_us;

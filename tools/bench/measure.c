@@ -164,7 +164,7 @@ static bool time_allocs(struct bench_peer *peer, struct bench_table *table,
 	bool refused = false;
 
 	for (i = 0; i < churn->batch; i++) {
-		sizes[i] = bench_random_between(random, churn->least_bytes, churn->most_bytes);
+		sizes[i] = bench_random_between(random, churn->least_bytes, churn->max_bytes);
 		blocks[i] = NULL;
 	}
 	start = bench_now();

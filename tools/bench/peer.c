@@ -125,7 +125,7 @@ static void malloc_release(struct bench_peer *peer, void *block, size_t bytes)
 	"pair,threads,foreign,random,training,footprint,stream,replay,latency,fill,policy,smallest," \
 	"multistream,ownstream"
 /* The driver takes half a second per gibibyte of this memory. */
-#define HOST_MEMORY .only = "pair,size,footprint,latency,policy", .most_bytes = 16 * BENCH_MIB
+#define HOST_MEMORY .only = "pair,size,footprint,latency,policy", .max_bytes = 16 * BENCH_MIB
 
 /* Making it takes half a second: it allocates and frees half of the device's memory. */
 #define PRIMED_ONLY "random,training"

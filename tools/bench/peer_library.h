@@ -19,10 +19,10 @@ struct bench_library {
 	/*
 	 * open - make a fresh heap of one of its kinds, counted from 0, on device 0, whose primary
 	 * context is current. initial_bytes: allocated at once, if possible; 0: the kind's default.
-	 * most_bytes: limit of the heap; 0: all memory. Returns NULL, or one sentence with the
+	 * max_bytes: limit of the heap; 0: all memory. Returns NULL, or one sentence with the
 	 * reason of the failure, valid until the next open
 	 */
-	const char *(*open)(int kind, size_t initial_bytes, size_t most_bytes);
+	const char *(*open)(int kind, size_t initial_bytes, size_t max_bytes);
 	void (*close)(void);
 	/* alloc - return NULL on failure. stream: CUDA's */
 	void *(*alloc)(size_t bytes, void *stream);

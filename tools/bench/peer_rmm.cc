@@ -131,11 +131,11 @@ std::unique_ptr<heap> make(int kind, std::size_t first, std::size_t most)
 	}
 }
 
-const char *open_heap(int kind, std::size_t initial_bytes, std::size_t most_bytes)
+const char *open_heap(int kind, std::size_t initial_bytes, std::size_t max_bytes)
 {
 	try {
-		current = make(kind, kind == GROWING && most_bytes == 0 ? 0 : initial_bytes,
-			       most_bytes);
+		current = make(kind, kind == GROWING && max_bytes == 0 ? 0 : initial_bytes,
+			       max_bytes);
 		return nullptr;
 	} catch (const std::exception &error) {
 		trouble = error.what();

@@ -137,7 +137,7 @@ static const char *run_fill(struct bench_peer *peer, const struct bench_case *on
 static bool suits(const struct bench_peer *peer, const struct bench_case *one)
 {
 	(void)one;
-	return peer->most_bytes == 0;
+	return peer->max_bytes == 0;
 }
 
 static const struct bench_case fill_cases[] = { { "full", 0, 0, false, 0 } };

@@ -172,7 +172,7 @@ static const char *run_latency(struct bench_peer *peer, const struct bench_case 
 
 static bool suits(const struct bench_peer *peer, const struct bench_case *one)
 {
-	return peer->most_bytes == 0 || one->a << one->b <= peer->most_bytes;
+	return peer->max_bytes == 0 || one->a << one->b <= peer->max_bytes;
 }
 
 /* The smallest size, and the number of octaves. */

@@ -95,7 +95,7 @@ static const char *run_live(struct bench_peer *peer, const struct bench_case *on
 		return "no memory for the bench's own tables";
 	resident = bench_run_resident();
 	start = bench_now();
-	why = fill(peer, &table, one->a, churn.least_bytes, churn.most_bytes,
+	why = fill(peer, &table, one->a, churn.least_bytes, churn.max_bytes,
 		   patience(peer, effort), random);
 	if (why == NULL) {
 		double fill_ns = (double)(bench_now() - start) / (double)one->a;
@@ -116,7 +116,7 @@ static const char *lay_out(struct bench_peer *peer, struct bench_table *table, s
 			   const struct bench_churn *churn, uint64_t until,
 			   struct bench_random *random)
 {
-	const char *why = fill(peer, table, 2 * live, churn->least_bytes, churn->most_bytes, until,
+	const char *why = fill(peer, table, 2 * live, churn->least_bytes, churn->max_bytes, until,
 			       random);
 	size_t i;
 

@@ -109,7 +109,7 @@ static const char *run_multistream(struct bench_peer *peer, const struct bench_c
 static bool suits(const struct bench_peer *peer, const struct bench_case *one)
 {
 	(void)one;
-	return peer->on_device && peer->most_bytes == 0;
+	return peer->on_device && peer->max_bytes == 0;
 }
 
 static const struct bench_case stream_cases[] = {

@@ -137,7 +137,7 @@ static const char *run_size(struct bench_peer *peer, const struct bench_case *on
 
 static bool suits(const struct bench_peer *peer, const struct bench_case *one)
 {
-	return peer->most_bytes == 0 || one->a <= peer->most_bytes;
+	return peer->max_bytes == 0 || one->a <= peer->max_bytes;
 }
 
 static const struct bench_case pair_cases[] = {

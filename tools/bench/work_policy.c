@@ -123,7 +123,7 @@ static const char *run_policy(struct bench_peer *peer, const struct bench_case *
 static bool suits(const struct bench_peer *peer, const struct bench_case *one)
 {
 	(void)one;
-	return peer->variant == MAM_FREE_STREAM && (!peer->cached || peer->most_bytes != 0);
+	return peer->variant == MAM_FREE_STREAM && (!peer->cached || peer->max_bytes != 0);
 }
 
 static const struct bench_case policy_cases[] = {

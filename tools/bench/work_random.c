@@ -26,7 +26,7 @@ struct step {
  * `order` has room for n slots. Slots are numbered by request, so that a stopped run knows its live
  * blocks.
  */
-static void plan(struct step *steps, size_t *order, size_t n, size_t most_bytes, size_t budget,
+static void plan(struct step *steps, size_t *order, size_t n, size_t max_bytes, size_t budget,
 		 struct bench_random *random)
 {
 	size_t *sizes = order + n, asked = 0, live = 0, live_bytes = 0, done;
@@ -34,7 +34,7 @@ static void plan(struct step *steps, size_t *order, size_t n, size_t most_bytes,
 	for (done = 0; done < 2 * n; done++) {
 		bool ask =
 			asked < n && (live == 0 || bench_random_below(random, 100) < ALLOC_PERCENT);
-		size_t bytes = ask ? bench_random_between(random, 1, most_bytes) : 0;
+		size_t bytes = ask ? bench_random_between(random, 1, max_bytes) : 0;
 
 		if (ask && (live_bytes + bytes < budget || live == 0)) {
 			sizes[asked] = bytes;
@@ -91,7 +91,7 @@ static const char *run_random(struct bench_peer *peer, const struct bench_case *
 			      const struct bench_effort *effort, struct bench_random *random,
 			      struct bench_sample *sample)
 {
-	size_t n = one->a, most_bytes = one->b * BENCH_MIB, budget = LIVE_BUDGET, refused = 0,
+	size_t n = one->a, max_bytes = one->b * BENCH_MIB, budget = LIVE_BUDGET, refused = 0,
 	       done = 0;
 	size_t steps_bytes = 2 * n * sizeof(struct step), order_bytes = 2 * n * sizeof(size_t);
 	struct step *steps = bench_measure_pages(steps_bytes);
@@ -108,7 +108,7 @@ static const char *run_random(struct bench_peer *peer, const struct bench_case *
 	else if (steps == NULL || order == NULL || blocks == NULL)
 		why = "no memory for the bench's own tables";
 	if (why == NULL) {
-		plan(steps, order, n, most_bytes, budget, random);
+		plan(steps, order, n, max_bytes, budget, random);
 		done = play(peer, steps, 2 * n, blocks, limit_ns, &refused, &ns);
 		give_back(peer, blocks, n);
 		if (done == 2 * n && ns < (double)limit_ns / 2) {

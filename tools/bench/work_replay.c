@@ -137,7 +137,7 @@ static const char *run_replay(struct bench_peer *peer, const struct bench_case *
 static bool suits(const struct bench_peer *peer, const struct bench_case *one)
 {
 	(void)one;
-	return peer->most_bytes == 0;
+	return peer->max_bytes == 0;
 }
 
 const struct bench_workload bench_work_replay = {

@@ -51,7 +51,7 @@ static const char *make_cuda(struct device_heap *heap, uint64_t bytes, uint64_t 
 /* A page is a power of two. */
 static const char *make_pages(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
 {
-	uint32_t page = MAM_HEAP_PAGE_LEAST;
+	uint32_t page = MAM_HEAP_PAGE_MIN;
 
 	while (page < object_bytes && page < 1u << 30)
 		page *= 2;

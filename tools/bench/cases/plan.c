@@ -47,7 +47,7 @@ void case_plan_make(struct device_plan *plan)
 bool case_takes_part(const struct device_allocator *allocator, const struct device_cell *cell)
 {
 	if (strcmp(allocator->name, CASE_MAM_PAGES) == 0)
-		return cell->least >= MAM_HEAP_PAGE_LEAST;
+		return cell->least >= MAM_HEAP_PAGE_MIN;
 	if (strcmp(allocator->name, CASE_COMPACT) == 0)
 		return cell->work == CASE_GROUP;
 	if (allocator->slow)

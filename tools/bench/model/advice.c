@@ -96,7 +96,7 @@ static uint64_t find_page(const struct advise_ask *ask)
 	uint64_t bytes, best = 0;
 	double waste, least = 2;
 
-	for (bytes = MAM_HEAP_PAGE_LEAST; bytes <= MAM_HEAP_PAGE_MOST; bytes *= 2) {
+	for (bytes = MAM_HEAP_PAGE_MIN; bytes <= MAM_HEAP_PAGE_MAX; bytes *= 2) {
 		if (largest(ask) > bytes * ADVISE_RUN)
 			continue;
 		waste = advise_waste(ask, bytes);

@@ -124,10 +124,10 @@ static bool make_ask(const struct request *request, struct advise_counters *coun
 	else if (request->pages > ADVISE_PAGES_MOST)
 		message_error("--pages: a heap has %llu at most",
 			      (unsigned long long)ADVISE_PAGES_MOST);
-	else if (page > 0 && (page < MAM_HEAP_PAGE_LEAST || page > MAM_HEAP_PAGE_MOST ||
+	else if (page > 0 && (page < MAM_HEAP_PAGE_MIN || page > MAM_HEAP_PAGE_MAX ||
 			      (page & (page - 1)) != 0))
 		message_error("--page-bytes: a page is a power of two from %u bytes to 4 MiB",
-			      MAM_HEAP_PAGE_LEAST);
+			      MAM_HEAP_PAGE_MIN);
 	else if (request->free != NULL && request->pages == 0 && request->counters == NULL)
 		message_error("--free: of how many pages? Say --pages, or give --counters");
 	else
