@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench.c - `mam bench`: what mam's host pools cost, beside their peers, on this machine.
+ * bench.c - `mam bench`: measure the cost of mam's host pools and of comparable allocators.
  *
- * This file reads the command line and says what is to be played; bench/run.c plays it,
- * bench/table.c and bench/results.c show it, bench/plot.c draws it. `mam bench trace` prints the
- * made-up training run that one workload plays. It is a benchmark and no test: a missed target does
- * not change the exit status.
+ * This file parses the command line and selects what to run; bench/run.c runs it, bench/table.c and
+ * bench/results.c print it, bench/plot.c draws it. `mam bench trace` prints the synthetic training
+ * run that one workload plays. It is a benchmark, not a test: a missed target does not change the
+ * exit status.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -29,8 +29,10 @@
 
 #define MS UINT64_C(1000000)
 
-/* Repeats, slice, time for one case (a pool's, another's), time for all, most live blocks of pools
- * and of others. */
+/*
+ * Repeats, slice, time limit per case (pools, other allocators), total time limit, maximum number
+ * of live blocks (pools, other allocators).
+ */
 static const struct bench_effort efforts[] = {
 	{ "full", 5, 50 * MS, 1200 * MS, 300 * MS, 230000 * MS, 10000000, 10000000, true },
 	{ "quick", 5, 15 * MS, 500 * MS, 150 * MS, 30000 * MS, 10000000, 100000, false },
@@ -40,7 +42,7 @@ static const struct bench_effort efforts[] = {
 struct request {
 	bool quick, smoke, keys, list, verbose;
 	const char *csv, *plot, *sources, *peers, *only, *traces;
-	uint64_t seconds; /* 0: as the effort says */
+	uint64_t seconds; /* 0: as the effort specifies */
 };
 
 #define FIELD(name) offsetof(struct request, name)
@@ -82,8 +84,10 @@ static const struct args_command command = {
 	false,
 };
 
-/* Is `name` in the list, alone or followed by a variant: "cudamalloc" lists "cudamalloc-strict"
- * too? */
+/*
+ * Whether the list has `name`, alone or followed by a variant: "cudamalloc" also selects
+ * "cudamalloc-strict".
+ */
 static bool in_list(const char *list, const char *name)
 {
 	while (list != NULL && *list != '\0') {
@@ -142,7 +146,7 @@ static bool check_lists(const struct request *request)
 	return false;
 }
 
-/* Every file of a list becomes a case of workload replay; false: one cannot, which was said. */
+/* Add a case of workload replay for each file of a list. False: one is unusable (reported). */
 static bool add_traces(const char *list)
 {
 	char path[4096];
@@ -170,7 +174,10 @@ static int print_list(void)
 	return STATUS_GOOD;
 }
 
-/* What is wanted and cannot be had becomes a note, one for all that lack the same. */
+/*
+ * Add a note for each reason why requested cases cannot run here; cases with the same reason share
+ * a note.
+ */
 static void note_skipped(const char (*why)[200], struct bench_results *results)
 {
 	char names[480];
@@ -212,7 +219,7 @@ static void choose_peers(const struct request *request, struct bench_results *re
 	note_skipped((const char(*)[200])why, results);
 }
 
-/* What is told at the end, by whomever. */
+/* The state that is reported at the end, whichever path ends the run. */
 struct play {
 	const struct request *request;
 	const char *typed;
@@ -266,7 +273,7 @@ static int play(const struct request *request, const char *typed)
 			request->only == NULL || in_list(request->only, bench_workloads[i]->name);
 	if (request->seconds > 0)
 		play.effort.deadline_ns = request->seconds * 1000 * MS;
-	if (request->seconds > 0 && request->smoke) /* to its end, on a slow machine too */
+	if (request->seconds > 0 && request->smoke) /* run to the end, on a slow machine too */
 		play.effort.case_ns = play.effort.deadline_ns / 4;
 	bench_measure_init();
 	bench_machine_read(&play.machine);
@@ -284,7 +291,7 @@ static int bench_host(int argc, char **argv)
 	int first, status;
 
 	bench_typed(argc, argv, typed,
-		     sizeof(typed)); /* before the options are sorted to the front */
+		     sizeof(typed)); /* before getopt sorts the options to the front */
 	if (!args_parse(&command, argc, argv, &request, &first, &status))
 		return status;
 	if (first < argc) {
@@ -346,7 +353,7 @@ static int bench_trace(int argc, char **argv)
 static const struct {
 	const char *name;
 	const char *speaker;
-	int (*run)(int argc, char **argv); /* argv[0] is the name */
+	int (*run)(int argc, char **argv); /* argv[0] is its name */
 	const char *doc;
 } benches[] = {
 	{ "host", "mam bench host", bench_host,

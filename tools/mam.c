@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * mam.c - the command `mam`: find the subcommand in a table and hand over to it.
- */
+/* mam.c - the command `mam`: look up the subcommand in a table and run it. */
 #include <mam/mam.h>
 
 #include <stdbool.h>
@@ -13,7 +11,7 @@
 
 static const struct subcommand {
 	const char *name;
-	const char *speaker; /* before its messages */
+	const char *speaker; /* prefix of its messages */
 	int (*main)(int argc, char **argv);
 	const char *doc;
 } subcommands[] = {
@@ -58,7 +56,7 @@ static const struct {
 	{ "version", print_version }, { "--version", print_version }, { "-V", print_version },
 };
 
-/* Output that could not be written is an error too: a full disk, a closed pipe. */
+/* A failed write to stdout, such as a full disk or a closed pipe, is an error too. */
 static int finish(int status)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
@@ -84,8 +82,8 @@ static bool is_word(const char *name)
 }
 
 /*
- * "mam help COMMAND" is "mam COMMAND --help", "mam help bench NAME" the same of one benchmark. Nothing
- * else may follow: mam run would start it.
+ * "mam help COMMAND" is "mam COMMAND --help"; "mam help bench NAME" does the same for one
+ * benchmark. More arguments are rejected: mam run would start them.
  */
 static int help_with(int count, char **names)
 {

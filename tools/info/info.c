@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * info.c - `mam info`: what this mam is, what it finds here, and how it is set.
+ * info.c - `mam info`: print this version of mam, the CUDA devices that it finds, and its settings.
  */
 #include "info/info.h"
 

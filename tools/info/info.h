@@ -8,16 +8,16 @@
 #include <stdbool.h>
 
 /*
- * info_line - one fact: as a label and a text in columns, or, where `plain`, as a key, a tab and
+ * info_line - print one fact: as a label and a text in columns or, if `plain`, as a key, a tab and
  * the text.
  */
 void info_line(bool plain, const char *key, const char *label, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-void info_devices(bool plain);     /* the driver, its devices, and what mam can do with them */
-int info_device_count(void);       /* that the driver shows; 0 without one */
-void info_options(bool plain);     /* each option's value and where that is from */
-void info_options_explained(void); /* the table of options, a paragraph each */
-int info_check(const char *program, bool plain); /* the exit status */
+void info_devices(bool plain);     /* the driver, its devices, and mam's support for them */
+int info_device_count(void);       /* devices that the driver reports; 0 without a driver */
+void info_options(bool plain);     /* the value of each option and its origin */
+void info_options_explained(void); /* the table of options, one paragraph per option */
+int info_check(const char *program, bool plain); /* returns the exit status */
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * info_check.c - `mam info --check PROGRAM`: which ways to CUDA does a program have, and does
- * `mam run` stand in each of them?
+ * info_check.c - `mam info --check PROGRAM`: list the ways in which a program can reach CUDA, and
+ * report for each whether `mam run` can intercept it.
  *
- * 1. Find the program as the shell would; a script leads to its interpreter (program.c).
- * 2. From there walk the libraries that each file needs, and theirs, as the dynamic linker finds
- *    them. One file of a name is enough, as there.
- * 3. Note for each way the first file that takes it:
+ * 1. Find the program as the shell would; for a script, inspect its interpreter (program.c).
+ * 2. From there follow the libraries that each file needs, and theirs, as the dynamic linker finds
+ *    them. Like the linker, load only one file per name.
+ * 3. For each way, record the first file that uses it:
  *      runtime symbols  needs libcudart.so
  *      driver symbols   needs libcuda.so
  *      lookups          names libcuda.so among its constants and imports dlsym: so do programs with
  *                       the CUDA runtime linked in
- *      plugins          imports dlopen, so that more files may follow that no file names
+ *      plugins          imports dlopen, so it may load files that no file names
  *
- * libcuda itself and libcudart are not looked into. Nothing of the program runs.
+ * libcuda and libcudart themselves are not inspected. No code of the program runs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,11 +46,11 @@ struct missing {
 
 struct walk {
 	const struct program *program;
-	struct elf_place *places[PLACES_MOST]; /* [0] is the program's own */
-	const char *names[PLACES_MOST];        /* as the first one who needs it says it */
+	struct elf_place *places[PLACES_MOST]; /* [0] is that of the program */
+	const char *names[PLACES_MOST];        /* as spelled by the first file that needs it */
 	size_t count, done;
-	const struct elf_place *first[WAY_COUNT]; /* who takes that way; NULL: nobody */
-	const char *library[WAY_COUNT];           /* what it needs */
+	const struct elf_place *first[WAY_COUNT]; /* the first file that uses the way; NULL: none */
+	const char *library[WAY_COUNT];           /* the library that it needs */
 	struct missing missing[MISSING_MOST];
 	size_t missing_count;
 };
@@ -154,7 +154,7 @@ static void print_way(const struct walk *walk, enum way way, bool plain)
 			  ways[way].fate);
 }
 
-/* The word for scripts and the sentence for people. */
+/* Print the word for scripts, and the sentence for people. */
 static void print_answer(const struct walk *walk, bool plain)
 {
 	static const char *const answers[][2] = {

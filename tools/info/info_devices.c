@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * info_devices.c - the CUDA driver of this machine, its devices, and what mam can do with them.
+ * info_devices.c - the CUDA driver of this machine, its devices, and mam's support for them.
  *
- * Nothing here makes a context: it takes no memory of a GPU that others use.
+ * No function here creates a context, so no GPU memory is allocated.
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 #define NAME_BYTES 96
 
-/* Attributes of a device, as the driver's interface numbers them. */
+/* Device attributes, as the driver API numbers them. */
 #define ATTRIBUTE_MAJOR 75 /* compute capability */
 #define ATTRIBUTE_MINOR 76
 #define ATTRIBUTE_VIRTUAL_MEMORY 102
@@ -44,7 +44,7 @@ static const struct {
 	{ "cuCtxRecordEvent", offsetof(struct driver, record_event), false },
 };
 
-/* NULL, or why there is no driver to ask. */
+/* NULL, or the reason why there is no usable driver. */
 static const char *find_driver(struct driver *driver)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * selftest.c - does a pool on the GPU of this machine hold what is written into it?
+ * selftest.c - check that a pool on this machine's GPU keeps the data written into it.
  *
- * 1. Allocate a few hundred blocks of many sizes, free every third and allocate again, so that
- *    blocks lie in holes too.
+ * 1. Allocate a few hundred blocks of many sizes, free every third and allocate again, so that some
+ *    blocks reuse free blocks.
  * 2. Fill each with the pattern of its own seed.
- * 3. Check each. Two blocks that overlap, or one that is not memory of the device, show here.
+ * 3. Check each. This detects blocks that overlap, and blocks that are not device memory.
  */
 #include "info/selftest.h"
 
@@ -79,7 +79,7 @@ static enum mam_status fill_all(struct blocks *blocks)
 	return status;
 }
 
-/* *wrong: how many blocks do not hold what was written. */
+/* *wrong: the number of blocks whose contents changed. */
 static enum mam_status check_all(struct blocks *blocks, unsigned int *wrong)
 {
 	enum mam_status status = MAM_OK;

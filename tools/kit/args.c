@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * args.c - a command line read by a table, with getopt_long() doing the walking.
- */
+/* args.c - table-driven command line parsing on top of getopt_long(). */
 #include "kit/args.h"
 
 #include <errno.h>
@@ -17,7 +15,7 @@
 #define HELP_VALUE (OPTIONS_MAX + 1)
 #define DOC_COLUMN 26
 
-/* The power of two that a unit stands for, and behind it; -1: it is none. */
+/* Returns the binary logarithm of the unit at *text and moves *text past it; -1: not a unit. */
 static int take_unit(const char **text)
 {
 	static const char units[] = "KMGTPE";
@@ -57,7 +55,7 @@ bool args_bytes(const char *text, uint64_t *bytes)
 		return false;
 	unit = UINT64_C(1) << shift;
 	part = (uint64_t)(fraction * (double)unit);
-	/* Many nines are one whole to a double. */
+	/* As a double, many nines after the point round up to 1. */
 	*bytes = (whole << shift) + (part < unit ? part : unit - 1);
 	return true;
 }
@@ -84,7 +82,7 @@ static bool is_count(const char *text, uint64_t *value)
 	return !*rest && !errno && *value > 0;
 }
 
-/* "on, off": the words of an option, for a sentence. */
+/* The words of an option as a phrase for a message: "on, off or auto". */
 static const char *list_words(const struct args_option *option, char *text, size_t bytes)
 {
 	size_t used = 0;
@@ -129,7 +127,7 @@ bool args_store(const struct args_option *option, const char *text, void *settin
 	return false;
 }
 
-/* The two forms getopt_long() wants, made from the table. */
+/* The tables that getopt_long() expects, made from ours. */
 struct getopt_tables {
 	char letters[3 * OPTIONS_MAX + 8];
 	struct option names[OPTIONS_MAX + 2];
@@ -176,7 +174,7 @@ static const struct args_option *find(const struct args_command *command, int va
 	return NULL;
 }
 
-/* Say what getopt_long() did not like about the word it just read. */
+/* Report the word that getopt_long() just rejected. */
 static void complain(const struct args_command *command, int answer, char **argv)
 {
 	const char *word = argv[optind - 1];
@@ -190,8 +188,9 @@ static void complain(const struct args_command *command, int answer, char **argv
 }
 
 /*
- * A value in a word of its own that begins with two dashes is nearly always the next option, or the
- * end of the options, after a forgotten value. --NAME=VALUE takes any value.
+ * A value that begins with two dashes and is an argument of its own is almost always the next
+ * option, or the "--" that ends the options, after a forgotten value. --NAME=VALUE accepts any
+ * value.
  */
 static bool is_option_instead(const struct args_command *command, int answer, char **argv)
 {
@@ -213,7 +212,7 @@ bool args_parse(const struct args_command *command, int argc, char **argv, void 
 
 	make_tables(command, &tables);
 	opterr = 0;
-	optind = 0; /* GNU: forget what an earlier walk left */
+	optind = 0; /* GNU: reset the state of an earlier scan */
 	*status = STATUS_BAD;
 	while ((answer = getopt_long(argc, argv, tables.letters, tables.names, NULL)) != -1) {
 		if (answer == '?' || answer == ':') {

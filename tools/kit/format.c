@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * format.c - numbers as people read them.
- */
+/* format.c - numbers in human-readable form. */
 #include "kit/format.h"
 
 #include <inttypes.h>
@@ -21,7 +19,7 @@ struct format_text format_bytes(uint64_t bytes)
 		snprintf(out.text, sizeof(out.text), "%" PRIu64 " B", bytes);
 		return out;
 	}
-	/* 1023.996 would print as 1024.00: go on to the next unit before that. */
+	/* 1023.996 would print as 1024.00: switch to the next unit first. */
 	while (number >= 1023.995 && unit < 5) {
 		number /= 1024;
 		unit++;
@@ -109,6 +107,6 @@ struct format_text format_name(const char *path, int columns)
 			 name + length - tail);
 	for (char *c = out.text; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?'; /* a terminal might obey it */
+			*c = '?'; /* a terminal might interpret it */
 	return out;
 }

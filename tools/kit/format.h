@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format.h - numbers as people read them.
+ * format.h - numbers in human-readable form.
  *
- * Each answers a small struct by value, so that a call may stand among printf's arguments:
+ * Each function returns a small struct by value, so a call can be one of printf's arguments:
  * printf("%s", format_bytes(x).text).
  */
 #ifndef TOOLS_FORMAT_H
@@ -20,9 +20,12 @@ struct format_text format_ratio(double ratio);    /* "1.104x" */
 struct format_text format_plain(uint64_t number); /* "65823", for scripts */
 struct format_text format_counted(uint64_t count, const char *noun); /* "1 block", "2 blocks" */
 double format_quotient(uint64_t over,
-		       uint64_t under); /* 1 when both are 0, as nothing fits in nothing */
+		       uint64_t under); /* 1 when both are 0 */
 
-/* format_name - the last part of a path without .gz and .trace, cut in its middle at `columns`. */
+/*
+ * format_name - the last component of a path without .gz and .trace, its middle cut out beyond
+ * `columns`.
+ */
 struct format_text format_name(const char *path, int columns);
 
 #endif

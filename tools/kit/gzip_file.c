@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gzip_file.c - a stream whose bytes go into another one as gzip: zlib's deflate behind a stream of
- * the C library's own making. The header tells no time, so that equal data are equal files.
+ * gzip_file.c - a stream that compresses to gzip and writes to another stream: zlib's deflate
+ * behind fopencookie(). The gzip header contains no time stamp, so equal data give equal files.
  */
 #define _GNU_SOURCE /* fopencookie */
 #include "kit/gzip_file.h"
@@ -14,7 +14,7 @@
 #include <zlib.h>
 
 #define BUFFER_BYTES ((size_t)64 << 10)
-#define GZIP 16 /* to zlib's number of window bits */
+#define GZIP 16 /* add to zlib's number of window bits */
 
 struct gzip_file {
 	FILE *to;
@@ -43,7 +43,7 @@ static ssize_t write_some(void *cookie, const char *bytes, size_t count)
 {
 	struct gzip_file *gzip = cookie;
 
-	/* zlib reads through this pointer only; its type is not const in all of its versions. */
+	/* zlib only reads through this pointer, but some of its versions lack the const. */
 	gzip->stream.next_in = (unsigned char *)(uintptr_t)bytes;
 	gzip->stream.avail_in = (unsigned int)count;
 	return push(gzip, Z_NO_FLUSH) ? (ssize_t)count : 0;

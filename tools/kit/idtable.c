@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * idtable.c - from an id of a trace to the number of the block it names now.
- */
+/* idtable.c - map an id of a trace to the number of the block that it denotes now. */
 #include "kit/idtable.h"
 
 #include <stdlib.h>
 
 #define FIRST_SLOTS ((size_t)1024)
 
-/* Every bit of an id, low or high, moves about half the bits of this. */
+/* A change of any bit of an id, low or high, changes about half of the bits of the result. */
 static uint64_t mix(uint64_t id)
 {
 	id = (id ^ id >> 32) * UINT64_C(0x9E3779B97F4A7C15);
@@ -16,7 +14,7 @@ static uint64_t mix(uint64_t id)
 	return id ^ id >> 32;
 }
 
-/* The slot of an id, or the empty one where it belongs. */
+/* The slot of an id, or the empty slot in which to insert it. */
 static struct idtable_slot *probe(const struct idtable *table, uint64_t id)
 {
 	size_t mask = table->slots_count - 1;
@@ -49,7 +47,10 @@ uint32_t *idtable_at(struct idtable *table, uint64_t id)
 {
 	struct idtable_slot *slot;
 
-	/* Grow while the slot may still be wanted, so that what is returned stays where it is. */
+	/*
+	 * Grow before probing if the id might need a new slot, so that the returned slot does not
+	 * move.
+	 */
 	if (3 * (table->used + 1) > 2 * table->slots_count && !grow(table))
 		return NULL;
 	slot = probe(table, id);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * idtable.h - from an id of a trace, any 64-bit number, to the number of the block it names now.
+ * idtable.h - map an id of a trace, any 64-bit number, to the number of the block that it denotes
+ * now.
  *
- * Open addressing with linear probing, a power of two of slots, at most two thirds full. Ids are
- * never taken out: a trace that frees a block twice is told so, and not that the id is unknown.
- * O(1) a step; 16 bytes a slot.
+ * Open addressing with linear probing; the number of slots is a power of two, and at most two
+ * thirds are used. Ids are never removed, so a second free of a block is reported as a double free
+ * and not as an unknown id. O(1) per operation; 16 bytes per slot.
  */
 #ifndef TOOLS_IDTABLE_H
 #define TOOLS_IDTABLE_H
@@ -23,12 +24,12 @@ struct idtable_slot {
 struct idtable {
 	struct idtable_slot *slots; /* NULL until the first idtable_at() */
 	size_t slots_count;         /* a power of two, or 0 */
-	size_t used; /* slots that are not empty; at most two thirds of slots_count */
+	size_t used; /* slots in use; at most two thirds of slots_count */
 };
 
 /*
- * idtable_at - where the block of `id` is written down; IDTABLE_NONE stands there for a new id, and
- * the caller puts a number in its place. NULL: no memory. Valid until the next call.
+ * idtable_at - the field that holds the block number of `id`. For a new id it holds IDTABLE_NONE,
+ * and the caller stores a number. NULL: out of memory. Valid until the next call.
  */
 uint32_t *idtable_at(struct idtable *table, uint64_t id);
 

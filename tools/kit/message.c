@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * message.c - sentences for people, on standard error.
+ * message.c - messages to the user, on stderr.
  *
- * A message is put together first and written at once, so that lines of several processes stay
- * whole. Names of files may hold any byte; what a terminal would obey is shown as a question mark.
+ * A message is formatted first and written with one call, so that lines of several processes are
+ * not interleaved. File names may contain any byte; control characters are shown as question marks.
  */
 #include "kit/message.h"
 
@@ -62,7 +62,7 @@ void message_error(const char *format, ...)
 	va_start(arguments, format);
 	format_clean(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	length = strlen(text); /* what the library says is a whole sentence already */
+	length = strlen(text); /* messages of the library are complete sentences */
 	fflush(stdout);
 	fprintf(stderr, "%s: %s%s\n", speaker, text, length && text[length - 1] == '.' ? "" : ".");
 }

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * message.h - sentences for people, on standard error.
- */
+/* message.h - messages to the user, on stderr. */
 #ifndef TOOLS_MESSAGE_H
 #define TOOLS_MESSAGE_H
 
-/* message_begin - who speaks from now on: "mam replay". Kept, not copied. */
+/* message_begin - set the prefix of all messages that follow: "mam replay". Not copied. */
 void message_begin(const char *speaker);
 
 /*
- * message_error - one sentence: what, where, what to do. The speaker goes before it, a full stop
- * behind it.
+ * message_error - print one sentence: what failed, where, what to do. The prefix precedes it, and a
+ * full stop follows it.
  */
 void message_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* message_warning - a line after "SPEAKER: warning: "; the command goes on. */
+/* message_warning - print a line after "PREFIX: warning: "; the command continues. */
 void message_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* message_note - the same after "SPEAKER: note: ". */
+/* message_note - the same after "PREFIX: note: ". */
 void message_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

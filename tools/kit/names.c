@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * names.c - texts that come up again and again, each kept once.
+ * names.c - interned strings: each distinct text is stored once.
  *
- * A table leads from a text's hash to the first text that has it; others with the same hash hang
- * behind that one. The hash is FNV-1a (Fowler, Noll, Vo) of 64 bits, so chains are of length 1
- * unless somebody wants them longer.
+ * A table maps the hash of a text to the first text with that hash; others with the same hash are
+ * chained to it. The hash is FNV-1a (Fowler, Noll, Vo) of 64 bits, so chains have length 1 unless
+ * an input is crafted to collide.
  */
 #include "kit/names.h"
 
@@ -40,7 +40,7 @@ static bool make_room(struct names *names)
 	return true;
 }
 
-/* A new last name. `first` is where the table has the head of its chain. */
+/* Append a name. `first` is the table's field that holds the head of its chain. */
 static bool add(struct names *names, uint32_t *first, const char *text, size_t bytes)
 {
 	char *copy = malloc(bytes + 1);

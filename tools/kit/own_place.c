@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * own_place.c - see own_place.h. The kernel knows the program's file; of the two folders the parts
- * that are the same are left out, each that is left of the first is a step up, and the second's rest
- * is behind.
+ * own_place.c - see own_place.h. The kernel reports the path of the program's file. To form a
+ * relative path, the common prefix of the two folders is dropped, each remaining component of the
+ * first becomes "..", and the rest of the second is appended.
  */
 #include "kit/own_place.h"
 
@@ -15,7 +15,7 @@ bool own_place(char *folder, size_t room)
 	ssize_t length = readlink("/proc/self/exe", folder, room);
 	char *slash;
 
-	/* One that fills all of the room may have been cut. */
+	/* A path that fills the whole buffer may have been truncated. */
 	if (length <= 0 || (size_t)length >= room)
 		return false;
 	folder[length] = '\0';

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page.c - a page for a browser: marks in a text replaced, what comes from outside made harmless,
- * and numbers packed.
+ * page.c - an HTML page: substitute marks in a template, escape untrusted text, and pack numbers.
  */
 #include "kit/page.h"
 
 #include <string.h>
 
-/* What the mark at `text` stands for, and how long it is; else an ordinary '@'. */
+/*
+ * Write the substitution of the mark at `text` and return its length; without a mark, write the
+ * '@'.
+ */
 static size_t put_mark(FILE *file, const char *text, const struct page_mark *marks, size_t count,
 		       const void *what)
 {
@@ -36,7 +38,7 @@ void page_write(FILE *file, const char *text, const struct page_mark *marks, siz
 	}
 }
 
-/* Bytes that a terminal or a parser might obey become '?'. */
+/* Bytes that a terminal or a parser might interpret become '?'. */
 void page_markup(FILE *file, const char *text)
 {
 	for (; *text; text++) {
@@ -51,14 +53,16 @@ void page_markup(FILE *file, const char *text)
 	}
 }
 
-/* No byte of it ends a string, and none of it is "</script" or "<!--". */
+/*
+ * Escape every byte that could end the string, and anything that could form "</script" or "<!--".
+ */
 void page_text(FILE *file, const char *text)
 {
 	putc('"', file);
 	for (; *text; text++) {
 		unsigned char byte = (unsigned char)*text;
 
-		/* U+2028 and U+2029 end a line of a script, and nobody sees them. */
+		/* U+2028 and U+2029 end a line of a script and are invisible. */
 		if (strncmp(text, "\342\200\250", 3) == 0 || strncmp(text, "\342\200\251", 3) == 0) {
 			fprintf(file, "\\u%x", text[2] == '\250' ? 0x2028 : 0x2029);
 			text += 2;
@@ -76,7 +80,7 @@ void page_numbers_begin(struct page_numbers *to, FILE *file)
 	*to = (struct page_numbers){ .file = file };
 }
 
-/* Three bytes are four letters; fewer are filled up with '='. */
+/* Three bytes become four letters; an incomplete group is padded with '='. */
 void page_numbers_end(struct page_numbers *to)
 {
 	static const char letters[] =

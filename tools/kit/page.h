@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page.h - a page for a browser: a text with marks, each of which stands for something.
+ * page.h - an HTML page: a template with marks, each of which is replaced by generated text.
  *
- * Whatever comes from outside goes into it by page_markup(), page_text() or as packed numbers, so
- * that nothing of it means anything to a browser.
+ * All untrusted data is written by page_markup(), page_text() or as packed numbers, so a browser
+ * never interprets any of it as markup or code.
  */
 #ifndef TOOLS_PAGE_H
 #define TOOLS_PAGE_H
@@ -17,19 +17,19 @@ struct page_mark {
 	void (*put)(FILE *file, const void *what);
 };
 
-/* page_write - write `text` with its marks replaced. Errors stay with `file`. */
+/* page_write - write `text` with its marks replaced. Errors remain set in `file`. */
 void page_write(FILE *file, const char *text, const struct page_mark *marks, size_t count,
 		const void *what);
 
-/* page_markup - text between tags and in attributes. */
+/* page_markup - write text between tags and in attributes. */
 void page_markup(FILE *file, const char *text);
 
-/* page_text - a string of JSON that a script element may hold. */
+/* page_text - write a JSON string that is safe inside a script element. */
 void page_text(FILE *file, const char *text);
 
 /*
- * Numbers in base64: 7 bits a byte, the lowest first, the high bit set on all but a number's last
- * byte.
+ * Numbers in base64: 7 bits per byte, the lowest first; the high bit is set in all bytes of a
+ * number except the last.
  */
 struct page_numbers {
 	FILE *file;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * progress.c - a line that says how far a long piece of work is. One thread only.
- */
+/* progress.c - a progress line for long operations. For one thread only. */
 #include "kit/progress.h"
 
 #include <stdio.h>
@@ -12,7 +10,7 @@
 #define EACH_SECONDS 0.1
 
 static bool enabled;
-static bool shown; /* a line stands there and must be wiped */
+static bool shown; /* a line is shown and has to be erased */
 static double begun;
 static double last;
 

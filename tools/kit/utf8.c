@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * utf8.c - text that comes from outside and may be anything.
+ * utf8.c - validate and repair untrusted UTF-8.
  *
- * A character's first byte says its length, and together with the second one whether it is one of
- * those that may not be: a table of both, after table 3-7 of the Unicode standard. The bytes behind
- * lie in 0x80 to 0xbf.
+ * The first byte of a character gives its length. The first and second byte together determine
+ * whether the sequence is well formed, by a table after table 3-7 of the Unicode standard. All
+ * further bytes are in 0x80 to 0xbf.
  */
 #include "kit/utf8.h"
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * whole_file.c - a file that appears whole or not at all.
+ * whole_file.c - a file that is written atomically: it appears complete or not at all.
  *
- * 1. Follow links: a rename would put a plain file in the place of the link.
- * 2. Refuse what is there and no plain file: the same would happen to a device or a pipe.
- * 3. Write a file without a name (<mam/newfile.h>), with the rights that a new file of the user's
- *    has. Where it must have a name, a handler removes it when a signal ends the command.
- * 4. Give it its place. Only now is anything different for others.
+ * 1. Follow symbolic links: a rename would replace the link with a regular file.
+ * 2. Refuse a path that exists and is not a regular file: the rename would replace a device or a
+ *    pipe too.
+ * 3. Write an unnamed file (<mam/newfile.h>) with the permissions of any new file of the user.
+ *    Where it needs a name, a signal handler removes it if a signal ends the command.
+ * 4. Give it its final name. Only now do other processes see a change.
  */
 #include "kit/whole_file.h"
 
@@ -24,9 +25,9 @@ static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXCPU
 #define ENDINGS (sizeof(ending) / sizeof(ending[0]))
 
 static struct sigaction before[ENDINGS];
-static const char *volatile removed; /* by the handler; NULL: it is not installed */
+static const char *volatile removed; /* by the handler; NULL: the handler is not installed */
 
-/* The signal's first action is in force again, and comes when the handler returns. */
+/* The signal's original action is restored and runs when the handler returns. */
 static void remove_named(int signal)
 {
 	unlink(removed);
@@ -40,7 +41,7 @@ static void guard(const char *name)
 	struct sigaction action = { .sa_handler = remove_named };
 
 	if (removed)
-		return; /* one at a time */
+		return; /* one file at a time */
 	removed = name;
 	sigfillset(&action.sa_mask);
 	for (size_t i = 0; i < ENDINGS; i++)
@@ -75,7 +76,7 @@ static void say_not_written(const char *path)
 		      errno ? strerror(errno) : "the system did not say why");
 }
 
-/* The descriptor is needed after the stream is closed: to give the file its place. */
+/* The descriptor is still needed after the stream is closed, to name the file. */
 static FILE *open_new(struct whole_file *whole)
 {
 	int error = mam_newfile_open(&whole->new, whole->path, 0666), copy;

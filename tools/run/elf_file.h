@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * elf_file.h - bytes of an ELF file by their place, for the readers in elf*.c.
- */
+/* elf_file.h - read bytes of an ELF file at an offset, for the readers in elf*.c. */
 #ifndef TOOLS_ELF_FILE_H
 #define TOOLS_ELF_FILE_H
 
@@ -25,13 +23,16 @@ struct elf_file {
 	uint64_t bytes;
 };
 
-/* A regular file for reading; close(file->number) ends it. False: errno says why. */
+/* Open a regular file for reading; close(file->number) closes it. False: errno has the reason. */
 bool elf_file_open(const char *path, struct elf_file *file);
 
-/* False: the file has not all of these bytes. */
+/* False: the file ends before the last of these bytes. */
 bool elf_file_get(const struct elf_file *file, uint64_t offset, void *data, size_t bytes);
 
-/* The file header of a program or library for this machine. False: *kind is what it is. */
+/*
+ * Read the file header of a program or library for this machine. False: *kind is what the file is
+ * instead.
+ */
 bool elf_file_header(const struct elf_file *file, Elf64_Ehdr *header, enum elf_kind *kind);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elf_find.c - the search of the dynamic linker, as ld.so(8) describes it:
+ * elf_find.c - search for a library as the dynamic linker does, see ld.so(8):
  *
  *   1. a name with a slash is a path;
- *   2. DT_RPATH of the one who needs it and of the program, where there is no DT_RUNPATH;
+ *   2. DT_RPATH of the file that needs it and of the program, if there is no DT_RUNPATH;
  *   3. LD_LIBRARY_PATH;
- *   4. DT_RUNPATH of the one who needs it;
- *   5. the system's folders, unless it does without: those that /etc/ld.so.conf lists, and the
+ *   4. DT_RUNPATH of the file that needs it;
+ *   5. the system's folders, unless DF_1_NODEFLIB is set: those that /etc/ld.so.conf lists, and the
  *      built-in ones. The linker reads a cache made from the same list.
  *
- * $ORIGIN in a folder is that of the file which names it; $LIB is tried as lib and lib64. Folders
- * with other such words are left out. What is not for this machine does not count.
+ * $ORIGIN in a folder is that of the file which contains it; $LIB is tried as lib and lib64.
+ * Folders with other such tokens are skipped. Files for another machine are skipped.
  */
 #define _GNU_SOURCE /* strchrnul */
 #include "run/elf_find.h"
@@ -30,7 +30,7 @@
 #endif
 
 #define CONFIGURATION "/etc/ld.so.conf"
-#define INCLUDES_MOST 4 /* deep */
+#define INCLUDES_MOST 4 /* nesting depth */
 
 static bool is_ours(const char *path)
 {
@@ -53,7 +53,7 @@ static bool try_folder(const char *folder, const char *name, char path[PATH_MAX]
 	return length > 0 && length < PATH_MAX && is_ours(path);
 }
 
-/* `folder` with `word` or its braced form replaced once and again. False: it does not fit. */
+/* Replace each `word` or its braced form in `folder`. False: the result does not fit. */
 static bool replace(char folder[PATH_MAX], const char *word, const char *by)
 {
 	char braced[32], rest[PATH_MAX];
@@ -90,7 +90,7 @@ static bool try_words(const char *given, const char *origin, const char *name, c
 	return false;
 }
 
-/* Folders with colons between them, as the file at `owner` or the environment lists them. */
+/* Try the colon-separated folders that the file at `owner` or the environment lists. */
 static bool try_list(const char *list, const char *owner, const char *name, char path[PATH_MAX])
 {
 	char origin[PATH_MAX], whole[PATH_MAX], folder[PATH_MAX];
@@ -125,7 +125,7 @@ static bool try_included(const char *pattern, int depth, const char *name, char 
 	bool found = false;
 	glob_t files;
 
-	/* Relative to the folder of the file that includes, which is /etc for all there are. */
+	/* Relative to the folder of the including file, which is /etc in practice. */
 	snprintf(whole, sizeof(whole), "%s%s", *pattern == '/' ? "" : "/etc/", pattern);
 	if (depth >= INCLUDES_MOST || glob(whole, 0, NULL, &files) != 0)
 		return false;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elf_mentions.c - looks for a string among the constants of an ELF file.
+ * elf_mentions.c - search the constants of an ELF file for a string.
  *
- * 1. If the section headers are sound: the sections named .rodata and what begins so. Kernels for
- *    GPUs have sections of their own, which can be a hundred times larger and are left out.
- * 2. Else the parts that are loaded and never written.
+ * 1. If the section headers are valid: search the sections whose names start with .rodata. GPU
+ *    kernels have sections of their own, which can be a hundred times larger and are skipped.
+ * 2. Otherwise, search the segments that are loaded and not writable.
  *
- * Bound: each file byte of those is read once, 64 KiB at a time; not more than SCAN_MOST of them.
+ * Bound: each byte of these is read once, 64 KiB at a time, and at most SCAN_MOST bytes in total.
  */
 #define _GNU_SOURCE /* memmem */
 #include <elf.h>
@@ -27,7 +27,7 @@ struct scan {
 	uint64_t left; /* bytes that may still be read */
 };
 
-/* Neighbouring pieces overlap, so that a string over two of them is seen. */
+/* Adjacent pieces overlap, so that a string that spans two of them is found. */
 static bool in_range(struct scan *scan, uint64_t offset, uint64_t bytes)
 {
 	char piece[PIECE_BYTES + TEXT_MOST];
@@ -61,7 +61,7 @@ static bool is_constants(struct scan *scan, const Elf64_Shdr *names, const Elf64
 	       memcmp(name, ".rodata", 7) == 0;
 }
 
-/* *sound: there are sections of constants, so what they say goes for the file. */
+/* *sound: the file has sections of constants, so the result holds for the whole file. */
 static bool in_sections(struct scan *scan, const Elf64_Ehdr *header, bool *sound)
 {
 	Elf64_Shdr section, names;

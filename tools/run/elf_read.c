@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elf_read.c - reads an ELF file that may be anything.
+ * elf_read.c - parse an untrusted ELF file.
  *
- * 1. The file header, then the program headers: where parts of the file go in memory.
- * 2. The dynamic section gives addresses; a loadable part that covers one leads back to the file.
- * 3. Undefined symbols are those before the first hashed one (DT_GNU_HASH), or among all
+ * 1. Read the file header, then the program headers: where parts of the file are loaded.
+ * 2. Read the dynamic section. It contains addresses; the loadable segment that covers an address
+ *    gives its file offset.
+ * 3. Undefined symbols precede the first hashed one (DT_GNU_HASH), or are anywhere in the table
  *    (DT_HASH).
  *
  * Section headers are not used here: a stripped program may have none.
  *
- * Every number from the file is a claim. Each read is given the offset and length that the file
- * claims, and fails where the file does not have them; counts have bounds of their own, names must
- * end inside their table. So any bytes at all give an answer in bounded time and memory.
- * Source: the System V ABI, chapters 4 and 5.
+ * No number from the file is trusted. Each read is given the offset and length that the file
+ * specifies, and fails if the file is shorter. Counts are bounded, and names have to end inside
+ * their table. So arbitrary bytes give a result in bounded time and memory. Source: the System V
+ * ABI, chapters 4 and 5.
  */
 #define _GNU_SOURCE /* O_CLOEXEC */
 #include "run/elf_read.h"
@@ -32,10 +33,10 @@
 #define SYMBOLS_MOST 4000000u
 #define SYMBOLS_AT_ONCE 1024
 
-/* What of the dynamic section is of use. Addresses, until they are looked up. */
+/* The entries of the dynamic section that are used. Addresses, until they are resolved. */
 struct dynamic {
 	uint64_t names, names_bytes, symbols, hash, gnu_hash;
-	uint64_t soname, rpath, runpath; /* places among the names; 0: none */
+	uint64_t soname, rpath, runpath; /* offsets in the string table; 0: absent */
 	uint64_t needed[ELF_NEEDED_MOST];
 	size_t needed_count;
 	bool no_default;
@@ -126,7 +127,7 @@ static const Elf64_Phdr *part_of(const struct reader *reader, uint32_t type)
 	return NULL;
 }
 
-/* Where in the file an address lies; the file's end where it is in none of its parts. */
+/* The file offset of an address; the end of the file if no segment covers it. */
 static uint64_t offset_of(const struct reader *reader, uint64_t address)
 {
 	for (size_t i = 0; i < reader->header.e_phnum; i++) {
@@ -179,7 +180,7 @@ static bool read_dynamic(struct reader *reader, const Elf64_Phdr *part)
 	return true;
 }
 
-/* A copy of the table of names that ends in a zero, whatever the file's does. */
+/* Copy the string table and terminate it, even if it is unterminated in the file. */
 static bool read_names(const struct reader *reader, struct elf *elf)
 {
 	const uint64_t bytes = reader->dynamic.names_bytes;
@@ -215,14 +216,14 @@ static void use_names(const struct reader *reader, struct elf *elf)
 	elf->no_default = dynamic->no_default;
 }
 
-/* How many symbols have to be looked at to see all undefined ones. */
+/* The number of symbols to read in order to see all undefined ones. */
 static uint32_t symbol_count(const struct reader *reader)
 {
 	const struct dynamic *dynamic = &reader->dynamic;
 	uint32_t words[2];
 	uint64_t place = dynamic->gnu_hash ? dynamic->gnu_hash : dynamic->hash;
 
-	/* gnu: buckets, first hashed symbol. The other: buckets, symbols. */
+	/* DT_GNU_HASH: buckets, first hashed symbol. DT_HASH: buckets, symbols. */
 	if (place == 0 ||
 	    !elf_file_get(&reader->file, offset_of(reader, place), words, sizeof(words)))
 		return 0;
@@ -281,7 +282,10 @@ static enum elf_kind read_all(struct reader *reader, struct elf *elf)
 		return ELF_BROKEN;
 	use_names(reader, elf);
 	read_symbols(reader, elf);
-	/* A static program that may lie anywhere relocates itself: nobody is needed or named. */
+	/*
+	 * A static position-independent program relocates itself: it names no interpreter and needs
+	 * no library.
+	 */
 	return elf->interpreter[0] == '\0' && elf->needed_count == 0 && elf->soname == NULL
 		       ? ELF_STATIC
 		       : ELF_DYNAMIC;

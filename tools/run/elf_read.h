@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elf_read.h - what an ELF file says of itself: the libraries it needs, where it looks for them,
- * and which ways it has of finding others.
+ * elf_read.h - the facts of an ELF file that matter for loading: the libraries that it needs, where
+ * it searches for them, and how else it can load libraries.
  */
 #ifndef TOOLS_ELF_READ_H
 #define TOOLS_ELF_READ_H
@@ -14,30 +14,30 @@
 #define ELF_NEEDED_MOST 512
 
 enum elf_kind {
-	ELF_UNREADABLE, /* errno says why */
-	ELF_NONE,       /* some other kind of file */
-	ELF_BROKEN,     /* begins like an ELF file, but its parts do not fit together */
-	ELF_OTHER,      /* for a machine of another kind, or of another word size */
-	ELF_STATIC,     /* no dynamic linker starts it */
+	ELF_UNREADABLE, /* errno has the reason */
+	ELF_NONE,       /* not an ELF file */
+	ELF_BROKEN,     /* starts like an ELF file, but is inconsistent */
+	ELF_OTHER,      /* for a machine of another type, or another word size */
+	ELF_STATIC,     /* no dynamic linker loads it */
 	ELF_DYNAMIC,    /* a program with a dynamic linker, or a library */
 };
 
 struct elf {
 	enum elf_kind kind;
-	char interpreter[PATH_MAX]; /* the dynamic linker that a program names; "": none */
+	char interpreter[PATH_MAX]; /* the dynamic linker that the program names; "" without */
 	const char *needed[ELF_NEEDED_MOST];
 	size_t needed_count;
-	const char *soname, *rpath, *runpath; /* NULL: none */
-	bool no_default;                      /* it does without the system's folders */
+	const char *soname, *rpath, *runpath; /* NULL: absent */
+	bool no_default;                      /* does not search the system's folders */
 	bool imports_dlopen, imports_dlsym;
-	char *names; /* what the pointers above point into; elf_release() frees it */
+	char *names; /* the strings of the pointers above; elf_release() frees it */
 };
 
-/* elf_read - look at a file. Afterwards elf_release(), whatever came of it. */
+/* elf_read - parse a file. The caller calls elf_release() in every case. */
 enum elf_kind elf_read(const char *path, struct elf *elf);
 void elf_release(struct elf *elf);
 
-/* elf_mentions - whether a constant string of the file contains `text` (at most 64 characters). */
+/* elf_mentions - whether a string constant of the file contains `text` (at most 64 characters). */
 bool elf_mentions(const char *path, const char *text);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program.c - finds a program as execvp() does, and looks at it as the kernel and the dynamic
- * linker do.
+ * program.c - find a program as execvp() does, and inspect it as the kernel and the dynamic linker
+ * do.
  *
- * 1. A name without a slash is sought in the folders of PATH.
- * 2. "#!" leads to an interpreter; "#!/usr/bin/env NAME" to another one on the PATH. Not more
- *    than a few of those, as the kernel has it.
- * 3. The dynamic linker starts in secure mode, without LD_PRELOAD, where the file brings rights
- *    that the caller has not: set-user-id, set-group-id, file capabilities.
+ * 1. Search the folders of PATH for a name without a slash.
+ * 2. "#!" names an interpreter, and "#!/usr/bin/env NAME" another one on the PATH. At most a few
+ *    such steps are followed, as in the kernel.
+ * 3. The dynamic linker starts in secure mode, without LD_PRELOAD, if the file grants privileges
+ *    that the caller does not have: set-user-id, set-group-id, file capabilities.
  */
 #define _GNU_SOURCE /* strchrnul */
 #include "run/program.h"
@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define SCRIPTS_MOST 5
-#define LINE_BYTES 256 /* of a script's first line the kernel reads so much */
+#define LINE_BYTES 256 /* the kernel reads at most this much of a script's first line */
 
 static bool is_program(const char *path)
 {
@@ -53,7 +53,7 @@ static bool find(const char *name, char path[PATH_MAX])
 	}
 }
 
-/* The first line of a script behind its "#!"; false: it is no script. */
+/* Read the first line of a script, without the "#!". False: not a script. */
 static bool read_line(const char *path, char line[LINE_BYTES])
 {
 	int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -74,7 +74,7 @@ static char *next_word(char **rest)
 	return strtok_r(NULL, " \t\r", rest);
 }
 
-/* The program that `env` starts: behind its options and settings. NULL: none is named. */
+/* The program that `env` starts, which follows its options and assignments. NULL: none is given. */
 static const char *behind_env(char **rest)
 {
 	char *word;
@@ -86,7 +86,7 @@ static const char *behind_env(char **rest)
 	return word;
 }
 
-/* From a script to what interprets it. False: that is not there. */
+/* Replace a script by its interpreter. False: the interpreter does not exist. */
 static bool follow(char *line, char path[PATH_MAX])
 {
 	char *rest, *word = strtok_r(line, " \t\r", &rest);
@@ -100,7 +100,7 @@ static bool follow(char *line, char path[PATH_MAX])
 		if (name != NULL)
 			return find(name, path);
 	}
-	/* The kernel takes it as a path, also without a slash. */
+	/* The kernel treats it as a path even without a slash. */
 	return snprintf(path, PATH_MAX, "%s", word) < PATH_MAX && is_program(path);
 }
 
@@ -120,7 +120,7 @@ static enum program_bar bar_of_file(const char *path)
 		return PROGRAM_OPEN;
 	if (sets_user(&status))
 		return PROGRAM_SET_USER;
-	/* Who is root has them already. */
+	/* Root has all capabilities already. */
 	if (getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0)
 		return PROGRAM_CAPABILITIES;
 	return PROGRAM_OPEN;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program.h - the file that a command line starts, and whether libmam-preload.so can be in it.
+ * program.h - the file that a command line starts, and whether libmam-preload.so can be loaded into
+ * it.
  */
 #ifndef TOOLS_PROGRAM_H
 #define TOOLS_PROGRAM_H
@@ -11,31 +12,33 @@
 #include "run/elf_find.h"
 
 enum program_bar {
-	PROGRAM_OPEN,         /* none: the object can be in it */
+	PROGRAM_OPEN,         /* no obstacle: the object can be loaded */
 	PROGRAM_STATIC,       /* linked without a dynamic linker */
-	PROGRAM_SET_USER,     /* its file sets the user or the group */
-	PROGRAM_CAPABILITIES, /* its file gives capabilities */
-	PROGRAM_OTHER_C,      /* a C library that is not glibc */
+	PROGRAM_SET_USER,     /* set-user-id or set-group-id */
+	PROGRAM_CAPABILITIES, /* has file capabilities */
+	PROGRAM_OTHER_C,      /* uses a C library other than glibc */
 	PROGRAM_OTHER,        /* for another machine or word size */
 	PROGRAM_NOT_ELF,      /* neither an ELF file nor a script */
 	PROGRAM_BROKEN,       /* an ELF file that the kernel would refuse */
 };
 
 struct program {
-	char found[PATH_MAX];   /* what was named, as the PATH leads to it */
-	bool is_script;         /* then the place below is its interpreter's */
-	struct elf_place place; /* what the kernel loads */
+	char found[PATH_MAX];   /* the file that the name denotes, found through PATH */
+	bool is_script;         /* true: `place` describes its interpreter */
+	struct elf_place place; /* the file that the kernel loads */
 	enum program_bar bar;
 };
 
 /*
- * program_look - what would `name` start? False: no such program, or none that may be read;
- * becoming it will tell why. Afterwards program_release(), whatever came of it.
+ * program_look - inspect the file that `name` would start. False: there is no such program, or it
+ * is unreadable; execvp() will report the reason. The caller calls program_release() in every case.
  */
 bool program_look(const char *name, struct program *program);
 void program_release(struct program *program);
 
-/* One sentence without its full stop, with "it" for the program: why mam cannot be in it. */
+/*
+ * The reason why mam cannot be loaded, as a sentence without full stop, with "it" for the program.
+ */
 const char *program_bar_text(enum program_bar bar);
 
 /* One word, for scripts: "static". */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run.c - `mam run`: start a program with libmam-preload.so in front of its CUDA.
+ * run.c - `mam run`: start a program with libmam-preload.so between it and CUDA.
  *
- * 1. Turn options into the MAM_ variables that the object reads (run_env.c, mam(7)).
+ * 1. Convert options to the MAM_ variables that the object reads (run_env.c, mam(7)).
  * 2. Put the object first in LD_PRELOAD, and for --route=audit another one in LD_AUDIT
  *    (run_object.c).
- * 3. Look at the program: where the object cannot be in it, say so (program.c).
- * 4. Become the program. Its exit status, signals and input are then its own, since nothing of
- *    mam stands in between.
+ * 3. Inspect the program: report it if the object cannot be loaded into it (program.c).
+ * 4. Replace this process by the program with execvp(), so that its exit status, signals and input
+ *    are its own.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@
 #include "run/run_env.h"
 #include "run/run_object.h"
 
-/* As shells answer for a program that they cannot start. */
+/* As shells return for a program that they cannot start. */
 #define STATUS_NOT_EXECUTABLE 126
 #define STATUS_NOT_FOUND 127
 
@@ -89,7 +89,7 @@ static bool is_word(const char *word, const char *one, const char *other)
 	return strcmp(word, one) == 0 || (other != NULL && strcmp(word, other) == 0);
 }
 
-/* The audit object only leads to the preload object's functions, so both are there. */
+/* The audit object only redirects to functions of the preload object, so both are loaded. */
 static bool set_route(const char *word)
 {
 	if (word != NULL && !is_word(word, "auto", "preload") && !is_word(word, "audit", NULL)) {
@@ -102,8 +102,9 @@ static bool set_route(const char *word)
 }
 
 /*
- * Where the object cannot be in the program: a warning, since what that starts may be served; an
- * error, where a route was asked for. What is no program at all is left to execvp().
+ * If the object cannot be loaded into the program: warn, because the program may start others into
+ * which it can be loaded; fail if a route was given. A file that is not a program is left to
+ * execvp().
  */
 static bool may_enter(const char *name, const char *route)
 {
@@ -123,7 +124,7 @@ static bool may_enter(const char *name, const char *route)
 	return enters || !is_asked;
 }
 
-/* Returns only where the program could not be started. */
+/* Returns only if the program could not be started. */
 static int become(char **argv)
 {
 	int error;

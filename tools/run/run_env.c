@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_env.c - turns the settings of mam run into the MAM_ variables of mam(7), each checked before
- * the program starts.
+ * run_env.c - convert the settings of mam run to the MAM_ variables of mam(7), and check each
+ * before the program starts.
  */
 #define _GNU_SOURCE /* strchrnul */
 #include "run/run_env.h"
@@ -18,9 +18,7 @@
 const struct args_word run_env_largest[] = { { "largest", UINT64_MAX }, { NULL, 0 } };
 const struct args_word run_env_none[] = { { "none", UINT64_MAX }, { NULL, 0 } };
 
-/*
- * A number as the object reads it; the word for the largest one comes from the option's own list.
- */
+/* Set a number as the object reads it; the option's list has the word for the largest number. */
 static bool set_bytes(const char *variable, uint64_t bytes, const struct args_word *words)
 {
 	char text[32];
@@ -32,7 +30,7 @@ static bool set_bytes(const char *variable, uint64_t bytes, const struct args_wo
 	       0;
 }
 
-/* One of the words that the variable's row allows. */
+/* Set one of the words that the variable's row allows. */
 static bool set_choice(const char *option, const char *variable, const char *word)
 {
 	size_t count, length = word == NULL ? 0 : strlen(word);
@@ -52,7 +50,7 @@ static bool set_choice(const char *option, const char *variable, const char *wor
 	return false;
 }
 
-/* Without a trace there is nothing that could say it. */
+/* Only a trace records call sites. */
 static bool set_who(bool who, const char *trace)
 {
 	const char *file = trace != NULL ? trace : getenv("MAM_TRACE");
@@ -82,8 +80,8 @@ static bool set_children(const char *word)
 }
 
 /*
- * "share", "dedicated" or "dedicated:SIZE", from the option or the environment; the object reads the
- * size in plain bytes.
+ * Set "share", "dedicated" or "dedicated:SIZE", from the option or the environment; the object
+ * expects the size in plain bytes.
  */
 static bool set_ipc(const char *word)
 {
@@ -132,8 +130,8 @@ static const char *allowed_by(const struct mam_option_row *row)
 }
 
 /*
- * The variables that no option has replaced must be valid too: the object would report an invalid
- * one and use the default, and the program would run without the limit that was meant.
+ * Check the variables that no option has replaced: the object would report an invalid one and use
+ * the default, and the program would run without the limit that was intended.
  */
 static bool check_environment(void)
 {
@@ -155,7 +153,7 @@ static bool check_environment(void)
 	return true;
 }
 
-/* Chunks are allocated by cuMemAlloc, which is what "cudamalloc" stands for. */
+/* Chunks are then allocated by cuMemAlloc, which "cudamalloc" stands for. */
 static void warn_of_source(void)
 {
 	const char *source = getenv("MAM_SOURCE");

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * run_env.h - what `mam run` was told, as the environment that libmam-preload.so reads.
- */
+/* run_env.h - convert the options of `mam run` to the environment that libmam-preload.so reads. */
 #ifndef TOOLS_RUN_ENV_H
 #define TOOLS_RUN_ENV_H
 
@@ -12,9 +10,9 @@
 
 #define RUN_ENV_UNSET (UINT64_MAX - 1)
 
-/* Texts: NULL where the option was not given, and the environment stays as it is. */
+/* Texts: NULL if the option was not given; the environment variable is then left unchanged. */
 struct run_settings {
-	const char *stats, *leaks; /* "": on standard error; else a file */
+	const char *stats, *leaks; /* "": print to stderr; otherwise a file */
 	const char *trace;
 	const char *free, *capture, *ipc, *children, *nvtx, *log;
 	const char *route;
@@ -23,13 +21,13 @@ struct run_settings {
 	bool disable;
 };
 
-/* Words in place of sizes. */
+/* Words that are accepted in place of sizes. */
 extern const struct args_word run_env_largest[], run_env_none[];
 
-/* False: something is wrong, and that was said. */
+/* False: a setting is invalid (reported). */
 bool run_env_set(const struct run_settings *settings);
 
-/* A file's name as the object is to read it: absolute, and one that can be written to. */
+/* Set a file name as the object expects it: absolute, and writable. */
 bool run_env_file(const char *option, const char *variable, const char *file);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_file.c - names of files for the object, which reads them in another process and maybe in
+ * run_file.c - file names for the object, which opens them in another process and possibly in
  * another folder.
  *
- * 1. The name is made absolute. Its %p and %h stay: each process fills in its own (file.h of the
- *    object). What was not written by the user, such as this folder's name, has its % doubled.
- * 2. The name that the program itself will use is tried: mam run becomes the program, so the
- *    process number is this one. What is wrong is told now, not when the program has run for hours.
+ * 1. Make the name absolute. Keep %p and %h: each process substitutes its own (file.h of the
+ *    object). Double each % in parts that the user did not write, such as the current folder.
+ * 2. Try to write to the name that the program itself will use: mam run becomes the program, so the
+ *    process id is the same. An error is reported now, not after the program has run for hours.
  */
 #define _GNU_SOURCE /* realpath, gethostname */
 #include <errno.h>
@@ -52,7 +52,7 @@ static size_t folder_length(const char *path)
 	return slash == NULL ? 0 : (size_t)(slash - path) + 1;
 }
 
-/* The folder as it is found from here, if it can be; the rest as it was written. */
+/* The folder with links resolved, if possible; the rest unchanged. */
 static bool make_absolute(const char *file, struct name *pattern)
 {
 	const size_t length = folder_length(file);
@@ -79,7 +79,7 @@ static bool make_absolute(const char *file, struct name *pattern)
 	return !pattern->too_long;
 }
 
-/* What the program will make of the pattern. */
+/* Substitute the pattern as the program will. */
 static bool expand(const char *pattern, struct name *name)
 {
 	char word[HOST_NAME_MAX + 1];
@@ -104,7 +104,7 @@ static bool is_below(const char *path, const char *folder)
 	return strncmp(path, folder, strlen(folder)) == 0;
 }
 
-/* NULL, or what is wrong with writing to `path`. */
+/* NULL, or the reason why `path` is not writable. */
 static const char *trouble_with(const char *path)
 {
 	char folder[PATH_MAX];
@@ -122,7 +122,7 @@ static const char *trouble_with(const char *path)
 	return S_ISREG(status.st_mode) && access(folder, W_OK | X_OK) != 0 ? strerror(errno) : NULL;
 }
 
-/* A trace that is being written is locked; the object, which comes later, would refuse it too. */
+/* A trace that is being written is locked; the object would refuse it later. */
 static bool is_being_written(const char *path)
 {
 	int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

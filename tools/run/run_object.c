@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_object.c - finds the objects of mam run: beside this command in a build folder, else where
- * they lie from here in an installed tree, however far that was moved, else where they were to be
- * installed.
+ * run_object.c - find the shared objects of mam run. First beside this command, as in a build
+ * folder; then at the relative path of an installed tree, even if the tree was moved; last at the
+ * path that configure chose.
  */
 #define _GNU_SOURCE /* asprintf */
 #include "run/run_object.h"

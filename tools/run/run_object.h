@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_object.h - the shared objects that `mam run` puts into a program, and what else of mam's lies
+ * run_object.h - the shared objects that `mam run` loads into a program, and mam's other files
  * beside them.
  */
 #ifndef TOOLS_RUN_OBJECT_H
@@ -13,12 +13,12 @@
 #define RUN_OBJECT_AUDIT "libmam-audit.so"
 
 bool run_object_exists(const char *object);
-/* run_object_find - its path, of PATH_MAX bytes; false: it is nowhere */
+/* run_object_find - write its path, of at most PATH_MAX bytes, to `path`; false: not found */
 bool run_object_find(const char *object, char *path, size_t room);
 
 /*
- * run_object_put - write an object's path first into a variable of the dynamic linker's; what was
- * there stays behind it. False: it cannot be had, and that was said.
+ * run_object_put - put an object's path first in a variable of the dynamic linker, before the
+ * current value. False: the object was not found (reported).
  */
 bool run_object_put(const char *object, const char *variable);
 
