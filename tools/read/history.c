@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * history.c - events as some program's log has them, put right.
+ * history.c - repair the order of events from another program's log.
  *
- * 1. If told so, look whether the order contradicts itself: an address allocated twice, or freed
- *    twice. Then sort by time, and take that order if it does so less often. A stable sort: events
- *    of one microsecond stay as they are.
- * 2. From the last event to the first, find for each the next one at its address.
- * 3. A free at an address that no event came to before: the block is older than the log. It is
- *    allocated before the first event, with the size that its free tells. (A free that tells none
- *    is left out.)
- * 4. Tell what is older, by address; then event after event. Memory is handed out again only after
- *    it was freed, so an allocation at an address that is alive has overtaken a free: the old block
- *    is freed just before. When the next two events there are frees, the first of them is the one
- *    overtaken, and is left out. Any other free of what is not alive is left out.
+ * 1. If requested, check whether the order is inconsistent: an address that is allocated twice or
+ *    freed twice in a row. If so, sort by time, and use that order if it has fewer inconsistencies.
+ *    The sort is stable: events of the same microsecond keep their order.
+ * 2. From the last event to the first, find the next event at each event's address.
+ * 3. A free at an address without an earlier event belongs to a block that is older than the log.
+ *    Add an allocation before the first event, with the size that the free gives. (A free without a
+ *    size is dropped.)
+ * 4. Pass on the older blocks, by address, then event after event. Memory is reused only after it
+ *    was freed, so an allocation at a live address was logged before the free that preceded it:
+ *    free the old block just before. If the next two events at that address are frees, the first of
+ *    them is the delayed one, and is dropped. Any other free of an address that is not live is
+ *    dropped.
  *
- * Invariant: what is told obeys every rule of replay_build.h. O(n log n) for the sort, else O(n).
+ * Invariant: the resulting events obey every rule of replay_build.h. O(n log n) for the sort,
+ * otherwise O(n).
  */
 #include "read/history.h"
 
@@ -67,7 +69,7 @@ bool history_add_before(struct history *history, const struct history_event *eve
 	       add(&history->before, &history->before_count, &history->before_room, event);
 }
 
-/* Merge two sorted neighbours; of equals the left one comes first. */
+/* Merge two sorted neighbors; of equal events the left one comes first. */
 static void merge(const struct history_event *from, size_t left, size_t middle, size_t right,
 		  struct history_event *to)
 {
@@ -78,7 +80,7 @@ static void merge(const struct history_event *from, size_t left, size_t middle, 
 										   : from[b++];
 }
 
-/* Logs are nearly sorted, and then there is nothing to do. */
+/* Logs are nearly sorted; a sorted one needs no work. */
 static bool is_sorted(const struct history *history)
 {
 	for (size_t i = 1; i < history->count; i++)
@@ -87,7 +89,7 @@ static bool is_sorted(const struct history *history)
 	return true;
 }
 
-/* Sort `from`; the result is in it or in `to`, and returned. */
+/* Sort `from`; the result is in `from` or `to`. Returns which. */
 static struct history_event *sort(struct history_event *from, struct history_event *to,
 				  size_t count)
 {
@@ -106,10 +108,10 @@ static struct history_event *sort(struct history_event *from, struct history_eve
 	return from;
 }
 
-/* How often does an order contradict itself? False: no memory. */
+/* Count the inconsistencies of an order. False: out of memory. */
 static bool count_conflicts(const struct history_event *events, size_t count, uint64_t *conflicts)
 {
-	struct idtable last = { 0 }; /* of each address: was the last event a free? */
+	struct idtable last = { 0 }; /* for each address: whether its last event was a free */
 	uint32_t *at = NULL;
 
 	*conflicts = 0;
@@ -124,7 +126,7 @@ static bool count_conflicts(const struct history_event *events, size_t count, ui
 	return count == 0 || at;
 }
 
-/* Where the file's order contradicts itself and that of the times does less, take that one. */
+/* If the file's order is inconsistent and the order by time is less so, use the latter. */
 static bool take_order(struct history *history)
 {
 	size_t bytes = history->count * sizeof(*history->events);
@@ -153,7 +155,7 @@ static bool take_order(struct history *history)
 	return good;
 }
 
-/* Of each event, the next one at its address. */
+/* The next event at the same address, for each event. */
 static uint32_t *find_next(const struct history *history)
 {
 	uint32_t *next = malloc((history->count ? history->count : 1) * sizeof(*next));
@@ -179,7 +181,7 @@ static bool is_free(const struct history *history, uint32_t event)
 	return event != NO_EVENT && history->events[event].frees;
 }
 
-/* What is freed first at its address was there before. */
+/* A block whose first event is a free was allocated before the log started. */
 static bool find_older(struct history *history)
 {
 	struct idtable seen = { 0 };
@@ -264,7 +266,7 @@ static bool tell_events(struct history *history, struct replay_build *build, uin
 		uint32_t then = next[i];
 
 		if (event->place == 0)
-			continue; /* the free that was overtaken */
+			continue; /* the delayed free */
 		if (event->frees && !alive) {
 			history->unknown++;
 			continue;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * history.h - events as some program's log has them, put right before a trace is built of them.
+ * history.h - events of another program's log, repaired before a trace is built from them.
  *
- * A log need not obey the rules of a trace: it may begin in the midst of a program, several threads
- * may have written it a little out of order, events may be lost. Every oddity is settled in one way
- * (history.c says how) and counted, so that a reader can say it.
+ * A log need not obey the rules of a trace: it may start while the program runs, several threads
+ * may have written it slightly out of order, and events may be lost. Each irregularity is handled
+ * in one defined way (see history.c) and counted, so that a reader can report it.
  */
 #ifndef TOOLS_HISTORY_H
 #define TOOLS_HISTORY_H
@@ -19,10 +19,10 @@ struct history_event {
 	uint64_t thread;
 	uint64_t time;  /* ns */
 	uint64_t device;
-	uint32_t place; /* in the file, from 1 */
-	uint32_t who;   /* of names; 0: nobody said */
+	uint32_t place; /* position in the file, from 1 */
+	uint32_t who;   /* call site, an index of names; 0: unknown */
 	bool frees;
-	bool has_bytes; /* of a free: it says how much */
+	bool has_bytes; /* of a free: `bytes` is known */
 	bool has_time;
 	bool has_thread;
 	bool has_device;
@@ -37,24 +37,24 @@ struct history {
 	size_t before_room;
 	struct names names;
 
-	/* What history_tell() found. */
-	uint64_t late;    /* allocated while alive: freed first, as the free was not there yet */
-	uint64_t older;   /* freed, and allocated before the log began; those in `before`, too */
-	uint64_t unknown; /* frees of what was not alive, left out */
-	bool by_time;     /* the order of times was taken */
+	/* Results of history_tell(). */
+	uint64_t late;    /* allocations of a live address, freed first: that free comes later */
+	uint64_t older;   /* blocks allocated before the log started, including those in `before` */
+	uint64_t unknown; /* frees of an address that is not live, dropped */
+	bool by_time;     /* the order by time was used */
 };
 
-/* history_init - false: no memory. history_fini() is to be called all the same. */
+/* history_init - false: out of memory. The caller calls history_fini() in either case. */
 bool history_init(struct history *history);
 void history_fini(struct history *history);
 
-/* Each answers false when there is no memory. */
+/* These return false if out of memory. */
 bool history_add(struct history *history, const struct history_event *event);
 bool history_add_before(struct history *history, const struct history_event *event);
 
 /*
- * history_tell - tell `build` all of it. may_sort: the order of times is taken instead of the
- * order in which events were added, where it makes more sense. False: it was said why.
+ * history_tell - pass all events to `build`. may_sort: use the order by time in place of the order
+ * in which events were added if it is more consistent. False: failed (reported).
  */
 bool history_tell(struct history *history, struct replay_build *build, bool may_sort);
 

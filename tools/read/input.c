@@ -2,13 +2,14 @@
 /*
  * input.c - the bytes of a file, plain or gzip, or of standard input.
  *
- * zlib looks at the first bytes and passes anything that is not gzip through as it is, so one road
- * serves both. What it cannot tell is a gzip file that was cut: that shows only at its end.
+ * zlib inspects the first bytes and passes data that is not gzip through unchanged, so one code
+ * path serves both. It detects a truncated gzip file only at the end of the data.
  *
- * The trace of a process that was killed ends in FILE.ring (input_ring.h). Where one lies there
- * that the first line of FILE names, whole lines are given out and counted, and where FILE ends, whole
- * or cut, the ring goes on behind the last of them. The ring is read before FILE: what is not in it
- * by then is in FILE already, should the process still run.
+ * The trace of a process that was killed continues in FILE.ring (input_ring.h). If such a ring
+ * exists and the first line of FILE names it, only whole lines of FILE are returned, and they are
+ * counted. At the end of FILE, truncated or not, the ring continues after the last of them. The
+ * ring is read before FILE: if the process still runs, a line that is not in the ring by then is in
+ * FILE already.
  */
 #include "read/input.h"
 
@@ -24,23 +25,23 @@
 #include "read/input_ring.h"
 #include "kit/message.h"
 
-#define HELD_BYTES 4096 /* more than any line of such a trace */
+#define HELD_BYTES 4096 /* longer than any line of such a trace */
 
 struct input {
 	gzFile file;
-	uint64_t in_all;         /* bytes of the file; 0: not known */
-	const char *trouble;     /* NULL: none */
-	bool cut;                /* that it ends too early */
-	struct input_ring *ring; /* NULL: none, and the rest is not used */
+	uint64_t in_all;         /* size of the file; 0: unknown */
+	const char *trouble;     /* NULL: no error */
+	bool cut;                /* the error is that the input is truncated */
+	struct input_ring *ring; /* NULL: no ring, and the fields below are unused */
 	bool in_ring;            /* the file was read to its end */
-	uint64_t lines;          /* given out */
-	size_t head_bytes;       /* read already, given out by the next read */
+	uint64_t lines;          /* returned so far */
+	size_t head_bytes;       /* read already; the next read returns them */
 	unsigned char head[INPUT_HEAD_BYTES];
-	size_t held;             /* bytes of a line that did not come whole yet */
+	size_t held;             /* bytes of a line that is still incomplete */
 	char line[HELD_BYTES];
 };
 
-/* A descriptor to read from, or -1 with the reason said. */
+/* Returns a descriptor to read from, or -1 after reporting the reason. */
 static int open_path(const char *path, uint64_t *in_all)
 {
 	struct stat status;
@@ -64,7 +65,7 @@ static int open_path(const char *path, uint64_t *in_all)
 	return descriptor;
 }
 
-/* The ring beside a file, if it is this file's and not an older one's that was left there. */
+/* Find the ring next to a file, unless it is left over from an older file of that name. */
 static void find_ring(struct input *input, const char *path)
 {
 	struct input_ring *ring = input_ring_open(path);
@@ -113,7 +114,7 @@ void input_close(struct input *input)
 	free(input);
 }
 
-/* What zlib gives next; *got 0 at the end. */
+/* Read the next bytes from zlib; *got is 0 at the end. */
 static enum mam_status read_file(struct input *input, void *buffer, size_t bytes, size_t *got)
 {
 	int count, problem;
@@ -149,13 +150,13 @@ size_t input_head(struct input *input, unsigned char *head)
 {
 	int count = gzread(input->file, input->head, sizeof(input->head));
 
-	/* What is wrong with it the next read finds again. */
+	/* The next read detects any error again. */
 	input->head_bytes = count > 0 ? (size_t)count : 0;
 	memcpy(head, input->head, input->head_bytes);
 	return input->head_bytes;
 }
 
-/* Whole lines; *got 0: there are no more. pre: `bytes` is twice HELD_BYTES at least. */
+/* Read whole lines; *got 0: end of input. pre: `bytes` is at least twice HELD_BYTES. */
 static enum mam_status read_lines(struct input *input, char *buffer, size_t bytes, size_t *got)
 {
 	size_t whole;
@@ -171,7 +172,7 @@ static enum mam_status read_lines(struct input *input, char *buffer, size_t byte
 		for (whole = *got; whole > 0 && buffer[whole - 1] != '\n'; whole--)
 			;
 		if (*got - whole >= HELD_BYTES)
-			whole = *got; /* too long for any line: the reader will say so */
+			whole = *got; /* too long for a line: the reader will report it */
 		input->held = *got - whole;
 		memcpy(input->line, buffer + whole, input->held);
 	} while (whole == 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * input.h - the bytes of a file, plain or gzip, or of standard input; and, behind those of a trace
- * whose process was killed, the lines that are still in the ring beside it.
+ * input.h - the bytes of a file, plain or gzip, or of standard input. For the trace of a killed
+ * process they are followed by the lines that are still in the ring next to it.
  */
 #ifndef TOOLS_INPUT_H
 #define TOOLS_INPUT_H
@@ -10,7 +10,7 @@
 
 struct input;
 
-/* input_open - path "-" is standard input. NULL: it cannot be read, and that was said. */
+/* input_open - path "-" is standard input. NULL: the file is unreadable (reported). */
 struct input *input_open(const char *path);
 
 void input_close(struct input *input);
@@ -18,18 +18,18 @@ void input_close(struct input *input);
 #define INPUT_HEAD_BYTES 64
 
 /*
- * input_head - how it begins: as many bytes as there are, INPUT_HEAD_BYTES at most. They are read
- * again by input_read(), before which this must be called. Returns their number.
+ * input_head - copy the first bytes, up to INPUT_HEAD_BYTES. input_read(), which may only be called
+ * afterwards, returns them again. Returns their number.
  */
 size_t input_head(struct input *input, unsigned char *head);
 
-/* input_read - what mam_trace_reader_create() wants; `user` is the struct input. */
+/* input_read - the callback for mam_trace_reader_create(); `user` is the struct input. */
 enum mam_status input_read(void *user, void *buffer, size_t bytes, size_t *got);
 
-/* input_trouble - why the last input_read() failed, in words that go behind "the file"; or NULL. */
+/* input_trouble - why the last input_read() failed, as a phrase to follow "the file"; or NULL. */
 const char *input_trouble(const struct input *input);
 
-/* input_position - bytes of the file itself taken so far, and in all (0: not known). */
+/* input_position - bytes of the file itself read so far, and its size (0: unknown). */
 void input_position(const struct input *input, uint64_t *taken, uint64_t *in_all);
 
 #endif

@@ -17,7 +17,7 @@
 
 struct input_ring {
 	struct mam_trace_ring heading;
-	uint64_t looked_at; /* records; never more than there are slots */
+	uint64_t looked_at; /* records; at most the number of slots */
 	struct mam_trace_record records[];
 };
 

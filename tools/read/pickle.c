@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pickle.c - the values of a pickle, kept small: eight bytes each.
+ * pickle.c - the values of a pickle, in eight bytes each.
  *
- * Numbers up to 60 bits are in the value itself. All others are numbers of places: of a text (where
- * its characters are), of a list or dictionary (where its items are), of a wide number. The items
- * of one list lie side by side. A list that grows where another one's items follow moves to the
- * end, with twice the room: what it leaves behind is less than what it has.
+ * A value contains a number of up to 60 bits itself. All others contain an index: of a text (where
+ * its characters are), of a list or dictionary (where its items are), or of a wide number. The
+ * items of a list are contiguous. A list that has to grow while another one's items follow moves to
+ * the end, with twice the capacity: the space that it abandons is smaller than the space that it
+ * has.
  */
 #include "read/pickle.h"
 
@@ -85,7 +86,10 @@ bool pickle_make_box(struct pickle *pickle, enum pickle_kind kind, struct pickle
 	return true;
 }
 
-/* Room for `count` items more, at the end of all items if there is none behind its own. */
+/*
+ * Make room for `count` more items, at the end of all items unless the box's own have room after
+ * them.
+ */
 static bool widen_box(struct pickle *pickle, struct pickle_extent *extent, size_t count)
 {
 	struct pickle_array *items = &pickle->items;

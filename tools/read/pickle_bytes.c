@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pickle_bytes.c - the bytes of a pickle, in portions.
+ * pickle_bytes.c - read the bytes of a pickle in portions.
  *
- * A window slides over them; what does not fit into it (texts, lines) is put together elsewhere,
- * growing as the bytes come and never by what the pickle says will come.
+ * A window slides over them. Data that may exceed it (texts, lines) is assembled in other buffers,
+ * which grow with the bytes that arrive and never by a length that the pickle merely announces.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ bool pickle_fail_memory(struct pickle_reader *reader)
 	return pickle_fail(reader, "no memory left to hold it");
 }
 
-/* Let `bytes` bytes at least be in the window. False: there are none to come. */
+/* Fill the window with at least `bytes` bytes. False: the input ends earlier. */
 static bool refill(struct pickle_reader *reader, size_t bytes)
 {
 	size_t got;

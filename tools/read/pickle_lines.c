@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * pickle_lines.c - numbers and texts as protocol 0 writes them, a line each; and long integers.
- */
+/* pickle_lines.c - numbers and texts of protocol 0, one per line; and long integers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +27,7 @@ bool pickle_make_long(struct pickle *pickle, const unsigned char *at, size_t byt
 	return pickle_make_int(pickle, (int64_t)sum, value);
 }
 
-/* Digits behind an optional sign. False: something else stands there. *huge: too many. */
+/* Parse digits after an optional sign. False: not a number. *huge: too large. */
 static bool parse_int(const char *text, size_t bytes, int64_t *number, bool *huge)
 {
 	bool minus = bytes && text[0] == '-';
@@ -95,7 +93,7 @@ bool pickle_line_float(struct pickle_reader *reader, struct pickle_value *value)
 	return pickle_make_float(reader->pickle, number, value) || pickle_fail_memory(reader);
 }
 
-/* `digits` hexadecimal ones; false: they are none. */
+/* Parse `digits` hexadecimal digits; false: invalid. */
 static bool parse_hex(const char *text, size_t digits, uint32_t *number)
 {
 	uint32_t sum = 0;
@@ -112,7 +110,7 @@ static bool parse_hex(const char *text, size_t digits, uint32_t *number)
 	return true;
 }
 
-/* A character as UTF-8; returns its bytes. What is no character becomes the one for that. */
+/* Encode a character as UTF-8 and return its length. An invalid one becomes U+FFFD. */
 static size_t encode(uint32_t code, char *to)
 {
 	if (code > 0x10ffff)
@@ -139,7 +137,7 @@ static size_t encode(uint32_t code, char *to)
 	return 4;
 }
 
-/* The decoded text, `bytes` bytes of it at the end of chars. */
+/* Make a value of the decoded text, which is the last `bytes` bytes of chars. */
 static bool keep(struct pickle_reader *reader, const char *text, size_t bytes,
 		 struct pickle_value *value)
 {
@@ -154,7 +152,7 @@ static bool keep(struct pickle_reader *reader, const char *text, size_t bytes,
 	       pickle_fail_memory(reader);
 }
 
-/* Quoted, with escapes that matter: what comes out is never longer. */
+/* A quoted string with escapes. The decoded text is never longer than the quoted one. */
 bool pickle_line_string(struct pickle_reader *reader, struct pickle_value *value)
 {
 	char *line = reader->line.at;
@@ -178,7 +176,7 @@ bool pickle_line_string(struct pickle_reader *reader, struct pickle_value *value
 	return keep(reader, line, to, value);
 }
 
-/* Latin-1 with \uXXXX and \UXXXXXXXX for the rest: a byte becomes two at most. */
+/* Latin-1, with \uXXXX and \UXXXXXXXX for other characters: a byte becomes at most two. */
 bool pickle_line_unicode(struct pickle_reader *reader, struct pickle_value *value)
 {
 	size_t bytes = reader->line.count, to = 0;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pickle_read.c - the opcodes of a pickle: a small machine with a stack, marks on it and a memo.
+ * pickle_read.c - the opcodes of a pickle: a small stack machine with marks and a memo.
  *
- * 1. Take a byte; the table says which opcode it is, what it is called and what to do.
- * 2. Data goes onto the stack; lists and dictionaries take what stands above them, or above the
- *    last mark; the memo keeps values to be used again.
- * 3. STOP: what stands on top is the pickle's value.
+ * 1. Read a byte; the table has the opcode's name and the function that executes it.
+ * 2. Data is pushed on the stack. Lists and dictionaries take the values above them, or above the
+ *    last mark. The memo stores values for reuse.
+ * 3. STOP: the value on top is the result.
  *
- * Nothing calls itself, so nesting costs values on the pickle's stack and none of this program's.
- * Every opcode takes a bounded amount of memory for each of its bytes that came.
+ * No function is recursive, so nesting uses the pickle's stack and not this program's. Every opcode
+ * allocates a bounded amount of memory per byte of it that was read.
  *
- * Source: the comments of Python's pickletools and PEPs 307, 3154 and 574, for what opcodes mean.
+ * Source: the comments of Python's pickletools and PEPs 307, 3154 and 574, for the opcodes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static bool run_proto(struct pickle_reader *reader, const struct pickle_opcode *
 					    (unsigned int)protocol);
 }
 
-/* How many bytes come next in one piece: of no use here. */
+/* The length of the following frame: not needed here. */
 static bool run_frame(struct pickle_reader *reader, const struct pickle_opcode *opcode)
 {
 	uint64_t bytes;
@@ -58,13 +58,13 @@ static bool run_stop(struct pickle_reader *reader, const struct pickle_opcode *o
 	return true;
 }
 
-/* None, False; or True: `bytes` is the number. */
+/* None, False or True: `bytes` is the value. */
 static bool run_constant(struct pickle_reader *reader, const struct pickle_opcode *opcode)
 {
 	return pickle_push(reader, pickle_make((enum pickle_kind)opcode->kind, opcode->bytes));
 }
 
-/* Of four bytes they have a sign, of fewer they have none. */
+/* Four bytes are signed, fewer are unsigned. */
 static bool run_int(struct pickle_reader *reader, const struct pickle_opcode *opcode)
 {
 	struct pickle_value value;
@@ -95,7 +95,7 @@ static bool run_long1(struct pickle_reader *reader, const struct pickle_opcode *
 	return pickle_push(reader, value);
 }
 
-/* Longer than 255 bytes, or somebody writes oddly. */
+/* Longer than 255 bytes, or an unusual writer. */
 static bool run_long4(struct pickle_reader *reader, const struct pickle_opcode *opcode)
 {
 	uint64_t bytes;
@@ -108,7 +108,7 @@ static bool run_long4(struct pickle_reader *reader, const struct pickle_opcode *
 	       pickle_push(reader, pickle_make(PICKLE_HUGE, 0));
 }
 
-/* The highest byte first. */
+/* Big-endian. */
 static bool run_float(struct pickle_reader *reader, const struct pickle_opcode *opcode)
 {
 	const unsigned char *at = pickle_take(reader, opcode->bytes);
@@ -140,7 +140,7 @@ static bool run_text(struct pickle_reader *reader, const struct pickle_opcode *o
 	return pickle_push(reader, value);
 }
 
-/* Of protocol 0: the value is a line. */
+/* Protocol 0: the value is a line. */
 static bool run_line(struct pickle_reader *reader,
 		     bool (*read)(struct pickle_reader *, struct pickle_value *))
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pickle_refuse.c - opcodes that ask for more than data: for a name of a module to be looked up, a
- * function to be called, an object to be made. Each is an end, and a sentence that says what it
- * wanted; nothing here looks up, calls or makes anything.
+ * pickle_refuse.c - opcodes that request more than data: to look up a name in a module, to call a
+ * function, or to create an object. Each fails with a message that describes the request. No
+ * function here looks up, calls or creates anything.
  */
 #include <string.h>
 
 #include "read/pickle_parts.h"
 
-#define NAME_COLUMNS 60 /* of a name in a sentence */
+#define NAME_COLUMNS 60 /* limit for a name in a message */
 
-/* The next line, cut to fit into a sentence. */
+/* Read the next line, truncated to fit into a message. */
 static bool take_name(struct pickle_reader *reader, char *name)
 {
 	size_t bytes;
@@ -39,7 +39,7 @@ bool pickle_run_global(struct pickle_reader *reader, const struct pickle_opcode 
 	return refuse(reader, opcode, "to call ", module, name);
 }
 
-/* The text `depth` below the top of the stack, cut to fit into a sentence. */
+/* Copy the text `depth` below the top of the stack, truncated to fit into a message. */
 static void stack_name(struct pickle_reader *reader, size_t depth, char *name)
 {
 	const char *text;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pickle_stack.c - the stack of a pickle's opcodes, the marks on it, and the memo.
+ * pickle_stack.c - the stack of a pickle's opcodes, its marks, and the memo.
  *
- * No opcode reaches below the last mark. A number of the memo is below that of bytes read, as each
- * one there took a byte to put: so the memo's size is that of the file, whatever numbers it has.
+ * No opcode reaches below the last mark. An index of the memo has to be less than the number of
+ * bytes read, because storing each entry took at least a byte: so the size of the memo is bounded
+ * by that of the file, whatever indices it contains.
  */
 #include <string.h>
 
@@ -19,7 +20,7 @@ bool pickle_push(struct pickle_reader *reader, struct pickle_value value)
 	return true;
 }
 
-/* Values above the last mark. */
+/* The number of values above the last mark. */
 static size_t above_mark(const struct pickle_reader *reader)
 {
 	size_t marks = reader->marks.count;
@@ -49,7 +50,7 @@ bool pickle_run_mark(struct pickle_reader *reader, const struct pickle_opcode *o
 	return true;
 }
 
-/* Forget the last mark; *count values stood above it, and still do. */
+/* Remove the last mark; *count is the number of values above it, which remain. */
 static bool take_mark(struct pickle_reader *reader, size_t *count)
 {
 	if (reader->marks.count == 0)
@@ -93,7 +94,7 @@ static bool are_pairs(struct pickle_reader *reader, const struct pickle_opcode *
 	       pickle_fail(reader, "a key of a dictionary has no value");
 }
 
-/* The `count` values on top become a list or the like. */
+/* Replace the `count` values on top by one list, tuple, set or dictionary of them. */
 static bool gather(struct pickle_reader *reader, const struct pickle_opcode *opcode, size_t count)
 {
 	struct pickle_value box;
@@ -120,7 +121,7 @@ bool pickle_run_gather_marked(struct pickle_reader *reader, const struct pickle_
 	return take_mark(reader, &count) && gather(reader, opcode, count);
 }
 
-/* The `count` values on top go into the list or the like below them. */
+/* Append the `count` values on top to the list or dictionary below them. */
 static bool add(struct pickle_reader *reader, const struct pickle_opcode *opcode, size_t count)
 {
 	if (!pickle_need(reader, count + 1) || !are_pairs(reader, opcode, count))
@@ -146,7 +147,7 @@ bool pickle_run_add_marked(struct pickle_reader *reader, const struct pickle_opc
 	return take_mark(reader, &count) && add(reader, opcode, count);
 }
 
-/* Keep the value on top under a number. */
+/* Store the value on top in the memo at index `number`. */
 static bool put(struct pickle_reader *reader, uint64_t number)
 {
 	struct pickle_array *memo = &reader->memo;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * read.c - the kinds of files that mam replay reads, told apart by how they begin.
- */
+/* read.c - the file formats that mam replay reads, detected by their first bytes. */
 #include "read/read.h"
 
 #include <string.h>
@@ -13,7 +11,7 @@ static bool begins(const unsigned char *head, size_t bytes, const char *text)
 	return bytes >= length && memcmp(head, text, length) == 0;
 }
 
-/* The header of a log names its columns, and this one is first. */
+/* The header of a log lists the columns; this one is first. */
 static bool is_rmm(const unsigned char *head, size_t bytes)
 {
 	while (bytes && (*head == '\n' || *head == '\r')) {
@@ -24,7 +22,10 @@ static bool is_rmm(const unsigned char *head, size_t bytes)
 	       begins(head, bytes, "Event Type,");
 }
 
-/* From protocol 2 on the number stands in front; before, a dictionary's or a list's opcodes. */
+/*
+ * Starting with protocol 2, a pickle starts with its protocol number; an older one with the opcodes
+ * of a dictionary or a list.
+ */
 static bool is_torch(const unsigned char *head, size_t bytes)
 {
 	static const char *const olds[] = { "(dp", "(lp", "}q", "]q" };
@@ -44,7 +45,7 @@ static bool is_anything(const unsigned char *head, size_t bytes)
 	return true;
 }
 
-/* The first that fits counts. */
+/* The first match wins. */
 static const struct {
 	enum read_kind kind;
 	struct read_format format;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * read_line.c - the lines of an input, one after the other, each in place in the bytes read.
- */
+/* read_line.c - iterate over the lines of an input, in place in the buffer. */
 #include "read/read_line.h"
 
 #include <stdlib.h>
@@ -20,7 +18,7 @@ void read_line_fini(struct read_line *line)
 	line->room = NULL;
 }
 
-/* More bytes behind those that are left. */
+/* Read more bytes after the unread ones. */
 static bool refill(struct read_line *line)
 {
 	size_t got;
@@ -39,7 +37,7 @@ static bool refill(struct read_line *line)
 	return true;
 }
 
-/* The line is bytes at .. end_of_line of the room, and `skip` bytes behind it are its end. */
+/* Return the line of bytes at .. end_of_line of the buffer; its line end has `skip` bytes. */
 static bool give(struct read_line *line, size_t end_of_line, size_t skip)
 {
 	line->text = line->room + line->at;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * read_mam.c - a trace as in mam-trace(5), plain or gzip; mam/trace.h judges its syntax.
+ * read_mam.c - read a trace as in mam-trace(5), plain or gzip; mam/trace.h checks its syntax.
  *
- * Of the fields it takes t, thread, device, stream and who; where nobody said who, "driver" for what the
- * driver served. In who, %XX stands for the byte of that number: a value has no blanks.
+ * It uses the fields t, thread, device, stream and who. If an event has no who, that is "driver"
+ * for an allocation that the driver served. In who, %XX is the byte of that number, because values
+ * contain no blanks.
  */
 #include "read/read.h"
 
@@ -19,7 +20,7 @@
 
 #define PROGRESS_STEP 65536
 
-/* A field that is a number; false: there is none. */
+/* Parse a field that is a number; false: absent or not a number. */
 static bool read_number(const struct mam_trace_event *event, const char *key, uint64_t *number)
 {
 	const char *text;
@@ -47,7 +48,10 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* %XX to bytes; what is no such thing stays. Returns the length in `to`, which has `bytes` too. */
+/*
+ * Decode %XX to bytes; invalid sequences are kept. Returns the length in `to`, which has `bytes`
+ * bytes too.
+ */
 static size_t decode(const char *text, size_t bytes, char *to)
 {
 	size_t length = 0;
@@ -65,7 +69,7 @@ static size_t decode(const char *text, size_t bytes, char *to)
 	return length;
 }
 
-/* Who asked: the field of that name, or the driver. `room` holds a line. */
+/* The call site: the field who, or "driver". `room` holds a line. */
 static void read_who(const struct mam_trace_event *event, char *room, struct replay_told *told)
 {
 	const char *text;
@@ -103,7 +107,7 @@ static bool tell(struct replay_build *build, const struct mam_trace_event *event
 	return replay_build_alloc(build, &told);
 }
 
-/* The last event as the file has it, or what to say when there is none. */
+/* Describe the last event as in the file, or print that there is none. */
 static void describe_last(const struct replay_trace *trace, char *text, size_t bytes)
 {
 	uint32_t last = trace->event_count - 1;
@@ -124,7 +128,7 @@ static void describe_last(const struct replay_trace *trace, char *text, size_t b
 			 block->id, block->bytes, block->stream, trace->lines[last]);
 }
 
-/* The trace is no whole trace: say why. True: go on with what there is. */
+/* Report why the trace is incomplete or invalid. True: continue with the events so far. */
 static bool take_problem(const struct replay_trace *trace, const struct input *input,
 			 const struct mam_trace_problem *problem, bool salvage)
 {

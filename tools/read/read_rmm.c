@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * read_rmm.c - the CSV log of RMM's logging_resource_adaptor, plain or gzip.
+ * read_rmm.c - read the CSV log of RMM's logging_resource_adaptor, plain or gzip.
  *
- * 1. The first line names the columns. Action, Pointer and Size must be there, Thread, Time and
- *    Stream may be; others are skipped. The log of RMM before 0.14 has other names for the same,
- *    and a column for the device.
- * 2. Each line is an allocation, a free, or an allocation that failed: that one is counted alone.
- * 3. history.c puts the events in order and settles what several threads left in disorder.
+ * 1. The first line names the columns. Action, Pointer and Size are required; Thread, Time and
+ *    Stream are optional; others are skipped. RMM before 0.14 has other names for the same columns,
+ *    and one for the device.
+ * 2. Each line is an allocation, a free, or an allocation that failed, which is only counted.
+ * 3. history.c repairs the order of events that several threads logged.
  *
- * Pointers and streams are hexadecimal, with 0x or without. Times are of the day: 10:23:11.123456,
- * with a colon for the dot until 0.19, or seconds with a fraction; a clock that falls back by half
- * a day has passed midnight.
+ * Pointers and streams are hexadecimal, with or without 0x. Times are times of day:
+ * 10:23:11.123456, with a colon for the dot up to 0.19, or seconds with a fraction. A clock that
+ * falls back by half a day has passed midnight.
  */
 #include "read/read.h"
 
@@ -41,7 +41,7 @@ static const struct {
 	{ "Start", TIME },      { "Location", LOCATION }, { "Device ID", DEVICE },
 };
 
-/* What an action makes. */
+/* The meaning of an action. */
 enum what { IS_ALLOC, IS_FREE, IS_FAILURE };
 
 static const struct {
@@ -59,12 +59,12 @@ struct log {
 	const char *path;
 	struct read_line line;
 	struct history history;
-	int columns[COLUMN_COUNT]; /* where each stands, or -1 */
+	int columns[COLUMN_COUNT]; /* the position of each, or -1 */
 	char *fields[COLUMNS_MOST];
 	int field_count;
 	uint64_t failures;
-	uint64_t first_failure; /* line */
-	int64_t day;            /* ns to add to times: midnights passed */
+	uint64_t first_failure; /* its line number */
+	int64_t day;            /* ns to add to times: the days of midnights that passed */
 	int64_t last_time;
 	bool has_time;
 };
@@ -75,7 +75,7 @@ static bool log_fail(const struct log *log, const char *what, const char *text)
 	return false;
 }
 
-/* Cut the line at its commas, blanks around fields left out. */
+/* Split the line at its commas and strip blanks around fields. */
 static void split(struct log *log)
 {
 	char *at = log->line.text;
@@ -122,7 +122,7 @@ static bool read_header(struct log *log)
 	return false;
 }
 
-/* A number of `base`, all of the text. */
+/* Parse all of the text as a number of `base`. */
 static bool parse(const char *text, int base, uint64_t *number)
 {
 	uint64_t sum = 0;
@@ -145,7 +145,7 @@ static bool parse(const char *text, int base, uint64_t *number)
 	return true;
 }
 
-/* Digits behind a dot as nanoseconds; false: something else stands there. */
+/* Convert the digits after a dot to nanoseconds; false: not digits. */
 static bool parse_fraction(const char *text, int64_t *ns)
 {
 	int64_t sum = 0, unit = SECOND;
@@ -158,7 +158,7 @@ static bool parse_fraction(const char *text, int64_t *ns)
 	return *text == '\0';
 }
 
-/* HH:MM:SS.ffffff, HH:MM:SS:ffffff, SS.ffffff or SS as nanoseconds. */
+/* Convert HH:MM:SS.ffffff, HH:MM:SS:ffffff, SS.ffffff or SS to nanoseconds. */
 static bool parse_time(const char *text, int64_t *ns)
 {
 	const char *blank = strrchr(text, ' ');
@@ -166,7 +166,7 @@ static bool parse_time(const char *text, int64_t *ns)
 	int colons = 0;
 
 	if (blank)
-		text = blank + 1; /* behind a date */
+		text = blank + 1; /* follows a date */
 	for (;; text++) {
 		if (*text < '0' || *text > '9')
 			return false;
@@ -190,7 +190,9 @@ static bool parse_time(const char *text, int64_t *ns)
 	return true;
 }
 
-/* The time of an event, midnights reckoned in. What has none has that of the line before. */
+/*
+ * Set the time of an event, corrected for midnights. Without one, it is that of the previous line.
+ */
 static void note_time(struct log *log, struct history_event *event)
 {
 	const char *text = field(log, TIME);
@@ -202,7 +204,7 @@ static void note_time(struct log *log, struct history_event *event)
 			log->day += DAY;
 			ns += DAY;
 		} else if (log->day && ns > log->last_time + DAY / 2) {
-			ns -= DAY; /* late, from before midnight */
+			ns -= DAY; /* logged late: from before midnight */
 		}
 		log->last_time = ns;
 		log->has_time = true;
@@ -222,7 +224,7 @@ static bool find_action(const char *text, enum what *what)
 	return false;
 }
 
-/* Fields that there need not be. What cannot be read is as if it were not there. */
+/* Read the optional fields. An unparsable one counts as absent. */
 static bool read_rest(struct log *log, struct history_event *event)
 {
 	const char *stream = field(log, STREAM), *thread = field(log, THREAD);
@@ -265,7 +267,7 @@ static bool read_row(struct log *log)
 	if (strcmp(pointer, "(nil)") != 0 && !parse(pointer, 16, &event.id))
 		return log_fail(log, "no pointer is", pointer);
 	if (event.id == 0)
-		return true; /* of no bytes */
+		return true; /* zero bytes */
 	event.frees = what == IS_FREE;
 	if (!read_rest(log, &event))
 		return false;
@@ -300,7 +302,7 @@ static bool read_rows(struct log *log, bool salvage)
 	return salvage && log->line.cut;
 }
 
-/* What was odd, in a sentence a thing. */
+/* Report the irregularities, one sentence each. */
 static void say_odd(const struct log *log)
 {
 	const struct history *history = &log->history;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * read_torch.c - PyTorch's memory snapshot, as torch.cuda.memory._dump_snapshot() writes it.
+ * read_torch.c - read PyTorch's memory snapshot, as torch.cuda.memory._dump_snapshot() writes it.
  *
- * 1. Read the pickle; it is a dictionary with device_traces, a list of events for each device, and
- *    segments, what the allocator had from the driver at the end, with the blocks in it.
- * 2. Choose the device with the most events.
- * 3. An event alloc allocates, a free_requested frees: from then on the program has no use for the
- *    block, though other streams may, until free_completed. A free_completed alone frees, too.
- *    Blocks alive at the end that no event tells of are older than the history (torch_blocks.c).
- * 4. history.c settles what a history that was cut off, or stopped and begun again, leaves open.
- * 5. From segment_alloc, _map, _free and _unmap, and from what was reserved at the end, follows the
- *    most that PyTorch itself had reserved.
+ * 1. Read the pickle. It is a dictionary with device_traces, a list of events per device, and
+ *    segments, the memory that the allocator had reserved at the end, with the blocks in it.
+ * 2. Select the device with the most events.
+ * 3. An alloc event allocates, a free_requested frees: from then on the program does not use the
+ *    block, although other streams may until free_completed. A free_completed without a
+ *    free_requested frees, too. Blocks alive at the end that no event mentions are older than the
+ *    history (torch_blocks.c).
+ * 4. history.c repairs a history that was truncated, or stopped and restarted.
+ * 5. The peak of PyTorch's own reserved bytes follows from segment_alloc, _map, _free and _unmap,
+ *    and from the bytes that were reserved at the end.
  *
  * Source: _memory_snapshot_pickled() in PyTorch's memory_snapshot.cpp, for the fields, 2.0 to 2.11;
- * before 2.0 a free was one event, "free". The size of an event is what was asked for.
+ * before 2.0 a free was one event, "free". The size of an event is the requested size.
  */
 #include "read/read.h"
 
@@ -30,9 +31,9 @@
 	"call torch.cuda.memory._record_memory_history() before the program allocates, and dump " \
 	"it again"
 #define PROGRESS_STEP 65536
-#define UNPACKED_MOST 256 /* times its size that a file may unpack to */
-#define UNPACKED_FREE ((uint64_t)1 << 24) /* bytes that any file may unpack to */
-#define PAIRS_MOST 64 /* of an event: more are no event */
+#define UNPACKED_MOST 256 /* maximum ratio of unpacked bytes to the size of a file */
+#define UNPACKED_FREE ((uint64_t)1 << 24) /* any file may unpack to this many bytes */
+#define PAIRS_MOST 64 /* pairs of an event; a larger dictionary is not an event */
 
 enum action { ALLOC, FREE, COMPLETED, RESERVE, RELEASE, OOM, OTHER };
 
@@ -51,14 +52,17 @@ static const struct {
 	{ "oom", OOM },
 };
 
-/* The input of a pickle, watched. */
+/* The input of a pickle, with a check of its unpacked size. */
 struct watched {
 	struct input *input;
 	uint64_t bytes;
 	bool swollen;
 };
 
-/* For pickle_load(). A file that unpacks to very much more than itself is no snapshot. */
+/*
+ * The callback for pickle_load(). A file that unpacks to a huge multiple of its size is not a
+ * snapshot.
+ */
 static enum mam_status read_watched(void *user, void *buffer, size_t bytes, size_t *got)
 {
 	struct watched *watched = user;
@@ -113,7 +117,7 @@ bool torch_fail_memory(const struct torch_snapshot *snapshot)
 	return torch_fail(snapshot, "no memory left to hold it");
 }
 
-/* The number of a dictionary's key; false: there is none. */
+/* The number that a dictionary has for a key; false: it has none. */
 bool torch_number(const struct torch_snapshot *snapshot, struct pickle_value from, const char *key,
 		  uint64_t *number)
 {
@@ -134,7 +138,7 @@ static bool fail_entry(const struct torch_snapshot *snapshot, uint32_t place, co
 	return false;
 }
 
-/* The devices that have a history, in order. NULL: no memory. */
+/* The devices that have a history, in order. NULL: out of memory. */
 static struct replay_device *devices_of(const struct pickle *pickle, struct pickle_value traces,
 					size_t *count)
 {
@@ -151,7 +155,7 @@ static struct replay_device *devices_of(const struct pickle *pickle, struct pick
 	return devices;
 }
 
-/* Choose a device, and report that where there is a choice. */
+/* Select a device, and report it if there are several. */
 static bool choose_device(struct torch_snapshot *snapshot, struct replay_build *build)
 {
 	const struct pickle *pickle = &snapshot->pickle;
@@ -198,7 +202,7 @@ static enum action action_of(const struct torch_snapshot *snapshot, struct pickl
 	return OTHER;
 }
 
-/* Who asked: a frame; else what the program itself noted. */
+/* The call site: a frame; otherwise a note of the program itself. */
 bool torch_who(struct torch_snapshot *snapshot, struct pickle_value entry, uint32_t *who)
 {
 	static const char *const notes[] = { "user_metadata", "category" };
@@ -208,7 +212,7 @@ bool torch_who(struct torch_snapshot *snapshot, struct pickle_value entry, uint3
 
 	if (!torch_frames_who(&snapshot->frames, pickle_get(pickle, entry, "frames"), who))
 		return torch_fail_memory(snapshot);
-	/* A note in an export of ours is a block's id and place, and nobody's. */
+	/* A note in our own export is a block's id and position, not a call site. */
 	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]) && *who == 0 && !snapshot->is_ours;
 	     i++)
 		if (pickle_text(pickle, pickle_get(pickle, entry, notes[i]), &text, &bytes) &&
@@ -219,7 +223,7 @@ bool torch_who(struct torch_snapshot *snapshot, struct pickle_value entry, uint3
 	return true;
 }
 
-/* The first time that memory was out tells most. */
+/* The first out-of-memory event is the most informative. */
 static void note_oom(struct torch_snapshot *snapshot, struct pickle_value entry, uint32_t place)
 {
 	if (snapshot->ooms++)
@@ -230,7 +234,7 @@ static void note_oom(struct torch_snapshot *snapshot, struct pickle_value entry,
 	snapshot->oom_has_free = torch_number(snapshot, entry, "device_free", &snapshot->oom_free);
 }
 
-/* What an allocation or a free says. */
+/* Add an allocation or a free. */
 static bool add_event(struct torch_snapshot *snapshot, struct pickle_value entry,
 		      enum action action, uint32_t place)
 {
@@ -252,8 +256,8 @@ static bool add_event(struct torch_snapshot *snapshot, struct pickle_value entry
 }
 
 /*
- * Does a free_completed free? Not behind the free_requested of the same block. Where there is none
- * of any block, the program left them out of its history.
+ * Whether a free_completed is the free of its block: not after a free_requested of the same block.
+ * If no block has a free_requested, the program did not record them.
  */
 static bool completes_only(const struct torch_snapshot *snapshot, uint32_t state)
 {
@@ -309,7 +313,7 @@ static bool read_entries(struct torch_snapshot *snapshot)
 	return true;
 }
 
-/* What is worth knowing of the recorded program, and of its history. */
+/* Report noteworthy facts about the recorded program and its history. */
 static void say(const struct torch_snapshot *snapshot)
 {
 	const struct history *history = &snapshot->history;
@@ -338,7 +342,7 @@ static void say(const struct torch_snapshot *snapshot)
 			      format_count(history->unknown).text);
 }
 
-/* Did mam replay --export write it? */
+/* Whether mam replay --export wrote it. */
 static bool is_ours(const struct pickle *pickle)
 {
 	struct pickle_value settings = pickle_get(pickle, pickle->root, "allocator_settings");
@@ -365,7 +369,7 @@ static bool read_snapshot(struct torch_snapshot *snapshot, struct input *input,
 	return true;
 }
 
-/* A snapshot that was cut off has lost what its lists belong to: there is nothing to salvage. */
+/* A truncated snapshot is useless even with --salvage: its outer containers are missing. */
 bool read_torch(struct input *input, struct replay_build *build, bool salvage)
 {
 	struct torch_snapshot snapshot = { .path = build->trace->path };

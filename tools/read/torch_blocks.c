@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * torch_blocks.c - what PyTorch had reserved and what was alive when a snapshot was made, and what
- * follows for the time before its first event.
+ * torch_blocks.c - the segments and live blocks at the time of a PyTorch snapshot, and the
+ * conclusions for the time before its first event.
  *
- * 1. Each segment of the device has a size and blocks side by side, some of them alive.
- * 2. A block that is alive and whose address no event told of was there all the time, or came after
- *    recording was stopped. If an allocation overlaps it, it came later, and is left out. For that
- *    the allocations are sorted by address, each with how far those up to it reach.
- * 3. What was reserved at the end, less what events added, is what was reserved at the start.
+ * 1. Each segment of the device has a size and a sequence of blocks, some of them alive.
+ * 2. A live block whose address no event mentions was alive during the whole history, or was
+ *    allocated after recording was stopped. If an allocation overlaps it, it was allocated later,
+ *    and is dropped. To find overlaps, sort the allocations by address; each has the maximum end of
+ *    those up to it.
+ * 3. The bytes reserved at the start are those reserved at the end less those that the events
+ *    added.
  *
- * O(n log n). Steps are bounded by the pickle's bytes: a list that stands in it a thousand times is
- * not walked a thousand times.
+ * O(n log n). The number of steps is bounded by the bytes of the pickle: a list that is referenced
+ * a thousand times is not traversed a thousand times.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +37,10 @@ static bool is_alive(const struct torch_snapshot *snapshot, struct pickle_value 
 	       bytes == strlen(alive) && memcmp(text, alive, bytes) == 0;
 }
 
-/* What was asked for: itself since 2.1; before, in the first entry of the block's own history. */
+/*
+ * The requested size: in the block since 2.1; before, in the first entry of the block's own
+ * history.
+ */
 static uint64_t asked_of(const struct torch_snapshot *snapshot, struct pickle_value block,
 			 uint64_t size)
 {
@@ -52,7 +57,7 @@ static uint64_t asked_of(const struct torch_snapshot *snapshot, struct pickle_va
 	return size;
 }
 
-/* A block that is alive at the end. */
+/* Add a block that is alive at the end. */
 static bool add_block(struct torch_snapshot *snapshot, struct pickle_value block, uint64_t address,
 		      uint64_t size, uint64_t stream)
 {
@@ -73,7 +78,7 @@ static bool add_block(struct torch_snapshot *snapshot, struct pickle_value block
 	return history_add_before(&snapshot->history, &event) || torch_fail_memory(snapshot);
 }
 
-/* Take `count` steps of all that a walk may take. */
+/* Subtract `count` from the steps that are left. False: the budget is exceeded. */
 static bool spend(const struct torch_snapshot *snapshot, uint64_t *budget, uint64_t count)
 {
 	if (count > *budget)
@@ -109,10 +114,10 @@ static bool read_blocks(struct torch_snapshot *snapshot, struct pickle_value seg
 	return true;
 }
 
-/* Addresses from `id` to `end`. */
+/* The addresses from `id` to `end`. */
 struct range {
 	uint64_t id;
-	uint64_t end; /* the largest of it and of all ranges in front of it */
+	uint64_t end; /* the maximum end of this and all earlier ranges */
 };
 
 static int by_address(const void *a, const void *b)
@@ -129,7 +134,7 @@ static uint64_t end_of(const struct history_event *event)
 	return event->id > UINT64_MAX - bytes ? UINT64_MAX : event->id + bytes;
 }
 
-/* The ranges of all allocations, sorted; NULL: no memory. */
+/* The ranges of all allocations, sorted; NULL: out of memory. */
 static struct range *ranges_of(const struct history *history, size_t *count)
 {
 	struct range *ranges = malloc((history->count + 1) * sizeof(*ranges));
@@ -154,7 +159,10 @@ static bool overlaps(const struct range *ranges, size_t count, const struct hist
 {
 	size_t low = 0, high = count;
 
-	/* How many begin in front of the block's end; the last of them knows how far they reach. */
+	/*
+	 * Count the ranges that start before the block's end; the last of them has their maximum
+	 * end.
+	 */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -186,7 +194,7 @@ static bool drop_younger(struct torch_snapshot *snapshot)
 	return true;
 }
 
-/* Segments without a device are of before there were several. */
+/* Segments without a device are from versions that recorded only one. */
 static bool is_ours(const struct torch_snapshot *snapshot, struct pickle_value segment)
 {
 	uint64_t device;

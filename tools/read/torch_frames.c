@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * torch_frames.c - which frame tells people where an allocation came from.
+ * torch_frames.c - select the stack frame that best describes the origin of an allocation.
  *
- * 1. A frame is of C++, where its name or file says so; of PyTorch's own Python files; or of
- *    somebody else's: the program's, a library's.
- * 2. The innermost of somebody else's is the one. Where there is none, PyTorch's innermost, and
- *    where there is no Python at all, as in a backward pass, the node of the graph that runs, or
- *    the innermost function of C++ that does more than get memory.
+ * 1. A frame is C++, according to its name or file; or of PyTorch's own Python files; or foreign:
+ *    of the program or another library.
+ * 2. Select the innermost foreign frame. Without one, select PyTorch's innermost Python frame.
+ *    Without Python, as in a backward pass, select the graph node that runs, or the innermost C++
+ *    function that is not part of the allocation path.
  *
- * Many events share a list of frames, and lists share frames: what was found out about each is
- * kept, and so no list is looked through twice.
+ * Many events share a list of frames, and lists share frames: the result for each is cached, so no
+ * list is scanned twice.
  */
 #define _GNU_SOURCE /* memmem, memrchr */
 
@@ -21,10 +21,10 @@
 
 #define WHO_BYTES 200
 
-/* What a frame is: also what `known` has for it. */
+/* The class of a frame, also the value in `known` for a frame. */
 enum sort { UNKNOWN, NOBODY, NATIVE, NODE, TORCH, FOREIGN };
 
-#define LIST_KNOWN 1 /* `known` of a list is its number of a name and this */
+#define LIST_KNOWN 1 /* `known` of a list is the index of its name plus this */
 
 bool torch_frames_init(struct torch_frames *frames, const struct pickle *pickle,
 		       struct names *names)
@@ -68,7 +68,7 @@ static bool ends(struct text text, const char *end)
 	return text.bytes >= length && memcmp(text.at + text.bytes - length, end, length) == 0;
 }
 
-/* PyTorch's own Python: as installed, or as it lies in its own tree. */
+/* PyTorch's own Python: installed, or in its source tree. */
 static bool is_torchs(struct text file)
 {
 	static const char *const places[] = {
@@ -92,7 +92,7 @@ static bool is_torchs(struct text file)
 	return false;
 }
 
-/* Functions of C++ that stand between a program and its memory. */
+/* C++ functions on the path from a program to its memory. */
 static bool is_inner(struct text name)
 {
 	static const char *const parts[] = {
@@ -108,7 +108,7 @@ static bool is_inner(struct text name)
 	return name.bytes == 0 || name.at[0] == '?';
 }
 
-/* Backward passes have no Python; what they do for is a node of the graph: AddmmBackward0. */
+/* Backward passes have no Python frames; their work belongs to a graph node: AddmmBackward0. */
 static const char node[] = "torch::autograd::", made_node[] = "generated::";
 
 static struct text without(struct text text, const char *start)
@@ -146,7 +146,7 @@ static enum sort look(struct torch_frames *frames, struct pickle_value frame)
 	return (enum sort) * known;
 }
 
-/* The last part of a path. */
+/* The last component of a path. */
 static struct text base_of(struct text file)
 {
 	const char *slash = file.bytes ? memrchr(file.at, '/', file.bytes) : NULL;
@@ -156,7 +156,7 @@ static struct text base_of(struct text file)
 	return (struct text){ slash + 1, file.bytes - (size_t)(slash + 1 - file.at) };
 }
 
-/* All of a function of C++ in front of the '(' that the last ')' closes. */
+/* The part of a C++ function before the '(' that matches the last ')'. */
 static struct text without_arguments(struct text name)
 {
 	size_t depth = 0, end = name.bytes;
@@ -174,7 +174,7 @@ static struct text without_arguments(struct text name)
 	return name;
 }
 
-/* The name of a function of C++ alone: no arguments, those of a template neither. */
+/* The bare name of a C++ function, without its arguments and template arguments. */
 static struct text short_name(struct text name)
 {
 	const char *template;

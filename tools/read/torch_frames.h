@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * torch_frames.h - of the frames that PyTorch notes for an allocation, the one that tells people
- * where it came from.
+ * torch_frames.h - of the stack frames that PyTorch records for an allocation, select the one that
+ * best describes its origin.
  */
 #ifndef TOOLS_TORCH_FRAMES_H
 #define TOOLS_TORCH_FRAMES_H
@@ -13,20 +13,20 @@ struct torch_frames {
 	const struct pickle *pickle;
 	struct names *names;
 	uint32_t
-		*known; /* of each box of the pickle: what was found out about it, 0: nothing yet */
+		*known; /* the cached result for each box of the pickle; 0: none yet */
 };
 
-/* torch_frames_init - false: no memory; nothing to give back. */
+/* torch_frames_init - false: out of memory, and nothing needs to be freed. */
 bool torch_frames_init(struct torch_frames *frames, const struct pickle *pickle,
 		       struct names *names);
 void torch_frames_fini(struct torch_frames *frames);
 
 /*
- * torch_frames_who - the number among names of "file.py:12 function" for a list of frames, the
- * innermost one first: the first one that is not PyTorch's own; else the first one of Python; else
- * the backward pass's node, or the first one of C++ that is not the allocator's. 0: there is none.
- * False: no memory.
- * All calls together take O(the pickle's frames).
+ * torch_frames_who - the index in names of "file.py:12 function" for a list of frames, innermost
+ * first: the first one outside of PyTorch; otherwise the first Python frame; otherwise the backward
+ * pass's node, or the first C++ frame outside of the allocator. 0: none. False: out of memory.
+ *
+ * All calls together take O(frames of the pickle).
  */
 bool torch_frames_who(struct torch_frames *frames, struct pickle_value list, uint32_t *who);
 
