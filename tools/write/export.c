@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export.c - a replay in files of other tools.
+ * export.c - export a replay to the file formats of other tools.
  *
- * 1. The end of a file's name says what it will be, and whether as gzip.
- * 2. Write it beside and rename it (whole_file.h), through gzip or not (gzip_file.h).
+ * 1. The suffix of a file name selects the format, and whether to compress with gzip.
+ * 2. Write a temporary file and rename it (whole_file.h), with or without compression
+ *    (gzip_file.h).
  */
 #include "write/export.h"
 
@@ -42,8 +43,8 @@ static const struct kind *find_kind(const char *path)
 }
 
 /*
- * The first file of a list, to be freed; *list moves behind it, to NULL behind the last. NULL: no
- * memory, which was said.
+ * Returns a copy of the first path of a list; the caller frees it. *list moves to the next path, or
+ * to NULL after the last. NULL: out of memory (reported).
  */
 static char *take_path(const char **list)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lanes.c - lanes that things take for a while.
+ * lanes.c - assign lanes to items with overlapping lifetimes.
  *
- * Taking the lowest free lane for what begins next uses as few lanes as there can be: a new one is
- * opened only while all others are taken. The free ones lie in a binary heap.
+ * Assigning the lowest free lane to each new item uses the minimum number of lanes: a new lane is
+ * created only when all others are in use. The free lanes are in a binary heap.
  */
 #include "write/lanes.h"
 
@@ -18,7 +18,7 @@ static void swap(uint32_t *a, uint32_t *b)
 	*b = kept;
 }
 
-/* Room for every lane there is, so that giving one back cannot fail. */
+/* Make room in the heap for all lanes, so that lanes_give() cannot fail. */
 static bool make_room(struct lanes *lanes)
 {
 	uint32_t room = lanes->room ? 2 * lanes->room : 16;

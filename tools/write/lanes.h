@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * lanes.h - lanes that things take for a while, so that no two are in one at once.
- */
+/* lanes.h - assign lanes to items so that items which overlap in time never share a lane. */
 #ifndef TOOLS_LANES_H
 #define TOOLS_LANES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* All zero: no lane yet. */
+/* All zero: no lanes yet. */
 struct lanes {
-	uint32_t *free; /* a heap of lanes that nobody has, the lowest first */
+	uint32_t *free; /* a binary heap of the free lanes, the lowest first */
 	uint32_t free_count;
 	uint32_t room;
-	uint32_t count; /* lanes in all: those below it exist */
+	uint32_t count; /* number of lanes, free or in use */
 };
 
 /*
- * lanes_take - the lowest lane that nobody has; a new one if all have somebody. False: no memory.
- * O(log lanes); as many lanes as things were there at once.
+ * lanes_take - allocate the lowest free lane, or a new one if all are in use. False: out of memory.
+ * O(log lanes). The number of lanes is the maximum number in use at the same time.
  */
 bool lanes_take(struct lanes *lanes, uint32_t *lane);
 
-/* lanes_give - nobody has it now. */
+/* lanes_give - free a lane. */
 void lanes_give(struct lanes *lanes, uint32_t lane);
 
 void lanes_fini(struct lanes *lanes);

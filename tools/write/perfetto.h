@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perfetto.h - what the two halves of the writer of Perfetto's JSON share.
+ * perfetto.h - declarations that the two parts of the Perfetto JSON writer share.
  *
  *   write_perfetto.c   the file, its counters, and the failures
- *   perfetto_slices.c  a slice a block, on tracks where they do not overlap
+ *   perfetto_slices.c  one slice per block, on tracks without overlap
  */
 #ifndef TOOLS_PERFETTO_H
 #define TOOLS_PERFETTO_H
@@ -11,17 +11,17 @@
 #include "write/export.h"
 #include "write/lanes.h"
 
-#define PERFETTO_SLICES 100000 /* most; the smallest blocks of more have none */
-#define PERFETTO_LANES 4096    /* most tracks */
-#define PERFETTO_GROUPS 64     /* most groups of tracks; what comes later shares the last */
+#define PERFETTO_SLICES 100000 /* maximum; beyond it the smallest blocks get none */
+#define PERFETTO_LANES 4096    /* maximum number of tracks */
+#define PERFETTO_GROUPS 64     /* maximum number of track groups; further ones share the last */
 
-#define PERFETTO_PROCESS 1 /* the number of the counters' process; groups have those behind it */
+#define PERFETTO_PROCESS 1 /* process id of the counters; groups have the following ids */
 
-/* Blocks of one stream, or of one thread. */
+/* The blocks of one stream, or of one thread. */
 struct perfetto_group {
 	uint64_t key;
 	struct lanes lanes;
-	uint32_t tracks[PERFETTO_LANES]; /* of each lane, the number of its track */
+	uint32_t tracks[PERFETTO_LANES]; /* the track number of each lane */
 };
 
 struct perfetto_slices {
@@ -29,23 +29,31 @@ struct perfetto_slices {
 	struct perfetto_group *groups;
 	uint32_t group_count;
 	uint32_t track_count; /* of all groups */
-	uint32_t *lanes;      /* of each block: its lane while it has one, or one of those below */
+	uint32_t *lanes;      /* of each block: its current lane, or NO_LANE or NO_SLICE */
 	uint32_t count;       /* slices so far */
-	uint32_t left_out;    /* blocks that have none */
-	bool by_thread;       /* not by stream */
+	uint32_t left_out;    /* blocks without a slice */
+	bool by_thread;       /* groups are threads, not streams */
 	bool no_memory;
 };
 
-/* perfetto_slices_init - choose the blocks that get a slice. False: no memory, nothing to undo. */
+/*
+ * perfetto_slices_init - select the blocks that get a slice. False: out of memory; no cleanup
+ * needed.
+ */
 bool perfetto_slices_init(struct perfetto_slices *slices, const struct export_job *job);
 void perfetto_slices_fini(struct perfetto_slices *slices);
 
-/* A block that has a place was born, and its slice is written if it gets one; and it died. */
+/*
+ * Report the birth of a block that has a place, which writes its slice if it gets one; and its
+ * death.
+ */
 void perfetto_slices_birth(struct perfetto_slices *slices, uint32_t block);
 void perfetto_slices_death(struct perfetto_slices *slices, uint32_t block);
 
-/* Parts of an event: a time, what a process or thread is called, and all that is known of a block,
- * which ends the event. */
+/*
+ * Write parts of an event: a time, the name of a process or thread, and all arguments of a block,
+ * which end the event.
+ */
 void perfetto_put_time(FILE *file, const char *key, uint64_t ns);
 void perfetto_put_name(FILE *file, const char *what, uint32_t process, uint32_t track,
 		       const char *name, uint32_t order);

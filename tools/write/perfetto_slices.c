@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perfetto_slices.c - a slice a block, on tracks where they do not overlap.
+ * perfetto_slices.c - one slice per block, on tracks where slices do not overlap.
  *
- * 1. Slices of one track must nest, and lives of blocks do not. So each group of blocks - a stream,
- *    or, where there is but one, a thread - has lanes (lanes.h), each a track: a block takes the
- *    lowest one that is free at its birth and gives it back at its death.
- * 2. Viewers bear some hundred thousand slices and some thousand tracks. Of more than
- *    PERFETTO_SLICES blocks the largest get a slice, of equal ones those that live longer; and
- *    none that would need another track than PERFETTO_LANES.
+ * 1. Slices of one track have to nest, but lifetimes of blocks do not. So each group of blocks (a
+ *    stream or, if there is only one, a thread) has lanes (lanes.h), one per track: a block gets
+ *    the lowest free lane at its birth and frees it at its death.
+ * 2. Viewers handle some hundred thousand slices and some thousand tracks. If there are more than
+ *    PERFETTO_SLICES blocks, the largest get a slice; among blocks of equal size, those that live
+ *    longest. A block that would need more than PERFETTO_LANES tracks gets none.
  */
 #include "write/perfetto.h"
 
@@ -18,16 +18,16 @@
 #include "kit/format.h"
 #include "kit/json_put.h"
 
-#define NO_LANE UINT32_MAX        /* as the lane of a block: none yet, or no more */
-#define NO_SLICE (UINT32_MAX - 1) /* and it will have none */
+#define NO_LANE UINT32_MAX        /* lane of a block: none yet, or none any longer */
+#define NO_SLICE (UINT32_MAX - 1) /* lane of a block that gets no slice */
 
 struct rank {
 	uint64_t bytes;
-	uint32_t life; /* events */
+	uint32_t life; /* in events */
 	uint32_t block;
 };
 
-/* The larger first, then the longer, then the earlier. */
+/* Larger blocks first, then longer-lived, then earlier ones. */
 static int compare_ranks(const void *a, const void *b)
 {
 	const struct rank *x = a, *y = b;
@@ -64,7 +64,7 @@ static bool choose(struct perfetto_slices *slices)
 	return true;
 }
 
-/* Are blocks of more than one thread in the trace? */
+/* Whether the trace has blocks of more than one thread. */
 static bool has_several_threads(const struct replay_trace *trace)
 {
 	for (uint32_t i = 1; trace->has_threads && i < trace->block_count; i++)
@@ -109,7 +109,7 @@ static void name_group(struct perfetto_slices *slices, uint32_t number)
 			  1 + number);
 }
 
-/* The number of a block's group, which may be a new one. */
+/* The index of a block's group, created if it is new. */
 static uint32_t group_of(struct perfetto_slices *slices, uint32_t block)
 {
 	const struct replay_trace *trace = slices->job->trace;
@@ -129,7 +129,7 @@ static uint32_t group_of(struct perfetto_slices *slices, uint32_t block)
 	return i;
 }
 
-/* A lane for a block, and for a new lane its track. False: there are no more. */
+/* Assign a lane to a block, and a track to a new lane. False: all lanes are in use. */
 static bool take_lane(struct perfetto_slices *slices, uint32_t block, uint32_t number)
 {
 	struct perfetto_group *group = &slices->groups[number];
@@ -146,7 +146,7 @@ static bool take_lane(struct perfetto_slices *slices, uint32_t block, uint32_t n
 	slices->lanes[block] = lane;
 	if (!is_new)
 		return true;
-	/* No number is a process's, too. */
+	/* Track numbers must differ from process ids. */
 	group->tracks[lane] = PERFETTO_PROCESS + 1 + PERFETTO_GROUPS + slices->track_count++;
 	snprintf(name, sizeof(name), "lane %" PRIu32, lane + 1);
 	perfetto_put_name(slices->job->file, "thread", PERFETTO_PROCESS + 1 + number,

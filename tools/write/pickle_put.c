@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pickle_put.c - plain data as a Python pickle of protocol 2.
+ * pickle_put.c - write plain data as a Python pickle of protocol 2.
  *
  * A pickle is a program for a small stack machine; the opcodes are those of Python's pickletools.
- * Its memo is an array: texts take the even places, in the order of their first coming, and what
- * the caller keeps takes the odd ones. Numbers are little-endian two's complement, as short as they
- * can be.
+ * Its memo is an array: texts have the even indices, in the order of first use, and values that the
+ * caller keeps have the odd ones. Numbers are little-endian two's complement, in the shortest
+ * encoding.
  */
 #include "write/pickle_put.h"
 
@@ -28,10 +28,10 @@ enum opcode {
 	TUPLE2 = 0x86,
 	NEWTRUE = 0x88,
 	NEWFALSE = 0x89,
-	BININT = 'J',  /* 4 bytes, with a sign */
-	BININT1 = 'K', /* 1 byte, without */
-	BININT2 = 'M', /* 2 bytes, without */
-	LONG1 = 0x8a,  /* so many bytes, with a sign */
+	BININT = 'J',  /* 4 bytes, signed */
+	BININT1 = 'K', /* 1 byte, unsigned */
+	BININT2 = 'M', /* 2 bytes, unsigned */
+	LONG1 = 0x8a,  /* the given number of bytes, signed */
 	BINUNICODE = 'X',
 	BINPUT = 'q',
 	LONG_BINPUT = 'r',
@@ -121,7 +121,7 @@ void pickle_put_text(struct pickle_put *put, const char *text)
 	size_t bytes;
 	char *repaired = utf8_repaired(text, strlen(text), &bytes);
 
-	/* Its length has 4 bytes; what is longer than that would need another opcode. */
+	/* The length has 4 bytes; a longer text would need another opcode. */
 	if (!repaired || bytes > UINT32_MAX) {
 		put->no_memory = true;
 		bytes = 0;
@@ -147,7 +147,7 @@ void pickle_put_word(struct pickle_put *put, const char *text)
 		put->no_memory = true;
 		number = 0;
 	}
-	/* Number 0 is the empty text, and what the table of words had no room for. */
+	/* Number 0 is the empty text, and any text for which the table has no room. */
 	if (number == 0) {
 		pickle_put_text(put, text);
 	} else if (number <= put->words_known) {

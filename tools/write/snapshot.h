@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * snapshot.h - what the halves of the writer of PyTorch's snapshots share.
+ * snapshot.h - declarations that the parts of the PyTorch snapshot writer share.
  *
- *   write_snapshot.c     the whole, and what happened
- *   snapshot_segments.c  what there is in the end
- *   snapshot_frames.c    who asked, as a stack
+ *   write_snapshot.c     the file, and the events
+ *   snapshot_segments.c  the state after the last event
+ *   snapshot_frames.c    the call site, as a stack
  *
- * Viewers go backwards from the segments through the events, so that both must fit together: every
- * block lies in a segment at any time, and what the events lead to is what the segments hold.
+ * Viewers start at the segments and undo the events from last to first, so both have to be
+ * consistent: every block is in a segment at any time, and the events lead to exactly the blocks of
+ * the segments.
  */
 #ifndef TOOLS_SNAPSHOT_H
 #define TOOLS_SNAPSHOT_H
@@ -20,26 +21,29 @@
 struct snapshot {
 	const struct export_job *job;
 	struct pickle_put put;
-	uint32_t *spelt; /* of each name: the number its stack was kept under, from 1; 0: not put */
+	uint32_t *spelt; /* of each name: number of its stored stack, from 1; 0: none yet */
 	uint32_t spelt_count;
-	bool *is_open; /* of each chunk: its segment_alloc was put */
+	bool *is_open; /* of each chunk: its segment_alloc was written */
 };
 
-/* snapshot_number - as much of it as a pickle's number holds. */
+/* snapshot_number - the number, limited to the range of integers in a pickle. */
 static inline int64_t snapshot_number(uint64_t number)
 {
 	return number > INT64_MAX ? INT64_MAX : (int64_t)number;
 }
 
-/* A key of a dictionary and its value. */
+/* Write a key of a dictionary and its value. */
 void snapshot_put_number(struct snapshot *snapshot, const char *key, int64_t number);
 void snapshot_put_word(struct snapshot *snapshot, const char *key, const char *word);
 void snapshot_put_bool(struct snapshot *snapshot, const char *key, bool is);
 
-/* snapshot_put_frames - the key `frames` and the stack of a block; SNAPSHOT_NOBODY: an empty one. */
+/*
+ * snapshot_put_frames - write the key `frames` and the stack of a block; an empty one for
+ * SNAPSHOT_NOBODY.
+ */
 void snapshot_put_frames(struct snapshot *snapshot, uint32_t block);
 
-/* snapshot_put_segments - the key `segments` and all of them. False: no memory. */
+/* snapshot_put_segments - write the key `segments` and all segments. False: out of memory. */
 bool snapshot_put_segments(struct snapshot *snapshot);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * snapshot_frames.c - who asked for a block, as a stack of one frame, and what else is put as a key
- * with its value.
+ * snapshot_frames.c - write the call site of a block as a stack of one frame, and other keys with
+ * their values.
  *
- * FILE:LINE:NAME and FILE:LINE NAME come apart; all else is a name. A stack is spelt out once and
- * later named by its number in the memo.
+ * FILE:LINE:NAME and FILE:LINE NAME are split; any other text is a name. A stack is written once,
+ * and then referred to by its index in the memo.
  */
 #include "write/snapshot.h"
 
@@ -29,7 +29,7 @@ void snapshot_put_bool(struct snapshot *snapshot, const char *key, bool is)
 	pickle_put_bool(&snapshot->put, is);
 }
 
-/* FILE:LINE:NAME, FILE:LINE NAME or NAME, taken apart in place. */
+/* Split FILE:LINE:NAME, FILE:LINE NAME or NAME in place. */
 static void split_who(char *who, const char **file, int64_t *line, const char **name)
 {
 	for (char *colon = strchr(who, ':'); colon; colon = strchr(colon + 1, ':')) {

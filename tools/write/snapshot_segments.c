@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * snapshot_segments.c - what there is after the last event: each chunk that a block ever lay in is a
- * segment, as long as blocks ever reached; in it are the blocks that were never freed and the ground
- * between them, without a gap.
+ * snapshot_segments.c - write the state after the last event. Each chunk that ever contained a
+ * block is a segment, up to the highest end of a block in it. The segment contains the blocks that
+ * were never freed and the free space between them, without gaps.
  *
- * The blocks are sorted by their places in the map, where chunks follow one another, so that each
- * segment takes the next few.
+ * The blocks are sorted by their places in the map, in which chunks follow one another, so each
+ * segment gets the next blocks of the list.
  */
 #include "write/snapshot.h"
 
@@ -18,7 +18,7 @@ struct rest {
 	uint32_t block;
 };
 
-/* One block of a segment: of block `number`, or of nobody's ground. */
+/* Write one block of a segment: block `number`, or free space. */
 static void put_ground(struct snapshot *snapshot, uint64_t address, uint64_t bytes, uint32_t number)
 {
 	const struct replay_trace *trace = snapshot->job->trace;
@@ -35,7 +35,7 @@ static void put_ground(struct snapshot *snapshot, uint64_t address, uint64_t byt
 	pickle_put_item(&snapshot->put);
 }
 
-/* The blocks of a chunk that were never freed, and what lies between them. */
+/* Write the blocks of a chunk that were never freed, and the free space between them. */
 static void put_grounds(struct snapshot *snapshot, const struct map_chunk *chunk,
 			const struct rest *rest, uint32_t count)
 {
@@ -94,7 +94,7 @@ static int compare_places(const void *a, const void *b)
 	return (x->place > y->place) - (x->place < y->place);
 }
 
-/* The blocks that were never freed, the lowest first; to be freed. NULL: no memory. */
+/* The blocks that were never freed, by address; the caller frees the array. NULL: out of memory. */
 static struct rest *collect_rest(const struct export_job *job, uint32_t *count)
 {
 	struct rest *rest = malloc(((size_t)job->trace->block_count + 1) * sizeof(*rest));

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * write_perfetto.c - a replay as Chrome's trace JSON, which Perfetto opens.
+ * write_perfetto.c - write a replay as Chrome's trace JSON, which Perfetto opens.
  *
- * Event after event:
- *   counters  where it changed them: bytes that are live, as asked for; what the pool reserved; its
- *             high water; what the driver gave; and what below the high water is not live
+ * For each event:
+ *   counters  those that it changed: live bytes, as requested; the pool's reserved bytes; its high
+ *             water mark; the bytes allocated from the driver; and the bytes below the high water
+ *             mark that are not live
  *   a slice   for a block that was born (perfetto_slices.c)
  *   a mark    for an allocation that failed
  *
- * Counters are of all blocks, whether they have a slice or not. Times are microseconds with a
- * fraction; what else is to say stands in otherData at the end.
+ * Counters include all blocks, with or without a slice. Times are microseconds with a fraction. All
+ * other facts are in otherData at the end.
  */
 #include "write/perfetto.h"
 
@@ -22,9 +23,9 @@
 #include "kit/message.h"
 
 struct counters {
-	uint64_t live;    /* bytes, as asked for */
+	uint64_t live;    /* bytes, as requested */
 	uint64_t rounded; /* bytes, of the same blocks */
-	size_t step;      /* of the map's, the next one */
+	size_t step;      /* index of the map's next step */
 };
 
 void perfetto_put_time(FILE *file, const char *key, uint64_t ns)
@@ -87,7 +88,7 @@ static void put_counter(const struct export_job *job, const char *name, uint32_t
 	fprintf(job->file, ",\"args\":{\"bytes\":%" PRIu64 "}},\n", bytes);
 }
 
-/* What the pool's own counts are now, where they changed. */
+/* Write the pool's own counters that changed. */
 static bool put_step(const struct export_job *job, struct counters *counters, uint32_t event)
 {
 	static const struct map_step nothing = { .reserved_bytes = UINT64_MAX,
@@ -154,12 +155,12 @@ static void put_event(const struct export_job *job, struct perfetto_slices *slic
 	put_counters(job, counters, event, lives);
 }
 
-/* The end of the list, and what is to say of the whole. */
+/* Write the end of the list, and the facts about the whole replay. */
 static void put_end(const struct export_job *job, const struct perfetto_slices *slices)
 {
 	FILE *file = job->file;
 
-	/* An event that ends the list, so that all others may have a comma behind them. */
+	/* A last event ends the list, so that each other event can be followed by a comma. */
 	fprintf(file,
 		"{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":%d,\"tid\":0,\"args\":{"
 		"\"labels\":",

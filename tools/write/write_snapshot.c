@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * write_snapshot.c - a replay as a snapshot of memory, as PyTorch's allocator would give it.
+ * write_snapshot.c - write a replay as a memory snapshot like that of PyTorch's allocator.
  *
- * 1. `segments`: what there is after the last event (snapshot_segments.c).
- * 2. `device_traces`: each event, at the address its block had here. Before the first block of a
- *    chunk stands segment_alloc, and an allocation that failed is oom. The two halves of a free,
- *    asked for and done, come at once: which block may lie there next was the replay's business.
- * 3. Settings, and whence all this is.
+ * 1. `segments`: the state after the last event (snapshot_segments.c).
+ * 2. `device_traces`: each event, with the address that its block had in the replay. A
+ *    segment_alloc precedes the first block of a chunk, and an allocation that failed is an oom.
+ *    Both halves of a free, requested and completed, are written together: the replay decided which
+ *    block could reuse the memory next.
+ * 3. Settings, and the origin of the file.
  *
- * Blocks of size 0 have no address and are left out. Times are microseconds.
+ * Blocks of size 0 have no address and are omitted. Times are microseconds.
  */
 #include "write/snapshot.h"
 
@@ -38,7 +39,7 @@ static void end_entry(struct snapshot *snapshot, uint32_t block)
 	pickle_put_item(&snapshot->put);
 }
 
-/* What the viewer shows beside a block: how the trace called it, and where. */
+/* Write the text that the viewer shows for a block: its id in the trace, and its place. */
 static void put_label(struct snapshot *snapshot, uint32_t number)
 {
 	const struct replay_trace *trace = snapshot->job->trace;
@@ -106,7 +107,7 @@ static void put_traces(struct snapshot *snapshot)
 	pickle_put_item(&snapshot->put);
 }
 
-/* PyTorch's settings, as far as they say something here, and whence all this is. */
+/* Write those of PyTorch's settings that apply here, and the origin of the file. */
 static void put_settings(struct snapshot *snapshot)
 {
 	const struct export_job *job = snapshot->job;

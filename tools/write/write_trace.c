@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * write_trace.c - a trace as in mam-trace(5), whatever kind of file it was read from.
+ * write_trace.c - write a trace as in mam-trace(5), converted from any input format.
  *
- * Read back it is the same trace: the same events, blocks, streams, times, threads and names. What
- * a replay made of it plays no part.
+ * Reading it gives the same trace: the same events, blocks, streams, times, threads and names. The
+ * results of the replay do not matter.
  *
- * A line has MAM_TRACE_LINE_BYTES at most. Numbers take less than half of that, so who is cut at
- * WHO_MOST bytes.
+ * A line has at most MAM_TRACE_LINE_BYTES. Numbers need less than half of that, so who is truncated
+ * to WHO_MOST bytes.
  */
 #include "write/export.h"
 
@@ -18,7 +18,9 @@
 
 #define WHO_MOST 3500
 
-/* A value of a field: bytes that it cannot have as %XX. Never half of one. */
+/*
+ * Write the value of a field, with %XX for bytes that it cannot contain. Never write half of a %XX.
+ */
 static void put_value(FILE *file, const char *text)
 {
 	static const char digits[] = "0123456789ABCDEF";
