@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * replay.c - `mam replay`: the command line, and file after file.
- */
+/* replay.c - `mam replay`: parse the command line and process one file after another. */
 #include "replay/replay.h"
 
 #include <stdio.h>
@@ -56,7 +54,7 @@ static const struct args_word format_words[] = {
 	{ NULL, 0 },
 };
 
-/* Numbers that begin at 0, which counts do not. */
+/* Options that accept 0, which a count does not. */
 static const struct args_word device_words[] = {
 	{ "0", 0 },
 	{ NULL, 0 },
@@ -213,7 +211,7 @@ int replay_main(int argc, char **argv)
 			played++;
 		}
 	}
-	/* All or nothing: half a table could be taken for a whole one. */
+	/* All or nothing: a reader could take a partial table for a complete one. */
 	if (status == STATUS_GOOD)
 		replay_report(&settings, results, files);
 	for (int i = 0; i < played; i++)

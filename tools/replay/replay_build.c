@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_build.c - a trace as a compact array, its ids resolved.
+ * replay_build.c - build a trace as a compact array and resolve its ids.
  *
- * 1. An allocation makes a new block; the id table remembers that its id names that block now.
- * 2. A free looks its block up and writes down when it died. An id that is not alive, or is alive
- *    already, is an error of the trace. The stream it died on is its own, unless the free told
- *    another.
- * 3. Columns that not every file has - streams of frees, times, origins - begin to exist with the
- *    first event that needs them.
+ * 1. An allocation makes a new block; the id table maps its id to that block.
+ * 2. A free looks its block up and sets its death. A free of an id that is not alive and an
+ *    allocation of an id that is alive are errors of the trace. The block is freed on the stream
+ *    that allocated it, unless the free specifies another.
+ * 3. Columns that not every file has (streams of frees, times, origins) are allocated at the first
+ *    event that needs them.
  *
- * Times never fall: events of several threads may be told a little out of order, and a late one has
- * the time of the one before. Playing needs no id, no hash and no text: 8 bytes an event and 32 a
- * block.
+ * Times never decrease: events of several threads may arrive slightly out of order, and a late one
+ * gets the time of the previous event. Playing needs no ids, hashes or texts: 8 bytes per event and
+ * 32 per block.
  */
 #include "replay/replay_build.h"
 
@@ -49,7 +49,7 @@ static bool widen(void **array, uint32_t room, size_t each)
 	return wider != NULL;
 }
 
-/* The same, of a column that there may not be. */
+/* The same for a column that may not exist. */
 static bool widen_column(void **array, uint32_t room, size_t each)
 {
 	return !*array || widen(array, room, each);
@@ -83,7 +83,7 @@ static bool widen_blocks(struct replay_build *build)
 	return true;
 }
 
-/* Room for one more event and one more block. */
+/* Make room for one more event and one more block. */
 static bool make_room(struct replay_build *build)
 {
 	struct replay_trace *trace = build->trace;
@@ -99,7 +99,10 @@ static bool make_room(struct replay_build *build)
 	return trace->block_count < build->block_room || widen_blocks(build);
 }
 
-/* When an event was. With the first one that says so the column begins, and those before are 0. */
+/*
+ * Set the time of an event. The first event with a time creates the column, with 0 for those
+ * before.
+ */
 static bool note_time(struct replay_build *build, const struct replay_told *told)
 {
 	struct replay_trace *trace = build->trace;
@@ -119,7 +122,7 @@ static bool note_time(struct replay_build *build, const struct replay_told *told
 	return true;
 }
 
-/* Who asked for a block. */
+/* Set the call site and thread of a block. */
 static bool note_origin(struct replay_build *build, const struct replay_told *told)
 {
 	struct replay_trace *trace = build->trace;
@@ -159,7 +162,7 @@ static bool see_stream(struct replay_build *build, uint64_t stream)
 {
 	uint32_t *seen;
 
-	/* Programs stay on a stream: mostly it is the last one's. */
+	/* Consecutive events mostly have the same stream. */
 	if (build->trace->stream_count && stream == build->last_stream)
 		return true;
 	seen = idtable_at(&build->streams, stream);
@@ -171,7 +174,9 @@ static bool see_stream(struct replay_build *build, uint64_t stream)
 	return true;
 }
 
-/* A block was freed on a stream that it was not for: from now on there is a list of that. */
+/*
+ * Record that a block was freed on another stream than its own; the first time creates the column.
+ */
 static bool note_free_stream(struct replay_build *build, uint32_t block, uint64_t stream)
 {
 	struct replay_trace *trace = build->trace;

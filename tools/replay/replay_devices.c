@@ -155,7 +155,7 @@ bool replay_devices_note(struct replay_build *build, bool is_known, uint64_t num
 	return true;
 }
 
-/* The picked device's part of one event. */
+/* Copy one event if it is of the picked device. */
 static void keep_event(struct replay_trace *trace, uint32_t *of_block, uint32_t event,
 		       uint32_t kept, uint32_t block)
 {
@@ -187,7 +187,7 @@ static void keep_device(struct replay_build *build, uint32_t device)
 	struct replay_trace *trace = build->trace;
 	uint32_t *of_block = build->devices.of_block, kept = 0;
 
-	/* An event before its block's allocation there is not: a free finds its block's new number. */
+	/* No event precedes its block's allocation, so a free finds the new number of its block. */
 	for (uint32_t i = 0; i < trace->block_count; i++)
 		if (of_block[i] != device)
 			of_block[i] = IDTABLE_NONE;

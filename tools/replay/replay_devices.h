@@ -18,7 +18,7 @@ struct replay_build;
 struct replay_device {
 	uint64_t number;
 	uint64_t events; /* count */
-	bool is_known;   /* false: all blocks that no device is known of */
+	bool is_known;   /* false: stands for all blocks of unknown devices */
 };
 
 /*
@@ -30,12 +30,14 @@ bool replay_devices_pick(const char *path, const struct replay_device *devices, 
 			 uint64_t wanted, size_t *picked);
 
 /*
- * replay_devices_note - the block that is about to be added to `build` is of device `number`, or of
- * an unknown one. False: no memory, which was reported.
+ * replay_devices_note - record that the next block of `build` is on device `number`, or on an
+ * unknown one. False: out of memory (reported).
  */
 bool replay_devices_note(struct replay_build *build, bool is_known, uint64_t number);
 
-/* replay_devices_reduce - leave what one device has of a whole trace. False as above. */
+/*
+ * replay_devices_reduce - keep only the picked device's part of a complete trace. False as above.
+ */
 bool replay_devices_reduce(struct replay_build *build);
 
 #endif

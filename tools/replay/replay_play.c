@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_play.c - a trace through a pool: once to count, then against the clock.
+ * replay_play.c - play a trace through a pool: one counting pass, then timed passes.
  *
- * 1. The counting pass plays the trace once on a fresh pool and looks at it in between: all
+ * 1. The counting pass plays the trace once on a fresh pool and inspects the pool meanwhile: all
  *    invariants after each event (--check), the statistics at the peak, the map.
- * 2. The timed passes play it on a fresh pool each and do nothing else. Their median is reported.
- *    With threads, each plays its own copy of the trace on the one pool; the slowest counts, and
- *    the statistics are the last pass's.
+ * 2. Each timed pass plays it on a fresh pool without inspection. Their median is reported. With
+ *    threads, each thread plays its own copy of the trace on the same pool; the slowest thread
+ *    counts, and the statistics are those of the last pass.
  *
- * With several streams the pool takes freed blocks that wait for their lag for live ones. So the
- * counting pass counts itself what the program holds, and threads hold a copy of that each.
+ * With several streams, the pool counts freed blocks that wait for their lag as live. So the
+ * counting pass itself counts the blocks that the program holds, and each thread holds one such
+ * copy.
  */
 #include "replay/replay_walk.h"
 
@@ -30,21 +31,21 @@
 #define PROGRESS_STEP 32768
 #define CHECKED_STEP 128 /* the same with --check, where a step is slow */
 
-/* The pool of one pass and the source under it. */
+/* The pool of one pass and its source. */
 struct ground {
 	struct mam_source *source;
 	struct mam_pool *pool;
 };
 
-/* What all passes over one trace share. */
+/* The state that all passes over a trace share. */
 struct passes {
 	const struct replay_settings *settings;
 	const struct replay_trace *trace;
-	const struct replay_plan *plan; /* NULL: none is needed */
+	const struct replay_plan *plan; /* NULL: not needed */
 	struct replay_result *result;
 };
 
-/* What the program holds, which is less than the pool's live blocks where freed ones wait. */
+/* Blocks that the program holds: the pool's live blocks less the freed ones that wait. */
 struct held {
 	uint64_t blocks; /* count */
 	uint64_t bytes;
@@ -58,7 +59,7 @@ struct held {
 struct player {
 	struct replay_walk walk;
 	double seconds;
-	pthread_barrier_t *start; /* NULL: alone */
+	pthread_barrier_t *start; /* NULL: a single player */
 };
 
 static int say_no_pool(const struct replay_settings *settings, enum mam_status status)
@@ -87,7 +88,7 @@ static int make_ground(const struct replay_settings *settings, struct ground *gr
 	attr.growth_bytes = settings->growth_bytes;
 	attr.limit_bytes = settings->limit_bytes;
 	attr.granule = settings->granule;
-	/* No work runs: only a strict free has something to ask the device. */
+	/* No kernels run, so only a strict free has to query the device. */
 	attr.free_policy = settings->free == REPLAY_FREE_STRICT ? MAM_FREE_STRICT : MAM_FREE_STREAM;
 	attr.cache = settings->cache == REPLAY_CACHE_ON ? MAM_CACHE_ON : MAM_CACHE_OFF;
 	attr.name = "replay";
@@ -158,7 +159,7 @@ static void let_go(struct held *held, const struct passes *passes, uint32_t bloc
 	held->rounded -= passes->plan->room[block];
 }
 
-/* The pool takes what waits for live: say what the program held instead, in so many copies. */
+/* The pool counts waiting blocks as live: replace its counts by the program's, times `copies`. */
 static void put_held(const struct held *held, uint64_t copies, struct mam_stats *stats)
 {
 	stats->live_blocks = copies * held->blocks;
@@ -169,7 +170,7 @@ static void put_held(const struct held *held, uint64_t copies, struct mam_stats 
 	stats->peak_live_rounded_bytes = copies * held->peak_rounded;
 }
 
-/* One event of the counting pass, and what the program holds after it. */
+/* Play one event of the counting pass, and update the held blocks. */
 static bool step_counted(const struct passes *passes, struct replay_walk *walk, struct held *held)
 {
 	uint32_t what = passes->trace->events[walk->done], block = what >> 1;
@@ -186,7 +187,7 @@ static bool step_counted(const struct passes *passes, struct replay_walk *walk, 
 	return true;
 }
 
-/* Look at the pool after an event of the counting pass. */
+/* Inspect the pool after an event of the counting pass. */
 static int look(const struct passes *passes, struct replay_walk *walk, struct map *map,
 		const struct held *held)
 {
@@ -272,7 +273,7 @@ static void *play_timed(void *user)
 	return NULL;
 }
 
-/* Let `count` players walk at once; the slowest one's time. */
+/* Run `count` players concurrently; returns the slowest one's time. */
 static int walk_together(struct player *players, uint32_t count)
 {
 	pthread_t threads[REPLAY_THREADS];
@@ -287,7 +288,7 @@ static int walk_together(struct player *players, uint32_t count)
 			break;
 	}
 	if (begun < count) {
-		/* Those that wait at the barrier would wait forever. */
+		/* Threads that wait at the barrier would wait forever. */
 		message_error("this system lets mam start only %s",
 			      format_counted(begun, "thread").text);
 		exit(STATUS_BAD);
@@ -298,7 +299,7 @@ static int walk_together(struct player *players, uint32_t count)
 	return STATUS_GOOD;
 }
 
-/* What one timed pass of several threads found. */
+/* Set the counts of a timed pass of several threads. */
 static void count_together(const struct passes *passes, const struct player *players,
 			   struct mam_pool *pool, const struct held *held)
 {
@@ -321,7 +322,7 @@ static void count_together(const struct passes *passes, const struct player *pla
 	}
 }
 
-/* The slowest one's time, and give back all blocks. */
+/* Check all players, set the slowest one's time, and free all blocks. */
 static int settle(const struct passes *passes, struct player *players, struct mam_pool *pool,
 		  const struct held *held, double *seconds)
 {
@@ -412,7 +413,7 @@ static int timed_passes(const struct passes *passes, const struct held *held)
 	return status;
 }
 
-/* What follows from what was counted. */
+/* Compute the results that follow from the counts. */
 static void derive(const struct replay_settings *settings, struct replay_result *result)
 {
 	const struct mam_stats *end = &result->end;
@@ -428,7 +429,7 @@ static void derive(const struct replay_settings *settings, struct replay_result 
 	result->driver_ms = 1e-6 * (double)end->driver_ns;
 	result->waste_bytes = result->peak.live_rounded_bytes - result->peak.live_bytes;
 	if (settings->threads > 1)
-		result->peak.size = 0; /* the counting pass walked alone: not the same peak */
+		result->peak.size = 0; /* the counting pass played one copy: another peak */
 }
 
 int replay_play(const struct replay_settings *settings, const struct replay_trace *trace,

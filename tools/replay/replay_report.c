@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_report.c - the numbers of a replay, for people and for scripts.
+ * replay_report.c - print the numbers of a replay, for people and for scripts.
  *
- * One table says what there is to print: a row a number, with its key, its label and how to get it.
- * People see the rows that have a label, several files side by side; scripts see all that have a
- * key.
+ * A table defines what to print: one row per number, with its key, its label and the way to get it.
+ * The output for people has the rows with a label, several files side by side; that for scripts has
+ * all rows with a key.
  */
 #include "replay/replay.h"
 
@@ -18,24 +18,24 @@
 #include "kit/format.h"
 
 #define LABEL_COLUMNS 20
-#define NAME_COLUMNS 18 /* most of a file's name */
-#define CELL_COLUMNS 11 /* least of a number */
-#define ASIDE_COLUMNS 8 /* of the ratio beside it */
-#define PAGE_COLUMNS 80 /* where there is no terminal to ask */
+#define NAME_COLUMNS 18 /* maximum for a file's name */
+#define CELL_COLUMNS 11 /* minimum for a number */
+#define ASIDE_COLUMNS 8 /* of the ratio next to it */
+#define PAGE_COLUMNS 80 /* if the output is not a terminal */
 
 enum unit { UNIT_COUNT, UNIT_BYTES, UNIT_NS, UNIT_MS, UNIT_RATIO };
 
-/* When there is such a number. */
+/* Condition for printing a row. */
 enum when {
 	ALWAYS,
-	AT_PEAK,      /* unknown where several threads made the peak together */
-	WITH_CHUNKS,  /* to people only where the pool took what it needed, chunk by chunk */
-	WITH_MEMORY,  /* to people only where the source is more than addresses */
-	WITH_RECORD,  /* where a file tells what the recorded program had reserved */
-	WITH_CALLS,   /* to people only where the source's calls were counted */
-	WITH_CACHE,   /* and one thread: what several had cached at once is unknown */
-	WITH_DEVICES, /* where a file has device numbers, and to people where it has several */
-	WITH_LAG      /* to people only where blocks waited for their streams */
+	AT_PEAK,      /* unknown if several threads contribute to the peak */
+	WITH_CHUNKS,  /* for people only if the pool added chunks on demand */
+	WITH_MEMORY,  /* for people only if the source has more than addresses */
+	WITH_RECORD,  /* if the file has the reserved bytes of the recorded program */
+	WITH_CALLS,   /* for people only if the source's calls were counted */
+	WITH_CACHE,   /* and one thread: the total peak of several caches is unknown */
+	WITH_DEVICES, /* if the file has device numbers; for people if it has several */
+	WITH_LAG      /* for people only if blocks waited for their streams */
 };
 
 #define AT(field) offsetof(struct replay_result, field)
@@ -43,11 +43,11 @@ enum when {
 
 static const struct row {
 	const char *key;   /* for scripts */
-	const char *label; /* for people; NULL: not for them */
+	const char *label; /* for people; NULL: not printed for them */
 	enum unit unit;
 	enum when when;
 	size_t at;    /* offset of the number */
-	size_t ratio; /* offset of a ratio to show beside it, or NOTHING */
+	size_t ratio; /* offset of a ratio to print next to it, or NOTHING */
 } rows[] = {
 	{ "events", "events", UNIT_COUNT, ALWAYS, AT(events), NOTHING },
 	{ "allocs", "allocations", UNIT_COUNT, ALWAYS, AT(allocs), NOTHING },
@@ -120,7 +120,7 @@ static bool is_known(const struct row *row, const struct replay_settings *settin
 	       (settings->cache == REPLAY_CACHE_ON && settings->threads == 1);
 }
 
-/* Did blocks of this trace wait until the GPU was done with them? */
+/* Whether blocks of this trace waited until the GPU had finished using them. */
 static bool has_lag(const struct replay_settings *settings, const struct replay_result *result)
 {
 	if (settings->free == REPLAY_FREE_STREAM)
@@ -161,7 +161,7 @@ static bool any_record(const struct replay_result *results, int count)
 	return false;
 }
 
-/* Does a row say people anything? */
+/* Whether a row is useful to people. */
 static bool is_shown(const struct row *row, const struct replay_settings *settings,
 		     const struct replay_result *results, int count)
 {
@@ -211,7 +211,7 @@ void replay_report_plain(const struct replay_settings *settings, const struct re
 	       has_lag(settings, result) ? settings->lag : 0);
 }
 
-/* A path may hold a tab or a newline, which would be taken for the end of a value. */
+/* A path may contain a tab or a newline, which would end the value. */
 void replay_report_path(const char *path)
 {
 	printf("file\t");
@@ -247,7 +247,7 @@ static struct format_text beside(const struct row *row, const struct replay_resu
 	return out;
 }
 
-/* Columns of the page: the terminal's, or what fits on paper. */
+/* Width of the page: that of the terminal, or a width that fits on paper. */
 int replay_report_columns(void)
 {
 	struct winsize size;
@@ -257,7 +257,7 @@ int replay_report_columns(void)
 	return PAGE_COLUMNS;
 }
 
-/* One cell right-aligned, and what stands beside it; blanks only where something follows. */
+/* Print one right-aligned cell and the text next to it; pad only if another cell follows. */
 static void print_cell(int width, const char *text, const char *aside, bool last)
 {
 	printf("%*s", width, text);
@@ -272,7 +272,7 @@ static int width_of(const struct replay_result *result)
 	return length > CELL_COLUMNS ? length : CELL_COLUMNS;
 }
 
-/* A table of some files side by side. */
+/* Print a table of some files side by side. */
 static void print_table(const struct replay_settings *settings, const struct replay_result *results,
 			int count)
 {
@@ -293,7 +293,7 @@ static void print_table(const struct replay_settings *settings, const struct rep
 	}
 }
 
-/* How many files fit side by side, at least one. */
+/* The number of files that fit side by side, at least one. */
 static int files_that_fit(const struct replay_result *results, int count, int columns)
 {
 	int fit = 0;
@@ -308,7 +308,7 @@ static int files_that_fit(const struct replay_result *results, int count, int co
 	return fit;
 }
 
-/* What the numbers come down to, in a sentence a file. */
+/* Summarize the numbers in one sentence per file. */
 static void print_meaning(const struct replay_result *result)
 {
 	const struct mam_stats *end = &result->end;
@@ -332,7 +332,7 @@ static void print_meaning(const struct replay_result *result)
 		       format_bytes(result->recorded_reserved_bytes).text);
 }
 
-/* How it was played, where the numbers alone would not tell. */
+/* Print how the trace was played, if the numbers do not show it. */
 static void print_manner(const struct replay_settings *settings,
 			 const struct replay_result *results, int count)
 {

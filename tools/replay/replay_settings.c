@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_settings.c - what a replay is asked to do: what was not given, and what does not go
- * together.
+ * replay_settings.c - the settings of a replay: defaults, and checks for contradictions.
  *
  * 1. replay_settings_begin() marks everything as not given.
- * 2. The command line (args.h, by the table replay_options) puts in what it gives, and a setting of
- *    --compare after it.
- * 3. replay_settings_end() puts in the rest and refuses what contradicts itself.
+ * 2. The command line (args.h, with the table replay_options) sets the given values; a setting of
+ *    --compare overrides them.
+ * 3. replay_settings_end() sets the defaults and rejects contradictions.
  */
 #include "replay/replay.h"
 
@@ -18,9 +17,9 @@
 #include "kit/message.h"
 
 #define REPEATS_DEFAULT 5
-#define REPEATS_COMPARED 15 /* the fastest of so many is one that nothing disturbed */
+#define REPEATS_COMPARED 15 /* enough that the fastest one ran undisturbed */
 #define GRANULE_DEFAULT 512
-#define HOST_CHUNK ((uint64_t)80 << 30) /* as much as the largest common GPU has */
+#define HOST_CHUNK ((uint64_t)80 << 30) /* the capacity of the largest common GPU */
 
 void replay_settings_begin(struct replay_settings *settings)
 {
@@ -36,7 +35,7 @@ void replay_settings_begin(struct replay_settings *settings)
 	};
 }
 
-/* Put in what depends on nothing else. */
+/* Set the defaults that depend on no other setting. */
 static void fill(struct replay_settings *settings)
 {
 	if (!settings->source)
@@ -51,7 +50,7 @@ static void fill(struct replay_settings *settings)
 		settings->free = REPLAY_FREE_STREAM;
 }
 
-/* May a freed block have to wait? */
+/* Whether a freed block may have to wait. */
 static bool lag_counts(const struct replay_settings *settings)
 {
 	if (settings->free == REPLAY_FREE_STREAM)
@@ -59,7 +58,7 @@ static bool lag_counts(const struct replay_settings *settings)
 	return settings->free == REPLAY_FREE_DEFERRED;
 }
 
-/* What is wrong with the settings taken together? */
+/* Check the combination of settings. */
 static bool are_good(const struct replay_settings *settings, int files)
 {
 	uint64_t granule = settings->granule;
@@ -99,7 +98,7 @@ static bool are_good(const struct replay_settings *settings, int files)
 	return false;
 }
 
-/* Put in what was not given. One chunk and no growth, unless chunks are taken as needed. */
+/* Set the other defaults. One chunk and no growth, unless chunks are added on demand. */
 static void complete(struct replay_settings *settings)
 {
 	bool as_needed =

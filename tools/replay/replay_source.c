@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_source.c - the sources a replay may play on.
+ * replay_source.c - the sources on which a replay may run.
  *
- * Only host needs no GPU. Where there is none, vmm is simulated: addresses alone, and what each
- * call would have cost is added up instead of waited for.
+ * Only host needs no GPU. Without a GPU, vmm is simulated: it has addresses only, and the cost of
+ * each call is added up instead of spent.
  */
 #include "replay/replay.h"
 
@@ -14,7 +14,7 @@
 #include "info/info.h"
 #include "kit/message.h"
 
-#define HOST_MOST ((uint64_t)80 << 30) /* what addresses alone give unless asked for more */
+#define HOST_MOST ((uint64_t)80 << 30) /* capacity of plain addresses unless more is requested */
 
 static enum mam_status make_host(const struct replay_settings *settings,
 				 struct mam_source **source);
@@ -37,7 +37,7 @@ static uint64_t at_least(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* As much as the settings mention. */
+/* The largest capacity that the settings mention. */
 static uint64_t total_of(const struct replay_settings *settings)
 {
 	uint64_t total = HOST_MOST * settings->threads;

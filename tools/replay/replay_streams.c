@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_streams.c - which block takes over which one's memory within a stream.
+ * replay_streams.c - plan which block reuses the memory of which other block within a stream.
  *
- * Walk the trace once without a pool. Blocks that were freed less than `lag` events ago lie in one
- * sorted array, by stream, then size, then time. An allocation looks there for the smallest block
- * of its stream that is large enough, and of those of one size for the newest: the older ones are
- * everybody's sooner. A block more than a 32nd too large is left for another. What a block
- * follows, it keeps whole: the memory of a block is never cut within its stream.
+ * Scan the trace once without a pool. Blocks that were freed less than `lag` events ago are in one
+ * sorted array, by stream, then size, then time. An allocation searches it for the smallest block
+ * of its stream that is large enough, and among those of equal size for the newest, because the
+ * older ones become available to all streams sooner. A block more than a 32nd too large is left for
+ * another request. A block always reuses a whole block: blocks are never split within their stream.
  *
- * To join what waits, and to cut it for smaller requests, was tried too. Three trainings, a tenth
- * of their blocks put on a second stream, then needed more and not less at a lag of 64: 1.20 for
- * 1.07, 1.19 for 1.15 and 2.9 for 2.2 of peak live. What is left of a cut comes back late.
+ * Merging waiting blocks, and splitting them for smaller requests, was tried too. Three trainings
+ * with a tenth of their blocks moved to a second stream then needed more memory, not less, at a lag
+ * of 64: 1.20 instead of 1.07, 1.19 instead of 1.15 and 2.9 instead of 2.2 times peak live bytes.
+ * The rest of a split block becomes available late.
  *
- * Bound: O(log lag) to look, O(lag) bytes moved an event; 64 events fit in a few cache lines.
+ * Bound: a search is O(log lag), and an event moves O(lag) bytes; 64 events fit in a few cache
+ * lines.
  */
 #include "replay/replay_walk.h"
 
@@ -21,11 +23,11 @@
 
 #define WASTE_SHARE 32
 
-/* A block that waits. */
+/* A freed block that waits. */
 struct waiting {
 	uint64_t stream;
 	uint64_t room;
-	uint32_t event; /* that freed it */
+	uint32_t event; /* the event that freed it */
 	uint32_t block;
 };
 
@@ -46,7 +48,7 @@ static bool is_less(const struct waiting *a, const struct waiting *b)
 	return a->event < b->event;
 }
 
-/* How many are less than `key`. */
+/* The number of entries that are less than `key`. */
 static uint32_t rank(const struct planner *planner, const struct waiting *key)
 {
 	uint32_t low = 0, high = planner->count;
@@ -89,7 +91,7 @@ static struct waiting waiting_of(const struct planner *planner, uint32_t block)
 	};
 }
 
-/* The place of the best block for a request; planner->count: none. */
+/* The index of the best block for a request; planner->count: none. */
 static uint32_t find(const struct planner *planner, uint64_t stream, uint64_t room)
 {
 	struct waiting key = { .stream = stream, .room = room };
@@ -124,7 +126,7 @@ static void plan_alloc(struct planner *planner, uint32_t block)
 	take_out(planner, at);
 }
 
-/* Nobody followed the block in time. */
+/* The block's lag has ended, and no block reused it. */
 static void plan_give(struct planner *planner, uint32_t block)
 {
 	struct waiting key = waiting_of(planner, block);

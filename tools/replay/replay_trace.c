@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_trace.c - a file of any kind that is known as a struct replay_trace.
+ * replay_trace.c - read a file of any known format as a struct replay_trace.
  *
- * 1. Look at how the file begins, inside of gzip, and so know its kind (read.h).
- * 2. Its reader tells event after event; replay_build.c makes the trace of it.
- * 3. Of several devices one stays (replay_devices.c).
+ * 1. Detect the format by the first bytes, uncompressed (read.h).
+ * 2. Its reader passes event after event; replay_build.c builds the trace from them.
+ * 3. Of several devices, keep one (replay_devices.c).
  */
 #include "replay/replay.h"
 

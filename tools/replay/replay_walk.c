@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_walk.c - one walk through a trace (replay_walk.h).
+ * replay_walk.c - play a trace once (replay_walk.h).
  *
- * What waits for its lag needs no list: it is what the trace freed in its last `lag` events and
- * what still has an address. Event e looks at event e - lag, whose block becomes everybody's if
- * that was a free and nobody followed it.
+ * The blocks that wait for their lag need no list: they are those that the trace freed in the last
+ * `lag` events and that still have an address. Event e checks event e - lag: if that was a free,
+ * and no block reused the freed one, it becomes available to all streams.
  *
- * An allocation that fails for want of memory is counted, and its free is left out. Any other
- * failure ends the walk.
+ * An allocation that fails for lack of memory is counted, and its free is skipped. Any other
+ * failure ends the replay.
  *
- * Bound: O(1) an event beside the pool's own work, 2 ns at once and 4 ns with a lag on a Xeon of
+ * Bound: O(1) per event besides the pool's own work, 2 ns without and 4 ns with a lag on a Xeon at
  * 2 GHz; a wait costs O(lag).
  */
 #include "replay/replay_walk.h"
@@ -50,7 +50,7 @@ void replay_walk_fini(struct replay_walk *walk)
 	walk->addresses = NULL;
 }
 
-/* What was freed at `event`, if that was a free, goes to all. */
+/* Return the block that `event` freed, if it was a free, to the pool. */
 static inline enum mam_status give(struct replay_walk *walk, uint32_t event, bool deferred)
 {
 	uint32_t what = walk->trace->events[event];
@@ -67,7 +67,7 @@ static inline enum mam_status give(struct replay_walk *walk, uint32_t event, boo
 	return status;
 }
 
-/* The same of all that waits. Was there anything? */
+/* Return all waiting blocks to the pool. False: there were none. */
 static bool give_all(struct replay_walk *walk)
 {
 	uint32_t event = walk->done > walk->lag ? walk->done - walk->lag : 0;
@@ -106,7 +106,7 @@ static inline enum mam_status step_at_once(struct replay_walk *walk, uint32_t ev
 	return status == MAM_ERROR_OUT_OF_MEMORY ? fail(walk, event) : status;
 }
 
-/* From the pool; after a wait, if need be. */
+/* Allocate from the pool, after a wait if necessary. */
 static enum mam_status take(struct replay_walk *walk, uint32_t event, uint64_t bytes,
 			    void **address)
 {
@@ -125,7 +125,7 @@ static inline enum mam_status step_planned(struct replay_walk *walk, uint32_t ev
 	uint32_t from;
 
 	if (what & 1)
-		return MAM_OK; /* it waits from now on */
+		return MAM_OK; /* its wait starts now */
 	from = walk->plan->from[block];
 	if (from == REPLAY_NOBODY || !walk->addresses[from])
 		return take(walk, event, walk->plan->room[block], &walk->addresses[block]);
@@ -156,7 +156,7 @@ static ALWAYS_INLINE enum mam_status step(struct replay_walk *walk, uint32_t eve
 
 	if (way == AT_ONCE)
 		return step_at_once(walk, event);
-	walk->done = event; /* what a wait goes by */
+	walk->done = event; /* a wait depends on it */
 	if (event >= walk->lag)
 		status = give(walk, event - walk->lag, way == DEFERRED);
 	if (status)
@@ -175,7 +175,7 @@ bool replay_walk_step(struct replay_walk *walk)
 	return walk->status == MAM_OK;
 }
 
-/* Nothing on the way but the pool: `way` is a constant. */
+/* No calls except into the pool: `way` is a constant. */
 static ALWAYS_INLINE void go(struct replay_walk *walk, enum way way)
 {
 	uint32_t event = walk->done, count = walk->trace->event_count;
