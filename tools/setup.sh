@@ -1,11 +1,12 @@
 # shellcheck shell=bash disable=SC2154 # me, root and log are the caller's
 # SPDX-License-Identifier: Apache-2.0
 #
-# setup.sh - what tools/quickstart and tools/check share: from a bare machine to a configured tree.
+# setup.sh - functions that tools/quickstart and tools/check share: from a bare machine to a
+# configured tree.
 #
-#   setup_packages   install what is missing, by the system's own package manager
-#   setup_configure  make ./configure if this is a checkout, and configure a build folder
-#   setup_left_out   name the command that a build lacks for want of a package, and how to add it
+#   setup_packages   install missing packages with the system's package manager
+#   setup_configure  generate ./configure if this is a checkout, and configure a build folder
+#   setup_left_out   name the command that a build lacks because of a missing package, and how to add it
 #   step             run one command quietly: its output goes to the log; a line shows what runs, on a
 #                    terminal once it has run for two seconds; on failure the log's last lines are shown
 #
@@ -56,10 +57,10 @@ step()
 	return $status
 }
 
-# How to see that a thing is there, how much it matters (must: nothing is built without it; tool: a
-# command is left out, `mam coalesce` without libclang, which is 50 MB to fetch; want: some tests are
-# skipped; PoCL, a driver of OpenCL on the CPU, brings an LLVM of 150 MB), and the package that has it
-# for apt-get, dnf, pacman, zypper and apk.
+# How to check for a dependency; its importance (must: the build fails without it; tool: a command
+# is left out, `mam coalesce` without libclang, which is a 50 MB download; want: some tests are
+# skipped; PoCL, an OpenCL driver for the CPU, brings a 150 MB LLVM); and its package for apt-get,
+# dnf, pacman, zypper and apk.
 needs_table()
 {
 	cat << 'EOF'
@@ -82,7 +83,7 @@ want|pocl|pocl-opencl-icd|pocl|pocl|pocl|pocl
 EOF
 }
 
-# As m4/libclang.m4 looks for it: most have no llvm-config.
+# The same search as in m4/libclang.m4: most systems have no llvm-config.
 libclang_is_there()
 {
 	local header
@@ -93,7 +94,7 @@ libclang_is_there()
 	printf '#include <clang-c/Index.h>\n' | "${CC:-cc}" -E -o /dev/null -
 }
 
-# As m4/opencl.m4 looks for it: headers, and what knows drivers.
+# The same search as in m4/opencl.m4: headers, and a loader for drivers.
 opencl_is_there()
 {
 	printf '#include <CL/cl.h>\nint main(void) { return clGetPlatformIDs(0, 0, 0) == 0; }\n' |
@@ -141,7 +142,7 @@ install_command() # MANAGER
 	esac
 }
 
-# Prints the packages that are missing: those of the rows whose first word matches KIND.
+# Print the missing packages of the rows whose first word matches KIND.
 missing_packages() # KIND MANAGER
 {
 	local kind what apt dnf pacman zypper apk
@@ -195,7 +196,7 @@ setup_packages()
 		exit 77
 	fi
 	if [ "$(id -u)" != 0 ]; then
-		# Without a terminal nobody can type a password.
+		# Without a terminal, sudo cannot ask for a password.
 		if command -v sudo > /dev/null && { [ -t 0 ] || sudo -n true 2> /dev/null; }; then
 			sudo=sudo
 		elif [ -n "$must" ]; then
@@ -215,7 +216,7 @@ setup_packages()
 	fi
 	# shellcheck disable=SC2086 # words on purpose
 	install_packages "$manager" "$sudo" $missing || {
-		# One that this system does not have must not keep the others away.
+		# A package that this system does not have must not prevent the others.
 		complain "not everything could be installed; now one by one"
 		for missing in $missing; do
 			install_packages "$manager" "$sudo" "$missing" || complain "$missing could not be installed"
@@ -225,7 +226,7 @@ setup_packages()
 	[ -z "$must" ] || die 1 "still missing: $must"
 }
 
-# A checkout has no ./configure, or one older than what it is made from.
+# A checkout has no ./configure, or one older than its sources.
 setup_autoreconf()
 {
 	local input
@@ -238,12 +239,13 @@ setup_autoreconf()
 	(cd "$root" && step "making ./configure" autoreconf -fi)
 }
 
-# setup_configure FOLDER ARGUMENTS... - out of tree; done again only if something changed
+# setup_configure FOLDER ARGUMENTS... - configure out of tree; again only if something
+# changed
 setup_configure()
 {
 	local folder=$1 wanted
 	shift
-	# A package that was installed since makes another build.
+	# A package that was installed since then changes the build.
 	wanted=$(printf '%s\n' "${CC:-}" "${CFLAGS:-}" "$@" "without $(missing_packages '*' '')")
 	mkdir -p "$folder"
 	if [ -e "$folder/Makefile" ] && [ ! "$root/configure" -nt "$folder/config.status" ] &&

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chart.js - the curves of all settings over the one of what is live.
+ * chart.js - the curves of all settings above the curve of live bytes.
  *
- * 1. For each pixel of time, a curve has a least and a most under it, found by one walk over its
- *    changes: a frame costs what it shows and not what the trace holds.
- * 2. What follows the pointer is on a canvas of its own.
+ * 1. For each pixel of time, a curve has a minimum and a maximum, computed in one scan over its
+ *    changes: the cost of a frame depends on the visible pixels, not on the size of the trace.
+ * 2. Everything that follows the pointer is on a separate canvas.
  */
 const chart = byId("chart"), tip = byId("tip");
 const PAD = { left: 76, right: 24, top: 14, bottom: 42 };
-let plot = null;          /* where the curves lie, in CSS pixels */
-let pointerEvent = null;  /* the event under the pointer, in whichever picture */
+let plot = null;          /* the area of the curves, in CSS pixels */
+let pointerEvent = null;  /* the event under the pointer, in any of the pictures */
 
 const xOf = (t, box) => box.x + (t - view.t0) / (view.t1 - view.t0) * box.w;
 const tAt = (x, box) => view.t0 + (x - box.x) / box.w * (view.t1 - view.t0);
 
-/* Calls put(x, first, low, high): what a curve is where pixel x begins, and within it. */
+/*
+ * Calls put(x, first, low, high) with the value of a curve at the left edge of pixel x, and its
+ * minimum and maximum within the pixel.
+ */
 function eachPixel(curve, width, put) {
 	const span = (view.t1 - view.t0) / width;
 	let at = 0, now = valueAt(curve, view.t0);
@@ -126,7 +129,7 @@ function drawChart() {
 	drawPointer();
 }
 
-/* The numbers of the event under the pointer, the largest first. */
+/* Shows the numbers of the event under the pointer, the largest first. */
 function fillTip(event) {
 	const table = document.createElement("table");
 	const rows = settings.filter((s) => !s.off)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare.c - `mam replay --compare`: a trace is loaded once and played under setting after
- * setting; then all is printed, and one trace may be drawn.
+ * compare.c - `mam replay --compare`: load a trace once and play it under each setting. Then print
+ * all results, and draw one trace if requested.
  *
- * As with a plain replay it is all or nothing: a table that lacks a row would be taken for whole.
+ * As with a plain replay it is all or nothing: a reader would take a table without a row for
+ * complete.
  */
 #include "compare/compare.h"
 
@@ -21,7 +22,7 @@ const char *compare_row_name(const struct compare_row *row)
 	return row->setting ? row->setting->name : "a cudaMalloc each";
 }
 
-/* One trace under one setting. */
+/* Play one trace under one setting. */
 static int play_row(const struct compare_setting *setting, struct compare_table *table)
 {
 	struct compare_row *row = &table->rows[table->count];

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare_choice.c - what a comparison comes down to.
+ * compare_choice.c - the conclusions of a comparison.
  *
- * 1. A setting may be chosen that served every allocation and asks the program for the same
- *    promises as the first one: the same policy of frees, streams and lag, the same limit and
- *    threads. Whether memory may be used again at once is not a matter of taste.
- * 2. Of those one needs least memory, and one costs least time, its driver's share included.
- * 3. The choice is the quickest of those that need at most COMPARE_SLACK more than the least:
- *    what is closer than that, another run of the program would turn around.
+ * 1. A setting is a candidate if it served every allocation and requires the same guarantees from
+ *    the program as the first one: the same free policy, streams and lag, the same limit and
+ *    threads. Whether memory may be reused at once is a question of correctness, not of preference.
+ * 2. One candidate needs least memory, and one takes the least time, including the driver's
+ *    share.
+ * 3. The recommendation is the fastest of those that need at most COMPARE_SLACK more than the
+ *    least: smaller differences would be reversed by another run of the program.
  *
- * Times within COMPARE_NOISE of the least are the same to a clock on a busy machine: the first one
- * of the list is taken for the quickest, so that the choice is the same again tomorrow.
+ * Times within COMPARE_NOISE of the minimum cannot be distinguished on a busy machine: the first
+ * such setting of the list counts as the fastest, so that the recommendation is reproducible.
  */
 #include "compare/compare.h"
 
@@ -39,7 +40,7 @@ static bool is_small(const struct compare_table *table, size_t i, double most)
 	       (double)table->rows[i].needed_bytes <= most;
 }
 
-/* The quickest of those that need at most `most` bytes. */
+/* The fastest of those that need at most `most` bytes. */
 static size_t quickest(const struct compare_table *table, double most)
 {
 	size_t best = 0;
@@ -104,7 +105,7 @@ void compare_choice_code(const struct compare_row *row, char *text, size_t bytes
 {
 	const struct replay_settings *settings = &row->setting->settings;
 	const struct replay_settings *given = &row->setting->given;
-	bool is_host = strcmp(settings->source, "host") == 0; /* stands for chunks of cudaMalloc */
+	bool is_host = strcmp(settings->source, "host") == 0; /* models chunks of cudaMalloc */
 
 	*text = '\0';
 	if (!is_host && strcmp(settings->source, "cudamalloc") != 0)
@@ -138,7 +139,7 @@ static const char *reason_of(const struct compare_choice *choice)
 	return "the quickest of those within 2% of the least";
 }
 
-/* mam run takes chunks and keeps no caches, whatever it is told. */
+/* mam run always allocates in chunks and has no caches. */
 static const char *who_can(const struct replay_settings *settings)
 {
 	bool chunks = strcmp(settings->source, "host") == 0 ||

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare_html.c - a comparison as a page: compare/page.html with the marks in it replaced.
+ * compare_html.c - write a comparison as a page: compare/page.html with its marks replaced.
  *
- * What the scripts draw goes in as JSON (the meta element) and as packed numbers (page.h). What
- * all settings share is there once, each block in the order of the allocations:
- *   birth   events since the block before was born
+ * The data for the scripts is JSON (the meta element) and packed numbers (page.h). Data that all
+ * settings share is written once, for each block in the order of the allocations:
+ *   birth   events since the birth of the previous block
  *   life    events until its free; 0: never freed
  *   asked   bytes
  *   id
  * and for each setting, in an element of its own:
- *   size    0: it got no memory; else 1 and the bytes it takes beyond what was asked for
- *   place   in units, if it got some
+ *   size    0: failed; otherwise 1 plus the bytes it occupies beyond the requested size
+ *   place   in units, unless it failed
  * A setting's unit is the largest power of two that divides all its places.
  */
 #include "compare/compare.h"
@@ -64,12 +64,12 @@ static void put_summary(FILE *file, const void *what)
 }
 
 /*
- * The sentences below the printed table, which may hold the words of a user's list. A line that is
- * indented is for a shell.
+ * Write the sentences below the printed table, which may contain words of the user's list. An
+ * indented line is a shell command.
  */
 static void put_verdict(FILE *file, const void *what)
 {
-	char text[8000] = ""; /* 16 settings with two sentences each have room */
+	char text[8000] = ""; /* room for 16 settings with two sentences each */
 	FILE *memory = fmemopen(text, sizeof(text) - 1, "w");
 	char *line = text, *end;
 
@@ -117,7 +117,10 @@ static uint64_t unit_of(const struct map *map)
 	return all ? all & -all : 1;
 }
 
-/* What it needs, from event to event: one chunk's high water, else what the driver gave. */
+/*
+ * Write the memory needed over the events: the high water mark of a single chunk, otherwise the
+ * driver's bytes.
+ */
 static void put_curve(FILE *file, const struct compare_row *row)
 {
 	const bool one = row->setting->settings.growth_bytes == REPLAY_LARGEST;
@@ -147,7 +150,7 @@ static void put_chunks(FILE *file, const struct map *map)
 	fputs("]", file);
 }
 
-/* Unknown numbers are left out. */
+/* Omit unknown numbers. */
 static void put_known(FILE *file, const char *key, double number)
 {
 	if (number >= 0)

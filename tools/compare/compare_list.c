@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare_list.c - which settings are compared: the usual ones, or those of --compare=LIST.
+ * compare_list.c - the settings to compare: the default list, or those of --compare=LIST.
  *
  *   LIST     SETTING[;SETTING]...
  *   SETTING  nothing, or WORD[,WORD]...
  *   WORD     a long option without its dashes: source=vmm
  *
- * 1. The command line's other options are what all settings share.
- * 2. A setting's words are put in over them, by the same table that read the command line.
- * 3. Of the usual settings those are left out that say otherwise than the command line does, or
- *    what another one says.
+ * 1. All settings share the command line's other options.
+ * 2. The words of a setting override them; the same option table parses both.
+ * 3. A default setting is dropped if it contradicts the command line, or equals another one.
  */
 #include "compare/compare.h"
 
@@ -28,7 +27,7 @@ static const char usual[] = ";"
 			    "free=strict;"
 			    "free=deferred";
 
-/* The options that settings may differ in. */
+/* The options in which settings may differ. */
 static const char *const words[] = { "source", "simulate", "chunk", "growth",  "limit",  "align",
 				     "free",   "lag",      "cache", "streams", "threads" };
 
@@ -57,7 +56,7 @@ static void say_unknown(const char *word)
 	message_error("--compare: settings do not differ in '%s'; they may in %s", word, text);
 }
 
-/* Without blanks at both ends. */
+/* Strip blanks at both ends. */
 static char *bare(char *text)
 {
 	size_t length;
@@ -69,7 +68,7 @@ static char *bare(char *text)
 	return text;
 }
 
-/* One word into the settings. */
+/* Parse one word into the settings. */
 static bool take_word(char *word, struct replay_settings *settings)
 {
 	char *value = strchr(word, '=');
@@ -107,7 +106,7 @@ static bool take_setting(char *text, struct replay_settings *settings)
 	return true;
 }
 
-/* Do the words of a usual setting say otherwise than the command line does? */
+/* Whether the words of a default setting contradict the command line. */
 static bool is_against(const struct replay_settings *base, const struct replay_settings *given)
 {
 	if ((base->source && base->source != given->source) ||
@@ -118,7 +117,7 @@ static bool is_against(const struct replay_settings *base, const struct replay_s
 	if ((base->chunk_bytes != REPLAY_DEFAULT && base->chunk_bytes != given->chunk_bytes) ||
 	    (base->growth_bytes != REPLAY_DEFAULT && base->growth_bytes != given->growth_bytes))
 		return true;
-	/* These go with some policies only, and chunks within the limit. */
+	/* These are valid with some policies only, and chunks must not exceed the limit. */
 	if ((base->streams != REPLAY_DEFAULT && given->free) ||
 	    (base->lag != REPLAY_DEFAULT && given->free == REPLAY_FREE_STRICT))
 		return true;
@@ -138,7 +137,7 @@ static bool same_field(const struct args_option *option, const struct replay_set
 	return *(const uint64_t *)x == *(const uint64_t *)y;
 }
 
-/* Is the setting behind the last one of the list among them already? */
+/* Whether the setting after the last one of the list equals an earlier one. */
 static bool is_there(const struct compare_list *list)
 {
 	const struct compare_setting *last = &list->settings[list->count];
@@ -154,13 +153,13 @@ static bool is_there(const struct compare_list *list)
 	return false;
 }
 
-/* Make a setting whole. */
+/* Complete a setting with defaults. */
 static bool finish(struct compare_setting *setting, int files)
 {
 	struct replay_settings *settings = &setting->settings;
 
 	*settings = setting->given;
-	/* Asked for on the command line, it is meant for those that can be simulated. */
+	/* From the command line, it applies to the sources that can be simulated. */
 	if (!settings->source || strcmp(settings->source, "vmm") != 0)
 		settings->simulate = false;
 	return replay_settings_end(settings, files);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare_mean.c - several traces under the same settings as one table: geometric means, which do
- * not depend on what the ratios are taken to.
+ * compare_mean.c - combine several traces under the same settings to one table of geometric means,
+ * which do not depend on the base of the ratios.
  *
- * Bytes, holes and waste have no such mean. A setting that failed somewhere has failed.
+ * Bytes, free blocks and waste have no such mean. A setting that failed on one trace counts as
+ * failed.
  */
 #include "compare/compare.h"
 
 #include <math.h>
 #include <string.h>
 
-/* The logarithm of what may be unknown, or 0 where nothing happened. */
+/* The logarithm of a number that may be unknown, or 0 for 0. */
 static double log_of(double number)
 {
 	return number > 0 ? log(number) : 0;

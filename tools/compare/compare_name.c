@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare_name.c - what each of several settings is called: by what they differ in.
+ * compare_name.c - name each of several settings after its differences.
  *
- * A name is its parts with commas between them. A part is there when some setting says otherwise,
- * and left out where it would say what holds anyhow (no cache, 512, stream). Two settings that
- * differ have different names, because at most one value of each part is left out. Where memory
- * comes from is one part: one chunk, grown in chunks, or the source's name. Sizes of growing chunks are
- * told where that alone would leave two alike.
+ * A name consists of comma-separated parts. A name has a part if settings differ in it, unless this
+ * setting has its default value (no cache, 512, stream). Two settings that differ have different
+ * names, because at most one value of each part is omitted. The origin of memory is one part: one
+ * chunk, grown in chunks, or the source's name. It includes the sizes of growing chunks if two
+ * names would otherwise be equal.
  */
 #include "compare/compare.h"
 
@@ -15,7 +15,7 @@
 
 #define GRANULE_USUAL 512
 
-/* Which parts are needed to tell the settings apart. */
+/* The parts that are needed to distinguish the settings. */
 struct parts {
 	bool source, simulate, chunk, growth, limit, granule, free, lag, cache, streams, threads;
 };
@@ -29,7 +29,7 @@ void compare_size(uint64_t size, char *text, size_t bytes)
 		snprintf(text, bytes, "%llu", (unsigned long long)size);
 		return;
 	}
-	/* The largest unit that needs no more than three digits behind the point. */
+	/* Use the largest unit that needs at most three decimal places. */
 	while (unit >= 0 && (size < UINT64_C(1) << 10 * (unit + 1) ||
 			     1000 * size % (UINT64_C(1) << 10 * (unit + 1))))
 		unit--;
@@ -56,7 +56,7 @@ static struct parts find_parts(const struct compare_list *list)
 		const struct replay_settings *b = &list->settings[i].settings;
 		const struct replay_settings *also = &list->settings[i].given;
 
-		/* Also where each of a list tells the same: words that somebody wrote. */
+		/* Also if all settings of a list agree: the user wrote the word. */
 		parts.source |= strcmp(a->source, b->source) != 0 || given->source != also->source;
 		parts.simulate |= given->simulate != also->simulate;
 		parts.chunk |= given->chunk_bytes != also->chunk_bytes;
@@ -95,7 +95,9 @@ static void put_count(struct compare_setting *setting, const char *before, uint6
 	put(setting, before, text);
 }
 
-/* Where its memory comes from; `whole`: with sizes that the usual settings need not tell. */
+/*
+ * Write where the memory comes from; `whole`: including sizes that the default settings can omit.
+ */
 static void put_ground(struct compare_setting *setting, const struct parts *parts, bool whole)
 {
 	const struct replay_settings *settings = &setting->settings, *given = &setting->given;
@@ -175,7 +177,7 @@ void compare_name(struct compare_list *list)
 	for (size_t i = 0; i < list->count; i++)
 		if (has_twin[i])
 			name_one(&list->settings[i], &parts, true);
-	/* The same twice, which a user may ask for: how much do times vary? */
+	/* Equal settings, for example to see how much times vary. */
 	for (size_t i = list->count; i-- > 0;)
 		if (count_twins(list, i, i))
 			put_count(&list->settings[i], "again ", count_twins(list, i, i) + 1);

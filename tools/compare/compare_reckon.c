@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare_reckon.c - what no replay tells: what a cudaMalloc for each block would have needed, and
- * what the driver would have taken for a pool's chunks where addresses alone stood for them.
+ * compare_reckon.c - estimate what no replay measures: the memory that a cudaMalloc per block would
+ * have needed, and the time of the driver for a pool's chunks if the replay used only addresses.
  *
- * What one H100 showed (driver 580), in nanoseconds, and straight lines between:
+ * The model is fitted to one H100 (driver 580), in nanoseconds, with linear interpolation:
  *
- *   Blocks up to 1 MiB are cut in steps of 512 B from slabs of 2 MiB that the driver keeps; larger
- *   ones take whole pages of 2 MiB. Counted is the sum of both at its highest, the small ones as if
- *   slabs had no holes: the driver needs at least that.
- *   A call that takes a piece of a slab is quick. A slab, or a large block, is new memory.
+ * Blocks of up to 1 MiB are cut in steps of 512 B from slabs of 2 MiB that the driver keeps; larger
+ * ones occupy whole pages of 2 MiB. The estimate is the peak of the sum of both, with small blocks
+ * packed densely into slabs: the driver needs at least that. A call that cuts a piece from a slab
+ * is fast. A slab, or a large block, is new memory.
  *
- * A cudaFree also waits for all work on the GPU, which nobody can reckon and is not in here.
+ * A cudaFree also waits for all work on the GPU, which cannot be estimated and is not included.
  */
 #include "compare/compare.h"
 
@@ -25,7 +25,7 @@
 #define SMALL_TAKE_NS 2200
 #define SMALL_GIVE_NS 2900
 
-/* New memory, at the three sizes that were measured. */
+/* The cost of new memory, at the three sizes that were measured. */
 struct cost {
 	double at_2m, at_64m, at_1g; /* ns */
 };
@@ -33,11 +33,11 @@ struct cost {
 static const struct cost take_cost = { 49000, 78000, 242000 };
 static const struct cost give_cost = { 40000, 82000, 575000 };
 
-/* What the driver has given out. */
+/* The memory that the driver has allocated. */
 struct driver {
 	uint64_t large_bytes;
 	uint64_t small_bytes;
-	uint64_t slabs; /* count of those that the small ones fill */
+	uint64_t slabs; /* count: slabs that the small blocks fill */
 	uint64_t peak_bytes;
 	double ns;
 };
@@ -147,7 +147,7 @@ void compare_reckon_each(const struct replay_trace *trace, struct compare_row *r
 		row->ns_per_event = driver.ns / trace->event_count;
 }
 
-/* Chunks that were addresses: what cudaMalloc and cudaFree would have taken. */
+/* Estimate the time of cudaMalloc and cudaFree for chunks that were only addresses. */
 static double reckon_chunks(const struct compare_row *row)
 {
 	const struct map *map = row->map;
@@ -169,8 +169,9 @@ static double reckon_chunks(const struct compare_row *row)
 }
 
 /*
- * The fastest pass, because the others tell how busy the machine was, and a setting must not look
- * slower for that. The driver's share: reckoned, simulated, or waited for in what was measured.
+ * Use the fastest pass: the others mainly show how busy the machine was, which must not make a
+ * setting look slower. The driver's share is estimated, simulated, or contained in the measured
+ * time.
  */
 static void reckon_time(struct compare_row *row)
 {

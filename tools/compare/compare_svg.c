@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare_svg.c - a still of a comparison that needs no script: what each setting needs over time,
- * above what is live, and a line of numbers for each.
+ * compare_svg.c - a static picture of a comparison, without scripts: the memory that each setting
+ * needs over time above the live bytes, and a line of numbers for each.
  *
- * 1. What is live has a point a pixel: the most of the events under it. What a setting needs has
- *    one wherever it changes, and no more than the most of each half pixel.
- * 2. The list below gives each curve its name, as the page does in its table.
- * 3. Colours are classes, of which there are two sets: for viewers that are light, and dark.
+ * 1. The curve of live bytes has one point per pixel, the maximum under it. The curve of a setting
+ *    has one for each change, but only the maximum of each half pixel.
+ * 2. The list below names each curve, as the page does in its table.
+ * 3. Colors are classes with two definitions: for light and for dark viewers.
  */
 #include "compare/compare.h"
 
@@ -27,7 +27,7 @@
 #define LINE_H 24.0
 #define TONES 8
 
-/* As the page's: light and dark. */
+/* The colors of the page: light and dark. */
 static const struct {
 	const char *light, *dark;
 } tones[TONES] = {
@@ -73,7 +73,7 @@ static void put_style(const struct picture *picture)
 	fputs("}\n</style>\n", file);
 }
 
-/* Bytes between two lines: a power of two, about eight lines in all. */
+/* Bytes between two grid lines: a power of two, for about eight lines in all. */
 static double step_of(double top)
 {
 	double step = 1;
@@ -130,7 +130,7 @@ static void put_live(const struct picture *picture)
 	fprintf(picture->file, "V%.0fz\"/>\n", PLOT_Y + PLOT_H);
 }
 
-/* Which of a step's numbers says what is needed. */
+/* The number of a step that is the needed memory. */
 static uint64_t needed_at(const struct compare_row *row, const struct map_step *step)
 {
 	return row->setting->settings.growth_bytes == REPLAY_LARGEST ? step->high_water_bytes

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare_table.c - a comparison as a table for people and as lines for scripts.
+ * compare_table.c - print a comparison as a table for people and as lines for scripts.
  *
- * One row a setting, as in compare.h, and one table says what the columns are. In each column the
- * least number of a setting that served everything has a star, and so has every other that reads
- * the same, of times what is within COMPARE_NOISE; where most have one, none has. What is reckoned
- * of cudaMalloc takes no part.
+ * There is one row per setting (compare.h), and a table defines the columns. In each column a star
+ * marks the minimum among the settings that served everything, all numbers that print the same, and
+ * for times all within COMPARE_NOISE. If most rows would have a star, none has. The estimate for
+ * cudaMalloc is excluded.
  */
 #include "compare/compare.h"
 
@@ -14,8 +14,8 @@
 
 #include "kit/format.h"
 
-#define NAME_COLUMNS 22 /* least of a setting's name */
-#define REST_COLUMNS 58 /* of the columns beside it */
+#define NAME_COLUMNS 22 /* minimum for a setting's name */
+#define REST_COLUMNS 58 /* of the columns next to it */
 
 static struct format_text ratio_cell(double ratio)
 {
@@ -105,7 +105,7 @@ static const struct column {
 	int width;                /* without the star */
 	struct format_text (*cell)(const struct compare_row *row);
 	double (*number)(const struct compare_row *row); /* NULL: no star */
-	double noise;                                    /* so much more is the same */
+	double noise;                                    /* so much more counts as equal */
 } columns[] = {
 	{ "needs", "of live", 7, needs_of, needs_number, 0 },
 	{ "", "bytes", 9, bytes_of, NULL, 0 },
@@ -128,7 +128,7 @@ static bool is_known(const struct compare_row *row, const struct column *column)
 	return takes_part(row) && column->number(row) >= 0;
 }
 
-/* Is it the least of its column, or as good as that? */
+/* Whether a row has the minimum of a column, or an equal number. */
 static bool is_least(const struct compare_table *table, const struct column *column,
 		     const struct compare_row *row)
 {
@@ -167,7 +167,7 @@ static int name_columns(const struct compare_table *table)
 	return wide > most && most >= NAME_COLUMNS ? most : wide;
 }
 
-/* A line without blanks at its end, which nobody sees and every diff shows. */
+/* Print a line without trailing blanks, which are invisible but show up in every diff. */
 static void put_line(char *line)
 {
 	size_t length = strlen(line);
@@ -291,7 +291,7 @@ static void print_plain(const struct compare_table *table)
 	}
 }
 
-/* All tables as one. */
+/* Print the means of all tables. */
 static void print_means(const struct compare_table *tables, int count, bool plain)
 {
 	struct compare_table mean;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * data.js - what a comparison was given: the blocks, where each setting put them, and what each
- * setting needed over time.
+ * data.js - the data of a comparison: the blocks, where each setting placed them, and the memory
+ * that each setting needed over time.
  *
- * The page's scripts are one after the other in one element, in the order of compare_text.h, behind
- * words.js of the heap map. Nothing here touches what is shown.
+ * The page's scripts are concatenated in one element, in the order of compare_text.h, after
+ * words.js of the heap map. No code here touches the display.
  */
 const byId = (id) => document.getElementById(id);
 const root = document.documentElement;
 const meta = JSON.parse(byId("meta").textContent);
 
-/* page.h says how numbers lie in the text. */
+/* See page.h for the encoding of numbers. */
 function reader(id) {
 	const raw = atob(byId(id).textContent.replace(/\s/g, ""));
 	let at = 0;
@@ -24,7 +24,7 @@ function reader(id) {
 		} while (byte & 128);
 		return value;
 	};
-	/* Ids have 64 bits, and a number in a page has 53. */
+	/* Ids have 64 bits, but a number in JavaScript has 53. */
 	const exact = () => {
 		const from = at, value = number();
 		if (value <= Number.MAX_SAFE_INTEGER)
@@ -37,7 +37,7 @@ function reader(id) {
 	return { number, exact };
 }
 
-/* What all settings share. A block lives from `birth` until before `death`. */
+/* The data that all settings share. A block is live from `birth` until before `death`. */
 const blocks = (() => {
 	const n = meta.blocks, { number, exact } = reader("blocks");
 	const b = { birth: new Uint32Array(n), death: new Uint32Array(n),
@@ -53,7 +53,7 @@ const blocks = (() => {
 	return b;
 })();
 
-/* Where a setting put them; end equal to place: nowhere. */
+/* Where a setting placed them; end equals place: nowhere. */
 function unpackPlaces(setting, index) {
 	const n = meta.blocks, { number } = reader(`places-${index}`);
 	const place = new Float64Array(n), end = new Float64Array(n);
@@ -67,10 +67,10 @@ function unpackPlaces(setting, index) {
 	return { place, end };
 }
 
-/* Sizes that no memory has are no blocks; compare_reckon.c leaves them out, too. */
+/* Sizes that no memory has do not count; compare_reckon.c skips them, too. */
 const isSize = (n) => n > 0 && n < 2 ** 48;
 
-/* A curve is where it changes, and what it is from there on. */
+/* A curve is a list of changes, each with the value from there on. */
 function curveOf(pairs) {
 	const events = new Uint32Array(pairs.length / 2), values = new Float64Array(pairs.length / 2);
 	for (let i = 0; i < events.length; i++) {
@@ -80,7 +80,7 @@ function curveOf(pairs) {
 	return { events, values };
 }
 
-/* Runs over all events in order: what changes by each. */
+/* Scans all events in order for the changes that each makes. */
 const changes = (() => {
 	const block = new Int32Array(meta.events).fill(-1), freed = new Uint8Array(meta.events);
 	for (let i = 0; i < meta.blocks; i++) {
@@ -113,7 +113,10 @@ const live = (() => {
 	return curveBy((size, sign) => sum += sign * size);
 })();
 
-/* A cudaMalloc each, as compare_reckon.c has it: slabs for small blocks, else whole pages. */
+/*
+ * Estimates a cudaMalloc per block like compare_reckon.c: slabs for small blocks, otherwise whole
+ * pages.
+ */
 function eachCurve() {
 	const page = 2 ** 21, up = (n, step) => Math.ceil(n / step) * step;
 	let small = 0, large = 0;
@@ -126,7 +129,7 @@ function eachCurve() {
 	});
 }
 
-/* What the curve is at an event. */
+/* The value of a curve at an event. */
 function valueAt(curve, event) {
 	let low = 0, high = curve.events.length;
 	while (low < high) {
@@ -149,7 +152,7 @@ const settings = meta.settings.map((setting, index) => ({
 }));
 const played = settings.filter((s) => !s.reckoned);
 
-/* Small blocks are painted first: where several share a pixel, the largest is what one sees. */
+/* Small blocks are painted first: if several share a pixel, the largest one is visible. */
 const bySize = Uint32Array.from({ length: meta.blocks }, (_, i) => i)
 	.sort((a, b) => blocks.asked[a] - blocks.asked[b]);
 const colorOfBlock = Uint8Array.from(blocks.asked, (n) =>

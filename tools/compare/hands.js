@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hands.js - what wheel, pointer and keys do.
+ * hands.js - handlers of wheel, pointer and keys.
  *
- * The page scrolls by the wheel; with Ctrl, or over a map that is large, the wheel zooms time. A
- * press that does not move is a click, one that does drags all pictures along.
+ * The wheel scrolls the page; with Ctrl, or over an enlarged map, it zooms time. A press without a
+ * move is a click; with a move it pans all pictures.
  */
 const CLICK_PIXELS = 4;
-let held = null; /* where a press began */
+let held = null; /* where a press started */
 
 function pointAt(event, t) {
 	pointerEvent = t === null ? null : Math.max(0, Math.min(meta.events - 1, Math.floor(t)));
@@ -29,7 +29,7 @@ function describe(setting) {
 	root.dataset.hover = pointed >= 0 ? String(blocks.id[pointed]) : "";
 }
 
-/* `setting` is null over the chart. */
+/* `setting` is null for the chart. */
 function listen(figure, setting) {
 	const box = () => setting ? setting.plot : plot;
 	const at = (event) => {
@@ -77,7 +77,7 @@ function listen(figure, setting) {
 	figure.addEventListener("dblclick", showAll);
 }
 
-/* The setting whose curve is next to the pointer, or -1. */
+/* The setting whose curve is nearest to the pointer, or -1. */
 function nearest(p) {
 	let best = -1, least = 8;
 	if (pointerEvent === null)
@@ -167,7 +167,7 @@ readLink();
 followSystem();
 change();
 redraw();
-/* Observing begins with a call, when nothing has changed yet. */
+/* A new observer calls back once at first, when nothing has changed yet. */
 let fitted = window.innerWidth + byId("maps").clientWidth;
 new ResizeObserver(() => {
 	const now = window.innerWidth + byId("maps").clientWidth;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * maps.js - a heap map a setting, small and on one scale, so that one sees which lies how high.
+ * maps.js - one small heap map per setting, all on one scale, so that their heights can be
+ * compared.
  *
- * 1. A map is painted pixel by pixel into an image: what is outside the window is skipped, what is
- *    smaller than a pixel fills one.
- * 2. Maps are painted one after the other with a pause for the browser between them, those that can
- *    be seen first; a new view begins anew.
- * 3. The block under the pointer is outlined in every map: where did the others put it?
+ * 1. A map is painted pixel by pixel into an image: blocks outside of the window are skipped, and
+ *    one smaller than a pixel fills a pixel.
+ * 2. Maps are painted one after the other with a pause for the browser in between, the visible ones
+ *    first; a new view restarts the painting.
+ * 3. The block under the pointer is outlined in every map, to show where other settings placed it.
  */
-const BUDGET_MS = 24; /* of a frame, for maps */
-const EDGE_PIXELS = 5; /* blocks at least so large get an edge */
+const BUDGET_MS = 24; /* per frame, for maps */
+const EDGE_PIXELS = 5; /* blocks of at least this size get an edge */
 const highest = Math.max(...played.map((s) => Math.max(s.top, s.bytes)), 4096) * 1.02;
 const fillOf = Uint32Array.from(meta.colors, (c) => pixel(c));
 const edgeOf = Uint32Array.from(meta.colors, (c) => pixel(c, 0.72));
@@ -35,7 +36,7 @@ function makeMap(setting) {
 	return map;
 }
 
-/* The window of a map: all of the page's time, and addresses that are the same for all. */
+/* The window of a map: the page's range of time, and the same addresses for all maps. */
 function boxOf(setting) {
 	const size = fit(setting.figure);
 	return { ...size, x: 0, y: 0, w: size.width, h: size.height,
@@ -76,7 +77,7 @@ function paint(setting) {
 	outline(setting);
 }
 
-/* Addresses, where there is room for them. */
+/* Draws addresses, if there is room for them. */
 function drawScale(box) {
 	const step = stepOf(highest, box.h / 60, true), { label, unit } = byteLabels(highest, step);
 	const context = box.base;
@@ -95,14 +96,14 @@ function drawScale(box) {
 	}
 }
 
-/* Where chunks meet, and what the setting needs. */
+/* Draws the boundaries of chunks, and the memory that the setting needs. */
 function drawLines(setting, box) {
 	const context = box.base;
 	context.fillStyle = color("--soft");
 	for (const place of setting.chunks.length < 80 ? setting.chunks.slice(1) : [])
 		for (let x = 0; x < box.w; x += 7)
 			context.fillRect(x, Math.round(box.yOf(place)), 3, 1);
-	/* Addresses that are mapped piece by piece are more than memory: no line among them. */
+	/* A range that is mapped on demand is larger than the memory in it: no line. */
 	const mapped = setting.top > setting.bytes * 1.001;
 	const y = mapped ? 0 : Math.round(box.yOf(setting.bytes));
 	context.fillStyle = color(setting.tone);
@@ -154,7 +155,10 @@ function isSeen(setting) {
 	return at.bottom > 0 && at.top < window.innerHeight;
 }
 
-/* Until the budget is spent, and on in the next frame, unless a newer turn has begun. */
+/*
+ * Paints until the budget is spent, and continues in the next frame unless a newer turn has
+ * started.
+ */
 function paintSome(mine) {
 	const begun = performance.now();
 	if (mine !== turn)
@@ -188,7 +192,7 @@ onChange(() => {
 	paintSome(++turn);
 });
 
-/* The scale of sizes. */
+/* Draws the scale of sizes. */
 function makeLegend() {
 	for (let from = 0; from < meta.colors.length - 1; from += 4 * meta.color_per_power) {
 		const part = document.createElement("span"), bar = document.createElement("i");

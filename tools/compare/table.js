@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.js - the table: a row a setting, sorted by any column, each with a switch.
+ * table.js - the table: one row per setting, sortable by any column, each with a switch.
  *
- * As in the printed one, the least of a column is set off, with all that read the same (of times,
- * what is within a tenth), unless most are; settings that failed and what is reckoned take no part.
+ * As in the printed table, each column highlights the minimum and all numbers that print the same
+ * (for times, all within a tenth), unless these are most rows. Settings that failed and estimates
+ * are excluded.
  */
 const dash = "\u2013";
 const known = (n, text) => n === undefined ? dash : text(n);
@@ -36,7 +37,7 @@ const columns = [
 	{ key: "failed", head: "failed", text: (s) => count(s.failed),
 		about: "allocations that did not fit" },
 ];
-/* Columns in which nobody has anything to say. */
+/* Columns in which no setting has a value are hidden. */
 const shown = columns.filter(({ key }) => key === "needs" || settings.some((s) => s[key]));
 
 function findBest(column) {
@@ -75,7 +76,7 @@ function makeRow(setting) {
 		setting.off = !box.checked;
 		change();
 	};
-	/* Names may hold a user's words: they go in as text. */
+	/* Names may contain the user's words: they are inserted as text. */
 	label.append(box, swatch(setting), setting.name);
 	if (setting.index === meta.choice) {
 		const badge = document.createElement("em");
@@ -99,7 +100,7 @@ function makeRow(setting) {
 	setting.box = box;
 }
 
-/* The setting that the pointer is on, wherever it is. */
+/* Highlights the setting under the pointer, in all pictures. */
 function light(index) {
 	if (hot === index)
 		return;
@@ -119,7 +120,7 @@ function sortBy(key) {
 	change();
 }
 
-/* What is not known comes last, whichever way. */
+/* Unknown values sort last in either direction. */
 function inOrder() {
 	const key = view.sort, sign = view.down ? -1 : 1;
 	if (key === "name")

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view.js - what of the comparison is looked at: a stretch of time, which settings, in which order,
- * which map large, light or dark. All of it is in the page's address, so that a link keeps it.
+ * view.js - the state of the view: the range of time, the visible settings, their order, the
+ * enlarged map, light or dark. All of it is in the page's address, so a link preserves it.
  *
- * What draws registers itself by onChange(); change() calls all of them before the next frame.
+ * Code that draws registers itself with onChange(); change() calls all of it before the next frame.
  */
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-serif";
 const END = Math.max(meta.events, 1);
 const view = { t0: 0, t1: END, big: -1, sort: "", down: false };
-const LEAST = Math.min(16, END); /* events that a view shows at least */
+const LEAST = Math.min(16, END); /* minimum number of events in a view */
 const drawers = [];
-let queued = false, hot = -1; /* the setting that the pointer is on */
-let pointed = -1; /* the block that it is on */
+let queued = false, hot = -1; /* the setting under the pointer */
+let pointed = -1; /* the block under the pointer */
 
 const onChange = (draw) => drawers.push(draw);
 const color = (name) => getComputedStyle(root).getPropertyValue(name).trim();
@@ -26,7 +26,7 @@ function redraw() {
 	root.dataset.big = view.big;
 }
 
-/* Put the view where there is something, and draw before the next frame. */
+/* Clamps the view to the data, and draws before the next frame. */
 function change() {
 	const span = Math.max(LEAST, Math.min(view.t1 - view.t0, END));
 	view.t0 = Math.max(0, Math.min(view.t0, END - span));
@@ -36,7 +36,7 @@ function change() {
 	queued = true;
 }
 
-/* Around `at`, 0 to 1 of what is seen. */
+/* Zooms around `at`, a fraction of the view from 0 to 1. */
 function zoom(factor, at) {
 	const t = view.t0 + (view.t1 - view.t0) * at;
 	view.t0 = t + (view.t0 - t) * factor;
@@ -57,7 +57,7 @@ function move(part) {
 	change();
 }
 
-/* Fit a figure's canvases to it; what drawing needs to know of its size. */
+/* Resizes a figure's canvases to it; returns the size that drawing needs. */
 function fit(figure) {
 	const ratio = window.devicePixelRatio || 1;
 	const width = figure.clientWidth, height = figure.clientHeight;
@@ -92,7 +92,7 @@ function keepLink() {
 	if (link === lastLink)
 		return;
 	lastLink = link;
-	/* A page in a frame that may not touch its address still works. */
+	/* The page works even in a frame that may not change the address. */
 	try {
 		history.replaceState(null, "", link ? `#${link}` : "#");
 	} catch {
@@ -100,7 +100,7 @@ function keepLink() {
 	}
 }
 
-/* What a link says that makes sense here; nothing of it is obeyed otherwise. */
+/* Applies the valid parts of a link; all others are ignored. */
 function readLink() {
 	const words = new URLSearchParams(location.hash.slice(1));
 	const time = /^(\d+)-(\d+)$/.exec(words.get("t") || "");
