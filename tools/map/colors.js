@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * colors.js - which colour a block has: by size, stream, thread, age or who asked for it.
+ * colors.js - the color of a block: by size, stream, thread, age or call site.
  *
- * A colouring gives each block a tone, a small number, and each tone a colour. Size and age are
- * scales. The others are kinds: those with most blocks get a colour each, the rest share one.
+ * A coloring assigns a tone, a small number, to each block, and a color to each tone. Size and age
+ * are scales. The others are kinds: those with most blocks get a color each, the rest share one.
  */
 const theme = () => root.dataset.theme;
-let look = {}; /* the page's own colours, by name; read once a theme */
+let look = {}; /* the page's own colors, by name; read once per theme */
 
 function readLook() {
 	const style = getComputedStyle(root);
@@ -28,7 +28,7 @@ function scaleColoring(first, per, colors, of, label, ends) {
 	};
 }
 
-/* `index` says of each block which one of `values` it is. */
+/* `index` has for each block the index of its value in `values`. */
 function kindColoring(index, values, name) {
 	const most = meta.kinds.length - 1, uses = new Uint32Array(values.length);
 	for (let i = 0; i < meta.blocks; i++)
@@ -56,7 +56,7 @@ const sizeOf = (i) => blocks.taken[i] ? scaleStep(blocks.taken[i], meta.color_fi
 const short = (n) => n < 1000 ? String(n) : `${Math.round(n / 1000)}k`;
 const ages = (n) => n === 1 ? "1 event" : short(Math.round(n));
 
-/* In the order of their keys, 1 and up. `why`: this trace cannot be coloured so. */
+/* In the order of their keys, 1 and up. `why`: why this trace does not support the coloring. */
 const colorings = [
 	{
 		name: "size", title: "How many bytes a block takes",
@@ -82,8 +82,8 @@ const colorings = [
 	},
 ];
 
-let coloring = null; /* the one shown; with `tones` of the blocks, once it was needed */
-let only = -1;       /* the one tone that is shown; -1: all */
+let coloring = null; /* the current one; with `tones` of the blocks once it was used */
+let only = -1;       /* the only tone that is shown; -1: all */
 
 function colorBy(name) {
 	const wanted = colorings.find((c) => c.name === name);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * curves.js - how much of the heap was in use: live, high water, reserved and physical bytes, and
- * the most that the recorded program's own pool had reserved, where the trace tells.
+ * curves.js - the use of the heap: live, high water, reserved and physical bytes, and the peak
+ * reserved bytes of the recorded program's own pool, if the trace has them.
  *
- * On host with one chunk for all nobody reserved anything: the chunk is made up, and not told of.
- * What is far above the others (a chunk of 80 GiB under a heap of four) is told and not drawn: it
- * would press all else to the floor.
+ * On host with a single chunk, the reserved bytes are an arbitrary default, and are not shown. A
+ * curve far above the others (a chunk of 80 GiB under a heap of four) is named but not drawn: it
+ * would compress all others to the bottom.
  */
 const MUCH_HIGHER = 2.5;
 
@@ -13,7 +13,7 @@ const stepMost = (field) => meta.steps.reduce((most, step) => Math.max(most, ste
 const highest = Math.max(peakBytes, stepMost(2));
 const alike = meta.steps.every((step) => step[1] === step[3]);
 
-/* `field` is of a step; 0: the live bytes; 4: one number for all events. */
+/* `field` is an index of a step; 0: the live bytes; 4: a constant for all events. */
 const curves = [
 	{ name: "live", tone: "live", field: 0, most: peakBytes },
 	{ name: "high water", tone: "high", field: 2, most: stepMost(2), dash: [] },
@@ -30,7 +30,7 @@ for (const curve of curves)
 const ceiling = Math.max(...curves.map((c) => c.fits ? c.most : 0)) * 1.08 || 1;
 const cyOf = (n) => box.cy + box.ch - n / ceiling * box.ch;
 
-/* Live bytes: at each pixel the least and the most of the events under it. */
+/* Live bytes: for each pixel the minimum and the maximum of the events under it. */
 function drawLive() {
 	const shape = new Path2D(), edge = new Path2D();
 
@@ -92,7 +92,7 @@ function drawCurves() {
 	base.clip();
 	if (meta.events)
 		drawLive();
-	/* The last are the ones that lie under others. */
+	/* The last ones are below the others. */
 	for (const curve of [...curves].reverse())
 		if (curve.fits && curve.field)
 			drawSteps(curve);

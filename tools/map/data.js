@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * data.js - what the page was given: the blocks unpacked, one typed array a field, and what was
- * live after each event.
+ * data.js - the data of the page: the blocks unpacked, one typed array per field, and the live
+ * blocks after each event.
  *
- * The page's scripts are one after the other in one element, in the order of map_text.h. Nothing
- * here touches what is shown.
+ * The page's scripts are concatenated in one element, in the order of map_text.h. No code here
+ * touches the display.
  */
 const byId = (id) => document.getElementById(id);
 const root = document.documentElement;
 const meta = JSON.parse(byId("meta").textContent);
 
-/* Numbers of many values that come again and again: of each block, which one of `values`. */
+/* Numbers the distinct values of a column: for each block, the index of its value in `values`. */
 function category(n) {
 	const seen = new Map(), values = [], index = new Uint32Array(n);
 	const put = (i, value) => {
@@ -24,7 +24,7 @@ function category(n) {
 	return { index, values, put, of: (i) => values[index[i]] };
 }
 
-/* map_data.c says how numbers lie in the text. */
+/* See map_data.c for the encoding of numbers. */
 function reader(text) {
 	const letters = atob(text.trim()), raw = new Uint8Array(letters.length);
 	for (let i = 0; i < raw.length; i++)
@@ -38,7 +38,7 @@ function reader(text) {
 		}
 		return value;
 	};
-	/* Ids have 64 bits, and a number in a page has 53. */
+	/* Ids have 64 bits, but a number in JavaScript has 53. */
 	const exact = () => {
 		const from = at, value = number();
 		if (value <= Number.MAX_SAFE_INTEGER)
@@ -51,7 +51,7 @@ function reader(text) {
 	return { number, exact };
 }
 
-/* A block lives from `birth` until before `death`; `taken` 0: it got no memory. */
+/* A block is live from `birth` until before `death`; `taken` 0: failed. */
 function unpack(text) {
 	const n = meta.blocks, unit = meta.unit, { number, exact } = reader(text);
 	const b = {
@@ -93,7 +93,7 @@ byId("data").remove();
 
 const immortal = (i) => blocks.death[i] === meta.events;
 
-/* The block of each event; as ~block where it is freed. */
+/* The block of each event; ~block if the event frees it. */
 const blockOf = (() => {
 	const of = new Int32Array(meta.events);
 	for (let i = 0; i < meta.blocks; i++) {
@@ -104,7 +104,7 @@ const blockOf = (() => {
 	return of;
 })();
 
-/* Bytes asked for that are live after each event, and how many blocks. */
+/* Live bytes, in requested sizes, and the number of live blocks after each event. */
 const live = new Float64Array(meta.events + 1), liveBlocks = new Uint32Array(meta.events + 1);
 for (let e = 0, sum = 0, n = 0; e < meta.events; e++) {
 	const born = blockOf[e] >= 0, i = born ? blockOf[e] : ~blockOf[e];
@@ -117,7 +117,7 @@ for (let e = 0, sum = 0, n = 0; e < meta.events; e++) {
 }
 live[meta.events] = meta.events ? live[meta.events - 1] : 0;
 
-/* The pool's own counts in force after an event: [event, reserved, high water, physical]. */
+/* The pool's own counts after an event: [event, reserved, high water, physical]. */
 function stepAt(event) {
 	let low = 0, high = meta.steps.length;
 	while (low < high) {
@@ -130,7 +130,7 @@ function stepAt(event) {
 	return low ? meta.steps[low - 1] : [0, 0, 0, 0];
 }
 
-/* The chunk a place of the picture is in, and the place as the source's address. */
+/* The chunk of a place in the picture, and its address in the source. */
 function chunkOf(place) {
 	let i = meta.chunks.length - 1;
 	while (i > 0 && place < meta.chunks[i][0])

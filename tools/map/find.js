@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * find.js - a block by its id, or the blocks somebody asked for by a part of that name.
+ * find.js - find a block by its id, or blocks by a part of their call site's name.
  */
 const wanted = byId("find");
 
-/* The next block after `from` that goes by the text, round and round; -1: none. */
+/* The next block after `from` that matches the text, with wraparound; -1: none. */
 function findBlock(text, from) {
 	const word = text.trim().toLowerCase(), n = meta.blocks;
 	const named = meta.names.map((name) => name.toLowerCase().includes(word));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hands.js - what wheel, pointer, fingers and keys do; and the start.
+ * hands.js - handlers of wheel, pointer, touch and keys; and the start of the page.
  */
 const CLICK_PIXELS = 4; /* a pointer that moves farther drags */
 
-/* Where an event of the pointer is: on the figure, and as fractions of the map. */
+/* The position of a pointer event: on the figure, and as fractions of the map. */
 const fraction = (event) => {
 	const frame = figure.getBoundingClientRect();
 	const x = event.clientX - frame.left - figure.clientLeft;
@@ -18,14 +18,14 @@ const within = (n) => Math.max(0, Math.min(1, n));
 
 figure.addEventListener("wheel", (event) => {
 	const { fx, fy } = fraction(event);
-	/* Shift turns the wheel sideways in some browsers. */
+	/* With Shift, the wheel scrolls sideways in some browsers. */
 	const turn = event.deltaY || event.deltaX;
 	event.preventDefault();
 	zoom(Math.exp(Math.max(-1, Math.min(1, turn / 400))), within(fx), within(fy),
 		!event.shiftKey, !event.altKey && fy >= 0);
 }, { passive: false });
 
-/* Fingers and buttons that are down, by their ids; `held` is how it began. */
+/* Fingers and buttons that are down, by id; `held` is the state when the press started. */
 const down = new Map();
 let held = null;
 
@@ -51,7 +51,7 @@ function zoomToFrame([x0, x1, y0, y1]) {
 	change();
 }
 
-/* One drags the window; two pull it apart. */
+/* One finger pans the window; two zoom it. */
 function drag() {
 	const [a, b] = [...down.values()], [a0, b0] = held.points;
 	const dt = held.t1 - held.t0, da = held.a1 - held.a0;
@@ -79,7 +79,7 @@ function drag() {
 	change();
 }
 
-/* A press that did not move: its event, and its block. */
+/* A press that did not move: selects its event and its block. */
 function press(at) {
 	if (!meta.events || at.x < box.x || at.x > box.x + box.w)
 		return;
@@ -151,7 +151,7 @@ function showAll() {
 	change();
 }
 
-/* About the chosen event, where it is in view. */
+/* Zooms around the chosen event if it is in view. */
 function zoomKey(factor, time, place) {
 	const x = (moment.event + 0.5 - view.t0) / (view.t1 - view.t0);
 	const i = moment.picked, a = i < 0 ? -1 : (blocks.place[i] + blocks.end[i]) / 2;
@@ -159,7 +159,7 @@ function zoomKey(factor, time, place) {
 	zoom(factor, x >= 0 && x <= 1 ? x : 0.5, y >= 0 && y <= 1 ? y : 0.5, time, place);
 }
 
-/* The picked block, or else the events around the chosen one, large. */
+/* Zooms to the picked block, or to the events around the chosen one. */
 function zoomToPicked() {
 	const i = moment.picked;
 	if (i < 0)
@@ -219,7 +219,7 @@ const keys = {
 };
 colorings.forEach(({ name }, at) => keys[at + 1] = () => show(name));
 
-/* What a control does with a key itself is left to it. */
+/* Keys that a control handles itself are left to it. */
 const OWN = {
 	range: /^(Arrow|Home|End|Page)/, radio: /^Arrow/, number: /^(Arrow|Home|End|[-+\d.,=<>]$)/,
 	search: /./,
@@ -241,7 +241,7 @@ const buttons = {
 for (const [id, action] of Object.entries(buttons))
 	byId(id).onclick = () => action();
 
-/* On paper: light, and sharp. */
+/* Prints in light colors and at high resolution. */
 window.addEventListener("beforeprint", () => {
 	wearTheme("light");
 	layout(3);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index.js - what is asked of the blocks again and again, without looking at all of them.
+ * index.js - indices that answer frequent queries without a scan of all blocks.
  *
- * 1. Two orders: by size (small ones are painted first, so that where several share a pixel the
- *    largest is what one sees) and by place.
- * 2. The heap after an event: of every so many events the list of live blocks is kept; the one
- *    asked for is the last list kept before it and what was born since, less what died. So one
- *    question costs as much as the heap at that event is large.
- * 3. Holes as the pool counts them: free ground with a block above in its chunk.
- * 4. The least and the most live bytes of 64 events at a time, for curves.
- * 5. The events worth jumping to: peaks of the live bytes, and allocations that failed.
+ * 1. Two orders: by size (small blocks are painted first, so that if several share a pixel the
+ *    largest is visible) and by place.
+ * 2. The heap after an event: the list of live blocks is stored once every `spacing` events. The
+ *    result is the last list stored before the event, plus the blocks born since then, less those
+ *    that died. So the cost of a query is proportional to the heap at that event.
+ * 3. Free blocks as the pool counts them: free space below a live block of its chunk.
+ * 4. The minimum and maximum of live bytes per 64 events, for curves.
+ * 5. Notable events: peaks of the live bytes, and allocations that failed.
  */
-const KEPT_MOST = 1 << 21; /* entries of all lists kept */
+const KEPT_MOST = 1 << 21; /* entries of all stored lists */
 const BUCKET = 64; /* events */
-const PEAK_SHARE = 0.03; /* of the highest peak: what live bytes must fall to make another one */
+const PEAK_SHARE = 0.03; /* of the highest peak: the fall of live bytes between peaks */
 
-/* The numbers of the blocks in rising order of a column that holds multiples of `unit`. */
+/* The indices of the blocks, sorted by a column of multiples of `unit`. */
 function orderBy(column, unit) {
 	const n = column.length, keys = new Float64Array(n);
 	let most = 0;
@@ -74,7 +74,7 @@ const kept = (() => {
 	return { spacing, lists };
 })();
 
-/* Free ground under the highest block of each chunk, and what else one counts. */
+/* The free blocks below the highest block of each chunk, and totals. */
 function countHoles(list) {
 	const found = { low: [], high: [], bytes: 0, largest: -1, taken: 0, asked: 0, tops: [] };
 	let chunk = -1, above = 0;
@@ -97,7 +97,7 @@ function countHoles(list) {
 	return found;
 }
 
-/* The heap after an event: its blocks by place, and its holes. The last few are remembered. */
+/* The heap after an event: its blocks by place, and its free blocks. The last few are cached. */
 const heaps = new Map();
 function heapAt(event) {
 	let heap = heaps.get(event);
@@ -118,7 +118,7 @@ function heapAt(event) {
 	return heap;
 }
 
-/* How many of a heap's blocks begin at a place or below. */
+/* The number of a heap's blocks that start at or below a place. */
 function below(heap, place) {
 	let low = 0, high = heap.list.length;
 	while (low < high) {
@@ -137,7 +137,7 @@ function blockIn(heap, place) {
 	return i >= 0 && place < blocks.end[i] ? i : -1;
 }
 
-/* The free stretch of a chunk there; `high` is Infinity above the chunk's last block. */
+/* The free range of a chunk at a place; `high` is Infinity above the chunk's last block. */
 function freeIn(heap, place) {
 	const at = below(heap, place), chunk = meta.chunks[chunkOf(place)] || [0, 0];
 	const free = { low: chunk[0], high: Infinity };
@@ -148,7 +148,7 @@ function freeIn(heap, place) {
 	return free;
 }
 
-/* The least and the most live bytes after the events from..to-1. */
+/* The minimum and maximum of live bytes after the events from..to-1. */
 const buckets = (() => {
 	const n = Math.ceil(meta.events / BUCKET);
 	const low = new Float64Array(n).fill(Infinity), high = new Float64Array(n);
@@ -178,7 +178,7 @@ function liveRange(from, to) {
 
 const peakBytes = buckets.high.reduce((a, b) => Math.max(a, b), 0);
 
-/* A peak is where live bytes were highest between two falls of PEAK_SHARE. */
+/* A peak is the maximum of live bytes between two falls of PEAK_SHARE. */
 const marks = (() => {
 	const found = blocks.failed.map((i) => blocks.birth[i]), fall = peakBytes * PEAK_SHARE;
 	let rising = true, turn = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * legend.js - the choice of a colouring, and what its colours mean.
+ * legend.js - the choice of a coloring, and the legend of its colors.
  *
- * All text goes in as text: nothing of a trace is ever read as markup.
+ * All text is inserted as text: no part of a trace is parsed as markup.
  */
 function element(name, className, ...inside) {
 	const made = document.createElement(name);
@@ -12,7 +12,7 @@ function element(name, className, ...inside) {
 	return made;
 }
 
-/* A bar of all colours with a word under every so many. */
+/* Draws a bar of all colors with a label at regular distances. */
 function drawScale(box) {
 	const bar = element("div", "scale"), { colors, ends } = coloring;
 	const every = (colors.length - 1) / (coloring.name === "size" ? 8 : 6);
@@ -32,7 +32,7 @@ function drawScale(box) {
 	}
 }
 
-/* Bytes of each kind in a heap. */
+/* The bytes of each kind in a heap. */
 function tellKinds(heap) {
 	if (!coloring.kinds)
 		return;
@@ -44,7 +44,10 @@ function tellKinds(heap) {
 	});
 }
 
-/* A button a kind, with its blocks in all and its live bytes: pressed, it alone is in colour. */
+/*
+ * Draws a button per kind, with its total number of blocks and its live bytes. A pressed button
+ * highlights only its kind.
+ */
 function drawKinds(box) {
 	coloring.kinds.forEach((kind, tone) => {
 		const dot = element("i"), button = element("button", "kind", dot,
@@ -75,7 +78,7 @@ function drawLegend() {
 		input.checked = input.value === coloring.name;
 }
 
-/* Show another colouring; false: this trace has no such one. */
+/* Shows another coloring; false: this trace does not support it. */
 function show(name) {
 	if (!colorBy(name))
 		return false;

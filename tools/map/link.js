@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * link.js - the view in the page's address, so that a link shows what one sees.
+ * link.js - keeps the view in the page's address, so that a link shows the same view.
  *
- * #window=T0,T1,A0,A1&by=COLOURING&only=TONE&event=E&block=N&theme=NAME: what is as it was at the
- * start is left out. Of a link that says something impossible, that part is passed over.
+ * #window=T0,T1,A0,A1&by=COLORING&only=TONE&event=E&block=N&theme=NAME: parts with their initial
+ * value are omitted. Invalid parts of a link are ignored.
  */
 const start = { event: moment.event };
-let chosen = ""; /* the theme, when somebody chose one */
+let chosen = ""; /* the theme, if the user chose one */
 let linkTimer = 0;
 
 function linkText() {
@@ -28,7 +28,7 @@ function linkText() {
 	return parts.length ? "#" + parts.join("&") : "";
 }
 
-/* A whole number from 0 to below `end`, or -1. */
+/* An integer from 0 to below `end`, or -1. */
 function wholeNumber(text, end) {
 	return /^\d{1,15}$/.test(text ?? "") && Number(text) < end ? Number(text) : -1;
 }
@@ -56,7 +56,7 @@ function readLink() {
 	change();
 }
 
-/* Browsers allow so many changes of the address and no more: one, when the hands rest. */
+/* Browsers limit the rate of address changes: make one when input pauses. */
 function keepLink() {
 	clearTimeout(linkTimer);
 	linkTimer = setTimeout(() => {
@@ -65,7 +65,7 @@ function keepLink() {
 		try {
 			history.replaceState(null, "", linkText() || location.pathname + location.search);
 		} catch {
-			/* A page in a frame may have no say; its link stays as it was. */
+			/* A page in a frame may not be allowed to; its link remains unchanged. */
 		}
 	}, 200);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * map.c - collects where each block of a replay lay, and writes the picture's file.
+ * map.c - record where each block of a replay was placed, and write the picture's file.
  *
- * 1. After an allocation, ask the pool for the block's segment, and remember its place: its chunk's
- *    place in the picture plus its offset there.
- * 2. After each event, note the pool's own counts where they changed.
- * 3. At the end, move down what lies above chunks that were hardly used.
- * 4. Write the picture, whole or not at all (whole_file.h).
+ * 1. After an allocation, query the pool for the block's segment, and record its place: its chunk's
+ *    place in the picture plus its offset in the chunk.
+ * 2. After each event, record the pool's own counts if they changed.
+ * 3. At the end, cut off the unused parts of chunks that were hardly used, and move everything
+ *    above them down.
+ * 4. Write the picture, completely or not at all (whole_file.h).
  */
 #include "map/map.h"
 
@@ -17,9 +18,9 @@
 #include "kit/whole_file.h"
 
 #define CHUNKS_STEP 16
-#define UNUSED_SHARE 8 /* a chunk used to less than one part in so many is cut */
+#define UNUSED_SHARE 8 /* a chunk that was used to less than this fraction is cut */
 
-/* What may be drawn, by the end of the file's name. */
+/* The formats, by the suffix of the file name. */
 static const struct kind {
 	const char *suffix;
 	bool (*draw)(FILE *file, const struct map *map, const struct replay_settings *settings,
@@ -93,7 +94,7 @@ const struct map_chunk *map_chunk_of(const struct map *map, uint64_t place)
 	return chunk;
 }
 
-/* The chunk of a block, new to the picture or not. The newest is the likeliest. */
+/* The chunk of a block, added if it is new. The newest one is the likeliest. */
 static struct map_chunk *place_chunk(struct map *map, const struct mam_segment_info *segment)
 {
 	struct map_chunk *chunk;
@@ -123,7 +124,7 @@ static bool note_block(struct map *map, uint32_t block, const void *address)
 	uint64_t end;
 
 	if (mam_owner(address, NULL, &segment) != MAM_OK)
-		return true; /* a source that hands out what it does not own: leave it out */
+		return true; /* the source returned memory that it does not own: skip the block */
 	chunk = place_chunk(map, &segment);
 	if (!chunk)
 		return false;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * map.h - the heap map: where each block of a replay lay and when, as a picture.
+ * map.h - the heap map: a picture of where and when each block of a replay was placed.
  *
- *   map.c        collects it while the replay runs, and writes the file
- *   map_html.c   a page to look into; its parts lie in map/
- *   map_svg.c    stills of its views (svg_view.h)
- *   map_color.c  which colour a size has, in both
+ *   map.c        records the places while the replay runs, and writes the file
+ *   map_html.c   an interactive page; its parts are in map/
+ *   map_svg.c    static pictures of its views (svg_view.h)
+ *   map_color.c  the color of a size, in both
  *
- * Chunks lie one upon the other in the picture, in the order of their first use, wherever the
- * source really put them. One that is mostly a range of addresses nobody used (a source that maps
- * as it goes reserves many) is in the picture up to its highest block alone.
+ * In the picture, chunks are stacked in the order of their first use, independent of their
+ * addresses. A chunk that is mostly unused address range (a source that maps on demand reserves a
+ * lot) is shown only up to its highest block.
  */
 #ifndef TOOLS_MAP_H
 #define TOOLS_MAP_H
@@ -18,69 +18,69 @@
 
 #include "replay/replay.h"
 
-#define MAP_NOWHERE UINT64_MAX /* as the place of a block: it has none */
+#define MAP_NOWHERE UINT64_MAX /* as the place of a block: none */
 
 struct map_chunk {
 	uint64_t base; /* its address */
 	uint64_t bytes;
-	uint64_t place; /* where it begins in the picture */
-	uint64_t used;  /* the highest end of a block in it, from its base */
+	uint64_t place; /* its start in the picture */
+	uint64_t used;  /* the highest end of a block in it, relative to its base */
 	uint64_t shown; /* bytes of it in the picture, from its base */
-	uint64_t down;  /* map_settle's: how far it moves */
+	uint64_t down;  /* for map_settle(): how far it moves */
 };
 
-/* From event `event` on, until the next step. */
+/* The state from event `event` on until the next step. */
 struct map_step {
 	uint32_t event;
 	uint64_t reserved_bytes;
 	uint64_t high_water_bytes;
-	uint64_t physical_bytes; /* what the driver gave; of chunks, what is reserved */
-	uint64_t waits; /* count: times so far that all streams were waited for */
+	uint64_t physical_bytes; /* allocated from the driver; for chunks, the reserved bytes */
+	uint64_t waits; /* count: waits for all streams so far */
 };
 
 struct map {
 	const struct replay_trace *trace;
-	uint64_t *places; /* of each block, in the picture; MAP_NOWHERE: failed or of size 0 */
-	uint64_t *sizes;  /* of each block, rounded up; 0: nowhere */
+	uint64_t *places; /* of each block, in the picture; MAP_NOWHERE: failed, or size 0 */
+	uint64_t *sizes;  /* of each block, rounded up; 0: not placed */
 	struct map_chunk *chunks;
 	size_t chunk_count;
-	struct map_step *steps; /* only where one of its numbers changed */
+	struct map_step *steps; /* only events that changed one of its numbers */
 	size_t step_count;
 	size_t step_room;
-	uint64_t top; /* where the highest block ends in the picture */
+	uint64_t top; /* the end of the highest block in the picture */
 };
 
-/* map_kind_known - may a map go into a file of this name? False: no, and that was said. */
+/* map_kind_known - whether the suffix of a file name is that of a map. False: no (reported). */
 bool map_kind_known(const char *path);
 
-/* map_create - NULL: no memory, which was said. */
+/* map_create - NULL: out of memory (reported). */
 struct map *map_create(const struct replay_trace *trace);
 void map_destroy(struct map *map);
 
 /*
- * map_note - event `event` was played; `address` is of the block it allocated, or NULL; `waits`:
- * as in a step. False: no memory, which was said.
+ * map_note - record that event `event` was played; `address` is that of the block that it
+ * allocated, or NULL; `waits` is as in a step. False: out of memory (reported).
  */
 bool map_note(struct map *map, uint32_t event, struct mam_pool *pool, const void *address,
 	      uint64_t waits);
 
-/* map_settle - the replay is over: cut from the picture what of chunks was never used. */
+/* map_settle - call it after the replay: cut the unused parts of chunks from the picture. */
 void map_settle(struct map *map);
 
 /*
- * map_write - draw it into `path`, whole or not at all. False: it cannot be written, which was
- * said.
+ * map_write - draw the map into `path`, completely or not at all. False: the file is not writable
+ * (reported).
  */
 bool map_write(const struct map *map, const struct replay_settings *settings,
 	       const struct replay_result *result, const char *path);
 
-/* The two kinds of picture. False: writing failed, errno says why. */
+/* The two formats. False: writing failed, and errno has the reason. */
 bool map_html(FILE *file, const struct map *map, const struct replay_settings *settings,
 	      const struct replay_result *result);
 bool map_svg(FILE *file, const struct map *map, const struct replay_settings *settings,
 	     const struct replay_result *result);
 
-/* map_chunk_of - the chunk a place of the picture lies in. */
+/* map_chunk_of - the chunk that contains a place of the picture. */
 const struct map_chunk *map_chunk_of(const struct map *map, uint64_t place);
 
 #endif

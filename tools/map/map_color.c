@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * map_color.c - which colour a block has in a heap map: by size, by age, or by what it belongs to.
+ * map_color.c - the color of a block in a heap map: by size, by age, or by category.
  *
- * Sizes: nine colours of similar lightness, so that they stand out from a white page and from a
- * black one; those between are mixed of their two neighbours. Cold is small, warm is large.
+ * Sizes: nine colors of similar lightness, which stand out from a white and from a black page; the
+ * colors between are mixed from the two neighbors. Cold is small, warm is large.
  *
- * Ages: seven colours, ever darker, so that they are in order for eyes that tell few hues apart.
- * What was never freed is grey.
+ * Ages: seven colors of decreasing lightness, so that their order is visible to color-blind people.
+ * A block that was never freed is gray.
  *
- * Kinds: eight colours, found by search: of all with a lightness between 0.52 and 0.84, these are
- * the ones whose two most alike are farthest apart (in OKLab) to the eyes of people who see red,
- * green or blue weakly. They have no order.
+ * Kinds: eight colors, found by search: of all sets with a lightness between 0.52 and 0.84, this
+ * one maximizes the distance (in OKLab) of the two most similar colors, also for people with
+ * protanopia, deuteranopia or tritanopia. They have no order.
  */
 #include "map/map_color.h"
 
@@ -52,7 +52,7 @@ static const struct map_rgb kinds[MAP_KINDS + 1] = {
 _Static_assert((MAP_COLORS - 1) % (STOPS - 1) == 0, "stops are so many colours apart");
 _Static_assert((MAP_AGES - 1) % (AGE_STOPS - 1) == 0, "stops are so many colours apart");
 
-/* The step of a scale that begins at 2^first. */
+/* The step of a scale that starts at 2^first. */
 static unsigned int step_of(double number, int first, int per_power, unsigned int steps)
 {
 	double place = (log2(number) - first) * per_power + 0.5;
@@ -77,7 +77,7 @@ static unsigned char mix(unsigned char a, unsigned char b, unsigned int step, un
 	return (unsigned char)((a * (steps - step) + b * step + steps / 2) / steps);
 }
 
-/* Colour `color` of a scale whose stops are `steps` colours apart. */
+/* Color number `color` of a scale whose stops are `steps` colors apart. */
 static struct map_rgb between(const struct map_rgb *scale, unsigned int stops_count,
 			      unsigned int steps, unsigned int color)
 {

@@ -2,21 +2,21 @@
 /*
  * map_data.c - the blocks of a heap map as text that the page's scripts unpack (map/data.js).
  *
- * They are base64 of variable-length numbers: 7 bits a byte, the lowest first, the high bit set on
- * all but the last. In the order of the allocations, each block has:
- *   birth        events since the block before was born
+ * The text is base64 of variable-length numbers: 7 bits per byte, the lowest first; the high bit is
+ * set in all bytes except the last. In the order of the allocations, each block has:
+ *   birth        events since the birth of the previous block
  *   life         events until its free; 0: never freed
- *   size         in units; 0: it got no memory
- *   rest         with a size: bytes it takes and did not ask for; without: bytes it asked for
+ *   size         in units; 0: failed
+ *   rest         with a size: bytes beyond the requested size; without: requested size
  *   place        in units
  *   id, stream
- *   thread       when the trace tells threads
- *   who          when it tells origins: number of a name
- *   free stream  when it tells those
- * Behind the last block, when the trace tells times, is for each event the nanoseconds since the
- * one before. This is about 12 bytes a block and 3 an event.
+ *   thread       if the trace has threads
+ *   who          if it has origins: index of a name
+ *   free stream  if it has those
+ * After the last block, if the trace has times, follow for each event the nanoseconds since the
+ * previous one. In all, this is about 12 bytes per block and 3 per event.
  *
- * Texts of the trace are JSON strings in which no byte means anything to a parser of HTML.
+ * Texts of the trace are JSON strings without any byte that an HTML parser would interpret.
  */
 #include "map/map_data.h"
 

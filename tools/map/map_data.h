@@ -10,7 +10,7 @@
 /* map_data_unit - the largest power of two that divides all sizes and places. */
 uint64_t map_data_unit(const struct map *map);
 
-/* map_data_put - write the blocks, and when each event was. Errors stay with `file`. */
+/* map_data_put - write the blocks, and the time of each event. Errors remain set in `file`. */
 void map_data_put(FILE *file, const struct map *map);
 
 #endif

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * map_heap.c - the heap of a map after one event: its blocks by place, and the holes between them.
+ * map_heap.c - the heap of a map after one event: its blocks by place, and the free blocks between
+ * them.
  *
- * 1. Collect the blocks born at that event or before and not yet dead, and sort them by place.
- * 2. Walk up through them and through the chunks: what lies between the end of all below (or the
- *    chunk's begin) and the next block is a hole. Ground above a chunk's last block is none.
+ * 1. Collect the blocks that were allocated at that event or before and not yet freed, and sort
+ *    them by place.
+ * 2. Scan them and the chunks from the lowest place up: the range between the end of all blocks
+ *    below (or the start of the chunk) and the next block is a free block. Free space above a
+ *    chunk's last block is not counted.
  *
- * O(blocks + live log live). Each block is at most one hole's upper end.
+ * O(blocks + live log live). At most one free block ends at each live block.
  */
 #include "map/map_heap.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * map_html.c - the heap map as a page: map/page.html with the marks in it replaced.
+ * map_html.c - write the heap map as a page: map/page.html with its marks replaced.
  *
- * What the scripts draw goes in as JSON (the meta element) and as packed numbers (map_data.c).
- * Whatever comes from outside goes through page_markup() (names of files) or page_text() (texts of
- * the trace).
+ * The data for the scripts is JSON (the meta element) and packed numbers (map_data.c). Untrusted
+ * data goes through page_markup() (names of files) or page_text() (texts of the trace).
  */
 #include "map/map.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * map_svg.c - the heap map as still pictures that need no script, one view under the other.
+ * map_svg.c - the heap map as static pictures without scripts, one view below the other.
  *
- * 1. Make what each view needs (colours, the heap at the event), so that its height is known.
- * 2. Write the head, then view after view: its name, its legend, its plot, its caption.
+ * 1. Prepare each view (colors, the heap at the event), so that its height is known.
+ * 2. Write the head, then each view: its name, its legend, its plot, its caption.
  *
- * A map has the curves under it, unless they are a view of their own in this file. The rectangles
- * that one map may have are shared by all of a file, so that its size is bounded.
+ * A map has the curves below it, unless they are a separate view of this file. The maps of a file
+ * share the maximum number of rectangles, so that the size of the file is bounded.
  */
 #include "map/map.h"
 
@@ -18,12 +18,12 @@
 #define CURVES_UNDER 96.0
 #define CURVES_ALONE 400.0
 #define CAPTION 22.0
-#define BETWEEN 26.0 /* views */
-#define MOST 12000   /* rectangles, and bars, of all maps */
+#define BETWEEN 26.0 /* between views */
+#define MOST 12000   /* maximum of rectangles and bars, in all maps */
 
 struct view {
 	enum map_view view;
-	struct map_tones tones; /* `of` is NULL where it has none */
+	struct map_tones tones; /* `of` is NULL without a map */
 	double height;
 };
 
@@ -31,8 +31,8 @@ struct picture {
 	struct svg svg;
 	struct view views[MAP_VIEWS];
 	int count;
-	bool has_curves; /* as a view */
-	uint32_t event;  /* the strip's */
+	bool has_curves; /* as a separate view */
+	uint32_t event;  /* of the heap strip */
 	struct map_heap heap;
 };
 
@@ -63,7 +63,7 @@ static double height_of(const struct picture *picture, const struct view *view)
 	       SVG_ALONG_HEIGHT + CAPTION;
 }
 
-/* Make what the views are drawn from. */
+/* Prepare the data of the views. */
 static bool make(struct picture *picture, const struct map_views *views)
 {
 	const struct map *map = picture->svg.map;

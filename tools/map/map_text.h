@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * map_text.h - the parts of the heap map's page, made from map/ when mam is built (text.awk).
+ * map_text.h - the parts of the heap map's page, generated from map/ at build time (text.awk).
  */
 #ifndef TOOLS_MAP_TEXT_H
 #define TOOLS_MAP_TEXT_H
 
-extern const char map_page_html[]; /* has @MARKS@ where map_html.c puts something in */
+extern const char map_page_html[]; /* has @MARKS@ that map_html.c replaces */
 extern const char map_page_css[];
-extern const char map_words_js[]; /* the scripts, in order; words.js needs no other */
+extern const char map_words_js[]; /* the scripts, in order; words.js depends on no other */
 extern const char map_data_js[];
 extern const char map_index_js[];
 extern const char map_colors_js[];

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * map_tones.c - which colour each block of a still has: by size, stream, thread or age.
+ * map_tones.c - the color of each block in a static map: by size, stream, thread or age.
  *
  * Kinds: 1. Number the values in the order of their first block and count their blocks.
- *        2. The MAP_KINDS ones with most blocks (of as many, the earlier) have a tone each, most
- *           blocks first.
- * That is the page's order, too (map/colors.js), so that a stream has one colour in both.
+ *        2. The MAP_KINDS values with most blocks (on a tie, the earlier ones) get a tone each,
+ *           most blocks first.
+ * The page uses the same order (map/colors.js), so a stream has the same color in both.
+ *
  * O(blocks + values * MAP_KINDS).
  */
 #include "map/map_tones.h"
@@ -57,7 +58,7 @@ static uint64_t bytes_at_peak(const struct map *map, uint32_t block)
 	return b->bytes;
 }
 
-/* Number the values. The answer: how many there are; IDTABLE_NONE: no memory. */
+/* Number the values. Returns their count; IDTABLE_NONE: out of memory. */
 static uint32_t count_values(const struct map *map, enum map_view view, struct value *values,
 			     struct idtable *table)
 {
@@ -79,7 +80,7 @@ static uint32_t count_values(const struct map *map, enum map_view view, struct v
 	return count;
 }
 
-/* The one with most blocks of those without a tone; NULL: all have one. */
+/* The value with most blocks among those without a tone; NULL: all have one. */
 static struct value *most_used(struct value *values, uint32_t count)
 {
 	struct value *most = NULL;

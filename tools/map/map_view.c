@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * map_view.c - which views of the heap map a still shows, by their names (--view, --at, --time).
+ * map_view.c - select the views of a static map by their names (--view, --at, --time).
  */
 #include "map/map_view.h"
 
@@ -16,7 +16,7 @@ static const char *const names[MAP_VIEWS] = {
 	[MAP_VIEW_AGE] = "age",   [MAP_VIEW_STRIP] = "strip",   [MAP_VIEW_CURVES] = "curves",
 };
 
-/* The view of a name of `length` bytes, or MAP_VIEWS. */
+/* Look up the view whose name is the first `length` bytes; MAP_VIEWS: unknown. */
 static enum map_view find(const char *name, size_t length)
 {
 	int view = 0;
@@ -76,7 +76,7 @@ static bool is_still(const char *path)
 	return length > 4 && strcmp(path + length - 4, ".svg") == 0;
 }
 
-/* An event's number. False: it is none. */
+/* Parse an event's number. False: not a number. */
 static bool read_event(const char *text, uint64_t *event)
 {
 	size_t digits = strspn(text, "0123456789");

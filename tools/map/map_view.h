@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * map_view.h - which views of the heap map a still shows, by their names (--view, --at, --time).
+ * map_view.h - the views of a static map, selected by their names (--view, --at, --time).
  */
 #ifndef TOOLS_MAP_VIEW_H
 #define TOOLS_MAP_VIEW_H
@@ -11,7 +11,7 @@
 struct replay_settings;
 struct replay_trace;
 
-/* The first ones colour the map; map_tones.h. */
+/* The first ones color the map; map_tones.h. */
 enum map_view {
 	MAP_VIEW_SIZE,
 	MAP_VIEW_STREAM,
@@ -23,19 +23,22 @@ enum map_view {
 };
 
 struct map_views {
-	enum map_view list[MAP_VIEWS]; /* each at most once, in the order they were named */
+	enum map_view list[MAP_VIEWS]; /* each at most once, in the order given */
 	int count;
 };
 
-/* map_view_list - the views of "size,strip", "all", or of NULL: size. False: which was said. */
+/*
+ * map_view_list - parse the views of "size,strip" or "all"; NULL means size. False: invalid
+ * (reported).
+ */
 bool map_view_list(const char *text, struct map_views *views);
 
-/* map_view_good - do the options of stills go with each other? False: which was said. */
+/* map_view_good - whether the options for static maps are consistent. False: no (reported). */
 bool map_view_good(const struct replay_settings *settings);
 
 /*
- * map_view_fits - has the trace what they ask for? False: no, which was said. `event`: the one of
- * the strip.
+ * map_view_fits - whether the trace has the data that the options need. False: no (reported).
+ * `event`: that of the heap strip.
  */
 bool map_view_fits(const struct replay_settings *settings, const struct replay_trace *trace,
 		   uint32_t *event);

@@ -2,13 +2,14 @@
 /*
  * paint.js - the map: blocks as rectangles, its axes and its marks.
  *
- * Blocks are painted pixel by pixel into an image: what is outside the window is skipped, what is
- * smaller than a pixel fills one. A frame costs what it shows and not what the trace holds.
+ * Blocks are painted pixel by pixel into an image: blocks outside of the window are skipped, and
+ * one smaller than a pixel fills a pixel. The cost of a frame depends on what it shows, not on the
+ * size of the trace.
  */
-const EDGE_PIXELS = 5; /* blocks at least so large get an edge */
-const SHORT_PIXELS = 16; /* up to so many, a loop is faster than a call */
+const EDGE_PIXELS = 5; /* blocks of at least this size get an edge */
+const SHORT_PIXELS = 16; /* up to this length, a loop is faster than a call */
 
-/* The window's pixels that a block covers, as x0, x1, y0, y1; of no use when `hits` is false. */
+/* The window's pixels that a block covers, as x0, x1, y0, y1; invalid if `hits` returns false. */
 const cover = { x0: 0, x1: 0, y0: 0, y1: 0 };
 function hits(i, w, h) {
 	const { birth, death, place, end } = blocks, { t0, t1, a0, a1 } = view;
@@ -58,7 +59,7 @@ function paintBlocks() {
 	root.dataset.drawn = shown;
 }
 
-/* The block one sees at a point of the figure, or -1: what was painted there last. */
+/* The block that is visible at a point of the figure, or -1: the last one painted there. */
 function blockSeen(x, y) {
 	const exact = blockIn(heapAt(eventAt(x)), aAt(y));
 	if (exact >= 0)
@@ -116,7 +117,7 @@ function turned(text, y) {
 	base.restore();
 }
 
-/* Where chunks meet, and where an allocation failed. */
+/* Draws the boundaries of chunks, and failed allocations. */
 function drawMarks() {
 	base.save();
 	base.beginPath();

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strip.js - the heap after one event: the slider that chooses it, the strip, and its figures.
+ * strip.js - the heap after one event: the slider that selects it, the strip, and its numbers.
  *
- * The strip has the addresses of the map's window along it: chunk after chunk, blocks in the
- * colours of the map, holes hatched, the largest one named. A thin one above it is the whole heap
- * with the window marked. Each hole has a tick below, however small it is.
+ * The strip has the addresses of the map's window as its x axis: chunk after chunk, blocks in the
+ * colors of the map, free blocks hatched, the largest one labeled. A thin strip above it is the
+ * whole heap with the window marked. Each free block has a tick below it, however small it is.
  */
 const STRIP = { thin: 8, y: 32, h: 46, height: 112 }; /* the thin one; the strip; the canvas */
-const HATCH = 7; /* pixels from line to line */
+const HATCH = 7; /* pixels between lines */
 const slider = byId("event"), field = byId("event-number");
 const strip = byId("strip").getContext("2d");
 const stripX = (a) => box.x + (a - view.a0) / (view.a1 - view.a0) * box.w;
@@ -18,7 +18,7 @@ function layoutStrip(ratio) {
 	fit(strip, box.width, STRIP.height, ratio);
 }
 
-/* One row of a heap's colours between two addresses; large blocks over small ones. */
+/* One row of a heap's colors between two addresses; large blocks over small ones. */
 function rowOf(heap, w, a0, a1) {
 	const row = new Uint32Array(w).fill(pixel(look.paper)), k = w / (a1 - a0);
 	const hole = pixel(look.hole), dim = pixel(look.dim), drawn = new Float64Array(w);
@@ -59,7 +59,7 @@ function paintStrip(heap, y, height, a0, a1) {
 	strip.strokeRect(box.x - 0.5, y - 0.5, box.w + 1, height + 1);
 }
 
-/* A bracket over a stretch of the strip and its name, both kept within the picture. */
+/* Draws a bracket over a range of the strip and its name, both kept within the picture. */
 function nameHole(low, high, text) {
 	const left = box.x, right = box.x + box.w, y = STRIP.y - 5;
 	const x0 = Math.max(left, Math.min(right, stripX(low)));
@@ -141,7 +141,7 @@ function drawStrip(heap) {
 	}
 }
 
-/* What an event does, in words. */
+/* Describes an event in words. */
 function tellEvent(event) {
 	if (!meta.events)
 		return "no events";
@@ -155,7 +155,10 @@ function tellEvent(event) {
 function tellFigures(heap) {
 	const { holes } = heap, at = holes.largest;
 	const largest = at < 0 ? 0 : holes.high[at] - holes.low[at];
-	/* Where memory is mapped in pieces, most holes have none: what counts is memory not in use. */
+	/*
+	 * If memory is mapped on demand, most free blocks have none: show the memory that is not in
+	 * use.
+	 */
 	const idle = meta.mapped ? stepAt(heap.event)[3] - holes.taken : holes.bytes;
 	const ground = holes.taken + idle, part = ground > 0 ? idle / ground : 0;
 	const put = (id, text) => byId(id).textContent = text;
@@ -190,7 +193,7 @@ function drawMoment() {
 	root.dataset.picked = moment.picked >= 0 ? String(blocks.id[moment.picked]) : "";
 }
 
-/* The next or the last event worth a look. */
+/* Goes to the next or previous notable event. */
 function jump(forward) {
 	const found = forward ? marks.find((e) => e > moment.event)
 		: marks.findLast((e) => e < moment.event);
@@ -204,7 +207,7 @@ function showLargestHole() {
 		bring("a0", "a1", holes.low[at], holes.high[at]);
 }
 
-/* Pick a block, and see it. */
+/* Picks a block, and brings it into view. */
 function pick(i) {
 	const low = blocks.place[i], high = blocks.end[i];
 	moment.picked = i;
@@ -213,7 +216,7 @@ function pick(i) {
 	touch();
 }
 
-/* Pick the block above or below the one that is picked, at the moment. */
+/* Picks the block above or below the picked one, in the heap at the current event. */
 function pickNext(step) {
 	const { list } = heapAt(moment.event), at = list.indexOf(moment.picked);
 	if (!list.length)

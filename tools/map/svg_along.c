@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * svg_along.c - the axis of events, or of the time they were at.
+ * svg_along.c - the x axis: events, or their times.
  */
 #include "map/svg_view.h"
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * svg_curves.c - live, high water, reserved and physical bytes against events, and the most that
- * the recorded program's own pool had reserved, where the trace tells.
+ * svg_curves.c - live, high water, reserved and physical bytes over the events, and the peak
+ * reserved bytes of the recorded program's own pool, if the trace has them.
  *
- * On host with one chunk for all nobody reserved anything: the chunk is made up, and not told of.
+ * On host with a single chunk, the reserved bytes are an arbitrary default, and are not shown.
  *
- * 1. A curve far above the live bytes and the high water is told and not drawn: it would press all
- *    else to the floor.
- * 2. Live bytes have one point a pixel, the highest under it. The others are stairs of which only
- *    those wider or higher than a pixel are drawn, so that a picture's size is bounded.
- * 3. Ticks at the upper edge are allocations that failed (red) and waits for all streams.
+ * 1. A curve far above the live bytes and the high water mark is named but not drawn: it would
+ *    compress all others to the bottom.
+ * 2. Live bytes have one point per pixel, the maximum under it. The others are step curves. Steps
+ *    are drawn only if they are wider or higher than a pixel, so that the size of a picture is
+ *    bounded.
+ * 3. Ticks at the upper edge mark failed allocations (red) and waits for all streams.
  */
 #include "map/svg_view.h"
 
@@ -18,14 +19,14 @@
 
 #include "kit/format.h"
 
-#define MUCH_HIGHER 2.5 /* the page's, map/curves.js */
+#define MUCH_HIGHER 2.5 /* as in the page, map/curves.js */
 #define CURVES 5
 
 struct curve {
 	const char *name;
-	const char *look; /* class */
-	uint64_t most;    /* its highest value */
-	uint64_t (*of)(const struct map_step *step); /* NULL: of no step */
+	const char *look; /* CSS class */
+	uint64_t most;    /* its maximum */
+	uint64_t (*of)(const struct map_step *step); /* NULL: not a field of a step */
 	bool hidden;
 	bool fits;
 };
@@ -62,7 +63,7 @@ static uint64_t most_of(const struct map *map, uint64_t (*of)(const struct map_s
 	return most;
 }
 
-/* Is all that is reserved physical, ever? */
+/* Whether all reserved memory is physical at all times. */
 static bool is_alike(const struct map *map)
 {
 	for (size_t i = 0; i < map->step_count; i++)
@@ -71,14 +72,14 @@ static bool is_alike(const struct map *map)
 	return true;
 }
 
-/* Is the one chunk that is reserved as large as it is for no reason? */
+/* Whether the size of the single reserved chunk is only a default. */
 static bool is_made_up(const struct svg *svg)
 {
 	return strcmp(svg->settings->source, "host") == 0 &&
 	       svg->settings->growth_bytes == REPLAY_LARGEST;
 }
 
-/* What an event does to the live bytes, as asked for. */
+/* The change of live bytes by an event, in requested sizes. */
 static int64_t change_of(const struct svg *svg, uint32_t event)
 {
 	const struct replay_trace *trace = svg->map->trace;
@@ -147,7 +148,7 @@ static void put_live(const struct plot *plot)
 	double floor = plot->y + plot->height, live = 0, high = 0;
 	int column = 0;
 
-	/* The line is the same path as the ground under it: it ends on the floor at both ends. */
+	/* The line and the area below it share a path, which ends at the bottom on both sides. */
 	fprintf(svg->file, "<g class=\"live\"><path class=\"under\" d=\"M%g %.1f", SVG_LEFT, floor);
 	for (uint32_t event = 0; event < trace->event_count; event++) {
 		int now = (int)(svg_along(svg, event) * SVG_PLOT);
@@ -176,7 +177,7 @@ static void put_steps(const struct plot *plot, const struct curve *curve)
 		double to = y_of(plot, (double)curve->of(&map->steps[i]));
 
 		x = SVG_LEFT + svg_along(plot->svg, map->steps[i].event) * SVG_PLOT;
-		/* The highest of a pixel stands for it until the next one. */
+		/* The maximum of a pixel represents it until the next one. */
 		if (i && fabs(to - y) < 0.05)
 			continue;
 		if (floor(x) == pixel && to > high)
@@ -188,7 +189,7 @@ static void put_steps(const struct plot *plot, const struct curve *curve)
 	fprintf(plot->svg->file, "H%g\"/>\n", SVG_LEFT + SVG_PLOT);
 }
 
-/* A curve of one value. */
+/* Draw a curve of a single value. */
 static void put_level(const struct plot *plot, const struct curve *curve)
 {
 	fprintf(plot->svg->file, "<path class=\"%s\" d=\"M%g %.1fh%g\"/>\n", curve->look, SVG_LEFT,
@@ -268,7 +269,7 @@ void svg_curves(const struct svg *svg, double y, double height, bool large)
 	svg_frame(svg->file, SVG_LEFT, y, SVG_PLOT, height);
 	if (svg->map->trace->event_count)
 		put_live(&plot);
-	/* The last are the ones that lie under others. */
+	/* The last ones are below the others. */
 	for (int i = CURVES - 1; i > 0 && svg->map->step_count; i--) {
 		if (!plot.curves[i].fits)
 			continue;

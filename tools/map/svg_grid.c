@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * svg_grid.c - rectangles too small to be drawn each, merged into bars.
+ * svg_grid.c - merge rectangles that are too small to draw into bars.
  *
- * 1. The picture is a grid of cells. A rectangle is painted into each cell it touches, so that even
- *    the smallest is seen; of several in a cell the heaviest wins, of equal ones the first.
- * 2. Neighbours of one tone in a row are one bar. A bar is a line as thick as the cell is high: 10
- *    bytes of a file where a rectangle takes 25.
+ * 1. The picture is a grid of cells. A rectangle is painted into each cell that it touches, so that
+ *    even the smallest is visible; in a cell, the one with the largest weight wins, and on a tie
+ *    the first.
+ * 2. Adjacent cells of the same tone in a row form one bar. A bar is a line with the height of a
+ *    cell as its width: 10 bytes of a file, compared with 25 for a rectangle.
  *
- * O(cells touched) a rectangle, O(cells) for the rest.
+ * O(cells touched) per rectangle, O(cells) for the rest.
  */
 #include "map/svg_grid.h"
 
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INSIDE 1e-6 /* a rectangle that ends where a cell begins does not touch it */
+#define INSIDE 1e-6 /* a rectangle that ends at the border of a cell does not touch it */
 
 bool svg_grid_init(struct svg_grid *grid, double width, double height)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * svg_grid.h - rectangles too small to be drawn each, merged into bars.
+ * svg_grid.h - merge rectangles that are too small to draw into bars.
  */
 #ifndef TOOLS_SVG_GRID_H
 #define TOOLS_SVG_GRID_H
@@ -16,29 +16,34 @@ struct svg_rect {
 };
 
 struct svg_grid {
-	uint64_t *weights;    /* of each cell: what its colour weighs */
+	uint64_t *weights;    /* of each cell: the weight of its tone */
 	unsigned char *tones; /* of each cell, or SVG_GRID_EMPTY */
 	int columns, rows;
 	double width, height, cell; /* pixels */
 };
 
-/* svg_grid_init - room for cells of one pixel. False: no memory, nothing to give back. */
+/*
+ * svg_grid_init - allocate cells of one pixel. False: out of memory, and nothing needs to be freed.
+ */
 bool svg_grid_init(struct svg_grid *grid, double width, double height);
 void svg_grid_fini(struct svg_grid *grid);
 
-/* svg_grid_clear - empty, with cells of so many pixels, at least 1. */
+/* svg_grid_clear - make the grid empty, with cells of `cell` pixels, at least 1. */
 void svg_grid_clear(struct svg_grid *grid, double cell);
 
-/* svg_grid_paint - each cell that `rect` touches takes its tone, unless it holds one as heavy. */
+/*
+ * svg_grid_paint - each cell that `rect` touches gets its tone, unless it has one of at least the
+ * same weight.
+ */
 void svg_grid_paint(struct svg_grid *grid, struct svg_rect rect, uint64_t weight,
 		    unsigned char tone);
 
-/* svg_grid_bars - how many bars svg_grid_put() makes of it. */
+/* svg_grid_bars - the number of bars that svg_grid_put() would write. */
 int svg_grid_bars(const struct svg_grid *grid);
 
 /*
- * svg_grid_put - the bars of one tone, as what a path goes along in tenths of a pixel; its stroke
- * is as wide as a cell. `before` goes before the first one. False: there are none.
+ * svg_grid_put - write the bars of one tone as the data of a path in tenths of a pixel; its stroke
+ * is as wide as a cell. `before` is written before the first one. False: there are none.
  */
 bool svg_grid_put(FILE *file, const struct svg_grid *grid, unsigned char tone, const char *before);
 

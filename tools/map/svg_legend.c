@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * svg_legend.c - what the colours of a map mean: a scale with its numbers, or a swatch a kind.
+ * svg_legend.c - the legend of a map: a scale with its numbers, or one swatch per kind.
  */
 #include "map/svg_view.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * svg_map.c - address against events, a rectangle a block, in one colouring.
+ * svg_map.c - addresses over events, one rectangle per block, in one coloring.
  *
- * 1. A block that covers enough of the picture is drawn as it is, in tenths of a pixel.
- * 2. All others are painted into a grid (svg_grid.h), the largest block of a cell winning.
- * 3. Both counts are bounded: until they fit, "enough" and the cells are made larger. So a trace of
- *    any length gives a file of a few hundred KiB, and the caption says what was merged.
- * 4. Rectangles of one colour are one path.
+ * 1. A block that covers enough of the picture is drawn exactly, in tenths of a pixel.
+ * 2. All others are painted into a grid (svg_grid.h), in which the largest block of a cell wins.
+ * 3. Both counts are bounded: the threshold and the cells grow until they fit. So a trace of any
+ *    length gives a file of a few hundred KiB, and the caption reports the merged blocks.
+ * 4. Rectangles of one color share a path.
  */
 #include "map/svg_view.h"
 
@@ -15,15 +15,15 @@
 
 #include "kit/format.h"
 
-#define EDGED 4.0 /* pixels: rectangles of which both sides are as long have an edge */
+#define EDGED 4.0 /* pixels: a rectangle with both sides at least this long has an edge */
 
 struct plot {
 	const struct svg *svg;
 	const struct map_tones *tones;
-	double exact;     /* blocks with both sides at least so many pixels are drawn as they are */
-	uint32_t *blocks; /* the numbers of those */
+	double exact;     /* a block with both sides at least this many pixels is drawn exactly */
+	uint32_t *blocks; /* the indices of these blocks */
 	uint32_t count;
-	uint64_t merged; /* count: of the others */
+	uint64_t merged; /* count: the other blocks */
 };
 
 static struct svg_rect rect_of(const struct svg *svg, uint32_t block)
@@ -46,7 +46,7 @@ static bool is_exact(const struct plot *plot, struct svg_rect rect)
 	return rect.x1 - rect.x0 >= plot->exact && rect.y1 - rect.y0 >= plot->exact;
 }
 
-/* Find how large a block must be so that not too many are drawn as they are, and list those. */
+/* Find the smallest size at which few enough blocks are drawn exactly, and list these blocks. */
 static void choose_exact(struct plot *plot)
 {
 	const struct map *map = plot->svg->map;
@@ -116,7 +116,7 @@ static void put_rect(FILE *file, struct svg_rect rect)
 	fprintf(file, "M%d %dh%dv%dh%dz", x0, y0, x1 - x0, y1 - y0, x0 - x1);
 }
 
-/* Those of one tone that are drawn as they are; large ones get an edge. */
+/* Draw the exact blocks of one tone; large ones have an edge. */
 static void put_exact(const struct plot *plot, unsigned int tone, bool edged)
 {
 	FILE *file = plot->svg->file;
@@ -151,7 +151,7 @@ bool svg_map(const struct svg *svg, const struct map_tones *tones, double y, cha
 		return false;
 	choose_exact(&plot);
 	svg_frame(svg->file, SVG_LEFT, y, SVG_PLOT, SVG_MAP_HEIGHT);
-	/* A picture in the picture, in tenths of a pixel, that clips what sticks out. */
+	/* A nested picture in tenths of a pixel, which clips its contents. */
 	fprintf(svg->file,
 		"<svg x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g %g\" "
 		"shape-rendering=\"crispEdges\">\n",

@@ -2,8 +2,8 @@
 /*
  * svg_put.c - the first and last lines of an SVG file, texts, and ticks of axes.
  *
- * Text may come from anywhere. Characters that XML forbids, that nobody sees or that turn the order
- * of others around become '?', and so does each byte that begins no character.
+ * Texts are untrusted. Characters that XML forbids, invisible ones and those that change the text
+ * direction become '?', and so does each byte that does not start a character.
  */
 #include "map/svg_put.h"
 
@@ -14,7 +14,7 @@
 
 #include "kit/utf8.h"
 
-/* The colours of the page (map/page.css). */
+/* The colors of the page (map/page.css). */
 static const char style[] =
 	"<style>\n"
 	"text{font:12px system-ui,-apple-system,'Segoe UI','Noto Sans','DejaVu Sans',sans-serif;"
@@ -79,7 +79,7 @@ void svg_end(FILE *file)
 	fputs("</svg>\n", file);
 }
 
-/* One character of `bytes` bytes, more than one: may it be in the file? */
+/* Whether a multibyte character of `bytes` bytes may be written. */
 static bool is_shown(const unsigned char *text, size_t bytes)
 {
 	uint32_t code = text[0] & (0x7fu >> bytes);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * svg_strip.c - the heap after one event, address along it, chunk after chunk.
+ * svg_strip.c - the heap after one event, by address, chunk after chunk.
  *
- * 1. The addresses of the whole map lie in rows, one under the other: as many as it takes, up to a
- *    bound, until few blocks and holes are thinner than two pixels. A row is a round number of
- *    bytes.
- * 2. Blocks of a pixel and more are drawn as they are, smaller ones merged (svg_grid.h), in the
- *    colours of sizes. Holes are hatched. Each has a tick below, however small it is; those of one
- *    pixel share one.
- * 3. The largest hole has a bracket and its size and address above the row most of it lies in.
+ * 1. The addresses of the whole map are in rows, one below the other: as many as are needed, up to
+ *    a limit, so that few blocks and free blocks are thinner than two pixels. A row is a round
+ *    number of bytes.
+ * 2. Blocks of at least a pixel are drawn exactly, smaller ones merged (svg_grid.h), in the colors
+ *    of sizes. Free blocks are hatched. Each free block has a tick below it, however small it is;
+ *    those of one pixel share a tick.
+ * 3. The largest free block has a bracket with its size and address above the row that contains
+ *    most of it.
  */
 #include "map/svg_view.h"
 
@@ -20,28 +21,28 @@
 
 #define ROWS_MOST 8
 #define THIN 2.0     /* pixels */
-#define THIN_SHARE 4 /* one in so many blocks and holes may be thinner */
-#define STRIP 26.0      /* how high a row's strip is */
-#define ABOVE 20.0      /* of it, for the bracket and chunks' names */
-#define BELOW 26.0      /* for ticks and their numbers */
-#define FIGURES 50.0    /* what is said in words */
+#define THIN_SHARE 4 /* one in this many blocks and free blocks may be thinner */
+#define STRIP 26.0      /* the height of a row's strip */
+#define ABOVE 20.0      /* part of it: the bracket and the names of chunks */
+#define BELOW 26.0      /* for ticks and their labels */
+#define FIGURES 50.0    /* for the text below */
 #define PITCH (ABOVE + STRIP + BELOW)
 
 struct strip {
 	const struct svg *svg;
 	const struct map_heap *heap;
 	double top;       /* bytes in all rows */
-	double row_bytes; /* in each but the last */
+	double row_bytes; /* in each except the last */
 	int rows;
 };
 
-/* One row: its addresses, and where its strip begins. */
+/* One row: its addresses, and the y coordinate of its strip. */
 struct row {
 	double from, to; /* bytes */
 	double y;
 };
 
-/* The least round number of bytes of which at most `rows` hold all. */
+/* The smallest round number of bytes with which at most `rows` rows are needed. */
 static double round_up(double bytes, int rows)
 {
 	double rough = bytes / rows, unit = exp2(floor(log2(rough))) / 8;
@@ -49,7 +50,7 @@ static double round_up(double bytes, int rows)
 	return ceil(rough / unit) * unit;
 }
 
-/* How many blocks and holes are thin, with so many bytes in a row. */
+/* The number of thin blocks and free blocks with the current bytes per row. */
 static size_t count_thin(const struct strip *strip)
 {
 	const struct map_heap *heap = strip->heap;
@@ -82,7 +83,7 @@ double svg_strip_height(const struct svg *svg, const struct map_heap *heap)
 	return FIGURES + lay_out(svg, heap).rows * PITCH;
 }
 
-/* The part of a stretch in a row, in pixels. False: it has none. */
+/* The part of a range that is in a row, in pixels. False: there is none. */
 static bool part_of(const struct strip *strip, const struct row *row, uint64_t place,
 		    uint64_t bytes, struct svg_rect *rect)
 {
@@ -150,7 +151,7 @@ static bool put_small(const struct strip *strip, const struct row *row)
 			svg_grid_paint(&grid, rect, map->sizes[block],
 				       (unsigned char)map_color_of(map->sizes[block]));
 	}
-	/* A row of cells ten units high is drawn as high as the strip. */
+	/* A row of cells ten units high is stretched to the height of the strip. */
 	fprintf(strip->svg->file, "<g transform=\"translate(%g %.1f) scale(.1 %g)\">\n", SVG_LEFT,
 		row->y, STRIP / 10);
 	for (unsigned int tone = 0; tone < MAP_COLORS; tone++) {
@@ -200,7 +201,7 @@ static void put_numbers(const struct strip *strip, const struct row *row)
 	for (double at = ceil(row->from / step) * step; at <= row->to; at += step) {
 		double x = SVG_LEFT + (at - row->from) / strip->row_bytes * SVG_PLOT;
 
-		/* The number at a row's end is the one at the next one's begin. */
+		/* The label at the end of a row is that of the next row's start. */
 		if (at >= row->from + strip->row_bytes && row->to < strip->top)
 			break;
 		fprintf(file, "<path class=\"tick\" d=\"M%.1f %.1fv5\"/>\n", x, row->y + STRIP + 6);
@@ -239,7 +240,7 @@ static uint64_t address_of(const struct map *map, uint64_t place)
 	return chunk->base + (place - chunk->place);
 }
 
-/* In which row does most of the largest hole lie? */
+/* The row that contains most of the largest free block. */
 static int bracket_row(const struct strip *strip)
 {
 	const struct map_hole *hole = &strip->heap->holes[strip->heap->largest];
@@ -335,7 +336,10 @@ static void put_figures(const struct strip *strip, uint32_t event, double y)
 	put_percent(text, sizeof(text),
 		    largest ? 1 - (double)largest / (double)heap->hole_bytes : 0);
 	x = put_figure(strip, x, y, "of holes, outside the largest", text);
-	/* Where memory is mapped in pieces, most holes have none: what counts is memory not in use. */
+	/*
+	 * If memory is mapped on demand, most free blocks have none: print the memory that is not
+	 * in use.
+	 */
 	if (strcmp(svg->settings->source, "vmm") == 0) {
 		idle = physical_at(svg->map, event);
 		idle = idle > heap->taken_bytes ? idle - heap->taken_bytes : 0;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * svg_view.h - the views of a heap map as parts of one SVG file, one under the other.
+ * svg_view.h - the views of a heap map as parts of one SVG file, one below the other.
  *
- *   map_svg.c     which views, where, and the head above them
- *   svg_along.c   the axis of events, or of time
- *   svg_map.c     a rectangle a block, in one colouring (map_tones.h)
- *   svg_legend.c  what its colours mean
+ *   map_svg.c     selects and places the views, and writes the head above them
+ *   svg_along.c   the x axis: events, or time
+ *   svg_map.c     one rectangle per block, in one coloring (map_tones.h)
+ *   svg_legend.c  the legend of its colors
  *   svg_curves.c  live, high water, reserved and physical bytes
  *   svg_strip.c   the heap after one event (map_heap.h)
  *   svg_grid.c    small rectangles merged
  *   svg_put.c     texts, ticks, and the style
  *
- * A part draws from `y` down. What it draws is bounded by pixels and not by the trace.
+ * A part draws from `y` down. Its output is bounded by the number of pixels, not by the trace.
  */
 #ifndef TOOLS_SVG_VIEW_H
 #define TOOLS_SVG_VIEW_H
@@ -27,34 +27,37 @@ struct svg {
 	const struct map *map;
 	const struct replay_settings *settings;
 	const struct replay_result *result;
-	double top;    /* bytes upwards in a map */
-	double events; /* along it, at least 1 */
-	bool by_time;  /* or by when they were */
-	int most;      /* rectangles and bars of a map */
+	double top;    /* the bytes at the top of a map */
+	double events; /* on the x axis, at least 1 */
+	bool by_time;  /* or their times */
+	int most;      /* maximum of rectangles and bars of a map */
 };
 
-/* svg_along - where an event is, from 0 to 1. `event` may be the one after the last. */
+/* svg_along - the x coordinate of an event, from 0 to 1. `event` may be the one after the last. */
 double svg_along(const struct svg *svg, uint32_t event);
 
-/* svg_along_axis - its ticks and name below a plot that ends at `y`: SVG_ALONG_HEIGHT high. */
+/*
+ * svg_along_axis - the ticks and the name of the x axis below a plot that ends at `y`:
+ * SVG_ALONG_HEIGHT high.
+ */
 #define SVG_ALONG_HEIGHT 48.0
 void svg_along_axis(const struct svg *svg, double y);
 
-/* svg_along_ticks - a tick for each pixel in which one of the events is; upwards from `y`. */
+/* svg_along_ticks - a tick for each pixel that contains one of the events; upwards from `y`. */
 struct svg_ticks {
 	const struct svg *svg;
-	const char *what; /* class of its path */
+	const char *what; /* CSS class of its path */
 	double y;
-	int last; /* pixel */
+	int last; /* last pixel with a tick */
 	bool begun;
 };
 void svg_ticks_add(struct svg_ticks *ticks, uint32_t event);
 void svg_ticks_end(struct svg_ticks *ticks);
 
-/* svg_failures - red ticks where allocations failed. */
+/* svg_failures - red ticks at allocations that failed. */
 void svg_failures(const struct svg *svg, double y);
 
-/* svg_is_failed - did this block get no memory, though it asked for some? */
+/* svg_is_failed - whether the allocation of a block failed; false for size 0. */
 static inline bool svg_is_failed(const struct svg *svg, uint32_t block)
 {
 	return !svg->map->sizes[block] && svg->map->trace->blocks[block].bytes;
@@ -64,15 +67,15 @@ double svg_legend_height(const struct map_tones *tones);
 void svg_legend(const struct svg *svg, enum map_view view, const struct map_tones *tones, double y);
 
 #define SVG_MAP_HEIGHT 440.0
-/* svg_map - false: no memory. `note` is for the caption: what was merged. */
+/* svg_map - false: out of memory. `note` is for the caption: the merged blocks. */
 bool svg_map(const struct svg *svg, const struct map_tones *tones, double y, char *note,
 	     size_t note_bytes);
 
-/* svg_curves - the plot, `height` high, and their names above it; `large`: with the peak named. */
+/* svg_curves - the plot, `height` high, and the legend above it; `large`: with the peak labeled. */
 void svg_curves(const struct svg *svg, double y, double height, bool large);
 
 double svg_strip_height(const struct svg *svg, const struct map_heap *heap);
-/* svg_strip - false: no memory. */
+/* svg_strip - false: out of memory. */
 bool svg_strip(const struct svg *svg, const struct map_heap *heap, uint32_t event, double y);
 
 #endif

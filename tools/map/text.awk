@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# text.awk - text files as strings of C: a/b/page.html becomes `const char map_page_html[]`.
-# Usage: awk -v noun=map -f text.awk FILE... > OUT.c; the noun begins the names, and is the folder of the header.
+# text.awk - embed text files as C strings: a/b/page.html becomes `const char map_page_html[]`.
+# Usage: awk -v noun=map -f text.awk FILE... > OUT.c
+# The noun is the prefix of the names, and the folder of the header.
 
 FNR == 1 {
 	if (NR > 1)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tips.js - all that is known of the block or the hole under the pointer, or of the one picked.
+ * tips.js - details of the block or free block under the pointer, or of the picked one.
  */
 
-/* Rows of the tip; those without a value are left out. All text goes in as text. */
+/* Rows of the tip; those without a value are omitted. All text is inserted as text. */
 function fillTip(title, tone, rows) {
 	const head = element("b"), table = element("table");
 	if (tone) {
@@ -70,7 +70,7 @@ function describeFree(heap, a) {
 			["from", addressOf(free.low)], ["to", addressOf(free.high)]]);
 }
 
-/* Beside a point of the window, where there is room: below it, or above what one looks at. */
+/* Places the tip near a point of the window, where there is room: below it, or above the target. */
 function placeTip(x, y, above) {
 	const pad = 16, w = tip.offsetWidth, h = tip.offsetHeight;
 	const wide = root.clientWidth, high = window.innerHeight;
@@ -96,7 +96,7 @@ function outline(i) {
 	over.strokeRect(x0, y0, Math.max(1, x1 - x0), Math.max(1, y1 - y0));
 }
 
-/* A line through both plots. */
+/* Draws a line through both plots. */
 function drawLine(x, wide) {
 	const at = Math.round(x) - (wide >> 1);
 	over.fillRect(at, box.y, wide, box.h);
@@ -120,7 +120,7 @@ function drawMomentLine() {
 	over.fill();
 }
 
-/* What the pointer is on; nothing without one. */
+/* The object under the pointer; nothing without one. */
 function seen() {
 	if (!pointer || !meta.events)
 		return null;
@@ -137,7 +137,7 @@ function seen() {
 	};
 }
 
-/* All that is on the upper canvas, and the tip. */
+/* Draws the overlay canvas, and the tip. */
 function drawOver() {
 	const inside = pointer && meta.events && pointer.place === undefined &&
 		pointer.x >= box.x && pointer.x < box.x + box.w, now = seen();

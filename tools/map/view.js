@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view.js - what is in view, and when it is drawn.
+ * view.js - the state of the view, and the scheduling of drawing.
  *
- * 1. The view is a window: events t0..t1, places a0..a1. `moment` is the one event whose heap lies
- *    in the strip, and the block that was picked. All that is drawn is a function of these.
- * 2. change() asks for a frame. A frame paints the map and the curves where the window changed;
- *    what follows the pointer and the moment is on a canvas above and costs little.
+ * 1. The view is a window: events t0..t1, places a0..a1. `moment` is the event whose heap is in the
+ *    strip, and the picked block. Everything that is drawn is a function of these.
+ * 2. change() requests a frame. A frame paints the map and the curves if the window changed; marks
+ *    that follow the pointer and the moment are on an overlay canvas and cost little.
  *
- * The root element's data-* attributes say what is shown and what it took, for tests and scripts:
- * drawn, view, coloring, event, holes..., open-ms (from the start of loading until the first
- * picture) and frame-ms (of the last frame).
+ * The root element's data-* attributes report the state and its cost, for tests and scripts: drawn,
+ * view, coloring, event, holes..., open-ms (from the start of loading until the first picture) and
+ * frame-ms (of the last frame).
  */
 const figure = byId("figure"), tip = byId("tip");
 const TOP = 12, BETWEEN = 46, BOTTOM = meta.times ? 57 : 42; /* around the two plots */
@@ -18,7 +18,7 @@ const FONT = "12px system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sa
 const whole = { t0: 0, t1: Math.max(meta.events, 1), a0: 0, a1: Math.max(meta.top, 4096) * 1.03 };
 const view = { ...whole };
 const moment = { event: Math.min(meta.peak, Math.max(0, meta.events - 1)), picked: -1 };
-let box = null;       /* where the map and the curves lie, in CSS pixels */
+let box = null;       /* the area of the map and the curves, in CSS pixels */
 let pointer = null;   /* {x, y} while it is over the figure; {place} over the strip */
 let queued = false, stale = true;
 
@@ -32,7 +32,7 @@ function clamp() {
 	}
 }
 
-/* By `factor` about a point of the window, of which x and y are fractions. */
+/* Zooms by `factor` around a point of the window; x and y are fractions of it. */
 function zoom(factor, x, y, time, place) {
 	const t = view.t0 + (view.t1 - view.t0) * x, a = view.a0 + (view.a1 - view.a0) * y;
 	if (time) {
@@ -54,7 +54,7 @@ function move(dt, da) {
 	change();
 }
 
-/* Bring a stretch of one axis into view, widening it to be seen well. */
+/* Brings a range of one axis into view, with a margin. */
 function bring(low, high, from, to) {
 	const span = Math.max((to - from) * 1.6, 1), middle = (from + to) / 2;
 	view[low] = middle - span / 2;
@@ -62,7 +62,7 @@ function bring(low, high, from, to) {
 	change();
 }
 
-/* Go to an event; the window follows. */
+/* Goes to an event; the window follows. */
 function go(event) {
 	moment.event = Math.max(0, Math.min(meta.events - 1, Math.round(event) || 0));
 	if (moment.picked >= 0 && (blocks.birth[moment.picked] > moment.event ||
@@ -78,13 +78,13 @@ function go(event) {
 	touch();
 }
 
-/* The window changed, or the colours. */
+/* Call it if the window or the colors changed. */
 function change() {
 	stale = true;
 	touch();
 }
 
-/* Only what lies above the map changed. */
+/* Call it if only the overlay changed. */
 function touch() {
 	clamp();
 	if (!queued)
@@ -100,7 +100,7 @@ const eventAt = (x) => Math.max(0, Math.min(meta.events - 1, Math.floor(tAt(x)))
 
 const base = byId("blocks").getContext("2d"), over = byId("overlay").getContext("2d");
 
-/* Make a canvas as large as it is shown. */
+/* Resizes a canvas to its size on the page. */
 function fit(context, width, height, ratio) {
 	context.canvas.width = Math.round(width * ratio);
 	context.canvas.height = Math.round(height * ratio);
@@ -118,7 +118,7 @@ function layout(ratio = window.devicePixelRatio || 1) {
 		ratio, width, height, narrow, x: left, y: TOP, w: Math.max(40, width - left - right),
 		h: inner - curves, cy: TOP + inner - curves + BETWEEN, ch: curves,
 	};
-	/* Whole device pixels, so that the image meets its frame. */
+	/* Whole device pixels, so that the image is aligned with its frame. */
 	for (const key of ["x", "y", "w", "h", "cy", "ch"])
 		box[key] = Math.max(1 / ratio, Math.round(box[key] * ratio) / ratio);
 	root.style.setProperty("--left", `${box.x}px`);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * words.js - how numbers read, and which steps an axis takes. It comes first in its page's one
- * script, knows nothing of the page, and needs nothing.
+ * words.js - formats numbers, and selects the steps of an axis. It is first in the single script of
+ * its page, and depends on nothing of the page.
  */
 "use strict";
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
-/* 1536 as "1.50 KiB". */
+/* Formats 1536 as "1.50 KiB". */
 function bytes(n, digits = 2) {
 	let unit = 0;
 	while (Math.abs(n) >= 1024 && unit < UNITS.length - 1) {
@@ -22,7 +22,7 @@ const counted = (n, noun) => `${count(n)} ${noun}${n == 1 ? "" : "s"}`;
 const hex = (n) => "0x" + (typeof n === "bigint" ? n : Math.round(n)).toString(16);
 const percent = (part, digits = 1) => `${(100 * part).toFixed(digits)} %`;
 
-/* Nanoseconds, with about four digits. */
+/* Formats nanoseconds with about four digits. */
 function duration(ns) {
 	const units = [["s", 1e9], ["ms", 1e6], ["\u00b5s", 1e3]];
 	const [name, scale] = units.find((u) => Math.abs(ns) >= u[1]) || ["ns", 1];
@@ -31,7 +31,7 @@ function duration(ns) {
 	return `${n.toFixed(digits)} ${name}`;
 }
 
-/* Of a long text, such as a path, what comes last tells most. */
+/* The end of a long text, such as a path, is the most informative part. */
 const tail = (text, most) => text.length > most ? "\u2026" + text.slice(1 - most) : text;
 
 /* A step of 1, 2 or 5 times a power of ten, or a power of two for bytes; at least 1. */
@@ -43,7 +43,7 @@ function stepOf(span, most, binary) {
 	return [1, 2, 5, 10].map((k) => k * power).find((s) => s >= rough);
 }
 
-/* Ticks share one unit, the largest in which a step has at most three digits behind the point. */
+/* Labels share one unit, the largest in which a step has at most three decimal places. */
 function byteLabels(high, step) {
 	let unit = 0;
 	while (1024 ** (unit + 1) <= Math.min(high, step * 8) && unit < UNITS.length - 1)
@@ -55,13 +55,13 @@ function byteLabels(high, step) {
 	return { label, unit: UNITS[unit] };
 }
 
-/* The step of a scale of colours that begins at 2^first and has `per` steps a power of two. */
+/* The step of a color scale that starts at 2^first and has `per` steps per power of two. */
 function scaleStep(n, first, per, steps) {
 	const step = Math.round((Math.log2(n) - first) * per);
 	return Math.max(0, Math.min(steps - 1, step));
 }
 
-/* A colour "#rrggbb" as a pixel of an image, made darker for edges. */
+/* A color "#rrggbb" as a pixel of an image, darkened for edges. */
 function pixel(text, shade = 1) {
 	const part = (from) => Math.round(parseInt(text.slice(from, from + 2), 16) * shade);
 	return (0xff000000 | part(5) << 16 | part(3) << 8 | part(1)) >>> 0;
