@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mam.c - the command `mam`: look up the subcommand in a table and run it. */
+/*
+ * mam.c - the command `mam`: look up the subcommand in a table and run it.
+ */
 #include <mam/mam.h>
 
 #include <stdbool.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info_options.c - the options of mam, their values and the origin of each value. */
+/*
+ * info_options.c - the options of mam, their values and the origin of each value.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* selftest.h - check that a pool on this machine's GPU keeps the data written into it. */
+/*
+ * selftest.h - check that a pool on this machine's GPU keeps the data written into it.
+ */
 #ifndef TOOLS_SELFTEST_H
 #define TOOLS_SELFTEST_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* args.c - table-driven command line parsing on top of getopt_long(). */
+/*
+ * args.c - table-driven command line parsing on top of getopt_long().
+ */
 #include "kit/args.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* format.c - numbers in human-readable form. */
+/*
+ * format.c - numbers in human-readable form.
+ */
 #include "kit/format.h"
 
 #include <inttypes.h>

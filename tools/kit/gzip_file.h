@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gzip_file.h - a stream that compresses to gzip and writes to another stream. */
+/*
+ * gzip_file.h - a stream that compresses to gzip and writes to another stream.
+ */
 #ifndef TOOLS_GZIP_FILE_H
 #define TOOLS_GZIP_FILE_H
 

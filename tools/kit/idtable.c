@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* idtable.c - map an id of a trace to the number of the block that it denotes now. */
+/*
+ * idtable.c - map an id of a trace to the number of the block that it denotes now.
+ */
 #include "kit/idtable.h"
 
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_put.c - arbitrary strings and numbers as JSON (RFC 8259). */
+/*
+ * json_put.c - arbitrary strings and numbers as JSON (RFC 8259).
+ */
 #include "kit/json_put.h"
 
 #include <inttypes.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_put.h - JSON output that printf() does not provide. */
+/*
+ * json_put.h - JSON output that printf() does not provide.
+ */
 #ifndef TOOLS_JSON_PUT_H
 #define TOOLS_JSON_PUT_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* message.h - messages to the user, on stderr. */
+/*
+ * message.h - messages to the user, on stderr.
+ */
 #ifndef TOOLS_MESSAGE_H
 #define TOOLS_MESSAGE_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* own_place.h - the folder of this program, and paths relative to it of files installed with it. */
+/*
+ * own_place.h - the folder of this program, and paths relative to it of files installed with it.
+ */
 #ifndef MAM_KIT_OWN_PLACE_H
 #define MAM_KIT_OWN_PLACE_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* progress.c - a progress line for long operations. For one thread only. */
+/*
+ * progress.c - a progress line for long operations. For one thread only.
+ */
 #include "kit/progress.h"
 
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* utf8.h - validate and repair untrusted text for files that have to be UTF-8. */
+/*
+ * utf8.h - validate and repair untrusted text for files that have to be UTF-8.
+ */
 #ifndef TOOLS_UTF8_H
 #define TOOLS_UTF8_H
 

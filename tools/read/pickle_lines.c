@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pickle_lines.c - numbers and texts of protocol 0, one per line; and long integers. */
+/*
+ * pickle_lines.c - numbers and texts of protocol 0, one per line; and long integers.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - the file formats that mam replay reads, detected by their first bytes. */
+/*
+ * read.c - the file formats that mam replay reads, detected by their first bytes.
+ */
 #include "read/read.h"
 
 #include <string.h>

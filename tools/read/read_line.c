@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read_line.c - iterate over the lines of an input, in place in the buffer. */
+/*
+ * read_line.c - iterate over the lines of an input, in place in the buffer.
+ */
 #include "read/read_line.h"
 
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read_line.h - iterate over the lines of an input. */
+/*
+ * read_line.h - iterate over the lines of an input.
+ */
 #ifndef TOOLS_READ_LINE_H
 #define TOOLS_READ_LINE_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* replay.c - `mam replay`: parse the command line and process one file after another. */
+/*
+ * replay.c - `mam replay`: parse the command line and process one file after another.
+ */
 #include "replay/replay.h"
 
 #include <stdio.h>

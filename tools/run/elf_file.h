@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elf_file.h - read bytes of an ELF file at an offset, for the readers in elf*.c. */
+/*
+ * elf_file.h - read bytes of an ELF file at an offset, for the readers in elf*.c.
+ */
 #ifndef TOOLS_ELF_FILE_H
 #define TOOLS_ELF_FILE_H
 

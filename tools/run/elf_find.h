@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elf_find.h - find a library that an ELF file needs as the dynamic linker would. */
+/*
+ * elf_find.h - find a library that an ELF file needs as the dynamic linker would.
+ */
 #ifndef TOOLS_ELF_FIND_H
 #define TOOLS_ELF_FIND_H
 

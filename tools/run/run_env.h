@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_env.h - convert the options of `mam run` to the environment that libmam-preload.so reads. */
+/*
+ * run_env.h - convert the options of `mam run` to the environment that libmam-preload.so reads.
+ */
 #ifndef TOOLS_RUN_ENV_H
 #define TOOLS_RUN_ENV_H
 

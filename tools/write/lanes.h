@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lanes.h - assign lanes to items so that items which overlap in time never share a lane. */
+/*
+ * lanes.h - assign lanes to items so that items which overlap in time never share a lane.
+ */
 #ifndef TOOLS_LANES_H
 #define TOOLS_LANES_H
 
