@@ -49,37 +49,38 @@ struct request {
 
 static const struct args_option options[] = {
 	{ "quick", 0, ARGS_FLAG, FIELD(quick), NULL, NULL,
-	  "only what the short table shows, in half a minute;\nelse all, in under 4 minutes" },
+	  "run only what the short table needs, in half a minute;\n"
+	  "default: all, in under 4 minutes" },
 	{ "smoke", 0, ARGS_FLAG, FIELD(smoke), NULL, NULL,
-	  "a second or two, to see that it works; the numbers\nmean nothing" },
-	{ "plain", 'p', ARGS_FLAG, FIELD(keys), NULL, NULL, "lines of KEY<TAB>VALUE, for scripts" },
+	  "run for a second or two, as a smoke test; the numbers\nmean nothing" },
+	{ "plain", 'p', ARGS_FLAG, FIELD(keys), NULL, NULL,
+	  "print KEY<TAB>VALUE lines for scripts" },
 	{ "verbose", 0, ARGS_FLAG, FIELD(verbose), NULL, NULL,
-	  "a line on standard error for each run before it begins" },
-	{ "csv", 0, ARGS_TEXT, FIELD(csv), "FILE", NULL, "write every number into FILE, too" },
+	  "print a line to stderr before each run" },
+	{ "csv", 0, ARGS_TEXT, FIELD(csv), "FILE", NULL, "also write every number to FILE" },
 	{ "plot", 0, ARGS_TEXT, FIELD(plot), "FILE.svg", NULL,
-	  "draw what was measured into FILE.svg, all pictures\none below another" },
+	  "draw the results to FILE.svg, all pictures\none below another" },
 	{ "sources", 0, ARGS_TEXT, FIELD(sources), "LIST", NULL,
-	  "pools to measure: host, cudamalloc, vmm, pinned,\nmanaged; all that are here unless "
-	  "given" },
+	  "pools to measure: host, cudamalloc, vmm, pinned,\nmanaged; default: all available" },
 	{ "peers", 0, ARGS_TEXT, FIELD(peers), "LIST", NULL,
-	  "what to put beside them: glibc, jemalloc, mimalloc,\n"
-	  "cudaMalloc, cudaMallocAsync, rmm-pool, torch, or\nnone; all that are here unless given" },
+	  "allocators to compare with: glibc, jemalloc, mimalloc,\n"
+	  "cudaMalloc, cudaMallocAsync, rmm-pool, torch, or\nnone; default: all available" },
 	{ "seconds", 0, ARGS_COUNT, FIELD(seconds), "N", NULL,
-	  "begin nothing after N seconds; what is left out is named" },
-	{ "only", 0, ARGS_TEXT, FIELD(only), "LIST", NULL, "workloads to play; all unless given" },
+	  "start no run after N seconds; list the omitted runs" },
+	{ "only", 0, ARGS_TEXT, FIELD(only), "LIST", NULL, "workloads to run; default: all" },
 	{ "trace", 0, ARGS_TEXT, FIELD(traces), "LIST", NULL,
-	  "files that mam replay reads, for workload replay;\nunless given, those of the checkout "
-	  "this is run in" },
-	{ "list", 0, ARGS_FLAG, FIELD(list), NULL, NULL, "name pools, peers and workloads" },
+	  "trace files for workload replay; default: those of the\nsource tree in the current "
+	  "folder" },
+	{ "list", 0, ARGS_FLAG, FIELD(list), NULL, NULL, "list pools, peers and workloads" },
 	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
 };
 
 static const struct args_command command = {
 	"mam bench host",
 	"[OPTION]...",
-	"Measure mam's pools on this machine, beside other allocators in the same run.\n",
-	"A LIST is names with commas between. Targets that are missed do not change the exit\n"
-	"status: this is a benchmark and no test. More in mam-bench(1).\n",
+	"Measure mam's pools and other allocators on this machine, in the same run.\n",
+	"A LIST is comma-separated names. Missed targets do not change the exit status: this\n"
+	"is a benchmark, not a test. More in mam-bench(1).\n",
 	options,
 	false,
 };
@@ -133,13 +134,13 @@ static bool check_lists(const struct request *request)
 
 	if (!bench_check_list(request->sources, is_known, LIST_SOURCES, unknown, sizeof(unknown)))
 		message_error(
-			"--sources: there is no source '%s'; mam bench host --list names them",
+			"unknown source '%s'; see 'mam bench host --list'",
 			unknown);
 	else if (!bench_check_list(request->peers, is_known, LIST_PEERS, unknown, sizeof(unknown)))
-		message_error("--peers: there is no peer '%s'; mam bench host --list names them",
+		message_error("unknown peer '%s'; see 'mam bench host --list'",
 			      unknown);
 	else if (!bench_check_list(request->only, is_known, LIST_WORKLOADS, unknown, sizeof(unknown)))
-		message_error("--only: there is no workload '%s'; mam bench host --list names them",
+		message_error("unknown workload '%s'; see 'mam bench host --list'",
 			      unknown);
 	else
 		return true;
@@ -238,7 +239,7 @@ static int tell(struct play *play)
 	else
 		bench_table_people(&play->results, &play->machine, &play->effort);
 	if (play->results.incomplete) {
-		message_error("memory ran out and some results were lost; close other programs and "
+		message_error("out of memory, and some results were lost; close other programs and "
 			      "try again");
 		status = STATUS_FAILED;
 	}
@@ -254,8 +255,8 @@ static int tell_late(void *user)
 {
 	int status = tell(user);
 
-	message_error("an allocator did not come back; the notes say which; what was measured "
-		      "before is told, and --peers or --only leave it out");
+	message_error("a call of the allocator in the notes did not return; the results so "
+		      "far are printed; use --peers or --only to exclude it");
 	return status == STATUS_GOOD ? STATUS_FAILED : status;
 }
 
@@ -295,7 +296,7 @@ static int bench_host(int argc, char **argv)
 	if (!args_parse(&command, argc, argv, &request, &first, &status))
 		return status;
 	if (first < argc) {
-		message_error("'%s' is one word too many; see mam bench host --help", argv[first]);
+		message_error("unexpected argument '%s'; see 'mam bench host --help'", argv[first]);
 		return STATUS_BAD;
 	}
 	if (!check_lists(&request))
@@ -318,7 +319,7 @@ static const struct args_option no_options[] = {
 static const struct args_command trace_command = {
 	"mam bench trace",
 	"",
-	"Print the training run that workload training of mam bench host plays, as a trace.\n",
+	"Print the training run of mam bench host's workload training, as a trace.\n",
 	"For mam replay; mam-trace(5) describes the format. It is the same every time.\n",
 	no_options,
 	false,
@@ -334,18 +335,19 @@ static int bench_trace(int argc, char **argv)
 	if (!args_parse(&trace_command, argc, argv, &settings, &first, &status))
 		return status;
 	if (first < argc) {
-		message_error("'%s' is one word too many; see mam bench trace --help", argv[first]);
+		message_error("unexpected argument '%s'; see 'mam bench trace --help'",
+			      argv[first]);
 		return STATUS_BAD;
 	}
 	if (!training_make(&training)) {
-		message_error("there is too little memory for the trace; close other programs");
+		message_error("not enough memory for the trace; close other programs");
 		return STATUS_FAILED;
 	}
 	good = training_print(&training, stdout);
 	training_fini(&training);
 	if (good)
 		return STATUS_GOOD;
-	message_error("the trace could not be written: %s; choose another place for it",
+	message_error("cannot write the trace: %s",
 		      strerror(errno));
 	return STATUS_FAILED;
 }
@@ -357,7 +359,7 @@ static const struct {
 	const char *doc;
 } benches[] = {
 	{ "host", "mam bench host", bench_host,
-	  "pools called from the host, beside other allocators" },
+	  "host pools, compared with other allocators" },
 	{ "pages", "mam bench pages", pages_main, "page allocators inside kernels" },
 	{ "device", "mam bench device", device_main, "malloc and free inside kernels" },
 	{ "case", "mam bench case", case_main,
@@ -368,9 +370,9 @@ static const struct {
 	{ "xmalloc", "mam bench xmalloc", xmalloc_main, "the figures of the XMalloc paper" },
 	{ "model", "mam bench model", model_main, "the random-walk model, measured on a GPU" },
 	{ "advise", "mam bench advise", advise_main,
-	  "which heap to make for a load, by that model" },
-	{ "plot", "mam bench plot", plot_main, "draw results that were written by --csv" },
-	{ "trace", "mam bench trace", bench_trace, "print the trace of a made-up training run" },
+	  "recommend a heap for a load, by that model" },
+	{ "plot", "mam bench plot", plot_main, "draw results written with --csv" },
+	{ "trace", "mam bench trace", bench_trace, "print the trace of a synthetic training run" },
 };
 
 #define BENCHES (sizeof(benches) / sizeof(benches[0]))
@@ -380,7 +382,7 @@ static int print_benches(void)
 	size_t i;
 
 	printf("Usage: mam bench BENCHMARK [ARGUMENT]...\n"
-	       "Measure mam beside other allocators on this machine.\n\n");
+	       "Measure mam and other allocators on this machine.\n\n");
 	for (i = 0; i < BENCHES; i++)
 		printf("  mam bench %-8s %s\n", benches[i].name, benches[i].doc);
 	printf("\nmam bench BENCHMARK --help prints the options of one; the manual is "
@@ -408,7 +410,7 @@ int bench_main(int argc, char **argv)
 	size_t i;
 
 	if (argc < 2) {
-		message_error("no benchmark was named: %s; see mam bench --help",
+		message_error("no benchmark given; expected %s; see 'mam bench --help'",
 			      list_benches(names, sizeof(names)));
 		return STATUS_BAD;
 	}
@@ -420,7 +422,7 @@ int bench_main(int argc, char **argv)
 			return benches[i].run(argc - 1, argv + 1);
 		}
 	}
-	message_error("there is no benchmark '%s', but %s", argv[1],
+	message_error("unknown benchmark '%s'; expected %s", argv[1],
 		      list_benches(names, sizeof(names)));
 	return STATUS_BAD;
 }

@@ -37,14 +37,14 @@ static int print_version(void)
 static int print_help(void)
 {
 	printf("Usage: mam COMMAND [ARGUMENT]...\n"
-	       "Pools of GPU memory: allocating from one costs no call to the driver.\n\n");
+	       "Pools of GPU memory: an allocation from a pool needs no driver call.\n\n");
 	for (size_t i = 0; i < SUBCOMMANDS; i++)
 		printf("  mam %-8s %s\n", subcommands[i].name, subcommands[i].doc);
 	printf("\nTry one of these:\n"
-	       "  mam run --stats ./app                   its cudaMalloc becomes a pool's\n"
-	       "  mam replay t.trace.gz                   what would a program need of a pool?\n"
-	       "  mam replay --map heap.html t.trace.gz   the same, as a picture to look into\n"
-	       "  mam info --self-test                    does the GPU hold what is written?\n\n"
+	       "  mam run --stats ./app                   serve its cudaMalloc from a pool\n"
+	       "  mam replay t.trace.gz                   how much memory would a pool need?\n"
+	       "  mam replay --map heap.html t.trace.gz   draw an interactive heap map\n"
+	       "  mam info --self-test                    test a pool on this GPU\n\n"
 	       "mam help COMMAND prints its options, mam version the version; manual: man mam,\n"
 	       "man 7 mam.\n");
 	return STATUS_GOOD;
@@ -63,7 +63,7 @@ static int finish(int status)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
-	message_error("standard output cannot be written");
+	message_error("cannot write to standard output");
 	return STATUS_BAD;
 }
 
@@ -94,13 +94,14 @@ static int help_with(int count, char **names)
 	int used = 1;
 
 	if (command == NULL) {
-		message_error("'%s' is not a mam command; see mam --help", names[0]);
+		message_error("'%s' is not a mam command; see 'mam --help'", names[0]);
 		return STATUS_BAD;
 	}
 	if (count > 1 && command->main == bench_main)
 		words_of[used++] = names[1];
 	if (count > used) {
-		message_error("unexpected argument '%s'; see mam %s --help", names[used], names[0]);
+		message_error("unexpected argument '%s'; see 'mam %s --help'", names[used],
+			      names[0]);
 		return STATUS_BAD;
 	}
 	words_of[used++] = option;
@@ -124,6 +125,6 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcmp(argv[1], words[i].name) == 0)
 			return finish(words[i].main());
-	message_error("'%s' is not a mam command; see mam --help", argv[1]);
+	message_error("'%s' is not a mam command; see 'mam --help'", argv[1]);
 	return STATUS_BAD;
 }

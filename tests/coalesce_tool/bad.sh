@@ -21,7 +21,7 @@ if [ $status -eq 0 ]; then
 	skip "without libclang" "another mam is installed where this one would be"
 else
 	same "without libclang: exit status" 2 $status
-	try "without libclang: one sentence" grep -qx "mam coalesce: .*install libclang-dev .*configure.*build mam again)*\." \
+	try "without libclang: one sentence" grep -qx "mam coalesce: .*install libclang-dev .*configure.*build mam again)*" \
 		"$scratch/err"
 	same "without libclang: and no more" 1 "$(cat "$scratch/out" "$scratch/err" | wc -l | tr -d ' ')"
 fi
@@ -60,7 +60,7 @@ refused "--tree with -o" "rewrites nothing" --tree -o new.cu good.cu
 same "nothing was written" "good.cu other.cu" "$(echo *.cu)"
 
 # ---- what is read ----
-refused "no such file" '^mam coalesce: none.cu: .*No such file' none.cu
+refused "no such file" '^mam coalesce: error: none.cu: .*No such file' none.cu
 mkdir folder
 refused "a folder" 'folder: .*not a regular file' folder
 refused "a device without an end" '/dev/zero: .*not a regular file' /dev/zero
@@ -112,11 +112,11 @@ try "and no shell reads it" test ! -e new.cu
 rm -f ./--label*
 
 # ---- what is written ----
-refused "-o into no folder" "none/new.cu: cannot be written" -o none/new.cu good.cu
-refused "-o onto a folder" "folder: is no plain file" -o folder good.cu
-refused "-o without a name" "cannot be written" -o '' good.cu
+refused "-o into no folder" "cannot write 'none/new.cu'" -o none/new.cu good.cu
+refused "-o onto a folder" "'folder': not a regular file" -o folder good.cu
+refused "-o without a name" "cannot write ''" -o '' good.cu
 mkfifo pipe # not a device: a broken command would put a file in its place
-refused "-o onto a pipe" "pipe: is no plain file" -o pipe good.cu
+refused "-o onto a pipe" "'pipe': not a regular file" -o pipe good.cu
 refused "-o onto the source" "is the file that is read" -o good.cu good.cu
 refused "-o onto the source, by another way" "is the file that is read" -o folder/../good.cu good.cu
 ln -s good.cu link.cu
@@ -130,18 +130,18 @@ chmod 555 shut
 if [ -w shut ]; then
 	skip "-o into a folder that is read only" "root may write everywhere"
 else
-	refused "-o into a folder that is read only" "shut/new.cu: cannot be written" -o shut/new.cu good.cu
+	refused "-o into a folder that is read only" "cannot write 'shut/new.cu'" -o shut/new.cu good.cu
 fi
 if [ -c /dev/full ]; then
 	"$tool" -o new.cu good.cu > /dev/full 2> err
 	same "a report that cannot be written: exit status" 2 $?
-	same "a report that cannot be written: one sentence" "mam coalesce: standard output cannot be written." "$(cat err)"
+	same "a report that cannot be written: one sentence" "mam coalesce: error: standard output cannot be written" "$(cat err)"
 	try "and no file appears" test ! -e new.cu
 fi
 awk 'BEGIN { for (i = 0; i < 9000; i++) print "// one line of many that say nothing" }' >> other.cu
 (trap '' XFSZ; ulimit -f 8; "$tool" -o new.cu other.cu > /dev/null 2> err)
 same "a file that has no room: exit status" 2 $?
-try "a file that has no room: one sentence" grep -q '^mam coalesce: new.cu: cannot be written: ' err
+try "a file that has no room: one sentence" grep -q "^mam coalesce: error: cannot write 'new.cu': " err
 same "and nothing is left of it" "" "$(find . -name 'new.cu*')"
 printf 'kept\n' > new.cu
 (trap '' XFSZ; ulimit -f 8; "$tool" -o new.cu other.cu > /dev/null 2> err)

@@ -18,7 +18,8 @@ says()
 	shift 3
 	"$@" > "$scratch/out" 2> "$scratch/err"
 	same "$says_name: exit status" "$says_status" $?
-	if [ "$(wc -l < "$scratch/err")" -eq 1 ] && grep -q "^mam run: .*$says_words.*\.\$" "$scratch/err"; then
+	if [ "$(wc -l < "$scratch/err")" -eq 1 ] && grep -q "^mam run: [a-z]*: .*$says_words" "$scratch/err" &&
+		! grep -q '\.$' "$scratch/err"; then
 		ok "$says_name: one sentence"
 	else
 		not_ok "$says_name: one sentence" "$(lib_tail "$scratch/err")"
@@ -34,15 +35,15 @@ same "a signal is kept" 143 $?
 same "standard input and arguments are the program's" "a b c" "$(echo 'a b' | "$MAM" run sh -c 'read -r x; echo "$x $1"' - c)"
 same "an option behind the program is the program's" "--stats" "$("$MAM" run echo --stats)"
 
-says "no such program on the PATH" 127 "no program 'no-such-program'" "$MAM" run no-such-program
-says "no such file" 127 "no program '/no/such'" "$MAM" run -- /no/such
+says "no such program on the PATH" 127 "cannot find program 'no-such-program'" "$MAM" run no-such-program
+says "no such file" 127 "cannot find program '/no/such'" "$MAM" run -- /no/such
 printf '#!/no/interpreter\n' > "$scratch/script"
 chmod +x "$scratch/script"
 says "a script without its interpreter" 127 "interpreter" "$MAM" run "$scratch/script"
 echo data > "$scratch/data"
-says "a file that is not executable" 126 "cannot be started" "$MAM" run "$scratch/data"
-says "a folder" 126 "cannot be started" "$MAM" run "$scratch"
-says "no program" 2 "no program was named" "$MAM" run --disable
+says "a file that is not executable" 126 "cannot start" "$MAM" run "$scratch/data"
+says "a folder" 126 "cannot start" "$MAM" run "$scratch"
+says "no program" 2 "no program given" "$MAM" run --disable
 says "an unknown option" 2 "unknown option" "$MAM" run --no-such-option true
 says "a bad size" 2 "size" "$MAM" run --chunk many true
 says "a negative size" 2 "size" "$MAM" run --limit -1 true
@@ -84,23 +85,23 @@ MAM_SOURCE=vmm LD_PRELOAD=$preload "$client" --rounds 1 > "$scratch/out" 2> "$sc
 same "MAM_SOURCE, preloaded by hand" "0 1" "$? $(grep -c '^mam: warning: MAM_SOURCE=vmm has no effect' "$scratch/err")"
 # An option whose value was forgotten does not take what follows.
 for option in trace free limit log ipc; do
-	says "--$option without a value, at the end of the options" 2 "'--$option' needs a value, and '--' follows" \
+	says "--$option without a value, at the end of the options" 2 "'--$option' requires a value, but '--' follows" \
 		"$MAM" run "--$option" -- true
 done
-says "--trace without a value, before another option" 2 "'--trace' needs a value, and '--stats' follows" \
+says "--trace without a value, before another option" 2 "'--trace' requires a value, but '--stats' follows" \
 	"$MAM" run --trace --stats true
 same "--trace=-- is a name" "--" "$(cd "$scratch" && "$MAM" run --trace=-- sh -c 'basename -- "$MAM_TRACE"')"
 for option in stats trace leaks; do
-	says "--$option in no folder" 2 "cannot be written to" "$MAM" run "--$option=/no/such/folder/file" true
+	says "--$option in no folder" 2 "cannot write to" "$MAM" run "--$option=/no/such/folder/file" true
 	says "--$option in place of a folder" 2 "it is a folder" "$MAM" run "--$option=$scratch" true
 	says "--$option named as a folder" 2 "name of a folder" "$MAM" run "--$option=$scratch/x/" true
 	ln -sf "$scratch/target" "$scratch/link"
 	says "--$option behind a symbolic link" 2 "symbolic link" "$MAM" run "--$option=$scratch/link" true
 done
 says "a trace without a name" 2 "the name is empty" "$MAM" run --trace= true
-says "a name that is too long" 2 "cannot be written to" \
+says "a name that is too long" 2 "cannot write to" \
 	"$MAM" run --stats="$scratch/$(printf '%05000d' 0)" true
-says "a folder of another host" 2 "cannot be written to" "$MAM" run --trace="$scratch/%h/trace" true
+says "a folder of another host" 2 "cannot write to" "$MAM" run --trace="$scratch/%h/trace" true
 "$MAM" run --help > "$scratch/out" 2>&1
 same "--help: exit status" 0 $?
 try "--help names the examples" grep -q 'mam run --stats python3 train.py' "$scratch/out"
@@ -157,11 +158,11 @@ says "a path with a colon" 2 "space or a colon" "$scratch/with:colon/mam" run tr
 cp "$MAM_BUILDDIR/.libs/libmam-audit.so" "$scratch/with:colon"
 says "a path with a colon, audit" 2 "space or a colon" "$scratch/with:colon/mam" run --route=audit true
 cp "$MAM" "$scratch/moved/lib/mam"
-says "the command without its auditor" 2 "libmam-audit.so was not found" \
+says "the command without its auditor" 2 "cannot find libmam-audit.so" \
 	"$scratch/moved/bin/mam" run --route=audit true
 mkdir "$scratch/alone"
 cp "$MAM" "$scratch/alone"
-says "the command without its object" 2 "libmam-preload.so was not found" "$scratch/alone/mam" run true
+says "the command without its object" 2 "cannot find libmam-preload.so" "$scratch/alone/mam" run true
 
 # Statistics.
 "$MAM" run --stats -- "$client" --rounds 1 > "$scratch/out" 2> "$scratch/err"
@@ -244,13 +245,13 @@ same "a program as usual: no word" "" "$(cat "$scratch/out")"
 $CC -o "$scratch/set-user" "$scratch/three.c"
 if [ "$(id -u)" -eq 0 ] && chmod 755 "$scratch" && chown 65534 "$scratch/set-user" && chmod u+s "$scratch/set-user" &&
 	! findmnt -n -o OPTIONS -T "$scratch" 2> /dev/null | grep -q nosuid; then
-	bars "a set-user-id program" "sets the user or group" "$scratch/set-user"
+	bars "a set-user-id program" "is set-user-id or set-group-id" "$scratch/set-user"
 else
 	skip "a set-user-id program" "only root can make one of another user"
 fi
 cp "$scratch/plain-three" "$scratch/other"
 printf '\003\000' | dd of="$scratch/other" bs=1 seek=18 conv=notrunc 2> /dev/null
-says "a program of another machine" 126 "another kind of machine" sh -c "'$MAM' run '$scratch/other' 2>&1 |
+says "a program of another machine" 126 "another type of machine" sh -c "'$MAM' run '$scratch/other' 2>&1 |
 	head -n 1 >&2; exit 126"
 $CC -o "$scratch/other-c" "$scratch/three.c" -Wl,--dynamic-linker=/lib/ld-musl-test.so.1
 says "a program on another C library" 127 "C library is not glibc" sh -c "'$MAM' run '$scratch/other-c' 2>&1 |

@@ -187,7 +187,7 @@ let_go()
 hold "$trace"
 "$MAM" run --trace="$trace" -- "$probe" tidy > "$scratch/out" 2> "$scratch/err"
 same "a name that another run writes to is refused" "2  1" \
-	"$? $(cat "$scratch/out") $(grep -c '^mam run: --trace: .*another process is writing it' "$scratch/err")"
+	"$? $(cat "$scratch/out") $(grep -c '^mam run: error: --trace: .*another process is writing it' "$scratch/err")"
 MAM_TRACE=$trace MAM_RUN_PID=1 sh -c 'MAM_RUN_PID=$$ LD_PRELOAD=$1 exec "$2" tidy' - \
 	"$MAM_BUILDDIR/.libs/libmam-preload.so" "$probe" > "$scratch/out" 2> "$scratch/err"
 same "and by the object itself, which lets the program run" "0 tidy 1" \

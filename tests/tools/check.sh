@@ -90,14 +90,14 @@ fi
 for broken in endless orphan nothing; do
 	check "$scratch/$broken"
 	same "a script with an interpreter that cannot be ($broken)" "2 " "$status $(cat "$scratch/lines")"
-	same "one sentence ($broken)" 1 "$(grep -c 'cannot be looked at.*\.$' "$scratch/err")"
+	same "one sentence ($broken)" 1 "$(grep -c '^mam info: error: cannot inspect .*[^.]$' "$scratch/err")"
 done
 
 # What mam cannot be in.
 if $CC -static -o "$scratch/static" "$scratch/empty.c" 2> /dev/null; then
 	answers "a static program" 1 static no "$scratch/static"
 	"$MAM" info --check "$scratch/static" > "$scratch/out" 2>&1
-	try "to people, too" grep -q '^answer  *mam run cannot be in it: it is linked without' "$scratch/out"
+	try "to people, too" grep -q '^answer  *mam run cannot intercept its calls: it is linked without' "$scratch/out"
 	$CC -static-pie -fPIE -o "$scratch/static-pie" "$scratch/empty.c" 2> /dev/null &&
 		answers "a static program that may lie anywhere" 1 static no "$scratch/static-pie"
 else

@@ -19,7 +19,7 @@ value()
 refused() # NAME LIST SENTENCE
 {
 	"$MAM" replay --compare="$2" "$trace" > "$scratch/out" 2> "$scratch/err"
-	same "$1" "2 mam replay: $3" "$? $(cat "$scratch/err")"
+	same "$1" "2 mam replay: error: $3" "$? $(cat "$scratch/err")"
 	[ -s "$scratch/out" ] && not_ok "$1: nothing else is printed" "$(head -n 1 "$scratch/out")"
 }
 
@@ -102,18 +102,18 @@ same "a lag leaves out what does not wait" "plain/cache/align 256/align 2M/defer
 	"$(names '' --lag 9 --source vmm)"
 
 refused "an unknown word" 'source=vmm;cach=on' \
-	"--compare: settings do not differ in 'cach'; they may in source, simulate, chunk, growth, limit, align, free, lag, cache, streams and threads."
+	"--compare: settings cannot differ in 'cach', only in source, simulate, chunk, growth, limit, align, free, lag, cache, streams and threads"
 refused "a word of the command line alone" 'map=x.html' \
-	"--compare: settings do not differ in 'map'; they may in source, simulate, chunk, growth, limit, align, free, lag, cache, streams and threads."
-refused "no value" 'align' "--compare: 'align' wants a value, as in align=BYTES."
-refused "a wrong value" 'cache=maybe' "--cache wants on or off, not 'maybe'."
+	"--compare: settings cannot differ in 'map', only in source, simulate, chunk, growth, limit, align, free, lag, cache, streams and threads"
+refused "no value" 'align' "--compare: 'align' requires a value, as in align=BYTES"
+refused "a wrong value" 'cache=maybe' "--cache expects on or off, not 'maybe'"
 refused "a value too many" 'source=vmm,simulate=1' \
-	"--compare: 'simulate' takes no value, and got '1'."
+	"--compare: 'simulate' takes no value, but got '1'"
 refused "no such source" 'source=moon' \
-	"--source: there is no source 'moon'; there are host, cudamalloc, vmm, pinned and managed."
+	"unknown source 'moon'; expected host, cudamalloc, vmm, pinned or managed"
 refused "a contradiction" 'free=strict,lag=3' \
-	"--lag means nothing with --free strict: no block waits."
-refused "too many" ';;;;;;;;;;;;;;;;' "--compare plays at most 16 settings at once."
+	"--lag has no effect with --free strict: no block waits"
+refused "too many" ';;;;;;;;;;;;;;;;' "--compare supports at most 16 settings"
 
 # What is chosen, and that the environment it names is one that mam takes.
 same "the least of three" vmm "$("$MAM" replay -p -r 1 --simulate \

@@ -68,19 +68,19 @@ refused() # NAME SENTENCE NAMES TRACES
 	refused_wanted=$2
 	shift 2
 	"$MAM" replay -q -r 1 --export "$@" 2> said
-	same "$refused_name" "2 mam replay: $refused_wanted." "$? $(cat said)"
+	same "$refused_name" "2 mam replay: error: $refused_wanted" "$? $(cat said)"
 }
-ending='an export goes into a file that ends in .json, .pickle or .trace, or .json.gz or .trace.gz'
-refused "an ending nobody knows" "a.txt: $ending" a.txt real.trace
-refused "one of several" "b.pickle.gz: $ending" a.json,b.pickle.gz real.trace
-refused "an ending alone" ".json: $ending" .json real.trace
-refused "an empty name" "--export wants names of files, and one is empty" a.json, real.trace
-refused "two traces" "--export writes one trace, and 2 were given" a.json real.trace real.trace
-refused "a folder that is not there" "no/a.json: cannot be written: No such file or directory" \
+ending='the suffix must be .json, .pickle, .trace, .json.gz or .trace.gz'
+refused "an ending nobody knows" "cannot export to 'a.txt': $ending" a.txt real.trace
+refused "one of several" "cannot export to 'b.pickle.gz': $ending" a.json,b.pickle.gz real.trace
+refused "an ending alone" "cannot export to '.json': $ending" .json real.trace
+refused "an empty name" "--export: a file name is empty" a.json, real.trace
+refused "two traces" "--export accepts one trace, but 2 were given" a.json real.trace real.trace
+refused "a folder that is not there" "cannot write 'no/a.json': No such file or directory" \
 	no/a.json real.trace
-refused "a folder" "folder.json: is no plain file, and an export is not written into it" \
+refused "a folder" "cannot write an export to 'folder.json': not a regular file" \
 	folder.json real.trace
-refused "a device" "full.pickle: is no plain file, and an export is not written into it" \
+refused "a device" "cannot write an export to 'full.pickle': not a regular file" \
 	full.pickle real.trace
 refused "a trace that is none" "before: line 1: expected 'a ID BYTES STREAM', 'f ID' or '#', \
 found 'again.trace'" a.json before
@@ -88,7 +88,7 @@ for ending in json pickle trace json.gz trace.gz; do
 	(
 		trap '' XFSZ
 		ulimit -f 8
-		refused "a disk that is full: $ending" "a.$ending: cannot be written: File too large" \
+		refused "a disk that is full: $ending" "cannot write 'a.$ending': File too large" \
 			"a.$ending" real.trace
 		[ "$lib_failed" -eq 0 ]
 	) > full.said
@@ -251,8 +251,8 @@ awk 'BEGIN { for (i = 0; i < 5000; i++) print "a", i, i + 1, 0
 read_back wide wide.trace
 same "tracks have a bound" "none 4096 4096 904 12502500 0" \
 	"$(found json_problem tracks slices without_slice 'json live')"
-same "which is said" "mam replay: wide.json: slices are of 4,096 of 5,000 blocks only; \
-counters are of all." "$(cat said)"
+same "which is said" "mam replay: note: wide.json: has slices of 4,096 of 5,000 blocks; \
+its counters include all" "$(cat said)"
 awk 'BEGIN { for (i = 0; i < 100010; i++)
 	printf "a %d %d 0\nf %d\n", i, i < 20 ? 512 : 1024, i }' > deep.trace
 read_back deep deep.trace

@@ -60,7 +60,7 @@ same "at the peak the strip counts the pool's holes" \
 	"$("$MAM" replay -p "$trace" | awk '/^(hole|largest_hole).*peak/ { printf " %s", $2 }')" \
 	" $(said moment | cut -d ' ' -f 2-)"
 same "what a trace does not tell is no choice, and why is said" \
-	"The trace does not say which thread asked for a block; size" \
+	"The trace does not record which thread allocated a block; size" \
 	"$(said why); $(said coloring)"
 
 # One block as large as the map: wherever one points, it is there, with all that is known of it.
@@ -83,8 +83,8 @@ probe "a page of one block is drawn" "$scratch/one.html" <<- 'END'
 END
 same "a block is found under the pointer, its id exact" 18446744073709551615 "$(said hover)"
 same "the tip tells its size and life" \
-	"asked for 976.56 KiB (1,000,000 B) takes 977.00 KiB born event 0, 0 ns died never" \
-	"$(said tip | grep -o 'asked.*never')"
+	"requested 976.56 KiB (1,000,000 B) takes 977.00 KiB born event 0, 0 ns died never" \
+	"$(said tip | grep -o 'requested.*never')"
 same "the tip tells whose it is" "thread 7 stream 3 who conv 1" "$(said tip | grep -o 'thread .*')"
 same "without a pointer it is gone" true "$(said gone)"
 same "a key picks the block; in the strip it is found too" "$(said hover) $(said hover)" \
@@ -183,7 +183,7 @@ probe "the heap at some events is counted" "$scratch/rows.html" <<- 'END'
 	key("t");
 	say("theme", page.dataset.theme);
 	key("?");
-	say("help", document.getElementById("help").open + " " + text("help").includes("largest hole"));
+	say("help", document.getElementById("help").open + " " + text("help").includes("largest free block"));
 	key("5");
 	say("behind", page.dataset.coloring);
 	key("?");

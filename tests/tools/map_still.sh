@@ -118,13 +118,13 @@ same "its holes, in words" "$holes" "$(texts strip.svg | awk '/^[0-9]+$/ && !fou
 same "a tick for each hole" "$holes" "$(moves strip.svg 'class="bad" stroke-width="3"')"
 same "each hole is hatched" "$holes" "$(moves strip.svg 'url(#holes)')"
 says "bytes in holes" strip.svg "$hole_bytes"
-says "of holes, outside the largest" strip.svg "$outside"
+says "of free bytes, outside the largest" strip.svg "$outside"
 says "fragmentation" strip.svg "$part"
 says "the largest hole by size and address" strip.svg \
-	"$(printf 'largest hole %s at 0x%x' "$largest" $((base + where)))"
+	"$(printf 'largest free block %s at 0x%x' "$largest" $((base + where)))"
 draw "the strip without an event" peak.svg --view strip small.trace
 says "is that of the peak" peak.svg \
-	"after event 59 of $events, where most bytes are live; holes are hatched, each with a tick below"
+	"after event 59 of $events, the peak of live bytes; free blocks are hatched, each with a tick below"
 draw "the strip of the first event" first.svg --view strip --at 0 small.trace
 says "has one block" first.svg "256.00 KiB in 1 block"
 says "and no hole" first.svg "none"
@@ -139,7 +139,7 @@ says "the others with theirs" stream.svg "$others"
 same "which are all blocks" "60 $streams" "$(texts stream.svg | awk '
 	/ blocks, / { sub(/^.*: /, ""); sum += $1; n++ } END { print sum, n + 2 }')"
 draw "blocks by thread, unknown" unknown.svg --view thread small.trace
-says "and that is said" unknown.svg "The trace does not say which thread asked for a block."
+says "and that is said" unknown.svg "The trace does not record which thread allocated a block."
 draw "blocks by age" age.svg --view age small.trace
 says "what was never freed has a name" age.svg "never freed"
 draw "the curves" curves.svg --view curves small.trace
@@ -203,8 +203,8 @@ refused "a view of a page" FILE.svg --map no.html --view size small.trace
 refused "an event without the strip" 'view strip' --map no.svg --view size --at 3 small.trace
 refused "an event that is none" "'-1'" --map no.svg --view strip --at=-1 small.trace
 refused "an event beyond the last" "$((events - 1))" --map no.svg --view strip --at "$events" small.trace
-refused "an event of none" 'no events' --map no.svg --view strip --at 0 empty.trace
-refused "time that nobody told" 'no times' --map no.svg --time small.trace
+refused "an event of none" '--at requires an event' --map no.svg --view strip --at 0 empty.trace
+refused "time that nobody told" '--time requires times' --map no.svg --time small.trace
 refused "time along the strip" strip --map no.svg --time --view strip told.trace
 
 finish

@@ -27,7 +27,7 @@ events() # OPTIONS... FILE - as a trace of mam has them, places of memory counte
 
 says() # what the last one said, without its speaker and file
 {
-	sed 's/^mam replay: [^:]*: //' said
+	sed 's/^mam replay: [a-z]*: [^:]*: //' said
 }
 
 refuses() # NAME SENTENCE OPTIONS... FILE
@@ -43,7 +43,7 @@ refuses() # NAME SENTENCE OPTIONS... FILE
 same "RMM: a log of seven threads" \
 	"events=3946 allocs=1976 peak_live_bytes=1539554307 streams=6" "$(keys "$data/rmm-workers.csv.gz")"
 same "RMM: failures are counted and said" \
-	"allocations that failed in the program: 2, the first on line 1502." "$(says)"
+	"allocations that failed in the program: 2, the first on line 1502" "$(says)"
 gunzip -c "$data/rmm-workers.csv.gz" > log.csv
 same "RMM: the same from a pipe" "events=3946 allocs=1976 peak_live_bytes=1539554307 streams=6" \
 	"$(keys --format rmm - < log.csv)"
@@ -54,8 +54,8 @@ same "PyTorch: nothing is odd about it" "" "$(says)"
 same "PyTorch: the last events of a program" \
 	"events=3519 allocs=1761 peak_live_bytes=296019748 recorded_reserved_bytes=432013312 streams=1" \
 	"$(keys "$data/torch-gnn-late.pickle.gz")"
-same "PyTorch: what is older is said" "blocks that are older than the history: 280, taken as \
-allocated before its first entry." "$(says)"
+same "PyTorch: what is older is said" "blocks older than the history: 280, treated as \
+allocated before its first entry" "$(says)"
 same "PyTorch: what it had reserved itself" 1 \
 	"$("$MAM" replay -r 1 "$data/torch-gnn-expandable.pickle.gz" | grep -c "^program's own pool  *388.00 MiB")"
 
@@ -92,7 +92,7 @@ same "RMM: seconds, dates, and times that are none" \
 	"a 1 1 0 thread=1 t=0,f 1 t=500000000,a 1 2 0 thread=1 t=500000000" "$(events x.csv)"
 log '1,1,allocate,(nil),0,0' '1,1,free,(nil),0,0' '1,1,allocate failure,(nil),99,0' 1,1,allocate,0x1,5,0
 same "RMM: nothing at no address" "a 1 5 0 thread=1 t=0" "$(events x.csv)"
-same "RMM: one failure" "allocations that failed in the program: 1, the first on line 4." "$(says)"
+same "RMM: one failure" "allocations that failed in the program: 1, the first on line 4" "$(says)"
 
 # Devices: of RMM's first logs and of traces. Each is replayed as if it were alone in the file.
 cat > x.csv << 'END'
@@ -103,11 +103,11 @@ Free,2,0x20,0,0,1,2,0,1.25,1.5,0.25,c
 END
 same "RMM: the device with most events" "a 1 700 0 who=b t=0,f 1 t=500000000" "$(events x.csv)"
 same "RMM: it is named" "mam replay: note: x.csv: device 2 is replayed, with 2 events; 1 other device has 1 \
-event (--device N chooses)" "$(cat said)"
+event (use --device N to choose)" "$(cat said)"
 same "RMM: another device" "a 1 512 0 who=a t=0" "$(events --device 0 x.csv)"
-refuses "RMM: no such device" "--device 1: the file has events of devices 0 and 2 only." --device 1 x.csv
+refuses "RMM: no such device" "--device 1: the file has events of devices 0 and 2 only" --device 1 x.csv
 printf '%s\n1,1,allocate,0x1,5,0\n' "$header" > plain.csv
-refuses "RMM: a log without device numbers" "--device 0: the file has no device numbers." --device 0 plain.csv
+refuses "RMM: a log without device numbers" "--device 0: the file has no device numbers" --device 0 plain.csv
 cat > x.trace << 'END'
 # program: two devices
 a 0 1048576 0 device=0
@@ -132,13 +132,13 @@ for options in "" "--source vmm --simulate" "--free strict --cache on" "--thread
 	same "a trace of two devices: one as if alone${options:+, $options}" "$(cat wanted)" "$(cat printed)"
 done
 same "it is named" "mam replay: note: x.trace: device 1 is replayed, with 4 events; 1 other device has 3 \
-events (--device N chooses)" "$(cat said)"
+events (use --device N to choose)" "$(cat said)"
 same "-p: device and number of devices" "device	0 devices	2" "$("$MAM" replay -p -r 1 --device 0 x.trace 2> said |
 	grep '^device' | paste -s -d ' ')"
 same "no note where a device was chosen" "" "$(cat said)"
 same "the table names it" 1 "$("$MAM" replay -r 1 --device 0 x.trace | grep -c '^x, device 0: 2.00 MiB ')"
-refuses "no such device" "--device 7: the file has events of devices 0 and 1 only." --device 7 x.trace
-refuses "a trace without device numbers" "--device 1: the file has no device numbers." --device 1 alone.trace
+refuses "no such device" "--device 7: the file has events of devices 0 and 1 only" --device 7 x.trace
+refuses "a trace without device numbers" "--device 1: the file has no device numbers" --device 1 alone.trace
 same "--compare: each row is of the device" "2097152" "$("$MAM" replay -p -r 1 --device 0 --compare='source=host;cache=on' \
 	x.trace 2> said | sed -n 's/^peak_live_bytes	//p' | sort -u)"
 "$MAM" replay -q -r 1 --device 0 --map x.html --export x.json,y.trace x.trace
@@ -150,67 +150,66 @@ same "--export: for Perfetto" yes "$(grep -q 'x, device 0' x.json && echo yes)"
 log 1,1,allocate,0x1,10,0 2,3,allocate,0x1,20,0 1,2,free,0x1,10,0 2,4,free,0x1,20,0
 same "RMM: the order of times, where lines contradict each other" \
 	"a 1 10 0 thread=1 t=0,f 1 t=1000000000,a 1 20 0 thread=2 t=2000000000,f 1 t=3000000000" "$(events x.csv)"
-same "RMM: that is said" "lines contradict each other, and their times do less: the order is that of \
-the times." "$(says)"
+same "RMM: that is said" "the order of lines is inconsistent; using the order by time, which is less so" "$(says)"
 log 1,1,allocate,0x1,10,0 2,1,allocate,0x1,20,0 1,1,free,0x1,10,0 2,1,free,0x1,20,0
 same "RMM: a free that was overtaken" "a 1 10 0 thread=1 t=0,f 1 t=0,a 1 20 0 thread=2 t=0,f 1 t=0" \
 	"$(events x.csv)"
-same "RMM: how often" "allocations of a pointer that was not yet freed: 1; each old block is taken as \
-freed just before." "$(says)"
+same "RMM: how often" "allocations of a pointer that was not yet freed: 1; each old block is treated as \
+freed just before" "$(says)"
 log 1,1,free,0x9,30,0 1,1,allocate,0x9,40,0 1,1,free,0x9,40,0 1,2,free,0x9,40,0
 same "RMM: older than the log, and freed twice" "a 1 30 0 thread=0 t=0,f 1 t=0,a 1 40 0 thread=1 t=0,f 1 t=0" \
 	"$(events x.csv)"
-same "RMM: both are counted" "blocks that are older than the log: 1, taken as allocated before its \
-first line.
-frees of what was not alive: 1, left out." "$(says)"
+same "RMM: both are counted" "blocks older than the log: 1, treated as allocated before its \
+first line
+frees of unknown pointers: 1, ignored" "$(says)"
 
 # Logs that are none.
 log 1,1,allocate,0x1
-refuses "RMM: a line too short" "line 2: too few fields behind '1'." x.csv
+refuses "RMM: a line too short" "line 2: too few fields after '1'" x.csv
 log 1,1,realloc,0x1,5,0
-refuses "RMM: an action of nobody's" "line 2: no action of RMM's is 'realloc'." x.csv
+refuses "RMM: an action of nobody's" "line 2: unknown action 'realloc'" x.csv
 log 1,1,allocate,0xg,5,0
-refuses "RMM: a pointer of nobody's" "line 2: no pointer is '0xg'." x.csv
+refuses "RMM: a pointer of nobody's" "line 2: invalid pointer '0xg'" x.csv
 log 1,1,allocate,0x1ffffffffffffffff,5,0
-refuses "RMM: a pointer too long" "line 2: no pointer is '0x1ffffffffffffffff'." x.csv
+refuses "RMM: a pointer too long" "line 2: invalid pointer '0x1ffffffffffffffff'" x.csv
 log 1,1,allocate,0x1,-5,0
-refuses "RMM: a size below 0" "line 2: no size is '-5'." x.csv
+refuses "RMM: a size below 0" "line 2: invalid size '-5'" x.csv
 echo a,b,c > x.csv
-refuses "RMM: a header of another file" "line 1: no RMM log, whose first line names the columns \
-Action, Pointer and Size." --format rmm x.csv
+refuses "RMM: a header of another file" "line 1: not an RMM log: its first line must name the columns \
+Action, Pointer and Size" --format rmm x.csv
 {
 	printf '%s\n1,1,' "$header"
 	awk 'BEGIN { for (i = 0; i < 70000; i++) printf "x" }'
 } > x.csv
-refuses "RMM: a line too long" "after line 1: a line is too long; --salvage plays up to there." x.csv
+refuses "RMM: a line too long" "after line 1: a line is too long" x.csv
 gzip -c log.csv | head -c 20000 > cut.csv.gz
 "$MAM" replay -p cut.csv.gz > printed 2> said
-same "RMM: cut short" "2 - yes" "$? - $(cat printed)$(says | grep -q 'cut short; --salvage' && echo yes)"
+same "RMM: cut short" "2 - yes" "$? - $(cat printed)$(says | grep -q 'truncated; use --salvage' && echo yes)"
 "$MAM" replay -p -r 1 --salvage cut.csv.gz > printed 2> said
 same "RMM: cut short and salvaged" "0 yes yes" "$? $(grep -q '^events' printed && echo yes) $(
-	says | grep -q 'cut short, and the rest is lost' && echo yes)"
+	says | grep -q 'truncated, and the rest is lost' && echo yes)"
 : > x.csv
 same "an empty file is an empty log" "events=0 allocs=0 peak_live_bytes=0 streams=0" \
 	"$(keys --format rmm x.csv)"
 
 # A kind that is said is believed.
-refuses "a log is no trace" "line 1: expected 'a ID BYTES STREAM', 'f ID' or '#', found '$header'." --format mam log.csv
-refuses "a log is no pickle" "byte 0: a text of 1634038376 bytes is longer than any can be." \
+refuses "a log is no trace" "line 1: expected 'a ID BYTES STREAM', 'f ID' or '#', found '$header'" --format mam log.csv
+refuses "a log is no pickle" "byte 0: a text of 1634038376 bytes is too long" \
 	--format torch log.csv
-refuses "a kind of nobody's" "mam replay: --format wants auto, mam, rmm or torch, not 'csv'." --format csv log.csv
+refuses "a kind of nobody's" "mam replay: error: --format expects auto, mam, rmm or torch, not 'csv'" --format csv log.csv
 
 # Pickles without Python.
 printf '\200\004\225\000\000' > x.pickle
-refuses "PyTorch: cut short" "byte 2: the pickle is cut short, and there is no telling what it held; \
-dump it again." x.pickle
-refuses "PyTorch: nothing to salvage" "byte 2: the pickle is cut short, and there is no telling what \
-it held; dump it again." --salvage x.pickle
+refuses "PyTorch: cut short" "byte 2: the pickle is truncated, and its contents are lost; \
+dump it again" x.pickle
+refuses "PyTorch: nothing to salvage" "byte 2: the pickle is truncated, and its contents are lost; \
+dump it again" --salvage x.pickle
 gunzip -c "$data/torch-gnn-late.pickle.gz" | gzip -c | head -c 20000 > x.pickle.gz
 "$MAM" replay -p x.pickle.gz > printed 2> said
 same "PyTorch: gzip cut short" "2 - yes" "$? - $(cat printed)$(
-	says | grep -q 'its gzip data is cut short' && echo yes)"
+	says | grep -q 'the gzip data is truncated' && echo yes)"
 printf 'cos\nsystem\n(S"touch made"\ntR.' > x.pickle
-refuses "PyTorch: a call" "byte 0: refused, as opcode GLOBAL asks to call os.system." --format torch x.pickle
+refuses "PyTorch: a call" "byte 0: refused: opcode GLOBAL requests a call of os.system" --format torch x.pickle
 printf '\200\002\214' > x.pickle
 awk 'BEGIN { for (i = 0; i < 3000000; i++) printf "](" }' >> x.pickle
 timeout 60 "$MAM" replay -p x.pickle > printed 2> said
@@ -220,7 +219,7 @@ head -c 40000000 /dev/zero | tr '\000' ']' | gzip -c > bomb.gz
 	printf '\200\002' | gzip -c
 	cat bomb.gz
 } > x.pickle.gz
-refuses "PyTorch: a gzip bomb" "unpacks to more than 256 times its size, as no snapshot does." x.pickle.gz
+refuses "PyTorch: a gzip bomb" "not a snapshot: it unpacks to more than 256 times its size" x.pickle.gz
 same "and nothing was called" no "$([ -e made ] && echo yes || echo no)"
 
 if ! command -v python3 > /dev/null; then
@@ -238,8 +237,8 @@ for protocol in 4 5; do
 	make plain "$protocol"
 	same "PyTorch: a history, protocol $protocol" "$plain" "$(events x.pickle)"
 done
-same "PyTorch: out of memory is said" "times that the program was out of memory: 1, first at entry 12, \
-for 9.00 MiB, when the device had 3.00 MiB left." "$(says)"
+same "PyTorch: out of memory is said" "out-of-memory errors in the program: 1, the first at entry 12, \
+for 9.00 MiB, when the device had 3.00 MiB left" "$(says)"
 same "PyTorch: reserved at most, on its device" "recorded_reserved_bytes=33554432" \
 	"$(keys x.pickle | grep -o 'recorded[^ ]*')"
 for protocol in 0 1 2 3 4 5; do
@@ -252,20 +251,20 @@ done
 make late
 same "PyTorch: a history that began late and was stopped" "a 1 100 0,a 2 300 0,a 3 900 0,a 4 77 0,f 2,\
 a 2 350 0,f 3,a 5 2097152 0,f 5,a 6 1 0,f 6" "$(events x.pickle)"
-same "PyTorch: what came before and after" "blocks that are older than the history: 4, taken as \
-allocated before its first entry.
-blocks that are younger than the history: 2, left out; it was stopped before the snapshot was made." \
+same "PyTorch: what came before and after" "blocks older than the history: 4, treated as \
+allocated before its first entry
+blocks younger than the history: 2, ignored; it was stopped before the snapshot was made" \
 	"$(says)"
 same "PyTorch: reserved before it began" "recorded_reserved_bytes=23592960" \
 	"$(keys x.pickle | grep -o 'recorded[^ ]*')"
 make devices
 same "PyTorch: the device with most events" "a 1 30 0,a 2 20 0,f 2" "$(events x.pickle)"
 same "PyTorch: others are counted" "mam replay: note: x.pickle: device 1 is replayed, with 3 events; 1 other \
-device has 1 event (--device N chooses)" "$(head -n 1 said)"
+device has 1 event (use --device N to choose)" "$(head -n 1 said)"
 same "PyTorch: another device" "a 1 10 0" "$(events --device 0 x.pickle)"
 same "PyTorch: a device that was named is not explained" "" "$(cat said)"
-refuses "PyTorch: a device without events" "--device 2: the file has events of devices 0 and 1 only." --device 2 x.pickle
-refuses "PyTorch: no such device" "--device 3: the file has events of devices 0 and 1 only." --device 3 x.pickle
+refuses "PyTorch: a device without events" "--device 2: the file has events of devices 0 and 1 only" --device 2 x.pickle
+refuses "PyTorch: no such device" "--device 3: the file has events of devices 0 and 1 only" --device 3 x.pickle
 same "PyTorch: -p names the device" "device	1 devices	2" "$("$MAM" replay -p -r 1 x.pickle 2> said |
 	grep '^device' | paste -s -d ' ')"
 make completed
@@ -274,28 +273,28 @@ make old
 same "PyTorch: as of 1.13" "a 1 600 0,a 2 10 0,f 2" "$(events x.pickle)"
 make gaps
 same "PyTorch: a history with gaps" "a 1 10 0,f 1,a 1 20 0,f 1" "$(events x.pickle)"
-same "PyTorch: gaps are said" "the history has gaps: blocks that are never freed in it: 1; frees of no \
-block: 0." "$(says)"
+same "PyTorch: gaps are said" "the history has gaps: blocks that are never freed in it: 1; frees of unknown \
+blocks: 0" "$(says)"
 
 none="has no history of allocations; call torch.cuda.memory._record_memory_history() before the \
-program allocates, and dump it again."
-event="no event of a history"
+program allocates, and dump it again"
+event="not an event"
 while read -r name sentence; do
 	make "$name"
 	refuses "PyTorch: $name" "$sentence" --format torch x.pickle
 done << END
 nothing $none
 none $none
-list holds a list, and a snapshot with a history is what torch.cuda.memory._dump_snapshot() writes.
-dict holds no device_traces, and so is no snapshot of PyTorch's memory.
-number holds no device_traces, and so is no snapshot of PyTorch's memory.
-no-address device 0: entry 1: has no address.
-no-size device 0: entry 1: has no size that could be.
-less device 0: entry 1: has no size that could be.
-huge device 0: entry 1: has no size that could be.
-no-event device 0: entry 2: is $event.
-wide device 0: entry 1: is $event.
-many has segments that hold more blocks than it has bytes.
+list contains a list; write a snapshot with a history with torch.cuda.memory._dump_snapshot()
+dict has no device_traces, so it is not a memory snapshot of PyTorch
+number has no device_traces, so it is not a memory snapshot of PyTorch
+no-address device 0: entry 1: has no address
+no-size device 0: entry 1: has an invalid size
+less device 0: entry 1: has an invalid size
+huge device 0: entry 1: has an invalid size
+no-event device 0: entry 2: is $event
+wide device 0: entry 1: is $event
+many has segments with more blocks than the file has bytes
 END
 for protocol in 0 1 2 3 4 5; do
 	for name in call counter object; do

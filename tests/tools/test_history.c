@@ -284,7 +284,7 @@ START_TEST(memory_runs_out)
 		else if (history_tell(&history, &build, true))
 			break;
 		else
-			ck_assert_ptr_nonnull(strstr(said, "no memory left to hold"));
+			ck_assert_ptr_nonnull(strstr(said, "out of memory"));
 		end();
 		begin();
 	}

@@ -137,8 +137,8 @@ START_TEST(an_id_is_allocated_once)
 	place = 0;
 	ck_assert(alloc(42, 1, 0) && alloc(43, 1, 0));
 	ck_assert(!alloc(42, 1, 0));
-	ck_assert_str_eq(said, "x.trace: entry 3: block 42 is allocated again while it is alive, "
-			       "since entry 1");
+	ck_assert_str_eq(said, "x.trace: entry 3: block 42 is allocated again before it is freed, "
+			       "first on entry 1");
 	ck_assert_uint_eq(trace.event_count, 2);
 	ck_assert_uint_eq(trace.block_count, 2);
 }
@@ -150,9 +150,9 @@ START_TEST(an_id_is_freed_once)
 	ck_assert(alloc(42, 1, 0) && release(42));
 	ck_assert(!release(42));
 	ck_assert_str_eq(said,
-			 "x.trace: entry 3: block 42 is freed twice, the first time on entry 2");
+			 "x.trace: entry 3: double free of block 42, first freed on entry 2");
 	ck_assert(!release(43));
-	ck_assert_str_eq(said, "x.trace: entry 4: block 43 is freed but was never allocated");
+	ck_assert_str_eq(said, "x.trace: entry 4: invalid free: block 43 was never allocated");
 	ck_assert_uint_eq(trace.event_count, 2);
 }
 END_TEST
@@ -385,7 +385,7 @@ START_TEST(the_busiest_device_is_picked)
 	ck_assert_uint_eq(trace.blocks[1].id, 8);
 	ck_assert_str_eq(said,
 			 "x.trace: device 3 is replayed, with 2 events; 2 other devices have 6 "
-			 "events (--device N chooses)");
+			 "events (use --device N to choose)");
 }
 END_TEST
 
@@ -394,7 +394,7 @@ START_TEST(one_event_is_no_plural)
 	ck_assert(alloc_on(1, 1) && alloc_on(2, 0));
 	ck_assert(replay_devices_reduce(&build));
 	ck_assert_str_eq(said, "x.trace: device 0 is replayed, with 1 event; 1 other device has 1 "
-			       "event (--device N chooses)");
+			       "event (use --device N to choose)");
 }
 END_TEST
 
@@ -435,7 +435,7 @@ START_TEST(memory_runs_out)
 		failing_left = enough;
 		if (tell_all(6000))
 			break;
-		ck_assert_str_eq(said, "x.trace: no memory left to hold the trace");
+		ck_assert_str_eq(said, "x.trace: out of memory");
 		ck_assert_uint_le(trace.block_count, 6000);
 		end();
 		begin();
@@ -452,7 +452,7 @@ START_TEST(memory_runs_out_among_devices)
 		build.device = 10 + 1;
 		if (add_devices(3000, 20, UINT64_MAX) && replay_devices_reduce(&build))
 			break;
-		ck_assert_str_eq(said, "x.trace: no memory left to hold the trace");
+		ck_assert_str_eq(said, "x.trace: out of memory");
 		end();
 		begin();
 	}

@@ -29,7 +29,7 @@ released()
 mask()
 {
 	released | sed -e 's/  *[0-9][0-9]* ns/ N ns/g' -e 's/^\(ns_per_event[a-z_]*	\).*/\1N/' \
-		-e 's/^\(driver_ms	\).*/\1N/' -e 's/^\(host_bytes	\).*/\1N/' -e 's/^\(pool.s own books\).*/\1 N/' \
+		-e 's/^\(driver_ms	\).*/\1N/' -e 's/^\(host_bytes	\).*/\1N/' -e 's/^\(pool.s metadata\).*/\1 N/' \
 		-e "s|$MAM_SRCDIR|SRC|g"
 }
 

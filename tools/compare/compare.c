@@ -105,8 +105,7 @@ int compare_main(const struct replay_settings *base, char **paths, int count)
 		return STATUS_BAD;
 	tables = calloc((size_t)count, sizeof(*tables));
 	if (!tables)
-		message_error("no memory left for %s",
-			      format_counted((uint64_t)count, "file").text);
+		message_error("out of memory for %s", format_counted((uint64_t)count, "file").text);
 	else
 		status = play_all(base, &list, paths, count, tables);
 	for (int i = 0; tables && i < count; i++)

@@ -131,12 +131,12 @@ void compare_choice_code(const struct compare_row *row, char *text, size_t bytes
 static const char *reason_of(const struct compare_choice *choice)
 {
 	if (choice->choice == choice->memory && choice->choice == choice->time)
-		return "nothing here needs less or is quicker";
+		return "no other setting needs less memory or is faster";
 	if (choice->choice == choice->time)
-		return "the quickest, and within 2% of the least";
+		return "the fastest, and within 2% of the minimum";
 	if (choice->choice == choice->memory)
-		return "what is quicker needs over 2% more";
-	return "the quickest of those within 2% of the least";
+		return "faster settings need over 2% more";
+	return "the fastest within 2% of the minimum";
 }
 
 /* mam run always allocates in chunks and has no caches. */
@@ -158,7 +158,7 @@ static void say_choice(const struct compare_row *chosen, const char *reason, FIL
 	if (*code)
 		fprintf(file, "For %s:\n  %s\n", who_can(&chosen->setting->settings), code);
 	else
-		fputs("Default pools do so unless told otherwise.\n", file);
+		fputs("This is the default of a pool.\n", file);
 }
 
 void compare_choice_say(const struct compare_table *table, FILE *file)
@@ -175,9 +175,9 @@ void compare_choice_say(const struct compare_table *table, FILE *file)
 	say_choice(&table->rows[choice.choice], reason_of(&choice), file);
 	fprintf(file, "Least memory: %s, %s (%s).\n", compare_row_name(memory),
 		format_bytes(memory->needed_bytes).text, format_ratio(memory->needed_ratio).text);
-	fprintf(file, "Least time: %s, %s ns an event.\n", compare_row_name(time),
+	fprintf(file, "Least time: %s, %s ns per event.\n", compare_row_name(time),
 		format_count((uint64_t)(time->ns_per_event + 0.5)).text);
 	if (choice.others)
-		fputs("When memory is used again, and its limits, are not for this table to choose.\n",
+		fputs("Settings that differ in the free policy or in limits were not considered.\n",
 		      file);
 }

@@ -53,7 +53,7 @@ static void say_unknown(const char *word)
 		strcat(text, i == 0 ? "" : i == WORDS - 1 ? " and " : ", ");
 		strcat(text, words[i]);
 	}
-	message_error("--compare: settings do not differ in '%s'; they may in %s", word, text);
+	message_error("--compare: settings cannot differ in '%s', only in %s", word, text);
 }
 
 /* Strip blanks at both ends. */
@@ -81,10 +81,10 @@ static bool take_word(char *word, struct replay_settings *settings)
 	if (!option)
 		say_unknown(word);
 	else if (!value && option->kind != ARGS_FLAG)
-		message_error("--compare: '%s' wants a value, as in %s=%s", word, word,
+		message_error("--compare: '%s' requires a value, as in %s=%s", word, word,
 			      option->value);
 	else if (value && option->kind == ARGS_FLAG)
-		message_error("--compare: '%s' takes no value, and got '%s'", word, value);
+		message_error("--compare: '%s' takes no value, but got '%s'", word, value);
 	else
 		return args_store(option, value ? bare(value) : NULL, settings);
 	return false;
@@ -175,7 +175,7 @@ static bool read_list(const struct replay_settings *base, int files, char *text,
 		if (rest)
 			*rest++ = '\0';
 		if (list->count == COMPARE_MOST) {
-			message_error("--compare plays at most %d settings at once", COMPARE_MOST);
+			message_error("--compare supports at most %d settings", COMPARE_MOST);
 			return false;
 		}
 		setting->given = *base;
@@ -199,7 +199,7 @@ bool compare_list_make(const struct replay_settings *base, int files, struct com
 	memset(list, 0, sizeof(*list));
 	list->text = strdup(own ? base->compare : usual);
 	if (!list->text) {
-		message_error("no memory left for the settings");
+		message_error("out of memory for the settings");
 		return false;
 	}
 	if (!read_list(base, files, list->text, own, list)) {

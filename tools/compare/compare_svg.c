@@ -218,7 +218,7 @@ static void put_title(const struct picture *picture)
 	page_markup(picture->file, replay_trace_title(&table->trace, 39).text);
 	fprintf(picture->file,
 		"</text>\n<text class=\"soft\" x=\"%.0f\" y=\"60\">what each setting needs, over %s "
-		"events; grey: what is live, %s at the peak</text>\n",
+		"events; gray: live bytes, %s at the peak</text>\n",
 		PLOT_X, format_count(table->trace.event_count).text,
 		format_bytes(table->peak_live_bytes).text);
 }

@@ -110,9 +110,9 @@ static const struct column {
 	{ "needs", "of live", 7, needs_of, needs_number, 0 },
 	{ "", "bytes", 9, bytes_of, NULL, 0 },
 	{ "high", "water", 8, water_of, water_number, 0 },
-	{ "holes", "at peak", 7, holes_of, holes_number, 0 },
+	{ "free", "at peak", 7, holes_of, holes_number, 0 },
 	{ "waste", "", 6, waste_of, waste_number, 0 },
-	{ "ns an", "event", 7, time_of, time_number, COMPARE_NOISE },
+	{ "ns per", "event", 7, time_of, time_number, COMPARE_NOISE },
 	{ "driver", "ms", 7, driver_of, NULL, 0 },
 };
 
@@ -234,11 +234,11 @@ void compare_notes_say(const struct compare_table *table, FILE *file)
 			host |= strcmp(row->setting->settings.source, "host") == 0;
 		}
 	}
-	fprintf(file, "Driver time is %s, by what an H100 took.\n",
-		simulated && host ? "reckoned, and simulated for vmm"
-		: simulated       ? "simulated; of a cudaMalloc each it is reckoned"
-		: host            ? "reckoned"
-				  : "as it was; of a cudaMalloc each it is reckoned");
+	fprintf(file, "Driver time is %s, from measurements of an H100.\n",
+		simulated && host ? "estimated, and simulated for vmm"
+		: simulated       ? "simulated; for a cudaMalloc each it is estimated"
+		: host            ? "estimated"
+				  : "measured; for a cudaMalloc each it is estimated");
 }
 
 static void print_table(const struct compare_table *table)

@@ -28,14 +28,14 @@ struct settings {
 
 static const struct args_option options[] = {
 	{ "check", 'c', ARGS_TEXT, offsetof(struct settings, check), "PROGRAM", NULL,
-	  "which ways to CUDA a program has, and whether mam run\n"
-	  "catches them; exit 0: it can, 1: it cannot" },
+	  "list how a program reaches CUDA, and whether mam run\n"
+	  "intercepts it; exit 0: it can, 1: it cannot" },
 	{ "options", 'o', ARGS_FLAG, offsetof(struct settings, options), NULL, NULL,
 	  "explain the environment variables mam reads, with their\n"
-	  "values and where these are from" },
+	  "values and their origins" },
 	{ "self-test", 't', ARGS_FLAG, offsetof(struct settings, self_test), NULL, NULL,
 	  "fill blocks of a pool on the GPU with patterns and read them\n"
-	  "back; exit 0: well, 1: wrong, 77: no GPU" },
+	  "back; exit 0: correct, 1: wrong, 77: no GPU" },
 	{ "plain", 'p', ARGS_FLAG, offsetof(struct settings, plain), NULL, NULL,
 	  "print key<TAB>value lines for scripts" },
 	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
@@ -44,9 +44,10 @@ static const struct args_option options[] = {
 static const struct args_command command = {
 	.name = "mam info",
 	.use = "[OPTION]...",
-	.intro = "Say what this mam is, which driver and devices it finds, and how it is set.\n",
+	.intro = "Print the version of mam, the driver and devices that it finds, and its "
+		 "settings.\n",
 	.outro = "Examples:\n"
-		 "  mam info --check ./app            will mam run catch its CUDA?\n"
+		 "  mam info --check ./app            can mam run intercept its calls?\n"
 		 "  MAM_LIMIT=4G mam info --options\n",
 	.options = options,
 };
@@ -94,7 +95,7 @@ int info_main(int argc, char **argv)
 	if (!args_parse(&command, argc, argv, &settings, &first, &status))
 		return status;
 	if (first < argc) {
-		message_error("'%s' is one word too many; see mam info --help", argv[first]);
+		message_error("unexpected argument '%s'; see 'mam info --help'", argv[first]);
 		return STATUS_BAD;
 	}
 	if (settings.check != NULL)

@@ -32,11 +32,11 @@ enum way { WAY_RUNTIME, WAY_DRIVER, WAY_LOOKUP, WAY_PLUGIN, WAY_COUNT };
 static const struct {
 	const char *key, *label, *fate;
 } ways[] = {
-	[WAY_RUNTIME] = { "route.runtime", "runtime symbols", "caught" },
-	[WAY_DRIVER] = { "route.driver", "driver symbols", "caught" },
-	[WAY_LOOKUP] = { "route.lookup", "lookups", "caught" },
+	[WAY_RUNTIME] = { "route.runtime", "runtime symbols", "intercepted" },
+	[WAY_DRIVER] = { "route.driver", "driver symbols", "intercepted" },
+	[WAY_LOOKUP] = { "route.lookup", "lookups", "intercepted" },
 	[WAY_PLUGIN] = { "route.plugins", "plugins",
-			 "caught; opened with RTLD_DEEPBIND: with --route=audit" },
+			 "intercepted; if opened with RTLD_DEEPBIND: with --route=audit" },
 };
 
 struct missing {
@@ -148,9 +148,9 @@ static void print_way(const struct walk *walk, enum way way, bool plain)
 			  ways[way].fate);
 	else
 		info_line(false, "", ways[way].label, "%s %s: %s", who,
-			  way == WAY_LOOKUP ? "finds the driver by itself, as a CUDA runtime that "
-					      "is linked in does"
-					    : "opens libraries as it runs",
+			  way == WAY_LOOKUP ? "looks up the driver itself, like a statically "
+					      "linked CUDA runtime"
+					    : "loads libraries at run time",
 			  ways[way].fate);
 }
 
@@ -158,14 +158,13 @@ static void print_way(const struct walk *walk, enum way way, bool plain)
 static void print_answer(const struct walk *walk, bool plain)
 {
 	static const char *const answers[][2] = {
-		{ "no", "mam run cannot be in it" },
-		{ "yes", "mam run catches its CUDA memory" },
+		{ "no", "mam run cannot intercept its calls" },
+		{ "yes", "mam run intercepts its CUDA memory" },
+		{ "depends", "it depends on its imports; mam run intercepts their CUDA calls" },
 		{ "depends",
-		  "it depends on what it imports; mam run catches what that asks CUDA for" },
-		{ "depends",
-		  "it depends on the programs that it starts; mam run is in those as well" },
-		{ "depends", "no file names CUDA; what the program opens as it runs is caught" },
-		{ "unused", "no file names CUDA, and the program opens none as it runs" },
+		  "it depends on the programs that it starts; mam run intercepts those too" },
+		{ "depends", "no file names CUDA; libraries loaded at run time are intercepted" },
+		{ "unused", "no file names CUDA, and no library is loaded at run time" },
 	};
 	const char *const *answer;
 
@@ -201,7 +200,7 @@ static void print_all(const struct walk *walk, bool plain)
 		info_line(plain, "missing", "not found", "%s%s%s", walk->missing[i].name,
 			  plain ? "\t" : ", needed by ", base(walk->missing[i].by->path));
 	if (!plain)
-		info_line(false, "", "looked at", "%zu file%s", walk->count,
+		info_line(false, "", "inspected", "%zu file%s", walk->count,
 			  walk->count == 1 ? "" : "s");
 	print_answer(walk, plain);
 }
@@ -212,8 +211,8 @@ int info_check(const char *name, bool plain)
 	static struct walk walk;
 
 	if (!program_look(name, &program)) {
-		message_error("'%s' cannot be looked at: it, or the interpreter that it names, is "
-			      "not there or no program that may be read",
+		message_error("cannot inspect '%s': the file or its interpreter is missing, "
+			      "unreadable or not an executable",
 			      name);
 		program_release(&program);
 		return STATUS_BAD;

@@ -50,12 +50,12 @@ static const char *find_driver(struct driver *driver)
 	void *library = dlopen("libcuda.so.1", RTLD_NOW);
 
 	if (!library)
-		return "libcuda.so.1 is not on this machine";
+		return "libcuda.so.1 was not found";
 	for (size_t i = 0; i < sizeof(driver_calls) / sizeof(driver_calls[0]); i++) {
 		void *call = dlsym(library, driver_calls[i].symbol);
 
 		if (!call && driver_calls[i].needed)
-			return "libcuda.so.1 lacks calls that mam needs";
+			return "libcuda.so.1 lacks functions that mam needs";
 		memcpy((char *)driver + driver_calls[i].offset, &call, sizeof(call));
 	}
 	return NULL;
@@ -112,7 +112,7 @@ void info_devices(bool plain)
 	answer = driver.init(0);
 	if (answer) {
 		info_line(plain, "driver", "driver",
-			  "found, but it does not start here (its error %d)", answer);
+			  "found, but its initialization fails (error %d)", answer);
 		return;
 	}
 	driver.version(&version);

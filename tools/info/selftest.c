@@ -93,10 +93,10 @@ static enum mam_status check_all(struct blocks *blocks, unsigned int *wrong)
 		if (status || intact)
 			continue;
 		if ((*wrong)++ == 0)
-			message_error("the block of %s at %p does not hold what was written, from "
-				      "its byte %zu on",
-				      format_bytes(blocks->bytes[i]).text, blocks->addresses[i],
-				      offset);
+			message_error(
+				"the block of %s at %p does not contain the data written to it, "
+				"starting at byte %zu",
+				format_bytes(blocks->bytes[i]).text, blocks->addresses[i], offset);
 	}
 	return status;
 }

@@ -111,18 +111,18 @@ bool args_store(const struct args_option *option, const char *text, void *settin
 	case ARGS_WORD:
 		if (is_word(option, text, field))
 			return true;
-		message_error("--%s wants %s, not '%s'", option->name,
+		message_error("--%s expects %s, not '%s'", option->name,
 			      list_words(option, words, sizeof(words)), text);
 		return false;
 	case ARGS_COUNT:
 		if (is_word(option, text, field) || is_count(text, field))
 			return true;
-		message_error("--%s wants a number from 1 up, not '%s'", option->name, text);
+		message_error("--%s expects a number of at least 1, not '%s'", option->name, text);
 		return false;
 	case ARGS_BYTES:
 		if (is_word(option, text, field) || args_bytes(text, field))
 			return true;
-		message_error("--%s wants a size like 512, 64K or 80G, not '%s'", option->name,
+		message_error("--%s expects a size like 512, 64K or 80G, not '%s'", option->name,
 			      text);
 		return false;
 	}
@@ -182,11 +182,11 @@ static void complain(const struct args_command *command, int answer, char **argv
 	const char *word = argv[optind - 1];
 
 	if (answer == ':')
-		message_error("option '%s' wants a value; see %s --help", word, command->name);
+		message_error("option '%s' requires a value; see '%s --help'", word, command->name);
 	else if (optopt > OPTIONS_MAX && strncmp(word, "--", 2) != 0)
-		message_error("unknown option '-%c'; see %s --help", optopt, command->name);
+		message_error("unknown option '-%c'; see '%s --help'", optopt, command->name);
 	else
-		message_error("unknown option '%s'; see %s --help", word, command->name);
+		message_error("unknown option '%s'; see '%s --help'", word, command->name);
 }
 
 /*
@@ -200,7 +200,7 @@ static bool is_option_instead(const struct args_command *command, int answer, ch
 
 	if (optarg == NULL || optarg != argv[optind - 1] || strncmp(optarg, "--", 2) != 0)
 		return false;
-	message_error("option '--%s' needs a value, and '%s' follows; to use that as the value "
+	message_error("option '--%s' requires a value, but '%s' follows; to use that as the value "
 		      "write '--%s=%s'",
 		      option->name, optarg, option->name, optarg);
 	return true;
@@ -262,7 +262,7 @@ void args_help(const struct args_command *command)
 	for (const struct args_option *option = command->options; option->name; option++)
 		help_option(option->letter, option->name, option->value,
 			    option->kind == ARGS_OPTIONAL, option->doc);
-	help_option('h', "help", NULL, false, "this text");
+	help_option('h', "help", NULL, false, "print this text");
 	if (command->outro)
 		printf("\n%s", command->outro);
 }

@@ -29,8 +29,12 @@ static void format_clean(char *text, size_t bytes, const char *format, va_list a
 static void put(const char *kind, const char *format, va_list arguments)
 {
 	char text[1024];
+	size_t length;
 
 	format_clean(text, sizeof(text), format, arguments);
+	length = strlen(text);
+	if (length && text[length - 1] == '.')
+		text[length - 1] = '\0'; /* messages of the library are complete sentences */
 	fflush(stdout);
 	fprintf(stderr, "%s: %s: %s\n", speaker, kind, text);
 }
@@ -55,14 +59,9 @@ void message_note(const char *format, ...)
 
 void message_error(const char *format, ...)
 {
-	char text[1024];
-	size_t length;
 	va_list arguments;
 
 	va_start(arguments, format);
-	format_clean(text, sizeof(text), format, arguments);
+	put("error", format, arguments);
 	va_end(arguments);
-	length = strlen(text); /* messages of the library are complete sentences */
-	fflush(stdout);
-	fprintf(stderr, "%s: %s%s\n", speaker, text, length && text[length - 1] == '.' ? "" : ".");
 }

@@ -9,8 +9,8 @@
 void message_begin(const char *speaker);
 
 /*
- * message_error - print one sentence: what failed, where, what to do. The prefix precedes it, and a
- * full stop follows it.
+ * message_error - print "PREFIX: error: " and one line: what failed, where, what to do. Without a
+ * full stop.
  */
 void message_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

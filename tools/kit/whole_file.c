@@ -72,8 +72,7 @@ static void drop(struct whole_file *whole)
 
 static void say_not_written(const char *path)
 {
-	message_error("%s: cannot be written: %s", path,
-		      errno ? strerror(errno) : "the system did not say why");
+	message_error("cannot write '%s': %s", path, errno ? strerror(errno) : "unknown error");
 }
 
 /* The descriptor is still needed after the stream is closed, to name the file. */
@@ -101,7 +100,7 @@ FILE *whole_file_open(struct whole_file *whole, const char *path, const char *wh
 
 	*whole = (struct whole_file){ .told = path, .new.number = -1 };
 	if (is_there && !S_ISREG(status.st_mode)) {
-		message_error("%s: is no plain file, and %s is not written into it", path, what);
+		message_error("cannot write %s to '%s': not a regular file", what, path);
 		return NULL;
 	}
 	errno = *path ? 0 : ENOENT;

@@ -59,26 +59,26 @@ const ages = (n) => n === 1 ? "1 event" : short(Math.round(n));
 /* In the order of their keys, 1 and up. `why`: why this trace does not support the coloring. */
 const colorings = [
 	{
-		name: "size", title: "How many bytes a block takes",
+		name: "size", title: "The bytes of a block",
 		make: () => scaleColoring(meta.color_first, meta.color_per_power, meta.colors, sizeOf,
 			(n) => bytes(n, 0)),
 	}, {
-		name: "stream", title: "The stream a block was asked for on",
+		name: "stream", title: "The stream that allocated a block",
 		make: () => kindColoring(blocks.stream.index, blocks.stream.values,
 			(value) => `stream ${value}`),
 	}, {
-		name: "thread", title: "The thread that asked for a block",
-		why: meta.threads ? "" : "The trace does not say which thread asked for a block",
+		name: "thread", title: "The thread that allocated a block",
+		why: meta.threads ? "" : "The trace does not record which thread allocated a block",
 		make: () => kindColoring(blocks.thread.index, blocks.thread.values,
 			(value) => `thread ${value}`),
 	}, {
-		name: "age", title: "How many events a block lives",
+		name: "age", title: "The lifetime of a block in events",
 		make: () => scaleColoring(0, meta.age_per_power, meta.ages.slice(0, -1), ageOf,
 			ages, { name: "never freed", color: meta.ages.at(-1) }),
 	}, {
-		name: "who", title: "Who asked for a block: a call site, an owner",
-		why: meta.names.length > 1 ? "" : "The trace does not say who asked for a block",
-		make: () => kindColoring(blocks.who, meta.names, (value) => value || "nobody said"),
+		name: "who", title: "The call site or owner of a block",
+		why: meta.names.length > 1 ? "" : "The trace does not record call sites",
+		make: () => kindColoring(blocks.who, meta.names, (value) => value || "unknown"),
 	},
 ];
 

@@ -46,13 +46,13 @@ static const struct kind *find_kind(const char *path)
 bool map_kind_known(const char *path)
 {
 	if (!find_kind(path))
-		message_error("%s: a map goes into a file that ends in .html or .svg", path);
+		message_error("cannot draw a map to '%s': the suffix must be .html or .svg", path);
 	return find_kind(path) != NULL;
 }
 
 static void *say_no_memory(void)
 {
-	message_error("no memory left for the map");
+	message_error("out of memory for the map");
 	return NULL;
 }
 

@@ -71,7 +71,7 @@ static void put_summary(FILE *file, const void *what)
 			 format_bytes(r->recorded_reserved_bytes).text,
 			 format_ratio(r->recorded_reserved_ratio).text);
 	if (r->peak.size)
-		put_fact(file, "holes at the peak", format_count(r->peak.holes).text,
+		put_fact(file, "free blocks at the peak", format_count(r->peak.holes).text,
 			 format_bytes(r->peak.hole_bytes).text);
 	if (r->failures)
 		put_fact(file, "failed allocations", format_count(r->failures).text,
@@ -86,7 +86,7 @@ static void put_footer(FILE *file, const void *what)
 	fprintf(file, "mam %s, source %s, blocks in steps of %s", mam_version(),
 		settings->source, format_bytes(settings->granule).text);
 	if (settings->threads > 1)
-		fputs("; drawn from one thread alone", file);
+		fputs("; drawn for one thread", file);
 	fputs(". Each rectangle is one block: as tall as its size, as long as its life.",
 	      file);
 }

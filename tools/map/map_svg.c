@@ -37,12 +37,12 @@ struct picture {
 };
 
 static const char *const titles[MAP_VIEWS] = {
-	[MAP_VIEW_SIZE] = "Size: how many bytes a block takes",
-	[MAP_VIEW_STREAM] = "Stream: the stream a block was asked for on",
-	[MAP_VIEW_THREAD] = "Thread: the thread that asked for a block",
-	[MAP_VIEW_AGE] = "Age: how many events a block lives",
-	[MAP_VIEW_STRIP] = "Strip: the heap after one event, address along it",
-	[MAP_VIEW_CURVES] = "Curves: bytes live, high water, reserved and physical",
+	[MAP_VIEW_SIZE] = "Size: the bytes of a block",
+	[MAP_VIEW_STREAM] = "Stream: the stream that allocated a block",
+	[MAP_VIEW_THREAD] = "Thread: the thread that allocated a block",
+	[MAP_VIEW_AGE] = "Age: the lifetime of a block in events",
+	[MAP_VIEW_STRIP] = "Strip: the heap after one event, by address",
+	[MAP_VIEW_CURVES] = "Curves: live, high water, reserved and physical bytes",
 };
 
 static bool is_map(enum map_view view)
@@ -128,7 +128,8 @@ static bool put_map(const struct picture *picture, const struct view *view, doub
 	}
 	svg_along_axis(svg, y);
 	snprintf(text, sizeof(text),
-		 "Each rectangle is one block: as tall as its size, as long as its life. %s mam %s, "
+		 "Each rectangle is one block: its height is its size, its length its lifetime. "
+		 "%s mam %s, "
 		 "source %s, %s steps.",
 		 note, mam_version(), svg->settings->source,
 		 format_bytes(svg->settings->granule).text);
@@ -144,9 +145,9 @@ static bool put_strip(const struct picture *picture, const struct view *view, do
 
 	if (trace->event_count)
 		snprintf(text, sizeof(text),
-			 "after event %s of %s%s; holes are hatched, each with a tick below",
+			 "after event %s of %s%s; free blocks are hatched, each with a tick below",
 			 format_count(picture->event).text, format_count(trace->event_count).text,
-			 picture->event == trace->peak_event ? ", where most bytes are live" : "");
+			 picture->event == trace->peak_event ? ", the peak of live bytes" : "");
 	else
 		snprintf(text, sizeof(text), "no events");
 	svg_text(svg->file, SVG_LEFT, y + 9, "", text);

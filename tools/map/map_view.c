@@ -54,13 +54,13 @@ bool map_view_list(const char *text, struct map_views *views)
 		enum map_view view = find(name, length);
 
 		if (view == MAP_VIEWS) {
-			message_error("--view knows no '%.*s': it takes size, stream, thread, age, "
-				      "strip and curves, apart by commas, or all",
+			message_error("unknown view '%.*s'; expected size, stream, thread, age, "
+				      "strip or curves, separated by commas, or all",
 				      (int)length, name);
 			return false;
 		}
 		if (has(views, view)) {
-			message_error("--view names %s twice", names[view]);
+			message_error("--view contains '%s' twice", names[view]);
 			return false;
 		}
 		views->list[views->count++] = view;
@@ -96,17 +96,17 @@ bool map_view_good(const struct replay_settings *settings)
 	if (!settings->view && !settings->at && !settings->time)
 		return true;
 	if (!is_still(settings->map))
-		message_error("%s is of stills: it goes with --map FILE.svg", option);
+		message_error("%s requires --map FILE.svg", option);
 	else if (!map_view_list(settings->view, &views))
 		return false;
 	else if (settings->at && !has(&views, MAP_VIEW_STRIP))
-		message_error("--at is the event of the strip: it goes with --view strip");
+		message_error("--at requires --view strip");
 	else if (settings->at && strcmp(settings->at, "peak") != 0 &&
 		 !read_event(settings->at, &event))
-		message_error("--at wants the number of an event, from 0 up, or 'peak', not '%s'",
+		message_error("--at expects the number of an event, from 0, or 'peak', not '%s'",
 			      settings->at);
 	else if (settings->time && views.count == 1 && views.list[0] == MAP_VIEW_STRIP)
-		message_error("--time means nothing to the strip: addresses lie along it");
+		message_error("--time has no effect on the strip, whose x axis is addresses");
 	else
 		return true;
 	return false;
@@ -118,12 +118,11 @@ bool map_view_fits(const struct replay_settings *settings, const struct replay_t
 	uint64_t at = trace->peak_event;
 
 	if (settings->time && !trace->times)
-		message_error("%s tells no times, and --time wants them along the picture",
-			      trace->path);
+		message_error("--time requires times, but '%s' has none", trace->path);
 	else if (settings->at && read_event(settings->at, &at) && trace->event_count == 0)
-		message_error("%s has no events, so --at can name none", trace->path);
+		message_error("--at requires an event, but '%s' has none", trace->path);
 	else if (at >= trace->event_count && trace->event_count)
-		message_error("--at %s is beyond the last event of %s, %" PRIu32, settings->at,
+		message_error("--at %s is beyond the last event of '%s', %" PRIu32, settings->at,
 			      trace->path, trace->event_count - 1);
 	else {
 		*event = (uint32_t)at;

@@ -127,7 +127,7 @@ function drawStrip(heap) {
 	});
 	if (holes.largest >= 0) {
 		const low = holes.low[holes.largest], high = holes.high[holes.largest];
-		nameHole(low, high, `largest hole ${bytes(high - low)} at ${addressOf(low)}`);
+		nameHole(low, high, `largest free block ${bytes(high - low)} at ${addressOf(low)}`);
 	}
 	drawStripAxis();
 	const seen = pointer && pointer.block >= 0 ? pointer.block : moment.picked;

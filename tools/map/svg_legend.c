@@ -96,7 +96,7 @@ void svg_legend(const struct svg *svg, enum map_view view, const struct map_tone
 		put_scale(svg, tones, view == MAP_VIEW_AGE, y);
 	else if (tones->unknown)
 		svg_text(svg->file, SVG_LEFT, y + 9, "",
-			 "The trace does not say which thread asked for a block.");
+			 "The trace does not record which thread allocated a block.");
 	else
 		put_kinds(svg, tones, y);
 }

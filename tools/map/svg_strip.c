@@ -262,7 +262,7 @@ static void put_bracket(const struct strip *strip, const struct row *row)
 	fprintf(strip->svg->file,
 		"<path class=\"bad\" stroke-width=\"1.5\" d=\"M%.1f %.1fv-3H%.1fv3\"/>\n",
 		SVG_LEFT + rect.x0, row->y - 2, SVG_LEFT + fmax(rect.x1, rect.x0 + 1));
-	snprintf(text, sizeof(text), "largest hole %s at 0x%" PRIx64,
+	snprintf(text, sizeof(text), "largest free block %s at 0x%" PRIx64,
 		 format_bytes(hole->bytes).text, address_of(strip->svg->map, hole->place));
 	half = svg_width(text) / 2;
 	middle = SVG_LEFT + (rect.x0 + rect.x1) / 2;
@@ -330,12 +330,13 @@ static void put_figures(const struct strip *strip, uint32_t event, double y)
 		 format_counted(heap->block_count, "block").text);
 	x = put_figure(strip, x, y, "live", text);
 	x = put_figure(strip, x, y, "taken", format_bytes(heap->taken_bytes).text);
-	x = put_figure(strip, x, y, "holes", format_count(heap->hole_count).text);
-	x = put_figure(strip, x, y, "in holes", format_bytes(heap->hole_bytes).text);
-	x = put_figure(strip, x, y, "largest hole", largest ? format_bytes(largest).text : "none");
+	x = put_figure(strip, x, y, "free blocks", format_count(heap->hole_count).text);
+	x = put_figure(strip, x, y, "free bytes", format_bytes(heap->hole_bytes).text);
+	x = put_figure(strip, x, y, "largest free block",
+		       largest ? format_bytes(largest).text : "none");
 	put_percent(text, sizeof(text),
 		    largest ? 1 - (double)largest / (double)heap->hole_bytes : 0);
-	x = put_figure(strip, x, y, "of holes, outside the largest", text);
+	x = put_figure(strip, x, y, "of free bytes, outside the largest", text);
 	/*
 	 * If memory is mapped on demand, most free blocks have none: print the memory that is not
 	 * in use.

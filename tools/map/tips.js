@@ -44,7 +44,7 @@ function describeBlock(i) {
 	const at = chunkOf(blocks.place[i]), offset = blocks.place[i] - meta.chunks[at][0];
 
 	fillTip(`block ${blocks.id[i]}`, toneColor(i), [
-		["asked for", bytes(blocks.asked[i]) +
+		["requested", bytes(blocks.asked[i]) +
 			(blocks.asked[i] < 1024 ? "" : ` (${count(blocks.asked[i])} B)`)],
 		["takes", bytes(blocks.taken[i])],
 		["born", when(blocks.birth[i])],
@@ -66,7 +66,7 @@ function describeFree(heap, a) {
 	else if (free.high === Infinity)
 		fillTip("free ground", "", [["from", addressOf(free.low)], above]);
 	else
-		fillTip("hole", "", [["size", bytes(free.high - free.low)],
+		fillTip("free block", "", [["size", bytes(free.high - free.low)],
 			["from", addressOf(free.low)], ["to", addressOf(free.high)]]);
 }
 

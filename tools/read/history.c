@@ -291,7 +291,7 @@ bool history_tell(struct history *history, struct replay_build *build, bool may_
 
 	if ((may_sort && !take_order(history)) || !(next = find_next(history)) ||
 	    !find_older(history))
-		message_error("%s: no memory left to hold it", build->trace->path);
+		message_error("%s: out of memory", build->trace->path);
 	else
 		good = tell_before(history, build) && tell_events(history, build, next);
 	free(next);

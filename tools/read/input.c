@@ -49,14 +49,14 @@ static int open_path(const char *path, uint64_t *in_all)
 		strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
 
 	if (descriptor < 0) {
-		message_error("%s: cannot be opened: %s", path, strerror(errno));
+		message_error("cannot open '%s': %s", path, strerror(errno));
 		return -1;
 	}
 	*in_all = 0;
 	if (fstat(descriptor, &status) != 0)
 		return descriptor;
 	if (S_ISDIR(status.st_mode)) {
-		message_error("%s: is a directory, not a trace", path);
+		message_error("'%s' is a directory, not a trace", path);
 		close(descriptor);
 		return -1;
 	}
@@ -87,7 +87,7 @@ struct input *input_open(const char *path)
 	int descriptor;
 
 	if (!input) {
-		message_error("%s: no memory left to read it", path);
+		message_error("%s: out of memory", path);
 		return NULL;
 	}
 	descriptor = open_path(path, &input->in_all);
@@ -97,7 +97,7 @@ struct input *input_open(const char *path)
 	}
 	input->file = gzdopen(descriptor, "rb");
 	if (!input->file) {
-		message_error("%s: no memory left to read it", path);
+		message_error("%s: out of memory", path);
 		close(descriptor);
 		free(input);
 		return NULL;
@@ -136,11 +136,11 @@ static enum mam_status read_file(struct input *input, void *buffer, size_t bytes
 	case Z_OK:
 	case Z_STREAM_END: *got = 0; return MAM_OK;
 	case Z_BUF_ERROR:
-		input->trouble = "its gzip data is cut short";
+		input->trouble = "the gzip data is truncated";
 		input->cut = true;
 		break;
-	case Z_DATA_ERROR: input->trouble = "its gzip data is damaged"; break;
-	case Z_MEM_ERROR: input->trouble = "there is no memory left to unpack it"; break;
+	case Z_DATA_ERROR: input->trouble = "the gzip data is corrupt"; break;
+	case Z_MEM_ERROR: input->trouble = "out of memory during decompression"; break;
 	default: input->trouble = strerror(errno); break;
 	}
 	return MAM_ERROR_IO;

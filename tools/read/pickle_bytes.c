@@ -25,7 +25,7 @@ bool pickle_fail(struct pickle_reader *reader, const char *format, ...)
 
 bool pickle_fail_memory(struct pickle_reader *reader)
 {
-	return pickle_fail(reader, "no memory left to hold it");
+	return pickle_fail(reader, "out of memory");
 }
 
 /* Fill the window with at least `bytes` bytes. False: the input ends earlier. */
@@ -40,12 +40,12 @@ static bool refill(struct pickle_reader *reader, size_t bytes)
 	while (reader->end < bytes) {
 		if (reader->read(reader->user, reader->window + reader->end,
 				 PICKLE_WINDOW - reader->end, &got) != MAM_OK) {
-			pickle_fail(reader, "it cannot be read");
+			pickle_fail(reader, "a read failed");
 			reader->pickle->problem.unread = true;
 			return false;
 		}
 		if (got == 0) {
-			pickle_fail(reader, "it is cut short");
+			pickle_fail(reader, "the pickle is truncated");
 			reader->pickle->problem.cut = true;
 			return false;
 		}
@@ -70,7 +70,7 @@ bool pickle_take_chars(struct pickle_reader *reader, uint64_t bytes, bool keep)
 	struct pickle_array *chars = &reader->pickle->chars;
 
 	if (keep && bytes > PICKLE_TEXT_MOST)
-		return pickle_fail(reader, "a text of %llu bytes is longer than any can be",
+		return pickle_fail(reader, "a text of %llu bytes is too long",
 				   (unsigned long long)bytes);
 	while (bytes > 0) {
 		size_t part;
@@ -106,7 +106,7 @@ bool pickle_take_line(struct pickle_reader *reader)
 		end = memchr(reader->window + reader->at, '\n', reader->end - reader->at);
 		part = end ? (size_t)(end - reader->window) - reader->at : reader->end - reader->at;
 		if (line->count + part > PICKLE_LINE_MOST)
-			return pickle_fail(reader, "a line is longer than any can be");
+			return pickle_fail(reader, "a line is too long");
 		if (!pickle_more(line, 1, part + 1))
 			return pickle_fail_memory(reader);
 		memcpy((char *)line->at + line->count, reader->window + reader->at, part);

@@ -65,7 +65,7 @@ bool pickle_line_int(struct pickle_reader *reader, struct pickle_value *value)
 	if (bytes && line[bytes - 1] == 'L')
 		bytes--;
 	if (!parse_int(line, bytes, &number, &huge))
-		return pickle_fail(reader, "'%.20s' is no number", line);
+		return pickle_fail(reader, "'%.20s' is not a number", line);
 	if (huge) {
 		*value = pickle_make(PICKLE_HUGE, 0);
 		return true;
@@ -80,7 +80,7 @@ bool pickle_line_number(struct pickle_reader *reader, uint64_t *number)
 
 	if (!parse_int(line_of(reader), reader->line.count, &signed_number, &huge) || huge ||
 	    signed_number < 0)
-		return pickle_fail(reader, "'%.20s' is no place of the memo", line_of(reader));
+		return pickle_fail(reader, "'%.20s' is not an index of the memo", line_of(reader));
 	*number = (uint64_t)signed_number;
 	return true;
 }
@@ -91,7 +91,7 @@ bool pickle_line_float(struct pickle_reader *reader, struct pickle_value *value)
 	double number = strtod(line_of(reader), &end);
 
 	if (reader->line.count == 0 || *end)
-		return pickle_fail(reader, "'%.20s' is no number", line_of(reader));
+		return pickle_fail(reader, "'%.20s' is not a number", line_of(reader));
 	return pickle_make_float(reader->pickle, number, value) || pickle_fail_memory(reader);
 }
 

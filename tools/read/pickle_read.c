@@ -261,7 +261,7 @@ static bool run(struct pickle_reader *reader)
 			return false;
 		opcode = &opcodes[*at];
 		if (!opcode->name)
-			return pickle_fail(reader, "there is no opcode 0x%02x", *at);
+			return pickle_fail(reader, "unknown opcode 0x%02x", *at);
 		if (!opcode->run(reader, opcode))
 			return false;
 	}

@@ -26,8 +26,8 @@ static bool take_name(struct pickle_reader *reader, char *name)
 static bool refuse(struct pickle_reader *reader, const struct pickle_opcode *opcode,
 		   const char *asks, const char *first, const char *second)
 {
-	return pickle_fail(reader, "refused, as opcode %s asks %s%s%s%s", opcode->name, asks, first,
-			   *second ? "." : "", second);
+	return pickle_fail(reader, "refused: opcode %s requests %s%s%s%s", opcode->name, asks,
+			   first, *second ? "." : "", second);
 }
 
 bool pickle_run_global(struct pickle_reader *reader, const struct pickle_opcode *opcode)
@@ -36,7 +36,7 @@ bool pickle_run_global(struct pickle_reader *reader, const struct pickle_opcode 
 
 	if (!take_name(reader, module) || !take_name(reader, name))
 		return false;
-	return refuse(reader, opcode, "to call ", module, name);
+	return refuse(reader, opcode, "a call of ", module, name);
 }
 
 /* Copy the text `depth` below the top of the stack, truncated to fit into a message. */
@@ -61,20 +61,20 @@ bool pickle_run_stack_global(struct pickle_reader *reader, const struct pickle_o
 
 	stack_name(reader, 1, module);
 	stack_name(reader, 0, name);
-	return refuse(reader, opcode, "to call ", module, name);
+	return refuse(reader, opcode, "a call of ", module, name);
 }
 
 bool pickle_run_call(struct pickle_reader *reader, const struct pickle_opcode *opcode)
 {
-	return refuse(reader, opcode, "to call or make something that is no plain data", "", "");
+	return refuse(reader, opcode, "a call or an object", "", "");
 }
 
 bool pickle_run_extension(struct pickle_reader *reader, const struct pickle_opcode *opcode)
 {
-	return refuse(reader, opcode, "for a registered function", "", "");
+	return refuse(reader, opcode, "a registered function", "", "");
 }
 
 bool pickle_run_persistent(struct pickle_reader *reader, const struct pickle_opcode *opcode)
 {
-	return refuse(reader, opcode, "for data from beside the file", "", "");
+	return refuse(reader, opcode, "data from outside the file", "", "");
 }

@@ -30,8 +30,7 @@ static size_t above_mark(const struct pickle_reader *reader)
 
 bool pickle_need(struct pickle_reader *reader, size_t count)
 {
-	return above_mark(reader) >= count ||
-	       pickle_fail(reader, "there is nothing on the stack that it could take");
+	return above_mark(reader) >= count || pickle_fail(reader, "the stack has too few values");
 }
 
 struct pickle_value *pickle_peek(const struct pickle_reader *reader, size_t depth)
@@ -54,7 +53,7 @@ bool pickle_run_mark(struct pickle_reader *reader, const struct pickle_opcode *o
 static bool take_mark(struct pickle_reader *reader, size_t *count)
 {
 	if (reader->marks.count == 0)
-		return pickle_fail(reader, "there is no mark on the stack");
+		return pickle_fail(reader, "the stack has no mark");
 	*count = above_mark(reader);
 	reader->marks.count--;
 	return true;
@@ -127,7 +126,7 @@ static bool add(struct pickle_reader *reader, const struct pickle_opcode *opcode
 	if (!pickle_need(reader, count + 1) || !are_pairs(reader, opcode, count))
 		return false;
 	if (pickle_kind(*pickle_peek(reader, count)) != (enum pickle_kind)opcode->kind)
-		return pickle_fail(reader, "what it should add to is of another kind");
+		return pickle_fail(reader, "the value to add to has another type");
 	if (count && !pickle_add_items(reader->pickle, *pickle_peek(reader, count),
 				       pickle_peek(reader, count - 1), count))
 		return pickle_fail_memory(reader);
@@ -156,7 +155,7 @@ static bool put(struct pickle_reader *reader, uint64_t number)
 	if (!pickle_need(reader, 1))
 		return false;
 	if (number >= reader->before + reader->at)
-		return pickle_fail(reader, "the memo's number %llu is more than the bytes so far",
+		return pickle_fail(reader, "memo index %llu exceeds the number of bytes so far",
 				   (unsigned long long)number);
 	if (number >= memo->count) {
 		size_t more = (size_t)number + 1 - memo->count;
@@ -201,7 +200,6 @@ bool pickle_run_get(struct pickle_reader *reader, const struct pickle_opcode *op
 	if (!take_place(reader, opcode, &number))
 		return false;
 	if (number >= reader->memo.count || pickle_kind(all[number]) == PICKLE_NOTHING)
-		return pickle_fail(reader, "the memo has nothing under the number %llu",
-				   (unsigned long long)number);
+		return pickle_fail(reader, "memo index %llu is unused", (unsigned long long)number);
 	return pickle_push(reader, all[number]);
 }

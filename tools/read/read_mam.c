@@ -114,16 +114,16 @@ static void describe_last(const struct replay_trace *trace, char *text, size_t b
 	const struct replay_block *block;
 
 	if (trace->event_count == 0) {
-		snprintf(text, bytes, "no event came whole");
+		snprintf(text, bytes, "no event is complete");
 		return;
 	}
 	block = &trace->blocks[trace->events[last] >> 1];
 	if (trace->events[last] & 1)
-		snprintf(text, bytes, "the last whole event is 'f %" PRIu64 "' on line %" PRIu32,
+		snprintf(text, bytes, "the last complete event is 'f %" PRIu64 "' on line %" PRIu32,
 			 block->id, trace->lines[last]);
 	else
 		snprintf(text, bytes,
-			 "the last whole event is 'a %" PRIu64 " %" PRIu64 " %" PRIu64
+			 "the last complete event is 'a %" PRIu64 " %" PRIu64 " %" PRIu64
 			 "' on line %" PRIu32,
 			 block->id, block->bytes, block->stream, trace->lines[last]);
 }
@@ -141,10 +141,11 @@ static bool take_problem(const struct replay_trace *trace, const struct input *i
 	if (!problem->cut)
 		message_error("%s: %s", trace->path, where);
 	else if (salvage)
-		message_error("%s: %s, and the rest is lost; %s; events played: %s", trace->path,
-			      where, last, format_count(trace->event_count).text);
+		message_warning("%s: %s, and the rest is lost; %s; events played: %s", trace->path,
+				where, last, format_count(trace->event_count).text);
 	else
-		message_error("%s: %s; %s; --salvage plays up to there", trace->path, where, last);
+		message_error("%s: %s; %s; use --salvage to play the complete events", trace->path,
+			      where, last);
 	return problem->cut && salvage;
 }
 
@@ -174,7 +175,7 @@ bool read_mam(struct input *input, struct replay_build *build, bool salvage)
 	bool good;
 
 	if (mam_trace_reader_create(input_read, input, &reader) != MAM_OK) {
-		message_error("%s: no memory left to read it", build->trace->path);
+		message_error("%s: out of memory", build->trace->path);
 		return false;
 	}
 	good = read_events(reader, input, build, salvage);

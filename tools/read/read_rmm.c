@@ -116,7 +116,7 @@ static bool read_header(struct log *log)
 				log->columns[column_names[j].column] = i;
 	if (log->columns[ACTION] >= 0 && log->columns[POINTER] >= 0 && log->columns[SIZE] >= 0)
 		return true;
-	message_error("%s: line %" PRIu64 ": no RMM log, whose first line names the columns "
+	message_error("%s: line %" PRIu64 ": not an RMM log: its first line must name the columns "
 		      "Action, Pointer and Size",
 		      log->path, log->line.number);
 	return false;
@@ -237,7 +237,7 @@ static bool read_rest(struct log *log, struct history_event *event)
 	note_time(log, event);
 	if (location && *location &&
 	    !names_number(&log->history.names, location, strlen(location), &event->who)) {
-		message_error("%s: no memory left to hold it", log->path);
+		message_error("%s: out of memory", log->path);
 		return false;
 	}
 	return true;
@@ -254,18 +254,18 @@ static bool read_row(struct log *log)
 	pointer = field(log, POINTER);
 	size = field(log, SIZE);
 	if (!action || !pointer || !size)
-		return log_fail(log, "too few fields behind", log->fields[0]);
+		return log_fail(log, "too few fields after", log->fields[0]);
 	if (!find_action(action, &what))
-		return log_fail(log, "no action of RMM's is", action);
+		return log_fail(log, "unknown action", action);
 	if (!parse(size, 10, &event.bytes))
-		return log_fail(log, "no size is", size);
+		return log_fail(log, "invalid size", size);
 	if (what == IS_FAILURE) {
 		if (log->failures++ == 0)
 			log->first_failure = log->line.number;
 		return true;
 	}
 	if (strcmp(pointer, "(nil)") != 0 && !parse(pointer, 16, &event.id))
-		return log_fail(log, "no pointer is", pointer);
+		return log_fail(log, "invalid pointer", pointer);
 	if (event.id == 0)
 		return true; /* zero bytes */
 	event.frees = what == IS_FREE;
@@ -273,7 +273,7 @@ static bool read_row(struct log *log)
 		return false;
 	if (history_add(&log->history, &event))
 		return true;
-	message_error("%s: no memory left to hold it", log->path);
+	message_error("%s: out of memory", log->path);
 	return false;
 }
 
@@ -296,9 +296,13 @@ static bool read_rows(struct log *log, bool salvage)
 	if (!log->line.trouble)
 		return true;
 	progress_end();
-	message_error("%s: after line %" PRIu64 ": %s%s", log->path, log->line.number,
-		      log->line.trouble,
-		      salvage ? ", and the rest is lost" : "; --salvage plays up to there");
+	if (salvage && log->line.cut)
+		message_warning("%s: after line %" PRIu64 ": %s, and the rest is lost", log->path,
+				log->line.number, log->line.trouble);
+	else
+		message_error("%s: after line %" PRIu64 ": %s%s", log->path, log->line.number,
+			      log->line.trouble,
+			      log->line.cut ? "; use --salvage to play the complete events" : "");
 	return salvage && log->line.cut;
 }
 
@@ -308,24 +312,24 @@ static void say_odd(const struct log *log)
 	const struct history *history = &log->history;
 
 	if (log->failures)
-		message_error("%s: allocations that failed in the program: %s, the first on line "
-			      "%" PRIu64,
-			      log->path, format_count(log->failures).text, log->first_failure);
+		message_note("%s: allocations that failed in the program: %s, the first on line "
+			     "%" PRIu64,
+			     log->path, format_count(log->failures).text, log->first_failure);
 	if (history->by_time)
-		message_error("%s: lines contradict each other, and their times do less: the order "
-			      "is that of the times",
-			      log->path);
+		message_warning("%s: the order of lines is inconsistent; using the order by time, "
+				"which is less so",
+				log->path);
 	if (history->late)
-		message_error("%s: allocations of a pointer that was not yet freed: %s; each old "
-			      "block is taken as freed just before",
-			      log->path, format_count(history->late).text);
+		message_warning("%s: allocations of a pointer that was not yet freed: %s; each old "
+				"block is treated as freed just before",
+				log->path, format_count(history->late).text);
 	if (history->older)
-		message_error("%s: blocks that are older than the log: %s, taken as allocated "
-			      "before its first line",
-			      log->path, format_count(history->older).text);
+		message_note("%s: blocks older than the log: %s, treated as allocated before its "
+			     "first line",
+			     log->path, format_count(history->older).text);
 	if (history->unknown)
-		message_error("%s: frees of what was not alive: %s, left out", log->path,
-			      format_count(history->unknown).text);
+		message_warning("%s: frees of unknown pointers: %s, ignored", log->path,
+				format_count(history->unknown).text);
 }
 
 bool read_rmm(struct input *input, struct replay_build *build, bool salvage)
@@ -334,7 +338,7 @@ bool read_rmm(struct input *input, struct replay_build *build, bool salvage)
 	bool good = false;
 
 	if (!log || !history_init(&log->history) || !read_line_init(&log->line, input)) {
-		message_error("%s: no memory left to read it", build->trace->path);
+		message_error("%s: out of memory", build->trace->path);
 	} else {
 		log->input = input;
 		log->path = build->trace->path;

@@ -90,14 +90,14 @@ static bool load(struct torch_snapshot *snapshot, struct input *input)
 	progress_end();
 	trouble = input_trouble(input);
 	if (watched.swollen)
-		message_error("%s: unpacks to more than %d times its size, as no snapshot does",
+		message_error("%s: not a snapshot: it unpacks to more than %d times its size",
 			      snapshot->path, UNPACKED_MOST);
 	else if (problem->unread && trouble)
 		message_error("%s: after byte %" PRIu64 ": %s", snapshot->path, problem->byte,
 			      trouble);
 	else if (problem->cut)
-		message_error("%s: byte %" PRIu64 ": the pickle is cut short, and there is no "
-			      "telling what it held; dump it again",
+		message_error("%s: byte %" PRIu64 ": the pickle is truncated, and its contents "
+			      "are lost; dump it again",
 			      snapshot->path, problem->byte);
 	else
 		message_error("%s: byte %" PRIu64 ": %s", snapshot->path, problem->byte,
@@ -114,7 +114,7 @@ bool torch_fail(const struct torch_snapshot *snapshot, const char *what)
 
 bool torch_fail_memory(const struct torch_snapshot *snapshot)
 {
-	return torch_fail(snapshot, "no memory left to hold it");
+	return torch_fail(snapshot, "out of memory");
 }
 
 /* The number that a dictionary has for a key; false: it has none. */
@@ -165,11 +165,12 @@ static bool choose_device(struct torch_snapshot *snapshot, struct replay_build *
 	bool good;
 
 	if (pickle_kind(pickle->root) == PICKLE_LIST)
-		return torch_fail(snapshot, "holds a list, and a snapshot with a history is what "
-					    "torch.cuda.memory._dump_snapshot() writes");
+		return torch_fail(snapshot, "contains a list; write a snapshot with a history with "
+					    "torch.cuda.memory._dump_snapshot()");
 	if (pickle_kind(traces) != PICKLE_LIST)
-		return torch_fail(snapshot, "holds no device_traces, and so is no snapshot of "
-					    "PyTorch's memory");
+		return torch_fail(snapshot,
+				  "has no device_traces, so it is not a memory snapshot of "
+				  "PyTorch");
 	devices = devices_of(pickle, traces, &count);
 	if (!devices)
 		return torch_fail_memory(snapshot);
@@ -179,7 +180,7 @@ static bool choose_device(struct torch_snapshot *snapshot, struct replay_build *
 		snapshot->device = (size_t)devices[picked].number;
 		snapshot->trace = pickle_item(pickle, traces, snapshot->device);
 		good = devices[picked].events < UINT32_MAX ||
-		       torch_fail(snapshot, "has more entries than a replay can");
+		       torch_fail(snapshot, "has more entries than a replay supports");
 	}
 	free(devices);
 	build->trace->device = snapshot->device;
@@ -245,7 +246,7 @@ static bool add_event(struct torch_snapshot *snapshot, struct pickle_value entry
 		return fail_entry(snapshot, place, "has no address");
 	event.has_bytes = torch_number(snapshot, entry, "size", &event.bytes);
 	if (event.bytes > INT64_MAX || (!event.has_bytes && !event.frees))
-		return fail_entry(snapshot, place, "has no size that could be");
+		return fail_entry(snapshot, place, "has an invalid size");
 	torch_number(snapshot, entry, "stream", &event.stream);
 	event.has_time = torch_number(snapshot, entry, "time_us", &us) && us < UINT64_MAX / 1000;
 	if (event.has_time)
@@ -272,7 +273,7 @@ static bool read_entry(struct torch_snapshot *snapshot, struct pickle_value entr
 
 	if (pickle_kind(entry) != PICKLE_DICT ||
 	    pickle_count(&snapshot->pickle, entry) > PAIRS_MOST)
-		return fail_entry(snapshot, place, "is no event of a history");
+		return fail_entry(snapshot, place, "is not an event");
 	action = action_of(snapshot, entry);
 	if (action == RESERVE || action == RELEASE) {
 		if (torch_number(snapshot, entry, "size", &bytes) && bytes <= INT64_MAX)
@@ -320,26 +321,26 @@ static void say(const struct torch_snapshot *snapshot)
 	const char *path = snapshot->path;
 
 	if (snapshot->ooms)
-		message_error("%s: times that the program was out of memory: %s, first at entry "
-			      "%" PRIu32 ", for %s%s%s%s",
-			      path, format_count(snapshot->ooms).text, snapshot->oom_place,
-			      format_bytes(snapshot->oom_bytes).text,
-			      snapshot->oom_has_free ? ", when the device had " : "",
-			      snapshot->oom_has_free ? format_bytes(snapshot->oom_free).text : "",
-			      snapshot->oom_has_free ? " left" : "");
+		message_note("%s: out-of-memory errors in the program: %s, the first at entry "
+			     "%" PRIu32 ", for %s%s%s%s",
+			     path, format_count(snapshot->ooms).text, snapshot->oom_place,
+			     format_bytes(snapshot->oom_bytes).text,
+			     snapshot->oom_has_free ? ", when the device had " : "",
+			     snapshot->oom_has_free ? format_bytes(snapshot->oom_free).text : "",
+			     snapshot->oom_has_free ? " left" : "");
 	if (history->older)
-		message_error("%s: blocks that are older than the history: %s, taken as allocated "
-			      "before its first entry",
-			      path, format_count(history->older).text);
+		message_note("%s: blocks older than the history: %s, treated as allocated before "
+			     "its first entry",
+			     path, format_count(history->older).text);
 	if (snapshot->younger)
-		message_error("%s: blocks that are younger than the history: %s, left out; it was "
-			      "stopped before the snapshot was made",
-			      path, format_count(snapshot->younger).text);
+		message_note("%s: blocks younger than the history: %s, ignored; it was stopped "
+			     "before the snapshot was made",
+			     path, format_count(snapshot->younger).text);
 	if (history->late + history->unknown)
-		message_error("%s: the history has gaps: blocks that are never freed in it: %s; "
-			      "frees of no block: %s",
-			      path, format_count(history->late).text,
-			      format_count(history->unknown).text);
+		message_warning("%s: the history has gaps: blocks that are never freed in it: %s; "
+				"frees of unknown blocks: %s",
+				path, format_count(history->late).text,
+				format_count(history->unknown).text);
 }
 
 /* Whether mam replay --export wrote it. */

@@ -82,7 +82,8 @@ static bool add_block(struct torch_snapshot *snapshot, struct pickle_value block
 static bool spend(const struct torch_snapshot *snapshot, uint64_t *budget, uint64_t count)
 {
 	if (count > *budget)
-		return torch_fail(snapshot, "has segments that hold more blocks than it has bytes");
+		return torch_fail(snapshot,
+				  "has segments with more blocks than the file has bytes");
 	*budget -= count;
 	return true;
 }
@@ -106,7 +107,7 @@ static bool read_blocks(struct torch_snapshot *snapshot, struct pickle_value seg
 		torch_number(snapshot, block, "address", &address);
 		torch_number(snapshot, block, "size", &size);
 		if (size > INT64_MAX)
-			return torch_fail(snapshot, "has a block of less than no bytes");
+			return torch_fail(snapshot, "contains a block with a negative size");
 		if (is_alive(snapshot, block) && !add_block(snapshot, block, address, size, stream))
 			return false;
 		address += size;

@@ -66,64 +66,64 @@ static const struct args_word device_words[] = {
 
 const struct args_option replay_options[] = {
 	{ "source", 's', ARGS_TEXT, FIELD(source), "NAME", NULL,
-	  "where memory comes from: host (default; addresses only, no\n"
-	  "GPU), cudamalloc, vmm (mapped in pieces; simulated where\n"
-	  "there is no GPU), pinned or managed" },
+	  "source of memory: host (default; addresses only, no GPU),\n"
+	  "cudamalloc, vmm (mapped on demand; simulated if there is\n"
+	  "no GPU), pinned or managed" },
 	{ "simulate", 0, ARGS_FLAG, FIELD(simulate), NULL, NULL,
-	  "vmm by reckoning, though there may be a GPU" },
+	  "simulate vmm even if there is a GPU" },
 	{ "chunk", 'c', ARGS_BYTES, FIELD(chunk_bytes), "BYTES", chunk_words,
 	  "size of the first chunk, or 'largest'; default: 80G on\n"
-	  "host (for each thread), taken as needed on others" },
+	  "host (for each thread), added on demand on others" },
 	{ "growth", 'g', ARGS_BYTES, FIELD(growth_bytes), "BYTES", growth_words,
-	  "least size of later chunks, 'auto', or 'none' (default,\n"
-	  "unless chunks are taken as needed)" },
-	{ "limit", 'l', ARGS_BYTES, FIELD(limit_bytes), "BYTES", NULL, "most the pool may hold" },
+	  "minimum size of later chunks, 'auto', or 'none' (default,\n"
+	  "unless chunks are added on demand)" },
+	{ "limit", 'l', ARGS_BYTES, FIELD(limit_bytes), "BYTES", NULL, "maximum size of the pool" },
 	{ "align", 'a', ARGS_BYTES, FIELD(granule), "BYTES", NULL,
-	  "what block sizes and addresses are multiples of: a power\n"
-	  "of two from 16 to 2M; default 512" },
+	  "alignment of block sizes and addresses: a power of two\n"
+	  "from 16 to 2M; default 512" },
 	{ "free", 'f', ARGS_WORD, FIELD(free), "WHEN", free_words,
-	  "when a freed block is used again: stream (default; by its\n"
+	  "when a freed block is reused: stream (default; by its\n"
 	  "own stream at once, by others N events later), strict (at\n"
 	  "once), deferred (N events later)" },
 	{ "lag", 0, ARGS_COUNT, FIELD(lag), "N", NULL,
-	  "events until the GPU is done with a freed block: 64" },
+	  "events until the GPU has finished with a freed block;\n"
+	  "default 64" },
 	{ "streams", 0, ARGS_WORD, FIELD(streams), "WHAT", streams_words,
-	  "honour (default) the trace's streams, or ignore them: one" },
+	  "honour (default) or ignore the streams of the trace" },
 	{ "cache", 0, ARGS_WORD, FIELD(cache), "WHAT", cache_words,
-	  "whether threads keep freed blocks for themselves: on, or\n"
-	  "off (default)" },
+	  "thread caches of freed blocks: on, or off (default)" },
 	{ "check", 'k', ARGS_FLAG, FIELD(check), NULL, NULL,
-	  "prove every invariant of the pool after each event" },
+	  "check every invariant of the pool after each event" },
 	{ "repeat", 'r', ARGS_COUNT, FIELD(repeats), "N", NULL,
 	  "time N passes and report their median; default 5" },
 	{ "threads", 't', ARGS_COUNT, FIELD(threads), "N", NULL,
 	  "N threads play a copy each on one pool" },
 	{ "map", 'm', ARGS_TEXT, FIELD(map), "FILE", NULL,
-	  "draw the heap into FILE.html (to look into) or FILE.svg" },
+	  "draw the heap to FILE.html (interactive) or FILE.svg" },
 	{ "view", 0, ARGS_TEXT, FIELD(view), "NAMES", NULL,
 	  "what FILE.svg shows: blocks by size (default), stream,\n"
-	  "thread or age, the strip of one event, the curves; several\n"
-	  "apart by commas, or all" },
+	  "thread or age, the strip of one event, the curves; a\n"
+	  "comma-separated list, or all" },
 	{ "at", 0, ARGS_TEXT, FIELD(at), "EVENT", NULL,
-	  "the strip's event, from 0 up; default peak: where most\n"
-	  "bytes are live" },
+	  "the strip's event, from 0; default: peak, the event with\n"
+	  "the most live bytes" },
 	{ "time", 0, ARGS_FLAG, FIELD(time), NULL, NULL,
-	  "FILE.svg has time along it, where the trace tells it" },
+	  "use time as the x axis of FILE.svg, if the trace has it" },
 	{ "export", 'e', ARGS_TEXT, FIELD(export), "FILES", NULL,
 	  "write FILE.json (Perfetto), FILE.pickle (PyTorch's viewer)\n"
-	  "or FILE.trace (mam-trace, from any kind of trace); several\n"
-	  "apart by commas; .json and .trace also with .gz" },
+	  "or FILE.trace (mam-trace, from any kind of trace); a\n"
+	  "comma-separated list; .json and .trace also with .gz" },
 	{ "compare", 0, ARGS_OPTIONAL, FIELD(compare), "LIST", NULL,
-	  "play several settings side by side: the usual ones, or\n"
+	  "compare several settings: the default list, or\n"
 	  "LIST, as in --compare='source=vmm;source=vmm,cache=on'" },
 	{ "format", 0, ARGS_WORD, FIELD(format), "KIND", format_words,
-	  "what files are: auto (default), mam (man 5 mam-trace), rmm\n"
+	  "input format: auto (default), mam (man 5 mam-trace), rmm\n"
 	  "(the CSV log of RMM), torch (PyTorch's memory snapshot)" },
 	{ "device", 0, ARGS_COUNT, FIELD(device), "N", device_words,
-	  "the GPU to replay where a file has several; default: the\n"
+	  "the GPU to replay if a file has several; default: the\n"
 	  "one with the most events" },
 	{ "salvage", 0, ARGS_FLAG, FIELD(salvage), NULL, NULL,
-	  "play what is left of a trace that was cut short" },
+	  "play the complete events of a truncated trace" },
 	{ "plain", 'p', ARGS_FLAG, FIELD(plain), NULL, NULL,
 	  "print key<TAB>value lines for scripts" },
 	{ "quiet", 'q', ARGS_FLAG, FIELD(quiet), NULL, NULL,
@@ -135,19 +135,18 @@ static const struct args_command command = {
 	.name = "mam replay",
 	.use = "[OPTION]... FILE...",
 	.intro =
-		"Play allocation traces (plain or gzip; - is standard input) through a pool, and "
-		"say\n"
-		"how much memory it would have needed and how long an event takes. No GPU needed.\n"
+		"Play allocation traces (plain or gzip; - is standard input) through a pool, and\n"
+		"print how much memory it needs and the time per event. No GPU needed.\n"
 		"Sizes may end in K, M, G, T.\n",
 	.outro = "Examples:\n"
 		 "  mam replay train.trace.gz\n"
-		 "  mam replay --map heap.html train.trace.gz      look at the heap over time\n"
+		 "  mam replay --map heap.html train.trace.gz      draw the heap over time\n"
 		 "  mam replay --map heap.svg --view strip,curves train.trace.gz\n"
 		 "  mam replay --chunk 16G train.trace.gz          would 16 GiB have been enough?\n"
 		 "  mam replay --chunk 2G --growth 1G train.trace.gz\n"
-		 "  mam replay --source vmm train.trace.gz         memory mapped as it is needed\n"
+		 "  mam replay --source vmm train.trace.gz         memory mapped on demand\n"
 		 "  mam replay --streams ignore train.trace.gz     as if it had one stream\n"
-		 "  mam replay --compare train.trace.gz            which settings suit it best?\n"
+		 "  mam replay --compare train.trace.gz            which settings are best?\n"
 		 "  mam replay -p a.trace b.trace | grep high_water_ratio\n"
 		 "\nThe trace format is in man 5 mam-trace.\n",
 	.options = replay_options,
@@ -203,7 +202,7 @@ int replay_main(int argc, char **argv)
 	traces = calloc((size_t)files, sizeof(*traces));
 	status = STATUS_BAD;
 	if (!results || !traces) {
-		message_error("no memory left for %s",
+		message_error("out of memory for %s",
 			      format_counted((uint64_t)files, "file").text);
 	} else {
 		status = STATUS_GOOD;

@@ -26,7 +26,7 @@
 
 static bool no_memory(const char *path)
 {
-	message_error("%s: no memory left to hold the trace", path);
+	message_error("%s: out of memory", path);
 	return false;
 }
 
@@ -89,8 +89,8 @@ static bool make_room(struct replay_build *build)
 	struct replay_trace *trace = build->trace;
 
 	if (trace->event_count == EVENTS_MAX) {
-		message_error("%s: %s %" PRIu32 ": a replay ends at %s events", trace->path,
-			      trace->place, trace->lines[trace->event_count - 1],
+		message_error("%s: %s %" PRIu32 ": a replay supports at most %s events",
+			      trace->path, trace->place, trace->lines[trace->event_count - 1],
 			      format_count(EVENTS_MAX).text);
 		return false;
 	}
@@ -213,7 +213,7 @@ bool replay_build_alloc(struct replay_build *build, const struct replay_told *to
 		return no_memory(trace->path);
 	if (*now != IDTABLE_NONE && trace->blocks[*now].death == REPLAY_ALIVE) {
 		message_error("%s: %s %" PRIu64 ": block %" PRIu64
-			      " is allocated again while it is alive, since %s %" PRIu32,
+			      " is allocated again before it is freed, first on %s %" PRIu32,
 			      trace->path, trace->place, told->place, told->id, trace->place,
 			      trace->lines[trace->blocks[*now].birth]);
 		return false;
@@ -243,14 +243,14 @@ bool replay_build_free(struct replay_build *build, const struct replay_told *tol
 	if (!make_room(build))
 		return false;
 	if (now == IDTABLE_NONE) {
-		message_error("%s: %s %" PRIu64 ": block %" PRIu64
-			      " is freed but was never allocated",
+		message_error("%s: %s %" PRIu64 ": invalid free: block %" PRIu64
+			      " was never allocated",
 			      trace->path, trace->place, told->place, told->id);
 		return false;
 	}
 	if (trace->blocks[now].death != REPLAY_ALIVE) {
-		message_error("%s: %s %" PRIu64 ": block %" PRIu64
-			      " is freed twice, the first time on %s %" PRIu32,
+		message_error("%s: %s %" PRIu64 ": double free of block %" PRIu64
+			      ", first freed on %s %" PRIu32,
 			      trace->path, trace->place, told->place, told->id, trace->place,
 			      trace->lines[trace->blocks[now].death]);
 		return false;

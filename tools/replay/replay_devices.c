@@ -24,7 +24,7 @@
 
 static bool no_memory(const struct replay_build *build)
 {
-	message_error("%s: no memory left to hold the trace", build->trace->path);
+	message_error("%s: out of memory", build->trace->path);
 	return false;
 }
 
@@ -60,11 +60,11 @@ static void report_pick(const char *path, const struct replay_device *devices, s
 
 	for (size_t i = 0; i < count; i++)
 		others += i == picked ? 0 : devices[i].events;
-	message_note("%s: device %" PRIu64 " is replayed, with %s; %s %s %s (--device N chooses)",
-		     path, devices[picked].number,
-		     format_counted(devices[picked].events, "event").text,
-		     format_counted(count - 1, "other device").text, count == 2 ? "has" : "have",
-		     format_counted(others, "event").text);
+	message_note(
+		"%s: device %" PRIu64 " is replayed, with %s; %s %s %s (use --device N to choose)",
+		path, devices[picked].number, format_counted(devices[picked].events, "event").text,
+		format_counted(count - 1, "other device").text, count == 2 ? "has" : "have",
+		format_counted(others, "event").text);
 }
 
 static bool is_better(const struct replay_device *one, const struct replay_device *other)

@@ -65,16 +65,17 @@ struct player {
 static int say_no_pool(const struct replay_settings *settings, enum mam_status status)
 {
 	if (status == MAM_ERROR_OUT_OF_MEMORY && settings->chunk_bytes == REPLAY_LARGEST)
-		message_error("the source '%s' has no memory left", settings->source);
+		message_error("the source '%s' is out of memory", settings->source);
 	else if (status == MAM_ERROR_OUT_OF_MEMORY)
-		message_error("the source '%s' has no chunk of %s; try a smaller --chunk",
+		message_error("the source '%s' cannot allocate a chunk of %s; use a smaller "
+			      "--chunk",
 			      settings->source, format_bytes(settings->chunk_bytes).text);
 	else if (status == MAM_ERROR_NO_DEVICE)
 		message_error("the source '%s' needs a GPU, and none was found; "
 			      "--source host needs none",
 			      settings->source);
 	else
-		message_error("no pool on the source '%s': %s", settings->source,
+		message_error("cannot create a pool on the source '%s': %s", settings->source,
 			      mam_strerror(status));
 	return status == MAM_ERROR_NO_DEVICE ? STATUS_NO_GPU : STATUS_BAD;
 }
@@ -112,7 +113,7 @@ static void give_ground(struct ground *ground)
 
 static int say_stopped(const struct replay_walk *walk)
 {
-	message_error("%s: %s %" PRIu32 ": the pool answered %s: %s", walk->trace->path,
+	message_error("%s: %s %" PRIu32 ": the pool returned %s: %s", walk->trace->path,
 		      walk->trace->place, walk->trace->lines[walk->done - 1], mam_status_name(walk->status),
 		      mam_strerror(walk->status));
 	return STATUS_FAILED;
@@ -289,7 +290,7 @@ static int walk_together(struct player *players, uint32_t count)
 	}
 	if (begun < count) {
 		/* Threads that wait at the barrier would wait forever. */
-		message_error("this system lets mam start only %s",
+		message_error("the system allowed only %s",
 			      format_counted(begun, "thread").text);
 		exit(STATUS_BAD);
 	}
@@ -395,7 +396,7 @@ static int timed_passes(const struct passes *passes, const struct held *held)
 	int status = STATUS_GOOD;
 
 	if (!seconds) {
-		message_error("no memory left for %s", format_counted(repeats, "repeat").text);
+		message_error("out of memory for %s", format_counted(repeats, "repeat").text);
 		return STATUS_BAD;
 	}
 	for (uint64_t i = 0; i < repeats && status == STATUS_GOOD; i++) {
@@ -452,7 +453,7 @@ int replay_play(const struct replay_settings *settings, const struct replay_trac
 	    trace->stream_count > 1) {
 		if (!replay_streams_plan(trace, (uint32_t)settings->lag, settings->granule,
 					 &plan)) {
-			message_error("%s: no memory left to plan its streams", trace->path);
+			message_error("%s: out of memory", trace->path);
 			return STATUS_BAD;
 		}
 		passes.plan = &plan;

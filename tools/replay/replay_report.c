@@ -53,7 +53,7 @@ static const struct row {
 	{ "allocs", "allocations", UNIT_COUNT, ALWAYS, AT(allocs), NOTHING },
 	{ "frees", NULL, UNIT_COUNT, ALWAYS, AT(frees), NOTHING },
 	{ "failures", "failed allocations", UNIT_COUNT, ALWAYS, AT(failures), NOTHING },
-	{ "ns_per_event", "time an event", UNIT_NS, ALWAYS, AT(ns_per_event), NOTHING },
+	{ "ns_per_event", "time per event", UNIT_NS, ALWAYS, AT(ns_per_event), NOTHING },
 	{ "ns_per_event_best", NULL, UNIT_NS, ALWAYS, AT(ns_per_event_best), NOTHING },
 	{ "peak_live_bytes", "peak live", UNIT_BYTES, ALWAYS, AT(end.peak_live_bytes), NOTHING },
 	{ "peak_live_rounded_bytes", NULL, UNIT_BYTES, ALWAYS, AT(end.peak_live_rounded_bytes),
@@ -79,20 +79,20 @@ static const struct row {
 	{ "cached_peak_bytes", "peak cached", UNIT_BYTES, WITH_CACHE, AT(cached_peak_bytes),
 	  NOTHING },
 	{ "waste_bytes", "at the peak: waste", UNIT_BYTES, AT_PEAK, AT(waste_bytes), NOTHING },
-	{ "holes_peak", "  holes", UNIT_COUNT, AT_PEAK, AT(peak.holes), NOTHING },
-	{ "hole_bytes_peak", "  in holes", UNIT_BYTES, AT_PEAK, AT(peak.hole_bytes), NOTHING },
-	{ "largest_hole_peak_bytes", "  largest hole", UNIT_BYTES, AT_PEAK,
+	{ "holes_peak", "  free blocks", UNIT_COUNT, AT_PEAK, AT(peak.holes), NOTHING },
+	{ "hole_bytes_peak", "  free bytes", UNIT_BYTES, AT_PEAK, AT(peak.hole_bytes), NOTHING },
+	{ "largest_hole_peak_bytes", "  largest free", UNIT_BYTES, AT_PEAK,
 	  AT(peak.largest_hole_bytes), NOTHING },
 	{ "live_end_bytes", "at the end: live", UNIT_BYTES, ALWAYS, AT(end.live_bytes), NOTHING },
-	{ "holes_end", "  holes", UNIT_COUNT, ALWAYS, AT(end.holes), NOTHING },
-	{ "hole_bytes_end", "  in holes", UNIT_BYTES, ALWAYS, AT(end.hole_bytes), NOTHING },
-	{ "largest_hole_end_bytes", "  largest hole", UNIT_BYTES, ALWAYS,
+	{ "holes_end", "  free blocks", UNIT_COUNT, ALWAYS, AT(end.holes), NOTHING },
+	{ "hole_bytes_end", "  free bytes", UNIT_BYTES, ALWAYS, AT(end.hole_bytes), NOTHING },
+	{ "largest_hole_end_bytes", "  largest free", UNIT_BYTES, ALWAYS,
 	  AT(end.largest_hole_bytes), NOTHING },
 	{ "streams", "streams", UNIT_COUNT, WITH_LAG, AT(streams), NOTHING },
 	{ "stream_waits", "  waits for them", UNIT_COUNT, WITH_LAG, AT(waits), NOTHING },
 	{ "device", "device", UNIT_COUNT, WITH_DEVICES, AT(device), NOTHING },
 	{ "devices", "  devices in file", UNIT_COUNT, WITH_DEVICES, AT(devices), NOTHING },
-	{ "host_bytes", "pool's own books", UNIT_BYTES, ALWAYS, AT(end.host_bytes), NOTHING },
+	{ "host_bytes", "pool's metadata", UNIT_BYTES, ALWAYS, AT(end.host_bytes), NOTHING },
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -320,8 +320,8 @@ static void print_meaning(const struct replay_result *result)
 		       format_counted(result->allocs, "allocation").text, result->trace->place,
 		       result->first_failure);
 	else if (end->peak_live_bytes)
-		printf("%s: %s of memory would have done for all of it, %.1f%% more than the "
-		       "program's own %s.\n",
+		printf("%s: %s of memory would have been enough, %.1f%% more than the "
+		       "program's peak of %s.\n",
 		       name.text, format_bytes(end->high_water_bytes).text,
 		       100 * (format_quotient(end->high_water_bytes, end->peak_live_bytes) - 1),
 		       format_bytes(end->peak_live_bytes).text);
@@ -339,13 +339,13 @@ static void print_manner(const struct replay_settings *settings,
 	struct format_text lag = format_counted(settings->lag, "event");
 
 	if (settings->simulate)
-		puts("The driver was simulated: its time is what an H100's would have taken.");
+		puts("The driver was simulated; its time is an estimate for an H100.");
 	if (!any_has_lag(settings, results, count))
 		return;
 	if (settings->free == REPLAY_FREE_DEFERRED)
-		printf("What was freed was used again %s later at the earliest.\n", lag.text);
+		printf("Freed memory was reused %s later at the earliest.\n", lag.text);
 	else
-		printf("What was freed on one stream was used on others %s later at the "
+		printf("Memory freed on one stream was reused by others %s later at the "
 		       "earliest.\n",
 		       lag.text);
 }

@@ -64,32 +64,32 @@ static bool are_good(const struct replay_settings *settings, int files)
 	uint64_t granule = settings->granule;
 
 	if (files < 1)
-		message_error("no trace given; see mam replay --help");
+		message_error("no trace given; see 'mam replay --help'");
 	else if (granule < 16 || granule > ((uint64_t)2 << 20) || (granule & (granule - 1)))
-		message_error("--align wants a power of two from 16 to 2M");
+		message_error("--align expects a power of two from 16 to 2M");
 	else if (settings->chunk_bytes == 0)
-		message_error("--chunk wants more than 0 bytes");
+		message_error("--chunk must be greater than 0");
 	else if (settings->limit_bytes && settings->chunk_bytes < REPLAY_DEFAULT &&
 		 settings->chunk_bytes > settings->limit_bytes)
-		message_error("--chunk is more than --limit");
+		message_error("--chunk exceeds --limit");
 	else if (settings->threads > REPLAY_THREADS)
-		message_error("--threads wants at most %d", (int)REPLAY_THREADS);
+		message_error("--threads must be at most %d", (int)REPLAY_THREADS);
 	else if (settings->repeats > 1000000)
-		message_error("--repeat wants at most 1000000");
+		message_error("--repeat must be at most 1000000");
 	else if (settings->map && files > 1)
-		message_error("--map draws one trace, and %d were given", files);
+		message_error("--map accepts one trace, but %d were given", files);
 	else if (settings->export && settings->compare)
-		message_error("--export writes one setting, and --compare plays several");
+		message_error("--export cannot be combined with --compare");
 	else if (settings->export && files > 1)
-		message_error("--export writes one trace, and %d were given", files);
+		message_error("--export accepts one trace, but %d were given", files);
 	else if (settings->lag != REPLAY_DEFAULT && settings->lag > REPLAY_LAG_MOST)
-		message_error("--lag wants at most %d", (int)REPLAY_LAG_MOST);
+		message_error("--lag must be at most %d", (int)REPLAY_LAG_MOST);
 	else if (settings->lag != REPLAY_DEFAULT && !lag_counts(settings))
-		message_error("--lag means nothing with --%s: no block waits",
+		message_error("--lag has no effect with --%s: no block waits",
 			      settings->free == REPLAY_FREE_STRICT ? "free strict"
 								   : "streams ignore");
 	else if (settings->streams != REPLAY_DEFAULT && settings->free != REPLAY_FREE_STREAM)
-		message_error("--streams goes with --free stream alone");
+		message_error("--streams requires --free stream");
 	else
 		return replay_source_known(settings) &&
 		       (!settings->map || map_kind_known(settings->map)) &&

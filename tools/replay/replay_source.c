@@ -80,11 +80,11 @@ bool replay_source_known(const struct replay_settings *settings)
 	const struct kind *kind = find(settings->source);
 
 	if (!kind)
-		message_error("--source: there is no source '%s'; there are host, cudamalloc, vmm, "
-			      "pinned and managed",
+		message_error("unknown source '%s'; expected host, cudamalloc, vmm, "
+			      "pinned or managed",
 			      settings->source);
 	else if (settings->simulate && !kind->may_simulate)
-		message_error("--simulate goes with --source vmm, not with '%s'", settings->source);
+		message_error("--simulate requires --source vmm, not '%s'", settings->source);
 	else
 		return true;
 	return false;

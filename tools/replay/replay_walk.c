@@ -39,7 +39,7 @@ bool replay_walk_init(struct replay_walk *walk, const struct replay_trace *trace
 	walk->lag = plan || walk->deferred ? (uint32_t)settings->lag : 0;
 	walk->addresses = calloc((size_t)trace->block_count + 1, sizeof(*walk->addresses));
 	if (!walk->addresses)
-		message_error("no memory left for %s",
+		message_error("out of memory for %s",
 			      format_counted(trace->block_count, "block").text);
 	return walk->addresses != NULL;
 }

@@ -172,13 +172,13 @@ static const struct {
 	[PROGRAM_OPEN] = { "none", "" },
 	[PROGRAM_STATIC] = { "static", "it is linked without a shared C library" },
 	[PROGRAM_SET_USER] = { "set-user-id",
-			       "its file sets the user or group it runs as, and then the dynamic "
-			       "linker ignores LD_PRELOAD" },
+			       "it is set-user-id or set-group-id, and the dynamic linker then "
+			       "ignores LD_PRELOAD" },
 	[PROGRAM_CAPABILITIES] = { "capabilities",
-				   "its file gives it capabilities, and then the dynamic linker "
-				   "ignores LD_PRELOAD" },
+				   "it has file capabilities, and the dynamic linker then ignores "
+				   "LD_PRELOAD" },
 	[PROGRAM_OTHER_C] = { "other-c-library", "its C library is not glibc" },
-	[PROGRAM_OTHER] = { "other-machine", "it is made for another kind of machine" },
+	[PROGRAM_OTHER] = { "other-machine", "it is for another type of machine" },
 	[PROGRAM_NOT_ELF] = { "not-elf", "it is neither an ELF file nor a script" },
 	[PROGRAM_BROKEN] = { "broken", "it is a broken ELF file" },
 };

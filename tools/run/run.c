@@ -31,33 +31,33 @@
 static const struct args_option options[] = {
 	{ "free", 0, ARGS_TEXT, FIELD(free), "POLICY", NULL,
 	  "strict (default): cudaFree waits for the GPU as it does\n"
-	  "without mam; deferred: no wait, memory is used again when\n"
-	  "the GPU is done with it; stream: at once, the program\n"
-	  "promises that a block's users are in one order" },
+	  "without mam; deferred: no wait, memory is reused when the\n"
+	  "GPU has finished with it; stream: reused at once, the\n"
+	  "program guarantees that a block's users are ordered" },
 	{ "limit", 0, ARGS_BYTES, FIELD(limit), "SIZE", NULL,
-	  "most memory of a device for all caught calls together" },
+	  "limit the memory per device for all intercepted calls" },
 	{ "stats", 0, ARGS_OPTIONAL, FIELD(stats), "FILE", NULL,
-	  "at exit, say what was caught and what it needed; in FILE\n"
+	  "at exit, print statistics of intercepted calls; in FILE\n"
 	  "as lines of key, tab, value" },
 	{ "trace", 0, ARGS_TEXT, FIELD(trace), "FILE", NULL, "record allocations for mam replay" },
 	{ "who", 0, ARGS_FLAG, FIELD(who), NULL, NULL,
-	  "with --trace: say of each block which function or library\n"
-	  "asked for it; 2 us an allocation" },
+	  "with --trace: record the call site of each allocation, a\n"
+	  "function or library; 2 us per allocation" },
 	{ "leaks", 0, ARGS_OPTIONAL, FIELD(leaks), "FILE", NULL,
 	  "at exit, list blocks that were never freed, by call stack" },
 	{ "chunk", 0, ARGS_BYTES, FIELD(chunk), "SIZE", run_env_largest,
-	  "take this much of the GPU for a context's first request,\n"
+	  "allocate this much of the GPU at a context's first request,\n"
 	  "or 'largest'" },
 	{ "growth", 0, ARGS_BYTES, FIELD(growth), "SIZE", run_env_none,
-	  "then at least so much at a time, or 'none'" },
+	  "then at least this much at a time, or 'none'" },
 	{ "pass-above", 0, ARGS_BYTES, FIELD(pass_above), "SIZE", NULL,
-	  "larger requests are the driver's; default: half the GPU" },
+	  "larger requests go to the driver; default: half the GPU" },
 	{ "capture", 0, ARGS_TEXT, FIELD(capture), "HOW", NULL,
 	  "cudaMalloc in a stream capture: strict (default) as without\n"
-	  "mam, allow: it is served" },
+	  "mam, allow: serve it" },
 	{ "ipc", 0, ARGS_TEXT, FIELD(ipc), "HOW", NULL,
 	  "share (default): with peers under mam; dedicated[:SIZE]:\n"
-	  "requests from SIZE (1M) up are the driver's, for all peers" },
+	  "requests from SIZE (1M) up go to the driver, for all peers" },
 	{ "children", 0, ARGS_TEXT, FIELD(children), "YES|NO", NULL,
 	  "no: serve this process, not those it starts" },
 	{ "route", 0, ARGS_TEXT, FIELD(route), "ROUTE", NULL,
@@ -65,7 +65,7 @@ static const struct args_option options[] = {
 	{ "nvtx", 0, ARGS_TEXT, FIELD(nvtx), "AUTO|NO", NULL,
 	  "no: under compute-sanitizer leave memory to the driver" },
 	{ "disable", 0, ARGS_FLAG, FIELD(disable), NULL, NULL,
-	  "leave every call to the driver: is it mam or the program?" },
+	  "leave all calls to the driver, to exclude mam as a cause" },
 	{ "log", 0, ARGS_TEXT, FIELD(log), "LEVEL", NULL, "error, warn (default), info or debug" },
 	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
 };
@@ -73,13 +73,15 @@ static const struct args_option options[] = {
 static const struct args_command command = {
 	.name = "mam run",
 	.use = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
-	.intro = "Run an unmodified CUDA program, C to Python, with its memory from a pool.\n"
-		 "The exit status is the program's; 127: not found, 126: cannot be started.\n",
+	.intro =
+		"Run an unmodified CUDA program, C to Python, with its memory from a pool.\n"
+		"The exit status is that of the program; 127: not found, 126: cannot be started.\n",
 	.outro = "Examples:\n"
 		 "  mam run ./simulate input.dat\n"
 		 "  mam run --stats python3 train.py\n"
 		 "  mam run --limit 20G -- ./server --port 80\n"
-		 "Will it be caught? mam info --check PROGRAM. Was it? mam run --stats PROGRAM.\n",
+		 "To check a program first: mam info --check PROGRAM. To see what was intercepted:\n"
+		 "mam run --stats PROGRAM.\n",
 	.options = options,
 	.stops = true,
 };
@@ -115,10 +117,13 @@ static bool may_enter(const char *name, const char *route)
 	if (program_look(name, &program) && program.bar != PROGRAM_OPEN &&
 	    program.bar != PROGRAM_NOT_ELF && program.bar != PROGRAM_BROKEN) {
 		enters = false;
-		message_error("mam cannot be in '%s': %s%s", program.place.path,
-			      program_bar_text(program.bar),
-			      is_asked ? "; without --route it would run, but not be served"
-				       : "; it runs without");
+		if (is_asked)
+			message_error("cannot load mam into '%s': %s; without --route it would run "
+				      "without mam",
+				      program.place.path, program_bar_text(program.bar));
+		else
+			message_warning("cannot load mam into '%s': %s; it runs without mam",
+					program.place.path, program_bar_text(program.bar));
 	}
 	program_release(&program);
 	return enters || !is_asked;
@@ -133,22 +138,20 @@ static int become(char **argv)
 	execvp(argv[0], argv);
 	error = errno;
 	if (error == ENOENT && strchr(argv[0], '/') == NULL) {
-		message_error(
-			"there is no program '%s' on the PATH; for one in this folder write ./%s",
-			argv[0], argv[0]);
+		message_error("cannot find program '%s' in PATH; for one in this folder use './%s'",
+			      argv[0], argv[0]);
 		return STATUS_NOT_FOUND;
 	}
 	if (error == ENOENT && access(argv[0], F_OK) != 0) {
-		message_error("there is no program '%s'", argv[0]);
+		message_error("cannot find program '%s'", argv[0]);
 		return STATUS_NOT_FOUND;
 	}
 	if (error == ENOENT) {
-		message_error(
-			"'%s' cannot be started: the interpreter that it names does not exist",
-			argv[0]);
+		message_error("cannot start '%s': the interpreter that it names does not exist",
+			      argv[0]);
 		return STATUS_NOT_FOUND;
 	}
-	message_error("'%s' cannot be started: %s", argv[0], strerror(error));
+	message_error("cannot start '%s': %s", argv[0], strerror(error));
 	return STATUS_NOT_EXECUTABLE;
 }
 
@@ -163,7 +166,7 @@ int run_main(int argc, char **argv)
 	if (!args_parse(&command, argc, argv, &settings, &first, &status))
 		return status;
 	if (first == argc) {
-		message_error("no program was named; see %s --help", command.name);
+		message_error("no program given; see '%s --help'", command.name);
 		return STATUS_BAD;
 	}
 	if (!run_env_set(&settings) || !set_route(settings.route) ||

@@ -59,7 +59,7 @@ static bool set_who(bool who, const char *trace)
 		return true;
 	if (file != NULL && file[0] != '\0')
 		return setenv("MAM_TRACE_WHO", "1", 1) == 0;
-	message_error("--who goes with --trace FILE");
+	message_error("--who requires --trace FILE");
 	return false;
 }
 
@@ -159,8 +159,8 @@ static void warn_of_source(void)
 	const char *source = getenv("MAM_SOURCE");
 
 	if (source != NULL && *source != '\0' && strcmp(source, "cudamalloc") != 0)
-		message_warning("MAM_SOURCE=%s has no effect on pools of mam run, which take "
-				"their memory by cuMemAlloc",
+		message_warning("MAM_SOURCE=%s has no effect on pools of mam run, which "
+				"allocate with cuMemAlloc",
 				source);
 }
 

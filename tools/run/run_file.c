@@ -153,10 +153,10 @@ bool run_env_file(const char *option, const char *variable, const char *file)
 	else
 		trouble = trouble_with(name.text);
 	if (trouble == NULL && strcmp(option, "trace") == 0 && is_being_written(name.text))
-		trouble = "another process is writing it; wait for that, or put %p, the number of "
-			  "the process, into the name";
+		trouble = "another process is writing it; wait for it, or use %p, the process id, "
+			  "in the name";
 	if (trouble != NULL) {
-		message_error("--%s: '%.300s' cannot be written to: %s", option, file, trouble);
+		message_error("--%s: cannot write to '%.300s': %s", option, file, trouble);
 		return false;
 	}
 	return setenv(variable, pattern.text, 1) == 0;

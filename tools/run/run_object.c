@@ -57,13 +57,12 @@ bool run_object_put(const char *object, const char *variable)
 	bool good;
 
 	if (!run_object_find(object, path, sizeof(path))) {
-		message_error(
-			"%s was not found beside this command nor in %s: is mam installed whole?",
-			object, MAM_PRELOADDIR);
+		message_error("cannot find %s beside this command or in %s; check the installation",
+			      object, MAM_PRELOADDIR);
 		return false;
 	}
 	if (strpbrk(path, " \t\n:") != NULL) {
-		message_error("'%s' has a space or a colon in its path, which %s cannot hold: "
+		message_error("path '%s' contains a space or a colon, which %s does not allow; "
 			      "move mam to another folder",
 			      path, variable);
 		return false;

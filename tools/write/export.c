@@ -52,7 +52,7 @@ static char *take_path(const char **list)
 	char *path = strndup(*list, bytes);
 
 	if (!path)
-		message_error("no memory left for the names of files");
+		message_error("out of memory for the names of files");
 	*list = (*list)[bytes] ? *list + bytes + 1 : NULL;
 	return path;
 }
@@ -66,10 +66,10 @@ bool export_known(const char *list)
 
 		known = path && find_kind(path);
 		if (path && !*path)
-			message_error("--export wants names of files, and one is empty");
+			message_error("--export: a file name is empty");
 		else if (path && !known)
-			message_error("%s: an export goes into a file that ends in .json, .pickle "
-				      "or .trace, or .json.gz or .trace.gz",
+			message_error("cannot export to '%s': the suffix must be .json, .pickle, "
+				      ".trace, .json.gz or .trace.gz",
 				      path);
 		free(path);
 	}

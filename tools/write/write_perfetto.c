@@ -189,9 +189,9 @@ static void put_all(const struct export_job *job, struct perfetto_slices *slices
 	}
 	put_end(job, slices);
 	if (slices->left_out && !job->settings->quiet)
-		message_error("%s: slices are of %s of %s only; counters are of all", job->path,
-			      format_count(slices->count).text,
-			      format_counted(slices->count + slices->left_out, "block").text);
+		message_note("%s: has slices of %s of %s; its counters include all", job->path,
+			     format_count(slices->count).text,
+			     format_counted(slices->count + slices->left_out, "block").text);
 }
 
 bool write_perfetto(const struct export_job *job)
