@@ -192,7 +192,7 @@ setup_packages()
 	must=$(missing_packages must "$manager")
 	if [ -z "$manager" ]; then
 		[ -n "$must" ] || { say "not found, $left_out: $missing"; return 0; }
-		complain "these are missing, and no package manager that $me knows is here: $missing"
+		complain "no known package manager found; missing: $missing"
 		exit 77
 	fi
 	if [ "$(id -u)" != 0 ]; then
@@ -200,26 +200,26 @@ setup_packages()
 		if command -v sudo > /dev/null && { [ -t 0 ] || sudo -n true 2> /dev/null; }; then
 			sudo=sudo
 		elif [ -n "$must" ]; then
-			complain "these packages are missing and only root may install them: $missing"
-			say "ask for: $(install_command "$manager") $missing"
+			complain "missing packages that only root can install: $missing"
+			say "run as root: $(install_command "$manager") $missing"
 			exit 77
 		else
-			say "not installed (that takes root), $left_out: $missing"
+			say "not installed (requires root), $left_out: $missing"
 			return 0
 		fi
 	fi
 	say "installing with ${sudo:+sudo }$manager: $missing"
 	if [ -n "$sudo" ] && ! sudo true; then
-		[ -z "$must" ] || die 77 "sudo was refused; as root: $(install_command "$manager") $missing"
-		say "sudo was refused, $left_out: $missing"
+		[ -z "$must" ] || die 77 "sudo failed; run as root: $(install_command "$manager") $missing"
+		say "sudo failed, $left_out: $missing"
 		return 0
 	fi
 	# shellcheck disable=SC2086 # words on purpose
 	install_packages "$manager" "$sudo" $missing || {
 		# A package that this system does not have must not prevent the others.
-		complain "not everything could be installed; now one by one"
+		complain "not all packages could be installed; trying one at a time"
 		for missing in $missing; do
-			install_packages "$manager" "$sudo" "$missing" || complain "$missing could not be installed"
+			install_packages "$manager" "$sudo" "$missing" || complain "cannot install $missing"
 		done
 	}
 	must=$(missing_packages must "$manager")

@@ -87,7 +87,7 @@ last_line()
 	tail -n 1 "$scratch/out"
 }
 
-done_line='quickstart: done: build/mam is the command; build/mam --help says what else it does'
+done_line="quickstart: done: build/mam is the command; see 'build/mam --help'"
 
 begin apt-get 0
 run
@@ -148,7 +148,7 @@ same "no package manager: the last line" \
 begin apt-get 1000 libclang make
 run
 same "something that must be there: exit status" 77 $status
-try "something that must be there: what to ask for" grep -qx 'quickstart: ask for: apt-get install make libclang-dev ' \
+try "something that must be there: what to run as root" grep -qx 'quickstart: run as root: apt-get install make libclang-dev ' \
 	"$scratch/out"
 
 for argument in --without-libclang --with-libclang=no; do

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gzip_file.c - a stream that compresses to gzip and writes to another stream: zlib's deflate
- * behind fopencookie(). The gzip header contains no time stamp, so equal data give equal files.
+ * in a stream of fopencookie(). The gzip header contains no time stamp, so equal data give equal
+ * files.
  */
 #define _GNU_SOURCE /* fopencookie */
 #include "kit/gzip_file.h"

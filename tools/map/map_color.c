@@ -49,8 +49,8 @@ static const struct map_rgb kinds[MAP_KINDS + 1] = {
 	{ 0x42, 0xc2, 0xe6 }, { 0xcf, 0x97, 0x6a }, { 0x8a, 0x94, 0xa3 },
 };
 
-_Static_assert((MAP_COLORS - 1) % (STOPS - 1) == 0, "stops are so many colours apart");
-_Static_assert((MAP_AGES - 1) % (AGE_STOPS - 1) == 0, "stops are so many colours apart");
+_Static_assert((MAP_COLORS - 1) % (STOPS - 1) == 0, "the stops divide the scale evenly");
+_Static_assert((MAP_AGES - 1) % (AGE_STOPS - 1) == 0, "the stops divide the scale evenly");
 
 /* The step of a scale that starts at 2^first. */
 static unsigned int step_of(double number, int first, int per_power, unsigned int steps)
