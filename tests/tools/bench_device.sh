@@ -122,7 +122,7 @@ PEER_HANG=1000 BENCH_GRACE=5 LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRAR
 same "an allocator that hangs: exit status" 1 $?
 positive pair mam-host 256B pair_ns
 try "it is named" grep -q '^note: pair 256B: rmm-pool did not come back' "$scratch/out"
-same "one sentence says so" 1 "$(grep -c 'did not come back' "$scratch/err")"
+same "one sentence says so" 1 "$(grep -c 'did not return' "$scratch/err")"
 try "--verbose says what was begun, and when" grep -q '^[0-9.]* s: pair 256B rmm-pool$' "$scratch/err"
 
 # C++'s library makes a text that the peer's library frees. jemalloc, when it is loaded first, must not come between.
