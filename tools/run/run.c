@@ -80,7 +80,7 @@ static const struct args_command command = {
 		 "  mam run ./simulate input.dat\n"
 		 "  mam run --stats python3 train.py\n"
 		 "  mam run --limit 20G -- ./server --port 80\n"
-		 "To check a program first: mam info --check PROGRAM. To see what was intercepted:\n"
+		 "Check a program first: mam info --check PROGRAM. See what was intercepted:\n"
 		 "mam run --stats PROGRAM.\n",
 	.options = options,
 	.stops = true,
