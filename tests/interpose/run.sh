@@ -76,8 +76,8 @@ same "MAM_SOURCE has no effect: one line, and the program runs" "3 1 1" \
 	echo $? "$(wc -l < "$scratch/err")" "$(grep -c '^mam run: warning: MAM_SOURCE=vmm has no effect' "$scratch/err")")"
 same "the default source needs no word" "" "$(MAM_SOURCE=cudamalloc "$MAM" run true 2>&1)"
 # The same where the object is preloaded by hand: reported, whatever MAM_LOG says, and the default is used.
-for row in "MAM_LIMIT=banana|default '0' is used" "MAM_FREE=banana|default 'default' is used" \
-	"MAM_STATS=banana|default 'no' is used" "MAM_IPC=banana|blocks are shared"; do
+for row in "MAM_LIMIT=banana|using the default '0'" "MAM_FREE=banana|using the default 'default'" \
+	"MAM_STATS=banana|using the default 'no'" "MAM_IPC=banana|blocks are shared"; do
 	env "${row%%|*}" MAM_LOG=error LD_PRELOAD="$preload" "$client" --rounds 1 > "$scratch/out" 2> "$scratch/err"
 	same "${row%%|*}, preloaded by hand" "0 1" "$? $(grep -c "^mam: .*${row#*|}" "$scratch/err")"
 done
