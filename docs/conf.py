@@ -33,6 +33,8 @@ except ImportError:
     html_theme = "alabaster"
 html_title = "mam"
 html_show_sourcelink = False
+html_static_path = ["static"]
+html_css_files = ["style.css"]
 
 
 def formatted_man_pages():
