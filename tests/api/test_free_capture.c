@@ -238,8 +238,8 @@ START_TEST(without_any_memory_the_context_is_synchronized)
 
 	begin("cudamalloc", "64M", MAM_CHUNK_LARGEST);
 	block = block_in_use(NULL);
-	/* The calls: current context, capture mode, device memory, host memory. */
-	cuda.fake_fail(3, 2);
+	/* The calls: id of the context, current context, capture mode, device memory, host memory. */
+	cuda.fake_fail(4, 2);
 	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
 	ck_assert_int_eq(cuda.fake_failed(NULL, 0), 2);
 	ck_assert_int_eq(cuda.fake_pending((uintptr_t)block, MIB), 0);
