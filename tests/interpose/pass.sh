@@ -56,5 +56,5 @@ same_run "memory beside the account" "$probe" beside
 same "it is seen as a pool grows" 4194304 "$(stat_of other_bytes)"
 set=PROBE_ASKS=1 same_run "memory beside the account, and asked" "$probe" beside
 same "and as the program asks" 0 "$(stat_of other_bytes)"
-same "the table for people has a line for it" 1 "$("$MAM" run --stats -- "$probe" beside 2>&1 | grep -c 'besides.*4.00 MiB')"
+same "the table for people has a line for it" 1 "$("$MAM" run --stats -- "$probe" beside 2>&1 | grep -c 'other memory in use on the devices .*4.00 MiB')"
 finish

@@ -89,5 +89,5 @@ same "killed: every event" "20016 20000" \
 	"$("$MAM" replay -p -r 1 "$trace" | sed -n 's/^\(allocs\|frees\)	//p' | tr '\n' ' ' | sed 's/ $//')"
 
 "$MAM" run --who -- true > "$scratch/out" 2> "$scratch/err"
-same "--who alone is refused, with one sentence" "2 1" "$? $(grep -c -e '--who goes with --trace' "$scratch/err")"
+same "--who alone is refused, with one sentence" "2 1" "$? $(grep -c -e '--who requires --trace FILE' "$scratch/err")"
 finish

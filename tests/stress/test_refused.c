@@ -258,7 +258,8 @@ static bool may_lose(const struct stage *stage, const char *name)
 {
 	static const char *const calls[] = { "cuMemRelease",      "cuMemAddressFree", "cuMemFree",
 					     "cuEventDestroy",    "cuCtxGetCurrent",
-					     "cuCtxPushCurrent",  "cuThreadExchangeStreamCaptureMode" };
+					     "cuCtxPushCurrent",  "cuThreadExchangeStreamCaptureMode",
+					     "cuCtxGetId" };
 
 	for (size_t i = 0; i < COUNT_OF(calls); i++)
 		if (strcmp(name, calls[i]) == 0)
