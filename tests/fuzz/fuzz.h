@@ -120,20 +120,19 @@ static inline void fuzz_heard_free(struct fuzz_heard *heard)
 	free(heard->said);
 }
 
-/* Whether a line is a note or a warning: the word follows the name of the command. Neither has a full stop. */
-static inline bool fuzz_is_remark(const char *line, size_t bytes)
+/* Whether the word follows the name of the command in a line. */
+static inline bool fuzz_is(const char *word, const char *line, size_t bytes)
 {
-	static const char note[] = ": note: ", warning[] = ": warning: ";
 	const char *colon = (const char *)memchr(line, ':', bytes);
 	size_t left = colon ? bytes - (size_t)(colon - line) : 0;
 
-	return (left >= sizeof(note) && memcmp(colon, note, sizeof(note) - 1) == 0) ||
-	       (left >= sizeof(warning) && memcmp(colon, warning, sizeof(warning) - 1) == 0);
+	return left > strlen(word) && memcmp(colon, word, strlen(word)) == 0;
 }
 
 /*
- * How many errors were printed: a line each with a full stop at its end, beside notes and warnings;
- * nothing a terminal obeys.
+ * How many errors were printed: one line each that begins with the name of the command and "error:",
+ * next to notes and warnings; no line ends with a full stop, or has a character that controls a
+ * terminal.
  */
 static inline size_t fuzz_sentences(const struct fuzz_heard *heard)
 {
@@ -143,9 +142,11 @@ static inline size_t fuzz_sentences(const struct fuzz_heard *heard)
 		unsigned char c = (unsigned char)heard->said[i];
 
 		if (c == '\n') {
-			if (!fuzz_is_remark(heard->said + start, i - start)) {
-				require(i > 0 && heard->said[i - 1] == '.',
-					"a sentence without a full stop");
+			const char *line = heard->said + start;
+
+			require(i > start && line[i - start - 1] != '.', "a message with a full stop");
+			if (!fuzz_is(": note: ", line, i - start) && !fuzz_is(": warning: ", line, i - start)) {
+				require(fuzz_is(": error: ", line, i - start), "a message of no kind");
 				lines++;
 			}
 			start = i + 1;

@@ -57,6 +57,7 @@ static struct model {
 
 __thread int mam_init_depth;
 _Atomic unsigned int mam_watch_bits;
+__thread bool mam_thunk_flag;
 
 static char folder[FUZZ_FOLDER_BYTES];
 
