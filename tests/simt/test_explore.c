@@ -341,6 +341,7 @@ static int run_child(const char *name)
 
 int main(void)
 {
+	unsetenv("TEST_SHARE");
 	const simt_test tests[] = { every_seed_by_every_policy,
 				    the_first_failure_stops_it,
 				    the_environment_chooses,
