@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# fuzz.sh - runs each fuzz target on its stored corpus, and then on new inputs for MAM_FUZZ_SECONDS
+# fuzz.sh - runs each fuzz target on its stored corpus, and then on new inputs for FUZZ_SECONDS
 # (default 2). Without clang's libFuzzer the new inputs are those of the corpus, truncated or with
 # changed bytes. MAM_FUZZ_TARGETS limits the run to the named targets.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/fuzz/lib.sh"
 
-seconds=${MAM_FUZZ_SECONDS:-2}
+seconds=${FUZZ_SECONDS:-2}
 
 # The first line that says what is wrong.
 wrong() # FILE

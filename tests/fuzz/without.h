@@ -2,7 +2,7 @@
 /*
  * without.h - a main() for fuzz targets where there is no fuzzer. Each file named is played as it
  * is, then cut short and with numbers in it changed: the same inputs in every run, for as long as
- * MAM_FUZZ_SECONDS (default 2) are not over. How many files had something in them is printed.
+ * FUZZ_SECONDS (default 2) are not over. How many files had something in them is printed.
  */
 #ifndef TESTS_FUZZ_WITHOUT_H
 #define TESTS_FUZZ_WITHOUT_H
@@ -74,7 +74,7 @@ static void without_copy(const uint8_t *data, size_t bytes, unsigned int changes
 static bool without_time(void)
 {
 	static struct timespec begun;
-	const char *seconds = getenv("MAM_FUZZ_SECONDS");
+	const char *seconds = getenv("FUZZ_SECONDS");
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
