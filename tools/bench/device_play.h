@@ -196,7 +196,7 @@ size_t device_show_columns(const struct bench_results *results,
 			   const struct device_request *request, const char *workload,
 			   const char *names[DEVICE_COLUMNS_MAX]);
 /*
- * device_show_cell - print a number or its placeholder; `may_fail`: failed requests are not an
+ * device_show_cell - print a number, or a dash without one; `may_fail`: failed requests are not an
  * error
  */
 void device_show_cell(const struct bench_results *results, const char *workload, const char *name,

@@ -32,7 +32,7 @@ struct args_option {
 	char letter;      /* 0: none */
 	enum args_kind kind;
 	size_t offset;                 /* of the field in the settings */
-	const char *value;             /* the value's placeholder in help; NULL for flags */
+	const char *value;             /* the value's name in help; NULL for flags */
 	const struct args_word *words; /* NULL: none */
 	const char *doc;               /* for help; '\n' starts a new line */
 };

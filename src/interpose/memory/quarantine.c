@@ -7,13 +7,13 @@
  *   turn    1. Query the oldest fences; reclaim up to the newest that has passed.
  *           2. Record a fence over all tickets so far. Its ticket is read before the record, so
  *              that no block is covered by a fence that was recorded before its free.
- *   settle  The same at once, for a thread that found no free memory: it reclaims blocks that were
- *           freed while the GPU was idle.
- *   catch   Settle repeatedly until a fence has passed, for at most 0.1 s. This happens in the
+ *   reclaim The same at once (mam_quarantine_settle), for a thread that found no free memory: it
+ *           reclaims blocks that were freed while the GPU was idle.
+ *   catch   Reclaim repeatedly until a fence has passed, for at most 0.1 s. This happens in the
  *   up      first free after the pool had to grow although much was in quarantine. The program runs
  *           ahead of the GPU, and the pool would grow as long as it does. The growth itself does
  *           not wait: a kernel may be waiting for the thread that allocates.
- *   wait    Settle, and if that reclaimed nothing, synchronize: for a thread that would fail
+ *   wait    Reclaim, and if that freed nothing, synchronize: for a thread that would fail
  *           otherwise.
  *
  * During a capture no fence is recorded or queried: either would invalidate the capture

@@ -3,7 +3,7 @@
  * entry.c - cuGetProcAddress and cudaGetDriverEntryPoint: the interface through which every
  * libcudart finds the driver.
  *
- * The real lookup is called first, so that versions, flags, status and errors are the driver's own.
+ * The real lookup is called first, so that versions, flags, status and errors come from the driver.
  * Then a function of table.h replaces the result. cuGetProcAddress is in the table too: libcudart
  * looks it up through this interface and passes it to callers of cudaGetDriverEntryPoint. The flags
  * select among the rows of a function that has a variant for per-thread default streams. The

@@ -33,7 +33,7 @@
 /*
  * RUNTIME(ELF name)                            a function of libcudart
  * DRIVER(ELF name, base name, since, kind)     a function of libcuda
- * COUNTED(ELF name, base name, since, kind)    the same, with calls counted by road
+ * COUNTED(ELF name, base name, since, kind)    the same, with calls counted by interface
  */
 #define MAM_TABLE_ROWS(RUNTIME, DRIVER, COUNTED) \
 	RUNTIME(cudaMalloc) \
