@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "source/driver.h"
+#include "source/device.h"
 
 /* The primary contexts that default pools were made in; each keeps its handle. atomic; set once */
 static _Atomic(struct CUctx_st *) primaries[MAM_CONTEXT_DEVICES_MAX];
@@ -163,13 +163,11 @@ bool mam_context_is_primary(const struct mam_context *context)
 bool mam_context_has_ended(const struct mam_context *context)
 {
 	const struct mam_driver *driver;
-	unsigned long long id;
+	unsigned int result;
 
 	if (mam_driver_get(&driver) != MAM_OK)
 		return false;
-	switch (get_id(driver, context->handle, &id)) {
-	case MAM_DRIVER_SUCCESS: return id != context->id;
-	case MAM_DRIVER_DEINITIALIZED: return false; /* the process exits */
-	default: return true;
-	}
+	result = mam_context_check(driver, context->handle, context->id);
+	/* While the process exits the driver cannot tell. */
+	return result != MAM_DRIVER_SUCCESS && result != MAM_DRIVER_DEINITIALIZED;
 }

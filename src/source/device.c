@@ -79,16 +79,16 @@ void mam_device_unbind(struct mam_device *device)
 	device->retains_primary = false;
 }
 
-/* Whether the context is still the one that the source was bound to. */
-static unsigned int check_context(const struct mam_device *device)
+unsigned int mam_context_check(const struct mam_driver *driver, struct CUctx_st *context,
+			       unsigned long long id)
 {
-	unsigned long long id;
+	unsigned long long now;
 	unsigned int result;
 
-	if (!device->id)
+	if (!id || !driver->ctx_get_id)
 		return MAM_DRIVER_SUCCESS;
-	result = device->driver->ctx_get_id(device->context, &id);
-	if (result == MAM_DRIVER_SUCCESS && id != device->id)
+	result = driver->ctx_get_id(context, &now);
+	if (result == MAM_DRIVER_SUCCESS && now != id)
 		result = MAM_DRIVER_CONTEXT_IS_DESTROYED;
 	return result;
 }
@@ -104,7 +104,7 @@ struct mam_device_answer mam_device_enter(const struct mam_device *device,
 		return mam_device_answer_of("cuInit", MAM_DRIVER_NO_DEVICE);
 	visit->pushed = false;
 	visit->mode = MAM_DRIVER_CAPTURE_RELAXED;
-	result = check_context(device);
+	result = mam_context_check(driver, device->context, device->id);
 	if (result != MAM_DRIVER_SUCCESS)
 		return mam_device_answer_of("cuCtxGetId", result);
 	result = driver->ctx_get_current(&current);

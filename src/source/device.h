@@ -51,6 +51,13 @@ static inline struct mam_device_answer mam_device_answer_of(const char *function
 }
 
 /*
+ * mam_context_check - whether `context` is still the one whose id was `id`: SUCCESS, or
+ * CONTEXT_IS_DESTROYED also for a new context with the same handle. A driver without ids: SUCCESS.
+ */
+unsigned int mam_context_check(const struct mam_driver *driver, struct CUctx_st *context,
+			       unsigned long long id);
+
+/*
  * mam_device_bind - bind `device` to a context on `ordinal`. MAM_DEVICE_CURRENT is the thread's
  * current device, or the first device if no context is current. NO_DEVICE is logged once. After a
  * failure mam_device_unbind() undoes all effects.
