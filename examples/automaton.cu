@@ -23,8 +23,8 @@ enum { TEXTS, LENGTH, WORD, ERRORS, SEED };
 static struct example_option options[] = {
 	{ "texts", "number of texts", 1, 1u << 20, 20000 },
 	{ "length", "symbols per text", 0, 4096, 200 },
-	{ "word", "symbols of the word", 1, AUTOMATON_WORD_MOST, 12 },
-	{ "errors", "maximum number of errors in the word", 0, AUTOMATON_ERRORS_MOST, 2 },
+	{ "word", "symbols of the word", 1, AUTOMATON_WORD_MAX, 12 },
+	{ "errors", "maximum number of errors in the word", 0, AUTOMATON_ERRORS_MAX, 2 },
 	{ "seed", "random seed of word and texts", 0, 1u << 20, 1 },
 	{ NULL, NULL, 0, 0, 0 },
 };
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 	device_texts = on_device(texts, (size_t)count * length + 1);
 	device_found = on_device((uint32_t *)NULL, count);
 	/* Each lane has at most two lists, each at most of the maximum length. */
-	heap = heap_of((size_t)blocks_for(count) * THREADS * 2 * (automaton_most(&made) + 64) *
+	heap = heap_of((size_t)blocks_for(count) * THREADS * 2 * (automaton_max(&made) + 64) *
 			       sizeof(uint32_t) +
 		       ((size_t)16 << 20));
 

@@ -44,12 +44,12 @@ MAM_KFN MAM_GLOBAL uint32_t *automaton_states(MAM_GLOBAL struct automaton_list *
 }
 
 /* An empty list with room for `most` states; NULL: out of memory. */
-MAM_KFN MAM_GLOBAL struct automaton_list *automaton_list(MAM_DS_BASE base, uint32_t most)
+MAM_KFN MAM_GLOBAL struct automaton_list *automaton_list(MAM_DS_BASE base, uint32_t max)
 {
 	MAM_GLOBAL struct automaton_list *list;
 
 	list = (MAM_GLOBAL struct automaton_list *)mam_ds_alloc(
-		base, sizeof(*list) + (size_t)most * sizeof(uint32_t));
+		base, sizeof(*list) + (size_t)max * sizeof(uint32_t));
 	if (list)
 		list->count = 0;
 	return list;
@@ -79,14 +79,14 @@ MAM_KFN MAM_GLOBAL struct automaton_list *automaton_step(MAM_DS_BASE base,
 {
 	MAM_GLOBAL struct automaton_list *next;
 	MAM_GLOBAL const uint32_t *row;
-	uint32_t most = 0, i, target;
+	uint32_t max = 0, i, target;
 
 	MAM_ROLLED
 	for (i = 0; i < list->count; i++) {
 		row = first + automaton_states(list)[i] * symbols;
-		most += row[1] - row[0];
+		max += row[1] - row[0];
 	}
-	next = automaton_list(base, most);
+	next = automaton_list(base, max);
 	MAM_ROLLED
 	for (i = 0; next && i < list->count; i++) {
 		row = first + automaton_states(list)[i] * symbols;

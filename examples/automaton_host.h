@@ -22,13 +22,13 @@
 #include <stdlib.h>
 
 #define AUTOMATON_SYMBOLS 4u
-#define AUTOMATON_WORD_MOST 64u
-#define AUTOMATON_ERRORS_MOST 4u
+#define AUTOMATON_WORD_MAX 64u
+#define AUTOMATON_ERRORS_MAX 4u
 
 struct automaton {
 	uint32_t length, errors; /* of the word; maximum in it */
 	uint32_t states, rows, targets_count;
-	unsigned char word[AUTOMATON_WORD_MOST];
+	unsigned char word[AUTOMATON_WORD_MAX];
 	uint32_t *first; /* rows + 1 of them */
 	uint32_t *targets;
 	uint32_t *accepts;
@@ -70,7 +70,7 @@ static inline void automaton_row(struct automaton *made, uint32_t state, uint32_
 }
 
 /*
- * A random word of 1 to AUTOMATON_WORD_MOST symbols, with 0 to AUTOMATON_ERRORS_MOST errors. False:
+ * A random word of 1 to AUTOMATON_WORD_MAX symbols, with 0 to AUTOMATON_ERRORS_MAX errors. False:
  * out of memory.
  */
 static inline bool automaton_make(struct automaton *made, uint64_t seed, uint32_t length,
@@ -103,15 +103,15 @@ static inline bool automaton_make(struct automaton *made, uint64_t seed, uint32_
 }
 
 /* The maximum number of targets of all states together by one symbol: no list is longer. */
-static inline uint32_t automaton_most(const struct automaton *made)
+static inline uint32_t automaton_max(const struct automaton *made)
 {
-	uint32_t sums[AUTOMATON_SYMBOLS] = { 0 }, most = 0, i;
+	uint32_t sums[AUTOMATON_SYMBOLS] = { 0 }, max = 0, i;
 
 	for (i = 0; i < made->rows; i++)
 		sums[i % AUTOMATON_SYMBOLS] += made->first[i + 1] - made->first[i];
 	for (i = 0; i < AUTOMATON_SYMBOLS; i++)
-		most = sums[i] > most ? sums[i] : most;
-	return most;
+		max = sums[i] > max ? sums[i] : max;
+	return max;
 }
 
 /* `count` texts of `length` symbols, one after the other; NULL: out of memory. */
@@ -130,7 +130,7 @@ static inline unsigned char *automaton_texts(uint64_t seed, uint32_t count, uint
 static inline uint32_t automaton_expect(const struct automaton *made, const unsigned char *text,
 					uint32_t length)
 {
-	uint32_t column[AUTOMATON_WORD_MOST + 1], found = 0, diagonal, best, i, j;
+	uint32_t column[AUTOMATON_WORD_MAX + 1], found = 0, diagonal, best, i, j;
 
 	for (j = 0; j <= made->length; j++)
 		column[j] = j;

@@ -24,8 +24,8 @@ enum { TEXTS, LENGTH, WORD, ERRORS, LANES, SEED, PLATFORM, DEVICE };
 static struct example_option options[] = {
 	{ "texts", "number of texts", 1, 1u << 20, 2000 },
 	{ "length", "symbols per text", 0, 4096, 200 },
-	{ "word", "symbols of the word", 1, AUTOMATON_WORD_MOST, 12 },
-	{ "errors", "maximum number of errors in the word", 0, AUTOMATON_ERRORS_MOST, 2 },
+	{ "word", "symbols of the word", 1, AUTOMATON_WORD_MAX, 12 },
+	{ "errors", "maximum number of errors in the word", 0, AUTOMATON_ERRORS_MAX, 2 },
 	{ "lanes", "number of lanes, in groups of 64", 1, 1u << 20, 4096 },
 	{ "seed", "random seed of word and texts", 0, 1u << 20, 1 },
 	{ "platform", "number of the OpenCL platform", 0, PLATFORMS - 1, 0 },
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
 	printf("%s\n", work.cl.name);
 	/* Each lane has at most two lists, each at most of the maximum length. */
 	heap = opencl_heap(&work.cl,
-			   lanes * 2 * (automaton_most(&work.made) + 64) * sizeof(uint32_t) +
+			   lanes * 2 * (automaton_max(&work.made) + 64) * sizeof(uint32_t) +
 				   ((size_t)1 << 20));
 	ms = search(&work, lanes, mam_cl_heap_buffer(heap));
 	all = compare(&work);

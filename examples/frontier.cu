@@ -48,13 +48,13 @@ __global__ void finish(struct frontier *frontier, struct mam_kheap *heap)
 /* Searches level by level; returns the number of levels. */
 static uint32_t search(struct frontier *frontier, struct mam_kheap *heap, const uint32_t *first,
 		       const uint32_t *sinks, uint32_t nodes, uint32_t *by, uint32_t *distance,
-		       uint64_t *most)
+		       uint64_t *max)
 {
 	unsigned int blocks = blocks_for(nodes);
 	uint64_t *device_size = on_device((uint64_t *)NULL, 1), size;
 	uint32_t level = 0;
 
-	*most = 0;
+	*max = 0;
 	start<<<1, 1>>>(frontier, heap, by, distance);
 	for (;; level++) {
 		step<<<blocks, THREADS>>>(frontier, heap, first, sinks, by, distance, level,
@@ -62,7 +62,7 @@ static uint32_t search(struct frontier *frontier, struct mam_kheap *heap, const 
 		to_host(&size, device_size, 1);
 		if (!size)
 			break;
-		*most = size > *most ? size : *most;
+		*max = size > *max ? size : *max;
 	}
 	check(cudaFree(device_size), "cudaFree");
 	return level;
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
 	uint32_t nodes, levels, found, *first, *sinks, *by, *distance;
 	struct stopwatch watch;
 	struct mam_heap *heap;
-	uint64_t most;
+	uint64_t max;
 	double ms;
 
 	example_options(program, "Breadth-first search with a frontier that grows in the kernel.",
@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 	heap = heap_of((size_t)nodes * 3 * 4 * sizeof(uint32_t) + ((size_t)16 << 20));
 
 	begin(&watch);
-	found = search(frontier, mam_heap_device(heap), first, sinks, nodes, by, distance, &most);
+	found = search(frontier, mam_heap_device(heap), first, sinks, nodes, by, distance, &max);
 	ms = end(&watch, "search");
 	finish<<<1, 1>>>(frontier, mam_heap_device(heap));
 	to_host(got.data(), distance, nodes);
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 	check(cudaFree(frontier), "cudaFree");
 	std::printf("%u nodes, %u edges, %u levels, the largest of %llu: %.3f ms; distances are "
 		    "right\n",
-		    nodes, graph.edges, levels, (unsigned long long)most, ms);
+		    nodes, graph.edges, levels, (unsigned long long)max, ms);
 	frontier_graph_free(&graph);
 	std::printf("all is well\n");
 	return std::fflush(stdout) ? 1 : 0;

@@ -15,7 +15,7 @@
 
 struct example_option {
 	const char *name, *what;
-	uint64_t least, most;
+	uint64_t min, max;
 	uint64_t value; /* the default, and then the given value */
 };
 
@@ -25,7 +25,7 @@ static inline void example_help(const char *name, const char *about,
 	printf("Usage: %s [--OPTION NUMBER]...\n%s\n\n", name, about);
 	for (; options->name; options++)
 		printf("  --%-10s %s: %llu to %llu; default %llu\n", options->name, options->what,
-		       (unsigned long long)options->least, (unsigned long long)options->most,
+		       (unsigned long long)options->min, (unsigned long long)options->max,
 		       (unsigned long long)options->value);
 }
 
@@ -37,8 +37,8 @@ static inline int example_number(struct example_option *option, const char *text
 
 	errno = 0;
 	value = strtoull(text, &end, 10);
-	if (!isdigit((unsigned char)*text) || *end || errno || value < option->least ||
-	    value > option->most)
+	if (!isdigit((unsigned char)*text) || *end || errno || value < option->min ||
+	    value > option->max)
 		return 0;
 	option->value = value;
 	return 1;
@@ -70,8 +70,8 @@ static inline void example_options(const char *name, const char *about,
 			fprintf(stderr,
 				"%s: error: invalid value '%s' for --%s: expected %llu to %llu\n",
 				name, argv[i + 1] ? argv[i + 1] : "", option->name,
-				(unsigned long long)option->least,
-				(unsigned long long)option->most);
+				(unsigned long long)option->min,
+				(unsigned long long)option->max);
 			exit(2);
 		}
 	}

@@ -251,7 +251,7 @@ static int tell(struct play *play)
 	return status;
 }
 
-static int tell_late(void *user)
+static int report_late(void *user)
 {
 	int status = tell(user);
 
@@ -279,7 +279,7 @@ static int play(const struct request *request, const char *typed)
 	bench_measure_init();
 	bench_machine_read(&play.machine);
 	choose_peers(request, &play.results);
-	bench_run_all(&play.effort, wanted, request->verbose, tell_late, &play, &play.results);
+	bench_run_all(&play.effort, wanted, request->verbose, report_late, &play, &play.results);
 	status = tell(&play);
 	bench_results_fini(&play.results);
 	return status;

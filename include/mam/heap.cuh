@@ -333,7 +333,7 @@ MAM_KFN void mam_kdrain(struct mam_kheap *heap)
  */
 
 /* The underlying calls, for code that prefers page numbers to addresses: heap/pages.h. */
-MAM_KFN struct mam_pages *mam_kpage_books(struct mam_kheap *heap)
+MAM_KFN struct mam_pages *mam_kpage_metadata(struct mam_kheap *heap)
 {
 	return (struct mam_pages *)(heap + 1);
 }
@@ -341,7 +341,7 @@ MAM_KFN struct mam_pages *mam_kpage_books(struct mam_kheap *heap)
 /* Initialize the state before the first request. Does not access memory that changes. */
 MAM_KFN void mam_kpage_start(struct mam_kheap *heap, struct mam_kwalk *walk)
 {
-	mam_kwalk_start(walk, mam_kpage_books(heap));
+	mam_kwalk_start(walk, mam_kpage_metadata(heap));
 }
 
 /* Bytes of a page. */
@@ -353,13 +353,13 @@ MAM_KFN size_t mam_kpage_bytes(const struct mam_kheap *heap)
 /* The address of page `number`; NULL: MAM_NO_PAGE. pre: it is MAM_NO_PAGE or below heap->pages. */
 MAM_KFN void *mam_kpage_at(const struct mam_kheap *heap, uint32_t number)
 {
-	return number == MAM_NO_PAGE ? NULL : heap->ground + ((uint64_t)number << heap->shift);
+	return number == MAM_NO_PAGE ? NULL : heap->space + ((uint64_t)number << heap->shift);
 }
 
 /* The page that begins at `address`; MAM_NO_PAGE: not the start of a page of this heap. */
 MAM_KFN uint32_t mam_kpage_number(const struct mam_kheap *heap, const void *address)
 {
-	uint64_t offset = (uint64_t)((uintptr_t)address - (uintptr_t)heap->ground);
+	uint64_t offset = (uint64_t)((uintptr_t)address - (uintptr_t)heap->space);
 	uint64_t number = offset >> heap->shift;
 
 	return number < heap->pages && number << heap->shift == offset ? (uint32_t)number
@@ -370,7 +370,7 @@ MAM_KFN uint32_t mam_kpage_number(const struct mam_kheap *heap, const void *addr
 MAM_KFN uint32_t mam_kpage_around(const struct mam_kheap *heap, const void *address)
 {
 	uint64_t number =
-		(uint64_t)((uintptr_t)address - (uintptr_t)heap->ground) >> heap->shift;
+		(uint64_t)((uintptr_t)address - (uintptr_t)heap->space) >> heap->shift;
 
 	return number < heap->pages ? (uint32_t)number : MAM_NO_PAGE;
 }
@@ -381,14 +381,14 @@ MAM_KFN uint32_t mam_kpage_around(const struct mam_kheap *heap, const void *addr
  */
 MAM_KFN void *mam_kpage_alloc(struct mam_kheap *heap, struct mam_kwalk *walk)
 {
-	return mam_kpage_at(heap, mam_pages_take(mam_kpage_books(heap), walk));
+	return mam_kpage_at(heap, mam_pages_take(mam_kpage_metadata(heap), walk));
 }
 
 /* mam_kpage_free - free a page. Returns true on success. NULL: true, a no-op. */
 MAM_KFN bool mam_kpage_free(struct mam_kheap *heap, void *page)
 {
 	return page == NULL ||
-	       mam_pages_give(mam_kpage_books(heap), mam_kpage_number(heap, page));
+	       mam_pages_give(mam_kpage_metadata(heap), mam_kpage_number(heap, page));
 }
 
 /*
@@ -398,7 +398,7 @@ MAM_KFN bool mam_kpage_free(struct mam_kheap *heap, void *page)
  */
 MAM_KFN void *mam_kpage_alloc_run(struct mam_kheap *heap, struct mam_kwalk *walk, uint32_t n)
 {
-	return mam_kpage_at(heap, mam_pages_take_run(mam_kpage_books(heap), walk, n));
+	return mam_kpage_at(heap, mam_pages_take_run(mam_kpage_metadata(heap), walk, n));
 }
 
 /*
@@ -410,7 +410,7 @@ MAM_KFN void *mam_kpage_alloc_run(struct mam_kheap *heap, struct mam_kwalk *walk
 MAM_KFN bool mam_kpage_free_run(struct mam_kheap *heap, void *page, uint32_t n)
 {
 	return page == NULL ||
-	       mam_pages_give_run(mam_kpage_books(heap), mam_kpage_number(heap, page), n);
+	       mam_pages_give_run(mam_kpage_metadata(heap), mam_kpage_number(heap, page), n);
 }
 
 #endif

@@ -166,7 +166,7 @@ struct mam_heap_class {
 struct mam_heap_info {
 	size_t size; /* in: sizeof(struct mam_heap_info) */
 
-	uint64_t ground_bytes; /* allocated from the pool: pages and metadata */
+	uint64_t space_bytes; /* allocated from the pool: pages and metadata */
 	/*
 	 * In a heap of objects a page is a unit of 1 KiB. Slabs and large objects consist of units.
 	 */
@@ -215,7 +215,7 @@ struct mam_heap_info {
 	 * Only for a heap that grows; otherwise 0. The fields above are sums over the heap's own
 	 * memory and its grants, those included that were returned since; `longest_free` is the
 	 * maximum. An object that is a block of the pool counts in `objects` and `large_objects`,
-	 * and in no page. `ground_bytes` is the total allocated from the pool.
+	 * and in no page. `space_bytes` is the total allocated from the pool.
 	 */
 	uint64_t grants;       /* count of grants that kernels use */
 	uint64_t grant_bytes;  /* total size of those, metadata included */

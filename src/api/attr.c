@@ -16,8 +16,8 @@
 /* Index of "off" among the words of MAM_CACHE. */
 #define CACHE_IS_OFF 1u
 
-#define LEAST_GRANULE 16u
-#define MOST_GRANULE (2u << 20)
+#define MIN_GRANULE 16u
+#define MAX_GRANULE (2u << 20)
 
 /* All fields except the first one. */
 #define FIELD(name) MAM_SIZED_FIELD(struct mam_pool_attr, name)
@@ -36,7 +36,7 @@ static bool fields_are_valid(const struct mam_pool_attr *attr)
 	if (capped && attr->chunk_bytes > attr->limit_bytes)
 		return false;
 	if (attr->granule != 0 && (!mam_is_power_of_two(attr->granule) ||
-				   attr->granule < LEAST_GRANULE || attr->granule > MOST_GRANULE))
+				   attr->granule < MIN_GRANULE || attr->granule > MAX_GRANULE))
 		return false;
 	if (attr->cache < MAM_CACHE_DEFAULT || attr->cache > MAM_CACHE_OFF)
 		return false;

@@ -67,7 +67,7 @@ enum mam_status mam_pool_stats(struct mam_pool *handle, struct mam_stats *stats)
 
 	if (status != MAM_OK)
 		return status;
-	held = mam_cache_settle(pool);
+	held = mam_cache_count_pending(pool);
 	status = mam_pool_count(pool, stats);
 	mam_cache_go(held);
 	mam_epoch_leave(section);
@@ -118,7 +118,7 @@ enum mam_status mam_pool_check(struct mam_pool *handle, char *why, size_t why_by
 	if (status != MAM_OK)
 		return status;
 	mam_lock_take(&pool->grow_lock);
-	held = mam_cache_settle(pool);
+	held = mam_cache_count_pending(pool);
 	fault = mam_cache_check(held);
 	status = fault ? MAM_ERROR_CORRUPT : mam_pool_audit(pool, why, why_bytes);
 	mam_cache_go(held);

@@ -134,13 +134,13 @@ static enum mam_status find_key(int *device, struct mam_context *context)
 enum mam_status mam_pool_named(const char *name, int device, const struct mam_pool_attr *attr,
 			       struct mam_pool **pool)
 {
-	const size_t most = sizeof(((struct named *)NULL)->name);
+	const size_t max = sizeof(((struct named *)NULL)->name);
 	struct mam_context context;
 	enum mam_status status;
 	struct named *named;
 
 	if (!name || !pool || device < MAM_DEVICE_CURRENT || name[0] == '\0' ||
-	    strnlen(name, most) == most)
+	    strnlen(name, max) == max)
 		return MAM_ERROR_INVALID_VALUE;
 	status = find_key(&device, &context);
 	if (status != MAM_OK)

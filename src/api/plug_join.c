@@ -38,7 +38,7 @@
 #include "source/device.h"
 
 #define BUCKETS 256u
-#define DEVICES_MOST 64 /* devices with a join stream; on others a free waits */
+#define DEVICES_MAX 64 /* devices with a join stream; on others a free waits */
 
 #define EVENT_WITHOUT_TIME 2u
 #define STREAM_OF_ITS_OWN 1u /* no implicit synchronization with the legacy stream */
@@ -75,7 +75,7 @@ enum outcome { MET, ASIDE, REFUSED };
 static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_SOURCE, "plug");
 static struct note *buckets[BUCKETS];          /* lock: plug */
 static struct parting *aside;                  /* lock: plug; newest first */
-static struct meeting meetings[DEVICES_MOST];  /* lock: plug */
+static struct meeting meetings[DEVICES_MAX];  /* lock: plug */
 static _Atomic size_t notes, partings;         /* atomic; changed under lock: plug */
 static _Atomic bool note_was_lost;             /* atomic: if set, all frees wait */
 
@@ -183,7 +183,7 @@ static void drop_notes(struct note *note)
 /* The join stream of a device; NULL: it has none. */
 static struct meeting *meeting_locked(int device)
 {
-	struct meeting *meeting = device >= 0 && device < DEVICES_MOST ? &meetings[device] : NULL;
+	struct meeting *meeting = device >= 0 && device < DEVICES_MAX ? &meetings[device] : NULL;
 	struct mam_device_visit visit;
 	bool is_made;
 

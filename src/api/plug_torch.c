@@ -15,10 +15,10 @@
 #include "api/plug.h"
 #include "api/plug_join.h"
 
-#define DEVICES_MOST 256 /* devices that empty_cache handles */
+#define DEVICES_MAX 256 /* devices that empty_cache handles */
 
 /* Devices that were used in an allocation. atomic */
-static _Atomic bool used[DEVICES_MOST];
+static _Atomic bool used[DEVICES_MAX];
 
 /*
  * c10::detail::torchCheckFail(const char *function, const char *file, uint32_t line,
@@ -53,7 +53,7 @@ static enum mam_status alloc(const char *name, ssize_t bytes, int device,
 		return MAM_OK;
 	/* Negative sizes become larger than any memory. */
 	status = mam_plug_alloc(name, (size_t)bytes, device, stream, block);
-	if (status == MAM_OK && device >= 0 && device < DEVICES_MOST &&
+	if (status == MAM_OK && device >= 0 && device < DEVICES_MAX &&
 	    !atomic_load_explicit(&used[device], memory_order_relaxed))
 		atomic_store_explicit(&used[device], true, memory_order_relaxed);
 	return status;
@@ -95,7 +95,7 @@ void mam_torch_empty_cache(void)
 {
 	struct mam_pool *pool;
 
-	for (int device = 0; device < DEVICES_MOST; device++) {
+	for (int device = 0; device < DEVICES_MAX; device++) {
 		if (atomic_load_explicit(&used[device], memory_order_relaxed) &&
 		    mam_pool_default(device, &pool) == MAM_OK)
 			mam_pool_trim(pool, 0, NULL);

@@ -16,7 +16,7 @@ enum mam_status mam_quota_create(size_t bytes, struct mam_quota **quota)
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
-	atomic_init(&made->most, bytes ? bytes : SIZE_MAX);
+	atomic_init(&made->max, bytes ? bytes : SIZE_MAX);
 	atomic_init(&made->owners, 1);
 	*quota = made;
 	return MAM_OK;
@@ -26,7 +26,7 @@ enum mam_status mam_quota_set(struct mam_quota *quota, size_t bytes)
 {
 	if (!quota)
 		return MAM_ERROR_INVALID_VALUE;
-	atomic_store(&quota->most, bytes ? bytes : SIZE_MAX);
+	atomic_store(&quota->max, bytes ? bytes : SIZE_MAX);
 	return MAM_OK;
 }
 

@@ -17,7 +17,7 @@ enum mam_status mam_stats_push(struct mam_pool *handle)
 
 	if (status != MAM_OK)
 		return status;
-	held = mam_cache_settle(pool);
+	held = mam_cache_count_pending(pool);
 	status = mam_scope_push(pool);
 	mam_cache_go(held);
 	mam_epoch_leave(section);
@@ -37,7 +37,7 @@ enum mam_status mam_stats_pop(struct mam_pool *handle, struct mam_stats *stats)
 	status = mam_slots_enter(handle, &pool, &section);
 	if (status != MAM_OK)
 		return status;
-	held = mam_cache_settle(pool);
+	held = mam_cache_count_pending(pool);
 	status = mam_scope_pop(pool, &full);
 	mam_cache_go(held);
 	mam_epoch_leave(section);

@@ -36,7 +36,7 @@ extern void __lsan_register_root_region(const void *base, size_t bytes) __attrib
 /* If address space is limited, try half as many slots, repeatedly. */
 static bool reserve(void)
 {
-	for (size_t bytes = (size_t)MAM_SLOTS_MOST * MAM_SLOT_BYTES; bytes >= 64 * MAM_SLOT_BYTES;
+	for (size_t bytes = (size_t)MAM_SLOTS_MAX * MAM_SLOT_BYTES; bytes >= 64 * MAM_SLOT_BYTES;
 	     bytes /= 2) {
 		void *base = mmap(NULL, bytes, PROT_NONE,
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -12,8 +12,8 @@
  *  3. A value is a handle if its address is in the part handed out so far, at a multiple of the
  *     slot size, and its generation is at most the slot's.
  *
- * Bound: MAM_SLOTS_MOST pools at a time, fewer if address space is limited (ulimit -v);
- * MAM_SLOTS_MOST * MAM_HANDLE_GENERATIONS in a process's life. Retired slots cost memory: fewer
+ * Bound: MAM_SLOTS_MAX pools at a time, fewer if address space is limited (ulimit -v);
+ * MAM_SLOTS_MAX * MAM_HANDLE_GENERATIONS in a process's life. Retired slots cost memory: fewer
  * than MAM_SLOTS_RETIRED, plus those of pools that ended during the longest call.
  */
 #ifndef MAM_API_SLOTS_H
@@ -30,7 +30,7 @@
 #include "pool/handle.h"
 
 #define MAM_SLOT_BYTES 1024u
-#define MAM_SLOTS_MOST (1u << 20)
+#define MAM_SLOTS_MAX (1u << 20)
 #define MAM_SLOTS_RETIRED 32 /* number of retired slots before a check which are reusable */
 
 struct mam_slot {

@@ -24,9 +24,9 @@
  * 3.9, 2.1, 1.3; up to 1,024, 50 us in all, 9.6, 5.8, 3.4, 2.0.
  */
 #define FIRST_PAUSES 2
-#define MOST_PAUSES 512
+#define MAX_PAUSES 512
 #define CLOCK_PAUSES 64
-#define MOST_NS 50000
+#define MAX_NS 50000
 #define NS_PER_S UINT64_C(1000000000)
 
 static _Thread_local unsigned held;
@@ -58,7 +58,7 @@ static void pause_briefly(void)
 }
 
 /* Pause for a random time. Its bound doubles each time, so that waiters do not poll in step. */
-static void back_off(unsigned *most)
+static void back_off(unsigned *max)
 {
 	static _Thread_local uint32_t dice;
 	unsigned pauses;
@@ -66,16 +66,16 @@ static void back_off(unsigned *most)
 	if (dice == 0)
 		dice = (uint32_t)(uintptr_t)&dice | 1;
 	dice = dice * 1664525u + 1013904223u;
-	for (pauses = 1 + (dice >> 16) % *most; pauses != 0; pauses--)
+	for (pauses = 1 + (dice >> 16) % *max; pauses != 0; pauses--)
 		pause_briefly();
-	if (*most < MOST_PAUSES)
-		*most *= 2;
+	if (*max < MAX_PAUSES)
+		*max *= 2;
 }
 
 /* True: the lock was taken. */
-static bool spin(struct mam_lock *lock, uint64_t most_ns)
+static bool spin(struct mam_lock *lock, uint64_t max_ns)
 {
-	unsigned most = FIRST_PAUSES;
+	unsigned max = FIRST_PAUSES;
 	uint64_t end = 0;
 
 	for (;;) {
@@ -85,20 +85,20 @@ static bool spin(struct mam_lock *lock, uint64_t most_ns)
 		    atomic_compare_exchange_weak_explicit(
 			    &lock->word, &free, 1, memory_order_acquire, memory_order_relaxed))
 			return true;
-		if (most < CLOCK_PAUSES) {
+		if (max < CLOCK_PAUSES) {
 			/* too early to read the clock, which takes as long as the pauses */
 		} else if (end == 0) {
-			end = mam_clock_ns() + most_ns;
+			end = mam_clock_ns() + max_ns;
 		} else if (mam_clock_ns() > end) {
 			return false;
 		}
-		back_off(&most);
+		back_off(&max);
 	}
 }
 
 void mam_lock_wait(struct mam_lock *lock)
 {
-	if (spin(lock, MOST_NS))
+	if (spin(lock, MAX_NS))
 		return;
 	/*
 	 * From here on the word is 2: the thread that releases the lock must wake one waiter, and
@@ -112,20 +112,20 @@ void mam_lock_wait(struct mam_lock *lock)
  * A woken waiter rechecks the word before it gives up, and leaves it at 2. The next release then
  * wakes another waiter, if there is one, so that no wake-up is lost.
  */
-bool mam_lock_wait_within(struct mam_lock *lock, uint64_t most_ns)
+bool mam_lock_wait_within(struct mam_lock *lock, uint64_t max_ns)
 {
 	uint64_t began = mam_clock_ns();
 
-	if (spin(lock, most_ns < MOST_NS ? most_ns : MOST_NS))
+	if (spin(lock, max_ns < MAX_NS ? max_ns : MAX_NS))
 		return true;
 	while (atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) != 0) {
 		uint64_t gone = mam_clock_ns() - began;
 		struct timespec left;
 
-		if (gone >= most_ns)
+		if (gone >= max_ns)
 			return false;
-		left.tv_sec = (time_t)((most_ns - gone) / NS_PER_S);
-		left.tv_nsec = (long)((most_ns - gone) % NS_PER_S);
+		left.tv_sec = (time_t)((max_ns - gone) / NS_PER_S);
+		left.tv_nsec = (long)((max_ns - gone) % NS_PER_S);
 		(void)syscall(SYS_futex, &lock->word, FUTEX_WAIT_PRIVATE, 2, &left, NULL, 0);
 	}
 	return true;

@@ -64,7 +64,7 @@ void mam_lock_reinit(struct mam_lock *lock);
 
 /* If the word was not 0: spin, then sleep. If the word was 2 at release: wake one waiter. */
 void mam_lock_wait(struct mam_lock *lock);
-bool mam_lock_wait_within(struct mam_lock *lock, uint64_t most_ns);
+bool mam_lock_wait_within(struct mam_lock *lock, uint64_t max_ns);
 void mam_lock_wake(struct mam_lock *lock);
 
 /*
@@ -113,9 +113,9 @@ static inline void mam_lock_take(struct mam_lock *lock)
 
 /*
  * mam_lock_take_within - for threads that may not wait for long critical sections. Returns false,
- * without the lock, if it was not free for `most_ns` nanoseconds and a wake-up. 0: one attempt.
+ * without the lock, if it was not free for `max_ns` nanoseconds and a wake-up. 0: one attempt.
  */
-static inline bool mam_lock_take_within(struct mam_lock *lock, uint64_t most_ns)
+static inline bool mam_lock_take_within(struct mam_lock *lock, uint64_t max_ns)
 {
 	uint32_t free = 0;
 	bool taken;
@@ -124,7 +124,7 @@ static inline bool mam_lock_take_within(struct mam_lock *lock, uint64_t most_ns)
 		mam_lock_taking(lock);
 	taken = atomic_compare_exchange_strong_explicit(
 			&lock->word, &free, 1, memory_order_acquire, memory_order_relaxed) ||
-		(most_ns != 0 && mam_lock_wait_within(lock, most_ns));
+		(max_ns != 0 && mam_lock_wait_within(lock, max_ns));
 	if (MAM_DEBUG && !taken)
 		mam_lock_releasing(lock);
 	return taken;

@@ -28,8 +28,8 @@
 #define PREFIX "MAM_"
 
 /* The range that a pool allows for a granule. */
-#define POWER_LEAST 16
-#define POWER_MOST (2 << 20)
+#define POWER_MIN 16
+#define POWER_MAX (2 << 20)
 
 #define ROW(...) { sizeof(struct mam_option_row), __VA_ARGS__ }
 
@@ -152,8 +152,8 @@ static bool parse_power(const struct mam_option_row *row, const char *text, stru
 	uint64_t bytes;
 
 	(void)row;
-	if (!mam_parse_bytes(text, &bytes) || !mam_is_power_of_two(bytes) || bytes < POWER_LEAST ||
-	    bytes > POWER_MOST)
+	if (!mam_parse_bytes(text, &bytes) || !mam_is_power_of_two(bytes) || bytes < POWER_MIN ||
+	    bytes > POWER_MAX)
 		return false;
 	value->number = bytes;
 	value->text = text;
@@ -288,15 +288,15 @@ static size_t distance(const char *a, size_t a_length, const char *b, size_t b_l
 static const struct mam_option_row *nearest_row(const char *name, size_t length)
 {
 	const struct mam_option_row *nearest = NULL;
-	size_t least = 3; /* two wrong letters are a typo, three are another word */
+	size_t min = 3; /* two wrong letters are a typo, three are another word */
 
 	for (size_t i = 0; i < MAM_OPTION_COUNT; i++) {
 		const size_t row_length = strlen(rows[i].name);
 		const size_t away = distance(name, length, rows[i].name, row_length);
 
-		if (away < least) {
+		if (away < min) {
 			nearest = &rows[i];
-			least = away;
+			min = away;
 		} else if (!nearest && strncmp(name, rows[i].name, row_length) == 0) {
 			nearest = &rows[i];
 		}

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define FIRST_BYTES ((size_t)(MAM_DEBUG ? 4096 : 1 << 20))
-#define LEAST_BYTES ((size_t)4096)
+#define MIN_BYTES ((size_t)4096)
 
 static atomic_uint refuse_in;
 
@@ -57,7 +57,7 @@ enum mam_status mam_records_init(struct mam_records *records, size_t record_byte
 	records->record_bytes = record_bytes;
 	if (refused())
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
-	for (bytes = FIRST_BYTES; bytes >= LEAST_BYTES; bytes /= 2) {
+	for (bytes = FIRST_BYTES; bytes >= MIN_BYTES; bytes /= 2) {
 		char *base = mam_pages_map(bytes);
 
 		if (base != NULL) {

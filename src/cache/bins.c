@@ -13,7 +13,7 @@
 #include "cache/bins.h"
 
 /* Tag bits that identify a block of a batch: thread cache number 0, and the state. */
-#define MAM_PARCEL_MASK (UINT64_C(0x3ff) << 54 | 3)
+#define MAM_BATCH_MASK (UINT64_C(0x3ff) << 54 | 3)
 
 static void empty(struct mam_bins *bins, uint64_t granules)
 {
@@ -45,11 +45,11 @@ unsigned mam_bins_fullest(const struct mam_bins *bins)
 }
 
 /* Returns each bin in turn, the smallest first. `bin`: the previous one; 0: none. */
-static uint64_t next_bin(const struct mam_bins *bins, uint64_t least, uint64_t most, uint64_t bin)
+static uint64_t next_bin(const struct mam_bins *bins, uint64_t min, uint64_t max, uint64_t bin)
 {
-	uint64_t next = bin != 0 && bin < most ? mam_bins_best(bins, bin + 1, most) : 0;
+	uint64_t next = bin != 0 && bin < max ? mam_bins_best(bins, bin + 1, max) : 0;
 
-	return next != 0 ? next : mam_bins_best(bins, least, most);
+	return next != 0 ? next : mam_bins_best(bins, min, max);
 }
 
 /*
@@ -59,12 +59,12 @@ static uint64_t next_bin(const struct mam_bins *bins, uint64_t least, uint64_t m
 static uintptr_t pop_of_octave(struct mam_bins *bins, unsigned octave, uint64_t *bin,
 			       mam_tag_word **tag)
 {
-	uint64_t least = UINT64_C(1) << octave, most = 2 * least - 1;
+	uint64_t min = UINT64_C(1) << octave, max = 2 * min - 1;
 	uintptr_t block = 0;
 
-	if (most > MAM_TAG_MOST)
-		most = MAM_TAG_MOST;
-	while (block == 0 && (*bin = next_bin(bins, least, most, *bin)) != 0)
+	if (max > MAM_TAG_MAX)
+		max = MAM_TAG_MAX;
+	while (block == 0 && (*bin = next_bin(bins, min, max, *bin)) != 0)
 		block = mam_bins_pop(bins, *bin, tag);
 	return block;
 }
@@ -97,24 +97,24 @@ size_t mam_bins_evict(struct mam_bins *bins, void **blocks, size_t count)
 	return got;
 }
 
-bool mam_bins_pack(struct mam_bins *bins, unsigned octave, struct mam_parcel *parcel)
+bool mam_bins_pack(struct mam_bins *bins, unsigned octave, struct mam_batch *batch)
 {
 	const uint64_t key = mam_tag_cached_key(0);
 	uint64_t bin = 0;
 
-	*parcel = (struct mam_parcel){ .blocks = 0 };
-	while (parcel->blocks < MAM_PARCEL_BLOCKS && parcel->granules < MAM_PARCEL_GRANULES) {
+	*batch = (struct mam_batch){ .blocks = 0 };
+	while (batch->blocks < MAM_BATCH_BLOCKS && batch->granules < MAM_BATCH_GRANULES) {
 		mam_tag_word *tag;
 		uintptr_t block = pop_of_octave(bins, octave, &bin, &tag);
 
 		if (block == 0)
 			break;
-		mam_tag_write(tag, mam_tag_cached(key, bin, parcel->first));
-		parcel->first = (uint64_t)(block >> MAM_TAG_SHIFT);
-		parcel->blocks++;
-		parcel->granules += (uint32_t)bin;
+		mam_tag_write(tag, mam_tag_cached(key, bin, batch->first));
+		batch->first = (uint64_t)(block >> MAM_TAG_SHIFT);
+		batch->blocks++;
+		batch->granules += (uint32_t)bin;
 	}
-	return parcel->blocks != 0;
+	return batch->blocks != 0;
 }
 
 /* The tag of a batch's block, and its value; NULL: the block was freed a second time. */
@@ -125,17 +125,17 @@ static mam_tag_word *packed(uintptr_t block, unsigned octave, uint64_t *value)
 
 	*value = tag ? mam_tag_read(tag) : MAM_TAG_NONE;
 	granules = mam_tag_granules(*value);
-	return (*value & MAM_PARCEL_MASK) == mam_tag_cached_key(0) && granules != 0 &&
+	return (*value & MAM_BATCH_MASK) == mam_tag_cached_key(0) && granules != 0 &&
 			       mam_bins_octave(granules) == octave
 		       ? tag
 		       : NULL;
 }
 
-void mam_bins_unpack(struct mam_bins *bins, unsigned octave, const struct mam_parcel *parcel)
+void mam_bins_unpack(struct mam_bins *bins, unsigned octave, const struct mam_batch *batch)
 {
-	uint64_t next = parcel->first;
+	uint64_t next = batch->first;
 
-	for (uint32_t left = parcel->blocks; left != 0; left--) {
+	for (uint32_t left = batch->blocks; left != 0; left--) {
 		uintptr_t block = (uintptr_t)next << MAM_TAG_SHIFT;
 		uint64_t value;
 		mam_tag_word *tag = packed(block, octave, &value);
@@ -149,13 +149,13 @@ void mam_bins_unpack(struct mam_bins *bins, unsigned octave, const struct mam_pa
 	}
 }
 
-size_t mam_parcel_end(const struct mam_parcel *parcel, unsigned octave,
-		      void *blocks[MAM_PARCEL_BLOCKS])
+size_t mam_batch_end(const struct mam_batch *batch, unsigned octave,
+		      void *blocks[MAM_BATCH_BLOCKS])
 {
-	uint64_t next = parcel->first;
+	uint64_t next = batch->first;
 	size_t got = 0;
 
-	while (got < parcel->blocks) {
+	while (got < batch->blocks) {
 		uintptr_t block = (uintptr_t)next << MAM_TAG_SHIFT;
 		uint64_t value;
 		mam_tag_word *tag = packed(block, octave, &value);
@@ -169,11 +169,11 @@ size_t mam_parcel_end(const struct mam_parcel *parcel, unsigned octave,
 	return got;
 }
 
-const char *mam_parcel_check(const struct mam_parcel *parcel, unsigned octave)
+const char *mam_batch_check(const struct mam_batch *batch, unsigned octave)
 {
-	uint64_t next = parcel->first, granules = 0;
+	uint64_t next = batch->first, granules = 0;
 
-	for (uint32_t left = parcel->blocks; left != 0; left--) {
+	for (uint32_t left = batch->blocks; left != 0; left--) {
 		uint64_t value;
 
 		if (!packed((uintptr_t)next << MAM_TAG_SHIFT, octave, &value))
@@ -181,7 +181,7 @@ const char *mam_parcel_check(const struct mam_parcel *parcel, unsigned octave)
 		granules += mam_tag_granules(value);
 		next = mam_tag_next(value);
 	}
-	return granules == parcel->granules ? NULL : "a batch's count does not match its blocks";
+	return granules == batch->granules ? NULL : "a batch's count does not match its blocks";
 }
 
 const char *mam_bins_check(const struct mam_bins *bins)

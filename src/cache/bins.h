@@ -12,11 +12,11 @@
  *     trustworthy: the bin is emptied and its blocks are counted as lost, until mam_cache_drain()
  *     finds them.
  *  4. A batch is a stack without a bin, of mixed sizes of one octave: for the transfer
- *     cache (depot.h).
+ *     cache (transfer.h).
  *
  * Bound: O(1) each, evict and shed O(1) per block.
  *
- * Threads: no locking here; the owner is a thread cache (seat.h), that of a batch is the thread
+ * Threads: no locking here; the owner is a thread cache (tcache.h), that of a batch is the thread
  * that packs or unpacks it.
  */
 #ifndef MAM_CACHE_BINS_H
@@ -24,9 +24,9 @@
 
 #include "cache/tag.h"
 
-#define MAM_BINS_COUNT (MAM_TAG_MOST + 1)
+#define MAM_BINS_COUNT (MAM_TAG_MAX + 1)
 #define MAM_BINS_WORDS (MAM_BINS_COUNT / 64 + 1)
-#define MAM_BINS_OCTAVES 12 /* of granules, from 1 to MAM_TAG_MOST */
+#define MAM_BINS_OCTAVES 12 /* of granules, from 1 to MAM_TAG_MAX */
 
 struct mam_bins {
 	uint64_t key;      /* of the tags of its blocks: mam_tag_cached_key() */
@@ -40,10 +40,10 @@ struct mam_bins {
 	uint64_t head[MAM_BINS_COUNT];
 };
 
-#define MAM_PARCEL_BLOCKS 32u
-#define MAM_PARCEL_GRANULES 8192u /* 4 MiB, plus at most one block */
+#define MAM_BATCH_BLOCKS 32u
+#define MAM_BATCH_GRANULES 8192u /* 4 MiB, plus at most one block */
 
-struct mam_parcel {
+struct mam_batch {
 	uint64_t first;    /* number of its newest block's granule */
 	uint32_t blocks;   /* count */
 	uint32_t granules; /* sum of the blocks */
@@ -53,12 +53,12 @@ struct mam_parcel {
 #define MAM_BINS_HEAD_COUNT ((UINT64_C(1) << MAM_BINS_HEAD_SHIFT) - 1)
 
 /* mam_bins_best - the smallest nonempty bin from `least` to `most`; 0: none. */
-static inline uint64_t mam_bins_best(const struct mam_bins *bins, uint64_t least, uint64_t most)
+static inline uint64_t mam_bins_best(const struct mam_bins *bins, uint64_t min, uint64_t max)
 {
-	uint64_t word = least / 64, bits = bins->used[word] >> least % 64, found;
+	uint64_t word = min / 64, bits = bins->used[word] >> min % 64, found;
 
 	if (bits != 0) {
-		found = least + (uint64_t)__builtin_ctzll(bits);
+		found = min + (uint64_t)__builtin_ctzll(bits);
 	} else {
 		bits = word == 63 ? 0 : bins->summary >> (word + 1);
 		if (bits == 0)
@@ -66,7 +66,7 @@ static inline uint64_t mam_bins_best(const struct mam_bins *bins, uint64_t least
 		word += 1 + (uint64_t)__builtin_ctzll(bits);
 		found = word * 64 + (uint64_t)__builtin_ctzll(bins->used[word]);
 	}
-	return found <= most ? found : 0;
+	return found <= max ? found : 0;
 }
 
 static inline unsigned mam_bins_octave(uint64_t granules)
@@ -136,18 +136,18 @@ size_t mam_bins_evict(struct mam_bins *bins, void **blocks, size_t count);
 unsigned mam_bins_fullest(const struct mam_bins *bins);
 
 /* mam_bins_pack - move blocks of an octave into a batch, one of each size in turn; false: none. */
-bool mam_bins_pack(struct mam_bins *bins, unsigned octave, struct mam_parcel *parcel);
+bool mam_bins_pack(struct mam_bins *bins, unsigned octave, struct mam_batch *batch);
 
 /* mam_bins_unpack - move a batch into bins; blocks that a double free removed are lost. */
-void mam_bins_unpack(struct mam_bins *bins, unsigned octave, const struct mam_parcel *parcel);
+void mam_bins_unpack(struct mam_bins *bins, unsigned octave, const struct mam_batch *batch);
 
 /*
- * mam_parcel_end - remove the tags of its blocks. Returns the number of blocks; if it is less than
+ * mam_batch_end - remove the tags of its blocks. Returns the number of blocks; if it is less than
  * the batch's count, the others are lost.
  */
-size_t mam_parcel_end(const struct mam_parcel *parcel, unsigned octave,
-		      void *blocks[MAM_PARCEL_BLOCKS]);
-const char *mam_parcel_check(const struct mam_parcel *parcel, unsigned octave);
+size_t mam_batch_end(const struct mam_batch *batch, unsigned octave,
+		      void *blocks[MAM_BATCH_BLOCKS]);
+const char *mam_batch_check(const struct mam_batch *batch, unsigned octave);
 
 /* mam_bins_check - counts and bits match the stacks. NULL or one sentence. */
 const char *mam_bins_check(const struct mam_bins *bins);

@@ -29,7 +29,7 @@
  * 512th of the live bytes. Cached blocks never make a pool of chunks grow: growth empties the
  * caches first (drain.c). On mapped pieces they do, by up to an eighth of the live bytes or a 256th
  * of the device's memory, in thread caches of 12 MiB: with 16 MiB the replay of gnn
- * (pool/footing.h) costs 45 ms of driver calls, with 12 MiB 38, without caches 31.
+ * (pool/growth_policy.h) costs 45 ms of driver calls, with 12 MiB 38, without caches 31.
  *
  * In the workload of bins.c, share of operations that find no block, by MiB per thread and by how
  * much larger than the request a block may be:
@@ -52,9 +52,9 @@
 
 #define CACHE_BYTES mam_round_up(sizeof(struct mam_cache), 4096)
 
-#define SEAT_MOST ((uint64_t)16 << 20)  /* bytes, if there is one thread */
-#define SEAT_MOST_SHARED ((uint64_t)32 << 20) /* if there are several */
-#define SEAT_MOST_PIECES ((uint64_t)12 << 20) /* if memory is mapped in pieces */
+#define TCACHE_MAX ((uint64_t)16 << 20)  /* bytes, if there is one thread */
+#define TCACHE_MAX_SHARED ((uint64_t)32 << 20) /* if there are several */
+#define TCACHE_MAX_PIECES ((uint64_t)12 << 20) /* if memory is mapped in pieces */
 #define SHARE_OF_LIVE 512
 #define SHARE_OF_RESERVED 4
 #define SHARE_OF_PIECES 8 /* of live bytes, if memory is mapped for cached blocks */
@@ -62,14 +62,14 @@
 #define SLACK_ALONE 3 /* of a request: an eighth */
 #define SLACK_FEW 2   /* a quarter */
 #define SLACK_MANY 1
-#define SEATS_FEW 4
+#define TCACHES_FEW 4
 #define TURNS_A_LOOK 256 /* slow paths per check of the clock */
 #define SHARE_OF_HIGH 256
-#define HIGH_LEAST ((uint64_t)16 << 20)
+#define HIGH_MIN ((uint64_t)16 << 20)
 #define MORE_BLOCKS 16 /* extra blocks per request */
 #define MORE_GRANULES 128
 #define BATCH 32      /* blocks evicted per acquisition of a lock */
-#define DEPOT_SEATS 4 /* maximum of the transfer cache, in limits of a thread cache */
+#define TRANSFER_TCACHES 4 /* maximum of the transfer cache, in limits of a thread cache */
 
 static struct mam_lock idle_lock = MAM_LOCK_INIT(MAM_RANK_LOG, "idle caches");
 static struct mam_cache *idle; /* lock: idle */
@@ -77,7 +77,7 @@ static struct mam_cache *idle; /* lock: idle */
 static void start(struct mam_cache *cache)
 {
 	mam_lock_init(&cache->lock, MAM_RANK_CACHE, "cache");
-	mam_depot_init(&cache->depot);
+	mam_transfer_init(&cache->transfer);
 }
 
 static struct mam_cache *take_idle(void)
@@ -105,17 +105,17 @@ void mam_cache_retire(struct mam_cache *cache)
 	mam_lock_release(&idle_lock);
 }
 
-static bool relieve(struct mam_pool *pool, enum mam_relief_level level)
+static bool drain(struct mam_pool *pool, enum mam_drain_level level)
 {
 	/* Emptying a cache never waits for the device. A pool that ends has emptied its caches. */
-	if (level == MAM_RELIEF_END)
+	if (level == MAM_DRAIN_END)
 		return false;
 	/*
 	 * New chunks are rare, so each is worth emptying all caches. New pieces are frequent and
 	 * small: 16 threads did 1.7 million operations per second when their caches were emptied
 	 * before each piece, and 35 million on chunks.
 	 */
-	if (level == MAM_RELIEF_PASSED && pool->range != NULL)
+	if (level == MAM_DRAIN_PASSED && pool->range != NULL)
 		return false;
 	return mam_cache_drain(pool);
 }
@@ -125,125 +125,125 @@ void mam_cache_open(struct mam_pool *pool, uint64_t number)
 	struct mam_cache *cache;
 
 	if (pool->config.granule < MAM_TAG_GRANULE ||
-	    pool->config.granule > MAM_CACHE_MOST_BYTES || number >= MAM_TAG_POOLS)
+	    pool->config.granule > MAM_CACHE_MAX_BYTES || number >= MAM_TAG_POOLS)
 		return;
 	cache = take_idle();
 	if (!cache)
 		return;
-	mam_seat_prepare(mam_cache_leave_seat);
+	mam_tcache_prepare(mam_cache_leave_tcache);
 	mam_lock_take(&cache->lock);
-	cache->lost = cache->depot.lost = 0;
-	atomic_store_explicit(&cache->high_most, 0, memory_order_relaxed);
+	cache->lost = cache->transfer.lost = 0;
+	atomic_store_explicit(&cache->high_max, 0, memory_order_relaxed);
 	atomic_store_explicit(&cache->next_look, 0, memory_order_relaxed);
 	atomic_store_explicit(&cache->number, number, memory_order_relaxed);
 	atomic_store_explicit(&cache->pool, pool, memory_order_release);
 	mam_lock_release(&cache->lock);
-	pool->relief[MAM_RELIEF_CACHE] = relieve;
+	pool->drain[MAM_DRAIN_CACHE] = drain;
 	pool->cache = cache;
 }
 
-void mam_cache_limit(struct mam_seat *seat)
+void mam_cache_limit(struct mam_tcache *tcache)
 {
-	uint64_t seats = atomic_load_explicit(&seat->cache->seat_count, memory_order_relaxed);
+	uint64_t tcaches = atomic_load_explicit(&tcache->cache->tcache_count, memory_order_relaxed);
 	const struct mam_pool *pool =
-		atomic_load_explicit(&seat->cache->pool, memory_order_relaxed);
-	uint64_t seat_most = seats <= 1 ? SEAT_MOST : SEAT_MOST_SHARED;
-	uint64_t ground, most, spared;
+		atomic_load_explicit(&tcache->cache->pool, memory_order_relaxed);
+	uint64_t tcache_max = tcaches <= 1 ? TCACHE_MAX : TCACHE_MAX_SHARED;
+	uint64_t space, max, spared;
 
-	if (seats == 0)
-		seats = 1;
-	ground = seat->tally.reserved_bytes / SHARE_OF_RESERVED;
+	if (tcaches == 0)
+		tcaches = 1;
+	space = tcache->tally.reserved_bytes / SHARE_OF_RESERVED;
 	if (pool->range != NULL) {
-		ground = seat->tally.live_bytes / SHARE_OF_PIECES;
+		space = tcache->tally.live_bytes / SHARE_OF_PIECES;
 		spared = pool->source->properties.total_bytes / SHARE_OF_MEMORY;
-		if (ground < spared)
-			ground = spared;
-		seat_most = SEAT_MOST_PIECES;
+		if (space < spared)
+			space = spared;
+		tcache_max = TCACHE_MAX_PIECES;
 	}
-	ground /= seats;
-	most = seat->tally.live_bytes / SHARE_OF_LIVE / seats;
-	if (most < seat_most)
-		most = seat_most;
-	seat->most = (most < ground ? most : ground) >> MAM_TAG_SHIFT;
-	seat->slack = seats == 1 ? SLACK_ALONE : seats <= SEATS_FEW ? SLACK_FEW : SLACK_MANY;
+	space /= tcaches;
+	max = tcache->tally.live_bytes / SHARE_OF_LIVE / tcaches;
+	if (max < tcache_max)
+		max = tcache_max;
+	tcache->max = (max < space ? max : space) >> MAM_TAG_SHIFT;
+	tcache->slack = tcaches == 1 ? SLACK_ALONE : tcaches <= TCACHES_FEW ? SLACK_FEW : SLACK_MANY;
 }
 
-static void sit_locked(struct mam_cache *cache, struct mam_seat *seat, struct mam_pool *pool)
+static void sit_locked(struct mam_cache *cache, struct mam_tcache *tcache, struct mam_pool *pool)
 {
-	cache->next_seat = cache->next_seat % (MAM_TAG_SEATS - 1) + 1;
-	seat->cache = cache;
-	seat->live_key = mam_tag_live_key(atomic_load(&cache->number));
-	seat->round_up = pool->config.granule - 1;
-	seat->unit_mask = ~(seat->round_up >> MAM_TAG_SHIFT);
-	seat->bins.key = mam_tag_cached_key(cache->next_seat);
-	seat->next = cache->seats;
-	if (seat->next)
-		seat->next->previous = seat;
-	cache->seats = seat;
-	atomic_fetch_add_explicit(&cache->seat_count, 1, memory_order_relaxed);
-	atomic_store_explicit(&seat->pool, pool, memory_order_relaxed);
+	cache->next_tcache = cache->next_tcache % (MAM_TAG_TCACHES - 1) + 1;
+	tcache->cache = cache;
+	tcache->live_key = mam_tag_live_key(atomic_load(&cache->number));
+	tcache->round_up = pool->config.granule - 1;
+	tcache->unit_mask = ~(tcache->round_up >> MAM_TAG_SHIFT);
+	tcache->bins.key = mam_tag_cached_key(cache->next_tcache);
+	tcache->next = cache->tcaches;
+	if (tcache->next)
+		tcache->next->previous = tcache;
+	cache->tcaches = tcache;
+	atomic_fetch_add_explicit(&cache->tcache_count, 1, memory_order_relaxed);
+	atomic_store_explicit(&tcache->pool, pool, memory_order_relaxed);
 }
 
 /* The thread's cache at the pool; NULL: the pool ended, or there is no host memory. */
-static struct mam_seat *seat_at(struct mam_pool *pool)
+static struct mam_tcache *tcache_at(struct mam_pool *pool)
 {
 	struct mam_cache *cache = pool->cache;
-	struct mam_seat *seat = mam_seat_last;
+	struct mam_tcache *tcache = mam_tcache_last;
 
-	if (atomic_load_explicit(&seat->pool, memory_order_relaxed) == pool)
-		return seat;
-	seat = mam_seat_find(pool);
-	if (seat)
-		return seat;
-	seat = mam_seat_take();
-	if (!seat)
+	if (atomic_load_explicit(&tcache->pool, memory_order_relaxed) == pool)
+		return tcache;
+	tcache = mam_tcache_find(pool);
+	if (tcache)
+		return tcache;
+	tcache = mam_tcache_take();
+	if (!tcache)
 		return NULL;
 	mam_lock_take(&cache->lock);
 	if (mam_cache_serves(cache, pool))
-		sit_locked(cache, seat, pool);
+		sit_locked(cache, tcache, pool);
 	mam_lock_release(&cache->lock);
-	if (atomic_load_explicit(&seat->pool, memory_order_relaxed) != pool)
+	if (atomic_load_explicit(&tcache->pool, memory_order_relaxed) != pool)
 		return NULL;
-	mam_seat_last = seat;
-	return seat;
+	mam_tcache_last = tcache;
+	return tcache;
 }
 
 /*
  * Enter the thread's cache; NULL: there is none. The thread that stopped this one holds the cache's
  * lock until it may continue.
  */
-static struct mam_seat *enter(struct mam_pool *pool)
+static struct mam_tcache *enter(struct mam_pool *pool)
 {
 	for (;;) {
-		struct mam_seat *seat = seat_at(pool);
+		struct mam_tcache *tcache = tcache_at(pool);
 
-		if (!seat || mam_handshake_is_inside(&seat->hand))
+		if (!tcache || mam_asymlock_is_inside(&tcache->hand))
 			return NULL;
-		if (mam_handshake_enter(&seat->hand)) {
-			if (atomic_load_explicit(&seat->pool, memory_order_relaxed) == pool)
-				return seat;
-			mam_handshake_leave(&seat->hand);
+		if (mam_asymlock_enter(&tcache->hand)) {
+			if (atomic_load_explicit(&tcache->pool, memory_order_relaxed) == pool)
+				return tcache;
+			mam_asymlock_leave(&tcache->hand);
 			continue;
 		}
-		mam_lock_take(&seat->cache->lock);
-		mam_lock_release(&seat->cache->lock);
+		mam_lock_take(&tcache->cache->lock);
+		mam_lock_release(&tcache->cache->lock);
 	}
 }
 
 /* How many extra blocks a request for that many granules allocates. */
-static size_t appetite_for(struct mam_seat *seat, uint64_t granules)
+static size_t appetite_for(struct mam_tcache *tcache, uint64_t granules)
 {
 	size_t more;
 
-	if (granules > MAM_SEAT_SMALL)
+	if (granules > MAM_TCACHE_SMALL)
 		return 0;
-	more = seat->appetite[granules];
-	seat->appetite[granules] = (uint8_t)(more == 0 ? 1 : more < MORE_BLOCKS ? 2 * more : more);
+	more = tcache->appetite[granules];
+	tcache->appetite[granules] = (uint8_t)(more == 0 ? 1 : more < MORE_BLOCKS ? 2 * more : more);
 	return more * granules > MORE_GRANULES ? MORE_GRANULES / granules : more;
 }
 
 /* Extra blocks from the pool; those that cannot be tagged are freed. */
-static void keep(struct mam_seat *seat, struct mam_pool *pool, void **more, size_t count,
+static void keep(struct mam_tcache *tcache, struct mam_pool *pool, void **more, size_t count,
 		 uint64_t granules)
 {
 	size_t left = 0;
@@ -252,69 +252,69 @@ static void keep(struct mam_seat *seat, struct mam_pool *pool, void **more, size
 		mam_tag_word *tag = mam_tag_make((uintptr_t)more[i], granules);
 
 		if (tag)
-			mam_bins_push(&seat->bins, (uintptr_t)more[i], tag, granules);
+			mam_bins_push(&tcache->bins, (uintptr_t)more[i], tag, granules);
 		else
 			more[left++] = more[i];
 	}
 	if (left != 0)
-		mam_pool_free_batch(pool, more, left, &seat->tally);
+		mam_pool_free_batch(pool, more, left, &tcache->tally);
 }
 
-static void tag_live(struct mam_seat *seat, void *block, size_t bytes, uint64_t granules)
+static void tag_live(struct mam_tcache *tcache, void *block, size_t bytes, uint64_t granules)
 {
 	mam_tag_word *tag = mam_tag_make((uintptr_t)block, granules);
 
 	if (tag)
-		mam_tag_write(tag, mam_tag_live(seat->live_key, (uintptr_t)block, granules,
+		mam_tag_write(tag, mam_tag_live(tcache->live_key, (uintptr_t)block, granules,
 						bytes));
 }
 
 /* Whether a cached block may serve the request, and its block may be cached. */
-static bool is_small(const struct mam_seat *seat, size_t bytes, size_t alignment)
+static bool is_small(const struct mam_tcache *tcache, size_t bytes, size_t alignment)
 {
-	return bytes <= MAM_CACHE_MOST_BYTES && alignment <= seat->round_up + 1 &&
+	return bytes <= MAM_CACHE_MAX_BYTES && alignment <= tcache->round_up + 1 &&
 	       (alignment == 0 || mam_is_power_of_two(alignment));
 }
 
-static bool is_alone(const struct mam_seat *seat)
+static bool is_alone(const struct mam_tcache *tcache)
 {
-	return atomic_load_explicit(&seat->cache->seat_count, memory_order_relaxed) == 1;
+	return atomic_load_explicit(&tcache->cache->tcache_count, memory_order_relaxed) == 1;
 }
 
-static bool take_from_depot(struct mam_seat *seat, uint64_t granules)
+static bool take_from_transfer(struct mam_tcache *tcache, uint64_t granules)
 {
-	return mam_depot_take(&seat->cache->depot, &seat->bins, granules,
-			      granules + (granules >> seat->slack));
+	return mam_transfer_take(&tcache->cache->transfer, &tcache->bins, granules,
+			      granules + (granules >> tcache->slack));
 }
 
 /* pre: inside. WOULD_WAIT: the pool must grow for it. */
-static enum mam_status alloc_inside(struct mam_seat *seat, struct mam_pool *pool, size_t bytes,
+static enum mam_status alloc_inside(struct mam_tcache *tcache, struct mam_pool *pool, size_t bytes,
 				    size_t alignment, void **block)
 {
-	bool small = is_small(seat, bytes, alignment);
-	uint64_t granules = small ? mam_cache_granules(seat, bytes) : 0;
+	bool small = is_small(tcache, bytes, alignment);
+	uint64_t granules = small ? mam_cache_granules(tcache, bytes) : 0;
 	void *more[MORE_BLOCKS];
 	enum mam_status status;
 	size_t got;
 
 	if (small) {
-		void *found = mam_cache_take_inside(seat, bytes);
+		void *found = mam_cache_take_inside(tcache, bytes);
 
-		if (!found && take_from_depot(seat, granules))
-			found = mam_cache_take_inside(seat, bytes);
+		if (!found && take_from_transfer(tcache, granules))
+			found = mam_cache_take_inside(tcache, bytes);
 		if (found) {
 			*block = found;
 			return MAM_OK;
 		}
 	}
-	status = mam_pool_alloc_batch(pool, bytes, alignment, &seat->tally, block,
-				      small ? appetite_for(seat, granules) : 0, more, &got);
+	status = mam_pool_alloc_batch(pool, bytes, alignment, &tcache->tally, block,
+				      small ? appetite_for(tcache, granules) : 0, more, &got);
 	if (status != MAM_OK)
 		return status;
-	mam_cache_limit(seat);
+	mam_cache_limit(tcache);
 	if (small) {
-		keep(seat, pool, more, got, granules);
-		tag_live(seat, *block, bytes, granules);
+		keep(tcache, pool, more, got, granules);
+		tag_live(tcache, *block, bytes, granules);
 	}
 	return MAM_OK;
 }
@@ -329,24 +329,24 @@ static void before_rising(struct mam_pool *pool, uint64_t high_bytes)
 	struct mam_cache *cache = pool->cache;
 	uint64_t step = high_bytes / SHARE_OF_HIGH;
 
-	if (high_bytes <= atomic_load_explicit(&cache->high_most, memory_order_relaxed))
+	if (high_bytes <= atomic_load_explicit(&cache->high_max, memory_order_relaxed))
 		return;
 	(void)mam_cache_drain(pool);
-	atomic_store_explicit(&cache->high_most,
-			      high_bytes + (step > HIGH_LEAST ? step : HIGH_LEAST),
+	atomic_store_explicit(&cache->high_max,
+			      high_bytes + (step > HIGH_MIN ? step : HIGH_MIN),
 			      memory_order_relaxed);
 }
 
 /* Larger than the bins allow, or aligned: from the pool, which may have to grow. */
-static enum mam_status alloc_large(struct mam_pool *pool, struct mam_seat *seat, size_t bytes,
+static enum mam_status alloc_large(struct mam_pool *pool, struct mam_tcache *tcache, size_t bytes,
 				   size_t alignment, void **block)
 {
-	uint64_t high_most = atomic_load_explicit(&seat->cache->high_most, memory_order_relaxed);
-	enum mam_status status = mam_pool_alloc_below(pool, bytes, alignment, &seat->tally,
-						      high_most, block);
-	uint64_t high_bytes = seat->tally.high_bytes;
+	uint64_t high_max = atomic_load_explicit(&tcache->cache->high_max, memory_order_relaxed);
+	enum mam_status status = mam_pool_alloc_below(pool, bytes, alignment, &tcache->tally,
+						      high_max, block);
+	uint64_t high_bytes = tcache->tally.high_bytes;
 
-	mam_handshake_leave(&seat->hand);
+	mam_asymlock_leave(&tcache->hand);
 	if (status == MAM_OK)
 		return status;
 	before_rising(pool, high_bytes);
@@ -356,34 +356,34 @@ static enum mam_status alloc_large(struct mam_pool *pool, struct mam_seat *seat,
 /* Inside the thread cache: after those of a pool are closed, no tag is written for it. */
 static void tag_fresh(struct mam_pool *pool, void *block, size_t bytes)
 {
-	struct mam_seat *seat = enter(pool);
+	struct mam_tcache *tcache = enter(pool);
 
-	if (!seat)
+	if (!tcache)
 		return;
-	tag_live(seat, block, bytes, mam_cache_granules(seat, bytes));
-	mam_handshake_leave(&seat->hand);
+	tag_live(tcache, block, bytes, mam_cache_granules(tcache, bytes));
+	mam_asymlock_leave(&tcache->hand);
 }
 
 enum mam_status mam_cache_alloc_slowly(struct mam_pool *pool, size_t bytes, size_t alignment,
 				       void **block)
 {
-	struct mam_seat *seat = pool->cache ? enter(pool) : NULL;
+	struct mam_tcache *tcache = pool->cache ? enter(pool) : NULL;
 	enum mam_status status = MAM_ERROR_WOULD_WAIT;
 	bool look = false;
 
-	if (seat && !is_small(seat, bytes, alignment))
-		return alloc_large(pool, seat, bytes, alignment, block);
-	if (seat) {
-		status = alloc_inside(seat, pool, bytes, alignment, block);
-		look = ++seat->turns % TURNS_A_LOOK == 0;
-		mam_handshake_leave(&seat->hand);
+	if (tcache && !is_small(tcache, bytes, alignment))
+		return alloc_large(pool, tcache, bytes, alignment, block);
+	if (tcache) {
+		status = alloc_inside(tcache, pool, bytes, alignment, block);
+		look = ++tcache->turns % TURNS_A_LOOK == 0;
+		mam_asymlock_leave(&tcache->hand);
 	}
 	if (look)
 		mam_cache_age(pool, mam_clock_ns());
 	if (status != MAM_ERROR_WOULD_WAIT)
 		return status;
 	status = mam_pool_alloc(pool, bytes, alignment, block);
-	if (status == MAM_OK && seat)
+	if (status == MAM_OK && tcache)
 		tag_fresh(pool, *block, bytes);
 	return status;
 }
@@ -391,33 +391,33 @@ enum mam_status mam_cache_alloc_slowly(struct mam_pool *pool, size_t bytes, size
 enum mam_status mam_cache_alloc_nowait(struct mam_pool *pool, size_t bytes, size_t alignment,
 				       void **block)
 {
-	struct mam_seat *seat = pool->cache && bytes != 0 && block ? enter(pool) : NULL;
+	struct mam_tcache *tcache = pool->cache && bytes != 0 && block ? enter(pool) : NULL;
 	enum mam_status status;
 
-	if (!seat)
+	if (!tcache)
 		return mam_pool_alloc_held(pool, bytes, alignment, block);
-	status = alloc_inside(seat, pool, bytes, alignment, block);
-	mam_handshake_leave(&seat->hand);
+	status = alloc_inside(tcache, pool, bytes, alignment, block);
+	mam_asymlock_leave(&tcache->hand);
 	/* This call counts the failure. */
 	return status == MAM_ERROR_WOULD_WAIT ? mam_pool_alloc_held(pool, bytes, alignment, block)
 					      : status;
 }
 
 /* Evict down to three quarters of the limit, and make room for `granules` more. */
-static void give_up(struct mam_seat *seat, struct mam_pool *pool, uint64_t granules)
+static void give_up(struct mam_tcache *tcache, struct mam_pool *pool, uint64_t granules)
 {
-	uint64_t goal = seat->most / 4 * 3;
+	uint64_t goal = tcache->max / 4 * 3;
 	void *blocks[BATCH];
 	size_t count;
 
 	goal = goal > granules ? goal - granules : 0;
-	while (seat->bins.granules > goal && !is_alone(seat) &&
-	       mam_depot_give(&seat->cache->depot, &seat->bins, DEPOT_SEATS * seat->most))
+	while (tcache->bins.granules > goal && !is_alone(tcache) &&
+	       mam_transfer_give(&tcache->cache->transfer, &tcache->bins, TRANSFER_TCACHES * tcache->max))
 		continue;
-	while (seat->bins.granules > goal &&
-	       (count = mam_bins_evict(&seat->bins, blocks, BATCH)) != 0)
-		mam_pool_free_batch(pool, blocks, count, &seat->tally);
-	mam_cache_limit(seat);
+	while (tcache->bins.granules > goal &&
+	       (count = mam_bins_evict(&tcache->bins, blocks, BATCH)) != 0)
+		mam_pool_free_batch(pool, blocks, count, &tcache->tally);
+	mam_cache_limit(tcache);
 }
 
 /* The tag of a block that a caller holds in this pool, and its value; NULL: it has none. */
@@ -464,51 +464,51 @@ static enum mam_status free_untagged(struct mam_pool *pool, void *block, struct 
 }
 
 /* pre: inside the thread cache, if there is one. */
-static enum mam_status free_tagged(struct mam_pool *pool, struct mam_seat *seat, void *block,
+static enum mam_status free_tagged(struct mam_pool *pool, struct mam_tcache *tcache, void *block,
 				   mam_tag_word *tag, uint64_t value)
 {
 	struct mam_tally none = { 0 };
 	uint64_t granules = mam_tag_granules(value);
 
-	if (seat && seat->bins.granules + granules > seat->most)
-		give_up(seat, pool, granules);
-	if (seat && mam_cache_give_inside(seat, (uintptr_t)block))
+	if (tcache && tcache->bins.granules + granules > tcache->max)
+		give_up(tcache, pool, granules);
+	if (tcache && mam_cache_give_inside(tcache, (uintptr_t)block))
 		return MAM_OK;
 	mam_tag_write(tag, MAM_TAG_NONE);
 	return mam_pool_free_one(pool, block, mam_tag_requested(value),
-				 seat ? &seat->tally : &none);
+				 tcache ? &tcache->tally : &none);
 }
 
 enum mam_status mam_cache_free_slowly(struct mam_pool *pool, void *block)
 {
 	struct mam_tally none = { 0 };
-	struct mam_seat *seat;
+	struct mam_tcache *tcache;
 	enum mam_status status;
 	mam_tag_word *tag;
 	uint64_t value;
 
 	if (!pool->cache)
 		return mam_pool_free(pool, block);
-	seat = enter(pool);
-	if (seat)
-		seat->turns++;
+	tcache = enter(pool);
+	if (tcache)
+		tcache->turns++;
 	tag = live_here(pool, block, &value);
-	status = tag ? free_tagged(pool, seat, block, tag, value)
-		     : free_untagged(pool, block, seat ? &seat->tally : &none);
-	if (seat)
-		mam_handshake_leave(&seat->hand);
+	status = tag ? free_tagged(pool, tcache, block, tag, value)
+		     : free_untagged(pool, block, tcache ? &tcache->tally : &none);
+	if (tcache)
+		mam_asymlock_leave(&tcache->hand);
 	if (pool->config.spare_bytes != 0)
 		mam_spare_look(pool);
 	return status;
 }
 
 /* pre: inside the thread cache, if there is one. */
-static enum mam_status claim(struct mam_pool *pool, struct mam_seat *seat, void *block)
+static enum mam_status claim(struct mam_pool *pool, struct mam_tcache *tcache, void *block)
 {
 	struct mam_tally none = { 0 };
 	struct mam_segment_info segment;
 	enum mam_status status = MAM_OK;
-	struct mam_tally *tally = seat ? &seat->tally : &none;
+	struct mam_tally *tally = tcache ? &tcache->tally : &none;
 	uint64_t value;
 	mam_tag_word *tag = live_here(pool, block, &value);
 
@@ -527,11 +527,11 @@ static enum mam_status claim(struct mam_pool *pool, struct mam_seat *seat, void 
 
 enum mam_status mam_cache_claim_slowly(struct mam_pool *pool, void *block)
 {
-	struct mam_seat *seat = enter(pool);
-	enum mam_status status = claim(pool, seat, block);
+	struct mam_tcache *tcache = enter(pool);
+	enum mam_status status = claim(pool, tcache, block);
 
-	if (seat)
-		mam_handshake_leave(&seat->hand);
+	if (tcache)
+		mam_asymlock_leave(&tcache->hand);
 	return status;
 }
 

@@ -2,8 +2,8 @@
 /*
  * cache.h - the cache layer: blocks that a thread freed, kept for its next request without a lock.
  *
- *   thread cache (seat.h, bins.h)       no lock; a block is moved by writing its tag (tag.h)
- *   transfer cache (depot.h)            one lock per octave of sizes, for many blocks at once
+ *   thread cache (tcache.h, bins.h)       no lock; a block is moved by writing its tag (tag.h)
+ *   transfer cache (transfer.h)            one lock per octave of sizes, for many blocks at once
  *   pool (pool/batch.h)                 the pool's lock, several blocks at once
  *
  * In a pool without a cache, `cache` is NULL; every call here accepts such a pool.
@@ -11,10 +11,10 @@
 #ifndef MAM_CACHE_CACHE_H
 #define MAM_CACHE_CACHE_H
 
-#include "cache/depot.h"
-#include "cache/seat.h"
+#include "cache/transfer.h"
+#include "cache/tcache.h"
 
-#define MAM_CACHE_MOST_BYTES ((size_t)MAM_TAG_MOST * MAM_TAG_GRANULE)
+#define MAM_CACHE_MAX_BYTES ((size_t)MAM_TAG_MAX * MAM_TAG_GRANULE)
 
 
 /*
@@ -50,17 +50,17 @@ enum mam_status mam_cache_claim_slowly(struct mam_pool *pool, void *block);
 
 static inline enum mam_status mam_cache_claim(struct mam_pool *pool, void *block)
 {
-	struct mam_seat *seat = mam_seat_last;
-	bool nothing_to_tell;
+	struct mam_tcache *tcache = mam_tcache_last;
+	bool nothing_to_report;
 
 	if (!pool->cache)
 		return MAM_OK;
 	if (mam_tag_is_none((uintptr_t)block) &&
-	    atomic_load_explicit(&seat->pool, memory_order_relaxed) == pool &&
-	    mam_handshake_enter(&seat->hand)) {
-		nothing_to_tell = seat->tally.allocs == 0 && seat->tally.frees == 0;
-		mam_handshake_leave(&seat->hand);
-		if (nothing_to_tell)
+	    atomic_load_explicit(&tcache->pool, memory_order_relaxed) == pool &&
+	    mam_asymlock_enter(&tcache->hand)) {
+		nothing_to_report = tcache->tally.allocs == 0 && tcache->tally.frees == 0;
+		mam_asymlock_leave(&tcache->hand);
+		if (nothing_to_report)
 			return MAM_OK;
 	}
 	return mam_cache_claim_slowly(pool, block);
@@ -78,11 +78,11 @@ bool mam_cache_number_of(const void *block, uint64_t *number);
 /* ---- drain.c ---- */
 
 /*
- * mam_cache_settle - flush the tallies of all threads into the pool's counts, all at one moment,
+ * mam_cache_count_pending - flush the tallies of all threads into the pool's counts, all at one moment,
  * which lasts until mam_cache_go(). Otherwise a thread that flushed in between could add frees of
  * blocks whose allocation another thread has not flushed yet. NULL: no cache serves the pool.
  */
-struct mam_cache *mam_cache_settle(struct mam_pool *pool);
+struct mam_cache *mam_cache_count_pending(struct mam_pool *pool);
 void mam_cache_go(struct mam_cache *held); /* or NULL */
 
 /* mam_cache_drain - return every cached block to the pool. False: there was none. */
@@ -102,7 +102,7 @@ void mam_cache_age(struct mam_pool *pool, uint64_t now);
 void mam_cache_close(struct mam_pool *pool);
 
 /*
- * mam_cache_check - `held` is the result of mam_cache_settle(). Returns NULL or one sentence about
+ * mam_cache_check - `held` is the result of mam_cache_count_pending(). Returns NULL or one sentence about
  * an invariant that does not hold.
  */
 const char *mam_cache_check(const struct mam_cache *held);
@@ -123,14 +123,14 @@ struct mam_cache {
 	struct mam_lock lock;
 	_Atomic(struct mam_pool *) pool; /* atomic; written under lock: cache; NULL: not in use */
 	_Atomic uint64_t number;       /* atomic; set at open: number of the pool */
-	struct mam_seat *seats;        /* lock: cache */
-	_Atomic uint32_t seat_count;   /* atomic; written under lock: cache */
-	uint32_t next_seat;            /* lock: cache; number for the tags of the next one */
+	struct mam_tcache *tcaches;        /* lock: cache */
+	_Atomic uint32_t tcache_count;   /* atomic; written under lock: cache */
+	uint32_t next_tcache;            /* lock: cache; number for the tags of the next one */
 	struct mam_cache *next;        /* lock: idle; next cache that is not in use */
 	_Atomic uint64_t next_look;    /* atomic; time of the next check of thread caches */
-	_Atomic uint64_t high_most;    /* atomic; caches are emptied before blocks reach higher */
+	_Atomic uint64_t high_max;    /* atomic; caches are emptied before blocks reach higher */
 	uint64_t lost;                 /* lock: cache; count: of ended thread caches (bins.h) */
-	struct mam_depot depot;
+	struct mam_transfer transfer;
 };
 
 /*
@@ -142,8 +142,8 @@ static inline bool mam_cache_serves(const struct mam_cache *cache, const struct 
 	return atomic_load_explicit(&cache->pool, memory_order_acquire) == pool;
 }
 
-/* mam_cache_leave_seat - return the thread cache's blocks to the pool and unlink it. */
-void mam_cache_leave_seat(struct mam_seat *seat);
+/* mam_cache_leave_tcache - return the thread cache's blocks to the pool and unlink it. */
+void mam_cache_leave_tcache(struct mam_tcache *tcache);
 
 /* mam_cache_has - whether a segment that is live in the pool is in a cache. */
 bool mam_cache_has(const struct mam_segment_info *segment);
@@ -155,31 +155,31 @@ void mam_cache_forget(const void *block);
 void mam_cache_retire(struct mam_cache *cache);
 
 /* Set the granules that a thread cache may contain, from the values of its last flush. */
-void mam_cache_limit(struct mam_seat *seat);
+void mam_cache_limit(struct mam_tcache *tcache);
 
 /* ---- the fast path ---- */
 
-static inline uint64_t mam_cache_granules(const struct mam_seat *seat, size_t bytes)
+static inline uint64_t mam_cache_granules(const struct mam_tcache *tcache, size_t bytes)
 {
-	return (bytes + seat->round_up) >> MAM_TAG_SHIFT & seat->unit_mask;
+	return (bytes + tcache->round_up) >> MAM_TAG_SHIFT & tcache->unit_mask;
 }
 
 /* pre: inside the thread cache. NULL: no block fits. */
-static inline void *mam_cache_take_inside(struct mam_seat *seat, size_t bytes)
+static inline void *mam_cache_take_inside(struct mam_tcache *tcache, size_t bytes)
 {
-	uint64_t granules = mam_cache_granules(seat, bytes);
-	uint64_t bin = mam_bins_best(&seat->bins, granules,
-				     granules + (granules >> seat->slack));
+	uint64_t granules = mam_cache_granules(tcache, bytes);
+	uint64_t bin = mam_bins_best(&tcache->bins, granules,
+				     granules + (granules >> tcache->slack));
 	mam_tag_word *tag;
 	uintptr_t block;
 
 	if (bin == 0)
 		return NULL;
-	block = mam_bins_pop(&seat->bins, bin, &tag);
+	block = mam_bins_pop(&tcache->bins, bin, &tag);
 	if (block == 0)
 		return NULL;
-	mam_tag_write(tag, mam_tag_live(seat->live_key, block, bin, bytes));
-	mam_tally_alloc(&seat->tally, bytes, bin << MAM_TAG_SHIFT);
+	mam_tag_write(tag, mam_tag_live(tcache->live_key, block, bin, bytes));
+	mam_tally_alloc(&tcache->tally, bytes, bin << MAM_TAG_SHIFT);
 	return (void *)block;
 }
 
@@ -190,14 +190,14 @@ static inline void *mam_cache_take_inside(struct mam_seat *seat, size_t bytes)
  */
 static inline void *mam_cache_alloc_own(struct mam_pool *pool, size_t bytes)
 {
-	struct mam_seat *seat = mam_seat_last;
+	struct mam_tcache *tcache = mam_tcache_last;
 	void *found;
 
-	if (atomic_load_explicit(&seat->pool, memory_order_relaxed) != pool ||
-	    bytes > MAM_CACHE_MOST_BYTES || !mam_handshake_enter(&seat->hand))
+	if (atomic_load_explicit(&tcache->pool, memory_order_relaxed) != pool ||
+	    bytes > MAM_CACHE_MAX_BYTES || !mam_asymlock_enter(&tcache->hand))
 		return NULL;
-	found = mam_cache_take_inside(seat, bytes);
-	mam_handshake_leave(&seat->hand);
+	found = mam_cache_take_inside(tcache, bytes);
+	mam_asymlock_leave(&tcache->hand);
 	return found;
 }
 
@@ -210,18 +210,18 @@ static inline enum mam_status mam_cache_alloc(struct mam_pool *pool, size_t byte
 }
 
 /* pre: inside the thread cache. False: the block is not for its bins, or they are full. */
-static inline bool mam_cache_give_inside(struct mam_seat *seat, uintptr_t block)
+static inline bool mam_cache_give_inside(struct mam_tcache *tcache, uintptr_t block)
 {
 	uint64_t value, granules;
-	mam_tag_word *tag = mam_tag_live_at(block, seat->live_key, &value);
+	mam_tag_word *tag = mam_tag_live_at(block, tcache->live_key, &value);
 
 	if (!tag)
 		return false;
 	granules = mam_tag_granules(value);
-	if (seat->bins.granules + granules > seat->most)
+	if (tcache->bins.granules + granules > tcache->max)
 		return false;
-	mam_bins_push(&seat->bins, block, tag, granules);
-	mam_tally_free(&seat->tally, mam_tag_requested(value), granules << MAM_TAG_SHIFT);
+	mam_bins_push(&tcache->bins, block, tag, granules);
+	mam_tally_free(&tcache->tally, mam_tag_requested(value), granules << MAM_TAG_SHIFT);
 	return true;
 }
 
@@ -230,14 +230,14 @@ static inline bool mam_cache_give_inside(struct mam_seat *seat, uintptr_t block)
  */
 static inline bool mam_cache_free_own(struct mam_pool *pool, void *block)
 {
-	struct mam_seat *seat = mam_seat_last;
+	struct mam_tcache *tcache = mam_tcache_last;
 	bool given;
 
-	if (atomic_load_explicit(&seat->pool, memory_order_relaxed) != pool ||
-	    !mam_handshake_enter(&seat->hand))
+	if (atomic_load_explicit(&tcache->pool, memory_order_relaxed) != pool ||
+	    !mam_asymlock_enter(&tcache->hand))
 		return false;
-	given = mam_cache_give_inside(seat, (uintptr_t)block);
-	mam_handshake_leave(&seat->hand);
+	given = mam_cache_give_inside(tcache, (uintptr_t)block);
+	mam_asymlock_leave(&tcache->hand);
 	return given;
 }
 

@@ -3,7 +3,7 @@
  * drain.c - access to a thread's cache by other threads: read it, empty it, end it (cache.h).
  *
  *   1. Take the cache's lock: its list of thread caches does not change.
- *   2. Stop every owner (handshake.h), with one fence for all.
+ *   2. Stop every owner (asymlock.h), with one fence for all.
  *   3. Now the caller owns all thread caches: flush tallies into the pool's counts, return the
  *      blocks of the bins to the pool.
  *   4. Let the owners go on.
@@ -21,39 +21,39 @@
 #define BATCH 64 /* blocks freed per acquisition of the pool's lock */
 #define LOOK_NS UINT64_C(1000000000)
 
-static bool is_ours(const struct mam_seat *seat)
+static bool is_ours(const struct mam_tcache *tcache)
 {
-	return seat->owner == mam_seat_self();
+	return tcache->owner == mam_tcache_self();
 }
 
 /* Inside its own thread cache a thread cannot wait for itself. */
-static bool may_touch(const struct mam_seat *seat)
+static bool may_touch(const struct mam_tcache *tcache)
 {
-	return !is_ours(seat) || !mam_handshake_is_inside(&seat->hand);
+	return !is_ours(tcache) || !mam_asymlock_is_inside(&tcache->hand);
 }
 
 static void stop_all_locked(struct mam_cache *cache)
 {
 	bool any = false;
 
-	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next) {
-		if (is_ours(seat))
+	for (struct mam_tcache *tcache = cache->tcaches; tcache; tcache = tcache->next) {
+		if (is_ours(tcache))
 			continue;
-		mam_handshake_stop_begin(&seat->hand);
+		mam_asymlock_stop_begin(&tcache->hand);
 		any = true;
 	}
 	if (any)
-		mam_handshake_fence();
-	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next)
-		if (!is_ours(seat))
-			mam_handshake_stop_end(&seat->hand);
+		mam_asymlock_fence();
+	for (struct mam_tcache *tcache = cache->tcaches; tcache; tcache = tcache->next)
+		if (!is_ours(tcache))
+			mam_asymlock_stop_end(&tcache->hand);
 }
 
 static void go_all_locked(struct mam_cache *cache)
 {
-	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next)
-		if (!is_ours(seat))
-			mam_handshake_go(&seat->hand);
+	for (struct mam_tcache *tcache = cache->tcaches; tcache; tcache = tcache->next)
+		if (!is_ours(tcache))
+			mam_asymlock_go(&tcache->hand);
 }
 
 /* Take the lock and stop all owners; NULL: the pool has no cache, or it was closed. */
@@ -78,15 +78,15 @@ static void release(struct mam_cache *cache)
 	mam_lock_release(&cache->lock);
 }
 
-struct mam_cache *mam_cache_settle(struct mam_pool *pool)
+struct mam_cache *mam_cache_count_pending(struct mam_pool *pool)
 {
 	struct mam_cache *cache = hold(pool);
 
 	if (!cache)
 		return NULL;
-	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next)
-		if (may_touch(seat))
-			mam_pool_meet(pool, &seat->tally);
+	for (struct mam_tcache *tcache = cache->tcaches; tcache; tcache = tcache->next)
+		if (may_touch(tcache))
+			mam_pool_meet(pool, &tcache->tally);
 	return cache;
 }
 
@@ -96,28 +96,28 @@ void mam_cache_go(struct mam_cache *held)
 		release(held);
 }
 
-static bool empty(struct mam_pool *pool, struct mam_seat *seat)
+static bool empty(struct mam_pool *pool, struct mam_tcache *tcache)
 {
 	void *blocks[BATCH];
 	bool any = false;
 	size_t count;
 
-	while ((count = mam_bins_evict(&seat->bins, blocks, BATCH)) != 0) {
-		mam_pool_free_batch(pool, blocks, count, &seat->tally);
+	while ((count = mam_bins_evict(&tcache->bins, blocks, BATCH)) != 0) {
+		mam_pool_free_batch(pool, blocks, count, &tcache->tally);
 		any = true;
 	}
-	mam_pool_meet(pool, &seat->tally);
+	mam_pool_meet(pool, &tcache->tally);
 	return any;
 }
 
-static bool empty_depot(struct mam_pool *pool, struct mam_depot *depot)
+static bool empty_transfer(struct mam_pool *pool, struct mam_transfer *transfer)
 {
 	struct mam_tally none = { 0 };
-	void *blocks[MAM_PARCEL_BLOCKS];
+	void *blocks[MAM_BATCH_BLOCKS];
 	bool any = false;
 	size_t count;
 
-	while ((count = mam_depot_evict(depot, blocks)) != 0) {
+	while ((count = mam_transfer_evict(transfer, blocks)) != 0) {
 		mam_pool_free_batch(pool, blocks, count, &none);
 		any = true;
 	}
@@ -126,10 +126,10 @@ static bool empty_depot(struct mam_pool *pool, struct mam_depot *depot)
 
 static uint64_t count_lost_locked(struct mam_cache *cache)
 {
-	uint64_t lost = cache->depot.lost + cache->lost;
+	uint64_t lost = cache->transfer.lost + cache->lost;
 
-	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next)
-		lost += seat->bins.lost;
+	for (struct mam_tcache *tcache = cache->tcaches; tcache; tcache = tcache->next)
+		lost += tcache->bins.lost;
 	return lost;
 }
 
@@ -177,9 +177,9 @@ static void find_lost_locked(struct mam_cache *cache, struct mam_pool *pool)
 		mam_pool_free_batch(pool, search.blocks, search.count, &none);
 	} while (search.count != 0);
 	mam_pool_recount(pool, asked);
-	cache->depot.lost = cache->lost = 0;
-	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next)
-		seat->bins.lost = 0;
+	cache->transfer.lost = cache->lost = 0;
+	for (struct mam_tcache *tcache = cache->tcaches; tcache; tcache = tcache->next)
+		tcache->bins.lost = 0;
 }
 
 bool mam_cache_drain(struct mam_pool *pool)
@@ -189,10 +189,10 @@ bool mam_cache_drain(struct mam_pool *pool)
 
 	if (!cache)
 		return false;
-	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next)
-		if (may_touch(seat) && empty(pool, seat))
+	for (struct mam_tcache *tcache = cache->tcaches; tcache; tcache = tcache->next)
+		if (may_touch(tcache) && empty(pool, tcache))
 			any = true;
-	if (empty_depot(pool, &cache->depot))
+	if (empty_transfer(pool, &cache->transfer))
 		any = true;
 	if (count_lost_locked(cache) != 0)
 		find_lost_locked(cache, pool);
@@ -200,11 +200,11 @@ bool mam_cache_drain(struct mam_pool *pool)
 	return any;
 }
 
-static bool was_idle(struct mam_seat *seat)
+static bool was_idle(struct mam_tcache *tcache)
 {
-	bool idle = seat->tally.allocs == 0 && seat->tally.frees == 0 && seat->turns == seat->seen;
+	bool idle = tcache->tally.allocs == 0 && tcache->tally.frees == 0 && tcache->turns == tcache->seen;
 
-	seat->seen = seat->turns;
+	tcache->seen = tcache->turns;
 	return idle;
 }
 
@@ -212,17 +212,17 @@ static void look_locked(struct mam_cache *cache, struct mam_pool *pool)
 {
 	unsigned in_use = 0;
 
-	for (struct mam_seat *seat = cache->seats; seat; seat = seat->next) {
-		if (!may_touch(seat))
+	for (struct mam_tcache *tcache = cache->tcaches; tcache; tcache = tcache->next) {
+		if (!may_touch(tcache))
 			continue;
-		if (!was_idle(seat))
+		if (!was_idle(tcache))
 			in_use++;
 		else
-			(void)empty(pool, seat);
-		mam_pool_meet(pool, &seat->tally);
+			(void)empty(pool, tcache);
+		mam_pool_meet(pool, &tcache->tally);
 	}
 	if (in_use < 2)
-		(void)empty_depot(pool, &cache->depot);
+		(void)empty_transfer(pool, &cache->transfer);
 }
 
 void mam_cache_age(struct mam_pool *pool, uint64_t now)
@@ -241,56 +241,56 @@ void mam_cache_age(struct mam_pool *pool, uint64_t now)
 	release(cache);
 }
 
-static void unlink_locked(struct mam_cache *cache, struct mam_seat *seat)
+static void unlink_locked(struct mam_cache *cache, struct mam_tcache *tcache)
 {
-	*(seat->previous ? &seat->previous->next : &cache->seats) = seat->next;
-	if (seat->next)
-		seat->next->previous = seat->previous;
-	seat->next = seat->previous = NULL;
-	atomic_fetch_sub_explicit(&cache->seat_count, 1, memory_order_relaxed);
+	*(tcache->previous ? &tcache->previous->next : &cache->tcaches) = tcache->next;
+	if (tcache->next)
+		tcache->next->previous = tcache->previous;
+	tcache->next = tcache->previous = NULL;
+	atomic_fetch_sub_explicit(&cache->tcache_count, 1, memory_order_relaxed);
 	/* The last access: from now on its thread may use it for another pool. */
-	atomic_store_explicit(&seat->pool, NULL, memory_order_release);
+	atomic_store_explicit(&tcache->pool, NULL, memory_order_release);
 }
 
-void mam_cache_leave_seat(struct mam_seat *seat)
+void mam_cache_leave_tcache(struct mam_tcache *tcache)
 {
-	struct mam_cache *cache = seat->cache;
+	struct mam_cache *cache = tcache->cache;
 	struct mam_pool *pool;
 
-	if (atomic_load_explicit(&seat->pool, memory_order_relaxed) == NULL)
+	if (atomic_load_explicit(&tcache->pool, memory_order_relaxed) == NULL)
 		return;
 	mam_lock_take(&cache->lock);
-	pool = atomic_load_explicit(&seat->pool, memory_order_relaxed);
+	pool = atomic_load_explicit(&tcache->pool, memory_order_relaxed);
 	if (pool) {
-		(void)empty(pool, seat);
-		cache->lost += seat->bins.lost;
-		unlink_locked(cache, seat);
+		(void)empty(pool, tcache);
+		cache->lost += tcache->bins.lost;
+		unlink_locked(cache, tcache);
 	}
 	mam_lock_release(&cache->lock);
 }
 
 /* Drop the blocks of the bins: remove their tags. */
-static void forget(struct mam_seat *seat)
+static void forget(struct mam_tcache *tcache)
 {
 	void *blocks[BATCH];
 
-	while (mam_bins_evict(&seat->bins, blocks, BATCH) != 0)
+	while (mam_bins_evict(&tcache->bins, blocks, BATCH) != 0)
 		continue;
 }
 
 /* Owners stay stopped: no thread cache is used for this pool again. */
 static void close_locked(struct mam_cache *cache)
 {
-	void *blocks[MAM_PARCEL_BLOCKS];
+	void *blocks[MAM_BATCH_BLOCKS];
 
-	while (cache->seats) {
-		struct mam_seat *seat = cache->seats;
+	while (cache->tcaches) {
+		struct mam_tcache *tcache = cache->tcaches;
 
-		if (may_touch(seat))
-			forget(seat);
-		unlink_locked(cache, seat);
+		if (may_touch(tcache))
+			forget(tcache);
+		unlink_locked(cache, tcache);
 	}
-	while (mam_depot_evict(&cache->depot, blocks) != 0)
+	while (mam_transfer_evict(&cache->transfer, blocks) != 0)
 		continue;
 	atomic_store_explicit(&cache->pool, NULL, memory_order_release);
 }
@@ -333,10 +333,10 @@ const char *mam_cache_check(const struct mam_cache *held)
 
 	if (!held)
 		return NULL;
-	for (struct mam_seat *seat = held->seats; seat && !why; seat = seat->next)
-		if (may_touch(seat))
-			why = mam_bins_check(&seat->bins);
-	return why ? why : mam_depot_check(&held->depot);
+	for (struct mam_tcache *tcache = held->tcaches; tcache && !why; tcache = tcache->next)
+		if (may_touch(tcache))
+			why = mam_bins_check(&tcache->bins);
+	return why ? why : mam_transfer_check(&held->transfer);
 }
 
 void mam_cache_fork_prepare(struct mam_pool *pool)
@@ -369,15 +369,15 @@ void mam_cache_fork_parent(struct mam_pool *pool)
  */
 static void drop_strangers_locked(struct mam_cache *cache, struct mam_pool *pool)
 {
-	struct mam_seat *next;
+	struct mam_tcache *next;
 
-	for (struct mam_seat *seat = cache->seats; seat; seat = next) {
-		next = seat->next;
-		if (is_ours(seat))
+	for (struct mam_tcache *tcache = cache->tcaches; tcache; tcache = next) {
+		next = tcache->next;
+		if (is_ours(tcache))
 			continue;
-		(void)empty(pool, seat);
-		unlink_locked(cache, seat);
-		mam_seat_drop(seat);
+		(void)empty(pool, tcache);
+		unlink_locked(cache, tcache);
+		mam_tcache_drop(tcache);
 	}
 }
 

@@ -38,7 +38,7 @@
 
 #define MAM_TAG_GRANULE 512u
 #define MAM_TAG_SHIFT 9
-#define MAM_TAG_MOST 2048u /* granules of the largest block that has a tag: 1 MiB */
+#define MAM_TAG_MAX 2048u /* granules of the largest block that has a tag: 1 MiB */
 
 #define MAM_TAG_LARGE 64u /* granules: minimum size of a block whose tag is in the table */
 #define MAM_TAG_WINDOW_SHIFT 15
@@ -57,7 +57,7 @@ _Static_assert(MAM_TAG_LARGE << MAM_TAG_SHIFT == 1u << MAM_TAG_WINDOW_SHIFT,
 #define MAM_TAG_LIVE 1u
 #define MAM_TAG_CACHED 2u
 
-#define MAM_TAG_SEATS 1024u       /* numbers of thread caches; 0 is the transfer cache */
+#define MAM_TAG_TCACHES 1024u       /* numbers of thread caches; 0 is the transfer cache */
 #define MAM_TAG_POOLS (1u << 20)
 
 /* Bits that identify a live block of a pool, and a block in the bin of a thread cache. */
@@ -90,9 +90,9 @@ static inline uint64_t mam_tag_live(uint64_t key, uintptr_t address, uint64_t gr
 	return key | mam_tag_place(address) | requested << 15 | granules << 3;
 }
 
-static inline uint64_t mam_tag_cached_key(uint64_t seat)
+static inline uint64_t mam_tag_cached_key(uint64_t tcache)
 {
-	return seat << 54 | MAM_TAG_CACHED;
+	return tcache << 54 | MAM_TAG_CACHED;
 }
 
 static inline uint64_t mam_tag_cached(uint64_t key, uint64_t granules, uint64_t next)

@@ -43,17 +43,17 @@ MAM_KFN uint32_t mam_base_pages_count(uint32_t shift, size_t bytes)
 
 MAM_KFN void *mam_base_pages_alloc(void *heap, size_t bytes)
 {
-	struct mam_kheap *ground = (struct mam_kheap *)heap;
-	struct mam_pages *books = (struct mam_pages *)(ground + 1);
-	uint32_t shift = ground->shift, pages = mam_base_pages_count(shift, bytes), first;
+	struct mam_kheap *space = (struct mam_kheap *)heap;
+	struct mam_pages *metadata = (struct mam_pages *)(space + 1);
+	uint32_t shift = space->shift, pages = mam_base_pages_count(shift, bytes), first;
 	struct mam_kwalk walk;
 	unsigned char *run;
 
-	mam_kwalk_start(&walk, books);
-	first = mam_pages_take_run(books, &walk, pages);
+	mam_kwalk_start(&walk, metadata);
+	first = mam_pages_take_run(metadata, &walk, pages);
 	if (first == MAM_NO_PAGE)
 		return NULL;
-	run = ground->ground + ((uint64_t)first << shift);
+	run = space->space + ((uint64_t)first << shift);
 	mam_atomic_store64((uint64_t *)(void *)run,
 			   MAM_BASE_PAGES_MARK << MAM_BASE_PAGES_MARK_SHIFT | pages, MAM_RELAXED,
 			   MAM_AT_DEVICE);
@@ -62,21 +62,21 @@ MAM_KFN void *mam_base_pages_alloc(void *heap, size_t bytes)
 
 MAM_KFN bool mam_base_pages_free(void *heap, void *block)
 {
-	struct mam_kheap *ground = (struct mam_kheap *)heap;
-	uint64_t offset = (uint64_t)((uintptr_t)block - MAM_BASE_ALIGN - (uintptr_t)ground->ground);
-	uint64_t first = offset >> ground->shift, word, pages;
+	struct mam_kheap *space = (struct mam_kheap *)heap;
+	uint64_t offset = (uint64_t)((uintptr_t)block - MAM_BASE_ALIGN - (uintptr_t)space->space);
+	uint64_t first = offset >> space->shift, word, pages;
 	uint64_t *header;
 
-	if (first >= ground->pages || first << ground->shift != offset)
+	if (first >= space->pages || first << space->shift != offset)
 		return false;
-	header = (uint64_t *)(void *)(ground->ground + offset);
+	header = (uint64_t *)(void *)(space->space + offset);
 	word = mam_global_load64(header, MAM_RELAXED, MAM_AT_DEVICE);
 	pages = word & (((uint64_t)1 << MAM_BASE_PAGES_MARK_SHIFT) - 1);
 	if (word >> MAM_BASE_PAGES_MARK_SHIFT != MAM_BASE_PAGES_MARK || !pages ||
-	    pages > ground->pages - first)
+	    pages > space->pages - first)
 		return false;
 	mam_atomic_store64(header, 0, MAM_RELAXED, MAM_AT_DEVICE);
-	return mam_pages_give_run((struct mam_pages *)(ground + 1), (uint32_t)first,
+	return mam_pages_give_run((struct mam_pages *)(space + 1), (uint32_t)first,
 				  (uint32_t)pages);
 }
 

@@ -51,7 +51,7 @@
  * rounded up: 1 over a fast base, 8 over CUDA's malloc(). A contended FIFO costs each lane at most
  * its tries. Step 3 visits 72 * count FIFOs, with at most as many tries each as the FIFO can hold
  * blocks: a try succeeds, or another lane's try did and took the block, or the FIFO is empty. A
- * lane waits for another only in mam_buffers_settle(), for a bounded time.
+ * lane waits for another only in mam_buffers_wait(), for a bounded time.
  *
  * Lanes of a warp call independently: there are no collectives, so one lane may call alone, in
  * divergent code, while others call elsewhere or not at all. Of lanes that access one FIFO
@@ -281,7 +281,7 @@ MAM_KFN uint32_t mam_buffers_empty(struct mam_buffers *buffers, struct mam_kbase
 	if (mam_fifo_is_empty(mam_buffers_at(buffers, index)))
 		return 0;
 	(void)mam_atomic_add32(&buffers->moving, 1, MAM_RELAXED, MAM_AT_DEVICE);
-	/* A lane that sees a FIFO emptied later sees the increment too: mam_buffers_settle(). */
+	/* A lane that sees a FIFO emptied later sees the increment too: mam_buffers_wait(). */
 	mam_fence(MAM_RELEASE, MAM_AT_DEVICE);
 	MAM_ROLLED
 	while ((block = mam_buffers_lift(buffers, index, &tries)) != NULL)
@@ -291,7 +291,7 @@ MAM_KFN uint32_t mam_buffers_empty(struct mam_buffers *buffers, struct mam_kbase
 }
 
 /* Wait until no lane is moving blocks from a FIFO to the base, or the patience is exhausted. */
-MAM_KSLOW void mam_buffers_settle(struct mam_buffers *buffers)
+MAM_KSLOW void mam_buffers_wait(struct mam_buffers *buffers)
 {
 	uint32_t looks;
 
@@ -339,7 +339,7 @@ MAM_KFN void *mam_buffers_alloc(struct mam_buffers *buffers, struct mam_kbase ba
 				i = 0;
 			(void)mam_buffers_empty(buffers, base, i);
 		}
-		mam_buffers_settle(buffers);
+		mam_buffers_wait(buffers);
 	}
 	return block;
 }

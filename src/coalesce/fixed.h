@@ -48,7 +48,7 @@
 #define MAM_FIXED_ODD 128u                  /* strides from this size up are odd multiples */
 #define MAM_FIXED_MARK ((uint64_t)0xb7c05d) /* of a header, above the distance */
 #define MAM_FIXED_MARK_SHIFT 40
-#define MAM_FIXED_MOST ((uint64_t)1 << MAM_FIXED_MARK_SHIFT) /* bytes of a block */
+#define MAM_FIXED_MAX ((uint64_t)1 << MAM_FIXED_MARK_SHIFT) /* bytes of a block */
 
 /* ---- a block and its parts ------------------------------------------------------------------- */
 
@@ -74,10 +74,10 @@ MAM_KFN uint64_t mam_fixed_ask(struct mam_kbase base, const struct mam_kmap *map
 	uint64_t all;
 	uint32_t *count;
 
-	if (!bytes || bytes > MAM_FIXED_MOST)
+	if (!bytes || bytes > MAM_FIXED_MAX)
 		return 0;
 	all = MAM_FIXED_HEAD + (parts - 1) * mam_fixed_stride(map, bytes) + bytes;
-	if (all > MAM_FIXED_MOST)
+	if (all > MAM_FIXED_MAX)
 		return 0;
 	count = (uint32_t *)mam_base_alloc(base, (size_t)all);
 	if (count)
@@ -124,7 +124,7 @@ MAM_KFN uint64_t mam_fixed_wipe(uint64_t part)
 	if (!part || part % 16)
 		return 0;
 	word = mam_global_load64(mam_fixed_header(part), MAM_RELAXED, MAM_AT_DEVICE);
-	distance = word & (MAM_FIXED_MOST - 1);
+	distance = word & (MAM_FIXED_MAX - 1);
 	if (word >> MAM_FIXED_MARK_SHIFT != MAM_FIXED_MARK || !distance || distance % 16 ||
 	    distance >= part)
 		return 0;

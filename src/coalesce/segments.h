@@ -3,7 +3,7 @@
  * segments.h - one block for the converged lanes of a warp, each with a size of its own.
  *
  * To allocate, all converged lanes:
- * 1. A vote finds the lanes that request at most MAM_SEGMENTS_MOST bytes. Those share a block. A
+ * 1. A vote finds the lanes that request at most MAM_SEGMENTS_MAX bytes. Those share a block. A
  *    larger request gets a block of its own, with one segment, so that a free need not know the
  *    size.
  * 2. Each lane computes the position of its segment (segment.h has the rule). If all sizes are
@@ -75,10 +75,10 @@
  * until all of it is free. 32 such requests are far below the size that a heap forwards to its
  * host.
  */
-#ifndef MAM_SEGMENTS_MOST
-#define MAM_SEGMENTS_MOST 4096u
+#ifndef MAM_SEGMENTS_MAX
+#define MAM_SEGMENTS_MAX 4096u
 #endif
-#if MAM_SEGMENTS_MOST > (1 << 24)
+#if MAM_SEGMENTS_MAX > (1 << 24)
 #error "MAM_SEGMENTS_MOST: a block of 32 such segments must have less than 2^30 bytes"
 #endif
 
@@ -139,7 +139,7 @@ MAM_KFN struct mam_segments_place mam_segments_place_together(uint32_t mask, uin
 MAM_KFN void *mam_segments_alloc(struct mam_kbase base, size_t bytes)
 {
 	uint32_t mask = mam_warp_active(), self = 1u << mam_lane();
-	uint32_t sharers = mam_warp_ballot(mask, bytes && bytes <= MAM_SEGMENTS_MOST);
+	uint32_t sharers = mam_warp_ballot(mask, bytes && bytes <= MAM_SEGMENTS_MAX);
 	struct mam_segments_place place;
 	unsigned char *payload;
 	uint64_t block = 0;

@@ -58,7 +58,7 @@
 
 /* Maximum threads of a block, and maximum elements for one of them at a time. */
 #define MAM_ARRAYLIST_THREADS 1024u
-#define MAM_ARRAYLIST_MOST (1u << 20)
+#define MAM_ARRAYLIST_MAX (1u << 20)
 /* In place of a sum: the sum is too large. */
 #define MAM_ARRAYLIST_TOO_MANY ((uint64_t)1 << 52)
 
@@ -120,7 +120,7 @@ mam_arraylist_append(MAM_GLOBAL struct mam_arraylist *list, MAM_DS_BASE base, ui
 	uint64_t seen, was;
 
 	/* So the product is below 2^64. */
-	if (count <= (uint64_t)MAM_ARRAYLIST_MOST * MAM_ARRAYLIST_THREADS)
+	if (count <= (uint64_t)MAM_ARRAYLIST_MAX * MAM_ARRAYLIST_THREADS)
 		block = (MAM_GLOBAL struct mam_arraylist_block *)mam_ds_alloc(
 			base, (size_t)(sizeof(*block) + list->bytes * count));
 	if (!block)
@@ -186,7 +186,7 @@ MAM_KFN void mam_arraylist_sum(MAM_DS_SHARED struct mam_arraylist_shared *shared
 	MAM_ROLLED
 	for (; i < end; i++) {
 		own = *mam_arraylist_slot(shared, i);
-		fits = fits && own <= MAM_ARRAYLIST_MOST;
+		fits = fits && own <= MAM_ARRAYLIST_MAX;
 		*mam_arraylist_slot(shared, i) = (uint32_t)sum;
 		sum += own;
 	}
@@ -209,7 +209,7 @@ MAM_KFN uint64_t mam_arraylist_before(MAM_DS_SHARED struct mam_arraylist_shared 
 /*
  * `count` new elements in a row for each thread, 0 or more, after those of the preceding thread,
  * and the index of the first. NULL: the thread requested none, or there was no memory for all of
- * them, or a thread requested more than MAM_ARRAYLIST_MOST, or the block has more than
+ * them, or a thread requested more than MAM_ARRAYLIST_MAX, or the block has more than
  * MAM_ARRAYLIST_THREADS. Either all threads get their elements or none does. `shared` belongs to
  * the block and only to these calls; calls may follow one another.
  */

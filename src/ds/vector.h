@@ -58,7 +58,7 @@
 #define MAM_VECTOR_SEGMENTS 40u
 #define MAM_VECTOR_SHIFT_MAX 20u
 /* Maximum bytes of a segment. */
-#define MAM_VECTOR_MOST ((uint64_t)1 << 52)
+#define MAM_VECTOR_MAX ((uint64_t)1 << 52)
 /* Reads of a segment that another lane is allocating, and the sleep between them: some 10 ms. */
 #ifndef MAM_VECTOR_WAITS
 #define MAM_VECTOR_WAITS 20000u
@@ -141,7 +141,7 @@ MAM_KFN bool mam_vector_make(MAM_GLOBAL struct mam_vector *vector, MAM_DS_BASE b
 	}
 	if (seen >= MAM_VECTOR_FULL)
 		return seen > MAM_VECTOR_FULL;
-	if (vector->bytes <= MAM_VECTOR_MOST >> (vector->shift + k))
+	if (vector->bytes <= MAM_VECTOR_MAX >> (vector->shift + k))
 		block = mam_ds_alloc(base,
 				     (size_t)((uint64_t)vector->bytes << (vector->shift + k)));
 	made = block ? MAM_DS_WORD(block) : MAM_VECTOR_FULL;
@@ -206,7 +206,7 @@ MAM_KFN MAM_GLOBAL void *mam_vector_push(MAM_GLOBAL struct mam_vector *vector, M
  */
 MAM_KFN uint64_t mam_vector_count(MAM_GLOBAL struct mam_vector *vector)
 {
-	uint64_t count = mam_atomic_load64(&vector->reserved, MAM_RELAXED, MAM_AT_DEVICE), most;
+	uint64_t count = mam_atomic_load64(&vector->reserved, MAM_RELAXED, MAM_AT_DEVICE), max;
 	uint32_t k;
 
 	if (!count)
@@ -219,8 +219,8 @@ MAM_KFN uint64_t mam_vector_count(MAM_GLOBAL struct mam_vector *vector)
 		k--;
 	if (!k && mam_vector_look(vector, 0) <= MAM_VECTOR_FULL)
 		return 0;
-	most = mam_vector_below(vector, k + 1);
-	return count < most ? count : most;
+	max = mam_vector_below(vector, k + 1);
+	return count < max ? count : max;
 }
 
 /* Element `number`, or NULL: it does not exist. */

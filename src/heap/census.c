@@ -73,7 +73,7 @@ enum mam_status mam_census_pages(const struct mam_reach *reach, struct CUstream_
 	const size_t words = mam_layout_words(pages);
 	struct tally tally = { 0 };
 	struct mam_reach_visit visit;
-	struct mam_pages books;
+	struct mam_pages metadata;
 	enum mam_status status;
 	uint64_t *piece;
 
@@ -82,9 +82,9 @@ enum mam_status mam_census_pages(const struct mam_reach *reach, struct CUstream_
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	status = mam_reach_begin(reach, stream, true, &visit);
 	if (status == MAM_OK) {
-		memset(&books, 0, sizeof(books));
-		mam_reach_read(&visit, &books, at, sizeof(books));
-		read_bitmap(at + sizeof(books), words, &visit, piece, &tally);
+		memset(&metadata, 0, sizeof(metadata));
+		mam_reach_read(&visit, &metadata, at, sizeof(metadata));
+		read_bitmap(at + sizeof(metadata), words, &visit, piece, &tally);
 		status = mam_reach_end(&visit);
 	}
 	free(piece);
@@ -94,13 +94,13 @@ enum mam_status mam_census_pages(const struct mam_reach *reach, struct CUstream_
 	info->taken = pages - tally.free;
 	info->free = tally.free;
 	info->longest_free = tally.longest;
-	info->full = books.tally[MAM_TALLY_FULL];
-	info->no_run = books.tally[MAM_TALLY_NO_RUN];
-	info->contended = books.tally[MAM_TALLY_CONTENDED];
-	info->bad_sizes = books.tally[MAM_TALLY_BAD_SIZE];
-	info->double_frees = books.tally[MAM_TALLY_TWICE];
-	info->foreign_frees = books.tally[MAM_TALLY_FOREIGN];
-	info->wrong_heaps = books.tally[MAM_TALLY_WRONG];
+	info->full = metadata.tally[MAM_TALLY_FULL];
+	info->no_run = metadata.tally[MAM_TALLY_NO_RUN];
+	info->contended = metadata.tally[MAM_TALLY_CONTENDED];
+	info->bad_sizes = metadata.tally[MAM_TALLY_BAD_SIZE];
+	info->double_frees = metadata.tally[MAM_TALLY_TWICE];
+	info->foreign_frees = metadata.tally[MAM_TALLY_FOREIGN];
+	info->wrong_heaps = metadata.tally[MAM_TALLY_WRONG];
 	return MAM_OK;
 }
 
@@ -160,7 +160,7 @@ static void tell(struct mam_heap_info *info, const struct mam_tallies *tallies)
 #undef OF
 }
 
-static void tell_steps(struct mam_heap_info *info, const struct mam_steps *steps, uint32_t rows)
+static void report_steps(struct mam_heap_info *info, const struct mam_steps *steps, uint32_t rows)
 {
 	for (uint32_t i = 0; i < rows; i++) {
 		info->searches += steps[i].searches;
@@ -170,7 +170,7 @@ static void tell_steps(struct mam_heap_info *info, const struct mam_steps *steps
 }
 
 /* Each slab that was opened is still open or was closed. */
-static void tell_slabs(struct mam_heap_info *info, const uint32_t *closes, uint32_t blocks)
+static void report_slabs(struct mam_heap_info *info, const uint32_t *closes, uint32_t blocks)
 {
 	for (uint32_t i = 0; i < blocks; i++)
 		info->closed += closes[i];
@@ -189,7 +189,7 @@ struct counts {
 static void read_counts(const struct mam_plot *plot, struct mam_reach_visit *visit,
 			struct counts *counts)
 {
-	const struct mam_books_plan plan = mam_plot_books(plot);
+	const struct mam_metadata_plan plan = mam_plot_metadata(plot);
 	const uintptr_t head = mam_plot_head(plot), returns = head + plan.returns;
 	const uintptr_t pages = head + sizeof(struct mam_kheap);
 
@@ -231,8 +231,8 @@ static enum mam_status read_objects(const struct mam_reach *reach, struct CUstre
 	tell(info, &counts->tallies);
 	for (unsigned int kind = 0; kind < MAM_TALLIES; kind++)
 		info->wrong_heaps += counts->pages[kind];
-	tell_steps(info, counts->steps, survey->plot.columns);
-	tell_slabs(info, counts->closes, survey->plot.blocks);
+	report_steps(info, counts->steps, survey->plot.columns);
+	report_slabs(info, counts->closes, survey->plot.blocks);
 	info->returned = counts->told - counts->taken;
 	/* Kernels may have continued between the two readings. */
 	info->moving = info->taken > standing ? info->taken - standing : 0;
@@ -262,7 +262,7 @@ static enum mam_status count_objects(const struct mam_reach *reach, struct CUstr
 enum mam_status mam_census_plot(const struct mam_reach *reach, struct CUstream_st *stream,
 				const struct mam_plot *plot, struct mam_heap_info *info)
 {
-	const uintptr_t units = mam_plot_head(plot) + mam_plot_books(plot).units;
+	const uintptr_t units = mam_plot_head(plot) + mam_plot_metadata(plot).units;
 	enum mam_status status;
 
 	status = mam_census_pages(reach, stream, units, plot->blocks * MAM_BLOCK_UNITS, info);

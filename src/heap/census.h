@@ -13,7 +13,7 @@
 #include <mam/heap.h>
 
 #include "heap/plot.h"
-#include "heap/reach.h"
+#include "heap/copy.h"
 
 /*
  * Each call reads in the order of `stream`, waits, and returns what mam_heap_stats() returns.

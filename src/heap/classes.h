@@ -60,7 +60,7 @@ MAM_KBOTH uint32_t mam_class_of(size_t bytes)
 }
 
 /* Size of a slot in alignment units of 16 bytes. */
-MAM_KBOTH uint32_t mam_class_grains(uint32_t class_)
+MAM_KBOTH uint32_t mam_class_quanta(uint32_t class_)
 {
 	uint32_t octave, steps, at;
 
@@ -74,7 +74,7 @@ MAM_KBOTH uint32_t mam_class_grains(uint32_t class_)
 
 MAM_KBOTH uint32_t mam_class_bytes(uint32_t class_)
 {
-	return mam_class_grains(class_) << MAM_GRAIN_SHIFT;
+	return mam_class_quanta(class_) << MAM_GRAIN_SHIFT;
 }
 
 /* A slab starts at a multiple of 1 << this units. */
@@ -90,13 +90,13 @@ MAM_KBOTH uint32_t mam_class_span_shift(uint32_t class_)
 /* Slots of a slab. */
 MAM_KBOTH uint32_t mam_class_slots(uint32_t class_)
 {
-	return (MAM_BLOCK_UNITS << mam_class_span_shift(class_)) / mam_class_grains(class_);
+	return (MAM_BLOCK_UNITS << mam_class_span_shift(class_)) / mam_class_quanta(class_);
 }
 
 /* Units of a slab. */
 MAM_KBOTH uint32_t mam_class_units(uint32_t class_)
 {
-	return (mam_class_slots(class_) * mam_class_grains(class_) + MAM_BLOCK_UNITS - 1) /
+	return (mam_class_slots(class_) * mam_class_quanta(class_) + MAM_BLOCK_UNITS - 1) /
 	       MAM_BLOCK_UNITS;
 }
 
@@ -151,14 +151,14 @@ MAM_KFN uint64_t mam_traits_of(uint32_t class_)
 	return mam_class_table[class_];
 }
 
-MAM_KFN uint32_t mam_traits_grains(uint64_t traits)
+MAM_KFN uint32_t mam_traits_quanta(uint64_t traits)
 {
 	return (uint32_t)traits & 1023;
 }
 
 MAM_KFN uint32_t mam_traits_bytes(uint64_t traits)
 {
-	return mam_traits_grains(traits) << MAM_GRAIN_SHIFT;
+	return mam_traits_quanta(traits) << MAM_GRAIN_SHIFT;
 }
 
 MAM_KFN uint32_t mam_traits_span_shift(uint64_t traits)
@@ -190,7 +190,7 @@ MAM_KFN uint32_t mam_traits_words_shift(uint64_t traits)
 
 MAM_KFN uint32_t mam_traits_units(uint64_t traits)
 {
-	return (mam_traits_slots(traits) * mam_traits_grains(traits) + MAM_BLOCK_UNITS - 1) /
+	return (mam_traits_slots(traits) * mam_traits_quanta(traits) + MAM_BLOCK_UNITS - 1) /
 	       MAM_BLOCK_UNITS;
 }
 

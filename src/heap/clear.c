@@ -23,18 +23,18 @@ static void clear_from(struct mam_reach_visit *visit, uintptr_t header, uintptr_
 	mam_reach_fill(visit, from, 0, end - from);
 }
 
-void mam_clear_pages(struct mam_reach_visit *visit, uintptr_t books, uint32_t pages)
+void mam_clear_pages(struct mam_reach_visit *visit, uintptr_t metadata, uint32_t pages)
 {
-	const uintptr_t end = books + mam_pages_bytes(pages);
+	const uintptr_t end = metadata + mam_pages_bytes(pages);
 
-	clear_from(visit, books, end);
+	clear_from(visit, metadata, end);
 	clear_tail(visit, end, pages);
 }
 
 /* The metadata of no pages comes first and has a tail. */
 void mam_clear_plot(struct mam_reach_visit *visit, const struct mam_plot *plot)
 {
-	const struct mam_books_plan plan = mam_plot_books(plot);
+	const struct mam_metadata_plan plan = mam_plot_metadata(plot);
 	const uintptr_t head = mam_plot_head(plot), none = head + sizeof(struct mam_kheap);
 
 	clear_from(visit, none, head + plan.units);

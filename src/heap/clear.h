@@ -10,10 +10,10 @@
 #define MAM_HEAP_CLEAR_H
 
 #include "heap/plot.h"
-#include "heap/reach.h"
+#include "heap/copy.h"
 
 /* mam_clear_pages - clears the metadata of a page heap, whose header is at `books`. */
-void mam_clear_pages(struct mam_reach_visit *visit, uintptr_t books, uint32_t pages);
+void mam_clear_pages(struct mam_reach_visit *visit, uintptr_t metadata, uint32_t pages);
 
 /* mam_clear_plot - clears a plot's metadata. */
 void mam_clear_plot(struct mam_reach_visit *visit, const struct mam_plot *plot);

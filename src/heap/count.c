@@ -7,7 +7,7 @@
 
 #include "base/sized.h"
 #include "heap/census.h"
-#include "heap/grant.h"
+#include "heap/create.h"
 #include "heap/table.h"
 
 /* Objects that are blocks of the pool, as kernels know them. */
@@ -23,12 +23,12 @@ static void count_large(const struct mam_growth *growth, struct mam_heap_info *i
 	info->large_bytes += info->host_bytes;
 }
 
-static void tell_mail(const struct mam_heap *heap, struct mam_heap_info *info)
+static void report_mail(const struct mam_heap *heap, struct mam_heap_info *info)
 {
 	struct mam_post_counts counts = { 0 };
 
 	mam_post_count(heap->post, &counts);
-	info->ground_bytes += counts.posted_bytes + counts.large_bytes;
+	info->space_bytes += counts.posted_bytes + counts.large_bytes;
 	info->asks = counts.asks;
 	info->refusals = counts.refusals;
 	/* Kernels and the service may have continued since the table was read. */
@@ -68,7 +68,7 @@ static enum mam_status count_growth(struct mam_heap *heap, struct CUstream_st *s
 	pthread_mutex_lock(&heap->counting);
 	mam_census_add(info, &heap->gone);
 	pthread_mutex_unlock(&heap->counting);
-	tell_mail(heap, info);
+	report_mail(heap, info);
 	return status;
 }
 
@@ -79,7 +79,7 @@ static enum mam_status count_all(struct mam_heap *heap, struct CUstream_st *stre
 	enum mam_status status;
 
 	if (heap->blocks == 0)
-		return mam_census_pages(&heap->reach, stream, mam_grant_books(heap), heap->pages,
+		return mam_census_pages(&heap->reach, stream, mam_grant_metadata(heap), heap->pages,
 					info);
 	status = count_plot(heap, stream, &plot, info);
 	if (status == MAM_OK && heap->post)
@@ -98,7 +98,7 @@ enum mam_status mam_heap_stats(struct mam_heap *heap, struct CUstream_st *stream
 		return MAM_ERROR_INVALID_VALUE;
 	if (!mam_grant_alive(heap))
 		return MAM_ERROR_DESTROYED;
-	full.ground_bytes = heap->ground_bytes;
+	full.space_bytes = heap->space_bytes;
 	full.page_bytes = (uint64_t)1 << heap->shift;
 	status = count_all(heap, stream, &full);
 	if (status == MAM_OK)

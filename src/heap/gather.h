@@ -20,7 +20,7 @@
 #include "heap/lanes.h"
 
 /* More than the size of any heap; the sum over a block still does not overflow. */
-#define MAM_GATHER_MOST ((uint64_t)1 << 52)
+#define MAM_GATHER_MAX ((uint64_t)1 << 52)
 #define MAM_GATHER_WARPS (MAM_COLLECTIVE_PARTS / 32)
 /* In place of the size of each part: sizes differ, or exceed MAM_COLLECTIVE_EACH. */
 #define MAM_GATHER_DIFFER 0xffffffffu
@@ -83,7 +83,7 @@ MAM_KFN void *mam_gather_part(void *object, uint32_t shape, uint32_t part, uint6
 
 MAM_KFN uint64_t mam_gather_bytes(size_t bytes)
 {
-	return bytes < MAM_GATHER_MOST ? bytes : MAM_GATHER_MOST;
+	return bytes < MAM_GATHER_MAX ? bytes : MAM_GATHER_MAX;
 }
 
 /* Returns a part to each lane of `mask` with nonzero `bytes`. All lanes of `mask` must call. */

@@ -45,7 +45,7 @@
 #define MAM_GROW_PIECE 32768u
 #endif
 #define MAM_GROW_NAP 64u       /* ns between looks, at first */
-#define MAM_GROW_NAP_MOST 1024u
+#define MAM_GROW_NAP_MAX 1024u
 
 #define MAM_GROW_PIECES 4u /* that half a warp or more zeroes together */
 
@@ -82,15 +82,15 @@ MAM_KFN void mam_grow_begin(struct mam_growth *growth, uint64_t seen, uint32_t l
 }
 
 /* Bytes of the fresh part's metadata, including its head. */
-MAM_KFN uint64_t mam_grow_books(struct mam_kpart fresh)
+MAM_KFN uint64_t mam_grow_metadata(struct mam_kpart fresh)
 {
-	return mam_books_plan_of((uint32_t)fresh.shape, (uint32_t)(fresh.shape >> 32)).end;
+	return mam_metadata_plan_of((uint32_t)fresh.shape, (uint32_t)(fresh.shape >> 32)).end;
 }
 
 /* The number of pieces of that metadata. */
 MAM_KFN uint64_t mam_grow_pieces(struct mam_kpart fresh)
 {
-	return (mam_grow_books(fresh) + MAM_GROW_PIECE - 1) / MAM_GROW_PIECE;
+	return (mam_grow_metadata(fresh) + MAM_GROW_PIECE - 1) / MAM_GROW_PIECE;
 }
 
 MAM_KFN struct mam_kpart mam_grow_fresh(struct mam_growth *growth)
@@ -98,7 +98,7 @@ MAM_KFN struct mam_kpart mam_grow_fresh(struct mam_growth *growth)
 	uint64_t *words = (uint64_t *)&growth->fresh;
 	struct mam_kpart fresh;
 
-	fresh.ground = mam_atomic_load64(&words[0], MAM_RELAXED, MAM_AT_DEVICE);
+	fresh.space = mam_atomic_load64(&words[0], MAM_RELAXED, MAM_AT_DEVICE);
 	fresh.shape = mam_atomic_load64(&words[1], MAM_RELAXED, MAM_AT_DEVICE);
 	return fresh;
 }
@@ -150,9 +150,9 @@ MAM_KFN void mam_grow_take(struct mam_growth *growth, uint64_t stage, uint64_t t
 	uint64_t *to = (uint64_t *)&growth->fresh;
 	struct mam_kpart fresh;
 
-	fresh.ground = mam_atomic_load64(&from[0], MAM_RELAXED, MAM_AT_SYSTEM);
+	fresh.space = mam_atomic_load64(&from[0], MAM_RELAXED, MAM_AT_SYSTEM);
 	fresh.shape = mam_atomic_load64(&from[1], MAM_RELAXED, MAM_AT_SYSTEM);
-	mam_atomic_store64(&to[0], fresh.ground, MAM_RELAXED, MAM_AT_DEVICE);
+	mam_atomic_store64(&to[0], fresh.space, MAM_RELAXED, MAM_AT_DEVICE);
 	mam_atomic_store64(&to[1], fresh.shape, MAM_RELAXED, MAM_AT_DEVICE);
 	mam_atomic_store64(&growth->taken, taken + 1, MAM_RELAXED, MAM_AT_DEVICE);
 	mam_atomic_store64(&growth->done.value, 0, MAM_RELAXED, MAM_AT_DEVICE);
@@ -172,7 +172,7 @@ MAM_KFN bool mam_grow_late(struct mam_growth *growth, const struct mam_kgrow *mi
 MAM_KFN void mam_grow_sleep(struct mam_kgrow *mine)
 {
 	mam_nanosleep(mine->nap);
-	if (mine->nap < MAM_GROW_NAP_MOST)
+	if (mine->nap < MAM_GROW_NAP_MAX)
 		mine->nap *= 2;
 }
 
@@ -200,7 +200,7 @@ MAM_KFN uint64_t mam_grow_look(struct mam_growth *growth, uint64_t stage, struct
 }
 
 /* Step 3: returns pieces that the caller must zero, encoded as in mam_grow_step(), or AGAIN. */
-MAM_KFN uint64_t mam_grow_piece(struct mam_growth *growth, uint32_t most)
+MAM_KFN uint64_t mam_grow_piece(struct mam_growth *growth, uint32_t max)
 {
 	uint64_t next = mam_atomic_load64(&growth->next.value, MAM_RELAXED, MAM_AT_DEVICE);
 	uint32_t begun = (uint32_t)next, count = (uint32_t)(next >> 32);
@@ -208,13 +208,13 @@ MAM_KFN uint64_t mam_grow_piece(struct mam_growth *growth, uint32_t most)
 	/* So that waiting lanes do not raise the count forever. */
 	if (begun >= count)
 		return MAM_GROW_AGAIN;
-	next = mam_atomic_add64(&growth->next.value, most, MAM_ACQUIRE, MAM_AT_DEVICE);
+	next = mam_atomic_add64(&growth->next.value, max, MAM_ACQUIRE, MAM_AT_DEVICE);
 	begun = (uint32_t)next;
 	count = (uint32_t)(next >> 32);
 	if (begun >= count)
 		return MAM_GROW_AGAIN;
-	most = most < count - begun ? most : count - begun;
-	return (uint64_t)begun << 16 | most << 8 | MAM_GROW_ZERO;
+	max = max < count - begun ? max : count - begun;
+	return (uint64_t)begun << 16 | max << 8 | MAM_GROW_ZERO;
 }
 
 /*
@@ -261,13 +261,13 @@ struct mam_kzeros {
 MAM_KFN void mam_grow_zero(struct mam_growth *growth, uint64_t task, uint32_t rank, uint32_t lanes)
 {
 	struct mam_kpart fresh = mam_grow_fresh(growth);
-	struct mam_kzeros *books = (struct mam_kzeros *)mam_parts_at(fresh), zeros = { { 0, 0 } };
+	struct mam_kzeros *metadata = (struct mam_kzeros *)mam_parts_at(fresh), zeros = { { 0, 0 } };
 	uint64_t each = MAM_GROW_PIECE / sizeof(zeros), at = (task >> 16) * each;
-	uint64_t last = at + (task >> 8 & 255) * each, end = mam_grow_books(fresh) / sizeof(zeros);
+	uint64_t last = at + (task >> 8 & 255) * each, end = mam_grow_metadata(fresh) / sizeof(zeros);
 
 	end = end < last ? end : last;
 	for (at += rank; at < end; at += lanes)
-		books[at] = zeros;
+		metadata[at] = zeros;
 }
 
 /*
@@ -287,17 +287,17 @@ MAM_KSLOW void mam_grow_zeroed(struct mam_growth *growth, uint64_t task)
 
 	if (done < mam_grow_pieces(fresh))
 		return;
-	mam_books_format(mam_parts_at(fresh), (unsigned char *)(uintptr_t)fresh.ground,
+	mam_metadata_format(mam_parts_at(fresh), (unsigned char *)(uintptr_t)fresh.space,
 			 (uint32_t)fresh.shape, (uint32_t)(fresh.shape >> 32));
 	parts = mam_atomic_load64(&growth->parts.value, MAM_RELAXED, MAM_AT_DEVICE);
-	mam_books_head(&growth->head[parts], (unsigned char *)(uintptr_t)fresh.ground,
+	mam_metadata_head(&growth->head[parts], (unsigned char *)(uintptr_t)fresh.space,
 		       (unsigned char *)mam_parts_at(fresh), (uint32_t)fresh.shape,
 		       (uint32_t)(fresh.shape >> 32));
 	growth->head[parts].born =
 		(uint32_t)mam_atomic_load64(&growth->taken, MAM_RELAXED, MAM_AT_DEVICE);
 	words = mam_parts_words(growth, (uint32_t)parts);
 	/* Releases, as lanes may also read them as a hint. */
-	mam_atomic_store64(&words[0], fresh.ground, MAM_RELEASE, MAM_AT_DEVICE);
+	mam_atomic_store64(&words[0], fresh.space, MAM_RELEASE, MAM_AT_DEVICE);
 	mam_atomic_store64(&words[1], fresh.shape, MAM_RELEASE, MAM_AT_DEVICE);
 	mam_atomic_store64(&growth->parts.value, parts + 1, MAM_RELEASE, MAM_AT_DEVICE);
 	stage = mam_atomic_load64(&growth->stage.value, MAM_RELAXED, MAM_AT_DEVICE);

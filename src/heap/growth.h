@@ -13,7 +13,7 @@
 #ifndef MAM_HEAP_GROWTH_H
 #define MAM_HEAP_GROWTH_H
 
-#include "heap/books.h"
+#include "heap/metadata.h"
 #include "heap/mail.h"
 
 #ifndef MAM_PARTS_MAX
@@ -108,7 +108,7 @@ struct mam_growth {
 /* Bytes from the root's head to its growth. */
 MAM_KBOTH uint64_t mam_growth_offset(uint32_t blocks, uint32_t columns)
 {
-	return mam_books_plan_of(blocks, columns).end;
+	return mam_metadata_plan_of(blocks, columns).end;
 }
 
 /* Causes besides the host's. */

@@ -122,10 +122,10 @@ MAM_KFN struct mam_kslot mam_handle_home(const struct mam_kheap *heap, uint64_t 
 MAM_KFN uint32_t mam_handle_home_mixed(const struct mam_kheap *heap, uint64_t traits,
 				       uint32_t place)
 {
-	uint64_t grains = (uint64_t)place * mam_traits_grains(traits);
+	uint64_t quanta = (uint64_t)place * mam_traits_quanta(traits);
 
 	return mam_handle_word(heap, traits, 7 << 10,
-			       (uint32_t)(grains >> (6 + mam_traits_span_shift(traits))),
+			       (uint32_t)(quanta >> (6 + mam_traits_span_shift(traits))),
 			       mam_traits_words_shift(traits));
 }
 

@@ -10,7 +10,7 @@
  *
  * The head follows the pages because a page may be 4 MiB: a head in front of them would waste one.
  *
- * An object heap has blocks in place of pages and a page count of 0. Its metadata (books.h) follows
+ * An object heap has blocks in place of pages and a page count of 0. Its metadata (metadata.h) follows
  * the metadata of an empty page heap.
  */
 #ifndef MAM_HEAP_HEAD_H
@@ -29,7 +29,7 @@
 #endif
 
 struct mam_kheap {
-	unsigned char *ground;
+	unsigned char *space;
 	uint32_t pages;  /* count; 0: none, or an object heap */
 	uint32_t shift;  /* a page is 1 << shift bytes */
 	uint32_t layout; /* MAM_HEAP_LAYOUT */
@@ -39,7 +39,7 @@ struct mam_kheap {
 	uint32_t born;    /* of a part: the number of its grant since creation (kdebug.h) */
 	uint64_t *words;   /* of slots, grouped by class */
 	uint64_t *owners;  /* a byte per unit */
-	uint64_t *seats;   /* a bit per block for each class */
+	uint64_t *hints;   /* a bit per block for each class */
 	uint64_t *handles; /* columns + 1 rows of MAM_CLASSES */
 	uint32_t *longs;   /* a number per block */
 	uint32_t *closes;  /* a number per block */
@@ -62,13 +62,13 @@ MAM_KFN struct mam_kheap mam_head_read(const struct mam_kheap *heap)
 {
 	struct mam_kheap head;
 
-	head.ground = (unsigned char *)mam_constant_pointer(&heap->ground);
+	head.space = (unsigned char *)mam_constant_pointer(&heap->space);
 	head.layout = mam_constant32(&heap->layout);
 	head.blocks = mam_constant32(&heap->blocks);
 	head.columns = mam_constant32(&heap->columns);
 	head.words = (uint64_t *)mam_constant_pointer(&heap->words);
 	head.owners = (uint64_t *)mam_constant_pointer(&heap->owners);
-	head.seats = (uint64_t *)mam_constant_pointer(&heap->seats);
+	head.hints = (uint64_t *)mam_constant_pointer(&heap->hints);
 	head.handles = (uint64_t *)mam_constant_pointer(&heap->handles);
 	head.units = (struct mam_pages *)mam_constant_pointer(&heap->units);
 	head.current = mam_stale64((uint64_t *)(uintptr_t)&heap->current);

@@ -37,7 +37,7 @@
 
 /* The alignment of a run's first byte, and so of the program's memory in it. */
 #define MAM_KDEBUG_RUN (1u << MAM_UNIT_SHIFT)
-#define MAM_KDEBUG_MOST ((uint64_t)1 << 47)
+#define MAM_KDEBUG_MAX ((uint64_t)1 << 47)
 
 /* The alignment of the address of an object of `bytes`; a power of two. */
 MAM_KFN uint32_t mam_kdebug_alignment(size_t bytes)
@@ -52,7 +52,7 @@ MAM_KFN uint32_t mam_kdebug_alignment(size_t bytes)
 /* Bytes to allocate from the heap. */
 MAM_KFN size_t mam_kdebug_gross(size_t bytes)
 {
-	if (!bytes || bytes > MAM_KDEBUG_MOST)
+	if (!bytes || bytes > MAM_KDEBUG_MAX)
 		return bytes;
 	if (bytes > MAM_CLASS_BYTES_MAX)
 		return bytes + MAM_KDEBUG_RUN + MAM_GUARD_REAR;
@@ -63,12 +63,12 @@ MAM_KFN size_t mam_kdebug_gross(size_t bytes)
 /* The offset of the program's memory. */
 MAM_KFN uint64_t mam_kdebug_front(const unsigned char *base, size_t bytes)
 {
-	uint64_t alignment = mam_kdebug_alignment(bytes), least;
+	uint64_t alignment = mam_kdebug_alignment(bytes), min;
 
 	if (bytes > MAM_CLASS_BYTES_MAX)
 		return MAM_KDEBUG_RUN;
-	least = (uint64_t)(uintptr_t)base + MAM_GUARD_FRONT;
-	return (least + alignment - 1) / alignment * alignment - (uint64_t)(uintptr_t)base;
+	min = (uint64_t)(uintptr_t)base + MAM_GUARD_FRONT;
+	return (min + alignment - 1) / alignment * alignment - (uint64_t)(uintptr_t)base;
 }
 
 /*
@@ -83,9 +83,9 @@ MAM_KSLOW void *mam_kdebug_dress(struct mam_kheap *heap, void *object, size_t by
 	struct mam_guard guard;
 
 	if (found.what != MAM_KDEBUG_LARGE)
-		mam_kdebug_look(heap, found.salt, base, mam_kdebug_least(found.gross));
+		mam_kdebug_look(heap, found.salt, base, mam_kdebug_min(found.gross));
 	else if (byte)
-		filled = mam_kdebug_least(bytes);
+		filled = mam_kdebug_min(bytes);
 	mam_kdebug_fill(base, MAM_GUARD_BYTES, front, MAM_GUARD_ZONE_FRONT);
 	mam_kdebug_fill(base, front, front + filled, byte);
 	mam_kdebug_fill(base, front + bytes, mam_guard_end(found.gross, front, bytes),
@@ -108,7 +108,7 @@ MAM_KFN void *mam_kdebug_refuse(const struct mam_kheap *heap, uint32_t kind, con
 			     : kind == MAM_HEAP_INTERIOR_FREE ? MAM_OBJECT_INTERIOR
 							      : MAM_OBJECT_FOREIGN,
 			     1);
-	mam_kdebug_tell(heap, kind, address, offset, guard);
+	mam_kdebug_report(heap, kind, address, offset, guard);
 	return NULL;
 }
 
@@ -116,14 +116,14 @@ MAM_KFN void *mam_kdebug_refuse(const struct mam_kheap *heap, uint32_t kind, con
 MAM_KFN void *mam_kdebug_stray(struct mam_kheap *heap, const unsigned char *object,
 			       struct mam_kfound_object found)
 {
-	uint64_t most = MAM_CLASS_BYTES_MAX + MAM_GUARD_FRONT;
+	uint64_t max = MAM_CLASS_BYTES_MAX + MAM_GUARD_FRONT;
 	struct mam_guard guard;
 
 	if (!found.part)
 		return mam_kdebug_refuse(heap, MAM_HEAP_FOREIGN_FREE, object, 0, NULL);
-	if ((uint64_t)(object - found.part->ground) < most)
-		most = (uint64_t)(object - found.part->ground);
-	if (!mam_kdebug_gone(found.salt, object, found.base, most, &guard))
+	if ((uint64_t)(object - found.part->space) < max)
+		max = (uint64_t)(object - found.part->space);
+	if (!mam_kdebug_gone(found.salt, object, found.base, max, &guard))
 		return mam_kdebug_refuse(heap, MAM_HEAP_FOREIGN_FREE, object, 0, NULL);
 	return mam_kdebug_refuse(heap, MAM_HEAP_DOUBLE_FREE, object, 0, &guard);
 }
@@ -157,7 +157,7 @@ MAM_KSLOW void *mam_kdebug_back(struct mam_kheap *heap, void *object)
 		mam_kdebug_zones(heap, found.base, &guard);
 		if (found.what != MAM_KDEBUG_LARGE)
 			mam_kdebug_fill(found.base, MAM_GUARD_BYTES,
-					mam_kdebug_least(found.gross), MAM_GUARD_POISON);
+					mam_kdebug_min(found.gross), MAM_GUARD_POISON);
 		guard.giver = mam_kdebug_me();
 		mam_kdebug_put(found.salt, found.base, guard, MAM_GUARD_GONE);
 		return found.base;

@@ -28,7 +28,7 @@ struct mam_kfound_object {
 MAM_KFN struct mam_kfound_object mam_kdebug_find_in(struct mam_kheap *heap,
 						    struct mam_kheap *part, const void *address)
 {
-	uint64_t offset = (uint64_t)((uintptr_t)address - (uintptr_t)part->ground);
+	uint64_t offset = (uint64_t)((uintptr_t)address - (uintptr_t)part->space);
 	struct mam_kplace place = mam_place_of(part, address);
 	struct mam_kfound_object found;
 	uint32_t within, slot, unit, bytes;
@@ -46,7 +46,7 @@ MAM_KFN struct mam_kfound_object mam_kdebug_find_in(struct mam_kheap *heap,
 		bytes = mam_traits_bytes(place.traits);
 		if (slot >= mam_traits_slots(place.traits))
 			return found;
-		found.base = part->ground + (offset - within) + slot * bytes;
+		found.base = part->space + (offset - within) + slot * bytes;
 		found.gross = bytes;
 		word = mam_slots_load(mam_traits_words(part, place.traits), place.word);
 		found.what = word >> slot & 1 ? MAM_KDEBUG_FREE : MAM_KDEBUG_TAKEN;
@@ -56,7 +56,7 @@ MAM_KFN struct mam_kfound_object mam_kdebug_find_in(struct mam_kheap *heap,
 		place.owner = mam_owners_load(part, unit - 1);
 	if (mam_spans_length(part, unit, place.owner) <= place.unit - unit)
 		return found;
-	found.base = part->ground + ((uint64_t)unit << MAM_UNIT_SHIFT);
+	found.base = part->space + ((uint64_t)unit << MAM_UNIT_SHIFT);
 	found.gross = (uint64_t)mam_spans_length(part, unit, place.owner) << MAM_UNIT_SHIFT;
 	found.what = MAM_KDEBUG_TAKEN;
 	return found;

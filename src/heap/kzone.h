@@ -11,7 +11,7 @@
 #ifndef MAM_HEAP_KZONE_H
 #define MAM_HEAP_KZONE_H
 
-#include "heap/ktell.h"
+#include "heap/kreport.h"
 #include "heap/resize.h"
 
 MAM_KFN uint64_t mam_kdebug_word(uint32_t byte)
@@ -150,7 +150,7 @@ MAM_KFN void mam_kdebug_put(struct mam_ksalt salt, unsigned char *at, struct mam
  * before.
  */
 MAM_KFN bool mam_kdebug_gone(struct mam_ksalt salt, const unsigned char *object,
-			     const unsigned char *base, uint64_t most, struct mam_guard *guard)
+			     const unsigned char *base, uint64_t max, struct mam_guard *guard)
 {
 	uint64_t front;
 
@@ -159,7 +159,7 @@ MAM_KFN bool mam_kdebug_gone(struct mam_ksalt salt, const unsigned char *object,
 		       base + mam_guard_front(guard) == object;
 	if ((uintptr_t)object % 16)
 		return false;
-	for (front = MAM_GUARD_FRONT; front <= most; front += 16)
+	for (front = MAM_GUARD_FRONT; front <= max; front += 16)
 		if (mam_kdebug_read(salt, object - front, MAM_GUARD_GONE, guard) &&
 		    mam_guard_front(guard) == front)
 			return true;
@@ -167,7 +167,7 @@ MAM_KFN bool mam_kdebug_gone(struct mam_ksalt salt, const unsigned char *object,
 }
 
 /* How much of an object is checked. */
-MAM_KFN uint64_t mam_kdebug_least(uint64_t bytes)
+MAM_KFN uint64_t mam_kdebug_min(uint64_t bytes)
 {
 	return bytes < MAM_GUARD_LOOK ? bytes : MAM_GUARD_LOOK;
 }
@@ -195,12 +195,12 @@ MAM_KFN void mam_kdebug_look(const struct mam_kheap *heap, struct mam_ksalt salt
 			guard = *(const struct mam_guard *)(object + at);
 			of = at;
 			if (mam_kdebug_sound(salt, &guard, object + at))
-				end = of + mam_kdebug_least(mam_guard_gross(&guard));
+				end = of + mam_kdebug_min(mam_guard_gross(&guard));
 			at += MAM_GUARD_BYTES - 16;
 		} else if (at < end) {
 			user = object + of + mam_guard_front(&guard);
 			bad = mam_kdebug_differs(object, at, at + 16, MAM_GUARD_POISON);
-			mam_kdebug_tell(heap, MAM_HEAP_WRITTEN_AFTER_FREE, user,
+			mam_kdebug_report(heap, MAM_HEAP_WRITTEN_AFTER_FREE, user,
 					(int64_t)(bad - of - mam_guard_front(&guard)), &guard);
 			end = 0;
 		}
@@ -216,11 +216,11 @@ MAM_KFN void mam_kdebug_zones(const struct mam_kheap *heap, unsigned char *base,
 	end = mam_guard_end(mam_guard_gross(guard), front, guard->bytes);
 	bad = mam_kdebug_differs(base, MAM_GUARD_BYTES, front, MAM_GUARD_ZONE_FRONT);
 	if (bad != front)
-		mam_kdebug_tell(heap, MAM_HEAP_UNDERRUN, base + front, (int64_t)(bad - front),
+		mam_kdebug_report(heap, MAM_HEAP_UNDERRUN, base + front, (int64_t)(bad - front),
 				guard);
 	bad = mam_kdebug_differs(base, rear, end, MAM_GUARD_ZONE_REAR);
 	if (bad != end)
-		mam_kdebug_tell(heap, MAM_HEAP_OVERRUN, base + front, (int64_t)(bad - front),
+		mam_kdebug_report(heap, MAM_HEAP_OVERRUN, base + front, (int64_t)(bad - front),
 				guard);
 }
 

@@ -14,7 +14,7 @@
 #include "base/option.h"
 #include "heap/visit.h"
 
-#define MOST 32u
+#define MAX 32u
 
 struct walk {
 	const struct mam_heap *heap;
@@ -79,7 +79,7 @@ static bool list(void *argument, void *base, size_t bytes)
 	char text[512];
 
 	(void)bytes;
-	if (walk->count++ >= MOST)
+	if (walk->count++ >= MAX)
 		return true;
 	walk->status = read_object(walk, base, &report);
 	if (walk->status != MAM_OK)
@@ -101,8 +101,8 @@ void mam_leaks_log(struct mam_heap *heap)
 		return;
 	if (mam_visit_objects(heap, NULL, list, &walk) != MAM_OK || walk.status != MAM_OK)
 		mam_log(MAM_LOG_WARN, "cannot read all live objects of the heap at %p",
-			(void *)heap->ground);
-	else if (walk.count > MOST)
+			(void *)heap->space);
+	else if (walk.count > MAX)
 		mam_log(MAM_LOG_WARN, "memory leak: %" PRIu64 " more %s never freed",
-			walk.count - MOST, walk.count - MOST == 1 ? "object was" : "objects were");
+			walk.count - MAX, walk.count - MAX == 1 ? "object was" : "objects were");
 }

@@ -6,7 +6,7 @@
 #ifndef MAM_HEAP_LEAKS_H
 #define MAM_HEAP_LEAKS_H
 
-#include "heap/grant.h"
+#include "heap/create.h"
 
 /* mam_leaks_walk - mam_heap_walk() of a heap that is debugged. */
 enum mam_status mam_leaks_walk(struct mam_heap *heap, struct CUstream_st *stream,

@@ -60,9 +60,9 @@ enum mam_mail_kind {
 	MAM_MAIL_CANCEL,
 };
 
-/* Granted memory: blocks, followed by their metadata (books.h). */
+/* Granted memory: blocks, followed by their metadata (metadata.h). */
 struct mam_grant {
-	uint64_t ground; /* address; a multiple of a block */
+	uint64_t space; /* address; a multiple of a block */
 	uint32_t blocks;
 	uint32_t columns;
 };

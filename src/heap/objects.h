@@ -113,7 +113,7 @@ MAM_KSLOW enum mam_object_tally mam_objects_give(struct mam_kheap *root, void *o
 	if (!place.owner)
 		return MAM_OBJECT_FOREIGN;
 	if (place.owner == MAM_OWNER_INSIDE ||
-	    ((uintptr_t)object - (uintptr_t)at->ground) & ((1u << MAM_UNIT_SHIFT) - 1))
+	    ((uintptr_t)object - (uintptr_t)at->space) & ((1u << MAM_UNIT_SHIFT) - 1))
 		return MAM_OBJECT_INTERIOR;
 	mam_collective_wipe(root, object);
 	if (!mam_spans_give(at, place.unit, place.owner))
@@ -136,7 +136,7 @@ MAM_KFN struct mam_kpiece mam_objects_look(struct mam_kheap *root, const void *o
 }
 
 /* Finishes the free of a part: frees the object if it was the last part. */
-MAM_KFN bool mam_objects_settle(struct mam_kheap *root, struct mam_collective *whole,
+MAM_KFN bool mam_objects_end_part(struct mam_kheap *root, struct mam_collective *whole,
 				  enum mam_collective_answer answer)
 {
 	if (answer == MAM_COLLECTIVE_LAST)
@@ -244,7 +244,7 @@ MAM_KSLOW bool mam_objects_free_rest(struct mam_kheap *root, void *object, uint3
 	old = mam_warp_shuffle32(mask, old, leader);
 	if (mam_lane() == leader && mam_collective_emptied(old, given) &&
 	    mam_collective_empty(piece, 1))
-		(void)mam_objects_settle(root, piece.whole, MAM_COLLECTIVE_LAST);
+		(void)mam_objects_end_part(root, piece.whole, MAM_COLLECTIVE_LAST);
 	if (!(old >> piece.part & 1))
 		mam_object_tally_add(root, MAM_OBJECT_TWICE, 1);
 	return old >> piece.part & 1;
@@ -282,7 +282,7 @@ MAM_KSLOW bool mam_objects_part_lone(struct mam_kheap *heap, void *object, enum 
 {
 	struct mam_kpiece piece = mam_objects_look(heap, object, why);
 
-	return piece.live && mam_objects_settle(heap, piece.whole, mam_collective_drop(piece));
+	return piece.live && mam_objects_end_part(heap, piece.whole, mam_collective_drop(piece));
 }
 
 /*
@@ -332,7 +332,7 @@ MAM_KSLOW bool mam_objects_free_parts(struct mam_kheap *heap, void *part)
 				     1);
 		return false;
 	}
-	return mam_objects_settle(heap, piece.whole, mam_collective_drop_all(piece));
+	return mam_objects_end_part(heap, piece.whole, mam_collective_drop_all(piece));
 }
 
 /*
@@ -353,7 +353,7 @@ MAM_KFN size_t mam_objects_usable(struct mam_kheap *heap, const void *object)
 		bytes = mam_place_grows(heap) ? mam_large_usable(heap, object) : 0;
 		return bytes ? bytes : mam_collective_usable(heap, object);
 	}
-	offset = (uint64_t)((uintptr_t)object - (uintptr_t)at->ground);
+	offset = (uint64_t)((uintptr_t)object - (uintptr_t)at->space);
 	place = mam_place_of(at, object);
 	if (place.owner - 1 < MAM_CLASSES && place.slot != MAM_NO_SLOT) {
 		if (mam_slots_load(mam_traits_words(at, place.traits), place.word) >> place.slot & 1)

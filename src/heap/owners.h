@@ -30,8 +30,8 @@ MAM_KFN uint32_t mam_owners_load(const struct mam_kheap *heap, uint32_t unit)
 		mam_global_load64(&heap->owners[unit / 8], MAM_RELAXED, MAM_AT_DEVICE), unit);
 }
 
-/* The same with an acquire: pairs with mam_owners_settle(). */
-MAM_KFN uint32_t mam_owners_settled(const struct mam_kheap *heap, uint32_t unit)
+/* The same with an acquire: pairs with mam_owners_publish(). */
+MAM_KFN uint32_t mam_owners_load_acquire(const struct mam_kheap *heap, uint32_t unit)
 {
 	return mam_owners_byte(
 		mam_global_load64(&heap->owners[unit / 8], MAM_ACQUIRE, MAM_AT_DEVICE), unit);
@@ -84,7 +84,7 @@ MAM_KFN bool mam_owners_change(const struct mam_kheap *heap, uint32_t unit, uint
 }
 
 /* Clears MOVING, as a release: a thread that sees this sees everything done before. */
-MAM_KFN void mam_owners_settle(const struct mam_kheap *heap, uint32_t unit)
+MAM_KFN void mam_owners_publish(const struct mam_kheap *heap, uint32_t unit)
 {
 	(void)mam_global_and64(&heap->owners[unit / 8], ~((uint64_t)MAM_OWNER_MOVING << 8 * (unit % 8)),
 			       MAM_RELEASE, MAM_AT_DEVICE);

@@ -28,7 +28,7 @@
 
 /* An entry of the table. */
 struct mam_kpart {
-	uint64_t ground; /* address; 0: none */
+	uint64_t space; /* address; 0: none */
 	uint64_t shape;  /* blocks, and columns << 32 */
 };
 
@@ -43,14 +43,14 @@ MAM_KFN struct mam_kpart mam_parts_hint(struct mam_growth *growth, uint32_t numb
 {
 	struct mam_kpart part;
 
-	part.ground = 0;
+	part.space = 0;
 	part.shape = 0;
 	if (number - 1 < MAM_PARTS_MAX) {
-		part.ground = mam_stale64(&mam_parts_words(growth, number - 1)[0]);
+		part.space = mam_stale64(&mam_parts_words(growth, number - 1)[0]);
 		part.shape = mam_stale64(&mam_parts_words(growth, number - 1)[1]);
 	}
 	if (!part.shape)
-		part.ground = 0;
+		part.space = 0;
 	return part;
 }
 
@@ -60,20 +60,20 @@ MAM_KFN struct mam_kpart mam_parts_get(struct mam_growth *growth, uint32_t numbe
 	uint64_t *words = mam_parts_words(growth, number - 1);
 	struct mam_kpart part;
 
-	part.ground = mam_atomic_load64(&words[0], MAM_RELAXED, MAM_AT_DEVICE);
+	part.space = mam_atomic_load64(&words[0], MAM_RELAXED, MAM_AT_DEVICE);
 	part.shape = mam_atomic_load64(&words[1], MAM_RELAXED, MAM_AT_DEVICE);
 	return part;
 }
 
 MAM_KFN struct mam_kheap *mam_parts_at(struct mam_kpart part)
 {
-	return (struct mam_kheap *)(uintptr_t)(part.ground +
+	return (struct mam_kheap *)(uintptr_t)(part.space +
 					       ((uint64_t)(uint32_t)part.shape << MAM_BLOCK_SHIFT));
 }
 
 MAM_KFN bool mam_parts_has(struct mam_kpart part, const void *object)
 {
-	return part.ground && ((uint64_t)(uintptr_t)object - part.ground) >> MAM_BLOCK_SHIFT <
+	return part.space && ((uint64_t)(uintptr_t)object - part.space) >> MAM_BLOCK_SHIFT <
 				      (uint32_t)part.shape;
 }
 
@@ -87,7 +87,7 @@ MAM_KFN struct mam_kpart mam_parts_find(struct mam_growth *growth, const void *o
 	MAM_ROLLED
 	for (number = 1;; number++) {
 		part = mam_parts_hint(growth, number);
-		if (!part.ground)
+		if (!part.space)
 			break;
 		if (mam_parts_has(part, object)) {
 			*which = number;
@@ -103,7 +103,7 @@ MAM_KFN struct mam_kpart mam_parts_find(struct mam_growth *growth, const void *o
 			return part;
 		}
 	}
-	part.ground = 0;
+	part.space = 0;
 	return part;
 }
 
@@ -112,7 +112,7 @@ MAM_KSLOW uint32_t mam_parts_number(struct mam_growth *growth, const void *objec
 {
 	uint32_t number = 0;
 
-	return mam_parts_find(growth, object, &number).ground ? number : 0;
+	return mam_parts_find(growth, object, &number).space ? number : 0;
 }
 
 /* The head of a part. pre: the caller has seen its entry or the count of parts. */
@@ -133,7 +133,7 @@ MAM_KSLOW struct mam_kheap *mam_parts_of(struct mam_kheap *heap, const void *obj
 	struct mam_growth *growth = mam_parts_growth(heap);
 	uint32_t number;
 
-	if ((uint64_t)((uintptr_t)object - (uintptr_t)heap->ground) >> MAM_BLOCK_SHIFT <
+	if ((uint64_t)((uintptr_t)object - (uintptr_t)heap->space) >> MAM_BLOCK_SHIFT <
 	    heap->blocks)
 		return heap;
 	number = growth ? mam_parts_number(growth, object) : 0;

@@ -75,7 +75,7 @@ MAM_KSLOW struct mam_klook mam_pass_block(const struct mam_kheap *heap, uint32_t
 	while (unit < end) {
 		owner = 0;
 		if (taken >> unit % MAM_BLOCK_UNITS & 1) {
-			owner = mam_owners_settled(heap, unit);
+			owner = mam_owners_load_acquire(heap, unit);
 			look.doubt |= !owner || (owner > MAM_OWNER_MOVING &&
 						 owner <= MAM_OWNER_MOVING + MAM_CLASSES);
 		}

@@ -49,7 +49,7 @@ MAM_KFN bool mam_place_grows(const struct mam_kheap *heap)
 /* Step 1. */
 MAM_KFN struct mam_kplace mam_place_of(const struct mam_kheap *heap, const void *object)
 {
-	uint64_t offset = (uint64_t)((uintptr_t)object - (uintptr_t)heap->ground);
+	uint64_t offset = (uint64_t)((uintptr_t)object - (uintptr_t)heap->space);
 	struct mam_kplace place;
 	uint32_t within, bytes;
 
@@ -114,7 +114,7 @@ MAM_KFN uint32_t mam_place_first(const struct mam_kheap *heap, uint32_t unit)
 MAM_KFN struct mam_karound mam_place_around(const struct mam_kheap *heap, struct mam_kplace place,
 					    const void *address)
 {
-	uint64_t offset = (uint64_t)((uintptr_t)address - (uintptr_t)heap->ground), span;
+	uint64_t offset = (uint64_t)((uintptr_t)address - (uintptr_t)heap->space), span;
 	uint32_t slot, unit, owner, length;
 	struct mam_karound around;
 
@@ -140,7 +140,7 @@ MAM_KFN struct mam_karound mam_place_around(const struct mam_kheap *heap, struct
 	length = mam_spans_length(heap, unit, owner);
 	if (length <= place.unit - unit)
 		return around;
-	around.base = heap->ground + ((uint64_t)unit << MAM_UNIT_SHIFT);
+	around.base = heap->space + ((uint64_t)unit << MAM_UNIT_SHIFT);
 	around.bytes = (uint64_t)length << MAM_UNIT_SHIFT;
 	return around;
 }

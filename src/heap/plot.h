@@ -7,10 +7,10 @@
 #ifndef MAM_HEAP_PLOT_H
 #define MAM_HEAP_PLOT_H
 
-#include "heap/books.h"
+#include "heap/metadata.h"
 
 struct mam_plot {
-	unsigned char *ground; /* on the device */
+	unsigned char *space; /* on the device */
 	uint32_t blocks;       /* count */
 	uint32_t columns;      /* rows of handles */
 };
@@ -18,19 +18,19 @@ struct mam_plot {
 /* The head's address on the device. */
 static inline uintptr_t mam_plot_head(const struct mam_plot *plot)
 {
-	return (uintptr_t)plot->ground + ((uint64_t)plot->blocks << MAM_BLOCK_SHIFT);
+	return (uintptr_t)plot->space + ((uint64_t)plot->blocks << MAM_BLOCK_SHIFT);
 }
 
 /* Bytes from the head to each part of the metadata. */
-static inline struct mam_books_plan mam_plot_books(const struct mam_plot *plot)
+static inline struct mam_metadata_plan mam_plot_metadata(const struct mam_plot *plot)
 {
-	return mam_books_plan_of(plot->blocks, plot->columns);
+	return mam_metadata_plan_of(plot->blocks, plot->columns);
 }
 
 /* Bytes of memory and metadata. */
 static inline uint64_t mam_plot_bytes(const struct mam_plot *plot)
 {
-	return ((uint64_t)plot->blocks << MAM_BLOCK_SHIFT) + mam_plot_books(plot).end;
+	return ((uint64_t)plot->blocks << MAM_BLOCK_SHIFT) + mam_plot_metadata(plot).end;
 }
 
 #endif

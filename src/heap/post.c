@@ -17,7 +17,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "pool/pool.h"
-#include "heap/reach.h"
+#include "heap/copy.h"
 #include "heap/post_look.h"
 #include "heap/post_quiet.h"
 #include "heap/service.h"
@@ -182,12 +182,12 @@ enum mam_status mam_post_retract(struct mam_post *post, uint64_t taken, uint64_t
 	return done ? MAM_OK : MAM_ERROR_INVALID_VALUE;
 }
 
-enum mam_status mam_post_return(struct mam_post *post, uint64_t ground, uint64_t *bytes)
+enum mam_status mam_post_return(struct mam_post *post, uint64_t space, uint64_t *bytes)
 {
 	bool done;
 
 	mam_lock_take(&post->lock);
-	done = mam_post_give_back(&post->box, ground, bytes);
+	done = mam_post_give_back(&post->box, space, bytes);
 	mam_lock_release(&post->lock);
 	return done ? MAM_OK : MAM_ERROR_NOT_OWNED;
 }

@@ -45,7 +45,7 @@ void mam_post_count(struct mam_post *post, struct mam_post_counts *counts);
  * large objects and all slots. They add the freed bytes to `bytes`.
  */
 enum mam_status mam_post_retract(struct mam_post *post, uint64_t taken, uint64_t *bytes);
-enum mam_status mam_post_return(struct mam_post *post, uint64_t ground, uint64_t *bytes);
+enum mam_status mam_post_return(struct mam_post *post, uint64_t space, uint64_t *bytes);
 void mam_post_clear(struct mam_post *post, uint64_t *bytes);
 
 /*

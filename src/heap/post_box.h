@@ -49,10 +49,10 @@
 #include "heap/growth.h"
 
 #define MAM_POST_PIECE ((uint64_t)2 << 20)
-#define MAM_POST_MOST ((uint64_t)1 << 30)
+#define MAM_POST_MAX ((uint64_t)1 << 30)
 #define MAM_POST_LARGE_ALIGNMENT 1024u
 #define MAM_POST_ABSURD ((uint64_t)1 << 48) /* no device has so many bytes */
-#define MAM_POST_AHEAD_MOST 4u
+#define MAM_POST_AHEAD_MAX 4u
 #define MAM_POST_RETRY_NS 200000000u /* before a failed grant ahead is retried */
 
 #define MAM_POST_WORDS ((MAM_MAIL_SLOTS + 63) / 64)
@@ -75,13 +75,13 @@ struct mam_post_config {
 	uint64_t root_bytes; /* of the root's memory */
 	uint64_t grow_bytes; /* the minimum of a grant; 0: half of the held bytes */
 	unsigned int ahead;  /* grants posted before they are requested; 0: none */
-	uint32_t columns;    /* of each grant's metadata; 0: from mam_books_columns() */
+	uint32_t columns;    /* of each grant's metadata; 0: from mam_metadata_columns() */
 };
 
 /* A grant that was posted and belongs to the heap. */
 struct mam_post_grant {
 	uint64_t number;
-	uint64_t ground;
+	uint64_t space;
 	uint64_t bytes; /* including metadata */
 	uint32_t blocks;
 };
@@ -155,7 +155,7 @@ static inline uint64_t mam_post_detail(uint64_t *where)
 }
 
 /* A word of the host, with a release. */
-static inline void mam_post_tell(uint64_t *where, uint64_t value)
+static inline void mam_post_report(uint64_t *where, uint64_t value)
 {
 #ifdef MAM_SIMT
 	mam_atomic_store64(where, value, MAM_RELEASE, MAM_AT_SYSTEM);
@@ -164,7 +164,7 @@ static inline void mam_post_tell(uint64_t *where, uint64_t value)
 #endif
 }
 
-/* A word of the host that a later mam_post_tell() publishes. */
+/* A word of the host that a later mam_post_report() publishes. */
 static inline void mam_post_write(uint64_t *where, uint64_t value)
 {
 #ifdef MAM_SIMT
@@ -178,14 +178,14 @@ static inline void mam_post_write(uint64_t *where, uint64_t value)
 
 static inline uint32_t mam_post_columns(const struct mam_post_box *box, uint32_t blocks)
 {
-	return box->config.columns ? box->config.columns : mam_books_columns(blocks);
+	return box->config.columns ? box->config.columns : mam_metadata_columns(blocks);
 }
 
 /* Bytes of a grant, including its metadata. */
 static inline uint64_t mam_post_bytes(const struct mam_post_box *box, uint32_t blocks)
 {
 	return ((uint64_t)blocks << MAM_BLOCK_SHIFT) +
-	       mam_books_plan_of(blocks, mam_post_columns(box, blocks)).end;
+	       mam_metadata_plan_of(blocks, mam_post_columns(box, blocks)).end;
 }
 
 /* The maximum blocks that fit together with their metadata, but at least MAM_GRANT_BLOCKS. */
@@ -211,25 +211,25 @@ static inline uint64_t mam_post_room(const struct mam_post_box *box)
 /* Blocks that the next grant should have. 0: the limit leaves none. */
 static inline uint32_t mam_post_blocks(const struct mam_post_box *box)
 {
-	const uint64_t most = (uint64_t)MAM_PAGES_COUNT_MAX / MAM_BLOCK_UNITS - 1;
-	uint64_t room = mam_post_room(box) >> MAM_BLOCK_SHIFT, blocks, least, half;
+	const uint64_t max = (uint64_t)MAM_PAGES_COUNT_MAX / MAM_BLOCK_UNITS - 1;
+	uint64_t room = mam_post_room(box) >> MAM_BLOCK_SHIFT, blocks, min, half;
 
 	if (room < MAM_GRANT_BLOCKS || box->grants >= MAM_PARTS_MAX)
 		return 0;
 	half = box->held / 2 / MAM_POST_PIECE * MAM_POST_PIECE;
-	half = half < MAM_POST_PIECE ? MAM_POST_PIECE : half > MAM_POST_MOST ? MAM_POST_MOST : half;
+	half = half < MAM_POST_PIECE ? MAM_POST_PIECE : half > MAM_POST_MAX ? MAM_POST_MAX : half;
 	blocks = box->config.grow_bytes ? ((box->config.grow_bytes - 1) >> MAM_BLOCK_SHIFT) + 1
 					: mam_post_fit(box, half);
-	least = box->held >> (MAM_BLOCK_SHIFT + 4);
-	blocks = blocks < least ? least : blocks;
+	min = box->held >> (MAM_BLOCK_SHIFT + 4);
+	blocks = blocks < min ? min : blocks;
 	/* Without a real limit there is no share of it. */
-	least = room < MAM_POST_ABSURD >> MAM_BLOCK_SHIFT
+	min = room < MAM_POST_ABSURD >> MAM_BLOCK_SHIFT
 			? (room - 1) / (MAM_PARTS_MAX - box->grants) + 1
 			: 0;
-	blocks = blocks < least ? least : blocks;
+	blocks = blocks < min ? min : blocks;
 	blocks = blocks < MAM_GRANT_BLOCKS ? MAM_GRANT_BLOCKS : blocks;
 	blocks = blocks > room ? room : blocks;
-	return (uint32_t)(blocks > most ? most : blocks);
+	return (uint32_t)(blocks > max ? max : blocks);
 }
 
 /* ---- begin and end ---- */
@@ -242,8 +242,8 @@ static inline void mam_post_open(struct mam_post_box *box, struct mam_mail *mail
 	box->mail = mail;
 	box->pool = pool;
 	box->config = *config;
-	if (box->config.ahead > MAM_POST_AHEAD_MOST)
-		box->config.ahead = MAM_POST_AHEAD_MOST;
+	if (box->config.ahead > MAM_POST_AHEAD_MAX)
+		box->config.ahead = MAM_POST_AHEAD_MAX;
 	box->held = config->root_bytes;
 	box->target = box->config.ahead;
 }
@@ -271,7 +271,7 @@ static inline uint64_t mam_post_drop_grant(struct mam_post_box *box, unsigned in
 {
 	const struct mam_post_grant gone = box->grant[i];
 
-	mam_post_drop(box, gone.ground);
+	mam_post_drop(box, gone.space);
 	box->held -= (uint64_t)gone.blocks << MAM_BLOCK_SHIFT;
 	box->counts.posted--;
 	box->counts.posted_bytes -= gone.bytes;

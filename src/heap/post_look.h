@@ -68,42 +68,42 @@ static inline void mam_post_refuse(struct mam_post_box *box, enum mam_mail_cause
 {
 	box->counts.refusals++;
 	box->open = false;
-	mam_post_tell(&box->mail->refused, box->asked >> 32 << 8 | cause);
+	mam_post_report(&box->mail->refused, box->asked >> 32 << 8 | cause);
 }
 
 /* Posts the memory as the next grant. */
-static inline void mam_post_enter(struct mam_post_box *box, uint64_t ground, uint32_t blocks)
+static inline void mam_post_enter(struct mam_post_box *box, uint64_t space, uint32_t blocks)
 {
 	uint64_t *entry = (uint64_t *)&box->mail->grant[box->posted % MAM_MAIL_GRANTS];
 	struct mam_post_grant *grant = &box->grant[box->grants++];
 
 	grant->number = box->posted++;
-	grant->ground = ground;
+	grant->space = space;
 	grant->blocks = blocks;
 	grant->bytes = mam_post_bytes(box, blocks);
 	box->held += (uint64_t)blocks << MAM_BLOCK_SHIFT;
 	box->counts.posted++;
 	box->counts.posted_bytes += grant->bytes;
-	mam_post_write(&entry[0], ground);
+	mam_post_write(&entry[0], space);
 	mam_post_write(&entry[1], blocks | (uint64_t)mam_post_columns(box, blocks) << 32);
-	mam_post_tell(&box->mail->posted, box->posted);
+	mam_post_report(&box->mail->posted, box->posted);
 }
 
 /* One try to post the next grant. */
 static inline enum mam_post_try mam_post_fetch(struct mam_post_box *box, bool may_grow,
 					       enum mam_mail_cause *cause)
 {
-	const uint32_t most = mam_post_blocks(box);
-	uint64_t ground;
+	const uint32_t max = mam_post_blocks(box);
+	uint64_t space;
 
 	*cause = box->ended ? MAM_MAIL_ENDED : MAM_MAIL_LIMIT;
-	if (box->ended || most == 0)
+	if (box->ended || max == 0)
 		return MAM_POST_NONE;
-	if (box->blocks == 0 || box->blocks > most)
-		box->blocks = most;
+	if (box->blocks == 0 || box->blocks > max)
+		box->blocks = max;
 	if (mam_post_take(box, mam_post_bytes(box, box->blocks), (uint64_t)1 << MAM_BLOCK_SHIFT,
-			  may_grow, &ground, cause)) {
-		mam_post_enter(box, ground, box->blocks);
+			  may_grow, &space, cause)) {
+		mam_post_enter(box, space, box->blocks);
 		box->blocks = 0;
 		return MAM_POST_HAD;
 	}
@@ -122,7 +122,7 @@ static inline enum mam_post_try mam_post_fetch(struct mam_post_box *box, bool ma
 /* Step 2 of grants. Returns true if there is a new request. */
 static inline bool mam_post_read_ask(struct mam_post_box *box)
 {
-	const int32_t most = (int32_t)MAM_MAIL_GRANTS;
+	const int32_t max = (int32_t)MAM_MAIL_GRANTS;
 	const uint64_t asked = mam_post_read(&box->mail->asked);
 	const int32_t need = (int32_t)((uint32_t)asked - (uint32_t)box->posted);
 
@@ -132,7 +132,7 @@ static inline bool mam_post_read_ask(struct mam_post_box *box)
 	box->counts.asks++;
 	box->blocks = 0;
 	box->retry_at = 0;
-	if (need > most || need < -most || (need < 0 && box->posted < (uint64_t)-need)) {
+	if (need > max || need < -max || (need < 0 && box->posted < (uint64_t)-need)) {
 		box->counts.bad++;
 		mam_post_refuse(box, MAM_MAIL_BAD);
 		return true;
@@ -178,7 +178,7 @@ static inline void mam_post_answer(struct mam_post_box *box, uint32_t i, uint64_
 	struct mam_mail_answer *answer = &box->mail->answer[i];
 
 	mam_post_write(&answer->address, address);
-	mam_post_tell(&answer->stamp, generation << 8 | cause);
+	mam_post_report(&answer->stamp, generation << 8 | cause);
 }
 
 /* Replies to a waiting ALLOC. */
@@ -348,7 +348,7 @@ static inline bool mam_post_look(struct mam_post_box *box)
 {
 	bool any;
 
-	mam_post_tell(&box->mail->beat, ++box->beat);
+	mam_post_report(&box->mail->beat, ++box->beat);
 	any = mam_post_read_ask(box);
 	any = mam_post_read_slots(box) || any || box->open || mam_post_any_waits(box);
 	box->looks++;

@@ -35,7 +35,7 @@ static inline bool mam_post_take_back(struct mam_post_box *box, uint64_t taken, 
 	box->open = false;
 	box->blocks = 0;
 	box->asked = mam_post_read(&box->mail->asked);
-	mam_post_tell(&box->mail->posted, taken);
+	mam_post_report(&box->mail->posted, taken);
 	return true;
 }
 
@@ -43,10 +43,10 @@ static inline bool mam_post_take_back(struct mam_post_box *box, uint64_t taken, 
  * mam_post_give_back - frees a grant that was taken; adds to `bytes`. Returns false if none
  * matches.
  */
-static inline bool mam_post_give_back(struct mam_post_box *box, uint64_t ground, uint64_t *bytes)
+static inline bool mam_post_give_back(struct mam_post_box *box, uint64_t space, uint64_t *bytes)
 {
 	for (unsigned int i = 0; i < box->grants; i++) {
-		if (box->grant[i].ground != ground || box->grant[i].number >= box->settled)
+		if (box->grant[i].space != space || box->grant[i].number >= box->settled)
 			continue;
 		*bytes += mam_post_drop_grant(box, i);
 		return true;
@@ -64,7 +64,7 @@ static inline void mam_post_forget(struct mam_post_box *box, uint64_t *bytes)
 		box->slot[i].generation = 0;
 		mam_post_write(&box->mail->ask[i].stamp, 0);
 		mam_post_write(&box->mail->answer[i].address, 0);
-		mam_post_tell(&box->mail->answer[i].stamp, 0);
+		mam_post_report(&box->mail->answer[i].stamp, 0);
 	}
 	memset(box->waiting, 0, sizeof(box->waiting));
 }

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "heap/grant.h"
+#include "heap/create.h"
 #include "heap/shared.h"
 
 struct mam_reader {
@@ -74,7 +74,7 @@ void mam_reader_destroy(struct mam_reader *reader)
 	free(reader);
 }
 
-void mam_reader_tell(const struct mam_reader *reader, struct mam_growth *growth)
+void mam_reader_report(const struct mam_reader *reader, struct mam_growth *growth)
 {
 	growth->reports = reader->reports;
 	growth->salt = reader->salt;

@@ -8,7 +8,7 @@
 
 #include "heap/growth.h"
 #include "heap/guard.h"
-#include "heap/reach.h"
+#include "heap/copy.h"
 
 struct mam_reader;
 
@@ -18,8 +18,8 @@ struct mam_reader;
  */
 enum mam_status mam_reader_create(const struct mam_reach *reach, struct mam_reader **reader);
 
-/* mam_reader_tell - stores the ring's address and the heap's number in `growth`, for kernels. */
-void mam_reader_tell(const struct mam_reader *reader, struct mam_growth *growth);
+/* mam_reader_report - stores the ring's address and the heap's number in `growth`, for kernels. */
+void mam_reader_report(const struct mam_reader *reader, struct mam_growth *growth);
 
 /* mam_reader_destroy - pre: no kernel uses the heap any more. NULL is a no-op. */
 void mam_reader_destroy(struct mam_reader *reader);

@@ -20,7 +20,7 @@
 /* One sample: returns whether the unit is free now. */
 MAM_KFN bool mam_reap_unit(const struct mam_kheap *heap, uint32_t unit)
 {
-	uint32_t owner = mam_owners_settled(heap, unit), word;
+	uint32_t owner = mam_owners_load_acquire(heap, unit), word;
 	uint64_t traits;
 
 	if (owner - 1 >= MAM_CLASSES)

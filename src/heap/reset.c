@@ -73,7 +73,7 @@ enum mam_status mam_heap_reset(struct mam_heap *heap, struct CUstream_st *stream
 		plot = mam_grant_plot(heap);
 		mam_clear_plot(&visit, &plot);
 	} else {
-		mam_clear_pages(&visit, mam_grant_books(heap), heap->pages);
+		mam_clear_pages(&visit, mam_grant_metadata(heap), heap->pages);
 	}
 	return mam_reach_end(&visit);
 }

@@ -15,7 +15,7 @@
  * Threads run steps 2 to 4 one after the other, under a lock that is never held during a wait for
  * the caller's work: a kernel may be waiting for objects that another thread frees.
  */
-#include "heap/grant.h"
+#include "heap/create.h"
 
 _Static_assert(sizeof(void *) == sizeof(uint64_t), "addresses are written as they stand");
 

@@ -42,7 +42,7 @@
 #ifndef MAM_HEAP_RETURNS_H
 #define MAM_HEAP_RETURNS_H
 
-#include "heap/books.h"
+#include "heap/metadata.h"
 
 /* objects.h, kdebug.h */
 #ifdef MAM_KDEBUG

@@ -132,7 +132,7 @@ MAM_KFN uint32_t mam_roam_hint(struct mam_kheap *root, struct mam_growth *growth
 		return 0;
 	head = mam_head_read(mam_parts_heap(growth, number));
 	/* A piece of the head may be stale, from before the part existed. */
-	if (mam_warp_ballot(mask, !head.ground || !head.words || !head.handles || !head.units))
+	if (mam_warp_ballot(mask, !head.space || !head.words || !head.handles || !head.units))
 		return 0;
 	return number;
 }

@@ -222,46 +222,46 @@ MAM_KFN struct mam_kfound mam_runs_take_here(MAM_GLOBAL struct mam_pages *pages,
 					     struct mam_kwalk walk, uint32_t mask, uint32_t n,
 					     bool brief)
 {
-	uint32_t leader = mam_ffs32(mask) - 1, needy, who, least, page;
+	uint32_t leader = mam_ffs32(mask) - 1, needy, who, min, page;
 	struct mam_kfound found;
 	bool contended;
 
 	walk.place = mam_warp_shuffle32(mask, walk.place, leader);
 	walk.state = mam_warp_shuffle32(mask, walk.state, leader);
-	least = mam_warp_shuffle32(mask, n, leader);
+	min = mam_warp_shuffle32(mask, n, leader);
 	found.page = MAM_NO_PAGE;
 	walk.blind = mam_warp_shuffle32(mask, walk.blind, leader);
-	if (walk.blind && least <= 32 && mam_warp_ballot(mask, n == least) == mask) {
-		found.page = mam_runs_take_packed(pages, &walk, mask, least);
+	if (walk.blind && min <= 32 && mam_warp_ballot(mask, n == min) == mask) {
+		found.page = mam_runs_take_packed(pages, &walk, mask, min);
 		walk.blind = !mam_warp_ballot(mask, found.page == MAM_NO_PAGE);
 	}
-	least = n <= 64 && found.page == MAM_NO_PAGE ? n : 0;
-	if (mam_warp_ballot(mask, least != 0)) {
-		page = mam_runs_take_short(pages, &walk, mask, least);
-		found.page = least ? page : found.page;
+	min = n <= 64 && found.page == MAM_NO_PAGE ? n : 0;
+	if (mam_warp_ballot(mask, min != 0)) {
+		page = mam_runs_take_short(pages, &walk, mask, min);
+		found.page = min ? page : found.page;
 	}
 	needy = mam_warp_ballot(mask, found.page == MAM_NO_PAGE && (!brief || n > 64));
 	MAM_ROLLED
 	while (needy) {
 		who = mam_ffs32(needy) - 1;
 		needy &= needy - 1;
-		least = mam_warp_shuffle32(mask, n, who);
+		min = mam_warp_shuffle32(mask, n, who);
 		contended = false;
-		page = mam_runs_scan_warp(pages, &walk, mask, who, least, &contended);
+		page = mam_runs_scan_warp(pages, &walk, mask, who, min, &contended);
 		if (mam_lane() == who)
 			found.page = page;
 		if (page != MAM_NO_PAGE) {
-			walk.place = mam_walk_behind(pages, page + least - 1);
+			walk.place = mam_walk_behind(pages, page + min - 1);
 			continue;
 		}
 		if (brief)
 			break;
 		/* Where so many pages do not fit, more do not either. */
-		least = needy & ~mam_warp_ballot(mask, n < least);
-		needy &= ~least;
+		min = needy & ~mam_warp_ballot(mask, n < min);
+		needy &= ~min;
 		if (mam_lane() == who)
 			mam_tally_add(pages, contended ? MAM_TALLY_CONTENDED : MAM_TALLY_NO_RUN,
-				      1 + mam_popc32(least));
+				      1 + mam_popc32(min));
 	}
 	walk.state += mam_lane() * MAM_WALK_GOLDEN;
 	found.walk = walk;
@@ -288,19 +288,19 @@ MAM_KFN bool mam_runs_release_warp(MAM_GLOBAL struct mam_pages *pages, uint32_t 
 	uint32_t first = mam_warp_shuffle32(mask, page, leader);
 	uint32_t each = mam_warp_shuffle32(mask, n, leader);
 	/* Runs per word, and the caller's number, counted from the first of the leader's word. */
-	uint32_t share = each < 64 ? 64 / each : 1, seat = first % 64 / each + rank;
+	uint32_t share = each < 64 ? 64 / each : 1, hint = first % 64 / each + rank;
 	uint64_t pattern = 0;
 	uint32_t nth;
 
-	if (mam_warp_ballot(mask, n != each || n > 32 || page / 64 != first / 64 + seat / share ||
-					  page % 64 != seat % share * each))
+	if (mam_warp_ballot(mask, n != each || n > 32 || page / 64 != first / 64 + hint / share ||
+					  page % 64 != hint % share * each))
 		return mam_runs_release(bits, page, page + n);
 	/* The caller's rank among those of its word. */
-	seat %= share;
-	nth = page / 64 == first / 64 ? rank : seat;
+	hint %= share;
+	nth = page / 64 == first / 64 ? rank : hint;
 	mam_warp_sync(mask);
 	if (!nth) {
-		share -= seat;
+		share -= hint;
 		share = share < mam_popc32(mask) - rank ? share : mam_popc32(mask) - rank;
 		pattern = mam_bits_span(page % 64, share * each);
 		pattern &= ~mam_bitmap_release(bits, page / 64, pattern);

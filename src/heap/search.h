@@ -15,7 +15,7 @@
 
 #include "heap/spans.h"
 
-#define MAM_SETTLE_TRIES 4
+#define MAM_RECLAIM_TRIES 4
 
 /* Returns whether this code can allocate objects from this heap. */
 MAM_KFN bool mam_search_serves(const struct mam_kheap *heap)
@@ -75,7 +75,7 @@ MAM_KFN struct mam_kslot mam_search_claim(const struct mam_kheap *heap, uint32_t
  * Step 2: no lane has a slot, so the home may not have a slab yet. Opens it, and claims again. The
  * same class in all lanes of `mask`.
  */
-MAM_KFN struct mam_kslot mam_search_settle(const struct mam_kheap *heap, uint32_t mask,
+MAM_KFN struct mam_kslot mam_search_open(const struct mam_kheap *heap, uint32_t mask,
 					   uint32_t class_)
 {
 	const struct mam_kheap head = mam_head_read(heap);
@@ -88,7 +88,7 @@ MAM_KFN struct mam_kslot mam_search_settle(const struct mam_kheap *heap, uint32_
 	word = home.word + rank / round;
 	share = lanes - rank < round ? lanes - rank : round;
 	MAM_ROLLED
-	for (tries = 0; tries < MAM_SETTLE_TRIES; tries++) {
+	for (tries = 0; tries < MAM_RECLAIM_TRIES; tries++) {
 		opening = MAM_OPEN_NOT;
 		if (!(rank % round) && word < head.blocks << mam_traits_words_shift(traits) &&
 		    !mam_slots_load(mam_traits_words(&head, traits), word))
@@ -124,7 +124,7 @@ MAM_KFN struct mam_kwish mam_search_wish(const struct mam_kheap *heap, uint32_t 
 	wish.units = 0;
 	wish.mine = mine;
 	if (mine.slot < MAM_NO_SLOT) {
-		wish.object = mam_books_at(heap, wish.class_, mine.word, mine.slot);
+		wish.object = mam_metadata_at(heap, wish.class_, mine.word, mine.slot);
 		wish.mine.slot = MAM_SLOT_DONE;
 	}
 	return wish;
@@ -142,10 +142,10 @@ MAM_KFN struct mam_kwish mam_search_look(struct mam_kheap *root, struct mam_khea
 
 	if (effort.looks &&
 	    !mam_warp_ballot(mask, wish.mine.slot != MAM_NO_SLOT || wish.class_ != one))
-		wish.mine = mam_search_settle(heap, mask, wish.class_);
+		wish.mine = mam_search_open(heap, mask, wish.class_);
 	wish.mine = mam_seek(root, heap, mask, wish.class_, effort, wish.mine);
 	if (wish.mine.slot < MAM_NO_SLOT) {
-		wish.object = mam_books_at(heap, wish.class_, wish.mine.word, wish.mine.slot);
+		wish.object = mam_metadata_at(heap, wish.class_, wish.mine.word, wish.mine.slot);
 		wish.mine.slot = MAM_SLOT_DONE;
 	}
 	large = mam_warp_ballot(mask, wish.units && !wish.object &&

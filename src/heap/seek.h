@@ -92,16 +92,16 @@ MAM_KFN uint32_t mam_seek_any(const struct mam_kheap *heap, uint64_t traits, uin
 }
 
 /* A random block in which the class was seen, from one word of `seats`, or MAM_NO_WORD. */
-MAM_KFN uint32_t mam_seek_seat(const struct mam_kheap *heap, uint32_t class_, uint32_t random)
+MAM_KFN uint32_t mam_seek_hint(const struct mam_kheap *heap, uint32_t class_, uint32_t random)
 {
-	uint32_t count = mam_books_seat_words(heap->blocks), turn = random & 63;
+	uint32_t count = mam_metadata_hint_words(heap->blocks), turn = random & 63;
 	uint32_t at = (uint32_t)((uint64_t)random * count >> 32);
-	uint64_t seats = mam_global_load64(&heap->seats[(class_ - 1) * count + at], MAM_RELAXED,
+	uint64_t hints = mam_global_load64(&heap->hints[(class_ - 1) * count + at], MAM_RELAXED,
 					   MAM_AT_DEVICE);
 
-	if (!seats)
+	if (!hints)
 		return MAM_NO_WORD;
-	return at * 64 + ((mam_ffs64(mam_bits_rotate_right(seats, turn)) - 1 + turn) & 63);
+	return at * 64 + ((mam_ffs64(mam_bits_rotate_right(hints, turn)) - 1 + turn) & 63);
 }
 
 /*
@@ -111,15 +111,15 @@ MAM_KFN uint32_t mam_seek_next(const struct mam_kheap *heap, uint32_t mask, uint
 {
 	uint32_t random = mam_walk_mix(((uint32_t)mam_clock() ^ mam_smid() << 20) +
 				       mam_lane() * MAM_WALK_GOLDEN);
-	uint32_t leader = mam_ffs32(mask) - 1, place, seat, seated;
+	uint32_t leader = mam_ffs32(mask) - 1, place, hint, seated;
 	uint64_t traits = mam_traits_of(class_);
 
 	place = mam_seek_any(heap, traits, random);
-	seat = mam_seek_seat(heap, class_, random);
-	if (seat != MAM_NO_WORD)
-		place = seat << mam_traits_words_shift(traits) |
+	hint = mam_seek_hint(heap, class_, random);
+	if (hint != MAM_NO_WORD)
+		place = hint << mam_traits_words_shift(traits) |
 			(place & ((1u << mam_traits_words_shift(traits)) - 1));
-	seated = mam_warp_ballot(mask, seat != MAM_NO_WORD);
+	seated = mam_warp_ballot(mask, hint != MAM_NO_WORD);
 	return mam_warp_shuffle32(mask, place, seated ? mam_ffs32(seated) - 1 : leader);
 }
 
@@ -288,7 +288,7 @@ MAM_KFN struct mam_kslot mam_seek_mixed(const struct mam_kheap *heap, uint32_t m
 	const struct mam_kheap head = mam_head_read(heap);
 	uint32_t group = mam_warp_match32(mask, class_), leader = mam_ffs32(group) - 1, looks, needy;
 	uint64_t traits = mam_traits_of(class_), *words = mam_traits_words(&head, traits), won, seen;
-	uint32_t warp = mam_handle_warp(), first = 0, word, rank, random, seat;
+	uint32_t warp = mam_handle_warp(), first = 0, word, rank, random, hint;
 	uint64_t taken;
 
 	MAM_ROLLED
@@ -304,10 +304,10 @@ MAM_KFN struct mam_kslot mam_seek_mixed(const struct mam_kheap *heap, uint32_t m
 		first += (mam_handle_warps() >> 2 * looks) + 1;
 		if (looks >= MAM_SEEK_HOMES) {
 			random = mam_walk_mix(warp + looks * MAM_WALK_GOLDEN + (uint32_t)mam_clock());
-			seat = looks % 2 ? MAM_NO_WORD : mam_seek_seat(&head, class_, random);
+			hint = looks % 2 ? MAM_NO_WORD : mam_seek_hint(&head, class_, random);
 			word = mam_seek_any(&head, traits, random);
-			if (seat != MAM_NO_WORD)
-				word = seat << mam_traits_words_shift(traits) |
+			if (hint != MAM_NO_WORD)
+				word = hint << mam_traits_words_shift(traits) |
 				       (word & ((1u << mam_traits_words_shift(traits)) - 1));
 			word = mam_warp_shuffle32(mask, word, leader);
 		}

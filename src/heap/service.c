@@ -165,7 +165,7 @@ struct pace {
 	uint64_t awake_to; /* no sleep before this time */
 	uint32_t stirs;    /* as last seen */
 	uint64_t sleep_ns; /* the next one */
-	uint64_t most_ns;  /* the longest one */
+	uint64_t max_ns;  /* the longest one */
 	unsigned int sleeps; /* in a row */
 	uint64_t cpu_ns;     /* of the thread, SLEEPS_A_MEASURE sleeps ago or less */
 };
@@ -182,16 +182,16 @@ static uint64_t clock_of_thread(void)
 static void measure(struct pace *pace)
 {
 	const uint64_t before = pace->cpu_ns;
-	uint64_t most;
+	uint64_t max;
 
 	if (pace->sleeps++ % SLEEPS_A_MEASURE != 0)
 		return;
 	pace->cpu_ns = clock_of_thread();
 	if (pace->sleeps == 1)
 		return;
-	most = (pace->cpu_ns - before) / SLEEPS_A_MEASURE * MAM_SERVICE_SHARE;
-	most = most > MAM_SERVICE_SLEEP_MOST_NS ? MAM_SERVICE_SLEEP_MOST_NS : most;
-	pace->most_ns = most < MAM_SERVICE_SLEEP_LONG_NS ? MAM_SERVICE_SLEEP_LONG_NS : most;
+	max = (pace->cpu_ns - before) / SLEEPS_A_MEASURE * MAM_SERVICE_SHARE;
+	max = max > MAM_SERVICE_SLEEP_MAX_NS ? MAM_SERVICE_SLEEP_MAX_NS : max;
+	pace->max_ns = max < MAM_SERVICE_SLEEP_LONG_NS ? MAM_SERVICE_SLEEP_LONG_NS : max;
 }
 
 /* Step 3. */
@@ -205,7 +205,7 @@ static void rest(bool any, struct pace *pace)
 	if (any || stirred != pace->stirs) {
 		pace->awake_to = pace->awake_to < to ? to : pace->awake_to;
 		pace->stirs = stirred;
-		pace->sleep_ns = MAM_SERVICE_SLEEP_LEAST_NS;
+		pace->sleep_ns = MAM_SERVICE_SLEEP_MIN_NS;
 		pace->sleeps = 0;
 		if (any)
 			return;
@@ -217,16 +217,16 @@ static void rest(bool any, struct pace *pace)
 	measure(pace);
 	time = (struct timespec){ .tv_nsec = (long)pace->sleep_ns };
 	(void)syscall(SYS_futex, &stirs, FUTEX_WAIT_PRIVATE, stirred, &time, NULL, 0);
-	pace->sleep_ns = pace->sleep_ns * 2 < pace->most_ns ? pace->sleep_ns * 2 : pace->most_ns;
+	pace->sleep_ns = pace->sleep_ns * 2 < pace->max_ns ? pace->sleep_ns * 2 : pace->max_ns;
 }
 
 static void *serve(void *argument)
 {
 	const uint64_t number = (uint64_t)(uintptr_t)argument;
 	struct pace pace = { .awake_to = mam_clock_ns() + MAM_SERVICE_HOT_NS,
-			     .sleep_ns = MAM_SERVICE_SLEEP_LEAST_NS,
-			     .most_ns = (MAM_SERVICE_SLEEP_LONG_NS +
-					 MAM_SERVICE_SLEEP_MOST_NS) / 2 };
+			     .sleep_ns = MAM_SERVICE_SLEEP_MIN_NS,
+			     .max_ns = (MAM_SERVICE_SLEEP_LONG_NS +
+					 MAM_SERVICE_SLEEP_MAX_NS) / 2 };
 	bool any;
 
 	(void)pthread_setname_np(pthread_self(), "mam-service");

@@ -25,13 +25,13 @@
 #ifndef MAM_SERVICE_STIR_NS
 #define MAM_SERVICE_STIR_NS 20000000u /* the same after mam_service_stir() */
 #endif
-#ifndef MAM_SERVICE_SLEEP_LEAST_NS
-#define MAM_SERVICE_SLEEP_LEAST_NS 50000u /* the first sleep */
+#ifndef MAM_SERVICE_SLEEP_MIN_NS
+#define MAM_SERVICE_SLEEP_MIN_NS 50000u /* the first sleep */
 #endif
 /* The longest sleep is between these two, depending on the cost of a look on the machine. */
 #ifndef MAM_SERVICE_SLEEP_LONG_NS
 #define MAM_SERVICE_SLEEP_LONG_NS 500000u
-#define MAM_SERVICE_SLEEP_MOST_NS 4000000u
+#define MAM_SERVICE_SLEEP_MAX_NS 4000000u
 #endif
 #define MAM_SERVICE_SHARE 160u /* an idle thread takes this part of a core */
 

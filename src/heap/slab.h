@@ -53,7 +53,7 @@ MAM_KFN uint64_t mam_slab_span(uint64_t traits, uint32_t word)
 }
 
 /* Step 1 of opening; `taken` is the block's word as last seen. */
-MAM_KFN bool mam_slab_ground(const struct mam_kheap *heap, uint64_t traits, uint32_t word,
+MAM_KFN bool mam_slab_space(const struct mam_kheap *heap, uint64_t traits, uint32_t word,
 			     uint64_t taken)
 {
 	uint64_t *bits = mam_pages_bits(heap->units), span = mam_slab_span(traits, word), old;
@@ -76,14 +76,14 @@ MAM_KFN void mam_slab_publish(const struct mam_kheap *heap, uint32_t class_, uin
 			      uint32_t word, uint64_t left)
 {
 	uint32_t unit = mam_slab_unit(traits, word), block = unit / MAM_BLOCK_UNITS;
-	uint64_t *seats = heap->seats + (class_ - 1) * mam_books_seat_words(heap->blocks);
+	uint64_t *hints = heap->hints + (class_ - 1) * mam_metadata_hint_words(heap->blocks);
 
 	mam_owners_set(heap, unit, 1, class_ + MAM_OWNER_MOVING);
 	mam_owners_set(heap, unit + 1, mam_traits_units(traits) - 1, class_);
-	(void)mam_global_or64(&seats[block / 64], (uint64_t)1 << block % 64, MAM_RELAXED,
+	(void)mam_global_or64(&hints[block / 64], (uint64_t)1 << block % 64, MAM_RELAXED,
 			      MAM_AT_DEVICE);
 	mam_atomic_store64(&mam_traits_words(heap, traits)[word], left, MAM_RELEASE, MAM_AT_DEVICE);
-	mam_owners_settle(heap, unit);
+	mam_owners_publish(heap, unit);
 }
 
 enum mam_opening {
@@ -103,7 +103,7 @@ MAM_KSLOW enum mam_opening mam_slab_open(const struct mam_kheap *heap, uint32_t 
 	uint32_t owner;
 
 	taken = mam_bitmap_load(bits, mam_slab_block(traits, word));
-	if (!(taken & mam_slab_span(traits, word)) && mam_slab_ground(heap, traits, word, taken)) {
+	if (!(taken & mam_slab_span(traits, word)) && mam_slab_space(heap, traits, word, taken)) {
 		mam_slab_publish(heap, class_, traits, word, mam_slots_all(traits) & ~mine);
 		return MAM_OPEN_DONE;
 	}
@@ -125,7 +125,7 @@ MAM_KSLOW bool mam_slab_close(const struct mam_kheap *heap, uint32_t class_, uin
 	(void)mam_atomic_add32(&heap->closes[unit / MAM_BLOCK_UNITS], 1, MAM_RELEASE, MAM_AT_DEVICE);
 	if (mam_global_cas64(&mam_traits_words(heap, traits)[word], all, 0, MAM_ACQ_REL,
 			     MAM_AT_DEVICE) != all) {
-		mam_owners_settle(heap, unit);
+		mam_owners_publish(heap, unit);
 		return false;
 	}
 	mam_owners_clear(heap, unit, mam_traits_units(traits));

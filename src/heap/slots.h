@@ -13,7 +13,7 @@
 #define MAM_HEAP_SLOTS_H
 
 #include "heap/bitmap.h"
-#include "heap/books.h"
+#include "heap/metadata.h"
 
 /* Adds to one kind of step counter, in the row of the calling warp. */
 #define MAM_STEPS_ADD(heap, kind, n)                                                             \

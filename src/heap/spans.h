@@ -106,7 +106,7 @@ MAM_KFN void *mam_spans_take(struct mam_kheap *root, struct mam_kheap *heap, uin
 				   MAM_AT_DEVICE);
 	mam_owners_set(heap, page + 1, n - 1, MAM_OWNER_INSIDE);
 	mam_owners_set(heap, page, 1, n > MAM_SPAN_SHORT ? MAM_OWNER_LONG : MAM_OWNER_RUN + n);
-	return heap->ground + ((uint64_t)page << MAM_UNIT_SHIFT);
+	return heap->space + ((uint64_t)page << MAM_UNIT_SHIFT);
 }
 
 /* Units of the run whose first unit has this owner; 0: not a run. */

@@ -81,7 +81,7 @@ static void find_words(const struct mam_survey *survey, struct reach_of *ranges)
 
 static void read_words(const struct mam_survey *survey, struct mam_reach_visit *visit)
 {
-	const uintptr_t words = mam_plot_head(&survey->plot) + mam_plot_books(&survey->plot).words;
+	const uintptr_t words = mam_plot_head(&survey->plot) + mam_plot_metadata(&survey->plot).words;
 	struct reach_of ranges[MAM_CLASSES + 1] = { 0 };
 	uint64_t first;
 
@@ -102,7 +102,7 @@ static void read_words(const struct mam_survey *survey, struct mam_reach_visit *
 bool mam_survey_read(struct mam_survey *survey, struct mam_reach_visit *visit)
 {
 	const uintptr_t head = mam_plot_head(&survey->plot);
-	const struct mam_books_plan plan = mam_plot_books(&survey->plot);
+	const struct mam_metadata_plan plan = mam_plot_metadata(&survey->plot);
 	uintptr_t owners;
 	uint32_t left;
 

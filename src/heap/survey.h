@@ -20,7 +20,7 @@
 #define MAM_HEAP_SURVEY_H
 
 #include "heap/plot.h"
-#include "heap/reach.h"
+#include "heap/copy.h"
 
 struct mam_survey {
 	struct mam_plot plot;

@@ -11,8 +11,8 @@
 _Static_assert(offsetof(struct mam_growth, head) % MAM_PAGES_LINE == 0, "heads begin lines");
 
 /* Limits for the values of a copy: a kernel with an out-of-bounds write may have left any value. */
-#define MOST_BLOCKS ((uint32_t)1 << 26)
-#define MOST_COLUMNS 8192u
+#define MAX_BLOCKS ((uint32_t)1 << 26)
+#define MAX_COLUMNS 8192u
 
 uintptr_t mam_table_at(const struct mam_heap *heap)
 {
@@ -63,11 +63,11 @@ bool mam_table_plot(const struct mam_growth *growth, uint32_t i, struct mam_plot
 {
 	const struct mam_grant *part = &growth->part[i];
 
-	if (i >= MAM_PARTS_MAX || i >= growth->parts.value || part->ground == 0 ||
-	    part->blocks == 0 || part->blocks >= MOST_BLOCKS || part->columns == 0 ||
-	    part->columns > MOST_COLUMNS)
+	if (i >= MAM_PARTS_MAX || i >= growth->parts.value || part->space == 0 ||
+	    part->blocks == 0 || part->blocks >= MAX_BLOCKS || part->columns == 0 ||
+	    part->columns > MAX_COLUMNS)
 		return false;
-	*plot = (struct mam_plot){ (unsigned char *)(uintptr_t)part->ground, part->blocks,
+	*plot = (struct mam_plot){ (unsigned char *)(uintptr_t)part->space, part->blocks,
 				   part->columns };
 	return true;
 }

@@ -6,7 +6,7 @@
 #ifndef MAM_HEAP_TABLE_H
 #define MAM_HEAP_TABLE_H
 
-#include "heap/grant.h"
+#include "heap/create.h"
 
 /* mam_table_at - its address on the device. */
 uintptr_t mam_table_at(const struct mam_heap *heap);

@@ -93,7 +93,7 @@ static enum mam_status give_back(struct trim *trim)
 
 	status = mam_post_retract(heap->post, trim->growth->taken, &trim->bytes);
 	for (uint32_t i = 0; i < trim->backs; i++) {
-		one = mam_post_return(heap->post, trim->back[i].ground, &trim->bytes);
+		one = mam_post_return(heap->post, trim->back[i].space, &trim->bytes);
 		if (status == MAM_OK)
 			status = one;
 	}

@@ -6,7 +6,7 @@
 #ifndef MAM_HEAP_VISIT_H
 #define MAM_HEAP_VISIT_H
 
-#include "heap/grant.h"
+#include "heap/create.h"
 
 /* mam_visit_objects - as mam_heap_walk(). */
 enum mam_status mam_visit_objects(const struct mam_heap *heap, struct CUstream_st *stream,

@@ -5,7 +5,7 @@
  */
 #include <stddef.h>
 
-#include "interpose/kinds/holds.h"
+#include "interpose/kinds/refs.h"
 #include "interpose/memory/account.h"
 #include "interpose/memory/capture.h"
 #include "interpose/memory/peer.h"
@@ -27,7 +27,7 @@ const struct mam_init_part mam_init_parts[] = {
 	{ NULL, mam_capture_restart },
 	{ NULL, mam_peer_restart },
 	{ NULL, mam_account_restart },
-	{ NULL, mam_holds_restart },
+	{ NULL, mam_refs_restart },
 	{ NULL, mam_marks_restart },
 	{ NULL, mam_ipc_opened_restart },
 	{ mam_tracer_start, mam_tracer_restart },

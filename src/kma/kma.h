@@ -90,7 +90,7 @@ MAM_KFN void mam_kma_fail(MAM_GLOBAL struct mam_kma *heap, enum mam_kma_failure 
 MAM_KFN MAM_GLOBAL unsigned char *mam_kma_superblock_at(MAM_GLOBAL struct mam_kma *heap,
 							uint32_t superblock)
 {
-	return mam_kma_ground(heap) + ((uint64_t)superblock << heap->shift);
+	return mam_kma_space(heap) + ((uint64_t)superblock << heap->shift);
 }
 
 MAM_KFN MAM_GLOBAL uint32_t *mam_kma_bitmap(MAM_GLOBAL struct mam_kma *heap, uint32_t superblock,
@@ -466,7 +466,7 @@ MAM_KSLOW bool mam_kma_free_block(MAM_GLOBAL struct mam_kma *heap, uint32_t supe
 /* Any lane of any kernel may call. NULL: true, a no-op. False: rejected, as in 1 of free. */
 MAM_KFN bool mam_kma_free(MAM_GLOBAL struct mam_kma *heap, MAM_GLOBAL void *object)
 {
-	uint64_t at = (uint64_t)((uintptr_t)object - (uintptr_t)mam_kma_ground(heap)), seen;
+	uint64_t at = (uint64_t)((uintptr_t)object - (uintptr_t)mam_kma_space(heap)), seen;
 	uint32_t superblock, inside;
 	bool done = false;
 

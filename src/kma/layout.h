@@ -46,7 +46,7 @@ struct mam_kma {
 	uint32_t superblocks, shift, classes, entries_shift;
 	uint32_t search;                  /* how many states are examined before a request fails */
 	uint32_t counted;                 /* 1: successful requests are counted, too */
-	uint64_t states, entries, ground; /* byte offsets from the head */
+	uint64_t states, entries, space; /* byte offsets from the head */
 	struct mam_kma_class class_of[MAM_KMA_CLASSES + 1]; /* and one that is not used */
 	uint64_t pad0[11];
 	uint64_t fresh; /* atomic */
@@ -88,7 +88,7 @@ MAM_KBOTH uint64_t mam_kma_entries_at(uint32_t superblocks, uint32_t entries_shi
 	       mam_kma_lines((uint64_t)superblocks * 8);
 }
 
-MAM_KBOTH uint64_t mam_kma_ground_at(uint32_t superblocks, uint32_t shift, uint32_t entries_shift)
+MAM_KBOTH uint64_t mam_kma_space_at(uint32_t superblocks, uint32_t shift, uint32_t entries_shift)
 {
 	return mam_kma_entries_at(superblocks, entries_shift) +
 	       mam_kma_lines((uint64_t)mam_kma_classes(shift) * 8 << entries_shift);
@@ -97,25 +97,25 @@ MAM_KBOTH uint64_t mam_kma_ground_at(uint32_t superblocks, uint32_t shift, uint3
 /* The memory that `superblocks` superblocks need. */
 MAM_KBOTH uint64_t mam_kma_bytes(uint32_t superblocks, uint32_t shift, uint32_t entries_shift)
 {
-	return mam_kma_ground_at(superblocks, shift, entries_shift) +
+	return mam_kma_space_at(superblocks, shift, entries_shift) +
 	       ((uint64_t)superblocks << shift);
 }
 
 /* The number of superblocks that fit in the memory; 0: not even one, or the terms are invalid. */
 MAM_KBOTH uint32_t mam_kma_superblocks(uint64_t bytes, uint32_t shift, uint32_t entries_shift)
 {
-	uint64_t most;
+	uint64_t max;
 
 	if (shift < MAM_KMA_SHIFT_MIN || shift > MAM_KMA_SHIFT_MAX ||
 	    entries_shift > MAM_KMA_ENTRIES_SHIFT_MAX)
 		return 0;
 	/* Each has a state, a link, a number and a node: an upper bound, less than ten too high. */
-	most = bytes / (((uint64_t)1 << shift) + 24);
-	if (most > MAM_KMA_SUPERBLOCKS_MAX)
-		most = MAM_KMA_SUPERBLOCKS_MAX;
-	while (most && mam_kma_bytes((uint32_t)most, shift, entries_shift) > bytes)
-		most--;
-	return (uint32_t)most;
+	max = bytes / (((uint64_t)1 << shift) + 24);
+	if (max > MAM_KMA_SUPERBLOCKS_MAX)
+		max = MAM_KMA_SUPERBLOCKS_MAX;
+	while (max && mam_kma_bytes((uint32_t)max, shift, entries_shift) > bytes)
+		max--;
+	return (uint32_t)max;
 }
 
 /* The number of entries that hold at most a quarter of `superblocks`, if all classes are in use. */
@@ -166,9 +166,9 @@ MAM_KBOTH MAM_GLOBAL uint64_t *mam_kma_entries(MAM_GLOBAL struct mam_kma *heap)
 	return (MAM_GLOBAL uint64_t *)((MAM_GLOBAL unsigned char *)heap + heap->entries);
 }
 
-MAM_KBOTH MAM_GLOBAL unsigned char *mam_kma_ground(MAM_GLOBAL struct mam_kma *heap)
+MAM_KBOTH MAM_GLOBAL unsigned char *mam_kma_space(MAM_GLOBAL struct mam_kma *heap)
 {
-	return (MAM_GLOBAL unsigned char *)heap + heap->ground;
+	return (MAM_GLOBAL unsigned char *)heap + heap->space;
 }
 
 /*
@@ -207,7 +207,7 @@ MAM_KBOTH uint32_t mam_kma_format(MAM_GLOBAL struct mam_kma *heap, struct mam_km
 	heap->counted = terms.counted != 0;
 	heap->states = mam_kma_states_at(n, terms.entries_shift);
 	heap->entries = mam_kma_entries_at(n, terms.entries_shift);
-	heap->ground = mam_kma_ground_at(n, terms.shift, terms.entries_shift);
+	heap->space = mam_kma_space_at(n, terms.shift, terms.entries_shift);
 	heap->fresh = mam_kma_fresh_word(0, n);
 	for (i = 0; i < MAM_KMA_FAILURES; i++)
 		heap->failures[i] = 0;

@@ -49,17 +49,17 @@ static enum mam_status check_context(const char *who, cl_context context, cl_dev
 
 static enum mam_status check_room(const char *who, const struct mam_cl_heap *heap)
 {
-	cl_ulong most = 0;
-	cl_int code = clGetDeviceInfo(heap->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(most),
-				      &most, NULL);
+	cl_ulong max = 0;
+	cl_int code = clGetDeviceInfo(heap->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(max),
+				      &max, NULL);
 
 	if (code != CL_SUCCESS)
 		return mam_cl_refused(who, "clGetDeviceInfo", code);
-	if (heap->terms.bytes > most)
+	if (heap->terms.bytes > max)
 		return mam_cl_fail(MAM_ERROR_OUT_OF_MEMORY, CL_SUCCESS,
 				   "%s: the heap would take %zu bytes with its metadata, but the "
 				   "device allocates at most %llu at once: make the heap smaller.",
-				   who, heap->terms.bytes, (unsigned long long)most);
+				   who, heap->terms.bytes, (unsigned long long)max);
 	return MAM_OK;
 }
 

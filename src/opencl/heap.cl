@@ -5,7 +5,7 @@
  * Any number of work items each do a share.
  */
 #include "kma/layout.h"
-#include "kma/tell.h"
+#include "kma/report.h"
 
 __kernel void mam_cl_format(__global struct mam_kma *heap, ulong bytes, uint shift,
 			    uint entries_shift, uint search, uint counted)
@@ -20,7 +20,7 @@ __kernel void mam_cl_format(__global struct mam_kma *heap, ulong bytes, uint shi
 	(void)mam_kma_format(heap, terms, (uint)get_global_id(0), (uint)get_global_size(0));
 }
 
-__kernel void mam_cl_tell(__global struct mam_kma *heap, __global struct mam_kma_stats *stats)
+__kernel void mam_cl_report(__global struct mam_kma *heap, __global struct mam_kma_stats *stats)
 {
-	mam_kma_tell(heap, stats, (uint)get_global_id(0), (uint)get_global_size(0));
+	mam_kma_report(heap, stats, (uint)get_global_id(0), (uint)get_global_size(0));
 }

@@ -4,7 +4,7 @@
 #define MAM_OPENCL_HEAP_H
 
 #include "opencl/program.h"
-#include "opencl/terms.h"
+#include "opencl/attr.h"
 
 /* It does not change after mam_cl_heap_create(). */
 struct mam_cl_heap {

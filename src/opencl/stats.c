@@ -2,7 +2,7 @@
 /*
  * stats.c - the statistics of a heap, read by a kernel.
  *
- * 1. The kernel of kma/tell.h adds its counts to a small zeroed buffer.
+ * 1. The kernel of kma/report.h adds its counts to a small zeroed buffer.
  * 2. The result is read in the order of the queue, and copied to the caller's fields.
  *
  * Bound: one read per superblock, on the device; the buffer lives as long as the call.
@@ -13,7 +13,7 @@
 #include "opencl/error.h"
 #include "opencl/heap.h"
 
-/* Matches struct mam_kma_stats of kma/tell.h, which a host cannot include. */
+/* Matches struct mam_kma_stats of kma/report.h, which a host cannot include. */
 struct told {
 	cl_ulong allocs, frees;
 	cl_ulong too_large, no_superblock, no_run, wrong_frees;
@@ -31,7 +31,7 @@ static enum mam_status read(const char *who, struct mam_cl_heap *heap, cl_comman
 	cl_event done;
 	cl_int code;
 
-	status = mam_cl_launch(who, heap, queue, "mam_cl_tell", arguments, 2, &done);
+	status = mam_cl_launch(who, heap, queue, "mam_cl_report", arguments, 2, &done);
 	if (status != MAM_OK)
 		return status;
 	code = clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof(*told), told, 1, &done, NULL);

@@ -153,7 +153,7 @@ static const char *check_group(const struct mam_records *segments, uint32_t hand
 	uint32_t at = group->first;
 	uint32_t i;
 
-	if (group->count > MAM_GROUP_MOST)
+	if (group->count > MAM_GROUP_MAX)
 		return "a group of neighbors is too large";
 	if (mam_segment_at(segments, at)->base != group->base)
 		return "a group of neighbors has a wrong base";

@@ -32,7 +32,7 @@
 
 #include "pool/segment.h"
 
-#define MAM_GROUP_MOST 16u /* segments */
+#define MAM_GROUP_MAX 16u /* segments */
 
 /* lock: pool, all fields */
 struct mam_group {
@@ -76,7 +76,7 @@ static inline void mam_addrtree_insert_after(struct mam_records *segments, uint3
 {
 	uint32_t group = mam_segment_at(segments, below)->group;
 
-	if (mam_group_at(segments, group)->count == MAM_GROUP_MOST) {
+	if (mam_group_at(segments, group)->count == MAM_GROUP_MAX) {
 		mam_addrtree_cut(segments, root, group);
 		group = mam_segment_at(segments, below)->group;
 	}

@@ -2,7 +2,7 @@
 /*
  * batch.c - several blocks per acquisition of the lock (batch.h).
  *
- * ground.c counts every block that it allocates or frees as a caller's. For a block that a cache
+ * space.c counts every block that it allocates or frees as a caller's. For a block that a cache
  * receives or returns, these counts are restored and cached_* changed instead.
  *
  * Invariant: live_blocks + cached_blocks is the number of live records, and the same for the
@@ -11,9 +11,9 @@
 #include "pool/batch.h"
 
 #include "pool/addrtree.h"
-#include "pool/ground.h"
+#include "pool/space.h"
 
-/* The counts that ground.c updates when it allocates and frees blocks. */
+/* The counts that space.c updates when it allocates and frees blocks. */
 struct callers {
 	uint64_t live_blocks, live_bytes, live_rounded_bytes;
 	uint64_t peak_live_blocks, peak_live_bytes, peak_live_rounded_bytes;
@@ -105,7 +105,7 @@ static size_t take_more_locked(struct mam_pool *pool, const struct mam_request *
 	struct callers noted = note(&pool->counts);
 	size_t got = 0;
 
-	while (got < wanted && mam_ground_take_locked(pool, request, &more[got]) == MAM_OK)
+	while (got < wanted && mam_space_take_locked(pool, request, &more[got]) == MAM_OK)
 		got++;
 	count_as_cached(&pool->counts, &noted);
 	return got;
@@ -116,14 +116,14 @@ enum mam_status mam_pool_alloc_batch(struct mam_pool *pool, size_t bytes, size_t
 				     void **more, size_t *got)
 {
 	struct mam_request request;
-	enum mam_status status = mam_ground_shape(pool, bytes, alignment, &request);
+	enum mam_status status = mam_space_shape(pool, bytes, alignment, &request);
 
 	if (status == MAM_ERROR_INVALID_VALUE)
 		return status;
 	mam_lock_take(&pool->lock);
 	meet_locked(pool, tally);
 	if (status == MAM_OK)
-		status = mam_ground_take_locked(pool, &request, block);
+		status = mam_space_take_locked(pool, &request, block);
 	else if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
 		status = MAM_ERROR_DESTROYED;
 	if (status == MAM_OK && wanted != 0) {
@@ -139,20 +139,20 @@ enum mam_status mam_pool_alloc_batch(struct mam_pool *pool, size_t bytes, size_t
 }
 
 enum mam_status mam_pool_alloc_below(struct mam_pool *pool, size_t bytes, size_t alignment,
-				     struct mam_tally *tally, uint64_t high_most, void **block)
+				     struct mam_tally *tally, uint64_t high_max, void **block)
 {
 	struct mam_request request;
-	enum mam_status status = mam_ground_shape(pool, bytes, alignment, &request);
+	enum mam_status status = mam_space_shape(pool, bytes, alignment, &request);
 
 	if (status != MAM_OK)
 		return MAM_ERROR_WOULD_WAIT;
 	mam_lock_take(&pool->lock);
 	meet_locked(pool, tally);
-	if (pool->high_bytes > high_most && pool->tail != 0 &&
-	    mam_ground_find_locked(pool, &request) == pool->tail)
+	if (pool->high_bytes > high_max && pool->tail != 0 &&
+	    mam_space_find_locked(pool, &request) == pool->tail)
 		status = MAM_ERROR_WOULD_WAIT;
 	else
-		status = mam_ground_take_locked(pool, &request, block);
+		status = mam_space_take_locked(pool, &request, block);
 	mam_lock_release(&pool->lock);
 	return status == MAM_OK ? MAM_OK : MAM_ERROR_WOULD_WAIT;
 }
@@ -165,12 +165,12 @@ enum mam_status mam_pool_free_one(struct mam_pool *pool, void *block, size_t req
 
 	mam_lock_take(&pool->lock);
 	meet_locked(pool, tally);
-	status = mam_ground_end_locked(pool, (uintptr_t)block, &handle);
+	status = mam_space_end_locked(pool, (uintptr_t)block, &handle);
 	if (status == MAM_OK) {
 		if (requested != 0)
 			pool->counts.live_bytes +=
 				mam_segment_at(&pool->segments, handle)->requested - requested;
-		mam_ground_release_locked(pool, handle);
+		mam_space_release_locked(pool, handle);
 		mam_pool_unfence_locked(pool);
 	}
 	mam_lock_release(&pool->lock);
@@ -188,8 +188,8 @@ void mam_pool_free_batch(struct mam_pool *pool, void *const *blocks, size_t coun
 	noted = note(&pool->counts);
 	lend(&pool->counts);
 	for (size_t i = 0; i < count; i++)
-		if (mam_ground_end_locked(pool, (uintptr_t)blocks[i], &handle) == MAM_OK)
-			mam_ground_release_locked(pool, handle);
+		if (mam_space_end_locked(pool, (uintptr_t)blocks[i], &handle) == MAM_OK)
+			mam_space_release_locked(pool, handle);
 	mam_pool_unfence_locked(pool);
 	count_as_cached(&pool->counts, &noted);
 	mam_lock_release(&pool->lock);

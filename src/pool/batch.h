@@ -75,14 +75,14 @@ void mam_pool_meet(struct mam_pool *pool, struct mam_tally *tally);
  * errors as mam_pool_alloc().
  *
  * mam_pool_alloc_below - allocate one block. Also returns WOULD_WAIT if only memory above all
- * earlier blocks fits and blocks already reach higher than `high_most`: joined free blocks might
+ * earlier blocks fits and blocks already reach higher than `high_max`: joined free blocks might
  * serve the request as well.
  */
 enum mam_status mam_pool_alloc_batch(struct mam_pool *pool, size_t bytes, size_t alignment,
 				     struct mam_tally *tally, void **block, size_t wanted,
 				     void **more, size_t *got);
 enum mam_status mam_pool_alloc_below(struct mam_pool *pool, size_t bytes, size_t alignment,
-				     struct mam_tally *tally, uint64_t high_most, void **block);
+				     struct mam_tally *tally, uint64_t high_max, void **block);
 
 /*
  * mam_pool_free_one - free a block that a caller held. `requested`: the size that the caller

@@ -10,7 +10,7 @@
 #define WAYS 8 /* entries of a bucket: one cache line */
 #define FIRST_LOG2 (MAM_DEBUG ? 0 : 6)
 #define MOVE_BUCKETS 2 /* of the old table, per operation */
-#define LEAST_BYTES ((size_t)4096)
+#define MIN_BYTES ((size_t)4096)
 
 /*
  * Multiplicative hashing (D. Knuth, "The Art of Computer Programming" 3, 6.4) folded once, as
@@ -54,7 +54,7 @@ static bool same_tag(uint64_t entry, uint64_t hashed)
 static bool table_init(struct mam_blocktable *table, unsigned log2_buckets)
 {
 	size_t bytes = ((size_t)1 << log2_buckets) * WAYS * sizeof(uint64_t);
-	void *entries = mam_pages_map(bytes < LEAST_BYTES ? LEAST_BYTES : bytes);
+	void *entries = mam_pages_map(bytes < MIN_BYTES ? MIN_BYTES : bytes);
 
 	if (entries == NULL)
 		return false;
@@ -67,7 +67,7 @@ static void table_fini(struct mam_blocktable *table)
 {
 	if (table->entries != NULL)
 		mam_pages_unmap(table->entries,
-				bytes_of(table) < LEAST_BYTES ? LEAST_BYTES : bytes_of(table));
+				bytes_of(table) < MIN_BYTES ? MIN_BYTES : bytes_of(table));
 	table->entries = NULL;
 }
 

@@ -6,7 +6,7 @@
 #include "pool/pool.h"
 
 #include "pool/addrtree.h"
-#include "pool/hold.h"
+#include "pool/streamlist.h"
 #include "pool/range.h"
 
 #include <stdio.h>
@@ -21,8 +21,8 @@ struct totals {
 	uint64_t retired_bytes;
 	uint64_t held; /* retired ones in stream free lists */
 	uint64_t held_bytes;
-	uint64_t shelved;
-	uint64_t voids;
+	uint64_t listed;
+	uint64_t unmapped;
 	uint64_t live_bytes;
 	uint64_t live_rounded;
 	uint64_t chunks;
@@ -38,8 +38,8 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 	uint64_t mask = pool->config.granule - 1;
 
 	if (segment->state != MAM_SEGMENT_FREE && segment->state != MAM_SEGMENT_LIVE &&
-	    segment->state != MAM_SEGMENT_RETIRED && !mam_hold_is(segment->state) &&
-	    (pool->range == NULL || (segment->state != MAM_SEGMENT_VOID &&
+	    segment->state != MAM_SEGMENT_RETIRED && !mam_streamlist_is(segment->state) &&
+	    (pool->range == NULL || (segment->state != MAM_SEGMENT_UNMAPPED &&
 				     segment->state != MAM_SEGMENT_MOVING &&
 				     segment->state != MAM_SEGMENT_LOST)))
 		return "a chunk's list contains an unused record";
@@ -50,10 +50,10 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 	totals->segments++;
 	if (segment->state == MAM_SEGMENT_MOVING || segment->state == MAM_SEGMENT_LOST)
 		return NULL;
-	if (segment->state == MAM_SEGMENT_VOID) {
-		totals->voids++;
+	if (segment->state == MAM_SEGMENT_UNMAPPED) {
+		totals->unmapped++;
 		return segment->next != 0 && mam_segment_at(&pool->segments, segment->next)->state ==
-						     MAM_SEGMENT_VOID
+						     MAM_SEGMENT_UNMAPPED
 			       ? "two unmapped segments are neighbors"
 			       : NULL;
 	}
@@ -66,21 +66,21 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 			return "two free segments are neighbors";
 		if (is_tail != (pool->tail == handle))
 			return "the tail is not the free end of the newest chunk";
-		totals->shelved += is_tail ? 0 : 1;
+		totals->listed += is_tail ? 0 : 1;
 		return NULL;
 	}
 	if (mam_segment_end(segment) - chunk->base > chunk->high)
 		return "a block is above its chunk's high mark";
 	(*live_here)++;
-	if (mam_hold_is(segment->state)) {
+	if (mam_streamlist_is(segment->state)) {
 		totals->held++;
 		totals->held_bytes += segment->bytes;
 		if (segment->next != 0 &&
 		    mam_segment_at(&pool->segments, segment->next)->state == segment->state &&
-		    !mam_hold_at(pool, segment->state - MAM_SEGMENT_HELD)->loose)
+		    !mam_streamlist_at(pool, segment->state - MAM_SEGMENT_HELD)->loose)
 			return "two segments of one stream free list are neighbors";
 	}
-	if (segment->state == MAM_SEGMENT_RETIRED || mam_hold_is(segment->state)) {
+	if (segment->state == MAM_SEGMENT_RETIRED || mam_streamlist_is(segment->state)) {
 		totals->retired++;
 		totals->retired_bytes += segment->bytes;
 		return NULL;
@@ -227,12 +227,12 @@ static const char *check_segment_records(const struct mam_pool *pool)
 	return fault != NULL ? fault : check_records(&pool->segments, segments + groups);
 }
 
-static const char *check_shelf(const struct mam_pool *pool, uint64_t shelved)
+static const char *check_freelists(const struct mam_pool *pool, uint64_t listed)
 {
 	uint64_t count;
-	const char *fault = mam_shelf_check(&pool->shelf, &pool->segments, &count);
+	const char *fault = mam_freelists_check(&pool->freelists, &pool->segments, &count);
 
-	if (fault == NULL && count != shelved)
+	if (fault == NULL && count != listed)
 		fault = "the free lists do not contain exactly the free segments";
 	return fault;
 }
@@ -252,9 +252,9 @@ const char *mam_pool_fault_locked(struct mam_pool *pool)
 	if (fault == NULL && pool->range != NULL)
 		totals.reserved = pool->counts.physical_bytes;
 	if (fault == NULL)
-		fault = pool->range != NULL ? mam_range_fault_locked(pool, totals.shelved,
-								     totals.voids)
-					    : check_shelf(pool, totals.shelved);
+		fault = pool->range != NULL ? mam_range_fault_locked(pool, totals.listed,
+								     totals.unmapped)
+					    : check_freelists(pool, totals.listed);
 	if (fault == NULL)
 		fault = check_counts(pool, &totals);
 	if (fault == NULL)

@@ -66,7 +66,7 @@
 #include "base/log.h"
 #include "pool/addrtree.h"
 #include "pool/handle.h"
-#include "pool/hold.h"
+#include "pool/streamlist.h"
 #include "pool/limit.h"
 #include "pool/range.h"
 #include "source/source.h"
@@ -143,8 +143,8 @@ static enum mam_status add_chunk_locked(struct mam_pool *pool, void *base, size_
 	mam_addrtree_insert(&pool->segments, &pool->by_address, handle);
 	pool->tail = 0;
 	if (old_tail != 0) /* no longer of the newest chunk: a normal free block */
-		mam_ground_shelve_locked(pool, old_tail);
-	mam_ground_shelve_locked(pool, handle);
+		mam_space_insert_free_locked(pool, old_tail);
+	mam_space_insert_free_locked(pool, handle);
 
 	pool->counts.segments++;
 	pool->counts.chunks++;
@@ -159,7 +159,7 @@ static void detach_locked(struct mam_pool *pool, uint32_t chunk_handle)
 {
 	struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, chunk_handle);
 
-	mam_ground_unshelve_locked(pool, chunk->last);
+	mam_space_remove_free_locked(pool, chunk->last);
 	mam_addrtree_detach(&pool->segments, &pool->by_address, chunk->last);
 	mam_segment_at(&pool->segments, chunk->last)->state = MAM_SEGMENT_IDLE;
 	if (chunk->older != 0)
@@ -172,8 +172,8 @@ static void detach_locked(struct mam_pool *pool, uint32_t chunk_handle)
 			uint32_t last = mam_chunk_at(&pool->chunks, chunk->older)->last;
 
 			if (mam_segment_at(&pool->segments, last)->state == MAM_SEGMENT_FREE) {
-				mam_ground_unshelve_locked(pool, last);
-				mam_ground_shelve_locked(pool, last);
+				mam_space_remove_free_locked(pool, last);
+				mam_space_insert_free_locked(pool, last);
 			}
 		}
 	}
@@ -200,7 +200,7 @@ static void reattach_locked(struct mam_pool *pool, uint32_t chunk_handle)
 		pool->newest_chunk = chunk_handle;
 	mam_segment_at(&pool->segments, handle)->state = MAM_SEGMENT_FREE;
 	mam_addrtree_reattach(&pool->segments, &pool->by_address, handle);
-	mam_ground_shelve_locked(pool, handle);
+	mam_space_insert_free_locked(pool, handle);
 	pool->counts.segments++;
 	pool->counts.chunks++;
 	pool->counts.reserved_bytes += chunk->bytes;
@@ -290,12 +290,12 @@ enum mam_status mam_grow_release_idle(struct mam_pool *pool, uint64_t keep_bytes
 }
 
 /* Call the functions of the layers above, which release memory. True: try again. */
-static bool relieve(struct mam_pool *pool, enum mam_relief_level level)
+static bool drain(struct mam_pool *pool, enum mam_drain_level level)
 {
 	bool any = false;
 
-	for (int stop = 0; stop < MAM_RELIEF_STOPS; stop++)
-		if (pool->relief[stop] != NULL && pool->relief[stop](pool, level))
+	for (int stop = 0; stop < MAM_DRAIN_STOPS; stop++)
+		if (pool->drain[stop] != NULL && pool->drain[stop](pool, level))
 			any = true;
 	return any;
 }
@@ -322,7 +322,7 @@ enum mam_status mam_grow_trim(struct mam_pool *pool, size_t keep_bytes, size_t *
 	uint64_t bytes;
 
 	mam_lock_take(&pool->grow_lock);
-	(void)relieve(pool, MAM_RELIEF_ALL);
+	(void)drain(pool, MAM_DRAIN_ALL);
 	status = release_idle(pool, keep_bytes, &bytes);
 	mam_lock_release(&pool->grow_lock);
 	if (bytes != 0)
@@ -340,10 +340,10 @@ static uint64_t growth_wish(const struct mam_pool *pool, uint64_t need)
 		if (need >= MAM_POOL_GROWTH_EXACT)
 			return need;
 		wish = pool->counts.reserved_bytes / MAM_POOL_GROWTH_SHARE;
-		if (wish > MAM_POOL_GROWTH_MOST)
-			wish = MAM_POOL_GROWTH_MOST;
-		if (wish < MAM_POOL_GROWTH_LEAST)
-			wish = MAM_POOL_GROWTH_LEAST;
+		if (wish > MAM_POOL_GROWTH_MAX)
+			wish = MAM_POOL_GROWTH_MAX;
+		if (wish < MAM_POOL_GROWTH_MIN)
+			wish = MAM_POOL_GROWTH_MIN;
 	}
 	return mam_round_up(wish, unit_of(pool));
 }
@@ -448,7 +448,7 @@ static enum mam_status bring_chunk(struct mam_pool *pool, mam_grow_fn *grow, uin
 	if (status == MAM_OK)
 		status = add_chunk_locked(pool, base, bytes);
 	if (status == MAM_OK)
-		status = mam_ground_take_locked(pool, request, block);
+		status = mam_space_take_locked(pool, request, block);
 	mam_lock_release(&pool->lock);
 	return status;
 }
@@ -459,7 +459,7 @@ static enum mam_status try_again(struct mam_pool *pool, const struct mam_request
 	enum mam_status status;
 
 	mam_lock_take(&pool->lock);
-	status = mam_hold_serve_locked(pool, request, block);
+	status = mam_streamlist_serve_locked(pool, request, block);
 	mam_lock_release(&pool->lock);
 	return status;
 }
@@ -505,11 +505,11 @@ enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *re
 
 	mam_lock_take(&pool->grow_lock);
 	status = try_again(pool, request, block);
-	if (status == MAM_ERROR_WOULD_WAIT && relieve(pool, MAM_RELIEF_PASSED))
+	if (status == MAM_ERROR_WOULD_WAIT && drain(pool, MAM_DRAIN_PASSED))
 		status = try_again(pool, request, block);
 	if (status == MAM_ERROR_WOULD_WAIT)
 		status = grow_for(pool, request, block);
-	if (status == MAM_ERROR_OUT_OF_MEMORY && relieve(pool, MAM_RELIEF_ALL)) {
+	if (status == MAM_ERROR_OUT_OF_MEMORY && drain(pool, MAM_DRAIN_ALL)) {
 		status = try_again(pool, request, block);
 		if (status == MAM_ERROR_WOULD_WAIT)
 			status = grow_for(pool, request, block);
@@ -555,10 +555,10 @@ static enum mam_status grow_new(struct mam_pool *pool, const struct mam_request 
  * Thread caches are emptied as usual: no thread waits for the device while it holds their locks.
  * Streams are not drained: driver calls are made under their lock.
  */
-static bool empty_caches(struct mam_pool *pool, enum mam_relief_level level)
+static bool empty_caches(struct mam_pool *pool, enum mam_drain_level level)
 {
-	return pool->relief[MAM_RELIEF_CACHE] != NULL &&
-	       pool->relief[MAM_RELIEF_CACHE](pool, level);
+	return pool->drain[MAM_DRAIN_CACHE] != NULL &&
+	       pool->drain[MAM_DRAIN_CACHE](pool, level);
 }
 
 enum mam_status mam_grow_new(struct mam_pool *pool, const struct mam_request *request,
@@ -568,9 +568,9 @@ enum mam_status mam_grow_new(struct mam_pool *pool, const struct mam_request *re
 	enum mam_status status = MAM_ERROR_WOULD_WAIT;
 
 	if (ours) {
-		(void)empty_caches(pool, MAM_RELIEF_PASSED);
+		(void)empty_caches(pool, MAM_DRAIN_PASSED);
 		status = grow_new(pool, request, block);
-		if (status == MAM_ERROR_OUT_OF_MEMORY && empty_caches(pool, MAM_RELIEF_ALL))
+		if (status == MAM_ERROR_OUT_OF_MEMORY && empty_caches(pool, MAM_DRAIN_ALL))
 			status = grow_new(pool, request, block);
 	}
 	if (status != MAM_OK) {
@@ -587,8 +587,8 @@ enum mam_status mam_grow_new(struct mam_pool *pool, const struct mam_request *re
 static enum mam_status grow_largest(struct mam_pool *pool, size_t *bytes, void **base)
 {
 	uint64_t began = mam_clock_ns();
-	size_t most = pool->config.limit_bytes != 0 ? pool->config.limit_bytes : SIZE_MAX;
-	enum mam_status status = mam_source_grow_largest(pool->source, most, bytes, base);
+	size_t max = pool->config.limit_bytes != 0 ? pool->config.limit_bytes : SIZE_MAX;
+	enum mam_status status = mam_source_grow_largest(pool->source, max, bytes, base);
 	size_t whole = status == MAM_OK ? mam_round_down(*bytes, unit_of(pool)) : 0;
 
 	count_call(pool, began);

@@ -3,7 +3,7 @@
 #ifndef MAM_POOL_GROW_H
 #define MAM_POOL_GROW_H
 
-#include "pool/ground.h"
+#include "pool/space.h"
 
 /*
  * mam_grow_for - the path after WOULD_WAIT: grow, and allocate the block. Takes both locks; counts

@@ -11,7 +11,7 @@
 
 #include "base/sized.h"
 #include "pool/addrtree.h"
-#include "pool/hold.h"
+#include "pool/streamlist.h"
 #include "pool/inspect.h"
 #include "pool/range.h"
 #include "pool/scope.h"
@@ -24,16 +24,16 @@ static bool ready_locked(const struct mam_pool *pool)
 /* The same where memory is mapped in pieces: every free segment counts as a free block. */
 static void count_range_holes(const struct mam_pool *pool, struct mam_stats *stats)
 {
-	uint64_t voids;
+	uint64_t unmapped;
 
-	(void)mam_range_voids_locked(pool, &voids);
-	stats->segments -= voids + stats->cached_blocks;
+	(void)mam_range_unmapped_locked(pool, &unmapped);
+	stats->segments -= unmapped + stats->cached_blocks;
 	stats->holes = stats->segments - stats->live_blocks - stats->retired_blocks;
 	stats->hole_bytes =
 		stats->physical_bytes - stats->live_rounded_bytes - stats->cached_bytes -
 		stats->retired_bytes;
 	for (int i = 0; i < MAM_RANGE_PARTS; i++) {
-		uint32_t at = mam_shelf_largest(&pool->range->part[i].holes, &pool->segments);
+		uint32_t at = mam_freelists_largest(&pool->range->part[i].holes, &pool->segments);
 
 		if (at != 0)
 			mam_pool_peak(&stats->largest_hole_bytes,
@@ -64,13 +64,13 @@ static void count_holes(const struct mam_pool *pool, struct mam_stats *stats)
 	stats->hole_bytes = stats->reserved_bytes - stats->live_rounded_bytes -
 			    stats->cached_bytes - stats->retired_bytes - end_bytes;
 
-	at = mam_shelf_largest(&pool->shelf, &pool->segments);
+	at = mam_freelists_largest(&pool->freelists, &pool->segments);
 	if (at != 0)
 		stats->largest_free_bytes = mam_segment_at(&pool->segments, at)->bytes;
 	if (pool->tail != 0 &&
 	    mam_segment_at(&pool->segments, pool->tail)->bytes > stats->largest_free_bytes)
 		stats->largest_free_bytes = mam_segment_at(&pool->segments, pool->tail)->bytes;
-	at = mam_shelf_largest_inner(&pool->shelf, &pool->segments);
+	at = mam_freelists_largest_inner(&pool->freelists, &pool->segments);
 	if (at != 0)
 		stats->largest_hole_bytes = mam_segment_at(&pool->segments, at)->bytes;
 }
@@ -122,7 +122,7 @@ void mam_segment_describe(const struct mam_pool *pool, uint32_t handle,
 	info->base = (void *)(uintptr_t)segment->base;
 	info->bytes = segment->bytes;
 	info->live = segment->state == MAM_SEGMENT_LIVE;
-	info->retired = segment->state == MAM_SEGMENT_RETIRED || mam_hold_is(segment->state);
+	info->retired = segment->state == MAM_SEGMENT_RETIRED || mam_streamlist_is(segment->state);
 	info->requested = info->live ? segment->requested : 0;
 	info->chunk_base = (void *)(uintptr_t)chunk->base;
 	info->chunk_bytes = chunk->bytes;
@@ -145,7 +145,7 @@ enum mam_status mam_pool_visit(struct mam_pool *pool,
 		uint32_t state = mam_segment_at(&pool->segments, at)->state;
 		struct mam_segment_info info;
 
-		if (state == MAM_SEGMENT_VOID || state == MAM_SEGMENT_MOVING ||
+		if (state == MAM_SEGMENT_UNMAPPED || state == MAM_SEGMENT_MOVING ||
 		    state == MAM_SEGMENT_LOST)
 			continue;
 		mam_segment_describe(pool, at, &info);

@@ -10,7 +10,7 @@
 #include "base/bits.h"
 #include "base/log.h"
 #include "pool/grow.h"
-#include "pool/hold.h"
+#include "pool/streamlist.h"
 #include "pool/range.h"
 #include "pool/scope.h"
 #include "source/source.h"
@@ -20,8 +20,8 @@
 
 static bool config_is_sound(const struct mam_source *source, const struct mam_pool_config *config)
 {
-	if (!mam_is_power_of_two(config->granule) || config->granule < MAM_POOL_GRANULE_LEAST ||
-	    config->granule > MAM_POOL_GRANULE_MOST ||
+	if (!mam_is_power_of_two(config->granule) || config->granule < MAM_POOL_GRANULE_MIN ||
+	    config->granule > MAM_POOL_GRANULE_MAX ||
 	    config->granule > source->properties.alignment)
 		return false;
 	if (config->growth_bytes != MAM_GROWTH_NONE && config->growth_bytes > (size_t)1 << 55)
@@ -31,7 +31,7 @@ static bool config_is_sound(const struct mam_source *source, const struct mam_po
 	return config->free_policy >= MAM_FREE_DEFAULT && config->free_policy <= MAM_FREE_DEFERRED;
 }
 
-static enum mam_status init_books(struct mam_pool *pool)
+static enum mam_status init_metadata(struct mam_pool *pool)
 {
 	enum mam_status status = mam_segments_init(&pool->segments);
 
@@ -40,16 +40,16 @@ static enum mam_status init_books(struct mam_pool *pool)
 	if (status == MAM_OK)
 		status = mam_blockmap_init(&pool->blocks);
 	if (status == MAM_OK)
-		status = mam_shelf_init(&pool->shelf, pool->config.granule);
+		status = mam_freelists_init(&pool->freelists, pool->config.granule);
 	return status;
 }
 
-static void fini_books(struct mam_pool *pool)
+static void fini_metadata(struct mam_pool *pool)
 {
 	mam_range_fini(pool);
 	mam_holds_fini(pool);
 	mam_scope_fini(pool);
-	mam_shelf_fini(&pool->shelf);
+	mam_freelists_fini(&pool->freelists);
 	mam_blockmap_fini(&pool->blocks);
 	mam_records_fini(&pool->chunks);
 	mam_records_fini(&pool->segments);
@@ -75,7 +75,7 @@ enum mam_status mam_pool_init(struct mam_pool *pool, struct mam_source *source, 
 	mam_lock_init(&pool->lock, MAM_RANK_POOL, "pool");
 
 	status =
-		config_is_sound(source, &pool->config) ? init_books(pool) : MAM_ERROR_INVALID_VALUE;
+		config_is_sound(source, &pool->config) ? init_metadata(pool) : MAM_ERROR_INVALID_VALUE;
 	if (status == MAM_OK)
 		status = mam_range_init(pool);
 	if (status == MAM_OK) {
@@ -86,7 +86,7 @@ enum mam_status mam_pool_init(struct mam_pool *pool, struct mam_source *source, 
 	if (status != MAM_OK) {
 		uint32_t generation = pool->generation;
 
-		fini_books(pool);
+		fini_metadata(pool);
 		mam_lock_fini(&pool->lock);
 		mam_lock_fini(&pool->grow_lock);
 		if (owns_source)
@@ -134,9 +134,9 @@ static void await_waiters(struct mam_pool *pool)
 
 static void let_go_above(struct mam_pool *pool)
 {
-	for (int stop = 0; stop < MAM_RELIEF_STOPS; stop++)
-		if (pool->relief[stop] != NULL)
-			(void)pool->relief[stop](pool, MAM_RELIEF_END);
+	for (int stop = 0; stop < MAM_DRAIN_STOPS; stop++)
+		if (pool->drain[stop] != NULL)
+			(void)pool->drain[stop](pool, MAM_DRAIN_END);
 }
 
 static enum mam_status end(struct mam_pool *pool, bool abandon)
@@ -164,7 +164,7 @@ static enum mam_status end(struct mam_pool *pool, bool abandon)
 			}
 		}
 		mam_lock_take(&pool->lock);
-		fini_books(pool);
+		fini_metadata(pool);
 		mam_lock_release(&pool->lock);
 	}
 	mam_lock_release(&pool->grow_lock);

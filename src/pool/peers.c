@@ -3,7 +3,7 @@
 #include "pool/peers.h"
 
 const char *mam_peers_check(const struct mam_records *segments, uint32_t first, uint64_t bytes,
-			    uint64_t most, uint64_t *count)
+			    uint64_t max, uint64_t *count)
 {
 	uint32_t prev = 0;
 	uint32_t at;
@@ -15,7 +15,7 @@ const char *mam_peers_check(const struct mam_records *segments, uint32_t first, 
 			return "a list of free blocks of equal size is corrupt";
 		if (segment->bytes != bytes)
 			return "a free block is in the list of another size";
-		if (++*count > most)
+		if (++*count > max)
 			return "the free lists contain more blocks than there are records";
 		prev = at;
 	}

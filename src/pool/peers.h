@@ -72,6 +72,6 @@ static inline uint32_t mam_peers_take(const struct mam_records *segments, uint32
  * a cycle is reported.
  */
 const char *mam_peers_check(const struct mam_records *segments, uint32_t first, uint64_t bytes,
-			    uint64_t most, uint64_t *count);
+			    uint64_t max, uint64_t *count);
 
 #endif

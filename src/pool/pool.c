@@ -5,7 +5,7 @@
  */
 #include "pool/pool.h"
 
-#include "pool/ground.h"
+#include "pool/space.h"
 #include "pool/grow.h"
 #include "pool/spare.h"
 #include "source/source.h"
@@ -14,13 +14,13 @@
 static enum mam_status alloc_once(struct mam_pool *pool, size_t bytes, size_t alignment,
 				  bool goes_on, struct mam_request *request, void **block)
 {
-	enum mam_status status = mam_ground_shape(pool, bytes, alignment, request);
+	enum mam_status status = mam_space_shape(pool, bytes, alignment, request);
 
 	if (status == MAM_ERROR_INVALID_VALUE)
 		return status;
 	mam_lock_take(&pool->lock);
 	if (status == MAM_OK)
-		status = mam_ground_take_locked(pool, request, block);
+		status = mam_space_take_locked(pool, request, block);
 	else if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
 		status = MAM_ERROR_DESTROYED;
 	if (status != MAM_OK && !(goes_on && status == MAM_ERROR_WOULD_WAIT))
@@ -57,7 +57,7 @@ enum mam_status mam_pool_free(struct mam_pool *pool, void *block)
 	bool spare;
 
 	mam_lock_take(&pool->lock);
-	status = mam_ground_give_locked(pool, (uintptr_t)block);
+	status = mam_space_give_locked(pool, (uintptr_t)block);
 	mam_pool_unfence_locked(pool);
 	spare = pool->config.spare_bytes != 0 && mam_spare_due_locked(pool);
 	mam_lock_release(&pool->lock);

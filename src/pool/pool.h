@@ -4,12 +4,12 @@
  *
  * The parts of this folder:
  *   pool.c      allocate, free: round to granules, take the lock.
- *   ground.c    find free memory, split, join. The lock is held; no source call.
+ *   space.c    find free memory, split, join. The lock is held; no source call.
  *   retire.c    blocks that are freed and must not be reused yet.
- *   hold.c      freed memory kept apart, for the use of one stream.
+ *   streamlist.c      freed memory kept apart, for the use of one stream.
  *   grow.c      a request that no free memory fits: add chunks from the source, and release idle
  *               ones (trim).
- *   range.c     the same on a source that maps memory in pieces; remap.c moves them, footing.h
+ *   range.c     the same on a source that maps memory in pieces; remap.c moves them, growth_policy.h
  *               determines when, and their size.
  *   prompt.c    for threads that a running kernel waits for: allocate new memory and free without a
  *               wait.
@@ -19,7 +19,7 @@
  *               push.
  *   check.c     every invariant below, in C.
  *   life.c      init, fini, drop, fork.
- *   segment.h, addrtree.h, shelf.h (sizetree.h, peers.h), blockmap.h: the records and the
+ *   segment.h, addrtree.h, freelists.h (sizetree.h, peers.h), blockmap.h: the records and the
  *               structures over them.
  *
  * Locks. A thread holds `grow_lock` (rank GROW) while it calls the source. It holds `lock` (rank
@@ -50,18 +50,18 @@
 #include "base/lock.h"
 #include "base/records.h"
 #include "pool/blockmap.h"
-#include "pool/relief.h"
+#include "pool/drain.h"
 #include "pool/segment.h"
-#include "pool/shelf.h"
+#include "pool/freelists.h"
 #include "source/source.h"
 
 #define MAM_POOL_GRANULE 512u
-#define MAM_POOL_GRANULE_LEAST 16u
-#define MAM_POOL_GRANULE_MOST (2u << 20)
+#define MAM_POOL_GRANULE_MIN 16u
+#define MAM_POOL_GRANULE_MAX (2u << 20)
 #define MAM_POOL_LARGE ((size_t)1 << 20)           /* rounded; minimum size of a large block */
 #define MAM_POOL_LARGE_ALIGNMENT ((size_t)64 << 10) /* of large device blocks */
-#define MAM_POOL_GROWTH_LEAST ((uint64_t)64 << 20) /* default: minimum size of a chunk */
-#define MAM_POOL_GROWTH_MOST ((uint64_t)1 << 30)   /* default: maximum, except for one request */
+#define MAM_POOL_GROWTH_MIN ((uint64_t)64 << 20) /* default: minimum size of a chunk */
+#define MAM_POOL_GROWTH_MAX ((uint64_t)1 << 30)   /* default: maximum, except for one request */
 #define MAM_POOL_GROWTH_SHARE 8                    /* default: this part of the reserved bytes */
 #define MAM_POOL_GROWTH_EXACT ((uint64_t)32 << 20) /* default: exact chunks from this size up */
 
@@ -93,7 +93,7 @@ struct mam_pool {
 	bool owns_source; /* false once it is destroyed; an abandoned pool still owns it */
 	bool strict; /* a free waits for the device first */
 	_Atomic uint32_t generation; /* atomic; number of pools here before (handle.h) */
-	mam_relief_fn *relief[MAM_RELIEF_STOPS]; /* NULL: no such layer */
+	mam_drain_fn *drain[MAM_DRAIN_STOPS]; /* NULL: no such layer */
 	void *cache;  /* state of the cache layer; lock: its own */
 	void *stream; /* state of the stream layer; lock: its own */
 
@@ -106,7 +106,7 @@ struct mam_pool {
 	struct mam_records segments;
 	struct mam_records chunks;
 	struct mam_blockmap blocks;
-	struct mam_shelf shelf;
+	struct mam_freelists freelists;
 	uint32_t by_address;     /* root of the tree of groups of neighbors (addrtree.h) */
 	uint32_t tail;           /* segment, or 0 */
 	uint32_t newest_chunk;   /* head of the list of chunks, or 0 */
@@ -119,8 +119,8 @@ struct mam_pool {
 	uint64_t stuck_bytes;    /* free, but could not be released at the last attempt (spare.c) */
 	atomic_bool outgrown;    /* it grew; a strict free must release idle chunks (grow.c) */
 	bool unfenced;           /* a block was freed without a wait since pieces last moved */
-	struct mam_records holds; /* stream free lists (hold.h); empty until one is made */
-	uint32_t idle_hold;       /* head of the list of unused stream free lists, or 0 */
+	struct mam_records holds; /* stream free lists (streamlist.h); empty until one is made */
+	uint32_t idle_streamlist;       /* head of the list of unused stream free lists, or 0 */
 	bool over_limit;         /* the limit was lowered below the reserved bytes (limit.c) */
 	struct mam_scope *scopes; /* statistics since a push, newest first (scope.c); NULL: none */
 	struct mam_stats counts; /* counts that are updated on each event: see mam_pool_stats() */

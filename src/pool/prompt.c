@@ -41,13 +41,13 @@
 static enum mam_status alloc_here(struct mam_pool *pool, size_t bytes, size_t alignment,
 				  struct mam_request *request, void **block)
 {
-	enum mam_status status = mam_ground_shape(pool, bytes, alignment, request);
+	enum mam_status status = mam_space_shape(pool, bytes, alignment, request);
 
 	if (status == MAM_ERROR_INVALID_VALUE)
 		return status;
 	mam_lock_take(&pool->lock);
 	if (status == MAM_OK)
-		status = mam_ground_take_locked(pool, request, block);
+		status = mam_space_take_locked(pool, request, block);
 	else if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
 		status = MAM_ERROR_DESTROYED;
 	if (status != MAM_OK && status != MAM_ERROR_WOULD_WAIT)
@@ -79,7 +79,7 @@ enum mam_status mam_pool_free_now(struct mam_pool *pool, void *block)
 	enum mam_status status;
 
 	mam_lock_take(&pool->lock);
-	status = mam_ground_give_locked(pool, (uintptr_t)block);
+	status = mam_space_give_locked(pool, (uintptr_t)block);
 	if (status == MAM_OK)
 		pool->unfenced = true;
 	mam_lock_release(&pool->lock);

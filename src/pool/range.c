@@ -6,9 +6,9 @@
  *   1. Choose an edge: that of the largest free block with enough unmapped addresses beside it for
  *      the missing bytes, if the available bytes suffice to fill it; otherwise a place in an
  *      unmapped segment. For a stream's request, memory that the stream freed counts like a free
- *      block (hold.h).
+ *      block (streamlist.h).
  *   2. Add the missing bytes piece by piece: move free pieces there as long as new memory is not in
- *      the budget (footing.h), then map new ones. A free piece that is much too large is released
+ *      the budget (growth_policy.h), then map new ones. A free piece that is much too large is released
  *      to the driver, and smaller ones are made of its bytes. Small requests add more bytes than
  *      they lack. A piece moves here only if that needs no wait for the GPU: a kernel may be
  *      waiting for the thread that allocates. After a free without a wait (the stream policy) new
@@ -36,8 +36,8 @@
 #include "base/bits.h"
 #include "base/log.h"
 #include "pool/addrtree.h"
-#include "pool/footing.h"
-#include "pool/hold.h"
+#include "pool/growth_policy.h"
+#include "pool/streamlist.h"
 #include "pool/remap.h"
 #include "source/source.h"
 
@@ -51,14 +51,14 @@ static uint64_t unit_of(const struct mam_pool *pool)
 	return pool->source->properties.granularity;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t min_of(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
 /* Make one unmapped address range. While addresses are short, retry with half the size. */
 static enum mam_status make_part(struct mam_pool *pool, struct mam_range_part *part, uint64_t bytes,
-				 uint64_t least)
+				 uint64_t min)
 {
 	enum mam_status status = mam_records_reserve(&pool->chunks, 1);
 	struct mam_segment *segment;
@@ -69,13 +69,13 @@ static enum mam_status make_part(struct mam_pool *pool, struct mam_range_part *p
 	if (status == MAM_OK)
 		status = mam_records_reserve(&pool->segments, MAM_SEGMENT_RECORDS);
 	if (status == MAM_OK)
-		status = mam_shelf_init(&part->holes, pool->config.granule);
+		status = mam_freelists_init(&part->holes, pool->config.granule);
 	if (status == MAM_OK)
-		status = mam_shelf_init(&part->voids, pool->config.granule);
+		status = mam_freelists_init(&part->unmapped, pool->config.granule);
 	if (status != MAM_OK)
 		return status;
 	while ((status = mam_source_grow(pool->source, bytes, &base)) == MAM_ERROR_OUT_OF_MEMORY &&
-	       bytes / 2 >= least)
+	       bytes / 2 >= min)
 		bytes = mam_round_up(bytes / 2, unit_of(pool));
 	if (status != MAM_OK)
 		return status;
@@ -97,9 +97,9 @@ static enum mam_status make_part(struct mam_pool *pool, struct mam_range_part *p
 	*segment = (struct mam_segment){ .base = (uintptr_t)base,
 					 .bytes = bytes,
 					 .chunk = part->chunk,
-					 .state = MAM_SEGMENT_VOID };
+					 .state = MAM_SEGMENT_UNMAPPED };
 	mam_addrtree_insert(&pool->segments, &pool->by_address, handle);
-	mam_ground_shelve_locked(pool, handle);
+	mam_space_insert_free_locked(pool, handle);
 	pool->counts.segments++;
 	pool->counts.chunks++;
 	return MAM_OK;
@@ -109,7 +109,7 @@ enum mam_status mam_range_init(struct mam_pool *pool)
 {
 	const struct mam_source_properties properties = mam_source_describe(pool->source);
 	uint64_t bytes = properties.range_bytes;
-	uint64_t least = mam_round_up(properties.total_bytes, unit_of(pool));
+	uint64_t min = mam_round_up(properties.total_bytes, unit_of(pool));
 	enum mam_status status;
 
 	if (!mam_source_has_pieces(pool->source))
@@ -118,7 +118,7 @@ enum mam_status mam_range_init(struct mam_pool *pool)
 	if (pool->range == NULL)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	if (bytes == 0)
-		bytes = RANGES_PER_MEMORY * (least != 0 ? least : (uint64_t)1 << 36);
+		bytes = RANGES_PER_MEMORY * (min != 0 ? min : (uint64_t)1 << 36);
 	bytes = mam_round_up(bytes, unit_of(pool));
 	status = make_part(pool, &pool->range->part[MAM_RANGE_SMALL], bytes, unit_of(pool));
 	if (status == MAM_OK)
@@ -135,8 +135,8 @@ void mam_range_fini(struct mam_pool *pool)
 		return;
 	for (int i = 0; i < MAM_RANGE_PARTS; i++) {
 		mam_pieces_fini(&pool->range->part[i].pieces);
-		mam_shelf_fini(&pool->range->part[i].holes);
-		mam_shelf_fini(&pool->range->part[i].voids);
+		mam_freelists_fini(&pool->range->part[i].holes);
+		mam_freelists_fini(&pool->range->part[i].unmapped);
 	}
 	free(pool->range);
 	pool->range = NULL;
@@ -180,7 +180,7 @@ static uint64_t room_locked(const struct mam_pool *pool, const struct mam_edge *
 	uint32_t handle = mam_addrtree_find(&pool->segments, pool->by_address, address);
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
 
-	if (handle == 0 || segment->state != MAM_SEGMENT_VOID)
+	if (handle == 0 || segment->state != MAM_SEGMENT_UNMAPPED)
 		return 0;
 	return edge->down ? edge->at - segment->base : mam_segment_end(segment) - edge->at;
 }
@@ -214,7 +214,7 @@ static uint64_t movable_everywhere_locked(const struct mam_pool *pool)
 
 	for (int i = 0; i < MAM_RANGE_PARTS; i++) {
 		const struct mam_range_part *part = &pool->range->part[i];
-		uint32_t first = mam_shelf_largest(&part->holes, &pool->segments);
+		uint32_t first = mam_freelists_largest(&part->holes, &pool->segments);
 
 		while (first != 0 &&
 		       mam_segment_at(&pool->segments, first)->bytes >= unit_of(pool)) {
@@ -223,7 +223,7 @@ static uint64_t movable_everywhere_locked(const struct mam_pool *pool)
 			for (; at != 0; at = mam_segment_at(&pool->segments, at)->peer_next)
 				sum += movable(&part->pieces,
 					       mam_segment_at(&pool->segments, at));
-			first = mam_shelf_below(&part->holes, &pool->segments,
+			first = mam_freelists_below(&part->holes, &pool->segments,
 						mam_segment_at(&pool->segments, first)->bytes);
 		}
 	}
@@ -231,9 +231,9 @@ static uint64_t movable_everywhere_locked(const struct mam_pool *pool)
 }
 
 /* Whole units between the mapped bytes and the maximum. */
-static uint64_t units_between(const struct mam_pool *pool, uint64_t held, uint64_t most)
+static uint64_t units_between(const struct mam_pool *pool, uint64_t held, uint64_t max)
 {
-	return most > held ? mam_round_down(most - held, unit_of(pool)) : 0;
+	return max > held ? mam_round_down(max - held, unit_of(pool)) : 0;
 }
 
 /* The needs of a request and the limits for it. */
@@ -241,7 +241,7 @@ struct need {
 	uint64_t bytes;  /* of the request, plus slack for a large alignment */
 	uint64_t alignment; /* of an address in a free block; 0: above a unit, or no alignment */
 	uint64_t budget; /* bytes that may be mapped before free pieces are moved */
-	uint64_t most;   /* maximum of mapped bytes */
+	uint64_t max;   /* maximum of mapped bytes */
 	uint64_t piece;  /* largest new piece */
 };
 
@@ -264,10 +264,10 @@ static struct need need_locked(const struct mam_pool *pool, const struct mam_req
 	return (struct need){
 		.bytes = request->bytes + slack,
 		.alignment = slack == 0 ? request->alignment : 0,
-		.budget = mam_footing_budget(live > peak ? live : peak),
-		.most = pool->config.growth_bytes == MAM_GROWTH_NONE ? counts->physical_bytes
+		.budget = mam_growth_policy_budget(live > peak ? live : peak),
+		.max = pool->config.growth_bytes == MAM_GROWTH_NONE ? counts->physical_bytes
 								     : limit_of(pool),
-		.piece = mam_footing_piece(live, large->live_blocks + 1, unit_of(pool)),
+		.piece = mam_growth_policy_piece(live, large->live_blocks + 1, unit_of(pool)),
 	};
 }
 
@@ -297,8 +297,8 @@ static uint64_t best_edge_locked(const struct mam_pool *pool, const struct need 
 				 uint64_t have, struct mam_edge *edge)
 {
 	const struct mam_range_part *part = &pool->range->part[edge->part];
-	uint32_t first = mam_shelf_below(&part->holes, &pool->segments, need->bytes);
-	uint64_t most_stuck = 0, lack = 0;
+	uint32_t first = mam_freelists_below(&part->holes, &pool->segments, need->bytes);
+	uint64_t max_stuck = 0, lack = 0;
 	int seen = 0;
 
 	while (first != 0) {
@@ -320,13 +320,13 @@ static uint64_t best_edge_locked(const struct mam_pool *pool, const struct need 
 				*edge = here;
 				return lacks;
 			}
-			if (lack == 0 || stuck > most_stuck) {
-				most_stuck = stuck;
+			if (lack == 0 || stuck > max_stuck) {
+				max_stuck = stuck;
 				lack = lacks;
 				*edge = here;
 			}
 		}
-		first = mam_shelf_below(&part->holes, &pool->segments,
+		first = mam_freelists_below(&part->holes, &pool->segments,
 					mam_segment_at(&pool->segments, first)->bytes);
 	}
 	return lack;
@@ -336,7 +336,7 @@ static uint64_t best_edge_locked(const struct mam_pool *pool, const struct need 
  * Step 1 for unmapped addresses: the end of the range while it is wide, so that free blocks keep
  * unmapped addresses beside them; later the narrowest segment that fits.
  */
-static uint64_t void_edge_locked(const struct mam_pool *pool, const struct need *need,
+static uint64_t unmapped_edge_locked(const struct mam_pool *pool, const struct need *need,
 				 struct mam_edge *edge)
 {
 	const struct mam_range_part *part = &pool->range->part[edge->part];
@@ -345,9 +345,9 @@ static uint64_t void_edge_locked(const struct mam_pool *pool, const struct need 
 	uint32_t handle = chunk->last;
 	const struct mam_segment *last = mam_segment_at(&pool->segments, handle);
 
-	if (last->state != MAM_SEGMENT_VOID || last->bytes < lack ||
+	if (last->state != MAM_SEGMENT_UNMAPPED || last->bytes < lack ||
 	    last->bytes < chunk->bytes / 2)
-		handle = mam_shelf_best(&part->voids, &pool->segments, lack);
+		handle = mam_freelists_best(&part->unmapped, &pool->segments, lack);
 	if (handle == 0)
 		return 0;
 	edge->at = mam_segment_at(&pool->segments, handle)->base;
@@ -365,10 +365,10 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 	while (lack != 0 && (status == MAM_OK || status == MAM_ERROR_WOULD_WAIT)) {
 		/* Only the holder of grow_lock changes this count. */
 		uint64_t held = pool->counts.physical_bytes;
-		uint64_t most = units_between(pool, held, need->most);
+		uint64_t max = units_between(pool, held, need->max);
 		uint64_t fresh =
-			refused ? 0 : least(units_between(pool, held, need->budget), most);
-		uint64_t bytes = refused ? 0 : least(least(lack, need->piece), most);
+			refused ? 0 : min_of(units_between(pool, held, need->budget), max);
+		uint64_t bytes = refused ? 0 : min_of(min_of(lack, need->piece), max);
 		bool may_wait = bytes == 0;
 		struct mam_free_piece piece;
 
@@ -376,7 +376,7 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 		    mam_remap_pick(pool, edge, lack - fresh, room(pool, edge), &piece)) {
 			bytes = piece.piece.bytes;
 			if (bytes > 2 * lack && bytes > lack + TOO_LARGE && !refused &&
-			    need->most > held) {
+			    need->max > held) {
 				status = mam_remap_release(pool, &piece, may_wait);
 				continue;
 			}
@@ -395,7 +395,7 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 			return MAM_ERROR_OUT_OF_MEMORY;
 		}
 		if (status == MAM_OK)
-			lack -= least(lack, bytes);
+			lack -= min_of(lack, bytes);
 	}
 	return status;
 }
@@ -408,8 +408,8 @@ static uint64_t ahead(struct mam_pool *pool, const struct need *need, const stru
 		      uint64_t lack)
 {
 	uint64_t held = pool->counts.physical_bytes;
-	uint64_t most = mam_footing_ahead(held, need->budget);
-	uint64_t bytes = least(units_between(pool, held, least(most, need->most)), need->piece);
+	uint64_t max = mam_growth_policy_ahead(held, need->budget);
+	uint64_t bytes = min_of(units_between(pool, held, min_of(max, need->max)), need->piece);
 	uint64_t step = pool->config.growth_bytes;
 	uint64_t wide = room(pool, edge);
 
@@ -423,7 +423,7 @@ static enum mam_status take(struct mam_pool *pool, const struct mam_request *req
 	enum mam_status status;
 
 	mam_lock_take(&pool->lock);
-	status = mam_hold_serve_locked(pool, request, block);
+	status = mam_streamlist_serve_locked(pool, request, block);
 	mam_lock_release(&pool->lock);
 	return status;
 }
@@ -438,23 +438,23 @@ static uint64_t choose_locked(struct mam_pool *pool, const struct mam_request *r
 {
 	uint64_t free_bytes = movable_everywhere_locked(pool);
 	uint64_t held = pool->counts.physical_bytes;
-	uint64_t fresh = units_between(pool, held, least(need->budget, need->most));
+	uint64_t fresh = units_between(pool, held, min_of(need->budget, need->max));
 	struct mam_edge own = *edge;
 	uint64_t lack = 0, own_lack = 0;
 
 	if (request->alignment <= unit_of(pool))
 		lack = best_edge_locked(pool, need, free_bytes + fresh, edge);
 	if (first)
-		own_lack = mam_hold_edge_locked(pool, request, &own);
+		own_lack = mam_streamlist_edge_locked(pool, request, &own);
 	if (own_lack != 0 && (lack == 0 || own_lack < lack)) {
 		*edge = own;
 		lack = own_lack;
 	}
 	if (lack == 0)
-		lack = void_edge_locked(pool, need, edge);
+		lack = unmapped_edge_locked(pool, need, edge);
 	if (lack == 0 && mam_remap_revive_locked(pool))
-		lack = void_edge_locked(pool, need, edge);
-	fresh = units_between(pool, held, need->most);
+		lack = unmapped_edge_locked(pool, need, edge);
+	fresh = units_between(pool, held, need->max);
 	return lack > free_bytes && lack - free_bytes > fresh ? 0 : lack;
 }
 
@@ -472,7 +472,7 @@ enum mam_status mam_range_grow_for(struct mam_pool *pool, const struct mam_reque
 		mam_lock_take(&pool->lock);
 		need = need_locked(pool, request);
 		if (strapped)
-			need.budget = least(need.budget, pool->counts.physical_bytes);
+			need.budget = min_of(need.budget, pool->counts.physical_bytes);
 		lack = choose_locked(pool, request, &need, i == 0, &edge);
 		mam_lock_release(&pool->lock);
 		if (lack == 0)
@@ -505,25 +505,25 @@ static enum mam_status bring_new(struct mam_pool *pool, const struct mam_request
 {
 	struct mam_edge edge = { .part = mam_range_part_of(request->bytes) };
 	enum mam_status status = MAM_OK;
-	uint64_t lack = 0, wish, most;
+	uint64_t lack = 0, wish, max;
 	struct need need;
 
 	mam_lock_take(&pool->lock);
 	need = need_locked(pool, request);
-	most = least(units_between(pool, pool->counts.physical_bytes, need.most), room_now);
+	max = min_of(units_between(pool, pool->counts.physical_bytes, need.max), room_now);
 	if (request->alignment <= unit_of(pool))
 		lack = best_edge_locked(pool, &need, UINT64_MAX / 2, &edge);
 	if (lack == 0)
-		lack = void_edge_locked(pool, &need, &edge);
+		lack = unmapped_edge_locked(pool, &need, &edge);
 	if (lack == 0 && mam_remap_revive_locked(pool))
-		lack = void_edge_locked(pool, &need, &edge);
+		lack = unmapped_edge_locked(pool, &need, &edge);
 	mam_lock_release(&pool->lock);
-	if (lack == 0 || lack > most)
+	if (lack == 0 || lack > max)
 		return MAM_ERROR_OUT_OF_MEMORY;
-	wish = *more ? least(ahead(pool, &need, &edge, lack), most) : lack;
+	wish = *more ? min_of(ahead(pool, &need, &edge, lack), max) : lack;
 	*more = wish > lack;
 	while (wish != 0 && status == MAM_OK) {
-		uint64_t bytes = least(wish, MAM_POOL_GROWTH_MOST);
+		uint64_t bytes = min_of(wish, MAM_POOL_GROWTH_MAX);
 
 		status = mam_remap_fresh(pool, &edge, bytes);
 		wish -= bytes;
@@ -556,7 +556,7 @@ enum mam_status mam_range_first(struct mam_pool *pool)
 {
 	uint64_t bytes = pool->config.chunk_bytes;
 	uint64_t room_now = mam_source_room(pool->source);
-	struct need need = { .budget = UINT64_MAX, .most = limit_of(pool) };
+	struct need need = { .budget = UINT64_MAX, .max = limit_of(pool) };
 	struct mam_edge edge = { .part = MAM_RANGE_LARGE };
 	enum mam_status status;
 
@@ -571,7 +571,7 @@ enum mam_status mam_range_first(struct mam_pool *pool)
 	    pool->config.chunk_bytes == MAM_CHUNK_LARGEST)
 		bytes = mam_round_down(pool->config.limit_bytes, unit_of(pool));
 	/* As for blocks of an eighth of it: the block sizes are not known yet. */
-	need.piece = mam_footing_piece(bytes, 8, unit_of(pool));
+	need.piece = mam_growth_policy_piece(bytes, 8, unit_of(pool));
 	edge.at = pool->range->part[MAM_RANGE_LARGE].pieces.base;
 	if (bytes > room(pool, &edge))
 		return MAM_ERROR_OUT_OF_MEMORY;
@@ -603,7 +603,7 @@ enum mam_status mam_range_trim(struct mam_pool *pool, uint64_t keep_bytes, uint6
 	}
 }
 
-uint64_t mam_range_voids_locked(const struct mam_pool *pool, uint64_t *count)
+uint64_t mam_range_unmapped_locked(const struct mam_pool *pool, uint64_t *count)
 {
 	uint64_t bytes = 0;
 	uint32_t at = mam_addrtree_first(&pool->segments, pool->by_address);
@@ -612,7 +612,7 @@ uint64_t mam_range_voids_locked(const struct mam_pool *pool, uint64_t *count)
 	for (; at != 0; at = mam_addrtree_next(&pool->segments, at)) {
 		uint32_t state = mam_segment_at(&pool->segments, at)->state;
 
-		if (state == MAM_SEGMENT_VOID || state == MAM_SEGMENT_MOVING ||
+		if (state == MAM_SEGMENT_UNMAPPED || state == MAM_SEGMENT_MOVING ||
 		    state == MAM_SEGMENT_LOST) {
 			(*count)++;
 			bytes += mam_segment_at(&pool->segments, at)->bytes;

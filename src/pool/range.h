@@ -15,7 +15,7 @@
  *
  * A free block that is too small grows into the unmapped addresses beside it. The memory for that
  * is new, or it consists of free pieces from elsewhere: they are moved, and the pool needs no more
- * memory than before. footing.h determines which, and the size of new pieces. Requests under one
+ * memory than before. growth_policy.h determines which, and the size of new pieces. Requests under one
  * mebibyte have a range of their own, so that one small block does not prevent a large piece from
  * moving.
  *
@@ -30,7 +30,7 @@
 #ifndef MAM_POOL_RANGE_H
 #define MAM_POOL_RANGE_H
 
-#include "pool/ground.h"
+#include "pool/space.h"
 #include "source/pieces.h"
 
 enum mam_range_part_id {
@@ -43,8 +43,8 @@ enum mam_range_part_id {
 
 /* lock: pool, all fields */
 struct mam_range_part {
-	struct mam_shelf holes;
-	struct mam_shelf voids;
+	struct mam_freelists holes;
+	struct mam_freelists unmapped;
 	struct mam_pieces pieces;
 	uint32_t chunk; /* its handle; 0: not made */
 };
@@ -66,12 +66,12 @@ static inline unsigned mam_range_part_at(const struct mam_range *range,
 								     : MAM_RANGE_LARGE;
 }
 
-static inline struct mam_shelf *mam_range_shelf(struct mam_range *range,
+static inline struct mam_freelists *mam_range_freelists(struct mam_range *range,
 						const struct mam_segment *segment)
 {
 	struct mam_range_part *part = &range->part[mam_range_part_at(range, segment)];
 
-	return segment->state == MAM_SEGMENT_VOID ? &part->voids : &part->holes;
+	return segment->state == MAM_SEGMENT_UNMAPPED ? &part->unmapped : &part->holes;
 }
 
 /*
@@ -112,9 +112,9 @@ enum mam_status mam_range_trim(struct mam_pool *pool, uint64_t keep_bytes, uint6
  * mam_range_fault_locked - NULL, or one sentence about free lists that do not contain the `holes`
  * and `voids` that a scan found, or pieces that do not match the segments.
  */
-const char *mam_range_fault_locked(const struct mam_pool *pool, uint64_t holes, uint64_t voids);
+const char *mam_range_fault_locked(const struct mam_pool *pool, uint64_t holes, uint64_t unmapped);
 
-/* mam_range_voids_locked - bytes and number of the unmapped segments, O(segments). */
-uint64_t mam_range_voids_locked(const struct mam_pool *pool, uint64_t *count);
+/* mam_range_unmapped_locked - bytes and number of the unmapped segments, O(segments). */
+uint64_t mam_range_unmapped_locked(const struct mam_pool *pool, uint64_t *count);
 
 #endif

@@ -13,7 +13,7 @@ static uint32_t lowest(const struct mam_pool *pool, const struct mam_range_part 
 
 static bool has_memory(uint32_t state)
 {
-	return state != MAM_SEGMENT_VOID && state != MAM_SEGMENT_MOVING &&
+	return state != MAM_SEGMENT_UNMAPPED && state != MAM_SEGMENT_MOVING &&
 	       state != MAM_SEGMENT_LOST;
 }
 
@@ -51,27 +51,27 @@ static const char *check_part(const struct mam_pool *pool, const struct mam_rang
 	return NULL;
 }
 
-const char *mam_range_fault_locked(const struct mam_pool *pool, uint64_t holes, uint64_t voids)
+const char *mam_range_fault_locked(const struct mam_pool *pool, uint64_t holes, uint64_t unmapped)
 {
-	uint64_t found, found_holes = 0, found_voids = 0, bytes = 0;
+	uint64_t found, found_holes = 0, found_unmapped = 0, bytes = 0;
 	const char *fault = NULL;
 	bool moving = false;
 
 	for (int i = 0; i < MAM_RANGE_PARTS && fault == NULL; i++) {
 		const struct mam_range_part *part = &pool->range->part[i];
 
-		fault = mam_shelf_check(&part->holes, &pool->segments, &found);
+		fault = mam_freelists_check(&part->holes, &pool->segments, &found);
 		if (fault == NULL) {
 			found_holes += found;
-			fault = mam_shelf_check(&part->voids, &pool->segments, &found);
-			found_voids += found;
+			fault = mam_freelists_check(&part->unmapped, &pool->segments, &found);
+			found_unmapped += found;
 		}
 		if (fault == NULL)
 			fault = check_part(pool, part, &bytes, &moving);
 	}
 	if (fault == NULL && found_holes != holes)
 		fault = "the free lists do not contain exactly the free segments";
-	if (fault == NULL && found_voids != voids)
+	if (fault == NULL && found_unmapped != unmapped)
 		fault = "the free lists do not contain exactly the unmapped segments";
 	/* While a piece moves, it is counted but not in any segment. */
 	if (fault == NULL && !moving && bytes != pool->counts.physical_bytes)

@@ -61,7 +61,7 @@ static uint32_t seize_locked(struct mam_pool *pool, uint64_t from, uint64_t to, 
 	uint32_t handle = covering_locked(pool, from, to, state);
 
 	if (handle != 0) {
-		handle = mam_ground_carve_locked(pool, handle, from, to);
+		handle = mam_space_carve_locked(pool, handle, from, to);
 		mam_segment_at(&pool->segments, handle)->state = MAM_SEGMENT_MOVING;
 	}
 	return handle;
@@ -110,7 +110,7 @@ static void leave_locked(struct mam_pool *pool, uint32_t handle, enum mam_status
 	if (status == MAM_ERROR_DRIVER)
 		mam_segment_at(&pool->segments, handle)->state = MAM_SEGMENT_LOST;
 	else
-		mam_ground_become_locked(pool, handle, MAM_SEGMENT_VOID);
+		mam_space_become_locked(pool, handle, MAM_SEGMENT_UNMAPPED);
 }
 
 bool mam_remap_would_wait(struct mam_pool *pool)
@@ -132,7 +132,7 @@ bool mam_remap_revive_locked(struct mam_pool *pool)
 		uint64_t base = mam_segment_at(&pool->segments, at)->base;
 
 		if (mam_segment_at(&pool->segments, at)->state == MAM_SEGMENT_LOST) {
-			mam_ground_become_locked(pool, at, MAM_SEGMENT_VOID);
+			mam_space_become_locked(pool, at, MAM_SEGMENT_UNMAPPED);
 			at = mam_addrtree_find(&pool->segments, pool->by_address, base);
 			any = true;
 		}
@@ -142,7 +142,7 @@ bool mam_remap_revive_locked(struct mam_pool *pool)
 }
 
 static void look_at_hole(const struct mam_pieces *pieces, const struct mam_segment *hole,
-			 uint64_t want, uint64_t most, unsigned part, struct mam_free_piece *best)
+			 uint64_t want, uint64_t max, unsigned part, struct mam_free_piece *best)
 {
 	uint64_t end = mam_segment_end(hole);
 	struct mam_piece piece;
@@ -151,7 +151,7 @@ static void look_at_hole(const struct mam_pieces *pieces, const struct mam_segme
 	for (; mam_pieces_first(pieces, from, end, &piece); from = piece.base + piece.bytes) {
 		uint64_t have = best->piece.bytes;
 
-		if (piece.bytes > most)
+		if (piece.bytes > max)
 			continue;
 		if (have < want ? piece.bytes > have : piece.bytes >= want && piece.bytes < have)
 			*best = (struct mam_free_piece){ part, piece };
@@ -159,11 +159,11 @@ static void look_at_hole(const struct mam_pieces *pieces, const struct mam_segme
 }
 
 static void look_at_part(const struct mam_pool *pool, unsigned part, uint64_t avoid, uint64_t want,
-			 uint64_t most, struct mam_free_piece *best)
+			 uint64_t max, struct mam_free_piece *best)
 {
 	const struct mam_range_part *here = &pool->range->part[part];
 	uint64_t unit = (uint64_t)1 << here->pieces.unit_shift;
-	uint32_t first = mam_shelf_largest(&here->holes, &pool->segments);
+	uint32_t first = mam_freelists_largest(&here->holes, &pool->segments);
 	uint32_t at;
 
 	while (first != 0 && mam_segment_at(&pool->segments, first)->bytes >= unit) {
@@ -171,17 +171,17 @@ static void look_at_part(const struct mam_pool *pool, unsigned part, uint64_t av
 			const struct mam_segment *hole = mam_segment_at(&pool->segments, at);
 
 			if (avoid - hole->base >= hole->bytes)
-				look_at_hole(&here->pieces, hole, want, most, part, best);
+				look_at_hole(&here->pieces, hole, want, max, part, best);
 			if (best->piece.bytes == want)
 				return;
 		}
-		first = mam_shelf_below(&here->holes, &pool->segments,
+		first = mam_freelists_below(&here->holes, &pool->segments,
 					mam_segment_at(&pool->segments, first)->bytes);
 	}
 }
 
 bool mam_remap_pick(struct mam_pool *pool, const struct mam_edge *edge, uint64_t want,
-		    uint64_t most, struct mam_free_piece *found)
+		    uint64_t max, struct mam_free_piece *found)
 {
 	struct mam_free_piece best = { 0 };
 	/* an address in the free block at the edge; without an edge 0 */
@@ -190,7 +190,7 @@ bool mam_remap_pick(struct mam_pool *pool, const struct mam_edge *edge, uint64_t
 	mam_lock_take(&pool->lock);
 	if (!has_ended_locked(pool))
 		for (unsigned part = 0; part < MAM_RANGE_PARTS; part++)
-			look_at_part(pool, part, avoid, want, most, &best);
+			look_at_part(pool, part, avoid, want, max, &best);
 	mam_lock_release(&pool->lock);
 	*found = best;
 	return best.piece.bytes != 0;
@@ -206,7 +206,7 @@ enum mam_status mam_remap_fresh(struct mam_pool *pool, struct mam_edge *edge, ui
 	mam_lock_take(&pool->lock);
 	status = begin_locked(pool);
 	if (status == MAM_OK) {
-		handle = seize_locked(pool, place.base, place.base + bytes, MAM_SEGMENT_VOID);
+		handle = seize_locked(pool, place.base, place.base + bytes, MAM_SEGMENT_UNMAPPED);
 		if (handle == 0)
 			status = MAM_ERROR_WOULD_WAIT;
 	}
@@ -226,7 +226,7 @@ enum mam_status mam_remap_fresh(struct mam_pool *pool, struct mam_edge *edge, ui
 		advance(edge, bytes);
 	}
 	if (status == MAM_OK)
-		mam_ground_become_locked(pool, handle, MAM_SEGMENT_FREE);
+		mam_space_become_locked(pool, handle, MAM_SEGMENT_FREE);
 	else
 		leave_locked(pool, handle, status);
 	mam_pool_prove_locked(pool);
@@ -257,11 +257,11 @@ static enum mam_status seize_both(struct mam_pool *pool, const struct mam_piece 
 		seized->to = to == NULL || seized->from == 0
 				     ? 0
 				     : seize_locked(pool, to->base, to->base + to->bytes,
-						    MAM_SEGMENT_VOID);
+						    MAM_SEGMENT_UNMAPPED);
 		if (seized->from == 0 || (to != NULL && seized->to == 0))
 			status = MAM_ERROR_WOULD_WAIT;
 		if (status != MAM_OK && seized->from != 0)
-			mam_ground_become_locked(pool, seized->from, MAM_SEGMENT_FREE);
+			mam_space_become_locked(pool, seized->from, MAM_SEGMENT_FREE);
 		seized->unfenced = status == MAM_OK && take_unfenced_locked(pool);
 	}
 	mam_lock_release(&pool->lock);
@@ -273,9 +273,9 @@ static void put_back(struct mam_pool *pool, const struct seized *seized)
 {
 	mam_lock_take(&pool->lock);
 	pool->unfenced = true;
-	mam_ground_become_locked(pool, seized->from, MAM_SEGMENT_FREE);
+	mam_space_become_locked(pool, seized->from, MAM_SEGMENT_FREE);
 	if (seized->to != 0)
-		mam_ground_become_locked(pool, seized->to, MAM_SEGMENT_VOID);
+		mam_space_become_locked(pool, seized->to, MAM_SEGMENT_UNMAPPED);
 	mam_lock_release(&pool->lock);
 }
 
@@ -314,10 +314,10 @@ enum mam_status mam_remap_move(struct mam_pool *pool, struct mam_edge *edge,
 	if (lost)
 		leave_locked(pool, seized.from, status);
 	else
-		mam_ground_become_locked(pool, seized.from, status == MAM_OK ? MAM_SEGMENT_VOID
+		mam_space_become_locked(pool, seized.from, status == MAM_OK ? MAM_SEGMENT_UNMAPPED
 									     : MAM_SEGMENT_FREE);
 	if (status == MAM_OK)
-		mam_ground_become_locked(pool, seized.to, MAM_SEGMENT_FREE);
+		mam_space_become_locked(pool, seized.to, MAM_SEGMENT_FREE);
 	else
 		leave_locked(pool, seized.to, status);
 	mam_pool_prove_locked(pool);
@@ -350,8 +350,8 @@ enum mam_status mam_remap_release(struct mam_pool *pool, const struct mam_free_p
 		mam_pieces_take(&pool->range->part[from->part].pieces, from->piece.base);
 		count_memory_locked(pool, -(int64_t)from->piece.bytes);
 	}
-	mam_ground_become_locked(pool, seized.from,
-				 status == MAM_OK ? MAM_SEGMENT_VOID : MAM_SEGMENT_FREE);
+	mam_space_become_locked(pool, seized.from,
+				 status == MAM_OK ? MAM_SEGMENT_UNMAPPED : MAM_SEGMENT_FREE);
 	mam_pool_prove_locked(pool);
 	mam_lock_release(&pool->lock);
 	return status;

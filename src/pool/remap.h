@@ -27,7 +27,7 @@ struct mam_free_piece {
  * False: none found.
  */
 bool mam_remap_pick(struct mam_pool *pool, const struct mam_edge *edge, uint64_t want,
-		    uint64_t most, struct mam_free_piece *found);
+		    uint64_t max, struct mam_free_piece *found);
 
 /*
  * mam_remap_fresh - map a new piece at the edge and advance the edge.

@@ -3,13 +3,13 @@
  * reserve.c - reserve free memory before it is needed.
  *
  * A request without a block: it takes the path of an allocation, including growth, and stops where
- * the block would be cut out (mam_ground_take_locked() with requested 0). So reserved memory is
+ * the block would be cut out (mam_space_take_locked() with requested 0). So reserved memory is
  * free like any other and is found by best fit, and a pool on a source that maps in pieces has the
  * memory mapped.
  */
 #include <mam/pools.h>
 
-#include "pool/ground.h"
+#include "pool/space.h"
 #include "pool/grow.h"
 #include "pool/handle.h"
 
@@ -19,13 +19,13 @@ static enum mam_status reserve(struct mam_pool *pool, size_t bytes)
 	enum mam_status status;
 	void *none;
 
-	status = mam_ground_shape(pool, bytes, 0, &request);
+	status = mam_space_shape(pool, bytes, 0, &request);
 	request.requested = 0;
 	mam_lock_take(&pool->lock);
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
 		status = MAM_ERROR_DESTROYED;
 	else if (status == MAM_OK && bytes != 0)
-		status = mam_ground_take_locked(pool, &request, &none);
+		status = mam_space_take_locked(pool, &request, &none);
 	mam_lock_release(&pool->lock);
 	return status == MAM_ERROR_WOULD_WAIT ? mam_grow_for(pool, &request, &none) : status;
 }

@@ -16,7 +16,7 @@
  */
 #include "pool/pool.h"
 
-#include "pool/ground.h"
+#include "pool/space.h"
 #include "pool/handle.h"
 
 #define BATCH 64
@@ -31,7 +31,7 @@ enum mam_status mam_pool_set_aside(struct mam_pool *pool, void *block, uint64_t 
 	if (pool == NULL)
 		return MAM_ERROR_INVALID_VALUE;
 	mam_lock_take(&pool->lock);
-	status = mam_ground_end_locked(pool, (uintptr_t)block, &handle);
+	status = mam_space_end_locked(pool, (uintptr_t)block, &handle);
 	if (status == MAM_OK) {
 		segment = mam_segment_at(&pool->segments, handle);
 		segment->state = MAM_SEGMENT_RETIRED;
@@ -68,7 +68,7 @@ static uint64_t reclaim_one_locked(struct mam_pool *pool, uint64_t ticket)
 	pool->reclaimed_ticket++;
 	pool->counts.retired_blocks--;
 	pool->counts.retired_bytes -= bytes;
-	mam_ground_release_locked(pool, handle);
+	mam_space_release_locked(pool, handle);
 	return bytes;
 }
 

@@ -22,7 +22,7 @@
  *   - a group of its neighbors, always; the tree by address contains the groups (addrtree.h);
  *   - the list of its chunk's segments in address order (prev, next), always: split and join find
  *     neighbors without a search;
- *   - the segregated free lists, when free and not the tail, or when void (shelf.h);
+ *   - the segregated free lists, when free and not the tail, or when void (freelists.h);
  *   - the map from block to record, when live (blockmap.h);
  *   - the queue of retired blocks, when retired (retire.c).
  */
@@ -37,10 +37,10 @@ enum mam_segment_state {
 	MAM_SEGMENT_FREE = 1,
 	MAM_SEGMENT_LIVE = 2,
 	MAM_SEGMENT_RETIRED = 3,
-	MAM_SEGMENT_VOID = 4,  /* addresses without memory (range.h) */
+	MAM_SEGMENT_UNMAPPED = 4,  /* addresses without memory (range.h) */
 	MAM_SEGMENT_MOVING = 5, /* used by the thread that calls the source */
 	MAM_SEGMENT_LOST = 6, /* as VOID, but the source failed there: must not be tried again */
-	MAM_SEGMENT_HELD = 256 /* + handle of a stream free list: in that list (hold.h) */
+	MAM_SEGMENT_HELD = 256 /* + handle of a stream free list: in that list (streamlist.h) */
 };
 
 /* lock: pool, all fields */

@@ -90,7 +90,7 @@ static bool in_order(const void *user, uint32_t a, uint32_t b)
 	return mam_segment_at(segments, a)->bytes < mam_segment_at(segments, b)->bytes;
 }
 
-const char *mam_sizetree_check(const struct mam_records *segments, uint32_t root, uint64_t most,
+const char *mam_sizetree_check(const struct mam_records *segments, uint32_t root, uint64_t max,
 			       uint64_t *count)
 {
 	char *nodes = nodes_of(segments);
@@ -99,7 +99,7 @@ const char *mam_sizetree_check(const struct mam_records *segments, uint32_t root
 	uint32_t at = fault == NULL ? mam_rb_extreme(nodes, root, MAM_RB_LEFT) : 0;
 
 	for (; fault == NULL && at != 0; at = mam_rb_step(nodes, at, MAM_RB_RIGHT))
-		fault = mam_peers_check(segments, at, mam_segment_at(segments, at)->bytes, most,
+		fault = mam_peers_check(segments, at, mam_segment_at(segments, at)->bytes, max,
 					count);
 	return fault;
 }

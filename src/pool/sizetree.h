@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sizetree.h - free blocks by size in a red-black tree: MAM's tree-dictionary. shelf.h has several
+ * sizetree.h - free blocks by size in a red-black tree: MAM's tree-dictionary. freelists.h has several
  * of them.
  *
  * One node per size; the free blocks of equal size form a list (peers.h), and the first of the list
@@ -36,7 +36,7 @@ uint32_t mam_sizetree_below(const struct mam_records *segments, uint32_t root, u
 /*
  * mam_sizetree_check - NULL or one sentence; adds the free blocks to *count, which `most` bounds.
  */
-const char *mam_sizetree_check(const struct mam_records *segments, uint32_t root, uint64_t most,
+const char *mam_sizetree_check(const struct mam_records *segments, uint32_t root, uint64_t max,
 			       uint64_t *count);
 
 #endif

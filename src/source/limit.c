@@ -165,7 +165,7 @@ bool mam_limit_abandon(struct mam_source *source)
 	return true;
 }
 
-static size_t least(size_t a, size_t b)
+static size_t min_of(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
@@ -213,15 +213,15 @@ enum mam_status mam_source_limit(struct mam_source *inner, size_t limit_bytes, s
 		free(quota);
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	}
-	atomic_init(&quota->most, limit_bytes ? limit_bytes : SIZE_MAX);
+	atomic_init(&quota->max, limit_bytes ? limit_bytes : SIZE_MAX);
 	atomic_init(&quota->owners, 1);
 	total = inner->properties.total_bytes ? inner->properties.total_bytes : SIZE_MAX;
 	limit->source.properties.name = "limit";
 	if (limit_bytes)
-		limit->source.properties.total_bytes = least(total, limit_bytes);
+		limit->source.properties.total_bytes = min_of(total, limit_bytes);
 	if (refuse_at && refuse_count) {
 		limit->refuse_first = refuse_at;
-		limit->refuse_last = refuse_at + least(refuse_count - 1, SIZE_MAX - refuse_at);
+		limit->refuse_last = refuse_at + min_of(refuse_count - 1, SIZE_MAX - refuse_at);
 	}
 	*source = &limit->source;
 	return MAM_OK;
@@ -276,6 +276,6 @@ bool mam_limit_room(struct mam_source *source, size_t *bytes)
 
 	if (!is_limit(source))
 		return false;
-	*bytes = least(mam_quota_left(limit->quota), mam_source_room(limit->inner));
+	*bytes = min_of(mam_quota_left(limit->quota), mam_source_room(limit->inner));
 	return true;
 }

@@ -19,7 +19,7 @@
 #include "source/driver.h"
 
 #define THREADS 256u
-#define MOST_BLOCKS 2048u
+#define MAX_BLOCKS 2048u
 #define NONE_BAD (~0ull)
 
 #define DRIVER_INVALID_VALUE 1u
@@ -72,7 +72,7 @@ static enum mam_status launch(const struct mam_driver *driver, struct CUmod_st *
 			      const struct job *job)
 {
 	const unsigned long long blocks = job->bytes / 8 / THREADS + 1;
-	const unsigned int grid = blocks < MOST_BLOCKS ? (unsigned int)blocks : MOST_BLOCKS;
+	const unsigned int grid = blocks < MAX_BLOCKS ? (unsigned int)blocks : MAX_BLOCKS;
 	unsigned long long bytes = job->bytes, seed = job->seed;
 	void *block = job->block;
 	void *arguments[] = { &block, &bytes, &seed };

@@ -19,7 +19,7 @@
 #include <mam/source.h>
 
 struct mam_quota {
-	_Atomic size_t most;   /* bytes; SIZE_MAX: no limit */
+	_Atomic size_t max;   /* bytes; SIZE_MAX: no limit */
 	_Atomic size_t given;  /* bytes */
 	_Atomic size_t owners; /* count: the sources that share it, and the program's own handle */
 };
@@ -29,9 +29,9 @@ static inline bool mam_quota_charge(struct mam_quota *quota, size_t bytes)
 	size_t given = atomic_load_explicit(&quota->given, memory_order_relaxed);
 
 	do {
-		size_t most = atomic_load_explicit(&quota->most, memory_order_relaxed);
+		size_t max = atomic_load_explicit(&quota->max, memory_order_relaxed);
 
-		if (given > most || bytes > most - given)
+		if (given > max || bytes > max - given)
 			return false;
 	} while (!atomic_compare_exchange_weak(&quota->given, &given, given + bytes));
 	return true;
@@ -44,10 +44,10 @@ static inline void mam_quota_discharge(struct mam_quota *quota, size_t bytes)
 
 static inline size_t mam_quota_left(struct mam_quota *quota)
 {
-	size_t most = atomic_load_explicit(&quota->most, memory_order_relaxed);
+	size_t max = atomic_load_explicit(&quota->max, memory_order_relaxed);
 	size_t given = atomic_load_explicit(&quota->given, memory_order_relaxed);
 
-	return given < most ? most - given : 0;
+	return given < max ? max - given : 0;
 }
 
 static inline void mam_quota_keep(struct mam_quota *quota)

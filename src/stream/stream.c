@@ -5,7 +5,7 @@
  * free:   1. Which stream is it, and is it in capture? (key.c)
  *         2. Keep the block as it is, in the stream's loose list (table.h). If that is full, or the
  *            stream has not reused freed memory, join the block with the open list.
- *         3. If the open memory is large, it leaves: one event for all of it (settle.c).
+ *         3. If the open memory is large, it leaves: one event for all of it (reclaim.c).
  * alloc:  1. Which stream is it, and is it the one that its handle stood for before?
  *         2. Use a loose block of the same size. This needs no cut, join or search: a stream that
  *            requests the sizes that it freed, in any order, costs one lookup and two lists.
@@ -24,11 +24,11 @@
  * allocations), take the bytes freed or the bytes allocated, whichever is less; the swing is the
  * maximum of recent turns. A turn with less reduces the swing by an eighth, and memory that leaves
  * halves it. Memory leaves
- *   - at OPEN_MOST frees more than reuses or, in a stream with few frees, at an eighth of them, so
+ *   - at OPEN_MAX frees more than reuses or, in a stream with few frees, at an eighth of them, so
  *     that the first one leaves at once. A small amount, up to 1 MiB or the swing, leaves at
- *     LITTLE_MOST: an event costs as much as three frees;
+ *     LITTLE_MAX: an event costs as much as three frees;
  *   - when it is more than an eighth of the pool's live bytes, 32 MiB and twice the swing.
- * When the pool runs out of memory all swings are set to 0 (relief.c): no stream is expected to
+ * When the pool runs out of memory all swings are set to 0 (drain.c): no stream is expected to
  * reuse memory any more. For a stream of another context than the pool's, which no fence of the
  * pool could cover later, memory leaves at every free. The same holds for every stream if the
  * driver has no ids.
@@ -42,10 +42,10 @@
 
 #include "pool/grow.h"
 
-#define OPEN_MOST 16
+#define OPEN_MAX 16
 #define OPEN_BYTES ((uint64_t)32 << 20)
 #define OPEN_SHARE 8
-#define LITTLE_MOST 256
+#define LITTLE_MAX 256
 #define LITTLE_BYTES ((uint64_t)1 << 20)
 #define SWING_WEAR 8
 
@@ -61,7 +61,7 @@ enum mam_status mam_streams_attach(struct mam_pool *pool, const struct mam_sourc
 	streams->pool = pool;
 	mam_lock_init(&streams->lock, MAM_RANK_STREAM, "stream");
 	pool->stream = streams;
-	pool->relief[MAM_RELIEF_STREAM] = mam_stream_relieve;
+	pool->drain[MAM_DRAIN_STREAM] = mam_stream_drain;
 	return MAM_OK;
 }
 
@@ -71,7 +71,7 @@ void mam_streams_detach(struct mam_pool *pool, struct mam_streams *streams)
 		mam_records_fini(&streams->records);
 	free(streams);
 	pool->stream = NULL;
-	pool->relief[MAM_RELIEF_STREAM] = NULL;
+	pool->drain[MAM_DRAIN_STREAM] = NULL;
 }
 
 enum mam_status mam_stream_bind(struct mam_streams *streams)
@@ -120,9 +120,9 @@ static bool is_due_locked(const struct mam_streams *streams, const struct mam_st
 		return true;
 	if (stream->frees < stream->leave_at)
 		return false;
-	bytes = mam_hold_at(pool, stream->open)->bytes + mam_hold_at(pool, stream->loose)->bytes;
-	if (stream->put >= (few < OPEN_MOST ? few : OPEN_MOST) &&
-	    (few < OPEN_MOST || stream->put >= LITTLE_MOST || !is_little(stream, bytes)))
+	bytes = mam_streamlist_at(pool, stream->open)->bytes + mam_streamlist_at(pool, stream->loose)->bytes;
+	if (stream->put >= (few < OPEN_MAX ? few : OPEN_MAX) &&
+	    (few < OPEN_MAX || stream->put >= LITTLE_MAX || !is_little(stream, bytes)))
 		return true;
 	return bytes > OPEN_BYTES && bytes / 2 >= stream->swing &&
 	       bytes > (live > 0 ? (uint64_t)live : 0) / OPEN_SHARE;
@@ -148,10 +148,10 @@ static enum mam_status put_locked(struct mam_streams *streams, uint32_t handle, 
 	enum mam_status status;
 
 	if (leaves_at_once(streams, stream) || stream->swing == 0 ||
-	    mam_hold_at(pool, stream->loose)->segments == MAM_LOOSE_MOST)
-		status = mam_hold_put_locked(pool, stream->open, (uintptr_t)block);
+	    mam_streamlist_at(pool, stream->loose)->segments == MAM_LOOSE_MAX)
+		status = mam_streamlist_put_locked(pool, stream->open, (uintptr_t)block);
 	else
-		status = mam_hold_keep_locked(pool, stream->loose, (uintptr_t)block);
+		status = mam_streamlist_keep_locked(pool, stream->loose, (uintptr_t)block);
 	if (status == MAM_OK) {
 		if (stream->taken != 0)
 			end_turn(stream);
@@ -203,7 +203,7 @@ enum mam_status mam_stream_free(struct mam_pool *pool, void *block, struct CUstr
 			status = add(streams, &key);
 	}
 	if (due)
-		mam_stream_settle(streams, &key, false);
+		mam_stream_reclaim(streams, &key, false);
 	return status;
 }
 
@@ -232,12 +232,12 @@ static uint32_t find_own_locked(struct mam_streams *streams, const struct mam_st
 				const struct mam_request *request)
 {
 	struct mam_pool *pool = streams->pool;
-	uint32_t own = mam_hold_best_locked(pool, stream->loose, request);
+	uint32_t own = mam_streamlist_best_locked(pool, stream->loose, request);
 
 	if (own != 0 && mam_segment_at(&pool->segments, own)->bytes == request->bytes)
 		return own;
 	mam_stream_tidy_locked(streams, stream);
-	return mam_hold_best_locked(pool, stream->open, request);
+	return mam_streamlist_best_locked(pool, stream->open, request);
 }
 
 /* Allocate from the stream's own memory, if that fits at least as well as the pool's. */
@@ -251,10 +251,10 @@ static bool take_own_locked(struct mam_streams *streams, struct mam_stream *stre
 	uint32_t other = 0;
 
 	if (own != 0 && own_bytes != request->bytes)
-		other = mam_ground_find_locked(pool, request);
+		other = mam_space_find_locked(pool, request);
 	if (own == 0 || (other != 0 && mam_segment_at(&pool->segments, other)->bytes < own_bytes))
 		return false;
-	*status = mam_hold_take_locked(pool, own, request, block);
+	*status = mam_streamlist_take_locked(pool, own, request, block);
 	stream->put -= stream->put != 0;
 	return true;
 }
@@ -275,10 +275,10 @@ static enum mam_status alloc_locked(struct mam_streams *streams, const struct ma
 	*held = handle != 0;
 	stream = mam_stream_at(streams, handle);
 	if (handle == 0 || !take_own_locked(streams, stream, request, &status, block))
-		status = mam_ground_take_locked(pool, request, block);
+		status = mam_space_take_locked(pool, request, block);
 	if (handle != 0 && status == MAM_ERROR_WOULD_WAIT) {
-		mam_hold_offer_locked(pool, stream->open, request);
-		status = mam_hold_serve_locked(pool, request, block);
+		mam_streamlist_offer_locked(pool, stream->open, request);
+		status = mam_streamlist_serve_locked(pool, request, block);
 		stream->put -= status == MAM_OK && stream->put != 0;
 	}
 	if (handle != 0 && status == MAM_OK)
@@ -308,7 +308,7 @@ enum mam_status mam_stream_alloc(struct mam_pool *pool, size_t bytes, struct CUs
 	bool has_id, held = false;
 
 	if (streams == NULL || !atomic_load_explicit(&streams->any, memory_order_acquire) ||
-	    mam_ground_shape(pool, bytes, 0, &request) != MAM_OK)
+	    mam_space_shape(pool, bytes, 0, &request) != MAM_OK)
 		return mam_pool_alloc(pool, bytes, 0, block);
 	if (!is_ready(pool))
 		return MAM_ERROR_DESTROYED;
@@ -322,7 +322,7 @@ enum mam_status mam_stream_alloc(struct mam_pool *pool, size_t bytes, struct CUs
 	if (status != MAM_ERROR_WOULD_WAIT)
 		return status;
 	if (held)
-		mam_stream_settle(streams, &key, true);
+		mam_stream_reclaim(streams, &key, true);
 	return mam_grow_for(pool, &request, block);
 }
 
@@ -344,7 +344,7 @@ static void free_captured(struct mam_streams *streams, const struct mam_stream_k
 		if (stream->id != 0 && id != 0 && stream->id != id) /* of a destroyed stream */
 			continue;
 		mam_stream_tidy_locked(streams, stream);
-		(void)mam_hold_move_locked(pool, stream->open, mam_stream_at(streams, base)->open,
+		(void)mam_streamlist_move_locked(pool, stream->open, mam_stream_at(streams, base)->open,
 					   UINT32_MAX);
 		mam_stream_forget_locked(streams, at);
 	}
@@ -377,6 +377,6 @@ enum mam_status mam_stream_let_go(struct mam_pool *pool, struct CUstream_st *str
 	mam_lock_take(&streams->lock);
 	free_captured(streams, &key, id);
 	mam_lock_release(&streams->lock);
-	mam_stream_settle(streams, &key, true);
+	mam_stream_reclaim(streams, &key, true);
 	return MAM_OK;
 }

@@ -4,8 +4,8 @@
  *
  * The parts of this folder:
  *   stream.c   allocate, free, release: use the stream's own memory, then the pool's.
- *   settle.c   memory leaves its stream: under a fence, then to the pool.
- *   relief.c   the pool needs memory: release batches whose fence has passed; wait if the
+ *   reclaim.c   memory leaves its stream: under a fence, then to the pool.
+ *   drain.c   the pool needs memory: release batches whose fence has passed; wait if the
  *              alternative is worse.
  *   table.c    which streams there are, and the memory of each.
  *   key.c      from a handle to a stream.
@@ -43,18 +43,18 @@ enum mam_status mam_stream_let_go(struct mam_pool *pool, struct CUstream_st *str
 enum mam_status mam_stream_bind(struct mam_streams *streams);
 
 /*
- * mam_stream_settle - move memory of this stream, whose handle is valid, to the pool or under a
+ * mam_stream_reclaim - move memory of this stream, whose handle is valid, to the pool or under a
  * fence. `all`: all of its open memory is under a fence afterwards, otherwise only if there is
  * room. lock: none is held.
  */
-void mam_stream_settle(struct mam_streams *streams, const struct mam_stream_key *key, bool all);
+void mam_stream_reclaim(struct mam_streams *streams, const struct mam_stream_key *key, bool all);
 
 /* mam_stream_collect - return batches whose fence has passed to the pool. lock: stream */
 bool mam_stream_collect(struct mam_streams *streams, uint32_t handle);
 
 /* mam_stream_give - return all of a stream free list to the pool, in small steps. lock: stream */
-void mam_stream_give(struct mam_streams *streams, uint32_t hold);
+void mam_stream_give(struct mam_streams *streams, uint32_t streamlist);
 
-bool mam_stream_relieve(struct mam_pool *pool, enum mam_relief_level level);
+bool mam_stream_drain(struct mam_pool *pool, enum mam_drain_level level);
 
 #endif

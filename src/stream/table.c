@@ -8,7 +8,7 @@
  */
 #include "stream/table.h"
 
-#define SWEEP_LEAST 64
+#define SWEEP_MIN 64
 
 uint32_t mam_stream_next_locked(const struct mam_streams *streams, uint32_t after)
 {
@@ -46,8 +46,8 @@ void mam_stream_forget_locked(struct mam_streams *streams, uint32_t handle)
 	if (!stream->orphan)
 		unlink_locked(streams, handle);
 	stream->in_use = false;
-	mam_hold_end_locked(streams->pool, stream->open);
-	mam_hold_end_locked(streams->pool, stream->loose);
+	mam_streamlist_end_locked(streams->pool, stream->open);
+	mam_streamlist_end_locked(streams->pool, stream->loose);
 	streams->count--;
 	mam_records_put(&streams->records, handle);
 }
@@ -63,8 +63,8 @@ static void sweep_locked(struct mam_streams *streams)
 		if (is_empty(streams, mam_stream_at(streams, at)))
 			mam_stream_forget_locked(streams, at);
 	streams->sweep_at = 2 * streams->count;
-	if (streams->sweep_at < SWEEP_LEAST)
-		streams->sweep_at = SWEEP_LEAST;
+	if (streams->sweep_at < SWEEP_MIN)
+		streams->sweep_at = SWEEP_MIN;
 }
 
 static enum mam_status reserve_locked(struct mam_streams *streams)
@@ -75,7 +75,7 @@ static enum mam_status reserve_locked(struct mam_streams *streams)
 
 		if (status != MAM_OK)
 			return status;
-		streams->sweep_at = SWEEP_LEAST;
+		streams->sweep_at = SWEEP_MIN;
 	}
 	if (streams->count >= streams->sweep_at)
 		sweep_locked(streams);
@@ -106,15 +106,15 @@ static enum mam_status add_locked(struct mam_streams *streams, const struct mam_
 		return MAM_OK;
 	status = reserve_locked(streams);
 	if (status == MAM_OK)
-		status = mam_hold_begin_locked(streams->pool, &open);
+		status = mam_streamlist_begin_locked(streams->pool, &open);
 	if (status != MAM_OK)
 		return status;
-	status = mam_hold_begin_locked(streams->pool, &loose);
+	status = mam_streamlist_begin_locked(streams->pool, &loose);
 	if (status != MAM_OK) {
-		mam_hold_end_locked(streams->pool, open);
+		mam_streamlist_end_locked(streams->pool, open);
 		return status;
 	}
-	mam_hold_at(streams->pool, loose)->loose = 1;
+	mam_streamlist_at(streams->pool, loose)->loose = 1;
 	handle = mam_records_take(&streams->records);
 	*mam_stream_at(streams, handle) = *made;
 	if (made->key.capture != 0)

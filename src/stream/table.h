@@ -17,21 +17,21 @@
  *
  * If a handle turns out to stand for another stream than before, the former stream is orphaned: no
  * handle leads to it any more, its batches pass as usual, and its open memory waits for a fence
- * over the whole context (relief.c).
+ * over the whole context (drain.c).
  */
 #ifndef MAM_STREAM_TABLE_H
 #define MAM_STREAM_TABLE_H
 
-#include "pool/hold.h"
+#include "pool/streamlist.h"
 #include "stream/key.h"
 
 #define MAM_BATCHES 4 /* of one stream at the same time */
-#define MAM_LOOSE_MOST 128 /* segments: joined under one acquisition of the lock, 50 ns each */
+#define MAM_LOOSE_MAX 128 /* segments: joined under one acquisition of the lock, 50 ns each */
 #define MAM_STREAM_BUCKETS 256
 #define MAM_CAPTURES_NOTED 16
 
-struct mam_batch {
-	uint32_t hold;
+struct mam_fence_batch {
+	uint32_t streamlist;
 	struct mam_fence fence; /* event NULL: could not be recorded yet */
 };
 
@@ -41,9 +41,9 @@ struct mam_stream {
 	struct CUctx_st *context;  /* lock: none, set at creation; NULL: unknown */
 	uint32_t next;             /* lock: pool; next in its bucket */
 	uint32_t open;             /* lock: pool; a stream free list */
-	uint32_t loose;            /* lock: pool; a loose list of at most MAM_LOOSE_MOST */
+	uint32_t loose;            /* lock: pool; a loose list of at most MAM_LOOSE_MAX */
 	uint32_t batches;          /* lock: stream and pool; count */
-	struct mam_batch batch[MAM_BATCHES]; /* lock: stream and pool; oldest first */
+	struct mam_fence_batch batch[MAM_BATCHES]; /* lock: stream and pool; oldest first */
 	uint64_t frees;            /* lock: pool; count since creation */
 	uint64_t leave_at;         /* lock: pool; number of frees at which memory may leave */
 	uint64_t look_at;          /* lock: pool; number of frees at which a fence is queried */
@@ -69,7 +69,7 @@ struct mam_streams {
 	uint32_t bucket[MAM_STREAM_BUCKETS]; /* lock: pool; heads of lists */
 	uint32_t count;                      /* lock: pool; of records in use */
 	uint32_t sweep_at;                   /* lock: pool; count at which empty ones are freed */
-	uint32_t swept;                      /* lock: stream and pool; a list, or 0 (relief.c) */
+	uint32_t swept;                      /* lock: stream and pool; a list, or 0 (drain.c) */
 
 	_Atomic uint32_t capturing;                        /* atomic; length of captured[] */
 	struct mam_stream_key captured[MAM_CAPTURES_NOTED]; /* lock: pool; last seen in capture */
@@ -90,7 +90,7 @@ static inline unsigned mam_stream_bucket(const struct mam_stream_key *key)
 }
 
 _Static_assert(MAM_STREAM_BUCKETS == 256, "the hash has eight bits");
-_Static_assert(MAM_BATCHES + 1 <= MAM_HOLD_CHAIN_MAX, "the open list and all batches are one chain");
+_Static_assert(MAM_BATCHES + 1 <= MAM_STREAMLIST_CHAIN_MAX, "the open list and all batches are one chain");
 
 /* mam_stream_find_locked - find a stream by key; 0: there is none. lock: pool */
 static inline uint32_t mam_stream_find_locked(const struct mam_streams *streams,
@@ -127,16 +127,16 @@ void mam_stream_forget_locked(struct mam_streams *streams, uint32_t handle);
 static inline void mam_stream_tidy_locked(struct mam_streams *streams,
 					  const struct mam_stream *stream)
 {
-	if (mam_hold_at(streams->pool, stream->loose)->segments != 0)
-		(void)mam_hold_move_locked(streams->pool, stream->loose, stream->open, UINT32_MAX);
+	if (mam_streamlist_at(streams->pool, stream->loose)->segments != 0)
+		(void)mam_streamlist_move_locked(streams->pool, stream->loose, stream->open, UINT32_MAX);
 }
 
 /* Whether the stream has open memory. lock: pool */
 static inline bool mam_stream_has_open_locked(const struct mam_streams *streams,
 					      const struct mam_stream *stream)
 {
-	return mam_hold_at(streams->pool, stream->open)->segments != 0 ||
-	       mam_hold_at(streams->pool, stream->loose)->segments != 0;
+	return mam_streamlist_at(streams->pool, stream->open)->segments != 0 ||
+	       mam_streamlist_at(streams->pool, stream->loose)->segments != 0;
 }
 
 /*

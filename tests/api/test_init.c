@@ -191,7 +191,7 @@ END_TEST
 static _Atomic int step; /* 1: the lock is held; 2: let it go */
 
 /* As a thread that trims a pool of the device, and waits there for a kernel. */
-static void *hold_grow_lock(void *unused)
+static void *streamlist_grow_lock(void *unused)
 {
 	(void)unused;
 	mam_lock_take(&device_pool->grow_lock);
@@ -222,7 +222,7 @@ START_TEST(a_fork_that_waits_for_one_pool_keeps_nobody_from_the_others)
 	make_pools();
 	ck_assert_int_eq(mam_malloc(host_pool, 2 << 20, &block), MAM_OK);
 	ck_assert_int_eq(mam_free(host_pool, block), MAM_OK);
-	ck_assert_int_eq(pthread_create(&holder, NULL, hold_grow_lock, NULL), 0);
+	ck_assert_int_eq(pthread_create(&holder, NULL, streamlist_grow_lock, NULL), 0);
 	while (atomic_load(&step) < 1)
 		usleep(200);
 	ck_assert_int_eq(pthread_create(&forker, NULL, fork_meanwhile, NULL), 0);

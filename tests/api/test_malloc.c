@@ -99,15 +99,15 @@ START_TEST(an_address_nobody_owns_is_not_waited_for)
 }
 END_TEST
 
-#define HEARD_MOST 64
+#define HEARD_MAX 64
 
-static struct mam_event heard[HEARD_MOST];
+static struct mam_event heard[HEARD_MAX];
 static size_t heard_count;
 
 static void hear(const struct mam_event *event, void *user)
 {
 	(void)user;
-	if (heard_count < HEARD_MOST)
+	if (heard_count < HEARD_MAX)
 		heard[heard_count++] = *event;
 }
 

@@ -115,7 +115,7 @@ END_TEST
 START_TEST(wrong_arguments)
 {
 	struct mam_pool *pool = NULL;
-	const char *most = "0123456789012345678901234567890";
+	const char *max = "0123456789012345678901234567890";
 	const char *too_long = "01234567890123456789012345678901";
 	char text[8];
 
@@ -126,7 +126,7 @@ START_TEST(wrong_arguments)
 	ck_assert_int_eq(mam_pool_named("x", 0, &host_attr, NULL), MAM_ERROR_INVALID_VALUE);
 	ck_assert_ptr_null(pool);
 	ck_assert_int_eq(mam_pool_each(NULL, NULL), MAM_ERROR_INVALID_VALUE);
-	pool = named(most, 0);
+	pool = named(max, 0);
 	ck_assert_int_eq(mam_pool_name(NULL, text, 8), MAM_ERROR_INVALID_VALUE);
 	ck_assert_int_eq(mam_pool_name((struct mam_pool *)text, text, 8), MAM_ERROR_INVALID_VALUE);
 	ck_assert_int_eq(mam_pool_name(pool, NULL, 8), MAM_ERROR_INVALID_VALUE);

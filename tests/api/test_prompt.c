@@ -102,7 +102,7 @@ END_TEST
 static void *serve(void *unused)
 {
 	struct mam_cache *cache = pool->cache;
-	uint32_t seats = atomic_load(&cache->seat_count);
+	uint32_t tcaches = atomic_load(&cache->tcache_count);
 
 	(void)unused;
 	for (int i = 0; i < 20; i++) {
@@ -115,11 +115,11 @@ static void *serve(void *unused)
 		ck_assert_int_eq(mam_prompt_alloc(pool, 8 * MIB, 0, PATIENCE_NS, &theirs),
 				 MAM_ERROR_OUT_OF_MEMORY);
 	}
-	ck_assert_uint_eq(atomic_load(&cache->seat_count), seats);
+	ck_assert_uint_eq(atomic_load(&cache->tcache_count), tcaches);
 	return NULL;
 }
 
-START_TEST(the_thread_takes_no_seat_at_the_cache)
+START_TEST(the_thread_takes_no_tcache_at_the_cache)
 {
 	pthread_t thread;
 	void *mine;
@@ -245,7 +245,7 @@ int main(void)
 
 	tcase_add_loop_test(tests, each_way_of_freeing_ends_each_kind_of_block, 0, 2);
 	tcase_add_test(tests, what_is_no_block_is_told_apart);
-	tcase_add_test(tests, the_thread_takes_no_seat_at_the_cache);
+	tcase_add_test(tests, the_thread_takes_no_tcache_at_the_cache);
 	tcase_add_test(tests, what_threads_have_cached_is_given_up_for_it);
 	tcase_add_loop_test(tests, listeners_are_told, 0, 2);
 	tcase_add_test(tests, a_strict_pool_is_not_waited_for);

@@ -199,7 +199,7 @@ END_TEST
 /* With less address space than the usual range there are fewer slots, and an end to them. */
 START_TEST(slots_run_out_in_order_where_address_space_is_short)
 {
-	const size_t usual = (size_t)MAM_SLOTS_MOST * MAM_SLOT_BYTES;
+	const size_t usual = (size_t)MAM_SLOTS_MAX * MAM_SLOT_BYTES;
 	const struct rlimit limit = { usual / 2, usual / 2 };
 	struct mam_slot *slot, *last = NULL;
 	size_t count = 0;
@@ -210,7 +210,7 @@ START_TEST(slots_run_out_in_order_where_address_space_is_short)
 		count++;
 	}
 	ck_assert_uint_ge(count, 64);
-	ck_assert_uint_lt(count, MAM_SLOTS_MOST);
+	ck_assert_uint_lt(count, MAM_SLOTS_MAX);
 	ck_assert(mam_slots_know(&last->pool));
 	ck_assert(!mam_slots_know((struct mam_pool *)((char *)last + MAM_SLOT_BYTES)));
 	ck_assert_ptr_null(mam_slots_take());

@@ -35,7 +35,7 @@ START_TEST(blocks_beyond_the_first_are_cached)
 }
 END_TEST
 
-START_TEST(as_many_more_as_there_is_ground_for)
+START_TEST(as_many_more_as_there_is_space_for)
 {
 	struct fixture *f = fixture_new(
 		&(struct mam_pool_config){ .chunk_bytes = 4096, .growth_bytes = MAM_GROWTH_NONE });
@@ -113,7 +113,7 @@ START_TEST(no_peak_of_callers_is_above_what_there_is)
 }
 END_TEST
 
-START_TEST(fresh_ground_is_refused_above_a_mark)
+START_TEST(fresh_space_is_refused_above_a_mark)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = MIB });
 	struct mam_tally tally = { 0 };
@@ -138,9 +138,9 @@ int main(void)
 	TCase *tcase = suite_begin("cache/batch");
 
 	tcase_add_test(tcase, blocks_beyond_the_first_are_cached);
-	tcase_add_test(tcase, as_many_more_as_there_is_ground_for);
+	tcase_add_test(tcase, as_many_more_as_there_is_space_for);
 	tcase_add_test(tcase, a_tally_comes_into_the_counts_with_its_peaks);
 	tcase_add_test(tcase, no_peak_of_callers_is_above_what_there_is);
-	tcase_add_test(tcase, fresh_ground_is_refused_above_a_mark);
+	tcase_add_test(tcase, fresh_space_is_refused_above_a_mark);
 	return suite_end();
 }

@@ -42,18 +42,18 @@ START_TEST(the_smallest_that_fits_is_found)
 {
 	static const uint64_t sizes[] = { 1, 2, 63, 64, 65, 127, 128, 1000, 2047, 2048 };
 
-	ck_assert_uint_eq(mam_bins_best(&bins, 1, MAM_TAG_MOST), 0);
+	ck_assert_uint_eq(mam_bins_best(&bins, 1, MAM_TAG_MAX), 0);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		push(&bins, i, sizes[i]);
-	for (uint64_t least = 1; least <= MAM_TAG_MOST; least++) {
+	for (uint64_t min = 1; min <= MAM_TAG_MAX; min++) {
 		size_t i = 0;
 
-		while (sizes[i] < least)
+		while (sizes[i] < min)
 			i++;
-		ck_assert_uint_eq(mam_bins_best(&bins, least, MAM_TAG_MOST), sizes[i]);
-		ck_assert_uint_eq(mam_bins_best(&bins, least, sizes[i]), sizes[i]);
-		if (sizes[i] > least)
-			ck_assert_uint_eq(mam_bins_best(&bins, least, sizes[i] - 1), 0);
+		ck_assert_uint_eq(mam_bins_best(&bins, min, MAM_TAG_MAX), sizes[i]);
+		ck_assert_uint_eq(mam_bins_best(&bins, min, sizes[i]), sizes[i]);
+		if (sizes[i] > min)
+			ck_assert_uint_eq(mam_bins_best(&bins, min, sizes[i] - 1), 0);
 	}
 }
 END_TEST
@@ -66,7 +66,7 @@ START_TEST(a_bin_is_a_stack)
 	ck_assert_uint_eq(bins.granules, 700);
 	for (size_t i = 100; i-- > 0;)
 		ck_assert_uint_eq(pop(7), block_of(i));
-	ck_assert_uint_eq(mam_bins_best(&bins, 1, MAM_TAG_MOST), 0);
+	ck_assert_uint_eq(mam_bins_best(&bins, 1, MAM_TAG_MAX), 0);
 	ck_assert_uint_eq(bins.granules, 0);
 }
 END_TEST
@@ -93,57 +93,57 @@ END_TEST
 
 START_TEST(blocks_move_whole)
 {
-	struct mam_parcel parcel;
+	struct mam_batch batch;
 
 	for (size_t i = 0; i < 20; i++)
 		push(&bins, i, 10 + i);
 	ck_assert_uint_eq(mam_bins_fullest(&bins), 4);
-	ck_assert(mam_bins_pack(&bins, 4, &parcel)); /* 16 to 29: of one octave, 16 on */
-	ck_assert_uint_eq(parcel.blocks, 14);
-	ck_assert_uint_eq(parcel.granules, 14 * 45 / 2);
-	ck_assert_ptr_null(mam_parcel_check(&parcel, 4));
+	ck_assert(mam_bins_pack(&bins, 4, &batch)); /* 16 to 29: of one octave, 16 on */
+	ck_assert_uint_eq(batch.blocks, 14);
+	ck_assert_uint_eq(batch.granules, 14 * 45 / 2);
+	ck_assert_ptr_null(mam_batch_check(&batch, 4));
 	ck_assert_uint_eq(bins.blocks, 6);
-	ck_assert(!mam_bins_pack(&bins, 4, &(struct mam_parcel){ 0 }));
-	mam_bins_unpack(&other, 4, &parcel);
+	ck_assert(!mam_bins_pack(&bins, 4, &(struct mam_batch){ 0 }));
+	mam_bins_unpack(&other, 4, &batch);
 	ck_assert_uint_eq(other.blocks, 14);
-	ck_assert_uint_eq(other.granules, parcel.granules);
-	ck_assert_uint_eq(mam_bins_best(&other, 1, MAM_TAG_MOST), 16);
+	ck_assert_uint_eq(other.granules, batch.granules);
+	ck_assert_uint_eq(mam_bins_best(&other, 1, MAM_TAG_MAX), 16);
 	ck_assert_ptr_null(mam_bins_check(&bins));
 	ck_assert_ptr_null(mam_bins_check(&other));
 }
 END_TEST
 
-START_TEST(a_parcel_has_a_bound)
+START_TEST(a_batch_has_a_bound)
 {
-	struct mam_parcel parcel;
+	struct mam_batch batch;
 
 	for (size_t i = 0; i < 100; i++)
-		push(&bins, i, i < 50 ? 1 : MAM_TAG_MOST);
-	ck_assert(mam_bins_pack(&bins, 0, &parcel));
-	ck_assert_uint_eq(parcel.blocks, MAM_PARCEL_BLOCKS);
-	ck_assert(mam_bins_pack(&bins, 11, &parcel));
-	ck_assert_uint_eq(parcel.granules, MAM_PARCEL_GRANULES);
+		push(&bins, i, i < 50 ? 1 : MAM_TAG_MAX);
+	ck_assert(mam_bins_pack(&bins, 0, &batch));
+	ck_assert_uint_eq(batch.blocks, MAM_BATCH_BLOCKS);
+	ck_assert(mam_bins_pack(&bins, 11, &batch));
+	ck_assert_uint_eq(batch.granules, MAM_BATCH_GRANULES);
 }
 END_TEST
 
 /* Blocks below it cannot be told from others: they are lost, however the parcel ends. */
-START_TEST(a_block_freed_again_out_of_a_parcel_ends_it)
+START_TEST(a_block_freed_again_out_of_a_batch_ends_it)
 {
-	void *blocks[MAM_PARCEL_BLOCKS];
-	struct mam_parcel parcel;
+	void *blocks[MAM_BATCH_BLOCKS];
+	struct mam_batch batch;
 
 	for (int round = 0; round < 2; round++) {
 		for (size_t i = 0; i < 5; i++)
 			push(&bins, i, 8 + i);
-		ck_assert(mam_bins_pack(&bins, 3, &parcel));
+		ck_assert(mam_bins_pack(&bins, 3, &batch));
 		mam_bins_push(&other, block_of(3), mam_tag_find(block_of(3), 11), 11);
-		ck_assert_ptr_nonnull(mam_parcel_check(&parcel, 3));
+		ck_assert_ptr_nonnull(mam_batch_check(&batch, 3));
 		if (round == 0) {
-			ck_assert_uint_eq(mam_parcel_end(&parcel, 3, blocks), 1);
+			ck_assert_uint_eq(mam_batch_end(&batch, 3, blocks), 1);
 			ck_assert_ptr_eq(blocks[0], (void *)block_of(4));
 			ck_assert_uint_eq(mam_tag_of(block_of(4), 12), MAM_TAG_NONE);
 		} else {
-			mam_bins_unpack(&bins, 3, &parcel);
+			mam_bins_unpack(&bins, 3, &batch);
 			ck_assert_uint_eq(bins.blocks, 1);
 			ck_assert_uint_eq(bins.lost, 4);
 			ck_assert_ptr_null(mam_bins_check(&bins));
@@ -171,29 +171,29 @@ START_TEST(a_block_in_two_bins_is_handed_out_once)
 END_TEST
 
 /* A shelf for each octave: what is put on any of them is found, and what is evicted is all of it. */
-START_TEST(a_depot_keeps_every_octave)
+START_TEST(a_transfer_cache_keeps_every_octave)
 {
-	static struct mam_depot depot;
-	void *blocks[MAM_PARCEL_BLOCKS];
+	static struct mam_transfer transfer;
+	void *blocks[MAM_BATCH_BLOCKS];
 	size_t evicted = 0;
 
-	mam_depot_init(&depot);
+	mam_transfer_init(&transfer);
 	for (unsigned octave = 0; octave < MAM_BINS_OCTAVES; octave++) {
 		push(&bins, octave, UINT64_C(1) << octave);
-		ck_assert_uint_eq(mam_depot_give(&depot, &bins, UINT64_MAX), 1);
+		ck_assert_uint_eq(mam_transfer_give(&transfer, &bins, UINT64_MAX), 1);
 		ck_assert_uint_eq(bins.blocks, 0);
 	}
-	ck_assert_ptr_null(mam_depot_check(&depot));
+	ck_assert_ptr_null(mam_transfer_check(&transfer));
 	push(&bins, 20, 1);
-	ck_assert_uint_eq(mam_depot_give(&depot, &bins, 4095), 0); /* it holds so much */
+	ck_assert_uint_eq(mam_transfer_give(&transfer, &bins, 4095), 0); /* it holds so much */
 	ck_assert_uint_eq(pop(1), block_of(20));
-	ck_assert(!mam_depot_take(&depot, &other, 9, 15));
-	ck_assert(mam_depot_take(&depot, &other, 28, 42)); /* of the octave above */
+	ck_assert(!mam_transfer_take(&transfer, &other, 9, 15));
+	ck_assert(mam_transfer_take(&transfer, &other, 28, 42)); /* of the octave above */
 	ck_assert_uint_eq(mam_bins_best(&other, 28, 42), 32);
-	for (size_t count; (count = mam_depot_evict(&depot, blocks)) != 0;)
+	for (size_t count; (count = mam_transfer_evict(&transfer, blocks)) != 0;)
 		evicted += count;
 	ck_assert_uint_eq(evicted + other.blocks, MAM_BINS_OCTAVES);
-	ck_assert_ptr_null(mam_depot_check(&depot));
+	ck_assert_ptr_null(mam_transfer_check(&transfer));
 }
 END_TEST
 
@@ -206,9 +206,9 @@ int main(void)
 	tcase_add_test(tcase, a_bin_is_a_stack);
 	tcase_add_test(tcase, what_is_given_up_is_of_the_fullest_octave);
 	tcase_add_test(tcase, blocks_move_whole);
-	tcase_add_test(tcase, a_parcel_has_a_bound);
-	tcase_add_test(tcase, a_block_freed_again_out_of_a_parcel_ends_it);
-	tcase_add_test(tcase, a_depot_keeps_every_octave);
+	tcase_add_test(tcase, a_batch_has_a_bound);
+	tcase_add_test(tcase, a_block_freed_again_out_of_a_batch_ends_it);
+	tcase_add_test(tcase, a_transfer_cache_keeps_every_octave);
 	tcase_add_test(tcase, a_block_in_two_bins_is_handed_out_once);
 	return suite_end();
 }

@@ -307,7 +307,7 @@ END_TEST
 START_TEST(mapped_memory_is_cached_sparingly)
 {
 	static const struct {
-		size_t total_gib, most_mib;
+		size_t total_gib, max_mib;
 	} row[] = { { 1, 4 }, { 2, 8 }, { 80, 12 } };
 	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
 	struct mam_pool_attr pool_attr = MAM_POOL_ATTR_INIT;
@@ -324,8 +324,8 @@ START_TEST(mapped_memory_is_cached_sparingly)
 		block[i] = get(mapped, MIB);
 	for (int i = 0; i < 20; i++)
 		put(mapped, block[i]);
-	ck_assert_uint_le(numbers(mapped).cached_bytes, row[_i].most_mib * MIB);
-	ck_assert_uint_ge(numbers(mapped).cached_bytes, row[_i].most_mib * MIB / 2);
+	ck_assert_uint_le(numbers(mapped).cached_bytes, row[_i].max_mib * MIB);
+	ck_assert_uint_ge(numbers(mapped).cached_bytes, row[_i].max_mib * MIB / 2);
 	done_with(mapped);
 	mam_source_destroy(source);
 	done_with(pool);

@@ -197,7 +197,7 @@ START_TEST(a_forks_child_has_all_blocks)
 END_TEST
 
 /* Cached blocks part holes that a large request could use: they go before it takes fresh ground. */
-START_TEST(fresh_ground_is_taken_once_caches_are_empty)
+START_TEST(fresh_space_is_taken_once_caches_are_empty)
 {
 	struct mam_pool *pool = cached_pool(GIB);
 	uint64_t high;
@@ -227,7 +227,7 @@ static void *free_it(void *pair)
 	return NULL;
 }
 
-START_TEST(a_race_of_two_frees_harms_no_books)
+START_TEST(a_race_of_two_frees_harms_no_metadata)
 {
 	struct mam_pool *pool = cached_pool(64 * MIB);
 	void *blocks[20], *kept = get(pool, 3000);
@@ -242,7 +242,7 @@ START_TEST(a_race_of_two_frees_harms_no_books)
 		pthread_t thread;
 		uint64_t value;
 
-		tag = mam_tag_live_at((uintptr_t)blocks[i], mam_seat_find(pool)->live_key, &value);
+		tag = mam_tag_live_at((uintptr_t)blocks[i], mam_tcache_find(pool)->live_key, &value);
 		ck_assert_ptr_nonnull(tag);
 		put(pool, blocks[i]);
 		if (i != 4 && i != 15)
@@ -273,7 +273,7 @@ int main(void)
 	tcase_add_test(tcase, a_pool_with_cached_blocks_may_be_destroyed);
 	tcase_add_test(tcase, an_abandoned_pool_hands_out_nothing);
 	tcase_add_test(tcase, a_forks_child_has_all_blocks);
-	tcase_add_test(tcase, a_race_of_two_frees_harms_no_books);
-	tcase_add_test(tcase, fresh_ground_is_taken_once_caches_are_empty);
+	tcase_add_test(tcase, a_race_of_two_frees_harms_no_metadata);
+	tcase_add_test(tcase, fresh_space_is_taken_once_caches_are_empty);
 	return suite_end();
 }

@@ -7,18 +7,18 @@
 START_TEST(fields_come_back)
 {
 	uint64_t key = mam_tag_live_key(MAM_TAG_POOLS - 1);
-	uint64_t live = mam_tag_live(key, BASE + 63 * 512, MAM_TAG_MOST, MAM_CACHE_MOST_BYTES);
+	uint64_t live = mam_tag_live(key, BASE + 63 * 512, MAM_TAG_MAX, MAM_CACHE_MAX_BYTES);
 	uint64_t next = ((UINT64_C(1) << 48) - 512) >> 9;
-	uint64_t cached = mam_tag_cached(mam_tag_cached_key(MAM_TAG_SEATS - 1), MAM_TAG_MOST, next);
+	uint64_t cached = mam_tag_cached(mam_tag_cached_key(MAM_TAG_TCACHES - 1), MAM_TAG_MAX, next);
 
 	ck_assert_uint_eq(mam_tag_state(live), MAM_TAG_LIVE);
 	ck_assert_uint_eq(mam_tag_pool(live), MAM_TAG_POOLS - 1);
-	ck_assert_uint_eq(mam_tag_granules(live), MAM_TAG_MOST);
-	ck_assert_uint_eq(mam_tag_requested(live), MAM_CACHE_MOST_BYTES);
+	ck_assert_uint_eq(mam_tag_granules(live), MAM_TAG_MAX);
+	ck_assert_uint_eq(mam_tag_requested(live), MAM_CACHE_MAX_BYTES);
 	ck_assert_uint_eq(mam_tag_state(cached), MAM_TAG_CACHED);
-	ck_assert_uint_eq(mam_tag_granules(cached), MAM_TAG_MOST);
+	ck_assert_uint_eq(mam_tag_granules(cached), MAM_TAG_MAX);
 	ck_assert_uint_eq(mam_tag_next(cached), next);
-	ck_assert_uint_eq(cached >> 54, MAM_TAG_SEATS - 1);
+	ck_assert_uint_eq(cached >> 54, MAM_TAG_TCACHES - 1);
 }
 END_TEST
 

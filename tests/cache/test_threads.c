@@ -24,13 +24,13 @@ static struct mam_pool *pool;
 static pthread_mutex_t slot_lock[SLOTS];
 static struct block slots[SLOTS]; /* lock: that of the slot */
 static _Atomic unsigned char held[CHUNK / 512];
-static uintptr_t ground;
+static uintptr_t space;
 static _Atomic uint64_t allocs;
 static _Atomic bool stop;
 
 static void claim(const struct block *block, unsigned char expected, unsigned char value)
 {
-	size_t first = ((uintptr_t)block->base - ground) / 512, count = (block->bytes + 511) / 512;
+	size_t first = ((uintptr_t)block->base - space) / 512, count = (block->bytes + 511) / 512;
 
 	for (size_t i = first; i < first + count; i++) {
 		unsigned char was = atomic_exchange_explicit(&held[i], value,
@@ -103,10 +103,10 @@ static void *disturb(void *unused)
 	return NULL;
 }
 
-static bool note_ground(const struct mam_segment_info *segment, void *user)
+static bool note_space(const struct mam_segment_info *segment, void *user)
 {
 	(void)user;
-	ground = (uintptr_t)segment->chunk_base;
+	space = (uintptr_t)segment->chunk_base;
 	return false;
 }
 
@@ -116,12 +116,12 @@ START_TEST(no_two_threads_hold_one_byte)
 	pthread_t threads[THREADS], other;
 	struct mam_stats stats;
 
-	mam_handshake_use_fences(_i == 1);
+	mam_asymlock_use_fences(_i == 1);
 	attr.source = "host";
 	attr.chunk_bytes = CHUNK;
 	attr.growth_bytes = MAM_GROWTH_NONE;
 	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_OK);
-	ck_assert_int_eq(mam_pool_walk(pool, note_ground, NULL), MAM_OK);
+	ck_assert_int_eq(mam_pool_walk(pool, note_space, NULL), MAM_OK);
 	for (size_t i = 0; i < SLOTS; i++)
 		pthread_mutex_init(&slot_lock[i], NULL);
 	ck_assert_int_eq(pthread_create(&other, NULL, disturb, NULL), 0);

@@ -161,7 +161,7 @@ int main(int argument_count, char **arguments)
 	struct table table = {};
 	struct mam_heap *heap;
 	unsigned char *zeros;
-	size_t most;
+	size_t max;
 	int devices;
 
 	if (cudaGetDeviceCount(&devices) != cudaSuccess || !devices) {
@@ -176,10 +176,10 @@ int main(int argument_count, char **arguments)
 		fail(2, "give --blocks a number from 1 to 4096");
 	alarm(5 * SECONDS);
 	std::setvbuf(stdout, NULL, _IOLBF, 0);
-	most = std::max<size_t>((size_t)blocks * THREADS, 3 * 1024);
+	max = std::max<size_t>((size_t)blocks * THREADS, 3 * 1024);
 	check(cudaDeviceSetLimit(cudaLimitMallocHeapSize, ROOM), "cudaDeviceSetLimit");
-	check(cudaMalloc(&table.at, most * sizeof(*table.at)), "memory");
-	check(cudaMalloc(&table.bytes, most * sizeof(*table.bytes)), "memory");
+	check(cudaMalloc(&table.at, max * sizeof(*table.at)), "memory");
+	check(cudaMalloc(&table.bytes, max * sizeof(*table.bytes)), "memory");
 	check(cudaMalloc(&zeros, 64), "memory");
 	check(cudaMemset(zeros, 0, 64), "cudaMemset");
 	check(cudaMallocManaged(&table.bad, WRONGS * sizeof(*table.bad)), "memory");

@@ -327,19 +327,19 @@ __device__ static void answers(struct table table, bool as_wanted)
 /* `zeros` are 64 bytes of no allocator's. */
 __global__ void mistakes(struct table table, unsigned char *zeros)
 {
-	const size_t most = (size_t)1 << 40; /* 1 TiB */
+	const size_t max = (size_t)1 << 40; /* 1 TiB */
 	unsigned char *mine;
 
 	answers(table, mam_cfree(NULL));
 	answers(table, !mam_cmalloc(0));
 	answers(table, !mam_cmalloc(0, MAM_COLLECTIVE_WARP));
 	answers(table, !mam_cmalloc(0, MAM_COLLECTIVE_BLOCK));
-	answers(table, !mam_cmalloc(most + 1));
+	answers(table, !mam_cmalloc(max + 1));
 	answers(table, !mam_cmalloc(~(size_t)0));
 	answers(table, !mam_cmalloc(~(size_t)0, MAM_COLLECTIVE_BLOCK));
 #ifndef MAM_COLLECTIVE_HEAP /* of which each lane asks for its own */
-	answers(table, !mam_cmalloc(most / 31, MAM_COLLECTIVE_WARP));
-	answers(table, !mam_cmalloc(most / 127, MAM_COLLECTIVE_BLOCK));
+	answers(table, !mam_cmalloc(max / 31, MAM_COLLECTIVE_WARP));
+	answers(table, !mam_cmalloc(max / 127, MAM_COLLECTIVE_BLOCK));
 	answers(table, !mam_cmalloc(ROOM, MAM_COLLECTIVE_WARP));
 #endif
 	/* No mistake, but there is no room. */

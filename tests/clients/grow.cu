@@ -99,7 +99,7 @@ static void tell(struct mam_heap *heap, const char *when)
 	check(mam_heap_stats(heap, NULL, &info));
 	std::printf("%-16s %7llu objects, %6.1f MiB in use, heap of %6.1f MiB, %2llu grants\n",
 		    when, (unsigned long long)info.objects, (double)info.object_bytes / (1 << 20),
-		    (double)info.ground_bytes / (1 << 20), (unsigned long long)info.grants);
+		    (double)info.space_bytes / (1 << 20), (unsigned long long)info.grants);
 }
 
 int main()

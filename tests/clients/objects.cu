@@ -91,7 +91,7 @@ static void make_full(struct stage *stage)
 			same(stage->table.lanes, got[again] + *stage->table.vain,
 			     "lanes with an object, and without");
 			same(*stage->table.vain, refusals_of(&after) - refusals_of(&before),
-			     "failures in the books");
+			     "failures in the counts");
 			if (size > 8192 && *stage->table.vain &&
 			    after.longest_free * after.page_bytes >= size)
 				fail(1, "%u bytes: NULL, and %llu pages in a row are free", size,

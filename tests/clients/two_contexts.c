@@ -44,7 +44,7 @@ static struct CUctx_st *green(void)
 	int (*resource)(int device, void *found, int type) =
 		(int (*)(int, void *, int))find("cuDeviceGetDevResource");
 	int (*split)(void *groups, unsigned int *number, const void *from, void *rest,
-		     unsigned int flags, unsigned int least) =
+		     unsigned int flags, unsigned int min) =
 		(int (*)(void *, unsigned int *, const void *, void *, unsigned int,
 			 unsigned int))find("cuDevSmResourceSplitByCount");
 	int (*describe)(void **description, void *groups, unsigned int number) =

@@ -215,14 +215,14 @@ static int run(const struct client_api *api)
 	return sum.failed || sum.errors ? 1 : 0;
 }
 
-static unsigned long number(const char *text, unsigned long least, unsigned long most)
+static unsigned long number(const char *text, unsigned long min, unsigned long max)
 {
 	char *end;
 	unsigned long value = strtoul(text, &end, 10);
 
-	if (end == text || *end || value < least || value > most) {
-		fprintf(stderr, "client: '%s' is not a number from %lu to %lu\n", text, least,
-			most);
+	if (end == text || *end || value < min || value > max) {
+		fprintf(stderr, "client: '%s' is not a number from %lu to %lu\n", text, min,
+			max);
 		exit(2);
 	}
 	return value;

@@ -35,7 +35,7 @@
 
 struct ckit {
 	unsigned char *arena;
-	uint32_t grains; /* of MAM_BASE_ALIGN bytes */
+	uint32_t quanta; /* of MAM_BASE_ALIGN bytes */
 	uint32_t *extent; /* a grain: grains of the block that begins there, 0: none does */
 	uint32_t *block;  /* a grain: number of the block it is in, 0: none */
 	uint32_t *owner;  /* a byte: number of the part it is in, 0: none */
@@ -61,15 +61,15 @@ struct ckit {
 /* ---- the base ------------------------------------------------------------------------------ */
 
 /* A block of `grains` begins at grain `at`, where none was. */
-CKIT_UNSEEN void ckit_enter(struct ckit *kit, uint32_t at, uint32_t grains)
+CKIT_UNSEEN void ckit_enter(struct ckit *kit, uint32_t at, uint32_t quanta)
 {
 	uint32_t i;
 
-	MAM_KASSERT(grains && at < kit->grains && grains <= kit->grains - at);
+	MAM_KASSERT(quanta && at < kit->quanta && quanta <= kit->quanta - at);
 	kit->allocs++;
 	kit->number++;
-	kit->extent[at] = grains;
-	for (i = at; i < at + grains; i++) {
+	kit->extent[at] = quanta;
+	for (i = at; i < at + quanta; i++) {
 		MAM_KASSERT(!kit->block[i]);
 		kit->block[i] = kit->number;
 	}
@@ -83,12 +83,12 @@ CKIT_UNSEEN void *ckit_carve(struct ckit *kit, size_t bytes)
 	if ((kit->refuse_after && call >= kit->refuse_after) ||
 	    (kit->refuse_every && call % kit->refuse_every == 0) ||
 	    (kit->max_bytes && bytes > kit->max_bytes) ||
-	    bytes > (size_t)kit->grains * MAM_BASE_ALIGN) {
+	    bytes > (size_t)kit->quanta * MAM_BASE_ALIGN) {
 		kit->refusals++;
 		return NULL;
 	}
 	want = (uint32_t)((bytes + MAM_BASE_ALIGN - 1) / MAM_BASE_ALIGN);
-	for (at = 0; at < kit->grains && run < want; at++)
+	for (at = 0; at < kit->quanta && run < want; at++)
 		run = kit->block[at] ? 0 : run + 1;
 	if (run < want) {
 		kit->refusals++;
@@ -104,7 +104,7 @@ CKIT_UNSEEN void ckit_uncarve(struct ckit *kit, const unsigned char *block)
 	size_t offset = (size_t)(block - kit->arena), i;
 	uint32_t at = (uint32_t)(offset / MAM_BASE_ALIGN), end;
 
-	MAM_KASSERT(block >= kit->arena && at < kit->grains && offset % MAM_BASE_ALIGN == 0);
+	MAM_KASSERT(block >= kit->arena && at < kit->quanta && offset % MAM_BASE_ALIGN == 0);
 	MAM_KASSERT(kit->extent[at]); /* a block begins there: not given back before */
 	end = at + kit->extent[at];
 	for (i = offset; i < (size_t)end * MAM_BASE_ALIGN; i++)
@@ -148,7 +148,7 @@ CKIT_UNSEEN uint32_t ckit_note(struct ckit *kit, const unsigned char *part, size
 	uint32_t block;
 
 	MAM_KASSERT(part >= kit->arena && bytes &&
-		    at + bytes <= (size_t)kit->grains * MAM_BASE_ALIGN);
+		    at + bytes <= (size_t)kit->quanta * MAM_BASE_ALIGN);
 	block = kit->block[at / MAM_BASE_ALIGN];
 	MAM_KASSERT(block);
 	kit->number++;
@@ -166,7 +166,7 @@ CKIT_UNSEEN uint32_t ckit_noted(struct ckit *kit, const unsigned char *part, siz
 {
 	size_t at = (size_t)(part - kit->arena);
 
-	MAM_KASSERT(part >= kit->arena && at < (size_t)kit->grains * MAM_BASE_ALIGN);
+	MAM_KASSERT(part >= kit->arena && at < (size_t)kit->quanta * MAM_BASE_ALIGN);
 	MAM_KASSERT(kit->length[at]);
 	*bytes = kit->length[at];
 	return kit->owner[at];
@@ -233,11 +233,11 @@ static inline void *ckit_take(struct ckit *kit, uint32_t i)
 static inline void ckit_begin(void *argument)
 {
 	struct ckit *kit = argument;
-	size_t bytes = (size_t)kit->grains * MAM_BASE_ALIGN;
+	size_t bytes = (size_t)kit->quanta * MAM_BASE_ALIGN;
 
 	memset(kit->arena, 0xa5, bytes);
-	memset(kit->extent, 0, kit->grains * sizeof(*kit->extent));
-	memset(kit->block, 0, kit->grains * sizeof(*kit->block));
+	memset(kit->extent, 0, kit->quanta * sizeof(*kit->extent));
+	memset(kit->block, 0, kit->quanta * sizeof(*kit->block));
 	memset(kit->owner, 0, bytes * sizeof(*kit->owner));
 	memset(kit->length, 0, bytes * sizeof(*kit->length));
 	memset(kit->kept, 0, sizeof(kit->kept));
@@ -253,12 +253,12 @@ static inline struct ckit *ckit_create(size_t bytes, const void *plan)
 	struct ckit *kit = calloc(1, sizeof(*kit));
 
 	ck_assert_ptr_nonnull(kit);
-	kit->grains = (uint32_t)(bytes / MAM_BASE_ALIGN);
-	bytes = (size_t)kit->grains * MAM_BASE_ALIGN;
+	kit->quanta = (uint32_t)(bytes / MAM_BASE_ALIGN);
+	bytes = (size_t)kit->quanta * MAM_BASE_ALIGN;
 	kit->plan = plan;
 	kit->arena = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-	kit->extent = calloc(kit->grains, sizeof(*kit->extent));
-	kit->block = calloc(kit->grains, sizeof(*kit->block));
+	kit->extent = calloc(kit->quanta, sizeof(*kit->extent));
+	kit->block = calloc(kit->quanta, sizeof(*kit->block));
 	kit->owner = calloc(bytes, sizeof(*kit->owner));
 	kit->length = calloc(bytes, sizeof(*kit->length));
 	ck_assert(kit->arena && kit->extent && kit->block && kit->owner && kit->length);

@@ -84,7 +84,7 @@ static inline size_t segs_total(const struct segs *segs)
 		bytes = segs->mask >> i & 1 ? segs->bytes[i] : 0;
 		if (!bytes)
 			continue;
-		if (bytes > MAM_SEGMENTS_MOST) {
+		if (bytes > MAM_SEGMENTS_MAX) {
 			alone += segs_first_place(0, 0, bytes) + bytes;
 			continue;
 		}
@@ -102,8 +102,8 @@ static inline uint32_t segs_blocks(const struct segs *segs)
 	for (i = 0; i < segs->lanes; i++) {
 		if (!(segs->mask >> i & 1) || !segs->bytes[i])
 			continue;
-		some |= segs->bytes[i] <= MAM_SEGMENTS_MOST;
-		alone += segs->bytes[i] > MAM_SEGMENTS_MOST;
+		some |= segs->bytes[i] <= MAM_SEGMENTS_MAX;
+		alone += segs->bytes[i] > MAM_SEGMENTS_MAX;
 	}
 	return some + alone;
 }

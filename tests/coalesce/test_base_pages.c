@@ -35,7 +35,7 @@ static void heap_drop(void)
 static void heap_begin(struct ckit *kit)
 {
 	memset(heap, 0, (size_t)mam_head_bytes(pages));
-	heap->ground = kit->arena;
+	heap->space = kit->arena;
 	heap->pages = pages;
 	heap->shift = SHIFT;
 	heap->layout = MAM_HEAP_LAYOUT;
@@ -45,8 +45,8 @@ static void heap_begin(struct ckit *kit)
 /* Pages that are taken, as their bits say. */
 CKIT_UNSEEN uint32_t taken(void)
 {
-	struct mam_pages *books = (struct mam_pages *)(heap + 1);
-	const uint64_t *bits = mam_pages_bits(books);
+	struct mam_pages *metadata = (struct mam_pages *)(heap + 1);
+	const uint64_t *bits = mam_pages_bits(metadata);
 	uint32_t i, n = 0;
 
 	for (i = 0; i < pages; i++)

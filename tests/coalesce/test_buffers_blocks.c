@@ -15,7 +15,7 @@ static uint64_t clock_now;
 
 #include "coalesce/buffers_kit.h"
 
-#define MOST MAM_BUFFERS_BLOCKS_MAX
+#define MAX MAM_BUFFERS_BLOCKS_MAX
 /* Nobody looks into blocks here, so there is no memory for them: the first is at this address. */
 #define REFERENCE ((uint64_t)1 << 40)
 
@@ -35,7 +35,7 @@ static struct {
 	uint32_t wanted;  /* frees before it has one; 0: it never has */
 	size_t bytes;     /* asked for last */
 	uint32_t strange; /* blocks that came back and are none */
-	uint8_t back[4 * MOST];
+	uint8_t back[4 * MAX];
 } base_has;
 
 static void *block_of(uint32_t i)
@@ -48,7 +48,7 @@ static uint32_t number_of(const void *block)
 {
 	uint64_t offset = (uint64_t)(uintptr_t)block - REFERENCE;
 
-	return offset % 16 == 0 && offset / 16 < 4 * MOST ? (uint32_t)(offset / 16) : 4 * MOST;
+	return offset % 16 == 0 && offset / 16 < 4 * MAX ? (uint32_t)(offset / 16) : 4 * MAX;
 }
 
 static void *base_alloc(void *heap, size_t bytes)
@@ -56,7 +56,7 @@ static void *base_alloc(void *heap, size_t bytes)
 	(void)heap;
 	base_has.allocs++;
 	base_has.bytes = bytes;
-	return base_has.wanted && base_has.frees == base_has.wanted ? block_of(4 * MOST - 1) : NULL;
+	return base_has.wanted && base_has.frees == base_has.wanted ? block_of(4 * MAX - 1) : NULL;
 }
 
 static bool base_free(void *heap, void *block)
@@ -65,7 +65,7 @@ static bool base_free(void *heap, void *block)
 
 	(void)heap;
 	base_has.frees++;
-	if (i < 4 * MOST)
+	if (i < 4 * MAX)
 		base_has.back[i]++;
 	else
 		base_has.strange++;
@@ -138,7 +138,7 @@ START_TEST(lines)
 	ck_assert_uint_eq(sizeof(struct mam_buffers), 2 * MAM_FIFO_LINE);
 	ck_assert_uint_eq(MAM_BUFFERS_BLOCKS_MIN, 32);
 	ck_assert_uint_eq(MAM_BUFFERS_BLOCKS, 256);
-	ck_assert_uint_eq(MOST, 65536);
+	ck_assert_uint_eq(MAX, 65536);
 }
 END_TEST
 
@@ -205,7 +205,7 @@ END_TEST
 /* What lies in FIFOs of the class is found, whichever FIFO a request comes to, to the last. */
 START_TEST(found)
 {
-	static uint8_t had[4 * MOST + 1];
+	static uint8_t had[4 * MAX + 1];
 	uint32_t blocks = sizes[_i].blocks, n, i, once = 0;
 
 	make(_i);
@@ -239,7 +239,7 @@ START_TEST(emptied)
 	ck_assert_uint_eq(n, 3 * blocks);
 	base_has.wanted = n;
 	ck_assert_ptr_eq(mam_buffers_alloc(buffers, base, mam_class_bytes(39)),
-			 block_of(4 * MOST - 1));
+			 block_of(4 * MAX - 1));
 	ck_assert_uint_eq(base_has.allocs, 2);
 	ck_assert_uint_eq(base_has.bytes, mam_class_bytes(39));
 	all_back(n);

@@ -327,12 +327,12 @@ END_TEST
  * back, whichever of them carries what.
  */
 static struct {
-	size_t used, most;
+	size_t used, max;
 } budget;
 
 STOP_UNSEEN bool budget_take(size_t bytes)
 {
-	if (budget.used + bytes > budget.most)
+	if (budget.used + bytes > budget.max)
 		return false;
 	budget.used += bytes;
 	return true;
@@ -383,12 +383,12 @@ static void begin_full(struct ckit *kit)
 
 	begin(kit);
 	budget.used = 0;
-	budget.most = plan->arena;
+	budget.max = plan->arena;
 	for (i = 0; i < plan->rounds; i++)
 		block[i] = mam_base_alloc(budget_base(kit), bytes);
 	for (i = 0; i < plan->rounds; i++)
 		MAM_KASSERT(mam_buffers_free(buffers, budget_base(kit), block[i], bytes));
-	MAM_KASSERT(buffers_lying(0) == plan->rounds && budget.used == budget.most);
+	MAM_KASSERT(buffers_lying(0) == plan->rounds && budget.used == budget.max);
 }
 
 static MAM_KERNEL(want)

@@ -188,7 +188,7 @@ END_TEST
 /* No part of a block is further from its begin than a header can say. */
 static void *asked(void *heap, size_t bytes)
 {
-	MAM_KASSERT(bytes <= MAM_FIXED_MOST);
+	MAM_KASSERT(bytes <= MAM_FIXED_MAX);
 	return ckit_base_alloc(heap, bytes);
 }
 

@@ -273,7 +273,7 @@ static MAM_KERNEL(mixed)
 		MAM_KASSERT(mpi_payload(message)[0] == from * 10 + (i < rank.ranks - 1));
 		(void)mam_base_free(ckit_base(kit), message);
 	}
-	device_tell(&own->job.found->objects, rank.ranks);
+	device_report(&own->job.found->objects, rank.ranks);
 }
 
 START_TEST(keeps_order)

@@ -3,7 +3,7 @@
  * test_segments_far.c - large segments that share a block: headers of two bytes do not reach over them,
  * those of four do.
  */
-#define MAM_SEGMENTS_MOST 65536u
+#define MAM_SEGMENTS_MAX 65536u
 
 #include "coalesce/segments_kit.h"
 

@@ -9,7 +9,7 @@
 
 struct refusal {
 	uint32_t after, every;
-	size_t most;
+	size_t max;
 	uint32_t failed; /* lanes that get nothing; 99: that depends on who came together */
 };
 
@@ -61,7 +61,7 @@ START_TEST(refuses)
 	kit->own = &segs;
 	kit->refuse_after = refusal->after;
 	kit->refuse_every = refusal->every;
-	kit->max_bytes = refusal->most;
+	kit->max_bytes = refusal->max;
 	ckit_explore(kit, "a base that refuses", refused, 1, 8, 100, check_refused);
 	ck_assert_uint_gt(segs.refused, 0);
 	ckit_destroy(kit);

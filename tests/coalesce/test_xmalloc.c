@@ -62,7 +62,7 @@ static MAM_KERNEL(ask)
 }
 
 /* Lanes may come in several groups, but where they come in one it is this many blocks. */
-static uint32_t fewest, most;
+static uint32_t fewest, max;
 
 static const char *check_blocks(void *argument)
 {
@@ -70,8 +70,8 @@ static const char *check_blocks(void *argument)
 
 	if (kit->allocs < fewest)
 		fewest = kit->allocs;
-	if (kit->allocs > most)
-		most = kit->allocs;
+	if (kit->allocs > max)
+		max = kit->allocs;
 	return ckit_check_served(argument);
 }
 
@@ -91,7 +91,7 @@ START_TEST(put_together)
 	struct ckit *kit = ckit_create(1 << 14, &plans[_i]);
 
 	fewest = 1000;
-	most = 0;
+	max = 0;
 	ckit_explore(kit, "put together", ask, 1, 8, CKIT_RACE ? 60 : 400, check_blocks);
 	if (!getenv("SIMT_SEED") && !getenv("SIMT_CASE"))
 		ck_assert_uint_eq(fewest, plans[_i].blocks);

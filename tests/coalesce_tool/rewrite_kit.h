@@ -23,10 +23,10 @@
 #include "../tools/collective/rewrite.h"
 #include "tools/failing.h"
 
-#define KIT_MOST 32
+#define KIT_MAX 32
 
 static struct co_program *kit_program;
-static struct co_verdict kit_verdicts[KIT_MOST];
+static struct co_verdict kit_verdicts[KIT_MAX];
 static struct co_judgement kit_judgement;
 
 static inline void kit_end(void)

@@ -15,8 +15,8 @@
 #include "../tools/collective/diff.h"
 #include "tools/failing.h"
 
-#define LINES_MOST 40
-#define TEXT_MOST (LINES_MOST * 8)
+#define LINES_MAX 40
+#define TEXT_MAX (LINES_MAX * 8)
 
 static char *shown;
 
@@ -142,7 +142,7 @@ static unsigned int any(unsigned int below)
 /* Few different lines, so that many are equal; the last one may have no end. */
 static void make(char *text)
 {
-	unsigned int lines = any(LINES_MOST), kinds = 1 + any(6);
+	unsigned int lines = any(LINES_MAX), kinds = 1 + any(6);
 
 	*text = '\0';
 	while (lines--)
@@ -160,7 +160,7 @@ static void make_like(char *text, const char *other)
 	for (line = other; *line; line = next) {
 		next = strchr(line, '\n');
 		next = next ? next + 1 : line + strlen(line);
-		if (any(8) == 0 && strlen(text) + 8 < TEXT_MOST)
+		if (any(8) == 0 && strlen(text) + 8 < TEXT_MAX)
 			strcat(text, "new\n");
 		if (any(8))
 			strncat(text, line, (size_t)(next - line));
@@ -177,7 +177,7 @@ static const char *line_end(const char *line)
 
 struct reader {
 	const char *at;                      /* of the diff */
-	char old[TEXT_MOST], new[TEXT_MOST]; /* as the diff tells both */
+	char old[TEXT_MAX], new[TEXT_MAX]; /* as the diff tells both */
 	long changes;
 };
 
@@ -268,7 +268,7 @@ static long read_diff(const char *text, const char *before, const char *after)
 	return reader.changes;
 }
 
-static size_t count_lines(const char *text, const char *lines[LINES_MOST * 2])
+static size_t count_lines(const char *text, const char *lines[LINES_MAX * 2])
 {
 	size_t count = 0;
 
@@ -279,10 +279,10 @@ static size_t count_lines(const char *text, const char *lines[LINES_MOST * 2])
 }
 
 /* Lines that must change at the least: all but the longest common subsequence. */
-static long least_changes(const char *before, const char *after)
+static long min_changes(const char *before, const char *after)
 {
-	static long common[LINES_MOST * 2][LINES_MOST * 2];
-	const char *old[LINES_MOST * 2], *new[LINES_MOST * 2];
+	static long common[LINES_MAX * 2][LINES_MAX * 2];
+	const char *old[LINES_MAX * 2], *new[LINES_MAX * 2];
 	size_t olds = count_lines(before, old), news = count_lines(after, new);
 
 	memset(common, 0, sizeof(common));
@@ -302,7 +302,7 @@ static long least_changes(const char *before, const char *after)
 
 START_TEST(random_texts)
 {
-	char before[TEXT_MOST * 2], after[TEXT_MOST * 2];
+	char before[TEXT_MAX * 2], after[TEXT_MAX * 2];
 
 	for (seed = 1; seed < 60000; seed += 101) {
 		unsigned int kept = seed;
@@ -314,7 +314,7 @@ START_TEST(random_texts)
 			make_like(after, before);
 		if (strcmp(before, after) != 0)
 			ck_assert_int_eq(read_diff(diff(before, after), before, after),
-					 least_changes(before, after));
+					 min_changes(before, after));
 		seed = kept;
 	}
 }
@@ -333,7 +333,7 @@ static void write_file(const char *name, const char *text)
 
 static void assert_file(const char *name, const char *text)
 {
-	static char room[TEXT_MOST * 2];
+	static char room[TEXT_MAX * 2];
 	FILE *file = fopen(name, "r");
 
 	if (!file) { /* patch removes what is empty */
@@ -347,7 +347,7 @@ static void assert_file(const char *name, const char *text)
 
 START_TEST(patch_takes_them)
 {
-	char folder[] = "diff.XXXXXX", before[TEXT_MOST * 2], after[TEXT_MOST * 2];
+	char folder[] = "diff.XXXXXX", before[TEXT_MAX * 2], after[TEXT_MAX * 2];
 
 	if (system("patch --version > /dev/null 2>&1") != 0)
 		return;

@@ -337,12 +337,12 @@ static MAM_KERNEL(too_many)
 
 	MAM_SHARED(struct mam_arraylist_shared, shared);
 	MAM_KASSERT(!mam_arraylist_grow_local(list, ckit_base(kit), shared,
-					      simt_thread() == 34 ? MAM_ARRAYLIST_MOST + 1 : 1,
+					      simt_thread() == 34 ? MAM_ARRAYLIST_MAX + 1 : 1,
 					      &first));
 	MAM_KASSERT(first == 5 && !kit->refusals && !mam_arraylist_count(list));
 	/* As many as there may be are asked for. */
 	mam_syncthreads();
-	MAM_KASSERT(!mam_arraylist_grow_local(list, ckit_base(kit), shared, MAM_ARRAYLIST_MOST,
+	MAM_KASSERT(!mam_arraylist_grow_local(list, ckit_base(kit), shared, MAM_ARRAYLIST_MAX,
 					      &first));
 	mam_syncthreads();
 	MAM_KASSERT(first == 5 && kit->refusals == 1 && !mam_arraylist_count(list));

@@ -6,7 +6,7 @@
 #include "ds/kit.h"
 #include "ds/map.h"
 
-#define BUCKETS_MOST 16u
+#define BUCKETS_MAX 16u
 
 struct plan {
 	const char *name;
@@ -20,7 +20,7 @@ struct plan {
 };
 
 struct own {
-	uint64_t memory[2 + 2 * BUCKETS_MOST];
+	uint64_t memory[2 + 2 * BUCKETS_MAX];
 	uint32_t done, there, refused; /* answers; atomic */
 	uint32_t payload[1024];        /* each is written before its insert */
 };

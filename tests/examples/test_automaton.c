@@ -90,7 +90,7 @@ START_TEST(finds)
 			&own->made, own->texts + (size_t)i * plan->length, plan->length);
 	ck_assert(all || !plan->length);
 	kit->refuse_every = plan->refuse_every;
-	kit->max_bytes = (automaton_most(&own->made) + 1) * sizeof(uint32_t);
+	kit->max_bytes = (automaton_max(&own->made) + 1) * sizeof(uint32_t);
 	/* Each state is in a list once: so no list has more than all targets, whatever the text. */
 	kit->max_bytes =
 		sizeof(struct automaton_list) + own->made.targets_count * sizeof(uint32_t);

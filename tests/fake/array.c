@@ -44,15 +44,15 @@ static int make(const struct cu_array3d_descriptor *wanted, unsigned int levels,
 {
 	struct CUctx_st *context;
 	struct CUarray_st *made;
-	size_t most = (size_t)1 << 20, bytes = 0;
+	size_t max = (size_t)1 << 20, bytes = 0;
 	int result = fake_context_current(&context);
 
 	if (result == CUDA_SUCCESS)
 		result = fake_capture_refuse();
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (!array || wanted->width == 0 || wanted->width > most || wanted->height > most ||
-	    wanted->depth > most || levels == 0 || levels > 32 ||
+	if (!array || wanted->width == 0 || wanted->width > max || wanted->height > max ||
+	    wanted->depth > max || levels == 0 || levels > 32 ||
 	    (wanted->channels != 1 && wanted->channels != 2 && wanted->channels != 4) ||
 	    channel_bytes(wanted->format) == 0)
 		return CUDA_ERROR_INVALID_VALUE;

@@ -400,15 +400,15 @@ int cuCtxGetDevice_v2(int *device, struct CUctx_st *context)
 }
 
 /* A lower number is more urgent. */
-int cuCtxGetStreamPriorityRange(int *least, int *greatest)
+int cuCtxGetStreamPriorityRange(int *min, int *greatest)
 {
 	struct CUctx_st *context;
 	int result = fake_enter("cuCtxGetStreamPriorityRange");
 
 	if (result == CUDA_SUCCESS)
 		result = fake_context_current(&context);
-	if (result == CUDA_SUCCESS && least)
-		*least = 0;
+	if (result == CUDA_SUCCESS && min)
+		*min = 0;
 	if (result == CUDA_SUCCESS && greatest)
 		*greatest = -5;
 	return fake_leave("cuCtxGetStreamPriorityRange", result, "%s", "");

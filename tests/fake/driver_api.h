@@ -206,7 +206,7 @@ int cuCtxPushCurrent_v2(struct CUctx_st *context);
 int cuCtxPopCurrent_v2(struct CUctx_st **context);
 int cuCtxGetDevice(int *device);
 int cuCtxGetDevice_v2(int *device, struct CUctx_st *context);
-int cuCtxGetStreamPriorityRange(int *least, int *greatest);
+int cuCtxGetStreamPriorityRange(int *min, int *greatest);
 int cuCtxGetId(struct CUctx_st *context, unsigned long long *id);
 int cuCtxSynchronize(void);
 int cuCtxSynchronize_v2(struct CUctx_st *context);
@@ -246,7 +246,7 @@ int cuMemPoolCreate(struct CUmemPoolHandle_st **pool, const struct cu_pool_prope
 int cuMemPoolDestroy(struct CUmemPoolHandle_st *pool);
 int cuMemPoolSetAttribute(struct CUmemPoolHandle_st *pool, int attribute, void *value);
 int cuMemPoolGetAttribute(struct CUmemPoolHandle_st *pool, int attribute, void *value);
-int cuMemPoolTrimTo(struct CUmemPoolHandle_st *pool, size_t least_bytes);
+int cuMemPoolTrimTo(struct CUmemPoolHandle_st *pool, size_t min_bytes);
 int cuMemAllocFromPoolAsync(unsigned long long *address, size_t bytes,
 			    struct CUmemPoolHandle_st *pool, struct CUstream_st *stream);
 int cuMemAllocAsync(unsigned long long *address, size_t bytes, struct CUstream_st *stream);

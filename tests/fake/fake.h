@@ -183,7 +183,7 @@ int fake_virtual_count(void); /* of ranges of addresses */
 /* event.c */
 int fake_event_count(void);
 
-/* tell.c */
+/* report.c */
 void fake_disturb(uintptr_t address, size_t bytes); /* these bytes are going; note it if in use */
 
 /* timeline.c */

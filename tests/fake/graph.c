@@ -20,7 +20,7 @@ struct CUgraphExec_st {
 	size_t bytes;
 };
 
-static size_t reserved[FAKE_DEVICES], reserved_most[FAKE_DEVICES]; /* lock: fake; bytes */
+static size_t reserved[FAKE_DEVICES], reserved_max[FAKE_DEVICES]; /* lock: fake; bytes */
 
 struct CUgraph_st *fake_graph_make(void)
 {
@@ -138,8 +138,8 @@ int cuGraphLaunch(struct CUgraphExec_st *exec, struct CUstream_st *stream)
 		result = fake_memory_take(exec->device, exec->bytes - reserved[exec->device]);
 		if (result == CUDA_SUCCESS)
 			reserved[exec->device] = exec->bytes;
-		if (reserved[exec->device] > reserved_most[exec->device])
-			reserved_most[exec->device] = reserved[exec->device];
+		if (reserved[exec->device] > reserved_max[exec->device])
+			reserved_max[exec->device] = reserved[exec->device];
 	}
 	return fake_leave("cuGraphLaunch", result, "exec=%p stream=%p", (void *)exec,
 			  (void *)stream);
@@ -168,7 +168,7 @@ int cuDeviceGetGraphMemAttribute(int device, int attribute, uint64_t *value)
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (result == CUDA_SUCCESS)
 		*value = attribute == 2   ? reserved[device]
-			 : attribute == 3 ? reserved_most[device]
+			 : attribute == 3 ? reserved_max[device]
 					  : 0;
 	return fake_leave("cuDeviceGetGraphMemAttribute", result, "device=%d attribute=%d", device,
 			  attribute);

@@ -80,7 +80,7 @@ static void read_memory(void)
 		refuse("FAKE_CUDA_MEMORY", value, "at most 8 sizes such as 1G, none of them 0");
 }
 
-static long read_number(const char *name, long preset, long most)
+static long read_number(const char *name, long preset, long max)
 {
 	const char *value = getenv(name);
 	char *end;
@@ -89,7 +89,7 @@ static long read_number(const char *name, long preset, long most)
 	if (!value || !*value)
 		return preset;
 	number = strtol(value, &end, 10);
-	if (*end || number < 0 || number > most)
+	if (*end || number < 0 || number > max)
 		refuse(name, value, "a number that is not negative nor too large");
 	return number;
 }

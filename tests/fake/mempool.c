@@ -163,18 +163,18 @@ int cuMemPoolGetAttribute(struct CUmemPoolHandle_st *pool, int attribute, void *
 			  attribute);
 }
 
-int cuMemPoolTrimTo(struct CUmemPoolHandle_st *pool, size_t least_bytes)
+int cuMemPoolTrimTo(struct CUmemPoolHandle_st *pool, size_t min_bytes)
 {
 	int result = fake_enter("cuMemPoolTrimTo");
 
 	if (result == CUDA_SUCCESS && !is_pool(pool))
 		result = CUDA_ERROR_INVALID_VALUE;
-	if (result == CUDA_SUCCESS && pool->kept > least_bytes) {
-		fake_memory_give(pool->device, pool->kept - least_bytes);
-		pool->kept = least_bytes;
+	if (result == CUDA_SUCCESS && pool->kept > min_bytes) {
+		fake_memory_give(pool->device, pool->kept - min_bytes);
+		pool->kept = min_bytes;
 	}
 	return fake_leave("cuMemPoolTrimTo", result, "pool=%p least=%zu", (void *)pool,
-			  least_bytes);
+			  min_bytes);
 }
 
 void fake_mempool_released(const struct fake_block *block)

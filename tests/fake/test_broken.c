@@ -11,7 +11,7 @@ static struct cuda load_broken(const char *rule)
 	return cuda;
 }
 
-START_TEST(calls_that_tell_answer_the_code_and_change_nothing)
+START_TEST(calls_that_report_answer_the_code_and_change_nothing)
 {
 	struct cuda cuda = load_broken("cuMemsetD8:2");
 	unsigned long long address, other = 7;
@@ -96,7 +96,7 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, calls_that_tell_answer_the_code_and_change_nothing);
+	tcase_add_test(tests, calls_that_report_answer_the_code_and_change_nothing);
 	tcase_add_test(tests, looking_up_still_works);
 	tcase_add_test(tests, a_reset_makes_it_whole);
 	tcase_add_test(tests, other_contexts_stay_whole);

@@ -293,7 +293,7 @@ static void lags_of(const char *seed, float lags[FILLS])
 
 START_TEST(random_lags_are_each_seeds_own_and_the_same_on_every_run)
 {
-	float one[FILLS], again[FILLS], other[FILLS], least = 100, most = 0;
+	float one[FILLS], again[FILLS], other[FILLS], min = 100, max = 0;
 	int differing = 0;
 
 	lags_of("1", one);
@@ -302,13 +302,13 @@ START_TEST(random_lags_are_each_seeds_own_and_the_same_on_every_run)
 	for (int i = 0; i < FILLS; i++) {
 		ck_assert_float_eq_tol(one[i], again[i], 0.001);
 		differing += one[i] < other[i] - 0.001 || one[i] > other[i] + 0.001;
-		least = one[i] < least ? one[i] : least;
-		most = one[i] > most ? one[i] : most;
+		min = one[i] < min ? one[i] : min;
+		max = one[i] > max ? one[i] : max;
 	}
 	ck_assert_int_ge(differing, FILLS - 1);
-	ck_assert_float_ge(least, 0);
-	ck_assert_float_le(most, 100);
-	ck_assert_float_gt(most - least, 20);
+	ck_assert_float_ge(min, 0);
+	ck_assert_float_le(max, 100);
+	ck_assert_float_gt(max - min, 20);
 }
 END_TEST
 

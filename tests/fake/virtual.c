@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define MOST_RESERVED ((size_t)64 << 40)
+#define MAX_RESERVED ((size_t)64 << 40)
 
 struct reservation {
 	struct reservation *next;
@@ -88,7 +88,7 @@ static int reserve(size_t bytes, size_t alignment, uintptr_t *address)
 
 	if (alignment < FAKE_SLAB)
 		alignment = FAKE_SLAB;
-	if (bytes > MOST_RESERVED || alignment > MOST_RESERVED)
+	if (bytes > MAX_RESERVED || alignment > MAX_RESERVED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	made = calloc(1, sizeof(*made));
 	mapped = mmap(NULL, bytes + alignment, PROT_NONE,

@@ -16,7 +16,7 @@ static void check(const struct elf *elf)
 {
 	size_t total = length_of(elf->soname) + length_of(elf->rpath) + length_of(elf->runpath);
 
-	require(elf->needed_count <= ELF_NEEDED_MOST, "more names than there is room for");
+	require(elf->needed_count <= ELF_NEEDED_MAX, "more names than there is room for");
 	for (size_t i = 0; i < elf->needed_count; i++) {
 		require(elf->needed[i] != NULL && elf->needed[i][0] != '\0', "a name of nothing");
 		total += length_of(elf->needed[i]);

@@ -17,10 +17,10 @@
 #include "fuzz.h"
 #include "read/input.h"
 
-#define TEXT_MOST 6000
-#define LINE_MOST 4000
-#define READ_MOST ((size_t)1 << 14)
-#define SLOTS_MOST 16u
+#define TEXT_MAX 6000
+#define LINE_MAX 4000
+#define READ_MAX ((size_t)1 << 14)
+#define SLOTS_MAX 16u
 
 enum { BY_GZIP = 1, CUT = 2, RING = 4, SMALL_READS = 8, HEAD_FIRST = 16 };
 
@@ -28,14 +28,14 @@ static char folder[FUZZ_FOLDER_BYTES], path[64], ring_path[72];
 
 /* What the file should say, and what came of it. */
 static struct text {
-	char bytes[READ_MOST];
+	char bytes[READ_MAX];
 	size_t count;
 } plain, wanted, got;
 
 static void append(struct text *text, const void *bytes, size_t count)
 {
-	if (count > READ_MOST - text->count)
-		count = READ_MOST - text->count; /* gzip that unpacks to very much */
+	if (count > READ_MAX - text->count)
+		count = READ_MAX - text->count; /* gzip that unpacks to very much */
 	memcpy(text->bytes + text->count, bytes, count);
 	text->count += count;
 }
@@ -51,7 +51,7 @@ static void write_whole(const char *name, const void *bytes, size_t count)
 /* The plain text into the file, as `how` says; how many of its gzip bytes in a hundred. */
 static void write_text(unsigned int how, unsigned int share)
 {
-	static unsigned char packed[READ_MOST];
+	static unsigned char packed[READ_MAX];
 	z_stream stream = { .next_in = (unsigned char *)plain.bytes,
 			    .avail_in = (unsigned int)plain.count,
 			    .next_out = packed,
@@ -124,7 +124,7 @@ static void write_ring(struct fuzz_bytes *from, uint64_t token)
 	static union {
 		struct mam_trace_ring heading;
 		unsigned char bytes[MAM_TRACE_RING_HEAD +
-				    SLOTS_MOST * sizeof(struct mam_trace_record)];
+				    SLOTS_MAX * sizeof(struct mam_trace_record)];
 	} ring;
 	struct mam_trace_record *records = (void *)(ring.bytes + MAM_TRACE_RING_HEAD);
 	uint64_t capacity = 1u << fuzz_byte(from) % 5, lines = 0, first;
@@ -197,7 +197,7 @@ static bool has_long_line(void)
 	size_t begin = 0;
 
 	for (size_t i = 0; i < plain.count; i++) {
-		if (i - begin >= LINE_MOST)
+		if (i - begin >= LINE_MAX)
 			return true;
 		if (plain.bytes[i] == '\n')
 			begin = i + 1;
@@ -226,7 +226,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct fuzz_bytes from = { data, data + bytes };
 	unsigned int how = fuzz_byte(&from), share = fuzz_byte(&from);
-	size_t count = fuzz_number(&from, 2) % TEXT_MOST;
+	size_t count = fuzz_number(&from, 2) % TEXT_MAX;
 	char first[64];
 	bool whole;
 

@@ -16,10 +16,10 @@
 #include "write/pickle_put.h"
 #include "kit/utf8.h"
 
-#define DEPTH_MOST 64
-#define STEPS_MOST 20000
+#define DEPTH_MAX 64
+#define STEPS_LIMIT 20000
 #define KEPT 8u
-#define KEPT_MOST 2000 /* bytes as shown, of what is put again */
+#define KEPT_MAX 2000 /* bytes as shown, of what is put again */
 #define MEMORY_A_BYTE 80 /* what arrays of twice the room needed make of some 40 */
 #define MEMORY_FIRST 20000
 
@@ -70,7 +70,7 @@ static void show(const struct pickle *pickle, struct pickle_value value, unsigne
 	double real;
 
 	require(kind >= PICKLE_NONE && kind <= PICKLE_DICT, "a value of no kind");
-	if (depth == DEPTH_MOST || ++*steps > STEPS_MOST)
+	if (depth == DEPTH_MAX || ++*steps > STEPS_LIMIT)
 		return;
 	if (kind < PICKLE_LIST)
 		require(pickle_count(pickle, value) == 0, "items of what has none");
@@ -84,7 +84,7 @@ static void show(const struct pickle *pickle, struct pickle_value value, unsigne
 		fprintf(out, "k%d(", (int)kind);
 	if (kind >= PICKLE_LIST)
 		require(pickle_box(value) < pickle->boxes.count, "a box without a place");
-	for (size_t i = 0; i < pickle_count(pickle, value) && *steps < STEPS_MOST; i++) {
+	for (size_t i = 0; i < pickle_count(pickle, value) && *steps < STEPS_LIMIT; i++) {
 		if (kind == PICKLE_DICT) {
 			pickle_pair(pickle, value, i, &key, &held);
 			show(pickle, key, depth + 1, steps, out);
@@ -239,7 +239,7 @@ static void put_again(struct data *data, unsigned int number)
 	const struct kept *kept = &data->kept[number % KEPT];
 	char *copy;
 
-	if (number % KEPT >= data->kept_count || kept->end - kept->begin > KEPT_MOST) {
+	if (number % KEPT >= data->kept_count || kept->end - kept->begin > KEPT_MAX) {
 		pickle_put_bool(&data->put, false);
 		fputs("i0;", data->out);
 		return;

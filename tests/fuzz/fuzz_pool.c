@@ -186,7 +186,7 @@ static void look(struct model *model)
 
 	if (mam_pool_check(model->pool, why, sizeof(why)) != MAM_OK) {
 		fprintf(stderr, "fuzz_pool: %s\n", why);
-		require(false, "the books are broken");
+		require(false, "the metadata are inconsistent");
 	}
 	for (unsigned i = 0; i < model->count; i++)
 		bytes += model->blocks[i].bytes;

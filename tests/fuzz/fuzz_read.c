@@ -11,7 +11,7 @@
 #include "read/read.h"
 #include "whole_trace.h"
 
-#define WHO_MOST 1100 /* bytes of a name that surely fit into a line, at three characters each */
+#define WHO_MAX 1100 /* bytes of a name that surely fit into a line, at three characters each */
 
 static bool load(const char *path, const struct replay_settings *settings,
 		 struct replay_trace *trace)
@@ -51,7 +51,7 @@ static void check_written(const struct replay_trace *trace)
 	fuzz_file_put(&file, text, bytes);
 	require(load(file.path, &settings, &again), "what is written is no trace");
 	whole_trace_check(&again);
-	whole_trace_same(trace, &again, WHO_MOST);
+	whole_trace_same(trace, &again, WHO_MAX);
 	replay_trace_fini(&again);
 	free(text);
 }

@@ -348,7 +348,7 @@ static void play(enum then then)
 	if (replay_play(&settings, &trace, map, &result) == STATUS_GOOD) {
 		check_numbers(map);
 		check_places(map);
-		map_settle(map);
+		map_finish(map);
 		check_places(map);
 		check_outputs(map, then);
 	} else {

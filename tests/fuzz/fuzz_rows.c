@@ -8,10 +8,10 @@
 #include "command.h"
 #include "well_formed.h"
 
-#define LINE_MOST 511 /* what is longer is read as two lines */
+#define LINE_MAX 511 /* what is longer is read as two lines */
 
 /* The fields of a line: quoted or not, five of them, the last a number. Another code's view. */
-static bool is_row(const char *line, char fields[PLOT_FIELDS][LINE_MOST + 1], double *value)
+static bool is_row(const char *line, char fields[PLOT_FIELDS][LINE_MAX + 1], double *value)
 {
 	char *end;
 
@@ -38,15 +38,15 @@ static bool is_row(const char *line, char fields[PLOT_FIELDS][LINE_MOST + 1], do
 /* Line by line; `rows` holds what is written down so far at the end. */
 static bool check_lines(const char *text, const struct plot_rows *rows, bool good)
 {
-	static char fields[PLOT_FIELDS][LINE_MOST + 1];
-	char line[LINE_MOST + 2];
+	static char fields[PLOT_FIELDS][LINE_MAX + 1];
+	char line[LINE_MAX + 2];
 	double value;
 	bool sound = true;
 
 	while (*text && sound) {
 		size_t bytes = strcspn(text, "\n"), shown;
 
-		if (bytes >= LINE_MOST)
+		if (bytes >= LINE_MAX)
 			return false; /* not for this check */
 		memcpy(line, text, bytes);
 		line[bytes] = '\0';

@@ -11,17 +11,17 @@
 
 typedef unsigned __int128 wide; /* nothing but this has the room */
 
-#define WIDE_MOST ((wide)1 << 100)
-#define DIGITS_MOST ((wide)10000000000u * 10000000000u) /* times 2^60 it still fits */
+#define WIDE_MAX ((wide)1 << 100)
+#define DIGITS_MAX ((wide)10000000000u * 10000000000u) /* times 2^60 it still fits */
 
-/* Digits as a number, WIDE_MOST at most. Returns what follows them. */
+/* Digits as a number, WIDE_MAX at most. Returns what follows them. */
 static const char *digits(const char *text, wide *number)
 {
 	*number = 0;
 	for (; isdigit((unsigned char)*text); text++) {
 		*number = 10 * *number + (wide)(*text - '0');
-		if (*number > WIDE_MOST)
-			*number = WIDE_MOST;
+		if (*number > WIDE_MAX)
+			*number = WIDE_MAX;
 	}
 	return text;
 }
@@ -38,7 +38,7 @@ static unsigned int letter(char c)
  * As args.h says: "512", "64K", "64KiB", "1.5G", "10B". The exact value lies from `least` up to,
  * and not with, `least` and one more. False: no such text.
  */
-static bool args_oracle(const char *text, wide *least, unsigned int *shift)
+static bool args_oracle(const char *text, wide *min, unsigned int *shift)
 {
 	wide whole, part = 0, scale = 1;
 	const char *at = digits(text, &whole);
@@ -48,7 +48,7 @@ static bool args_oracle(const char *text, wide *least, unsigned int *shift)
 		return false;
 	if (has_point)
 		for (at++; isdigit((unsigned char)*at); at++) {
-			if (scale >= DIGITS_MOST)
+			if (scale >= DIGITS_MAX)
 				continue; /* too small to count */
 			part = 10 * part + (wide)(*at - '0');
 			scale *= 10;
@@ -61,28 +61,28 @@ static bool args_oracle(const char *text, wide *least, unsigned int *shift)
 	at += *at == 'B';
 	if (*at || (has_point && *shift == 0))
 		return false;
-	if (whole >= WIDE_MOST >> *shift)
+	if (whole >= WIDE_MAX >> *shift)
 		return false;
-	*least = (whole << *shift) + (part << *shift) / scale;
-	return *least <= UINT64_MAX;
+	*min = (whole << *shift) + (part << *shift) / scale;
+	return *min <= UINT64_MAX;
 }
 
 static void check_args(const char *text)
 {
 	uint64_t bytes = 4711;
 	unsigned int shift = 0;
-	wide least = 0;
-	bool good = args_bytes(text, &bytes), wanted = args_oracle(text, &least, &shift);
+	wide min = 0;
+	bool good = args_bytes(text, &bytes), wanted = args_oracle(text, &min, &shift);
 	/* Parts of a unit go by way of a double, which has 53 bits. */
 	wide slack = shift > 50 ? (wide)1 << (shift - 50) : 1, away;
 
 	require(good || bytes == 4711, "a refused size is set");
 	if (good != wanted) {
-		require(shift != 0 && least + 2 * slack > UINT64_MAX,
+		require(shift != 0 && min + 2 * slack > UINT64_MAX,
 			wanted ? "a good size is refused" : "a bad size is taken");
 		return;
 	}
-	away = bytes > least ? bytes - least : least - bytes;
+	away = bytes > min ? bytes - min : min - bytes;
 	require(!good || away <= slack, "a size is another");
 }
 
@@ -99,7 +99,7 @@ static bool library_oracle(const char *text, wide *bytes)
 	unit = letter(*at);
 	at += unit > 0;
 	if (unit && unit <= 4 && tolower((unsigned char)at[0]) == 'b' && !at[1]) {
-		while (unit-- > 0 && number < WIDE_MOST / 1000)
+		while (unit-- > 0 && number < WIDE_MAX / 1000)
 			number *= 1000;
 		at++;
 	} else {
@@ -107,7 +107,7 @@ static bool library_oracle(const char *text, wide *bytes)
 			at += 2;
 		else if (!unit && tolower((unsigned char)at[0]) == 'b')
 			at++;
-		number = number >> (100 - 10 * unit) ? WIDE_MOST : number << 10 * unit;
+		number = number >> (100 - 10 * unit) ? WIDE_MAX : number << 10 * unit;
 	}
 	*bytes = number;
 	return !*at && number <= UINT64_MAX;

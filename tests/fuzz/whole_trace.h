@@ -104,9 +104,9 @@ static inline void whole_trace_check(const struct replay_trace *trace)
 	whole_trace_sums(trace);
 }
 
-/* Both tell the same, though they were read from different files. Names up to `who_most` bytes. */
+/* Both tell the same, though they were read from different files. Names up to `who_max` bytes. */
 static inline void whole_trace_same(const struct replay_trace *a, const struct replay_trace *b,
-				    size_t who_most)
+				    size_t who_max)
 {
 	require(a->event_count == b->event_count && a->block_count == b->block_count,
 		"another number of events");
@@ -128,7 +128,7 @@ static inline void whole_trace_same(const struct replay_trace *a, const struct r
 			"freed on another stream");
 		require(!a->has_threads || a->origins[block].thread == b->origins[block].thread,
 			"another thread");
-		require(strlen(who) > who_most || strcmp(who, whole_trace_who(b, block)) == 0,
+		require(strlen(who) > who_max || strcmp(who, whole_trace_who(b, block)) == 0,
 			"another asks");
 	}
 }

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { WITHOUT_MOST = 1 << 20, WITHOUT_CHANGES = 150, WITHOUT_CUTS = 30 };
+enum { WITHOUT_MAX = 1 << 20, WITHOUT_CHANGES = 150, WITHOUT_CUTS = 30 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -87,7 +87,7 @@ static bool without_time(void)
 static bool without_file(const char *path, bool changed)
 {
 	FILE *file = fopen(path, "rb");
-	uint8_t *data = malloc(WITHOUT_MOST);
+	uint8_t *data = malloc(WITHOUT_MAX);
 	uint64_t state = 88172645463325252u;
 	size_t bytes;
 
@@ -95,7 +95,7 @@ static bool without_file(const char *path, bool changed)
 		fprintf(stderr, "fuzz: %s cannot be read\n", path);
 		exit(EXIT_FAILURE);
 	}
-	bytes = fread(data, 1, WITHOUT_MOST, file);
+	bytes = fread(data, 1, WITHOUT_MAX, file);
 	fclose(file);
 	if (!changed)
 		without_copy(data, bytes, 0, &state);

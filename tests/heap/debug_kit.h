@@ -95,7 +95,7 @@ OKIT_UNSEEN struct mam_guard *dkit_guard(const struct dkit *dkit, const unsigned
 	uint64_t at;
 	const unsigned char *guard;
 
-	for (guard = object - 96; guard >= dkit->kit->ground; guard -= 16) {
+	for (guard = object - 96; guard >= dkit->kit->space; guard -= 16) {
 		at = (uint64_t)(uintptr_t)guard;
 		if (((const struct mam_guard *)guard)->state ==
 		    mam_guard_state(MAM_GUARD_LIVE, at, dkit->growth->salt))

@@ -6,23 +6,23 @@
 #ifndef MAM_TESTS_HEAP_GROWING_H
 #define MAM_TESTS_HEAP_GROWING_H
 
-#include "grant.h"
+#include "create.h"
 
 #include "heap/growth.h"
 
 /* One that waits for as long as may be: a machine under load is no reason for NULL. */
-#define GROWING(first, most)                                                    \
+#define GROWING(first, max)                                                    \
 	{                                                                       \
 		.size = sizeof(struct mam_heap_attr), .bytes = (first),         \
-		.kind = MAM_HEAP_OBJECTS, .max_bytes = (most), .wait_us = 10000000 \
+		.kind = MAM_HEAP_OBJECTS, .max_bytes = (max), .wait_us = 10000000 \
 	}
 
-#define HELD_MOST 20000
+#define HELD_LIMIT 20000
 
 /* What the test holds, in no order. */
 static struct {
-	unsigned char *address[HELD_MOST];
-	size_t bytes[HELD_MOST]; /* that were asked for */
+	unsigned char *address[HELD_LIMIT];
+	size_t bytes[HELD_LIMIT]; /* that were asked for */
 	unsigned int count;
 } held;
 
@@ -42,7 +42,7 @@ static inline bool take(struct mam_heap *heap, size_t bytes)
 
 	if (!object)
 		return false;
-	ck_assert_uint_lt(held.count, HELD_MOST);
+	ck_assert_uint_lt(held.count, HELD_LIMIT);
 	memset(object, 0x5a, bytes);
 	held.address[held.count] = object;
 	held.bytes[held.count++] = bytes;
@@ -92,7 +92,7 @@ static inline struct mam_heap_info counted(struct mam_heap *heap)
 	const struct mam_growth *growth = mam_heap_device(heap)->growth;
 	struct mam_heap_info info = stats_of(heap);
 	uint64_t objects = info.large_objects, bytes = info.large_bytes, slabs = 0, idle = 0;
-	uint64_t units = (info.large_bytes - info.host_bytes) / 1024, ground = 0;
+	uint64_t units = (info.large_bytes - info.host_bytes) / 1024, space = 0;
 
 	for (unsigned int i = 0; i < MAM_HEAP_CLASSES; i++) {
 		ck_assert_uint_eq(info.classes[i].bytes, mam_class_bytes(i + 1));
@@ -103,8 +103,8 @@ static inline struct mam_heap_info counted(struct mam_heap *heap)
 		units += info.classes[i].slabs * mam_class_units(i + 1);
 	}
 	for (uint64_t i = 0; i < growth->parts.value; i++)
-		ground += ((uint64_t)growth->part[i].blocks << MAM_BLOCK_SHIFT) +
-			  mam_books_plan_of(growth->part[i].blocks, growth->part[i].columns).end;
+		space += ((uint64_t)growth->part[i].blocks << MAM_BLOCK_SHIFT) +
+			  mam_metadata_plan_of(growth->part[i].blocks, growth->part[i].columns).end;
 	ck_assert_uint_eq(info.objects, objects);
 	ck_assert_uint_eq(info.object_bytes, bytes);
 	ck_assert_uint_eq(info.slabs, slabs);
@@ -113,7 +113,7 @@ static inline struct mam_heap_info counted(struct mam_heap *heap)
 	ck_assert_uint_eq(info.moving, 0);
 	ck_assert_uint_eq(info.opened - info.closed, slabs);
 	ck_assert_uint_eq(info.grants, growth->parts.value);
-	ck_assert_uint_eq(info.grant_bytes, ground);
+	ck_assert_uint_eq(info.grant_bytes, space);
 	return info;
 }
 
@@ -135,26 +135,26 @@ static inline uint64_t own_bytes(struct mam_heap *heap)
 	const struct mam_kheap *head = mam_heap_device(heap);
 
 	return ((uint64_t)head->blocks << MAM_BLOCK_SHIFT) +
-	       mam_books_plan_of(head->blocks, head->columns + 1).end + sizeof(struct mam_growth);
+	       mam_metadata_plan_of(head->blocks, head->columns + 1).end + sizeof(struct mam_growth);
 }
 
 /* Units of the largest ground. */
 static inline uint64_t longest(struct mam_heap *heap)
 {
 	const struct mam_growth *growth = mam_heap_device(heap)->growth;
-	uint64_t most = mam_heap_device(heap)->blocks;
+	uint64_t max = mam_heap_device(heap)->blocks;
 
 	for (uint64_t i = 0; i < growth->parts.value; i++)
-		if (growth->part[i].blocks > most)
-			most = growth->part[i].blocks;
-	return most * MAM_BLOCK_UNITS;
+		if (growth->part[i].blocks > max)
+			max = growth->part[i].blocks;
+	return max * MAM_BLOCK_UNITS;
 }
 
 /* In which grant an address lies: 0 on; `parts`: in none. */
 static inline uint64_t part_of(const struct mam_grant *part, uint64_t parts, const void *address)
 {
 	for (uint64_t i = 0; i < parts; i++)
-		if ((uintptr_t)address - part[i].ground <
+		if ((uintptr_t)address - part[i].space <
 		    (uint64_t)part[i].blocks << MAM_BLOCK_SHIFT)
 			return i;
 	return parts;
@@ -165,7 +165,7 @@ static inline uint64_t place_of(struct mam_heap *heap, const void *address)
 {
 	const struct mam_kheap *head = mam_heap_device(heap);
 
-	if ((uintptr_t)address - (uintptr_t)head->ground < (uint64_t)head->blocks << MAM_BLOCK_SHIFT)
+	if ((uintptr_t)address - (uintptr_t)head->space < (uint64_t)head->blocks << MAM_BLOCK_SHIFT)
 		return 0;
 	return 1 + part_of(head->growth->part, head->growth->parts.value, address);
 }
@@ -217,11 +217,11 @@ static inline void compare(struct mam_heap *heap)
 }
 
 /* What a kernel gave back is the pool's once the service has looked. */
-static inline void wait_for_ground(struct mam_heap *heap, uint64_t bytes)
+static inline void wait_for_space(struct mam_heap *heap, uint64_t bytes)
 {
-	for (unsigned int i = 0; i < 5000 && stats_of(heap).ground_bytes > bytes; i++)
+	for (unsigned int i = 0; i < 5000 && stats_of(heap).space_bytes > bytes; i++)
 		usleep(1000);
-	ck_assert_uint_eq(stats_of(heap).ground_bytes, bytes);
+	ck_assert_uint_eq(stats_of(heap).space_bytes, bytes);
 }
 
 #endif

@@ -25,7 +25,7 @@ OKIT_UNSEEN struct mam_kheap *gkit_head(const struct gkit *kit, uint32_t number)
 	if (!number)
 		return kit->o.heap;
 	part = &kit->growth->part[number - 1];
-	return (struct mam_kheap *)(uintptr_t)(part->ground +
+	return (struct mam_kheap *)(uintptr_t)(part->space +
 					       ((uint64_t)part->blocks << MAM_BLOCK_SHIFT));
 }
 
@@ -36,14 +36,14 @@ OKIT_UNSEEN struct mam_kheap *gkit_head(const struct gkit *kit, uint32_t number)
 OKIT_UNSEEN struct okit *gkit_view(const struct gkit *kit, uint32_t number)
 {
 	struct okit *view = &kit->view[number];
-	size_t grain;
+	size_t quantum;
 
 	view->heap = gkit_head(kit, number);
-	view->ground = view->heap->ground;
+	view->space = view->heap->space;
 	view->blocks = view->heap->blocks;
-	grain = (size_t)(view->ground - kit->o.ground) / OKIT_GRAIN;
-	view->owner = kit->o.owner + grain;
-	view->extent = kit->o.extent + grain;
+	quantum = (size_t)(view->space - kit->o.space) / OKIT_GRAIN;
+	view->owner = kit->o.owner + quantum;
+	view->extent = kit->o.extent + quantum;
 	return view;
 }
 

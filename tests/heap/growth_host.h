@@ -23,7 +23,7 @@
 /* How the host behaves. */
 struct gkit_host {
 	bool absent;               /* the heap does not grow */
-	uint32_t least, most;      /* blocks of a grant; 0: MAM_GRANT_BLOCKS */
+	uint32_t min, max;      /* blocks of a grant; 0: MAM_GRANT_BLOCKS */
 	uint32_t grants;           /* that there are; 0: as many as there are pieces */
 	uint32_t larges;           /* and large objects at a time; 0: the same */
 	enum mam_mail_cause cause; /* why there are no more; 0: MAM_MAIL_LIMIT */
@@ -73,22 +73,22 @@ struct gkit {
 
 static inline uint32_t gkit_piece_blocks(const struct gkit *kit)
 {
-	return kit->host.most + 1;
+	return kit->host.max + 1;
 }
 
 static inline unsigned char *gkit_piece_at(const struct gkit *kit, uint32_t piece)
 {
-	return kit->o.ground +
+	return kit->o.space +
 	       ((size_t)(kit->root_blocks + 1 + piece * gkit_piece_blocks(kit)) << MAM_BLOCK_SHIFT);
 }
 
 /* Nobody may have an object there: books, and what was never given. */
 OKIT_UNSEEN void gkit_fence(struct gkit *kit, const unsigned char *from, size_t bytes, bool fenced)
 {
-	size_t grain = (size_t)(from - kit->o.ground) / OKIT_GRAIN, i;
+	size_t quantum = (size_t)(from - kit->o.space) / OKIT_GRAIN, i;
 
 	for (i = 0; i < bytes / OKIT_GRAIN; i++)
-		kit->o.owner[grain + i] = fenced ? UINT32_MAX : 0;
+		kit->o.owner[quantum + i] = fenced ? UINT32_MAX : 0;
 }
 
 /* A free piece, or GKIT_PIECES: not the next, so that parts do not lie in order. */
@@ -122,16 +122,16 @@ OKIT_UNSEEN bool gkit_grant(struct gkit *kit, struct mam_grant *grant)
 {
 	const struct gkit_host *host = &kit->host;
 	uint32_t piece;
-	uint64_t books;
+	uint64_t metadata;
 
 	if (kit->granted >= host->grants || (piece = gkit_piece_take(kit, false)) == GKIT_PIECES)
 		return false;
-	grant->ground = (uintptr_t)gkit_piece_at(kit, piece);
-	grant->blocks = host->least + kit->granted % (host->most - host->least + 1);
+	grant->space = (uintptr_t)gkit_piece_at(kit, piece);
+	grant->blocks = host->min + kit->granted % (host->max - host->min + 1);
 	grant->columns = kit->o.columns;
-	books = mam_books_plan_of(grant->blocks, grant->columns).end;
-	MAM_KASSERT(books <= 1u << MAM_BLOCK_SHIFT);
-	gkit_spoil(gkit_piece_at(kit, piece) + ((size_t)grant->blocks << MAM_BLOCK_SHIFT), books);
+	metadata = mam_metadata_plan_of(grant->blocks, grant->columns).end;
+	MAM_KASSERT(metadata <= 1u << MAM_BLOCK_SHIFT);
+	gkit_spoil(gkit_piece_at(kit, piece) + ((size_t)grant->blocks << MAM_BLOCK_SHIFT), metadata);
 	gkit_fence(kit, gkit_piece_at(kit, piece), (size_t)grant->blocks << MAM_BLOCK_SHIFT, false);
 	kit->grant[kit->granted++] = *grant;
 	return true;
@@ -174,12 +174,12 @@ static inline void gkit_be_late(struct gkit *kit)
 static inline bool gkit_post(struct gkit *kit, uint64_t number)
 {
 	struct mam_grant *entry = &kit->mail->grant[number % MAM_MAIL_GRANTS], grant;
-	uint64_t *books;
+	uint64_t *metadata;
 
 	if (!gkit_grant(kit, &grant))
 		return false;
-	books = (uint64_t *)(uintptr_t)(grant.ground + ((uint64_t)grant.blocks << MAM_BLOCK_SHIFT));
-	books[0] = books[200] = books[1000] = 0xffff;
+	metadata = (uint64_t *)(uintptr_t)(grant.space + ((uint64_t)grant.blocks << MAM_BLOCK_SHIFT));
+	metadata[0] = metadata[200] = metadata[1000] = 0xffff;
 	*entry = grant;
 	return gkit_store(kit, &kit->mail->posted, number + 1);
 }
@@ -304,9 +304,9 @@ static inline bool gkit_look_slots(struct gkit *kit)
 
 /* ---- threads of a world ----------------------------------------------------------------- */
 
-static inline uint32_t gkit_chance(uint32_t most)
+static inline uint32_t gkit_chance(uint32_t max)
 {
-	return most ? 1 + (uint32_t)(simt_random() % most) : 0;
+	return max ? 1 + (uint32_t)(simt_random() % max) : 0;
 }
 
 /* The host: looks at the mailbox of `argument`, and of those chained to it, until they are over. */

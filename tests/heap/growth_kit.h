@@ -64,7 +64,7 @@ static inline void gkit_begin(void *argument)
 	uint64_t posted = 0;
 
 	memset(o->heap, 0, kit->root_bytes);
-	mam_books_format(o->heap, o->ground, kit->root_blocks, o->columns);
+	mam_metadata_format(o->heap, o->space, kit->root_blocks, o->columns);
 	memset(kit->growth->large_free, 0xff, sizeof(kit->growth->large_free));
 	kit->growth->mail = kit->mail;
 	kit->growth->wait_ns = kit->wait_ns;
@@ -77,9 +77,9 @@ static inline void gkit_begin(void *argument)
 	kit->over = 0;
 	memset(o->owner, 0xff, (size_t)o->blocks * OKIT_BLOCK_GRAINS * 4);
 	memset(o->extent, 0, (size_t)o->blocks * OKIT_BLOCK_GRAINS * 4);
-	gkit_fence(kit, o->ground, (size_t)kit->root_blocks << MAM_BLOCK_SHIFT, false);
+	gkit_fence(kit, o->space, (size_t)kit->root_blocks << MAM_BLOCK_SHIFT, false);
 	memset(o->kept, 0, sizeof(o->kept));
-	o->number = o->live = o->most = o->failed = 0;
+	o->number = o->live = o->max = o->failed = 0;
 	while (posted < kit->host.ahead && gkit_post(kit, posted))
 		posted++;
 	if (next)
@@ -96,8 +96,8 @@ static inline struct gkit *gkit_create(uint32_t blocks, uint32_t columns,
 	ck_assert_ptr_nonnull(kit);
 	o = &kit->o;
 	kit->host = host ? *host : ordinary;
-	kit->host.most = kit->host.most ? kit->host.most : MAM_GRANT_BLOCKS;
-	kit->host.least = kit->host.least ? kit->host.least : kit->host.most;
+	kit->host.max = kit->host.max ? kit->host.max : MAM_GRANT_BLOCKS;
+	kit->host.min = kit->host.min ? kit->host.min : kit->host.max;
 	kit->host.grants = kit->host.grants ? kit->host.grants : GKIT_PIECES;
 	kit->host.larges = kit->host.larges ? kit->host.larges : GKIT_PIECES;
 	kit->host.cause = kit->host.cause ? kit->host.cause : MAM_MAIL_LIMIT;
@@ -107,16 +107,16 @@ static inline struct gkit *gkit_create(uint32_t blocks, uint32_t columns,
 	o->blocks = blocks + 1 + GKIT_PIECES * gkit_piece_blocks(kit);
 	o->columns = columns;
 	o->plan = plan;
-	o->ground = aligned_alloc((size_t)1 << MAM_BLOCK_SHIFT,
+	o->space = aligned_alloc((size_t)1 << MAM_BLOCK_SHIFT,
 				  (size_t)o->blocks << MAM_BLOCK_SHIFT);
 	kit->root_bytes = mam_growth_offset(blocks, columns) + sizeof(struct mam_growth);
-	kit->root_bytes = mam_books_line(kit->root_bytes);
+	kit->root_bytes = mam_metadata_line(kit->root_bytes);
 	o->heap = aligned_alloc(MAM_PAGES_LINE, kit->root_bytes);
-	kit->mail = aligned_alloc(MAM_PAGES_LINE, mam_books_line(sizeof(*kit->mail)));
+	kit->mail = aligned_alloc(MAM_PAGES_LINE, mam_metadata_line(sizeof(*kit->mail)));
 	o->owner = calloc((size_t)o->blocks * OKIT_BLOCK_GRAINS, 4);
 	o->extent = calloc((size_t)o->blocks * OKIT_BLOCK_GRAINS, 4);
 	kit->view = calloc(MAM_PARTS_MAX + 1, sizeof(*kit->view));
-	ck_assert(kit->view && o->ground && o->heap && kit->mail && o->owner && o->extent);
+	ck_assert(kit->view && o->space && o->heap && kit->mail && o->owner && o->extent);
 	kit->growth = (struct mam_growth *)((unsigned char *)o->heap +
 					    mam_growth_offset(blocks, columns));
 	gkit_begin(kit);
@@ -130,7 +130,7 @@ static inline void gkit_destroy(struct gkit *kit)
 	free(kit->o.extent);
 	free(kit->o.owner);
 	free(kit->o.heap);
-	free(kit->o.ground);
+	free(kit->o.space);
 	free(kit);
 }
 

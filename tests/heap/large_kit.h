@@ -80,7 +80,7 @@ struct lkit {
 	struct mam_growth growth;
 	struct mam_mail mail;
 	const struct lkit_plan *plan;
-	unsigned char *ground;
+	unsigned char *space;
 	/* The host's. */
 	uint64_t seen[MAM_MAIL_SLOTS];            /* stamps */
 	struct lkit_given given[MAM_MAIL_SLOTS];
@@ -118,7 +118,7 @@ LKIT_UNSEEN const char *lkit_wrong(const char *what, uint32_t a, uint32_t b)
 
 LKIT_UNSEEN uint32_t lkit_unit(uint64_t address)
 {
-	return (uint32_t)((address - (uintptr_t)lkit.ground) >> MAM_UNIT_SHIFT);
+	return (uint32_t)((address - (uintptr_t)lkit.space) >> MAM_UNIT_SHIFT);
 }
 
 /* May kernels have this slot? */
@@ -159,7 +159,7 @@ LKIT_UNSEEN enum mam_mail_cause lkit_take(uint64_t bytes, uint64_t *address)
 			lkit.taken[unit + 1 - run] = true;
 		}
 		lkit.held += n;
-		*address = (uintptr_t)lkit.ground + (uint64_t)(unit + 1 - n) * LKIT_UNIT;
+		*address = (uintptr_t)lkit.space + (uint64_t)(unit + 1 - n) * LKIT_UNIT;
 		return MAM_MAIL_GIVEN;
 	}
 	return MAM_MAIL_FULL;
@@ -208,7 +208,7 @@ static inline void lkit_before(uint32_t slot, uint64_t stamp)
 		lkit_wait(lkit.plan->patience);
 	if (!lkit_chance(lkit.plan->stale))
 		return;
-	lkit_store(&lkit.mail.answer[slot].address, (uintptr_t)lkit.ground, MAM_RELAXED);
+	lkit_store(&lkit.mail.answer[slot].address, (uintptr_t)lkit.space, MAM_RELAXED);
 	lkit_answer(slot, (stamp & ~(uint64_t)255) - 256 + MAM_MAIL_GIVEN);
 	lkit_wait(2);
 }
@@ -367,7 +367,7 @@ LKIT_UNSEEN uint64_t lkit_note(uint64_t address, uint64_t bytes)
 {
 	uint32_t unit = lkit_unit(address), end = unit + (uint32_t)(bytes / LKIT_UNIT);
 
-	MAM_KASSERT(address >= (uintptr_t)lkit.ground && end <= LKIT_UNITS && unit < end);
+	MAM_KASSERT(address >= (uintptr_t)lkit.space && end <= LKIT_UNITS && unit < end);
 	MAM_KASSERT(address % LKIT_UNIT == 0);
 	lkit.number++;
 	lkit.all_given++;
@@ -592,9 +592,9 @@ static inline void lkit_explore(const char *name, const struct lkit_plan *plan,
 		.config = { .race = LKIT_RACE, .strict = true, .steps_max = 3000000 },
 	};
 
-	if (!lkit.ground)
-		lkit.ground = aligned_alloc(LKIT_UNIT, LKIT_UNITS * LKIT_UNIT);
-	ck_assert_ptr_nonnull(lkit.ground);
+	if (!lkit.space)
+		lkit.space = aligned_alloc(LKIT_UNIT, LKIT_UNITS * LKIT_UNIT);
+	ck_assert_ptr_nonnull(lkit.space);
 	lkit.plan = plan;
 	lkit.lanes = grid * block;
 	lkit_kernel = kernel;

@@ -16,9 +16,9 @@ static inline uint32_t motion_below(uint32_t n)
 }
 
 /* Up to so many steps, so that a lane begins anywhere in what another does. */
-static inline void motion_wait(uint32_t most)
+static inline void motion_wait(uint32_t max)
 {
-	uint32_t steps = motion_below(most + 1);
+	uint32_t steps = motion_below(max + 1);
 
 	while (steps--)
 		mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
@@ -28,14 +28,14 @@ static inline void motion_wait(uint32_t most)
 static inline void motion_own(struct okit *kit, uint32_t class_, uint32_t word, uint64_t slots)
 {
 	for (; slots; slots &= slots - 1)
-		okit_own(kit, mam_books_at(kit->heap, class_, word, mam_ffs64(slots) - 1),
+		okit_own(kit, mam_metadata_at(kit->heap, class_, word, mam_ffs64(slots) - 1),
 			 mam_class_bytes(class_));
 }
 
 static inline void motion_disown(struct okit *kit, uint32_t class_, uint32_t word, uint64_t slots)
 {
 	for (; slots; slots &= slots - 1)
-		okit_disown(kit, mam_books_at(kit->heap, class_, word, mam_ffs64(slots) - 1));
+		okit_disown(kit, mam_metadata_at(kit->heap, class_, word, mam_ffs64(slots) - 1));
 }
 
 /* ---- pieces of the heap, by class and word -------------------------------------------------- */
@@ -46,9 +46,9 @@ static inline uint64_t motion_span(uint32_t class_, uint32_t word)
 }
 
 /* Takes the units of a slab, in a block that was seen as `taken`. */
-static inline bool motion_ground(struct okit *kit, uint32_t class_, uint32_t word, uint64_t taken)
+static inline bool motion_space(struct okit *kit, uint32_t class_, uint32_t word, uint64_t taken)
 {
-	return mam_slab_ground(kit->heap, mam_traits_of(class_), word, taken);
+	return mam_slab_space(kit->heap, mam_traits_of(class_), word, taken);
 }
 
 static inline void motion_publish(struct okit *kit, uint32_t class_, uint32_t word, uint64_t left)
@@ -60,7 +60,7 @@ static inline void motion_publish(struct okit *kit, uint32_t class_, uint32_t wo
 static inline uint64_t motion_claim(struct okit *kit, uint32_t class_, uint32_t word,
 				    uint64_t chosen)
 {
-	chosen &= mam_slots_claim(mam_books_words(kit->heap, class_), word, chosen);
+	chosen &= mam_slots_claim(mam_metadata_words(kit->heap, class_), word, chosen);
 	motion_own(kit, class_, word, chosen);
 	return chosen;
 }
@@ -70,7 +70,7 @@ static inline void motion_release(struct okit *kit, uint32_t class_, uint32_t wo
 	uint64_t seen;
 
 	motion_disown(kit, class_, word, slots);
-	seen = mam_slots_release(mam_books_words(kit->heap, class_), word, slots);
+	seen = mam_slots_release(mam_metadata_words(kit->heap, class_), word, slots);
 	MAM_KASSERT(!(seen & slots));
 }
 
@@ -87,7 +87,7 @@ static inline void *motion_by_pass(struct okit *kit, uint32_t class_)
 		okit_count_failure(kit, mam_class_bytes(class_));
 		return NULL;
 	}
-	object = mam_books_at(kit->heap, class_, mine.word, mine.slot);
+	object = mam_metadata_at(kit->heap, class_, mine.word, mine.slot);
 	okit_own(kit, object, mam_class_bytes(class_));
 	return object;
 }
@@ -95,10 +95,10 @@ static inline void *motion_by_pass(struct okit *kit, uint32_t class_)
 /* Opens the slab that has this word, with the slots of `used` the caller's. False: not free. */
 static inline bool motion_open(struct okit *kit, uint32_t class_, uint32_t word, uint64_t used)
 {
-	uint32_t block = mam_books_unit(class_, word) / MAM_BLOCK_UNITS;
+	uint32_t block = mam_metadata_unit(class_, word) / MAM_BLOCK_UNITS;
 	uint64_t taken = mam_bitmap_load(mam_pages_bits(kit->heap->units), block);
 
-	if (!motion_ground(kit, class_, word, taken))
+	if (!motion_space(kit, class_, word, taken))
 		return false;
 	motion_publish(kit, class_, word, okit_all_slots(class_) & ~used);
 	motion_own(kit, class_, word, used);
@@ -119,7 +119,7 @@ static inline void motion_run(struct okit *kit, uint32_t unit, uint32_t n)
 	mam_pages_bits(kit->heap->units)[unit / 64] |= mam_bits_span(unit % 64, n);
 	mam_owners_set(kit->heap, unit + 1, n - 1, MAM_OWNER_INSIDE);
 	mam_owners_set(kit->heap, unit, 1, MAM_OWNER_RUN + n);
-	okit_own(kit, kit->ground + ((size_t)unit << MAM_UNIT_SHIFT), (size_t)n << MAM_UNIT_SHIFT);
+	okit_own(kit, kit->space + ((size_t)unit << MAM_UNIT_SHIFT), (size_t)n << MAM_UNIT_SHIFT);
 }
 
 /* Explores `kernel` on the heap that `begin` lays out each time. */

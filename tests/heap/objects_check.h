@@ -59,17 +59,17 @@ OKIT_UNSEEN bool okit_to_be_had(const struct okit *kit, uint32_t unit)
 	if (!class_ || class_ > MAM_CLASSES)
 		return false;
 	word = unit >> mam_class_span_shift(class_);
-	return mam_books_words(kit->heap, class_)[word] == okit_all_slots(class_);
+	return mam_metadata_words(kit->heap, class_)[word] == okit_all_slots(class_);
 }
 
 /* How many more objects of a class fit. */
 OKIT_UNSEEN uint32_t okit_room(const struct okit *kit, uint32_t class_)
 {
-	const uint64_t *words = mam_books_words(kit->heap, class_);
+	const uint64_t *words = mam_metadata_words(kit->heap, class_);
 	uint32_t word, first, i, room = 0;
 
-	for (word = 0; word < mam_books_word_count(kit->heap, class_); word++) {
-		first = mam_books_unit(class_, word);
+	for (word = 0; word < mam_metadata_word_count(kit->heap, class_); word++) {
+		first = mam_metadata_unit(class_, word);
 		room += mam_popc64(words[word]);
 		if (words[word])
 			continue;
@@ -96,8 +96,8 @@ OKIT_UNSEEN uint32_t okit_longest(const struct okit *kit)
 OKIT_UNSEEN const char *okit_check_slab(const struct okit *kit, uint32_t class_, uint32_t word,
 					uint32_t *live)
 {
-	uint32_t first = mam_books_unit(class_, word), grains = mam_class_grains(class_), i, at;
-	uint64_t slots = mam_books_words(kit->heap, class_)[word];
+	uint32_t first = mam_metadata_unit(class_, word), quanta = mam_class_quanta(class_), i, at;
+	uint64_t slots = mam_metadata_words(kit->heap, class_)[word];
 
 	for (i = 0; i < mam_class_units(class_); i++)
 		if (!okit_taken(kit, first + i) || okit_owner_of(kit, first + i) != class_)
@@ -106,12 +106,12 @@ OKIT_UNSEEN const char *okit_check_slab(const struct okit *kit, uint32_t class_,
 	if (slots & ~okit_all_slots(class_))
 		return okit_wrong("class %u, word %u: slots past the last are free", class_, word);
 	for (i = 0; i < mam_class_slots(class_); i++) {
-		at = first * OKIT_UNIT_GRAINS + i * grains;
+		at = first * OKIT_UNIT_GRAINS + i * quanta;
 		if ((slots >> i & 1) == !!kit->extent[at])
 			return okit_wrong("class %u, word %u, slot %u: %s", class_, word, i,
 					  kit->extent[at] ? "free, and somebody has it"
 							  : "taken, and nobody has it");
-		if (kit->extent[at] && kit->extent[at] != grains)
+		if (kit->extent[at] && kit->extent[at] != quanta)
 			return okit_wrong("class %u, word %u, slot %u is of another size", class_,
 					  word, i);
 		*live += !!kit->extent[at];
@@ -180,9 +180,9 @@ OKIT_UNSEEN const char *okit_check_words(const struct okit *kit)
 	uint32_t class_, word;
 
 	for (class_ = 1; class_ <= MAM_CLASSES; class_++)
-		for (word = 0; word < mam_books_word_count(kit->heap, class_); word++)
-			if (mam_books_words(kit->heap, class_)[word] &&
-			    okit_owner_of(kit, mam_books_unit(class_, word)) != class_)
+		for (word = 0; word < mam_metadata_word_count(kit->heap, class_); word++)
+			if (mam_metadata_words(kit->heap, class_)[word] &&
+			    okit_owner_of(kit, mam_metadata_unit(class_, word)) != class_)
 				return okit_wrong("class %u, word %u: room, and no slab", class_,
 						  word);
 	return NULL;

@@ -25,13 +25,13 @@
 
 struct okit {
 	struct mam_kheap *heap;
-	unsigned char *ground;
+	unsigned char *space;
 	uint32_t blocks, columns;
 	uint32_t *owner;               /* of each grain: the object's number, or 0 */
 	uint32_t *extent;              /* of an object's first grain: its grains; else 0 */
 	uint32_t number;               /* objects, ever */
 	uint32_t live;                 /* objects, now */
-	uint32_t most;                 /* of those at a time */
+	uint32_t max;                 /* of those at a time */
 	uint32_t failed;               /* requests that got nothing */
 	bool refused[MAM_CLASSES + 1]; /* of this class */
 	uint32_t refused_units;        /* the shortest run that was; 0: none */
@@ -59,10 +59,10 @@ static inline size_t okit_usable(size_t bytes)
 OKIT_UNSEEN uint32_t okit_note(struct okit *kit, const unsigned char *object, size_t bytes)
 {
 	size_t usable = okit_usable(bytes);
-	uint64_t at = (uint64_t)(object - kit->ground);
-	uint32_t grain = (uint32_t)(at / OKIT_GRAIN), grains = (uint32_t)(usable / OKIT_GRAIN), i;
+	uint64_t at = (uint64_t)(object - kit->space);
+	uint32_t quantum = (uint32_t)(at / OKIT_GRAIN), quanta = (uint32_t)(usable / OKIT_GRAIN), i;
 
-	MAM_KASSERT(object >= kit->ground);
+	MAM_KASSERT(object >= kit->space);
 	MAM_KASSERT(at + usable <= (uint64_t)kit->blocks << MAM_BLOCK_SHIFT);
 	MAM_KASSERT(at % OKIT_GRAIN == 0);
 	/* Powers of two naturally; runs at units. */
@@ -71,36 +71,36 @@ OKIT_UNSEEN uint32_t okit_note(struct okit *kit, const unsigned char *object, si
 	else if (!(usable & (usable - 1)))
 		MAM_KASSERT((uintptr_t)object % usable == 0);
 	kit->number++;
-	for (i = grain; i < grain + grains; i++) {
+	for (i = quantum; i < quantum + quanta; i++) {
 		MAM_KASSERT(!kit->owner[i]);
 		kit->owner[i] = kit->number;
 	}
-	kit->extent[grain] = grains;
-	if (++kit->live > kit->most)
-		kit->most = kit->live;
+	kit->extent[quantum] = quanta;
+	if (++kit->live > kit->max)
+		kit->max = kit->live;
 	return kit->number;
 }
 
 /* The number of an object, which somebody has, and its bytes. */
 OKIT_UNSEEN uint32_t okit_noted(struct okit *kit, const unsigned char *object, size_t *bytes)
 {
-	uint32_t grain = (uint32_t)((object - kit->ground) / OKIT_GRAIN);
+	uint32_t quantum = (uint32_t)((object - kit->space) / OKIT_GRAIN);
 
-	MAM_KASSERT(kit->extent[grain]);
-	*bytes = (size_t)kit->extent[grain] * OKIT_GRAIN;
-	return kit->owner[grain];
+	MAM_KASSERT(kit->extent[quantum]);
+	*bytes = (size_t)kit->extent[quantum] * OKIT_GRAIN;
+	return kit->owner[quantum];
 }
 
 OKIT_UNSEEN void okit_forget(struct okit *kit, const unsigned char *object)
 {
-	uint32_t grain = (uint32_t)((object - kit->ground) / OKIT_GRAIN), i;
+	uint32_t quantum = (uint32_t)((object - kit->space) / OKIT_GRAIN), i;
 
-	for (i = grain; i < grain + kit->extent[grain]; i++) {
-		MAM_KASSERT(kit->owner[i] == kit->owner[grain] || i == grain);
-		if (i != grain)
+	for (i = quantum; i < quantum + kit->extent[quantum]; i++) {
+		MAM_KASSERT(kit->owner[i] == kit->owner[quantum] || i == quantum);
+		if (i != quantum)
 			kit->owner[i] = 0;
 	}
-	kit->owner[grain] = kit->extent[grain] = 0;
+	kit->owner[quantum] = kit->extent[quantum] = 0;
 	kit->live--;
 }
 
@@ -183,13 +183,13 @@ static inline void okit_begin(void *argument)
 {
 	struct okit *kit = argument;
 
-	memset(kit->heap, 0, mam_books_plan_of(kit->blocks, kit->columns).end);
-	mam_books_format(kit->heap, kit->ground, kit->blocks, kit->columns);
+	memset(kit->heap, 0, mam_metadata_plan_of(kit->blocks, kit->columns).end);
+	mam_metadata_format(kit->heap, kit->space, kit->blocks, kit->columns);
 	memset(kit->owner, 0, (size_t)kit->blocks * OKIT_BLOCK_GRAINS * 4);
 	memset(kit->extent, 0, (size_t)kit->blocks * OKIT_BLOCK_GRAINS * 4);
 	memset(kit->kept, 0, sizeof(kit->kept));
 	memset(kit->refused, 0, sizeof(kit->refused));
-	kit->number = kit->live = kit->most = kit->failed = kit->refused_units = 0;
+	kit->number = kit->live = kit->max = kit->failed = kit->refused_units = 0;
 }
 
 /* `columns`: rows of handles, a power of two; few, so that warps meet there. */
@@ -201,12 +201,12 @@ static inline struct okit *okit_create(uint32_t blocks, uint32_t columns, const 
 	kit->blocks = blocks;
 	kit->columns = columns;
 	kit->plan = plan;
-	kit->ground =
+	kit->space =
 		aligned_alloc((size_t)1 << MAM_BLOCK_SHIFT, (size_t)blocks << MAM_BLOCK_SHIFT);
-	kit->heap = aligned_alloc(MAM_PAGES_LINE, mam_books_plan_of(blocks, columns).end);
+	kit->heap = aligned_alloc(MAM_PAGES_LINE, mam_metadata_plan_of(blocks, columns).end);
 	kit->owner = calloc((size_t)blocks * OKIT_BLOCK_GRAINS, 4);
 	kit->extent = calloc((size_t)blocks * OKIT_BLOCK_GRAINS, 4);
-	ck_assert(kit->ground && kit->heap && kit->owner && kit->extent);
+	ck_assert(kit->space && kit->heap && kit->owner && kit->extent);
 	okit_begin(kit);
 	return kit;
 }
@@ -216,7 +216,7 @@ static inline void okit_destroy(struct okit *kit)
 	free(kit->extent);
 	free(kit->owner);
 	free(kit->heap);
-	free(kit->ground);
+	free(kit->space);
 	free(kit);
 }
 

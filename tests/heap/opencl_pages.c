@@ -77,7 +77,7 @@ static void begin(const char *folder, const char *file, const char *standard)
 
 /* What a heap has on the device, and what kernels count. */
 struct heap {
-	cl_mem books, owners, counts, kept;
+	cl_mem metadata, owners, counts, kept;
 	uint32_t pages;
 	size_t bytes;
 	struct mam_pages *made; /* as it was made, and where it is read to */
@@ -109,19 +109,19 @@ static void heap_make(struct heap *heap, uint32_t pages)
 	if (!heap->made)
 		leave(1, "no memory", 0);
 	mam_pages_format(heap->made, pages, 5);
-	heap->books = memory(heap->bytes);
+	heap->metadata = memory(heap->bytes);
 	heap->owners = memory(pages * sizeof(cl_uint));
 	heap->counts = memory(COUNTS * sizeof(cl_uint));
 	heap->kept = memory(LANES * sizeof(cl_uint));
 	zero(heap->owners, pages * sizeof(cl_uint));
-	check(clEnqueueWriteBuffer(queue, heap->books, CL_TRUE, 0, heap->bytes, heap->made, 0, NULL,
+	check(clEnqueueWriteBuffer(queue, heap->metadata, CL_TRUE, 0, heap->bytes, heap->made, 0, NULL,
 				   NULL),
 	      "clEnqueueWriteBuffer");
 }
 
 static void heap_end(struct heap *heap)
 {
-	clReleaseMemObject(heap->books);
+	clReleaseMemObject(heap->metadata);
 	clReleaseMemObject(heap->owners);
 	clReleaseMemObject(heap->counts);
 	clReleaseMemObject(heap->kept);
@@ -136,7 +136,7 @@ static void launch(struct heap *heap, const char *name, const uint32_t *numbers,
 
 	check(result, name);
 	zero(heap->counts, COUNTS * sizeof(cl_uint));
-	check(clSetKernelArg(kernel, 0, sizeof(cl_mem), &heap->books), name);
+	check(clSetKernelArg(kernel, 0, sizeof(cl_mem), &heap->metadata), name);
 	check(clSetKernelArg(kernel, 1, sizeof(cl_mem), &heap->owners), name);
 	check(clSetKernelArg(kernel, 2, sizeof(cl_mem), &heap->counts), name);
 	if (last)
@@ -147,7 +147,7 @@ static void launch(struct heap *heap, const char *name, const uint32_t *numbers,
 	check(clEnqueueReadBuffer(queue, heap->counts, CL_TRUE, 0, sizeof(heap->got), heap->got, 0,
 				  NULL, NULL),
 	      name);
-	check(clEnqueueReadBuffer(queue, heap->books, CL_TRUE, 0, heap->bytes, heap->made, 0, NULL,
+	check(clEnqueueReadBuffer(queue, heap->metadata, CL_TRUE, 0, heap->bytes, heap->made, 0, NULL,
 				  NULL),
 	      name);
 	clReleaseKernel(kernel);
@@ -166,9 +166,9 @@ static uint64_t taken(const struct heap *heap)
 }
 
 /* Single pages and runs of up to `most`, none of which is kept. */
-static void churn(uint32_t pages, uint32_t rounds, uint32_t most)
+static void churn(uint32_t pages, uint32_t rounds, uint32_t max)
 {
-	const uint32_t numbers[2] = { rounds, most };
+	const uint32_t numbers[2] = { rounds, max };
 	struct heap heap;
 
 	heap_make(&heap, pages);

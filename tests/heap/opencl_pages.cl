@@ -34,14 +34,14 @@ static void note(__global uint *counts, uint which)
 }
 
 __kernel void churn(__global struct mam_pages *pages, __global uint *owners,
-		    __global uint *counts, uint rounds, uint most)
+		    __global uint *counts, uint rounds, uint max)
 {
 	uint self = (uint)get_global_id(0) + 1, round, page, n;
 	struct mam_kwalk walk;
 
 	mam_kwalk_start(&walk, pages);
 	for (round = 0; round < rounds; round++) {
-		n = 1 + (self * 7 + round) % most;
+		n = 1 + (self * 7 + round) % max;
 		page = n == 1 ? mam_pages_take(pages, &walk) : mam_pages_take_run(pages, &walk, n);
 		if (page == MAM_NO_PAGE) {
 			note(counts, 1);

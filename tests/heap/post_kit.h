@@ -30,7 +30,7 @@ struct kit_pool {
 	unsigned int blocks;
 	uint64_t next;      /* address of the next one */
 	uint64_t mapped;    /* bytes that are there without new memory */
-	uint64_t most;      /* a request of more than that fails; 0: none does */
+	uint64_t max;      /* a request of more than that fails; 0: none does */
 	unsigned int fails; /* calls until one fails; KIT_NEVER */
 	unsigned int takes, news, gives; /* counts */
 	uint64_t lies;      /* added to the address that is given */
@@ -52,7 +52,7 @@ static inline enum mam_status kit_take(void *user, uint64_t bytes, uint64_t alig
 	}
 	if (!may_grow && bytes > pool->mapped)
 		return MAM_ERROR_WOULD_WAIT;
-	if ((pool->most != 0 && bytes > pool->most) || pool->blocks == KIT_BLOCKS)
+	if ((pool->max != 0 && bytes > pool->max) || pool->blocks == KIT_BLOCKS)
 		return MAM_ERROR_OUT_OF_MEMORY;
 	pool->mapped -= pool->mapped >= bytes ? bytes : 0;
 	pool->next = (pool->next + alignment - 1) / alignment * alignment;

@@ -48,7 +48,7 @@ struct published_job {
 	void *s;
 	uint32_t count, low;
 	uint32_t rounds; /* a lane's requests */
-	uint32_t most;   /* a lane asks for 1 to so many pages; 1 but of rwmalloc */
+	uint32_t max;   /* a lane asks for 1 to so many pages; 1 but of rwmalloc */
 	uint32_t payload[PUBLISHED_PAGES]; /* who has it now, 0: nobody; written plainly */
 	uint32_t taken[PUBLISHED_TAKEN];   /* by kernel fill: lane by lane, `rounds` each */
 	uint32_t failed;                   /* requests; atomic */
@@ -111,7 +111,7 @@ static inline bool published_locked(void *s)
 
 static inline uint32_t published_n(const struct published_job *job, uint32_t id, uint32_t round)
 {
-	return 1 + mam_published_mix(id * 64 + round) % job->most;
+	return 1 + mam_published_mix(id * 64 + round) % job->max;
 }
 
 /* A new heap; the walk gives up below `low` thousandths. */
@@ -134,7 +134,7 @@ static inline const char *published_wrong(struct published_job *job, const char 
 }
 
 /* At rest: nothing is locked, nothing lies past the end, and exactly `taken` pages are taken. */
-static inline const char *published_books(struct published_job *job, uint32_t taken)
+static inline const char *published_metadata(struct published_job *job, uint32_t taken)
 {
 	uint32_t page, found = 0;
 
@@ -158,7 +158,7 @@ static inline struct published_job *published_job(const struct published *of, ui
 	job->count = count;
 	job->low = low;
 	job->rounds = rounds;
-	job->most = 1;
+	job->max = 1;
 	job->s = aligned_alloc(128, (of->bytes(count) + 127) / 128 * 128);
 	ck_assert_ptr_nonnull(job->s);
 	published_begin(job);

@@ -68,14 +68,14 @@ static inline uint32_t rows(const struct field *field, uint32_t word, uint32_t e
 }
 
 /* A length where something changes: word borders, and those of rows. */
-static inline uint32_t some_length(const struct field *field, uint32_t most)
+static inline uint32_t some_length(const struct field *field, uint32_t max)
 {
 	static const uint32_t lengths[] = { 2,  3,  5,  16, 17,  31,  32,  33,  48,  63,
 					    64, 65, 66, 96, 127, 128, 129, 191, 192, 193 };
 	uint32_t n = below(4) ? lengths[below(sizeof(lengths) / sizeof(lengths[0]))]
 			      : field->width * 64 - 2 + below(5);
 
-	return n <= most && n > 1 ? n : 2;
+	return n <= max && n > 1 ? n : 2;
 }
 
 /* Callers, and a heap of so many words that is taken, all of it. */
@@ -107,28 +107,28 @@ static inline void start(struct field *field)
 /* Free stretches: one of `n` pages, perhaps but for a page, and decoys. */
 static inline void lay(struct field *field, uint32_t n)
 {
-	uint32_t most = field->pages->words * 64, at, decoys, part;
+	uint32_t max = field->pages->words * 64, at, decoys, part;
 
 	for (decoys = below(4); decoys--;) {
-		part = 1 + below(n < most ? n : most);
-		at = below(most - part + 1);
+		part = 1 + below(n < max ? n : max);
+		at = below(max - part + 1);
 		set(field, at, part, false);
 		set(field, at + part / 2, 1, below(2));
 	}
-	if (n > most)
+	if (n > max)
 		return;
 	switch (below(5)) {
 	case 0: at = 0; break;
-	case 1: at = most - n; break;
+	case 1: at = max - n; break;
 	case 2: /* across a word's border, or up to it, or from it on */
 		at = 64 * below(field->pages->words) + 64 - below(n + 1);
 		break;
 	case 3: /* the same of a row's */
 		at = 64 * field->width * (1 + below(3)) - below(n + 1);
 		break;
-	default: at = below(most - n + 1);
+	default: at = below(max - n + 1);
 	}
-	at = at <= most - n ? at : most - n;
+	at = at <= max - n ? at : max - n;
 	if (at >= n && below(2)) {
 		set(field, at - n, n - 1, false);
 		set(field, at - 1, 1, true);

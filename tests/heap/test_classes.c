@@ -52,7 +52,7 @@ END_TEST
 /* Grains, and from 128 B on at most a quarter, an eighth, a sixteenth from one to the next. */
 START_TEST(ratios)
 {
-	uint32_t class_, bytes, before, most;
+	uint32_t class_, bytes, before, max;
 
 	ck_assert_uint_eq(mam_class_bytes(1), 16);
 	ck_assert_uint_eq(mam_class_bytes(MAM_CLASSES), MAM_CLASS_BYTES_MAX);
@@ -60,10 +60,10 @@ START_TEST(ratios)
 		before = mam_class_bytes(class_ - 1);
 		bytes = mam_class_bytes(class_);
 		ck_assert_uint_gt(bytes, before);
-		ck_assert_uint_eq(bytes, mam_class_grains(class_) << MAM_GRAIN_SHIFT);
+		ck_assert_uint_eq(bytes, mam_class_quanta(class_) << MAM_GRAIN_SHIFT);
 		ck_assert_uint_eq(mam_class_of(bytes), class_);
-		most = before < 128 ? 16 : before / (bytes <= 512 ? 4 : bytes <= 4096 ? 8 : 16);
-		ck_assert_uint_le(bytes - before, most);
+		max = before < 128 ? 16 : before / (bytes <= 512 ? 4 : bytes <= 4096 ? 8 : 16);
+		ck_assert_uint_le(bytes - before, max);
 	}
 }
 END_TEST
@@ -87,23 +87,23 @@ END_TEST
 /* A slab fits between the places where slabs may begin, in one word, and wastes no slot. */
 START_TEST(slabs)
 {
-	uint32_t class_, grains, slots, units, span;
+	uint32_t class_, quanta, slots, units, span;
 
 	for (class_ = 1; class_ <= MAM_CLASSES; class_++) {
-		grains = mam_class_grains(class_);
+		quanta = mam_class_quanta(class_);
 		slots = mam_class_slots(class_);
 		units = mam_class_units(class_);
 		span = 1u << mam_class_span_shift(class_);
 		ck_assert_uint_le(span, MAM_BLOCK_UNITS);
-		ck_assert_uint_le(span, grains);
-		ck_assert(2 * span > grains || span == MAM_BLOCK_UNITS);
+		ck_assert_uint_le(span, quanta);
+		ck_assert(2 * span > quanta || span == MAM_BLOCK_UNITS);
 		ck_assert_uint_le(slots, 64);
 		ck_assert_uint_ge(slots, mam_class_bytes(class_) <= 2048 ? 32 : 8);
-		ck_assert_uint_le(slots * grains, span * 64);
-		ck_assert_uint_gt((slots + 1) * grains, span * 64);
+		ck_assert_uint_le(slots * quanta, span * 64);
+		ck_assert_uint_gt((slots + 1) * quanta, span * 64);
 		ck_assert_uint_le(units, span);
-		ck_assert_uint_ge(units * 64, slots * grains);
-		ck_assert_uint_lt((units - 1) * 64, slots * grains);
+		ck_assert_uint_ge(units * 64, slots * quanta);
+		ck_assert_uint_lt((units - 1) * 64, slots * quanta);
 		ck_assert_uint_eq(mam_class_words(class_) * span, MAM_BLOCK_UNITS);
 	}
 }

@@ -90,7 +90,7 @@ static const struct plan plans[] = {
 	{ "one comes after the other", 1, 2, 12, 8, 1, 6, 6, 8, 5, 4, 0, 0, { 0 }, 12, 4 },
 	{ "grants ahead", 1, 1, 4, 32, 0, 4, 4, 6, 3, 8, 0, 2, { .ahead = 2 }, 12, 4 },
 	{ "all grants ahead", 1, 1, 4, 32, 0, 3, 3, 7, 3, 8, 0, 2, { .ahead = 7 }, 12, 4 },
-	{ "grants of many sizes", 1, 2, 3, 32, 0, 4, 4, 6, 5, 4, 0, 1, { .least = 2, .most = 5 }, 12,
+	{ "grants of many sizes", 1, 2, 3, 32, 0, 4, 4, 6, 5, 4, 0, 1, { .min = 2, .max = 5 }, 12,
 	  4 },
 	{ "a host that is late", 1, 1, 3, 32, 0, 4, 4, 6, 4, 4, 0, 2, { .late = 3000 }, 12, 4 },
 	{ "a host that stops", 1, 1, 3, 32, 0, 4, 4, 6, 4, 4, 0, 2,

@@ -261,14 +261,14 @@ static MAM_KERNEL(nobodys)
 		MAM_KASSERT(!give(kit, at));
 		MAM_KASSERT(!give(kit, at + 1024));
 		MAM_KASSERT(!mam_objects_usable(kit->o.heap, at));
-		at = gkit_head(kit, i)->ground;
+		at = gkit_head(kit, i)->space;
 		MAM_KASSERT(!give(kit, at - 16));
 		MAM_KASSERT(!give(kit, at - 1));
 		wrongs += 4;
 	}
 	for (i = 0; i < GKIT_PIECES; i++) {
 		at = gkit_piece_at(kit, i);
-		if (kit->o.owner[(size_t)(at - kit->o.ground) / OKIT_GRAIN] != UINT32_MAX)
+		if (kit->o.owner[(size_t)(at - kit->o.space) / OKIT_GRAIN] != UINT32_MAX)
 			continue;
 		MAM_KASSERT(!give(kit, at));
 		MAM_KASSERT(!mam_objects_usable(kit->o.heap, at + 1024));

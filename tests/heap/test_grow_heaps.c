@@ -296,14 +296,14 @@ OKIT_UNSEEN void make_new(struct gkit *kit)
 	struct mam_growth *growth = kit->growth;
 	uint32_t number, blocks, columns = kit->o.columns, i;
 	struct mam_kheap *head;
-	unsigned char *ground;
+	unsigned char *space;
 
 	for (number = 0; number <= gkit_parts(kit); number++) {
 		head = gkit_head(kit, number);
-		ground = head->ground;
+		space = head->space;
 		blocks = head->blocks;
-		memset(head, 0, mam_books_plan_of(blocks, columns).end);
-		mam_books_format(head, ground, blocks, columns);
+		memset(head, 0, mam_metadata_plan_of(blocks, columns).end);
+		mam_metadata_format(head, space, blocks, columns);
 	}
 	kit->o.heap->growth = growth;
 	for (i = 0; i < kit->o.blocks * OKIT_BLOCK_GRAINS; i++) {

@@ -23,7 +23,7 @@ struct plan {
 /* Where an object is kept: no two at one place. */
 static uint32_t place_of(const struct gkit *kit, const void *object)
 {
-	uint64_t place = (uint64_t)((const unsigned char *)object - kit->o.ground) >> 10;
+	uint64_t place = (uint64_t)((const unsigned char *)object - kit->o.space) >> 10;
 
 	MAM_KASSERT(place < OKIT_KEPT);
 	return (uint32_t)place;
@@ -95,7 +95,7 @@ static const char *check_refused(void *argument)
 
 static const struct plan plans[] = {
 	{ "the limit, at once", 1, 32, 0, { 1000, 1000, 1000, 1000 },
-	  { .grants = 1, .cause = MAM_MAIL_LIMIT, .least = 1, .most = 1 },
+	  { .grants = 1, .cause = MAM_MAIL_LIMIT, .min = 1, .max = 1 },
 	  MAM_OBJECT_AT_LIMIT, 1, 8, 3 },
 	{ "the limit, mixed", 1, 40, 0, { 4100, 1000, 9000, 300 },
 	  { .grants = 3, .cause = MAM_MAIL_LIMIT }, MAM_OBJECT_AT_LIMIT, 3, 8, 3 },

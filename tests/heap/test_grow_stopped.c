@@ -97,7 +97,7 @@ static const struct plan plans[] = {
 	{ "two stop", 2, 5, 1, 8, 8, { 9000, 8192, 20000, 5000 }, false, { 0 }, 100, 30 },
 	{ "warps, one stops", 1, 3, 8, 5, 8, { 9000, 8192, 3000, 5000 }, false, { 0 }, 40, 15 },
 	{ "warps, grants of many sizes", 1, 3, 8, 5, 8, { 9000, 8192, 3000, 5000 }, false,
-	  { .least = 1, .most = 4 }, 40, 15 },
+	  { .min = 1, .max = 4 }, 40, 15 },
 };
 
 START_TEST(others_go_on)

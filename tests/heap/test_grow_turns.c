@@ -31,7 +31,7 @@
 #endif
 
 #define LANES 5u
-#define COLUMNS_MOST 16u
+#define COLUMNS_LIMIT 16u
 #define STEP ((size_t)2 << MAM_BLOCK_SHIFT) /* from a part to the next */
 #define FOREVER (UINT64_C(1) << 40)
 
@@ -51,7 +51,7 @@ static uint64_t left; /* lanes; atomic */
 static uint64_t posted;
 static uint64_t all_parts, all_refused, all_silent;
 
-static uint64_t ground_of(uint64_t number)
+static uint64_t space_at(uint64_t number)
 {
 	return (uintptr_t)arena + number * STEP;
 }
@@ -63,7 +63,7 @@ static void post(void)
 	uint64_t *entry = (uint64_t *)&mail.grant[posted % MAM_MAIL_GRANTS];
 	uint64_t columns = (uint64_t)2 << simt_random() % 4;
 
-	mam_atomic_store64(&entry[0], ground_of(posted), MAM_RELAXED, MAM_AT_SYSTEM);
+	mam_atomic_store64(&entry[0], space_at(posted), MAM_RELAXED, MAM_AT_SYSTEM);
 	mam_atomic_store64(&entry[1], 1 | columns << 32, MAM_RELAXED, MAM_AT_SYSTEM);
 	posted++;
 	mam_atomic_store64(&mail.posted, posted, MAM_RELEASE, MAM_AT_SYSTEM);
@@ -106,7 +106,7 @@ static struct mam_kheap head_of(struct mam_kpart part)
 {
 	struct mam_kheap head;
 
-	mam_books_head(&head, (unsigned char *)(uintptr_t)part.ground,
+	mam_metadata_head(&head, (unsigned char *)(uintptr_t)part.space,
 		       (unsigned char *)mam_parts_at(part), (uint32_t)part.shape,
 		       (uint32_t)(part.shape >> 32));
 	return head;
@@ -125,7 +125,7 @@ static void mark(uint64_t number)
 	struct mam_kpart part = mam_parts_get(&growth, (uint32_t)number);
 	uint64_t *at = mark_of(part, simt_thread());
 
-	MAM_KASSERT(part.ground == ground_of(number - 1));
+	MAM_KASSERT(part.space == space_at(number - 1));
 	MAM_KASSERT(mam_parts_at(part)->blocks == 1);
 	MAM_KASSERT(*at == 0);
 	*at = number;
@@ -182,31 +182,31 @@ static void begin(void *argument)
 	growth.wait_ns = plan->wait_ns;
 	for (uint32_t i = 0; i < MAM_PARTS_MAX; i++)
 		memset(arena + i * STEP + STEP / 2, 0xa5,
-		       mam_books_plan_of(1, COLUMNS_MOST).end + MAM_PAGES_LINE);
+		       mam_metadata_plan_of(1, COLUMNS_LIMIT).end + MAM_PAGES_LINE);
 }
 
 /* The books of a part are as new, but for marks. */
 static const char *check_part(struct mam_kpart part)
 {
-	uint64_t bytes = mam_grow_books(part);
-	struct mam_kheap *books = mam_parts_at(part), *fresh = calloc(1, bytes);
+	uint64_t bytes = mam_grow_metadata(part);
+	struct mam_kheap *metadata = mam_parts_at(part), *fresh = calloc(1, bytes);
 	const char *wrong = NULL;
 	uint64_t *at;
 
 	if (!fresh)
 		return "no memory";
-	mam_books_format(fresh, (unsigned char *)(uintptr_t)part.ground, 1,
+	mam_metadata_format(fresh, (unsigned char *)(uintptr_t)part.space, 1,
 			 (uint32_t)(part.shape >> 32));
 	/* Addresses in it are those of where it was made. */
-	memcpy(fresh, books, sizeof(*fresh));
+	memcpy(fresh, metadata, sizeof(*fresh));
 	for (uint32_t lane = 0; lane < LANES; lane++) {
 		at = (uint64_t *)((unsigned char *)fresh +
-				  ((unsigned char *)mark_of(part, lane) - (unsigned char *)books));
+				  ((unsigned char *)mark_of(part, lane) - (unsigned char *)metadata));
 		*at = *mark_of(part, lane);
 	}
-	if (memcmp(books, fresh, bytes) != 0)
+	if (memcmp(metadata, fresh, bytes) != 0)
 		wrong = "the books of a part are not as new";
-	if (((unsigned char *)books)[bytes] != 0xa5)
+	if (((unsigned char *)metadata)[bytes] != 0xa5)
 		wrong = "more than the books was zeroed";
 	free(fresh);
 	return wrong;

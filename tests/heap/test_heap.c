@@ -3,7 +3,7 @@
  * A heap as its ground has it: pages where they should be, books as layout.h makes them, statistics
  * that are what the books say, reset and end.
  */
-#include "grant.h"
+#include "create.h"
 
 START_TEST(a_new_heap_has_all_its_pages)
 {
@@ -19,7 +19,7 @@ START_TEST(a_new_heap_has_all_its_pages)
 	ck_assert_uint_eq(stats.longest_free, 250);
 	ck_assert_uint_eq(stats.full + stats.no_run + stats.contended + stats.bad_sizes, 0);
 	ck_assert_uint_eq(stats.double_frees + stats.foreign_frees, 0);
-	ck_assert_uint_eq(stats.ground_bytes, 1000 * KIB + sizeof(struct mam_kheap) +
+	ck_assert_uint_eq(stats.space_bytes, 1000 * KIB + sizeof(struct mam_kheap) +
 						     mam_pages_bytes(250));
 	heap_end(heap);
 	pool_end(pool);
@@ -69,9 +69,9 @@ START_TEST(pages_lie_at_multiples_of_their_size)
 
 		heaps[count] = heap_of(pool, page, page);
 		head = mam_heap_device(heaps[count++]);
-		ck_assert_uint_eq((uintptr_t)head->ground % page, 0);
+		ck_assert_uint_eq((uintptr_t)head->space % page, 0);
 		ck_assert_uint_eq((uintptr_t)head % MAM_PAGES_LINE, 0);
-		ck_assert_ptr_eq((unsigned char *)head, head->ground + page);
+		ck_assert_ptr_eq((unsigned char *)head, head->space + page);
 		ck_assert_uint_eq((size_t)1 << head->shift, page);
 		ck_assert_uint_eq(head->pages, 1);
 	}
@@ -83,7 +83,7 @@ START_TEST(pages_lie_at_multiples_of_their_size)
 END_TEST
 
 /* What the device has is what layout.h formats, whatever was in the memory before. */
-START_TEST(books_are_as_format_makes_them)
+START_TEST(metadata_are_as_format_makes_them)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -100,14 +100,14 @@ START_TEST(books_are_as_format_makes_them)
 		ck_assert_int_eq(mam_free(pool, dirt), MAM_OK);
 
 		heap = heap_of(pool, pages * (size_t)256, 256);
-		ck_assert_mem_eq(books_of(heap), wanted, mam_pages_bytes(pages));
+		ck_assert_mem_eq(metadata_of(heap), wanted, mam_pages_bytes(pages));
 
 		/* All that kernels may change. */
-		memset(&books_of(heap)->open, 0x5a,
+		memset(&metadata_of(heap)->open, 0x5a,
 		       mam_pages_bytes(pages) - offsetof(struct mam_pages, open));
 		ck_assert_int_eq(mam_heap_reset(heap, NULL), MAM_OK);
 		ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
-		ck_assert_mem_eq(books_of(heap), wanted, mam_pages_bytes(pages));
+		ck_assert_mem_eq(metadata_of(heap), wanted, mam_pages_bytes(pages));
 		heap_end(heap);
 		free(wanted);
 	}
@@ -116,13 +116,13 @@ START_TEST(books_are_as_format_makes_them)
 END_TEST
 
 /* Nothing outside the books is written: neither pages nor what lies behind. */
-START_TEST(only_the_books_are_written)
+START_TEST(only_the_metadata_are_written)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
 	unsigned char *dirt;
 	struct mam_heap *heap;
-	size_t books = sizeof(struct mam_kheap) + mam_pages_bytes(77), around = 77 * 1024;
+	size_t metadata = sizeof(struct mam_kheap) + mam_pages_bytes(77), around = 77 * 1024;
 	void *block;
 
 	ck_assert_int_eq(mam_malloc(pool, MIB, &block), MAM_OK);
@@ -130,24 +130,24 @@ START_TEST(only_the_books_are_written)
 	memset(dirt, 0xa5, MIB);
 	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
 	heap = heap_of(pool, around, 1024);
-	ck_assert_ptr_eq(mam_heap_device(heap)->ground, dirt);
+	ck_assert_ptr_eq(mam_heap_device(heap)->space, dirt);
 	ck_assert_int_eq(mam_heap_reset(heap, NULL), MAM_OK);
 	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
 	for (size_t i = 0; i < MIB; i++)
-		if (i < around || i >= around + books)
+		if (i < around || i >= around + metadata)
 			ck_assert_uint_eq(dirt[i], 0xa5);
 	heap_end(heap);
 	pool_end(pool);
 }
 END_TEST
 
-START_TEST(statistics_are_what_the_books_say)
+START_TEST(statistics_are_what_the_metadata_say)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
 	struct mam_heap *heap = heap_of(pool, 300 * 256, 256);
-	struct mam_pages *books = books_of(heap);
-	uint64_t *bits = (uint64_t *)(books + 1);
+	struct mam_pages *metadata = metadata_of(heap);
+	uint64_t *bits = (uint64_t *)(metadata + 1);
 	struct mam_heap_info stats;
 
 	(void)cuda;
@@ -167,12 +167,12 @@ START_TEST(statistics_are_what_the_books_say)
 	ck_assert_uint_eq(stats.taken, 300);
 	ck_assert_uint_eq(stats.longest_free, 0);
 
-	books->tally[MAM_TALLY_FULL] = 1;
-	books->tally[MAM_TALLY_NO_RUN] = 2;
-	books->tally[MAM_TALLY_CONTENDED] = 3;
-	books->tally[MAM_TALLY_BAD_SIZE] = 4;
-	books->tally[MAM_TALLY_TWICE] = 5;
-	books->tally[MAM_TALLY_FOREIGN] = (uint64_t)6 << 32;
+	metadata->tally[MAM_TALLY_FULL] = 1;
+	metadata->tally[MAM_TALLY_NO_RUN] = 2;
+	metadata->tally[MAM_TALLY_CONTENDED] = 3;
+	metadata->tally[MAM_TALLY_BAD_SIZE] = 4;
+	metadata->tally[MAM_TALLY_TWICE] = 5;
+	metadata->tally[MAM_TALLY_FOREIGN] = (uint64_t)6 << 32;
 	stats = stats_of(heap);
 	ck_assert_uint_eq(stats.full, 1);
 	ck_assert_uint_eq(stats.no_run, 2);
@@ -191,7 +191,7 @@ START_TEST(runs_are_counted_as_by_hand)
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
 	struct mam_heap *heap = heap_of(pool, 1000 * 256, 256);
-	uint64_t *bits = (uint64_t *)(books_of(heap) + 1), state = 1;
+	uint64_t *bits = (uint64_t *)(metadata_of(heap) + 1), state = 1;
 
 	(void)cuda;
 	for (unsigned int round = 0; round < 300; round++) {
@@ -238,7 +238,7 @@ START_TEST(a_large_heap_is_counted_in_pieces)
 	(void)load();
 	pool = pool_new();
 	heap = heap_of(pool, pages * (size_t)256, 256);
-	bits = (uint64_t *)(books_of(heap) + 1);
+	bits = (uint64_t *)(metadata_of(heap) + 1);
 	stats = stats_of(heap);
 	ck_assert_uint_eq(stats.free, pages);
 	ck_assert_uint_eq(stats.longest_free, pages);
@@ -272,7 +272,7 @@ START_TEST(heaps_do_not_touch_each_other)
 	for (unsigned int i = 0; i < 4; i++)
 		heaps[i] = heap_of(pools[i % 2], (100 + i) * KIB, KIB);
 	for (unsigned int i = 0; i < 4; i++)
-		((uint64_t *)(books_of(heaps[i]) + 1))[0] = ((uint64_t)1 << i) - 1;
+		((uint64_t *)(metadata_of(heaps[i]) + 1))[0] = ((uint64_t)1 << i) - 1;
 	ck_assert_int_eq(mam_heap_reset(heaps[3], NULL), MAM_OK);
 	for (unsigned int i = 0; i < 4; i++) {
 		ck_assert_uint_eq(stats_of(heaps[i]).pages, 100 + i);
@@ -296,7 +296,7 @@ START_TEST(every_source_with_memory_will_do)
 		struct mam_heap *heap = heap_of(pool, MIB, 0);
 
 		ck_assert_uint_eq(stats_of(heap).free, 256);
-		((uint64_t *)(books_of(heap) + 1))[3] = 7;
+		((uint64_t *)(metadata_of(heap) + 1))[3] = 7;
 		ck_assert_uint_eq(stats_of(heap).taken, 3);
 		ck_assert_int_eq(mam_heap_reset(heap, NULL), MAM_OK);
 		ck_assert_uint_eq(stats_of(heap).taken, 0);
@@ -326,9 +326,9 @@ static void add(TCase *tests)
 	tcase_add_test(tests, a_new_heap_has_all_its_pages);
 	tcase_add_test(tests, bytes_are_rounded_up_to_pages);
 	tcase_add_test(tests, pages_lie_at_multiples_of_their_size);
-	tcase_add_test(tests, books_are_as_format_makes_them);
-	tcase_add_test(tests, only_the_books_are_written);
-	tcase_add_test(tests, statistics_are_what_the_books_say);
+	tcase_add_test(tests, metadata_are_as_format_makes_them);
+	tcase_add_test(tests, only_the_metadata_are_written);
+	tcase_add_test(tests, statistics_are_what_the_metadata_say);
 	tcase_add_test(tests, runs_are_counted_as_by_hand);
 	tcase_add_test(tests, a_large_heap_is_counted_in_pieces);
 	tcase_add_test(tests, heaps_do_not_touch_each_other);

@@ -6,7 +6,7 @@
  */
 #include "tools/failing.h"
 
-#include "grant.h"
+#include "create.h"
 
 #define NON_BLOCKING 1u
 #define PAGES { .size = sizeof(struct mam_heap_attr), .kind = MAM_HEAP_PAGES }
@@ -51,7 +51,7 @@ START_TEST(attributes_out_of_range_are_refused)
 	for (unsigned int low = 1; low <= 1000; low += 999) {
 		attr.low_per_mille = low;
 		ck_assert_int_eq(mam_heap_create(pool, &attr, &heap), MAM_OK);
-		ck_assert_uint_eq(books_of(heap)->low, low);
+		ck_assert_uint_eq(metadata_of(heap)->low, low);
 		heap_end(heap);
 	}
 	pool_end(pool);
@@ -359,7 +359,7 @@ START_TEST(streams_in_capture)
 
 		ck_assert_int_eq(cuda.cuStreamCreate(stream, blocking ? 0 : NON_BLOCKING),
 				 CUDA_SUCCESS);
-		((uint64_t *)(books_of(heap) + 1))[0] = 3;
+		((uint64_t *)(metadata_of(heap) + 1))[0] = 3;
 		ck_assert_int_eq(cuda.cuStreamBeginCapture_v2(*stream, CAPTURE_GLOBAL),
 				 CUDA_SUCCESS);
 		ck_assert_int_eq(mam_heap_reset(heap, *stream), MAM_OK);
@@ -389,7 +389,7 @@ START_TEST(calls_are_in_their_streams_order)
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
 	struct mam_heap *heap = heap_of(pool, MIB, 0);
-	uint64_t *bits = (uint64_t *)(books_of(heap) + 1);
+	uint64_t *bits = (uint64_t *)(metadata_of(heap) + 1);
 	struct CUstream_st *one, *two;
 
 	ck_assert_int_eq(cuda.cuStreamCreate(&one, NON_BLOCKING), CUDA_SUCCESS);
@@ -449,7 +449,7 @@ START_TEST(a_pool_that_frees_at_once_is_waited_for)
 				 CUDA_SUCCESS);
 	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
 	heap = heap_of(pool, MIB, 0);
-	ck_assert_ptr_eq(mam_heap_device(heap)->ground, block);
+	ck_assert_ptr_eq(mam_heap_device(heap)->space, block);
 	ck_assert_int_eq(cuda.fake_pending((uintptr_t)block, 2 * MIB), 0);
 	ck_assert_uint_eq(stats_of(heap).free, 256);
 	heap_end(heap);

@@ -16,7 +16,7 @@
 
 /* ---- how it is made ------------------------------------------------------------------------ */
 
-START_TEST(growth_lies_behind_the_books)
+START_TEST(growth_lies_behind_the_metadata)
 {
 	struct mam_heap_attr attr = GROWING(5 * MAM_HEAP_BLOCK, 64 * MIB);
 	struct cuda cuda = load();
@@ -39,7 +39,7 @@ START_TEST(growth_lies_behind_the_books)
 	head = mam_heap_device(heap);
 	growth = head->growth;
 	ck_assert_ptr_eq(growth, (const char *)head +
-					 mam_growth_offset(5, mam_books_columns(5)));
+					 mam_growth_offset(5, mam_metadata_columns(5)));
 	ck_assert_ptr_nonnull(growth->mail);
 	ck_assert_ptr_null(growth->reports);
 	ck_assert_uint_eq(growth->wait_ns, 1234000);
@@ -50,8 +50,8 @@ START_TEST(growth_lies_behind_the_books)
 		ck_assert_uint_eq(at[i], i >= free_at && i < free_at + sizeof(growth->large_free)
 						 ? 0xff
 						 : 0);
-	ck_assert_uint_eq(stats_of(heap).ground_bytes,
-			  5 * MAM_HEAP_BLOCK + mam_books_plan_of(5, mam_books_columns(5)).end +
+	ck_assert_uint_eq(stats_of(heap).space_bytes,
+			  5 * MAM_HEAP_BLOCK + mam_metadata_plan_of(5, mam_metadata_columns(5)).end +
 				  sizeof(*growth));
 	heap_end(heap);
 	pool_end(pool);
@@ -142,7 +142,7 @@ START_TEST(large_objects_are_the_pools)
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
 	struct mam_heap *heap = made(pool, &attr);
-	uint64_t before = stats_of(heap).ground_bytes, bytes = 0;
+	uint64_t before = stats_of(heap).space_bytes, bytes = 0;
 	struct mam_heap_info info;
 
 	(void)cuda;
@@ -157,14 +157,14 @@ START_TEST(large_objects_are_the_pools)
 	ck_assert_uint_lt(info.host_bytes, bytes + 4 * 2 * MIB);
 	ck_assert_uint_eq(info.large_objects, 4);
 	ck_assert_uint_eq(info.objects, 10);
-	ck_assert_uint_ge(info.ground_bytes, before + bytes);
+	ck_assert_uint_ge(info.space_bytes, before + bytes);
 	compare(heap);
 	give(heap, 1);
 	compare(heap);
 	give_all(heap);
 	info = counted(heap);
 	ck_assert_uint_eq(info.host_objects + info.host_bytes + info.objects, 0);
-	wait_for_ground(heap, before);
+	wait_for_space(heap, before);
 	heap_end(heap);
 	pool_end(pool);
 }
@@ -284,7 +284,7 @@ START_TEST(a_reset_keeps_grants_and_gives_large_ones_back)
 		ck_assert_uint_eq(info.longest_free, longest(heap));
 		ck_assert(nothing_is_dry(heap));
 		compare(heap);
-		ck_assert_uint_eq(info.ground_bytes - info.grant_bytes - info.spare_bytes,
+		ck_assert_uint_eq(info.space_bytes - info.grant_bytes - info.spare_bytes,
 				  own_bytes(heap));
 	}
 	heap_end(heap);
@@ -347,7 +347,7 @@ START_TEST(a_trim_gives_back_what_is_empty)
 		after = counted(heap);
 		ck_assert_uint_eq(after.grants + after.grant_bytes, 0);
 		ck_assert_uint_eq(after.spare_grants + after.spare_bytes, 0);
-		ck_assert_uint_eq(after.ground_bytes, own_bytes(heap));
+		ck_assert_uint_eq(after.space_bytes, own_bytes(heap));
 		ck_assert_uint_eq(after.pages, 1024);
 		ck_assert_uint_le(pool_stats(pool).live_blocks, blocks);
 		/* What happened there did happen. */
@@ -395,11 +395,11 @@ START_TEST(a_trim_keeps_what_is_in_use)
 	for (uint64_t i = 0; i < parts / 2; i++)
 		ck_assert_mem_eq(&growth->part[i], &part[2 * i + 1], sizeof(part[0]));
 	for (uint64_t i = parts / 2; i < parts; i++)
-		ck_assert_uint_eq(growth->part[i].ground, 0);
+		ck_assert_uint_eq(growth->part[i].space, 0);
 	/* What kernels read of them moved with them. */
 	for (uint32_t i = 0; i < parts / 2; i++)
-		ck_assert_ptr_eq(growth->head[i].ground,
-				 (unsigned char *)(uintptr_t)growth->part[i].ground);
+		ck_assert_ptr_eq(growth->head[i].space,
+				 (unsigned char *)(uintptr_t)growth->part[i].space);
 	ck_assert_uint_eq(mam_heap_device(heap)->current, parts / 2);
 	ck_assert(nothing_is_dry(heap));
 	compare(heap);
@@ -533,7 +533,7 @@ static void start(void)
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, start, NULL);
-	tcase_add_test(tests, growth_lies_behind_the_books);
+	tcase_add_test(tests, growth_lies_behind_the_metadata);
 	tcase_add_test(tests, one_that_does_not_grow_has_none);
 	tcase_add_test(tests, one_to_find_mistakes_says_so);
 	tcase_add_test(tests, it_grows_and_is_counted);

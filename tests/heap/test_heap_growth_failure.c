@@ -293,7 +293,7 @@ static enum mam_status try_destroy(struct trial *trial)
 static const struct {
 	const char *name;
 	enum mam_status (*call)(struct trial *trial);
-	unsigned int least; /* failures of the driver's calls */
+	unsigned int min; /* failures of the driver's calls */
 	unsigned int memory; /* allocations of the host side's */
 } calls[] = {
 	{ "create", try_create, 10, 1 },
@@ -324,7 +324,7 @@ START_TEST(each_call_of_the_driver_fails_once)
 		}
 		failed += status != MAM_OK;
 	}
-	ck_assert_msg(failed >= calls[_i].least, "%s: %u", calls[_i].name, failed);
+	ck_assert_msg(failed >= calls[_i].min, "%s: %u", calls[_i].name, failed);
 	end(&trial);
 }
 END_TEST

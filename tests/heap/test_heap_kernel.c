@@ -8,7 +8,7 @@
  */
 #include <mam/heap.cuh>
 
-#include "grant.h"
+#include "create.h"
 #include "simt/explore.h"
 
 /* With access hooks what lanes write to pages is checked too: is it ordered between owners? */
@@ -247,7 +247,7 @@ MAM_KERNEL(mistakes)
 	MAM_KASSERT(mam_kpage_free(heap, page) && !mam_kpage_free(heap, page)); /* double 1 */
 	MAM_KASSERT(!mam_kpage_free(heap, run + 1));               /* foreign 1: inside */
 	MAM_KASSERT(!mam_kpage_free(heap, heap));                  /* 2: the head */
-	MAM_KASSERT(!mam_kpage_free(heap, heap->ground - PAGE));   /* 3: before */
+	MAM_KASSERT(!mam_kpage_free(heap, heap->space - PAGE));   /* 3: before */
 	MAM_KASSERT(!mam_kpage_free(heap, &walk));                 /* 4: elsewhere */
 	MAM_KASSERT(!mam_kpage_free_run(heap, run + PAGE / 2, 2)); /* 5 */
 	MAM_KASSERT(!mam_kpage_free_run(heap, run, 1000));         /* 6: more than there are */
@@ -256,7 +256,7 @@ MAM_KERNEL(mistakes)
 	MAM_KASSERT(!mam_kpage_alloc_run(heap, &walk, 0));                       /* bad 1 */
 	MAM_KASSERT(!mam_kpage_alloc_run(heap, &walk, heap->pages + 1));         /* bad 2 */
 	run = mam_kpage_alloc_run(heap, &walk, heap->pages);
-	MAM_KASSERT(run == heap->ground);
+	MAM_KASSERT(run == heap->space);
 	MAM_KASSERT(!mam_kpage_alloc(heap, &walk));              /* full */
 	MAM_KASSERT(!mam_kpage_alloc_run(heap, &walk, 2));       /* no run */
 }
@@ -295,7 +295,7 @@ MAM_KERNEL(places)
 	for (uint32_t i = 0; i < heap->pages; i++) {
 		unsigned char *page = mam_kpage_at(heap, i);
 
-		MAM_KASSERT(page == heap->ground + (size_t)i * PAGE);
+		MAM_KASSERT(page == heap->space + (size_t)i * PAGE);
 		MAM_KASSERT(mam_kpage_number(heap, page) == i);
 		MAM_KASSERT(mam_kpage_number(heap, page + 1) == MAM_NO_PAGE);
 		MAM_KASSERT(mam_kpage_number(heap, page + PAGE - 1) == MAM_NO_PAGE);
@@ -303,11 +303,11 @@ MAM_KERNEL(places)
 	}
 	MAM_KASSERT(mam_kpage_number(heap, heap) == MAM_NO_PAGE);
 	MAM_KASSERT(mam_kpage_around(heap, heap) == MAM_NO_PAGE);
-	MAM_KASSERT(mam_kpage_around(heap, heap->ground - 1) == MAM_NO_PAGE);
+	MAM_KASSERT(mam_kpage_around(heap, heap->space - 1) == MAM_NO_PAGE);
 	/* A whole number of pages and 2^32 more away. */
-	MAM_KASSERT(mam_kpage_number(heap, (void *)((uintptr_t)heap->ground +
+	MAM_KASSERT(mam_kpage_number(heap, (void *)((uintptr_t)heap->space +
 						    ((uintptr_t)PAGE << 32))) == MAM_NO_PAGE);
-	MAM_KASSERT(mam_kpage_around(heap, (void *)((uintptr_t)heap->ground +
+	MAM_KASSERT(mam_kpage_around(heap, (void *)((uintptr_t)heap->space +
 						    ((uintptr_t)PAGE << 32))) == MAM_NO_PAGE);
 }
 

@@ -10,14 +10,14 @@
 #include "heap/resize.h"
 #include "heap/returns.h"
 
-#include "grant.h"
+#include "create.h"
 
-#define MOST 20000
+#define MAX 20000
 
 /* What the test holds, in no order. */
 static struct {
-	unsigned char *address[MOST];
-	size_t bytes[MOST]; /* that were asked for */
+	unsigned char *address[MAX];
+	size_t bytes[MAX]; /* that were asked for */
 	unsigned int count;
 } held;
 
@@ -35,7 +35,7 @@ static bool take(struct mam_heap *heap, size_t bytes)
 
 	if (!object)
 		return false;
-	ck_assert_uint_lt(held.count, MOST);
+	ck_assert_uint_lt(held.count, MAX);
 	held.address[held.count] = object;
 	held.bytes[held.count++] = bytes;
 	return true;
@@ -162,7 +162,7 @@ START_TEST(a_new_heap_has_nothing_in_it)
 	struct mam_pool *pool = pool_new();
 	struct mam_heap *heap = objects_of(pool, 10 * MAM_HEAP_BLOCK);
 	struct mam_heap_info info = counted(heap);
-	uint32_t columns = mam_books_columns(10);
+	uint32_t columns = mam_metadata_columns(10);
 
 	(void)cuda;
 	ck_assert_uint_eq(info.page_bytes, 1024);
@@ -171,8 +171,8 @@ START_TEST(a_new_heap_has_nothing_in_it)
 	ck_assert_uint_eq(info.longest_free, 640);
 	ck_assert_uint_eq(info.objects + info.slabs + info.idle_slabs + info.returned, 0);
 	ck_assert_uint_eq(info.full + info.contended + info.bad_sizes + info.zero_sizes, 0);
-	ck_assert_uint_eq(info.ground_bytes,
-			  10 * MAM_HEAP_BLOCK + mam_books_plan_of(10, columns).end);
+	ck_assert_uint_eq(info.space_bytes,
+			  10 * MAM_HEAP_BLOCK + mam_metadata_plan_of(10, columns).end);
 	ck_assert_uint_eq(walk(heap, 0).count, 0);
 	heap_end(heap);
 	pool_end(pool);
@@ -204,9 +204,9 @@ START_TEST(bytes_are_rounded_up_to_blocks)
 		ck_assert_uint_eq(head->blocks, rows[i].blocks);
 		ck_assert_uint_eq(head->pages, 0);
 		ck_assert_uint_eq(head->layout, MAM_HEAP_LAYOUT);
-		ck_assert_uint_eq((uintptr_t)head->ground % MAM_HEAP_BLOCK, 0);
+		ck_assert_uint_eq((uintptr_t)head->space % MAM_HEAP_BLOCK, 0);
 		ck_assert_ptr_eq((unsigned char *)head,
-				 head->ground + (size_t)rows[i].blocks * MAM_HEAP_BLOCK);
+				 head->space + (size_t)rows[i].blocks * MAM_HEAP_BLOCK);
 		ck_assert_uint_eq(stats_of(heap).pages, rows[i].blocks * (uint64_t)64);
 		heap_end(heap);
 	}
@@ -218,19 +218,19 @@ END_TEST
 /* What books.h formats, for the ground and the head as they are on the device. */
 static struct mam_kheap *formatted(const struct mam_kheap *device, size_t *bytes)
 {
-	uint32_t columns = mam_books_columns(device->blocks);
+	uint32_t columns = mam_metadata_columns(device->blocks);
 	struct mam_kheap *wanted;
 
-	*bytes = mam_books_plan_of(device->blocks, columns).end;
+	*bytes = mam_metadata_plan_of(device->blocks, columns).end;
 	wanted = calloc(1, *bytes);
 	ck_assert_ptr_nonnull(wanted);
-	mam_books_format(wanted, device->ground, device->blocks, columns);
-	mam_books_head(wanted, device->ground, (unsigned char *)device, device->blocks, columns);
+	mam_metadata_format(wanted, device->space, device->blocks, columns);
+	mam_metadata_head(wanted, device->space, (unsigned char *)device, device->blocks, columns);
 	return wanted;
 }
 
 /* Whatever was in the memory before, and whatever kernels have done. */
-START_TEST(books_are_as_format_makes_them)
+START_TEST(metadata_are_as_format_makes_them)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -265,10 +265,10 @@ START_TEST(books_are_as_format_makes_them)
 END_TEST
 
 /* Neither blocks nor what lies behind. */
-START_TEST(only_the_books_are_written)
+START_TEST(only_the_metadata_are_written)
 {
 	const size_t around = 7 * MAM_HEAP_BLOCK;
-	const size_t books = mam_books_plan_of(7, mam_books_columns(7)).end;
+	const size_t metadata = mam_metadata_plan_of(7, mam_metadata_columns(7)).end;
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
 	unsigned char *dirt;
@@ -280,12 +280,12 @@ START_TEST(only_the_books_are_written)
 	memset(dirt, 0xa5, 2 * MIB);
 	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
 	heap = objects_of(pool, around);
-	ck_assert_ptr_eq(mam_heap_device(heap)->ground, dirt);
-	ck_assert_uint_lt(around + books, 2 * MIB);
+	ck_assert_ptr_eq(mam_heap_device(heap)->space, dirt);
+	ck_assert_uint_lt(around + metadata, 2 * MIB);
 	ck_assert_int_eq(mam_heap_reset(heap, NULL), MAM_OK);
 	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
 	for (size_t i = 0; i < 2 * MIB; i++)
-		if (i < around || i >= around + books)
+		if (i < around || i >= around + metadata)
 			ck_assert_uint_eq(dirt[i], 0xa5);
 	heap_end(heap);
 	pool_end(pool);
@@ -498,7 +498,7 @@ START_TEST(what_moves_is_counted)
 	info = stats_of(heap);
 	ck_assert_uint_eq(info.moving, 2);
 	ck_assert_uint_eq(info.objects, 2);
-	owners[(held.address[0] - device->ground) / 1024 & ~63] |= MAM_OWNER_MOVING;
+	owners[(held.address[0] - device->space) / 1024 & ~63] |= MAM_OWNER_MOVING;
 	info = stats_of(heap);
 	ck_assert_uint_eq(info.moving, 2 + mam_class_units(mam_class_of(1024)));
 	ck_assert_uint_eq(info.objects, 1);
@@ -542,7 +542,7 @@ START_TEST(steps_are_added_up)
 END_TEST
 
 /* Lengths that cannot be, in books that somebody wrote over: no object, and no harm. */
-START_TEST(books_that_were_written_over)
+START_TEST(metadata_that_were_written_over)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -602,8 +602,8 @@ static void add(TCase *tests)
 	tcase_add_checked_fixture(tests, set_up, NULL);
 	tcase_add_test(tests, a_new_heap_has_nothing_in_it);
 	tcase_add_test(tests, bytes_are_rounded_up_to_blocks);
-	tcase_add_test(tests, books_are_as_format_makes_them);
-	tcase_add_test(tests, only_the_books_are_written);
+	tcase_add_test(tests, metadata_are_as_format_makes_them);
+	tcase_add_test(tests, only_the_metadata_are_written);
 	tcase_add_test(tests, each_class_is_counted_by_itself);
 	tcase_add_test(tests, any_objects_at_random);
 	tcase_add_test(tests, to_the_last_slot);
@@ -612,7 +612,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, mistakes_are_counted_by_cause);
 	tcase_add_test(tests, what_moves_is_counted);
 	tcase_add_test(tests, steps_are_added_up);
-	tcase_add_test(tests, books_that_were_written_over);
+	tcase_add_test(tests, metadata_that_were_written_over);
 	tcase_add_test(tests, every_source_with_memory_will_do);
 }
 

@@ -8,7 +8,7 @@
 
 #include <mam/heap.cuh>
 
-#include "grant.h"
+#include "create.h"
 
 #define NON_BLOCKING 1u
 #define BLOCK ((size_t)MAM_HEAP_BLOCK)
@@ -85,7 +85,7 @@ START_TEST(kinds_do_not_go_together)
 	ck_assert_uint_eq(taken, 0);
 	ck_assert_uint_eq(count, 0);
 	ck_assert_ptr_null(mam_kmalloc(device, 16));
-	ck_assert(!mam_kfree(device, device->ground));
+	ck_assert(!mam_kfree(device, device->space));
 	mam_kdrain(device);
 	mam_kdrain(NULL);
 	ck_assert_uint_eq(stats_of(pages).taken, 0);
@@ -95,7 +95,7 @@ START_TEST(kinds_do_not_go_together)
 	mam_kpage_start(device, &walk);
 	ck_assert_ptr_null(mam_kpage_alloc(device, &walk));
 	ck_assert_ptr_null(mam_kpage_alloc_run(device, &walk, 2));
-	ck_assert(!mam_kpage_free(device, device->ground));
+	ck_assert(!mam_kpage_free(device, device->space));
 	ck_assert_uint_eq(stats_of(objects).taken, 0);
 	ck_assert_uint_eq(stats_of(objects).wrong_heaps, 3);
 	ck_assert_uint_eq(stats_of(objects).full + stats_of(objects).foreign_frees, 0);
@@ -260,7 +260,7 @@ START_TEST(each_call_of_the_driver_fails_once)
 	static const struct {
 		const char *name;
 		enum mam_status (*call)(struct trial *trial);
-		unsigned int least; /* failures */
+		unsigned int min; /* failures */
 	} rows[] = {
 		{ "create", try_create, 9 },
 		{ "stats", try_stats, 12 },
@@ -289,7 +289,7 @@ START_TEST(each_call_of_the_driver_fails_once)
 			}
 			failed += status != MAM_OK;
 		}
-		ck_assert_msg(failed >= rows[i].least, "%s: %u", rows[i].name, failed);
+		ck_assert_msg(failed >= rows[i].min, "%s: %u", rows[i].name, failed);
 	}
 	heap_end(trial.heap);
 	pool_end(trial.pool);
@@ -429,9 +429,9 @@ START_TEST(a_slab_that_ends_or_begins_meanwhile)
 	ck_assert_int_eq(cuda.cuStreamCreate(&own, NON_BLOCKING), CUDA_SUCCESS);
 	for (unsigned int turn = 0; turn < 48; turn++) {
 		unsigned char *object = mam_kmalloc(device, 16);
-		uint32_t unit = (uint32_t)((object - device->ground) / 1024);
+		uint32_t unit = (uint32_t)((object - device->space) / 1024);
 		unsigned char *owner = (unsigned char *)device->owners + unit;
-		uint64_t *word = &mam_books_words(device, 1)[unit];
+		uint64_t *word = &mam_metadata_words(device, 1)[unit];
 		const struct fill wait = { object, 0, 16 };
 		const struct fill ends[] = { { owner, 1 + MAM_OWNER_MOVING, 1 },
 					     { word, 0, 8 },

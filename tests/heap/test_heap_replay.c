@@ -13,7 +13,7 @@
 
 #include "growing.h"
 
-#include "heap/replay.h"
+#include "heap/profiler.h"
 
 #define PERFWORKS "NV_COMPUTE_PROFILER_PERFWORKS_DIR"
 #define PORT "NV_NSIGHT_INJECTION_PORT_BASE"

@@ -7,13 +7,13 @@
 
 #include <pthread.h>
 
-#include "grant.h"
+#include "create.h"
 #include "simt/explore.h"
 
 #define NON_BLOCKING 1u
-#define MOST 6000
+#define MAX 6000
 
-static void *objects[MOST];
+static void *objects[MAX];
 
 static void take(struct mam_heap *heap, unsigned int first, unsigned int count, size_t bytes)
 {
@@ -98,10 +98,10 @@ START_TEST(no_more_than_the_ring_has_room_for)
 	size_t taken = 12345;
 
 	(void)cuda;
-	take(heap, 0, MOST, 16);
-	ck_assert_int_eq(mam_heap_free(heap, NULL, objects, MOST, &taken), MAM_ERROR_WOULD_WAIT);
+	take(heap, 0, MAX, 16);
+	ck_assert_int_eq(mam_heap_free(heap, NULL, objects, MAX, &taken), MAM_ERROR_WOULD_WAIT);
 	ck_assert_uint_eq(taken, MAM_HEAP_RETURNS);
-	counts(heap, MOST, MAM_HEAP_RETURNS);
+	counts(heap, MAX, MAM_HEAP_RETURNS);
 	ck_assert_int_eq(mam_heap_free(heap, NULL, objects + taken, 1, &taken),
 			 MAM_ERROR_WOULD_WAIT);
 	ck_assert_uint_eq(taken, 0);
@@ -110,8 +110,8 @@ START_TEST(no_more_than_the_ring_has_room_for)
 	drain(heap);
 	for (unsigned int i = 0; i < MAM_HEAP_RETURNS; i++)
 		ck_assert_uint_eq(mam_kusable(mam_heap_device(heap), objects[i]), 0);
-	counts(heap, MOST - MAM_HEAP_RETURNS, 0);
-	give(heap, MAM_HEAP_RETURNS, MOST - MAM_HEAP_RETURNS);
+	counts(heap, MAX - MAM_HEAP_RETURNS, 0);
+	give(heap, MAM_HEAP_RETURNS, MAX - MAM_HEAP_RETURNS);
 	drain(heap);
 	ck_assert_uint_eq(counts(heap, 0, 0).double_frees, 0);
 	heap_end(heap);
@@ -142,7 +142,7 @@ START_TEST(a_full_heap_gives_it_to_who_asks)
 		counts(heap, count, 0);
 		give(heap, 0, count);
 		if (sizes[i] < 20000) /* all of it, by one of another kind */
-			ck_assert_ptr_eq(mam_kmalloc(device, MAM_HEAP_BLOCK), device->ground);
+			ck_assert_ptr_eq(mam_kmalloc(device, MAM_HEAP_BLOCK), device->space);
 		heap_end(heap);
 	}
 	pool_end(pool);

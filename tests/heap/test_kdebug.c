@@ -67,9 +67,9 @@ static MAM_KERNEL(other_layout)
 
 	heap->layout = MAM_HEAP_LAYOUT_PLAIN;
 	MAM_KASSERT(!mam_kmalloc(heap, 100) && !mam_kcalloc(heap, 1, 100));
-	MAM_KASSERT(!mam_krealloc(heap, NULL, 100) && !mam_krealloc(heap, dkit->kit->ground, 100));
-	MAM_KASSERT(!mam_kfree(heap, dkit->kit->ground + 96));
-	MAM_KASSERT(!mam_kusable(heap, dkit->kit->ground + 96));
+	MAM_KASSERT(!mam_krealloc(heap, NULL, 100) && !mam_krealloc(heap, dkit->kit->space, 100));
+	MAM_KASSERT(!mam_kfree(heap, dkit->kit->space + 96));
+	MAM_KASSERT(!mam_kusable(heap, dkit->kit->space + 96));
 	heap->layout = MAM_HEAP_LAYOUT_DEBUG;
 }
 
@@ -227,12 +227,12 @@ static void interior(struct dkit *dkit, size_t bytes)
 static void foreign(struct dkit *dkit, size_t bytes)
 {
 	struct mam_kheap *heap = dkit->kit->heap;
-	unsigned char *end = dkit->kit->ground + ((size_t)dkit->kit->blocks << MAM_BLOCK_SHIFT);
+	unsigned char *end = dkit->kit->space + ((size_t)dkit->kit->blocks << MAM_BLOCK_SHIFT);
 	unsigned char *const addresses[] = {
-		dkit->kit->ground - 1,     dkit->kit->ground - 96,    end,
+		dkit->kit->space - 1,     dkit->kit->space - 96,    end,
 		end + 1024,                (unsigned char *)heap,     (unsigned char *)&heap,
 		(unsigned char *)16,       (unsigned char *)~(uintptr_t)15,
-		dkit->kit->ground,         dkit->kit->ground + 96,    end - 1,
+		dkit->kit->space,         dkit->kit->space + 96,    end - 1,
 		end - 16,
 	};
 	size_t i;
@@ -255,8 +255,8 @@ static void tail(struct dkit *dkit, size_t bytes)
 	unsigned char *object = mam_kmalloc(heap, 4200), *end;
 
 	(void)bytes;
-	end = dkit->kit->ground +
-	      ((((size_t)(object - dkit->kit->ground) >> MAM_BLOCK_SHIFT) + 1) << MAM_BLOCK_SHIFT);
+	end = dkit->kit->space +
+	      ((((size_t)(object - dkit->kit->space) >> MAM_BLOCK_SHIFT) + 1) << MAM_BLOCK_SHIFT);
 	MAM_KASSERT(!mam_kfree(heap, end - 16));
 	expect(dkit, MAM_HEAP_FOREIGN_FREE, end - 16, 0, 0, false);
 	MAM_KASSERT(mam_kfree(heap, object));
@@ -284,7 +284,7 @@ static void after_free(struct dkit *dkit, size_t bytes)
 	close_slabs(heap);
 	again = mam_kmalloc(heap, ((size_t)dkit->kit->blocks << MAM_BLOCK_SHIFT) - 1040);
 	MAM_KASSERT(again);
-	if ((size_t)(object - dkit->kit->ground) + bytes <= MAM_GUARD_LOOK)
+	if ((size_t)(object - dkit->kit->space) + bytes <= MAM_GUARD_LOOK)
 		expect(dkit, MAM_HEAP_WRITTEN_AFTER_FREE, object, bytes, (int64_t)bytes - 1, true);
 	dkit->growth->told.value = 0;
 	dkit->reports->report[0].stamp = 0;
@@ -296,8 +296,8 @@ static void begin_anew(struct dkit *dkit)
 {
 	struct mam_kheap *heap = dkit->kit->heap;
 
-	memset(heap, 0, mam_books_plan_of(dkit->kit->blocks, dkit->kit->columns).end);
-	mam_books_format(heap, dkit->kit->ground, dkit->kit->blocks, dkit->kit->columns);
+	memset(heap, 0, mam_metadata_plan_of(dkit->kit->blocks, dkit->kit->columns).end);
+	mam_metadata_format(heap, dkit->kit->space, dkit->kit->blocks, dkit->kit->columns);
 	heap->growth = dkit->growth;
 }
 

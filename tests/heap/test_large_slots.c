@@ -46,8 +46,8 @@ static MAM_KERNEL(finds_all)
 	}
 	MAM_KASSERT(unknown(NULL));
 	MAM_KASSERT(unknown(&lkit));
-	MAM_KASSERT(unknown(lkit.ground - LKIT_UNIT));
-	MAM_KASSERT(unknown(lkit.ground + (size_t)ALL * LKIT_UNIT));
+	MAM_KASSERT(unknown(lkit.space - LKIT_UNIT));
+	MAM_KASSERT(unknown(lkit.space + (size_t)ALL * LKIT_UNIT));
 	for (i = 0; i < ALL; i++) {
 		j = (i * 37 + 11) % ALL;
 		lkit_free(all[j]);
@@ -241,8 +241,8 @@ static MAM_KERNEL(old_addresses)
 	(void)argument;
 	if (!mam_block() && !simt_thread()) {
 		for (i = 0; i < 60; i++) {
-			(void)mam_large_usable(&lkit.heap, lkit.ground);
-			(void)mam_large_free(&lkit.heap, lkit.ground);
+			(void)mam_large_usable(&lkit.heap, lkit.space);
+			(void)mam_large_free(&lkit.heap, lkit.space);
 		}
 	} else {
 		for (i = 0; i < 4; i++) {

@@ -247,12 +247,12 @@ static MAM_KERNEL(ask_none)
 	MAM_KASSERT(!mam_objects_alloc(NULL, 16));
 	MAM_KASSERT(!mam_objects_alloc(&pages, 16));
 	MAM_KASSERT(!mam_objects_alloc(&other, 16));
-	MAM_KASSERT(!mam_objects_free(NULL, kit->ground));
-	MAM_KASSERT(!mam_objects_free(&pages, kit->ground));
-	MAM_KASSERT(!mam_objects_free(&other, kit->ground));
-	MAM_KASSERT(!mam_objects_usable(NULL, kit->ground));
-	MAM_KASSERT(!mam_objects_usable(&pages, kit->ground));
-	MAM_KASSERT(!mam_objects_usable(&other, kit->ground));
+	MAM_KASSERT(!mam_objects_free(NULL, kit->space));
+	MAM_KASSERT(!mam_objects_free(&pages, kit->space));
+	MAM_KASSERT(!mam_objects_free(&other, kit->space));
+	MAM_KASSERT(!mam_objects_usable(NULL, kit->space));
+	MAM_KASSERT(!mam_objects_usable(&pages, kit->space));
+	MAM_KASSERT(!mam_objects_usable(&other, kit->space));
 }
 
 START_TEST(no_heap)
@@ -267,7 +267,7 @@ END_TEST
 /* A heap of pages: it has none, nothing goes wrong there, and each call for objects is counted. */
 struct of_pages {
 	struct mam_kheap head;
-	uint64_t books[sizeof(struct mam_pages) / 8 + 2];
+	uint64_t metadata[sizeof(struct mam_pages) / 8 + 2];
 };
 
 static MAM_KERNEL(ask_pages)
@@ -275,20 +275,20 @@ static MAM_KERNEL(ask_pages)
 	struct mam_kheap *heap = argument;
 
 	MAM_KASSERT(!mam_objects_alloc(heap, mam_lane() * 700));
-	MAM_KASSERT(!mam_objects_free(heap, heap->ground + mam_lane() * 64));
+	MAM_KASSERT(!mam_objects_free(heap, heap->space + mam_lane() * 64));
 	MAM_KASSERT(mam_objects_free(heap, NULL));
-	MAM_KASSERT(!mam_objects_usable(heap, heap->ground));
+	MAM_KASSERT(!mam_objects_usable(heap, heap->space));
 }
 
 START_TEST(heap_of_pages)
 {
 	static _Alignas(MAM_PAGES_LINE) struct of_pages heap;
-	struct mam_pages *pages = (struct mam_pages *)heap.books;
+	struct mam_pages *pages = (struct mam_pages *)heap.metadata;
 	struct simt_config config = { .seed = 1, .race = KIT_RACE, .strict = true };
 	struct simt_result result;
 
 	heap.head.layout = MAM_HEAP_LAYOUT;
-	heap.head.ground = (unsigned char *)((uintptr_t)1 << MAM_BLOCK_SHIFT);
+	heap.head.space = (unsigned char *)((uintptr_t)1 << MAM_BLOCK_SHIFT);
 	heap.head.pages = 100;
 	heap.head.shift = 10;
 	mam_pages_format(pages, 100, 5);

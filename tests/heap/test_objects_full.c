@@ -38,7 +38,7 @@ static uint32_t capacity(const struct okit *kit, size_t bytes)
 static uint32_t place_of(const struct okit *kit, const void *object, size_t bytes)
 {
 	uint32_t shift = 63 - mam_clz64(okit_usable(bytes));
-	uint64_t place = (uint64_t)((const unsigned char *)object - kit->ground) >> shift;
+	uint64_t place = (uint64_t)((const unsigned char *)object - kit->space) >> shift;
 
 	MAM_KASSERT(place < OKIT_KEPT);
 	return (uint32_t)place;
@@ -127,7 +127,7 @@ static MAM_KERNEL(move)
 	mam_syncthreads();
 	if (simt_thread() == simt_block_threads() - 1) {
 		run = okit_alloc(kit, everything);
-		MAM_KASSERT(run == kit->ground);
+		MAM_KASSERT(run == kit->space);
 		MAM_KASSERT(!okit_alloc(kit, 16));
 		MAM_KASSERT(!okit_alloc(kit, 9000));
 		okit_free(kit, run);

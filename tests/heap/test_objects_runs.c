@@ -35,7 +35,7 @@ static MAM_KERNEL(every_length)
 		}
 	}
 	run = okit_alloc(kit, all);
-	MAM_KASSERT(run == kit->ground);
+	MAM_KASSERT(run == kit->space);
 	MAM_KASSERT(!okit_alloc(kit, all + 1));
 	MAM_KASSERT(!okit_alloc(kit, all));
 	MAM_KASSERT(okit_tally(kit, MAM_OBJECT_FULL) == 1);
@@ -165,7 +165,7 @@ static MAM_KERNEL(everything)
 
 	while (!(run = okit_alloc(kit, (size_t)kit->blocks * BLOCK)))
 		mam_nanosleep(100);
-	MAM_KASSERT(run == kit->ground);
+	MAM_KASSERT(run == kit->space);
 	okit_free(kit, run);
 }
 

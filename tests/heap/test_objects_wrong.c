@@ -70,14 +70,14 @@ END_TEST
 static MAM_KERNEL(nobodys)
 {
 	struct okit *kit = argument;
-	const unsigned char *end = kit->ground + ((size_t)kit->blocks << MAM_BLOCK_SHIFT);
+	const unsigned char *end = kit->space + ((size_t)kit->blocks << MAM_BLOCK_SHIFT);
 	void *object = okit_alloc(kit, 64);
 	uint32_t here = 0;
 
 	MAM_KASSERT(object);
 	MAM_KASSERT(mam_objects_free(kit->heap, NULL));
-	MAM_KASSERT(!give(kit, kit->ground - 1));
-	MAM_KASSERT(!give(kit, kit->ground - 16));
+	MAM_KASSERT(!give(kit, kit->space - 1));
+	MAM_KASSERT(!give(kit, kit->space - 16));
 	MAM_KASSERT(!give(kit, end));
 	MAM_KASSERT(!give(kit, end + 16));
 	MAM_KASSERT(!give(kit, &here));
@@ -112,13 +112,13 @@ END_TEST
 static MAM_KERNEL(behind_the_end)
 {
 	struct okit *kit = argument;
-	unsigned char *object, *end = kit->ground + ((size_t)kit->blocks << MAM_BLOCK_SHIFT);
+	unsigned char *object, *end = kit->space + ((size_t)kit->blocks << MAM_BLOCK_SHIFT);
 	uint32_t unit;
 
 	do {
 		object = okit_alloc(kit, 16);
 		MAM_KASSERT(object);
-	} while (object >= kit->ground + 4096);
+	} while (object >= kit->space + 4096);
 	for (unit = 0; unit < 64; unit++) {
 		MAM_KASSERT(!give(kit, end + ((size_t)unit << MAM_UNIT_SHIFT)));
 		MAM_KASSERT(!mam_objects_usable(kit->heap, end + ((size_t)unit << MAM_UNIT_SHIFT)));
@@ -201,7 +201,7 @@ static MAM_KERNEL(among_others)
 		gone = object;
 		switch (mam_lane() % 8) {
 		case 0: gone = object + 8; break;
-		case 1: gone = kit->ground + ((size_t)kit->blocks << MAM_BLOCK_SHIFT); break;
+		case 1: gone = kit->space + ((size_t)kit->blocks << MAM_BLOCK_SHIFT); break;
 		case 2: gone = NULL; break;
 		default: okit_disown(kit, object);
 		}
@@ -243,7 +243,7 @@ static MAM_KERNEL(after_the_slab)
 	for (i = 0; i < 4; i++)
 		okit_free(kit, old[i]);
 	run = okit_alloc(kit, everything);
-	MAM_KASSERT(run == kit->ground);
+	MAM_KASSERT(run == kit->space);
 	for (i = 0; i < 4; i++)
 		MAM_KASSERT(old[i] == run || !mam_objects_free(kit->heap, old[i]));
 	MAM_KASSERT(!mam_objects_free(kit->heap, (unsigned char *)run + 1024));

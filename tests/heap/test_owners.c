@@ -64,7 +64,7 @@ START_TEST(changed)
 		ck_assert(mam_owners_change(kit->heap, unit, want[unit], other));
 		want[unit] = (unsigned char)other;
 		ck_assert(same_bytes(kit));
-		mam_owners_settle(kit->heap, unit);
+		mam_owners_publish(kit->heap, unit);
 		want[unit] &= 127;
 		ck_assert(same_bytes(kit));
 	}
@@ -121,7 +121,7 @@ static const char *one_has(void *argument)
 {
 	struct okit *kit = argument;
 
-	mam_owners_settle(kit->heap, 21);
+	mam_owners_publish(kit->heap, 21);
 	mam_owners_clear(kit->heap, 16, 8);
 	return kit->number == 1 ? all_clear(kit) : "not one has changed it";
 }
@@ -143,12 +143,12 @@ END_TEST
 /* Its owners, its word, and a seat in the place of its class and block; nothing else. */
 OKIT_UNSEEN bool is_marked(const struct okit *kit, uint32_t class_, uint32_t word, uint64_t left)
 {
-	uint32_t unit = mam_books_unit(class_, word), block = unit / 64, i;
-	uint64_t seats = mam_books_seat_words(BLOCKS), *own = &mam_books_words(kit->heap, class_)[word];
+	uint32_t unit = mam_metadata_unit(class_, word), block = unit / 64, i;
+	uint64_t hints = mam_metadata_hint_words(BLOCKS), *own = &mam_metadata_words(kit->heap, class_)[word];
 
-	for (i = 0; i < MAM_CLASSES * seats; i++)
-		if (kit->heap->seats[i] !=
-		    (i == (class_ - 1) * seats + block / 64 ? (uint64_t)1 << block % 64 : 0))
+	for (i = 0; i < MAM_CLASSES * hints; i++)
+		if (kit->heap->hints[i] !=
+		    (i == (class_ - 1) * hints + block / 64 ? (uint64_t)1 << block % 64 : 0))
 			return false;
 	for (i = 0; i < BLOCKS * MAM_BLOCK_WORDS; i++)
 		if (kit->heap->words[i] != (&kit->heap->words[i] == own ? left : 0))
@@ -172,14 +172,14 @@ START_TEST(marks)
 
 	for (class_ = 1; class_ <= MAM_CLASSES; class_++) {
 		okit_begin(kit);
-		word = motion_below(mam_books_word_count(kit->heap, class_));
+		word = motion_below(mam_metadata_word_count(kit->heap, class_));
 		used = simt_random() & okit_all_slots(class_);
 		ck_assert(motion_open(kit, class_, word, used));
 		ck_assert(is_marked(kit, class_, word, okit_all_slots(class_) & ~used));
 		ck_assert(!okit_check(kit));
 		motion_release(kit, class_, word, used);
 		ck_assert(mam_slab_close(kit->heap, class_, word));
-		ck_assert(!mam_pages_bits(kit->heap->units)[mam_books_unit(class_, word) / 64]);
+		ck_assert(!mam_pages_bits(kit->heap->units)[mam_metadata_unit(class_, word) / 64]);
 		ck_assert(!okit_check_empty(kit));
 	}
 	okit_destroy(kit);

@@ -43,7 +43,7 @@ MAM_KERNEL(join_slabs)
 		return;
 	}
 	for (i = 0; i < 4; i++)
-		okit_free(kit, mam_books_at(kit->heap, 2, i, 0));
+		okit_free(kit, mam_metadata_at(kit->heap, 2, i, 0));
 	(void)motion_by_pass(kit, 8);
 }
 
@@ -108,7 +108,7 @@ static void lay_anything(struct okit *kit)
 	okit_begin(kit);
 	for (n = motion_below(30); n--;) {
 		class_ = 1 + motion_below(motion_below(8) ? 16 : MAM_CLASSES);
-		word = motion_below(mam_books_word_count(kit->heap, class_));
+		word = motion_below(mam_metadata_word_count(kit->heap, class_));
 		used = motion_below(3) ? ~(uint64_t)0 : motion_below(2) ? 0 : simt_random();
 		(void)motion_open(kit, class_, word, used & okit_all_slots(class_));
 		run = motion_below(50);
@@ -172,7 +172,7 @@ static void begin_in_motion(void *argument)
 {
 	struct okit *kit = argument;
 	const struct moving *slab = kit->plan;
-	uint32_t unit = mam_books_unit(slab->class_, slab->word);
+	uint32_t unit = mam_metadata_unit(slab->class_, slab->word);
 
 	okit_begin(kit);
 	if (slab->class_ == 4) {
@@ -181,13 +181,13 @@ static void begin_in_motion(void *argument)
 		motion_slab(kit, 1, 1, ~(uint64_t)0);
 		motion_slab(kit, 2, 1, okit_all_slots(2));
 	}
-	MAM_KASSERT(motion_ground(kit, slab->class_, slab->word, 0));
+	MAM_KASSERT(motion_space(kit, slab->class_, slab->word, 0));
 	if (slab->stage == TAKEN)
 		return;
 	mam_owners_set(kit->heap, unit, 1, slab->class_ + MAM_OWNER_MOVING);
 	mam_owners_set(kit->heap, unit + 1, mam_class_units(slab->class_) - 1, slab->class_);
 	if (slab->stage == PUBLISHED)
-		mam_books_words(kit->heap, slab->class_)[slab->word] = okit_all_slots(slab->class_);
+		mam_metadata_words(kit->heap, slab->class_)[slab->word] = okit_all_slots(slab->class_);
 }
 
 /* No room, or that of the slab; never that there is none for sure. */
@@ -380,8 +380,8 @@ MAM_KERNEL(run_of_all)
 		(void)mam_spans_close(kit->heap, 1);
 		return;
 	}
-	okit_free(kit, mam_books_at(kit->heap, 1, 0, 0));
-	okit_free(kit, mam_books_at(kit->heap, 8, 2, 1));
+	okit_free(kit, mam_metadata_at(kit->heap, 1, 0, 0));
+	okit_free(kit, mam_metadata_at(kit->heap, 8, 2, 1));
 	object = okit_alloc(kit, 48 << MAM_UNIT_SHIFT);
 	MAM_KASSERT(object);
 }
@@ -433,7 +433,7 @@ static void begin_told(void *argument)
 {
 	struct okit *kit = argument;
 	bool run = *(const bool *)kit->plan;
-	unsigned char *object = kit->ground + ((run ? 4u : 0u) << MAM_UNIT_SHIFT);
+	unsigned char *object = kit->space + ((run ? 4u : 0u) << MAM_UNIT_SHIFT);
 
 	okit_begin(kit);
 	motion_slab(kit, 4, 0, okit_all_slots(4));

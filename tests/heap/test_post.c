@@ -4,14 +4,14 @@
 
 static const struct mam_post_config plain = { .max_bytes = UINT64_MAX, .root_bytes = 64 * MIB };
 
-static struct kit *kit_of(uint64_t most, uint64_t root, uint64_t grow, unsigned int ahead)
+static struct kit *kit_of(uint64_t max, uint64_t root, uint64_t grow, unsigned int ahead)
 {
-	const struct mam_post_config config = { most, root, grow, ahead, 0 };
+	const struct mam_post_config config = { max, root, grow, ahead, 0 };
 
 	return kit_new(&config);
 }
 
-static uint64_t ground_bytes(struct mam_grant grant)
+static uint64_t space_bytes(struct mam_grant grant)
 {
 	return (uint64_t)grant.blocks << MAM_BLOCK_SHIFT;
 }
@@ -29,13 +29,13 @@ START_TEST(an_ask_gets_the_next_grant)
 	ck_assert(mam_post_look(&kit->box));
 	ck_assert_uint_eq(kit->mail.posted, 1);
 	grant = kit_grant(kit);
-	ck_assert_uint_eq(grant.ground % 65536, 0);
-	ck_assert_uint_eq(grant.columns, mam_books_columns(grant.blocks));
+	ck_assert_uint_eq(grant.space % 65536, 0);
+	ck_assert_uint_eq(grant.columns, mam_metadata_columns(grant.blocks));
 	/* Ground and books are the block that the pool gave. */
-	ck_assert_uint_eq(kit->pool.block[0].address, grant.ground);
+	ck_assert_uint_eq(kit->pool.block[0].address, grant.space);
 	ck_assert_uint_eq(kit->pool.block[0].bytes,
-			  ground_bytes(grant) +
-				  mam_books_plan_of(grant.blocks, grant.columns).end);
+			  space_bytes(grant) +
+				  mam_metadata_plan_of(grant.blocks, grant.columns).end);
 	ck_assert(!mam_post_look(&kit->box)); /* nothing more, and not twice */
 	ck_assert_uint_eq(kit->mail.posted, 1);
 	ck_assert_uint_eq(kit->box.counts.asks, 1);
@@ -47,7 +47,7 @@ END_TEST
 START_TEST(sizes)
 {
 	static const struct {
-		uint64_t most, root, grow, least, highest; /* MiB of ground of the first grant */
+		uint64_t max, root, grow, min, highest; /* MiB of ground of the first grant */
 	} rows[] = {
 		{ 1 << 20, 64, 0, 28, 32 },     /* half of what is held, its books in it */
 		{ 1 << 20, 1, 0, 2, 2 },        /* the least */
@@ -61,14 +61,14 @@ START_TEST(sizes)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		uint64_t most = rows[i].most == 1 << 20 ? UINT64_MAX : rows[i].most * MIB;
-		struct kit *kit = kit_of(most, rows[i].root * MIB, rows[i].grow * MIB, 0);
+		uint64_t max = rows[i].max == 1 << 20 ? UINT64_MAX : rows[i].max * MIB;
+		struct kit *kit = kit_of(max, rows[i].root * MIB, rows[i].grow * MIB, 0);
 		uint64_t bytes;
 
 		kit_ask(kit);
 		kit_look(kit);
-		bytes = ground_bytes(kit_grant(kit));
-		ck_assert_msg(bytes >= rows[i].least * MIB && bytes <= rows[i].highest * MIB,
+		bytes = space_bytes(kit_grant(kit));
+		ck_assert_msg(bytes >= rows[i].min * MIB && bytes <= rows[i].highest * MIB,
 			      "row %zu: %llu", i, (unsigned long long)bytes);
 		kit_end(kit);
 	}
@@ -76,7 +76,7 @@ START_TEST(sizes)
 END_TEST
 
 /* Automatic ones with their books are whole pieces but for a block. */
-START_TEST(books_are_reckoned_in)
+START_TEST(metadata_are_computed_in)
 {
 	for (uint64_t root = 8; root <= 4096; root *= 2) {
 		struct kit *kit = kit_of(UINT64_MAX, root * MIB, 0, 0);
@@ -101,7 +101,7 @@ START_TEST(the_limit_is_kept)
 	for (unsigned int i = 0; i < 3; i++) {
 		kit_ask(kit);
 		kit_look(kit);
-		bytes += ground_bytes(kit_grant(kit));
+		bytes += space_bytes(kit_grant(kit));
 	}
 	ck_assert_uint_eq(bytes, 80 * MIB); /* 6, 6 and the 4 that were left */
 	kit_ask(kit);
@@ -155,21 +155,21 @@ START_TEST(a_pool_with_less_gives_less)
 	struct kit *kit = kit_new(&plain);
 
 	kit->pool.mapped = 0;
-	kit->pool.most = 9 * MIB;
+	kit->pool.max = 9 * MIB;
 	kit_ask(kit);
 	/* One try of new memory a look: 32, 16 and 8 MiB. */
 	ck_assert_uint_eq(kit_look(kit), 3);
 	ck_assert_uint_eq(kit->pool.news, 3);
-	ck_assert_uint_gt(ground_bytes(kit_grant(kit)), 7 * MIB);
-	kit->pool.most = MIB;
+	ck_assert_uint_gt(space_bytes(kit_grant(kit)), 7 * MIB);
+	kit->pool.max = MIB;
 	kit_ask(kit);
 	kit_look(kit);
 	ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_FULL);
 	/* The next ask begins with all of it again. */
-	kit->pool.most = 0;
+	kit->pool.max = 0;
 	kit_ask(kit);
 	kit_look(kit);
-	ck_assert_uint_gt(ground_bytes(kit_grant(kit)), 28 * MIB);
+	ck_assert_uint_gt(space_bytes(kit_grant(kit)), 28 * MIB);
 	kit_end(kit);
 }
 END_TEST
@@ -180,11 +180,11 @@ START_TEST(a_refused_ask_is_not_served_later)
 	unsigned int takes;
 
 	kit->pool.mapped = 0;
-	kit->pool.most = MIB;
+	kit->pool.max = MIB;
 	kit_ask(kit);
 	kit_look(kit);
 	ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_FULL);
-	kit->pool.most = 0;
+	kit->pool.max = 0;
 	takes = kit->pool.takes;
 	for (unsigned int i = 0; i < 100; i++)
 		ck_assert(!mam_post_look(&kit->box));
@@ -222,7 +222,7 @@ START_TEST(more_ahead_than_there_is_room_for)
 
 	while (mam_post_ahead(&kit->box, 0, true))
 		;
-	ck_assert_uint_eq(kit->mail.posted, MAM_POST_AHEAD_MOST);
+	ck_assert_uint_eq(kit->mail.posted, MAM_POST_AHEAD_MAX);
 	kit_end(kit);
 }
 END_TEST
@@ -233,23 +233,23 @@ START_TEST(what_cannot_be_had_ahead_is_tried_now_and_then)
 	unsigned int takes;
 
 	kit->pool.mapped = 0;
-	kit->pool.most = MIB;
+	kit->pool.max = MIB;
 	ck_assert(!mam_post_ahead(&kit->box, 1000, true));
 	takes = kit->pool.takes;
 	ck_assert(!mam_post_ahead(&kit->box, 1000 + MAM_POST_RETRY_NS - 1, true));
 	ck_assert_uint_eq(kit->pool.takes, takes); /* not each time */
 	ck_assert_uint_eq(kit->mail.refused, 0);   /* nobody is told */
 	ck_assert_uint_eq(kit->box.counts.refusals, 0);
-	kit->pool.most = 0;
+	kit->pool.max = 0;
 	ck_assert(mam_post_ahead(&kit->box, 1000 + MAM_POST_RETRY_NS, true));
 	ck_assert_uint_eq(kit->mail.posted, 1);
 	/* Or with the next ask. */
-	kit->pool.most = MIB;
+	kit->pool.max = MIB;
 	kit_ask(kit);
 	kit_look(kit);
 	(void)kit_grant(kit);
 	ck_assert(!mam_post_ahead(&kit->box, 0, true));
-	kit->pool.most = 0;
+	kit->pool.max = 0;
 	kit_ask(kit);
 	kit_look(kit);
 	(void)kit_grant(kit);
@@ -362,7 +362,7 @@ START_TEST(between_kernels)
 	}
 	ck_assert_uint_eq(kit->mail.posted, 7);
 	/* What was not known to be taken is nobody's to return. */
-	ck_assert(!mam_post_give_back(&kit->box, grant[0].ground, &bytes));
+	ck_assert(!mam_post_give_back(&kit->box, grant[0].space, &bytes));
 	/* Counts that cannot be change nothing. */
 	ck_assert(!mam_post_take_back(&kit->box, 8, &bytes));
 	kit->box.posted += 2;
@@ -379,9 +379,9 @@ START_TEST(between_kernels)
 	ck_assert(!mam_post_look(&kit->box));
 	ck_assert(!mam_post_ahead(&kit->box, 0, true));
 	bytes = 0;
-	ck_assert(mam_post_give_back(&kit->box, grant[1].ground, &bytes));
-	ck_assert(mam_post_give_back(&kit->box, grant[4].ground, &bytes));
-	ck_assert(!mam_post_give_back(&kit->box, grant[1].ground, &bytes));
+	ck_assert(mam_post_give_back(&kit->box, grant[1].space, &bytes));
+	ck_assert(mam_post_give_back(&kit->box, grant[4].space, &bytes));
+	ck_assert(!mam_post_give_back(&kit->box, grant[1].space, &bytes));
 	ck_assert_uint_eq(kit->pool.blocks, 3);
 	ck_assert_uint_gt(bytes, 4 * MIB);
 	/* The next kernel goes on where the last one ended. */
@@ -423,7 +423,7 @@ int main(void)
 
 	tcase_add_test(grants, an_ask_gets_the_next_grant);
 	tcase_add_test(grants, sizes);
-	tcase_add_test(grants, books_are_reckoned_in);
+	tcase_add_test(grants, metadata_are_computed_in);
 	tcase_add_test(grants, the_limit_is_kept);
 	tcase_add_test(grants, the_table_of_parts_is_an_end);
 	tcase_add_test(grants, new_memory_is_taken_where_there_is_none);

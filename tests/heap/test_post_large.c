@@ -211,7 +211,7 @@ START_TEST(one_refusal_is_for_all_that_want_as_much)
 	struct kit *kit = kit_new(&plain);
 
 	kit->pool.mapped = 0;
-	kit->pool.most = MIB;
+	kit->pool.max = MIB;
 	for (uint32_t i = 0; i < 100; i++)
 		kit_send(kit, i, MAM_MAIL_ALLOC, (i % 2 ? 300 * KIB : (2 + i) * MIB));
 	kit_look(kit);
@@ -336,7 +336,7 @@ START_TEST(a_device_that_writes_anything)
 
 		for (unsigned int step = 0; step < 2000; step++) {
 			kit->pool.mapped = rand_r(&state) % 3 ? GIB : 0;
-			kit->pool.most = rand_r(&state) % 3 ? 0 : MIB;
+			kit->pool.max = rand_r(&state) % 3 ? 0 : MIB;
 			if (rand_r(&state) % 10 == 0)
 				kit->pool.fails = (unsigned int)rand_r(&state) % 4;
 			scribble(kit, &state);
@@ -349,7 +349,7 @@ START_TEST(a_device_that_writes_anything)
 					&bytes);
 			if (step % 50 == 0 && kit->box.grants != 0)
 				(void)mam_post_give_back(
-					&kit->box, kit->box.grant[step % kit->box.grants].ground,
+					&kit->box, kit->box.grant[step % kit->box.grants].space,
 					&bytes);
 			if (step % 777 == 0)
 				mam_post_forget(&kit->box, &bytes);

@@ -8,7 +8,7 @@
 
 #include <sys/wait.h>
 
-#include "grant.h"
+#include "create.h"
 
 #include "base/clock.h"
 #include "heap/post.h"
@@ -100,7 +100,7 @@ static void asks_are_answered(const char *source, size_t chunk_bytes, size_t uni
 	for (uint64_t i = 1; i <= 10; i++) {
 		ask(mail, i, i);
 		WAIT_FOR(read_word(&mail->posted) >= i + 1);
-		address = mail->grant[(i - 1) % MAM_MAIL_GRANTS].ground;
+		address = mail->grant[(i - 1) % MAM_MAIL_GRANTS].space;
 		ck_assert_uint_eq(address % 65536, 0);
 		ck_assert_int_eq(mam_owner((void *)(uintptr_t)address, &owner, &segment), MAM_OK);
 		ck_assert_ptr_eq(owner, pool);
@@ -124,9 +124,9 @@ static void asks_are_answered(const char *source, size_t chunk_bytes, size_t uni
 
 	ck_assert_int_eq(mam_post_retract(post, 99, &bytes), MAM_ERROR_INVALID_VALUE);
 	ck_assert_int_eq(mam_post_retract(post, 10, &bytes), MAM_OK);
-	ck_assert_int_eq(mam_post_return(post, mail->grant[1].ground + 1, &bytes),
+	ck_assert_int_eq(mam_post_return(post, mail->grant[1].space + 1, &bytes),
 			 MAM_ERROR_NOT_OWNED);
-	ck_assert_int_eq(mam_post_return(post, mail->grant[7].ground, &bytes), MAM_OK);
+	ck_assert_int_eq(mam_post_return(post, mail->grant[7].space, &bytes), MAM_OK);
 	ck_assert_uint_gt(bytes, 4 * MIB);
 	usleep(20000); /* the service leaves it so */
 	ck_assert_uint_eq(live_blocks(pool), 10);

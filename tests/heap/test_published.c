@@ -23,7 +23,7 @@ static const struct published variants[] = {
 
 static const char *all_is_back(void *argument)
 {
-	return published_books(argument, 0);
+	return published_metadata(argument, 0);
 }
 
 static const char *served_and_back(void *argument)
@@ -31,7 +31,7 @@ static const char *served_and_back(void *argument)
 	struct published_job *job = argument;
 
 	return job->failed ? published_wrong(job, "requests failed", job->failed)
-			   : published_books(job, 0);
+			   : published_metadata(job, 0);
 }
 
 static void churn(int which, const char *name, simt_kernel *kernel, unsigned int grid,
@@ -111,7 +111,7 @@ static uint32_t kept(const struct published_job *job)
 	return n;
 }
 
-static const char *books_agree(void *argument)
+static const char *metadata_agree(void *argument)
 {
 	struct published_job *job = argument;
 	uint32_t n = kept(job);
@@ -119,7 +119,7 @@ static const char *books_agree(void *argument)
 	/* The statistical end comes early now and then, not for one page in ten. */
 	if (n > job->count || n < job->count * 9 / 10)
 		return published_wrong(job, "pages were handed out", n);
-	return published_books(job, n);
+	return published_metadata(job, n);
 }
 
 START_TEST(fill_and_give_back_and_fill)
@@ -130,7 +130,7 @@ START_TEST(fill_and_give_back_and_fill)
 				  .argument = job,
 				  .begin = published_begin,
 				  .build = refill,
-				  .check = books_agree,
+				  .check = metadata_agree,
 				  .seeds = 10,
 				  .config.race = PUBLISHED_RACE };
 

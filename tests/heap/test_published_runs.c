@@ -26,7 +26,7 @@ static const struct published rwmalloc = { "rwmalloc",    mam_rwmalloc_bytes, fo
 
 static const char *all_is_back(void *argument)
 {
-	return published_books(argument, 0);
+	return published_metadata(argument, 0);
 }
 
 static const char *served_and_back(void *argument)
@@ -34,11 +34,11 @@ static const char *served_and_back(void *argument)
 	struct published_job *job = argument;
 
 	return job->failed ? published_wrong(job, "requests failed", job->failed)
-			   : published_books(job, 0);
+			   : published_metadata(job, 0);
 }
 
 static void churn(const char *name, simt_kernel *kernel, unsigned int grid, unsigned int block,
-		  uint32_t count, uint32_t low, uint32_t rounds, uint32_t most,
+		  uint32_t count, uint32_t low, uint32_t rounds, uint32_t max,
 		  const char *(*check)(void *), unsigned int seeds)
 {
 	struct published_job *job = published_job(&rwmalloc, count, low, rounds);
@@ -52,7 +52,7 @@ static void churn(const char *name, simt_kernel *kernel, unsigned int grid, unsi
 				  .seeds = PUBLISHED_RACE ? seeds / 2 + 1 : seeds,
 				  .config.race = PUBLISHED_RACE };
 
-	job->most = most;
+	job->max = max;
 	simt_must_pass(&test);
 	published_end(job);
 }
@@ -93,7 +93,7 @@ static bool refill(struct simt_world *world, void *argument)
 	       simt_world_launch(world, 0, published_fill, 2, 32, argument);
 }
 
-static const char *books_agree(void *argument)
+static const char *metadata_agree(void *argument)
 {
 	struct published_job *job = argument;
 	uint32_t id, round, units = 0;
@@ -106,7 +106,7 @@ static const char *books_agree(void *argument)
 	}
 	if (units > job->count || units < job->count / 2)
 		return published_wrong(job, "units were handed out", units);
-	return published_books(job, units);
+	return published_metadata(job, units);
 }
 
 START_TEST(fill_and_give_back_and_fill)
@@ -116,11 +116,11 @@ START_TEST(fill_and_give_back_and_fill)
 				  .argument = job,
 				  .begin = published_begin,
 				  .build = refill,
-				  .check = books_agree,
+				  .check = metadata_agree,
 				  .seeds = 6,
 				  .config.race = PUBLISHED_RACE };
 
-	job->most = 20;
+	job->max = 20;
 	simt_must_pass(&test);
 	published_end(job);
 }
@@ -186,7 +186,7 @@ static const char *half_was_free(void *argument)
 			return published_wrong(job, "not served", i);
 	}
 	/* 32 times 12 units, each in a run of 16 or, at one end, of the 8 of two requests. */
-	return published_books(job, 512 + 31 * 12 + 8);
+	return published_metadata(job, 512 + 31 * 12 + 8);
 }
 
 MAM_KERNEL(runs_across)

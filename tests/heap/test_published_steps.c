@@ -34,7 +34,7 @@ struct line {
 	struct published_job *job;
 	uint32_t threads;
 	uint32_t lanes;   /* to a warp, for the most steps of one */
-	double sum, most; /* over all threads, over all warps */
+	double sum, max; /* over all threads, over all warps */
 };
 
 /* All but `free` pages, at random places, are taken. */
@@ -58,16 +58,16 @@ MAM_KERNEL(one_after_another)
 {
 	struct line *line = argument;
 	struct mam_published_walk walk;
-	uint32_t i, most = 0;
+	uint32_t i, max = 0;
 
 	for (i = 0; i < line->threads; i++) {
 		mam_published_start(&walk, (uint32_t)simt_random());
 		MAM_KASSERT(line->job->of->take(line->job->s, &walk, 1) != MAM_NO_PAGE);
 		line->sum += walk.steps;
-		most = walk.steps > most ? walk.steps : most;
+		max = walk.steps > max ? walk.steps : max;
 		if (i % line->lanes == line->lanes - 1) {
-			line->most += most;
-			most = 0;
+			line->max += max;
+			max = 0;
 		}
 	}
 }
@@ -92,7 +92,7 @@ static void measure(int which, uint32_t count, uint32_t free, uint32_t threads, 
 		ck_assert_msg(result.verdict == SIMT_FINE, "%s", result.text);
 	}
 	*tas = line.sum / TIMES / threads;
-	*was = line.most / TIMES / (threads / 32);
+	*was = line.max / TIMES / (threads / 32);
 	published_end(job);
 }
 

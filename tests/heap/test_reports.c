@@ -13,12 +13,12 @@
 
 #include "growing.h"
 
-static struct mam_heap *debugged(struct mam_pool *pool, size_t bytes, size_t most)
+static struct mam_heap *debugged(struct mam_pool *pool, size_t bytes, size_t max)
 {
 	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
 
 	attr.bytes = bytes;
-	attr.max_bytes = most;
+	attr.max_bytes = max;
 	attr.debug = 1;
 	return made(pool, &attr);
 }
@@ -26,7 +26,7 @@ static struct mam_heap *debugged(struct mam_pool *pool, size_t bytes, size_t mos
 /* What a visitor has seen, and how much it wants. */
 struct shown {
 	struct mam_heap_report report[2048];
-	size_t count, most;
+	size_t count, max;
 };
 
 static bool show(void *argument, const struct mam_heap_report *report)
@@ -36,16 +36,16 @@ static bool show(void *argument, const struct mam_heap_report *report)
 	ck_assert_uint_lt(shown->count, sizeof(shown->report) / sizeof(shown->report[0]));
 	ck_assert_uint_eq(report->size, sizeof(*report));
 	shown->report[shown->count++] = *report;
-	return shown->count < shown->most;
+	return shown->count < shown->max;
 }
 
 /* The new ones, at most so many; kept until the next call. */
-static const struct shown *new_reports(struct mam_heap *heap, size_t most)
+static const struct shown *new_reports(struct mam_heap *heap, size_t max)
 {
 	static struct shown shown;
 
 	shown.count = 0;
-	shown.most = most;
+	shown.max = max;
 	ck_assert_int_eq(mam_heap_reports(heap, show, &shown), MAM_OK);
 	return &shown;
 }
@@ -62,7 +62,7 @@ START_TEST(only_heaps_that_are_debugged_have_reports)
 	struct mam_pool *pool = pool_new();
 	struct mam_heap *plain = objects_of(pool, MIB), *heap = debugged(pool, MIB, 0);
 	struct mam_kheap *head = mam_heap_device(heap);
-	struct shown shown = { .most = 1 };
+	struct shown shown = { .max = 1 };
 	uint64_t salt;
 
 	(void)cuda;

@@ -64,7 +64,7 @@ static void explore(const char *name, simt_kernel *kernel, uint32_t grid, uint32
 {
 	struct okit *kit = okit_create(64, 2, NULL);
 
-	memset(kit->ground, 0xa5, (size_t)kit->blocks << MAM_BLOCK_SHIFT);
+	memset(kit->space, 0xa5, (size_t)kit->blocks << MAM_BLOCK_SHIFT);
 	okit_explore(kit, name, kernel, grid, block, SEEDS, okit_check_served);
 	okit_destroy(kit);
 }

@@ -9,14 +9,14 @@ struct plan {
 	const char *name;
 	uint32_t count, grid, block;
 	uint32_t callers;     /* which lanes of a warp take part */
-	uint32_t least, most; /* pages of a run */
+	uint32_t min, max; /* pages of a run */
 	uint32_t rounds;
 	uint32_t seeds;
 };
 
 static uint32_t length(const struct plan *plan, uint32_t round)
 {
-	return plan->least + (kit_me() * 7 + round * 13) % (plan->most - plan->least + 1);
+	return plan->min + (kit_me() * 7 + round * 13) % (plan->max - plan->min + 1);
 }
 
 MAM_KERNEL(take_and_give)
@@ -153,12 +153,12 @@ MAM_KERNEL(pages_among_claims)
 	kit_start(kit, &walk);
 	if (mam_lane() == 0) {
 		for (round = 0; round < plan->rounds; round++) {
-			page = mam_pages_take_run(kit->pages, &walk, plan->most);
+			page = mam_pages_take_run(kit->pages, &walk, plan->max);
 			if (page == MAM_NO_PAGE)
 				continue;
-			kit_own(kit, page, plan->most);
-			kit_disown(kit, page, plan->most);
-			MAM_KASSERT(mam_pages_give_run(kit->pages, page, plan->most));
+			kit_own(kit, page, plan->max);
+			kit_disown(kit, page, plan->max);
+			MAM_KASSERT(mam_pages_give_run(kit->pages, page, plan->max));
 		}
 	} else if (plan->callers >> mam_lane() & 1) {
 		page = mam_pages_take(kit->pages, &walk);
@@ -199,7 +199,7 @@ MAM_KERNEL(side_by_side)
 	if (!(plan->callers >> mam_lane() & 1))
 		return;
 	kit_start(kit, &walk);
-	for (n = plan->least; n <= plan->most; n++) {
+	for (n = plan->min; n <= plan->max; n++) {
 		/* One place for all, from where the heap has room for all. */
 		walk.place = 0;
 		page = mam_runs_take_packed(kit->pages, &walk, plan->callers, n);

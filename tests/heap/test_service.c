@@ -391,18 +391,18 @@ static void device_write(uint64_t *where, uint64_t value)
 static void *device_of_grants(void *argument)
 {
 	struct mam_mail *mail = argument;
-	uint64_t last = 0, ground;
+	uint64_t last = 0, space;
 
 	for (uint64_t taken = 0; taken < ASKS; taken++) {
 		device_write(&mail->asked, (taken + 1) << 32 | (taken + 1));
 		while (device_read(&mail->posted) <= taken)
 			sched_yield();
 		/* As grow.h does: relaxed, behind `posted`. */
-		ground = __atomic_load_n((uint64_t *)&mail->grant[taken % MAM_MAIL_GRANTS],
+		space = __atomic_load_n((uint64_t *)&mail->grant[taken % MAM_MAIL_GRANTS],
 					 __ATOMIC_RELAXED);
-		if (ground == 0 || ground == last)
+		if (space == 0 || space == last)
 			return NULL;
-		last = ground;
+		last = space;
 	}
 	return argument;
 }

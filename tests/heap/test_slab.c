@@ -17,7 +17,7 @@ static struct {
 static bool is_free(const struct okit *kit, uint32_t class_, uint32_t word)
 {
 	return !(mam_pages_bits(kit->heap->units)[0] & motion_span(class_, word)) &&
-	       !mam_books_words(kit->heap, class_)[word];
+	       !mam_metadata_words(kit->heap, class_)[word];
 }
 
 /* ---- a slab of class 4 in units 4 to 7, all free -------------------------------------------- */
@@ -149,7 +149,7 @@ MAM_KERNEL(close_and_free)
 
 	if (mam_block()) {
 		motion_wait(10);
-		okit_free(kit, mam_books_at(kit->heap, 4, 1, 63));
+		okit_free(kit, mam_metadata_at(kit->heap, 4, 1, 63));
 		got.did[3] = true;
 		return;
 	}
@@ -205,14 +205,14 @@ static void begin_twice(void *argument)
 	motion_slab(kit, 4, 1, 3);
 	motion_run(kit, 8, 12);
 	/* Whoever gives it back here does not ask the shadow. */
-	okit_disown(kit, kit->ground + ((plan->class_ ? 4u : 8u) << MAM_UNIT_SHIFT));
+	okit_disown(kit, kit->space + ((plan->class_ ? 4u : 8u) << MAM_UNIT_SHIFT));
 }
 
 MAM_KERNEL(give_the_same)
 {
 	struct okit *kit = argument;
 	const struct twice *plan = kit->plan;
-	unsigned char *object = kit->ground + ((plan->class_ ? 4u : 8u) << MAM_UNIT_SHIFT);
+	unsigned char *object = kit->space + ((plan->class_ ? 4u : 8u) << MAM_UNIT_SHIFT);
 
 	motion_wait(4);
 	if (mam_objects_free(kit->heap, object))
@@ -280,7 +280,7 @@ MAM_KERNEL(open_one)
 
 	/* What it saw may be long ago. */
 	motion_wait(6);
-	got.did[mam_block()] = motion_ground(kit, class_, places[i].word, taken);
+	got.did[mam_block()] = motion_space(kit, class_, places[i].word, taken);
 	if (got.did[mam_block()]) {
 		motion_publish(kit, class_, places[i].word, 0);
 		motion_own(kit, class_, places[i].word, okit_all_slots(class_));
@@ -320,15 +320,15 @@ START_TEST(open_says)
 
 	/* Who opens it has what it asked for, and the rest is free. */
 	ck_assert(mam_slab_open(heap, 4, 1, 5) == MAM_OPEN_DONE);
-	ck_assert(mam_books_words(heap, 4)[1] == (okit_all_slots(4) & ~(uint64_t)5));
-	ck_assert(mam_slots_release(mam_books_words(heap, 4), 1, 5) ==
+	ck_assert(mam_metadata_words(heap, 4)[1] == (okit_all_slots(4) & ~(uint64_t)5));
+	ck_assert(mam_slots_release(mam_metadata_words(heap, 4), 1, 5) ==
 		  (okit_all_slots(4) & ~(uint64_t)5));
 	ck_assert(mam_slab_open(heap, 4, 1, 1) == MAM_OPEN_LATER);
 	ck_assert(mam_slab_open(heap, 5, 1, 1) == MAM_OPEN_NOT);
 	ck_assert(motion_claim(kit, 4, 1, okit_all_slots(4)) == okit_all_slots(4));
 	ck_assert(mam_slab_open(heap, 4, 1, 1) == MAM_OPEN_NOT);
 	ck_assert(!okit_check(kit));
-	ck_assert(motion_ground(kit, 4, 2, mam_pages_bits(heap->units)[0]));
+	ck_assert(motion_space(kit, 4, 2, mam_pages_bits(heap->units)[0]));
 	ck_assert(mam_slab_open(heap, 4, 2, 1) == MAM_OPEN_LATER);
 	ck_assert(mam_slab_open(heap, 5, 2, 1) == MAM_OPEN_LATER);
 	mam_owners_set(heap, 8, 4, 4 + MAM_OWNER_MOVING);

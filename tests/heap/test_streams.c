@@ -5,7 +5,7 @@
  */
 #include "heap/motion.h"
 
-#define SEATS 64
+#define TCACHES 64
 
 /* Sizes of slabs of few units, so that a small heap has several, and of runs. */
 static const size_t sizes[] = { 16, 24, 64, 64, 100, 128, 500, 9000 };
@@ -21,14 +21,14 @@ static size_t some_bytes(void)
  */
 static void pass_on(struct okit *kit, void *object)
 {
-	uint32_t i = motion_below(SEATS), tries;
+	uint32_t i = motion_below(TCACHES), tries;
 	void *found = okit_take(kit, i);
 
 	okit_free(kit, found);
 	if (!object)
 		return;
 	/* Perhaps somebody else has put one there meanwhile: to the next seat. */
-	for (tries = 0; tries < SEATS; tries++, i = (i + 1) % SEATS)
+	for (tries = 0; tries < TCACHES; tries++, i = (i + 1) % TCACHES)
 		if (!mam_atomic_cas64(&kit->kept[i], 0, (uintptr_t)object, MAM_ACQ_REL,
 				      MAM_AT_DEVICE))
 			return;
@@ -53,7 +53,7 @@ MAM_KERNEL(clear_up)
 	struct okit *kit = argument;
 	uint32_t i;
 
-	for (i = mam_block() * simt_block_threads() + simt_thread(); i < SEATS;
+	for (i = mam_block() * simt_block_threads() + simt_thread(); i < TCACHES;
 	     i += mam_grid_blocks() * simt_block_threads())
 		okit_free(kit, okit_take(kit, i));
 }
@@ -76,7 +76,7 @@ static const char *all_but_the_kept(void *argument)
 	const char *wrong = okit_check(kit);
 	uint32_t i, kept = 0;
 
-	for (i = 0; i < SEATS; i++)
+	for (i = 0; i < TCACHES; i++)
 		kept += !!kit->kept[i];
 	if (kept != kit->live)
 		return okit_wrong("%u objects are live, and %u were left", kit->live, kept);
@@ -121,7 +121,7 @@ MAM_KERNEL(fill)
 	uint32_t self = mam_block() * simt_block_threads() + simt_thread(), n;
 
 	for (n = 0; n < 8; n++)
-		okit_keep(kit, SEATS + self * 8 + n, okit_alloc(kit, (size_t)(uintptr_t)kit->plan));
+		okit_keep(kit, TCACHES + self * 8 + n, okit_alloc(kit, (size_t)(uintptr_t)kit->plan));
 }
 
 MAM_KERNEL(empty)
@@ -131,7 +131,7 @@ MAM_KERNEL(empty)
 
 	for (i = mam_block() * simt_block_threads() + simt_thread(); i < 16 * 8;
 	     i += mam_grid_blocks() * simt_block_threads())
-		okit_free(kit, okit_take(kit, SEATS + i));
+		okit_free(kit, okit_take(kit, TCACHES + i));
 }
 
 MAM_KERNEL(meddle)
@@ -158,7 +158,7 @@ static void begin_few(void *argument)
 {
 	okit_begin(argument);
 	motion_run(argument, 12, 52);
-	okit_keep(argument, 0, ((struct okit *)argument)->ground + (12u << MAM_UNIT_SHIFT));
+	okit_keep(argument, 0, ((struct okit *)argument)->space + (12u << MAM_UNIT_SHIFT));
 }
 
 START_TEST(filled_again)

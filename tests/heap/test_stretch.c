@@ -51,7 +51,7 @@ MAM_KERNEL(sweeps)
 /* What each lane of step 1 is to get; says whether all did. */
 static bool model_packed(struct field *field, uint32_t n)
 {
-	uint32_t share = 64 / n, lane, word = field->walk.place / 64, nth = 0, seat, last;
+	uint32_t share = 64 / n, lane, word = field->walk.place / 64, nth = 0, hint, last;
 	uint32_t first = 0, next, i;
 	bool fits, all = true;
 
@@ -61,12 +61,12 @@ static bool model_packed(struct field *field, uint32_t n)
 		return false;
 	field->walk.place = last + 1 == field->pages->words ? 0 : last * 64 + 64;
 	for (nth = 0; nth < field->width; nth += share, word++) {
-		seat = field->width - nth < share ? field->width - nth : share;
+		hint = field->width - nth < share ? field->width - nth : share;
 		fits = true;
-		for (i = 0; i < seat * n; i++)
+		for (i = 0; i < hint * n; i++)
 			fits &= !is_taken(field, word * 64 + i);
 		all &= fits;
-		for (next = 0; next < seat; next++) {
+		for (next = 0; next < hint; next++) {
 			lane = mam_bits_nth(field->mask, first++);
 			if (!fits)
 				continue;
@@ -123,7 +123,7 @@ static uint32_t model_scan(struct field *field, uint32_t n)
 
 static void model_take(struct field *field)
 {
-	uint32_t rank, lane, n = field->n[mam_ffs32(field->mask) - 1], least = ~0u;
+	uint32_t rank, lane, n = field->n[mam_ffs32(field->mask) - 1], min = ~0u;
 	bool same = true, few = false;
 
 	for (rank = 0; rank < field->width; rank++)
@@ -141,11 +141,11 @@ static void model_take(struct field *field)
 		n = field->n[lane];
 		if (field->page[lane] != MAM_NO_PAGE)
 			continue;
-		if (n < least)
+		if (n < min)
 			field->page[lane] = model_scan(field, n);
 		if (field->page[lane] == MAM_NO_PAGE) {
 			field->refused++;
-			least = n < least ? n : least;
+			min = n < min ? n : min;
 		} else {
 			field->walk.place = field->page[lane] + n;
 			if (field->walk.place == field->pages->words * 64)
@@ -158,7 +158,7 @@ MAM_KERNEL(takes)
 {
 	static const uint32_t patience[] = { 0, 1, 64, 65, 128, 300 };
 	struct field *field = argument;
-	uint32_t round, lane, n, kind, most;
+	uint32_t round, lane, n, kind, max;
 	struct mam_kfound found;
 	struct mam_kwalk walk;
 
@@ -166,14 +166,14 @@ MAM_KERNEL(takes)
 		if (mam_lane() == 0) {
 			start(field);
 			kind = below(4);
-			most = field->pages->words * 64;
-			n = some_length(field, most);
+			max = field->pages->words * 64;
+			n = some_length(field, max);
 			/* Mostly free, with a few words that are not; or mostly taken. */
 			if (kind < 2)
-				set(field, 0, most, false);
+				set(field, 0, max, false);
 			if (kind == 1)
 				for (lane = below(field->width + 1); lane--;)
-					set(field, below(most), 1, true);
+					set(field, below(max), 1, true);
 			if (kind > 1)
 				lay(field, n);
 			if (kind > 2)
@@ -181,7 +181,7 @@ MAM_KERNEL(takes)
 			for (lane = 0; lane < 32; lane++)
 				field->n[lane] = n > 2 && kind == 3 ? n - below(2)
 						 : below(8)         ? n
-								    : some_length(field, most);
+								    : some_length(field, max);
 			if (kind == 0 || below(2))
 				for (lane = 0; lane < 32; lane++)
 					field->n[lane] = n;
@@ -189,9 +189,9 @@ MAM_KERNEL(takes)
 				field->walk.place = 0;
 			else if (below(2))
 				field->walk.place =
-					most - 1 -
-					64 * below(field->width < most / 64 ? field->width
-									    : most / 64);
+					max - 1 -
+					64 * below(field->width < max / 64 ? field->width
+									    : max / 64);
 			field->pages->patience = patience[below(6)];
 			field->pages->undone.value = below(3);
 			into_heap(field);

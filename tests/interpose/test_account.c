@@ -205,11 +205,11 @@ START_TEST(a_charge_lasts_until_the_driver_freed_it)
 	note(4096, &places[0], MAM_ACCOUNT_MANAGED, LIMIT);
 	ck_assert(mam_account_take(4096, MAM_ACCOUNT_MANAGED, &noted));
 	ck_assert_uint_eq(mam_account_room(0), 0); /* until the driver freed it */
-	mam_account_settle(&noted, false);
+	mam_account_finish(&noted, false);
 	ck_assert_uint_eq(mam_account_room(0), 0);
 	ck_assert_uint_eq(now(MAM_ACCOUNT_MANAGED), LIMIT);
 	ck_assert(mam_account_take(4096, MAM_ACCOUNT_MANAGED, &noted));
-	mam_account_settle(&noted, true);
+	mam_account_finish(&noted, true);
 	ck_assert_uint_eq(mam_account_room(0), LIMIT);
 	note(4096, &places[0], MAM_ACCOUNT_MANAGED, LIMIT);
 	mam_account_context_gone(&places[0]);

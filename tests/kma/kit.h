@@ -17,7 +17,7 @@
 
 #include "heap/stop.h"
 #include "kma/kma.h"
-#include "kma/tell.h"
+#include "kma/report.h"
 #include "simt/explore.h"
 #include "simt/suite.h"
 
@@ -35,7 +35,7 @@ struct kkit {
 	unsigned char *memory; /* guards around it */
 	struct mam_kma *heap;
 	uint32_t superblocks;
-	uint64_t ground_bytes;
+	uint64_t space_bytes;
 	uint32_t *owner;  /* a byte of the ground: number of its block, 0: nobody's */
 	uint32_t *length; /* a byte: bytes of the block that begins there, 0: none does */
 	uint32_t number;
@@ -49,9 +49,9 @@ struct kkit {
 
 STOP_UNSEEN uint32_t kkit_note(struct kkit *kit, const unsigned char *part, size_t bytes)
 {
-	size_t at = (size_t)(part - mam_kma_ground(kit->heap)), i;
+	size_t at = (size_t)(part - mam_kma_space(kit->heap)), i;
 
-	MAM_KASSERT(part >= mam_kma_ground(kit->heap) && at + bytes <= kit->ground_bytes);
+	MAM_KASSERT(part >= mam_kma_space(kit->heap) && at + bytes <= kit->space_bytes);
 	kit->number++;
 	for (i = at; i < at + bytes; i++) {
 		MAM_KASSERT(!kit->owner[i]);
@@ -64,16 +64,16 @@ STOP_UNSEEN uint32_t kkit_note(struct kkit *kit, const unsigned char *part, size
 
 STOP_UNSEEN uint32_t kkit_noted(struct kkit *kit, const unsigned char *part, size_t *bytes)
 {
-	size_t at = (size_t)(part - mam_kma_ground(kit->heap));
+	size_t at = (size_t)(part - mam_kma_space(kit->heap));
 
-	MAM_KASSERT(at < kit->ground_bytes && kit->length[at]);
+	MAM_KASSERT(at < kit->space_bytes && kit->length[at]);
 	*bytes = kit->length[at];
 	return kit->owner[at];
 }
 
 STOP_UNSEEN void kkit_forget(struct kkit *kit, const unsigned char *part)
 {
-	size_t at = (size_t)(part - mam_kma_ground(kit->heap)), i;
+	size_t at = (size_t)(part - mam_kma_space(kit->heap)), i;
 
 	for (i = at; i < at + kit->length[at]; i++)
 		kit->owner[i] = 0;
@@ -154,14 +154,14 @@ static inline struct kkit *kkit_create(uint32_t superblocks, uint32_t shift, uin
 	ck_assert_ptr_nonnull(kit);
 	kit->plan = plan;
 	kit->superblocks = superblocks;
-	kit->ground_bytes = (uint64_t)superblocks << shift;
+	kit->space_bytes = (uint64_t)superblocks << shift;
 	kit->terms.bytes = mam_kma_bytes(superblocks, shift, entries_shift);
 	kit->terms.shift = shift;
 	kit->terms.entries_shift = entries_shift;
 	kit->terms.counted = 1;
 	kit->memory = aligned_alloc(4096, (kit->terms.bytes + 2 * KKIT_GUARD + 4095) / 4096 * 4096);
-	kit->owner = calloc(kit->ground_bytes, sizeof(*kit->owner));
-	kit->length = calloc(kit->ground_bytes, sizeof(*kit->length));
+	kit->owner = calloc(kit->space_bytes, sizeof(*kit->owner));
+	kit->length = calloc(kit->space_bytes, sizeof(*kit->length));
 	ck_assert(kit->memory && kit->owner && kit->length);
 	kit->heap = (struct mam_kma *)(kit->memory + KKIT_GUARD);
 	return kit;
@@ -180,8 +180,8 @@ static inline void kkit_begin(void *argument)
 	struct kkit *kit = argument;
 
 	memset(kit->memory, 0xa5, kit->terms.bytes + 2 * KKIT_GUARD);
-	memset(kit->owner, 0, kit->ground_bytes * sizeof(*kit->owner));
-	memset(kit->length, 0, kit->ground_bytes * sizeof(*kit->length));
+	memset(kit->owner, 0, kit->space_bytes * sizeof(*kit->owner));
+	memset(kit->length, 0, kit->space_bytes * sizeof(*kit->length));
 	memset(kit->kept, 0, sizeof(kit->kept));
 	kit->number = kit->parts = kit->none = 0;
 	stop_begin(kit->others);
@@ -195,7 +195,7 @@ static inline struct mam_kma_stats kkit_stats(struct kkit *kit)
 	struct mam_kma_stats stats;
 
 	memset(&stats, 0, sizeof(stats));
-	mam_kma_tell(kit->heap, &stats, 0, 1);
+	mam_kma_report(kit->heap, &stats, 0, 1);
 	return stats;
 }
 
@@ -215,7 +215,7 @@ static inline bool kkit_named(struct kkit *kit, uint32_t superblock)
 }
 
 /* Nobody has an attached superblock, or a mark, in his hands: else it is lost to all but a search. */
-static inline const char *kkit_settled(struct kkit *kit)
+static inline const char *kkit_fault(struct kkit *kit)
 {
 	uint32_t i;
 
@@ -250,7 +250,7 @@ static inline const char *kkit_empty(struct kkit *kit)
 		return "counts of requests do not add up";
 	if (stats.failures[MAM_KMA_WRONG_FREE])
 		return "a free was refused";
-	return kkit_settled(kit);
+	return kkit_fault(kit);
 }
 
 /* And nothing is lost: each superblock can be had. */

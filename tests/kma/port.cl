@@ -3,7 +3,7 @@
  * port.cl - kernels that use all of the heap of superblocks, as OpenCL C and as CUDA.
  */
 #include "kma/kma.h"
-#include "kma/tell.h"
+#include "kma/report.h"
 
 #ifdef __CUDACC__
 #define KERNEL extern "C" __global__ void
@@ -25,13 +25,13 @@ KERNEL make(MAM_GLOBAL struct mam_kma *heap, uint64_t bytes, uint32_t shift, uin
 
 /* counts: 0 requests in vain, 1 frees that were refused, 2 blocks that somebody else had too. */
 KERNEL churn(MAM_GLOBAL struct mam_kma *heap, MAM_GLOBAL uint32_t *counts, uint32_t rounds,
-	     uint32_t most)
+	     uint32_t max)
 {
 	uint32_t self = mam_kma_self() + 1, round, bytes;
 	MAM_GLOBAL uint32_t *block;
 
 	for (round = 0; round < rounds; round++) {
-		bytes = 4 + mam_kma_mix(self + round * 77) % most;
+		bytes = 4 + mam_kma_mix(self + round * 77) % max;
 		block = (MAM_GLOBAL uint32_t *)mam_kma_alloc(heap, bytes);
 		if (!block) {
 			(void)mam_atomic_add32(&counts[0], 1, MAM_RELAXED, MAM_AT_DEVICE);
@@ -48,5 +48,5 @@ KERNEL churn(MAM_GLOBAL struct mam_kma *heap, MAM_GLOBAL uint32_t *counts, uint3
 
 KERNEL tell(MAM_GLOBAL struct mam_kma *heap, MAM_GLOBAL struct mam_kma_stats *stats)
 {
-	mam_kma_tell(heap, stats, mam_kma_self(), mam_block_threads() * mam_grid_blocks());
+	mam_kma_report(heap, stats, mam_kma_self(), mam_block_threads() * mam_grid_blocks());
 }

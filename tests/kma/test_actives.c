@@ -5,11 +5,11 @@
  */
 #include "kma/kit.h"
 
-#define MOST 8u
+#define MAX 8u
 
 struct own {
 	uint64_t entry;
-	uint32_t value[MOST]; /* of the superblock that the entry names, or its marker's own */
+	uint32_t value[MAX]; /* of the superblock that the entry names, or its marker's own */
 	uint32_t marker, next, seen; /* the test's own */
 };
 
@@ -21,7 +21,7 @@ STOP_UNSEEN void note_marker(struct own *own, uint32_t from, uint32_t to)
 
 STOP_UNSEEN uint32_t next_superblock(struct own *own)
 {
-	return own->next < MOST ? own->next++ : MOST;
+	return own->next < MAX ? own->next++ : MAX;
 }
 
 STOP_UNSEEN void note_seen(struct own *own)
@@ -49,10 +49,10 @@ static MAM_KERNEL(prepare)
 		MAM_KASSERT(!mam_kma_entry_publish(&own->entry, before, 0));
 		mam_kma_entry_clear(&own->entry, before);
 		superblock = next_superblock(own);
-		if (superblock < MOST)
+		if (superblock < MAX)
 			own->value[superblock] = superblock + 100;
 		note_marker(own, self, 0);
-		if (superblock < MOST)
+		if (superblock < MAX)
 			MAM_KASSERT(mam_kma_entry_publish(&own->entry, seen, superblock));
 		else
 			mam_kma_entry_clear(&own->entry, seen);

@@ -5,7 +5,7 @@
  */
 #include "kma/kit.h"
 
-#define MOST 64u
+#define MAX 64u
 
 struct plan {
 	const char *name;
@@ -16,8 +16,8 @@ struct plan {
 struct own {
 	const struct plan *plan;
 	uint64_t fresh;
-	uint32_t value[MOST]; /* of who has it */
-	uint32_t held[MOST];  /* the test's own */
+	uint32_t value[MAX]; /* of who has it */
+	uint32_t held[MAX];  /* the test's own */
 	uint32_t back, none;
 };
 

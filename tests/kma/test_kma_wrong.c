@@ -94,7 +94,7 @@ START_TEST(wrong_frees)
 	struct kkit *kit = fresh(8, 8);
 	unsigned char *small = mam_kma_alloc(kit->heap, 16), *other = mam_kma_alloc(kit->heap, 16);
 	unsigned char *whole = mam_kma_alloc(kit->heap, 256), *run = mam_kma_alloc(kit->heap, 700);
-	unsigned char *ground = mam_kma_ground(kit->heap), *never = ground + 3 * 256;
+	unsigned char *space = mam_kma_space(kit->heap), *never = space + 3 * 256;
 	uint64_t n = 0;
 	uint32_t i;
 
@@ -104,7 +104,7 @@ START_TEST(wrong_frees)
 		ck_assert(++n && !mam_kma_free(kit->heap, small + i));
 	/* Behind the last block is the bitmap. */
 	for (i = 15 * 16; i < 256; i++)
-		ck_assert(++n && !mam_kma_free(kit->heap, ground + i));
+		ck_assert(++n && !mam_kma_free(kit->heap, space + i));
 	ck_assert(++n && !mam_kma_free(kit->heap, small + 32)); /* nobody has it */
 	for (i = 1; i < 256; i++)
 		ck_assert(++n && !mam_kma_free(kit->heap, whole + i));
@@ -112,9 +112,9 @@ START_TEST(wrong_frees)
 		ck_assert(++n && !mam_kma_free(kit->heap, run + i));
 	for (i = 0; i < 256; i++)
 		ck_assert(++n && !mam_kma_free(kit->heap, never + i));
-	ck_assert(++n && !mam_kma_free(kit->heap, ground - 1));
-	ck_assert(++n && !mam_kma_free(kit->heap, ground - 256));
-	ck_assert(++n && !mam_kma_free(kit->heap, ground + 8 * 256));
+	ck_assert(++n && !mam_kma_free(kit->heap, space - 1));
+	ck_assert(++n && !mam_kma_free(kit->heap, space - 256));
+	ck_assert(++n && !mam_kma_free(kit->heap, space + 8 * 256));
 	ck_assert(++n && !mam_kma_free(kit->heap, &n));
 	ck_assert_uint_eq(wrongs(kit), n);
 	/* Each once, and not twice. */
@@ -150,7 +150,7 @@ START_TEST(runs)
 	struct kkit *kit = fresh(10, 8);
 	unsigned char *all = kkit_get(kit, 10 * 256), *one, *two, *three;
 
-	ck_assert_ptr_eq(all, mam_kma_ground(kit->heap));
+	ck_assert_ptr_eq(all, mam_kma_space(kit->heap));
 	ck_assert_ptr_null(kkit_get(kit, 4));
 	ck_assert_uint_eq(kkit_stats(kit).in_runs, 10);
 	ck_assert_uint_eq(kkit_stats(kit).bytes, 2560);
@@ -158,9 +158,9 @@ START_TEST(runs)
 	two = kkit_get(kit, 512);
 	three = kkit_get(kit, 513);
 	one = kkit_get(kit, 256);
-	ck_assert_ptr_eq(two, mam_kma_ground(kit->heap) + 8 * 256);
+	ck_assert_ptr_eq(two, mam_kma_space(kit->heap) + 8 * 256);
 	ck_assert_ptr_eq(three, two - 3 * 256);
-	ck_assert_ptr_eq(one, mam_kma_ground(kit->heap));
+	ck_assert_ptr_eq(one, mam_kma_space(kit->heap));
 	ck_assert_uint_eq(kkit_stats(kit).runs, 3);
 	kkit_put(kit, three);
 	three = kkit_get(kit, 768);

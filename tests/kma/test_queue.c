@@ -6,7 +6,7 @@
  */
 #include "kma/kit.h"
 
-#define MOST 8u
+#define MAX 8u
 #define QUEUES 2u
 
 struct plan {
@@ -21,15 +21,15 @@ struct plan {
 struct own {
 	const struct plan *plan;
 	struct mam_kma_queue *queue;
-	uint32_t value[MOST]; /* of who has the superblock; plain */
-	uint32_t held[MOST];  /* the test's own */
-	uint32_t takes[MOST];
+	uint32_t value[MAX]; /* of who has the superblock; plain */
+	uint32_t held[MAX];  /* the test's own */
+	uint32_t takes[MAX];
 	uint32_t runs, halts;
 };
 
 STOP_UNSEEN void note_put(struct own *own, uint32_t superblock)
 {
-	MAM_KASSERT(superblock < MOST && own->held[superblock]);
+	MAM_KASSERT(superblock < MAX && own->held[superblock]);
 	own->held[superblock] = 0;
 }
 
@@ -51,7 +51,7 @@ static struct own *own_create(const struct plan *plan)
 
 	ck_assert_ptr_nonnull(own);
 	own->plan = plan;
-	own->queue = aligned_alloc(MAM_KMA_LINE, mam_kma_queue_bytes(MOST, QUEUES));
+	own->queue = aligned_alloc(MAM_KMA_LINE, mam_kma_queue_bytes(MAX, QUEUES));
 	ck_assert_ptr_nonnull(own->queue);
 	return own;
 }
@@ -61,7 +61,7 @@ static void own_begin(void *argument)
 	struct own *own = argument;
 	uint32_t i;
 
-	memset(own->queue, 0xa5, mam_kma_queue_bytes(MOST, QUEUES));
+	memset(own->queue, 0xa5, mam_kma_queue_bytes(MAX, QUEUES));
 	memset(own->value, 0, sizeof(own->value));
 	memset(own->takes, 0, sizeof(own->takes));
 	stop_begin(0);
@@ -305,7 +305,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("queue");
 
-	tcase_add_loop_test(tcase, alone, 1, MOST + 1);
+	tcase_add_loop_test(tcase, alone, 1, MAX + 1);
 	tcase_add_test(tcase, bytes);
 	tcase_add_loop_test(tcase, again_and_again, 0, sizeof(passes) / sizeof(passes[0]));
 	tcase_add_loop_test(tcase, fifo, 0, sizeof(orders) / sizeof(orders[0]));

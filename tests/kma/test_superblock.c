@@ -6,7 +6,7 @@
 #include "kma/kit.h"
 
 /* Blocks at a time. */
-#define MOST 3
+#define MAX 3
 #define SHIFT 8u
 
 struct plan {
@@ -115,11 +115,11 @@ static void live_again(struct own *own)
 {
 	uint64_t made = mam_atomic_load64(&own->state, MAM_RELAXED, MAM_AT_DEVICE);
 	uint32_t kind = own->plan->classes[(made >> 40) % 2] + MAM_KMA_OF_CLASS, total, taken;
-	const uint32_t blocks[MOST] = { 0, 1, 2 };
+	const uint32_t blocks[MAX] = { 0, 1, 2 };
 
 	use_all(own);
 	total = mam_kma_class(SHIFT, kind - MAM_KMA_OF_CLASS).total;
-	taken = 1 + kkit_below(total < MOST ? total : MOST);
+	taken = 1 + kkit_below(total < MAX ? total : MAX);
 	made = mam_kma_state_made(made, kind, total);
 	mam_kma_prepare(&own->state, bitmap_of(own, made), kind, total, taken, kkit_below(2));
 	if (kkit_below(3) == 0 && mam_kma_unprepare(&own->state, taken)) {
@@ -135,7 +135,7 @@ static MAM_KERNEL(churn)
 {
 	struct own *own = argument;
 	const struct plan *plan = own->plan;
-	uint32_t n, i, count, blocks[MOST];
+	uint32_t n, i, count, blocks[MAX];
 	uint64_t seen;
 	bool attach;
 
@@ -149,7 +149,7 @@ static MAM_KERNEL(churn)
 			continue;
 		}
 		attach = plan->attach && !kkit_below(plan->attach);
-		count = mam_kma_reserve(&own->state, mam_kma_state_kind(seen), 1 + kkit_below(MOST),
+		count = mam_kma_reserve(&own->state, mam_kma_state_kind(seen), 1 + kkit_below(MAX),
 					attach, &seen);
 		if (!count) {
 			note_full(own);

@@ -161,7 +161,7 @@ START_TEST(freeing_twice)
 }
 END_TEST
 
-START_TEST(freeing_twice_after_the_ground_was_joined)
+START_TEST(freeing_twice_after_the_space_was_joined)
 {
 	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
 	look(&before);
@@ -172,7 +172,7 @@ START_TEST(freeing_twice_after_the_ground_was_joined)
 }
 END_TEST
 
-START_TEST(freeing_fresh_ground)
+START_TEST(freeing_fresh_space)
 {
 	struct mam_segment_info segment = { .size = sizeof(segment) };
 
@@ -253,8 +253,8 @@ int main(void)
 	tcase_add_test(requests, an_alignment_that_is_no_power_of_two_is_invalid);
 	tcase_add_test(requests, no_output_is_invalid);
 	tcase_add_test(frees, freeing_twice);
-	tcase_add_test(frees, freeing_twice_after_the_ground_was_joined);
-	tcase_add_test(frees, freeing_fresh_ground);
+	tcase_add_test(frees, freeing_twice_after_the_space_was_joined);
+	tcase_add_test(frees, freeing_fresh_space);
 	tcase_add_test(frees, freeing_the_inside_of_a_block);
 	tcase_add_test(frees, freeing_what_nobody_gave);
 	tcase_add_test(frees, freeing_into_the_wrong_pool);

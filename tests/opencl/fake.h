@@ -30,7 +30,7 @@ static struct {
 	const char *extensions;
 	cl_uint bits;
 	bool no_compiler, no_features, older, many_devices;
-	cl_ulong most;
+	cl_ulong max;
 	const char *log;
 } fake;
 
@@ -205,8 +205,8 @@ cl_int __wrap_clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t b
 		return fake_answer(&no, sizeof(no), bytes, to, needs);
 	if (what == CL_DEVICE_OPENCL_C_FEATURES && fake.no_features)
 		return fake_answer(&feature, sizeof(feature), bytes, to, needs);
-	if (what == CL_DEVICE_MAX_MEM_ALLOC_SIZE && fake.most)
-		return fake_answer(&fake.most, sizeof(fake.most), bytes, to, needs);
+	if (what == CL_DEVICE_MAX_MEM_ALLOC_SIZE && fake.max)
+		return fake_answer(&fake.max, sizeof(fake.max), bytes, to, needs);
 	return __real_clGetDeviceInfo(device, what, bytes, to, needs);
 }
 

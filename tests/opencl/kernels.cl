@@ -32,9 +32,9 @@ static ulong change(__global void *heap, __global uint *shadow, __global void *b
 }
 
 /* From `least` on, `steps` sizes, each `step` larger. */
-static ulong size_of(uint self, uint round, uint least, uint steps, uint step)
+static ulong size_of(uint self, uint round, uint min, uint steps, uint step)
 {
-	return least + (ulong)(mam_kma_mix(self * 31 + round) % steps) * step;
+	return min + (ulong)(mam_kma_mix(self * 31 + round) % steps) * step;
 }
 
 static bool aligned(__global void *block, ulong bytes)
@@ -44,7 +44,7 @@ static bool aligned(__global void *block, ulong bytes)
 
 /* Each item has up to HELD blocks at a time, and none at the end. */
 __kernel void churn(__global void *heap, __global uint *shadow, __global ulong *counts, uint rounds,
-		    uint least, uint steps, uint step)
+		    uint min, uint steps, uint step)
 {
 	uint self = (uint)get_global_id(0) + 1, round, slot;
 	ulong bytes[HELD], in_vain = 0, shared = 0, refused = 0, had = 0, astray = 0;
@@ -61,7 +61,7 @@ __kernel void churn(__global void *heap, __global uint *shadow, __global ulong *
 		}
 		if (round >= rounds)
 			continue;
-		bytes[slot] = size_of(self, round, least, steps, step);
+		bytes[slot] = size_of(self, round, min, steps, step);
 		held[slot] = mam_cl_malloc(heap, bytes[slot]);
 		if (!held[slot]) {
 			in_vain++;
@@ -80,10 +80,10 @@ __kernel void churn(__global void *heap, __global uint *shadow, __global ulong *
 
 /* One block for each item, which stays its own. */
 __kernel void keep(__global void *heap, __global uint *shadow, __global ulong *counts,
-		   __global ulong *kept, uint least, uint steps, uint step)
+		   __global ulong *kept, uint min, uint steps, uint step)
 {
 	uint self = (uint)get_global_id(0) + 1;
-	ulong bytes = size_of(self, 0, least, steps, step);
+	ulong bytes = size_of(self, 0, min, steps, step);
 	__global void *block = mam_cl_malloc(heap, bytes);
 
 	kept[get_global_id(0)] = (ulong)(uintptr_t)block;
@@ -96,7 +96,7 @@ __kernel void keep(__global void *heap, __global uint *shadow, __global ulong *c
 
 /* And given back by another item: that of number i * `stride` modulo all. */
 __kernel void give(__global void *heap, __global uint *shadow, __global ulong *counts,
-		   __global ulong *kept, uint least, uint steps, uint step, uint stride)
+		   __global ulong *kept, uint min, uint steps, uint step, uint stride)
 {
 	uint i = (uint)(get_global_id(0) * (ulong)stride % get_global_size(0)), self = i + 1;
 	__global void *block = (__global void *)(uintptr_t)kept[i];
@@ -104,7 +104,7 @@ __kernel void give(__global void *heap, __global uint *shadow, __global ulong *c
 	if (!block)
 		return;
 	note(counts, SHARED,
-	     change(heap, shadow, block, size_of(self, 0, least, steps, step), self, 0));
+	     change(heap, shadow, block, size_of(self, 0, min, steps, step), self, 0));
 	note(counts, REFUSED, !mam_cl_free(heap, block));
 }
 
@@ -130,7 +130,7 @@ __kernel void wrong(__global void *heap, __global ulong *counts)
 }
 
 /* Pairs of malloc and free, as the papers measure them. */
-__kernel void pairs(__global void *heap, __global ulong *counts, uint rounds, uint least, uint steps,
+__kernel void pairs(__global void *heap, __global ulong *counts, uint rounds, uint min, uint steps,
 		    uint step)
 {
 	uint self = (uint)get_global_id(0) + 1, round;
@@ -138,7 +138,7 @@ __kernel void pairs(__global void *heap, __global ulong *counts, uint rounds, ui
 	ulong in_vain = 0;
 
 	for (round = 0; round < rounds; round++) {
-		block = mam_cl_malloc(heap, size_of(self, round, least, steps, step));
+		block = mam_cl_malloc(heap, size_of(self, round, min, steps, step));
 		if (block)
 			*block = self;
 		else

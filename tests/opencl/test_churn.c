@@ -11,7 +11,7 @@
 
 /* How sizes vary: from `least` on, `steps` of them, each `step` larger. */
 struct sizes {
-	cl_uint least, steps, step;
+	cl_uint min, steps, step;
 };
 
 static const struct sizes none = { 4, 1, 0 }, low = { 32, 8, 4 }, high = { 1, 96, 43 },
@@ -93,7 +93,7 @@ static void sound_churn(struct world *world, cl_ulong all)
 static void churn(struct world *world, cl_uint items, cl_uint rounds, struct sizes sizes)
 {
 	kit_run(&world->kit, "churn", items, 64, "mmmuuuu", mam_cl_heap_buffer(world->heap),
-		world->shadow, world->kit.counts, rounds, sizes.least, sizes.steps, sizes.step);
+		world->shadow, world->kit.counts, rounds, sizes.min, sizes.steps, sizes.step);
 }
 
 static void a_million_churns(const char *standard, struct sizes sizes, cl_uint rounds)
@@ -176,7 +176,7 @@ static void keep_and_give(struct world *world, cl_uint items, struct sizes sizes
 	cl_ulong had;
 
 	kit_run(&world->kit, "keep", items, 0, "mmmmuuu", heap, world->shadow, world->kit.counts,
-		kept, sizes.least, sizes.steps, sizes.step);
+		kept, sizes.min, sizes.steps, sizes.step);
 	had = sound(world, in_vain);
 	ck_assert_uint_gt(had, 0);
 	full = kit_stats(&world->kit, world->heap);
@@ -186,7 +186,7 @@ static void keep_and_give(struct world *world, cl_uint items, struct sizes sizes
 				  before.no_run - before.too_large,
 			  items - had);
 	kit_run(&world->kit, "give", items, 0, "mmmmuuuu", heap, world->shadow, world->kit.counts,
-		kept, sizes.least, sizes.steps, sizes.step, 7919u);
+		kept, sizes.min, sizes.steps, sizes.step, 7919u);
 	ck_assert_uint_eq(sound(world, 0), 0);
 	kit_empty(&world->kit, world->heap);
 	kit_ok(clReleaseMemObject(kept));

@@ -46,18 +46,18 @@ static void pairs(const char *standard)
 	struct mam_cl_heap *heap;
 	cl_ulong counts[KIT_COUNTS];
 	struct kit kit;
-	double least, most;
+	double min, max;
 
 	kit_open(&kit);
 	kit_build(&kit, "kernels.cl", standard);
 	heap = kit_heap(&kit, 8192, 0);
 	(void)run(&kit, heap, 64, 1, 1);
-	least = told("4 B, one work item", 1, 10000, run(&kit, heap, 1, 10000, 1));
-	most = told("4 B, one work item", 1, 80000, run(&kit, heap, 1, 80000, 1));
-	ck_assert_double_lt(most, least * 8 * 4 + 0.01);
-	least = told("10 sizes, 4 to 256 B", 131072, 10, run(&kit, heap, 131072, 10, 10));
-	most = told("10 sizes, 4 to 256 B", 1048576, 10, run(&kit, heap, 1048576, 10, 10));
-	ck_assert_double_lt(most, least * 8 * 4 + 0.01);
+	min = told("4 B, one work item", 1, 10000, run(&kit, heap, 1, 10000, 1));
+	max = told("4 B, one work item", 1, 80000, run(&kit, heap, 1, 80000, 1));
+	ck_assert_double_lt(max, min * 8 * 4 + 0.01);
+	min = told("10 sizes, 4 to 256 B", 131072, 10, run(&kit, heap, 131072, 10, 10));
+	max = told("10 sizes, 4 to 256 B", 1048576, 10, run(&kit, heap, 1048576, 10, 10));
+	ck_assert_double_lt(max, min * 8 * 4 + 0.01);
 	kit_counted(&kit, counts);
 	ck_assert_uint_eq(counts[KIT_IN_VAIN], 0);
 	kit_empty(&kit, heap);

@@ -298,7 +298,7 @@ START_TEST(test_more_than_a_buffer)
 	struct mam_cl_heap *heap = NULL;
 
 	attr.superblocks = 1000;
-	fake.most = 1 << 20;
+	fake.max = 1 << 20;
 	ck_assert_int_eq(create(&attr, &heap), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_ptr_ne(strstr(kit_why(), "mam_cl_heap_create: the heap would take 41"), NULL);
 	ck_assert_ptr_ne(
@@ -307,7 +307,7 @@ START_TEST(test_more_than_a_buffer)
 		       "at once: make the heap smaller."),
 		NULL);
 	ck_assert_ptr_eq(heap, NULL);
-	fake.most = 0;
+	fake.max = 0;
 }
 END_TEST
 
@@ -414,7 +414,7 @@ static unsigned int each_fails(bool (*what)(void), const char *who)
 {
 	static const cl_int codes[] = { CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES,
 					CL_INVALID_VALUE };
-	unsigned int at, i, most = 0;
+	unsigned int at, i, max = 0;
 	char begins[128];
 	bool well;
 
@@ -447,9 +447,9 @@ static unsigned int each_fails(bool (*what)(void), const char *who)
 			ck_assert_int_eq(mam_cl_error(NULL), codes[i]);
 			ck_assert_int_eq(last, status_of(codes[i]));
 		}
-		most = at - 1;
+		max = at - 1;
 	}
-	return most;
+	return max;
 }
 
 START_TEST(test_create_fails_anywhere)

@@ -5,25 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct fixture *fixture_on(const struct mam_pool_config *config, enum ground_layout layout, size_t granularity,
+struct fixture *fixture_on(const struct mam_pool_config *config, enum space_layout layout, size_t granularity,
                            size_t alignment, size_t total_bytes)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	enum mam_status status;
 
 	ck_assert_ptr_nonnull(fixture);
-	ground_init(&fixture->ground, layout, granularity, alignment);
-	fixture->ground.total_bytes = total_bytes;
+	space_init(&fixture->space, layout, granularity, alignment);
+	fixture->space.total_bytes = total_bytes;
 	fixture->pool = calloc(1, sizeof(*fixture->pool));
 	ck_assert_ptr_nonnull(fixture->pool);
-	status = mam_pool_init(fixture->pool, &fixture->ground.source, false, config);
+	status = mam_pool_init(fixture->pool, &fixture->space.source, false, config);
 	ck_assert_msg(status == MAM_OK, "mam_pool_init answers %d", (int)status);
 	return fixture;
 }
 
 struct fixture *fixture_new(const struct mam_pool_config *config)
 {
-	return fixture_on(config, GROUND_UP, 0, 0, 0);
+	return fixture_on(config, SPACE_UP, 0, 0, 0);
 }
 
 void fixture_end(struct fixture *fixture)
@@ -31,19 +31,19 @@ void fixture_end(struct fixture *fixture)
 	struct mam_stats stats = { .size = sizeof(stats) };
 	enum mam_status status = mam_pool_stats(fixture->pool, &stats);
 
-	ground_refuse_none(&fixture->ground);
+	space_refuse_none(&fixture->space);
 	if (status == MAM_OK && stats.live_blocks) {
 		intact(fixture);
 		ck_assert_int_eq(mam_pool_drop(fixture->pool), MAM_OK);
 	} else if (status == MAM_OK) {
 		intact(fixture);
 		ck_assert_int_eq(mam_pool_fini(fixture->pool), MAM_OK);
-		ck_assert_uint_eq(fixture->ground.pieces, 0);
+		ck_assert_uint_eq(fixture->space.pieces, 0);
 	} else {
 		ck_assert_int_eq(status, MAM_ERROR_DESTROYED);
 	}
-	ck_assert_uint_eq(atomic_load(&fixture->ground.broken), 0);
-	ground_fini(&fixture->ground);
+	ck_assert_uint_eq(atomic_load(&fixture->space.broken), 0);
+	space_fini(&fixture->space);
 	free(fixture->pool);
 	free(fixture);
 }

@@ -17,7 +17,7 @@
 
 #include <mam/stats.h>
 
-#include "ground.h"
+#include "space.h"
 #include "pool/pool.h"
 
 /* gcc says it with a macro, clang with a feature. */
@@ -42,14 +42,14 @@
 #define GIB ((size_t)1 << 30)
 
 struct fixture {
-	struct ground ground;
+	struct space space;
 	struct mam_pool *pool;
 };
 
-/* fixture_new - the ground is GROUND_UP with granularity and alignment 512. */
+/* fixture_new - the ground is SPACE_UP with granularity and alignment 512. */
 struct fixture *fixture_new(const struct mam_pool_config *config);
 /* fixture_on - the same in another layout, granularity, alignment and total (0: the defaults). */
-struct fixture *fixture_on(const struct mam_pool_config *config, enum ground_layout layout, size_t granularity,
+struct fixture *fixture_on(const struct mam_pool_config *config, enum space_layout layout, size_t granularity,
                            size_t alignment, size_t total_bytes);
 /* fixture_end - live blocks are dropped with the pool. */
 void fixture_end(struct fixture *fixture);

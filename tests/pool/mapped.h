@@ -16,7 +16,7 @@
 
 #include <mam/pools.h>
 
-#include "pool/footing.h"
+#include "pool/growth_policy.h"
 #include "pool/pool.h"
 #include "pool/range.h"
 #include "source/source.h"

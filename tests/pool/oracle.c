@@ -31,7 +31,7 @@ void oracle_fini(struct oracle *oracle)
 	for (size_t i = 0; i < oracle->chunks; i++)
 		free(oracle->chunk[i].holder);
 	free(oracle->chunk);
-	free(oracle->shelf);
+	free(oracle->freelists);
 	free(oracle->block);
 }
 
@@ -72,10 +72,10 @@ static void count_peaks(struct oracle *oracle)
 		now->peak_reserved_bytes = now->reserved_bytes;
 }
 
-static bool still_held(const struct ground *ground, size_t serial)
+static bool still_held(const struct space *space, size_t serial)
 {
-	for (size_t i = 0; i < ground->pieces; i++)
-		if (ground->piece[i].serial == serial)
+	for (size_t i = 0; i < space->pieces; i++)
+		if (space->piece[i].serial == serial)
 			return true;
 	return false;
 }
@@ -110,7 +110,7 @@ static void lose_chunk(struct oracle *oracle, size_t index)
 	memmove(chunk, chunk + 1, (oracle->chunks - index) * sizeof(*chunk));
 }
 
-static void gain_chunk(struct oracle *oracle, const struct ground_piece *piece)
+static void gain_chunk(struct oracle *oracle, const struct space_piece *piece)
 {
 	struct oracle_chunk *chunk;
 
@@ -187,28 +187,28 @@ static bool stands_in(const struct oracle_run *run, const struct oracle_run *in,
 }
 
 /* Of equals, one that lies lower than the first becomes the first; any other becomes the second. */
-static void shelve(struct oracle *oracle, const struct oracle_run *run)
+static void insert_free(struct oracle *oracle, const struct oracle_run *run)
 {
 	size_t place = 0;
 
-	while (place < oracle->shelved && oracle->shelf[place].bytes != run->bytes)
+	while (place < oracle->listed && oracle->freelists[place].bytes != run->bytes)
 		place++;
-	if (place < oracle->shelved && oracle->shelf[place].base < run->base)
+	if (place < oracle->listed && oracle->freelists[place].base < run->base)
 		place++;
-	oracle->shelf = grown(oracle->shelf, oracle->shelved + 1, sizeof(*run));
-	memmove(&oracle->shelf[place + 1], &oracle->shelf[place], (oracle->shelved - place) * sizeof(*run));
-	oracle->shelf[place] = *run;
-	oracle->shelved++;
+	oracle->freelists = grown(oracle->freelists, oracle->listed + 1, sizeof(*run));
+	memmove(&oracle->freelists[place + 1], &oracle->freelists[place], (oracle->listed - place) * sizeof(*run));
+	oracle->freelists[place] = *run;
+	oracle->listed++;
 }
 
-static void unshelve(struct oracle *oracle, size_t place)
+static void remove_free(struct oracle *oracle, size_t place)
 {
-	oracle->shelved--;
-	memmove(&oracle->shelf[place], &oracle->shelf[place + 1], (oracle->shelved - place) * sizeof(*oracle->shelf));
+	oracle->listed--;
+	memmove(&oracle->freelists[place], &oracle->freelists[place + 1], (oracle->listed - place) * sizeof(*oracle->freelists));
 }
 
 /* After a change: what is no free run any more leaves the shelf, then what is new comes, in address order. */
-static void update_shelf(struct oracle *oracle)
+static void update_freelists(struct oracle *oracle)
 {
 	struct oracle_run *runs;
 	size_t count, holes = 0;
@@ -217,25 +217,25 @@ static void update_shelf(struct oracle *oracle)
 	for (size_t i = 0; i < count; i++)
 		if (!is_fresh(oracle, &runs[i]))
 			runs[holes++] = runs[i];
-	for (size_t i = oracle->shelved; i-- > 0;)
-		if (!stands_in(&oracle->shelf[i], runs, holes))
-			unshelve(oracle, i);
+	for (size_t i = oracle->listed; i-- > 0;)
+		if (!stands_in(&oracle->freelists[i], runs, holes))
+			remove_free(oracle, i);
 	for (size_t i = 0; i < holes; i++)
-		if (!stands_in(&runs[i], oracle->shelf, oracle->shelved))
-			shelve(oracle, &runs[i]);
+		if (!stands_in(&runs[i], oracle->freelists, oracle->listed))
+			insert_free(oracle, &runs[i]);
 	free(runs);
 }
 
-void oracle_sync(struct oracle *oracle, struct ground *ground)
+void oracle_sync(struct oracle *oracle, struct space *space)
 {
 	for (size_t i = oracle->chunks; i-- > 0;)
-		if (!still_held(ground, oracle->chunk[i].serial))
+		if (!still_held(space, oracle->chunk[i].serial))
 			lose_chunk(oracle, i);
-	update_shelf(oracle);
-	for (size_t i = 0; i < ground->pieces; i++)
-		if (!already_known(oracle, ground->piece[i].serial))
-			gain_chunk(oracle, &ground->piece[i]);
-	update_shelf(oracle);
+	update_freelists(oracle);
+	for (size_t i = 0; i < space->pieces; i++)
+		if (!already_known(oracle, space->piece[i].serial))
+			gain_chunk(oracle, &space->piece[i]);
+	update_freelists(oracle);
 	count_peaks(oracle);
 }
 
@@ -261,13 +261,13 @@ void oracle_put_back(struct oracle *oracle, uintptr_t base)
 	must(i < oracle->chunks, "a chunk was offered that the pool did not hold");
 	must(wholly_free(&oracle->chunk[i]), "a chunk with live blocks was offered");
 	/* It left its place among its equals, too. */
-	for (size_t r = oracle->shelved; r-- > 0;)
-		if (oracle->shelf[r].base == base)
-			unshelve(oracle, r);
+	for (size_t r = oracle->listed; r-- > 0;)
+		if (oracle->freelists[r].base == base)
+			remove_free(oracle, r);
 	chunk = oracle->chunk[i];
 	memmove(&oracle->chunk[1], &oracle->chunk[0], i * sizeof(chunk));
 	oracle->chunk[0] = chunk;
-	update_shelf(oracle);
+	update_freelists(oracle);
 }
 
 /* Where in the run the request would start: as low as its alignment lets it. False when it does not fit. */
@@ -338,11 +338,11 @@ bool oracle_best(const struct oracle *oracle, size_t bytes, size_t alignment, st
 
 	if (rounded < bytes)
 		return false;
-	runs = grown(NULL, oracle->shelved, sizeof(*runs));
-	if (oracle->shelved)
-		memcpy(runs, oracle->shelf, oracle->shelved * sizeof(*runs));
-	sort_by_size(runs, oracle->shelved);
-	found = pick_run(runs, oracle->shelved, rounded, alignment, oracle->granule, best);
+	runs = grown(NULL, oracle->listed, sizeof(*runs));
+	if (oracle->listed)
+		memcpy(runs, oracle->freelists, oracle->listed * sizeof(*runs));
+	sort_by_size(runs, oracle->listed);
+	found = pick_run(runs, oracle->listed, rounded, alignment, oracle->granule, best);
 	free(runs);
 	if (found)
 		return true;
@@ -393,7 +393,7 @@ void oracle_alloc(struct oracle *oracle, size_t bytes, size_t alignment, const v
 	oracle->block[entry] = (struct oracle_block){ base, bytes, granules };
 	if (chunk->top < first + granules)
 		chunk->top = first + granules;
-	update_shelf(oracle);
+	update_freelists(oracle);
 	oracle->now.allocs++;
 	oracle->now.live_blocks++;
 	oracle->now.live_bytes += bytes;
@@ -431,7 +431,7 @@ enum mam_status oracle_free(struct oracle *oracle, uintptr_t address)
 	oracle->now.live_bytes -= block->requested;
 	oracle->now.live_rounded_bytes -= block->granules * oracle->granule;
 	block->base = 0;
-	update_shelf(oracle);
+	update_freelists(oracle);
 	return MAM_OK;
 }
 

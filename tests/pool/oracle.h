@@ -24,7 +24,7 @@
 #include <mam/mam.h>
 #include <mam/stats.h>
 
-#include "ground.h"
+#include "space.h"
 
 #define ORACLE_ALIGNED_TRIES 8 /* runs an aligned request looks at before it takes one that is sure to do */
 
@@ -55,8 +55,8 @@ struct oracle {
 	size_t granule;
 	struct oracle_chunk *chunk; /* in the order the pool took them */
 	size_t chunks;
-	struct oracle_run *shelf;   /* free runs but the fresh end of the newest chunk; of equals the one to take stands first */
-	size_t shelved;
+	struct oracle_run *freelists;   /* free runs but the fresh end of the newest chunk; of equals the one to take stands first */
+	size_t listed;
 	struct oracle_block *block;
 	size_t blocks;              /* entries, used and unused */
 	uint64_t step;              /* operations so far, for messages */
@@ -67,7 +67,7 @@ void oracle_init(struct oracle *oracle, size_t granule);
 void oracle_fini(struct oracle *oracle);
 
 /* oracle_sync - take over from the source which chunks there are now; new ones are free, lost ones had to be. */
-void oracle_sync(struct oracle *oracle, struct ground *ground);
+void oracle_sync(struct oracle *oracle, struct space *space);
 
 /* oracle_trimmed - after a trim that met no refusal: no wholly free chunk is left that could go and leave `keep` bytes. */
 void oracle_trimmed(const struct oracle *oracle, size_t keep);

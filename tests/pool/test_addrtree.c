@@ -53,7 +53,7 @@ static void teardown(void)
 	mam_records_fini(&segments);
 }
 
-/* As ground.c does it. */
+/* As space.c does it. */
 static uint32_t cut(uint32_t below, uint64_t bytes)
 {
 	uint32_t above = fresh(at(below)->base + bytes, at(below)->bytes - bytes);

@@ -39,12 +39,12 @@ START_TEST(an_alignment_up_to_the_granule_costs_nothing)
 }
 END_TEST
 
-START_TEST(the_ground_skipped_stays_free)
+START_TEST(the_space_skipped_stays_free)
 {
 	struct fixture *f = fixture_new(&one_chunk); /* begins 512 above a multiple of everything */
 	void *block = take_aligned(f, 1024, 4096);
 
-	ck_assert_uint_eq((uintptr_t)block, f->ground.piece[0].base - 512 + 4096);
+	ck_assert_uint_eq((uintptr_t)block, f->space.piece[0].base - 512 + 4096);
 	ck_assert_picture(f, 512, "F7 L2 F119");
 	ck_assert_uint_eq(stats_of(f).holes, 1);
 	take(f, 7 * 512); /* and serves others */
@@ -151,7 +151,7 @@ END_TEST
 START_TEST(growth_asks_for_nothing_more_where_chunks_are_aligned_anyway)
 {
 	struct mam_pool_config config = { .growth_bytes = 4096 };
-	struct fixture *f = fixture_on(&config, GROUND_SCATTERED, 4096, 2 * MIB, 0);
+	struct fixture *f = fixture_on(&config, SPACE_SCATTERED, 4096, 2 * MIB, 0);
 
 	take_aligned(f, 64 * KIB, 2 * MIB);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * KIB);
@@ -162,7 +162,7 @@ END_TEST
 START_TEST(large_blocks_are_aligned_without_being_asked_for_it)
 {
 	struct mam_pool_config config = { .chunk_bytes = 64 * MIB, .large_alignment = 64 * KIB };
-	struct fixture *f = fixture_on(&config, GROUND_UP, 2 * MIB, 2 * MIB, 0);
+	struct fixture *f = fixture_on(&config, SPACE_UP, 2 * MIB, 2 * MIB, 0);
 	char *small = take(f, MIB - 512), *large = take(f, MIB), *next = take(f, 3 * MIB + 1);
 
 	ck_assert_ptr_eq(large, small + MIB);
@@ -185,7 +185,7 @@ START_TEST(at_random_large_blocks_are_aligned)
 		{ .large_alignment = 64 * KIB, .granule = 16 },
 		{ .large_alignment = 64 * KIB, .granule = 2 * MIB },
 	};
-	struct fixture *f = fixture_on(&configs[_i], GROUND_SCATTERED, 2 * MIB, 2 * MIB, 0);
+	struct fixture *f = fixture_on(&configs[_i], SPACE_SCATTERED, 2 * MIB, 2 * MIB, 0);
 	void *blocks[64] = { NULL };
 
 	srand(7);
@@ -210,7 +210,7 @@ int main(void)
 	tcase_add_test(tcase, every_power_of_two_is_kept);
 	tcase_add_test(tcase, what_is_no_power_of_two_is_refused);
 	tcase_add_test(tcase, an_alignment_up_to_the_granule_costs_nothing);
-	tcase_add_test(tcase, the_ground_skipped_stays_free);
+	tcase_add_test(tcase, the_space_skipped_stays_free);
 	tcase_add_test(tcase, a_free_of_an_aligned_block_joins_with_what_was_skipped);
 	tcase_add_test(tcase, an_exact_hole_at_the_right_place_is_used_whole);
 	tcase_add_test(tcase, a_hole_large_enough_but_too_tight_is_passed_over);

@@ -11,7 +11,7 @@ START_TEST(blocks_follow_one_another_from_the_chunks_start)
 	struct fixture *f = fixture_new(&one_chunk);
 	void *first = take(f, 512), *second = take(f, 1024), *third = take(f, 512);
 
-	ck_assert_uint_eq((uintptr_t)first, f->ground.piece[0].base);
+	ck_assert_uint_eq((uintptr_t)first, f->space.piece[0].base);
 	ck_assert_ptr_eq(second, at(first, 512));
 	ck_assert_ptr_eq(third, at(second, 1024));
 	ck_assert_picture(f, 512, "L1 L2 L1 F124");
@@ -152,7 +152,7 @@ START_TEST(a_byte_more_than_there_is_is_refused)
 }
 END_TEST
 
-START_TEST(free_ground_in_pieces_does_not_serve_a_larger_request)
+START_TEST(free_space_in_pieces_does_not_serve_a_larger_request)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *block[128];
@@ -182,7 +182,7 @@ START_TEST(sizes_no_memory_could_have_are_refused_without_asking)
 		refused(f, sizes[i], 4096, MAM_ERROR_OUT_OF_MEMORY);
 		ck_assert_uint_eq(stats_of(f).failures, failures += 2);
 	}
-	ck_assert_uint_eq(f->ground.all_calls, 0);
+	ck_assert_uint_eq(f->space.all_calls, 0);
 	fixture_end(f);
 }
 END_TEST
@@ -194,7 +194,7 @@ START_TEST(other_granules_round_and_place_by_themselves)
 	for (size_t i = 0; i < sizeof(granules) / sizeof(granules[0]); i++) {
 		size_t granule = granules[i];
 		struct mam_pool_config config = { .chunk_bytes = 8 * granule, .granule = granule };
-		struct fixture *f = fixture_on(&config, GROUND_UP, granule, granule, 0);
+		struct fixture *f = fixture_on(&config, SPACE_UP, granule, granule, 0);
 		void *first = take(f, 1), *second = take(f, granule + 1);
 
 		ck_assert_ptr_eq(second, at(first, (ptrdiff_t)granule));
@@ -211,12 +211,12 @@ START_TEST(a_granule_out_of_range_makes_no_pool)
 	for (size_t i = 0; i < sizeof(granules) / sizeof(granules[0]); i++) {
 		struct mam_pool_config config = { .chunk_bytes = 64 * MIB, .granule = granules[i] };
 		struct mam_pool *pool = calloc(1, sizeof(*pool));
-		struct ground ground;
+		struct space space;
 
-		ground_init(&ground, GROUND_UP, 16 * MIB, 16 * MIB);
-		ck_assert_int_eq(mam_pool_init(pool, &ground.source, false, &config), MAM_ERROR_INVALID_VALUE);
-		ck_assert_uint_eq(ground.all_calls, 0);
-		ground_fini(&ground);
+		space_init(&space, SPACE_UP, 16 * MIB, 16 * MIB);
+		ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config), MAM_ERROR_INVALID_VALUE);
+		ck_assert_uint_eq(space.all_calls, 0);
+		space_fini(&space);
 		free(pool);
 	}
 }
@@ -235,7 +235,7 @@ int main(void)
 	tcase_add_test(tcase, holes_on_either_side_of_the_last_bin_are_told_apart);
 	tcase_add_test(tcase, one_block_can_be_the_whole_chunk);
 	tcase_add_test(tcase, a_byte_more_than_there_is_is_refused);
-	tcase_add_test(tcase, free_ground_in_pieces_does_not_serve_a_larger_request);
+	tcase_add_test(tcase, free_space_in_pieces_does_not_serve_a_larger_request);
 	tcase_add_test(tcase, sizes_no_memory_could_have_are_refused_without_asking);
 	tcase_add_test(tcase, other_granules_round_and_place_by_themselves);
 	tcase_add_test(tcase, a_granule_out_of_range_makes_no_pool);

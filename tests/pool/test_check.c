@@ -10,7 +10,7 @@
 
 #include "fixture.h"
 #include "pool/addrtree.h"
-#include "pool/shelf.h"
+#include "pool/freelists.h"
 
 /*
  * The victim, in granules:   chunk 1: L1 F2 L1 F2 L1 F1    chunk 2 (newest): L3 F3 L1 F1
@@ -37,7 +37,7 @@ static void build(struct victim *v)
 	static const struct mam_pool_config config = { .growth_bytes = 4096 };
 	void *block[7];
 
-	v->f = fixture_on(&config, GROUND_UP, 4096, 4096, 0);
+	v->f = fixture_on(&config, SPACE_UP, 4096, 4096, 0);
 	v->pool = v->f->pool;
 	block[0] = take(v->f, 512);
 	block[1] = take(v->f, 1024);
@@ -85,17 +85,17 @@ static void a_lost_tail(struct victim *v)         { v->pool->tail = 0; }
 static void a_hole_as_tail(struct victim *v)      { v->pool->tail = v->hole_handle; }
 static void the_tail_among_the_holes(struct victim *v)
 {
-	mam_shelf_insert(&v->pool->shelf, &v->pool->segments, v->pool->tail);
+	mam_freelists_insert(&v->pool->freelists, &v->pool->segments, v->pool->tail);
 }
 static void a_hole_lost_from_the_tree(struct victim *v)
 {
-	mam_shelf_remove(&v->pool->shelf, &v->pool->segments, v->hole_handle);
+	mam_freelists_remove(&v->pool->freelists, &v->pool->segments, v->hole_handle);
 }
 static void a_block_among_the_holes(struct victim *v)
 {
 	struct mam_segment kept = *v->live;
 
-	mam_shelf_insert(&v->pool->shelf, &v->pool->segments, v->live_handle);
+	mam_freelists_insert(&v->pool->freelists, &v->pool->segments, v->live_handle);
 	(void)kept;
 }
 static void a_broken_list_of_equals(struct victim *v) { v->equal->peer_prev = 0; v->hole->peer_prev = 0; v->hole->peer_next = 0; }
@@ -113,7 +113,7 @@ static void two_free_neighbours(struct victim *v)
 	v->pool->counts.frees++;
 	v->old->live_blocks--;
 	v->live->state = MAM_SEGMENT_FREE;
-	mam_shelf_insert(&v->pool->shelf, &v->pool->segments, v->live_handle);
+	mam_freelists_insert(&v->pool->freelists, &v->pool->segments, v->live_handle);
 }
 static void a_low_high_mark(struct victim *v)     { v->pool->high_bytes -= v->old->high - 512; v->old->high = 512; }
 static void a_high_mark_above_the_chunk(struct victim *v) { v->pool->high_bytes += 8192; v->pool->counts.high_water_bytes += 8192; v->old->high += 8192; }
@@ -196,7 +196,7 @@ START_TEST(the_check_sees)
 	ck_assert_int_eq(cut[7], 'x');
 	ck_assert_int_eq(mam_pool_check(v.pool, NULL, 0), MAM_ERROR_CORRUPT);
 	ck_assert_int_eq(mam_pool_drop(v.pool), MAM_OK);
-	ground_fini(&v.f->ground);
+	space_fini(&v.f->space);
 	free(v.f->pool);
 	free(v.f);
 }

@@ -8,11 +8,11 @@
 START_TEST(the_first_chunk_comes_with_the_pool_when_asked_for)
 {
 	struct mam_pool_config config = { .chunk_bytes = 100 * KIB };
-	struct fixture *f = fixture_on(&config, GROUND_UP, 4096, 4096, 0);
+	struct fixture *f = fixture_on(&config, SPACE_UP, 4096, 4096, 0);
 
 	ck_assert_uint_eq(stats_of(f).chunks, 1);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 100 * KIB);
-	ck_assert_uint_eq(f->ground.calls[GROUND_GROW], 1);
+	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 1);
 	fixture_end(f);
 }
 END_TEST
@@ -22,10 +22,10 @@ START_TEST(without_a_size_the_first_chunk_comes_when_first_needed)
 	struct mam_pool_config config = { 0 };
 	struct fixture *f = fixture_new(&config);
 
-	ck_assert_uint_eq(f->ground.all_calls, 0);
+	ck_assert_uint_eq(f->space.all_calls, 0);
 	ck_assert_uint_eq(stats_of(f).segments, 0);
 	take(f, 1);
-	ck_assert_uint_eq(f->ground.calls[GROUND_GROW], 1);
+	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 1);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * MIB);
 	fixture_end(f);
 }
@@ -35,7 +35,7 @@ START_TEST(chunk_sizes_are_rounded_up_to_what_source_and_granule_ask)
 {
 	struct mam_pool_config coarse_source = { .chunk_bytes = 4097, .growth_bytes = 4097 };
 	struct mam_pool_config coarse_granule = { .chunk_bytes = 4097, .growth_bytes = 4097, .granule = 64 * KIB };
-	struct fixture *f = fixture_on(&coarse_source, GROUND_UP, 4096, 4096, 0);
+	struct fixture *f = fixture_on(&coarse_source, SPACE_UP, 4096, 4096, 0);
 
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 8192);
 	take(f, 8192);
@@ -43,7 +43,7 @@ START_TEST(chunk_sizes_are_rounded_up_to_what_source_and_granule_ask)
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 16384);
 	fixture_end(f);
 
-	f = fixture_on(&coarse_granule, GROUND_UP, 4096, 64 * KIB, 0);
+	f = fixture_on(&coarse_granule, SPACE_UP, 4096, 64 * KIB, 0);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * KIB);
 	take(f, 64 * KIB);
 	take(f, 1);
@@ -76,7 +76,7 @@ START_TEST(by_default_the_pool_grows_by_64_mib_then_by_an_eighth_up_to_1_gib)
 	uint64_t before;
 
 	for (size_t i = 0; i < sizeof(steps_mib) / sizeof(steps_mib[0]); i++) {
-		struct fixture *f = fixture_on(&config, GROUND_SCATTERED, 2 * MIB, 2 * MIB, 0);
+		struct fixture *f = fixture_on(&config, SPACE_SCATTERED, 2 * MIB, 2 * MIB, 0);
 
 		if (steps_mib[i][0] != 0)
 			take(f, steps_mib[i][0] * MIB);
@@ -92,7 +92,7 @@ END_TEST
 START_TEST(by_default_a_large_request_gets_a_chunk_of_its_own_size)
 {
 	struct mam_pool_config config = { 0 };
-	struct fixture *f = fixture_on(&config, GROUND_SCATTERED, 2 * MIB, 2 * MIB, 0);
+	struct fixture *f = fixture_on(&config, SPACE_SCATTERED, 2 * MIB, 2 * MIB, 0);
 
 	take(f, 32 * MIB);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 32 * MIB);
@@ -120,7 +120,7 @@ static void outgrow(struct fixture *f)
 START_TEST(a_strict_free_after_a_growth_frees_idle_chunks)
 {
 	struct mam_pool_config config = { .free_policy = MAM_FREE_STRICT };
-	struct fixture *f = fixture_on(&config, GROUND_SCATTERED, 2 * MIB, 2 * MIB, 0);
+	struct fixture *f = fixture_on(&config, SPACE_SCATTERED, 2 * MIB, 2 * MIB, 0);
 	void *c;
 
 	outgrow(f);
@@ -147,7 +147,7 @@ START_TEST(other_frees_and_sizes_of_the_caller_leave_idle_chunks)
 		{ .free_policy = MAM_FREE_STRICT, .growth_bytes = 32 * MIB },
 		{ .free_policy = MAM_FREE_STRICT, .chunk_bytes = 2 * MIB },
 	};
-	struct fixture *f = fixture_on(&configs[_i], GROUND_SCATTERED, 2 * MIB, 2 * MIB, 0);
+	struct fixture *f = fixture_on(&configs[_i], SPACE_SCATTERED, 2 * MIB, 2 * MIB, 0);
 
 	outgrow(f);
 	ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_OK);
@@ -162,10 +162,10 @@ END_TEST
 START_TEST(an_idle_chunk_that_is_refused_stays)
 {
 	struct mam_pool_config config = { .free_policy = MAM_FREE_STRICT };
-	struct fixture *f = fixture_on(&config, GROUND_SCATTERED, 2 * MIB, 2 * MIB, 0);
+	struct fixture *f = fixture_on(&config, SPACE_SCATTERED, 2 * MIB, 2 * MIB, 0);
 
 	outgrow(f);
-	ground_refuse(&f->ground, GROUND_SHRINK, 1, 1, MAM_ERROR_DRIVER);
+	space_refuse(&f->space, SPACE_SHRINK, 1, 1, MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, (64 + 70 + 90) * MIB);
 	intact(f);
@@ -180,7 +180,7 @@ START_TEST(with_no_growth_the_first_chunk_is_all_there_is)
 
 	take(f, 16 * KIB);
 	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
-	ck_assert_uint_eq(f->ground.calls[GROUND_GROW], 1);
+	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 1);
 	ck_assert_uint_eq(stats_of(f).failures, 1);
 	fixture_end(f);
 }
@@ -189,7 +189,7 @@ END_TEST
 START_TEST(the_limit_is_kept_and_used_up)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = 64 * KIB, .limit_bytes = 50 * KIB };
-	struct fixture *f = fixture_on(&config, GROUND_UP, 4096, 4096, 0);
+	struct fixture *f = fixture_on(&config, SPACE_UP, 4096, 4096, 0);
 
 	take(f, 16 * KIB);
 	take(f, 4 * KIB); /* the growth size would break the limit: the chunk is what is left of it, in whole units */
@@ -206,7 +206,7 @@ START_TEST(a_request_over_the_limit_asks_nobody_and_moves_no_chunk)
 	struct fixture *f = fixture_new(&config);
 
 	refused(f, 64 * KIB + 1, 0, MAM_ERROR_OUT_OF_MEMORY);
-	ck_assert_uint_eq(f->ground.all_calls, 1); /* the first chunk */
+	ck_assert_uint_eq(f->space.all_calls, 1); /* the first chunk */
 	fixture_end(f);
 }
 END_TEST
@@ -231,7 +231,7 @@ END_TEST
 START_TEST(a_source_that_has_less_than_the_growth_size_is_asked_for_less)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
-	struct fixture *f = fixture_on(&config, GROUND_UP, 4096, 4096, 20 * KIB);
+	struct fixture *f = fixture_on(&config, SPACE_UP, 4096, 4096, 20 * KIB);
 
 	take(f, 5 * KIB);
 	ck_assert_uint_eq(stats_of(f).chunks, 1);
@@ -244,7 +244,7 @@ END_TEST
 START_TEST(the_largest_chunk_is_nearly_all_the_source_has)
 {
 	struct mam_pool_config config = { .chunk_bytes = MAM_CHUNK_LARGEST, .growth_bytes = MAM_GROWTH_NONE };
-	struct fixture *f = fixture_on(&config, GROUND_UP, 4096, 4096, 100 * MIB);
+	struct fixture *f = fixture_on(&config, SPACE_UP, 4096, 4096, 100 * MIB);
 
 	ck_assert_uint_le(stats_of(f).reserved_bytes, 100 * MIB);
 	ck_assert_uint_ge(stats_of(f).reserved_bytes, 100 * MIB / 32 * 31);
@@ -257,13 +257,13 @@ START_TEST(the_largest_chunk_stays_within_the_limit_and_is_whole_granules)
 {
 	struct mam_pool_config config = { .chunk_bytes = MAM_CHUNK_LARGEST, .growth_bytes = MAM_GROWTH_NONE,
 	                                  .limit_bytes = 10 * MIB + 4096, .granule = 64 * KIB };
-	struct fixture *f = fixture_on(&config, GROUND_UP, 4096, 64 * KIB, 100 * MIB);
+	struct fixture *f = fixture_on(&config, SPACE_UP, 4096, 64 * KIB, 100 * MIB);
 
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 10 * MIB);
 	intact(f);
 	fixture_end(f);
 
-	f = fixture_on(&config, GROUND_UP, 4096, 64 * KIB, 5 * MIB); /* the source has less than the limit */
+	f = fixture_on(&config, SPACE_UP, 4096, 64 * KIB, 5 * MIB); /* the source has less than the limit */
 	ck_assert_uint_gt(stats_of(f).reserved_bytes, 4 * MIB);
 	ck_assert_uint_le(stats_of(f).reserved_bytes, 5 * MIB);
 	intact(f);
@@ -286,22 +286,22 @@ START_TEST(a_first_chunk_that_cannot_be_had_makes_no_pool)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct mam_pool *pool = calloc(1, sizeof(*pool));
-		struct ground ground;
+		struct space space;
 
-		ground_init(&ground, GROUND_UP, 512, 512);
-		ground.total_bytes = MIB;
-		ck_assert_int_eq(mam_pool_init(pool, &ground.source, true, &rows[i].config), rows[i].status);
-		ck_assert_uint_eq(ground.pieces, 0);
-		ck_assert_uint_eq(atomic_load(&ground.destroyed), 1); /* an owned source goes with the failure */
-		ground_fini(&ground);
+		space_init(&space, SPACE_UP, 512, 512);
+		space.total_bytes = MIB;
+		ck_assert_int_eq(mam_pool_init(pool, &space.source, true, &rows[i].config), rows[i].status);
+		ck_assert_uint_eq(space.pieces, 0);
+		ck_assert_uint_eq(atomic_load(&space.destroyed), 1); /* an owned source goes with the failure */
+		space_fini(&space);
 		free(pool);
 	}
 }
 END_TEST
 
-START_TEST(free_ground_of_two_chunks_that_touch_never_joins)
+START_TEST(free_space_of_two_chunks_that_touch_never_joins)
 {
-	static const enum ground_layout layouts[] = { GROUND_UP, GROUND_DOWN };
+	static const enum space_layout layouts[] = { SPACE_UP, SPACE_DOWN };
 	struct mam_pool_config config = { .growth_bytes = 4096 };
 	struct fixture *f = fixture_on(&config, layouts[_i], 4096, 4096, 0);
 	void *block[3];
@@ -335,12 +335,12 @@ START_TEST(who_waited_for_a_growth_uses_what_it_brought)
 	struct fixture *f = fixture_new(&config);
 	pthread_t other[4];
 
-	ground_stop(&f->ground, GROUND_GROW);
+	space_stop(&f->space, SPACE_GROW);
 	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(pthread_create(&other[i], NULL, take_one, f), 0);
-	ck_assert(ground_wait_inside(&f->ground));
+	ck_assert(space_wait_inside(&f->space));
 	usleep(50000); /* the others stand behind the first by now; if not, nothing is lost but the point */
-	ground_go(&f->ground, GROUND_GROW);
+	space_go(&f->space, SPACE_GROW);
 	for (int i = 0; i < 4; i++)
 		pthread_join(other[i], NULL);
 	ck_assert_uint_eq(stats_of(f).grows, 1);
@@ -352,7 +352,7 @@ END_TEST
 START_TEST(no_block_ever_crosses_from_chunk_to_chunk)
 {
 	struct mam_pool_config config = { .growth_bytes = 4096 };
-	struct fixture *f = fixture_on(&config, GROUND_UP, 4096, 4096, 0);
+	struct fixture *f = fixture_on(&config, SPACE_UP, 4096, 4096, 0);
 	void *low = take(f, 512);
 
 	take(f, 3 * 512);
@@ -386,7 +386,7 @@ int main(void)
 	tcase_add_test(tcase, the_largest_chunk_is_nearly_all_the_source_has);
 	tcase_add_test(tcase, the_largest_chunk_stays_within_the_limit_and_is_whole_granules);
 	tcase_add_test(tcase, a_first_chunk_that_cannot_be_had_makes_no_pool);
-	tcase_add_loop_test(tcase, free_ground_of_two_chunks_that_touch_never_joins, 0, 2);
+	tcase_add_loop_test(tcase, free_space_of_two_chunks_that_touch_never_joins, 0, 2);
 	tcase_add_test(tcase, who_waited_for_a_growth_uses_what_it_brought);
 	tcase_add_test(tcase, no_block_ever_crosses_from_chunk_to_chunk);
 	return suite_end();

@@ -228,7 +228,7 @@ START_TEST(the_smallest_piece_that_is_enough_moves)
 }
 END_TEST
 
-START_TEST(new_pieces_are_no_larger_than_footing_says)
+START_TEST(new_pieces_are_no_larger_than_growth_policy_says)
 {
 	take(20 * MIB);
 	ck_assert_uint_eq(made[MAP], 3); /* 8, 8, 4 */
@@ -484,7 +484,7 @@ int main(void)
 	tcase_add_test(tcase, memory_is_new_while_less_is_held_than_was_needed_once);
 	tcase_add_loop_test(tcase, only_what_the_budget_lacks_is_moved, 0, 2);
 	tcase_add_test(tcase, the_smallest_piece_that_is_enough_moves);
-	tcase_add_test(tcase, new_pieces_are_no_larger_than_footing_says);
+	tcase_add_test(tcase, new_pieces_are_no_larger_than_growth_policy_says);
 	tcase_add_test(tcase, a_piece_that_is_much_too_wide_is_given_back_for_a_smaller_one);
 	tcase_add_loop_test(tcase, at_the_limit_it_moves_as_it_is, 0, 2);
 	tcase_add_test(tcase, where_the_driver_has_no_more_it_moves_as_it_is);

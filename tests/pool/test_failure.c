@@ -119,8 +119,8 @@ START_TEST(the_script_runs_without_failure_and_uses_every_kind_of_call)
 	struct fixture *f = fixture_new(&config);
 
 	ck_assert_uint_eq(play(f->pool, MAM_OK), 0);
-	ck_assert_uint_gt(f->ground.calls[GROUND_GROW], 5);
-	ck_assert_uint_gt(f->ground.calls[GROUND_SHRINK], 5);
+	ck_assert_uint_gt(f->space.calls[SPACE_GROW], 5);
+	ck_assert_uint_gt(f->space.calls[SPACE_SHRINK], 5);
 	fixture_end(f);
 }
 END_TEST
@@ -135,9 +135,9 @@ START_TEST(each_source_call_in_turn_fails)
 		struct fixture *f = fixture_new(&config);
 		size_t calls;
 
-		ground_refuse_any(&f->ground, n, answers[_i]);
+		space_refuse_any(&f->space, n, answers[_i]);
 		rounds_with_failure += play(f->pool, answers[_i]) > 0;
-		calls = f->ground.all_calls;
+		calls = f->space.all_calls;
 		fixture_end(f);
 		if (calls < n + 1)
 			break;
@@ -150,13 +150,13 @@ END_TEST
 
 START_TEST(from_each_source_call_on_three_fail_in_a_row)
 {
-	static const enum ground_call kinds[] = { GROUND_GROW, GROUND_SHRINK };
+	static const enum space_call kinds[] = { SPACE_GROW, SPACE_SHRINK };
 
 	for (size_t n = 1; n < 40; n++) {
 		struct fixture *f = fixture_new(&config);
 		void *slot[SLOTS] = { NULL };
 
-		ground_refuse(&f->ground, kinds[_i], n, 3, MAM_ERROR_DRIVER);
+		space_refuse(&f->space, kinds[_i], n, 3, MAM_ERROR_DRIVER);
 		for (size_t i = 0; i < MOVES; i++) {
 			unsigned tries = 0;
 
@@ -175,15 +175,15 @@ START_TEST(the_first_chunk_refused_makes_no_pool_and_loses_nothing)
 {
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
 		struct mam_pool *pool = calloc(1, sizeof(*pool));
-		struct ground ground;
+		struct space space;
 
-		ground_init(&ground, GROUND_UP, 512, 512);
-		ground_refuse_any(&ground, 1, answers[i]);
-		ck_assert_int_eq(mam_pool_init(pool, &ground.source, false, &config), answers[i]);
-		ck_assert_uint_eq(ground.pieces, 0);
-		ck_assert_int_eq(mam_pool_init(pool, &ground.source, false, &config), MAM_OK); /* storage as new */
+		space_init(&space, SPACE_UP, 512, 512);
+		space_refuse_any(&space, 1, answers[i]);
+		ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config), answers[i]);
+		ck_assert_uint_eq(space.pieces, 0);
+		ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config), MAM_OK); /* storage as new */
 		ck_assert_int_eq(mam_pool_fini(pool), MAM_OK);
-		ground_fini(&ground);
+		space_fini(&space);
 		free(pool);
 	}
 }
@@ -236,7 +236,7 @@ START_TEST(each_growth_of_the_records_in_turn_fails)
 			ck_assert_ptr_eq(block[i], untouched);
 			ck_assert_blocks_kept(&before, &after);
 			ck_assert_uint_eq(after.failures, before.failures + 1);
-			ck_assert_uint_eq(f->ground.held_bytes, after.reserved_bytes);
+			ck_assert_uint_eq(f->space.held_bytes, after.reserved_bytes);
 			i--; /* the next request works */
 		}
 		mam_records_refuse_at(0);
@@ -256,16 +256,16 @@ START_TEST(records_refused_at_the_start_make_no_pool)
 {
 	for (unsigned n = 1; n <= 2; n++) {
 		struct mam_pool *pool = calloc(1, sizeof(*pool));
-		struct ground ground;
+		struct space space;
 
-		ground_init(&ground, GROUND_UP, 512, 512);
+		space_init(&space, SPACE_UP, 512, 512);
 		mam_records_refuse_at(n);
-		ck_assert_int_eq(mam_pool_init(pool, &ground.source, false, &config), MAM_ERROR_OUT_OF_HOST_MEMORY);
+		ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config), MAM_ERROR_OUT_OF_HOST_MEMORY);
 		mam_records_refuse_at(0);
-		ck_assert_uint_eq(ground.pieces, 0);
-		ck_assert_int_eq(mam_pool_init(pool, &ground.source, false, &config), MAM_OK);
+		ck_assert_uint_eq(space.pieces, 0);
+		ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config), MAM_OK);
 		ck_assert_int_eq(mam_pool_fini(pool), MAM_OK);
-		ground_fini(&ground);
+		space_fini(&space);
 		free(pool);
 	}
 }
@@ -298,23 +298,23 @@ START_TEST(records_used_up_by_others_during_a_growth)
 	void *status, *block;
 	pthread_t other;
 
-	ground_stop(&f->ground, GROUND_GROW);
+	space_stop(&f->space, SPACE_GROW);
 	ck_assert_int_eq(pthread_create(&other, NULL, take_much, f), 0);
-	ck_assert(ground_wait_inside(&f->ground));
+	ck_assert(space_wait_inside(&f->space));
 	while (spare_records(f->pool) > 4)
 		ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 0, &block), MAM_OK);
 	/* The last ones a request takes only when it cuts its ground, and groups of segments, twice. */
 	while (spare_records(f->pool) != 0)
 		last[lasts++] = mam_records_take(&f->pool->segments);
 	mam_records_refuse_at(refuse ? 1 : 0);
-	ground_go(&f->ground, GROUND_GROW);
+	space_go(&f->space, SPACE_GROW);
 	pthread_join(other, &status);
 	mam_records_refuse_at(0);
 	while (lasts != 0)
 		mam_records_put(&f->pool->segments, last[--lasts]);
 	intact(f);
 	ck_assert_int_eq((int)(uintptr_t)status, refuse ? MAM_ERROR_OUT_OF_HOST_MEMORY : MAM_OK);
-	ck_assert_uint_eq(f->ground.held_bytes, stats_of(f).reserved_bytes);
+	ck_assert_uint_eq(f->space.held_bytes, stats_of(f).reserved_bytes);
 	ck_assert_uint_eq(stats_of(f).chunks, 2);
 	ck_assert_uint_eq(stats_of(f).failures, refuse);
 	take(f, 256 * KIB);

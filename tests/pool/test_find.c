@@ -23,7 +23,7 @@ START_TEST(a_block_is_found_at_its_start_and_inside)
 		ck_assert_uint_eq(info.bytes, 1024);
 		ck_assert_uint_eq(info.requested, 1000);
 		ck_assert(info.live);
-		ck_assert_uint_eq((uintptr_t)info.chunk_base, f->ground.piece[0].base);
+		ck_assert_uint_eq((uintptr_t)info.chunk_base, f->space.piece[0].base);
 		ck_assert_uint_eq(info.chunk_bytes, 16 * KIB);
 	}
 	ck_assert_ptr_eq(found(f, at(block, 1023)).base, block);
@@ -31,7 +31,7 @@ START_TEST(a_block_is_found_at_its_start_and_inside)
 }
 END_TEST
 
-START_TEST(free_ground_is_found_as_free)
+START_TEST(free_space_is_found_as_free)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -70,7 +70,7 @@ END_TEST
 START_TEST(chunks_that_touch_keep_their_own_addresses)
 {
 	struct mam_pool_config config = { .growth_bytes = 4096 };
-	struct fixture *f = fixture_on(&config, GROUND_DOWN, 4096, 4096, 0);
+	struct fixture *f = fixture_on(&config, SPACE_DOWN, 4096, 4096, 0);
 	void *first = take(f, 4096), *second = take(f, 4096);
 
 	ck_assert_ptr_eq(second, at(first, -4096));
@@ -86,7 +86,7 @@ int main(void)
 	TCase *tcase = suite_begin("pool/find");
 
 	tcase_add_test(tcase, a_block_is_found_at_its_start_and_inside);
-	tcase_add_test(tcase, free_ground_is_found_as_free);
+	tcase_add_test(tcase, free_space_is_found_as_free);
 	tcase_add_test(tcase, an_address_outside_is_not_owned_and_leaves_the_output);
 	tcase_add_test(tcase, chunks_that_touch_keep_their_own_addresses);
 	return suite_end();

@@ -42,10 +42,10 @@ START_TEST(a_pool_with_live_blocks_is_not_destroyed)
 {
 	struct fixture *f = fixture_new(&two_chunks);
 	void *block = take(f, 512);
-	size_t calls = f->ground.all_calls;
+	size_t calls = f->space.all_calls;
 
 	ck_assert_int_eq(mam_pool_fini(f->pool), MAM_ERROR_LIVE_BLOCKS);
-	ck_assert_uint_eq(f->ground.all_calls, calls);
+	ck_assert_uint_eq(f->space.all_calls, calls);
 	intact(f);
 	give(f, block);
 	ck_assert_int_eq(mam_pool_fini(f->pool), MAM_OK);
@@ -61,11 +61,11 @@ START_TEST(destroying_gives_every_chunk_back_and_late_calls_are_told)
 	give(f, block);
 	give(f, other);
 	ck_assert_int_eq(mam_pool_fini(f->pool), MAM_OK);
-	ck_assert_uint_eq(f->ground.pieces, 0);
-	ck_assert_uint_eq(atomic_load(&f->ground.destroyed), 0); /* the caller's source */
-	atomic_store(&f->ground.forbidden, true);
+	ck_assert_uint_eq(f->space.pieces, 0);
+	ck_assert_uint_eq(atomic_load(&f->space.destroyed), 0); /* the caller's source */
+	atomic_store(&f->space.forbidden, true);
 	ck_assert_ended(f->pool, block);
-	atomic_store(&f->ground.forbidden, false);
+	atomic_store(&f->space.forbidden, false);
 	fixture_end(f);
 }
 END_TEST
@@ -75,11 +75,11 @@ START_TEST(dropping_makes_no_source_call_whatever_lives)
 	struct fixture *f = fixture_new(&two_chunks);
 	void *block = take(f, 512);
 
-	atomic_store(&f->ground.forbidden, true);
+	atomic_store(&f->space.forbidden, true);
 	ck_assert_int_eq(mam_pool_drop(f->pool), MAM_OK);
 	ck_assert_ended(f->pool, block);
-	atomic_store(&f->ground.forbidden, false);
-	ck_assert_uint_eq(f->ground.pieces, 1);
+	atomic_store(&f->space.forbidden, false);
+	ck_assert_uint_eq(f->space.pieces, 1);
 	fixture_end(f);
 }
 END_TEST
@@ -87,13 +87,13 @@ END_TEST
 START_TEST(an_owned_source_is_destroyed_with_the_pool_but_not_dropped_with_it)
 {
 	struct mam_pool *pool = calloc(1, sizeof(*pool));
-	struct ground ground;
+	struct space space;
 
-	ground_init(&ground, GROUND_UP, 512, 512);
-	ck_assert_int_eq(mam_pool_init(pool, &ground.source, true, &two_chunks), MAM_OK);
+	space_init(&space, SPACE_UP, 512, 512);
+	ck_assert_int_eq(mam_pool_init(pool, &space.source, true, &two_chunks), MAM_OK);
 	ck_assert_int_eq(_i ? mam_pool_drop(pool) : mam_pool_fini(pool), MAM_OK);
-	ck_assert_uint_eq(atomic_load(&ground.destroyed), _i ? 0 : 1);
-	ground_fini(&ground);
+	ck_assert_uint_eq(atomic_load(&space.destroyed), _i ? 0 : 1);
+	space_fini(&space);
 	free(pool);
 }
 END_TEST
@@ -104,11 +104,11 @@ START_TEST(a_chunk_the_source_will_not_take_does_not_stop_the_end)
 
 	take(f, 16 * KIB);
 	give(f, take(f, 16 * KIB));
-	give(f, (void *)f->ground.piece[0].base);
-	ground_refuse(&f->ground, GROUND_SHRINK, 1, 1, MAM_ERROR_DRIVER);
+	give(f, (void *)f->space.piece[0].base);
+	space_refuse(&f->space, SPACE_SHRINK, 1, 1, MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_pool_fini(f->pool), MAM_OK);
-	ck_assert_uint_eq(f->ground.pieces, 1);
-	ck_assert_uint_eq(f->ground.calls[GROUND_SHRINK], 2);
+	ck_assert_uint_eq(f->space.pieces, 1);
+	ck_assert_uint_eq(f->space.calls[SPACE_SHRINK], 2);
 	ck_assert_ended(f->pool, NULL);
 	fixture_end(f);
 }
@@ -136,7 +136,7 @@ START_TEST(only_a_strict_pool_waits_for_the_source)
 		struct fixture *f = fixture_new(&config);
 
 		ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_OK);
-		ck_assert_uint_eq(f->ground.calls[GROUND_QUIESCE], rows[i].waits);
+		ck_assert_uint_eq(f->space.calls[SPACE_QUIESCE], rows[i].waits);
 		fixture_end(f);
 	}
 }
@@ -147,7 +147,7 @@ START_TEST(a_failed_wait_is_the_answer)
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .free_policy = MAM_FREE_STRICT };
 	struct fixture *f = fixture_new(&config);
 
-	ground_refuse(&f->ground, GROUND_QUIESCE, 1, 1, MAM_ERROR_DRIVER);
+	space_refuse(&f->space, SPACE_QUIESCE, 1, 1, MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_OK);
 	fixture_end(f);
@@ -158,17 +158,17 @@ START_TEST(a_source_with_nothing_to_wait_for_makes_strict_pools_too)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .free_policy = MAM_FREE_STRICT };
 	struct mam_source_ops ops;
-	struct ground ground;
+	struct space space;
 	struct mam_pool *pool = calloc(1, sizeof(*pool));
 
-	ground_init(&ground, GROUND_UP, 512, 512);
-	ops = *ground.source.ops;
+	space_init(&space, SPACE_UP, 512, 512);
+	ops = *space.source.ops;
 	ops.quiesce = NULL;
-	ground.source.ops = &ops;
-	ck_assert_int_eq(mam_pool_init(pool, &ground.source, false, &config), MAM_OK);
+	space.source.ops = &ops;
+	ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config), MAM_OK);
 	ck_assert_int_eq(mam_pool_quiesce(pool), MAM_OK);
 	ck_assert_int_eq(mam_pool_fini(pool), MAM_OK);
-	ground_fini(&ground);
+	space_fini(&space);
 	free(pool);
 }
 END_TEST
@@ -187,28 +187,28 @@ static void *end_pool(void *pool)
 START_TEST(an_owned_source_is_not_destroyed_under_a_waiting_free)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .free_policy = MAM_FREE_STRICT };
-	struct ground ground;
+	struct space space;
 	struct mam_pool *pool = calloc(1, sizeof(*pool));
 	pthread_t waiter, ender;
 	void *waited, *ended;
 
-	ground_init(&ground, GROUND_UP, 512, 512);
-	ck_assert_int_eq(mam_pool_init(pool, &ground.source, true, &config), MAM_OK);
-	ground_stop(&ground, GROUND_QUIESCE);
+	space_init(&space, SPACE_UP, 512, 512);
+	ck_assert_int_eq(mam_pool_init(pool, &space.source, true, &config), MAM_OK);
+	space_stop(&space, SPACE_QUIESCE);
 	ck_assert_int_eq(pthread_create(&waiter, NULL, wait_for_device, pool), 0);
-	ck_assert(ground_wait_inside(&ground));
+	ck_assert(space_wait_inside(&space));
 	ck_assert_int_eq(pthread_create(&ender, NULL, end_pool, pool), 0);
 	while (atomic_load(&pool->state) != MAM_POOL_ENDED)
 		usleep(1000);
 	usleep(50000); /* long enough for a destroy that does not wait */
-	ck_assert_uint_eq(atomic_load(&ground.destroyed), 0);
-	ground_go(&ground, GROUND_QUIESCE);
+	ck_assert_uint_eq(atomic_load(&space.destroyed), 0);
+	space_go(&space, SPACE_QUIESCE);
 	ck_assert_int_eq(pthread_join(waiter, &waited), 0);
 	ck_assert_int_eq(pthread_join(ender, &ended), 0);
 	ck_assert_ptr_eq(waited, pool);
 	ck_assert_ptr_eq(ended, pool);
-	ck_assert_uint_eq(atomic_load(&ground.destroyed), 1);
-	ground_fini(&ground);
+	ck_assert_uint_eq(atomic_load(&space.destroyed), 1);
+	space_fini(&space);
 	free(pool);
 }
 END_TEST

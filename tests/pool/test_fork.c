@@ -59,7 +59,7 @@ static bool is_abandoned(struct fixture *f, void *block)
 
 	return mam_pool_free(f->pool, block) == MAM_ERROR_DESTROYED &&
 	       mam_pool_alloc(f->pool, 512, 0, &other) == MAM_ERROR_DESTROYED &&
-	       mam_pool_fini(f->pool) == MAM_ERROR_DESTROYED && f->ground.all_calls == 1;
+	       mam_pool_fini(f->pool) == MAM_ERROR_DESTROYED && f->space.all_calls == 1;
 }
 
 START_TEST(a_pool_whose_source_does_not_survive_is_abandoned_in_the_child)
@@ -67,7 +67,7 @@ START_TEST(a_pool_whose_source_does_not_survive_is_abandoned_in_the_child)
 	struct fixture *f = fixture_new(&config);
 	void *block = take(f, 512);
 
-	f->ground.source.properties.survives_fork = false;
+	f->space.source.properties.survives_fork = false;
 	fork_into(f, is_abandoned, block);
 	give(f, block);
 	fixture_end(f);

@@ -55,7 +55,7 @@ START_TEST(a_free_joins_with_holes_on_both_sides)
 }
 END_TEST
 
-START_TEST(a_free_below_fresh_ground_joins_with_it)
+START_TEST(a_free_below_fresh_space_joins_with_it)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *low = take(f, 512), *high = take(f, 512);
@@ -102,7 +102,7 @@ START_TEST(a_second_free_is_told_so)
 }
 END_TEST
 
-START_TEST(ground_never_given_out_is_no_block)
+START_TEST(space_never_given_out_is_no_block)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *block = take(f, 512);
@@ -178,10 +178,10 @@ int main(void)
 	tcase_add_test(tcase, a_free_joins_with_the_hole_below);
 	tcase_add_test(tcase, a_free_joins_with_the_hole_above);
 	tcase_add_test(tcase, a_free_joins_with_holes_on_both_sides);
-	tcase_add_test(tcase, a_free_below_fresh_ground_joins_with_it);
+	tcase_add_test(tcase, a_free_below_fresh_space_joins_with_it);
 	tcase_add_test(tcase, in_whatever_order_five_blocks_go_one_segment_is_left);
 	tcase_add_test(tcase, a_second_free_is_told_so);
-	tcase_add_test(tcase, ground_never_given_out_is_no_block);
+	tcase_add_test(tcase, space_never_given_out_is_no_block);
 	tcase_add_test(tcase, an_address_inside_a_block_is_told_so);
 	tcase_add_test(tcase, an_address_in_no_chunk_is_told_so);
 	tcase_add_test(tcase, a_pool_without_chunks_owns_nothing);

@@ -112,13 +112,13 @@ START_TEST(what_the_source_keeps_stays_over_the_limit)
 	struct fixture *f = limited(64 * KIB, 0);
 
 	give(f, take(f, 64 * KIB));
-	ground_refuse(&f->ground, GROUND_SHRINK, 1, 100, MAM_ERROR_DRIVER);
+	space_refuse(&f->space, SPACE_SHRINK, 1, 100, MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_pool_set_limit(f->pool, 4 * KIB), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * KIB);
 	intact(f);
 	take(f, 64 * KIB);
 	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
-	ground_refuse_none(&f->ground);
+	space_refuse_none(&f->space);
 	fixture_end(f);
 }
 END_TEST

@@ -98,7 +98,7 @@ static enum mam_status shrink_with_memory(struct mam_source *source, void *base,
 	return do_shrink(source, base, bytes);
 }
 
-START_TEST(a_range_without_books_goes_back)
+START_TEST(a_range_without_metadata_goes_back)
 {
 	enum mam_status status;
 
@@ -125,7 +125,7 @@ static void steal_at_the_second_piece(enum call call)
 		ck_assert_int_eq(mam_pool_alloc_held(pool, 4 * MIB, 0, &stolen), MAM_OK);
 }
 
-START_TEST(ground_that_others_took_meanwhile_is_made_again)
+START_TEST(space_that_others_took_meanwhile_is_made_again)
 {
 	meanwhile = steal_at_the_second_piece;
 	take(16 * MIB);
@@ -143,7 +143,7 @@ static void steal_what_is_there_already(enum call call)
 		ck_assert_int_eq(mam_pool_alloc_held(pool, 8 * MIB, 0, &stolen), MAM_OK);
 }
 
-START_TEST(who_gets_its_ground_at_last_is_served)
+START_TEST(who_gets_its_space_at_last_is_served)
 {
 	steal_until = 8;
 	meanwhile = steal_what_is_there_already;
@@ -153,7 +153,7 @@ START_TEST(who_gets_its_ground_at_last_is_served)
 }
 END_TEST
 
-START_TEST(who_never_gets_its_ground_is_told_that_there_is_none)
+START_TEST(who_never_gets_its_space_is_told_that_there_is_none)
 {
 	meanwhile = steal_what_is_there_already;
 	ck_assert_int_eq(try_to_take(16 * MIB), MAM_ERROR_OUT_OF_MEMORY);
@@ -274,17 +274,17 @@ static void take_two_milliseconds(enum call call)
 		nanosleep(&pause, NULL);
 }
 
-static uint64_t a_reckoning(struct mam_source *source)
+static uint64_t an_estimate(struct mam_source *source)
 {
 	(void)source;
 	return 1000 * (uint64_t)made[MAP];
 }
 
-START_TEST(time_is_the_clock_s_or_the_reckoning_s)
+START_TEST(time_is_the_clock_s_or_the_estimate_s)
 {
 	meanwhile = take_two_milliseconds;
 	if (_i == 1)
-		ops.cost = a_reckoning;
+		ops.cost = an_estimate;
 	take(16 * MIB);
 	ck_assert_uint_eq(made[MAP], 2);
 	if (_i == 1)
@@ -294,7 +294,7 @@ START_TEST(time_is_the_clock_s_or_the_reckoning_s)
 }
 END_TEST
 
-START_TEST(a_pool_s_end_gives_its_books_back)
+START_TEST(a_pool_s_end_gives_its_metadata_back)
 {
 	size_t before = 0;
 
@@ -319,17 +319,17 @@ int main(void)
 	tcase_add_test(tcase, a_range_is_whole_units_and_halved_until_granted);
 	tcase_add_test(tcase, a_second_range_that_is_refused_gives_the_first_one_back);
 	if (SPACE_IS_OURS)
-		tcase_add_test(tcase, a_range_without_books_goes_back);
-	tcase_add_test(tcase, ground_that_others_took_meanwhile_is_made_again);
-	tcase_add_test(tcase, who_gets_its_ground_at_last_is_served);
-	tcase_add_test(tcase, who_never_gets_its_ground_is_told_that_there_is_none);
+		tcase_add_test(tcase, a_range_without_metadata_goes_back);
+	tcase_add_test(tcase, space_that_others_took_meanwhile_is_made_again);
+	tcase_add_test(tcase, who_gets_its_space_at_last_is_served);
+	tcase_add_test(tcase, who_never_gets_its_space_is_told_that_there_is_none);
 	tcase_add_test(tcase, growth_goes_beyond_addresses_where_the_driver_failed);
 	tcase_add_test(tcase, a_piece_is_moved_beyond_them_too);
 	tcase_add_test(tcase, they_are_tried_again_when_no_others_are_left);
 	tcase_add_loop_test(tcase, what_the_source_does_not_take_back_at_the_end_is_left_to_it, 0, 2);
 	tcase_add_test(tcase, calls_and_their_time_are_counted);
-	tcase_add_loop_test(tcase, time_is_the_clock_s_or_the_reckoning_s, 0, 2);
+	tcase_add_loop_test(tcase, time_is_the_clock_s_or_the_estimate_s, 0, 2);
 	if (SPACE_IS_OURS)
-		tcase_add_test(tcase, a_pool_s_end_gives_its_books_back);
+		tcase_add_test(tcase, a_pool_s_end_gives_its_metadata_back);
 	return mapped_end();
 }

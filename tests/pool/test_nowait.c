@@ -8,7 +8,7 @@
  */
 #include "fixture.h"
 
-START_TEST(it_serves_from_the_ground_there_is_without_a_source_call)
+START_TEST(it_serves_from_the_space_there_is_without_a_source_call)
 {
 	struct mam_pool_config config = { .chunk_bytes = 64 * KIB, .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -16,13 +16,13 @@ START_TEST(it_serves_from_the_ground_there_is_without_a_source_call)
 
 	take(f, 512);
 	give(f, hole);
-	atomic_store(&f->ground.forbidden, true);
+	atomic_store(&f->space.forbidden, true);
 	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 1024, 0, &block), MAM_OK);
 	ck_assert_ptr_eq(block, hole);
 	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 4096, &block), MAM_OK);
 	ck_assert_uint_eq((uintptr_t)block % 4096, 0);
 	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 0, &block), MAM_OK);
-	atomic_store(&f->ground.forbidden, false);
+	atomic_store(&f->space.forbidden, false);
 	intact(f);
 	fixture_end(f);
 }
@@ -34,15 +34,15 @@ START_TEST(where_the_pool_would_grow_it_says_so)
 	struct fixture *f = fixture_new(&config);
 	void *untouched = f, *block = untouched;
 
-	atomic_store(&f->ground.forbidden, true);
+	atomic_store(&f->space.forbidden, true);
 	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 0, &block), MAM_ERROR_WOULD_WAIT);
 	ck_assert_ptr_eq(block, untouched);
-	atomic_store(&f->ground.forbidden, false);
+	atomic_store(&f->space.forbidden, false);
 	give(f, take(f, 512));
-	atomic_store(&f->ground.forbidden, true);
+	atomic_store(&f->space.forbidden, true);
 	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 64 * KIB + 1, 0, &block), MAM_ERROR_WOULD_WAIT);
 	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 64 * KIB, 0, &block), MAM_OK);
-	atomic_store(&f->ground.forbidden, false);
+	atomic_store(&f->space.forbidden, false);
 	intact(f);
 	fixture_end(f);
 }
@@ -100,12 +100,12 @@ static void *quiesce(void *user)
 }
 
 static const struct {
-	enum ground_call call;
+	enum space_call call;
 	void *(*road)(void *user);
 } roads[] = {
-	{ GROUND_GROW, grow },
-	{ GROUND_SHRINK, trim },
-	{ GROUND_QUIESCE, quiesce },
+	{ SPACE_GROW, grow },
+	{ SPACE_SHRINK, trim },
+	{ SPACE_QUIESCE, quiesce },
 };
 
 START_TEST(a_thread_inside_the_source_is_not_waited_for)
@@ -117,11 +117,11 @@ START_TEST(a_thread_inside_the_source_is_not_waited_for)
 	pthread_t other;
 
 	give(f, idle); /* for trim; and when it is gone, 32 KiB of the first chunk are left */
-	if (roads[_i].call == GROUND_GROW)
+	if (roads[_i].call == SPACE_GROW)
 		take(f, 64 * KIB);
-	ground_stop(&f->ground, roads[_i].call);
+	space_stop(&f->space, roads[_i].call);
 	ck_assert_int_eq(pthread_create(&other, NULL, roads[_i].road, f), 0);
-	ck_assert(ground_wait_inside(&f->ground));
+	ck_assert(space_wait_inside(&f->space));
 
 	for (int i = 0; i < 50; i++)
 		ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 0, &block[i]), MAM_OK);
@@ -133,9 +133,9 @@ START_TEST(a_thread_inside_the_source_is_not_waited_for)
 		ck_assert_int_eq(mam_pool_free(f->pool, block[i]), MAM_OK);
 	stats.size = sizeof(stats);
 	ck_assert_int_eq(mam_pool_stats(f->pool, &stats), MAM_OK);
-	ck_assert_uint_eq(f->ground.inside, 1);
+	ck_assert_uint_eq(f->space.inside, 1);
 
-	ground_go(&f->ground, roads[_i].call);
+	space_go(&f->space, roads[_i].call);
 	pthread_join(other, NULL);
 	intact(f);
 	(void)low;
@@ -151,13 +151,13 @@ START_TEST(a_chunk_on_its_way_out_serves_nobody)
 	pthread_t other;
 
 	give(f, block);
-	ground_stop(&f->ground, GROUND_SHRINK);
+	space_stop(&f->space, SPACE_SHRINK);
 	ck_assert_int_eq(pthread_create(&other, NULL, trim, f), 0);
-	ck_assert(ground_wait_inside(&f->ground));
+	ck_assert(space_wait_inside(&f->space));
 	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 0, &block), MAM_ERROR_WOULD_WAIT);
-	ck_assert_int_eq(mam_pool_free(f->pool, (void *)f->ground.piece[0].base), MAM_ERROR_NOT_OWNED);
+	ck_assert_int_eq(mam_pool_free(f->pool, (void *)f->space.piece[0].base), MAM_ERROR_NOT_OWNED);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 0);
-	ground_go(&f->ground, GROUND_SHRINK);
+	space_go(&f->space, SPACE_SHRINK);
 	pthread_join(other, NULL);
 	intact(f);
 	fixture_end(f);
@@ -172,14 +172,14 @@ START_TEST(a_refused_chunk_comes_back_among_what_changed_meanwhile)
 	pthread_t other;
 
 	give(f, high); /* the newest chunk is idle, the older one half full */
-	ground_refuse(&f->ground, GROUND_SHRINK, 1, 1, MAM_ERROR_DRIVER);
-	ground_stop(&f->ground, GROUND_SHRINK);
+	space_refuse(&f->space, SPACE_SHRINK, 1, 1, MAM_ERROR_DRIVER);
+	space_stop(&f->space, SPACE_SHRINK);
 	ck_assert_int_eq(pthread_create(&other, NULL, trim_refused, f), 0);
-	ck_assert(ground_wait_inside(&f->ground));
+	ck_assert(space_wait_inside(&f->space));
 	for (int i = 0; i < 40; i++)
 		ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 0, &block[i]), MAM_OK);
 	ck_assert_int_eq(mam_pool_free(f->pool, low), MAM_OK);
-	ground_go(&f->ground, GROUND_SHRINK);
+	space_go(&f->space, SPACE_SHRINK);
 	pthread_join(other, NULL);
 	intact(f);
 	ck_assert_uint_eq(stats_of(f).chunks, 2);
@@ -192,7 +192,7 @@ int main(void)
 {
 	TCase *tcase = suite_begin("pool/nowait");
 
-	tcase_add_test(tcase, it_serves_from_the_ground_there_is_without_a_source_call);
+	tcase_add_test(tcase, it_serves_from_the_space_there_is_without_a_source_call);
 	tcase_add_test(tcase, where_the_pool_would_grow_it_says_so);
 	tcase_add_test(tcase, its_arguments_are_judged_like_the_others);
 	tcase_add_loop_test(tcase, a_thread_inside_the_source_is_not_waited_for, 0, 3);

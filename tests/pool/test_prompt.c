@@ -10,7 +10,7 @@
 #include <mam/pools.h>
 
 #include "base/clock.h"
-#include "pool/relief.h"
+#include "pool/drain.h"
 
 #define PATIENCE_NS UINT64_C(3000000)
 #define LONG_NS UINT64_C(2000000000) /* far more than patience, also on a machine that is busy */
@@ -45,8 +45,8 @@ static void not_got(struct fixture *f, size_t bytes, enum mam_status status)
 /* Neither waited nor gave back, so far. */
 static void only_grew(struct fixture *f)
 {
-	ck_assert_uint_eq(f->ground.calls[GROUND_SHRINK], 0);
-	ck_assert_uint_eq(f->ground.calls[GROUND_QUIESCE], 0);
+	ck_assert_uint_eq(f->space.calls[SPACE_SHRINK], 0);
+	ck_assert_uint_eq(f->space.calls[SPACE_QUIESCE], 0);
 }
 
 START_TEST(what_the_pool_holds_is_taken_without_a_call)
@@ -57,11 +57,11 @@ START_TEST(what_the_pool_holds_is_taken_without_a_call)
 
 	take(f, 512);
 	give(f, hole);
-	atomic_store(&f->ground.forbidden, true);
+	atomic_store(&f->space.forbidden, true);
 	ck_assert_ptr_eq(got_new(f, 1024), hole);
 	ck_assert_int_eq(take_new(f, 512, 4096, &block), MAM_OK);
 	ck_assert_uint_eq((uintptr_t)block % 4096, 0);
-	atomic_store(&f->ground.forbidden, false);
+	atomic_store(&f->space.forbidden, false);
 	fixture_end(f);
 }
 END_TEST
@@ -72,14 +72,14 @@ START_TEST(what_is_not_here_is_not_asked_for_and_no_failure)
 	struct fixture *f = fixture_new(&config);
 	void *untouched = f, *block = untouched;
 
-	atomic_store(&f->ground.forbidden, true);
+	atomic_store(&f->space.forbidden, true);
 	ck_assert_int_eq(mam_pool_alloc_here(f->pool, 65 * KIB, 0, &block), MAM_ERROR_WOULD_WAIT);
 	ck_assert_ptr_eq(block, untouched);
 	ck_assert_uint_eq(stats_of(f).failures, 0);
 	ck_assert_int_eq(mam_pool_alloc_here(f->pool, SIZE_MAX, 0, &block), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(stats_of(f).failures, 1);
 	ck_assert_int_eq(mam_pool_alloc_here(f->pool, 64 * KIB, 0, &block), MAM_OK);
-	atomic_store(&f->ground.forbidden, false);
+	atomic_store(&f->space.forbidden, false);
 	intact(f);
 	fixture_end(f);
 }
@@ -91,16 +91,16 @@ START_TEST(new_memory_comes_by_one_call_and_as_much_as_growth_brings)
 	struct fixture *f = fixture_new(&config);
 
 	got_new(f, MIB);
-	ck_assert_uint_eq(f->ground.calls[GROUND_GROW], 1);
-	ck_assert_uint_eq(stats_of(f).reserved_bytes, MAM_POOL_GROWTH_LEAST);
+	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 1);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, MAM_POOL_GROWTH_MIN);
 	ck_assert_uint_eq(stats_of(f).allocs, 1);
 	ck_assert_uint_eq(stats_of(f).grows, 1);
 	ck_assert_uint_eq(stats_of(f).driver_calls, 1);
-	atomic_store(&f->ground.forbidden, true);
+	atomic_store(&f->space.forbidden, true);
 	got_new(f, 63 * MIB); /* what came with it */
-	atomic_store(&f->ground.forbidden, false);
+	atomic_store(&f->space.forbidden, false);
 	got_new(f, MAM_POOL_GROWTH_EXACT);
-	ck_assert_uint_eq(stats_of(f).reserved_bytes, MAM_POOL_GROWTH_LEAST + MAM_POOL_GROWTH_EXACT);
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, MAM_POOL_GROWTH_MIN + MAM_POOL_GROWTH_EXACT);
 	only_grew(f);
 	fixture_end(f);
 }
@@ -116,7 +116,7 @@ START_TEST(idle_chunks_stay_until_a_free_has_waited)
 	ck_assert_uint_eq(stats_of(f).chunks, 2);
 	only_grew(f);
 	ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_OK);
-	ck_assert_uint_eq(f->ground.calls[GROUND_SHRINK], 1);
+	ck_assert_uint_eq(f->space.calls[SPACE_SHRINK], 1);
 	fixture_end(f);
 }
 END_TEST
@@ -128,7 +128,7 @@ START_TEST(the_limit_bounds_it_and_shapes_what_comes_with_it)
 	void *idle;
 
 	not_got(f, 160 * KIB + 1, MAM_ERROR_OUT_OF_MEMORY);
-	ck_assert_uint_eq(f->ground.calls[GROUND_GROW], 0);
+	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 0);
 	idle = got_new(f, 64 * KIB);
 	got_new(f, 64 * KIB);
 	got_new(f, 16 * KIB); /* 32 KiB are left of the limit, not 64 */
@@ -163,7 +163,7 @@ START_TEST(a_pool_that_does_not_grow_does_not)
 
 	not_got(f, 64 * KIB + 1, MAM_ERROR_OUT_OF_MEMORY);
 	got_new(f, 64 * KIB);
-	ck_assert_uint_eq(f->ground.calls[GROUND_GROW], 1); /* the first one */
+	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 1); /* the first one */
 	fixture_end(f);
 }
 END_TEST
@@ -174,13 +174,13 @@ START_TEST(a_source_with_less_gives_less_and_nothing_goes_back_for_it)
 	struct fixture *f = fixture_new(&config);
 
 	give(f, take(f, 64 * KIB));
-	ground_refuse(&f->ground, GROUND_GROW, 1, 1, MAM_ERROR_OUT_OF_MEMORY);
+	space_refuse(&f->space, SPACE_GROW, 1, 1, MAM_ERROR_OUT_OF_MEMORY);
 	take(f, 40 * KIB); /* 24 KiB are left there */
 	got_new(f, 30 * KIB);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 96 * KIB);
-	ground_refuse(&f->ground, GROUND_GROW, 1, 100, MAM_ERROR_OUT_OF_MEMORY);
+	space_refuse(&f->space, SPACE_GROW, 1, 100, MAM_ERROR_OUT_OF_MEMORY);
 	not_got(f, 25 * KIB, MAM_ERROR_OUT_OF_MEMORY);
-	ground_refuse(&f->ground, GROUND_GROW, 1, 1, MAM_ERROR_DRIVER);
+	space_refuse(&f->space, SPACE_GROW, 1, 1, MAM_ERROR_DRIVER);
 	not_got(f, 25 * KIB, MAM_ERROR_DRIVER);
 	only_grew(f);
 	fixture_end(f);
@@ -190,13 +190,13 @@ END_TEST
 START_TEST(a_source_that_says_it_has_no_room_is_not_asked)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
-	struct fixture *f = fixture_on(&config, GROUND_UP, 0, 0, 40 * KIB);
+	struct fixture *f = fixture_on(&config, SPACE_UP, 0, 0, 40 * KIB);
 
-	f->ground.source.properties.total_bytes = 40 * KIB;
+	f->space.source.properties.total_bytes = 40 * KIB;
 	not_got(f, 40 * KIB + 1, MAM_ERROR_OUT_OF_MEMORY);
-	ck_assert_uint_eq(f->ground.calls[GROUND_GROW], 0);
+	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 0);
 	got_new(f, 512);
-	ck_assert_uint_eq(f->ground.calls[GROUND_GROW], 1); /* for 40 KiB at once */
+	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 1); /* for 40 KiB at once */
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 40 * KIB);
 	fixture_end(f);
 }
@@ -224,7 +224,7 @@ START_TEST(its_arguments_are_judged_like_the_others)
 END_TEST
 
 /* Of all growths of the books that a request may need, each fails in turn. */
-START_TEST(no_failure_of_the_books_makes_a_chunk_go_back)
+START_TEST(no_failure_of_the_metadata_makes_a_chunk_go_back)
 {
 	unsigned failed = 0;
 
@@ -256,21 +256,21 @@ START_TEST(no_failure_of_the_books_makes_a_chunk_go_back)
 }
 END_TEST
 
-static enum mam_relief_level asked[4];
+static enum mam_drain_level asked[4];
 static unsigned asks;
 
-static bool stream_relief(struct mam_pool *pool, enum mam_relief_level level)
+static bool stream_drain(struct mam_pool *pool, enum mam_drain_level level)
 {
 	(void)pool;
-	ck_assert_msg(level == MAM_RELIEF_END, "the stream stop was asked");
+	ck_assert_msg(level == MAM_DRAIN_END, "the stream stop was asked");
 	return false;
 }
 
 static void *cached;
 
-static bool cache_relief(struct mam_pool *pool, enum mam_relief_level level)
+static bool cache_drain(struct mam_pool *pool, enum mam_drain_level level)
 {
-	if (level == MAM_RELIEF_END)
+	if (level == MAM_DRAIN_END)
 		return false;
 	ck_assert_uint_lt(asks, 4);
 	asked[asks++] = level;
@@ -288,16 +288,16 @@ START_TEST(caches_are_emptied_before_the_source_is_asked_and_streams_are_left)
 	void *was;
 
 	was = cached = take(f, 64 * KIB);
-	f->pool->relief[MAM_RELIEF_STREAM] = stream_relief;
-	f->pool->relief[MAM_RELIEF_CACHE] = cache_relief;
+	f->pool->drain[MAM_DRAIN_STREAM] = stream_drain;
+	f->pool->drain[MAM_DRAIN_CACHE] = cache_drain;
 	ck_assert_ptr_eq(got_new(f, 64 * KIB), was);
 	ck_assert_uint_eq(asks, 1);
-	ck_assert_int_eq(asked[0], MAM_RELIEF_PASSED);
+	ck_assert_int_eq(asked[0], MAM_DRAIN_PASSED);
 	asks = 0;
-	ground_refuse(&f->ground, GROUND_GROW, 1, 1, MAM_ERROR_OUT_OF_MEMORY);
+	space_refuse(&f->space, SPACE_GROW, 1, 1, MAM_ERROR_OUT_OF_MEMORY);
 	not_got(f, 64 * KIB, MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(asks, 2);
-	ck_assert_int_eq(asked[1], MAM_RELIEF_ALL);
+	ck_assert_int_eq(asked[1], MAM_DRAIN_ALL);
 	fixture_end(f);
 }
 END_TEST
@@ -320,11 +320,11 @@ static void *trim(void *user)
 }
 
 static const struct {
-	enum ground_call call;
+	enum space_call call;
 	void *(*road)(void *user);
 } roads[] = {
-	{ GROUND_GROW, grow },
-	{ GROUND_SHRINK, trim },
+	{ SPACE_GROW, grow },
+	{ SPACE_SHRINK, trim },
 };
 
 START_TEST(a_thread_inside_the_source_is_waited_for_no_longer_than_patience)
@@ -335,11 +335,11 @@ START_TEST(a_thread_inside_the_source_is_waited_for_no_longer_than_patience)
 	uint64_t began;
 	pthread_t other;
 
-	if (roads[_i].call == GROUND_SHRINK)
+	if (roads[_i].call == SPACE_SHRINK)
 		give(f, idle);
-	ground_stop(&f->ground, roads[_i].call);
+	space_stop(&f->space, roads[_i].call);
 	ck_assert_int_eq(pthread_create(&other, NULL, roads[_i].road, f), 0);
-	ck_assert(ground_wait_inside(&f->ground));
+	ck_assert(space_wait_inside(&f->space));
 
 	began = mam_clock_ns();
 	ck_assert_int_eq(take_new(f, 64 * KIB, 0, &block), MAM_ERROR_WOULD_WAIT);
@@ -351,9 +351,9 @@ START_TEST(a_thread_inside_the_source_is_waited_for_no_longer_than_patience)
 	ck_assert_int_eq(take_new(f, 32 * KIB, 0, &block), MAM_OK);
 	ck_assert_int_eq(mam_pool_free_now(f->pool, block), MAM_OK);
 	ck_assert_int_eq(mam_pool_free_now(f->pool, low), MAM_OK);
-	ck_assert_uint_eq(f->ground.inside, 1);
+	ck_assert_uint_eq(f->space.inside, 1);
 
-	ground_go(&f->ground, roads[_i].call);
+	space_go(&f->space, roads[_i].call);
 	pthread_join(other, NULL);
 	got_new(f, 64 * KIB);
 	fixture_end(f);
@@ -364,8 +364,8 @@ static void *go_soon(void *user)
 {
 	struct fixture *f = user;
 
-	ck_assert(ground_wait_inside(&f->ground));
-	ground_go(&f->ground, GROUND_GROW);
+	ck_assert(space_wait_inside(&f->space));
+	space_go(&f->space, SPACE_GROW);
 	return NULL;
 }
 
@@ -376,9 +376,9 @@ START_TEST(a_thread_that_is_done_in_time_is_waited_for)
 	pthread_t other, third;
 	void *block;
 
-	ground_stop(&f->ground, GROUND_GROW);
+	space_stop(&f->space, SPACE_GROW);
 	ck_assert_int_eq(pthread_create(&other, NULL, grow, f), 0);
-	ck_assert(ground_wait_inside(&f->ground));
+	ck_assert(space_wait_inside(&f->space));
 	ck_assert_int_eq(pthread_create(&third, NULL, go_soon, f), 0);
 	ck_assert_int_eq(mam_pool_alloc_new(f->pool, 64 * KIB, 0, 60 * LONG_NS, &block), MAM_OK);
 	pthread_join(third, NULL);
@@ -407,7 +407,7 @@ START_TEST(a_free_neither_waits_nor_gives_back_and_the_next_ordinary_one_does)
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 320 * KIB);
 	only_grew(f);
 	give(f, last);
-	ck_assert_uint_eq(f->ground.calls[GROUND_SHRINK], 4);
+	ck_assert_uint_eq(f->space.calls[SPACE_SHRINK], 4);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * KIB);
 	fixture_end(f);
 }
@@ -482,7 +482,7 @@ START_TEST(among_others_that_allocate_free_and_trim)
 	intact(f);
 	ck_assert_uint_eq(stats_of(f).live_blocks, 0);
 	ck_assert_uint_le(stats_of(f).peak_reserved_bytes, 2 * MIB);
-	ck_assert_uint_eq(f->ground.calls[GROUND_QUIESCE], 0);
+	ck_assert_uint_eq(f->space.calls[SPACE_QUIESCE], 0);
 	fixture_end(f);
 }
 END_TEST
@@ -501,7 +501,7 @@ int main(void)
 	tcase_add_test(tcase, a_source_with_less_gives_less_and_nothing_goes_back_for_it);
 	tcase_add_test(tcase, a_source_that_says_it_has_no_room_is_not_asked);
 	tcase_add_test(tcase, its_arguments_are_judged_like_the_others);
-	tcase_add_test(tcase, no_failure_of_the_books_makes_a_chunk_go_back);
+	tcase_add_test(tcase, no_failure_of_the_metadata_makes_a_chunk_go_back);
 	tcase_add_test(tcase, caches_are_emptied_before_the_source_is_asked_and_streams_are_left);
 	tcase_add_loop_test(tcase, a_thread_inside_the_source_is_waited_for_no_longer_than_patience, 0, 2);
 	tcase_add_test(tcase, a_thread_that_is_done_in_time_is_waited_for);

@@ -216,7 +216,7 @@ START_TEST(every_refusal_leaves_the_pool_in_order)
 }
 END_TEST
 
-START_TEST(no_failure_of_the_books_calls_for_more)
+START_TEST(no_failure_of_the_metadata_calls_for_more)
 {
 	unsigned failed = 0;
 
@@ -363,7 +363,7 @@ int main(void)
 	tcase_add_test(tcase, a_source_that_refuses_the_step_is_asked_for_what_is_lacking);
 	tcase_add_test(tcase, a_device_without_room_is_not_asked);
 	tcase_add_loop_test(tcase, every_refusal_leaves_the_pool_in_order, 0, 9);
-	tcase_add_test(tcase, no_failure_of_the_books_calls_for_more);
+	tcase_add_test(tcase, no_failure_of_the_metadata_calls_for_more);
 	tcase_add_test(tcase, a_free_is_fenced_before_its_memory_moves_whatever_the_policy_is);
 	tcase_add_test(tcase, a_thread_that_unmaps_is_not_waited_for);
 	tcase_add_test(tcase, among_others_that_allocate_free_and_trim);

@@ -20,7 +20,7 @@
 struct kind {
 	const char *name;
 	struct mam_pool_config config;
-	enum ground_layout layout;
+	enum space_layout layout;
 	size_t granularity;
 	size_t alignment;
 	size_t total_bytes;  /* of the source; 0: no bound */
@@ -31,33 +31,33 @@ struct kind {
 
 static const struct kind kinds[] = {
 	{ "one chunk", { .chunk_bytes = 512 * KIB, .growth_bytes = MAM_GROWTH_NONE },
-	  GROUND_UP, 512, 512, 0, 24 * KIB, 60, 2500 },
+	  SPACE_UP, 512, 512, 0, 24 * KIB, 60, 2500 },
 	{ "one chunk of few sizes", { .chunk_bytes = 256 * KIB, .growth_bytes = MAM_GROWTH_NONE },
-	  GROUND_UP, 512, 512, 0, 2 * KIB, 150, 2500 },
+	  SPACE_UP, 512, 512, 0, 2 * KIB, 150, 2500 },
 	{ "one chunk, large blocks", { .chunk_bytes = 256 * KIB, .growth_bytes = MAM_GROWTH_NONE },
-	  GROUND_UP, 512, 512, 0, 100 * KIB, 6, 1500 },
+	  SPACE_UP, 512, 512, 0, 100 * KIB, 6, 1500 },
 	{ "chunks that touch upward", { .chunk_bytes = 16 * KIB, .growth_bytes = 16 * KIB },
-	  GROUND_UP, 4096, 4096, 0, 12 * KIB, 50, 2500 },
+	  SPACE_UP, 4096, 4096, 0, 12 * KIB, 50, 2500 },
 	{ "chunks that touch downward", { .growth_bytes = 16 * KIB },
-	  GROUND_DOWN, 4096, 4096, 0, 12 * KIB, 50, 2500 },
+	  SPACE_DOWN, 4096, 4096, 0, 12 * KIB, 50, 2500 },
 	{ "scattered chunks", { .growth_bytes = 16 * KIB },
-	  GROUND_SCATTERED, 4096, 65536, 0, 40 * KIB, 40, 2500 },
+	  SPACE_SCATTERED, 4096, 65536, 0, 40 * KIB, 40, 2500 },
 	{ "a limit", { .chunk_bytes = 20 * KIB, .growth_bytes = 32 * KIB, .limit_bytes = 150 * KIB },
-	  GROUND_SCATTERED, 4096, 4096, 0, 24 * KIB, 30, 2500 },
+	  SPACE_SCATTERED, 4096, 4096, 0, 24 * KIB, 30, 2500 },
 	{ "a poor source", { .growth_bytes = 64 * KIB },
-	  GROUND_UP, 4096, 4096, 200 * KIB, 24 * KIB, 30, 2500 },
+	  SPACE_UP, 4096, 4096, 200 * KIB, 24 * KIB, 30, 2500 },
 	{ "granule 16", { .chunk_bytes = 8 * KIB, .growth_bytes = 8 * KIB, .granule = 16 },
-	  GROUND_DOWN, 64, 16, 0, 1 * KIB, 60, 2500 },
+	  SPACE_DOWN, 64, 16, 0, 1 * KIB, 60, 2500 },
 	{ "sizes about the last bin", { .chunk_bytes = 96 * KIB, .growth_bytes = MAM_GROWTH_NONE, .granule = 16 },
-	  GROUND_UP, 64, 16, 0, 10 * KIB, 16, 2500 },
+	  SPACE_UP, 64, 16, 0, 10 * KIB, 16, 2500 },
 	{ "granule 64 KiB, chunk sizes finer", { .growth_bytes = 1 * MIB + 4096, .granule = 64 * KIB },
-	  GROUND_SCATTERED, 4096, 64 * KIB, 0, 400 * KIB, 20, 1500 },
+	  SPACE_SCATTERED, 4096, 64 * KIB, 0, 400 * KIB, 20, 1500 },
 	{ "granule 2 MiB", { .chunk_bytes = 64 * MIB, .granule = 2 * MIB, .limit_bytes = 512 * MIB },
-	  GROUND_UP, 2 * MIB, 2 * MIB, 0, 20 * MIB, 15, 1500 },
+	  SPACE_UP, 2 * MIB, 2 * MIB, 0, 20 * MIB, 15, 1500 },
 	{ "chunks of one block", { .growth_bytes = 512 },
-	  GROUND_UP, 512, 512, 0, 1536, 30, 2000 },
+	  SPACE_UP, 512, 512, 0, 1536, 30, 2000 },
 	{ "default growth", { .granule = 64 * KIB },
-	  GROUND_SCATTERED, 2 * MIB, 2 * MIB, 0, 30 * MIB, 15, 800 },
+	  SPACE_SCATTERED, 2 * MIB, 2 * MIB, 0, 30 * MIB, 15, 800 },
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -89,8 +89,8 @@ static size_t draw_below(struct run *run, size_t bound)
 /* Small sizes often, large ones seldom, sizes on and just beside the granule's multiples among them. */
 static size_t draw_size(struct run *run)
 {
-	size_t granule = run->oracle.granule, most = run->kind->max_bytes;
-	size_t bytes = draw_below(run, 4) ? draw_below(run, most / 4) : draw_below(run, most);
+	size_t granule = run->oracle.granule, max = run->kind->max_bytes;
+	size_t bytes = draw_below(run, 4) ? draw_below(run, max / 4) : draw_below(run, max);
 
 	if (draw_below(run, 3) == 0) {
 		bytes = bytes / granule * granule + draw_below(run, 3);
@@ -104,7 +104,7 @@ static void request(struct run *run, size_t bytes, size_t alignment)
 	void *untouched = run, *block = untouched;
 	enum mam_status status = mam_pool_alloc(run->fixture->pool, bytes, alignment, &block);
 
-	oracle_sync(&run->oracle, &run->fixture->ground);
+	oracle_sync(&run->oracle, &run->fixture->space);
 	if (status == MAM_OK) {
 		oracle_alloc(&run->oracle, bytes, alignment, block);
 		return;
@@ -119,9 +119,9 @@ static void request_nowait(struct run *run, size_t bytes, size_t alignment)
 	void *untouched = run, *block = untouched;
 	enum mam_status status;
 
-	atomic_store(&run->fixture->ground.forbidden, true);
+	atomic_store(&run->fixture->space.forbidden, true);
 	status = mam_pool_alloc_nowait(run->fixture->pool, bytes, alignment, &block);
-	atomic_store(&run->fixture->ground.forbidden, false);
+	atomic_store(&run->fixture->space.forbidden, false);
 	if (status == MAM_OK) {
 		oracle_alloc(&run->oracle, bytes, alignment, block);
 		return;
@@ -178,33 +178,33 @@ static void release_wrongly(struct run *run)
 
 static void trim(struct run *run)
 {
-	size_t held = run->fixture->ground.held_bytes, keep = draw_below(run, 2) ? 0 : draw_below(run, held + 1);
+	size_t held = run->fixture->space.held_bytes, keep = draw_below(run, 2) ? 0 : draw_below(run, held + 1);
 	size_t released = 77;
 	enum mam_status status;
 
 	if (draw_below(run, 4) == 0)
-		ground_refuse(&run->fixture->ground, GROUND_SHRINK, 1 + draw_below(run, 3), 1, MAM_ERROR_DRIVER);
-	run->fixture->ground.kept = 0;
+		space_refuse(&run->fixture->space, SPACE_SHRINK, 1 + draw_below(run, 3), 1, MAM_ERROR_DRIVER);
+	run->fixture->space.kept = 0;
 	status = mam_pool_trim(run->fixture->pool, keep, &released);
-	ground_refuse_none(&run->fixture->ground);
-	oracle_sync(&run->oracle, &run->fixture->ground);
-	if (run->fixture->ground.kept) {
+	space_refuse_none(&run->fixture->space);
+	oracle_sync(&run->oracle, &run->fixture->space);
+	if (run->fixture->space.kept) {
 		/* What went back before the refusal is a success; nothing at all is the source's answer. */
-		ck_assert_int_eq(status, held == run->fixture->ground.held_bytes ? MAM_ERROR_DRIVER : MAM_OK);
-		oracle_put_back(&run->oracle, run->fixture->ground.kept);
+		ck_assert_int_eq(status, held == run->fixture->space.held_bytes ? MAM_ERROR_DRIVER : MAM_OK);
+		oracle_put_back(&run->oracle, run->fixture->space.kept);
 		return;
 	}
 	ck_assert_int_eq(status, MAM_OK);
 	oracle_trimmed(&run->oracle, keep);
-	ck_assert_uint_eq(released, held - run->fixture->ground.held_bytes);
+	ck_assert_uint_eq(released, held - run->fixture->space.held_bytes);
 }
 
 /* The source refuses the next grow and perhaps some after it. */
 static void request_while_refused(struct run *run)
 {
-	ground_refuse(&run->fixture->ground, GROUND_GROW, 1, 1 + draw_below(run, 8), MAM_ERROR_OUT_OF_MEMORY);
+	space_refuse(&run->fixture->space, SPACE_GROW, 1, 1 + draw_below(run, 8), MAM_ERROR_OUT_OF_MEMORY);
 	request(run, draw_size(run), 0);
-	ground_refuse_none(&run->fixture->ground);
+	space_refuse_none(&run->fixture->space);
 }
 
 static void step(struct run *run)
@@ -235,7 +235,7 @@ static void drive(const struct kind *kind, uint64_t seed)
 
 	run.fixture = fixture_on(&kind->config, kind->layout, kind->granularity, kind->alignment, kind->total_bytes);
 	oracle_init(&run.oracle, granule);
-	oracle_sync(&run.oracle, &run.fixture->ground);
+	oracle_sync(&run.oracle, &run.fixture->space);
 	for (unsigned i = 0; i < kind->steps; i++) {
 		step(&run);
 		oracle_compare(&run.oracle, run.fixture->pool);

@@ -45,16 +45,16 @@ START_TEST(a_request_that_fits_no_hole_takes_the_free_memory_there_is)
 }
 END_TEST
 
-START_TEST(new_memory_comes_first_while_the_footing_allows_it)
+START_TEST(new_memory_comes_first_while_the_growth_policy_allows_it)
 {
 	make_holes();
 	take(65 * MIB); /* one more than is free: a peak of live bytes */
-	ck_assert_uint_le(stats().physical_bytes, mam_footing_budget(129 * MIB));
+	ck_assert_uint_le(stats().physical_bytes, mam_growth_policy_budget(129 * MIB));
 	prove();
 }
 END_TEST
 
-START_TEST(a_small_request_brings_what_the_footing_allows)
+START_TEST(a_small_request_brings_what_the_growth_policy_allows)
 {
 	take(1024 * MIB);
 	take(1000);
@@ -479,16 +479,16 @@ START_TEST(what_cannot_go_is_not_tried_at_each_free)
 }
 END_TEST
 
-START_TEST(footing_is_a_share_of_what_is_needed)
+START_TEST(growth_policy_is_a_share_of_what_is_needed)
 {
-	ck_assert_uint_eq(mam_footing_budget(0), 2 * MIB);
-	ck_assert_uint_eq(mam_footing_budget(10200 * MIB), 10300 * MIB);
-	ck_assert_uint_eq(mam_footing_ahead(1024 * MIB, 1024 * MIB), 1025 * MIB);
-	ck_assert_uint_eq(mam_footing_ahead(1024 * MIB, 1034 * MIB), 1034 * MIB);
-	ck_assert_uint_eq(mam_footing_piece(0, 0, 2 * MIB), 8 * MIB);
-	ck_assert_uint_eq(mam_footing_piece(600 * MIB, 10, 2 * MIB), 10 * MIB);
-	ck_assert_uint_eq(mam_footing_piece(6000 * MIB, 10, 2 * MIB), 64 * MIB);
-	ck_assert_uint_eq(mam_footing_piece(0, 0, 32 * MIB), 32 * MIB);
+	ck_assert_uint_eq(mam_growth_policy_budget(0), 2 * MIB);
+	ck_assert_uint_eq(mam_growth_policy_budget(10200 * MIB), 10300 * MIB);
+	ck_assert_uint_eq(mam_growth_policy_ahead(1024 * MIB, 1024 * MIB), 1025 * MIB);
+	ck_assert_uint_eq(mam_growth_policy_ahead(1024 * MIB, 1034 * MIB), 1034 * MIB);
+	ck_assert_uint_eq(mam_growth_policy_piece(0, 0, 2 * MIB), 8 * MIB);
+	ck_assert_uint_eq(mam_growth_policy_piece(600 * MIB, 10, 2 * MIB), 10 * MIB);
+	ck_assert_uint_eq(mam_growth_policy_piece(6000 * MIB, 10, 2 * MIB), 64 * MIB);
+	ck_assert_uint_eq(mam_growth_policy_piece(0, 0, 32 * MIB), 32 * MIB);
 }
 END_TEST
 
@@ -504,8 +504,8 @@ int main(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, growth_is_contiguous_and_no_more_than_is_needed);
 	tcase_add_test(tcase, a_request_that_fits_no_hole_takes_the_free_memory_there_is);
-	tcase_add_test(tcase, new_memory_comes_first_while_the_footing_allows_it);
-	tcase_add_test(tcase, a_small_request_brings_what_the_footing_allows);
+	tcase_add_test(tcase, new_memory_comes_first_while_the_growth_policy_allows_it);
+	tcase_add_test(tcase, a_small_request_brings_what_the_growth_policy_allows);
 	tcase_add_test(tcase, small_blocks_lie_apart);
 	tcase_add_test(tcase, trim_gives_all_free_pieces_back);
 	tcase_add_test(tcase, trim_keeps_what_it_is_told_to);
@@ -527,7 +527,7 @@ int main(void)
 	tcase_add_test(tcase, threads_grow_move_and_trim_at_once);
 	tcase_add_test(tcase, spare_memory_goes_back_by_itself);
 	tcase_add_test(tcase, what_cannot_go_is_not_tried_at_each_free);
-	tcase_add_test(tcase, footing_is_a_share_of_what_is_needed);
+	tcase_add_test(tcase, growth_policy_is_a_share_of_what_is_needed);
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(alone, 120);
 	tcase_add_loop_test(alone, any_call_may_be_refused, 0, CALLS);

@@ -19,7 +19,7 @@ START_TEST(the_piece_that_fits_best_is_picked)
 {
 	static const size_t sizes[] = { 4, 8, 2, 6 };
 	static const struct {
-		uint64_t want, most, found;
+		uint64_t want, max, found;
 	} picks[] = { { 4, 99, 4 }, { 5, 99, 6 }, { 7, 99, 8 }, { 9, 99, 8 }, { 9, 7, 6 },
 		      { 9, 6, 6 },  { 1, 99, 2 }, { 2, 2, 2 },  { 2, 1, 0 } };
 	struct mam_free_piece found;
@@ -31,7 +31,7 @@ START_TEST(the_piece_that_fits_best_is_picked)
 	}
 	for (int i = 0; i < 4; i++)
 		give(blocks[i]);
-	ck_assert(mam_remap_pick(pool, NULL, picks[_i].want * MIB, picks[_i].most * MIB, &found) ==
+	ck_assert(mam_remap_pick(pool, NULL, picks[_i].want * MIB, picks[_i].max * MIB, &found) ==
 		  (picks[_i].found != 0));
 	ck_assert_uint_eq(found.piece.bytes, picks[_i].found * MIB);
 	ck_assert_uint_eq(found.part, MAM_RANGE_LARGE);
@@ -106,7 +106,7 @@ START_TEST(a_piece_that_was_taken_meanwhile_stays)
 END_TEST
 
 /* From the middle of a hole: three cuts, with no record left for any. */
-START_TEST(books_grow_before_a_piece_is_cut_out)
+START_TEST(metadata_grow_before_a_piece_is_cut_out)
 {
 	struct mam_records *records;
 	struct mam_free_piece found;
@@ -362,23 +362,23 @@ static void too_many_bytes_counted(void)
 	pool->counts.peak_reserved_bytes += 2 * MIB;
 }
 
-static void a_hole_on_no_shelf(void)
+static void a_hole_on_no_freelists(void)
 {
-	mam_shelf_remove(&pool->range->part[MAM_RANGE_LARGE].holes, &pool->segments,
+	mam_freelists_remove(&pool->range->part[MAM_RANGE_LARGE].holes, &pool->segments,
 			 mam_addrtree_find(&pool->segments, pool->by_address, (uintptr_t)hole));
 }
 
-static void a_void_on_no_shelf(void)
+static void a_void_on_no_freelists(void)
 {
-	mam_shelf_remove(&pool->range->part[MAM_RANGE_LARGE].voids, &pool->segments,
+	mam_freelists_remove(&pool->range->part[MAM_RANGE_LARGE].unmapped, &pool->segments,
 			 mam_addrtree_find(&pool->segments, pool->by_address, (uintptr_t)end));
 }
 
-static void a_small_part_s_void_on_no_shelf(void)
+static void a_small_part_s_void_on_no_freelists(void)
 {
 	const struct mam_range_part *small = &pool->range->part[MAM_RANGE_SMALL];
 
-	mam_shelf_remove(&pool->range->part[MAM_RANGE_SMALL].voids, &pool->segments,
+	mam_freelists_remove(&pool->range->part[MAM_RANGE_SMALL].unmapped, &pool->segments,
 			 mam_addrtree_find(&pool->segments, pool->by_address, small->pieces.base));
 }
 
@@ -397,9 +397,9 @@ static const struct {
 	{ a_block_without_its_piece, "whole pieces" },
 	{ a_piece_that_is_too_long, "" },
 	{ too_many_bytes_counted, "physical" },
-	{ a_hole_on_no_shelf, "free segments" },
-	{ a_void_on_no_shelf, "unmapped segments" },
-	{ a_small_part_s_void_on_no_shelf, "unmapped segments" },
+	{ a_hole_on_no_freelists, "free segments" },
+	{ a_void_on_no_freelists, "unmapped segments" },
+	{ a_small_part_s_void_on_no_freelists, "unmapped segments" },
 	{ a_void_called_a_hole, "" },
 };
 
@@ -453,7 +453,7 @@ int main(void)
 	tcase_add_loop_test(tcase, the_piece_that_fits_best_is_picked, 0, 9);
 	tcase_add_test(tcase, the_hole_at_the_edge_keeps_its_pieces);
 	tcase_add_loop_test(tcase, a_piece_that_was_taken_meanwhile_stays, 0, 3);
-	tcase_add_test(tcase, books_grow_before_a_piece_is_cut_out);
+	tcase_add_test(tcase, metadata_grow_before_a_piece_is_cut_out);
 	tcase_add_test(tcase, where_there_is_no_void_nothing_comes);
 	tcase_add_test(tcase, the_end_of_the_range_is_void_as_well);
 	tcase_add_test(tcase, a_piece_goes_after_one_wait_for_all_frees_before);

@@ -21,9 +21,9 @@ static void *take_there(struct fixture *f, size_t bytes)
 {
 	void *block;
 
-	atomic_store(&f->ground.forbidden, true);
+	atomic_store(&f->space.forbidden, true);
 	block = take(f, bytes);
-	atomic_store(&f->ground.forbidden, false);
+	atomic_store(&f->space.forbidden, false);
 	return block;
 }
 
@@ -34,7 +34,7 @@ START_TEST(what_is_reserved_comes_without_the_source)
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .growth_bytes = 64 * KIB });
 
 	reserve(f, sizes[_i]);
-	ck_assert_uint_eq(f->ground.calls[GROUND_GROW], 1);
+	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 1);
 	take_there(f, sizes[_i]);
 	fixture_end(f);
 }
@@ -58,21 +58,21 @@ START_TEST(nothing_is_counted_but_growth)
 }
 END_TEST
 
-START_TEST(ground_that_is_there_is_enough)
+START_TEST(space_that_is_there_is_enough)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = 64 * KIB });
 	void *block = take(f, 16 * KIB);
 
 	take(f, 16 * KIB);
 	give(f, block);
-	atomic_store(&f->ground.forbidden, true);
+	atomic_store(&f->space.forbidden, true);
 	reserve(f, 16 * KIB); /* a hole */
 	reserve(f, 32 * KIB); /* the tail */
 	reserve(f, 32 * KIB); /* it is still there */
 	reserve(f, 0);
-	atomic_store(&f->ground.forbidden, false);
+	atomic_store(&f->space.forbidden, false);
 	reserve(f, 32 * KIB + 1);
-	ck_assert_uint_eq(f->ground.calls[GROUND_GROW], 2);
+	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 2);
 	fixture_end(f);
 }
 END_TEST
@@ -103,11 +103,11 @@ START_TEST(a_source_that_refuses)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .growth_bytes = 64 * KIB });
 
-	ground_refuse(&f->ground, GROUND_GROW, 1, 100, MAM_ERROR_OUT_OF_MEMORY);
+	space_refuse(&f->space, SPACE_GROW, 1, 100, MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_pool_reserve(f->pool, 1), MAM_ERROR_OUT_OF_MEMORY);
-	ground_refuse(&f->ground, GROUND_GROW, 1, 100, MAM_ERROR_DRIVER);
+	space_refuse(&f->space, SPACE_GROW, 1, 100, MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_pool_reserve(f->pool, 1), MAM_ERROR_DRIVER);
-	ground_refuse_none(&f->ground);
+	space_refuse_none(&f->space);
 	reserve(f, 1);
 	fixture_end(f);
 }
@@ -168,7 +168,7 @@ int main(void)
 	tcase_add_loop_test(tests, what_is_reserved_comes_without_the_source, 0,
 			    sizeof(sizes) / sizeof(sizes[0]));
 	tcase_add_test(tests, nothing_is_counted_but_growth);
-	tcase_add_test(tests, ground_that_is_there_is_enough);
+	tcase_add_test(tests, space_that_is_there_is_enough);
 	tcase_add_test(tests, the_limit_holds);
 	tcase_add_test(tests, a_source_that_refuses);
 	tcase_add_test(tests, wrong_arguments);

@@ -50,7 +50,7 @@ struct game {
 	size_t word;     /* bytes */
 	uint64_t base;   /* address of word 0 */
 	uint64_t live;   /* words */
-	uint64_t most;   /* of `live`, ever */
+	uint64_t max;   /* of `live`, ever */
 	uint64_t M, n;
 	bool bounded;    /* no block ever moves: `high` holds */
 	uint64_t store;  /* end of the highest block ever */
@@ -126,8 +126,8 @@ static struct block take_words(struct game *game, uint64_t size)
 	if (game->base == 0)
 		game->base = (uintptr_t)address;
 	game->live += size;
-	if (game->live > game->most)
-		game->most = game->live;
+	if (game->live > game->max)
+		game->max = game->live;
 	end = ((uintptr_t)address - game->base) / game->word + size;
 	if (end > game->store) {
 		game->store = end;
@@ -232,7 +232,7 @@ START_TEST(the_first_program_gets_no_more_than_it_must)
 
 	play_first(&game);
 	ck_assert_uint_eq(numbers(&game).high_water_bytes, game.store * WORD);
-	ck_assert_uint_eq(game.most, M);
+	ck_assert_uint_eq(game.max, M);
 	ck_assert_uint_ge(game.store, low(M, n)); /* or this is not the program */
 	ck_assert_uint_le(game.store, low(M, n)); /* measured */
 	game_end(&game);
@@ -319,7 +319,7 @@ START_TEST(best_fit_can_be_led_to_nearly_n_times_as_much)
 		add_unit(&game, units, &count);
 	for (size_t i = 0; i < count; i++)
 		ck_assert_uint_eq(units[i].at, i == 0 ? 0 : (i + 1) * (n - 2) - 1);
-	ck_assert_uint_le(game.most, M);
+	ck_assert_uint_le(game.max, M);
 	ck_assert_uint_ge(game.store, (M - 4 * n + 11) * (n - 2));
 	ck_assert_uint_eq(numbers(&game).high_water_bytes, game.store * WORD);
 	game_end(&game);
@@ -348,7 +348,7 @@ START_TEST(a_random_program_stays_below)
 			held[place] = held[--count];
 		}
 	}
-	ck_assert_uint_gt(game.most, M - n);
+	ck_assert_uint_gt(game.max, M - n);
 	game_end(&game);
 	free(held);
 }

@@ -32,13 +32,13 @@ static unsigned size_height(const struct mam_pool *pool)
 {
 	unsigned highest = 0;
 
-	for (unsigned class = 0; class < MAM_SHELF_CLASSES; class++) {
-		uint32_t root = pool->shelf.books->root[class];
+	for (unsigned class = 0; class < MAM_FREELISTS_CLASSES; class++) {
+		uint32_t root = pool->freelists.metadata->root[class];
 		unsigned height = 0;
 
-		if (root & MAM_SHELF_TREE)
+		if (root & MAM_FREELISTS_TREE)
 			height = height_below(pool->segments.base + offsetof(struct mam_segment, by_size),
-			                      root & ~MAM_SHELF_TREE);
+			                      root & ~MAM_FREELISTS_TREE);
 		if (height > highest)
 			highest = height;
 	}

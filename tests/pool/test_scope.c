@@ -43,7 +43,7 @@ START_TEST(counts_are_those_since_the_push)
 	take(f, 60 * KIB);         /* another */
 	give(f, other);
 	give(f, block);
-	ground_refuse(&f->ground, GROUND_GROW, 1, 100, MAM_ERROR_OUT_OF_MEMORY);
+	space_refuse(&f->space, SPACE_GROW, 1, 100, MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_pool_alloc(f->pool, 80 * KIB, 0, &block), MAM_ERROR_OUT_OF_MEMORY);
 	stats = pop(f);
 	ck_assert_uint_eq(stats.allocs, 2);
@@ -166,7 +166,7 @@ START_TEST(a_failure_taken_back_is_none)
 	struct fixture *f = pool_of(64 * KIB);
 	void *block;
 
-	ground_refuse(&f->ground, GROUND_GROW, 1, 100, MAM_ERROR_OUT_OF_MEMORY);
+	space_refuse(&f->space, SPACE_GROW, 1, 100, MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_pool_alloc(f->pool, MIB, 0, &block), MAM_ERROR_OUT_OF_MEMORY);
 	push(f);
 	mam_scope_unfail(f->pool); /* of before: there is nothing below none */

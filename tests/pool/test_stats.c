@@ -40,20 +40,20 @@ START_TEST(each_call_of_the_source_is_counted_and_timed)
 	ck_assert_uint_gt(stats.driver_ns, 0);
 	take(f, 16 * KIB);
 	ck_assert_uint_eq(stats_of(f).driver_calls, 1);
-	ground_refuse(&f->ground, GROUND_GROW, 1, 2, MAM_ERROR_OUT_OF_MEMORY);
+	space_refuse(&f->space, SPACE_GROW, 1, 2, MAM_ERROR_OUT_OF_MEMORY);
 	block = take(f, 8 * KIB); /* 64 and 32 KiB are refused */
-	ck_assert_uint_eq(f->ground.calls[GROUND_GROW], 4);
+	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 4);
 	ck_assert_uint_eq(stats_of(f).driver_calls, 4);
-	ground_refuse(&f->ground, GROUND_GROW, 1, 9, MAM_ERROR_DRIVER);
+	space_refuse(&f->space, SPACE_GROW, 1, 9, MAM_ERROR_DRIVER);
 	refused(f, MIB, 0, MAM_ERROR_DRIVER);
-	ground_refuse_none(&f->ground);
-	ck_assert_uint_eq(stats_of(f).driver_calls, f->ground.calls[GROUND_GROW]);
+	space_refuse_none(&f->space);
+	ck_assert_uint_eq(stats_of(f).driver_calls, f->space.calls[SPACE_GROW]);
 	give(f, block);
-	ground_refuse(&f->ground, GROUND_SHRINK, 1, 1, MAM_ERROR_DRIVER);
+	space_refuse(&f->space, SPACE_SHRINK, 1, 1, MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_pool_trim(f->pool, 0, NULL), MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_pool_trim(f->pool, 0, NULL), MAM_OK);
-	ck_assert_uint_eq(f->ground.calls[GROUND_SHRINK], 2);
-	ck_assert_uint_eq(stats_of(f).driver_calls, f->ground.calls[GROUND_GROW] + 2);
+	ck_assert_uint_eq(f->space.calls[SPACE_SHRINK], 2);
+	ck_assert_uint_eq(stats_of(f).driver_calls, f->space.calls[SPACE_GROW] + 2);
 	stats = stats_of(f);
 	ck_assert_uint_le(stats.driver_ns, mam_clock_ns() - began);
 	ck_assert_uint_eq(stats.shrinks, 1);
@@ -67,19 +67,19 @@ static uint64_t seven(struct mam_source *source)
 	return 7;
 }
 
-START_TEST(a_source_that_reckons_says_itself_what_its_calls_took)
+START_TEST(a_source_that_computes_says_itself_what_its_calls_took)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .growth_bytes = 16 * KIB });
-	struct mam_source_ops ops = *f->ground.source.ops;
-	const struct mam_source_ops *own = f->ground.source.ops;
+	struct mam_source_ops ops = *f->space.source.ops;
+	const struct mam_source_ops *own = f->space.source.ops;
 
 	ops.cost = seven;
-	f->ground.source.ops = &ops;
+	f->space.source.ops = &ops;
 	take(f, 16 * KIB);
 	take(f, 16 * KIB);
 	ck_assert_uint_eq(stats_of(f).driver_calls, 2);
 	ck_assert_uint_eq(stats_of(f).driver_ns, 7);
-	f->ground.source.ops = own;
+	f->space.source.ops = own;
 	fixture_end(f);
 }
 END_TEST
@@ -273,7 +273,7 @@ int main(void)
 
 	tcase_add_test(tcase, a_new_pool_counts_its_chunk_and_nothing_else);
 	tcase_add_test(tcase, each_call_of_the_source_is_counted_and_timed);
-	tcase_add_test(tcase, a_source_that_reckons_says_itself_what_its_calls_took);
+	tcase_add_test(tcase, a_source_that_computes_says_itself_what_its_calls_took);
 	tcase_add_test(tcase, live_bytes_are_what_was_asked_for_and_what_was_taken);
 	tcase_add_test(tcase, each_peak_is_of_its_own_moment);
 	tcase_add_test(tcase, high_water_is_the_highest_end_of_a_block_not_the_live_bytes);

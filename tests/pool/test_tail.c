@@ -2,7 +2,7 @@
 /* The fresh end of the newest chunk is used last; that of an older chunk is a piece of ground like any other. */
 #include "fixture.h"
 
-START_TEST(a_larger_hole_is_taken_before_fresh_ground)
+START_TEST(a_larger_hole_is_taken_before_fresh_space)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = MAM_GROWTH_NONE };
 	struct fixture *f = fixture_new(&config);
@@ -17,7 +17,7 @@ START_TEST(a_larger_hole_is_taken_before_fresh_ground)
 }
 END_TEST
 
-START_TEST(fresh_ground_serves_what_no_hole_holds)
+START_TEST(fresh_space_serves_what_no_hole_holds)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = MAM_GROWTH_NONE };
 	struct fixture *f = fixture_new(&config);
@@ -83,7 +83,7 @@ START_TEST(a_pool_without_a_free_end_has_no_tail)
 }
 END_TEST
 
-START_TEST(an_aligned_request_leaves_its_skipped_ground_as_a_hole_not_as_tail)
+START_TEST(an_aligned_request_leaves_its_skipped_space_as_a_hole_not_as_tail)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = MAM_GROWTH_NONE };
 	struct fixture *f = fixture_new(&config);
@@ -99,11 +99,11 @@ int main(void)
 {
 	TCase *tcase = suite_begin("pool/tail");
 
-	tcase_add_test(tcase, a_larger_hole_is_taken_before_fresh_ground);
-	tcase_add_test(tcase, fresh_ground_serves_what_no_hole_holds);
+	tcase_add_test(tcase, a_larger_hole_is_taken_before_fresh_space);
+	tcase_add_test(tcase, fresh_space_serves_what_no_hole_holds);
 	tcase_add_test(tcase, the_end_of_an_older_chunk_is_used_before_that_of_the_newest);
 	tcase_add_test(tcase, when_the_newest_chunk_goes_the_one_before_has_the_tail_again);
 	tcase_add_test(tcase, a_pool_without_a_free_end_has_no_tail);
-	tcase_add_test(tcase, an_aligned_request_leaves_its_skipped_ground_as_a_hole_not_as_tail);
+	tcase_add_test(tcase, an_aligned_request_leaves_its_skipped_space_as_a_hole_not_as_tail);
 	return suite_end();
 }

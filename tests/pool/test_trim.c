@@ -48,7 +48,7 @@ START_TEST(an_idle_pool_trims_to_nothing_and_grows_again)
 	for (int i = 0; i < 4; i++)
 		give(f, block[i]);
 	ck_assert_uint_eq(trim(f, 0), 64 * KIB);
-	ck_assert_uint_eq(f->ground.pieces, 0);
+	ck_assert_uint_eq(f->space.pieces, 0);
 	ck_assert_picture(f, 512, "");
 	take(f, 512);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 16 * KIB);
@@ -107,7 +107,7 @@ START_TEST(a_chunk_the_source_refuses_to_take_stays_in_use)
 	size_t released = 77;
 
 	give(f, block[1]);
-	ground_refuse(&f->ground, GROUND_SHRINK, 1, 1, MAM_ERROR_DRIVER);
+	space_refuse(&f->space, SPACE_SHRINK, 1, 1, MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_pool_trim(f->pool, 0, &released), MAM_ERROR_DRIVER);
 	ck_assert_uint_eq(released, 77);
 	intact(f);
@@ -126,7 +126,7 @@ START_TEST(what_went_before_a_refusal_is_reported)
 
 	for (int i = 0; i < 4; i++)
 		give(f, block[i]);
-	ground_refuse(&f->ground, GROUND_SHRINK, 3, 1, MAM_ERROR_DRIVER);
+	space_refuse(&f->space, SPACE_SHRINK, 3, 1, MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_pool_trim(f->pool, 0, &released), MAM_OK);
 	ck_assert_uint_eq(released, 32 * KIB);
 	intact(f);
@@ -141,7 +141,7 @@ START_TEST(the_only_chunk_put_back_has_the_tail_again)
 	struct fixture *f = fixture_new(&config);
 	size_t released;
 
-	ground_refuse(&f->ground, GROUND_SHRINK, 1, 1, MAM_ERROR_DRIVER);
+	space_refuse(&f->space, SPACE_SHRINK, 1, 1, MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_pool_trim(f->pool, 0, &released), MAM_ERROR_DRIVER);
 	intact(f);
 	take(f, 16 * KIB);

@@ -20,7 +20,7 @@ static bool visit(const struct mam_segment_info *segment, void *user)
 START_TEST(chunks_are_walked_by_address_not_by_age)
 {
 	struct mam_pool_config config = { .growth_bytes = 4096 };
-	struct fixture *f = fixture_on(&config, GROUND_DOWN, 4096, 4096, 0);
+	struct fixture *f = fixture_on(&config, SPACE_DOWN, 4096, 4096, 0);
 	struct walked walked = { 0 };
 
 	take(f, 4096);

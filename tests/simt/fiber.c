@@ -104,7 +104,7 @@ static void arrive(struct simt_fiber *fiber)
 	size_t bytes;
 
 	__sanitizer_finish_switch_fiber(fiber->shadow, &bottom, &bytes);
-	if (left && !left->ground) {
+	if (left && !left->space) {
 		left->stack = (char *)(uintptr_t)bottom;
 		left->bytes = bytes;
 	}
@@ -136,34 +136,34 @@ bool simt_fiber_init(struct simt_fiber *fiber, unsigned int colour)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t mapped = page + STACK_BYTES + COLOURS * COLOUR_BYTES / page * page + page;
 	static unsigned int guarded;
-	char *ground = mmap(NULL, mapped, PROT_READ | PROT_WRITE,
+	char *space = mmap(NULL, mapped, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (ground == MAP_FAILED)
+	if (space == MAP_FAILED)
 		return false;
 	/*
 	 * Each page that faults is a mapping of its own, of which the kernel allows some 65,000 and
 	 * a fiber needs none.
 	 */
-	if (guarded < GUARDED_MAX && !mprotect(ground, page, PROT_NONE))
+	if (guarded < GUARDED_MAX && !mprotect(space, page, PROT_NONE))
 		guarded++;
 	memset(fiber, 0, sizeof(*fiber));
-	fiber->ground = ground;
+	fiber->space = space;
 	fiber->mapped = mapped;
-	fiber->stack = ground + page;
+	fiber->stack = space + page;
 	fiber->bytes = mapped - page - colour % COLOURS * COLOUR_BYTES;
 	return true;
 }
 
 void simt_fiber_fini(struct simt_fiber *fiber)
 {
-	if (!fiber->ground)
+	if (!fiber->space)
 		return;
 #ifdef WITH_ASAN
 	__asan_unpoison_memory_region(
-		fiber->stack, fiber->mapped - (size_t)(fiber->stack - (char *)fiber->ground));
+		fiber->stack, fiber->mapped - (size_t)(fiber->stack - (char *)fiber->space));
 #endif
-	munmap(fiber->ground, fiber->mapped);
+	munmap(fiber->space, fiber->mapped);
 	memset(fiber, 0, sizeof(*fiber));
 }
 

@@ -54,9 +54,9 @@ static void set_dims(uint32_t dims[3], struct simt_dims wanted, uint32_t count)
 }
 
 /* The longest row of several that `count` threads make, `most` threads at most. */
-static uint32_t row_of(uint32_t count, uint32_t most)
+static uint32_t row_of(uint32_t count, uint32_t max)
 {
-	uint32_t row = count > most ? most : count - 1;
+	uint32_t row = count > max ? max : count - 1;
 
 	while (row > 1 && count % row)
 		row--;

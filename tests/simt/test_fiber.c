@@ -130,7 +130,7 @@ static void where(void *argument)
 
 START_TEST(hot_lines_fall_into_different_sets)
 {
-	unsigned int sets[64] = { 0 }, most = 0;
+	unsigned int sets[64] = { 0 }, max = 0;
 
 	make(32);
 	for (uintptr_t i = 0; i < 32; i++) {
@@ -138,10 +138,10 @@ START_TEST(hot_lines_fall_into_different_sets)
 		simt_fiber_switch(&self, &fiber[i]);
 		ck_assert(simt_fiber_holds(&fiber[i], (void *)seen_at[i]));
 		ck_assert(!simt_fiber_holds(&fiber[(i + 1) % 32], (void *)seen_at[i]));
-		if (++sets[seen_at[i] / 64 % 64] > most)
-			most = sets[seen_at[i] / 64 % 64];
+		if (++sets[seen_at[i] / 64 % 64] > max)
+			max = sets[seen_at[i] / 64 % 64];
 	}
-	ck_assert_uint_le(most, 4);
+	ck_assert_uint_le(max, 4);
 	unmake(32);
 }
 END_TEST

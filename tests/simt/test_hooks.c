@@ -20,7 +20,7 @@ struct large {
 	uint64_t part[9];
 };
 
-static struct ground {
+static struct space {
 	union {
 		uint8_t byte[128];
 		uint16_t half[64];
@@ -32,7 +32,7 @@ static struct ground {
 	uint64_t guard;
 	uint64_t *published;
 	uint64_t results[10];
-} ground;
+} space;
 
 static volatile uint32_t hidden; /* what the compiler must not know */
 
@@ -40,7 +40,7 @@ static volatile uint32_t hidden; /* what the compiler must not know */
 #define AGAINST(name, statement, last)                                                          \
 	MAM_KERNEL(name##_meets)                                                                \
 	{                                                                                       \
-		struct ground *g = argument;                                                    \
+		struct space *g = argument;                                                    \
                                                                                                 \
 		if (simt_block() == 0) {                                                        \
 			statement;                                                              \
@@ -50,7 +50,7 @@ static volatile uint32_t hidden; /* what the compiler must not know */
 	}                                                                                       \
 	MAM_KERNEL(name##_passes)                                                               \
 	{                                                                                       \
-		struct ground *g = argument;                                                    \
+		struct space *g = argument;                                                    \
                                                                                                 \
 		if (simt_block() == 0) {                                                        \
 			statement;                                                              \
@@ -90,10 +90,10 @@ static simt_kernel *const pairs[][2] = {
 #endif
 };
 
-static struct expect on_ground(simt_kernel *kernel, unsigned int grid, unsigned int block)
+static struct expect on_space(simt_kernel *kernel, unsigned int grid, unsigned int block)
 {
-	return (struct expect){ .kernel = kernel, .grid = grid, .block = block, .argument = &ground,
-				.zero = sizeof(ground), .config = { .race = true } };
+	return (struct expect){ .kernel = kernel, .grid = grid, .block = block, .argument = &space,
+				.zero = sizeof(space), .config = { .race = true } };
 }
 
 /* `_passes` writes a byte that only it touches; `hidden` itself is written by block 0 alone. */
@@ -102,9 +102,9 @@ START_TEST(each_access_is_seen)
 	struct expect what;
 
 	hidden = 0;
-	what = on_ground(pairs[_i][0], 2, 1);
+	what = on_space(pairs[_i][0], 2, 1);
 	simt_expect(&what, SIMT_RACE, "test_hooks");
-	what = on_ground(pairs[_i][1], 2, 1);
+	what = on_space(pairs[_i][1], 2, 1);
 	simt_expect(&what, SIMT_FINE, NULL);
 }
 END_TEST
@@ -112,7 +112,7 @@ END_TEST
 /* Reads of the same by all, of each size and from copies. */
 MAM_KERNEL(reads)
 {
-	const struct ground *g = argument;
+	const struct space *g = argument;
 	struct large large = g->at.large[0];
 	char bytes[32];
 	uint64_t sum = large.part[hidden];
@@ -125,7 +125,7 @@ MAM_KERNEL(reads)
 
 START_TEST(reads_do_not_race)
 {
-	struct expect what = on_ground(reads, 2, 2);
+	struct expect what = on_space(reads, 2, 2);
 
 	hidden = 0;
 	simt_expect(&what, SIMT_FINE, NULL);
@@ -149,7 +149,7 @@ MAM_KERNEL(own_stack)
 
 MAM_KERNEL(other_stack)
 {
-	struct ground *g = argument;
+	struct space *g = argument;
 	uint64_t mine[8] = { 0 };
 
 	if (simt_thread() == 0)
@@ -161,11 +161,11 @@ MAM_KERNEL(other_stack)
 
 START_TEST(stacks)
 {
-	struct expect what = on_ground(own_stack, 2, 3);
+	struct expect what = on_space(own_stack, 2, 3);
 
 	/* A lane's own stack is no concern of others: no steps but the calls into the simulator. */
 	ck_assert_uint_lt(simt_expect(&what, SIMT_FINE, NULL)->steps, 20);
-	what = on_ground(other_stack, 1, 3);
+	what = on_space(other_stack, 1, 3);
 	simt_expect(&what, SIMT_RACE, "a plain");
 }
 END_TEST
@@ -173,7 +173,7 @@ END_TEST
 /* The compiler's own atomics order, as seq_cst ones do. */
 MAM_KERNEL(message)
 {
-	struct ground *g = argument;
+	struct space *g = argument;
 
 	if (simt_block() == 0) {
 		g->at.pair[0] = 7;
@@ -187,7 +187,7 @@ MAM_KERNEL(message)
 
 MAM_KERNEL(counting)
 {
-	struct ground *g = argument;
+	struct space *g = argument;
 
 	if (__atomic_add_fetch(&g->guard, 1, __ATOMIC_ACQ_REL) == 6)
 		for (int i = 0; i < 6; i++)
@@ -197,7 +197,7 @@ MAM_KERNEL(counting)
 /* Those of two bytes, which leave the byte beside them alone. */
 MAM_KERNEL(halves)
 {
-	struct ground *g = argument;
+	struct space *g = argument;
 	uint16_t expected = 1;
 
 	if (simt_block() == 0) {
@@ -213,12 +213,12 @@ MAM_KERNEL(halves)
 /* Those of one byte device code has no word for. */
 MAM_KERNEL(a_byte)
 {
-	struct ground *g = argument;
+	struct space *g = argument;
 
 	__atomic_store_n(&g->at.byte[1], 1, __ATOMIC_RELAXED);
 }
 
-static void operate(struct ground *g)
+static void operate(struct space *g)
 {
 	uint32_t value = 12, expected = 1;
 
@@ -244,24 +244,24 @@ MAM_KERNEL(operations)
 START_TEST(atomics_of_the_compiler)
 {
 	static const uint64_t want[] = { 12, 17, 14, 10, 15, 14, 0, 1, 8, 0xfffffff7 };
-	struct expect what = on_ground(message, 2, 1);
+	struct expect what = on_space(message, 2, 1);
 
 	simt_expect(&what, SIMT_FINE, NULL);
-	what = on_ground(counting, 2, 3);
+	what = on_space(counting, 2, 3);
 	simt_expect(&what, SIMT_FINE, NULL);
-	what = on_ground(halves, 2, 1);
+	what = on_space(halves, 2, 1);
 	simt_expect(&what, SIMT_FINE, NULL);
-	what = on_ground(a_byte, 1, 1);
+	what = on_space(a_byte, 1, 1);
 	simt_expect(&what, SIMT_FAILED, "of one byte");
-	what = on_ground(operations, 1, 1);
+	what = on_space(operations, 1, 1);
 	simt_expect(&what, SIMT_FINE, NULL);
 	for (int turn = 0; turn < 2; turn++) {
 		for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
-			ck_assert_msg(ground.results[i] == want[i], "%s, %zu: %llu",
+			ck_assert_msg(space.results[i] == want[i], "%s, %zu: %llu",
 				      turn ? "outside" : "in a lane", i,
-				      (unsigned long long)ground.results[i]);
-		memset(&ground, 0, sizeof(ground));
-		operate(&ground);
+				      (unsigned long long)space.results[i]);
+		memset(&space, 0, sizeof(space));
+		operate(&space);
 	}
 }
 END_TEST

@@ -26,7 +26,7 @@ struct how {
 	int what; /* of each kernel its own */
 };
 
-struct ground {
+struct space {
 	const struct how *how;
 	uint64_t data[64];
 	uint64_t flag;
@@ -34,20 +34,20 @@ struct ground {
 	uint32_t lock;
 };
 
-static void raise_flag(struct ground *ground, uint64_t value)
+static void raise_flag(struct space *space, uint64_t value)
 {
-	const struct side *side = &ground->how->write;
+	const struct side *side = &space->how->write;
 
 	if (side->fence != MAM_RELAXED)
 		mam_fence(side->fence, side->fence_scope);
-	mam_atomic_store64(&ground->flag, value, side->order, side->scope);
+	mam_atomic_store64(&space->flag, value, side->order, side->scope);
 }
 
-static void await_flag(struct ground *ground, uint64_t value)
+static void await_flag(struct space *space, uint64_t value)
 {
-	const struct side *side = &ground->how->read;
+	const struct side *side = &space->how->read;
 
-	while (mam_atomic_load64(&ground->flag, side->order, side->scope) != value)
+	while (mam_atomic_load64(&space->flag, side->order, side->scope) != value)
 		;
 	if (side->fence != MAM_RELAXED)
 		mam_fence(side->fence, side->fence_scope);
@@ -56,49 +56,49 @@ static void await_flag(struct ground *ground, uint64_t value)
 /* The first lane passes a message to the last. */
 MAM_KERNEL(message)
 {
-	struct ground *ground = argument;
+	struct space *space = argument;
 
 	if (mam_block() == 0 && simt_thread() == 0) {
-		ground->data[0] = 7;
-		raise_flag(ground, 1);
+		space->data[0] = 7;
+		raise_flag(space, 1);
 	} else if (mam_block() == mam_grid_blocks() - 1 &&
 		   simt_thread() == simt_block_threads() - 1) {
-		await_flag(ground, 1);
-		MAM_KASSERT(ground->data[0] == 7);
+		await_flag(space, 1);
+		MAM_KASSERT(space->data[0] == 7);
 	}
 }
 
 /* The second of three blocks moves the flag on: by a read-modify-write, or by a store if `what`. */
 MAM_KERNEL(chain)
 {
-	struct ground *ground = argument;
+	struct space *space = argument;
 
 	if (mam_block() == 0) {
-		ground->data[0] = 7;
-		raise_flag(ground, 1);
+		space->data[0] = 7;
+		raise_flag(space, 1);
 	} else if (mam_block() == 1) {
-		while (mam_atomic_load64(&ground->flag, MAM_RELAXED, MAM_AT_DEVICE) != 1)
+		while (mam_atomic_load64(&space->flag, MAM_RELAXED, MAM_AT_DEVICE) != 1)
 			;
-		if (ground->how->what)
-			mam_atomic_store64(&ground->flag, 2, MAM_RELAXED, MAM_AT_DEVICE);
+		if (space->how->what)
+			mam_atomic_store64(&space->flag, 2, MAM_RELAXED, MAM_AT_DEVICE);
 		else
-			mam_atomic_add64(&ground->flag, 1, MAM_RELAXED, MAM_AT_DEVICE);
+			mam_atomic_add64(&space->flag, 1, MAM_RELAXED, MAM_AT_DEVICE);
 	} else {
-		await_flag(ground, 2);
-		MAM_KASSERT(ground->data[0] == 7);
+		await_flag(space, 2);
+		MAM_KASSERT(space->data[0] == 7);
 	}
 }
 
 /* Each lane adds one to a plain counter behind a lock. */
 MAM_KERNEL(locked)
 {
-	struct ground *ground = argument;
-	const struct how *how = ground->how;
+	struct space *space = argument;
+	const struct how *how = space->how;
 
-	while (mam_atomic_cas32(&ground->lock, 0, 1, how->read.order, how->read.scope))
+	while (mam_atomic_cas32(&space->lock, 0, 1, how->read.order, how->read.scope))
 		mam_nanosleep(1);
-	ground->count++;
-	mam_atomic_store32(&ground->lock, 0, how->write.order, how->write.scope);
+	space->count++;
+	mam_atomic_store32(&space->lock, 0, how->write.order, how->write.scope);
 }
 
 /*
@@ -107,12 +107,12 @@ MAM_KERNEL(locked)
  */
 MAM_KERNEL(neighbours)
 {
-	struct ground *ground = argument;
+	struct space *space = argument;
 	uint32_t lane = simt_thread(), next = (lane + 1) % simt_block_threads();
 	uint32_t all = (uint32_t)((UINT64_C(1) << simt_block_threads()) - 1);
 
-	ground->data[lane] = lane;
-	switch (ground->how->what) {
+	space->data[lane] = lane;
+	switch (space->how->what) {
 	case 0:
 		mam_warp_sync(all);
 		break;
@@ -125,9 +125,9 @@ MAM_KERNEL(neighbours)
 	default:
 		break;
 	}
-	MAM_KASSERT(ground->how->what == 3 || ground->data[next] == next);
-	if (ground->how->what == 3)
-		ground->data[next]++;
+	MAM_KASSERT(space->how->what == 3 || space->data[next] == next);
+	if (space->how->what == 3)
+		space->data[next]++;
 }
 
 struct slots {
@@ -140,18 +140,18 @@ struct slots {
  */
 MAM_KERNEL(shared)
 {
-	struct ground *ground = argument;
+	struct space *space = argument;
 	uint32_t lane = simt_thread(), next = (lane + 1) % simt_block_threads();
 	MAM_SHARED(struct slots, slots);
 
 	for (uint32_t round = 0; round < 2; round++) {
 		slots->value[lane] = lane + round;
 		mam_syncthreads();
-		MAM_KASSERT(ground->how->what || slots->value[next] == next + round);
-		if (ground->how->what)
+		MAM_KASSERT(space->how->what || slots->value[next] == next + round);
+		if (space->how->what)
 			mam_clock();
-		if (ground->how->what)
-			ground->data[lane] = slots->value[next];
+		if (space->how->what)
+			space->data[lane] = slots->value[next];
 		else
 			mam_syncthreads();
 	}
@@ -160,12 +160,12 @@ MAM_KERNEL(shared)
 /* Every lane copies, by the C library's call: the ranges meet in one byte. */
 MAM_KERNEL(copies)
 {
-	struct ground *ground = argument;
-	char *bytes = (char *)ground->data;
+	struct space *space = argument;
+	char *bytes = (char *)space->data;
 	char source[16];
 
 	memset(source, (int)mam_block(), sizeof(source));
-	memcpy(bytes + mam_block() * (sizeof(source) - (size_t)ground->how->what), source,
+	memcpy(bytes + mam_block() * (sizeof(source) - (size_t)space->how->what), source,
 	       sizeof(source));
 }
 
@@ -218,15 +218,15 @@ static const struct litmus {
 	{ "copies that overlap", true, copies, 3, 1, { NONE, NONE, 1 } },
 };
 
-static struct ground ground;
+static struct space space;
 
 static void begin(void *argument)
 {
-	const struct how *how = ground.how;
+	const struct how *how = space.how;
 
 	(void)argument;
-	memset(&ground, 0, sizeof(ground));
-	ground.how = how;
+	memset(&space, 0, sizeof(space));
+	space.how = how;
 }
 
 START_TEST(litmus_kernels)
@@ -236,12 +236,12 @@ START_TEST(litmus_kernels)
 				  .kernel = litmus->kernel,
 				  .grid = litmus->grid,
 				  .block = litmus->block,
-				  .argument = &ground,
+				  .argument = &space,
 				  .begin = begin,
 				  .seeds = litmus->races ? 100 : 3400,
 				  .config = { .race = true } };
 
-	ground.how = &litmus->how;
+	space.how = &litmus->how;
 	if (litmus->races)
 		simt_must_fail(&test, SIMT_RACE);
 	else
@@ -252,14 +252,14 @@ END_TEST
 /* Worlds: a launch after another, beside another, and host threads. */
 MAM_KERNEL(write_data)
 {
-	struct ground *here = argument;
+	struct space *here = argument;
 
 	here->data[0]++;
 }
 
 static void host_reads(void *argument)
 {
-	struct ground *here = argument;
+	struct space *here = argument;
 
 	await_flag(here, 1);
 	if (here->data[0] != 7)
@@ -268,7 +268,7 @@ static void host_reads(void *argument)
 
 static void host_waits(void *argument)
 {
-	struct ground *here = argument;
+	struct space *here = argument;
 
 	if (here->how->what != 5)
 		simt_host_wait(0, SIMT_SITE);
@@ -277,11 +277,11 @@ static void host_waits(void *argument)
 
 static bool build(struct simt_world *world, void *argument)
 {
-	switch (ground.how->what) {
+	switch (space.how->what) {
 	case 0:
 	case 1:
 		return simt_world_launch(world, 0, write_data, 1, 1, argument) &&
-		       simt_world_launch(world, (unsigned int)ground.how->what, write_data, 1, 1,
+		       simt_world_launch(world, (unsigned int)space.how->what, write_data, 1, 1,
 					 argument);
 	case 2:
 	case 3:
@@ -312,12 +312,12 @@ START_TEST(litmus_worlds)
 {
 	struct simt_case test = { .name = worlds[_i].name,
 				  .build = build,
-				  .argument = &ground,
+				  .argument = &space,
 				  .begin = begin,
 				  .seeds = worlds[_i].races ? 100 : 3400,
 				  .config = { .race = true } };
 
-	ground.how = &worlds[_i].how;
+	space.how = &worlds[_i].how;
 	if (worlds[_i].races)
 		simt_must_fail(&test, SIMT_RACE);
 	else
@@ -333,14 +333,14 @@ START_TEST(text_helps)
 				  .kernel = message,
 				  .grid = 2,
 				  .block = 1,
-				  .argument = &ground,
+				  .argument = &space,
 				  .begin = begin,
 				  .seeds = 100,
 				  .config = { .race = true } };
 	struct simt_search search;
 	const char *text = search.result.text;
 
-	ground.how = &how;
+	space.how = &how;
 	ck_assert(!simt_explore(&test, &search));
 	ck_assert_msg(strstr(text, "a plain write of 8 bytes") &&
 			      strstr(text, "a plain read of 8 bytes") &&

@@ -7,7 +7,7 @@
 #include "simt/expect.h"
 
 struct flight {
-	uint32_t now, most, done;
+	uint32_t now, max, done;
 	uint32_t warp_of_sm[8][64];
 };
 
@@ -19,8 +19,8 @@ MAM_KERNEL(flies)
 	if (mam_thread() == 0) {
 		uint32_t now = mam_atomic_add32(&flight->now, 1, MAM_RELAXED, MAM_AT_DEVICE) + 1;
 
-		if (now > flight->most)
-			flight->most = now;
+		if (now > flight->max)
+			flight->max = now;
 	}
 	if (mam_lane() == 0)
 		MAM_KASSERT(!mam_atomic_xchg32(slot, 1, MAM_RELAXED, MAM_AT_DEVICE));
@@ -48,12 +48,12 @@ START_TEST(no_more_blocks_than_that_run)
 		what.config.sms = resident;
 		simt_expect(&what, SIMT_FINE, NULL);
 		ck_assert_uint_eq(flight.done, 10);
-		ck_assert_uint_le(flight.most, resident);
+		ck_assert_uint_le(flight.max, resident);
 	}
 	what.config.resident = 0;
 	what.config.sms = 3;
 	simt_expect(&what, SIMT_FINE, NULL);
-	ck_assert_uint_gt(flight.most, 5);
+	ck_assert_uint_gt(flight.max, 5);
 }
 END_TEST
 

@@ -9,7 +9,7 @@
 
 struct script {
 	struct mam_source source;
-	size_t most;              /* larger grows are refused */
+	size_t max;              /* larger grows are refused */
 	enum mam_status refusal;  /* ... with this */
 	enum mam_status shrinks;  /* what a shrink answers */
 	unsigned int grows;       /* calls so far */
@@ -28,7 +28,7 @@ static inline enum mam_status script_grow(struct mam_source *source, size_t byte
 	else if (bytes >= script->last)
 		script->rose = true;
 	script->last = bytes;
-	if (bytes > script->most)
+	if (bytes > script->max)
 		return script->refusal;
 	*base = (void *)source->properties.alignment;
 	return MAM_OK;
@@ -58,7 +58,7 @@ static const struct mam_source_ops script_ops = {
 };
 
 /* total_bytes: as in the properties; most: the largest grow that is not OUT_OF_MEMORY. */
-static inline struct script script_of(size_t granularity, size_t total_bytes, size_t most)
+static inline struct script script_of(size_t granularity, size_t total_bytes, size_t max)
 {
 	return (struct script){
 		.source = {
@@ -72,7 +72,7 @@ static inline struct script script_of(size_t granularity, size_t total_bytes, si
 				.device = 3,
 			},
 		},
-		.most = most,
+		.max = max,
 		.refusal = MAM_ERROR_OUT_OF_MEMORY,
 	};
 }

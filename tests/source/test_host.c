@@ -242,7 +242,7 @@ int main(void)
 	Suite *suite = suite_create("source/host");
 	TCase *addresses = tcase_create("addresses");
 	TCase *memory = tcase_create("memory");
-	TCase *books = tcase_create("books");
+	TCase *metadata = tcase_create("metadata");
 	SRunner *runner;
 	int failed;
 
@@ -256,10 +256,10 @@ int main(void)
 	tcase_add_test(memory, a_backed_chunk_is_zeroed_memory);
 	tcase_add_test(memory, memory_that_is_refused_is_no_made_up_memory);
 	suite_add_tcase(suite, memory);
-	tcase_add_test(books, no_more_than_its_total);
-	tcase_add_test(books, there_is_nothing_to_wait_for);
-	tcase_add_test(books, threads_share_one);
-	suite_add_tcase(suite, books);
+	tcase_add_test(metadata, no_more_than_its_total);
+	tcase_add_test(metadata, there_is_nothing_to_wait_for);
+	tcase_add_test(metadata, threads_share_one);
+	suite_add_tcase(suite, metadata);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

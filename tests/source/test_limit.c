@@ -140,7 +140,7 @@ START_TEST(the_inner_answers_pass_and_failures_take_nothing)
 
 	script.refusal = MAM_ERROR_DRIVER;
 	ck_assert_int_eq(mam_source_grow(source, 4 * PAGE, &base), MAM_ERROR_DRIVER);
-	script.most = SIZE_MAX;
+	script.max = SIZE_MAX;
 	ck_assert_int_eq(mam_source_grow(source, 4 * PAGE, &base), MAM_OK);
 	script.shrinks = MAM_ERROR_DRIVER;
 	ck_assert_int_eq(mam_source_shrink(source, base, 4 * PAGE), MAM_ERROR_DRIVER);
@@ -292,7 +292,7 @@ static enum mam_status never(struct mam_source *source, void *base, size_t bytes
 	return MAM_ERROR_DRIVER;
 }
 
-static uint64_t reckoned(struct mam_source *source)
+static uint64_t computed(struct mam_source *source)
 {
 	(void)source;
 	return 4711;
@@ -327,9 +327,9 @@ END_TEST
 
 START_TEST(it_has_what_the_inner_source_has)
 {
-	static const struct mam_source_ops reckoning_ops = {
-		.size = sizeof(reckoning_ops),
-		.grow = script_grow, .shrink = script_shrink, .cost = reckoned,
+	static const struct mam_source_ops estimate_ops = {
+		.size = sizeof(estimate_ops),
+		.grow = script_grow, .shrink = script_shrink, .cost = computed,
 	};
 	struct script script = script_of(PAGE, 0, SIZE_MAX);
 	struct mam_source *source = around(&script.source, 0, 0, 0), *vmm = pieces(0);
@@ -337,7 +337,7 @@ START_TEST(it_has_what_the_inner_source_has)
 	ck_assert(!mam_source_has_pieces(source));
 	ck_assert(!source->ops->unmap && !source->ops->move && !source->ops->cost);
 	mam_source_destroy(source);
-	script.source.ops = &reckoning_ops;
+	script.source.ops = &estimate_ops;
 	source = around(&script.source, 0, 0, 0);
 	ck_assert_uint_eq(source->ops->cost(source), 4711);
 	ck_assert_ptr_null(source->ops->quiesce);

@@ -129,7 +129,7 @@ START_TEST(memory_comes_moves_and_goes)
 }
 END_TEST
 
-START_TEST(what_does_not_fit_the_books_changes_nothing)
+START_TEST(what_does_not_fit_the_metadata_changes_nothing)
 {
 	struct mam_source *source = simulated(0);
 	char *range = range_of(source, 64 * MIB);
@@ -287,7 +287,7 @@ START_TEST(what_a_device_cannot_is_said)
 END_TEST
 
 /* The table in vmm_sim.c at its own sizes and between them: nanoseconds of a map and of an unmap. */
-START_TEST(a_reckoning_costs_what_was_measured)
+START_TEST(an_estimate_costs_what_was_measured)
 {
 	static const struct {
 		size_t bytes;
@@ -313,7 +313,7 @@ START_TEST(a_reckoning_costs_what_was_measured)
 }
 END_TEST
 
-START_TEST(a_reckoning_is_what_it_was_told_to_be)
+START_TEST(an_estimate_is_what_it_was_told_to_be)
 {
 	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
 	struct mam_source *source = simulated(0);
@@ -381,14 +381,14 @@ static void add(TCase *tests)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, it_says_what_it_is);
 	tcase_add_test(tests, memory_comes_moves_and_goes);
-	tcase_add_test(tests, what_does_not_fit_the_books_changes_nothing);
+	tcase_add_test(tests, what_does_not_fit_the_metadata_changes_nothing);
 	tcase_add_loop_test(tests, no_more_than_there_is, 0, 2);
 	tcase_add_loop_test(tests, a_refused_call_leaves_nothing_behind, 0, 48);
 	tcase_add_loop_test(tests, captures_are_left_alone, 0, 3);
 	tcase_add_test(tests, peers_are_named_when_it_is_made);
 	tcase_add_test(tests, what_a_device_cannot_is_said);
-	tcase_add_loop_test(tests, a_reckoning_costs_what_was_measured, 0, 6);
-	tcase_add_test(tests, a_reckoning_is_what_it_was_told_to_be);
+	tcase_add_loop_test(tests, an_estimate_costs_what_was_measured, 0, 6);
+	tcase_add_test(tests, an_estimate_is_what_it_was_told_to_be);
 	if (SPACE_IS_OURS)
 		tcase_add_test(tests, simulated_addresses_are_whole_units_and_go_back);
 	tcase_add_test(tests, a_child_of_a_fork_gets_no_memory);

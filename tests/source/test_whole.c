@@ -375,7 +375,7 @@ END_TEST
 struct grower {
 	pthread_t thread;
 	struct mam_source *source;
-	size_t most;
+	size_t max;
 };
 
 /* As much as it gets, several times over; `most` is the most it ever held. */
@@ -390,8 +390,8 @@ static void *grow_and_shrink(void *user)
 		while (count < 256 &&
 		       mam_source_grow(grower->source, 16 * MIB, &bases[count]) == MAM_OK)
 			count++;
-		if (count > grower->most)
-			grower->most = count;
+		if (count > grower->max)
+			grower->max = count;
 		while (count > 0)
 			mam_source_shrink(grower->source, bases[--count], 16 * MIB);
 	}
@@ -401,7 +401,7 @@ static void *grow_and_shrink(void *user)
 START_TEST(pools_that_grow_at_once_stay_below_it_together)
 {
 	struct grower growers[GROWERS];
-	unsigned long long live = 0, most = 0;
+	unsigned long long live = 0, max = 0;
 	char *line, *rest = NULL, *log;
 	static char all[1 << 21];
 	size_t length;
@@ -415,7 +415,7 @@ START_TEST(pools_that_grow_at_once_stay_below_it_together)
 	}
 	for (int i = 0; i < GROWERS; i++) {
 		pthread_join(growers[i].thread, NULL);
-		ck_assert_uint_le(growers[i].most, 16);
+		ck_assert_uint_le(growers[i].max, 16);
 	}
 	ck_assert_uint_eq(mam_source_room(growers[0].source), 256 * MIB);
 	/* The fake's own book of calls says how much was out at once. */
@@ -432,11 +432,11 @@ START_TEST(pools_that_grow_at_once_stay_below_it_together)
 			live += 16;
 		else if (strncmp(line, "cuMemFree ", 10) == 0)
 			live -= 16;
-		if (live > most)
-			most = live;
+		if (live > max)
+			max = live;
 	}
-	ck_assert_uint_gt(most, 16);
-	ck_assert_uint_le(most, 256);
+	ck_assert_uint_gt(max, 16);
+	ck_assert_uint_le(max, 256);
 	for (int i = 0; i < GROWERS; i++)
 		mam_source_destroy(growers[i].source);
 }

@@ -112,13 +112,13 @@ static unsigned all_calls(void)
 	return count;
 }
 
-static void turns(struct scene *s, size_t bytes, int count, int most, struct CUstream_st *stream)
+static void turns(struct scene *s, size_t bytes, int count, int max, struct CUstream_st *stream)
 {
 	void *blocks[64];
 
 	for (int i = 0; i < count; i++)
 		blocks[i] = get(s, bytes, stream);
-	for (int turn = 0; turn < most; turn++) {
+	for (int turn = 0; turn < max; turn++) {
 		for (int i = 0; i < count; i++)
 			give(s, blocks[i], stream);
 		for (int i = 0; i < count; i++)

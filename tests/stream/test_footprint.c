@@ -168,7 +168,7 @@ START_TEST(memory_joins_across_the_events_of_a_stream)
 }
 END_TEST
 
-#define BEHIND_MOST 64
+#define BEHIND_MAX 64
 
 /* A program whose GPU is `behind` pieces of work late; 0: it never catches up. */
 struct program {
@@ -176,7 +176,7 @@ struct program {
 	unsigned seed;
 	unsigned behind;
 	unsigned works;
-	struct CUevent_st *event[BEHIND_MOST];
+	struct CUevent_st *event[BEHIND_MAX];
 };
 
 static struct program program_new(unsigned seed, unsigned behind)
@@ -224,7 +224,7 @@ struct block {
 
 static void pace(struct program *program, struct CUstream_st *stream)
 {
-	struct CUevent_st *event = program->event[program->works % BEHIND_MOST];
+	struct CUevent_st *event = program->event[program->works % BEHIND_MAX];
 	const struct cuda *cuda = &program->s->cuda;
 
 	if (program->behind != 0) {
@@ -349,9 +349,9 @@ static const struct footprint {
 	unsigned behind;
 	unsigned limit;
 } footprints[] = {
-	{ train, 0, 1195 }, { train, BEHIND_MOST, 1220 },
-	{ infer, 0, 1335 }, { infer, BEHIND_MOST, 1325 },
-	{ mix, 0, 1255 },   { mix, BEHIND_MOST, 1330 },
+	{ train, 0, 1195 }, { train, BEHIND_MAX, 1220 },
+	{ infer, 0, 1335 }, { infer, BEHIND_MAX, 1325 },
+	{ mix, 0, 1255 },   { mix, BEHIND_MAX, 1330 },
 };
 
 #define SEEDS 4

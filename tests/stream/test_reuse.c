@@ -103,7 +103,7 @@ START_TEST(a_stream_splits_and_joins_what_it_freed)
 END_TEST
 
 /* A stream that is alone needs no more than if its frees took effect at once. */
-START_TEST(what_lies_free_beside_a_streams_ground_serves_it_too)
+START_TEST(what_lies_free_beside_a_streams_space_serves_it_too)
 {
 	struct scene *s = scene_new(8 * MIB);
 	void *a = get(s, 2 * MIB, s->one), *b = get(s, 3 * MIB, s->one), *c, *d;
@@ -173,7 +173,7 @@ static struct CUstream_st *replaced(struct scene *s, struct CUstream_st *old)
 	return fresh;
 }
 
-static struct CUstream_st *settled_stream(struct scene *s)
+static struct CUstream_st *idle_stream(struct scene *s)
 {
 	struct CUstream_st *stream = stream_new(s);
 
@@ -186,7 +186,7 @@ static struct CUstream_st *settled_stream(struct scene *s)
 START_TEST(a_stream_has_its_blocks_back_as_they_were)
 {
 	struct scene *s = scene_new(0);
-	struct CUstream_st *stream = settled_stream(s);
+	struct CUstream_st *stream = idle_stream(s);
 	void *blocks[100];
 	struct mam_stats before;
 
@@ -217,7 +217,7 @@ START_TEST(a_stream_has_its_blocks_back_as_they_were)
 }
 END_TEST
 
-#define MANY (MAM_LOOSE_MOST + 70)
+#define MANY (MAM_LOOSE_MAX + 70)
 
 START_TEST(more_blocks_than_are_kept_apart_are_had_back_too)
 {
@@ -233,7 +233,7 @@ START_TEST(more_blocks_than_are_kept_apart_are_had_back_too)
 		for (int i = 0; i < MANY; i++)
 			give(s, blocks[i], s->one);
 		intact(s);
-		ck_assert_uint_le(stats_of(s).retired_blocks, MAM_LOOSE_MOST + 32);
+		ck_assert_uint_le(stats_of(s).retired_blocks, MAM_LOOSE_MAX + 32);
 		for (int i = 0; i < MANY; i++) {
 			blocks[i] = get(s, 512, s->one);
 			ck_assert((char *)blocks[i] >= low &&
@@ -250,7 +250,7 @@ END_TEST
 START_TEST(a_new_stream_of_an_old_handle_is_another_stream)
 {
 	struct scene *s = scene_new(0);
-	struct CUstream_st *old = settled_stream(s), *fresh;
+	struct CUstream_st *old = idle_stream(s), *fresh;
 	void *a = get(s, MIB, old), *b;
 
 	work(s, a, MIB, old);
@@ -268,7 +268,7 @@ END_TEST
 START_TEST(a_fence_in_a_new_stream_is_none_for_the_old_one)
 {
 	struct scene *s = scene_new(0);
-	struct CUstream_st *old = settled_stream(s), *fresh;
+	struct CUstream_st *old = idle_stream(s), *fresh;
 	void *a = get(s, 4 * MIB, old), *blocks[40];
 	enum mam_status status = MAM_OK;
 
@@ -340,7 +340,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, what_has_passed_is_used_before_the_pool_grows);
 	tcase_add_test(tests, plain_malloc_gets_it_only_behind_the_fence_too);
 	tcase_add_test(tests, a_stream_splits_and_joins_what_it_freed);
-	tcase_add_test(tests, what_lies_free_beside_a_streams_ground_serves_it_too);
+	tcase_add_test(tests, what_lies_free_beside_a_streams_space_serves_it_too);
 	tcase_add_test(tests, a_stream_has_its_blocks_back_as_they_were);
 	tcase_add_test(tests, more_blocks_than_are_kept_apart_are_had_back_too);
 	tcase_add_test(tests, a_hole_that_fits_better_is_taken_first);

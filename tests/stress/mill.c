@@ -153,11 +153,11 @@ static void join(struct worker *worker, struct block *block, struct stream *to)
 
 static size_t draw_size(struct worker *worker)
 {
-	size_t most = (size_t)256 << draw(worker) % 20;
+	size_t max = (size_t)256 << draw(worker) % 20;
 
-	if (most > worker->run->setup->largest)
-		most = worker->run->setup->largest;
-	return 1 + draw(worker) % most;
+	if (max > worker->run->setup->largest)
+		max = worker->run->setup->largest;
+	return 1 + draw(worker) % max;
 }
 
 static void free_now(struct worker *worker, struct block *block)

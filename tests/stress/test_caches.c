@@ -104,13 +104,13 @@ static struct block *obtain(struct worker *worker)
 {
 	struct scene *scene = worker->scene;
 	struct block *block = malloc(sizeof(*block));
-	size_t most = (size_t)512 << draw(worker) % (draw(worker) % 16 ? 6 : 10);
+	size_t max = (size_t)512 << draw(worker) % (draw(worker) % 16 ? 6 : 10);
 	enum mam_status status;
 	void *at;
 
 	if (!block)
 		ck_abort_msg("the test itself is out of memory");
-	block->bytes = 8 + draw(worker) % most;
+	block->bytes = 8 + draw(worker) % max;
 	status = mam_malloc(scene->pool, block->bytes, &at);
 	if (status != MAM_OK) {
 		if (status != MAM_ERROR_OUT_OF_MEMORY)

@@ -110,19 +110,19 @@ START_TEST(ten_thousand_threads_leave_nothing)
 {
 	struct mam_pool *pool = new_pool();
 	unsigned rounds = 10000 / STRESS_SHARE;
-	uint64_t books = 0;
+	uint64_t metadata = 0;
 	long pages = 0;
 
 	for (unsigned i = 0; i < rounds; i++) {
 		if (i == rounds / 10) {
 			pages = resident_pages();
-			books = stats_of(pool).host_bytes;
+			metadata = stats_of(pool).host_bytes;
 		}
 		in_thread(fill_and_leave, pool);
 	}
 	is_empty(pool);
 	ck_assert_uint_eq(stats_of(pool).cached_bytes, 0);
-	ck_assert_uint_le(stats_of(pool).host_bytes, books);
+	ck_assert_uint_le(stats_of(pool).host_bytes, metadata);
 #if STRESS_SHARE == 1 /* a sanitizer keeps books of threads */
 	ck_assert_msg(resident_pages() - pages < 256, "%ld more pages after %u threads", resident_pages() - pages,
 		      rounds);

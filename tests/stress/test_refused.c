@@ -23,7 +23,7 @@
 #include "scale.h"
 
 #define BLOCKS 512
-#define MOST_CALLS 20000 /* no program makes more */
+#define MAX_CALLS 20000 /* no program makes more */
 #define CLOSELY 16       /* calls behind the one that failed after each of which all is checked */
 #define SELDOM 16        /* and of the rest every so many */
 
@@ -386,7 +386,7 @@ static unsigned long next(unsigned long n)
 	return n + (STRESS_SHARE == 1 || n < 30 ? 1 : 7);
 }
 
-static void play_all(const struct program *program, unsigned long times, unsigned long least)
+static void play_all(const struct program *program, unsigned long times, unsigned long min)
 {
 	static struct stage stage;
 	static struct cuda cuda;
@@ -400,9 +400,9 @@ static void play_all(const struct program *program, unsigned long times, unsigne
 		ck_assert_uint_gt(stage.remaps, 0); /* or nothing is moved that could fail */
 	while (play(&stage, program, n, times)) {
 		n = next(n);
-		ck_assert_uint_lt(n, MOST_CALLS);
+		ck_assert_uint_lt(n, MAX_CALLS);
 	}
-	ck_assert_uint_gt(n, least); /* or the program did not get far */
+	ck_assert_uint_gt(n, min); /* or the program did not get far */
 }
 
 START_TEST(one_call_fails)
@@ -419,7 +419,7 @@ END_TEST
 
 START_TEST(every_call_fails_from_one_on)
 {
-	play_all(&programs[_i], MOST_CALLS, 10);
+	play_all(&programs[_i], MAX_CALLS, 10);
 }
 END_TEST
 
@@ -457,7 +457,7 @@ START_TEST(one_call_of_the_end_fails)
 		mam_source_destroy(status == MAM_OK ? stage.source : NULL);
 		failed = cuda.fake_failed(name, sizeof(name)) > 0;
 		cuda.fake_fail(0, 0);
-		ck_assert_uint_lt(n, MOST_CALLS);
+		ck_assert_uint_lt(n, MAX_CALLS);
 	}
 }
 END_TEST

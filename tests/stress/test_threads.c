@@ -56,9 +56,9 @@ static uint64_t draw(struct worker *worker)
 
 static size_t draw_size(struct worker *worker)
 {
-	size_t most = (size_t)1 << (6 + draw(worker) % 12); /* up to 128 KiB, small ones as often as large */
+	size_t max = (size_t)1 << (6 + draw(worker) % 12); /* up to 128 KiB, small ones as often as large */
 
-	return 1 + draw(worker) % most;
+	return 1 + draw(worker) % max;
 }
 
 /* Eight bytes at the start of each granule, and the last byte. */
@@ -261,7 +261,7 @@ END_TEST
 
 START_TEST(a_source_that_keeps_refusing)
 {
-	struct fixture *f = fixture_on(&configs[2], GROUND_SCATTERED, 4096, 4096, MIB + 512 * KIB);
+	struct fixture *f = fixture_on(&configs[2], SPACE_SCATTERED, 4096, 4096, MIB + 512 * KIB);
 
 	run(f->pool, false);
 	fixture_end(f); /* two threads inside grow or shrink would have been noted */

@@ -44,7 +44,7 @@ static const char *make_added(struct device_heap *heap, uint64_t bytes, uint64_t
 {
 	(void)object_bytes;
 	heap->own[0] = heap->heap = bench_gpu_take(bytes);
-	heap->ground_bytes = bytes;
+	heap->space_bytes = bytes;
 	heap->low = (uint64_t)(uintptr_t)heap->heap;
 	heap->high = heap->low + bytes;
 	memset(heap->heap, 0, bytes);
@@ -81,8 +81,8 @@ void player_setup_suite(const struct device_suite *which)
 						 .slow_repeats = 2,
 						 .warm = 1,
 						 .deadline_ns = UINT64_MAX,
-						 .askers_most = UINT32_MAX,
-						 .heap_most = UINT64_MAX,
+						 .MAX_ASKERS = UINT32_MAX,
+						 .heap_max = UINT64_MAX,
 						 .fine = true };
 	memset(request.wanted, true, sizeof(request.wanted));
 	for (i = 0; i < *which->allocator_count; i++)
@@ -194,14 +194,14 @@ void player_check_broken(const char *metric)
 	ck_assert_ptr_nonnull(strstr(player_notes, "broken: "));
 }
 
-struct device_cell player_cell(unsigned int work, uint32_t askers, uint32_t least, uint32_t most,
+struct device_cell player_cell(unsigned int work, uint32_t askers, uint32_t min, uint32_t max,
 			       uint32_t rounds)
 {
 	return (struct device_cell){ .work = work,
 				     .heap_bytes = PLAYER_HEAP,
 				     .askers = askers,
 				     .lanes = askers < 32 ? askers : 32,
-				     .least = least,
-				     .most = most,
+				     .min = min,
+				     .max = max,
 				     .rounds = rounds };
 }

@@ -17,7 +17,7 @@ void player_setup(void);
 /* player_setup_suite - the suite's list, and "broken" */
 void player_setup_suite(const struct device_suite *suite);
 /* player_cell - on PLAYER_HEAP, with all lanes */
-struct device_cell player_cell(unsigned int work, uint32_t askers, uint32_t least, uint32_t most,
+struct device_cell player_cell(unsigned int work, uint32_t askers, uint32_t min, uint32_t max,
 			       uint32_t rounds);
 /* player_play - NULL: all but the broken one */
 void player_play(const char *name, struct device_cell cell);

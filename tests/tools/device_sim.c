@@ -13,7 +13,7 @@
 #include "bench/device_allocators.h"
 #include "bench/driver.h"
 #include "bench/gpu.h"
-#include "heap/books.h"
+#include "heap/metadata.h"
 #include "heap/head.h"
 #include "simt/simt.h"
 
@@ -76,7 +76,7 @@ struct base_block {
 	struct base_block *next; /* of the same power, and free as well */
 };
 
-static _Alignas(16) unsigned char base_ground[BASE_BYTES];
+static _Alignas(16) unsigned char base_space[BASE_BYTES];
 static size_t base_used;
 static struct base_block *base_free[64];
 
@@ -92,7 +92,7 @@ void *device_sim_base_alloc(size_t bytes)
 		base_free[power] = base_free[power]->next;
 	} else if (bytes + BASE_HEAD <= (size_t)1 << power &&
 		   (size_t)1 << power <= BASE_BYTES - base_used) {
-		block = base_ground + base_used + BASE_HEAD;
+		block = base_space + base_used + BASE_HEAD;
 		base_used += (size_t)1 << power;
 	} else {
 		return NULL;
@@ -147,27 +147,27 @@ bool bench_cuda_facts(char *gpu, size_t gpu_bytes, char *driver, size_t driver_b
 enum { NUMBER_PAGE = 0 }; /* of own_numbers: bytes of a page; 0: a heap of objects */
 
 /* `ground` bytes for kernels, and books behind them. */
-static const char *make(struct device_heap *heap, uint64_t ground, uint64_t books)
+static const char *make(struct device_heap *heap, uint64_t space, uint64_t metadata)
 {
-	heap->ground_bytes = ground + books;
-	heap->own[0] = ground > 0 ? bench_gpu_take(heap->ground_bytes) : NULL;
+	heap->space_bytes = space + metadata;
+	heap->own[0] = space > 0 ? bench_gpu_take(heap->space_bytes) : NULL;
 	if (heap->own[0] == NULL)
 		return "there is no memory";
-	heap->heap = (unsigned char *)heap->own[0] + ground;
+	heap->heap = (unsigned char *)heap->own[0] + space;
 	heap->low = (uint64_t)(uintptr_t)heap->own[0];
-	heap->high = heap->low + ground;
+	heap->high = heap->low + space;
 	return device_ours_reset(heap) ? NULL : "it failed";
 }
 
 const char *device_ours_make(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
 {
 	const uint32_t blocks = (uint32_t)(bytes / 10 * 8 >> MAM_BLOCK_SHIFT);
-	const uint32_t columns = mam_books_columns(blocks);
+	const uint32_t columns = mam_metadata_columns(blocks);
 
 	(void)object_bytes;
 	heap->own_numbers[NUMBER_PAGE] = 0;
 	return make(heap, (uint64_t)blocks << MAM_BLOCK_SHIFT,
-		    mam_books_plan_of(blocks, columns).end);
+		    mam_metadata_plan_of(blocks, columns).end);
 }
 
 const char *device_ours_make_pages(struct device_heap *heap, uint64_t bytes, uint32_t page_bytes)
@@ -185,18 +185,18 @@ void device_ours_end(struct device_heap *heap)
 
 bool device_ours_reset(struct device_heap *heap)
 {
-	const uint64_t page = heap->own_numbers[NUMBER_PAGE], ground = heap->high - heap->low;
-	const uint32_t blocks = (uint32_t)(ground >> MAM_BLOCK_SHIFT);
+	const uint64_t page = heap->own_numbers[NUMBER_PAGE], space = heap->high - heap->low;
+	const uint32_t blocks = (uint32_t)(space >> MAM_BLOCK_SHIFT);
 	/* Of pages; under layers the heap is not what kernels are told. */
-	struct mam_kheap *head = (void *)((unsigned char *)heap->own[0] + ground);
+	struct mam_kheap *head = (void *)((unsigned char *)heap->own[0] + space);
 
-	memset(head, 0, heap->ground_bytes - ground);
+	memset(head, 0, heap->space_bytes - space);
 	if (page == 0) {
-		mam_books_format(head, heap->own[0], blocks, mam_books_columns(blocks));
+		mam_metadata_format(head, heap->own[0], blocks, mam_metadata_columns(blocks));
 		return true;
 	}
-	head->ground = heap->own[0];
-	head->pages = (uint32_t)(ground / page);
+	head->space = heap->own[0];
+	head->pages = (uint32_t)(space / page);
 	head->shift = (uint32_t)__builtin_ctzll(page);
 	head->layout = MAM_HEAP_LAYOUT;
 	mam_pages_format((struct mam_pages *)(head + 1), head->pages, MAM_HEAP_LOW_DEFAULT);

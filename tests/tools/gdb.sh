@@ -159,7 +159,7 @@ prints "a heap of objects: kind" " kind objects"
 prints "a heap of objects: units" " units 1024 of 1024 bytes"
 prints "a heap of objects: all are free" " taken 0, free 1024"
 # As kernels do: allocate page 3, and count two double frees.
-heaps -ex 'set $head = (char *)pages->ground + (256 << 12)' \
+heaps -ex 'set $head = (char *)pages->space + (256 << 12)' \
 	-ex 'set $pages = (struct mam_pages *)($head + sizeof(struct mam_kheap))' \
 	-ex 'set *(unsigned long *)($pages + 1) = 8' -ex 'set $pages->tally[4] = 2' -ex 'mam heap pages'
 prints "an allocated page" " taken 1, free 255"
@@ -167,10 +167,10 @@ prints "a double free" " errors twice 2"
 heaps -ex 'mam heap growing'
 prints "a heap that grows" " large 0 objects, 0 bytes"
 unreadable=' taken unknown: gdb cannot read the device memory at 0x'
-heaps -ex 'set pages->ground = (unsigned char *)4096' -ex 'mam heap pages'
+heaps -ex 'set pages->space = (unsigned char *)4096' -ex 'mam heap pages'
 prints "device memory that gdb cannot read" "$unreadable"
-heaps -ex 'set *(unsigned char **)(pages->ground + (256 << 12)) = 0' -ex 'mam heap pages'
+heaps -ex 'set *(unsigned char **)(pages->space + (256 << 12)) = 0' -ex 'mam heap pages'
 prints "device memory that gdb reads as zeros" "$unreadable"
-heaps -ex 'set *(unsigned char **)(pages->ground + (256 << 12)) = (unsigned char *)1' -ex 'mam heap pages'
+heaps -ex 'set *(unsigned char **)(pages->space + (256 << 12)) = (unsigned char *)1' -ex 'mam heap pages'
 prints "a head that was overwritten" " metadata overwritten: the head at 0x"
 finish

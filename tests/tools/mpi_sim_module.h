@@ -42,6 +42,6 @@ const struct device_sim_kernel MPI_SIM_NAME[] = {
 #ifdef MPI_SIM_DRAIN
 			KERNEL(drain),
 #endif
-	KERNEL(books),
+	KERNEL(metadata),
 	{ NULL, NULL },
 };

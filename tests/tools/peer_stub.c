@@ -12,7 +12,7 @@
 
 #include "peer_library.h"
 
-static size_t live, most_live, limit, asked, asked_bytes;
+static size_t live, max_live, limit, asked, asked_bytes;
 static uintptr_t next = 4096;
 
 static FILE *log_of(const char *variable)
@@ -33,7 +33,7 @@ static const char *open_stub(int kind, size_t initial_bytes, size_t max_bytes)
 	}
 	if (refuse != NULL && atoi(refuse) == kind)
 		return "this kind is refused";
-	live = most_live = asked = asked_bytes = 0;
+	live = max_live = asked = asked_bytes = 0;
 	limit = max_bytes;
 	return NULL;
 }
@@ -59,8 +59,8 @@ static void *alloc(size_t bytes, void *stream)
 			sleep(1);
 	if (limit > 0 && __atomic_load_n(&live, __ATOMIC_RELAXED) + bytes > limit)
 		return NULL;
-	if (__atomic_add_fetch(&live, bytes, __ATOMIC_RELAXED) > most_live)
-		most_live = live;
+	if (__atomic_add_fetch(&live, bytes, __ATOMIC_RELAXED) > max_live)
+		max_live = live;
 	__atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&asked_bytes, bytes, __ATOMIC_RELAXED);
 	return (void *)__atomic_fetch_add(&next, 256, __ATOMIC_RELAXED);
@@ -73,10 +73,10 @@ static void release(void *block, size_t bytes, void *stream)
 	__atomic_sub_fetch(&live, bytes, __ATOMIC_RELAXED);
 }
 
-static void reserved(size_t *now, size_t *most)
+static void reserved(size_t *now, size_t *max)
 {
 	*now = live;
-	*most = most_live;
+	*max = max_live;
 }
 
 __attribute__((visibility("default"))) const struct bench_library bench_library_2 = {

@@ -16,7 +16,7 @@ static struct advice advice;
 static void setup(void)
 {
 	ask = (struct advise_ask){
-		.threads = 5000, .lanes = 32, .free = 1, .page_bytes = 256, .was_most = 4
+		.threads = 5000, .lanes = 32, .free = 1, .page_bytes = 256, .was_max = 4
 	};
 }
 
@@ -57,7 +57,7 @@ static const struct {
 START_TEST(a_page_loses_least_and_a_word_holds_a_request)
 {
 	one_size(pages[_i].bytes);
-	ck_assert_ptr_null(advise_reckon(&ask, &advice));
+	ck_assert_ptr_null(advise_compute(&ask, &advice));
 	ck_assert_uint_eq(advice.page_bytes, pages[_i].page);
 }
 END_TEST
@@ -65,13 +65,13 @@ END_TEST
 /* The paper's own: at L = 0.5% a walk gives up after 1,076 steps. */
 START_TEST(low_is_the_least_that_serves)
 {
-	ck_assert_ptr_null(advise_reckon(&ask, &advice));
+	ck_assert_ptr_null(advise_compute(&ask, &advice));
 	ck_assert_uint_eq(advice.low, 5);
 	ck_assert_double_eq(advice.patience, 1076);
 	ck_assert_double_le(bench_steps_corw_whole(1000, 5, 0, 64, 32), 4.005);
 	ck_assert_double_gt(bench_steps_corw_whole(1000, 4, 0, 64, 32), 4.005);
-	ask.was_most = 32;
-	ck_assert_ptr_null(advise_reckon(&ask, &advice));
+	ask.was_max = 32;
+	ck_assert_ptr_null(advise_compute(&ask, &advice));
 	ck_assert_uint_eq(advice.low, 1);
 }
 END_TEST
@@ -81,19 +81,19 @@ START_TEST(a_heap_has_room_for_the_burst_and_low)
 {
 	ask.pages = 1000000;
 	ask.free = 0.01;
-	ck_assert_ptr_null(advise_reckon(&ask, &advice));
+	ck_assert_ptr_null(advise_compute(&ask, &advice));
 	ck_assert_uint_eq(advice.burst_pages, 5000);
 	ck_assert_uint_eq(advice.heap_pages, 1000000);
 	ck_assert_uint_eq(advice.heap_bytes, 256000000);
 	ck_assert(advice.knows_now);
 	ck_assert_double_eq_tol(advice.now.free_after, 0.005, 1e-9);
 	ck_assert_double_eq_tol(advice.then.steps, advice.now.steps, 1e-6);
-	ck_assert_double_eq_tol(advice.now.steps_most, bench_steps_corw_whole(1000, 5, 0, 64, 32),
+	ck_assert_double_eq_tol(advice.now.steps_limit, bench_steps_corw_whole(1000, 5, 0, 64, 32),
 				1e-6);
-	ck_assert_double_lt(advice.now.steps, advice.now.steps_most);
+	ck_assert_double_lt(advice.now.steps, advice.now.steps_limit);
 	ask.free = 0.005; /* a page too many */
 	ask.threads = 5001;
-	ck_assert_ptr_null(advise_reckon(&ask, &advice));
+	ck_assert_ptr_null(advise_compute(&ask, &advice));
 	ck_assert(!advice.knows_now);
 	ck_assert_uint_ge(advice.heap_pages, (uint64_t)ceil(1000001 / 0.995));
 	ck_assert_uint_eq(advice.heap_pages % 64, 0);
@@ -101,14 +101,14 @@ START_TEST(a_heap_has_room_for_the_burst_and_low)
 END_TEST
 
 /* Taken bytes stay what they are when pages become smaller. */
-START_TEST(taken_pages_are_reckoned_again)
+START_TEST(taken_pages_are_computed_again)
 {
 	ask.pages = 6400;
 	ask.page_bytes = 4096;
 	ask.free = 0.5;
 	ask.threads = 1000;
 	one_size(1050);
-	ck_assert_ptr_null(advise_reckon(&ask, &advice));
+	ck_assert_ptr_null(advise_compute(&ask, &advice));
 	ck_assert_uint_eq(advice.page_bytes, 256);
 	ck_assert_double_eq_tol(advice.now.free_after, 0.5 - 1000 / 6400.0, 1e-9);
 	/* 3,200 * 16 + 1,000 * 5 of 99.5% are 56,483: whole words */
@@ -136,12 +136,12 @@ END_TEST
 START_TEST(what_cannot_be_is_said)
 {
 	one_size(UINT64_C(300) << 20);
-	ck_assert_ptr_nonnull(advise_reckon(&ask, &advice));
+	ck_assert_ptr_nonnull(advise_compute(&ask, &advice));
 	one_size(4096 * 64);
 	ask.threads = UINT32_MAX;
 	ask.page_bytes = 4096;
 	ask.sizes[0].bytes = UINT64_C(200) << 20;
-	ck_assert_ptr_nonnull(advise_reckon(&ask, &advice));
+	ck_assert_ptr_nonnull(advise_compute(&ask, &advice));
 }
 END_TEST
 
@@ -158,7 +158,7 @@ int main(void)
 			    sizeof(pages) / sizeof(pages[0]));
 	tcase_add_test(tcase, low_is_the_least_that_serves);
 	tcase_add_test(tcase, a_heap_has_room_for_the_burst_and_low);
-	tcase_add_test(tcase, taken_pages_are_reckoned_again);
+	tcase_add_test(tcase, taken_pages_are_computed_again);
 	tcase_add_loop_test(tcase, steps_are_those_of_an_h100, 0,
 			    sizeof(counted) / sizeof(counted[0]));
 	tcase_add_test(tcase, what_cannot_be_is_said);

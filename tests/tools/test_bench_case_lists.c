@@ -22,7 +22,7 @@ static void pool_free(void *heap, void *object);
 #define DIRECT 2u
 #define POOL 4096u
 #define LANES 96u
-#define WANT_MOST 7u
+#define WANT_MAX 7u
 
 static struct own {
 	struct device_job job;
@@ -33,7 +33,7 @@ static struct own {
 	uint32_t room;        /* pages that there are */
 	uint32_t taken[POOL]; /* 1: it is somebody's */
 	uint64_t asked, given;
-	uint32_t lane_most; /* lanes that append */
+	uint32_t lane_max; /* lanes that append */
 	uint32_t scale;     /* of what each appends */
 	uint32_t dropped;
 } own;
@@ -63,7 +63,7 @@ static void pool_free(void *heap, void *object)
 
 static uint32_t wants(uint32_t lane, uint32_t list)
 {
-	return own.scale * (bench_mix(lane * LISTS + list) % (WANT_MOST + 1));
+	return own.scale * (bench_mix(lane * LISTS + list) % (WANT_MAX + 1));
 }
 
 /* Each lane appends to each list so many items that say its number. */
@@ -74,7 +74,7 @@ static void append(void *argument)
 	uint32_t n, i, want, from;
 	uint64_t page;
 
-	for (n = 0; n < LISTS && lane < own.lane_most; n++) {
+	for (n = 0; n < LISTS && lane < own.lane_max; n++) {
 		uint64_t *const list = case_list_at(&own.lists, n);
 
 		want = wants(lane, n);
@@ -113,7 +113,7 @@ static const char *check_list(uint32_t n)
 	uint64_t page;
 
 	memset(seen, 0, sizeof(seen));
-	for (lane = 0; lane < own.lane_most; lane++)
+	for (lane = 0; lane < own.lane_max; lane++)
 		count += wants(lane, n);
 	if (case_list_count(list) != count)
 		return "a list has another count";
@@ -124,7 +124,7 @@ static const char *check_list(uint32_t n)
 		if (page != 0)
 			seen[((uint64_t *)(uintptr_t)page)[i % ITEMS]]++;
 	}
-	for (lane = 0; lane < own.lane_most; lane++) {
+	for (lane = 0; lane < own.lane_max; lane++) {
 		if (own.dropped == 0 ? seen[lane + 1] != wants(lane, n)
 				     : seen[lane + 1] > wants(lane, n))
 			return "items are lost, or there twice";
@@ -166,7 +166,7 @@ static void explore(const char *name, uint32_t lanes, uint32_t scale, uint32_t r
 					.seeds = 60,
 					.config = { .race = true, .whole = true } };
 
-	own.lane_most = lanes;
+	own.lane_max = lanes;
 	own.scale = scale;
 	own.room = room;
 	simt_must_pass(&test);

@@ -182,14 +182,14 @@ END_TEST
 
 #define PLACES 8
 
-static _Alignas(64) unsigned char ground[1 << 16];
-static uint64_t map[sizeof(ground) / DEVICE_GRAIN / 64 + 2], got[PLACES];
+static _Alignas(64) unsigned char space[1 << 16];
+static uint64_t map[sizeof(space) / DEVICE_GRAIN / 64 + 2], got[PLACES];
 static struct device_found found;
 static struct device_job job;
 
 static uint64_t at(size_t offset)
 {
-	return (uint64_t)(uintptr_t)ground + offset;
+	return (uint64_t)(uintptr_t)space + offset;
 }
 
 static void setup(void)
@@ -199,13 +199,13 @@ static void setup(void)
 	memset(&found, 0, sizeof(found));
 	job = (struct device_job){ .askers = PLACES,
 				   .lanes = DEVICE_WARP,
-				   .least = 100,
-				   .most = 100,
+				   .min = 100,
+				   .max = 100,
 				   .flags = 1,
 				   .got = got,
 				   .map = map,
 				   .low = at(0),
-				   .high = at(sizeof(ground)),
+				   .high = at(sizeof(space)),
 				   .found = &found };
 }
 
@@ -234,7 +234,7 @@ START_TEST(test_mark)
 		{ 16384, 0, 16384, 0 }, { 16384, 0, 16368, 1 },
 	};
 
-	job.least = job.most = pairs[_i].bytes;
+	job.min = job.max = pairs[_i].bytes;
 	got[1] = at(pairs[_i].first);
 	got[5] = at(pairs[_i].second);
 	run("check_mark");
@@ -248,10 +248,10 @@ END_TEST
 
 START_TEST(test_bounds)
 {
-	got[0] = at(sizeof(ground) - 100);
-	got[1] = at(sizeof(ground) - 99);
+	got[0] = at(sizeof(space) - 100);
+	got[1] = at(sizeof(space) - 99);
 	got[2] = at(0) - 1;
-	got[3] = at(0) + sizeof(ground);
+	got[3] = at(0) + sizeof(space);
 	got[4] = 1;
 	got[5] = UINT64_MAX - 5;
 	run("check_mark");
@@ -267,7 +267,7 @@ END_TEST
 
 START_TEST(test_crooked)
 {
-	job.most = job.least = _i == 0 ? 16 : 15;
+	job.max = job.min = _i == 0 ? 16 : 15;
 	got[0] = at(8);
 	got[1] = at(108);
 	got[2] = at(208);
@@ -298,21 +298,21 @@ START_TEST(test_bytes)
 	got[3] = at(2048);
 	for (bytes = 1; bytes <= 70; bytes += bytes < 9 ? 1 : 20) {
 		for (crooked = 0; crooked < 3; crooked++) {
-			job.least = job.most = bytes;
+			job.min = job.max = bytes;
 			got[2] = at(512 + crooked);
-			memset(ground, 0x5a, sizeof(ground));
+			memset(space, 0x5a, sizeof(space));
 			run("check_write");
-			ck_assert_uint_eq(ground[511 + crooked], 0x5a);
-			ck_assert_uint_eq(ground[512 + crooked + bytes], 0x5a);
+			ck_assert_uint_eq(space[511 + crooked], 0x5a);
+			ck_assert_uint_eq(space[512 + crooked + bytes], 0x5a);
 			memset(&found, 0, sizeof(found));
 			run("check_read");
 			ck_assert_uint_eq(found.corrupt, 0);
 			for (i = 0; i < bytes; i += bytes < 10 ? 1 : 23) {
-				ground[512 + crooked + i] ^= 1;
+				space[512 + crooked + i] ^= 1;
 				memset(&found, 0, sizeof(found));
 				run("check_read");
 				ck_assert_uint_eq(found.corrupt, 1);
-				ground[512 + crooked + i] ^= 1;
+				space[512 + crooked + i] ^= 1;
 			}
 		}
 	}
@@ -335,8 +335,8 @@ START_TEST(test_sizes)
 	bool seen[8] = { false };
 	uint32_t asker, other = 0;
 
-	job.least = 5;
-	job.most = 12;
+	job.min = 5;
+	job.max = 12;
 	for (asker = 0; asker < 1000; asker++) {
 		const uint32_t bytes = device_bytes_of(&job, asker);
 

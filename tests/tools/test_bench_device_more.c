@@ -160,9 +160,9 @@ START_TEST(test_heaps)
 		ck_assert_ptr_null(allocator->make(&heap, PLAYER_HEAP, 48));
 		if (allocator->role != DEVICE_SYSTEM) {
 			ck_assert_uint_eq(device_sim_blocks, 1);
-			ck_assert_uint_le(heap.ground_bytes, PLAYER_HEAP);
+			ck_assert_uint_le(heap.space_bytes, PLAYER_HEAP);
 			ck_assert_uint_lt(heap.low, heap.high);
-			ck_assert_uint_le(heap.high - heap.low, heap.ground_bytes);
+			ck_assert_uint_le(heap.high - heap.low, heap.space_bytes);
 			ck_assert_uint_gt(heap.high - heap.low, PLAYER_HEAP / 2);
 		}
 		allocator->end(&heap);
@@ -176,12 +176,12 @@ END_TEST
 /* A page's number comes back from its address, whatever its size. */
 START_TEST(test_inverse)
 {
-	static unsigned char ground[1];
+	static unsigned char space[1];
 	struct bench_pages pages;
 	uint32_t bytes, page;
 
 	for (bytes = 16; bytes <= 8192; bytes += 16) {
-		bench_pages_format(&pages, ground, bytes);
+		bench_pages_format(&pages, space, bytes);
 		for (page = 0; page < 100; page++)
 			ck_assert_uint_eq(bench_pages_number(&pages, bench_pages_at(&pages, page)),
 					  page);

@@ -32,10 +32,10 @@ static void setup(void)
 	player_setup_suite(&suite);
 }
 
-static struct device_cell cell_of(enum kma_work work, uint32_t lanes, uint32_t least, uint32_t most,
+static struct device_cell cell_of(enum kma_work work, uint32_t lanes, uint32_t min, uint32_t max,
 				  uint32_t rounds)
 {
-	struct device_cell cell = player_cell(work, lanes, least, most, rounds);
+	struct device_cell cell = player_cell(work, lanes, min, max, rounds);
 
 	cell.heap_bytes = 8 * PLAYER_HEAP;
 	return cell;

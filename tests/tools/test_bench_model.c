@@ -75,17 +75,17 @@ START_TEST(a_plan_asks_for_what_is_there)
 		const struct pages_cell *cell = &all->cells[i];
 
 		ck_assert_uint_gt(cell->askers, 0);
-		ck_assert_uint_eq(cell->ground.pages % 64, 0);
+		ck_assert_uint_eq(cell->space.pages % 64, 0);
 		for (k = 0; k < i; k++) {
 			ck_assert_msg(cell->work != all->cells[k].work ||
 					      strcmp(cell->parameter, all->cells[k].parameter) != 0,
 				      "%s comes twice", cell->parameter);
-			if (memcmp(&cell->ground, &all->cells[k].ground, sizeof(cell->ground)) == 0)
+			if (memcmp(&cell->space, &all->cells[k].space, sizeof(cell->space)) == 0)
 				last = k;
 		}
 		/* cells of a ground stand together */
 		ck_assert(last == 0 || i == 0 || last == i - 1 ||
-			  memcmp(&cell->ground, &all->cells[last].ground, sizeof(cell->ground)) !=
+			  memcmp(&cell->space, &all->cells[last].space, sizeof(cell->space)) !=
 				  0);
 	}
 	if (_i > 0) /* else too few are free for clusters of 100 */
@@ -93,7 +93,7 @@ START_TEST(a_plan_asks_for_what_is_there)
 	for (i = 0; i < plan.again_count; i++) {
 		const struct model_again *again = &plan.again[i];
 
-		ck_assert_uint_le(again->askers * again->rounds, pages_plan_free(&again->ground));
+		ck_assert_uint_le(again->askers * again->rounds, pages_plan_free(&again->space));
 		for (k = 0; k < i; k++)
 			ck_assert_str_ne(again->parameter, plan.again[k].parameter);
 	}
@@ -189,7 +189,7 @@ START_TEST(cells_have_steps_and_errors)
 		      pages_device_trouble());
 	at = plan.pages.cells[3].parameter;
 	ck_assert_str_eq(at, "6400 50% 19");
-	model_reckon(&results, &plan);
+	model_compute(&results, &plan);
 	ck_assert_double_eq(value("model-get", "rw", at, "wrong"), 0);
 	ck_assert_double_eq_tol(value("model-get", "rw", at, "tas"), 2, 0.4);
 	ck_assert_double_gt(value("model-get", "rw", at, "tas_error"), 0);
@@ -281,7 +281,7 @@ START_TEST(threads_take_several_pages)
 	ask.wanted[MODEL_AGAIN] = true;
 	ck_assert_msg(model_play(&plan, &ask, &results, now, sizeof(now)), "%s",
 		      pages_device_trouble());
-	model_reckon(&results, &plan);
+	model_compute(&results, &plan);
 	at = plan.again[0].parameter;
 	ck_assert_str_eq(at, "50% /100 64");
 	ck_assert_double_eq(value("model-again", "crw", at, "wrong"), 0);
@@ -376,11 +376,11 @@ END_TEST
 START_TEST(a_walk_of_single_pages_is_equation_3)
 {
 	static const uint32_t tenths[] = { 500, 100, 10 };
-	const struct pages_ground ground = { 100000, tenths[_i], 1 };
+	const struct pages_space space = { 100000, tenths[_i], 1 };
 	struct model_steps steps;
-	const double a = pages_plan_free(&ground);
+	const double a = pages_plan_free(&space);
 
-	ck_assert(model_walk(MODEL_RW, &ground, 500, 32, 1, 40000, &steps));
+	ck_assert(model_walk(MODEL_RW, &space, 500, 32, 1, 40000, &steps));
 	ck_assert_double_eq_tol(steps.tas / bench_steps_walk_tas(100000, a, 500, 1), 1, 0.03);
 	ck_assert_double_lt(steps.was, bench_steps_walk_was(100000, a, 500, 1, 32) * 1.03);
 	ck_assert_double_gt(steps.was, steps.tas * 2);
@@ -390,10 +390,10 @@ END_TEST
 /* With few threads no word is locked, and hardly one changes. */
 START_TEST(a_walk_of_words_is_equation_5)
 {
-	const struct pages_ground ground = { 1000000, 10, 1 };
+	const struct pages_space space = { 1000000, 10, 1 };
 	struct model_steps steps;
 
-	ck_assert(model_walk(MODEL_RW_BM, &ground, 64, 32, 1, 60000, &steps));
+	ck_assert(model_walk(MODEL_RW_BM, &space, 64, 32, 1, 60000, &steps));
 	ck_assert_double_eq_tol(steps.tas / bench_steps_walk_tas(1000000, 10000, 64, 32), 1, 0.03);
 	ck_assert_double_lt(steps.was, bench_steps_walk_was(1000000, 10000, 64, 32, 32) * 1.03);
 }
@@ -402,15 +402,15 @@ END_TEST
 /* Two lanes at the only word: the second finds it locked. */
 START_TEST(a_word_has_one_visitor_a_step)
 {
-	const struct pages_ground ground = { 32, 1000, 1 };
+	const struct pages_space space = { 32, 1000, 1 };
 	struct model_steps steps;
 
-	ck_assert(model_walk(MODEL_RW_BM, &ground, 32, 32, 1, 1, &steps));
+	ck_assert(model_walk(MODEL_RW_BM, &space, 32, 32, 1, 1, &steps));
 	ck_assert_double_eq_tol(steps.tas, 16.5, 1e-9); /* 1, 2, ..., 32 */
 	ck_assert_double_eq_tol(steps.was, 32, 1e-9);
-	ck_assert(model_walk(MODEL_CORW, &ground, 32, 32, 1, 1, &steps));
+	ck_assert(model_walk(MODEL_CORW, &space, 32, 32, 1, 1, &steps));
 	ck_assert_double_eq_tol(steps.tas, 1, 1e-9); /* one lane finds all, and shares */
-	ck_assert(model_walk(MODEL_CORW, &ground, 32, 8, 1, 1, &steps));
+	ck_assert(model_walk(MODEL_CORW, &space, 32, 8, 1, 1, &steps));
 	ck_assert_double_eq_tol(steps.was, 2.5, 1e-9); /* warps of 8, one after the other */
 }
 END_TEST
@@ -418,12 +418,12 @@ END_TEST
 /* Nothing is free: 5.411 * 999 steps, and no more. */
 START_TEST(a_walk_gives_up)
 {
-	const struct pages_ground ground = { 6400, 0, 1 };
+	const struct pages_space space = { 6400, 0, 1 };
 	struct model_steps steps;
 	int walker;
 
 	for (walker = MODEL_RW; walker < MODEL_WALKERS; walker++) {
-		ck_assert(model_walk((enum model_walker)walker, &ground, 40, 32, 1, 1, &steps));
+		ck_assert(model_walk((enum model_walker)walker, &space, 40, 32, 1, 1, &steps));
 		ck_assert_double_eq_tol(steps.tas, 5405, 1e-9);
 		ck_assert_double_eq_tol(steps.was, 5405, 1e-9);
 	}
@@ -433,11 +433,11 @@ END_TEST
 /* Who remembers finds the next page at once. */
 START_TEST(a_walk_that_remembers_is_short)
 {
-	const struct pages_ground ground = { 1000000, 5, 100 };
+	const struct pages_space space = { 1000000, 5, 100 };
 	struct model_steps random, remembered;
 
-	ck_assert(model_walk(MODEL_RW_BM, &ground, 64, 32, 4, 5000, &random));
-	ck_assert(model_walk(MODEL_CRW, &ground, 64, 32, 4, 5000, &remembered));
+	ck_assert(model_walk(MODEL_RW_BM, &space, 64, 32, 4, 5000, &random));
+	ck_assert(model_walk(MODEL_CRW, &space, 64, 32, 4, 5000, &remembered));
 	ck_assert_double_gt(random.tas, 20);
 	ck_assert_double_lt(remembered.tas, random.tas / 5);
 	ck_assert_double_le(remembered.was, random.was);
@@ -478,7 +478,7 @@ END_TEST
 static double target(const char *key, bool *known)
 {
 	struct pages_target targets[MODEL_TARGETS_MAX];
-	size_t count = model_target_reckon(&results, &plan, targets), i;
+	size_t count = model_target_compute(&results, &plan, targets), i;
 
 	ck_assert_uint_le(count, MODEL_TARGETS_MAX);
 	for (i = 0; i < count; i++) {
@@ -496,7 +496,7 @@ static void put(const char *name, const char *parameter, const char *metric, dou
 	bench_results_add(&results, "model-get", name, parameter, metric, number);
 }
 
-START_TEST(targets_are_reckoned)
+START_TEST(targets_are_computed)
 {
 	bool known;
 
@@ -549,7 +549,7 @@ START_TEST(correlations_are_over_all_cells)
 		put("rw", at, "was", (double)(i * i) + 1);
 		put("rw", at, "us", 5 + (double)(i * i) * 2);
 	}
-	model_reckon(&results, &plan);
+	model_compute(&results, &plan);
 	ck_assert_double_eq_tol(value("model-correlation", "rw", "time", "was"), 1, 1e-9);
 	ck_assert_double_lt(value("model-correlation", "rw", "time", "tas"), 0.99);
 	ck_assert_double_eq(value("model-correlation", "all", "time", "cells"), (double)count);
@@ -585,7 +585,7 @@ int main(void)
 	tcase_add_test(tcase, a_walk_that_remembers_is_short);
 	tcase_add_test(tcase, locks_make_the_bound_larger);
 	tcase_add_test(tcase, correlations_are_pearsons);
-	tcase_add_test(tcase, targets_are_reckoned);
+	tcase_add_test(tcase, targets_are_computed);
 	tcase_add_test(tcase, correlations_are_over_all_cells);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

@@ -11,7 +11,7 @@
 #include "bench/driver.h"
 #include "bench/gpu.h"
 #include "fake/load.h"
-#include "heap/books.h"
+#include "heap/metadata.h"
 
 #define PAGE 1024u
 
@@ -65,18 +65,18 @@ START_TEST(test_made)
 	before = free_bytes(&cuda);
 	head = heap.heap;
 	objects = heap.high - heap.low;
-	ck_assert_uint_eq((uintptr_t)head->ground, heap.low);
+	ck_assert_uint_eq((uintptr_t)head->space, heap.low);
 	ck_assert_uint_eq((uintptr_t)head, heap.high);
 	ck_assert_uint_eq((uint64_t)head->pages * PAGE, pages ? objects : 0);
 	ck_assert_uint_eq(head->shift, pages ? 10 : MAM_UNIT_SHIFT);
 	/* What more would not go in: a page and a word, or a block and its books. */
-	ck_assert_uint_gt(heap.ground_bytes, objects);
-	ck_assert_uint_le(heap.ground_bytes, bytes);
-	ck_assert_uint_gt(heap.ground_bytes + (pages ? PAGE + 8 : 70000), bytes);
+	ck_assert_uint_gt(heap.space_bytes, objects);
+	ck_assert_uint_le(heap.space_bytes, bytes);
+	ck_assert_uint_gt(heap.space_bytes + (pages ? PAGE + 8 : 70000), bytes);
 	ck_assert(device_ours_reset(&heap));
 	device_ours_end(&heap);
 	ck_assert_ptr_null(heap.heap);
-	ck_assert_uint_ge(free_bytes(&cuda), before + heap.ground_bytes);
+	ck_assert_uint_ge(free_bytes(&cuda), before + heap.space_bytes);
 	ck_assert_str_eq(trouble, "");
 }
 END_TEST

@@ -38,11 +38,11 @@ static struct pages_cell *one_cell(enum pages_work work, uint32_t tenths, uint32
 	plan.count = 1;
 	plan.cells[0] = (struct pages_cell){ .parameter = "it",
 					     .work = work,
-					     .ground = { PAGES, tenths, 1 },
+					     .space = { PAGES, tenths, 1 },
 					     .askers = askers,
 					     .lanes = 32,
-					     .least = bytes,
-					     .most = bytes };
+					     .min = bytes,
+					     .max = bytes };
 	return &plan.cells[0];
 }
 
@@ -133,7 +133,7 @@ START_TEST(runs_pass)
 {
 	struct pages_cell *cell = one_cell(PAGES_MALLOC, 1000, 64, 4);
 
-	cell->most = 4096;
+	cell->max = 4096;
 	ck_assert_msg(play(several[_i]), "%s", pages_device_trouble());
 	ck_assert_msg(results.note_count == 0, "%s",
 		      results.note_count > 0 ? results.notes[0] : "");
@@ -153,7 +153,7 @@ START_TEST(runs_freed_at_once_pass)
 END_TEST
 
 /* 1050 bytes are five pages of 256; 1024 pages are 204 such, and four over. */
-START_TEST(use_is_reckoned)
+START_TEST(use_is_computed)
 {
 	one_cell(PAGES_USE, 1000, 32, 1050);
 	ck_assert_msg(play("mam-pages"), "%s", pages_device_trouble());
@@ -194,7 +194,7 @@ static void no_answer(const char *kernel, const struct pages_job *job)
 /* A page that is marked as taken and handed to nobody. */
 static void lost_page(const char *kernel, const struct pages_job *job)
 {
-	uint64_t *word = (uint64_t *)((unsigned char *)job->heap + pages_allocators[0].books_at);
+	uint64_t *word = (uint64_t *)((unsigned char *)job->heap + pages_allocators[0].metadata_at);
 
 	if (strcmp(kernel, "steps_mam") != 0)
 		return;
@@ -206,7 +206,7 @@ static void lost_page(const char *kernel, const struct pages_job *job)
 /* A page that is handed out and not marked. */
 static void open_page(const char *kernel, const struct pages_job *job)
 {
-	uint64_t *words = (uint64_t *)((unsigned char *)job->heap + pages_allocators[0].books_at);
+	uint64_t *words = (uint64_t *)((unsigned char *)job->heap + pages_allocators[0].metadata_at);
 
 	if (strcmp(kernel, "steps_mam") == 0)
 		words[job->got[0] / 64] &= ~((uint64_t)1 << job->got[0] % 64);
@@ -215,7 +215,7 @@ static void open_page(const char *kernel, const struct pages_job *job)
 /* One of the pages given back stays taken. */
 static void kept_page(const char *kernel, const struct pages_job *job)
 {
-	uint64_t *words = (uint64_t *)((unsigned char *)job->heap + pages_allocators[0].books_at);
+	uint64_t *words = (uint64_t *)((unsigned char *)job->heap + pages_allocators[0].metadata_at);
 
 	if (strcmp(kernel, "give_mam") == 0)
 		words[job->got[0] / 64] |= (uint64_t)1 << job->got[0] % 64;
@@ -225,7 +225,7 @@ static void kept_page(const char *kernel, const struct pages_job *job)
 static void foreign_write(const char *kernel, const struct pages_job *job)
 {
 	if (strcmp(kernel, "check_write") == 0)
-		job->ground[(uint64_t)job->got[9] * job->stride + job->stride - 1] ^= 1;
+		job->space[(uint64_t)job->got[9] * job->stride + job->stride - 1] ^= 1;
 }
 
 static const struct {
@@ -257,7 +257,7 @@ END_TEST
 
 static void wrong_share(const char *kernel, const struct pages_job *job)
 {
-	uint64_t *words = (uint64_t *)((unsigned char *)job->heap + pages_allocators[0].books_at);
+	uint64_t *words = (uint64_t *)((unsigned char *)job->heap + pages_allocators[0].metadata_at);
 
 	if (strcmp(kernel, "open_mam") == 0)
 		words[3] = ~UINT64_C(0);
@@ -265,7 +265,7 @@ static void wrong_share(const char *kernel, const struct pages_job *job)
 
 static void churn_loses(const char *kernel, const struct pages_job *job)
 {
-	uint64_t *words = (uint64_t *)((unsigned char *)job->heap + pages_allocators[0].books_at);
+	uint64_t *words = (uint64_t *)((unsigned char *)job->heap + pages_allocators[0].metadata_at);
 
 	if (strcmp(kernel, "churnrun_mam") == 0)
 		words[5] |= 1;
@@ -318,7 +318,7 @@ START_TEST(a_run_that_stays_taken)
 }
 END_TEST
 
-START_TEST(a_ground_that_is_not_as_it_should_be)
+START_TEST(a_space_that_is_not_as_it_should_be)
 {
 	one_cell(PAGES_GET, 500, 256, 256);
 	pages_sim_after = wrong_share;
@@ -356,7 +356,7 @@ START_TEST(a_plan_asks_for_what_is_there)
 
 		ck_assert_uint_gt(cell->askers, 0);
 		if (cell->work != PAGES_USE)
-			ck_assert_uint_le(cell->askers, pages_plan_free(&cell->ground));
+			ck_assert_uint_le(cell->askers, pages_plan_free(&cell->space));
 		for (k = 0; k < i; k++)
 			ck_assert_msg(cell->work != plan.cells[k].work ||
 					      strcmp(cell->parameter, plan.cells[k].parameter) != 0,
@@ -389,7 +389,7 @@ END_TEST
 
 START_TEST(overlaps_are_counted)
 {
-	const struct pages_job job = { .askers = 4, .least = 16, .most = 16 };
+	const struct pages_job job = { .askers = 4, .min = 16, .max = 16 };
 	uint64_t blocks[] = { 4096, 4112, 0, 4000 }, overlaps = 99;
 
 	ck_assert(pages_system_overlaps(blocks, &job, &overlaps));
@@ -405,7 +405,7 @@ END_TEST
 static double target(const char *key, bool *known)
 {
 	struct pages_target targets[PAGES_TARGETS_MAX];
-	size_t count = pages_target_reckon(&results, &plan, targets), i;
+	size_t count = pages_target_compute(&results, &plan, targets), i;
 
 	for (i = 0; i < count; i++) {
 		if (strcmp(targets[i].key, key) == 0) {
@@ -417,7 +417,7 @@ static double target(const char *key, bool *known)
 	return 0;
 }
 
-START_TEST(targets_are_reckoned)
+START_TEST(targets_are_computed)
 {
 	bool known;
 
@@ -479,17 +479,17 @@ int main(void)
 	tcase_add_loop_test(tcase, runs_pass, 0, sizeof(several) / sizeof(several[0]));
 	tcase_add_loop_test(tcase, runs_freed_at_once_pass, 0,
 			    sizeof(several) / sizeof(several[0]));
-	tcase_add_test(tcase, use_is_reckoned);
+	tcase_add_test(tcase, use_is_computed);
 	tcase_add_loop_test(tcase, broken_ones_are_found, 0, sizeof(broken) / sizeof(broken[0]));
 	tcase_add_test(tcase, a_run_that_goes_over_the_end);
 	tcase_add_test(tcase, steps_are_those_of_askers_and_warps);
 	tcase_add_test(tcase, a_run_that_stays_taken);
-	tcase_add_test(tcase, a_ground_that_is_not_as_it_should_be);
+	tcase_add_test(tcase, a_space_that_is_not_as_it_should_be);
 	tcase_add_test(tcase, a_device_that_fails);
 	tcase_add_loop_test(tcase, a_plan_asks_for_what_is_there, 0, 3);
 	tcase_add_loop_test(tcase, places_come_once, 0, 8);
 	tcase_add_test(tcase, overlaps_are_counted);
-	tcase_add_test(tcase, targets_are_reckoned);
+	tcase_add_test(tcase, targets_are_computed);
 	tcase_add_test(tcase, formulas_stand_beside_what_was_measured);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

@@ -19,7 +19,7 @@ static struct counting {
 	uintptr_t next;
 } heap;
 
-bool bench_mam_books(const struct bench_peer *peer, double *segments, double *bytes)
+bool bench_mam_metadata(const struct bench_peer *peer, double *segments, double *bytes)
 {
 	(void)peer;
 	(void)segments;
@@ -91,7 +91,7 @@ static struct bench_peer counter = {
 	.release = heap_release,
 	.gauge = heap_gauge,
 	.bounded = true,
-	.ground_bytes = (size_t)8 << 30,
+	.space_bytes = (size_t)8 << 30,
 };
 
 static struct bench_effort effort = { .name = "test",
@@ -155,11 +155,11 @@ START_TEST(latency_counts_growths_apart)
 }
 END_TEST
 
-START_TEST(latency_keeps_to_its_share_of_the_ground)
+START_TEST(latency_keeps_to_its_share_of_the_space)
 {
 	ck_assert_ptr_null(play(&bench_work_latency, 2)); /* large blocks */
-	ck_assert_uint_le(heap.peak_live, counter.ground_bytes / 4);
-	ck_assert_uint_ge(heap.peak_live, counter.ground_bytes / 8);
+	ck_assert_uint_le(heap.peak_live, counter.space_bytes / 4);
+	ck_assert_uint_ge(heap.peak_live, counter.space_bytes / 8);
 }
 END_TEST
 
@@ -167,8 +167,8 @@ START_TEST(fill_is_full_each_time)
 {
 	effort.slice_ns = 0; /* the least it does */
 	ck_assert_ptr_null(play(&bench_work_fill, 0));
-	ck_assert_uint_le(heap.peak_live, counter.ground_bytes);
-	ck_assert_uint_ge(heap.peak_live, counter.ground_bytes - BENCH_GIB);
+	ck_assert_uint_le(heap.peak_live, counter.space_bytes);
+	ck_assert_uint_ge(heap.peak_live, counter.space_bytes - BENCH_GIB);
 	ck_assert_double_eq(number(NULL, "fills"), 2);
 	ck_assert_double_eq(number(NULL, "fills") * number(NULL, "blocks_a_fill"),
 			    (double)heap.allocs);
@@ -248,7 +248,7 @@ int main(void)
 	bench_measure_init();
 	tcase_set_timeout(tests, 120);
 	tcase_add_test(tests, latency_counts_growths_apart);
-	tcase_add_test(tests, latency_keeps_to_its_share_of_the_ground);
+	tcase_add_test(tests, latency_keeps_to_its_share_of_the_space);
 	tcase_add_test(tests, fill_is_full_each_time);
 	tcase_add_test(tests, the_smallest_chunk_of_a_perfect_heap_is_the_peak);
 	tcase_add_test(tests, a_training_is_played_cold_and_warm);

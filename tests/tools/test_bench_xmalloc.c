@@ -110,7 +110,7 @@ START_TEST(test_coalesce)
 	ck_assert_double_eq(player_value("cuda-xmalloc", "ns"), -1);
 	ck_assert_double_eq(player_value("cuda-xmc", "ns"), -1);
 	ck_assert_double_eq(player_value("rw", "ns"), -1);
-	cell.least = cell.most = 520; /* what coalescing asks for */
+	cell.min = cell.max = 520; /* what coalescing asks for */
 	cell.lanes = 1;
 	player_play(NULL, cell);
 	check_times(&cell, "mam");
@@ -145,7 +145,7 @@ START_TEST(test_hold)
 	struct device_cell cell = cell_of(XMALLOC_HOLD, 40, 32);
 
 	cell.heap_bytes = 8 * PLAYER_HEAP; /* a slab for each of many classes */
-	cell.most = 256;
+	cell.max = 256;
 	cell.rounds = 3;
 	player_play(names[_i], cell);
 	ck_assert_str_eq(player_trouble, "");
@@ -228,8 +228,8 @@ START_TEST(test_drained)
 	struct device_heap heap = heap_of(name);
 	struct device_job job = { .askers = 80,
 				  .lanes = _i % 2 == 0 ? 32 : 1,
-				  .least = 4,
-				  .most = 100,
+				  .min = 4,
+				  .max = 100,
 				  .rounds = 3,
 				  .got = got,
 				  .found = &found };
@@ -266,8 +266,8 @@ START_TEST(test_sizes)
 	struct device_heap published = heap_of("cuda-xmalloc"), called = heap_of("cuda-xmc");
 	struct device_job job = { .askers = 64,
 				  .lanes = 1,
-				  .least = 4,
-				  .most = 4,
+				  .min = 4,
+				  .max = 4,
 				  .rounds = 1,
 				  .got = got,
 				  .found = &found };
@@ -275,7 +275,7 @@ START_TEST(test_sizes)
 	struct device_heap over_mam = heap_of("mam-xmc"), with_layers = heap_of("mam-xmalloc");
 	const struct mam_buffers *buffers = layers->buffers;
 
-	ck_assert_uint_eq(called.ground_bytes - published.ground_bytes,
+	ck_assert_uint_eq(called.space_bytes - published.space_bytes,
 			  mam_buffers_bytes(32, 1024) - mam_buffers_bytes(32, 256));
 	ck_assert(xmalloc_format(&run, &called, 4));
 	ck_assert_uint_eq(buffers->count, 32);
@@ -322,8 +322,8 @@ START_TEST(test_pages)
 	struct device_job job = { .heap = heap.heap,
 				  .askers = 80,
 				  .lanes = _i % 2 == 0 ? 32 : 1,
-				  .least = 4,
-				  .most = 4,
+				  .min = 4,
+				  .max = 4,
 				  .rounds = 3,
 				  .got = got,
 				  .found = &found };
@@ -338,7 +338,7 @@ START_TEST(test_pages)
 	}
 	ck_assert(device_launch(&heap, "drop", &job, NULL));
 	ck_assert_uint_eq(taken_pages(&heap), 0);
-	job.least = job.most = 1024;
+	job.min = job.max = 1024;
 	memset(got, 0, sizeof(got));
 	ck_assert(device_launch(&heap, "base_fill", &job, NULL));
 	ck_assert_uint_eq(taken_pages(&heap), 80 * 2);
@@ -359,7 +359,7 @@ START_TEST(test_no_room)
 		struct device_cell cell = cell_of(XMALLOC_TIME, 64, 32);
 
 		cell.heap_bytes = 1024; /* no block, and no page */
-		cell.least = cell.most = 4;
+		cell.min = cell.max = 4;
 		if (i < 5) { /* those over mam, and over pages */
 			player_play(layered[i], cell);
 			ck_assert_ptr_nonnull(strstr(player_notes, "memory"));

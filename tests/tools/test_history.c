@@ -134,7 +134,7 @@ static const struct {
 START_TEST(logs_are_put_right)
 {
 	ck_assert(add(logs[_i].log));
-	ck_assert(history_tell(&history, &build, logs[_i].may_sort));
+	ck_assert(history_report(&history, &build, logs[_i].may_sort));
 	ck_assert_str_eq(events(), logs[_i].events);
 	ck_assert_uint_eq(history.late, logs[_i].late);
 	ck_assert_uint_eq(history.older, logs[_i].older);
@@ -151,7 +151,7 @@ START_TEST(what_was_there_before_is_told_first)
 
 	ck_assert(add("f5 a6 f8"));
 	ck_assert(history_add_before(&history, &one) && history_add_before(&history, &two));
-	ck_assert(history_tell(&history, &build, false));
+	ck_assert(history_report(&history, &build, false));
 	ck_assert_str_eq(events(), "a5:1 a7:1 a8:3 f5:1 a6:2 f8:3");
 	ck_assert_uint_eq(history.older, 3);
 	ck_assert_uint_eq(trace.blocks[0].bytes, 20);
@@ -164,7 +164,7 @@ START_TEST(what_was_there_before_is_there_once)
 
 	ck_assert(history_add_before(&history, &one) && history_add_before(&history, &one));
 	ck_assert(add("f7"));
-	ck_assert(history_tell(&history, &build, false));
+	ck_assert(history_report(&history, &build, false));
 	ck_assert_str_eq(events(), "a7:1 f7:1");
 	ck_assert_uint_eq(history.unknown, 1);
 }
@@ -175,7 +175,7 @@ START_TEST(a_free_of_unknown_size_is_left_out)
 	struct history_event event = { .id = 7, .place = 1, .frees = true };
 
 	ck_assert(history_add(&history, &event) && add("a7 f7"));
-	ck_assert(history_tell(&history, &build, false));
+	ck_assert(history_report(&history, &build, false));
 	ck_assert_str_eq(events(), "a7:1 f7:2");
 	ck_assert_uint_eq(history.unknown, 1);
 	ck_assert_uint_eq(history.older, 0);
@@ -196,7 +196,7 @@ START_TEST(what_was_there_before_has_the_first_time)
 				       .has_thread = true };
 
 	ck_assert(add("a1@100 a2@200") && history_add(&history, &event));
-	ck_assert(history_tell(&history, &build, false));
+	ck_assert(history_report(&history, &build, false));
 	ck_assert_str_eq(events(), "a9:3 a1:1 a2:2 f9:3");
 	ck_assert_uint_eq(trace.times[0], 0);
 	ck_assert_uint_eq(trace.times[1], 0);
@@ -224,7 +224,7 @@ START_TEST(all_that_is_known_goes_over)
 	event.stream = 9;
 	event.time = 5000;
 	ck_assert(history_add(&history, &event));
-	ck_assert(history_tell(&history, &build, false));
+	ck_assert(history_report(&history, &build, false));
 	replay_build_fini(&build);
 	ended = true;
 	ck_assert_uint_eq(trace.blocks[0].bytes, 11);
@@ -262,7 +262,7 @@ START_TEST(many_are_sorted)
 		event.frees = turns[i] % 2;
 		ck_assert(history_add(&history, &event));
 	}
-	ck_assert(history_tell(&history, &build, true));
+	ck_assert(history_report(&history, &build, true));
 	ck_assert(history.by_time);
 	ck_assert_uint_eq(trace.event_count, COUNT);
 	for (uint32_t i = 0; i < COUNT; i++)
@@ -281,7 +281,7 @@ START_TEST(memory_runs_out)
 		failing_left = enough;
 		if (!add("a1@1 a1@3 f1@2 f1@4 f7@5"))
 			ck_assert_str_eq(said, "");
-		else if (history_tell(&history, &build, true))
+		else if (history_report(&history, &build, true))
 			break;
 		else
 			ck_assert_ptr_nonnull(strstr(said, "out of memory"));

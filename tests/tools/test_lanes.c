@@ -32,7 +32,7 @@ START_TEST(long_use_keeps_to_the_lowest)
 {
 	static bool taken[400];
 	struct lanes lanes = { 0 };
-	uint32_t held = 0, most = 0, wrong = 0, seed = 7;
+	uint32_t held = 0, max = 0, wrong = 0, seed = 7;
 
 	for (int i = 0; i < 20000; i++) {
 		uint32_t lane, lowest = 0, any;
@@ -45,7 +45,7 @@ START_TEST(long_use_keeps_to_the_lowest)
 			ck_assert(lanes_take(&lanes, &lane));
 			wrong += lane != lowest;
 			taken[lane] = true;
-			most = ++held > most ? held : most;
+			max = ++held > max ? held : max;
 		} else {
 			lane = any % lanes.count;
 			if (!taken[lane])
@@ -56,8 +56,8 @@ START_TEST(long_use_keeps_to_the_lowest)
 		}
 	}
 	ck_assert_uint_eq(wrong, 0);
-	ck_assert_uint_eq(lanes.count, most);
-	ck_assert_uint_gt(most, 50);
+	ck_assert_uint_eq(lanes.count, max);
+	ck_assert_uint_gt(max, 50);
 	lanes_fini(&lanes);
 }
 END_TEST

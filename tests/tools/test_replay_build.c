@@ -242,7 +242,7 @@ START_TEST(streams_of_frees_begin_with_the_first_other)
 END_TEST
 
 /* All columns, past the room that they begin with. */
-static bool tell_all(uint32_t count)
+static bool report_all(uint32_t count)
 {
 	char who[20];
 
@@ -273,7 +273,7 @@ START_TEST(columns_grow_together)
 	const uint32_t count = 20000;
 	uint32_t wrong = 0, event = 0;
 
-	ck_assert(tell_all(count));
+	ck_assert(report_all(count));
 	complete();
 	ck_assert_uint_eq(trace.block_count, count);
 	ck_assert_uint_eq(trace.event_count, count + count / 2);
@@ -433,7 +433,7 @@ START_TEST(memory_runs_out)
 	for (;; enough++) {
 		said[0] = '\0';
 		failing_left = enough;
-		if (tell_all(6000))
+		if (report_all(6000))
 			break;
 		ck_assert_str_eq(said, "x.trace: out of memory");
 		ck_assert_uint_le(trace.block_count, 6000);

@@ -17,8 +17,8 @@
 #include "../tools/replay/replay_walk.h"
 
 #define GRANULE 512
-#define GROUND ((size_t)8 << 20)
-#define PIECES (GROUND / GRANULE)
+#define SPACE ((size_t)8 << 20)
+#define PIECES (SPACE / GRANULE)
 #define EVENTS 6000
 
 struct piece {
@@ -50,15 +50,15 @@ static const struct kind {
 	uint32_t foreign;   /* of 100 frees, how many are on any stream */
 	size_t chunk_bytes; /* the pool's only one */
 } kinds[] = {
-	{ REPLAY_FREE_STREAM, 64, 3, 0, GROUND },
-	{ REPLAY_FREE_STREAM, 64, 3, 30, GROUND },
-	{ REPLAY_FREE_STREAM, 1, 2, 10, GROUND },
-	{ REPLAY_FREE_STREAM, 7, 5, 50, GROUND / 4 },
-	{ REPLAY_FREE_STREAM, 1000, 2, 10, GROUND / 4 },
-	{ REPLAY_FREE_STREAM, 65536, 4, 10, GROUND / 2 },
-	{ REPLAY_FREE_DEFERRED, 64, 1, 0, GROUND },
-	{ REPLAY_FREE_DEFERRED, 1, 2, 10, GROUND },
-	{ REPLAY_FREE_DEFERRED, 500, 3, 10, GROUND / 4 },
+	{ REPLAY_FREE_STREAM, 64, 3, 0, SPACE },
+	{ REPLAY_FREE_STREAM, 64, 3, 30, SPACE },
+	{ REPLAY_FREE_STREAM, 1, 2, 10, SPACE },
+	{ REPLAY_FREE_STREAM, 7, 5, 50, SPACE / 4 },
+	{ REPLAY_FREE_STREAM, 1000, 2, 10, SPACE / 4 },
+	{ REPLAY_FREE_STREAM, 65536, 4, 10, SPACE / 2 },
+	{ REPLAY_FREE_DEFERRED, 64, 1, 0, SPACE },
+	{ REPLAY_FREE_DEFERRED, 1, 2, 10, SPACE },
+	{ REPLAY_FREE_DEFERRED, 500, 3, 10, SPACE / 4 },
 };
 
 #define KINDS ((int)(sizeof(kinds) / sizeof(kinds[0])))
@@ -138,7 +138,7 @@ static struct scene *begin(const struct kind *kind)
 	attr.chunk_bytes = kind->chunk_bytes;
 	attr.growth_bytes = MAM_GROWTH_NONE;
 	attr.cache = MAM_CACHE_OFF;
-	ck_assert_int_eq(mam_source_host(GROUND, false, &scene->source), MAM_OK);
+	ck_assert_int_eq(mam_source_host(SPACE, false, &scene->source), MAM_OK);
 	ck_assert_int_eq(mam_pool_create_on(scene->source, &attr, &scene->pool), MAM_OK);
 	scene->walk.pool = scene->pool;
 	return scene;
@@ -157,7 +157,7 @@ static void end(struct scene *scene)
 }
 
 /* The ground of a block that is alive. */
-static struct piece *ground_of(struct scene *scene, uint32_t block, size_t *count)
+static struct piece *space_at(struct scene *scene, uint32_t block, size_t *count)
 {
 	uint64_t bytes = scene->trace.blocks[block].bytes;
 	struct mam_segment_info segment = { .size = sizeof(segment) };
@@ -177,7 +177,7 @@ static void see_alloc(struct scene *scene, uint32_t event, uint32_t block)
 	uint64_t stream = scene->trace.blocks[block].stream, lag = scene->settings.lag;
 	bool own = scene->settings.free == REPLAY_FREE_STREAM;
 	size_t count;
-	struct piece *piece = ground_of(scene, block, &count);
+	struct piece *piece = space_at(scene, block, &count);
 
 	for (; count > 0; count--, piece++) {
 		if (piece->live) /* an assertion that holds is written down: slow for each piece */
@@ -221,7 +221,7 @@ static void walk(struct scene *scene)
 
 		/* Afterwards its memory may be another's already. */
 		if (what & 1 && scene->walk.addresses[block])
-			piece = ground_of(scene, block, &count);
+			piece = space_at(scene, block, &count);
 		ck_assert(replay_walk_step(&scene->walk));
 		if (what & 1)
 			see_free(scene, event, piece, count);
@@ -237,7 +237,7 @@ START_TEST(no_block_comes_before_its_time)
 {
 	const struct kind *kind = &kinds[_i];
 	struct scene *scene = begin(kind);
-	bool tight = kind->chunk_bytes < GROUND;
+	bool tight = kind->chunk_bytes < SPACE;
 	struct mam_stats stats = { .size = sizeof(stats) };
 
 	walk(scene);
@@ -252,7 +252,7 @@ START_TEST(no_block_comes_before_its_time)
 		ck_assert_uint_gt(scene->walk.waits, 0);
 	else
 		ck_assert_uint_eq(scene->walk.failures, 0);
-	replay_walk_settle(&scene->walk);
+	replay_walk_finish(&scene->walk);
 	ck_assert_int_eq(mam_pool_stats(scene->pool, &stats), MAM_OK);
 	ck_assert_uint_eq(stats.retired_blocks, 0);
 	replay_walk_free_rest(&scene->walk);
@@ -274,7 +274,7 @@ START_TEST(what_was_freed_is_everybodys_in_the_end)
 	for (uint32_t block = 0; block < scene->trace.block_count; block++)
 		held += scene->trace.blocks[block].death == REPLAY_ALIVE &&
 			scene->walk.addresses[block];
-	replay_walk_settle(&scene->walk);
+	replay_walk_finish(&scene->walk);
 	ck_assert_int_eq(mam_pool_stats(scene->pool, &stats), MAM_OK);
 	ck_assert_uint_eq(stats.live_blocks, held);
 	replay_walk_free_rest(&scene->walk);
@@ -288,7 +288,7 @@ START_TEST(a_request_that_never_fits_is_counted)
 	struct scene *scene = begin(&kinds[_i]);
 
 	for (uint32_t block = 0; block < scene->trace.block_count; block += 100)
-		scene->trace.blocks[block].bytes = block % 200 ? UINT64_MAX : GROUND + 1;
+		scene->trace.blocks[block].bytes = block % 200 ? UINT64_MAX : SPACE + 1;
 	if (scene->walk.plan) {
 		replay_streams_fini(&scene->plan);
 		ck_assert(replay_streams_plan(&scene->trace, (uint32_t)kinds[_i].lag, GRANULE,

@@ -54,9 +54,9 @@ struct bench_peer {
 	const char *source;  /* mam's pools: the source's name */
 	bool cached;         /* mam's pools: threads cache freed blocks */
 	int variant;         /* specific to the peer: policy, pool threshold */
-	size_t most_blocks;  /* maximum live blocks, to bound a run's time; 0: any */
+	size_t max_blocks;  /* maximum live blocks, to bound a run's time; 0: any */
 	size_t max_bytes;   /* the largest block of pair and size; 0: any */
-	size_t most_holes;   /* maximum free blocks between live ones; 0: any */
+	size_t max_holes;   /* maximum free blocks between live ones; 0: any */
 	size_t block_memory; /* assumed minimum host memory per live block */
 	bool bounded;        /* its heap can be limited to one chunk of chunk_bytes: smallest */
 	/*
@@ -96,7 +96,7 @@ struct bench_peer {
 	void (*enter_thread)(struct bench_peer *peer);
 
 	bool usable;         /* set by the command line: requested, and probe returned true */
-	size_t ground_bytes; /* maximum live bytes; set by probe */
+	size_t space_bytes; /* maximum live bytes; set by probe */
 	void *heap;          /* of the current run; specific to the peer */
 	bool growing;        /* set before open: the heap grows on demand, as a program's would;
 			      * otherwise its memory is allocated at once if possible */
@@ -119,10 +119,10 @@ void bench_mam_release_on(struct bench_peer *peer, void *block, size_t bytes, si
 bool bench_mam_trim(struct bench_peer *peer);
 bool bench_mam_gauge(struct bench_peer *peer, struct bench_gauge *gauge);
 /*
- * bench_mam_books - a mam heap's own count of its segments, and of their host memory; false for
+ * bench_mam_metadata - a mam heap's own count of its segments, and of their host memory; false for
  * other peers
  */
-bool bench_mam_books(const struct bench_peer *peer, double *segments, double *bytes);
+bool bench_mam_metadata(const struct bench_peer *peer, double *segments, double *bytes);
 
 bool bench_cuda_probe(struct bench_peer *peer, char *why, size_t why_bytes);
 bool bench_cuda_probe_pinned(struct bench_peer *peer, char *why, size_t why_bytes);
@@ -132,7 +132,7 @@ bool bench_cuda_open(struct bench_peer *peer);
 bool bench_cuda_open_async(struct bench_peer *peer);
 void bench_cuda_close(struct bench_peer *peer);
 void bench_cuda_close_async(struct bench_peer *peer);
-void bench_cuda_settle(struct bench_peer *peer);
+void bench_cuda_finish(struct bench_peer *peer);
 void bench_cuda_enter_thread(struct bench_peer *peer);
 void *bench_cuda_alloc(struct bench_peer *peer, size_t bytes);
 void bench_cuda_release(struct bench_peer *peer, void *block, size_t bytes);
@@ -189,9 +189,9 @@ static inline size_t bench_random_below(struct bench_random *random, size_t belo
 	return (size_t)(((unsigned __int128)bench_random_next(random) * below) >> 64);
 }
 
-static inline size_t bench_random_between(struct bench_random *random, size_t least, size_t most)
+static inline size_t bench_random_between(struct bench_random *random, size_t min, size_t max)
 {
-	return least + bench_random_below(random, most - least + 1);
+	return min + bench_random_below(random, max - min + 1);
 }
 
 /*
@@ -228,8 +228,8 @@ struct bench_effort {
 	uint64_t case_ns;        /* limit of a pool's time on a case */
 	uint64_t other_case_ns;  /* the same for any other allocator */
 	uint64_t deadline_ns;    /* from the start; later runs are skipped with a note */
-	size_t most_live;        /* of workload "live", for mam's pools */
-	size_t most_live_others; /* and for the others, of workload "holes" too */
+	size_t max_live;        /* of workload "live", for mam's pools */
+	size_t max_live_others; /* and for the others, of workload "holes" too */
 	bool fine;               /* all cases, not only those with a target */
 };
 
@@ -272,7 +272,7 @@ struct bench_block bench_table_take(struct bench_table *table, struct bench_rand
  * live blocks.
  */
 struct bench_churn {
-	size_t least_bytes, max_bytes; /* sizes are uniform in between */
+	size_t min_bytes, max_bytes; /* sizes are uniform in between */
 	size_t batch;                   /* operations; at most BENCH_BATCH_MAX */
 	bool free_first;                /* otherwise batches of frees follow allocations */
 };
@@ -315,7 +315,7 @@ struct bench_times {
 	float *ns;
 	size_t kept, room;
 	size_t count; /* includes those that did not fit */
-	double sum, most;
+	double sum, max;
 	bool sorted;
 };
 

@@ -18,8 +18,8 @@
 #include "gpu.h"
 #include "kit/args.h"
 
-#define FILE_MOST (UINT64_C(1) << 28)
-#define FILE_LEAST 64
+#define FILE_MAX (UINT64_C(1) << 28)
+#define FILE_MIN 64
 #define NAME_BYTES 24
 #define FATBIN_MAGIC 0xba55ed50u
 
@@ -65,7 +65,7 @@ static const char *make(struct device_heap *heap, uint64_t bytes, uint64_t objec
 	if (heap->own[0] == NULL)
 		return "there is too little free memory on the device";
 	heap->heap = heap->own[0];
-	heap->ground_bytes = bytes;
+	heap->space_bytes = bytes;
 	heap->low = (uint64_t)(uintptr_t)heap->heap;
 	heap->high = heap->low + bytes;
 	return fill_heap(heap, bytes);
@@ -73,7 +73,7 @@ static const char *make(struct device_heap *heap, uint64_t bytes, uint64_t objec
 
 static bool reset(struct device_heap *heap)
 {
-	return fill_heap(heap, heap->ground_bytes) == NULL;
+	return fill_heap(heap, heap->space_bytes) == NULL;
 }
 
 /* Returns true if it is a complete fat binary or cubin. */
@@ -101,7 +101,7 @@ static unsigned char *read_file(const char *path, uint64_t *bytes, char *why, si
 		end = ftell(file);
 	if (file == NULL || end < 0 || fseek(file, 0, SEEK_SET) != 0) {
 		snprintf(why, why_bytes, "cannot read %s: %s", path, strerror(errno));
-	} else if (end < FILE_LEAST || (uint64_t)end > FILE_MOST) {
+	} else if (end < FILE_MIN || (uint64_t)end > FILE_MAX) {
 		snprintf(why, why_bytes, "%s is not a fat binary: nvcc -fatbin makes one", path);
 	} else {
 		image = malloc((size_t)end);

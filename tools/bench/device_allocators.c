@@ -53,13 +53,13 @@ struct start {
 };
 
 /* Bytes that `count` pages take, including metadata. */
-static uint64_t pages_total(size_t (*books)(uint32_t count), uint32_t page_bytes, uint32_t count)
+static uint64_t pages_total(size_t (*metadata)(uint32_t count), uint32_t page_bytes, uint32_t count)
 {
-	return lines((uint64_t)count * page_bytes) + sizeof(struct bench_pages) + books(count);
+	return lines((uint64_t)count * page_bytes) + sizeof(struct bench_pages) + metadata(count);
 }
 
 /* How many pages fit into `bytes`: a multiple of 64, which suits every kind of metadata. */
-static uint32_t count_pages(size_t (*books)(uint32_t count), uint32_t page_bytes, uint64_t bytes)
+static uint32_t count_pages(size_t (*metadata)(uint32_t count), uint32_t page_bytes, uint64_t bytes)
 {
 	uint64_t high = bytes / page_bytes / 64 + 1, low = 0;
 
@@ -68,7 +68,7 @@ static uint32_t count_pages(size_t (*books)(uint32_t count), uint32_t page_bytes
 	while (high - low > 1) {
 		const uint64_t middle = (low + high) / 2;
 
-		if (pages_total(books, page_bytes, (uint32_t)middle * 64) <= bytes)
+		if (pages_total(metadata, page_bytes, (uint32_t)middle * 64) <= bytes)
 			low = middle;
 		else
 			high = middle;
@@ -83,24 +83,24 @@ static bool reset_pages(struct device_heap *heap)
 }
 
 static const char *make_pages(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes,
-			      size_t (*books)(uint32_t count),
+			      size_t (*metadata)(uint32_t count),
 			      void (*format)(void *header, uint32_t count))
 {
 	const uint64_t wanted = object_bytes > 0 ? object_bytes : MIXED_BYTES;
 	const uint32_t page_bytes =
 		(uint32_t)((wanted + BENCH_PAGE_GRAIN - 1) / BENCH_PAGE_GRAIN * BENCH_PAGE_GRAIN);
-	const uint32_t count = count_pages(books, page_bytes, bytes);
-	const uint64_t ground = lines((uint64_t)count * page_bytes);
+	const uint32_t count = count_pages(metadata, page_bytes, bytes);
+	const uint64_t space = lines((uint64_t)count * page_bytes);
 	struct start start;
 
 	if (count == 0)
 		return "so small a heap has no page";
-	heap->ground_bytes = pages_total(books, page_bytes, count);
-	heap->own[0] = bench_gpu_take(heap->ground_bytes);
+	heap->space_bytes = pages_total(metadata, page_bytes, count);
+	heap->own[0] = bench_gpu_take(heap->space_bytes);
 	if (heap->own[0] == NULL)
 		return too_little;
-	heap->heap = (unsigned char *)heap->own[0] + ground;
-	heap->own_numbers[0] = heap->ground_bytes - ground;
+	heap->heap = (unsigned char *)heap->own[0] + space;
+	heap->own_numbers[0] = heap->space_bytes - space;
 	heap->low = (uint64_t)(uintptr_t)heap->own[0];
 	heap->high = heap->low + (uint64_t)count * page_bytes;
 	memset(&start, 0, sizeof(start));
@@ -112,7 +112,7 @@ static const char *make_pages(struct device_heap *heap, uint64_t bytes, uint64_t
 }
 
 #define PAGES(name)                                                                        \
-	static size_t name##_books(uint32_t count)                                         \
+	static size_t name##_metadata(uint32_t count)                                         \
 	{                                                                                  \
 		return mam_##name##_bytes(count);                                          \
 	}                                                                                  \
@@ -124,7 +124,7 @@ static const char *make_pages(struct device_heap *heap, uint64_t bytes, uint64_t
 	static const char *name##_make(struct device_heap *heap, uint64_t bytes,           \
 				       uint64_t object_bytes)                              \
 	{                                                                                  \
-		return make_pages(heap, bytes, object_bytes, name##_books, name##_format); \
+		return make_pages(heap, bytes, object_bytes, name##_metadata, name##_format); \
 	}
 
 PAGES(rw)
@@ -145,18 +145,18 @@ static bool reset_counter(struct device_heap *heap)
 
 static const char *make_counter(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
 {
-	const uint64_t ground = bytes > 2 * sizeof(struct bench_counter)
+	const uint64_t space = bytes > 2 * sizeof(struct bench_counter)
 					? (bytes - sizeof(struct bench_counter)) / LINE * LINE
 					: LINE;
 
 	(void)object_bytes;
-	heap->ground_bytes = ground + sizeof(struct bench_counter);
-	heap->own[0] = bench_gpu_take(heap->ground_bytes);
+	heap->space_bytes = space + sizeof(struct bench_counter);
+	heap->own[0] = bench_gpu_take(heap->space_bytes);
 	if (heap->own[0] == NULL)
 		return too_little;
-	heap->heap = (unsigned char *)heap->own[0] + ground;
+	heap->heap = (unsigned char *)heap->own[0] + space;
 	heap->low = (uint64_t)(uintptr_t)heap->own[0];
-	heap->high = heap->low + ground;
+	heap->high = heap->low + space;
 	return reset_counter(heap) ? NULL : bench_gpu_trouble();
 }
 
@@ -174,7 +174,7 @@ static const char *make_cuda(struct device_heap *heap, uint64_t bytes, uint64_t 
 		return "CUDA's own heap has one size for the whole run, and a smaller one than "
 		       "this";
 	heap->heap = NULL;
-	heap->ground_bytes = limit;
+	heap->space_bytes = limit;
 	heap->low = heap->high = 0;
 	return NULL;
 }

@@ -54,7 +54,7 @@ struct device_heap {
 	const struct device_allocator *allocator;
 	void *module;          /* loaded */
 	void *heap;            /* passed to kernels */
-	uint64_t ground_bytes; /* device memory that it really uses, including metadata */
+	uint64_t space_bytes; /* device memory that it really uses, including metadata */
 	uint64_t low, high;    /* address range of objects; 0 and 0: unknown */
 	struct bench_gpu_dims grid, block; /* of device_launch(); block.x 0: as described there */
 	void *own[4];          /* of make and end */
@@ -89,7 +89,7 @@ struct device_cell {
 	unsigned int work; /* of the suite's: an enum device_work_kind of `mam bench device` */
 	uint64_t heap_bytes;
 	uint32_t askers, lanes; /* requesting lanes per warp */
-	uint32_t least, most;   /* bytes */
+	uint32_t min, max;   /* bytes */
 	uint32_t rounds;        /* within a kernel, or of kernels */
 	uint32_t share;         /* per mille */
 	uint32_t buffers;       /* per class, if it has buffers */

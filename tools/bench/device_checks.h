@@ -38,8 +38,8 @@ MAM_KFN void device_span(const struct device_job *job)
 		if (object + device_bytes_of(job, asker) > high)
 			high = object + device_bytes_of(job, asker);
 	}
-	device_tell_most(&job->found->low, low);
-	device_tell_most(&job->found->high, high);
+	device_report_max(&job->found->low, low);
+	device_report_max(&job->found->high, high);
 }
 
 /* Sets bits first to end - 1 of the map; returns true if one of them was set. */
@@ -83,12 +83,12 @@ MAM_KFN void device_mark(const struct device_job *job)
 		twice += device_claim(job->map, (at + DEVICE_GRAIN - 1) / DEVICE_GRAIN,
 				      (at + asked + DEVICE_GRAIN - 1) / DEVICE_GRAIN);
 	}
-	device_tell(&job->found->none, none);
-	device_tell(&job->found->objects, objects);
-	device_tell(&job->found->bytes, bytes);
-	device_tell(&job->found->twice, twice);
-	device_tell(&job->found->beyond, beyond);
-	device_tell(&job->found->crooked, crooked);
+	device_report(&job->found->none, none);
+	device_report(&job->found->objects, objects);
+	device_report(&job->found->bytes, bytes);
+	device_report(&job->found->twice, twice);
+	device_report(&job->found->beyond, beyond);
+	device_report(&job->found->crooked, crooked);
 }
 
 MAM_KFN uint32_t device_word(uint32_t asker, uint64_t k)
@@ -149,7 +149,7 @@ MAM_KFN void device_read(const struct device_job *job)
 	for (asker = device_thread() / width; asker < job->askers;
 	     asker += device_threads() / width)
 		corrupt += device_word_by_word(job, (uint32_t)asker, k, width, false);
-	device_tell(&job->found->corrupt, corrupt);
+	device_report(&job->found->corrupt, corrupt);
 }
 
 /* Measures the cost of a launch. */

@@ -11,17 +11,17 @@
 #define BENCH_COUNTER_GRAIN 16u
 
 struct bench_counter {
-	unsigned char *ground; /* this and the following fields never change */
+	unsigned char *space; /* this and the following fields never change */
 	uint64_t bytes;        /* of the memory */
 	uint32_t spare[28];    /* zeros */
 	uint64_t next;         /* requested bytes; atomic, on a line of its own */
 	uint64_t away[15];
 };
 
-MAM_KBOTH void bench_counter_format(struct bench_counter *counter, unsigned char *ground,
+MAM_KBOTH void bench_counter_format(struct bench_counter *counter, unsigned char *space,
 				    uint64_t bytes)
 {
-	counter->ground = ground;
+	counter->space = space;
 	counter->bytes = bytes;
 	counter->next = 0;
 }
@@ -35,7 +35,7 @@ MAM_KBOTH uint64_t bench_counter_rounded(size_t bytes)
 MAM_KBOTH void *bench_counter_at(const struct bench_counter *counter, uint64_t offset,
 				 uint64_t bytes)
 {
-	return offset + bytes <= counter->bytes ? counter->ground + offset : NULL;
+	return offset + bytes <= counter->bytes ? counter->space + offset : NULL;
 }
 
 #endif

@@ -37,7 +37,7 @@ struct device_job {
 	void *heap;           /* the allocator's */
 	uint32_t askers;      /* count */
 	uint32_t lanes;       /* requesting lanes of each warp: from 1 to DEVICE_WARP */
-	uint32_t least, most; /* requested bytes; sizes in between depend on the asker's number */
+	uint32_t min, max; /* requested bytes; sizes in between depend on the asker's number */
 	uint32_t seed;        /* of those sizes */
 	uint32_t rounds;      /* of kernels that repeat something */
 	uint32_t count;       /* share: number of the askers that free theirs */
@@ -54,10 +54,10 @@ struct device_job {
 /* The size that an asker requests. */
 MAM_KBOTH uint32_t device_bytes_of(const struct device_job *job, uint32_t asker)
 {
-	if (job->least == job->most)
-		return job->least;
-	return job->least +
-	       bench_mix(asker + job->seed * 0x9e3779b9u + 1) % (job->most - job->least + 1);
+	if (job->min == job->max)
+		return job->min;
+	return job->min +
+	       bench_mix(asker + job->seed * 0x9e3779b9u + 1) % (job->max - job->min + 1);
 }
 
 #endif

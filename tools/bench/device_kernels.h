@@ -31,7 +31,7 @@ MAM_KFN void device_fill(const struct device_job *job)
 	if (!device_asks(job, &asker) || job->got[asker] != 0)
 		return;
 	job->got[asker] = (uint64_t)(uintptr_t)bench_malloc(job->heap, device_bytes_of(job, asker));
-	device_tell(&job->found->none, job->got[asker] == 0);
+	device_report(&job->found->none, job->got[asker] == 0);
 }
 
 DEVICE_KERNEL(get, device_get)

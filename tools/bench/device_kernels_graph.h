@@ -18,11 +18,11 @@
 #include "bench/device_kernels_touch.h"
 
 #define DEVICE_GRAPH_LOCK 0x80000000u
-#define DEVICE_GRAPH_LEAST 4u
+#define DEVICE_GRAPH_MIN 4u
 
 MAM_KFN uint32_t device_graph_room(uint32_t neighbours)
 {
-	uint32_t room = DEVICE_GRAPH_LEAST;
+	uint32_t room = DEVICE_GRAPH_MIN;
 
 	while (room < neighbours)
 		room *= 2;
@@ -98,7 +98,7 @@ MAM_KFN void device_graph(const struct device_job *job)
 			added = true;
 		}
 	}
-	device_tell(&job->found->none, none);
+	device_report(&job->found->none, none);
 }
 DEVICE_KERNEL(graph, device_graph)
 
@@ -112,8 +112,8 @@ MAM_KFN void device_graph_sum(const struct device_job *job)
 		return;
 	for (k = 0; k < job->numbers[vertex]; k++)
 		sum += device_graph_value(vertex, ((uint32_t *)job->more[vertex])[k]);
-	device_tell(&job->found->objects, job->numbers[vertex]);
-	device_tell(&job->found->spare[0], sum);
+	device_report(&job->found->objects, job->numbers[vertex]);
+	device_report(&job->found->spare[0], sum);
 }
 DEVICE_KERNEL(graph_sum, device_graph_sum)
 
@@ -130,7 +130,7 @@ MAM_KFN void device_graph_wanted(const struct device_job *job)
 
 		sum += device_graph_value(device_graph_from(job, edge), device_graph_to(edge));
 	}
-	device_tell(&job->found->spare[1], sum);
+	device_report(&job->found->spare[1], sum);
 }
 DEVICE_KERNEL(graph_wanted, device_graph_wanted)
 

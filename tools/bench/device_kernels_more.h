@@ -40,7 +40,7 @@ MAM_KFN void device_churn(const struct device_job *job)
 		device_stain(object, 4, asker);
 		device_drop(job, object, bytes);
 	}
-	device_tell(&job->found->none, none);
+	device_report(&job->found->none, none);
 }
 DEVICE_KERNEL(churn, device_churn)
 
@@ -66,8 +66,8 @@ MAM_KFN void device_churn_check(const struct device_job *job)
 		corrupt += !device_is_stained(object, bytes, color);
 		device_drop(job, object, bytes);
 	}
-	device_tell(&job->found->none, none);
-	device_tell(&job->found->corrupt, corrupt);
+	device_report(&job->found->none, none);
+	device_report(&job->found->corrupt, corrupt);
 }
 DEVICE_KERNEL(churn_check, device_churn_check)
 
@@ -78,7 +78,7 @@ MAM_KFN void device_missed(const struct device_job *job)
 	uint32_t asker;
 
 	if (device_asks(job, &asker))
-		device_tell(&job->found->none, job->got[asker] == 0);
+		device_report(&job->found->none, job->got[asker] == 0);
 }
 DEVICE_KERNEL(missed, device_missed)
 
@@ -109,10 +109,10 @@ MAM_KFN void device_latency(const struct device_job *job)
 		cycles[1] += mam_clock() - before;
 	}
 	if (mam_lane() == 0) {
-		device_tell(&job->found->cycles[0], cycles[0]);
-		device_tell(&job->found->cycles[1], cycles[1]);
-		device_tell(&job->found->warps, 1);
-		device_tell(&job->found->none, none);
+		device_report(&job->found->cycles[0], cycles[0]);
+		device_report(&job->found->cycles[1], cycles[1]);
+		device_report(&job->found->warps, 1);
+		device_report(&job->found->none, none);
 	}
 }
 DEVICE_KERNEL(latency, device_latency)
@@ -131,7 +131,7 @@ MAM_KFN void device_turn(const struct device_job *job)
 		if (bench_mix(asker ^ job->seed * 0x9e3779b9u) % 2)
 			return;
 		bytes = job->numbers[asker];
-		device_tell(&job->found->corrupt, !device_is_stained(object, bytes, asker));
+		device_report(&job->found->corrupt, !device_is_stained(object, bytes, asker));
 		device_drop(job, object, bytes);
 	}
 	bytes = device_bytes_of(job, asker) / 4 * 4;
@@ -141,7 +141,7 @@ MAM_KFN void device_turn(const struct device_job *job)
 	if (object != NULL)
 		device_stain(object, bytes, asker);
 	else
-		device_tell(&job->found->none, 1);
+		device_report(&job->found->none, 1);
 }
 DEVICE_KERNEL(turn, device_turn)
 
@@ -152,7 +152,7 @@ MAM_KFN void device_site(const struct device_job *job)
 {
 	const uint32_t thread = mam_block_x() * mam_block_dim_x() + mam_thread_x();
 
-	job->got[thread] = (uint64_t)bench_malloc(job->heap, job->least);
+	job->got[thread] = (uint64_t)bench_malloc(job->heap, job->min);
 }
 
 #ifdef __CUDACC__

@@ -30,8 +30,8 @@ MAM_KFN void device_use(const struct device_job *job)
 		same = device_is_stained(object, 4, asker);
 		device_drop(job, object, bytes);
 	}
-	device_tell(&job->found->none, object == NULL);
-	device_tell(&job->found->corrupt, !same);
+	device_report(&job->found->none, object == NULL);
+	device_report(&job->found->corrupt, !same);
 }
 DEVICE_KERNEL(use, device_use)
 

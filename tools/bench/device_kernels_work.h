@@ -49,12 +49,12 @@ MAM_KFN void device_generate_read(const struct device_job *job)
 	bytes = device_work_bytes(job, asker);
 	items = (const uint32_t *)job->got[asker];
 	if (items == NULL) {
-		device_tell(&job->found->none, 1);
+		device_report(&job->found->none, 1);
 		return;
 	}
 	for (k = 0; k < bytes / 4; k++)
 		wrong |= items[k] != asker * 31 + k;
-	device_tell(&job->found->corrupt, wrong);
+	device_report(&job->found->corrupt, wrong);
 }
 DEVICE_KERNEL(generate_read, device_generate_read)
 

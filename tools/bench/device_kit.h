@@ -48,14 +48,14 @@ MAM_KFN bool device_asks(const struct device_job *job, uint32_t *asker)
 	return lane < job->lanes && *asker < job->askers;
 }
 
-MAM_KFN void device_tell(uint64_t *where, uint64_t n)
+MAM_KFN void device_report(uint64_t *where, uint64_t n)
 {
 	if (n > 0)
 		(void)mam_atomic_add64(where, n, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
 /* An atomic maximum. */
-MAM_KFN void device_tell_most(uint64_t *where, uint64_t n)
+MAM_KFN void device_report_max(uint64_t *where, uint64_t n)
 {
 	uint64_t was = mam_atomic_load64(where, MAM_RELAXED, MAM_AT_DEVICE), now;
 

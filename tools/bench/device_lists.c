@@ -35,14 +35,14 @@ void device_plan_fragment(struct device_plan *plan)
 						  .heap_bytes = SMALL_HEAP,
 						  .askers = M / 8,
 						  .lanes = 32,
-						  .least = sizes[i][0],
-						  .most = sizes[i][1],
+						  .min = sizes[i][0],
+						  .max = sizes[i][1],
 						  .rounds = 100 };
 
-		if (cell.least == cell.most)
-			device_plan_add(plan, cell, "%uB 128K", cell.most);
+		if (cell.min == cell.max)
+			device_plan_add(plan, cell, "%uB 128K", cell.max);
 		else
-			device_plan_add(plan, cell, "%u..%uB 128K", cell.least, cell.most);
+			device_plan_add(plan, cell, "%u..%uB 128K", cell.min, cell.max);
 	}
 }
 
@@ -155,8 +155,8 @@ void device_plan_graph(struct device_plan *plan)
 					      .heap_bytes = HEAP,
 					      .askers = M,
 					      .lanes = 32,
-					      .least = 16,
-					      .most = 4096,
+					      .min = 16,
+					      .max = 4096,
 					      .rounds = GRAPH_EDGES },
 			"1M x%u", GRAPH_EDGES);
 }
@@ -215,8 +215,8 @@ bool device_play_graph(struct device_run *run, struct device_heap *heap,
 
 /* ---- generate ---- */
 
-#define GENERATE_LEAST 4
-#define GENERATE_MOST 64
+#define GENERATE_MIN 4
+#define GENERATE_MAX 64
 
 void device_plan_generate(struct device_plan *plan)
 {
@@ -230,9 +230,9 @@ void device_plan_generate(struct device_plan *plan)
 						      .heap_bytes = HEAP,
 						      .askers = askers[i],
 						      .lanes = 32,
-						      .least = GENERATE_LEAST,
-						      .most = GENERATE_MOST },
-				"%d..%dB %s", GENERATE_LEAST, GENERATE_MOST,
+						      .min = GENERATE_MIN,
+						      .max = GENERATE_MAX },
+				"%d..%dB %s", GENERATE_MIN, GENERATE_MAX,
 				device_plan_number(askers[i], number, sizeof(number)));
 }
 
@@ -256,7 +256,7 @@ static bool play_prefix_sum(struct device_run *run, const struct device_heap *he
 {
 	const struct device_allocator none = { .name = "prefix-sum", .role = DEVICE_CEILING };
 	const struct device_heap as = { .allocator = &none, .module = heap->module };
-	void *const memory = bench_gpu_take((uint64_t)cell->askers * GENERATE_MOST);
+	void *const memory = bench_gpu_take((uint64_t)cell->askers * GENERATE_MAX);
 	double times[DEVICE_REPEATS_MAX], us;
 	struct device_found found;
 	struct device_job job;

@@ -14,7 +14,7 @@
 
 #define AT_A_TIME 8192 /* askers of each step of W5's filling */
 
-static void tell_times(struct device_run *run, const struct device_heap *heap,
+static void report_times(struct device_run *run, const struct device_heap *heap,
 		       const struct device_cell *cell, double *gets, double *gives)
 {
 	const double get = bench_measure_median(gets, run->repeats);
@@ -29,7 +29,7 @@ static void tell_times(struct device_run *run, const struct device_heap *heap,
 	}
 }
 
-static void tell_verdict(struct device_run *run, const struct device_heap *heap,
+static void report_verdict(struct device_run *run, const struct device_heap *heap,
 			 const struct device_cell *cell, const struct device_verdict *verdict)
 {
 	device_row(run, heap, cell, "wrong", (double)verdict->wrong);
@@ -95,9 +95,9 @@ bool device_play_malloc(struct device_run *run, struct device_heap *heap,
 		run->repeats = 1;
 	else if (verdict.wrong == 0 && !time_rounds(run, heap, &job, &verdict, gets, gives))
 		return false;
-	tell_verdict(run, heap, cell, &verdict);
+	report_verdict(run, heap, cell, &verdict);
 	if (verdict.wrong == 0)
-		tell_times(run, heap, cell, gets, heap->allocator->frees ? gives : NULL);
+		report_times(run, heap, cell, gets, heap->allocator->frees ? gives : NULL);
 	return true;
 }
 
@@ -125,13 +125,13 @@ struct nearly_full {
  */
 static bool fill_up(struct device_run *run, struct device_heap *heap, struct nearly_full *full)
 {
-	const uint32_t most = full->fill.askers;
+	const uint32_t max = full->fill.askers;
 	struct device_job part = full->fill;
 	struct device_found found;
 	uint32_t at;
 
-	for (at = 0; at < most; at += part.askers) {
-		part.askers = most - at < AT_A_TIME ? most - at : AT_A_TIME;
+	for (at = 0; at < max; at += part.askers) {
+		part.askers = max - at < AT_A_TIME ? max - at : AT_A_TIME;
 		part.got = full->fill.got + at;
 		if (!device_count_begin(run) || !device_launch(heap, "fill", &part, NULL) ||
 		    !device_count_end(run, &found))
@@ -188,8 +188,8 @@ bool device_play_w5(struct device_run *run, struct device_heap *heap,
 	device_ask(run, heap, cell, &full.fill);
 	full.ask = full.fill;
 	full.fill.askers = run->askers_max - cell->askers;
-	if (heap->ground_bytes / cell->least < full.fill.askers)
-		full.fill.askers = (uint32_t)(heap->ground_bytes / cell->least);
+	if (heap->space_bytes / cell->min < full.fill.askers)
+		full.fill.askers = (uint32_t)(heap->space_bytes / cell->min);
 	if (!bench_gpu_fill(full.fill.got, 0, full.fill.askers * UINT64_C(8)) ||
 	    !fill_up(run, heap, &full))
 		return false;
@@ -202,10 +202,10 @@ bool device_play_w5(struct device_run *run, struct device_heap *heap,
 		    !device_launch(heap, "give", &full.ask, NULL))
 			return false;
 	}
-	tell_verdict(run, heap, cell, &verdict);
+	report_verdict(run, heap, cell, &verdict);
 	if (verdict.wrong > 0)
 		return true;
 	device_row(run, heap, cell, "failed_percent", (double)verdict.none * 100 / cell->askers);
-	tell_times(run, heap, cell, us, NULL);
+	report_times(run, heap, cell, us, NULL);
 	return true;
 }

@@ -30,9 +30,9 @@
 
 unsigned int device_time_repeats(const struct device_run *run, const struct device_heap *heap)
 {
-	const unsigned int most = heap->allocator->slow ? 3 : DEVICE_REPEATS_MAX;
+	const unsigned int max = heap->allocator->slow ? 3 : DEVICE_REPEATS_MAX;
 
-	return run->repeats < most ? run->repeats : most;
+	return run->repeats < max ? run->repeats : max;
 }
 
 bool device_time_renew(struct device_heap *heap)
@@ -103,8 +103,8 @@ void device_plan_w4(struct device_plan *plan)
 							      .heap_bytes = HEAP,
 							      .askers = M,
 							      .lanes = 32,
-							      .least = sizes[i],
-							      .most = sizes[i],
+							      .min = sizes[i],
+							      .max = sizes[i],
 							      .rounds = rounds[k] },
 					"%uB x%u 1M", sizes[i], rounds[k]);
 	}
@@ -149,8 +149,8 @@ void device_plan_w6(struct device_plan *plan)
 						      .heap_bytes = SMALL_HEAP,
 						      .askers = round < M ? (uint32_t)round : M,
 						      .lanes = 32,
-						      .least = sizes[i],
-						      .most = sizes[i] },
+						      .min = sizes[i],
+						      .max = sizes[i] },
 				"%uB", sizes[i]);
 	}
 }
@@ -158,8 +158,8 @@ void device_plan_w6(struct device_plan *plan)
 bool device_play_w6(struct device_run *run, struct device_heap *heap,
 		    const struct device_cell *cell)
 {
-	const uint64_t most = cell->heap_bytes / cell->most + 2 * (uint64_t)cell->askers;
-	const uint64_t rounds = most / cell->askers;
+	const uint64_t max = cell->heap_bytes / cell->max + 2 * (uint64_t)cell->askers;
+	const uint64_t rounds = max / cell->askers;
 	uint64_t *const all = bench_gpu_take(rounds * cell->askers * 8), live = 0, round;
 	struct device_verdict verdict = { .none = 0 };
 	struct device_found found = { .none = 0 };
@@ -194,9 +194,9 @@ bool device_play_w6(struct device_run *run, struct device_heap *heap,
 	device_row(run, heap, cell, "wrong", 0);
 	if (heap->high > heap->low)
 		device_row(run, heap, cell, "used_ratio",
-			   (double)live * cell->most / (double)(heap->high - heap->low));
+			   (double)live * cell->max / (double)(heap->high - heap->low));
 	device_row(run, heap, cell, "taken_ratio",
-		   (double)live * cell->most / (double)heap->ground_bytes);
+		   (double)live * cell->max / (double)heap->space_bytes);
 	return true;
 }
 
@@ -213,8 +213,8 @@ void device_plan_w7(struct device_plan *plan)
 						      .heap_bytes = HEAP,
 						      .askers = lanes[i],
 						      .lanes = lanes[i],
-						      .least = 64,
-						      .most = 64,
+						      .min = 64,
+						      .max = 64,
 						      .rounds = 1000 },
 				"64B %u", lanes[i]);
 }
@@ -256,8 +256,8 @@ void device_plan_registers(struct device_plan *plan)
 					      .heap_bytes = SMALL_HEAP,
 					      .askers = 32,
 					      .lanes = 32,
-					      .least = 64,
-					      .most = 64 },
+					      .min = 64,
+					      .max = 64 },
 			"call");
 }
 
@@ -295,8 +295,8 @@ void device_plan_start(struct device_plan *plan)
 					      .heap_bytes = HEAP,
 					      .askers = M / 8,
 					      .lanes = 32,
-					      .least = 64,
-					      .most = 64 },
+					      .min = 64,
+					      .max = 64 },
 			"64B 128K");
 }
 
@@ -310,7 +310,7 @@ static bool play_fresh(struct device_heap *heap, const struct device_cell *cell,
 	const uint64_t before = bench_now();
 	bool good;
 
-	*why = heap->allocator->make(&fresh, heap->ground_bytes, cell->most);
+	*why = heap->allocator->make(&fresh, heap->space_bytes, cell->max);
 	*make_us = (double)(bench_now() - before) / 1000;
 	if (*why != NULL)
 		return bench_gpu_trouble()[0] == '\0';

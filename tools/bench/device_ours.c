@@ -10,7 +10,7 @@
 #include "device_allocators.h"
 #include "driver.h"
 #include "gpu.h"
-#include "heap/books.h"
+#include "heap/metadata.h"
 #include "heap/head.h"
 
 #define BLOCK ((uint64_t)1 << MAM_BLOCK_SHIFT)
@@ -25,7 +25,7 @@ static uint32_t count_blocks(uint64_t bytes)
 	while (high - low > 1) {
 		const uint32_t middle = (uint32_t)((low + high) / 2);
 
-		if (middle * BLOCK + mam_books_plan_of(middle, mam_books_columns(middle)).end <=
+		if (middle * BLOCK + mam_metadata_plan_of(middle, mam_metadata_columns(middle)).end <=
 		    bytes)
 			low = middle;
 		else
@@ -85,7 +85,7 @@ static const char *make(struct device_heap *heap, const struct mam_heap_attr *at
 			       : mam_strerror(status);
 	}
 	heap->heap = mam_heap_device(made);
-	heap->ground_bytes = info.ground_bytes;
+	heap->space_bytes = info.space_bytes;
 	/* The head directly follows the blocks, or the pages. */
 	heap->high = (uint64_t)(uintptr_t)heap->heap;
 	heap->low = heap->high - attr->bytes;

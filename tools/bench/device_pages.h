@@ -20,7 +20,7 @@
 
 /* All of it is set at the start and never changes. */
 struct bench_pages {
-	unsigned char *ground;
+	unsigned char *space;
 	uint32_t page_bytes; /* a multiple of BENCH_PAGE_GRAIN */
 	uint32_t shift;      /* 16-byte units of a page: 1 << shift, times an odd number */
 	uint32_t inverse;    /* of that one, modulo 2^32 */
@@ -28,12 +28,12 @@ struct bench_pages {
 };
 
 /* By the host. The pages have at most 2^32 units in total. */
-MAM_KBOTH void bench_pages_format(struct bench_pages *pages, unsigned char *ground,
+MAM_KBOTH void bench_pages_format(struct bench_pages *pages, unsigned char *space,
 				  uint32_t page_bytes)
 {
 	uint32_t odd = page_bytes / BENCH_PAGE_GRAIN, round;
 
-	pages->ground = ground;
+	pages->space = space;
 	pages->page_bytes = page_bytes;
 	pages->shift = 0;
 	for (; odd % 2 == 0; odd /= 2)
@@ -49,13 +49,13 @@ MAM_KBOTH void bench_pages_format(struct bench_pages *pages, unsigned char *grou
 
 MAM_KBOTH void *bench_pages_at(const struct bench_pages *pages, uint32_t page)
 {
-	return pages->ground + (uint64_t)page * pages->page_bytes;
+	return pages->space + (uint64_t)page * pages->page_bytes;
 }
 
 /* By the address of a page's first byte. */
 MAM_KBOTH uint32_t bench_pages_number(const struct bench_pages *pages, const void *object)
 {
-	const uint64_t offset = (uint64_t)((const unsigned char *)object - pages->ground);
+	const uint64_t offset = (uint64_t)((const unsigned char *)object - pages->space);
 
 	return ((uint32_t)(offset / BENCH_PAGE_GRAIN) >> pages->shift) * pages->inverse;
 }

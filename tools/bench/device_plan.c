@@ -21,23 +21,23 @@
 #define M (1024 * K)
 #define W5_OBJECT 256
 
-static void add_malloc(struct device_plan *plan, enum device_work_kind work, uint32_t least,
-		       uint32_t most, uint32_t askers, bool fine)
+static void add_malloc(struct device_plan *plan, enum device_work_kind work, uint32_t min,
+		       uint32_t max, uint32_t askers, bool fine)
 {
 	const struct device_cell cell = { .work = work,
-					  .heap_bytes = (most < 8192 || least < most ? 8 : 16) *
+					  .heap_bytes = (max < 8192 || min < max ? 8 : 16) *
 							(uint64_t)BENCH_GIB,
 					  .askers = askers,
 					  .lanes = work == DEVICE_W3 ? 1 : DEVICE_WARP,
-					  .least = least,
-					  .most = most,
+					  .min = min,
+					  .max = max,
 					  .rounds = 1,
 					  .fine = fine };
 	char number[24], mix[16] = "";
 
-	if (least < most)
-		snprintf(mix, sizeof(mix), "%u..", least);
-	device_plan_add(plan, cell, "%s%uB %s", mix, most,
+	if (min < max)
+		snprintf(mix, sizeof(mix), "%u..", min);
+	device_plan_add(plan, cell, "%s%uB %s", mix, max,
 			device_plan_number(askers, number, sizeof(number)));
 }
 
@@ -87,8 +87,8 @@ static void plan_w5(struct device_plan *plan)
 							      .heap_bytes = BENCH_GIB,
 							      .askers = askers[k],
 							      .lanes = DEVICE_WARP,
-							      .least = W5_OBJECT,
-							      .most = W5_OBJECT,
+							      .min = W5_OBJECT,
+							      .max = W5_OBJECT,
 							      .rounds = 1,
 							      .share = shares[i],
 							      .fine = askers[k] != 16 * K },
@@ -146,8 +146,8 @@ static void plan_shapes(struct device_plan *plan)
 						  .askers = count_dims(shapes[i].block) *
 							    count_dims(shapes[i].grid),
 						  .lanes = DEVICE_WARP,
-						  .least = 64,
-						  .most = 64,
+						  .min = 64,
+						  .max = 64,
 						  .rounds = 1,
 						  .grid = shapes[i].grid,
 						  .block = shapes[i].block,
@@ -201,13 +201,13 @@ void device_plan_make(struct device_plan *plan)
 }
 
 /* Reduces cells that are all large, so that their kernels run at all. */
-void device_plan_shrink(struct device_cell *cell, uint32_t askers_most)
+void device_plan_shrink(struct device_cell *cell, uint32_t MAX_ASKERS)
 {
 	struct bench_gpu_dims *const grid = &cell->grid;
 
-	if ((cell->work == DEVICE_W4 || cell->work == DEVICE_GRAPH) && cell->askers > askers_most)
-		cell->askers = askers_most;
-	while (cell->work == DEVICE_SHAPES && cell->askers > askers_most) {
+	if ((cell->work == DEVICE_W4 || cell->work == DEVICE_GRAPH) && cell->askers > MAX_ASKERS)
+		cell->askers = MAX_ASKERS;
+	while (cell->work == DEVICE_SHAPES && cell->askers > MAX_ASKERS) {
 		*(grid->x >= grid->y && grid->x >= grid->z ? &grid->x
 		  : grid->y >= grid->z                     ? &grid->y
 							   : &grid->z) /= 2;
@@ -218,7 +218,7 @@ void device_plan_shrink(struct device_cell *cell, uint32_t askers_most)
 uint64_t device_plan_places(const struct device_cell *cell)
 {
 	if (cell->work == DEVICE_W5)
-		return cell->askers + cell->heap_bytes / cell->least;
+		return cell->askers + cell->heap_bytes / cell->min;
 	return cell->askers;
 }
 
@@ -229,12 +229,12 @@ bool device_plan_takes_part(const struct device_allocator *allocator,
 			    cell->work == DEVICE_W3 || cell->work == DEVICE_SCALE ||
 			    cell->work == DEVICE_SHAPES;
 
-	if (allocator->one_size && cell->least != cell->most)
+	if (allocator->one_size && cell->min != cell->max)
 		return false;
 	if (allocator->slow && cell->work == DEVICE_W3)
 		return cell->askers <= 1 * K;
 	if (allocator->slow && simple) /* it takes seconds for what others do in microseconds */
-		return cell->askers <= (cell->most <= 64 ? 1 * M : 128 * K);
+		return cell->askers <= (cell->max <= 64 ? 1 * M : 128 * K);
 	if (cell->work == DEVICE_W5)
 		return allocator->frees && !allocator->slow;
 	if (cell->work == DEVICE_W6) /* CUDA's own heap has the size that the bench set */

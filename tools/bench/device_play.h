@@ -27,8 +27,8 @@ struct device_effort {
 	unsigned int repeats, warm;
 	unsigned int slow_repeats; /* maximum for slow allocators */
 	uint64_t deadline_ns;
-	uint32_t askers_most; /* limit for a cell to be run */
-	uint64_t heap_most;   /* limit of a heap's bytes, whatever the cell specifies */
+	uint32_t MAX_ASKERS; /* limit for a cell to be run */
+	uint64_t heap_max;   /* limit of a heap's bytes, whatever the cell specifies */
 	bool fine;
 };
 
@@ -56,7 +56,7 @@ struct device_suite {
 	/* places - number of elements that a cell needs in the run's arrays; NULL: one per asker */
 	uint64_t (*places)(const struct device_cell *cell);
 	/* shrink - reduce a cell that is too large for a smoke run; NULL: none is */
-	void (*shrink)(struct device_cell *cell, uint32_t askers_most);
+	void (*shrink)(struct device_cell *cell, uint32_t MAX_ASKERS);
 	/*
 	 * beside - run measurements outside the worker; returns true if there were any. NULL: there
 	 * are none
@@ -91,7 +91,7 @@ void device_plan_make(struct device_plan *plan);
 bool device_plan_takes_part(const struct device_allocator *allocator,
 			    const struct device_cell *cell);
 /* device_plan_shrink - see struct device_suite */
-void device_plan_shrink(struct device_cell *cell, uint32_t askers_most);
+void device_plan_shrink(struct device_cell *cell, uint32_t MAX_ASKERS);
 /* device_plan_places - see struct device_suite; W5's objects in addition to those of its askers */
 uint64_t device_plan_places(const struct device_cell *cell);
 bool device_plan_is_wanted(const struct device_request *request, const struct device_cell *cell);
@@ -178,8 +178,8 @@ void device_target_faults(const struct bench_results *results, const struct devi
 			  struct device_target *target);
 
 #define DEVICE_TARGETS_MAX 64
-/* device_target_reckon - compute the targets; returns their number */
-size_t device_target_reckon(const struct bench_results *results,
+/* device_target_compute - compute the targets; returns their number */
+size_t device_target_compute(const struct bench_results *results,
 			    const struct device_request *request,
 			    struct device_target targets[DEVICE_TARGETS_MAX]);
 bool device_target_is_met(const struct device_target *target);

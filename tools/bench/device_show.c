@@ -236,7 +236,7 @@ void device_show_people(const struct bench_results *results, const struct bench_
 	       "counter\n");
 	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		put_table(results, request, i);
-	device_show_targets(targets, device_target_reckon(results, request, targets));
+	device_show_targets(targets, device_target_compute(results, request, targets));
 }
 
 void device_show_target_keys(const struct device_target *targets, size_t count)
@@ -263,5 +263,5 @@ void device_show_keys(const struct bench_results *results, const struct device_r
 {
 	struct device_target targets[DEVICE_TARGETS_MAX];
 
-	device_show_target_keys(targets, device_target_reckon(results, request, targets));
+	device_show_target_keys(targets, device_target_compute(results, request, targets));
 }

@@ -185,7 +185,7 @@ static void choose(struct run *run)
 	run->play.platform = request->platform;
 	run->play.device = request->device;
 	for (i = 0; request->smoke && suite->shrink != NULL && i < run->plan.count; i++)
-		suite->shrink(&run->plan.cells[i], run->play.effort.askers_most);
+		suite->shrink(&run->plan.cells[i], run->play.effort.MAX_ASKERS);
 }
 
 static int print_list(const struct run *run)

@@ -244,7 +244,7 @@ static void add_faults(struct table *table)
 	}
 }
 
-size_t device_target_reckon(const struct bench_results *results,
+size_t device_target_compute(const struct bench_results *results,
 			    const struct device_request *request,
 			    struct device_target targets[DEVICE_TARGETS_MAX])
 {

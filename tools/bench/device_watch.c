@@ -3,7 +3,7 @@
  * device_watch.c - the watching process: it starts a worker, records its messages and, when it
  * dies, loses its device or stops responding, starts the next one after the pair that caused it.
  *
- * An allocator that lost its device in MOST_LOST pairs is not run again. A worker that is silent
+ * An allocator that lost its device in MAX_LOST pairs is not run again. A worker that is silent
  * for several times the maximum duration of a kernel is killed: then a driver call does not return,
  * since the worker itself would report a kernel that does not.
  */
@@ -20,7 +20,7 @@
 #include "gpu.h"
 
 #define SECOND UINT64_C(1000000000)
-#define MOST_LOST 3
+#define MAX_LOST 3
 #define FIELDS 6
 #define NO_PAIR SIZE_MAX
 
@@ -135,11 +135,11 @@ static void note_loss(struct watch *watch, const char *why)
 	bench_results_add(watch->heard->results, device_heard_name(watch->heard, text),
 			  device_heard_name(watch->heard, name),
 			  device_heard_name(watch->heard, cell->parameter), "lost", 1);
-	if (++watch->lost[which] == MOST_LOST) {
+	if (++watch->lost[which] == MAX_LOST) {
 		watch->request->usable[which] = false;
 		bench_results_note(watch->heard->results,
 				   "%s lost the device %d times and was not asked again", name,
-				   MOST_LOST);
+				   MAX_LOST);
 	}
 }
 

@@ -43,7 +43,7 @@ static void tell(struct device_play *play, char kind, const char *text)
 	fflush(play->out);
 }
 
-static void tell_row(struct device_play *play, const char *work, const char *name,
+static void report_row(struct device_play *play, const char *work, const char *name,
 		     const char *parameter, const char *metric, double value)
 {
 	fprintf(play->out, "R\t%s-%s\t%s\t%s\t%s\t%.9g\n", play->request->suite->prefix, work, name,
@@ -60,7 +60,7 @@ static const struct device_work *work_of(const struct device_run *run,
 void device_row(struct device_run *run, const struct device_heap *heap,
 		const struct device_cell *cell, const char *metric, double value)
 {
-	tell_row(run->play, work_of(run, cell)->name, heap->allocator->name, cell->parameter,
+	report_row(run->play, work_of(run, cell)->name, heap->allocator->name, cell->parameter,
 		 metric, value);
 }
 
@@ -84,8 +84,8 @@ void device_ask(const struct device_run *run, const struct device_heap *heap,
 	*job = (struct device_job){ .heap = heap->heap,
 				    .askers = cell->askers,
 				    .lanes = cell->lanes,
-				    .least = cell->least,
-				    .most = cell->most,
+				    .min = cell->min,
+				    .max = cell->max,
 				    .rounds = cell->rounds,
 				    .got = run->got,
 				    .more = run->more,
@@ -152,7 +152,7 @@ static void complain(struct device_verdict *verdict, uint64_t count, const char 
 }
 
 /* If the heap's address range is unknown, it is that of its objects. */
-static bool find_ground(const struct device_run *run, struct device_job *job)
+static bool find_space(const struct device_run *run, struct device_job *job)
 {
 	struct device_found found;
 
@@ -191,8 +191,8 @@ bool device_look(struct device_run *run, struct device_heap *heap, const struct 
 
 	look.low = heap->low;
 	look.high = heap->high;
-	look.flags = job->most >= 1024 ? DEVICE_WARP : job->most >= 128 ? 8 : 1;
-	if (!find_ground(run, &look))
+	look.flags = job->max >= 1024 ? DEVICE_WARP : job->max >= 128 ? 8 : 1;
+	if (!find_space(run, &look))
 		return false;
 	if (!clear_map(run->play, &look)) {
 		complain(verdict, 1, "cells without memory to check them");
@@ -214,7 +214,7 @@ bool device_look(struct device_run *run, struct device_heap *heap, const struct 
 
 bool device_plan_is_wanted(const struct device_request *request, const struct device_cell *cell)
 {
-	return request->wanted[cell->work] && cell->askers <= request->effort.askers_most &&
+	return request->wanted[cell->work] && cell->askers <= request->effort.MAX_ASKERS &&
 	       (request->effort.fine || !cell->fine);
 }
 
@@ -226,13 +226,13 @@ static bool take_room(struct device_run *run, const struct device_plan *plan,
 
 	for (i = 0; i < plan->count; i++) {
 		const struct device_cell *cell = &plan->cells[i];
-		uint64_t most = cell->askers;
+		uint64_t max = cell->askers;
 
 		if (!device_plan_is_wanted(request, cell))
 			continue;
 		if (request->suite->places != NULL)
-			most = request->suite->places(cell);
-		askers = most > askers ? most : askers;
+			max = request->suite->places(cell);
+		askers = max > askers ? max : askers;
 	}
 	run->askers_max = (uint32_t)askers;
 	run->got = bench_gpu_take(askers * 8);
@@ -247,13 +247,13 @@ static uint64_t heap_bytes(const struct device_play *play, const struct device_a
 			   const struct device_cell *cell)
 {
 	const uint64_t free_bytes = bench_gpu_free_bytes();
-	const uint64_t mean = ((uint64_t)cell->least + cell->most) / 2;
+	const uint64_t mean = ((uint64_t)cell->min + cell->max) / 2;
 	uint64_t bytes = cell->heap_bytes, room;
 
 	if (allocator->role == DEVICE_SYSTEM)
 		return bytes < play->system_heap ? bytes : play->system_heap;
 	room = free_bytes / 10 * 8;
-	bytes = bytes < play->request->effort.heap_most ? bytes : play->request->effort.heap_most;
+	bytes = bytes < play->request->effort.heap_max ? bytes : play->request->effort.heap_max;
 	bytes = bytes < room ? bytes : room;
 	return bytes == cell->heap_bytes || cell->askers * mean <= bytes / 10 * 8 ? bytes : 0;
 }
@@ -271,7 +271,7 @@ static bool play_pair(struct device_run *run, size_t which, const struct device_
 		device_note(run, &heap, cell, "the device has too little free memory for that");
 		return true;
 	}
-	why = allocator->make(&heap, bytes, cell->least == cell->most ? cell->most : 0);
+	why = allocator->make(&heap, bytes, cell->min == cell->max ? cell->max : 0);
 	if (why != NULL) {
 		device_note(run, &heap, cell, "%s", why);
 		return bench_gpu_trouble()[0] == '\0';
@@ -303,7 +303,7 @@ static bool time_launches(struct device_run *run)
 					   &job, &us[i]))
 				return false;
 		}
-		tell_row(run->play, "launch", "empty",
+		report_row(run->play, "launch", "empty",
 			 device_plan_number(threads[k], number, sizeof(number)), "us",
 			 bench_measure_median(us, LAUNCH_REPEATS));
 	}
@@ -359,9 +359,9 @@ static bool start(struct device_play *play, bool again, char *why, size_t why_by
 			 "--enable-bench-kernels");
 		return false;
 	}
-	play->system_heap = play->request->suite->system_heap < play->request->effort.heap_most
+	play->system_heap = play->request->suite->system_heap < play->request->effort.heap_max
 				    ? play->request->suite->system_heap
-				    : play->request->effort.heap_most;
+				    : play->request->effort.heap_max;
 	if (!bench_gpu_start(play->system_heap, why, why_bytes))
 		return false;
 	play->checks = bench_gpu_module(checks_image, why, why_bytes);

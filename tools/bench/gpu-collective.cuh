@@ -29,7 +29,7 @@
 
 #define WARM 2
 #define RUNS 15
-#define LEAST 3
+#define MIN 3
 #define LONG 400.0f
 #define INPUTS 1024
 #define ROOM ((size_t)4 << 30) /* for allocations, of either kind */
@@ -41,7 +41,7 @@ struct timed {
 	void (*kernel_of_heap)(struct mam_kheap *heap, const int *in, int n, int *out);
 };
 
-struct ground {
+struct space {
 	struct mam_kheap *heap;
 	int *in, *out;
 	cudaEvent_t begin, end;
@@ -64,25 +64,25 @@ static void check(enum mam_status status, const char *what)
 }
 
 /* In ms; leaves the output in `words`. */
-static float launch(const struct timed *timed, const struct ground *ground, unsigned int blocks,
+static float launch(const struct timed *timed, const struct space *space, unsigned int blocks,
 		    unsigned int threads, std::vector<int> *words)
 {
 	size_t bytes = words->size() * sizeof(int);
 	float ms;
 
-	check(cudaMemset(ground->out, 0, bytes), "cudaMemset");
+	check(cudaMemset(space->out, 0, bytes), "cudaMemset");
 	check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-	check(cudaEventRecord(ground->begin), "cudaEventRecord");
+	check(cudaEventRecord(space->begin), "cudaEventRecord");
 	if (timed->kernel)
-		timed->kernel<<<blocks, threads>>>(ground->in, timed->n, ground->out);
+		timed->kernel<<<blocks, threads>>>(space->in, timed->n, space->out);
 	else
-		timed->kernel_of_heap<<<blocks, threads>>>(ground->heap, ground->in, timed->n,
-							   ground->out);
-	check(cudaEventRecord(ground->end), "cudaEventRecord");
+		timed->kernel_of_heap<<<blocks, threads>>>(space->heap, space->in, timed->n,
+							   space->out);
+	check(cudaEventRecord(space->end), "cudaEventRecord");
 	check(cudaGetLastError(), timed->name);
-	check(cudaEventSynchronize(ground->end), timed->name);
-	check(cudaEventElapsedTime(&ms, ground->begin, ground->end), "cudaEventElapsedTime");
-	check(cudaMemcpy(words->data(), ground->out, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
+	check(cudaEventSynchronize(space->end), timed->name);
+	check(cudaEventElapsedTime(&ms, space->begin, space->end), "cudaEventElapsedTime");
+	check(cudaMemcpy(words->data(), space->out, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
 	return ms;
 }
 
@@ -95,7 +95,7 @@ static unsigned int sum_of(const std::vector<int> &words)
 	return sum;
 }
 
-static void measure(const struct timed *timed, const struct ground *ground, unsigned int blocks,
+static void measure(const struct timed *timed, const struct space *space, unsigned int blocks,
 		    unsigned int threads)
 {
 	std::vector<int> words((size_t)blocks * threads);
@@ -103,8 +103,8 @@ static void measure(const struct timed *timed, const struct ground *ground, unsi
 	unsigned int first = 0, others = 0;
 	float spent = 0;
 
-	for (int run = 0; run < WARM + RUNS && (run < WARM + LEAST || spent < LONG); run++) {
-		float ms = launch(timed, ground, blocks, threads, &words);
+	for (int run = 0; run < WARM + RUNS && (run < WARM + MIN || spent < LONG); run++) {
+		float ms = launch(timed, space, blocks, threads, &words);
 		unsigned int sum = sum_of(words);
 
 		first = run ? first : sum;
@@ -119,7 +119,7 @@ static void measure(const struct timed *timed, const struct ground *ground, unsi
 	std::fflush(stdout);
 }
 
-static void make_ground(struct ground *ground)
+static void make_space(struct space *space)
 {
 	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
 	std::vector<int> numbers(INPUTS);
@@ -131,15 +131,15 @@ static void make_ground(struct ground *ground)
 		number = (int)(seed >> 9) % 10000;
 	}
 	check(cudaDeviceSetLimit(cudaLimitMallocHeapSize, ROOM), "cudaDeviceSetLimit");
-	check(cudaMalloc((void **)&ground->in, INPUTS * sizeof(int)), "cudaMalloc");
-	check(cudaMalloc((void **)&ground->out, ((size_t)1 << 20) * sizeof(int)), "cudaMalloc");
-	check(cudaMemcpy(ground->in, numbers.data(), INPUTS * sizeof(int), cudaMemcpyHostToDevice),
+	check(cudaMalloc((void **)&space->in, INPUTS * sizeof(int)), "cudaMalloc");
+	check(cudaMalloc((void **)&space->out, ((size_t)1 << 20) * sizeof(int)), "cudaMalloc");
+	check(cudaMemcpy(space->in, numbers.data(), INPUTS * sizeof(int), cudaMemcpyHostToDevice),
 	      "cudaMemcpy");
-	check(cudaEventCreate(&ground->begin), "cudaEventCreate");
-	check(cudaEventCreate(&ground->end), "cudaEventCreate");
+	check(cudaEventCreate(&space->begin), "cudaEventCreate");
+	check(cudaEventCreate(&space->end), "cudaEventCreate");
 	attr.bytes = ROOM;
 	check(mam_heap_create(nullptr, &attr, &heap), "mam_heap_create");
-	ground->heap = mam_heap_device(heap);
+	space->heap = mam_heap_device(heap);
 #if defined(MAM_KMALLOC_OVERRIDE_CUH)
 	check(mam_kmalloc_use(heap), "mam_kmalloc_use");
 #elif defined(MAM_COLLECTIVE_HEAP)
@@ -156,7 +156,7 @@ int main(int argument_count, char **arguments)
 		{ "scratches", 24, scratches, nullptr }, { "ranks", 24, ranks, nullptr },
 		{ "heap_rows", 48, nullptr, heap_rows }, { "singles", 24, singles, nullptr },
 	};
-	struct ground ground = {};
+	struct space space = {};
 	bool quick = argument_count == 2 && !std::strcmp(arguments[1], "--quick");
 	int devices, shape_count = quick ? 1 : 3;
 
@@ -169,10 +169,10 @@ int main(int argument_count, char **arguments)
 		std::printf("skipped: there is no GPU\n");
 		return 77;
 	}
-	make_ground(&ground);
+	make_space(&space);
 	for (const struct timed &timed : all)
 		for (int shape = 0; shape < shape_count; shape++)
-			measure(&timed, &ground, shapes[shape][0], shapes[shape][1]);
+			measure(&timed, &space, shapes[shape][0], shapes[shape][1]);
 	return 0;
 }
 

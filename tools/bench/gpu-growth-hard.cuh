@@ -20,7 +20,7 @@ struct cause {
 	struct growth_wish wish;
 	size_t pool_limit;
 	unsigned int lanes, bytes;
-	size_t least, most; /* bytes that all of them get together */
+	size_t min, max; /* bytes that all of them get together */
 	size_t count;       /* offset of its counter in struct mam_heap_info */
 };
 
@@ -108,9 +108,9 @@ static void make_cause(struct growth_stage *stage, const struct cause *cause)
 	vain = fill_until(stage, heap, cause->lanes, cause->bytes, cause->count, cause->name);
 	us = stopwatch_end(&watch, cause->name);
 	got = (size_t)(cause->lanes - vain) * cause->bytes;
-	if (got < cause->least || got > cause->most)
+	if (got < cause->min || got > cause->max)
 		fail(1, "%s: kernels got %zu bytes; %zu to %zu are right", cause->name, got,
-		     cause->least, cause->most);
+		     cause->min, cause->max);
 	if (vain == 0)
 		fail(1, "%s: no request failed", cause->name);
 	/* Freed memory must be reusable, however full everything is. */

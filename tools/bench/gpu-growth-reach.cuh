@@ -98,7 +98,7 @@ __global__ void reach(struct mam_kheap *heap, struct table table, unsigned int c
 
 /* Microseconds, of one growth each. */
 struct reach_times {
-	std::vector<double> call, fetch, answer, books;
+	std::vector<double> call, fetch, answer, metadata;
 };
 
 static void reach_add(const std::vector<struct reach_fetch> &fetches, struct reach_times *times)
@@ -113,7 +113,7 @@ static void reach_add(const std::vector<struct reach_fetch> &fetches, struct rea
 			continue;
 		times->fetch.push_back((double)(one->made - one->asked) / 1e3);
 		times->answer.push_back((double)(one->answered - one->asked) / 1e3);
-		times->books.push_back((double)(one->made - one->answered) / 1e3);
+		times->metadata.push_back((double)(one->made - one->answered) / 1e3);
 	}
 }
 
@@ -171,7 +171,7 @@ static void reach_rows(const char *what, const char *name, const struct reach_ti
 		{ "ask to new part p99", &times->fetch, 0.99, 0 },
 		{ "of it the answer p50", &times->answer, 0.5, 0 },
 		{ "of it the answer p99", &times->answer, 0.99, 0 },
-		{ "of it the books p50", &times->books, 0.5, 0 },
+		{ "of it the books p50", &times->metadata, 0.5, 0 },
 		{ "whole call p50", &times->call, 0.5, 0 },
 		{ "whole call p99", &times->call, 0.99, 0 },
 	};

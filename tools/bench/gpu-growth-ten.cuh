@@ -35,7 +35,7 @@ __device__ static unsigned int ten_place(void)
 	return blockIdx.x * blockDim.x + threadIdx.x;
 }
 
-__device__ static void ten_tell(u64 *sum, u64 value)
+__device__ static void ten_report(u64 *sum, u64 value)
 {
 	for (unsigned int k = 16; k > 0; k /= 2)
 		value += __shfl_down_sync(0xffffffffu, value, k);
@@ -85,7 +85,7 @@ __global__ void ten_touched(struct ten_job job)
 		for (unsigned int i = lane; at && i < job.table.bytes[other] / 4; i += 32)
 			wrong_words += at[i] != other * 31 + i;
 	}
-	ten_tell(&job.sums[0], wrong_words);
+	ten_report(&job.sums[0], wrong_words);
 }
 
 __global__ void ten_plain(struct ten_job job)
@@ -149,8 +149,8 @@ __global__ void ten_lists_check(struct ten_job job)
 			read += node->words[k];
 	for (unsigned int i = 0; i < TEN_NODES * 7; i++)
 		meant += mix(ten_place(), i);
-	ten_tell(&job.sums[0], read);
-	ten_tell(&job.sums[1], meant);
+	ten_report(&job.sums[0], read);
+	ten_report(&job.sums[1], meant);
 }
 
 __device__ static unsigned int ten_room(unsigned int length)
@@ -224,8 +224,8 @@ __global__ void ten_graph_check(struct ten_job job)
 		read += (u64)mix(place, 3) * list[k];
 	for (unsigned int i = 0; i < TEN_EDGES; i++)
 		meant += (u64)mix(mix(place, i) % job.table.lanes, 3) * mix(place, ~i);
-	ten_tell(&job.sums[0], read);
-	ten_tell(&job.sums[1], meant);
+	ten_report(&job.sums[0], read);
+	ten_report(&job.sums[1], meant);
 }
 
 static const struct ten_work {

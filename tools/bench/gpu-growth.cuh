@@ -33,11 +33,11 @@ static double seconds_now()
 
 /* `most` 0: no target. */
 static void row(const char *what, const char *parameter, double value, const char *unit,
-		double most = 0)
+		double max = 0)
 {
-	if (most > 0)
-		std::printf("row,%s,%s,%.6g,%s,%.6g,%s,%.4g\n", what, parameter, value, unit, most,
-			    value <= most ? "yes" : "no", value / most);
+	if (max > 0)
+		std::printf("row,%s,%s,%.6g,%s,%.6g,%s,%.4g\n", what, parameter, value, unit, max,
+			    value <= max ? "yes" : "no", value / max);
 	else
 		std::printf("row,%s,%s,%.6g,%s,-,-,-\n", what, parameter, value, unit);
 }
@@ -78,7 +78,7 @@ static void map_ahead(struct mam_pool *pool, size_t bytes)
 }
 
 struct growth_wish {
-	size_t first, most, grow;
+	size_t first, max, grow;
 	unsigned int ahead, wait_us;
 };
 
@@ -88,7 +88,7 @@ static struct mam_heap *growing_heap(struct mam_pool *pool, const struct growth_
 	struct mam_heap *heap;
 
 	attr.bytes = wish->first;
-	attr.max_bytes = wish->most;
+	attr.max_bytes = wish->max;
 	attr.grow_bytes = wish->grow;
 	attr.ahead = wish->ahead;
 	attr.wait_us = wish->wait_us;

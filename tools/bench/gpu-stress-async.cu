@@ -37,7 +37,7 @@
 		}                                                                             \
 	} while (0)
 
-enum { STREAMS_MOST = 16, SHARED = 3, HELD = 12 };
+enum { STREAMS_MAX = 16, SHARED = 3, HELD = 12 };
 
 static struct {
 	double seconds = 10;
@@ -63,7 +63,7 @@ struct block {
 struct worker {
 	int number;
 	uint64_t random;
-	cudaStream_t streams[STREAMS_MOST];
+	cudaStream_t streams[STREAMS_MAX];
 	cudaEvent_t event;
 	block held[HELD];
 	unsigned count;
@@ -74,7 +74,7 @@ struct worker {
 /* Checks that the pattern is intact, while no other kernel should write. */
 __global__ static void verify(const uint32_t *block, size_t words, uint32_t mark, sums *into)
 {
-	size_t looked = words < WORDS_MOST ? words : WORDS_MOST;
+	size_t looked = words < WORDS_MAX ? words : WORDS_MAX;
 	unsigned long long foreign = 0;
 
 	for (size_t i = threadIdx.x; i < looked; i += blockDim.x)
@@ -97,8 +97,8 @@ static cudaStream_t any_stream(worker *self)
 /* A twentieth of a millisecond to half of one; one in sixteen takes up to three. */
 static void launch(worker *self, const block &used)
 {
-	long long most = next(&self->random) % 16 ? 900000 : 6000000;
-	long long cycles = 100000 + (long long)(next(&self->random) % most);
+	long long max = next(&self->random) % 16 ? 900000 : 6000000;
+	long long cycles = 100000 + (long long)(next(&self->random) % max);
 
 	use<<<1, 256, 0, used.stream>>>(used.at, used.words, used.mark, cycles, seen);
 	CHECK(cudaGetLastError());
@@ -256,7 +256,7 @@ static bool read_options(int count, char **arguments)
 		i++;
 	}
 	return options.seconds > 0 && options.threads >= 1 && options.threads <= 64 &&
-	       options.streams >= 1 && options.streams <= STREAMS_MOST && options.largest >= 256 &&
+	       options.streams >= 1 && options.streams <= STREAMS_MAX && options.largest >= 256 &&
 	       options.limit >= 2 * options.largest;
 }
 

@@ -62,8 +62,8 @@ struct worker {
 /* A fifth of a millisecond to one; one in eight takes up to five. */
 static void launch(worker *self, cudaStream_t stream, uint32_t *block, size_t words, uint32_t mark)
 {
-	long long most = next(&self->random) % 8 ? 1600000 : 9600000;
-	long long cycles = 400000 + (long long)(next(&self->random) % most);
+	long long max = next(&self->random) % 8 ? 1600000 : 9600000;
+	long long cycles = 400000 + (long long)(next(&self->random) % max);
 	cudaLaunchAttribute attribute = {};
 	cudaLaunchConfig_t config = {};
 

@@ -28,7 +28,7 @@
 		}                                                                        \
 	} while (0)
 
-enum { WORDS_MOST = 1 << 16 }; /* of a block that one kernel checks, spread over all of it */
+enum { WORDS_MAX = 1 << 16 }; /* of a block that one kernel checks, spread over all of it */
 
 /* Results of the kernels of one context; in managed memory, outside of any pool. */
 struct sums {
@@ -38,12 +38,12 @@ struct sums {
 
 __device__ static size_t place(size_t i, size_t words)
 {
-	return words <= WORDS_MOST ? i : i * (words / WORDS_MOST);
+	return words <= WORDS_MAX ? i : i * (words / WORDS_MAX);
 }
 
 __global__ static void use(uint32_t *block, size_t words, uint32_t mark, long long cycles, sums *seen)
 {
-	size_t looked = words < WORDS_MOST ? words : WORDS_MOST;
+	size_t looked = words < WORDS_MAX ? words : WORDS_MAX;
 	long long start = clock64();
 	volatile uint32_t *memory = block;
 	unsigned long long foreign = 0;
@@ -86,11 +86,11 @@ static uint64_t next(uint64_t *random)
 /* Often small, occasionally large. */
 static size_t size_of(uint64_t *random, size_t largest)
 {
-	size_t most = (size_t)256 << (next(random) % 18);
+	size_t max = (size_t)256 << (next(random) % 18);
 
-	if (most > largest)
-		most = largest;
-	return 4 + next(random) % most;
+	if (max > largest)
+		max = largest;
+	return 4 + next(random) % max;
 }
 
 /* In the current context: makes its sums, and loads the kernel. */

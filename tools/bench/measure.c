@@ -7,7 +7,7 @@
  *      bench's own tables are in cache and cost the same for every peer;
  *   2. read the clock, run the whole batch, read it again; subtract the cost of reading; divide;
  *   3. do the same for the other half of the round, and put the new blocks into the table.
- * Rounds are repeated until the time slice is used up, at least LEAST_ROUNDS times. The first few
+ * Rounds are repeated until the time slice is used up, at least MIN_ROUNDS times. The first few
  * are discarded.
  */
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 
 #include "bench.h"
 
-#define LEAST_ROUNDS 5
-#define MOST_ROUNDS 40000
+#define MIN_ROUNDS 5
+#define MAX_ROUNDS 40000
 #define WARM_ROUNDS 2
 #define MANY_BLOCKS 200000 /* freeing this many one by one would take longer than measuring */
 
@@ -112,20 +112,20 @@ struct bench_block bench_table_take(struct bench_table *table, struct bench_rand
 bool bench_rounds_init(struct bench_rounds *rounds)
 {
 	*rounds =
-		(struct bench_rounds){ .alloc = bench_measure_pages(MOST_ROUNDS * sizeof(double)),
-				       .free = bench_measure_pages(MOST_ROUNDS * sizeof(double)) };
+		(struct bench_rounds){ .alloc = bench_measure_pages(MAX_ROUNDS * sizeof(double)),
+				       .free = bench_measure_pages(MAX_ROUNDS * sizeof(double)) };
 	return rounds->alloc != NULL && rounds->free != NULL;
 }
 
 void bench_rounds_fini(struct bench_rounds *rounds)
 {
-	bench_measure_pages_free(rounds->alloc, MOST_ROUNDS * sizeof(double));
-	bench_measure_pages_free(rounds->free, MOST_ROUNDS * sizeof(double));
+	bench_measure_pages_free(rounds->alloc, MAX_ROUNDS * sizeof(double));
+	bench_measure_pages_free(rounds->free, MAX_ROUNDS * sizeof(double));
 }
 
 bool bench_rounds_full(const struct bench_rounds *rounds)
 {
-	return rounds->count == MOST_ROUNDS;
+	return rounds->count == MAX_ROUNDS;
 }
 
 static void keep_round(struct bench_rounds *rounds, size_t batch, double alloc_ns, double free_ns)
@@ -164,7 +164,7 @@ static bool time_allocs(struct bench_peer *peer, struct bench_table *table,
 	bool refused = false;
 
 	for (i = 0; i < churn->batch; i++) {
-		sizes[i] = bench_random_between(random, churn->least_bytes, churn->max_bytes);
+		sizes[i] = bench_random_between(random, churn->min_bytes, churn->max_bytes);
 		blocks[i] = NULL;
 	}
 	start = bench_now();
@@ -236,7 +236,7 @@ const char *bench_churn_run(struct bench_peer *peer, struct bench_table *table,
 	size_t done;
 
 	for (done = 0; why == NULL && !bench_rounds_full(&rounds); done++) {
-		if (done >= WARM_ROUNDS + LEAST_ROUNDS && bench_now() > until)
+		if (done >= WARM_ROUNDS + MIN_ROUNDS && bench_now() > until)
 			break;
 		if (!bench_churn_round(peer, table, churn, random,
 				       done < WARM_ROUNDS ? NULL : &rounds))

@@ -25,8 +25,8 @@
 #define SECOND UINT64_C(1000000000)
 #define GRACE (20 * SECOND) /* beyond the deadline, before the last kernel is considered hung */
 #define MALLOC_HEAP (UINT64_C(1) << 29)
-#define PAGES_LEAST 1024
-#define PAGES_MOST (4 * 1024 * 1024)
+#define PAGES_MIN 1024
+#define PAGES_MAX (4 * 1024 * 1024)
 
 static const struct pages_effort efforts[] = {
 	{ "full", 101, 150 * SECOND, UINT32_MAX, true, 0 },
@@ -132,10 +132,10 @@ static bool check_request(const struct request *request)
 		message_error(
 			"--only: there is no workload '%s'; mam bench pages --list names them",
 			unknown);
-	else if (request->pages % 1024 != 0 || request->pages < PAGES_LEAST ||
-		 request->pages > PAGES_MOST)
+	else if (request->pages % 1024 != 0 || request->pages < PAGES_MIN ||
+		 request->pages > PAGES_MAX)
 		message_error("--pages: %llu is not a multiple of 1024 from %d to %d",
-			      (unsigned long long)request->pages, PAGES_LEAST, PAGES_MOST);
+			      (unsigned long long)request->pages, PAGES_MIN, PAGES_MAX);
 	else
 		return true;
 	return false;
@@ -178,11 +178,11 @@ static int tell(struct run *run)
 		pages_show_keys(&run->results, &run->plan);
 	else
 		pages_show_people(&run->results, &run->machine, &run->plan, run->effort.name);
-	return pages_tell_rest(&run->results, &run->machine, has_faults(&run->results), run->typed,
+	return pages_report_rest(&run->results, &run->machine, has_faults(&run->results), run->typed,
 			       request->csv, request->plot);
 }
 
-static int tell_late(void *user)
+static int report_late(void *user)
 {
 	struct run *run = user;
 	int status;
@@ -211,7 +211,7 @@ static int play(struct run *run)
 		ask.wanted[i] =
 			request->only == NULL || bench_in_list(request->only, pages_work_names[i]);
 	bench_machine_read(&run->machine);
-	bench_watch_begin(run->effort.deadline_ns + GRACE, tell_late, run);
+	bench_watch_begin(run->effort.deadline_ns + GRACE, report_late, run);
 	good = pages_run_all(&run->plan, &ask, &run->results, run->now, sizeof(run->now));
 	bench_watch_end();
 	pages_formula_add(&run->results, &run->plan);

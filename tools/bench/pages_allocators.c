@@ -54,9 +54,9 @@ PUBLISHED(queue)
 PUBLISHED(bump)
 PUBLISHED(bumpw)
 
-#define ROW(name, kernel, role, books, one, runs)                                   \
+#define ROW(name, kernel, role, metadata, one, runs)                                   \
 	{                                                                           \
-		name, #kernel, role, books, one, runs, sizeof(struct mam_##kernel), \
+		name, #kernel, role, metadata, one, runs, sizeof(struct mam_##kernel), \
 			kernel##_bytes, kernel##_format                             \
 	}
 

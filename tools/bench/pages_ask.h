@@ -12,7 +12,7 @@
 
 MAM_KBOTH uint32_t pages_bytes_of(const struct pages_job *job, uint32_t asker)
 {
-	return job->least + bench_mix(asker + 1) % (job->most - job->least + 1);
+	return job->min + bench_mix(asker + 1) % (job->max - job->min + 1);
 }
 
 MAM_KBOTH uint32_t pages_count_of(const struct pages_job *job, uint32_t asker)

@@ -3,7 +3,7 @@
  * pages_bench.h - interface between the parts of `mam bench pages`.
  *
  * Terms, in addition to those of bench.h:
- *   initial state  (struct pages_ground) a heap's number of pages, and the share of them that is free,
+ *   initial state  (struct pages_space) a heap's number of pages, and the share of them that is free,
  *                  at random places
  *   cell           a load on an initial state: the number of askers, how many per warp, the sizes
  *   metadata       an allocator's record of used pages, as far as the checks read it
@@ -27,7 +27,7 @@
 
 /* Allocators without steps come last. */
 enum pages_role { PAGES_OURS, PAGES_PUBLISHED, PAGES_PROXY, PAGES_CEILING, PAGES_SYSTEM };
-enum pages_books {
+enum pages_metadata {
 	PAGES_BITS,    /* one bit per page, 1 = used */
 	PAGES_PAIRS,   /* the same for 32 pages, then 32 bits that are 0 between calls */
 	PAGES_FLAGS,   /* one 32-bit word per page, not 0 = used */
@@ -40,10 +40,10 @@ struct pages_allocator {
 	const char *name;   /* in rows and tables */
 	const char *kernel; /* its kernels are get_KERNEL, ... */
 	enum pages_role role;
-	enum pages_books books;
+	enum pages_metadata metadata;
 	bool one;                          /* it serves requests for one page */
 	bool runs;                         /* it serves requests for several */
-	uint64_t books_at;                 /* offset of the metadata in its memory */
+	uint64_t metadata_at;                 /* offset of the metadata in its memory */
 	uint64_t (*bytes)(uint32_t pages); /* its total size, in device memory */
 	void (*format)(void *heap,
 		       uint32_t pages); /* on the host, in zeroed memory: all pages are free */
@@ -61,7 +61,7 @@ enum pages_work { PAGES_GET, PAGES_LANES, PAGES_MALLOC, PAGES_USE, PAGES_WORKS }
 
 extern const char *const pages_work_names[PAGES_WORKS]; /* "get", ... */
 
-struct pages_ground {
+struct pages_space {
 	uint32_t pages;
 	uint32_t free_tenths; /* of a percent: 1000 is all */
 	uint32_t group;       /* free pages are in contiguous groups of this size */
@@ -70,9 +70,9 @@ struct pages_ground {
 struct pages_cell {
 	char parameter[PAGES_PARAMETER_BYTES];
 	enum pages_work work;
-	struct pages_ground ground;
+	struct pages_space space;
 	uint32_t askers, lanes;
-	uint32_t least, most; /* bytes */
+	uint32_t min, max; /* bytes */
 	bool at_once;         /* the same kernel frees what it allocated */
 	bool fine;            /* not in a quick run */
 };
@@ -86,7 +86,7 @@ void pages_plan_make(struct pages_plan *plan, uint32_t pages);
 /* pages_plan_add - name and add a cell, unless it requests more than its initial state has */
 void pages_plan_add(struct pages_plan *plan, struct pages_cell cell);
 /* pages_plan_free - return the number of free pages of an initial state */
-uint32_t pages_plan_free(const struct pages_ground *ground);
+uint32_t pages_plan_free(const struct pages_space *space);
 /* pages_plan_number - 1024 is 1K, 1048576 is 1M */
 const char *pages_plan_number(uint32_t number, char *text, size_t bytes);
 /* pages_plan_takes_part - return true if this cell suits this allocator */
@@ -98,7 +98,7 @@ struct pages_effort {
 	const char *name;
 	unsigned int repeats;
 	uint64_t deadline_ns;
-	uint32_t askers_most; /* limit for a cell to be run */
+	uint32_t MAX_ASKERS; /* limit for a cell to be run */
 	bool fine;
 	/*
 	 * Steps are the means of passes with different random searches, repeated until this many
@@ -132,7 +132,7 @@ bool pages_run_all(const struct pages_plan *plan, const struct pages_request *re
 /* Memory of a run, and one allocator's heap in an initial state. */
 struct pages_heap {
 	const struct pages_allocator *allocator;
-	struct pages_ground ground;
+	struct pages_space space;
 	void *heap, *image;
 	uint64_t bytes;
 	uint64_t taken; /* pages that are used according to the image's metadata */
@@ -165,7 +165,7 @@ const char *pages_room_init(struct pages_room *room, const struct pages_plan *pl
 			    const struct pages_request *request);
 void pages_room_fini(struct pages_room *room);
 const char *pages_heap_init(struct pages_heap *heap, const struct pages_allocator *allocator,
-			    const struct pages_ground *ground, struct pages_room *room);
+			    const struct pages_space *space, struct pages_room *room);
 void pages_heap_fini(struct pages_heap *heap);
 bool pages_heap_restore(const struct pages_heap *heap);
 /* pages_heap_ask - make a job of this cell */
@@ -213,8 +213,8 @@ struct pages_target {
 };
 
 #define PAGES_TARGETS_MAX 12
-/* pages_target_reckon - compute the targets; returns their number */
-size_t pages_target_reckon(const struct bench_results *results, const struct pages_plan *plan,
+/* pages_target_compute - compute the targets; returns their number */
+size_t pages_target_compute(const struct bench_results *results, const struct pages_plan *plan,
 			   struct pages_target targets[PAGES_TARGETS_MAX]);
 /* pages_target_best - return the fastest published one of a cell; NULL if none was measured */
 const char *pages_target_best(const struct bench_results *results, const char *workload,
@@ -225,10 +225,10 @@ const char *pages_target_ceiling(const struct bench_results *results, const char
 /* ---- the end: pages_told.c ---- */
 
 /*
- * pages_tell_rest - after the tables: report errors and write the requested files (NULL: none).
+ * pages_report_rest - after the tables: report errors and write the requested files (NULL: none).
  * Returns an exit status
  */
-int pages_tell_rest(const struct bench_results *results, const struct bench_machine *machine,
+int pages_report_rest(const struct bench_results *results, const struct bench_machine *machine,
 		    bool faults, const char *typed, const char *csv, const char *plot);
 
 /* mam bench pages */

@@ -55,9 +55,9 @@ MAM_KFN void pages_read_cuda(const struct pages_job *job)
 	if (!pages_asks(job, &asker))
 		return;
 	if (job->blocks[asker] == 0)
-		pages_tell(&job->found->none, 1);
+		pages_report(&job->found->none, 1);
 	else
-		pages_tell(&job->found->corrupt, *(uint32_t *)job->blocks[asker] != asker ||
+		pages_report(&job->found->corrupt, *(uint32_t *)job->blocks[asker] != asker ||
 							 *pages_cuda_end(job, asker) != asker);
 }
 

@@ -33,7 +33,7 @@ static bool was_measured(const struct bench_results *results, const char *name,
 
 static void add_cell(struct bench_results *results, const struct pages_cell *cell)
 {
-	const double t = cell->ground.pages, a = pages_plan_free(&cell->ground), n = cell->askers;
+	const double t = cell->space.pages, a = pages_plan_free(&cell->space), n = cell->askers;
 	const double walk = bench_steps_walk_was(t, a, n, WORD, BENCH_STEPS_WARP);
 	const double corw = bench_steps_corw_whole(t, a, n, WORD, BENCH_STEPS_WARP);
 

@@ -21,7 +21,7 @@
 
 #define CHECK_THREADS 65536
 #define NEVER_WRITTEN 0xfe /* bytes of `got`: neither a page nor PAGES_NONE */
-#define STRIDE_LEAST 16
+#define STRIDE_MIN 16
 
 void pages_room_fini(struct pages_room *room)
 {
@@ -45,9 +45,9 @@ const char *pages_room_init(struct pages_room *room, const struct pages_plan *pl
 	for (i = 0; i < plan->count; i++) {
 		const struct pages_cell *cell = &plan->cells[i];
 
-		if (!request->wanted[cell->work] || cell->askers > request->effort.askers_most)
+		if (!request->wanted[cell->work] || cell->askers > request->effort.MAX_ASKERS)
 			continue;
-		pages = cell->ground.pages > pages ? cell->ground.pages : pages;
+		pages = cell->space.pages > pages ? cell->space.pages : pages;
 		askers = cell->askers > askers ? cell->askers : askers;
 	}
 	room->page_count = (uint32_t)pages;
@@ -58,7 +58,7 @@ const char *pages_room_init(struct pages_room *room, const struct pages_plan *pl
 	room->shadow = pages_device_take(pages * 4);
 	room->blocks = pages_device_take(askers * 8);
 	room->found = pages_device_take(sizeof(*room->found));
-	for (room->stride = PAGES_BYTES; room->pages == NULL && room->stride >= STRIDE_LEAST;
+	for (room->stride = PAGES_BYTES; room->pages == NULL && room->stride >= STRIDE_MIN;
 	     room->stride /= 2)
 		room->pages = pages_device_take(pages * room->stride);
 	room->stride *= 2;
@@ -73,9 +73,9 @@ const char *pages_room_init(struct pages_room *room, const struct pages_plan *pl
 }
 
 /* Pages are a multiple of 64. */
-static uint64_t books_bytes(const struct pages_allocator *allocator, uint32_t pages)
+static uint64_t metadata_bytes(const struct pages_allocator *allocator, uint32_t pages)
 {
-	switch (allocator->books) {
+	switch (allocator->metadata) {
 	case PAGES_BITS: return pages / 8;
 	case PAGES_PAIRS: return pages / 4;
 	case PAGES_FLAGS: return pages * UINT64_C(4);
@@ -83,35 +83,35 @@ static uint64_t books_bytes(const struct pages_allocator *allocator, uint32_t pa
 	}
 }
 
-static bool are_counted(enum pages_books books)
+static bool are_counted(enum pages_metadata metadata)
 {
-	return books == PAGES_BITS || books == PAGES_PAIRS || books == PAGES_FLAGS;
+	return metadata == PAGES_BITS || metadata == PAGES_PAIRS || metadata == PAGES_FLAGS;
 }
 
 void pages_heap_ask(const struct pages_heap *heap, const struct pages_room *room,
 		    const struct pages_cell *cell, struct pages_job *job)
 {
-	const uint64_t at = heap->allocator->books_at;
+	const uint64_t at = heap->allocator->metadata_at;
 
 	*job = (struct pages_job){
 		.heap = heap->heap,
-		.pages = heap->ground.pages,
+		.pages = heap->space.pages,
 		.page_bytes = PAGES_BYTES,
 		.askers = cell->askers,
 		.lanes = cell->lanes,
-		.least = cell->least,
-		.most = cell->most,
-		.group = heap->ground.group,
+		.min = cell->min,
+		.max = cell->max,
+		.group = heap->space.group,
 		.got = room->got,
 		.steps = room->steps,
 		.blocks = room->blocks,
 		.shadow = room->shadow,
-		.ground = room->pages,
+		.space = room->pages,
 		.stride = room->stride,
-		.flags = heap->allocator->books == PAGES_FLAGS,
+		.flags = heap->allocator->metadata == PAGES_FLAGS,
 		.words = heap->heap == NULL ? NULL : (const void *)((char *)heap->heap + at),
 		.image = heap->image == NULL ? NULL : (const void *)((char *)heap->image + at),
-		.word_count = books_bytes(heap->allocator, heap->ground.pages) / 8,
+		.word_count = metadata_bytes(heap->allocator, heap->space.pages) / 8,
 		.found = room->found,
 	};
 }
@@ -142,23 +142,23 @@ void pages_heap_fini(struct pages_heap *heap)
 static bool put_image(const struct pages_heap *heap)
 {
 	const struct pages_allocator *allocator = heap->allocator;
-	const uint64_t bytes = books_bytes(allocator, heap->ground.pages);
-	unsigned char *here = calloc(1, heap->bytes), *books = here + allocator->books_at;
+	const uint64_t bytes = metadata_bytes(allocator, heap->space.pages);
+	unsigned char *here = calloc(1, heap->bytes), *metadata = here + allocator->metadata_at;
 	uint64_t i;
 	bool good;
 
 	if (here == NULL)
 		return false;
-	allocator->format(here, heap->ground.pages);
-	if (heap->ground.free_tenths < 1000 && allocator->books == PAGES_BITS)
-		memset(books, 0xff, bytes);
-	if (heap->ground.free_tenths < 1000 && allocator->books == PAGES_PAIRS) {
+	allocator->format(here, heap->space.pages);
+	if (heap->space.free_tenths < 1000 && allocator->metadata == PAGES_BITS)
+		memset(metadata, 0xff, bytes);
+	if (heap->space.free_tenths < 1000 && allocator->metadata == PAGES_PAIRS) {
 		for (i = 0; i < bytes; i += 8)
-			memcpy(books + i, &(uint64_t){ 0xffffffff }, 8);
+			memcpy(metadata + i, &(uint64_t){ 0xffffffff }, 8);
 	}
-	if (heap->ground.free_tenths < 1000 && allocator->books == PAGES_FLAGS) {
+	if (heap->space.free_tenths < 1000 && allocator->metadata == PAGES_FLAGS) {
 		for (i = 0; i < bytes; i += 4)
-			memcpy(books + i, &(uint32_t){ 1 }, 4);
+			memcpy(metadata + i, &(uint32_t){ 1 }, 4);
 	}
 	good = pages_device_put(heap->heap, here, heap->bytes);
 	free(here);
@@ -171,7 +171,7 @@ static bool count_taken(struct pages_heap *heap, struct pages_job *job)
 	struct pages_found found;
 
 	heap->taken = 0;
-	if (!are_counted(heap->allocator->books))
+	if (!are_counted(heap->allocator->metadata))
 		return true;
 	if (!pages_device_fill(job->found, 0, sizeof(found)) ||
 	    !pages_device_run("check_count", CHECK_THREADS, job, NULL) ||
@@ -184,41 +184,41 @@ static bool count_taken(struct pages_heap *heap, struct pages_job *job)
 /* Frees a share of the pages, when the metadata has all pages as used. */
 static bool open_pages(struct pages_heap *heap, struct pages_room *room)
 {
-	const struct pages_cell all = { .askers = heap->ground.pages,
+	const struct pages_cell all = { .askers = heap->space.pages,
 					.lanes = PAGES_WARP,
-					.least = PAGES_BYTES,
-					.most = PAGES_BYTES };
+					.min = PAGES_BYTES,
+					.max = PAGES_BYTES };
 	struct pages_job job;
 
 	pages_heap_ask(heap, room, &all, &job);
-	if (heap->allocator->books == PAGES_QUEUE && !pages_heap_launch(heap, "get", &job, NULL))
+	if (heap->allocator->metadata == PAGES_QUEUE && !pages_heap_launch(heap, "get", &job, NULL))
 		return false;
-	job.askers = pages_plan_free(&heap->ground);
+	job.askers = pages_plan_free(&heap->space);
 	if (!pages_heap_launch(heap, "open", &job, NULL))
 		return false;
-	return heap->allocator->books != PAGES_QUEUE ||
+	return heap->allocator->metadata != PAGES_QUEUE ||
 	       pages_heap_launch(heap, "ready", &job, NULL);
 }
 
 /* The expected number of used pages. */
 static uint64_t taken_wanted(const struct pages_heap *heap, const struct pages_job *job)
 {
-	const uint64_t free_pages = pages_plan_free(&heap->ground);
+	const uint64_t free_pages = pages_plan_free(&heap->space);
 
-	return job->word_count > 0 ? heap->ground.pages - free_pages : 0;
+	return job->word_count > 0 ? heap->space.pages - free_pages : 0;
 }
 
 const char *pages_heap_init(struct pages_heap *heap, const struct pages_allocator *allocator,
-			    const struct pages_ground *ground, struct pages_room *room)
+			    const struct pages_space *space, struct pages_room *room)
 {
 	static const char no_memory[] = "there is too little memory for its heap";
 	const struct pages_cell none = { .lanes = PAGES_WARP };
 	struct pages_job job;
 
-	*heap = (struct pages_heap){ .allocator = allocator, .ground = *ground };
+	*heap = (struct pages_heap){ .allocator = allocator, .space = *space };
 	if (allocator->format == NULL)
 		return NULL;
-	heap->bytes = (allocator->bytes(ground->pages) + 7) / 8 * 8;
+	heap->bytes = (allocator->bytes(space->pages) + 7) / 8 * 8;
 	heap->heap = pages_device_take(heap->bytes);
 	heap->image = pages_device_take(heap->bytes);
 	if (heap->heap == NULL || heap->image == NULL || !put_image(heap)) {
@@ -226,7 +226,7 @@ const char *pages_heap_init(struct pages_heap *heap, const struct pages_allocato
 		return no_memory;
 	}
 	pages_heap_ask(heap, room, &none, &job);
-	if (ground->free_tenths < 1000 && allocator->books != PAGES_COUNTER &&
+	if (space->free_tenths < 1000 && allocator->metadata != PAGES_COUNTER &&
 	    !open_pages(heap, room))
 		return pages_device_trouble();
 	if (!pages_device_copy(heap->image, heap->heap, heap->bytes) || !count_taken(heap, &job))
@@ -246,34 +246,34 @@ static void complain(struct pages_verdict *verdict, uint64_t count, const char *
 
 /* Of warps: the mean over lanes, the maximum over lanes; sums, and sums of squares. */
 struct steps {
-	double lanes, mean, means, most, mosts;
+	double lanes, mean, means, max, mosts;
 	uint64_t askers, warps;
 };
 
-static void add_warp(struct steps *steps, double sum, uint32_t lanes, uint32_t most)
+static void add_warp(struct steps *steps, double sum, uint32_t lanes, uint32_t max)
 {
 	steps->lanes += sum;
 	steps->mean += sum / lanes;
 	steps->means += sum / lanes * (sum / lanes);
-	steps->most += most;
-	steps->mosts += (double)most * most;
+	steps->max += max;
+	steps->mosts += (double)max * max;
 	steps->askers += lanes;
 	steps->warps++;
 }
 
 static void add_steps(struct steps *steps, const uint32_t *of, const struct pages_cell *cell)
 {
-	uint32_t i, most = 0, lanes = 0;
+	uint32_t i, max = 0, lanes = 0;
 	double sum = 0;
 
 	for (i = 0; i < cell->askers; i++) {
 		sum += of[i];
-		most = of[i] > most ? of[i] : most;
+		max = of[i] > max ? of[i] : max;
 		lanes++;
 		if (i % cell->lanes == cell->lanes - 1 || i == cell->askers - 1) {
-			add_warp(steps, sum, lanes, most);
+			add_warp(steps, sum, lanes, max);
 			sum = 0;
-			most = lanes = 0;
+			max = lanes = 0;
 		}
 	}
 }
@@ -287,14 +287,14 @@ static double standard_error(double sum, double squares, double count)
 }
 
 /* The mean over askers, and over warps of the maximum in each. */
-static void reckon_steps(const struct steps *steps, struct pages_verdict *verdict)
+static void compute_steps(const struct steps *steps, struct pages_verdict *verdict)
 {
 	const double warps = steps->warps > 0 ? (double)steps->warps : 1;
 
 	verdict->tas = steps->lanes / (steps->askers > 0 ? (double)steps->askers : 1);
-	verdict->was = steps->most / warps;
+	verdict->was = steps->max / warps;
 	verdict->tas_error = standard_error(steps->mean, steps->means, warps);
-	verdict->was_error = standard_error(steps->most, steps->mosts, warps);
+	verdict->was_error = standard_error(steps->max, steps->mosts, warps);
 }
 
 static uint64_t apart(uint64_t a, uint64_t b)
@@ -313,9 +313,9 @@ static bool run_check(const char *kernel, const struct pages_job *job)
 static bool check_once(const struct pages_heap *heap, const struct pages_cell *cell,
 		       const char *take, const struct pages_job *job, struct pages_verdict *verdict)
 {
-	const enum pages_books books = heap->allocator->books;
+	const enum pages_metadata metadata = heap->allocator->metadata;
 	const char *give = cell->work == PAGES_MALLOC ? "giverun" : "give";
-	const bool counts = are_counted(books);
+	const bool counts = are_counted(metadata);
 	struct pages_found found;
 
 	if (!pages_heap_restore(heap) || !pages_device_fill(job->found, 0, sizeof(found)) ||
@@ -324,7 +324,7 @@ static bool check_once(const struct pages_heap *heap, const struct pages_cell *c
 	    !pages_heap_launch(heap, take, job, NULL) || !run_check("check_mark", job) ||
 	    !run_check("check_write", job) || !run_check("check_read", job) ||
 	    (counts && !run_check("check_count", job)) ||
-	    (books != PAGES_COUNTER && !pages_heap_launch(heap, give, job, NULL)) ||
+	    (metadata != PAGES_COUNTER && !pages_heap_launch(heap, give, job, NULL)) ||
 	    (counts && !run_check("check_compare", job)) ||
 	    !pages_device_fetch(&found, job->found, sizeof(found)))
 		return false;
@@ -381,20 +381,20 @@ bool pages_heap_check(const struct pages_heap *heap, struct pages_room *room,
 	    !check_once(heap, cell, runs ? "stepsrun" : "steps", &job, verdict) ||
 	    !pages_device_fetch(room->steps_here, job.steps, job.askers * UINT64_C(4)) ||
 	    !check_once(heap, cell, runs ? "getrun" : "get", &job, verdict) ||
-	    (cell->at_once && are_counted(heap->allocator->books) &&
+	    (cell->at_once && are_counted(heap->allocator->metadata) &&
 	     !check_churn(heap, &job, verdict)))
 		return false;
 	add_steps(&steps, room->steps_here, cell);
 	if (!runs && verdict->wrong == 0 && !walk_more(heap, room, cell, walks, &job, &steps))
 		return false;
-	reckon_steps(&steps, verdict);
+	compute_steps(&steps, verdict);
 	return true;
 }
 
 bool pages_heap_use(const struct pages_heap *heap, struct pages_room *room,
 		    const struct pages_cell *cell, struct pages_verdict *verdict, double *ratio)
 {
-	const double all = (double)heap->ground.pages * PAGES_BYTES;
+	const double all = (double)heap->space.pages * PAGES_BYTES;
 	struct pages_found found = { .none = 0 };
 	uint64_t none = 0, round, rounds;
 	struct pages_job job;

@@ -60,7 +60,7 @@ MAM_KFN bool pages_asks(const struct pages_job *job, uint32_t *asker)
 	return lane < job->lanes && *asker < job->askers;
 }
 
-MAM_KFN void pages_tell(uint64_t *where, uint64_t n)
+MAM_KFN void pages_report(uint64_t *where, uint64_t n)
 {
 	if (n > 0)
 		(void)mam_atomic_add64(where, n, MAM_RELAXED, MAM_AT_DEVICE);
@@ -94,22 +94,22 @@ MAM_KFN void pages_mark(const struct pages_job *job)
 		pages += n;
 		bytes += pages_bytes_of(job, asker);
 	}
-	pages_tell(&job->found->none, none);
-	pages_tell(&job->found->pages, pages);
-	pages_tell(&job->found->bytes, bytes);
-	pages_tell(&job->found->twice, twice);
-	pages_tell(&job->found->beyond, beyond);
+	pages_report(&job->found->none, none);
+	pages_report(&job->found->pages, pages);
+	pages_report(&job->found->bytes, bytes);
+	pages_report(&job->found->twice, twice);
+	pages_report(&job->found->beyond, beyond);
 }
 
 /* The two ends of a page, as numbers. */
 MAM_KFN uint64_t *pages_first(const struct pages_job *job, uint32_t page)
 {
-	return (uint64_t *)(job->ground + (uint64_t)page * job->stride);
+	return (uint64_t *)(job->space + (uint64_t)page * job->stride);
 }
 
 MAM_KFN uint64_t *pages_last(const struct pages_job *job, uint32_t page)
 {
-	return (uint64_t *)(job->ground + (uint64_t)(page + 1) * job->stride - 8);
+	return (uint64_t *)(job->space + (uint64_t)(page + 1) * job->stride - 8);
 }
 
 MAM_KFN void pages_write(const struct pages_job *job)
@@ -140,7 +140,7 @@ MAM_KFN void pages_read(const struct pages_job *job)
 			corrupt += *pages_first(job, page + k) != asker ||
 				   *pages_last(job, page + k) != ~(uint64_t)asker;
 	}
-	pages_tell(&job->found->corrupt, corrupt);
+	pages_report(&job->found->corrupt, corrupt);
 }
 
 MAM_KFN void pages_count(const struct pages_job *job)
@@ -155,7 +155,7 @@ MAM_KFN void pages_count(const struct pages_job *job)
 		else
 			taken += mam_popc64(word);
 	}
-	pages_tell(&job->found->taken, taken);
+	pages_report(&job->found->taken, taken);
 }
 
 MAM_KFN void pages_compare(const struct pages_job *job)
@@ -164,7 +164,7 @@ MAM_KFN void pages_compare(const struct pages_job *job)
 
 	for (i = pages_thread(); i < job->word_count; i += pages_threads())
 		differ += job->words[i] != job->image[i];
-	pages_tell(&job->found->differ, differ);
+	pages_report(&job->found->differ, differ);
 }
 
 #endif

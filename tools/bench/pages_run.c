@@ -71,11 +71,11 @@ static void say_next(struct play *play, const char *workload, const char *parame
 static bool time_cell(struct play *play, const struct pages_heap *heap,
 		      const struct pages_cell *cell, double *get_us, double *free_us)
 {
-	const bool address = heap->allocator->books == PAGES_ADDRESS;
+	const bool address = heap->allocator->metadata == PAGES_ADDRESS;
 	const bool runs = cell->work == PAGES_MALLOC && !address;
 	const char *get =
 		runs ? (cell->at_once ? "churnrun" : "getrun") : (cell->at_once ? "churn" : "get");
-	const char *give = cell->at_once || heap->allocator->books == PAGES_COUNTER ? NULL
+	const char *give = cell->at_once || heap->allocator->metadata == PAGES_COUNTER ? NULL
 			   : runs                                                   ? "giverun"
 										    : "give";
 	double gets[PAGES_REPEATS_MAX], frees[PAGES_REPEATS_MAX];
@@ -130,7 +130,7 @@ static bool play_cell(struct play *play, const struct pages_heap *heap,
 	struct pages_verdict verdict;
 	double get_us = 0, free_us = 0;
 
-	if (!(heap->allocator->books == PAGES_ADDRESS
+	if (!(heap->allocator->metadata == PAGES_ADDRESS
 		      ? pages_system_check(heap, &play->room, cell, &verdict)
 		      : pages_heap_check(heap, &play->room, cell, play->request->effort.walks,
 					 &verdict)))
@@ -141,7 +141,7 @@ static bool play_cell(struct play *play, const struct pages_heap *heap,
 		note(play, workload, cell->parameter, heap->allocator->name, verdict.why);
 		return true;
 	}
-	if (heap->allocator->books != PAGES_ADDRESS && verdict.tas > 0) {
+	if (heap->allocator->metadata != PAGES_ADDRESS && verdict.tas > 0) {
 		add_row(play, workload, heap, cell, "tas", verdict.tas);
 		add_row(play, workload, heap, cell, "was", verdict.was);
 	}
@@ -159,18 +159,18 @@ static bool play_cell(struct play *play, const struct pages_heap *heap,
 
 static bool is_wanted(const struct pages_request *request, const struct pages_cell *cell)
 {
-	return request->wanted[cell->work] && cell->askers <= request->effort.askers_most &&
+	return request->wanted[cell->work] && cell->askers <= request->effort.MAX_ASKERS &&
 	       (request->effort.fine || !cell->fine);
 }
 
-static bool same_ground(const struct pages_cell *a, const struct pages_cell *b)
+static bool same_space(const struct pages_cell *a, const struct pages_cell *b)
 {
-	return a->ground.pages == b->ground.pages && a->ground.group == b->ground.group &&
-	       a->ground.free_tenths == b->ground.free_tenths;
+	return a->space.pages == b->space.pages && a->space.group == b->space.group &&
+	       a->space.free_tenths == b->space.free_tenths;
 }
 
 /* All cells from first to end - 1, which share an initial state, with one allocator. */
-static bool play_ground(struct play *play, const struct pages_allocator *allocator, size_t first,
+static bool play_space(struct play *play, const struct pages_allocator *allocator, size_t first,
 			size_t end)
 {
 	struct pages_heap heap = { .allocator = NULL };
@@ -189,7 +189,7 @@ static bool play_ground(struct play *play, const struct pages_allocator *allocat
 		}
 		say_next(play, play->names->works[cell->work], cell->parameter, allocator->name);
 		if (heap.allocator == NULL)
-			why = pages_heap_init(&heap, allocator, &cell->ground, &play->room);
+			why = pages_heap_init(&heap, allocator, &cell->space, &play->room);
 		if (why != NULL)
 			note(play, play->names->works[cell->work], cell->parameter, allocator->name,
 			     why);
@@ -234,7 +234,7 @@ static bool time_launches(struct play *play)
 static void add_registers(struct play *play, const struct pages_allocator *allocator)
 {
 	static const char *const prefixes[] = { "get", "give", "getrun", "giverun" };
-	const bool runs = allocator->runs && allocator->books != PAGES_ADDRESS;
+	const bool runs = allocator->runs && allocator->metadata != PAGES_ADDRESS;
 	const size_t first = allocator->one ? 0 : 2, end = runs ? 4 : 2;
 	unsigned int registers;
 	char kernel[48];
@@ -267,12 +267,12 @@ static bool play_all(struct play *play)
 	}
 	for (first = 0; first < plan->count; first = end) {
 		for (end = first; end < plan->count; end++) {
-			if (!same_ground(&plan->cells[first], &plan->cells[end]))
+			if (!same_space(&plan->cells[first], &plan->cells[end]))
 				break;
 		}
 		for (a = 0; a < pages_allocator_count; a++) {
 			if (play->request->usable(&pages_allocators[a], play->request->user) &&
-			    !play_ground(play, &pages_allocators[a], first, end))
+			    !play_space(play, &pages_allocators[a], first, end))
 				return false;
 		}
 	}

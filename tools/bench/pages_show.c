@@ -188,7 +188,7 @@ static bool is_met(const struct pages_target *target)
 static void put_targets(const struct bench_results *results, const struct pages_plan *plan)
 {
 	struct pages_target targets[PAGES_TARGETS_MAX];
-	size_t count = pages_target_reckon(results, plan, targets), i;
+	size_t count = pages_target_compute(results, plan, targets), i;
 	char value[24], bound[24];
 
 	printf("\n%-40s %9s %-5s  target\n", "mam-pages", "", "");
@@ -230,7 +230,7 @@ void pages_show_people(const struct bench_results *results, const struct bench_m
 void pages_show_keys(const struct bench_results *results, const struct pages_plan *plan)
 {
 	struct pages_target targets[PAGES_TARGETS_MAX];
-	size_t count = pages_target_reckon(results, plan, targets), met = 0, missed = 0, i;
+	size_t count = pages_target_compute(results, plan, targets), met = 0, missed = 0, i;
 
 	for (i = 0; i < count; i++) {
 		if (!targets[i].known)

@@ -105,23 +105,23 @@ static double sum_of(const struct bench_results *results, enum pages_role role, 
 static const char *find(const struct pages_plan *plan, enum pages_work work, uint32_t times,
 			uint32_t tenths, uint32_t askers, uint32_t lanes)
 {
-	uint32_t least = UINT32_MAX;
+	uint32_t min = UINT32_MAX;
 	size_t i;
 
 	for (i = 0; i < plan->count; i++)
-		least = plan->cells[i].ground.pages < least ? plan->cells[i].ground.pages : least;
+		min = plan->cells[i].space.pages < min ? plan->cells[i].space.pages : min;
 	for (i = 0; i < plan->count; i++) {
 		const struct pages_cell *cell = &plan->cells[i];
 
-		if (cell->work == work && cell->ground.pages == times * least &&
-		    cell->ground.free_tenths == tenths && cell->askers == askers &&
+		if (cell->work == work && cell->space.pages == times * min &&
+		    cell->space.free_tenths == tenths && cell->askers == askers &&
 		    cell->lanes == lanes)
 			return cell->parameter;
 	}
 	return NULL;
 }
 
-size_t pages_target_reckon(const struct bench_results *results, const struct pages_plan *plan,
+size_t pages_target_compute(const struct bench_results *results, const struct pages_plan *plan,
 			   struct pages_target targets[PAGES_TARGETS_MAX])
 {
 	const struct {

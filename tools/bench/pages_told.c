@@ -10,7 +10,7 @@
 #include "plot.h"
 #include "typed.h"
 
-int pages_tell_rest(const struct bench_results *results, const struct bench_machine *machine,
+int pages_report_rest(const struct bench_results *results, const struct bench_machine *machine,
 		    bool faults, const char *typed, const char *csv, const char *plot)
 {
 	int status = STATUS_GOOD;

@@ -20,7 +20,7 @@
 
 #include "bench.h"
 
-#define HOST_GROUND (80 * BENCH_GIB) /* addresses only */
+#define HOST_SPACE (80 * BENCH_GIB) /* addresses only */
 
 /* ---- the C library ---- */
 
@@ -28,7 +28,7 @@ static bool libc_probe(struct bench_peer *peer, char *why, size_t why_bytes)
 {
 	(void)why;
 	(void)why_bytes;
-	peer->ground_bytes = HOST_GROUND;
+	peer->space_bytes = HOST_SPACE;
 	return true;
 }
 
@@ -86,7 +86,7 @@ static bool malloc_probe(struct bench_peer *peer, char *why, size_t why_bytes)
 	dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
 	handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL);
 
-	peer->ground_bytes = HOST_GROUND;
+	peer->space_bytes = HOST_SPACE;
 	if (handle == NULL) {
 		const char *text = dlerror();
 
@@ -142,7 +142,7 @@ static void malloc_release(struct bench_peer *peer, void *block, size_t bytes)
 #define MAM_DEVICE                                                                              \
 	MAM_CALLS, .on_device = true, .alloc_on = bench_mam_alloc_on,                           \
 		   .release_on = bench_mam_release_on, .enter_thread = bench_cuda_enter_thread, \
-		   .most_blocks = 1100000
+		   .max_blocks = 1100000
 #define MALLOC_CALLS                                                                            \
 	.probe = malloc_probe, .open = libc_open, .close = malloc_close, .alloc = malloc_alloc, \
 	.release = malloc_release, .block_memory = 32
@@ -150,8 +150,8 @@ static void malloc_release(struct bench_peer *peer, void *block, size_t bytes)
 	.on_device = true, .probe = bench_library_probe, .open = bench_library_open, \
 	.close = bench_library_close, .alloc = bench_library_alloc,                  \
 	.release = bench_library_release, .gauge = bench_library_gauge,              \
-	.settle = bench_cuda_settle, .enter_thread = bench_cuda_enter_thread,        \
-	.most_blocks = 1100000, .block_memory = 256
+	.settle = bench_cuda_finish, .enter_thread = bench_cuda_enter_thread,        \
+	.max_blocks = 1100000, .block_memory = 256
 #define RMM_CALLS                                                               \
 	LIBRARY_CALLS, .source = "BENCH_RMM", .alloc_on = bench_library_alloc_on, \
 		       .release_on = bench_library_release_on
@@ -163,8 +163,8 @@ static void malloc_release(struct bench_peer *peer, void *block, size_t bytes)
 	.close = bench_cuda_close_async, .alloc = bench_cuda_alloc_async,                  \
 	.release = bench_cuda_release_async, .alloc_on = bench_cuda_alloc_on,              \
 	.release_on = bench_cuda_release_on, .trim = bench_cuda_trim_async,                \
-	.gauge = bench_cuda_gauge_async, .settle = bench_cuda_settle,                      \
-	.enter_thread = bench_cuda_enter_thread, .most_blocks = 1100000, .block_memory = 256
+	.gauge = bench_cuda_gauge_async, .settle = bench_cuda_finish,                      \
+	.enter_thread = bench_cuda_enter_thread, .max_blocks = 1100000, .block_memory = 256
 
 struct bench_peer bench_peers[] = {
 	{ .name = "mam-host",
@@ -245,7 +245,7 @@ struct bench_peer bench_peers[] = {
 	  .probe = bench_cuda_probe,
 	  .alloc = bench_cuda_alloc,
 	  .release = bench_cuda_release,
-	  .most_blocks = 110000 },
+	  .max_blocks = 110000 },
 	{ .name = "cudaMallocAsync", ASYNC_CALLS, .variant = 0 },
 	{ .name = "cudaMallocAsync-warm", ASYNC_CALLS, .variant = 1 },
 	{ .name = "cudaMallocAsync-primed", ASYNC_CALLS, .only = PRIMED_ONLY, .variant = 2 },
@@ -261,10 +261,10 @@ struct bench_peer bench_peers[] = {
 	  .alloc = bench_cuda_alloc_managed,
 	  .release = bench_cuda_release,
 	  HOST_MEMORY },
-	{ .name = "rmm-pool", RMM_CALLS, .bounded = true, .most_holes = LIST_HOLES, .variant = 0 },
+	{ .name = "rmm-pool", RMM_CALLS, .bounded = true, .max_holes = LIST_HOLES, .variant = 0 },
 	{ .name = "rmm-pool-grow", RMM_CALLS, .only = "training,footprint", .variant = 1 },
 	{ .name = "rmm-arena", RMM_CALLS, .bounded = true, .variant = 2 },
-	{ .name = "rmm-binning", RMM_CALLS, .most_holes = 100000, .variant = 3 },
+	{ .name = "rmm-binning", RMM_CALLS, .max_holes = 100000, .variant = 3 },
 	{ .name = "torch",
 	  LIBRARY_CALLS,
 	  .trim = bench_library_trim,

@@ -17,7 +17,7 @@
 #define ATTRIBUTE_RESERVED_PEAK 6
 
 #define MANAGED_GLOBAL 1 /* any stream may use it */
-#define PINNED_MOST (4 * BENCH_GIB)
+#define PINNED_MAX (4 * BENCH_GIB)
 #define PRIME_BYTES (18 * BENCH_GIB) /* slightly more than workload random's live bytes */
 
 static bool start(void)
@@ -62,7 +62,7 @@ bool bench_cuda_probe(struct bench_peer *peer, char *why, size_t why_bytes)
 {
 	if (!bench_driver_start(why, why_bytes))
 		return false;
-	peer->ground_bytes = bench_cuda_free_bytes() / 2;
+	peer->space_bytes = bench_cuda_free_bytes() / 2;
 	return true;
 }
 
@@ -118,7 +118,7 @@ bool bench_cuda_probe_pinned(struct bench_peer *peer, char *why, size_t why_byte
 		snprintf(why, why_bytes, "this driver has no pinned memory");
 		return false;
 	}
-	peer->ground_bytes = memory / 4 < PINNED_MOST ? memory / 4 : PINNED_MOST;
+	peer->space_bytes = memory / 4 < PINNED_MAX ? memory / 4 : PINNED_MAX;
 	return true;
 }
 
@@ -134,8 +134,8 @@ bool bench_cuda_probe_managed(struct bench_peer *peer, char *why, size_t why_byt
 		return false;
 	}
 	bench_cuda_release(peer, block, 256);
-	if (peer->ground_bytes > PINNED_MOST)
-		peer->ground_bytes = PINNED_MOST;
+	if (peer->space_bytes > PINNED_MAX)
+		peer->space_bytes = PINNED_MAX;
 	return true;
 }
 
@@ -213,7 +213,7 @@ static bool prime(struct bench_peer *peer)
 	if (block == NULL)
 		return false;
 	bench_cuda_release_async(peer, block, bytes);
-	bench_cuda_settle(peer);
+	bench_cuda_finish(peer);
 	return true;
 }
 
@@ -237,7 +237,7 @@ bool bench_cuda_open_async(struct bench_peer *peer)
 	return true;
 }
 
-void bench_cuda_settle(struct bench_peer *peer)
+void bench_cuda_finish(struct bench_peer *peer)
 {
 	size_t i;
 
@@ -248,12 +248,12 @@ void bench_cuda_settle(struct bench_peer *peer)
 
 void bench_cuda_close(struct bench_peer *peer)
 {
-	bench_cuda_settle(peer);
+	bench_cuda_finish(peer);
 }
 
 bool bench_cuda_trim_async(struct bench_peer *peer)
 {
-	bench_cuda_settle(peer);
+	bench_cuda_finish(peer);
 	return bench_driver.pool_trim(bench_driver_pool(), 0) == 0;
 }
 

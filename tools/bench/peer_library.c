@@ -14,7 +14,7 @@
 #include "bench.h"
 #include "driver.h"
 
-#define GROUND_MOST (24 * BENCH_GIB) /* as for mam's pools of device memory */
+#define SPACE_MAX (24 * BENCH_GIB) /* as for mam's pools of device memory */
 
 static const struct bench_library *library_of(const struct bench_peer *peer)
 {
@@ -46,7 +46,7 @@ static const struct bench_library *load(const struct bench_peer *peer, char *why
 /* NULL, or one sentence with the reason of the failure */
 static const char *open_kind(struct bench_peer *peer)
 {
-	size_t initial_bytes = peer->growing ? 0 : peer->ground_bytes;
+	size_t initial_bytes = peer->growing ? 0 : peer->space_bytes;
 
 	if (!bench_driver_enter())
 		return "cannot use the device's context";
@@ -67,9 +67,9 @@ bool bench_library_probe(struct bench_peer *peer, char *why, size_t why_bytes)
 	library = load(peer, why, why_bytes);
 	if (library == NULL)
 		return false;
-	peer->ground_bytes = bench_cuda_free_bytes() / 4 * 3 / BENCH_GIB * BENCH_GIB;
-	if (peer->ground_bytes > GROUND_MOST)
-		peer->ground_bytes = GROUND_MOST;
+	peer->space_bytes = bench_cuda_free_bytes() / 4 * 3 / BENCH_GIB * BENCH_GIB;
+	if (peer->space_bytes > SPACE_MAX)
+		peer->space_bytes = SPACE_MAX;
 	peer->heap = (void *)(uintptr_t)library;
 	peer->growing = true;
 	trouble = open_kind(peer);
@@ -93,7 +93,7 @@ bool bench_library_open(struct bench_peer *peer)
 
 void bench_library_close(struct bench_peer *peer)
 {
-	bench_cuda_settle(peer);
+	bench_cuda_finish(peer);
 	library_of(peer)->close();
 }
 
@@ -119,19 +119,19 @@ void bench_library_release_on(struct bench_peer *peer, void *block, size_t bytes
 
 bool bench_library_gauge(struct bench_peer *peer, struct bench_gauge *gauge)
 {
-	size_t now = 0, most = 0;
+	size_t now = 0, max = 0;
 
-	library_of(peer)->reserved(&now, &most);
+	library_of(peer)->reserved(&now, &max);
 	*gauge = (struct bench_gauge){ .reserved = (double)now,
-				       .peak_reserved = (double)most,
+				       .peak_reserved = (double)max,
 				       .physical = (double)now,
-				       .peak_physical = (double)most };
+				       .peak_physical = (double)max };
 	return true;
 }
 
 bool bench_library_trim(struct bench_peer *peer)
 {
-	bench_cuda_settle(peer);
+	bench_cuda_finish(peer);
 	if (library_of(peer)->trim == NULL)
 		return false;
 	library_of(peer)->trim();

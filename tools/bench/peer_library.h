@@ -30,7 +30,7 @@ struct bench_library {
 	/* trim - release as much as possible; NULL: not supported */
 	void (*trim)(void);
 	/* reserved - bytes it holds now, and their peak since open */
-	void (*reserved)(size_t *now, size_t *most);
+	void (*reserved)(size_t *now, size_t *max);
 };
 
 #endif

@@ -16,11 +16,11 @@
 #include "bench.h"
 #include "driver.h"
 
-#define HOST_GROUND (80 * BENCH_GIB) /* addresses only */
-#define LEAST_GROUND (BENCH_GIB / 2)
+#define HOST_SPACE (80 * BENCH_GIB) /* addresses only */
+#define MIN_SPACE (BENCH_GIB / 2)
 /* Enough for workload random's 16,000 MiB live, and for 16 blocks of 1 GiB. */
-#define MOST_GROUND (24 * BENCH_GIB)
-#define HOST_MEMORY_MOST (4 * BENCH_GIB)
+#define MAX_SPACE (24 * BENCH_GIB)
+#define HOST_MEMORY_MAX (4 * BENCH_GIB)
 
 static bool takes_host_memory(const struct bench_peer *peer)
 {
@@ -40,7 +40,7 @@ static enum mam_status make_pool(const struct bench_peer *peer, struct mam_pool 
 	attr.source = peer->source;
 	attr.device = peer->on_device ? 0 : MAM_DEVICE_CURRENT;
 	if (peer->chunk_bytes > 0 || (!peer->growing && !always_grows(peer))) {
-		attr.chunk_bytes = peer->chunk_bytes > 0 ? peer->chunk_bytes : peer->ground_bytes;
+		attr.chunk_bytes = peer->chunk_bytes > 0 ? peer->chunk_bytes : peer->space_bytes;
 		attr.growth_bytes = MAM_GROWTH_NONE;
 	}
 	attr.free_policy = (enum mam_free_policy)peer->variant;
@@ -80,19 +80,19 @@ void bench_mam_drop(struct bench_peer *peer)
 	peer->dropped = true;
 }
 
-static size_t device_ground(const struct bench_peer *peer)
+static size_t device_space(const struct bench_peer *peer)
 {
 	size_t bytes = bench_cuda_free_bytes() / 4 * 3 / BENCH_GIB * BENCH_GIB;
-	size_t most = MOST_GROUND;
+	size_t max = MAX_SPACE;
 
 	if (takes_host_memory(peer)) {
-		most = bench_run_memory() / 4;
-		if (most > HOST_MEMORY_MOST)
-			most = HOST_MEMORY_MOST;
+		max = bench_run_memory() / 4;
+		if (max > HOST_MEMORY_MAX)
+			max = HOST_MEMORY_MAX;
 	}
-	if (bytes > most)
-		bytes = most;
-	return bytes > 0 ? bytes : LEAST_GROUND;
+	if (bytes > max)
+		bytes = max;
+	return bytes > 0 ? bytes : MIN_SPACE;
 }
 
 bool bench_mam_probe(struct bench_peer *peer, char *why, size_t why_bytes)
@@ -101,11 +101,11 @@ bool bench_mam_probe(struct bench_peer *peer, char *why, size_t why_bytes)
 	enum mam_status status;
 	void *block = NULL;
 
-	peer->ground_bytes = HOST_GROUND;
+	peer->space_bytes = HOST_SPACE;
 	if (peer->on_device) {
 		if (!bench_cuda_probe(peer, why, why_bytes))
 			return false;
-		peer->ground_bytes = device_ground(peer);
+		peer->space_bytes = device_space(peer);
 	}
 	status = make_pool(peer, &pool);
 	if (status == MAM_OK) {
@@ -177,7 +177,7 @@ bool bench_mam_gauge(struct bench_peer *peer, struct bench_gauge *gauge)
 	return true;
 }
 
-bool bench_mam_books(const struct bench_peer *peer, double *segments, double *bytes)
+bool bench_mam_metadata(const struct bench_peer *peer, double *segments, double *bytes)
 {
 	struct mam_stats stats = { .size = sizeof(stats) };
 

@@ -17,7 +17,7 @@
 #include <mam/mam.h>
 #include <mam/source.h>
 
-#define PAIRS_MOST 100000
+#define PAIRS_MAX 100000
 
 static struct mam_pool *pools[2][2]; /* by kind and policy */
 
@@ -75,7 +75,7 @@ static int by_value(const void *left, const void *right)
 
 static unsigned long long median(int kind, int way, size_t bytes, unsigned long long limit)
 {
-	static unsigned long long times[PAIRS_MOST];
+	static unsigned long long times[PAIRS_MAX];
 	unsigned long long end = now() + limit, start;
 	size_t count = 0;
 
@@ -93,7 +93,7 @@ static unsigned long long median(int kind, int way, size_t bytes, unsigned long 
 		if (!given)
 			return 0;
 		count++;
-	} while (count < PAIRS_MOST && (count < 3 || start < end));
+	} while (count < PAIRS_MAX && (count < 3 || start < end));
 	qsort(times, count, sizeof(times[0]), by_value);
 	return times[count / 2];
 }

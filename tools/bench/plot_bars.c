@@ -30,18 +30,18 @@ double plot_bars_height(const struct plot_bars *plot)
 
 void plot_bars_draw(FILE *file, const struct plot_bars *plot)
 {
-	double most = 0, y = TOP;
+	double max = 0, y = TOP;
 	char text[32], label[64];
 	size_t i;
 
 	for (i = 0; i < plot->count; i++) {
-		if (plot->bars[i].value > most)
-			most = plot->bars[i].value;
+		if (plot->bars[i].value > max)
+			max = plot->bars[i].value;
 	}
 	plot_svg_heading(file, plot->title, plot->subtitle);
 	for (i = 0; i < plot->count; i++) {
 		const struct plot_bar *bar = &plot->bars[i];
-		double width = most > 0 ? (BAR_RIGHT - BAR_LEFT) * bar->value / most : 0;
+		double width = max > 0 ? (BAR_RIGHT - BAR_LEFT) * bar->value / max : 0;
 
 		if (begins_group(plot, i)) {
 			y += GROUP_STEP;

@@ -19,7 +19,7 @@
 #include "kit/message.h"
 
 #define LINE_BYTES 512
-#define VALUE_MOST 1e100 /* larger values and NaNs are not drawn: an axis must end */
+#define VALUE_MAX 1e100 /* larger values and NaNs are not drawn: an axis must end */
 
 /* One field of a CSV line, in quotes or not; NULL at the line's end. */
 static char *next_field(char **at)
@@ -70,7 +70,7 @@ static bool is_same(const struct plot_row *a, const struct plot_row *b)
 
 static bool add(struct plot_rows *rows, const struct plot_row *row)
 {
-	const double value = fabs(row->value) < VALUE_MOST ? row->value : 0;
+	const double value = fabs(row->value) < VALUE_MAX ? row->value : 0;
 	size_t i;
 
 	for (i = 0; i < rows->count; i++) {

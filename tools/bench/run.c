@@ -193,13 +193,13 @@ static bool takes_part(const struct bench_peer *peer, const struct bench_workloa
 			return false;
 	}
 	if (workload == &bench_work_live)
-		return one->a <= (peer->is_mam ? effort->most_live : effort->most_live_others);
+		return one->a <= (peer->is_mam ? effort->max_live : effort->max_live_others);
 	if (workload != &bench_work_holes)
 		return true;
-	if (peer->most_holes != 0 && one->a > peer->most_holes)
+	if (peer->max_holes != 0 && one->a > peer->max_holes)
 		return false;
 	/* As many free blocks as live ones. */
-	return peer->is_mam || 2 * one->a <= effort->most_live_others;
+	return peer->is_mam || 2 * one->a <= effort->max_live_others;
 }
 
 static int repeats_of(const struct bench_workload *workload, const struct bench_effort *effort)
@@ -315,7 +315,7 @@ static void collect_boards(const struct bench *bench)
 }
 
 /* lock: the watch's; a run does not end */
-static int tell_late(void *user)
+static int report_late(void *user)
 {
 	struct bench *bench = user;
 
@@ -357,7 +357,7 @@ void bench_run_all(const struct bench_effort *effort, const bool *wanted, bool v
 		bench_results_note(results,
 				   "nothing was run: no memory for the bench's own tables");
 	if (good)
-		bench_watch_begin(effort->deadline_ns + grace(), tell_late, &bench);
+		bench_watch_begin(effort->deadline_ns + grace(), report_late, &bench);
 	for (repeat = 0; good && repeat < effort->repeats; repeat++) {
 		for (i = 0; i < bench_workload_count; i++) {
 			if (wanted[i] && repeat < repeats_of(bench_workloads[i], effort))

@@ -11,7 +11,7 @@
 #include "bench.h"
 #include "promise.h"
 
-#define COLUMNS_MOST 24
+#define COLUMNS_LIMIT 24
 
 /* The yardstick that each pool is compared with. */
 static const struct {
@@ -130,11 +130,11 @@ static void people_cell(const struct bench_results *results, const struct bench_
 /* The parameters of a workload that have its table's metrics, in the order of their rows. */
 static size_t parameters_of(const struct bench_results *results,
 			    const struct bench_workload *workload,
-			    const char *parameters[COLUMNS_MOST])
+			    const char *parameters[COLUMNS_LIMIT])
 {
 	size_t count = 0, i, before;
 
-	for (i = 0; i < results->count && count < COLUMNS_MOST; i++) {
+	for (i = 0; i < results->count && count < COLUMNS_LIMIT; i++) {
 		const struct bench_result *row = &results->rows[i];
 
 		if (strcmp(row->workload, workload->name) != 0 ||
@@ -153,7 +153,7 @@ static size_t parameters_of(const struct bench_results *results,
 static void people_workload(const struct bench_results *results,
 			    const struct bench_workload *workload)
 {
-	const char *parameters[COLUMNS_MOST];
+	const char *parameters[COLUMNS_LIMIT];
 	size_t count = parameters_of(results, workload, parameters), i, p;
 
 	if (count == 0)

@@ -33,8 +33,8 @@ void bench_times_add(struct bench_times *times, uint64_t start, uint64_t end)
 
 	if (times->kept < times->room)
 		times->ns[times->kept++] = kept;
-	if (kept > times->most)
-		times->most = kept;
+	if (kept > times->max)
+		times->max = kept;
 	times->sum += kept;
 	times->count++;
 	times->sorted = false;

@@ -38,7 +38,7 @@
 #define WORKSPACE ((size_t)32 << 20)
 #define PARAMETERS (LAYERS * 12 + 4)
 #define NONE UINT32_MAX
-#define SLOTS_MOST 8192
+#define SLOTS_MAX 8192
 
 /* A layer's twelve: bytes per element of the model's width, times width for square ones. */
 static const struct parameter {
@@ -88,7 +88,7 @@ static uint32_t take(struct maker *maker, size_t bytes)
 	struct training *made = maker->made;
 	uint32_t slot;
 
-	if (made->count == EVENTS || (maker->idle_count == 0 && made->slots == SLOTS_MOST))
+	if (made->count == EVENTS || (maker->idle_count == 0 && made->slots == SLOTS_MAX))
 		maker->full = true;
 	if (maker->full)
 		return NONE;
@@ -326,8 +326,8 @@ bool training_make(struct training *training)
 	if (maker != NULL) {
 		maker->made = training;
 		maker->random.state = 207743;
-		maker->sizes = calloc(SLOTS_MOST, sizeof(*maker->sizes));
-		maker->idle = calloc(SLOTS_MOST, sizeof(*maker->idle));
+		maker->sizes = calloc(SLOTS_MAX, sizeof(*maker->sizes));
+		maker->idle = calloc(SLOTS_MAX, sizeof(*maker->idle));
 	}
 	if (maker != NULL && training->events != NULL && maker->sizes != NULL &&
 	    maker->idle != NULL) {

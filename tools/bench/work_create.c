@@ -32,7 +32,7 @@ static const char *run_create(struct bench_peer *peer, const struct bench_case *
 	end = bench_now();
 	bench_sample_add(sample, "create_us", (double)(middle - start) / 1000);
 	bench_sample_add(sample, "destroy_us", (double)(end - middle) / 1000);
-	bench_sample_add(sample, "chunk_bytes", (double)peer->ground_bytes);
+	bench_sample_add(sample, "chunk_bytes", (double)peer->space_bytes);
 	return peer->open(peer) ? NULL : "the pool could not be made again";
 }
 

@@ -17,10 +17,10 @@
 #define OCTAVES 30   /* 2^0 to 2^30 */
 #define RANGE_BITS 3 /* octaves of a range */
 #define RANGES (OCTAVES / RANGE_BITS)
-#define MOST_BLOCKS 8192
+#define MAX_BLOCKS 8192
 #define ROOM 20000 /* times of a range */
-#define LEAST_FILLS 2
-#define MOST_FILLS 1000
+#define MIN_FILLS 2
+#define MAX_FILLS 1000
 
 static const char *const range_names[RANGES] = { "1B",	   "8B",     "64B",  "512B",  "4KiB",
 						 "32KiB", "256KiB", "2MiB", "16MiB", "128MiB" };
@@ -52,13 +52,13 @@ static size_t some_bytes(struct bench_random *random)
 /* Allocates until it is full. */
 static void take_all(struct fill *fill, struct bench_peer *peer, struct bench_random *random)
 {
-	while (fill->table.count < MOST_BLOCKS) {
+	while (fill->table.count < MAX_BLOCKS) {
 		struct bench_block *block = &fill->table.blocks[fill->table.count];
 		size_t bytes = some_bytes(random);
 		uint64_t start, end;
 		bool good;
 
-		if (fill->live + bytes > peer->ground_bytes)
+		if (fill->live + bytes > peer->space_bytes)
 			break;
 		start = bench_now();
 		good = bench_take(peer, bytes, block);
@@ -105,7 +105,7 @@ static const char *run_fill(struct bench_peer *peer, const struct bench_case *on
 {
 	uint64_t until = bench_now() + 2 * effort->slice_ns;
 	struct fill fill = { .live = 0 };
-	bool good = bench_table_init(&fill.table, MOST_BLOCKS);
+	bool good = bench_table_init(&fill.table, MAX_BLOCKS);
 	size_t range, fills, blocks = 0;
 
 	(void)one;
@@ -113,8 +113,8 @@ static const char *run_fill(struct bench_peer *peer, const struct bench_case *on
 		good = bench_times_init(&fill.alloc[range], ROOM) && good;
 		good = bench_times_init(&fill.free[range], ROOM) && good;
 	}
-	for (fills = 0; good && fills < MOST_FILLS; fills++) {
-		if (fills >= LEAST_FILLS && bench_now() > until)
+	for (fills = 0; good && fills < MAX_FILLS; fills++) {
+		if (fills >= MIN_FILLS && bench_now() > until)
 			break;
 		take_all(&fill, peer, random);
 		blocks += fill.table.count;

@@ -13,9 +13,9 @@
 #include "bench.h"
 
 #define CHURNS 4
-#define MOST_BLOCKS 20000
+#define MAX_BLOCKS 20000
 #define LIVE_PARTS 4 /* a quarter of the limit */
-#define LIVE_MOST (8 * BENCH_GIB)
+#define LIVE_MAX (8 * BENCH_GIB)
 
 /* From 512 B to 64 MiB: an octave, then a place in it. */
 static size_t some_bytes(struct bench_random *random)
@@ -28,15 +28,15 @@ static size_t some_bytes(struct bench_random *random)
 static const char *churn(struct bench_peer *peer, struct bench_table *table,
 			 struct bench_random *random)
 {
-	size_t most = peer->ground_bytes / LIVE_PARTS, live = 0, turn;
+	size_t max = peer->space_bytes / LIVE_PARTS, live = 0, turn;
 
-	if (most > LIVE_MOST)
-		most = LIVE_MOST;
+	if (max > LIVE_MAX)
+		max = LIVE_MAX;
 	for (turn = 0; turn < CHURNS; turn++) {
 		while (table->count < table->room) {
 			size_t bytes = some_bytes(random);
 
-			if (live + bytes > most)
+			if (live + bytes > max)
 				break;
 			if (!bench_take(peer, bytes, &table->blocks[table->count]))
 				return "a request was refused";
@@ -93,7 +93,7 @@ static const char *run_footprint(struct bench_peer *peer, const struct bench_cas
 
 	(void)one;
 	(void)effort;
-	if (bench_table_init(&table, MOST_BLOCKS))
+	if (bench_table_init(&table, MAX_BLOCKS))
 		why = measure(peer, &table, random, sample);
 	if (table.blocks != NULL)
 		bench_table_fini(&table, peer);

@@ -17,17 +17,17 @@
  */
 #include "bench.h"
 
-#define MOST_BLOCKS 1024
-#define MOST_BYTES (4 * BENCH_GIB)
-#define LEAST_STEPS 2000
-#define MOST_STEPS 400000
+#define MAX_BLOCKS 1024
+#define MAX_BYTES (4 * BENCH_GIB)
+#define MIN_STEPS 2000
+#define MAX_STEPS 400000
 #define UP 75 /* of a hundred steps, allocations on the way up */
 
 struct play {
 	struct bench_peer *peer;
 	struct bench_table table;
 	struct bench_times alloc, free, growth;
-	size_t live, most_live; /* bytes */
+	size_t live, max_live; /* bytes */
 	double held;
 };
 
@@ -91,16 +91,16 @@ static const char *play_steps(struct play *play, const struct bench_case *one, u
 	bool up = true;
 	size_t done;
 
-	for (done = 0; done < MOST_STEPS; done++) {
+	for (done = 0; done < MAX_STEPS; done++) {
 		size_t bytes = some_bytes(one, random);
-		bool full = play->table.count == MOST_BLOCKS ||
-			    play->live + bytes > play->most_live;
+		bool full = play->table.count == MAX_BLOCKS ||
+			    play->live + bytes > play->max_live;
 
-		if (done >= LEAST_STEPS && done % 64 == 0 && bench_now() > until)
+		if (done >= MIN_STEPS && done % 64 == 0 && bench_now() > until)
 			break;
 		if (full)
 			up = false;
-		else if (play->table.count <= MOST_BLOCKS / 4 && play->live <= play->most_live / 4)
+		else if (play->table.count <= MAX_BLOCKS / 4 && play->live <= play->max_live / 4)
 			up = true;
 		if (!full && (play->table.count == 0 ||
 			      bench_random_below(random, 100) < (up ? UP : 100 - UP))) {
@@ -129,11 +129,11 @@ static void answer(struct play *play, struct bench_sample *sample)
 	for (i = 0; i < sizeof(points) / sizeof(points[0]); i++)
 		bench_sample_add(sample, points[i].alloc,
 				 bench_times_quantile(&play->alloc, points[i].quantile));
-	bench_sample_add(sample, "alloc_max_ns", play->alloc.most);
+	bench_sample_add(sample, "alloc_max_ns", play->alloc.max);
 	for (i = 0; i < sizeof(points) / sizeof(points[0]); i++)
 		bench_sample_add(sample, points[i].free,
 				 bench_times_quantile(&play->free, points[i].quantile));
-	bench_sample_add(sample, "free_max_ns", play->free.most);
+	bench_sample_add(sample, "free_max_ns", play->free.max);
 	bench_sample_add(sample, "clock_ns", bench_measure_clock_cost());
 	if (play->peer->gauge == NULL)
 		return;
@@ -141,22 +141,22 @@ static void answer(struct play *play, struct bench_sample *sample)
 	if (play->growth.count == 0)
 		return;
 	bench_sample_add(sample, "growth_ns", bench_times_quantile(&play->growth, 0.5));
-	bench_sample_add(sample, "growth_max_ns", play->growth.most);
+	bench_sample_add(sample, "growth_max_ns", play->growth.max);
 }
 
 static const char *run_latency(struct bench_peer *peer, const struct bench_case *one,
 			       const struct bench_effort *effort, struct bench_random *random,
 			       struct bench_sample *sample)
 {
-	struct play play = { .peer = peer, .most_live = peer->ground_bytes / 4 };
+	struct play play = { .peer = peer, .max_live = peer->space_bytes / 4 };
 	const char *why = "no memory for the bench's own tables";
-	bool good = bench_table_init(&play.table, MOST_BLOCKS);
+	bool good = bench_table_init(&play.table, MAX_BLOCKS);
 
-	good = bench_times_init(&play.alloc, MOST_STEPS) && good;
-	good = bench_times_init(&play.free, MOST_STEPS) && good;
-	good = bench_times_init(&play.growth, MOST_STEPS) && good;
-	if (play.most_live > MOST_BYTES)
-		play.most_live = MOST_BYTES;
+	good = bench_times_init(&play.alloc, MAX_STEPS) && good;
+	good = bench_times_init(&play.free, MAX_STEPS) && good;
+	good = bench_times_init(&play.growth, MAX_STEPS) && good;
+	if (play.max_live > MAX_BYTES)
+		play.max_live = MAX_BYTES;
 	play.held = held_by(peer);
 	if (good)
 		why = play_steps(&play, one, 2 * effort->slice_ns, random);

@@ -43,7 +43,7 @@ static const char *fits(const struct bench_peer *peer, size_t blocks, size_t blo
 {
 	size_t available = bench_run_memory();
 
-	if (peer->most_blocks != 0 && blocks > peer->most_blocks)
+	if (peer->max_blocks != 0 && blocks > peer->max_blocks)
 		return too_long;
 	if (available != 0 && blocks * (block_memory + sizeof(void *)) > available / 3 * 2)
 		return "this machine has not enough free memory";
@@ -51,12 +51,12 @@ static const char *fits(const struct bench_peer *peer, size_t blocks, size_t blo
 }
 
 static const char *fill(struct bench_peer *peer, struct bench_table *table, size_t blocks,
-			size_t least, size_t most, uint64_t until, struct bench_random *random)
+			size_t min, size_t max, uint64_t until, struct bench_random *random)
 {
 	while (table->count < blocks) {
 		if (table->count % LOOK_EVERY == 0 && bench_now() > until)
 			return too_long;
-		if (!bench_take(peer, bench_random_between(random, least, most),
+		if (!bench_take(peer, bench_random_between(random, min, max),
 				&table->blocks[table->count]))
 			return "a request was refused";
 		table->count++;
@@ -65,13 +65,13 @@ static const char *fill(struct bench_peer *peer, struct bench_table *table, size
 }
 
 /* Two measures of the metadata's cost: the pool's own count, and the growth of the process. */
-static void read_books(const struct bench_peer *peer, size_t resident_before,
+static void read_metadata(const struct bench_peer *peer, size_t resident_before,
 		       struct bench_sample *sample)
 {
 	size_t resident = bench_run_resident();
 	double segments, bytes;
 
-	if (!bench_mam_books(peer, &segments, &bytes))
+	if (!bench_mam_metadata(peer, &segments, &bytes))
 		return;
 	bench_sample_add(sample, "segment_bytes", bytes / segments);
 	if (resident > resident_before && resident_before != 0)
@@ -95,12 +95,12 @@ static const char *run_live(struct bench_peer *peer, const struct bench_case *on
 		return "no memory for the bench's own tables";
 	resident = bench_run_resident();
 	start = bench_now();
-	why = fill(peer, &table, one->a, churn.least_bytes, churn.max_bytes,
+	why = fill(peer, &table, one->a, churn.min_bytes, churn.max_bytes,
 		   patience(peer, effort), random);
 	if (why == NULL) {
 		double fill_ns = (double)(bench_now() - start) / (double)one->a;
 
-		read_books(peer, resident, sample);
+		read_metadata(peer, resident, sample);
 		why = bench_churn_run(peer, &table, &churn, effort, random, sample);
 		if (why == NULL)
 			bench_sample_add(sample, "fill_ns", fill_ns);
@@ -116,7 +116,7 @@ static const char *lay_out(struct bench_peer *peer, struct bench_table *table, s
 			   const struct bench_churn *churn, uint64_t until,
 			   struct bench_random *random)
 {
-	const char *why = fill(peer, table, 2 * live, churn->least_bytes, churn->max_bytes, until,
+	const char *why = fill(peer, table, 2 * live, churn->min_bytes, churn->max_bytes, until,
 			       random);
 	size_t i;
 
@@ -138,19 +138,19 @@ static const char *churn_fresh(struct bench_peer *peer, struct bench_table *tabl
 			       struct bench_random *random, struct bench_sample *sample)
 {
 	struct bench_rounds rounds;
-	size_t round, most = live / 4 / churn->batch;
+	size_t round, max = live / 4 / churn->batch;
 	const char *why =
 		bench_rounds_init(&rounds) ? NULL : "no memory for the bench's own tables";
 	uint64_t until = bench_now() + effort->slice_ns;
 
-	if (most < 4)
-		most = 4;
+	if (max < 4)
+		max = 4;
 	do {
 		while (why == NULL && table->count > 0)
 			bench_give(peer, &table->blocks[--table->count]);
 		if (why == NULL)
 			why = lay_out(peer, table, live, churn, patience(peer, effort), random);
-		for (round = 0; why == NULL && round < most; round++) {
+		for (round = 0; why == NULL && round < max; round++) {
 			if (!bench_churn_round(peer, table, churn, random, &rounds))
 				why = "a request was refused";
 		}

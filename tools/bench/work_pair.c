@@ -15,15 +15,15 @@
 
 #define SMALL_LIVE 16
 #define SIZE_BATCH 32
-#define MOST_BATCHES 40000
-#define MOST_LONE 4000
-#define LEAST_LONE 5
+#define MAX_BATCHES 40000
+#define MAX_LONE 4000
+#define MIN_LONE 5
 
 static const char *run_pair(struct bench_peer *peer, const struct bench_case *one,
 			    const struct bench_effort *effort, struct bench_random *random,
 			    struct bench_sample *sample)
 {
-	double *values = bench_measure_pages(MOST_BATCHES * sizeof(*values));
+	double *values = bench_measure_pages(MAX_BATCHES * sizeof(*values));
 	struct bench_table table = { NULL, 0, 0 };
 	const char *why = NULL;
 	size_t count = 0, i;
@@ -39,7 +39,7 @@ static const char *run_pair(struct bench_peer *peer, const struct bench_case *on
 			why = "a request was refused";
 	}
 	until = bench_now() + effort->slice_ns;
-	while (why == NULL && count < MOST_BATCHES && (count < 4 || bench_now() < until)) {
+	while (why == NULL && count < MAX_BATCHES && (count < 4 || bench_now() < until)) {
 		/* A slow peer does not run a whole batch. */
 		size_t pairs = count == 0 || values[0] < 10000 ? BENCH_BATCH_MAX : 4;
 		uint64_t start, end;
@@ -69,7 +69,7 @@ static const char *run_pair(struct bench_peer *peer, const struct bench_case *on
 		bench_sample_add(sample, "pair_ns", bench_measure_median(values + 1, count - 1));
 	if (table.blocks != NULL)
 		bench_table_fini(&table, peer);
-	bench_measure_pages_free(values, MOST_BATCHES * sizeof(*values));
+	bench_measure_pages_free(values, MAX_BATCHES * sizeof(*values));
 	return why;
 }
 
@@ -79,15 +79,15 @@ static const char *run_lone(struct bench_peer *peer, size_t bytes,
 {
 	uint64_t until = bench_now() + effort->slice_ns / 2;
 	struct bench_times alloc, free, sync;
-	bool good = bench_times_init(&alloc, MOST_LONE);
+	bool good = bench_times_init(&alloc, MAX_LONE);
 	const char *why = NULL;
 
-	good = bench_times_init(&free, MOST_LONE) && good;
-	good = bench_times_init(&sync, MOST_LONE) && good;
+	good = bench_times_init(&free, MAX_LONE) && good;
+	good = bench_times_init(&sync, MAX_LONE) && good;
 	if (!good)
 		why = "no memory for the bench's own tables";
-	while (why == NULL && alloc.count < MOST_LONE &&
-	       (alloc.count < LEAST_LONE || bench_now() < until)) {
+	while (why == NULL && alloc.count < MAX_LONE &&
+	       (alloc.count < MIN_LONE || bench_now() < until)) {
 		uint64_t start = bench_now(), taken, freed;
 		void *block = peer->alloc(peer, bytes);
 
@@ -122,8 +122,8 @@ static const char *run_size(struct bench_peer *peer, const struct bench_case *on
 	struct bench_table table;
 	const char *why;
 
-	if (churn.batch > peer->ground_bytes / 4 * 3 / one->a)
-		churn.batch = peer->ground_bytes / 4 * 3 / one->a;
+	if (churn.batch > peer->space_bytes / 4 * 3 / one->a)
+		churn.batch = peer->space_bytes / 4 * 3 / one->a;
 	if (churn.batch == 0)
 		return "there is not enough memory";
 	if (!bench_table_init(&table, churn.batch))

@@ -19,18 +19,18 @@
 #define OPERATIONS 4000
 #define PAIRS 64
 #define LOOK_EVERY 64
-#define TURNS_MOST 4000
+#define TURNS_MAX 4000
 
 /* A case's a: the policy; its b: cached if not 0. */
 
 static const char *time_pairs(struct bench_peer *peer, uint64_t slice_ns,
 			      struct bench_sample *sample)
 {
-	double turns[TURNS_MOST];
+	double turns[TURNS_MAX];
 	uint64_t until = bench_now() + slice_ns;
 	size_t done = 0, i;
 
-	while (done < TURNS_MOST && (done < 2 || bench_now() < until)) {
+	while (done < TURNS_MAX && (done < 2 || bench_now() < until)) {
 		size_t pairs = done > 0 && turns[0] > 10000 ? 4 : PAIRS;
 		uint64_t start = bench_now();
 
@@ -56,7 +56,7 @@ static const char *time_random(struct bench_peer *peer, uint64_t limit_ns,
 	struct bench_gauge gauge;
 	uint64_t start = bench_now(), ns;
 	const char *why = NULL;
-	size_t done, live = 0, most = 0, i;
+	size_t done, live = 0, max = 0, i;
 
 	for (done = 0; why == NULL && done < OPERATIONS; done++) {
 		struct bench_block *block = &blocks[bench_random_below(random, BLOCKS)];
@@ -73,15 +73,15 @@ static const char *time_random(struct bench_peer *peer, uint64_t limit_ns,
 			why = "a request was refused";
 		else
 			live += block->bytes;
-		if (live > most)
-			most = live;
+		if (live > max)
+			max = live;
 	}
 	ns = bench_now() - start;
 	if (why == NULL) {
 		bench_sample_add(sample, "op_ns", (double)ns / (double)done);
-		if (peer->gauge(peer, &gauge) && most > 0)
+		if (peer->gauge(peer, &gauge) && max > 0)
 			bench_sample_add(sample, "reserved_ratio",
-					 gauge.peak_reserved / (double)most);
+					 gauge.peak_reserved / (double)max);
 	}
 	for (i = 0; i < BLOCKS; i++) {
 		if (blocks[i].address != NULL)

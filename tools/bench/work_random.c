@@ -101,9 +101,9 @@ static const char *run_random(struct bench_peer *peer, const struct bench_case *
 	const char *why = NULL;
 	double ns = 0;
 
-	if (budget > peer->ground_bytes / 3 * 2)
-		budget = peer->ground_bytes / 3 * 2;
-	if (peer->most_blocks != 0 && n > peer->most_blocks / 2)
+	if (budget > peer->space_bytes / 3 * 2)
+		budget = peer->space_bytes / 3 * 2;
+	if (peer->max_blocks != 0 && n > peer->max_blocks / 2)
 		why = "it would take too long with so many blocks";
 	else if (steps == NULL || order == NULL || blocks == NULL)
 		why = "no memory for the bench's own tables";

@@ -17,14 +17,14 @@
 #include "play.h"
 #include "replay/replay.h"
 
-#define TRACES_MOST 16
+#define TRACES_MAX 16
 #define NAME_BYTES 48
 
 static const char *const own_traces[] = { "tests/data/resnet50-train.trace.gz" };
 
-static struct bench_case replay_cases[TRACES_MOST];
-static struct training scripts[TRACES_MOST];
-static char names[TRACES_MOST][NAME_BYTES];
+static struct bench_case replay_cases[TRACES_MAX];
+static struct training scripts[TRACES_MAX];
+static char names[TRACES_MAX][NAME_BYTES];
 static size_t trace_count;
 static bool given;
 
@@ -84,8 +84,8 @@ bool bench_replay_add(const char *path)
 
 	given = true;
 	replay_settings_begin(&settings);
-	if (trace_count == TRACES_MOST) {
-		message_error("--trace: %d files are the most", TRACES_MOST);
+	if (trace_count == TRACES_MAX) {
+		message_error("--trace: %d files are the most", TRACES_MAX);
 		return false;
 	}
 	if (!replay_trace_load(path, &settings, &trace))

@@ -19,8 +19,8 @@
 #define LARGE_BYTES (16 * BENCH_MIB)
 #define SMALL_BATCH 64
 #define LARGE_BATCH 8
-#define MOST_ROUNDS 4000
-#define LEAST_ROUNDS 16
+#define MAX_ROUNDS 4000
+#define MIN_ROUNDS 16
 #define GROUP 8
 #define STREAMS 2
 #define OTHER 1 /* a case's b: blocks move between streams */
@@ -126,8 +126,8 @@ static const char *play(struct bench_peer *peer, const struct bench_case *one,
 	}
 	wait_streams();
 	until = bench_now() + 2 * effort->slice_ns;
-	for (done = 0; why == NULL && rounds->count < MOST_ROUNDS; done++) {
-		if (done >= LEAST_ROUNDS && bench_now() > until)
+	for (done = 0; why == NULL && rounds->count < MAX_ROUNDS; done++) {
+		if (done >= MIN_ROUNDS && bench_now() > until)
 			break;
 		if (!play_round(peer, one, blocks, batch, rounds))
 			why = "a request was refused";
@@ -146,7 +146,7 @@ static const char *run_stream(struct bench_peer *peer, const struct bench_case *
 			      const struct bench_effort *effort, struct bench_random *random,
 			      struct bench_sample *sample)
 {
-	size_t bytes = MOST_ROUNDS * sizeof(double);
+	size_t bytes = MAX_ROUNDS * sizeof(double);
 	struct rounds rounds = { .alloc = bench_measure_pages(bytes),
 				 .free = bench_measure_pages(bytes) };
 	const char *why = "no memory for the bench's own tables";

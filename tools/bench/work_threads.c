@@ -21,7 +21,7 @@
 #include "driver.h"
 
 #define SLOTS 100
-#define MOST_THREADS 16
+#define MAX_THREADS 16
 #define CHOICES 4096  /* a power of two */
 #define LOOK_EVERY 64 /* replacements between checks of the flag */
 #define RING 256      /* a power of two */
@@ -334,7 +334,7 @@ static const struct bench_case thread_cases[] = {
 	{ "2", 2, 0, false, 0 },
 	{ "4", 4, 0, false, 0 },
 	{ "8", 8, 0, false, 0 },
-	{ "16", MOST_THREADS, 0, false, 0 },
+	{ "16", MAX_THREADS, 0, false, 0 },
 };
 
 const struct bench_workload bench_work_threads = {

@@ -16,7 +16,7 @@
 #include "play.h"
 
 #define STEPS 1024
-#define MOST_RATIO 3
+#define MAX_RATIO 3
 
 static struct training training;
 
@@ -63,7 +63,7 @@ static const char *look_for(struct bench_peer *peer, struct bench_block *blocks,
 	while (enough == 0) {
 		size_t bytes = (peak + part + page - 1) / page * page;
 
-		if (bytes > MOST_RATIO * peak)
+		if (bytes > MAX_RATIO * peak)
 			return "three times the peak is not enough";
 		if (peer->on_device && bytes + BENCH_GIB > bench_cuda_free_bytes())
 			return "the device has too little free memory";

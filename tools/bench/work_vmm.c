@@ -18,7 +18,7 @@
 #define PINNED 1
 #define DEVICE 1
 #define READ_WRITE 3
-#define PIECES_MOST 256
+#define PIECES_MAX 256
 
 enum step { RESERVE, CREATE, MAP, ACCESS, UNMAP, RELEASE, UNRESERVE, STEPS };
 
@@ -43,7 +43,7 @@ static bool is_there(void)
 struct pieces {
 	size_t bytes, count; /* of each; all */
 	bench_address base;
-	unsigned long long handles[PIECES_MOST];
+	unsigned long long handles[PIECES_MAX];
 	size_t made, mapped;
 };
 
@@ -175,7 +175,7 @@ static const char *run_vmm(struct bench_peer *peer, const struct bench_case *one
 static const struct bench_case vmm_cases[] = {
 	{ "2MiB", 2 * BENCH_MIB, 1, false, 0 },	 { "64MiB", 64 * BENCH_MIB, 1, false, 0 },
 	{ "512MiB", 512 * BENCH_MIB, 1, true, 0 }, { "1GiB", BENCH_GIB, 1, false, 0 },
-	{ "256x2MiB", 2 * BENCH_MIB, PIECES_MOST, true, 0 },
+	{ "256x2MiB", 2 * BENCH_MIB, PIECES_MAX, true, 0 },
 };
 
 const struct bench_workload bench_work_vmm = {

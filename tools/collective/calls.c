@@ -219,20 +219,20 @@ static void spoil_unordered(struct walk *walk, struct state *state, const struct
 
 struct cell call_value(struct walk *walk, struct state *state, const struct co_node *node)
 {
-	struct cell arguments[MOST_ARGUMENTS], all = cell_all;
+	struct cell arguments[MAX_ARGUMENTS], all = cell_all;
 	size_t count = 0;
 	enum known known = call_known(walk->judge->program, node);
 	spoil_unordered(walk, state, node);
 	for (const struct co_node *child = node->first; child; child = child->next, count++) {
 		struct cell value = value_of(walk, state, child);
 		all = cell_join(all, value);
-		if (count < MOST_ARGUMENTS)
+		if (count < MAX_ARGUMENTS)
 			arguments[count] = value;
 		/* An atomic writes to the object at its first argument. */
 		if (known == KNOWN_ATOMIC && !count && child->kind == CO_ADDRESS && child->first)
 			value_set(walk, state, child->first, gave(node, CO_EACH, BIT_ATOMIC));
 	}
-	if (count > MOST_ARGUMENTS)
+	if (count > MAX_ARGUMENTS)
 		known = KNOWN_NOT;
 	struct cell who = reach_here(walk, state);
 	if (known != KNOWN_NOT && who.level == CO_EACH && lanes_meet(node))
@@ -264,5 +264,5 @@ struct cell call_value(struct walk *walk, struct state *state, const struct co_n
 		return call_stranger(walk, state, node, all);
 	if (walk->judge->program->functions[node->function].kernel)
 		return gave(node, CO_EACH, BIT_ATOMIC); /* a kernel launch */
-	return call_body(walk, state, node, arguments, count <= MOST_ARGUMENTS ? count : 0, all);
+	return call_body(walk, state, node, arguments, count <= MAX_ARGUMENTS ? count : 0, all);
 }

@@ -20,13 +20,13 @@ struct circles {
 	struct facts *facts;
 	struct way *way; /* path to the current function */
 	int *open;       /* functions whose component is not closed */
-	int *number, *least;
+	int *number, *min;
 	int depth, open_count, next;
 };
 
 static void enter(struct circles *circles, int function)
 {
-	circles->number[function] = circles->least[function] = ++circles->next;
+	circles->number[function] = circles->min[function] = ++circles->next;
 	circles->open[circles->open_count++] = function;
 	circles->way[circles->depth++] = (struct way){ function, 0 };
 }
@@ -41,9 +41,9 @@ static void leave(struct circles *circles)
 {
 	int function = circles->way[--circles->depth].function, member;
 	if (circles->depth)
-		lower(&circles->least[circles->way[circles->depth - 1].function],
-		      circles->least[function]);
-	if (circles->least[function] != circles->number[function])
+		lower(&circles->min[circles->way[circles->depth - 1].function],
+		      circles->min[function]);
+	if (circles->min[function] != circles->number[function])
 		return;
 	do {
 		member = circles->open[--circles->open_count];
@@ -65,7 +65,7 @@ static void go_down(struct circles *circles, int from)
 		if (!circles->number[callee])
 			enter(circles, callee);
 		else if (circles->facts[callee].circle == CO_NONE)
-			lower(&circles->least[at->function], circles->number[callee]);
+			lower(&circles->min[at->function], circles->number[callee]);
 	}
 }
 
@@ -76,8 +76,8 @@ bool circles_find(struct judge *judge)
 	circles.way = co_arena_take(judge->own, count * sizeof *circles.way);
 	circles.open = co_arena_take(judge->own, count * sizeof *circles.open);
 	circles.number = co_arena_take(judge->own, count * sizeof *circles.number);
-	circles.least = co_arena_take(judge->own, count * sizeof *circles.least);
-	if (!circles.way || !circles.open || !circles.number || !circles.least)
+	circles.min = co_arena_take(judge->own, count * sizeof *circles.min);
+	if (!circles.way || !circles.open || !circles.number || !circles.min)
 		return false;
 	for (size_t i = 0; i < count; i++)
 		judge->facts[i].circle = CO_NONE;

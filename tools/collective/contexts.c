@@ -13,7 +13,7 @@
  *      final results of its callees. Contexts that are still used are analyzed once more to record
  *      the verdicts.
  *
- * The number of contexts of a function is limited. After MOST_CONTEXTS, further calls share one
+ * The number of contexts of a function is limited. After MAX_CONTEXTS, further calls share one
  * context for each level of reaching threads; nothing is known of arguments and shared variables in
  * it. The root is not used for that: its callers are unknown and pass no parameter, while these
  * callers pass what is proven of them.
@@ -157,14 +157,14 @@ static struct context *find(struct judge *judge, struct context *wanted)
 {
 	struct facts *facts = &judge->facts[wanted->function];
 	struct context *context = find_same(judge, wanted);
-	if (!context && facts->context_count >= (int)MOST_CONTEXTS) {
+	if (!context && facts->context_count >= (int)MAX_CONTEXTS) {
 		widen(judge, wanted);
 		context = find_same(judge, wanted);
 	}
 	if (context)
 		return context;
 	if (judge->noting) /* it should exist by now: claim nothing */
-		judge->work = MOST_WORK;
+		judge->work = MAX_WORK;
 	context = context_new(judge, wanted->function);
 	if (!context)
 		return NULL;
@@ -231,7 +231,7 @@ static void settle(struct judge *judge, struct context *context, const struct wa
 	if (!rose)
 		return;
 	if (judge->noting) /* the fixed point was reached: claim nothing */
-		judge->work = MOST_WORK;
+		judge->work = MAX_WORK;
 	for (int i = 0; i < context->caller_count; i++)
 		context->callers[i]->stale = true;
 }
@@ -319,7 +319,7 @@ static struct context *newest_stale(struct judge *judge)
 static void go_on(struct judge *judge)
 {
 	struct context *context;
-	while (!judge->failed && judge->work < MOST_WORK && (context = newest_stale(judge))) {
+	while (!judge->failed && judge->work < MAX_WORK && (context = newest_stale(judge))) {
 		context->stale = false;
 		go_through(judge, context);
 		if (!judge->changed)
@@ -351,11 +351,11 @@ static bool add_roots(struct judge *judge, bool left_over)
 	return added;
 }
 
-void contexts_settle(struct judge *judge)
+void contexts_analyze(struct judge *judge)
 {
 	add_roots(judge, false);
 	go_on(judge);
-	while (!judge->failed && judge->work < MOST_WORK && add_roots(judge, true))
+	while (!judge->failed && judge->work < MAX_WORK && add_roots(judge, true))
 		go_on(judge);
 	judge->noting = true;
 	for (struct context *context = judge->made; context; context = context->next_made)

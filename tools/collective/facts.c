@@ -79,7 +79,7 @@ static void place_variables(struct judge *judge)
 		struct variable_facts *facts = &judge->variables[i];
 		facts->slot = CO_NONE;
 		facts->shared = CO_NONE;
-		if (variable->home == CO_SHARED && shared < (int)MOST_SHARED)
+		if (variable->home == CO_SHARED && shared < (int)MAX_SHARED)
 			facts->shared = shared++;
 		if (variable->owner != CO_NONE &&
 		    (variable->home == CO_PARAMETER || variable->home == CO_LOCAL))
@@ -126,7 +126,7 @@ static bool see_loop(struct finder *finder, const struct visit *visit, int *inde
 {
 	struct judge *judge = finder->judge;
 	struct facts *facts = &judge->facts[finder->function];
-	if (((size_t)facts->loop_count + 1) * ((size_t)facts->slots + 1) > MOST_CELLS) {
+	if (((size_t)facts->loop_count + 1) * ((size_t)facts->slots + 1) > MAX_CELLS) {
 		facts->too_deep = true;
 		*index = CO_NONE;
 		return true;
@@ -347,7 +347,7 @@ static bool see_function(struct finder *finder, int function)
 /* Callees are mostly defined before their callers, so two rounds usually suffice. */
 void facts_spread(struct judge *judge)
 {
-	for (bool changed = true; changed && judge->work < MOST_WORK;) {
+	for (bool changed = true; changed && judge->work < MAX_WORK;) {
 		changed = false;
 		for (size_t i = 0; i < judge->program->function_count; i++) {
 			struct facts *facts = &judge->facts[i];
@@ -368,7 +368,7 @@ void facts_spread(struct judge *judge)
 	}
 }
 
-static void settle_variables(struct judge *judge, const bool *harmless)
+static void resolve_variables(struct judge *judge, const bool *harmless)
 {
 	for (size_t i = 0; i < judge->program->variable_count; i++) {
 		const struct co_variable *variable = &judge->program->variables[i];
@@ -394,7 +394,7 @@ bool facts_find(struct judge *judge)
 	for (size_t i = 0; fine && i < judge->program->function_count; i++)
 		fine = see_function(&finder, (int)i);
 	if (fine)
-		settle_variables(judge, finder.harmless);
+		resolve_variables(judge, finder.harmless);
 	free(finder.visits);
 	return fine;
 }

@@ -23,7 +23,7 @@
 #include "collective/front.h"
 
 #define WHY_BYTES 1024
-#define MOST_BYTES ((size_t)64 << 20) /* of a source */
+#define MAX_BYTES ((size_t)64 << 20) /* of a source */
 
 static void give_back(struct front *f)
 {
@@ -189,7 +189,7 @@ static bool parse(struct front *f, const char *path, const char *const *flags, s
  * If libclang does not support this toolkit, that is not an error of the source: both errors are
  * reported.
  */
-static void tell_both(const char *toolkit, const char *with, char *why, size_t why_bytes)
+static void report_both(const char *toolkit, const char *with, char *why, size_t why_bytes)
 {
 	char *end = strstr(why, "; pass the compiler's");
 	char first[WHY_BYTES / 2];
@@ -221,7 +221,7 @@ static bool parse_somehow(struct front *f, const char *path, const char *const *
 	if (f->failed || f->error_in_source)
 		snprintf(why, why_bytes, "%s", other);
 	else if (access(toolkit, X_OK) == 0 && strncmp(why, other, strcspn(why, ";")) != 0)
-		tell_both(toolkit, other, why, why_bytes);
+		report_both(toolkit, other, why, why_bytes);
 	return false;
 }
 
@@ -232,7 +232,7 @@ static bool read_text(struct front *f, const char *path, char *why, size_t why_b
 
 	f->file = clang_getFile(f->unit, path);
 	text = f->file ? clang_getFileContents(f->unit, f->file, &bytes) : NULL;
-	if (text == NULL || bytes > MOST_BYTES) {
+	if (text == NULL || bytes > MAX_BYTES) {
 		snprintf(why, why_bytes, "%s: %s", path,
 			 text ? "it has more than 64 MiB" : "it cannot be read");
 		return false;

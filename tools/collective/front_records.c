@@ -5,13 +5,13 @@
  * the written ones in the class, its bases and its members.
  *
  * An instance of a class template has the types of its members, but everything else is only in the
- * template. In doubtful cases all flags are set. The same holds after MOST_RECORDS classes.
+ * template. In doubtful cases all flags are set. The same holds after MAX_RECORDS classes.
  */
 #include <string.h>
 
 #include "collective/front.h"
 
-#define MOST_RECORDS 500u
+#define MAX_RECORDS 500u
 #define DEEPEST_RECORD 16u
 #define ALL_OF_IT (FRONT_COPIES | FRONT_BEGINS | FRONT_ENDS)
 
@@ -224,7 +224,7 @@ static void look_at(struct look *look, CXType type)
 
 unsigned int front_record(struct front *f, CXType type)
 {
-	struct look look = { .f = f, .budget = MOST_RECORDS };
+	struct look look = { .f = f, .budget = MAX_RECORDS };
 
 	look_at(&look, type);
 	return look.found;
@@ -234,7 +234,7 @@ void front_destroy(struct front *f, struct co_node *into, CXType type, CXCursor 
 		   int variable)
 {
 	struct look look = { .f = f,
-			     .budget = MOST_RECORDS,
+			     .budget = MAX_RECORDS,
 			     .destroying = true,
 			     .into = into,
 			     .place = cursor,
@@ -269,7 +269,7 @@ static enum CXVisitorResult binds(CXCursor cursor, CXClientData data)
 
 bool front_binds(CXType type)
 {
-	struct binds look = { MOST_RECORDS, false };
+	struct binds look = { MAX_RECORDS, false };
 
 	type = plain_type(type);
 	if (type.kind != CXType_Record)

@@ -35,7 +35,7 @@ struct co_judgement *co_judge_together(const struct co_program *program,
 	if (begin(&judge) && facts_find(&judge) && circles_find(&judge)) {
 		facts_spread(&judge);
 		verdicts_sort(&judge);
-		contexts_settle(&judge);
+		contexts_analyze(&judge);
 		if (!judge.failed)
 			judgement = verdicts_make(&judge);
 	}

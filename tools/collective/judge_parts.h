@@ -17,8 +17,8 @@
  *      result at each allocation.
  *
  * Bounds: in a context and at a loop header, levels and masks only rise. Each changes at most 3
- * times per variable and 2 times per shared variable. A function has at most MOST_CONTEXTS + 4
- * contexts. The whole analysis takes at most MOST_WORK steps; beyond that nothing is claimed. No
+ * times per variable and 2 times per shared variable. A function has at most MAX_CONTEXTS + 4
+ * contexts. The whole analysis takes at most MAX_WORK steps; beyond that nothing is claimed. No
  * recursion is deeper than DEEPEST, and none goes from function to function.
  *
  * Invariant: anything that is cut off, not understood or out of bounds makes levels CO_EACH.
@@ -30,11 +30,11 @@
 #include "collective/judge.h"
 
 #define DEEPEST 4000u     /* of a tree; deeper trees are not judged */
-#define MOST_CONTEXTS 64u /* of a function; further calls share three, one per level of entry */
-#define MOST_WORK 150000000ull
-#define MOST_SHARED 64u              /* tracked shared variables: bits of a mask */
-#define MOST_CELLS ((size_t)1 << 22) /* loops times variables of a function */
-#define MOST_ARGUMENTS 32u           /* that are distinguished */
+#define MAX_CONTEXTS 64u /* of a function; further calls share three, one per level of entry */
+#define MAX_WORK 150000000ull
+#define MAX_SHARED 64u              /* tracked shared variables: bits of a mask */
+#define MAX_CELLS ((size_t)1 << 22) /* loops times variables of a function */
+#define MAX_ARGUMENTS 32u           /* that are distinguished */
 
 /* ---- levels and their reasons: levels.c ------------------------------------------------------ */
 
@@ -259,7 +259,7 @@ struct context *context_root(struct judge *judge, int function);
 struct context *context_of(struct walk *walk, const struct state *state, int function,
 			   struct cell entry, const struct cell *arguments, size_t count);
 /* Analyzes from the roots to a fixed point, then once more to record verdicts. */
-void contexts_settle(struct judge *judge);
+void contexts_analyze(struct judge *judge);
 /* ---- counting.c ---- */
 /* True if the loop terminates, provided that other threads cannot change its condition. */
 bool loop_counts(struct judge *judge, const struct co_node *loop);

@@ -310,7 +310,7 @@ static void repeat(struct walk *walk, struct state *state, const struct co_node 
 	walk->loop = loop;
 	bool bounded = false;
 	while (go_round(walk, node, &scope, head, &bounded) && !walk->judge->failed &&
-	       walk->judge->work < MOST_WORK)
+	       walk->judge->work < MAX_WORK)
 		continue;
 	walk->left[index] = scope.left;
 	walk->scope = scope.outer;
@@ -342,7 +342,7 @@ static void declare(struct walk *walk, struct state *state, const struct co_node
 
 static void statement(struct walk *walk, struct state *state, const struct co_node *node)
 {
-	if (walk->judge->failed || walk->judge->work++ >= MOST_WORK)
+	if (walk->judge->failed || walk->judge->work++ >= MAX_WORK)
 		return;
 	switch (node->kind) {
 	case CO_NOTHING: break;

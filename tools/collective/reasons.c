@@ -164,7 +164,7 @@ static const char *good(struct judge *judge, const struct record *record)
 static const char *unseen(struct judge *judge, const struct record *record)
 {
 	const struct facts *facts = &judge->facts[record->verdict.function];
-	if (judge->work >= MOST_WORK)
+	if (judge->work >= MAX_WORK)
 		return "the file is too large to be analyzed";
 	if (facts->too_deep)
 		return "its function is nested too deeply to be analyzed";
@@ -184,7 +184,7 @@ const char *reason_of(struct judge *judge, const struct record *record, unsigned
 	if (!gives_back && judge->program->functions[verdict->function].is_rest) {
 		text = "it is not followed: it is in a lambda, an initializer or a default argument, "
 		       "or its type is not known";
-	} else if (!gives_back && (!record->seen || judge->work >= MOST_WORK)) {
+	} else if (!gives_back && (!record->seen || judge->work >= MAX_WORK)) {
 		text = unseen(judge, record);
 		at = judge->facts[verdict->function].spoiled;
 	} else if (!gives_back && verdict->reached == CO_EACH) {

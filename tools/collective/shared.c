@@ -7,7 +7,7 @@
  * that were read as uniform. A write to a variable in `read` makes it racy for good, because a fast
  * thread may write before a slow one reads. Arrays may overlap (extern), so a write to one is a
  * write to all. A variable is never uniform if its address is known to other code, if it is
- * volatile, or if it is not among the first MOST_SHARED.
+ * volatile, or if it is not among the first MAX_SHARED.
  */
 #include "collective/judge_parts.h"
 

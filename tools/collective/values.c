@@ -393,7 +393,7 @@ static struct cell unknown(struct walk *walk, struct state *state, const struct 
 
 struct cell value_of(struct walk *walk, struct state *state, const struct co_node *node)
 {
-	if (walk->judge->failed || walk->judge->work++ >= MOST_WORK)
+	if (walk->judge->failed || walk->judge->work++ >= MAX_WORK)
 		return cell_all;
 	switch (node->kind) {
 	case CO_NOTHING:

@@ -135,7 +135,7 @@ static void judge_record(struct judge *judge, struct record *record)
 {
 	struct co_verdict *verdict = &record->verdict;
 	bool judged = allocates(verdict->kind) || verdict->kind == CO_HELPER;
-	bool known = judged && record->seen && judge->work < MOST_WORK;
+	bool known = judged && record->seen && judge->work < MAX_WORK;
 	verdict->reached = known ? record->reached.level : CO_EACH;
 	verdict->best = known ? (record->some ? record->best : record->reached).level : CO_EACH;
 	verdict->size = known ? (record->some ? record->sizes : record->all_sizes).level : CO_EACH;

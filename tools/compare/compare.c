@@ -35,8 +35,8 @@ static int play_row(const struct compare_setting *setting, struct compare_table 
 	table->count++;
 	status = replay_play(&setting->settings, &table->trace, row->map, &row->result);
 	if (status == STATUS_GOOD) {
-		map_settle(row->map);
-		compare_reckon(row, table->peak_live_bytes);
+		map_finish(row->map);
+		compare_compute(row, table->peak_live_bytes);
 	}
 	return status;
 }
@@ -54,8 +54,8 @@ static int play_table(const struct replay_settings *base, const struct compare_l
 	if (status == STATUS_GOOD) {
 		struct compare_row *row = &table->rows[table->count++];
 
-		compare_reckon_each(&table->trace, row);
-		compare_reckon(row, table->peak_live_bytes);
+		compare_compute_each(&table->trace, row);
+		compare_compute(row, table->peak_live_bytes);
 	}
 	return status;
 }

@@ -5,7 +5,7 @@
  *   compare.c         one file after another, one setting after another
  *   compare_list.c    the settings to compare: the default list, or the user's own
  *   compare_name.c    name each setting after its differences
- *   compare_reckon.c  estimate what no replay measures: a cudaMalloc per block, a driver's time for
+ *   compare_compute.c  estimate what no replay measures: a cudaMalloc per block, a driver's time for
  *                     chunks
  *   compare_choice.c  the setting that needs least memory, the fastest, and the choice
  *   compare_mean.c    combine several traces
@@ -24,7 +24,7 @@
 
 #include "replay/replay.h"
 
-#define COMPARE_MOST 16 /* maximum number of settings */
+#define COMPARE_MAX 16 /* maximum number of settings */
 #define COMPARE_NAME_BYTES 96
 
 struct compare_setting {
@@ -34,7 +34,7 @@ struct compare_setting {
 };
 
 struct compare_list {
-	struct compare_setting settings[COMPARE_MOST];
+	struct compare_setting settings[COMPARE_MAX];
 	size_t count;
 	char *text; /* the text into which settings point */
 };
@@ -68,7 +68,7 @@ struct compare_row {
 struct compare_table {
 	struct replay_trace trace;
 	uint64_t peak_live_bytes; /* of one copy of the trace */
-	struct compare_row rows[COMPARE_MOST + 1];
+	struct compare_row rows[COMPARE_MAX + 1];
 	size_t count;
 };
 
@@ -90,13 +90,13 @@ int compare_main(const struct replay_settings *base, char **paths, int count);
 
 const char *compare_row_name(const struct compare_row *row);
 
-/* compare_reckon_each - estimate the last row: a separate cudaMalloc for each block. */
-void compare_reckon_each(const struct replay_trace *trace, struct compare_row *row);
+/* compare_compute_each - estimate the last row: a separate cudaMalloc for each block. */
+void compare_compute_each(const struct replay_trace *trace, struct compare_row *row);
 
 /*
- * compare_reckon - compute the derived fields of a row; `peak_live_bytes` are those of its trace.
+ * compare_compute - compute the derived fields of a row; `peak_live_bytes` are those of its trace.
  */
-void compare_reckon(struct compare_row *row, uint64_t peak_live_bytes);
+void compare_compute(struct compare_row *row, uint64_t peak_live_bytes);
 
 /*
  * compare_is_size - whether any memory could hold such a block. A larger one never counts as live.

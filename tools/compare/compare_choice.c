@@ -34,24 +34,24 @@ static bool may_be_chosen(const struct compare_table *table, const struct compar
 	       asks_the_same(&row->setting->settings, &table->rows[0].setting->settings);
 }
 
-static bool is_small(const struct compare_table *table, size_t i, double most)
+static bool is_small(const struct compare_table *table, size_t i, double max)
 {
 	return may_be_chosen(table, &table->rows[i]) &&
-	       (double)table->rows[i].needed_bytes <= most;
+	       (double)table->rows[i].needed_bytes <= max;
 }
 
 /* The fastest of those that need at most `most` bytes. */
-static size_t quickest(const struct compare_table *table, double most)
+static size_t quickest(const struct compare_table *table, double max)
 {
 	size_t best = 0;
-	double least = HUGE_VAL;
+	double min = HUGE_VAL;
 
 	for (size_t i = 0; i < table->count; i++)
-		if (is_small(table, i, most) && table->rows[i].ns_per_event < least)
-			least = table->rows[i].ns_per_event;
-	while (best < table->count && !(is_small(table, best, most) &&
+		if (is_small(table, i, max) && table->rows[i].ns_per_event < min)
+			min = table->rows[i].ns_per_event;
+	while (best < table->count && !(is_small(table, best, max) &&
 					table->rows[best].ns_per_event <=
-						(1 + COMPARE_NOISE) * least))
+						(1 + COMPARE_NOISE) * min))
 		best++;
 	return best < table->count ? best : COMPARE_NONE;
 }

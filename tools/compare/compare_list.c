@@ -174,8 +174,8 @@ static bool read_list(const struct replay_settings *base, int files, char *text,
 
 		if (rest)
 			*rest++ = '\0';
-		if (list->count == COMPARE_MOST) {
-			message_error("--compare supports at most %d settings", COMPARE_MOST);
+		if (list->count == COMPARE_MAX) {
+			message_error("--compare supports at most %d settings", COMPARE_MAX);
 			return false;
 		}
 		setting->given = *base;

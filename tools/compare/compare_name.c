@@ -98,7 +98,7 @@ static void put_count(struct compare_setting *setting, const char *before, uint6
 /*
  * Write where the memory comes from; `whole`: including sizes that the default settings can omit.
  */
-static void put_ground(struct compare_setting *setting, const struct parts *parts, bool whole)
+static void put_space(struct compare_setting *setting, const struct parts *parts, bool whole)
 {
 	const struct replay_settings *settings = &setting->settings, *given = &setting->given;
 	bool is_host = strcmp(settings->source, "host") == 0;
@@ -141,7 +141,7 @@ static void name_one(struct compare_setting *setting, const struct parts *parts,
 
 	setting->name[0] = '\0';
 	if (parts->source || parts->chunk || parts->growth || parts->simulate)
-		put_ground(setting, parts, whole);
+		put_space(setting, parts, whole);
 	if (parts->cache && settings->cache == REPLAY_CACHE_ON)
 		put(setting, "cache", "");
 	if (parts->granule && settings->granule != GRANULE_USUAL)
@@ -168,7 +168,7 @@ static size_t count_twins(const struct compare_list *list, size_t which, size_t 
 void compare_name(struct compare_list *list)
 {
 	const struct parts parts = find_parts(list);
-	bool has_twin[COMPARE_MOST];
+	bool has_twin[COMPARE_MAX];
 
 	for (size_t i = 0; i < list->count; i++)
 		name_one(&list->settings[i], &parts, false);

@@ -110,7 +110,7 @@ static void put_axes(const struct picture *picture)
 static void put_live(const struct picture *picture)
 {
 	const struct replay_trace *trace = &picture->table->trace;
-	uint64_t live = 0, most = 0;
+	uint64_t live = 0, max = 0;
 	double x = 0;
 
 	fprintf(picture->file, "<path class=\"live\" d=\"M%.0f %.0f", PLOT_X, PLOT_Y + PLOT_H);
@@ -119,13 +119,13 @@ static void put_live(const struct picture *picture)
 
 		if (compare_is_size(bytes))
 			live = trace->events[e] & 1 ? live - bytes : live + bytes;
-		if (live > most)
-			most = live;
+		if (live > max)
+			max = live;
 		if (x_of(picture, e + 1) < PLOT_X + x && e + 1 < trace->event_count)
 			continue;
-		fprintf(picture->file, "L%.1f %.1f", x_of(picture, e), y_of(picture, (double)most));
+		fprintf(picture->file, "L%.1f %.1f", x_of(picture, e), y_of(picture, (double)max));
 		x = x_of(picture, e + 1) - PLOT_X + 1;
-		most = live;
+		max = live;
 	}
 	fprintf(picture->file, "V%.0fz\"/>\n", PLOT_Y + PLOT_H);
 }
@@ -153,7 +153,7 @@ static void put_curve(const struct picture *picture, size_t i)
 	const struct compare_row *row = &picture->table->rows[i];
 	const struct map *map = row->map;
 	double drawn = -1;
-	uint64_t most = 0;
+	uint64_t max = 0;
 
 	fprintf(picture->file, "<path class=\"curve %s\" d=\"M%.0f %.0f", class_of(i),
 		PLOT_X, PLOT_Y + PLOT_H);
@@ -161,14 +161,14 @@ static void put_curve(const struct picture *picture, size_t i)
 		double x = x_of(picture, map->steps[s].event);
 		uint64_t now = needed_at(row, &map->steps[s]);
 
-		if (now > most || drawn < 0)
-			most = now;
+		if (now > max || drawn < 0)
+			max = now;
 		if (s + 1 < map->step_count &&
 		    x_of(picture, map->steps[s + 1].event) - drawn < 0.5)
 			continue;
-		fprintf(picture->file, "H%.1fV%.1f", x, y_of(picture, (double)most));
+		fprintf(picture->file, "H%.1fV%.1f", x, y_of(picture, (double)max));
 		drawn = x;
-		most = now;
+		max = now;
 	}
 	fprintf(picture->file, "H%.0f\"/>\n", PLOT_X + PLOT_W);
 }

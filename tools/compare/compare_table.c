@@ -129,18 +129,18 @@ static bool is_known(const struct compare_row *row, const struct column *column)
 }
 
 /* Whether a row has the minimum of a column, or an equal number. */
-static bool is_least(const struct compare_table *table, const struct column *column,
+static bool is_min(const struct compare_table *table, const struct column *column,
 		     const struct compare_row *row)
 {
-	const struct compare_row *least = row;
+	const struct compare_row *min = row;
 
 	if (!is_known(row, column))
 		return false;
 	for (const struct compare_row *one = table->rows; one < table->rows + table->count; one++)
-		if (is_known(one, column) && column->number(one) < column->number(least))
-			least = one;
-	return column->number(row) <= (1 + column->noise) * column->number(least) ||
-	       strcmp(column->cell(row).text, column->cell(least).text) == 0;
+		if (is_known(one, column) && column->number(one) < column->number(min))
+			min = one;
+	return column->number(row) <= (1 + column->noise) * column->number(min) ||
+	       strcmp(column->cell(row).text, column->cell(min).text) == 0;
 }
 
 static bool has_star(const struct compare_table *table, const struct column *column,
@@ -148,23 +148,23 @@ static bool has_star(const struct compare_table *table, const struct column *col
 {
 	size_t same = 0, all = 0;
 
-	if (!column->number || !is_least(table, column, row))
+	if (!column->number || !is_min(table, column, row))
 		return false;
 	for (const struct compare_row *one = table->rows; one < table->rows + table->count; one++) {
 		all += is_known(one, column);
-		same += is_least(table, column, one);
+		same += is_min(table, column, one);
 	}
 	return 2 * same <= all;
 }
 
 static int name_columns(const struct compare_table *table)
 {
-	int wide = NAME_COLUMNS, most = replay_report_columns() - REST_COLUMNS;
+	int wide = NAME_COLUMNS, max = replay_report_columns() - REST_COLUMNS;
 
 	for (const struct compare_row *row = table->rows; row < table->rows + table->count; row++)
 		if ((int)strlen(compare_row_name(row)) + 1 > wide)
 			wide = (int)strlen(compare_row_name(row)) + 1;
-	return wide > most && most >= NAME_COLUMNS ? most : wide;
+	return wide > max && max >= NAME_COLUMNS ? max : wide;
 }
 
 /* Print a line without trailing blanks, which are invisible but show up in every diff. */

@@ -67,7 +67,7 @@ function unpackPlaces(setting, index) {
 	return { place, end };
 }
 
-/* Sizes that no memory has do not count; compare_reckon.c skips them, too. */
+/* Sizes that no memory has do not count; compare_compute.c skips them, too. */
 const isSize = (n) => n > 0 && n < 2 ** 48;
 
 /* A curve is a list of changes, each with the value from there on. */
@@ -114,7 +114,7 @@ const live = (() => {
 })();
 
 /*
- * Estimates a cudaMalloc per block like compare_reckon.c: slabs for small blocks, otherwise whole
+ * Estimates a cudaMalloc per block like compare_compute.c: slabs for small blocks, otherwise whole
  * pages.
  */
 function eachCurve() {

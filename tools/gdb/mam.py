@@ -20,7 +20,7 @@ ADDRESS = (1 << 64) - 1
 
 NEEDED = ("struct mam_slot", "struct mam_segment", "struct mam_chunk")
 NEEDED_BY_HEAP = ("struct mam_heap", "struct mam_kheap", "struct mam_pages")
-STATES = {"MAM_SEGMENT_VOID": "unmapped", "MAM_SEGMENT_LOST": "unmapped, failed"}
+STATES = {"MAM_SEGMENT_UNMAPPED": "unmapped", "MAM_SEGMENT_LOST": "unmapped, failed"}
 
 
 def say(name, text):
@@ -307,14 +307,14 @@ class Heap:
 
     def show_metadata(self, number):
         heap = self.heap
-        at = int(heap["ground"])
+        at = int(heap["space"])
         at += (int(heap["pages"]) << int(heap["shift"])) + (int(heap["blocks"]) << BLOCK_SHIFT)
         head = self.library.at(at, "struct mam_kheap")
         try:
             # gdb reads zeros where the driver only reserved the addresses in the process.
-            if int(head["ground"]) == 0:
+            if int(head["space"]) == 0:
                 raise gdb.MemoryError()
-            if int(head["ground"]) != int(heap["ground"]):
+            if int(head["space"]) != int(heap["space"]):
                 say("metadata", "overwritten: the head at 0x%x does not name the heap's memory" % at)
                 return
             pages_at = int(head["units"]) if int(heap["blocks"]) else at + head.type.sizeof
@@ -343,7 +343,7 @@ class Heap:
             print("warning: the heap's pool has ended")
         say("pool", self.pool.title())
         say("kind", "objects" if objects else "pages")
-        say("memory", "0x%x, %s" % (int(heap["ground"]), counted(int(heap["ground_bytes"]), "byte")))
+        say("memory", "0x%x, %s" % (int(heap["space"]), counted(int(heap["space_bytes"]), "byte")))
         say("units" if objects else "pages", "%d of %s" % (
             number, counted(1 << int(heap["shift"]), "byte")))
         say("debug", "on" if heap["debug"] else "off")

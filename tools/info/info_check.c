@@ -24,8 +24,8 @@
 #include "kit/message.h"
 #include "run/program.h"
 
-#define PLACES_MOST 1024
-#define MISSING_MOST 16
+#define PLACES_MAX 1024
+#define MISSING_MAX 16
 
 enum way { WAY_RUNTIME, WAY_DRIVER, WAY_LOOKUP, WAY_PLUGIN, WAY_COUNT };
 
@@ -46,12 +46,12 @@ struct missing {
 
 struct walk {
 	const struct program *program;
-	struct elf_place *places[PLACES_MOST]; /* [0] is that of the program */
-	const char *names[PLACES_MOST];        /* as spelled by the first file that needs it */
+	struct elf_place *places[PLACES_MAX]; /* [0] is that of the program */
+	const char *names[PLACES_MAX];        /* as spelled by the first file that needs it */
 	size_t count, done;
 	const struct elf_place *first[WAY_COUNT]; /* the first file that uses the way; NULL: none */
 	const char *library[WAY_COUNT];           /* the library that it needs */
-	struct missing missing[MISSING_MOST];
+	struct missing missing[MISSING_MAX];
 	size_t missing_count;
 };
 
@@ -91,14 +91,14 @@ static void add(struct walk *walk, const struct elf_place *by, const char *name)
 {
 	struct elf_place *place;
 
-	if (is_known(walk, name) || walk->count == PLACES_MOST)
+	if (is_known(walk, name) || walk->count == PLACES_MAX)
 		return;
 	place = calloc(1, sizeof(*place));
 	if (place == NULL)
 		return;
 	if (!elf_find(name, by, walk->places[0], place->path)) {
 		free(place);
-		if (walk->missing_count < MISSING_MOST)
+		if (walk->missing_count < MISSING_MAX)
 			walk->missing[walk->missing_count++] = (struct missing){ name, by };
 		return;
 	}

@@ -22,7 +22,7 @@
 
 #define BLOCKS 300
 #define FIRST_SEED UINT64_C(0x6d616d00)
-#define MOST_BYTES ((size_t)3 << 20)
+#define MAX_BYTES ((size_t)3 << 20)
 
 struct blocks {
 	struct mam_pool *pool;
@@ -43,7 +43,7 @@ static size_t size_of(unsigned int number)
 {
 	uint64_t mixed = (number + 1) * UINT64_C(0x9E3779B97F4A7C15);
 
-	return (size_t)((mixed >> 20) % (MOST_BYTES >> (number % 16))) / 8 * 8 + 8;
+	return (size_t)((mixed >> 20) % (MAX_BYTES >> (number % 16))) / 8 * 8 + 8;
 }
 
 static enum mam_status take(struct blocks *blocks, unsigned int i, unsigned int number)

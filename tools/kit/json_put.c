@@ -9,7 +9,7 @@
 
 #include "kit/utf8.h"
 
-#define NUMBER_MOST ((uint64_t)1 << 53)
+#define NUMBER_MAX ((uint64_t)1 << 53)
 
 void json_put_text(FILE *file, const char *text)
 {
@@ -36,7 +36,7 @@ void json_put_text(FILE *file, const char *text)
 
 void json_put_number(FILE *file, uint64_t number)
 {
-	const char *quote = number > NUMBER_MOST ? "\"" : "";
+	const char *quote = number > NUMBER_MAX ? "\"" : "";
 
 	fprintf(file, "%s%" PRIu64 "%s", quote, number, quote);
 }

@@ -72,7 +72,7 @@ bool names_number(struct names *names, const char *text, size_t bytes, uint32_t 
 			return true;
 		}
 	}
-	if (names->count == NAMES_MOST) {
+	if (names->count == NAMES_MAX) {
 		*number = 0;
 		return true;
 	}

@@ -12,7 +12,7 @@
 
 #include "kit/idtable.h"
 
-#define NAMES_MOST ((uint32_t)1 << 24) /* limit of `count`; further texts become the empty name */
+#define NAMES_MAX ((uint32_t)1 << 24) /* limit of `count`; further texts become the empty name */
 
 struct names {
 	char **texts;        /* `count` of them */

@@ -12,8 +12,8 @@
 #include <string.h>
 
 static const struct {
-	unsigned char first_least, first_most;
-	unsigned char second_least, second_most;
+	unsigned char first_min, first_max;
+	unsigned char second_min, second_max;
 	unsigned char length;
 } kinds[] = {
 	{ 0x00, 0x7f, 0x00, 0xff, 1 }, { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
@@ -30,14 +30,14 @@ size_t utf8_length(const char *text, size_t bytes)
 
 	if (bytes == 0)
 		return 0;
-	while (kind < KINDS && (at[0] < kinds[kind].first_least || at[0] > kinds[kind].first_most))
+	while (kind < KINDS && (at[0] < kinds[kind].first_min || at[0] > kinds[kind].first_max))
 		kind++;
 	if (kind == KINDS)
 		return 0;
 	length = kinds[kind].length;
 	if (length > bytes)
 		return 0;
-	if (length > 1 && (at[1] < kinds[kind].second_least || at[1] > kinds[kind].second_most))
+	if (length > 1 && (at[1] < kinds[kind].second_min || at[1] > kinds[kind].second_max))
 		return 0;
 	for (size_t i = 2; i < length; i++)
 		if ((at[i] & 0xc0) != 0x80)

@@ -183,7 +183,7 @@ bool map_note(struct map *map, uint32_t event, struct mam_pool *pool, const void
 	return true;
 }
 
-void map_settle(struct map *map)
+void map_finish(struct map *map)
 {
 	uint64_t place = 0;
 

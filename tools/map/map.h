@@ -26,7 +26,7 @@ struct map_chunk {
 	uint64_t place; /* its start in the picture */
 	uint64_t used;  /* the highest end of a block in it, relative to its base */
 	uint64_t shown; /* bytes of it in the picture, from its base */
-	uint64_t down;  /* for map_settle(): how far it moves */
+	uint64_t down;  /* for map_finish(): how far it moves */
 };
 
 /* The state from event `event` on until the next step. */
@@ -64,8 +64,8 @@ void map_destroy(struct map *map);
 bool map_note(struct map *map, uint32_t event, struct mam_pool *pool, const void *address,
 	      uint64_t waits);
 
-/* map_settle - call it after the replay: cut the unused parts of chunks from the picture. */
-void map_settle(struct map *map);
+/* map_finish - call it after the replay: cut the unused parts of chunks from the picture. */
+void map_finish(struct map *map);
 
 /*
  * map_write - draw the map into `path`, completely or not at all. False: the file is not writable

@@ -19,7 +19,7 @@
 #define CURVES_ALONE 400.0
 #define CAPTION 22.0
 #define BETWEEN 26.0 /* between views */
-#define MOST 12000   /* maximum of rectangles and bars, in all maps */
+#define MAX 12000   /* maximum of rectangles and bars, in all maps */
 
 struct view {
 	enum map_view view;
@@ -85,7 +85,7 @@ static bool make(struct picture *picture, const struct map_views *views)
 			return false;
 		view->height = height_of(picture, view);
 	}
-	picture->svg.most = maps > 1 ? MOST * 2 / (maps + 1) : MOST;
+	picture->svg.max = maps > 1 ? MAX * 2 / (maps + 1) : MAX;
 	return true;
 }
 

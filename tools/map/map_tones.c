@@ -81,31 +81,31 @@ static uint32_t count_values(const struct map *map, enum map_view view, struct v
 }
 
 /* The value with most blocks among those without a tone; NULL: all have one. */
-static struct value *most_used(struct value *values, uint32_t count)
+static struct value *max_used(struct value *values, uint32_t count)
 {
-	struct value *most = NULL;
+	struct value *max = NULL;
 
 	for (uint32_t i = 0; i < count; i++)
-		if (values[i].tone == MAP_KINDS && (!most || values[i].blocks > most->blocks))
-			most = &values[i];
-	return most;
+		if (values[i].tone == MAP_KINDS && (!max || values[i].blocks > max->blocks))
+			max = &values[i];
+	return max;
 }
 
 static void name_kinds(struct value *values, uint32_t count, const char *what,
 		       struct map_tones *tones)
 {
 	struct map_kind *others = &tones->kinds[MAP_KINDS];
-	struct value *most;
+	struct value *max;
 
 	for (unsigned int tone = 0; tone < MAP_KINDS; tone++) {
-		most = most_used(values, count);
-		if (!most)
+		max = max_used(values, count);
+		if (!max)
 			break;
-		most->tone = (unsigned char)tone;
-		tones->kinds[tone].blocks = most->blocks;
-		tones->kinds[tone].peak_bytes = most->peak_bytes;
+		max->tone = (unsigned char)tone;
+		tones->kinds[tone].blocks = max->blocks;
+		tones->kinds[tone].peak_bytes = max->peak_bytes;
 		snprintf(tones->kinds[tone].name, sizeof(others->name), "%s %" PRIu64, what,
-			 most->value);
+			 max->value);
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		if (values[i].tone != MAP_KINDS)

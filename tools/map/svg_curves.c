@@ -25,7 +25,7 @@
 struct curve {
 	const char *name;
 	const char *look; /* CSS class */
-	uint64_t most;    /* its maximum */
+	uint64_t max;    /* its maximum */
 	uint64_t (*of)(const struct map_step *step); /* NULL: not a field of a step */
 	bool hidden;
 	bool fits;
@@ -53,14 +53,14 @@ static uint64_t physical_of(const struct map_step *step)
 	return step->physical_bytes;
 }
 
-static uint64_t most_of(const struct map *map, uint64_t (*of)(const struct map_step *step))
+static uint64_t max_of(const struct map *map, uint64_t (*of)(const struct map_step *step))
 {
-	uint64_t most = 0;
+	uint64_t max = 0;
 
 	for (size_t i = 0; i < map->step_count; i++)
-		if (of(&map->steps[i]) > most)
-			most = of(&map->steps[i]);
-	return most;
+		if (of(&map->steps[i]) > max)
+			max = of(&map->steps[i]);
+	return max;
 }
 
 /* Whether all reserved memory is physical at all times. */
@@ -93,16 +93,16 @@ static int64_t change_of(const struct svg *svg, uint32_t event)
 
 static uint64_t peak_of(const struct svg *svg, uint32_t *event)
 {
-	int64_t live = 0, most = 0;
+	int64_t live = 0, max = 0;
 
 	for (uint32_t i = 0; i < svg->map->trace->event_count; i++) {
 		live += change_of(svg, i);
-		if (live > most) {
-			most = live;
+		if (live > max) {
+			max = live;
 			*event = i;
 		}
 	}
-	return (uint64_t)most;
+	return (uint64_t)max;
 }
 
 static void choose(struct plot *plot)
@@ -111,29 +111,29 @@ static void choose(struct plot *plot)
 	bool alike = is_alike(map), made_up = is_made_up(plot->svg);
 	uint64_t recorded = plot->svg->result->recorded_reserved_bytes;
 	uint32_t event;
-	double highest, most = 0;
+	double highest, max = 0;
 
 	plot->curves[0] = (struct curve){ "live", "live", peak_of(plot->svg, &event), NULL,
 					  false, true };
-	plot->curves[1] = (struct curve){ "high water", "high", most_of(map, high_water_of),
+	plot->curves[1] = (struct curve){ "high water", "high", max_of(map, high_water_of),
 					  high_water_of, false, true };
 	plot->curves[2] = (struct curve){ alike ? "reserved, all physical" : "reserved",
-					  "reserved", most_of(map, reserved_of), reserved_of,
+					  "reserved", max_of(map, reserved_of), reserved_of,
 					  made_up, false };
-	plot->curves[3] = (struct curve){ "physical", "physical", most_of(map, physical_of),
+	plot->curves[3] = (struct curve){ "physical", "physical", max_of(map, physical_of),
 					  physical_of, alike || made_up, false };
 	plot->curves[4] = (struct curve){ "program's own pool, at most", "recorded", recorded,
 					  NULL, !recorded, false };
-	highest = (double)(plot->curves[0].most > plot->curves[1].most ? plot->curves[0].most
-								       : plot->curves[1].most);
+	highest = (double)(plot->curves[0].max > plot->curves[1].max ? plot->curves[0].max
+								       : plot->curves[1].max);
 	for (int i = 0; i < CURVES; i++) {
 		struct curve *curve = &plot->curves[i];
 
-		curve->fits = !curve->hidden && (double)curve->most <= highest * MUCH_HIGHER;
+		curve->fits = !curve->hidden && (double)curve->max <= highest * MUCH_HIGHER;
 		if (curve->fits)
-			most = fmax(most, (double)curve->most);
+			max = fmax(max, (double)curve->max);
 	}
-	plot->ceiling = most > 0 ? most * 1.08 : 4096;
+	plot->ceiling = max > 0 ? max * 1.08 : 4096;
 }
 
 static double y_of(const struct plot *plot, double bytes)
@@ -193,7 +193,7 @@ static void put_steps(const struct plot *plot, const struct curve *curve)
 static void put_level(const struct plot *plot, const struct curve *curve)
 {
 	fprintf(plot->svg->file, "<path class=\"%s\" d=\"M%g %.1fh%g\"/>\n", curve->look, SVG_LEFT,
-		y_of(plot, (double)curve->most), SVG_PLOT);
+		y_of(plot, (double)curve->max), SVG_PLOT);
 }
 
 static void put_names(const struct plot *plot, bool large)
@@ -211,7 +211,7 @@ static void put_names(const struct plot *plot, bool large)
 		fprintf(file, "<path class=\"%s\" d=\"M%.1f %.1fh18\"/>\n", curve->look, x, y - 4);
 		snprintf(text, sizeof(text), "%s%s%s%s", curve->name,
 			 i == CURVES - 1 ? ": " : large ? ", at most " : "",
-			 large || i == CURVES - 1 ? format_bytes(curve->most).text : "",
+			 large || i == CURVES - 1 ? format_bytes(curve->max).text : "",
 			 curve->fits ? "" : " (above this picture)");
 		svg_text(file, x + 24, y, "", text);
 		x += 24 + svg_width(text) + 18;
@@ -247,15 +247,15 @@ static void put_peak(const struct plot *plot)
 {
 	FILE *file = plot->svg->file;
 	uint32_t event = 0;
-	uint64_t most = peak_of(plot->svg, &event);
-	double x = SVG_LEFT + svg_along(plot->svg, event) * SVG_PLOT, y = y_of(plot, (double)most);
+	uint64_t max = peak_of(plot->svg, &event);
+	double x = SVG_LEFT + svg_along(plot->svg, event) * SVG_PLOT, y = y_of(plot, (double)max);
 	bool right = x > SVG_LEFT + SVG_PLOT / 2;
 	char text[120];
 
-	if (!most)
+	if (!max)
 		return;
 	fprintf(file, "<circle class=\"mark\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n", x, y);
-	snprintf(text, sizeof(text), "peak: %s at event %s", format_bytes(most).text,
+	snprintf(text, sizeof(text), "peak: %s at event %s", format_bytes(max).text,
 		 format_count(event).text);
 	svg_text(file, x + (right ? -9 : 9), fmax(y + 18, plot->y + 18),
 		 right ? " class=\"name\" text-anchor=\"end\"" : " class=\"name\"", text);

@@ -63,10 +63,10 @@ static void choose_exact(struct plot *plot)
 				continue;
 			if (!is_exact(plot, rect_of(plot->svg, i)))
 				plot->merged++;
-			else if (exact++ < (uint32_t)plot->svg->most)
+			else if (exact++ < (uint32_t)plot->svg->max)
 				plot->blocks[plot->count++] = i;
 		}
-	} while (exact > (uint32_t)plot->svg->most);
+	} while (exact > (uint32_t)plot->svg->max);
 }
 
 static void fill_grid(const struct plot *plot, struct svg_grid *grid)
@@ -93,7 +93,7 @@ static bool put_merged(const struct plot *plot)
 	if (!svg_grid_init(&grid, SVG_PLOT, SVG_MAP_HEIGHT))
 		return false;
 	fill_grid(plot, &grid);
-	while (svg_grid_bars(&grid) > plot->svg->most) {
+	while (svg_grid_bars(&grid) > plot->svg->max) {
 		svg_grid_clear(&grid, grid.cell * 1.5);
 		fill_grid(plot, &grid);
 	}
@@ -146,7 +146,7 @@ bool svg_map(const struct svg *svg, const struct map_tones *tones, double y, cha
 	struct plot plot = { .svg = svg, .tones = tones };
 	bool good;
 
-	plot.blocks = malloc((size_t)svg->most * sizeof(*plot.blocks));
+	plot.blocks = malloc((size_t)svg->max * sizeof(*plot.blocks));
 	if (!plot.blocks)
 		return false;
 	choose_exact(&plot);

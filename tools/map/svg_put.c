@@ -140,10 +140,10 @@ struct svg_color svg_rgb(struct map_rgb rgb)
 	return color;
 }
 
-double svg_step(double span, int most, int binary)
+double svg_step(double span, int max, int binary)
 {
 	static const double leading[] = { 1, 2, 5 };
-	double rough = fmax(span / most, 1), power = pow(10, floor(log10(rough)));
+	double rough = fmax(span / max, 1), power = pow(10, floor(log10(rough)));
 
 	if (binary)
 		return exp2(ceil(log2(rough)));
@@ -169,9 +169,9 @@ struct svg_bytes svg_bytes_of(double span, double step)
 	return bytes;
 }
 
-void svg_byte_axis(FILE *file, double y, double height, double top, int most, const char *name)
+void svg_byte_axis(FILE *file, double y, double height, double top, int max, const char *name)
 {
-	double step = svg_step(top, most, 1);
+	double step = svg_step(top, max, 1);
 	struct svg_bytes bytes = svg_bytes_of(top, step);
 	char text[80];
 

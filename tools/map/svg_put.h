@@ -41,7 +41,7 @@ struct svg_color svg_rgb(struct map_rgb rgb);
  * svg_step - the distance between ticks of an axis with at most `most` ticks: 1, 2 or 5 times a
  * power of ten, or a power of two; at least 1.
  */
-double svg_step(double span, int most, int binary);
+double svg_step(double span, int max, int binary);
 
 /* Ticks in bytes: all in one unit, the largest in which a step has few decimal places. */
 struct svg_bytes {
@@ -52,6 +52,6 @@ struct svg_bytes {
 struct svg_bytes svg_bytes_of(double span, double step);
 
 /* svg_byte_axis - a y axis from 0 to `top` bytes to the left of a plot, with grid lines. */
-void svg_byte_axis(FILE *file, double y, double height, double top, int most, const char *name);
+void svg_byte_axis(FILE *file, double y, double height, double top, int max, const char *name);
 
 #endif

@@ -19,7 +19,7 @@
 
 #include "kit/format.h"
 
-#define ROWS_MOST 8
+#define ROWS_MAX 8
 #define THIN 2.0     /* pixels */
 #define THIN_SHARE 4 /* one in this many blocks and free blocks may be thinner */
 #define STRIP 26.0      /* the height of a row's strip */
@@ -71,7 +71,7 @@ static struct strip lay_out(const struct svg *svg, const struct map_heap *heap)
 
 	strip.top = svg->map->top ? (double)svg->map->top : 4096;
 	strip.row_bytes = strip.top;
-	while (rows < ROWS_MOST &&
+	while (rows < ROWS_MAX &&
 	       count_thin(&strip) > (heap->block_count + heap->hole_count) / THIN_SHARE)
 		strip.row_bytes = round_up(strip.top, rows *= 2);
 	strip.rows = (int)ceil(strip.top / strip.row_bytes);

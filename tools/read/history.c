@@ -244,7 +244,7 @@ static bool tell(struct history *history, struct replay_build *build,
 	return frees ? replay_build_free(build, &told) : replay_build_alloc(build, &told);
 }
 
-static bool tell_before(struct history *history, struct replay_build *build)
+static bool report_before(struct history *history, struct replay_build *build)
 {
 	if (history->before_count == 0)
 		return true;
@@ -258,7 +258,7 @@ static bool tell_before(struct history *history, struct replay_build *build)
 	return true;
 }
 
-static bool tell_events(struct history *history, struct replay_build *build, uint32_t *next)
+static bool report_events(struct history *history, struct replay_build *build, uint32_t *next)
 {
 	for (size_t i = 0; i < history->count; i++) {
 		const struct history_event *event = &history->events[i];
@@ -284,7 +284,7 @@ static bool tell_events(struct history *history, struct replay_build *build, uin
 	return true;
 }
 
-bool history_tell(struct history *history, struct replay_build *build, bool may_sort)
+bool history_report(struct history *history, struct replay_build *build, bool may_sort)
 {
 	uint32_t *next = NULL;
 	bool good = false;
@@ -293,7 +293,7 @@ bool history_tell(struct history *history, struct replay_build *build, bool may_
 	    !find_older(history))
 		message_error("%s: out of memory", build->trace->path);
 	else
-		good = tell_before(history, build) && tell_events(history, build, next);
+		good = report_before(history, build) && report_events(history, build, next);
 	free(next);
 	return good;
 }

@@ -37,7 +37,7 @@ struct history {
 	size_t before_room;
 	struct names names;
 
-	/* Results of history_tell(). */
+	/* Results of history_report(). */
 	uint64_t late;    /* allocations of a live address, freed first: that free comes later */
 	uint64_t older;   /* blocks allocated before the log started, including those in `before` */
 	uint64_t unknown; /* frees of an address that is not live, dropped */
@@ -53,9 +53,9 @@ bool history_add(struct history *history, const struct history_event *event);
 bool history_add_before(struct history *history, const struct history_event *event);
 
 /*
- * history_tell - pass all events to `build`. may_sort: use the order by time in place of the order
+ * history_report - pass all events to `build`. may_sort: use the order by time in place of the order
  * in which events were added if it is more consistent. False: failed (reported).
  */
-bool history_tell(struct history *history, struct replay_build *build, bool may_sort);
+bool history_report(struct history *history, struct replay_build *build, bool may_sort);
 
 #endif

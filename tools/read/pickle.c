@@ -41,9 +41,9 @@ static struct pickle_extent *extent_of(const struct pickle *pickle, struct pickl
 
 bool pickle_make_int(struct pickle *pickle, int64_t number, struct pickle_value *value)
 {
-	const int64_t most = ((int64_t)1 << (63 - PICKLE_KIND_BITS)) - 1;
+	const int64_t max = ((int64_t)1 << (63 - PICKLE_KIND_BITS)) - 1;
 
-	if (number >= -most && number <= most) {
+	if (number >= -max && number <= max) {
 		*value = pickle_make(PICKLE_INT, (uint64_t)number);
 		return true;
 	}

@@ -31,7 +31,7 @@ enum pickle_kind {
 	PICKLE_DICT
 };
 
-#define PICKLE_TEXT_MOST ((size_t)16 << 20) /* limit for the bytes of one text */
+#define PICKLE_TEXT_MAX ((size_t)16 << 20) /* limit for the bytes of one text */
 
 struct pickle_value {
 	uint64_t bits;

@@ -69,7 +69,7 @@ bool pickle_take_chars(struct pickle_reader *reader, uint64_t bytes, bool keep)
 {
 	struct pickle_array *chars = &reader->pickle->chars;
 
-	if (keep && bytes > PICKLE_TEXT_MOST)
+	if (keep && bytes > PICKLE_TEXT_MAX)
 		return pickle_fail(reader, "a text of %llu bytes is too long",
 				   (unsigned long long)bytes);
 	while (bytes > 0) {
@@ -105,7 +105,7 @@ bool pickle_take_line(struct pickle_reader *reader)
 			return false;
 		end = memchr(reader->window + reader->at, '\n', reader->end - reader->at);
 		part = end ? (size_t)(end - reader->window) - reader->at : reader->end - reader->at;
-		if (line->count + part > PICKLE_LINE_MOST)
+		if (line->count + part > PICKLE_LINE_MAX)
 			return pickle_fail(reader, "a line is too long");
 		if (!pickle_more(line, 1, part + 1))
 			return pickle_fail_memory(reader);

@@ -33,7 +33,7 @@ bool pickle_make_long(struct pickle *pickle, const unsigned char *at, size_t byt
 static bool parse_int(const char *text, size_t bytes, int64_t *number, bool *huge)
 {
 	bool minus = bytes && text[0] == '-';
-	uint64_t sum = 0, most = minus ? (uint64_t)1 << 63 : INT64_MAX;
+	uint64_t sum = 0, max = minus ? (uint64_t)1 << 63 : INT64_MAX;
 	size_t i = bytes && (text[0] == '-' || text[0] == '+');
 
 	if (i == bytes)
@@ -44,7 +44,7 @@ static bool parse_int(const char *text, size_t bytes, int64_t *number, bool *hug
 
 		if (digit > 9)
 			return false;
-		*huge = *huge || sum > (most - digit) / 10;
+		*huge = *huge || sum > (max - digit) / 10;
 		sum = *huge ? 0 : 10 * sum + digit;
 	}
 	*number = (int64_t)(minus ? 0 - sum : sum);

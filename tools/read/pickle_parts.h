@@ -61,7 +61,7 @@ bool pickle_add_items(struct pickle *pickle, struct pickle_value box,
 		      const struct pickle_value *items, size_t count);
 
 #define PICKLE_WINDOW ((size_t)1 << 16)
-#define PICKLE_LINE_MOST ((size_t)1 << 20) /* limit for the bytes of a line of protocol 0 */
+#define PICKLE_LINE_MAX ((size_t)1 << 20) /* limit for the bytes of a line of protocol 0 */
 
 struct pickle_reader;
 

@@ -24,7 +24,7 @@
 #include "kit/progress.h"
 #include "read/read_line.h"
 
-#define COLUMNS_MOST 32
+#define COLUMNS_LIMIT 32
 #define PROGRESS_STEP 65536
 #define SECOND ((int64_t)1000000000)
 #define DAY (86400 * SECOND)
@@ -60,7 +60,7 @@ struct log {
 	struct read_line line;
 	struct history history;
 	int columns[COLUMN_COUNT]; /* the position of each, or -1 */
-	char *fields[COLUMNS_MOST];
+	char *fields[COLUMNS_LIMIT];
 	int field_count;
 	uint64_t failures;
 	uint64_t first_failure; /* its line number */
@@ -81,7 +81,7 @@ static void split(struct log *log)
 	char *at = log->line.text;
 
 	log->field_count = 0;
-	while (log->field_count < COLUMNS_MOST) {
+	while (log->field_count < COLUMNS_LIMIT) {
 		char *end = at + strcspn(at, ","), *last = end;
 		bool more = *end == ',';
 
@@ -342,7 +342,7 @@ bool read_rmm(struct input *input, struct replay_build *build, bool salvage)
 	} else {
 		log->input = input;
 		log->path = build->trace->path;
-		good = read_rows(log, salvage) && history_tell(&log->history, build, true);
+		good = read_rows(log, salvage) && history_report(&log->history, build, true);
 		progress_end();
 		if (good)
 			say_odd(log);

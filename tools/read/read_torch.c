@@ -31,9 +31,9 @@
 	"call torch.cuda.memory._record_memory_history() before the program allocates, and dump " \
 	"it again"
 #define PROGRESS_STEP 65536
-#define UNPACKED_MOST 256 /* maximum ratio of unpacked bytes to the size of a file */
+#define UNPACKED_MAX 256 /* maximum ratio of unpacked bytes to the size of a file */
 #define UNPACKED_FREE ((uint64_t)1 << 24) /* any file may unpack to this many bytes */
-#define PAIRS_MOST 64 /* pairs of an event; a larger dictionary is not an event */
+#define PAIRS_MAX 64 /* pairs of an event; a larger dictionary is not an event */
 
 enum action { ALLOC, FREE, COMPLETED, RESERVE, RELEASE, OOM, OTHER };
 
@@ -75,7 +75,7 @@ static enum mam_status read_watched(void *user, void *buffer, size_t bytes, size
 	input_position(watched->input, &taken, &in_all);
 	progress_show("reading", taken, in_all);
 	watched->swollen =
-		watched->bytes > UNPACKED_FREE && in_all && watched->bytes / UNPACKED_MOST > in_all;
+		watched->bytes > UNPACKED_FREE && in_all && watched->bytes / UNPACKED_MAX > in_all;
 	return watched->swollen ? MAM_ERROR_IO : MAM_OK;
 }
 
@@ -91,7 +91,7 @@ static bool load(struct torch_snapshot *snapshot, struct input *input)
 	trouble = input_trouble(input);
 	if (watched.swollen)
 		message_error("%s: not a snapshot: it unpacks to more than %d times its size",
-			      snapshot->path, UNPACKED_MOST);
+			      snapshot->path, UNPACKED_MAX);
 	else if (problem->unread && trouble)
 		message_error("%s: after byte %" PRIu64 ": %s", snapshot->path, problem->byte,
 			      trouble);
@@ -219,7 +219,7 @@ bool torch_who(struct torch_snapshot *snapshot, struct pickle_value entry, uint3
 		if (pickle_text(pickle, pickle_get(pickle, entry, notes[i]), &text, &bytes) &&
 		    bytes &&
 		    !names_number(&snapshot->history.names, text,
-				  bytes < TORCH_NOTE_MOST ? bytes : TORCH_NOTE_MOST, who))
+				  bytes < TORCH_NOTE_MAX ? bytes : TORCH_NOTE_MAX, who))
 			return torch_fail_memory(snapshot);
 	return true;
 }
@@ -272,7 +272,7 @@ static bool read_entry(struct torch_snapshot *snapshot, struct pickle_value entr
 	uint32_t *state;
 
 	if (pickle_kind(entry) != PICKLE_DICT ||
-	    pickle_count(&snapshot->pickle, entry) > PAIRS_MOST)
+	    pickle_count(&snapshot->pickle, entry) > PAIRS_MAX)
 		return fail_entry(snapshot, place, "is not an event");
 	action = action_of(snapshot, entry);
 	if (action == RESERVE || action == RELEASE) {
@@ -302,7 +302,7 @@ static bool read_entries(struct torch_snapshot *snapshot)
 	for (size_t i = 0; i < count && !snapshot->has_requests; i++) {
 		struct pickle_value entry = pickle_item(pickle, snapshot->trace, i);
 
-		snapshot->has_requests = pickle_count(pickle, entry) <= PAIRS_MOST &&
+		snapshot->has_requests = pickle_count(pickle, entry) <= PAIRS_MAX &&
 					 action_of(snapshot, entry) == FREE;
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -361,10 +361,10 @@ static bool read_snapshot(struct torch_snapshot *snapshot, struct input *input,
 	    !torch_frames_init(&snapshot->frames, &snapshot->pickle, &snapshot->history.names))
 		return torch_fail_memory(snapshot);
 	if (!read_entries(snapshot) || !torch_blocks_read(snapshot) ||
-	    !history_tell(&snapshot->history, build, false))
+	    !history_report(&snapshot->history, build, false))
 		return false;
-	if (snapshot->reserved_most < (double)INT64_MAX)
-		build->trace->recorded_reserved_peak = (uint64_t)snapshot->reserved_most;
+	if (snapshot->reserved_max < (double)INT64_MAX)
+		build->trace->recorded_reserved_peak = (uint64_t)snapshot->reserved_max;
 	progress_end();
 	say(snapshot);
 	return true;

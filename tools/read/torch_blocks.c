@@ -22,8 +22,8 @@
 void torch_reserve(struct torch_snapshot *snapshot, uint64_t bytes, bool gets)
 {
 	snapshot->reserved += gets ? (double)bytes : -(double)bytes;
-	if (snapshot->reserved > snapshot->reserved_most)
-		snapshot->reserved_most = snapshot->reserved;
+	if (snapshot->reserved > snapshot->reserved_max)
+		snapshot->reserved_max = snapshot->reserved;
 }
 
 static bool is_alive(const struct torch_snapshot *snapshot, struct pickle_value block)
@@ -224,6 +224,6 @@ bool torch_blocks_read(struct torch_snapshot *snapshot)
 			return false;
 	}
 	if (reserved > snapshot->reserved)
-		snapshot->reserved_most += reserved - snapshot->reserved;
+		snapshot->reserved_max += reserved - snapshot->reserved;
 	return drop_younger(snapshot);
 }

@@ -13,7 +13,7 @@
 #include "read/pickle.h"
 #include "read/torch_frames.h"
 
-#define TORCH_NOTE_MOST 200 /* limit for the bytes of a program's note */
+#define TORCH_NOTE_MAX 200 /* limit for the bytes of a program's note */
 
 /* The values of `states` for an address that an event mentions. */
 enum { TORCH_FREED, TORCH_ALIVE };
@@ -30,7 +30,7 @@ struct torch_snapshot {
 	bool is_ours;          /* written by mam, see snapshot.h */
 
 	double reserved; /* bytes since the first event; a double, as the file is untrusted */
-	double reserved_most; /* its maximum, at least 0 */
+	double reserved_max; /* its maximum, at least 0 */
 	uint64_t younger;     /* blocks alive at the end that were allocated after the last event */
 	uint64_t ooms;
 	uint64_t oom_bytes; /* of the first: requested bytes, bytes of the device */

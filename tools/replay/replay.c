@@ -172,7 +172,7 @@ static int replay_file(const struct replay_settings *settings, const char *path,
 	}
 	status = replay_play(settings, trace, map, result);
 	if (status == STATUS_GOOD && map)
-		map_settle(map);
+		map_finish(map);
 	if (status == STATUS_GOOD && settings->map &&
 	    !map_write(map, settings, result, settings->map))
 		status = STATUS_BAD;

@@ -36,7 +36,7 @@ struct mam_source;
 #define REPLAY_NOBODY UINT32_MAX        /* as a block: none */
 #define REPLAY_THREADS ((uint64_t)256)  /* maximum number of threads */
 #define REPLAY_LAG ((uint64_t)64)       /* events until a freed block is available to all streams */
-#define REPLAY_LAG_MOST ((uint64_t)65536)
+#define REPLAY_LAG_MAX ((uint64_t)65536)
 
 /* When a freed block may be reused. */
 enum replay_free {
@@ -139,8 +139,8 @@ void replay_trace_fini(struct replay_trace *trace);
  */
 struct format_text replay_trace_title(const struct replay_trace *trace, int columns);
 
-/* replay_source_settle - simulate the source, if that is possible, where there is no GPU. */
-void replay_source_settle(struct replay_settings *settings);
+/* replay_source_choose - simulate the source, if that is possible, where there is no GPU. */
+void replay_source_choose(struct replay_settings *settings);
 
 /* replay_source_known - false: the source is unknown (reported). */
 bool replay_source_known(const struct replay_settings *settings);

@@ -32,7 +32,7 @@
 #define CHECKED_STEP 128 /* the same with --check, where a step is slow */
 
 /* The pool of one pass and its source. */
-struct ground {
+struct space {
 	struct mam_source *source;
 	struct mam_pool *pool;
 };
@@ -80,7 +80,7 @@ static int say_no_pool(const struct replay_settings *settings, enum mam_status s
 	return status == MAM_ERROR_NO_DEVICE ? STATUS_NO_GPU : STATUS_BAD;
 }
 
-static int make_ground(const struct replay_settings *settings, struct ground *ground)
+static int make_space(const struct replay_settings *settings, struct space *space)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	enum mam_status status;
@@ -93,22 +93,22 @@ static int make_ground(const struct replay_settings *settings, struct ground *gr
 	attr.free_policy = settings->free == REPLAY_FREE_STRICT ? MAM_FREE_STRICT : MAM_FREE_STREAM;
 	attr.cache = settings->cache == REPLAY_CACHE_ON ? MAM_CACHE_ON : MAM_CACHE_OFF;
 	attr.name = "replay";
-	status = replay_source_make(settings, &ground->source);
+	status = replay_source_make(settings, &space->source);
 	if (status)
 		return say_no_pool(settings, status);
-	status = mam_pool_create_on(ground->source, &attr, &ground->pool);
+	status = mam_pool_create_on(space->source, &attr, &space->pool);
 	if (status) {
-		mam_source_destroy(ground->source);
+		mam_source_destroy(space->source);
 		return say_no_pool(settings, status);
 	}
 	return STATUS_GOOD;
 }
 
-static void give_ground(struct ground *ground)
+static void give_space(struct space *space)
 {
-	if (mam_pool_destroy(ground->pool) != MAM_OK)
-		mam_pool_abandon(ground->pool);
-	mam_source_destroy(ground->source);
+	if (mam_pool_destroy(space->pool) != MAM_OK)
+		mam_pool_abandon(space->pool);
+	mam_source_destroy(space->source);
 }
 
 static int say_stopped(const struct replay_walk *walk)
@@ -233,19 +233,19 @@ static int count_events(const struct passes *passes, struct replay_walk *walk, s
 static int counting_pass(const struct passes *passes, struct map *map, struct held *held)
 {
 	struct replay_result *result = passes->result;
-	struct ground ground;
+	struct space space;
 	struct replay_walk walk;
 	int status;
 
 	if (!replay_walk_init(&walk, passes->trace, passes->plan, passes->settings))
 		return STATUS_BAD;
-	status = make_ground(passes->settings, &ground);
+	status = make_space(passes->settings, &space);
 	if (status == STATUS_GOOD) {
-		walk.pool = ground.pool;
+		walk.pool = space.pool;
 		status = count_events(passes, &walk, map, held);
 		progress_end();
-		replay_walk_settle(&walk);
-		read_stats(ground.pool, &result->end);
+		replay_walk_finish(&walk);
+		read_stats(space.pool, &result->end);
 		if (passes->plan)
 			put_held(held, 1, &result->end);
 		result->failures = walk.failures;
@@ -253,7 +253,7 @@ static int counting_pass(const struct passes *passes, struct map *map, struct he
 		if (walk.failures)
 			result->first_failure = passes->trace->lines[walk.first_failure];
 		replay_walk_free_rest(&walk);
-		give_ground(&ground);
+		give_space(&space);
 	}
 	replay_walk_fini(&walk);
 	return status;
@@ -336,7 +336,7 @@ static int settle(const struct passes *passes, struct player *players, struct ma
 			*seconds = players[i].seconds;
 		if (players[i].walk.status && status == STATUS_GOOD)
 			status = say_stopped(&players[i].walk);
-		replay_walk_settle(&players[i].walk);
+		replay_walk_finish(&players[i].walk);
 	}
 	if (count > 1)
 		count_together(passes, players, pool, held);
@@ -349,7 +349,7 @@ static int timed_pass(const struct passes *passes, const struct held *held, doub
 {
 	uint32_t count = (uint32_t)passes->settings->threads, made = 0;
 	struct player players[REPLAY_THREADS];
-	struct ground ground;
+	struct space space;
 	int status = STATUS_BAD;
 
 	for (; made < count; made++) {
@@ -359,17 +359,17 @@ static int timed_pass(const struct passes *passes, const struct held *held, doub
 			break;
 	}
 	if (made == count)
-		status = make_ground(passes->settings, &ground);
+		status = make_space(passes->settings, &space);
 	if (status == STATUS_GOOD) {
 		for (uint32_t i = 0; i < count; i++)
-			players[i].walk.pool = ground.pool;
+			players[i].walk.pool = space.pool;
 		if (count == 1)
 			play_timed(&players[0]);
 		else
 			status = walk_together(players, count);
 		if (status == STATUS_GOOD)
-			status = settle(passes, players, ground.pool, held, seconds);
-		give_ground(&ground);
+			status = settle(passes, players, space.pool, held, seconds);
+		give_space(&space);
 	}
 	for (uint32_t i = 0; i < made; i++)
 		replay_walk_fini(&players[i].walk);

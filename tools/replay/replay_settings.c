@@ -82,8 +82,8 @@ static bool are_good(const struct replay_settings *settings, int files)
 		message_error("--export cannot be combined with --compare");
 	else if (settings->export && files > 1)
 		message_error("--export accepts one trace, but %d were given", files);
-	else if (settings->lag != REPLAY_DEFAULT && settings->lag > REPLAY_LAG_MOST)
-		message_error("--lag must be at most %d", (int)REPLAY_LAG_MOST);
+	else if (settings->lag != REPLAY_DEFAULT && settings->lag > REPLAY_LAG_MAX)
+		message_error("--lag must be at most %d", (int)REPLAY_LAG_MAX);
 	else if (settings->lag != REPLAY_DEFAULT && !lag_counts(settings))
 		message_error("--lag has no effect with --%s: no block waits",
 			      settings->free == REPLAY_FREE_STRICT ? "free strict"
@@ -125,6 +125,6 @@ bool replay_settings_end(struct replay_settings *settings, int files)
 	if (!are_good(settings, files))
 		return false;
 	complete(settings);
-	replay_source_settle(settings);
+	replay_source_choose(settings);
 	return true;
 }

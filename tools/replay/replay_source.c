@@ -14,7 +14,7 @@
 #include "info/info.h"
 #include "kit/message.h"
 
-#define HOST_MOST ((uint64_t)80 << 30) /* capacity of plain addresses unless more is requested */
+#define HOST_MAX ((uint64_t)80 << 30) /* capacity of plain addresses unless more is requested */
 
 static enum mam_status make_host(const struct replay_settings *settings,
 				 struct mam_source **source);
@@ -40,7 +40,7 @@ static uint64_t at_least(uint64_t a, uint64_t b)
 /* The largest capacity that the settings mention. */
 static uint64_t total_of(const struct replay_settings *settings)
 {
-	uint64_t total = HOST_MOST * settings->threads;
+	uint64_t total = HOST_MAX * settings->threads;
 
 	if (settings->chunk_bytes != REPLAY_LARGEST)
 		total = at_least(total, settings->chunk_bytes);
@@ -96,7 +96,7 @@ enum mam_status replay_source_make(const struct replay_settings *settings,
 	return find(settings->source)->make(settings, source);
 }
 
-void replay_source_settle(struct replay_settings *settings)
+void replay_source_choose(struct replay_settings *settings)
 {
 	if (find(settings->source)->may_simulate && info_device_count() == 0)
 		settings->simulate = true;

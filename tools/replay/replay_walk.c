@@ -196,7 +196,7 @@ void replay_walk_all(struct replay_walk *walk)
 	}
 }
 
-void replay_walk_settle(struct replay_walk *walk)
+void replay_walk_finish(struct replay_walk *walk)
 {
 	give_all(walk);
 }

@@ -67,8 +67,8 @@ bool replay_walk_step(struct replay_walk *walk);
 /* replay_walk_all - play all remaining events. */
 void replay_walk_all(struct replay_walk *walk);
 
-/* replay_walk_settle - the GPU is idle: return all freed blocks to the pool. */
-void replay_walk_settle(struct replay_walk *walk);
+/* replay_walk_finish - the GPU is idle: return all freed blocks to the pool. */
+void replay_walk_finish(struct replay_walk *walk);
 
 /*
  * replay_walk_free_rest - free the blocks that the trace never freed, so the pool can be destroyed.

@@ -30,7 +30,7 @@
 #endif
 
 #define CONFIGURATION "/etc/ld.so.conf"
-#define INCLUDES_MOST 4 /* nesting depth */
+#define INCLUDES_MAX 4 /* nesting depth */
 
 static bool is_ours(const char *path)
 {
@@ -127,7 +127,7 @@ static bool try_included(const char *pattern, int depth, const char *name, char 
 
 	/* Relative to the folder of the including file, which is /etc in practice. */
 	snprintf(whole, sizeof(whole), "%s%s", *pattern == '/' ? "" : "/etc/", pattern);
-	if (depth >= INCLUDES_MOST || glob(whole, 0, NULL, &files) != 0)
+	if (depth >= INCLUDES_MAX || glob(whole, 0, NULL, &files) != 0)
 		return false;
 	for (size_t i = 0; i < files.gl_pathc && !found; i++)
 		found = try_configured(files.gl_pathv[i], depth + 1, name, path);

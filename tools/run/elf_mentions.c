@@ -6,7 +6,7 @@
  *    kernels have sections of their own, which can be a hundred times larger and are skipped.
  * 2. Otherwise, search the segments that are loaded and not writable.
  *
- * Bound: each byte of these is read once, 64 KiB at a time, and at most SCAN_MOST bytes in total.
+ * Bound: each byte of these is read once, 64 KiB at a time, and at most SCAN_MAX bytes in total.
  */
 #define _GNU_SOURCE /* memmem */
 #include <elf.h>
@@ -16,9 +16,9 @@
 
 #include "run/elf_file.h"
 
-#define SCAN_MOST (UINT64_C(1) << 30)
+#define SCAN_MAX (UINT64_C(1) << 30)
 #define PIECE_BYTES 65536
-#define TEXT_MOST 64
+#define TEXT_MAX 64
 
 struct scan {
 	struct elf_file file;
@@ -30,7 +30,7 @@ struct scan {
 /* Adjacent pieces overlap, so that a string that spans two of them is found. */
 static bool in_range(struct scan *scan, uint64_t offset, uint64_t bytes)
 {
-	char piece[PIECE_BYTES + TEXT_MOST];
+	char piece[PIECE_BYTES + TEXT_MAX];
 
 	if (offset > scan->file.bytes)
 		return false;
@@ -105,12 +105,12 @@ static bool in_parts(struct scan *scan, const Elf64_Ehdr *header)
 
 bool elf_mentions(const char *path, const char *text)
 {
-	struct scan scan = { .text = text, .length = strlen(text), .left = SCAN_MOST };
+	struct scan scan = { .text = text, .length = strlen(text), .left = SCAN_MAX };
 	Elf64_Ehdr header;
 	enum elf_kind kind;
 	bool found = false, sound;
 
-	if (scan.length > TEXT_MOST || !elf_file_open(path, &scan.file))
+	if (scan.length > TEXT_MAX || !elf_file_open(path, &scan.file))
 		return false;
 	if (elf_file_header(&scan.file, &header, &kind)) {
 		found = in_sections(&scan, &header, &sound);

@@ -28,16 +28,16 @@
 
 #include "run/elf_file.h"
 
-#define PARTS_MOST 512
-#define DYNAMIC_MOST 4096
-#define SYMBOLS_MOST 4000000u
+#define PARTS_MAX 512
+#define DYNAMIC_MAX 4096
+#define SYMBOLS_MAX 4000000u
 #define SYMBOLS_AT_ONCE 1024
 
 /* The entries of the dynamic section that are used. Addresses, until they are resolved. */
 struct dynamic {
 	uint64_t names, names_bytes, symbols, hash, gnu_hash;
 	uint64_t soname, rpath, runpath; /* offsets in the string table; 0: absent */
-	uint64_t needed[ELF_NEEDED_MOST];
+	uint64_t needed[ELF_NEEDED_MAX];
 	size_t needed_count;
 	bool no_default;
 };
@@ -45,7 +45,7 @@ struct dynamic {
 struct reader {
 	struct elf_file file;
 	Elf64_Ehdr header;
-	Elf64_Phdr parts[PARTS_MOST];
+	Elf64_Phdr parts[PARTS_MAX];
 	struct dynamic dynamic;
 };
 
@@ -114,7 +114,7 @@ static bool read_parts(struct reader *reader)
 
 	return (header->e_type == ET_EXEC || header->e_type == ET_DYN) &&
 	       header->e_phentsize == sizeof(Elf64_Phdr) && header->e_phnum > 0 &&
-	       header->e_phnum <= PARTS_MOST &&
+	       header->e_phnum <= PARTS_MAX &&
 	       elf_file_get(&reader->file, header->e_phoff, reader->parts,
 			    header->e_phnum * sizeof(Elf64_Phdr));
 }
@@ -149,7 +149,7 @@ static void take_entry(struct dynamic *dynamic, const Elf64_Dyn *entry)
 
 	switch (entry->d_tag) {
 	case DT_NEEDED:
-		if (dynamic->needed_count < ELF_NEEDED_MOST)
+		if (dynamic->needed_count < ELF_NEEDED_MAX)
 			dynamic->needed[dynamic->needed_count++] = value;
 		break;
 	case DT_STRTAB: dynamic->names = value; break;
@@ -169,7 +169,7 @@ static bool read_dynamic(struct reader *reader, const Elf64_Phdr *part)
 	uint64_t offset = part->p_offset;
 	Elf64_Dyn entry;
 
-	for (size_t i = 0; i < DYNAMIC_MOST && i < part->p_filesz / sizeof(entry); i++) {
+	for (size_t i = 0; i < DYNAMIC_MAX && i < part->p_filesz / sizeof(entry); i++) {
 		if (offset > reader->file.bytes ||
 		    !elf_file_get(&reader->file, offset + i * sizeof(entry), &entry, sizeof(entry)))
 			return false;
@@ -227,7 +227,7 @@ static uint32_t symbol_count(const struct reader *reader)
 	if (place == 0 ||
 	    !elf_file_get(&reader->file, offset_of(reader, place), words, sizeof(words)))
 		return 0;
-	return words[1] < SYMBOLS_MOST ? words[1] : SYMBOLS_MOST;
+	return words[1] < SYMBOLS_MAX ? words[1] : SYMBOLS_MAX;
 }
 
 static void use_symbol(const struct reader *reader, const Elf64_Sym *symbol, struct elf *elf)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ELF_NEEDED_MOST 512
+#define ELF_NEEDED_MAX 512
 
 enum elf_kind {
 	ELF_UNREADABLE, /* errno has the reason */
@@ -25,7 +25,7 @@ enum elf_kind {
 struct elf {
 	enum elf_kind kind;
 	char interpreter[PATH_MAX]; /* the dynamic linker that the program names; "" without */
-	const char *needed[ELF_NEEDED_MOST];
+	const char *needed[ELF_NEEDED_MAX];
 	size_t needed_count;
 	const char *soname, *rpath, *runpath; /* NULL: absent */
 	bool no_default;                      /* does not search the system's folders */

@@ -21,7 +21,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define SCRIPTS_MOST 5
+#define SCRIPTS_MAX 5
 #define LINE_BYTES 256 /* the kernel reads at most this much of a script's first line */
 
 static bool is_program(const char *path)
@@ -150,7 +150,7 @@ bool program_look(const char *name, struct program *program)
 	strcpy(program->place.path, program->found);
 	for (int i = 0; read_line(program->place.path, line); i++) {
 		program->is_script = true;
-		if (i == SCRIPTS_MOST || !follow(line, program->place.path))
+		if (i == SCRIPTS_MAX || !follow(line, program->place.path))
 			return false;
 	}
 	if (elf_read(program->place.path, &program->place.elf) == ELF_UNREADABLE)

@@ -19,7 +19,7 @@ struct rest {
 };
 
 /* Write one block of a segment: block `number`, or free space. */
-static void put_ground(struct snapshot *snapshot, uint64_t address, uint64_t bytes, uint32_t number)
+static void put_space(struct snapshot *snapshot, uint64_t address, uint64_t bytes, uint32_t number)
 {
 	const struct replay_trace *trace = snapshot->job->trace;
 	bool active = number != SNAPSHOT_NOBODY;
@@ -36,7 +36,7 @@ static void put_ground(struct snapshot *snapshot, uint64_t address, uint64_t byt
 }
 
 /* Write the blocks of a chunk that were never freed, and the free space between them. */
-static void put_grounds(struct snapshot *snapshot, const struct map_chunk *chunk,
+static void put_spaces(struct snapshot *snapshot, const struct map_chunk *chunk,
 			const struct rest *rest, uint32_t count)
 {
 	const struct map *map = snapshot->job->map;
@@ -49,12 +49,12 @@ static void put_grounds(struct snapshot *snapshot, const struct map_chunk *chunk
 		uint64_t offset = rest[i].place - chunk->place;
 
 		if (offset > at)
-			put_ground(snapshot, chunk->base + at, offset - at, SNAPSHOT_NOBODY);
-		put_ground(snapshot, chunk->base + offset, map->sizes[block], block);
+			put_space(snapshot, chunk->base + at, offset - at, SNAPSHOT_NOBODY);
+		put_space(snapshot, chunk->base + offset, map->sizes[block], block);
 		at = offset + map->sizes[block];
 	}
 	if (at < chunk->used)
-		put_ground(snapshot, chunk->base + at, chunk->used - at, SNAPSHOT_NOBODY);
+		put_space(snapshot, chunk->base + at, chunk->used - at, SNAPSHOT_NOBODY);
 }
 
 static void put_segment(struct snapshot *snapshot, const struct map_chunk *chunk,
@@ -82,7 +82,7 @@ static void put_segment(struct snapshot *snapshot, const struct map_chunk *chunk
 	pickle_put_pair(&snapshot->put);
 	snapshot_put_bool(snapshot, "is_expandable", strcmp(job->settings->source, "vmm") == 0);
 	snapshot_put_frames(snapshot, SNAPSHOT_NOBODY);
-	put_grounds(snapshot, chunk, rest, count);
+	put_spaces(snapshot, chunk, rest, count);
 	pickle_put_close_dict(&snapshot->put);
 	pickle_put_item(&snapshot->put);
 }

@@ -6,7 +6,7 @@
  * results of the replay do not matter.
  *
  * A line has at most MAM_TRACE_LINE_BYTES. Numbers need less than half of that, so who is truncated
- * to WHO_MOST bytes.
+ * to WHO_MAX bytes.
  */
 #include "write/export.h"
 
@@ -16,7 +16,7 @@
 
 #include "kit/format.h"
 
-#define WHO_MOST 3500
+#define WHO_MAX 3500
 
 /*
  * Write the value of a field, with %XX for bytes that it cannot contain. Never write half of a %XX.
@@ -30,7 +30,7 @@ static void put_value(FILE *file, const char *text)
 		bool plain = byte > 0x20 && byte != 0x7f && byte != '%';
 
 		put += plain ? 1 : 3;
-		if (put > WHO_MOST)
+		if (put > WHO_MAX)
 			return;
 		if (plain)
 			putc(byte, file);

@@ -5,10 +5,10 @@
  * pooled.
  *
  * It belongs to the device that its properties name, and to no context. It stays on the account
- * until its last reference is dropped (holds.h). A handle obtained by an import refers to memory of
+ * until its last reference is dropped (refs.h). A handle obtained by an import refers to memory of
  * another process, which accounts for it.
  */
-#include "interpose/kinds/holds.h"
+#include "interpose/kinds/refs.h"
 #include "interpose/memory/pass.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
@@ -29,7 +29,7 @@ struct arguments {
 	unsigned long long *handle; /* out */
 };
 
-/* The key is the memory's number instead of its handle: see holds.h. */
+/* The key is the memory's number instead of its handle: see refs.h. */
 static int ask(void *user, size_t bytes, uint64_t *key)
 {
 	struct arguments *arguments = user;
@@ -37,7 +37,7 @@ static int ask(void *user, size_t bytes, uint64_t *key)
 						     arguments->properties, arguments->flags);
 
 	if (answer == MAM_CUDA_SUCCESS)
-		*key = mam_holds_create(*arguments->handle);
+		*key = mam_refs_create(*arguments->handle);
 	return answer;
 }
 
@@ -92,9 +92,9 @@ static int release(enum mam_road road, unsigned long long handle)
 	if (mam_init_passes())
 		return real(handle);
 	mam_init_depth++;
-	piece = mam_holds_of(handle);
+	piece = mam_refs_of(handle);
 	answer = real(handle);
-	if (answer == MAM_CUDA_SUCCESS && mam_holds_release(piece))
+	if (answer == MAM_CUDA_SUCCESS && mam_refs_release(piece))
 		gone(piece);
 	mam_pass_watch(MAM_TABLE_cuMemRelease, road, MAM_WHY_KIND, answer);
 	mam_init_depth--;
@@ -114,7 +114,7 @@ int cuMemRetainAllocationHandle(unsigned long long *handle, void *address)
 	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(handle, address);
 
 	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes())
-		mam_holds_retain(*handle, (uintptr_t)address);
+		mam_refs_retain(*handle, (uintptr_t)address);
 	return answer;
 }
 
@@ -126,7 +126,7 @@ int cuMemMap(unsigned long long address, size_t bytes, size_t offset, unsigned l
 				  : real(address, bytes, offset, handle, flags);
 
 	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes())
-		mam_holds_map(address, bytes, handle);
+		mam_refs_map(address, bytes, handle);
 	return answer;
 }
 
@@ -136,6 +136,6 @@ int cuMemUnmap(unsigned long long address, size_t bytes)
 	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(address, bytes);
 
 	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes())
-		mam_holds_unmap(address, bytes, gone);
+		mam_refs_unmap(address, bytes, gone);
 	return answer;
 }

@@ -19,7 +19,7 @@
 
 #include <mam/options.h>
 
-#define DEVICES_MOST 64
+#define DEVICES_MAX 64
 #define SLOTS_FIRST 1024u /* a power of two */
 
 struct device {
@@ -29,7 +29,7 @@ struct device {
 	_Atomic uint64_t other;                   /* atomic; bytes, when last queried */
 };
 
-static struct device devices[DEVICES_MOST];
+static struct device devices[DEVICES_MAX];
 
 struct note {
 	uint64_t key;
@@ -53,7 +53,7 @@ static bool is_limited(enum mam_account_kind kind)
 
 static struct device *device_of(int device)
 {
-	return &devices[device < 0 || device >= DEVICES_MOST ? 0 : device];
+	return &devices[device < 0 || device >= DEVICES_MAX ? 0 : device];
 }
 
 static void raise_to(_Atomic uint64_t *peak, uint64_t value)
@@ -227,11 +227,11 @@ size_t mam_account_drop(uint64_t key, enum mam_account_kind kind)
 
 	if (!mam_account_take(key, kind, &noted))
 		return 0;
-	mam_account_settle(&noted, true);
+	mam_account_finish(&noted, true);
 	return noted.bytes;
 }
 
-void mam_account_settle(const struct mam_account_noted *noted, bool freed)
+void mam_account_finish(const struct mam_account_noted *noted, bool freed)
 {
 	if (freed)
 		mam_account_refund(noted->device, noted->kind, noted->bytes);
@@ -289,7 +289,7 @@ void mam_account_restart(void)
 void mam_account_sum(struct mam_account_sums *sums)
 {
 	memset(sums, 0, sizeof(*sums));
-	for (int i = 0; i < DEVICES_MOST; i++) {
+	for (int i = 0; i < DEVICES_MAX; i++) {
 		for (int kind = 0; kind < MAM_ACCOUNT_COUNT; kind++) {
 			sums->now[kind] += atomic_load(&devices[i].now[kind]);
 			sums->peak[kind] += atomic_load(&devices[i].peak[kind]);

@@ -62,7 +62,7 @@ size_t mam_account_drop(uint64_t key, enum mam_account_kind kind);
 /*
  * mam_account_drop() in two halves, around the driver's free. mam_account_take() removes the note
  * before, because another thread may receive the same address as soon as the driver has freed it.
- * mam_account_settle() refunds the charge after, because until then the memory is unavailable to
+ * mam_account_finish() refunds the charge after, because until then the memory is unavailable to
  * others. If the free failed, it restores the note.
  */
 struct mam_account_noted {
@@ -73,7 +73,7 @@ struct mam_account_noted {
 	enum mam_account_kind kind;
 };
 bool mam_account_take(uint64_t key, enum mam_account_kind kind, struct mam_account_noted *noted);
-void mam_account_settle(const struct mam_account_noted *noted, bool freed);
+void mam_account_finish(const struct mam_account_noted *noted, bool freed);
 
 /*
  * Drops all notes of a context that was destroyed, pinned host memory and arrays included. Notes

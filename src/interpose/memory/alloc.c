@@ -47,7 +47,7 @@
 #include "interpose/watch/watch.h"
 
 #define RUNTIME_SETS_CONTEXT 12000 /* since this version cudaSetDevice makes the context current */
-#define REPORTS_MOST 3             /* out-of-memory messages per process */
+#define REPORTS_MAX 3             /* out-of-memory messages per process */
 
 /* One call in progress. */
 struct request {
@@ -62,10 +62,10 @@ struct request {
 static bool is_broken(void)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
-	int least, greatest;
+	int min, greatest;
 
 	return driver->ctx_priorities != NULL &&
-	       driver->ctx_priorities(&least, &greatest) != MAM_CUDA_SUCCESS;
+	       driver->ctx_priorities(&min, &greatest) != MAM_CUDA_SUCCESS;
 }
 
 static enum mam_why may_serve(const struct mam_pools_entry *entry, size_t bytes)
@@ -96,7 +96,7 @@ static enum mam_status take(const struct mam_pools_entry *entry, size_t bytes, v
 	status = mam_pool_alloc_nowait(entry->pool, bytes, 0, block);
 	if (status != MAM_ERROR_WOULD_WAIT)
 		return status;
-	while (mam_quarantine_settle(entry->quarantine)) {
+	while (mam_quarantine_reclaim(entry->quarantine)) {
 		status = mam_pool_alloc_nowait(entry->pool, bytes, 0, block);
 		if (status != MAM_ERROR_WOULD_WAIT)
 			return status;
@@ -131,7 +131,7 @@ static void report_no_memory(const struct request *request)
 
 	if (!mam_say_wants(MAM_SAY_WARN) || request->entry == NULL ||
 	    mam_pool_stats(request->entry->pool, &stats) != MAM_OK ||
-	    atomic_fetch_add(&reports, 1) >= REPORTS_MOST)
+	    atomic_fetch_add(&reports, 1) >= REPORTS_MAX)
 		return;
 	mam_say(MAM_SAY_WARN,
 		"out of memory: cannot allocate %s (live %s, largest free block %s, quarantined "

@@ -268,7 +268,7 @@ void mam_free_after(const struct mam_free_request *request,
 		    const struct mam_account_noted *noted)
 {
 	if (request->is_noted)
-		mam_account_settle(noted, request->code == MAM_CUDA_SUCCESS);
+		mam_account_finish(noted, request->code == MAM_CUDA_SUCCESS);
 }
 
 int cudaFree(void *block)

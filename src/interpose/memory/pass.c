@@ -208,7 +208,7 @@ int mam_pass_free(enum mam_table_id function, enum mam_road road, enum mam_accou
 	}
 	call.code = release(key);
 	if (known)
-		mam_account_settle(&noted, call.code == MAM_CUDA_SUCCESS);
+		mam_account_finish(&noted, call.code == MAM_CUDA_SUCCESS);
 	if (call.code != MAM_CUDA_SUCCESS)
 		call.fate = MAM_FATE_FAILED;
 	if (!announced && call.block != NULL && call.code == MAM_CUDA_SUCCESS)

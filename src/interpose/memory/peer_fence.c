@@ -82,13 +82,13 @@ enum health { SOUND, BROKEN, GONE };
  */
 static enum health health_of(const struct mam_real_driver *driver, void *context, int code)
 {
-	int least, greatest, again;
+	int min, greatest, again;
 	bool pushed;
 
 	again = enter(driver, context, &pushed);
 	if (again != MAM_CUDA_SUCCESS || driver->ctx_priorities == NULL)
 		return is_end(again) ? GONE : SOUND;
-	again = driver->ctx_priorities(&least, &greatest);
+	again = driver->ctx_priorities(&min, &greatest);
 	leave(driver, pushed);
 	if (again == MAM_CUDA_SUCCESS)
 		return SOUND;

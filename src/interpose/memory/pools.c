@@ -10,7 +10,7 @@
  * The owner of the memory allocated under a context is found by a small allocation under it. This
  * detects green contexts, whose entries refer to the pool of their primary context.
  *
- * Bound: MAM_POOLS_MOST live contexts. The driver serves any further contexts.
+ * Bound: MAM_POOLS_MAX live contexts. The driver serves any further contexts.
  *
  * Invariants: an entry with a context has a pool; no context is in two entries; of the entries with
  * one pool exactly one is not an alias.
@@ -34,11 +34,11 @@
 #include "interpose/watch/nvtx.h"
 #include "interpose/watch/watch.h"
 
-#define MAM_POOLS_MOST 64
+#define MAM_POOLS_MAX 64
 #define POINTER_CONTEXT 1 /* CU_POINTER_ATTRIBUTE_CONTEXT */
 #define STREAM_PER_THREAD ((void *)2) /* CU_STREAM_PER_THREAD */
 
-static struct mam_pools_entry entries[MAM_POOLS_MOST];
+static struct mam_pools_entry entries[MAM_POOLS_MAX];
 static pthread_mutex_t entries_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_uint entries_used;   /* atomic: entries starting at this index were never used */
 static struct mam_pools_sums past; /* lock: entries; of destroyed pools */
@@ -194,7 +194,7 @@ static struct mam_pools_entry *publish(void *context, const struct mam_pools_ent
 	entry = find(context);
 	if (entry == NULL) {
 		entry = find(NULL);
-		if (entry == NULL && entries_used < MAM_POOLS_MOST)
+		if (entry == NULL && entries_used < MAM_POOLS_MAX)
 			entry = &entries[entries_used];
 		if (entry != NULL) {
 			entry->pool = made->pool;

@@ -7,7 +7,7 @@
  *   turn    1. Query the oldest fences; reclaim up to the newest that has passed.
  *           2. Record a fence over all tickets so far. Its ticket is read before the record, so
  *              that no block is covered by a fence that was recorded before its free.
- *   reclaim The same at once (mam_quarantine_settle), for a thread that found no free memory: it
+ *   reclaim The same at once (mam_quarantine_reclaim), for a thread that found no free memory: it
  *           reclaims blocks that were freed while the GPU was idle.
  *   catch   Reclaim repeatedly until a fence has passed, for at most 0.1 s. This happens in the
  *   up      first free after the pool had to grow although much was in quarantine. The program runs
@@ -44,11 +44,11 @@
 #include "interpose/memory/peer_fence.h"
 
 #define COUNT 64               /* maximum blocks that share a fence, unless a request needs them */
-#define BYTES_LEAST (1u << 20) /* minimum bytes that share a fence */
+#define BYTES_MIN (1u << 20) /* minimum bytes that share a fence */
 #define BYTES_COUNTED (1u << 14) /* smaller blocks, of few bytes, count by number only */
 #define FENCES 64              /* recorded and not passed; further blocks wait without a fence */
-#define LOOKS_MOST 1500        /* queries of a fence that a free waits for: about 0.1 s */
-#define LARGE_LEAST ((uint64_t)64 << 20)
+#define LOOKS_MAX 1500        /* queries of a fence that a free waits for: about 0.1 s */
+#define LARGE_MIN ((uint64_t)64 << 20)
 #define LARGE_SHARE 2          /* large: more retired bytes than 1/2 of those in use */
 
 struct fence {
@@ -104,7 +104,7 @@ bool mam_quarantine_is_large(const struct mam_quarantine *quarantine)
 	struct mam_stats stats = { .size = sizeof(stats) };
 
 	return mam_pool_stats(quarantine->pool, &stats) == MAM_OK &&
-	       stats.retired_bytes > LARGE_LEAST &&
+	       stats.retired_bytes > LARGE_MIN &&
 	       stats.retired_bytes > stats.live_rounded_bytes / LARGE_SHARE;
 }
 
@@ -200,7 +200,7 @@ static bool is_due(struct mam_quarantine *quarantine, uint64_t ticket, uint64_t 
 {
 	if (ticket - atomic_load_explicit(&quarantine->fenced, memory_order_relaxed) >= COUNT)
 		return true;
-	return bytes >= BYTES_LEAST && bytes >= mam_chunks_held(quarantine->source) / 8;
+	return bytes >= BYTES_MIN && bytes >= mam_chunks_held(quarantine->source) / 8;
 }
 
 enum mam_status mam_quarantine_put(struct mam_quarantine *quarantine, void *block)
@@ -227,7 +227,7 @@ enum mam_status mam_quarantine_put(struct mam_quarantine *quarantine, void *bloc
 	return MAM_OK;
 }
 
-bool mam_quarantine_settle(struct mam_quarantine *quarantine)
+bool mam_quarantine_reclaim(struct mam_quarantine *quarantine)
 {
 	return mam_quarantine_holds(quarantine) && turn(quarantine, true);
 }
@@ -241,8 +241,8 @@ static void await_oldest(struct mam_quarantine *quarantine)
 	const struct timespec a_moment = { 0, 20000 };
 	uint64_t before = atomic_load_explicit(&quarantine->reclaimed, memory_order_relaxed);
 
-	for (int look = 0; look < LOOKS_MOST; look++) {
-		if (mam_quarantine_settle(quarantine) ||
+	for (int look = 0; look < LOOKS_MAX; look++) {
+		if (mam_quarantine_reclaim(quarantine) ||
 		    atomic_load_explicit(&quarantine->reclaimed, memory_order_relaxed) != before)
 			return;
 		if (!mam_quarantine_holds(quarantine) || !mam_peer_fence_is_possible() ||
@@ -293,7 +293,7 @@ bool mam_quarantine_wait(struct mam_quarantine *quarantine)
 	if (!mam_quarantine_holds(quarantine) ||
 	    atomic_load_explicit(&quarantine->faulty, memory_order_relaxed))
 		return false;
-	if (mam_quarantine_settle(quarantine) && !mam_quarantine_holds(quarantine))
+	if (mam_quarantine_reclaim(quarantine) && !mam_quarantine_holds(quarantine))
 		return true;
 	return wait_for_context(quarantine);
 }

@@ -50,8 +50,8 @@ bool mam_quarantine_holds(const struct mam_quarantine *quarantine);
  */
 bool mam_quarantine_is_large(const struct mam_quarantine *quarantine);
 
-/* mam_quarantine_settle - reclaim what can be reclaimed without a wait. Returns true if any was. */
-bool mam_quarantine_settle(struct mam_quarantine *quarantine);
+/* mam_quarantine_reclaim - reclaim what can be reclaimed without a wait. Returns true if any was. */
+bool mam_quarantine_reclaim(struct mam_quarantine *quarantine);
 
 /*
  * mam_quarantine_fall_behind - the pool grows although much is in quarantine, so the next free must

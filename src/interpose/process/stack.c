@@ -15,7 +15,7 @@
 #define OWN_DEPTH 12                       /* frames inside mam, maximum */
 #define BUCKETS ((size_t)1 << 14)
 #define ARENA_BYTES ((size_t)1 << 20)
-#define STACKS_MOST ((uint32_t)1 << 20)
+#define STACKS_MAX ((uint32_t)1 << 20)
 
 /* A block of memory that nodes are allocated from. */
 struct arena {
@@ -107,7 +107,7 @@ static const struct mam_stack *intern(void *const *frames, uint32_t count)
 		if (at->hash == hash && at->count == count &&
 		    memcmp(at->frames, frames, count * sizeof(*frames)) == 0)
 			return at;
-	if (atomic_load_explicit(&stacks, memory_order_relaxed) >= STACKS_MOST)
+	if (atomic_load_explicit(&stacks, memory_order_relaxed) >= STACKS_MAX)
 		return NULL;
 	made = mam_stack_cut(sizeof(*made) + count * sizeof(*frames));
 	if (made == NULL)

@@ -38,11 +38,11 @@ static const char *last_part(const char *path)
 }
 
 /* Writes at most `most` bytes of `text`, escaped for a trace. Returns the end. */
-static char *put_word(char *at, const char *end, const char *text, size_t most)
+static char *put_word(char *at, const char *end, const char *text, size_t max)
 {
 	static const char digits[] = "0123456789abcdef";
 
-	for (size_t i = 0; text[i] != '\0' && i < most; i++) {
+	for (size_t i = 0; text[i] != '\0' && i < max; i++) {
 		unsigned char byte = (unsigned char)text[i];
 		bool plain = byte > ' ' && byte < 127 && byte != '%';
 

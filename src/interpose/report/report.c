@@ -23,7 +23,7 @@
 
 #include "interpose/process/say.h"
 
-#define TIMED_LEAST 3 /* driver calls needed for a meaningful average */
+#define TIMED_MIN 3 /* driver calls needed for a meaningful average */
 
 static const char *const road_keys[MAM_ROAD_COUNT] = {
 	[MAM_ROAD_RUNTIME] = "runtime",
@@ -79,7 +79,7 @@ static void collect_calls(struct mam_report *report)
 /* If there are too few calls of one kind for an average, returns the average of both kinds. */
 static double mean(uint64_t ns, uint64_t calls, double of_both)
 {
-	return calls < TIMED_LEAST ? of_both : (double)ns / (double)calls;
+	return calls < TIMED_MIN ? of_both : (double)ns / (double)calls;
 }
 
 static void estimate_saving(struct mam_report *report)
@@ -89,7 +89,7 @@ static void estimate_saving(struct mam_report *report)
 		 calls = report->pools.allocs + report->pools.frees;
 	double spent = (double)(costs->grow_ns + costs->shrink_ns), both, instead;
 
-	if (timed < TIMED_LEAST || calls == 0)
+	if (timed < TIMED_MIN || calls == 0)
 		return;
 	both = spent / (double)timed;
 	instead = (double)report->pools.allocs * mean(costs->grow_ns, costs->grows, both) +

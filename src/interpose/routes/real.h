@@ -58,14 +58,14 @@ struct mam_real_driver {
 	int (*ctx_record_event)(void *context, void *event);
 	int (*default_pool)(void **pool, int device);
 	int (*current_pool)(void **pool, int device);
-	int (*pool_trim)(void *pool, size_t least_bytes);
+	int (*pool_trim)(void *pool, size_t min_bytes);
 	int (*graph_attribute)(int device, int attribute, uint64_t *value);
 	int (*graph_trim)(int device);
 	/*
 	 * The cheapest function that reports a fault of an earlier kernel: 14 ns, allowed during a
 	 * capture.
 	 */
-	int (*ctx_priorities)(int *least, int *greatest);
+	int (*ctx_priorities)(int *min, int *greatest);
 };
 
 /*

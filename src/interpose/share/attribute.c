@@ -40,7 +40,7 @@
 /* CUpointer_attribute. */
 enum { SYNC_MEMOPS = 6, BUFFER_ID = 7, RANGE_START_ADDR = 11, RANGE_SIZE = 12 };
 
-enum ground { GROUND_FOREIGN, GROUND_FREE, GROUND_BLOCK, GROUND_OPENED };
+enum space { SPACE_FOREIGN, SPACE_FREE, SPACE_BLOCK, SPACE_OPENED };
 
 /*
  * Held from a change of marks until the driver's flag of the chunk is set: of two threads with
@@ -49,33 +49,33 @@ enum ground { GROUND_FOREIGN, GROUND_FREE, GROUND_BLOCK, GROUND_OPENED };
  */
 static pthread_mutex_t switch_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static enum ground find(unsigned long long address, struct mam_segment_info *block)
+static enum space find(unsigned long long address, struct mam_segment_info *block)
 {
 	struct mam_ipc_opened opened;
 
 	if (mam_pools_exist() && mam_owner((void *)(uintptr_t)address, NULL, block) == MAM_OK)
-		return block->live ? GROUND_BLOCK : GROUND_FREE;
+		return block->live ? SPACE_BLOCK : SPACE_FREE;
 	if (!mam_ipc_opened_find(address, &opened))
-		return GROUND_FOREIGN;
+		return SPACE_FOREIGN;
 	block->base = (void *)(uintptr_t)opened.address;
 	block->requested = block->bytes = opened.bytes;
-	return GROUND_OPENED;
+	return SPACE_OPENED;
 }
 
-static bool is_block(enum ground ground)
+static bool is_block(enum space space)
 {
-	return ground == GROUND_BLOCK || ground == GROUND_OPENED;
+	return space == SPACE_BLOCK || space == SPACE_OPENED;
 }
 
-static void watch(enum mam_table_id function, enum mam_road road, enum ground ground, int answer)
+static void watch(enum mam_table_id function, enum mam_road road, enum space space, int answer)
 {
 	mam_watch_call(&(struct mam_watch_call){
 		.function = function,
 		.road = road,
 		.fate = answer != MAM_CUDA_SUCCESS ? MAM_FATE_FAILED
-			: is_block(ground)	   ? MAM_FATE_SERVED
+			: is_block(space)	   ? MAM_FATE_SERVED
 						   : MAM_FATE_FORWARDED,
-		.why = is_block(ground) ? MAM_WHY_NONE : MAM_WHY_FOREIGN,
+		.why = is_block(space) ? MAM_WHY_NONE : MAM_WHY_FOREIGN,
 		.code = answer });
 }
 
@@ -83,7 +83,7 @@ static void watch(enum mam_table_id function, enum mam_road road, enum ground gr
  * Writes a value of the attribute's type to the program's variable. Other attributes keep the
  * driver's value.
  */
-static void override(int attribute, enum ground ground, const struct mam_segment_info *block,
+static void override(int attribute, enum space space, const struct mam_segment_info *block,
 		     void *value)
 {
 	uint64_t id;
@@ -92,7 +92,7 @@ static void override(int attribute, enum ground ground, const struct mam_segment
 	case RANGE_START_ADDR: *(void **)value = block->base; break;
 	case RANGE_SIZE: *(size_t *)value = block->requested; break;
 	case SYNC_MEMOPS:
-		if (ground == GROUND_BLOCK)
+		if (space == SPACE_BLOCK)
 			*(unsigned int *)value = mam_marks_is_synchronous(block->base);
 		break;
 	case BUFFER_ID:
@@ -107,7 +107,7 @@ static int get(enum mam_road road, void *value, int attribute, unsigned long lon
 {
 	__typeof__(&cuPointerGetAttribute) real = MAM_TABLE_ORIGINAL(cuPointerGetAttribute);
 	struct mam_segment_info block = { .size = sizeof(block) };
-	enum ground ground;
+	enum space space;
 	int answer;
 
 	if (real == NULL)
@@ -115,11 +115,11 @@ static int get(enum mam_road road, void *value, int attribute, unsigned long lon
 	if (mam_init_passes() || value == NULL)
 		return real(value, attribute, address);
 	mam_init_depth++;
-	ground = find(address, &block);
-	answer = real(value, attribute, ground == GROUND_FREE ? NOBODYS_ADDRESS : address);
-	if (answer == MAM_CUDA_SUCCESS && is_block(ground))
-		override(attribute, ground, &block, value);
-	watch(MAM_TABLE_cuPointerGetAttribute, road, ground, answer);
+	space = find(address, &block);
+	answer = real(value, attribute, space == SPACE_FREE ? NOBODYS_ADDRESS : address);
+	if (answer == MAM_CUDA_SUCCESS && is_block(space))
+		override(attribute, space, &block, value);
+	watch(MAM_TABLE_cuPointerGetAttribute, road, space, answer);
 	mam_init_depth--;
 	return answer;
 }
@@ -135,7 +135,7 @@ static int get_all(enum mam_road road, unsigned int count, int *attributes, void
 {
 	__typeof__(&cuPointerGetAttributes) real = MAM_TABLE_ORIGINAL(cuPointerGetAttributes);
 	struct mam_segment_info block = { .size = sizeof(block) };
-	enum ground ground;
+	enum space space;
 	int answer;
 
 	if (real == NULL)
@@ -143,12 +143,12 @@ static int get_all(enum mam_road road, unsigned int count, int *attributes, void
 	if (mam_init_passes())
 		return real(count, attributes, values, address);
 	mam_init_depth++;
-	ground = find(address, &block);
-	answer = real(count, attributes, values, ground == GROUND_FREE ? NOBODYS_ADDRESS : address);
-	for (unsigned int i = 0; answer == MAM_CUDA_SUCCESS && is_block(ground) && i < count; i++)
+	space = find(address, &block);
+	answer = real(count, attributes, values, space == SPACE_FREE ? NOBODYS_ADDRESS : address);
+	for (unsigned int i = 0; answer == MAM_CUDA_SUCCESS && is_block(space) && i < count; i++)
 		if (values[i] != NULL)
-			override(attributes[i], ground, &block, values[i]);
-	watch(MAM_TABLE_cuPointerGetAttributes, road, ground, answer);
+			override(attributes[i], space, &block, values[i]);
+	watch(MAM_TABLE_cuPointerGetAttributes, road, space, answer);
 	mam_init_depth--;
 	return answer;
 }
@@ -186,7 +186,7 @@ static int set(enum mam_road road, const void *value, int attribute, unsigned lo
 {
 	__typeof__(&cuPointerSetAttribute) real = MAM_TABLE_ORIGINAL(cuPointerSetAttribute);
 	struct mam_segment_info block = { .size = sizeof(block) };
-	enum ground ground;
+	enum space space;
 	int answer;
 
 	if (real == NULL)
@@ -194,13 +194,13 @@ static int set(enum mam_road road, const void *value, int attribute, unsigned lo
 	if (mam_init_passes() || value == NULL)
 		return real(value, attribute, address);
 	mam_init_depth++;
-	ground = find(address, &block);
-	if (ground == GROUND_BLOCK && attribute == SYNC_MEMOPS)
+	space = find(address, &block);
+	if (space == SPACE_BLOCK && attribute == SYNC_MEMOPS)
 		answer = set_synchronous(real, value, &block);
 	else
 		answer = real(value, attribute,
-			      ground == GROUND_FREE ? NOBODYS_ADDRESS : address);
-	watch(MAM_TABLE_cuPointerSetAttribute, road, ground, answer);
+			      space == SPACE_FREE ? NOBODYS_ADDRESS : address);
+	watch(MAM_TABLE_cuPointerSetAttribute, road, space, answer);
 	mam_init_depth--;
 	return answer;
 }
@@ -230,7 +230,7 @@ static int range(enum mam_road road, unsigned long long *base, size_t *bytes,
 {
 	__typeof__(&cuMemGetAddressRange_v2) real = MAM_TABLE_ORIGINAL(cuMemGetAddressRange_v2);
 	struct mam_segment_info block = { .size = sizeof(block) };
-	enum ground ground;
+	enum space space;
 	int answer;
 
 	if (real == NULL)
@@ -238,15 +238,15 @@ static int range(enum mam_road road, unsigned long long *base, size_t *bytes,
 	if (mam_init_passes())
 		return real(base, bytes, address);
 	mam_init_depth++;
-	ground = find(address, &block);
-	answer = real(base, bytes, ground == GROUND_FREE ? NOBODYS_ADDRESS : address);
-	if (answer == MAM_CUDA_SUCCESS && is_block(ground)) {
+	space = find(address, &block);
+	answer = real(base, bytes, space == SPACE_FREE ? NOBODYS_ADDRESS : address);
+	if (answer == MAM_CUDA_SUCCESS && is_block(space)) {
 		if (base != NULL)
 			*base = (uintptr_t)block.base;
 		if (bytes != NULL)
 			*bytes = block.requested;
 	}
-	watch(MAM_TABLE_cuMemGetAddressRange_v2, road, ground, answer);
+	watch(MAM_TABLE_cuMemGetAddressRange_v2, road, space, answer);
 	mam_init_depth--;
 	return answer;
 }
@@ -264,7 +264,7 @@ static int handle_for(enum mam_road road, void *handle, unsigned long long addre
 	__typeof__(&cuMemGetHandleForAddressRange) real =
 		MAM_TABLE_ORIGINAL(cuMemGetHandleForAddressRange);
 	struct mam_segment_info block = { .size = sizeof(block) };
-	enum ground ground;
+	enum space space;
 	int answer;
 
 	if (real == NULL)
@@ -272,11 +272,11 @@ static int handle_for(enum mam_road road, void *handle, unsigned long long addre
 	if (mam_init_passes())
 		return real(handle, address, bytes, type, flags);
 	mam_init_depth++;
-	ground = find(address, &block);
-	if (is_block(ground) && bytes > block.bytes - (address - (uintptr_t)block.base))
-		ground = GROUND_FREE;
-	answer = real(handle, ground == GROUND_FREE ? NOBODYS_ADDRESS : address, bytes, type, flags);
-	watch(MAM_TABLE_cuMemGetHandleForAddressRange, road, ground, answer);
+	space = find(address, &block);
+	if (is_block(space) && bytes > block.bytes - (address - (uintptr_t)block.base))
+		space = SPACE_FREE;
+	answer = real(handle, space == SPACE_FREE ? NOBODYS_ADDRESS : address, bytes, type, flags);
+	watch(MAM_TABLE_cuMemGetHandleForAddressRange, road, space, answer);
 	mam_init_depth--;
 	return answer;
 }

@@ -25,7 +25,7 @@
 #include "interpose/process/stack.h"
 #include "interpose/watch/count.h"
 
-#define GROUPS_MOST 1000 /* maximum number of groups printed */
+#define GROUPS_MAX 1000 /* maximum number of groups printed */
 
 /* Blocks of one stack and function. */
 struct group {
@@ -103,9 +103,9 @@ static size_t largest(const struct mam_leaks_left *left, struct group *groups, s
 		all++;
 		while (at > 0 && groups[at - 1].bytes < group.bytes)
 			at--;
-		if (at == GROUPS_MOST)
+		if (at == GROUPS_MAX)
 			continue;
-		if (*shown < GROUPS_MOST)
+		if (*shown < GROUPS_MAX)
 			++*shown;
 		memmove(&groups[at + 1], &groups[at], (*shown - at - 1) * sizeof(*groups));
 		groups[at] = group;
@@ -166,7 +166,7 @@ static void put_group(struct mam_file_text *text, const struct mam_leaks_left *l
 
 static void put_all(struct mam_file_text *text, const struct mam_leaks_left *left)
 {
-	static struct group groups[GROUPS_MOST]; /* a process ends only once */
+	static struct group groups[GROUPS_MAX]; /* a process ends only once */
 	uint64_t bytes = 0;
 	size_t shown, all;
 

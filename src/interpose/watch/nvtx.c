@@ -45,7 +45,7 @@ static bool is_watched(void)
 #if MAM_HAVE_NVTX
 #include <nvtx3/nvToolsExtMem.h>
 
-#define HEAPS_MOST 1024
+#define HEAPS_MAX 1024
 #define PROBE_BYTES 4096
 
 struct heap {
@@ -54,7 +54,7 @@ struct heap {
 	nvtxMemHeapHandle_t handle;
 };
 
-static struct heap heaps[HEAPS_MOST]; /* lock: heaps */
+static struct heap heaps[HEAPS_MAX]; /* lock: heaps */
 static size_t heaps_used;             /* lock: heaps; the slots after these were never used */
 static pthread_mutex_t heaps_lock = PTHREAD_MUTEX_INITIALIZER;
 static nvtxDomainHandle_t domain;     /* lock: none, set at start */
@@ -114,7 +114,7 @@ void mam_nvtx_chunk(void *base, size_t bytes, void *context, bool came)
 		for (size_t i = 0; i < heaps_used && heap == NULL; i++)
 			if (heaps[i].bytes == 0)
 				heap = &heaps[i];
-		if (heap == NULL && heaps_used < HEAPS_MOST)
+		if (heap == NULL && heaps_used < HEAPS_MAX)
 			heap = &heaps[heaps_used++];
 		if (heap != NULL)
 			*heap = (struct heap){ (uintptr_t)base, bytes, register_heap(base, bytes) };

@@ -33,7 +33,7 @@
 #define PATIENCE_MS 2000   /* for a thread that reserved a slot and does not fill it */
 #define EXIT_PATIENCE_MS 2 /* the same, per record, when the process ends */
 #define EXIT_WAIT_S 5      /* then, for the thread to finish its segment */
-#define IMAGES_MOST 100    /* programs that one process may run by successive exec calls */
+#define IMAGES_MAX 100    /* programs that one process may run by successive exec calls */
 
 static struct mam_file file;              /* lock: draining */
 static char ring_place[PATH_MAX];         /* lock: draining; "" if the ring has no file */
@@ -91,7 +91,7 @@ static int open_file(const char *pattern, uint64_t start)
 		if (snprintf(ring_place, sizeof(ring_place), "%s.ring", file.place) >=
 		    (int)sizeof(ring_place))
 			return ENAMETOOLONG;
-		if (!is_of_us(ring_place, start) || image >= IMAGES_MOST)
+		if (!is_of_us(ring_place, start) || image >= IMAGES_MAX)
 			return 0;
 		image++;
 		if (snprintf(file.place, sizeof(file.place), "%s.%d", place, image) >=

@@ -20,7 +20,7 @@ void mam_watch_restart(void)
 }
 
 /* Calls `report` of each watcher that defines it and whose bit is set. */
-#define TELL(report, ...)                                                                      \
+#define REPORT(report, ...)                                                                      \
 	do {                                                                                   \
 		unsigned int bits = atomic_load_explicit(&mam_watch_bits, memory_order_acquire); \
                                                                                                \
@@ -31,25 +31,25 @@ void mam_watch_restart(void)
 
 void mam_watch_alloc_slow(const struct mam_watch_call *call)
 {
-	TELL(alloc, call);
+	REPORT(alloc, call);
 }
 
 void mam_watch_free_slow(const struct mam_watch_call *call)
 {
-	TELL(free, call);
+	REPORT(free, call);
 }
 
 void mam_watch_call_slow(const struct mam_watch_call *call)
 {
-	TELL(call, call);
+	REPORT(call, call);
 }
 
 void mam_watch_chunk(void *base, size_t bytes, void *context, bool came)
 {
-	TELL(chunk, base, bytes, context, came);
+	REPORT(chunk, base, bytes, context, came);
 }
 
 void mam_watch_context_gone(void *context)
 {
-	TELL(context_gone, context);
+	REPORT(context_gone, context);
 }

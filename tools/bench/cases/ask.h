@@ -51,13 +51,13 @@ MAM_KSLOW void *case_alloc(void *heap, struct case_told *told, uint32_t flags, u
 	uint64_t live;
 
 	if (object == NULL)
-		device_tell(&told->none, 1);
+		device_report(&told->none, 1);
 	if (flags & CASE_COUNT) {
-		device_tell(&told->asks, 1);
-		device_tell(&told->steps, steps);
+		device_report(&told->asks, 1);
+		device_report(&told->steps, steps);
 		if (object != NULL) {
 			live = mam_atomic_add64(&told->live, bytes, MAM_RELAXED, MAM_AT_DEVICE);
-			device_tell_most(&told->peak, live + bytes);
+			device_report_max(&told->peak, live + bytes);
 		}
 	}
 	mam_warp_sync(came);
@@ -88,7 +88,7 @@ MAM_KFN void case_occupy(const struct device_job *job)
 
 	if (device_asks(job, &asker))
 		job->got[asker] =
-			(uint64_t)(uintptr_t)case_alloc(job->heap, told, job->flags, job->least);
+			(uint64_t)(uintptr_t)case_alloc(job->heap, told, job->flags, job->min);
 }
 CASE_KERNEL(occupy, case_occupy, DEVICE_BLOCK)
 
@@ -101,10 +101,10 @@ MAM_KFN void case_thin(const struct device_job *job)
 		return;
 	if (bench_mix(asker + 77u) % 65536u < job->count) {
 		case_free(job->heap, told, job->flags, (void *)(uintptr_t)job->got[asker],
-			  job->least);
+			  job->min);
 		job->got[asker] = 0;
 	} else {
-		device_tell(&told->count, 1);
+		device_report(&told->count, 1);
 	}
 }
 CASE_KERNEL(thin, case_thin, DEVICE_BLOCK)

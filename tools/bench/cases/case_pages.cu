@@ -11,21 +11,21 @@
 
 MAM_KFN void *case_page_alloc(struct mam_kheap *heap, uint32_t bytes, uint32_t *steps)
 {
-	struct mam_pages *books = (struct mam_pages *)(heap + 1);
+	struct mam_pages *metadata = (struct mam_pages *)(heap + 1);
 	struct mam_kwalk walk;
 	uint32_t page;
 
 	if (bytes > 1u << heap->shift)
 		return NULL;
-	mam_kwalk_start(&walk, books);
-	page = mam_pages_take(books, &walk);
+	mam_kwalk_start(&walk, metadata);
+	page = mam_pages_take(metadata, &walk);
 	*steps += walk.steps;
-	return page == MAM_NO_PAGE ? NULL : heap->ground + ((uint64_t)page << heap->shift);
+	return page == MAM_NO_PAGE ? NULL : heap->space + ((uint64_t)page << heap->shift);
 }
 
 MAM_KFN void case_page_free(struct mam_kheap *heap, void *object)
 {
-	const uint64_t offset = (uint64_t)((unsigned char *)object - heap->ground);
+	const uint64_t offset = (uint64_t)((unsigned char *)object - heap->space);
 
 	if (object != NULL)
 		(void)mam_pages_give((struct mam_pages *)(heap + 1),

@@ -136,7 +136,7 @@ uint64_t case_heap_bytes(uint64_t need, uint32_t share);
 void case_plan_make(struct device_plan *plan);
 bool case_takes_part(const struct device_allocator *allocator, const struct device_cell *cell);
 uint64_t case_places(const struct device_cell *cell);
-void case_shrink(struct device_cell *cell, uint32_t most);
+void case_shrink(struct device_cell *cell, uint32_t max);
 
 /* ---- output: show.c ---- */
 

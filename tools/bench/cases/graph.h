@@ -131,8 +131,8 @@ MAM_KFN void case_graph_look(const struct device_job *job)
 
 	if (number >= job->own[1])
 		return;
-	device_tell(&case_told_of(job)->sum, graph_sum_of(job, number));
-	device_tell(&case_told_of(job)->count, graph_vertices(job)[number].count);
+	device_report(&case_told_of(job)->sum, graph_sum_of(job, number));
+	device_report(&case_told_of(job)->count, graph_vertices(job)[number].count);
 }
 CASE_KERNEL(graph_look, case_graph_look, GRAPH_BLOCK)
 
@@ -150,7 +150,7 @@ MAM_KFN void case_graph_clear(const struct device_job *job)
 	while (mam_warp_ballot(all, list != 0) != 0) {
 		change.old = (void *)(uintptr_t)list;
 		if (graph_has_chunks(job) && list != 0) {
-			change.old_bytes = job->least;
+			change.old_bytes = job->min;
 			list = ((const struct graph_chunk *)(uintptr_t)list)->next;
 		} else {
 			list = 0;

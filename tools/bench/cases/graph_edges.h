@@ -17,14 +17,14 @@
 #define GRAPH_CHUNKS 0x100u /* a flag of a job: lists are chains of chunks of job->least bytes */
 #define GRAPH_NARROWINGS 5u
 #define GRAPH_NARROWER 4u
-#define GRAPH_LEAST 2u /* capacity of the smallest array in neighbors: 16 bytes */
+#define GRAPH_MIN 2u /* capacity of the smallest array in neighbors: 16 bytes */
 
 struct graph_vertex {
 	uint64_t list; /* an array of neighbors, or the newest chunk; 0: none */
 	uint32_t lock; /* 1: a lane is changing it */
 	uint32_t count;
 	uint32_t room; /* capacity of an array */
-	uint32_t most; /* with reserved lists: peak number of neighbors */
+	uint32_t max; /* with reserved lists: peak number of neighbors */
 };
 
 MAM_KBOTH uint32_t graph_from(uint32_t edge, uint32_t vertices)

@@ -45,7 +45,7 @@ MAM_KFN bool graph_has_chunks(const struct device_job *job)
 /* Capacity of a chunk in neighbors. */
 MAM_KFN uint32_t graph_chunk_room(const struct device_job *job)
 {
-	return job->least / (uint32_t)sizeof(uint64_t) - 1;
+	return job->min / (uint32_t)sizeof(uint64_t) - 1;
 }
 
 /*
@@ -111,10 +111,10 @@ MAM_KFN void graph_replace(struct graph_vertex *vertex, uint64_t *fresh, uint32_
 MAM_KFN uint32_t graph_wants(const struct device_job *job, const struct graph_vertex *vertex)
 {
 	if (graph_has_chunks(job))
-		return vertex->count % graph_chunk_room(job) == 0 ? job->least : 0;
+		return vertex->count % graph_chunk_room(job) == 0 ? job->min : 0;
 	if (vertex->count < vertex->room)
 		return 0;
-	return (vertex->room > 0 ? vertex->room * 2 : GRAPH_LEAST) * (uint32_t)sizeof(uint64_t);
+	return (vertex->room > 0 ? vertex->room * 2 : GRAPH_MIN) * (uint32_t)sizeof(uint64_t);
 }
 
 /* Adds a neighbor; `fresh` is the memory allocated for graph_wants(), if any. */
@@ -152,7 +152,7 @@ MAM_KFN void graph_drop(struct graph_vertex *vertex, uint64_t *place, struct gra
 		change->old_bytes = vertex->room * (uint32_t)sizeof(uint64_t);
 		vertex->list = 0;
 		vertex->room = 0;
-	} else if (vertex->room > GRAPH_LEAST && vertex->count <= vertex->room / 4) {
+	} else if (vertex->room > GRAPH_MIN && vertex->count <= vertex->room / 4) {
 		change->wanted = vertex->room / 2 * (uint32_t)sizeof(uint64_t);
 	}
 }
@@ -168,7 +168,7 @@ MAM_KFN void graph_drop_chained(const struct device_job *job, struct graph_verte
 	if (last == 0) {
 		vertex->list = first->next;
 		change->old = first;
-		change->old_bytes = job->least;
+		change->old_bytes = job->min;
 	}
 }
 

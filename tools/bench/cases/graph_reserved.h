@@ -27,15 +27,15 @@ MAM_KFN void case_graph_expect(const struct device_job *job)
 CASE_KERNEL(graph_expect, case_graph_expect, GRAPH_BLOCK)
 
 /* One lane per vertex, between insertions and deletions. */
-MAM_KFN void case_graph_most(const struct device_job *job)
+MAM_KFN void case_graph_max(const struct device_job *job)
 {
 	const uint32_t number = device_thread();
 	struct graph_vertex *const vertex = graph_vertices(job) + number;
 
-	if (number < job->own[1] && vertex->most < vertex->count)
-		vertex->most = vertex->count;
+	if (number < job->own[1] && vertex->max < vertex->count)
+		vertex->max = vertex->count;
 }
-CASE_KERNEL(graph_most, case_graph_most, GRAPH_BLOCK)
+CASE_KERNEL(graph_max, case_graph_max, GRAPH_BLOCK)
 
 /* One lane per inserted edge. */
 MAM_KFN void case_graph_miss(const struct device_job *job)
@@ -57,8 +57,8 @@ MAM_KFN void case_graph_room(const struct device_job *job)
 {
 	const uint32_t all = UINT32_MAX, lane = mam_lane(), number = device_thread();
 	struct graph_vertex *const vertex = graph_vertices(job) + number;
-	const uint32_t most = number < job->own[1] ? vertex->most : 0;
-	uint64_t upto = most, first = 0;
+	const uint32_t max = number < job->own[1] ? vertex->max : 0;
+	uint64_t upto = max, first = 0;
 	uint32_t step;
 
 	for (step = 1; step < DEVICE_WARP; step *= 2) {
@@ -72,12 +72,12 @@ MAM_KFN void case_graph_room(const struct device_job *job)
 					 MAM_AT_DEVICE);
 	first = mam_warp_shuffle64(all, first, DEVICE_WARP - 1);
 	if (number < job->own[1])
-		vertex->list = first + upto - most;
+		vertex->list = first + upto - max;
 }
 CASE_KERNEL(graph_room, case_graph_room, GRAPH_BLOCK)
 
 /* The places are in own[3]. */
-MAM_KFN void case_graph_settle(const struct device_job *job)
+MAM_KFN void case_graph_assign(const struct device_job *job)
 {
 	const uint32_t number = device_thread();
 	struct graph_vertex *const vertex = graph_vertices(job) + number;
@@ -85,13 +85,13 @@ MAM_KFN void case_graph_settle(const struct device_job *job)
 	if (number >= job->own[1])
 		return;
 	vertex->list = job->own[3] + vertex->list * sizeof(uint64_t);
-	vertex->room = vertex->most;
+	vertex->room = vertex->max;
 	vertex->count = 0;
 }
-CASE_KERNEL(graph_settle, case_graph_settle, GRAPH_BLOCK)
+CASE_KERNEL(graph_assign, case_graph_assign, GRAPH_BLOCK)
 
 #define CASE_GRAPH_RESERVED_KERNELS(each) \
 	CASE_GRAPH_KERNELS(each)          \
-	each(graph_expect) each(graph_most) each(graph_miss) each(graph_room) each(graph_settle)
+	each(graph_expect) each(graph_max) each(graph_miss) each(graph_room) each(graph_assign)
 
 #endif

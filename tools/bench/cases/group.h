@@ -211,7 +211,7 @@ MAM_KFN void group_write(const struct group_work *work, const struct group_sprea
 }
 
 /* Adds a block's totals for a bucket to the list. */
-MAM_KFN void group_settle(struct group_list *list, uint32_t pages, uint32_t tuples, uint32_t prefix)
+MAM_KFN void group_add(struct group_list *list, uint32_t pages, uint32_t tuples, uint32_t prefix)
 {
 	if (tuples == 0)
 		return;
@@ -282,7 +282,7 @@ MAM_KFN void group_spread(const struct device_job *job)
 	}
 	if (spread->open[me] != 0 && used < room)
 		work->table[open_at] -= room - used;
-	group_settle(&work->lists[child + me], pages, sum,
+	group_add(&work->lists[child + me], pages, sum,
 		     unit.prefix << mam_popc32(work->mask) | me);
 }
 CASE_KERNEL_HELD(group_spread, group_spread, GROUP_BLOCK, GROUP_HELD)
@@ -460,7 +460,7 @@ MAM_KFN void group_digests(const struct device_job *job)
 		}
 	}
 	group_sum_end(&said, &sum);
-	group_tell(job, &said);
+	group_report(job, &said);
 }
 CASE_KERNEL(group_digests, group_digests, GROUP_BLOCK)
 

@@ -295,7 +295,7 @@ MAM_KFN void group_counted_digests(const struct device_job *job)
 	for (; i < end; i++)
 		group_sum_add(work, &said, &sum, value, ((const uint32_t *)work->words)[i]);
 	group_sum_end(&said, &sum);
-	group_tell(job, &said);
+	group_report(job, &said);
 }
 CASE_KERNEL(group_counted_digests, group_counted_digests, GROUP_BLOCK)
 
@@ -485,7 +485,7 @@ MAM_KFN void group_sorted_digests(const struct device_job *job)
 		}
 	}
 	group_sum_end(&said, &sum);
-	group_tell(job, &said);
+	group_report(job, &said);
 }
 CASE_KERNEL(group_sorted_digests, group_sorted_digests, GROUP_BLOCK)
 

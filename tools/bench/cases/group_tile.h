@@ -252,14 +252,14 @@ MAM_KFN void group_sum_add(const struct group_work *work, struct group_told *tol
 	sum->rows += row;
 }
 
-MAM_KFN void group_tell(const struct device_job *job, const struct group_told *what)
+MAM_KFN void group_report(const struct device_job *job, const struct group_told *what)
 {
 	struct case_told *const told = case_told_of(job);
 
-	device_tell(&told->own[0], what->groups);
-	device_tell(&told->own[1], what->digest);
-	device_tell(&told->own[2], what->rows);
-	device_tell(&told->wrong, what->wrong);
+	device_report(&told->own[0], what->groups);
+	device_report(&told->own[1], what->digest);
+	device_report(&told->own[2], what->rows);
+	device_report(&told->wrong, what->wrong);
 }
 
 #define CASE_GROUP_KIT_KERNELS(each) each(group_fill) each(group_clear)

@@ -63,7 +63,7 @@ static const char *make_nothing(struct device_heap *heap, uint64_t bytes, uint64
 	(void)bytes;
 	(void)object_bytes;
 	heap->heap = NULL;
-	heap->ground_bytes = heap->low = heap->high = 0;
+	heap->space_bytes = heap->low = heap->high = 0;
 	return NULL;
 }
 
@@ -124,15 +124,15 @@ static bool launch(struct device_run *run, const struct device_heap *heap, const
  * requests failed.
  */
 static bool fill(struct device_run *run, const struct device_heap *heap, struct device_job *job,
-		 uint32_t most, uint32_t *got)
+		 uint32_t max, uint32_t *got)
 {
-	const uint32_t step = most / FILL_STEPS / DEVICE_WARP * DEVICE_WARP + DEVICE_WARP;
+	const uint32_t step = max / FILL_STEPS / DEVICE_WARP * DEVICE_WARP + DEVICE_WARP;
 	struct case_told told = { .none = 0 };
 	uint32_t done = 0;
 
 	*got = 0;
-	while (done < most && told.none == 0) {
-		job->askers = most - done < step ? most - done : step;
+	while (done < max && told.none == 0) {
+		job->askers = max - done < step ? max - done : step;
 		job->got = run->got + done;
 		if (!launch(run, heap, "occupy", job, &told))
 			return false;
@@ -146,20 +146,20 @@ static bool fill(struct device_run *run, const struct device_heap *heap, struct 
 
 bool case_occupy(struct device_run *run, struct device_heap *heap, const struct device_cell *cell)
 {
-	const uint64_t pages = (heap->high - heap->low) / cell->least;
-	uint64_t most = pages * FILLED_PERMILLE / 1000, room;
+	const uint64_t pages = (heap->high - heap->low) / cell->min;
+	uint64_t max = pages * FILLED_PERMILLE / 1000, room;
 	struct device_job job = case_job(run, heap, cell);
 	struct case_told told;
 	uint32_t got, stay;
 
 	if (cell->share >= 1000 || case_is_reserved(heap->allocator))
 		return true;
-	if (most > run->askers_max)
-		most = run->askers_max;
-	if (!fill(run, heap, &job, (uint32_t)most, &got))
+	if (max > run->askers_max)
+		max = run->askers_max;
+	if (!fill(run, heap, &job, (uint32_t)max, &got))
 		return false;
 	/* Space that could not be allocated counts neither as capacity nor as free. */
-	room = job.askers == most && got == most ? pages : got;
+	room = job.askers == max && got == max ? pages : got;
 	stay = (uint32_t)(room * (1000 - cell->share) / 1000);
 	job.count = got > stay ? (uint32_t)(65536 - (uint64_t)stay * 65536 / got) : 0;
 	if (!launch(run, heap, "thin", &job, &told))

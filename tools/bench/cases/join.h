@@ -266,7 +266,7 @@ MAM_KFN void join_do_check(const struct device_job *job)
 					      i % lists.items);
 		}
 	}
-	join_sums_tell(job, &sums);
+	join_sums_report(job, &sums);
 }
 CASE_KERNEL(join_check, join_do_check, JOIN_THREADS)
 

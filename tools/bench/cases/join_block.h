@@ -33,7 +33,7 @@
 #define JOIN_EACH 16u /* tuples per thread */
 #define JOIN_TILE (JOIN_THREADS * JOIN_EACH)
 #define JOIN_PARTS 512u      /* maximum partitions that a tile is sorted by */
-#define JOIN_ITEMS_LEAST 32u /* tuples of a page */
+#define JOIN_ITEMS_MIN 32u /* tuples of a page */
 #define JOIN_STOCK 128u      /* pages that a block keeps */
 #define JOIN_RING 64u        /* pages with cached addresses: those of two rounds */
 #define JOIN_LOAD 2560u      /* tuples of R that a table holds */
@@ -106,7 +106,7 @@ struct join_tile {
 	uint32_t sums[JOIN_WARPS];
 	uint32_t asks; /* entries in the queue: pages to allocate */
 	uint16_t line[JOIN_PARTS +
-		      JOIN_TILE / JOIN_ITEMS_LEAST]; /* partitions; JOIN_PARTS per earlier page */
+		      JOIN_TILE / JOIN_ITEMS_MIN]; /* partitions; JOIN_PARTS per earlier page */
 };
 
 /*
@@ -300,13 +300,13 @@ MAM_KFN void join_sums_add(struct join_sums *sums, const uint32_t *columns, uint
 	sums->more += mark * mark;
 }
 
-MAM_KFN void join_sums_tell(const struct device_job *job, const struct join_sums *sums)
+MAM_KFN void join_sums_report(const struct device_job *job, const struct join_sums *sums)
 {
 	struct case_told *told = case_told_of(job);
 
-	device_tell(&told->count, sums->count);
-	device_tell(&told->sum, sums->sum);
-	device_tell(&told->more, sums->more);
+	device_report(&told->count, sums->count);
+	device_report(&told->sum, sums->sum);
+	device_report(&told->more, sums->more);
 }
 
 #endif

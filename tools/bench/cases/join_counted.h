@@ -287,7 +287,7 @@ MAM_KFN void joinc_do_check(const struct device_job *job)
 
 	for (i = device_thread(); i < job->JOIN_OUT_ROWS; i += device_threads())
 		join_sums_add(&sums, columns, job->JOIN_OUT_ROWS, i);
-	join_sums_tell(job, &sums);
+	join_sums_report(job, &sums);
 }
 CASE_KERNEL(joinc_check, joinc_do_check, JOIN_THREADS)
 

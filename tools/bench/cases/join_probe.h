@@ -34,8 +34,8 @@ MAM_KFN struct case_lists join_lists(const struct device_job *job, uint64_t word
 
 	lists.words = (uint64_t *)(uintptr_t)words;
 	lists.direct = (uint32_t)direct;
-	lists.page_bytes = job->least;
-	lists.items = job->least / 8;
+	lists.page_bytes = job->min;
+	lists.items = job->min / 8;
 	return lists;
 }
 
@@ -55,7 +55,7 @@ MAM_KFN struct case_lists join_results(const struct device_job *job)
 	struct case_lists lists =
 		join_lists(job, job->JOIN_RESULTS, job->JOIN_RESULT_LISTS & 0xffffffffu);
 
-	lists.items = job->least / JOIN_ROW;
+	lists.items = job->min / JOIN_ROW;
 	return lists;
 }
 
@@ -243,12 +243,12 @@ MAM_KFN struct join_room join_list_room(const struct device_job *job, struct joi
 MAM_KFN void join_probe_some(const struct device_job *job, struct join_bench *bench,
 			     struct join_asked *asked, uint32_t here)
 {
-	const uint32_t all = join_ask(&bench->table, asked, here), most = 2 * bench->results.items;
+	const uint32_t all = join_ask(&bench->table, asked, here), max = 2 * bench->results.items;
 	struct join_room room;
 	uint32_t done, count;
 
 	for (done = 0; done < all; done += count) {
-		count = all - done < most ? all - done : most;
+		count = all - done < max ? all - done : max;
 		room = join_list_room(job, bench, count);
 		join_write(&bench->table, asked, &room, done, count);
 	}
@@ -265,7 +265,7 @@ MAM_KFN void join_load(const struct device_job *job, struct join_bench *bench,
 		       uint32_t begin, uint32_t end)
 {
 	const uint32_t items = lists->items, first = begin * items;
-	const uint32_t most = end * items < count ? end * items : count;
+	const uint32_t max = end * items < count ? end * items : count;
 	uint64_t tuple[JOIN_LOAD / JOIN_THREADS], page;
 	uint32_t i, at;
 
@@ -273,7 +273,7 @@ MAM_KFN void join_load(const struct device_job *job, struct join_bench *bench,
 	JOIN_UNROLLED
 	for (i = 0; i < JOIN_LOAD / JOIN_THREADS; i++) {
 		at = first + i * mam_block_threads() + mam_thread();
-		tuple[i] = at < most ? case_list_page(job, lists, list, at / items) : 0;
+		tuple[i] = at < max ? case_list_page(job, lists, list, at / items) : 0;
 	}
 	JOIN_UNROLLED
 	for (i = 0; i < JOIN_LOAD / JOIN_THREADS; i++) {

@@ -148,7 +148,7 @@ MAM_KSLOW void case_list_ask(const struct device_job *job, uint64_t *list, uint3
 		if (slot != NULL)
 			(void)case_list_offer(job, slot, page_bytes, false);
 		else
-			device_tell(&case_told_of(job)->none, 1);
+			device_report(&case_told_of(job)->none, 1);
 	}
 	mam_warp_sync(came);
 }

@@ -288,9 +288,9 @@ MAM_KFN void case_octree_look(const struct device_job *job)
 		level--;
 		at = node->parent;
 	}
-	device_tell(&told->count, count);
-	device_tell(&told->more, levels);
-	device_tell(&told->sum, sum);
+	device_report(&told->count, count);
+	device_report(&told->more, levels);
+	device_report(&told->sum, sum);
 }
 CASE_KERNEL(octree_look, case_octree_look, OCTREE_BLOCK)
 

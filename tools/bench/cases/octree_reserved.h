@@ -26,7 +26,7 @@ MAM_KFN struct octree_node *octree_take_reserved(const struct device_job *job, u
 	number += mam_popc32(takers & ((1u << lane) - 1));
 	if (number < job->rounds)
 		return (struct octree_node *)(uintptr_t)job->got + number;
-	device_tell(&case_told_of(job)->none, 1);
+	device_report(&case_told_of(job)->none, 1);
 	return NULL;
 }
 

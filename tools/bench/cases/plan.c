@@ -41,28 +41,28 @@ void case_plan_make(struct device_plan *plan)
 		case_works[i].plan(plan);
 }
 
-/* CUDA's malloc would take hours to fill a heap, and minutes for sizes above CUDA_MOST. */
-#define CUDA_MOST (UINT32_C(1) << 20)
+/* CUDA's malloc would take hours to fill a heap, and minutes for sizes above CUDA_MAX. */
+#define CUDA_MAX (UINT32_C(1) << 20)
 
 bool case_takes_part(const struct device_allocator *allocator, const struct device_cell *cell)
 {
 	if (strcmp(allocator->name, CASE_MAM_PAGES) == 0)
-		return cell->least >= MAM_HEAP_PAGE_MIN;
+		return cell->min >= MAM_HEAP_PAGE_MIN;
 	if (strcmp(allocator->name, CASE_COMPACT) == 0)
 		return cell->work == CASE_GROUP;
 	if (allocator->slow)
-		return cell->share == 1000 && cell->filled <= CUDA_MOST;
+		return cell->share == 1000 && cell->filled <= CUDA_MAX;
 	return true;
 }
 
 /* One place per page of a heap that must be in use. */
 uint64_t case_places(const struct device_cell *cell)
 {
-	return cell->share < 1000 ? cell->heap_bytes / cell->least + DEVICE_WARP : DEVICE_BLOCK;
+	return cell->share < 1000 ? cell->heap_bytes / cell->min + DEVICE_WARP : DEVICE_BLOCK;
 }
 
-void case_shrink(struct device_cell *cell, uint32_t most)
+void case_shrink(struct device_cell *cell, uint32_t max)
 {
-	if (cell->filled > most)
-		cell->filled = most;
+	if (cell->filled > max)
+		cell->filled = max;
 }

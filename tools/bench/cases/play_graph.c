@@ -42,8 +42,8 @@ static void add(struct device_plan *plan, uint32_t edges, uint32_t share, bool f
 			(uint64_t)edges * (share < 1000 ? NEED_CHUNKS : NEED_ARRAYS), share),
 		.askers = 1,
 		.lanes = 1,
-		.least = CHUNK_BYTES,
-		.most = CHUNK_BYTES,
+		.min = CHUNK_BYTES,
+		.max = CHUNK_BYTES,
 		.rounds = ROUNDS,
 		.share = share,
 		.filled = edges,
@@ -77,7 +77,7 @@ struct reference {
 /* The previous cell's, as allocators take turns cell by cell. */
 static struct reference known;
 
-static bool reckon(uint32_t edges, uint32_t vertices, uint32_t batches)
+static bool compute(uint32_t edges, uint32_t vertices, uint32_t batches)
 {
 	const uint32_t last = batches + batches / 2;
 	uint32_t edge;
@@ -155,14 +155,14 @@ static bool reserve(struct graph *graph)
 		return true;
 	graph->job.own[2] = (uint64_t)(uintptr_t)graph->total;
 	if (!bench_gpu_fill(graph->total, 0, sizeof(*graph->total)) ||
-	    !play_rounds(graph, "graph_expect", "graph_most", "graph_miss") ||
+	    !play_rounds(graph, "graph_expect", "graph_max", "graph_miss") ||
 	    !launch(graph, "graph_room", graph->job.own[1]) ||
 	    !bench_gpu_fetch(&places, graph->total, sizeof(places)))
 		return false;
 	graph->places_bytes = places * sizeof(uint64_t);
 	graph->places = case_take(&graph->play, graph->places_bytes);
 	graph->job.own[3] = (uint64_t)(uintptr_t)graph->places;
-	return graph->places == NULL || launch(graph, "graph_settle", graph->job.own[1]);
+	return graph->places == NULL || launch(graph, "graph_assign", graph->job.own[1]);
 }
 
 /*
@@ -262,7 +262,7 @@ bool case_play_graph(struct device_run *run, struct device_heap *heap,
 {
 	const uint32_t vertices = cell->buffers > 0 ? cell->buffers : cell->filled / EDGES_A_VERTEX;
 
-	if (!reckon(cell->filled / cell->rounds * cell->rounds, vertices > 0 ? vertices : 1,
+	if (!compute(cell->filled / cell->rounds * cell->rounds, vertices > 0 ? vertices : 1,
 		    cell->rounds)) {
 		device_note(run, heap, cell, "there is too little memory to check it");
 		return true;

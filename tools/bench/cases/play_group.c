@@ -45,8 +45,8 @@ void case_plan_group(struct device_plan *plan)
 	struct device_cell cell = { .work = CASE_GROUP,
 				    .askers = 1,
 				    .lanes = 1,
-				    .least = GROUP_PAGE,
-				    .most = GROUP_PAGE,
+				    .min = GROUP_PAGE,
+				    .max = GROUP_PAGE,
 				    .rounds = SPREAD };
 	size_t i, k;
 
@@ -144,32 +144,32 @@ static struct {
 } reference;
 
 /* Returns false if the host had too little memory, or the range of keys is too large. */
-static bool reckon(uint32_t count, uint32_t spread, uint32_t domain)
+static bool compute(uint32_t count, uint32_t spread, uint32_t domain)
 {
-	uint32_t least = UINT32_MAX, most = 0, i, key;
+	uint32_t min = UINT32_MAX, max = 0, i, key;
 	uint64_t *sums;
 	uint32_t *counts;
 
 	if (reference.count == count && reference.spread == spread && reference.domain == domain)
 		return true;
 	if (spread == GROUP_UNIFORM) {
-		least = 0;
-		most = (1u << (domain - 1)) * 2 - 1;
+		min = 0;
+		max = (1u << (domain - 1)) * 2 - 1;
 	} else {
 		/*
 		 * Four numbers below the width, less half of their range; the width is below 2
 		 * sigma.
 		 */
-		least = (1u << (domain - 1)) - (spread < GROUP_EQUAL ? 4u << spread : 0);
-		most = (1u << (domain - 1)) + (spread < GROUP_EQUAL ? 4u << spread : 8);
+		min = (1u << (domain - 1)) - (spread < GROUP_EQUAL ? 4u << spread : 0);
+		max = (1u << (domain - 1)) + (spread < GROUP_EQUAL ? 4u << spread : 8);
 	}
-	if ((uint64_t)most - least >= RANGE_MAX)
+	if ((uint64_t)max - min >= RANGE_MAX)
 		return false;
-	sums = calloc((size_t)(most - least) + 1, sizeof(*sums));
-	counts = calloc((size_t)(most - least) + 1, sizeof(*counts));
+	sums = calloc((size_t)(max - min) + 1, sizeof(*sums));
+	counts = calloc((size_t)(max - min) + 1, sizeof(*counts));
 	if (sums != NULL && counts != NULL) {
 		for (i = 0; i < count; i++) {
-			key = group_key(i, spread, domain) - least;
+			key = group_key(i, spread, domain) - min;
 			sums[key] += i;
 			counts[key]++;
 		}
@@ -177,11 +177,11 @@ static bool reckon(uint32_t count, uint32_t spread, uint32_t domain)
 		reference.spread = spread;
 		reference.domain = domain;
 		reference.groups = reference.digest = 0;
-		for (key = 0; key <= most - least; key++) {
+		for (key = 0; key <= max - min; key++) {
 			reference.groups += counts[key] > 0;
 			if (counts[key] > 0)
 				reference.digest +=
-					group_digest(least + key, counts[key], sums[key]);
+					group_digest(min + key, counts[key], sums[key]);
 		}
 	}
 	free(sums);
@@ -241,7 +241,7 @@ bool case_play_group(struct device_run *run, struct device_heap *heap,
 		group.domain = cell->filled <= FEW ? 16 : 32;
 	if (group.domain < 32 && spread < GROUP_EQUAL && spread + 3 >= group.domain)
 		spread = group.domain - 4;
-	if (!reckon(group.count, spread, group.domain)) {
+	if (!compute(group.count, spread, group.domain)) {
 		device_note(run, heap, cell, "the host has too little memory for the reference");
 		return true;
 	}

@@ -16,7 +16,7 @@
 
 #define THREADS 256u
 #define TILE 4096u      /* as in join_block.h */
-#define PARTS_MOST 512u /* that a tile is sorted by */
+#define PARTS_MAX 512u /* that a tile is sorted by */
 #define ROW 12u
 
 #define K UINT32_C(1024)
@@ -51,8 +51,8 @@ void case_plan_join(struct device_plan *plan)
 				.heap_bytes = case_heap_bytes(need, shares[k]),
 				.askers = 1,
 				.lanes = sizes[i].part,
-				.least = sizes[i].page,
-				.most = sizes[i].page,
+				.min = sizes[i].page,
+				.max = sizes[i].page,
 				.rounds = FIRST_RANGE,
 				.share = shares[k],
 				.filled = sizes[i].n,
@@ -71,16 +71,16 @@ struct join_shape join_shape_of(const struct device_cell *cell)
 {
 	const uint32_t part = cell->lanes > 0 ? cell->lanes : 1;
 	struct join_shape shape = { .n = cell->filled, .kind = cell->buffers };
-	uint32_t most, bits = 0;
+	uint32_t max, bits = 0;
 
 	shape.total = shape.n > part ? (shape.n - 1) / part + 1 : 1;
 	shape.cut = shape.total;
 	if (cell->rounds > 0 && cell->rounds < 1000)
 		shape.cut = (uint32_t)((uint64_t)shape.total * cell->rounds / 1000);
-	most = shape.cut > shape.total - shape.cut ? shape.cut : shape.total - shape.cut;
+	max = shape.cut > shape.total - shape.cut ? shape.cut : shape.total - shape.cut;
 	while ((shape.total - 1) >> bits > 0)
 		bits++;
-	if (most > PARTS_MOST)
+	if (max > PARTS_MAX)
 		shape.shift = bits / 2;
 	/* A range begins with an upper partition. */
 	shape.cut = shape.cut < shape.total ? shape.cut >> shape.shift << shape.shift : shape.total;
@@ -147,11 +147,11 @@ bool join_wrong(struct device_run *run, const struct join_play *join, struct cas
 
 uint32_t join_blocks(const struct device_heap *heap, const char *kernel, uint64_t parts)
 {
-	const uint32_t most = bench_gpu_resident(bench_gpu_kernel(heap->module, kernel), THREADS);
+	const uint32_t max = bench_gpu_resident(bench_gpu_kernel(heap->module, kernel), THREADS);
 
-	if (most == 0)
+	if (max == 0)
 		return parts < 64 ? (uint32_t)parts : 64;
-	return parts < most ? (uint32_t)parts : most;
+	return parts < max ? (uint32_t)parts : max;
 }
 
 bool join_probe(struct case_play *play, const char *kernel, uint32_t parts,
@@ -181,14 +181,14 @@ static uint64_t lay_out(const struct device_heap *heap, const struct join_shape 
 			struct device_job *job)
 {
 	const uint32_t rest = shape->total - shape->cut;
-	const uint32_t items = job->least / 8;
+	const uint32_t items = job->min / 8;
 	const uint64_t n = shape->n, uppers = ((shape->total - 1) >> shape->shift) + 1;
 	const uint64_t each = n / shape->total + 1;
 	const uint64_t results =
 		join_blocks(heap, "join_probe", shape->cut > rest ? shape->cut : rest);
 	const uint64_t lower = direct_of(each, items);
 	const uint64_t upper = shape->shift > 0 ? direct_of(each << shape->shift, items) : 0;
-	const uint64_t result = direct_of(n / results, job->least / ROW);
+	const uint64_t result = direct_of(n / results, job->min / ROW);
 	const uint64_t upper_words = shape->shift > 0 ? 2 * uppers * words_of(upper) : 0;
 	const uint64_t lower_words = 2 * shape->total * words_of(lower);
 
@@ -214,12 +214,12 @@ static bool split_again(struct case_play *play, const struct join_shape *shape,
 {
 	const uint32_t uppers =
 		((job->JOIN_LAST - 1) >> shape->shift) + 1 - (job->JOIN_FIRST >> shape->shift);
-	const uint64_t most = ((uint64_t)shape->n << shape->shift) / shape->total / TILE + 1;
+	const uint64_t max = ((uint64_t)shape->n << shape->shift) / shape->total / TILE + 1;
 	const uint64_t wanted =
 		4 * (uint64_t)join_blocks(play->heap, "join_split_again", UINT32_MAX) /
 			(2 * uppers) +
 		1;
-	const uint32_t each = (uint32_t)(wanted < most ? wanted : most);
+	const uint32_t each = (uint32_t)(wanted < max ? wanted : max);
 
 	job->seed = JOIN_SEED(shape->kind, each);
 	return launch(play, "join_split_again", 2 * (uint64_t)uppers * each, job);

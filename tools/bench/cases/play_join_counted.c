@@ -52,10 +52,10 @@ static uint64_t address_of(const struct counted *counted, unsigned int which)
 static bool launch_parts(struct counted *counted, const char *kernel, uint32_t parts,
 			 uint64_t tuples)
 {
-	const uint64_t most = tuples / TILE + 1;
+	const uint64_t max = tuples / TILE + 1;
 	const uint64_t wanted =
 		(uint64_t)join_blocks(counted->play.heap, kernel, UINT32_MAX) / parts + 1;
-	const uint32_t each = (uint32_t)(wanted < most ? wanted : most);
+	const uint32_t each = (uint32_t)(wanted < max ? wanted : max);
 
 	counted->job.seed = JOIN_SEED(counted->join->shape.kind, each);
 	return case_launch(&counted->play, kernel,

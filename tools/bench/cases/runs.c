@@ -50,7 +50,7 @@ struct device_job case_job(struct device_run *run, const struct device_heap *hea
 
 	device_ask(run, heap, cell, &job);
 	job.lanes = DEVICE_WARP;
-	job.least = job.most = cell->least;
+	job.min = job.max = cell->min;
 	job.flags = 0;
 	return job;
 }
@@ -70,7 +70,7 @@ static bool pass_once(struct device_run *run, struct device_heap *heap,
 	return true;
 }
 
-static void tell_memory(struct device_run *run, struct device_heap *heap,
+static void report_memory(struct device_run *run, struct device_heap *heap,
 			const struct device_cell *cell, const struct case_pass *pass, double looks)
 {
 	const double steps = case_steps(heap, &pass->told, looks);
@@ -78,7 +78,7 @@ static void tell_memory(struct device_run *run, struct device_heap *heap,
 	device_row(run, heap, cell, "peak_mib",
 		   (double)(pass->peak + pass->told.peak) / (double)BENCH_MIB);
 	device_row(run, heap, cell, "objects_mib", (double)pass->told.peak / (double)BENCH_MIB);
-	device_row(run, heap, cell, "heap_mib", (double)heap->ground_bytes / (double)BENCH_MIB);
+	device_row(run, heap, cell, "heap_mib", (double)heap->space_bytes / (double)BENCH_MIB);
 	device_row(run, heap, cell, "asks", (double)pass->told.asks);
 	if (steps >= 0)
 		device_row(run, heap, cell, "steps", steps);
@@ -132,7 +132,7 @@ bool case_runs(struct device_run *run, struct device_heap *heap, const struct de
 	}
 	if (!is_right(run, heap, cell, &first, none, wrong))
 		return true;
-	tell_memory(run, heap, cell, &first, looks);
+	report_memory(run, heap, cell, &first, looks);
 	device_row(run, heap, cell, "us", bench_measure_median(us, count));
 	device_row(run, heap, cell, "wall_us", bench_measure_median(wall, count));
 	device_row(run, heap, cell, "runs", count);

@@ -111,7 +111,7 @@ static void add_worst(const struct bench_results *results, struct device_target 
 	}
 }
 
-static size_t reckon(const struct bench_results *results, const struct device_request *request,
+static size_t compute(const struct bench_results *results, const struct device_request *request,
 		     struct device_target *targets)
 {
 	static const char *const works[] = { "join", "group" };
@@ -142,12 +142,12 @@ void case_show_people(const struct bench_results *results, const struct bench_ma
 	device_show_head(results, machine, request);
 	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		device_show_table(results, request, &tables[i], NAME_WIDTH);
-	device_show_targets(targets, reckon(results, request, targets));
+	device_show_targets(targets, compute(results, request, targets));
 }
 
 void case_show_keys(const struct bench_results *results, const struct device_request *request)
 {
 	struct device_target targets[DEVICE_TARGETS_MAX];
 
-	device_show_target_keys(targets, reckon(results, request, targets));
+	device_show_target_keys(targets, compute(results, request, targets));
 }

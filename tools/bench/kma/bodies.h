@@ -38,7 +38,7 @@ MAM_KFN uint32_t kma_lanes(void)
 	return mam_grid_blocks() * mam_block_threads();
 }
 
-MAM_KFN void kma_tell(MAM_GLOBAL uint64_t *where, uint64_t n)
+MAM_KFN void kma_report(MAM_GLOBAL uint64_t *where, uint64_t n)
 {
 	if (n > 0)
 		(void)mam_atomic_add64(where, n, MAM_RELAXED, MAM_AT_DEVICE);
@@ -46,9 +46,9 @@ MAM_KFN void kma_tell(MAM_GLOBAL uint64_t *where, uint64_t n)
 
 MAM_KFN uint32_t kma_bytes_of(struct kma_ask ask, uint32_t lane, uint32_t round)
 {
-	if (ask.least == ask.most)
-		return ask.least;
-	return ask.least + mam_kma_mix(lane * 0x9e3779b9u + round + 1) % (ask.most - ask.least + 1);
+	if (ask.min == ask.max)
+		return ask.min;
+	return ask.min + mam_kma_mix(lane * 0x9e3779b9u + round + 1) % (ask.max - ask.min + 1);
 }
 
 /* ---- malloc and free ---- */
@@ -85,8 +85,8 @@ MAM_KFN void kma_pairs(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL struct k
 			*block = lane;
 		wrong += !mam_ds_free(base, (MAM_GLOBAL void *)block);
 	}
-	kma_tell(&told->none, none);
-	kma_tell(&told->wrong, wrong);
+	kma_report(&told->none, none);
+	kma_report(&told->wrong, wrong);
 }
 
 /* ---- elements ---- */
@@ -109,11 +109,11 @@ MAM_KFN void kma_apart(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL uint64_t
 	if (lane >= ask.lanes)
 		return;
 	for (i = 0; i < ask.rounds; i++) {
-		element = mam_ds_alloc(base, ask.most);
+		element = mam_ds_alloc(base, ask.max);
 		none += !element;
 		kma_keep(got, ask, lane, i, element);
 	}
-	kma_tell(&told->none, none);
+	kma_report(&told->none, none);
 }
 
 /* All threads of each block must call it. */
@@ -134,7 +134,7 @@ MAM_KFN void kma_together(MAM_DS_BASE base, struct kma_ask ask,
 			kma_keep(got, ask, lane, i, element);
 		}
 	}
-	kma_tell(&told->none, none);
+	kma_report(&told->none, none);
 }
 
 /* `list` may be NULL. */
@@ -145,14 +145,14 @@ MAM_KFN void kma_stamped(struct kma_ask ask, MAM_GLOBAL struct mam_arraylist *li
 	MAM_GLOBAL uint32_t *element;
 
 	if (list && lane == 0)
-		kma_tell(&told->nodes, mam_arraylist_count(list));
+		kma_report(&told->nodes, mam_arraylist_count(list));
 	if (lane >= ask.lanes)
 		return;
 	for (i = 0; i < ask.rounds; i++) {
 		element = MAM_DS_POINTER(uint32_t, got[(uint64_t)i * ask.lanes + lane]);
 		wrong += element && *element != lane * ask.rounds + i;
 	}
-	kma_tell(&told->wrong, wrong);
+	kma_report(&told->wrong, wrong);
 }
 
 MAM_KFN void kma_give_apart(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL uint64_t *got,
@@ -168,7 +168,7 @@ MAM_KFN void kma_give_apart(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL uin
 		if (element)
 			wrong += !mam_ds_free(base, element);
 	}
-	kma_tell(&told->wrong, wrong);
+	kma_report(&told->wrong, wrong);
 }
 
 /* ---- a graph ---- */
@@ -187,7 +187,7 @@ MAM_KFN void kma_deal(struct kma_ask ask, MAM_GLOBAL struct edges_edge *edges,
 }
 
 /* Computes the expected values of their graph. */
-MAM_KFN void kma_reckon(struct kma_ask ask, MAM_GLOBAL struct edges_edge *edges,
+MAM_KFN void kma_compute(struct kma_ask ask, MAM_GLOBAL struct edges_edge *edges,
 			MAM_GLOBAL uint32_t *marks, MAM_GLOBAL struct kma_told *told)
 {
 	uint64_t sum = 0, nodes = 0;
@@ -197,8 +197,8 @@ MAM_KFN void kma_reckon(struct kma_ask ask, MAM_GLOBAL struct edges_edge *edges,
 		sum += edges_pair(edges[i].source, edges[i].sink);
 	for (i = kma_lane(); i < ask.nodes; i += kma_lanes())
 		nodes += marks[i];
-	kma_tell(&told->sum, sum);
-	kma_tell(&told->nodes, nodes);
+	kma_report(&told->sum, sum);
+	kma_report(&told->nodes, nodes);
 }
 
 MAM_KFN void kma_build(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL struct mam_tree *tree,
@@ -217,7 +217,7 @@ MAM_KFN void kma_build(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL struct m
 			i = ask.edges - i > ask.lanes ? i + ask.lanes : ask.edges;
 		}
 	}
-	kma_tell(&told->none, none);
+	kma_report(&told->none, none);
 }
 
 /* After build. Records the nodes' addresses. */
@@ -244,10 +244,10 @@ MAM_KFN void kma_tour(struct kma_ask ask, MAM_GLOBAL struct mam_tree *tree,
 			sum += edges_pair(i, edges_name(sink->tree.key));
 		}
 	}
-	kma_tell(&told->nodes, nodes);
-	kma_tell(&told->links, links);
-	kma_tell(&told->sum, sum);
-	kma_tell(&told->wrong, wrong);
+	kma_report(&told->nodes, nodes);
+	kma_report(&told->links, links);
+	kma_report(&told->sum, sum);
+	kma_report(&told->wrong, wrong);
 }
 
 /* After tour. */
@@ -269,7 +269,7 @@ MAM_KFN void kma_prune(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL uint64_t
 		}
 		wrong += !mam_ds_free(base, node);
 	}
-	kma_tell(&told->wrong, wrong);
+	kma_report(&told->wrong, wrong);
 }
 
 #endif

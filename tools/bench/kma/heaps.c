@@ -68,7 +68,7 @@ const char *kma_make(struct device_heap *heap, uint64_t bytes, uint32_t count)
 	heap->own[0] = heap->heap = bench_gpu_take(told.sum);
 	if (heap->heap == NULL)
 		return too_little;
-	heap->ground_bytes = heap->own_numbers[0] = told.sum;
+	heap->space_bytes = heap->own_numbers[0] = told.sum;
 	heap->low = (uint64_t)(uintptr_t)heap->heap + told.links;
 	heap->own_numbers[1] = told.shift;
 	heap->own_numbers[2] = told.entries_shift;
@@ -96,7 +96,7 @@ static bool reset_poor(struct device_heap *heap)
 {
 	struct device_job job = { .heap = heap->heap, .askers = 1, .lanes = 1 };
 
-	job.own[0] = heap->ground_bytes;
+	job.own[0] = heap->space_bytes;
 	return device_launch_as(heap, "make", 1, 1, &job, NULL);
 }
 
@@ -106,7 +106,7 @@ static const char *make_poor(struct device_heap *heap, uint64_t bytes, uint64_t 
 	heap->own[0] = heap->heap = bench_gpu_take(bytes);
 	if (heap->heap == NULL)
 		return too_little;
-	heap->ground_bytes = bytes;
+	heap->space_bytes = bytes;
 	heap->low = (uint64_t)(uintptr_t)heap->heap;
 	heap->high = heap->low + bytes;
 	if (reset_poor(heap))
@@ -121,7 +121,7 @@ static const char *make_cuda(struct device_heap *heap, uint64_t bytes, uint64_t 
 {
 	(void)object_bytes;
 	heap->heap = NULL;
-	heap->ground_bytes = bytes;
+	heap->space_bytes = bytes;
 	heap->low = heap->high = 0;
 	return NULL;
 }

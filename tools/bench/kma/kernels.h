@@ -29,8 +29,8 @@ MAM_KFN struct kma_ask kma_ask_of(const struct device_job *job)
 
 	ask.lanes = job->askers;
 	ask.rounds = job->rounds;
-	ask.least = job->least;
-	ask.most = job->most;
+	ask.min = job->min;
+	ask.max = job->max;
 	ask.flags = job->flags;
 	ask.edges = job->count;
 	ask.nodes = (uint32_t)job->own[1];
@@ -88,7 +88,7 @@ DEVICE_KERNEL(give_apart, kernel_give_apart)
 MAM_KFN void kernel_list(const struct device_job *job)
 {
 	if (kma_lane() == 0)
-		mam_arraylist_init(KMA_LIST(job), job->most);
+		mam_arraylist_init(KMA_LIST(job), job->max);
 }
 DEVICE_KERNEL(list, kernel_list)
 
@@ -107,11 +107,11 @@ MAM_KFN void kernel_deal(const struct device_job *job)
 }
 DEVICE_KERNEL(deal, kernel_deal)
 
-MAM_KFN void kernel_reckon(const struct device_job *job)
+MAM_KFN void kernel_compute(const struct device_job *job)
 {
-	kma_reckon(kma_ask_of(job), KMA_EDGES(job), job->numbers, kma_told_of(job));
+	kma_compute(kma_ask_of(job), KMA_EDGES(job), job->numbers, kma_told_of(job));
 }
-DEVICE_KERNEL(reckon, kernel_reckon)
+DEVICE_KERNEL(compute, kernel_compute)
 
 MAM_KFN void kernel_build(const struct device_job *job)
 {
@@ -166,7 +166,7 @@ MAM_KFN void kernel_learn(const struct device_job *job)
 	if (count == 0)
 		count = mam_kma_superblocks(job->own[0], shift, entries_shift);
 	kma_told_of(job)->nodes = count;
-	kma_told_of(job)->links = mam_kma_ground_at(count, shift, entries_shift);
+	kma_told_of(job)->links = mam_kma_space_at(count, shift, entries_shift);
 	kma_told_of(job)->sum = mam_kma_bytes(count, shift, entries_shift);
 	kma_told_of(job)->shift = shift;
 	kma_told_of(job)->entries_shift = entries_shift;
@@ -186,7 +186,7 @@ MAM_KFN void kernel_left(const struct device_job *job)
 		else
 			left += mam_kma_state_kind(state) != MAM_KMA_FREE;
 	}
-	kma_tell(&kma_told_of(job)->nodes, left);
+	kma_report(&kma_told_of(job)->nodes, left);
 }
 DEVICE_KERNEL(left, kernel_left)
 #endif

@@ -62,7 +62,7 @@ bool kma_format(const struct device_heap *heap, uint32_t lanes, double *us);
 void kma_plan_make(struct device_plan *plan);
 bool kma_plan_takes_part(const struct device_allocator *allocator, const struct device_cell *cell);
 uint64_t kma_plan_places(const struct device_cell *cell);
-void kma_plan_shrink(struct device_cell *cell, uint32_t askers_most);
+void kma_plan_shrink(struct device_cell *cell, uint32_t MAX_ASKERS);
 /* kma_plan_is_list - true for the cell with a list, of the two cells of KMA_ARRAYLIST */
 bool kma_plan_is_list(const struct device_cell *cell);
 

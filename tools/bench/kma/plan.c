@@ -22,8 +22,8 @@
 #define ELEMENTS 10
 #define SECOND UINT64_C(1000000000)
 /* For CUDA's malloc: more edges, or fewer lanes, would take all the available time. */
-#define CUDA_EDGES_MOST (1 * M)
-#define CUDA_LANES_LEAST 1536u
+#define CUDA_EDGES_MAX (1 * M)
+#define CUDA_LANES_MIN 1536u
 
 const struct device_effort kma_efforts[KMA_EFFORTS] = {
 	{ "full", 10, 2, 10, 150 * SECOND, UINT32_MAX, UINT64_MAX, true },
@@ -49,7 +49,7 @@ static void plan_one(struct device_plan *plan)
 		struct device_cell cell = cell_of(KMA_ONE, 1);
 
 		cell.lanes = 1;
-		cell.least = cell.most = 4;
+		cell.min = cell.max = 4;
 		cell.rounds = rounds[i];
 		cell.fine = i > 0;
 		device_plan_add(plan, cell, "%u", rounds[i]);
@@ -60,7 +60,7 @@ static void plan_many(struct device_plan *plan)
 {
 	static const struct {
 		const char *name;
-		uint32_t least, most;
+		uint32_t min, max;
 	} sizes[] = { { "none", 64, 64 }, { "low", 32, 128 }, { "high", 4, 2048 } };
 	static const uint32_t lanes[] = {
 		PUBLISHED_LANES, 384, 1536, 16 * K, 64 * K, 256 * K, 1 * M
@@ -72,8 +72,8 @@ static void plan_many(struct device_plan *plan)
 		for (k = 0; k < sizeof(lanes) / sizeof(lanes[0]); k++) {
 			struct device_cell cell = cell_of(KMA_MANY, lanes[k]);
 
-			cell.least = sizes[i].least;
-			cell.most = sizes[i].most;
+			cell.min = sizes[i].min;
+			cell.max = sizes[i].max;
 			cell.rounds = ROUNDS;
 			cell.fine = k > 0;
 			device_plan_add(plan, cell, "%s %s", sizes[i].name,
@@ -94,7 +94,7 @@ static void plan_arraylist(struct device_plan *plan)
 			for (list = 0; list < 2; list++) {
 				struct device_cell cell = cell_of(KMA_ARRAYLIST, lanes[i]);
 
-				cell.least = cell.most = bytes;
+				cell.min = cell.max = bytes;
 				cell.rounds = ELEMENTS;
 				cell.share = list;
 				cell.fine = i > 0 || bytes > 4;
@@ -120,7 +120,7 @@ static void add_graph(struct device_plan *plan, uint32_t edges, uint32_t nodes, 
 	cell.filled = edges;
 	cell.share = nodes;
 	cell.fine = fine;
-	cell.heap_bytes = edges > CUDA_EDGES_MOST ? KMA_HEAP_LARGE : KMA_HEAP;
+	cell.heap_bytes = edges > CUDA_EDGES_MAX ? KMA_HEAP_LARGE : KMA_HEAP;
 	device_plan_add(plan, cell, "%s %s", device_plan_number(edges, many, sizeof(many)),
 			device_plan_number(lanes, number, sizeof(number)));
 }
@@ -146,7 +146,7 @@ static void plan_setup(struct device_plan *plan)
 		struct device_cell cell = cell_of(KMA_SETUP, 1);
 
 		cell.lanes = 1;
-		cell.least = cell.most = 4;
+		cell.min = cell.max = 4;
 		cell.fine = counts[i] > 512;
 		cell.share = counts[i];
 		/* With more than enough for their metadata. */
@@ -184,8 +184,8 @@ bool kma_plan_takes_part(const struct device_allocator *allocator, const struct 
 	case KMA_SETUP: return allocator->reset != NULL;
 	case KMA_GRAPH:
 		return !allocator->slow ||
-		       (cell->filled <= CUDA_EDGES_MOST &&
-			(cell->filled < 64 * K || cell->askers >= CUDA_LANES_LEAST));
+		       (cell->filled <= CUDA_EDGES_MAX &&
+			(cell->filled < 64 * K || cell->askers >= CUDA_LANES_MIN));
 	default: return allocator->frees;
 	}
 }
@@ -200,14 +200,14 @@ uint64_t kma_plan_places(const struct device_cell *cell)
 	return cell->askers;
 }
 
-void kma_plan_shrink(struct device_cell *cell, uint32_t askers_most)
+void kma_plan_shrink(struct device_cell *cell, uint32_t MAX_ASKERS)
 {
-	if (cell->askers > askers_most)
-		cell->askers = askers_most;
+	if (cell->askers > MAX_ASKERS)
+		cell->askers = MAX_ASKERS;
 	if (cell->rounds > ROUNDS)
 		cell->rounds = ROUNDS;
-	if (cell->filled > askers_most) {
-		cell->filled = askers_most;
-		cell->share = askers_most / 8;
+	if (cell->filled > MAX_ASKERS) {
+		cell->filled = MAX_ASKERS;
+		cell->share = MAX_ASKERS / 8;
 	}
 }

@@ -26,7 +26,7 @@ static bool deal(struct device_run *run, struct device_heap *heap, struct graph 
 {
 	return bench_gpu_fill(run->numbers, 0, graph->look.own[1] * sizeof(*run->numbers)) &&
 	       device_launch(heap, "deal", &graph->look, NULL) &&
-	       kma_launch(run, heap, "reckon", &graph->look, NULL, &graph->wanted);
+	       kma_launch(run, heap, "compute", &graph->look, NULL, &graph->wanted);
 }
 
 /* One run, with checks. */

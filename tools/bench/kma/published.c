@@ -66,7 +66,7 @@ static const char *other(const char *name, const char *mine)
 	return strcmp(name, "poor") == 0 && strcmp(mine, KMA_OPENCL) == 0 ? KMA_OPENCL_POOR : name;
 }
 
-static bool reckon(const struct bench_results *results, size_t which, const char *mine,
+static bool compute(const struct bench_results *results, size_t which, const char *mine,
 		   double *times)
 {
 	const char *above = other(ratios[which].above, mine);
@@ -92,7 +92,7 @@ void kma_complete(struct bench_results *results)
 
 	for (i = 0; i < sizeof(ratios) / sizeof(ratios[0]); i++) {
 		for (k = 0; k < sizeof(ours) / sizeof(ours[0]); k++) {
-			if (reckon(results, i, ours[k], &times))
+			if (compute(results, i, ours[k], &times))
 				bench_results_add(results, "kma-ratio", ours[k], ratios[i].name,
 						  "times", times);
 		}

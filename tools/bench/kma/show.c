@@ -94,7 +94,7 @@ static void add_processor(const struct bench_results *results, struct device_tar
 	}
 }
 
-static size_t reckon(const struct bench_results *results, const struct device_request *request,
+static size_t compute(const struct bench_results *results, const struct device_request *request,
 		     struct device_target *targets)
 {
 	size_t count = add_ratios(results, targets);
@@ -113,12 +113,12 @@ void kma_show_people(const struct bench_results *results, const struct bench_mac
 	device_show_head(results, machine, request);
 	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		device_show_table(results, request, &tables[i], NAME_WIDTH);
-	device_show_targets(targets, reckon(results, request, targets));
+	device_show_targets(targets, compute(results, request, targets));
 }
 
 void kma_show_keys(const struct bench_results *results, const struct device_request *request)
 {
 	struct device_target targets[DEVICE_TARGETS_MAX];
 
-	device_show_target_keys(targets, reckon(results, request, targets));
+	device_show_target_keys(targets, compute(results, request, targets));
 }

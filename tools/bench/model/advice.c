@@ -26,7 +26,7 @@
 #define WORD 64.0
 #define PARTS 32      /* of a burst, over which a mean is taken */
 #define SLACK 0.005   /* steps: the chance that the first probe does not suffice is never 0 */
-#define LOW_MOST 990u /* thousandths; a heap that must be entirely free has no capacity */
+#define LOW_MAX 990u /* thousandths; a heap that must be entirely free has no capacity */
 
 double advise_steps(double t, double a, double n, unsigned int lanes)
 {
@@ -82,26 +82,26 @@ double advise_burst(const struct advise_ask *ask, uint64_t page_bytes)
 
 static uint64_t largest(const struct advise_ask *ask)
 {
-	uint64_t most = ask->size_count > 0 ? 0 : ask->page_bytes;
+	uint64_t max = ask->size_count > 0 ? 0 : ask->page_bytes;
 	size_t i;
 
 	for (i = 0; i < ask->size_count; i++)
-		most = ask->sizes[i].bytes > most ? ask->sizes[i].bytes : most;
-	return most;
+		max = ask->sizes[i].bytes > max ? ask->sizes[i].bytes : max;
+	return max;
 }
 
 /* Returns 0 if no page is large enough. */
 static uint64_t find_page(const struct advise_ask *ask)
 {
 	uint64_t bytes, best = 0;
-	double waste, least = 2;
+	double waste, min = 2;
 
 	for (bytes = MAM_HEAP_PAGE_MIN; bytes <= MAM_HEAP_PAGE_MAX; bytes *= 2) {
 		if (largest(ask) > bytes * ADVISE_RUN)
 			continue;
 		waste = advise_waste(ask, bytes);
-		if (waste <= least + 1e-9) {
-			least = waste < least ? waste : least;
+		if (waste <= min + 1e-9) {
+			min = waste < min ? waste : min;
 			best = bytes;
 		}
 	}
@@ -112,9 +112,9 @@ static unsigned int find_low(const struct advise_ask *ask)
 {
 	unsigned int low;
 
-	for (low = 1; low < LOW_MOST; low++) {
+	for (low = 1; low < LOW_MAX; low++) {
 		if (bench_steps_corw_whole(1, low / 1000.0, 0, WORD, ask->lanes) <=
-		    ask->was_most + SLACK)
+		    ask->was_max + SLACK)
 			break;
 	}
 	return low;
@@ -125,12 +125,12 @@ static struct advise_expect expect(const struct advise_ask *ask, double t, doubl
 	struct advise_expect expect = { .free_before = a / t, .free_after = (a - n) / t };
 
 	expect.steps = advise_steps(t, a, n, ask->lanes);
-	expect.steps_most = bench_steps_corw_whole(t, a, n, WORD, ask->lanes);
+	expect.steps_limit = bench_steps_corw_whole(t, a, n, WORD, ask->lanes);
 	expect.us = ask->step_us > 0 ? ask->first_us + ask->step_us * expect.steps : 0;
 	return expect;
 }
 
-const char *advise_reckon(const struct advise_ask *ask, struct advice *advice)
+const char *advise_compute(const struct advise_ask *ask, struct advice *advice)
 {
 	const double taken = ceil((1 - ask->free) * (double)ask->pages);
 	double now, burst, then, pages;
@@ -144,7 +144,7 @@ const char *advise_reckon(const struct advise_ask *ask, struct advice *advice)
 	advice->patience = floor(bench_steps_bound(advice->low / 1000.0));
 	then = ceil(taken * (double)ask->page_bytes / (double)advice->page_bytes);
 	pages = ceil((then + burst) / (1 - advice->low / 1000.0) / WORD) * WORD;
-	if (pages > (double)ADVISE_PAGES_MOST)
+	if (pages > (double)ADVISE_PAGES_MAX)
 		return "a heap has 4294967232 pages at most, and that is too few; use several";
 	advice->burst_pages = (uint64_t)burst;
 	advice->heap_pages = (uint64_t)pages;

@@ -21,7 +21,7 @@
 struct request {
 	bool keys;
 	const char *free, *sizes, *counters, *read;
-	uint64_t threads, lanes, pages, page_bytes, was_most;
+	uint64_t threads, lanes, pages, page_bytes, was_max;
 };
 
 #define FIELD(name) offsetof(struct request, name)
@@ -41,7 +41,7 @@ static const struct args_option options[] = {
 	{ "counters", 0, ARGS_TEXT, FIELD(counters), "FILE", NULL,
 	  "the heap's counters, lines of KEY<TAB>VALUE, named as\nthe fields of struct "
 	  "mam_heap_info" },
-	{ "was-most", 0, ARGS_COUNT, FIELD(was_most), "STEPS", NULL,
+	{ "was-most", 0, ARGS_COUNT, FIELD(was_max), "STEPS", NULL,
 	  "that a warp may take at L: 4 unless given, which makes L\nthe 5 in a thousand that "
 	  "heaps of pages have" },
 	{ "read", 0, ARGS_TEXT, FIELD(read), "FILE", NULL,
@@ -112,7 +112,7 @@ static bool make_ask(const struct request *request, struct advise_counters *coun
 				    .pages = request->pages,
 				    .free = 1,
 				    .page_bytes = page > 0 ? page : MAM_HEAP_PAGE_DEFAULT,
-				    .was_most = (double)request->was_most };
+				    .was_max = (double)request->was_max };
 	if (request->threads == 0)
 		message_error(
 			"--threads is missing: the number of threads that allocate concurrently");
@@ -121,9 +121,9 @@ static bool make_ask(const struct request *request, struct advise_counters *coun
 			      (unsigned long)UINT32_MAX);
 	else if (request->lanes > 32)
 		message_error("--lanes: a warp has 32");
-	else if (request->pages > ADVISE_PAGES_MOST)
+	else if (request->pages > ADVISE_PAGES_MAX)
 		message_error("--pages: a heap has %llu at most",
-			      (unsigned long long)ADVISE_PAGES_MOST);
+			      (unsigned long long)ADVISE_PAGES_MAX);
 	else if (page > 0 && (page < MAM_HEAP_PAGE_MIN || page > MAM_HEAP_PAGE_MAX ||
 			      (page & (page - 1)) != 0))
 		message_error("--page-bytes: a page is a power of two from %u bytes to 4 MiB",
@@ -162,7 +162,7 @@ static void put_line(const char *label, const char *format, bool knows_now, doub
 	printf(" %12s\n", text);
 }
 
-static void tell_people(const struct advise_ask *ask, const struct advise_counters *counters,
+static void report_people(const struct advise_ask *ask, const struct advise_counters *counters,
 			const struct advice *advice)
 {
 	const struct advise_expect *now = &advice->now, *then = &advice->then;
@@ -185,8 +185,8 @@ static void tell_people(const struct advise_ask *ask, const struct advise_counte
 		 then->free_after * 100);
 	put_line("steps of a thread (TAS, WAS)", "%.3g", advice->knows_now, now->steps,
 		 then->steps);
-	put_line("steps of the last warp, at most", "%.3g", advice->knows_now, now->steps_most,
-		 then->steps_most);
+	put_line("steps of the last warp, at most", "%.3g", advice->knows_now, now->steps_limit,
+		 then->steps_limit);
 	if (ask->step_us > 0)
 		put_line("the kernel, us", "%.4g", advice->knows_now, now->us, then->us);
 	if (advice->waste > LOSES_MUCH)
@@ -207,12 +207,12 @@ static void put_expect(const char *when, const struct advise_expect *expect)
 {
 	printf("%s_free_before\t%.6g\n%s_free_after\t%.6g\n%s_steps\t%.6g\n%s_steps_most\t%.6g\n",
 	       when, expect->free_before, when, expect->free_after, when, expect->steps, when,
-	       expect->steps_most);
+	       expect->steps_limit);
 	if (expect->us > 0)
 		printf("%s_us\t%.6g\n", when, expect->us);
 }
 
-static void tell_keys(const struct advise_ask *ask, const struct advise_counters *counters,
+static void report_keys(const struct advise_ask *ask, const struct advise_counters *counters,
 		      const struct advice *advice)
 {
 	printf("page_bytes\t%llu\nwaste\t%.6g\nlow_per_mille\t%u\npatience\t%.0f\n",
@@ -233,7 +233,7 @@ static void tell_keys(const struct advise_ask *ask, const struct advise_counters
 
 int advise_main(int argc, char **argv)
 {
-	struct request request = { .lanes = MODEL_WARP, .was_most = 4 };
+	struct request request = { .lanes = MODEL_WARP, .was_max = 4 };
 	struct advise_counters counters = { .pages = 0 };
 	struct advise_ask ask;
 	struct advice advice;
@@ -250,7 +250,7 @@ int advise_main(int argc, char **argv)
 	}
 	if (!make_ask(&request, &counters, &ask))
 		return STATUS_BAD;
-	why = advise_reckon(&ask, &advice);
+	why = advise_compute(&ask, &advice);
 	if (why != NULL) {
 		message_error("%s", why);
 		return STATUS_BAD;
@@ -266,8 +266,8 @@ int advise_main(int argc, char **argv)
 		return STATUS_BAD;
 	}
 	if (request.keys)
-		tell_keys(&ask, &counters, &advice);
+		report_keys(&ask, &counters, &advice);
 	else
-		tell_people(&ask, &counters, &advice);
+		report_people(&ask, &counters, &advice);
 	return STATUS_GOOD;
 }

@@ -14,7 +14,7 @@
 
 #define ADVISE_SIZES_MAX 64
 #define ADVISE_RUN 64 /* pages of a request at most: a word of mam's bitmap */
-#define ADVISE_PAGES_MOST UINT64_C(4294967232)
+#define ADVISE_PAGES_MAX UINT64_C(4294967232)
 
 struct advise_ask {
 	uint64_t threads;
@@ -27,7 +27,7 @@ struct advise_ask {
 		double weight;
 	} sizes[ADVISE_SIZES_MAX];
 	size_t size_count; /* 0: one page each */
-	double was_most;
+	double was_max;
 	/* a kernel takes first + step * WAS microseconds; step 0: unknown */
 	double first_us, step_us;
 };
@@ -35,7 +35,7 @@ struct advise_ask {
 struct advise_expect {
 	double free_before, free_after; /* shares */
 	double steps;                   /* TAS and WAS: lanes of a warp search together */
-	double steps_most;              /* of the last warp, an upper bound */
+	double steps_limit;              /* of the last warp, an upper bound */
 	double us;                      /* 0: unknown */
 };
 
@@ -58,9 +58,9 @@ double advise_waste(const struct advise_ask *ask, uint64_t page_bytes);
 /* advise_burst - number of pages of that size that the burst takes */
 double advise_burst(const struct advise_ask *ask, uint64_t page_bytes);
 /*
- * advise_reckon - compute the advice; returns NULL, or one sentence with the reason of the failure
+ * advise_compute - compute the advice; returns NULL, or one sentence with the reason of the failure
  */
-const char *advise_reckon(const struct advise_ask *ask, struct advice *advice);
+const char *advise_compute(const struct advise_ask *ask, struct advice *advice);
 
 /* advise_sizes - parse "64:1000,256:50"; returns false after reporting a syntax error */
 bool advise_sizes(const char *text, struct advise_ask *ask);

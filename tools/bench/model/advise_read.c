@@ -21,9 +21,9 @@
 #include "kit/args.h"
 #include "kit/message.h"
 
-#define WEIGHT_MOST 1000000000000u
-#define CELLS_LEAST 3
-#define THREADS_MOST 16384
+#define WEIGHT_MAX 1000000000000u
+#define CELLS_MIN 3
+#define THREADS_LIMIT 16384
 
 /* Parses a whole number and nothing else; returns false if it is invalid or too large. */
 static bool read_number(const char *text, uint64_t *number)
@@ -60,7 +60,7 @@ bool advise_sizes(const char *text, struct advise_ask *ask)
 			*weight++ = '\0';
 		if (length >= sizeof(one) || !args_bytes(one, &size->bytes) || size->bytes == 0 ||
 		    (weight != NULL &&
-		     (!read_number(weight, &count) || count == 0 || count > WEIGHT_MOST))) {
+		     (!read_number(weight, &count) || count == 0 || count > WEIGHT_MAX))) {
 			message_error("--sizes: '%.*s' is not BYTES or BYTES:COUNT from 1 up",
 				      (int)(length < 40 ? length : 40), text);
 			return false;
@@ -179,9 +179,9 @@ static bool check_counters(const char *path, const struct advise_counters *count
 		message_error("%s: more pages are free than there are", path);
 	else if (page > UINT32_MAX || (page & (page - 1)) != 0)
 		message_error("%s: page_bytes is not a valid power of two", path);
-	else if (counters->pages > ADVISE_PAGES_MOST)
+	else if (counters->pages > ADVISE_PAGES_MAX)
 		message_error("%s: a heap has %llu pages at most", path,
-			      (unsigned long long)ADVISE_PAGES_MOST);
+			      (unsigned long long)ADVISE_PAGES_MAX);
 	else
 		return true;
 	return false;
@@ -240,7 +240,7 @@ static bool fit(const struct plot_rows *rows, struct advise_ask *ask)
 		if ((strcmp(row->fields[0], "model-get") != 0 &&
 		     strcmp(row->fields[0], "pages-get") != 0) ||
 		    strcmp(row->fields[1], "mam-pages") != 0 || strcmp(row->fields[3], "us") != 0 ||
-		    threads_of(row->fields[2]) > THREADS_MOST)
+		    threads_of(row->fields[2]) > THREADS_LIMIT)
 			continue;
 		was = plot_rows_value(rows, row->fields[0], row->fields[1], row->fields[2], "was");
 		if (was <= 0 || row->value <= 0)
@@ -254,7 +254,7 @@ static bool fit(const struct plot_rows *rows, struct advise_ask *ask)
 		xy += w * was * row->value;
 	}
 	below = n * xx - x * x;
-	if (points < CELLS_LEAST || below <= 1e-9 * n * n)
+	if (points < CELLS_MIN || below <= 1e-9 * n * n)
 		return false;
 	ask->step_us = (n * xy - x * y) / below;
 	ask->first_us = (y - ask->step_us * x) / n;

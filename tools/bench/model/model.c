@@ -4,7 +4,7 @@
  * machine's first GPU, figure by figure.
  *
  * This file parses the command line and connects the parts: plan.c has the cells, pages_run.c and
- * play.c run them, walk.c simulates them on the host, reckon.c evaluates the equations, show.c
+ * play.c run them, walk.c simulates them on the host, compute.c evaluates the equations, show.c
  * prints it all.
  */
 #include <string.h>
@@ -24,8 +24,8 @@
 #define SECOND UINT64_C(1000000000)
 #define GRACE (20 * SECOND) /* beyond the deadline, as in pages.c */
 #define MALLOC_HEAP (UINT64_C(1) << 29)
-#define PAGES_LEAST 6400
-#define PAGES_MOST 1048576
+#define PAGES_MIN 6400
+#define PAGES_MAX 1048576
 
 static const struct effort {
 	struct pages_effort pages;
@@ -136,10 +136,10 @@ static bool check_request(const struct request *request)
 		message_error(
 			"--only: there is no workload '%s'; mam bench model --list names them",
 			unknown);
-	else if (request->pages % 64 != 0 || request->pages < PAGES_LEAST ||
-		 request->pages > PAGES_MOST)
+	else if (request->pages % 64 != 0 || request->pages < PAGES_MIN ||
+		 request->pages > PAGES_MAX)
 		message_error("--pages: %llu is not a multiple of 64 from %d to %d",
-			      (unsigned long long)request->pages, PAGES_LEAST, PAGES_MOST);
+			      (unsigned long long)request->pages, PAGES_MIN, PAGES_MAX);
 	else
 		return true;
 	return false;
@@ -194,18 +194,18 @@ static int tell(struct run *run)
 		model_show_keys(&run->results, &run->plan);
 	else
 		model_show_people(&run->results, &run->machine, &run->plan, run->effort.pages.name);
-	return pages_tell_rest(&run->results, &run->machine, has_faults(&run->results), run->typed,
+	return pages_report_rest(&run->results, &run->machine, has_faults(&run->results), run->typed,
 			       request->csv, request->plot);
 }
 
-static int tell_late(void *user)
+static int report_late(void *user)
 {
 	struct run *run = user;
 	int status;
 
 	bench_results_note(&run->results, "%s did not come back, and the bench ends there",
 			   run->now);
-	model_reckon(&run->results, &run->plan);
+	model_compute(&run->results, &run->plan);
 	status = tell(run);
 	message_error("a kernel did not return; see the notes; earlier results are printed, and "
 		      "--peers or --only exclude the kernel");
@@ -255,12 +255,12 @@ static int play(struct run *run)
 	for (i = 0; i < PAGES_WORKS; i++)
 		ask.pages.wanted[i] = ask.wanted[i];
 	bench_machine_read(&run->machine);
-	bench_watch_begin(run->effort.pages.deadline_ns + GRACE, tell_late, run);
+	bench_watch_begin(run->effort.pages.deadline_ns + GRACE, report_late, run);
 	good = measure(run, &ask);
 	bench_watch_end();
 	ask.deadline += GRACE / 2;
 	model_simulate(&run->results, &run->plan, &ask);
-	model_reckon(&run->results, &run->plan);
+	model_compute(&run->results, &run->plan);
 	status = tell(run);
 	if (good) {
 		pages_device_stop();

@@ -42,7 +42,7 @@ extern const char *const model_work_names[MODEL_WORKS]; /* "get", ...; rows have
 /* The same heap state several times, with pages taken one after another. */
 struct model_again {
 	char parameter[PAGES_PARAMETER_BYTES];
-	struct pages_ground ground;
+	struct pages_space space;
 	uint32_t askers, rounds;
 	bool fine;
 };
@@ -59,11 +59,11 @@ struct model_plan {
 	struct model_found {
 		char parameter[16];        /* "5%" */
 		char bins[MODEL_BINS][24]; /* "5% -3" */
-		struct pages_ground ground;
+		struct pages_space space;
 	} found[MODEL_FOUNDS];
 	struct model_give {
 		char parameter[PAGES_PARAMETER_BYTES];
-		struct pages_ground ground;
+		struct pages_space space;
 		uint32_t askers;
 	} gives[MODEL_GIVES_MAX];
 	size_t give_count;
@@ -102,13 +102,13 @@ struct model_steps {
  * all rounds, except the first if there are several. Repeats passes until `walks` lanes have
  * searched. Returns false if memory ran out.
  */
-bool model_walk(enum model_walker walker, const struct pages_ground *ground, uint32_t askers,
+bool model_walk(enum model_walker walker, const struct pages_space *space, uint32_t askers,
 		uint32_t lanes, uint32_t rounds, uint32_t walks, struct model_steps *steps);
 
-/* ---- computations: reckon.c, pearson.c ---- */
+/* ---- computations: compute.c, pearson.c ---- */
 
-/* model_reckon - add rows of formulas, ratios and correlations for the measurements */
-void model_reckon(struct bench_results *results, const struct model_plan *plan);
+/* model_compute - add rows of formulas, ratios and correlations for the measurements */
+void model_compute(struct bench_results *results, const struct model_plan *plan);
 /* model_simulate - add rows of searches simulated on the host, until the deadline */
 void model_simulate(struct bench_results *results, const struct model_plan *plan,
 		    const struct model_request *request);
@@ -128,8 +128,8 @@ void model_zou(double x, double y, double between, size_t count, double z, doubl
 /* ---- output: show.c, target.c ---- */
 
 #define MODEL_TARGETS_MAX 16
-/* model_target_reckon - compute the targets; returns their number */
-size_t model_target_reckon(const struct bench_results *results, const struct model_plan *plan,
+/* model_target_compute - compute the targets; returns their number */
+size_t model_target_compute(const struct bench_results *results, const struct model_plan *plan,
 			   struct pages_target targets[MODEL_TARGETS_MAX]);
 
 void model_show_people(const struct bench_results *results, const struct bench_machine *machine,

@@ -33,38 +33,38 @@ const struct pages_names model_names = {
 	{ "model-get", "model-lanes", "model-malloc", "model-use" }, "model-free", "model-launch"
 };
 
-static void add_get(struct pages_plan *plan, struct pages_ground ground, uint32_t askers, bool fine)
+static void add_get(struct pages_plan *plan, struct pages_space space, uint32_t askers, bool fine)
 {
 	pages_plan_add(plan, (struct pages_cell){ .work = PAGES_GET,
-						  .ground = ground,
+						  .space = space,
 						  .askers = askers > 0 ? askers : 1,
 						  .lanes = MODEL_WARP,
-						  .least = PAGES_BYTES,
-						  .most = PAGES_BYTES,
+						  .min = PAGES_BYTES,
+						  .max = PAGES_BYTES,
 						  .fine = fine });
 }
 
-static void add_lanes(struct pages_plan *plan, struct pages_ground ground)
+static void add_lanes(struct pages_plan *plan, struct pages_space space)
 {
 	static const uint32_t lanes[] = { 1, 4, 8, 12, 16, 20, 24, 28, 32 };
-	const uint32_t warps = ground.pages / 6400 > 0 ? ground.pages / 6400 : 1;
+	const uint32_t warps = space.pages / 6400 > 0 ? space.pages / 6400 : 1;
 	size_t i;
 
 	for (i = 0; i < sizeof(lanes) / sizeof(lanes[0]); i++)
 		pages_plan_add(plan, (struct pages_cell){ .work = PAGES_LANES,
-							  .ground = ground,
+							  .space = space,
 							  .askers = warps * lanes[i],
 							  .lanes = lanes[i],
-							  .least = PAGES_BYTES,
-							  .most = PAGES_BYTES,
+							  .min = PAGES_BYTES,
+							  .max = PAGES_BYTES,
 							  .fine = lanes[i] % 16 != 0 });
 }
 
-static void add_malloc(struct pages_plan *plan, struct pages_ground ground, uint32_t askers,
+static void add_malloc(struct pages_plan *plan, struct pages_space space, uint32_t askers,
 		       bool fine)
 {
 	static const struct {
-		uint32_t least, most;
+		uint32_t min, max;
 		bool at_once, second, fourteenth; /* figures */
 	} sizes[] = {
 		{ 16, 16, false, false, true },     { 256, 256, false, false, true },
@@ -75,14 +75,14 @@ static void add_malloc(struct pages_plan *plan, struct pages_ground ground, uint
 	size_t i;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		if (ground.free_tenths == ALL ? !sizes[i].second : !sizes[i].fourteenth)
+		if (space.free_tenths == ALL ? !sizes[i].second : !sizes[i].fourteenth)
 			continue;
 		pages_plan_add(plan, (struct pages_cell){ .work = PAGES_MALLOC,
-							  .ground = ground,
+							  .space = space,
 							  .askers = askers,
 							  .lanes = MODEL_WARP,
-							  .least = sizes[i].least,
-							  .most = sizes[i].most,
+							  .min = sizes[i].min,
+							  .max = sizes[i].max,
 							  .at_once = sizes[i].at_once,
 							  .fine = fine });
 	}
@@ -91,16 +91,16 @@ static void add_malloc(struct pages_plan *plan, struct pages_ground ground, uint
 static void add_use(struct pages_plan *plan, uint32_t pages)
 {
 	static const uint32_t sizes[] = { 256, 512, 1024, 1050, 2048, 4096, 4100, 8192 };
-	const uint32_t most = pages / 64 + 1;
+	const uint32_t max = pages / 64 + 1;
 	size_t i;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		pages_plan_add(plan, (struct pages_cell){ .work = PAGES_USE,
-							  .ground = { pages, ALL, 1 },
-							  .askers = 64 * K < most ? 64 * K : most,
+							  .space = { pages, ALL, 1 },
+							  .askers = 64 * K < max ? 64 * K : max,
 							  .lanes = MODEL_WARP,
-							  .least = sizes[i],
-							  .most = sizes[i],
+							  .min = sizes[i],
+							  .max = sizes[i],
 							  .fine = sizes[i] != 1050 });
 }
 
@@ -119,15 +119,15 @@ static void add_small(struct pages_plan *plan, uint32_t pages)
 	size_t i, k;
 
 	for (i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
-		const struct pages_ground ground = { pages, shares[i].tenths, 1 };
+		const struct pages_space space = { pages, shares[i].tenths, 1 };
 
 		for (k = 0; k < sizeof(parts) / sizeof(parts[0]); k++) {
 			if (shares[i].threads || parts[k] == 10)
-				add_get(plan, ground, pages / 200 * parts[k] / 10,
+				add_get(plan, space, pages / 200 * parts[k] / 10,
 					parts[k] != 2 && parts[k] != 10);
 		}
 		if (shares[i].lanes)
-			add_lanes(plan, ground);
+			add_lanes(plan, space);
 	}
 }
 
@@ -139,7 +139,7 @@ static void add_large(struct pages_plan *plan, uint32_t pages)
 	for (i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
 		for (k = 0; k < sizeof(askers) / sizeof(askers[0]); k++) {
 			if (askers[k] < M || shares[i] >= 100)
-				add_get(plan, (struct pages_ground){ pages, shares[i], 1 },
+				add_get(plan, (struct pages_space){ pages, shares[i], 1 },
 					askers[k], askers[k] == 16 * K);
 		}
 	}
@@ -152,11 +152,11 @@ static void add_again(struct model_plan *plan, uint32_t pages, uint32_t tenths, 
 
 	if (plan->again_count == MODEL_AGAINS_MAX)
 		return;
-	*again = (struct model_again){ .ground = { pages, tenths, group },
+	*again = (struct model_again){ .space = { pages, tenths, group },
 				       .askers = askers > 0 ? askers : 1,
 				       .rounds = ROUNDS,
 				       .fine = fine };
-	if ((uint64_t)again->askers * ROUNDS > pages_plan_free(&again->ground))
+	if ((uint64_t)again->askers * ROUNDS > pages_plan_free(&again->space))
 		return;
 	snprintf(again->parameter, sizeof(again->parameter), "%g%% /%u %u", tenths / 10.0, group,
 		 again->askers);
@@ -185,7 +185,7 @@ static void add_founds(struct model_plan *plan, uint32_t pages)
 	for (i = 0; i < MODEL_FOUNDS; i++) {
 		struct model_found *found = &plan->found[i];
 
-		found->ground = (struct pages_ground){ pages, shares[i], 1 };
+		found->space = (struct pages_space){ pages, shares[i], 1 };
 		snprintf(found->parameter, sizeof(found->parameter), "%g%%", shares[i] / 10.0);
 		for (k = 0; k < MODEL_BINS; k++)
 			snprintf(found->bins[k], sizeof(found->bins[k]), "%s %d", found->parameter,
@@ -203,10 +203,10 @@ static void add_gives(struct model_plan *plan, uint32_t pages)
 		for (k = 0; k < sizeof(parts) / sizeof(parts[0]); k++) {
 			struct model_give *give = &plan->gives[plan->give_count];
 
-			*give = (struct model_give){ .ground = { pages, shares[i], 1 },
+			*give = (struct model_give){ .space = { pages, shares[i], 1 },
 						     .askers = pages / 200 * parts[k] / 10 };
 			if (give->askers == 0 || plan->give_count == MODEL_GIVES_MAX ||
-			    give->askers > pages_plan_free(&give->ground))
+			    give->askers > pages_plan_free(&give->space))
 				continue;
 			pages_plan_number(give->askers, askers, sizeof(askers));
 			snprintf(give->parameter, sizeof(give->parameter), "%g%% %s",
@@ -216,11 +216,11 @@ static void add_gives(struct model_plan *plan, uint32_t pages)
 	}
 }
 
-static uint32_t power_of_two(uint32_t least)
+static uint32_t power_of_two(uint32_t min)
 {
 	uint32_t power = 1;
 
-	while (power < least)
+	while (power < min)
 		power *= 2;
 	return power;
 }
@@ -235,10 +235,10 @@ void model_plan_make(struct model_plan *plan, uint32_t pages)
 	add_small(&plan->pages, pages);
 	add_large(&plan->pages, 8 * more);
 	for (i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
-		const struct pages_ground ground = { more, shares[i], GROUP };
+		const struct pages_space space = { more, shares[i], GROUP };
 
-		add_malloc(&plan->pages, ground, 1 * K, shares[i] != ALL);
-		add_malloc(&plan->pages, ground, 16 * K, shares[i] != ALL);
+		add_malloc(&plan->pages, space, 1 * K, shares[i] != ALL);
+		add_malloc(&plan->pages, space, 16 * K, shares[i] != ALL);
 	}
 	add_use(&plan->pages, more);
 	add_agains(plan, pages);

@@ -88,7 +88,7 @@ static bool play_atomic(struct play *play)
 		double clocks[ATOMIC_REPEATS], ns[ATOMIC_REPEATS];
 		struct pages_job job;
 
-		if (cell.askers > play->request->pages.effort.askers_most ||
+		if (cell.askers > play->request->pages.effort.MAX_ASKERS ||
 		    cell.askers > play->room.asker_count)
 			continue;
 		if (!begin(play, "model-atomic", cells[i].name, "atomic"))
@@ -120,20 +120,20 @@ static bool play_atomic(struct play *play)
 /* ---- figure 6 ---- */
 
 /* The probability that a normal variable rounds to an integer from least to most. */
-static double normal_share(double mean, double deviation, double least, double most)
+static double normal_share(double mean, double deviation, double min, double max)
 {
-	return 0.5 * (erf((most + 0.5 - mean) / deviation / sqrt(2)) -
-		      erf((least - 0.5 - mean) / deviation / sqrt(2)));
+	return 0.5 * (erf((max + 0.5 - mean) / deviation / sqrt(2)) -
+		      erf((min - 0.5 - mean) / deviation / sqrt(2)));
 }
 
 /*
  * Adds rows of the pages that `runs` warps saw; `at` has one value per lane, the free pages of its
  * word.
  */
-static void tell_found(struct play *play, const struct model_found *found, const uint32_t *at,
+static void report_found(struct play *play, const struct model_found *found, const uint32_t *at,
 		       uint32_t runs)
 {
-	const double t = found->ground.pages, a = pages_plan_free(&found->ground);
+	const double t = found->space.pages, a = pages_plan_free(&found->space);
 	double mean, deviation, sum = 0, squares = 0, bins[MODEL_BINS] = { 0 };
 	uint32_t i, k, seen;
 	int bin;
@@ -155,13 +155,13 @@ static void tell_found(struct play *play, const struct model_found *found, const
 	add_row(play, "model-found", "formula", found->parameter, "deviation", deviation);
 	for (bin = 0; bin < MODEL_BINS; bin++) {
 		/* The integers that round to this bin. */
-		const double least = ceil(mean + (bin - MODEL_BINS / 2 - 0.5) * deviation);
+		const double min = ceil(mean + (bin - MODEL_BINS / 2 - 0.5) * deviation);
 		const double end = ceil(mean + (bin - MODEL_BINS / 2 + 0.5) * deviation);
 
 		add_row(play, "model-found", "measured", found->bins[bin], "share",
 			bins[bin] / runs);
 		add_row(play, "model-found", "formula", found->bins[bin], "share",
-			normal_share(mean, deviation, least, end - 1));
+			normal_share(mean, deviation, min, end - 1));
 	}
 }
 
@@ -181,7 +181,7 @@ static bool play_found(struct play *play)
 
 		if (!begin(play, "model-found", found->parameter, "corw"))
 			return true;
-		why = pages_heap_init(&heap, corw, &found->ground, &play->room);
+		why = pages_heap_init(&heap, corw, &found->space, &play->room);
 		pages_heap_ask(&heap, &play->room, &cell, &job);
 		if (why == NULL)
 			good = pages_device_run("model_found_corw", askers, &job, NULL) &&
@@ -190,7 +190,7 @@ static bool play_found(struct play *play)
 		if (why != NULL)
 			note(play, "model-found", found->parameter, "corw", why);
 		else if (good)
-			tell_found(play, found, play->room.steps_here, play->request->runs);
+			report_found(play, found, play->room.steps_here, play->request->runs);
 		good = good && pages_device_trouble()[0] == '\0';
 		pages_heap_fini(&heap);
 	}
@@ -200,26 +200,26 @@ static bool play_found(struct play *play)
 /* ---- figures 8 and 9 ---- */
 
 struct sums {
-	double steps, most;
+	double steps, max;
 	uint64_t requests, warps;
 };
 
 /* The r-th requests of a warp's threads count as one warp's. */
 static void add_steps(struct sums *sums, const uint32_t *steps, const struct model_again *again)
 {
-	uint32_t i, r, most;
+	uint32_t i, r, max;
 
 	for (r = 1; r < again->rounds; r++) {
-		for (i = 0, most = 0; i < again->askers; i++) {
+		for (i = 0, max = 0; i < again->askers; i++) {
 			const uint32_t one = steps[i * again->rounds + r];
 
 			sums->steps += one;
 			sums->requests++;
-			most = one > most ? one : most;
+			max = one > max ? one : max;
 			if (i % MODEL_WARP == MODEL_WARP - 1 || i == again->askers - 1) {
-				sums->most += most;
+				sums->max += max;
 				sums->warps++;
-				most = 0;
+				max = 0;
 			}
 		}
 	}
@@ -248,8 +248,8 @@ static bool walk_again(struct play *play, const struct pages_heap *heap,
 {
 	const struct pages_cell cell = { .askers = again->askers,
 					 .lanes = MODEL_WARP,
-					 .least = PAGES_BYTES,
-					 .most = PAGES_BYTES };
+					 .min = PAGES_BYTES,
+					 .max = PAGES_BYTES };
 	const uint64_t bytes = (uint64_t)again->askers * again->rounds * 4;
 	const uint32_t walks = play->request->pages.effort.walks;
 	const char *name = heap->allocator->name;
@@ -277,7 +277,7 @@ static bool walk_again(struct play *play, const struct pages_heap *heap,
 	add_row(play, "model-again", name, again->parameter, "tas",
 		sums.steps / (double)(sums.requests > 0 ? sums.requests : 1));
 	add_row(play, "model-again", name, again->parameter, "was",
-		sums.most / (double)(sums.warps > 0 ? sums.warps : 1));
+		sums.max / (double)(sums.warps > 0 ? sums.warps : 1));
 	return true;
 }
 
@@ -293,7 +293,7 @@ static bool play_again(struct play *play)
 		const struct model_again *again = &play->plan->again[i];
 
 		if ((again->fine && !play->request->pages.effort.fine) ||
-		    again->askers > play->request->pages.effort.askers_most)
+		    again->askers > play->request->pages.effort.MAX_ASKERS)
 			continue;
 		for (k = 0; good && k < sizeof(names) / sizeof(names[0]); k++) {
 			const struct pages_allocator *one = pages_allocator_find(names[k]);
@@ -302,7 +302,7 @@ static bool play_again(struct play *play)
 				continue;
 			if (!begin(play, "model-again", again->parameter, names[k]))
 				return true;
-			why = pages_heap_init(&heap, one, &again->ground, &play->room);
+			why = pages_heap_init(&heap, one, &again->space, &play->room);
 			if (why != NULL)
 				note(play, "model-again", again->parameter, names[k], why);
 			else
@@ -337,8 +337,8 @@ static bool give_back(struct play *play, const struct pages_heap *heap,
 {
 	const struct pages_cell cell = { .askers = give->askers,
 					 .lanes = MODEL_WARP,
-					 .least = PAGES_BYTES,
-					 .most = PAGES_BYTES };
+					 .min = PAGES_BYTES,
+					 .max = PAGES_BYTES };
 	double clocks[GIVE_REPEATS];
 	struct pages_job job;
 	size_t i;
@@ -367,12 +367,12 @@ static bool play_gives(struct play *play)
 		for (k = 0; good && k < sizeof(names) / sizeof(names[0]); k++) {
 			const struct pages_allocator *one = pages_allocator_find(names[k]);
 
-			if (give->askers > play->request->pages.effort.askers_most ||
+			if (give->askers > play->request->pages.effort.MAX_ASKERS ||
 			    !play->request->pages.usable(one, play->request->pages.user))
 				continue;
 			if (!begin(play, "model-give", give->parameter, names[k]))
 				return true;
-			why = pages_heap_init(&heap, one, &give->ground, &play->room);
+			why = pages_heap_init(&heap, one, &give->space, &play->room);
 			if (why != NULL)
 				note(play, "model-give", give->parameter, names[k], why);
 			else
@@ -393,13 +393,13 @@ static const char *find_room(struct play *play)
 	uint32_t askers = 131072;
 	size_t i;
 
-	if (askers > request.effort.askers_most)
-		askers = request.effort.askers_most;
+	if (askers > request.effort.MAX_ASKERS)
+		askers = request.effort.MAX_ASKERS;
 	if (askers < play->request->runs * MODEL_WARP)
 		askers = play->request->runs * MODEL_WARP;
 	for (i = 0; i < plan->give_count; i++) {
 		if (plan->gives[i].askers > askers &&
-		    plan->gives[i].askers <= request.effort.askers_most)
+		    plan->gives[i].askers <= request.effort.MAX_ASKERS)
 			askers = plan->gives[i].askers;
 	}
 	for (i = 0; i < plan->again_count; i++) {
@@ -408,10 +408,10 @@ static const char *find_room(struct play *play)
 	}
 	all.count = 1;
 	all.cells[0] = (struct pages_cell){ .work = PAGES_GET,
-					    .ground = plan->found[0].ground,
+					    .space = plan->found[0].space,
 					    .askers = askers,
 					    .lanes = MODEL_WARP };
-	request.effort.askers_most = UINT32_MAX;
+	request.effort.MAX_ASKERS = UINT32_MAX;
 	request.wanted[PAGES_GET] = true;
 	return pages_room_init(&play->room, &all, &request);
 }

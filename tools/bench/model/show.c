@@ -207,7 +207,7 @@ static bool is_met(const struct pages_target *target)
 static void put_targets(const struct bench_results *results, const struct model_plan *plan)
 {
 	struct pages_target targets[MODEL_TARGETS_MAX];
-	size_t count = model_target_reckon(results, plan, targets), i;
+	size_t count = model_target_compute(results, plan, targets), i;
 
 	printf("\n%-44s %9s %-5s  target\n", "the model", "", "");
 	for (i = 0; i < count; i++) {
@@ -243,7 +243,7 @@ void model_show_people(const struct bench_results *results, const struct bench_m
 void model_show_keys(const struct bench_results *results, const struct model_plan *plan)
 {
 	struct pages_target targets[MODEL_TARGETS_MAX];
-	size_t count = model_target_reckon(results, plan, targets), met = 0, missed = 0, i;
+	size_t count = model_target_compute(results, plan, targets), met = 0, missed = 0, i;
 
 	for (i = 0; i < count; i++) {
 		if (!targets[i].known)

@@ -15,7 +15,7 @@
 
 #include "model.h"
 
-#define LEAST_TENTHS 10
+#define MIN_TENTHS 10
 #define ERRORS 3 /* tolerance of a mean in standard errors */
 
 static bool get(const struct bench_results *results, const char *name,
@@ -26,7 +26,7 @@ static bool get(const struct bench_results *results, const char *name,
 
 static bool is_free_of_locks(const struct pages_cell *cell)
 {
-	return cell->askers * 2048.0 <= cell->ground.pages;
+	return cell->askers * 2048.0 <= cell->space.pages;
 }
 
 /* The largest error of a formula, in percent; returns false if there is no cell. */
@@ -41,7 +41,7 @@ static bool worst_tas(const struct bench_results *results, const struct model_pl
 	for (i = 0; i < plan->pages.count; i++) {
 		const struct pages_cell *cell = &plan->pages.cells[i];
 
-		if (cell->work != PAGES_GET || cell->ground.free_tenths < LEAST_TENTHS ||
+		if (cell->work != PAGES_GET || cell->space.free_tenths < MIN_TENTHS ||
 		    (!locks && !is_free_of_locks(cell)) ||
 		    !get(results, name, cell, "tas", &measured) ||
 		    !get(results, formula, cell, "tas", &expected))
@@ -77,30 +77,30 @@ static bool above(const struct bench_results *results, const struct model_plan *
 }
 
 /* The minimum slowdown of the queue, over the cells with the largest number of threads. */
-static bool least_speed(const struct bench_results *results, const struct model_plan *plan,
-			const char *name, const char *metric, double *least)
+static bool min_speed(const struct bench_results *results, const struct model_plan *plan,
+			const char *name, const char *metric, double *min)
 {
-	uint32_t most = 0;
+	uint32_t max = 0;
 	double mine, queue;
 	size_t i, round;
 
-	*least = INFINITY;
+	*min = INFINITY;
 	for (round = 0; round < 2; round++) {
 		for (i = 0; i < plan->pages.count; i++) {
 			const struct pages_cell *cell = &plan->pages.cells[i];
 
-			if (cell->work != PAGES_GET || cell->ground.free_tenths < 100 ||
+			if (cell->work != PAGES_GET || cell->space.free_tenths < 100 ||
 			    cell->askers < MODEL_TIMED ||
 			    !get(results, name, cell, metric, &mine) ||
 			    !get(results, "queue", cell, metric, &queue) || mine <= 0)
 				continue;
-			if (round == 0 && cell->askers > most)
-				most = cell->askers;
-			if (round == 1 && cell->askers == most && queue / mine < *least)
-				*least = queue / mine;
+			if (round == 0 && cell->askers > max)
+				max = cell->askers;
+			if (round == 1 && cell->askers == max && queue / mine < *min)
+				*min = queue / mine;
 		}
 	}
-	return isfinite(*least);
+	return isfinite(*min);
 }
 
 static double faults(const struct bench_results *results)
@@ -126,7 +126,7 @@ static void put(struct pages_target *targets, size_t *count, const char *key, co
 		(struct pages_target){ key, label, unit, bound, at_most, value, known };
 }
 
-size_t model_target_reckon(const struct bench_results *results, const struct model_plan *plan,
+size_t model_target_compute(const struct bench_results *results, const struct model_plan *plan,
 			   struct pages_target targets[MODEL_TARGETS_MAX])
 {
 	static const struct {
@@ -175,7 +175,7 @@ size_t model_target_reckon(const struct bench_results *results, const struct mod
 		put(targets, &count, was[i].key, was[i].label, "", 0, true, known, value);
 	}
 	for (i = 0; i < sizeof(speeds) / sizeof(speeds[0]); i++) {
-		known = least_speed(results, plan, speeds[i].name, speeds[i].metric, &value);
+		known = min_speed(results, plan, speeds[i].name, speeds[i].metric, &value);
 		put(targets, &count, speeds[i].key, speeds[i].label, "times", 10, false, known,
 		    value);
 	}

@@ -43,11 +43,11 @@ struct walk {
 	uint32_t *free, *start; /* one bit per page: free ones; the initial state */
 	uint32_t *locked;       /* per word: the step of its last probe */
 	struct lane *lane;
-	uint32_t *most; /* of warp and round */
+	uint32_t *max; /* of warp and round */
 	uint32_t *needy; /* lanes, or warps, that still need pages */
 	uint32_t step;
 	struct bench_random random;
-	double sum, requests, most_sum, warps;
+	double sum, requests, max_sum, warps;
 };
 
 static void fini(struct walk *walk)
@@ -56,7 +56,7 @@ static void fini(struct walk *walk)
 	free(walk->start);
 	free(walk->locked);
 	free(walk->lane);
-	free(walk->most);
+	free(walk->max);
 	free(walk->needy);
 }
 
@@ -65,28 +65,28 @@ static uint32_t warps_of(const struct walk *walk)
 	return (walk->askers + walk->lanes - 1) / walk->lanes;
 }
 
-static bool init(struct walk *walk, const struct pages_ground *ground)
+static bool init(struct walk *walk, const struct pages_space *space)
 {
-	const struct pages_job job = { .pages = ground->pages, .group = ground->group };
-	const uint32_t free_pages = pages_plan_free(ground);
+	const struct pages_job job = { .pages = space->pages, .group = space->group };
+	const uint32_t free_pages = pages_plan_free(space);
 	uint32_t i, page;
 
-	walk->pages = ground->pages;
-	walk->words = (ground->pages + 31) / 32;
+	walk->pages = space->pages;
+	walk->words = (space->pages + 31) / 32;
 	walk->random.state = 7;
 	walk->free = calloc(walk->words, 4);
 	walk->start = calloc(walk->words, 4);
 	walk->locked = calloc(walk->words, 4);
 	walk->lane = calloc(walk->askers, sizeof(*walk->lane));
-	walk->most = calloc((size_t)warps_of(walk) * walk->rounds, 4);
+	walk->max = calloc((size_t)warps_of(walk) * walk->rounds, 4);
 	walk->needy = calloc(walk->askers, 4);
 	if (walk->free == NULL || walk->start == NULL || walk->locked == NULL ||
-	    walk->lane == NULL || walk->most == NULL || walk->needy == NULL) {
+	    walk->lane == NULL || walk->max == NULL || walk->needy == NULL) {
 		fini(walk);
 		return false;
 	}
 	for (i = 0; i < free_pages; i++) {
-		page = ground->free_tenths < 1000 ? pages_opened(&job, i) : i;
+		page = space->free_tenths < 1000 ? pages_opened(&job, i) : i;
 		walk->start[page / 32] |= UINT32_C(1) << page % 32;
 	}
 	return true;
@@ -135,13 +135,13 @@ static uint32_t look(struct walk *walk, struct lane *lane)
 static void tell(struct walk *walk, uint32_t asker, uint32_t page)
 {
 	struct lane *lane = &walk->lane[asker];
-	uint32_t *most = &walk->most[asker / walk->lanes * walk->rounds + lane->round];
+	uint32_t *max = &walk->max[asker / walk->lanes * walk->rounds + lane->round];
 
 	if (lane->round > 0 || walk->rounds == 1) {
 		walk->sum += lane->steps;
 		walk->requests++;
 	}
-	*most = lane->steps > *most ? lane->steps : *most;
+	*max = lane->steps > *max ? lane->steps : *max;
 	lane->last = page;
 	lane->first = walk->walker == MODEL_CRW && page != PAGES_NONE;
 	lane->steps = 0;
@@ -220,7 +220,7 @@ static void pass(struct walk *walk)
 
 	memcpy(walk->free, walk->start, walk->words * (size_t)4);
 	memset(walk->lane, 0, walk->askers * sizeof(*walk->lane));
-	memset(walk->most, 0, (size_t)warps_of(walk) * walk->rounds * 4);
+	memset(walk->max, 0, (size_t)warps_of(walk) * walk->rounds * 4);
 	for (i = 0; i < count; i++)
 		walk->needy[i] = i;
 	while (count > 0) {
@@ -230,24 +230,24 @@ static void pass(struct walk *walk)
 	}
 	for (i = 0; i < warps_of(walk); i++) {
 		for (r = walk->rounds > 1 ? 1 : 0; r < walk->rounds; r++) {
-			walk->most_sum += walk->most[i * walk->rounds + r];
+			walk->max_sum += walk->max[i * walk->rounds + r];
 			walk->warps++;
 		}
 	}
 }
 
-bool model_walk(enum model_walker walker, const struct pages_ground *ground, uint32_t askers,
+bool model_walk(enum model_walker walker, const struct pages_space *space, uint32_t askers,
 		uint32_t lanes, uint32_t rounds, uint32_t walks, struct model_steps *steps)
 {
 	struct walk walk = { .walker = walker, .askers = askers, .lanes = lanes, .rounds = rounds };
 
-	if (!init(&walk, ground))
+	if (!init(&walk, space))
 		return false;
 	do
 		pass(&walk);
 	while (walk.requests < walks);
 	steps->tas = walk.sum / walk.requests;
-	steps->was = walk.most_sum / walk.warps;
+	steps->was = walk.max_sum / walk.warps;
 	fini(&walk);
 	return true;
 }

@@ -23,7 +23,7 @@
 #define FIFOS 16u
 
 /* own[] of a heap: the base has 0 and 1. */
-enum { OWN_TOLD = 2, OWN_BOOKS = 3 };
+enum { OWN_TOLD = 2, OWN_METADATA = 3 };
 /* own_numbers[] of a heap */
 enum { NUMBER_REFERENCE = 0 };
 
@@ -31,17 +31,17 @@ static const char too_little[] = "there is too little free memory on the device"
 
 /* ---- metadata ---- */
 
-static void end_books(struct device_heap *heap)
+static void end_metadata(struct device_heap *heap)
 {
 	const struct mpi_way *way = mpi_way_of(heap->allocator->name);
 	const struct device_job job = { .heap = heap->own[OWN_TOLD] };
 
 	/* Buffered blocks belong to the base, which may outlive the buffers. */
-	if (way->buffers && heap->own[OWN_BOOKS] != NULL && !way->over_mam)
+	if (way->buffers && heap->own[OWN_METADATA] != NULL && !way->over_mam)
 		(void)device_launch_as(heap, "drain", 4, DEVICE_BLOCK, &job, NULL);
-	bench_gpu_give(heap->own[OWN_BOOKS]);
+	bench_gpu_give(heap->own[OWN_METADATA]);
 	bench_gpu_give(heap->own[OWN_TOLD]);
-	heap->own[OWN_BOOKS] = heap->own[OWN_TOLD] = NULL;
+	heap->own[OWN_METADATA] = heap->own[OWN_TOLD] = NULL;
 }
 
 /* An address in the base's heap; 0 if it does not know one. */
@@ -59,7 +59,7 @@ static bool learn(struct device_heap *heap, struct device_job *job, uint64_t *ad
  * Makes the heap's description for kernels, and the metadata, which is one block of device memory:
  * map, then buffers.
  */
-static const char *put_books(struct device_heap *heap, void *base, struct device_job *job)
+static const char *put_metadata(struct device_heap *heap, void *base, struct device_job *job)
 {
 	const struct mpi_way *way = mpi_way_of(heap->allocator->name);
 	struct mpi_heap told = { .heap = base };
@@ -75,46 +75,46 @@ static const char *put_books(struct device_heap *heap, void *base, struct device
 		return bench_gpu_trouble();
 	if (!way->map && !way->buffers)
 		return NULL;
-	if (!device_launch_as(heap, "books", 1, 1, job, NULL) ||
+	if (!device_launch_as(heap, "metadata", 1, 1, job, NULL) ||
 	    !bench_gpu_fetch(&found, job->found, sizeof(found)))
 		return bench_gpu_trouble();
 	map = way->map ? (found.bytes + 255) / 256 * 256 : 0;
 	buffers = way->buffers ? found.objects : 0;
-	heap->own[OWN_BOOKS] = bench_gpu_take(map + buffers + 256);
-	if (heap->own[OWN_BOOKS] == NULL)
+	heap->own[OWN_METADATA] = bench_gpu_take(map + buffers + 256);
+	if (heap->own[OWN_METADATA] == NULL)
 		return too_little;
-	heap->ground_bytes += map + buffers;
+	heap->space_bytes += map + buffers;
 	if (way->buffers && heap->low == 0 && !learn(heap, job, &address))
 		return bench_gpu_trouble();
-	told.map = way->map ? heap->own[OWN_BOOKS] : NULL;
-	told.buffers = way->buffers ? (unsigned char *)heap->own[OWN_BOOKS] + map : NULL;
+	told.map = way->map ? heap->own[OWN_METADATA] : NULL;
+	told.buffers = way->buffers ? (unsigned char *)heap->own[OWN_METADATA] + map : NULL;
 	job->own[0] = heap->low > 0 ? heap->low : address > MPI_HEAP ? address - MPI_HEAP : 0;
-	if (!bench_gpu_fill(heap->own[OWN_BOOKS], 0, map + buffers + 256) ||
+	if (!bench_gpu_fill(heap->own[OWN_METADATA], 0, map + buffers + 256) ||
 	    !bench_gpu_put(heap->heap, &told, sizeof(told)) ||
-	    !device_launch_as(heap, "books", 1, 1, job, NULL))
+	    !device_launch_as(heap, "metadata", 1, 1, job, NULL))
 		return bench_gpu_trouble();
 	return NULL;
 }
 
-static const char *make_books(struct device_heap *heap, void *base)
+static const char *make_metadata(struct device_heap *heap, void *base)
 {
 	struct device_job job = { .lanes = 1, .askers = 1 };
 	unsigned char *room = bench_gpu_take(sizeof(struct device_found) + 64);
 	const char *why = too_little;
 
-	heap->own[OWN_TOLD] = heap->own[OWN_BOOKS] = NULL;
+	heap->own[OWN_TOLD] = heap->own[OWN_METADATA] = NULL;
 	if (room == NULL)
 		return why;
 	job.found = (struct device_found *)room;
 	job.got = (uint64_t *)(room + sizeof(struct device_found));
 	job.more = job.got + 1;
 	if (bench_gpu_fill(room, 0, sizeof(struct device_found) + 64))
-		why = put_books(heap, base, &job);
+		why = put_metadata(heap, base, &job);
 	else
 		why = bench_gpu_trouble();
 	bench_gpu_give(room);
 	if (why != NULL)
-		end_books(heap);
+		end_metadata(heap);
 	return why;
 }
 
@@ -123,9 +123,9 @@ static const char *make_books(struct device_heap *heap, void *base)
 static const char *make_over_cuda(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
 {
 	(void)object_bytes;
-	heap->ground_bytes = bytes;
+	heap->space_bytes = bytes;
 	heap->low = heap->high = 0;
-	return make_books(heap, NULL);
+	return make_metadata(heap, NULL);
 }
 
 static const char *make_over_mam(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
@@ -134,7 +134,7 @@ static const char *make_over_mam(struct device_heap *heap, uint64_t bytes, uint6
 
 	if (why != NULL)
 		return why;
-	why = make_books(heap, heap->heap);
+	why = make_metadata(heap, heap->heap);
 	if (why != NULL)
 		device_ours_end(heap);
 	return why;
@@ -142,7 +142,7 @@ static const char *make_over_mam(struct device_heap *heap, uint64_t bytes, uint6
 
 static void end_over_mam(struct device_heap *heap)
 {
-	end_books(heap);
+	end_metadata(heap);
 	device_ours_end(heap);
 }
 
@@ -158,7 +158,7 @@ extern const unsigned char MODULE(cuda)[], MODULE(mam)[], MODULE(mam_fixed)[],
 
 #define OVER_CUDA(name)                                                                         \
 	{                                                                                       \
-		name, DEVICE_OURS, MODULE(cuda), false, true, false, make_over_cuda, end_books, \
+		name, DEVICE_OURS, MODULE(cuda), false, true, false, make_over_cuda, end_metadata, \
 			NULL                                                                    \
 	}
 #define OVER_MAM(name, module)                                                        \
@@ -168,7 +168,7 @@ extern const unsigned char MODULE(cuda)[], MODULE(mam)[], MODULE(mam_fixed)[],
 	}
 
 const struct device_allocator mpi_allocators[] = {
-	{ "cuda", DEVICE_SYSTEM, MODULE(cuda), false, true, true, make_over_cuda, end_books, NULL },
+	{ "cuda", DEVICE_SYSTEM, MODULE(cuda), false, true, true, make_over_cuda, end_metadata, NULL },
 	OVER_CUDA("cuda-HB"),
 	OVER_CUDA("cuda-NB"),
 	OVER_CUDA("cuda-HW"),

@@ -46,7 +46,7 @@ const struct mpi_way *mpi_way_of(const char *allocator);
 void mpi_plan_make(struct device_plan *plan);
 bool mpi_plan_takes_part(const struct device_allocator *allocator, const struct device_cell *cell);
 uint64_t mpi_plan_places(const struct device_cell *cell);
-void mpi_plan_shrink(struct device_cell *cell, uint32_t askers_most);
+void mpi_plan_shrink(struct device_cell *cell, uint32_t MAX_ASKERS);
 /* mpi_plan_detailed - true if the cell has all numbers, otherwise only those of the curves */
 bool mpi_plan_detailed(const struct device_cell *cell);
 
@@ -78,8 +78,8 @@ struct mpi_verdict {
 };
 
 void mpi_verdict_add(struct mpi_verdict *verdict, const struct device_found *found);
-/* mpi_verdict_tell - add rows `wrong` and, if any request failed, `none`; a note on errors */
-void mpi_verdict_tell(struct device_run *run, const struct device_heap *heap,
+/* mpi_verdict_report - add rows `wrong` and, if any request failed, `none`; a note on errors */
+void mpi_verdict_report(struct device_run *run, const struct device_heap *heap,
 		      const struct device_cell *cell, const struct mpi_verdict *verdict);
 /* mpi_verdict_ghz - cycles per ns; 0: unknown */
 double mpi_verdict_ghz(const struct mpi_verdict *verdict);

@@ -81,8 +81,8 @@ MAM_KFN void mpi_pace(const struct device_job *job, uint64_t clock, uint64_t tim
 {
 	if (device_thread() > 0)
 		return;
-	device_tell(&job->found->cycles[0], mam_clock() - clock);
-	device_tell(&job->found->cycles[1], mam_timer() - timer);
+	device_report(&job->found->cycles[0], mam_clock() - clock);
+	device_report(&job->found->cycles[1], mam_timer() - timer);
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mpi_kernels.h - the kernels of `mam bench mpi`. For a way: MPI_KERNELS(nb, MAM_WAY_BLOCK,
- * mam_base_cuda()) makes unit_nb and alltoall_nb, MPI_TREE tree_nb. For a module: MPI_BOOKS makes
+ * mam_base_cuda()) makes unit_nb and alltoall_nb, MPI_TREE tree_nb. For a module: MPI_METADATA makes
  * `books`, MPI_DRAIN `drain`.
  */
 #ifndef MAM_TOOLS_BENCH_MPI_KERNELS_H
@@ -11,8 +11,8 @@
 #include "bench/mpi/mpi_unit.h"
 
 #ifdef __CUDACC__
-#define MPI_KERNEL(name, most, body, kind, base)                   \
-	extern "C" __global__ void __launch_bounds__(most, 1)      \
+#define MPI_KERNEL(name, max, body, kind, base)                   \
+	extern "C" __global__ void __launch_bounds__(max, 1)      \
 		name(const __grid_constant__ struct device_job it) \
 	{                                                          \
 		const struct device_job *const job = &it;          \
@@ -20,7 +20,7 @@
 		body(kind, base, job);                             \
 	}
 #else
-#define MPI_KERNEL(name, most, body, kind, base)               \
+#define MPI_KERNEL(name, max, body, kind, base)               \
 	static MAM_KERNEL(name)                                \
 	{                                                      \
 		const struct device_job *const job = argument; \
@@ -39,7 +39,7 @@
  * found->bytes, that of buffers with job->rounds FIFOs per class into found->objects; and formats
  * existing metadata.
  */
-MAM_KFN void mpi_books(unsigned int kind, struct mam_kbase base, const struct device_job *job)
+MAM_KFN void mpi_metadata(unsigned int kind, struct mam_kbase base, const struct device_job *job)
 {
 	const struct mpi_heap *heap = (const struct mpi_heap *)job->heap;
 
@@ -63,7 +63,7 @@ MAM_KFN void mpi_drain(unsigned int kind, struct mam_kbase base, const struct de
 	(void)mam_buffers_drain(c.buffers, c.base);
 }
 
-#define MPI_BOOKS MPI_KERNEL(books, 32, mpi_books, 0, mam_base_heap(NULL))
+#define MPI_METADATA MPI_KERNEL(metadata, 32, mpi_metadata, 0, mam_base_heap(NULL))
 #define MPI_DRAIN(base) MPI_KERNEL(drain, DEVICE_BLOCK, mpi_drain, 0, base)
 
 #endif

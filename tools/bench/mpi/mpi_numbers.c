@@ -83,7 +83,7 @@ void mpi_verdict_add(struct mpi_verdict *verdict, const struct device_found *fou
 	complain(verdict, found->none > 0 ? 0 : found->beyond, "messages did not come");
 }
 
-void mpi_verdict_tell(struct device_run *run, const struct device_heap *heap,
+void mpi_verdict_report(struct device_run *run, const struct device_heap *heap,
 		      const struct device_cell *cell, const struct mpi_verdict *verdict)
 {
 	device_row(run, heap, cell, "wrong", (double)verdict->wrong);

@@ -42,7 +42,7 @@ MAM_KFN void mpi_take(unsigned int kind, struct mam_kcoalescer c, struct mpi_ran
 		mam_warp_sync(mpi_lanes());
 		buffers[i] = (double *)mpi_alloc(kind, c, doubles * sizeof(double));
 		if (buffers[i] == NULL) {
-			device_tell(&rank.job->found->none, 1);
+			device_report(&rank.job->found->none, 1);
 			mpi_give_up(rank);
 		}
 	}
@@ -56,7 +56,7 @@ MAM_KFN void mpi_give(unsigned int kind, struct mam_kcoalescer c, struct mpi_ran
 	MAM_ROLLED
 	for (i = 0; i < 2; i++) {
 		if (!mpi_free(kind, c, buffers[i]))
-			device_tell(&rank.job->found->refused, 1);
+			device_report(&rank.job->found->refused, 1);
 	}
 }
 
@@ -88,7 +88,7 @@ MAM_KFN void mpi_exchange(unsigned int kind, struct mam_kcoalescer c, struct mpi
 			for (i = 0; i < rank.count; i++)
 				b[(size_t)from * rank.count + i] = mpi_payload(message)[i];
 			if (!mpi_free(kind, c, message))
-				device_tell(&rank.job->found->refused, 1);
+				device_report(&rank.job->found->refused, 1);
 		}
 	}
 }
@@ -114,8 +114,8 @@ MAM_KFN void mpi_alltoall(unsigned int kind, struct mam_kbase base, const struct
 			for (i = 0; i < rank.count; i++)
 				wrong += buffers[1][(size_t)other * rank.count + i] !=
 					 mpi_value(other, rank.me, i);
-		device_tell(&job->found->corrupt, wrong);
-		device_tell(&job->found->objects, wrong == 0);
+		device_report(&job->found->corrupt, wrong);
+		device_report(&job->found->objects, wrong == 0);
 	}
 	mpi_give(kind, c, rank, buffers);
 	mpi_pace(job, clock, timer);
@@ -146,7 +146,7 @@ MAM_KFN void mpi_step(unsigned int kind, struct mam_kcoalescer c, struct mpi_ran
 	for (i = 0; i < rank.count; i++)
 		b[i] = up ? b[i] + mpi_payload(message)[i] : mpi_payload(message)[i];
 	if (!mpi_alone_free(kind, c, message))
-		device_tell(&rank.job->found->refused, 1);
+		device_report(&rank.job->found->refused, 1);
 }
 
 /* All steps: up, rank 0 gets the sum of all; down, all get rank 0's values. */
@@ -198,8 +198,8 @@ MAM_KFN void mpi_tree(unsigned int kind, struct mam_kbase base, const struct dev
 	}
 	for (i = 0; i < rank.count && good && (!up || rank.me == 0); i++)
 		wrong += buffers[1][i] != mpi_wanted(rank, up, i);
-	device_tell(&job->found->corrupt, wrong);
-	device_tell(&job->found->objects, good && wrong == 0);
+	device_report(&job->found->corrupt, wrong);
+	device_report(&job->found->objects, good && wrong == 0);
 	mpi_give(kind, c, rank, buffers);
 	mpi_pace(job, clock, timer);
 }

@@ -22,7 +22,7 @@
 #include "mpi_job.h"
 
 #define STEP 25u
-#define MOST 400u
+#define MAX 400u
 #define DETAIL 100u /* n of figures 3 and 4 are multiples of it */
 
 static const struct {
@@ -42,8 +42,8 @@ static void add_unit(struct device_plan *plan, enum mpi_work work, uint32_t n, u
 					  .heap_bytes = BENCH_GIB,
 					  .askers = blocks * MPI_UNIT_BLOCK,
 					  .lanes = 32,
-					  .least = n * 4,
-					  .most = n * 4,
+					  .min = n * 4,
+					  .max = n * 4,
 					  .rounds = n,
 					  .share = variant,
 					  .fine = n % DETAIL != 0 || variant != 0 };
@@ -58,7 +58,7 @@ static void plan_figures(struct device_plan *plan, enum mpi_work work)
 {
 	uint32_t n;
 
-	for (n = DETAIL; n <= MOST; n += DETAIL)
+	for (n = DETAIL; n <= MAX; n += DETAIL)
 		add_unit(plan, work, n, 0);
 }
 
@@ -67,11 +67,11 @@ static void plan_rest(struct device_plan *plan, enum mpi_work work)
 {
 	uint32_t n;
 
-	for (n = DETAIL; n <= MOST; n += DETAIL)
+	for (n = DETAIL; n <= MAX; n += DETAIL)
 		add_unit(plan, work, n, MPI_TOGETHER);
-	for (n = DETAIL; n <= (work == MPI_WORK_LINEAR ? MOST : MOST / 2); n += DETAIL)
+	for (n = DETAIL; n <= (work == MPI_WORK_LINEAR ? MAX : MAX / 2); n += DETAIL)
 		add_unit(plan, work, n, MPI_CELL_FULL);
-	for (n = STEP; n <= MOST; n += STEP) {
+	for (n = STEP; n <= MAX; n += STEP) {
 		if (n % DETAIL != 0)
 			add_unit(plan, work, n, 0);
 	}
@@ -100,8 +100,8 @@ static void plan_operations(struct device_plan *plan)
 						  .heap_bytes = MPI_HEAP,
 						  .askers = blocks * block,
 						  .lanes = block, /* threads of a block */
-						  .least = bytes,
-						  .most = bytes,
+						  .min = bytes,
+						  .max = bytes,
 						  .rounds = bytes / 8,
 						  .share = order[i] };
 
@@ -150,8 +150,8 @@ uint64_t mpi_plan_places(const struct device_cell *cell)
 }
 
 /* A smoke run skips the cells that fill the GPU; others are small. */
-void mpi_plan_shrink(struct device_cell *cell, uint32_t askers_most)
+void mpi_plan_shrink(struct device_cell *cell, uint32_t MAX_ASKERS)
 {
 	(void)cell;
-	(void)askers_most;
+	(void)MAX_ASKERS;
 }

@@ -16,7 +16,7 @@
 #include "mpi_job.h"
 
 #define CELL_NS UINT64_C(700000000)
-#define RUNS_LEAST 3
+#define RUNS_MIN 3
 #define WAIT_NS UINT64_C(3000000000) /* maximum wait of a rank for a message */
 
 struct operation {
@@ -90,7 +90,7 @@ static bool play_runs(struct operation *operation)
 	for (i = 0; i < operation->run->repeats && operation->verdict.wrong == 0 &&
 		    operation->verdict.none == 0;
 	     i++) {
-		if (i >= RUNS_LEAST && bench_now() - begin > CELL_NS)
+		if (i >= RUNS_MIN && bench_now() - begin > CELL_NS)
 			break;
 		if (!play_run(operation, true))
 			return false;
@@ -120,12 +120,12 @@ static bool fits(struct operation *operation)
 {
 	const struct device_cell *cell = operation->cell;
 	const unsigned int blocks = cell->askers / cell->lanes;
-	const unsigned int most = bench_gpu_resident(
+	const unsigned int max = bench_gpu_resident(
 		bench_gpu_kernel(operation->heap->module, operation->kernel), cell->lanes);
 
-	if (most >= blocks)
+	if (max >= blocks)
 		return true;
-	if (most == 0)
+	if (max == 0)
 		device_note(
 			operation->run, operation->heap, cell,
 			"the driver does not report how many blocks are resident, and ranks wait "
@@ -134,7 +134,7 @@ static bool fits(struct operation *operation)
 		device_note(operation->run, operation->heap, cell,
 			    "of its %u blocks of %u threads only %u run at once, and ranks wait "
 			    "for one another",
-			    blocks, cell->lanes, most);
+			    blocks, cell->lanes, max);
 	return false;
 }
 
@@ -161,7 +161,7 @@ bool mpi_play_operations(struct device_run *run, struct device_heap *heap,
 	free(operation.here);
 	if (!good)
 		return false;
-	mpi_verdict_tell(run, heap, cell, &operation.verdict);
+	mpi_verdict_report(run, heap, cell, &operation.verdict);
 	if (operation.verdict.wrong == 0 && operation.medians.count > 0)
 		tell(&operation);
 	return true;

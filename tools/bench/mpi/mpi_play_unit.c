@@ -18,7 +18,7 @@
 #include "mpi_job.h"
 
 #define CELL_NS UINT64_C(120000000)
-#define RUNS_LEAST 3
+#define RUNS_MIN 3
 
 struct unit {
 	struct device_run *run;
@@ -77,7 +77,7 @@ static bool check(struct unit *unit)
 		return true;
 	if (!bench_gpu_fetch(unit->times, unit->job.got, bytes))
 		return false;
-	places = mpi_places_of(unit->times, unit->threads, MPI_UNIT_BLOCK, unit->cell->most);
+	places = mpi_places_of(unit->times, unit->threads, MPI_UNIT_BLOCK, unit->cell->max);
 	device_row(unit->run, unit->heap, unit->cell, "lines_per_access", places.lines_per_access);
 	device_row(unit->run, unit->heap, unit->cell, "lines_held", places.lines_held);
 	device_row(unit->run, unit->heap, unit->cell, "lane_distance", places.lane_distance);
@@ -101,7 +101,7 @@ static bool play_runs(struct unit *unit)
 	for (i = 0; i < unit->run->repeats; i++) {
 		double sums[MPI_TIMES] = { 0 };
 
-		if (i >= RUNS_LEAST && bench_now() - begin > CELL_NS)
+		if (i >= RUNS_MIN && bench_now() - begin > CELL_NS)
 			break;
 		if (!launch(unit, flags, &us) ||
 		    !bench_gpu_fetch(unit->times, unit->job.more,
@@ -188,7 +188,7 @@ bool mpi_play_unit(struct device_run *run, struct device_heap *heap, const struc
 	free(unit.times);
 	if (!good)
 		return false;
-	mpi_verdict_tell(run, heap, cell, &unit.verdict);
+	mpi_verdict_report(run, heap, cell, &unit.verdict);
 	if (unit.verdict.wrong == 0)
 		tell(&unit);
 	return true;

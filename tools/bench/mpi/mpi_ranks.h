@@ -29,8 +29,8 @@
 
 #include "bench/mpi/mpi_calls.h"
 
-#define MPI_SLEEP_LEAST 32u /* ns */
-#define MPI_SLEEP_MOST 512u
+#define MPI_SLEEP_MIN 32u /* ns */
+#define MPI_SLEEP_MAX 512u
 
 struct mpi_rank {
 	const struct device_job *job;
@@ -79,7 +79,7 @@ MAM_KFN bool mpi_pause(struct mpi_rank rank, uint64_t begin, uint32_t *ns)
 		return false;
 	}
 	mam_nanosleep(*ns);
-	*ns = *ns < MPI_SLEEP_MOST ? *ns * 2 : *ns;
+	*ns = *ns < MPI_SLEEP_MAX ? *ns * 2 : *ns;
 	return true;
 }
 
@@ -93,7 +93,7 @@ MAM_KFN void mpi_send(struct mpi_rank rank, struct mpi_message *message, uint32_
 	uint32_t i;
 
 	if (message == NULL) {
-		device_tell(&rank.job->found->none, 1);
+		device_report(&rank.job->found->none, 1);
 		mpi_give_up(rank);
 		return;
 	}
@@ -159,7 +159,7 @@ MAM_KFN struct mpi_message *mpi_receive(struct mpi_rank rank, uint32_t from, uin
 {
 	const uint64_t begin = mam_timer();
 	struct mpi_message *message = mpi_find(rank, from, tag);
-	uint32_t ns = MPI_SLEEP_LEAST;
+	uint32_t ns = MPI_SLEEP_MIN;
 
 	MAM_ROLLED
 	while (message == NULL) {
@@ -168,7 +168,7 @@ MAM_KFN struct mpi_message *mpi_receive(struct mpi_rank rank, uint32_t from, uin
 		else if (!mpi_pause(rank, begin, &ns))
 			break;
 	}
-	device_tell(&rank.job->found->beyond, message == NULL);
+	device_report(&rank.job->found->beyond, message == NULL);
 	return message;
 }
 
@@ -181,7 +181,7 @@ MAM_KFN struct mpi_message *mpi_receive(struct mpi_rank rank, uint32_t from, uin
 MAM_KFN bool mpi_barrier(struct mpi_rank rank, uint32_t nth)
 {
 	uint64_t *arrived = &rank.job->found->spare[MPI_ARRIVED], begin;
-	uint32_t ns = MPI_SLEEP_LEAST;
+	uint32_t ns = MPI_SLEEP_MIN;
 	bool waits = true;
 
 	MAM_SHARED(uint32_t, good);

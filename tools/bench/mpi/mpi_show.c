@@ -180,18 +180,18 @@ static bool best_of(const struct bench_results *results, const struct device_req
 
 	for (i = 0; i < request->allocator_count; i++) {
 		const char *peer = request->allocators[i].name;
-		double least = 0;
+		double min = 0;
 		bool known = false;
 
 		for (k = 0; k < 5 && aim->parameters[k] != NULL; k++) {
 			if (!bench_results_get(results, aim->workload, peer, aim->parameters[k],
 					       "speedup_cuda", &one))
 				continue;
-			least = !known || one < least ? one : least;
+			min = !known || one < min ? one : min;
 			known = true;
 		}
-		if (known && (!any || least > *value)) {
-			*value = least;
+		if (known && (!any || min > *value)) {
+			*value = min;
 			*name = peer;
 			any = true;
 		}
@@ -200,7 +200,7 @@ static bool best_of(const struct bench_results *results, const struct device_req
 }
 
 /* The minimum over the cells of the best allocator in each. */
-static bool least_of_bests(const struct bench_results *results, const struct aim *aim,
+static bool min_of_bests(const struct bench_results *results, const struct aim *aim,
 			   double *value)
 {
 	bool any = false;
@@ -222,7 +222,7 @@ static bool least_of_bests(const struct bench_results *results, const struct aim
 	return any;
 }
 
-static size_t reckon(const struct bench_results *results, const struct device_request *request,
+static size_t compute(const struct bench_results *results, const struct device_request *request,
 		     struct device_target targets[DEVICE_TARGETS_MAX])
 {
 	struct device_target *faults = &targets[AIMS];
@@ -235,7 +235,7 @@ static size_t reckon(const struct bench_results *results, const struct device_re
 		*target = (struct device_target){ .unit = "times", .bound = aims[i].bound };
 		snprintf(target->key, sizeof(target->key), "%s", aims[i].key);
 		snprintf(target->label, sizeof(target->label), "%s", aims[i].label);
-		target->known = least_of_bests(results, &aims[i], &target->value);
+		target->known = min_of_bests(results, &aims[i], &target->value);
 		if (best_of(results, request, &aims[i], &target->best, &name))
 			snprintf(target->best_name, sizeof(target->best_name), "%.23s", name);
 	}
@@ -264,12 +264,12 @@ void mpi_show_people(const struct bench_results *results, const struct bench_mac
 	device_show_head(results, machine, request);
 	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		put_table(results, request, i);
-	device_show_targets(targets, reckon(results, request, targets));
+	device_show_targets(targets, compute(results, request, targets));
 }
 
 void mpi_show_keys(const struct bench_results *results, const struct device_request *request)
 {
 	struct device_target targets[DEVICE_TARGETS_MAX];
 
-	device_show_target_keys(targets, reckon(results, request, targets));
+	device_show_target_keys(targets, compute(results, request, targets));
 }

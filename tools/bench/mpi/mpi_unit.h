@@ -79,9 +79,9 @@ MAM_KFN void mpi_check(const struct device_job *job, uint32_t *data)
 	MAM_ROLLED
 	for (i = 0; i < n; i++)
 		wrong += data[i] != mpi_pattern(me, i);
-	device_tell(&job->found->corrupt, wrong);
-	device_tell(&job->found->crooked, (uintptr_t)data % sizeof(float) != 0);
-	device_tell(&job->found->objects, n > 0 && wrong == 0);
+	device_report(&job->found->corrupt, wrong);
+	device_report(&job->found->crooked, (uintptr_t)data % sizeof(float) != 0);
+	device_report(&job->found->objects, n > 0 && wrong == 0);
 }
 
 MAM_KFN void mpi_unit(unsigned int kind, struct mam_kbase base, const struct device_job *job)
@@ -111,12 +111,12 @@ MAM_KFN void mpi_unit(unsigned int kind, struct mam_kbase base, const struct dev
 		data[0] = sum;
 		MPI_OPAQUE(data);
 		done = mam_clock();
-		device_tell(&job->found->corrupt, mpi_bits(data[0]) != job->own[0]);
+		device_report(&job->found->corrupt, mpi_bits(data[0]) != job->own[0]);
 	}
-	device_tell(&job->found->none, data == NULL);
+	device_report(&job->found->none, data == NULL);
 	last = mam_clock();
 	if (data != NULL && !mpi_free(kind, c, data))
-		device_tell(&job->found->refused, 1);
+		device_report(&job->found->refused, 1);
 	job->more[me * MPI_TIMES + 2] = mam_clock() - last;
 	job->more[me * MPI_TIMES + 1] = done - ready;
 	job->more[me * MPI_TIMES] = taken - begin;

@@ -52,7 +52,7 @@ MAM_KFN void layers_drain_all(const struct device_job *job)
 	const struct mam_kcoalescer coalescer = bench_coalescer(job->heap);
 
 	if (coalescer.buffers != NULL)
-		device_tell(&job->found->objects,
+		device_report(&job->found->objects,
 			    mam_buffers_drain(coalescer.buffers, coalescer.base));
 }
 DEVICE_KERNEL(layers_drain, layers_drain_all)
@@ -65,7 +65,7 @@ MAM_KFN void layers_base_fill(const struct device_job *job)
 	if (!device_asks(job, &asker) || job->got[asker] != 0)
 		return;
 	job->got[asker] = (uint64_t)(uintptr_t)mam_base_alloc(base, device_bytes_of(job, asker));
-	device_tell(&job->found->none, job->got[asker] == 0);
+	device_report(&job->found->none, job->got[asker] == 0);
 }
 DEVICE_KERNEL(base_fill, layers_base_fill)
 

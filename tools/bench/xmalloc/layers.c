@@ -107,7 +107,7 @@ static const char *put_layers(struct device_heap *heap)
 	heap->own[OWN_BUFFERS] = bench_gpu_take(found.bytes);
 	if (heap->own[OWN_BUFFERS] == NULL)
 		return "there is too little free memory on the device";
-	heap->ground_bytes += found.bytes + sizeof(layers);
+	heap->space_bytes += found.bytes + sizeof(layers);
 	heap->own_numbers[NUMBER_REFERENCE] = heap->low > 0       ? heap->low
 					      : found.low > BELOW ? found.low - BELOW
 								  : 0;

@@ -21,8 +21,8 @@
 #define OBJECT 4      /* bytes, as published */
 #define TOGETHER 520  /* of a warp's 32 objects with their headers */
 #define FILLED 131072 /* blocks allocated before: 2^17 of 1 KiB */
-#define HOLD_LEAST 4
-#define HOLD_MOST 256
+#define HOLD_MIN 4
+#define HOLD_MAX 256
 #define HOLD_EACH 8
 
 static const uint32_t all_lanes[] = { 32, 16, 8, 4, 2, 1 };
@@ -33,8 +33,8 @@ static struct device_cell cell_of(enum xmalloc_work work, uint32_t askers, uint3
 				     .heap_bytes = XMALLOC_HEAP,
 				     .askers = askers,
 				     .lanes = lanes,
-				     .least = OBJECT,
-				     .most = OBJECT,
+				     .min = OBJECT,
+				     .max = OBJECT,
 				     .rounds = 1,
 				     .buffers = XMALLOC_BUFFERS };
 }
@@ -71,7 +71,7 @@ static void plan_coalesce(struct device_plan *plan)
 
 	add(plan, cell_of(XMALLOC_COALESCE, 1 * M, 32));
 	add_lanes(plan, XMALLOC_COALESCE, 16 * K);
-	one.least = one.most = TOGETHER;
+	one.min = one.max = TOGETHER;
 	device_plan_add(plan, one, "32K 1 %uB", TOGETHER);
 }
 
@@ -110,8 +110,8 @@ static void plan_hold(struct device_plan *plan)
 {
 	struct device_cell cell = cell_of(XMALLOC_HOLD, 128 * K, DEVICE_WARP);
 
-	cell.least = HOLD_LEAST;
-	cell.most = HOLD_MOST;
+	cell.min = HOLD_MIN;
+	cell.max = HOLD_MAX;
 	cell.rounds = HOLD_EACH;
 	cell.fine = true;
 	add(plan, cell);
@@ -144,11 +144,11 @@ bool xmalloc_plan_takes_part(const struct device_allocator *allocator,
 {
 	const bool base = allocator->role == DEVICE_OURS || allocator->role == DEVICE_SYSTEM;
 
-	if (allocator->one_size && cell->least != cell->most)
+	if (allocator->one_size && cell->min != cell->max)
 		return false;
 	if (cell->work == XMALLOC_COALESCE)
 		return base && !xmalloc_has_buffers(allocator) && !xmalloc_is_by_calls(allocator) &&
-		       (cell->most == OBJECT || !xmalloc_is_coalesced(allocator));
+		       (cell->max == OBJECT || !xmalloc_is_coalesced(allocator));
 	if (cell->work == XMALLOC_HOLD)
 		return !xmalloc_is_page_each(allocator);
 	if (cell->work == XMALLOC_FIFOS)
@@ -166,10 +166,10 @@ uint64_t xmalloc_plan_places(const struct device_cell *cell)
 	return held > cell->filled ? held : cell->filled;
 }
 
-void xmalloc_plan_shrink(struct device_cell *cell, uint32_t askers_most)
+void xmalloc_plan_shrink(struct device_cell *cell, uint32_t MAX_ASKERS)
 {
-	if (cell->askers > askers_most)
-		cell->askers = askers_most;
-	if (cell->filled > askers_most)
-		cell->filled = askers_most;
+	if (cell->askers > MAX_ASKERS)
+		cell->askers = MAX_ASKERS;
+	if (cell->filled > MAX_ASKERS)
+		cell->filled = MAX_ASKERS;
 }

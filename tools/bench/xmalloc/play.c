@@ -19,12 +19,12 @@
 #include "bench/gpu.h"
 #include "xmalloc.h"
 
-#define LEAST 4
+#define MIN 4
 #define LONG_US 1000000.0
 #define ENOUGH_US 600000.0
-#define MOST_US 3000000.0 /* then even fewer than LEAST must suffice */
+#define MAX_US 3000000.0 /* then even fewer than LEAST must suffice */
 #define PART 64           /* the share of the workers that predicts the total time */
-#define PART_LEAST 8192
+#define PART_MIN 8192
 #define FILL_BYTES 1024
 #define FILL_HEADER 16 /* of each block over a heap of pages: it then takes two */
 
@@ -37,7 +37,7 @@ static struct device_job fill_job(const struct device_run *run, const struct dev
 	device_ask(run, heap, cell, &job);
 	job.askers = cell->filled;
 	job.lanes = DEVICE_WARP;
-	job.least = job.most = FILL_BYTES;
+	job.min = job.max = FILL_BYTES;
 	job.got = run->more;
 	return job;
 }
@@ -77,7 +77,7 @@ static bool foresee(struct device_run *run, struct device_heap *heap, const stru
 
 	*us = 0;
 	part.askers = job->askers / PART;
-	if (part.askers < PART_LEAST)
+	if (part.askers < PART_MIN)
 		return true;
 	if (!device_time_renew(heap) || !device_count_begin(run) ||
 	    !device_launch(heap, "use", &part, us))
@@ -86,15 +86,15 @@ static bool foresee(struct device_run *run, struct device_heap *heap, const stru
 	return true;
 }
 
-static void tell_times(struct device_run *run, const struct device_heap *heap,
+static void report_times(struct device_run *run, const struct device_heap *heap,
 		       const struct device_cell *cell, double *times, unsigned int count)
 {
 	const uint64_t requests = (cell->askers + cell->lanes - 1) / cell->lanes;
 	double mean = 0, us;
 	unsigned int i;
 
-	for (i = 0; i < count && i < LEAST; i++)
-		mean += times[i] / (count < LEAST ? count : LEAST);
+	for (i = 0; i < count && i < MIN; i++)
+		mean += times[i] / (count < MIN ? count : MIN);
 	us = bench_measure_median(times, count);
 	device_row(run, heap, cell, "us", us);
 	device_row(run, heap, cell, "ns", us * 1000 / cell->askers);
@@ -107,7 +107,7 @@ static bool is_more_wanted(const struct device_run *run, unsigned int count, dou
 {
 	if (count == 0 || count >= run->repeats)
 		return count == 0;
-	return spent < ENOUGH_US || (count < LEAST && spent < MOST_US);
+	return spent < ENOUGH_US || (count < MIN && spent < MAX_US);
 }
 
 /* Returns the number of timed runs; 0: the device failed. */
@@ -141,13 +141,13 @@ static struct device_job check_job(const struct device_heap *heap, const struct 
 	const uint64_t filled = (FILL_BYTES + FILL_HEADER + XMALLOC_PAGE - 1) / XMALLOC_PAGE;
 	const uint64_t all = xmalloc_pages_of(heap), taken = cell->filled * filled;
 	struct device_job check = *job;
-	uint64_t most;
+	uint64_t max;
 
 	if (all <= taken)
 		return check;
-	most = (all - taken) * (xmalloc_is_page_each(heap->allocator) ? 1 : cell->lanes);
-	if (most < check.askers)
-		check.askers = (uint32_t)most;
+	max = (all - taken) * (xmalloc_is_page_each(heap->allocator) ? 1 : cell->lanes);
+	if (max < check.askers)
+		check.askers = (uint32_t)max;
 	return check;
 }
 
@@ -187,7 +187,7 @@ static bool play_use(struct device_run *run, struct device_heap *heap,
 			    (unsigned long long)found.corrupt);
 		return true;
 	}
-	tell_times(run, heap, cell, times, count);
+	report_times(run, heap, cell, times, count);
 	return true;
 }
 

@@ -70,7 +70,7 @@ static void add_cost(const struct bench_results *results, struct device_target *
 	target->value = called / bare;
 }
 
-static size_t reckon(const struct bench_results *results, const struct device_request *request,
+static size_t compute(const struct bench_results *results, const struct device_request *request,
 		     struct device_target *targets)
 {
 	size_t count = 0;
@@ -90,12 +90,12 @@ void xmalloc_show_people(const struct bench_results *results, const struct bench
 	device_show_head(results, machine, request);
 	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		device_show_table(results, request, &tables[i], NAME_WIDTH);
-	device_show_targets(targets, reckon(results, request, targets));
+	device_show_targets(targets, compute(results, request, targets));
 }
 
 void xmalloc_show_keys(const struct bench_results *results, const struct device_request *request)
 {
 	struct device_target targets[DEVICE_TARGETS_MAX];
 
-	device_show_target_keys(targets, reckon(results, request, targets));
+	device_show_target_keys(targets, compute(results, request, targets));
 }

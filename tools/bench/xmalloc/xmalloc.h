@@ -66,7 +66,7 @@ void xmalloc_plan_make(struct device_plan *plan);
 bool xmalloc_plan_takes_part(const struct device_allocator *allocator,
 			     const struct device_cell *cell);
 uint64_t xmalloc_plan_places(const struct device_cell *cell);
-void xmalloc_plan_shrink(struct device_cell *cell, uint32_t askers_most);
+void xmalloc_plan_shrink(struct device_cell *cell, uint32_t MAX_ASKERS);
 
 bool xmalloc_play_use(struct device_run *run, struct device_heap *heap,
 		      const struct device_cell *cell);

@@ -9,7 +9,7 @@
 
 #include "cl.h"
 
-#define MOST 16 /* platforms, and devices per platform, that are considered */
+#define MAX 16 /* platforms, and devices per platform, that are considered */
 
 bool cl_failed(struct device_play *play, cl_int code, const char *what)
 {
@@ -101,20 +101,20 @@ static void consider(struct device_play *play, cl_platform_id platform, cl_devic
 
 static void choose(struct device_play *play, const char *platform, const char *device)
 {
-	cl_platform_id platforms[MOST];
-	cl_device_id devices[MOST];
+	cl_platform_id platforms[MAX];
+	cl_device_id devices[MAX];
 	char name[CL_NAME_BYTES];
 	cl_uint count = 0, many, i, k;
 
-	if (clGetPlatformIDs(MOST, platforms, &count) != CL_SUCCESS)
+	if (clGetPlatformIDs(MAX, platforms, &count) != CL_SUCCESS)
 		count = 0;
-	for (i = 0; i < count && i < MOST; i++) {
+	for (i = 0; i < count && i < MAX; i++) {
 		name_platform(platforms[i], name);
 		many = 0;
 		if (!has_part(name, platform) || clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL,
-								MOST, devices, &many) != CL_SUCCESS)
+								MAX, devices, &many) != CL_SUCCESS)
 			continue;
-		for (k = 0; k < many && k < MOST; k++)
+		for (k = 0; k < many && k < MAX; k++)
 			consider(play, platforms[i], devices[k], device);
 	}
 	if (play->device == NULL)
@@ -159,14 +159,14 @@ static bool build(struct device_play *play, bool poor, const char *options)
 	return code == CL_SUCCESS;
 }
 
-static void read_most(struct device_play *play)
+static void read_max(struct device_play *play)
 {
-	cl_ulong most = 0, all = 0;
+	cl_ulong max = 0, all = 0;
 
-	(void)clGetDeviceInfo(play->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(most), &most,
+	(void)clGetDeviceInfo(play->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(max), &max,
 			      NULL);
 	(void)clGetDeviceInfo(play->device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof(all), &all, NULL);
-	play->heap_most = most < all / 4 ? most : all / 4;
+	play->heap_max = max < all / 4 ? max : all / 4;
 }
 
 bool cl_device_open(struct device_play *play, const char *platform, const char *device)
@@ -177,7 +177,7 @@ bool cl_device_open(struct device_play *play, const char *platform, const char *
 	choose(play, platform, device);
 	if (play->device == NULL)
 		return false;
-	read_most(play);
+	read_max(play);
 	if (cl_failed_mam(play, mam_cl_options(play->device, options, sizeof(options)),
 			  "mam_cl_options()"))
 		return false;

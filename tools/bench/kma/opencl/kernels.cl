@@ -59,7 +59,7 @@ __kernel void list(__global void *heap, struct kma_ask ask, __global struct kma_
 		   __global ulong *got, __global struct mam_arraylist *list)
 {
 	if (kma_lane() == 0)
-		mam_arraylist_init(list, ask.most);
+		mam_arraylist_init(list, ask.max);
 }
 
 __kernel void clear(__global void *heap, struct kma_ask ask, __global struct kma_told *told,
@@ -77,10 +77,10 @@ __kernel void deal(__global void *heap, struct kma_ask ask, __global struct kma_
 	kma_deal(ask, edges, marks);
 }
 
-__kernel void reckon(__global void *heap, struct kma_ask ask, __global struct kma_told *told,
+__kernel void compute(__global void *heap, struct kma_ask ask, __global struct kma_told *told,
 		     __global struct edges_edge *edges, __global uint *marks)
 {
-	kma_reckon(ask, edges, marks, told);
+	kma_compute(ask, edges, marks, told);
 }
 
 __kernel void build(__global void *heap, struct kma_ask ask, __global struct kma_told *told,

@@ -59,8 +59,8 @@ bool cl_heap_make(struct device_play *play, bool poor, uint64_t bytes, uint32_t 
 	enum mam_status status;
 
 	why[0] = '\0';
-	if (bytes > play->heap_most)
-		bytes = play->heap_most;
+	if (bytes > play->heap_max)
+		bytes = play->heap_max;
 	if (poor) {
 		play->memory_bytes = bytes;
 		play->memory = cl_buffer(play, bytes);

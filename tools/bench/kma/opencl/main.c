@@ -129,9 +129,9 @@ static int play_all(struct device_run *run, const struct request *request,
 	for (i = 0; i < plan.count; i++) {
 		struct device_cell *cell = &plan.cells[i];
 
-		kma_plan_shrink(cell, effort->askers_most);
-		if (cell->heap_bytes > effort->heap_most)
-			cell->heap_bytes = effort->heap_most;
+		kma_plan_shrink(cell, effort->MAX_ASKERS);
+		if (cell->heap_bytes > effort->heap_max)
+			cell->heap_bytes = effort->heap_max;
 		for (poor = 0; poor < 2; poor++) {
 			if (!is_wanted(request, effort, cell, poor == 1))
 				continue;

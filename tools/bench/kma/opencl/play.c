@@ -17,8 +17,8 @@ static struct kma_ask ask_of(const struct device_cell *cell)
 {
 	return (struct kma_ask){ .lanes = cell->askers,
 				 .rounds = cell->rounds,
-				 .least = cell->least,
-				 .most = cell->most,
+				 .min = cell->min,
+				 .max = cell->max,
 				 .edges = cell->filled,
 				 .nodes = cell->share };
 }
@@ -195,7 +195,7 @@ static bool deal(struct device_play *play, struct graph *graph)
 
 	return cl_zero(play, graph->marks, graph->ask.nodes * (uint64_t)4) &&
 	       cl_launch(play, "deal", graph->lookers, &graph->ask, &buffers, NULL, NULL) &&
-	       cl_launch(play, "reckon", graph->lookers, &graph->ask, &buffers, NULL,
+	       cl_launch(play, "compute", graph->lookers, &graph->ask, &buffers, NULL,
 			 &graph->wanted);
 }
 

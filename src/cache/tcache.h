@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tcache.h - a thread cache: a thread's bins at one pool, and the tally of its use.
+ *
+ * A thread has one thread cache per pool that it uses, made at its first request there. The one
+ * that it used last is compared first. The owner uses its thread cache inside the asymmetric lock;
+ * all other threads hold the cache's lock and have stopped the owner (asymlock.h).
+ *
+ * The memory of a thread cache belongs to its thread and is freed when the thread ends. If the pool
+ * ends first, the thread cache stays, without a pool, until the thread needs one again.
+ */
+#ifndef MAM_CACHE_TCACHE_H
+#define MAM_CACHE_TCACHE_H
+
+#include "cache/bins.h"
+#include "cache/asymlock.h"
+#include "pool/batch.h"
+
+#define MAM_TCACHE_SMALL 128 /* granules: up to this size a request may allocate extra blocks */
+
+struct mam_cache;
+
+struct mam_tcache {
+	struct mam_asymlock hand;
+	_Atomic(struct mam_pool *) pool; /* NULL: no pool; written by others while stopped */
+
+	/* lock: none, set when it is assigned to a pool */
+	struct mam_cache *cache;
+	const void *owner;  /* identifies the thread: mam_tcache_self() */
+	uint64_t live_key;  /* of tags: mam_tag_live_key() */
+	uint64_t round_up;  /* the pool's granule less 1 */
+	uint64_t unit_mask; /* rounds granules of 512 bytes to granules of the pool */
+
+	/* thread, and others while it is stopped */
+	uint64_t max;  /* maximum of granules in the bins */
+	uint64_t slack; /* a block that is larger by up to 1 / 2^slack may serve a request */
+	struct mam_tally tally;
+	struct mam_bins bins;
+	uint8_t appetite[MAM_TCACHE_SMALL + 1]; /* extra blocks to allocate next time */
+
+	uint64_t turns; /* thread; count: slow paths of the owner */
+	uint64_t seen;  /* lock: cache; its value at the last check */
+
+	struct mam_tcache *next, *previous; /* lock: cache; thread caches of one pool */
+	struct mam_tcache *of_thread;       /* thread; next of the thread's */
+};
+
+/* The thread cache that a thread used last; initially a dummy without a pool. */
+extern _Thread_local struct mam_tcache *mam_tcache_last __attribute__((tls_model("initial-exec")));
+
+static inline const void *mam_tcache_self(void)
+{
+	return &mam_tcache_last;
+}
+
+/* mam_tcache_find - the calling thread's cache at a pool; NULL: it has none. */
+struct mam_tcache *mam_tcache_find(const struct mam_pool *pool);
+
+/* mam_tcache_take - a new one in the thread's list, without a pool yet; NULL: no host memory. */
+struct mam_tcache *mam_tcache_take(void);
+
+/*
+ * mam_tcache_prepare - call before the first mam_tcache_take(). `on_exit` is called for each thread
+ * cache that still has a pool when its thread ends.
+ */
+void mam_tcache_prepare(void (*on_exit)(struct mam_tcache *tcache));
+
+/*
+ * mam_tcache_drop - in a fork's child: free the thread cache of a thread that does not exist there.
+ */
+void mam_tcache_drop(struct mam_tcache *tcache);
+
+#endif

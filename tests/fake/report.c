@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report.c - what only the fake has: questions that no CUDA driver answers, for tests.
+ *
+ * None of it leaves a line in the log, takes time on the fake's own clock, or is counted by
+ * FAKE_CUDA_FAIL_AT.
+ */
+#include "fake.h"
+
+#include <string.h>
+
+/* The first time memory went while work still used it. lock: fake */
+static struct {
+	int times;
+	uintptr_t address;
+	size_t bytes;
+} disturbed;
+
+int fake_pending(unsigned long long address, size_t bytes)
+{
+	int pending;
+
+	fake_lock_retake();
+	fake_timeline_run();
+	pending = fake_timeline_touching(address, bytes);
+	fake_lock_drop();
+	return pending;
+}
+
+uint64_t fake_clock(void)
+{
+	uint64_t now;
+
+	fake_lock_retake();
+	now = fake_now();
+	fake_lock_drop();
+	return now;
+}
+
+int fake_use(unsigned long long address, size_t bytes, struct CUstream_st *stream,
+	     unsigned long long *stream_id, uint64_t *due_ns)
+{
+	struct CUctx_st *context;
+	int result;
+
+	fake_lock_retake();
+	result = fake_stream_context(stream, &context);
+	if (result == CUDA_SUCCESS)
+		result = fake_stream_resolve(context, &stream);
+	if (result == CUDA_SUCCESS)
+		result = fake_stream_submit(context, stream, due_ns);
+	if (result == CUDA_SUCCESS)
+		*stream_id = fake_stream_id(stream);
+	if (result == CUDA_SUCCESS && fake_memory_denied(address, bytes, context->device))
+		fake_context_owner(context)->broken = CUDA_ERROR_ILLEGAL_ADDRESS;
+	else if (result == CUDA_SUCCESS && *due_ns != FAKE_CAPTURED)
+		result = fake_timeline_use(*due_ns, address, bytes);
+	fake_lock_drop();
+	return result;
+}
+
+int fake_enable_peer(struct CUctx_st *peer)
+{
+	struct CUctx_st *context;
+	int result;
+
+	fake_lock_retake();
+	result = fake_context_current(&context);
+	if (result == CUDA_SUCCESS)
+		result = fake_peer_enable(context, peer);
+	fake_lock_drop();
+	return result;
+}
+
+void fake_disturb(uintptr_t address, size_t bytes)
+{
+	if (fake_timeline_touching(address, bytes) == 0)
+		return;
+	if (disturbed.times++ == 0) {
+		disturbed.address = address;
+		disturbed.bytes = bytes;
+	}
+}
+
+int fake_disturbed(unsigned long long *address, size_t *bytes)
+{
+	int times;
+
+	fake_lock_retake();
+	times = disturbed.times;
+	if (times) {
+		*address = disturbed.address;
+		*bytes = disturbed.bytes;
+	}
+	fake_lock_drop();
+	return times;
+}
+
+unsigned long fake_waited(void)
+{
+	return fake_timeline_waited();
+}
+
+void fake_holds(struct fake_held *held)
+{
+	fake_lock_retake();
+	fake_timeline_run();
+	memset(held, 0, sizeof(*held));
+	for (int i = 0; i < fake_knobs.devices; i++)
+		held->device_bytes += fake_devices[i].used;
+	fake_memory_count(&held->blocks, &held->handles, &held->mappings);
+	held->reservations = fake_virtual_count();
+	held->events = fake_event_count();
+	fake_lock_drop();
+}
+
+void fake_fail(unsigned long at, unsigned long times)
+{
+	fake_lock_retake();
+	fake_knobs_arm(at, times);
+	fake_lock_drop();
+}
+
+int fake_failed(char *name, size_t bytes)
+{
+	int failed;
+
+	fake_lock_retake();
+	failed = fake_knobs_armed_failures(name, bytes);
+	fake_lock_drop();
+	return failed;
+}

@@ -1,0 +1,699 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Holds: freed memory that is kept apart, joined and split within itself, and returned to the pool. */
+#include "pool/fixture.h"
+
+#include <stdlib.h>
+
+#include "pool/streamlist.h"
+
+static uint32_t streamlist_new(struct fixture *f)
+{
+	uint32_t streamlist = 0;
+
+	mam_lock_take(&f->pool->lock);
+	ck_assert_int_eq(mam_streamlist_begin_locked(f->pool, &streamlist), MAM_OK);
+	mam_lock_release(&f->pool->lock);
+	ck_assert_uint_ne(streamlist, 0);
+	return streamlist;
+}
+
+static uint32_t loose_hold_new(struct fixture *f)
+{
+	uint32_t streamlist = streamlist_new(f);
+
+	mam_lock_take(&f->pool->lock);
+	ck_assert(!mam_streamlist_at(f->pool, streamlist)->loose);
+	mam_streamlist_at(f->pool, streamlist)->loose = 1;
+	mam_lock_release(&f->pool->lock);
+	return streamlist;
+}
+
+static enum mam_status put(struct fixture *f, uint32_t streamlist, void *block)
+{
+	enum mam_status status;
+
+	mam_lock_take(&f->pool->lock);
+	if (mam_streamlist_at(f->pool, streamlist)->loose)
+		status = mam_streamlist_keep_locked(f->pool, streamlist, (uintptr_t)block);
+	else
+		status = mam_streamlist_put_locked(f->pool, streamlist, (uintptr_t)block);
+	mam_lock_release(&f->pool->lock);
+	intact(f);
+	return status;
+}
+
+/* NULL: no segment in the list or in those that it follows fits. */
+static void *take_held(struct fixture *f, uint32_t streamlist, size_t bytes)
+{
+	struct mam_request request;
+	void *block = NULL;
+	uint32_t best;
+
+	ck_assert_int_eq(mam_space_shape(f->pool, bytes, 0, &request), MAM_OK);
+	mam_lock_take(&f->pool->lock);
+	best = mam_streamlist_best_locked(f->pool, streamlist, &request);
+	if (best != 0)
+		ck_assert_int_eq(mam_streamlist_take_locked(f->pool, best, &request, &block), MAM_OK);
+	mam_lock_release(&f->pool->lock);
+	intact(f);
+	return block;
+}
+
+static unsigned release(struct fixture *f, uint32_t streamlist, unsigned max)
+{
+	unsigned released;
+
+	mam_lock_take(&f->pool->lock);
+	released = mam_streamlist_release_locked(f->pool, streamlist, max);
+	mam_lock_release(&f->pool->lock);
+	intact(f);
+	return released;
+}
+
+static void follow(struct fixture *f, uint32_t streamlist, uint32_t older)
+{
+	mam_lock_take(&f->pool->lock);
+	mam_streamlist_follow_locked(f->pool, streamlist, older);
+	mam_lock_release(&f->pool->lock);
+}
+
+static struct fixture *small_pool(void)
+{
+	static const struct mam_pool_config config = { .chunk_bytes = 64 * KIB,
+						       .growth_bytes = MAM_GROWTH_NONE };
+
+	return fixture_new(&config);
+}
+
+START_TEST(held_space_is_freed_to_callers_and_given_to_nobody)
+{
+	struct fixture *f = small_pool();
+	void *a = take(f, 64 * KIB);
+	uint32_t streamlist = streamlist_new(f);
+	struct mam_stats stats;
+
+	ck_assert_int_eq(put(f, streamlist, a), MAM_OK);
+	kept(f, a, MAM_ERROR_DOUBLE_FREE);
+	ck_assert_int_eq(put(f, streamlist, a), MAM_ERROR_DOUBLE_FREE);
+	ck_assert_int_eq(put(f, streamlist, at(a, 1 << 20)), MAM_ERROR_NOT_OWNED);
+	refused(f, 512, 0, MAM_ERROR_OUT_OF_MEMORY);
+	stats = stats_of(f);
+	ck_assert_uint_eq(stats.live_blocks, 0);
+	ck_assert_uint_eq(stats.retired_blocks, 1);
+	ck_assert_uint_eq(stats.retired_bytes, 64 * KIB);
+	ck_assert_uint_eq(stats.peak_retired_bytes, 64 * KIB);
+	ck_assert_uint_eq(stats.holes, 0);
+	ck_assert_uint_eq(release(f, streamlist, 64), 1);
+	ck_assert_uint_eq(stats_of(f).retired_bytes, 0);
+	ck_assert_ptr_eq(take(f, 64 * KIB), a);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(neighbours_of_one_hold_join_and_of_two_do_not)
+{
+	struct fixture *f = small_pool();
+	void *a = take(f, 1024), *b = take(f, 1024), *c = take(f, 1024);
+	uint32_t one = streamlist_new(f), two = streamlist_new(f);
+
+	take(f, 512);
+	ck_assert_int_eq(put(f, one, a), MAM_OK);
+	ck_assert_int_eq(put(f, one, c), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
+	ck_assert_int_eq(put(f, one, b), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
+	ck_assert_ptr_null(take_held(f, two, 512));
+	ck_assert_ptr_eq(take_held(f, one, 3072), a);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 0);
+	ck_assert_int_eq(put(f, two, a), MAM_OK);
+	b = take_held(f, two, 1024);
+	ck_assert_ptr_eq(b, a);
+	ck_assert_int_eq(put(f, one, b), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
+	ck_assert_ptr_null(take_held(f, two, 3072));
+	mam_lock_take(&f->pool->lock);
+	ck_assert_uint_eq(mam_streamlist_move_locked(f->pool, one, two, 64), 1);
+	mam_lock_release(&f->pool->lock);
+	intact(f);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
+	ck_assert_ptr_eq(take_held(f, two, 3072), a);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(neighbours_of_a_loose_hold_join_when_they_leave_it)
+{
+	struct fixture *f = small_pool();
+	void *a = take(f, 1024), *b = take(f, 1024), *c = take(f, 1024);
+	uint32_t loose = loose_hold_new(f), to = streamlist_new(f);
+
+	take(f, 512);
+	ck_assert_int_eq(put(f, loose, a), MAM_OK);
+	ck_assert_int_eq(put(f, loose, c), MAM_OK);
+	ck_assert_int_eq(put(f, loose, b), MAM_OK);
+	ck_assert_int_eq(put(f, loose, b), MAM_ERROR_DOUBLE_FREE);
+	ck_assert_int_eq(put(f, loose, at(a, 1 << 20)), MAM_ERROR_NOT_OWNED);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 3);
+	ck_assert_uint_eq(stats_of(f).retired_bytes, 3072);
+	ck_assert_ptr_null(take_held(f, loose, 3072));
+	b = take_held(f, loose, 1024);
+	ck_assert_ptr_nonnull(b);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
+	ck_assert_int_eq(put(f, loose, b), MAM_OK);
+	mam_lock_take(&f->pool->lock);
+	ck_assert_uint_eq(mam_streamlist_move_locked(f->pool, loose, to, 64), 3);
+	mam_lock_release(&f->pool->lock);
+	intact(f);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
+	ck_assert_ptr_eq(take_held(f, to, 3072), a);
+	fixture_end(f);
+}
+END_TEST
+
+/* Loose is what a hold is, not what a record was. */
+START_TEST(the_next_hold_in_a_loose_ones_place_joins)
+{
+	struct fixture *f = small_pool();
+	uint32_t loose = loose_hold_new(f);
+
+	mam_lock_take(&f->pool->lock);
+	mam_streamlist_end_locked(f->pool, loose);
+	mam_lock_release(&f->pool->lock);
+	ck_assert_uint_eq(streamlist_new(f), loose);
+	ck_assert(!mam_streamlist_at(f->pool, loose)->loose);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(the_best_of_several_holds_is_taken)
+{
+	struct fixture *f = small_pool();
+	void *large = take(f, 4096), *wall = take(f, 512), *small = take(f, 2048);
+	uint32_t older = streamlist_new(f), streamlist = streamlist_new(f);
+
+	take(f, 512);
+	(void)wall;
+	follow(f, streamlist, older);
+	ck_assert_int_eq(put(f, streamlist, large), MAM_OK);
+	ck_assert_int_eq(put(f, older, small), MAM_OK);
+	ck_assert_ptr_eq(take_held(f, streamlist, 1024), small);
+	ck_assert_ptr_eq(take_held(f, streamlist, 1024), at(small, 1024));
+	ck_assert_ptr_eq(take_held(f, streamlist, 1024), large);
+	ck_assert_uint_eq(stats_of(f).retired_bytes, 3072);
+	ck_assert_ptr_null(take_held(f, older, 512));
+	fixture_end(f);
+}
+END_TEST
+
+static bool absorb(struct fixture *f, uint32_t streamlist, size_t bytes)
+{
+	struct mam_request request;
+	bool absorbed;
+
+	ck_assert_int_eq(mam_space_shape(f->pool, bytes, 0, &request), MAM_OK);
+	mam_lock_take(&f->pool->lock);
+	absorbed = mam_streamlist_absorb_locked(f->pool, streamlist, &request);
+	mam_lock_release(&f->pool->lock);
+	intact(f);
+	return absorbed;
+}
+
+START_TEST(free_space_beside_held_space_joins_it_when_it_is_needed)
+{
+	struct fixture *f = small_pool();
+	void *low = take(f, 2048), *one = take(f, 1024), *high = take(f, 2048), *two;
+	uint32_t streamlist = streamlist_new(f), other = streamlist_new(f);
+
+	take(f, 512);
+	two = take(f, 1024);
+	take(f, 512);
+	ck_assert_int_eq(put(f, streamlist, one), MAM_OK);
+	ck_assert_int_eq(put(f, other, two), MAM_OK);
+	ck_assert(!absorb(f, streamlist, 1536)); /* live on both sides */
+	give(f, low);
+	give(f, high);
+	ck_assert(!absorb(f, streamlist, 5632));
+	ck_assert(!absorb(f, other, 1536));
+	ck_assert_uint_eq(stats_of(f).retired_bytes, 2048);
+	/* Upwards first, and no more than is needed. */
+	ck_assert(absorb(f, streamlist, 2560));
+	ck_assert_uint_eq(stats_of(f).retired_bytes, 2048 + 1536);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
+	ck_assert_ptr_eq(take(f, 512), at(one, 2560));
+	ck_assert(absorb(f, streamlist, 4096));
+	ck_assert_ptr_eq(take_held(f, streamlist, 4096), at(low, 512));
+	ck_assert_ptr_eq(take(f, 512), low);
+	release(f, streamlist, 8);
+	release(f, other, 8);
+	fixture_end(f);
+}
+END_TEST
+
+/* A block at a multiple of the alignment: what is held before it stays held, or joins. */
+START_TEST(large_blocks_of_held_space_are_aligned)
+{
+	struct mam_pool_config config = { .chunk_bytes = 16 * MIB,
+					  .growth_bytes = MAM_GROWTH_NONE,
+					  .large_alignment = 64 * KIB };
+	struct fixture *f = fixture_on(&config, SPACE_UP, 2 * MIB, 2 * MIB, 0);
+	char *small = take(f, 512), *large = take(f, 2 * MIB + 1), *rest = take(f, 512);
+	uint32_t streamlist = streamlist_new(f), loose = loose_hold_new(f);
+
+	ck_assert_ptr_eq(large, small + 64 * KIB);
+	ck_assert_ptr_eq(rest, small + 512);
+	ck_assert_ptr_eq(take(f, 63 * KIB), small + 1024);
+	rest = take(f, MIB);
+	ck_assert_ptr_eq(rest, large + 2 * MIB + 64 * KIB);
+	ck_assert_int_eq(put(f, loose, rest), MAM_OK);
+	ck_assert_ptr_eq(take_held(f, loose, MIB), rest);
+	ck_assert_int_eq(put(f, streamlist, small + 1024), MAM_OK);
+	ck_assert_int_eq(put(f, streamlist, large), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
+	/* Skipped bytes before it and the rest after it stay in the list. */
+	ck_assert_ptr_eq(take_held(f, streamlist, MIB), large);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
+	ck_assert_uint_eq(stats_of(f).retired_bytes, MIB + 127 * KIB);
+	ck_assert_ptr_null(take_held(f, streamlist, MIB + 128 * KIB));
+	ck_assert_ptr_eq(take_held(f, streamlist, MIB + 64 * KIB), large + MIB);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
+	/* Free space after it is absorbed as far as an aligned block needs. */
+	ck_assert_int_eq(put(f, streamlist, rest), MAM_OK);
+	ck_assert(absorb(f, streamlist, 2 * MIB));
+	ck_assert_ptr_eq(take_held(f, streamlist, 2 * MIB), rest);
+	release(f, streamlist, 8);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(the_tail_may_be_absorbed_in_part)
+{
+	struct fixture *f = small_pool();
+	void *one = take(f, 1024);
+	uint32_t streamlist = streamlist_new(f);
+
+	ck_assert_int_eq(put(f, streamlist, one), MAM_OK);
+	ck_assert(!absorb(f, streamlist, 64 * KIB + 512));
+	ck_assert(absorb(f, streamlist, 8192));
+	ck_assert_uint_eq(stats_of(f).retired_bytes, 8192);
+	ck_assert_uint_eq(stats_of(f).high_water_bytes, 8192);
+	ck_assert_ptr_eq(take(f, 56 * KIB), at(one, 8192));
+	ck_assert_ptr_eq(take_held(f, streamlist, 8192), one);
+	fixture_end(f);
+}
+END_TEST
+
+/* The newer hold is released later: it takes neighbors from the older one, never the other way. */
+START_TEST(a_segment_draws_its_neighbors_out_of_an_older_hold)
+{
+	struct fixture *f = small_pool();
+	void *a = take(f, 1024), *b = take(f, 1024), *c = take(f, 1024), *wall = take(f, 512);
+	void *d = take(f, 1024), *e = take(f, 1024);
+	uint32_t older = streamlist_new(f), newer = streamlist_new(f), oldest = streamlist_new(f);
+
+	(void)wall;
+	take(f, 512);
+	follow(f, older, oldest);
+	follow(f, newer, older);
+	ck_assert_int_eq(put(f, older, a), MAM_OK);
+	ck_assert_int_eq(put(f, oldest, c), MAM_OK);
+	ck_assert_int_eq(put(f, newer, b), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
+	ck_assert_ptr_null(take_held(f, older, 512));
+	ck_assert_ptr_eq(take_held(f, newer, 3072), a);
+	ck_assert_int_eq(put(f, newer, d), MAM_OK);
+	ck_assert_int_eq(put(f, older, e), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
+	ck_assert_uint_eq(release(f, older, 8), 1);
+	ck_assert_ptr_eq(take_held(f, newer, 1024), d);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_hold_that_follows_no_other_draws_nothing)
+{
+	struct fixture *f = small_pool();
+	void *a = take(f, 1024), *b = take(f, 1024);
+	uint32_t older = streamlist_new(f), newer = streamlist_new(f);
+
+	take(f, 512);
+	follow(f, newer, older);
+	follow(f, newer, 0);
+	ck_assert_int_eq(put(f, older, a), MAM_OK);
+	ck_assert_int_eq(put(f, newer, b), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
+	ck_assert(!absorb(f, newer, 1536));
+	ck_assert_ptr_eq(take_held(f, newer, 512), b);
+	ck_assert_ptr_eq(take_held(f, older, 512), a);
+	fixture_end(f);
+}
+END_TEST
+
+/* Its release would be put off by many small frees for as long as they go on. */
+START_TEST(a_small_segment_draws_no_large_neighbor_until_a_request_needs_both)
+{
+	struct fixture *f = small_pool();
+	void *large = take(f, 65 * 512), *small = take(f, 512), *next = take(f, 512);
+	uint32_t older = streamlist_new(f), newer = streamlist_new(f);
+
+	take(f, 512);
+	follow(f, newer, older);
+	ck_assert_int_eq(put(f, older, large), MAM_OK);
+	ck_assert_int_eq(put(f, newer, small), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
+	ck_assert_int_eq(put(f, newer, next), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
+	ck_assert_ptr_null(take_held(f, newer, 66 * 512));
+	ck_assert(!absorb(f, newer, 68 * 512));
+	ck_assert(absorb(f, newer, 66 * 512));
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
+	ck_assert_uint_eq(release(f, older, 8), 0);
+	ck_assert_ptr_eq(take_held(f, newer, 67 * 512), large);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_drawn_segment_joins_on_its_far_side_too)
+{
+	struct fixture *f = small_pool();
+	void *small = take(f, 512), *large = take(f, 65 * 512), *next = take(f, 1024);
+	uint32_t older = streamlist_new(f), newer = streamlist_new(f);
+
+	take(f, 512);
+	follow(f, newer, older);
+	ck_assert_int_eq(put(f, older, large), MAM_OK);
+	ck_assert_int_eq(put(f, newer, small), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
+	ck_assert_int_eq(put(f, newer, next), MAM_OK);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
+	ck_assert_ptr_eq(take_held(f, newer, 68 * 512), small);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 0);
+	fixture_end(f);
+}
+END_TEST
+
+static enum mam_status serve(struct fixture *f, const struct mam_request *request, void **block)
+{
+	enum mam_status status;
+
+	mam_lock_take(&f->pool->lock);
+	status = mam_streamlist_serve_locked(f->pool, request, block);
+	mam_lock_release(&f->pool->lock);
+	intact(f);
+	return status;
+}
+
+START_TEST(an_offered_hold_serves_a_request_until_it_ends)
+{
+	struct fixture *f = small_pool();
+	void *low = take(f, 1024), *one = take(f, 1024), *two, *got = NULL;
+	struct mam_request request;
+	uint32_t streamlist = streamlist_new(f);
+
+	two = take(f, 62 * KIB);
+	ck_assert_int_eq(put(f, streamlist, one), MAM_OK);
+	ck_assert_int_eq(mam_space_shape(f->pool, 2048, 0, &request), MAM_OK);
+	ck_assert_int_eq(serve(f, &request, &got), MAM_ERROR_WOULD_WAIT);
+	mam_lock_take(&f->pool->lock);
+	mam_streamlist_offer_locked(f->pool, streamlist, &request);
+	mam_lock_release(&f->pool->lock);
+	ck_assert_int_eq(serve(f, &request, &got), MAM_ERROR_WOULD_WAIT);
+	give(f, low);
+	ck_assert_int_eq(serve(f, &request, &got), MAM_OK); /* absorbed */
+	ck_assert_ptr_eq(got, low);
+	mam_lock_take(&f->pool->lock);
+	mam_streamlist_end_locked(f->pool, streamlist);
+	mam_lock_release(&f->pool->lock);
+	ck_assert_int_eq(serve(f, &request, &got), MAM_ERROR_WOULD_WAIT);
+	/* The record is another hold now, which was not offered. */
+	ck_assert_uint_eq(streamlist_new(f), streamlist);
+	ck_assert_int_eq(put(f, streamlist, two), MAM_OK);
+	ck_assert_int_eq(serve(f, &request, &got), MAM_ERROR_WOULD_WAIT);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_hold_is_released_in_steps_and_used_again)
+{
+	struct fixture *f = small_pool();
+	uint32_t streamlist = streamlist_new(f);
+	void *blocks[20];
+
+	for (int i = 0; i < 20; i++)
+		blocks[i] = take(f, 1024);
+	for (int i = 0; i < 20; i += 2)
+		ck_assert_int_eq(put(f, streamlist, blocks[i]), MAM_OK);
+	ck_assert_uint_eq(release(f, streamlist, 6), 6);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 4);
+	ck_assert_uint_eq(release(f, streamlist, 6), 4);
+	ck_assert_uint_eq(release(f, streamlist, 6), 0);
+	mam_lock_take(&f->pool->lock);
+	mam_streamlist_end_locked(f->pool, streamlist);
+	mam_lock_release(&f->pool->lock);
+	intact(f);
+	ck_assert_uint_eq(streamlist_new(f), streamlist);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_chunk_with_held_space_stays)
+{
+	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = 64 * KIB });
+	void *a = take(f, 1024);
+	uint32_t streamlist = streamlist_new(f);
+	size_t released = 1;
+
+	ck_assert_int_eq(put(f, streamlist, a), MAM_OK);
+	ck_assert_int_eq(mam_pool_trim(f->pool, 0, &released), MAM_OK);
+	ck_assert_uint_eq(released, 0);
+	release(f, streamlist, 1);
+	ck_assert_int_eq(mam_pool_trim(f->pool, 0, &released), MAM_OK);
+	ck_assert_uint_eq(released, 64 * KIB);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_pool_with_held_space_can_end)
+{
+	struct fixture *f = small_pool();
+	uint32_t streamlist = streamlist_new(f);
+	void *a = take(f, 1024);
+
+	ck_assert_int_eq(put(f, streamlist, a), MAM_OK);
+	ck_assert_int_eq(mam_pool_fini(f->pool), MAM_OK);
+	mam_lock_take(&f->pool->lock);
+	ck_assert_int_eq(mam_streamlist_put_locked(f->pool, streamlist, (uintptr_t)a), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_streamlist_begin_locked(f->pool, &streamlist), MAM_ERROR_DESTROYED);
+	mam_lock_release(&f->pool->lock);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(a_hold_that_nobody_has_must_be_empty)
+{
+	struct fixture *f = small_pool();
+	void *a = take(f, 4096);
+	uint32_t streamlist = streamlist_new(f);
+	char why[128] = "";
+
+	ck_assert_int_eq(put(f, streamlist, a), MAM_OK);
+	mam_lock_take(&f->pool->lock);
+	mam_streamlist_end_locked(f->pool, streamlist);
+	mam_lock_release(&f->pool->lock);
+	ck_assert_int_eq(mam_pool_check(f->pool, why, sizeof(why)), MAM_ERROR_CORRUPT);
+	ck_assert_str_eq(why, "an unused stream free list is not empty");
+	ck_assert_uint_eq(streamlist_new(f), streamlist);
+	intact(f);
+	fixture_end(f);
+}
+END_TEST
+
+START_TEST(without_host_memory_nothing_changes)
+{
+	struct fixture *f = small_pool();
+	uint32_t streamlist = 0;
+	void *a = take(f, 4096);
+
+	mam_records_refuse_at(1);
+	mam_lock_take(&f->pool->lock);
+	ck_assert_int_eq(mam_streamlist_begin_locked(f->pool, &streamlist), MAM_ERROR_OUT_OF_HOST_MEMORY);
+	mam_lock_release(&f->pool->lock);
+	ck_assert_uint_eq(streamlist, 0);
+	intact(f);
+	streamlist = streamlist_new(f);
+	ck_assert_int_eq(put(f, streamlist, a), MAM_OK);
+	fixture_end(f);
+}
+END_TEST
+
+/*
+ * Random requests, compared with a list of what each owner freed: no block overlaps what another owner
+ * may use, and the pool's check passes. One owner has a loose list, one a list, and one a chain. The
+ * oldest list of the chain is released, ends, and begins again as the newest.
+ */
+#define BLOCKS 120
+#define CHAIN 3
+#define ENTRIES 4096
+
+enum owner { LOOSE, SINGLE, CHAINED, OWNERS };
+
+struct entry {
+	char *from, *to;
+	enum owner owner;
+	unsigned turn; /* of the chain, when it was freed */
+};
+
+struct shadow {
+	struct entry entry[ENTRIES];
+	unsigned count;
+	unsigned turn;
+	uint32_t streamlist[OWNERS]; /* of the chain the newest */
+	uint32_t chain[CHAIN]; /* by turn */
+};
+
+/* A block was placed in [from, to). `own`: in memory that `owner` freed. */
+static void shadow_cut(struct shadow *shadow, char *from, char *to, bool own, enum owner owner)
+{
+	unsigned count = shadow->count;
+
+	for (unsigned k = 0; k < count; k++) {
+		struct entry *entry = &shadow->entry[k];
+
+		if (entry->to == entry->from || entry->to <= from || to <= entry->from)
+			continue;
+		ck_assert(own && entry->owner == owner);
+		if (entry->to > to && shadow->count < ENTRIES) { /* the rest above */
+			shadow->entry[shadow->count] = *entry;
+			shadow->entry[shadow->count++].from = to;
+		}
+		entry->to = entry->from < from ? from : entry->from;
+	}
+}
+
+/* Release all of a list, of a chain its oldest. */
+static void shadow_release(struct fixture *f, struct shadow *shadow, enum owner owner)
+{
+	unsigned oldest = (shadow->turn + 1) % CHAIN, kept = 0;
+	uint32_t streamlist = owner == CHAINED ? shadow->chain[oldest] : shadow->streamlist[owner];
+
+	while (release(f, streamlist, 64) == 64)
+		;
+	for (unsigned k = 0; k < shadow->count; k++) {
+		const struct entry *entry = &shadow->entry[k];
+
+		if (entry->to > entry->from &&
+		    (entry->owner != owner || (owner == CHAINED && entry->turn % CHAIN != oldest)))
+			shadow->entry[kept++] = *entry;
+	}
+	shadow->count = kept;
+	if (owner != CHAINED)
+		return;
+	follow(f, shadow->chain[(oldest + 1) % CHAIN], 0);
+	mam_lock_take(&f->pool->lock);
+	mam_streamlist_end_locked(f->pool, streamlist);
+	mam_lock_release(&f->pool->lock);
+	shadow->chain[oldest] = streamlist_new(f);
+	follow(f, shadow->chain[oldest], shadow->streamlist[CHAINED]);
+	shadow->streamlist[CHAINED] = shadow->chain[oldest];
+	shadow->turn++;
+}
+
+/* In granules, or _i: in large blocks, which are aligned, and small ones. */
+static size_t draw_bytes(int large)
+{
+	size_t granules = 1 + (size_t)rand() % (rand() % 8 == 0 ? 150 : 12);
+
+	return large && rand() % 2 ? MIB + granules * 100 * 512 : granules * 512;
+}
+
+START_TEST(at_random_nobody_gets_what_another_holds)
+{
+	struct mam_pool_config config = { .chunk_bytes = _i ? 64 * MIB : 64 * KIB,
+					  .large_alignment = _i ? 64 * KIB : 0 };
+	struct fixture *f = fixture_new(&config);
+	struct {
+		char *base;
+		size_t bytes;
+	} blocks[BLOCKS] = { { 0 } };
+	static struct shadow shadow;
+
+	shadow.turn = CHAIN - 1;
+	for (int i = 0; i < CHAIN; i++) {
+		shadow.chain[i] = streamlist_new(f);
+		if (i != 0)
+			follow(f, shadow.chain[i], shadow.chain[i - 1]);
+	}
+	shadow.streamlist[LOOSE] = loose_hold_new(f);
+	shadow.streamlist[SINGLE] = streamlist_new(f);
+	shadow.streamlist[CHAINED] = shadow.chain[CHAIN - 1];
+	srand(11);
+	for (int step = 0; step < 60000; step++) {
+		enum owner owner = (enum owner)(rand() % OWNERS);
+		uint32_t streamlist = shadow.streamlist[owner];
+		int i = rand() % BLOCKS;
+
+		if (blocks[i].base == NULL) {
+			size_t bytes = draw_bytes(_i);
+			char *got = take_held(f, streamlist, bytes);
+			bool own = got != NULL, absorbed = false;
+
+			if (!own && owner != LOOSE && step % 3 == 0) {
+				absorbed = absorb(f, streamlist, bytes);
+				got = take_held(f, streamlist, bytes);
+				ck_assert(!absorbed || got != NULL);
+				own = got != NULL;
+			}
+			if (!own)
+				got = take(f, bytes);
+			if (bytes >= MIB) {
+				ck_assert_uint_eq((uintptr_t)got % (64 * KIB), 0);
+				bytes = (bytes + 64 * KIB - 1) / (64 * KIB) * (64 * KIB);
+			}
+			shadow_cut(&shadow, got, got + bytes, own, owner);
+			blocks[i].base = got;
+			blocks[i].bytes = bytes;
+		} else {
+			ck_assert_int_eq(put(f, streamlist, blocks[i].base), MAM_OK);
+			ck_assert_uint_lt(shadow.count, ENTRIES);
+			shadow.entry[shadow.count++] =
+				(struct entry){ blocks[i].base, blocks[i].base + blocks[i].bytes,
+						owner, shadow.turn };
+			blocks[i].base = NULL;
+		}
+		if (step % 41 == 0 || shadow.count > ENTRIES - 64)
+			shadow_release(f, &shadow, owner);
+	}
+	for (int i = 0; i < CHAIN; i++)
+		shadow_release(f, &shadow, CHAINED);
+	shadow_release(f, &shadow, LOOSE);
+	shadow_release(f, &shadow, SINGLE);
+	ck_assert_uint_eq(stats_of(f).retired_blocks, 0);
+	ck_assert_uint_eq(stats_of(f).retired_bytes, 0);
+	fixture_end(f);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tests = suite_begin("stream/hold");
+
+	tcase_add_test(tests, held_space_is_freed_to_callers_and_given_to_nobody);
+	tcase_add_test(tests, neighbours_of_one_hold_join_and_of_two_do_not);
+	tcase_add_test(tests, neighbours_of_a_loose_hold_join_when_they_leave_it);
+	tcase_add_test(tests, the_next_hold_in_a_loose_ones_place_joins);
+	tcase_add_test(tests, the_best_of_several_holds_is_taken);
+	tcase_add_test(tests, free_space_beside_held_space_joins_it_when_it_is_needed);
+	tcase_add_test(tests, large_blocks_of_held_space_are_aligned);
+	tcase_add_test(tests, the_tail_may_be_absorbed_in_part);
+	tcase_add_test(tests, a_segment_draws_its_neighbors_out_of_an_older_hold);
+	tcase_add_test(tests, a_hold_that_follows_no_other_draws_nothing);
+	tcase_add_test(tests, a_small_segment_draws_no_large_neighbor_until_a_request_needs_both);
+	tcase_add_test(tests, a_drawn_segment_joins_on_its_far_side_too);
+	tcase_add_test(tests, an_offered_hold_serves_a_request_until_it_ends);
+	tcase_add_test(tests, a_hold_is_released_in_steps_and_used_again);
+	tcase_add_test(tests, a_chunk_with_held_space_stays);
+	tcase_add_test(tests, a_pool_with_held_space_can_end);
+	tcase_add_test(tests, a_hold_that_nobody_has_must_be_empty);
+	tcase_add_test(tests, without_host_memory_nothing_changes);
+	tcase_add_loop_test(tests, at_random_nobody_gets_what_another_holds, 0, 2);
+	return suite_end();
+}
