@@ -7,12 +7,13 @@
 # 2. A file of src/X includes from its own folder, from folders earlier in that order, and <mam/...>.
 # 3. interpose, tools, examples and tests/clients are users like any other: they see <mam/...> and their own folder;
 #    clients also see tests/fake, where CUDA's prototypes stand for machines without a toolkit.
-# 4. Inside interpose the same holds of its folders: their order is that of the include lines of its Makefile.inc, and its own
-#    files, which put the parts together, are above them all.
+# 4. Inside interpose and heap the same holds for their folders: their order is that of the include lines of the
+#    Makefile.inc there, and files of interpose itself, which put the parts together, are above them all.
 # 5. Headers of the CUDA toolkit appear only where a toolkit is known to be there, and those of NVTX in the one file
 #    that is built without them too.
-# 6. Device code is headers: those of src/heap, src/coalesce, src/kma and src/ds may be included by the public .cuh that is installed with them, and by
-#    what measures them, tools/bench; which may measure examples, too.
+# 6. Device code is headers: those of src/device, src/heap, src/coalesce, src/kma and src/ds may be included by the public
+#    .cuh that is installed with them, and by what measures them, tools/bench; which may measure examples, too.
+# 7. No folder has more than 40 files of its own.
 #
 # Each rule is then broken on purpose in a copy of the tree, where it must be reported.
 
@@ -22,7 +23,8 @@
 violations() # ROOT
 {
 	order=$(sed -n 's|^include src/\([a-z]*\)/Makefile\.inc.*|\1|p' "$1/Makefile.am" | tr '\n' ' ')
-	inner=$(sed -n 's|^include src/interpose/\([a-z]*\)/Makefile\.inc.*|\1|p' "$1/src/interpose/Makefile.inc" | tr '\n' ' ')
+	inner=$(sed -n 's|^include src/\([a-z]*/[a-z]*\)/Makefile\.inc.*|\1|p' "$1/src/heap/Makefile.inc" \
+		"$1/src/interpose/Makefile.inc" | tr '\n' ' ')
 	(cd "$1" && find src include tools tests/clients examples -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \
 		-o -name '*.cl') |
 		LC_ALL=C sort > "$scratch/files"
@@ -36,11 +38,11 @@ violations() # ROOT
 		for (i = 1; i <= parts; i++)
 			inner_rank[layer[i]] = i
 	}
-	# Of a path in interpose: its folder; "" of interpose itself.
-	function inner_folder(path)
+	# "interpose/watch" of a path in it; "" of a path in interpose itself.
+	function inner_folder(path, name)
 	{
-		sub(/^(src\/)?interpose\//, "", path)
-		return path ~ /\// ? substr(path, 1, index(path, "/") - 1) : ""
+		sub(/^src\//, "", path)
+		return split(path, name, "/") > 2 ? name[1] "/" name[2] : ""
 	}
 	function rank_inside(path, part)
 	{
@@ -60,7 +62,7 @@ violations() # ROOT
 	function may_see_cuda(file)
 	{
 		return file == "include/mam/cuda.h" || file == "src/interpose/watch/nvtx.c" || file ~ /\.(cu|cuh)$/ ||
-			file ~ /^tests\// || file ~ /^tools\/collective\/include\//
+			file ~ /^tests\// || file ~ /^tools\/coalesce\/headers\//
 	}
 	/^[ \t]*#[ \t]*include[ \t]*[<"]/ {
 		quoted = $0 ~ /include[ \t]*"/
@@ -86,7 +88,7 @@ violations() # ROOT
 		}
 		if (folder == "mam")
 			next
-		if (folder ~ /^(heap|coalesce|kma|ds)$/ && FILENAME ~ /^(include\/mam\/.*\.cuh|tools\/bench\/.*)$/)
+		if (folder ~ /^(device|heap|coalesce|kma|ds)$/ && FILENAME ~ /^(include\/mam\/.*\.cuh|tools\/bench\/.*)$/)
 			next
 		if (folder == "examples" && FILENAME ~ /^tools\/bench\//)
 			next
@@ -94,12 +96,14 @@ violations() # ROOT
 			report("src/" home " has no include line in Makefile.am")
 			next
 		}
+		if (top == "tools" && home == "coalesce" && folder == "coalesce") # its own; it is compiled without -I src
+			next
 		if (folder in rank) {
 			if (top == "src" && home == folder) {
-				if (home != "interpose")
+				if (home != "interpose" && home != "heap")
 					next
 				if (!rank_inside(FILENAME) || !rank_inside(name))
-					report("\"" name "\": a folder has no include line in src/interpose/Makefile.inc")
+					report("\"" name "\": a folder has no include line in src/" home "/Makefile.inc")
 				else if (rank_inside(name) > rank_inside(FILENAME))
 					report("\"" name "\" points up, from " inner_folder(FILENAME) " to " inner_folder(name))
 				next
@@ -110,7 +114,7 @@ violations() # ROOT
 				report("\"" name "\" points up, from " home " to " folder)
 			next
 		}
-		if (top == "tools" && folder ~ /^(kit|read|write|replay|map|compare|run|info|bench|collective)$/)
+		if (top == "tools" && folder ~ /^(kit|read|write|replay|map|compare|run|info|bench|coalesce)$/)
 			next
 		if (quoted && folder != "" && folder != "tools" && folder != "clients" &&
 		    folder != "tests")
@@ -154,6 +158,25 @@ else
 fi
 cat "$scratch/why"
 
+# Prints "COUNT FOLDER" for each folder with more than 40 files.
+crowded() # < PATHS
+{
+	awk '{ sub(/\/[^\/]*$/, ""); count[$0]++ } END { for (i in count) if (count[i] > 40) print count[i], i }'
+}
+
+sources() # files of the tree, without those of builds
+{
+	(cd "$MAM_SRCDIR" && find docs examples include m4 src tests tools -type f ! -name '.*' ! -name '*.o' ! -name '*.pyc' \
+		! -path '*/.libs/*' ! -path '*/.deps/*')
+}
+
+if [ "$MAM_SRCDIR" -ef "$MAM_BUILDDIR" ]; then
+	skip "no folder has more than 40 files" "the build is in the source tree"
+else
+	same "no folder has more than 40 files" "" "$(sources | crowded)"
+	same "a folder with 41 files is seen" "41 src/planted" "$({ sources; seq -f 'src/planted/%g.c' 41; } | crowded)"
+fi
+
 must_report "an include that points up is seen" src/base/planted.c '#include "pool/pool.h"'
 may_stay "an include that points down may stay" src/pool/planted.c '#include "base/lock.h"'
 may_stay "an include of a public header may stay" src/pool/planted.c '#include <mam/mam.h>'
@@ -166,6 +189,10 @@ may_stay "and those of folders below it" src/interpose/watch/other.c '#include "
 may_stay "what puts the parts together may use all" src/interpose/parts.c '#include "interpose/report/report.h"'
 must_report "an include that points up inside interpose is seen" src/interpose/watch/planted.c '#include "interpose/memory/pools.h"'
 must_report "an include of what puts the parts together is seen" src/interpose/report/planted.c '#include "interpose/parts.h"'
+must_report "an include that points up inside the heap is seen" src/heap/pages/planted.h '#include "heap/slab/slab.h"'
+may_stay "an include that points down inside the heap may stay" src/heap/host/planted.c '#include "heap/pages/layout.h"'
+must_report "an include of the heap from below it is seen" src/device/planted.h '#include "heap/pages/layout.h"'
+must_report "an unknown folder inside the heap is seen" src/heap/nowhere/planted.h '#include "heap/pages/layout.h"'
 must_report "an unknown folder inside interpose is seen" src/interpose/watch/planted.c '#include "interpose/nowhere/x.h"'
 must_report "a file in an unknown folder inside interpose is seen" src/interpose/nowhere/planted.c \
 	'#include "interpose/routes/table.h"'
@@ -179,10 +206,10 @@ may_stay "and public ones" examples/other.cu '#include <mam/ds.cuh>'
 must_report "a CUDA header in an example's header is seen" examples/planted.h '#include <cuda_runtime.h>'
 must_report "a CUDA header in the pool is seen" src/pool/planted.c '#include <cuda_runtime_api.h>'
 must_report "a CUDA header in mam.h is seen" include/mam/mam.h '#include <cuda.h>'
-may_stay "a CUDA header in what stands for one may stay" tools/collective/include/planted.h '#include <cuda_runtime.h>'
+may_stay "a CUDA header in what stands for one may stay" tools/coalesce/headers/planted.h '#include <cuda_runtime.h>'
 may_stay "a CUDA header in mam/cuda.h may stay" include/mam/cuda.h '#include <cuda_runtime_api.h>'
-must_report "a public header for hosts looking into the heap is seen" include/mam/heap.h '#include "heap/layout.h"'
-may_stay "one for kernels may" include/mam/heap.cuh '#include "heap/layout.h"'
+must_report "a public header for hosts looking into the heap is seen" include/mam/heap.h '#include "heap/pages/layout.h"'
+may_stay "one for kernels may" include/mam/heap.cuh '#include "heap/pages/layout.h"'
 must_report "one for kernels looking into anything else is seen" include/mam/heap.cuh '#include "pool/pool.h"'
 must_report "an unknown folder is seen" src/pool/planted.c '#include "nowhere/x.h"'
 finish

@@ -2,8 +2,8 @@
 /*
  * bench.c - `mam bench`: measure the cost of mam's host pools and of comparable allocators.
  *
- * This file parses the command line and selects what to run; bench/run.c runs it, bench/table.c and
- * bench/results.c print it, bench/plot.c draws it. `mam bench trace` prints the synthetic training
+ * This file parses the command line and selects what to run; bench/host/run.c runs it, bench/host/table.c and
+ * bench/harness/results.c print it, bench/plot.c draws it. `mam bench trace` prints the synthetic training
  * run that one workload plays. It is a benchmark, not a test: a missed target does not change the
  * exit status.
  */
@@ -13,17 +13,17 @@
 
 #include "kit/args.h"
 #include "bench/bench.h"
-#include "bench/cases/cases.h"
-#include "bench/lists.h"
-#include "bench/device_bench.h"
-#include "bench/kma/kma.h"
-#include "bench/model/model.h"
-#include "bench/mpi/mpi_bench.h"
-#include "bench/pages_bench.h"
-#include "bench/xmalloc/xmalloc.h"
+#include "bench/papers/cases/cases.h"
+#include "bench/harness/lists.h"
+#include "bench/device/device_bench.h"
+#include "bench/papers/kma/kma.h"
+#include "bench/papers/model/model.h"
+#include "bench/papers/mpi/mpi_bench.h"
+#include "bench/pages/pages_bench.h"
+#include "bench/papers/xmalloc/xmalloc.h"
 #include "bench/plot.h"
-#include "bench/training.h"
-#include "bench/typed.h"
+#include "bench/host/training.h"
+#include "bench/harness/typed.h"
 #include "command.h"
 #include "kit/message.h"
 

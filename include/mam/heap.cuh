@@ -111,12 +111,12 @@
 
 #include <mam/heap.h>
 
-#include "heap/head.h"
-#include "heap/pages.h"
-#include "heap/entry.h"
-#include "heap/gather.h"
-#include "heap/returns.h"
-#include "heap/together.h"
+#include "heap/pages/head.h"
+#include "heap/pages/pages.h"
+#include "heap/calls/entry.h"
+#include "heap/calls/gather.h"
+#include "heap/slab/returns.h"
+#include "heap/calls/together.h"
 
 /*
  * mam_kmalloc - allocate `bytes` bytes, from 1 to the whole heap; each lane has its own `bytes`.
@@ -332,7 +332,7 @@ MAM_KFN void mam_kdrain(struct mam_kheap *heap)
  *	node = (struct node *)mam_kpage_alloc(heap, &walk);
  */
 
-/* The underlying calls, for code that prefers page numbers to addresses: heap/pages.h. */
+/* The underlying calls, for code that prefers page numbers to addresses: heap/pages/pages.h. */
 MAM_KFN struct mam_pages *mam_kpage_metadata(struct mam_kheap *heap)
 {
 	return (struct mam_pages *)(heap + 1);

@@ -23,7 +23,7 @@
 #ifndef MAM_COALESCE_BASE_H
 #define MAM_COALESCE_BASE_H
 
-#include "heap/entry.h"
+#include "heap/calls/entry.h"
 
 #define MAM_BASE_ALIGN 16u
 #define MAM_BASE_TRIES 3u

@@ -3,12 +3,12 @@
  * base_pages.h - a heap of pages as a base: each block is a run of pages that stores its length.
  *
  * 1. A request and the 16 bytes before it take as many consecutive pages as they need
- *    (heap/pages.h); the 16 bytes hold a mark and the number of pages. A request that fits on a
+ *    (heap/pages/pages.h); the 16 bytes hold a mark and the number of pages. A request that fits on a
  *    page takes one page.
  * 2. A free clears the mark and frees that many pages. It trusts the number only if the mark is
  *    present, at the begin of a page, and if the heap has as many pages after it.
  *
- * Source: runs and the search for them are those of heap/pages.h (Pham, Asano, Zhang, Jung, ACM
+ * Source: runs and the search for them are those of heap/pages/pages.h (Pham, Asano, Zhang, Jung, ACM
  * TOPC 2025). There the caller of a free passes the size; a base does not get it.
  *
  * Bound: that of mam_pages_take_run(), with a new search for each request; a free costs one load
@@ -24,8 +24,8 @@
 #define MAM_COALESCE_BASE_PAGES_H
 
 #include "coalesce/base.h"
-#include "heap/head.h"
-#include "heap/pages.h"
+#include "heap/pages/head.h"
+#include "heap/pages/pages.h"
 
 #define MAM_BASE_PAGES_MARK ((uint64_t)0x9a6e5b) /* above the number of pages */
 #define MAM_BASE_PAGES_MARK_SHIFT 40

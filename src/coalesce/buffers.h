@@ -64,7 +64,7 @@
 
 #include "coalesce/base.h"
 #include "coalesce/fifo.h"
-#include "heap/classes.h"
+#include "heap/slab/classes.h"
 
 #define MAM_BUFFERS_MAX 32u
 /* Blocks per class, in all its FIFOs, as published; valid: powers of two from _LEAST to _MOST. */

@@ -32,7 +32,7 @@
 #ifndef MAM_COALESCE_COMPARTMENTS_H
 #define MAM_COALESCE_COMPARTMENTS_H
 
-#include "heap/lanes.h"
+#include "device/lanes.h"
 
 #define MAM_COMPARTMENT_ALIGN 16u
 #define MAM_COMPARTMENT_HEADER 8u

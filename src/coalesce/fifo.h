@@ -74,7 +74,7 @@
 #ifndef MAM_COALESCE_FIFO_H
 #define MAM_COALESCE_FIFO_H
 
-#include "heap/port_global.h"
+#include "device/port_global.h"
 
 /* Head, tail and array are in separate lines, so that they are in different parts of the cache. */
 #define MAM_FIFO_LINE 128u

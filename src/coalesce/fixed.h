@@ -42,7 +42,7 @@
 
 #include "coalesce/base.h"
 #include "coalesce/map.h"
-#include "heap/lanes.h"
+#include "device/lanes.h"
 
 #define MAM_FIXED_HEAD 16u                  /* before the first part; includes its header */
 #define MAM_FIXED_ODD 128u                  /* strides from this size up are odd multiples */

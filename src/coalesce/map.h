@@ -42,8 +42,8 @@
 #ifndef MAM_COALESCE_MAP_H
 #define MAM_COALESCE_MAP_H
 
-#include "heap/port.h"
-#include "heap/port_global.h"
+#include "device/port.h"
+#include "device/port_global.h"
 
 #define MAM_MAP_LINE 16u  /* entries */
 #define MAM_MAP_FOURS 32u /* groups of four in which a key may be */

@@ -28,7 +28,7 @@
 #ifndef MAM_COALESCE_SEGMENT_H
 #define MAM_COALESCE_SEGMENT_H
 
-#include "heap/port_global.h"
+#include "device/port_global.h"
 
 #define MAM_SEGMENT_FREE 1u
 #define MAM_SEGMENT_FIRST 2u

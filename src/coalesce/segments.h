@@ -68,7 +68,7 @@
 
 #include "coalesce/base.h"
 #include "coalesce/segment.h"
-#include "heap/lanes.h"
+#include "device/lanes.h"
 
 /*
  * Larger requests are not coalesced: they call the base rarely enough, and a block stays allocated

@@ -21,8 +21,8 @@
 #ifndef MAM_DS_BASE_H
 #define MAM_DS_BASE_H
 
-#include "heap/port.h"
-#include "heap/lanes.h"
+#include "device/port.h"
+#include "device/lanes.h"
 
 #if defined(__OPENCL_C_VERSION__)
 #if !defined(MAM_DS_BASE) || !defined(mam_ds_alloc) || !defined(mam_ds_free)

@@ -24,7 +24,7 @@
 #ifndef MAM_KMA_ACTIVES_H
 #define MAM_KMA_ACTIVES_H
 
-#include "heap/port_global.h"
+#include "device/port_global.h"
 
 #define MAM_KMA_VACANT 0u
 #define MAM_KMA_MARK 0xffffffffu

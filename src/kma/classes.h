@@ -24,7 +24,7 @@
 #ifndef MAM_KMA_CLASSES_H
 #define MAM_KMA_CLASSES_H
 
-#include "heap/port.h"
+#include "device/port.h"
 
 #define MAM_KMA_SHIFT 12u /* default for superblocks */
 #define MAM_KMA_SHIFT_MIN 8u

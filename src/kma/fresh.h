@@ -20,7 +20,7 @@
 #ifndef MAM_KMA_FRESH_H
 #define MAM_KMA_FRESH_H
 
-#include "heap/port_global.h"
+#include "device/port_global.h"
 #include "kma/queue.h"
 
 MAM_KBOTH uint64_t mam_kma_fresh_word(uint32_t low, uint32_t high)

@@ -54,7 +54,7 @@
 #ifndef MAM_KMA_KMA_H
 #define MAM_KMA_KMA_H
 
-#include "heap/lanes.h"
+#include "device/lanes.h"
 #include "kma/layout.h"
 #include "kma/superblock.h"
 

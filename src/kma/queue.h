@@ -57,7 +57,7 @@
 #ifndef MAM_KMA_QUEUE_H
 #define MAM_KMA_QUEUE_H
 
-#include "heap/port_global.h"
+#include "device/port_global.h"
 
 #define MAM_KMA_NONE 0xffffffffu
 #define MAM_KMA_LINE 128u

@@ -46,7 +46,7 @@
 #ifndef MAM_KMA_SUPERBLOCK_H
 #define MAM_KMA_SUPERBLOCK_H
 
-#include "heap/port_global.h"
+#include "device/port_global.h"
 #include "kma/classes.h"
 
 /* The kind of a superblock: one of these, or MAM_KMA_OF_CLASS + class. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attr.h - compute the parameters of a heap from the caller's attributes. */
-#ifndef MAM_OPENCL_TERMS_H
-#define MAM_OPENCL_TERMS_H
+#ifndef MAM_OPENCL_ATTR_H
+#define MAM_OPENCL_ATTR_H
 
 #include <mam/opencl.h>
 

@@ -10,7 +10,7 @@
  */
 #include "pool/batch.h"
 
-#include "pool/addrtree.h"
+#include "index/addrtree.h"
 #include "pool/space.h"
 
 /* The counts that space.c updates when it allocates and frees blocks. */

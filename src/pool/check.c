@@ -5,7 +5,7 @@
  */
 #include "pool/pool.h"
 
-#include "pool/addrtree.h"
+#include "index/addrtree.h"
 #include "pool/streamlist.h"
 #include "pool/range.h"
 

@@ -64,7 +64,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "pool/addrtree.h"
+#include "index/addrtree.h"
 #include "pool/handle.h"
 #include "pool/streamlist.h"
 #include "pool/limit.h"

@@ -10,7 +10,7 @@
 #include "pool/pool.h"
 
 #include "base/sized.h"
-#include "pool/addrtree.h"
+#include "index/addrtree.h"
 #include "pool/streamlist.h"
 #include "pool/inspect.h"
 #include "pool/range.h"

@@ -49,10 +49,10 @@
 
 #include "base/lock.h"
 #include "base/records.h"
-#include "pool/blockmap.h"
+#include "index/blockmap.h"
 #include "pool/drain.h"
-#include "pool/segment.h"
-#include "pool/freelists.h"
+#include "index/segment.h"
+#include "index/freelists.h"
 #include "source/source.h"
 
 #define MAM_POOL_GRANULE 512u

@@ -35,7 +35,7 @@
 
 #include "base/bits.h"
 #include "base/log.h"
-#include "pool/addrtree.h"
+#include "index/addrtree.h"
 #include "pool/growth_policy.h"
 #include "pool/streamlist.h"
 #include "pool/remap.h"

@@ -4,7 +4,7 @@
  */
 #include "pool/range.h"
 
-#include "pool/addrtree.h"
+#include "index/addrtree.h"
 
 static uint32_t lowest(const struct mam_pool *pool, const struct mam_range_part *part)
 {

@@ -19,7 +19,7 @@
 #include "pool/remap.h"
 
 #include "base/clock.h"
-#include "pool/addrtree.h"
+#include "index/addrtree.h"
 #include "source/source.h"
 
 #define SPARE_RECORDS (4 * MAM_SEGMENT_RECORDS) /* two cuts, each with two */

@@ -37,7 +37,7 @@
 #include "pool/space.h"
 
 #include "base/bits.h"
-#include "pool/addrtree.h"
+#include "index/addrtree.h"
 #include "pool/streamlist.h"
 #include "pool/range.h"
 

@@ -25,7 +25,7 @@
 #include "pool/streamlist.h"
 
 #include "base/bits.h"
-#include "pool/addrtree.h"
+#include "index/addrtree.h"
 
 #define DRAWN_MAX 64 /* limit for a neighbor drawn along, in multiples of the bytes that join */
 #define RUN_TRIES 64  /* segments at which a run may begin, and neighbors of each */

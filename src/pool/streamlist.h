@@ -34,8 +34,8 @@
  * Bound: O(log n) per block, as for free memory of the pool. Memory: a few pages per list
  * (freelists.h), which the next list reuses when one ends. lock: pool.
  */
-#ifndef MAM_POOL_HOLD_H
-#define MAM_POOL_HOLD_H
+#ifndef MAM_POOL_STREAMLIST_H
+#define MAM_POOL_STREAMLIST_H
 
 #include "pool/remap.h"
 

@@ -100,12 +100,12 @@ if "$NVCC" -arch=compute_90 -rdc=true -I "$include" -ptx -o "$scratch/ptx" "$scr
 fi
 
 # The program that puts it under load, and the one that is rewritten and timed.
-source=$MAM_SRCDIR/tests/clients/collective.cu
+source=$MAM_SRCDIR/tests/clients/kernels/collective.cu
 try "collective over CUDA's malloc() builds" eval "compile collective.o '$source' -O2 &&
 	link collective -O2 collective.o"
 try 'collective over a heap builds' eval "compile heap.o '$source' -O2 -DMAM_COLLECTIVE_HEAP &&
 	link collective-heap -O2 heap.o"
-try 'gpu-collective builds' eval "compile timed.o '$MAM_SRCDIR/tools/bench/gpu-collective.cu' -DCOLLECTIVE_MAIN &&
+try 'gpu-collective builds' eval "compile timed.o '$MAM_SRCDIR/tools/bench/clients/gpu-collective.cu' -DCOLLECTIVE_MAIN &&
 	link timed -O2 timed.o"
 if [ "$has_gpu" = no ]; then
 	for program in collective collective-heap timed; do

@@ -13,7 +13,7 @@ result='rounds 20 checksum d9c152bfbaefdbd5'
 
 for runtime in static shared; do
 	demo=$scratch/demo-$runtime
-	if ! "$NVCC" -O2 -cudart "$runtime" -o "$demo" "$MAM_SRCDIR/tests/clients/demo.cu" \
+	if ! "$NVCC" -O2 -cudart "$runtime" -o "$demo" "$MAM_SRCDIR/tests/clients/kernels/demo.cu" \
 		> "$scratch/build" 2>&1; then
 		not_ok "demo, $runtime runtime, builds" "$(lib_tail "$scratch/build")"
 		continue

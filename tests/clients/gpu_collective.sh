@@ -35,7 +35,7 @@ while [ $# -gt 0 ]; do
 	shift
 done
 case $source in
-*/clients/collective.cu)
+*/clients/kernels/collective.cu)
 	printf '#!/bin/sh\necho "ok - mixed"\necho "${HEADER:-all is well}"\n' > "$out"
 	chmod +x "$out"
 	exit 0
@@ -62,7 +62,7 @@ gpu() # leaves what it says in $scratch/said and $scratch/err
 	sh "$bench/gpu-collective.sh" "$scratch/mam/bin/mam" "$scratch/out" > "$scratch/said" 2> "$scratch/err"
 }
 
-refused_by gpu 'without rewritten files' 2 'make them by tests/coalesce_tool/rewrite.sh'
+refused_by gpu 'without rewritten files' 2 'make them by tests/tools/coalesce/rewrite.sh'
 without_folder() { (unset REWRITTEN && gpu); }
 refused_by without_folder 'without their folder' 2 'REWRITTEN names no folder'
 for number in LIMIT JOBS REPEATS; do

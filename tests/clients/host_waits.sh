@@ -10,10 +10,10 @@ device_test=host_waits
 . "$MAM_SRCDIR/tests/clients/device.sh"
 
 try 'the program builds' silent "$NVCC" -arch="$architecture" -Xcompiler -Wall,-Wextra -o "$scratch/host_waits" \
-	"$MAM_SRCDIR/tests/clients/host_waits.cu"
+	"$MAM_SRCDIR/tests/clients/kernels/host_waits.cu"
 try 'the program of the library builds' build host_waits_library host_waits.cu -DHOST_WAITS_LIBRARY
 try 'the program of two devices builds' silent "$NVCC" -arch="$architecture" -Xcompiler -Wall,-Wextra \
-	-o "$scratch/two_devices" "$MAM_SRCDIR/tests/clients/two_devices.cu"
+	-o "$scratch/two_devices" "$MAM_SRCDIR/tests/clients/kernels/two_devices.cu"
 try 'the program of two devices and the library builds' build two_devices_library two_devices.cu -DTWO_DEVICES_LIBRARY
 
 if [ "$has_gpu" != yes ]; then

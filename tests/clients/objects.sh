@@ -40,7 +40,7 @@ for rdc in true false; do
 done
 
 # malloc() and new in kernels, of one file and of two.
-source=$MAM_SRCDIR/tests/clients/override.cu
+source=$MAM_SRCDIR/tests/clients/kernels/override.cu
 for standard in 11 17; do
 	try "malloc in kernels: C++$standard" compile one-false.o "$source" -rdc=false -std=c++$standard -DFILES=2
 done
@@ -93,14 +93,14 @@ for side in host device; do
 done
 
 # The program that puts a heap under load.
-source=$MAM_SRCDIR/tests/clients/objects.cu
+source=$MAM_SRCDIR/tests/clients/kernels/objects.cu
 try 'objects builds' eval "compile objects.o '$source' -O2 && link objects -O2 objects.o"
 runs objects --lanes 4096
 
 # A heap that grows: the program README shows, and the one that measures.
-try 'grow builds' eval "compile grow.o '$MAM_SRCDIR/tests/clients/grow.cu' -O2 && link grow -O2 grow.o"
+try 'grow builds' eval "compile grow.o '$MAM_SRCDIR/tests/clients/kernels/grow.cu' -O2 && link grow -O2 grow.o"
 runs grow
-try 'gpu-growth builds' eval "compile growth.o '$MAM_SRCDIR/tools/bench/gpu-growth.cu' -O2 -I '$MAM_SRCDIR/tests/clients' &&
+try 'gpu-growth builds' eval "compile growth.o '$MAM_SRCDIR/tools/bench/growth/gpu-growth.cu' -O2 -I '$MAM_SRCDIR/tests/clients' &&
 	link gpu-growth -O2 growth.o"
 runs gpu-growth full
 finish

@@ -107,11 +107,11 @@ if command -v nm > /dev/null && "$NVCC" -arch=compute_90 -rdc=true -I "$include"
 fi
 
 # The program that puts all ways under load.
-source=$MAM_SRCDIR/tests/clients/xmalloc.cu
+source=$MAM_SRCDIR/tests/clients/kernels/xmalloc.cu
 try 'xmalloc over malloc() builds' eval "compile xmalloc.o '$source' -O2 && link xmalloc -O2 xmalloc.o"
 try 'xmalloc over a heap builds' eval "compile xmalloc-heap.o '$source' -O2 -DXMC_HEAP &&
 	link xmalloc-heap -O2 xmalloc-heap.o"
-try 'gpu-layout builds' eval "compile layout.o '$MAM_SRCDIR/tools/bench/gpu-layout.cu' -O2 && link gpu-layout -O2 layout.o"
+try 'gpu-layout builds' eval "compile layout.o '$MAM_SRCDIR/tools/bench/clients/gpu-layout.cu' -O2 && link gpu-layout -O2 layout.o"
 "$scratch/gpu-layout" > /dev/null 2>&1
 same 'gpu-layout: no file' 2 $?
 if [ "$has_gpu" = no ]; then

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heap_kit.h - what tests of coalescers over a heap of objects share: parts that go from hand to hand,
- * while others ask the heap itself, which puts lanes together, too; on top of heap/objects_kit.h.
+ * while others ask the heap itself, which puts lanes together, too; on top of heap/objects/objects_kit.h.
  *
  * 1. In each of three rounds all get a part, and leave it to anybody; who finds one gives it back.
  * 2. A third of the lanes also ask the heap itself, and give that back at once.
@@ -10,7 +10,7 @@
 #ifndef MAM_TESTS_COALESCE_HEAP_KIT_H
 #define MAM_TESTS_COALESCE_HEAP_KIT_H
 
-#include "heap/objects_kit.h"
+#include "heap/objects/objects_kit.h"
 
 #define HKIT_KEPT 40u
 

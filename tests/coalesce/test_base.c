@@ -5,7 +5,7 @@
  * test_segments_heap.c.
  */
 #include "coalesce/ways_kit.h"
-#include "heap/lanes.h"
+#include "device/lanes.h"
 
 /* ---- the kit's base ------------------------------------------------------------------------ */
 

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "heap/port.h"
+#include "device/port.h"
 
 /* A clock that tests set; outside of a launch there is no other. */
 static uint64_t clock_now;

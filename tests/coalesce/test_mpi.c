@@ -5,8 +5,8 @@
  * that does not come; and the unit workloads find what is wrong.
  */
 #include "coalesce/kit.h"
-#include "bench/mpi/mpi_operations.h"
-#include "bench/mpi/mpi_unit.h"
+#include "bench/papers/mpi/mpi_operations.h"
+#include "bench/papers/mpi/mpi_unit.h"
 
 #define RANKS 96u
 #define ENTRIES 4096u

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heap/pages.h"
+#include "heap/pages/pages.h"
 #include "simt/explore.h"
 #include "simt/suite.h"
 

@@ -8,7 +8,7 @@
 #ifndef MAM_TESTS_HEAP_MOTION_H
 #define MAM_TESTS_HEAP_MOTION_H
 
-#include "heap/objects_kit.h"
+#include "heap/objects/objects_kit.h"
 
 static inline uint32_t motion_below(uint32_t n)
 {

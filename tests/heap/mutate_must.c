@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mutate_must.c - what simt/must.c has, for programs of mutants: the first failure is all that is asked for, so it ends
+ * mutate_must.c - what simt/tests/must.c has, for programs of mutants: the first failure is all that is asked for, so it ends
  * the program.
  */
 #include <stdio.h>

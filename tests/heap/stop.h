@@ -13,7 +13,7 @@
 #ifndef MAM_TESTS_HEAP_STOP_H
 #define MAM_TESTS_HEAP_STOP_H
 
-#include "heap/port.h"
+#include "device/port.h"
 #include "simt/simt.h"
 
 #define STOP_LANES 256

@@ -19,7 +19,7 @@ plugin() # NAME SOURCE WORD... - a client as a plugin
 	shift 2
 	$CC -std=gnu11 -O1 -g -fPIC -shared -pthread -Dmain=client_main -o "$scratch/$plugin_name.so" \
 		"$sources/$plugin_source" "$sources/workload.c" "$sources/check.c" \
-		"$MAM_SRCDIR/tests/interpose/deepbind_play.c" "$@" -ldl
+		"$MAM_SRCDIR/tests/interpose/programs/deepbind_play.c" "$@" -ldl
 }
 try "a host of plugins builds" $CC -std=gnu11 -O1 -o "$scratch/host" "$sources/deepbind_host.c" -ldl
 try "a plugin on a shared runtime builds" plugin shared client_shared.c "$fakes/libcudart.so.13"
@@ -53,7 +53,7 @@ else
 fi
 
 # A wrapper behind the preload object asks for what stands behind it, and gets that.
-$CC -O1 -shared -fPIC -o "$scratch/libcounter.so" "$MAM_SRCDIR/tests/interpose/counter.c" -ldl
+$CC -O1 -shared -fPIC -o "$scratch/libcounter.so" "$MAM_SRCDIR/tests/interpose/programs/counter.c" -ldl
 set="LD_PRELOAD=$scratch/libcounter.so" run='--route=audit' \
 	same_run "a preloaded wrapper of cudaMalloc" "$clients/client_shared" --rounds 2
 LD_PRELOAD=$scratch/libcounter.so "$MAM" run --route=audit --disable "$clients/client_shared" --rounds 2 \

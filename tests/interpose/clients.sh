@@ -55,7 +55,7 @@ same_run "two runtimes found by dlsym" "$probes/two_runtimes" "$fakes/libcudart.
 same "two runtimes: each by its own road" "3 3" "$(stat_of calls_runtime) $(stat_of calls_lookup)"
 
 # A wrapper that somebody preloads is behind mam, and still sees what mam hands on.
-$CC -O1 -shared -fPIC -o "$scratch/libcounter.so" "$MAM_SRCDIR/tests/interpose/counter.c" -ldl
+$CC -O1 -shared -fPIC -o "$scratch/libcounter.so" "$MAM_SRCDIR/tests/interpose/programs/counter.c" -ldl
 set="LD_PRELOAD=$scratch/libcounter.so" same_run "a preloaded wrapper of cudaMalloc" "$clients/client_shared" --rounds 2
 LD_PRELOAD=$scratch/libcounter.so "$MAM" run --disable "$clients/client_shared" --rounds 2 > /dev/null 2> "$scratch/err"
 same "a preloaded wrapper behind mam switched off" \

@@ -17,7 +17,7 @@
 
 #include <mam/stats.h>
 
-#include "space.h"
+#include "scripted_source.h"
 #include "pool/pool.h"
 
 /* gcc says it with a macro, clang with a feature. */

@@ -24,7 +24,7 @@
 #include <mam/mam.h>
 #include <mam/stats.h>
 
-#include "space.h"
+#include "scripted_source.h"
 
 #define ORACLE_ALIGNED_TRIES 8 /* runs an aligned request looks at before it takes one that is sure to do */
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "fixture.h"
-#include "pool/addrtree.h"
-#include "pool/freelists.h"
+#include "index/addrtree.h"
+#include "index/freelists.h"
 
 /*
  * The victim, in granules:   chunk 1: L1 F2 L1 F2 L1 F1    chunk 2 (newest): L3 F3 L1 F1

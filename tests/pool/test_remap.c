@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "mapped.h"
-#include "pool/addrtree.h"
+#include "index/addrtree.h"
 #include "pool/remap.h"
 
 static struct mam_edge edge_at(const void *address)

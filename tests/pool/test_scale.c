@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "base/rbtree.h"
-#include "pool/addrtree.h"
+#include "index/addrtree.h"
 #include "fixture.h"
 
 static unsigned height_below(char *nodes, uint32_t handle)

@@ -5,7 +5,7 @@
  * For each seed and policy: `begin` makes the state new, the kernel runs, `check` looks at what is
  * left. The first failure stops the search and is written out with the command that has it again:
  *
- *     SIMT_CASE='two warps' SIMT_SEED=417 SIMT_POLICY=warp tests/heap/test_pages
+ *     SIMT_CASE='two warps' SIMT_SEED=417 SIMT_POLICY=warp tests/heap/pages/test_pages
  *
  * Blocks are one row of threads in a third of the runs, 48x4 threads in another, and 16x16 in the
  * last; a grid is one row, one column and one stack. The shape follows from seed and policy. The

@@ -20,9 +20,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "heap/port_simt.h"
+#include "device/port_simt.h"
 #include "simt/hooks_core.h"
-#include "simt/race_site.h"
+#include "simt/race/race_site.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define WITH_TSAN 1

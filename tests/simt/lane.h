@@ -9,9 +9,9 @@
 #ifndef MAM_TESTS_SIMT_LANE_H
 #define MAM_TESTS_SIMT_LANE_H
 
-#include "heap/port_simt.h"
+#include "device/port_simt.h"
 #include "simt/fiber.h"
-#include "simt/race.h"
+#include "simt/race/race.h"
 #include "simt/simt.h"
 
 enum simt_state {

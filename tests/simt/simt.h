@@ -8,7 +8,7 @@
  * wanted.
  *
  * One launch: simt_launch(). Several launches, streams, and host threads beside them: a world. To
- * search many seeds: explore.h. Device code calls what heap/port_simt.h declares.
+ * search many seeds: explore.h. Device code calls what device/port_simt.h declares.
  *
  * What is modelled:
  * - Warps of 32 without convergence: lanes of a warp move apart at any point and come together

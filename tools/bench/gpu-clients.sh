@@ -176,13 +176,13 @@ build_all()
 {
 	common="$clients/workload.c $clients/check.c"
 	for runtime in static shared; do
-		build "demo-$runtime" -cudart "$runtime" "$clients/demo.cu"
+		build "demo-$runtime" -cudart "$runtime" "$clients/kernels/demo.cu"
 		build "alloc_loop-$runtime" -cudart "$runtime" "$clients/alloc_loop.c"
-		build "graph_loop-$runtime" -cudart "$runtime" "$clients/graph_loop.cu"
-		build "pdl_loop-$runtime" -cudart "$runtime" "$clients/pdl_loop.cu"
+		build "graph_loop-$runtime" -cudart "$runtime" "$clients/kernels/graph_loop.cu"
+		build "pdl_loop-$runtime" -cudart "$runtime" "$clients/kernels/pdl_loop.cu"
 		build "ipc_pair-$runtime" -cudart "$runtime" "$clients/ipc_pair.c"
 		build "refused-$runtime" -cudart "$runtime" "$clients/refused.c"
-		build "plugin-$runtime.so" -cudart "$runtime" -shared -Xcompiler -fPIC "$clients/deepbind_plugin.cu"
+		build "plugin-$runtime.so" -cudart "$runtime" -shared -Xcompiler -fPIC "$clients/kernels/deepbind_plugin.cu"
 		build "client-$runtime" -cudart "$runtime" "$clients/client_shared.c" $common
 	done
 	build client-driver "$clients/client_driver.c" $common $driver
@@ -192,9 +192,9 @@ build_all()
 	build two_contexts "$clients/two_contexts.c" $driver -ldl
 	build captures "$clients/captures.c" $driver
 	build deepbind_host "$clients/deepbind_host.c" -ldl
-	build oob "$clients/oob.cu"
-	build cublas -DLIBRARY_LOOP_CUBLAS "$clients/library_loop.cu" -lcublas
-	build cufft -DLIBRARY_LOOP_CUFFT "$clients/library_loop.cu" -lcufft
+	build oob "$clients/kernels/oob.cu"
+	build cublas -DLIBRARY_LOOP_CUBLAS "$clients/kernels/library_loop.cu" -lcublas
+	build cufft -DLIBRARY_LOOP_CUFFT "$clients/kernels/library_loop.cu" -lcufft
 	wait
 	LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$cuda_home/lib64
 	export LD_LIBRARY_PATH

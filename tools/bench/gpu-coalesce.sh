@@ -8,8 +8,8 @@
 #   FOLDER  for the files; default: $OUT, or results/<gpu> of this folder
 #
 # Part by part:
-#   forms    tests/clients/objects.cu: a part of an object for each lane of a warp, a block
-#   ways     tests/clients/xmalloc.cu with a million lanes, each available way, over CUDA's malloc and over a heap
+#   forms    tests/clients/kernels/objects.cu: a part of an object for each lane of a warp, a block
+#   ways     tests/clients/kernels/xmalloc.cu with a million lanes, each available way, over CUDA's malloc and over a heap
 #   layout   gpu-layout.cu: the maximum gain by the layout alone: FOLDER/layout-<gpu>.csv
 #   xmalloc  mam bench xmalloc: FOLDER/xmalloc-<gpu>.csv, and figures of it
 #   mpi      mam bench mpi: FOLDER/mpi-<gpu>.csv, and figures of it
@@ -93,13 +93,13 @@ bench() # NAME
 for part in $chosen; do
 	case $part in
 	forms)
-		build objects "$clients/objects.cu"
+		build objects "$clients/kernels/objects.cu"
 		try 'parts for lanes, warps and blocks' "$work/objects" --part forms
 		;;
 	ways)
-		build xmalloc "$clients/xmalloc.cu"
-		build xmalloc-heap "$clients/xmalloc.cu" -DXMC_HEAP
-		build xmalloc-layers "$clients/xmalloc.cu" -DXMC_HEAP -DXMC_LAYERS=1
+		build xmalloc "$clients/kernels/xmalloc.cu"
+		build xmalloc-heap "$clients/kernels/xmalloc.cu" -DXMC_HEAP
+		build xmalloc-layers "$clients/kernels/xmalloc.cu" -DXMC_HEAP -DXMC_LAYERS=1
 		try "every way over CUDA's malloc" "$work/xmalloc"
 		try 'every way over a heap' "$work/xmalloc-heap"
 		try "XMalloc's calls over a heap, with both layers" "$work/xmalloc-layers" --part published

@@ -6,11 +6,11 @@
 #   MAM     the installed command, whose library and headers are used; default: $MAM, or the one on the path
 #   FOLDER  for the files; default: $OUT, or results/<gpu> of this folder
 #
-# No libclang is needed here: REWRITTEN names the folder that tests/coalesce_tool/rewrite.sh has made elsewhere, with
+# No libclang is needed here: REWRITTEN names the folder that tests/tools/coalesce/rewrite.sh has made elsewhere, with
 # before/NAME.cu and after/NAME.cu.
 #
 # Part by part:
-#   header     tests/clients/collective.cu, over CUDA's malloc() and over a heap: the guarantees of collective.cuh
+#   header     tests/clients/kernels/collective.cu, over CUDA's malloc() and over a heap: the guarantees of collective.cuh
 #   corpus     each NAME's kernels before and after, twice each, as checksums of their output:
 #              FOLDER/collective-<gpu>.csv
 #   timing     gpu-collective.cu before and after, over CUDA's malloc() and over a heap: FOLDER/coalesce-<gpu>.csv
@@ -30,7 +30,7 @@ all='header corpus timing memcheck synccheck'
 chosen=${PARTS:-header corpus timing}
 limit=${LIMIT:-60}
 repeats=${REPEATS:-3}
-tests=$here/../../tests/coalesce_tool
+tests=$here/../../tests/tools/coalesce
 clients=$here/../../tests/clients
 
 # shellcheck source=tools/bench/gpu-lib.sh
@@ -45,9 +45,9 @@ for number in "LIMIT $limit" "REPEATS $repeats" "JOBS $jobs"; do
 done
 gpu_install
 rewritten=${REWRITTEN:-}
-[ -n "$rewritten" ] || stop 2 'REWRITTEN names no folder: make one by tests/coalesce_tool/rewrite.sh, and set it'
+[ -n "$rewritten" ] || stop 2 'REWRITTEN names no folder: make one by tests/tools/coalesce/rewrite.sh, and set it'
 if [ ! -e "$rewritten/before/gpu-collective.cu" ] || [ ! -e "$rewritten/after/gpu-collective.cu" ]; then
-	stop 2 "$rewritten has no rewritten files: make them by tests/coalesce_tool/rewrite.sh $rewritten"
+	stop 2 "$rewritten has no rewritten files: make them by tests/tools/coalesce/rewrite.sh $rewritten"
 fi
 rewritten=$(cd "$rewritten" && pwd)
 
@@ -107,8 +107,8 @@ all_done()
 
 header()
 {
-	one_more build header-cuda "$clients/collective.cu"
-	one_more build header-mam "$clients/collective.cu" -DMAM_COLLECTIVE_HEAP
+	one_more build header-cuda "$clients/kernels/collective.cu"
+	one_more build header-mam "$clients/kernels/collective.cu" -DMAM_COLLECTIVE_HEAP
 	all_done
 	for allocator in cuda mam; do
 		if [ ! -x "$work/header-$allocator" ]; then

@@ -9,7 +9,7 @@
 # FOLDER/examples-<gpu>.csv has a line for each run and allocator: its size, milliseconds, and millions of edges or of
 # lists per second; FOLDER/examples-<gpu>.log has the programs' output.
 #
-# The structures of mam/ds.cuh are tested first (tests/clients/structures.cu): one line for each that is correct.
+# The structures of mam/ds.cuh are tested first (tests/clients/kernels/structures.cu): one line for each that is correct.
 #
 # Environment: PARTS (structures edges frontier automaton), QUICK=1 (only the smaller sizes), CUDA=1 (edges over
 # CUDA's
@@ -81,7 +81,7 @@ example() # NAME SIZE OPTION... - runs it; its figures go into the file
 
 for part in $chosen; do
 	source=$examples/$part.cu
-	[ "$part" != structures ] || source=$here/../../tests/clients/structures.cu
+	[ "$part" != structures ] || source=$here/../../tests/clients/kernels/structures.cu
 	"$nvcc" -O2 -arch="sm_$arch" -I "$prefix/include" -o "$work/$part" "$source" -L "$library" -lmam \
 		> "$work/said" 2>&1 || {
 		cat "$work/said" >&2

@@ -8,8 +8,8 @@
 #   FOLDER  for growth-<gpu>.csv, growth-<gpu>.log and growth-soak-<gpu>.log; default: $OUT, or results/<gpu> of
 #           this folder
 #
-# gpu-growth.cu, part by part, each in a process of its own; then tests/clients/objects.cu on heaps that begin with 2
-# MiB; and tests/clients/grow.cu, which README shows. The soak adds a line to growth-soak-<gpu>.log, so that many runs
+# gpu-growth.cu, part by part, each in a process of its own; then tests/clients/kernels/objects.cu on heaps that begin with 2
+# MiB; and tests/clients/kernels/grow.cu, which README shows. The soak adds a line to growth-soak-<gpu>.log, so that many runs
 # can add up to an hour. Heaps do not grow under compute-sanitizer: gpu-objects.sh runs it on other heaps.
 #
 # Environment: PARTS (reach new crowd equal ten idle causes stopped full streams pressure soak objects grow:
@@ -84,10 +84,10 @@ run_soak()
 }
 
 case " $chosen " in
-*' grow '*) build grow "$clients/grow.cu" ;;
+*' grow '*) build grow "$clients/kernels/grow.cu" ;;
 esac
 case " $chosen " in
-*' objects '*) build objects "$clients/objects.cu" ;;
+*' objects '*) build objects "$clients/kernels/objects.cu" ;;
 esac
 [ -z "$(echo " $chosen " | sed 's/ objects / /; s/ grow / /; s/ //g')" ] ||
 	build gpu-growth "$here/gpu-growth.cu"

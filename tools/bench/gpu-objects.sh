@@ -6,8 +6,8 @@
 #   MAM     the installed command, whose library and headers are tested; default: $MAM, or the one on the path
 #   FOLDER  for objects-<gpu>.log; default: $OUT, or results/<gpu> of this folder
 #
-# tests/clients/objects.cu with a million lanes and SECONDS_EACH seconds of random work; a small case of it under
-# compute-sanitizer's memcheck, racecheck and synccheck; tests/clients/override.cu of two files, with -rdc=true and
+# tests/clients/kernels/objects.cu with a million lanes and SECONDS_EACH seconds of random work; a small case of it under
+# compute-sanitizer's memcheck, racecheck and synccheck; tests/clients/kernels/override.cu of two files, with -rdc=true and
 # without.
 #
 # Environment: SECONDS_EACH (60), NVCC, MAM_PREFIX (with include/mam and lib/libmam.so; default: the folder above that
@@ -57,10 +57,10 @@ part() # NAME COMMAND... - prints its output and its result
 }
 
 set -- -L "$library" -lmam -Xlinker -rpath="$library"
-build objects "$clients/objects.cu" "$@"
+build objects "$clients/kernels/objects.cu" "$@"
 for rdc in true false; do
-	build one.o -rdc=$rdc -DFILES=2 -c "$clients/override.cu"
-	build two.o -rdc=$rdc -DPART=2 -c "$clients/override.cu"
+	build one.o -rdc=$rdc -DFILES=2 -c "$clients/kernels/override.cu"
+	build two.o -rdc=$rdc -DPART=2 -c "$clients/kernels/override.cu"
 	build override-$rdc -rdc=$rdc "$work/one.o" "$work/two.o" "$@"
 	part "malloc in kernels, -rdc=$rdc" "$work/override-$rdc"
 done

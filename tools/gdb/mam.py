@@ -15,7 +15,7 @@ import gdb
 SLOT_BYTES = 1024    # src/api/slots.h: MAM_SLOT_BYTES
 HANDLE_SHIFT = 48    # src/pool/handle.h: MAM_HANDLE_SHIFT
 RECORD_UNIT = 8      # src/base/rbtree.h: MAM_RB_UNIT, the unit of a record's handle
-BLOCK_SHIFT = 16     # src/heap/classes.h: MAM_BLOCK_SHIFT
+BLOCK_SHIFT = 16     # src/heap/slab/classes.h: MAM_BLOCK_SHIFT
 ADDRESS = (1 << 64) - 1
 
 NEEDED = ("struct mam_slot", "struct mam_segment", "struct mam_chunk")

@@ -14,8 +14,8 @@
  * piece may be considered freed too early or may stay counted forever.
  * Threads: any. No call to the driver.
  */
-#ifndef MAM_INTERPOSE_HOLDS_H
-#define MAM_INTERPOSE_HOLDS_H
+#ifndef MAM_INTERPOSE_REFS_H
+#define MAM_INTERPOSE_REFS_H
 
 #include <stdbool.h>
 #include <stddef.h>

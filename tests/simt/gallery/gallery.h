@@ -11,7 +11,7 @@
 #ifndef MAM_TESTS_SIMT_GALLERY_GALLERY_H
 #define MAM_TESTS_SIMT_GALLERY_GALLERY_H
 
-#include "heap/port.h"
+#include "device/port.h"
 #include "simt/simt.h"
 
 /* The most lanes, and warps, that a state has room for. */

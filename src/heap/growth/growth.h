@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * growth.h - the state of a growing heap's grants, in device memory: the layout, for the host,
+ * which creates it, and for kernels.
+ *
+ * Such a heap, the root, is an ordinary object heap with parts. Each grant is one part, with head
+ * and metadata of its own after its memory, and independent of the others. The root has a table of
+ * them, numbered starting at 1, and a hint where requests start to search: `current` of its head.
+ *
+ * One warp at a time fetches a grant (grow.h). `stage` records its generation, which increases
+ * whenever a fetch ends, successful or not, and its phase.
+ */
+#ifndef MAM_HEAP_GROWTH_GROWTH_H
+#define MAM_HEAP_GROWTH_GROWTH_H
+
+#include "heap/slab/metadata.h"
+#include "heap/growth/mail.h"
+
+#ifndef MAM_PARTS_MAX
+#define MAM_PARTS_MAX 64u
+#endif
+/* Minimum blocks of a grant, so that every object that is not large fits: 2 MiB. */
+#ifndef MAM_GRANT_BLOCKS /* smaller in tests */
+#define MAM_GRANT_BLOCKS 32u
+#endif
+/* An object that needs more units than this is large: 256 KiB. */
+#ifndef MAM_LARGE_UNITS
+#define MAM_LARGE_UNITS 256u
+#endif
+
+/* Phases of `stage`. */
+enum mam_stage {
+	MAM_STAGE_IDLE,
+	MAM_STAGE_ASKING, /* one lane waits for the host */
+	MAM_STAGE_MAKING, /* `fresh` is set, and all waiting warps zero its metadata */
+};
+
+/* A number alone on its cache line. */
+struct mam_growth_hot {
+	uint64_t value; /* atomic */
+	uint64_t pad[MAM_PAGES_LINE / 8 - 1];
+};
+
+/* The state of a mailbox slot on the device. */
+enum mam_large_phase {
+	MAM_LARGE_FREE,
+	MAM_LARGE_ASKING,
+	MAM_LARGE_LIVE,
+	MAM_LARGE_LEAVING, /* a FREE or a CANCEL was posted: free after the reply */
+};
+
+struct mam_large {
+	uint64_t state;   /* generation << 8 | enum mam_large_phase; atomic */
+	uint64_t address; /* of the object while it is LIVE, otherwise 0; atomic */
+	uint64_t bytes;   /* its size; atomic */
+	uint64_t marked;  /* the state, if lanes have parts of it (collective.h); atomic */
+};
+
+/* Entries of the hash table of hints where large objects are: large.h. */
+#define MAM_LARGE_HINTS (4 * MAM_MAIL_SLOTS)
+
+struct mam_reports; /* of a heap that is debugged */
+
+struct mam_growth {
+	/* These never change. */
+	struct mam_mail *mail; /* in host memory; NULL: the heap does not grow */
+	struct mam_reports *reports; /* in host memory; NULL: the heap is not debugged */
+	uint64_t wait_ns;      /* maximum time that a lane waits for the host */
+	uint64_t salt;         /* of the guards of a heap that is debugged (guard.h) */
+	uint64_t pad0[MAM_PAGES_LINE / 8 - 4];
+
+	struct mam_growth_hot stage; /* generation << 8 | enum mam_stage */
+	struct mam_growth_hot parts; /* count of those in `part`; raised by the lane that fetched
+					one */
+	struct mam_growth_hot next;  /* pieces of fresh metadata << 32 | pieces whose zeroing has
+					started */
+	struct mam_growth_hot done;  /* pieces that are zero */
+	/* Written by the lane that fetches, read by all. */
+	struct mam_grant fresh;
+	uint64_t taken; /* total count of grants */
+	uint64_t asks;  /* total count */
+	uint64_t cause; /* of the last fetch that failed: the stage's generation << 8 | enum mam_mail_cause
+			   or MAM_GROWTH_SILENT; atomic */
+	uint64_t silent; /* the `beat` seen when a wait timed out, plus 1; 0: none did; atomic */
+	uint64_t pad1[MAM_PAGES_LINE / 8 - 6];
+
+	struct mam_grant part[MAM_PARTS_MAX]; /* number 0 is the first; changed only while no
+						 kernel runs */
+	/*
+	 * Copies of their heads: this memory never had another use, so an incoherent cache holds
+	 * zeros or the right values of it.
+	 */
+	struct mam_kheap head[MAM_PARTS_MAX];
+	uint64_t large_free[MAM_MAIL_SLOTS / 64]; /* a bit per slot, 1: unused; atomic */
+	uint32_t large_hint[MAM_LARGE_HINTS]; /* slots by a hash of the object's address: hints;
+						 atomic */
+	struct mam_large large[MAM_MAIL_SLOTS];
+	/*
+	 * When a search for a class (0: for runs) failed in the root or in a part: mam_timer() | 1;
+	 * 0: none failed. Hints (parts.h); atomic
+	 */
+	uint64_t dry[MAM_CLASSES + 1][MAM_PARTS_MAX + 1];
+	/* Of a debugged heap (reports.h); a reset keeps them. */
+	struct mam_growth_hot told;   /* total of reports written */
+	struct mam_growth_hot untold; /* total of reports lost for lack of space */
+};
+
+/* Bytes from the root's head to its growth. */
+MAM_KBOTH uint64_t mam_growth_offset(uint32_t blocks, uint32_t columns)
+{
+	return mam_metadata_plan_of(blocks, columns).end;
+}
+
+/* Causes besides the host's. */
+#define MAM_GROWTH_SILENT 128u /* no reply in time */
+#define MAM_GROWTH_PARTS 129u  /* the table of parts is full */
+
+#endif

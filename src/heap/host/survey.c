@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * survey.c - survey.h: reads owners, the relevant words, owners again.
+ */
+#include "heap/host/survey.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE_BLOCKS 1024u
+
+enum mam_status mam_survey_init(struct mam_survey *survey, const struct mam_plot *plot)
+{
+	const size_t blocks = plot->blocks < PIECE_BLOCKS ? plot->blocks : PIECE_BLOCKS;
+
+	*survey = (struct mam_survey){ .plot = *plot };
+	survey->owners = calloc(blocks, MAM_BLOCK_UNITS);
+	survey->before = calloc(blocks, MAM_BLOCK_UNITS);
+	survey->longs = calloc(blocks, sizeof(*survey->longs));
+	survey->words = calloc(blocks * MAM_BLOCK_WORDS, sizeof(*survey->words));
+	if (survey->owners && survey->before && survey->longs && survey->words)
+		return MAM_OK;
+	mam_survey_fini(survey);
+	return MAM_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+void mam_survey_fini(struct mam_survey *survey)
+{
+	free(survey->owners);
+	free(survey->before);
+	free(survey->longs);
+	free(survey->words);
+}
+
+/* No other unit of a slab is at a multiple of its span. */
+static bool begins_slab(uint32_t owner, uint32_t unit)
+{
+	return owner != 0 && owner <= MAM_CLASSES &&
+	       unit % (1u << mam_class_span_shift(owner)) == 0;
+}
+
+/* The next unit with an owner, starting at `unit`: eight units without one are one step. */
+static uint32_t next_said(const unsigned char *owners, uint32_t unit, uint32_t units)
+{
+	uint64_t eight;
+
+	for (; unit % 8 == 0 && unit < units; unit += 8) {
+		memcpy(&eight, owners + unit, sizeof(eight));
+		if (eight != 0)
+			break;
+	}
+	return unit;
+}
+
+/* The storage of the piece's share of a class's words. */
+static uint64_t *words_of(const struct mam_survey *survey, uint32_t class_)
+{
+	return survey->words + (size_t)mam_class_words_before(class_) * survey->blocks;
+}
+
+/* The range of relevant words of each class. */
+struct reach_of {
+	uint32_t from, to;
+};
+
+static void find_words(const struct mam_survey *survey, struct reach_of *ranges)
+{
+	const uint32_t units = survey->blocks * MAM_BLOCK_UNITS;
+	uint32_t unit = next_said(survey->before, 0, units), owner, word;
+
+	for (; unit < units; unit = next_said(survey->before, unit + 1, units)) {
+		owner = survey->before[unit];
+		if (!begins_slab(owner, unit))
+			continue;
+		word = unit >> mam_class_span_shift(owner);
+		if (ranges[owner].to == 0)
+			ranges[owner].from = word;
+		ranges[owner].to = word + 1;
+	}
+}
+
+static void read_words(const struct mam_survey *survey, struct mam_reach_visit *visit)
+{
+	const uintptr_t words = mam_plot_head(&survey->plot) + mam_plot_metadata(&survey->plot).words;
+	struct reach_of ranges[MAM_CLASSES + 1] = { 0 };
+	uint64_t first;
+
+	find_words(survey, ranges);
+	for (uint32_t class_ = 1; class_ <= MAM_CLASSES; class_++) {
+		const struct reach_of range = ranges[class_];
+
+		if (range.to == 0)
+			continue;
+		first = (uint64_t)mam_class_words_before(class_) * survey->plot.blocks +
+			(uint64_t)mam_class_words(class_) * survey->block;
+		mam_reach_read(visit, words_of(survey, class_) + range.from,
+			       words + (first + range.from) * sizeof(*survey->words),
+			       (range.to - range.from) * sizeof(*survey->words));
+	}
+}
+
+bool mam_survey_read(struct mam_survey *survey, struct mam_reach_visit *visit)
+{
+	const uintptr_t head = mam_plot_head(&survey->plot);
+	const struct mam_metadata_plan plan = mam_plot_metadata(&survey->plot);
+	uintptr_t owners;
+	uint32_t left;
+
+	survey->block += survey->blocks;
+	left = survey->plot.blocks - survey->block;
+	survey->blocks = left < PIECE_BLOCKS ? left : PIECE_BLOCKS;
+	survey->unit = 0;
+	if (left == 0)
+		return false;
+	owners = head + plan.owners + (size_t)survey->block * MAM_BLOCK_UNITS;
+	mam_reach_read(visit, survey->before, owners, (size_t)survey->blocks * MAM_BLOCK_UNITS);
+	mam_reach_read(visit, survey->longs,
+		       head + plan.longs + survey->block * sizeof(*survey->longs),
+		       survey->blocks * sizeof(*survey->longs));
+	mam_reach_wait(visit);
+	read_words(survey, visit);
+	mam_reach_read(visit, survey->owners, owners, (size_t)survey->blocks * MAM_BLOCK_UNITS);
+	mam_reach_wait(visit);
+	return mam_reach_good(visit);
+}
+
+/* The item with this owner at the piece's unit; units of 0: none. */
+static struct mam_survey_item item_at(const struct mam_survey *survey, uint32_t unit,
+				      uint32_t owner)
+{
+	const uint32_t all = survey->plot.blocks * MAM_BLOCK_UNITS;
+	struct mam_survey_item item = { .unit = survey->block * MAM_BLOCK_UNITS + unit,
+					.live = 1 };
+	uint32_t slots;
+
+	if (begins_slab(owner, unit)) {
+		slots = mam_class_slots(owner);
+		item.class_ = owner;
+		item.units = mam_class_units(owner);
+		item.live = ~words_of(survey, owner)[unit >> mam_class_span_shift(owner)] &
+			    ~(uint64_t)0 >> (64 - slots);
+	} else if (owner > MAM_CLASSES && owner < MAM_OWNER_MOVING) {
+		item.units = owner - MAM_OWNER_RUN;
+	} else if (owner == MAM_OWNER_LONG) {
+		item.units = survey->longs[unit / MAM_BLOCK_UNITS];
+	}
+	if (item.units > all - item.unit)
+		item.units = 0;
+	return item;
+}
+
+bool mam_survey_next(struct mam_survey *survey, struct mam_survey_item *item)
+{
+	const uint32_t units = survey->blocks * MAM_BLOCK_UNITS;
+	uint32_t unit, owner;
+
+	while ((unit = next_said(survey->owners, survey->unit, units)) < units) {
+		survey->unit = unit + 1;
+		owner = survey->owners[unit];
+		if (owner != survey->before[unit])
+			continue;
+		*item = item_at(survey, unit, owner);
+		if (item->units != 0)
+			return true;
+	}
+	return false;
+}

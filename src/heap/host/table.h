@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table.h - the device's table of a growing heap's grants and large objects (growth.h), as the host
+ * creates it, reads it, and writes it while no kernel uses the heap.
+ */
+#ifndef MAM_HEAP_HOST_TABLE_H
+#define MAM_HEAP_HOST_TABLE_H
+
+#include "heap/host/create.h"
+
+/* mam_table_at - its address on the device. */
+uintptr_t mam_table_at(const struct mam_heap *heap);
+
+/* mam_table_make - creates that of a new heap, with the constant fields of `growth`. */
+void mam_table_make(const struct mam_heap *heap, struct mam_reach_visit *visit,
+		    const struct mam_growth *growth);
+
+/*
+ * mam_table_copy - copies it, except for hints at its end, to `growth`, which is valid once the
+ * visit has waited.
+ */
+void mam_table_copy(const struct mam_heap *heap, struct mam_reach_visit *visit,
+		    struct mam_growth *growth);
+
+/*
+ * mam_table_read - the same in a visit of its own, in the order of `stream`. The caller must free()
+ * it.
+ */
+enum mam_status mam_table_read(const struct mam_heap *heap, struct CUstream_st *stream,
+			       struct mam_growth **growth);
+
+/* mam_table_plot - number `i` of the grants in use. Returns false if there are not so many. */
+bool mam_table_plot(const struct mam_growth *growth, uint32_t i, struct mam_plot *plot);
+
+/* mam_table_large - returns whether slot `i` has a live object. */
+bool mam_table_large(const struct mam_growth *growth, uint32_t i);
+
+/*
+ * mam_table_forget - removes all large objects on the device and in `growth`, a copy of the table.
+ */
+void mam_table_forget(const struct mam_heap *heap, struct mam_reach_visit *visit,
+		      struct mam_growth *growth);
+
+/*
+ * mam_table_write - writes the grants in use, as in `growth`; requests then start at the last one.
+ */
+void mam_table_write(const struct mam_heap *heap, struct mam_reach_visit *visit,
+		     const struct mam_growth *growth);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * visit.c - visits the live objects of a heap (<mam/heap.h>): its own memory, then each grant, each
+ * in the order of addresses, then the large objects, which are blocks of the pool.
+ *
+ * The metadata is read piece by piece (survey.h), each in a driver visit of its own. Between them,
+ * while the caller's function runs, no context or capture mode of ours is active, so it may call
+ * anything, with this heap too.
+ */
+#include <stdlib.h>
+
+#include "heap/host/leaks.h"
+#include "heap/host/table.h"
+#include "heap/host/survey.h"
+#include "heap/host/visit.h"
+
+struct visitor {
+	bool (*visit)(void *argument, void *address, size_t bytes);
+	void *argument;
+	const struct mam_reach *reach;
+	struct CUstream_st *stream;
+	bool enough; /* the caller's function asked to stop */
+};
+
+static bool visit_item(struct visitor *visitor, const struct mam_plot *plot,
+		       const struct mam_survey_item *item)
+{
+	unsigned char *at = plot->space + ((uint64_t)item->unit << MAM_UNIT_SHIFT);
+	size_t bytes = item->class_ != 0 ? mam_class_bytes(item->class_)
+					 : (size_t)item->units << MAM_UNIT_SHIFT;
+
+	for (uint64_t live = item->live; live != 0 && !visitor->enough; live &= live - 1) {
+		unsigned char *object = at + (unsigned int)__builtin_ctzll(live) * bytes;
+
+		visitor->enough = !visitor->visit(visitor->argument, object, bytes);
+	}
+	return !visitor->enough;
+}
+
+/* MAM_OK and *more false: that was all. */
+static enum mam_status read_piece(const struct visitor *visitor, struct mam_survey *survey,
+				  bool *more)
+{
+	struct mam_reach_visit visit;
+	enum mam_status status;
+
+	status = mam_reach_begin(visitor->reach, visitor->stream, true, &visit);
+	if (status != MAM_OK)
+		return status;
+	*more = mam_survey_read(survey, &visit);
+	return mam_reach_end(&visit);
+}
+
+static enum mam_status visit_pieces(struct visitor *visitor, struct mam_survey *survey)
+{
+	struct mam_survey_item item;
+	enum mam_status status;
+	bool more;
+
+	while ((status = read_piece(visitor, survey, &more)) == MAM_OK && more)
+		while (mam_survey_next(survey, &item))
+			if (!visit_item(visitor, &survey->plot, &item))
+				return MAM_OK;
+	return status;
+}
+
+static enum mam_status visit_plot(struct visitor *visitor, const struct mam_plot *plot)
+{
+	struct mam_survey survey;
+	enum mam_status status = mam_survey_init(&survey, plot);
+
+	if (status != MAM_OK)
+		return status;
+	status = visit_pieces(visitor, &survey);
+	mam_survey_fini(&survey);
+	return status;
+}
+
+static int compare(const void *one, const void *other)
+{
+	const struct mam_large *a = one, *b = other;
+
+	return (a->address > b->address) - (a->address < b->address);
+}
+
+/* Moves the live ones to the front and sorts them there. */
+static void visit_large(struct visitor *visitor, struct mam_growth *growth)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++)
+		if (mam_table_large(growth, i))
+			growth->large[count++] = growth->large[i];
+	qsort(growth->large, count, sizeof(growth->large[0]), compare);
+	for (uint32_t i = 0; i < count && !visitor->enough; i++)
+		visitor->enough = !visitor->visit(visitor->argument,
+						  (void *)(uintptr_t)growth->large[i].address,
+						  growth->large[i].bytes);
+}
+
+static enum mam_status visit_all(struct visitor *visitor, const struct mam_heap *heap,
+				 struct mam_growth *growth)
+{
+	struct mam_plot plot = mam_grant_plot(heap);
+	enum mam_status status = visit_plot(visitor, &plot);
+
+	if (!growth)
+		return status;
+	for (uint32_t i = 0; status == MAM_OK && !visitor->enough; i++) {
+		if (!mam_table_plot(growth, i, &plot))
+			break;
+		status = visit_plot(visitor, &plot);
+	}
+	if (status == MAM_OK)
+		visit_large(visitor, growth);
+	return status;
+}
+
+enum mam_status mam_visit_objects(const struct mam_heap *heap, struct CUstream_st *stream,
+				  bool (*visit)(void *argument, void *address, size_t bytes),
+				  void *argument)
+{
+	struct visitor visitor = { .visit = visit,
+				   .argument = argument,
+				   .reach = &heap->reach,
+				   .stream = stream };
+	struct mam_growth *growth = NULL;
+	enum mam_status status = MAM_OK;
+
+	if (heap->post)
+		status = mam_table_read(heap, stream, &growth);
+	if (status == MAM_OK)
+		status = visit_all(&visitor, heap, growth);
+	free(growth);
+	return status;
+}
+
+enum mam_status mam_heap_walk(struct mam_heap *heap, struct CUstream_st *stream,
+			      bool (*visit)(void *argument, void *address, size_t bytes),
+			      void *argument)
+{
+	if (!heap || !visit)
+		return MAM_ERROR_INVALID_VALUE;
+	if (heap->blocks == 0)
+		return MAM_ERROR_UNSUPPORTED;
+	if (!mam_grant_alive(heap))
+		return MAM_ERROR_DESTROYED;
+	return heap->debug ? mam_leaks_walk(heap, stream, visit, argument)
+			   : mam_visit_objects(heap, stream, visit, argument);
+}

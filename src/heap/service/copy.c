@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * copy.c - copy.h: the driver's asynchronous calls, one after the other until one fails.
+ */
+#include "heap/service/copy.h"
+
+#define STREAM_LEGACY ((struct CUstream_st *)1)
+#define STREAM_NON_BLOCKING 1u
+#define MEMORY_TYPE 2u /* cuPointerGetAttribute: CU_POINTER_ATTRIBUTE_MEMORY_TYPE */
+
+static bool has_functions(const struct mam_driver *driver)
+{
+	return driver->memset_d8_async && driver->memcpy_htod_async && driver->memcpy_dtoh_async &&
+	       driver->stream_create && driver->stream_destroy && driver->stream_synchronize &&
+	       driver->stream_is_capturing && driver->pointer_get_attribute;
+}
+
+enum mam_status mam_reach_bind(struct mam_reach *reach, struct mam_source *source)
+{
+	struct mam_device device = { .context = mam_source_context(source),
+				     .ordinal = source->properties.device };
+	enum mam_status status = MAM_OK;
+
+	if (device.ordinal < 0)
+		return MAM_ERROR_UNSUPPORTED;
+	if (device.context != NULL)
+		status = mam_driver_get(&device.driver);
+	else
+		status = mam_device_bind(&device, source->properties.device);
+	if (status == MAM_OK && !has_functions(device.driver)) {
+		mam_device_unbind(&device);
+		status = MAM_ERROR_UNSUPPORTED;
+	}
+	if (status == MAM_OK)
+		reach->device = device;
+	return status;
+}
+
+void mam_reach_unbind(struct mam_reach *reach)
+{
+	mam_device_unbind(&reach->device);
+}
+
+enum mam_status mam_reach_knows(const struct mam_reach *reach, const void *address)
+{
+	const struct mam_driver *driver = reach->device.driver;
+	unsigned int type, result;
+
+	result = driver->pointer_get_attribute(&type, MEMORY_TYPE,
+					       (uintptr_t)address);
+	if (result == MAM_DRIVER_INVALID_VALUE)
+		return MAM_ERROR_UNSUPPORTED;
+	return mam_driver_status(driver, "cuPointerGetAttribute", result);
+}
+
+bool mam_reach_good(const struct mam_reach_visit *visit)
+{
+	return visit->answer.result == MAM_DRIVER_SUCCESS;
+}
+
+static enum mam_status enter(const struct mam_reach *reach, struct mam_reach_visit *visit)
+{
+	*visit = (struct mam_reach_visit){ .reach = reach };
+	visit->answer = mam_device_enter(&reach->device, &visit->inside);
+	return mam_reach_good(visit) ? MAM_OK : mam_device_status(&reach->device, visit->answer);
+}
+
+/*
+ * Returns whether the visit may use the stream. Called inside: the default streams belong to the
+ * context.
+ */
+static enum mam_status may_use(const struct mam_driver *driver, struct CUstream_st *stream,
+			       bool waits)
+{
+	unsigned int capture = 0, result;
+
+	result = driver->stream_is_capturing(stream ? stream : STREAM_LEGACY, &capture);
+	switch (result) {
+	case MAM_DRIVER_SUCCESS: return capture != 0 && waits ? MAM_ERROR_WOULD_WAIT : MAM_OK;
+	case MAM_DRIVER_CAPTURE_IMPLICIT: return MAM_ERROR_WOULD_WAIT;
+	case MAM_DRIVER_INVALID_HANDLE:
+	case MAM_DRIVER_INVALID_VALUE: return MAM_ERROR_INVALID_VALUE;
+	default: return mam_driver_status(driver, "cuStreamIsCapturing", result);
+	}
+}
+
+enum mam_status mam_reach_begin(const struct mam_reach *reach, struct CUstream_st *stream,
+				bool waits, struct mam_reach_visit *visit)
+{
+	enum mam_status status = enter(reach, visit);
+
+	if (status != MAM_OK)
+		return status;
+	visit->stream = stream;
+	status = may_use(reach->device.driver, stream, waits);
+	if (status != MAM_OK)
+		mam_device_leave(&reach->device, &visit->inside);
+	return status;
+}
+
+enum mam_status mam_reach_begin_apart(const struct mam_reach *reach, struct mam_reach_visit *visit)
+{
+	enum mam_status status = enter(reach, visit);
+
+	if (status != MAM_OK)
+		return status;
+	visit->answer = mam_device_answer_of(
+		"cuStreamCreate",
+		reach->device.driver->stream_create(&visit->stream, STREAM_NON_BLOCKING));
+	visit->own = mam_reach_good(visit);
+	return visit->own ? MAM_OK : mam_reach_end(visit);
+}
+
+void mam_reach_fill(struct mam_reach_visit *visit, uintptr_t at, unsigned char value, size_t bytes)
+{
+	if (mam_reach_good(visit) && bytes != 0)
+		visit->answer = mam_device_answer_of(
+			"cuMemsetD8Async", visit->reach->device.driver->memset_d8_async(
+						   at, value, bytes, visit->stream));
+}
+
+void mam_reach_write(struct mam_reach_visit *visit, uintptr_t at, const void *from, size_t bytes)
+{
+	if (mam_reach_good(visit))
+		visit->answer = mam_device_answer_of(
+			"cuMemcpyHtoDAsync", visit->reach->device.driver->memcpy_htod_async(
+						     at, from, bytes, visit->stream));
+}
+
+void mam_reach_read(struct mam_reach_visit *visit, void *to, uintptr_t at, size_t bytes)
+{
+	if (mam_reach_good(visit))
+		visit->answer = mam_device_answer_of(
+			"cuMemcpyDtoHAsync", visit->reach->device.driver->memcpy_dtoh_async(
+						     to, at, bytes, visit->stream));
+}
+
+void mam_reach_wait(struct mam_reach_visit *visit)
+{
+	if (mam_reach_good(visit))
+		visit->answer = mam_device_answer_of(
+			"cuStreamSynchronize",
+			visit->reach->device.driver->stream_synchronize(visit->stream));
+}
+
+enum mam_status mam_reach_end(struct mam_reach_visit *visit)
+{
+	const struct mam_device *device = &visit->reach->device;
+
+	if (visit->own)
+		device->driver->stream_destroy(visit->stream);
+	mam_device_leave(device, &visit->inside);
+	return mam_device_status(device, visit->answer);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * owners.h - one byte per unit that records what claimed it. Eight bytes share a word, and other
+ * lanes change their bytes concurrently, so all accesses are atomic.
+ *
+ * A byte is changed only by the thread that claimed the unit, or, for a slab, by the thread that
+ * set MAM_OWNER_MOVING there: from 0 by OR, to 0 by AND. The holder of an object may read its
+ * unit's byte without ordering: it was written before the object was returned, and stays until the
+ * object is freed.
+ */
+#ifndef MAM_HEAP_SLAB_OWNERS_H
+#define MAM_HEAP_SLAB_OWNERS_H
+
+#include "heap/slab/slots.h"
+
+/* `byte` at the positions from `from` to before `to` of a word, 0 to 8. */
+MAM_KFN uint64_t mam_owners_pattern(uint32_t byte, uint32_t from, uint32_t to)
+{
+	return (uint64_t)0x0101010101010101 * byte & mam_bits_span(8 * from, 8 * (to - from));
+}
+
+MAM_KFN uint32_t mam_owners_byte(uint64_t word, uint32_t unit)
+{
+	return (uint32_t)(word >> 8 * (unit % 8)) & 255;
+}
+
+MAM_KFN uint32_t mam_owners_load(const struct mam_kheap *heap, uint32_t unit)
+{
+	return mam_owners_byte(
+		mam_global_load64(&heap->owners[unit / 8], MAM_RELAXED, MAM_AT_DEVICE), unit);
+}
+
+/* The same with an acquire: pairs with mam_owners_publish(). */
+MAM_KFN uint32_t mam_owners_load_acquire(const struct mam_kheap *heap, uint32_t unit)
+{
+	return mam_owners_byte(
+		mam_global_load64(&heap->owners[unit / 8], MAM_ACQUIRE, MAM_AT_DEVICE), unit);
+}
+
+/* Sets `n` units starting at `unit` from 0 to `byte`. */
+MAM_KFN void mam_owners_set(const struct mam_kheap *heap, uint32_t unit, uint32_t n, uint32_t byte)
+{
+	uint32_t end = unit + n, to;
+
+	MAM_ROLLED
+	for (; unit < end; unit = to) {
+		to = (unit | 7) + 1 < end ? (unit | 7) + 1 : end;
+		(void)mam_global_or64(&heap->owners[unit / 8],
+				      mam_owners_pattern(byte, unit % 8, (to - 1) % 8 + 1),
+				      MAM_RELAXED, MAM_AT_DEVICE);
+	}
+}
+
+/* Sets them to 0. */
+MAM_KFN void mam_owners_clear(const struct mam_kheap *heap, uint32_t unit, uint32_t n)
+{
+	uint32_t end = unit + n, to;
+
+	MAM_ROLLED
+	for (; unit < end; unit = to) {
+		to = (unit | 7) + 1 < end ? (unit | 7) + 1 : end;
+		(void)mam_global_and64(&heap->owners[unit / 8],
+				       ~mam_owners_pattern(255, unit % 8, (to - 1) % 8 + 1),
+				       MAM_RELAXED, MAM_AT_DEVICE);
+	}
+}
+
+/* Changes the unit from `byte` to `next`. Returns false if it had another value. */
+MAM_KFN bool mam_owners_change(const struct mam_kheap *heap, uint32_t unit, uint32_t byte,
+			       uint32_t next)
+{
+	uint64_t *where = &heap->owners[unit / 8], old;
+	uint64_t seen = mam_global_load64(where, MAM_RELAXED, MAM_AT_DEVICE);
+
+	MAM_ROLLED
+	while (mam_owners_byte(seen, unit) == byte) {
+		old = mam_global_cas64(where, seen, seen ^ (uint64_t)(byte ^ next) << 8 * (unit % 8),
+				       MAM_ACQ_REL, MAM_AT_DEVICE);
+		if (old == seen)
+			return true;
+		seen = old;
+	}
+	return false;
+}
+
+/* Clears MOVING, as a release: a thread that sees this sees everything done before. */
+MAM_KFN void mam_owners_publish(const struct mam_kheap *heap, uint32_t unit)
+{
+	(void)mam_global_and64(&heap->owners[unit / 8], ~((uint64_t)MAM_OWNER_MOVING << 8 * (unit % 8)),
+			       MAM_RELEASE, MAM_AT_DEVICE);
+}
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_broken.c - contexts that broke, as after a kernel's bad access: which calls say so. */
+#include "fake/load.h"
+
+static struct cuda load_broken(const char *rule)
+{
+	struct cuda cuda;
+
+	setenv("FAKE_CUDA_STICKY_AFTER", rule, 1);
+	cuda = load();
+	return cuda;
+}
+
+START_TEST(calls_that_report_answer_the_code_and_change_nothing)
+{
+	struct cuda cuda = load_broken("cuMemsetD8:2");
+	unsigned long long address, other = 7;
+	struct CUevent_st *event;
+	unsigned char byte = 7;
+	size_t free_bytes, total;
+	unsigned long long base = 0;
+
+	cuda.cuEventCreate(&event, 0);
+	cuda.cuMemAlloc_v2(&address, 512);
+	ck_assert_int_eq(cuda.cuMemsetD8_v2(address, 1, 512), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemcpyDtoH_v2(&byte, address, 1), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemsetD8_v2(address, 2, 512), CUDA_SUCCESS); /* breaks it */
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&other, 512), CUDA_ERROR_ILLEGAL_ADDRESS);
+	ck_assert_uint_eq(other, 7);
+	ck_assert_int_eq(cuda.cuMemFree_v2(address), CUDA_ERROR_ILLEGAL_ADDRESS);
+	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	ck_assert_int_eq(cuda.cuMemcpyDtoH_v2(&byte, address, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+	ck_assert_uint_eq(byte, 1);
+	ck_assert_int_eq(cuda.cuEventRecord(event, NULL), CUDA_ERROR_ILLEGAL_ADDRESS);
+	ck_assert_int_eq(cuda.cuEventQuery(event), CUDA_ERROR_ILLEGAL_ADDRESS);
+	ck_assert_int_eq(cuda.cuMemGetInfo_v2(&free_bytes, &total), CUDA_ERROR_ILLEGAL_ADDRESS);
+	ck_assert_int_eq(cuda.cuMemGetAddressRange_v2(&base, NULL, address), CUDA_SUCCESS);
+	ck_assert_uint_eq(base, address);
+}
+END_TEST
+
+START_TEST(looking_up_still_works)
+{
+	struct cuda cuda = load_broken("cuMemAlloc:1:719");
+	struct CUctx_st *context, *current = NULL;
+	unsigned long long address, id;
+	size_t bytes = 0;
+	int device, count = 0, mode = CAPTURE_RELAXED;
+
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 512), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemFree_v2(address), 719);
+	ck_assert_int_eq(cuda.cuCtxGetCurrent(&current), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxGetDevice(&device), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxGetId(current, &id), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuDeviceGetCount(&count), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuDeviceTotalMem_v2(&bytes, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuPointerGetAttribute(&id, POINTER_BUFFER_ID, address), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuThreadExchangeStreamCaptureMode(&mode), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxPushCurrent_v2(current), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxPopCurrent_v2(&context), CUDA_SUCCESS);
+}
+END_TEST
+
+START_TEST(a_reset_makes_it_whole)
+{
+	struct cuda cuda = load_broken("cuMemAlloc:1");
+	struct CUctx_st *context;
+	unsigned long long address;
+
+	cuda.cuMemAlloc_v2(&address, 512);
+	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+	cuda.cuDevicePrimaryCtxRetain(&context, 0);
+	cuda.cuCtxSetCurrent(context);
+	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 512), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemFree_v2(address), CUDA_SUCCESS);
+}
+END_TEST
+
+START_TEST(other_contexts_stay_whole)
+{
+	struct cuda cuda = load_broken("cuMemAlloc:1");
+	struct CUctx_st *own, *primary;
+	unsigned long long address;
+
+	cuda.cuCtxGetCurrent(&primary);
+	cuda.cuCtxCreate_v2(&own, 0, 0);
+	cuda.cuMemAlloc_v2(&address, 512);
+	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	cuda.cuCtxSetCurrent(primary);
+	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxDestroy_v2(own), CUDA_SUCCESS);
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+	tcase_add_test(tests, calls_that_report_answer_the_code_and_change_nothing);
+	tcase_add_test(tests, looking_up_still_works);
+	tcase_add_test(tests, a_reset_makes_it_whole);
+	tcase_add_test(tests, other_contexts_stay_whole);
+}
+
+int main(void)
+{
+	return run_suite("fake/broken", add);
+}

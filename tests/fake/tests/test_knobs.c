@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_knobs.c - refusals on demand, the log, and settings that cannot be read. */
+#include "fake/load.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+START_TEST(the_nth_call_of_a_function_fails)
+{
+	struct cuda cuda;
+	unsigned long long address;
+
+	setenv("FAKE_CUDA_FAIL_AT", "cuMemAlloc:2", 1);
+	cuda = load();
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 1), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 1), CUDA_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 1), CUDA_SUCCESS);
+}
+END_TEST
+
+START_TEST(a_plus_fails_all_calls_from_the_nth)
+{
+	struct cuda cuda;
+	unsigned long long address;
+
+	setenv("FAKE_CUDA_FAIL_AT", "cuMemAlloc:2+,cuMemFree:1:700", 1);
+	cuda = load();
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 1), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemFree_v2(address), 700);
+	ck_assert_int_eq(cuda.cuMemFree_v2(address), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 1), CUDA_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 1), CUDA_ERROR_OUT_OF_MEMORY);
+}
+END_TEST
+
+START_TEST(a_star_counts_every_call)
+{
+	struct cuda cuda;
+	unsigned long long address;
+
+	setenv("FAKE_CUDA_FAIL_AT", "*:5", 1);
+	cuda = load(); /* three calls */
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 1), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemFree_v2(address), CUDA_ERROR_UNKNOWN);
+	ck_assert_int_eq(cuda.cuMemFree_v2(address), CUDA_SUCCESS);
+}
+END_TEST
+
+static void *allocate(void *argument)
+{
+	struct cuda *cuda = argument;
+	struct CUctx_st *context;
+
+	cuda->cuDevicePrimaryCtxRetain(&context, 0);
+	cuda->cuCtxSetCurrent(context);
+	for (int i = 0; i < 100; i++) {
+		unsigned long long address;
+
+		cuda->cuMemAlloc_v2(&address, 512);
+		cuda->cuMemFree_v2(address);
+	}
+	return NULL;
+}
+
+START_TEST(the_log_has_one_whole_line_a_call)
+{
+	char path[] = "/tmp/fake-cuda-log.XXXXXX", line[512];
+	int descriptor = mkstemp(path), lines = 0, allocations = 0;
+	pthread_t threads[4];
+	struct cuda cuda;
+	FILE *log;
+
+	ck_assert_int_ge(descriptor, 0);
+	setenv("FAKE_CUDA_LOG", path, 1);
+	cuda = load();
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, allocate, &cuda), 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	log = fdopen(descriptor, "r");
+	ck_assert_ptr_nonnull(log);
+	while (fgets(line, sizeof(line), log)) {
+		lines++;
+		ck_assert_msg(strncmp(line, "cu", 2) == 0 && strstr(line, " result=0\n") != NULL,
+			      "%s", line);
+		allocations += strncmp(line, "cuMemAlloc bytes=512 address=0x", 31) == 0;
+	}
+	fclose(log);
+	unlink(path);
+	ck_assert_int_eq(lines, 3 + 4 * 202);
+	ck_assert_int_eq(allocations, 400);
+}
+END_TEST
+
+static const struct {
+	const char *name, *value;
+} unreadable[] = {
+	{ "FAKE_CUDA_DEVICES", "9" },          { "FAKE_CUDA_DEVICES", "two" },
+	{ "FAKE_CUDA_MEMORY", "1G,x" },        { "FAKE_CUDA_MEMORY", "0" },
+	{ "FAKE_CUDA_FAIL_AT", "cuMemAlloc" }, { "FAKE_CUDA_FAIL_AT", "cuMemAlloc:0" },
+	{ "FAKE_CUDA_LAG_US", "-1" },          { "FAKE_CUDA_LOG", "/no/such/folder/log" },
+	{ "FAKE_CUDA_LAG_RANDOM", "seed" },    { "FAKE_CUDA_STICKY_AFTER", "cuMemAlloc" },
+	{ "FAKE_CUDA_VERSION", "12.4" },       { "FAKE_CUDA_STICKY_AFTER", "cuMemAlloc:1+" },
+};
+
+START_TEST(a_setting_that_cannot_be_read_ends_the_program)
+{
+	struct cuda cuda;
+
+	ck_assert(freopen("/dev/null", "w", stderr) != NULL);
+	setenv(unreadable[_i].name, unreadable[_i].value, 1);
+	cuda = load_only();
+	cuda.cuInit(0);
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+	tcase_add_test(tests, the_nth_call_of_a_function_fails);
+	tcase_add_test(tests, a_plus_fails_all_calls_from_the_nth);
+	tcase_add_test(tests, a_star_counts_every_call);
+	tcase_add_test(tests, the_log_has_one_whole_line_a_call);
+	tcase_add_loop_exit_test(tests, a_setting_that_cannot_be_read_ends_the_program, 2, 0,
+				 sizeof(unreadable) / sizeof(unreadable[0]));
+}
+
+int main(void)
+{
+	return run_suite("fake/knobs", add);
+}

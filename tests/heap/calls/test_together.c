@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_together.c - one object for several lanes: all of them have the same one, nobody else has
+ * it, it is given back once, and what each of them wrote is ordered before its next holders.
+ */
+#include <mam/heap.cuh>
+
+#include "heap/objects/objects_kit.h"
+
+#ifdef SIMT_HOOKS
+#define SEEDS 25
+#else
+#define SEEDS 80
+#endif
+
+/* What a test's kernel is to do. */
+struct plan {
+	const char *name;
+	uint32_t grid, block, blocks;
+	uint32_t bytes; /* four for each lane */
+	uint32_t masks[3];
+	simt_kernel *kernel;
+};
+
+/* Each holder writes its own word, without a look at the others. */
+static void write_own(uint32_t *object, uint32_t i, uint32_t round)
+{
+	object[i] = round << 16 | i;
+}
+
+static void read_own(const uint32_t *object, uint32_t i, uint32_t round)
+{
+	MAM_KASSERT(object[i] == (round << 16 | i));
+}
+
+/* Groups of a warp that the program names, one after another or at the same time. */
+static MAM_KERNEL(lanes)
+{
+	struct okit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t round, mask = 0, leader;
+	uint32_t *object;
+
+	for (round = 0; round < 3; round++)
+		if (plan->masks[round] >> mam_lane() & 1)
+			mask = plan->masks[round];
+	if (!mask)
+		return;
+	leader = mam_ffs32(mask) - 1;
+	for (round = 0; round < 4; round++) {
+		object = mam_kmalloc_shared_lanes(kit->heap, mask, plan->bytes);
+		MAM_KASSERT((uintptr_t)object ==
+			    mam_warp_shuffle64(mask, (uintptr_t)object, leader));
+		if (!object) {
+			if (mam_lane() == leader)
+				okit_count_failure(kit, plan->bytes);
+			MAM_KASSERT(mam_kfree_shared_lanes(kit->heap, mask, object));
+			continue;
+		}
+		if (mam_lane() == leader)
+			okit_note(kit, (unsigned char *)object, plan->bytes);
+		write_own(object, mam_lane(), round);
+		mam_warp_sync(mask);
+		read_own(object, 31 - mam_clz64(mask) + 32, round);
+		mam_warp_sync(mask);
+		if (mam_lane() == leader)
+			okit_forget(kit, (unsigned char *)object);
+		mam_warp_sync(mask);
+		write_own(object, mam_lane(), ~round);
+		MAM_KASSERT(mam_kfree_shared_lanes(kit->heap, mask, object));
+	}
+}
+
+/* Lanes that happen to come together share one; each object is given back once. */
+static MAM_KERNEL(whoever)
+{
+	struct okit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t mask = simt_block_threads() >= 32 ? ~0u : (1u << simt_block_threads()) - 1, group;
+	uint32_t *object;
+	uint32_t round;
+
+	for (round = 0; round < 3; round++) {
+		object = mam_kmalloc_shared_warp(kit->heap, plan->bytes);
+		MAM_KASSERT(object);
+		write_own(object, mam_lane(), round);
+		group = mam_warp_match64(mask, (uintptr_t)object);
+		if (mam_lane() == mam_ffs32(group) - 1) {
+			okit_note(kit, (unsigned char *)object, plan->bytes);
+			okit_forget(kit, (unsigned char *)object);
+		}
+		mam_warp_sync(mask);
+		read_own(object, mam_lane(), round);
+		/* All lanes, each with the object of its group. */
+		MAM_KASSERT(mam_kfree_shared_lanes(kit->heap, mask, object));
+		/* Each with one of its own: together or not, each is given back once. */
+		object = okit_alloc(kit, plan->bytes);
+		MAM_KASSERT(object);
+		okit_disown(kit, object);
+		MAM_KASSERT(mam_kfree_shared_warp(kit->heap, object));
+		MAM_KASSERT(mam_kfree_shared_warp(kit->heap, NULL));
+	}
+}
+
+/* A block's threads, some of which write until the last moment. */
+static MAM_KERNEL(blocks)
+{
+	struct okit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t round, *one, *two;
+
+	for (round = 0; round < 3; round++) {
+		one = mam_kmalloc_shared_block(kit->heap, plan->bytes);
+		two = mam_kmalloc_shared_block(kit->heap, plan->bytes);
+		if (one)
+			write_own(one, simt_thread(), round);
+		if (two)
+			write_own(two, simt_thread(), ~round);
+		if (!simt_thread()) {
+			if (one)
+				okit_note(kit, (unsigned char *)one, plan->bytes);
+			else
+				okit_count_failure(kit, plan->bytes);
+			if (two)
+				okit_note(kit, (unsigned char *)two, plan->bytes);
+			else
+				okit_count_failure(kit, plan->bytes);
+		}
+		mam_syncthreads();
+		MAM_KASSERT(!one || one != two);
+		if (one)
+			read_own(one, simt_block_threads() - 1 - simt_thread(), round);
+		if (two)
+			read_own(two, simt_thread(), ~round);
+		mam_syncthreads();
+		if (!simt_thread()) {
+			if (one)
+				okit_forget(kit, (unsigned char *)one);
+			if (two)
+				okit_forget(kit, (unsigned char *)two);
+		}
+		mam_syncthreads();
+		if (one)
+			write_own(one, simt_thread(), round + 7);
+		MAM_KASSERT(mam_kfree_shared_block(kit->heap, one));
+		MAM_KASSERT(mam_kfree_shared_block(kit->heap, two));
+	}
+}
+
+/* Of two groups that give the same object back at the same time, one is right. */
+static MAM_KERNEL(twice)
+{
+	struct okit *kit = argument;
+	uint32_t mask = mam_lane() < 16 ? 0xffff : 0xffff0000, all, said;
+	void *object = mam_kmalloc_shared_lanes(kit->heap, ~0u, 64);
+
+	said = mam_kfree_shared_lanes(kit->heap, mask, object);
+	all = mam_warp_ballot(~0u, said);
+	MAM_KASSERT(all == 0xffff || all == 0xffff0000);
+	MAM_KASSERT(!mam_kfree_shared_block(kit->heap, object));
+	MAM_KASSERT(!mam_kfree_shared_lanes(kit->heap, ~0u, (char *)object + 1));
+	/* Which bytes: those of the lowest lane, and of the first thread. */
+	object = mam_kmalloc_shared_lanes(kit->heap, mask, 100 * (1 + mam_lane()));
+	MAM_KASSERT(mam_kusable(kit->heap, object) == (mam_lane() < 16 ? 112 : 1728));
+	MAM_KASSERT(mam_kfree_shared_lanes(kit->heap, mask, object));
+	object = mam_kmalloc_shared_block(kit->heap, 100 * (1 + simt_thread()));
+	MAM_KASSERT(mam_kusable(kit->heap, object) == 112);
+	MAM_KASSERT(mam_kfree_shared_block(kit->heap, object));
+}
+
+static const struct plan plans[] = {
+	{ "all lanes", 2, 32, 2, 128, { ~0u, 0, 0 }, lanes },
+	{ "three groups", 2, 32, 2, 128, { 0x0000ffffu, 0x00f00000u, 0x80000000u }, lanes },
+	{ "groups between each other", 1, 64, 2, 200, { 0x55555555u, 0xaaaaaaaau, 0 }, lanes },
+	{ "groups, and room for three", 2, 32, 1, 20480, { 0x000000ffu, 0xffff0000u, 0 }, lanes },
+	{ "whoever comes", 2, 32, 4, 128, { 0 }, whoever },
+	{ "whoever comes, few lanes", 2, 7, 2, 300, { 0 }, whoever },
+	{ "two blocks", 2, 40, 2, 160, { 0 }, blocks },
+	{ "blocks, and room for three", 3, 33, 1, 20480, { 0 }, blocks },
+	{ "blocks of one", 3, 1, 1, 64, { 0 }, blocks },
+	{ "twice", 1, 32, 4, 0, { 0 }, twice },
+};
+
+/* Mistakes are counted once for all who share the object. */
+static const char *check_twice(void *argument)
+{
+	const struct okit *kit = argument;
+
+	if (okit_tally(kit, MAM_OBJECT_TWICE) != 2)
+		return "an object was given back twice for no group, or for more than one";
+	return okit_tally(kit, MAM_OBJECT_INTERIOR) == 1 ? NULL : "inside of an object";
+}
+
+START_TEST(shared)
+{
+	const struct plan *plan = &plans[_i];
+	struct okit *kit = okit_create(plan->blocks, 2, plan);
+
+	kit->whole = plan->kernel == blocks || plan->kernel == twice;
+	okit_explore(kit, plan->name, plan->kernel, plan->grid, plan->block, SEEDS,
+		     plan->kernel == twice ? check_twice : NULL);
+	okit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("together");
+
+	tcase_add_loop_test(tcase, shared, 0, sizeof(plans) / sizeof(plans[0]));
+	return kit_run(tcase, "heap/together");
+}

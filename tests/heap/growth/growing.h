@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * growing.h - heaps that grow on the stand-in driver, and a list of what a test holds of one,
+ * against which statistics and the walk are held.
+ */
+#ifndef MAM_TESTS_HEAP_GROWING_H
+#define MAM_TESTS_HEAP_GROWING_H
+
+#include "heap/host/heap_fixture.h"
+
+#include "heap/growth/growth.h"
+
+/* One that waits for as long as may be: a machine under load is no reason for NULL. */
+#define GROWING(first, max)                                                    \
+	{                                                                       \
+		.size = sizeof(struct mam_heap_attr), .bytes = (first),         \
+		.kind = MAM_HEAP_OBJECTS, .max_bytes = (max), .wait_us = 10000000 \
+	}
+
+#define HELD_LIMIT 20000
+
+/* What the test holds, in no order. */
+static struct {
+	unsigned char *address[HELD_LIMIT];
+	size_t bytes[HELD_LIMIT]; /* that were asked for */
+	unsigned int count;
+} held;
+
+static inline struct mam_heap *made(struct mam_pool *pool, const struct mam_heap_attr *attr)
+{
+	struct mam_heap *heap = NULL;
+
+	ck_assert_int_eq(mam_heap_create(pool, attr, &heap), MAM_OK);
+	ck_assert_ptr_nonnull(heap);
+	return heap;
+}
+
+/* False: there is no room. */
+static inline bool take(struct mam_heap *heap, size_t bytes)
+{
+	unsigned char *object = mam_kmalloc(mam_heap_device(heap), bytes);
+
+	if (!object)
+		return false;
+	ck_assert_uint_lt(held.count, HELD_LIMIT);
+	memset(object, 0x5a, bytes);
+	held.address[held.count] = object;
+	held.bytes[held.count++] = bytes;
+	return true;
+}
+
+/* Until so many are held. */
+static inline void fill(struct mam_heap *heap, unsigned int count, size_t bytes)
+{
+	while (held.count < count)
+		ck_assert(take(heap, bytes));
+}
+
+static inline void give(struct mam_heap *heap, unsigned int number)
+{
+	ck_assert(mam_kfree(mam_heap_device(heap), held.address[number]));
+	held.count--;
+	held.address[number] = held.address[held.count];
+	held.bytes[number] = held.bytes[held.count];
+}
+
+static inline void give_all(struct mam_heap *heap)
+{
+	while (held.count != 0)
+		give(heap, held.count - 1);
+}
+
+static inline uint32_t any(uint32_t below)
+{
+	static uint64_t state = 1;
+
+	state = state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)((state >> 32) * below >> 32);
+}
+
+static inline struct mam_stats pool_stats(struct mam_pool *pool)
+{
+	struct mam_stats stats = { .size = sizeof(stats) };
+
+	ck_assert_int_eq(mam_pool_stats(pool, &stats), MAM_OK);
+	return stats;
+}
+
+/* Statistics that agree in themselves, and with what the device has, whatever is in the heap. */
+static inline struct mam_heap_info counted(struct mam_heap *heap)
+{
+	const struct mam_growth *growth = mam_heap_device(heap)->growth;
+	struct mam_heap_info info = stats_of(heap);
+	uint64_t objects = info.large_objects, bytes = info.large_bytes, slabs = 0, idle = 0;
+	uint64_t units = (info.large_bytes - info.host_bytes) / 1024, space = 0;
+
+	for (unsigned int i = 0; i < MAM_HEAP_CLASSES; i++) {
+		ck_assert_uint_eq(info.classes[i].bytes, mam_class_bytes(i + 1));
+		objects += info.classes[i].objects;
+		bytes += info.classes[i].objects * info.classes[i].bytes;
+		slabs += info.classes[i].slabs;
+		idle += info.classes[i].idle;
+		units += info.classes[i].slabs * mam_class_units(i + 1);
+	}
+	for (uint64_t i = 0; i < growth->parts.value; i++)
+		space += ((uint64_t)growth->part[i].blocks << MAM_BLOCK_SHIFT) +
+			  mam_metadata_plan_of(growth->part[i].blocks, growth->part[i].columns).end;
+	ck_assert_uint_eq(info.objects, objects);
+	ck_assert_uint_eq(info.object_bytes, bytes);
+	ck_assert_uint_eq(info.slabs, slabs);
+	ck_assert_uint_eq(info.idle_slabs, idle);
+	ck_assert_uint_eq(info.taken, units);
+	ck_assert_uint_eq(info.moving, 0);
+	ck_assert_uint_eq(info.opened - info.closed, slabs);
+	ck_assert_uint_eq(info.grants, growth->parts.value);
+	ck_assert_uint_eq(info.grant_bytes, space);
+	return info;
+}
+
+/* No hint says that there was no room. */
+static inline bool nothing_is_dry(struct mam_heap *heap)
+{
+	const struct mam_growth *growth = mam_heap_device(heap)->growth;
+
+	for (unsigned int i = 0; i <= MAM_CLASSES; i++)
+		for (unsigned int k = 0; k <= MAM_PARTS_MAX; k++)
+			if (growth->dry[i][k] != 0)
+				return false;
+	return true;
+}
+
+/* The heap's own ground. */
+static inline uint64_t own_bytes(struct mam_heap *heap)
+{
+	const struct mam_kheap *head = mam_heap_device(heap);
+
+	return ((uint64_t)head->blocks << MAM_BLOCK_SHIFT) +
+	       mam_metadata_plan_of(head->blocks, head->columns + 1).end + sizeof(struct mam_growth);
+}
+
+/* Units of the largest ground. */
+static inline uint64_t longest(struct mam_heap *heap)
+{
+	const struct mam_growth *growth = mam_heap_device(heap)->growth;
+	uint64_t max = mam_heap_device(heap)->blocks;
+
+	for (uint64_t i = 0; i < growth->parts.value; i++)
+		if (growth->part[i].blocks > max)
+			max = growth->part[i].blocks;
+	return max * MAM_BLOCK_UNITS;
+}
+
+/* In which grant an address lies: 0 on; `parts`: in none. */
+static inline uint64_t part_of(const struct mam_grant *part, uint64_t parts, const void *address)
+{
+	for (uint64_t i = 0; i < parts; i++)
+		if ((uintptr_t)address - part[i].space <
+		    (uint64_t)part[i].blocks << MAM_BLOCK_SHIFT)
+			return i;
+	return parts;
+}
+
+/* What is ordered by the walk: the heap's own ground, then grants by number, then large ones. */
+static inline uint64_t place_of(struct mam_heap *heap, const void *address)
+{
+	const struct mam_kheap *head = mam_heap_device(heap);
+
+	if ((uintptr_t)address - (uintptr_t)head->space < (uint64_t)head->blocks << MAM_BLOCK_SHIFT)
+		return 0;
+	return 1 + part_of(head->growth->part, head->growth->parts.value, address);
+}
+
+struct seen {
+	struct mam_heap *heap;
+	uint64_t place;
+	unsigned char *last; /* the end of the object before */
+	unsigned int count;
+	uint64_t bytes, sum;
+};
+
+static inline bool see(void *argument, void *address, size_t bytes)
+{
+	struct seen *seen = argument;
+	uint64_t place = place_of(seen->heap, address);
+
+	ck_assert_uint_ge(place, seen->place);
+	if (place == seen->place)
+		ck_assert((unsigned char *)address >= seen->last);
+	ck_assert_uint_eq(mam_kusable(mam_heap_device(seen->heap), address), bytes);
+	seen->place = place;
+	seen->last = (unsigned char *)address + bytes;
+	seen->count++;
+	seen->bytes += bytes;
+	seen->sum += (uintptr_t)address;
+	return true;
+}
+
+/* Statistics and walk against the list. */
+static inline void compare(struct mam_heap *heap)
+{
+	struct mam_heap_info info = counted(heap);
+	struct seen seen = { .heap = heap };
+	uint64_t of[MAM_HEAP_CLASSES + 1] = { 0 }, sum = 0;
+
+	for (unsigned int i = 0; i < held.count; i++) {
+		of[mam_class_of(held.bytes[i])]++;
+		sum += (uintptr_t)held.address[i];
+	}
+	ck_assert_uint_eq(info.objects, held.count);
+	ck_assert_uint_eq(info.large_objects, of[0]);
+	for (unsigned int i = 0; i < MAM_HEAP_CLASSES; i++)
+		ck_assert_uint_eq(info.classes[i].objects, of[i + 1]);
+	ck_assert_int_eq(mam_heap_walk(heap, NULL, see, &seen), MAM_OK);
+	ck_assert_uint_eq(seen.count, held.count);
+	ck_assert_uint_eq(seen.sum, sum);
+	ck_assert_uint_eq(seen.bytes, info.object_bytes);
+}
+
+/* What a kernel gave back is the pool's once the service has looked. */
+static inline void wait_for_space(struct mam_heap *heap, uint64_t bytes)
+{
+	for (unsigned int i = 0; i < 5000 && stats_of(heap).space_bytes > bytes; i++)
+		usleep(1000);
+	ck_assert_uint_eq(stats_of(heap).space_bytes, bytes);
+}
+
+#endif

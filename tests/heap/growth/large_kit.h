@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * large_kit.h - what tests of large objects share: a heap that is nothing but a mailbox, a host that
+ * answers it in a fiber of its own, as well as the test wants it to, and a shadow of who has what.
+ *
+ * 1. The host has a pool of units. It gives the lowest that fit, so what was given back is given
+ *    again at once, and writes to what it gives and to what it gets back, plainly: as others would
+ *    whom it gives it to.
+ * 2. lkit_own() finds what two have; the host finds what is given back twice, or while somebody has
+ *    it, and messages that are none.
+ * 3. After a run each slot and the host say the same of what is live (lkit_check()).
+ *
+ * The shadow is written between two steps of the simulator and orders nothing.
+ */
+#ifndef MAM_TESTS_HEAP_LARGE_KIT_H
+#define MAM_TESTS_HEAP_LARGE_KIT_H
+
+#ifndef MAM_MAIL_SLOTS
+#define MAM_MAIL_SLOTS 128u
+#endif
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "heap/growth/large.h"
+#include "simt/explore.h"
+#include "simt/suite.h"
+
+/* Plain accesses are seen in builds with hooks only. */
+#ifdef SIMT_HOOKS
+#define LKIT_RACE true
+#define LKIT_SEEDS(n) ((n) / 3 + 1)
+#else
+#define LKIT_RACE false
+#define LKIT_SEEDS(n) (n)
+#endif
+
+#define LKIT_UNITS 64u
+#define LKIT_UNIT (1u << MAM_UNIT_SHIFT)
+#define LKIT_LANES 64u
+#define LKIT_KEPT 8u
+#define LKIT_FOREVER (UINT64_C(1) << 40)
+
+/* Of the kit's own books: no lane comes between, and the race checker does not see them. */
+#define LKIT_UNSEEN static __attribute__((noinline, unused, no_sanitize("thread")))
+
+/* What a test wants. Shares are of 100. */
+struct lkit_plan {
+	uint64_t wait_ns;    /* 0: as long as it takes */
+	uint64_t generation; /* that slots begin with */
+	uint32_t slots;      /* that may be used, spread over all; 0: 8 */
+	uint32_t units;      /* of the pool; 0: all */
+	uint32_t limit;      /* units that may be given at a time; 0: all */
+	uint32_t slow;       /* share of messages that the host takes its time with */
+	uint32_t patience;   /* how long then: steps */
+	uint32_t first;      /* only so many messages are slow or lost; 0: all */
+	uint32_t lost;       /* share of ALLOCs that the host never answers */
+	uint32_t stale;      /* share of messages that it answers with an older generation first */
+	uint32_t dies_after; /* messages after which it is gone; 0: never */
+	bool knocks;         /* it looks only where somebody has knocked */
+	/* It gives nothing any more: it says so; it gives NULL; it says what no one knows. */
+	bool ended, nothing, odd;
+	bool absent; /* it is not there at all */
+	bool apart;  /* what is more than a unit is not among the first eight */
+	/* The test's own, or NULL: before each run; in place of the host's look at all slots. */
+	void (*begin)(void *argument);
+	bool (*look)(void);
+};
+
+struct lkit_given {
+	uint64_t address; /* 0: nothing */
+	uint64_t bytes;
+};
+
+struct lkit {
+	struct mam_kheap heap;
+	struct mam_tallies tallies;
+	struct mam_growth growth;
+	struct mam_mail mail;
+	const struct lkit_plan *plan;
+	unsigned char *space;
+	/* The host's. */
+	uint64_t seen[MAM_MAIL_SLOTS];            /* stamps */
+	struct lkit_given given[MAM_MAIL_SLOTS];
+	bool taken[LKIT_UNITS];
+	uint32_t held;                            /* units */
+	uint32_t messages, lost;                  /* count */
+	bool dead;
+	/* The lanes'. */
+	uint32_t owner[LKIT_UNITS];
+	uint32_t number, failed[MAM_OBJECT_TALLIES], answered;
+	uint64_t left;                            /* lanes that did; atomic */
+	uint32_t lanes;                           /* that are to */
+	uint64_t kept[LKIT_KEPT];                 /* what a lane leaves to others; atomic */
+	/* Over all runs. */
+	uint64_t all_failed[MAM_OBJECT_TALLIES], all_given, all_cancelled;
+};
+
+static struct lkit lkit;
+
+LKIT_UNSEEN const char *lkit_wrong(const char *what, uint32_t a, uint32_t b)
+{
+	static char text[128];
+
+	snprintf(text, sizeof(text), what, a, b);
+	return text;
+}
+
+/* ---- the host --------------------------------------------------------------------------------- */
+
+/* Its accesses, which are no device code: stop.h has nothing to do with them. */
+#define lkit_load(where, order)                                                                 \
+	simt_atomic(where, 8, SIMT_LOAD, 0, 0, order, MAM_AT_SYSTEM, SIMT_SITE)
+#define lkit_store(where, value, order)                                                         \
+	((void)simt_atomic(where, 8, SIMT_STORE, value, 0, order, MAM_AT_SYSTEM, SIMT_SITE))
+
+LKIT_UNSEEN uint32_t lkit_unit(uint64_t address)
+{
+	return (uint32_t)((address - (uintptr_t)lkit.space) >> MAM_UNIT_SHIFT);
+}
+
+/* May kernels have this slot? */
+LKIT_UNSEEN bool lkit_usable(uint32_t slot)
+{
+	uint32_t slots = lkit.plan->slots ? lkit.plan->slots : 8, every = MAM_MAIL_SLOTS / slots;
+
+	return slot % every == every / 2 && slot / every < slots;
+}
+
+/* Whoever holds units writes their ends. */
+static inline void lkit_write(uint64_t address, uint64_t bytes, uint64_t what)
+{
+	uint64_t *at = (uint64_t *)(uintptr_t)address;
+
+	MAM_KASSERT(bytes <= LKIT_UNITS * LKIT_UNIT);
+	at[0] = what;
+	at[bytes / 8 - 1] = ~what;
+}
+
+/* What the host gives for `bytes`: GIVEN, and `address`, or why not. */
+LKIT_UNSEEN enum mam_mail_cause lkit_take(uint64_t bytes, uint64_t *address)
+{
+	uint32_t n = (uint32_t)(bytes >> MAM_UNIT_SHIFT), units = lkit.plan->units, unit, run = 0;
+
+	units = units ? units : LKIT_UNITS;
+	if (!bytes || bytes > (uint64_t)LKIT_UNITS * LKIT_UNIT)
+		return MAM_MAIL_BAD;
+	MAM_KASSERT(bytes % LKIT_UNIT == 0);
+	if (lkit.plan->limit && lkit.held + n > lkit.plan->limit)
+		return MAM_MAIL_LIMIT;
+	for (unit = lkit.plan->apart && n > 1 ? 8 : 0; unit < units; unit++) {
+		run = lkit.taken[unit] ? 0 : run + 1;
+		if (run < n)
+			continue;
+		for (; run; run--) {
+			MAM_KASSERT(!lkit.owner[unit + 1 - run]);
+			lkit.taken[unit + 1 - run] = true;
+		}
+		lkit.held += n;
+		*address = (uintptr_t)lkit.space + (uint64_t)(unit + 1 - n) * LKIT_UNIT;
+		return MAM_MAIL_GIVEN;
+	}
+	return MAM_MAIL_FULL;
+}
+
+/* They are the pool's again. */
+LKIT_UNSEEN void lkit_back(uint64_t address, uint64_t bytes)
+{
+	uint32_t unit = lkit_unit(address), end = unit + (uint32_t)(bytes / LKIT_UNIT);
+
+	for (; unit < end; unit++) {
+		MAM_KASSERT(lkit.taken[unit]);
+		MAM_KASSERT(!lkit.owner[unit]);
+		lkit.taken[unit] = false;
+		lkit.held--;
+	}
+}
+
+static inline void lkit_answer(uint32_t slot, uint64_t stamp)
+{
+	lkit_store(&lkit.mail.answer[slot].stamp, stamp, MAM_RELEASE);
+}
+
+LKIT_UNSEEN bool lkit_chance(uint32_t share)
+{
+	return share && !lkit.dead && simt_random() % 100 < share;
+}
+
+/* The same where that is about what the host fails in. */
+LKIT_UNSEEN bool lkit_fails(uint32_t share)
+{
+	return (!lkit.plan->first || lkit.messages <= lkit.plan->first) && lkit_chance(share);
+}
+
+/* Others go on meanwhile; in the end, when there are no others, nobody. */
+static inline void lkit_wait(uint32_t looks)
+{
+	for (; looks; looks--)
+		simt_host_yield("host takes its time");
+}
+
+/* Before the answer to the generation of `stamp`: perhaps late, perhaps that of an older one. */
+static inline void lkit_before(uint32_t slot, uint64_t stamp)
+{
+	if (lkit_fails(lkit.plan->slow))
+		lkit_wait(lkit.plan->patience);
+	if (!lkit_chance(lkit.plan->stale))
+		return;
+	lkit_store(&lkit.mail.answer[slot].address, (uintptr_t)lkit.space, MAM_RELAXED);
+	lkit_answer(slot, (stamp & ~(uint64_t)255) - 256 + MAM_MAIL_GIVEN);
+	lkit_wait(2);
+}
+
+/* A message comes after the one before, or is the CANCEL of one that was not seen. */
+static inline void lkit_see(uint32_t slot, uint64_t stamp)
+{
+	uint64_t step = ((stamp >> 8) - (lkit.seen[slot] >> 8)) & (MAM_WORD_FULL >> 8);
+
+	MAM_KASSERT(step == 1 || (step == 2 && (stamp & 255) == MAM_MAIL_CANCEL));
+	lkit.seen[slot] = stamp;
+	lkit.messages++;
+}
+
+static inline void lkit_serve_end(uint32_t slot, uint64_t stamp, bool cancel)
+{
+	struct lkit_given *given = &lkit.given[slot];
+	uint64_t address;
+
+	if (cancel) {
+		lkit.all_cancelled++;
+	} else {
+		address = lkit_load(&lkit.mail.ask[slot].detail, MAM_RELAXED);
+		MAM_KASSERT(address && address == given->address);
+	}
+	if (given->address) {
+		lkit_write(given->address, given->bytes, 1);
+		lkit_back(given->address, given->bytes);
+		given->address = 0;
+	}
+	lkit_before(slot, stamp);
+	lkit_answer(slot, stamp & ~(uint64_t)255);
+}
+
+/* What is given back, and nothing else. */
+static inline void lkit_serve_ends(void)
+{
+	uint64_t stamp;
+	uint32_t slot;
+
+	for (slot = 0; slot < MAM_MAIL_SLOTS; slot++) {
+		if (!lkit_usable(slot))
+			continue;
+		stamp = lkit_load(&lkit.mail.ask[slot].stamp, MAM_ACQUIRE);
+		if (stamp == lkit.seen[slot] || (stamp & 255) == MAM_MAIL_ALLOC)
+			continue;
+		lkit_see(slot, stamp);
+		lkit_serve_end(slot, stamp, (stamp & 255) == MAM_MAIL_CANCEL);
+	}
+}
+
+/* Is the slot that asks so known as such, or has the lane given up meanwhile? */
+LKIT_UNSEEN bool lkit_asks(uint32_t slot, uint64_t stamp)
+{
+	uint64_t state = lkit.growth.large[slot].state, asked = stamp & ~MAM_LARGE_LOW;
+
+	return state == (asked | MAM_LARGE_ASKING) ||
+	       state == ((asked + MAM_LARGE_NEXT) | MAM_LARGE_LEAVING);
+}
+
+static inline void lkit_serve_alloc(uint32_t slot, uint64_t stamp)
+{
+	uint64_t bytes = lkit_load(&lkit.mail.ask[slot].detail, MAM_RELAXED);
+	uint32_t cause = lkit.plan->ended ? MAM_MAIL_ENDED : lkit.plan->odd ? 77 : MAM_MAIL_GIVEN;
+	uint64_t address = 0;
+
+	MAM_KASSERT(!lkit.given[slot].address);
+	MAM_KASSERT(lkit_asks(slot, stamp));
+	if (lkit_fails(lkit.plan->lost)) {
+		lkit.lost++;
+		return;
+	}
+	if (cause == MAM_MAIL_GIVEN && !lkit.plan->nothing)
+		cause = lkit_take(bytes, &address);
+	if (cause == MAM_MAIL_FULL || cause == MAM_MAIL_LIMIT) {
+		lkit_serve_ends();
+		/* Its own CANCEL may have been among them. */
+		if (lkit.seen[slot] != stamp)
+			return;
+		cause = lkit_take(bytes, &address);
+	}
+	if (address) {
+		lkit.given[slot].address = address;
+		lkit.given[slot].bytes = bytes;
+		lkit_write(address, bytes, 0);
+	}
+	lkit_before(slot, stamp);
+	lkit_store(&lkit.mail.answer[slot].address, address, MAM_RELAXED);
+	lkit_answer(slot, (stamp & ~(uint64_t)255) | cause);
+}
+
+/* One slot, if there is a message. */
+static inline bool lkit_serve(uint32_t slot)
+{
+	uint64_t stamp = lkit_load(&lkit.mail.ask[slot].stamp, MAM_ACQUIRE);
+
+	if (stamp == lkit.seen[slot])
+		return false;
+	lkit_see(slot, stamp);
+	switch (stamp & 255) {
+	case MAM_MAIL_ALLOC: lkit_serve_alloc(slot, stamp); break;
+	case MAM_MAIL_FREE: lkit_serve_end(slot, stamp, false); break;
+	case MAM_MAIL_CANCEL: lkit_serve_end(slot, stamp, true); break;
+	default: MAM_KASSERT(!"a message that is none");
+	}
+	return true;
+}
+
+/* Is this as far as it goes? In the end it comes again. */
+static inline bool lkit_dies(void)
+{
+	return !lkit.dead && (lkit.plan->absent ||
+			      (lkit.plan->dies_after && lkit.messages >= lkit.plan->dies_after));
+}
+
+/* All slots once. */
+static inline bool lkit_look(void)
+{
+	bool any = false;
+	uint32_t slot;
+
+	if (lkit.plan->look)
+		return lkit.plan->look();
+	lkit_store(&lkit.mail.beat, lkit.mail.beat + 1, MAM_RELEASE);
+	for (slot = 0; slot < MAM_MAIL_SLOTS; slot++) {
+		if (lkit_usable(slot) && lkit_serve(slot))
+			any = true;
+		if (lkit_dies())
+			return any;
+	}
+	return any;
+}
+
+/* The fiber: until all lanes have left. */
+static inline void lkit_host(void *argument)
+{
+	uint64_t knock = 0, now;
+
+	(void)argument;
+	while (lkit_load(&lkit.left, MAM_ACQUIRE) < lkit.lanes) {
+		if (lkit_dies())
+			break;
+		now = lkit_load(&lkit.mail.knock, MAM_ACQUIRE);
+		if (!lkit.plan->knocks || now != knock)
+			(void)lkit_look();
+		else
+			simt_host_yield("host");
+		knock = now;
+	}
+	lkit.dead = true;
+}
+
+/* ---- for kernels -------------------------------------------------------------------------------- */
+
+LKIT_UNSEEN uint64_t lkit_note(uint64_t address, uint64_t bytes)
+{
+	uint32_t unit = lkit_unit(address), end = unit + (uint32_t)(bytes / LKIT_UNIT);
+
+	MAM_KASSERT(address >= (uintptr_t)lkit.space && end <= LKIT_UNITS && unit < end);
+	MAM_KASSERT(address % LKIT_UNIT == 0);
+	lkit.number++;
+	lkit.all_given++;
+	for (; unit < end; unit++) {
+		MAM_KASSERT(lkit.taken[unit]);
+		MAM_KASSERT(!lkit.owner[unit]);
+		lkit.owner[unit] = lkit.number;
+	}
+	return lkit.number;
+}
+
+/* The object's number and its bytes; nobody has it any more. */
+LKIT_UNSEEN uint64_t lkit_forget(uint64_t address, uint64_t *bytes)
+{
+	uint32_t unit = lkit_unit(address), number = lkit.owner[unit];
+
+	MAM_KASSERT(number);
+	*bytes = 0;
+	for (; unit < LKIT_UNITS && lkit.owner[unit] == number; unit++) {
+		lkit.owner[unit] = 0;
+		*bytes += LKIT_UNIT;
+	}
+	return number;
+}
+
+/* Which tally has gone up, this being the only lane that may have done so. */
+LKIT_UNSEEN void lkit_count(void)
+{
+	uint32_t all = 0, i;
+
+	lkit.answered++;
+	for (i = 0; i < MAM_OBJECT_TALLIES; i++)
+		all += (uint32_t)lkit.tallies.of[i].value;
+	MAM_KASSERT(all >= lkit.answered);
+}
+
+/* Messages that lanes have posted. */
+LKIT_UNSEEN uint64_t lkit_posted(void)
+{
+	uint64_t all = 0;
+
+	for (uint32_t slot = 0; slot < MAM_MAIL_SLOTS; slot++)
+		all += (lkit.mail.ask[slot].stamp >> 8) - lkit.plan->generation;
+	return all;
+}
+
+static inline void *lkit_alloc(size_t bytes)
+{
+	void *object = mam_large_alloc(&lkit.heap, bytes);
+	uint64_t length = (bytes + LKIT_UNIT - 1) / LKIT_UNIT * LKIT_UNIT;
+
+	if (object)
+		lkit_write((uintptr_t)object, length, lkit_note((uintptr_t)object, length));
+	else
+		lkit_count();
+	return object;
+}
+
+/* Somebody, who need not be the one who got it, is about to give it back. */
+static inline void lkit_disown(void *object)
+{
+	uint64_t bytes, number = lkit_forget((uintptr_t)object, &bytes), *at = object;
+
+	MAM_KASSERT(at[0] == number);
+	MAM_KASSERT(at[bytes / 8 - 1] == ~number);
+}
+
+static inline void lkit_free(void *object)
+{
+	enum mam_large_answer answer;
+
+	lkit_disown(object);
+	answer = mam_large_free(&lkit.heap, object);
+	MAM_KASSERT(answer == MAM_LARGE_GIVEN);
+}
+
+/* The caller does no more. */
+static inline void lkit_leave(void)
+{
+	(void)simt_atomic(&lkit.left, 8, SIMT_ADD, 1, 0, MAM_RELEASE, MAM_AT_SYSTEM, SIMT_SITE);
+}
+
+/* Leaves an object, or NULL, to whoever looks here; gives what was there. */
+static inline void *lkit_swap(uint32_t i, void *object)
+{
+	return (void *)(uintptr_t)mam_atomic_xchg64(&lkit.kept[i % LKIT_KEPT], (uintptr_t)object,
+						    MAM_ACQ_REL, MAM_AT_DEVICE);
+}
+
+/* ---- before a run, and after it ----------------------------------------------------------------- */
+
+static inline void lkit_begin(void *argument)
+{
+	uint64_t stamp = lkit.plan->generation << 8;
+	uint32_t slot;
+
+	memset(&lkit.tallies, 0, sizeof(lkit.tallies));
+	memset(&lkit.growth, 0, sizeof(lkit.growth));
+	memset(&lkit.mail, 0, sizeof(lkit.mail));
+	memset(lkit.given, 0, sizeof(lkit.given));
+	memset(lkit.taken, 0, sizeof(lkit.taken));
+	memset(lkit.owner, 0, sizeof(lkit.owner));
+	memset(lkit.kept, 0, sizeof(lkit.kept));
+	lkit.held = lkit.messages = lkit.lost = lkit.number = lkit.answered = lkit.left = 0;
+	lkit.dead = false;
+	if (lkit.plan->begin)
+		lkit.plan->begin(argument);
+	lkit.heap.tallies = &lkit.tallies;
+	lkit.heap.growth = &lkit.growth;
+	lkit.growth.mail = &lkit.mail;
+	lkit.growth.wait_ns = lkit.plan->wait_ns ? lkit.plan->wait_ns : LKIT_FOREVER;
+	/* Hints may say anything. */
+	for (slot = 0; slot < MAM_LARGE_HINTS; slot++)
+		lkit.growth.large_hint[slot] = slot * 0x9e3779b9u;
+	for (slot = 0; slot < MAM_MAIL_SLOTS; slot++) {
+		lkit.growth.large[slot].state = stamp | MAM_LARGE_FREE;
+		lkit.mail.ask[slot].stamp = lkit.seen[slot] = stamp;
+		lkit.mail.answer[slot].stamp = stamp;
+		if (lkit_usable(slot))
+			lkit.growth.large_free[slot / 64] |= (uint64_t)1 << slot % 64;
+	}
+}
+
+LKIT_UNSEEN uint64_t lkit_failed(void)
+{
+	uint64_t all = 0;
+
+	for (uint32_t i = 0; i < MAM_OBJECT_TALLIES; i++)
+		all += lkit.tallies.of[i].value;
+	return all;
+}
+
+/* Device and host agree on what is live. What was not yet answered is answered now. */
+static inline const char *lkit_check(void *argument)
+{
+	const struct mam_large *large;
+	bool usable, free_;
+	uint32_t slot;
+
+	(void)argument;
+	lkit.dead = true;
+	while (lkit_look())
+		;
+	if (lkit_failed() != lkit.answered)
+		return lkit_wrong("%u requests got NULL, %u are counted", lkit.answered,
+				  (uint32_t)lkit_failed());
+	for (uint32_t i = 0; i < MAM_OBJECT_TALLIES; i++)
+		lkit.all_failed[i] += lkit.tallies.of[i].value;
+	for (slot = 0; slot < MAM_MAIL_SLOTS; slot++) {
+		large = &lkit.growth.large[slot];
+		usable = lkit_usable(slot);
+		free_ = lkit.growth.large_free[slot / 64] >> slot % 64 & 1;
+		switch (large->state & 255) {
+		case MAM_LARGE_FREE:
+		case MAM_LARGE_LEAVING:
+			if (free_ != usable)
+				return lkit_wrong("slot %u is nobody's, its bit says %u", slot, free_);
+			if (lkit.given[slot].address || large->address)
+				return lkit_wrong("slot %u is nobody's and has an object", slot, 0);
+			break;
+		case MAM_LARGE_LIVE:
+			if (free_ || !usable)
+				return lkit_wrong("slot %u is in use, its bit says %u", slot, free_);
+			if (large->address != lkit.given[slot].address ||
+			    large->bytes != lkit.given[slot].bytes)
+				return lkit_wrong("of slot %u host and device say different things",
+						  slot, 0);
+			if (!lkit.owner[lkit_unit(large->address)])
+				return lkit_wrong("nobody has the object of slot %u", slot, 0);
+			break;
+		default: return lkit_wrong("slot %u is still asking", slot, 0);
+		}
+	}
+	return NULL;
+}
+
+/* And nobody has anything. */
+static inline const char *lkit_check_empty(void *argument)
+{
+	const char *wrong = lkit_check(argument);
+
+	return wrong ? wrong : lkit.held ? lkit_wrong("%u units are still held", lkit.held, 0) : NULL;
+}
+
+/* Runs the suite that has this one case. */
+static inline int lkit_run(TCase *tcase, const char *name)
+{
+	Suite *suite = suite_create(name);
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tcase, SIMT_TEST_SECONDS);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static simt_kernel *lkit_kernel;
+static uint32_t lkit_grid, lkit_block;
+
+static inline bool lkit_build(struct simt_world *world, void *argument)
+{
+	return simt_world_launch(world, 1, lkit_kernel, lkit_grid, lkit_block, argument) &&
+	       simt_world_host(world, lkit_host, argument);
+}
+
+/* Explores `kernel`, each lane of which ends by lkit_leave(), beside the host of `plan`. */
+static inline void lkit_explore(const char *name, const struct lkit_plan *plan,
+				simt_kernel *kernel, uint32_t grid, uint32_t block, uint32_t seeds,
+				const char *(*check)(void *))
+{
+	struct simt_case test = {
+		.name = name,
+		.build = lkit_build,
+		.argument = &lkit,
+		.begin = lkit_begin,
+		.check = check,
+		.seeds = LKIT_SEEDS(seeds),
+		.config = { .race = LKIT_RACE, .strict = true, .steps_max = 3000000 },
+	};
+
+	if (!lkit.space)
+		lkit.space = aligned_alloc(LKIT_UNIT, LKIT_UNITS * LKIT_UNIT);
+	ck_assert_ptr_nonnull(lkit.space);
+	lkit.plan = plan;
+	lkit.lanes = grid * block;
+	lkit_kernel = kernel;
+	lkit_grid = grid;
+	lkit_block = block;
+	memset(lkit.all_failed, 0, sizeof(lkit.all_failed));
+	lkit.all_given = lkit.all_cancelled = 0;
+	simt_must_pass(&test);
+}
+
+#endif

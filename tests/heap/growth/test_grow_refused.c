@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_grow_refused.c - a heap that wants to grow and may not: the limit, a full pool, a full table
+ * of parts, a host that has ended growth; in the middle of a kernel. Who goes without does so only
+ * when nothing has room, each NULL is counted once, by its cause, and what is given back can be had
+ * again without growth.
+ */
+#define MAM_PARTS_MAX 4u
+#define GKIT_PIECES 12u
+
+#include "heap/growth/growth_kit.h"
+
+struct plan {
+	const char *name;
+	uint32_t grid, block, resident;
+	size_t bytes[4];
+	struct gkit_host host;
+	enum mam_object_tally tally;
+	uint32_t parts; /* that it ends with */
+	uint32_t seeds, seeds_race;
+};
+
+/* Where an object is kept: no two at one place. */
+static uint32_t place_of(const struct gkit *kit, const void *object)
+{
+	uint64_t place = (uint64_t)((const unsigned char *)object - kit->o.space) >> 10;
+
+	MAM_KASSERT(place < OKIT_KEPT);
+	return (uint32_t)place;
+}
+
+/* Each lane takes all sizes in turn until it gets none of them any more. */
+static void fill(struct gkit *kit)
+{
+	const struct plan *plan = kit->o.plan;
+	uint32_t i;
+	void *object;
+
+	for (i = 0; i < 4; i++)
+		while ((object = gkit_alloc(kit, plan->bytes[(i + mam_lane()) % 4])))
+			okit_keep(&kit->o, place_of(kit, object), object);
+}
+
+OKIT_UNSEEN uint32_t failed(const struct gkit *kit)
+{
+	return kit->o.failed;
+}
+
+/* Until nothing is left; then each lane gives one back after the other, and asks again. */
+static MAM_KERNEL(fill_and_ask_again)
+{
+	struct gkit *kit = argument;
+	const struct plan *plan = kit->o.plan;
+	uint32_t lanes = mam_grid_blocks() * simt_block_threads(), i, before;
+	uint32_t me = mam_block() * simt_block_threads() + simt_thread();
+	uint32_t end = kit->o.blocks * MAM_BLOCK_UNITS;
+	void *object;
+	size_t bytes;
+
+	fill(kit);
+	mam_syncthreads();
+	before = failed(kit);
+	/* Alone, so that what came back is there for the one who gave it. */
+	for (i = me; i < end && mam_grid_blocks() == 1 && !me; i += 1 + lanes / 2) {
+		object = okit_take(&kit->o, i);
+		if (!object)
+			continue;
+		(void)okit_noted(&kit->o, object, &bytes);
+		gkit_free(kit, object);
+		object = gkit_alloc(kit, bytes);
+		MAM_KASSERT(object);
+		okit_keep(&kit->o, place_of(kit, object), object);
+	}
+	mam_syncthreads();
+	MAM_KASSERT(mam_grid_blocks() != 1 || failed(kit) == before);
+	MAM_KASSERT(gkit_parts(kit) == plan->parts);
+	for (i = me; i < end; i += lanes)
+		gkit_free(kit, okit_take(&kit->o, i));
+}
+
+static const char *check_refused(void *argument)
+{
+	const struct gkit *kit = argument;
+	const struct plan *plan = kit->o.plan;
+
+	if (!kit->o.failed)
+		return "nothing was refused";
+	if (gkit_tally(kit, plan->tally) != kit->o.failed)
+		return okit_wrong("%u got nothing, and %u of these for this cause", kit->o.failed,
+				  (uint32_t)gkit_tally(kit, plan->tally));
+	if (gkit_parts(kit) != plan->parts)
+		return okit_wrong("%u parts", gkit_parts(kit));
+	return gkit_check(argument);
+}
+
+static const struct plan plans[] = {
+	{ "the limit, at once", 1, 32, 0, { 1000, 1000, 1000, 1000 },
+	  { .grants = 1, .cause = MAM_MAIL_LIMIT, .min = 1, .max = 1 },
+	  MAM_OBJECT_AT_LIMIT, 1, 8, 3 },
+	{ "the limit, mixed", 1, 40, 0, { 4100, 1000, 9000, 300 },
+	  { .grants = 3, .cause = MAM_MAIL_LIMIT }, MAM_OBJECT_AT_LIMIT, 3, 8, 3 },
+	{ "a full pool", 1, 24, 0, { 8192, 5000, 20000, 3000 },
+	  { .grants = 2, .cause = MAM_MAIL_FULL }, MAM_OBJECT_POOL_FULL, 2, 12, 4 },
+	{ "a full pool, a late host", 1, 24, 0, { 8192, 5000, 20000, 3000 },
+	  { .grants = 2, .cause = MAM_MAIL_FULL, .late = 500 }, MAM_OBJECT_POOL_FULL, 2, 12, 4 },
+	{ "ended", 1, 20, 0, { 8192, 5000, 20000, 3000 },
+	  { .grants = 1, .cause = MAM_MAIL_ENDED }, MAM_OBJECT_REFUSED, 1, 12, 4 },
+	{ "no more parts", 1, 32, 0, { 8192, 12000, 8192, 8192 }, { .grants = 0 },
+	  MAM_OBJECT_NO_SLOT, 4, 10, 4 },
+	{ "no more parts, grants ahead", 1, 32, 0, { 8192, 12000, 8192, 8192 }, { .ahead = 3 },
+	  MAM_OBJECT_NO_SLOT, 4, 10, 4 },
+	{ "the limit, lone lanes", 12, 1, 0, { 8192, 5000, 20000, 3000 },
+	  { .grants = 3 }, MAM_OBJECT_AT_LIMIT, 3, 12, 4 },
+	{ "the limit, few at a time", 6, 16, 2, { 8192, 3000, 5000, 9000 },
+	  { .grants = 2 }, MAM_OBJECT_AT_LIMIT, 2, 10, 4 },
+};
+#define PLANS ((int)(sizeof(plans) / sizeof(plans[0])))
+
+START_TEST(refused)
+{
+	const struct plan *plan = &plans[_i];
+	struct gkit *kit = gkit_create(1, 1 + _i % 2, &plan->host, plan);
+
+	/* Nothing is given back before all are done, if they are of one block. */
+	kit->only_taken = plan->grid == 1;
+	gkit_explore(kit, plan->name, fill_and_ask_again, plan->grid, plan->block, plan->resident,
+		     KIT_RACE ? plan->seeds_race : plan->seeds, check_refused);
+	gkit_destroy(kit);
+}
+END_TEST
+
+/* ---- nothing at all --------------------------------------------------------------------- */
+
+/* A request for nothing, and for more than any heap has, ask nobody for ground. */
+static MAM_KERNEL(senseless)
+{
+	struct gkit *kit = argument;
+	void *object;
+
+	MAM_KASSERT(!gkit_alloc(kit, 0));
+	object = gkit_alloc(kit, 100);
+	MAM_KASSERT(object);
+	MAM_KASSERT(!gkit_alloc(kit, 0));
+	gkit_free(kit, object);
+}
+
+static const char *check_senseless(void *argument)
+{
+	const struct gkit *kit = argument;
+
+	if (gkit_tally(kit, MAM_OBJECT_ZERO) != kit->o.failed || kit->o.failed != 2 * 20)
+		return "a request for nothing is not counted as that";
+	if (gkit_parts(kit) || kit->growth->asks)
+		return "it asked for ground";
+	return gkit_check_empty(argument);
+}
+
+START_TEST(nothing_is_asked_for)
+{
+	struct gkit *kit = gkit_create(4, 1, NULL, NULL);
+
+	gkit_explore(kit, "nothing is asked for", senseless, 1, 20, 0, 10, check_senseless);
+	gkit_destroy(kit);
+}
+END_TEST
+
+/* ---- between kernels it may grow again -------------------------------------------------- */
+
+/* The pool was full, and then has one more: the next who asks gets it. */
+static MAM_KERNEL(ask_until_there_is_one)
+{
+	struct gkit *kit = argument;
+	uint32_t tries;
+	void *object[4];
+
+	for (tries = 0; tries < 4; tries++)
+		object[tries] = NULL;
+	for (tries = 0; tries < 4;) {
+		object[tries] = gkit_alloc(kit, 20000);
+		if (object[tries])
+			tries++;
+		else
+			mam_nanosleep(1000);
+	}
+	for (tries = 0; tries < 4; tries++)
+		gkit_free(kit, object[tries]);
+}
+
+/* Somebody else makes room in the pool, at some time. */
+static void make_room(void *argument)
+{
+	struct gkit *kit = argument;
+	uint32_t yields = (uint32_t)(simt_random() % 20000);
+
+	while (yields--)
+		simt_host_yield("nobody makes room");
+	kit->host.grants = 8;
+}
+
+static bool build_room(struct simt_world *world, void *argument)
+{
+	return simt_world_launch(world, 1, ask_until_there_is_one, 1, 3, argument) &&
+	       simt_world_host(world, make_room, argument) && gkit_hosts(world, argument);
+}
+
+static void begin_room(void *argument)
+{
+	struct gkit *kit = argument;
+
+	kit->host.grants = 1;
+	gkit_begin(kit);
+}
+
+static uint64_t runs, nulls;
+
+static const char *check_room(void *argument)
+{
+	const struct gkit *kit = argument;
+
+	runs++;
+	nulls += kit->o.failed;
+	if (gkit_tally(kit, MAM_OBJECT_POOL_FULL) != kit->o.failed)
+		return "a NULL has another cause";
+	return gkit_check_empty(argument);
+}
+
+START_TEST(room_again)
+{
+	static const struct gkit_host host = { .grants = 1, .cause = MAM_MAIL_FULL };
+	struct gkit *kit = gkit_create(1, 1, &host, NULL);
+	struct simt_case test = gkit_case(kit, "the pool has room again", KIT_RACE ? 15 : 40,
+					  build_room, check_room);
+
+	runs = nulls = 0;
+	test.begin = begin_room;
+	test.config.race = false; /* the plan is changed beside who reads it */
+	simt_must_pass(&test);
+	ck_assert(runs < 30 || nulls);
+	gkit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("grow_refused");
+
+	tcase_add_loop_test(tcase, refused, 0, PLANS);
+	tcase_add_test(tcase, nothing_is_asked_for);
+	tcase_add_test(tcase, room_again);
+	return kit_run(tcase, "heap/grow_refused");
+}

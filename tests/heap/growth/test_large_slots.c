@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_large_slots.c - which slot a large object has: it is found wherever it lies, hint or not; what
+ * is no object is not, and is asked nobody about; who gives one back that others give back too wins
+ * alone or loses; and all slots are there for all who ask.
+ */
+#include <stdlib.h>
+
+#include "heap/growth/large_kit.h"
+
+#define ALL 64u
+
+static void *all[ALL];
+
+static bool unknown(const void *object)
+{
+	uint64_t posted = lkit_posted();
+
+	return !mam_large_usable(&lkit.heap, object) &&
+	       mam_large_free(&lkit.heap, object) == MAM_LARGE_UNKNOWN && lkit_posted() == posted;
+}
+
+/* As many as there is room for, all slots taken; hints that are right, wrong, or of others. */
+static MAM_KERNEL(finds_all)
+{
+	uint32_t i, j, hint = (uint32_t)simt_random() % 3;
+	unsigned char *object;
+
+	(void)argument;
+	for (i = 0; i < ALL; i++) {
+		all[i] = lkit_alloc(1 + simt_random() % LKIT_UNIT);
+		MAM_KASSERT(all[i]);
+	}
+	MAM_KASSERT(!lkit_alloc(1));
+	MAM_KASSERT(lkit.tallies.of[MAM_OBJECT_NO_SLOT].value == 1);
+	for (i = 0; hint && i < MAM_LARGE_HINTS; i++)
+		mam_atomic_store32(&lkit.growth.large_hint[i],
+				   hint == 1 ? 0 : (uint32_t)simt_random(), MAM_RELAXED,
+				   MAM_AT_DEVICE);
+	for (i = 0; i < ALL; i++) {
+		object = all[i];
+		MAM_KASSERT(mam_large_usable(&lkit.heap, object) == LKIT_UNIT);
+		MAM_KASSERT(unknown(object + 1));
+		MAM_KASSERT(unknown(object - 1));
+		MAM_KASSERT(unknown(object + LKIT_UNIT / 2));
+	}
+	MAM_KASSERT(unknown(NULL));
+	MAM_KASSERT(unknown(&lkit));
+	MAM_KASSERT(unknown(lkit.space - LKIT_UNIT));
+	MAM_KASSERT(unknown(lkit.space + (size_t)ALL * LKIT_UNIT));
+	for (i = 0; i < ALL; i++) {
+		j = (i * 37 + 11) % ALL;
+		lkit_free(all[j]);
+		MAM_KASSERT(unknown(all[j]));
+	}
+	for (i = 0; i < ALL; i++)
+		MAM_KASSERT(unknown(all[i]));
+	lkit_leave();
+}
+
+START_TEST(each_is_found)
+{
+	static const struct lkit_plan plan = { .slots = ALL };
+
+	lkit_explore("each is found", &plan, finds_all, 1, 1, 8, lkit_check_empty);
+}
+END_TEST
+
+/* What a lane does to find one object of as many as there are slots, by a hint and without. */
+static uint64_t steps_of(uint64_t address, size_t usable)
+{
+	uint64_t begun = mam_timer();
+
+	MAM_KASSERT(mam_large_usable(&lkit.heap, (void *)(uintptr_t)address) == usable);
+	return mam_timer() - begun;
+}
+
+static MAM_KERNEL(looks)
+{
+	/* The clock, and in builds with hooks plain reads, of the head for one. */
+	const uint64_t plain = LKIT_RACE ? 4 : 1;
+	uint64_t address, steps;
+	uint32_t slot;
+
+	(void)argument;
+	for (slot = 0; slot < MAM_MAIL_SLOTS; slot++) {
+		address = ((uint64_t)slot + 1) << 20;
+		/* The hint, state, address, bytes. */
+		lkit.growth.large_hint[mam_large_hint(address)] = slot;
+		MAM_KASSERT(steps_of(address, 1000 + slot) <= 4 + plain);
+		/* Another's hint, and one address after the other, eight at a time. */
+		lkit.growth.large_hint[mam_large_hint(address)] = (slot + 1) % MAM_MAIL_SLOTS;
+		steps = steps_of(address, 1000 + slot);
+		MAM_KASSERT(steps <= 3 + MAM_LARGE_WORDS + slot / 8 * 8 + 8 + 3 + plain);
+		MAM_KASSERT(steps >= 3 + slot / 8 * 8);
+		/* All of them. */
+		MAM_KASSERT(steps_of(address + 1, 0) <= 3 + MAM_LARGE_WORDS + MAM_MAIL_SLOTS + plain);
+	}
+	/* Slots that are nobody's are not looked at. */
+	for (slot = 0; slot < MAM_LARGE_WORDS; slot++)
+		lkit.growth.large_free[slot] = MAM_WORD_FULL;
+	MAM_KASSERT(steps_of((uint64_t)1 << 60, 0) <= 3 + MAM_LARGE_WORDS + plain);
+}
+
+START_TEST(a_look_is_short)
+{
+	static const struct lkit_plan plan = { .slots = 1 };
+	struct simt_config config = { .seed = 1 };
+	struct simt_result result;
+
+	lkit.plan = &plan;
+	lkit_begin(NULL);
+	memset(lkit.growth.large_free, 0, sizeof(lkit.growth.large_free));
+	for (uint32_t slot = 0; slot < MAM_MAIL_SLOTS; slot++) {
+		lkit.growth.large[slot].state = 5 << 8 | MAM_LARGE_LIVE;
+		lkit.growth.large[slot].address = ((uint64_t)slot + 1) << 20;
+		lkit.growth.large[slot].bytes = 1000 + slot;
+	}
+	simt_set_shape(&config, (uint64_t)_i);
+	ck_assert_msg(simt_launch(&config, looks, 1, 1, NULL, &result) == SIMT_FINE, "%s",
+		      result.text);
+}
+END_TEST
+
+/* All slots are of use, also where they leave one after the other. */
+static MAM_KERNEL(turns)
+{
+	uint32_t round, i;
+
+	(void)argument;
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < ALL; i++) {
+			all[i] = lkit_alloc(1);
+			MAM_KASSERT(all[i]);
+		}
+		for (i = 0; i < ALL; i++)
+			lkit_free(all[i]);
+	}
+	lkit_leave();
+}
+
+START_TEST(all_slots_leave)
+{
+	static const struct lkit_plan plan = { .slots = ALL };
+	static const struct lkit_plan slow = { .slots = ALL, .slow = 5, .patience = 500 };
+
+	lkit_explore("all leave", &plan, turns, 1, 1, 8, lkit_check_empty);
+	lkit_explore("all leave slowly", &slow, turns, 1, 1, 8, lkit_check_empty);
+	ck_assert_uint_eq(lkit.all_failed[MAM_OBJECT_NO_SLOT], 0);
+}
+END_TEST
+
+/* Lanes that ask alone begin anywhere: in so many requests each slot was somebody's. */
+static MAM_KERNEL(anywhere)
+{
+	uint32_t i;
+
+	(void)argument;
+	for (i = 0; i < 40; i++)
+		lkit_free(lkit_alloc(1));
+	lkit_leave();
+}
+
+static uint32_t slots_seen[2], runs;
+
+static const char *count_slots(void *argument)
+{
+	for (uint32_t slot = 0; slot < MAM_MAIL_SLOTS; slot++)
+		if (lkit.seen[slot])
+			slots_seen[slot / 64]++;
+	runs++;
+	return lkit_check_empty(argument);
+}
+
+START_TEST(a_walk_begins_anywhere)
+{
+	static const struct lkit_plan plan = { .slots = ALL };
+
+	slots_seen[0] = slots_seen[1] = runs = 0;
+	lkit_explore("anywhere", &plan, anywhere, 1, 1, 20, count_slots);
+	/* Of 64 slots in two words 40 draws hit 30, half of them in each word. */
+	ck_assert_uint_gt(slots_seen[0], 9 * runs);
+	ck_assert_uint_gt(slots_seen[1], 9 * runs);
+}
+END_TEST
+
+/* Lanes of several warps give one object back, while others take what was given back. */
+static uint64_t won;
+
+static MAM_KERNEL(all_at_once)
+{
+	uint32_t i;
+	void *object;
+
+	(void)argument;
+	for (i = 0; i < 3; i++) {
+		if (!simt_thread()) {
+			won = 0;
+			all[0] = lkit_alloc(1);
+			MAM_KASSERT(all[0]);
+			lkit_disown(all[0]);
+		}
+		mam_syncthreads();
+		object = all[0];
+		if (simt_thread() % 3 == 1) {
+			/* Whoever has it next does not give it back meanwhile. */
+			object = lkit_alloc(3 * LKIT_UNIT);
+			mam_syncthreads();
+			if (object)
+				lkit_free(object);
+		} else {
+			if (mam_large_free(&lkit.heap, object) == MAM_LARGE_GIVEN)
+				(void)mam_atomic_add64(&won, 1, MAM_RELAXED, MAM_AT_DEVICE);
+			mam_syncthreads();
+		}
+		MAM_KASSERT(mam_atomic_load64(&won, MAM_RELAXED, MAM_AT_DEVICE) == 1);
+		mam_syncthreads();
+	}
+	lkit_leave();
+}
+
+START_TEST(one_of_many_wins)
+{
+	/* Three units in a row are never where one was: nobody gets the very address. */
+	static const struct lkit_plan plan = { .slots = 32, .apart = true };
+
+	lkit_explore("one wins", &plan, all_at_once, 1, 20, 60, lkit_check_empty);
+	ck_assert_uint_eq(lkit.all_failed[MAM_OBJECT_NO_SLOT], 0);
+}
+END_TEST
+
+/*
+ * One lane gives back again and again what another one got at the same address: it is either that
+ * one's object, which is gone then, or nobody's.
+ */
+static MAM_KERNEL(old_addresses)
+{
+	void *object;
+	uint32_t i;
+
+	(void)argument;
+	if (!mam_block() && !simt_thread()) {
+		for (i = 0; i < 60; i++) {
+			(void)mam_large_usable(&lkit.heap, lkit.space);
+			(void)mam_large_free(&lkit.heap, lkit.space);
+		}
+	} else {
+		for (i = 0; i < 4; i++) {
+			object = mam_large_alloc(&lkit.heap, 1);
+			if (object)
+				(void)mam_large_free(&lkit.heap, object);
+			else
+				lkit_count();
+		}
+	}
+	lkit_leave();
+}
+
+START_TEST(old_addresses_are_harmless)
+{
+	static const struct lkit_plan plan = { .slots = 2, .stale = 10 };
+	static const struct lkit_plan late = {
+		.wait_ns = 150, .slots = 4, .units = 1, .slow = 40, .patience = 200
+	};
+
+	unsetenv("TEST_SHARE"); /* some of the seeds must meet a full pool */
+	lkit_explore("old addresses", &plan, old_addresses, 1, 2, 200, lkit_check_empty);
+	ck_assert_uint_eq(lkit.all_failed[MAM_OBJECT_POOL_FULL], 0);
+	lkit_explore("from elsewhere", &plan, old_addresses, 2, 1, 200, lkit_check_empty);
+	lkit_explore("while others are refused", &late, old_addresses, 4, 1, 300, lkit_check_empty);
+	ck_assert_uint_gt(lkit.all_failed[MAM_OBJECT_POOL_FULL], 0);
+	ck_assert_uint_gt(lkit.all_failed[MAM_OBJECT_SILENT], 0);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("large_slots");
+
+	tcase_add_test(tcase, each_is_found);
+	tcase_add_loop_test(tcase, a_look_is_short, 0, SIMT_SHAPES);
+	tcase_add_test(tcase, all_slots_leave);
+	tcase_add_test(tcase, a_walk_begins_anywhere);
+	tcase_add_test(tcase, one_of_many_wins);
+	tcase_add_test(tcase, old_addresses_are_harmless);
+	return lkit_run(tcase, "heap/large_slots");
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * heap_fixture.h - heaps on the stand-in driver, whose device memory the test may read and write: the
+ * lines that every test of a heap's host side would repeat. Each helper asserts what it says.
+ */
+#ifndef MAM_TESTS_HEAP_FIXTURE_H
+#define MAM_TESTS_HEAP_FIXTURE_H
+
+#include <string.h>
+#include <unistd.h>
+
+#include "fake/load.h"
+
+#include <mam/heap.h>
+#include <mam/pools.h>
+#include <mam/source.h>
+#include <mam/stats.h>
+
+#include "heap/pages/head.h"
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+/* Before each test: what the stand-in reads. */
+static inline void set_up(void)
+{
+	setenv("FAKE_CUDA_MEMORY", "256M", 1);
+	setenv("FAKE_CUDA_HOST_ACCESS", "1", 1);
+	setenv("FAKE_CUDA_CLOCK_NS", "10", 1);
+	setenv("FAKE_CUDA_LAG_US", "1000", 1);
+	setenv("FAKE_CUDA_DEVICES", "2", 1);
+	setenv("MAM_LOG_FILE", "/dev/null", 1);
+	unsetenv("FAKE_CUDA_FAIL_AT");
+	unsetenv("FAKE_CUDA_LOG");
+}
+
+/* On the first device, in chunks of 8 MiB. */
+static inline struct mam_pool *pool_on(const char *source, enum mam_free_policy policy)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	struct mam_pool *pool;
+
+	attr.source = source;
+	attr.growth_bytes = 8 * MIB;
+	attr.free_policy = policy;
+	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_OK);
+	return pool;
+}
+
+static inline struct mam_pool *pool_new(void)
+{
+	return pool_on("cudamalloc", MAM_FREE_DEFAULT);
+}
+
+/* Proves the books of a pool without blocks, and ends it. */
+static inline void pool_end(struct mam_pool *pool)
+{
+	char why[256] = "";
+
+	ck_assert_msg(mam_pool_check(pool, why, sizeof(why)) == MAM_OK, "%s", why);
+	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
+}
+
+static inline struct mam_heap *heap_of(struct mam_pool *pool, size_t bytes, size_t page_bytes)
+{
+	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+	struct mam_heap *heap = NULL;
+
+	attr.kind = MAM_HEAP_PAGES;
+	attr.bytes = bytes;
+	attr.page_bytes = page_bytes;
+	ck_assert_int_eq(mam_heap_create(pool, &attr, &heap), MAM_OK);
+	ck_assert_ptr_nonnull(heap);
+	return heap;
+}
+
+/* A heap of objects. */
+static inline struct mam_heap *objects_of(struct mam_pool *pool, size_t bytes)
+{
+	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+	struct mam_heap *heap = NULL;
+
+	attr.bytes = bytes;
+	ck_assert_int_eq(mam_heap_create(pool, &attr, &heap), MAM_OK);
+	ck_assert_ptr_nonnull(heap);
+	return heap;
+}
+
+static inline void heap_end(struct mam_heap *heap)
+{
+	ck_assert_int_eq(mam_heap_destroy(heap), MAM_OK);
+}
+
+static inline struct mam_heap_info stats_in(struct mam_heap *heap, struct CUstream_st *stream)
+{
+	struct mam_heap_info stats = { .size = sizeof(stats) };
+
+	ck_assert_int_eq(mam_heap_stats(heap, stream, &stats), MAM_OK);
+	ck_assert_uint_eq(stats.taken + stats.free, stats.pages);
+	ck_assert_uint_le(stats.longest_free, stats.free);
+	return stats;
+}
+
+static inline struct mam_heap_info stats_of(struct mam_heap *heap)
+{
+	return stats_in(heap, NULL);
+}
+
+static inline struct mam_pages *metadata_of(const struct mam_heap *heap)
+{
+	return (struct mam_pages *)(mam_heap_device(heap) + 1);
+}
+
+#endif

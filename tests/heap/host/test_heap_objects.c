@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A heap of objects as its ground has it: blocks where they should be, books as books.h makes them,
+ * a reset that leaves a new heap; statistics and the walk against a list of what was allocated.
+ *
+ * Device functions that are called outside of a launch are the one lane of the one block, in the
+ * memory of the stand-in driver.
+ */
+#include "heap/objects/objects.h"
+#include "heap/objects/resize.h"
+#include "heap/slab/returns.h"
+
+#include "heap_fixture.h"
+
+#define MAX 20000
+
+/* What the test holds, in no order. */
+static struct {
+	unsigned char *address[MAX];
+	size_t bytes[MAX]; /* that were asked for */
+	unsigned int count;
+} held;
+
+static size_t usable(size_t bytes)
+{
+	uint32_t class_ = mam_class_of(bytes);
+
+	return class_ ? mam_class_bytes(class_) : (bytes + 1023) / 1024 * 1024;
+}
+
+/* False: there is no room. */
+static bool take(struct mam_heap *heap, size_t bytes)
+{
+	unsigned char *object = mam_objects_alloc(mam_heap_device(heap), bytes);
+
+	if (!object)
+		return false;
+	ck_assert_uint_lt(held.count, MAX);
+	held.address[held.count] = object;
+	held.bytes[held.count++] = bytes;
+	return true;
+}
+
+static void give(struct mam_heap *heap, unsigned int number)
+{
+	ck_assert(mam_objects_free(mam_heap_device(heap), held.address[number]));
+	held.count--;
+	held.address[number] = held.address[held.count];
+	held.bytes[number] = held.bytes[held.count];
+}
+
+static uint64_t state = 1;
+
+static uint32_t any(uint32_t below)
+{
+	state = state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)((state >> 32) * below >> 32);
+}
+
+/* Of all sizes alike, as far as powers of two go. */
+static size_t any_bytes(void)
+{
+	return 1 + any(1u << (4 + any(14)));
+}
+
+/* ---- statistics ---------------------------------------------------------------------------- */
+
+/* Statistics that agree in themselves, whatever is in the heap. */
+static struct mam_heap_info counted(struct mam_heap *heap)
+{
+	struct mam_heap_info info = stats_of(heap);
+	uint64_t objects = info.large_objects, bytes = info.large_bytes, slabs = 0, idle = 0;
+	uint64_t units = info.large_bytes / 1024;
+
+	for (unsigned int i = 0; i < MAM_HEAP_CLASSES; i++) {
+		ck_assert_uint_eq(info.classes[i].bytes, mam_class_bytes(i + 1));
+		ck_assert_uint_le(info.classes[i].objects,
+				  info.classes[i].slabs * mam_class_slots(i + 1));
+		objects += info.classes[i].objects;
+		bytes += info.classes[i].objects * info.classes[i].bytes;
+		slabs += info.classes[i].slabs;
+		idle += info.classes[i].idle;
+		units += info.classes[i].slabs * mam_class_units(i + 1);
+	}
+	ck_assert_uint_eq(info.objects, objects);
+	ck_assert_uint_eq(info.object_bytes, bytes);
+	ck_assert_uint_eq(info.slabs, slabs);
+	ck_assert_uint_eq(info.idle_slabs, idle);
+	ck_assert_uint_eq(info.taken, units);
+	ck_assert_uint_eq(info.moving, 0);
+	ck_assert_uint_eq(info.opened - info.closed, slabs);
+	return info;
+}
+
+/* Against the list. */
+static void compare(struct mam_heap *heap)
+{
+	struct mam_heap_info info = counted(heap);
+	uint64_t of[MAM_HEAP_CLASSES + 1] = { 0 }, bytes = 0;
+
+	for (unsigned int i = 0; i < held.count; i++) {
+		of[mam_class_of(held.bytes[i])]++;
+		bytes += usable(held.bytes[i]);
+	}
+	ck_assert_uint_eq(info.objects, held.count);
+	ck_assert_uint_eq(info.object_bytes, bytes);
+	ck_assert_uint_eq(info.large_objects, of[0]);
+	for (unsigned int i = 0; i < MAM_HEAP_CLASSES; i++)
+		ck_assert_uint_eq(info.classes[i].objects, of[i + 1]);
+}
+
+/* ---- the walk ------------------------------------------------------------------------------ */
+
+struct walked {
+	struct mam_heap *heap;
+	unsigned char *last; /* the end of the object before */
+	unsigned int count, stop_at;
+	uint64_t bytes;
+	uint64_t sum; /* of addresses */
+};
+
+static bool see(void *argument, void *address, size_t bytes)
+{
+	struct walked *walked = argument;
+
+	ck_assert((unsigned char *)address >= walked->last);
+	ck_assert_uint_eq(mam_objects_usable(mam_heap_device(walked->heap), address), bytes);
+	walked->last = (unsigned char *)address + bytes;
+	walked->bytes += bytes;
+	walked->sum += (uintptr_t)address;
+	return ++walked->count != walked->stop_at;
+}
+
+static struct walked walk(struct mam_heap *heap, unsigned int stop_at)
+{
+	struct walked walked = { .heap = heap, .stop_at = stop_at };
+
+	ck_assert_int_eq(mam_heap_walk(heap, NULL, see, &walked), MAM_OK);
+	return walked;
+}
+
+/* Each object is seen, each once: in ascending order, as many, with the same sum. */
+static void walk_and_compare(struct mam_heap *heap)
+{
+	struct walked walked = walk(heap, 0);
+	uint64_t bytes = 0, sum = 0;
+
+	for (unsigned int i = 0; i < held.count; i++) {
+		bytes += usable(held.bytes[i]);
+		sum += (uintptr_t)held.address[i];
+	}
+	ck_assert_uint_eq(walked.count, held.count);
+	ck_assert_uint_eq(walked.bytes, bytes);
+	ck_assert_uint_eq(walked.sum, sum);
+}
+
+/* ---- tests --------------------------------------------------------------------------------- */
+
+START_TEST(a_new_heap_has_nothing_in_it)
+{
+	struct cuda cuda = load();
+	struct mam_pool *pool = pool_new();
+	struct mam_heap *heap = objects_of(pool, 10 * MAM_HEAP_BLOCK);
+	struct mam_heap_info info = counted(heap);
+	uint32_t columns = mam_metadata_columns(10);
+
+	(void)cuda;
+	ck_assert_uint_eq(info.page_bytes, 1024);
+	ck_assert_uint_eq(info.pages, 640);
+	ck_assert_uint_eq(info.free, 640);
+	ck_assert_uint_eq(info.longest_free, 640);
+	ck_assert_uint_eq(info.objects + info.slabs + info.idle_slabs + info.returned, 0);
+	ck_assert_uint_eq(info.full + info.contended + info.bad_sizes + info.zero_sizes, 0);
+	ck_assert_uint_eq(info.space_bytes,
+			  10 * MAM_HEAP_BLOCK + mam_metadata_plan_of(10, columns).end);
+	ck_assert_uint_eq(walk(heap, 0).count, 0);
+	heap_end(heap);
+	pool_end(pool);
+}
+END_TEST
+
+START_TEST(bytes_are_rounded_up_to_blocks)
+{
+	static const struct {
+		size_t bytes;
+		uint32_t blocks;
+	} rows[] = {
+		{ 1, 1 },
+		{ MAM_HEAP_BLOCK, 1 },
+		{ MAM_HEAP_BLOCK + 1, 2 },
+		{ 64 * MAM_HEAP_BLOCK - 1, 64 },
+		{ 10 * MIB, 160 },
+	};
+	struct cuda cuda = load();
+	struct mam_pool *pool = pool_new();
+	void *before;
+
+	(void)cuda;
+	ck_assert_int_eq(mam_malloc(pool, 512, &before), MAM_OK); /* the ground is not the first */
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct mam_heap *heap = objects_of(pool, rows[i].bytes);
+		struct mam_kheap *head = mam_heap_device(heap);
+
+		ck_assert_uint_eq(head->blocks, rows[i].blocks);
+		ck_assert_uint_eq(head->pages, 0);
+		ck_assert_uint_eq(head->layout, MAM_HEAP_LAYOUT);
+		ck_assert_uint_eq((uintptr_t)head->space % MAM_HEAP_BLOCK, 0);
+		ck_assert_ptr_eq((unsigned char *)head,
+				 head->space + (size_t)rows[i].blocks * MAM_HEAP_BLOCK);
+		ck_assert_uint_eq(stats_of(heap).pages, rows[i].blocks * (uint64_t)64);
+		heap_end(heap);
+	}
+	ck_assert_int_eq(mam_free(pool, before), MAM_OK);
+	pool_end(pool);
+}
+END_TEST
+
+/* What books.h formats, for the ground and the head as they are on the device. */
+static struct mam_kheap *formatted(const struct mam_kheap *device, size_t *bytes)
+{
+	uint32_t columns = mam_metadata_columns(device->blocks);
+	struct mam_kheap *wanted;
+
+	*bytes = mam_metadata_plan_of(device->blocks, columns).end;
+	wanted = calloc(1, *bytes);
+	ck_assert_ptr_nonnull(wanted);
+	mam_metadata_format(wanted, device->space, device->blocks, columns);
+	mam_metadata_head(wanted, device->space, (unsigned char *)device, device->blocks, columns);
+	return wanted;
+}
+
+/* Whatever was in the memory before, and whatever kernels have done. */
+START_TEST(metadata_are_as_format_makes_them)
+{
+	struct cuda cuda = load();
+	struct mam_pool *pool = pool_new();
+
+	for (uint32_t blocks = 1; blocks <= 130; blocks += 1 + blocks / 3) {
+		struct mam_kheap *device, *wanted;
+		struct mam_pages *none;
+		struct mam_heap *heap;
+		size_t bytes, line = offsetof(struct mam_pages, open);
+		void *dirt;
+
+		ck_assert_int_eq(mam_malloc(pool, 16 * MIB, &dirt), MAM_OK);
+		memset(dirt, 0xa5, 16 * MIB);
+		ck_assert_int_eq(mam_free(pool, dirt), MAM_OK);
+		heap = objects_of(pool, blocks * (size_t)MAM_HEAP_BLOCK);
+		device = mam_heap_device(heap);
+		wanted = formatted(device, &bytes);
+		ck_assert_mem_eq(device, wanted, bytes);
+
+		none = (struct mam_pages *)(device + 1);
+		memset(&none->open, 0x5a, (size_t)((char *)device->units - (char *)&none->open));
+		memset(&device->units->open, 0x5a,
+		       bytes - (size_t)((char *)device->units - (char *)device) - line);
+		ck_assert_int_eq(mam_heap_reset(heap, NULL), MAM_OK);
+		ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
+		ck_assert_mem_eq(device, wanted, bytes);
+		heap_end(heap);
+		free(wanted);
+	}
+	pool_end(pool);
+}
+END_TEST
+
+/* Neither blocks nor what lies behind. */
+START_TEST(only_the_metadata_are_written)
+{
+	const size_t around = 7 * MAM_HEAP_BLOCK;
+	const size_t metadata = mam_metadata_plan_of(7, mam_metadata_columns(7)).end;
+	struct cuda cuda = load();
+	struct mam_pool *pool = pool_new();
+	unsigned char *dirt;
+	struct mam_heap *heap;
+	void *block;
+
+	ck_assert_int_eq(mam_malloc_aligned(pool, 2 * MIB, MAM_HEAP_BLOCK, &block), MAM_OK);
+	dirt = block;
+	memset(dirt, 0xa5, 2 * MIB);
+	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
+	heap = objects_of(pool, around);
+	ck_assert_ptr_eq(mam_heap_device(heap)->space, dirt);
+	ck_assert_uint_lt(around + metadata, 2 * MIB);
+	ck_assert_int_eq(mam_heap_reset(heap, NULL), MAM_OK);
+	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
+	for (size_t i = 0; i < 2 * MIB; i++)
+		if (i < around || i >= around + metadata)
+			ck_assert_uint_eq(dirt[i], 0xa5);
+	heap_end(heap);
+	pool_end(pool);
+}
+END_TEST
+
+START_TEST(each_class_is_counted_by_itself)
+{
+	struct cuda cuda = load();
+	struct mam_pool *pool = pool_new();
+	struct mam_heap *heap = objects_of(pool, 32 * MIB);
+	struct mam_heap_info info;
+	uint64_t before;
+
+	(void)cuda;
+	/* Large ones first: there is room for them yet. */
+	ck_assert(take(heap, 8193) && take(heap, 63 * 1024) && take(heap, 64 * 1024) &&
+		  take(heap, 5 * MIB));
+	for (uint32_t class_ = 1; class_ <= MAM_CLASSES; class_++)
+		for (uint32_t i = 0; i < class_; i++)
+			ck_assert(take(heap, mam_class_bytes(class_)));
+	info = counted(heap);
+	for (uint32_t class_ = 1; class_ <= MAM_CLASSES; class_++)
+		ck_assert_uint_eq(info.classes[class_ - 1].objects, class_);
+	ck_assert_uint_eq(info.large_objects, 4);
+	ck_assert_uint_eq(info.large_bytes, 9 * 1024 + 127 * 1024 + 5 * MIB);
+	ck_assert_uint_eq(info.idle_slabs, 0);
+	ck_assert_uint_eq(info.closed, 0);
+	compare(heap);
+	walk_and_compare(heap);
+
+	/* All back: slabs stay where they are, idle, until somebody needs their units. */
+	while (held.count != 0)
+		give(heap, 0);
+	compare(heap);
+	walk_and_compare(heap);
+	info = counted(heap);
+	ck_assert_uint_eq(info.idle_slabs, info.slabs);
+	ck_assert_uint_gt(info.slabs, 0);
+	before = info.slabs;
+	ck_assert(take(heap, 32 * MIB));
+	info = counted(heap);
+	ck_assert_uint_eq(info.slabs, 0);
+	ck_assert_uint_eq(info.closed, before);
+	ck_assert_uint_eq(info.large_objects, 1);
+	ck_assert_uint_eq(info.free, 0);
+	ck_assert(!take(heap, 1));
+	info = counted(heap);
+	ck_assert_uint_eq(info.full, 1);
+	ck_assert_int_eq(mam_heap_reset(heap, NULL), MAM_OK);
+	held.count = 0;
+	compare(heap);
+	info = counted(heap);
+	ck_assert_uint_eq(info.slabs + info.full + info.opened + info.searches + info.looks, 0);
+	ck_assert_uint_eq(info.free, 32 * 1024);
+	heap_end(heap);
+	pool_end(pool);
+}
+END_TEST
+
+START_TEST(any_objects_at_random)
+{
+	struct cuda cuda = load();
+	struct mam_pool *pool = pool_new();
+	struct mam_heap *heap = objects_of(pool, 20 * MIB);
+
+	(void)cuda;
+	for (unsigned int round = 0; round < 60; round++) {
+		unsigned int wanted = any(round % 3 ? 2000 : 200);
+
+		for (unsigned int i = 0; i < 400; i++)
+			if (held.count < wanted)
+				(void)take(heap, any_bytes());
+			else if (held.count != 0)
+				give(heap, any(held.count));
+		compare(heap);
+		walk_and_compare(heap);
+	}
+	heap_end(heap); /* with objects in it */
+	pool_end(pool);
+}
+END_TEST
+
+/* Objects of one word of each class; and the last word of the last block. */
+START_TEST(to_the_last_slot)
+{
+	static const size_t sizes[] = { 16, 48, 160, 1024, 1152, 8192, 9216 };
+	struct cuda cuda = load();
+	struct mam_pool *pool = pool_new();
+
+	(void)cuda;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct mam_heap *heap = objects_of(pool, 3 * MAM_HEAP_BLOCK);
+
+		held.count = 0;
+		while (take(heap, sizes[i]))
+			;
+		ck_assert_uint_ge(held.count * usable(sizes[i]), 3 * MAM_HEAP_BLOCK * 8 / 10);
+		compare(heap);
+		walk_and_compare(heap);
+		heap_end(heap);
+	}
+	pool_end(pool);
+}
+END_TEST
+
+/* More blocks than are read at a time: what lies on both sides, and runs across. */
+START_TEST(a_large_heap_is_seen_in_pieces)
+{
+	struct cuda cuda;
+	struct mam_pool *pool;
+	struct mam_heap *heap;
+	struct mam_heap_info info;
+
+	setenv("FAKE_CUDA_MEMORY", "2G", 1); /* only what is written takes any */
+	cuda = load();
+	(void)cuda;
+	pool = pool_new();
+	heap = objects_of(pool, (size_t)2050 * MAM_HEAP_BLOCK);
+	ck_assert(take(heap, 70 * MIB));
+	for (unsigned int i = 0; i < 300; i++)
+		ck_assert(take(heap, any_bytes()));
+	compare(heap);
+	walk_and_compare(heap);
+	while (take(heap, MIB))
+		;
+	compare(heap);
+	walk_and_compare(heap);
+	info = counted(heap);
+	ck_assert_uint_eq(info.pages, 2050 * 64);
+	ck_assert_uint_lt(info.longest_free, 1024);
+	ck_assert_uint_eq(walk(heap, 3).count, 3); /* of the first of three pieces */
+	heap_end(heap);
+	pool_end(pool);
+}
+END_TEST
+
+START_TEST(a_walk_ends_when_it_is_told)
+{
+	struct cuda cuda = load();
+	struct mam_pool *pool = pool_new();
+	struct mam_heap *heap = objects_of(pool, 4 * MIB);
+
+	(void)cuda;
+	for (unsigned int i = 0; i < 100; i++)
+		ck_assert(take(heap, 1 + 100 * i));
+	for (unsigned int stop_at = 1; stop_at <= 100; stop_at++)
+		ck_assert_uint_eq(walk(heap, stop_at).count, stop_at);
+	ck_assert_uint_eq(walk(heap, 101).count, 100);
+	heap_end(heap);
+	pool_end(pool);
+}
+END_TEST
+
+START_TEST(mistakes_are_counted_by_cause)
+{
+	struct cuda cuda = load();
+	struct mam_pool *pool = pool_new();
+	struct mam_heap *heap = objects_of(pool, MIB);
+	struct mam_kheap *device = mam_heap_device(heap);
+	struct mam_heap_info info;
+	unsigned char *object, *large;
+
+	(void)cuda;
+	object = mam_objects_alloc(device, 100);
+	large = mam_objects_alloc(device, 10000);
+	ck_assert_ptr_nonnull(object);
+	ck_assert_ptr_nonnull(large);
+	ck_assert(!mam_objects_free(device, object + 16));  /* interior 1 */
+	ck_assert(!mam_objects_free(device, large + 1024)); /* 2 */
+	ck_assert(!mam_objects_free(device, large + 16));   /* 3 */
+	ck_assert(!mam_objects_free(device, device));       /* foreign 1 */
+	ck_assert(!mam_objects_free(device, &info));        /* 2 */
+	ck_assert(mam_objects_free(device, object));
+	ck_assert(!mam_objects_free(device, object)); /* twice 1 */
+	ck_assert_ptr_null(mam_objects_alloc(device, 0));
+	ck_assert_ptr_null(mam_objects_alloc(device, 0));
+	ck_assert_ptr_null(mam_objects_alloc(device, MIB + 1));
+	ck_assert_ptr_null(mam_objects_alloc(device, MIB)); /* `large` is there */
+	info = counted(heap);
+	ck_assert_uint_eq(info.interior_frees, 3);
+	ck_assert_uint_eq(info.foreign_frees, 2);
+	ck_assert_uint_eq(info.double_frees, 1);
+	ck_assert_uint_eq(info.zero_sizes, 2);
+	ck_assert_uint_eq(info.bad_sizes, 1);
+	ck_assert_uint_eq(info.full, 1);
+	ck_assert_uint_eq(info.contended + info.no_run + info.wrong_heaps, 0);
+	device->tallies->of[MAM_OBJECT_CONTENDED].value = (uint64_t)7 << 32;
+	info = counted(heap);
+	ck_assert_uint_eq(info.contended, (uint64_t)7 << 32);
+	heap_end(heap);
+	pool_end(pool);
+}
+END_TEST
+
+/* Units that are taken and of nobody are told: a warp that was stopped there. */
+START_TEST(what_moves_is_counted)
+{
+	struct cuda cuda = load();
+	struct mam_pool *pool = pool_new();
+	struct mam_heap *heap = objects_of(pool, MIB);
+	struct mam_kheap *device = mam_heap_device(heap);
+	unsigned char *owners = (unsigned char *)device->owners;
+	struct mam_heap_info info;
+
+	(void)cuda;
+	ck_assert(take(heap, 1024)); /* a slab of a block */
+	ck_assert(take(heap, 16));
+	mam_pages_bits(device->units)[15] |= 6;
+	info = stats_of(heap);
+	ck_assert_uint_eq(info.moving, 2);
+	ck_assert_uint_eq(info.objects, 2);
+	owners[(held.address[0] - device->space) / 1024 & ~63] |= MAM_OWNER_MOVING;
+	info = stats_of(heap);
+	ck_assert_uint_eq(info.moving, 2 + mam_class_units(mam_class_of(1024)));
+	ck_assert_uint_eq(info.objects, 1);
+	ck_assert_uint_eq(info.slabs, 1);
+	ck_assert_uint_eq(walk(heap, 0).count, 1);
+	heap_end(heap);
+	pool_end(pool);
+}
+END_TEST
+
+/* What searches did is counted in many rows. */
+START_TEST(steps_are_added_up)
+{
+	struct cuda cuda = load();
+	struct mam_pool *pool = pool_new();
+	struct mam_heap *heap = objects_of(pool, MIB);
+	struct mam_kheap *device = mam_heap_device(heap);
+	struct mam_heap_info before, after;
+
+	(void)cuda;
+	for (unsigned int i = 0; i < 3; i++)
+		ck_assert(take(heap, 16u << 2 * i));
+	before = stats_of(heap);
+	ck_assert_uint_eq(before.slabs, 3);
+	for (uint32_t row = 0; row <= device->columns; row++) {
+		device->steps[row].searches += 1;
+		device->steps[row].looks += 2;
+		device->steps[row].passes += (uint64_t)4 << 32;
+	}
+	after = stats_of(heap);
+	ck_assert_uint_eq(after.searches - before.searches, device->columns + 1);
+	ck_assert_uint_eq(after.looks - before.looks, 2 * (device->columns + 1));
+	ck_assert_uint_eq(after.passes - before.passes, (uint64_t)4 * (device->columns + 1) << 32);
+	device->closes[0] = 5;
+	device->closes[15] = UINT32_MAX;
+	ck_assert_uint_eq(stats_of(heap).closed, (uint64_t)UINT32_MAX + 5);
+	ck_assert_uint_eq(stats_of(heap).opened, (uint64_t)UINT32_MAX + 5 + 3);
+	heap_end(heap);
+	pool_end(pool);
+}
+END_TEST
+
+/* Lengths that cannot be, in books that somebody wrote over: no object, and no harm. */
+START_TEST(metadata_that_were_written_over)
+{
+	struct cuda cuda = load();
+	struct mam_pool *pool = pool_new();
+	struct mam_heap *heap = objects_of(pool, MIB);
+	struct mam_kheap *device = mam_heap_device(heap);
+	unsigned char *owners = (unsigned char *)device->owners;
+
+	(void)cuda;
+	owners[5] = MAM_OWNER_LONG;
+	owners[1023] = MAM_OWNER_RUN + 9;
+	owners[200] = MAM_OWNER_LONG;
+	owners[300] = 72; /* where no slab of the class may begin */
+	device->longs[0] = UINT32_MAX;
+	device->longs[3] = 1024 - 200 + 1;
+	ck_assert_uint_eq(stats_of(heap).objects, 0);
+	ck_assert_uint_eq(walk(heap, 0).count, 0);
+	device->longs[3]--;
+	ck_assert_uint_eq(stats_of(heap).large_bytes, (1024 - 200) * 1024);
+	/* All that bytes can be. */
+	for (unsigned int i = 0; i < 1024; i++) {
+		owners[i] = (unsigned char)any(256);
+		device->longs[i / 64] = any(UINT32_MAX);
+	}
+	for (size_t i = 0; i < (size_t)16 * MAM_BLOCK_WORDS; i++)
+		device->words[i] = (uint64_t)any(UINT32_MAX) << 32 | any(UINT32_MAX);
+	ck_assert_uint_le(stats_of(heap).objects, 1024 * 64);
+	heap_end(heap);
+	pool_end(pool);
+}
+END_TEST
+
+START_TEST(every_source_with_memory_will_do)
+{
+	static const char *const sources[] = { "cudamalloc", "vmm", "managed", "pinned" };
+	struct cuda cuda = load();
+
+	(void)cuda;
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+		struct mam_pool *pool = pool_on(sources[i], MAM_FREE_DEFAULT);
+		struct mam_heap *heap = objects_of(pool, MIB);
+
+		held.count = 0;
+		ck_assert(take(heap, 100) && take(heap, 20000));
+		compare(heap);
+		walk_and_compare(heap);
+		ck_assert_int_eq(mam_heap_reset(heap, NULL), MAM_OK);
+		held.count = 0;
+		compare(heap);
+		heap_end(heap);
+		pool_end(pool);
+	}
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+	tcase_add_checked_fixture(tests, set_up, NULL);
+	tcase_add_test(tests, a_new_heap_has_nothing_in_it);
+	tcase_add_test(tests, bytes_are_rounded_up_to_blocks);
+	tcase_add_test(tests, metadata_are_as_format_makes_them);
+	tcase_add_test(tests, only_the_metadata_are_written);
+	tcase_add_test(tests, each_class_is_counted_by_itself);
+	tcase_add_test(tests, any_objects_at_random);
+	tcase_add_test(tests, to_the_last_slot);
+	tcase_add_test(tests, a_large_heap_is_seen_in_pieces);
+	tcase_add_test(tests, a_walk_ends_when_it_is_told);
+	tcase_add_test(tests, mistakes_are_counted_by_cause);
+	tcase_add_test(tests, what_moves_is_counted);
+	tcase_add_test(tests, steps_are_added_up);
+	tcase_add_test(tests, metadata_that_were_written_over);
+	tcase_add_test(tests, every_source_with_memory_will_do);
+}
+
+int main(void)
+{
+	return run_suite("heap/heap_objects", add);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_objects_few.c - few lanes on a heap of objects, each alone in its block of threads, and
+ * many interleavings of them: what one does falls into each step of another. A heap here is one
+ * slab, or two; and whoever can be served must be, though all is in motion: a slab that begins or
+ * ends is no proof that there is no room.
+ */
+#include "heap/objects/objects_kit.h"
+
+struct plan {
+	const char *name;
+	uint32_t blocks, grid;
+	uint32_t live; /* at the end */
+	uint32_t seeds;
+	size_t held;      /* what somebody has from the beginning, or 0 */
+	size_t before[2]; /* sizes of which empty slabs are there at the beginning */
+	size_t bytes[6];  /* what lanes ask for */
+};
+
+/* Outside of a launch: a slab that nobody uses. */
+static void leave_idle(struct okit *kit, size_t bytes)
+{
+	bool freed = true;
+
+	if (bytes)
+		freed = mam_objects_free(kit->heap, mam_objects_alloc(kit->heap, bytes));
+	ck_assert(freed);
+}
+
+static void begin(void *argument)
+{
+	struct okit *kit = argument;
+	const struct plan *plan = kit->plan;
+
+	okit_begin(kit);
+	leave_idle(kit, plan->before[0]);
+	if (plan->held)
+		ck_assert_ptr_nonnull(okit_alloc(kit, plan->held));
+	leave_idle(kit, plan->before[1]);
+}
+
+/* So many lanes have something, and no other could have. */
+static const char *check_live(void *argument)
+{
+	const struct okit *kit = argument;
+	const struct plan *plan = kit->plan;
+
+	if (kit->live != plan->live)
+		return okit_wrong("%u lanes have something, not %u", kit->live, plan->live);
+	return kit->failed && kit->only_taken ? okit_check_full(argument) : okit_check(argument);
+}
+
+static void explore(const struct plan *plan, simt_kernel *kernel, bool only_taken)
+{
+	struct okit *kit = okit_create(plan->blocks, 1, plan);
+	struct simt_case test = {
+		.name = plan->name,
+		.kernel = kernel,
+		.grid = plan->grid,
+		.block = 1,
+		.argument = kit,
+		.begin = begin,
+		.check = check_live,
+		.seeds = plan->seeds,
+		.config = { .race = KIT_RACE, .strict = true },
+	};
+
+	kit->only_taken = only_taken;
+	simt_must_pass(&test);
+	okit_destroy(kit);
+}
+
+/* Each lane asks once, at some time, for a size of its own, and keeps it. */
+static MAM_KERNEL(ask_once)
+{
+	struct okit *kit = argument;
+	const struct plan *plan = kit->plan;
+
+	if (simt_random() & 1)
+		mam_nanosleep(simt_random() % 512);
+	(void)okit_alloc(kit, plan->bytes[mam_block()]);
+}
+
+#define S 300
+static const struct plan once[] = {
+	{ "two open one slab", 1, 2, 2, S, 0, { 0 }, { 1024, 1024 } },
+	{ "three open one slab", 1, 3, 3, S, 0, { 0 }, { 5000, 5000, 5000 } },
+	{ "two open one of two slabs", 1, 2, 2, S, 0, { 0 }, { 512, 512 } },
+	{ "one slab becomes another's", 1, 2, 2, S, 0, { 2048 }, { 1024, 1024 } },
+	{ "two slabs become one", 1, 3, 3, S, 0, { 512, 700 }, { 1024, 1024, 1024 } },
+	{ "taken again, or another's", 1, 2, 1, S, 0, { 1024 }, { 1024, 2048 } },
+	{ "taken again by two, or another's", 2, 3, 2, S, 0, { 1024, 2048 }, { 1024, 2048, 1088 } },
+	{ "three want two slabs", 2, 3, 2, S, 0, { 4096, 3000 }, { 1024, 2048, 1088 } },
+	{ "four want two slabs", 2, 4, 2, S, 0, { 0, 0 }, { 1024, 2048, 1088, 8192 } },
+	{ "one slab becomes a run", 1, 2, 1, S, 0, { 1024 }, { 1024, 60000 } },
+	{ "two slabs become a run", 2, 2, 1, S, 0, { 1024, 2048 }, { 131072, 2048 } },
+	{ "everything, or a slab", 2, 2, 1, S, 0, { 0, 0 }, { 131072, 100 } },
+	{ "a run, and one that cannot be", 2, 2, 2, 3000, 2048, { 0, 1024 }, { 131072, 65536 } },
+	{ "a slab, and a run that cannot be", 2, 2, 2, 3000, 2048, { 0, 1024 }, { 131072, 8192 } },
+	{ "two runs across blocks", 3, 3, 1, S, 0, { 1024, 2048 }, { 131072, 131072, 131072 } },
+};
+#define ONCE ((int)(sizeof(once) / sizeof(once[0])))
+
+START_TEST(asked_once)
+{
+	explore(&once[_i], ask_once, true);
+}
+END_TEST
+
+/*
+ * Lane 0 goes from size to size and has one object at a time; the others ask, after a while, and
+ * keep what they get. There is a place for each at any time, so lane 0, whom nobody else's object
+ * can slip by, never fails; another one may, while lane 0 goes from a place that was not looked at
+ * yet to one that was, but not when lane 0 is through.
+ */
+static MAM_KERNEL(go_from_size_to_size)
+{
+	struct okit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint64_t through = 0;
+	uint32_t round;
+	void *object = NULL;
+
+	if (!mam_block()) {
+		for (round = 0; round < 4; round++) {
+			object = okit_alloc(kit, plan->bytes[(round & 1) * 5]);
+			MAM_KASSERT(object);
+			okit_free(kit, object);
+		}
+		mam_atomic_store64(&kit->kept[0], 1, MAM_RELEASE, MAM_AT_DEVICE);
+		return;
+	}
+	for (round = (uint32_t)simt_random() % 16; round; round--)
+		mam_nanosleep(20);
+	while (!object && !through) {
+		through = mam_atomic_load64(&kit->kept[0], MAM_ACQUIRE, MAM_AT_DEVICE);
+		object = mam_objects_alloc(kit->heap, plan->bytes[mam_block()]);
+		if (!object)
+			okit_count_failure(kit, plan->bytes[mam_block()]);
+	}
+	MAM_KASSERT(object);
+	okit_own(kit, object, plan->bytes[mam_block()]);
+}
+
+static const struct plan goes[] = {
+	{ "from class to class", 2, 2, 1, S, 0, { 0 }, { 1024, 2048, 0, 0, 0, 4096 } },
+	{ "from class to class, its like", 2, 2, 1, S, 0, { 0 }, { 1024, 1024, 0, 0, 0, 8192 } },
+	{ "from class to class, by two", 3, 3, 2, S, 0, { 0 }, { 1024, 2048, 1088, 0, 0, 4096 } },
+	{ "from class to run", 2, 2, 1, S, 0, { 0 }, { 1024, 2048, 0, 0, 0, 65536 } },
+	{ "from run to run", 2, 2, 1, S, 0, { 0 }, { 40000, 256, 0, 0, 0, 30000 } },
+	{ "from half to half", 1, 2, 1, S, 0, { 0 }, { 512, 600, 0, 0, 0, 700 } },
+};
+#define GOES ((int)(sizeof(goes) / sizeof(goes[0])))
+
+START_TEST(from_size_to_size)
+{
+	explore(&goes[_i], go_from_size_to_size, false);
+}
+END_TEST
+
+/* Lane 0 has everything and gives it back; then there is room for all, and so for itself. */
+static MAM_KERNEL(everything_and_then)
+{
+	struct okit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t tries = 0;
+	void *object;
+
+	if (mam_block()) {
+		/* These may be too early. */
+		while (!(object = okit_alloc(kit, plan->bytes[mam_block()]))) {
+			mam_nanosleep(100);
+			MAM_KASSERT(++tries < 1000);
+		}
+	} else {
+		object = (void *)(uintptr_t)mam_atomic_load64(&kit->kept[0], MAM_ACQUIRE,
+							      MAM_AT_DEVICE);
+		okit_free(kit, object);
+		object = okit_alloc(kit, plan->bytes[0]);
+		MAM_KASSERT(object);
+	}
+	okit_free(kit, object);
+}
+
+static void begin_with_everything(void *argument)
+{
+	struct okit *kit = argument;
+
+	begin(kit);
+	okit_keep(kit, 0, okit_alloc(kit, (size_t)kit->blocks << MAM_BLOCK_SHIFT));
+}
+
+static const struct plan thens[] = {
+	{ "everything, then a slab", 1, 2, 0, S, 0, { 0 }, { 1024, 1024 } },
+	{ "everything, then slabs", 2, 3, 0, S, 0, { 0 }, { 5000, 5000, 5000 } },
+	{ "everything, then runs", 2, 2, 0, S, 0, { 0 }, { 20000, 20000 } },
+};
+#define THENS ((int)(sizeof(thens) / sizeof(thens[0])))
+
+START_TEST(after_everything)
+{
+	struct okit *kit = okit_create(thens[_i].blocks, 1, &thens[_i]);
+	struct simt_case test = {
+		.name = thens[_i].name,
+		.kernel = everything_and_then,
+		.grid = thens[_i].grid,
+		.block = 1,
+		.argument = kit,
+		.begin = begin_with_everything,
+		.check = okit_check_empty,
+		.seeds = thens[_i].seeds,
+		.config = { .race = KIT_RACE, .strict = true },
+	};
+
+	simt_must_pass(&test);
+	okit_destroy(kit);
+}
+END_TEST
+
+/*
+ * The last slots: all but `grid` are taken before, and each lane takes one and gives it back, so
+ * there is one whenever a lane asks.
+ */
+static MAM_KERNEL(last_slots)
+{
+	struct okit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t round;
+	void *object;
+
+	for (round = 0; round < 3; round++) {
+		object = okit_alloc(kit, plan->bytes[0]);
+		MAM_KASSERT(object);
+		okit_free(kit, object);
+	}
+}
+
+static void begin_almost_full(void *argument)
+{
+	struct okit *kit = argument;
+	const struct plan *plan = kit->plan;
+	uint32_t i;
+
+	okit_begin(kit);
+	for (i = 0; i < plan->live; i++)
+		ck_assert_ptr_nonnull(okit_alloc(kit, plan->bytes[0]));
+}
+
+static const struct plan lasts[] = {
+	{ "the last slot but one", 1, 2, 62, S, 0, { 0 }, { 1024 } },
+	{ "the last three slots", 1, 3, 5, S, 0, { 0 }, { 8192 } },
+	{ "the last slot, alone", 1, 1, 7, S, 0, { 0 }, { 8000 } },
+};
+#define LASTS ((int)(sizeof(lasts) / sizeof(lasts[0])))
+
+START_TEST(the_last_slots)
+{
+	struct okit *kit = okit_create(lasts[_i].blocks, 1, &lasts[_i]);
+	struct simt_case test = {
+		.name = lasts[_i].name,
+		.kernel = last_slots,
+		.grid = lasts[_i].grid,
+		.block = 1,
+		.argument = kit,
+		.begin = begin_almost_full,
+		.check = check_live,
+		.seeds = lasts[_i].seeds,
+		.config = { .race = KIT_RACE, .strict = true },
+	};
+
+	simt_must_pass(&test);
+	okit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("objects_few");
+
+	tcase_add_loop_test(tcase, asked_once, 0, ONCE);
+	tcase_add_loop_test(tcase, from_size_to_size, 0, GOES);
+	tcase_add_loop_test(tcase, after_everything, 0, THENS);
+	tcase_add_loop_test(tcase, the_last_slots, 0, LASTS);
+	return kit_run(tcase, "heap/objects_few");
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_objects_runs.c - objects that are too large for a slab: of every length up to the whole
+ * heap, one or many at a time, until none goes in, and beside slabs, whose units they get when those
+ * are empty and not before.
+ */
+#include "heap/objects/objects_kit.h"
+
+#define UNIT ((size_t)1 << MAM_UNIT_SHIFT)
+#define BLOCK ((size_t)1 << MAM_BLOCK_SHIFT)
+
+/* A lane alone asks for every length, by a byte more and a byte less too. */
+static MAM_KERNEL(every_length)
+{
+	struct okit *kit = argument;
+	size_t all = (size_t)kit->blocks * BLOCK, units, bytes;
+	uint32_t i;
+	void *run;
+
+	for (units = 9; units <= all / UNIT; units += 1 + units / 7) {
+		for (i = 0; i < 3; i++) {
+			bytes = units * UNIT + i - 1;
+			run = mam_objects_alloc(kit->heap, bytes);
+			if (bytes > all) {
+				okit_count_failure(kit, bytes);
+				MAM_KASSERT(!run);
+				continue;
+			}
+			MAM_KASSERT(run);
+			okit_own(kit, run, bytes);
+			MAM_KASSERT(mam_objects_usable(kit->heap, run) == okit_usable(bytes));
+			MAM_KASSERT(!mam_objects_usable(kit->heap, (char *)run + UNIT));
+			MAM_KASSERT(!mam_objects_usable(kit->heap, (char *)run + 16));
+			okit_free(kit, run);
+		}
+	}
+	run = okit_alloc(kit, all);
+	MAM_KASSERT(run == kit->space);
+	MAM_KASSERT(!okit_alloc(kit, all + 1));
+	MAM_KASSERT(!okit_alloc(kit, all));
+	MAM_KASSERT(okit_tally(kit, MAM_OBJECT_FULL) == 1);
+	okit_free(kit, run);
+}
+
+START_TEST(lengths)
+{
+	static const uint32_t blocks[] = { 1, 2, 5 };
+	struct okit *kit = okit_create(blocks[_i], 1, NULL);
+	char name[64];
+
+	snprintf(name, sizeof(name), "every length, %u blocks", blocks[_i]);
+	okit_explore(kit, name, every_length, 1, 1, 6, okit_check_empty);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* Lanes of one warp with a length each, held together, and there is room for all. */
+static MAM_KERNEL(together)
+{
+	struct okit *kit = argument;
+	uint32_t round;
+	void *run;
+
+	for (round = 0; round < 2; round++) {
+		run = okit_alloc(kit, (9 + (mam_lane() * 5 + round) % 60) * UNIT - mam_lane());
+		MAM_KASSERT(run);
+		okit_free(kit, run);
+	}
+}
+
+START_TEST(a_length_each)
+{
+	static const struct {
+		uint32_t grid, block;
+	} rows[] = { { 1, 12 }, { 3, 4 }, { 12, 1 } };
+	struct okit *kit = okit_create(24, 1, NULL);
+	char name[64];
+
+	/* Each splits at most two blocks. */
+	snprintf(name, sizeof(name), "a length each, %u blocks", rows[_i].grid);
+	okit_explore(kit, name, together, rows[_i].grid, rows[_i].block, 30, okit_check_served);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* Everybody takes runs until none goes in: of one length, or of several, each until it fails. */
+static MAM_KERNEL(until_full)
+{
+	struct okit *kit = argument;
+	const size_t *units = kit->plan;
+	uint32_t first = mam_lane(), i;
+
+	for (i = 0; i < 3; i++)
+		while (okit_alloc(kit, units[(first + i) % 3] * UNIT))
+			;
+}
+
+START_TEST(full)
+{
+	static const size_t units[][3] = {
+		{ 9, 9, 9 }, { 63, 63, 63 }, { 64, 64, 64 }, { 9, 30, 70 }, { 128, 10, 65 },
+	};
+	struct okit *kit = okit_create(4, 1, units[_i]);
+	char name[64];
+
+	snprintf(name, sizeof(name), "until full, %zu units", units[_i][0]);
+	kit->only_taken = true;
+	kit->steps_max = 20000000;
+	okit_explore(kit, name, until_full, 2, 20, 12, okit_check_full);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* ---- without gaps -------------------------------------------------------------------------- */
+
+#define MANY_WARPS (1u << MAM_WALK_FEW_SHIFT)
+#define MANY_BLOCKS 16u
+
+/* As many as go into all blocks of the heap, by lanes of a launch that claims before it looks. */
+static MAM_KERNEL(dense)
+{
+	struct okit *kit = argument;
+	const uint32_t units = *(const uint32_t *)kit->plan;
+
+	if (mam_block() * SIMT_WARP + simt_thread() < 64 / units * MANY_BLOCKS)
+		(void)okit_alloc(kit, units * UNIT);
+}
+
+static const char *check_dense(void *argument)
+{
+	const struct okit *kit = argument;
+	const uint32_t units = *(const uint32_t *)kit->plan, fit = 64 / units * MANY_BLOCKS;
+
+	if (kit->live < fit * 9 / 10)
+		return okit_wrong("%u runs are live, and %u go in", kit->live, fit);
+	return NULL;
+}
+
+START_TEST(no_gaps)
+{
+	static const uint32_t units[] = { 9, 11, 12, 17, 21 };
+	struct okit *kit = okit_create(MANY_BLOCKS, 1, &units[_i]);
+	struct simt_case test = {
+		.name = "runs without gaps",
+		.kernel = dense,
+		.grid = MANY_WARPS,
+		.block = SIMT_WARP,
+		.argument = kit,
+		.begin = okit_begin,
+		.check = check_dense,
+		.seeds = 1,
+		.config = { .race = KIT_RACE, .strict = true, .resident = 8 },
+	};
+
+	simt_must_pass(&test);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* Each lane must have everything once: they get it one after the other. */
+static MAM_KERNEL(everything)
+{
+	struct okit *kit = argument;
+	void *run;
+
+	while (!(run = okit_alloc(kit, (size_t)kit->blocks * BLOCK)))
+		mam_nanosleep(100);
+	MAM_KASSERT(run == kit->space);
+	okit_free(kit, run);
+}
+
+START_TEST(all_for_each)
+{
+	static const struct {
+		uint32_t blocks, grid, block;
+	} rows[] = { { 1, 1, 8 }, { 3, 2, 5 }, { 2, 8, 1 } };
+	struct okit *kit = okit_create(rows[_i].blocks, 1, NULL);
+	char name[64];
+
+	snprintf(name, sizeof(name), "everything, %u blocks", rows[_i].blocks);
+	kit->steps_max = 30000000;
+	okit_explore(kit, name, everything, rows[_i].grid, rows[_i].block, 30, okit_check_empty);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* ---- beside slabs -------------------------------------------------------------------------- */
+
+/* A slab with one object left keeps its units; with none, a run gets them. */
+static MAM_KERNEL(beside)
+{
+	struct okit *kit = argument;
+	const size_t *bytes = kit->plan;
+	uint32_t class_ = mam_class_of(*bytes), i;
+	size_t all = (size_t)kit->blocks * BLOCK;
+	void *slot, *run, *rest;
+
+	slot = okit_alloc(kit, *bytes);
+	MAM_KASSERT(!okit_alloc(kit, all));
+	MAM_KASSERT(!okit_alloc(kit, all - (mam_class_units(class_) - 1) * UNIT));
+	run = okit_alloc(kit, (all - BLOCK) / 2);
+	MAM_KASSERT(run);
+	okit_free(kit, run);
+	/* Slabs of other classes, empty again, are in nobody's way. */
+	for (i = 1; i <= MAM_CLASSES; i += 7) {
+		rest = okit_alloc(kit, mam_class_bytes(i));
+		MAM_KASSERT(rest);
+		okit_free(kit, rest);
+	}
+	okit_free(kit, slot);
+	run = okit_alloc(kit, all);
+	MAM_KASSERT(run);
+	MAM_KASSERT(!okit_alloc(kit, *bytes));
+	okit_free(kit, run);
+	slot = okit_alloc(kit, *bytes);
+	MAM_KASSERT(slot);
+	okit_free(kit, slot);
+}
+
+START_TEST(beside_slabs)
+{
+	static const size_t bytes[] = { 48, 256, 1050, 8192 };
+	struct okit *kit = okit_create(3, 2, &bytes[_i]);
+	char name[64];
+
+	snprintf(name, sizeof(name), "beside %zu bytes", bytes[_i]);
+	okit_explore(kit, name, beside, 1, 1, 10, okit_check_empty);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* Slots for some, runs for others, more than there is: nobody gets what another has. */
+static MAM_KERNEL(slots_and_runs)
+{
+	static const size_t bytes[] = { 16, 9000, 500, 70000, 8192, 20000, 1100, 64 };
+	struct okit *kit = argument;
+	void *before = NULL, *object;
+	uint32_t round;
+
+	for (round = 0; round < 3; round++) {
+		object = okit_alloc(kit, bytes[(mam_lane() + mam_block() + round) % 8]);
+		okit_free(kit, before);
+		before = object;
+	}
+	okit_free(kit, before);
+}
+
+START_TEST(with_slots)
+{
+	static const struct {
+		uint32_t blocks, grid, block;
+	} rows[] = { { 2, 1, 24 }, { 3, 4, 8 }, { 6, 2, 20 }, { 1, 12, 1 } };
+	struct okit *kit = okit_create(rows[_i].blocks, 2, NULL);
+	char name[64];
+
+	kit->steps_max = 20000000;
+	snprintf(name, sizeof(name), "slots and runs, %u blocks", rows[_i].blocks);
+	okit_explore(kit, name, slots_and_runs, rows[_i].grid, rows[_i].block, 25, NULL);
+	okit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("objects_runs");
+
+	tcase_add_loop_test(tcase, lengths, 0, 3);
+	tcase_add_loop_test(tcase, a_length_each, 0, 3);
+	tcase_add_loop_test(tcase, full, 0, 5);
+	tcase_add_loop_test(tcase, no_gaps, 0, 5);
+	tcase_add_loop_test(tcase, all_for_each, 0, 3);
+	tcase_add_loop_test(tcase, beside_slabs, 0, 4);
+	tcase_add_loop_test(tcase, with_slots, 0, 4);
+	return kit_run(tcase, "heap/objects_runs");
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_resize.c - mam_kcalloc(), mam_krealloc() and mam_kusable(): what is cleared is cleared in
+ * memory that was dirty, what an object has goes with it, an object stays where that is promised,
+ * and a request that fails leaves the old one as it was.
+ */
+#include <mam/heap.cuh>
+
+#include "heap/objects/objects_kit.h"
+
+#ifdef SIMT_HOOKS
+#define SEEDS 12
+#else
+#define SEEDS 40
+#endif
+
+START_TEST(products)
+{
+	static const struct {
+		size_t n, bytes, product;
+	} rows[] = {
+		{ 0, 0, 0 },
+		{ 0, SIZE_MAX, 0 },
+		{ 7, 0, 0 },
+		{ 3, 5, 15 },
+		{ 1, SIZE_MAX, SIZE_MAX },
+		{ SIZE_MAX, 1, SIZE_MAX },
+		{ (size_t)1 << 32, (size_t)1 << 31, (size_t)1 << 63 },
+		{ (size_t)1 << 32, (size_t)1 << 32, SIZE_MAX },
+		{ SIZE_MAX / 2, 3, SIZE_MAX },
+		{ 2, SIZE_MAX / 2 + 1, SIZE_MAX },
+		{ 2, SIZE_MAX / 2, SIZE_MAX - 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		ck_assert_uint_eq(mam_resize_product(rows[i].n, rows[i].bytes), rows[i].product);
+}
+END_TEST
+
+/* An object stays if it is large enough, and a new one would be more than half as large. */
+START_TEST(who_stays)
+{
+	for (size_t was = 1; was < 70000; was += 1 + was / 16) {
+		size_t usable = okit_usable(was);
+
+		for (size_t bytes = 1; bytes < 70000; bytes += 1 + bytes / 16)
+			ck_assert_int_eq(mam_resize_stays(usable, bytes),
+					 bytes <= usable && okit_usable(bytes) > usable / 2);
+	}
+	ck_assert(mam_resize_stays(16, 1));
+	ck_assert(!mam_resize_stays(32, 16));
+	ck_assert(mam_resize_stays(32, 17));
+	ck_assert(!mam_resize_stays(32, 33));
+	ck_assert(mam_resize_stays(20 << 10, (10 << 10) + 1));
+	ck_assert(!mam_resize_stays(20 << 10, 10 << 10));
+	ck_assert(!mam_resize_stays(20 << 10, SIZE_MAX));
+}
+END_TEST
+
+/* ---- lanes ----------------------------------------------------------------------------------- */
+
+/* A ground that is dirty before the first run; later ones find what lanes wrote. */
+static void explore(const char *name, simt_kernel *kernel, uint32_t grid, uint32_t block)
+{
+	struct okit *kit = okit_create(64, 2, NULL);
+
+	memset(kit->space, 0xa5, (size_t)kit->blocks << MAM_BLOCK_SHIFT);
+	okit_explore(kit, name, kernel, grid, block, SEEDS, okit_check_served);
+	okit_destroy(kit);
+}
+
+/* The shadow takes it for an object of its usable bytes, which is what it is. */
+static void own(struct okit *kit, void *object, size_t bytes)
+{
+	size_t usable = mam_kusable(kit->heap, object);
+
+	MAM_KASSERT(usable >= bytes && usable % 16 == 0);
+	okit_note(kit, object, usable);
+}
+
+static MAM_KERNEL(clear)
+{
+	struct okit *kit = argument;
+
+	for (uint32_t round = 0; round < 3; round++) {
+		size_t n = simt_random() % 9 + 1, bytes = simt_random() % 60 + 1, k;
+		unsigned char *object = mam_kcalloc(kit->heap, n, bytes);
+
+		MAM_KASSERT(object);
+		own(kit, object, n * bytes);
+		for (k = 0; k < n * bytes; k++)
+			MAM_KASSERT(!object[k]);
+		memset(object, 0xff, mam_kusable(kit->heap, object));
+		okit_forget(kit, object);
+		MAM_KASSERT(mam_kfree(kit->heap, object));
+	}
+}
+
+START_TEST(cleared)
+{
+	explore("calloc", clear, 2, 40);
+}
+END_TEST
+
+static uint64_t word_of(size_t k)
+{
+	return (uint64_t)(mam_block() * simt_block_threads() + simt_thread() + 1) << 32 | k;
+}
+
+/* Up and down: each step has what the step before wrote, as far as both go. */
+static MAM_KERNEL(steps)
+{
+	struct okit *kit = argument;
+	size_t words = 0, next, usable = 0, k;
+	uint64_t *object = NULL, *was;
+	bool stays;
+
+	for (uint32_t step = 0; step < 6; step++) {
+		next = 1 + simt_random() % (step % 3 == 2 ? 1300 : 40);
+		was = object;
+		if (object)
+			okit_forget(kit, (unsigned char *)object);
+		stays = object && mam_resize_stays(usable, next * 8);
+		object = mam_krealloc(kit->heap, object, next * 8);
+		MAM_KASSERT(object);
+		MAM_KASSERT(!was || stays == (object == was));
+		own(kit, object, next * 8);
+		usable = mam_kusable(kit->heap, object);
+		MAM_KASSERT(stays || usable == okit_usable(next * 8));
+		for (k = 0; k < words && k < next; k++)
+			MAM_KASSERT(object[k] == word_of(k));
+		words = next;
+		for (k = 0; k < words; k++)
+			object[k] = word_of(k);
+	}
+	okit_forget(kit, (unsigned char *)object);
+	MAM_KASSERT(!mam_krealloc(kit->heap, object, 0));
+}
+
+START_TEST(resized)
+{
+	explore("realloc", steps, 1, 34);
+}
+END_TEST
+
+/* ---- one lane ---------------------------------------------------------------------------------- */
+
+/* Grow with no room: NULL, and the old one as it was. Shrink with no room: it stays. */
+START_TEST(no_room)
+{
+	struct okit *kit = okit_create(2, 1, NULL);
+	unsigned char *large = mam_kmalloc(kit->heap, 40 << 10), *small, *next;
+	size_t k;
+
+	ck_assert_ptr_nonnull(large);
+	ck_assert_ptr_nonnull(small = mam_kmalloc(kit->heap, 8192));
+	while (mam_kmalloc(kit->heap, 8192))
+		;
+	while (mam_kmalloc(kit->heap, 16))
+		;
+	ck_assert_uint_eq(okit_tally(kit, MAM_OBJECT_FULL), 2);
+	for (k = 0; k < 8192; k++)
+		small[k] = (unsigned char)(k * 7);
+	ck_assert_ptr_null(mam_krealloc(kit->heap, small, 8193));
+	ck_assert_uint_eq(okit_tally(kit, MAM_OBJECT_FULL), 3);
+	ck_assert_ptr_null(mam_krealloc(kit->heap, small, SIZE_MAX));
+	ck_assert_uint_eq(okit_tally(kit, MAM_OBJECT_TOO_LARGE), 1);
+	ck_assert_uint_eq(mam_kusable(kit->heap, small), 8192);
+	for (k = 0; k < 8192; k++)
+		ck_assert_uint_eq(small[k], (unsigned char)(k * 7));
+	ck_assert_ptr_eq(mam_krealloc(kit->heap, small, 100), small);
+	ck_assert_uint_eq(okit_tally(kit, MAM_OBJECT_FULL), 4);
+	ck_assert_uint_eq(mam_kusable(kit->heap, small), 8192);
+	/* With room it goes where it fits. */
+	ck_assert(mam_kfree(kit->heap, large));
+	next = mam_krealloc(kit->heap, small, 100);
+	ck_assert_ptr_nonnull(next);
+	ck_assert_ptr_ne(next, small);
+	ck_assert_uint_eq(mam_kusable(kit->heap, small), 0);
+	for (k = 0; k < 100; k++)
+		ck_assert_uint_eq(next[k], (unsigned char)(k * 7));
+	okit_destroy(kit);
+}
+END_TEST
+
+/* Each answer, and which counter says so. */
+START_TEST(mistakes)
+{
+	struct okit *kit = okit_create(2, 1, NULL);
+	struct mam_kheap *heap = kit->heap, other;
+	char *object, *large, local[64];
+
+	ck_assert_ptr_null(mam_kcalloc(heap, 0, 8));
+	ck_assert_ptr_null(mam_kcalloc(heap, 8, 0));
+	ck_assert_ptr_null(mam_krealloc(heap, NULL, 0));
+	ck_assert_uint_eq(okit_tally(kit, MAM_OBJECT_ZERO), 3);
+	ck_assert_ptr_null(mam_kcalloc(heap, SIZE_MAX / 2, 4));
+	ck_assert_ptr_null(mam_kcalloc(heap, (size_t)1 << 32, (size_t)1 << 32));
+	ck_assert_uint_eq(okit_tally(kit, MAM_OBJECT_TOO_LARGE), 2);
+
+	object = mam_krealloc(heap, NULL, 100);
+	large = mam_krealloc(heap, NULL, 20000);
+	ck_assert_uint_eq(mam_kusable(heap, object), 112);
+	ck_assert_uint_eq(mam_kusable(heap, large), 20 << 10);
+	ck_assert_uint_eq(mam_kusable(heap, NULL), 0);
+	ck_assert_uint_eq(mam_kusable(heap, object + 1), 0);
+	ck_assert_uint_eq(mam_kusable(heap, object + 16), 0);
+	ck_assert_uint_eq(mam_kusable(heap, object + 112), 0);
+	ck_assert_uint_eq(mam_kusable(heap, large + 1024), 0);
+	ck_assert_uint_eq(mam_kusable(heap, local), 0);
+	ck_assert_uint_eq(mam_kusable(NULL, object), 0);
+	for (int what = 0; what < MAM_OBJECT_TALLIES; what++)
+		if (what != MAM_OBJECT_ZERO && what != MAM_OBJECT_TOO_LARGE)
+			ck_assert_uint_eq(okit_tally(kit, what), 0);
+
+	/* What is no object is none for realloc either, of any size. */
+	ck_assert_ptr_null(mam_krealloc(heap, object + 8, 100));
+	ck_assert_ptr_null(mam_krealloc(heap, large + 1024, 0));
+	ck_assert_uint_eq(okit_tally(kit, MAM_OBJECT_INTERIOR), 2);
+	ck_assert_ptr_null(mam_krealloc(heap, local, 100));
+	ck_assert_uint_eq(okit_tally(kit, MAM_OBJECT_FOREIGN), 1);
+	ck_assert_uint_eq(mam_kusable(heap, object), 112);
+	ck_assert_ptr_null(mam_krealloc(heap, object, 0));
+	ck_assert_uint_eq(mam_kusable(heap, object), 0);
+	ck_assert_ptr_null(mam_krealloc(heap, object, 100));
+	ck_assert_ptr_null(mam_krealloc(heap, object, 0));
+	ck_assert_uint_eq(okit_tally(kit, MAM_OBJECT_TWICE), 2);
+	ck_assert_uint_eq(okit_tally(kit, MAM_OBJECT_ZERO), 3);
+
+	/* No heap, and one of another layout. */
+	ck_assert_ptr_null(mam_kmalloc(NULL, 8));
+	ck_assert_ptr_null(mam_kcalloc(NULL, 8, 8));
+	ck_assert_ptr_null(mam_krealloc(NULL, NULL, 8));
+	ck_assert_ptr_null(mam_krealloc(NULL, large, 8));
+	ck_assert(!mam_kfree(NULL, large));
+	other = *heap;
+	other.layout++;
+	ck_assert_ptr_null(mam_kmalloc(&other, 8));
+	ck_assert_ptr_null(mam_kcalloc(&other, 8, 8));
+	ck_assert_ptr_null(mam_krealloc(&other, large, 8));
+	ck_assert(!mam_kfree(&other, large));
+	ck_assert_uint_eq(mam_kusable(&other, large), 0);
+	ck_assert(mam_kfree(heap, large));
+	ck_assert(mam_kfree(heap, NULL));
+	okit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("resize");
+
+	tcase_add_test(tcase, products);
+	tcase_add_test(tcase, who_stays);
+	tcase_add_test(tcase, cleared);
+	tcase_add_test(tcase, resized);
+	tcase_add_test(tcase, no_room);
+	tcase_add_test(tcase, mistakes);
+	return kit_run(tcase, "heap/resize");
+}

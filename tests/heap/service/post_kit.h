@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * post_kit.h - a mailbox whose device is the test, and a pool that fails, or lies, when it is told
+ * to. The pool knows every block it gave, and ends the program when one comes back that it did not
+ * give.
+ */
+#ifndef MAM_TESTS_HEAP_POST_KIT_H
+#define MAM_TESTS_HEAP_POST_KIT_H
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "heap/service/post_look.h"
+#include "heap/service/post_quiet.h"
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+#define KIT_BLOCKS 4096u
+#define KIT_NEVER (~0u)
+
+/* A block that the pool gave. */
+struct kit_block {
+	uint64_t address, bytes;
+};
+
+struct kit_pool {
+	struct kit_block block[KIT_BLOCKS];
+	unsigned int blocks;
+	uint64_t next;      /* address of the next one */
+	uint64_t mapped;    /* bytes that are there without new memory */
+	uint64_t max;      /* a request of more than that fails; 0: none does */
+	unsigned int fails; /* calls until one fails; KIT_NEVER */
+	unsigned int takes, news, gives; /* counts */
+	uint64_t lies;      /* added to the address that is given */
+	bool gone;
+};
+
+static inline enum mam_status kit_take(void *user, uint64_t bytes, uint64_t alignment,
+				       bool may_grow, uint64_t *address)
+{
+	struct kit_pool *pool = user;
+
+	pool->takes++;
+	pool->news += may_grow;
+	if (pool->gone)
+		return MAM_ERROR_DESTROYED;
+	if (pool->fails != KIT_NEVER && pool->fails-- == 0) {
+		pool->fails = KIT_NEVER;
+		return may_grow ? MAM_ERROR_DRIVER : MAM_ERROR_WOULD_WAIT;
+	}
+	if (!may_grow && bytes > pool->mapped)
+		return MAM_ERROR_WOULD_WAIT;
+	if ((pool->max != 0 && bytes > pool->max) || pool->blocks == KIT_BLOCKS)
+		return MAM_ERROR_OUT_OF_MEMORY;
+	pool->mapped -= pool->mapped >= bytes ? bytes : 0;
+	pool->next = (pool->next + alignment - 1) / alignment * alignment;
+	pool->block[pool->blocks++] = (struct kit_block){ pool->next + pool->lies, bytes };
+	*address = pool->next + pool->lies;
+	pool->next += bytes;
+	return MAM_OK;
+}
+
+static inline void kit_give(void *user, uint64_t address)
+{
+	struct kit_pool *pool = user;
+
+	pool->gives++;
+	for (unsigned int i = 0; i < pool->blocks; i++)
+		if (pool->block[i].address == address) {
+			pool->block[i] = pool->block[--pool->blocks];
+			return;
+		}
+	ck_abort_msg("%#llx came back, and was not given", (unsigned long long)address);
+}
+
+struct kit {
+	struct mam_mail mail;
+	struct mam_post_box box;
+	struct kit_pool pool;
+	uint64_t asks, taken; /* the device's */
+	uint64_t generation[MAM_MAIL_SLOTS];
+};
+
+static inline struct kit *kit_new(const struct mam_post_config *config)
+{
+	struct kit *kit = calloc(1, sizeof(*kit));
+
+	ck_assert_ptr_nonnull(kit);
+	kit->pool.next = GIB;
+	kit->pool.fails = KIT_NEVER;
+	kit->pool.mapped = 1024 * GIB;
+	mam_post_open(&kit->box, &kit->mail, config,
+		      (struct mam_post_pool){ kit_take, kit_give, &kit->pool });
+	return kit;
+}
+
+/* All that was given came back. */
+static inline void kit_end(struct kit *kit)
+{
+	mam_post_close(&kit->box);
+	ck_assert_uint_eq(kit->pool.blocks, 0);
+	ck_assert_uint_eq(kit->box.held, kit->box.config.root_bytes);
+	ck_assert_uint_eq(kit->box.counts.posted + kit->box.counts.large, 0);
+	ck_assert_uint_eq(kit->box.counts.posted_bytes + kit->box.counts.large_bytes, 0);
+	free(kit);
+}
+
+/* ---- the device's half ---- */
+
+static inline void kit_ask(struct kit *kit)
+{
+	kit->mail.asked = ++kit->asks << 32 | (uint32_t)(kit->taken + 1);
+}
+
+/* The grant that comes next, which must be there. */
+static inline struct mam_grant kit_grant(struct kit *kit)
+{
+	ck_assert_uint_gt(kit->mail.posted, kit->taken);
+	return kit->mail.grant[kit->taken++ % MAM_MAIL_GRANTS];
+}
+
+/* Why the last ask was refused; GIVEN: it was not. */
+static inline enum mam_mail_cause kit_refused(const struct kit *kit)
+{
+	return kit->mail.refused >> 8 == kit->asks ? (enum mam_mail_cause)(kit->mail.refused & 255)
+						   : MAM_MAIL_GIVEN;
+}
+
+static inline void kit_send(struct kit *kit, uint32_t slot, enum mam_mail_kind kind,
+			    uint64_t detail)
+{
+	kit->mail.ask[slot].detail = detail;
+	kit->mail.ask[slot].stamp = ++kit->generation[slot] << 8 | kind;
+	kit->mail.knock++;
+}
+
+static inline bool kit_answered(const struct kit *kit, uint32_t slot)
+{
+	return kit->mail.answer[slot].stamp >> 8 == kit->generation[slot];
+}
+
+/* What was answered, which it must have been. */
+static inline enum mam_mail_cause kit_answer(const struct kit *kit, uint32_t slot)
+{
+	ck_assert_uint_eq(kit->mail.answer[slot].stamp >> 8, kit->generation[slot]);
+	return (enum mam_mail_cause)(kit->mail.answer[slot].stamp & 255);
+}
+
+/* Looks until nothing is left to do: how often. */
+static inline unsigned int kit_look(struct kit *kit)
+{
+	unsigned int looks = 0;
+
+	while (mam_post_look(&kit->box))
+		ck_assert_uint_lt(++looks, 10000);
+	return looks;
+}
+
+#endif

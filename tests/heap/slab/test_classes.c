@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_classes.c - classes of sizes: which serves each request, how far apart they are, how a slab
+ * of each is cut, and that the words of all of them fill a block's share without a gap.
+ */
+#include "heap/slab/classes.h"
+#include "heap/kit.h"
+
+/* Every request gets the smallest class that is large enough, and what is none gets none. */
+START_TEST(every_size)
+{
+	uint32_t bytes, class_;
+
+	for (bytes = 1; bytes <= MAM_CLASS_BYTES_MAX; bytes++) {
+		class_ = mam_class_of(bytes);
+		ck_assert_uint_ge(class_, 1);
+		ck_assert_uint_le(class_, MAM_CLASSES);
+		ck_assert_uint_ge(mam_class_bytes(class_), bytes);
+		if (class_ > 1)
+			ck_assert_uint_lt(mam_class_bytes(class_ - 1), bytes);
+	}
+	for (; bytes <= 4 * MAM_CLASS_BYTES_MAX; bytes++)
+		ck_assert_uint_eq(mam_class_of(bytes), 0);
+}
+END_TEST
+
+START_TEST(no_size)
+{
+	static const size_t none[] = {
+		0,
+		8193,
+		(size_t)1 << 31,
+		UINT32_MAX,
+		SIZE_MAX,
+		SIZE_MAX / 2,
+		SIZE_MAX - 8191,
+		SIZE_MAX - 8192,
+#if SIZE_MAX > UINT32_MAX
+		(size_t)1 << 32,
+		((size_t)1 << 32) + 1,
+		((size_t)1 << 32) + 16,
+		((size_t)1 << 36) + 8192,
+#endif
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		ck_assert_uint_eq(mam_class_of(none[i]), 0);
+}
+END_TEST
+
+/* Grains, and from 128 B on at most a quarter, an eighth, a sixteenth from one to the next. */
+START_TEST(ratios)
+{
+	uint32_t class_, bytes, before, max;
+
+	ck_assert_uint_eq(mam_class_bytes(1), 16);
+	ck_assert_uint_eq(mam_class_bytes(MAM_CLASSES), MAM_CLASS_BYTES_MAX);
+	for (class_ = 2; class_ <= MAM_CLASSES; class_++) {
+		before = mam_class_bytes(class_ - 1);
+		bytes = mam_class_bytes(class_);
+		ck_assert_uint_gt(bytes, before);
+		ck_assert_uint_eq(bytes, mam_class_quanta(class_) << MAM_GRAIN_SHIFT);
+		ck_assert_uint_eq(mam_class_of(bytes), class_);
+		max = before < 128 ? 16 : before / (bytes <= 512 ? 4 : bytes <= 4096 ? 8 : 16);
+		ck_assert_uint_le(bytes - before, max);
+	}
+}
+END_TEST
+
+/* A power of two is a class of its own, and its slots lie at multiples of it. */
+START_TEST(powers_of_two)
+{
+	uint32_t bytes, class_, slot, span;
+
+	for (bytes = 16; bytes <= MAM_CLASS_BYTES_MAX; bytes *= 2) {
+		class_ = mam_class_of(bytes);
+		ck_assert_uint_eq(mam_class_bytes(class_), bytes);
+		span = 1u << (mam_class_span_shift(class_) + MAM_UNIT_SHIFT);
+		ck_assert_uint_eq(span % bytes, 0);
+		for (slot = 0; slot < mam_class_slots(class_); slot++)
+			ck_assert_uint_eq((span + slot * mam_class_bytes(class_)) % bytes, 0);
+	}
+}
+END_TEST
+
+/* A slab fits between the places where slabs may begin, in one word, and wastes no slot. */
+START_TEST(slabs)
+{
+	uint32_t class_, quanta, slots, units, span;
+
+	for (class_ = 1; class_ <= MAM_CLASSES; class_++) {
+		quanta = mam_class_quanta(class_);
+		slots = mam_class_slots(class_);
+		units = mam_class_units(class_);
+		span = 1u << mam_class_span_shift(class_);
+		ck_assert_uint_le(span, MAM_BLOCK_UNITS);
+		ck_assert_uint_le(span, quanta);
+		ck_assert(2 * span > quanta || span == MAM_BLOCK_UNITS);
+		ck_assert_uint_le(slots, 64);
+		ck_assert_uint_ge(slots, mam_class_bytes(class_) <= 2048 ? 32 : 8);
+		ck_assert_uint_le(slots * quanta, span * 64);
+		ck_assert_uint_gt((slots + 1) * quanta, span * 64);
+		ck_assert_uint_le(units, span);
+		ck_assert_uint_ge(units * 64, slots * quanta);
+		ck_assert_uint_lt((units - 1) * 64, slots * quanta);
+		ck_assert_uint_eq(mam_class_words(class_) * span, MAM_BLOCK_UNITS);
+	}
+}
+END_TEST
+
+START_TEST(words)
+{
+	uint32_t class_, before = 0;
+
+	for (class_ = 1; class_ <= MAM_CLASSES; class_++) {
+		ck_assert_uint_eq(mam_class_words_before(class_), before);
+		before += mam_class_words(class_);
+	}
+	ck_assert_uint_eq(before, MAM_BLOCK_WORDS);
+}
+END_TEST
+
+/* Sizes just above a power of two fill nine tenths of a slab's place all the same. */
+START_TEST(odd_sizes)
+{
+	static const uint32_t bytes[] = { 1050, 4100 };
+	uint32_t i, class_;
+
+	for (i = 0; i < 2; i++) {
+		class_ = mam_class_of(bytes[i]);
+		ck_assert_uint_ge(10 * mam_class_slots(class_) * bytes[i],
+				  9 * (1u << (mam_class_span_shift(class_) + MAM_UNIT_SHIFT)));
+	}
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("classes");
+
+	tcase_add_test(tcase, every_size);
+	tcase_add_test(tcase, no_size);
+	tcase_add_test(tcase, ratios);
+	tcase_add_test(tcase, powers_of_two);
+	tcase_add_test(tcase, slabs);
+	tcase_add_test(tcase, words);
+	tcase_add_test(tcase, odd_sizes);
+	return kit_run(tcase, "heap/classes");
+}

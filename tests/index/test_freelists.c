@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_freelists.c - classes of sizes by themselves: holes are records made up here, with no pool around
+ * them.
+ *
+ * Best fit is compared with a plain scan; the border between classes of one size and of several
+ * (512 granules) and the ends of the words of bits are walked over one by one.
+ */
+#include <check.h>
+#include <stdlib.h>
+
+#include "index/freelists.h"
+
+#define GRANULE ((uint64_t)512)
+
+static struct mam_records segments;
+static struct mam_freelists freelists;
+static uint64_t made; /* holes, ever */
+
+static void setup(void)
+{
+	ck_assert_int_eq(mam_segments_init(&segments), MAM_OK);
+	ck_assert_int_eq(mam_freelists_init(&freelists, GRANULE), MAM_OK);
+	made = 0;
+}
+
+static void teardown(void)
+{
+	mam_freelists_fini(&freelists);
+	mam_records_fini(&segments);
+}
+
+/* `next` not 0 makes it a hole with something above it; any record will do. */
+static uint32_t hole(uint64_t base, uint64_t granules, uint32_t next)
+{
+	uint32_t handle;
+	struct mam_segment *segment;
+
+	ck_assert_int_eq(mam_records_reserve(&segments, 1), MAM_OK);
+	handle = mam_records_take(&segments);
+	segment = mam_segment_at(&segments, handle);
+	*segment = (struct mam_segment){ .base = base,
+					 .bytes = granules * GRANULE,
+					 .state = MAM_SEGMENT_FREE };
+	segment->next = next;
+	/* What a block's life left there: links that mean nothing until the shelf writes them. */
+	segment->by_size = (struct mam_rbnode){ 8, { 8, 9 } };
+	segment->peer_prev = 8;
+	segment->peer_next = 8;
+	mam_freelists_insert(&freelists, &segments, handle);
+	made++;
+	return handle;
+}
+
+static uint64_t best_granules(uint64_t granules)
+{
+	uint32_t found = mam_freelists_best(&freelists, &segments, granules * GRANULE);
+
+	return found == 0 ? 0 : mam_segment_at(&segments, found)->bytes / GRANULE;
+}
+
+static void check_holds(uint64_t holes)
+{
+	uint64_t count = 0;
+	const char *fault = mam_freelists_check(&freelists, &segments, &count);
+
+	ck_assert_msg(fault == NULL, "%s", fault);
+	ck_assert_uint_eq(count, holes);
+}
+
+START_TEST(an_empty_freelists_has_nothing)
+{
+	ck_assert_uint_eq(best_granules(1), 0);
+	ck_assert_uint_eq(best_granules(511), 0);
+	ck_assert_uint_eq(best_granules(512), 0);
+	ck_assert_uint_eq(mam_freelists_largest(&freelists, &segments), 0);
+	ck_assert_uint_eq(mam_freelists_largest_inner(&freelists, &segments), 0);
+	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, GRANULE, 4096), 0);
+	check_holds(0);
+}
+END_TEST
+
+static const uint64_t sizes[] = {
+	1,   2,   63,  64,   65,   127,  128,    510,     511,           512,
+	513, 575, 576, 1023, 1024, 1025, 100000, 1 << 20, (1 << 20) + 1, (uint64_t)1 << 45
+};
+#define SIZES (sizeof(sizes) / sizeof(sizes[0]))
+
+/*
+ * One hole: every request up to its size finds it, none above does, and it leaves nothing behind.
+ */
+START_TEST(one_hole_serves_up_to_its_size)
+{
+	uint64_t size = sizes[_i];
+	uint32_t handle = hole(1 << 20, size, 0);
+
+	ck_assert_uint_eq(best_granules(1), size);
+	ck_assert_uint_eq(best_granules(size), size);
+	ck_assert_uint_eq(best_granules(size + 1), 0);
+	ck_assert_uint_eq(mam_freelists_largest(&freelists, &segments), handle);
+	check_holds(1);
+	mam_freelists_remove(&freelists, &segments, handle);
+	ck_assert_uint_eq(best_granules(1), 0);
+	check_holds(0);
+}
+END_TEST
+
+START_TEST(best_fit_crosses_from_small_to_large)
+{
+	for (size_t i = 0; i < SIZES; i++)
+		hole(i << 30, sizes[i], 0);
+	check_holds(SIZES);
+	for (size_t i = 1; i < SIZES; i++) {
+		ck_assert_uint_eq(best_granules(sizes[i - 1] + 1), sizes[i]);
+		ck_assert_uint_eq(best_granules(sizes[i]), sizes[i]);
+	}
+}
+END_TEST
+
+START_TEST(the_lowest_comes_first_among_equals)
+{
+	uint64_t size = _i == 0 ? 7 : 700;
+	uint32_t middle = hole(2 << 20, size, 0);
+	uint32_t low = hole(1 << 20, size, 0);
+	uint32_t high = hole(3 << 20, size, 0);
+
+	ck_assert_uint_eq(mam_freelists_best(&freelists, &segments, size * GRANULE), low);
+	mam_freelists_remove(&freelists, &segments, low);
+	ck_assert_uint_eq(mam_freelists_best(&freelists, &segments, size * GRANULE), high); /* came last */
+	mam_freelists_remove(&freelists, &segments, high);
+	ck_assert_uint_eq(mam_freelists_best(&freelists, &segments, size * GRANULE), middle);
+	check_holds(1);
+}
+END_TEST
+
+START_TEST(an_aligned_request_takes_the_tightest_that_holds_it)
+{
+	uint32_t tight = hole((8 << 20) + 512, 8, 0); /* no whole 4096 in it */
+	uint32_t exact = hole(16 << 20, 8, 0);
+	uint32_t roomy = hole((32 << 20) + 512, 600, 0);
+
+	(void)tight;
+	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, 8 * GRANULE, 4096), exact);
+	mam_freelists_remove(&freelists, &segments, exact);
+	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, 8 * GRANULE, 4096), roomy);
+	mam_freelists_remove(&freelists, &segments, roomy);
+	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, 8 * GRANULE, 4096), 0);
+}
+END_TEST
+
+/* More tight holes than are looked at first, and only a tight one far behind that fits. */
+START_TEST(an_aligned_request_looks_on_before_it_gives_up)
+{
+	uint32_t fits;
+
+	for (uint64_t i = 0; i < 40; i++)
+		hole((i << 20) + 512, 8 + i % 3, 0);
+	fits = hole(64 << 20, 10, 0);
+	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, 8 * GRANULE, 1 << 20), fits);
+}
+END_TEST
+
+/* The size that is sure to do is exact: a hole one granule smaller may begin at the worst place. */
+START_TEST(an_aligned_request_is_not_given_a_hole_that_is_a_granule_short)
+{
+	uint64_t alignment = 16 * GRANULE;
+	uint32_t sure;
+
+	for (uint64_t i = 0; i < 10; i++)
+		hole((i << 20) + GRANULE, 8, 0);
+	hole((16 << 20) + GRANULE, 8 + 16 - 2, 0);
+	sure = hole((32 << 20) + GRANULE, 8 + 16 - 1, 0);
+	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, 8 * GRANULE, alignment), sure);
+}
+END_TEST
+
+START_TEST(the_largest_inner_passes_over_chunk_ends)
+{
+	uint32_t inner = hole(1 << 20, 300, 8);
+
+	hole(2 << 20, 300, 0);
+	hole(3 << 20, 900, 0);
+	hole(4 << 20, 64, 8);
+	ck_assert_uint_eq(mam_freelists_largest_inner(&freelists, &segments), inner);
+	mam_freelists_remove(&freelists, &segments, inner);
+	ck_assert_uint_eq(
+		mam_segment_at(&segments, mam_freelists_largest_inner(&freelists, &segments))->bytes,
+		64 * GRANULE);
+}
+END_TEST
+
+/* Every size down from 1100 granules, through classes of several, over the border and the words of bits. */
+START_TEST(below_steps_through_every_size)
+{
+	uint64_t granules;
+
+	for (granules = 1; granules <= 1100; granules++)
+		hole(granules << 22, granules, granules == 1 ? 8 : 0);
+	check_holds(1100);
+	ck_assert_uint_eq(
+		mam_segment_at(&segments, mam_freelists_largest_inner(&freelists, &segments))->bytes,
+		GRANULE);
+}
+END_TEST
+
+/* Granules of each class in order, each of the small ones alone, and no number of bytes beyond the last. */
+START_TEST(classes_are_in_order)
+{
+	uint64_t previous = 0;
+
+	for (uint64_t granules = 1; granules < 5000; granules++) {
+		uint64_t class = mam_freelists_class(&freelists, granules * GRANULE);
+
+		ck_assert(granules <= 2048 ? class == granules : class - previous <= 1);
+		ck_assert_uint_eq(mam_freelists_class(&freelists, granules * GRANULE + GRANULE - 1), class);
+		previous = class;
+	}
+	for (unsigned bit = 12; bit <= 50; bit++) {
+		uint64_t class = mam_freelists_class(&freelists, (UINT64_C(3) << bit) / 2 * GRANULE);
+
+		ck_assert_uint_gt(class, previous);
+		ck_assert_uint_eq(mam_freelists_class(&freelists, ((UINT64_C(3) << bit) / 2 - 1) * GRANULE), class - 1);
+		ck_assert_uint_lt(class, MAM_FREELISTS_CLASSES);
+		previous = class;
+	}
+	ck_assert_uint_eq(mam_freelists_class(&freelists, UINT64_MAX), MAM_FREELISTS_CLASSES - 1);
+}
+END_TEST
+
+/* Sizes of every order: a few granules, about the border, up to 2^20 times that, and many of one class. */
+static uint64_t any_size(unsigned *seed)
+{
+	uint64_t size = 1 + (uint64_t)rand_r(seed) % 700;
+
+	switch (rand_r(seed) % 4) {
+	case 0: return size;
+	case 1: return size << rand_r(seed) % 20;
+	case 2: return ((uint64_t)1 << (14 + rand_r(seed) % 3)) + size % 40;
+	default: return 65536 + size / 10;
+	}
+}
+
+START_TEST(random_holes_match_a_scan)
+{
+	enum { HOLES = 400, STEPS = 20000 };
+	static uint32_t handle[HOLES];
+	unsigned seed = 20261;
+	int count = 0;
+
+	for (int step = 0; step < STEPS; step++) {
+		uint64_t ask = any_size(&seed);
+		uint64_t min = 0, max = 0;
+		uint32_t below;
+
+		if (count < HOLES && rand_r(&seed) % 2 == 0) {
+			handle[count++] =
+				hole((uint64_t)rand_r(&seed) * GRANULE, any_size(&seed), 0);
+		} else if (count > 0) {
+			int victim = rand_r(&seed) % count;
+
+			mam_freelists_remove(&freelists, &segments, handle[victim]);
+			mam_records_put(&segments, handle[victim]);
+			handle[victim] = handle[--count];
+		}
+		for (int i = 0; i < count; i++) {
+			uint64_t size = mam_segment_at(&segments, handle[i])->bytes / GRANULE;
+
+			if (size >= ask && (min == 0 || size < min))
+				min = size;
+			if (size < ask && size > max)
+				max = size;
+		}
+		ck_assert_uint_eq(best_granules(ask), min);
+		below = mam_freelists_below(&freelists, &segments, ask * GRANULE);
+		ck_assert_uint_eq(below == 0 ? 0 : mam_segment_at(&segments, below)->bytes / GRANULE, max);
+		if (step % 100 == 0)
+			check_holds((uint64_t)count);
+	}
+	check_holds((uint64_t)count);
+}
+END_TEST
+
+static void clear_a_bit(uint32_t handle)
+{
+	(void)handle;
+	freelists.metadata->full[0] = 0;
+}
+static void set_a_bit(uint32_t handle)
+{
+	(void)handle;
+	freelists.metadata->full[0] |= 1;
+}
+static void set_a_bit_of_another_word(uint32_t handle)
+{
+	(void)handle;
+	freelists.metadata->full[3] = 1;
+	freelists.metadata->sums[0] |= 8;
+}
+static void clear_a_bit_of_a_word(uint32_t handle)
+{
+	(void)handle;
+	freelists.metadata->sums[0] = 0;
+}
+static void set_a_bit_of_a_word(uint32_t handle)
+{
+	(void)handle;
+	freelists.metadata->sums[1] = 1;
+}
+static void change_a_size(uint32_t handle)
+{
+	mam_segment_at(&segments, handle)->bytes += GRANULE;
+}
+static void tie_a_circle(uint32_t handle)
+{
+	struct mam_segment *segment = mam_segment_at(&segments, handle);
+
+	segment->peer_next = handle;
+}
+/* Of 70,000 granules and one more: both are of one class, which is a tree. */
+static uint32_t *a_tree(uint32_t *node)
+{
+	uint64_t class = mam_freelists_class(&freelists, 70000 * GRANULE);
+
+	*node = hole(2 << 20, 70000, 0);
+	hole(512 << 20, 70001, 0);
+	check_holds(3);
+	ck_assert_uint_eq(mam_freelists_class(&freelists, 70001 * GRANULE), class);
+	ck_assert_uint_ne(freelists.metadata->root[class] & MAM_FREELISTS_TREE, 0);
+	return &freelists.metadata->root[class];
+}
+static void call_a_list_a_tree(uint32_t handle)
+{
+	mam_segment_at(&segments, handle)->by_size = (struct mam_rbnode){ 0, { 0, 0 } };
+	freelists.metadata->root[5] |= MAM_FREELISTS_TREE;
+}
+static void call_a_tree_a_list(uint32_t handle)
+{
+	*a_tree(&handle) &= ~MAM_FREELISTS_TREE;
+}
+static void move_to_another_class(uint32_t handle)
+{
+	mam_segment_at(&segments, handle)->bytes = 6 * GRANULE;
+}
+static void lose_the_order_of_a_tree(uint32_t handle)
+{
+	(void)a_tree(&handle);
+	mam_segment_at(&segments, handle)->bytes = 70002 * GRANULE;
+}
+static void move_a_tree_to_another_class(uint32_t handle)
+{
+	uint32_t *root = a_tree(&handle);
+
+	root[1] = root[0];
+	root[0] = 0;
+	if (mam_freelists_class(&freelists, 70000 * GRANULE) % 64 == 63)
+		freelists.metadata->full[1 + mam_freelists_class(&freelists, 70000 * GRANULE) / 64] = 1;
+	freelists.metadata->full[mam_freelists_class(&freelists, 70000 * GRANULE) / 64] <<= 1;
+}
+
+static void (*const damages[])(uint32_t) = {
+	clear_a_bit,           set_a_bit,
+	clear_a_bit_of_a_word, set_a_bit_of_a_word,
+	change_a_size,         tie_a_circle,
+	call_a_list_a_tree,    call_a_tree_a_list,
+	move_to_another_class, move_a_tree_to_another_class,
+	set_a_bit_of_another_word, lose_the_order_of_a_tree,
+};
+
+START_TEST(the_check_sees_damage)
+{
+	uint64_t count = 0;
+	uint32_t handle = hole(1 << 20, 5, 0);
+
+	check_holds(1);
+	damages[_i](handle);
+	/* Or it counts what is left. */
+	ck_assert(mam_freelists_check(&freelists, &segments, &count) != NULL || count != made);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("pool/freelists");
+	TCase *tcase = tcase_create("freelists");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, an_empty_freelists_has_nothing);
+	tcase_add_loop_test(tcase, one_hole_serves_up_to_its_size, 0, SIZES);
+	tcase_add_test(tcase, best_fit_crosses_from_small_to_large);
+	tcase_add_loop_test(tcase, the_lowest_comes_first_among_equals, 0, 2);
+	tcase_add_test(tcase, an_aligned_request_takes_the_tightest_that_holds_it);
+	tcase_add_test(tcase, an_aligned_request_looks_on_before_it_gives_up);
+	tcase_add_test(tcase, an_aligned_request_is_not_given_a_hole_that_is_a_granule_short);
+	tcase_add_test(tcase, the_largest_inner_passes_over_chunk_ends);
+	tcase_add_test(tcase, below_steps_through_every_size);
+	tcase_add_test(tcase, classes_are_in_order);
+	tcase_add_test(tcase, random_holes_match_a_scan);
+	tcase_add_loop_test(tcase, the_check_sees_damage, 0, sizeof(damages) / sizeof(damages[0]));
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe_life.c - scenes about when and from where a program calls CUDA: before main, in signal
+ * handlers, around vfork and exec, with libraries that come and go, while it ends.
+ */
+#define _GNU_SOURCE /* vfork */
+#include "probe.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake/driver_api.h"
+
+#define MIB ((size_t)1 << 20)
+
+static unsigned long long early, a;
+
+static void start(void)
+{
+	struct CUctx_st *context;
+
+	SHOW(cuInit(0));
+	SHOW(cuDevicePrimaryCtxRetain(&context, 0));
+	SHOW(cuCtxSetCurrent(context));
+}
+
+/* Only in the scene that looks at it: constructors know no arguments but the environment. */
+__attribute__((constructor)) static void before(void)
+{
+	if (getenv("PROBE_EARLY") == NULL)
+		return;
+	start();
+	SHOW(cuMemAlloc_v2(&early, MIB));
+}
+
+static void before_main(void)
+{
+	SHOW(cuMemAlloc_v2(&a, MIB));
+	printf("apart %d\n", a != early);
+	SHOW(cuMemFree_v2(early));
+	SHOW(cuMemFree_v2(a));
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+	SHOW(cuMemAlloc_v2(&a, MIB));
+	SHOW(cuMemFree_v2(a));
+}
+
+static void signals(void)
+{
+	start();
+	SHOW(cuMemAlloc_v2(&early, MIB));
+	signal(SIGUSR1, on_signal);
+	raise(SIGUSR1);
+	SHOW(cuMemFree_v2(early));
+}
+
+/* Children that only become another program leave the parent's memory as it was. */
+static void vforks(void)
+{
+	int status;
+	pid_t child;
+
+	start();
+	SHOW(cuMemAlloc_v2(&a, MIB));
+	fflush(stdout);
+	child = vfork();
+	if (child == 0) {
+		execl("/bin/true", "true", (char *)NULL);
+		_exit(127);
+	}
+	waitpid(child, &status, 0);
+	printf("child ended %d\n", status);
+	SHOW(cuMemFree_v2(a));
+	SHOW(cuMemFree_v2(a));
+	SHOW(cuMemAlloc_v2(&a, MIB));
+	SHOW(cuMemFree_v2(a));
+}
+
+/* A library that loads CUDA by itself, is closed, and opened again. */
+static void closes(void)
+{
+	start();
+	for (int round = 0; round < 3; round++) {
+		void *library = dlopen("libcuda.so.1", RTLD_NOW);
+		int (*alloc)(unsigned long long *block, size_t bytes) = NULL;
+		int (*release)(unsigned long long block) = NULL;
+
+		*(void **)&alloc = library == NULL ? NULL : dlsym(library, "cuMemAlloc_v2");
+		*(void **)&release = library == NULL ? NULL : dlsym(library, "cuMemFree_v2");
+		if (alloc == NULL || release == NULL) {
+			puts("not found");
+			return;
+		}
+		SHOW(alloc(&a, MIB));
+		printf("closed %d\n", dlclose(library));
+		SHOW(release(a));
+	}
+}
+
+static void at_end(void)
+{
+	SHOW(cuMemFree_v2(a));
+	SHOW(cuMemAlloc_v2(&a, MIB));
+	SHOW(cuMemFree_v2(a));
+}
+
+static void ends(void)
+{
+	start();
+	SHOW(cuMemAlloc_v2(&a, MIB));
+	atexit(at_end);
+}
+
+static void *leave(void *unused)
+{
+	(void)unused;
+	exit(3);
+}
+
+/* The program ends in a thread while another one holds blocks. */
+static void ends_in_thread(void)
+{
+	pthread_t thread;
+
+	start();
+	SHOW(cuMemAlloc_v2(&a, MIB));
+	pthread_create(&thread, NULL, leave, NULL);
+	pthread_join(thread, NULL);
+}
+
+/* --- ends that run no destructor --- */
+
+static void two_blocks(void)
+{
+	start();
+	SHOW(cuMemAlloc_v2(&a, MIB));
+	SHOW(cuMemAlloc_v2(&early, MIB));
+	SHOW(cuMemFree_v2(early));
+}
+
+static void leaves(void)
+{
+	two_blocks();
+	_exit(3);
+}
+
+static void leaves_by_c(void)
+{
+	two_blocks();
+	_Exit(4);
+}
+
+static void say_so(void)
+{
+	SHOW(cuMemFree_v2(a));
+}
+
+static void leaves_quickly(void)
+{
+	two_blocks();
+	at_quick_exit(say_so);
+	quick_exit(5);
+}
+
+/* A handle of a block that a peer may ask for. */
+static void leaves_shared(void)
+{
+	struct cu_ipc_handle handle;
+
+	two_blocks();
+	SHOW(cuIpcGetMemHandle(&handle, a));
+	_exit(3);
+}
+
+static void leave_in_handler(int number)
+{
+	(void)number;
+	_exit(6);
+}
+
+static void leaves_in_handler(void)
+{
+	two_blocks();
+	signal(SIGUSR1, leave_in_handler);
+	raise(SIGUSR1);
+}
+
+static void leaves_on_other_stack(void)
+{
+	struct sigaction action = { .sa_handler = leave_in_handler, .sa_flags = SA_ONSTACK };
+	const stack_t stack = { .ss_sp = malloc(MIB), .ss_size = MIB };
+
+	two_blocks();
+	sigaltstack(&stack, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	raise(SIGUSR1);
+}
+
+/* The handler interrupts a free that waits for work of a second or so. */
+static void leaves_inside(void)
+{
+	const struct itimerval soon = { .it_value = { 0, 100000 } };
+
+	two_blocks();
+	signal(SIGALRM, leave_in_handler);
+	SHOW(cuMemsetD8Async(a, 1, MIB, NULL));
+	setitimer(ITIMER_REAL, &soon, NULL);
+	SHOW(cuMemFree_v2(a));
+}
+
+/* A child that shares its parent's memory and ends; the parent goes on. */
+static void vfork_leaves(void)
+{
+	int status;
+	pid_t child;
+
+	two_blocks();
+	child = vfork();
+	if (child == 0) {
+		execl("/nowhere/at/all", "all", (char *)NULL);
+		_exit(127);
+	}
+	waitpid(child, &status, 0);
+	printf("child ended %d\n", WEXITSTATUS(status));
+	SHOW(cuMemFree_v2(a));
+}
+
+/* Children that use CUDA by themselves, as worker processes do. */
+static void fork_leaves(void)
+{
+	size_t free_bytes, total_bytes;
+	int status;
+	pid_t child;
+
+	/* The parent has called CUDA, and started nothing. */
+	SHOW(cuMemGetInfo_v2(&free_bytes, &total_bytes));
+	child = fork();
+
+	if (child == 0)
+		leaves();
+	waitpid(child, &status, 0);
+	printf("child ended %d\n", WEXITSTATUS(status));
+	two_blocks();
+	child = fork();
+	if (child == 0)
+		_exit(9);
+	waitpid(child, &status, 0);
+	printf("child ended %d\n", WEXITSTATUS(status));
+}
+
+static const struct probe_scene scenes[] = {
+	{ "before-main", before_main }, { "signals", signals }, { "vforks", vforks },
+	{ "closes", closes },		{ "ends", ends },	{ "ends-in-thread", ends_in_thread },
+	{ "leaves", leaves },
+	{ "leaves-by-c", leaves_by_c },
+	{ "leaves-quickly", leaves_quickly },
+	{ "leaves-shared", leaves_shared },
+	{ "leaves-in-handler", leaves_in_handler },
+	{ "leaves-on-other-stack", leaves_on_other_stack },
+	{ "leaves-inside", leaves_inside },
+	{ "vfork-leaves", vfork_leaves },
+	{ "fork-leaves", fork_leaves },
+};
+
+int main(int count, char **arguments)
+{
+	return probe_play(count, arguments, scenes, sizeof(scenes) / sizeof(scenes[0]));
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe_watched.c - scenes for those who only look on: what they should see is in each scene's
+ * comment. Linked so that its functions have names for the dynamic linker.
+ */
+#include "probe.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake/runtime_api.h"
+
+#define MIB ((size_t)1 << 20)
+#define THREADS 4
+#define ROUNDS 5000
+
+static void *get(size_t bytes)
+{
+	void *block = NULL;
+
+	if (cudaMalloc(&block, bytes) != cudaSuccess)
+		exit(3);
+	return block;
+}
+
+static void put(void *block)
+{
+	if (cudaFree(block) != cudaSuccess)
+		exit(4);
+}
+
+/* Not inlined, and not the last call: their names must be on the stack. */
+#define NAMED __attribute__((noinline, visibility("default")))
+NAMED void probe_lose_large(void);
+NAMED void probe_lose_small(void);
+
+void probe_lose_large(void)
+{
+	void *block = get(2 * MIB);
+
+	__asm__ volatile("" : : "r"(block) : "memory");
+}
+
+void probe_lose_small(void)
+{
+	void *block = get(300);
+
+	__asm__ volatile("" : : "r"(block) : "memory");
+}
+
+/* Five blocks of two places are left, 4195204 bytes, and a hundred are not. */
+static void leak(void)
+{
+	for (int i = 0; i < 100; i++)
+		put(get(1000));
+	for (volatile int i = 0; i < 3; i++) /* one place: not to be unrolled */
+		probe_lose_small();
+	for (volatile int i = 0; i < 2; i++)
+		probe_lose_large();
+	puts("lost");
+}
+
+static void tidy(void)
+{
+	for (int i = 0; i < 100; i++)
+		put(get(1000));
+	puts("tidy");
+}
+
+/*
+ * What a reset takes is not lost; what comes after it is: one block of 300. Of the places that are
+ * lost before, the last is not given out again.
+ */
+static void reset(void)
+{
+	for (int i = 0; i < 3; i++)
+		probe_lose_large();
+	SHOW(cudaDeviceReset());
+	probe_lose_small();
+	tidy();
+}
+
+/* Each thread's blocks overlap with the others'; none is left. */
+static void *work(void *unused)
+{
+	void *held[8] = { NULL };
+
+	for (int i = 0; i < ROUNDS; i++) {
+		void **slot = &held[i % 8];
+
+		if (*slot != NULL)
+			put(*slot);
+		*slot = get((size_t)(i % 100) * 100 + 1);
+	}
+	for (int i = 0; i < 8; i++)
+		put(held[i]);
+	return unused;
+}
+
+static void threads(void)
+{
+	pthread_t thread[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&thread[i], NULL, work, NULL) != 0)
+			exit(5);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	puts("joined");
+}
+
+/* Forty thousand events, then a signal that nothing survives. */
+static void killed(void)
+{
+	void *last[16];
+
+	work(NULL);
+	for (int i = 0; i < 3; i++)
+		work(NULL);
+	for (int i = 0; i < 16; i++)
+		last[i] = get((size_t)i + 1);
+	__asm__ volatile("" : : "r"(last) : "memory");
+	puts("killing");
+	kill(getpid(), SIGKILL);
+}
+
+/* No file may be longer from here on. CUDA is started, and needs none. */
+static void limit_files(rlim_t bytes)
+{
+	struct rlimit limit = { bytes, bytes };
+
+	SHOW(cudaFree(NULL));
+	SHOW(setrlimit(RLIMIT_FSIZE, &limit));
+	threads();
+}
+
+static void limited(void)
+{
+	limit_files(1000000);
+}
+
+static void no_files(void)
+{
+	limit_files(0);
+}
+
+/* A child of a process that used no CUDA yet uses some, and so does the process afterwards. */
+static void family(void)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	if (child == 0) {
+		void *block = get(1000);
+
+		probe_lose_small();
+		put(block);
+		exit(0);
+	}
+	waitpid(child, &status, 0);
+	SHOW(status);
+	probe_lose_large();
+}
+
+/* Mam hears of CUDA, and no more. */
+static void woken(void)
+{
+	if (dlsym(dlopen(NULL, RTLD_LAZY), "cudaMalloc") == NULL)
+		exit(6);
+}
+
+/* A family after mam has heard of CUDA. */
+static void woken_family(void)
+{
+	woken();
+	family();
+}
+
+/* The process had CUDA before the fork: the child's frees are the driver's to refuse. */
+static void late_child(void)
+{
+	void *block = get(5000);
+	pid_t child = fork();
+	int status = 0;
+
+	if (child == 0) {
+		cudaFree(block);
+		exit(0);
+	}
+	waitpid(child, &status, 0);
+	SHOW(status);
+	put(block);
+}
+
+/* One block, then a word into the pipe READY; another block when a word has come through GO. */
+static void held(void)
+{
+	const char *ready = getenv("READY"), *go = getenv("GO");
+	char word[8];
+	FILE *pipe;
+
+	put(get(1000));
+	pipe = ready == NULL ? NULL : fopen(ready, "w");
+	if (pipe == NULL || fputs("ready\n", pipe) < 0 || fclose(pipe) != 0)
+		exit(6);
+	pipe = go == NULL ? NULL : fopen(go, "r");
+	if (pipe == NULL || fgets(word, sizeof(word), pipe) == NULL)
+		exit(7);
+	fclose(pipe);
+	put(get(1000));
+	puts("held");
+}
+
+/* One process, two programs: work, and then this one again. */
+static void again(void)
+{
+	tidy();
+	execl("/proc/self/exe", "again", "leak", (char *)NULL);
+}
+
+__attribute__((visibility("default"))) int main(int count, char **arguments)
+{
+	static const struct probe_scene scenes[] = {
+		{ "leak", leak },
+		{ "tidy", tidy },
+		{ "reset", reset },
+		{ "limited", limited },
+		{ "no-files", no_files },
+		{ "threads", threads },
+		{ "killed", killed },
+		{ "family", family },
+		{ "woken", woken },
+		{ "woken-family", woken_family },
+		{ "late-child", late_child },
+		{ "held", held },
+		{ "again", again },
+	};
+
+	return probe_play(count, arguments, scenes, sizeof(scenes) / sizeof(scenes[0]));
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Litmus kernels in the simulator, plain accesses seen: a race is found in few interleavings, or in
+ * none of ten thousand. Every run gives right values, since interleavings are sequentially
+ * consistent: it is the checker that tells the wrong ones.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/port.h"
+#include "simt/explore.h"
+
+/*
+ * Orders and scopes come from the table below: the simulator, unlike nvcc, takes those that vary.
+ */
+struct side {
+	enum simt_order order;
+	enum simt_scope scope;
+	enum simt_order fence; /* before the write of a flag, after its read; MAM_RELAXED: none */
+	enum simt_scope fence_scope;
+};
+
+struct how {
+	struct side write, read;
+	int what; /* of each kernel its own */
+};
+
+struct space {
+	const struct how *how;
+	uint64_t data[64];
+	uint64_t flag;
+	uint64_t count;
+	uint32_t lock;
+};
+
+static void raise_flag(struct space *space, uint64_t value)
+{
+	const struct side *side = &space->how->write;
+
+	if (side->fence != MAM_RELAXED)
+		mam_fence(side->fence, side->fence_scope);
+	mam_atomic_store64(&space->flag, value, side->order, side->scope);
+}
+
+static void await_flag(struct space *space, uint64_t value)
+{
+	const struct side *side = &space->how->read;
+
+	while (mam_atomic_load64(&space->flag, side->order, side->scope) != value)
+		;
+	if (side->fence != MAM_RELAXED)
+		mam_fence(side->fence, side->fence_scope);
+}
+
+/* The first lane passes a message to the last. */
+MAM_KERNEL(message)
+{
+	struct space *space = argument;
+
+	if (mam_block() == 0 && simt_thread() == 0) {
+		space->data[0] = 7;
+		raise_flag(space, 1);
+	} else if (mam_block() == mam_grid_blocks() - 1 &&
+		   simt_thread() == simt_block_threads() - 1) {
+		await_flag(space, 1);
+		MAM_KASSERT(space->data[0] == 7);
+	}
+}
+
+/* The second of three blocks moves the flag on: by a read-modify-write, or by a store if `what`. */
+MAM_KERNEL(chain)
+{
+	struct space *space = argument;
+
+	if (mam_block() == 0) {
+		space->data[0] = 7;
+		raise_flag(space, 1);
+	} else if (mam_block() == 1) {
+		while (mam_atomic_load64(&space->flag, MAM_RELAXED, MAM_AT_DEVICE) != 1)
+			;
+		if (space->how->what)
+			mam_atomic_store64(&space->flag, 2, MAM_RELAXED, MAM_AT_DEVICE);
+		else
+			mam_atomic_add64(&space->flag, 1, MAM_RELAXED, MAM_AT_DEVICE);
+	} else {
+		await_flag(space, 2);
+		MAM_KASSERT(space->data[0] == 7);
+	}
+}
+
+/* Each lane adds one to a plain counter behind a lock. */
+MAM_KERNEL(locked)
+{
+	struct space *space = argument;
+	const struct how *how = space->how;
+
+	while (mam_atomic_cas32(&space->lock, 0, 1, how->read.order, how->read.scope))
+		mam_nanosleep(1);
+	space->count++;
+	mam_atomic_store32(&space->lock, 0, how->write.order, how->write.scope);
+}
+
+/*
+ * A lane writes, its neighbour reads; between them `what`: 0 mam_warp_sync, 1 a shuffle, 2
+ * mam_syncthreads, 3 nothing.
+ */
+MAM_KERNEL(neighbours)
+{
+	struct space *space = argument;
+	uint32_t lane = simt_thread(), next = (lane + 1) % simt_block_threads();
+	uint32_t all = (uint32_t)((UINT64_C(1) << simt_block_threads()) - 1);
+
+	space->data[lane] = lane;
+	switch (space->how->what) {
+	case 0:
+		mam_warp_sync(all);
+		break;
+	case 1:
+		(void)mam_warp_shuffle32(all, lane, next);
+		break;
+	case 2:
+		mam_syncthreads();
+		break;
+	default:
+		break;
+	}
+	MAM_KASSERT(space->how->what == 3 || space->data[next] == next);
+	if (space->how->what == 3)
+		space->data[next]++;
+}
+
+struct slots {
+	uint32_t value[4];
+};
+
+/*
+ * The same in shared memory; without the second barrier (`what`) the next round overwrites what
+ * others read.
+ */
+MAM_KERNEL(shared)
+{
+	struct space *space = argument;
+	uint32_t lane = simt_thread(), next = (lane + 1) % simt_block_threads();
+	MAM_SHARED(struct slots, slots);
+
+	for (uint32_t round = 0; round < 2; round++) {
+		slots->value[lane] = lane + round;
+		mam_syncthreads();
+		MAM_KASSERT(space->how->what || slots->value[next] == next + round);
+		if (space->how->what)
+			mam_clock();
+		if (space->how->what)
+			space->data[lane] = slots->value[next];
+		else
+			mam_syncthreads();
+	}
+}
+
+/* Every lane copies, by the C library's call: the ranges meet in one byte. */
+MAM_KERNEL(copies)
+{
+	struct space *space = argument;
+	char *bytes = (char *)space->data;
+	char source[16];
+
+	memset(source, (int)mam_block(), sizeof(source));
+	memcpy(bytes + mam_block() * (sizeof(source) - (size_t)space->how->what), source,
+	       sizeof(source));
+}
+
+#define ALL(order, scope) { order, scope, MAM_RELAXED, MAM_AT_BLOCK }
+#define FENCED(fence, fence_scope, scope) { MAM_RELAXED, scope, fence, fence_scope }
+#define NONE { MAM_RELAXED, MAM_AT_DEVICE, MAM_RELAXED, MAM_AT_BLOCK }
+#define REL MAM_RELEASE
+#define ACQ MAM_ACQUIRE
+#define RLX MAM_RELAXED
+#define BLOCK MAM_AT_BLOCK
+#define DEVICE MAM_AT_DEVICE
+
+static const struct litmus {
+	const char *name;
+	bool races;
+	simt_kernel *kernel;
+	unsigned int grid, block;
+	struct how how;
+} kernels[] = {
+	{ "message, release and acquire", false, message, 2, 1,
+	  { ALL(REL, DEVICE), ALL(ACQ, DEVICE), 0 } },
+	{ "message, relaxed write", true, message, 2, 1,
+	  { ALL(RLX, DEVICE), ALL(ACQ, DEVICE), 0 } },
+	{ "message, relaxed read", true, message, 2, 1, { ALL(REL, DEVICE), ALL(RLX, DEVICE), 0 } },
+	{ "message, fences", false, message, 2, 1,
+	  { FENCED(REL, DEVICE, DEVICE), FENCED(ACQ, DEVICE, DEVICE), 0 } },
+	{ "message, block fence", true, message, 2, 1,
+	  { FENCED(REL, BLOCK, DEVICE), FENCED(ACQ, DEVICE, DEVICE), 0 } },
+	{ "message, block acquire fence", true, message, 2, 1,
+	  { FENCED(REL, DEVICE, DEVICE), FENCED(ACQ, BLOCK, DEVICE), 0 } },
+	{ "message, block scope", true, message, 2, 1, { ALL(REL, BLOCK), ALL(ACQ, BLOCK), 0 } },
+	{ "message, block scope in a block", false, message, 1, 2,
+	  { ALL(REL, BLOCK), ALL(ACQ, BLOCK), 0 } },
+	{ "message, block fence in a block", false, message, 1, 2,
+	  { FENCED(REL, BLOCK, DEVICE), FENCED(ACQ, BLOCK, DEVICE), 0 } },
+	{ "chain of read-modify-writes", false, chain, 3, 1,
+	  { ALL(REL, DEVICE), ALL(ACQ, DEVICE), 0 } },
+	{ "chain broken by a store", true, chain, 3, 1, { ALL(REL, DEVICE), ALL(ACQ, DEVICE), 1 } },
+	{ "lock", false, locked, 2, 2, { ALL(REL, DEVICE), ALL(ACQ, DEVICE), 0 } },
+	{ "lock, relaxed unlock", true, locked, 2, 2, { ALL(RLX, DEVICE), ALL(ACQ, DEVICE), 0 } },
+	{ "lock, relaxed lock", true, locked, 2, 2, { ALL(REL, DEVICE), ALL(RLX, DEVICE), 0 } },
+	{ "lock at block scope", true, locked, 2, 2, { ALL(REL, BLOCK), ALL(ACQ, BLOCK), 0 } },
+	{ "warp sync", false, neighbours, 1, 4, { NONE, NONE, 0 } },
+	{ "a shuffle is no barrier", true, neighbours, 1, 4, { NONE, NONE, 1 } },
+	{ "syncthreads", false, neighbours, 1, 4, { NONE, NONE, 2 } },
+	{ "no barrier", true, neighbours, 1, 4, { NONE, NONE, 3 } },
+	{ "shared memory", false, shared, 2, 3, { NONE, NONE, 0 } },
+	{ "shared memory, one barrier", true, shared, 2, 3, { NONE, NONE, 1 } },
+	{ "copies side by side", false, copies, 3, 1, { NONE, NONE, 0 } },
+	{ "copies that overlap", true, copies, 3, 1, { NONE, NONE, 1 } },
+};
+
+static struct space space;
+
+static void begin(void *argument)
+{
+	const struct how *how = space.how;
+
+	(void)argument;
+	memset(&space, 0, sizeof(space));
+	space.how = how;
+}
+
+START_TEST(litmus_kernels)
+{
+	const struct litmus *litmus = &kernels[_i];
+	struct simt_case test = { .name = litmus->name,
+				  .kernel = litmus->kernel,
+				  .grid = litmus->grid,
+				  .block = litmus->block,
+				  .argument = &space,
+				  .begin = begin,
+				  .seeds = litmus->races ? 100 : 3400,
+				  .config = { .race = true } };
+
+	space.how = &litmus->how;
+	if (litmus->races)
+		simt_must_fail(&test, SIMT_RACE);
+	else
+		simt_must_pass(&test);
+}
+END_TEST
+
+/* Worlds: a launch after another, beside another, and host threads. */
+MAM_KERNEL(write_data)
+{
+	struct space *here = argument;
+
+	here->data[0]++;
+}
+
+static void host_reads(void *argument)
+{
+	struct space *here = argument;
+
+	await_flag(here, 1);
+	if (here->data[0] != 7)
+		simt_fail("the message is wrong", SIMT_SITE);
+}
+
+static void host_waits(void *argument)
+{
+	struct space *here = argument;
+
+	if (here->how->what != 5)
+		simt_host_wait(0, SIMT_SITE);
+	here->data[0]++;
+}
+
+static bool build(struct simt_world *world, void *argument)
+{
+	switch (space.how->what) {
+	case 0:
+	case 1:
+		return simt_world_launch(world, 0, write_data, 1, 1, argument) &&
+		       simt_world_launch(world, (unsigned int)space.how->what, write_data, 1, 1,
+					 argument);
+	case 2:
+	case 3:
+		return simt_world_launch(world, 0, message, 1, 1, argument) &&
+		       simt_world_host(world, host_reads, argument);
+	default:
+		return simt_world_launch(world, 0, write_data, 1, 1, argument) &&
+		       simt_world_host(world, host_waits, argument);
+	}
+}
+
+#define SYSTEM MAM_AT_SYSTEM
+
+static const struct {
+	const char *name;
+	bool races;
+	struct how how;
+} worlds[] = {
+	{ "two launches, one stream", false, { NONE, NONE, 0 } },
+	{ "two launches, two streams", true, { NONE, NONE, 1 } },
+	{ "host thread, system scope", false, { ALL(REL, SYSTEM), ALL(ACQ, SYSTEM), 2 } },
+	{ "host thread, device scope", true, { ALL(REL, DEVICE), ALL(ACQ, SYSTEM), 3 } },
+	{ "host thread that waits", false, { NONE, NONE, 4 } },
+	{ "host thread that does not", true, { NONE, NONE, 5 } },
+};
+
+START_TEST(litmus_worlds)
+{
+	struct simt_case test = { .name = worlds[_i].name,
+				  .build = build,
+				  .argument = &space,
+				  .begin = begin,
+				  .seeds = worlds[_i].races ? 100 : 3400,
+				  .config = { .race = true } };
+
+	space.how = &worlds[_i].how;
+	if (worlds[_i].races)
+		simt_must_fail(&test, SIMT_RACE);
+	else
+		simt_must_pass(&test);
+}
+END_TEST
+
+/* The text names both places by file and line, and what to do. */
+START_TEST(text_helps)
+{
+	static const struct how how = { ALL(RLX, DEVICE), ALL(ACQ, DEVICE), 0 };
+	struct simt_case test = { .name = "text",
+				  .kernel = message,
+				  .grid = 2,
+				  .block = 1,
+				  .argument = &space,
+				  .begin = begin,
+				  .seeds = 100,
+				  .config = { .race = true } };
+	struct simt_search search;
+	const char *text = search.result.text;
+
+	space.how = &how;
+	ck_assert(!simt_explore(&test, &search));
+	ck_assert_msg(strstr(text, "a plain write of 8 bytes") &&
+			      strstr(text, "a plain read of 8 bytes") &&
+			      strstr(text, "the write is relaxed: release it"),
+		      "%s", text);
+	/* The first run is of blocks of 48x4, of which the kernel runs in thread 32. */
+	ck_assert_msg(strstr(text, "by block 0 thread 32 at") &&
+			      strstr(text, "simt/tests/test_litmus.c:"),
+		      "%s", text);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("simt/litmus");
+	TCase *tests = tcase_create("kernels");
+	SRunner *runner;
+	int failed;
+
+	suite_add_tcase(suite, tests);
+	tcase_set_timeout(tests, 300);
+	tcase_add_loop_test(tests, litmus_kernels, 0, sizeof(kernels) / sizeof(kernels[0]));
+	tcase_add_loop_test(tests, litmus_worlds, 0, sizeof(worlds) / sizeof(worlds[0]));
+	tcase_add_test(tests, text_helps);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,287 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# bench_objects.sh - `mam bench device` where there is no GPU: what it refuses and lists, what it reckons and draws of
+# stored numbers, and that on a device that does nothing it goes on behind a kernel that hangs, a process that dies and
+# a driver that does not come back. What its kernels do is tested on a simulated device, by test_bench_device_*.
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+suite=device
+. "$MAM_SRCDIR/tests/tools/bench/bench_suite.sh"
+
+refused "a word too many" 2 "'now' is one word too many" now
+refused "an allocator that is none" 2 "no allocator 'rww'" --allocators mam,rww
+refused "a workload that is none" 2 "no workload 'w8'" --only w1,w8
+refused "an adapter that is not there" 2 "nowhere.fatbin" --adapter "$scratch/nowhere.fatbin"
+refused "a CSV file that cannot be written" 2 "--csv" --csv "$scratch/no/where.csv"
+refused "a picture that cannot be written" 2 "--plot" --plot "$scratch/no/where.svg"
+refused "a file to read that is not there" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
+help_says 'malloc and free in kernels' '--allocators LIST' 'gets no time there' 'bench device --quick'
+
+# No driver; one that takes no kernels; a mam without kernels.
+refused_without_driver
+fake=$MAM_BUILDDIR/tests/fake/lib
+if [ "$HAVE_BENCH_KERNELS" = yes ] && [ -e "$fake/libcuda.so.1" ]; then
+	LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$MAM" bench device >"$scratch/out" 2>"$scratch/err"
+	same "a driver that takes no kernels: exit status" 77 $?
+	try "a driver that takes no kernels: says so" grep -q 'does not load the kernels' "$scratch/err"
+else
+	skip "a driver that takes no kernels" "there is no fake driver in this build"
+fi
+
+# The plan.
+suite --list
+same "the list: exit status" 0 $?
+same "the list: allocators, and who may hang is last" "mam rw crw corw rw-malloc bump bumpw cuda-malloc" \
+	"$(listed allocator)"
+same "the list: workloads" "w1 w2 w3 w4 w5 w6 w7 scale fragment registers start graph generate shapes" \
+	"$(listed workload)"
+named_in_manual
+for cell in "w1 16B 1M	quick" "w1 8192B 128K	quick" "w1 4096B 1K" "w2 4..8192B 1M	quick" "w2 4..8192B 16K" \
+	"w3 64B 1M	quick" "w3 256B 1K" "w4 4B x10 1M	quick" "w5 256B 50% 4K" "w5 256B 1% 16K	quick" \
+	"w6 1050B	quick" "w7 64B 32	quick" "scale 64B 1" "scale 64B 512K" \
+	"shapes 64B 48x4	quick" "shapes 64B 33x3" "shapes 64B 8x8x4 in 16x16x16"; do
+	try "the list: $cell" grep -qxF "cell	$cell" "$scratch/out"
+done
+same "the list: 2^0 to 2^20 threads" 21 "$(grep -c '^cell	scale' "$scratch/out")"
+
+# Stored numbers: tables, targets and pictures.
+cat >"$scratch/stored.csv" <<'END'
+# gpu: made up <1>
+# driver: 1.2.3
+# cpu: four cores
+# date: 2026-02-03T04:05:06Z
+device-launch,empty,1K,us,2.5
+device-launch,empty,1M,us,6.25
+device-w1,mam,16B 1M,wrong,0
+device-w1,mam,16B 1M,none,0
+device-w1,mam,16B 1M,us,40
+device-w1,mam,16B 1M,mops,26000
+device-w1,mam,16B 1M,free_mops,40000
+device-w1,rw-malloc,16B 1M,mops,20000
+device-w1,bump,16B 1M,mops,32500
+device-w1,cuda-malloc,16B 1M,mops,4
+device-w1,theirs,16B 1M,mops,13000
+device-w1,theirs,16B 1M,none,0
+device-w1,mam,64B 1M,mops,24000
+device-w1,rw,64B 1M,mops,48000
+device-w1,rw,64B 1M,none,3
+device-w1,crw,64B 1M,wrong,2
+device-w1,crw,64B 1M,mops,99000
+device-w1,cuda-malloc,64B 1M,lost,1
+device-w1,mam,256B 128K,mops,9500
+device-w2,mam,4..8192B 1M,mops,7
+device-w2,cuda-malloc,4..8192B 1M,mops,14
+device-w4,mam,4B x10 1M,mops,61000
+device-w5,mam,256B 10% 16K,us,10
+device-w5,mam,256B 10% 16K,failed_percent,0
+device-w5,mam,256B 10% 16K,none,0
+device-w5,cuda-malloc,256B 10% 16K,us,40
+device-w5,cuda-malloc,256B 10% 16K,none,0
+device-w5,rw-malloc,256B 10% 16K,us,5
+device-w6,mam,1050B,taken_ratio,0.89
+device-w6,mam,1050B,none,70
+device-w6,mam,16B,taken_ratio,0.97
+device-w7,mam,64B 32,malloc_cycles,1001
+device-registers,mam,call,registers,32
+device-start,mam,64B 128K,first_us,50
+device-start,mam,64B 128K,steady_us,20
+device-scale,mam,64B 512K,mops,5000
+device-shapes,mam,64B 256x1,mops,20000
+device-shapes,bump,64B 256x1,mops,40000
+device-shapes,mam,64B 48x4,mops,19000
+device-shapes,rw,64B 48x4,wrong,82092
+device-shapes,mam,64B 16x16 in 64x64,mops,18000
+END
+suite --read "$scratch/stored.csv"
+same "stored numbers: exit status" 0 $?
+same "the head of a table: who is no allocator of ours comes last" \
+	"x any x pages x bump mam rw crw rw-malloc bump cuda-malloc theirs" \
+	"$(awk '/^device-w1: malloc/ { getline; $1 = $1; print }' "$scratch/out")"
+same "ratios first: more is better of rates" "2.00 1.30 0.80 26000 - - 20000 32500 4.00 13000" \
+	"$(line 'device-w1: malloc' '16B 1M')"
+same "who served only some, was wrong or lost is not the best, and is marked" "- - - 24000 48000! wrong - - lost -" \
+	"$(line 'device-w1: malloc' '64B 1M')"
+same "and so of costs" "4.00 0.50 - 10.0 5.00 40.0" "$(line 'device-w5: malloc' '256B 10% 16K')"
+same "a heap that is full must fail" "- - - 0.89" "$(line 'device-w6' '1050B')"
+same "less than another" "0.50 - - 7.00 14.0" "$(line 'device-w2: malloc' '4..8192B 1M')"
+same "shapes" "- - - 19000 wrong -" "$(line 'device-shapes: malloc' '64B 48x4')"
+try "what a launch costs" grep -q 'takes 2\.50 us with 1K threads, 6\.25 us with 1M' "$scratch/out"
+try "a target that is met, and the best other" \
+	grep -q '^malloc 16 B, 1M threads *26\.0 G/s *>= 25\.0 *met *13\.0 theirs$' "$scratch/out"
+try "a target that is missed" grep -q '^malloc 64 B, 1M threads *24\.0 G/s *>= 25\.0 *missed$' "$scratch/out"
+try "a cost that is met" grep -q '^16K requests, 10% free *10\.0 us *<= 12\.0 *met *40\.0 cuda-malloc$' "$scratch/out"
+
+sed -n '/^\.SH PLAIN OUTPUT/,/^\.SH ADAPTERS/s/\\f[IP]//gp
+/^\.SH PLAIN OUTPUT/,/^\.SH ADAPTERS/p' "$manual" >"$scratch/keys"
+suite --read "$scratch/stored.csv" -p
+same "plain: a value" 26 "$(key w1_malloc_16_1m_gps)"
+same "plain: its target" ">=25" "$(key w1_malloc_16_1m_gps.target)"
+same "plain: met" yes "$(key w1_malloc_16_1m_gps.met)"
+same "plain: the best other" "13 theirs" "$(key w1_malloc_16_1m_gps.best)"
+same "plain: not met" "40 no" "$(key w1_free_16_1m_gps) $(key w1_free_16_1m_gps.met)"
+same "plain: 128K threads have their own" "9.5 >=9 yes" \
+	"$(key w1_malloc_256_128k_gps) $(key w1_malloc_256_128k_gps.target) $(key w1_malloc_256_128k_gps.met)"
+same "plain: mixed" "0.007 >=12 no" "$(key w2_1m_gps) $(key w2_1m_gps.target) $(key w2_1m_gps.met)"
+same "plain: pairs" "61 >=60 yes" "$(key w4_4_gps) $(key w4_4_gps.target) $(key w4_4_gps.met)"
+same "plain: nearly full" "10 <=12 yes 0 <=0 yes" "$(key w5_16k_10_us) $(key w5_16k_10_us.target) $(key w5_16k_10_us.met) $(
+	key w5_16k_10_failed) $(key w5_16k_10_failed.target) $(key w5_16k_10_failed.met)"
+same "plain: use" "89 >=90 no 97 >=96 yes" "$(key w6_1050_percent) $(key w6_1050_percent.target) $(
+	key w6_1050_percent.met) $(key w6_16_percent) $(key w6_16_percent.target) $(key w6_16_percent.met)"
+same "plain: cycles" "1001 <=1000 no" "$(key w7_malloc_cycles) $(key w7_malloc_cycles.target) $(key w7_malloc_cycles.met)"
+same "plain: the first kernel" "2.5 <=3 yes" "$(key first_over_steady) $(key first_over_steady.target) $(
+	key first_over_steady.met)"
+same "plain: registers" "32 <=32 yes" "$(key registers) $(key registers.target) $(key registers.met)"
+same "plain: faults, and failures where there was room" "0 yes 0 yes" \
+	"$(key faults) $(key faults.met) $(key failed) $(key failed.met)"
+for name in $(cut -f 1 "$scratch/out" | sed 's/\.[a-z]*$//' | sort -u | sed 's/_\(16\|64\|256\|1050\)_\(1m\|128k\|percent\)/_SIZE_\2/'); do
+	try "the manual explains $name" grep -q "^\(.*, \)\{0,1\}$name\( \|,\|\$\)" "$scratch/keys"
+done
+same "plain: what is not known is not told" "" "$(grep w3_ "$scratch/out")"
+same "plain: targets met and missed" "10 5" "$(key targets_met) $(key targets_missed)"
+for metric in wrong lost; do
+	sed "s/mam,16B 1M,none,0/mam,16B 1M,$metric,9/" "$scratch/stored.csv" | grep -v 'mam,16B 1M,wrong,0' >"$scratch/faulty.csv"
+	suite --read "$scratch/faulty.csv"
+	same "mam's own $metric: exit status" 1 $?
+	try "mam's own $metric: one sentence" grep -q "errors of mam's own malloc, or it lost the device" "$scratch/err"
+done
+suite --read "$scratch/faulty.csv" -p
+same "mam's own faults are counted" "9 no" "$(key faults) $(key faults.met)"
+sed 's/device-w1,mam,16B 1M,none,0/device-w1,mam,16B 1M,none,5/' "$scratch/stored.csv" >"$scratch/failed.csv"
+suite --read "$scratch/failed.csv" -p
+same "failed requests are counted" "5 no" "$(key failed) $(key failed.met)"
+
+pictures_are "$scratch/stored.csv" "device-sizes.svg device-frees.svg device-threads.svg device-mixed.svg device-full.svg device-shapes.svg"
+has device-sizes 'mam, 1M threads, 16: 26k'
+has device-sizes 'mam, 128K threads, 256: 9.5k'
+has device-frees 'mam, 1M threads, 16: 40k'
+has device-threads 'mam, 512K: 5k'
+has device-mixed 'CUDA malloc, malloc, 1M: 14'
+has device-full 'RW_malloc, 16K ask, 10: 5'
+has device-shapes 'mam, 48x4: 19k'
+suite --read "$scratch/stored.csv" --plot "$scratch/all.svg"
+same "one picture of all: exit status" 0 $?
+try "one picture of all: has the last" grep -q 'by blocks of other shapes' "$scratch/all.svg"
+
+# The whole command on a device that does nothing.
+if idle_driver; then
+	idle --smoke --verbose --allocators rw,crw,bump,cuda-malloc
+	same "idle: exit status" 0 $?
+	same "idle: a time, and what it is a rate of" "device-w1,rw,64B 1K,us,8 device-w1,rw,64B 1K,mops,128" \
+		"$(grep '^device-w1,rw,64B 1K,\(us\|mops\)' "$scratch/idle.csv" | tr '\n' ' ' | sed 's/ $//')"
+	try "idle: the GPU is named" grep -q '^# gpu: Idle 0$' "$scratch/idle.csv"
+	same "idle: eight lines before the rows" 8 "$(grep -c '^# [a-z]*: .' "$scratch/idle.csv")"
+	same "idle: allocators take turns in each cell" "rw crw bump cuda-malloc rw crw bump cuda-malloc" \
+		"$(sed -n 's/^[0-9.]* s: device-w1 \(16\|64\)B 1K //p' "$scratch/err" | tr '\n' ' ' | sed 's/ $//')"
+	same "idle: a counter takes nothing back" 0 "$(rows '^device-w[123],bump,.*free')"
+	same "idle: who knows one size is not asked for many" 0 "$(rows '^device-w2,rw,')"
+	for kernel in get give share fill check_mark check_write check_read check_span; do
+		try "idle: $kernel is launched" grep -q "^$kernel " "$scratch/launched"
+	done
+	idle --smoke --allocators rw --only w3
+	same "idle: 1K lone lanes are 1K warps" "get 128 256" "$(grep '^get ' "$scratch/launched" | sort -u)"
+	same "idle: --only" "" "$(grep '^device' "$scratch/idle.csv" | grep -v '^device-\(w3\|launch\),')"
+	idle --smoke --allocators bump --only w4
+	same "idle: churn is made small" "churn 64 256" "$(grep '^churn ' "$scratch/launched" | sort -u)"
+	TWICE=1 idle --smoke --allocators rw,crw --only w1
+	same "an overlap: exit status is good, it was not mam's" 0 $?
+	same "an overlap: no time" "1 0" "$(rows '^device-w1,rw,16B 1K,wrong,1') $(rows '^device-w1,rw,16B 1K,us')"
+	try "an overlap: a note" grep -q '^note: device-w1 16B 1K: rw: objects overlap others: 1$' "$scratch/out"
+	same "an overlap: the others have theirs" 1 "$(rows '^device-w1,crw,16B 1K,us')"
+
+	HANG=share idle --smoke --allocators rw,bump --only w3,w5,w7
+	same "a kernel that hangs: exit status" 0 $?
+	same "a kernel that hangs: its cells are lost" 3 "$(rows '^device-w5,rw,.*,lost,1')"
+	try "a kernel that hangs: is named" grep -q '^note: .*: rw: share of rw has not ended after 1 second$' "$scratch/out"
+	try "a kernel that hangs: three times" grep -q '^note: rw lost the device 3 times and was not asked again$' "$scratch/out"
+	same "a kernel that hangs: what was before is told" 1 "$(rows '^device-w3,rw,64B 1K,us,8')"
+	same "a kernel that hangs: it is not asked again" 0 "$(rows '^device-w7,rw')"
+	same "a kernel that hangs: others are" 1 "$(rows '^device-w7,bump,64B 1,malloc_cycles')"
+	CRASH=share idle --smoke --allocators rw,bump --only w5
+	try "a process that dies: a note" grep -q '^note: .*: rw: the process died of signal 9$' "$scratch/out"
+	REFUSE=give idle --smoke --allocators rw,bump --only w2,w3
+	try "a launch that fails: a note" grep -q '^note: .*: rw: kernel give of rw: the driver says error 719$' "$scratch/out"
+	same "a launch that fails: others go on" 2 "$(rows '^device-w3,bump,.*,us,')"
+	STUCK=give idle --smoke --seconds 4 --allocators rw --only w3
+	try "a driver that is stuck: a note" grep -q '^note: .*: rw: the driver did not come back$' "$scratch/out"
+	try "a driver that is stuck: the time is up then" grep -q "^note: cells left out: the bench's time was up" "$scratch/out"
+	STUCK=give LD_LIBRARY_PATH=$scratch timeout --preserve-status 2 "$MAM" bench device --smoke --only w3,w1 \
+		--allocators bump,rw --csv "$scratch/idle.csv" >"$scratch/out" 2>"$scratch/err"
+	same "a bench that is told to stop: exit status" 1 $?
+	try "a bench that is told to stop: a note" grep -q '^note: cells left out: the bench was stopped by signal 15' \
+		"$scratch/out"
+	same "a bench that is told to stop: what was before is told" 1 "$(rows '^device-launch,empty,1K')"
+	HANG=check_nothing idle --smoke --allocators bump --only w1
+	same "a device of which nothing comes back: no cells" 0 "$(rows '^device-w')"
+	try "a device of which nothing comes back: a note" \
+		grep -q '^note: the device failed: check_nothing has not ended after 1 second$' "$scratch/out"
+fi
+
+# gpu-device.sh with stand-ins: a mam, and a GPU that is a name.
+script=$MAM_SRCDIR/tools/bench/gpu-device.sh
+if [ ! -e "$script" ]; then
+	skip "gpu-device.sh" "it is not here"
+	finish
+fi
+mkdir "$scratch/bin"
+cat >"$scratch/bin/nvidia-smi" <<'END'
+#!/bin/sh
+echo "NVIDIA H100 80GB HBM3"
+END
+cat >"$scratch/bin/compute-sanitizer" <<'END'
+#!/bin/sh
+echo "$*" >>"$STAND_IN/sanitized"
+echo "========= ERROR SUMMARY: 0 errors"
+exit ${SANITIZER:-0}
+END
+cat >"$scratch/bin/mam" <<'END'
+#!/bin/sh
+echo "$*" >>"$STAND_IN/calls"
+case "$*" in
+*--read*) echo "faults	0"; exit 0 ;;
+*plot*) exit 0 ;;
+esac
+while [ $# -gt 0 ]; do
+	[ "$1" = --csv ] && csv=$2
+	shift
+done
+echo "0.1 s: device-w1 x mam" >&2
+echo "a word" >&2
+echo "the tables"
+printf 'device-w1,mam,x,us,1\n' >"$csv"
+exit ${BENCH:-0}
+END
+chmod +x "$scratch/bin/"*
+gpu_device() # VARIABLE...
+{
+	rm -f "$scratch/calls" "$scratch/sanitized"
+	env "$@" STAND_IN="$scratch" PATH="$scratch/bin:$PATH" sh "$script" "$scratch/bin/mam" "$scratch/results" \
+		>"$scratch/out" 2>"$scratch/err"
+}
+gpu_device BUDGET=200
+same "gpu-device.sh: exit status" 0 $?
+same "gpu-device.sh: a quarter of its time is the sanitizer's" \
+	"bench device --verbose --seconds 135 --csv $scratch/results/device-h100.csv" \
+	"$(head -n 1 "$scratch/calls" | sed 's/ 13[45] / 135 /')"
+same "gpu-device.sh: numbers" "device-w1,mam,x,us,1" "$(cat "$scratch/results/device-h100.csv")"
+same "gpu-device.sh: pictures" "bench plot -o $scratch/results $scratch/results/device-h100.csv" \
+	"$(sed -n 2p "$scratch/calls")"
+same "gpu-device.sh: both tools" "memcheck racecheck" \
+	"$(sed 's/^--tool \([a-z]*\) .*/\1/' "$scratch/sanitized" | tr '\n' ' ' | sed 's/ $//')"
+try "gpu-device.sh: tables" grep -q '^the tables$' "$scratch/out"
+try "gpu-device.sh: keys" grep -q '^faults	0$' "$scratch/out"
+try "gpu-device.sh: what was begun" grep -q '^0.1 s: device-w1 x mam$' "$scratch/results/device-h100.begun"
+gpu_device SANITIZER=9
+same "gpu-device.sh: what a sanitizer finds is in its status" 1 $?
+gpu_device BENCH=1 SANITIZE=0
+same "gpu-device.sh: and what the bench finds" 1 $?
+try "gpu-device.sh: with its last word" grep -q 'ended with status 1: a word$' "$scratch/out"
+same "gpu-device.sh: no sanitizer" "" "$(cat "$scratch/sanitized" 2>/dev/null)"
+gpu_device QUICK=1 ADAPTER=a.fatbin
+try "gpu-device.sh: quick, and an adapter" grep -q '^bench device --adapter a.fatbin --quick ' "$scratch/calls"
+gpu_device BUDGET=soon
+same "gpu-device.sh: no number of seconds" 2 $?
+sh "$script" >/dev/null 2>&1
+same "gpu-device.sh: without arguments" 2 $?
+
+finish

@@ -1,0 +1,94 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# bench_plugs.sh - tools/bench/gpu-plugs.sh from its call to its file, with stand-ins for the GPU and for Python:
+# each outcome of a client becomes its row, what is missing is said, README's examples are found, and the exit status
+# tells. And tools/bench/frameworks/plug.py knows struct mam_stats as <mam/stats.h> has it.
+
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+bench=$MAM_SRCDIR/tools/bench
+mkdir -p "$scratch/bin" "$scratch/prefix/bin" "$scratch/prefix/lib" "$scratch/out"
+printf '#!/bin/sh\n' > "$scratch/prefix/bin/mam"
+: > "$scratch/prefix/lib/libmam.so"
+cat > "$scratch/bin/nvidia-smi" << 'END'
+#!/bin/sh
+case $* in *name*) echo "NVIDIA H100 80GB HBM3" ;; *compute_cap*) echo 9.0 ;; *) echo 1.2.3 ;; esac
+END
+cat > "$scratch/bin/nvcc" << 'END'
+#!/bin/sh
+[ "$1" = --version ] && echo "release 13.0," && exit 0
+echo "no compiler, here" >&2
+exit 1
+END
+cat > "$scratch/bin/python" << 'END'
+#!/bin/sh
+case $* in
+-c*\'rmm\'*) exit 1 ;;
+-c*) ;;
+*torch_plug.py*mempool*) echo "mempool yes" ;;
+*torch_plug.py*) printf 'graph yes\nrecord_stream no: 3 sums, [1, 2, 3], are wrong\n'; exit 1 ;;
+*example-torch.py) grep -q 'CUDAPluggableAllocator(.*mam_torch_alloc' "$1" ;;
+*example-cupy.py) grep -q 'CFunctionAllocator' "$1" ;;
+*torch_gnn.py*)
+	echo "loss ${MAM_SOURCE:-plain}" | sed 's/vmm/plain/'
+	printf 'ms_per_round 12.5\npeak_live_bytes 1000\npeak_reserved_bytes 1500\npeak_physical_bytes 1200\n' >&2
+	;;
+*torch_gpt2.py*) [ "$MAM_SOURCE" = vmm ] && echo "out of luck" >&2 && exit 3; echo "loss 1" ;;
+*cupy_loop.py*) echo sum; echo "ms_per_round 1.5" >&2 ;;
+esac
+END
+chmod +x "$scratch"/bin/* "$scratch/prefix/bin/mam"
+
+script() # ENVIRONMENT... - in $scratch/out/plugs-h100.csv
+{
+	rm -f "$scratch/out/plugs-h100.csv"
+	env PATH="$scratch/bin:$PATH" PYTHON="$scratch/bin/python" NVCC="$scratch/bin/nvcc" BENCH_COMMIT=abc "$@" "$bench/gpu-plugs.sh" \
+		"$scratch/prefix/bin/mam" "$scratch/out" > "$scratch/said" 2> "$scratch/err"
+}
+
+row() # CLIENT,MODE - the rest of that row
+{
+	sed -n "s/^$1,//p" "$scratch/out/plugs-h100.csv"
+}
+
+script
+same "a client that fails: the exit status" 1 $?
+same "a file begins with eight lines" 8 "$(grep -c '^# [a-z]*: ' "$scratch/out/plugs-h100.csv")"
+same "and the names of its columns" \
+	client,mode,unit,time,equal,peak_live_bytes,peak_reserved_bytes,peak_physical_bytes,physical_ratio \
+	"$(sed -n 9p "$scratch/out/plugs-h100.csv")"
+same "equal output, and peaks" ms_per_round,12.5,yes,1000,1500,1200,1.2000 "$(row torch-gnn,mam-vmm)"
+same "another output" ms_per_round,12.5,no,1000,1500,1200,1.2000 "$(row torch-gnn,mam-cudamalloc)"
+same "a run that fails" "ms_per_round,-,failed: status 3: out of luck ,-,-,-,-" "$(row torch-gpt2,mam-vmm)"
+same "a run without numbers" ms_per_round,-,yes,-,-,-,- "$(row torch-gpt2,mam-cudamalloc)"
+same "a promise" -,-,yes,-,-,-,- "$(row torch-plug-graph,mam-vmm)"
+same "a promise that was not kept" "-,-,no: 3 sums; [1; 2; 3]; are wrong,-,-,-,-" \
+	"$(row torch-plug-record_stream,mam-cudamalloc)"
+same "the promise of MemPool" -,-,yes,-,-,-,- "$(row torch-plug-mempool,mam-cudamalloc)"
+same "the example of PyTorch" -,-,yes,-,-,-,- "$(row readme-torch,mam-vmm)"
+same "the example of CuPy" -,-,yes,-,-,-,- "$(row readme-cupy,mam-cudamalloc)"
+same "a library that is not there" "-,-,skipped: python3 has no rmm,-,-,-,-" "$(row readme-rmm,-)"
+same "what cannot be built" "-,-,failed: pinned_loop.cu could not be built: no compiler; here ,-,-,-,-" "$(row pinned,-)"
+
+script CLIENTS='torch-gnn readme'
+same "some clients only" "readme-cupy readme-rmm readme-torch torch-gnn" \
+	"$(sed '/^#/d; /^client,/d; s/,.*//' "$scratch/out/plugs-h100.csv" | LC_ALL=C sort -u | tr '\n' ' ' | sed 's/ $//')"
+script CLIENTS='cupy readme'
+same "all equal: the exit status" 0 $?
+script BUDGET=0 CLIENTS=cupy
+same "no time" "-,-,skipped: no time was left of 0 s,-,-,-,-" "$(row cupy,-)"
+
+rm "$scratch/prefix/lib/libmam.so"
+script
+same "no library: the exit status" 2 $?
+same "no library: one line" 1 "$(wc -l < "$scratch/err" | tr -d ' ')"
+
+sed -n '/^struct mam_stats {/,/^};/p' "$MAM_SRCDIR/include/mam/stats.h" |
+	sed -n 's/^	\(size_t\|uint64_t\) \([a-z_]*\);.*/\2/p' > "$scratch/wanted"
+sed -n '/^FIELDS/,/split()/p' "$bench/frameworks/plug.py" | sed 's/^FIELDS = //; s/\.split()//' | tr -d '"' | tr -s ' ' '\n' |
+	grep . > "$scratch/found"
+try "plug.py knows the fields of struct mam_stats" diff "$scratch/wanted" "$scratch/found"
+same "the struct mam_stats of docs/frameworks.md is as long" "$(wc -l < "$scratch/wanted" | tr -d ' ')" \
+	"$(sed -n 's/.*c_uint64 \* \([0-9]*\))(\1 \* 8).*/\1/p' "$MAM_SRCDIR/docs/frameworks.md")"
+finish

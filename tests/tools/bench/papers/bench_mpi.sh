@@ -1,0 +1,120 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# bench_mpi.sh - `mam bench mpi` where there is no GPU: what it refuses and lists, what it reckons and draws of stored
+# numbers, and what it plays on a device that does nothing. What its kernels do is tested on a simulated device, by
+# test_bench_mpi, and lane by lane by tests/coalesce/test_mpi.
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+suite=mpi
+. "$MAM_SRCDIR/tests/tools/bench/bench_suite.sh"
+
+refused "a word too many" 2 "'now' is one word too many; see mam bench mpi --help" now
+refused "an allocator that is none" 2 "no allocator 'cuda-malloc'; mam bench mpi --list" --allocators mam,cuda-malloc
+refused "a workload that is none" 2 "no workload 'cubic'; mam bench mpi --list" --only linear,cubic
+refused "a file to read that is not there" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
+help_says 'coalescing mallocs' '--allocators LIST' 'bench mpi --quick' 'mam-bench-mpi(1)'
+refused_without_driver
+
+# The plan.
+suite --list
+same "the list: exit status" 0 $?
+same "the list: allocators, and who is slow is last" \
+	"cuda-HB cuda-NB cuda-HW cuda-NW cuda-dynamic cuda-xmalloc mam mam-HB mam-NB mam-HW mam-NW mam-dynamic mam-xmalloc mam-kwarp mam-kblock cuda" \
+	"$(listed allocator)"
+same "the list: workloads" "linear quadratic operations" \
+	"$(listed workload)"
+named_in_manual
+for cell in "linear 100	quick" "linear 25" "linear 400 together" "linear 400 full" "quadratic 400	quick" "quadratic 200 full" \
+	"operations all-to-all	quick" "operations reduce	quick" "operations broadcast	quick"; do
+	try "the list: $cell" grep -qxF "cell	$cell" "$scratch/out"
+done
+same "the list: 25 to 400 floats" 16 "$(grep -c '^cell	quadratic [0-9]*\(	quick\)\{0,1\}$' "$scratch/out")"
+
+# Stored numbers: tables, targets and pictures.
+cat >"$scratch/stored.csv" <<'END_OF_ROWS'
+# gpu: made up <1>
+# driver: 1.2.3
+# cpu: four cores
+# date: 2026-02-03T04:05:06Z
+mpi-linear,cuda,100,work_cycles,8000
+mpi-linear,cuda,100,gflops,20
+mpi-linear,cuda,100,malloc_ms,10
+mpi-linear,cuda-NW,100,work_cycles,2000
+mpi-linear,cuda-NW,100,gflops,80
+mpi-linear,cuda-NW,100,speedup,4
+mpi-linear,cuda-HW,100,speedup,2
+mpi-linear,cuda-NW,200,speedup,3.5
+mpi-linear,cuda-dynamic,200,speedup,3.75
+mpi-linear,mam-kwarp,100,speedup_cuda,5
+mpi-linear,mam-kwarp,200,speedup_cuda,4.5
+mpi-linear,cuda-HB,100,wrong,3
+mpi-linear,mam,100,none,2
+mpi-linear,mam,100,malloc_ms,0.5
+mpi-linear,published-HW,100,speedup,2.44
+mpi-linear,published,100,malloc_ms,10.37
+mpi-quadratic,cuda-NB,100,speedup,2
+mpi-quadratic,cuda-NW,100,speedup,1.5
+mpi-operations,cuda,all-to-all,median_ms,60
+mpi-operations,cuda-NW,all-to-all,median_ms,12
+mpi-operations,cuda-NW,all-to-all,speedup,5
+mpi-operations,published,all-to-all,median_ms,18316.86
+mpi-speedup,cuda-NW,linear 100,times,4
+mpi-speedup,published-HW,linear 100,times,2.44
+END_OF_ROWS
+sed 's/cuda-HB,100,wrong,3/cuda,200,lost,1/' "$scratch/stored.csv" >"$scratch/good.csv"
+suite --read "$scratch/good.csv"
+same "stored numbers: exit status" 0 $?
+same "a table: ours" "4.00 3.50 - -" "$(line 'mpi-linear: work against' cuda-NW)"
+same "a table: what was published" "2.44 - - -" "$(line 'mpi-linear: work against' published-HW)"
+same "a table: who was lost" "10.0 lost - -" "$(line 'mpi-linear: malloc' cuda)"
+same "a table: who got nothing is marked" "0.50! - - -" "$(line 'mpi-linear: malloc' mam)"
+same "a table: an operation" "- - 18317" "$(line 'mpi-operations: an operation' published)"
+try "a target that is met, in its worst cell" \
+	grep -q "^Linear, a warp's mallocs put together *3\.75 times *>= 3\.40 *met *4\.50 mam-kwarp\$" "$scratch/out"
+try "a target that is missed" grep -q "^Quadratic, without headers *2\.00 times *>= 2\.20 *missed" "$scratch/out"
+
+suite --read "$scratch/good.csv" -p
+same "plain: met" "3.75 >=3.4 yes" "$(key linear_times) $(key linear_times.target) $(key linear_times.met)"
+same "plain: missed" "2 >=2.2 no" "$(key quadratic_times) $(key quadratic_times.target) $(key quadratic_times.met)"
+same "plain: targets met and missed" "2 1" "$(key targets_met) $(key targets_missed)"
+keys_in_manual
+suite --read "$scratch/stored.csv"
+same "a fault of ours: exit status" 1 $?
+try "a fault of ours: counted" grep -q '^faults found, and cells lost *3\.00 .*missed' "$scratch/out"
+same "a fault of ours: in place of its numbers" "wrong - - -" "$(line 'mpi-linear: work against' cuda-HB)"
+
+pictures_are "$scratch/stored.csv" "mpi-linear.svg mpi-quadratic.svg mpi-speedup.svg mpi-operations.svg"
+has mpi-linear 'CUDA, warp, Gflop/s, 100: 80'
+has mpi-linear 'published, w., headers, times the base, 100: 2.44'
+has mpi-speedup 'CUDA, warp, linear, 100: 4'
+has mpi-operations 'published, base, all-to-all: 18.3k'
+
+# The whole command on a device that does nothing.
+if idle_driver; then
+	# Where there is no device libmam makes no heap; CUDA's own needs none.
+	idle --smoke --verbose
+	same "idle: exit status" 0 $?
+	same "idle: 12 blocks of 1024 threads" "unit_nw 12 1024" "$(grep '^unit_nw ' "$scratch/launched" | sort -u)"
+	same "idle: 8 blocks of 32 ranks" "alltoall_nw 8 32" "$(grep '^alltoall_nw ' "$scratch/launched" | sort -u)"
+	same "idle: 30 blocks of 512 ranks" "tree_dynamic 30 512" "$(grep '^tree_dynamic ' "$scratch/launched" | sort -u)"
+	for kernel in books drain unit_base unit_hb tree_xmalloc alltoall_hw; do
+		try "idle: $kernel is launched" grep -q "^$kernel " "$scratch/launched"
+	done
+	same "idle: the whole kernel's time" 1 "$(rows '^mpi-linear,cuda-NB,400,kernel_us,8$')"
+	same "idle: what was published is beside" 33 "$(rows '^mpi-operations,published.*\(_ms\|speedup\),')"
+	idle --quick --only operations --allocators cuda-HB
+	same "idle: 20 runs" 1 "$(rows '^mpi-operations,cuda-HB,reduce,runs,20$')"
+	RESIDENT=1024 idle --smoke --only operations --allocators cuda-HB
+	try "too many ranks at once: refused" grep -q \
+		'^note: mpi-operations reduce: cuda-HB: of its 30 blocks of 512 threads only 8 run at once' "$scratch/out"
+	same "too many ranks at once: no time, where fewer have one" "0 1" \
+		"$(rows '^mpi-operations,cuda-HB,reduce,') $(rows '^mpi-operations,cuda-HB,all-to-all,median_ms')"
+	HANG=alltoall_nb idle --smoke --allocators cuda-NB,cuda-NW --only operations
+	same "a kernel that hangs: exit status, since it is ours" 1 $?
+	same "a kernel that hangs: its cell is lost" 1 "$(rows '^mpi-operations,cuda-NB,all-to-all,lost,1')"
+	same "a kernel that hangs: others are played" 3 \
+		"$(rows '^mpi-operations,cuda-N[BW],\(reduce,runs\|all-to-all,runs\)')"
+fi
+
+finish

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_bench_case_graph.c - the graph of `mam bench case` on a simulated GPU: every allocator's lists have
+ * the edges that the host reckons, and all of them go back, in heaps that are in use, too; one vertex
+ * has all edges; a heap that is too small.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/papers/cases/cases.h"
+#include "tools/bench/device_player.h"
+
+#define CHUNK 128u
+
+static const struct device_suite suite = {
+	.prefix = "case",
+	.allocators = case_allocators,
+	.allocator_count = &case_allocator_count,
+	.works = case_works,
+	.work_count = CASE_WORKS,
+	.system_heap = CASE_SYSTEM_HEAP,
+	.takes_part = case_takes_part,
+	.places = case_places,
+};
+
+static struct device_cell cell_of(uint32_t share, uint32_t edges, uint32_t vertices)
+{
+	struct device_cell cell = player_cell(CASE_GRAPH, 1, CHUNK, CHUNK, 4);
+
+	cell.share = share;
+	cell.filled = edges;
+	cell.buffers = vertices;
+	return cell;
+}
+
+static void setup(void)
+{
+	player_setup_suite(&suite);
+}
+
+static bool takes_part(size_t i, uint32_t share)
+{
+	/* Pages of mam's are too large for a chunk. */
+	return strcmp(case_allocators[i].name, CASE_COMPACT) != 0 &&
+	       strcmp(case_allocators[i].name, CASE_MAM_PAGES) != 0 &&
+	       (share == 1000 || !case_allocators[i].slow);
+}
+
+static void check_all(uint32_t share)
+{
+	size_t i;
+
+	ck_assert_str_eq(player_trouble, "");
+	for (i = 0; i < case_allocator_count; i++) {
+		const char *name = case_allocators[i].name;
+
+		if (!takes_part(i, share))
+			continue;
+		ck_assert_msg(player_value(name, "wrong") == 0, "%s: %g wrong: %s", name,
+			      player_value(name, "wrong"), player_notes);
+		ck_assert_msg(player_value(name, "none") == 0, "%s: %s", name, player_notes);
+		ck_assert_double_gt(player_value(name, "us"), 0);
+		ck_assert_double_ge(player_value(name, "wall_us"), 0);
+	}
+}
+
+/* Vertices, edges; 0: as many as the bench has. */
+static const struct {
+	uint32_t edges, vertices, share;
+} graphs[] = {
+	{ 400, 0, 1000 }, { 300, 1, 1000 }, { 400, 3, 1000 }, { 401, 200, 1000 },
+	{ 4, 1, 1000 },   { 400, 0, 500 },  { 300, 1, 500 },  { 400, 20, 50 },
+};
+
+START_TEST(test_all)
+{
+	player_play(NULL, cell_of(graphs[_i].share, graphs[_i].edges, graphs[_i].vertices));
+	check_all(graphs[_i].share);
+	ck_assert_double_gt(player_value(CASE_MAM, "asks"), 0);
+	ck_assert_double_gt(player_value(CASE_MAM, "objects_mib"), 0);
+	ck_assert_double_eq(player_value(CASE_RESERVED, "asks"), 0);
+	ck_assert_double_gt(player_value(CASE_RESERVED, "peak_mib"), 0);
+}
+END_TEST
+
+/* Arrays of one vertex: 75 come in each round, so there are 225 at the most or so, in one of 256. */
+START_TEST(test_shapes)
+{
+	player_play(NULL, cell_of(1000, 300, 1));
+	ck_assert_double_ge(player_value("cuda-malloc", "asks"), 8);
+	ck_assert_double_eq(player_value("cuda-malloc", "asks"), player_value(CASE_MAM, "asks"));
+	ck_assert_double_eq(player_value("corw", "asks"), player_value("rw", "asks"));
+	/* Chunks of 15. */
+	ck_assert_double_ge(player_value("rw", "asks"), 10);
+	/* What was replaced goes back: less than two arrays of 2 KiB and what is beside them. */
+	ck_assert_double_le(player_value(CASE_MAM, "objects_mib"), 3.0 * 1024 / BENCH_MIB);
+}
+END_TEST
+
+START_TEST(test_none)
+{
+	static const char *const names[] = { CASE_MAM, "corw", "rw" };
+	struct device_cell cell = cell_of(1000, 2000, 700);
+	size_t i;
+
+	cell.heap_bytes = 1 << 17;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		cell.heap_bytes = strcmp(names[i], CASE_MAM) == 0 ? 1 << 17 : 1 << 15;
+		player_play(names[i], cell);
+		ck_assert_str_eq(player_trouble, "");
+		ck_assert_msg(player_value(names[i], "none") > 0, "%s: %s", names[i], player_notes);
+		ck_assert_double_eq(player_value(names[i], "wrong"), 0);
+		ck_assert_double_eq(player_value(names[i], "us"), -1);
+		ck_assert_ptr_nonnull(strstr(player_notes, "no time is reported"));
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *checks = suite_create("bench case graph");
+	TCase *tc = tcase_create("all");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_set_timeout(tc, 120);
+	tcase_add_loop_test(tc, test_all, 0, sizeof(graphs) / sizeof(graphs[0]));
+	tcase_add_test(tc, test_shapes);
+	tcase_add_test(tc, test_none);
+	suite_add_tcase(checks, tc);
+	runner = srunner_create(checks);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

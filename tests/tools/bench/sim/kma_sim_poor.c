@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kma_sim_poor.c - a module of the simulated GPU. */
+#define KMA_SIM_NAME device_sim_kma_poor
+#define KMA_SIM_FILE "bench/papers/kma/kma_poor.cu"
+#include "kma_sim_module.h"

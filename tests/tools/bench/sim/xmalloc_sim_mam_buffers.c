@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* xmalloc_sim_mam_buffers.c - a module of the simulated GPU. */
+#define DEVICE_SIM_NAME xmalloc_mam_buffers
+#define DEVICE_SIM_FILE "bench/papers/xmalloc/xmalloc_mam_buffers.cu"
+#include "device_sim_module.h"

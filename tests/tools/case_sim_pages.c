@@ -1,5 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* case_sim_pages.c - a module of the simulated GPU. */
-#define CASE_SIM_NAME device_sim_case_pages
-#define CASE_SIM_FILE "bench/cases/case_pages.cu"
-#include "case_sim_module.h"

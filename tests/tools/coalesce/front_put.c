@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * front_put.c - puts a source down as `mam coalesce` understands it: FILE [COMPILER-FLAG]...
+ */
+#include <stdio.h>
+
+#include "coalesce/program.h"
+
+int main(int argc, char **argv)
+{
+	struct co_program *program;
+	char why[1024] = "";
+
+	if (argc < 2) {
+		fprintf(stderr, "front_put: name a file\n");
+		return 2;
+	}
+	program = co_program_read(argv[1], (const char *const *)argv + 2, (size_t)argc - 2, why,
+				  sizeof(why));
+	if (program == NULL) {
+		fprintf(stderr, "%s\n", why);
+		return 1;
+	}
+	co_program_put(program, stdout);
+	co_program_free(program);
+	return 0;
+}

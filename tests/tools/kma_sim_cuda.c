@@ -1,5 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* kma_sim_cuda.c - a module of the simulated GPU. */
-#define KMA_SIM_NAME device_sim_kma_cuda
-#define KMA_SIM_FILE "bench/kma/kma_cuda.cu"
-#include "kma_sim_module.h"

@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * device_bump.cu - the kernels of `mam bench device` over a bare counter.
- */
-#include "bench/device_bump.h"
-#include "bench/device_kernels.h"
-#include "bench/device_kernels_more.h"

@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * device_bumpw.cu - the kernels of `mam bench device` over a bare counter.
- */
-#include "bench/device_bumpw.h"
-#include "bench/device_kernels.h"
-#include "bench/device_kernels_more.h"

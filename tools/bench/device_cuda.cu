@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/*
- * device_cuda.cu - the kernels of `mam bench device` over CUDA's own malloc.
- */
-#include "bench/device_cuda.h"
-#include "bench/device_kernels.h"
-#include "bench/device_kernels_more.h"
