@@ -27,6 +27,8 @@
 #define COMPARE_MAX 16 /* maximum number of settings */
 #define COMPARE_NAME_BYTES 96
 
+struct map_step;
+
 struct compare_setting {
 	struct replay_settings given;    /* as specified */
 	struct replay_settings settings; /* with defaults */
@@ -97,6 +99,9 @@ void compare_compute_each(const struct replay_trace *trace, struct compare_row *
  * compare_compute - compute the derived fields of a row; `peak_live_bytes` are those of its trace.
  */
 void compare_compute(struct compare_row *row, uint64_t peak_live_bytes);
+
+/* compare_needed_at - the needed memory of a row from a step of its map on. */
+uint64_t compare_needed_at(const struct compare_row *row, const struct map_step *step);
 
 /*
  * compare_is_size - whether any memory could hold such a block. A larger one never counts as live.

@@ -188,6 +188,12 @@ static void compute_time(struct compare_row *row)
 		row->ns_per_event += 1e6 * row->driver_ms / events;
 }
 
+uint64_t compare_needed_at(const struct compare_row *row, const struct map_step *step)
+{
+	return row->setting->settings.growth_bytes == REPLAY_LARGEST ? step->high_water_bytes
+								     : step->physical_bytes;
+}
+
 void compare_compute(struct compare_row *row, uint64_t peak_live_bytes)
 {
 	const struct replay_result *result = &row->result;

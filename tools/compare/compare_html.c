@@ -11,7 +11,7 @@
  * and for each setting, in an element of its own:
  *   size    0: failed; otherwise 1 plus the bytes it occupies beyond the requested size
  *   place   in units, unless it failed
- * A setting's unit is the largest power of two that divides all its places.
+ * A setting's unit is that of its heap map (map_data.h).
  */
 #include "compare/compare.h"
 
@@ -21,6 +21,7 @@
 #include "kit/format.h"
 #include "map/map.h"
 #include "map/map_color.h"
+#include "map/map_data.h"
 #include "map/map_text.h"
 #include "kit/page.h"
 
@@ -55,12 +56,9 @@ static void put_summary(FILE *file, const void *what)
 {
 	const struct compare_table *table = what;
 
-	fprintf(file, "<div><dt>events</dt><dd>%s</dd></div>\n",
-		format_count(table->trace.event_count).text);
-	fprintf(file, "<div><dt>allocations</dt><dd>%s</dd></div>\n",
-		format_count(table->trace.block_count).text);
-	fprintf(file, "<div><dt>peak live</dt><dd>%s</dd></div>\n",
-		format_bytes(table->peak_live_bytes).text);
+	page_fact(file, "events", format_count(table->trace.event_count).text, "");
+	page_fact(file, "allocations", format_count(table->trace.block_count).text, "");
+	page_fact(file, "peak live", format_bytes(table->peak_live_bytes).text, "");
 }
 
 /*
@@ -95,47 +93,20 @@ static void put_footer(FILE *file, const void *what)
 	fprintf(file, "mam %s", mam_version());
 }
 
-static void put_colors(FILE *file)
-{
-	fprintf(file, "\"color_first\":%d,\"color_per_power\":%d,\"colors\":[", MAP_COLOR_FIRST,
-		MAP_COLOR_PER_POWER);
-	for (unsigned int i = 0; i < MAP_COLORS; i++) {
-		struct map_rgb rgb = map_color_rgb(i);
-
-		fprintf(file, "%s\"#%02x%02x%02x\"", i ? "," : "", rgb.red, rgb.green, rgb.blue);
-	}
-	fputs("],\n", file);
-}
-
-static uint64_t unit_of(const struct map *map)
-{
-	uint64_t all = 0;
-
-	for (uint32_t i = 0; i < map->trace->block_count; i++)
-		if (map->sizes[i])
-			all |= map->places[i];
-	return all ? all & -all : 1;
-}
-
-/*
- * Write the memory needed over the events: the high water mark of a single chunk, otherwise the
- * driver's bytes.
- */
+/* Write the memory needed over the events. */
 static void put_curve(FILE *file, const struct compare_row *row)
 {
-	const bool one = row->setting->settings.growth_bytes == REPLAY_LARGEST;
 	const struct map *map = row->map;
 	uint64_t last = 0;
 	bool any = false;
 
 	fputs("\"curve\":[", file);
 	for (size_t i = 0; i < map->step_count; i++) {
-		const struct map_step *step = &map->steps[i];
-		uint64_t now = one ? step->high_water_bytes : step->physical_bytes;
+		uint64_t now = compare_needed_at(row, &map->steps[i]);
 
 		if (now == last)
 			continue;
-		fprintf(file, "%s%" PRIu32 ",%" PRIu64, any ? "," : "", step->event, now);
+		fprintf(file, "%s%" PRIu32 ",%" PRIu64, any ? "," : "", map->steps[i].event, now);
 		any = true;
 		last = now;
 	}
@@ -179,7 +150,7 @@ static void put_setting(FILE *file, const struct compare_row *row)
 			fprintf(file,
 				"\"reserved\":%" PRIu64 ",\"physical\":%" PRIu64 ",",
 				end->peak_reserved_bytes, end->peak_physical_bytes);
-		fprintf(file, "\"unit\":%" PRIu64 ",\"top\":%" PRIu64 ",", unit_of(row->map),
+		fprintf(file, "\"unit\":%" PRIu64 ",\"top\":%" PRIu64 ",", map_data_unit(row->map),
 			row->map->top);
 		put_curve(file, row);
 		put_chunks(file, row->map);
@@ -198,7 +169,9 @@ static void put_meta(FILE *file, const void *what)
 		table->trace.event_count, table->trace.block_count, table->peak_live_bytes);
 	if (choice.choice != COMPARE_NONE)
 		fprintf(file, "\"choice\":%zu,", choice.choice);
-	put_colors(file);
+	fprintf(file, "\"color_first\":%d,\"color_per_power\":%d,", MAP_COLOR_FIRST,
+		MAP_COLOR_PER_POWER);
+	map_color_put(file, "colors", map_color_rgb, MAP_COLORS);
 	fputs("\"settings\":[", file);
 	for (size_t i = 0; i < table->count; i++) {
 		fputs(i ? ",\n" : "", file);
@@ -229,7 +202,7 @@ static void put_blocks(FILE *file, const struct replay_trace *trace)
 
 static void put_places(FILE *file, const struct map *map, size_t number)
 {
-	const uint64_t unit = unit_of(map);
+	const uint64_t unit = map_data_unit(map);
 	struct page_numbers to;
 
 	fprintf(file, "<script type=\"text/plain\" id=\"places-%zu\">", number);

@@ -4,24 +4,19 @@
  * needs over time above the live bytes, and a line of numbers for each.
  *
  * 1. The curve of live bytes has one point per pixel, the maximum under it. The curve of a setting
- *    has one for each change, but only the maximum of each half pixel.
+ *    has one for each change, but only the maximum of each pixel.
  * 2. The list below names each curve, as the page does in its table.
  * 3. Colors are classes with two definitions: for light and for dark viewers.
  */
 #include "compare/compare.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "kit/format.h"
+#include "kit/svg.h"
 #include "map/map.h"
-#include "kit/page.h"
 
-#define WIDTH 1200
-#define PLOT_X 84.0
 #define PLOT_Y 84.0
-#define PLOT_W 1084.0
 #define PLOT_H 380.0
 #define LIST_Y 536.0
 #define LINE_H 24.0
@@ -45,7 +40,7 @@ struct picture {
 
 static double x_of(const struct picture *picture, double event)
 {
-	return PLOT_X + event / picture->events * PLOT_W;
+	return SVG_LEFT + event / picture->events * SVG_PLOT;
 }
 
 static double y_of(const struct picture *picture, double bytes)
@@ -53,67 +48,34 @@ static double y_of(const struct picture *picture, double bytes)
 	return PLOT_Y + PLOT_H - bytes / picture->top * PLOT_H;
 }
 
-static void put_style(const struct picture *picture)
+static void put_tones(FILE *file, bool dark)
 {
-	FILE *file = picture->file;
+	for (int i = 0; i < TONES; i++)
+		fprintf(file, ".s%d{stroke:%s}", i, dark ? tones[i].dark : tones[i].light);
+	putc('\n', file);
+}
 
-	fputs("<style>\ntext{font:13px system-ui,sans-serif;fill:#1c2330}.soft{fill:#5c6779}"
-	      ".head{font-size:20px;font-weight:600}.num{text-anchor:end}\n"
-	      ".ground{fill:#fff}.grid{stroke:#e3e7ed}.live{fill:#8a94a6;opacity:.3}"
+/* Add to the common style sheet. */
+static void put_style(FILE *file)
+{
+	fputs("<style>\n.sum{fill:#8a94a6;opacity:.3}"
 	      ".curve{fill:none;stroke-width:1.8;stroke-linejoin:round}"
-	      ".dashed{stroke-dasharray:7 4}.choice{font-weight:700}\n",
+	      ".dashed{stroke-dasharray:7 4}\n",
 	      file);
-	for (int i = 0; i < TONES; i++)
-		fprintf(file, ".s%d{stroke:%s}", i, tones[i].light);
-	fputs("\n@media(prefers-color-scheme:dark){text{fill:#e6eaf1}.soft{fill:#96a2b4}"
-	      ".ground{fill:#191f29}.grid{stroke:#2b3442}\n",
-	      file);
-	for (int i = 0; i < TONES; i++)
-		fprintf(file, ".s%d{stroke:%s}", i, tones[i].dark);
+	put_tones(file, false);
+	fputs("@media (prefers-color-scheme:dark){\n", file);
+	put_tones(file, true);
 	fputs("}\n</style>\n", file);
-}
-
-/* Bytes between two grid lines: a power of two, for about eight lines in all. */
-static double step_of(double top)
-{
-	double step = 1;
-
-	while (top / step > 9)
-		step *= 2;
-	return step;
-}
-
-static void put_axes(const struct picture *picture)
-{
-	const double step = step_of(picture->top);
-	FILE *file = picture->file;
-	double events = 1;
-
-	for (double bytes = 0; bytes <= picture->top; bytes += step) {
-		double y = y_of(picture, bytes);
-
-		fprintf(file, "<path class=\"grid\" d=\"M%.0f %.1fh%.0f\"/>\n", PLOT_X, y, PLOT_W);
-		fprintf(file, "<text class=\"soft num\" x=\"%.0f\" y=\"%.1f\">%s</text>\n",
-			PLOT_X - 8, y + 4, format_bytes((uint64_t)bytes).text);
-	}
-	while (picture->events / events > 10)
-		events *= picture->events / events > 50 ? 10 : picture->events / events > 20 ? 5 : 2;
-	for (double event = 0; event <= picture->events; event += events)
-		fprintf(file,
-			"<text class=\"soft\" text-anchor=\"middle\" x=\"%.1f\" y=\"%.0f\">%s</text>\n",
-			x_of(picture, event), PLOT_Y + PLOT_H + 19,
-			format_count((uint64_t)event).text);
-	fprintf(file, "<text class=\"soft\" text-anchor=\"middle\" x=\"%.0f\" y=\"%.0f\">events</text>\n",
-		PLOT_X + PLOT_W / 2, PLOT_Y + PLOT_H + 38);
 }
 
 static void put_live(const struct picture *picture)
 {
 	const struct replay_trace *trace = &picture->table->trace;
+	struct svg_path path = { .file = picture->file, .look = "sum" };
 	uint64_t live = 0, max = 0;
 	double x = 0;
 
-	fprintf(picture->file, "<path class=\"live\" d=\"M%.0f %.0f", PLOT_X, PLOT_Y + PLOT_H);
+	svg_draw(&path, "M", SVG_LEFT, PLOT_Y + PLOT_H);
 	for (uint32_t e = 0; e < trace->event_count; e++) {
 		uint64_t bytes = trace->blocks[trace->events[e] >> 1].bytes;
 
@@ -121,28 +83,23 @@ static void put_live(const struct picture *picture)
 			live = trace->events[e] & 1 ? live - bytes : live + bytes;
 		if (live > max)
 			max = live;
-		if (x_of(picture, e + 1) < PLOT_X + x && e + 1 < trace->event_count)
+		if (x_of(picture, e + 1) < SVG_LEFT + x && e + 1 < trace->event_count)
 			continue;
-		fprintf(picture->file, "L%.1f %.1f", x_of(picture, e), y_of(picture, (double)max));
-		x = x_of(picture, e + 1) - PLOT_X + 1;
+		svg_draw(&path, "L", x_of(picture, e), y_of(picture, (double)max));
+		x = x_of(picture, e + 1) - SVG_LEFT + 1;
 		max = live;
 	}
-	fprintf(picture->file, "V%.0fz\"/>\n", PLOT_Y + PLOT_H);
-}
-
-/* The number of a step that is the needed memory. */
-static uint64_t needed_at(const struct compare_row *row, const struct map_step *step)
-{
-	return row->setting->settings.growth_bytes == REPLAY_LARGEST ? step->high_water_bytes
-								     : step->physical_bytes;
+	svg_draw(&path, "Vz", PLOT_Y + PLOT_H);
+	svg_path_end(&path);
 }
 
 static const char *class_of(size_t i)
 {
 	static const char *const names[] = {
-		"s0",        "s1",        "s2",        "s3",        "s4",        "s5",
-		"s6",        "s7",        "s0 dashed", "s1 dashed", "s2 dashed", "s3 dashed",
-		"s4 dashed", "s5 dashed", "s6 dashed", "s7 dashed",
+		"curve s0",        "curve s1",        "curve s2",        "curve s3",
+		"curve s4",        "curve s5",        "curve s6",        "curve s7",
+		"curve s0 dashed", "curve s1 dashed", "curve s2 dashed", "curve s3 dashed",
+		"curve s4 dashed", "curve s5 dashed", "curve s6 dashed", "curve s7 dashed",
 	};
 
 	return names[i % (sizeof(names) / sizeof(names[0]))];
@@ -151,26 +108,14 @@ static const char *class_of(size_t i)
 static void put_curve(const struct picture *picture, size_t i)
 {
 	const struct compare_row *row = &picture->table->rows[i];
-	const struct map *map = row->map;
-	double drawn = -1;
-	uint64_t max = 0;
+	struct svg_path path = { .file = picture->file, .look = class_of(i) };
 
-	fprintf(picture->file, "<path class=\"curve %s\" d=\"M%.0f %.0f", class_of(i),
-		PLOT_X, PLOT_Y + PLOT_H);
-	for (size_t s = 0; s < map->step_count; s++) {
-		double x = x_of(picture, map->steps[s].event);
-		uint64_t now = needed_at(row, &map->steps[s]);
-
-		if (now > max || drawn < 0)
-			max = now;
-		if (s + 1 < map->step_count &&
-		    x_of(picture, map->steps[s + 1].event) - drawn < 0.5)
-			continue;
-		fprintf(picture->file, "H%.1fV%.1f", x, y_of(picture, (double)max));
-		drawn = x;
-		max = now;
-	}
-	fprintf(picture->file, "H%.0f\"/>\n", PLOT_X + PLOT_W);
+	svg_draw(&path, "M", SVG_LEFT, PLOT_Y + PLOT_H);
+	for (size_t s = 0; s < row->map->step_count; s++)
+		svg_step(&path, x_of(picture, row->map->steps[s].event),
+			 y_of(picture, (double)compare_needed_at(row, &row->map->steps[s])));
+	svg_draw(&path, "H", SVG_LEFT + SVG_PLOT);
+	svg_path_end(&path);
 }
 
 static void put_line(const struct picture *picture, size_t i, bool chosen)
@@ -178,54 +123,49 @@ static void put_line(const struct picture *picture, size_t i, bool chosen)
 	const struct compare_row *row = &picture->table->rows[i];
 	const double y = LIST_Y + LINE_H * (double)(i + 1);
 	FILE *file = picture->file;
+	char text[COMPARE_NAME_BYTES + 20];
 
 	if (row->setting)
-		fprintf(file, "<path class=\"curve %s\" d=\"M%.0f %.1fh26\"/>\n", class_of(i),
-			PLOT_X, y - 4);
-	fprintf(file, "<text x=\"%.0f\" y=\"%.1f\"%s>", PLOT_X + 38, y,
-		chosen ? " class=\"choice\"" : "");
-	page_markup(file, compare_row_name(row));
-	fputs(chosen ? " (choose)</text>\n" : "</text>\n", file);
-	fprintf(file, "<text class=\"num\" x=\"560\" y=\"%.1f\">%s</text>\n", y,
-		format_ratio(row->needed_ratio).text);
-	fprintf(file, "<text class=\"num\" x=\"690\" y=\"%.1f\">%s</text>\n", y,
-		format_bytes(row->needed_bytes).text);
-	fprintf(file, "<text class=\"num\" x=\"860\" y=\"%.1f\">%s ns</text>\n", y,
-		format_count((uint64_t)(row->ns_per_event + 0.5)).text);
+		svg_line(file, class_of(i), SVG_LEFT, y - 4, 26, 0);
+	snprintf(text, sizeof(text), "%s%s", compare_row_name(row), chosen ? " (choose)" : "");
+	svg_text(file, SVG_LEFT + 38, y, chosen ? "name" : "row", text);
+	svg_text(file, 560, y, "row end", format_ratio(row->needed_ratio).text);
+	svg_text(file, 690, y, "row end", format_bytes(row->needed_bytes).text);
+	snprintf(text, sizeof(text), "%s ns",
+		 format_count((uint64_t)(row->ns_per_event + 0.5)).text);
+	svg_text(file, 860, y, "row end", text);
+	snprintf(text, sizeof(text), "%s failed", format_count(row->result.failures).text);
 	if (row->result.failures)
-		fprintf(file, "<text class=\"num\" x=\"1060\" y=\"%.1f\">%s failed</text>\n", y,
-			format_count(row->result.failures).text);
+		svg_text(file, 1060, y, "row end", text);
 }
 
 static void put_list(const struct picture *picture)
 {
 	const struct compare_choice choice = compare_choose(picture->table);
 
-	fprintf(picture->file,
-		"<g class=\"soft\"><text class=\"soft num\" x=\"560\" y=\"%.0f\">needs, of live</text>"
-		"<text class=\"soft num\" x=\"690\" y=\"%.0f\">bytes</text>"
-		"<text class=\"soft num\" x=\"860\" y=\"%.0f\">an event</text></g>\n",
-		LIST_Y, LIST_Y, LIST_Y);
+	svg_text(picture->file, 560, LIST_Y, "end", "needs, of live");
+	svg_text(picture->file, 690, LIST_Y, "end", "bytes");
+	svg_text(picture->file, 860, LIST_Y, "end", "an event");
 	for (size_t i = 0; i < picture->table->count; i++)
 		put_line(picture, i, i == choice.choice);
 }
 
-static void put_title(const struct picture *picture)
+static void put_title(const struct picture *picture, const char *name)
 {
 	const struct compare_table *table = picture->table;
+	char text[200];
 
-	fprintf(picture->file, "<text class=\"head\" x=\"%.0f\" y=\"36\">", PLOT_X);
-	page_markup(picture->file, replay_trace_title(&table->trace, 39).text);
-	fprintf(picture->file,
-		"</text>\n<text class=\"soft\" x=\"%.0f\" y=\"60\">what each setting needs, over %s "
-		"events; gray: live bytes, %s at the peak</text>\n",
-		PLOT_X, format_count(table->trace.event_count).text,
-		format_bytes(table->peak_live_bytes).text);
+	svg_text(picture->file, SVG_LEFT, 36, "title", name);
+	snprintf(text, sizeof(text),
+		 "what each setting needs, over %s events; gray: live bytes, %s at the peak",
+		 format_count(table->trace.event_count).text,
+		 format_bytes(table->peak_live_bytes).text);
+	svg_text(picture->file, SVG_LEFT, 60, NULL, text);
 }
 
 bool compare_svg(FILE *file, const struct compare_table *table)
 {
-	const int height = (int)(LIST_Y + LINE_H * (double)(table->count + 1));
+	const struct format_text name = replay_trace_title(&table->trace, 39);
 	struct picture picture = { file, table, table->trace.event_count, 1 };
 
 	if (picture.events < 1)
@@ -233,19 +173,17 @@ bool compare_svg(FILE *file, const struct compare_table *table)
 	for (size_t i = 0; i < table->count; i++)
 		picture.top = fmax(picture.top, 1.05 * (double)table->rows[i].needed_bytes);
 	picture.top = fmax(picture.top, 1.05 * (double)table->peak_live_bytes);
-	fprintf(file,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-		"viewBox=\"0 0 %d %d\">\n",
-		WIDTH, height, WIDTH, height);
-	put_style(&picture);
-	fprintf(file, "<rect class=\"ground\" width=\"%d\" height=\"%d\"/>\n", WIDTH, height);
-	put_title(&picture);
-	put_axes(&picture);
+	svg_begin(file, LIST_Y + LINE_H * (double)(table->count + 1), name.text,
+		  "settings compared");
+	put_style(file);
+	put_title(&picture, name.text);
+	svg_frame(file, PLOT_Y, SVG_PLOT, PLOT_H);
+	svg_byte_axis(file, PLOT_Y, PLOT_H, picture.top, 9, "bytes", true);
+	svg_count_axis(file, PLOT_Y + PLOT_H, picture.events, "events");
 	put_live(&picture);
 	for (size_t i = 0; i < table->count; i++)
 		if (table->rows[i].map)
 			put_curve(&picture, i);
 	put_list(&picture);
-	fputs("</svg>\n", file);
-	return !ferror(file);
+	return svg_end(file);
 }

@@ -4,7 +4,10 @@
  */
 #include "kit/page.h"
 
+#include <stdbool.h>
 #include <string.h>
+
+#include "kit/utf8.h"
 
 /*
  * Write the substitution of the mark at `text` and return its length; without a mark, write the
@@ -38,19 +41,48 @@ void page_write(FILE *file, const char *text, const struct page_mark *marks, siz
 	}
 }
 
-/* Bytes that a terminal or a parser might interpret become '?'. */
+/* Whether a multibyte character of `bytes` bytes may be written. */
+static bool is_shown(const unsigned char *text, size_t bytes)
+{
+	uint32_t code = text[0] & (0x7fu >> bytes);
+
+	for (size_t i = 1; i < bytes; i++)
+		code = code << 6 | (text[i] & 0x3f);
+	return code >= 0xa0 && !(code >= 0x200b && code <= 0x200f) &&
+	       !(code >= 0x2028 && code <= 0x202e) && !(code >= 0x2060 && code <= 0x206f) &&
+	       code != 0xfeff && (code & 0xfffe) != 0xfffe;
+}
+
+/*
+ * Characters that XML forbids, invisible ones and those that change the text direction become '?',
+ * and so does each byte that does not start a character.
+ */
 void page_markup(FILE *file, const char *text)
 {
-	for (; *text; text++) {
+	size_t left = strlen(text);
+
+	while (left) {
+		size_t bytes = utf8_length(text, left);
 		unsigned char byte = (unsigned char)*text;
 
-		if (byte < 0x20 || byte == 0x7f)
+		if (bytes > 1 && is_shown((const unsigned char *)text, bytes))
+			fwrite(text, 1, bytes, file);
+		else if (bytes != 1 || byte < 0x20 || byte == 0x7f)
 			putc('?', file);
 		else if (strchr("<>&\"'", byte))
 			fprintf(file, "&#%d;", byte);
 		else
 			putc(byte, file);
+		bytes += bytes == 0;
+		text += bytes;
+		left -= bytes;
 	}
+}
+
+void page_fact(FILE *file, const char *name, const char *value, const char *note)
+{
+	fprintf(file, "<div><dt>%s</dt><dd>%s%s%s%s</dd></div>\n", name, value,
+		*note ? " <small>" : "", note, *note ? "</small>" : "");
 }
 
 /*

@@ -21,8 +21,11 @@ struct page_mark {
 void page_write(FILE *file, const char *text, const struct page_mark *marks, size_t count,
 		const void *what);
 
-/* page_markup - write text between tags and in attributes. */
+/* page_markup - write text between tags and in attributes of HTML or XML. */
 void page_markup(FILE *file, const char *text);
+
+/* page_fact - one number of a page's summary, with a note or "". */
+void page_fact(FILE *file, const char *name, const char *value, const char *note);
 
 /* page_text - write a JSON string that is safe inside a script element. */
 void page_text(FILE *file, const char *text);

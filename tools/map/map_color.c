@@ -105,3 +105,20 @@ struct map_rgb map_color_kind_rgb(unsigned int kind)
 {
 	return kinds[kind < MAP_KINDS ? kind : MAP_KINDS];
 }
+
+struct map_color_text map_color_text(struct map_rgb rgb)
+{
+	struct map_color_text color;
+
+	snprintf(color.text, sizeof(color.text), "#%02x%02x%02x", rgb.red, rgb.green, rgb.blue);
+	return color;
+}
+
+void map_color_put(FILE *file, const char *name, struct map_rgb (*color_of)(unsigned int),
+		   unsigned int colors)
+{
+	fprintf(file, "\"%s\":[", name);
+	for (unsigned int i = 0; i < colors; i++)
+		fprintf(file, "%s\"%s\"", i ? "," : "", map_color_text(color_of(i)).text);
+	fputs("],\n", file);
+}

@@ -8,6 +8,7 @@
 #define TOOLS_MAP_COLOR_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 #define MAP_COLOR_FIRST 9     /* the scale starts at 2^9 bytes */
 #define MAP_COLOR_PER_POWER 2 /* colors from one power of two to the next */
@@ -29,5 +30,15 @@ unsigned int map_color_of_age(uint64_t events); /* a number below MAP_AGES */
 struct map_rgb map_color_age_rgb(unsigned int color); /* MAP_AGES: never freed */
 
 struct map_rgb map_color_kind_rgb(unsigned int kind); /* MAP_KINDS: any of the others */
+
+/* map_color_text - "#rrggbb". */
+struct map_color_text {
+	char text[8];
+};
+struct map_color_text map_color_text(struct map_rgb rgb);
+
+/* map_color_put - write a member of a JSON object: a list of colors, for the scripts of a page. */
+void map_color_put(FILE *file, const char *name, struct map_rgb (*color_of)(unsigned int),
+		   unsigned int colors);
 
 #endif

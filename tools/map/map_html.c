@@ -48,34 +48,25 @@ static void put_js(FILE *file, const void *what)
 		fputs(scripts[i], file);
 }
 
-static void put_fact(FILE *file, const char *name, const char *value, const char *aside)
-{
-	fprintf(file, "<div><dt>%s</dt><dd>%s%s%s%s</dd></div>\n", name, value,
-		*aside ? " <small>" : "", aside, *aside ? "</small>" : "");
-}
-
 static void put_summary(FILE *file, const void *what)
 {
 	const struct page *page = what;
 	const struct replay_result *r = page->result;
-	struct format_text none = { "" };
 
-	put_fact(file, "events", format_count(page->map->trace->event_count).text, none.text);
-	put_fact(file, "allocations", format_count(page->map->trace->block_count).text,
-		 none.text);
-	put_fact(file, "peak live", format_bytes(r->end.peak_live_bytes).text, none.text);
-	put_fact(file, "high water", format_bytes(r->end.high_water_bytes).text,
+	page_fact(file, "events", format_count(page->map->trace->event_count).text, "");
+	page_fact(file, "allocations", format_count(page->map->trace->block_count).text, "");
+	page_fact(file, "peak live", format_bytes(r->end.peak_live_bytes).text, "");
+	page_fact(file, "high water", format_bytes(r->end.high_water_bytes).text,
 		 format_ratio(r->high_water_ratio).text);
 	if (r->recorded_reserved_bytes)
-		put_fact(file, "program's own pool",
+		page_fact(file, "program's own pool",
 			 format_bytes(r->recorded_reserved_bytes).text,
 			 format_ratio(r->recorded_reserved_ratio).text);
 	if (r->peak.size)
-		put_fact(file, "free blocks at the peak", format_count(r->peak.holes).text,
+		page_fact(file, "free blocks at the peak", format_count(r->peak.holes).text,
 			 format_bytes(r->peak.hole_bytes).text);
 	if (r->failures)
-		put_fact(file, "failed allocations", format_count(r->failures).text,
-			 none.text);
+		page_fact(file, "failed allocations", format_count(r->failures).text, "");
 }
 
 static void put_footer(FILE *file, const void *what)
@@ -89,18 +80,6 @@ static void put_footer(FILE *file, const void *what)
 		fputs("; drawn for one thread", file);
 	fputs(". Each rectangle is one block: as tall as its size, as long as its life.",
 	      file);
-}
-
-static void put_colors(FILE *file, const char *name, struct map_rgb (*color_of)(unsigned int),
-		       unsigned int colors)
-{
-	fprintf(file, "\"%s\":[", name);
-	for (unsigned int i = 0; i < colors; i++) {
-		struct map_rgb rgb = color_of(i);
-
-		fprintf(file, "%s\"#%02x%02x%02x\"", i ? "," : "", rgb.red, rgb.green, rgb.blue);
-	}
-	fputs("],\n", file);
 }
 
 static void put_names(FILE *file, const struct replay_trace *trace)
@@ -135,9 +114,9 @@ static void put_meta(FILE *file, const void *what)
 		trace->free_streams != NULL);
 	fprintf(file, "\"color_first\":%d,\"color_per_power\":%d,\"age_per_power\":%d,\n",
 		MAP_COLOR_FIRST, MAP_COLOR_PER_POWER, MAP_AGE_PER_POWER);
-	put_colors(file, "colors", map_color_rgb, MAP_COLORS);
-	put_colors(file, "ages", map_color_age_rgb, MAP_AGES + 1);
-	put_colors(file, "kinds", map_color_kind_rgb, MAP_KINDS + 1);
+	map_color_put(file, "colors", map_color_rgb, MAP_COLORS);
+	map_color_put(file, "ages", map_color_age_rgb, MAP_AGES + 1);
+	map_color_put(file, "kinds", map_color_kind_rgb, MAP_KINDS + 1);
 	put_names(file, trace);
 	fputs("\"chunks\":[", file);
 	for (size_t i = 0; i < map->chunk_count; i++)

@@ -101,14 +101,14 @@ static void put_head(const struct svg *svg, const char *name)
 	const struct replay_result *r = svg->result;
 	char text[400];
 
-	svg_text(svg->file, SVG_LEFT, 30, " class=\"title\"", name);
+	svg_text(svg->file, SVG_LEFT, 30, "title", name);
 	snprintf(text, sizeof(text), "%s, peak live %s, high water %s (%s)%s%s",
 		 format_counted(svg->map->trace->event_count, "event").text,
 		 format_bytes(r->end.peak_live_bytes).text,
 		 format_bytes(r->end.high_water_bytes).text, format_ratio(r->high_water_ratio).text,
 		 r->failures ? ", failed allocations " : "",
 		 r->failures ? format_count(r->failures).text : "");
-	svg_text(svg->file, SVG_LEFT, 51, " class=\"head\"", text);
+	svg_text(svg->file, SVG_LEFT, 51, "head", text);
 }
 
 static bool put_map(const struct picture *picture, const struct view *view, double y)
@@ -133,7 +133,7 @@ static bool put_map(const struct picture *picture, const struct view *view, doub
 		 "source %s, %s steps.",
 		 note, mam_version(), svg->settings->source,
 		 format_bytes(svg->settings->granule).text);
-	svg_text(svg->file, SVG_LEFT, y + SVG_ALONG_HEIGHT + 12, " class=\"small\"", text);
+	svg_text(svg->file, SVG_LEFT, y + SVG_ALONG_HEIGHT + 12, "small", text);
 	return true;
 }
 
@@ -150,7 +150,7 @@ static bool put_strip(const struct picture *picture, const struct view *view, do
 			 picture->event == trace->peak_event ? ", the peak of live bytes" : "");
 	else
 		snprintf(text, sizeof(text), "no events");
-	svg_text(svg->file, SVG_LEFT, y + 9, "", text);
+	svg_text(svg->file, SVG_LEFT, y + 9, NULL, text);
 	svg_legend(svg, MAP_VIEW_SIZE, &view->tones, y + 18);
 	y += 18 + svg_legend_height(&view->tones);
 	return svg_strip(svg, &picture->heap, picture->event, y);
@@ -161,7 +161,7 @@ static bool put_view(const struct picture *picture, const struct view *view, dou
 	const struct svg *svg = &picture->svg;
 	bool good = true;
 
-	svg_text(svg->file, SVG_LEFT, y + 14, " class=\"name\"", titles[view->view]);
+	svg_text(svg->file, SVG_LEFT, y + 14, "name", titles[view->view]);
 	y += NAME;
 	if (view->view == MAP_VIEW_CURVES) {
 		svg_curves(svg, y + 20, CURVES_ALONE, true);
@@ -200,13 +200,12 @@ bool map_svg(FILE *file, const struct map *map, const struct replay_settings *se
 	good = make(&picture, &views);
 	for (int i = 0; i < picture.count; i++)
 		height += picture.views[i].height + (i ? BETWEEN : 0);
-	svg_begin(file, height + 8, name.text);
+	svg_begin(file, height + 8, name.text, "heap map");
 	put_head(&picture.svg, name.text);
 	for (int i = 0; good && i < picture.count; i++) {
 		good = put_view(&picture, &picture.views[i], y);
 		y += picture.views[i].height + BETWEEN;
 	}
-	svg_end(file);
 	unmake(&picture);
-	return good && !ferror(file);
+	return good && svg_end(file);
 }

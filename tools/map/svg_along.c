@@ -21,24 +21,6 @@ double svg_along(const struct svg *svg, uint32_t event)
 	return (double)trace->times[event] / (double)last;
 }
 
-static void put_tick(const struct svg *svg, double along, double y, const char *text)
-{
-	double x = SVG_LEFT + along * SVG_PLOT;
-
-	fprintf(svg->file, "<path class=\"tick\" d=\"M%.1f %.1fv5\"/>\n", x, y);
-	svg_text(svg->file, x, y + 20, " text-anchor=\"middle\"", text);
-}
-
-static void put_events(const struct svg *svg, double y)
-{
-	double step = svg_step(svg->events, 10, 0);
-
-	for (double at = 0; at <= svg->events; at += step)
-		put_tick(svg, at / svg->events, y, format_count((uint64_t)at).text);
-	svg_text(svg->file, SVG_LEFT + SVG_PLOT / 2, y + 40, " text-anchor=\"middle\"",
-		 "events (allocations and frees, in program order)");
-}
-
 static void put_times(const struct svg *svg, double y)
 {
 	static const struct {
@@ -47,7 +29,7 @@ static void put_times(const struct svg *svg, double y)
 	} units[] = { { "s", 1e9 }, { "ms", 1e6 }, { "\302\265s", 1e3 }, { "ns", 1 } };
 	const struct replay_trace *trace = svg->map->trace;
 	double last = (double)trace->times[trace->event_count - 1];
-	double step = svg_step(last, 10, 0);
+	double step = svg_tick_step(last, 10, false);
 	char text[80];
 	int unit = 0;
 
@@ -55,10 +37,10 @@ static void put_times(const struct svg *svg, double y)
 		unit++;
 	for (double at = 0; at <= last && last > 0; at += step) {
 		snprintf(text, sizeof(text), "%.10g", at / units[unit].ns);
-		put_tick(svg, at / last, y, text);
+		svg_tick(svg->file, SVG_LEFT + at / last * SVG_PLOT, y, text);
 	}
 	snprintf(text, sizeof(text), "time since the first event (%s)", units[unit].unit);
-	svg_text(svg->file, SVG_LEFT + SVG_PLOT / 2, y + 40, " text-anchor=\"middle\"", text);
+	svg_text(svg->file, SVG_LEFT + SVG_PLOT / 2, y + 40, "middle", text);
 }
 
 void svg_along_axis(const struct svg *svg, double y)
@@ -66,35 +48,24 @@ void svg_along_axis(const struct svg *svg, double y)
 	if (svg->by_time && svg->map->trace->event_count)
 		put_times(svg, y);
 	else
-		put_events(svg, y);
+		svg_count_axis(svg->file, y, svg->events,
+			       "events (allocations and frees, in program order)");
 }
 
-void svg_ticks_add(struct svg_ticks *ticks, uint32_t event)
+void svg_mark(const struct svg *svg, struct svg_path *path, uint32_t event, double y)
 {
-	int at = (int)lround(svg_along(ticks->svg, event) * SVG_PLOT);
-	FILE *file = ticks->svg->file;
+	double x = SVG_LEFT + round(svg_along(svg, event) * SVG_PLOT);
 
-	if (ticks->begun && at <= ticks->last)
-		return;
-	if (!ticks->begun)
-		fprintf(file, "<path class=\"%s\" d=\"", ticks->what);
-	fprintf(file, "M%.0f %.1fv-6", SVG_LEFT + at, ticks->y);
-	ticks->last = at;
-	ticks->begun = true;
-}
-
-void svg_ticks_end(struct svg_ticks *ticks)
-{
-	if (ticks->begun)
-		fputs("\"/>\n", ticks->svg->file);
+	if (!path->begun || x > path->x)
+		svg_draw(path, "Mv", x, y, -6);
 }
 
 void svg_failures(const struct svg *svg, double y)
 {
-	struct svg_ticks ticks = { .svg = svg, .what = "bad", .y = y };
+	struct svg_path path = { .file = svg->file, .look = "bad" };
 
 	for (uint32_t i = 0; i < svg->map->trace->block_count; i++)
 		if (svg_is_failed(svg, i))
-			svg_ticks_add(&ticks, svg->map->trace->blocks[i].birth);
-	svg_ticks_end(&ticks);
+			svg_mark(svg, &path, svg->map->trace->blocks[i].birth, y);
+	svg_path_end(&path);
 }

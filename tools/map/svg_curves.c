@@ -145,55 +145,47 @@ static void put_live(const struct plot *plot)
 {
 	const struct svg *svg = plot->svg;
 	const struct replay_trace *trace = svg->map->trace;
+	struct svg_path path = { .file = svg->file, .look = "live under" };
 	double floor = plot->y + plot->height, live = 0, high = 0;
 	int column = 0;
 
 	/* The line and the area below it share a path, which ends at the bottom on both sides. */
-	fprintf(svg->file, "<g class=\"live\"><path class=\"under\" d=\"M%g %.1f", SVG_LEFT, floor);
+	svg_draw(&path, "M", SVG_LEFT, floor);
 	for (uint32_t event = 0; event < trace->event_count; event++) {
 		int now = (int)(svg_along(svg, event) * SVG_PLOT);
 
 		live += (double)change_of(svg, event);
 		if (now > column) {
-			fprintf(svg->file, "L%g %.1f", SVG_LEFT + column, y_of(plot, high));
+			svg_draw(&path, "L", SVG_LEFT + column, y_of(plot, high));
 			column = now;
 			high = live;
 		} else {
 			high = fmax(high, live);
 		}
 	}
-	fprintf(svg->file, "L%g %.1f", SVG_LEFT + column, y_of(plot, high));
-	fprintf(svg->file, "H%g", SVG_LEFT + SVG_PLOT);
-	fprintf(svg->file, "V%.1fz\"/></g>\n", floor);
+	svg_draw(&path, "LHVz", SVG_LEFT + column, y_of(plot, high), SVG_LEFT + SVG_PLOT, floor);
+	svg_path_end(&path);
 }
 
 static void put_steps(const struct plot *plot, const struct curve *curve)
 {
 	const struct map *map = plot->svg->map;
-	double x = SVG_LEFT, y = plot->y + plot->height, pixel = -1, high = 0;
+	struct svg_path path = { .file = plot->svg->file, .look = curve->look };
 
-	fprintf(plot->svg->file, "<path class=\"%s\" d=\"M%g %.1f", curve->look, x, y);
-	for (size_t i = 0; i < map->step_count; i++) {
-		double to = y_of(plot, (double)curve->of(&map->steps[i]));
-
-		x = SVG_LEFT + svg_along(plot->svg, map->steps[i].event) * SVG_PLOT;
-		/* The maximum of a pixel represents it until the next one. */
-		if (i && fabs(to - y) < 0.05)
-			continue;
-		if (floor(x) == pixel && to > high)
-			continue;
-		fprintf(plot->svg->file, "H%.1fV%.1f", x, to);
-		pixel = floor(x);
-		y = high = to;
-	}
-	fprintf(plot->svg->file, "H%g\"/>\n", SVG_LEFT + SVG_PLOT);
+	svg_draw(&path, "M", SVG_LEFT, plot->y + plot->height);
+	for (size_t i = 0; i < map->step_count; i++)
+		svg_step(&path,
+			 SVG_LEFT + svg_along(plot->svg, map->steps[i].event) * SVG_PLOT,
+			 y_of(plot, (double)curve->of(&map->steps[i])));
+	svg_draw(&path, "H", SVG_LEFT + SVG_PLOT);
+	svg_path_end(&path);
 }
 
 /* Draw a curve of a single value. */
 static void put_level(const struct plot *plot, const struct curve *curve)
 {
-	fprintf(plot->svg->file, "<path class=\"%s\" d=\"M%g %.1fh%g\"/>\n", curve->look, SVG_LEFT,
-		y_of(plot, (double)curve->max), SVG_PLOT);
+	svg_line(plot->svg->file, curve->look, SVG_LEFT, y_of(plot, (double)curve->max), SVG_PLOT,
+		 0);
 }
 
 static void put_names(const struct plot *plot, bool large)
@@ -208,39 +200,39 @@ static void put_names(const struct plot *plot, bool large)
 
 		if (curve->hidden)
 			continue;
-		fprintf(file, "<path class=\"%s\" d=\"M%.1f %.1fh18\"/>\n", curve->look, x, y - 4);
+		svg_line(file, curve->look, x, y - 4, 18, 0);
 		snprintf(text, sizeof(text), "%s%s%s%s", curve->name,
 			 i == CURVES - 1 ? ": " : large ? ", at most " : "",
 			 large || i == CURVES - 1 ? format_bytes(curve->max).text : "",
 			 curve->fits ? "" : " (above this picture)");
-		svg_text(file, x + 24, y, "", text);
+		svg_text(file, x + 24, y, NULL, text);
 		x += 24 + svg_width(text) + 18;
 	}
 	if (result->failures) {
-		fprintf(file, "<path class=\"bad\" d=\"M%.1f %.1fv-8\"/>\n", x, y);
+		svg_line(file, "bad", x, y, 0, -8);
 		snprintf(text, sizeof(text), "failed: %s", format_count(result->failures).text);
-		svg_text(file, x + 6, y, "", text);
+		svg_text(file, x + 6, y, NULL, text);
 		x += 6 + svg_width(text) + 18;
 	}
 	if (result->waits) {
-		fprintf(file, "<path class=\"mark\" d=\"M%.1f %.1fv-8\"/>\n", x, y);
+		svg_line(file, "mark", x, y, 0, -8);
 		snprintf(text, sizeof(text), "waits: %s", format_count(result->waits).text);
-		svg_text(file, x + 6, y, "", text);
+		svg_text(file, x + 6, y, NULL, text);
 	}
 }
 
 static void put_waits(const struct plot *plot)
 {
 	const struct map *map = plot->svg->map;
-	struct svg_ticks ticks = { .svg = plot->svg, .what = "mark", .y = plot->y };
+	struct svg_path path = { .file = plot->svg->file, .look = "mark" };
 	uint64_t before = 0;
 
 	for (size_t i = 0; i < map->step_count; i++) {
 		if (map->steps[i].waits > before)
-			svg_ticks_add(&ticks, map->steps[i].event);
+			svg_mark(plot->svg, &path, map->steps[i].event, plot->y);
 		before = map->steps[i].waits;
 	}
-	svg_ticks_end(&ticks);
+	svg_path_end(&path);
 }
 
 static void put_peak(const struct plot *plot)
@@ -254,11 +246,12 @@ static void put_peak(const struct plot *plot)
 
 	if (!max)
 		return;
-	fprintf(file, "<circle class=\"mark\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n", x, y);
+	svg_open(file, "circle", "mark", "cx cy r", x, y, 4);
+	svg_close(file, NULL);
 	snprintf(text, sizeof(text), "peak: %s at event %s", format_bytes(max).text,
 		 format_count(event).text);
 	svg_text(file, x + (right ? -9 : 9), fmax(y + 18, plot->y + 18),
-		 right ? " class=\"name\" text-anchor=\"end\"" : " class=\"name\"", text);
+		 right ? "name end" : "name", text);
 }
 
 void svg_curves(const struct svg *svg, double y, double height, bool large)
@@ -266,7 +259,7 @@ void svg_curves(const struct svg *svg, double y, double height, bool large)
 	struct plot plot = { .svg = svg, .y = y, .height = height };
 
 	choose(&plot);
-	svg_frame(svg->file, SVG_LEFT, y, SVG_PLOT, height);
+	svg_frame(svg->file, y, SVG_PLOT, height);
 	if (svg->map->trace->event_count)
 		put_live(&plot);
 	/* The last ones are below the others. */
@@ -283,5 +276,5 @@ void svg_curves(const struct svg *svg, double y, double height, bool large)
 	put_waits(&plot);
 	if (large)
 		put_peak(&plot);
-	svg_byte_axis(svg->file, y, height, plot.ceiling, large ? 10 : 4, "bytes");
+	svg_byte_axis(svg->file, y, height, plot.ceiling, large ? 10 : 4, "bytes", false);
 }

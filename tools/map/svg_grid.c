@@ -89,27 +89,23 @@ int svg_grid_bars(const struct svg_grid *grid)
 	return bars;
 }
 
-bool svg_grid_put(FILE *file, const struct svg_grid *grid, unsigned char tone, const char *before)
+void svg_grid_put(const struct svg_grid *grid, unsigned char tone, struct svg_path *path)
 {
-	bool begun = false;
-
 	for (int y = 0; y < grid->rows; y++) {
 		const unsigned char *row = &grid->tones[(size_t)y * (size_t)grid->columns];
 
 		for (int x = 0; x < grid->columns; x++) {
-			int end = x, from, to;
+			int end = x;
+			double from, to;
 
 			while (end < grid->columns && row[end] == tone)
 				end++;
 			if (end == x)
 				continue;
-			from = (int)lround(x * grid->cell * 10);
-			to = (int)lround(end * grid->cell * 10);
-			fprintf(file, "%sM%d %dh%d", begun ? "" : before, from,
-				(int)lround((y + 0.5) * grid->cell * 10), to - from);
-			begun = true;
+			from = round(x * grid->cell * 10);
+			to = round(end * grid->cell * 10);
+			svg_draw(path, "Mh", from, round((y + 0.5) * grid->cell * 10), to - from);
 			x = end - 1;
 		}
 	}
-	return begun;
 }

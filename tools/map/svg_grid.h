@@ -7,7 +7,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
+
+#include "kit/svg.h"
 
 #define SVG_GRID_EMPTY 0xff /* as a cell's tone */
 
@@ -42,9 +43,9 @@ void svg_grid_paint(struct svg_grid *grid, struct svg_rect rect, uint64_t weight
 int svg_grid_bars(const struct svg_grid *grid);
 
 /*
- * svg_grid_put - write the bars of one tone as the data of a path in tenths of a pixel; its stroke
- * is as wide as a cell. `before` is written before the first one. False: there are none.
+ * svg_grid_put - draw the bars of one tone, in tenths of a pixel. The stroke of the path has to be
+ * as wide as a cell.
  */
-bool svg_grid_put(FILE *file, const struct svg_grid *grid, unsigned char tone, const char *before);
+void svg_grid_put(const struct svg_grid *grid, unsigned char tone, struct svg_path *path);
 
 #endif

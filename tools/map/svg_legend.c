@@ -30,8 +30,11 @@ double svg_legend_height(const struct map_tones *tones)
 
 static void put_swatch(FILE *file, struct map_rgb rgb, double x, double y, double width)
 {
-	fprintf(file, "<path fill=\"%s\" d=\"M%.1f %.1fh%.1fv10h-%.1fz\"/>\n", svg_rgb(rgb).text, x,
-		y, width, width);
+	const struct map_color_text color = map_color_text(rgb);
+	struct svg_path path = { .file = file, .fill = color.text };
+
+	svg_box(&path, x, y, width, 10);
+	svg_path_end(&path);
 }
 
 static void put_number(FILE *file, double x, double y, uint64_t number, bool bytes)
@@ -45,7 +48,7 @@ static void put_number(FILE *file, double x, double y, uint64_t number, bool byt
 			number /= 1024;
 		snprintf(text.text, sizeof(text.text), "%d %s", (int)number, units[unit]);
 	}
-	svg_text(file, x, y, " text-anchor=\"middle\"", text.text);
+	svg_text(file, x, y, "middle", text.text);
 }
 
 static void put_scale(const struct svg *svg, const struct map_tones *tones, bool age, double y)
@@ -66,7 +69,7 @@ static void put_scale(const struct svg *svg, const struct map_tones *tones, bool
 	if (!age)
 		return;
 	put_swatch(svg->file, tones->rgb(MAP_AGES), SVG_LEFT + count * width + 44, y, 10);
-	svg_text(svg->file, SVG_LEFT + count * width + 60, y + 9, "", "never freed");
+	svg_text(svg->file, SVG_LEFT + count * width + 60, y + 9, NULL, "never freed");
 }
 
 static void put_kinds(const struct svg *svg, const struct map_tones *tones, double y)
@@ -85,7 +88,7 @@ static void put_kinds(const struct svg *svg, const struct map_tones *tones, doub
 		snprintf(text, sizeof(text), "%s: %s, %s at the peak", kind->name,
 			 format_counted(kind->blocks, "block").text,
 			 format_bytes(kind->peak_bytes).text);
-		svg_text(svg->file, x + 16, y + row * ROW_HEIGHT + 9, "", text);
+		svg_text(svg->file, x + 16, y + row * ROW_HEIGHT + 9, NULL, text);
 		at++;
 	}
 }
@@ -95,7 +98,7 @@ void svg_legend(const struct svg *svg, enum map_view view, const struct map_tone
 	if (tones->rgb != map_color_kind_rgb)
 		put_scale(svg, tones, view == MAP_VIEW_AGE, y);
 	else if (tones->unknown)
-		svg_text(svg->file, SVG_LEFT, y + 9, "",
+		svg_text(svg->file, SVG_LEFT, y + 9, NULL,
 			 "The trace does not record which thread allocated a block.");
 	else
 		put_kinds(svg, tones, y);

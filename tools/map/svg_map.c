@@ -86,9 +86,7 @@ static void fill_grid(const struct plot *plot, struct svg_grid *grid)
 
 static bool put_merged(const struct plot *plot)
 {
-	FILE *file = plot->svg->file;
 	struct svg_grid grid;
-	char before[120];
 
 	if (!svg_grid_init(&grid, SVG_PLOT, SVG_MAP_HEIGHT))
 		return false;
@@ -98,29 +96,32 @@ static bool put_merged(const struct plot *plot)
 		fill_grid(plot, &grid);
 	}
 	for (unsigned int tone = 0; tone < plot->tones->count; tone++) {
-		snprintf(before, sizeof(before),
-			 "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%.0f\" d=\"",
-			 svg_rgb(plot->tones->rgb(tone)).text, ceil(grid.cell * 10));
-		if (svg_grid_put(file, &grid, (unsigned char)tone, before))
-			fputs("\"/>\n", file);
+		const struct map_color_text color = map_color_text(plot->tones->rgb(tone));
+		struct svg_path path = { .file = plot->svg->file,
+					 .stroke = color.text,
+					 .width = ceil(grid.cell * 10) };
+
+		svg_grid_put(&grid, (unsigned char)tone, &path);
+		svg_path_end(&path);
 	}
 	svg_grid_fini(&grid);
 	return true;
 }
 
-static void put_rect(FILE *file, struct svg_rect rect)
+static void put_rect(struct svg_path *path, struct svg_rect rect)
 {
-	int x0 = (int)lround(rect.x0 * 10), x1 = (int)lround(rect.x1 * 10);
-	int y0 = (int)lround(rect.y0 * 10), y1 = (int)lround(rect.y1 * 10);
+	double x = round(rect.x0 * 10), y = round(rect.y0 * 10);
 
-	fprintf(file, "M%d %dh%dv%dh%dz", x0, y0, x1 - x0, y1 - y0, x0 - x1);
+	svg_box(path, x, y, round(rect.x1 * 10) - x, round(rect.y1 * 10) - y);
 }
 
 /* Draw the exact blocks of one tone; large ones have an edge. */
 static void put_exact(const struct plot *plot, unsigned int tone, bool edged)
 {
-	FILE *file = plot->svg->file;
-	bool open = false;
+	const struct map_color_text color = map_color_text(plot->tones->rgb(tone));
+	struct svg_path path = { .file = plot->svg->file,
+				 .look = edged ? "edge" : NULL,
+				 .fill = color.text };
 
 	for (uint32_t i = 0; i < plot->count; i++) {
 		struct svg_rect rect;
@@ -128,41 +129,37 @@ static void put_exact(const struct plot *plot, unsigned int tone, bool edged)
 		if (plot->tones->of[plot->blocks[i]] != tone)
 			continue;
 		rect = rect_of(plot->svg, plot->blocks[i]);
-		if ((rect.x1 - rect.x0 >= EDGED && rect.y1 - rect.y0 >= EDGED) != edged)
-			continue;
-		if (!open)
-			fprintf(file, "<path%s fill=\"%s\" d=\"", edged ? " class=\"edge\"" : "",
-				svg_rgb(plot->tones->rgb(tone)).text);
-		put_rect(file, rect);
-		open = true;
+		if ((rect.x1 - rect.x0 >= EDGED && rect.y1 - rect.y0 >= EDGED) == edged)
+			put_rect(&path, rect);
 	}
-	if (open)
-		fputs("\"/>\n", file);
+	svg_path_end(&path);
 }
 
 bool svg_map(const struct svg *svg, const struct map_tones *tones, double y, char *note,
 	     size_t note_bytes)
 {
 	struct plot plot = { .svg = svg, .tones = tones };
+	char window[40];
 	bool good;
 
 	plot.blocks = malloc((size_t)svg->max * sizeof(*plot.blocks));
 	if (!plot.blocks)
 		return false;
 	choose_exact(&plot);
-	svg_frame(svg->file, SVG_LEFT, y, SVG_PLOT, SVG_MAP_HEIGHT);
+	svg_frame(svg->file, y, SVG_PLOT, SVG_MAP_HEIGHT);
 	/* A nested picture in tenths of a pixel, which clips its contents. */
-	fprintf(svg->file,
-		"<svg x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g %g\" "
-		"shape-rendering=\"crispEdges\">\n",
-		SVG_LEFT, y, SVG_PLOT, SVG_MAP_HEIGHT, SVG_PLOT * 10, SVG_MAP_HEIGHT * 10);
+	snprintf(window, sizeof(window), "0 0 %g %g", SVG_PLOT * 10, SVG_MAP_HEIGHT * 10);
+	svg_open(svg->file, "svg", NULL, "x y width height", SVG_LEFT, y, SVG_PLOT, SVG_MAP_HEIGHT);
+	svg_attribute(svg->file, "viewBox", window);
+	svg_attribute(svg->file, "shape-rendering", "crispEdges");
+	svg_inside(svg->file);
 	good = put_merged(&plot);
 	for (unsigned int tone = 0; tone < tones->count; tone++) {
 		put_exact(&plot, tone, false);
 		put_exact(&plot, tone, true);
 	}
-	fputs("</svg>\n", svg->file);
-	svg_byte_axis(svg->file, y, SVG_MAP_HEIGHT, svg->top, 12, "address in the pool");
+	svg_close(svg->file, "svg");
+	svg_byte_axis(svg->file, y, SVG_MAP_HEIGHT, svg->top, 12, "address in the pool", false);
 	svg_failures(svg, y);
 	snprintf(note, note_bytes, "Of %s the %s that %s thinner than %g px %s merged.",
 		 format_counted(svg->map->trace->block_count, "block").text,

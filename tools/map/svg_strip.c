@@ -100,46 +100,44 @@ static bool part_of(const struct strip *strip, const struct row *row, uint64_t p
 	return true;
 }
 
+static void put_range(struct svg_path *path, const struct row *row, struct svg_rect rect)
+{
+	svg_box(path, SVG_LEFT + rect.x0, row->y, rect.x1 - rect.x0, STRIP);
+}
+
 static void put_holes(const struct strip *strip, const struct row *row)
 {
-	FILE *file = strip->svg->file;
 	const struct map_heap *heap = strip->heap;
-	const char *before = "<path fill=\"url(#holes)\" d=\"";
+	struct svg_path hatched = { .file = strip->svg->file, .fill = "url(#holes)" };
+	struct svg_path ticks = { .file = strip->svg->file, .look = "bad", .width = 3 };
 	struct svg_rect rect;
 	double last = -1;
-	bool any = false;
 
 	for (size_t i = 0; i < heap->hole_count; i++) {
-		if (!part_of(strip, row, heap->holes[i].place, heap->holes[i].bytes, &rect) ||
-		    rect.x1 - rect.x0 < 0.5)
-			continue;
-		fprintf(file, "%sM%.1f %.1fh%.1fv%gh-%.1fz", any ? "" : before, SVG_LEFT + rect.x0,
-			row->y, rect.x1 - rect.x0, STRIP, rect.x1 - rect.x0);
-		any = true;
+		if (part_of(strip, row, heap->holes[i].place, heap->holes[i].bytes, &rect) &&
+		    rect.x1 - rect.x0 >= 0.5)
+			put_range(&hatched, row, rect);
 	}
-	fputs(any ? "\"/>\n" : "", file);
-	before = "<path class=\"bad\" stroke-width=\"3\" d=\"";
-	any = false;
+	svg_path_end(&hatched);
 	for (size_t i = 0; i < heap->hole_count; i++) {
 		if (!part_of(strip, row, heap->holes[i].place, heap->holes[i].bytes, &rect) ||
 		    rect.x1 <= last)
 			continue;
 		rect.x0 = fmax(rect.x0, last);
 		rect.x1 = fmax(rect.x1, rect.x0 + 1);
-		fprintf(file, "%sM%.1f %.1fh%.1f", any ? "" : before, SVG_LEFT + rect.x0,
-			row->y + STRIP + 3.5, rect.x1 - rect.x0);
+		svg_draw(&ticks, "Mh", SVG_LEFT + rect.x0, row->y + STRIP + 3.5, rect.x1 - rect.x0);
 		last = rect.x1;
-		any = true;
 	}
-	fputs(any ? "\"/>\n" : "", file);
+	svg_path_end(&ticks);
 }
 
 static bool put_small(const struct strip *strip, const struct row *row)
 {
 	const struct map *map = strip->svg->map;
+	FILE *file = strip->svg->file;
 	struct svg_grid grid;
 	struct svg_rect rect;
-	char before[120];
+	char scale[60];
 
 	if (!svg_grid_init(&grid, SVG_PLOT, 1))
 		return false;
@@ -152,16 +150,19 @@ static bool put_small(const struct strip *strip, const struct row *row)
 				       (unsigned char)map_color_of(map->sizes[block]));
 	}
 	/* A row of cells ten units high is stretched to the height of the strip. */
-	fprintf(strip->svg->file, "<g transform=\"translate(%g %.1f) scale(.1 %g)\">\n", SVG_LEFT,
-		row->y, STRIP / 10);
+	snprintf(scale, sizeof(scale), "translate(%g %.1f) scale(.1 %g)", SVG_LEFT, row->y,
+		 STRIP / 10);
+	svg_open(file, "g", NULL, "", 0);
+	svg_attribute(file, "transform", scale);
+	svg_inside(file);
 	for (unsigned int tone = 0; tone < MAP_COLORS; tone++) {
-		snprintf(before, sizeof(before),
-			 "<path fill=\"none\" stroke=\"%s\" stroke-width=\"10\" d=\"",
-			 svg_rgb(map_color_rgb(tone)).text);
-		if (svg_grid_put(strip->svg->file, &grid, (unsigned char)tone, before))
-			fputs("\"/>\n", strip->svg->file);
+		const struct map_color_text color = map_color_text(map_color_rgb(tone));
+		struct svg_path path = { .file = file, .stroke = color.text, .width = 10 };
+
+		svg_grid_put(&grid, (unsigned char)tone, &path);
+		svg_path_end(&path);
 	}
-	fputs("</g>\n", strip->svg->file);
+	svg_close(file, "g");
 	svg_grid_fini(&grid);
 	return true;
 }
@@ -169,33 +170,25 @@ static bool put_small(const struct strip *strip, const struct row *row)
 static void put_large(const struct strip *strip, const struct row *row, unsigned int tone)
 {
 	const struct map *map = strip->svg->map;
-	FILE *file = strip->svg->file;
+	const struct map_color_text color = map_color_text(map_color_rgb(tone));
+	struct svg_path path = { .file = strip->svg->file, .look = "edge thin", .fill = color.text };
 	struct svg_rect rect;
-	bool any = false;
 
 	for (size_t i = 0; i < strip->heap->block_count; i++) {
 		uint32_t block = strip->heap->blocks[i];
 
-		if (map_color_of(map->sizes[block]) != tone ||
-		    !part_of(strip, row, map->places[block], map->sizes[block], &rect) ||
-		    rect.x1 - rect.x0 < 1)
-			continue;
-		if (!any)
-			fprintf(file,
-				"<path class=\"edge\" style=\"stroke-width:.6\" fill=\"%s\" d=\"",
-				svg_rgb(map_color_rgb(tone)).text);
-		fprintf(file, "M%.1f %.1fh%.1fv%gh-%.1fz", SVG_LEFT + rect.x0, row->y,
-			rect.x1 - rect.x0, STRIP, rect.x1 - rect.x0);
-		any = true;
+		if (map_color_of(map->sizes[block]) == tone &&
+		    part_of(strip, row, map->places[block], map->sizes[block], &rect) &&
+		    rect.x1 - rect.x0 >= 1)
+			put_range(&path, row, rect);
 	}
-	fputs(any ? "\"/>\n" : "", file);
+	svg_path_end(&path);
 }
 
 static void put_numbers(const struct strip *strip, const struct row *row)
 {
-	double step = svg_step(strip->row_bytes, 11, 1);
+	double step = svg_tick_step(strip->row_bytes, 11, true);
 	struct svg_bytes bytes = svg_bytes_of(strip->top, step);
-	FILE *file = strip->svg->file;
 	char text[60];
 
 	for (double at = ceil(row->from / step) * step; at <= row->to; at += step) {
@@ -204,9 +197,9 @@ static void put_numbers(const struct strip *strip, const struct row *row)
 		/* The label at the end of a row is that of the next row's start. */
 		if (at >= row->from + strip->row_bytes && row->to < strip->top)
 			break;
-		fprintf(file, "<path class=\"tick\" d=\"M%.1f %.1fv5\"/>\n", x, row->y + STRIP + 6);
 		snprintf(text, sizeof(text), "%.*f %s", bytes.digits, at / bytes.scale, bytes.unit);
-		svg_text(file, x, row->y + STRIP + 23, " text-anchor=\"middle\"", text);
+		svg_line(strip->svg->file, "tick", x, row->y + STRIP + 6, 0, 5);
+		svg_text(strip->svg->file, x, row->y + STRIP + 23, "middle", text);
 	}
 }
 
@@ -224,11 +217,10 @@ static void put_chunks(const struct strip *strip, const struct row *row, bool br
 		x = SVG_LEFT + (at - row->from) / strip->row_bytes * SVG_PLOT;
 		if (x - last < 2)
 			continue;
-		fprintf(strip->svg->file, "<path class=\"mark\" d=\"M%.1f %.1fv%g\"/>\n", x,
-			row->y - 4, STRIP + 8);
+		svg_line(strip->svg->file, "mark", x, row->y - 4, 0, STRIP + 8);
 		snprintf(text, sizeof(text), "chunk %zu", i + 1);
 		if (!bracketed && x - last > 70)
-			svg_text(strip->svg->file, x + 4, row->y - 5, " class=\"small\"", text);
+			svg_text(strip->svg->file, x + 4, row->y - 5, "small", text);
 		last = x;
 	}
 }
@@ -253,22 +245,22 @@ static int bracket_row(const struct strip *strip)
 static void put_bracket(const struct strip *strip, const struct row *row)
 {
 	const struct map_hole *hole = &strip->heap->holes[strip->heap->largest];
+	struct svg_path path = { .file = strip->svg->file, .look = "bad", .width = 1.5 };
 	struct svg_rect rect;
 	double half, middle;
 	char text[120];
 
 	if (!part_of(strip, row, hole->place, hole->bytes, &rect))
 		return;
-	fprintf(strip->svg->file,
-		"<path class=\"bad\" stroke-width=\"1.5\" d=\"M%.1f %.1fv-3H%.1fv3\"/>\n",
-		SVG_LEFT + rect.x0, row->y - 2, SVG_LEFT + fmax(rect.x1, rect.x0 + 1));
+	svg_draw(&path, "MvHv", SVG_LEFT + rect.x0, row->y - 2, -3,
+		 SVG_LEFT + fmax(rect.x1, rect.x0 + 1), 3);
+	svg_path_end(&path);
 	snprintf(text, sizeof(text), "largest free block %s at 0x%" PRIx64,
 		 format_bytes(hole->bytes).text, address_of(strip->svg->map, hole->place));
 	half = svg_width(text) / 2;
 	middle = SVG_LEFT + (rect.x0 + rect.x1) / 2;
 	middle = fmax(SVG_LEFT + half, fmin(middle, SVG_LEFT + SVG_PLOT - half));
-	svg_text(strip->svg->file, middle, row->y - 8, " class=\"badtext\" text-anchor=\"middle\"",
-		 text);
+	svg_text(strip->svg->file, middle, row->y - 8, "badtext middle", text);
 }
 
 static bool put_row(const struct strip *strip, int number, double y)
@@ -280,8 +272,8 @@ static bool put_row(const struct strip *strip, int number, double y)
 		.y = y + ABOVE,
 	};
 
-	svg_frame(strip->svg->file, SVG_LEFT, row.y,
-		  (row.to - row.from) / strip->row_bytes * SVG_PLOT, STRIP);
+	svg_frame(strip->svg->file, row.y, (row.to - row.from) / strip->row_bytes * SVG_PLOT,
+		  STRIP);
 	put_holes(strip, &row);
 	if (!put_small(strip, &row))
 		return false;
@@ -307,8 +299,8 @@ static uint64_t physical_at(const struct map *map, uint32_t event)
 static double put_figure(const struct strip *strip, double x, double y, const char *name,
 			 const char *value)
 {
-	svg_text(strip->svg->file, x, y + 14, "", name);
-	svg_text(strip->svg->file, x, y + 33, " class=\"head\"", value);
+	svg_text(strip->svg->file, x, y + 14, NULL, name);
+	svg_text(strip->svg->file, x, y + 33, "head", value);
 	return x + fmax(svg_width(name), svg_width(value) * 1.12) + 26;
 }
 

@@ -9,18 +9,18 @@
  *   svg_curves.c  live, high water, reserved and physical bytes
  *   svg_strip.c   the heap after one event (map_heap.h)
  *   svg_grid.c    small rectangles merged
- *   svg_put.c     texts, ticks, and the style
+ *   kit/svg.c     elements, paths, axes, and the style
  *
  * A part draws from `y` down. Its output is bounded by the number of pixels, not by the trace.
  */
 #ifndef TOOLS_SVG_VIEW_H
 #define TOOLS_SVG_VIEW_H
 
+#include "kit/svg.h"
 #include "map/map.h"
 #include "map/map_heap.h"
 #include "map/map_tones.h"
 #include "map/svg_grid.h"
-#include "map/svg_put.h"
 
 struct svg {
 	FILE *file;
@@ -43,16 +43,11 @@ double svg_along(const struct svg *svg, uint32_t event);
 #define SVG_ALONG_HEIGHT 48.0
 void svg_along_axis(const struct svg *svg, double y);
 
-/* svg_along_ticks - a tick for each pixel that contains one of the events; upwards from `y`. */
-struct svg_ticks {
-	const struct svg *svg;
-	const char *what; /* CSS class of its path */
-	double y;
-	int last; /* last pixel with a tick */
-	bool begun;
-};
-void svg_ticks_add(struct svg_ticks *ticks, uint32_t event);
-void svg_ticks_end(struct svg_ticks *ticks);
+/*
+ * svg_mark - add a mark of an event to a path, upwards from `y`, unless its pixel has one. Call it
+ * in the order of the events.
+ */
+void svg_mark(const struct svg *svg, struct svg_path *path, uint32_t event, double y);
 
 /* svg_failures - red ticks at allocations that failed. */
 void svg_failures(const struct svg *svg, double y);

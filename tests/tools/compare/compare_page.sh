@@ -18,8 +18,8 @@ same "a comparison refers to nothing outside itself" "" \
 # The still needs no browser to be looked through.
 "$MAM" replay -q -r 1 --simulate --compare --map "$scratch/still.svg" "$trace"
 same "a still has a curve for each setting that was played" 9 \
-	"$(grep -c '<path class="curve s[0-9 a-z]*" d="M84 464H' "$scratch/still.svg")"
-same "and names each" 10 "$(grep -c '<text x="122"' "$scratch/still.svg")"
+	"$(grep -c '<path class="curve s[0-9 a-z]*" d="M90 464H' "$scratch/still.svg")"
+same "and names each" 10 "$(grep -c '<text class="[a-z]*" x="128"' "$scratch/still.svg")"
 command -v xmllint > /dev/null && try "it is sound XML" xmllint --noout "$scratch/still.svg"
 
 need_browser

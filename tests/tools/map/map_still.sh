@@ -172,7 +172,7 @@ draw "all views of vmm" vmm.svg --view all --source vmm --simulate small.trace
 says "memory idle is told" vmm.svg "memory idle"
 draw "all views of a real trace" real.svg --view all "$real"
 same "in at most a megabyte" yes "$([ "$(wc -c < real.svg)" -lt 1000000 ] && echo yes || wc -c < real.svg)"
-same "of six names" 6 "$(grep -c 'class="name">[A-Z][a-z]*: ' real.svg)"
+same "of six names" 6 "$(grep -c 'class="name" [^>]*>[A-Z][a-z]*: ' real.svg)"
 same "no script" 0 "$(grep -c -i -e '<script' -e 'onload' -e 'href' real.svg)"
 
 # Short lives, one in each cell of the map: as much as a picture can have.
