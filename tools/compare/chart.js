@@ -20,14 +20,7 @@ const tAt = (x, box) => view.t0 + (x - box.x) / box.w * (view.t1 - view.t0);
  */
 function eachPixel(curve, width, put) {
 	const span = (view.t1 - view.t0) / width;
-	let at = 0, now = valueAt(curve, view.t0);
-	for (let low = 0, high = curve.events.length; low < high;) {
-		const middle = (low + high) >> 1;
-		if (curve.events[middle] <= view.t0)
-			at = low = middle + 1;
-		else
-			high = middle;
-	}
+	let at = nextChange(curve, view.t0), now = valueAt(curve, view.t0);
 	for (let x = 0; x <= width; x++) {
 		const first = now, until = view.t0 + span * (x + 1);
 		let least = now, most = now;
@@ -45,7 +38,7 @@ function drawLive(p) {
 	shape.moveTo(p.x, p.y + p.h);
 	eachPixel(live, p.w, (x, first, low, high) => shape.lineTo(p.x + x, p.yOf(high)));
 	shape.lineTo(p.x + p.w, p.y + p.h);
-	p.base.fillStyle = color("--live");
+	p.base.fillStyle = look.live;
 	p.base.globalAlpha = 0.28;
 	p.base.fill(shape);
 	p.base.globalAlpha = 1;
@@ -63,7 +56,7 @@ function drawCurve(p, setting) {
 	});
 	p.base.globalAlpha = hot >= 0 && hot !== setting.index ? 0.25 : 1;
 	p.base.lineWidth = hot === setting.index ? 3.2 : 1.7;
-	p.base.strokeStyle = color(setting.tone);
+	p.base.strokeStyle = look[setting.tone];
 	p.base.setLineDash(setting.dash);
 	p.base.lineJoin = "round";
 	p.base.stroke(path);
@@ -72,21 +65,11 @@ function drawCurve(p, setting) {
 }
 
 function drawAxes(p) {
-	const step = stepOf(p.ceiling, p.h / 38, true), { label, unit } = byteLabels(p.ceiling, step);
-	p.base.textAlign = "right";
-	p.base.textBaseline = "middle";
-	for (let v = 0; v <= p.ceiling; v += step) {
-		p.base.fillStyle = color("--grid");
-		p.base.fillRect(p.x, Math.round(p.yOf(v)), p.w, 1);
-		p.base.fillStyle = color("--soft");
-		p.base.fillText(label(v), p.x - 9, p.yOf(v));
-	}
-	p.base.save();
-	p.base.translate(18, p.y + p.h / 2);
-	p.base.rotate(-Math.PI / 2);
-	p.base.textAlign = "center";
-	p.base.fillText(unit, 0, 0);
-	p.base.restore();
+	const unit = drawByteAxis(p.base, p.x, p.yOf, 0, p.ceiling, p.h / 38, (y) => {
+		p.base.fillStyle = look.grid;
+		p.base.fillRect(p.x, y, p.w, 1);
+	});
+	turned(p.base, unit, 18, p.y + p.h / 2);
 	drawTimes(p);
 }
 
@@ -95,9 +78,9 @@ function drawTimes(p) {
 	p.base.textAlign = "center";
 	p.base.textBaseline = "top";
 	for (let t = Math.ceil(view.t0 / step) * step; t <= view.t1; t += step) {
-		p.base.fillStyle = color("--line");
+		p.base.fillStyle = look.line;
 		p.base.fillRect(Math.round(xOf(t, p)), p.y + p.h, 1, 5);
-		p.base.fillStyle = color("--soft");
+		p.base.fillStyle = look.soft;
 		p.base.fillText(count(t), xOf(t, p), p.y + p.h + 8);
 	}
 	p.base.fillText("events", p.x + p.w / 2, p.y + p.h + 24);
@@ -124,14 +107,14 @@ function drawChart() {
 	if (settings[hot] && !settings[hot].off)
 		drawCurve(p, settings[hot]);
 	p.base.restore();
-	p.base.strokeStyle = color("--line");
+	p.base.strokeStyle = look.line;
 	p.base.strokeRect(p.x - 0.5, p.y - 0.5, p.w + 1, p.h + 1);
 	drawPointer();
 }
 
 /* Shows the numbers of the event under the pointer, the largest first. */
 function fillTip(event) {
-	const table = document.createElement("table");
+	const table = element("table");
 	const rows = settings.filter((s) => !s.off)
 		.map((s) => ({ s, n: valueAt(s.curve, event) })).sort((a, b) => b.n - a.n);
 	const put = (mark, name, n) => {
@@ -159,13 +142,13 @@ function drawPointer() {
 	if (pointerEvent === null || pointerEvent < view.t0 || pointerEvent > view.t1)
 		return;
 	p.over.globalAlpha = 0.5;
-	p.over.fillStyle = color("--mark");
+	p.over.fillStyle = look.mark;
 	p.over.fillRect(Math.round(xOf(pointerEvent + 0.5, p)), p.y, 1, p.h);
 	p.over.globalAlpha = 1;
 	for (const s of settings) {
 		if (s.off)
 			continue;
-		p.over.fillStyle = color(s.tone);
+		p.over.fillStyle = look[s.tone];
 		p.over.beginPath();
 		p.over.arc(xOf(pointerEvent + 0.5, p), p.yOf(valueAt(s.curve, pointerEvent)), 3, 0, 7);
 		p.over.fill();

@@ -22,35 +22,7 @@
 #include "map/map.h"
 #include "map/map_color.h"
 #include "map/map_data.h"
-#include "map/map_text.h"
 #include "kit/page.h"
-
-static const struct compare_table *table_of(const void *what)
-{
-	return what;
-}
-
-static void put_title(FILE *file, const void *what)
-{
-	page_markup(file, replay_trace_title(&table_of(what)->trace, 39).text);
-}
-
-static void put_css(FILE *file, const void *what)
-{
-	(void)what;
-	fputs(compare_page_css, file);
-}
-
-static void put_js(FILE *file, const void *what)
-{
-	static const char *const scripts[] = { map_words_js,     compare_data_js,  compare_view_js,
-					       compare_table_js, compare_chart_js, compare_maps_js,
-					       compare_hands_js };
-
-	(void)what;
-	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
-		fputs(scripts[i], file);
-}
 
 static void put_summary(FILE *file, const void *what)
 {
@@ -231,11 +203,18 @@ static void put_data(FILE *file, const void *what)
 bool compare_html(FILE *file, const struct compare_table *table)
 {
 	static const struct page_mark marks[] = {
-		{ "@TITLE@", put_title },     { "@CSS@", put_css },   { "@SUMMARY@", put_summary },
-		{ "@VERDICT@", put_verdict }, { "@META@", put_meta }, { "@DATA@", put_data },
-		{ "@FOOTER@", put_footer },   { "@JS@", put_js },
+		{ "@SUMMARY@", put_summary }, { "@VERDICT@", put_verdict }, { "@META@", put_meta },
+		{ "@DATA@", put_data },       { "@FOOTER@", put_footer },
+	};
+	const struct format_text title = replay_trace_title(&table->trace, 39);
+	const struct page_parts parts = {
+		.title = title.text,
+		.kind = "settings compared",
+		.css = compare_page_css,
+		.html = compare_page_html,
+		.js = compare_page_js,
 	};
 
-	page_write(file, compare_page_html, marks, sizeof(marks) / sizeof(marks[0]), table);
+	page_write(file, &parts, marks, sizeof(marks) / sizeof(marks[0]), table);
 	return !ferror(file);
 }

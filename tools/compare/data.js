@@ -3,40 +3,9 @@
  * data.js - the data of a comparison: the blocks, where each setting placed them, and the memory
  * that each setting needed over time.
  *
- * The page's scripts are concatenated in one element, in the order of compare_text.h, after
- * words.js of the heap map. No code here touches the display.
+ * The page's scripts are concatenated in one element, in the order of tools/Makefile.inc. No code
+ * here touches the display.
  */
-const byId = (id) => document.getElementById(id);
-const root = document.documentElement;
-const meta = JSON.parse(byId("meta").textContent);
-
-/* See page.h for the encoding of numbers. */
-function reader(id) {
-	const raw = atob(byId(id).textContent.replace(/\s/g, ""));
-	let at = 0;
-	byId(id).remove();
-	const number = () => {
-		let value = 0, scale = 1, byte;
-		do {
-			byte = raw.charCodeAt(at++);
-			value += (byte & 127) * scale;
-			scale *= 128;
-		} while (byte & 128);
-		return value;
-	};
-	/* Ids have 64 bits, but a number in JavaScript has 53. */
-	const exact = () => {
-		const from = at, value = number();
-		if (value <= Number.MAX_SAFE_INTEGER)
-			return value;
-		let big = 0n;
-		for (let i = at - 1; i >= from; i--)
-			big = big << 7n | BigInt(raw.charCodeAt(i) & 127);
-		return big;
-	};
-	return { number, exact };
-}
-
 /* The data that all settings share. A block is live from `birth` until before `death`. */
 const blocks = (() => {
 	const n = meta.blocks, { number, exact } = reader("blocks");
@@ -129,23 +98,18 @@ function eachCurve() {
 	});
 }
 
+const nextChange = ({ events }, event) => firstAfter(events.length, (i) => events[i] <= event);
+
 /* The value of a curve at an event. */
 function valueAt(curve, event) {
-	let low = 0, high = curve.events.length;
-	while (low < high) {
-		const middle = (low + high) >> 1;
-		if (curve.events[middle] <= event)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? curve.values[low - 1] : 0;
+	const next = nextChange(curve, event);
+	return next ? curve.values[next - 1] : 0;
 }
 
 const TONES = 8;
 const settings = meta.settings.map((setting, index) => ({
 	...setting, index, off: false,
-	tone: setting.reckoned ? "--each" : `--s${index % TONES}`,
+	tone: setting.reckoned ? "each" : `s${index % TONES}`,
 	dash: setting.reckoned ? [2, 3] : index < TONES ? [] : [7, 4],
 	...(setting.reckoned ? {} : unpackPlaces(setting, index)),
 	curve: setting.reckoned ? eachCurve() : curveOf(setting.curve),

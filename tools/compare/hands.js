@@ -5,7 +5,6 @@
  * The wheel scrolls the page; with Ctrl, or over an enlarged map, it zooms time. A press without a
  * move is a click; with a move it pans all pictures.
  */
-const CLICK_PIXELS = 4;
 let held = null; /* where a press started */
 
 function pointAt(event, t) {
@@ -32,13 +31,8 @@ function describe(setting) {
 /* `setting` is null for the chart. */
 function listen(figure, setting) {
 	const box = () => setting ? setting.plot : plot;
-	const at = (event) => {
-		const frame = figure.getBoundingClientRect();
-		return { x: event.clientX - frame.left - figure.clientLeft,
-			y: event.clientY - frame.top - figure.clientTop };
-	};
 	figure.addEventListener("pointermove", (event) => {
-		const p = at(event), b = box();
+		const p = pointOn(figure, event), b = box();
 		if (!b)
 			return;
 		if (held && Math.abs(event.clientX - held.x) > CLICK_PIXELS)
@@ -70,9 +64,9 @@ function listen(figure, setting) {
 		if (!event.ctrlKey && !(setting && view.big === setting.index))
 			return;
 		event.preventDefault();
-		const b = box(), turn = event.deltaY || event.deltaX;
-		zoom(Math.exp(Math.max(-1, Math.min(1, turn / 400))),
-			Math.max(0, Math.min(1, (at(event).x - b.x) / b.w)));
+		const b = box();
+		zoom(wheelFactor(event),
+			Math.max(0, Math.min(1, (pointOn(figure, event).x - b.x) / b.w)));
 	}, { passive: false });
 	figure.addEventListener("dblclick", showAll);
 }
@@ -110,12 +104,6 @@ window.addEventListener("pointercancel", () => {
 	held = null;
 });
 
-function switchTheme() {
-	root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
-	root.dataset.chosen = "yes";
-	change();
-}
-
 const keys = {
 	"+": () => zoom(0.7, 0.5),
 	"=": () => zoom(0.7, 0.5),
@@ -147,15 +135,6 @@ byId("zoom-out").onclick = keys["-"];
 byId("reset").onclick = showAll;
 byId("theme").onclick = switchTheme;
 
-const dark = window.matchMedia("(prefers-color-scheme: dark)");
-function followSystem() {
-	if (!root.dataset.chosen)
-		root.dataset.theme = dark.matches ? "dark" : "light";
-}
-dark.addEventListener("change", () => {
-	followSystem();
-	change();
-});
 window.addEventListener("hashchange", () => {
 	readLink();
 	change();
@@ -164,7 +143,6 @@ listen(chart, null);
 for (const setting of played)
 	listen(setting.figure, setting);
 readLink();
-followSystem();
 change();
 redraw();
 /* A new observer calls back once at first, when nothing has changed yet. */

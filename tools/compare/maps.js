@@ -10,30 +10,22 @@
  * 3. The block under the pointer is outlined in every map, to show where other settings placed it.
  */
 const BUDGET_MS = 24; /* per frame, for maps */
-const EDGE_PIXELS = 5; /* blocks of at least this size get an edge */
 const highest = Math.max(...played.map((s) => Math.max(s.top, s.bytes)), 4096) * 1.02;
 const fillOf = Uint32Array.from(meta.colors, (c) => pixel(c));
 const edgeOf = Uint32Array.from(meta.colors, (c) => pixel(c, 0.72));
 let waiting = [], turn = 0;
+Object.assign(view, { a0: 0, a1: highest }); /* the same addresses for all maps */
 
 function makeMap(setting) {
-	const map = document.createElement("div"), head = document.createElement("p");
-	const name = document.createElement("b"), facts = document.createElement("span");
-	const figure = document.createElement("div");
-	map.className = "map";
-	figure.className = "figure";
+	const facts = element("span", "", `${bytes(setting.bytes)}, ${timesLive(setting.needs)}`);
+	const figure = element("div", "figure", element("canvas"), element("canvas", "over"));
+	const head = element("p", "", swatch(setting), element("b", "", setting.name), facts);
+	const map = element("div", "map", head, figure);
 	figure.tabIndex = 0;
 	figure.setAttribute("role", "img");
 	figure.setAttribute("aria-label", `Heap map: ${setting.name}`);
-	figure.append(document.createElement("canvas"), document.createElement("canvas"));
-	figure.lastChild.className = "over";
-	name.textContent = setting.name;
-	facts.textContent = `${bytes(setting.bytes)}, ${timesLive(setting.needs)}`;
-	head.append(swatch(setting), name, facts);
-	map.append(head, figure);
 	byId("maps").append(map);
 	Object.assign(setting, { map, figure, facts });
-	return map;
 }
 
 /* The window of a map: the page's range of time, and the same addresses for all maps. */
@@ -49,24 +41,12 @@ function paint(setting) {
 	const pixels = (n) => Math.max(1, Math.round(n * box.ratio));
 	const w = pixels(box.w), h = pixels(box.h);
 	const image = box.base.createImageData(w, h), to = new Uint32Array(image.data.buffer);
-	const kx = w / (view.t1 - view.t0), ky = h / highest, { birth, death } = blocks;
-	const { place, end } = setting, { t0, t1 } = view;
 	let drawn = 0;
-	to.fill(pixel(color("--paper")));
+	to.fill(pixel(look.paper));
 	for (const i of bySize) {
-		if (birth[i] >= t1 || death[i] <= t0 || end[i] === place[i])
+		if (!hits(i, setting, w, h))
 			continue;
-		const x0 = Math.max(0, Math.min(w - 1, Math.round((birth[i] - t0) * kx)));
-		const x1 = Math.min(w, Math.max(x0 + 1, Math.round((death[i] - t0) * kx)));
-		const y0 = Math.max(0, Math.min(h - 1, Math.round(h - end[i] * ky)));
-		const y1 = Math.min(h, Math.max(y0 + 1, Math.round(h - place[i] * ky)));
-		const edged = x1 - x0 >= EDGE_PIXELS && y1 - y0 >= EDGE_PIXELS;
-		const tone = fillOf[colorOfBlock[i]], edge = edgeOf[colorOfBlock[i]];
-		for (let y = y0; y < y1; y++) {
-			to.fill(edged && y === y1 - 1 ? edge : tone, y * w + x0, y * w + x1);
-			if (edged)
-				to[y * w + x1 - 1] = edge;
-		}
+		paintCover(to, w, fillOf[colorOfBlock[i]], edgeOf[colorOfBlock[i]]);
 		drawn++;
 	}
 	box.base.putImageData(image, 0, 0);
@@ -86,11 +66,11 @@ function drawScale(box) {
 	context.textBaseline = "middle";
 	for (let a = step; a < highest; a += step) {
 		const text = `${label(a)} ${unit}`, width = context.measureText(text).width + 12;
-		context.fillStyle = color("--paper");
+		context.fillStyle = look.paper;
 		context.globalAlpha = 0.85;
 		context.fillRect(0, box.yOf(a) - 8, width, 16);
 		context.globalAlpha = 1;
-		context.fillStyle = color("--soft");
+		context.fillStyle = look.soft;
 		context.fillRect(0, Math.round(box.yOf(a)), 4, 1);
 		context.fillText(text, 7, box.yOf(a));
 	}
@@ -99,14 +79,14 @@ function drawScale(box) {
 /* Draws the boundaries of chunks, and the memory that the setting needs. */
 function drawLines(setting, box) {
 	const context = box.base;
-	context.fillStyle = color("--soft");
+	context.fillStyle = look.soft;
 	for (const place of setting.chunks.length < 80 ? setting.chunks.slice(1) : [])
 		for (let x = 0; x < box.w; x += 7)
 			context.fillRect(x, Math.round(box.yOf(place)), 3, 1);
 	/* A range that is mapped on demand is larger than the memory in it: no line. */
 	const mapped = setting.top > setting.bytes * 1.001;
 	const y = mapped ? 0 : Math.round(box.yOf(setting.bytes));
-	context.fillStyle = color(setting.tone);
+	context.fillStyle = look[setting.tone];
 	if (!mapped)
 		context.fillRect(0, Math.max(0, y - 1), box.w, 2);
 	context.font = FONT;
@@ -114,11 +94,11 @@ function drawLines(setting, box) {
 	context.textBaseline = y < 20 ? "top" : "bottom";
 	const text = bytes(setting.bytes) + (mapped ? " mapped" : "");
 	const width = context.measureText(text).width + 10;
-	context.fillStyle = color("--paper");
+	context.fillStyle = look.paper;
 	context.globalAlpha = 0.8;
 	context.fillRect(box.w - width, y < 20 ? y + 2 : y - 18, width, 16);
 	context.globalAlpha = 1;
-	context.fillStyle = color("--ink");
+	context.fillStyle = look.ink;
 	context.fillText(text, box.w - 5, y < 20 ? y + 4 : y - 3);
 }
 
@@ -128,7 +108,7 @@ function outline(setting) {
 		return;
 	over.clearRect(0, 0, box.width, box.height);
 	if (pointerEvent !== null) {
-		over.fillStyle = color("--mark");
+		over.fillStyle = look.mark;
 		over.globalAlpha = 0.4;
 		over.fillRect(Math.round(xOf(pointerEvent + 0.5, box)), 0, 1, box.h);
 		over.globalAlpha = 1;
@@ -138,7 +118,7 @@ function outline(setting) {
 	const x0 = Math.max(0, xOf(blocks.birth[i], box)), x1 = Math.min(box.w, xOf(blocks.death[i], box));
 	const y0 = box.yOf(setting.end[i]), y1 = box.yOf(setting.place[i]);
 	over.lineWidth = 2;
-	over.strokeStyle = color("--mark");
+	over.strokeStyle = look.mark;
 	over.strokeRect(x0 - 1, y0 - 1, Math.max(3, x1 - x0 + 2), Math.max(3, y1 - y0 + 2));
 }
 
@@ -195,11 +175,11 @@ onChange(() => {
 /* Draws the scale of sizes. */
 function makeLegend() {
 	for (let from = 0; from < meta.colors.length - 1; from += 4 * meta.color_per_power) {
-		const part = document.createElement("span"), bar = document.createElement("i");
+		const bar = element("i");
 		const tones = meta.colors.slice(from, from + 4 * meta.color_per_power + 1);
 		bar.style.background = `linear-gradient(90deg, ${tones.join(", ")})`;
-		part.append(bar, bytes(2 ** (meta.color_first + from / meta.color_per_power), 0));
-		byId("legend").append(part);
+		byId("legend").append(element("span", "", bar,
+			bytes(2 ** (meta.color_first + from / meta.color_per_power), 0)));
 	}
 }
 played.forEach(makeMap);

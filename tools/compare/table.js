@@ -51,38 +51,34 @@ function findBest(column) {
 }
 
 function swatch(setting) {
-	const line = document.createElement("i");
-	line.className = "swatch" + (setting.reckoned ? " dotted" : setting.dash.length ? " dashed" : "");
-	line.style.setProperty("--tone", `var(${setting.tone})`);
+	const line = element("i", "swatch" +
+		(setting.reckoned ? " dotted" : setting.dash.length ? " dashed" : ""));
+	line.style.setProperty("--tone", `var(--${setting.tone})`);
 	return line;
 }
 
 const most = Math.max(...settings.map((s) => s.needs || 0), 1);
 
 function meter(setting) {
-	const bar = document.createElement("i");
-	bar.className = "meter";
-	bar.style.setProperty("--tone", `var(${setting.tone})`);
+	const bar = element("i", "meter");
+	bar.style.setProperty("--tone", `var(--${setting.tone})`);
 	bar.style.setProperty("--part", `${100 * setting.needs / most}%`);
 	return bar;
 }
 
 function makeRow(setting) {
-	const row = document.createElement("tr"), first = row.insertCell();
-	const label = document.createElement("label"), box = document.createElement("input");
+	const row = element("tr"), first = row.insertCell();
+	const label = element("label"), box = element("input");
 	box.type = "checkbox";
-	box.style.setProperty("--tone", `var(${setting.tone})`);
+	box.style.setProperty("--tone", `var(--${setting.tone})`);
 	box.onchange = () => {
 		setting.off = !box.checked;
 		change();
 	};
 	/* Names may contain the user's words: they are inserted as text. */
 	label.append(box, swatch(setting), setting.name);
-	if (setting.index === meta.choice) {
-		const badge = document.createElement("em");
-		badge.textContent = "choose";
-		label.append(badge);
-	}
+	if (setting.index === meta.choice)
+		label.append(element("em", "", "choose"));
 	first.append(label);
 	for (const column of shown) {
 		const cell = row.insertCell();
@@ -134,13 +130,11 @@ function inOrder() {
 function makeTable() {
 	const head = byId("table").tHead.insertRow();
 	for (const column of [{ key: "name", head: "setting" }, ...shown]) {
-		const cell = document.createElement("th"), button = document.createElement("button");
+		const button = element("button", "", column.head), cell = element("th", "", button);
 		cell.scope = "col";
 		cell.dataset.key = column.key;
-		button.textContent = column.head;
 		button.title = column.about || "";
 		button.onclick = () => sortBy(column.key);
-		cell.append(button);
 		head.append(cell);
 		column.best = column.text ? findBest(column) : [];
 	}

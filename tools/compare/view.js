@@ -5,7 +5,6 @@
  *
  * Code that draws registers itself with onChange(); change() calls all of it before the next frame.
  */
-const FONT = "12px system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-serif";
 const END = Math.max(meta.events, 1);
 const view = { t0: 0, t1: END, big: -1, sort: "", down: false };
 const LEAST = Math.min(16, END); /* minimum number of events in a view */
@@ -14,10 +13,10 @@ let queued = false, hot = -1; /* the setting under the pointer */
 let pointed = -1; /* the block under the pointer */
 
 const onChange = (draw) => drawers.push(draw);
-const color = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
 function redraw() {
 	queued = false;
+	readLook();
 	keepLink();
 	for (const draw of drawers)
 		draw();
@@ -28,9 +27,7 @@ function redraw() {
 
 /* Clamps the view to the data, and draws before the next frame. */
 function change() {
-	const span = Math.max(LEAST, Math.min(view.t1 - view.t0, END));
-	view.t0 = Math.max(0, Math.min(view.t0, END - span));
-	view.t1 = view.t0 + span;
+	clampAxis("t0", "t1", LEAST, END);
 	if (!queued)
 		requestAnimationFrame(redraw);
 	queued = true;
@@ -38,9 +35,7 @@ function change() {
 
 /* Zooms around `at`, a fraction of the view from 0 to 1. */
 function zoom(factor, at) {
-	const t = view.t0 + (view.t1 - view.t0) * at;
-	view.t0 = t + (view.t0 - t) * factor;
-	view.t1 = t + (view.t1 - t) * factor;
+	stretch("t0", "t1", factor, at);
 	change();
 }
 
@@ -62,19 +57,13 @@ function fit(figure) {
 	const ratio = window.devicePixelRatio || 1;
 	const width = figure.clientWidth, height = figure.clientHeight;
 	const contexts = [...figure.querySelectorAll("canvas")].map((canvas) => {
-		const w = Math.round(width * ratio), h = Math.round(height * ratio);
-		if (canvas.width !== w || canvas.height !== h) {
-			canvas.width = w;
-			canvas.height = h;
-		}
 		const context = canvas.getContext("2d");
-		context.setTransform(ratio, 0, 0, ratio, 0, 0);
+		fitCanvas(context, width, height, ratio);
 		return context;
 	});
 	return { ratio, width, height, base: contexts[0], over: contexts[1] };
 }
 
-let lastLink = null;
 function keepLink() {
 	const words = [];
 	if (view.t0 > 0 || view.t1 < END)
@@ -86,18 +75,9 @@ function keepLink() {
 		words.push(`sort=${view.sort}${view.down ? ".down" : ""}`);
 	if (view.big >= 0)
 		words.push(`big=${view.big}`);
-	if (root.dataset.chosen)
-		words.push(`theme=${root.dataset.theme}`);
-	const link = words.join("&");
-	if (link === lastLink)
-		return;
-	lastLink = link;
-	/* The page works even in a frame that may not change the address. */
-	try {
-		history.replaceState(null, "", link ? `#${link}` : "#");
-	} catch {
-		return;
-	}
+	if (chosen)
+		words.push(`theme=${chosen}`);
+	setLink(words.length ? `#${words.join("&")}` : "");
 }
 
 /* Applies the valid parts of a link; all others are ignored. */
@@ -115,8 +95,6 @@ function readLink() {
 	view.down = down === "down";
 	const big = number(words.get("big"));
 	view.big = settings[big] && !settings[big].reckoned ? big : -1;
-	if (["light", "dark"].includes(words.get("theme"))) {
-		root.dataset.theme = words.get("theme");
-		root.dataset.chosen = "yes";
-	}
+	chosen = knownTheme(words.get("theme"));
+	wearTheme();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page.h - an HTML page: a template with marks, each of which is replaced by generated text.
+ * page.h - an HTML page: a frame that all pages share, and in it a template with marks, each of
+ * which is replaced by generated text.
  *
  * All untrusted data is written by page_markup(), page_text() or as packed numbers, so a browser
  * never interprets any of it as markup or code.
@@ -17,9 +18,17 @@ struct page_mark {
 	void (*put)(FILE *file, const void *what);
 };
 
-/* page_write - write `text` with its marks replaced. Errors remain set in `file`. */
-void page_write(FILE *file, const char *text, const struct page_mark *marks, size_t count,
-		const void *what);
+struct page_parts {
+	const char *title; /* untrusted */
+	const char *kind;  /* of page */
+	const char *css;
+	const char *html; /* what follows the title in the header element, with marks */
+	const char *js;
+};
+
+/* page_write - write a page with the marks replaced. Errors remain set in `file`. */
+void page_write(FILE *file, const struct page_parts *parts, const struct page_mark *marks,
+		size_t count, const void *what);
 
 /* page_markup - write text between tags and in attributes of HTML or XML. */
 void page_markup(FILE *file, const char *text);

@@ -5,16 +5,6 @@
  * A coloring assigns a tone, a small number, to each block, and a color to each tone. Size and age
  * are scales. The others are kinds: those with most blocks get a color each, the rest share one.
  */
-const theme = () => root.dataset.theme;
-let look = {}; /* the page's own colors, by name; read once per theme */
-
-function readLook() {
-	const style = getComputedStyle(root);
-	for (const name of ["paper", "ink", "soft", "line", "grid", "mark", "bad", "dim", "hole",
-	                    "live", "high", "reserved", "physical", "recorded"])
-		look[name] = style.getPropertyValue("--" + name).trim();
-}
-
 function scaleColoring(first, per, colors, of, label, ends) {
 	return {
 		colors, ends, kinds: null,

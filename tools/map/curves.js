@@ -74,18 +74,11 @@ function drawSteps({ field, tone, dash }) {
 }
 
 function drawCurves() {
-	const step = stepOf(ceiling, box.ch / 26, true);
-	const { label, unit } = byteLabels(ceiling, step);
-
-	base.textAlign = "right";
-	base.textBaseline = "middle";
-	for (let v = 0; v <= ceiling; v += step) {
+	const unit = drawByteAxis(base, box.x, cyOf, 0, ceiling, box.ch / 26, (y) => {
 		base.fillStyle = look.grid;
-		base.fillRect(box.x, Math.round(cyOf(v)), box.w, 1);
-		base.fillStyle = look.soft;
-		base.fillText(label(v), box.x - 9, cyOf(v));
-	}
-	turned(box.narrow ? unit : `bytes (${unit})`, box.cy + box.ch / 2);
+		base.fillRect(box.x, y, box.w, 1);
+	});
+	nameAxis(`bytes (${unit})`, unit, box.cy + box.ch / 2);
 	base.save();
 	base.beginPath();
 	base.rect(box.x, box.cy, box.w, box.ch);
@@ -101,10 +94,8 @@ function drawCurves() {
 
 /* The names, each with its value after an event. */
 for (const curve of curves) {
-	const line = document.createElement("i");
-	curve.value = document.createElement("b");
-	line.className = curve.tone;
-	const item = element("span", "", line, `${curve.name} `, curve.value);
+	curve.value = element("b");
+	const item = element("span", "", element("i", curve.tone), `${curve.name} `, curve.value);
 	if (!curve.fits)
 		item.append(" (off the scale)");
 	byId("curves-event").before(item);

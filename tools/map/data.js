@@ -3,13 +3,9 @@
  * data.js - the data of the page: the blocks unpacked, one typed array per field, and the live
  * blocks after each event.
  *
- * The page's scripts are concatenated in one element, in the order of map_text.h. No code here
- * touches the display.
+ * The page's scripts are concatenated in one element, in the order of tools/Makefile.inc. No code
+ * here touches the display.
  */
-const byId = (id) => document.getElementById(id);
-const root = document.documentElement;
-const meta = JSON.parse(byId("meta").textContent);
-
 /* Numbers the distinct values of a column: for each block, the index of its value in `values`. */
 function category(n) {
 	const seen = new Map(), values = [], index = new Uint32Array(n);
@@ -24,36 +20,9 @@ function category(n) {
 	return { index, values, put, of: (i) => values[index[i]] };
 }
 
-/* See map_data.c for the encoding of numbers. */
-function reader(text) {
-	const letters = atob(text.trim()), raw = new Uint8Array(letters.length);
-	for (let i = 0; i < raw.length; i++)
-		raw[i] = letters.charCodeAt(i);
-	let at = 0;
-	const number = () => {
-		let byte = raw[at++], value = byte & 127;
-		for (let scale = 128; byte & 128; scale *= 128) {
-			byte = raw[at++];
-			value += (byte & 127) * scale;
-		}
-		return value;
-	};
-	/* Ids have 64 bits, but a number in JavaScript has 53. */
-	const exact = () => {
-		const from = at, value = number();
-		if (value <= Number.MAX_SAFE_INTEGER)
-			return value;
-		let big = 0n;
-		for (let i = at - 1; i >= from; i--)
-			big = big << 7n | BigInt(raw[i] & 127);
-		return big;
-	};
-	return { number, exact };
-}
-
 /* A block is live from `birth` until before `death`; `taken` 0: failed. */
-function unpack(text) {
-	const n = meta.blocks, unit = meta.unit, { number, exact } = reader(text);
+const blocks = (() => {
+	const n = meta.blocks, unit = meta.unit, { number, exact } = reader("data");
 	const b = {
 		birth: new Uint32Array(n), death: new Uint32Array(n), place: new Float64Array(n),
 		end: new Float64Array(n), taken: new Float64Array(n), asked: new Float64Array(n),
@@ -86,10 +55,7 @@ function unpack(text) {
 			b.times[e] = now += number();
 	}
 	return b;
-}
-
-const blocks = unpack(byId("data").textContent);
-byId("data").remove();
+})();
 
 const immortal = (i) => blocks.death[i] === meta.events;
 
@@ -119,15 +85,8 @@ live[meta.events] = meta.events ? live[meta.events - 1] : 0;
 
 /* The pool's own counts after an event: [event, reserved, high water, physical]. */
 function stepAt(event) {
-	let low = 0, high = meta.steps.length;
-	while (low < high) {
-		const middle = (low + high) >> 1;
-		if (meta.steps[middle][0] <= event)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? meta.steps[low - 1] : [0, 0, 0, 0];
+	const next = firstAfter(meta.steps.length, (i) => meta.steps[i][0] <= event);
+	return next ? meta.steps[next - 1] : [0, 0, 0, 0];
 }
 
 /* The chunk of a place in the picture, and its address in the source. */

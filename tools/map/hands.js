@@ -2,13 +2,9 @@
 /*
  * hands.js - handlers of wheel, pointer, touch and keys; and the start of the page.
  */
-const CLICK_PIXELS = 4; /* a pointer that moves farther drags */
-
 /* The position of a pointer event: on the figure, and as fractions of the map. */
 const fraction = (event) => {
-	const frame = figure.getBoundingClientRect();
-	const x = event.clientX - frame.left - figure.clientLeft;
-	const y = event.clientY - frame.top - figure.clientTop;
+	const { x, y } = pointOn(figure, event);
 	return {
 		x, y, fx: (x - box.x) / box.w, fy: (box.y + box.h - y) / box.h,
 		clientX: event.clientX, clientY: event.clientY,
@@ -18,10 +14,8 @@ const within = (n) => Math.max(0, Math.min(1, n));
 
 figure.addEventListener("wheel", (event) => {
 	const { fx, fy } = fraction(event);
-	/* With Shift, the wheel scrolls sideways in some browsers. */
-	const turn = event.deltaY || event.deltaX;
 	event.preventDefault();
-	zoom(Math.exp(Math.max(-1, Math.min(1, turn / 400))), within(fx), within(fy),
+	zoom(wheelFactor(event), within(fx), within(fy),
 		!event.shiftKey, !event.altKey && fy >= 0);
 }, { passive: false });
 
@@ -142,8 +136,7 @@ byId("strip").addEventListener("click", (event) => {
 byId("strip").addEventListener("wheel", (event) => {
 	const x = event.clientX - byId("strip").getBoundingClientRect().left;
 	event.preventDefault();
-	zoom(Math.exp(Math.max(-1, Math.min(1, (event.deltaY || event.deltaX) / 400))), 0,
-		within((x - box.x) / box.w), false, true);
+	zoom(wheelFactor(event), 0, within((x - box.x) / box.w), false, true);
 }, { passive: false });
 
 function showAll() {
@@ -253,7 +246,6 @@ window.addEventListener("afterprint", () => {
 	draw();
 });
 
-wearTheme();
 colorBy("size");
 layout();
 readLink();

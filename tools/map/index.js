@@ -35,17 +35,7 @@ const rank = new Uint32Array(meta.blocks);
 byPlace.forEach((i, at) => rank[i] = at);
 
 /* The first block born at an event or later. */
-function bornFrom(event) {
-	let low = 0, high = meta.blocks;
-	while (low < high) {
-		const middle = (low + high) >> 1;
-		if (blocks.birth[middle] < event)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
+const bornFrom = (event) => firstAfter(meta.blocks, (i) => blocks.birth[i] < event);
 
 /* lists[k]: the blocks live before event k * spacing, in any order. */
 const kept = (() => {
@@ -119,17 +109,7 @@ function heapAt(event) {
 }
 
 /* The number of a heap's blocks that start at or below a place. */
-function below(heap, place) {
-	let low = 0, high = heap.list.length;
-	while (low < high) {
-		const middle = (low + high) >> 1;
-		if (blocks.place[heap.list[middle]] <= place)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
+const below = ({ list }, place) => firstAfter(list.length, (i) => blocks.place[list[i]] <= place);
 
 /* The block of a heap at a place, or -1. */
 function blockIn(heap, place) {

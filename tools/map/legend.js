@@ -1,16 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * legend.js - the choice of a coloring, and the legend of its colors.
- *
- * All text is inserted as text: no part of a trace is parsed as markup.
- */
-function element(name, className, ...inside) {
-	const made = document.createElement(name);
-	if (className)
-		made.className = className;
-	made.append(...inside);
-	return made;
-}
+/* legend.js - the choice of a coloring, and the legend of its colors. */
 
 /* Draws a bar of all colors with a label at regular distances. */
 function drawScale(box) {

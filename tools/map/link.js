@@ -6,7 +6,6 @@
  * value are omitted. Invalid parts of a link are ignored.
  */
 const start = { event: moment.event };
-let chosen = ""; /* the theme, if the user chose one */
 let linkTimer = 0;
 
 function linkText() {
@@ -50,7 +49,7 @@ function readLink() {
 	moment.event = event >= 0 ? event : start.event;
 	moment.picked = picked >= 0 && blocks.birth[picked] <= moment.event &&
 		blocks.death[picked] > moment.event && blocks.taken[picked] ? picked : -1;
-	chosen = ["light", "dark"].find((name) => name === said.get("theme")) ?? "";
+	chosen = knownTheme(said.get("theme"));
 	wearTheme();
 	drawLegend();
 	change();
@@ -59,15 +58,7 @@ function readLink() {
 /* Browsers limit the rate of address changes: make one when input pauses. */
 function keepLink() {
 	clearTimeout(linkTimer);
-	linkTimer = setTimeout(() => {
-		if (linkText() === location.hash)
-			return;
-		try {
-			history.replaceState(null, "", linkText() || location.pathname + location.search);
-		} catch {
-			/* A page in a frame may not be allowed to; its link remains unchanged. */
-		}
-	}, 200);
+	linkTimer = setTimeout(() => setLink(linkText()), 200);
 }
 
 async function copyLink() {
@@ -88,23 +79,5 @@ async function copyLink() {
 	return text;
 }
 
-const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
-
-function wearTheme(name = chosen || (prefersDark.matches ? "dark" : "light")) {
-	root.dataset.theme = name;
-	readLook();
-	stale = true;
-}
-
-function switchTheme() {
-	chosen = theme() === "dark" ? "light" : "dark";
-	wearTheme();
-	change();
-}
-
-prefersDark.addEventListener("change", () => {
-	wearTheme();
-	change();
-});
 window.addEventListener("hashchange", readLink);
 

@@ -22,32 +22,6 @@ struct page {
 	const struct replay_result *result;
 };
 
-static void put_title(FILE *file, const void *what)
-{
-	const struct page *page = what;
-
-	page_markup(file, replay_trace_title(page->map->trace, 39).text);
-}
-
-static void put_css(FILE *file, const void *what)
-{
-	(void)what;
-	fputs(map_page_css, file);
-}
-
-static void put_js(FILE *file, const void *what)
-{
-	static const char *const scripts[] = {
-		map_words_js, map_data_js, map_index_js, map_colors_js,
-		map_legend_js, map_view_js, map_paint_js, map_curves_js,
-		map_strip_js, map_tips_js, map_link_js, map_find_js, map_hands_js,
-	};
-
-	(void)what;
-	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
-		fputs(scripts[i], file);
-}
-
 static void put_summary(FILE *file, const void *what)
 {
 	const struct page *page = what;
@@ -57,14 +31,13 @@ static void put_summary(FILE *file, const void *what)
 	page_fact(file, "allocations", format_count(page->map->trace->block_count).text, "");
 	page_fact(file, "peak live", format_bytes(r->end.peak_live_bytes).text, "");
 	page_fact(file, "high water", format_bytes(r->end.high_water_bytes).text,
-		 format_ratio(r->high_water_ratio).text);
+		  format_ratio(r->high_water_ratio).text);
 	if (r->recorded_reserved_bytes)
-		page_fact(file, "program's own pool",
-			 format_bytes(r->recorded_reserved_bytes).text,
-			 format_ratio(r->recorded_reserved_ratio).text);
+		page_fact(file, "program's own pool", format_bytes(r->recorded_reserved_bytes).text,
+			  format_ratio(r->recorded_reserved_ratio).text);
 	if (r->peak.size)
 		page_fact(file, "free blocks at the peak", format_count(r->peak.holes).text,
-			 format_bytes(r->peak.hole_bytes).text);
+			  format_bytes(r->peak.hole_bytes).text);
 	if (r->failures)
 		page_fact(file, "failed allocations", format_count(r->failures).text, "");
 }
@@ -142,12 +115,21 @@ bool map_html(FILE *file, const struct map *map, const struct replay_settings *s
 	      const struct replay_result *result)
 {
 	static const struct page_mark marks[] = {
-		{ "@TITLE@", put_title }, { "@CSS@", put_css },   { "@SUMMARY@", put_summary },
-		{ "@META@", put_meta },   { "@DATA@", put_data }, { "@FOOTER@", put_footer },
-		{ "@JS@", put_js },
+		{ "@SUMMARY@", put_summary },
+		{ "@META@", put_meta },
+		{ "@DATA@", put_data },
+		{ "@FOOTER@", put_footer },
 	};
 	const struct page page = { map, settings, result };
+	const struct format_text title = replay_trace_title(map->trace, 39);
+	const struct page_parts parts = {
+		.title = title.text,
+		.kind = "heap map",
+		.css = map_page_css,
+		.html = map_page_html,
+		.js = map_page_js,
+	};
 
-	page_write(file, map_page_html, marks, sizeof(marks) / sizeof(marks[0]), &page);
+	page_write(file, &parts, marks, sizeof(marks) / sizeof(marks[0]), &page);
 	return !ferror(file);
 }

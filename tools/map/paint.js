@@ -6,23 +6,6 @@
  * one smaller than a pixel fills a pixel. The cost of a frame depends on what it shows, not on the
  * size of the trace.
  */
-const EDGE_PIXELS = 5; /* blocks of at least this size get an edge */
-const SHORT_PIXELS = 16; /* up to this length, a loop is faster than a call */
-
-/* The window's pixels that a block covers, as x0, x1, y0, y1; invalid if `hits` returns false. */
-const cover = { x0: 0, x1: 0, y0: 0, y1: 0 };
-function hits(i, w, h) {
-	const { birth, death, place, end } = blocks, { t0, t1, a0, a1 } = view;
-	if (birth[i] >= t1 || death[i] <= t0 || end[i] <= a0 || place[i] >= a1 || !blocks.taken[i])
-		return false;
-	const kx = w / (t1 - t0), ky = h / (a1 - a0);
-	cover.x0 = Math.max(0, Math.min(Math.round((birth[i] - t0) * kx), w - 1));
-	cover.y0 = Math.max(0, Math.min(Math.round(h - (end[i] - a0) * ky), h - 1));
-	cover.x1 = Math.min(w, Math.max(Math.round((death[i] - t0) * kx), cover.x0 + 1));
-	cover.y1 = Math.min(h, Math.max(Math.round(h - (place[i] - a0) * ky), cover.y0 + 1));
-	return true;
-}
-
 let canvasImage = null;
 function imageOf(w, h) {
 	if (!canvasImage || canvasImage.width !== w || canvasImage.height !== h)
@@ -38,21 +21,10 @@ function paintBlocks() {
 
 	to.fill(pixel(look.paper));
 	for (const i of bySize) {
-		if (!hits(i, w, h))
+		if (!hits(i, blocks, w, h))
 			continue;
-		const { x0, x1, y0, y1 } = cover, lit = only < 0 || tone[i] === only;
-		const edged = x1 - x0 >= EDGE_PIXELS && y1 - y0 >= EDGE_PIXELS;
-		const fill = lit ? fills[tone[i]] : dim, edge = lit ? edges[tone[i]] : dimEdge;
-		for (let y = y0; y < y1; y++) {
-			const last = y * w + x1, now = edged && y === y1 - 1 ? edge : fill;
-			if (x1 - x0 > SHORT_PIXELS)
-				to.fill(now, last - x1 + x0, last);
-			else
-				for (let at = last - x1 + x0; at < last; at++)
-					to[at] = now;
-			if (edged)
-				to[last - 1] = edge;
-		}
+		const lit = only < 0 || tone[i] === only;
+		paintCover(to, w, lit ? fills[tone[i]] : dim, lit ? edges[tone[i]] : dimEdge);
 		shown++;
 	}
 	base.putImageData(image, Math.round(box.x * box.ratio), Math.round(box.y * box.ratio));
@@ -67,25 +39,18 @@ function blockSeen(x, y) {
 	const w = Math.round(box.w * box.ratio), h = Math.round(box.h * box.ratio);
 	const px = Math.floor((x - box.x) * box.ratio), py = Math.floor((y - box.y) * box.ratio);
 	for (let at = bySize.length - 1; at >= 0; at--)
-		if (hits(bySize[at], w, h) && px >= cover.x0 && px < cover.x1 &&
+		if (hits(bySize[at], blocks, w, h) && px >= cover.x0 && px < cover.x1 &&
 		    py >= cover.y0 && py < cover.y1)
 			return bySize[at];
 	return -1;
 }
 
 function drawAddressAxis() {
-	const step = stepOf(view.a1 - view.a0, box.h / 46, true);
-	const { label, unit } = byteLabels(view.a1, step);
-
-	base.textAlign = "right";
-	base.textBaseline = "middle";
-	for (let a = Math.ceil(view.a0 / step) * step; a <= view.a1; a += step) {
-		base.fillStyle = look.soft;
-		base.fillText(label(a), box.x - 9, yOf(a));
+	const unit = drawByteAxis(base, box.x, yOf, view.a0, view.a1, box.h / 46, (y) => {
 		base.fillStyle = look.line;
-		base.fillRect(box.x - 5, Math.round(yOf(a)), 5, 1);
-	}
-	turned(box.narrow ? unit : `address in the pool (${unit})`, box.y + box.h / 2);
+		base.fillRect(box.x - 5, y, 5, 1);
+	});
+	nameAxis(`address in the pool (${unit})`, unit, box.y + box.h / 2);
 }
 
 function drawTimeAxis() {
@@ -106,15 +71,8 @@ function drawTimeAxis() {
 		box.x + box.w / 2, y + BOTTOM - 18);
 }
 
-function turned(text, y) {
-	base.save();
-	base.translate(box.narrow ? 9 : 18, y);
-	base.rotate(-Math.PI / 2);
-	base.textAlign = "center";
-	base.textBaseline = "middle";
-	base.fillStyle = look.soft;
-	base.fillText(text, 0, 0);
-	base.restore();
+function nameAxis(name, short, y) {
+	turned(base, box.narrow ? short : name, box.narrow ? 9 : 18, y);
 }
 
 /* Draws the boundaries of chunks, and failed allocations. */

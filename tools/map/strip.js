@@ -15,7 +15,7 @@ const stripAt = (x) => view.a0 + (x - box.x) / box.w * (view.a1 - view.a0);
 
 function layoutStrip(ratio) {
 	byId("strip").style.height = `${STRIP.height}px`;
-	fit(strip, box.width, STRIP.height, ratio);
+	fitCanvas(strip, box.width, STRIP.height, ratio);
 }
 
 /* One row of a heap's colors between two addresses; large blocks over small ones. */

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# text.awk - embed text files as C strings: a/b/page.html becomes `const char map_page_html[]`.
+# text.awk - embed the parts of a page as C strings. All adjacent files of one suffix become one
+# string: page.html becomes `const char map_page_html[]`, all scripts `const char map_page_js[]`.
 # Usage: awk -v noun=map -f text.awk FILE... > OUT.c
 # The noun is the prefix of the names, and the folder of the header.
 
+BEGIN {
+	print "/* SPDX-License-Identifier: Apache-2.0 */\n" \
+		"/* Made by text.awk. */\n#include \"" noun "/" noun "_text.h\"\n"
+}
+
 FNR == 1 {
-	if (NR > 1)
-		print "\t;"
-	else
-		print "/* SPDX-License-Identifier: Apache-2.0 */\n" \
-			"/* Made by text.awk. */\n#include \"" noun "/" noun "_text.h\"\n"
-	name = FILENAME
-	sub(/.*\//, "", name)
-	sub(/\./, "_", name)
-	print "const char " noun "_" name "[] ="
+	suffix = FILENAME
+	sub(/.*\./, "", suffix)
+	if (suffix != last)
+		print (last ? "\t;\n" : "") "const char " noun "_page_" suffix "[] ="
+	last = suffix
 }
 
 {

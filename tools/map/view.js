@@ -13,7 +13,6 @@
  */
 const figure = byId("figure"), tip = byId("tip");
 const TOP = 12, BETWEEN = 46, BOTTOM = meta.times ? 57 : 42; /* around the two plots */
-const FONT = "12px system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-serif";
 
 const whole = { t0: 0, t1: Math.max(meta.events, 1), a0: 0, a1: Math.max(meta.top, 4096) * 1.03 };
 const view = { ...whole };
@@ -23,26 +22,16 @@ let pointer = null;   /* {x, y} while it is over the figure; {place} over the st
 let queued = false, stale = true;
 
 function clamp() {
-	const least = { t: Math.min(8, whole.t1), a: 64 };
-	for (const [low, high, most, min] of [["t0", "t1", whole.t1, least.t],
-	                                      ["a0", "a1", whole.a1, least.a]]) {
-		const span = Math.max(min, Math.min(view[high] - view[low], most));
-		view[low] = Math.max(0, Math.min(view[low], most - span));
-		view[high] = view[low] + span;
-	}
+	clampAxis("t0", "t1", Math.min(8, whole.t1), whole.t1);
+	clampAxis("a0", "a1", 64, whole.a1);
 }
 
 /* Zooms by `factor` around a point of the window; x and y are fractions of it. */
 function zoom(factor, x, y, time, place) {
-	const t = view.t0 + (view.t1 - view.t0) * x, a = view.a0 + (view.a1 - view.a0) * y;
-	if (time) {
-		view.t0 = t + (view.t0 - t) * factor;
-		view.t1 = t + (view.t1 - t) * factor;
-	}
-	if (place) {
-		view.a0 = a + (view.a0 - a) * factor;
-		view.a1 = a + (view.a1 - a) * factor;
-	}
+	if (time)
+		stretch("t0", "t1", factor, x);
+	if (place)
+		stretch("a0", "a1", factor, y);
 	change();
 }
 
@@ -100,20 +89,13 @@ const eventAt = (x) => Math.max(0, Math.min(meta.events - 1, Math.floor(tAt(x)))
 
 const base = byId("blocks").getContext("2d"), over = byId("overlay").getContext("2d");
 
-/* Resizes a canvas to its size on the page. */
-function fit(context, width, height, ratio) {
-	context.canvas.width = Math.round(width * ratio);
-	context.canvas.height = Math.round(height * ratio);
-	context.setTransform(ratio, 0, 0, ratio, 0, 0);
-}
-
 function layout(ratio = window.devicePixelRatio || 1) {
 	const width = figure.clientWidth, height = figure.clientHeight, narrow = width < 640;
 	const left = narrow ? 58 : 84, right = narrow ? 12 : 32;
 	const inner = height - TOP - BETWEEN - BOTTOM, curves = Math.max(70, inner * 0.22);
 
-	fit(base, width, height, ratio);
-	fit(over, width, height, ratio);
+	fitCanvas(base, width, height, ratio);
+	fitCanvas(over, width, height, ratio);
 	box = {
 		ratio, width, height, narrow, x: left, y: TOP, w: Math.max(40, width - left - right),
 		h: inner - curves, cy: TOP + inner - curves + BETWEEN, ch: curves,
@@ -129,6 +111,7 @@ function layout(ratio = window.devicePixelRatio || 1) {
 }
 
 function drawBase() {
+	readLook();
 	base.clearRect(0, 0, box.width, box.height);
 	base.font = FONT;
 	paintBlocks();
