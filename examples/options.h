@@ -70,8 +70,7 @@ static inline void example_options(const char *name, const char *about,
 			fprintf(stderr,
 				"%s: error: invalid value '%s' for --%s: expected %llu to %llu\n",
 				name, argv[i + 1] ? argv[i + 1] : "", option->name,
-				(unsigned long long)option->min,
-				(unsigned long long)option->max);
+				(unsigned long long)option->min, (unsigned long long)option->max);
 			exit(2);
 		}
 	}

@@ -133,15 +133,12 @@ static bool check_lists(const struct request *request)
 	char unknown[64];
 
 	if (!bench_check_list(request->sources, is_known, LIST_SOURCES, unknown, sizeof(unknown)))
-		message_error(
-			"unknown source '%s'; see 'mam bench host --list'",
-			unknown);
+		message_error("unknown source '%s'; see 'mam bench host --list'", unknown);
 	else if (!bench_check_list(request->peers, is_known, LIST_PEERS, unknown, sizeof(unknown)))
-		message_error("unknown peer '%s'; see 'mam bench host --list'",
-			      unknown);
-	else if (!bench_check_list(request->only, is_known, LIST_WORKLOADS, unknown, sizeof(unknown)))
-		message_error("unknown workload '%s'; see 'mam bench host --list'",
-			      unknown);
+		message_error("unknown peer '%s'; see 'mam bench host --list'", unknown);
+	else if (!bench_check_list(request->only, is_known, LIST_WORKLOADS, unknown,
+				   sizeof(unknown)))
+		message_error("unknown workload '%s'; see 'mam bench host --list'", unknown);
 	else
 		return true;
 	return false;
@@ -264,7 +261,9 @@ static int play(const struct request *request, const char *typed)
 {
 	struct play play = { .request = request,
 			     .typed = typed,
-			     .effort = efforts[request->smoke ? 2 : request->quick ? 1 : 0] };
+			     .effort = efforts[request->smoke   ? 2
+					       : request->quick ? 1
+								: 0] };
 	bool wanted[BENCH_WORKLOADS_MAX] = { false };
 	int status;
 	size_t i;
@@ -292,7 +291,7 @@ static int bench_host(int argc, char **argv)
 	int first, status;
 
 	bench_typed(argc, argv, typed,
-		     sizeof(typed)); /* before getopt sorts the options to the front */
+		    sizeof(typed)); /* before getopt sorts the options to the front */
 	if (!args_parse(&command, argc, argv, &request, &first, &status))
 		return status;
 	if (first < argc) {
@@ -347,8 +346,7 @@ static int bench_trace(int argc, char **argv)
 	training_fini(&training);
 	if (good)
 		return STATUS_GOOD;
-	message_error("cannot write the trace: %s",
-		      strerror(errno));
+	message_error("cannot write the trace: %s", strerror(errno));
 	return STATUS_FAILED;
 }
 
@@ -358,8 +356,7 @@ static const struct {
 	int (*run)(int argc, char **argv); /* argv[0] is its name */
 	const char *doc;
 } benches[] = {
-	{ "host", "mam bench host", bench_host,
-	  "host pools, compared with other allocators" },
+	{ "host", "mam bench host", bench_host, "host pools, compared with other allocators" },
 	{ "pages", "mam bench pages", pages_main, "page allocators inside kernels" },
 	{ "device", "mam bench device", device_main, "malloc and free inside kernels" },
 	{ "case", "mam bench case", case_main,
@@ -369,8 +366,7 @@ static const struct {
 	  "the figures of \"Coalescing Memory Allocations for GPU MPI\"" },
 	{ "xmalloc", "mam bench xmalloc", xmalloc_main, "the figures of the XMalloc paper" },
 	{ "model", "mam bench model", model_main, "the random-walk model, measured on a GPU" },
-	{ "advise", "mam bench advise", advise_main,
-	  "recommend a heap for a load, by that model" },
+	{ "advise", "mam bench advise", advise_main, "recommend a heap for a load, by that model" },
 	{ "plot", "mam bench plot", plot_main, "draw results written with --csv" },
 	{ "trace", "mam bench trace", bench_trace, "print the trace of a synthetic training run" },
 };

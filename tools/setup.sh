@@ -77,6 +77,7 @@ must|find|findutils|findutils|findutils|findutils|findutils
 want|check.pc|check|check-devel|check|check-devel|check-dev
 want|c++|g++|gcc-c++|gcc|gcc-c++|g++
 want|codespell|codespell|codespell|codespell|codespell|codespell
+want|clang-format|clang-format|clang-tools-extra|clang|clang|clang-extra-tools
 tool|libclang|libclang-dev|clang-devel|clang|clang-devel|clang-dev
 want|opencl|opencl-headers ocl-icd-opencl-dev|opencl-headers ocl-icd-devel|opencl-headers ocl-icd|opencl-headers ocl-icd-devel|opencl-headers opencl-icd-loader-dev
 want|pocl|pocl-opencl-icd|pocl|pocl|pocl|pocl

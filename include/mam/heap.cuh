@@ -369,8 +369,7 @@ MAM_KFN uint32_t mam_kpage_number(const struct mam_kheap *heap, const void *addr
 /* The page that contains `address`; MAM_NO_PAGE: not in this heap. */
 MAM_KFN uint32_t mam_kpage_around(const struct mam_kheap *heap, const void *address)
 {
-	uint64_t number =
-		(uint64_t)((uintptr_t)address - (uintptr_t)heap->space) >> heap->shift;
+	uint64_t number = (uint64_t)((uintptr_t)address - (uintptr_t)heap->space) >> heap->shift;
 
 	return number < heap->pages ? (uint32_t)number : MAM_NO_PAGE;
 }

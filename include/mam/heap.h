@@ -114,9 +114,9 @@ struct mam_heap_attr {
 
 #define MAM_HEAP_UNLIMITED ((size_t)-1)
 #define MAM_HEAP_AHEAD_NONE ((unsigned int)-1)
-#define MAM_HEAP_ATTR_INIT                                                                      \
-	{                                                                                       \
-		sizeof(struct mam_heap_attr), 0, 0, 0, MAM_HEAP_OBJECTS, 0, 0, 0, 0, 0, 0       \
+#define MAM_HEAP_ATTR_INIT                                                                \
+	{                                                                                 \
+		sizeof(struct mam_heap_attr), 0, 0, 0, MAM_HEAP_OBJECTS, 0, 0, 0, 0, 0, 0 \
 	}
 
 /*

@@ -247,8 +247,7 @@ MAM_API enum mam_status mam_pool_retire(struct mam_pool *pool, void *block, uint
  * `reclaimed` (may be NULL) receives their total size in bytes. O(log n) per block. Errors:
  * INVALID_VALUE, DESTROYED.
  */
-MAM_API enum mam_status mam_pool_reclaim(struct mam_pool *pool, uint64_t ticket,
-					 size_t *reclaimed);
+MAM_API enum mam_status mam_pool_reclaim(struct mam_pool *pool, uint64_t ticket, size_t *reclaimed);
 
 /*
  * mam_usable_size - the usable bytes of a block: the requested size, rounded up. Errors as
@@ -258,9 +257,9 @@ MAM_API enum mam_status mam_usable_size(struct mam_pool *pool, const void *block
 
 /* A segment as mam_owner() and mam_pool_walk() report it. */
 struct mam_segment_info {
-	size_t size;      /* sizeof(struct mam_segment_info); mam_owner(): in; mam_pool_walk(): out */
-	void *base;       /* first address */
-	size_t bytes;     /* rounded size */
+	size_t size;  /* sizeof(struct mam_segment_info); mam_owner(): in; mam_pool_walk(): out */
+	void *base;   /* first address */
+	size_t bytes; /* rounded size */
 	size_t requested; /* the size that the caller requested; 0 if free */
 	bool live;        /* allocated to a caller */
 	bool retired;     /* freed, but not available yet */

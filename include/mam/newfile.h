@@ -22,8 +22,8 @@ extern "C" {
 #define MAM_NEWFILE_BYTES 4096 /* of a file name, its final NUL included */
 
 struct mam_newfile {
-	int number;            /* descriptor, for reading and writing; -1: none */
-	bool is_unnamed;       /* not listed in a folder */
+	int number;                     /* descriptor, for reading and writing; -1: none */
+	bool is_unnamed;                /* not listed in a folder */
 	char beside[MAM_NEWFILE_BYTES]; /* temporary name until it has its final one; "": none */
 };
 

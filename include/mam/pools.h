@@ -119,10 +119,9 @@ MAM_API void mam_quota_destroy(struct mam_quota *quota);
  * with OUT_OF_MEMORY. The same callback with the same `user` can be registered only once (otherwise
  * INVALID_VALUE). Registrations end with the pool. Errors: OUT_OF_HOST_MEMORY.
  */
-MAM_API enum mam_status mam_pool_on_oom(struct mam_pool *pool,
-					bool (*callback)(struct mam_pool *pool, size_t bytes,
-							 void *user),
-					void *user);
+MAM_API enum mam_status
+mam_pool_on_oom(struct mam_pool *pool,
+		bool (*callback)(struct mam_pool *pool, size_t bytes, void *user), void *user);
 
 #define MAM_OOM_TRIES 16
 
@@ -131,10 +130,9 @@ MAM_API enum mam_status mam_pool_on_oom(struct mam_pool *pool,
  * again: the call waits for threads that are running it, unless it is made inside a callback.
  * Errors: INVALID_VALUE (it is not registered).
  */
-MAM_API enum mam_status mam_pool_off_oom(struct mam_pool *pool,
-					 bool (*callback)(struct mam_pool *pool, size_t bytes,
-							  void *user),
-					 void *user);
+MAM_API enum mam_status
+mam_pool_off_oom(struct mam_pool *pool,
+		 bool (*callback)(struct mam_pool *pool, size_t bytes, void *user), void *user);
 
 #ifdef __cplusplus
 }

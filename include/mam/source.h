@@ -120,13 +120,13 @@ struct mam_vmm_attr {
 	size_t range_bytes; /* bytes of one address range; 0: four times the device's memory */
 	uint64_t peers;     /* bit n: device n may access the memory too; 0: see mam_source_vmm() */
 	bool gpudirect;     /* memory that network cards and other devices may read and write */
-	bool exportable;     /* handles can be passed to other processes as file descriptors */
+	bool exportable;    /* handles can be passed to other processes as file descriptors */
 	bool simulated;     /* no driver: only addresses, and the costs measured on an H100 */
 	size_t total_bytes; /* simulated: the total that it can give; 0: 80 GiB */
 };
 
-#define MAM_VMM_ATTR_INIT                                                                \
-	{                                                                                \
+#define MAM_VMM_ATTR_INIT                                                                     \
+	{                                                                                     \
 		sizeof(struct mam_vmm_attr), MAM_DEVICE_CURRENT, 0, 0, false, false, false, 0 \
 	}
 

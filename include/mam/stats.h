@@ -49,16 +49,16 @@ struct mam_stats {
 	uint64_t host_bytes; /* host memory of the pool's metadata */
 
 	/* freed blocks that are not available yet (mam_pool_retire) */
-	uint64_t retired_blocks;     /* count */
-	uint64_t retired_bytes;      /* sum of the rounded sizes */
+	uint64_t retired_blocks; /* count */
+	uint64_t retired_bytes;  /* sum of the rounded sizes */
 	uint64_t peak_retired_bytes;
 
 	/* mapped memory; equal to reserved_bytes for sources that do not map separately */
 	uint64_t physical_bytes; /* obtained from the driver and not returned */
 	uint64_t peak_physical_bytes;
-	uint64_t remaps;         /* count: pieces of memory remapped to other addresses */
-	uint64_t driver_calls;   /* count: calls of the source for memory, failed ones too */
-	uint64_t driver_ns;      /* nanoseconds spent in them; simulated sources compute them */
+	uint64_t remaps;       /* count: pieces of memory remapped to other addresses */
+	uint64_t driver_calls; /* count: calls of the source for memory, failed ones too */
+	uint64_t driver_ns;    /* nanoseconds spent in them; simulated sources compute them */
 
 	/* in thread caches: free for their threads, still blocks to the pool */
 	uint64_t cached_blocks; /* count; only reserved and physical above include them */

@@ -26,7 +26,7 @@ extern "C" {
 #define MAM_TRACE_RING_MAGIC 0x31676e69726d616du /* "mamring1" */
 #define MAM_TRACE_RING_HEAD 4096                 /* bytes before the first record */
 #define MAM_TRACE_RING_LINE 192                  /* longest line, its newline included */
-#define MAM_TRACE_RING_MAX ((uint64_t)1 << 20)  /* records, of a ring that is accepted */
+#define MAM_TRACE_RING_MAX ((uint64_t)1 << 20)   /* records, of a ring that is accepted */
 
 struct mam_trace_ring {
 	uint64_t magic;
@@ -59,7 +59,7 @@ struct mam_trace_record {
 	uint64_t bytes;
 	uint64_t stream;
 	uint64_t context; /* 0: unknown */
-	uint64_t who; /* private to the writer */
+	uint64_t who;     /* private to the writer */
 	uint32_t thread;
 	uint16_t kind;
 	uint16_t flags;

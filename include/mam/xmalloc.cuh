@@ -145,8 +145,8 @@ struct xmc_note {
  * Buffers keep blocks from a reference up to 64 GiB above it. The start of the heap's memory is
  * unknown, so the reference is set far below the first allocation.
  */
-static __global__ void xmc_begin(struct xmc_setting wanted, unsigned int count,
-				 unsigned int blocks, struct xmc_note *note)
+static __global__ void xmc_begin(struct xmc_setting wanted, unsigned int count, unsigned int blocks,
+				 struct xmc_note *note)
 {
 	struct mam_kbase base = xmc_base(wanted.heap);
 	uint64_t half = (uint64_t)32 << 30, probe;
@@ -272,14 +272,14 @@ static inline enum mam_status xmcInit(unsigned int buffers = XMC_BUFFERS, unsign
 static inline enum mam_status xmcInit(const struct mam_heap *heap,
 				      unsigned int buffers = XMC_BUFFERS, unsigned int blocks = 0)
 {
-	return heap ? xmc_init(mam_heap_device(heap), buffers, blocks ? blocks : xmc_blocks()) :
-		      MAM_ERROR_INVALID_VALUE;
+	return heap ? xmc_init(mam_heap_device(heap), buffers, blocks ? blocks : xmc_blocks())
+		    : MAM_ERROR_INVALID_VALUE;
 }
 #else
 static inline enum mam_status xmcInit(const struct mam_heap *heap)
 {
-	return heap ? xmc_init(mam_heap_device(heap), 0, MAM_BUFFERS_BLOCKS) :
-		      MAM_ERROR_INVALID_VALUE;
+	return heap ? xmc_init(mam_heap_device(heap), 0, MAM_BUFFERS_BLOCKS)
+		    : MAM_ERROR_INVALID_VALUE;
 }
 #endif
 

@@ -22,9 +22,9 @@
 /* All fields except the first one. */
 #define FIELD(name) MAM_SIZED_FIELD(struct mam_pool_attr, name)
 static const struct mam_sized_field fields[] = {
-	FIELD(device), FIELD(chunk_bytes), FIELD(growth_bytes), FIELD(limit_bytes),
-	FIELD(granule), FIELD(free_policy), FIELD(name), FIELD(cache), FIELD(quota),
-	FIELD(spare_bytes),
+	FIELD(device),  FIELD(chunk_bytes), FIELD(growth_bytes), FIELD(limit_bytes),
+	FIELD(granule), FIELD(free_policy), FIELD(name),         FIELD(cache),
+	FIELD(quota),   FIELD(spare_bytes),
 };
 
 static bool fields_are_valid(const struct mam_pool_attr *attr)
@@ -85,8 +85,8 @@ void mam_attr_environment(struct mam_pool_attr *attr)
 	attr->limit_bytes = mam_option_bytes(MAM_OPTION_LIMIT);
 	attr->granule = mam_option_bytes(MAM_OPTION_GRANULE);
 	attr->free_policy = (enum mam_free_policy)mam_option_choice(MAM_OPTION_FREE);
-	attr->cache = mam_option_choice(MAM_OPTION_CACHE) == CACHE_IS_OFF ? MAM_CACHE_OFF
-									  : MAM_CACHE_ON;
+	attr->cache =
+		mam_option_choice(MAM_OPTION_CACHE) == CACHE_IS_OFF ? MAM_CACHE_OFF : MAM_CACHE_ON;
 	/* A pool that never grows and starts empty would be useless. */
 	if (attr->growth_bytes == MAM_GROWTH_NONE && attr->chunk_bytes == 0)
 		attr->chunk_bytes = MAM_CHUNK_LARGEST;
@@ -95,8 +95,7 @@ void mam_attr_environment(struct mam_pool_attr *attr)
 		 * Each option was checked when it was read; only a combination of two options can
 		 * still be invalid.
 		 */
-		mam_log(MAM_LOG_WARN,
-			"MAM_CHUNK=%zu exceeds MAM_LIMIT=%zu; using the limit",
+		mam_log(MAM_LOG_WARN, "MAM_CHUNK=%zu exceeds MAM_LIMIT=%zu; using the limit",
 			attr->chunk_bytes, attr->limit_bytes);
 		attr->chunk_bytes = attr->limit_bytes;
 	}

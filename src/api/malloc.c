@@ -54,9 +54,10 @@ static enum mam_status refuse(enum mam_status status, struct mam_pool *handle, s
 }
 
 /* The first attempt failed. The program passed `handle`, or it is a default pool, which may end. */
-static __attribute__((noinline)) enum mam_status
-alloc_again(enum mam_status status, struct mam_pool *handle, bool by_default, size_t bytes,
-	    size_t alignment, void **block)
+static __attribute__((noinline)) enum mam_status alloc_again(enum mam_status status,
+							     struct mam_pool *handle,
+							     bool by_default, size_t bytes,
+							     size_t alignment, void **block)
 {
 	struct mam_oom_walk walk = { 0 };
 

@@ -191,8 +191,8 @@ enum mam_status mam_pool_each(bool (*visit)(const struct mam_pool_info *info, vo
 	if (!visit)
 		return MAM_ERROR_INVALID_VALUE;
 	while (mam_registry_next(&number, &view)) {
-		const struct mam_pool_info info = { sizeof(info), view.pool, view.name,
-						    view.source, view.device };
+		const struct mam_pool_info info = { sizeof(info), view.pool, view.name, view.source,
+						    view.device };
 
 		if (!visit(&info, user))
 			break;

@@ -38,14 +38,14 @@ struct entry {
 	struct mam_pool *pool; /* lock: none, set at registration: a handle; also the next three */
 	oom_fn *callback;
 	void *user;
-	uint64_t serial;       /* counted from 1 */
-	unsigned int hands;    /* lock: oom; count: the list, and each thread in the callback */
+	uint64_t serial;    /* counted from 1 */
+	unsigned int hands; /* lock: oom; count: the list, and each thread in the callback */
 };
 
 /* Never held with another lock of mam, or across a call out of this file. */
 static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_REGISTRY, "oom");
-static struct entry *first;          /* lock: oom; by serial */
-static uint64_t serials;             /* lock: oom; the newest */
+static struct entry *first;                /* lock: oom; by serial */
+static uint64_t serials;                   /* lock: oom; the newest */
 static _Thread_local struct entry *inside; /* thread; NULL: not in a callback */
 
 static void let_go_locked(struct entry *entry)
@@ -237,7 +237,8 @@ static bool may_not_grow(const struct asker *asker, size_t bytes)
 	if (!asker->grows || mam_pool_stats(asker->handle, &stats) != MAM_OK ||
 	    mam_pool_limit(asker->handle, &limit) != MAM_OK)
 		return true;
-	return limit != 0 && (stats.physical_bytes >= limit || bytes > limit - stats.physical_bytes);
+	return limit != 0 &&
+	       (stats.physical_bytes >= limit || bytes > limit - stats.physical_bytes);
 }
 
 /* The source, and its quota, exist as long as the pool has not ended. */

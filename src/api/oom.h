@@ -19,9 +19,9 @@
 
 /* The progress of one request; zeroed at its start. lock: thread, all fields */
 struct mam_oom_walk {
-	uint64_t serial;     /* of the last callback called */
-	uint64_t until;      /* newest callback at the first call */
-	unsigned int tries;  /* count: calls of the callback `serial` */
+	uint64_t serial;    /* of the last callback called */
+	uint64_t until;     /* newest callback at the first call */
+	unsigned int tries; /* count: calls of the callback `serial` */
 	bool begun;
 };
 

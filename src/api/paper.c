@@ -226,8 +226,8 @@ void mam_paper_fork_child(void)
 	const struct mam_pool *pool = mam_handle_storage(environment);
 
 	/* The registry has already ended it; its slot is not reused. */
-	if (environment && (!mam_handle_is(environment, pool) ||
-			    !((const struct mam_slot *)pool)->survives_fork))
+	if (environment &&
+	    (!mam_handle_is(environment, pool) || !((const struct mam_slot *)pool)->survives_fork))
 		environment = NULL;
 	mam_lock_reinit(&lock);
 }

@@ -39,8 +39,7 @@ static enum mam_status report_free(const char *name, const void *block, enum mam
 {
 	/* Do not repeat the errors that mam_free_async() itself reports. */
 	if (status != MAM_OK && status != MAM_ERROR_INTERIOR && status != MAM_ERROR_DOUBLE_FREE)
-		mam_log(MAM_LOG_WARN, "%s: cannot free %p: %s", name, block,
-			mam_strerror(status));
+		mam_log(MAM_LOG_WARN, "%s: cannot free %p: %s", name, block, mam_strerror(status));
 	return status;
 }
 
@@ -86,8 +85,7 @@ void mam_plug_free_waiting(const char *name, void *block, int device)
 	report_free(name, block, status);
 }
 
-enum mam_status mam_plug_free(const char *name, void *block, int device,
-			      struct CUstream_st *stream)
+enum mam_status mam_plug_free(const char *name, void *block, int device, struct CUstream_st *stream)
 {
 	struct mam_pool *pool;
 	enum mam_status status;

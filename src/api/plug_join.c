@@ -73,11 +73,11 @@ struct meeting {
 enum outcome { MET, ASIDE, REFUSED };
 
 static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_SOURCE, "plug");
-static struct note *buckets[BUCKETS];          /* lock: plug */
-static struct parting *aside;                  /* lock: plug; newest first */
-static struct meeting meetings[DEVICES_MAX];  /* lock: plug */
-static _Atomic size_t notes, partings;         /* atomic; changed under lock: plug */
-static _Atomic bool note_was_lost;             /* atomic: if set, all frees wait */
+static struct note *buckets[BUCKETS];        /* lock: plug */
+static struct parting *aside;                /* lock: plug; newest first */
+static struct meeting meetings[DEVICES_MAX]; /* lock: plug */
+static _Atomic size_t notes, partings;       /* atomic; changed under lock: plug */
+static _Atomic bool note_was_lost;           /* atomic: if set, all frees wait */
 
 static struct note **bucket_of(const void *block)
 {
@@ -87,8 +87,8 @@ static struct note **bucket_of(const void *block)
 static bool has_calls(const struct mam_driver *driver)
 {
 	return driver->event_create && driver->event_record && driver->event_destroy &&
-	       driver->stream_create && driver->stream_wait_event &&
-	       driver->stream_is_capturing && driver->stream_get_ctx;
+	       driver->stream_create && driver->stream_wait_event && driver->stream_is_capturing &&
+	       driver->stream_get_ctx;
 }
 
 static bool is_default(const struct CUstream_st *stream)
@@ -101,8 +101,8 @@ static bool ask_id(const struct mam_driver *driver, struct CUstream_st *stream,
 		   unsigned long long *id)
 {
 	*id = 0;
-	return is_default(stream) || (driver->stream_get_id && driver->stream_get_id(stream, id) ==
-								       MAM_DRIVER_SUCCESS);
+	return is_default(stream) ||
+	       (driver->stream_get_id && driver->stream_get_id(stream, id) == MAM_DRIVER_SUCCESS);
 }
 
 static struct note describe(const struct mam_driver *driver, void *block,
@@ -132,7 +132,7 @@ void mam_plug_join_record(void *block, struct CUstream_st *stream)
 	if (!note) {
 		atomic_store(&note_was_lost, true);
 		mam_log(MAM_LOG_ERROR, "mam_torch_record_stream: no host memory to record a "
-			"stream; from now on each free waits for the device");
+				       "stream; from now on each free waits for the device");
 		return;
 	}
 	*note = describe(driver, block, stream);
@@ -276,8 +276,7 @@ static enum outcome meet_locked(const struct parting *parting, struct CUstream_s
 	struct mam_device_visit visit;
 	enum outcome outcome;
 
-	if (!meeting ||
-	    mam_device_enter(&meeting->device, &visit).result != MAM_DRIVER_SUCCESS)
+	if (!meeting || mam_device_enter(&meeting->device, &visit).result != MAM_DRIVER_SUCCESS)
 		return REFUSED;
 	outcome = look(meeting->device.driver, parting->stream);
 	for (const struct note *note = parting->others; note && outcome == MET; note = note->next)

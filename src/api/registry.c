@@ -51,11 +51,11 @@
 #define SOURCE_IS_HOST 4u
 
 static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_REGISTRY, "registry");
-static struct mam_slot *oldest, *newest;                      /* lock: registry */
-static _Atomic uint64_t pools_made;                           /* atomic; count */
-static _Atomic(struct mam_pool *) host_default;               /* atomic; set under lock: registry */
-static struct mam_slot *defaults;                             /* lock: registry; of contexts */
-static _Atomic bool any_default;                              /* atomic; one was made, once */
+static struct mam_slot *oldest, *newest;        /* lock: registry */
+static _Atomic uint64_t pools_made;             /* atomic; count */
+static _Atomic(struct mam_pool *) host_default; /* atomic; set under lock: registry */
+static struct mam_slot *defaults;               /* lock: registry; of contexts */
+static _Atomic bool any_default;                /* atomic; one was made, once */
 
 /* A default pool that the thread used; the pool is a handle. */
 struct known {
@@ -560,8 +560,8 @@ enum mam_status mam_registry_find(const void *address, struct mam_pool **pool,
 	    mam_pool_find(owner, address, segment) != MAM_OK) {
 		mam_lock_take(&lock);
 		slot = oldest;
-		while (slot && (mam_pool_find(&slot->pool, address, segment) != MAM_OK ||
-				has_ended(slot)))
+		while (slot &&
+		       (mam_pool_find(&slot->pool, address, segment) != MAM_OK || has_ended(slot)))
 			slot = slot->next;
 		owner = slot ? &slot->pool : NULL;
 		mam_lock_release(&lock);
@@ -644,7 +644,8 @@ bool mam_registry_next(size_t *number, struct mam_registry_view *view)
 	bool found = false;
 
 	mam_lock_take(&lock);
-	for (struct mam_slot *slot; !found && (slot = mam_slots_numbered(*number)) != NULL; ++*number) {
+	for (struct mam_slot *slot; !found && (slot = mam_slots_numbered(*number)) != NULL;
+	     ++*number) {
 		found = is_listed(slot);
 		if (!found)
 			continue;

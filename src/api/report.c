@@ -21,18 +21,16 @@ void mam_report_free(enum mam_status status, const void *block)
 			block);
 	else if (status == MAM_ERROR_DOUBLE_FREE)
 		mam_log(MAM_LOG_WARN,
-			"mam_free(%p): double free: no block is allocated at the address",
-			block);
+			"mam_free(%p): double free: no block is allocated at the address", block);
 }
 
 /* Find the reason of the failure, and return the advice for it. */
-static const char *advice(const struct mam_pool *pool, const struct mam_stats *stats,
-			  size_t limit, size_t bytes)
+static const char *advice(const struct mam_pool *pool, const struct mam_stats *stats, size_t limit,
+			  size_t bytes)
 {
 	if (stats->reserved_bytes - stats->live_rounded_bytes >= bytes)
 		return "the free memory is fragmented: free large blocks, or allocate them earlier";
-	if (limit != 0 && (stats->physical_bytes >= limit ||
-			   bytes > limit - stats->physical_bytes))
+	if (limit != 0 && (stats->physical_bytes >= limit || bytes > limit - stats->physical_bytes))
 		return "raise the pool's limit, or free blocks";
 	if (((const struct mam_slot *)pool)->quota)
 		return "its quota or its source has no more memory: raise the quota, free blocks "

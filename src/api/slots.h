@@ -40,16 +40,16 @@ struct mam_slot {
 	/* lock: none, set at init; copied from the source, which may end earlier */
 	bool survives_fork;
 	int device;
-	char source[16];           /* the kind of source */
-	struct mam_quota *quota;   /* lock: none, set at init; NULL: none. Not to be dereferenced */
+	char source[16];         /* the kind of source */
+	struct mam_quota *quota; /* lock: none, set at init; NULL: none. Not to be dereferenced */
 
 	struct mam_slot *next_default; /* lock: registry; of a default pool: the list of them */
 	/* lock: registry; of a default or named pool: its context. Handle NULL: none */
 	struct mam_context context;
 
-	_Atomic uint32_t pins;     /* atomic; count of heaps: if not 0, the slot is not reused */
-	uint64_t epoch;            /* lock: registry; of a retired slot: mam_epoch_retire() */
-	struct mam_slot *later;    /* lock: registry; next of the retired or idle ones */
+	_Atomic uint32_t pins;  /* atomic; count of heaps: if not 0, the slot is not reused */
+	uint64_t epoch;         /* lock: registry; of a retired slot: mam_epoch_retire() */
+	struct mam_slot *later; /* lock: registry; next of the retired or idle ones */
 };
 
 _Static_assert(offsetof(struct mam_slot, pool) == 0, "a handle has its slot's address");
@@ -86,8 +86,7 @@ static inline bool mam_slots_know(const struct mam_pool *handle)
  * mam_slots_enter - begins a section in which `pool` is the storage of the handle's pool. No
  * section begins on errors. INVALID_VALUE: it is not a handle; DESTROYED: the pool ended.
  */
-static inline enum mam_status mam_slots_enter(const struct mam_pool *handle,
-					      struct mam_pool **pool,
+static inline enum mam_status mam_slots_enter(const struct mam_pool *handle, struct mam_pool **pool,
 					      struct mam_section *section)
 {
 	if (!mam_slots_know(handle))

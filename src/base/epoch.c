@@ -22,13 +22,12 @@
 _Static_assert(sizeof(struct mam_epoch_record) <= RECORD_BYTES, "a record is one line");
 
 _Atomic uint64_t mam_epoch_now = 1;
-_Thread_local struct mam_epoch_record *mam_epoch_mine
-	__attribute__((tls_model("initial-exec")));
+_Thread_local struct mam_epoch_record *mam_epoch_mine __attribute__((tls_model("initial-exec")));
 static _Thread_local struct mam_epoch_record unlisted __attribute__((tls_model("initial-exec")));
 
 static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_LOG, "epoch");
 static _Atomic(struct mam_epoch_record *) records; /* atomic; written under lock: epoch */
-static _Atomic bool incomplete; /* atomic; a thread has no record on the list */
+static _Atomic bool incomplete;                    /* atomic; a thread has no record on the list */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;

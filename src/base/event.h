@@ -18,9 +18,9 @@ enum mam_event_kind {
 	MAM_EVENT_POOL_DESTROY, /* destroyed or abandoned */
 	MAM_EVENT_GROW,         /* address, bytes: the chunk */
 	MAM_EVENT_SHRINK,
-	MAM_EVENT_ALLOC,        /* address, bytes: the block and the requested size */
+	MAM_EVENT_ALLOC, /* address, bytes: the block and the requested size */
 	MAM_EVENT_FREE,
-	MAM_EVENT_FAIL          /* bytes: the size of the failed request */
+	MAM_EVENT_FAIL /* bytes: the size of the failed request */
 };
 
 struct mam_event {

@@ -122,8 +122,8 @@ static inline bool mam_lock_take_within(struct mam_lock *lock, uint64_t max_ns)
 
 	if (MAM_DEBUG)
 		mam_lock_taking(lock);
-	taken = atomic_compare_exchange_strong_explicit(
-			&lock->word, &free, 1, memory_order_acquire, memory_order_relaxed) ||
+	taken = atomic_compare_exchange_strong_explicit(&lock->word, &free, 1, memory_order_acquire,
+							memory_order_relaxed) ||
 		(max_ns != 0 && mam_lock_wait_within(lock, max_ns));
 	if (MAM_DEBUG && !taken)
 		mam_lock_releasing(lock);

@@ -69,8 +69,7 @@ void mam_log(enum mam_log_level level, const char *format, ...)
 	length = vsnprintf(line + prefix, sizeof(line) - (size_t)prefix - 1, format, arguments);
 	va_end(arguments);
 	if (length < 0)
-		line[prefix] =
-			'\0'; /* the format is invalid; the prefix remains */
+		line[prefix] = '\0'; /* the format is invalid; the prefix remains */
 	else if ((size_t)length >= sizeof(line) - (size_t)prefix - 1)
 		memcpy(line + sizeof(line) - 5, "...", 4);
 	clean(line);

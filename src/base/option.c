@@ -31,8 +31,12 @@
 #define POWER_MIN 16
 #define POWER_MAX (2 << 20)
 
-#define ROW(...) { sizeof(struct mam_option_row), __VA_ARGS__ }
+#define ROW(...)                                           \
+	{                                                  \
+		sizeof(struct mam_option_row), __VA_ARGS__ \
+	}
 
+/* clang-format off */
 static const struct mam_option_row rows[] = {
 	[MAM_OPTION_DISABLE] = ROW("MAM_DISABLE", "bool", NULL, "no",
 		"Under mam run, leave every call to the CUDA driver as it is."),
@@ -98,6 +102,7 @@ static const struct mam_option_row rows[] = {
 	[MAM_OPTION_LOG_FILE] = ROW("MAM_LOG_FILE", "text", NULL, "",
 		"File to which messages are appended, each with the process ID; empty: standard error."),
 };
+/* clang-format on */
 
 _Static_assert(sizeof(rows) / sizeof(rows[0]) == MAM_OPTION_COUNT, "a row for each identifier");
 
@@ -311,8 +316,8 @@ static void report_unknown(const char *variable)
 	const struct mam_option_row *near = nearest_row(variable, (size_t)length);
 
 	if (near)
-		mam_log(MAM_LOG_WARN, "unknown variable %.*s ignored; did you mean %s?",
-			length, variable, near->name);
+		mam_log(MAM_LOG_WARN, "unknown variable %.*s ignored; did you mean %s?", length,
+			variable, near->name);
 	else
 		mam_log(MAM_LOG_INFO, "unknown variable %.*s ignored", length, variable);
 }

@@ -45,8 +45,8 @@ enum mam_option_id {
 };
 
 bool mam_option_bool(enum mam_option_id id);
-uint64_t mam_option_bytes(enum mam_option_id id);        /* a word instead of a size: SIZE_MAX */
-unsigned int mam_option_choice(enum mam_option_id id);   /* index of the word, counted from 0 */
-const char *mam_option_text(enum mam_option_id id);      /* value of a text or choice; not NULL */
+uint64_t mam_option_bytes(enum mam_option_id id);      /* a word instead of a size: SIZE_MAX */
+unsigned int mam_option_choice(enum mam_option_id id); /* index of the word, counted from 0 */
+const char *mam_option_text(enum mam_option_id id);    /* value of a text or choice; not NULL */
 
 #endif

@@ -33,8 +33,8 @@ struct mam_sized_field {
 };
 
 #define MAM_SIZED_END(type, field) (offsetof(type, field) + sizeof(((type *)NULL)->field))
-#define MAM_SIZED_FIELD(type, field)                                  \
-	{                                                             \
+#define MAM_SIZED_FIELD(type, field)                              \
+	{                                                         \
 		offsetof(type, field), MAM_SIZED_END(type, field) \
 	}
 

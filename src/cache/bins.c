@@ -149,8 +149,7 @@ void mam_bins_unpack(struct mam_bins *bins, unsigned octave, const struct mam_ba
 	}
 }
 
-size_t mam_batch_end(const struct mam_batch *batch, unsigned octave,
-		      void *blocks[MAM_BATCH_BLOCKS])
+size_t mam_batch_end(const struct mam_batch *batch, unsigned octave, void *blocks[MAM_BATCH_BLOCKS])
 {
 	uint64_t next = batch->first;
 	size_t got = 0;

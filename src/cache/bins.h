@@ -29,12 +29,12 @@
 #define MAM_BINS_OCTAVES 12 /* of granules, from 1 to MAM_TAG_MAX */
 
 struct mam_bins {
-	uint64_t key;      /* of the tags of its blocks: mam_tag_cached_key() */
-	uint64_t granules; /* sum of the blocks */
-	uint64_t blocks;   /* count */
-	uint64_t lost;     /* count: blocks made unreachable by a double free */
-	uint64_t summary;  /* bit w: used[w] is not 0 */
-	uint64_t used[MAM_BINS_WORDS]; /* bit n: bin n is not empty */
+	uint64_t key;                      /* of the tags of its blocks: mam_tag_cached_key() */
+	uint64_t granules;                 /* sum of the blocks */
+	uint64_t blocks;                   /* count */
+	uint64_t lost;                     /* count: blocks made unreachable by a double free */
+	uint64_t summary;                  /* bit w: used[w] is not 0 */
+	uint64_t used[MAM_BINS_WORDS];     /* bit n: bin n is not empty */
 	uint64_t octave[MAM_BINS_OCTAVES]; /* granules in bins 1, 2 to 3, 4 to 7, ... */
 	/* number of the newest block's granule << 24 | blocks; 0: none */
 	uint64_t head[MAM_BINS_COUNT];
@@ -80,8 +80,7 @@ static inline void mam_bins_push(struct mam_bins *bins, uintptr_t block, mam_tag
 {
 	uint64_t head = bins->head[granules];
 
-	mam_tag_write(tag,
-		      mam_tag_cached(bins->key, granules, head >> MAM_BINS_HEAD_SHIFT));
+	mam_tag_write(tag, mam_tag_cached(bins->key, granules, head >> MAM_BINS_HEAD_SHIFT));
 	bins->head[granules] = (uint64_t)(block >> MAM_TAG_SHIFT) << MAM_BINS_HEAD_SHIFT |
 			       ((head & MAM_BINS_HEAD_COUNT) + 1);
 	bins->used[granules / 64] |= UINT64_C(1) << granules % 64;
@@ -146,7 +145,7 @@ void mam_bins_unpack(struct mam_bins *bins, unsigned octave, const struct mam_ba
  * the batch's count, the others are lost.
  */
 size_t mam_batch_end(const struct mam_batch *batch, unsigned octave,
-		      void *blocks[MAM_BATCH_BLOCKS]);
+		     void *blocks[MAM_BATCH_BLOCKS]);
 const char *mam_batch_check(const struct mam_batch *batch, unsigned octave);
 
 /* mam_bins_check - counts and bits match the stacks. NULL or one sentence. */

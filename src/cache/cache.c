@@ -52,15 +52,15 @@
 
 #define CACHE_BYTES mam_round_up(sizeof(struct mam_cache), 4096)
 
-#define TCACHE_MAX ((uint64_t)16 << 20)  /* bytes, if there is one thread */
+#define TCACHE_MAX ((uint64_t)16 << 20)        /* bytes, if there is one thread */
 #define TCACHE_MAX_SHARED ((uint64_t)32 << 20) /* if there are several */
 #define TCACHE_MAX_PIECES ((uint64_t)12 << 20) /* if memory is mapped in pieces */
 #define SHARE_OF_LIVE 512
 #define SHARE_OF_RESERVED 4
-#define SHARE_OF_PIECES 8 /* of live bytes, if memory is mapped for cached blocks */
+#define SHARE_OF_PIECES 8   /* of live bytes, if memory is mapped for cached blocks */
 #define SHARE_OF_MEMORY 256 /* of device memory: the minimum of that share */
-#define SLACK_ALONE 3 /* of a request: an eighth */
-#define SLACK_FEW 2   /* a quarter */
+#define SLACK_ALONE 3       /* of a request: an eighth */
+#define SLACK_FEW 2         /* a quarter */
 #define SLACK_MANY 1
 #define TCACHES_FEW 4
 #define TURNS_A_LOOK 256 /* slow paths per check of the clock */
@@ -68,7 +68,7 @@
 #define HIGH_MIN ((uint64_t)16 << 20)
 #define MORE_BLOCKS 16 /* extra blocks per request */
 #define MORE_GRANULES 128
-#define BATCH 32      /* blocks evicted per acquisition of a lock */
+#define BATCH 32           /* blocks evicted per acquisition of a lock */
 #define TRANSFER_TCACHES 4 /* maximum of the transfer cache, in limits of a thread cache */
 
 static struct mam_lock idle_lock = MAM_LOCK_INIT(MAM_RANK_LOG, "idle caches");
@@ -124,8 +124,8 @@ void mam_cache_open(struct mam_pool *pool, uint64_t number)
 {
 	struct mam_cache *cache;
 
-	if (pool->config.granule < MAM_TAG_GRANULE ||
-	    pool->config.granule > MAM_CACHE_MAX_BYTES || number >= MAM_TAG_POOLS)
+	if (pool->config.granule < MAM_TAG_GRANULE || pool->config.granule > MAM_CACHE_MAX_BYTES ||
+	    number >= MAM_TAG_POOLS)
 		return;
 	cache = take_idle();
 	if (!cache)
@@ -165,7 +165,9 @@ void mam_cache_limit(struct mam_tcache *tcache)
 	if (max < tcache_max)
 		max = tcache_max;
 	tcache->max = (max < space ? max : space) >> MAM_TAG_SHIFT;
-	tcache->slack = tcaches == 1 ? SLACK_ALONE : tcaches <= TCACHES_FEW ? SLACK_FEW : SLACK_MANY;
+	tcache->slack = tcaches == 1             ? SLACK_ALONE
+			: tcaches <= TCACHES_FEW ? SLACK_FEW
+						 : SLACK_MANY;
 }
 
 static void sit_locked(struct mam_cache *cache, struct mam_tcache *tcache, struct mam_pool *pool)
@@ -238,7 +240,9 @@ static size_t appetite_for(struct mam_tcache *tcache, uint64_t granules)
 	if (granules > MAM_TCACHE_SMALL)
 		return 0;
 	more = tcache->appetite[granules];
-	tcache->appetite[granules] = (uint8_t)(more == 0 ? 1 : more < MORE_BLOCKS ? 2 * more : more);
+	tcache->appetite[granules] = (uint8_t)(more == 0            ? 1
+					       : more < MORE_BLOCKS ? 2 * more
+								    : more);
 	return more * granules > MORE_GRANULES ? MORE_GRANULES / granules : more;
 }
 
@@ -265,8 +269,8 @@ static void tag_live(struct mam_tcache *tcache, void *block, size_t bytes, uint6
 	mam_tag_word *tag = mam_tag_make((uintptr_t)block, granules);
 
 	if (tag)
-		mam_tag_write(tag, mam_tag_live(tcache->live_key, (uintptr_t)block, granules,
-						bytes));
+		mam_tag_write(tag,
+			      mam_tag_live(tcache->live_key, (uintptr_t)block, granules, bytes));
 }
 
 /* Whether a cached block may serve the request, and its block may be cached. */
@@ -284,7 +288,7 @@ static bool is_alone(const struct mam_tcache *tcache)
 static bool take_from_transfer(struct mam_tcache *tcache, uint64_t granules)
 {
 	return mam_transfer_take(&tcache->cache->transfer, &tcache->bins, granules,
-			      granules + (granules >> tcache->slack));
+				 granules + (granules >> tcache->slack));
 }
 
 /* pre: inside. WOULD_WAIT: the pool must grow for it. */
@@ -332,8 +336,7 @@ static void before_rising(struct mam_pool *pool, uint64_t high_bytes)
 	if (high_bytes <= atomic_load_explicit(&cache->high_max, memory_order_relaxed))
 		return;
 	(void)mam_cache_drain(pool);
-	atomic_store_explicit(&cache->high_max,
-			      high_bytes + (step > HIGH_MIN ? step : HIGH_MIN),
+	atomic_store_explicit(&cache->high_max, high_bytes + (step > HIGH_MIN ? step : HIGH_MIN),
 			      memory_order_relaxed);
 }
 
@@ -342,8 +345,8 @@ static enum mam_status alloc_large(struct mam_pool *pool, struct mam_tcache *tca
 				   size_t alignment, void **block)
 {
 	uint64_t high_max = atomic_load_explicit(&tcache->cache->high_max, memory_order_relaxed);
-	enum mam_status status = mam_pool_alloc_below(pool, bytes, alignment, &tcache->tally,
-						      high_max, block);
+	enum mam_status status =
+		mam_pool_alloc_below(pool, bytes, alignment, &tcache->tally, high_max, block);
 	uint64_t high_bytes = tcache->tally.high_bytes;
 
 	mam_asymlock_leave(&tcache->hand);
@@ -412,7 +415,8 @@ static void give_up(struct mam_tcache *tcache, struct mam_pool *pool, uint64_t g
 
 	goal = goal > granules ? goal - granules : 0;
 	while (tcache->bins.granules > goal && !is_alone(tcache) &&
-	       mam_transfer_give(&tcache->cache->transfer, &tcache->bins, TRANSFER_TCACHES * tcache->max))
+	       mam_transfer_give(&tcache->cache->transfer, &tcache->bins,
+				 TRANSFER_TCACHES * tcache->max))
 		continue;
 	while (tcache->bins.granules > goal &&
 	       (count = mam_bins_evict(&tcache->bins, blocks, BATCH)) != 0)
@@ -427,17 +431,17 @@ static mam_tag_word *live_here(const struct mam_pool *pool, const void *block, u
 
 	if (!mam_cache_serves(cache, pool))
 		return NULL;
-	return mam_tag_live_at((uintptr_t)block,
-			       mam_tag_live_key(atomic_load_explicit(&cache->number,
-								     memory_order_relaxed)),
-			       value);
+	return mam_tag_live_at(
+		(uintptr_t)block,
+		mam_tag_live_key(atomic_load_explicit(&cache->number, memory_order_relaxed)),
+		value);
 }
 
 bool mam_cache_has(const struct mam_segment_info *segment)
 {
-	return segment->live && mam_tag_state(mam_tag_of((uintptr_t)segment->base,
-							 segment->bytes >> MAM_TAG_SHIFT)) ==
-					MAM_TAG_CACHED;
+	return segment->live &&
+	       mam_tag_state(mam_tag_of((uintptr_t)segment->base,
+					segment->bytes >> MAM_TAG_SHIFT)) == MAM_TAG_CACHED;
 }
 
 enum mam_status mam_cache_judge(struct mam_pool *pool, const void *address)

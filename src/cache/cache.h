@@ -16,7 +16,6 @@
 
 #define MAM_CACHE_MAX_BYTES ((size_t)MAM_TAG_MAX * MAM_TAG_GRANULE)
 
-
 /*
  * mam_cache_open - give a pool a cache, before any caller knows the pool. `number` identifies it
  * among all existing pools. Without host memory, or if the pool's granule is under 512 bytes or
@@ -122,14 +121,14 @@ void mam_caches_fork_child(void);
 struct mam_cache {
 	struct mam_lock lock;
 	_Atomic(struct mam_pool *) pool; /* atomic; written under lock: cache; NULL: not in use */
-	_Atomic uint64_t number;       /* atomic; set at open: number of the pool */
-	struct mam_tcache *tcaches;        /* lock: cache */
+	_Atomic uint64_t number;         /* atomic; set at open: number of the pool */
+	struct mam_tcache *tcaches;      /* lock: cache */
 	_Atomic uint32_t tcache_count;   /* atomic; written under lock: cache */
 	uint32_t next_tcache;            /* lock: cache; number for the tags of the next one */
-	struct mam_cache *next;        /* lock: idle; next cache that is not in use */
-	_Atomic uint64_t next_look;    /* atomic; time of the next check of thread caches */
-	_Atomic uint64_t high_max;    /* atomic; caches are emptied before blocks reach higher */
-	uint64_t lost;                 /* lock: cache; count: of ended thread caches (bins.h) */
+	struct mam_cache *next;          /* lock: idle; next cache that is not in use */
+	_Atomic uint64_t next_look;      /* atomic; time of the next check of thread caches */
+	_Atomic uint64_t high_max;       /* atomic; caches are emptied before blocks reach higher */
+	uint64_t lost;                   /* lock: cache; count: of ended thread caches (bins.h) */
 	struct mam_transfer transfer;
 };
 
@@ -168,8 +167,8 @@ static inline uint64_t mam_cache_granules(const struct mam_tcache *tcache, size_
 static inline void *mam_cache_take_inside(struct mam_tcache *tcache, size_t bytes)
 {
 	uint64_t granules = mam_cache_granules(tcache, bytes);
-	uint64_t bin = mam_bins_best(&tcache->bins, granules,
-				     granules + (granules >> tcache->slack));
+	uint64_t bin =
+		mam_bins_best(&tcache->bins, granules, granules + (granules >> tcache->slack));
 	mam_tag_word *tag;
 	uintptr_t block;
 
@@ -202,8 +201,8 @@ static inline void *mam_cache_alloc_own(struct mam_pool *pool, size_t bytes)
 }
 
 /* mam_cache_alloc - the slow path. pre: inside a section; `bytes` is not 0. */
-static inline enum mam_status mam_cache_alloc(struct mam_pool *pool, size_t bytes,
-					      size_t alignment, void **block)
+static inline enum mam_status mam_cache_alloc(struct mam_pool *pool, size_t bytes, size_t alignment,
+					      void **block)
 {
 	return pool->cache ? mam_cache_alloc_slowly(pool, bytes, alignment, block)
 			   : mam_pool_alloc(pool, bytes, alignment, block);

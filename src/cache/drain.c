@@ -202,7 +202,8 @@ bool mam_cache_drain(struct mam_pool *pool)
 
 static bool was_idle(struct mam_tcache *tcache)
 {
-	bool idle = tcache->tally.allocs == 0 && tcache->tally.frees == 0 && tcache->turns == tcache->seen;
+	bool idle = tcache->tally.allocs == 0 && tcache->tally.frees == 0 &&
+		    tcache->turns == tcache->seen;
 
 	tcache->seen = tcache->turns;
 	return idle;

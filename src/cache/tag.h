@@ -57,7 +57,7 @@ _Static_assert(MAM_TAG_LARGE << MAM_TAG_SHIFT == 1u << MAM_TAG_WINDOW_SHIFT,
 #define MAM_TAG_LIVE 1u
 #define MAM_TAG_CACHED 2u
 
-#define MAM_TAG_TCACHES 1024u       /* numbers of thread caches; 0 is the transfer cache */
+#define MAM_TAG_TCACHES 1024u /* numbers of thread caches; 0 is the transfer cache */
 #define MAM_TAG_POOLS (1u << 20)
 
 /* Bits that identify a live block of a pool, and a block in the bin of a thread cache. */

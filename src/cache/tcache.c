@@ -20,8 +20,8 @@
 /* Initial value of mam_tcache_last: it belongs to no pool. */
 static struct mam_tcache nobody;
 
-_Thread_local struct mam_tcache *mam_tcache_last
-	__attribute__((tls_model("initial-exec"))) = &nobody;
+_Thread_local struct mam_tcache *mam_tcache_last __attribute__((tls_model("initial-exec"))) =
+	&nobody;
 static _Thread_local struct mam_tcache *tcaches __attribute__((tls_model("initial-exec")));
 
 static void (*_Atomic leave)(struct mam_tcache *tcache); /* atomic; from mam_tcache_prepare() */

@@ -32,7 +32,7 @@ struct mam_tcache {
 	uint64_t unit_mask; /* rounds granules of 512 bytes to granules of the pool */
 
 	/* thread, and others while it is stopped */
-	uint64_t max;  /* maximum of granules in the bins */
+	uint64_t max;   /* maximum of granules in the bins */
 	uint64_t slack; /* a block that is larger by up to 1 / 2^slack may serve a request */
 	struct mam_tally tally;
 	struct mam_bins bins;

@@ -68,7 +68,8 @@ size_t mam_transfer_give(struct mam_transfer *transfer, struct mam_bins *from, u
 	return 0;
 }
 
-bool mam_transfer_take(struct mam_transfer *transfer, struct mam_bins *to, uint64_t min, uint64_t max)
+bool mam_transfer_take(struct mam_transfer *transfer, struct mam_bins *to, uint64_t min,
+		       uint64_t max)
 {
 	unsigned octave = mam_bins_octave(min);
 	bool upper = max >= UINT64_C(2) << octave && octave + 1 < MAM_BINS_OCTAVES;

@@ -56,7 +56,8 @@ size_t mam_transfer_give(struct mam_transfer *transfer, struct mam_bins *from, u
  * mam_transfer_take - unpack one or two batches into `to`, until it has a block of `least` to `most`
  * granules.
  */
-bool mam_transfer_take(struct mam_transfer *transfer, struct mam_bins *to, uint64_t min, uint64_t max);
+bool mam_transfer_take(struct mam_transfer *transfer, struct mam_bins *to, uint64_t min,
+		       uint64_t max);
 
 /*
  * mam_transfer_evict - return the blocks of one batch, without tags, to the holder of the cache's

@@ -33,10 +33,10 @@
 /* Pages for `bytes` and the header before them. MAM_NO_PAGE: more than there can be. */
 MAM_KFN uint32_t mam_base_pages_count(uint32_t shift, size_t bytes)
 {
-	uint64_t pages = ((uint64_t)bytes >> shift) +
-			 ((((uint64_t)bytes & (((uint64_t)1 << shift) - 1)) + MAM_BASE_ALIGN +
-			   ((uint64_t)1 << shift) - 1) >>
-			  shift);
+	uint64_t pages =
+		((uint64_t)bytes >> shift) + ((((uint64_t)bytes & (((uint64_t)1 << shift) - 1)) +
+					       MAM_BASE_ALIGN + ((uint64_t)1 << shift) - 1) >>
+					      shift);
 
 	return pages < MAM_NO_PAGE ? (uint32_t)pages : MAM_NO_PAGE;
 }

@@ -97,8 +97,8 @@ struct mam_buffers {
 MAM_KBOTH uint32_t mam_buffers_valid(uint32_t count, uint32_t blocks)
 {
 	return count > MAM_BUFFERS_MAX || (count & (count - 1)) ||
-			       blocks < MAM_BUFFERS_BLOCKS_MIN ||
-			       blocks > MAM_BUFFERS_BLOCKS_MAX || (blocks & (blocks - 1))
+			       blocks < MAM_BUFFERS_BLOCKS_MIN || blocks > MAM_BUFFERS_BLOCKS_MAX ||
+			       (blocks & (blocks - 1))
 		       ? 0
 		       : count;
 }

@@ -45,7 +45,7 @@
 #error "MAM_COMPARTMENTS_BYTES: 520, which is 16 a lane, to 1 GiB, which 32 bits count"
 #endif
 /* Max bytes of a request that gets a compartment: 32 of them fit in a block. */
-#define MAM_COMPARTMENT_MAX                                                               \
+#define MAM_COMPARTMENT_MAX                                                                \
 	((MAM_COMPARTMENTS_BYTES - MAM_COMPARTMENT_HEADER) / 32u / MAM_COMPARTMENT_ALIGN * \
 		 MAM_COMPARTMENT_ALIGN -                                                   \
 	 MAM_COMPARTMENT_HEADER)

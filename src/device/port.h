@@ -69,10 +69,9 @@
  * A warp may span several rows of its block, and a row several warps: threadIdx.x alone determines
  * neither the lane nor the warp. So all code uses linear numbers.
  */
-#define mam_thread()                                                                            \
-	(mam_thread_x() +                                                                       \
-	 mam_block_dim_x() * (mam_thread_y() + mam_block_dim_y() * mam_thread_z()))
-#define mam_block()                                                                             \
+#define mam_thread() \
+	(mam_thread_x() + mam_block_dim_x() * (mam_thread_y() + mam_block_dim_y() * mam_thread_z()))
+#define mam_block() \
 	(mam_block_x() + mam_grid_dim_x() * (mam_block_y() + mam_grid_dim_y() * mam_block_z()))
 #define mam_block_threads() (mam_block_dim_x() * mam_block_dim_y() * mam_block_dim_z())
 #define mam_grid_blocks() (mam_grid_dim_x() * mam_grid_dim_y() * mam_grid_dim_z())

@@ -30,14 +30,14 @@
 #define mam_constant_pointer(where) ((void *)mam_constant64(where))
 /* Values that change rarely: a load may return a stale value for as long as the kernel runs. */
 #define mam_stale64(where) mam_constant64(where)
-#define MAM_SHARED(type, name)                                                                  \
-	__shared__ type name##_storage;                                                         \
+#define MAM_SHARED(type, name)          \
+	__shared__ type name##_storage; \
 	type *const name = &name##_storage
 #ifdef MAM_KERNEL_DEBUG
-#define MAM_KASSERT(truth)                                                                      \
-	do {                                                                                    \
-		if (!(truth))                                                                   \
-			__trap();                                                               \
+#define MAM_KASSERT(truth)        \
+	do {                      \
+		if (!(truth))     \
+			__trap(); \
 	} while (0)
 #else
 #define MAM_KASSERT(truth) ((void)0)
@@ -96,7 +96,7 @@ MAM_KFN uint64_t mam_timer(void)
  * The builtins came with CUDA 12.8; clang has none. MAM_PORT_PTX is for tests: it selects PTX with
  * a compiler that has both.
  */
-#if defined(MAM_PORT_PTX) || defined(__clang__) || !defined(__CUDACC_VER_MAJOR__) ||              \
+#if defined(MAM_PORT_PTX) || defined(__clang__) || !defined(__CUDACC_VER_MAJOR__) || \
 	__CUDACC_VER_MAJOR__ < 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ < 8)
 #include "device/port_ptx.h"
 #else
@@ -119,7 +119,7 @@ MAM_KFN uint64_t mam_timer(void)
  */
 #define mam_warp_ballot(mask, truth) (__ballot_sync(mask, truth) & (mask))
 #define mam_warp_shuffle32(mask, value, lane) __shfl_sync(mask, (unsigned int)(value), (int)(lane))
-#define mam_warp_shuffle64(mask, value, lane)                                                   \
+#define mam_warp_shuffle64(mask, value, lane) \
 	((uint64_t)__shfl_sync(mask, (unsigned long long)(value), (int)(lane)))
 #define mam_warp_match32(mask, value) (__match_any_sync(mask, (unsigned int)(value)) & (mask))
 #define mam_warp_match64(mask, value) (__match_any_sync(mask, (unsigned long long)(value)) & (mask))

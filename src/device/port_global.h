@@ -32,6 +32,7 @@
 #define MAM_PTX_MAM_AT_DEVICE ".gpu"
 #define MAM_PTX_MAM_AT_SYSTEM ".sys"
 
+/* clang-format off */
 #define mam_global_load64(where, order, scope)                                                  \
 	__extension__({                                                                         \
 		uint64_t mam_seen;                                                              \
@@ -41,6 +42,8 @@
 			     : "memory");                                                       \
 		mam_seen;                                                                       \
 	})
+/* clang-format on */
+/* clang-format off */
 #define MAM_PTX_ATOM64(operation, where, value)                                                 \
 	__extension__({                                                                         \
 		uint64_t mam_seen;                                                              \
@@ -50,9 +53,10 @@
 			     : "memory");                                                       \
 		mam_seen;                                                                       \
 	})
-#define mam_global_or64(where, value, order, scope)                                             \
+/* clang-format on */
+#define mam_global_or64(where, value, order, scope) \
 	MAM_PTX_ATOM64(MAM_PTX_##order MAM_PTX_##scope ".global.or", where, value)
-#define mam_global_and64(where, value, order, scope)                                            \
+#define mam_global_and64(where, value, order, scope) \
 	MAM_PTX_ATOM64(MAM_PTX_##order MAM_PTX_##scope ".global.and", where, value)
 #define mam_global_cas64(where, expected, desired, order, scope)                                \
 	__extension__({                                                                         \
@@ -71,7 +75,7 @@
 #define mam_global_load64(where, order, scope) mam_atomic_load64(where, order, scope)
 #define mam_global_or64(where, value, order, scope) mam_atomic_or64(where, value, order, scope)
 #define mam_global_and64(where, value, order, scope) mam_atomic_and64(where, value, order, scope)
-#define mam_global_cas64(where, expected, desired, order, scope)                                \
+#define mam_global_cas64(where, expected, desired, order, scope) \
 	mam_atomic_cas64(where, expected, desired, order, scope)
 
 #endif

@@ -39,8 +39,8 @@ typedef ulong uint64_t;
 #define MAM_KBOTH static inline __attribute__((unused))
 #define MAM_KERNEL(name) __kernel void name(__global void *argument)
 #define MAM_GLOBAL __global
-#define MAM_SHARED(type, name)                                                                  \
-	__local type name##_storage;                                                            \
+#define MAM_SHARED(type, name)       \
+	__local type name##_storage; \
 	__local type *const name = &name##_storage
 #define MAM_KASSERT(truth) ((void)0)
 
@@ -70,7 +70,7 @@ MAM_KFN void mam_cl_nap(uint32_t ns)
 }
 #else
 #define mam_nanosleep(ns) ((void)(ns))
-#if __OPENCL_C_VERSION__ >= 300 && defined(__opencl_c_atomic_order_acq_rel) &&                  \
+#if __OPENCL_C_VERSION__ >= 300 && defined(__opencl_c_atomic_order_acq_rel) && \
 	defined(__opencl_c_atomic_scope_device)
 #include "device/port_opencl_30.h"
 #else

@@ -68,6 +68,7 @@ MAM_KFN void mam_cl_behind(int order)
 #define MAM_CL_WRITE64(where, value) ((void)(*MAM_CL64(where) = (value)))
 #endif
 
+/* clang-format off */
 #define MAM_CL_LOAD(name, word, read)                                                           \
 	MAM_KFN word mam_cl_##name(__global word *where, int order)                             \
 	{                                                                                       \
@@ -79,6 +80,8 @@ MAM_KFN void mam_cl_behind(int order)
 		mam_cl_behind(order);                                                           \
 		return seen;                                                                    \
 	}
+/* clang-format on */
+/* clang-format off */
 #define MAM_CL_STORE(name, word, write)                                                         \
 	MAM_KFN void mam_cl_##name(__global word *where, word value, int order)                 \
 	{                                                                                       \
@@ -87,6 +90,8 @@ MAM_KFN void mam_cl_behind(int order)
 		if (order == MAM_SEQ_CST)                                                       \
 			MAM_CL_FENCE();                                                         \
 	}
+/* clang-format on */
+/* clang-format off */
 #define MAM_CL_CHANGE(name, word, space, change)                                                \
 	MAM_KFN word mam_cl_##name(__global word *where, word value, int order)                 \
 	{                                                                                       \
@@ -97,6 +102,8 @@ MAM_KFN void mam_cl_behind(int order)
 		mam_cl_behind(order);                                                           \
 		return was;                                                                     \
 	}
+/* clang-format on */
+/* clang-format off */
 #define MAM_CL_CAS(name, word, space, cas)                                                      \
 	MAM_KFN word mam_cl_##name(__global word *where, word expected, word desired, int order) \
 	{                                                                                       \
@@ -107,6 +114,7 @@ MAM_KFN void mam_cl_behind(int order)
 		mam_cl_behind(order);                                                           \
 		return was;                                                                     \
 	}
+/* clang-format on */
 
 MAM_CL_LOAD(load32, uint32_t, MAM_CL_READ32)
 MAM_CL_LOAD(load64, uint64_t, MAM_CL_READ64)
@@ -135,14 +143,14 @@ MAM_CL_CAS(cas64, uint64_t, MAM_CL64, atom_cmpxchg)
 #define mam_atomic_add64(where, value, order, scope) mam_cl_add64(where, value, order)
 #define mam_atomic_xchg32(where, value, order, scope) mam_cl_xchg32(where, value, order)
 #define mam_atomic_xchg64(where, value, order, scope) mam_cl_xchg64(where, value, order)
-#define mam_atomic_cas32(where, expected, desired, order, scope)                                \
+#define mam_atomic_cas32(where, expected, desired, order, scope) \
 	mam_cl_cas32(where, expected, desired, order)
-#define mam_atomic_cas64(where, expected, desired, order, scope)                                \
+#define mam_atomic_cas64(where, expected, desired, order, scope) \
 	mam_cl_cas64(where, expected, desired, order)
-#define mam_fence(order, scope)                                                                 \
-	do {                                                                                    \
-		if ((order) != MAM_RELAXED)                                                     \
-			MAM_CL_FENCE();                                                         \
+#define mam_fence(order, scope)             \
+	do {                                \
+		if ((order) != MAM_RELAXED) \
+			MAM_CL_FENCE();     \
 	} while (0)
 
 #endif

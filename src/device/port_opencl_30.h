@@ -18,35 +18,33 @@
 #define MAM_CL32(where) ((volatile __global atomic_uint *)(where))
 #define MAM_CL64(where) ((volatile __global atomic_ulong *)(where))
 
-#define mam_atomic_load32(where, order, scope)                                                  \
-	atomic_load_explicit(MAM_CL32(where), order, scope)
-#define mam_atomic_load64(where, order, scope)                                                  \
-	atomic_load_explicit(MAM_CL64(where), order, scope)
-#define mam_atomic_store32(where, value, order, scope)                                          \
+#define mam_atomic_load32(where, order, scope) atomic_load_explicit(MAM_CL32(where), order, scope)
+#define mam_atomic_load64(where, order, scope) atomic_load_explicit(MAM_CL64(where), order, scope)
+#define mam_atomic_store32(where, value, order, scope) \
 	atomic_store_explicit(MAM_CL32(where), (uint32_t)(value), order, scope)
-#define mam_atomic_store64(where, value, order, scope)                                          \
+#define mam_atomic_store64(where, value, order, scope) \
 	atomic_store_explicit(MAM_CL64(where), (uint64_t)(value), order, scope)
-#define mam_atomic_or32(where, value, order, scope)                                             \
+#define mam_atomic_or32(where, value, order, scope) \
 	atomic_fetch_or_explicit(MAM_CL32(where), (uint32_t)(value), order, scope)
-#define mam_atomic_or64(where, value, order, scope)                                             \
+#define mam_atomic_or64(where, value, order, scope) \
 	atomic_fetch_or_explicit(MAM_CL64(where), (uint64_t)(value), order, scope)
-#define mam_atomic_and32(where, value, order, scope)                                            \
+#define mam_atomic_and32(where, value, order, scope) \
 	atomic_fetch_and_explicit(MAM_CL32(where), (uint32_t)(value), order, scope)
-#define mam_atomic_and64(where, value, order, scope)                                            \
+#define mam_atomic_and64(where, value, order, scope) \
 	atomic_fetch_and_explicit(MAM_CL64(where), (uint64_t)(value), order, scope)
-#define mam_atomic_add32(where, value, order, scope)                                            \
+#define mam_atomic_add32(where, value, order, scope) \
 	atomic_fetch_add_explicit(MAM_CL32(where), (uint32_t)(value), order, scope)
-#define mam_atomic_add64(where, value, order, scope)                                            \
+#define mam_atomic_add64(where, value, order, scope) \
 	atomic_fetch_add_explicit(MAM_CL64(where), (uint64_t)(value), order, scope)
-#define mam_atomic_xchg32(where, value, order, scope)                                           \
+#define mam_atomic_xchg32(where, value, order, scope) \
 	atomic_exchange_explicit(MAM_CL32(where), (uint32_t)(value), order, scope)
-#define mam_atomic_xchg64(where, value, order, scope)                                           \
+#define mam_atomic_xchg64(where, value, order, scope) \
 	atomic_exchange_explicit(MAM_CL64(where), (uint64_t)(value), order, scope)
 
 /* The order of a failed compare-and-swap of order `order`: its acquire half. */
-#define MAM_ON_FAILURE(order)                                                                   \
-	((order) == memory_order_acq_rel   ? memory_order_acquire                               \
-	 : (order) == memory_order_release ? memory_order_relaxed                               \
+#define MAM_ON_FAILURE(order)                                     \
+	((order) == memory_order_acq_rel   ? memory_order_acquire \
+	 : (order) == memory_order_release ? memory_order_relaxed \
 					   : (order))
 
 MAM_KFN uint32_t mam_atomic_cas32(MAM_GLOBAL uint32_t *where, uint32_t expected, uint32_t desired,

@@ -27,29 +27,30 @@
 #define MAM_AT_SYSTEM 2
 
 /* `row` for each scope of an order: `before` and `order` are PTX; `order` is that of the access. */
-#define MAM_PTX_SCOPES(row, number, before, order, op, type, letter)                                         \
-	row(number, MAM_AT_BLOCK, before("cta"), order ".cta", op, type, letter)                     \
-	row(number, MAM_AT_DEVICE, before("gpu"), order ".gpu", op, type, letter)                    \
-	row(number, MAM_AT_SYSTEM, before("sys"), order ".sys", op, type, letter)
+#define MAM_PTX_SCOPES(row, number, before, order, op, type, letter)                      \
+	row(number, MAM_AT_BLOCK, before("cta"), order ".cta", op, type, letter)          \
+		row(number, MAM_AT_DEVICE, before("gpu"), order ".gpu", op, type, letter) \
+			row(number, MAM_AT_SYSTEM, before("sys"), order ".sys", op, type, letter)
 #define MAM_PTX_NOTHING(scope) ""
 #define MAM_PTX_FENCE(scope) "fence.sc." scope ";\n\t"
 /* The orders that a read-modify-write, a load and a store may have. */
-#define MAM_PTX_EACH_CHANGE(row, op, type, letter)								\
-	MAM_PTX_SCOPES(row, MAM_RELAXED, MAM_PTX_NOTHING, "relaxed", op, type, letter)		\
-	MAM_PTX_SCOPES(row, MAM_ACQUIRE, MAM_PTX_NOTHING, "acquire", op, type, letter)		\
-	MAM_PTX_SCOPES(row, MAM_RELEASE, MAM_PTX_NOTHING, "release", op, type, letter)		\
-	MAM_PTX_SCOPES(row, MAM_ACQ_REL, MAM_PTX_NOTHING, "acq_rel", op, type, letter)		\
+#define MAM_PTX_EACH_CHANGE(row, op, type, letter)                                     \
+	MAM_PTX_SCOPES(row, MAM_RELAXED, MAM_PTX_NOTHING, "relaxed", op, type, letter) \
+	MAM_PTX_SCOPES(row, MAM_ACQUIRE, MAM_PTX_NOTHING, "acquire", op, type, letter) \
+	MAM_PTX_SCOPES(row, MAM_RELEASE, MAM_PTX_NOTHING, "release", op, type, letter) \
+	MAM_PTX_SCOPES(row, MAM_ACQ_REL, MAM_PTX_NOTHING, "acq_rel", op, type, letter) \
 	MAM_PTX_SCOPES(row, MAM_SEQ_CST, MAM_PTX_FENCE, "acquire", op, type, letter)
-#define MAM_PTX_EACH_LOAD(row, op, type, letter)								\
-	MAM_PTX_SCOPES(row, MAM_RELAXED, MAM_PTX_NOTHING, "relaxed", op, type, letter)		\
-	MAM_PTX_SCOPES(row, MAM_ACQUIRE, MAM_PTX_NOTHING, "acquire", op, type, letter)		\
+#define MAM_PTX_EACH_LOAD(row, op, type, letter)                                       \
+	MAM_PTX_SCOPES(row, MAM_RELAXED, MAM_PTX_NOTHING, "relaxed", op, type, letter) \
+	MAM_PTX_SCOPES(row, MAM_ACQUIRE, MAM_PTX_NOTHING, "acquire", op, type, letter) \
 	MAM_PTX_SCOPES(row, MAM_SEQ_CST, MAM_PTX_FENCE, "acquire", op, type, letter)
-#define MAM_PTX_EACH_STORE(row, op, type, letter)								\
-	MAM_PTX_SCOPES(row, MAM_RELAXED, MAM_PTX_NOTHING, "relaxed", op, type, letter)		\
-	MAM_PTX_SCOPES(row, MAM_RELEASE, MAM_PTX_NOTHING, "release", op, type, letter)		\
+#define MAM_PTX_EACH_STORE(row, op, type, letter)                                      \
+	MAM_PTX_SCOPES(row, MAM_RELAXED, MAM_PTX_NOTHING, "relaxed", op, type, letter) \
+	MAM_PTX_SCOPES(row, MAM_RELEASE, MAM_PTX_NOTHING, "release", op, type, letter) \
 	MAM_PTX_SCOPES(row, MAM_SEQ_CST, MAM_PTX_FENCE, "relaxed", op, type, letter)
-#define MAM_PTX_WHICH(order, scope) ((order) * 4 + (scope))
+#define MAM_PTX_WHICH(order, scope) ((order)*4 + (scope))
 
+/* clang-format off */
 #define MAM_PTX_RMW_ROW(number, scope, before, how, op, type, letter)                           \
 	case MAM_PTX_WHICH(number, scope):                                                      \
 		asm volatile(before "atom." op "." how "." type " %0, [%1], %2;"                \
@@ -57,6 +58,8 @@
 			     : "l"(where), letter(value)                                        \
 			     : "memory");                                                       \
 		break;
+/* clang-format on */
+/* clang-format off */
 #define MAM_PTX_RMW(name, word, op, type, letter)                                               \
 	MAM_KFN word mam_ptx_##name(MAM_GLOBAL word *where, word value, int order, int scope)              \
 	{                                                                                       \
@@ -67,7 +70,9 @@
 		}                                                                               \
 		return old;                                                                     \
 	}
+/* clang-format on */
 
+/* clang-format off */
 #define MAM_PTX_CAS_ROW(number, scope, before, how, op, type, letter)                               \
 	case MAM_PTX_WHICH(number, scope):                                                      \
 		asm volatile(before "atom." op "." how "." type " %0, [%1], %2, %3;"               \
@@ -75,6 +80,8 @@
 			     : "l"(where), letter(expected), letter(desired)                    \
 			     : "memory");                                                       \
 		break;
+/* clang-format on */
+/* clang-format off */
 #define MAM_PTX_CAS(name, word, type, letter)                                                   \
 	MAM_KFN word mam_ptx_##name(MAM_GLOBAL word *where, word expected, word desired, int order,        \
 				    int scope)                                                  \
@@ -86,7 +93,9 @@
 		}                                                                               \
 		return old;                                                                     \
 	}
+/* clang-format on */
 
+/* clang-format off */
 #define MAM_PTX_LOAD_ROW(number, scope, before, how, op, type, letter)                              \
 	case MAM_PTX_WHICH(number, scope):                                                      \
 		asm volatile(before op "." how "." type " %0, [%1];"                             \
@@ -94,6 +103,8 @@
 			     : "l"(where)                                                       \
 			     : "memory");                                                       \
 		break;
+/* clang-format on */
+/* clang-format off */
 #define MAM_PTX_LOAD(name, word, type, letter)                                                  \
 	MAM_KFN word mam_ptx_##name(const MAM_GLOBAL word *where, int order, int scope)                    \
 	{                                                                                       \
@@ -104,7 +115,9 @@
 		}                                                                               \
 		return value;                                                                   \
 	}
+/* clang-format on */
 
+/* clang-format off */
 #define MAM_PTX_STORE_ROW(number, scope, before, how, op, type, letter)                             \
 	case MAM_PTX_WHICH(number, scope):                                                      \
 		asm volatile(before op "." how "." type " [%0], %1;"                             \
@@ -112,6 +125,8 @@
 			     : "l"(where), letter(value)                                        \
 			     : "memory");                                                       \
 		break;
+/* clang-format on */
+/* clang-format off */
 #define MAM_PTX_STORE(name, word, type, letter)                                                 \
 	MAM_KFN void mam_ptx_##name(MAM_GLOBAL word *where, word value, int order, int scope)              \
 	{                                                                                       \
@@ -119,6 +134,7 @@
 		MAM_PTX_EACH_STORE(MAM_PTX_STORE_ROW, "st", type, letter)				\
 		}                                                                               \
 	}
+/* clang-format on */
 
 MAM_PTX_RMW(or32, uint32_t, "or", "b32", "r")
 MAM_PTX_RMW(or64, uint64_t, "or", "b64", "l")
@@ -139,15 +155,18 @@ MAM_PTX_STORE(store32, uint32_t, "b32", "r")
 MAM_PTX_STORE(store64, uint64_t, "b64", "l")
 
 /* Orders weaker than acq_rel are acq_rel: PTX has no weaker fence. */
-#define MAM_PTX_FENCE_ROW(number, scope, before, how, op, type, letter)                                  \
+#define MAM_PTX_FENCE_ROW(number, scope, before, how, op, type, letter) \
 	case MAM_PTX_WHICH(number, scope): asm volatile("fence." how ";" : : : "memory"); break;
 MAM_KFN void mam_ptx_fence(int order, int scope)
 {
 	switch (MAM_PTX_WHICH(order, scope)) {
-	MAM_PTX_SCOPES(MAM_PTX_FENCE_ROW, MAM_ACQUIRE, MAM_PTX_NOTHING, "acq_rel", "", "", "")
-	MAM_PTX_SCOPES(MAM_PTX_FENCE_ROW, MAM_RELEASE, MAM_PTX_NOTHING, "acq_rel", "", "", "")
-	MAM_PTX_SCOPES(MAM_PTX_FENCE_ROW, MAM_ACQ_REL, MAM_PTX_NOTHING, "acq_rel", "", "", "")
-	MAM_PTX_SCOPES(MAM_PTX_FENCE_ROW, MAM_SEQ_CST, MAM_PTX_NOTHING, "sc", "", "", "")
+		MAM_PTX_SCOPES(MAM_PTX_FENCE_ROW, MAM_ACQUIRE, MAM_PTX_NOTHING, "acq_rel", "", "",
+			       "")
+		MAM_PTX_SCOPES(MAM_PTX_FENCE_ROW, MAM_RELEASE, MAM_PTX_NOTHING, "acq_rel", "", "",
+			       "")
+		MAM_PTX_SCOPES(MAM_PTX_FENCE_ROW, MAM_ACQ_REL, MAM_PTX_NOTHING, "acq_rel", "", "",
+			       "")
+		MAM_PTX_SCOPES(MAM_PTX_FENCE_ROW, MAM_SEQ_CST, MAM_PTX_NOTHING, "sc", "", "", "")
 	}
 }
 
@@ -165,11 +184,11 @@ MAM_KFN void mam_ptx_fence(int order, int scope)
 #define mam_atomic_add64(where, value, order, scope) mam_ptx_add64(where, value, order, scope)
 #define mam_atomic_xchg32(where, value, order, scope) mam_ptx_xchg32(where, value, order, scope)
 #define mam_atomic_xchg64(where, value, order, scope) mam_ptx_xchg64(where, value, order, scope)
-#define mam_atomic_cas16(where, expected, desired, order, scope)                                \
+#define mam_atomic_cas16(where, expected, desired, order, scope) \
 	mam_ptx_cas16(where, expected, desired, order, scope)
-#define mam_atomic_cas32(where, expected, desired, order, scope)                                \
+#define mam_atomic_cas32(where, expected, desired, order, scope) \
 	mam_ptx_cas32(where, expected, desired, order, scope)
-#define mam_atomic_cas64(where, expected, desired, order, scope)                                \
+#define mam_atomic_cas64(where, expected, desired, order, scope) \
 	mam_ptx_cas64(where, expected, desired, order, scope)
 #define mam_fence(order, scope) mam_ptx_fence(order, scope)
 

@@ -78,8 +78,8 @@ void simt_fail(const char *what, const char *site) __attribute__((noreturn));
 #define MAM_KFN static inline __attribute__((unused))
 #define MAM_KSLOW static __attribute__((noinline, unused))
 #define MAM_KBOTH static inline __attribute__((unused))
-#define MAM_KERNEL(name)                                                                        \
-	void name(void *argument);                                                              \
+#define MAM_KERNEL(name)           \
+	void name(void *argument); \
 	void name(void *argument)
 #define MAM_GLOBAL
 #define MAM_KTABLE static const __attribute__((unused))
@@ -88,13 +88,13 @@ void simt_fail(const char *what, const char *site) __attribute__((noreturn));
 #define mam_constant_pointer(where) ((void *)*(where))
 /* Only the dependency of an address on it orders; the simulator orders more. */
 #define mam_stale64(where) mam_atomic_load64(where, MAM_ACQUIRE, MAM_AT_DEVICE)
-#define MAM_SHARED(type, name)                                                                  \
-	static const char name##_key;                                                           \
+#define MAM_SHARED(type, name)        \
+	static const char name##_key; \
 	type *const name = simt_shared(&name##_key, sizeof(type))
-#define MAM_KASSERT(truth)                                                                      \
-	do {                                                                                    \
-		if (!(truth))                                                                   \
-			simt_fail("assertion failed: " #truth, SIMT_SITE);                                \
+#define MAM_KASSERT(truth)                                                 \
+	do {                                                               \
+		if (!(truth))                                              \
+			simt_fail("assertion failed: " #truth, SIMT_SITE); \
 	} while (0)
 
 #define mam_thread_x() simt_thread_at(0)
@@ -121,47 +121,49 @@ void simt_fail(const char *what, const char *site) __attribute__((noreturn));
 #define SIMT_P16(where) (1 ? (where) : (volatile uint16_t *)0)
 #define SIMT_P32(where) (1 ? (where) : (volatile uint32_t *)0)
 #define SIMT_P64(where) (1 ? (where) : (volatile uint64_t *)0)
-#define SIMT_AT16(where, op, operand, expected, order, scope)                                   \
+#define SIMT_AT16(where, op, operand, expected, order, scope) \
 	simt_atomic16(SIMT_P16(where), op, operand, expected, order, scope, SIMT_SITE)
-#define SIMT_AT32(where, op, operand, expected, order, scope)                                   \
+#define SIMT_AT32(where, op, operand, expected, order, scope) \
 	simt_atomic32(SIMT_P32(where), op, operand, expected, order, scope, SIMT_SITE)
-#define SIMT_AT64(where, op, operand, expected, order, scope)                                   \
+#define SIMT_AT64(where, op, operand, expected, order, scope) \
 	simt_atomic(SIMT_P64(where), 8, op, operand, expected, order, scope, SIMT_SITE)
 
 #define mam_atomic_load16(where, order, scope) SIMT_AT16(where, SIMT_LOAD, 0, 0, order, scope)
 #define mam_atomic_load32(where, order, scope) SIMT_AT32(where, SIMT_LOAD, 0, 0, order, scope)
 #define mam_atomic_load64(where, order, scope) SIMT_AT64(where, SIMT_LOAD, 0, 0, order, scope)
-#define mam_atomic_store16(where, value, order, scope)                                          \
+#define mam_atomic_store16(where, value, order, scope) \
 	((void)SIMT_AT16(where, SIMT_STORE, value, 0, order, scope))
-#define mam_atomic_store32(where, value, order, scope)                                          \
+#define mam_atomic_store32(where, value, order, scope) \
 	((void)SIMT_AT32(where, SIMT_STORE, value, 0, order, scope))
-#define mam_atomic_store64(where, value, order, scope)                                          \
+#define mam_atomic_store64(where, value, order, scope) \
 	((void)SIMT_AT64(where, SIMT_STORE, value, 0, order, scope))
-#define mam_atomic_or32(where, value, order, scope) SIMT_AT32(where, SIMT_OR, value, 0, order, scope)
-#define mam_atomic_or64(where, value, order, scope) SIMT_AT64(where, SIMT_OR, value, 0, order, scope)
-#define mam_atomic_and32(where, value, order, scope)                                            \
+#define mam_atomic_or32(where, value, order, scope) \
+	SIMT_AT32(where, SIMT_OR, value, 0, order, scope)
+#define mam_atomic_or64(where, value, order, scope) \
+	SIMT_AT64(where, SIMT_OR, value, 0, order, scope)
+#define mam_atomic_and32(where, value, order, scope) \
 	SIMT_AT32(where, SIMT_AND, value, 0, order, scope)
-#define mam_atomic_and64(where, value, order, scope)                                            \
+#define mam_atomic_and64(where, value, order, scope) \
 	SIMT_AT64(where, SIMT_AND, value, 0, order, scope)
-#define mam_atomic_add32(where, value, order, scope)                                            \
+#define mam_atomic_add32(where, value, order, scope) \
 	SIMT_AT32(where, SIMT_ADD, value, 0, order, scope)
-#define mam_atomic_add64(where, value, order, scope)                                            \
+#define mam_atomic_add64(where, value, order, scope) \
 	SIMT_AT64(where, SIMT_ADD, value, 0, order, scope)
-#define mam_atomic_xchg32(where, value, order, scope)                                           \
+#define mam_atomic_xchg32(where, value, order, scope) \
 	SIMT_AT32(where, SIMT_XCHG, value, 0, order, scope)
-#define mam_atomic_xchg64(where, value, order, scope)                                           \
+#define mam_atomic_xchg64(where, value, order, scope) \
 	SIMT_AT64(where, SIMT_XCHG, value, 0, order, scope)
-#define mam_atomic_cas16(where, expected, desired, order, scope)                                \
+#define mam_atomic_cas16(where, expected, desired, order, scope) \
 	SIMT_AT16(where, SIMT_CAS, desired, expected, order, scope)
-#define mam_atomic_cas32(where, expected, desired, order, scope)                                \
+#define mam_atomic_cas32(where, expected, desired, order, scope) \
 	SIMT_AT32(where, SIMT_CAS, desired, expected, order, scope)
-#define mam_atomic_cas64(where, expected, desired, order, scope)                                \
+#define mam_atomic_cas64(where, expected, desired, order, scope) \
 	SIMT_AT64(where, SIMT_CAS, desired, expected, order, scope)
 #define mam_fence(order, scope) simt_fence(order, scope, SIMT_SITE)
 
 #define mam_warp_active() simt_active(SIMT_SITE)
 #define mam_warp_ballot(mask, truth) simt_ballot(mask, truth, SIMT_SITE)
-#define mam_warp_shuffle32(mask, value, lane)                                                   \
+#define mam_warp_shuffle32(mask, value, lane) \
 	((uint32_t)simt_shuffle(mask, (uint32_t)(value), lane, SIMT_SITE))
 #define mam_warp_shuffle64(mask, value, lane) simt_shuffle(mask, value, lane, SIMT_SITE)
 #define mam_warp_match32(mask, value) simt_match(mask, (uint32_t)(value), SIMT_SITE)

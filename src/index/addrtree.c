@@ -134,8 +134,7 @@ uint32_t mam_addrtree_next(const struct mam_records *segments, uint32_t handle)
 
 	if (segment->next != 0)
 		return segment->next;
-	return first_of(segments,
-			mam_rb_step(nodes_of(segments), segment->group, MAM_RB_RIGHT));
+	return first_of(segments, mam_rb_step(nodes_of(segments), segment->group, MAM_RB_RIGHT));
 }
 
 static bool in_order(const void *user, uint32_t a, uint32_t b)

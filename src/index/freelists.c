@@ -30,8 +30,9 @@ static struct mam_rbnode *node_of(const struct mam_records *segments, uint32_t h
 	return &mam_segment_at(segments, handle)->by_size;
 }
 
-void mam_freelists_insert_into_tree(struct mam_freelists_metadata *metadata, const struct mam_records *segments,
-				uint64_t class, uint32_t handle)
+void mam_freelists_insert_into_tree(struct mam_freelists_metadata *metadata,
+				    const struct mam_records *segments, uint64_t class,
+				    uint32_t handle)
 {
 	uint32_t root = metadata->root[class] & ~MAM_FREELISTS_TREE;
 
@@ -41,8 +42,9 @@ void mam_freelists_insert_into_tree(struct mam_freelists_metadata *metadata, con
 	metadata->root[class] = root | MAM_FREELISTS_TREE;
 }
 
-void mam_freelists_remove_from_tree(struct mam_freelists_metadata *metadata, const struct mam_records *segments,
-				uint64_t class, uint32_t handle)
+void mam_freelists_remove_from_tree(struct mam_freelists_metadata *metadata,
+				    const struct mam_records *segments, uint64_t class,
+				    uint32_t handle)
 {
 	uint32_t root = metadata->root[class] & ~MAM_FREELISTS_TREE;
 	const struct mam_rbnode *node;
@@ -54,7 +56,8 @@ void mam_freelists_remove_from_tree(struct mam_freelists_metadata *metadata, con
 	metadata->root[class] = root;
 }
 
-uint32_t mam_freelists_best_in_tree(const struct mam_records *segments, uint32_t root, uint64_t bytes)
+uint32_t mam_freelists_best_in_tree(const struct mam_records *segments, uint32_t root,
+				    uint64_t bytes)
 {
 	return mam_sizetree_best(segments, root & ~MAM_FREELISTS_TREE, bytes);
 }
@@ -67,8 +70,9 @@ static bool holds(const struct mam_segment *segment, uint64_t bytes, uint64_t al
 }
 
 /* The first that fits, in ascending sizes; gives up after `tries` free blocks. */
-static uint32_t scan_aligned(const struct mam_freelists *freelists, const struct mam_records *segments,
-			     uint64_t bytes, uint64_t alignment, uint64_t tries)
+static uint32_t scan_aligned(const struct mam_freelists *freelists,
+			     const struct mam_records *segments, uint64_t bytes, uint64_t alignment,
+			     uint64_t tries)
 {
 	uint32_t first = mam_freelists_best(freelists, segments, bytes);
 	uint32_t at;
@@ -81,14 +85,15 @@ static uint32_t scan_aligned(const struct mam_freelists *freelists, const struct
 				return 0;
 		}
 		first = mam_freelists_best(freelists, segments,
-				       mam_segment_at(segments, first)->bytes +
-					       ((uint64_t)1 << freelists->granule_shift));
+					   mam_segment_at(segments, first)->bytes +
+						   ((uint64_t)1 << freelists->granule_shift));
 	}
 	return 0;
 }
 
-uint32_t mam_freelists_best_aligned(const struct mam_freelists *freelists, const struct mam_records *segments,
-				uint64_t bytes, uint64_t alignment)
+uint32_t mam_freelists_best_aligned(const struct mam_freelists *freelists,
+				    const struct mam_records *segments, uint64_t bytes,
+				    uint64_t alignment)
 {
 	uint64_t granule = (uint64_t)1 << freelists->granule_shift;
 	uint32_t found = scan_aligned(freelists, segments, bytes, alignment, ALIGNED_TRIES);
@@ -122,8 +127,8 @@ static uint32_t below_in(const struct mam_records *segments, uint32_t root, uint
 	return mam_segment_at(segments, root)->bytes < bytes ? root : 0;
 }
 
-uint32_t mam_freelists_below(const struct mam_freelists *freelists, const struct mam_records *segments,
-			 uint64_t bytes)
+uint32_t mam_freelists_below(const struct mam_freelists *freelists,
+			     const struct mam_records *segments, uint64_t bytes)
 {
 	const struct mam_freelists_metadata *metadata = freelists->metadata;
 	uint64_t class = mam_freelists_class(freelists, bytes);
@@ -134,15 +139,18 @@ uint32_t mam_freelists_below(const struct mam_freelists *freelists, const struct
 	if (found != 0)
 		return found;
 	class = full_below(metadata, class);
-	return class == MAM_FREELISTS_CLASSES ? 0 : below_in(segments, metadata->root[class], bytes);
+	return class == MAM_FREELISTS_CLASSES ? 0
+					      : below_in(segments, metadata->root[class], bytes);
 }
 
-uint32_t mam_freelists_largest(const struct mam_freelists *freelists, const struct mam_records *segments)
+uint32_t mam_freelists_largest(const struct mam_freelists *freelists,
+			       const struct mam_records *segments)
 {
 	return mam_freelists_below(freelists, segments, UINT64_MAX);
 }
 
-uint32_t mam_freelists_largest_inner(const struct mam_freelists *freelists, const struct mam_records *segments)
+uint32_t mam_freelists_largest_inner(const struct mam_freelists *freelists,
+				     const struct mam_records *segments)
 {
 	uint32_t first = mam_freelists_largest(freelists, segments);
 	uint32_t at;
@@ -152,13 +160,14 @@ uint32_t mam_freelists_largest_inner(const struct mam_freelists *freelists, cons
 			if (mam_segment_at(segments, at)->next != 0)
 				return at;
 		}
-		first = mam_freelists_below(freelists, segments, mam_segment_at(segments, first)->bytes);
+		first = mam_freelists_below(freelists, segments,
+					    mam_segment_at(segments, first)->bytes);
 	}
 	return 0;
 }
 
-static const char *check_class(const struct mam_freelists *freelists, const struct mam_records *segments,
-			       uint64_t class, uint64_t *count)
+static const char *check_class(const struct mam_freelists *freelists,
+			       const struct mam_records *segments, uint64_t class, uint64_t *count)
 {
 	uint32_t root = freelists->metadata->root[class];
 	uint32_t first = root & ~MAM_FREELISTS_TREE;
@@ -166,7 +175,8 @@ static const char *check_class(const struct mam_freelists *freelists, const stru
 	const char *fault;
 
 	if (root == first)
-		return mam_freelists_class(freelists, mam_segment_at(segments, first)->bytes) == class
+		return mam_freelists_class(freelists, mam_segment_at(segments, first)->bytes) ==
+				       class
 			       ? mam_peers_check(segments, first,
 						 mam_segment_at(segments, first)->bytes,
 						 segments->touched, count)
@@ -188,8 +198,8 @@ static const char *check_class(const struct mam_freelists *freelists, const stru
  * Check the classes of a word. Classes of a word that is 0 are skipped, as there are thousands:
  * blocks in them are missing from the count.
  */
-static const char *check_word(const struct mam_freelists *freelists, const struct mam_records *segments,
-			      uint64_t word, uint64_t *count)
+static const char *check_word(const struct mam_freelists *freelists,
+			      const struct mam_records *segments, uint64_t word, uint64_t *count)
 {
 	const struct mam_freelists_metadata *metadata = freelists->metadata;
 	bool sum = (metadata->sums[word / 64] >> word % 64 & 1) != 0;
@@ -198,7 +208,7 @@ static const char *check_word(const struct mam_freelists *freelists, const struc
 
 	if (sum != (metadata->full[word] != 0))
 		return "a summary bit does not match its word of bits";
-	for (class = word * 64; sum && fault == NULL && class < word * 64 + 64; class++) {
+	for (class = word * 64; sum && fault == NULL && class < word * 64 + 64; class ++) {
 		bool full = (metadata->full[word] >> class % 64 & 1) != 0;
 
 		if (full != (metadata->root[class] != 0))
@@ -209,8 +219,8 @@ static const char *check_word(const struct mam_freelists *freelists, const struc
 	return fault;
 }
 
-const char *mam_freelists_check(const struct mam_freelists *freelists, const struct mam_records *segments,
-			    uint64_t *count)
+const char *mam_freelists_check(const struct mam_freelists *freelists,
+				const struct mam_records *segments, uint64_t *count)
 {
 	const char *fault = NULL;
 	uint64_t total = 0;

@@ -40,22 +40,24 @@
 #include "index/peers.h"
 #include "index/sizetree.h"
 
-#define MAM_FREELISTS_FINE 10u     /* classes per octave: 2 to the power of this */
+#define MAM_FREELISTS_FINE 10u    /* classes per octave: 2 to the power of this */
 #define MAM_FREELISTS_MAX_BIT 51u /* of the largest size: 2^55 bytes in granules of 16 */
-#define MAM_FREELISTS_CLASSES ((MAM_FREELISTS_MAX_BIT - MAM_FREELISTS_FINE + 2) << MAM_FREELISTS_FINE)
+#define MAM_FREELISTS_CLASSES \
+	((MAM_FREELISTS_MAX_BIT - MAM_FREELISTS_FINE + 2) << MAM_FREELISTS_FINE)
 #define MAM_FREELISTS_WORDS (MAM_FREELISTS_CLASSES / 64)
 #define MAM_FREELISTS_SUMS ((MAM_FREELISTS_WORDS + 63) / 64)
 #define MAM_FREELISTS_TREE 1u /* in a root: it is a tree, not a list */
 
 struct mam_freelists_metadata {
-	uint32_t root[MAM_FREELISTS_CLASSES];   /* of a list or, with the bit, of a tree; 0: empty */
-	uint64_t sums[MAM_FREELISTS_SUMS];      /* bit n: full[n] is not 0 */
-	uint64_t full[MAM_FREELISTS_WORDS + 1]; /* bit n: class n is not empty; the last word is 0 */
+	uint32_t root[MAM_FREELISTS_CLASSES]; /* of a list or, with the bit, of a tree; 0: empty */
+	uint64_t sums[MAM_FREELISTS_SUMS];    /* bit n: full[n] is not 0 */
+	uint64_t
+		full[MAM_FREELISTS_WORDS + 1]; /* bit n: class n is not empty; the last word is 0 */
 };
 
 struct mam_freelists {
 	struct mam_freelists_metadata *metadata; /* in pages of its own */
-	unsigned granule_shift;        /* lock: none, set at init */
+	unsigned granule_shift;                  /* lock: none, set at init */
 };
 
 enum mam_status mam_freelists_init(struct mam_freelists *freelists, size_t granule);
@@ -73,14 +75,17 @@ static inline uint64_t mam_freelists_class(const struct mam_freelists *freelists
 }
 
 /* Slow paths: a class is a tree, or must become a tree or a list. */
-void mam_freelists_insert_into_tree(struct mam_freelists_metadata *metadata, const struct mam_records *segments,
-				uint64_t class, uint32_t handle);
-void mam_freelists_remove_from_tree(struct mam_freelists_metadata *metadata, const struct mam_records *segments,
-				uint64_t class, uint32_t handle);
-uint32_t mam_freelists_best_in_tree(const struct mam_records *segments, uint32_t root, uint64_t bytes);
+void mam_freelists_insert_into_tree(struct mam_freelists_metadata *metadata,
+				    const struct mam_records *segments, uint64_t class,
+				    uint32_t handle);
+void mam_freelists_remove_from_tree(struct mam_freelists_metadata *metadata,
+				    const struct mam_records *segments, uint64_t class,
+				    uint32_t handle);
+uint32_t mam_freelists_best_in_tree(const struct mam_records *segments, uint32_t root,
+				    uint64_t bytes);
 
-static inline void mam_freelists_insert(struct mam_freelists *freelists, const struct mam_records *segments,
-				    uint32_t handle)
+static inline void mam_freelists_insert(struct mam_freelists *freelists,
+					const struct mam_records *segments, uint32_t handle)
 {
 	struct mam_freelists_metadata *metadata = freelists->metadata;
 	uint64_t bytes = mam_segment_at(segments, handle)->bytes;
@@ -88,8 +93,8 @@ static inline void mam_freelists_insert(struct mam_freelists *freelists, const s
 	uint32_t root = metadata->root[class];
 	uint32_t first = root & ~MAM_FREELISTS_TREE;
 	/* One branch for all cases: record 0, which stands for no segment, may be read. */
-	bool listed = (root == first) &
-		      ((root == 0) | (mam_segment_at(segments, first)->bytes == bytes));
+	bool listed =
+		(root == first) & ((root == 0) | (mam_segment_at(segments, first)->bytes == bytes));
 
 	if (!listed) {
 		mam_freelists_insert_into_tree(metadata, segments, class, handle);
@@ -100,8 +105,8 @@ static inline void mam_freelists_insert(struct mam_freelists *freelists, const s
 	metadata->sums[class / 4096] |= (uint64_t)1 << class / 64 % 64;
 }
 
-static inline void mam_freelists_remove(struct mam_freelists *freelists, const struct mam_records *segments,
-				    uint32_t handle)
+static inline void mam_freelists_remove(struct mam_freelists *freelists,
+					const struct mam_records *segments, uint32_t handle)
 {
 	struct mam_freelists_metadata *metadata = freelists->metadata;
 	uint64_t class = mam_freelists_class(freelists, mam_segment_at(segments, handle)->bytes);
@@ -120,7 +125,8 @@ static inline void mam_freelists_remove(struct mam_freelists *freelists, const s
 }
 
 /* The first nonempty class at or above `class`; MAM_FREELISTS_CLASSES if there is none. */
-static inline uint64_t mam_freelists_full_from(const struct mam_freelists_metadata *metadata, uint64_t class)
+static inline uint64_t mam_freelists_full_from(const struct mam_freelists_metadata *metadata,
+					       uint64_t class)
 {
 	uint64_t word = class / 64;
 	uint64_t left = metadata->full[word] & ~(uint64_t)0 << class % 64;
@@ -142,7 +148,7 @@ static inline uint64_t mam_freelists_full_from(const struct mam_freelists_metada
 
 /* mam_freelists_best - one of the smallest free blocks of at least `bytes`; 0 if there is none. */
 static inline uint32_t mam_freelists_best(const struct mam_freelists *freelists,
-				      const struct mam_records *segments, uint64_t bytes)
+					  const struct mam_records *segments, uint64_t bytes)
 {
 	const struct mam_freelists_metadata *metadata = freelists->metadata;
 	uint64_t class = mam_freelists_class(freelists, bytes);
@@ -161,7 +167,8 @@ static inline uint32_t mam_freelists_best(const struct mam_freelists *freelists,
 	if (class == MAM_FREELISTS_CLASSES)
 		return 0;
 	root = metadata->root[class];
-	return (root & MAM_FREELISTS_TREE) != 0 ? mam_freelists_best_in_tree(segments, root, bytes) : root;
+	return (root & MAM_FREELISTS_TREE) != 0 ? mam_freelists_best_in_tree(segments, root, bytes)
+						: root;
 }
 
 /*
@@ -169,24 +176,27 @@ static inline uint32_t mam_freelists_best(const struct mam_freelists *freelists,
  * `alignment`. As fast as best if there is a block of bytes + alignment or if one of the first few
  * fits; otherwise it checks every candidate before it returns 0.
  */
-uint32_t mam_freelists_best_aligned(const struct mam_freelists *freelists, const struct mam_records *segments,
-				uint64_t bytes, uint64_t alignment);
+uint32_t mam_freelists_best_aligned(const struct mam_freelists *freelists,
+				    const struct mam_records *segments, uint64_t bytes,
+				    uint64_t alignment);
 
 /* mam_freelists_below - one of the largest under `bytes`; 0 if there is none. */
-uint32_t mam_freelists_below(const struct mam_freelists *freelists, const struct mam_records *segments,
-			 uint64_t bytes);
+uint32_t mam_freelists_below(const struct mam_freelists *freelists,
+			     const struct mam_records *segments, uint64_t bytes);
 
 /* mam_freelists_largest - one of the largest; 0 if there is none. */
-uint32_t mam_freelists_largest(const struct mam_freelists *freelists, const struct mam_records *segments);
+uint32_t mam_freelists_largest(const struct mam_freelists *freelists,
+			       const struct mam_records *segments);
 
 /*
  * mam_freelists_largest_inner - the same without segments that end their chunk: it skips at most one
  * per chunk.
  */
-uint32_t mam_freelists_largest_inner(const struct mam_freelists *freelists, const struct mam_records *segments);
+uint32_t mam_freelists_largest_inner(const struct mam_freelists *freelists,
+				     const struct mam_records *segments);
 
 /* mam_freelists_check - NULL and the number of free blocks, or one sentence. */
-const char *mam_freelists_check(const struct mam_freelists *freelists, const struct mam_records *segments,
-			    uint64_t *count);
+const char *mam_freelists_check(const struct mam_freelists *freelists,
+				const struct mam_records *segments, uint64_t *count);
 
 #endif

@@ -37,9 +37,9 @@ enum mam_segment_state {
 	MAM_SEGMENT_FREE = 1,
 	MAM_SEGMENT_LIVE = 2,
 	MAM_SEGMENT_RETIRED = 3,
-	MAM_SEGMENT_UNMAPPED = 4,  /* addresses without memory (range.h) */
-	MAM_SEGMENT_MOVING = 5, /* used by the thread that calls the source */
-	MAM_SEGMENT_LOST = 6, /* as VOID, but the source failed there: must not be tried again */
+	MAM_SEGMENT_UNMAPPED = 4, /* addresses without memory (range.h) */
+	MAM_SEGMENT_MOVING = 5,   /* used by the thread that calls the source */
+	MAM_SEGMENT_LOST = 6,  /* as VOID, but the source failed there: must not be tried again */
 	MAM_SEGMENT_HELD = 256 /* + handle of a stream free list: in that list (streamlist.h) */
 };
 
@@ -57,8 +57,8 @@ struct mam_segment {
 			uint32_t peer_prev;        /* 0: the first */
 			uint32_t peer_next;        /* 0: the last */
 		};
-		uint64_t requested;            /* live: size that the caller requested */
-		uint32_t retired_next;         /* retired: the one retired after it; 0: none */
+		uint64_t requested;    /* live: size that the caller requested */
+		uint32_t retired_next; /* retired: the one retired after it; 0: none */
 	};
 	/* enum mam_segment_state; a separate word, as it is written before sizes are read */
 	uint32_t state;

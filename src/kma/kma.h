@@ -113,9 +113,9 @@ MAM_KFN MAM_GLOBAL void *mam_kma_pick(MAM_GLOBAL struct mam_kma *heap, uint32_t 
 {
 	uint32_t total = heap->class_of[which].total;
 
-	return mam_kma_block(heap, superblock, which,
-			     mam_kma_take_bit(mam_kma_bitmap(heap, superblock, total), total,
-					      lane / 32, rank));
+	return mam_kma_block(
+		heap, superblock, which,
+		mam_kma_take_bit(mam_kma_bitmap(heap, superblock, total), total, lane / 32, rank));
 }
 
 /* The queue of a lane with this number. */

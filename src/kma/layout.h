@@ -44,8 +44,8 @@ struct mam_kma_slot {
 
 struct mam_kma {
 	uint32_t superblocks, shift, classes, entries_shift;
-	uint32_t search;                  /* how many states are examined before a request fails */
-	uint32_t counted;                 /* 1: successful requests are counted, too */
+	uint32_t search;                 /* how many states are examined before a request fails */
+	uint32_t counted;                /* 1: successful requests are counted, too */
 	uint64_t states, entries, space; /* byte offsets from the head */
 	struct mam_kma_class class_of[MAM_KMA_CLASSES + 1]; /* and one that is not used */
 	uint64_t pad0[11];
@@ -72,8 +72,8 @@ MAM_KBOTH uint64_t mam_kma_lines(uint64_t bytes)
 /* As many as entries of a class, but at most the limit. */
 MAM_KBOTH uint32_t mam_kma_queues(uint32_t entries_shift)
 {
-	return 1u << (entries_shift < MAM_KMA_QUEUES_SHIFT_MAX ? entries_shift :
-								 MAM_KMA_QUEUES_SHIFT_MAX);
+	return 1u << (entries_shift < MAM_KMA_QUEUES_SHIFT_MAX ? entries_shift
+							       : MAM_KMA_QUEUES_SHIFT_MAX);
 }
 
 MAM_KBOTH uint64_t mam_kma_states_at(uint32_t superblocks, uint32_t entries_shift)

@@ -25,7 +25,7 @@ struct mam_kma_stats {
 
 /* Called by `workers` lanes, each with its own number below that. */
 MAM_KFN void mam_kma_report(MAM_GLOBAL struct mam_kma *heap, MAM_GLOBAL struct mam_kma_stats *stats,
-			  uint32_t worker, uint32_t workers)
+			    uint32_t worker, uint32_t workers)
 {
 	uint64_t active = 0, inactive = 0, runs = 0, in_runs = 0, unused = 0, blocks = 0, bytes = 0;
 	uint64_t state, live;

@@ -144,7 +144,8 @@ MAM_KFN uint32_t mam_kma_take_bit(MAM_GLOBAL uint32_t *bitmap, uint32_t total, u
 		for (; (count = mam_popc32(clear)) > rank; rank = 0) {
 			bit = mam_kma_nth_bit(clear, rank);
 			clear = ~mam_atomic_or32(&bitmap[word], 1u << bit, MAM_ACQUIRE,
-						 MAM_AT_DEVICE) & valid;
+						 MAM_AT_DEVICE) &
+				valid;
 			if (clear >> bit & 1)
 				return word * 32 + bit;
 		}

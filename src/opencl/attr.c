@@ -65,8 +65,8 @@ static enum mam_status read_attr(const char *who, const struct mam_cl_heap_attr 
 	if (!given)
 		return wrong("%s: the attributes are NULL: pass MAM_CL_HEAP_ATTR_INIT.", who);
 	if (!mam_sized_fits(given, sizeof(*attr), fields, sizeof(fields) / sizeof(fields[0])))
-		return wrong("%s: attr.size is %zu, not %zu: use MAM_CL_HEAP_ATTR_INIT.",
-			     who, given->size, sizeof(*attr));
+		return wrong("%s: attr.size is %zu, not %zu: use MAM_CL_HEAP_ATTR_INIT.", who,
+			     given->size, sizeof(*attr));
 	*attr = defaults;
 	mam_sized_read(attr, given, sizeof(*attr));
 	return MAM_OK;
@@ -79,8 +79,7 @@ static enum mam_status check(const char *who, const struct mam_cl_heap_attr *att
 				       attr->superblock_bytes > MAM_CL_SUPERBLOCK_MAX))
 		return wrong(
 			"%s: attr.superblock_bytes is %u: set a power of two from %u to %u, or 0.",
-			who, attr->superblock_bytes, MAM_CL_SUPERBLOCK_MIN,
-			MAM_CL_SUPERBLOCK_MAX);
+			who, attr->superblock_bytes, MAM_CL_SUPERBLOCK_MIN, MAM_CL_SUPERBLOCK_MAX);
 	if (attr->entries_per_class && (!is_power_of_two(attr->entries_per_class) ||
 					attr->entries_per_class > MAM_CL_ENTRIES_MAX))
 		return wrong("%s: attr.entries_per_class is %u: set a power of two up to %u, or 0.",
@@ -116,14 +115,13 @@ enum mam_status mam_cl_terms(const char *who, const struct mam_cl_heap_attr *giv
 		superblocks = (attr->bytes >> terms->shift) +
 			      ((attr->bytes & (((size_t)1 << terms->shift) - 1)) != 0);
 	if (superblocks > MAM_KMA_SUPERBLOCKS_MAX)
-		return wrong(
-			"%s: the heap would have %llu superblocks: request at most %u, or larger ones.",
-			who, (unsigned long long)superblocks, MAM_KMA_SUPERBLOCKS_MAX);
+		return wrong("%s: the heap would have %llu superblocks: request at most %u, or "
+			     "larger ones.",
+			     who, (unsigned long long)superblocks, MAM_KMA_SUPERBLOCKS_MAX);
 	terms->superblocks = (cl_uint)superblocks;
-	terms->entries_shift =
-		attr->entries_per_class
-			? log2_of(attr->entries_per_class)
-			: mam_kma_entries_suited(terms->superblocks, terms->shift);
+	terms->entries_shift = attr->entries_per_class
+				       ? log2_of(attr->entries_per_class)
+				       : mam_kma_entries_suited(terms->superblocks, terms->shift);
 	terms->search = attr->search;
 	terms->counted = attr->counted;
 	terms->bytes = mam_kma_bytes(terms->superblocks, terms->shift, terms->entries_shift);

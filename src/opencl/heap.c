@@ -50,8 +50,8 @@ static enum mam_status check_context(const char *who, cl_context context, cl_dev
 static enum mam_status check_room(const char *who, const struct mam_cl_heap *heap)
 {
 	cl_ulong max = 0;
-	cl_int code = clGetDeviceInfo(heap->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(max),
-				      &max, NULL);
+	cl_int code = clGetDeviceInfo(heap->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(max), &max,
+				      NULL);
 
 	if (code != CL_SUCCESS)
 		return mam_cl_refused(who, "clGetDeviceInfo", code);

@@ -39,9 +39,9 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 
 	if (segment->state != MAM_SEGMENT_FREE && segment->state != MAM_SEGMENT_LIVE &&
 	    segment->state != MAM_SEGMENT_RETIRED && !mam_streamlist_is(segment->state) &&
-	    (pool->range == NULL || (segment->state != MAM_SEGMENT_UNMAPPED &&
-				     segment->state != MAM_SEGMENT_MOVING &&
-				     segment->state != MAM_SEGMENT_LOST)))
+	    (pool->range == NULL ||
+	     (segment->state != MAM_SEGMENT_UNMAPPED && segment->state != MAM_SEGMENT_MOVING &&
+	      segment->state != MAM_SEGMENT_LOST)))
 		return "a chunk's list contains an unused record";
 	if (segment->chunk != chunk_handle)
 		return "a segment names the wrong chunk";
@@ -52,8 +52,9 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 		return NULL;
 	if (segment->state == MAM_SEGMENT_UNMAPPED) {
 		totals->unmapped++;
-		return segment->next != 0 && mam_segment_at(&pool->segments, segment->next)->state ==
-						     MAM_SEGMENT_UNMAPPED
+		return segment->next != 0 &&
+				       mam_segment_at(&pool->segments, segment->next)->state ==
+					       MAM_SEGMENT_UNMAPPED
 			       ? "two unmapped segments are neighbors"
 			       : NULL;
 	}
@@ -242,7 +243,8 @@ const char *mam_pool_fault_locked(struct mam_pool *pool)
 	struct totals totals = { 0 };
 	uint64_t in_tree;
 	uint64_t groups;
-	const char *fault = mam_addrtree_check(&pool->segments, pool->by_address, &in_tree, &groups);
+	const char *fault =
+		mam_addrtree_check(&pool->segments, pool->by_address, &in_tree, &groups);
 	uint32_t at = fault == NULL ? mam_addrtree_first(&pool->segments, pool->by_address) : 0;
 
 	while (fault == NULL && at != 0)
@@ -252,9 +254,9 @@ const char *mam_pool_fault_locked(struct mam_pool *pool)
 	if (fault == NULL && pool->range != NULL)
 		totals.reserved = pool->counts.physical_bytes;
 	if (fault == NULL)
-		fault = pool->range != NULL ? mam_range_fault_locked(pool, totals.listed,
-								     totals.unmapped)
-					    : check_freelists(pool, totals.listed);
+		fault = pool->range != NULL
+				? mam_range_fault_locked(pool, totals.listed, totals.unmapped)
+				: check_freelists(pool, totals.listed);
 	if (fault == NULL)
 		fault = check_counts(pool, &totals);
 	if (fault == NULL)

@@ -22,11 +22,7 @@
 
 struct mam_pool;
 
-enum mam_drain_level {
-	MAM_DRAIN_PASSED,
-	MAM_DRAIN_ALL,
-	MAM_DRAIN_END
-};
+enum mam_drain_level { MAM_DRAIN_PASSED, MAM_DRAIN_ALL, MAM_DRAIN_END };
 
 /* True: some memory was freed. */
 typedef bool mam_drain_fn(struct mam_pool *pool, enum mam_drain_level level);

@@ -557,8 +557,7 @@ static enum mam_status grow_new(struct mam_pool *pool, const struct mam_request 
  */
 static bool empty_caches(struct mam_pool *pool, enum mam_drain_level level)
 {
-	return pool->drain[MAM_DRAIN_CACHE] != NULL &&
-	       pool->drain[MAM_DRAIN_CACHE](pool, level);
+	return pool->drain[MAM_DRAIN_CACHE] != NULL && pool->drain[MAM_DRAIN_CACHE](pool, level);
 }
 
 enum mam_status mam_grow_new(struct mam_pool *pool, const struct mam_request *request,

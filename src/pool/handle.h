@@ -24,8 +24,7 @@
 /* mam_handle_storage - the address in a handle; does not read that memory. */
 static inline struct mam_pool *mam_handle_storage(const struct mam_pool *handle)
 {
-	return (struct mam_pool *)((uintptr_t)handle &
-				   (((uintptr_t)1 << MAM_HANDLE_SHIFT) - 1));
+	return (struct mam_pool *)((uintptr_t)handle & (((uintptr_t)1 << MAM_HANDLE_SHIFT) - 1));
 }
 
 static inline uint32_t mam_handle_generation(const struct mam_pool *handle)

@@ -29,9 +29,8 @@ static void count_range_holes(const struct mam_pool *pool, struct mam_stats *sta
 	(void)mam_range_unmapped_locked(pool, &unmapped);
 	stats->segments -= unmapped + stats->cached_blocks;
 	stats->holes = stats->segments - stats->live_blocks - stats->retired_blocks;
-	stats->hole_bytes =
-		stats->physical_bytes - stats->live_rounded_bytes - stats->cached_bytes -
-		stats->retired_bytes;
+	stats->hole_bytes = stats->physical_bytes - stats->live_rounded_bytes -
+			    stats->cached_bytes - stats->retired_bytes;
 	for (int i = 0; i < MAM_RANGE_PARTS; i++) {
 		uint32_t at = mam_freelists_largest(&pool->range->part[i].holes, &pool->segments);
 
@@ -87,8 +86,7 @@ void mam_inspect_complete_locked(const struct mam_pool *pool, struct mam_stats *
 		full->peak_physical_bytes = full->peak_reserved_bytes;
 	}
 	full->host_bytes = sizeof(*pool) + mam_records_bytes(&pool->segments) +
-			  mam_records_bytes(&pool->chunks) +
-			  mam_blockmap_bytes(&pool->blocks);
+			   mam_records_bytes(&pool->chunks) + mam_blockmap_bytes(&pool->blocks);
 }
 
 enum mam_status mam_pool_count(struct mam_pool *pool, struct mam_stats *stats)

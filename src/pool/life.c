@@ -74,8 +74,8 @@ enum mam_status mam_pool_init(struct mam_pool *pool, struct mam_source *source, 
 	mam_lock_init(&pool->grow_lock, MAM_RANK_GROW, "grow");
 	mam_lock_init(&pool->lock, MAM_RANK_POOL, "pool");
 
-	status =
-		config_is_sound(source, &pool->config) ? init_metadata(pool) : MAM_ERROR_INVALID_VALUE;
+	status = config_is_sound(source, &pool->config) ? init_metadata(pool)
+							: MAM_ERROR_INVALID_VALUE;
 	if (status == MAM_OK)
 		status = mam_range_init(pool);
 	if (status == MAM_OK) {

@@ -19,8 +19,7 @@
 
 static uint64_t held_locked(const struct mam_pool *pool)
 {
-	return pool->range != NULL ? pool->counts.physical_bytes
-					      : pool->counts.reserved_bytes;
+	return pool->range != NULL ? pool->counts.physical_bytes : pool->counts.reserved_bytes;
 }
 
 /* Whether the pool exceeds its limit; also stored for mam_pool_check(). */

@@ -58,12 +58,12 @@
 #define MAM_POOL_GRANULE 512u
 #define MAM_POOL_GRANULE_MIN 16u
 #define MAM_POOL_GRANULE_MAX (2u << 20)
-#define MAM_POOL_LARGE ((size_t)1 << 20)           /* rounded; minimum size of a large block */
+#define MAM_POOL_LARGE ((size_t)1 << 20)            /* rounded; minimum size of a large block */
 #define MAM_POOL_LARGE_ALIGNMENT ((size_t)64 << 10) /* of large device blocks */
-#define MAM_POOL_GROWTH_MIN ((uint64_t)64 << 20) /* default: minimum size of a chunk */
-#define MAM_POOL_GROWTH_MAX ((uint64_t)1 << 30)   /* default: maximum, except for one request */
-#define MAM_POOL_GROWTH_SHARE 8                    /* default: this part of the reserved bytes */
-#define MAM_POOL_GROWTH_EXACT ((uint64_t)32 << 20) /* default: exact chunks from this size up */
+#define MAM_POOL_GROWTH_MIN ((uint64_t)64 << 20)    /* default: minimum size of a chunk */
+#define MAM_POOL_GROWTH_MAX ((uint64_t)1 << 30)     /* default: maximum, except for one request */
+#define MAM_POOL_GROWTH_SHARE 8                     /* default: this part of the reserved bytes */
+#define MAM_POOL_GROWTH_EXACT ((uint64_t)32 << 20)  /* default: exact chunks from this size up */
 
 /* As in struct mam_pool_attr, where zero means the default. */
 struct mam_pool_config {
@@ -91,11 +91,11 @@ struct mam_pool {
 	struct mam_source *source;
 	struct mam_pool_config config; /* defaults filled in */
 	bool owns_source; /* false once it is destroyed; an abandoned pool still owns it */
-	bool strict; /* a free waits for the device first */
-	_Atomic uint32_t generation; /* atomic; number of pools here before (handle.h) */
+	bool strict;      /* a free waits for the device first */
+	_Atomic uint32_t generation;          /* atomic; number of pools here before (handle.h) */
 	mam_drain_fn *drain[MAM_DRAIN_STOPS]; /* NULL: no such layer */
-	void *cache;  /* state of the cache layer; lock: its own */
-	void *stream; /* state of the stream layer; lock: its own */
+	void *cache;                          /* state of the cache layer; lock: its own */
+	void *stream;                         /* state of the stream layer; lock: its own */
 
 	_Atomic uint32_t state;   /* enum mam_pool_state; written under both locks */
 	_Atomic uint32_t waiters; /* in the source's quiesce, which keeps the source alive */
@@ -107,23 +107,23 @@ struct mam_pool {
 	struct mam_records chunks;
 	struct mam_blockmap blocks;
 	struct mam_freelists freelists;
-	uint32_t by_address;     /* root of the tree of groups of neighbors (addrtree.h) */
-	uint32_t tail;           /* segment, or 0 */
-	uint32_t newest_chunk;   /* head of the list of chunks, or 0 */
-	uint32_t retired_first;  /* queue of retired blocks, oldest first; 0: none */
+	uint32_t by_address;    /* root of the tree of groups of neighbors (addrtree.h) */
+	uint32_t tail;          /* segment, or 0 */
+	uint32_t newest_chunk;  /* head of the list of chunks, or 0 */
+	uint32_t retired_first; /* queue of retired blocks, oldest first; 0: none */
 	uint32_t retired_last;
 	uint64_t retired_ticket;   /* of the newest retired block ever; 0: none was ever retired */
 	uint64_t reclaimed_ticket; /* of the newest one that was reclaimed */
-	uint64_t high_bytes;     /* sum of the chunks' high */
+	uint64_t high_bytes;       /* sum of the chunks' high */
 	struct mam_range *range; /* of a source that maps in pieces, otherwise NULL; set at init */
 	uint64_t stuck_bytes;    /* free, but could not be released at the last attempt (spare.c) */
 	atomic_bool outgrown;    /* it grew; a strict free must release idle chunks (grow.c) */
 	bool unfenced;           /* a block was freed without a wait since pieces last moved */
 	struct mam_records holds; /* stream free lists (streamlist.h); empty until one is made */
-	uint32_t idle_streamlist;       /* head of the list of unused stream free lists, or 0 */
-	bool over_limit;         /* the limit was lowered below the reserved bytes (limit.c) */
+	uint32_t idle_streamlist; /* head of the list of unused stream free lists, or 0 */
+	bool over_limit;          /* the limit was lowered below the reserved bytes (limit.c) */
 	struct mam_scope *scopes; /* statistics since a push, newest first (scope.c); NULL: none */
-	struct mam_stats counts; /* counts that are updated on each event: see mam_pool_stats() */
+	struct mam_stats counts;  /* counts that are updated on each event: see mam_pool_stats() */
 };
 
 /*

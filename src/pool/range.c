@@ -42,8 +42,8 @@
 #include "source/source.h"
 
 #define ATTEMPTS 16
-#define EDGES 256               /* free blocks that are checked for an edge */
-#define RANGES_PER_MEMORY 4     /* addresses of a part, in multiples of device memory */
+#define EDGES 256           /* free blocks that are checked for an edge */
+#define RANGES_PER_MEMORY 4 /* addresses of a part, in multiples of device memory */
 #define TOO_LARGE ((uint64_t)8 << 20)
 
 static uint64_t unit_of(const struct mam_pool *pool)
@@ -122,8 +122,7 @@ enum mam_status mam_range_init(struct mam_pool *pool)
 	bytes = mam_round_up(bytes, unit_of(pool));
 	status = make_part(pool, &pool->range->part[MAM_RANGE_SMALL], bytes, unit_of(pool));
 	if (status == MAM_OK)
-		status = make_part(pool, &pool->range->part[MAM_RANGE_LARGE], bytes,
-				   unit_of(pool));
+		status = make_part(pool, &pool->range->part[MAM_RANGE_LARGE], bytes, unit_of(pool));
 	if (status != MAM_OK)
 		mam_range_give_back(pool);
 	return status;
@@ -169,8 +168,10 @@ void mam_range_give_back(struct mam_pool *pool)
 		refused |= stuck;
 	}
 	if (refused)
-		mam_log(MAM_LOG_WARN, "pool %s: the source refused to release some memory, which "
-			"is leaked", pool->config.name);
+		mam_log(MAM_LOG_WARN,
+			"pool %s: the source refused to release some memory, which "
+			"is leaked",
+			pool->config.name);
 }
 
 /* Width of the unmapped segment beside an edge. */
@@ -221,10 +222,9 @@ static uint64_t movable_everywhere_locked(const struct mam_pool *pool)
 			uint32_t at = first;
 
 			for (; at != 0; at = mam_segment_at(&pool->segments, at)->peer_next)
-				sum += movable(&part->pieces,
-					       mam_segment_at(&pool->segments, at));
+				sum += movable(&part->pieces, mam_segment_at(&pool->segments, at));
 			first = mam_freelists_below(&part->holes, &pool->segments,
-						mam_segment_at(&pool->segments, first)->bytes);
+						    mam_segment_at(&pool->segments, first)->bytes);
 		}
 	}
 	return sum;
@@ -238,11 +238,11 @@ static uint64_t units_between(const struct mam_pool *pool, uint64_t held, uint64
 
 /* The needs of a request and the limits for it. */
 struct need {
-	uint64_t bytes;  /* of the request, plus slack for a large alignment */
+	uint64_t bytes;     /* of the request, plus slack for a large alignment */
 	uint64_t alignment; /* of an address in a free block; 0: above a unit, or no alignment */
-	uint64_t budget; /* bytes that may be mapped before free pieces are moved */
-	uint64_t max;   /* maximum of mapped bytes */
-	uint64_t piece;  /* largest new piece */
+	uint64_t budget;    /* bytes that may be mapped before free pieces are moved */
+	uint64_t max;       /* maximum of mapped bytes */
+	uint64_t piece;     /* largest new piece */
 };
 
 static uint64_t limit_of(const struct mam_pool *pool)
@@ -256,8 +256,8 @@ static struct need need_locked(const struct mam_pool *pool, const struct mam_req
 	const struct mam_stats *counts = &pool->counts;
 	const struct mam_chunk *large =
 		mam_chunk_at(&pool->chunks, pool->range->part[MAM_RANGE_LARGE].chunk);
-	uint64_t live = counts->live_rounded_bytes + counts->retired_bytes +
-			counts->cached_bytes + request->bytes;
+	uint64_t live = counts->live_rounded_bytes + counts->retired_bytes + counts->cached_bytes +
+			request->bytes;
 	uint64_t peak = counts->peak_live_rounded_bytes;
 	uint64_t slack = request->alignment > unit_of(pool) ? request->alignment : 0;
 
@@ -266,7 +266,7 @@ static struct need need_locked(const struct mam_pool *pool, const struct mam_req
 		.alignment = slack == 0 ? request->alignment : 0,
 		.budget = mam_growth_policy_budget(live > peak ? live : peak),
 		.max = pool->config.growth_bytes == MAM_GROWTH_NONE ? counts->physical_bytes
-								     : limit_of(pool),
+								    : limit_of(pool),
 		.piece = mam_growth_policy_piece(live, large->live_blocks + 1, unit_of(pool)),
 	};
 }
@@ -327,7 +327,7 @@ static uint64_t best_edge_locked(const struct mam_pool *pool, const struct need 
 			}
 		}
 		first = mam_freelists_below(&part->holes, &pool->segments,
-					mam_segment_at(&pool->segments, first)->bytes);
+					    mam_segment_at(&pool->segments, first)->bytes);
 	}
 	return lack;
 }
@@ -337,7 +337,7 @@ static uint64_t best_edge_locked(const struct mam_pool *pool, const struct need 
  * unmapped addresses beside them; later the narrowest segment that fits.
  */
 static uint64_t unmapped_edge_locked(const struct mam_pool *pool, const struct need *need,
-				 struct mam_edge *edge)
+				     struct mam_edge *edge)
 {
 	const struct mam_range_part *part = &pool->range->part[edge->part];
 	const struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, part->chunk);
@@ -366,8 +366,7 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 		/* Only the holder of grow_lock changes this count. */
 		uint64_t held = pool->counts.physical_bytes;
 		uint64_t max = units_between(pool, held, need->max);
-		uint64_t fresh =
-			refused ? 0 : min_of(units_between(pool, held, need->budget), max);
+		uint64_t fresh = refused ? 0 : min_of(units_between(pool, held, need->budget), max);
 		uint64_t bytes = refused ? 0 : min_of(min_of(lack, need->piece), max);
 		bool may_wait = bytes == 0;
 		struct mam_free_piece piece;

@@ -33,11 +33,7 @@
 #include "pool/space.h"
 #include "source/pieces.h"
 
-enum mam_range_part_id {
-	MAM_RANGE_LARGE,
-	MAM_RANGE_SMALL,
-	MAM_RANGE_PARTS
-};
+enum mam_range_part_id { MAM_RANGE_LARGE, MAM_RANGE_SMALL, MAM_RANGE_PARTS };
 
 #define MAM_RANGE_SMALL_BELOW ((uint64_t)1 << 20)
 
@@ -63,11 +59,11 @@ static inline unsigned mam_range_part_at(const struct mam_range *range,
 					 const struct mam_segment *segment)
 {
 	return segment->chunk == range->part[MAM_RANGE_SMALL].chunk ? MAM_RANGE_SMALL
-								     : MAM_RANGE_LARGE;
+								    : MAM_RANGE_LARGE;
 }
 
 static inline struct mam_freelists *mam_range_freelists(struct mam_range *range,
-						const struct mam_segment *segment)
+							const struct mam_segment *segment)
 {
 	struct mam_range_part *part = &range->part[mam_range_part_at(range, segment)];
 

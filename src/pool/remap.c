@@ -176,12 +176,12 @@ static void look_at_part(const struct mam_pool *pool, unsigned part, uint64_t av
 				return;
 		}
 		first = mam_freelists_below(&here->holes, &pool->segments,
-					mam_segment_at(&pool->segments, first)->bytes);
+					    mam_segment_at(&pool->segments, first)->bytes);
 	}
 }
 
-bool mam_remap_pick(struct mam_pool *pool, const struct mam_edge *edge, uint64_t want,
-		    uint64_t max, struct mam_free_piece *found)
+bool mam_remap_pick(struct mam_pool *pool, const struct mam_edge *edge, uint64_t want, uint64_t max,
+		    struct mam_free_piece *found)
 {
 	struct mam_free_piece best = { 0 };
 	/* an address in the free block at the edge; without an edge 0 */
@@ -314,8 +314,8 @@ enum mam_status mam_remap_move(struct mam_pool *pool, struct mam_edge *edge,
 	if (lost)
 		leave_locked(pool, seized.from, status);
 	else
-		mam_space_become_locked(pool, seized.from, status == MAM_OK ? MAM_SEGMENT_UNMAPPED
-									     : MAM_SEGMENT_FREE);
+		mam_space_become_locked(pool, seized.from,
+					status == MAM_OK ? MAM_SEGMENT_UNMAPPED : MAM_SEGMENT_FREE);
 	if (status == MAM_OK)
 		mam_space_become_locked(pool, seized.to, MAM_SEGMENT_FREE);
 	else
@@ -351,7 +351,7 @@ enum mam_status mam_remap_release(struct mam_pool *pool, const struct mam_free_p
 		count_memory_locked(pool, -(int64_t)from->piece.bytes);
 	}
 	mam_space_become_locked(pool, seized.from,
-				 status == MAM_OK ? MAM_SEGMENT_UNMAPPED : MAM_SEGMENT_FREE);
+				status == MAM_OK ? MAM_SEGMENT_UNMAPPED : MAM_SEGMENT_FREE);
 	mam_pool_prove_locked(pool);
 	mam_lock_release(&pool->lock);
 	return status;

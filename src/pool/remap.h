@@ -11,7 +11,7 @@
 /* Where new memory is mapped: at an edge of the mapped memory, upwards or downwards. */
 struct mam_edge {
 	unsigned part;
-	uint64_t at;   /* first address above the mapped memory, or its first one when `down` */
+	uint64_t at; /* first address above the mapped memory, or its first one when `down` */
 	bool down;
 };
 
@@ -26,8 +26,8 @@ struct mam_free_piece {
  * otherwise the largest. Not from the free block at `edge`, which is to grow (NULL: from any).
  * False: none found.
  */
-bool mam_remap_pick(struct mam_pool *pool, const struct mam_edge *edge, uint64_t want,
-		    uint64_t max, struct mam_free_piece *found);
+bool mam_remap_pick(struct mam_pool *pool, const struct mam_edge *edge, uint64_t want, uint64_t max,
+		    struct mam_free_piece *found);
 
 /*
  * mam_remap_fresh - map a new piece at the edge and advance the edge.

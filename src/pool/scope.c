@@ -32,6 +32,7 @@ struct mam_scope {
 /*
  * Peaks, each with its present value. The present value of high_water_bytes is not in the counts.
  */
+/* clang-format off */
 static const struct {
 	size_t peak, present;
 } peaks[] = {
@@ -45,12 +46,13 @@ static const struct {
 #undef PEAK
 	{ offsetof(struct mam_stats, high_water_bytes), SIZE_MAX },
 };
+/* clang-format on */
 
 /* Counts that only grow. */
 static const size_t counters[] = {
-	offsetof(struct mam_stats, allocs),   offsetof(struct mam_stats, frees),
-	offsetof(struct mam_stats, failures), offsetof(struct mam_stats, grows),
-	offsetof(struct mam_stats, shrinks),  offsetof(struct mam_stats, remaps),
+	offsetof(struct mam_stats, allocs),       offsetof(struct mam_stats, frees),
+	offsetof(struct mam_stats, failures),     offsetof(struct mam_stats, grows),
+	offsetof(struct mam_stats, shrinks),      offsetof(struct mam_stats, remaps),
 	offsetof(struct mam_stats, driver_calls), offsetof(struct mam_stats, driver_ns),
 };
 

@@ -44,7 +44,7 @@
 #define SPARE_RECORDS (2 * MAM_SEGMENT_RECORDS) /* a request splits a segment at most twice */
 
 enum mam_status mam_space_shape(const struct mam_pool *pool, size_t bytes, size_t alignment,
-				 struct mam_request *request)
+				struct mam_request *request)
 {
 	size_t granule = pool->config.granule;
 	size_t large = pool->config.large_alignment;
@@ -60,7 +60,7 @@ enum mam_status mam_space_shape(const struct mam_pool *pool, size_t bytes, size_
 	}
 	request->alignment = alignment > granule ? alignment : 0;
 	request->requested = bytes;
-	request->streamlist = 0;
+	request->list = 0;
 	return MAM_OK;
 }
 
@@ -71,7 +71,8 @@ static inline void insert_free(struct mam_pool *pool, uint32_t handle)
 	if (mam_streamlist_is(segment->state))
 		mam_streamlist_insert_free_locked(pool, handle);
 	else if (pool->range != NULL)
-		mam_freelists_insert(mam_range_freelists(pool->range, segment), &pool->segments, handle);
+		mam_freelists_insert(mam_range_freelists(pool->range, segment), &pool->segments,
+				     handle);
 	else if (segment->next == 0 && segment->chunk == pool->newest_chunk)
 		pool->tail = handle;
 	else
@@ -83,9 +84,9 @@ static inline void remove_free(struct mam_pool *pool, uint32_t handle)
 	if (mam_streamlist_is(mam_segment_at(&pool->segments, handle)->state))
 		mam_streamlist_remove_free_locked(pool, handle);
 	else if (pool->range != NULL)
-		mam_freelists_remove(mam_range_freelists(pool->range,
-						 mam_segment_at(&pool->segments, handle)),
-				 &pool->segments, handle);
+		mam_freelists_remove(
+			mam_range_freelists(pool->range, mam_segment_at(&pool->segments, handle)),
+			&pool->segments, handle);
 	else if (pool->tail == handle)
 		pool->tail = 0;
 	else
@@ -125,7 +126,7 @@ static uint32_t find_space(const struct mam_pool *pool, const struct mam_request
 		found = mam_freelists_best(freelists, &pool->segments, request->bytes);
 	else
 		found = mam_freelists_best_aligned(freelists, &pool->segments, request->bytes,
-					       request->alignment);
+						   request->alignment);
 	if (found == 0 && tail_holds(pool, request))
 		found = pool->tail;
 	return found;
@@ -231,7 +232,7 @@ static void *place(struct mam_pool *pool, uint32_t handle, const struct mam_requ
 }
 
 void *mam_space_place_locked(struct mam_pool *pool, uint32_t handle,
-			      const struct mam_request *request)
+			     const struct mam_request *request)
 {
 	return place(pool, handle, request);
 }
@@ -242,7 +243,7 @@ uint32_t mam_space_find_locked(const struct mam_pool *pool, const struct mam_req
 }
 
 enum mam_status mam_space_take_locked(struct mam_pool *pool, const struct mam_request *request,
-				       void **block)
+				      void **block)
 {
 	enum mam_status status;
 	uint32_t space;

@@ -12,9 +12,9 @@
 struct mam_request {
 	uint64_t bytes;
 	uint64_t alignment;
-	uint64_t requested; /* 0: only ensure that such memory is free (reserve.c) */
-	uint32_t streamlist;      /* stream free list for it while the pool grows; 0: none */
-	uint32_t streamlist_use;  /* which use of that record (streamlist.h) */
+	uint64_t requested;      /* 0: only ensure that such memory is free (reserve.c) */
+	uint32_t list;           /* stream free list for it while the pool grows; 0: none */
+	uint32_t streamlist_use; /* which use of that record (streamlist.h) */
 };
 
 /*
@@ -22,14 +22,14 @@ struct mam_request {
  * INVALID_VALUE for an alignment that is not a power of two.
  */
 enum mam_status mam_space_shape(const struct mam_pool *pool, size_t bytes, size_t alignment,
-				 struct mam_request *request);
+				struct mam_request *request);
 
 /*
  * mam_space_take_locked - allocate a block. WOULD_WAIT if no free memory fits, OUT_OF_HOST_MEMORY,
  * DESTROYED.
  */
 enum mam_status mam_space_take_locked(struct mam_pool *pool, const struct mam_request *request,
-				       void **block);
+				      void **block);
 
 /*
  * The two halves of it. mam_space_find_locked: return the segment that it would use, or 0.
@@ -38,7 +38,7 @@ enum mam_status mam_space_take_locked(struct mam_pool *pool, const struct mam_re
  */
 uint32_t mam_space_find_locked(const struct mam_pool *pool, const struct mam_request *request);
 void *mam_space_place_locked(struct mam_pool *pool, uint32_t handle,
-			      const struct mam_request *request);
+			     const struct mam_request *request);
 
 /*
  * mam_space_give_locked - free the block at `address`. NOT_OWNED, INTERIOR, DOUBLE_FREE,
@@ -67,8 +67,7 @@ void mam_space_remove_free_locked(struct mam_pool *pool, uint32_t handle);
  * mam_space_become_locked - make a segment that is in no list FREE or VOID (unmapped), join it
  * with neighbors of the same state and insert it into a list.
  */
-uint32_t mam_space_carve_locked(struct mam_pool *pool, uint32_t handle, uint64_t from,
-				 uint64_t to);
+uint32_t mam_space_carve_locked(struct mam_pool *pool, uint32_t handle, uint64_t from, uint64_t to);
 void mam_space_become_locked(struct mam_pool *pool, uint32_t handle, uint32_t state);
 
 #endif

@@ -31,9 +31,8 @@ void mam_spare_give(struct mam_pool *pool)
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {
 		uint64_t left = pool->counts.reserved_bytes - used_locked(pool);
 
-		pool->stuck_bytes = left > pool->config.spare_bytes
-					    ? left - pool->config.spare_bytes
-					    : 0;
+		pool->stuck_bytes =
+			left > pool->config.spare_bytes ? left - pool->config.spare_bytes : 0;
 	}
 	mam_lock_release(&pool->lock);
 }

@@ -28,7 +28,7 @@
 #include "index/addrtree.h"
 
 #define DRAWN_MAX 64 /* limit for a neighbor drawn along, in multiples of the bytes that join */
-#define RUN_TRIES 64  /* segments at which a run may begin, and neighbors of each */
+#define RUN_TRIES 64 /* segments at which a run may begin, and neighbors of each */
 
 static bool ready(const struct mam_pool *pool)
 {
@@ -42,29 +42,31 @@ static unsigned count_parts(const struct mam_pool *pool)
 }
 
 /* The segregated free lists in which a request finds segments that it may use. */
-static const struct mam_freelists *list_for(const struct mam_pool *pool, uint32_t streamlist, uint64_t bytes)
+static const struct mam_freelists *list_for(const struct mam_pool *pool, uint32_t list,
+					    uint64_t bytes)
 {
-	return &mam_streamlist_at(pool, streamlist)->freelists[pool->range != NULL ? mam_range_part_of(bytes) : 0];
+	return &mam_streamlist_at(pool, list)
+			->freelists[pool->range != NULL ? mam_range_part_of(bytes) : 0];
 }
 
-static void fini_freelists(struct mam_streamlist *streamlist)
+static void fini_freelists(struct mam_streamlist *list)
 {
 	for (unsigned part = 0; part < MAM_RANGE_PARTS; part++)
-		mam_freelists_fini(&streamlist->freelists[part]);
+		mam_freelists_fini(&list->freelists[part]);
 }
 
-static enum mam_status init_freelists(const struct mam_pool *pool, struct mam_streamlist *streamlist)
+static enum mam_status init_freelists(const struct mam_pool *pool, struct mam_streamlist *list)
 {
 	enum mam_status status = MAM_OK;
 
 	for (unsigned part = 0; part < count_parts(pool) && status == MAM_OK; part++)
-		status = mam_freelists_init(&streamlist->freelists[part], pool->config.granule);
+		status = mam_freelists_init(&list->freelists[part], pool->config.granule);
 	if (status != MAM_OK)
-		fini_freelists(streamlist);
+		fini_freelists(list);
 	return status;
 }
 
-enum mam_status mam_streamlist_begin_locked(struct mam_pool *pool, uint32_t *streamlist)
+enum mam_status mam_streamlist_begin_locked(struct mam_pool *pool, uint32_t *list)
 {
 	enum mam_status status = MAM_OK;
 	struct mam_streamlist *made;
@@ -86,8 +88,8 @@ enum mam_status mam_streamlist_begin_locked(struct mam_pool *pool, uint32_t *str
 		pool->idle_streamlist = mam_records_take(&pool->holds);
 		*mam_streamlist_at(pool, pool->idle_streamlist) = fresh;
 	}
-	*streamlist = pool->idle_streamlist;
-	made = mam_streamlist_at(pool, *streamlist);
+	*list = pool->idle_streamlist;
+	made = mam_streamlist_at(pool, *list);
 	pool->idle_streamlist = made->idle_next;
 	made->idle_next = 0;
 	made->in_use = 1;
@@ -97,24 +99,24 @@ enum mam_status mam_streamlist_begin_locked(struct mam_pool *pool, uint32_t *str
 	return MAM_OK;
 }
 
-void mam_streamlist_end_locked(struct mam_pool *pool, uint32_t streamlist)
+void mam_streamlist_end_locked(struct mam_pool *pool, uint32_t list)
 {
-	struct mam_streamlist *ended = mam_streamlist_at(pool, streamlist);
+	struct mam_streamlist *ended = mam_streamlist_at(pool, list);
 
 	ended->in_use = 0;
 	ended->idle_next = pool->idle_streamlist;
-	pool->idle_streamlist = streamlist;
+	pool->idle_streamlist = list;
 }
 
-void mam_streamlist_follow_locked(struct mam_pool *pool, uint32_t streamlist, uint32_t older)
+void mam_streamlist_follow_locked(struct mam_pool *pool, uint32_t list, uint32_t older)
 {
-	mam_streamlist_at(pool, streamlist)->older = older;
+	mam_streamlist_at(pool, list)->older = older;
 }
 
 /* Whether a segment in this state is in a free list that `hold` follows. */
-static bool is_older(const struct mam_pool *pool, uint32_t state, uint32_t streamlist)
+static bool is_older(const struct mam_pool *pool, uint32_t state, uint32_t list)
 {
-	uint32_t at = mam_streamlist_is(state) ? mam_streamlist_at(pool, streamlist)->older : 0;
+	uint32_t at = mam_streamlist_is(state) ? mam_streamlist_at(pool, list)->older : 0;
 
 	while (at != 0 && state != MAM_SEGMENT_HELD + at)
 		at = mam_streamlist_at(pool, at)->older;
@@ -122,36 +124,36 @@ static bool is_older(const struct mam_pool *pool, uint32_t state, uint32_t strea
 }
 
 /* Draw a neighbor of `bytes` that join the list out of an older list, unless it is too large. */
-static void draw(struct mam_pool *pool, uint32_t neighbor, uint32_t streamlist, uint64_t bytes)
+static void draw(struct mam_pool *pool, uint32_t neighbor, uint32_t list, uint64_t bytes)
 {
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, neighbor);
 
-	if (neighbor == 0 || !is_older(pool, segment->state, streamlist) ||
+	if (neighbor == 0 || !is_older(pool, segment->state, list) ||
 	    segment->bytes / DRAWN_MAX > bytes)
 		return;
 	mam_streamlist_remove_free_locked(pool, neighbor);
-	mam_space_become_locked(pool, neighbor, MAM_SEGMENT_HELD + streamlist);
+	mam_space_become_locked(pool, neighbor, MAM_SEGMENT_HELD + list);
 }
 
 /*
  * A segment that is in no list joins a stream free list. Until now it counts as one retired block.
  */
-static void join_hold(struct mam_pool *pool, uint32_t handle, uint32_t streamlist)
+static void join_hold(struct mam_pool *pool, uint32_t handle, uint32_t list)
 {
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
 	struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, segment->chunk);
 	uint64_t before = pool->counts.segments;
 	uint64_t joined;
 
-	draw(pool, segment->prev, streamlist, segment->bytes);
-	draw(pool, segment->next, streamlist, segment->bytes);
-	mam_space_become_locked(pool, handle, MAM_SEGMENT_HELD + streamlist);
+	draw(pool, segment->prev, list, segment->bytes);
+	draw(pool, segment->next, list, segment->bytes);
+	mam_space_become_locked(pool, handle, MAM_SEGMENT_HELD + list);
 	joined = before - pool->counts.segments;
 	chunk->live_blocks -= joined;
 	pool->counts.retired_blocks -= joined;
 }
 
-enum mam_status mam_streamlist_put_locked(struct mam_pool *pool, uint32_t streamlist, uint64_t address)
+enum mam_status mam_streamlist_put_locked(struct mam_pool *pool, uint32_t list, uint64_t address)
 {
 	enum mam_status status;
 	uint32_t handle;
@@ -162,12 +164,12 @@ enum mam_status mam_streamlist_put_locked(struct mam_pool *pool, uint32_t stream
 	pool->counts.retired_blocks++;
 	pool->counts.retired_bytes += mam_segment_at(&pool->segments, handle)->bytes;
 	mam_pool_peak(&pool->counts.peak_retired_bytes, pool->counts.retired_bytes);
-	join_hold(pool, handle, streamlist);
+	join_hold(pool, handle, list);
 	mam_pool_prove_locked(pool);
 	return MAM_OK;
 }
 
-enum mam_status mam_streamlist_keep_locked(struct mam_pool *pool, uint32_t streamlist, uint64_t address)
+enum mam_status mam_streamlist_keep_locked(struct mam_pool *pool, uint32_t list, uint64_t address)
 {
 	enum mam_status status;
 	struct mam_segment *segment;
@@ -180,33 +182,34 @@ enum mam_status mam_streamlist_keep_locked(struct mam_pool *pool, uint32_t strea
 	pool->counts.retired_blocks++;
 	pool->counts.retired_bytes += segment->bytes;
 	mam_pool_peak(&pool->counts.peak_retired_bytes, pool->counts.retired_bytes);
-	segment->state = MAM_SEGMENT_HELD + streamlist;
+	segment->state = MAM_SEGMENT_HELD + list;
 	mam_streamlist_insert_free_locked(pool, handle);
 	mam_pool_prove_locked(pool);
 	return MAM_OK;
 }
 
-static uint32_t best_in(const struct mam_pool *pool, uint32_t streamlist,
+static uint32_t best_in(const struct mam_pool *pool, uint32_t list,
 			const struct mam_request *request)
 {
 	const struct mam_freelists *freelists;
 
-	if (mam_streamlist_at(pool, streamlist)->bytes < request->bytes)
+	if (mam_streamlist_at(pool, list)->bytes < request->bytes)
 		return 0;
-	freelists = list_for(pool, streamlist, request->bytes);
+	freelists = list_for(pool, list, request->bytes);
 	if (request->alignment == 0)
 		return mam_freelists_best(freelists, &pool->segments, request->bytes);
-	return mam_freelists_best_aligned(freelists, &pool->segments, request->bytes, request->alignment);
+	return mam_freelists_best_aligned(freelists, &pool->segments, request->bytes,
+					  request->alignment);
 }
 
-uint32_t mam_streamlist_best_locked(const struct mam_pool *pool, uint32_t streamlist,
-			      const struct mam_request *request)
+uint32_t mam_streamlist_best_locked(const struct mam_pool *pool, uint32_t list,
+				    const struct mam_request *request)
 {
 	uint64_t min = UINT64_MAX;
 	uint32_t best = 0;
 
-	for (; streamlist != 0 && min > request->bytes; streamlist = mam_streamlist_at(pool, streamlist)->older) {
-		uint32_t found = best_in(pool, streamlist, request);
+	for (; list != 0 && min > request->bytes; list = mam_streamlist_at(pool, list)->older) {
+		uint32_t found = best_in(pool, list, request);
 
 		if (found != 0 && mam_segment_at(&pool->segments, found)->bytes < min) {
 			min = mam_segment_at(&pool->segments, found)->bytes;
@@ -223,7 +226,7 @@ static uint64_t skip_from(uint64_t address, const struct mam_request *request)
 }
 
 enum mam_status mam_streamlist_take_locked(struct mam_pool *pool, uint32_t segment,
-				     const struct mam_request *request, void **block)
+					   const struct mam_request *request, void **block)
 {
 	enum mam_status status = mam_records_reserve(&pool->segments, 2 * MAM_SEGMENT_RECORDS);
 	const struct mam_segment *held;
@@ -251,7 +254,7 @@ enum mam_status mam_streamlist_take_locked(struct mam_pool *pool, uint32_t segme
 }
 
 /* A free segment, cut out and in no list, joins the stream free list. */
-static void adopt(struct mam_pool *pool, uint32_t handle, uint32_t streamlist)
+static void adopt(struct mam_pool *pool, uint32_t handle, uint32_t list)
 {
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
 	struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, segment->chunk);
@@ -266,15 +269,15 @@ static void adopt(struct mam_pool *pool, uint32_t handle, uint32_t streamlist)
 	pool->counts.retired_blocks++;
 	pool->counts.retired_bytes += segment->bytes;
 	mam_pool_peak(&pool->counts.peak_retired_bytes, pool->counts.retired_bytes);
-	join_hold(pool, handle, streamlist);
+	join_hold(pool, handle, list);
 }
 
-static bool is_ours(const struct mam_pool *pool, uint32_t handle, uint32_t streamlist)
+static bool is_ours(const struct mam_pool *pool, uint32_t handle, uint32_t list)
 {
 	uint32_t state = mam_segment_at(&pool->segments, handle)->state;
 
-	return handle != 0 && (state == MAM_SEGMENT_FREE || state == MAM_SEGMENT_HELD + streamlist ||
-			       is_older(pool, state, streamlist));
+	return handle != 0 && (state == MAM_SEGMENT_FREE || state == MAM_SEGMENT_HELD + list ||
+			       is_older(pool, state, list));
 }
 
 /* Neighbors that are free, in a stream free list or in one that it follows. */
@@ -309,7 +312,7 @@ static bool cut(const struct run *run, uint64_t base, const struct mam_request *
 }
 
 /* From a held segment outwards, upwards first, until there is enough. */
-static struct run reach(const struct mam_pool *pool, uint32_t handle, uint32_t streamlist,
+static struct run reach(const struct mam_pool *pool, uint32_t handle, uint32_t list,
 			const struct mam_request *request)
 {
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
@@ -317,13 +320,13 @@ static struct run reach(const struct mam_pool *pool, uint32_t handle, uint32_t s
 	uint64_t base = run.from, from, to;
 	int tries = RUN_TRIES;
 
-	for (; !cut(&run, base, request, &from, &to) && is_ours(pool, run.above, streamlist) && tries > 0;
+	for (; !cut(&run, base, request, &from, &to) && is_ours(pool, run.above, list) && tries > 0;
 	     tries--) {
 		segment = mam_segment_at(&pool->segments, run.above);
 		run.to = mam_segment_end(segment);
 		run.above = segment->next;
 	}
-	for (; !cut(&run, base, request, &from, &to) && is_ours(pool, run.below, streamlist) && tries > 0;
+	for (; !cut(&run, base, request, &from, &to) && is_ours(pool, run.below, list) && tries > 0;
 	     tries--) {
 		segment = mam_segment_at(&pool->segments, run.below);
 		run.from = segment->base;
@@ -340,16 +343,16 @@ struct scan {
 	int tries;
 };
 
-static void scan_begin(const struct mam_pool *pool, uint32_t streamlist, uint64_t bytes,
+static void scan_begin(const struct mam_pool *pool, uint32_t list, uint64_t bytes,
 		       struct scan *scan)
 {
 	scan->count = 0;
 	scan->tries = RUN_TRIES;
-	for (; streamlist != 0 && scan->count < MAM_STREAMLIST_CHAIN_MAX; scan->count++) {
-		scan->freelists[scan->count] = list_for(pool, streamlist, bytes);
+	for (; list != 0 && scan->count < MAM_STREAMLIST_CHAIN_MAX; scan->count++) {
+		scan->freelists[scan->count] = list_for(pool, list, bytes);
 		scan->at[scan->count] =
 			mam_freelists_largest(scan->freelists[scan->count], &pool->segments);
-		streamlist = mam_streamlist_at(pool, streamlist)->older;
+		list = mam_streamlist_at(pool, list)->older;
 	}
 }
 
@@ -370,9 +373,10 @@ static uint32_t scan_next(const struct mam_pool *pool, struct scan *scan)
 	if (largest->bytes == 0 || scan->tries-- == 0)
 		return 0;
 	found = scan->at[in];
-	scan->at[in] = largest->peer_next != 0
-			       ? largest->peer_next
-			       : mam_freelists_below(scan->freelists[in], &pool->segments, largest->bytes);
+	scan->at[in] =
+		largest->peer_next != 0
+			? largest->peer_next
+			: mam_freelists_below(scan->freelists[in], &pool->segments, largest->bytes);
 	return found;
 }
 
@@ -380,7 +384,7 @@ static uint32_t scan_next(const struct mam_pool *pool, struct scan *scan)
  * All of [from, to) that is free or in an older list joins the list. Each step may join records, so
  * every step searches by address.
  */
-static void absorb(struct mam_pool *pool, uint32_t streamlist, uint64_t from, uint64_t to)
+static void absorb(struct mam_pool *pool, uint32_t list, uint64_t from, uint64_t to)
 {
 	while (from < to) {
 		uint32_t handle = mam_addrtree_find(&pool->segments, pool->by_address, from);
@@ -388,18 +392,18 @@ static void absorb(struct mam_pool *pool, uint32_t streamlist, uint64_t from, ui
 		uint64_t end = mam_segment_end(segment);
 
 		if (segment->state == MAM_SEGMENT_FREE) {
-			adopt(pool,
-			      mam_space_carve_locked(pool, handle, from, end < to ? end : to),
-			      streamlist);
-		} else if (segment->state != MAM_SEGMENT_HELD + streamlist) {
+			adopt(pool, mam_space_carve_locked(pool, handle, from, end < to ? end : to),
+			      list);
+		} else if (segment->state != MAM_SEGMENT_HELD + list) {
 			mam_streamlist_remove_free_locked(pool, handle);
-			join_hold(pool, handle, streamlist);
+			join_hold(pool, handle, list);
 		}
 		from = end;
 	}
 }
 
-bool mam_streamlist_absorb_locked(struct mam_pool *pool, uint32_t streamlist, const struct mam_request *request)
+bool mam_streamlist_absorb_locked(struct mam_pool *pool, uint32_t list,
+				  const struct mam_request *request)
 {
 	struct scan scan;
 	uint64_t from, to;
@@ -408,42 +412,43 @@ bool mam_streamlist_absorb_locked(struct mam_pool *pool, uint32_t streamlist, co
 	/* Only the two ends are cut. */
 	if (mam_records_reserve(&pool->segments, 4 * MAM_SEGMENT_RECORDS) != MAM_OK)
 		return false;
-	scan_begin(pool, streamlist, request->bytes, &scan);
+	scan_begin(pool, list, request->bytes, &scan);
 	while ((at = scan_next(pool, &scan)) != 0) {
 		uint64_t base = mam_segment_at(&pool->segments, at)->base;
-		struct run run = reach(pool, at, streamlist, request);
+		struct run run = reach(pool, at, list, request);
 
 		if (!cut(&run, base, request, &from, &to))
 			continue;
-		absorb(pool, streamlist, from, to);
+		absorb(pool, list, from, to);
 		mam_pool_prove_locked(pool);
 		return true;
 	}
 	return false;
 }
 
-void mam_streamlist_offer_locked(const struct mam_pool *pool, uint32_t streamlist, struct mam_request *request)
+void mam_streamlist_offer_locked(const struct mam_pool *pool, uint32_t list,
+				 struct mam_request *request)
 {
-	request->streamlist = streamlist;
-	request->streamlist_use = mam_streamlist_at(pool, streamlist)->use;
+	request->list = list;
+	request->streamlist_use = mam_streamlist_at(pool, list)->use;
 }
 
 static bool is_offered(const struct mam_pool *pool, const struct mam_request *request)
 {
-	return request->streamlist != 0 && ready(pool) &&
-	       mam_streamlist_at(pool, request->streamlist)->use == request->streamlist_use;
+	return request->list != 0 && ready(pool) &&
+	       mam_streamlist_at(pool, request->list)->use == request->streamlist_use;
 }
 
-enum mam_status mam_streamlist_serve_locked(struct mam_pool *pool, const struct mam_request *request,
-				      void **block)
+enum mam_status mam_streamlist_serve_locked(struct mam_pool *pool,
+					    const struct mam_request *request, void **block)
 {
 	enum mam_status status = mam_space_take_locked(pool, request, block);
 	uint32_t found;
 
 	if (status != MAM_ERROR_WOULD_WAIT || !is_offered(pool, request))
 		return status;
-	(void)mam_streamlist_absorb_locked(pool, request->streamlist, request);
-	found = mam_streamlist_best_locked(pool, request->streamlist, request);
+	(void)mam_streamlist_absorb_locked(pool, request->list, request);
+	found = mam_streamlist_best_locked(pool, request->list, request);
 	return found != 0 ? mam_streamlist_take_locked(pool, found, request, block) : status;
 }
 
@@ -455,7 +460,7 @@ static bool has_unmapped(const struct mam_pool *pool, uint32_t handle, uint64_t 
 }
 
 uint64_t mam_streamlist_edge_locked(const struct mam_pool *pool, const struct mam_request *request,
-			      struct mam_edge *edge)
+				    struct mam_edge *edge)
 {
 	uint64_t unit = pool->source->properties.granularity;
 	uint64_t min = 0;
@@ -464,9 +469,9 @@ uint64_t mam_streamlist_edge_locked(const struct mam_pool *pool, const struct ma
 
 	if (!is_offered(pool, request))
 		return 0;
-	scan_begin(pool, request->streamlist, request->bytes, &scan);
+	scan_begin(pool, request->list, request->bytes, &scan);
 	while ((at = scan_next(pool, &scan)) != 0) {
-		struct run run = reach(pool, at, request->streamlist, request);
+		struct run run = reach(pool, at, request->list, request);
 		/* The same at both ends: units are multiples of the alignment. */
 		uint64_t lack = mam_round_up(
 			skip_from(run.from, request) + request->bytes - bytes_of(&run), unit);
@@ -482,18 +487,19 @@ uint64_t mam_streamlist_edge_locked(const struct mam_pool *pool, const struct ma
 }
 
 /* The smallest is the cheapest to find. */
-static uint32_t any(const struct mam_pool *pool, const struct mam_streamlist *streamlist)
+static uint32_t any(const struct mam_pool *pool, const struct mam_streamlist *list)
 {
 	uint32_t found = 0;
 
 	for (unsigned part = 0; part < count_parts(pool) && found == 0; part++)
-		found = mam_freelists_best(&streamlist->freelists[part], &pool->segments, pool->config.granule);
+		found = mam_freelists_best(&list->freelists[part], &pool->segments,
+					   pool->config.granule);
 	return found;
 }
 
-unsigned mam_streamlist_release_locked(struct mam_pool *pool, uint32_t streamlist, unsigned max)
+unsigned mam_streamlist_release_locked(struct mam_pool *pool, uint32_t list, unsigned max)
 {
-	const struct mam_streamlist *from = mam_streamlist_at(pool, streamlist);
+	const struct mam_streamlist *from = mam_streamlist_at(pool, list);
 	unsigned released = 0;
 
 	while (released < max && from->segments != 0) {
@@ -539,7 +545,8 @@ void mam_holds_fini(struct mam_pool *pool)
 {
 	if (pool->holds.base == NULL)
 		return;
-	for (uint32_t at = first_streamlist(pool); at < holds_end(pool); at += first_streamlist(pool))
+	for (uint32_t at = first_streamlist(pool); at < holds_end(pool);
+	     at += first_streamlist(pool))
 		fini_freelists(mam_streamlist_at(pool, at));
 	mam_records_fini(&pool->holds);
 	pool->idle_streamlist = 0;
@@ -552,25 +559,26 @@ const char *mam_holds_check(const struct mam_pool *pool, uint64_t segments, uint
 
 	if (pool->holds.base == NULL)
 		return segments == 0 ? NULL : "a held segment names a list that does not exist";
-	for (uint32_t at = first_streamlist(pool); at < holds_end(pool); at += first_streamlist(pool)) {
-		const struct mam_streamlist *streamlist = mam_streamlist_at(pool, at);
+	for (uint32_t at = first_streamlist(pool); at < holds_end(pool);
+	     at += first_streamlist(pool)) {
+		const struct mam_streamlist *list = mam_streamlist_at(pool, at);
 		uint64_t count = 0;
 
 		for (unsigned part = 0; part < count_parts(pool); part++) {
 			uint64_t here = 0;
 			const char *fault =
-				mam_freelists_check(&streamlist->freelists[part], &pool->segments, &here);
+				mam_freelists_check(&list->freelists[part], &pool->segments, &here);
 
 			if (fault != NULL)
 				return fault;
 			count += here;
 		}
-		if (count != streamlist->segments)
+		if (count != list->segments)
 			return "a stream free list's count is wrong";
-		if (count != 0 && streamlist->in_use == 0)
+		if (count != 0 && list->in_use == 0)
 			return "an unused stream free list is not empty";
 		all_segments += count;
-		all_bytes += streamlist->bytes;
+		all_bytes += list->bytes;
 	}
 	if (all_segments != segments || all_bytes != bytes)
 		return "the stream free lists do not contain exactly the held segments";

@@ -43,7 +43,7 @@
 
 struct mam_streamlist {
 	struct mam_freelists freelists[MAM_RANGE_PARTS]; /* by part of the range, or the first */
-	uint64_t segments; /* count */
+	uint64_t segments;                               /* count */
 	uint64_t bytes;
 	uint32_t idle_next; /* next record that is not in use */
 	uint32_t older;     /* the list that it follows; 0: none */
@@ -59,75 +59,77 @@ static inline bool mam_streamlist_is(uint32_t state)
 	return state >= MAM_SEGMENT_HELD;
 }
 
-static inline struct mam_streamlist *mam_streamlist_at(const struct mam_pool *pool, uint32_t streamlist)
+static inline struct mam_streamlist *mam_streamlist_at(const struct mam_pool *pool, uint32_t list)
 {
-	return (struct mam_streamlist *)mam_records_at(&pool->holds, streamlist);
+	return (struct mam_streamlist *)mam_records_at(&pool->holds, list);
 }
 
 /* mam_streamlist_freelists_at - the free lists that a held segment is in. */
 static inline struct mam_freelists *mam_streamlist_freelists_at(const struct mam_pool *pool,
-						  struct mam_streamlist *streamlist,
-						  const struct mam_segment *segment)
+								struct mam_streamlist *list,
+								const struct mam_segment *segment)
 {
-	return &streamlist->freelists[pool->range != NULL ? mam_range_part_at(pool->range, segment) : 0];
+	return &list->freelists[pool->range != NULL ? mam_range_part_at(pool->range, segment) : 0];
 }
 
 /* For space.c: insert a held segment into the free lists of its list, and remove it. */
 static inline void mam_streamlist_insert_free_locked(struct mam_pool *pool, uint32_t handle)
 {
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
-	struct mam_streamlist *streamlist = mam_streamlist_at(pool, segment->state - MAM_SEGMENT_HELD);
+	struct mam_streamlist *list = mam_streamlist_at(pool, segment->state - MAM_SEGMENT_HELD);
 
-	streamlist->segments++;
-	streamlist->bytes += segment->bytes;
-	mam_freelists_insert(mam_streamlist_freelists_at(pool, streamlist, segment), &pool->segments, handle);
+	list->segments++;
+	list->bytes += segment->bytes;
+	mam_freelists_insert(mam_streamlist_freelists_at(pool, list, segment), &pool->segments,
+			     handle);
 }
 
 static inline void mam_streamlist_remove_free_locked(struct mam_pool *pool, uint32_t handle)
 {
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
-	struct mam_streamlist *streamlist = mam_streamlist_at(pool, segment->state - MAM_SEGMENT_HELD);
+	struct mam_streamlist *list = mam_streamlist_at(pool, segment->state - MAM_SEGMENT_HELD);
 
-	streamlist->segments--;
-	streamlist->bytes -= segment->bytes;
-	mam_freelists_remove(mam_streamlist_freelists_at(pool, streamlist, segment), &pool->segments, handle);
+	list->segments--;
+	list->bytes -= segment->bytes;
+	mam_freelists_remove(mam_streamlist_freelists_at(pool, list, segment), &pool->segments,
+			     handle);
 }
 
 /*
  * mam_streamlist_begin_locked - make an empty list, which joins neighbors; the caller may set `loose`.
  * OUT_OF_HOST_MEMORY, DESTROYED.
  */
-enum mam_status mam_streamlist_begin_locked(struct mam_pool *pool, uint32_t *streamlist);
+enum mam_status mam_streamlist_begin_locked(struct mam_pool *pool, uint32_t *list);
 
 /* mam_streamlist_end_locked - end an empty list; its handle is invalid afterwards. */
-void mam_streamlist_end_locked(struct mam_pool *pool, uint32_t streamlist);
+void mam_streamlist_end_locked(struct mam_pool *pool, uint32_t list);
 
 /* mam_streamlist_put_locked - errors as mam_free(); an error changes nothing. */
-enum mam_status mam_streamlist_put_locked(struct mam_pool *pool, uint32_t streamlist, uint64_t address);
+enum mam_status mam_streamlist_put_locked(struct mam_pool *pool, uint32_t list, uint64_t address);
 
 /* mam_streamlist_keep_locked - errors as put. pre: the list is loose. */
-enum mam_status mam_streamlist_keep_locked(struct mam_pool *pool, uint32_t streamlist, uint64_t address);
+enum mam_status mam_streamlist_keep_locked(struct mam_pool *pool, uint32_t list, uint64_t address);
 
 /*
  * mam_streamlist_follow_locked - make `hold` newer than `older`; 0: it follows no list. pre: no list
  * follows `hold` yet, and neither list is loose.
  */
-void mam_streamlist_follow_locked(struct mam_pool *pool, uint32_t streamlist, uint32_t older);
+void mam_streamlist_follow_locked(struct mam_pool *pool, uint32_t list, uint32_t older);
 
 /*
  * mam_streamlist_best_locked - return the smallest segment that the request fits into, in the list and
  * those that it follows, or 0. In a range, only the part for such requests is searched. Of equal
  * segments it returns one in the newest list.
  */
-uint32_t mam_streamlist_best_locked(const struct mam_pool *pool, uint32_t streamlist,
-			      const struct mam_request *request);
+uint32_t mam_streamlist_best_locked(const struct mam_pool *pool, uint32_t list,
+				    const struct mam_request *request);
 
 /*
  * mam_streamlist_take_locked - allocate a block from a segment that best returned. The rest, before and
  * after it, stays in the list. OUT_OF_HOST_MEMORY.
  */
 enum mam_status mam_streamlist_take_locked(struct mam_pool *pool, uint32_t segment,
-				     const struct mam_request *request, void **block);
+					   const struct mam_request *request, void **block);
 
 /*
  * mam_streamlist_absorb_locked - make a segment that the request fits into out of a segment of the list,
@@ -135,8 +137,8 @@ enum mam_status mam_streamlist_take_locked(struct mam_pool *pool, uint32_t segme
  * it joins the list, but no more free memory than is needed. False: there is no such run, and
  * nothing changed. Tries the 64 largest segments and as many neighbors of each. pre: not loose.
  */
-bool mam_streamlist_absorb_locked(struct mam_pool *pool, uint32_t streamlist,
-			    const struct mam_request *request);
+bool mam_streamlist_absorb_locked(struct mam_pool *pool, uint32_t list,
+				  const struct mam_request *request);
 
 /*
  * mam_streamlist_offer_locked - the request may use the list for as long as that is in use.
@@ -147,18 +149,20 @@ bool mam_streamlist_absorb_locked(struct mam_pool *pool, uint32_t streamlist,
  * beside it. Returns these bytes, in whole units of the range; 0: there is no such run. pre: the
  * pool has a range.
  */
-void mam_streamlist_offer_locked(const struct mam_pool *pool, uint32_t streamlist, struct mam_request *request);
-enum mam_status mam_streamlist_serve_locked(struct mam_pool *pool, const struct mam_request *request,
-				      void **block);
+void mam_streamlist_offer_locked(const struct mam_pool *pool, uint32_t list,
+				 struct mam_request *request);
+enum mam_status mam_streamlist_serve_locked(struct mam_pool *pool,
+					    const struct mam_request *request, void **block);
 uint64_t mam_streamlist_edge_locked(const struct mam_pool *pool, const struct mam_request *request,
-			      struct mam_edge *edge);
+				    struct mam_edge *edge);
 
 /*
  * mam_streamlist_release_locked, mam_streamlist_move_locked - process at most `most` segments; return how many.
  * If fewer than `most`, the list is empty.
  */
-unsigned mam_streamlist_release_locked(struct mam_pool *pool, uint32_t streamlist, unsigned max);
-unsigned mam_streamlist_move_locked(struct mam_pool *pool, uint32_t from, uint32_t to, unsigned max);
+unsigned mam_streamlist_release_locked(struct mam_pool *pool, uint32_t list, unsigned max);
+unsigned mam_streamlist_move_locked(struct mam_pool *pool, uint32_t from, uint32_t to,
+				    unsigned max);
 
 void mam_holds_fini(struct mam_pool *pool);
 

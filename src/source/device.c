@@ -63,8 +63,9 @@ enum mam_status mam_device_bind(struct mam_device *device, int ordinal)
 	if (status == MAM_OK)
 		status = mam_device_status(device, find_context(device, ordinal));
 	if (status == MAM_OK && device->driver->ctx_get_id)
-		status = mam_driver_status(device->driver, "cuCtxGetId",
-					   device->driver->ctx_get_id(device->context, &device->id));
+		status =
+			mam_driver_status(device->driver, "cuCtxGetId",
+					  device->driver->ctx_get_id(device->context, &device->id));
 	if (status == MAM_ERROR_NO_DEVICE)
 		mam_device_report_none();
 	return status;
@@ -132,8 +133,7 @@ void mam_device_leave(const struct mam_device *device, struct mam_device_visit *
 		device->driver->ctx_pop_current(&popped);
 }
 
-enum mam_status mam_device_status(const struct mam_device *device,
-				  struct mam_device_answer answer)
+enum mam_status mam_device_status(const struct mam_device *device, struct mam_device_answer answer)
 {
 	return mam_driver_status(device->driver, answer.function, answer.result);
 }
@@ -200,8 +200,8 @@ enum mam_status mam_device_quiesce(const struct mam_device *device, struct mam_d
 	if (answer.result == MAM_DRIVER_SUCCESS)
 		answer = give_ticket(device->driver, ticket);
 	else if (answer.result == MAM_DRIVER_OUT_OF_MEMORY)
-		answer = mam_device_answer_of("cuCtxSynchronize",
-					      device->driver->ctx_synchronize());
+		answer =
+			mam_device_answer_of("cuCtxSynchronize", device->driver->ctx_synchronize());
 	mam_device_leave(device, &visit);
 	return mam_device_status_of_end(device, answer);
 }

@@ -28,8 +28,8 @@ struct mam_device {
 	const struct mam_driver *driver;
 	struct CUctx_st *context;
 	unsigned long long id; /* of the context; 0: the driver has no ids (before CUDA 12.0) */
-	int ordinal;          /* CUDA device ordinal */
-	bool retains_primary; /* the context is the primary one, and we retain it */
+	int ordinal;           /* CUDA device ordinal */
+	bool retains_primary;  /* the context is the primary one, and we retain it */
 };
 
 /* The thread's state before enter. */
@@ -73,8 +73,7 @@ struct mam_device_answer mam_device_enter(const struct mam_device *device,
 					  struct mam_device_visit *visit);
 void mam_device_leave(const struct mam_device *device, struct mam_device_visit *visit);
 
-enum mam_status mam_device_status(const struct mam_device *device,
-				  struct mam_device_answer answer);
+enum mam_status mam_device_status(const struct mam_device *device, struct mam_device_answer answer);
 
 /*
  * While the process exits, the driver returns DEINITIALIZED from every call. Then no work runs and

@@ -133,13 +133,10 @@ enum mam_status mam_driver_status(const struct mam_driver *driver, const char *f
 				  unsigned int result)
 {
 	switch (result) {
-	case MAM_DRIVER_SUCCESS:
-		return MAM_OK;
-	case MAM_DRIVER_OUT_OF_MEMORY:
-		return MAM_ERROR_OUT_OF_MEMORY;
+	case MAM_DRIVER_SUCCESS: return MAM_OK;
+	case MAM_DRIVER_OUT_OF_MEMORY: return MAM_ERROR_OUT_OF_MEMORY;
 	case MAM_DRIVER_NO_DEVICE:
-	case MAM_DRIVER_INVALID_DEVICE:
-		return MAM_ERROR_NO_DEVICE;
+	case MAM_DRIVER_INVALID_DEVICE: return MAM_ERROR_NO_DEVICE;
 	default:
 		mam_log(MAM_LOG_WARN, "the CUDA driver's %s returned %s (%u)", function,
 			error_name(driver, result), result);

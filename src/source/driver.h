@@ -51,6 +51,7 @@ struct CUgraphEdgeData_st;
  * One row per function: name in the table, symbol in the library, whether mam requires it (the
  * pointer of an optional function may be NULL), arguments.
  */
+/* clang-format off */
 #define MAM_DRIVER_FUNCTIONS(row)                                                                  \
 	row(init, cuInit, required, (unsigned int flags))                                          \
 	row(driver_get_version, cuDriverGetVersion, required, (int *version))                      \
@@ -161,6 +162,7 @@ struct CUgraphEdgeData_st;
 	     unsigned int grid_z, unsigned int block_x, unsigned int block_y,                      \
 	     unsigned int block_z, unsigned int shared_bytes, struct CUstream_st *stream,          \
 	     void **arguments, void **extra))
+/* clang-format on */
 
 struct mam_driver {
 #define MAM_DRIVER_FIELD(name, symbol, need, arguments) unsigned int(*name) arguments;

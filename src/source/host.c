@@ -37,7 +37,7 @@ _Static_assert(sizeof(void *) == 8, "made-up addresses need a 64-bit address spa
 
 struct host_source {
 	struct mam_source source;
-	bool backed;        /* lock: none, set at creation */
+	bool backed; /* lock: none, set at creation */
 	struct mam_lock lock;
 	size_t given_bytes; /* lock: lock */
 };
@@ -53,7 +53,7 @@ static void *made_up_take(size_t bytes)
 		if (bytes > MADE_UP_END - ALIGNMENT - base)
 			return NULL;
 	} while (!atomic_compare_exchange_weak(&made_up_next, &base,
-	                                       base + mam_round_up(bytes, ALIGNMENT)));
+					       base + mam_round_up(bytes, ALIGNMENT)));
 	return (void *)base;
 }
 

@@ -170,8 +170,7 @@ static size_t min_of(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-static struct limit_source *make(struct mam_source *inner, bool owns_inner,
-				 struct mam_quota *quota)
+static struct limit_source *make(struct mam_source *inner, bool owns_inner, struct mam_quota *quota)
 {
 	struct limit_source *limit = calloc(1, sizeof(*limit));
 

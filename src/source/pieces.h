@@ -23,10 +23,10 @@ struct mam_piece {
 };
 
 struct mam_pieces {
-	uint64_t base;      /* of the range; lock: none, set at init */
-	uint64_t units;     /* of the range; lock: none, set at init */
+	uint64_t base;  /* of the range; lock: none, set at init */
+	uint64_t units; /* of the range; lock: none, set at init */
 	unsigned unit_shift;
-	uint32_t *length;   /* of the piece that begins at each unit; 0: no piece begins there */
+	uint32_t *length; /* of the piece that begins at each unit; 0: no piece begins there */
 	size_t table_bytes;
 };
 

@@ -19,7 +19,7 @@
 #include <mam/source.h>
 
 struct mam_quota {
-	_Atomic size_t max;   /* bytes; SIZE_MAX: no limit */
+	_Atomic size_t max;    /* bytes; SIZE_MAX: no limit */
 	_Atomic size_t given;  /* bytes */
 	_Atomic size_t owners; /* count: the sources that share it, and the program's own handle */
 };

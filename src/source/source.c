@@ -20,8 +20,8 @@ static const struct {
 	bool (*abandon)(struct mam_source *source);
 	bool (*free_mapped)(struct mam_source *source);
 } kinds[] = {
-	{ "cudamalloc", mam_cudamalloc_create, mam_whole_room, mam_whole_context,
-	  mam_whole_abandon, mam_whole_free_mapped },
+	{ "cudamalloc", mam_cudamalloc_create, mam_whole_room, mam_whole_context, mam_whole_abandon,
+	  mam_whole_free_mapped },
 	{ "pinned", mam_pinned_create, NULL, NULL, NULL, NULL },
 	{ "managed", mam_managed_create, NULL, NULL, NULL, NULL },
 	{ "vmm", mam_vmm_create, mam_vmm_room, mam_vmm_context, mam_vmm_abandon,

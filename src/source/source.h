@@ -43,7 +43,7 @@ static inline enum mam_status mam_source_shrink(struct mam_source *source, void 
 }
 
 /* A function of the table, or NULL if the table is from an older program that lacks it. */
-#define MAM_SOURCE_OP(source, name)                                                           \
+#define MAM_SOURCE_OP(source, name)                                                              \
 	((source)->ops->size >= MAM_SIZED_END(struct mam_source_ops, name) ? (source)->ops->name \
 									   : NULL)
 

@@ -38,8 +38,7 @@ static uint64_t *slot_locked(struct mam_vmm *vmm, uint64_t base, size_t bytes,
 		if (pieces->length != NULL && base - pieces->base < all &&
 		    bytes <= all - (base - pieces->base)) {
 			*range = &vmm->ranges[i];
-			return &vmm->ranges[i]
-					.handles[(base - pieces->base) >> pieces->unit_shift];
+			return &vmm->ranges[i].handles[(base - pieces->base) >> pieces->unit_shift];
 		}
 	}
 	return NULL;

@@ -26,7 +26,7 @@ struct mam_vmm_backend {
 	/* On success the memory is usable; on failure nothing has changed. */
 	enum mam_status (*map)(struct mam_vmm *vmm, uint64_t base, size_t bytes, uint64_t handle);
 	enum mam_status (*unmap)(struct mam_vmm *vmm, uint64_t base, size_t bytes);
-	size_t (*room)(struct mam_vmm *vmm); /* SIZE_MAX: unknown */
+	size_t (*room)(struct mam_vmm *vmm);  /* SIZE_MAX: unknown */
 	void (*destroy)(struct mam_vmm *vmm); /* frees the backend's resources and the struct */
 };
 

@@ -70,8 +70,7 @@ static void report_unreachable(int peer, int device)
 
 static enum mam_status refuse(int peer, int device, const char *why)
 {
-	mam_log(MAM_LOG_WARN, "device %d cannot access memory of device %d: %s", peer,
-		device, why);
+	mam_log(MAM_LOG_WARN, "device %d cannot access memory of device %d: %s", peer, device, why);
 	return MAM_ERROR_UNSUPPORTED;
 }
 

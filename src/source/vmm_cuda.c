@@ -279,9 +279,9 @@ enum mam_status mam_vmm_cuda_create(const struct mam_vmm_attr *attr, struct mam_
 	if (status == MAM_OK)
 		status = describe(cuda, attr);
 	if (status == MAM_OK)
-		status = mam_driver_status(cuda->device.driver, "cuDeviceTotalMem",
-					   cuda->device.driver->device_total_mem(
-						   &total, cuda->device.ordinal));
+		status = mam_driver_status(
+			cuda->device.driver, "cuDeviceTotalMem",
+			cuda->device.driver->device_total_mem(&total, cuda->device.ordinal));
 	if (status == MAM_OK)
 		status = mam_driver_status(
 			cuda->device.driver, "cuMemGetAllocationGranularity",

@@ -76,8 +76,10 @@ static enum mam_status ask(struct mam_whole *whole, size_t bytes, void **base)
 		kind->free(driver, address);
 	mam_device_leave(&whole->device, &visit);
 	if (is_crooked) {
-		mam_log(MAM_LOG_WARN, "the CUDA driver's %s returned %#llx for %zu bytes: not a "
-			"multiple of %zu", kind->alloc_name, address, bytes, kind->alignment);
+		mam_log(MAM_LOG_WARN,
+			"the CUDA driver's %s returned %#llx for %zu bytes: not a "
+			"multiple of %zu",
+			kind->alloc_name, address, bytes, kind->alignment);
 		return MAM_ERROR_DRIVER;
 	}
 	if (answer.result != MAM_DRIVER_SUCCESS)
@@ -173,9 +175,9 @@ static enum mam_status whole_shrink(struct mam_source *source, void *base, size_
 		return shrink_mapped(mapped, base, bytes);
 	answer = mam_device_enter(&whole->device, &visit);
 	if (answer.result == MAM_DRIVER_SUCCESS) {
-		answer = mam_device_answer_of(whole->kind->free_name,
-					      whole->kind->free(whole->device.driver,
-								(uintptr_t)base));
+		answer = mam_device_answer_of(
+			whole->kind->free_name,
+			whole->kind->free(whole->device.driver, (uintptr_t)base));
 		mam_device_leave(&whole->device, &visit);
 	}
 	status = mam_device_status_of_end(&whole->device, answer);

@@ -46,8 +46,9 @@ struct mam_whole {
 	const struct mam_whole_kind *kind; /* lock: none, set at creation */
 	struct mam_device device;          /* lock: none, set at creation */
 	struct mam_device_kept kept;       /* atomic */
-	_Atomic(struct mam_source *) mapped; /* atomic; the vmm source of mapped chunks; NULL: none */
-	_Atomic bool cannot_map;             /* atomic */
+	_Atomic(struct mam_source *)
+		mapped;          /* atomic; the vmm source of mapped chunks; NULL: none */
+	_Atomic bool cannot_map; /* atomic */
 };
 
 enum mam_status mam_whole_create(const struct mam_whole_kind *kind, int device,

@@ -88,14 +88,14 @@ static bool await_fences(struct mam_streams *streams)
 }
 
 /* Move a list to the one that waits for the whole context. */
-static void sweep_hold(struct mam_streams *streams, uint32_t streamlist)
+static void sweep_hold(struct mam_streams *streams, uint32_t list)
 {
 	struct mam_pool *pool = streams->pool;
 	unsigned moved;
 
 	do {
 		mam_lock_take(&pool->lock);
-		moved = mam_streamlist_move_locked(pool, streamlist, streams->swept, STEP);
+		moved = mam_streamlist_move_locked(pool, list, streams->swept, STEP);
 		mam_lock_release(&pool->lock);
 	} while (moved == STEP);
 }
@@ -120,7 +120,7 @@ static void sweep_stream(struct mam_streams *streams, uint32_t at)
 	sweep_hold(streams, open);
 	for (uint32_t i = 0; i < stream->batches; i++)
 		if (stream->batch[i].fence.event == NULL)
-			sweep_hold(streams, stream->batch[i].streamlist);
+			sweep_hold(streams, stream->batch[i].list);
 }
 
 static void sweep(struct mam_streams *streams)
@@ -160,8 +160,8 @@ static void bury(struct mam_streams *streams)
 static bool may_wait(const struct mam_streams *streams, unsigned long long *ticket)
 {
 	const struct mam_stream_key legacy = { .stream = MAM_STREAM_LEGACY };
-	bool captures = mam_stream_captures(streams) ||
-			!mam_key_recordable(&streams->fences, &legacy);
+	bool captures =
+		mam_stream_captures(streams) || !mam_key_recordable(&streams->fences, &legacy);
 
 	return !is_faulty(streams) && mam_fences_may_wait(&streams->fences, captures, ticket);
 }

@@ -118,12 +118,9 @@ static enum mam_fence_state state_of(unsigned int result)
 {
 	switch (result) {
 	case MAM_DRIVER_SUCCESS:
-	case MAM_DRIVER_DEINITIALIZED:
-		return MAM_FENCE_PASSED;
-	case MAM_DRIVER_NOT_READY:
-		return MAM_FENCE_PENDING;
-	default:
-		return MAM_FENCE_FAULTY;
+	case MAM_DRIVER_DEINITIALIZED: return MAM_FENCE_PASSED;
+	case MAM_DRIVER_NOT_READY: return MAM_FENCE_PENDING;
+	default: return MAM_FENCE_FAULTY;
 	}
 }
 
@@ -153,8 +150,7 @@ bool mam_fence_wait(const struct mam_fences *fences, const struct mam_fence *fen
 	return state_of(result) == MAM_FENCE_PASSED;
 }
 
-bool mam_fences_may_wait(const struct mam_fences *fences, bool captures,
-			 unsigned long long *ticket)
+bool mam_fences_may_wait(const struct mam_fences *fences, bool captures, unsigned long long *ticket)
 {
 	enum mam_status status = mam_device_quiesce_begin(&fences->device, ticket);
 

@@ -32,7 +32,7 @@
 #define OPEN_MAX 16 /* as in stream.c: frees until the next try */
 #define LOOK_EVERY 4
 
-void mam_stream_give(struct mam_streams *streams, uint32_t streamlist)
+void mam_stream_give(struct mam_streams *streams, uint32_t list)
 {
 	struct mam_pool *pool = streams->pool;
 	unsigned given;
@@ -41,7 +41,7 @@ void mam_stream_give(struct mam_streams *streams, uint32_t streamlist)
 		given = 0;
 		mam_lock_take(&pool->lock);
 		if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY)
-			given = mam_streamlist_release_locked(pool, streamlist, STEP);
+			given = mam_streamlist_release_locked(pool, list, STEP);
 		mam_lock_release(&pool->lock);
 	} while (given == STEP);
 }
@@ -61,8 +61,8 @@ static void drop_oldest(struct mam_streams *streams, uint32_t handle)
 		stream->batch[i] = stream->batch[i + 1];
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {
 		mam_streamlist_follow_locked(
-			pool, stream->batches != 0 ? stream->batch[0].streamlist : stream->open, 0);
-		mam_streamlist_end_locked(pool, oldest.streamlist);
+			pool, stream->batches != 0 ? stream->batch[0].list : stream->open, 0);
+		mam_streamlist_end_locked(pool, oldest.list);
 	}
 	mam_lock_release(&pool->lock);
 	mam_fence_drop(&streams->fences, &oldest.fence);
@@ -81,7 +81,7 @@ bool mam_stream_collect(struct mam_streams *streams, uint32_t handle)
 			atomic_store_explicit(&streams->faulty, true, memory_order_relaxed);
 		if (state != MAM_FENCE_PASSED)
 			break;
-		mam_stream_give(streams, stream->batch[0].streamlist);
+		mam_stream_give(streams, stream->batch[0].list);
 		drop_oldest(streams, handle);
 		any = true;
 	}
@@ -129,7 +129,7 @@ static struct mam_fence join_newest(struct mam_streams *streams, uint32_t handle
 		mam_lock_take(&pool->lock);
 		stream = mam_stream_at(streams, handle);
 		newest = &stream->batch[stream->batches - 1];
-		moved = mam_streamlist_move_locked(pool, stream->open, newest->streamlist, STEP);
+		moved = mam_streamlist_move_locked(pool, stream->open, newest->list, STEP);
 		mam_lock_release(&pool->lock);
 	} while (moved == STEP);
 	mam_lock_take(&pool->lock);
@@ -154,7 +154,7 @@ static bool open_anew(struct mam_streams *streams, uint32_t handle)
 	mam_lock_take(&pool->lock);
 	stream = mam_stream_at(streams, handle);
 	if (stream->batches < MAM_BATCHES && mam_streamlist_begin_locked(pool, &fresh) == MAM_OK) {
-		stream->batch[stream->batches++] = (struct mam_fence_batch){ .streamlist = stream->open };
+		stream->batch[stream->batches++] = (struct mam_fence_batch){ .list = stream->open };
 		mam_streamlist_follow_locked(pool, fresh, stream->open);
 		stream->open = fresh;
 		count_from_here(stream);
@@ -222,8 +222,8 @@ static void note(struct mam_streams *streams, uint32_t handle, bool same)
 		stream->leave_at = stream->frees;
 		if (stream->batches == MAM_BATCHES)
 			stream->leave_at += wait < OPEN_MAX ? wait : OPEN_MAX;
-		if (!stream->lasting && (newest_is_bare(stream) ||
-					 mam_stream_has_open_locked(streams, stream)))
+		if (!stream->lasting &&
+		    (newest_is_bare(stream) || mam_stream_has_open_locked(streams, stream)))
 			same = false;
 		if (!same && !stream->orphan)
 			mam_stream_orphan_locked(streams, handle);

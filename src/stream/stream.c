@@ -120,7 +120,8 @@ static bool is_due_locked(const struct mam_streams *streams, const struct mam_st
 		return true;
 	if (stream->frees < stream->leave_at)
 		return false;
-	bytes = mam_streamlist_at(pool, stream->open)->bytes + mam_streamlist_at(pool, stream->loose)->bytes;
+	bytes = mam_streamlist_at(pool, stream->open)->bytes +
+		mam_streamlist_at(pool, stream->loose)->bytes;
 	if (stream->put >= (few < OPEN_MAX ? few : OPEN_MAX) &&
 	    (few < OPEN_MAX || stream->put >= LITTLE_MAX || !is_little(stream, bytes)))
 		return true;
@@ -260,8 +261,8 @@ static bool take_own_locked(struct mam_streams *streams, struct mam_stream *stre
 }
 
 static enum mam_status alloc_locked(struct mam_streams *streams, const struct mam_stream_key *key,
-				    bool has_id, unsigned long long id,
-				    struct mam_request *request, void **block, bool *held)
+				    bool has_id, unsigned long long id, struct mam_request *request,
+				    void **block, bool *held)
 {
 	struct mam_pool *pool = streams->pool;
 	enum mam_status status = MAM_OK;
@@ -344,8 +345,8 @@ static void free_captured(struct mam_streams *streams, const struct mam_stream_k
 		if (stream->id != 0 && id != 0 && stream->id != id) /* of a destroyed stream */
 			continue;
 		mam_stream_tidy_locked(streams, stream);
-		(void)mam_streamlist_move_locked(pool, stream->open, mam_stream_at(streams, base)->open,
-					   UINT32_MAX);
+		(void)mam_streamlist_move_locked(pool, stream->open,
+						 mam_stream_at(streams, base)->open, UINT32_MAX);
 		mam_stream_forget_locked(streams, at);
 	}
 	mam_lock_release(&pool->lock);

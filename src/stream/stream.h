@@ -53,7 +53,7 @@ void mam_stream_reclaim(struct mam_streams *streams, const struct mam_stream_key
 bool mam_stream_collect(struct mam_streams *streams, uint32_t handle);
 
 /* mam_stream_give - return all of a stream free list to the pool, in small steps. lock: stream */
-void mam_stream_give(struct mam_streams *streams, uint32_t streamlist);
+void mam_stream_give(struct mam_streams *streams, uint32_t list);
 
 bool mam_stream_drain(struct mam_pool *pool, enum mam_drain_level level);
 

@@ -25,13 +25,13 @@
 #include "pool/streamlist.h"
 #include "stream/key.h"
 
-#define MAM_BATCHES 4 /* of one stream at the same time */
+#define MAM_BATCHES 4     /* of one stream at the same time */
 #define MAM_LOOSE_MAX 128 /* segments: joined under one acquisition of the lock, 50 ns each */
 #define MAM_STREAM_BUCKETS 256
 #define MAM_CAPTURES_NOTED 16
 
 struct mam_fence_batch {
-	uint32_t streamlist;
+	uint32_t list;
 	struct mam_fence fence; /* event NULL: could not be recorded yet */
 };
 
@@ -44,16 +44,16 @@ struct mam_stream {
 	uint32_t loose;            /* lock: pool; a loose list of at most MAM_LOOSE_MAX */
 	uint32_t batches;          /* lock: stream and pool; count */
 	struct mam_fence_batch batch[MAM_BATCHES]; /* lock: stream and pool; oldest first */
-	uint64_t frees;            /* lock: pool; count since creation */
-	uint64_t leave_at;         /* lock: pool; number of frees at which memory may leave */
-	uint64_t look_at;          /* lock: pool; number of frees at which a fence is queried */
-	uint32_t put;              /* lock: pool; count of frees less reuses since the last fence */
-	uint64_t given;            /* lock: pool; bytes freed since its last allocation burst */
-	uint64_t taken;            /* lock: pool; bytes allocated since then */
-	uint64_t swing;            /* lock: pool; bytes that it is expected to reuse (stream.c) */
-	bool lasting;              /* lock: none; no other stream can get its handle unnoticed */
-	bool orphan;               /* lock: pool */
-	bool in_use;               /* lock: pool; otherwise the record is not in use */
+	uint64_t frees;                            /* lock: pool; count since creation */
+	uint64_t leave_at; /* lock: pool; number of frees at which memory may leave */
+	uint64_t look_at;  /* lock: pool; number of frees at which a fence is queried */
+	uint32_t put;      /* lock: pool; count of frees less reuses since the last fence */
+	uint64_t given;    /* lock: pool; bytes freed since its last allocation burst */
+	uint64_t taken;    /* lock: pool; bytes allocated since then */
+	uint64_t swing;    /* lock: pool; bytes that it is expected to reuse (stream.c) */
+	bool lasting;      /* lock: none; no other stream can get its handle unnoticed */
+	bool orphan;       /* lock: pool */
+	bool in_use;       /* lock: pool; otherwise the record is not in use */
 } __attribute__((aligned(16)));
 
 struct mam_streams {
@@ -71,7 +71,7 @@ struct mam_streams {
 	uint32_t sweep_at;                   /* lock: pool; count at which empty ones are freed */
 	uint32_t swept;                      /* lock: stream and pool; a list, or 0 (drain.c) */
 
-	_Atomic uint32_t capturing;                        /* atomic; length of captured[] */
+	_Atomic uint32_t capturing;                         /* atomic; length of captured[] */
 	struct mam_stream_key captured[MAM_CAPTURES_NOTED]; /* lock: pool; last seen in capture */
 	atomic_bool lost_count;                             /* atomic; there were more captures */
 };
@@ -90,7 +90,8 @@ static inline unsigned mam_stream_bucket(const struct mam_stream_key *key)
 }
 
 _Static_assert(MAM_STREAM_BUCKETS == 256, "the hash has eight bits");
-_Static_assert(MAM_BATCHES + 1 <= MAM_STREAMLIST_CHAIN_MAX, "the open list and all batches are one chain");
+_Static_assert(MAM_BATCHES + 1 <= MAM_STREAMLIST_CHAIN_MAX,
+	       "the open list and all batches are one chain");
 
 /* mam_stream_find_locked - find a stream by key; 0: there is none. lock: pool */
 static inline uint32_t mam_stream_find_locked(const struct mam_streams *streams,
@@ -128,7 +129,8 @@ static inline void mam_stream_tidy_locked(struct mam_streams *streams,
 					  const struct mam_stream *stream)
 {
 	if (mam_streamlist_at(streams->pool, stream->loose)->segments != 0)
-		(void)mam_streamlist_move_locked(streams->pool, stream->loose, stream->open, UINT32_MAX);
+		(void)mam_streamlist_move_locked(streams->pool, stream->loose, stream->open,
+						 UINT32_MAX);
 }
 
 /* Whether the stream has open memory. lock: pool */

@@ -56,7 +56,8 @@ static char *put_fields(char *at, const struct mam_trace_record *record)
 	at = put_number(put_text(at, " thread="), record->thread);
 	if (record->kind == MAM_TRACE_RECORD_ALLOC && record->context != 0)
 		at = put_hex(put_text(at, " context="), record->context);
-	if (record->kind == MAM_TRACE_RECORD_ALLOC && record->flags >> MAM_TRACE_RECORD_DEVICE_SHIFT)
+	if (record->kind == MAM_TRACE_RECORD_ALLOC &&
+	    record->flags >> MAM_TRACE_RECORD_DEVICE_SHIFT)
 		at = put_number(put_text(at, " device="),
 				(record->flags >> MAM_TRACE_RECORD_DEVICE_SHIFT) - 1u);
 	if (record->kind == MAM_TRACE_RECORD_ALLOC && (record->flags & MAM_TRACE_RECORD_DRIVER))

@@ -112,8 +112,10 @@ static inline void give(void *block, struct CUstream_st *stream)
 static const struct {
 	const char *name;
 	bool needs_device; /* the device is an argument */
-} ways[] = { { "mam_torch_alloc", true }, { "mam_torch_pool_alloc", true },
-	     { "mam_cupy_alloc", true }, { "mam_rmm_alloc", false } };
+} ways[] = { { "mam_torch_alloc", true },
+	     { "mam_torch_pool_alloc", true },
+	     { "mam_cupy_alloc", true },
+	     { "mam_rmm_alloc", false } };
 
 static inline void *way_alloc(int way, size_t bytes, int device, struct CUstream_st *stream)
 {
@@ -125,7 +127,8 @@ static inline void *way_alloc(int way, size_t bytes, int device, struct CUstream
 	}
 }
 
-static inline void way_free(int way, void *block, size_t bytes, int device, struct CUstream_st *stream)
+static inline void way_free(int way, void *block, size_t bytes, int device,
+			    struct CUstream_st *stream)
 {
 	switch (way) {
 	case 0:

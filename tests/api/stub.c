@@ -35,10 +35,10 @@ static enum mam_status stub_quiesce(struct mam_source *source)
 
 void stub_init(struct stub *stub)
 {
-	static const struct mam_source_ops ops = {
-		.size = sizeof(ops),
-		.grow = stub_grow, .shrink = stub_shrink, .quiesce = stub_quiesce
-	};
+	static const struct mam_source_ops ops = { .size = sizeof(ops),
+						   .grow = stub_grow,
+						   .shrink = stub_shrink,
+						   .quiesce = stub_quiesce };
 
 	memset(stub, 0, sizeof(*stub));
 	if (mam_source_host(0, false, &stub->host) != MAM_OK)

@@ -56,8 +56,7 @@ static struct CUctx_st *context_of(const void *block)
 {
 	struct CUctx_st *context = NULL;
 
-	ck_assert_int_eq(cuda.cuPointerGetAttribute(&context, CONTEXT_ATTRIBUTE,
-						    (uintptr_t)block),
+	ck_assert_int_eq(cuda.cuPointerGetAttribute(&context, CONTEXT_ATTRIBUTE, (uintptr_t)block),
 			 CUDA_SUCCESS);
 	return context;
 }
@@ -433,8 +432,8 @@ static void *play(void *number)
 			wrong++;
 		for (int j = 0; j < 20; j++) {
 			if (mam_malloc(NULL, 1000 + (size_t)j * 1000, &block) != MAM_OK ||
-			    cuda.cuPointerGetAttribute(&of, CONTEXT_ATTRIBUTE,
-						       (uintptr_t)block) != CUDA_SUCCESS ||
+			    cuda.cuPointerGetAttribute(&of, CONTEXT_ATTRIBUTE, (uintptr_t)block) !=
+				    CUDA_SUCCESS ||
 			    of != context || (j % 3 && mam_free(NULL, block) != MAM_OK))
 				wrong++;
 		}
@@ -472,8 +471,7 @@ int main(void)
 	tcase_add_test(tests, memory_belongs_to_the_current_context);
 	tcase_add_loop_test(tests, a_pool_ends_when_its_context_is_destroyed, 0,
 			    (int)COUNT_OF(sources));
-	tcase_add_loop_test(tests, a_pool_ends_when_its_device_is_reset, 0,
-			    (int)COUNT_OF(sources));
+	tcase_add_loop_test(tests, a_pool_ends_when_its_device_is_reset, 0, (int)COUNT_OF(sources));
 	tcase_add_test(tests, a_primary_context_that_was_reset_is_made_again);
 	tcase_add_test(tests, a_destroyed_context_that_is_current_has_no_pool);
 	tcase_add_test(tests, a_device_means_its_current_context_or_its_primary_one);

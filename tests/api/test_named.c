@@ -180,8 +180,8 @@ START_TEST(threads_that_race_for_a_name_get_one_pool)
 	for (unsigned int round = 1; round <= 50; round++) {
 		pthread_barrier_init(&start, NULL, THREADS);
 		for (int i = 0; i < THREADS; i++)
-			ck_assert_int_eq(
-				pthread_create(&threads[i], NULL, ask_for_it, &answers[i]), 0);
+			ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_for_it, &answers[i]),
+					 0);
 		for (int i = 0; i < THREADS; i++)
 			pthread_join(threads[i], NULL);
 		pthread_barrier_destroy(&start);

@@ -453,8 +453,8 @@ START_TEST(threads_ask_at_once)
 	atomic_store(&spare, ROOM);
 	ck_assert_int_eq(mam_pool_on_oom(pool, frees_a_spare, NULL), MAM_OK);
 	for (int i = 0; i < THREADS; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, take_what_is_freed, (void *)&got),
-				 0);
+		ck_assert_int_eq(
+			pthread_create(&threads[i], NULL, take_what_is_freed, (void *)&got), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	ck_assert_int_eq(got, ROOM);

@@ -181,7 +181,8 @@ START_TEST(listeners_are_told)
 	ck_assert(mam_event_subscribe(listen, NULL));
 	block = prompt(5000);
 	was_told(MAM_EVENT_ALLOC, block, 5000);
-	ck_assert_int_eq(mam_prompt_alloc(pool, 5 * MIB, 0, PATIENCE_NS, &none), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_prompt_alloc(pool, 5 * MIB, 0, PATIENCE_NS, &none),
+			 MAM_ERROR_OUT_OF_MEMORY);
 	was_told(MAM_EVENT_FAIL, NULL, 5 * MIB);
 	ck_assert_int_eq(mam_prompt_free(pool, block), MAM_OK);
 	was_told(MAM_EVENT_FREE, block, 5000);

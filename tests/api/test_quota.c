@@ -231,7 +231,8 @@ START_TEST(the_handle_may_go_first)
 	ck_assert_int_eq(mam_malloc(pool, 3 * MIB, &block), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_malloc(pool, 2 * MIB, &block), MAM_OK);
 	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
-	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK); /* and with it the quota, to a leak checker */
+	ck_assert_int_eq(mam_pool_destroy(pool),
+			 MAM_OK); /* and with it the quota, to a leak checker */
 	mam_quota_destroy(NULL);
 }
 END_TEST
@@ -297,7 +298,8 @@ START_TEST(threads_never_pass_it_together)
 	ck_assert_int_eq(mam_quota_create(4 * MIB, &quota), MAM_OK);
 	for (int i = 0; i < THREADS; i++) {
 		pools[i] = join(NULL);
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, grow_and_give_back, pools[i]), 0);
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, grow_and_give_back, pools[i]),
+				 0);
 	}
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);

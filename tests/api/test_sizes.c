@@ -32,8 +32,8 @@
 static unsigned char *page_end(void)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	unsigned char *base = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *base =
+		mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	ck_assert_ptr_ne(base, MAP_FAILED);
 	ck_assert_int_eq(mprotect(base + 2 * page, page, PROT_NONE), 0);
@@ -111,9 +111,9 @@ static enum mam_status read_report(const void *given)
 								    : MAM_OK;
 }
 
-static const struct mam_pool_attr pool_attr = {
-	.size = sizeof(pool_attr), .source = "host", .device = MAM_DEVICE_CURRENT
-};
+static const struct mam_pool_attr pool_attr = { .size = sizeof(pool_attr),
+						.source = "host",
+						.device = MAM_DEVICE_CURRENT };
 static const struct mam_vmm_attr vmm_attr = { .size = sizeof(vmm_attr), .simulated = true };
 static const struct mam_heap_attr heap_attr = { .size = sizeof(heap_attr), .bytes = 1 };
 static const struct mam_heap_report report = { .size = sizeof(report),
@@ -125,6 +125,7 @@ static const struct mam_heap_report report = { .size = sizeof(report),
 #define OPS(field) offsetof(struct mam_source_ops, field), END(struct mam_source_ops, field)
 
 /* `ends`: sizes of older versions, or where later fields may come to be such. */
+/* clang-format off */
 static const struct {
 	const char *name;
 	enum mam_status (*read)(const void *given);
@@ -147,6 +148,7 @@ static const struct {
 	  { OPS(map), OPS(unmap), OPS(move), OPS(cost) } },
 	{ "struct mam_heap_report", read_report, &report, sizeof(report), { 0 } },
 };
+/* clang-format on */
 
 static bool is_end(int row, size_t size)
 {
@@ -395,8 +397,7 @@ int main(void)
 
 	tcase_add_loop_test(sizes, older_and_newer_structs_are_read, 0, (int)COUNT_OF(inputs));
 	tcase_add_loop_test(sizes, sizes_that_are_garbage_are_refused, 0, (int)COUNT_OF(inputs));
-	tcase_add_loop_test(sizes, older_and_newer_structs_are_written, 0,
-			    (int)COUNT_OF(outputs));
+	tcase_add_loop_test(sizes, older_and_newer_structs_are_written, 0, (int)COUNT_OF(outputs));
 	tcase_add_loop_test(sizes, sizes_that_are_garbage_are_not_written, 0,
 			    (int)COUNT_OF(outputs));
 	tcase_add_test(sizes, structs_that_are_shown_have_the_library_s_size);

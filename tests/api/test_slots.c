@@ -114,10 +114,9 @@ START_TEST(a_retired_slot_is_reused_under_another_handle)
 		ck_assert_int_eq(mam_slots_enter(older(handle), &pool, &section),
 				 MAM_ERROR_DESTROYED);
 		/* The next generation was never handed out. */
-		handle = (struct mam_pool *)((uintptr_t)handle +
-					     ((uintptr_t)1 << MAM_HANDLE_SHIFT));
-		ck_assert_int_eq(mam_slots_enter(handle, &pool, &section),
-				 MAM_ERROR_INVALID_VALUE);
+		handle =
+			(struct mam_pool *)((uintptr_t)handle + ((uintptr_t)1 << MAM_HANDLE_SHIFT));
+		ck_assert_int_eq(mam_slots_enter(handle, &pool, &section), MAM_ERROR_INVALID_VALUE);
 	}
 	ck_assert_uint_eq(mam_slots_number(&mam_slots_take()->pool), MAM_SLOTS_RETIRED);
 }

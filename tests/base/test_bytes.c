@@ -34,11 +34,13 @@ static const struct {
 	{ "18446744073709551615", UINT64_MAX },
 };
 
+/* clang-format off */
 static const char *const no_sizes[] = {
 	"", " ", "K", "KiB", "-1", "+1", " 1", "1 ", "1  K", "1.5G", "1e9", "0x10", "1Ki", "1KK",
 	"1KiBs", "1 K ", "1,0", "one", "1\n", "1K\n", "1Z", "16E", "18446744073709551616",
 	"99999999999999999999", "18014398509481984K",
 };
+/* clang-format on */
 
 START_TEST(sizes_are_read)
 {

@@ -210,8 +210,9 @@ static void *look(void *unused)
 		uint64_t version = atomic_load_explicit(&objects[at].version, memory_order_relaxed);
 
 		for (int i = 0; i < 20; i++)
-			ck_assert_uint_eq(atomic_load_explicit(&objects[at].content,
-							       memory_order_relaxed), version);
+			ck_assert_uint_eq(
+				atomic_load_explicit(&objects[at].content, memory_order_relaxed),
+				version);
 		mam_epoch_leave(section);
 	}
 	return NULL;

@@ -132,7 +132,8 @@ START_TEST(ranks_are_held_by_threads_not_by_the_process)
 
 	mam_lock_init(&log, MAM_RANK_LOG, "log");
 	mam_lock_take(&log);
-	ck_assert_int_eq(pthread_create(&other, NULL, turn, NULL), 0); /* takes a lower rank: its own business */
+	ck_assert_int_eq(pthread_create(&other, NULL, turn, NULL),
+			 0); /* takes a lower rank: its own business */
 	pthread_join(other, NULL);
 	mam_lock_release(&log);
 	mam_lock_fini(&log);

@@ -220,9 +220,9 @@ END_TEST
 START_TEST(a_near_miss_is_reported)
 {
 	static const char *const misses[][2] = {
-		{ "MAM_CHUNKS", "MAM_CHUNK" },       { "MAM_LIMTI", "MAM_LIMIT" },
-		{ "MAM_GRANUL", "MAM_GRANULE" },     { "MAM_FREE_POLICY", "MAM_FREE" },
-		{ "MAM_LOG_LEVEL", "MAM_LOG" },      { "MAM_LOGFILE", "MAM_LOG_FILE" },
+		{ "MAM_CHUNKS", "MAM_CHUNK" },     { "MAM_LIMTI", "MAM_LIMIT" },
+		{ "MAM_GRANUL", "MAM_GRANULE" },   { "MAM_FREE_POLICY", "MAM_FREE" },
+		{ "MAM_LOG_LEVEL", "MAM_LOG" },    { "MAM_LOGFILE", "MAM_LOG_FILE" },
 		{ "MAM_DISABLED", "MAM_DISABLE" },
 	};
 	char question[64];

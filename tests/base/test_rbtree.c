@@ -57,7 +57,8 @@ static void teardown(void)
 {
 	for (size_t i = 0; i <= TOYS; i++)
 		for (size_t b = 0; b < sizeof(toys[i].before); b++)
-			ck_assert_msg(toys[i].before[b] == 0x5a && toys[i].after[b] == 0x5a, "toy %zu was written beside", i);
+			ck_assert_msg(toys[i].before[b] == 0x5a && toys[i].after[b] == 0x5a,
+				      "toy %zu was written beside", i);
 	for (size_t b = 0; b < sizeof(struct mam_rbnode); b++)
 		ck_assert_msg(((char *)&toys[0].node)[b] == 0, "record 0 was written");
 	free(toys);
@@ -96,7 +97,7 @@ static void ck_assert_low(void)
 	unsigned height = height_below(root);
 
 	ck_assert_msg(((uint64_t)1 << height) <= (uint64_t)(sorted_count + 1) * (sorted_count + 1),
-	              "%zu records are %u high", sorted_count, height);
+		      "%zu records are %u high", sorted_count, height);
 }
 
 static void ck_assert_sound(void)
@@ -142,7 +143,8 @@ static void insert(uint32_t handle)
 		side = toy_of(handle)->key < toy_of(below)->key ? MAM_RB_LEFT : MAM_RB_RIGHT;
 		below = mam_rb_child(nodes, below, side);
 	}
-	memset(&toy_of(handle)->node, 0xff, sizeof(struct mam_rbnode)); /* link may not rely on what was there */
+	memset(&toy_of(handle)->node, 0xff,
+	       sizeof(struct mam_rbnode)); /* link may not rely on what was there */
 	mam_rb_link(nodes, &root, parent, side, handle);
 	memmove(&sorted[place + 1], &sorted[place], (sorted_count - place) * sizeof(sorted[0]));
 	sorted[place] = handle;
@@ -171,7 +173,8 @@ static void remove_at(size_t place)
 	uint32_t handle = sorted[place];
 
 	mam_rb_unlink(nodes, &root, handle);
-	memset(&toy_of(handle)->node, 0xee, sizeof(struct mam_rbnode)); /* nobody may look at it any more */
+	memset(&toy_of(handle)->node, 0xee,
+	       sizeof(struct mam_rbnode)); /* nobody may look at it any more */
 	sorted_count--;
 	memmove(&sorted[place], &sorted[place + 1], (sorted_count - place) * sizeof(sorted[0]));
 }
@@ -254,7 +257,9 @@ START_TEST(random_changes_match_a_sorted_array)
 {
 	bool present[TOYS + 1] = { false };
 	uint64_t state = 88172645463325252u + (uint64_t)_i;
-	unsigned span = _i % 2 ? 40 : TOYS; /* small trees meet the corner cases, large ones the long paths */
+	unsigned span =
+		_i % 2 ? 40
+		       : TOYS; /* small trees meet the corner cases, large ones the long paths */
 
 	for (unsigned step = 0; step < 3000; step++) {
 		size_t index;
@@ -314,7 +319,8 @@ START_TEST(check_sees_two_records_out_of_order)
 	for (size_t place = 0; place < 15; place++) {
 		int key = toy_of(sorted[place])->key;
 
-		toy_of(sorted[place])->key = place < 14 ? key + 1 : key - 1; /* equals its neighbour: not in order */
+		toy_of(sorted[place])->key =
+			place < 14 ? key + 1 : key - 1; /* equals its neighbour: not in order */
 		ck_assert_fault("order");
 		toy_of(sorted[place])->key = key;
 	}

@@ -9,7 +9,7 @@
 #include "base/records.h"
 
 #define RECORD 64
-#define MANY   20000
+#define MANY 20000
 
 static struct mam_records records;
 
@@ -185,7 +185,8 @@ START_TEST(the_nth_growth_is_the_one_refused)
 	mam_records_refuse_at(3);
 	for (int growth = 1; growth <= 4; growth++) {
 		exhaust();
-		ck_assert_int_eq(mam_records_reserve(&records, 1), growth == 3 ? MAM_ERROR_OUT_OF_HOST_MEMORY : MAM_OK);
+		ck_assert_int_eq(mam_records_reserve(&records, 1),
+				 growth == 3 ? MAM_ERROR_OUT_OF_HOST_MEMORY : MAM_OK);
 	}
 }
 END_TEST

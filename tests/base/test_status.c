@@ -51,7 +51,8 @@ START_TEST(other_numbers_are_answered_too)
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		ck_assert_str_eq(mam_status_name((enum mam_status)numbers[i]), "MAM_ERROR_UNKNOWN");
-		ck_assert_ptr_nonnull(strstr(mam_strerror((enum mam_status)numbers[i]), "Unknown status"));
+		ck_assert_ptr_nonnull(
+			strstr(mam_strerror((enum mam_status)numbers[i]), "Unknown status"));
 	}
 }
 END_TEST

@@ -182,7 +182,7 @@ static void count(struct mam_pool *pool)
 /* The same through calls that read or empty the caches of all threads. */
 START_TEST(a_pool_waits_for_an_owner_that_the_barrier_shows)
 {
-	static void (*const calls[])(struct mam_pool *pool) = { trim, check, count };
+	static void (*const calls[])(struct mam_pool * pool) = { trim, check, count };
 	struct other other = { .pool = cached_pool(64 * KIB) };
 	struct mam_cache *cache = mam_handle_storage(other.pool)->cache;
 	pthread_t thread;

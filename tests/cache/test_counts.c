@@ -47,7 +47,8 @@ START_TEST(a_free_that_is_told_before_its_allocation_makes_no_peak)
 	for (size_t i = 0; i < BLOCKS; i++)
 		put(giver.pool, giver.blocks[i]);
 	block = get(giver.pool, 512 * KIB); /* from the pool: what was freed is told */
-	ck_assert_int_lt((int64_t)giver.pool->counts.live_blocks, 0); /* or this test says nothing */
+	ck_assert_int_lt((int64_t)giver.pool->counts.live_blocks,
+			 0); /* or this test says nothing */
 	mam_lock_take(&giver.pool->lock);
 	ck_assert_ptr_null(mam_pool_fault_locked(giver.pool));
 	mam_lock_release(&giver.pool->lock);

@@ -120,7 +120,8 @@ START_TEST(an_idle_thread_loses_its_cache_by_age)
 	cached = numbers(pool).cached_blocks;
 	ck_assert_uint_ge(cached, 100);
 	mam_cache_age(pool, 10 * second);
-	ck_assert_uint_eq(numbers(pool).cached_blocks, cached); /* it was in use since the last look */
+	ck_assert_uint_eq(numbers(pool).cached_blocks,
+			  cached); /* it was in use since the last look */
 	mam_cache_age(pool, 10 * second + second / 2);
 	ck_assert_uint_eq(numbers(pool).cached_blocks, cached); /* too early */
 	fill(pool, 20, 512);
@@ -242,7 +243,8 @@ START_TEST(a_race_of_two_frees_harms_no_metadata)
 		pthread_t thread;
 		uint64_t value;
 
-		tag = mam_tag_live_at((uintptr_t)blocks[i], mam_tcache_find(pool)->live_key, &value);
+		tag = mam_tag_live_at((uintptr_t)blocks[i], mam_tcache_find(pool)->live_key,
+				      &value);
 		ck_assert_ptr_nonnull(tag);
 		put(pool, blocks[i]);
 		if (i != 4 && i != 15)

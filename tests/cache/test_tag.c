@@ -9,7 +9,8 @@ START_TEST(fields_come_back)
 	uint64_t key = mam_tag_live_key(MAM_TAG_POOLS - 1);
 	uint64_t live = mam_tag_live(key, BASE + 63 * 512, MAM_TAG_MAX, MAM_CACHE_MAX_BYTES);
 	uint64_t next = ((UINT64_C(1) << 48) - 512) >> 9;
-	uint64_t cached = mam_tag_cached(mam_tag_cached_key(MAM_TAG_TCACHES - 1), MAM_TAG_MAX, next);
+	uint64_t cached =
+		mam_tag_cached(mam_tag_cached_key(MAM_TAG_TCACHES - 1), MAM_TAG_MAX, next);
 
 	ck_assert_uint_eq(mam_tag_state(live), MAM_TAG_LIVE);
 	ck_assert_uint_eq(mam_tag_pool(live), MAM_TAG_POOLS - 1);

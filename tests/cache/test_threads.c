@@ -33,8 +33,7 @@ static void claim(const struct block *block, unsigned char expected, unsigned ch
 	size_t first = ((uintptr_t)block->base - space) / 512, count = (block->bytes + 511) / 512;
 
 	for (size_t i = first; i < first + count; i++) {
-		unsigned char was = atomic_exchange_explicit(&held[i], value,
-							     memory_order_relaxed);
+		unsigned char was = atomic_exchange_explicit(&held[i], value, memory_order_relaxed);
 
 		if (was != expected) /* from any thread: no assertion of the test's library */
 			abort();
@@ -53,7 +52,9 @@ static void *work(void *argument)
 
 	for (size_t step = 0; step < STEPS; step++) {
 		size_t slot = next(&state) % SLOTS;
-		struct block fresh = { NULL, (size_t)next(&state) % ((size_t)512 << next(&state) % 12) + 1 };
+		struct block fresh = {
+			NULL, (size_t)next(&state) % ((size_t)512 << next(&state) % 12) + 1
+		};
 		struct block old;
 
 		if (mam_malloc(pool, fresh.bytes, &fresh.base) != MAM_OK)

@@ -10,7 +10,8 @@
 
 int main(int count, char **arguments)
 {
-	void *plugin = count == 2 ? dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND) : NULL;
+	void *plugin =
+		count == 2 ? dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND) : NULL;
 	int (*play)(void);
 
 	if (plugin == NULL) {

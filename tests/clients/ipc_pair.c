@@ -74,6 +74,7 @@ static int read_back(void *to, ADDRESS from, size_t bytes)
 
 #define LAZY_PEER_ACCESS 1u
 
+/* clang-format off */
 #define CHECK(call)                                                               \
 	do {                                                                      \
 		int check_code = (call);                                          \
@@ -82,6 +83,7 @@ static int read_back(void *to, ADDRESS from, size_t bytes)
 			exit(1);                                                  \
 		}                                                                 \
 	} while (0)
+/* clang-format on */
 
 static const size_t sizes[] = { 256, 1000, 65536, 1 << 20, (3 << 20) + 512, 64 << 20 };
 enum { BLOCKS = sizeof(sizes) / sizeof(sizes[0]), LARGEST = BLOCKS - 1 };

@@ -51,7 +51,7 @@ static struct CUctx_st *green(void)
 		(int (*)(void **, void *, unsigned int))find("cuDevResourceGenerateDesc");
 	int (*create)(void **made, void *description, int device, unsigned int flags) =
 		(int (*)(void **, void *, int, unsigned int))find("cuGreenCtxCreate");
-	int (*convert)(struct CUctx_st **context, void *made) =
+	int (*convert)(struct CUctx_st * *context, void *made) =
 		(int (*)(struct CUctx_st **, void *))find("cuCtxFromGreenCtx");
 	char whole[512] = "", group[512] = ""; /* larger than any CUdevResource */
 	struct CUctx_st *context = NULL;
@@ -64,8 +64,7 @@ static struct CUctx_st *green(void)
 	    (resource(0, whole, 1) != 0 || split(group, &number, whole, NULL, 0, 16) != 0 ||
 	     describe(&description, group, 1) != 0))
 		return NULL;
-	if (create(&green_handle, description, 0, 1) != 0 ||
-	    convert(&context, green_handle) != 0)
+	if (create(&green_handle, description, 0, 1) != 0 || convert(&context, green_handle) != 0)
 		return NULL;
 	return context;
 }

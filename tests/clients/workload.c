@@ -221,8 +221,7 @@ static unsigned long number(const char *text, unsigned long min, unsigned long m
 	unsigned long value = strtoul(text, &end, 10);
 
 	if (end == text || *end || value < min || value > max) {
-		fprintf(stderr, "client: '%s' is not a number from %lu to %lu\n", text, min,
-			max);
+		fprintf(stderr, "client: '%s' is not a number from %lu to %lu\n", text, min, max);
 		exit(2);
 	}
 	return value;

@@ -35,7 +35,7 @@
 
 struct ckit {
 	unsigned char *arena;
-	uint32_t quanta; /* of MAM_BASE_ALIGN bytes */
+	uint32_t quanta;  /* of MAM_BASE_ALIGN bytes */
 	uint32_t *extent; /* a grain: grains of the block that begins there, 0: none does */
 	uint32_t *block;  /* a grain: number of the block it is in, 0: none */
 	uint32_t *owner;  /* a byte: number of the part it is in, 0: none */
@@ -43,14 +43,14 @@ struct ckit {
 	uint64_t turn;    /* atomic: what the base orders by */
 	uint32_t number;  /* of the last block or part */
 	uint32_t allocs, frees, refusals; /* the base's calls that did something */
-	uint32_t parts;   /* live */
-	uint32_t failed;  /* parts that could not be had, by ckit_fail() */
-	uint64_t kept[CKIT_KEPT]; /* addresses that somebody left for others; atomic */
+	uint32_t parts;                   /* live */
+	uint32_t failed;                  /* parts that could not be had, by ckit_fail() */
+	uint64_t kept[CKIT_KEPT];         /* addresses that somebody left for others; atomic */
 
 	/* The test's own; set before a run, kept from run to run. */
 	uint32_t refuse_after; /* the base refuses from this call on, counted from 1; 0: never */
 	uint32_t refuse_every; /* or each so many calls; 0: never */
-	size_t max_bytes;     /* or what is more than this; 0: nothing */
+	size_t max_bytes;      /* or what is more than this; 0: nothing */
 	const void *plan;
 	void *own;
 	void (*begin)(struct ckit *kit); /* after the base is new; may be NULL */

@@ -154,7 +154,8 @@ static MAM_KERNEL(sums)
 	for (round = 0; round < 4; round++) {
 		before = total = 0;
 		for (lane = 0; lane < 32; lane++) {
-			numbers[lane] = round % 2 ? ((uint64_t)lane * 7 + round) << (round * 11) : 40;
+			numbers[lane] =
+				round % 2 ? ((uint64_t)lane * 7 + round) << (round * 11) : 40;
 			if (mask >> lane & 1) {
 				total += numbers[lane];
 				before += lane < mam_lane() ? numbers[lane] : 0;
@@ -171,8 +172,8 @@ static MAM_KERNEL(sums)
 
 START_TEST(lanes)
 {
-	static const uint32_t masks[] = { 1, 0x80000000, 0xffffffff, 0x0000ffff, 0xa5a5a5a5,
-					  0x80000001, 0x7ffffffe };
+	static const uint32_t masks[] = { 1,          0x80000000, 0xffffffff, 0x0000ffff,
+					  0xa5a5a5a5, 0x80000001, 0x7ffffffe };
 	struct ckit *kit = ckit_create(1 << 12, &masks[_i]);
 
 	ckit_explore(kit, "sums over lanes", sums, 1, 32, 3, NULL);

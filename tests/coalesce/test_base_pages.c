@@ -118,8 +118,8 @@ static MAM_KERNEL(exchange)
 		MAM_KASSERT(block);
 		ckit_own(kit, block, bytes);
 		other = (void *)(uintptr_t)mam_atomic_xchg64(&kit->kept[simt_random() % 16],
-							      (uintptr_t)block, MAM_ACQ_REL,
-							      MAM_AT_DEVICE);
+							     (uintptr_t)block, MAM_ACQ_REL,
+							     MAM_AT_DEVICE);
 		if (!other)
 			continue;
 		ckit_disown(kit, other);
@@ -157,7 +157,8 @@ START_TEST(alone)
 	ck_assert_uint_eq(mam_base_pages(heap).tries, MAM_BASE_TRIES);
 	kit->begin = heap_begin;
 	kit->steps_max = 4000000;
-	ckit_explore_world(kit, "runs as blocks", exchange_and_sweep, CKIT_RACE ? 20 : 100, check_served);
+	ckit_explore_world(kit, "runs as blocks", exchange_and_sweep, CKIT_RACE ? 20 : 100,
+			   check_served);
 	heap_drop();
 	ckit_destroy(kit);
 }
@@ -165,6 +166,7 @@ END_TEST
 
 START_TEST(counted)
 {
+	/* clang-format off */
 	static const struct {
 		uint64_t bytes;
 		uint32_t shift, pages;
@@ -177,9 +179,11 @@ START_TEST(counted)
 		{ (((uint64_t)1 << 32) - 2) * 64 - 15, 6, MAM_NO_PAGE },
 		{ UINT64_MAX, 6, MAM_NO_PAGE },
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		ck_assert_uint_eq(mam_base_pages_count(rows[i].shift, (size_t)rows[i].bytes), rows[i].pages);
+		ck_assert_uint_eq(mam_base_pages_count(rows[i].shift, (size_t)rows[i].bytes),
+				  rows[i].pages);
 }
 END_TEST
 
@@ -252,24 +256,26 @@ static MAM_KERNEL(mistakes)
 	unsigned char *one = mam_base_alloc(base, 40), *high = low > three ? low : three;
 	struct ckit *kit = argument;
 	unsigned char *behind = kit->arena + (size_t)pages * PAGE + 16;
-	uint64_t first = (uint64_t)(high - kit->arena) / PAGE, good = word_of(MAM_BASE_PAGES_MARK, 1);
+	uint64_t first = (uint64_t)(high - kit->arena) / PAGE,
+		 good = word_of(MAM_BASE_PAGES_MARK, 1);
 	uint64_t left;
 
 	MAM_KASSERT(low && one && three && taken() == 7);
-	refuse(one + 8, good);           /* not where a page begins */
+	refuse(one + 8, good); /* not where a page begins */
 	refuse(one + 32, good);
-	refuse(behind, good);            /* not in the heap */
+	refuse(behind, good); /* not in the heap */
 	refuse(behind + PAGE, good);
 	refuse(three, word_of(MAM_BASE_PAGES_MARK + 1, 3));
 	refuse(three, word_of(MAM_BASE_PAGES_MARK, 0));
 	refuse(high, word_of(MAM_BASE_PAGES_MARK, pages - first + 1));
-	refuse(three + 2 * PAGE, 3);     /* in the middle of it */
+	refuse(three + 2 * PAGE, 3); /* in the middle of it */
 	MAM_KASSERT(!mam_base_free(base, NULL) && !mam_base_free(base, (unsigned char *)heap));
 	MAM_KASSERT(!mam_base_free(base, kit->arena));
 	MAM_KASSERT(taken() == 7 && mam_base_free(base, low) && taken() == 4);
 	MAM_KASSERT(mam_base_free(base, three) && taken() == 1);
 	memcpy(&left, three - 16, 8);
-	MAM_KASSERT(!left); /* whoever has its pages next, and does not write there, has no mark in them */
+	MAM_KASSERT(
+		!left); /* whoever has its pages next, and does not write there, has no mark in them */
 	MAM_KASSERT(!mam_base_free(base, three) && taken() == 1);
 	MAM_KASSERT(mam_base_free(base, one) && !mam_base_free(base, one) && !taken());
 }

@@ -63,8 +63,9 @@ static unsigned char *get(struct okit *kit, uint32_t round)
 {
 	const struct plan *plan = kit->plan;
 	struct mam_kbase base = mam_base_heap(kit->heap);
-	unsigned char *part = plan->by_block ? mam_fixed_alloc_block(base, map_of(plan), plan->bytes)
-					     : mam_fixed_alloc_warp(base, map_of(plan), plan->bytes);
+	unsigned char *part = plan->by_block
+				      ? mam_fixed_alloc_block(base, map_of(plan), plan->bytes)
+				      : mam_fixed_alloc_warp(base, map_of(plan), plan->bytes);
 
 	(void)round;
 	MAM_KASSERT(part);

@@ -114,8 +114,8 @@ static void heap_make(struct heap *heap, uint32_t pages)
 	heap->counts = memory(COUNTS * sizeof(cl_uint));
 	heap->kept = memory(LANES * sizeof(cl_uint));
 	zero(heap->owners, pages * sizeof(cl_uint));
-	check(clEnqueueWriteBuffer(queue, heap->metadata, CL_TRUE, 0, heap->bytes, heap->made, 0, NULL,
-				   NULL),
+	check(clEnqueueWriteBuffer(queue, heap->metadata, CL_TRUE, 0, heap->bytes, heap->made, 0,
+				   NULL, NULL),
 	      "clEnqueueWriteBuffer");
 }
 
@@ -147,8 +147,8 @@ static void launch(struct heap *heap, const char *name, const uint32_t *numbers,
 	check(clEnqueueReadBuffer(queue, heap->counts, CL_TRUE, 0, sizeof(heap->got), heap->got, 0,
 				  NULL, NULL),
 	      name);
-	check(clEnqueueReadBuffer(queue, heap->metadata, CL_TRUE, 0, heap->bytes, heap->made, 0, NULL,
-				  NULL),
+	check(clEnqueueReadBuffer(queue, heap->metadata, CL_TRUE, 0, heap->bytes, heap->made, 0,
+				  NULL, NULL),
 	      name);
 	clReleaseKernel(kernel);
 	same(0, heap->got[0], "pages that were another's too");
@@ -174,8 +174,9 @@ static void churn(uint32_t pages, uint32_t rounds, uint32_t max)
 	heap_make(&heap, pages);
 	launch(&heap, "churn", numbers, NULL);
 	same(0, taken(&heap), "pages taken after all were given back");
-	same(heap.got[1], heap.made->tally[MAM_TALLY_FULL] + heap.made->tally[MAM_TALLY_NO_RUN] +
-				  heap.made->tally[MAM_TALLY_CONTENDED],
+	same(heap.got[1],
+	     heap.made->tally[MAM_TALLY_FULL] + heap.made->tally[MAM_TALLY_NO_RUN] +
+		     heap.made->tally[MAM_TALLY_CONTENDED],
 	     "requests in vain");
 	same(0, heap.made->tally[MAM_TALLY_TWICE], "double frees");
 	same(0, heap.made->tally[MAM_TALLY_FOREIGN], "foreign frees");

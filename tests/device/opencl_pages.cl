@@ -33,8 +33,8 @@ static void note(__global uint *counts, uint which)
 	(void)mam_atomic_add32(&counts[which], 1, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-__kernel void churn(__global struct mam_pages *pages, __global uint *owners,
-		    __global uint *counts, uint rounds, uint max)
+__kernel void churn(__global struct mam_pages *pages, __global uint *owners, __global uint *counts,
+		    uint rounds, uint max)
 {
 	uint self = (uint)get_global_id(0) + 1, round, page, n;
 	struct mam_kwalk walk;

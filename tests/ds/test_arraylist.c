@@ -342,8 +342,8 @@ static MAM_KERNEL(too_many)
 	MAM_KASSERT(first == 5 && !kit->refusals && !mam_arraylist_count(list));
 	/* As many as there may be are asked for. */
 	mam_syncthreads();
-	MAM_KASSERT(!mam_arraylist_grow_local(list, ckit_base(kit), shared, MAM_ARRAYLIST_MAX,
-					      &first));
+	MAM_KASSERT(
+		!mam_arraylist_grow_local(list, ckit_base(kit), shared, MAM_ARRAYLIST_MAX, &first));
 	mam_syncthreads();
 	MAM_KASSERT(first == 5 && kit->refusals == 1 && !mam_arraylist_count(list));
 }

@@ -92,8 +92,7 @@ START_TEST(finds)
 	kit->refuse_every = plan->refuse_every;
 	kit->max_bytes = (automaton_max(&own->made) + 1) * sizeof(uint32_t);
 	/* Each state is in a list once: so no list has more than all targets, whatever the text. */
-	kit->max_bytes =
-		sizeof(struct automaton_list) + own->made.targets_count * sizeof(uint32_t);
+	kit->max_bytes = sizeof(struct automaton_list) + own->made.targets_count * sizeof(uint32_t);
 	ckit_explore(kit, plan->name, search, plan->grid, plan->block, plan->seeds, check);
 	free(own->texts);
 	automaton_free(&own->made);

@@ -27,7 +27,7 @@ struct capture {
 	int mode;
 	const void *thread; /* who began it */
 	bool spoilt;
-	uint64_t id; /* never given twice */
+	uint64_t id;              /* never given twice */
 	struct CUgraph_st *graph; /* the program's own, or NULL */
 };
 

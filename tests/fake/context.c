@@ -351,7 +351,8 @@ int cuCtxPushCurrent_v2(struct CUctx_st *context)
 {
 	int result = fake_enter("cuCtxPushCurrent");
 
-	if (result == CUDA_SUCCESS && fake_context_check(context) == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+	if (result == CUDA_SUCCESS &&
+	    fake_context_check(context) == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
 		fprintf(stderr, "fake driver: a thread makes a destroyed context current\n");
 		abort();
 	}

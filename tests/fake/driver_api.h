@@ -113,7 +113,7 @@ struct cu_pool_properties {
 
 /* Attributes of a pool, in bytes: what it may keep, and what it takes of its device now. */
 enum { POOL_RELEASE_THRESHOLD = 4, POOL_RESERVED_NOW = 5 };
-enum { NODE_MEM_ALLOC = 10 };        /* type of a graph's node */
+enum { NODE_MEM_ALLOC = 10 }; /* type of a graph's node */
 
 struct cu_alloc_node {
 	struct cu_pool_properties pool;
@@ -271,8 +271,8 @@ int cuMemGetAllocationGranularity(size_t *bytes, const struct cu_memory_properti
 int cuMemAddressReserve(unsigned long long *address, size_t bytes, size_t alignment,
 			unsigned long long hint, unsigned long long flags);
 int cuMemAddressFree(unsigned long long address, size_t bytes);
-int cuMemCreate(unsigned long long *handle, size_t bytes,
-		const struct cu_memory_properties *wanted, unsigned long long flags);
+int cuMemCreate(unsigned long long *handle, size_t bytes, const struct cu_memory_properties *wanted,
+		unsigned long long flags);
 int cuMemRelease(unsigned long long handle);
 int cuMemRetainAllocationHandle(unsigned long long *handle, void *address);
 int cuMemMap(unsigned long long address, size_t bytes, size_t offset, unsigned long long handle,
@@ -337,8 +337,8 @@ int cuGraphCreate(struct CUgraph_st **graph, unsigned int flags);
 int cuGraphDestroy(struct CUgraph_st *graph);
 int cuGraphAddMemAllocNode(struct CUgraphNode_st **node, struct CUgraph_st *graph,
 			   const void *dependencies, size_t count, struct cu_alloc_node *wanted);
-int cuGraphAddNode(struct CUgraphNode_st **node, struct CUgraph_st *graph,
-		   const void *dependencies, size_t count, struct cu_node *wanted);
+int cuGraphAddNode(struct CUgraphNode_st **node, struct CUgraph_st *graph, const void *dependencies,
+		   size_t count, struct cu_node *wanted);
 int cuGraphAddNode_v2(struct CUgraphNode_st **node, struct CUgraph_st *graph,
 		      const void *dependencies, const void *edges, size_t count,
 		      struct cu_node *wanted);

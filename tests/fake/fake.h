@@ -93,14 +93,14 @@ struct fake_block {
 	enum fake_kind kind;
 	enum fake_origin origin;
 	int device;
-	bool freed;        /* ORDERED: its free waits for its stream; PHYSICAL: handle gone */
-	bool sync_memops;  /* as cuPointerSetAttribute left it */
-	bool exported;     /* an IPC handle of it was made */
+	bool freed;       /* ORDERED: its free waits for its stream; PHYSICAL: handle gone */
+	bool sync_memops; /* as cuPointerSetAttribute left it */
+	bool exported;    /* an IPC handle of it was made */
 	/* MAPPED: what cuMemSetAccess allows each device: 0 nothing, 1 reading, 3 writing too */
 	unsigned char access[FAKE_DEVICES];
-	unsigned int uses; /* PHYSICAL: how many mappings */
+	unsigned int uses;     /* PHYSICAL: how many mappings */
 	unsigned int retained; /* PHYSICAL: how many more releases its handle takes */
-	intptr_t shift;    /* device memory: address + shift is where the fake reaches it */
+	intptr_t shift;        /* device memory: address + shift is where the fake reaches it */
 	struct CUmemPoolHandle_st *pool; /* ORDERED: the pool it is from */
 	struct CUctx_st *context; /* owner; NULL: the device's, no context's end is its end */
 	uint64_t id;              /* never given twice */
@@ -132,7 +132,7 @@ bool fake_device_valid(int device);
 /* context.c */
 int fake_context_current(struct CUctx_st **context);
 int fake_context_check(struct CUctx_st *context);
-int fake_context_prepare(void); /* a primary context for each device */
+int fake_context_prepare(void);                  /* a primary context for each device */
 struct CUctx_st *fake_context_start(int device); /* the primary one, retained once more */
 int fake_context_make_green(int device, struct CUctx_st **context);
 void fake_context_end(struct CUctx_st *context);
@@ -162,7 +162,8 @@ void fake_memory_count(int *device_blocks, int *handles, int *mappings);
 struct CUgraph_st *fake_graph_make(void); /* NULL: no memory */
 
 /* mempool.c */
-void fake_mempool_released(const struct fake_block *block); /* its bytes belong to the device again */
+void fake_mempool_released(
+	const struct fake_block *block); /* its bytes belong to the device again */
 
 /* array.c */
 void fake_array_drop_context(struct CUctx_st *context);
@@ -189,7 +190,7 @@ void fake_disturb(uintptr_t address, size_t bytes); /* these bytes are going; no
 /* timeline.c */
 uint64_t fake_now(void);
 void fake_timeline_tick(void); /* a call began: the fake's own clock goes on */
-void fake_timeline_run(void); /* carry out what is due */
+void fake_timeline_run(void);  /* carry out what is due */
 void fake_timeline_wait(uint64_t until_ns);
 unsigned long fake_timeline_waited(void); /* how often the calling thread had to */
 /* One end of a copy or fill: the address as the program knows it, and where the bytes are. */
@@ -206,7 +207,7 @@ int fake_timeline_fill(uint64_t due_ns, const struct fake_end *to, unsigned char
 int fake_timeline_release(uint64_t due_ns, uint64_t block_id);
 int fake_timeline_use(uint64_t due_ns, uintptr_t address, size_t bytes); /* changes nothing */
 int fake_timeline_touching(uintptr_t address, size_t bytes); /* how many copies and fills */
-void fake_timeline_forget(void); /* child of a fork */
+void fake_timeline_forget(void);                             /* child of a fork */
 
 /* stream.c */
 int fake_stream_submit(struct CUctx_st *context, struct CUstream_st *stream, uint64_t *due_ns);

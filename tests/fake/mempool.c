@@ -14,8 +14,8 @@ struct CUmemPoolHandle_st {
 	struct CUmemPoolHandle_st *next; /* all pools that were made and not destroyed */
 	int device;
 	size_t max_bytes; /* 0: as much as the device has */
-	size_t threshold;  /* bytes that it keeps at most */
-	size_t kept;       /* bytes */
+	size_t threshold; /* bytes that it keeps at most */
+	size_t kept;      /* bytes */
 };
 
 static struct CUmemPoolHandle_st defaults[FAKE_DEVICES];  /* lock: fake */
@@ -173,8 +173,7 @@ int cuMemPoolTrimTo(struct CUmemPoolHandle_st *pool, size_t min_bytes)
 		fake_memory_give(pool->device, pool->kept - min_bytes);
 		pool->kept = min_bytes;
 	}
-	return fake_leave("cuMemPoolTrimTo", result, "pool=%p least=%zu", (void *)pool,
-			  min_bytes);
+	return fake_leave("cuMemPoolTrimTo", result, "pool=%p least=%zu", (void *)pool, min_bytes);
 }
 
 void fake_mempool_released(const struct fake_block *block)

@@ -7,6 +7,7 @@
 #include "runtime_api.h"
 
 /* Every driver function the runtime uses: base name, the version it asks for, declared name. */
+/* clang-format off */
 #define RUNTIME_DRIVER(X)                                               \
 	X(cuInit, 2000, cuInit)                                         \
 	X(cuDriverGetVersion, 2020, cuDriverGetVersion)                 \
@@ -67,6 +68,7 @@
 	X(cuEventQuery, 2000, cuEventQuery)                             \
 	X(cuEventSynchronize, 2000, cuEventSynchronize)                 \
 	X(cuEventElapsedTime, 2000, cuEventElapsedTime)
+/* clang-format on */
 
 /* The forms for per-thread default streams, asked for by flag 2. */
 #define RUNTIME_DRIVER_PER_THREAD(X)                               \

@@ -89,9 +89,8 @@ int cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsign
 
 int cudaGetDriverEntryPoint_ptsz(const char *symbol, void **function, unsigned long long flags,
 				 int *status);
-int cudaGetDriverEntryPointByVersion_ptsz(const char *symbol, void **function,
-					  unsigned int version, unsigned long long flags,
-					  int *status);
+int cudaGetDriverEntryPointByVersion_ptsz(const char *symbol, void **function, unsigned int version,
+					  unsigned long long flags, int *status);
 
 int cudaGetDeviceCount(int *count);
 int cudaGetDevice(int *device);

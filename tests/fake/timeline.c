@@ -36,8 +36,8 @@ struct piece {
 	unsigned char kept[]; /* copy: the bytes, when the caller may change them after the call */
 };
 
-static struct piece *first; /* lock: fake */
-static uint64_t clock_ns = 1; /* the fake's own. lock: fake */
+static struct piece *first;           /* lock: fake */
+static uint64_t clock_ns = 1;         /* the fake's own. lock: fake */
 static __thread unsigned long waited; /* count of waits for work that was not done */
 
 void fake_timeline_tick(void)

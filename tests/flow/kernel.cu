@@ -34,8 +34,8 @@ int main()
 	int *answer, answered = 0;
 	void *bytes;
 
-	if (cudaMalloc(&values, count * sizeof(float)) || cudaMalloc<float>(&more, 4) || cudaMalloc(&answer, 4) ||
-	    maker(&bytes, 100))
+	if (cudaMalloc(&values, count * sizeof(float)) || cudaMalloc<float>(&more, 4) ||
+	    cudaMalloc(&answer, 4) || maker(&bytes, 100))
 		return 1;
 	cudaMemcpy(values, host.data(), count * sizeof(float), cudaMemcpyHostToDevice);
 	for (int i = 0; i < 100; i++) {
@@ -50,7 +50,8 @@ int main()
 		if (value != 6.0f)
 			return 3;
 	}
-	if (cudaFree(values) || cudaFree(more) || cudaFree(answer) || cudaFree(bytes) || cudaGetLastError())
+	if (cudaFree(values) || cudaFree(more) || cudaFree(answer) || cudaFree(bytes) ||
+	    cudaGetLastError())
 		return 4;
 	std::printf("scaled, kernel answered %d\n", answered);
 	return 0;

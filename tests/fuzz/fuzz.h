@@ -144,14 +144,18 @@ static inline size_t fuzz_sentences(const struct fuzz_heard *heard)
 		if (c == '\n') {
 			const char *line = heard->said + start;
 
-			require(i > start && line[i - start - 1] != '.', "a message with a full stop");
-			if (!fuzz_is(": note: ", line, i - start) && !fuzz_is(": warning: ", line, i - start)) {
-				require(fuzz_is(": error: ", line, i - start), "a message of no kind");
+			require(i > start && line[i - start - 1] != '.',
+				"a message with a full stop");
+			if (!fuzz_is(": note: ", line, i - start) &&
+			    !fuzz_is(": warning: ", line, i - start)) {
+				require(fuzz_is(": error: ", line, i - start),
+					"a message of no kind");
 				lines++;
 			}
 			start = i + 1;
 		}
-		require(c == '\n' || (c >= 0x20 && c != 0x7f), "a sentence with control characters");
+		require(c == '\n' || (c >= 0x20 && c != 0x7f),
+			"a sentence with control characters");
 	}
 	require(heard->said_bytes == 0 || heard->said[heard->said_bytes - 1] == '\n',
 		"a sentence without an end");

@@ -21,9 +21,11 @@ struct settings {
 };
 
 static const struct args_word largest[] = { { "largest", UINT64_MAX }, { NULL, 0 } };
+/* clang-format off */
 static const struct args_word colours[] = {
 	{ "red", 7 }, { "green", 8 }, { "blue", 9 }, { NULL, 0 },
 };
+/* clang-format on */
 
 static const struct args_option options[] = {
 	{ "flag", 'f', ARGS_FLAG, offsetof(struct settings, flag), NULL, NULL, "a flag" },
@@ -31,14 +33,17 @@ static const struct args_option options[] = {
 	{ "count", 'c', ARGS_COUNT, offsetof(struct settings, count), "N", largest, "a count" },
 	{ "bytes", 'b', ARGS_BYTES, offsetof(struct settings, bytes), "SIZE", largest, "a size" },
 	{ "colour", 0, ARGS_WORD, offsetof(struct settings, word), "WHAT", colours, "a word" },
-	{ "text", 't', ARGS_TEXT, offsetof(struct settings, text), "TEXT", NULL, "a text\nof two lines" },
-	{ "optional", 'o', ARGS_OPTIONAL, offsetof(struct settings, optional), "TEXT", NULL, "perhaps" },
+	{ "text", 't', ARGS_TEXT, offsetof(struct settings, text), "TEXT", NULL,
+	  "a text\nof two lines" },
+	{ "optional", 'o', ARGS_OPTIONAL, offsetof(struct settings, optional), "TEXT", NULL,
+	  "perhaps" },
 	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
 };
 
 static const struct args_command commands[] = {
 	{ "mam fuzz", "[OPTION]... FILE...", "Does nothing.\n", NULL, options, false },
-	{ "mam fuzz", "[OPTION]... COMMAND...", "Does nothing.\n", "Examples: none.\n", options, true },
+	{ "mam fuzz", "[OPTION]... COMMAND...", "Does nothing.\n", "Examples: none.\n", options,
+	  true },
 };
 
 /* The words of a command line: the first is the command's name, NULL stands behind the last. */
@@ -98,8 +103,10 @@ static bool parse(const struct args_command *command, struct line *line, struct 
 		require(*first >= 1 && *first <= line->count, "no such first operand");
 		require_settings(line, settings);
 	} else if (status == STATUS_GOOD) {
-		require(strncmp(heard.printed, "Usage: mam fuzz ", 16) == 0, "help without its use");
-		require(strstr(heard.printed, "--optional[=TEXT]") != NULL, "help without an option");
+		require(strncmp(heard.printed, "Usage: mam fuzz ", 16) == 0,
+			"help without its use");
+		require(strstr(heard.printed, "--optional[=TEXT]") != NULL,
+			"help without an option");
 	} else {
 		require(status == STATUS_BAD, "another status");
 		require(heard.printed_bytes == 0, "an error among the output");
@@ -208,7 +215,8 @@ static void play_recipe(const struct args_command *command, struct fuzz_bytes *f
 	require(settings.count == wanted.count && settings.bytes == wanted.bytes &&
 			settings.word == wanted.word,
 		"a number is another");
-	require(same_text(settings.text, wanted.text) && same_text(settings.optional, wanted.optional),
+	require(same_text(settings.text, wanted.text) &&
+			same_text(settings.optional, wanted.optional),
 		"a text is another");
 	require(line.count - first == count, "not all operands come");
 	for (int i = 0; i < count; i++)

@@ -89,9 +89,10 @@ static void print(const struct mam_trace_record *record, struct text *text)
 			length += snprintf(line + length, 64, " stream=%" PRIu64, record->stream);
 		break;
 	case MAM_TRACE_RECORD_LOST:
-		length = snprintf(line, sizeof(line),
-				  "# lost: %" PRIu64 " event%s, faster than they could be written\n",
-				  record->bytes, record->bytes == 1 ? "" : "s");
+		length =
+			snprintf(line, sizeof(line),
+				 "# lost: %" PRIu64 " event%s, faster than they could be written\n",
+				 record->bytes, record->bytes == 1 ? "" : "s");
 		append(text, line, (size_t)length);
 		return;
 	default: return;
@@ -123,8 +124,8 @@ static void write_ring(struct fuzz_bytes *from, uint64_t token)
 {
 	static union {
 		struct mam_trace_ring heading;
-		unsigned char bytes[MAM_TRACE_RING_HEAD +
-				    SLOTS_MAX * sizeof(struct mam_trace_record)];
+		unsigned char
+			bytes[MAM_TRACE_RING_HEAD + SLOTS_MAX * sizeof(struct mam_trace_record)];
 	} ring;
 	struct mam_trace_record *records = (void *)(ring.bytes + MAM_TRACE_RING_HEAD);
 	uint64_t capacity = 1u << fuzz_byte(from) % 5, lines = 0, first;
@@ -233,8 +234,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	begin();
 	plain.count = wanted.count = got.count = 0;
 	if (how & RING)
-		append(&plain, first, (size_t)snprintf(first, sizeof(first),
-						      "# mam trace ring=%016x x\n", share));
+		append(&plain, first,
+		       (size_t)snprintf(first, sizeof(first), "# mam trace ring=%016x x\n", share));
 	count = count < fuzz_left(&from) ? count : fuzz_left(&from);
 	append(&plain, from.next, count);
 	from.next += count;

@@ -50,7 +50,7 @@ static struct model {
 	unsigned int handle_count;
 	unsigned int driver_opens[CHUNKS];
 	bool driver_fails, knows_ranges;
-	bool forged; /* a forged note was believed: what is open may overlap */
+	bool forged;         /* a forged note was believed: what is open may overlap */
 	unsigned int marked; /* blocks that have a mark */
 	uint64_t newest_id;
 } model;
@@ -280,8 +280,8 @@ static void get(unsigned int at, uint64_t inside)
 static const char *note_path(const unsigned char *token)
 {
 	static char path[128];
-	int length = snprintf(path, sizeof(path), "%s/mam-ipc-%u-", folder,
-			      (unsigned int)geteuid());
+	int length =
+		snprintf(path, sizeof(path), "%s/mam-ipc-%u-", folder, (unsigned int)geteuid());
 
 	for (int i = 0; i < MAM_MARKS_TOKEN_BYTES; i++)
 		length += snprintf(path + length, sizeof(path) - (size_t)length, "%02x", token[i]);

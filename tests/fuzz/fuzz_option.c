@@ -155,7 +155,8 @@ static size_t count_lines(void)
 		if (c == '\n')
 			count++;
 		if (i == 0 || written[i - 1] == '\n')
-			require(strncmp(written + i, speaker, 4) == 0, "a report without its speaker");
+			require(strncmp(written + i, speaker, 4) == 0,
+				"a report without its speaker");
 	}
 	require(written_bytes == 0 || written[written_bytes - 1] == '\n', "half a report");
 	return count;

@@ -19,7 +19,7 @@
 #define DEPTH_MAX 64
 #define STEPS_LIMIT 20000
 #define KEPT 8u
-#define KEPT_MAX 2000 /* bytes as shown, of what is put again */
+#define KEPT_MAX 2000    /* bytes as shown, of what is put again */
 #define MEMORY_A_BYTE 80 /* what arrays of twice the room needed make of some 40 */
 #define MEMORY_FIRST 20000
 

@@ -54,7 +54,8 @@ static struct CUstream_st *stream(struct model *model)
 	return (struct CUstream_st *)(uintptr_t)(byte(model) % 3);
 }
 
-static void took(struct model *model, enum mam_status status, void *block, size_t asked, size_t alignment)
+static void took(struct model *model, enum mam_status status, void *block, size_t asked,
+		 size_t alignment)
 {
 	struct block *made = &model->blocks[model->count];
 
@@ -67,8 +68,10 @@ static void took(struct model *model, enum mam_status status, void *block, size_
 	}
 	model->allocs++;
 	made->at = block;
-	require(mam_usable_size(model->pool, block, &made->bytes) == MAM_OK, "a new block has no size");
-	require(made->bytes >= asked && made->bytes - asked < model->granule + (model->cached ? asked / 2 : 0),
+	require(mam_usable_size(model->pool, block, &made->bytes) == MAM_OK,
+		"a new block has no size");
+	require(made->bytes >= asked &&
+			made->bytes - asked < model->granule + (model->cached ? asked / 2 : 0),
 		"a new block has another size");
 	require((uintptr_t)block % (alignment > model->granule ? alignment : model->granule) == 0,
 		"a new block is not aligned");
@@ -125,13 +128,15 @@ static void give(struct model *model, unsigned kind)
 		status = mam_free_async(pool, block.at, stream(model));
 	} else {
 		status = mam_pool_retire(model->pool, block.at, &model->ticket, &bytes);
-		require(status != MAM_OK || bytes == block.bytes, "a retired block has another size");
+		require(status != MAM_OK || bytes == block.bytes,
+			"a retired block has another size");
 		model->retired++;
 	}
 	require(status == MAM_OK, "a live block cannot be freed");
 	model->frees++;
 	status = mam_free(model->pool, block.at);
-	require(status == MAM_ERROR_DOUBLE_FREE || status == MAM_ERROR_NOT_OWNED || status == MAM_ERROR_INTERIOR,
+	require(status == MAM_ERROR_DOUBLE_FREE || status == MAM_ERROR_NOT_OWNED ||
+			status == MAM_ERROR_INTERIOR,
 		"a second free is not refused");
 }
 
@@ -141,7 +146,8 @@ static void misuse(struct model *model)
 	enum mam_status status;
 	const struct block *block;
 
-	require(mam_free(model->pool, model) == MAM_ERROR_NOT_OWNED, "the pool owns what is not its");
+	require(mam_free(model->pool, model) == MAM_ERROR_NOT_OWNED,
+		"the pool owns what is not its");
 	if (model->count == 0)
 		return;
 	block = &model->blocks[kind % model->count];
@@ -157,7 +163,8 @@ static void reclaim(struct model *model)
 	struct mam_stats stats = { .size = sizeof(stats) };
 
 	if (byte(model) % 2 && model->ticket)
-		require(mam_pool_reclaim(model->pool, model->ticket - 1, NULL) == MAM_OK, "no reclaim of some");
+		require(mam_pool_reclaim(model->pool, model->ticket - 1, NULL) == MAM_OK,
+			"no reclaim of some");
 	require(mam_pool_reclaim(model->pool, model->ticket, NULL) == MAM_OK, "no reclaim");
 	model->retired = 0;
 	require(mam_pool_stats(model->pool, &stats) == MAM_OK && stats.retired_blocks == 0,
@@ -175,7 +182,8 @@ static void trim(struct model *model)
 	require(after.physical_bytes + released == before.physical_bytes ||
 			after.reserved_bytes + released == before.reserved_bytes,
 		"a trim gives back another sum than it says");
-	require(before.physical_bytes <= keep || after.physical_bytes >= keep, "a trim keeps less than asked");
+	require(before.physical_bytes <= keep || after.physical_bytes >= keep,
+		"a trim keeps less than asked");
 }
 
 static void look(struct model *model)
@@ -191,14 +199,18 @@ static void look(struct model *model)
 	for (unsigned i = 0; i < model->count; i++)
 		bytes += model->blocks[i].bytes;
 	require(mam_pool_stats(model->pool, &stats) == MAM_OK, "no statistics");
-	require(stats.live_blocks == model->count && stats.live_rounded_bytes == bytes, "live is miscounted");
-	require(stats.allocs == model->allocs && stats.frees == model->frees && stats.failures == model->failures,
+	require(stats.live_blocks == model->count && stats.live_rounded_bytes == bytes,
+		"live is miscounted");
+	require(stats.allocs == model->allocs && stats.frees == model->frees &&
+			stats.failures == model->failures,
 		"calls are miscounted");
 	require(stats.physical_bytes >= bytes + stats.cached_bytes + stats.retired_bytes,
 		"blocks have no memory behind them");
 	require(stats.retired_blocks == model->retired, "retired is miscounted");
-	require(!model->limit || stats.physical_bytes <= model->limit, "the pool is over its limit");
-	require(stats.physical_bytes <= DEVICE_BYTES && stats.peak_physical_bytes >= stats.physical_bytes &&
+	require(!model->limit || stats.physical_bytes <= model->limit,
+		"the pool is over its limit");
+	require(stats.physical_bytes <= DEVICE_BYTES &&
+			stats.peak_physical_bytes >= stats.physical_bytes &&
 			stats.peak_live_rounded_bytes >= bytes,
 		"a peak is below its value");
 }
@@ -234,7 +246,8 @@ static enum mam_status make(struct model *model, struct mam_source **source)
 
 	vmm.simulated = true;
 	vmm.total_bytes = DEVICE_BYTES;
-	status = how & 1 ? mam_source_host(DEVICE_BYTES, false, source) : mam_source_vmm(&vmm, source);
+	status = how & 1 ? mam_source_host(DEVICE_BYTES, false, source)
+			 : mam_source_vmm(&vmm, source);
 	require(status == MAM_OK, "no source");
 	model->cached = how & 2;
 	attr.cache = model->cached ? MAM_CACHE_ON : MAM_CACHE_OFF;

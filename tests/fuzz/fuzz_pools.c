@@ -35,16 +35,16 @@ struct pool {
 	struct mam_pool *pool;
 	struct block blocks[BLOCKS];
 	unsigned int count, scopes;
-	size_t limit; /* 0: none */
-	bool was_over;  /* the limit was set below what was held */
+	size_t limit;  /* 0: none */
+	bool was_over; /* the limit was set below what was held */
 };
 
 static struct model {
 	struct fuzz_bytes from;
 	struct pool pools[POOLS];
 	struct mam_quota *quota;
-	size_t quota_bytes; /* 0: none */
-	bool was_over;      /* the quota was set below what was held */
+	size_t quota_bytes;             /* 0: none */
+	bool was_over;                  /* the quota was set below what was held */
 	unsigned int how, marks, gives; /* blocks that the callback may still give up */
 } model;
 
@@ -281,9 +281,7 @@ static void step(void)
 	case 9: set_limit(pool); break;
 	case 10: set_quota(); break;
 	case 11: reserve(pool); break;
-	case 12:
-		require(mam_pool_trim(pool->pool, kind * MIB, NULL) == MAM_OK, "no trim");
-		break;
+	case 12: require(mam_pool_trim(pool->pool, kind * MIB, NULL) == MAM_OK, "no trim"); break;
 	case 13: model.gives = kind; break;
 	case 14: scope(pool, kind & 1); break;
 	default:

@@ -60,8 +60,8 @@ static bool check_lines(const char *text, const struct plot_rows *rows, bool goo
 			continue;
 		require(plot_rows_has(rows, fields[0], fields[1], fields[2]), "a row is lost");
 		if (*text == '\0')
-			require(plot_rows_value(rows, fields[0], fields[1], fields[2],
-						fields[3]) == value,
+			require(plot_rows_value(rows, fields[0], fields[1], fields[2], fields[3]) ==
+					value,
 				"the last row has another value");
 	}
 	require(sound == good, good ? "what is no row is one" : "good rows are refused");
@@ -79,7 +79,7 @@ static void check_pictures(const struct plot_rows *rows)
 
 		require(file != NULL, "no memory");
 		drawn = which < plot_figure_count() ? plot_figure_draw(which, rows, file)
-						  : plot_figure_page(rows, file);
+						    : plot_figure_page(rows, file);
 		fclose(file);
 		if (drawn)
 			well_formed_xml(text, bytes);

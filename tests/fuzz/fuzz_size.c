@@ -103,7 +103,8 @@ static bool library_oracle(const char *text, wide *bytes)
 			number *= 1000;
 		at++;
 	} else {
-		if (unit && tolower((unsigned char)at[0]) == 'i' && tolower((unsigned char)at[1]) == 'b')
+		if (unit && tolower((unsigned char)at[0]) == 'i' &&
+		    tolower((unsigned char)at[1]) == 'b')
 			at += 2;
 		else if (!unit && tolower((unsigned char)at[0]) == 'b')
 			at++;
@@ -120,7 +121,8 @@ static void check_library(const char *text)
 	bool good = mam_parse_bytes(text, &bytes);
 	const char *rest = digits(text, &number);
 
-	require(good == library_oracle(text, &wanted), good ? "a bad size is taken" : "a good size is refused");
+	require(good == library_oracle(text, &wanted),
+		good ? "a bad size is taken" : "a good size is refused");
 	require(good ? bytes == wanted : bytes == 4711, "a size is another");
 	good = mam_parse_count(text, &count);
 	require(good == (rest != text && !*rest && number <= UINT64_MAX), "another count is one");
@@ -133,11 +135,13 @@ static void check_written(uint64_t bytes)
 	uint64_t back;
 
 	memset(text, 'x', sizeof(text));
-	require(mam_format_bytes(bytes, text) == text && memchr(text, '\0', sizeof(text)), "no text");
+	require(mam_format_bytes(bytes, text) == text && memchr(text, '\0', sizeof(text)),
+		"no text");
 	if (strchr(text, '.'))
 		return;
 	require(mam_parse_bytes(text, &back) && back == bytes, "what is written is not read back");
-	require(strcmp(mam_format_bytes(back, again), text) == 0, "written otherwise the second time");
+	require(strcmp(mam_format_bytes(back, again), text) == 0,
+		"written otherwise the second time");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -48,7 +48,8 @@ static void put(struct idtable *table, uint64_t id, uint32_t block)
 		return;
 	now = idtable_at(table, id);
 	require(now != NULL, "no place for an id");
-	require(*now == (at < model.count ? model.blocks[at] : IDTABLE_NONE), "an id's place is another's");
+	require(*now == (at < model.count ? model.blocks[at] : IDTABLE_NONE),
+		"an id's place is another's");
 	*now = model.blocks[at] = block;
 	model.ids[at] = id;
 	model.count += at == model.count;
@@ -68,7 +69,8 @@ static void name(struct names *names, struct fuzz_bytes *from)
 			break;
 	if (wanted == NAMES)
 		return;
-	require(names_number(names, text, bytes, &number) && number == wanted, "a name has another number");
+	require(names_number(names, text, bytes, &number) && number == wanted,
+		"a name has another number");
 	if (wanted == model.name_count)
 		memcpy(model.names[model.name_count++], text, strnlen(text, bytes));
 }

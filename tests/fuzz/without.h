@@ -30,8 +30,8 @@ static uint64_t without_next(uint64_t *state)
 static void without_change(uint8_t *data, size_t bytes, uint64_t *state)
 {
 	static const uint64_t numbers[] = {
-		0,          1,          0x7f,           0xff,       0xffff,
-		0x7fffffff, 0xffffffff, UINT64_MAX - 15, UINT64_MAX, 1ull << 63,
+		0,          1,          0x7f, 0xff, 0xffff, 0x7fffffff, 0xffffffff, UINT64_MAX - 15,
+		UINT64_MAX, 1ull << 63,
 	};
 	uint64_t number = numbers[without_next(state) % (sizeof(numbers) / sizeof(numbers[0]))];
 	size_t width = (size_t)1 << without_next(state) % 4;

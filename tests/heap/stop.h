@@ -62,11 +62,11 @@ STOP_UNSEEN uint64_t stop_atomic(volatile void *where, unsigned int bytes, enum 
 #undef SIMT_AT16
 #undef SIMT_AT32
 #undef SIMT_AT64
-#define SIMT_AT16(where, op, operand, expected, order, scope)                                   \
+#define SIMT_AT16(where, op, operand, expected, order, scope) \
 	((uint16_t)stop_atomic(SIMT_P16(where), 2, op, operand, expected, order, scope, SIMT_SITE))
-#define SIMT_AT32(where, op, operand, expected, order, scope)                                   \
+#define SIMT_AT32(where, op, operand, expected, order, scope) \
 	((uint32_t)stop_atomic(SIMT_P32(where), 4, op, operand, expected, order, scope, SIMT_SITE))
-#define SIMT_AT64(where, op, operand, expected, order, scope)                                   \
+#define SIMT_AT64(where, op, operand, expected, order, scope) \
 	stop_atomic(SIMT_P64(where), 8, op, operand, expected, order, scope, SIMT_SITE)
 
 /* Before a run: nobody stops yet, and so many lanes are to leave. */

@@ -32,7 +32,8 @@ static uint32_t fresh(uint64_t base, uint64_t bytes)
 
 	ck_assert_int_eq(mam_records_reserve(&segments, MAM_SEGMENT_RECORDS), MAM_OK);
 	handle = mam_records_take(&segments);
-	*at(handle) = (struct mam_segment){ .base = base, .bytes = bytes, .state = MAM_SEGMENT_LIVE };
+	*at(handle) =
+		(struct mam_segment){ .base = base, .bytes = bytes, .state = MAM_SEGMENT_LIVE };
 	return handle;
 }
 
@@ -166,7 +167,8 @@ START_TEST(random_cuts_and_joins)
 		if (grow && at(handle)->bytes > UNIT) {
 			uint64_t units = at(handle)->bytes / UNIT;
 
-			here[count++] = cut(handle, UNIT * (1 + (uint64_t)rand_r(&seed) % (units - 1)));
+			here[count++] =
+				cut(handle, UNIT * (1 + (uint64_t)rand_r(&seed) % (units - 1)));
 		} else if (!grow && at(handle)->next != 0) {
 			uint32_t gone = at(handle)->next;
 
@@ -205,14 +207,38 @@ START_TEST(a_chunk_leaves_and_comes_back_without_a_record)
 }
 END_TEST
 
-static void count_one_more(struct mam_group *group) { group->count++; }
-static void count_one_less(struct mam_group *group) { group->count--; }
-static void begin_elsewhere(struct mam_group *group) { group->base++; }
-static void begin_lower(struct mam_group *group) { group->base--; }
-static void begin_with_another(struct mam_group *group) { group->first = at(group->first)->next; }
-static void be_empty(struct mam_group *group) { group->count = 0; }
-static void name_another_group(struct mam_group *group) { at(at(group->first)->next)->group = at(chunk[0])->group; }
-static void overlap(struct mam_group *group) { at(group->first)->bytes += UNIT; }
+static void count_one_more(struct mam_group *group)
+{
+	group->count++;
+}
+static void count_one_less(struct mam_group *group)
+{
+	group->count--;
+}
+static void begin_elsewhere(struct mam_group *group)
+{
+	group->base++;
+}
+static void begin_lower(struct mam_group *group)
+{
+	group->base--;
+}
+static void begin_with_another(struct mam_group *group)
+{
+	group->first = at(group->first)->next;
+}
+static void be_empty(struct mam_group *group)
+{
+	group->count = 0;
+}
+static void name_another_group(struct mam_group *group)
+{
+	at(at(group->first)->next)->group = at(chunk[0])->group;
+}
+static void overlap(struct mam_group *group)
+{
+	at(group->first)->bytes += UNIT;
+}
 static void reach_into_the_next_group(struct mam_group *group)
 {
 	uint32_t last = group->first;
@@ -222,9 +248,10 @@ static void reach_into_the_next_group(struct mam_group *group)
 	at(last)->bytes += UNIT;
 }
 
-static void (*const damages[])(struct mam_group *) = { count_one_more, count_one_less,     begin_elsewhere, begin_with_another,
-	                                               begin_lower,
-	                                               be_empty,       name_another_group, overlap,         reach_into_the_next_group };
+static void (*const damages[])(struct mam_group *) = {
+	count_one_more, count_one_less,     begin_elsewhere, begin_with_another,       begin_lower,
+	be_empty,       name_another_group, overlap,         reach_into_the_next_group
+};
 
 START_TEST(the_check_sees_damage)
 {

@@ -34,8 +34,9 @@ static uint32_t live(uint64_t base)
 
 	ck_assert_int_eq(mam_records_reserve(&segments, 1), MAM_OK);
 	fresh = mam_records_take(&segments);
-	*mam_segment_at(&segments, fresh) =
-		(struct mam_segment){ .base = base, .bytes = 512, .state = MAM_SEGMENT_LIVE, .requested = 1 };
+	*mam_segment_at(&segments, fresh) = (struct mam_segment){
+		.base = base, .bytes = 512, .state = MAM_SEGMENT_LIVE, .requested = 1
+	};
 	mam_blockmap_insert(&map, &segments, fresh);
 	return fresh;
 }
@@ -79,8 +80,8 @@ START_TEST(nearly_every_block_is_found_at_every_size)
 		ck_assert_sound();
 		ck_assert_uint_eq(map.count, count + 1);
 		/* A bucket has room for twice the mean: about one in a hundred finds it full. */
-		ck_assert_msg(found(count + 1) * 100 >= (count + 1) * 90, "of %zu blocks %zu are known", count + 1,
-		              found(count + 1));
+		ck_assert_msg(found(count + 1) * 100 >= (count + 1) * 90,
+			      "of %zu blocks %zu are known", count + 1, found(count + 1));
 	}
 }
 END_TEST

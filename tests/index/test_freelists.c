@@ -126,7 +126,8 @@ START_TEST(the_lowest_comes_first_among_equals)
 
 	ck_assert_uint_eq(mam_freelists_best(&freelists, &segments, size * GRANULE), low);
 	mam_freelists_remove(&freelists, &segments, low);
-	ck_assert_uint_eq(mam_freelists_best(&freelists, &segments, size * GRANULE), high); /* came last */
+	ck_assert_uint_eq(mam_freelists_best(&freelists, &segments, size * GRANULE),
+			  high); /* came last */
 	mam_freelists_remove(&freelists, &segments, high);
 	ck_assert_uint_eq(mam_freelists_best(&freelists, &segments, size * GRANULE), middle);
 	check_holds(1);
@@ -140,9 +141,11 @@ START_TEST(an_aligned_request_takes_the_tightest_that_holds_it)
 	uint32_t roomy = hole((32 << 20) + 512, 600, 0);
 
 	(void)tight;
-	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, 8 * GRANULE, 4096), exact);
+	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, 8 * GRANULE, 4096),
+			  exact);
 	mam_freelists_remove(&freelists, &segments, exact);
-	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, 8 * GRANULE, 4096), roomy);
+	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, 8 * GRANULE, 4096),
+			  roomy);
 	mam_freelists_remove(&freelists, &segments, roomy);
 	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, 8 * GRANULE, 4096), 0);
 }
@@ -156,7 +159,8 @@ START_TEST(an_aligned_request_looks_on_before_it_gives_up)
 	for (uint64_t i = 0; i < 40; i++)
 		hole((i << 20) + 512, 8 + i % 3, 0);
 	fits = hole(64 << 20, 10, 0);
-	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, 8 * GRANULE, 1 << 20), fits);
+	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, 8 * GRANULE, 1 << 20),
+			  fits);
 }
 END_TEST
 
@@ -170,7 +174,8 @@ START_TEST(an_aligned_request_is_not_given_a_hole_that_is_a_granule_short)
 		hole((i << 20) + GRANULE, 8, 0);
 	hole((16 << 20) + GRANULE, 8 + 16 - 2, 0);
 	sure = hole((32 << 20) + GRANULE, 8 + 16 - 1, 0);
-	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, 8 * GRANULE, alignment), sure);
+	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, 8 * GRANULE, alignment),
+			  sure);
 }
 END_TEST
 
@@ -184,7 +189,8 @@ START_TEST(the_largest_inner_passes_over_chunk_ends)
 	ck_assert_uint_eq(mam_freelists_largest_inner(&freelists, &segments), inner);
 	mam_freelists_remove(&freelists, &segments, inner);
 	ck_assert_uint_eq(
-		mam_segment_at(&segments, mam_freelists_largest_inner(&freelists, &segments))->bytes,
+		mam_segment_at(&segments, mam_freelists_largest_inner(&freelists, &segments))
+			->bytes,
 		64 * GRANULE);
 }
 END_TEST
@@ -198,7 +204,8 @@ START_TEST(below_steps_through_every_size)
 		hole(granules << 22, granules, granules == 1 ? 8 : 0);
 	check_holds(1100);
 	ck_assert_uint_eq(
-		mam_segment_at(&segments, mam_freelists_largest_inner(&freelists, &segments))->bytes,
+		mam_segment_at(&segments, mam_freelists_largest_inner(&freelists, &segments))
+			->bytes,
 		GRANULE);
 }
 END_TEST
@@ -212,14 +219,18 @@ START_TEST(classes_are_in_order)
 		uint64_t class = mam_freelists_class(&freelists, granules * GRANULE);
 
 		ck_assert(granules <= 2048 ? class == granules : class - previous <= 1);
-		ck_assert_uint_eq(mam_freelists_class(&freelists, granules * GRANULE + GRANULE - 1), class);
+		ck_assert_uint_eq(mam_freelists_class(&freelists, granules * GRANULE + GRANULE - 1),
+				  class);
 		previous = class;
 	}
 	for (unsigned bit = 12; bit <= 50; bit++) {
-		uint64_t class = mam_freelists_class(&freelists, (UINT64_C(3) << bit) / 2 * GRANULE);
+		uint64_t class =
+			mam_freelists_class(&freelists, (UINT64_C(3) << bit) / 2 * GRANULE);
 
 		ck_assert_uint_gt(class, previous);
-		ck_assert_uint_eq(mam_freelists_class(&freelists, ((UINT64_C(3) << bit) / 2 - 1) * GRANULE), class - 1);
+		ck_assert_uint_eq(
+			mam_freelists_class(&freelists, ((UINT64_C(3) << bit) / 2 - 1) * GRANULE),
+			class - 1);
 		ck_assert_uint_lt(class, MAM_FREELISTS_CLASSES);
 		previous = class;
 	}
@@ -272,7 +283,8 @@ START_TEST(random_holes_match_a_scan)
 		}
 		ck_assert_uint_eq(best_granules(ask), min);
 		below = mam_freelists_below(&freelists, &segments, ask * GRANULE);
-		ck_assert_uint_eq(below == 0 ? 0 : mam_segment_at(&segments, below)->bytes / GRANULE, max);
+		ck_assert_uint_eq(
+			below == 0 ? 0 : mam_segment_at(&segments, below)->bytes / GRANULE, max);
 		if (step % 100 == 0)
 			check_holds((uint64_t)count);
 	}
@@ -353,10 +365,12 @@ static void move_a_tree_to_another_class(uint32_t handle)
 	root[1] = root[0];
 	root[0] = 0;
 	if (mam_freelists_class(&freelists, 70000 * GRANULE) % 64 == 63)
-		freelists.metadata->full[1 + mam_freelists_class(&freelists, 70000 * GRANULE) / 64] = 1;
+		freelists.metadata
+			->full[1 + mam_freelists_class(&freelists, 70000 * GRANULE) / 64] = 1;
 	freelists.metadata->full[mam_freelists_class(&freelists, 70000 * GRANULE) / 64] <<= 1;
 }
 
+/* clang-format off */
 static void (*const damages[])(uint32_t) = {
 	clear_a_bit,           set_a_bit,
 	clear_a_bit_of_a_word, set_a_bit_of_a_word,
@@ -365,6 +379,7 @@ static void (*const damages[])(uint32_t) = {
 	move_to_another_class, move_a_tree_to_another_class,
 	set_a_bit_of_another_word, lose_the_order_of_a_tree,
 };
+/* clang-format on */
 
 START_TEST(the_check_sees_damage)
 {

@@ -27,7 +27,7 @@ static bool allowed; /* --capture=allow */
 static struct stream {
 	_Atomic int capturing;
 	_Atomic int answer; /* of a question whether it is capturing */
-	_Atomic int gone; /* destroyed: no function may be given its handle */
+	_Atomic int gone;   /* destroyed: no function may be given its handle */
 } streams[STREAMS];
 static _Atomic int capturing, synchronizing, misuses, fails;
 static _Atomic(void *) stream_context;

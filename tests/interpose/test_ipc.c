@@ -62,8 +62,8 @@ static void tear_down(void)
 static const char *path_in(const char *folder)
 {
 	static char path[256];
-	int length = snprintf(path, sizeof(path), "%s/mam-ipc-%u-", folder,
-			      (unsigned int)geteuid());
+	int length =
+		snprintf(path, sizeof(path), "%s/mam-ipc-%u-", folder, (unsigned int)geteuid());
 
 	for (size_t i = 0; i < sizeof(note.token); i++)
 		length += snprintf(path + length, sizeof(path) - (size_t)length, "%02x",
@@ -273,7 +273,8 @@ END_TEST
 
 START_TEST(the_sweep_takes_what_nobody_owns)
 {
-	struct timespec old[2] = { { .tv_sec = time(NULL) - 3600 }, { .tv_sec = time(NULL) - 3600 } };
+	struct timespec old[2] = { { .tv_sec = time(NULL) - 3600 },
+				   { .tv_sec = time(NULL) - 3600 } };
 
 	put(&note, sizeof(note));
 	mam_ipc_note_sweep();

@@ -329,10 +329,15 @@ START_TEST(as_a_plain_table)
 		bool on = (word >> 40) % 2;
 
 		switch (word % 16) {
-		case 0: case 1: case 2: case 3:
-			ask_id(chunk, block);
-			break;
-		case 4: case 5: case 6: case 7: case 8:
+		case 0:
+		case 1:
+		case 2:
+		case 3: ask_id(chunk, block); break;
+		case 4:
+		case 5:
+		case 6:
+		case 7:
+		case 8:
 			ck_assert(mam_marks_set_synchronous(block_of(chunk, block),
 							    block_of(chunk, 0), on));
 			model[chunk][block].synchronous = on;
@@ -343,8 +348,7 @@ START_TEST(as_a_plain_table)
 				memset(model[chunk], 0, sizeof(model[chunk]));
 			}
 			break;
-		default:
-			release(chunk, block);
+		default: release(chunk, block);
 		}
 		ck_assert(mam_marks_is_synchronous(block_of(chunk, block)) ==
 			  model[chunk][block].synchronous);

@@ -94,7 +94,8 @@ static void leave(struct own *own)
 	MAM_KASSERT(!mam_atomic_xchg32(&own->vacant, 1, MAM_RELEASE, MAM_AT_DEVICE));
 }
 
-static void give(struct own *own, uint64_t state, const uint32_t *blocks, uint32_t count, bool attach)
+static void give(struct own *own, uint64_t state, const uint32_t *blocks, uint32_t count,
+		 bool attach)
 {
 	uint64_t before;
 	uint32_t i;

@@ -27,7 +27,8 @@ static ulong change(__global void *heap, __global uint *shadow, __global void *b
 	ulong first = ((uintptr_t)block - (uintptr_t)heap) / 4, wrong = 0, i;
 
 	for (i = 0; i < (bytes + 3) / 4; i++)
-		wrong += mam_atomic_xchg32(&shadow[first + i], to, MAM_RELAXED, MAM_AT_DEVICE) != from;
+		wrong += mam_atomic_xchg32(&shadow[first + i], to, MAM_RELAXED, MAM_AT_DEVICE) !=
+			 from;
 	return wrong;
 }
 

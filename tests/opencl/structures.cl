@@ -43,9 +43,8 @@ __kernel void fill(__global void *heap, __global struct all *all, __global struc
 	ulong self = get_global_id(0), key = self % keys, number = 0;
 	__global ulong *place = mam_vector_push(&all->vector, heap, &number);
 	__global struct item *item = mam_cl_malloc(heap, sizeof(*item));
-	__global struct leaf *leaf =
-		(__global struct leaf *)mam_tree_ensure(&all->tree, heap, mam_dsmap_mix(key),
-							sizeof(*leaf));
+	__global struct leaf *leaf = (__global struct leaf *)mam_tree_ensure(
+		&all->tree, heap, mam_dsmap_mix(key), sizeof(*leaf));
 	enum mam_dsmap_answer once = mam_dsmap_insert(map, heap, key, key * 3);
 
 	note(counts, 0, !place + !item + !leaf);

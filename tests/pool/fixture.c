@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct fixture *fixture_on(const struct mam_pool_config *config, enum space_layout layout, size_t granularity,
-                           size_t alignment, size_t total_bytes)
+struct fixture *fixture_on(const struct mam_pool_config *config, enum space_layout layout,
+			   size_t granularity, size_t alignment, size_t total_bytes)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	enum mam_status status;
@@ -61,7 +61,8 @@ void *take_aligned(struct fixture *fixture, size_t bytes, size_t alignment)
 	void *block = NULL;
 	enum mam_status status = mam_pool_alloc(fixture->pool, bytes, alignment, &block);
 
-	ck_assert_msg(status == MAM_OK, "%zu bytes aligned %zu: status %d", bytes, alignment, (int)status);
+	ck_assert_msg(status == MAM_OK, "%zu bytes aligned %zu: status %d", bytes, alignment,
+		      (int)status);
 	ck_assert_ptr_nonnull(block);
 	intact(fixture);
 	return block;
@@ -139,10 +140,13 @@ struct canvas {
 static bool draw(const struct mam_segment_info *segment, void *user)
 {
 	struct canvas *canvas = user;
-	const char *divide = canvas->used == 0 ? "" : canvas->chunk_base != segment->chunk_base ? " | " : " ";
+	const char *divide = canvas->used == 0                           ? ""
+			     : canvas->chunk_base != segment->chunk_base ? " | "
+									 : " ";
 	size_t left = sizeof(canvas->text) - canvas->used;
-	int wrote = snprintf(canvas->text + canvas->used, left, "%s%c%zu%s", divide, segment->live ? 'L' : 'F',
-	                     segment->bytes / canvas->unit, segment->bytes % canvas->unit ? "+" : "");
+	int wrote = snprintf(canvas->text + canvas->used, left, "%s%c%zu%s", divide,
+			     segment->live ? 'L' : 'F', segment->bytes / canvas->unit,
+			     segment->bytes % canvas->unit ? "+" : "");
 
 	canvas->chunk_base = segment->chunk_base;
 	if (wrote < 0 || (size_t)wrote >= left)

@@ -49,8 +49,8 @@ struct fixture {
 /* fixture_new - the ground is SPACE_UP with granularity and alignment 512. */
 struct fixture *fixture_new(const struct mam_pool_config *config);
 /* fixture_on - the same in another layout, granularity, alignment and total (0: the defaults). */
-struct fixture *fixture_on(const struct mam_pool_config *config, enum space_layout layout, size_t granularity,
-                           size_t alignment, size_t total_bytes);
+struct fixture *fixture_on(const struct mam_pool_config *config, enum space_layout layout,
+			   size_t granularity, size_t alignment, size_t total_bytes);
 /* fixture_end - live blocks are dropped with the pool. */
 void fixture_end(struct fixture *fixture);
 

@@ -32,7 +32,7 @@ static unsigned int made[CALLS];
 static unsigned int refuse_at[CALLS]; /* 0: none */
 static unsigned int refuse_times;     /* so many from there on */
 static enum mam_status refusal;
-static uint64_t bad_from, bad_to; /* addresses where no memory can be mapped any more */
+static uint64_t bad_from, bad_to;         /* addresses where no memory can be mapped any more */
 static void (*meanwhile)(enum call call); /* what another thread does during a call, or NULL */
 static bool loses;
 static struct mam_pool *pool;
@@ -78,7 +78,7 @@ static inline enum mam_status do_unmap(struct mam_source *source, void *base, si
 }
 
 static inline enum mam_status do_move(struct mam_source *source, void *from, size_t bytes, void *to,
-			       bool *lost)
+				      bool *lost)
 {
 	(void)source;
 	*lost = false;
@@ -210,7 +210,8 @@ static inline void prove(void)
 	ck_assert_uint_eq(bytes, stats().physical_bytes);
 }
 
-static inline void fresh_pool(size_t total, size_t range_bytes, const struct mam_pool_config *config)
+static inline void fresh_pool(size_t total, size_t range_bytes,
+			      const struct mam_pool_config *config)
 {
 	tear_down();
 	make_source_of(total, range_bytes);

@@ -7,10 +7,10 @@
 #include <string.h>
 
 /* As ck_assert_msg, which writes a note to Check at each call: here that would be most of the time. */
-#define must(condition, ...)                         \
-	do {                                         \
-		if (!(condition))                    \
-			ck_abort_msg(__VA_ARGS__);   \
+#define must(condition, ...)                       \
+	do {                                       \
+		if (!(condition))                  \
+			ck_abort_msg(__VA_ARGS__); \
 	} while (0)
 
 static void *grown(void *array, size_t count, size_t unit)
@@ -40,7 +40,8 @@ static size_t to_granules(const struct oracle *oracle, size_t bytes)
 	return bytes / oracle->granule + (bytes % oracle->granule != 0);
 }
 
-static uintptr_t address_at(const struct oracle *oracle, const struct oracle_chunk *chunk, size_t at)
+static uintptr_t address_at(const struct oracle *oracle, const struct oracle_chunk *chunk,
+			    size_t at)
 {
 	return chunk->base + at * oracle->granule;
 }
@@ -101,7 +102,7 @@ static void lose_chunk(struct oracle *oracle, size_t index)
 	struct oracle_chunk *chunk = &oracle->chunk[index];
 
 	must(wholly_free(chunk), "step %llu: a chunk with live blocks was given back",
-	              (unsigned long long)oracle->step);
+	     (unsigned long long)oracle->step);
 	oracle->now.chunks--;
 	oracle->now.shrinks++;
 	oracle->now.reserved_bytes -= chunk->granules * oracle->granule;
@@ -114,8 +115,8 @@ static void gain_chunk(struct oracle *oracle, const struct space_piece *piece)
 {
 	struct oracle_chunk *chunk;
 
-	must(piece->bytes % oracle->granule == 0, "a chunk of %zu bytes is no multiple of the granule",
-	              piece->bytes);
+	must(piece->bytes % oracle->granule == 0,
+	     "a chunk of %zu bytes is no multiple of the granule", piece->bytes);
 	oracle->chunk = grown(oracle->chunk, oracle->chunks + 1, sizeof(*oracle->chunk));
 	chunk = &oracle->chunk[oracle->chunks++];
 	chunk->base = piece->base;
@@ -196,7 +197,8 @@ static void insert_free(struct oracle *oracle, const struct oracle_run *run)
 	if (place < oracle->listed && oracle->freelists[place].base < run->base)
 		place++;
 	oracle->freelists = grown(oracle->freelists, oracle->listed + 1, sizeof(*run));
-	memmove(&oracle->freelists[place + 1], &oracle->freelists[place], (oracle->listed - place) * sizeof(*run));
+	memmove(&oracle->freelists[place + 1], &oracle->freelists[place],
+		(oracle->listed - place) * sizeof(*run));
 	oracle->freelists[place] = *run;
 	oracle->listed++;
 }
@@ -204,7 +206,8 @@ static void insert_free(struct oracle *oracle, const struct oracle_run *run)
 static void remove_free(struct oracle *oracle, size_t place)
 {
 	oracle->listed--;
-	memmove(&oracle->freelists[place], &oracle->freelists[place + 1], (oracle->listed - place) * sizeof(*oracle->freelists));
+	memmove(&oracle->freelists[place], &oracle->freelists[place + 1],
+		(oracle->listed - place) * sizeof(*oracle->freelists));
 }
 
 /* After a change: what is no free run any more leaves the shelf, then what is new comes, in address order. */
@@ -245,8 +248,8 @@ void oracle_trimmed(const struct oracle *oracle, size_t keep)
 		size_t bytes = oracle->chunk[i].granules * oracle->granule;
 
 		must(!wholly_free(&oracle->chunk[i]) || oracle->now.reserved_bytes < keep + bytes,
-		              "step %llu: trim to %zu left an idle chunk of %zu bytes", (unsigned long long)oracle->step, keep,
-		              bytes);
+		     "step %llu: trim to %zu left an idle chunk of %zu bytes",
+		     (unsigned long long)oracle->step, keep, bytes);
 	}
 }
 
@@ -277,7 +280,8 @@ static bool fits(const struct oracle_run *run, size_t rounded, size_t alignment,
 
 	if (alignment)
 		first = (first + alignment - 1) & ~(uintptr_t)(alignment - 1);
-	if (first < run->base || first - run->base > run->bytes || run->bytes - (first - run->base) < rounded)
+	if (first < run->base || first - run->base > run->bytes ||
+	    run->bytes - (first - run->base) < rounded)
 		return false;
 	*start = first;
 	return true;
@@ -303,8 +307,8 @@ static void sort_by_size(struct oracle_run *run, size_t count)
  * runs that are large enough but too tight; after that it takes the first that would do wherever it began, if there is
  * one, else it looks on.
  */
-static bool pick_run(const struct oracle_run *run, size_t count, size_t rounded, size_t alignment, size_t granule,
-                     struct oracle_run *best)
+static bool pick_run(const struct oracle_run *run, size_t count, size_t rounded, size_t alignment,
+		     size_t granule, struct oracle_run *best)
 {
 	size_t first = count, tight = 0;
 	uintptr_t start;
@@ -328,7 +332,8 @@ static bool pick_run(const struct oracle_run *run, size_t count, size_t rounded,
 	return first < count;
 }
 
-bool oracle_best(const struct oracle *oracle, size_t bytes, size_t alignment, struct oracle_run *best)
+bool oracle_best(const struct oracle *oracle, size_t bytes, size_t alignment,
+		 struct oracle_run *best)
 {
 	size_t rounded = to_granules(oracle, bytes) * oracle->granule;
 	struct oracle_run *runs;
@@ -374,20 +379,23 @@ void oracle_alloc(struct oracle *oracle, size_t bytes, size_t alignment, const v
 	size_t entry, first, granules = to_granules(oracle, bytes);
 
 	must(chunk != NULL, "step %llu: block %p is in no chunk", step, block);
-	must((base - chunk->base) % oracle->granule == 0, "step %llu: block %p is off the granules", step, block);
+	must((base - chunk->base) % oracle->granule == 0, "step %llu: block %p is off the granules",
+	     step, block);
 	if (alignment)
-		must((base & (alignment - 1)) == 0, "step %llu: block %p is not aligned to %zu", step, block,
-		              alignment);
-	must(oracle_best(oracle, bytes, alignment, &best), "step %llu: %p for %zu bytes, yet nothing fits",
-	              step, block, bytes);
+		must((base & (alignment - 1)) == 0, "step %llu: block %p is not aligned to %zu",
+		     step, block, alignment);
+	must(oracle_best(oracle, bytes, alignment, &best),
+	     "step %llu: %p for %zu bytes, yet nothing fits", step, block, bytes);
 	fits(&best, granules * oracle->granule, alignment, &start);
-	must(base == start, "step %llu: %zu bytes aligned %zu came from %p, best fit is %p in the run %p + %zu",
-	              step, bytes, alignment, block, (void *)start, (void *)best.base, best.bytes);
+	must(base == start,
+	     "step %llu: %zu bytes aligned %zu came from %p, best fit is %p in the run %p + %zu",
+	     step, bytes, alignment, block, (void *)start, (void *)best.base, best.bytes);
 
 	first = (base - chunk->base) / oracle->granule;
 	entry = new_entry(oracle);
 	for (size_t g = first; g < first + granules; g++) {
-		must(g < chunk->granules && chunk->holder[g] == 0, "step %llu: block %p overlaps", step, block);
+		must(g < chunk->granules && chunk->holder[g] == 0, "step %llu: block %p overlaps",
+		     step, block);
 		chunk->holder[g] = (uint32_t)entry + 1;
 	}
 	oracle->block[entry] = (struct oracle_block){ base, bytes, granules };
@@ -407,8 +415,8 @@ void oracle_refused(struct oracle *oracle, size_t bytes, size_t alignment)
 
 	oracle->now.failures++;
 	must(!oracle_best(oracle, bytes, alignment, &best),
-	              "step %llu: %zu bytes aligned %zu refused, but %p + %zu is free", (unsigned long long)oracle->step,
-	              bytes, alignment, (void *)best.base, best.bytes);
+	     "step %llu: %zu bytes aligned %zu refused, but %p + %zu is free",
+	     (unsigned long long)oracle->step, bytes, alignment, (void *)best.base, best.bytes);
 }
 
 enum mam_status oracle_free(struct oracle *oracle, uintptr_t address)
@@ -478,7 +486,11 @@ struct number {
 	size_t offset;
 };
 
-#define NUMBER(field) { #field, offsetof(struct mam_stats, field) }
+#define NUMBER(field)                                     \
+	{                                                 \
+#field, offsetof(struct mam_stats, field) \
+	}
+/* clang-format off */
 static const struct number numbers[] = {
 	NUMBER(live_blocks), NUMBER(live_bytes), NUMBER(live_rounded_bytes),
 	NUMBER(peak_live_blocks), NUMBER(peak_live_bytes), NUMBER(peak_live_rounded_bytes),
@@ -486,6 +498,7 @@ static const struct number numbers[] = {
 	NUMBER(segments), NUMBER(holes), NUMBER(hole_bytes), NUMBER(largest_hole_bytes), NUMBER(largest_free_bytes),
 	NUMBER(allocs), NUMBER(frees), NUMBER(failures), NUMBER(grows), NUMBER(shrinks),
 };
+/* clang-format on */
 
 static uint64_t number_of(const struct mam_stats *stats, const struct number *number)
 {
@@ -502,15 +515,15 @@ static void compare_stats(const struct oracle *oracle, struct mam_pool *pool)
 	ck_assert_int_eq(mam_pool_stats(pool, &got), MAM_OK);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		must(number_of(&got, &numbers[i]) == number_of(&expected, &numbers[i]),
-		              "step %llu: %s is %llu, the map says %llu", (unsigned long long)oracle->step,
-		              numbers[i].name, (unsigned long long)number_of(&got, &numbers[i]),
-		              (unsigned long long)number_of(&expected, &numbers[i]));
+		     "step %llu: %s is %llu, the map says %llu", (unsigned long long)oracle->step,
+		     numbers[i].name, (unsigned long long)number_of(&got, &numbers[i]),
+		     (unsigned long long)number_of(&expected, &numbers[i]));
 }
 
 struct compared {
 	const struct oracle *oracle;
-	uintptr_t last_end;  /* where the walk has got to */
-	uint64_t seen;       /* bytes */
+	uintptr_t last_end; /* where the walk has got to */
+	uint64_t seen;      /* bytes */
 };
 
 static bool compare_segment(const struct mam_segment_info *segment, void *user)
@@ -526,22 +539,28 @@ static bool compare_segment(const struct mam_segment_info *segment, void *user)
 	compared->last_end = base + segment->bytes;
 	compared->seen += segment->bytes;
 	must(chunk != NULL, "the walk shows %p, which is in no chunk", segment->base);
-	must((uintptr_t)segment->chunk_base == chunk->base && segment->chunk_bytes == chunk->granules * oracle->granule,
-	     "the walk puts %p into the chunk %p + %zu", segment->base, segment->chunk_base, segment->chunk_bytes);
+	must((uintptr_t)segment->chunk_base == chunk->base &&
+		     segment->chunk_bytes == chunk->granules * oracle->granule,
+	     "the walk puts %p into the chunk %p + %zu", segment->base, segment->chunk_base,
+	     segment->chunk_bytes);
 	first = (base - chunk->base) / oracle->granule;
 	holder = chunk->holder[first];
-	must(segment->live == (holder != 0), "the walk says of %p live: %d", segment->base, segment->live);
-	must(segment->requested == (holder ? oracle->block[holder - 1].requested : 0), "the walk says %zu asked for of %p",
-	     segment->requested, segment->base);
-	must(granules > 0 && first + granules <= chunk->granules, "segment %p + %zu is empty or leaves its chunk",
-	     segment->base, segment->bytes);
+	must(segment->live == (holder != 0), "the walk says of %p live: %d", segment->base,
+	     segment->live);
+	must(segment->requested == (holder ? oracle->block[holder - 1].requested : 0),
+	     "the walk says %zu asked for of %p", segment->requested, segment->base);
+	must(granules > 0 && first + granules <= chunk->granules,
+	     "segment %p + %zu is empty or leaves its chunk", segment->base, segment->bytes);
 	for (size_t g = first; g < first + granules; g++)
-		must(chunk->holder[g] == holder, "segment %p + %zu holds two things", segment->base, segment->bytes);
+		must(chunk->holder[g] == holder, "segment %p + %zu holds two things", segment->base,
+		     segment->bytes);
 	/* Joined as far as can be, and one segment a block: what holds the granules beside it is something else. */
 	if (first > 0)
-		must(chunk->holder[first - 1] != holder, "segment %p could join downward", segment->base);
+		must(chunk->holder[first - 1] != holder, "segment %p could join downward",
+		     segment->base);
 	if (first + granules < chunk->granules)
-		must(chunk->holder[first + granules] != holder, "segment %p could join upward", segment->base);
+		must(chunk->holder[first + granules] != holder, "segment %p could join upward",
+		     segment->base);
 	return true;
 }
 
@@ -551,7 +570,7 @@ void oracle_compare(struct oracle *oracle, struct mam_pool *pool)
 	char why[256] = "";
 
 	must(mam_pool_check(pool, why, sizeof(why)) == MAM_OK, "step %llu: %s",
-	              (unsigned long long)oracle->step, why);
+	     (unsigned long long)oracle->step, why);
 	compare_stats(oracle, pool);
 	ck_assert_int_eq(mam_pool_walk(pool, compare_segment, &compared), MAM_OK);
 	ck_assert_uint_eq(compared.seen, oracle->now.reserved_bytes);

@@ -26,18 +26,19 @@
 
 #include "scripted_source.h"
 
-#define ORACLE_ALIGNED_TRIES 8 /* runs an aligned request looks at before it takes one that is sure to do */
+#define ORACLE_ALIGNED_TRIES \
+	8 /* runs an aligned request looks at before it takes one that is sure to do */
 
 struct oracle_chunk {
 	uintptr_t base;
 	size_t granules;
-	uint32_t *holder;  /* a granule each: 1 + index of the block, 0 when free */
-	size_t serial;     /* of the ground's piece */
-	size_t top;        /* in granules: the highest end of a block ever in this chunk */
+	uint32_t *holder; /* a granule each: 1 + index of the block, 0 when free */
+	size_t serial;    /* of the ground's piece */
+	size_t top;       /* in granules: the highest end of a block ever in this chunk */
 };
 
 struct oracle_block {
-	uintptr_t base;    /* 0: this entry is unused */
+	uintptr_t base; /* 0: this entry is unused */
 	size_t requested;
 	size_t granules;
 };
@@ -46,21 +47,23 @@ struct oracle_block {
 struct oracle_run {
 	uintptr_t base;
 	size_t bytes;
-	size_t chunk;      /* index */
-	size_t serial;     /* of the chunk */
-	bool tail;         /* reaches the end of its chunk */
+	size_t chunk;  /* index */
+	size_t serial; /* of the chunk */
+	bool tail;     /* reaches the end of its chunk */
 };
 
 struct oracle {
 	size_t granule;
 	struct oracle_chunk *chunk; /* in the order the pool took them */
 	size_t chunks;
-	struct oracle_run *freelists;   /* free runs but the fresh end of the newest chunk; of equals the one to take stands first */
+	struct oracle_run *
+		freelists; /* free runs but the fresh end of the newest chunk; of equals the one to take stands first */
 	size_t listed;
 	struct oracle_block *block;
-	size_t blocks;              /* entries, used and unused */
-	uint64_t step;              /* operations so far, for messages */
-	struct mam_stats now;  /* the counters that only history can tell: peaks, high water, what happened */
+	size_t blocks; /* entries, used and unused */
+	uint64_t step; /* operations so far, for messages */
+	struct mam_stats
+		now; /* the counters that only history can tell: peaks, high water, what happened */
 };
 
 void oracle_init(struct oracle *oracle, size_t granule);
@@ -75,7 +78,8 @@ void oracle_trimmed(const struct oracle *oracle, size_t keep);
 void oracle_put_back(struct oracle *oracle, uintptr_t base);
 
 /* oracle_best - the free run that a request must be cut from; false when none takes it. Assumes nothing of the pool. */
-bool oracle_best(const struct oracle *oracle, size_t bytes, size_t alignment, struct oracle_run *best);
+bool oracle_best(const struct oracle *oracle, size_t bytes, size_t alignment,
+		 struct oracle_run *best);
 
 /* oracle_alloc - the pool answered MAM_OK and `block`: is that right? Then the oracle holds it too. */
 void oracle_alloc(struct oracle *oracle, size_t bytes, size_t alignment, const void *block);

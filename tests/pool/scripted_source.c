@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#define SPACE_LOW  ((uintptr_t)0x700000000000)
+#define SPACE_LOW ((uintptr_t)0x700000000000)
 #define SPACE_HIGH ((uintptr_t)0x7f0000000000)
 #define SPACE_SLOT ((uintptr_t)1 << 34)
 
@@ -19,7 +19,8 @@ static void complain(struct space *space, const char *what)
 static const struct space_piece *piece_over(const struct space *space, uintptr_t base, size_t bytes)
 {
 	for (size_t i = 0; i < space->pieces; i++)
-		if (space->piece[i].base < base + bytes && base < space->piece[i].base + space->piece[i].bytes)
+		if (space->piece[i].base < base + bytes &&
+		    base < space->piece[i].base + space->piece[i].bytes)
 			return &space->piece[i];
 	return NULL;
 }
@@ -44,7 +45,8 @@ static uintptr_t place(struct space *space, size_t bytes)
 	default:
 		do {
 			/* Knuth's MMIX generator: all that matters is that the order is no order. */
-			space->scatter = space->scatter * 6364136223846793005u + 1442695040888963407u;
+			space->scatter =
+				space->scatter * 6364136223846793005u + 1442695040888963407u;
 			base = SPACE_LOW + (space->scatter >> 33) % 900 * SPACE_SLOT + alignment;
 		} while (piece_over(space, base, bytes));
 		return base;
@@ -63,7 +65,7 @@ static bool arrive(struct space *space, enum space_call kind)
 	space->calls[kind]++;
 	space->all_calls++;
 	refuse = space->calls[kind] >= space->refuse_at[kind] &&
-	         space->calls[kind] < space->refuse_at[kind] + space->refuse_count[kind];
+		 space->calls[kind] < space->refuse_at[kind] + space->refuse_count[kind];
 	refuse = refuse || space->all_calls == space->refuse_any_at;
 	while (space->stop_inside[kind]) {
 		space->inside++;
@@ -92,7 +94,7 @@ static enum mam_status grow(struct mam_source *source, size_t bytes, void **base
 	if (arrive(space, SPACE_GROW))
 		status = space->refuse_with;
 	else if (bytes > SPACE_SLOT || space->pieces == SPACE_PIECES ||
-	         (space->total_bytes && bytes > space->total_bytes - space->held_bytes))
+		 (space->total_bytes && bytes > space->total_bytes - space->held_bytes))
 		status = MAM_ERROR_OUT_OF_MEMORY;
 	if (status == MAM_OK) {
 		struct space_piece *piece = &space->piece[space->pieces];
@@ -155,10 +157,11 @@ static void destroy(struct mam_source *source)
 	atomic_fetch_add(&((struct space *)source)->destroyed, 1);
 }
 
-static const struct mam_source_ops space_ops = {
-	.size = sizeof(space_ops),
-	.grow = grow, .shrink = shrink, .quiesce = quiesce, .destroy = destroy
-};
+static const struct mam_source_ops space_ops = { .size = sizeof(space_ops),
+						 .grow = grow,
+						 .shrink = shrink,
+						 .quiesce = quiesce,
+						 .destroy = destroy };
 
 void space_init(struct space *space, enum space_layout layout, size_t granularity, size_t alignment)
 {
@@ -183,7 +186,8 @@ void space_fini(struct space *space)
 	pthread_mutex_destroy(&space->lock);
 }
 
-void space_refuse(struct space *space, enum space_call kind, size_t at, size_t count, enum mam_status with)
+void space_refuse(struct space *space, enum space_call kind, size_t at, size_t count,
+		  enum mam_status with)
 {
 	pthread_mutex_lock(&space->lock);
 	space->refuse_at[kind] = space->calls[kind] + at;

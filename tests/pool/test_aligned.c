@@ -4,7 +4,8 @@
 
 #include "fixture.h"
 
-static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB, .growth_bytes = MAM_GROWTH_NONE };
+static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB,
+						  .growth_bytes = MAM_GROWTH_NONE };
 
 START_TEST(every_power_of_two_is_kept)
 {
@@ -95,7 +96,8 @@ END_TEST
 
 START_TEST(among_many_tight_holes_the_one_that_does_is_found)
 {
-	struct mam_pool_config config = { .chunk_bytes = 512 * KIB, .growth_bytes = MAM_GROWTH_NONE };
+	struct mam_pool_config config = { .chunk_bytes = 512 * KIB,
+					  .growth_bytes = MAM_GROWTH_NONE };
 	struct fixture *f = fixture_new(&config);
 	void *block[40], *good = NULL;
 
@@ -169,7 +171,8 @@ START_TEST(large_blocks_are_aligned_without_being_asked_for_it)
 	ck_assert_ptr_eq(next, large + MIB);
 	ck_assert_uint_eq(stats_of(f).live_rounded_bytes, 5 * MIB - 512 + 64 * KIB);
 	ck_assert_ptr_eq(take(f, 512), large - 512); /* what was passed over serves others */
-	ck_assert_ptr_eq(take(f, MIB - 511), next + 3 * MIB + 64 * KIB); /* rounded up it is large */
+	ck_assert_ptr_eq(take(f, MIB - 511),
+			 next + 3 * MIB + 64 * KIB); /* rounded up it is large */
 	ck_assert_uint_eq((uintptr_t)take_aligned(f, 2 * MIB, 4 * MIB) % (4 * MIB), 0);
 	ck_assert_uint_eq((uintptr_t)take_aligned(f, 2 * MIB, 4096) % (64 * KIB), 0);
 	give(f, large);

@@ -4,7 +4,8 @@
 
 #include "fixture.h"
 
-static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB, .growth_bytes = MAM_GROWTH_NONE };
+static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB,
+						  .growth_bytes = MAM_GROWTH_NONE };
 
 START_TEST(blocks_follow_one_another_from_the_chunks_start)
 {
@@ -21,9 +22,11 @@ END_TEST
 
 START_TEST(sizes_are_rounded_up_to_the_granule)
 {
+	/* clang-format off */
 	static const struct { size_t asked, taken; } sizes[] = {
 		{ 1, 512 }, { 511, 512 }, { 512, 512 }, { 513, 1024 }, { 1024, 1024 }, { 1025, 1536 },
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct fixture *f = fixture_new(&one_chunk);
@@ -39,7 +42,8 @@ END_TEST
 START_TEST(the_smallest_hole_that_fits_is_taken)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *wide = take(f, 4 * 512), *a = take(f, 512), *narrow = take(f, 2 * 512), *b = take(f, 512);
+	void *wide = take(f, 4 * 512), *a = take(f, 512), *narrow = take(f, 2 * 512),
+	     *b = take(f, 512);
 	void *middle = take(f, 3 * 512), *c = take(f, 512);
 
 	give(f, wide);
@@ -118,7 +122,9 @@ START_TEST(holes_on_either_side_of_the_last_bin_are_told_apart)
 	ck_assert_ptr_eq(take(f, 511 * 512), hole[3]);
 	ck_assert_ptr_eq(take(f, 512 * 512), hole[2]);
 	ck_assert_ptr_eq(take(f, 510 * 512), hole[1]);
-	ck_assert_ptr_eq(take(f, 511 * 512), hole[0]); /* from the bins into the tree; what is left goes back into a bin */
+	ck_assert_ptr_eq(
+		take(f, 511 * 512),
+		hole[0]); /* from the bins into the tree; what is left goes back into a bin */
 	ck_assert_ptr_eq(take(f, 2 * 512), at(hole[0], 511 * 512));
 	ck_assert_ptr_eq(take(f, 514 * 512), hole[4]);
 	ck_assert_ptr_eq(take(f, 512), hole[5]);
@@ -171,7 +177,8 @@ END_TEST
 START_TEST(sizes_no_memory_could_have_are_refused_without_asking)
 {
 	static const size_t sizes[] = {
-		SIZE_MAX, SIZE_MAX - 510, SIZE_MAX - 511, SIZE_MAX - 512, SIZE_MAX / 2 + 1, (size_t)1 << 56,
+		SIZE_MAX,       SIZE_MAX - 510,   SIZE_MAX - 511,
+		SIZE_MAX - 512, SIZE_MAX / 2 + 1, (size_t)1 << 56,
 	};
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -214,7 +221,8 @@ START_TEST(a_granule_out_of_range_makes_no_pool)
 		struct space space;
 
 		space_init(&space, SPACE_UP, 16 * MIB, 16 * MIB);
-		ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config), MAM_ERROR_INVALID_VALUE);
+		ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config),
+				 MAM_ERROR_INVALID_VALUE);
 		ck_assert_uint_eq(space.all_calls, 0);
 		space_fini(&space);
 		free(pool);
@@ -231,7 +239,8 @@ int main(void)
 	tcase_add_test(tcase, the_smallest_hole_that_fits_is_taken);
 	tcase_add_test(tcase, a_hole_that_fits_exactly_is_used_whole);
 	tcase_add_test(tcase, a_block_takes_the_front_of_its_hole);
-	tcase_add_loop_test(tcase, of_two_equal_holes_the_lower_is_taken_whichever_was_freed_first, 0, 2);
+	tcase_add_loop_test(tcase, of_two_equal_holes_the_lower_is_taken_whichever_was_freed_first,
+			    0, 2);
 	tcase_add_test(tcase, holes_on_either_side_of_the_last_bin_are_told_apart);
 	tcase_add_test(tcase, one_block_can_be_the_whole_chunk);
 	tcase_add_test(tcase, a_byte_more_than_there_is_is_refused);

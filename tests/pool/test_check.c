@@ -67,6 +67,7 @@ static void build(struct victim *v)
 	v->old = mam_chunk_at(&v->pool->chunks, v->newest->older);
 }
 
+/* clang-format off */
 static void a_longer_segment(struct victim *v)    { v->live->bytes += 512; }
 static void a_shorter_segment(struct victim *v)   { v->hole->bytes -= 512; }
 static void an_empty_segment(struct victim *v)    { v->live->bytes = 0; }
@@ -158,7 +159,9 @@ static void a_block_twice_in_the_block_map(struct victim *v)
 	v->pool->blocks.count--;
 }
 static void a_wrong_count_in_the_block_map(struct victim *v) { v->pool->blocks.count++; }
+/* clang-format on */
 
+/* clang-format off */
 static const struct damage {
 	const char *name;
 	void (*plant)(struct victim *victim);
@@ -179,6 +182,7 @@ static const struct damage {
 	ROW(a_block_twice_in_the_block_map), ROW(a_wrong_count_in_the_block_map),
 #undef ROW
 };
+/* clang-format on */
 
 START_TEST(the_check_sees)
 {
@@ -188,7 +192,8 @@ START_TEST(the_check_sees)
 
 	build(&v);
 	damage->plant(&v);
-	ck_assert_msg(mam_pool_check(v.pool, why, sizeof(why)) == MAM_ERROR_CORRUPT, "%s was not seen", damage->name);
+	ck_assert_msg(mam_pool_check(v.pool, why, sizeof(why)) == MAM_ERROR_CORRUPT,
+		      "%s was not seen", damage->name);
 	ck_assert_msg(strlen(why) > 10, "%s was seen, but not said: '%s'", damage->name, why);
 	memset(cut, 'x', sizeof(cut));
 	ck_assert_int_eq(mam_pool_check(v.pool, cut, sizeof(cut) - 1), MAM_ERROR_CORRUPT);

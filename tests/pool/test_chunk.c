@@ -34,7 +34,9 @@ END_TEST
 START_TEST(chunk_sizes_are_rounded_up_to_what_source_and_granule_ask)
 {
 	struct mam_pool_config coarse_source = { .chunk_bytes = 4097, .growth_bytes = 4097 };
-	struct mam_pool_config coarse_granule = { .chunk_bytes = 4097, .growth_bytes = 4097, .granule = 64 * KIB };
+	struct mam_pool_config coarse_granule = { .chunk_bytes = 4097,
+						  .growth_bytes = 4097,
+						  .granule = 64 * KIB };
 	struct fixture *f = fixture_on(&coarse_source, SPACE_UP, 4096, 4096, 0);
 
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 8192);
@@ -70,8 +72,8 @@ END_TEST
 START_TEST(by_default_the_pool_grows_by_64_mib_then_by_an_eighth_up_to_1_gib)
 {
 	/* what it holds, and what a small request then adds */
-	static const uint64_t steps_mib[][2] = { { 0, 64 }, { 64, 64 }, { 512, 64 }, { 1024, 128 }, { 8192, 1024 },
-	                                         { 16384, 1024 } };
+	static const uint64_t steps_mib[][2] = { { 0, 64 },     { 64, 64 },     { 512, 64 },
+						 { 1024, 128 }, { 8192, 1024 }, { 16384, 1024 } };
 	struct mam_pool_config config = { 0 };
 	uint64_t before;
 
@@ -175,7 +177,8 @@ END_TEST
 
 START_TEST(with_no_growth_the_first_chunk_is_all_there_is)
 {
-	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = MAM_GROWTH_NONE };
+	struct mam_pool_config config = { .chunk_bytes = 16 * KIB,
+					  .growth_bytes = MAM_GROWTH_NONE };
 	struct fixture *f = fixture_new(&config);
 
 	take(f, 16 * KIB);
@@ -188,11 +191,14 @@ END_TEST
 
 START_TEST(the_limit_is_kept_and_used_up)
 {
-	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = 64 * KIB, .limit_bytes = 50 * KIB };
+	struct mam_pool_config config = { .chunk_bytes = 16 * KIB,
+					  .growth_bytes = 64 * KIB,
+					  .limit_bytes = 50 * KIB };
 	struct fixture *f = fixture_on(&config, SPACE_UP, 4096, 4096, 0);
 
 	take(f, 16 * KIB);
-	take(f, 4 * KIB); /* the growth size would break the limit: the chunk is what is left of it, in whole units */
+	take(f,
+	     4 * KIB); /* the growth size would break the limit: the chunk is what is left of it, in whole units */
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 48 * KIB);
 	take(f, 28 * KIB);
 	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
@@ -202,7 +208,9 @@ END_TEST
 
 START_TEST(a_request_over_the_limit_asks_nobody_and_moves_no_chunk)
 {
-	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = 16 * KIB, .limit_bytes = 64 * KIB };
+	struct mam_pool_config config = { .chunk_bytes = 16 * KIB,
+					  .growth_bytes = 16 * KIB,
+					  .limit_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
 
 	refused(f, 64 * KIB + 1, 0, MAM_ERROR_OUT_OF_MEMORY);
@@ -243,7 +251,8 @@ END_TEST
 
 START_TEST(the_largest_chunk_is_nearly_all_the_source_has)
 {
-	struct mam_pool_config config = { .chunk_bytes = MAM_CHUNK_LARGEST, .growth_bytes = MAM_GROWTH_NONE };
+	struct mam_pool_config config = { .chunk_bytes = MAM_CHUNK_LARGEST,
+					  .growth_bytes = MAM_GROWTH_NONE };
 	struct fixture *f = fixture_on(&config, SPACE_UP, 4096, 4096, 100 * MIB);
 
 	ck_assert_uint_le(stats_of(f).reserved_bytes, 100 * MIB);
@@ -255,15 +264,18 @@ END_TEST
 
 START_TEST(the_largest_chunk_stays_within_the_limit_and_is_whole_granules)
 {
-	struct mam_pool_config config = { .chunk_bytes = MAM_CHUNK_LARGEST, .growth_bytes = MAM_GROWTH_NONE,
-	                                  .limit_bytes = 10 * MIB + 4096, .granule = 64 * KIB };
+	struct mam_pool_config config = { .chunk_bytes = MAM_CHUNK_LARGEST,
+					  .growth_bytes = MAM_GROWTH_NONE,
+					  .limit_bytes = 10 * MIB + 4096,
+					  .granule = 64 * KIB };
 	struct fixture *f = fixture_on(&config, SPACE_UP, 4096, 64 * KIB, 100 * MIB);
 
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 10 * MIB);
 	intact(f);
 	fixture_end(f);
 
-	f = fixture_on(&config, SPACE_UP, 4096, 64 * KIB, 5 * MIB); /* the source has less than the limit */
+	f = fixture_on(&config, SPACE_UP, 4096, 64 * KIB,
+		       5 * MIB); /* the source has less than the limit */
 	ck_assert_uint_gt(stats_of(f).reserved_bytes, 4 * MIB);
 	ck_assert_uint_le(stats_of(f).reserved_bytes, 5 * MIB);
 	intact(f);
@@ -280,7 +292,8 @@ START_TEST(a_first_chunk_that_cannot_be_had_makes_no_pool)
 		{ { .chunk_bytes = 2 * MIB }, MAM_ERROR_OUT_OF_MEMORY },
 		{ { .chunk_bytes = 512 * KIB, .limit_bytes = 256 * KIB }, MAM_ERROR_OUT_OF_MEMORY },
 		{ { .chunk_bytes = SIZE_MAX - 1 }, MAM_ERROR_OUT_OF_MEMORY },
-		{ { .chunk_bytes = 512, .free_policy = (enum mam_free_policy)77 }, MAM_ERROR_INVALID_VALUE },
+		{ { .chunk_bytes = 512, .free_policy = (enum mam_free_policy)77 },
+		  MAM_ERROR_INVALID_VALUE },
 		{ { .chunk_bytes = 0, .growth_bytes = MAM_GROWTH_NONE }, MAM_ERROR_INVALID_VALUE },
 	};
 
@@ -290,9 +303,11 @@ START_TEST(a_first_chunk_that_cannot_be_had_makes_no_pool)
 
 		space_init(&space, SPACE_UP, 512, 512);
 		space.total_bytes = MIB;
-		ck_assert_int_eq(mam_pool_init(pool, &space.source, true, &rows[i].config), rows[i].status);
+		ck_assert_int_eq(mam_pool_init(pool, &space.source, true, &rows[i].config),
+				 rows[i].status);
 		ck_assert_uint_eq(space.pieces, 0);
-		ck_assert_uint_eq(atomic_load(&space.destroyed), 1); /* an owned source goes with the failure */
+		ck_assert_uint_eq(atomic_load(&space.destroyed),
+				  1); /* an owned source goes with the failure */
 		space_fini(&space);
 		free(pool);
 	}

@@ -157,8 +157,8 @@ START_TEST(an_alignment_over_the_pieces_is_paid_once)
 	if ((uintptr_t)end % alignment == 0)
 		end = (char *)take(2 * MIB) + 2 * MIB;
 	if (_i == 1) /* far from the next one */
-		for (alignment = 512 * MIB; mam_round_up((uintptr_t)end, alignment) - (uintptr_t)end <
-					    200 * MIB;)
+		for (alignment = 512 * MIB;
+		     mam_round_up((uintptr_t)end, alignment) - (uintptr_t)end < 200 * MIB;)
 			end = (char *)take(100 * MIB) + 100 * MIB;
 	before = stats().physical_bytes;
 	ck_assert_int_eq(mam_pool_alloc(pool, 5 * MIB, alignment, &block), MAM_OK);
@@ -418,7 +418,8 @@ static bool add_free_pieces(const struct mam_segment_info *segment, void *user)
 	for (int i = 0; i < MAM_RANGE_PARTS; i++) {
 		const struct mam_pieces *pieces = &pool->range->part[i].pieces;
 
-		if (from < pieces->base || end > pieces->base + (pieces->units << pieces->unit_shift))
+		if (from < pieces->base ||
+		    end > pieces->base + (pieces->units << pieces->unit_shift))
 			continue;
 		for (; mam_pieces_first(pieces, from, end, &piece); from = piece.base + piece.bytes)
 			*(uint64_t *)user += piece.bytes;
@@ -475,8 +476,9 @@ int main(void)
 
 	tcase_add_test(tcase, a_hole_grows_up_to_what_it_lacks);
 	tcase_add_test(tcase, a_hole_grows_down_into_the_void_below_it);
-	tcase_add_loop_test(tcase, the_largest_hole_grows_if_there_is_enough_else_the_most_that_stays,
-			    0, (int)(sizeof(edges) / sizeof(edges[0])));
+	tcase_add_loop_test(tcase,
+			    the_largest_hole_grows_if_there_is_enough_else_the_most_that_stays, 0,
+			    (int)(sizeof(edges) / sizeof(edges[0])));
 	tcase_add_test(tcase, where_nothing_is_enough_the_most_that_stays_decides);
 	tcase_add_test(tcase, a_narrow_void_is_used_once_the_range_is_half_full);
 	tcase_add_test(tcase, a_range_that_is_full_says_so);

@@ -24,8 +24,10 @@ struct move {
 };
 
 /* Chunks of 16 KiB under a limit of 96 KiB: grows, grows by more than the growth size, makes room by giving back. */
-static const struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = 16 * KIB,
-                                               .limit_bytes = 96 * KIB };
+static const struct mam_pool_config config = { .chunk_bytes = 16 * KIB,
+					       .growth_bytes = 16 * KIB,
+					       .limit_bytes = 96 * KIB };
+/* clang-format off */
 static const struct move script[] = {
 	{ TAKE, 0, 10 * KIB, 0 }, { TAKE, 1, 10 * KIB, 0 }, { TAKE, 2, 14 * KIB, 0 }, { TAKE, 3, 4 * KIB, 0 },
 	{ GIVE, 1, 0, 0 },        { TAKE, 4, 40 * KIB, 0 }, { TRIM, 0, 0, 0 },        { TAKE, 1, 2 * KIB, 8 * KIB },
@@ -34,6 +36,7 @@ static const struct move script[] = {
 	{ TAKE, 7, 60 * KIB, 0 }, { GIVE, 6, 0, 0 },        { GIVE, 1, 0, 0 },        { TRIM, 0, 0, 0 },
 	{ GIVE, 7, 0, 0 },        { TRIM, 0, 0, 0 },        { TAKE, 0, 512, 0 },      { GIVE, 0, 0, 0 },
 };
+/* clang-format on */
 
 #define MOVES (sizeof(script) / sizeof(script[0]))
 
@@ -55,8 +58,7 @@ static enum mam_status make_move(struct mam_pool *pool, const struct move *move,
 		if (status == MAM_OK)
 			slot[move->slot] = NULL;
 		return status;
-	default:
-		return mam_pool_trim(pool, move->bytes, NULL);
+	default: return mam_pool_trim(pool, move->bytes, NULL);
 	}
 }
 
@@ -96,7 +98,10 @@ static unsigned play(struct mam_pool *pool, enum mam_status expected)
 			continue;
 		failed++;
 		/* A request that could not make room by giving back has no memory, whatever the source said to that. */
-		ck_assert_msg(status == expected || (script[i].verb == TAKE && status == MAM_ERROR_OUT_OF_MEMORY), "step %zu answers %d, the source said %d", i, (int)status, (int)expected);
+		ck_assert_msg(status == expected ||
+				      (script[i].verb == TAKE && status == MAM_ERROR_OUT_OF_MEMORY),
+			      "step %zu answers %d, the source said %d", i, (int)status,
+			      (int)expected);
 		ck_assert_blocks_kept(&before, &after);
 		ck_assert_uint_eq(after.failures, before.failures + (script[i].verb == TAKE));
 		for (unsigned s = 0; s < SLOTS; s++) {
@@ -125,7 +130,8 @@ START_TEST(the_script_runs_without_failure_and_uses_every_kind_of_call)
 }
 END_TEST
 
-static const enum mam_status answers[] = { MAM_ERROR_OUT_OF_MEMORY, MAM_ERROR_DRIVER, MAM_ERROR_NO_DEVICE };
+static const enum mam_status answers[] = { MAM_ERROR_OUT_OF_MEMORY, MAM_ERROR_DRIVER,
+					   MAM_ERROR_NO_DEVICE };
 
 START_TEST(each_source_call_in_turn_fails)
 {
@@ -181,7 +187,8 @@ START_TEST(the_first_chunk_refused_makes_no_pool_and_loses_nothing)
 		space_refuse_any(&space, 1, answers[i]);
 		ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config), answers[i]);
 		ck_assert_uint_eq(space.pieces, 0);
-		ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config), MAM_OK); /* storage as new */
+		ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config),
+				 MAM_OK); /* storage as new */
 		ck_assert_int_eq(mam_pool_fini(pool), MAM_OK);
 		space_fini(&space);
 		free(pool);
@@ -260,7 +267,8 @@ START_TEST(records_refused_at_the_start_make_no_pool)
 
 		space_init(&space, SPACE_UP, 512, 512);
 		mam_records_refuse_at(n);
-		ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config), MAM_ERROR_OUT_OF_HOST_MEMORY);
+		ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config),
+				 MAM_ERROR_OUT_OF_HOST_MEMORY);
 		mam_records_refuse_at(0);
 		ck_assert_uint_eq(space.pieces, 0);
 		ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config), MAM_OK);
@@ -341,7 +349,8 @@ START_TEST(without_any_more_address_space_the_pool_says_so_and_stays_whole)
 	setrlimit(RLIMIT_AS, &limit);
 	ck_assert_int_eq(status, MAM_ERROR_OUT_OF_HOST_MEMORY);
 	intact(f);
-	ck_assert_int_eq(mam_pool_alloc(f->pool, 1, 0, &block[count]), MAM_OK); /* there is address space again */
+	ck_assert_int_eq(mam_pool_alloc(f->pool, 1, 0, &block[count]),
+			 MAM_OK); /* there is address space again */
 	for (size_t i = 0; i <= count; i++)
 		ck_assert_int_eq(mam_pool_free(f->pool, block[i]), MAM_OK);
 	fixture_end(f);

@@ -5,7 +5,8 @@
 
 #include "fixture.h"
 
-static const struct mam_pool_config two_chunks = { .chunk_bytes = 16 * KIB, .growth_bytes = 16 * KIB };
+static const struct mam_pool_config two_chunks = { .chunk_bytes = 16 * KIB,
+						   .growth_bytes = 16 * KIB };
 
 static bool visit(const struct mam_segment_info *segment, void *user)
 {
@@ -127,12 +128,15 @@ END_TEST
 /* Policies: which pools wait before a free. */
 START_TEST(only_a_strict_pool_waits_for_the_source)
 {
+	/* clang-format off */
 	static const struct { enum mam_free_policy policy; size_t waits; } rows[] = {
 		{ MAM_FREE_STRICT, 1 }, { MAM_FREE_DEFAULT, 1 }, { MAM_FREE_STREAM, 0 },
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .free_policy = rows[i].policy };
+		struct mam_pool_config config = { .chunk_bytes = 16 * KIB,
+						  .free_policy = rows[i].policy };
 		struct fixture *f = fixture_new(&config);
 
 		ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_OK);
@@ -220,7 +224,8 @@ int main(void)
 	tcase_add_test(tcase, a_pool_with_live_blocks_is_not_destroyed);
 	tcase_add_test(tcase, destroying_gives_every_chunk_back_and_late_calls_are_told);
 	tcase_add_test(tcase, dropping_makes_no_source_call_whatever_lives);
-	tcase_add_loop_test(tcase, an_owned_source_is_destroyed_with_the_pool_but_not_dropped_with_it, 0, 2);
+	tcase_add_loop_test(
+		tcase, an_owned_source_is_destroyed_with_the_pool_but_not_dropped_with_it, 0, 2);
 	tcase_add_test(tcase, a_chunk_the_source_will_not_take_does_not_stop_the_end);
 	tcase_add_test(tcase, a_call_under_way_when_the_pool_ends_is_told);
 	tcase_add_test(tcase, only_a_strict_pool_waits_for_the_source);

@@ -30,14 +30,16 @@ static void fork_into(struct fixture *f, bool (*child)(struct fixture *f, void *
 	mam_pool_fork_parent(f->pool);
 	ck_assert_int_gt(pid, 0);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == CHILD_OK, "the child ended with %#x", (unsigned)status);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == CHILD_OK,
+		      "the child ended with %#x", (unsigned)status);
 }
 
 static bool goes_on(struct fixture *f, void *block)
 {
 	void *other = NULL;
 
-	return mam_pool_free(f->pool, block) == MAM_OK && mam_pool_alloc(f->pool, 128 * KIB, 0, &other) == MAM_OK &&
+	return mam_pool_free(f->pool, block) == MAM_OK &&
+	       mam_pool_alloc(f->pool, 128 * KIB, 0, &other) == MAM_OK &&
 	       mam_pool_check(f->pool, NULL, 0) == MAM_OK;
 }
 
@@ -79,7 +81,8 @@ static bool is_whole(struct fixture *f, void *block)
 {
 	struct mam_segment_info info;
 
-	return mam_pool_check(f->pool, NULL, 0) == MAM_OK && mam_pool_find(f->pool, block, &info) == MAM_OK &&
+	return mam_pool_check(f->pool, NULL, 0) == MAM_OK &&
+	       mam_pool_find(f->pool, block, &info) == MAM_OK &&
 	       mam_pool_free(f->pool, block) == MAM_OK;
 }
 

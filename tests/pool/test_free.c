@@ -2,7 +2,8 @@
 /* A free joins with what is free beside it; anything but a live block's address is told what it is and changes nothing. */
 #include "fixture.h"
 
-static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB, .growth_bytes = MAM_GROWTH_NONE };
+static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB,
+						  .growth_bytes = MAM_GROWTH_NONE };
 
 START_TEST(a_free_between_two_blocks_joins_with_neither)
 {
@@ -94,7 +95,7 @@ START_TEST(a_second_free_is_told_so)
 	give(f, block);
 	kept(f, block, MAM_ERROR_DOUBLE_FREE);
 	ck_assert_ptr_eq(take(f, 512), block);
-	give(f, block);   /* live again: a free of its own */
+	give(f, block); /* live again: a free of its own */
 	give(f, wall);
 	kept(f, block, MAM_ERROR_DOUBLE_FREE); /* now at the start of the one free segment */
 	kept(f, wall, MAM_ERROR_DOUBLE_FREE);  /* and inside it */
@@ -160,11 +161,13 @@ START_TEST(a_free_of_many_blocks_finds_each_of_them)
 	for (int i = 0; i < 8000; i++)
 		ck_assert_int_eq(mam_pool_alloc(f->pool, 512, 0, &block[i]), MAM_OK);
 	intact(f);
-	for (int i = 0; i < 8000; i += 3) /* every third, then the rest from the top: joins of every kind */
+	for (int i = 0; i < 8000;
+	     i += 3) /* every third, then the rest from the top: joins of every kind */
 		ck_assert_int_eq(mam_pool_free(f->pool, block[i]), MAM_OK);
 	intact(f);
 	for (int i = 7999; i >= 0; i--)
-		ck_assert_int_eq(mam_pool_free(f->pool, block[i]), i % 3 ? MAM_OK : MAM_ERROR_DOUBLE_FREE);
+		ck_assert_int_eq(mam_pool_free(f->pool, block[i]),
+				 i % 3 ? MAM_OK : MAM_ERROR_DOUBLE_FREE);
 	ck_assert_picture(f, MIB, "F4");
 	fixture_end(f);
 }

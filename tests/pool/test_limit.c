@@ -11,7 +11,8 @@
 
 static struct fixture *limited(size_t growth, size_t limit)
 {
-	return fixture_new(&(struct mam_pool_config){ .growth_bytes = growth, .limit_bytes = limit });
+	return fixture_new(
+		&(struct mam_pool_config){ .growth_bytes = growth, .limit_bytes = limit });
 }
 
 static void ck_assert_limit(struct fixture *f, size_t want)

@@ -83,7 +83,8 @@ END_TEST
 
 static struct rlimit plenty;
 
-static enum mam_status grow_with_the_last_memory(struct mam_source *source, size_t bytes, void **base)
+static enum mam_status grow_with_the_last_memory(struct mam_source *source, size_t bytes,
+						 void **base)
 {
 	enum mam_status status = do_grow(source, bytes, base);
 	struct rlimit none = { 1 << 20, plenty.rlim_max };
@@ -326,7 +327,8 @@ int main(void)
 	tcase_add_test(tcase, growth_goes_beyond_addresses_where_the_driver_failed);
 	tcase_add_test(tcase, a_piece_is_moved_beyond_them_too);
 	tcase_add_test(tcase, they_are_tried_again_when_no_others_are_left);
-	tcase_add_loop_test(tcase, what_the_source_does_not_take_back_at_the_end_is_left_to_it, 0, 2);
+	tcase_add_loop_test(tcase, what_the_source_does_not_take_back_at_the_end_is_left_to_it, 0,
+			    2);
 	tcase_add_test(tcase, calls_and_their_time_are_counted);
 	tcase_add_loop_test(tcase, time_is_the_clock_s_or_the_estimate_s, 0, 2);
 	if (SPACE_IS_OURS)

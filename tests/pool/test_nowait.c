@@ -40,7 +40,8 @@ START_TEST(where_the_pool_would_grow_it_says_so)
 	atomic_store(&f->space.forbidden, false);
 	give(f, take(f, 512));
 	atomic_store(&f->space.forbidden, true);
-	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 64 * KIB + 1, 0, &block), MAM_ERROR_WOULD_WAIT);
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 64 * KIB + 1, 0, &block),
+			 MAM_ERROR_WOULD_WAIT);
 	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 64 * KIB, 0, &block), MAM_OK);
 	atomic_store(&f->space.forbidden, false);
 	intact(f);
@@ -55,8 +56,10 @@ START_TEST(its_arguments_are_judged_like_the_others)
 	void *block = f;
 
 	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 3, &block), MAM_ERROR_INVALID_VALUE);
-	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, SIZE_MAX, 0, &block), MAM_ERROR_OUT_OF_MEMORY);
-	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, (size_t)1 << 63, &block), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, SIZE_MAX, 0, &block),
+			 MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, (size_t)1 << 63, &block),
+			 MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_ptr_eq(block, f);
 	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 0, 0, &block), MAM_OK);
 	ck_assert_ptr_null(block);
@@ -110,7 +113,8 @@ static const struct {
 
 START_TEST(a_thread_inside_the_source_is_not_waited_for)
 {
-	struct mam_pool_config config = { .growth_bytes = 64 * KIB, .free_policy = MAM_FREE_STRICT };
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB,
+					  .free_policy = MAM_FREE_STRICT };
 	struct fixture *f = fixture_new(&config);
 	void *low = take(f, 32 * KIB), *idle = take(f, 64 * KIB), *block[50], *past;
 	struct mam_stats stats;
@@ -155,7 +159,8 @@ START_TEST(a_chunk_on_its_way_out_serves_nobody)
 	ck_assert_int_eq(pthread_create(&other, NULL, trim, f), 0);
 	ck_assert(space_wait_inside(&f->space));
 	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 0, &block), MAM_ERROR_WOULD_WAIT);
-	ck_assert_int_eq(mam_pool_free(f->pool, (void *)f->space.piece[0].base), MAM_ERROR_NOT_OWNED);
+	ck_assert_int_eq(mam_pool_free(f->pool, (void *)f->space.piece[0].base),
+			 MAM_ERROR_NOT_OWNED);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 0);
 	space_go(&f->space, SPACE_SHRINK);
 	pthread_join(other, NULL);

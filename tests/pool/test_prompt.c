@@ -76,7 +76,8 @@ START_TEST(what_is_not_here_is_not_asked_for_and_no_failure)
 	ck_assert_int_eq(mam_pool_alloc_here(f->pool, 65 * KIB, 0, &block), MAM_ERROR_WOULD_WAIT);
 	ck_assert_ptr_eq(block, untouched);
 	ck_assert_uint_eq(stats_of(f).failures, 0);
-	ck_assert_int_eq(mam_pool_alloc_here(f->pool, SIZE_MAX, 0, &block), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_pool_alloc_here(f->pool, SIZE_MAX, 0, &block),
+			 MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(stats_of(f).failures, 1);
 	ck_assert_int_eq(mam_pool_alloc_here(f->pool, 64 * KIB, 0, &block), MAM_OK);
 	atomic_store(&f->space.forbidden, false);
@@ -158,7 +159,8 @@ END_TEST
 
 START_TEST(a_pool_that_does_not_grow_does_not)
 {
-	struct mam_pool_config config = { .chunk_bytes = 64 * KIB, .growth_bytes = MAM_GROWTH_NONE };
+	struct mam_pool_config config = { .chunk_bytes = 64 * KIB,
+					  .growth_bytes = MAM_GROWTH_NONE };
 	struct fixture *f = fixture_new(&config);
 
 	not_got(f, 64 * KIB + 1, MAM_ERROR_OUT_OF_MEMORY);
@@ -170,7 +172,8 @@ END_TEST
 
 START_TEST(a_source_with_less_gives_less_and_nothing_goes_back_for_it)
 {
-	struct mam_pool_config config = { .growth_bytes = 64 * KIB, .free_policy = MAM_FREE_STRICT };
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB,
+					  .free_policy = MAM_FREE_STRICT };
 	struct fixture *f = fixture_new(&config);
 
 	give(f, take(f, 64 * KIB));
@@ -329,7 +332,8 @@ static const struct {
 
 START_TEST(a_thread_inside_the_source_is_waited_for_no_longer_than_patience)
 {
-	struct mam_pool_config config = { .growth_bytes = 64 * KIB, .free_policy = MAM_FREE_STRICT };
+	struct mam_pool_config config = { .growth_bytes = 64 * KIB,
+					  .free_policy = MAM_FREE_STRICT };
 	struct fixture *f = fixture_new(&config);
 	void *low = take(f, 32 * KIB), *idle = take(f, 64 * KIB), *block = f;
 	uint64_t began;
@@ -444,7 +448,8 @@ static void *serve(void *user)
 		if (*place)
 			ck_assert_int_eq(mam_pool_free_now(f->pool, *place), MAM_OK);
 		*place = NULL;
-		status = take_new(f, (size_t)(1 + i % 5) * 16 * KIB, i % 3 == 0 ? 64 * KIB : 0, place);
+		status = take_new(f, (size_t)(1 + i % 5) * 16 * KIB, i % 3 == 0 ? 64 * KIB : 0,
+				  place);
 		ck_assert(status == MAM_OK || status == MAM_ERROR_WOULD_WAIT ||
 			  status == MAM_ERROR_OUT_OF_MEMORY);
 	}
@@ -503,7 +508,8 @@ int main(void)
 	tcase_add_test(tcase, its_arguments_are_judged_like_the_others);
 	tcase_add_test(tcase, no_failure_of_the_metadata_makes_a_chunk_go_back);
 	tcase_add_test(tcase, caches_are_emptied_before_the_source_is_asked_and_streams_are_left);
-	tcase_add_loop_test(tcase, a_thread_inside_the_source_is_waited_for_no_longer_than_patience, 0, 2);
+	tcase_add_loop_test(tcase, a_thread_inside_the_source_is_waited_for_no_longer_than_patience,
+			    0, 2);
 	tcase_add_test(tcase, a_thread_that_is_done_in_time_is_waited_for);
 	tcase_add_test(tcase, a_free_neither_waits_nor_gives_back_and_the_next_ordinary_one_does);
 	tcase_add_test(tcase, a_free_of_what_is_no_block_says_what_it_is);

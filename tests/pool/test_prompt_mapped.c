@@ -359,7 +359,8 @@ int main(void)
 	tcase_add_test(tcase, free_pieces_elsewhere_neither_move_nor_go);
 	tcase_add_test(tcase, the_limit_is_kept_though_moving_would_help);
 	tcase_add_test(tcase, a_pool_that_does_not_grow_does_not);
-	tcase_add_test(tcase, a_step_of_growth_comes_with_it_and_is_left_away_where_it_does_not_fit);
+	tcase_add_test(tcase,
+		       a_step_of_growth_comes_with_it_and_is_left_away_where_it_does_not_fit);
 	tcase_add_test(tcase, a_source_that_refuses_the_step_is_asked_for_what_is_lacking);
 	tcase_add_test(tcase, a_device_without_room_is_not_asked);
 	tcase_add_loop_test(tcase, every_refusal_leaves_the_pool_in_order, 0, 9);

@@ -23,12 +23,13 @@ struct kind {
 	enum space_layout layout;
 	size_t granularity;
 	size_t alignment;
-	size_t total_bytes;  /* of the source; 0: no bound */
+	size_t total_bytes; /* of the source; 0: no bound */
 	size_t max_bytes;   /* of a request */
-	unsigned live;       /* blocks at which frees and requests are equally likely */
+	unsigned live;      /* blocks at which frees and requests are equally likely */
 	unsigned steps;
 };
 
+/* clang-format off */
 static const struct kind kinds[] = {
 	{ "one chunk", { .chunk_bytes = 512 * KIB, .growth_bytes = MAM_GROWTH_NONE },
 	  SPACE_UP, 512, 512, 0, 24 * KIB, 60, 2500 },
@@ -59,6 +60,7 @@ static const struct kind kinds[] = {
 	{ "default growth", { .granule = 64 * KIB },
 	  SPACE_SCATTERED, 2 * MIB, 2 * MIB, 0, 30 * MIB, 15, 800 },
 };
+/* clang-format on */
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -137,7 +139,8 @@ static void release(struct run *run, uintptr_t address)
 	enum mam_status status = mam_pool_free(run->fixture->pool, (void *)address);
 
 	ck_assert_msg(status == expected, "step %llu: free of %p answers %d, the map says %d",
-	              (unsigned long long)run->oracle.step, (void *)address, (int)status, (int)expected);
+		      (unsigned long long)run->oracle.step, (void *)address, (int)status,
+		      (int)expected);
 	if (status == MAM_OK)
 		run->freed[draw_below(run, 16)] = address;
 }
@@ -161,36 +164,41 @@ static void release_wrongly(struct run *run)
 		return;
 	case 1: /* somewhere in a block, seldom its start */
 		if (block)
-			release(run, block->base + draw_below(run, block->granules * run->oracle.granule));
+			release(run, block->base + draw_below(run, block->granules *
+									   run->oracle.granule));
 		return;
 	case 2: /* just beside a chunk */
 		if (run->oracle.chunks) {
-			const struct oracle_chunk *chunk = &run->oracle.chunk[draw_below(run, run->oracle.chunks)];
+			const struct oracle_chunk *chunk =
+				&run->oracle.chunk[draw_below(run, run->oracle.chunks)];
 			bool above = draw_below(run, 2);
 
-			release(run, above ? chunk->base + chunk->granules * run->oracle.granule : chunk->base - 1);
+			release(run, above ? chunk->base + chunk->granules * run->oracle.granule
+					   : chunk->base - 1);
 		}
 		return;
-	default: /* nowhere */
-		release(run, draw_below(run, 2) ? 1 : (uintptr_t)draw(run));
+	default: /* nowhere */ release(run, draw_below(run, 2) ? 1 : (uintptr_t)draw(run));
 	}
 }
 
 static void trim(struct run *run)
 {
-	size_t held = run->fixture->space.held_bytes, keep = draw_below(run, 2) ? 0 : draw_below(run, held + 1);
+	size_t held = run->fixture->space.held_bytes,
+	       keep = draw_below(run, 2) ? 0 : draw_below(run, held + 1);
 	size_t released = 77;
 	enum mam_status status;
 
 	if (draw_below(run, 4) == 0)
-		space_refuse(&run->fixture->space, SPACE_SHRINK, 1 + draw_below(run, 3), 1, MAM_ERROR_DRIVER);
+		space_refuse(&run->fixture->space, SPACE_SHRINK, 1 + draw_below(run, 3), 1,
+			     MAM_ERROR_DRIVER);
 	run->fixture->space.kept = 0;
 	status = mam_pool_trim(run->fixture->pool, keep, &released);
 	space_refuse_none(&run->fixture->space);
 	oracle_sync(&run->oracle, &run->fixture->space);
 	if (run->fixture->space.kept) {
 		/* What went back before the refusal is a success; nothing at all is the source's answer. */
-		ck_assert_int_eq(status, held == run->fixture->space.held_bytes ? MAM_ERROR_DRIVER : MAM_OK);
+		ck_assert_int_eq(status, held == run->fixture->space.held_bytes ? MAM_ERROR_DRIVER
+										: MAM_OK);
 		oracle_put_back(&run->oracle, run->fixture->space.kept);
 		return;
 	}
@@ -202,7 +210,8 @@ static void trim(struct run *run)
 /* The source refuses the next grow and perhaps some after it. */
 static void request_while_refused(struct run *run)
 {
-	space_refuse(&run->fixture->space, SPACE_GROW, 1, 1 + draw_below(run, 8), MAM_ERROR_OUT_OF_MEMORY);
+	space_refuse(&run->fixture->space, SPACE_GROW, 1, 1 + draw_below(run, 8),
+		     MAM_ERROR_OUT_OF_MEMORY);
 	request(run, draw_size(run), 0);
 	space_refuse_none(&run->fixture->space);
 }
@@ -210,7 +219,8 @@ static void request_while_refused(struct run *run)
 static void step(struct run *run)
 {
 	size_t dice = draw_below(run, 100);
-	size_t push = run->oracle.now.live_blocks * 38 / run->kind->live; /* rises with what lives: a pull to the middle */
+	size_t push = run->oracle.now.live_blocks * 38 /
+		      run->kind->live; /* rises with what lives: a pull to the middle */
 
 	if (dice < 2)
 		trim(run);
@@ -219,7 +229,8 @@ static void step(struct run *run)
 	else if (dice < 5)
 		request_while_refused(run);
 	else if (dice < 8)
-		request_nowait(run, draw_size(run), draw_below(run, 2) ? 0 : (size_t)1 << draw_below(run, 15));
+		request_nowait(run, draw_size(run),
+			       draw_below(run, 2) ? 0 : (size_t)1 << draw_below(run, 15));
 	else if (dice < 8 + (push < 76 ? push : 76))
 		release_live(run);
 	else if (dice % 6 == 0)
@@ -233,7 +244,8 @@ static void drive(const struct kind *kind, uint64_t seed)
 	struct run run = { .kind = kind, .state = seed * 0x9e3779b97f4a7c15u + 1 };
 	size_t granule = kind->config.granule ? kind->config.granule : 512;
 
-	run.fixture = fixture_on(&kind->config, kind->layout, kind->granularity, kind->alignment, kind->total_bytes);
+	run.fixture = fixture_on(&kind->config, kind->layout, kind->granularity, kind->alignment,
+				 kind->total_bytes);
 	oracle_init(&run.oracle, granule);
 	oracle_sync(&run.oracle, &run.fixture->space);
 	for (unsigned i = 0; i < kind->steps; i++) {
@@ -270,9 +282,11 @@ int main(void)
 	TCase *tcase = suite_begin("pool/random");
 	const char *given = getenv("MAM_TEST_SEED");
 
-	fresh_seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL) * 1000003u % 1000000000u;
+	fresh_seed =
+		given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL) * 1000003u % 1000000000u;
 	if (given == NULL)
-		tcase_add_loop_test(tcase, fixed_seeds_match_the_oracle, 0, (int)KINDS * FIXED_SEEDS);
+		tcase_add_loop_test(tcase, fixed_seeds_match_the_oracle, 0,
+				    (int)KINDS * FIXED_SEEDS);
 	tcase_add_loop_test(tcase, a_fresh_seed_matches_the_oracle, 0, (int)KINDS);
 	return suite_end();
 }

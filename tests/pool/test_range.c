@@ -244,8 +244,7 @@ START_TEST(nowait_never_asks_the_source)
 
 	make_holes();
 	before = made[MAP] + made[MOVE];
-	ck_assert_int_eq(mam_pool_alloc_nowait(pool, 64 * MIB, 0, &block),
-			 MAM_ERROR_WOULD_WAIT);
+	ck_assert_int_eq(mam_pool_alloc_nowait(pool, 64 * MIB, 0, &block), MAM_ERROR_WOULD_WAIT);
 	ck_assert_int_eq(mam_pool_alloc_nowait(pool, 32 * MIB, 0, &block), MAM_OK);
 	ck_assert_uint_eq(made[MAP] + made[MOVE], before);
 }

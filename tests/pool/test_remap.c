@@ -312,8 +312,7 @@ END_TEST
 
 static struct mam_segment *segment_of(const void *address)
 {
-	uint32_t handle =
-		mam_addrtree_find(&pool->segments, pool->by_address, (uintptr_t)address);
+	uint32_t handle = mam_addrtree_find(&pool->segments, pool->by_address, (uintptr_t)address);
 
 	ck_assert_uint_ne(handle, 0);
 	return mam_segment_at(&pool->segments, handle);
@@ -365,21 +364,22 @@ static void too_many_bytes_counted(void)
 static void a_hole_on_no_freelists(void)
 {
 	mam_freelists_remove(&pool->range->part[MAM_RANGE_LARGE].holes, &pool->segments,
-			 mam_addrtree_find(&pool->segments, pool->by_address, (uintptr_t)hole));
+			     mam_addrtree_find(&pool->segments, pool->by_address, (uintptr_t)hole));
 }
 
 static void a_void_on_no_freelists(void)
 {
 	mam_freelists_remove(&pool->range->part[MAM_RANGE_LARGE].unmapped, &pool->segments,
-			 mam_addrtree_find(&pool->segments, pool->by_address, (uintptr_t)end));
+			     mam_addrtree_find(&pool->segments, pool->by_address, (uintptr_t)end));
 }
 
 static void a_small_part_s_void_on_no_freelists(void)
 {
 	const struct mam_range_part *small = &pool->range->part[MAM_RANGE_SMALL];
 
-	mam_freelists_remove(&pool->range->part[MAM_RANGE_SMALL].unmapped, &pool->segments,
-			 mam_addrtree_find(&pool->segments, pool->by_address, small->pieces.base));
+	mam_freelists_remove(
+		&pool->range->part[MAM_RANGE_SMALL].unmapped, &pool->segments,
+		mam_addrtree_find(&pool->segments, pool->by_address, small->pieces.base));
 }
 
 static void a_void_called_a_hole(void)

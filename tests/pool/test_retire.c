@@ -134,7 +134,12 @@ END_TEST
 START_TEST(at_random_no_new_block_overlaps_a_retired_one)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = 64 * KIB });
-	struct { char *base; size_t bytes; uint64_t ticket; bool used; } blocks[BLOCKS] = { { 0 } };
+	struct {
+		char *base;
+		size_t bytes;
+		uint64_t ticket;
+		bool used;
+	} blocks[BLOCKS] = { { 0 } };
 	uint64_t reclaimed = 0, newest = 0;
 
 	srand(7);
@@ -152,8 +157,8 @@ START_TEST(at_random_no_new_block_overlaps_a_retired_one)
 			blocks[i].base = take(f, blocks[i].bytes);
 			for (int k = 0; k < BLOCKS; k++)
 				ck_assert(k == i || !blocks[k].used ||
-				          blocks[k].base >= blocks[i].base + blocks[i].bytes ||
-				          blocks[i].base >= blocks[k].base + blocks[k].bytes);
+					  blocks[k].base >= blocks[i].base + blocks[i].bytes ||
+					  blocks[i].base >= blocks[k].base + blocks[k].bytes);
 			blocks[i].used = true;
 		} else if (blocks[i].ticket == 0) {
 			newest = blocks[i].ticket = retire(f, blocks[i].base);

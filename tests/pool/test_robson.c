@@ -47,16 +47,17 @@ struct block {
 
 struct game {
 	struct mam_pool *pool;
-	size_t word;     /* bytes */
-	uint64_t base;   /* address of word 0 */
-	uint64_t live;   /* words */
-	uint64_t max;   /* of `live`, ever */
+	size_t word;   /* bytes */
+	uint64_t base; /* address of word 0 */
+	uint64_t live; /* words */
+	uint64_t max;  /* of `live`, ever */
 	uint64_t M, n;
-	bool bounded;    /* no block ever moves: `high` holds */
-	uint64_t store;  /* end of the highest block ever */
+	bool bounded;   /* no block ever moves: `high` holds */
+	uint64_t store; /* end of the highest block ever */
 };
 
-static struct game game_on(struct mam_source *source, size_t word, size_t chunk, uint64_t M, uint64_t n)
+static struct game game_on(struct mam_source *source, size_t word, size_t chunk, uint64_t M,
+			   uint64_t n)
 {
 	struct mam_pool_config config = { .granule = word, .chunk_bytes = chunk };
 	struct game game = { .word = word, .M = M, .n = n, .bounded = chunk != 0 };
@@ -221,8 +222,8 @@ static uint64_t low(uint64_t M, uint64_t n)
 static const struct {
 	uint64_t M, n;
 } first[] = {
-	{ 64, 1 },	{ 64, 2 },	{ 256, 16 },	{ 1024, 32 },
-	{ 4096, 64 },	{ 4096, 1024 },	{ 16384, 256 },
+	{ 64, 1 },    { 64, 2 },      { 256, 16 },    { 1024, 32 },
+	{ 4096, 64 }, { 4096, 1024 }, { 16384, 256 },
 };
 
 START_TEST(the_first_program_gets_no_more_than_it_must)
@@ -371,8 +372,9 @@ START_TEST(memory_that_moves_escapes)
 	play_first(&game);
 	stats = numbers(&game);
 	ck_assert_uint_eq(stats.peak_live_bytes, M * PIECE);
-	ck_assert_uint_le(stats.peak_physical_bytes, M * PIECE + M * PIECE / 20); /* 1.014 measured */
-	ck_assert_uint_gt(game.store, M); /* of addresses there are enough */
+	ck_assert_uint_le(stats.peak_physical_bytes,
+			  M * PIECE + M * PIECE / 20); /* 1.014 measured */
+	ck_assert_uint_gt(game.store, M);              /* of addresses there are enough */
 	ck_assert_uint_gt(stats.remaps, 0);
 	game_end(&game);
 }
@@ -382,7 +384,8 @@ int main(void)
 {
 	TCase *tests = suite_begin("pool/robson");
 
-	tcase_add_loop_test(tests, the_first_program_gets_no_more_than_it_must, 0, sizeof(first) / sizeof(first[0]));
+	tcase_add_loop_test(tests, the_first_program_gets_no_more_than_it_must, 0,
+			    sizeof(first) / sizeof(first[0]));
 	tcase_add_loop_test(tests, best_fit_can_be_led_to_nearly_n_times_as_much, 0,
 			    sizeof(second) / sizeof(second[0]));
 	tcase_add_loop_test(tests, a_random_program_stays_below, 0, 3);

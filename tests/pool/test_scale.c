@@ -25,20 +25,22 @@ static unsigned height_below(char *nodes, uint32_t handle)
 
 static unsigned address_height(const struct mam_pool *pool)
 {
-	return height_below(pool->segments.base + offsetof(struct mam_group, node), pool->by_address);
+	return height_below(pool->segments.base + offsetof(struct mam_group, node),
+			    pool->by_address);
 }
 
 static unsigned size_height(const struct mam_pool *pool)
 {
 	unsigned highest = 0;
 
-	for (unsigned class = 0; class < MAM_FREELISTS_CLASSES; class++) {
+	for (unsigned class = 0; class < MAM_FREELISTS_CLASSES; class ++) {
 		uint32_t root = pool->freelists.metadata->root[class];
 		unsigned height = 0;
 
 		if (root & MAM_FREELISTS_TREE)
-			height = height_below(pool->segments.base + offsetof(struct mam_segment, by_size),
-			                      root & ~MAM_FREELISTS_TREE);
+			height = height_below(pool->segments.base +
+						      offsetof(struct mam_segment, by_size),
+					      root & ~MAM_FREELISTS_TREE);
 		if (height > highest)
 			highest = height;
 	}
@@ -49,7 +51,7 @@ static unsigned size_height(const struct mam_pool *pool)
 static void ck_assert_low(unsigned height, uint64_t count, const char *what)
 {
 	ck_assert_msg(((uint64_t)1 << (height / 2)) <= count + 1, "%s: %llu records, %u high", what,
-	              (unsigned long long)count, height);
+		      (unsigned long long)count, height);
 }
 
 /* `count` blocks of 32 sizes, all in one tree by size once they are holes, and a wall behind each. */
@@ -60,7 +62,8 @@ static struct fixture *comb(size_t count, void **block)
 	static void *wall;
 
 	for (size_t i = 0; i < count; i++) {
-		ck_assert_int_eq(mam_pool_alloc(f->pool, (32768 + i * 37 % 32) * 16, 0, &block[i]), MAM_OK);
+		ck_assert_int_eq(mam_pool_alloc(f->pool, (32768 + i * 37 % 32) * 16, 0, &block[i]),
+				 MAM_OK);
 		ck_assert_int_eq(mam_pool_alloc(f->pool, 512, 0, &wall), MAM_OK);
 	}
 	return f;
@@ -85,7 +88,8 @@ START_TEST(both_trees_stay_low)
 	ck_assert_uint_eq(stats.holes, counts[_i]);
 	ck_assert_low(address_height(f->pool), stats.segments, "by address, with holes");
 	ck_assert_low(size_height(f->pool), 32, "by size: no more nodes than there are sizes");
-	ck_assert_uint_ge(size_height(f->pool), counts[_i] < 100 ? 3 : 6); /* they are in a tree at all */
+	ck_assert_uint_ge(size_height(f->pool),
+			  counts[_i] < 100 ? 3 : 6); /* they are in a tree at all */
 	intact(f);
 	fixture_end(f);
 }
@@ -155,9 +159,13 @@ START_TEST(memory_does_not_grow_while_blocks_come_and_go)
 
 	for (int round = 0; round < 50; round++) {
 		for (int i = 0; i < 1000; i++)
-			ck_assert_int_eq(mam_pool_alloc(f->pool, (size_t)(1 + (i * 7 + round) % 3000), 0, &block[i]), MAM_OK);
+			ck_assert_int_eq(mam_pool_alloc(f->pool,
+							(size_t)(1 + (i * 7 + round) % 3000), 0,
+							&block[i]),
+					 MAM_OK);
 		for (int i = 0; i < 1000; i++)
-			ck_assert_int_eq(mam_pool_free(f->pool, block[(i * 7 + round) % 1000]), MAM_OK);
+			ck_assert_int_eq(mam_pool_free(f->pool, block[(i * 7 + round) % 1000]),
+					 MAM_OK);
 		if (round == 2)
 			host_bytes = stats_of(f).host_bytes;
 	}
@@ -170,7 +178,8 @@ START_TEST(a_pool_far_larger_than_this_machine_costs_nothing)
 {
 	struct mam_source *host;
 	struct mam_pool *pool = calloc(1, sizeof(*pool));
-	struct mam_pool_config config = { .chunk_bytes = (size_t)80 << 30, .growth_bytes = MAM_GROWTH_NONE };
+	struct mam_pool_config config = { .chunk_bytes = (size_t)80 << 30,
+					  .growth_bytes = MAM_GROWTH_NONE };
 	void *block;
 
 	ck_assert_int_eq(mam_source_host(0, false, &host), MAM_OK);

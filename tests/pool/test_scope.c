@@ -28,7 +28,8 @@ static struct mam_stats pop(struct fixture *f)
 
 static struct fixture *pool_of(size_t chunk)
 {
-	return fixture_new(&(struct mam_pool_config){ .chunk_bytes = chunk, .growth_bytes = chunk });
+	return fixture_new(
+		&(struct mam_pool_config){ .chunk_bytes = chunk, .growth_bytes = chunk });
 }
 
 START_TEST(counts_are_those_since_the_push)
@@ -254,18 +255,18 @@ START_TEST(random_nests)
 				ck_assert_scope(&got, &model[--depth], &now);
 			}
 			break;
-		case 2:
-			(void)mam_pool_trim(f->pool, 0, NULL);
-			break;
+		case 2: (void)mam_pool_trim(f->pool, 0, NULL); break;
 		default:
 			if (!blocks[place]) {
 				blocks[place] = take(f, 1 + (size_t)rand() % (20 * KIB));
 			} else if (rand() % 8 == 0) {
-				ck_assert_int_eq(mam_pool_retire(f->pool, blocks[place], NULL, NULL),
-						 MAM_OK);
+				ck_assert_int_eq(
+					mam_pool_retire(f->pool, blocks[place], NULL, NULL),
+					MAM_OK);
 				now = stats_of(f);
 				observe(model, depth, &now, f->pool->high_bytes);
-				ck_assert_int_eq(mam_pool_reclaim(f->pool, UINT64_MAX, NULL), MAM_OK);
+				ck_assert_int_eq(mam_pool_reclaim(f->pool, UINT64_MAX, NULL),
+						 MAM_OK);
 				blocks[place] = NULL;
 			} else {
 				give(f, blocks[place]);

@@ -5,7 +5,8 @@
 #include "base/clock.h"
 #include "fixture.h"
 
-static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB, .growth_bytes = MAM_GROWTH_NONE };
+static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB,
+						  .growth_bytes = MAM_GROWTH_NONE };
 
 START_TEST(a_new_pool_counts_its_chunk_and_nothing_else)
 {
@@ -164,9 +165,9 @@ START_TEST(free_ends_of_chunks_are_no_holes)
 	struct mam_stats stats;
 
 	hole = take(f, 3 * KIB);
-	take(f, 5 * KIB);     /* chunk 1: hole, block, free end of 8 KiB */
+	take(f, 5 * KIB); /* chunk 1: hole, block, free end of 8 KiB */
 	give(f, hole);
-	take(f, 12 * KIB);    /* chunk 2: block, fresh end of 4 KiB */
+	take(f, 12 * KIB); /* chunk 2: block, fresh end of 4 KiB */
 	stats = stats_of(f);
 	ck_assert_picture(f, KIB, "F3 L5 F8 | L12 F4");
 	ck_assert_uint_eq(stats.holes, 1);
@@ -207,7 +208,8 @@ START_TEST(what_is_refused_is_counted_as_a_failure_and_nothing_more)
 	ck_assert_uint_eq(stats_of(f).failures, 2);
 	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 65 * KIB, 0, &block), MAM_ERROR_WOULD_WAIT);
 	ck_assert_uint_eq(stats_of(f).failures, 3);
-	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, SIZE_MAX, 0, &block), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, SIZE_MAX, 0, &block),
+			 MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(stats_of(f).failures, 4);
 	kept(f, f, MAM_ERROR_NOT_OWNED); /* a bad free is no failed request */
 	ck_assert_uint_eq(stats_of(f).failures, 4);

@@ -4,7 +4,8 @@
 
 START_TEST(a_larger_hole_is_taken_before_fresh_space)
 {
-	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = MAM_GROWTH_NONE };
+	struct mam_pool_config config = { .chunk_bytes = 16 * KIB,
+					  .growth_bytes = MAM_GROWTH_NONE };
 	struct fixture *f = fixture_new(&config);
 	void *hole = take(f, 12 * KIB);
 
@@ -19,7 +20,8 @@ END_TEST
 
 START_TEST(fresh_space_serves_what_no_hole_holds)
 {
-	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = MAM_GROWTH_NONE };
+	struct mam_pool_config config = { .chunk_bytes = 16 * KIB,
+					  .growth_bytes = MAM_GROWTH_NONE };
 	struct fixture *f = fixture_new(&config);
 	void *hole = take(f, 1024), *wall = take(f, 512);
 
@@ -38,7 +40,8 @@ START_TEST(the_end_of_an_older_chunk_is_used_before_that_of_the_newest)
 
 	young = take(f, 15 * KIB); /* does not fit the rest of the first chunk */
 	ck_assert_picture(f, KIB, "L2 F14 | L15 F1");
-	ck_assert_ptr_eq(take(f, 512), at(old, 2 * KIB)); /* though the newest's end is the tighter fit */
+	ck_assert_ptr_eq(take(f, 512),
+			 at(old, 2 * KIB)); /* though the newest's end is the tighter fit */
 	take(f, 13 * KIB + 512);
 	ck_assert_ptr_eq(take(f, 512), at(young, 15 * KIB)); /* no other ground is left */
 	fixture_end(f);
@@ -77,7 +80,8 @@ START_TEST(a_pool_without_a_free_end_has_no_tail)
 	take(f, 2 * KIB);
 	take(f, 512); /* grows */
 	give(f, high);
-	ck_assert_picture(f, 512, "L4 F4 | L1 F7"); /* an old chunk's end came free: ground like any other */
+	ck_assert_picture(
+		f, 512, "L4 F4 | L1 F7"); /* an old chunk's end came free: ground like any other */
 	ck_assert_ptr_eq(take(f, 512), high);
 	fixture_end(f);
 }
@@ -85,7 +89,8 @@ END_TEST
 
 START_TEST(an_aligned_request_leaves_its_skipped_space_as_a_hole_not_as_tail)
 {
-	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = MAM_GROWTH_NONE };
+	struct mam_pool_config config = { .chunk_bytes = 16 * KIB,
+					  .growth_bytes = MAM_GROWTH_NONE };
 	struct fixture *f = fixture_new(&config);
 	void *block = take_aligned(f, 512, 8 * KIB);
 

@@ -58,10 +58,12 @@ END_TEST
 
 START_TEST(the_pool_keeps_what_it_is_told_to)
 {
+	/* clang-format off */
 	static const struct { size_t keep, left; } rows[] = {
 		{ 64 * KIB, 64 * KIB }, { 64 * KIB - 1, 64 * KIB }, { 48 * KIB + 1, 64 * KIB }, { 48 * KIB, 48 * KIB },
 		{ 17 * KIB, 32 * KIB }, { 1, 16 * KIB }, { 0, 0 }, { SIZE_MAX, 64 * KIB },
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		void *block[4];
@@ -137,7 +139,8 @@ END_TEST
 
 START_TEST(the_only_chunk_put_back_has_the_tail_again)
 {
-	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = MAM_GROWTH_NONE };
+	struct mam_pool_config config = { .chunk_bytes = 16 * KIB,
+					  .growth_bytes = MAM_GROWTH_NONE };
 	struct fixture *f = fixture_new(&config);
 	size_t released;
 

@@ -137,7 +137,7 @@ bool simt_fiber_init(struct simt_fiber *fiber, unsigned int colour)
 	size_t mapped = page + STACK_BYTES + COLOURS * COLOUR_BYTES / page * page + page;
 	static unsigned int guarded;
 	char *space = mmap(NULL, mapped, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (space == MAP_FAILED)
 		return false;

@@ -31,7 +31,7 @@ struct simt_fiber {
 	char *stack;  /* lowest usable byte; of a thread's own stack: once it was left, for the
 			 address sanitizer */
 	size_t bytes; /* usable ones */
-	void *space; /* as mapped; NULL for a thread's own stack */
+	void *space;  /* as mapped; NULL for a thread's own stack */
 	size_t mapped;
 	void *shadow; /* the address sanitizer's */
 	void (*entry)(void *argument);

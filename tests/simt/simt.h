@@ -78,12 +78,12 @@ struct simt_config {
 
 enum simt_verdict {
 	SIMT_FINE,
-	SIMT_FAILED,   /* simt_fail(), MAM_KASSERT() */
-	SIMT_BAD_MASK, /* without its caller; in dispute; when strict, of lanes that ended */
-	SIMT_BAD_LANE, /* a shuffle from a lane outside the mask */
-	SIMT_DEADLOCK, /* nobody can go on; the text says who waits where */
-	SIMT_LIVELOCK, /* steps_max; the text says if there are blocks that are not resident */
-	SIMT_RACE,     /* two accesses, one a write, in no order: the text names both sites */
+	SIMT_FAILED,    /* simt_fail(), MAM_KASSERT() */
+	SIMT_BAD_MASK,  /* without its caller; in dispute; when strict, of lanes that ended */
+	SIMT_BAD_LANE,  /* a shuffle from a lane outside the mask */
+	SIMT_DEADLOCK,  /* nobody can go on; the text says who waits where */
+	SIMT_LIVELOCK,  /* steps_max; the text says if there are blocks that are not resident */
+	SIMT_RACE,      /* two accesses, one a write, in no order: the text names both sites */
 	SIMT_NO_MEMORY, /* the simulator itself got none */
 };
 

@@ -10,13 +10,13 @@
 struct script {
 	struct mam_source source;
 	size_t max;              /* larger grows are refused */
-	enum mam_status refusal;  /* ... with this */
-	enum mam_status shrinks;  /* what a shrink answers */
-	unsigned int grows;       /* calls so far */
+	enum mam_status refusal; /* ... with this */
+	enum mam_status shrinks; /* what a shrink answers */
+	unsigned int grows;      /* calls so far */
 	unsigned int shrinks_seen;
 	unsigned int quiesces;
-	size_t first, last;       /* bytes of the first and the last grow */
-	bool rose;                /* a grow asked for no less than the one before */
+	size_t first, last; /* bytes of the first and the last grow */
+	bool rose;          /* a grow asked for no less than the one before */
 };
 
 static inline enum mam_status script_grow(struct mam_source *source, size_t bytes, void **base)

@@ -36,7 +36,8 @@ END_TEST
 
 START_TEST(its_total_is_the_lesser_one)
 {
-	static const size_t totals[][3] = { /* inner, limit, answer */
+	static const size_t totals[][3] = {
+		/* inner, limit, answer */
 		{ 100, 10, 10 }, { 10, 100, 10 }, { 0, 10, 10 }, { 10, 0, 10 }, { 0, 0, 0 },
 	};
 	struct script script = script_of(1, totals[_i][0], SIZE_MAX);
@@ -89,6 +90,7 @@ START_TEST(without_a_limit_there_is_none)
 END_TEST
 
 /* refuse_at and refuse_count, and the calls out of eight that are let through, as a picture. */
+/* clang-format off */
 static const struct {
 	size_t at, count;
 	const char *picture;
@@ -98,6 +100,7 @@ static const struct {
 	{ 0, 3, "++++++++" },  { 5, SIZE_MAX, "++++----" },
 	{ SIZE_MAX, SIZE_MAX, "++++++++" },
 };
+/* clang-format on */
 
 START_TEST(refusals_come_when_ordered)
 {
@@ -208,8 +211,8 @@ static struct mam_source *pieces(size_t total)
 START_TEST(of_pieces_the_memory_is_counted_not_the_addresses)
 {
 	struct mam_source *vmm = pieces(0), *source = around(vmm, 4 * PIECE, 0, 0);
-	const size_t piece = source->properties.granularity > PIECE ? source->properties.granularity
-								     : PIECE;
+	const size_t piece =
+		source->properties.granularity > PIECE ? source->properties.granularity : PIECE;
 	void *base;
 
 	ck_assert_int_eq(mam_source_grow(source, 64 * piece, &base), MAM_OK);
@@ -300,11 +303,13 @@ static uint64_t computed(struct mam_source *source)
 
 START_TEST(a_piece_that_is_lost_counts_no_more)
 {
+	/* clang-format off */
 	static const struct mam_source_ops losing_ops = {
 		.size = sizeof(losing_ops),
 		.grow = script_grow, .shrink = script_shrink, .map = always, .unmap = never,
 		.move = give_up,
 	};
+	/* clang-format on */
 	struct script script = script_of(PAGE, 0, SIZE_MAX);
 	struct mam_source *source;
 	bool lost = !_i;
@@ -329,7 +334,9 @@ START_TEST(it_has_what_the_inner_source_has)
 {
 	static const struct mam_source_ops estimate_ops = {
 		.size = sizeof(estimate_ops),
-		.grow = script_grow, .shrink = script_shrink, .cost = computed,
+		.grow = script_grow,
+		.shrink = script_shrink,
+		.cost = computed,
 	};
 	struct script script = script_of(PAGE, 0, SIZE_MAX);
 	struct mam_source *source = around(&script.source, 0, 0, 0), *vmm = pieces(0);

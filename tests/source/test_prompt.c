@@ -8,9 +8,9 @@
 #include "source/driver.h"
 #include "source/vmm.h"
 
-static const char *const waiting[] = { "cuMemAlloc",	 "cuMemFree",	       "cuMemHostAlloc",
-				       "cuMemFreeHost",	 "cuMemAllocManaged",  "cuMemUnmap",
-				       "cuMemRelease",	 "cuCtxSynchronize" };
+static const char *const waiting[] = { "cuMemAlloc",    "cuMemFree",         "cuMemHostAlloc",
+				       "cuMemFreeHost", "cuMemAllocManaged", "cuMemUnmap",
+				       "cuMemRelease",  "cuCtxSynchronize" };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -50,7 +50,8 @@ START_TEST(device_memory_is_mapped_and_goes_back)
 	ck_assert_uint_eq(calls_of("cuMemMap", true), 1);
 	ck_assert_uint_eq(calls_of("cuMemSetAccess", true), 1);
 	nothing_waited();
-	ck_assert_int_eq(cuda.cuMemGetAddressRange_v2(&base, &bytes, (uintptr_t)ours), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemGetAddressRange_v2(&base, &bytes, (uintptr_t)ours),
+			 CUDA_SUCCESS);
 	usual = grown(source, 4 * MIB);
 	ck_assert_uint_eq(calls_of("cuMemAlloc", true), 1);
 	ck_assert_int_eq(mam_source_shrink(source, usual, 4 * MIB), MAM_OK);
@@ -150,9 +151,11 @@ END_TEST
 /* Each call of the driver fails in turn, until none is left to fail. */
 START_TEST(every_failure_leaves_nothing_behind)
 {
+	/* clang-format off */
 	const char *const calls[] = { "cuMemAddressReserve", "cuMemCreate", "cuMemMap",
 				      "cuMemSetAccess", "cuMemGetAllocationGranularity",
 				      "cuDeviceTotalMem", "cuCtxGetCurrent" };
+	/* clang-format on */
 	char fail_at[64];
 	struct mam_source *source;
 	void *base = NULL;
@@ -167,7 +170,8 @@ START_TEST(every_failure_leaves_nothing_behind)
 	ck_assert_msg(status != MAM_OK, "%s did not fail", calls[_i]);
 	ck_assert_ptr_null(base);
 	ck_assert_uint_eq(calls_of("cuMemCreate", true), calls_of("cuMemRelease", true));
-	ck_assert_uint_eq(calls_of("cuMemAddressReserve", true), calls_of("cuMemAddressFree", true));
+	ck_assert_uint_eq(calls_of("cuMemAddressReserve", true),
+			  calls_of("cuMemAddressFree", true));
 	base = prompt(source, 2 * MIB);
 	ck_assert_int_eq(mam_source_shrink(source, base, 2 * MIB), MAM_OK);
 	mam_source_destroy(source);

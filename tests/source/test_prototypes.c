@@ -11,10 +11,9 @@
 
 #include "source/driver.h"
 
-#define COMPARE(name, symbol, need, arguments)                                                     \
-	_Static_assert(__builtin_types_compatible_p(                                               \
-			       __typeof__(symbol),                                                 \
-			       __typeof__(*((struct mam_driver *)0)->name)),                       \
+#define COMPARE(name, symbol, need, arguments)                                                    \
+	_Static_assert(__builtin_types_compatible_p(__typeof__(symbol),                           \
+						    __typeof__(*((struct mam_driver *)0)->name)), \
 		       #symbol " has another prototype in cuda.h");
 
 MAM_DRIVER_FUNCTIONS(COMPARE)

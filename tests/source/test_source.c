@@ -59,8 +59,8 @@ END_TEST
 START_TEST(the_largest_of_a_source_in_use)
 {
 	static const size_t sizes[] = {
-		80 * GIB - 1, 80 * GIB - 4 * MIB, 79 * GIB, 77 * GIB, 40 * GIB, 3 * GIB, 100 * MIB,
-		66 * MIB,     62 * MIB,           7 * MIB,  4 * MIB,  2 * MIB,
+		80 * GIB - 1, 80 * GIB - 4 * MIB, 79 * GIB, 77 * GIB, 40 * GIB, 3 * GIB,
+		100 * MIB,    66 * MIB,           62 * MIB, 7 * MIB,  4 * MIB,  2 * MIB,
 	};
 	struct script script = script_of(2 * MIB, 80 * GIB, sizes[_i]);
 	size_t bytes;

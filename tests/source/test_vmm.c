@@ -113,8 +113,7 @@ START_TEST(memory_comes_moves_and_goes)
 	ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)range, 7, 4 * MIB), CUDA_SUCCESS);
 	ck_assert_int_eq(range[4 * MIB - 1], 7);
 
-	ck_assert_int_eq(mam_source_move(source, range, 4 * MIB, range + 100 * MIB, &lost),
-			 MAM_OK);
+	ck_assert_int_eq(mam_source_move(source, range, 4 * MIB, range + 100 * MIB, &lost), MAM_OK);
 	ck_assert(!lost);
 	ck_assert_uint_eq(taken(&cuda), 4 * MIB);
 	ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)range + 100 * MIB, 9, 4 * MIB),
@@ -179,10 +178,12 @@ END_TEST
 /* The n-th call of one of the driver's functions fails: nothing is left that was not there. */
 START_TEST(a_refused_call_leaves_nothing_behind)
 {
+	/* clang-format off */
 	static const char *const functions[] = { "cuMemAddressReserve", "cuMemCreate", "cuMemMap",
 						 "cuMemSetAccess", "cuMemUnmap", "cuMemRelease",
 						 "cuCtxPushCurrent",
 						 "cuThreadExchangeStreamCaptureMode" };
+	/* clang-format on */
 	char rule[80];
 	struct cuda cuda;
 	struct mam_source *source;
@@ -212,9 +213,9 @@ START_TEST(a_refused_call_leaves_nothing_behind)
 		ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)base + moved_from, 1, 4 * MIB),
 				 CUDA_SUCCESS);
 		if (mam_source_unmap(source, (char *)base + moved_from, 4 * MIB) != MAM_OK)
-			ck_assert_int_eq(mam_source_unmap(source, (char *)base + moved_from,
-							  4 * MIB),
-					 MAM_OK);
+			ck_assert_int_eq(
+				mam_source_unmap(source, (char *)base + moved_from, 4 * MIB),
+				MAM_OK);
 	}
 	if (strcmp(functions[_i / 6], "cuMemRelease") != 0)
 		ck_assert_uint_eq(taken(&cuda), 0);

@@ -31,7 +31,8 @@ static unsigned int granularity_option, attributes[8], attribute_count, denied;
 static size_t granularity;
 
 static unsigned int hear_create(unsigned long long *handle, size_t bytes,
-				const struct CUmemAllocationProp_st *wanted, unsigned long long flags)
+				const struct CUmemAllocationProp_st *wanted,
+				unsigned long long flags)
 {
 	memcpy(&properties, wanted, sizeof(properties));
 	return fake.mem_create(handle, bytes, wanted, flags);
@@ -193,8 +194,7 @@ START_TEST(what_is_asked_for_is_said_where_the_device_can)
 	ck_assert_ptr_null(source);
 	/* What is not asked for does not matter. */
 	attr.gpudirect = attr.exportable = false;
-	ck_assert_int_eq(mam_source_vmm(&attr, &source),
-			 _i == 0 ? MAM_ERROR_UNSUPPORTED : MAM_OK);
+	ck_assert_int_eq(mam_source_vmm(&attr, &source), _i == 0 ? MAM_ERROR_UNSUPPORTED : MAM_OK);
 	mam_source_destroy(source);
 }
 END_TEST

@@ -188,9 +188,9 @@ START_TEST(each_piece_has_its_own_handle)
 				 MAM_OK);
 	ck_assert_uint_eq(living(), PIECES + 1);
 	for (size_t i = PIECES; i-- > 0;)
-		ck_assert_int_eq(mam_source_unmap(source, base + i * step + (i % 2 ? 0 : 2 * MIB),
-						  2 * MIB),
-				 MAM_OK);
+		ck_assert_int_eq(
+			mam_source_unmap(source, base + i * step + (i % 2 ? 0 : 2 * MIB), 2 * MIB),
+			MAM_OK);
 	ck_assert_uint_eq(living(), 1);
 	ck_assert_int_eq(mam_source_shrink(source, base, PIECES * step), MAM_OK);
 	ck_assert_int_eq(mam_source_shrink(source, other, 64 * MIB), MAM_ERROR_DRIVER);

@@ -410,8 +410,8 @@ START_TEST(pools_that_grow_at_once_stay_below_it_together)
 	load();
 	for (int i = 0; i < GROWERS; i++) {
 		growers[i] = (struct grower){ .source = driven_source("managed", 0) };
-		ck_assert_int_eq(pthread_create(&growers[i].thread, NULL, grow_and_shrink,
-						&growers[i]), 0);
+		ck_assert_int_eq(
+			pthread_create(&growers[i].thread, NULL, grow_and_shrink, &growers[i]), 0);
 	}
 	for (int i = 0; i < GROWERS; i++) {
 		pthread_join(growers[i].thread, NULL);
@@ -503,12 +503,12 @@ static const struct {
 	size_t total, available, room;
 	const char *old_stat;
 } hosts[] = {
-	{ "MemTotal:  1000 kB\nMemFree: 9 kB\nMemAvailable:   600 kB\n", NULL, NULL, NULL, NULL, NULL,
-	  1000 * KIB, 600 * KIB, 350 * KIB, NULL },
+	{ "MemTotal:  1000 kB\nMemFree: 9 kB\nMemAvailable:   600 kB\n", NULL, NULL, NULL, NULL,
+	  NULL, 1000 * KIB, 600 * KIB, 350 * KIB, NULL },
 	{ "MemTotal: 1000 kB\nMemAvailable: 250 kB\n", NULL, NULL, NULL, NULL, NULL, 1000 * KIB,
 	  250 * KIB, 0, NULL },
-	{ "MemTotal: 1000 kB\nMemAvailable: 900 kB\n", "max\n", "500\n", NULL, NULL, NULL, 1000 * KIB,
-	  900 * KIB, 650 * KIB, NULL },
+	{ "MemTotal: 1000 kB\nMemAvailable: 900 kB\n", "max\n", "500\n", NULL, NULL, NULL,
+	  1000 * KIB, 900 * KIB, 650 * KIB, NULL },
 	{ "MemTotal: 1000 kB\nMemAvailable: 900 kB\n", "409600\n", "204800\n", NULL, NULL, NULL,
 	  400 * KIB, 200 * KIB, 100 * KIB, NULL },
 	{ "MemTotal: 1000 kB\nMemAvailable: 900 kB\n", "409600\n", "204800\n",
@@ -528,8 +528,9 @@ static const struct {
 
 START_TEST(a_host_s_memory_is_read)
 {
-	static const char *const folders[] = { "",     "/proc",         "/sys",
-					       "/sys/fs", "/sys/fs/cgroup", "/sys/fs/cgroup/memory" };
+	static const char *const folders[] = {
+		"", "/proc", "/sys", "/sys/fs", "/sys/fs/cgroup", "/sys/fs/cgroup/memory"
+	};
 	const char *const files[][2] = {
 		{ "/proc/meminfo", hosts[_i].meminfo },
 		{ "/sys/fs/cgroup/memory.max", hosts[_i].max },

@@ -339,7 +339,8 @@ static void add(TCase *tests)
 	tcase_add_test(tests, one_wait_for_the_context_serves_all_open_space);
 	tcase_add_test(tests, there_is_no_wait_for_what_has_a_fence);
 	tcase_add_loop_test(tests, without_memory_for_a_wait_there_is_another, 0, 2);
-	tcase_add_test(tests, a_driver_without_ids_has_an_event_at_each_free_and_no_reuse_before_it);
+	tcase_add_test(tests,
+		       a_driver_without_ids_has_an_event_at_each_free_and_no_reuse_before_it);
 	tcase_add_loop_test(tests, a_new_stream_of_an_old_handle_releases_nothing_early, 0, 2);
 	tcase_add_test(tests, a_driver_that_does_not_know_captures_ids_keeps_them_apart);
 	tcase_add_test(tests, a_stream_that_is_let_go_is_shared_as_soon_as_it_is_done);

@@ -100,11 +100,13 @@ END_TEST
 
 static unsigned all_calls(void)
 {
+	/* clang-format off */
 	static const char *const names[] = {
 		"cuCtxGetCurrent", "cuCtxPushCurrent", "cuCtxPopCurrent", "cuStreamGetId",
 		"cuStreamGetCtx", "cuStreamIsCapturing", "cuThreadExchangeStreamCaptureMode",
 		"cuEventCreate", "cuEventRecord", "cuEventQuery", "cuStreamGetCaptureInfo",
 	};
+	/* clang-format on */
 	unsigned count = 0;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -131,9 +133,10 @@ static void turns(struct scene *s, size_t bytes, int count, int max, struct CUst
 /* What it frees in one go it takes in one go: small blocks, middle ones, and most of the device. */
 START_TEST(a_stream_that_comes_back_for_what_it_freed_needs_no_event)
 {
-	static const struct { size_t bytes; int count; } of[] = {
-		{ 4096, 64 }, { 2 * MIB, 64 }, { 24 * MIB, 8 }
-	};
+	static const struct {
+		size_t bytes;
+		int count;
+	} of[] = { { 4096, 64 }, { 2 * MIB, 64 }, { 24 * MIB, 8 } };
 	struct scene *s = scene_new(0);
 
 	turns(s, of[_i].bytes, of[_i].count, 30, s->one);

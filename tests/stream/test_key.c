@@ -210,7 +210,8 @@ static void add(TCase *tests)
 {
 	tcase_add_test(tests, null_and_one_are_the_same_stream);
 	tcase_add_test(tests, the_legacy_stream_costs_no_driver_call);
-	tcase_add_test(tests, a_settled_stream_is_asked_one_thing_at_a_free_and_two_at_an_allocation);
+	tcase_add_test(tests,
+		       a_settled_stream_is_asked_one_thing_at_a_free_and_two_at_an_allocation);
 	tcase_add_test(tests, each_thread_has_a_stream_of_its_own);
 	tcase_add_test(tests, default_streams_are_the_pools_whatever_is_current);
 	tcase_add_test(tests, a_stream_of_another_context_leaves_an_event_at_each_free);

@@ -236,8 +236,7 @@ START_TEST(more_blocks_than_are_kept_apart_are_had_back_too)
 		ck_assert_uint_le(stats_of(s).retired_blocks, MAM_LOOSE_MAX + 32);
 		for (int i = 0; i < MANY; i++) {
 			blocks[i] = get(s, 512, s->one);
-			ck_assert((char *)blocks[i] >= low &&
-				  (char *)blocks[i] < low + 512 * MANY);
+			ck_assert((char *)blocks[i] >= low && (char *)blocks[i] < low + 512 * MANY);
 		}
 		intact(s);
 	}

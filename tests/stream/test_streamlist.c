@@ -1,49 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds: freed memory that is kept apart, joined and split within itself, and returned to the pool. */
+/* Stream free lists: freed memory that is kept apart, joined and split within itself, and returned to the pool. */
 #include "pool/fixture.h"
 
 #include <stdlib.h>
-
 #include "pool/streamlist.h"
 
 static uint32_t streamlist_new(struct fixture *f)
 {
-	uint32_t streamlist = 0;
+	uint32_t list = 0;
 
 	mam_lock_take(&f->pool->lock);
-	ck_assert_int_eq(mam_streamlist_begin_locked(f->pool, &streamlist), MAM_OK);
+	ck_assert_int_eq(mam_streamlist_begin_locked(f->pool, &list), MAM_OK);
 	mam_lock_release(&f->pool->lock);
-	ck_assert_uint_ne(streamlist, 0);
-	return streamlist;
+	ck_assert_uint_ne(list, 0);
+	return list;
 }
 
-static uint32_t loose_hold_new(struct fixture *f)
+static uint32_t loose_list_new(struct fixture *f)
 {
-	uint32_t streamlist = streamlist_new(f);
+	uint32_t list = streamlist_new(f);
 
 	mam_lock_take(&f->pool->lock);
-	ck_assert(!mam_streamlist_at(f->pool, streamlist)->loose);
-	mam_streamlist_at(f->pool, streamlist)->loose = 1;
+	ck_assert(!mam_streamlist_at(f->pool, list)->loose);
+	mam_streamlist_at(f->pool, list)->loose = 1;
 	mam_lock_release(&f->pool->lock);
-	return streamlist;
+	return list;
 }
 
-static enum mam_status put(struct fixture *f, uint32_t streamlist, void *block)
+static enum mam_status put(struct fixture *f, uint32_t list, void *block)
 {
 	enum mam_status status;
 
 	mam_lock_take(&f->pool->lock);
-	if (mam_streamlist_at(f->pool, streamlist)->loose)
-		status = mam_streamlist_keep_locked(f->pool, streamlist, (uintptr_t)block);
+	if (mam_streamlist_at(f->pool, list)->loose)
+		status = mam_streamlist_keep_locked(f->pool, list, (uintptr_t)block);
 	else
-		status = mam_streamlist_put_locked(f->pool, streamlist, (uintptr_t)block);
+		status = mam_streamlist_put_locked(f->pool, list, (uintptr_t)block);
 	mam_lock_release(&f->pool->lock);
 	intact(f);
 	return status;
 }
 
 /* NULL: no segment in the list or in those that it follows fits. */
-static void *take_held(struct fixture *f, uint32_t streamlist, size_t bytes)
+static void *take_held(struct fixture *f, uint32_t list, size_t bytes)
 {
 	struct mam_request request;
 	void *block = NULL;
@@ -51,29 +50,30 @@ static void *take_held(struct fixture *f, uint32_t streamlist, size_t bytes)
 
 	ck_assert_int_eq(mam_space_shape(f->pool, bytes, 0, &request), MAM_OK);
 	mam_lock_take(&f->pool->lock);
-	best = mam_streamlist_best_locked(f->pool, streamlist, &request);
+	best = mam_streamlist_best_locked(f->pool, list, &request);
 	if (best != 0)
-		ck_assert_int_eq(mam_streamlist_take_locked(f->pool, best, &request, &block), MAM_OK);
+		ck_assert_int_eq(mam_streamlist_take_locked(f->pool, best, &request, &block),
+				 MAM_OK);
 	mam_lock_release(&f->pool->lock);
 	intact(f);
 	return block;
 }
 
-static unsigned release(struct fixture *f, uint32_t streamlist, unsigned max)
+static unsigned release(struct fixture *f, uint32_t list, unsigned max)
 {
 	unsigned released;
 
 	mam_lock_take(&f->pool->lock);
-	released = mam_streamlist_release_locked(f->pool, streamlist, max);
+	released = mam_streamlist_release_locked(f->pool, list, max);
 	mam_lock_release(&f->pool->lock);
 	intact(f);
 	return released;
 }
 
-static void follow(struct fixture *f, uint32_t streamlist, uint32_t older)
+static void follow(struct fixture *f, uint32_t list, uint32_t older)
 {
 	mam_lock_take(&f->pool->lock);
-	mam_streamlist_follow_locked(f->pool, streamlist, older);
+	mam_streamlist_follow_locked(f->pool, list, older);
 	mam_lock_release(&f->pool->lock);
 }
 
@@ -89,13 +89,13 @@ START_TEST(held_space_is_freed_to_callers_and_given_to_nobody)
 {
 	struct fixture *f = small_pool();
 	void *a = take(f, 64 * KIB);
-	uint32_t streamlist = streamlist_new(f);
+	uint32_t list = streamlist_new(f);
 	struct mam_stats stats;
 
-	ck_assert_int_eq(put(f, streamlist, a), MAM_OK);
+	ck_assert_int_eq(put(f, list, a), MAM_OK);
 	kept(f, a, MAM_ERROR_DOUBLE_FREE);
-	ck_assert_int_eq(put(f, streamlist, a), MAM_ERROR_DOUBLE_FREE);
-	ck_assert_int_eq(put(f, streamlist, at(a, 1 << 20)), MAM_ERROR_NOT_OWNED);
+	ck_assert_int_eq(put(f, list, a), MAM_ERROR_DOUBLE_FREE);
+	ck_assert_int_eq(put(f, list, at(a, 1 << 20)), MAM_ERROR_NOT_OWNED);
 	refused(f, 512, 0, MAM_ERROR_OUT_OF_MEMORY);
 	stats = stats_of(f);
 	ck_assert_uint_eq(stats.live_blocks, 0);
@@ -103,7 +103,7 @@ START_TEST(held_space_is_freed_to_callers_and_given_to_nobody)
 	ck_assert_uint_eq(stats.retired_bytes, 64 * KIB);
 	ck_assert_uint_eq(stats.peak_retired_bytes, 64 * KIB);
 	ck_assert_uint_eq(stats.holes, 0);
-	ck_assert_uint_eq(release(f, streamlist, 64), 1);
+	ck_assert_uint_eq(release(f, list, 64), 1);
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 0);
 	ck_assert_ptr_eq(take(f, 64 * KIB), a);
 	fixture_end(f);
@@ -145,7 +145,7 @@ START_TEST(neighbours_of_a_loose_hold_join_when_they_leave_it)
 {
 	struct fixture *f = small_pool();
 	void *a = take(f, 1024), *b = take(f, 1024), *c = take(f, 1024);
-	uint32_t loose = loose_hold_new(f), to = streamlist_new(f);
+	uint32_t loose = loose_list_new(f), to = streamlist_new(f);
 
 	take(f, 512);
 	ck_assert_int_eq(put(f, loose, a), MAM_OK);
@@ -174,7 +174,7 @@ END_TEST
 START_TEST(the_next_hold_in_a_loose_ones_place_joins)
 {
 	struct fixture *f = small_pool();
-	uint32_t loose = loose_hold_new(f);
+	uint32_t loose = loose_list_new(f);
 
 	mam_lock_take(&f->pool->lock);
 	mam_streamlist_end_locked(f->pool, loose);
@@ -189,30 +189,30 @@ START_TEST(the_best_of_several_holds_is_taken)
 {
 	struct fixture *f = small_pool();
 	void *large = take(f, 4096), *wall = take(f, 512), *small = take(f, 2048);
-	uint32_t older = streamlist_new(f), streamlist = streamlist_new(f);
+	uint32_t older = streamlist_new(f), list = streamlist_new(f);
 
 	take(f, 512);
 	(void)wall;
-	follow(f, streamlist, older);
-	ck_assert_int_eq(put(f, streamlist, large), MAM_OK);
+	follow(f, list, older);
+	ck_assert_int_eq(put(f, list, large), MAM_OK);
 	ck_assert_int_eq(put(f, older, small), MAM_OK);
-	ck_assert_ptr_eq(take_held(f, streamlist, 1024), small);
-	ck_assert_ptr_eq(take_held(f, streamlist, 1024), at(small, 1024));
-	ck_assert_ptr_eq(take_held(f, streamlist, 1024), large);
+	ck_assert_ptr_eq(take_held(f, list, 1024), small);
+	ck_assert_ptr_eq(take_held(f, list, 1024), at(small, 1024));
+	ck_assert_ptr_eq(take_held(f, list, 1024), large);
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 3072);
 	ck_assert_ptr_null(take_held(f, older, 512));
 	fixture_end(f);
 }
 END_TEST
 
-static bool absorb(struct fixture *f, uint32_t streamlist, size_t bytes)
+static bool absorb(struct fixture *f, uint32_t list, size_t bytes)
 {
 	struct mam_request request;
 	bool absorbed;
 
 	ck_assert_int_eq(mam_space_shape(f->pool, bytes, 0, &request), MAM_OK);
 	mam_lock_take(&f->pool->lock);
-	absorbed = mam_streamlist_absorb_locked(f->pool, streamlist, &request);
+	absorbed = mam_streamlist_absorb_locked(f->pool, list, &request);
 	mam_lock_release(&f->pool->lock);
 	intact(f);
 	return absorbed;
@@ -222,28 +222,28 @@ START_TEST(free_space_beside_held_space_joins_it_when_it_is_needed)
 {
 	struct fixture *f = small_pool();
 	void *low = take(f, 2048), *one = take(f, 1024), *high = take(f, 2048), *two;
-	uint32_t streamlist = streamlist_new(f), other = streamlist_new(f);
+	uint32_t list = streamlist_new(f), other = streamlist_new(f);
 
 	take(f, 512);
 	two = take(f, 1024);
 	take(f, 512);
-	ck_assert_int_eq(put(f, streamlist, one), MAM_OK);
+	ck_assert_int_eq(put(f, list, one), MAM_OK);
 	ck_assert_int_eq(put(f, other, two), MAM_OK);
-	ck_assert(!absorb(f, streamlist, 1536)); /* live on both sides */
+	ck_assert(!absorb(f, list, 1536)); /* live on both sides */
 	give(f, low);
 	give(f, high);
-	ck_assert(!absorb(f, streamlist, 5632));
+	ck_assert(!absorb(f, list, 5632));
 	ck_assert(!absorb(f, other, 1536));
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 2048);
 	/* Upwards first, and no more than is needed. */
-	ck_assert(absorb(f, streamlist, 2560));
+	ck_assert(absorb(f, list, 2560));
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 2048 + 1536);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert_ptr_eq(take(f, 512), at(one, 2560));
-	ck_assert(absorb(f, streamlist, 4096));
-	ck_assert_ptr_eq(take_held(f, streamlist, 4096), at(low, 512));
+	ck_assert(absorb(f, list, 4096));
+	ck_assert_ptr_eq(take_held(f, list, 4096), at(low, 512));
 	ck_assert_ptr_eq(take(f, 512), low);
-	release(f, streamlist, 8);
+	release(f, list, 8);
 	release(f, other, 8);
 	fixture_end(f);
 }
@@ -257,7 +257,7 @@ START_TEST(large_blocks_of_held_space_are_aligned)
 					  .large_alignment = 64 * KIB };
 	struct fixture *f = fixture_on(&config, SPACE_UP, 2 * MIB, 2 * MIB, 0);
 	char *small = take(f, 512), *large = take(f, 2 * MIB + 1), *rest = take(f, 512);
-	uint32_t streamlist = streamlist_new(f), loose = loose_hold_new(f);
+	uint32_t list = streamlist_new(f), loose = loose_list_new(f);
 
 	ck_assert_ptr_eq(large, small + 64 * KIB);
 	ck_assert_ptr_eq(rest, small + 512);
@@ -266,21 +266,21 @@ START_TEST(large_blocks_of_held_space_are_aligned)
 	ck_assert_ptr_eq(rest, large + 2 * MIB + 64 * KIB);
 	ck_assert_int_eq(put(f, loose, rest), MAM_OK);
 	ck_assert_ptr_eq(take_held(f, loose, MIB), rest);
-	ck_assert_int_eq(put(f, streamlist, small + 1024), MAM_OK);
-	ck_assert_int_eq(put(f, streamlist, large), MAM_OK);
+	ck_assert_int_eq(put(f, list, small + 1024), MAM_OK);
+	ck_assert_int_eq(put(f, list, large), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
 	/* Skipped bytes before it and the rest after it stay in the list. */
-	ck_assert_ptr_eq(take_held(f, streamlist, MIB), large);
+	ck_assert_ptr_eq(take_held(f, list, MIB), large);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert_uint_eq(stats_of(f).retired_bytes, MIB + 127 * KIB);
-	ck_assert_ptr_null(take_held(f, streamlist, MIB + 128 * KIB));
-	ck_assert_ptr_eq(take_held(f, streamlist, MIB + 64 * KIB), large + MIB);
+	ck_assert_ptr_null(take_held(f, list, MIB + 128 * KIB));
+	ck_assert_ptr_eq(take_held(f, list, MIB + 64 * KIB), large + MIB);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
 	/* Free space after it is absorbed as far as an aligned block needs. */
-	ck_assert_int_eq(put(f, streamlist, rest), MAM_OK);
-	ck_assert(absorb(f, streamlist, 2 * MIB));
-	ck_assert_ptr_eq(take_held(f, streamlist, 2 * MIB), rest);
-	release(f, streamlist, 8);
+	ck_assert_int_eq(put(f, list, rest), MAM_OK);
+	ck_assert(absorb(f, list, 2 * MIB));
+	ck_assert_ptr_eq(take_held(f, list, 2 * MIB), rest);
+	release(f, list, 8);
 	fixture_end(f);
 }
 END_TEST
@@ -289,15 +289,15 @@ START_TEST(the_tail_may_be_absorbed_in_part)
 {
 	struct fixture *f = small_pool();
 	void *one = take(f, 1024);
-	uint32_t streamlist = streamlist_new(f);
+	uint32_t list = streamlist_new(f);
 
-	ck_assert_int_eq(put(f, streamlist, one), MAM_OK);
-	ck_assert(!absorb(f, streamlist, 64 * KIB + 512));
-	ck_assert(absorb(f, streamlist, 8192));
+	ck_assert_int_eq(put(f, list, one), MAM_OK);
+	ck_assert(!absorb(f, list, 64 * KIB + 512));
+	ck_assert(absorb(f, list, 8192));
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 8192);
 	ck_assert_uint_eq(stats_of(f).high_water_bytes, 8192);
 	ck_assert_ptr_eq(take(f, 56 * KIB), at(one, 8192));
-	ck_assert_ptr_eq(take_held(f, streamlist, 8192), one);
+	ck_assert_ptr_eq(take_held(f, list, 8192), one);
 	fixture_end(f);
 }
 END_TEST
@@ -407,26 +407,26 @@ START_TEST(an_offered_hold_serves_a_request_until_it_ends)
 	struct fixture *f = small_pool();
 	void *low = take(f, 1024), *one = take(f, 1024), *two, *got = NULL;
 	struct mam_request request;
-	uint32_t streamlist = streamlist_new(f);
+	uint32_t list = streamlist_new(f);
 
 	two = take(f, 62 * KIB);
-	ck_assert_int_eq(put(f, streamlist, one), MAM_OK);
+	ck_assert_int_eq(put(f, list, one), MAM_OK);
 	ck_assert_int_eq(mam_space_shape(f->pool, 2048, 0, &request), MAM_OK);
 	ck_assert_int_eq(serve(f, &request, &got), MAM_ERROR_WOULD_WAIT);
 	mam_lock_take(&f->pool->lock);
-	mam_streamlist_offer_locked(f->pool, streamlist, &request);
+	mam_streamlist_offer_locked(f->pool, list, &request);
 	mam_lock_release(&f->pool->lock);
 	ck_assert_int_eq(serve(f, &request, &got), MAM_ERROR_WOULD_WAIT);
 	give(f, low);
 	ck_assert_int_eq(serve(f, &request, &got), MAM_OK); /* absorbed */
 	ck_assert_ptr_eq(got, low);
 	mam_lock_take(&f->pool->lock);
-	mam_streamlist_end_locked(f->pool, streamlist);
+	mam_streamlist_end_locked(f->pool, list);
 	mam_lock_release(&f->pool->lock);
 	ck_assert_int_eq(serve(f, &request, &got), MAM_ERROR_WOULD_WAIT);
 	/* The record is another hold now, which was not offered. */
-	ck_assert_uint_eq(streamlist_new(f), streamlist);
-	ck_assert_int_eq(put(f, streamlist, two), MAM_OK);
+	ck_assert_uint_eq(streamlist_new(f), list);
+	ck_assert_int_eq(put(f, list, two), MAM_OK);
 	ck_assert_int_eq(serve(f, &request, &got), MAM_ERROR_WOULD_WAIT);
 	fixture_end(f);
 }
@@ -435,22 +435,22 @@ END_TEST
 START_TEST(a_hold_is_released_in_steps_and_used_again)
 {
 	struct fixture *f = small_pool();
-	uint32_t streamlist = streamlist_new(f);
+	uint32_t list = streamlist_new(f);
 	void *blocks[20];
 
 	for (int i = 0; i < 20; i++)
 		blocks[i] = take(f, 1024);
 	for (int i = 0; i < 20; i += 2)
-		ck_assert_int_eq(put(f, streamlist, blocks[i]), MAM_OK);
-	ck_assert_uint_eq(release(f, streamlist, 6), 6);
+		ck_assert_int_eq(put(f, list, blocks[i]), MAM_OK);
+	ck_assert_uint_eq(release(f, list, 6), 6);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 4);
-	ck_assert_uint_eq(release(f, streamlist, 6), 4);
-	ck_assert_uint_eq(release(f, streamlist, 6), 0);
+	ck_assert_uint_eq(release(f, list, 6), 4);
+	ck_assert_uint_eq(release(f, list, 6), 0);
 	mam_lock_take(&f->pool->lock);
-	mam_streamlist_end_locked(f->pool, streamlist);
+	mam_streamlist_end_locked(f->pool, list);
 	mam_lock_release(&f->pool->lock);
 	intact(f);
-	ck_assert_uint_eq(streamlist_new(f), streamlist);
+	ck_assert_uint_eq(streamlist_new(f), list);
 	fixture_end(f);
 }
 END_TEST
@@ -459,13 +459,13 @@ START_TEST(a_chunk_with_held_space_stays)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = 64 * KIB });
 	void *a = take(f, 1024);
-	uint32_t streamlist = streamlist_new(f);
+	uint32_t list = streamlist_new(f);
 	size_t released = 1;
 
-	ck_assert_int_eq(put(f, streamlist, a), MAM_OK);
+	ck_assert_int_eq(put(f, list, a), MAM_OK);
 	ck_assert_int_eq(mam_pool_trim(f->pool, 0, &released), MAM_OK);
 	ck_assert_uint_eq(released, 0);
-	release(f, streamlist, 1);
+	release(f, list, 1);
 	ck_assert_int_eq(mam_pool_trim(f->pool, 0, &released), MAM_OK);
 	ck_assert_uint_eq(released, 64 * KIB);
 	fixture_end(f);
@@ -475,14 +475,15 @@ END_TEST
 START_TEST(a_pool_with_held_space_can_end)
 {
 	struct fixture *f = small_pool();
-	uint32_t streamlist = streamlist_new(f);
+	uint32_t list = streamlist_new(f);
 	void *a = take(f, 1024);
 
-	ck_assert_int_eq(put(f, streamlist, a), MAM_OK);
+	ck_assert_int_eq(put(f, list, a), MAM_OK);
 	ck_assert_int_eq(mam_pool_fini(f->pool), MAM_OK);
 	mam_lock_take(&f->pool->lock);
-	ck_assert_int_eq(mam_streamlist_put_locked(f->pool, streamlist, (uintptr_t)a), MAM_ERROR_DESTROYED);
-	ck_assert_int_eq(mam_streamlist_begin_locked(f->pool, &streamlist), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_streamlist_put_locked(f->pool, list, (uintptr_t)a),
+			 MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(mam_streamlist_begin_locked(f->pool, &list), MAM_ERROR_DESTROYED);
 	mam_lock_release(&f->pool->lock);
 	fixture_end(f);
 }
@@ -492,16 +493,16 @@ START_TEST(a_hold_that_nobody_has_must_be_empty)
 {
 	struct fixture *f = small_pool();
 	void *a = take(f, 4096);
-	uint32_t streamlist = streamlist_new(f);
+	uint32_t list = streamlist_new(f);
 	char why[128] = "";
 
-	ck_assert_int_eq(put(f, streamlist, a), MAM_OK);
+	ck_assert_int_eq(put(f, list, a), MAM_OK);
 	mam_lock_take(&f->pool->lock);
-	mam_streamlist_end_locked(f->pool, streamlist);
+	mam_streamlist_end_locked(f->pool, list);
 	mam_lock_release(&f->pool->lock);
 	ck_assert_int_eq(mam_pool_check(f->pool, why, sizeof(why)), MAM_ERROR_CORRUPT);
 	ck_assert_str_eq(why, "an unused stream free list is not empty");
-	ck_assert_uint_eq(streamlist_new(f), streamlist);
+	ck_assert_uint_eq(streamlist_new(f), list);
 	intact(f);
 	fixture_end(f);
 }
@@ -510,17 +511,17 @@ END_TEST
 START_TEST(without_host_memory_nothing_changes)
 {
 	struct fixture *f = small_pool();
-	uint32_t streamlist = 0;
+	uint32_t list = 0;
 	void *a = take(f, 4096);
 
 	mam_records_refuse_at(1);
 	mam_lock_take(&f->pool->lock);
-	ck_assert_int_eq(mam_streamlist_begin_locked(f->pool, &streamlist), MAM_ERROR_OUT_OF_HOST_MEMORY);
+	ck_assert_int_eq(mam_streamlist_begin_locked(f->pool, &list), MAM_ERROR_OUT_OF_HOST_MEMORY);
 	mam_lock_release(&f->pool->lock);
-	ck_assert_uint_eq(streamlist, 0);
+	ck_assert_uint_eq(list, 0);
 	intact(f);
-	streamlist = streamlist_new(f);
-	ck_assert_int_eq(put(f, streamlist, a), MAM_OK);
+	list = streamlist_new(f);
+	ck_assert_int_eq(put(f, list, a), MAM_OK);
 	fixture_end(f);
 }
 END_TEST
@@ -546,7 +547,7 @@ struct shadow {
 	struct entry entry[ENTRIES];
 	unsigned count;
 	unsigned turn;
-	uint32_t streamlist[OWNERS]; /* of the chain the newest */
+	uint32_t list[OWNERS]; /* of the chain the newest */
 	uint32_t chain[CHAIN]; /* by turn */
 };
 
@@ -573,9 +574,9 @@ static void shadow_cut(struct shadow *shadow, char *from, char *to, bool own, en
 static void shadow_release(struct fixture *f, struct shadow *shadow, enum owner owner)
 {
 	unsigned oldest = (shadow->turn + 1) % CHAIN, kept = 0;
-	uint32_t streamlist = owner == CHAINED ? shadow->chain[oldest] : shadow->streamlist[owner];
+	uint32_t list = owner == CHAINED ? shadow->chain[oldest] : shadow->list[owner];
 
-	while (release(f, streamlist, 64) == 64)
+	while (release(f, list, 64) == 64)
 		;
 	for (unsigned k = 0; k < shadow->count; k++) {
 		const struct entry *entry = &shadow->entry[k];
@@ -589,11 +590,11 @@ static void shadow_release(struct fixture *f, struct shadow *shadow, enum owner 
 		return;
 	follow(f, shadow->chain[(oldest + 1) % CHAIN], 0);
 	mam_lock_take(&f->pool->lock);
-	mam_streamlist_end_locked(f->pool, streamlist);
+	mam_streamlist_end_locked(f->pool, list);
 	mam_lock_release(&f->pool->lock);
 	shadow->chain[oldest] = streamlist_new(f);
-	follow(f, shadow->chain[oldest], shadow->streamlist[CHAINED]);
-	shadow->streamlist[CHAINED] = shadow->chain[oldest];
+	follow(f, shadow->chain[oldest], shadow->list[CHAINED]);
+	shadow->list[CHAINED] = shadow->chain[oldest];
 	shadow->turn++;
 }
 
@@ -622,23 +623,23 @@ START_TEST(at_random_nobody_gets_what_another_holds)
 		if (i != 0)
 			follow(f, shadow.chain[i], shadow.chain[i - 1]);
 	}
-	shadow.streamlist[LOOSE] = loose_hold_new(f);
-	shadow.streamlist[SINGLE] = streamlist_new(f);
-	shadow.streamlist[CHAINED] = shadow.chain[CHAIN - 1];
+	shadow.list[LOOSE] = loose_list_new(f);
+	shadow.list[SINGLE] = streamlist_new(f);
+	shadow.list[CHAINED] = shadow.chain[CHAIN - 1];
 	srand(11);
 	for (int step = 0; step < 60000; step++) {
 		enum owner owner = (enum owner)(rand() % OWNERS);
-		uint32_t streamlist = shadow.streamlist[owner];
+		uint32_t list = shadow.list[owner];
 		int i = rand() % BLOCKS;
 
 		if (blocks[i].base == NULL) {
 			size_t bytes = draw_bytes(_i);
-			char *got = take_held(f, streamlist, bytes);
+			char *got = take_held(f, list, bytes);
 			bool own = got != NULL, absorbed = false;
 
 			if (!own && owner != LOOSE && step % 3 == 0) {
-				absorbed = absorb(f, streamlist, bytes);
-				got = take_held(f, streamlist, bytes);
+				absorbed = absorb(f, list, bytes);
+				got = take_held(f, list, bytes);
 				ck_assert(!absorbed || got != NULL);
 				own = got != NULL;
 			}
@@ -652,7 +653,7 @@ START_TEST(at_random_nobody_gets_what_another_holds)
 			blocks[i].base = got;
 			blocks[i].bytes = bytes;
 		} else {
-			ck_assert_int_eq(put(f, streamlist, blocks[i].base), MAM_OK);
+			ck_assert_int_eq(put(f, list, blocks[i].base), MAM_OK);
 			ck_assert_uint_lt(shadow.count, ENTRIES);
 			shadow.entry[shadow.count++] =
 				(struct entry){ blocks[i].base, blocks[i].base + blocks[i].bytes,

@@ -36,7 +36,11 @@ static void *churn(void *argument)
 {
 	struct worker *worker = argument;
 	struct scene *s = worker->s;
-	struct { void *base; size_t bytes; struct CUstream_st *stream; } slots[SLOTS] = { { 0 } };
+	struct {
+		void *base;
+		size_t bytes;
+		struct CUstream_st *stream;
+	} slots[SLOTS] = { { 0 } };
 
 	s->cuda.cuCtxSetCurrent(worker->context);
 	for (int step = 0; step < STEPS; step++) {

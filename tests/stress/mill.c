@@ -21,10 +21,10 @@
 
 #include "shadow.h"
 
-#define SHARED 6u   /* streams that all threads use */
-#define PRIVATE 3u  /* a thread's: its default stream, and two that come and go */
-#define HELD 192u   /* blocks a thread holds at most */
-#define SLOTS 64u   /* of the exchange */
+#define SHARED 6u  /* streams that all threads use */
+#define PRIVATE 3u /* a thread's: its default stream, and two that come and go */
+#define HELD 192u  /* blocks a thread holds at most */
+#define SLOTS 64u  /* of the exchange */
 #define RETIRED 8u
 
 struct stream {
@@ -35,7 +35,7 @@ struct stream {
 struct block {
 	void *at;
 	size_t bytes;
-	struct stream *home;     /* NULL: nobody used it yet, and it is not for a stream */
+	struct stream *home;        /* NULL: nobody used it yet, and it is not for a stream */
 	unsigned long long home_id; /* another than home->id: the stream is gone */
 };
 
@@ -76,7 +76,8 @@ static uint64_t draw(struct worker *worker)
 	return worker->state >> 11;
 }
 
-__attribute__((format(printf, 2, 3))) static void blame(struct worker *worker, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void blame(struct worker *worker, const char *format,
+							...)
 {
 	struct run *run = worker->run;
 	char text[400];
@@ -88,7 +89,8 @@ __attribute__((format(printf, 2, 3))) static void blame(struct worker *worker, c
 	pthread_mutex_lock(&run->lock);
 	if (!run->why[0])
 		snprintf(run->why, sizeof(run->why), "seed %llu, thread %u, operation %lu: %s",
-			 (unsigned long long)run->setup->seed, worker->number, worker->operation, text);
+			 (unsigned long long)run->setup->seed, worker->number, worker->operation,
+			 text);
 	pthread_mutex_unlock(&run->lock);
 	atomic_store(&run->failed, true);
 }
@@ -128,7 +130,9 @@ static void use(struct worker *worker, struct block *block)
 	unsigned long long id;
 	uint64_t due_ns;
 
-	driver(worker, run->cuda->fake_use((uintptr_t)block->at, block->bytes, block->home->handle, &id, &due_ns),
+	driver(worker,
+	       run->cuda->fake_use((uintptr_t)block->at, block->bytes, block->home->handle, &id,
+				   &due_ns),
 	       "fake_use");
 	if (id != block->home->id)
 		blame(worker, "stream %llu has become %llu", block->home->id, id);
@@ -143,8 +147,10 @@ static void join(struct worker *worker, struct block *block, struct stream *to)
 	if (is_orphan(block)) {
 		driver(worker, cuda->cuCtxSynchronize(), "cuCtxSynchronize");
 	} else if (block->home) {
-		driver(worker, cuda->cuEventRecord(worker->event, block->home->handle), "cuEventRecord");
-		driver(worker, cuda->cuStreamWaitEvent(to->handle, worker->event, 0), "cuStreamWaitEvent");
+		driver(worker, cuda->cuEventRecord(worker->event, block->home->handle),
+		       "cuEventRecord");
+		driver(worker, cuda->cuStreamWaitEvent(to->handle, worker->event, 0),
+		       "cuStreamWaitEvent");
 	}
 	block->home = to;
 	block->home_id = to->id;
@@ -179,7 +185,8 @@ static void free_now(struct worker *worker, struct block *block)
 	if (why)
 		blame(worker, "%s", why);
 	if (by_stream)
-		expect(worker, mam_free_async(pool, block->at, block->home->handle), "mam_free_async");
+		expect(worker, mam_free_async(pool, block->at, block->home->handle),
+		       "mam_free_async");
 	else
 		expect(worker, mam_free(pool, block->at), "mam_free");
 	worker->frees++;
@@ -193,7 +200,8 @@ static void retire(struct worker *worker, struct block *block)
 
 	if (why)
 		blame(worker, "%s", why);
-	expect(worker, mam_pool_retire(run->pool, block->at, &worker->ticket, NULL), "mam_pool_retire");
+	expect(worker, mam_pool_retire(run->pool, block->at, &worker->ticket, NULL),
+	       "mam_pool_retire");
 	worker->frees++;
 	worker->retired++;
 }
@@ -201,7 +209,8 @@ static void retire(struct worker *worker, struct block *block)
 static void reclaim(struct worker *worker)
 {
 	driver(worker, worker->run->cuda->cuCtxSynchronize(), "cuCtxSynchronize");
-	expect(worker, mam_pool_reclaim(worker->run->pool, worker->ticket, NULL), "mam_pool_reclaim");
+	expect(worker, mam_pool_reclaim(worker->run->pool, worker->ticket, NULL),
+	       "mam_pool_reclaim");
 	worker->retired = 0;
 }
 
@@ -238,7 +247,8 @@ static enum mam_status ask(struct worker *worker, struct block *block)
 	switch (draw(worker) % 16) {
 	case 0: return mam_malloc(pool, block->bytes, &block->at);
 	case 1:
-		return mam_malloc_aligned(pool, block->bytes, (size_t)1 << draw(worker) % 20, &block->at);
+		return mam_malloc_aligned(pool, block->bytes, (size_t)1 << draw(worker) % 20,
+					  &block->at);
 	case 2: return mam_pool_alloc_nowait(pool, block->bytes, 0, &block->at);
 	default:
 		block->home = any_stream(worker);
@@ -259,7 +269,8 @@ static void obtain(struct worker *worker)
 	status = ask(worker, block);
 	if (status != MAM_OK) {
 		if (status != MAM_ERROR_OUT_OF_MEMORY && status != MAM_ERROR_WOULD_WAIT)
-			blame(worker, "a request of %zu bytes answers %s", block->bytes, mam_status_name(status));
+			blame(worker, "a request of %zu bytes answers %s", block->bytes,
+			      mam_status_name(status));
 		worker->failures++;
 		free(block);
 		dispose_some(worker, worker->count / 4 + 1);
@@ -295,9 +306,11 @@ static void recycle(struct worker *worker)
 		    draw(worker) % 2)
 			dispose(worker, drop(worker, at));
 	if (draw(worker) % 2)
-		expect(worker, mam_stream_release(worker->run->pool, stream->handle), "mam_stream_release");
+		expect(worker, mam_stream_release(worker->run->pool, stream->handle),
+		       "mam_stream_release");
 	driver(worker, cuda->cuStreamDestroy_v2(stream->handle), "cuStreamDestroy");
-	driver(worker, cuda->cuStreamCreate(&stream->handle, draw(worker) % 2 ? STREAM_NON_BLOCKING : 0),
+	driver(worker,
+	       cuda->cuStreamCreate(&stream->handle, draw(worker) % 2 ? STREAM_NON_BLOCKING : 0),
 	       "cuStreamCreate");
 	driver(worker, cuda->cuStreamGetId(stream->handle, &stream->id), "cuStreamGetId");
 }
@@ -330,24 +343,29 @@ static void look_on(struct worker *worker)
 	size_t bytes;
 
 	expect(worker, mam_pool_stats(run->pool, &stats), "mam_pool_stats");
-	if (stats.allocs - stats.frees != stats.live_blocks || stats.live_bytes > stats.live_rounded_bytes ||
-	    stats.live_rounded_bytes + stats.cached_bytes + stats.retired_bytes > stats.reserved_bytes ||
+	if (stats.allocs - stats.frees != stats.live_blocks ||
+	    stats.live_bytes > stats.live_rounded_bytes ||
+	    stats.live_rounded_bytes + stats.cached_bytes + stats.retired_bytes >
+		    stats.reserved_bytes ||
 	    stats.live_blocks > stats.peak_live_blocks || stats.live_bytes > stats.peak_live_bytes)
-		blame(worker, "the numbers are not of one moment: %llu allocs, %llu frees, %llu live",
-		     (unsigned long long)stats.allocs, (unsigned long long)stats.frees,
-		     (unsigned long long)stats.live_blocks);
+		blame(worker,
+		      "the numbers are not of one moment: %llu allocs, %llu frees, %llu live",
+		      (unsigned long long)stats.allocs, (unsigned long long)stats.frees,
+		      (unsigned long long)stats.live_blocks);
 	if (run->setup->threads == 1 && stats.live_blocks != worker->allocs - worker->frees)
 		blame(worker, "%llu blocks live, says the pool, and they are %llu",
-		     (unsigned long long)stats.live_blocks,
-		     (unsigned long long)(worker->allocs - worker->frees));
+		      (unsigned long long)stats.live_blocks,
+		      (unsigned long long)(worker->allocs - worker->frees));
 	if (run->setup->limit_bytes && stats.physical_bytes > run->setup->limit_bytes)
 		blame(worker, "the pool holds %llu bytes, more than its limit",
-		     (unsigned long long)stats.physical_bytes);
+		      (unsigned long long)stats.physical_bytes);
 	if (mam_pool_check(run->pool, why, sizeof(why)) != MAM_OK)
 		blame(worker, "%s", why);
 	if (run->cuda->fake_disturbed(&where, &bytes))
-		blame(worker, "%zu bytes at %#llx went back to the driver or elsewhere while work used them", bytes,
-		     where);
+		blame(worker,
+		      "%zu bytes at %#llx went back to the driver or elsewhere while work used "
+		      "them",
+		      bytes, where);
 }
 
 static void step(struct worker *worker)
@@ -389,9 +407,11 @@ static void *work(void *user)
 	driver(worker, cuda->cuEventCreate(&worker->event, 2), "cuEventCreate");
 	worker->own[0].handle = STREAM_PER_THREAD;
 	for (unsigned i = 1; i < PRIVATE; i++)
-		driver(worker, cuda->cuStreamCreate(&worker->own[i].handle, STREAM_NON_BLOCKING), "cuStreamCreate");
+		driver(worker, cuda->cuStreamCreate(&worker->own[i].handle, STREAM_NON_BLOCKING),
+		       "cuStreamCreate");
 	for (unsigned i = 0; i < PRIVATE; i++)
-		driver(worker, cuda->cuStreamGetId(worker->own[i].handle, &worker->own[i].id), "cuStreamGetId");
+		driver(worker, cuda->cuStreamGetId(worker->own[i].handle, &worker->own[i].id),
+		       "cuStreamGetId");
 	while (worker->operation < operations && !atomic_load(&worker->run->failed)) {
 		worker->operation++;
 		step(worker);
@@ -446,14 +466,17 @@ static void make_streams(struct run *run)
 	run->shared[0].handle = NULL;
 	run->shared[1].handle = STREAM_LEGACY;
 	for (unsigned i = 2; i < SHARED; i++)
-		ck_assert_int_eq(cuda->cuStreamCreate(&run->shared[i].handle, i % 2 ? STREAM_NON_BLOCKING : 0),
+		ck_assert_int_eq(cuda->cuStreamCreate(&run->shared[i].handle,
+						      i % 2 ? STREAM_NON_BLOCKING : 0),
 				 CUDA_SUCCESS);
 	for (unsigned i = 0; i < SHARED; i++)
-		ck_assert_int_eq(cuda->cuStreamGetId(run->shared[i].handle, &run->shared[i].id), CUDA_SUCCESS);
+		ck_assert_int_eq(cuda->cuStreamGetId(run->shared[i].handle, &run->shared[i].id),
+				 CUDA_SUCCESS);
 }
 
 /* Nothing lives: the numbers add up, and everything goes back. */
-static void settle(struct worker *worker, struct mam_source *source, const struct mill_result *result)
+static void settle(struct worker *worker, struct mam_source *source,
+		   const struct mill_result *result)
 {
 	struct run *run = worker->run;
 	struct mam_stats stats = { .size = sizeof(stats) };
@@ -467,7 +490,8 @@ static void settle(struct worker *worker, struct mam_source *source, const struc
 
 			if (why)
 				blame(worker, "%s", why);
-			expect(worker, mam_free_async(NULL, block->at, block->home->handle), "mam_free_async");
+			expect(worker, mam_free_async(NULL, block->at, block->home->handle),
+			       "mam_free_async");
 			worker->frees++;
 			free(block);
 		}
@@ -475,31 +499,41 @@ static void settle(struct worker *worker, struct mam_source *source, const struc
 	expect(worker, mam_pool_stats(run->pool, &stats), "mam_pool_stats");
 	if (stats.live_blocks || stats.live_bytes || stats.live_rounded_bytes)
 		blame(worker, "all was freed, and %llu blocks of %llu bytes live",
-		     (unsigned long long)stats.live_blocks, (unsigned long long)stats.live_bytes);
-	if (stats.allocs != result->allocs || stats.frees != result->allocs || stats.failures != result->failures)
-		blame(worker, "the pool counts %llu allocs, %llu frees, %llu failures; they were %llu, %llu, %llu",
-		     (unsigned long long)stats.allocs, (unsigned long long)stats.frees,
-		     (unsigned long long)stats.failures, (unsigned long long)result->allocs,
-		     (unsigned long long)result->allocs, (unsigned long long)result->failures);
+		      (unsigned long long)stats.live_blocks, (unsigned long long)stats.live_bytes);
+	if (stats.allocs != result->allocs || stats.frees != result->allocs ||
+	    stats.failures != result->failures)
+		blame(worker,
+		      "the pool counts %llu allocs, %llu frees, %llu failures; they were %llu, "
+		      "%llu, %llu",
+		      (unsigned long long)stats.allocs, (unsigned long long)stats.frees,
+		      (unsigned long long)stats.failures, (unsigned long long)result->allocs,
+		      (unsigned long long)result->allocs, (unsigned long long)result->failures);
 	look_on(worker);
 	expect(worker, mam_pool_trim(run->pool, 0, NULL), "mam_pool_trim");
 	run->cuda->fake_holds(&held);
 	expect(worker, mam_pool_stats(run->pool, &stats), "mam_pool_stats");
 	if (held.device_bytes > 4u << 20)
-		blame(worker, "a trim of everything leaves %zu bytes, of which %llu are retired and %llu cached",
+		blame(worker,
+		      "a trim of everything leaves %zu bytes, of which %llu are retired and %llu "
+		      "cached",
 		      held.device_bytes, (unsigned long long)stats.retired_bytes,
 		      (unsigned long long)stats.cached_bytes);
 	look_on(worker);
 	expect(worker, mam_pool_stats(run->pool, &stats), "mam_pool_stats");
-	if (stats.retired_blocks || stats.retired_bytes || stats.cached_blocks || stats.cached_bytes)
+	if (stats.retired_blocks || stats.retired_bytes || stats.cached_blocks ||
+	    stats.cached_bytes)
 		blame(worker, "after a trim of everything %llu blocks are retired and %llu cached",
-		      (unsigned long long)stats.retired_blocks, (unsigned long long)stats.cached_blocks);
+		      (unsigned long long)stats.retired_blocks,
+		      (unsigned long long)stats.cached_blocks);
 	expect(worker, mam_pool_destroy(run->pool), "mam_pool_destroy");
 	mam_source_destroy(source);
 	run->cuda->fake_holds(&held);
 	if (held.device_bytes || held.blocks || held.handles || held.mappings || held.reservations)
-		blame(worker, "after the pool's end there are %zu bytes, %d blocks, %d handles, %d mappings, %d ranges",
-		     held.device_bytes, held.blocks, held.handles, held.mappings, held.reservations);
+		blame(worker,
+		      "after the pool's end there are %zu bytes, %d blocks, %d handles, %d "
+		      "mappings, %d ranges",
+		      held.device_bytes, held.blocks, held.handles, held.mappings,
+		      held.reservations);
 	if (held.events)
 		blame(worker, "after the pool's end there are %d events", held.events);
 }
@@ -535,7 +569,8 @@ void mill_run(const struct cuda *cuda, const struct mill_setup *setup, struct mi
 			workers[i].run = run;
 			workers[i].number = i;
 			workers[i].state = (setup->seed + i) * 0x9e3779b97f4a7c15u | 1;
-			ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+			ck_assert_int_eq(
+				pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
 		}
 		for (unsigned i = 0; i < setup->threads; i++) {
 			pthread_join(workers[i].thread, NULL);

@@ -24,12 +24,12 @@ struct mill_setup {
 	const char *source; /* "cudamalloc" or "vmm" */
 	enum mam_free_policy policy;
 	enum mam_cache_mode cache;
-	size_t limit_bytes;       /* of the pool */
-	size_t largest;           /* block, in bytes */
+	size_t limit_bytes; /* of the pool */
+	size_t largest;     /* block, in bytes */
 	unsigned threads;
 	unsigned long operations; /* of all threads together */
 	uint64_t seed;
-	bool wrong_stream;        /* frees now and then on a stream that the block's work is not in */
+	bool wrong_stream; /* frees now and then on a stream that the block's work is not in */
 };
 
 struct mill_result {

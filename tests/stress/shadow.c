@@ -104,17 +104,19 @@ static const char *take_one(struct shadow *shadow, uintptr_t block, size_t bytes
 	struct granule *granule = find(shadow, block + at);
 
 	if (granule->live)
-		return complain(shadow,
-				"the block of %zu bytes at %#zx for stream %llu is given out although "
-				"its byte %zu lies in a live block of %zu",
-				bytes, (size_t)block, (unsigned long long)stream_id, at,
-				granule->live * SHADOW_GRANULE);
+		return complain(
+			shadow,
+			"the block of %zu bytes at %#zx for stream %llu is given out although "
+			"its byte %zu lies in a live block of %zu",
+			bytes, (size_t)block, (unsigned long long)stream_id, at,
+			granule->live * SHADOW_GRANULE);
 	if (granule->due_ns > now && granule->stream_id != stream_id)
-		return complain(shadow,
-				"the block of %zu bytes at %#zx for stream %llu is given out although "
-				"stream %u uses its byte %zu for another %llu ns",
-				bytes, (size_t)block, (unsigned long long)stream_id,
-				granule->stream_id, at, (unsigned long long)(granule->due_ns - now));
+		return complain(
+			shadow,
+			"the block of %zu bytes at %#zx for stream %llu is given out although "
+			"stream %u uses its byte %zu for another %llu ns",
+			bytes, (size_t)block, (unsigned long long)stream_id, granule->stream_id, at,
+			(unsigned long long)(granule->due_ns - now));
 	shadow->reused += granule->due_ns != 0;
 	shadow->ahead += granule->due_ns > now;
 	granule->live = (bytes + SHADOW_GRANULE - 1) / SHADOW_GRANULE;
@@ -128,7 +130,8 @@ const char *shadow_take(struct shadow *shadow, const void *block, size_t bytes, 
 
 	pthread_mutex_lock(&shadow->lock);
 	if ((uintptr_t)block % SHADOW_GRANULE)
-		why = complain(shadow, "the block at %p is no multiple of %zu", block, SHADOW_GRANULE);
+		why = complain(shadow, "the block at %p is no multiple of %zu", block,
+			       SHADOW_GRANULE);
 	for (size_t at = 0; !why && at < bytes; at += SHADOW_GRANULE)
 		why = take_one(shadow, (uintptr_t)block, bytes, at, stream_id, now);
 	pthread_mutex_unlock(&shadow->lock);
@@ -145,7 +148,8 @@ const char *shadow_give(struct shadow *shadow, const void *block, size_t bytes)
 		struct granule *granule = find(shadow, (uintptr_t)block + at);
 
 		if (granule->live != granules)
-			why = complain(shadow, "the live block of %zu bytes at %p is not at its byte %zu",
+			why = complain(shadow,
+				       "the live block of %zu bytes at %p is not at its byte %zu",
 				       bytes, block, at);
 		granule->live = 0;
 	}
@@ -153,7 +157,8 @@ const char *shadow_give(struct shadow *shadow, const void *block, size_t bytes)
 	return why;
 }
 
-void shadow_use(struct shadow *shadow, const void *block, size_t bytes, uint64_t stream_id, uint64_t due_ns)
+void shadow_use(struct shadow *shadow, const void *block, size_t bytes, uint64_t stream_id,
+		uint64_t due_ns)
 {
 	pthread_mutex_lock(&shadow->lock);
 	for (size_t at = 0; at < bytes; at += SHADOW_GRANULE) {

@@ -34,7 +34,8 @@ void shadow_end(struct shadow *shadow);
 
 const char *shadow_take(struct shadow *shadow, const void *block, size_t bytes, uint64_t stream_id);
 const char *shadow_give(struct shadow *shadow, const void *block, size_t bytes);
-void shadow_use(struct shadow *shadow, const void *block, size_t bytes, uint64_t stream_id, uint64_t due_ns);
+void shadow_use(struct shadow *shadow, const void *block, size_t bytes, uint64_t stream_id,
+		uint64_t due_ns);
 
 /* shadow_reused - how many granules were handed out that had been used before: a test that reuses none sees nothing. */
 uint64_t shadow_reused(struct shadow *shadow);

@@ -74,8 +74,8 @@ static void claim(const struct block *block, uint32_t from, uint32_t to)
 		uint32_t was = atomic_exchange_explicit(owner, to, memory_order_relaxed);
 
 		if (was != from)
-			ck_abort_msg("granule %zu of a block of %zu bytes is %u's, not %u's", i, block->bytes, was,
-				     from);
+			ck_abort_msg("granule %zu of a block of %zu bytes is %u's, not %u's", i,
+				     block->bytes, was, from);
 	}
 }
 
@@ -90,7 +90,8 @@ static void dispose(struct worker *worker, struct block *block)
 	for (size_t at = 0; at + 8 <= block->bytes; at += 4096) {
 		memcpy(&found, block->at + at, 8);
 		if (found != block->stamp)
-			ck_abort_msg("a block of %zu bytes was overwritten at %zu", block->bytes, at);
+			ck_abort_msg("a block of %zu bytes was overwritten at %zu", block->bytes,
+				     at);
 	}
 	claim(block, (uint32_t)block->stamp | 1, 0);
 	status = mam_free(draw(worker) % 4 ? scene->pool : NULL, block->at);
@@ -145,16 +146,18 @@ static void *work(void *user)
 		if (scene->makes[worker->number]) {
 			block = obtain(worker);
 			if (block)
-				block = atomic_exchange(&queue_of(worker, to)->slots[draw(worker) % QUEUE], block);
+				block = atomic_exchange(
+					&queue_of(worker, to)->slots[draw(worker) % QUEUE], block);
 			dispose(worker, block); /* nobody fetched it in time */
 		}
 		if (scene->frees[worker->number])
 			dispose(worker,
-				atomic_exchange(&queue_of(worker, scene->to[worker->number] == THREADS
-									  ? THREADS
-									  : worker->number)
-							 ->slots[draw(worker) % QUEUE],
-						NULL));
+				atomic_exchange(
+					&queue_of(worker, scene->to[worker->number] == THREADS
+								  ? THREADS
+								  : worker->number)
+						 ->slots[draw(worker) % QUEUE],
+					NULL));
 	}
 	atomic_fetch_sub(&scene->working, 1);
 	return NULL;
@@ -170,16 +173,22 @@ static void *look_on(void *user)
 		char why[256] = "";
 
 		if (mam_pool_stats(scene->pool, &stats) != MAM_OK || stats.allocs < stats.frees ||
-		    stats.allocs - stats.frees != stats.live_blocks || stats.live_bytes > stats.live_rounded_bytes ||
-		    stats.live_rounded_bytes + stats.cached_bytes + stats.hole_bytes > stats.reserved_bytes)
-			ck_abort_msg("round %u: the numbers are not of one moment: %llu allocs, %llu frees, %llu live; "
+		    stats.allocs - stats.frees != stats.live_blocks ||
+		    stats.live_bytes > stats.live_rounded_bytes ||
+		    stats.live_rounded_bytes + stats.cached_bytes + stats.hole_bytes >
+			    stats.reserved_bytes)
+			ck_abort_msg("round %u: the numbers are not of one moment: %llu allocs, "
+				     "%llu frees, %llu live; "
 				     "%llu live, %llu cached, %llu holes, %llu reserved bytes",
-				     round, (unsigned long long)stats.allocs, (unsigned long long)stats.frees,
+				     round, (unsigned long long)stats.allocs,
+				     (unsigned long long)stats.frees,
 				     (unsigned long long)stats.live_blocks,
 				     (unsigned long long)stats.live_rounded_bytes,
-				     (unsigned long long)stats.cached_bytes, (unsigned long long)stats.hole_bytes,
+				     (unsigned long long)stats.cached_bytes,
+				     (unsigned long long)stats.hole_bytes,
 				     (unsigned long long)stats.reserved_bytes);
-		if (round % 4 == 1 && mam_pool_trim(scene->pool, round % 3 * 8 * MIB, NULL) != MAM_OK)
+		if (round % 4 == 1 &&
+		    mam_pool_trim(scene->pool, round % 3 * 8 * MIB, NULL) != MAM_OK)
 			ck_abort_msg("a trim failed");
 		if (round % 4 == 3 && mam_pool_check(scene->pool, why, sizeof(why)) != MAM_OK)
 			ck_abort_msg("%s", why);
@@ -218,7 +227,9 @@ static void run(struct scene *scene)
 
 	atomic_store(&scene->working, THREADS);
 	for (unsigned i = 0; i < THREADS; i++) {
-		workers[i] = (struct worker){ .scene = scene, .number = i, .state = 0x2545f4914f6cdd1du * (i + 3) };
+		workers[i] = (struct worker){ .scene = scene,
+					      .number = i,
+					      .state = 0x2545f4914f6cdd1du * (i + 3) };
 		ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
 	}
 	ck_assert_int_eq(pthread_create(&looker, NULL, look_on, scene), 0);
@@ -321,7 +332,8 @@ static void *cache_and_idle(void *user)
 	void *blocks[200];
 	unsigned count = 0;
 
-	while (count < COUNT_OF(blocks) && mam_malloc(idler->pool, 512 + count % 16 * 2048, &blocks[count]) == MAM_OK)
+	while (count < COUNT_OF(blocks) &&
+	       mam_malloc(idler->pool, 512 + count % 16 * 2048, &blocks[count]) == MAM_OK)
 		count++;
 	while (count > 0)
 		if (mam_free(idler->pool, blocks[--count]) != MAM_OK)
@@ -345,7 +357,8 @@ START_TEST(what_idle_threads_cache_is_not_lost)
 	pthread_barrier_init(&leave, NULL, THREADS + 1);
 	for (unsigned i = 0; i < THREADS; i++) {
 		idlers[i] = (struct idler){ scene->pool, &cached, &leave, 0 };
-		ck_assert_int_eq(pthread_create(&idlers[i].thread, NULL, cache_and_idle, &idlers[i]), 0);
+		ck_assert_int_eq(
+			pthread_create(&idlers[i].thread, NULL, cache_and_idle, &idlers[i]), 0);
 	}
 	pthread_barrier_wait(&cached);
 	ck_assert_int_eq(mam_pool_stats(scene->pool, &stats), MAM_OK);

@@ -138,7 +138,8 @@ START_TEST(a_request_that_needs_pieces_moved)
 	for (unsigned i = 0; i < BLOCKS; i += 2)
 		ck_assert_int_eq(mam_free(pool, blocks[i]), MAM_OK);
 	status = mam_malloc(pool, 16 * MIB, &large);
-	ck_assert_msg(status == MAM_OK || status == MAM_ERROR_OUT_OF_MEMORY || status == MAM_ERROR_DRIVER,
+	ck_assert_msg(status == MAM_OK || status == MAM_ERROR_OUT_OF_MEMORY ||
+			      status == MAM_ERROR_DRIVER,
 		      "a request answers %s", mam_status_name(status));
 	end_capture();
 	if (status != MAM_OK) /* now it may wait */
@@ -174,7 +175,8 @@ START_TEST(what_is_freed_inside_stays_inside)
 		if (i == 3)
 			end_capture();
 		outside[i] = take(8 * MIB, i % 2 ? other : NULL);
-		ck_assert_msg(!overlap(outside[i], inside, 8 * MIB), "block %u lies in what the graph may use", i);
+		ck_assert_msg(!overlap(outside[i], inside, 8 * MIB),
+			      "block %u lies in what the graph may use", i);
 	}
 	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
 	for (unsigned i = 0; i < 6; i++)

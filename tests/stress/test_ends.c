@@ -124,8 +124,8 @@ START_TEST(ten_thousand_threads_leave_nothing)
 	ck_assert_uint_eq(stats_of(pool).cached_bytes, 0);
 	ck_assert_uint_le(stats_of(pool).host_bytes, metadata);
 #if STRESS_SHARE == 1 /* a sanitizer keeps books of threads */
-	ck_assert_msg(resident_pages() - pages < 256, "%ld more pages after %u threads", resident_pages() - pages,
-		      rounds);
+	ck_assert_msg(resident_pages() - pages < 256, "%ld more pages after %u threads",
+		      resident_pages() - pages, rounds);
 #else
 	(void)pages;
 #endif
@@ -192,7 +192,8 @@ START_TEST(a_pool_ends_under_a_threads_cache)
 		if (last)
 			ck_assert(!helper_fills(&helper, last));
 		is_empty(pool);
-		ck_assert_int_eq(round % 2 ? mam_pool_destroy(pool) : mam_pool_abandon(pool), MAM_OK);
+		ck_assert_int_eq(round % 2 ? mam_pool_destroy(pool) : mam_pool_abandon(pool),
+				 MAM_OK);
 		ck_assert(!fill_cache(pool));
 		ck_assert(!helper_fills(&helper, pool));
 		last = pool;
@@ -247,7 +248,8 @@ static void in_child(void (*play)(void *), void *argument)
 		exit(7);
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 7, "a child ends with status %#x", status);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 7, "a child ends with status %#x",
+		      status);
 }
 
 static void exit_among_threads(void *own_pool)
@@ -324,7 +326,8 @@ static void use_after_fork(void *user)
 		for (unsigned j = 0; j < i; j++) {
 			low = (uintptr_t)blocks[i];
 			high = low + 700 + i * 31;
-			if ((uintptr_t)blocks[j] < high && (uintptr_t)blocks[j] + 700 + j * 31 > low)
+			if ((uintptr_t)blocks[j] < high &&
+			    (uintptr_t)blocks[j] + 700 + j * 31 > low)
 				exit(3);
 		}
 	for (unsigned i = 0; i < COUNT_OF(blocks); i++)

@@ -24,8 +24,8 @@
 
 #define BLOCKS 512
 #define MAX_CALLS 20000 /* no program makes more */
-#define CLOSELY 16       /* calls behind the one that failed after each of which all is checked */
-#define SELDOM 16        /* and of the rest every so many */
+#define CLOSELY 16      /* calls behind the one that failed after each of which all is checked */
+#define SELDOM 16       /* and of the rest every so many */
 
 struct stage {
 	const struct cuda *cuda;
@@ -57,26 +57,29 @@ static void consistent(struct stage *stage, const char *call)
 		return; /* all is as it was when nothing failed, and that was looked at */
 	if (stage->differs++ >= CLOSELY && stage->differs % SELDOM != 0)
 		return; /* what is broken stays so until a later look */
-	ck_assert_msg(mam_pool_check(stage->pool, why, sizeof(why)) == MAM_OK, "n %lu, call %u (%s): %s", stage->n,
-		      stage->calls, call, why);
+	ck_assert_msg(mam_pool_check(stage->pool, why, sizeof(why)) == MAM_OK,
+		      "n %lu, call %u (%s): %s", stage->n, stage->calls, call, why);
 	ck_assert_int_eq(mam_pool_stats(stage->pool, &stats), MAM_OK);
 	stage->remaps = stats.remaps;
 	ck_assert_msg(stats.live_blocks == stage->live && stats.failures == stage->failures,
-		      "n %lu, call %u (%s): %llu live and %llu failures, not %llu and %llu", stage->n, stage->calls,
-		      call, (unsigned long long)stats.live_blocks, (unsigned long long)stats.failures,
-		      (unsigned long long)stage->live, (unsigned long long)stage->failures);
+		      "n %lu, call %u (%s): %llu live and %llu failures, not %llu and %llu",
+		      stage->n, stage->calls, call, (unsigned long long)stats.live_blocks,
+		      (unsigned long long)stats.failures, (unsigned long long)stage->live,
+		      (unsigned long long)stage->failures);
 	ck_assert_msg(stage->cuda->fake_disturbed(&where, &bytes) == 0,
-		      "n %lu, call %u (%s): %zu bytes went while work used them", stage->n, stage->calls, call, bytes);
+		      "n %lu, call %u (%s): %zu bytes went while work used them", stage->n,
+		      stage->calls, call, bytes);
 }
 
 static void allow(struct stage *stage, enum mam_status status, const char *call)
 {
-	ck_assert_msg(status == MAM_OK || is_refusal(status), "n %lu, call %u: %s answers %s", stage->n,
-		      stage->calls + 1, call, mam_status_name(status));
+	ck_assert_msg(status == MAM_OK || is_refusal(status), "n %lu, call %u: %s answers %s",
+		      stage->n, stage->calls + 1, call, mam_status_name(status));
 	consistent(stage, call);
 }
 
-static void take(struct stage *stage, unsigned at, size_t bytes, struct CUstream_st *stream, bool ordered)
+static void take(struct stage *stage, unsigned at, size_t bytes, struct CUstream_st *stream,
+		 bool ordered)
 {
 	void *untouched = stage, *block = untouched;
 	enum mam_status status;
@@ -115,7 +118,8 @@ static void use(struct stage *stage, unsigned at, size_t bytes, struct CUstream_
 	uint64_t due_ns;
 
 	if (stage->blocks[at])
-		ck_assert_int_eq(stage->cuda->fake_use((uintptr_t)stage->blocks[at], bytes, stream, &id, &due_ns),
+		ck_assert_int_eq(stage->cuda->fake_use((uintptr_t)stage->blocks[at], bytes, stream,
+						       &id, &due_ns),
 				 CUDA_SUCCESS);
 }
 
@@ -256,15 +260,18 @@ static enum mam_status make_pool(struct stage *stage, const struct program *prog
 /* Calls that give something back, or stand before one that does. */
 static bool may_lose(const struct stage *stage, const char *name)
 {
+	/* clang-format off */
 	static const char *const calls[] = { "cuMemRelease",      "cuMemAddressFree", "cuMemFree",
 					     "cuEventDestroy",    "cuCtxGetCurrent",
 					     "cuCtxPushCurrent",  "cuThreadExchangeStreamCaptureMode",
 					     "cuCtxGetId" };
+	/* clang-format on */
 
 	for (size_t i = 0; i < COUNT_OF(calls); i++)
 		if (strcmp(name, calls[i]) == 0)
 			return true;
-	return stage->times > 1; /* the call that clears up behind the first one may be the second */
+	return stage->times >
+	       1; /* the call that clears up behind the first one may be the second */
 }
 
 /* One handle, mapped only where undoing the map failed too; one range; one event. */
@@ -274,7 +281,8 @@ static void subtract_excused(const struct stage *stage, struct fake_held *held)
 		held->handles = held->mappings = 0;
 		held->device_bytes = 0;
 	}
-	if (held->blocks == 1 && held->device_bytes == 512) { /* what a wait gives back (device.h) */
+	if (held->blocks == 1 &&
+	    held->device_bytes == 512) { /* what a wait gives back (device.h) */
 		held->blocks = 0;
 		held->device_bytes = 0;
 	}
@@ -284,7 +292,8 @@ static void subtract_excused(const struct stage *stage, struct fake_held *held)
 		held->events = 0;
 }
 
-static void nothing_held(const struct stage *stage, const struct fake_held *before, const char *name)
+static void nothing_held(const struct stage *stage, const struct fake_held *before,
+			 const char *name)
 {
 	struct fake_held held;
 
@@ -297,11 +306,12 @@ static void nothing_held(const struct stage *stage, const struct fake_held *befo
 	held.events -= before->events;
 	if (may_lose(stage, name))
 		subtract_excused(stage, &held);
-	ck_assert_msg(!held.device_bytes && !held.blocks && !held.handles && !held.mappings && !held.reservations &&
-			      !held.events,
-		      "n %lu (%s): leaked %zu bytes, %d blocks, %d handles, %d mappings, %d ranges, %d events",
-		      stage->n, name, held.device_bytes, held.blocks, held.handles, held.mappings, held.reservations,
-		      held.events);
+	ck_assert_msg(!held.device_bytes && !held.blocks && !held.handles && !held.mappings &&
+			      !held.reservations && !held.events,
+		      "n %lu (%s): leaked %zu bytes, %d blocks, %d handles, %d mappings, %d "
+		      "ranges, %d events",
+		      stage->n, name, held.device_bytes, held.blocks, held.handles, held.mappings,
+		      held.reservations, held.events);
 }
 
 /* The driver works again. */
@@ -325,8 +335,10 @@ static void end_well(struct stage *stage, const char *name)
 	 */
 	if (stage->times <= 3) {
 		status = mam_malloc(stage->pool, 8 * MIB, &stage->blocks[0]);
-		ck_assert_msg(status == MAM_OK || (stage->times > 1 && status == MAM_ERROR_OUT_OF_MEMORY),
-			      "n %lu (%s): no request works any more: %s", stage->n, name, mam_status_name(status));
+		ck_assert_msg(status == MAM_OK ||
+				      (stage->times > 1 && status == MAM_ERROR_OUT_OF_MEMORY),
+			      "n %lu (%s): no request works any more: %s", stage->n, name,
+			      mam_status_name(status));
 		stage->live += status == MAM_OK;
 		stage->failures += status != MAM_OK;
 		give(stage, 0, NULL, false);
@@ -339,7 +351,8 @@ static void end_well(struct stage *stage, const char *name)
 }
 
 /* Whether a call failed: if not, no later n will tell anything. */
-static bool play(struct stage *stage, const struct program *program, unsigned long n, unsigned long times)
+static bool play(struct stage *stage, const struct program *program, unsigned long n,
+		 unsigned long times)
 {
 	struct fake_held before;
 	char name[48] = "";
@@ -357,7 +370,8 @@ static bool play(struct stage *stage, const struct program *program, unsigned lo
 	if (status == MAM_OK)
 		program->play(stage);
 	else
-		ck_assert_msg(is_refusal(status) || status == MAM_ERROR_NO_DEVICE || status == MAM_ERROR_UNSUPPORTED,
+		ck_assert_msg(is_refusal(status) || status == MAM_ERROR_NO_DEVICE ||
+				      status == MAM_ERROR_UNSUPPORTED,
 			      "n %lu: the pool's making answers %s", n, mam_status_name(status));
 	stage->cuda->fake_failed(name, sizeof(name));
 	stage->cuda->fake_fail(0, 0);
@@ -376,8 +390,9 @@ static void begin(struct stage *stage, struct cuda *cuda)
 	*cuda = load();
 	stage->cuda = cuda;
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_int_eq(cuda->cuStreamCreate(&stage->streams[i], i % 2 ? 0 : STREAM_NON_BLOCKING),
-				 CUDA_SUCCESS);
+		ck_assert_int_eq(
+			cuda->cuStreamCreate(&stage->streams[i], i % 2 ? 0 : STREAM_NON_BLOCKING),
+			CUDA_SUCCESS);
 }
 
 /* Every call; where each is slow, every one of the first and some of the others. */

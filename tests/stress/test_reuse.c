@@ -50,8 +50,8 @@ START_TEST(no_block_is_given_out_too_early)
 	struct cuda cuda = mill_load();
 
 	mill_run(&cuda, &setup, &result);
-	ck_assert_msg(!result.why[0], "%s, policy %d, %u threads: %s", setup.source, (int)setup.policy,
-		      setup.threads, result.why);
+	ck_assert_msg(!result.why[0], "%s, policy %d, %u threads: %s", setup.source,
+		      (int)setup.policy, setup.threads, result.why);
 	ck_assert_uint_gt(result.allocs, setup.operations / 4);
 	ck_assert_uint_gt(result.reused, result.allocs);
 	ck_assert_uint_gt(result.ahead, 0);
@@ -83,7 +83,8 @@ START_TEST(a_free_on_the_wrong_stream_is_seen)
 	struct cuda cuda = mill_load();
 
 	setup.wrong_stream = true;
-	setup.threads = 1; /* of several threads the order decides whether it can be seen; one repeats itself */
+	setup.threads =
+		1; /* of several threads the order decides whether it can be seen; one repeats itself */
 	mill_run(&cuda, &setup, &result);
 	ck_assert_msg(strstr(result.why, "is given out although stream") ||
 			      strstr(result.why, "while work used them"),

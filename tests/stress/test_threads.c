@@ -25,7 +25,7 @@
 #endif
 
 #define THREADS 8
-#define SLOTS   256
+#define SLOTS 256
 
 struct entry {
 	unsigned char *block;
@@ -56,7 +56,9 @@ static uint64_t draw(struct worker *worker)
 
 static size_t draw_size(struct worker *worker)
 {
-	size_t max = (size_t)1 << (6 + draw(worker) % 12); /* up to 128 KiB, small ones as often as large */
+	size_t max =
+		(size_t)1 << (6 +
+			      draw(worker) % 12); /* up to 128 KiB, small ones as often as large */
 
 	return 1 + draw(worker) % max;
 }
@@ -78,7 +80,8 @@ static void verify_stamp(const struct entry *entry)
 	for (size_t at_byte = 512; at_byte + 8 < entry->bytes; at_byte += 512) {
 		memcpy(&found, entry->block + at_byte, 8);
 		if (found != entry->stamp)
-			ck_abort_msg("a block of %zu was overwritten at %zu", entry->bytes, at_byte);
+			ck_abort_msg("a block of %zu was overwritten at %zu", entry->bytes,
+				     at_byte);
 	}
 }
 
@@ -148,8 +151,10 @@ static void look_on(struct worker *worker)
 			ck_abort_msg("a trim failed");
 		break;
 	case 1:
-		if (mam_pool_stats(pool, &stats) != MAM_OK || stats.allocs - stats.frees != stats.live_blocks ||
-		    stats.grows - stats.shrinks < stats.chunks || stats.live_bytes > stats.live_rounded_bytes ||
+		if (mam_pool_stats(pool, &stats) != MAM_OK ||
+		    stats.allocs - stats.frees != stats.live_blocks ||
+		    stats.grows - stats.shrinks < stats.chunks ||
+		    stats.live_bytes > stats.live_rounded_bytes ||
 		    stats.live_rounded_bytes + stats.hole_bytes > stats.reserved_bytes)
 			ck_abort_msg("the numbers are not of one moment");
 		break;
@@ -176,7 +181,8 @@ static void *work(void *user)
 		if (draw(worker) % 3)
 			obtain(worker);
 		else
-			dispose(worker, atomic_exchange(&worker->arena->slot[draw(worker) % SLOTS], NULL));
+			dispose(worker,
+				atomic_exchange(&worker->arena->slot[draw(worker) % SLOTS], NULL));
 		if (draw(worker) % 256 == 0)
 			look_on(worker);
 	}
@@ -195,7 +201,8 @@ static void run(struct mam_pool *pool, bool backed)
 	arena.pool = pool;
 	arena.backed = backed;
 	for (unsigned i = 0; i < THREADS; i++) {
-		workers[i] = (struct worker){ .arena = &arena, .state = 0x2545f4914f6cdd1du * (i + 1) };
+		workers[i] =
+			(struct worker){ .arena = &arena, .state = 0x2545f4914f6cdd1du * (i + 1) };
 		ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
 	}
 	for (unsigned i = 0; i < THREADS; i++)
@@ -278,7 +285,8 @@ static void *until_the_end(void *user)
 		status = mam_pool_alloc(pool, 100 * KIB, 0, &block);
 		if (status == MAM_OK)
 			status = mam_pool_free(pool, block);
-		if (status != MAM_OK && status != MAM_ERROR_OUT_OF_MEMORY && status != MAM_ERROR_DESTROYED)
+		if (status != MAM_OK && status != MAM_ERROR_OUT_OF_MEMORY &&
+		    status != MAM_ERROR_DESTROYED)
 			ck_abort_msg("a call around the end answers %d", (int)status);
 	}
 	return NULL;

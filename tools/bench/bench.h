@@ -54,9 +54,9 @@ struct bench_peer {
 	const char *source;  /* mam's pools: the source's name */
 	bool cached;         /* mam's pools: threads cache freed blocks */
 	int variant;         /* specific to the peer: policy, pool threshold */
-	size_t max_blocks;  /* maximum live blocks, to bound a run's time; 0: any */
-	size_t max_bytes;   /* the largest block of pair and size; 0: any */
-	size_t max_holes;   /* maximum free blocks between live ones; 0: any */
+	size_t max_blocks;   /* maximum live blocks, to bound a run's time; 0: any */
+	size_t max_bytes;    /* the largest block of pair and size; 0: any */
+	size_t max_holes;    /* maximum free blocks between live ones; 0: any */
 	size_t block_memory; /* assumed minimum host memory per live block */
 	bool bounded;        /* its heap can be limited to one chunk of chunk_bytes: smallest */
 	/*
@@ -95,14 +95,14 @@ struct bench_peer {
 	/* enter_thread - once in each thread that uses it; NULL: nothing to do */
 	void (*enter_thread)(struct bench_peer *peer);
 
-	bool usable;         /* set by the command line: requested, and probe returned true */
+	bool usable;        /* set by the command line: requested, and probe returned true */
 	size_t space_bytes; /* maximum live bytes; set by probe */
-	void *heap;          /* of the current run; specific to the peer */
-	bool growing;        /* set before open: the heap grows on demand, as a program's would;
+	void *heap;         /* of the current run; specific to the peer */
+	bool growing;       /* set before open: the heap grows on demand, as a program's would;
 			      * otherwise its memory is allocated at once if possible */
-	size_t chunk_bytes;  /* set before open if `bounded`: the heap is one chunk of this many
+	size_t chunk_bytes; /* set before open if `bounded`: the heap is one chunk of this many
 			      * bytes and refuses larger requests; 0: as `growing` specifies */
-	bool dropped;        /* the heap of the current run has already ended */
+	bool dropped;       /* the heap of the current run has already ended */
 };
 
 extern struct bench_peer bench_peers[];
@@ -223,14 +223,14 @@ void bench_sample_add_at(struct bench_sample *sample, const char *parameter, con
 /* Durations and repetitions: quick, full or smoke. */
 struct bench_effort {
 	const char *name;
-	int repeats;             /* runs of one case */
-	uint64_t slice_ns;       /* timed part of a run */
-	uint64_t case_ns;        /* limit of a pool's time on a case */
-	uint64_t other_case_ns;  /* the same for any other allocator */
-	uint64_t deadline_ns;    /* from the start; later runs are skipped with a note */
+	int repeats;            /* runs of one case */
+	uint64_t slice_ns;      /* timed part of a run */
+	uint64_t case_ns;       /* limit of a pool's time on a case */
+	uint64_t other_case_ns; /* the same for any other allocator */
+	uint64_t deadline_ns;   /* from the start; later runs are skipped with a note */
 	size_t max_live;        /* of workload "live", for mam's pools */
 	size_t max_live_others; /* and for the others, of workload "holes" too */
-	bool fine;               /* all cases, not only those with a target */
+	bool fine;              /* all cases, not only those with a target */
 };
 
 /* A live block of a run. */
@@ -273,8 +273,8 @@ struct bench_block bench_table_take(struct bench_table *table, struct bench_rand
  */
 struct bench_churn {
 	size_t min_bytes, max_bytes; /* sizes are uniform in between */
-	size_t batch;                   /* operations; at most BENCH_BATCH_MAX */
-	bool free_first;                /* otherwise batches of frees follow allocations */
+	size_t batch;                /* operations; at most BENCH_BATCH_MAX */
+	bool free_first;             /* otherwise batches of frees follow allocations */
 };
 
 /* The rounds of a run, a batch of allocations and one of frees each. */
@@ -394,8 +394,7 @@ struct bench_results;
  * (watch.h). `verbose`: a line on stderr for each run.
  */
 void bench_run_all(const struct bench_effort *effort, const bool *wanted, bool verbose,
-		   int (*late)(void *user), void *user,
-		   struct bench_results *results);
+		   int (*late)(void *user), void *user, struct bench_results *results);
 
 /* bench_run_memory - host memory that is available now, in bytes; 0 if unknown */
 size_t bench_run_memory(void);

@@ -48,8 +48,8 @@ void plot_bars_draw(FILE *file, const struct plot_bars *plot)
 			plot_svg_text(file, 20, y - 10, "style=\"font-weight:600\"", bar->group);
 		}
 		plot_svg_text(file, BAR_LEFT - 10, y + 12, "text-anchor=\"end\"", bar->label);
-		snprintf(label, sizeof(label), "%s%s", plot_svg_show(bar->value, text, sizeof(text)),
-			 plot->unit);
+		snprintf(label, sizeof(label), "%s%s",
+			 plot_svg_show(bar->value, text, sizeof(text)), plot->unit);
 		fprintf(file,
 			"<rect class=\"%s\" stroke=\"none\" style=\"stroke:none\" x=\"%.1f\" "
 			"y=\"%.1f\" "
@@ -59,8 +59,8 @@ void plot_bars_draw(FILE *file, const struct plot_bars *plot)
 		fputs(": ", file);
 		plot_svg_put(file, label);
 		fputs("</title></rect>\n", file);
-		plot_svg_text(file, BAR_LEFT + (width < 1 ? 1 : width) + 7, y + 12, "class=\"soft\"",
-			 label);
+		plot_svg_text(file, BAR_LEFT + (width < 1 ? 1 : width) + 7, y + 12,
+			      "class=\"soft\"", label);
 		y += BAR_STEP;
 	}
 	fprintf(file, "<line class=\"axis\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n",

@@ -248,7 +248,7 @@ static bool put_page(size_t first, size_t end, const char *title, const struct p
 bool plot_figure_draw(size_t which, const struct plot_rows *rows, FILE *file)
 {
 	const char *title = which < count_lines() ? figure_at(which)->title
-					    : "Memory held beyond what was in use";
+						  : "Memory held beyond what was in use";
 
 	return put_page(which, which + 1, title, rows, file);
 }

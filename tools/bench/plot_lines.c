@@ -101,8 +101,8 @@ static void put_names_below(FILE *file, const struct plot_lines *plot, const str
 			plot_svg_text(file, x_of(scale, i), BOTTOM + 20,
 				      "class=\"soft\" text-anchor=\"middle\"", plot->names[i]);
 	}
-	plot_svg_text(file, (LEFT + RIGHT) / 2, BOTTOM + 42, "class=\"soft\" text-anchor=\"middle\"",
-		      plot->axis);
+	plot_svg_text(file, (LEFT + RIGHT) / 2, BOTTOM + 42,
+		      "class=\"soft\" text-anchor=\"middle\"", plot->axis);
 }
 
 /* Each group's name above its center, and a line before all but the first. */

@@ -33,6 +33,7 @@ static const struct plot_drawn bookkeepers[] = {
 	{ "mimalloc (CPU)", "mimalloc", { "mimalloc" }, "cudaMalloc" },
 };
 
+/* clang-format off */
 const struct plot_drawn plot_holders[] = {
 	{ "mam, mapped", "mam", { "mam-vmm-cache", "mam-vmm" }, NULL },
 	{ "mam, simulated", "mam", { "mam-vmm-simulated", "mam-simulated-cache" }, "mam-vmm" },
@@ -42,6 +43,7 @@ const struct plot_drawn plot_holders[] = {
 	{ "PyTorch", "torch", { "torch" }, NULL },
 	{ "RMM pool, growing", "rmm", { "rmm-pool-grow" }, NULL },
 };
+/* clang-format on */
 
 /* mam bench pages. A formula has the color of the measurement, as a dashed line. */
 static const struct plot_drawn pagers[] = {
@@ -96,16 +98,16 @@ static const struct plot_drawn superblocks[] = {
 	{ "poor man's, 2014", "mimalloc dash", { "published-poor" }, NULL },
 };
 
-#define SHAPES                                                                                  \
-	{                                                                                       \
-		"64B 256x1", "64B 32x8", "64B 16x16", "64B 8x8x4", "64B 64x4", "64B 48x4",      \
-			"64B 40x6", "64B 100x2", "64B 33x3", "64B 256x1 in 1x4096",             \
-			"64B 16x16 in 64x64", "64B 8x8x4 in 16x16x16"                           \
+#define SHAPES                                                                             \
+	{                                                                                  \
+		"64B 256x1", "64B 32x8", "64B 16x16", "64B 8x8x4", "64B 64x4", "64B 48x4", \
+			"64B 40x6", "64B 100x2", "64B 33x3", "64B 256x1 in 1x4096",        \
+			"64B 16x16 in 64x64", "64B 8x8x4 in 16x16x16"                      \
 	}
-#define SHORT_SHAPES                                                                            \
-	{                                                                                       \
-		"256x1", "32x8", "16x16", "8x8x4", "64x4", "48x4", "40x6", "100x2", "33x3",     \
-			"1x4096", "64x64", "16x16x16"                                           \
+#define SHORT_SHAPES                                                                        \
+	{                                                                                   \
+		"256x1", "32x8", "16x16", "8x8x4", "64x4", "48x4", "40x6", "100x2", "33x3", \
+			"1x4096", "64x64", "16x16x16"                                       \
 	}
 
 #define KMA_LANES(what)                                                                          \
@@ -180,57 +182,58 @@ static const struct plot_drawn ranks[] = {
 	{ "published, base", "cuda dash", { "published" }, NULL },
 };
 
-#define SIZES                                                                                 \
-	{                                                                                     \
+#define SIZES                                                                                   \
+	{                                                                                       \
 		"1B", "8B", "64B", "512B", "4KiB", "32KiB", "256KiB", "2MiB", "16MiB", "128MiB" \
 	}
-#define COUNTS                                                                            \
-	{                                                                                 \
+#define COUNTS                                                                \
+	{                                                                     \
 		"10", "100", "1000", "10000", "100000", "1000000", "10000000" \
 	}
-#define HOLES                                                               \
-	{                                                                   \
+#define HOLES                                                     \
+	{                                                         \
 		"10", "100", "1000", "10000", "100000", "1000000" \
 	}
-#define SHORT_COUNTS                                       \
-	{                                                  \
+#define SHORT_COUNTS                                          \
+	{                                                     \
 		"10", "100", "1k", "10k", "100k", "1M", "10M" \
 	}
-#define LARGEST                                           \
-	{                                                 \
+#define LARGEST                                \
+	{                                      \
 		"1", "4", "64", "1024", "4096" \
 	}
-#define QUANTILES                                      \
-	{                                              \
+#define QUANTILES                                   \
+	{                                           \
 		"50%", "90%", "99%", "99.9%", "max" \
 	}
 
-#define SHARES(pages, askers)                                                                   \
-	{                                                                                       \
-		pages " 100% " askers, pages " 50% " askers, pages " 10% " askers,              \
-			pages " 1% " askers, pages " 0.5% " askers                              \
+#define SHARES(pages, askers)                                                      \
+	{                                                                          \
+		pages " 100% " askers, pages " 50% " askers, pages " 10% " askers, \
+			pages " 1% " askers, pages " 0.5% " askers                 \
 	}
-#define SHORT_SHARES                            \
-	{                                       \
+#define SHORT_SHARES                          \
+	{                                     \
 		"100", "50", "10", "1", "0.5" \
 	}
-#define LANES(cell)                                                                             \
-	{                                                                                       \
-		cell " x1", cell " x2", cell " x4", cell " x8", cell " x16", cell " x32"        \
+#define LANES(cell)                                                                      \
+	{                                                                                \
+		cell " x1", cell " x2", cell " x4", cell " x8", cell " x16", cell " x32" \
 	}
-#define SHORT_LANES                               \
-	{                                         \
+#define SHORT_LANES                            \
+	{                                      \
 		"1", "2", "4", "8", "16", "32" \
 	}
-#define REQUESTS(cell)                                                                          \
-	{                                                                                       \
-		cell " 16B", cell " 256B", cell " 1024B", cell " 4096B", cell " 8192B",         \
-			cell " 4..8192B", cell " 4096B+free"                                    \
+#define REQUESTS(cell)                                                                  \
+	{                                                                               \
+		cell " 16B", cell " 256B", cell " 1024B", cell " 4096B", cell " 8192B", \
+			cell " 4..8192B", cell " 4096B+free"                            \
 	}
-#define SHORT_REQUESTS                                               \
-	{                                                            \
+#define SHORT_REQUESTS                                      \
+	{                                                   \
 		"16", "256", "1K", "4K", "8K", "mix", "4K*" \
 	}
+/* clang-format off */
 #define LESS_AND_LESS                                                                           \
 	{                                                                                       \
 		{ "10% free", METRIC, NULL, { "1M 10% 1K", "1M 10% 4K", "1M 10% 16K" },         \
@@ -240,6 +243,8 @@ static const struct plot_drawn ranks[] = {
 			{ "0.5% free", METRIC, NULL,                                            \
 			  { "1M 0.5% 1K", "1M 0.5% 4K", "1M 0.5% 5000" }, { "1K", "4K", "5k" } } \
 	}
+/* clang-format on */
+/* clang-format off */
 #define MORE_AND_MORE                                                                           \
 	{                                                                                       \
 		{ "all free",                                                                   \
@@ -258,16 +263,18 @@ static const struct plot_drawn ranks[] = {
 			  { "1M 10% 1K", "1M 10% 4K", "1M 10% 16K" },                           \
 			  { "1K", "4K", "16K" } },                                              \
 	}
+/* clang-format on */
 
-#define OBJECTS(askers)                                                                  \
-	{                                                                                \
-		"16B " askers, "64B " askers, "256B " askers, "1024B " askers,           \
-			"4096B " askers, "8192B " askers                                 \
+#define OBJECTS(askers)                                                                         \
+	{                                                                                       \
+		"16B " askers, "64B " askers, "256B " askers, "1024B " askers, "4096B " askers, \
+			"8192B " askers                                                         \
 	}
 #define SHORT_OBJECTS                               \
 	{                                           \
 		"16", "64", "256", "1K", "4K", "8K" \
 	}
+/* clang-format off */
 #define DOUBLED                                                                                \
 	{                                                                                      \
 		"64B 1", "64B 2", "64B 4", "64B 8", "64B 16", "64B 32", "64B 64", "64B 128",   \
@@ -275,67 +282,68 @@ static const struct plot_drawn ranks[] = {
 			"64B 16K", "64B 32K", "64B 64K", "64B 128K", "64B 256K", "64B 512K",   \
 			"64B 1M"                                                               \
 	}
-#define SHORT_DOUBLED                                                                          \
-	{                                                                                      \
-		"1", "2", "4", "8", "16", "32", "64", "128", "256", "512", "1K", "2K", "4K",   \
-			"8K", "16K", "32K", "64K", "128K", "256K", "512K", "1M"                \
+/* clang-format on */
+#define SHORT_DOUBLED                                                                              \
+	{                                                                                          \
+		"1", "2", "4", "8", "16", "32", "64", "128", "256", "512", "1K", "2K", "4K", "8K", \
+			"16K", "32K", "64K", "128K", "256K", "512K", "1M"                          \
 	}
-#define MIXED                                                                     \
-	{                                                                         \
-		"4..8192B 1K", "4..8192B 16K", "4..8192B 128K", "4..8192B 1M"     \
+#define MIXED                                                                 \
+	{                                                                     \
+		"4..8192B 1K", "4..8192B 16K", "4..8192B 128K", "4..8192B 1M" \
 	}
-#define SHORT_MIXED                  \
-	{                            \
+#define SHORT_MIXED                       \
+	{                                 \
 		"1K", "16K", "128K", "1M" \
 	}
-#define NEARLY_FULL(askers)                                                  \
-	{                                                                    \
-		"256B 50% " askers, "256B 10% " askers, "256B 1% " askers    \
+#define NEARLY_FULL(askers)                                               \
+	{                                                                 \
+		"256B 50% " askers, "256B 10% " askers, "256B 1% " askers \
 	}
-#define SHORT_NEARLY_FULL     \
-	{                     \
+#define SHORT_NEARLY_FULL       \
+	{                       \
 		"50", "10", "1" \
 	}
 
-#define WORKERS(count)                                                                       \
-	{                                                                                    \
-		count " 1", count " 2", count " 4", count " 8", count " 16", count " 32"     \
+#define WORKERS(count)                                                                   \
+	{                                                                                \
+		count " 1", count " 2", count " 4", count " 8", count " 16", count " 32" \
 	}
-#define SHORT_WORKERS                      \
-	{                                  \
+#define SHORT_WORKERS                          \
+	{                                      \
 		"1", "2", "4", "8", "16", "32" \
 	}
-#define BUFFERS(asked)                                                                     \
-	{                                                                                  \
-		asked " 0", asked " 1", asked " 2", asked " 4", asked " 8", asked " 16",   \
-			asked " 32"                                                        \
+#define BUFFERS(asked)                                                                   \
+	{                                                                                \
+		asked " 0", asked " 1", asked " 2", asked " 4", asked " 8", asked " 16", \
+			asked " 32"                                                      \
 	}
-#define SHORT_BUFFERS                           \
-	{                                       \
+#define SHORT_BUFFERS                               \
+	{                                           \
 		"0", "1", "2", "4", "8", "16", "32" \
 	}
 
-#define FLOATS                                                                                 \
-	{                                                                                      \
-		"25", "50", "75", "100", "125", "150", "175", "200", "225", "250", "275",      \
-			"300", "325", "350", "375", "400"                                      \
+#define FLOATS                                                                                   \
+	{                                                                                        \
+		"25", "50", "75", "100", "125", "150", "175", "200", "225", "250", "275", "300", \
+			"325", "350", "375", "400"                                               \
 	}
 #define HUNDREDS                           \
 	{                                  \
 		"100", "200", "300", "400" \
 	}
-#define OPERATIONS                              \
-	{                                       \
+#define OPERATIONS                                  \
+	{                                           \
 		"reduce", "broadcast", "all-to-all" \
 	}
-#define WORK(name)                                                                  \
-	{                                                                           \
-		name " 100", name " 200", name " 300", name " 400"                  \
+#define WORK(name)                                                 \
+	{                                                          \
+		name " 100", name " 200", name " 300", name " 400" \
 	}
-#define CURVES                                                                      \
-	{                                                                           \
-		{ "Gflop/s", "gflops", NULL, FLOATS, { NULL } },                    \
-			{ "times the base", "speedup", NULL, HUNDREDS, { NULL } },  \
+#define CURVES                                                                     \
+	{                                                                          \
+		{ "Gflop/s", "gflops", NULL, FLOATS, { NULL } },                   \
+			{ "times the base", "speedup", NULL, HUNDREDS, { NULL } }, \
 	}
 
 const struct plot_figure plot_figures[] = {
@@ -428,24 +436,14 @@ const struct plot_figure plot_figures[] = {
 	  sizeof(everybody) / sizeof(everybody[0]),
 	  { { "alloc", "alloc_ns", NULL, SIZES, { NULL } },
 	    { "free", "free_ns", NULL, SIZES, { NULL } } } },
-	{ "pages-threads.svg",
-	  "Pages for kernels, against threads",
+	{ "pages-threads.svg", "Pages for kernels, against threads",
 	  "a page each; a million pages, 32 million for 1M threads; more is better",
-	  "million pages a second",
-	  "threads that ask",
-	  "pages-get",
-	  pagers,
-	  sizeof(pagers) / sizeof(pagers[0]),
-	  MORE_AND_MORE },
-	{ "pages-frees.svg",
-	  "Pages freed by a later kernel, against threads",
+	  "million pages a second", "threads that ask", "pages-get", pagers,
+	  sizeof(pagers) / sizeof(pagers[0]), MORE_AND_MORE },
+	{ "pages-frees.svg", "Pages freed by a later kernel, against threads",
 	  "a page each; a million pages, 32 million for 1M threads; more is better",
-	  "million pages a second",
-	  "threads that free",
-	  "pages-free",
-	  pagers,
-	  sizeof(pagers) / sizeof(pagers[0]),
-	  MORE_AND_MORE },
+	  "million pages a second", "threads that free", "pages-free", pagers,
+	  sizeof(pagers) / sizeof(pagers[0]), MORE_AND_MORE },
 	{ "pages-share.svg",
 	  "Pages for kernels, against the share that is free",
 	  "a page each, free ones at random places; more is better",
@@ -457,25 +455,15 @@ const struct plot_figure plot_figures[] = {
 	  { { "1K ask, of 1M", "mops", NULL, SHARES("1M", "1K"), SHORT_SHARES },
 	    { "4K ask, of 1M", "mops", NULL, SHARES("1M", "4K"), SHORT_SHARES },
 	    { "16K ask, of 4M", "mops", NULL, SHARES("4M", "16K"), SHORT_SHARES } } },
-	{ "pages-tas.svg",
-	  "Steps of a thread until it has a page",
-	  "TAS of a million pages, and what the paper expects; less is better",
-	  "steps",
-	  "threads that ask",
-	  "pages-get",
-	  walkers,
-	  sizeof(walkers) / sizeof(walkers[0]),
+	{ "pages-tas.svg", "Steps of a thread until it has a page",
+	  "TAS of a million pages, and what the paper expects; less is better", "steps",
+	  "threads that ask", "pages-get", walkers, sizeof(walkers) / sizeof(walkers[0]),
 #define METRIC "tas"
 	  LESS_AND_LESS },
 #undef METRIC
-	{ "pages-was.svg",
-	  "Steps of the slowest thread of a warp",
-	  "WAS of a million pages, and what the paper expects; less is better",
-	  "steps",
-	  "threads that ask",
-	  "pages-get",
-	  walkers,
-	  sizeof(walkers) / sizeof(walkers[0]),
+	{ "pages-was.svg", "Steps of the slowest thread of a warp",
+	  "WAS of a million pages, and what the paper expects; less is better", "steps",
+	  "threads that ask", "pages-get", walkers, sizeof(walkers) / sizeof(walkers[0]),
 #define METRIC "was"
 	  LESS_AND_LESS },
 #undef METRIC
@@ -646,24 +634,14 @@ const struct plot_figure plot_figures[] = {
 	      NULL,
 	      { "time", "time_256", "prefilled", "coalesce", "buffers" },
 	      { "xmcMalloc", "256 blocks", "prefilled", "coalesce", "buffers" } } } },
-	{ "mpi-linear.svg",
-	  "Linear work on memory of each thread's own",
+	{ "mpi-linear.svg", "Linear work on memory of each thread's own",
 	  "a sum of n floats, 12 blocks of 1024 threads; more is better",
-	  "Gflop/s; times the base alone",
-	  "floats that each thread asks for",
-	  "mpi-linear",
-	  coalescers,
-	  sizeof(coalescers) / sizeof(coalescers[0]),
-	  CURVES },
-	{ "mpi-quadratic.svg",
-	  "Quadratic work on memory of each thread's own",
+	  "Gflop/s; times the base alone", "floats that each thread asks for", "mpi-linear",
+	  coalescers, sizeof(coalescers) / sizeof(coalescers[0]), CURVES },
+	{ "mpi-quadratic.svg", "Quadratic work on memory of each thread's own",
 	  "products of all pairs of n floats, 12 blocks of 1024 threads; more is better",
-	  "Gflop/s; times the base alone",
-	  "floats that each thread asks for",
-	  "mpi-quadratic",
-	  coalescers,
-	  sizeof(coalescers) / sizeof(coalescers[0]),
-	  CURVES },
+	  "Gflop/s; times the base alone", "floats that each thread asks for", "mpi-quadratic",
+	  coalescers, sizeof(coalescers) / sizeof(coalescers[0]), CURVES },
 	{ "mpi-speedup.svg",
 	  "Work and messages against the base alone",
 	  "after figures 3 and 5 of Coalescing Memory Allocations for GPU MPI; more is better",

@@ -98,11 +98,11 @@ enum co_home {
 struct co_variable {
 	const char *name;
 	enum co_home home;
-	int owner;       /* the function; CO_NONE */
-	bool pointer;    /* of pointer or reference type */
-	bool reference;  /* a reference: assignments go to its target */
+	int owner;      /* the function; CO_NONE */
+	bool pointer;   /* of pointer or reference type */
+	bool reference; /* a reference: assignments go to its target */
 	bool is_volatile;
-	bool addressed;  /* its address is taken somewhere, or a reference is bound to it */
+	bool addressed; /* its address is taken somewhere, or a reference is bound to it */
 };
 
 struct co_function {
@@ -110,16 +110,16 @@ struct co_function {
 	const char *printed; /* with template arguments: "f<int>" */
 	bool kernel;         /* __global__ */
 	bool in_file;
-	bool is_virtual;     /* virtual, or its address is taken: any code may call it */
-	bool is_rest;        /* stands for the calls of code that is not analyzed (front_rest.c) */
+	bool is_virtual; /* virtual, or its address is taken: any code may call it */
+	bool is_rest;    /* stands for the calls of code that is not analyzed (front_rest.c) */
 	unsigned int line;
-	size_t begin, end;          /* of the definition, in the file */
-	size_t parameters_end;      /* byte of its ")"; 0: not in the file, or in a macro */
-	int *parameters;            /* variables, in the arena; a method: `this` first */
+	size_t begin, end;     /* of the definition, in the file */
+	size_t parameters_end; /* byte of its ")"; 0: not in the file, or in a macro */
+	int *parameters;       /* variables, in the arena; a method: `this` first */
 	size_t parameter_count;
 	bool variadic;
-	int template_of;            /* the first function of the same definition */
-	struct co_node *body;       /* CO_SEQUENCE */
+	int template_of;      /* the first function of the same definition */
+	struct co_node *body; /* CO_SEQUENCE */
 };
 
 /*
@@ -145,7 +145,7 @@ struct co_program {
 	size_t variable_count;
 	struct co_use *uses;
 	size_t use_count;
-	bool has_new; /* the file has new or delete in code that may run on the device */
+	bool has_new;           /* the file has new or delete in code that may run on the device */
 	struct co_arena *arena; /* of texts and nodes */
 };
 

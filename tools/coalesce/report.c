@@ -60,8 +60,8 @@ static void count(const struct co_verdict *verdict, const struct co_verdict *lat
 	tally->varying += strcmp(size_of(verdict), "varying") == 0;
 }
 
-void co_report_put(FILE *file, const struct co_program *program,
-		   const struct co_decision *decision, bool plain, struct co_tally *tally)
+void co_report_put(FILE *file, const struct co_program *program, const struct co_decision *decision,
+		   bool plain, struct co_tally *tally)
 {
 	const struct co_judgement *judgement = decision->judgement;
 	size_t i;
@@ -95,8 +95,7 @@ void co_report_sum(FILE *file, const struct co_tally *tally, size_t files)
 	const size_t all = tally->block + tally->warp + tally->none;
 
 	if (all == 0) {
-		fprintf(file, "no device allocation in %zu file%s\n", files,
-			files == 1 ? "" : "s");
+		fprintf(file, "no device allocation in %zu file%s\n", files, files == 1 ? "" : "s");
 		return;
 	}
 	fprintf(file,

@@ -17,8 +17,8 @@ struct co_tally {
 };
 
 /* co_report_put - prints a line per allocation; `plain`: tab separated. Adds to `tally`. */
-void co_report_put(FILE *file, const struct co_program *program,
-		   const struct co_decision *decision, bool plain, struct co_tally *tally);
+void co_report_put(FILE *file, const struct co_program *program, const struct co_decision *decision,
+		   bool plain, struct co_tally *tally);
 /* co_report_sum - prints one sentence about all files */
 void co_report_sum(FILE *file, const struct co_tally *tally, size_t files);
 

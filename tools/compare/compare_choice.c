@@ -36,8 +36,7 @@ static bool may_be_chosen(const struct compare_table *table, const struct compar
 
 static bool is_small(const struct compare_table *table, size_t i, double max)
 {
-	return may_be_chosen(table, &table->rows[i]) &&
-	       (double)table->rows[i].needed_bytes <= max;
+	return may_be_chosen(table, &table->rows[i]) && (double)table->rows[i].needed_bytes <= max;
 }
 
 /* The fastest of those that need at most `most` bytes. */
@@ -49,9 +48,9 @@ static size_t quickest(const struct compare_table *table, double max)
 	for (size_t i = 0; i < table->count; i++)
 		if (is_small(table, i, max) && table->rows[i].ns_per_event < min)
 			min = table->rows[i].ns_per_event;
-	while (best < table->count && !(is_small(table, best, max) &&
-					table->rows[best].ns_per_event <=
-						(1 + COMPARE_NOISE) * min))
+	while (best < table->count &&
+	       !(is_small(table, best, max) &&
+		 table->rows[best].ns_per_event <= (1 + COMPARE_NOISE) * min))
 		best++;
 	return best < table->count ? best : COMPARE_NONE;
 }
@@ -75,9 +74,9 @@ struct compare_choice compare_choose(const struct compare_table *table)
 	struct compare_choice choice = { smallest(table), COMPARE_NONE, COMPARE_NONE, false };
 
 	for (size_t i = 0; i < table->count; i++)
-		choice.others |= table->rows[i].setting &&
-				 !asks_the_same(&table->rows[i].setting->settings,
-						&table->rows[0].setting->settings);
+		choice.others |=
+			table->rows[i].setting && !asks_the_same(&table->rows[i].setting->settings,
+								 &table->rows[0].setting->settings);
 	if (choice.memory == COMPARE_NONE)
 		return choice;
 	choice.time = quickest(table, HUGE_VAL);
@@ -146,7 +145,7 @@ static const char *who_can(const struct replay_settings *settings)
 		      strcmp(settings->source, "cudamalloc") == 0;
 
 	return chunks && settings->cache == REPLAY_CACHE_OFF ? "mam run and default pools"
-							      : "the library's default pools";
+							     : "the library's default pools";
 }
 
 static void say_choice(const struct compare_row *chosen, const char *reason, FILE *file)

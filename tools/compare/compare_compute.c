@@ -214,6 +214,6 @@ void compare_compute(struct compare_row *row, uint64_t peak_live_bytes)
 	row->needed_ratio = format_quotient(row->needed_bytes, peak_live_bytes);
 	row->waste = -1;
 	if (!row->setting || result->peak.size)
-		row->waste = peak_live_bytes ? (double)result->waste_bytes / (double)peak_live_bytes
-					     : 0;
+		row->waste =
+			peak_live_bytes ? (double)result->waste_bytes / (double)peak_live_bytes : 0;
 }

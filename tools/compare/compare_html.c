@@ -106,8 +106,9 @@ static void put_setting(FILE *file, const struct compare_row *row)
 
 	fputs("{\"name\":", file);
 	page_text(file, compare_row_name(row));
-	fprintf(file, ",\"reckoned\":%s,\"bytes\":%" PRIu64 ",\"failed\":%" PRIu64
-		      ",\"waits\":%" PRIu64 ",\n",
+	fprintf(file,
+		",\"reckoned\":%s,\"bytes\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"waits\":%" PRIu64
+		",\n",
 		row->setting ? "false" : "true", row->needed_bytes, row->result.failures,
 		row->result.waits);
 	put_known(file, "needs", row->needed_ratio);
@@ -119,8 +120,7 @@ static void put_setting(FILE *file, const struct compare_row *row)
 		put_known(file, "pool", row->result.ns_per_event_best);
 		put_known(file, "high", row->high_water_ratio);
 		if (row->setting->settings.growth_bytes != REPLAY_LARGEST)
-			fprintf(file,
-				"\"reserved\":%" PRIu64 ",\"physical\":%" PRIu64 ",",
+			fprintf(file, "\"reserved\":%" PRIu64 ",\"physical\":%" PRIu64 ",",
 				end->peak_reserved_bytes, end->peak_physical_bytes);
 		fprintf(file, "\"unit\":%" PRIu64 ",\"top\":%" PRIu64 ",", map_data_unit(row->map),
 			row->map->top);
@@ -180,9 +180,8 @@ static void put_places(FILE *file, const struct map *map, size_t number)
 	fprintf(file, "<script type=\"text/plain\" id=\"places-%zu\">", number);
 	page_numbers_begin(&to, file);
 	for (uint32_t i = 0; i < map->trace->block_count; i++) {
-		page_numbers_put(&to, map->sizes[i] ? map->sizes[i] -
-							      map->trace->blocks[i].bytes + 1
-						    : 0);
+		page_numbers_put(
+			&to, map->sizes[i] ? map->sizes[i] - map->trace->blocks[i].bytes + 1 : 0);
 		if (map->sizes[i])
 			page_numbers_put(&to, map->places[i] / unit);
 	}

@@ -37,7 +37,8 @@ void compare_size(uint64_t size, char *text, size_t bytes)
 		snprintf(text, bytes, "%llu", (unsigned long long)size);
 		return;
 	}
-	length = snprintf(text, bytes, "%.3f", (double)size / (double)(UINT64_C(1) << 10 * (unit + 1)));
+	length = snprintf(text, bytes, "%.3f",
+			  (double)size / (double)(UINT64_C(1) << 10 * (unit + 1)));
 	while (length > 0 && (size_t)length < bytes && text[length - 1] == '0')
 		text[--length] = '\0';
 	if (length > 0 && (size_t)length < bytes && text[length - 1] == '.')

@@ -130,7 +130,7 @@ static bool is_known(const struct compare_row *row, const struct column *column)
 
 /* Whether a row has the minimum of a column, or an equal number. */
 static bool is_min(const struct compare_table *table, const struct column *column,
-		     const struct compare_row *row)
+		   const struct compare_row *row)
 {
 	const struct compare_row *min = row;
 

@@ -93,7 +93,7 @@ static const char *list_words(const struct args_option *option, char *text, size
 	for (const struct args_word *word = option->words; word->text && used < bytes; word++)
 		used += (size_t)snprintf(text + used, bytes - used, "%s%s",
 					 word == option->words ? ""
-					 : word[1].text	       ? ", "
+					 : word[1].text        ? ", "
 							       : " or ",
 					 word->text);
 	return text;

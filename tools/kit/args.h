@@ -13,11 +13,11 @@
 #include <stdint.h>
 
 enum args_kind {
-	ARGS_FLAG,  /* no value; the field is a bool */
-	ARGS_WORD,  /* one of `words`; uint64_t */
-	ARGS_COUNT, /* a number of at least 1; uint64_t */
-	ARGS_BYTES, /* 512, 64K, 64KiB, 1.5G; uint64_t */
-	ARGS_TEXT,  /* any text; const char * */
+	ARGS_FLAG,    /* no value; the field is a bool */
+	ARGS_WORD,    /* one of `words`; uint64_t */
+	ARGS_COUNT,   /* a number of at least 1; uint64_t */
+	ARGS_BYTES,   /* 512, 64K, 64KiB, 1.5G; uint64_t */
+	ARGS_TEXT,    /* any text; const char * */
 	ARGS_OPTIONAL /* --name or --name=TEXT; const char *, "" without a value */
 };
 

@@ -14,13 +14,12 @@ struct format_text {
 	char text[40];
 };
 
-struct format_text format_bytes(uint64_t bytes);  /* "16.79 GiB", "512 B" */
-struct format_text format_count(uint64_t count);  /* "65,823" */
-struct format_text format_ratio(double ratio);    /* "1.104x" */
-struct format_text format_plain(uint64_t number); /* "65823", for scripts */
+struct format_text format_bytes(uint64_t bytes);                     /* "16.79 GiB", "512 B" */
+struct format_text format_count(uint64_t count);                     /* "65,823" */
+struct format_text format_ratio(double ratio);                       /* "1.104x" */
+struct format_text format_plain(uint64_t number);                    /* "65823", for scripts */
 struct format_text format_counted(uint64_t count, const char *noun); /* "1 block", "2 blocks" */
-double format_quotient(uint64_t over,
-		       uint64_t under); /* 1 when both are 0 */
+double format_quotient(uint64_t over, uint64_t under);               /* 1 when both are 0 */
 
 /*
  * format_name - the last component of a path without .gz and .trace, its middle cut out beyond

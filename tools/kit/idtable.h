@@ -24,7 +24,7 @@ struct idtable_slot {
 struct idtable {
 	struct idtable_slot *slots; /* NULL until the first idtable_at() */
 	size_t slots_count;         /* a power of two, or 0 */
-	size_t used; /* slots in use; at most two thirds of slots_count */
+	size_t used;                /* slots in use; at most two thirds of slots_count */
 };
 
 /*

@@ -15,8 +15,8 @@
 #define NAMES_MAX ((uint32_t)1 << 24) /* limit of `count`; further texts become the empty name */
 
 struct names {
-	char **texts;        /* `count` of them */
-	uint32_t *next;      /* for each: the next one with the same hash, or IDTABLE_NONE */
+	char **texts;   /* `count` of them */
+	uint32_t *next; /* for each: the next one with the same hash, or IDTABLE_NONE */
 	uint32_t count;
 	uint32_t room;
 	struct idtable firsts; /* maps a hash to the first text that has it */

@@ -190,8 +190,8 @@ void map_finish(struct map *map)
 	for (size_t i = 0; i < map->chunk_count; i++) {
 		struct map_chunk *chunk = &map->chunks[i];
 
-		chunk->shown = chunk->used < chunk->bytes / UNUSED_SHARE ? chunk->used
-									 : chunk->bytes;
+		chunk->shown =
+			chunk->used < chunk->bytes / UNUSED_SHARE ? chunk->used : chunk->bytes;
 		chunk->down = chunk->place - place;
 		place += chunk->shown;
 	}
@@ -214,6 +214,5 @@ bool map_write(const struct map *map, const struct replay_settings *settings,
 	struct whole_file whole;
 	FILE *file = whole_file_open(&whole, path, "a map");
 
-	return file &&
-	       whole_file_close(&whole, find_kind(path)->draw(file, map, settings, result));
+	return file && whole_file_close(&whole, find_kind(path)->draw(file, map, settings, result));
 }

@@ -35,7 +35,7 @@ struct map_step {
 	uint64_t reserved_bytes;
 	uint64_t high_water_bytes;
 	uint64_t physical_bytes; /* allocated from the driver; for chunks, the reserved bytes */
-	uint64_t waits; /* count: waits for all streams so far */
+	uint64_t waits;          /* count: waits for all streams so far */
 };
 
 struct map {

@@ -26,7 +26,7 @@ struct map_rgb {
 unsigned int map_color_of(uint64_t bytes); /* a number below MAP_COLORS */
 struct map_rgb map_color_rgb(unsigned int color);
 
-unsigned int map_color_of_age(uint64_t events); /* a number below MAP_AGES */
+unsigned int map_color_of_age(uint64_t events);       /* a number below MAP_AGES */
 struct map_rgb map_color_age_rgb(unsigned int color); /* MAP_AGES: never freed */
 
 struct map_rgb map_color_kind_rgb(unsigned int kind); /* MAP_KINDS: any of the others */

@@ -47,12 +47,11 @@ static void put_footer(FILE *file, const void *what)
 	const struct page *page = what;
 	const struct replay_settings *settings = page->settings;
 
-	fprintf(file, "mam %s, source %s, blocks in steps of %s", mam_version(),
-		settings->source, format_bytes(settings->granule).text);
+	fprintf(file, "mam %s, source %s, blocks in steps of %s", mam_version(), settings->source,
+		format_bytes(settings->granule).text);
 	if (settings->threads > 1)
 		fputs("; drawn for one thread", file);
-	fputs(". Each rectangle is one block: as tall as its size, as long as its life.",
-	      file);
+	fputs(". Each rectangle is one block: as tall as its size, as long as its life.", file);
 }
 
 static void put_names(FILE *file, const struct replay_trace *trace)

@@ -19,7 +19,7 @@
 #define CURVES_ALONE 400.0
 #define CAPTION 22.0
 #define BETWEEN 26.0 /* between views */
-#define MAX 12000   /* maximum of rectangles and bars, in all maps */
+#define MAX 12000    /* maximum of rectangles and bars, in all maps */
 
 struct view {
 	enum map_view view;

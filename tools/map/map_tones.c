@@ -131,8 +131,8 @@ static bool make_kinds(const struct map *map, enum map_view view, struct map_ton
 	if (count != IDTABLE_NONE) {
 		name_kinds(values, count, view == MAP_VIEW_STREAM ? "stream" : "thread", tones);
 		for (uint32_t i = 0; i < map->trace->block_count; i++)
-			tones->of[i] = values[idtable_find(&table,
-							   value_of(map->trace, view, i))].tone;
+			tones->of[i] =
+				values[idtable_find(&table, value_of(map->trace, view, i))].tone;
 	}
 	idtable_fini(&table);
 	free(values);

@@ -19,7 +19,7 @@ struct map_kind {
 };
 
 struct map_tones {
-	unsigned char *of; /* for each block */
+	unsigned char *of;  /* for each block */
 	unsigned int count; /* every tone is less */
 	struct map_rgb (*rgb)(unsigned int tone);
 	struct map_kind kinds[MAP_KINDS + 1]; /* by tone; those without blocks are omitted */

@@ -24,8 +24,8 @@
 
 struct curve {
 	const char *name;
-	const char *look; /* CSS class */
-	uint64_t max;    /* its maximum */
+	const char *look;                            /* CSS class */
+	uint64_t max;                                /* its maximum */
 	uint64_t (*of)(const struct map_step *step); /* NULL: not a field of a step */
 	bool hidden;
 	bool fits;
@@ -113,19 +113,23 @@ static void choose(struct plot *plot)
 	uint32_t event;
 	double highest, max = 0;
 
-	plot->curves[0] = (struct curve){ "live", "live", peak_of(plot->svg, &event), NULL,
-					  false, true };
-	plot->curves[1] = (struct curve){ "high water", "high", max_of(map, high_water_of),
-					  high_water_of, false, true };
+	plot->curves[0] =
+		(struct curve){ "live", "live", peak_of(plot->svg, &event), NULL, false, true };
+	plot->curves[1] = (struct curve){ "high water",  "high", max_of(map, high_water_of),
+					  high_water_of, false,  true };
 	plot->curves[2] = (struct curve){ alike ? "reserved, all physical" : "reserved",
-					  "reserved", max_of(map, reserved_of), reserved_of,
-					  made_up, false };
-	plot->curves[3] = (struct curve){ "physical", "physical", max_of(map, physical_of),
+					  "reserved",
+					  max_of(map, reserved_of),
+					  reserved_of,
+					  made_up,
+					  false };
+	plot->curves[3] = (struct curve){ "physical",  "physical",       max_of(map, physical_of),
 					  physical_of, alike || made_up, false };
-	plot->curves[4] = (struct curve){ "program's own pool, at most", "recorded", recorded,
-					  NULL, !recorded, false };
+	plot->curves[4] = (struct curve){
+		"program's own pool, at most", "recorded", recorded, NULL, !recorded, false
+	};
 	highest = (double)(plot->curves[0].max > plot->curves[1].max ? plot->curves[0].max
-								       : plot->curves[1].max);
+								     : plot->curves[1].max);
 	for (int i = 0; i < CURVES; i++) {
 		struct curve *curve = &plot->curves[i];
 
@@ -174,8 +178,7 @@ static void put_steps(const struct plot *plot, const struct curve *curve)
 
 	svg_draw(&path, "M", SVG_LEFT, plot->y + plot->height);
 	for (size_t i = 0; i < map->step_count; i++)
-		svg_step(&path,
-			 SVG_LEFT + svg_along(plot->svg, map->steps[i].event) * SVG_PLOT,
+		svg_step(&path, SVG_LEFT + svg_along(plot->svg, map->steps[i].event) * SVG_PLOT,
 			 y_of(plot, (double)curve->of(&map->steps[i])));
 	svg_draw(&path, "H", SVG_LEFT + SVG_PLOT);
 	svg_path_end(&path);
@@ -202,7 +205,9 @@ static void put_names(const struct plot *plot, bool large)
 			continue;
 		svg_line(file, curve->look, x, y - 4, 18, 0);
 		snprintf(text, sizeof(text), "%s%s%s%s", curve->name,
-			 i == CURVES - 1 ? ": " : large ? ", at most " : "",
+			 i == CURVES - 1 ? ": "
+			 : large         ? ", at most "
+					 : "",
 			 large || i == CURVES - 1 ? format_bytes(curve->max).text : "",
 			 curve->fits ? "" : " (above this picture)");
 		svg_text(file, x + 24, y, NULL, text);

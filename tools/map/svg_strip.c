@@ -22,10 +22,10 @@
 #define ROWS_MAX 8
 #define THIN 2.0     /* pixels */
 #define THIN_SHARE 4 /* one in this many blocks and free blocks may be thinner */
-#define STRIP 26.0      /* the height of a row's strip */
-#define ABOVE 20.0      /* part of it: the bracket and the names of chunks */
-#define BELOW 26.0      /* for ticks and their labels */
-#define FIGURES 50.0    /* for the text below */
+#define STRIP 26.0   /* the height of a row's strip */
+#define ABOVE 20.0   /* part of it: the bracket and the names of chunks */
+#define BELOW 26.0   /* for ticks and their labels */
+#define FIGURES 50.0 /* for the text below */
 #define PITCH (ABOVE + STRIP + BELOW)
 
 struct strip {
@@ -171,7 +171,9 @@ static void put_large(const struct strip *strip, const struct row *row, unsigned
 {
 	const struct map *map = strip->svg->map;
 	const struct map_color_text color = map_color_text(map_color_rgb(tone));
-	struct svg_path path = { .file = strip->svg->file, .look = "edge thin", .fill = color.text };
+	struct svg_path path = { .file = strip->svg->file,
+				 .look = "edge thin",
+				 .fill = color.text };
 	struct svg_rect rect;
 
 	for (size_t i = 0; i < strip->heap->block_count; i++) {

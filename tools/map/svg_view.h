@@ -30,7 +30,7 @@ struct svg {
 	double top;    /* the bytes at the top of a map */
 	double events; /* on the x axis, at least 1 */
 	bool by_time;  /* or their times */
-	int max;      /* maximum of rectangles and bars of a map */
+	int max;       /* maximum of rectangles and bars of a map */
 };
 
 /* svg_along - the x coordinate of an event, from 0 to 1. `event` may be the one after the last. */

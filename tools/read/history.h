@@ -17,7 +17,7 @@ struct history_event {
 	uint64_t bytes;
 	uint64_t stream;
 	uint64_t thread;
-	uint64_t time;  /* ns */
+	uint64_t time; /* ns */
 	uint64_t device;
 	uint32_t place; /* position in the file, from 1 */
 	uint32_t who;   /* call site, an index of names; 0: unknown */

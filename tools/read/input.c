@@ -37,7 +37,7 @@ struct input {
 	uint64_t lines;          /* returned so far */
 	size_t head_bytes;       /* read already; the next read returns them */
 	unsigned char head[INPUT_HEAD_BYTES];
-	size_t held;             /* bytes of a line that is still incomplete */
+	size_t held; /* bytes of a line that is still incomplete */
 	char line[HELD_BYTES];
 };
 

@@ -26,8 +26,8 @@ static bool read_at(int from, void *buffer, size_t bytes, off_t offset)
 	size_t done = 0;
 
 	while (done < bytes) {
-		ssize_t got = pread(from, (char *)buffer + done, bytes - done,
-				    offset + (off_t)done);
+		ssize_t got =
+			pread(from, (char *)buffer + done, bytes - done, offset + (off_t)done);
 
 		if (got < 0 && errno == EINTR)
 			continue;

@@ -59,8 +59,7 @@ static size_t decode(const char *text, size_t bytes, char *to)
 	for (size_t i = 0; i < bytes; i++) {
 		if (text[i] == '%' && i + 2 < bytes && hex_digit(text[i + 1]) >= 0 &&
 		    hex_digit(text[i + 2]) >= 0) {
-			to[length++] =
-				(char)(hex_digit(text[i + 1]) << 4 | hex_digit(text[i + 2]));
+			to[length++] = (char)(hex_digit(text[i + 1]) << 4 | hex_digit(text[i + 2]));
 			i += 2;
 		} else {
 			to[length++] = text[i];

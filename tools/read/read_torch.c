@@ -271,8 +271,7 @@ static bool read_entry(struct torch_snapshot *snapshot, struct pickle_value entr
 	uint64_t bytes = 0, address = 0;
 	uint32_t *state;
 
-	if (pickle_kind(entry) != PICKLE_DICT ||
-	    pickle_count(&snapshot->pickle, entry) > PAIRS_MAX)
+	if (pickle_kind(entry) != PICKLE_DICT || pickle_count(&snapshot->pickle, entry) > PAIRS_MAX)
 		return fail_entry(snapshot, place, "is not an event");
 	action = action_of(snapshot, entry);
 	if (action == RESERVE || action == RELEASE) {

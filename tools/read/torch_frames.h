@@ -12,8 +12,7 @@
 struct torch_frames {
 	const struct pickle *pickle;
 	struct names *names;
-	uint32_t
-		*known; /* the cached result for each box of the pickle; 0: none yet */
+	uint32_t *known; /* the cached result for each box of the pickle; 0: none yet */
 };
 
 /* torch_frames_init - false: out of memory, and nothing needs to be freed. */

@@ -29,9 +29,9 @@ struct torch_snapshot {
 	bool has_requests;     /* the history has free_requested events */
 	bool is_ours;          /* written by mam, see snapshot.h */
 
-	double reserved; /* bytes since the first event; a double, as the file is untrusted */
+	double reserved;     /* bytes since the first event; a double, as the file is untrusted */
 	double reserved_max; /* its maximum, at least 0 */
-	uint64_t younger;     /* blocks alive at the end that were allocated after the last event */
+	uint64_t younger;    /* blocks alive at the end that were allocated after the last event */
 	uint64_t ooms;
 	uint64_t oom_bytes; /* of the first: requested bytes, bytes of the device */
 	uint64_t oom_free;

@@ -49,11 +49,8 @@ static const struct args_word streams_words[] = {
 };
 
 static const struct args_word format_words[] = {
-	{ "auto", READ_AUTO },
-	{ "mam", READ_MAM },
-	{ "rmm", READ_RMM },
-	{ "torch", READ_TORCH },
-	{ NULL, 0 },
+	{ "auto", READ_AUTO },   { "mam", READ_MAM }, { "rmm", READ_RMM },
+	{ "torch", READ_TORCH }, { NULL, 0 },
 };
 
 /* Options that accept 0, which a count does not. */
@@ -134,10 +131,9 @@ const struct args_option replay_options[] = {
 static const struct args_command command = {
 	.name = "mam replay",
 	.use = "[OPTION]... FILE...",
-	.intro =
-		"Play allocation traces (plain or gzip; - is standard input) through a pool, and\n"
-		"print how much memory it needs and the time per event. No GPU needed.\n"
-		"Sizes may end in K, M, G, T.\n",
+	.intro = "Play allocation traces (plain or gzip; - is standard input) through a pool, and\n"
+		 "print how much memory it needs and the time per event. No GPU needed.\n"
+		 "Sizes may end in K, M, G, T.\n",
 	.outro = "Examples:\n"
 		 "  mam replay train.trace.gz\n"
 		 "  mam replay --map heap.html train.trace.gz      draw the heap over time\n"
@@ -202,8 +198,7 @@ int replay_main(int argc, char **argv)
 	traces = calloc((size_t)files, sizeof(*traces));
 	status = STATUS_BAD;
 	if (!results || !traces) {
-		message_error("out of memory for %s",
-			      format_counted((uint64_t)files, "file").text);
+		message_error("out of memory for %s", format_counted((uint64_t)files, "file").text);
 	} else {
 		status = STATUS_GOOD;
 		while (played < files && status == STATUS_GOOD) {

@@ -50,25 +50,25 @@ enum replay_cache { REPLAY_CACHE_OFF = 1, REPLAY_CACHE_ON = 2 };
 
 struct replay_settings {
 	const char *source; /* NULL: not given */
-	bool simulate; /* use no driver under the source, even if there is one */
+	bool simulate;      /* use no driver under the source, even if there is one */
 	uint64_t chunk_bytes;
 	uint64_t growth_bytes;
 	uint64_t limit_bytes; /* 0: none */
-	uint64_t granule; /* REPLAY_DEFAULT: not given */
-	uint64_t repeats; /* count; REPLAY_DEFAULT: not given */
-	uint64_t threads; /* count */
-	uint64_t cache;   /* enum replay_cache; 0: not given */
-	uint64_t free;    /* enum replay_free; 0: not given */
-	uint64_t streams; /* enum replay_streams */
-	uint64_t lag;     /* events; REPLAY_DEFAULT: not given */
-	const char *map;  /* file for the map; NULL: none */
-	const char *view; /* of a static map: names of views; NULL: not given */
-	const char *at;   /* of its heap strip: an event; NULL: the peak */
-	const char *export; /* comma-separated files to write for other tools; NULL: none */
-	const char *compare; /* settings to compare, "": the default ones; NULL: play one */
-	uint64_t format; /* format of the files: enum read_kind of read.h; 0: not given */
-	uint64_t device; /* number of the GPU; REPLAY_DEFAULT: the one with most events */
-	bool time; /* x axis of a static map is time, not events */
+	uint64_t granule;     /* REPLAY_DEFAULT: not given */
+	uint64_t repeats;     /* count; REPLAY_DEFAULT: not given */
+	uint64_t threads;     /* count */
+	uint64_t cache;       /* enum replay_cache; 0: not given */
+	uint64_t free;        /* enum replay_free; 0: not given */
+	uint64_t streams;     /* enum replay_streams */
+	uint64_t lag;         /* events; REPLAY_DEFAULT: not given */
+	const char *map;      /* file for the map; NULL: none */
+	const char *view;     /* of a static map: names of views; NULL: not given */
+	const char *at;       /* of its heap strip: an event; NULL: the peak */
+	const char *export;   /* comma-separated files to write for other tools; NULL: none */
+	const char *compare;  /* settings to compare, "": the default ones; NULL: play one */
+	uint64_t format;      /* format of the files: enum read_kind of read.h; 0: not given */
+	uint64_t device;      /* number of the GPU; REPLAY_DEFAULT: the one with most events */
+	bool time;            /* x axis of a static map is time, not events */
 	bool check;
 	bool salvage;
 	bool plain;
@@ -111,7 +111,7 @@ struct replay_trace {
 	uint32_t *lines; /* of each event, its position in the file */
 	uint64_t *times; /* of each event, ns since the first, never decreasing. NULL: unknown */
 	struct replay_block *blocks;
-	uint64_t *free_streams; /* of each block; NULL: each is freed on its own stream */
+	uint64_t *free_streams;        /* of each block; NULL: each is freed on its own stream */
 	struct replay_origin *origins; /* of each block; NULL: unknown */
 	char **names;                  /* indexed by `who` of origins; the first one is "" */
 	uint32_t name_count;
@@ -157,13 +157,13 @@ struct replay_result {
 	double ns_per_event_best;   /* of the fastest repeat */
 	double high_water_ratio;    /* relative to the program's peak live bytes */
 	double peak_reserved_ratio; /* likewise */
-	double recorded_reserved_ratio; /* likewise */
+	double recorded_reserved_ratio;   /* likewise */
 	uint64_t recorded_reserved_bytes; /* peak of the recorded program; 0: unknown */
-	double physical_peak_ratio; /* likewise */
-	double driver_ms;           /* milliseconds spent in the source's calls */
-	uint64_t streams;           /* count: streams of the trace */
-	uint64_t device;            /* its number */
-	uint64_t devices;           /* count: devices of the file; 0: no device numbers */
+	double physical_peak_ratio;       /* likewise */
+	double driver_ms;                 /* milliseconds spent in the source's calls */
+	uint64_t streams;                 /* count: streams of the trace */
+	uint64_t device;                  /* its number */
+	uint64_t devices;                 /* count: devices of the file; 0: no device numbers */
 	uint64_t waits;             /* count: times that the replay had to wait for all streams */
 	uint64_t cached_peak_bytes; /* peak bytes in thread caches */
 	uint64_t waste_bytes;       /* lost to rounding, at the peak */

@@ -44,7 +44,7 @@ struct replay_build {
 	struct idtable streams; /* the set of streams seen; the values are unused */
 	struct names names;     /* of origins; count 0: none yet */
 	struct replay_devices devices;
-	uint32_t event_room;    /* capacity for events, lines and times */
+	uint32_t event_room; /* capacity for events, lines and times */
 	uint32_t block_room;
 	double live; /* bytes; a double because a trace may allocate 2^64 - 1 bytes repeatedly */
 	double peak;

@@ -114,8 +114,8 @@ static void give_space(struct space *space)
 static int say_stopped(const struct replay_walk *walk)
 {
 	message_error("%s: %s %" PRIu32 ": the pool returned %s: %s", walk->trace->path,
-		      walk->trace->place, walk->trace->lines[walk->done - 1], mam_status_name(walk->status),
-		      mam_strerror(walk->status));
+		      walk->trace->place, walk->trace->lines[walk->done - 1],
+		      mam_status_name(walk->status), mam_strerror(walk->status));
 	return STATUS_FAILED;
 }
 
@@ -126,7 +126,8 @@ static bool pool_is_sound(const struct replay_walk *walk)
 	if (mam_pool_check(walk->pool, why, sizeof(why)) == MAM_OK)
 		return true;
 	message_error("%s: %s %" PRIu32 ": the pool is inconsistent after this event: %s",
-		      walk->trace->path, walk->trace->place, walk->trace->lines[walk->done - 1], why);
+		      walk->trace->path, walk->trace->place, walk->trace->lines[walk->done - 1],
+		      why);
 	return false;
 }
 
@@ -290,8 +291,7 @@ static int walk_together(struct player *players, uint32_t count)
 	}
 	if (begun < count) {
 		/* Threads that wait at the barrier would wait forever. */
-		message_error("the system allowed only %s",
-			      format_counted(begun, "thread").text);
+		message_error("the system allowed only %s", format_counted(begun, "thread").text);
 		exit(STATUS_BAD);
 	}
 	for (uint32_t i = 0; i < count; i++)

@@ -37,7 +37,7 @@ static void put_space(struct snapshot *snapshot, uint64_t address, uint64_t byte
 
 /* Write the blocks of a chunk that were never freed, and the free space between them. */
 static void put_spaces(struct snapshot *snapshot, const struct map_chunk *chunk,
-			const struct rest *rest, uint32_t count)
+		       const struct rest *rest, uint32_t count)
 {
 	const struct map *map = snapshot->job->map;
 	uint64_t at = 0;

@@ -37,10 +37,10 @@
 #define MAM_GUARD_GONE 0x6d616d676f6e65u /* was freed */
 
 struct mam_guard {
-	uint64_t state; /* mixed; atomic, as are all fields here */
-	uint64_t check; /* of all that follows, mixed */
-	uint64_t bytes; /* that were requested */
-	uint64_t shape; /* bytes allocated from the heap, and front << 48 */
+	uint64_t state;        /* mixed; atomic, as are all fields here */
+	uint64_t check;        /* of all that follows, mixed */
+	uint64_t bytes;        /* that were requested */
+	uint64_t shape;        /* bytes allocated from the heap, and front << 48 */
 	struct mam_who holder; /* the thread that allocated it */
 	struct mam_who giver;  /* the thread that freed it */
 };

@@ -148,16 +148,15 @@ MAM_KSLOW void *mam_kdebug_back(struct mam_kheap *heap, void *object)
 		return mam_kdebug_stray(heap, user, found);
 	if (mam_kdebug_read(found.salt, found.base, MAM_GUARD_LIVE, &guard)) {
 		if (found.base + mam_guard_front(&guard) != user)
-			return mam_kdebug_refuse(heap, MAM_HEAP_INTERIOR_FREE, object,
-						 user - found.base -
-							 (int64_t)mam_guard_front(&guard),
-						 &guard);
+			return mam_kdebug_refuse(
+				heap, MAM_HEAP_INTERIOR_FREE, object,
+				user - found.base - (int64_t)mam_guard_front(&guard), &guard);
 		if (!mam_kdebug_change(found.salt, found.base, MAM_GUARD_LIVE, MAM_GUARD_BUSY))
 			return mam_kdebug_refuse(heap, MAM_HEAP_DOUBLE_FREE, object, 0, &guard);
 		mam_kdebug_zones(heap, found.base, &guard);
 		if (found.what != MAM_KDEBUG_LARGE)
-			mam_kdebug_fill(found.base, MAM_GUARD_BYTES,
-					mam_kdebug_min(found.gross), MAM_GUARD_POISON);
+			mam_kdebug_fill(found.base, MAM_GUARD_BYTES, mam_kdebug_min(found.gross),
+					MAM_GUARD_POISON);
 		guard.giver = mam_kdebug_me();
 		mam_kdebug_put(found.salt, found.base, guard, MAM_GUARD_GONE);
 		return found.base;
@@ -233,10 +232,9 @@ MAM_KSLOW void *mam_kdebug_part(struct mam_kheap *heap, void *object, bool all, 
 		return object;
 	piece = mam_kdebug_piece(heap, object);
 	if (!piece.whole && all)
-		return mam_kdebug_refuse(heap,
-					 piece.inside ? MAM_HEAP_INTERIOR_FREE
-						      : MAM_HEAP_FOREIGN_FREE,
-					 object, 0, NULL);
+		return mam_kdebug_refuse(
+			heap, piece.inside ? MAM_HEAP_INTERIOR_FREE : MAM_HEAP_FOREIGN_FREE, object,
+			0, NULL);
 	if (!piece.whole)
 		return object;
 	answer = all ? mam_collective_drop_all(piece) : mam_collective_drop(piece);

@@ -14,19 +14,19 @@
 #define MAM_KDEBUG_NOWHERE 0u /* not in the heap, or not in an object */
 #define MAM_KDEBUG_FREE 1u    /* in a slot that is free */
 #define MAM_KDEBUG_TAKEN 2u
-#define MAM_KDEBUG_LARGE 3u   /* in a large object */
+#define MAM_KDEBUG_LARGE 3u /* in a large object */
 
 struct mam_kfound_object {
 	unsigned char *base; /* of the enclosing object, if there is one */
 	uint64_t gross;      /* its size */
 	uint32_t what;
-	struct mam_ksalt salt; /* of its guard */
+	struct mam_ksalt salt;  /* of its guard */
 	struct mam_kheap *part; /* the part that contains the address; NULL: none */
 };
 
 /* The object in `part`, a part of the heap that contains the address. */
-MAM_KFN struct mam_kfound_object mam_kdebug_find_in(struct mam_kheap *heap,
-						    struct mam_kheap *part, const void *address)
+MAM_KFN struct mam_kfound_object mam_kdebug_find_in(struct mam_kheap *heap, struct mam_kheap *part,
+						    const void *address)
 {
 	uint64_t offset = (uint64_t)((uintptr_t)address - (uintptr_t)part->space);
 	struct mam_kplace place = mam_place_of(part, address);

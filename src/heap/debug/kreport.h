@@ -66,7 +66,7 @@ MAM_KFN void mam_kdebug_who(struct mam_who *to, struct mam_who who)
 
 /* Reports an error that the caller found. `guard`: of the object in question; NULL: unknown. */
 MAM_KSLOW void mam_kdebug_report(const struct mam_kheap *heap, uint32_t kind, const void *address,
-			       int64_t offset, const struct mam_guard *guard)
+				 int64_t offset, const struct mam_guard *guard)
 {
 	struct mam_growth *growth = heap->growth;
 	struct mam_report *report;

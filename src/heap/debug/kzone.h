@@ -118,8 +118,7 @@ MAM_KFN bool mam_kdebug_read(struct mam_ksalt salt, const unsigned char *at, uin
 }
 
 /* Changes the state; of concurrent callers one succeeds. */
-MAM_KFN bool mam_kdebug_change(struct mam_ksalt salt, unsigned char *at, uint64_t from,
-			       uint64_t to)
+MAM_KFN bool mam_kdebug_change(struct mam_ksalt salt, unsigned char *at, uint64_t from, uint64_t to)
 {
 	uint64_t was = mam_kdebug_state(salt, from, at);
 
@@ -201,7 +200,7 @@ MAM_KFN void mam_kdebug_look(const struct mam_kheap *heap, struct mam_ksalt salt
 			user = object + of + mam_guard_front(&guard);
 			bad = mam_kdebug_differs(object, at, at + 16, MAM_GUARD_POISON);
 			mam_kdebug_report(heap, MAM_HEAP_WRITTEN_AFTER_FREE, user,
-					(int64_t)(bad - of - mam_guard_front(&guard)), &guard);
+					  (int64_t)(bad - of - mam_guard_front(&guard)), &guard);
 			end = 0;
 		}
 	}
@@ -217,11 +216,11 @@ MAM_KFN void mam_kdebug_zones(const struct mam_kheap *heap, unsigned char *base,
 	bad = mam_kdebug_differs(base, MAM_GUARD_BYTES, front, MAM_GUARD_ZONE_FRONT);
 	if (bad != front)
 		mam_kdebug_report(heap, MAM_HEAP_UNDERRUN, base + front, (int64_t)(bad - front),
-				guard);
+				  guard);
 	bad = mam_kdebug_differs(base, rear, end, MAM_GUARD_ZONE_REAR);
 	if (bad != end)
 		mam_kdebug_report(heap, MAM_HEAP_OVERRUN, base + front, (int64_t)(bad - front),
-				guard);
+				  guard);
 }
 
 #endif

@@ -40,7 +40,7 @@ struct mam_report {
 	uint64_t kind;    /* enum mam_heap_mistake */
 	uint64_t address; /* as in struct mam_heap_report */
 	uint64_t bytes;
-	uint64_t offset;  /* in two's complement */
+	uint64_t offset; /* in two's complement */
 	struct mam_who finder;
 	struct mam_who holder;
 	struct mam_who giver;
@@ -48,7 +48,7 @@ struct mam_report {
 };
 
 struct mam_reports {
-	uint64_t lost;  /* total count; written by the device */
+	uint64_t lost; /* total count; written by the device */
 	uint64_t pad0[MAM_PAGES_LINE / 8 - 1];
 	uint64_t taken; /* total count; written by the host */
 	uint64_t pad1[MAM_PAGES_LINE / 8 - 1];
@@ -62,9 +62,9 @@ MAM_KBOTH struct mam_who mam_who_of(const uint32_t *block, const uint32_t *threa
 	struct mam_who who;
 
 	who.word[0] = block[0] | (uint64_t)block[1] << 32;
-	who.word[1] = block[2] | (uint64_t)(MAM_WHO_KNOWN | thread[0] | thread[1] << 10 |
-					    thread[2] << 20)
-					 << 32;
+	who.word[1] =
+		block[2] | (uint64_t)(MAM_WHO_KNOWN | thread[0] | thread[1] << 10 | thread[2] << 20)
+				   << 32;
 	return who;
 }
 

@@ -44,7 +44,7 @@
 #ifndef MAM_GROW_PIECE
 #define MAM_GROW_PIECE 32768u
 #endif
-#define MAM_GROW_NAP 64u       /* ns between looks, at first */
+#define MAM_GROW_NAP 64u /* ns between looks, at first */
 #define MAM_GROW_NAP_MAX 1024u
 
 #define MAM_GROW_PIECES 4u /* that half a warp or more zeroes together */
@@ -53,19 +53,20 @@
  * The result of a step. ZERO: also the first piece << 16 and their number << 8. REFUSED: also the
  * cause << 8.
  */
-#define MAM_GROW_AGAIN 0u   /* nothing yet: call again */
-#define MAM_GROW_GROWN 1u   /* there are more parts than there were */
+#define MAM_GROW_AGAIN 0u /* nothing yet: call again */
+#define MAM_GROW_GROWN 1u /* there are more parts than there were */
 #define MAM_GROW_REFUSED 2u
-#define MAM_GROW_ZERO 3u    /* zero these pieces with all lanes, call mam_grow_zeroed(), call
+#define MAM_GROW_ZERO \
+	3u /* zero these pieces with all lanes, call mam_grow_zeroed(), call
 			       again */
 
 /* The state of a waiting lane. */
 struct mam_kgrow {
-	uint64_t seen;  /* parts, when it began to search for room */
-	uint64_t since; /* mam_timer() */
-	uint64_t stage; /* when the wait began */
-	uint64_t ask;   /* the number of its own request to the host; 0: none */
-	uint32_t nap;   /* ns */
+	uint64_t seen;   /* parts, when it began to search for room */
+	uint64_t since;  /* mam_timer() */
+	uint64_t stage;  /* when the wait began */
+	uint64_t ask;    /* the number of its own request to the host; 0: none */
+	uint32_t nap;    /* ns */
 	uint32_t pieces; /* to take at once */
 };
 
@@ -261,9 +262,11 @@ struct mam_kzeros {
 MAM_KFN void mam_grow_zero(struct mam_growth *growth, uint64_t task, uint32_t rank, uint32_t lanes)
 {
 	struct mam_kpart fresh = mam_grow_fresh(growth);
-	struct mam_kzeros *metadata = (struct mam_kzeros *)mam_parts_at(fresh), zeros = { { 0, 0 } };
+	struct mam_kzeros *metadata = (struct mam_kzeros *)mam_parts_at(fresh),
+			  zeros = { { 0, 0 } };
 	uint64_t each = MAM_GROW_PIECE / sizeof(zeros), at = (task >> 16) * each;
-	uint64_t last = at + (task >> 8 & 255) * each, end = mam_grow_metadata(fresh) / sizeof(zeros);
+	uint64_t last = at + (task >> 8 & 255) * each,
+		 end = mam_grow_metadata(fresh) / sizeof(zeros);
 
 	end = end < last ? end : last;
 	for (at += rank; at < end; at += lanes)
@@ -281,18 +284,18 @@ MAM_KSLOW void mam_grow_zeroed(struct mam_growth *growth, uint64_t task)
 	 */
 	struct mam_kpart fresh = mam_grow_fresh(growth);
 	uint64_t count = task >> 8 & 255;
-	uint64_t done = mam_atomic_add64(&growth->done.value, count, MAM_ACQ_REL, MAM_AT_DEVICE) +
-			count;
+	uint64_t done =
+		mam_atomic_add64(&growth->done.value, count, MAM_ACQ_REL, MAM_AT_DEVICE) + count;
 	uint64_t stage, parts, *words;
 
 	if (done < mam_grow_pieces(fresh))
 		return;
 	mam_metadata_format(mam_parts_at(fresh), (unsigned char *)(uintptr_t)fresh.space,
-			 (uint32_t)fresh.shape, (uint32_t)(fresh.shape >> 32));
+			    (uint32_t)fresh.shape, (uint32_t)(fresh.shape >> 32));
 	parts = mam_atomic_load64(&growth->parts.value, MAM_RELAXED, MAM_AT_DEVICE);
 	mam_metadata_head(&growth->head[parts], (unsigned char *)(uintptr_t)fresh.space,
-		       (unsigned char *)mam_parts_at(fresh), (uint32_t)fresh.shape,
-		       (uint32_t)(fresh.shape >> 32));
+			  (unsigned char *)mam_parts_at(fresh), (uint32_t)fresh.shape,
+			  (uint32_t)(fresh.shape >> 32));
 	growth->head[parts].born =
 		(uint32_t)mam_atomic_load64(&growth->taken, MAM_RELAXED, MAM_AT_DEVICE);
 	words = mam_parts_words(growth, (uint32_t)parts);

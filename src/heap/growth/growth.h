@@ -63,10 +63,10 @@ struct mam_reports; /* of a heap that is debugged */
 
 struct mam_growth {
 	/* These never change. */
-	struct mam_mail *mail; /* in host memory; NULL: the heap does not grow */
+	struct mam_mail *mail;       /* in host memory; NULL: the heap does not grow */
 	struct mam_reports *reports; /* in host memory; NULL: the heap is not debugged */
-	uint64_t wait_ns;      /* maximum time that a lane waits for the host */
-	uint64_t salt;         /* of the guards of a heap that is debugged (guard.h) */
+	uint64_t wait_ns;            /* maximum time that a lane waits for the host */
+	uint64_t salt;               /* of the guards of a heap that is debugged (guard.h) */
 	uint64_t pad0[MAM_PAGES_LINE / 8 - 4];
 
 	struct mam_growth_hot stage; /* generation << 8 | enum mam_stage */
@@ -79,7 +79,8 @@ struct mam_growth {
 	struct mam_grant fresh;
 	uint64_t taken; /* total count of grants */
 	uint64_t asks;  /* total count */
-	uint64_t cause; /* of the last fetch that failed: the stage's generation << 8 | enum mam_mail_cause
+	uint64_t
+		cause; /* of the last fetch that failed: the stage's generation << 8 | enum mam_mail_cause
 			   or MAM_GROWTH_SILENT; atomic */
 	uint64_t silent; /* the `beat` seen when a wait timed out, plus 1; 0: none did; atomic */
 	uint64_t pad1[MAM_PAGES_LINE / 8 - 6];
@@ -92,7 +93,7 @@ struct mam_growth {
 	 */
 	struct mam_kheap head[MAM_PARTS_MAX];
 	uint64_t large_free[MAM_MAIL_SLOTS / 64]; /* a bit per slot, 1: unused; atomic */
-	uint32_t large_hint[MAM_LARGE_HINTS]; /* slots by a hash of the object's address: hints;
+	uint32_t large_hint[MAM_LARGE_HINTS];     /* slots by a hash of the object's address: hints;
 						 atomic */
 	struct mam_large large[MAM_MAIL_SLOTS];
 	/*

@@ -91,15 +91,16 @@ MAM_KFN bool mam_large_silent(struct mam_growth *growth)
 {
 	uint64_t silent = mam_global_load64(&growth->silent, MAM_RELAXED, MAM_AT_DEVICE);
 
-	return silent && mam_global_load64(&mam_large_mail(growth)->beat, MAM_RELAXED,
-					   MAM_AT_SYSTEM) + 1 == silent;
+	return silent &&
+	       mam_global_load64(&mam_large_mail(growth)->beat, MAM_RELAXED, MAM_AT_SYSTEM) + 1 ==
+		       silent;
 }
 
 /* Records a timeout. */
 MAM_KFN void mam_large_note_silence(struct mam_growth *growth)
 {
-	uint64_t beat = mam_global_load64(&mam_large_mail(growth)->beat, MAM_RELAXED,
-					  MAM_AT_SYSTEM);
+	uint64_t beat =
+		mam_global_load64(&mam_large_mail(growth)->beat, MAM_RELAXED, MAM_AT_SYSTEM);
 
 	mam_atomic_store64(&growth->silent, beat + 1, MAM_RELAXED, MAM_AT_DEVICE);
 }
@@ -113,7 +114,8 @@ MAM_KFN uint32_t mam_large_grab(struct mam_growth *growth, uint32_t word, uint32
 	MAM_ROLLED
 	while (left) {
 		bit = mam_bits_pick(left, 1, from);
-		seen = mam_global_and64(&growth->large_free[word], ~bit, MAM_ACQUIRE, MAM_AT_DEVICE);
+		seen = mam_global_and64(&growth->large_free[word], ~bit, MAM_ACQUIRE,
+					MAM_AT_DEVICE);
 		if (seen & bit)
 			return word * 64 + mam_ffs64(bit) - 1;
 		left &= seen;
@@ -124,9 +126,9 @@ MAM_KFN uint32_t mam_large_grab(struct mam_growth *growth, uint32_t word, uint32
 /* Step 1. Under contention one look at all slots may miss each of them, so it takes a few. */
 MAM_KFN uint32_t mam_large_claim(struct mam_growth *growth)
 {
-	uint32_t random = mam_walk_mix((mam_block() * mam_block_threads() + mam_thread()) *
-					       MAM_WALK_GOLDEN +
-				       (uint32_t)mam_clock());
+	uint32_t random =
+		mam_walk_mix((mam_block() * mam_block_threads() + mam_thread()) * MAM_WALK_GOLDEN +
+			     (uint32_t)mam_clock());
 	uint32_t passes, i, slot = MAM_LARGE_NO_SLOT;
 	uint64_t any;
 
@@ -136,10 +138,12 @@ MAM_KFN uint32_t mam_large_claim(struct mam_growth *growth)
 			mam_scan_pause(passes);
 		any = 0;
 		for (i = 0; i < MAM_LARGE_WORDS; i++)
-			any |= mam_global_load64(&growth->large_free[i], MAM_RELAXED, MAM_AT_DEVICE);
+			any |= mam_global_load64(&growth->large_free[i], MAM_RELAXED,
+						 MAM_AT_DEVICE);
 		MAM_ROLLED
 		for (i = 0; any && i < MAM_LARGE_WORDS; i++) {
-			slot = mam_large_grab(growth, (random / 64 + i) % MAM_LARGE_WORDS, random % 64);
+			slot = mam_large_grab(growth, (random / 64 + i) % MAM_LARGE_WORDS,
+					      random % 64);
 			if (slot != MAM_LARGE_NO_SLOT)
 				return slot;
 		}
@@ -273,7 +277,8 @@ MAM_KSLOW void *mam_large_alloc(const struct mam_kheap *heap, size_t bytes)
 		}
 	}
 	if (!address)
-		(void)mam_atomic_add64(&heap->tallies->of[why].value, 1, MAM_RELAXED, MAM_AT_DEVICE);
+		(void)mam_atomic_add64(&heap->tallies->of[why].value, 1, MAM_RELAXED,
+				       MAM_AT_DEVICE);
 	return (void *)(uintptr_t)address;
 }
 
@@ -332,7 +337,8 @@ MAM_KFN struct mam_kplaced mam_large_find(struct mam_growth *growth, uint64_t ad
 	struct mam_kplaced placed;
 
 	placed.slot = mam_atomic_load32(&growth->large_hint[mam_large_hint(address)], MAM_RELAXED,
-					MAM_AT_DEVICE) % MAM_MAIL_SLOTS;
+					MAM_AT_DEVICE) %
+		      MAM_MAIL_SLOTS;
 	placed.state = mam_large_look(growth, placed.slot, address);
 	return placed.state ? placed : mam_large_search(growth, address);
 }
@@ -406,8 +412,9 @@ MAM_KSLOW struct mam_klarge mam_large_around(const struct mam_kheap *heap, const
 			first = (mam_ffs64(used) - 1) & ~1u;
 			large.slot = word * 64 + first;
 			for (i = 0; i < 2; i++) {
-				address[i] = mam_global_load64(&growth->large[large.slot + i].address,
-							       MAM_RELAXED, MAM_AT_DEVICE);
+				address[i] =
+					mam_global_load64(&growth->large[large.slot + i].address,
+							  MAM_RELAXED, MAM_AT_DEVICE);
 				bytes[i] = mam_global_load64(&growth->large[large.slot + i].bytes,
 							     MAM_RELAXED, MAM_AT_DEVICE);
 			}

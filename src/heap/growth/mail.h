@@ -46,10 +46,10 @@
 /* The host's reply. */
 enum mam_mail_cause {
 	MAM_MAIL_GIVEN,
-	MAM_MAIL_LIMIT,  /* the heap would exceed its size limit */
-	MAM_MAIL_FULL,   /* the pool has no such memory, and cannot get it without a wait */
-	MAM_MAIL_BAD,    /* an invalid request: 0 bytes, or an address that was not allocated */
-	MAM_MAIL_ENDED,  /* the heap no longer grows */
+	MAM_MAIL_LIMIT, /* the heap would exceed its size limit */
+	MAM_MAIL_FULL,  /* the pool has no such memory, and cannot get it without a wait */
+	MAM_MAIL_BAD,   /* an invalid request: 0 bytes, or an address that was not allocated */
+	MAM_MAIL_ENDED, /* the heap no longer grows */
 };
 
 /* The device's request in a slot. */
@@ -88,9 +88,9 @@ struct mam_mail {
 	uint64_t refused; /* number of the request << 8 | enum mam_mail_cause */
 	uint64_t beat;
 	uint64_t pad1[MAM_PAGES_LINE / 8 - 3];
-	struct mam_grant grant[MAM_MAIL_GRANTS];        /* written by the host */
-	struct mam_mail_ask ask[MAM_MAIL_SLOTS];        /* written by the device */
-	struct mam_mail_answer answer[MAM_MAIL_SLOTS];  /* written by the host */
+	struct mam_grant grant[MAM_MAIL_GRANTS];       /* written by the host */
+	struct mam_mail_ask ask[MAM_MAIL_SLOTS];       /* written by the device */
+	struct mam_mail_answer answer[MAM_MAIL_SLOTS]; /* written by the host */
 };
 
 #endif

@@ -29,7 +29,7 @@
 /* An entry of the table. */
 struct mam_kpart {
 	uint64_t space; /* address; 0: none */
-	uint64_t shape;  /* blocks, and columns << 32 */
+	uint64_t shape; /* blocks, and columns << 32 */
 };
 
 /* The address of the two words of entry `number`. */
@@ -73,13 +73,13 @@ MAM_KFN struct mam_kheap *mam_parts_at(struct mam_kpart part)
 
 MAM_KFN bool mam_parts_has(struct mam_kpart part, const void *object)
 {
-	return part.space && ((uint64_t)(uintptr_t)object - part.space) >> MAM_BLOCK_SHIFT <
-				      (uint32_t)part.shape;
+	return part.space &&
+	       ((uint64_t)(uintptr_t)object - part.space) >> MAM_BLOCK_SHIFT < (uint32_t)part.shape;
 }
 
 /* The part that contains an address, and its number; a `ground` of 0: none does. */
 MAM_KFN struct mam_kpart mam_parts_find(struct mam_growth *growth, const void *object,
-					  uint32_t *which)
+					uint32_t *which)
 {
 	uint32_t number, count;
 	struct mam_kpart part;
@@ -143,7 +143,8 @@ MAM_KSLOW struct mam_kheap *mam_parts_of(struct mam_kheap *heap, const void *obj
 /* Records that no room for this class (0: for runs) was found in that part. */
 MAM_KFN void mam_parts_mark(struct mam_growth *growth, uint32_t class_, uint32_t number)
 {
-	mam_atomic_store64(&growth->dry[class_][number], mam_timer() | 1, MAM_RELAXED, MAM_AT_DEVICE);
+	mam_atomic_store64(&growth->dry[class_][number], mam_timer() | 1, MAM_RELAXED,
+			   MAM_AT_DEVICE);
 }
 
 /* Clears that record after an object of the class was freed there. */
@@ -170,7 +171,8 @@ MAM_KFN uint32_t mam_parts_next(struct mam_growth *growth, uint32_t mask, uint32
 		at = (number + first + rank) % (parts + 1);
 		stamp = 1;
 		if (first + rank <= parts)
-			stamp = mam_atomic_load64(&growth->dry[class_][at], MAM_RELAXED, MAM_AT_DEVICE);
+			stamp = mam_atomic_load64(&growth->dry[class_][at], MAM_RELAXED,
+						  MAM_AT_DEVICE);
 		if (first + rank <= parts && stamp && mam_timer() - stamp > MAM_DRY_NS)
 			stamp = 0;
 		mam_warp_sync(mask);

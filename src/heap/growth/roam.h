@@ -47,8 +47,8 @@ MAM_KFN uint32_t mam_roam_kind(struct mam_kwish wish)
  * again. If nothing is found, but idle slabs are, the part is searched again.
  */
 MAM_KFN struct mam_kwish mam_roam_visit(struct mam_kheap *root, struct mam_growth *growth,
-					  uint32_t number, uint32_t mask,
-					  struct mam_keffort effort, struct mam_kwish wish)
+					uint32_t number, uint32_t mask, struct mam_keffort effort,
+					struct mam_kwish wish)
 {
 	struct mam_kheap *heap = number ? mam_parts_heap(growth, number) : root;
 	uint32_t again = 0;
@@ -58,8 +58,7 @@ MAM_KFN struct mam_kwish mam_roam_visit(struct mam_kheap *root, struct mam_growt
 			wish.mine.slot = MAM_NO_SLOT;
 		wish = mam_search_look(root, heap, mask, effort, wish);
 	} while (!effort.all && mam_warp_ballot(mask, mam_search_wants(wish)) &&
-		 !mam_seek_over(mask, effort) && again++ < MAM_ROAM_AGAIN &&
-		 mam_reap(heap, mask));
+		 !mam_seek_over(mask, effort) && again++ < MAM_ROAM_AGAIN && mam_reap(heap, mask));
 	return wish;
 }
 
@@ -143,7 +142,7 @@ MAM_KFN uint32_t mam_roam_hint(struct mam_kheap *root, struct mam_growth *growth
  * every part. A lane that finds nothing there gets NULL, counted by the cause of the refusal.
  */
 MAM_KFN struct mam_kwish mam_roam_tour(struct mam_kheap *root, struct mam_growth *growth,
-					  uint32_t mask, struct mam_kwish wish)
+				       uint32_t mask, struct mam_kwish wish)
 {
 	uint32_t leader = mam_ffs32(mask) - 1, number, visits = 0, cause = 0, next, parts = 0;
 	struct mam_keffort effort;
@@ -254,8 +253,7 @@ MAM_KSLOW void *mam_roam(struct mam_kheap *heap, uint32_t mask, size_t bytes, st
 		mam_object_tally_add(heap, MAM_OBJECT_ZERO, 1);
 	one = mam_warp_shuffle32(mask, wish.class_, mam_ffs32(mask) - 1);
 	if (!mam_warp_ballot(mask, wish.mine.slot != MAM_NO_SLOT || wish.class_ != one)) {
-		wish.object = mam_roam_current(heap, growth, mask,
-					       mam_traits_of(wish.class_));
+		wish.object = mam_roam_current(heap, growth, mask, mam_traits_of(wish.class_));
 		if (wish.object)
 			wish.mine.slot = MAM_SLOT_DONE;
 	}

@@ -92,8 +92,8 @@ enum mam_status mam_terms_read(const struct mam_heap_attr *given, struct mam_hea
 		MAM_SIZED_FIELD(struct mam_heap_attr, reserved),
 	};
 
-	if (!given || !mam_sized_fits(given, sizeof(*given), fields,
-				      sizeof(fields) / sizeof(fields[0])))
+	if (!given ||
+	    !mam_sized_fits(given, sizeof(*given), fields, sizeof(fields) / sizeof(fields[0])))
 		return MAM_ERROR_INVALID_VALUE;
 	memset(terms, 0, sizeof(*terms));
 	mam_sized_read(terms, given, sizeof(*terms));

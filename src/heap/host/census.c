@@ -181,7 +181,7 @@ static void report_slabs(struct mam_heap_info *info, const uint32_t *closes, uin
 struct counts {
 	struct mam_tallies tallies;
 	uint64_t pages[2 * MAM_PAGES_LINE / 8]; /* of calls for pages, of which it has none */
-	uint64_t told, taken; /* of objects that the host freed */
+	uint64_t told, taken;                   /* of objects that the host freed */
 	struct mam_steps *steps;
 	uint32_t *closes; /* of each block */
 };

@@ -43,8 +43,8 @@ static void describe(const struct mam_heap_attr *attr, struct mam_heap *heap)
 		heap->shift = MAM_UNIT_SHIFT;
 		heap->low = MAM_HEAP_LOW_DEFAULT;
 		heap->columns = mam_metadata_columns(heap->blocks);
-		heap->space_bytes = ((uint64_t)heap->blocks << MAM_BLOCK_SHIFT) +
-				     mam_grant_plan(heap).end;
+		heap->space_bytes =
+			((uint64_t)heap->blocks << MAM_BLOCK_SHIFT) + mam_grant_plan(heap).end;
 		heap->debug = attr->debug != 0;
 		heap->has_growth = attr->max_bytes != 0 || heap->debug;
 		if (heap->has_growth)
@@ -61,7 +61,7 @@ struct made {
 static void make_objects(const struct mam_heap *heap, struct mam_kheap *head)
 {
 	mam_metadata_head(head, heap->space, (unsigned char *)mam_grant_head(heap), heap->blocks,
-		       heap->columns);
+			  heap->columns);
 	if (heap->has_growth)
 		head->growth = (struct mam_growth *)mam_table_at(heap);
 	if (heap->debug)

@@ -23,13 +23,13 @@ struct mam_heap {
 	struct mam_reach reach;
 	unsigned char *space; /* a block of the pool */
 	uint64_t space_bytes;
-	uint32_t pages;   /* count; 0: an object heap */
-	uint32_t shift;   /* a page is 1 << shift bytes; for objects: a unit */
-	uint32_t low;     /* per mille */
-	uint32_t blocks;  /* count; 0: a page heap */
-	uint32_t columns; /* rows of handles */
-	bool debug;       /* kernels check for errors */
-	bool has_growth;  /* struct mam_growth follows the metadata: it grows or is debugged */
+	uint32_t pages;        /* count; 0: an object heap */
+	uint32_t shift;        /* a page is 1 << shift bytes; for objects: a unit */
+	uint32_t low;          /* per mille */
+	uint32_t blocks;       /* count; 0: a page heap */
+	uint32_t columns;      /* rows of handles */
+	bool debug;            /* kernels check for errors */
+	bool has_growth;       /* struct mam_growth follows the metadata: it grows or is debugged */
 	struct mam_post *post; /* NULL: it does not grow */
 
 	struct mam_reader *reader; /* of the reports of a debugged heap; otherwise NULL */

@@ -11,8 +11,8 @@
 
 struct mam_plot {
 	unsigned char *space; /* on the device */
-	uint32_t blocks;       /* count */
-	uint32_t columns;      /* rows of handles */
+	uint32_t blocks;      /* count */
+	uint32_t columns;     /* rows of handles */
 };
 
 /* The head's address on the device. */

@@ -29,6 +29,7 @@ struct tool {
 	const char *why;            /* after "because " */
 };
 
+/* clang-format off */
 static const struct tool tools[] = {
 	{ "Nsight Compute (ncu)", "libcuda-injection", NULL,
 	  { "NV_COMPUTE_PROFILER_PERFWORKS_DIR", "NV_NSIGHT_INJECTION_PORT_BASE", NULL },
@@ -40,6 +41,7 @@ static const struct tool tools[] = {
 	{ "cuda-gdb", NULL, "cuda-gdb", { NULL, NULL, NULL },
 	  "the host gets no memory in time while a kernel runs under it" },
 };
+/* clang-format on */
 
 static bool has_environment(const struct tool *tool)
 {
@@ -62,8 +64,7 @@ static int is_library(struct dl_phdr_info *info, size_t size, void *prefix)
 
 static bool has_library(const struct tool *tool)
 {
-	return tool->library &&
-	       dl_iterate_phdr(is_library, (void *)(uintptr_t)tool->library) != 0;
+	return tool->library && dl_iterate_phdr(is_library, (void *)(uintptr_t)tool->library) != 0;
 }
 
 /* The process that traces this one; 0: none, or unknown. */

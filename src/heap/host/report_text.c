@@ -38,7 +38,7 @@ struct sentence {
 };
 
 __attribute__((format(printf, 2, 3))) static void add(struct sentence *sentence, const char *format,
-						       ...)
+						      ...)
 {
 	const size_t at = sentence->length < sentence->bytes ? sentence->length : sentence->bytes;
 	va_list words;

@@ -81,7 +81,8 @@ static void find_words(const struct mam_survey *survey, struct reach_of *ranges)
 
 static void read_words(const struct mam_survey *survey, struct mam_reach_visit *visit)
 {
-	const uintptr_t words = mam_plot_head(&survey->plot) + mam_plot_metadata(&survey->plot).words;
+	const uintptr_t words =
+		mam_plot_head(&survey->plot) + mam_plot_metadata(&survey->plot).words;
 	struct reach_of ranges[MAM_CLASSES + 1] = { 0 };
 	uint64_t first;
 
@@ -129,8 +130,7 @@ static struct mam_survey_item item_at(const struct mam_survey *survey, uint32_t 
 				      uint32_t owner)
 {
 	const uint32_t all = survey->plot.blocks * MAM_BLOCK_UNITS;
-	struct mam_survey_item item = { .unit = survey->block * MAM_BLOCK_UNITS + unit,
-					.live = 1 };
+	struct mam_survey_item item = { .unit = survey->block * MAM_BLOCK_UNITS + unit, .live = 1 };
 	uint32_t slots;
 
 	if (begins_slab(owner, unit)) {

@@ -24,9 +24,9 @@
 
 struct mam_survey {
 	struct mam_plot plot;
-	uint32_t block;  /* the piece's first */
-	uint32_t blocks; /* count, of the piece */
-	uint32_t unit;   /* of the piece: where to look next */
+	uint32_t block;        /* the piece's first */
+	uint32_t blocks;       /* count, of the piece */
+	uint32_t unit;         /* of the piece: where to look next */
 	unsigned char *owners; /* of the piece, a byte per unit */
 	unsigned char *before; /* the first reading */
 	uint32_t *longs;       /* of the piece, one per block */

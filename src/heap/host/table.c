@@ -115,8 +115,8 @@ void mam_table_write(const struct mam_heap *heap, struct mam_reach_visit *visit,
 	const size_t from = offsetof(struct mam_growth, parts);
 	const size_t to = offsetof(struct mam_growth, large_free);
 
-	mam_reach_write(visit, mam_grant_head(heap) + offsetof(struct mam_kheap, current),
-			&current, sizeof(current));
+	mam_reach_write(visit, mam_grant_head(heap) + offsetof(struct mam_kheap, current), &current,
+			sizeof(current));
 	mam_reach_write(visit, mam_table_at(heap) + from, (const char *)growth + from, to - from);
 	forget_dry(heap, visit);
 }

@@ -120,10 +120,9 @@ enum mam_status mam_visit_objects(const struct mam_heap *heap, struct CUstream_s
 				  bool (*visit)(void *argument, void *address, size_t bytes),
 				  void *argument)
 {
-	struct visitor visitor = { .visit = visit,
-				   .argument = argument,
-				   .reach = &heap->reach,
-				   .stream = stream };
+	struct visitor visitor = {
+		.visit = visit, .argument = argument, .reach = &heap->reach, .stream = stream
+	};
 	struct mam_growth *growth = NULL;
 	enum mam_status status = MAM_OK;
 

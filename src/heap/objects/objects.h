@@ -69,7 +69,7 @@ MAM_KFN void *mam_objects_alloc(struct mam_kheap *heap, size_t bytes)
 		/* Lanes that use different heaps form groups of their own from here. */
 		mask = mam_warp_match64(mask, (uint64_t)(uintptr_t)heap);
 		return mam_place_grows(heap) ? mam_roam(heap, mask, bytes, mine)
-					       : mam_search(heap, mask, bytes, mine);
+					     : mam_search(heap, mask, bytes, mine);
 	}
 	mam_warp_sync(mask);
 	return mam_traits_at(&head, traits, mine.word, mine.slot);
@@ -126,7 +126,7 @@ MAM_KSLOW enum mam_object_tally mam_objects_give(struct mam_kheap *root, void *o
  * Looks up a part at an address that is not a live object. Counts `why` if there is no live part.
  */
 MAM_KFN struct mam_kpiece mam_objects_look(struct mam_kheap *root, const void *object,
-					     enum mam_object_tally why)
+					   enum mam_object_tally why)
 {
 	struct mam_kpiece piece = mam_collective_at(root, object);
 
@@ -150,7 +150,8 @@ MAM_KFN bool mam_objects_end_part(struct mam_kheap *root, struct mam_collective 
  * Frees one slot for each lane of `mask`, which must be the active lanes. Returns false if the
  * caller's was free.
  */
-MAM_KFN bool mam_objects_release(const struct mam_kheap *heap, uint32_t mask, struct mam_kplace place)
+MAM_KFN bool mam_objects_release(const struct mam_kheap *heap, uint32_t mask,
+				 struct mam_kplace place)
 {
 	uint64_t *word = &mam_traits_words(heap, place.traits)[place.word], given;
 	uint64_t where = (uint64_t)(uintptr_t)word;
@@ -278,7 +279,8 @@ MAM_KFN bool mam_objects_free(struct mam_kheap *heap, void *object)
 }
 
 /* Frees a part, by a single lane; `why`: the error if there is no part. */
-MAM_KSLOW bool mam_objects_part_lone(struct mam_kheap *heap, void *object, enum mam_object_tally why)
+MAM_KSLOW bool mam_objects_part_lone(struct mam_kheap *heap, void *object,
+				     enum mam_object_tally why)
 {
 	struct mam_kpiece piece = mam_objects_look(heap, object, why);
 
@@ -356,7 +358,8 @@ MAM_KFN size_t mam_objects_usable(struct mam_kheap *heap, const void *object)
 	offset = (uint64_t)((uintptr_t)object - (uintptr_t)at->space);
 	place = mam_place_of(at, object);
 	if (place.owner - 1 < MAM_CLASSES && place.slot != MAM_NO_SLOT) {
-		if (mam_slots_load(mam_traits_words(at, place.traits), place.word) >> place.slot & 1)
+		if (mam_slots_load(mam_traits_words(at, place.traits), place.word) >> place.slot &
+		    1)
 			return 0;
 		return mam_traits_bytes(place.traits);
 	}

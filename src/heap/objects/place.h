@@ -27,8 +27,7 @@ struct mam_kplace {
 	uint32_t owner;  /* of its unit: the class; any other value: not in a slab */
 	uint32_t unit;
 	uint32_t word;
-	uint32_t
-		slot; /* or MAM_NO_SLOT: not the first byte of one; MAM_SLOT_OUT: not in the
+	uint32_t slot; /* or MAM_NO_SLOT: not the first byte of one; MAM_SLOT_OUT: not in the
 			 heap's memory */
 };
 

@@ -34,9 +34,9 @@ struct mam_kheap {
 	uint32_t shift;  /* a page is 1 << shift bytes */
 	uint32_t layout; /* MAM_HEAP_LAYOUT */
 	/* Object heaps only; otherwise 0. */
-	uint32_t blocks;  /* count */
-	uint32_t columns; /* of handles: count, a power of two, minus 1 */
-	uint32_t born;    /* of a part: the number of its grant since creation (kdebug.h) */
+	uint32_t blocks;   /* count */
+	uint32_t columns;  /* of handles: count, a power of two, minus 1 */
+	uint32_t born;     /* of a part: the number of its grant since creation (kdebug.h) */
 	uint64_t *words;   /* of slots, grouped by class */
 	uint64_t *owners;  /* a byte per unit */
 	uint64_t *hints;   /* a bit per block for each class */

@@ -46,8 +46,7 @@ enum mam_status mam_reach_knows(const struct mam_reach *reach, const void *addre
 	const struct mam_driver *driver = reach->device.driver;
 	unsigned int type, result;
 
-	result = driver->pointer_get_attribute(&type, MEMORY_TYPE,
-					       (uintptr_t)address);
+	result = driver->pointer_get_attribute(&type, MEMORY_TYPE, (uintptr_t)address);
 	if (result == MAM_DRIVER_INVALID_VALUE)
 		return MAM_ERROR_UNSUPPORTED;
 	return mam_driver_status(driver, "cuPointerGetAttribute", result);
@@ -114,25 +113,25 @@ enum mam_status mam_reach_begin_apart(const struct mam_reach *reach, struct mam_
 void mam_reach_fill(struct mam_reach_visit *visit, uintptr_t at, unsigned char value, size_t bytes)
 {
 	if (mam_reach_good(visit) && bytes != 0)
-		visit->answer = mam_device_answer_of(
-			"cuMemsetD8Async", visit->reach->device.driver->memset_d8_async(
-						   at, value, bytes, visit->stream));
+		visit->answer = mam_device_answer_of("cuMemsetD8Async",
+						     visit->reach->device.driver->memset_d8_async(
+							     at, value, bytes, visit->stream));
 }
 
 void mam_reach_write(struct mam_reach_visit *visit, uintptr_t at, const void *from, size_t bytes)
 {
 	if (mam_reach_good(visit))
-		visit->answer = mam_device_answer_of(
-			"cuMemcpyHtoDAsync", visit->reach->device.driver->memcpy_htod_async(
-						     at, from, bytes, visit->stream));
+		visit->answer = mam_device_answer_of("cuMemcpyHtoDAsync",
+						     visit->reach->device.driver->memcpy_htod_async(
+							     at, from, bytes, visit->stream));
 }
 
 void mam_reach_read(struct mam_reach_visit *visit, void *to, uintptr_t at, size_t bytes)
 {
 	if (mam_reach_good(visit))
-		visit->answer = mam_device_answer_of(
-			"cuMemcpyDtoHAsync", visit->reach->device.driver->memcpy_dtoh_async(
-						     to, at, bytes, visit->stream));
+		visit->answer = mam_device_answer_of("cuMemcpyDtoHAsync",
+						     visit->reach->device.driver->memcpy_dtoh_async(
+							     to, at, bytes, visit->stream));
 }
 
 void mam_reach_wait(struct mam_reach_visit *visit)

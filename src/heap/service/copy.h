@@ -22,7 +22,7 @@ struct mam_reach {
 struct mam_reach_visit {
 	const struct mam_reach *reach;
 	struct CUstream_st *stream;
-	bool own;                        /* the stream was made for the visit */
+	bool own; /* the stream was made for the visit */
 	struct mam_device_visit inside;
 	struct mam_device_answer answer; /* the first that was not a success */
 };
@@ -49,11 +49,9 @@ enum mam_status mam_reach_knows(const struct mam_reach *reach, const void *addre
 enum mam_status mam_reach_begin(const struct mam_reach *reach, struct CUstream_st *stream,
 				bool waits, struct mam_reach_visit *visit);
 /* mam_reach_begin_apart - in a stream of the visit's own, which waits for no other. */
-enum mam_status mam_reach_begin_apart(const struct mam_reach *reach,
-				      struct mam_reach_visit *visit);
+enum mam_status mam_reach_begin_apart(const struct mam_reach *reach, struct mam_reach_visit *visit);
 
-void mam_reach_fill(struct mam_reach_visit *visit, uintptr_t at, unsigned char value,
-		    size_t bytes);
+void mam_reach_fill(struct mam_reach_visit *visit, uintptr_t at, unsigned char value, size_t bytes);
 /* mam_reach_write - `from` may be reused after the call. Not in a capture. */
 void mam_reach_write(struct mam_reach_visit *visit, uintptr_t at, const void *from, size_t bytes);
 /* mam_reach_read - `to` is valid after mam_reach_wait(). */

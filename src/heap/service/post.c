@@ -75,7 +75,8 @@ static void give(void *user, uint64_t address)
 	enum mam_status status = mam_prompt_free(post->pool, (void *)(uintptr_t)address);
 
 	if (status != MAM_OK && status != MAM_ERROR_DESTROYED)
-		mam_log(MAM_LOG_WARN, "cannot free a heap's block at %#llx to its pool: %s; do not "
+		mam_log(MAM_LOG_WARN,
+			"cannot free a heap's block at %#llx to its pool: %s; do not "
 			"pass kernels' objects to mam_free()",
 			(unsigned long long)address, mam_status_name(status));
 }
@@ -133,8 +134,8 @@ enum mam_status mam_post_create(struct mam_pool *pool, const struct mam_post_con
 
 	if (!made)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
-	made->client = (struct mam_service_client){ .look = look, .spare = spare,
-						    .forked = forked };
+	made->client =
+		(struct mam_service_client){ .look = look, .spare = spare, .forked = forked };
 	made->pool = pool;
 	mam_lock_init(&made->lock, MAM_RANK_POST, "post");
 	status = mam_reach_bind(&made->reach, pool->source);

@@ -71,7 +71,7 @@ struct mam_post_pool {
 };
 
 struct mam_post_config {
-	uint64_t max_bytes; /* maximum memory for kernels, including the root's */
+	uint64_t max_bytes;  /* maximum memory for kernels, including the root's */
 	uint64_t root_bytes; /* of the root's memory */
 	uint64_t grow_bytes; /* the minimum of a grant; 0: half of the held bytes */
 	unsigned int ahead;  /* grants posted before they are requested; 0: none */
@@ -109,11 +109,11 @@ struct mam_post_box {
 	struct mam_post_pool pool;
 	struct mam_post_config config;
 	struct mam_post_counts counts;
-	bool ended;       /* the pool was destroyed */
-	bool held_up;     /* another thread was in the way of new memory at the last try */
-	uint64_t held;    /* bytes of memory, including the root's and large objects */
+	bool ended;    /* the pool was destroyed */
+	bool held_up;  /* another thread was in the way of new memory at the last try */
+	uint64_t held; /* bytes of memory, including the root's and large objects */
 	uint64_t beat;
-	uint64_t looks;   /* count */
+	uint64_t looks; /* count */
 
 	uint64_t asked;   /* as last read */
 	bool open;        /* that request has no reply yet */
@@ -126,9 +126,9 @@ struct mam_post_box {
 	unsigned int grants;
 	struct mam_post_grant grant[MAM_PARTS_MAX];
 
-	uint64_t knock;                    /* as last read */
-	uint64_t waiting[MAM_POST_WORDS];  /* slots whose ALLOC has no reply yet */
-	uint32_t turn;                     /* slot that gets new memory next */
+	uint64_t knock;                   /* as last read */
+	uint64_t waiting[MAM_POST_WORDS]; /* slots whose ALLOC has no reply yet */
+	uint32_t turn;                    /* slot that gets new memory next */
 	struct mam_post_slot slot[MAM_MAIL_SLOTS];
 };
 
@@ -224,8 +224,8 @@ static inline uint32_t mam_post_blocks(const struct mam_post_box *box)
 	blocks = blocks < min ? min : blocks;
 	/* Without a real limit there is no share of it. */
 	min = room < MAM_POST_ABSURD >> MAM_BLOCK_SHIFT
-			? (room - 1) / (MAM_PARTS_MAX - box->grants) + 1
-			: 0;
+		      ? (room - 1) / (MAM_PARTS_MAX - box->grants) + 1
+		      : 0;
 	blocks = blocks < min ? min : blocks;
 	blocks = blocks < MAM_GRANT_BLOCKS ? MAM_GRANT_BLOCKS : blocks;
 	blocks = blocks > room ? room : blocks;

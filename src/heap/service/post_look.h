@@ -46,8 +46,7 @@ static inline bool mam_post_take(struct mam_post_box *box, uint64_t bytes, uint6
 				 bool may_grow, uint64_t *address, enum mam_mail_cause *cause)
 {
 	uint64_t found = 0;
-	enum mam_status status =
-		box->pool.take(box->pool.user, bytes, alignment, may_grow, &found);
+	enum mam_status status = box->pool.take(box->pool.user, bytes, alignment, may_grow, &found);
 
 	if (status == MAM_OK && found != 0 && found % alignment == 0) {
 		*address = found;

@@ -59,7 +59,7 @@ static struct {
 	struct mam_service_client *at;     /* the next one of this round */
 	struct mam_service_client *spare;  /* the next one for spare work */
 	pthread_t thread;
-	uint64_t number; /* of the current thread; 0: there is none */
+	uint64_t number;  /* of the current thread; 0: there is none */
 	uint64_t threads; /* total count */
 	pid_t process;    /* the process of the thread */
 	bool paused;
@@ -162,10 +162,10 @@ void mam_service_stir(void)
 
 /* The sleep state of the thread. */
 struct pace {
-	uint64_t awake_to; /* no sleep before this time */
-	uint32_t stirs;    /* as last seen */
-	uint64_t sleep_ns; /* the next one */
-	uint64_t max_ns;  /* the longest one */
+	uint64_t awake_to;   /* no sleep before this time */
+	uint32_t stirs;      /* as last seen */
+	uint64_t sleep_ns;   /* the next one */
+	uint64_t max_ns;     /* the longest one */
 	unsigned int sleeps; /* in a row */
 	uint64_t cpu_ns;     /* of the thread, SLEEPS_A_MEASURE sleeps ago or less */
 };
@@ -199,7 +199,8 @@ static void rest(bool any, struct pace *pace)
 {
 	const uint32_t stirred = atomic_load_explicit(&stirs, memory_order_relaxed);
 	const uint64_t now = mam_clock_ns();
-	const uint64_t to = now + (stirred != pace->stirs ? MAM_SERVICE_STIR_NS : MAM_SERVICE_HOT_NS);
+	const uint64_t to =
+		now + (stirred != pace->stirs ? MAM_SERVICE_STIR_NS : MAM_SERVICE_HOT_NS);
 	struct timespec time;
 
 	if (any || stirred != pace->stirs) {
@@ -225,8 +226,7 @@ static void *serve(void *argument)
 	const uint64_t number = (uint64_t)(uintptr_t)argument;
 	struct pace pace = { .awake_to = mam_clock_ns() + MAM_SERVICE_HOT_NS,
 			     .sleep_ns = MAM_SERVICE_SLEEP_MIN_NS,
-			     .max_ns = (MAM_SERVICE_SLEEP_LONG_NS +
-					 MAM_SERVICE_SLEEP_MAX_NS) / 2 };
+			     .max_ns = (MAM_SERVICE_SLEEP_LONG_NS + MAM_SERVICE_SLEEP_MAX_NS) / 2 };
 	bool any;
 
 	(void)pthread_setname_np(pthread_self(), "mam-service");
@@ -364,7 +364,7 @@ enum mam_status mam_service_add(struct mam_service_client *client)
 	if (starts)
 		return MAM_OK;
 	mam_log(MAM_LOG_WARN, "cannot start the thread that serves growing heaps; raise the "
-		"limit on threads, or create the heap without max_bytes");
+			      "limit on threads, or create the heap without max_bytes");
 	return MAM_ERROR_OUT_OF_HOST_MEMORY;
 }
 
@@ -424,4 +424,3 @@ uint64_t mam_service_cpu_ns(void)
 	pthread_mutex_unlock(&service.lock);
 	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
-

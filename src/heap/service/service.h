@@ -19,7 +19,7 @@
 
 #include <mam/mam.h>
 
-#ifndef MAM_SERVICE_HOT_NS /* measured with others */
+#ifndef MAM_SERVICE_HOT_NS          /* measured with others */
 #define MAM_SERVICE_HOT_NS 1000000u /* of polling without sleep after a request */
 #endif
 #ifndef MAM_SERVICE_STIR_NS

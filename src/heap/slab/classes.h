@@ -55,8 +55,8 @@ MAM_KBOTH uint32_t mam_class_of(size_t bytes)
 	octave = mam_class_octave(below);
 	steps = octave < 5 ? 2 : octave == 5 ? 3 : 4;
 	/* The first classes of octaves 3, 4, 5, 6, ... are 9, 13, 17, 25, 41, 57. */
-	return (octave < 6 ? 4 * octave - 3 : 16 * octave - 71) +
-	       (below >> (octave - steps)) - (1u << steps);
+	return (octave < 6 ? 4 * octave - 3 : 16 * octave - 71) + (below >> (octave - steps)) -
+	       (1u << steps);
 }
 
 /* Size of a slot in alignment units of 16 bytes. */

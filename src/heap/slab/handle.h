@@ -42,8 +42,8 @@ MAM_KFN uint32_t mam_handle_warp(void)
 /* In the row of the calling warp; warps that run at the same time mostly have different rows. */
 MAM_KFN uint64_t *mam_handle_of(const struct mam_kheap *heap, uint32_t class_)
 {
-	return heap->handles +
-	       ((mam_smid() * 64 + mam_warpid()) & heap->columns) * MAM_CLASSES + (class_ - 1);
+	return heap->handles + ((mam_smid() * 64 + mam_warpid()) & heap->columns) * MAM_CLASSES +
+	       (class_ - 1);
 }
 
 /* Records that the caller has found room in this generation. */
@@ -57,7 +57,8 @@ MAM_KFN void mam_handle_set(const struct mam_kheap *heap, uint32_t class_, uint3
 /* The generation in which the caller found room the last time; 0: unknown. */
 MAM_KFN uint32_t mam_handle_get(const struct mam_kheap *heap, uint32_t class_)
 {
-	uint64_t handle = mam_global_load64(mam_handle_of(heap, class_), MAM_RELAXED, MAM_AT_DEVICE);
+	uint64_t handle =
+		mam_global_load64(mam_handle_of(heap, class_), MAM_RELAXED, MAM_AT_DEVICE);
 
 	return handle >> 32 == mam_handle_warp() + 1 ? (uint32_t)handle : 0;
 }

@@ -28,21 +28,22 @@
 
 /* The owner byte of a unit: 0 (none), the class of the slab, or: */
 #define MAM_OWNER_MOVING 128u /* added to a class: the slab is about to open or to close */
-#define MAM_OWNER_RUN 64u     /* plus 9 to 63: the number of units of a run, of which this is the
+#define MAM_OWNER_RUN \
+	64u                   /* plus 9 to 63: the number of units of a run, of which this is the
 				 first */
 #define MAM_OWNER_LONG 254u   /* the first of more units: `longs` of the block has their number */
 #define MAM_OWNER_INSIDE 255u /* of a run, except the first */
 
 /* Failed requests and errors, by kind. */
 enum mam_object_tally {
-	MAM_OBJECT_FULL,        /* NULL: no room, as seen in one scan over everything */
-	MAM_OBJECT_CONTENDED,   /* NULL: state changed during each of many scans */
-	MAM_OBJECT_ZERO,        /* NULL: a request of 0 bytes */
-	MAM_OBJECT_TOO_LARGE,   /* NULL: more than the whole heap, or an overflow */
-	MAM_OBJECT_FOREIGN,     /* invalid free: an address outside of the heap, or one that is
+	MAM_OBJECT_FULL,      /* NULL: no room, as seen in one scan over everything */
+	MAM_OBJECT_CONTENDED, /* NULL: state changed during each of many scans */
+	MAM_OBJECT_ZERO,      /* NULL: a request of 0 bytes */
+	MAM_OBJECT_TOO_LARGE, /* NULL: more than the whole heap, or an overflow */
+	MAM_OBJECT_FOREIGN,   /* invalid free: an address outside of the heap, or one that is
 				   not allocated */
-	MAM_OBJECT_INTERIOR,    /* invalid free: not the first byte of an object */
-	MAM_OBJECT_TWICE,       /* double free */
+	MAM_OBJECT_INTERIOR,  /* invalid free: not the first byte of an object */
+	MAM_OBJECT_TWICE,     /* double free */
 	/* Of a heap that grows, in place of FULL and CONTENDED: */
 	MAM_OBJECT_AT_LIMIT,  /* NULL: no room, and the heap has reached its size limit */
 	MAM_OBJECT_POOL_FULL, /* NULL: no room, and the pool had no memory */
@@ -114,7 +115,7 @@ MAM_KBOTH struct mam_metadata_plan mam_metadata_plan_of(uint32_t blocks, uint32_
 	plan.words = plan.owners + mam_metadata_line((uint64_t)blocks * MAM_BLOCK_UNITS);
 	plan.hints = mam_metadata_line(plan.words + (uint64_t)blocks * MAM_BLOCK_WORDS * 8);
 	plan.longs = mam_metadata_line(plan.hints +
-				    (uint64_t)mam_metadata_hint_words(blocks) * MAM_CLASSES * 8);
+				       (uint64_t)mam_metadata_hint_words(blocks) * MAM_CLASSES * 8);
 	plan.closes = mam_metadata_line(plan.longs + (uint64_t)blocks * 4);
 	plan.steps = mam_metadata_line(plan.closes + (uint64_t)blocks * 4);
 	plan.handles = plan.steps + columns * sizeof(struct mam_steps);
@@ -134,7 +135,7 @@ MAM_KBOTH uint32_t mam_metadata_columns(uint32_t blocks)
 
 /* Fills the head of an object heap whose metadata starts at `at`, an address on the device. */
 MAM_KBOTH void mam_metadata_head(struct mam_kheap *head, unsigned char *space, unsigned char *at,
-			      uint32_t blocks, uint32_t columns)
+				 uint32_t blocks, uint32_t columns)
 {
 	struct mam_metadata_plan plan = mam_metadata_plan_of(blocks, columns);
 
@@ -163,7 +164,7 @@ MAM_KBOTH void mam_metadata_head(struct mam_kheap *head, unsigned char *space, u
  * Creates a new heap in zeroed memory; called by the host, or by one lane before others access it.
  */
 MAM_KBOTH void mam_metadata_format(struct mam_kheap *head, unsigned char *space, uint32_t blocks,
-				uint32_t columns)
+				   uint32_t columns)
 {
 	mam_metadata_head(head, space, (unsigned char *)head, blocks, columns);
 	mam_pages_format((struct mam_pages *)(head + 1), 0, 5);
@@ -189,8 +190,8 @@ MAM_KBOTH uint32_t mam_metadata_unit(uint32_t class_, uint32_t word)
 }
 
 /* The address of a slot. */
-MAM_KBOTH unsigned char *mam_metadata_at(const struct mam_kheap *heap, uint32_t class_, uint32_t word,
-				      uint32_t slot)
+MAM_KBOTH unsigned char *mam_metadata_at(const struct mam_kheap *heap, uint32_t class_,
+					 uint32_t word, uint32_t slot)
 {
 	return heap->space + ((uint64_t)mam_metadata_unit(class_, word) << MAM_UNIT_SHIFT) +
 	       slot * mam_class_bytes(class_);
@@ -206,8 +207,7 @@ MAM_KFN uint64_t *mam_traits_words(const struct mam_kheap *heap, uint64_t traits
 MAM_KFN unsigned char *mam_traits_at(const struct mam_kheap *heap, uint64_t traits, uint32_t word,
 				     uint32_t slot)
 {
-	return heap->space +
-	       ((uint64_t)word << (mam_traits_span_shift(traits) + MAM_UNIT_SHIFT)) +
+	return heap->space + ((uint64_t)word << (mam_traits_span_shift(traits) + MAM_UNIT_SHIFT)) +
 	       slot * mam_traits_bytes(traits);
 }
 #endif

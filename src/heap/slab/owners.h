@@ -74,7 +74,8 @@ MAM_KFN bool mam_owners_change(const struct mam_kheap *heap, uint32_t unit, uint
 
 	MAM_ROLLED
 	while (mam_owners_byte(seen, unit) == byte) {
-		old = mam_global_cas64(where, seen, seen ^ (uint64_t)(byte ^ next) << 8 * (unit % 8),
+		old = mam_global_cas64(where, seen,
+				       seen ^ (uint64_t)(byte ^ next) << 8 * (unit % 8),
 				       MAM_ACQ_REL, MAM_AT_DEVICE);
 		if (old == seen)
 			return true;
@@ -86,8 +87,9 @@ MAM_KFN bool mam_owners_change(const struct mam_kheap *heap, uint32_t unit, uint
 /* Clears MOVING, as a release: a thread that sees this sees everything done before. */
 MAM_KFN void mam_owners_publish(const struct mam_kheap *heap, uint32_t unit)
 {
-	(void)mam_global_and64(&heap->owners[unit / 8], ~((uint64_t)MAM_OWNER_MOVING << 8 * (unit % 8)),
-			       MAM_RELEASE, MAM_AT_DEVICE);
+	(void)mam_global_and64(&heap->owners[unit / 8],
+			       ~((uint64_t)MAM_OWNER_MOVING << 8 * (unit % 8)), MAM_RELEASE,
+			       MAM_AT_DEVICE);
 }
 
 #endif

@@ -33,8 +33,8 @@
 
 /* The result of checking one block. */
 struct mam_klook {
-	uint32_t word;  /* of the class, where there is room; or MAM_NO_WORD */
-	uint32_t doubt; /* something was in transition */
+	uint32_t word;   /* of the class, where there is room; or MAM_NO_WORD */
+	uint32_t doubt;  /* something was in transition */
 	uint32_t closed; /* slabs, by this check */
 	uint32_t closes; /* the block's number of closed slabs, including those */
 };

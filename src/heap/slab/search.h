@@ -46,7 +46,7 @@ MAM_KFN struct mam_kslot mam_search_claim_lone(const struct mam_kheap *heap, uin
  * that share a word claims for them, unless the slots are already claimed: `had`.
  */
 MAM_KFN struct mam_kslot mam_search_claim(const struct mam_kheap *heap, uint32_t mask,
-					   uint64_t traits, bool had)
+					  uint64_t traits, bool had)
 {
 	uint32_t lanes = mam_popc32(mask), rank = mam_popc32(mask & ((1u << mam_lane()) - 1));
 	uint32_t leader = mam_ffs32(mask) - 1, round = 1u << mam_traits_round_shift(traits);
@@ -76,10 +76,11 @@ MAM_KFN struct mam_kslot mam_search_claim(const struct mam_kheap *heap, uint32_t
  * same class in all lanes of `mask`.
  */
 MAM_KFN struct mam_kslot mam_search_open(const struct mam_kheap *heap, uint32_t mask,
-					   uint32_t class_)
+					 uint32_t class_)
 {
 	const struct mam_kheap head = mam_head_read(heap);
-	uint32_t lanes = mam_popc32(mask), rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), tries;
+	uint32_t lanes = mam_popc32(mask), rank = mam_popc32(mask & ((1u << mam_lane()) - 1)),
+		 tries;
 	uint64_t traits = mam_traits_of(class_);
 	uint32_t round = 1u << mam_traits_round_shift(traits), word, share;
 	struct mam_kslot home = mam_handle_home(&head, traits, mam_handle_warp(), lanes), mine;
@@ -92,8 +93,8 @@ MAM_KFN struct mam_kslot mam_search_open(const struct mam_kheap *heap, uint32_t 
 		opening = MAM_OPEN_NOT;
 		if (!(rank % round) && word < head.blocks << mam_traits_words_shift(traits) &&
 		    !mam_slots_load(mam_traits_words(&head, traits), word))
-			opening = mam_slab_open(heap, class_, word,
-						mam_bits_span(home.slot, share));
+			opening =
+				mam_slab_open(heap, class_, word, mam_bits_span(home.slot, share));
 		mine = mam_search_claim(&head, mask, traits, opening == MAM_OPEN_DONE);
 		if (!mam_warp_ballot(mask, opening == MAM_OPEN_LATER) ||
 		    mam_warp_ballot(mask, mine.slot != MAM_NO_SLOT))
@@ -161,8 +162,8 @@ MAM_KFN struct mam_kwish mam_search_look(struct mam_kheap *root, struct mam_khea
 /* Returns whether the lane's request is still open. */
 MAM_KFN bool mam_search_wants(struct mam_kwish wish)
 {
-	return !wish.object && (wish.units || wish.mine.slot == MAM_NO_SLOT ||
-				wish.mine.slot == MAM_SLOT_NONE);
+	return !wish.object &&
+	       (wish.units || wish.mine.slot == MAM_NO_SLOT || wish.mine.slot == MAM_SLOT_NONE);
 }
 
 /*

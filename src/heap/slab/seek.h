@@ -127,8 +127,8 @@ MAM_KFN uint32_t mam_seek_next(const struct mam_kheap *heap, uint32_t mask, uint
  * Finds a slot of this class for each lane of `needy`, with all lanes of `mask`, within so many
  * looks.
  */
-MAM_KFN struct mam_kslot mam_seek_walk(const struct mam_kheap *heap, uint32_t mask,
-				       uint32_t needy, uint32_t class_, struct mam_keffort effort,
+MAM_KFN struct mam_kslot mam_seek_walk(const struct mam_kheap *heap, uint32_t mask, uint32_t needy,
+				       uint32_t class_, struct mam_keffort effort,
 				       struct mam_kslot mine)
 {
 	const struct mam_kheap head = mam_head_read(heap);
@@ -216,7 +216,8 @@ MAM_KFN struct mam_kslot mam_seek_pass(struct mam_kheap *root, struct mam_kheap 
 				       uint32_t mask, uint32_t needy, uint32_t class_,
 				       struct mam_keffort effort, struct mam_kslot mine)
 {
-	uint32_t rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), next, block, passes, doubt, order;
+	uint32_t rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), next, block, passes, doubt,
+		 order;
 	uint32_t shift = 63 - mam_clz64(mam_popc32(mask)), leader = mam_ffs32(mask) - 1;
 	uint64_t traits = mam_traits_of(class_), seen, won, *word;
 	struct mam_klook look;
@@ -268,10 +269,9 @@ MAM_KFN struct mam_kslot mam_seek_pass(struct mam_kheap *root, struct mam_kheap 
 		mam_scan_pause(passes);
 	}
 	if (effort.counts && mam_lane() == leader)
-		mam_object_tally_add(heap,
-				     passes < MAM_PASSES_MAX ? MAM_OBJECT_FULL
-							     : MAM_OBJECT_CONTENDED,
-				     mam_popc32(needy));
+		mam_object_tally_add(
+			heap, passes < MAM_PASSES_MAX ? MAM_OBJECT_FULL : MAM_OBJECT_CONTENDED,
+			mam_popc32(needy));
 	return mine;
 }
 
@@ -286,8 +286,10 @@ MAM_KFN struct mam_kslot mam_seek_mixed(const struct mam_kheap *heap, uint32_t m
 					struct mam_kslot mine)
 {
 	const struct mam_kheap head = mam_head_read(heap);
-	uint32_t group = mam_warp_match32(mask, class_), leader = mam_ffs32(group) - 1, looks, needy;
-	uint64_t traits = mam_traits_of(class_), *words = mam_traits_words(&head, traits), won, seen;
+	uint32_t group = mam_warp_match32(mask, class_), leader = mam_ffs32(group) - 1, looks,
+		 needy;
+	uint64_t traits = mam_traits_of(class_), *words = mam_traits_words(&head, traits), won,
+		 seen;
 	uint32_t warp = mam_handle_warp(), first = 0, word, rank, random, hint;
 	uint64_t taken;
 
@@ -303,7 +305,8 @@ MAM_KFN struct mam_kslot mam_seek_mixed(const struct mam_kheap *heap, uint32_t m
 		word = mam_handle_home_mixed(&head, traits, first + (warp >> 2 * looks));
 		first += (mam_handle_warps() >> 2 * looks) + 1;
 		if (looks >= MAM_SEEK_HOMES) {
-			random = mam_walk_mix(warp + looks * MAM_WALK_GOLDEN + (uint32_t)mam_clock());
+			random = mam_walk_mix(warp + looks * MAM_WALK_GOLDEN +
+					      (uint32_t)mam_clock());
 			hint = looks % 2 ? MAM_NO_WORD : mam_seek_hint(&head, class_, random);
 			word = mam_seek_any(&head, traits, random);
 			if (hint != MAM_NO_WORD)
@@ -344,8 +347,7 @@ MAM_KFN struct mam_kslot mam_seek_mixed(const struct mam_kheap *heap, uint32_t m
  * sets MAM_SLOT_NONE if there is no room.
  */
 MAM_KFN struct mam_kslot mam_seek(struct mam_kheap *root, struct mam_kheap *heap, uint32_t mask,
-				  uint32_t class_, struct mam_keffort effort,
-				  struct mam_kslot mine)
+				  uint32_t class_, struct mam_keffort effort, struct mam_kslot mine)
 {
 	uint32_t needy, group, one = 0;
 

@@ -54,7 +54,7 @@ MAM_KFN uint64_t mam_slab_span(uint64_t traits, uint32_t word)
 
 /* Step 1 of opening; `taken` is the block's word as last seen. */
 MAM_KFN bool mam_slab_space(const struct mam_kheap *heap, uint64_t traits, uint32_t word,
-			     uint64_t taken)
+			    uint64_t taken)
 {
 	uint64_t *bits = mam_pages_bits(heap->units), span = mam_slab_span(traits, word), old;
 	uint32_t block = mam_slab_block(traits, word);
@@ -122,7 +122,8 @@ MAM_KSLOW bool mam_slab_close(const struct mam_kheap *heap, uint32_t class_, uin
 
 	if (!mam_owners_change(heap, unit, class_, class_ + MAM_OWNER_MOVING))
 		return false;
-	(void)mam_atomic_add32(&heap->closes[unit / MAM_BLOCK_UNITS], 1, MAM_RELEASE, MAM_AT_DEVICE);
+	(void)mam_atomic_add32(&heap->closes[unit / MAM_BLOCK_UNITS], 1, MAM_RELEASE,
+			       MAM_AT_DEVICE);
 	if (mam_global_cas64(&mam_traits_words(heap, traits)[word], all, 0, MAM_ACQ_REL,
 			     MAM_AT_DEVICE) != all) {
 		mam_owners_publish(heap, unit);

@@ -16,9 +16,9 @@
 #include "heap/slab/metadata.h"
 
 /* Adds to one kind of step counter, in the row of the calling warp. */
-#define MAM_STEPS_ADD(heap, kind, n)                                                             \
-	((void)mam_atomic_add64(                                                                 \
-		&(heap)->steps[(mam_smid() * 64 + mam_warpid()) & (heap)->columns].kind,         \
+#define MAM_STEPS_ADD(heap, kind, n)                                                     \
+	((void)mam_atomic_add64(                                                         \
+		&(heap)->steps[(mam_smid() * 64 + mam_warpid()) & (heap)->columns].kind, \
 		(uint64_t)(n), MAM_RELAXED, MAM_AT_DEVICE))
 
 /* The word of a slab with all slots free. */
@@ -49,7 +49,8 @@ MAM_KFN uint32_t mam_slots_nth(uint64_t x, uint32_t k)
 {
 	uint32_t low = mam_popc32((uint32_t)x);
 
-	return k < low ? mam_bits_nth((uint32_t)x, k) : 32 + mam_bits_nth((uint32_t)(x >> 32), k - low);
+	return k < low ? mam_bits_nth((uint32_t)x, k)
+		       : 32 + mam_bits_nth((uint32_t)(x >> 32), k - low);
 }
 
 /* Returns whether the set bits of `x`, at least one, are consecutive. */

@@ -84,8 +84,9 @@ static int alloc(enum mam_table_id function, enum mam_road road, struct argument
 
 int cuMemAllocAsync(unsigned long long *block, size_t bytes, void *stream)
 {
-	struct arguments arguments = { MAM_TABLE_ORIGINAL(cuMemAllocAsync), NULL, NULL,
-				       stream, stream, block };
+	struct arguments arguments = {
+		MAM_TABLE_ORIGINAL(cuMemAllocAsync), NULL, NULL, stream, stream, block
+	};
 
 	return alloc(MAM_TABLE_cuMemAllocAsync, mam_road_taken(), &arguments, bytes);
 }
@@ -93,8 +94,8 @@ MAM_THUNK(cuMemAllocAsync);
 
 int cuMemAllocAsync_ptsz(unsigned long long *block, size_t bytes, void *stream)
 {
-	struct arguments arguments = { MAM_TABLE_ORIGINAL(cuMemAllocAsync_ptsz), NULL, NULL,
-				       stream, stream == NULL ? PER_THREAD : stream, block };
+	struct arguments arguments = { MAM_TABLE_ORIGINAL(cuMemAllocAsync_ptsz), NULL, NULL, stream,
+				       stream == NULL ? PER_THREAD : stream,     block };
 
 	return alloc(MAM_TABLE_cuMemAllocAsync_ptsz, mam_road_taken(), &arguments, bytes);
 }
@@ -102,8 +103,9 @@ MAM_THUNK(cuMemAllocAsync_ptsz);
 
 int cuMemAllocFromPoolAsync(unsigned long long *block, size_t bytes, void *pool, void *stream)
 {
-	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync), pool,
-				       stream, stream, block };
+	struct arguments arguments = { NULL,   MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync),
+				       pool,   stream,
+				       stream, block };
 
 	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync, mam_road_taken(), &arguments, bytes);
 }
@@ -111,8 +113,10 @@ MAM_THUNK(cuMemAllocFromPoolAsync);
 
 int cuMemAllocFromPoolAsync_ptsz(unsigned long long *block, size_t bytes, void *pool, void *stream)
 {
+	/* clang-format off */
 	struct arguments arguments = { NULL, MAM_TABLE_ORIGINAL(cuMemAllocFromPoolAsync_ptsz), pool,
 				       stream, stream == NULL ? PER_THREAD : stream, block };
+	/* clang-format on */
 
 	return alloc(MAM_TABLE_cuMemAllocFromPoolAsync_ptsz, mam_road_taken(), &arguments, bytes);
 }

@@ -40,10 +40,10 @@ struct note {
 	enum mam_account_kind kind;
 };
 
-static struct note *notes;           /* lock: notes */
-static size_t slots, used;           /* lock: notes; capacity (a power of two), used slots */
-static uint64_t order;               /* lock: notes */
-static atomic_size_t note_count;     /* atomic; equals used; read without the lock */
+static struct note *notes;       /* lock: notes */
+static size_t slots, used;       /* lock: notes; capacity (a power of two), used slots */
+static uint64_t order;           /* lock: notes */
+static atomic_size_t note_count; /* atomic; equals used; read without the lock */
 static pthread_mutex_t notes_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool is_limited(enum mam_account_kind kind)
@@ -60,9 +60,9 @@ static void raise_to(_Atomic uint64_t *peak, uint64_t value)
 {
 	uint64_t seen = atomic_load_explicit(peak, memory_order_relaxed);
 
-	while (seen < value && !atomic_compare_exchange_weak_explicit(
-				       peak, &seen, value, memory_order_relaxed,
-				       memory_order_relaxed))
+	while (seen < value &&
+	       !atomic_compare_exchange_weak_explicit(peak, &seen, value, memory_order_relaxed,
+						      memory_order_relaxed))
 		;
 }
 
@@ -107,11 +107,11 @@ void mam_account_refund(int device, enum mam_account_kind kind, size_t bytes)
 void mam_account_set(int device, enum mam_account_kind kind, uint64_t bytes)
 {
 	struct device *account = device_of(device);
-	uint64_t before = atomic_exchange_explicit(&account->now[kind], bytes, memory_order_relaxed);
+	uint64_t before =
+		atomic_exchange_explicit(&account->now[kind], bytes, memory_order_relaxed);
 
 	if (is_limited(kind)) /* a smaller number wraps around, and so does the sum */
-		atomic_fetch_add_explicit(&account->together, bytes - before,
-					  memory_order_relaxed);
+		atomic_fetch_add_explicit(&account->together, bytes - before, memory_order_relaxed);
 	mam_account_confirm(device, kind);
 }
 

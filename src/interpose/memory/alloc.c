@@ -47,7 +47,7 @@
 #include "interpose/watch/watch.h"
 
 #define RUNTIME_SETS_CONTEXT 12000 /* since this version cudaSetDevice makes the context current */
-#define REPORTS_MAX 3             /* out-of-memory messages per process */
+#define REPORTS_MAX 3              /* out-of-memory messages per process */
 
 /* One call in progress. */
 struct request {
@@ -158,14 +158,13 @@ static bool serve(struct request *request, void **block)
 	if (status == MAM_ERROR_OUT_OF_MEMORY)
 		status = take_after_exhaustion(request->entry, request->bytes, block);
 	if (status == MAM_OK) {
-		mam_watch_alloc(&(struct mam_watch_call){
-			.function = request->function,
-			.road = request->road,
-			.fate = MAM_FATE_SERVED,
-			.block = *block,
-			.bytes = request->bytes,
-			.context = request->entry->owner,
-			.device = request->entry->device });
+		mam_watch_alloc(&(struct mam_watch_call){ .function = request->function,
+							  .road = request->road,
+							  .fate = MAM_FATE_SERVED,
+							  .block = *block,
+							  .bytes = request->bytes,
+							  .context = request->entry->owner,
+							  .device = request->entry->device });
 		return true;
 	}
 	request->why = status == MAM_ERROR_OUT_OF_MEMORY ? MAM_WHY_MEMORY : MAM_WHY_NO_POOL;
@@ -234,7 +233,7 @@ static int ask_runtime(void *block, size_t bytes, uint64_t *key)
 	int answer = MAM_TABLE_ORIGINAL(cudaMalloc)(block, bytes);
 
 	if (answer == MAM_CUDA_SUCCESS)
-		*key = (uintptr_t)*(void **)block;
+		*key = (uintptr_t) * (void **)block;
 	return answer;
 }
 

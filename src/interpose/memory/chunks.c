@@ -29,7 +29,7 @@ struct chunks {
 	struct mam_source *inner;
 	void *context;
 	int device;
-	_Atomic size_t held; /* atomic; bytes */
+	_Atomic size_t held;   /* atomic; bytes */
 	atomic_uint next_free; /* atomic; number of the next free since growth (free.c); 0: no
 			        * growth */
 	bool chooses_sizes;    /* lock: none, set at creation */

@@ -112,14 +112,13 @@ static enum mam_free_outcome not_owned(struct mam_free_request *request)
 /* Called while the program still owns the block: see watch.h. */
 static void announce(const struct mam_free_request *request, const struct mam_pools_entry *entry)
 {
-	mam_watch_free(&(struct mam_watch_call){
-		.function = request->function,
-		.road = request->road,
-		.fate = MAM_FATE_SERVED,
-		.block = request->block,
-		.bytes = request->bytes,
-		.context = entry->owner,
-		.stream = request->stream });
+	mam_watch_free(&(struct mam_watch_call){ .function = request->function,
+						 .road = request->road,
+						 .fate = MAM_FATE_SERVED,
+						 .block = request->block,
+						 .bytes = request->bytes,
+						 .context = entry->owner,
+						 .stream = request->stream });
 }
 
 enum mam_free_outcome mam_free_refuse(struct mam_free_request *request, enum mam_why why)
@@ -258,14 +257,12 @@ void mam_free_before(struct mam_free_request *request, struct mam_account_noted 
 						       MAM_ACCOUNT_MANAGED };
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !request->is_noted; i++)
-		request->is_noted =
-			mam_account_take((uintptr_t)request->block, kinds[i], noted);
+		request->is_noted = mam_account_take((uintptr_t)request->block, kinds[i], noted);
 	if (request->is_noted)
 		request->bytes = noted->bytes;
 }
 
-void mam_free_after(const struct mam_free_request *request,
-		    const struct mam_account_noted *noted)
+void mam_free_after(const struct mam_free_request *request, const struct mam_account_noted *noted)
 {
 	if (request->is_noted)
 		mam_account_finish(noted, request->code == MAM_CUDA_SUCCESS);

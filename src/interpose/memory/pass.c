@@ -39,8 +39,7 @@ static int device_of(const struct mam_real_driver *driver, void *context, const 
 	int device = mam_pools_device(context);
 	void *popped;
 
-	if (device >= 0 ||
-	    (context != current && driver->ctx_push(context) != MAM_CUDA_SUCCESS))
+	if (device >= 0 || (context != current && driver->ctx_push(context) != MAM_CUDA_SUCCESS))
 		return device;
 	if (driver->ctx_device(&device) != MAM_CUDA_SUCCESS)
 		device = -1;
@@ -190,10 +189,9 @@ int mam_pass_alloc(struct mam_pass *pass)
 int mam_pass_free(enum mam_table_id function, enum mam_road road, enum mam_account_kind kind,
 		  uint64_t key, int (*release)(uint64_t key))
 {
-	struct mam_watch_call call = { .function = function,
-				       .road = road,
-				       .fate = MAM_FATE_FORWARDED,
-				       .why = MAM_WHY_KIND };
+	struct mam_watch_call call = {
+		.function = function, .road = road, .fate = MAM_FATE_FORWARDED, .why = MAM_WHY_KIND
+	};
 	struct mam_account_noted noted;
 	bool known, announced;
 

@@ -24,13 +24,13 @@ struct mam_pass {
 	enum mam_table_id function;
 	enum mam_road road;
 	enum mam_account_kind kind;
-	enum mam_why why;   /* why no pool serves it; MAM_WHY_NONE: its kind is not pooled. In,
+	enum mam_why why; /* why no pool serves it; MAM_WHY_NONE: its kind is not pooled. In,
 			     * out */
-	size_t bytes;       /* as requested */
-	size_t taken;       /* as the driver rounds it: the charge */
-	void *stream;       /* NULL: not stream-ordered */
-	bool is_placed;     /* the memory belongs to `device` and to no context */
-	int device;         /* otherwise set to the device of the stream, or of the current
+	size_t bytes;     /* as requested */
+	size_t taken;     /* as the driver rounds it: the charge */
+	void *stream;     /* NULL: not stream-ordered */
+	bool is_placed;   /* the memory belongs to `device` and to no context */
+	int device;       /* otherwise set to the device of the stream, or of the current
 			     * context */
 	/*
 	 * Calls the real function for `bytes`, which may exceed every device, and sets *key (an
@@ -39,7 +39,7 @@ struct mam_pass {
 	 */
 	int (*ask)(void *arguments, size_t bytes, uint64_t *key);
 	void *arguments;
-	uint64_t key;       /* out: after success */
+	uint64_t key; /* out: after success */
 };
 
 /* Returns the driver's code. The caller has checked mam_init_passes(). */

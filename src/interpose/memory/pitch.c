@@ -93,8 +93,7 @@ struct arguments {
 static int ask(void *user, size_t bytes, uint64_t *key)
 {
 	struct arguments *arguments = user;
-	size_t height =
-		bytes == MAM_PASS_TOO_MUCH ? bytes / arguments->width : arguments->height;
+	size_t height = bytes == MAM_PASS_TOO_MUCH ? bytes / arguments->width : arguments->height;
 	int answer = MAM_TABLE_ORIGINAL(cuMemAllocPitch_v2)(
 		arguments->block, arguments->pitch, arguments->width, height, arguments->element);
 

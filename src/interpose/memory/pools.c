@@ -35,7 +35,7 @@
 #include "interpose/watch/watch.h"
 
 #define MAM_POOLS_MAX 64
-#define POINTER_CONTEXT 1 /* CU_POINTER_ATTRIBUTE_CONTEXT */
+#define POINTER_CONTEXT 1             /* CU_POINTER_ATTRIBUTE_CONTEXT */
 #define STREAM_PER_THREAD ((void *)2) /* CU_STREAM_PER_THREAD */
 
 static struct mam_pools_entry entries[MAM_POOLS_MAX];
@@ -167,8 +167,7 @@ static bool make(struct mam_pools_entry *entry, void *context, int device)
 		return false;
 	}
 	atomic_store_explicit(&entry->pool, pool, memory_order_relaxed);
-	entry->pass_above =
-		threshold != 0 ? threshold : entry->source->properties.total_bytes / 2;
+	entry->pass_above = threshold != 0 ? threshold : entry->source->properties.total_bytes / 2;
 	return true;
 }
 

@@ -34,7 +34,7 @@ struct mam_pools_entry {
 					    * primary */
 	size_t pass_above;                 /* larger requests go to the driver */
 	int device;
-	bool primary;                      /* it is its device's primary context */
+	bool primary; /* it is its device's primary context */
 };
 
 static inline bool mam_pools_is_alias(const struct mam_pools_entry *entry)

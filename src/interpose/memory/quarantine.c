@@ -43,13 +43,13 @@
 #include "interpose/memory/chunks.h"
 #include "interpose/memory/peer_fence.h"
 
-#define COUNT 64               /* maximum blocks that share a fence, unless a request needs them */
+#define COUNT 64             /* maximum blocks that share a fence, unless a request needs them */
 #define BYTES_MIN (1u << 20) /* minimum bytes that share a fence */
 #define BYTES_COUNTED (1u << 14) /* smaller blocks, of few bytes, count by number only */
-#define FENCES 64              /* recorded and not passed; further blocks wait without a fence */
-#define LOOKS_MAX 1500        /* queries of a fence that a free waits for: about 0.1 s */
+#define FENCES 64                /* recorded and not passed; further blocks wait without a fence */
+#define LOOKS_MAX 1500           /* queries of a fence that a free waits for: about 0.1 s */
 #define LARGE_MIN ((uint64_t)64 << 20)
-#define LARGE_SHARE 2          /* large: more retired bytes than 1/2 of those in use */
+#define LARGE_SHARE 2 /* large: more retired bytes than 1/2 of those in use */
 
 struct fence {
 	uint64_t ticket; /* of the last block that it covers */

@@ -44,8 +44,8 @@ static size_t free_in_pool(size_t *allowed, int *device)
 	return stats.reserved_bytes - stats.live_rounded_bytes;
 }
 
-static int info(enum mam_table_id function, enum mam_road road,
-		__typeof__(&cuMemGetInfo_v2) real, size_t *free_bytes, size_t *total_bytes)
+static int info(enum mam_table_id function, enum mam_road road, __typeof__(&cuMemGetInfo_v2) real,
+		size_t *free_bytes, size_t *total_bytes)
 {
 	size_t in_pool, allowed;
 	int answer, device = -1;
@@ -77,8 +77,8 @@ int cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 	__typeof__(&cudaMemGetInfo) real = MAM_TABLE_ORIGINAL(cudaMemGetInfo);
 
 	return real == NULL ? MAM_CUDA_INSUFFICIENT_DRIVER
-			    : info(MAM_TABLE_cudaMemGetInfo, MAM_ROAD_RUNTIME, real,
-				   free_bytes, total_bytes);
+			    : info(MAM_TABLE_cudaMemGetInfo, MAM_ROAD_RUNTIME, real, free_bytes,
+				   total_bytes);
 }
 
 static int driver_info(enum mam_road road, size_t *free_bytes, size_t *total_bytes)

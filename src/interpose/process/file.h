@@ -27,9 +27,9 @@
 #include <mam/newfile.h>
 
 struct mam_file {
-	int number;      /* descriptor */
-	bool in_place;   /* a pipe or a device: nothing to rename */
-	dev_t device;    /* of the file, in case the program closes our descriptor */
+	int number;    /* descriptor */
+	bool in_place; /* a pipe or a device: nothing to rename */
+	dev_t device;  /* of the file, in case the program closes our descriptor */
 	ino_t inode;
 	char place[PATH_MAX];
 	struct mam_newfile new; /* the new file, unless in place */
@@ -82,7 +82,7 @@ void mam_file_unhush(const struct mam_file_signals *signals);
 /* Buffered text for a descriptor. */
 struct mam_file_text {
 	int number;
-	int error; /* errno of the first write that failed, or 0 */
+	int error;                   /* errno of the first write that failed, or 0 */
 	const struct mam_file *file; /* owns the descriptor; NULL: no file */
 	size_t length;
 	char chars[8192];

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define OWN_DEPTH 12                       /* frames inside mam, maximum */
+#define OWN_DEPTH 12 /* frames inside mam, maximum */
 #define BUCKETS ((size_t)1 << 14)
 #define ARENA_BYTES ((size_t)1 << 20)
 #define STACKS_MAX ((uint32_t)1 << 20)
@@ -56,8 +56,8 @@ void mam_stack_start(void)
 
 static struct arena *new_arena(struct arena *full)
 {
-	struct arena *made = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct arena *made =
+		mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (made == MAP_FAILED)
 		return NULL;

@@ -24,10 +24,10 @@
 struct mam_stack {
 	struct mam_stack *next; /* lock: none, set before it is published */
 	uint64_t hash;
-	uint32_t number; /* starts at 1 */
-	uint32_t count;  /* frames */
+	uint32_t number;  /* starts at 1 */
+	uint32_t count;   /* frames */
 	const char *name; /* lock: of mam_stack_name()'s caller, the only reader; NULL: unset */
-	void *frames[];  /* return addresses, innermost first */
+	void *frames[];   /* return addresses, innermost first */
 };
 
 /* Called once, before the first mam_stack_here(). */

@@ -33,7 +33,7 @@ static const void *dynamic_address(ElfW(Addr) base, ElfW(Addr) value)
 	return (const void *)(value < base ? base + value : value);
 }
 
-static bool read_dynamic(ElfW(Addr) base, const ElfW(Dyn) *entry, struct symbols *symbols)
+static bool read_dynamic(ElfW(Addr) base, const ElfW(Dyn) * entry, struct symbols *symbols)
 {
 	memset(symbols, 0, sizeof(*symbols));
 	for (; entry != NULL && entry->d_tag != DT_NULL; entry++) {
@@ -71,7 +71,7 @@ static uint32_t symbol_count(const struct symbols *symbols)
 	return last + 1;
 }
 
-void *mam_symbols_find(ElfW(Addr) base, const ElfW(Dyn) *dynamic, const char *name)
+void *mam_symbols_find(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char *name)
 {
 	struct symbols symbols;
 	uint32_t count;

@@ -7,6 +7,6 @@
 #include <link.h>
 
 /* Returns NULL if the object does not define a function of that name. `dynamic` may be NULL. */
-void *mam_symbols_find(ElfW(Addr) base, const ElfW(Dyn) *dynamic, const char *name);
+void *mam_symbols_find(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char *name);
 
 #endif

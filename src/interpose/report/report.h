@@ -21,15 +21,15 @@ struct mam_report {
 	struct mam_pools_sums pools;
 	struct mam_account_sums account;
 	struct mam_chunks_costs costs;
-	double ratio;      /* peak reserved / peak live bytes; 0: there were no live bytes */
-	double call_ns;    /* average time of a driver call */
-	double saved_ns;   /* approximate; 0: too few driver calls were timed */
+	double ratio;    /* peak reserved / peak live bytes; 0: there were no live bytes */
+	double call_ns;  /* average time of a driver call */
+	double saved_ns; /* approximate; 0: too few driver calls were timed */
 };
 
 /* The same names in both forms. */
-const char *mam_report_road_key(enum mam_road road);           /* "runtime" */
-const char *mam_report_kind_key(enum mam_account_kind kind);   /* "chunks" */
-const char *mam_report_kind_text(enum mam_account_kind kind);  /* "chunks of pools" */
+const char *mam_report_road_key(enum mam_road road);          /* "runtime" */
+const char *mam_report_kind_key(enum mam_account_kind kind);  /* "chunks" */
+const char *mam_report_kind_text(enum mam_account_kind kind); /* "chunks of pools" */
 
 /*
  * Writes the statistics to standard error or MAM_STATS_FILE. Writes nothing if no call was

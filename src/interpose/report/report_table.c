@@ -141,8 +141,7 @@ static void put_costs(struct mam_file_text *text, const struct mam_report *repor
 void mam_report_table(struct mam_file_text *text, const struct mam_report *report)
 {
 	if (report->caught == 0) {
-		mam_file_put(text,
-			     "mam: intercepted no CUDA memory calls of %s (process %d): %s\n",
+		mam_file_put(text, "mam: intercepted no CUDA memory calls of %s (process %d): %s\n",
 			     program_invocation_short_name, (int)getpid(), likely_reason());
 		return;
 	}

@@ -19,7 +19,7 @@ enum mam_cuda_code {
 	MAM_CUDA_SUCCESS = 0,
 	MAM_CUDA_INVALID_VALUE = 1,
 	MAM_CUDA_NOT_INITIALIZED = 3,
-	MAM_CUDA_DEINITIALIZED = 4,       /* the runtime: cudaErrorCudartUnloading */
+	MAM_CUDA_DEINITIALIZED = 4, /* the runtime: cudaErrorCudartUnloading */
 	MAM_CUDA_OUT_OF_MEMORY = 2,
 	MAM_CUDA_INSUFFICIENT_DRIVER = 35, /* runtime only */
 	MAM_CUDA_INVALID_CONTEXT = 201,

@@ -49,7 +49,7 @@ static void start_child(void)
 
 static enum mam_init_policy policy_of(uint64_t word)
 {
-	return word == MAM_FREE_STREAM	   ? MAM_INIT_STREAM
+	return word == MAM_FREE_STREAM     ? MAM_INIT_STREAM
 	       : word == MAM_FREE_DEFERRED ? MAM_INIT_DEFERRED
 					   : MAM_INIT_STRICT;
 }
@@ -79,7 +79,8 @@ static void wake(void)
 	atomic_store_explicit(&home, (int)getpid(), memory_order_relaxed);
 	if (!off)
 		warn_of_source();
-	for (const struct mam_init_part *part = mam_init_parts; !off && part->restart != NULL; part++)
+	for (const struct mam_init_part *part = mam_init_parts; !off && part->restart != NULL;
+	     part++)
 		if (part->start != NULL)
 			part->start();
 	if (!off)

@@ -36,7 +36,7 @@ static const struct link_map *object_of(const char *name, size_t length)
 	handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
 	if (handle != NULL)
 		dlclose(handle); /* a preloaded object stays loaded */
-	return handle; /* glibc: the object's link map */
+	return handle;           /* glibc: the object's link map */
 }
 
 static bool is_listed(const char *list, const struct link_map *object)

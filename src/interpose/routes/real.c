@@ -182,7 +182,8 @@ static const struct {
 	{ "cuDeviceGetDefaultMemPool", offsetof(struct mam_real_driver, default_pool), false },
 	{ "cuDeviceGetMemPool", offsetof(struct mam_real_driver, current_pool), false },
 	{ "cuMemPoolTrimTo", offsetof(struct mam_real_driver, pool_trim), false },
-	{ "cuDeviceGetGraphMemAttribute", offsetof(struct mam_real_driver, graph_attribute), false },
+	{ "cuDeviceGetGraphMemAttribute", offsetof(struct mam_real_driver, graph_attribute),
+	  false },
 	{ "cuDeviceGraphMemTrim", offsetof(struct mam_real_driver, graph_trim), false },
 };
 

@@ -28,14 +28,15 @@ struct row {
 	const char *base; /* the name that cuGetProcAddress() takes; NULL: not available from it */
 	int since;        /* the first version that selects this row */
 	enum kind kind;
-	void *by_symbol;  /* our function for callers that bind or look up the ELF name */
-	void *by_lookup;  /* our function for callers of cuGetProcAddress() */
+	void *by_symbol; /* our function for callers that bind or look up the ELF name */
+	void *by_lookup; /* our function for callers of cuGetProcAddress() */
 };
 
 #define NO_THUNK(...)
 #define THUNK(name, base, since, kind) void mam_thunk_##name(void);
 MAM_TABLE_ROWS(NO_THUNK, NO_THUNK, THUNK)
 
+/* clang-format off */
 static const struct row rows[] = {
 #define RUNTIME_ROW(name) \
 	{ #name, RUNTIME, NULL, 0, ANY, (void *)(uintptr_t)name, (void *)(uintptr_t)name },
@@ -46,6 +47,7 @@ static const struct row rows[] = {
 	  (void *)(uintptr_t)mam_thunk_##name },
 	MAM_TABLE_ROWS(RUNTIME_ROW, DRIVER_ROW, COUNTED_ROW)
 };
+/* clang-format on */
 
 __thread bool mam_thunk_flag;
 

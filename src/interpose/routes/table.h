@@ -35,6 +35,7 @@
  * DRIVER(ELF name, base name, since, kind)     a function of libcuda
  * COUNTED(ELF name, base name, since, kind)    the same, with calls counted by interface
  */
+/* clang-format off */
 #define MAM_TABLE_ROWS(RUNTIME, DRIVER, COUNTED) \
 	RUNTIME(cudaMalloc) \
 	RUNTIME(cudaFree) \
@@ -101,6 +102,7 @@
 	DRIVER(cuCtxDestroy, cuCtxDestroy, 2000, ANY) \
 	DRIVER(cuCtxDestroy_v2, cuCtxDestroy, 4000, ANY) \
 	DRIVER(cuGreenCtxDestroy, cuGreenCtxDestroy, 12040, ANY)
+/* clang-format on */
 
 enum mam_table_id {
 #define MAM_TABLE_RUNTIME_ID(name) MAM_TABLE_##name,
@@ -108,7 +110,7 @@ enum mam_table_id {
 	MAM_TABLE_ROWS(MAM_TABLE_RUNTIME_ID, MAM_TABLE_DRIVER_ID, MAM_TABLE_DRIVER_ID)
 #undef MAM_TABLE_RUNTIME_ID
 #undef MAM_TABLE_DRIVER_ID
-	MAM_TABLE_COUNT,
+		MAM_TABLE_COUNT,
 	MAM_TABLE_NONE = MAM_TABLE_COUNT
 };
 

@@ -14,6 +14,7 @@
 #if defined(__x86_64__)
 
 /* Saved: rdi, rsi, rdx. The pushes align the stack to the 16 bytes that a call needs. */
+/* clang-format off */
 #define MAM_TAIL(name, target) \
 	__asm__(".text\n" \
 	        ".globl " name "\n" \
@@ -39,6 +40,7 @@
 	        "	jmp *%rax\n" \
 	        "	.cfi_endproc\n" \
 	        ".size " name ", . - " name "\n")
+/* clang-format on */
 
 #elif defined(__aarch64__)
 
@@ -46,6 +48,7 @@
  * Saved: x0 to x2 and the return address. `hint 34` is a landing pad for indirect calls; a jump
  * through x16 may target it.
  */
+/* clang-format off */
 #define MAM_TAIL(name, target) \
 	__asm__(".text\n" \
 	        ".globl " name "\n" \
@@ -73,6 +76,7 @@
 	        "	br x16\n" \
 	        "	.cfi_endproc\n" \
 	        ".size " name ", . - " name "\n")
+/* clang-format on */
 
 #else
 #error "mam run knows x86-64 and aarch64: for another machine, add its jump here"

@@ -28,15 +28,16 @@ static inline bool mam_thunk_take(void)
 #if defined(__x86_64__)
 
 /* r11 holds no argument. */
-#define MAM_THUNK_BODY(target) \
-	"	endbr64\n" \
+#define MAM_THUNK_BODY(target)                        \
+	"	endbr64\n"                                  \
 	"	movq mam_thunk_flag@gottpoff(%rip), %r11\n" \
-	"	movb $1, %fs:(%r11)\n" \
+	"	movb $1, %fs:(%r11)\n"                      \
 	"	jmp " target "\n"
 
 #elif defined(__aarch64__)
 
 /* x9, x16 and x17 hold no arguments. `hint 34` is a landing pad for indirect calls. */
+/* clang-format off */
 #define MAM_THUNK_BODY(target) \
 	"	hint 34\n" \
 	"	mrs x16, tpidr_el0\n" \
@@ -45,6 +46,7 @@ static inline bool mam_thunk_take(void)
 	"	mov w9, #1\n" \
 	"	strb w9, [x16, x17]\n" \
 	"	b " target "\n"
+/* clang-format on */
 
 #else
 #error "mam run supports x86-64 and aarch64: add a thunk for this machine here"
@@ -54,6 +56,7 @@ static inline bool mam_thunk_take(void)
  * Defines mam_thunk_<name>, after the hook in the same file. Its target is an alias, because another
  * preloaded object may define the hook's exported name as well.
  */
+/* clang-format off */
 #define MAM_THUNK(name) \
 	extern __typeof__(name) mam_hook_##name \
 		__attribute__((alias(#name), visibility("hidden"))); \
@@ -67,5 +70,6 @@ static inline bool mam_thunk_take(void)
 	        MAM_THUNK_BODY("mam_hook_" #name) \
 	        "	.cfi_endproc\n" \
 	        ".size mam_thunk_" #name ", . - mam_thunk_" #name "\n")
+/* clang-format on */
 
 #endif

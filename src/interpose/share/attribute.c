@@ -69,14 +69,14 @@ static bool is_block(enum space space)
 
 static void watch(enum mam_table_id function, enum mam_road road, enum space space, int answer)
 {
-	mam_watch_call(&(struct mam_watch_call){
-		.function = function,
-		.road = road,
-		.fate = answer != MAM_CUDA_SUCCESS ? MAM_FATE_FAILED
-			: is_block(space)	   ? MAM_FATE_SERVED
-						   : MAM_FATE_FORWARDED,
-		.why = is_block(space) ? MAM_WHY_NONE : MAM_WHY_FOREIGN,
-		.code = answer });
+	mam_watch_call(
+		&(struct mam_watch_call){ .function = function,
+					  .road = road,
+					  .fate = answer != MAM_CUDA_SUCCESS ? MAM_FATE_FAILED
+						  : is_block(space)          ? MAM_FATE_SERVED
+									     : MAM_FATE_FORWARDED,
+					  .why = is_block(space) ? MAM_WHY_NONE : MAM_WHY_FOREIGN,
+					  .code = answer });
 }
 
 /*
@@ -198,8 +198,7 @@ static int set(enum mam_road road, const void *value, int attribute, unsigned lo
 	if (space == SPACE_BLOCK && attribute == SYNC_MEMOPS)
 		answer = set_synchronous(real, value, &block);
 	else
-		answer = real(value, attribute,
-			      space == SPACE_FREE ? NOBODYS_ADDRESS : address);
+		answer = real(value, attribute, space == SPACE_FREE ? NOBODYS_ADDRESS : address);
 	watch(MAM_TABLE_cuPointerSetAttribute, road, space, answer);
 	mam_init_depth--;
 	return answer;
@@ -281,8 +280,8 @@ static int handle_for(enum mam_road road, void *handle, unsigned long long addre
 	return answer;
 }
 
-int cuMemGetHandleForAddressRange(void *handle, unsigned long long address, size_t bytes,
-				  int type, unsigned long long flags)
+int cuMemGetHandleForAddressRange(void *handle, unsigned long long address, size_t bytes, int type,
+				  unsigned long long flags)
 {
 	return handle_for(mam_road_taken(), handle, address, bytes, type, flags);
 }

@@ -49,14 +49,14 @@ static const char mark[8] = "mamipc1";
 
 static void watch(enum mam_table_id function, enum mam_road road, bool ours, int answer)
 {
-	mam_watch_call(&(struct mam_watch_call){
-		.function = function,
-		.road = road,
-		.fate = answer != MAM_CUDA_SUCCESS ? MAM_FATE_FAILED
-			: ours			   ? MAM_FATE_SERVED
-						   : MAM_FATE_FORWARDED,
-		.why = ours ? MAM_WHY_NONE : MAM_WHY_FOREIGN,
-		.code = answer });
+	mam_watch_call(&(struct mam_watch_call){ .function = function,
+						 .road = road,
+						 .fate = answer != MAM_CUDA_SUCCESS
+								 ? MAM_FATE_FAILED
+							 : ours ? MAM_FATE_SERVED
+								: MAM_FATE_FORWARDED,
+						 .why = ours ? MAM_WHY_NONE : MAM_WHY_FOREIGN,
+						 .code = answer });
 }
 
 /* Prints a message once per process, so that a program that retries does not flood the log. */
@@ -123,8 +123,7 @@ static int get(enum mam_road road, struct mam_ipc_handle *handle, unsigned long 
 	if (mam_init_passes() || handle == NULL)
 		return real(handle, address);
 	mam_init_depth++;
-	pooled = mam_pools_exist() &&
-		 mam_owner((void *)(uintptr_t)address, NULL, &block) == MAM_OK;
+	pooled = mam_pools_exist() && mam_owner((void *)(uintptr_t)address, NULL, &block) == MAM_OK;
 	if (pooled && block.live)
 		answer = get_ours(real, &block, handle);
 	else
@@ -186,9 +185,9 @@ static int open_ours(open_function *real, const struct handle *handle, unsigned 
 		return answer;
 	opened.address = opened.chunk + note.offset;
 	opened.bytes = (size_t)note.bytes;
-	answer = !holds(opened.chunk, &note)	  ? MAM_CUDA_INVALID_VALUE
+	answer = !holds(opened.chunk, &note)    ? MAM_CUDA_INVALID_VALUE
 		 : !mam_ipc_opened_add(&opened) ? MAM_CUDA_OUT_OF_MEMORY
-						  : MAM_CUDA_SUCCESS;
+						: MAM_CUDA_SUCCESS;
 	if (answer == MAM_CUDA_SUCCESS)
 		*address = opened.address;
 	else
@@ -260,7 +259,7 @@ int cuIpcGetMemHandle(struct mam_ipc_handle *handle, unsigned long long address)
 MAM_THUNK(cuIpcGetMemHandle);
 
 int cuIpcOpenMemHandle(unsigned long long *address, struct mam_ipc_handle handle,
-			  unsigned int flags)
+		       unsigned int flags)
 {
 	return open_handle(MAM_TABLE_cuIpcOpenMemHandle, MAM_TABLE_ORIGINAL(cuIpcOpenMemHandle),
 			   mam_road_taken(), address, handle, flags);
@@ -270,8 +269,9 @@ MAM_THUNK(cuIpcOpenMemHandle);
 int cuIpcOpenMemHandle_v2(unsigned long long *address, struct mam_ipc_handle handle,
 			  unsigned int flags)
 {
-	return open_handle(MAM_TABLE_cuIpcOpenMemHandle_v2, MAM_TABLE_ORIGINAL(cuIpcOpenMemHandle_v2),
-			   mam_road_taken(), address, handle, flags);
+	return open_handle(MAM_TABLE_cuIpcOpenMemHandle_v2,
+			   MAM_TABLE_ORIGINAL(cuIpcOpenMemHandle_v2), mam_road_taken(), address,
+			   handle, flags);
 }
 MAM_THUNK(cuIpcOpenMemHandle_v2);
 

@@ -125,9 +125,8 @@ static bool is_safe(int file)
 {
 	struct stat status;
 
-	return fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
-	       status.st_uid == geteuid() && (status.st_mode & 077) == 0 &&
-	       status.st_size == (off_t)sizeof(struct mam_ipc_note);
+	return fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+	       (status.st_mode & 077) == 0 && status.st_size == (off_t)sizeof(struct mam_ipc_note);
 }
 
 static bool is_sound(const struct mam_ipc_note *note)
@@ -166,8 +165,7 @@ bool mam_ipc_note_read(const unsigned char *token, struct mam_ipc_note *note)
 
 	for (int place = 0; (folder = folder_of(place)) != NULL; place++) {
 		if (!path_of(folder, token, path) || !read_note(path, &found) ||
-		    memcmp(found.token, token, MAM_MARKS_TOKEN_BYTES) != 0 ||
-		    owner_is_gone(&found))
+		    memcmp(found.token, token, MAM_MARKS_TOKEN_BYTES) != 0 || owner_is_gone(&found))
 			continue;
 		*note = found;
 		return true;
@@ -189,9 +187,8 @@ static bool is_left_empty(const char *path)
 {
 	struct stat status;
 
-	return lstat(path, &status) == 0 && S_ISREG(status.st_mode) &&
-	       status.st_uid == geteuid() && status.st_size == 0 &&
-	       time(NULL) - status.st_mtime > EMPTY_SECONDS;
+	return lstat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+	       status.st_size == 0 && time(NULL) - status.st_mtime > EMPTY_SECONDS;
 }
 
 static void sweep_folder(const char *name)

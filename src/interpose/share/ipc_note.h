@@ -19,11 +19,11 @@
 struct mam_ipc_note {
 	char mark[8];
 	uint32_t version;
-	int32_t owner; /* process ID in its own namespace */
+	int32_t owner;        /* process ID in its own namespace */
 	uint64_t names_space; /* the kernel's number of that namespace */
 	uint64_t started;     /* the owner's start time, in the kernel's units */
 	unsigned char token[MAM_MARKS_TOKEN_BYTES];
-	struct mam_ipc_handle chunk; /* the driver's handle of the whole chunk */
+	struct mam_ipc_handle chunk;         /* the driver's handle of the whole chunk */
 	uint64_t offset, bytes, chunk_bytes; /* of the block in it, as requested; of the chunk */
 };
 

@@ -41,9 +41,9 @@ struct block {
 };
 
 static __thread struct block *mine __attribute__((tls_model("initial-exec"))); /* thread */
-static struct block *_Atomic blocks;                                          /* atomic; all */
-static struct block shared;                   /* for threads without memory; not in the list */
-static pthread_key_t ending;                  /* lock: none, set once */
+static struct block *_Atomic blocks;                                           /* atomic; all */
+static struct block shared;  /* for threads without memory; not in the list */
+static pthread_key_t ending; /* lock: none, set once */
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 
 const char *mam_count_why_key(enum mam_why why)

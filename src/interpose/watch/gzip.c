@@ -12,8 +12,8 @@
 
 #include "interpose/routes/real.h"
 
-#define LEVEL 1             /* the fastest: lines of a trace are similar */
-#define WINDOW (15 + 16)    /* the largest, with a gzip header */
+#define LEVEL 1          /* the fastest: lines of a trace are similar */
+#define WINDOW (15 + 16) /* the largest, with a gzip header */
 #define MEMORY 8
 
 static struct {
@@ -25,7 +25,7 @@ static struct {
 	z_stream stream;
 	void *packed;
 	size_t room; /* bytes at packed */
-} z; /* lock: none; one thread at a time */
+} z;                 /* lock: none; one thread at a time */
 
 static bool find(void *library, const char *name, void *function)
 {

@@ -20,9 +20,9 @@
 #include "interpose/watch/watch.h"
 
 static struct mam_ledger ledger;
-static atomic_bool wanted;          /* atomic */
-static _Atomic uint64_t forgotten;  /* atomic; blocks for which the ledger had no memory */
-static _Atomic uint64_t seen;       /* atomic; blocks */
+static atomic_bool wanted;         /* atomic */
+static _Atomic uint64_t forgotten; /* atomic; blocks for which the ledger had no memory */
+static _Atomic uint64_t seen;      /* atomic; blocks */
 
 static uint64_t now(void)
 {

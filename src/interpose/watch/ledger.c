@@ -52,8 +52,8 @@ static size_t home_of(const struct mam_ledger_shard *shard, uint64_t key)
 
 static void lock(struct mam_ledger_shard *shard)
 {
-	for (int spin = 0;
-	     atomic_exchange_explicit(&shard->lock, 1, memory_order_acquire) != 0; spin++)
+	for (int spin = 0; atomic_exchange_explicit(&shard->lock, 1, memory_order_acquire) != 0;
+	     spin++)
 		if (spin >= SPINS)
 			sched_yield();
 }

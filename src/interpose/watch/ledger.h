@@ -28,14 +28,14 @@ struct mam_watch_call;
 #define MAM_LEDGER_SHARDS 64
 
 struct mam_ledger_entry {
-	uint64_t key;     /* mam_ledger_key(); 0: the slot is empty */
-	uint64_t id;      /* for the tracer: the block's id; for leaks: its stack */
-	uint64_t bytes;   /* as requested */
-	uint64_t ns;      /* time */
-	void *context;    /* owns the memory; NULL: unknown */
-	uint32_t thread;  /* of the call */
+	uint64_t key;      /* mam_ledger_key(); 0: the slot is empty */
+	uint64_t id;       /* for the tracer: the block's id; for leaks: its stack */
+	uint64_t bytes;    /* as requested */
+	uint64_t ns;       /* time */
+	void *context;     /* owns the memory; NULL: unknown */
+	uint32_t thread;   /* of the call */
 	uint16_t function; /* enum mam_table_id */
-	uint16_t fate;    /* enum mam_fate */
+	uint16_t fate;     /* enum mam_fate */
 };
 
 struct mam_ledger_shard {

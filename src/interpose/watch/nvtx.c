@@ -55,9 +55,9 @@ struct heap {
 };
 
 static struct heap heaps[HEAPS_MAX]; /* lock: heaps */
-static size_t heaps_used;             /* lock: heaps; the slots after these were never used */
+static size_t heaps_used;            /* lock: heaps; the slots after these were never used */
 static pthread_mutex_t heaps_lock = PTHREAD_MUTEX_INITIALIZER;
-static nvtxDomainHandle_t domain;     /* lock: none, set at start */
+static nvtxDomainHandle_t domain; /* lock: none, set at start */
 
 static nvtxMemHeapHandle_t register_heap(const void *base, size_t bytes)
 {

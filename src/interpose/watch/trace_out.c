@@ -33,16 +33,16 @@
 #define PATIENCE_MS 2000   /* for a thread that reserved a slot and does not fill it */
 #define EXIT_PATIENCE_MS 2 /* the same, per record, when the process ends */
 #define EXIT_WAIT_S 5      /* then, for the thread to finish its segment */
-#define IMAGES_MAX 100    /* programs that one process may run by successive exec calls */
+#define IMAGES_MAX 100     /* programs that one process may run by successive exec calls */
 
-static struct mam_file file;              /* lock: draining */
-static char ring_place[PATH_MAX];         /* lock: draining; "" if the ring has no file */
-static off_t written;                     /* lock: draining; bytes of complete segments */
-static char *text;                        /* lock: draining; TEXT_BYTES */
-static bool over;                         /* lock: draining; finished, or failed */
+static struct mam_file file;      /* lock: draining */
+static char ring_place[PATH_MAX]; /* lock: draining; "" if the ring has no file */
+static off_t written;             /* lock: draining; bytes of complete segments */
+static char *text;                /* lock: draining; TEXT_BYTES */
+static bool over;                 /* lock: draining; finished, or failed */
 static pthread_mutex_t draining = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool started;               /* atomic; a thread was requested */
-static atomic_uint calls;                 /* atomic; of mam_trace_out_wake(), as a futex */
+static atomic_bool started; /* atomic; a thread was requested */
+static atomic_uint calls;   /* atomic; of mam_trace_out_wake(), as a futex */
 
 /* Returns the start time of this process, which exec does not change, or 0 if unknown. */
 static uint64_t process_start(void)
@@ -143,8 +143,7 @@ static uint64_t make_token(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	return ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) *
-		       0x9e3779b97f4a7c15u ^
+	return ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) * 0x9e3779b97f4a7c15u ^
 	       (uint64_t)getpid() << 40;
 }
 

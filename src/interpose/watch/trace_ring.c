@@ -21,13 +21,13 @@
 #define SPINS 1000 /* before a waiting thread sleeps */
 #define NAP_NS 50000
 
-static struct mam_trace_record *records; /* lock: none, set by open */
-static uint64_t capacity;                /* lock: none, set by open */
+static struct mam_trace_record *records;                   /* lock: none, set by open */
+static uint64_t capacity;                                  /* lock: none, set by open */
 static _Atomic uint64_t head __attribute__((aligned(64))); /* atomic; slots reserved */
 static _Atomic uint64_t tail __attribute__((aligned(64))); /* atomic; slots written out */
 static struct mam_file ring_file = { .number = -1 };       /* lock: none, from open to publish */
 static atomic_bool closed;                                 /* atomic */
-static atomic_bool dropping; /* atomic; the ring was full, and is not half empty yet */
+static atomic_bool dropping;     /* atomic; the ring was full, and is not half empty yet */
 static _Atomic uint64_t dropped; /* atomic; events not yet reported by a record */
 
 /* Creates the file, large enough, with its space allocated. */
@@ -179,8 +179,8 @@ static void say_lost(uint64_t events, bool *segment_full)
 
 struct mam_trace_record *mam_trace_ring_reserve(uint64_t *number, bool *segment_full)
 {
-	bool full = atomic_load_explicit(&dropping, memory_order_relaxed) ||
-		    used() + SLACK >= capacity;
+	bool full =
+		atomic_load_explicit(&dropping, memory_order_relaxed) || used() + SLACK >= capacity;
 
 	*segment_full = false;
 	if (__builtin_expect(full, 0) && !wait_for_room()) {

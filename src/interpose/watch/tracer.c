@@ -25,12 +25,12 @@
 
 enum state { UNWANTED, WANTED, OPEN, OVER };
 
-static atomic_int state;                                     /* atomic: an enum state */
+static atomic_int state; /* atomic: an enum state */
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-static bool asks_who;                                        /* lock: none, set when started */
-static uint64_t began;                                       /* lock: none, set at open; ns */
+static bool asks_who;  /* lock: none, set when started */
+static uint64_t began; /* lock: none, set at open; ns */
 static struct mam_ledger ledger;
-static __thread uint32_t thread_id __attribute__((tls_model("initial-exec"))); /* thread */
+static __thread uint32_t thread_id __attribute__((tls_model("initial-exec")));      /* thread */
 static __thread unsigned int thread_age __attribute__((tls_model("initial-exec"))); /* thread */
 static unsigned int age = 1; /* lock: none; number of forks since the first process, plus 1 */
 
@@ -129,9 +129,9 @@ static void write_record(struct mam_trace_record *record, uint64_t number, uint6
 	record->who = (uint64_t)(uintptr_t)who;
 	record->thread = this_thread();
 	record->kind = (uint16_t)kind;
-	record->flags = (uint16_t)(flags | (entry->fate == MAM_FATE_FORWARDED
-						    ? MAM_TRACE_RECORD_DRIVER
-						    : 0u));
+	record->flags =
+		(uint16_t)(flags |
+			   (entry->fate == MAM_FATE_FORWARDED ? MAM_TRACE_RECORD_DRIVER : 0u));
 	mam_trace_ring_commit(record, number);
 }
 
@@ -184,8 +184,8 @@ void mam_tracer_alloc(const struct mam_watch_call *call)
 	entry.ns = now() - began;
 	known = mam_ledger_put(&ledger, &entry, &old);
 	if (known) {
-		write_record(record, number, entry.ns, MAM_TRACE_RECORD_ALLOC, &entry,
-			     call->stream, device_flags(call->device), who);
+		write_record(record, number, entry.ns, MAM_TRACE_RECORD_ALLOC, &entry, call->stream,
+			     device_flags(call->device), who);
 	} else {
 		record->kind = MAM_TRACE_RECORD_LOST; /* its free will be unknown */
 		record->bytes = 1;

@@ -20,6 +20,7 @@ void mam_watch_restart(void)
 }
 
 /* Calls `report` of each watcher that defines it and whose bit is set. */
+/* clang-format off */
 #define REPORT(report, ...)                                                                      \
 	do {                                                                                   \
 		unsigned int bits = atomic_load_explicit(&mam_watch_bits, memory_order_acquire); \
@@ -28,6 +29,7 @@ void mam_watch_restart(void)
 			if ((bits & each->bit) != 0 && each->report != NULL)                   \
 				each->report(__VA_ARGS__);                                     \
 	} while (0)
+/* clang-format on */
 
 void mam_watch_alloc_slow(const struct mam_watch_call *call)
 {

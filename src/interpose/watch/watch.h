@@ -51,18 +51,18 @@ enum mam_fate {
 
 /* Why a pool did not serve it. */
 enum mam_why {
-	MAM_WHY_NONE,     /* it did, or the call does not concern pools */
-	MAM_WHY_ASLEEP,   /* no context, or CUDA is not initialized */
-	MAM_WHY_FOREIGN,  /* a pointer that is not a block of a pool */
-	MAM_WHY_CAPTURE,  /* a stream was in capture: the driver decided */
-	MAM_WHY_LARGE,    /* above --pass-above */
+	MAM_WHY_NONE,      /* it did, or the call does not concern pools */
+	MAM_WHY_ASLEEP,    /* no context, or CUDA is not initialized */
+	MAM_WHY_FOREIGN,   /* a pointer that is not a block of a pool */
+	MAM_WHY_CAPTURE,   /* a stream was in capture: the driver decided */
+	MAM_WHY_LARGE,     /* above --pass-above */
 	MAM_WHY_DEDICATED, /* --ipc=dedicated */
-	MAM_WHY_LIMIT,    /* over --limit */
-	MAM_WHY_MEMORY,   /* the driver had no more memory for the pool */
-	MAM_WHY_BROKEN,   /* the context has a sticky error: the driver returns it */
-	MAM_WHY_MISTAKE,  /* double free, or an interior pointer */
-	MAM_WHY_NO_POOL,  /* no pool could be created */
-	MAM_WHY_KIND,     /* memory that mam leaves to the driver */
+	MAM_WHY_LIMIT,     /* over --limit */
+	MAM_WHY_MEMORY,    /* the driver had no more memory for the pool */
+	MAM_WHY_BROKEN,    /* the context has a sticky error: the driver returns it */
+	MAM_WHY_MISTAKE,   /* double free, or an interior pointer */
+	MAM_WHY_NO_POOL,   /* no pool could be created */
+	MAM_WHY_KIND,      /* memory that mam leaves to the driver */
 	MAM_WHY_COUNT
 };
 

@@ -72,7 +72,8 @@ int main()
 		second = block_in(primary);
 		need(mam_free(NULL, second) == MAM_OK, "its block is freed");
 		need(cuCtxDestroy(other) == CUDA_SUCCESS, "the other context is destroyed");
-		need(cuCtxSetCurrent(primary) == CUDA_SUCCESS, "the primary context is current again");
+		need(cuCtxSetCurrent(primary) == CUDA_SUCCESS,
+		     "the primary context is current again");
 		second = block_in(primary);
 		need(second == lost || mam_free(NULL, lost) == MAM_ERROR_NOT_OWNED,
 		     "a block of a context that was destroyed is not owned");

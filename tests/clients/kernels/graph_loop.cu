@@ -11,6 +11,7 @@
 
 #include <cuda_runtime.h>
 
+/* clang-format off */
 #define CHECK(call)                                                                              \
 	do {                                                                                     \
 		cudaError_t code = (call);                                                       \
@@ -19,6 +20,7 @@
 			exit(1);                                                                 \
 		}                                                                                \
 	} while (0)
+/* clang-format on */
 
 enum { WORDS = 1 << 16, ROUNDS = 50, LAUNCHES = 10 };
 
@@ -79,7 +81,8 @@ static unsigned long long sum(const unsigned *words)
  * cudaMalloc and cudaFree while it lasts, so there a block that the graph uses is made and another
  * is freed.
  */
-static unsigned long long round_trip(cudaStream_t stream, cudaStreamCaptureMode mode, unsigned value)
+static unsigned long long round_trip(cudaStream_t stream, cudaStreamCaptureMode mode,
+				     unsigned value)
 {
 	unsigned *words, *scratch, *inside = NULL, *before = NULL;
 	unsigned long long total;

@@ -27,6 +27,7 @@
 #define PIECES 8
 #define MIB ((size_t)1 << 20)
 
+/* clang-format off */
 #define CHECK(call)                                                             \
 	do {                                                                    \
 		int code = (int)(call);                                         \
@@ -35,6 +36,7 @@
 			exit(1);                                                \
 		}                                                               \
 	} while (0)
+/* clang-format on */
 
 /* In pinned memory. */
 struct shared {

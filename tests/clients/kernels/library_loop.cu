@@ -17,6 +17,7 @@
 #include <cufft.h>
 #endif
 
+/* clang-format off */
 #define CHECK(call)                                                               \
 	do {                                                                      \
 		int code = (int)(call);                                           \
@@ -25,6 +26,7 @@
 			exit(1);                                                  \
 		}                                                                 \
 	} while (0)
+/* clang-format on */
 
 enum { SIDE = 256, ROUNDS = 30 };
 
@@ -41,8 +43,8 @@ static double play()
 	CHECK(cudaMalloc(&a, sizeof(host)));
 	CHECK(cudaMalloc(&b, sizeof(host)));
 	CHECK(cudaMemcpy(a, host, sizeof(host), cudaMemcpyHostToDevice));
-	CHECK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, SIDE, SIDE, SIDE, &one, a, SIDE, a, SIDE,
-			  &zero, b, SIDE));
+	CHECK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, SIDE, SIDE, SIDE, &one, a, SIDE, a,
+			  SIDE, &zero, b, SIDE));
 	CHECK(cudaMemcpy(result, b, sizeof(result), cudaMemcpyDeviceToHost));
 	CHECK(cudaFree(a));
 	CHECK(cudaFree(b));

@@ -30,20 +30,38 @@
 /* Members of these names are no allocators. */
 struct counter {
 	int count;
-	__host__ __device__ void free(int n) { count -= n; }
-	__host__ __device__ int malloc(int n) { return count += n; }
+	__host__ __device__ void free(int n)
+	{
+		count -= n;
+	}
+	__host__ __device__ int malloc(int n)
+	{
+		return count += n;
+	}
 };
 
 struct shape {
 	int sides;
-	__host__ __device__ explicit shape(int n) : sides(n) {}
-	__host__ __device__ virtual int corners() const { return sides; }
-	__host__ __device__ virtual ~shape() {}
+	__host__ __device__ explicit shape(int n) : sides(n)
+	{
+	}
+	__host__ __device__ virtual int corners() const
+	{
+		return sides;
+	}
+	__host__ __device__ virtual ~shape()
+	{
+	}
 };
 
 struct star : shape {
-	__host__ __device__ explicit star(int n) : shape(n) {}
-	__host__ __device__ int corners() const { return 2 * sides; }
+	__host__ __device__ explicit star(int n) : shape(n)
+	{
+	}
+	__host__ __device__ int corners() const
+	{
+		return 2 * sides;
+	}
 };
 
 /* The same code for both sides: here it is libc's malloc, there the heap's. */
@@ -89,7 +107,7 @@ static __global__ void with(unsigned int *bad, int **kept)
 	room = (unsigned char *)realloc(room, 5000);
 	if (!room || mam_kusable(mam_kmalloc_heap(), room) < 5000)
 		atomicAdd(bad, 1);
-	several = new shape[2] { shape(i), shape(i + 1) };
+	several = new shape[2]{ shape(i), shape(i + 1) };
 	if (several[1].corners() != i + 1)
 		atomicAdd(bad, 1);
 	delete[] several;

@@ -20,6 +20,7 @@
 
 #include <cuda_runtime.h>
 
+/* clang-format off */
 #define CHECK(call)                                                                            \
 	do {                                                                                   \
 		cudaError_t code = (call);                                                     \
@@ -28,12 +29,13 @@
 			exit(1);                                                               \
 		}                                                                              \
 	} while (0)
+/* clang-format on */
 
 enum { WORDS = 1 << 14, ROUNDS = 300, KERNELS = 3 * ROUNDS };
 
 /* What kernels saw, in memory that is no pool's. */
 struct seen {
-	unsigned long long foreign; /* words that were not what was written */
+	unsigned long long foreign;                      /* words that were not what was written */
 	unsigned long long begin[KERNELS], end[KERNELS]; /* nanoseconds */
 };
 

@@ -70,8 +70,8 @@ __device__ static unsigned int word_of(unsigned int thread, unsigned int k)
 __global__ void take(struct stage stage)
 {
 	unsigned int thread = self(), n = words_of(stage.way, thread);
-	unsigned int *at = (unsigned int *)(stage.way == PARTS
-						    ? mam_kmalloc_block(stage.heap, n * sizeof(*at))
+	unsigned int *at =
+		(unsigned int *)(stage.way == PARTS ? mam_kmalloc_block(stage.heap, n * sizeof(*at))
 						    : mam_kmalloc(stage.heap, n * sizeof(*at)));
 
 	stage.at[thread] = at;

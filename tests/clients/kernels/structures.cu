@@ -22,7 +22,7 @@
 
 #define LANES (256u * 1024)
 #define THREADS 256u
-#define KEYS 10007u  /* different ones, of which each is wanted often */
+#define KEYS 10007u /* different ones, of which each is wanted often */
 #define BUCKETS 4096u
 
 typedef unsigned long long u64;
@@ -154,7 +154,8 @@ template <int over> __global__ void fill_lanes_list(struct stage stage)
 	uint64_t number, *place;
 
 	part();
-	place = (uint64_t *)mam_arraylist_grow(&stage.all->lanes_list, base_of<over>(stage), &number);
+	place = (uint64_t *)mam_arraylist_grow(&stage.all->lanes_list, base_of<over>(stage),
+					       &number);
 	odd(stage, !place || number >= LANES);
 	if (place)
 		*place = self();
@@ -221,8 +222,8 @@ template <int over> __global__ void fill_tree(struct stage stage)
 	struct leaf *leaf;
 
 	part();
-	leaf = (struct leaf *)mam_tree_ensure(&stage.all->tree, base_of<over>(stage), key_of(self()),
-					      sizeof(*leaf));
+	leaf = (struct leaf *)mam_tree_ensure(&stage.all->tree, base_of<over>(stage),
+					      key_of(self()), sizeof(*leaf));
 	odd(stage, !leaf || leaf->node.key != key_of(self()));
 	if (leaf)
 		atomicAdd(&leaf->wanted, 1ull);
@@ -274,7 +275,8 @@ template <int over> __global__ void look_map(struct stage stage)
 		return;
 	odd(stage, !mam_dsmap_find(stage.map, self(), &value) || value % KEYS != self());
 	odd(stage, mam_dsmap_count(stage.map) != KEYS + LANES);
-	for (more = mam_dsmap_first(stage.map, KEYS + self(), &walk); more; more = mam_dsmap_next(&walk)) {
+	for (more = mam_dsmap_first(stage.map, KEYS + self(), &walk); more;
+	     more = mam_dsmap_next(&walk)) {
 		odd(stage, walk.value % KEYS != self());
 		saw(stage, walk.value);
 	}
@@ -288,7 +290,8 @@ template <int over> __global__ void end_map(struct stage stage)
 
 typedef void (*kernel)(struct stage);
 
-static void one(struct stage stage, const char *base, const char *what, kernel fill, kernel look, kernel end)
+static void one(struct stage stage, const char *base, const char *what, kernel fill, kernel look,
+		kernel end)
 {
 	static unsigned int seen[LANES];
 	unsigned int i, count;
@@ -307,7 +310,8 @@ static void one(struct stage stage, const char *base, const char *what, kernel f
 		fail(1, "%s: %s: %u times what must not be", base, what, count);
 	for (i = 0; i < LANES; i++)
 		if (seen[i] != 1)
-			fail(1, "%s: %s: what lane %u put in is there %u times", base, what, i, seen[i]);
+			fail(1, "%s: %s: what lane %u put in is there %u times", base, what, i,
+			     seen[i]);
 	std::printf("ok - %s: %s: %u lanes\n", base, what, LANES);
 }
 
@@ -326,7 +330,8 @@ template <int over> static void every(struct stage stage, const char *base)
 		struct mam_dsmap head = {};
 
 		mam_dsmap_init(&head, BUCKETS);
-		check(cudaMemcpy(stage.map, &head, sizeof(head), cudaMemcpyHostToDevice), "cudaMemcpy");
+		check(cudaMemcpy(stage.map, &head, sizeof(head), cudaMemcpyHostToDevice),
+		      "cudaMemcpy");
 	}
 	one(stage, base, "vector", fill_vector<over>, look_vector<over>, end_vector<over>);
 	/*

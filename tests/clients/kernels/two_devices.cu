@@ -26,6 +26,7 @@
 #define MIB ((size_t)1 << 20)
 #define TOO_MUCH ((size_t)1 << 40)
 
+/* clang-format off */
 #define CHECK(call)                                                             \
 	do {                                                                    \
 		int code = (int)(call);                                         \
@@ -34,6 +35,7 @@
 			exit(1);                                                \
 		}                                                               \
 	} while (0)
+/* clang-format on */
 
 __global__ void spin(unsigned long long ns)
 {

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #define SECOND 1000000000ull
-#define SLAB   ((size_t)2 << 20)
+#define SLAB ((size_t)2 << 20)
 
 static struct cuda load_clocked(void)
 {
@@ -143,7 +143,8 @@ START_TEST(what_is_held_is_counted)
 	cuda.cuMemAddressFree(address, 4 * SLAB);
 	cuda.fake_holds(&held);
 	ck_assert_uint_eq(held.device_bytes, 0);
-	ck_assert_int_eq(held.blocks + held.handles + held.mappings + held.reservations + held.events, 0);
+	ck_assert_int_eq(
+		held.blocks + held.handles + held.mappings + held.reservations + held.events, 0);
 }
 END_TEST
 

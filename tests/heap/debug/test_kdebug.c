@@ -228,6 +228,7 @@ static void foreign(struct dkit *dkit, size_t bytes)
 {
 	struct mam_kheap *heap = dkit->kit->heap;
 	unsigned char *end = dkit->kit->space + ((size_t)dkit->kit->blocks << MAM_BLOCK_SHIFT);
+	/* clang-format off */
 	unsigned char *const addresses[] = {
 		dkit->kit->space - 1,     dkit->kit->space - 96,    end,
 		end + 1024,                (unsigned char *)heap,     (unsigned char *)&heap,
@@ -235,6 +236,7 @@ static void foreign(struct dkit *dkit, size_t bytes)
 		dkit->kit->space,         dkit->kit->space + 96,    end - 1,
 		end - 16,
 	};
+	/* clang-format on */
 	size_t i;
 
 	(void)bytes;
@@ -368,11 +370,11 @@ static void try_each(const char *name, void (*make)(struct dkit *dkit, size_t by
 	dkit_destroy(dkit);
 }
 
-#define EACH(test, make)                                                                        \
-	START_TEST(test)                                                                        \
-	{                                                                                       \
-		try_each(#make, make);                                                          \
-	}                                                                                       \
+#define EACH(test, make)               \
+	START_TEST(test)               \
+	{                              \
+		try_each(#make, make); \
+	}                              \
 	END_TEST
 
 EACH(overruns, overrun)

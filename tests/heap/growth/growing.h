@@ -11,10 +11,10 @@
 #include "heap/growth/growth.h"
 
 /* One that waits for as long as may be: a machine under load is no reason for NULL. */
-#define GROWING(first, max)                                                    \
-	{                                                                       \
-		.size = sizeof(struct mam_heap_attr), .bytes = (first),         \
-		.kind = MAM_HEAP_OBJECTS, .max_bytes = (max), .wait_us = 10000000 \
+#define GROWING(first, max)                                                                       \
+	{                                                                                         \
+		.size = sizeof(struct mam_heap_attr), .bytes = (first), .kind = MAM_HEAP_OBJECTS, \
+		.max_bytes = (max), .wait_us = 10000000                                           \
 	}
 
 #define HELD_LIMIT 20000
@@ -104,7 +104,7 @@ static inline struct mam_heap_info counted(struct mam_heap *heap)
 	}
 	for (uint64_t i = 0; i < growth->parts.value; i++)
 		space += ((uint64_t)growth->part[i].blocks << MAM_BLOCK_SHIFT) +
-			  mam_metadata_plan_of(growth->part[i].blocks, growth->part[i].columns).end;
+			 mam_metadata_plan_of(growth->part[i].blocks, growth->part[i].columns).end;
 	ck_assert_uint_eq(info.objects, objects);
 	ck_assert_uint_eq(info.object_bytes, bytes);
 	ck_assert_uint_eq(info.slabs, slabs);
@@ -135,7 +135,8 @@ static inline uint64_t own_bytes(struct mam_heap *heap)
 	const struct mam_kheap *head = mam_heap_device(heap);
 
 	return ((uint64_t)head->blocks << MAM_BLOCK_SHIFT) +
-	       mam_metadata_plan_of(head->blocks, head->columns + 1).end + sizeof(struct mam_growth);
+	       mam_metadata_plan_of(head->blocks, head->columns + 1).end +
+	       sizeof(struct mam_growth);
 }
 
 /* Units of the largest ground. */
@@ -154,8 +155,8 @@ static inline uint64_t longest(struct mam_heap *heap)
 static inline uint64_t part_of(const struct mam_grant *part, uint64_t parts, const void *address)
 {
 	for (uint64_t i = 0; i < parts; i++)
-		if ((uintptr_t)address - part[i].space <
-		    (uint64_t)part[i].blocks << MAM_BLOCK_SHIFT)
+		if ((uintptr_t)address - part[i].space < (uint64_t)part[i].blocks
+								 << MAM_BLOCK_SHIFT)
 			return i;
 	return parts;
 }

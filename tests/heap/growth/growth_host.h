@@ -23,7 +23,7 @@
 /* How the host behaves. */
 struct gkit_host {
 	bool absent;               /* the heap does not grow */
-	uint32_t min, max;      /* blocks of a grant; 0: MAM_GRANT_BLOCKS */
+	uint32_t min, max;         /* blocks of a grant; 0: MAM_GRANT_BLOCKS */
 	uint32_t grants;           /* that there are; 0: as many as there are pieces */
 	uint32_t larges;           /* and large objects at a time; 0: the same */
 	enum mam_mail_cause cause; /* why there are no more; 0: MAM_MAIL_LIMIT */
@@ -43,22 +43,22 @@ struct gkit_piece {
 struct gkit_life {
 	uint32_t dies, stops; /* stores that are left until then, and one; 0: never */
 	bool dead;
-	uint64_t ask, knock; /* the last that it saw */
+	uint64_t ask, knock;    /* the last that it saw */
 	uint32_t lost, refused; /* asks */
 	uint32_t looks;
 };
 
 /* The heap, as far as the host knows it: growth_kit.h. */
 struct gkit {
-	struct okit o;         /* ground: the arena's; heap: the root's */
+	struct okit o; /* ground: the arena's; heap: the root's */
 	uint32_t root_blocks;
-	uint64_t root_bytes;   /* of head, books and growth */
+	uint64_t root_bytes; /* of head, books and growth */
 	struct mam_growth *growth;
 	struct mam_mail *mail;
 	struct gkit_host host;
 	struct gkit_life life;
-	struct gkit *chained;  /* to be served by the same host */
-	uint64_t over;         /* the host is to end; atomic */
+	struct gkit *chained; /* to be served by the same host */
+	uint64_t over;        /* the host is to end; atomic */
 	struct gkit_piece piece[GKIT_PIECES];
 	struct mam_grant grant[GKIT_PIECES]; /* that were taken from the pool, in order */
 	uint32_t granted;                    /* count of them */
@@ -66,7 +66,7 @@ struct gkit {
 	uint64_t held[MAM_MAIL_SLOTS];       /* what a slot was answered with */
 	uint64_t wait_ns;
 	struct okit *view; /* of the root and each part: growth_check.h */
-	bool only_taken; /* nothing is given back while requests may fail, and the host lives */
+	bool only_taken;   /* nothing is given back while requests may fail, and the host lives */
 };
 
 /* ---- the pool --------------------------------------------------------------------------- */
@@ -131,7 +131,8 @@ OKIT_UNSEEN bool gkit_grant(struct gkit *kit, struct mam_grant *grant)
 	grant->columns = kit->o.columns;
 	metadata = mam_metadata_plan_of(grant->blocks, grant->columns).end;
 	MAM_KASSERT(metadata <= 1u << MAM_BLOCK_SHIFT);
-	gkit_spoil(gkit_piece_at(kit, piece) + ((size_t)grant->blocks << MAM_BLOCK_SHIFT), metadata);
+	gkit_spoil(gkit_piece_at(kit, piece) + ((size_t)grant->blocks << MAM_BLOCK_SHIFT),
+		   metadata);
 	gkit_fence(kit, gkit_piece_at(kit, piece), (size_t)grant->blocks << MAM_BLOCK_SHIFT, false);
 	kit->grant[kit->granted++] = *grant;
 	return true;
@@ -178,7 +179,8 @@ static inline bool gkit_post(struct gkit *kit, uint64_t number)
 
 	if (!gkit_grant(kit, &grant))
 		return false;
-	metadata = (uint64_t *)(uintptr_t)(grant.space + ((uint64_t)grant.blocks << MAM_BLOCK_SHIFT));
+	metadata =
+		(uint64_t *)(uintptr_t)(grant.space + ((uint64_t)grant.blocks << MAM_BLOCK_SHIFT));
 	metadata[0] = metadata[200] = metadata[1000] = 0xffff;
 	*entry = grant;
 	return gkit_store(kit, &kit->mail->posted, number + 1);
@@ -231,8 +233,8 @@ OKIT_UNSEEN enum mam_mail_cause gkit_large_give(struct gkit *kit, uint64_t bytes
 
 	if (!bytes)
 		return MAM_MAIL_BAD;
-	if (kit->larges >= kit->host.larges ||
-	    bytes > (uint64_t)gkit_piece_blocks(kit) << MAM_BLOCK_SHIFT)
+	if (kit->larges >= kit->host.larges || bytes > (uint64_t)gkit_piece_blocks(kit)
+							       << MAM_BLOCK_SHIFT)
 		return kit->host.cause;
 	piece = gkit_piece_take(kit, true);
 	if (piece == GKIT_PIECES)

@@ -107,8 +107,8 @@ static inline struct gkit *gkit_create(uint32_t blocks, uint32_t columns,
 	o->blocks = blocks + 1 + GKIT_PIECES * gkit_piece_blocks(kit);
 	o->columns = columns;
 	o->plan = plan;
-	o->space = aligned_alloc((size_t)1 << MAM_BLOCK_SHIFT,
-				  (size_t)o->blocks << MAM_BLOCK_SHIFT);
+	o->space =
+		aligned_alloc((size_t)1 << MAM_BLOCK_SHIFT, (size_t)o->blocks << MAM_BLOCK_SHIFT);
 	kit->root_bytes = mam_growth_offset(blocks, columns) + sizeof(struct mam_growth);
 	kit->root_bytes = mam_metadata_line(kit->root_bytes);
 	o->heap = aligned_alloc(MAM_PAGES_LINE, kit->root_bytes);

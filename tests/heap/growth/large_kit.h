@@ -82,18 +82,18 @@ struct lkit {
 	const struct lkit_plan *plan;
 	unsigned char *space;
 	/* The host's. */
-	uint64_t seen[MAM_MAIL_SLOTS];            /* stamps */
+	uint64_t seen[MAM_MAIL_SLOTS]; /* stamps */
 	struct lkit_given given[MAM_MAIL_SLOTS];
 	bool taken[LKIT_UNITS];
-	uint32_t held;                            /* units */
-	uint32_t messages, lost;                  /* count */
+	uint32_t held;           /* units */
+	uint32_t messages, lost; /* count */
 	bool dead;
 	/* The lanes'. */
 	uint32_t owner[LKIT_UNITS];
 	uint32_t number, failed[MAM_OBJECT_TALLIES], answered;
-	uint64_t left;                            /* lanes that did; atomic */
-	uint32_t lanes;                           /* that are to */
-	uint64_t kept[LKIT_KEPT];                 /* what a lane leaves to others; atomic */
+	uint64_t left;            /* lanes that did; atomic */
+	uint32_t lanes;           /* that are to */
+	uint64_t kept[LKIT_KEPT]; /* what a lane leaves to others; atomic */
 	/* Over all runs. */
 	uint64_t all_failed[MAM_OBJECT_TALLIES], all_given, all_cancelled;
 };
@@ -111,9 +111,9 @@ LKIT_UNSEEN const char *lkit_wrong(const char *what, uint32_t a, uint32_t b)
 /* ---- the host --------------------------------------------------------------------------------- */
 
 /* Its accesses, which are no device code: stop.h has nothing to do with them. */
-#define lkit_load(where, order)                                                                 \
+#define lkit_load(where, order) \
 	simt_atomic(where, 8, SIMT_LOAD, 0, 0, order, MAM_AT_SYSTEM, SIMT_SITE)
-#define lkit_store(where, value, order)                                                         \
+#define lkit_store(where, value, order) \
 	((void)simt_atomic(where, 8, SIMT_STORE, value, 0, order, MAM_AT_SYSTEM, SIMT_SITE))
 
 LKIT_UNSEEN uint32_t lkit_unit(uint64_t address)
@@ -524,13 +524,15 @@ static inline const char *lkit_check(void *argument)
 		case MAM_LARGE_FREE:
 		case MAM_LARGE_LEAVING:
 			if (free_ != usable)
-				return lkit_wrong("slot %u is nobody's, its bit says %u", slot, free_);
+				return lkit_wrong("slot %u is nobody's, its bit says %u", slot,
+						  free_);
 			if (lkit.given[slot].address || large->address)
 				return lkit_wrong("slot %u is nobody's and has an object", slot, 0);
 			break;
 		case MAM_LARGE_LIVE:
 			if (free_ || !usable)
-				return lkit_wrong("slot %u is in use, its bit says %u", slot, free_);
+				return lkit_wrong("slot %u is in use, its bit says %u", slot,
+						  free_);
 			if (large->address != lkit.given[slot].address ||
 			    large->bytes != lkit.given[slot].bytes)
 				return lkit_wrong("of slot %u host and device say different things",
@@ -549,7 +551,9 @@ static inline const char *lkit_check_empty(void *argument)
 {
 	const char *wrong = lkit_check(argument);
 
-	return wrong ? wrong : lkit.held ? lkit_wrong("%u units are still held", lkit.held, 0) : NULL;
+	return wrong       ? wrong
+	       : lkit.held ? lkit_wrong("%u units are still held", lkit.held, 0)
+			   : NULL;
 }
 
 /* Runs the suite that has this one case. */
@@ -578,8 +582,8 @@ static inline bool lkit_build(struct simt_world *world, void *argument)
 }
 
 /* Explores `kernel`, each lane of which ends by lkit_leave(), beside the host of `plan`. */
-static inline void lkit_explore(const char *name, const struct lkit_plan *plan,
-				simt_kernel *kernel, uint32_t grid, uint32_t block, uint32_t seeds,
+static inline void lkit_explore(const char *name, const struct lkit_plan *plan, simt_kernel *kernel,
+				uint32_t grid, uint32_t block, uint32_t seeds,
 				const char *(*check)(void *))
 {
 	struct simt_case test = {

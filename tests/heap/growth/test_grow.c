@@ -10,8 +10,8 @@
 
 #define HELD_MAX 8
 
-static const size_t sizes[] = { 16,   40,   100,  200,   256,   500,   1000,  1024, 2000,
-				3000, 4100, 8192, 9000,  12000, 20000, 40000, 63000, 65000 };
+static const size_t sizes[] = { 16,   40,   100,  200,  256,   500,   1000,  1024,  2000,
+				3000, 4100, 8192, 9000, 12000, 20000, 40000, 63000, 65000 };
 
 struct plan {
 	const char *name;
@@ -75,6 +75,7 @@ static const char *check_grown(void *argument)
 	return gkit_check_served(argument);
 }
 
+/* clang-format off */
 static const struct plan plans[] = {
 	{ "a warp, small", 1, 1, 1, 32, 0, 8, 8, 5, 3, 8, 0, 1, { 0 }, 20, 8 },
 	{ "warps, one class", 1, 1, 4, 32, 0, 6, 6, 6, 1, 8, 0, 2, { 0 }, 12, 4 },
@@ -96,6 +97,7 @@ static const struct plan plans[] = {
 	{ "a host that stops", 1, 1, 3, 32, 0, 4, 4, 6, 4, 4, 0, 2,
 	  { .stops = 30, .stopped = 8000 }, 12, 4 },
 };
+/* clang-format on */
 #define PLANS ((int)(sizeof(plans) / sizeof(plans[0])))
 
 static uint32_t seeds(const struct plan *plan)
@@ -172,8 +174,8 @@ START_TEST(one_part_is_enough)
 	static const size_t bytes[] = { 256, 512, 800, 1000 };
 	static const uint32_t shapes[][2] = { { 2, 32 }, { 1, 33 }, { 1, 64 }, { 4, 10 } };
 	struct gkit *kit = gkit_create(1, 1, NULL, &bytes[_i]);
-	struct simt_case test = gkit_case(kit, "one part is enough", KIT_RACE ? 15 : 60,
-					  gkit_build_one, check_one);
+	struct simt_case test =
+		gkit_case(kit, "one part is enough", KIT_RACE ? 15 : 60, gkit_build_one, check_one);
 
 	runs = parts = 0;
 	gkit_one.kernel = all_want_one;
@@ -250,9 +252,9 @@ static const char *check_kernels(void *argument)
 START_TEST(several_kernels)
 {
 	struct gkit *kit = gkit_create(1, 1, NULL, NULL);
-	struct simt_case test = gkit_case(kit, _i ? "kernels beside each other" : "three kernels",
-					  KIT_RACE ? 4 : 12, _i ? beside : one_after_the_other,
-					  check_kernels);
+	struct simt_case test =
+		gkit_case(kit, _i ? "kernels beside each other" : "three kernels",
+			  KIT_RACE ? 4 : 12, _i ? beside : one_after_the_other, check_kernels);
 
 	runs = parts = 0;
 	simt_must_pass(&test);
@@ -307,8 +309,8 @@ START_TEST(steady_state)
 {
 	const struct plan *plan = &steady[_i];
 	struct gkit *kit = gkit_create(1, plan->columns, &plan->host, plan);
-	struct simt_case test = gkit_case(kit, plan->name, seeds(plan), again_and_again,
-					  check_steady);
+	struct simt_case test =
+		gkit_case(kit, plan->name, seeds(plan), again_and_again, check_steady);
 
 	first_parts = last_parts = 0;
 	unsetenv("TEST_SHARE");   /* a mean of few seeds says little */

@@ -83,8 +83,8 @@ static MAM_KERNEL(mixed_heaps)
 static const char *check_mixed(void *argument)
 {
 	const struct gkit *kit = argument;
-	uint64_t wrong = gkit_tally(kit, MAM_OBJECT_FOREIGN) +
-			 gkit_tally(kit->chained, MAM_OBJECT_FOREIGN);
+	uint64_t wrong =
+		gkit_tally(kit, MAM_OBJECT_FOREIGN) + gkit_tally(kit->chained, MAM_OBJECT_FOREIGN);
 
 	if (wrong != 2 * 7)
 		return okit_wrong("14 times to the wrong heap, %u counted", (uint32_t)wrong);
@@ -111,8 +111,8 @@ static MAM_KERNEL(mixed_kinds)
 	uint32_t i;
 
 	for (i = 0; i < 3; i++)
-		held[i] = gkit_alloc(mine,
-				     mine->host.absent ? 100 : sizes[(mam_lane() + i) % SIZES]);
+		held[i] =
+			gkit_alloc(mine, mine->host.absent ? 100 : sizes[(mam_lane() + i) % SIZES]);
 	for (i = 0; i < 3; i++) {
 		MAM_KASSERT(held[i] || (kit->host.absent && mine == kit->chained));
 		gkit_free(mine, held[i]);
@@ -346,8 +346,8 @@ static const char *check_reset(void *argument)
 START_TEST(made_new)
 {
 	struct gkit *kit = gkit_create(1, 1, NULL, NULL);
-	struct simt_case test = gkit_case(kit, "made new", KIT_RACE ? 5 : 20, build_reset,
-					  check_reset);
+	struct simt_case test =
+		gkit_case(kit, "made new", KIT_RACE ? 5 : 20, build_reset, check_reset);
 
 	runs = parts[0] = parts[1] = 0;
 	test.config.race = false; /* books are made new where the race checker does not look */

@@ -93,6 +93,7 @@ static const char *check_refused(void *argument)
 	return gkit_check(argument);
 }
 
+/* clang-format off */
 static const struct plan plans[] = {
 	{ "the limit, at once", 1, 32, 0, { 1000, 1000, 1000, 1000 },
 	  { .grants = 1, .cause = MAM_MAIL_LIMIT, .min = 1, .max = 1 },
@@ -114,6 +115,7 @@ static const struct plan plans[] = {
 	{ "the limit, few at a time", 6, 16, 2, { 8192, 3000, 5000, 9000 },
 	  { .grants = 2 }, MAM_OBJECT_AT_LIMIT, 2, 10, 4 },
 };
+/* clang-format on */
 #define PLANS ((int)(sizeof(plans) / sizeof(plans[0])))
 
 START_TEST(refused)

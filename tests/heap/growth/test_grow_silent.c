@@ -62,6 +62,7 @@ static const char *check_silent(void *argument)
 	return gkit_check_empty(argument);
 }
 
+/* clang-format off */
 static const struct plan deaths[] = {
 	{ "dies at once", 2, 32, 0, 4, { 4100, 8192, 1000, 3000 }, 3000, { .dies = 1 }, 10, 4 },
 	{ "dies early", 1, 12, 0, 6, { 9000, 8192, 20000, 3000 }, 2000, { .dies = 12 }, 40, 15 },
@@ -74,6 +75,7 @@ static const struct plan deaths[] = {
 	{ "dies late, few at a time", 6, 16, 2, 4, { 9000, 8192, 5000, 3000 }, 2000,
 	  { .dies = 1000 }, 15, 5 },
 };
+/* clang-format on */
 #define DEATHS ((int)(sizeof(deaths) / sizeof(deaths[0])))
 
 START_TEST(dies)
@@ -132,7 +134,8 @@ static const char *check_three(void *argument)
 
 START_TEST(one_wait)
 {
-	static const struct plan plan = { .name = "one wait", .wait_ns = WAIT,
+	static const struct plan plan = { .name = "one wait",
+					  .wait_ns = WAIT,
 					  .host = { .dies = 1 } };
 	struct gkit *kit = create(&plan);
 
@@ -156,7 +159,8 @@ static MAM_KERNEL(time_many)
 
 START_TEST(one_wait_of_many)
 {
-	static const struct plan plan = { .name = "many wait once", .wait_ns = WAIT,
+	static const struct plan plan = { .name = "many wait once",
+					  .wait_ns = WAIT,
 					  .host = { .dies = 1 } };
 	struct gkit *kit = create(&plan);
 
@@ -183,6 +187,7 @@ static MAM_KERNEL(insist)
 		gkit_free(kit, held[round]);
 }
 
+/* clang-format off */
 static const struct plan lives[] = {
 	{ "stopped for a while", 1, 12, 0, 4, { 9000, 8192, 20000, 5000 }, 1500,
 	  { .stops = 30, .stopped = 6000 }, 30, 10 },
@@ -198,6 +203,7 @@ static const struct plan lives[] = {
 	{ "asks are lost, warps", 3, 12, 0, 4, { 9000, 8192, 3000, 5000 }, 1500, { .lost = 200 },
 	  10, 4 },
 };
+/* clang-format on */
 #define LIVES ((int)(sizeof(lives) / sizeof(lives[0])))
 
 START_TEST(lives_again)

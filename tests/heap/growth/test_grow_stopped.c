@@ -88,6 +88,7 @@ static const char *whole_in_the_end(void *argument)
 	return gkit_check_empty(argument);
 }
 
+/* clang-format off */
 static const struct plan plans[] = {
 	{ "one stops", 1, 4, 1, 8, 8, { 9000, 8192, 20000, 5000 }, false, { 0 }, 150, 50 },
 	{ "one stops, a late host", 1, 4, 1, 8, 9, { 9000, 8192, 20000, 5000 }, false,
@@ -99,14 +100,15 @@ static const struct plan plans[] = {
 	{ "warps, grants of many sizes", 1, 3, 8, 5, 8, { 9000, 8192, 3000, 5000 }, false,
 	  { .min = 1, .max = 4 }, 40, 15 },
 };
+/* clang-format on */
 
 START_TEST(others_go_on)
 {
 	const struct plan *plan = &plans[_i];
 	struct gkit *kit = gkit_create(1, 1, &plan->host, plan);
-	struct simt_case test = gkit_case(kit, plan->name,
-					  KIT_RACE ? plan->seeds_race : plan->seeds,
-					  gkit_build_one, whole_in_the_end);
+	struct simt_case test =
+		gkit_case(kit, plan->name, KIT_RACE ? plan->seeds_race : plan->seeds,
+			  gkit_build_one, whole_in_the_end);
 
 	runs = halts = nulls = in_fetch = 0;
 	kit->wait_ns = 3000;
@@ -155,8 +157,8 @@ START_TEST(served_at_home)
 	 * Four places for a slab of the largest; two others have an object each, and who stopped may
 	 * have been about to close a slab. A part that is there has more room.
 	 */
-	static const struct plan plan = { "room at home", 1, 4, 1, 6, 8, { 100, 16, 64, 256 },
-					  true, { 0 }, 200, 60 };
+	static const struct plan plan = { "room at home",       1,    4,     1,   6, 8,
+					  { 100, 16, 64, 256 }, true, { 0 }, 200, 60 };
 	struct gkit *kit = gkit_create(1, 1, &plan.host, &plan);
 	struct simt_case test = gkit_case(kit, plan.name, KIT_RACE ? plan.seeds_race : plan.seeds,
 					  gkit_build_one, whole_in_the_end);

@@ -75,8 +75,7 @@ static void serve(uint64_t asked)
 
 	for (uint64_t i = plan->patience ? simt_random() % plan->patience : 0; i; i--)
 		simt_host_yield("host takes its time");
-	if (posted < wanted &&
-	    (posted >= MAM_PARTS_MAX || simt_random() % 100 < plan->refuses)) {
+	if (posted < wanted && (posted >= MAM_PARTS_MAX || simt_random() % 100 < plan->refuses)) {
 		mam_atomic_store64(&mail.refused, asked >> 32 << 8 | MAM_MAIL_LIMIT, MAM_RELEASE,
 				   MAM_AT_SYSTEM);
 		return;
@@ -107,8 +106,8 @@ static struct mam_kheap head_of(struct mam_kpart part)
 	struct mam_kheap head;
 
 	mam_metadata_head(&head, (unsigned char *)(uintptr_t)part.space,
-		       (unsigned char *)mam_parts_at(part), (uint32_t)part.shape,
-		       (uint32_t)(part.shape >> 32));
+			  (unsigned char *)mam_parts_at(part), (uint32_t)part.shape,
+			  (uint32_t)(part.shape >> 32));
 	return head;
 }
 
@@ -196,12 +195,12 @@ static const char *check_part(struct mam_kpart part)
 	if (!fresh)
 		return "no memory";
 	mam_metadata_format(fresh, (unsigned char *)(uintptr_t)part.space, 1,
-			 (uint32_t)(part.shape >> 32));
+			    (uint32_t)(part.shape >> 32));
 	/* Addresses in it are those of where it was made. */
 	memcpy(fresh, metadata, sizeof(*fresh));
 	for (uint32_t lane = 0; lane < LANES; lane++) {
-		at = (uint64_t *)((unsigned char *)fresh +
-				  ((unsigned char *)mark_of(part, lane) - (unsigned char *)metadata));
+		at = (uint64_t *)((unsigned char *)fresh + ((unsigned char *)mark_of(part, lane) -
+							    (unsigned char *)metadata));
 		*at = *mark_of(part, lane);
 	}
 	if (memcmp(metadata, fresh, bytes) != 0)
@@ -244,9 +243,11 @@ static bool build(struct simt_world *world, void *argument)
 
 static void explore(const char *name, const struct plan *with, uint32_t seeds)
 {
+	/* clang-format off */
 	struct simt_case test = { .name = name, .build = build, .begin = begin, .check = check,
 				  .seeds = SEEDS(seeds),
 				  .config = { .race = RACE, .steps_max = 3000000 } };
+	/* clang-format on */
 
 	if (!arena)
 		arena = aligned_alloc((size_t)1 << MAM_BLOCK_SHIFT, MAM_PARTS_MAX * STEP);
@@ -277,8 +278,9 @@ END_TEST
 
 START_TEST(refused_in_between)
 {
-	static const struct plan with = { .wait_ns = FOREVER, .parts = 12, .refuses = 30,
-					  .patience = 50 };
+	static const struct plan with = {
+		.wait_ns = FOREVER, .parts = 12, .refuses = 30, .patience = 50
+	};
 
 	explore("refused in between", &with, 200);
 	ck_assert_uint_gt(all_refused, 0);
@@ -298,7 +300,8 @@ END_TEST
 /* All that the table has room for, and then it is said that there is no more. */
 START_TEST(the_table_is_full)
 {
-	static const struct plan with = { .wait_ns = FOREVER, .parts = MAM_PARTS_MAX + 1,
+	static const struct plan with = { .wait_ns = FOREVER,
+					  .parts = MAM_PARTS_MAX + 1,
 					  .ahead = 3 };
 
 	explore("table is full", &with, 30);

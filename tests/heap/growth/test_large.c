@@ -84,7 +84,9 @@ END_TEST
 /* Takes its time, and answers with older generations before: that is waited for. */
 START_TEST(a_slow_host)
 {
-	static const struct lkit_plan plan = { .slots = 8, .slow = 20, .patience = 60, .stale = 30 };
+	static const struct lkit_plan plan = {
+		.slots = 8, .slow = 20, .patience = 60, .stale = 30
+	};
 
 	lkit_explore("large, slow", &plan, churn, 2, 9, 60, lkit_check);
 	ck_assert_uint_eq(lkit.all_failed[MAM_OBJECT_SILENT], 0);
@@ -95,9 +97,9 @@ END_TEST
 /* All generations come again some day. */
 START_TEST(generations_wrap)
 {
-	static const struct lkit_plan plan = {
-		.slots = 2, .generation = (UINT64_C(1) << 56) - 3, .stale = 30
-	};
+	static const struct lkit_plan plan = { .slots = 2,
+					       .generation = (UINT64_C(1) << 56) - 3,
+					       .stale = 30 };
 
 	lkit_explore("large, wrap", &plan, churn, 1, 6, 60, lkit_check);
 	ck_assert_uint_gt(lkit.all_given, 0);

@@ -77,12 +77,14 @@ static MAM_KERNEL(churn)
 
 START_TEST(a_churn)
 {
+	/* clang-format off */
 	static const struct lkit_plan plans[] = {
 		{ .slots = 8, .begin = begin, .look = look },
 		{ .slots = 8, .units = 6, .patience = 20, .begin = begin, .look = look },
 		{ .wait_ns = 900, .slots = 5, .units = 8, .patience = 600, .begin = begin,
 		  .look = look },
 	};
+	/* clang-format on */
 
 	max_bytes = LKIT_UNITS * LKIT_UNIT;
 	lkit_explore("service", &plans[_i], churn, 2, 5, 40, lkit_check);
@@ -111,7 +113,9 @@ static MAM_KERNEL(everything)
 START_TEST(all_there_is)
 {
 	static const struct lkit_plan limit = { .slots = 16, .begin = begin, .look = look };
-	static const struct lkit_plan pool = { .slots = 16, .units = 4, .begin = begin, .look = look };
+	static const struct lkit_plan pool = {
+		.slots = 16, .units = 4, .begin = begin, .look = look
+	};
 
 	max_bytes = 4 * LKIT_UNIT;
 	lkit_explore("all up to the limit", &limit, everything, 1, 1, 100, lkit_check_empty);
@@ -132,7 +136,9 @@ static MAM_KERNEL(too_much)
 START_TEST(more_than_there_is)
 {
 	static const struct lkit_plan limit = { .slots = 2, .begin = begin, .look = look };
-	static const struct lkit_plan pool = { .slots = 2, .units = 4, .begin = begin, .look = look };
+	static const struct lkit_plan pool = {
+		.slots = 2, .units = 4, .begin = begin, .look = look
+	};
 
 	max_bytes = 4 * LKIT_UNIT;
 	lkit_explore("more than the limit", &limit, too_much, 1, 1, 10, lkit_check_empty);

@@ -94,7 +94,8 @@ static MAM_KERNEL(looks)
 		MAM_KASSERT(steps <= 3 + MAM_LARGE_WORDS + slot / 8 * 8 + 8 + 3 + plain);
 		MAM_KASSERT(steps >= 3 + slot / 8 * 8);
 		/* All of them. */
-		MAM_KASSERT(steps_of(address + 1, 0) <= 3 + MAM_LARGE_WORDS + MAM_MAIL_SLOTS + plain);
+		MAM_KASSERT(steps_of(address + 1, 0) <=
+			    3 + MAM_LARGE_WORDS + MAM_MAIL_SLOTS + plain);
 	}
 	/* Slots that are nobody's are not looked at. */
 	for (slot = 0; slot < MAM_LARGE_WORDS; slot++)

@@ -19,8 +19,8 @@ START_TEST(a_new_heap_has_all_its_pages)
 	ck_assert_uint_eq(stats.longest_free, 250);
 	ck_assert_uint_eq(stats.full + stats.no_run + stats.contended + stats.bad_sizes, 0);
 	ck_assert_uint_eq(stats.double_frees + stats.foreign_frees, 0);
-	ck_assert_uint_eq(stats.space_bytes, 1000 * KIB + sizeof(struct mam_kheap) +
-						     mam_pages_bytes(250));
+	ck_assert_uint_eq(stats.space_bytes,
+			  1000 * KIB + sizeof(struct mam_kheap) + mam_pages_bytes(250));
 	heap_end(heap);
 	pool_end(pool);
 }

@@ -9,22 +9,25 @@
 #include "heap_fixture.h"
 
 #define NON_BLOCKING 1u
-#define PAGES { .size = sizeof(struct mam_heap_attr), .kind = MAM_HEAP_PAGES }
+#define PAGES                                                                \
+	{                                                                    \
+		.size = sizeof(struct mam_heap_attr), .kind = MAM_HEAP_PAGES \
+	}
 
 START_TEST(attributes_out_of_range_are_refused)
 {
-#define ROW(size_, bytes_, page, low)                                                              \
-	{                                                                                          \
-		.size = (size_), .bytes = (bytes_), .page_bytes = (page), .low_per_mille = (low),  \
-		.kind = MAM_HEAP_PAGES                                                             \
+#define ROW(size_, bytes_, page, low)                                                             \
+	{                                                                                         \
+		.size = (size_), .bytes = (bytes_), .page_bytes = (page), .low_per_mille = (low), \
+		.kind = MAM_HEAP_PAGES                                                            \
 	}
 	static const struct mam_heap_attr rows[] = {
-		ROW(0, MIB, 4096, 5),                                /* no size */
-		ROW(sizeof(struct mam_heap_attr) - 1, MIB, 4096, 5), /* too short */
-		ROW(4097, MIB, 4096, 5),                             /* no size anybody means */
-		ROW(sizeof(struct mam_heap_attr), 0, 4096, 5),       /* no bytes */
-		ROW(sizeof(struct mam_heap_attr), MIB, 128, 5),      /* pages too small */
-		ROW(sizeof(struct mam_heap_attr), MIB, 8 * MIB, 5),  /* too large */
+		ROW(0, MIB, 4096, 5),                                  /* no size */
+		ROW(sizeof(struct mam_heap_attr) - 1, MIB, 4096, 5),   /* too short */
+		ROW(4097, MIB, 4096, 5),                               /* no size anybody means */
+		ROW(sizeof(struct mam_heap_attr), 0, 4096, 5),         /* no bytes */
+		ROW(sizeof(struct mam_heap_attr), MIB, 128, 5),        /* pages too small */
+		ROW(sizeof(struct mam_heap_attr), MIB, 8 * MIB, 5),    /* too large */
 		ROW(sizeof(struct mam_heap_attr), MIB, 4096 + 256, 5), /* no power of two */
 		ROW(sizeof(struct mam_heap_attr), MIB, 4096, 1001),
 		ROW(sizeof(struct mam_heap_attr), SIZE_MAX, 256, 5), /* more pages than numbers */

@@ -38,8 +38,8 @@ START_TEST(growth_lies_behind_the_metadata)
 	heap = made(pool, &attr);
 	head = mam_heap_device(heap);
 	growth = head->growth;
-	ck_assert_ptr_eq(growth, (const char *)head +
-					 mam_growth_offset(5, mam_metadata_columns(5)));
+	ck_assert_ptr_eq(growth,
+			 (const char *)head + mam_growth_offset(5, mam_metadata_columns(5)));
 	ck_assert_ptr_nonnull(growth->mail);
 	ck_assert_ptr_null(growth->reports);
 	ck_assert_uint_eq(growth->wait_ns, 1234000);
@@ -47,11 +47,11 @@ START_TEST(growth_lies_behind_the_metadata)
 	ck_assert_uint_eq(head->layout, MAM_HEAP_LAYOUT_PLAIN);
 	at = (const unsigned char *)growth;
 	for (size_t i = constant; i < sizeof(*growth); i++)
-		ck_assert_uint_eq(at[i], i >= free_at && i < free_at + sizeof(growth->large_free)
-						 ? 0xff
-						 : 0);
+		ck_assert_uint_eq(
+			at[i], i >= free_at && i < free_at + sizeof(growth->large_free) ? 0xff : 0);
 	ck_assert_uint_eq(stats_of(heap).space_bytes,
-			  5 * MAM_HEAP_BLOCK + mam_metadata_plan_of(5, mam_metadata_columns(5)).end +
+			  5 * MAM_HEAP_BLOCK +
+				  mam_metadata_plan_of(5, mam_metadata_columns(5)).end +
 				  sizeof(*growth));
 	heap_end(heap);
 	pool_end(pool);
@@ -184,7 +184,8 @@ START_TEST(any_objects_at_random)
 
 		for (unsigned int i = 0; i < 2500; i++)
 			if (held.count < wanted)
-				(void)take(heap, any(100) ? 1 + any(1u << (4 + any(13))) : any(MIB));
+				(void)take(heap,
+					   any(100) ? 1 + any(1u << (4 + any(13))) : any(MIB));
 			else if (held.count != 0)
 				give(heap, any(held.count));
 		compare(heap);
@@ -215,7 +216,8 @@ START_TEST(at_its_limit_it_says_so)
 	ck_assert(!take(heap, 2 * MIB));
 	info = counted(heap);
 	ck_assert_uint_eq(info.at_limit, 2);
-	ck_assert_uint_eq(info.full + info.pool_full + info.silent + info.no_slot + info.refused, 0);
+	ck_assert_uint_eq(info.full + info.pool_full + info.silent + info.no_slot + info.refused,
+			  0);
 	ck_assert_uint_ge(info.refusals, 1);
 	ck_assert_uint_le(info.pages, 3 * 1024);
 	ck_assert_int_eq(mam_heap_reset(heap, NULL), MAM_OK);

@@ -71,8 +71,7 @@ START_TEST(attributes_at_their_ends_are_taken)
 
 		attr.size = sizeof(attr);
 		heap = made(pool, &attr);
-		ck_assert_uint_eq(mam_heap_device(heap)->growth->mail != NULL,
-				  attr.max_bytes != 0);
+		ck_assert_uint_eq(mam_heap_device(heap)->growth->mail != NULL, attr.max_bytes != 0);
 		if (!attr.debug)
 			ck_assert(take(heap, 16));
 		ck_assert_uint_eq(stats_of(heap).objects, !attr.debug);
@@ -89,8 +88,7 @@ START_TEST(structs_of_other_versions)
 		struct mam_heap_attr attr;
 		unsigned char more[64];
 	} newer = { .attr = GROWING(MIB, 8 * MIB) };
-	struct mam_heap_attr older = { .size = 32, .bytes = MIB, .max_bytes = 1,
-				       .reserved = 77 };
+	struct mam_heap_attr older = { .size = 32, .bytes = MIB, .max_bytes = 1, .reserved = 77 };
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
 	struct mam_heap *heap = made(pool, &older), *none = NULL;
@@ -293,15 +291,12 @@ static enum mam_status try_destroy(struct trial *trial)
 static const struct {
 	const char *name;
 	enum mam_status (*call)(struct trial *trial);
-	unsigned int min; /* failures of the driver's calls */
+	unsigned int min;    /* failures of the driver's calls */
 	unsigned int memory; /* allocations of the host side's */
 } calls[] = {
-	{ "create", try_create, 10, 1 },
-	{ "stats", try_stats, 20, 0 },
-	{ "walk", try_walk, 20, 0 },
-	{ "reset", try_reset, 10, 1 },
-	{ "trim", try_trim, 20, 0 },
-	{ "free", try_free, 10, 0 },
+	{ "create", try_create, 10, 1 },  { "stats", try_stats, 20, 0 },
+	{ "walk", try_walk, 20, 0 },      { "reset", try_reset, 10, 1 },
+	{ "trim", try_trim, 20, 0 },      { "free", try_free, 10, 0 },
 	{ "destroy", try_destroy, 1, 0 },
 };
 

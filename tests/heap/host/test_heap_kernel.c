@@ -85,7 +85,8 @@ static const char *check(void *argument)
 	if (job->info.full + job->info.no_run + job->info.contended != sum(job->vain))
 		return "requests that got NULL are not those that were counted";
 	return job->info.double_frees + job->info.foreign_frees + job->info.bad_sizes
-		       ? "a mistake was counted, and nobody made one" : NULL;
+		       ? "a mistake was counted, and nobody made one"
+		       : NULL;
 }
 
 static uint32_t number_of(void)
@@ -137,9 +138,11 @@ MAM_KERNEL(churn)
 
 static void explore(struct job *job, const char *name, simt_kernel *kernel)
 {
+	/* clang-format off */
 	struct simt_case test = { .name = name, .kernel = kernel, .grid = BLOCKS, .block = 32,
 				  .argument = job, .begin = begin, .check = check, .seeds = SEEDS,
 				  .config = { .race = RACE } };
+	/* clang-format on */
 
 	simt_must_pass(&test);
 }
@@ -221,9 +224,11 @@ static bool take_then_give(struct simt_world *world, void *argument)
 START_TEST(another_kernel_gives_them_back)
 {
 	struct job *job = job_new(300);
+	/* clang-format off */
 	struct simt_case test = { .name = "two kernels", .argument = job, .begin = begin,
 				  .check = check, .build = take_then_give, .seeds = SEEDS,
 				  .config = { .race = RACE } };
+	/* clang-format on */
 
 	simt_must_pass(&test);
 	ck_assert_uint_eq(job->info.taken, 0);
@@ -247,18 +252,18 @@ MAM_KERNEL(mistakes)
 	MAM_KASSERT(mam_kpage_free(heap, page) && !mam_kpage_free(heap, page)); /* double 1 */
 	MAM_KASSERT(!mam_kpage_free(heap, run + 1));               /* foreign 1: inside */
 	MAM_KASSERT(!mam_kpage_free(heap, heap));                  /* 2: the head */
-	MAM_KASSERT(!mam_kpage_free(heap, heap->space - PAGE));   /* 3: before */
+	MAM_KASSERT(!mam_kpage_free(heap, heap->space - PAGE));    /* 3: before */
 	MAM_KASSERT(!mam_kpage_free(heap, &walk));                 /* 4: elsewhere */
 	MAM_KASSERT(!mam_kpage_free_run(heap, run + PAGE / 2, 2)); /* 5 */
 	MAM_KASSERT(!mam_kpage_free_run(heap, run, 1000));         /* 6: more than there are */
 	MAM_KASSERT(mam_kpage_free(heap, run + PAGE));
-	MAM_KASSERT(!mam_kpage_free_run(heap, run, 3)); /* double 2: its middle; the rest goes */
-	MAM_KASSERT(!mam_kpage_alloc_run(heap, &walk, 0));                       /* bad 1 */
-	MAM_KASSERT(!mam_kpage_alloc_run(heap, &walk, heap->pages + 1));         /* bad 2 */
+	MAM_KASSERT(!mam_kpage_free_run(heap, run, 3));    /* double 2: its middle; the rest goes */
+	MAM_KASSERT(!mam_kpage_alloc_run(heap, &walk, 0)); /* bad 1 */
+	MAM_KASSERT(!mam_kpage_alloc_run(heap, &walk, heap->pages + 1)); /* bad 2 */
 	run = mam_kpage_alloc_run(heap, &walk, heap->pages);
 	MAM_KASSERT(run == heap->space);
-	MAM_KASSERT(!mam_kpage_alloc(heap, &walk));              /* full */
-	MAM_KASSERT(!mam_kpage_alloc_run(heap, &walk, 2));       /* no run */
+	MAM_KASSERT(!mam_kpage_alloc(heap, &walk));        /* full */
+	MAM_KASSERT(!mam_kpage_alloc_run(heap, &walk, 2)); /* no run */
 }
 
 START_TEST(mistakes_change_nothing_and_are_counted)

@@ -41,10 +41,10 @@ START_TEST(attributes_out_of_range_are_refused)
 {
 #define SIZED .size = sizeof(struct mam_heap_attr)
 	static const struct mam_heap_attr rows[] = {
-		{ SIZED },                                         /* no bytes */
-		{ SIZED, .bytes = MIB, .page_bytes = 4096 },       /* pages' */
-		{ SIZED, .bytes = MIB, .low_per_mille = 5 },       /* pages' */
-		{ SIZED, .bytes = MIB, .kind = 2 },                /* no kind */
+		{ SIZED },                                   /* no bytes */
+		{ SIZED, .bytes = MIB, .page_bytes = 4096 }, /* pages' */
+		{ SIZED, .bytes = MIB, .low_per_mille = 5 }, /* pages' */
+		{ SIZED, .bytes = MIB, .kind = 2 },          /* no kind */
 		{ SIZED, .bytes = MIB, .kind = UINT32_MAX },
 		{ SIZED, .bytes = SIZE_MAX },
 		{ SIZED, .bytes = (((size_t)1 << 26) - 1) * BLOCK + 1 }, /* more than numbers say */
@@ -233,8 +233,7 @@ static enum mam_status try_free(struct trial *trial)
 	const struct mam_returns *ring = mam_heap_device(trial->heap)->returns;
 	uint64_t told = ring->told;
 	size_t taken = 77;
-	enum mam_status status =
-		mam_heap_free(trial->heap, NULL, trial->objects + 3, 30, &taken);
+	enum mam_status status = mam_heap_free(trial->heap, NULL, trial->objects + 3, 30, &taken);
 
 	stop(trial);
 	(void)walked(trial->heap); /* what was submitted is done */
@@ -262,11 +261,8 @@ START_TEST(each_call_of_the_driver_fails_once)
 		enum mam_status (*call)(struct trial *trial);
 		unsigned int min; /* failures */
 	} rows[] = {
-		{ "create", try_create, 9 },
-		{ "stats", try_stats, 12 },
-		{ "walk", try_walk, 10 },
-		{ "free", try_free, 12 },
-		{ "reset", try_reset, 3 },
+		{ "create", try_create, 9 }, { "stats", try_stats, 12 }, { "walk", try_walk, 10 },
+		{ "free", try_free, 12 },    { "reset", try_reset, 3 },
 	};
 	struct trial trial = { .cuda = load() };
 

@@ -186,10 +186,10 @@ START_TEST(what_is_no_object_is_counted)
 	(void)cuda;
 	take(heap, 0, 3, 100);
 	objects[3] = NULL;
-	objects[4] = objects[0];                       /* twice */
-	objects[5] = (char *)objects[1] + 16;          /* inside */
-	objects[6] = &info;                            /* of nobody here */
-	objects[7] = mam_heap_device(heap);            /* the books */
+	objects[4] = objects[0];              /* twice */
+	objects[5] = (char *)objects[1] + 16; /* inside */
+	objects[6] = &info;                   /* of nobody here */
+	objects[7] = mam_heap_device(heap);   /* the books */
 	objects[8] = (void *)(uintptr_t)UINTPTR_MAX;
 	objects[9] = objects[2];
 	objects[1] = NULL;
@@ -346,9 +346,9 @@ START_TEST(who_waits_keeps_no_other_waiting)
 	take(behind.heap, 0, 2, 1024);
 	ck_assert_int_eq(cuda.cuStreamCreate(&behind.stream, NON_BLOCKING), CUDA_SUCCESS);
 	for (unsigned int i = 0; i < 200; i++)
-		ck_assert_int_eq(cuda.cuMemsetD8Async((uintptr_t)objects[0], 1, 1024,
-						      behind.stream),
-				 CUDA_SUCCESS);
+		ck_assert_int_eq(
+			cuda.cuMemsetD8Async((uintptr_t)objects[0], 1, 1024, behind.stream),
+			CUDA_SUCCESS);
 	ck_assert_int_eq(pthread_create(&thread, NULL, give_behind, &behind), 0);
 	usleep(100000);
 	ck_assert_int_eq(mam_heap_free(behind.heap, (struct CUstream_st *)2, objects + 1, 1, NULL),
@@ -472,7 +472,8 @@ static const char *check(void *argument)
 	if (info.objects != 0 || info.returned != 0)
 		return "what was given back is not free";
 	return info.double_frees + info.foreign_frees + info.interior_frees
-		       ? "a mistake was counted, and nobody made one" : NULL;
+		       ? "a mistake was counted, and nobody made one"
+		       : NULL;
 }
 
 static bool build(struct simt_world *world, void *argument)
@@ -486,8 +487,10 @@ START_TEST(kernels_go_on_meanwhile)
 {
 	struct job job = { .cuda = load() };
 	struct mam_pool *pool = pool_new();
+	/* clang-format off */
 	struct simt_case test = { .name = "host and kernels", .argument = &job, .begin = begin,
 				  .check = check, .build = build, .seeds = 60 };
+	/* clang-format on */
 
 	job.heap = objects_of(pool, 3 * MAM_HEAP_BLOCK);
 	job.device = mam_heap_device(job.heap);

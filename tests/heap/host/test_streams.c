@@ -121,7 +121,8 @@ MAM_KERNEL(fill)
 	uint32_t self = mam_block() * simt_block_threads() + simt_thread(), n;
 
 	for (n = 0; n < 8; n++)
-		okit_keep(kit, TCACHES + self * 8 + n, okit_alloc(kit, (size_t)(uintptr_t)kit->plan));
+		okit_keep(kit, TCACHES + self * 8 + n,
+			  okit_alloc(kit, (size_t)(uintptr_t)kit->plan));
 }
 
 MAM_KERNEL(empty)

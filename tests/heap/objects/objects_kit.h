@@ -31,7 +31,7 @@ struct okit {
 	uint32_t *extent;              /* of an object's first grain: its grains; else 0 */
 	uint32_t number;               /* objects, ever */
 	uint32_t live;                 /* objects, now */
-	uint32_t max;                 /* of those at a time */
+	uint32_t max;                  /* of those at a time */
 	uint32_t failed;               /* requests that got nothing */
 	bool refused[MAM_CLASSES + 1]; /* of this class */
 	uint32_t refused_units;        /* the shortest run that was; 0: none */
@@ -201,8 +201,7 @@ static inline struct okit *okit_create(uint32_t blocks, uint32_t columns, const 
 	kit->blocks = blocks;
 	kit->columns = columns;
 	kit->plan = plan;
-	kit->space =
-		aligned_alloc((size_t)1 << MAM_BLOCK_SHIFT, (size_t)blocks << MAM_BLOCK_SHIFT);
+	kit->space = aligned_alloc((size_t)1 << MAM_BLOCK_SHIFT, (size_t)blocks << MAM_BLOCK_SHIFT);
 	kit->heap = aligned_alloc(MAM_PAGES_LINE, mam_metadata_plan_of(blocks, columns).end);
 	kit->owner = calloc((size_t)blocks * OKIT_BLOCK_GRAINS, 4);
 	kit->extent = calloc((size_t)blocks * OKIT_BLOCK_GRAINS, 4);

@@ -65,7 +65,8 @@ START_TEST(as_in_any_heap)
 
 		dkit->plan = &kinds[i];
 		dkit->kit->whole = true;
-		dkit_explore(dkit, "right", right, 1, 32, KIT_RACE ? 8 : 40, true, dkit_check_quiet);
+		dkit_explore(dkit, "right", right, 1, 32, KIT_RACE ? 8 : 40, true,
+			     dkit_check_quiet);
 		dkit_destroy(dkit);
 	}
 }

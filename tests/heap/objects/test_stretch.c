@@ -191,7 +191,7 @@ MAM_KERNEL(takes)
 				field->walk.place =
 					max - 1 -
 					64 * below(field->width < max / 64 ? field->width
-									    : max / 64);
+									   : max / 64);
 			field->pages->patience = patience[below(6)];
 			field->pages->undone.value = below(3);
 			into_heap(field);

@@ -8,7 +8,7 @@
 struct plan {
 	const char *name;
 	uint32_t count, grid, block;
-	uint32_t callers;     /* which lanes of a warp take part */
+	uint32_t callers;  /* which lanes of a warp take part */
 	uint32_t min, max; /* pages of a run */
 	uint32_t rounds;
 	uint32_t seeds;

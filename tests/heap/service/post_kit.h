@@ -28,12 +28,12 @@ struct kit_block {
 struct kit_pool {
 	struct kit_block block[KIT_BLOCKS];
 	unsigned int blocks;
-	uint64_t next;      /* address of the next one */
-	uint64_t mapped;    /* bytes that are there without new memory */
-	uint64_t max;      /* a request of more than that fails; 0: none does */
-	unsigned int fails; /* calls until one fails; KIT_NEVER */
+	uint64_t next;                   /* address of the next one */
+	uint64_t mapped;                 /* bytes that are there without new memory */
+	uint64_t max;                    /* a request of more than that fails; 0: none does */
+	unsigned int fails;              /* calls until one fails; KIT_NEVER */
 	unsigned int takes, news, gives; /* counts */
-	uint64_t lies;      /* added to the address that is given */
+	uint64_t lies;                   /* added to the address that is given */
 	bool gone;
 };
 

@@ -49,15 +49,15 @@ START_TEST(sizes)
 	static const struct {
 		uint64_t max, root, grow, min, highest; /* MiB of ground of the first grant */
 	} rows[] = {
-		{ 1 << 20, 64, 0, 28, 32 },     /* half of what is held, its books in it */
-		{ 1 << 20, 1, 0, 2, 2 },        /* the least */
+		{ 1 << 20, 64, 0, 28, 32 }, /* half of what is held, its books in it */
+		{ 1 << 20, 1, 0, 2, 2 },    /* the least */
 		{ 1 << 20, 8192, 0, 970, 1024 },
 		{ 1 << 20, 131072, 0, 8192, 8192 }, /* a sixteenth of what is held */
-		{ 1 << 20, 64, 16, 16, 16 },    /* as was said */
+		{ 1 << 20, 64, 16, 16, 16 },        /* as was said */
 		{ 1 << 20, 16, 1, 2, 2 },
-		{ 66, 64, 0, 2, 2 },            /* what the limit leaves */
+		{ 66, 64, 0, 2, 2 }, /* what the limit leaves */
 		{ 70, 64, 0, 6, 6 },
-		{ 6400, 64, 2, 99, 99 },        /* a share, so that the table holds all of it */
+		{ 6400, 64, 2, 99, 99 }, /* a share, so that the table holds all of it */
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -83,9 +83,8 @@ START_TEST(metadata_are_computed_in)
 
 		kit_ask(kit);
 		kit_look(kit);
-		ck_assert_uint_le(kit->pool.block[0].bytes, root * MIB / 2 < 3 * MIB
-								    ? 3 * MIB
-								    : root * MIB / 2);
+		ck_assert_uint_le(kit->pool.block[0].bytes,
+				  root * MIB / 2 < 3 * MIB ? 3 * MIB : root * MIB / 2);
 		ck_assert_uint_gt(kit->pool.block[0].bytes + 2 * 65536 + 4096 * 64,
 				  root * MIB / 2 > GIB ? GIB : root * MIB / 2);
 		kit_end(kit);

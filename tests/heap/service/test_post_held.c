@@ -16,7 +16,8 @@ static struct mam_post_box box;
 static unsigned news; /* count: tries for new memory */
 static enum mam_status answer;
 
-static enum mam_status take(void *user, uint64_t bytes, uint64_t alignment, bool may_grow, uint64_t *address)
+static enum mam_status take(void *user, uint64_t bytes, uint64_t alignment, bool may_grow,
+			    uint64_t *address)
 {
 	(void)user;
 	(void)bytes;

@@ -289,19 +289,19 @@ static void scribble(struct kit *kit, unsigned int *seed)
 		break;
 	case 3: /* an address that was given somewhere */
 		kit->mail.ask[slot].detail = kit->box.slot[(slot + what) % MAM_MAIL_SLOTS].address;
-		kit->mail.ask[slot].stamp = (kit->box.slot[slot].generation + 1) << 8 |
-					    MAM_MAIL_FREE;
+		kit->mail.ask[slot].stamp =
+			(kit->box.slot[slot].generation + 1) << 8 | MAM_MAIL_FREE;
 		break;
 	case 4:
 		kit->mail.ask[slot].detail = kit->box.slot[slot].address;
-		kit->mail.ask[slot].stamp = (kit->box.slot[slot].generation + 1) << 8 |
-					    (uint64_t)(rand_r(seed) % 4);
+		kit->mail.ask[slot].stamp =
+			(kit->box.slot[slot].generation + 1) << 8 | (uint64_t)(rand_r(seed) % 4);
 		break;
 	default:
 		kit->mail.ask[slot].detail = (uint64_t)rand_r(seed) << rand_r(seed) % 33;
-		kit->mail.ask[slot].stamp = (kit->box.slot[slot].generation +
-					     (uint64_t)(rand_r(seed) % 3)) << 8 |
-					    (uint64_t)(rand_r(seed) % 5);
+		kit->mail.ask[slot].stamp =
+			(kit->box.slot[slot].generation + (uint64_t)(rand_r(seed) % 3)) << 8 |
+			(uint64_t)(rand_r(seed) % 5);
 		break;
 	}
 	kit->mail.knock++;
@@ -326,8 +326,9 @@ static void must_hold_what_was_given(const struct kit *kit)
 
 START_TEST(a_device_that_writes_anything)
 {
-	const struct mam_post_config config = { .max_bytes = 4 * GIB, .root_bytes = 64 * MIB,
-						.grow_bytes = 2 * MIB, .ahead = 2 };
+	const struct mam_post_config config = {
+		.max_bytes = 4 * GIB, .root_bytes = 64 * MIB, .grow_bytes = 2 * MIB, .ahead = 2
+	};
 
 	for (unsigned int seed = 1; seed <= 30; seed++) {
 		struct kit *kit = kit_new(&config);

@@ -17,8 +17,9 @@
 #define CHILD_OK 42
 #define NON_BLOCKING 1u
 
-static const struct mam_post_config config = { .max_bytes = UINT64_MAX, .root_bytes = MIB,
-					       .grow_bytes = 2 * MIB, .ahead = 1 };
+static const struct mam_post_config config = {
+	.max_bytes = UINT64_MAX, .root_bytes = MIB, .grow_bytes = 2 * MIB, .ahead = 1
+};
 
 static struct mam_post *post_on(struct mam_pool *pool, const struct mam_post_config *wanted)
 {
@@ -60,6 +61,7 @@ static void write_word(uint64_t *where, uint64_t value)
 }
 
 /* Until it is so, within seconds. */
+/* clang-format off */
 #define WAIT_FOR(truth)                                                           \
 	do {                                                                      \
 		const uint64_t begun = mam_clock_ns();                            \
@@ -68,6 +70,7 @@ static void write_word(uint64_t *where, uint64_t value)
 			usleep(50);                                               \
 		}                                                                 \
 	} while (0)
+/* clang-format on */
 
 static void ask(struct mam_mail *mail, uint64_t number, uint64_t wanted)
 {
@@ -207,12 +210,14 @@ static long log_end(const char *path)
 
 START_TEST(nothing_waits_for_a_kernel)
 {
+	/* clang-format off */
 	static const char *const waits[] = {
 		"cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize", "cuMemFree",
 		"cuMemFreeHost", "cuMemHostUnregister", "cuMemUnmap", "cuMemRelease", "cuMemcpy",
 		"cuMemAlloc", "cuMemHostAlloc", "cuMemset", "cuModule", "cuLaunch", "cuStream",
 		"cuEvent",
 	};
+	/* clang-format on */
 	const char *source = _i ? "vmm" : "cudamalloc";
 	char path[] = "/tmp/post_pool.XXXXXX";
 	int file = mkstemp(path);

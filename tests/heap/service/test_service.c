@@ -66,8 +66,9 @@ static void note_fork(struct mam_service_client *client)
 
 static void make(struct counting *counting)
 {
-	*counting = (struct counting){ .client = { .look = count_look, .spare = count_spare,
-						   .forked = note_fork } };
+	*counting = (struct counting){
+		.client = { .look = count_look, .spare = count_spare, .forked = note_fork }
+	};
 }
 
 static void add(struct counting *counting)
@@ -307,7 +308,7 @@ START_TEST(the_last_one_is_not_the_one_it_is_in)
 	while (!late.inside || slow.inside)
 		usleep(100);
 	usleep(20000); /* who was in the slow one has left it */
-	add(&other); /* who removes the last one joins the thread */
+	add(&other);   /* who removes the last one joins the thread */
 	ck_assert_ptr_nonnull(remove_it(&late));
 	take_off(&other);
 	for (unsigned int i = 0; i < 2; i++) {
@@ -399,7 +400,7 @@ static void *device_of_grants(void *argument)
 			sched_yield();
 		/* As grow.h does: relaxed, behind `posted`. */
 		space = __atomic_load_n((uint64_t *)&mail->grant[taken % MAM_MAIL_GRANTS],
-					 __ATOMIC_RELAXED);
+					__ATOMIC_RELAXED);
 		if (space == 0 || space == last)
 			return NULL;
 		last = space;
@@ -441,8 +442,9 @@ static void *device_of_objects(void *argument)
 
 START_TEST(thousands_of_asks)
 {
-	const struct mam_post_config config = { .max_bytes = UINT64_MAX, .root_bytes = 2 * MIB,
-						.grow_bytes = 2 * MIB, .ahead = 1 };
+	const struct mam_post_config config = {
+		.max_bytes = UINT64_MAX, .root_bytes = 2 * MIB, .grow_bytes = 2 * MIB, .ahead = 1
+	};
 	struct posted posted = { { .look = look, .spare = spare }, kit_new(&config) };
 	pthread_t grants, objects;
 	void *answer;

@@ -108,7 +108,8 @@ static struct mam_kheap *metadata_create(uint32_t blocks, uint32_t columns)
 
 	ck_assert_ptr_nonnull(head);
 	memset(head, 0, bytes);
-	mam_metadata_format(head, (unsigned char *)((uintptr_t)1 << MAM_BLOCK_SHIFT), blocks, columns);
+	mam_metadata_format(head, (unsigned char *)((uintptr_t)1 << MAM_BLOCK_SHIFT), blocks,
+			    columns);
 	return head;
 }
 

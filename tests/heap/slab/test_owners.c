@@ -144,7 +144,8 @@ END_TEST
 OKIT_UNSEEN bool is_marked(const struct okit *kit, uint32_t class_, uint32_t word, uint64_t left)
 {
 	uint32_t unit = mam_metadata_unit(class_, word), block = unit / 64, i;
-	uint64_t hints = mam_metadata_hint_words(BLOCKS), *own = &mam_metadata_words(kit->heap, class_)[word];
+	uint64_t hints = mam_metadata_hint_words(BLOCKS),
+		 *own = &mam_metadata_words(kit->heap, class_)[word];
 
 	for (i = 0; i < MAM_CLASSES * hints; i++)
 		if (kit->heap->hints[i] !=

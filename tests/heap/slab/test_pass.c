@@ -90,12 +90,10 @@ START_TEST(reopened)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 
-	motion_explore(kit, "closed and opened again", begin_reopened, reopen, 3, 1,
-		       3000, NULL);
+	motion_explore(kit, "closed and opened again", begin_reopened, reopen, 3, 1, 3000, NULL);
 	okit_destroy(kit);
 }
 END_TEST
-
 
 /* ---- nobody else comes ----------------------------------------------------------------------- */
 
@@ -187,7 +185,8 @@ static void begin_in_motion(void *argument)
 	mam_owners_set(kit->heap, unit, 1, slab->class_ + MAM_OWNER_MOVING);
 	mam_owners_set(kit->heap, unit + 1, mam_class_units(slab->class_) - 1, slab->class_);
 	if (slab->stage == PUBLISHED)
-		mam_metadata_words(kit->heap, slab->class_)[slab->word] = okit_all_slots(slab->class_);
+		mam_metadata_words(kit->heap, slab->class_)[slab->word] =
+			okit_all_slots(slab->class_);
 }
 
 /* No room, or that of the slab; never that there is none for sure. */
@@ -277,9 +276,7 @@ START_TEST(gives_up)
 		.check = four_were_refused,
 		.seeds = full ? 40 : 2,
 		/* One pass is far less; two hundred are not many more than this. */
-		.config = { .race = KIT_RACE,
-			    .strict = true,
-			    .steps_max = full ? 3000 : 300000 },
+		.config = { .race = KIT_RACE, .strict = true, .steps_max = full ? 3000 : 300000 },
 	};
 
 	if (slab.stage != PUBLISHED)

@@ -31,11 +31,11 @@
 struct job {
 	struct mam_kheap heap;
 	struct mam_returns ring;
-	uint64_t first;             /* count that the ring begins at */
-	uint32_t freed[OBJECTS];    /* times; atomic */
-	uint32_t written[OBJECTS];  /* plain: by the host before it gives, read by who frees */
-	uint32_t full;              /* times the host found no room */
-	uint64_t all_full;          /* over all runs */
+	uint64_t first;            /* count that the ring begins at */
+	uint32_t freed[OBJECTS];   /* times; atomic */
+	uint32_t written[OBJECTS]; /* plain: by the host before it gives, read by who frees */
+	uint32_t full;             /* times the host found no room */
+	uint64_t all_full;         /* over all runs */
 };
 
 static struct job job;
@@ -140,8 +140,10 @@ static bool one_kernel(struct simt_world *world, void *argument)
 
 static void explore(const char *name, bool (*build)(struct simt_world *world, void *argument))
 {
+	/* clang-format off */
 	struct simt_case test = { .name = name, .build = build, .argument = &job, .begin = begin,
 				  .check = check, .seeds = SEEDS, .config = { .race = RACE } };
+	/* clang-format on */
 
 	simt_must_pass(&test);
 }

@@ -361,15 +361,14 @@ MAM_KERNEL(open_or_run)
 static const char *one_at_least(void *argument)
 {
 	return got.did[0] || got.did[1] || got.did[2] ? okit_check(argument)
-						       : "nobody got anything";
+						      : "nobody got anything";
 }
 
 START_TEST(open_against_run)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 
-	motion_explore(kit, "open against run", begin_twelve, open_or_run, 3, 1, 200,
-		       one_at_least);
+	motion_explore(kit, "open against run", begin_twelve, open_or_run, 3, 1, 200, one_at_least);
 	okit_destroy(kit);
 }
 END_TEST
@@ -405,8 +404,8 @@ static void give(struct okit *kit, struct held *held)
 static void take(struct okit *kit, struct held *held)
 {
 	uint32_t i = motion_below(PLACES), class_ = places[i].class_, word = places[i].word;
-	uint64_t chosen = okit_all_slots(class_) &
-			  mam_bits_span(motion_below(62), 1 + motion_below(3));
+	uint64_t chosen =
+		okit_all_slots(class_) & mam_bits_span(motion_below(62), 1 + motion_below(3));
 
 	held->class_ = class_;
 	held->word = word;
@@ -415,9 +414,7 @@ static void take(struct okit *kit, struct held *held)
 		held->class_ = 0;
 		held->slots = (uintptr_t)okit_alloc(kit, 9 << MAM_UNIT_SHIFT);
 		return;
-	case 1:
-		held->slots = motion_open(kit, class_, word, chosen) ? chosen : 0;
-		return;
+	case 1: held->slots = motion_open(kit, class_, word, chosen) ? chosen : 0; return;
 	default: held->slots = motion_claim(kit, class_, word, chosen);
 	}
 }

@@ -256,6 +256,7 @@ static void fork_leaves(void)
 	printf("child ended %d\n", WEXITSTATUS(status));
 }
 
+/* clang-format off */
 static const struct probe_scene scenes[] = {
 	{ "before-main", before_main }, { "signals", signals }, { "vforks", vforks },
 	{ "closes", closes },		{ "ends", ends },	{ "ends-in-thread", ends_in_thread },
@@ -269,6 +270,7 @@ static const struct probe_scene scenes[] = {
 	{ "vfork-leaves", vfork_leaves },
 	{ "fork-leaves", fork_leaves },
 };
+/* clang-format on */
 
 int main(int count, char **arguments)
 {

@@ -63,13 +63,14 @@ static void show_attributes(unsigned long long address, unsigned long long block
 	unsigned int type = 0, managed = 9;
 	int device = -1, code;
 	size_t size = 0;
-	int names[] = { POINTER_CONTEXT,     POINTER_MEMORY_TYPE, POINTER_DEVICE_POINTER,
-			POINTER_IS_MANAGED,  POINTER_DEVICE_ORDINAL, POINTER_RANGE_START,
+	int names[] = { POINTER_CONTEXT,    POINTER_MEMORY_TYPE,    POINTER_DEVICE_POINTER,
+			POINTER_IS_MANAGED, POINTER_DEVICE_ORDINAL, POINTER_RANGE_START,
 			POINTER_RANGE_SIZE };
 	void *values[] = { &owner, &type, &pointer, &managed, &device, &start_address, &size };
 
 	code = cuPointerGetAttributes(7, names, values, address);
-	printf("attributes: %d context %d type %u pointer %d managed %u device %d start %d size %zu\n",
+	printf("attributes: %d context %d type %u pointer %d managed %u device %d start %d size "
+	       "%zu\n",
 	       code, owner == context, type, pointer == address, managed, device,
 	       start_address == block, size);
 	SHOW(cuPointerGetAttribute(&type, POINTER_MEMORY_TYPE, address));
@@ -261,7 +262,8 @@ static void answer_messages(int from, int to)
 			show_range("what was opened", a + MIB, a);
 			show_attributes(a + 10, a);
 			id = id_of(a);
-			printf("peer: one id %d, another one %d\n", id_of(a + MIB) == id, id != last);
+			printf("peer: one id %d, another one %d\n", id_of(a + MIB) == id,
+			       id != last);
 			last = id;
 			SHOW(cuPointerSetAttribute(&on, POINTER_SYNC_MEMOPS, a));
 			printf("peer: on %u\n", is_synchronous(a));
@@ -463,10 +465,10 @@ static void aligned(void)
 }
 
 static const struct probe_scene scenes[] = {
-	{ "ranges", ranges },	  { "attributes", attributes }, { "buffer-ids", buffer_ids },
-	{ "synchronous", synchronous }, { "processes", processes }, { "hostile", hostile },
-	{ "toggles", toggles },	  { "green", green },		{ "broken", broken },
-	{ "resets", resets },	  { "aligned", aligned },
+	{ "ranges", ranges },           { "attributes", attributes }, { "buffer-ids", buffer_ids },
+	{ "synchronous", synchronous }, { "processes", processes },   { "hostile", hostile },
+	{ "toggles", toggles },         { "green", green },           { "broken", broken },
+	{ "resets", resets },           { "aligned", aligned },
 };
 
 int main(int count, char **arguments)

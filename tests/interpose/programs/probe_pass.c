@@ -27,8 +27,8 @@ static void start(void)
 
 /* --- every function by each road --- */
 
-#define FIND(name, base, version, flags)                                        \
-	__typeof__(&name) name##_found = NULL;                                  \
+#define FIND(name, base, version, flags)       \
+	__typeof__(&name) name##_found = NULL; \
 	SHOW(cuGetProcAddress_v2(base, (void **)&name##_found, version, flags, &status))
 
 static void by_symbol(void)
@@ -125,10 +125,10 @@ static void roads(void)
 }
 
 /* One call by lookup and one by symbol, with the same result. */
-#define BOTH(name, arguments)            \
-	do {                             \
+#define BOTH(name, arguments)                 \
+	do {                                  \
 		SHOW(name##_found arguments); \
-		SHOW(name arguments);    \
+		SHOW(name arguments);         \
 	} while (0)
 
 /* The last argument of cuIpcOpenMemHandle lies behind a struct on the stack. */
@@ -558,7 +558,7 @@ static void pitch_waits(void)
 
 static const struct probe_scene scenes[] = {
 	{ "roads", roads },
-		{ "pointers", pointers },
+	{ "pointers", pointers },
 	{ "wrong-ends", wrong_ends },
 	{ "limit", limit },
 	{ "limit-devices", limit_devices },

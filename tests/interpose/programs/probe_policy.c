@@ -61,7 +61,8 @@ static void captures(void)
 {
 	start();
 	for (int capture_mode = CAPTURE_GLOBAL; capture_mode <= CAPTURE_RELAXED; capture_mode++)
-		for (int thread_mode = CAPTURE_GLOBAL; thread_mode <= CAPTURE_RELAXED; thread_mode++)
+		for (int thread_mode = CAPTURE_GLOBAL; thread_mode <= CAPTURE_RELAXED;
+		     thread_mode++)
 			allocate_in_capture(capture_mode, thread_mode);
 }
 

@@ -46,7 +46,10 @@ static void release(uint64_t *random, unsigned long long block, struct CUstream_
 static void *work(void *argument)
 {
 	uint64_t random = 88172645463325252u + (uint64_t)(uintptr_t)argument * 977;
-	struct { unsigned long long block; struct CUstream_st *stream; } kept[KEPT] = { { 0, NULL } };
+	struct {
+		unsigned long long block;
+		struct CUstream_st *stream;
+	} kept[KEPT] = { { 0, NULL } };
 	struct CUstream_st *streams[STREAMS];
 
 	check(cuCtxSetCurrent(context));

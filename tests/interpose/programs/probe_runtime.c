@@ -154,10 +154,10 @@ static void failures(void)
 	size_t pitch = 7;
 
 	ASK(cudaDeviceGetDefaultMemPool(&pool, 0));
-#define FAIL(call)                                                      \
-	do {                                                            \
-		a = &a;                                                 \
-		ASK(call);                                              \
+#define FAIL(call)                                                     \
+	do {                                                           \
+		a = &a;                                                \
+		ASK(call);                                             \
 		printf("null %d, as it was %d\n", a == NULL, a == &a); \
 	} while (0)
 	FAIL(cudaMalloc(&a, much));
@@ -219,10 +219,10 @@ static void captures(void)
 int main(int count, char **arguments)
 {
 	static const struct probe_scene scenes[] = {
-		{ "once", once },       { "bad-arguments", bad_arguments },
-		{ "devices", devices }, { "reset", reset },
-		{ "entry", entry },     { "at-exit", at_exit },
-		{ "pitched", pitched }, { "failures", failures },
+		{ "once", once },         { "bad-arguments", bad_arguments },
+		{ "devices", devices },   { "reset", reset },
+		{ "entry", entry },       { "at-exit", at_exit },
+		{ "pitched", pitched },   { "failures", failures },
 		{ "captures", captures },
 	};
 

@@ -190,12 +190,9 @@ static void devices(void)
 }
 
 static const struct probe_scene scenes[] = {
-	{ "random-sizes", random_sizes },
-	{ "lagging", lagging },
-	{ "contexts", contexts },
-	{ "devices", devices },
-	{ "outgrown-idle", outgrown_idle },
-	{ "outgrown-busy", outgrown_busy },
+	{ "random-sizes", random_sizes },   { "lagging", lagging },
+	{ "contexts", contexts },           { "devices", devices },
+	{ "outgrown-idle", outgrown_idle }, { "outgrown-busy", outgrown_busy },
 };
 
 int main(int count, char **arguments)

@@ -17,7 +17,7 @@
 
 struct stack {
 	uint32_t bug, wrong, nodes;
-	uint64_t head;                    /* pops << 32 | node; 0 is none */
+	uint64_t head; /* pops << 32 | node; 0 is none */
 	uint32_t next[GALLERY_LANES + 1];
 	uint32_t owners[GALLERY_LANES + 1];
 };
@@ -27,8 +27,8 @@ MAM_KFN uint32_t stack_pop(struct stack *stack)
 	uint64_t seen = mam_atomic_load64(&stack->head, MAM_ACQUIRE, MAM_AT_DEVICE);
 
 	while ((uint32_t)seen != 0) {
-		uint32_t next = mam_atomic_load32(&stack->next[(uint32_t)seen], MAM_RELAXED,
-						  MAM_AT_DEVICE);
+		uint32_t next =
+			mam_atomic_load32(&stack->next[(uint32_t)seen], MAM_RELAXED, MAM_AT_DEVICE);
 		/* The one place: the twin counts its pops. */
 		uint64_t pops = stack->bug ? 0 : (seen >> 32) + 1;
 		uint64_t found = mam_atomic_cas64(&stack->head, seen, pops << 32 | next,

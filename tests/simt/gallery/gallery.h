@@ -42,9 +42,9 @@
 
 struct gallery_row {
 	const char *name;
-	const char *what;  /* the bug in a few words */
+	const char *what; /* the bug in a few words */
 	simt_kernel *kernel;
-	size_t bytes;      /* of the kernel's state */
+	size_t bytes; /* of the kernel's state */
 	unsigned int grid, block;
 	/* Makes zeroed memory the state of `grid` blocks of `block` lanes, GALLERY_LANES at most. */
 	void (*begin)(void *state, bool bug, unsigned int grid, unsigned int block);
@@ -56,6 +56,7 @@ struct gallery_row {
 	struct simt_config config;
 };
 
+/* clang-format off */
 #define GALLERY_ROWS(ROW)                                                                       \
 	ROW(check_then_set)                                                                     \
 	ROW(lost_count)                                                                         \
@@ -83,6 +84,7 @@ struct gallery_row {
 	ROW(split_barrier)                                                                      \
 	ROW(warp_lock)                                                                          \
 	ROW(co_resident)
+/* clang-format on */
 
 #define GALLERY_DECLARE(name) extern const struct gallery_row gallery_##name##_row;
 GALLERY_ROWS(GALLERY_DECLARE)

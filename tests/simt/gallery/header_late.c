@@ -23,7 +23,7 @@ struct header {
 
 struct heap {
 	uint32_t bug, wrong, warps;
-	uint32_t next;  /* block to give out */
+	uint32_t next; /* block to give out */
 	struct header headers[GALLERY_WARPS];
 	uint32_t freed[GALLERY_WARPS];
 };

@@ -23,7 +23,8 @@ MAM_KFN bool shared_drop(struct shared *shared)
 {
 	/* The one place: the order of the subtraction. */
 	if (shared->bug)
-		return mam_atomic_add32(&shared->refs, 0xffffffffu, MAM_RELAXED, MAM_AT_DEVICE) == 1;
+		return mam_atomic_add32(&shared->refs, 0xffffffffu, MAM_RELAXED, MAM_AT_DEVICE) ==
+		       1;
 	return mam_atomic_add32(&shared->refs, 0xffffffffu, MAM_ACQ_REL, MAM_AT_DEVICE) == 1;
 }
 

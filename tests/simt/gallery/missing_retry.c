@@ -13,8 +13,8 @@
 
 struct word {
 	uint32_t bug, wrong;
-	uint32_t full;                       /* the bits of a word that are units */
-	uint32_t taken[GALLERY_LANES / 2];   /* one for each group of lanes */
+	uint32_t full;                     /* the bits of a word that are units */
+	uint32_t taken[GALLERY_LANES / 2]; /* one for each group of lanes */
 };
 
 /* The bit that the caller got; 0 if there is none. */

@@ -31,8 +31,8 @@ MAM_KFN bool count_take(uint32_t *count, uint32_t units, uint32_t bug)
 	uint32_t seen = mam_atomic_load32(count, MAM_RELAXED, MAM_AT_DEVICE);
 
 	while (seen >= units) {
-		uint32_t found = mam_atomic_cas32(count, seen, seen - units, MAM_ACQUIRE,
-						  MAM_AT_DEVICE);
+		uint32_t found =
+			mam_atomic_cas32(count, seen, seen - units, MAM_ACQUIRE, MAM_AT_DEVICE);
 
 		if (found == seen)
 			return true;

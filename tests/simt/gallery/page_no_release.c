@@ -26,7 +26,9 @@ struct pages {
 MAM_KFN uint32_t pages_take(struct pages *pages)
 {
 	for (uint32_t page = 0; page < pages->count; page++)
-		if (!(mam_atomic_or32(&pages->taken, 1u << page, MAM_ACQUIRE, MAM_AT_DEVICE) >> page & 1))
+		if (!(mam_atomic_or32(&pages->taken, 1u << page, MAM_ACQUIRE, MAM_AT_DEVICE) >>
+			      page &
+		      1))
 			return page;
 	return pages->count;
 }

@@ -19,82 +19,108 @@
 #include <unistd.h>
 #include "simt/gallery/gallery.h"
 
-namespace in_check_then_set {
+namespace in_check_then_set
+{
 #include "simt/gallery/check_then_set.c"
 }
-namespace in_lost_count {
+namespace in_lost_count
+{
 #include "simt/gallery/lost_count.c"
 }
-namespace in_missing_retry {
+namespace in_missing_retry
+{
 #include "simt/gallery/missing_retry.c"
 }
-namespace in_overshoot {
+namespace in_overshoot
+{
 #include "simt/gallery/overshoot.c"
 }
-namespace in_early_ticket {
+namespace in_early_ticket
+{
 #include "simt/gallery/early_ticket.c"
 }
-namespace in_aba {
+namespace in_aba
+{
 #include "simt/gallery/aba.c"
 }
-namespace in_double_attach {
+namespace in_double_attach
+{
 #include "simt/gallery/double_attach.c"
 }
-namespace in_lost_slab {
+namespace in_lost_slab
+{
 #include "simt/gallery/lost_slab.c"
 }
-namespace in_header_late {
+namespace in_header_late
+{
 #include "simt/gallery/header_late.c"
 }
-namespace in_shuffle_barrier {
+namespace in_shuffle_barrier
+{
 #include "simt/gallery/shuffle_barrier.c"
 }
-namespace in_page_no_release {
+namespace in_page_no_release
+{
 #include "simt/gallery/page_no_release.c"
 }
-namespace in_missing_acquire {
+namespace in_missing_acquire
+{
 #include "simt/gallery/missing_acquire.c"
 }
-namespace in_last_reference {
+namespace in_last_reference
+{
 #include "simt/gallery/last_reference.c"
 }
-namespace in_late_use {
+namespace in_late_use
+{
 #include "simt/gallery/late_use.c"
 }
-namespace in_block_fence {
+namespace in_block_fence
+{
 #include "simt/gallery/block_fence.c"
 }
-namespace in_block_scope {
+namespace in_block_scope
+{
 #include "simt/gallery/block_scope.c"
 }
-namespace in_host_scope {
+namespace in_host_scope
+{
 #include "simt/gallery/host_scope.c"
 }
-namespace in_store_buffer {
+namespace in_store_buffer
+{
 #include "simt/gallery/store_buffer.c"
 }
-namespace in_shared_race {
+namespace in_shared_race
+{
 #include "simt/gallery/shared_race.c"
 }
-namespace in_full_mask {
+namespace in_full_mask
+{
 #include "simt/gallery/full_mask.c"
 }
-namespace in_ended_lane {
+namespace in_ended_lane
+{
 #include "simt/gallery/ended_lane.c"
 }
-namespace in_absent_lane {
+namespace in_absent_lane
+{
 #include "simt/gallery/absent_lane.c"
 }
-namespace in_second_active {
+namespace in_second_active
+{
 #include "simt/gallery/second_active.c"
 }
-namespace in_split_barrier {
+namespace in_split_barrier
+{
 #include "simt/gallery/split_barrier.c"
 }
-namespace in_warp_lock {
+namespace in_warp_lock
+{
 #include "simt/gallery/warp_lock.c"
 }
-namespace in_co_resident {
+namespace in_co_resident
+{
 #include "simt/gallery/co_resident.c"
 }
 

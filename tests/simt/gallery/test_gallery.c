@@ -33,11 +33,11 @@
 #define SLOWER 1
 #endif
 
-#define LIMIT_S 1.0            /* to find a bug */
-#define FIND_SEEDS 3000        /* by each policy, at most */
-#define TABLE_SEEDS 300        /* of a policy, for its column */
-#define HIDDEN_SEEDS 100       /* where a bug must not be reported */
-#define TWIN_SEEDS 10000       /* of all policies together */
+#define LIMIT_S 1.0      /* to find a bug */
+#define FIND_SEEDS 3000  /* by each policy, at most */
+#define TABLE_SEEDS 300  /* of a policy, for its column */
+#define HIDDEN_SEEDS 100 /* where a bug must not be reported */
+#define TWIN_SEEDS 10000 /* of all policies together */
 #define STATE_BYTES (16 << 10)
 #define TEXT_BYTES (SIMT_TEXT_BYTES + 8192)
 
@@ -162,8 +162,8 @@ END_TEST
 
 START_TEST(twin_is_well)
 {
-	struct simt_case test =
-		stage_set(rows[_i], false, (TWIN_SEEDS / SLOWER + SIMT_POLICIES - 1) / SIMT_POLICIES);
+	struct simt_case test = stage_set(
+		rows[_i], false, (TWIN_SEEDS / SLOWER + SIMT_POLICIES - 1) / SIMT_POLICIES);
 
 	simt_must_pass(&test);
 }
@@ -231,7 +231,8 @@ int main(void)
 		replay();
 		return EXIT_SUCCESS;
 	}
-	printf("%-16s %-9s %5s %5s %5s %12s\n", "bug", "found as", "lane", "warp", "pct", "CPU time");
+	printf("%-16s %-9s %5s %5s %5s %12s\n", "bug", "found as", "lane", "warp", "pct",
+	       "CPU time");
 	fflush(stdout);
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, bug_is_found, 0, ROWS);

@@ -23,9 +23,7 @@ MAM_KERNEL(gallery_warp_lock)
 {
 	struct ledger *ledger = (struct ledger *)argument;
 	/* The one place: the lanes for which the caller goes. */
-	uint32_t mine = ledger->bug	  ? 1u << mam_lane()
-			: mam_lane() == 0 ? gallery_warp()
-					  : 0;
+	uint32_t mine = ledger->bug ? 1u << mam_lane() : mam_lane() == 0 ? gallery_warp() : 0;
 
 	if (mine == 0)
 		return;

@@ -37,6 +37,7 @@ static struct space {
 static volatile uint32_t hidden; /* what the compiler must not know */
 
 /* Block 0 does one thing, block 1 writes the last byte of it, or the next one. */
+/* clang-format off */
 #define AGAINST(name, statement, last)                                                          \
 	MAM_KERNEL(name##_meets)                                                                \
 	{                                                                                       \
@@ -58,6 +59,7 @@ static volatile uint32_t hidden; /* what the compiler must not know */
 			g->at.byte[(last) + 1] = 1;                                             \
 		}                                                                               \
 	}
+/* clang-format on */
 
 /* `last` is the last byte that the statement touches. */
 AGAINST(byte, g->at.byte[5] = 1, 5)
@@ -76,6 +78,7 @@ AGAINST(moved, memmove(&g->at.byte[8], &g->at.byte[0], hidden + 30), 37)
 AGAINST(cleared, memset(&g->at.byte[1], 0, hidden + 21), 21)
 /* clang makes a plain memcpy() of an assignment that is too large for registers. */
 #ifndef __clang__
+/* clang-format off */
 AGAINST(assigned, struct large large = { { hidden } }; g->at.large[0] = large, 71)
 #endif
 
@@ -89,11 +92,16 @@ static simt_kernel *const pairs[][2] = {
 	BOTH(assigned),
 #endif
 };
+/* clang-format on */
 
 static struct expect on_space(simt_kernel *kernel, unsigned int grid, unsigned int block)
 {
-	return (struct expect){ .kernel = kernel, .grid = grid, .block = block, .argument = &space,
-				.zero = sizeof(space), .config = { .race = true } };
+	return (struct expect){ .kernel = kernel,
+				.grid = grid,
+				.block = block,
+				.argument = &space,
+				.zero = sizeof(space),
+				.config = { .race = true } };
 }
 
 /* `_passes` writes a byte that only it touches; `hidden` itself is written by block 0 alone. */

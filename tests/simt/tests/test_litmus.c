@@ -113,17 +113,10 @@ MAM_KERNEL(neighbours)
 
 	space->data[lane] = lane;
 	switch (space->how->what) {
-	case 0:
-		mam_warp_sync(all);
-		break;
-	case 1:
-		(void)mam_warp_shuffle32(all, lane, next);
-		break;
-	case 2:
-		mam_syncthreads();
-		break;
-	default:
-		break;
+	case 0: mam_warp_sync(all); break;
+	case 1: (void)mam_warp_shuffle32(all, lane, next); break;
+	case 2: mam_syncthreads(); break;
+	default: break;
 	}
 	MAM_KASSERT(space->how->what == 3 || space->data[next] == next);
 	if (space->how->what == 3)
@@ -169,15 +162,25 @@ MAM_KERNEL(copies)
 	       sizeof(source));
 }
 
-#define ALL(order, scope) { order, scope, MAM_RELAXED, MAM_AT_BLOCK }
-#define FENCED(fence, fence_scope, scope) { MAM_RELAXED, scope, fence, fence_scope }
-#define NONE { MAM_RELAXED, MAM_AT_DEVICE, MAM_RELAXED, MAM_AT_BLOCK }
+#define ALL(order, scope)                               \
+	{                                               \
+		order, scope, MAM_RELAXED, MAM_AT_BLOCK \
+	}
+#define FENCED(fence, fence_scope, scope)              \
+	{                                              \
+		MAM_RELAXED, scope, fence, fence_scope \
+	}
+#define NONE                                                          \
+	{                                                             \
+		MAM_RELAXED, MAM_AT_DEVICE, MAM_RELAXED, MAM_AT_BLOCK \
+	}
 #define REL MAM_RELEASE
 #define ACQ MAM_ACQUIRE
 #define RLX MAM_RELAXED
 #define BLOCK MAM_AT_BLOCK
 #define DEVICE MAM_AT_DEVICE
 
+/* clang-format off */
 static const struct litmus {
 	const char *name;
 	bool races;
@@ -217,6 +220,7 @@ static const struct litmus {
 	{ "copies side by side", false, copies, 3, 1, { NONE, NONE, 0 } },
 	{ "copies that overlap", true, copies, 3, 1, { NONE, NONE, 1 } },
 };
+/* clang-format on */
 
 static struct space space;
 

@@ -40,24 +40,76 @@ struct litmus {
 #define DEV MAM_AT_DEVICE
 #define SYS MAM_AT_SYSTEM
 
-#define W(lane, at) { WRITE, lane, at, 8, RLX, BLK }
-#define W_(lane, at, bytes) { WRITE, lane, at, bytes, RLX, BLK }
-#define R(lane, at) { READ, lane, at, 8, RLX, BLK }
-#define R_(lane, at, bytes) { READ, lane, at, bytes, RLX, BLK }
-#define ST(lane, at, order, scope) { STORE, lane, at, 8, order, scope }
-#define LD(lane, at, order, scope) { LOAD, lane, at, 8, order, scope }
-#define RMW(lane, at, order, scope) { ADD, lane, at, 8, order, scope }
-#define ST4(lane, at, order, scope) { STORE, lane, at, 4, order, scope }
-#define LD4(lane, at, order, scope) { LOAD, lane, at, 4, order, scope }
-#define ST2(lane, at, order, scope) { STORE, lane, at, 2, order, scope }
-#define LD2(lane, at, order, scope) { LOAD, lane, at, 2, order, scope }
-#define CAS2(lane, at, order, scope) { ADD, lane, at, 2, order, scope }
-#define CASF(lane, at, order, scope) { FAIL, lane, at, 8, order, scope }
-#define FE(lane, order, scope) { FENCE, lane, 0, 0, order, scope }
-#define MEETS(mask) { MEET, mask, 0, 0, RLX, BLK }
-#define ORD(from, to) { ORDER, from, to, 0, RLX, BLK }
-#define FORGETS(at, bytes) { FORGET, 0, at, bytes, RLX, BLK }
+#define W(lane, at)                          \
+	{                                    \
+		WRITE, lane, at, 8, RLX, BLK \
+	}
+#define W_(lane, at, bytes)                      \
+	{                                        \
+		WRITE, lane, at, bytes, RLX, BLK \
+	}
+#define R(lane, at)                         \
+	{                                   \
+		READ, lane, at, 8, RLX, BLK \
+	}
+#define R_(lane, at, bytes)                     \
+	{                                       \
+		READ, lane, at, bytes, RLX, BLK \
+	}
+#define ST(lane, at, order, scope)               \
+	{                                        \
+		STORE, lane, at, 8, order, scope \
+	}
+#define LD(lane, at, order, scope)              \
+	{                                       \
+		LOAD, lane, at, 8, order, scope \
+	}
+#define RMW(lane, at, order, scope)            \
+	{                                      \
+		ADD, lane, at, 8, order, scope \
+	}
+#define ST4(lane, at, order, scope)              \
+	{                                        \
+		STORE, lane, at, 4, order, scope \
+	}
+#define LD4(lane, at, order, scope)             \
+	{                                       \
+		LOAD, lane, at, 4, order, scope \
+	}
+#define ST2(lane, at, order, scope)              \
+	{                                        \
+		STORE, lane, at, 2, order, scope \
+	}
+#define LD2(lane, at, order, scope)             \
+	{                                       \
+		LOAD, lane, at, 2, order, scope \
+	}
+#define CAS2(lane, at, order, scope)           \
+	{                                      \
+		ADD, lane, at, 2, order, scope \
+	}
+#define CASF(lane, at, order, scope)            \
+	{                                       \
+		FAIL, lane, at, 8, order, scope \
+	}
+#define FE(lane, order, scope)                  \
+	{                                       \
+		FENCE, lane, 0, 0, order, scope \
+	}
+#define MEETS(mask)                        \
+	{                                  \
+		MEET, mask, 0, 0, RLX, BLK \
+	}
+#define ORD(from, to)                        \
+	{                                    \
+		ORDER, from, to, 0, RLX, BLK \
+	}
+#define FORGETS(at, bytes)                     \
+	{                                      \
+		FORGET, 0, at, bytes, RLX, BLK \
+	}
 
+/* clang-format off */
 static const struct litmus cases[] = {
 	/* Plain accesses. */
 	{ "one lane", false, { W(0, X), R(0, X), W(0, X) } },
@@ -286,39 +338,36 @@ static const struct litmus cases[] = {
 	  { W(0, X), ST(0, F, REL, DEV), FORGETS(F, 8), LD(2, F, ACQ, DEV), R(2, X) } },
 	{ "forgotten, then new", true, { W(0, X), FORGETS(X, 8), R(1, X), W(0, X) } },
 };
+/* clang-format on */
 
 static uint64_t memory[4096];
 
 static const char *run(struct race *race, const struct step *step, const char *site)
 {
 	const void *where = (const char *)memory + step->at;
-	enum simt_op op = step->act == LOAD ? SIMT_LOAD : step->act == STORE ? SIMT_STORE :
-			  step->act == ADD ? SIMT_ADD : SIMT_CAS;
+	enum simt_op op = step->act == LOAD    ? SIMT_LOAD
+			  : step->act == STORE ? SIMT_STORE
+			  : step->act == ADD   ? SIMT_ADD
+					       : SIMT_CAS;
 	unsigned int lanes[8], count = 0;
 
 	switch (step->act) {
 	case WRITE:
 	case READ:
 		return race_plain(race, step->lane, where, step->bytes, step->act == WRITE, site);
-	case FENCE:
-		race_fence(race, step->lane, step->order, step->scope);
-		return NULL;
+	case FENCE: race_fence(race, step->lane, step->order, step->scope); return NULL;
 	case MEET:
 		for (unsigned int i = 0; i < 8; i++)
 			if (step->lane >> i & 1)
 				lanes[count++] = i;
 		race_meet(race, lanes, count);
 		return NULL;
-	case ORDER:
-		race_order(race, step->lane, step->at);
-		return NULL;
-	case FORGET:
-		race_forget(race, where, step->bytes);
-		return NULL;
+	case ORDER: race_order(race, step->lane, step->at); return NULL;
+	case FORGET: race_forget(race, where, step->bytes); return NULL;
 	default:
 		return race_atomic(race, step->lane, where, step->bytes, op,
-				   step->act == STORE || step->act == ADD, step->order,
-				   step->scope, site);
+				   step->act == STORE || step->act == ADD, step->order, step->scope,
+				   site);
 	}
 }
 

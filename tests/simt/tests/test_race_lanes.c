@@ -169,12 +169,12 @@ START_TEST(memory_may_be_much)
 		for (unsigned int i = 0; i < count; i++) {
 			random = random * 1664525 + 1013904223;
 			chosen[i] = (random >> 8) % 4000;
-			ck_assert_ptr_null(race_plain(race, 0, &words[chosen[i]], 8, true,
-						      "write"));
+			ck_assert_ptr_null(
+				race_plain(race, 0, &words[chosen[i]], 8, true, "write"));
 		}
 		for (unsigned int i = 0; i < count; i++)
-			ck_assert_ptr_nonnull(race_plain(race, 1, &words[chosen[i]], 8, false,
-							 "read"));
+			ck_assert_ptr_nonnull(
+				race_plain(race, 1, &words[chosen[i]], 8, false, "read"));
 	}
 	race_destroy(race);
 }

@@ -95,11 +95,11 @@ static struct bench_peer counter = {
 };
 
 static struct bench_effort effort = { .name = "test",
-					    .repeats = 1,
-					    .slice_ns = 1000000,
-					    .case_ns = UINT64_C(600000000000),
-					    .other_case_ns = UINT64_C(600000000000),
-					    .fine = true };
+				      .repeats = 1,
+				      .slice_ns = 1000000,
+				      .case_ns = UINT64_C(600000000000),
+				      .other_case_ns = UINT64_C(600000000000),
+				      .fine = true };
 
 static struct bench_sample sample;
 
@@ -127,9 +127,9 @@ static double number(const char *parameter, const char *metric)
 		const struct bench_number *one = &sample.numbers[i];
 
 		if (strcmp(one->metric, metric) == 0 &&
-		    (parameter == NULL ? one->parameter == NULL
-				       : one->parameter != NULL &&
-						 strcmp(one->parameter, parameter) == 0))
+		    (parameter == NULL
+			     ? one->parameter == NULL
+			     : one->parameter != NULL && strcmp(one->parameter, parameter) == 0))
 			return one->value;
 	}
 	ck_abort_msg("no number %s", metric);

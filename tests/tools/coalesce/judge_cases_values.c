@@ -49,7 +49,8 @@ const struct judge_case judge_cases_values[] = {
 	{ "(kernel k (n) (malloc (& n)))", "block varying", "address of n" },
 	{ "(kernel k (n) (declare p* (malloc 8)) (if p (malloc 9)))", "block uniform; none",
 	  "the memory that malloc returned at line 1" },
-	{ "(kernel k (p*) (malloc (call atomicAdd p 1)))", "block varying", "the result of atomicAdd" },
+	{ "(kernel k (p*) (malloc (call atomicAdd p 1)))", "block varying",
+	  "the result of atomicAdd" },
 	{ "(kernel k (p*) (malloc (call clock)))", "block varying", NULL },
 	/* votes and shuffles */
 	{ "(kernel k (n) (if (call __any_sync 1 tid) (malloc 8)))", "warp uniform",

@@ -125,7 +125,7 @@ static unsigned long call(struct thread *thread, struct frame *frame, const stru
 	note(thread, node, count ? arguments[count - 1] : 0);
 	if (node->function == CO_NONE && is_together(thread, node))
 		return mixed(node->begin + thread->event_count, thread->input) % 3 ? 1 + own(thread)
-										  : 0;
+										   : 0;
 	if (node->function == CO_NONE)
 		return own(thread);
 	return call_function(thread, node->function, arguments, count);

@@ -236,7 +236,7 @@ static void read_head(struct reader *reader, struct co_node *node, const struct 
 		node->name = keep(reader, word->text);
 	}
 	node->do_first = is(word, "loop1");
-	node->null = is(word, "null") ? CO_NULL_TESTED
+	node->null = is(word, "null")   ? CO_NULL_TESTED
 		     : is(word, "cast") ? CO_NULL_KEPT
 					: CO_NULL_OTHER;
 	node->reads = is(word, "+=");

@@ -64,7 +64,8 @@ START_TEST(tests_for_null_divide_nobody_then)
 {
 	check("(kernel k (n) (declare p* (malloc n)) (if (null p) (return)) (malloc 8))", "B-",
 	      "BB", 2);
-	check("(kernel k (n) (loop _ n _ (sequence (declare p* (malloc n)) (if (null p) (break)))))",
+	check("(kernel k (n) (loop _ n _ (sequence (declare p* (malloc n)) (if (null p) "
+	      "(break)))))",
 	      "-", "B", 1);
 	check("(kernel k (n) (declare p* (malloc n)) (if (null p) (return)) (malloc tid))", "B-",
 	      "BB", 1);

@@ -176,7 +176,7 @@ static const char *line_end(const char *line)
 }
 
 struct reader {
-	const char *at;                      /* of the diff */
+	const char *at;                    /* of the diff */
 	char old[TEXT_MAX], new[TEXT_MAX]; /* as the diff tells both */
 	long changes;
 };

@@ -236,9 +236,11 @@ struct shape {
 static void put_value(struct shape *shape, unsigned int depth)
 {
 	static const char *const leaves[] = { "tid", "bid", "a", "b", "p", "s", "(@ p a)" };
+	/* clang-format off */
 	static const char *const inner[] = { "(+ ",    "(= a ", "(&& ",  "(? ",
 					     "(+= b ", "(|| ",  "(@ p ", "(malloc ",
 					     "(null ", "(cast ", "(null (= a (malloc 4)) " };
+	/* clang-format on */
 	static const char *const makers[] = {
 		"(call f ",
 		"(call g ",

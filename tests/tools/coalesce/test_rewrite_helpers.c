@@ -106,7 +106,8 @@ START_TEST(texts_that_forbid_it)
 	} rows[] = {
 		{ "void f(int n) ", "void f(int n);\n",
 		  "its name is used elsewhere in the file, too" },
-		{ "void f(int n) ", "#define F f\n", "its name is used elsewhere in the file, too" },
+		{ "void f(int n) ", "#define F f\n",
+		  "its name is used elsewhere in the file, too" },
 		{ "template <class... A> void f(A... n) ", "", "it takes any number of arguments" },
 		{ "int coalesce(); void f(int n) ", "", "it already uses the name coalesce" },
 	};

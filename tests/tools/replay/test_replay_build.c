@@ -149,8 +149,7 @@ START_TEST(an_id_is_freed_once)
 	place = 0;
 	ck_assert(alloc(42, 1, 0) && release(42));
 	ck_assert(!release(42));
-	ck_assert_str_eq(said,
-			 "x.trace: entry 3: double free of block 42, first freed on entry 2");
+	ck_assert_str_eq(said, "x.trace: entry 3: double free of block 42, first freed on entry 2");
 	ck_assert(!release(43));
 	ck_assert_str_eq(said, "x.trace: entry 4: invalid free: block 43 was never allocated");
 	ck_assert_uint_eq(trace.event_count, 2);

@@ -186,8 +186,9 @@ static void see_alloc(struct scene *scene, uint32_t event, uint32_t block)
 			uint64_t ago = event - piece->freed;
 
 			if (ago < lag && !(own && piece->stream == stream))
-				ck_abort_msg("event %u: ground freed %u events ago on another stream",
-					     event, (unsigned int)ago);
+				ck_abort_msg(
+					"event %u: ground freed %u events ago on another stream",
+					event, (unsigned int)ago);
 			scene->seen_same += ago < lag;
 			scene->seen_late += ago >= lag && piece->stream != stream;
 			scene->seen_exactly += ago == lag && piece->stream != stream;

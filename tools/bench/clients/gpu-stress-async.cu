@@ -126,7 +126,8 @@ static void give(worker *self, block freed)
 	if (!options.wrong && self->number % 4 == 0 && next(&self->random) % 32 == 0)
 		CHECK_MAM(mam_free(pool, freed.at)); /* waits: strict */
 	else
-		CHECK_MAM(mam_free_async(next(&self->random) % 4 ? pool : NULL, freed.at, freed.stream));
+		CHECK_MAM(mam_free_async(next(&self->random) % 4 ? pool : NULL, freed.at,
+					 freed.stream));
 }
 
 static void give_one(worker *self)
@@ -193,8 +194,9 @@ static void replace_stream(worker *self)
 	if (next(&self->random) % 2)
 		CHECK_MAM(mam_stream_release(pool, old));
 	CHECK(cudaStreamDestroy(old));
-	CHECK(cudaStreamCreateWithFlags(&self->streams[at], next(&self->random) % 2 ? cudaStreamNonBlocking
-										    : cudaStreamDefault));
+	CHECK(cudaStreamCreateWithFlags(&self->streams[at], next(&self->random) % 2
+								    ? cudaStreamNonBlocking
+								    : cudaStreamDefault));
 }
 
 static void now_and_then(worker *self, unsigned i)
@@ -218,8 +220,9 @@ static void *work(void *argument)
 		if (i % 3 == 2)
 			self->streams[i] = cudaStreamPerThread;
 		else
-			CHECK(cudaStreamCreateWithFlags(&self->streams[i], i % 3 == 0 ? cudaStreamNonBlocking
-										      : cudaStreamDefault));
+			CHECK(cudaStreamCreateWithFlags(&self->streams[i],
+							i % 3 == 0 ? cudaStreamNonBlocking
+								   : cudaStreamDefault));
 	}
 	for (unsigned i = 0; now() < end; i++) {
 		one_block(self);
@@ -308,7 +311,8 @@ int main(int count, char **arguments)
 
 	if (!read_options(count, arguments)) {
 		fprintf(stderr,
-			"usage: %s [--source NAME] [--wrong] [--seconds N] [--threads N] [--streams N] "
+			"usage: %s [--source NAME] [--wrong] [--seconds N] [--threads N] "
+			"[--streams N] "
 			"[--largest BYTES] [--limit BYTES, twice the largest at least]\n",
 			arguments[0]);
 		return 2;
@@ -318,7 +322,8 @@ int main(int count, char **arguments)
 	CHECK(cudaDeviceSynchronize());
 	make_pool(&source);
 	for (int i = 1; i < SHARED; i++)
-		CHECK(cudaStreamCreateWithFlags(&shared[i], i % 2 ? cudaStreamNonBlocking : cudaStreamDefault));
+		CHECK(cudaStreamCreateWithFlags(&shared[i],
+						i % 2 ? cudaStreamNonBlocking : cudaStreamDefault));
 	for (int i = 0; i < options.threads; i++) {
 		workers[i].number = i;
 		workers[i].random = 88172645463325252ULL + (uint64_t)i * 7919;
@@ -335,9 +340,11 @@ int main(int count, char **arguments)
 	status = end_pool(source, &stats);
 	printf("blocks %llu gib %.1f kernels %llu foreign %llu served %llu reserved %llu\n", blocks,
 	       (double)bytes / (1 << 30), seen->kernels - 1, seen->foreign,
-	       (unsigned long long)(stats.allocs + stats.frees), (unsigned long long)stats.peak_physical_bytes);
-	fprintf(stderr, "gpu-stress: %s: %llu grows, %llu shrinks, %llu remaps, %llu requests refused\n", options.source,
-		(unsigned long long)stats.grows, (unsigned long long)stats.shrinks,
+	       (unsigned long long)(stats.allocs + stats.frees),
+	       (unsigned long long)stats.peak_physical_bytes);
+	fprintf(stderr,
+		"gpu-stress: %s: %llu grows, %llu shrinks, %llu remaps, %llu requests refused\n",
+		options.source, (unsigned long long)stats.grows, (unsigned long long)stats.shrinks,
 		(unsigned long long)stats.remaps, refused);
 	if (status != 0)
 		return status;

@@ -134,14 +134,16 @@ static void *work(void *argument)
 		else if (i % 3 == 2)
 			streams[i] = cudaStreamPerThread;
 		else
-			CHECK(cudaStreamCreateWithFlags(&streams[i], i % 3 == 0 ? cudaStreamNonBlocking
-										: cudaStreamDefault));
+			CHECK(cudaStreamCreateWithFlags(&streams[i], i % 3 == 0
+									     ? cudaStreamNonBlocking
+									     : cudaStreamDefault));
 	}
 	/* Work piles up under policies that do not wait: synchronize from time to time. */
 	for (int i = 0; now() < end; i++) {
 		one_block(self, streams[next(&self->random) % options.streams]);
 		if (i % 64 == 63)
-			CHECK(cudaStreamSynchronize(streams[next(&self->random) % options.streams]));
+			CHECK(cudaStreamSynchronize(
+				streams[next(&self->random) % options.streams]));
 	}
 	CHECK(cudaDeviceSynchronize());
 	return NULL;
@@ -201,7 +203,8 @@ int main(int count, char **arguments)
 
 	if (!read_options(count, arguments)) {
 		fprintf(stderr,
-			"usage: %s [--ordered] [--seconds N] [--threads N] [--streams N] [--contexts N] "
+			"usage: %s [--ordered] [--seconds N] [--threads N] [--streams N] "
+			"[--contexts N] "
 			"[--largest BYTES]\n",
 			arguments[0]);
 		return 2;

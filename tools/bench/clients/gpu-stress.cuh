@@ -18,6 +18,7 @@
 
 #include <cuda_runtime.h>
 
+/* clang-format off */
 #define CHECK(call)                                                                      \
 	do {                                                                             \
 		cudaError_t code = (call);                                               \
@@ -27,6 +28,7 @@
 			exit(2);                                                         \
 		}                                                                        \
 	} while (0)
+/* clang-format on */
 
 enum { WORDS_MAX = 1 << 16 }; /* of a block that one kernel checks, spread over all of it */
 
@@ -41,7 +43,8 @@ __device__ static size_t place(size_t i, size_t words)
 	return words <= WORDS_MAX ? i : i * (words / WORDS_MAX);
 }
 
-__global__ static void use(uint32_t *block, size_t words, uint32_t mark, long long cycles, sums *seen)
+__global__ static void use(uint32_t *block, size_t words, uint32_t mark, long long cycles,
+			   sums *seen)
 {
 	size_t looked = words < WORDS_MAX ? words : WORDS_MAX;
 	long long start = clock64();

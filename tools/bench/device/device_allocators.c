@@ -111,6 +111,7 @@ static const char *make_pages(struct device_heap *heap, uint64_t bytes, uint64_t
 	return NULL;
 }
 
+/* clang-format off */
 #define PAGES(name)                                                                        \
 	static size_t name##_metadata(uint32_t count)                                         \
 	{                                                                                  \
@@ -126,6 +127,7 @@ static const char *make_pages(struct device_heap *heap, uint64_t bytes, uint64_t
 	{                                                                                  \
 		return make_pages(heap, bytes, object_bytes, name##_metadata, name##_format); \
 	}
+/* clang-format on */
 
 PAGES(rw)
 PAGES(crw)
@@ -146,8 +148,8 @@ static bool reset_counter(struct device_heap *heap)
 static const char *make_counter(struct device_heap *heap, uint64_t bytes, uint64_t object_bytes)
 {
 	const uint64_t space = bytes > 2 * sizeof(struct bench_counter)
-					? (bytes - sizeof(struct bench_counter)) / LINE * LINE
-					: LINE;
+				       ? (bytes - sizeof(struct bench_counter)) / LINE * LINE
+				       : LINE;
 
 	(void)object_bytes;
 	heap->space_bytes = space + sizeof(struct bench_counter);

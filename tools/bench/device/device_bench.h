@@ -21,7 +21,7 @@
 #define DEVICE_CELLS_MAX 256
 #define DEVICE_PARAMETER_BYTES 40
 #define DEVICE_REPEATS_MAX 101
-#define DEVICE_LONG_US 250000 /* a kernel that takes longer is timed once */
+#define DEVICE_LONG_US 250000    /* a kernel that takes longer is timed once */
 #define DEVICE_ALLOCATORS_MAX 24 /* including those of --adapter */
 
 /* ---- allocators: device_allocators.c ---- */
@@ -52,12 +52,12 @@ struct device_allocator {
 
 struct device_heap {
 	const struct device_allocator *allocator;
-	void *module;          /* loaded */
-	void *heap;            /* passed to kernels */
+	void *module;         /* loaded */
+	void *heap;           /* passed to kernels */
 	uint64_t space_bytes; /* device memory that it really uses, including metadata */
-	uint64_t low, high;    /* address range of objects; 0 and 0: unknown */
+	uint64_t low, high;   /* address range of objects; 0 and 0: unknown */
 	struct bench_gpu_dims grid, block; /* of device_launch(); block.x 0: as described there */
-	void *own[4];          /* of make and end */
+	void *own[4];                      /* of make and end */
 	uint64_t own_numbers[4];
 };
 
@@ -88,14 +88,14 @@ struct device_cell {
 	char parameter[DEVICE_PARAMETER_BYTES];
 	unsigned int work; /* of the suite's: an enum device_work_kind of `mam bench device` */
 	uint64_t heap_bytes;
-	uint32_t askers, lanes; /* requesting lanes per warp */
-	uint32_t min, max;   /* bytes */
-	uint32_t rounds;        /* within a kernel, or of kernels */
-	uint32_t share;         /* per mille */
-	uint32_t buffers;       /* per class, if it has buffers */
-	uint32_t filled;        /* blocks allocated before */
+	uint32_t askers, lanes;            /* requesting lanes per warp */
+	uint32_t min, max;                 /* bytes */
+	uint32_t rounds;                   /* within a kernel, or of kernels */
+	uint32_t share;                    /* per mille */
+	uint32_t buffers;                  /* per class, if it has buffers */
+	uint32_t filled;                   /* blocks allocated before */
 	struct bench_gpu_dims grid, block; /* of DEVICE_SHAPES: an asker is a thread */
-	bool fine;              /* not in a quick run */
+	bool fine;                         /* not in a quick run */
 };
 
 struct device_plan {

@@ -34,19 +34,19 @@ struct device_found {
 };
 
 struct device_job {
-	void *heap;           /* the allocator's */
-	uint32_t askers;      /* count */
-	uint32_t lanes;       /* requesting lanes of each warp: from 1 to DEVICE_WARP */
-	uint32_t min, max; /* requested bytes; sizes in between depend on the asker's number */
-	uint32_t seed;        /* of those sizes */
-	uint32_t rounds;      /* of kernels that repeat something */
-	uint32_t count;       /* share: number of the askers that free theirs */
-	uint32_t flags;       /* specific to the kernel */
-	uint64_t *got;        /* an asker's object, 0: none */
-	uint64_t *more;       /* a second array, specific to the kernel */
-	uint32_t *numbers;    /* a third one */
-	uint64_t *map;        /* a bit for each DEVICE_GRAIN of the heap, starting at `low` */
-	uint64_t low, high;   /* address range of the heap, which the map covers */
+	void *heap;         /* the allocator's */
+	uint32_t askers;    /* count */
+	uint32_t lanes;     /* requesting lanes of each warp: from 1 to DEVICE_WARP */
+	uint32_t min, max;  /* requested bytes; sizes in between depend on the asker's number */
+	uint32_t seed;      /* of those sizes */
+	uint32_t rounds;    /* of kernels that repeat something */
+	uint32_t count;     /* share: number of the askers that free theirs */
+	uint32_t flags;     /* specific to the kernel */
+	uint64_t *got;      /* an asker's object, 0: none */
+	uint64_t *more;     /* a second array, specific to the kernel */
+	uint32_t *numbers;  /* a third one */
+	uint64_t *map;      /* a bit for each DEVICE_GRAIN of the heap, starting at `low` */
+	uint64_t low, high; /* address range of the heap, which the map covers */
 	struct device_found *found;
 	uint64_t own[4]; /* specific to the kernel */
 };

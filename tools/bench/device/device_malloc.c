@@ -15,7 +15,7 @@
 #define AT_A_TIME 8192 /* askers of each step of W5's filling */
 
 static void report_times(struct device_run *run, const struct device_heap *heap,
-		       const struct device_cell *cell, double *gets, double *gives)
+			 const struct device_cell *cell, double *gets, double *gives)
 {
 	const double get = bench_measure_median(gets, run->repeats);
 
@@ -30,7 +30,7 @@ static void report_times(struct device_run *run, const struct device_heap *heap,
 }
 
 static void report_verdict(struct device_run *run, const struct device_heap *heap,
-			 const struct device_cell *cell, const struct device_verdict *verdict)
+			   const struct device_cell *cell, const struct device_verdict *verdict)
 {
 	device_row(run, heap, cell, "wrong", (double)verdict->wrong);
 	device_row(run, heap, cell, "none", (double)verdict->none);

@@ -25,7 +25,8 @@ static uint32_t count_blocks(uint64_t bytes)
 	while (high - low > 1) {
 		const uint32_t middle = (uint32_t)((low + high) / 2);
 
-		if (middle * BLOCK + mam_metadata_plan_of(middle, mam_metadata_columns(middle)).end <=
+		if (middle * BLOCK +
+			    mam_metadata_plan_of(middle, mam_metadata_columns(middle)).end <=
 		    bytes)
 			low = middle;
 		else

@@ -180,8 +180,8 @@ void device_target_faults(const struct bench_results *results, const struct devi
 #define DEVICE_TARGETS_MAX 64
 /* device_target_compute - compute the targets; returns their number */
 size_t device_target_compute(const struct bench_results *results,
-			    const struct device_request *request,
-			    struct device_target targets[DEVICE_TARGETS_MAX]);
+			     const struct device_request *request,
+			     struct device_target targets[DEVICE_TARGETS_MAX]);
 bool device_target_is_met(const struct device_target *target);
 
 /* device_show_head - print the machine, notes, and the time of an empty kernel */

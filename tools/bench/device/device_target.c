@@ -245,8 +245,8 @@ static void add_faults(struct table *table)
 }
 
 size_t device_target_compute(const struct bench_results *results,
-			    const struct device_request *request,
-			    struct device_target targets[DEVICE_TARGETS_MAX])
+			     const struct device_request *request,
+			     struct device_target targets[DEVICE_TARGETS_MAX])
 {
 	struct table table = { results, request, device_allocators[0].name, targets, 0 };
 

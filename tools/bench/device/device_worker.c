@@ -44,7 +44,7 @@ static void tell(struct device_play *play, char kind, const char *text)
 }
 
 static void report_row(struct device_play *play, const char *work, const char *name,
-		     const char *parameter, const char *metric, double value)
+		       const char *parameter, const char *metric, double value)
 {
 	fprintf(play->out, "R\t%s-%s\t%s\t%s\t%s\t%.9g\n", play->request->suite->prefix, work, name,
 		parameter, metric, value);
@@ -61,7 +61,7 @@ void device_row(struct device_run *run, const struct device_heap *heap,
 		const struct device_cell *cell, const char *metric, double value)
 {
 	report_row(run->play, work_of(run, cell)->name, heap->allocator->name, cell->parameter,
-		 metric, value);
+		   metric, value);
 }
 
 void device_note(struct device_run *run, const struct device_heap *heap,
@@ -304,8 +304,8 @@ static bool time_launches(struct device_run *run)
 				return false;
 		}
 		report_row(run->play, "launch", "empty",
-			 device_plan_number(threads[k], number, sizeof(number)), "us",
-			 bench_measure_median(us, LAUNCH_REPEATS));
+			   device_plan_number(threads[k], number, sizeof(number)), "us",
+			   bench_measure_median(us, LAUNCH_REPEATS));
 	}
 	return true;
 }

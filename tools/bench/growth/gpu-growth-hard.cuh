@@ -21,7 +21,7 @@ struct cause {
 	size_t pool_limit;
 	unsigned int lanes, bytes;
 	size_t min, max; /* bytes that all of them get together */
-	size_t count;       /* offset of its counter in struct mam_heap_info */
+	size_t count;    /* offset of its counter in struct mam_heap_info */
 };
 
 static const struct cause causes[] = {

@@ -111,9 +111,8 @@ struct bench_block bench_table_take(struct bench_table *table, struct bench_rand
 
 bool bench_rounds_init(struct bench_rounds *rounds)
 {
-	*rounds =
-		(struct bench_rounds){ .alloc = bench_measure_pages(MAX_ROUNDS * sizeof(double)),
-				       .free = bench_measure_pages(MAX_ROUNDS * sizeof(double)) };
+	*rounds = (struct bench_rounds){ .alloc = bench_measure_pages(MAX_ROUNDS * sizeof(double)),
+					 .free = bench_measure_pages(MAX_ROUNDS * sizeof(double)) };
 	return rounds->alloc != NULL && rounds->free != NULL;
 }
 

@@ -16,11 +16,11 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
 static pthread_t thread;
-static bool running;                 /* there is a thread; of bench_watch_begin() and _end() */
-static bool over;                    /* lock: lock; bench_watch_end() was called */
-static struct timespec until;        /* lock: none, set before the thread is made */
-static int (*late_one)(void *user);  /* lock: none, set before the thread is made */
-static void *late_user;              /* lock: none, set before the thread is made */
+static bool running;                /* there is a thread; of bench_watch_begin() and _end() */
+static bool over;                   /* lock: lock; bench_watch_end() was called */
+static struct timespec until;       /* lock: none, set before the thread is made */
+static int (*late_one)(void *user); /* lock: none, set before the thread is made */
+static void *late_user;             /* lock: none, set before the thread is made */
 
 static void *watch(void *unused)
 {

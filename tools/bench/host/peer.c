@@ -121,8 +121,9 @@ static void malloc_release(struct bench_peer *peer, void *block, size_t bytes)
 
 /* ---- the table ---- */
 
-#define CACHED_ONLY                                                                      \
-	"pair,threads,foreign,random,training,footprint,stream,replay,latency,fill,policy,smallest," \
+#define CACHED_ONLY                                                                         \
+	"pair,threads,foreign,random,training,footprint,stream,replay,latency,fill,policy," \
+	"smallest,"                                                                         \
 	"multistream,ownstream"
 /* The driver takes half a second per gibibyte of this memory. */
 #define HOST_MEMORY .only = "pair,size,footprint,latency,policy", .max_bytes = 16 * BENCH_MIB
@@ -152,7 +153,7 @@ static void malloc_release(struct bench_peer *peer, void *block, size_t bytes)
 	.release = bench_library_release, .gauge = bench_library_gauge,              \
 	.settle = bench_cuda_finish, .enter_thread = bench_cuda_enter_thread,        \
 	.max_blocks = 1100000, .block_memory = 256
-#define RMM_CALLS                                                               \
+#define RMM_CALLS                                                                 \
 	LIBRARY_CALLS, .source = "BENCH_RMM", .alloc_on = bench_library_alloc_on, \
 		       .release_on = bench_library_release_on
 #define CUDA_CALLS                                                             \

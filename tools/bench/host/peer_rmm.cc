@@ -37,7 +37,7 @@ namespace
 
 namespace mr = rmm::mr;
 
-constexpr std::size_t first_of_growing = std::size_t{256} << 20;
+constexpr std::size_t first_of_growing = std::size_t{ 256 } << 20;
 constexpr std::size_t alignment = 256;
 constexpr std::int8_t least_bin = 18, largest_bin = 22; // powers of two
 
@@ -84,8 +84,9 @@ struct arena : heap_of<mr::arena_memory_resource> {
 	std::size_t bytes;
 
 	explicit arena(std::size_t bytes_)
-		: heap_of{ mr::arena_memory_resource{ mr::cuda_memory_resource{}, bytes_ } },
-		  bytes{ bytes_ }
+	    : heap_of{ mr::arena_memory_resource{ mr::cuda_memory_resource{}, bytes_ } }, bytes{
+		      bytes_
+	      }
 	{
 	}
 	std::size_t reserved() override
@@ -98,8 +99,9 @@ struct binning : heap_of<mr::binning_memory_resource> {
 	mr::pool_memory_resource under;
 
 	explicit binning(const mr::pool_memory_resource &under_)
-		: heap_of{ mr::binning_memory_resource{ under_, least_bin, largest_bin } },
-		  under{ under_ }
+	    : heap_of{ mr::binning_memory_resource{ under_, least_bin, largest_bin } }, under{
+		      under_
+	      }
 	{
 	}
 	std::size_t reserved() override
@@ -122,12 +124,9 @@ std::unique_ptr<heap> make(int kind, std::size_t first, std::size_t most)
 	first -= first % alignment;
 	most -= most % alignment;
 	switch (kind) {
-	case ARENA:
-		return std::make_unique<arena>(first);
-	case BINNING:
-		return std::make_unique<binning>(make_pool(first, most));
-	default:
-		return std::make_unique<pool>(make_pool(first, most));
+	case ARENA: return std::make_unique<arena>(first);
+	case BINNING: return std::make_unique<binning>(make_pool(first, most));
+	default: return std::make_unique<pool>(make_pool(first, most));
 	}
 }
 

@@ -36,9 +36,9 @@ std::string trouble;
 const char *open_cache(int kind, std::size_t, std::size_t)
 {
 	if ((caching::get()->name() == "cudaMallocAsync") != (kind == ASYNC))
-		return kind == ASYNC ?
-			       "it is for a process with PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync" :
-			       "PYTORCH_CUDA_ALLOC_CONF chose PyTorch's other backend";
+		return kind == ASYNC ? "it is for a process with "
+				       "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync"
+				     : "PYTORCH_CUDA_ALLOC_CONF chose PyTorch's other backend";
 	try {
 		if (!started) {
 			c10::cuda::_internal::setHasPrimaryContext(
@@ -48,15 +48,15 @@ const char *open_cache(int kind, std::size_t, std::size_t)
 		started = true;
 		if (kind != ASYNC)
 			c10::CachingAllocator::setAllocatorSettings(
-				kind == EXPANDABLE ? "expandable_segments:True" :
-						     "expandable_segments:False");
+				kind == EXPANDABLE ? "expandable_segments:True"
+						   : "expandable_segments:False");
 		caching::emptyCache();
 		caching::resetPeakStats(0);
 		return nullptr;
 	} catch (const std::exception &error) {
 		trouble = error.what();
-		trouble.resize(trouble.find('\n') < trouble.size() ? trouble.find('\n') :
-								     trouble.size());
+		trouble.resize(trouble.find('\n') < trouble.size() ? trouble.find('\n')
+								   : trouble.size());
 	} catch (...) {
 		trouble = "PyTorch threw an unknown exception";
 	}

@@ -295,7 +295,7 @@ static bool worst(const struct bench_results *results, const struct promise *pro
 }
 
 bool promise_value(const struct bench_results *results, const struct promise *promise,
-		    const char *peer, double *value)
+		   const char *peer, double *value)
 {
 	double over;
 
@@ -313,4 +313,3 @@ bool promise_value(const struct bench_results *results, const struct promise *pr
 	*value /= over;
 	return true;
 }
-

@@ -17,15 +17,15 @@
 
 #define REPEATS_MAX 16
 #define GRACE_SECONDS 45 /* that the last run may take after the deadline */
-#define FINE_REPEATS 2 /* of cases without a target, so that those with one get more */
+#define FINE_REPEATS 2   /* of cases without a target, so that those with one get more */
 
 /* In this order: if time runs out, the last ones are skipped. */
 const struct bench_workload *const bench_workloads[] = {
-	&bench_work_pair,      &bench_work_threads,   &bench_work_foreign,     &bench_work_training,
-	&bench_work_stream,    &bench_work_footprint, &bench_work_replay,      &bench_work_latency,
-	&bench_work_random,    &bench_work_fill,      &bench_work_policy,      &bench_work_vmm,
-	&bench_work_smallest,  &bench_work_create,    &bench_work_multistream, &bench_work_ownstream,
-	&bench_work_size,      &bench_work_bigchunk,  &bench_work_live,        &bench_work_holes,
+	&bench_work_pair,     &bench_work_threads,   &bench_work_foreign,     &bench_work_training,
+	&bench_work_stream,   &bench_work_footprint, &bench_work_replay,      &bench_work_latency,
+	&bench_work_random,   &bench_work_fill,      &bench_work_policy,      &bench_work_vmm,
+	&bench_work_smallest, &bench_work_create,    &bench_work_multistream, &bench_work_ownstream,
+	&bench_work_size,     &bench_work_bigchunk,  &bench_work_live,        &bench_work_holes,
 };
 
 const size_t bench_workload_count = sizeof(bench_workloads) / sizeof(bench_workloads[0]);
@@ -152,9 +152,8 @@ static void run_once(struct cell *cell, const struct bench_workload *workload,
 static bool same_place(const struct bench_number *a, const struct bench_number *b)
 {
 	return strcmp(a->metric, b->metric) == 0 &&
-	       (a->parameter == b->parameter ||
-		(a->parameter != NULL && b->parameter != NULL &&
-		 strcmp(a->parameter, b->parameter) == 0));
+	       (a->parameter == b->parameter || (a->parameter != NULL && b->parameter != NULL &&
+						 strcmp(a->parameter, b->parameter) == 0));
 }
 
 /* The median over runs of each metric; a run need not have all. */

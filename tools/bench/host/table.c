@@ -73,7 +73,8 @@ static void people_line(const struct promise *promise, double bound, double mam,
 			 promise_is_rate(promise) ? ">=" : "<=", show(bound, text, sizeof(text)));
 	printf("%-37s %8s %9s %-3s %9s", promise->label, ratio, mine, promise->unit, theirs);
 	if (target[0] != '\0')
-		printf("  %-8s  %s", target, promise_is_met(promise, bound, mam) ? "met" : "missed");
+		printf("  %-8s  %s", target,
+		       promise_is_met(promise, bound, mam) ? "met" : "missed");
 	printf("\n");
 }
 
@@ -105,7 +106,8 @@ static void people_short(const struct bench_results *results, const char *mam,
 			printf("\n%-37s %8s %9s %13s  target\n", mam, "ratio", "mam", yardstick);
 		headed = true;
 		people_line(&promises[i], promise_bound(&promises[i], mam), mine,
-			    promise_value(results, &promises[i], yardstick, &theirs) ? &theirs : NULL);
+			    promise_value(results, &promises[i], yardstick, &theirs) ? &theirs
+										     : NULL);
 	}
 }
 
@@ -200,7 +202,8 @@ void bench_table_keys(const struct bench_results *results)
 		for (p = 0; p < bench_peer_count; p++) {
 			const char *peer = bench_peers[p].name;
 			bool ours = promise_kind_of(peer) == PROMISE_ALONE;
-			double bound = bench_peers[p].is_mam ? promise_bound(&promises[i], peer) : 0;
+			double bound =
+				bench_peers[p].is_mam ? promise_bound(&promises[i], peer) : 0;
 
 			if (!promise_value(results, &promises[i], peer, &value))
 				continue;

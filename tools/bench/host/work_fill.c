@@ -22,7 +22,7 @@
 #define MIN_FILLS 2
 #define MAX_FILLS 1000
 
-static const char *const range_names[RANGES] = { "1B",	   "8B",     "64B",  "512B",  "4KiB",
+static const char *const range_names[RANGES] = { "1B",    "8B",     "64B",  "512B",  "4KiB",
 						 "32KiB", "256KiB", "2MiB", "16MiB", "128MiB" };
 
 struct fill {

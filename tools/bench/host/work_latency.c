@@ -93,8 +93,7 @@ static const char *play_steps(struct play *play, const struct bench_case *one, u
 
 	for (done = 0; done < MAX_STEPS; done++) {
 		size_t bytes = some_bytes(one, random);
-		bool full = play->table.count == MAX_BLOCKS ||
-			    play->live + bytes > play->max_live;
+		bool full = play->table.count == MAX_BLOCKS || play->live + bytes > play->max_live;
 
 		if (done >= MIN_STEPS && done % 64 == 0 && bench_now() > until)
 			break;

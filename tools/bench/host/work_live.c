@@ -66,7 +66,7 @@ static const char *fill(struct bench_peer *peer, struct bench_table *table, size
 
 /* Two measures of the metadata's cost: the pool's own count, and the growth of the process. */
 static void read_metadata(const struct bench_peer *peer, size_t resident_before,
-		       struct bench_sample *sample)
+			  struct bench_sample *sample)
 {
 	size_t resident = bench_run_resident();
 	double segments, bytes;
@@ -95,8 +95,8 @@ static const char *run_live(struct bench_peer *peer, const struct bench_case *on
 		return "no memory for the bench's own tables";
 	resident = bench_run_resident();
 	start = bench_now();
-	why = fill(peer, &table, one->a, churn.min_bytes, churn.max_bytes,
-		   patience(peer, effort), random);
+	why = fill(peer, &table, one->a, churn.min_bytes, churn.max_bytes, patience(peer, effort),
+		   random);
 	if (why == NULL) {
 		double fill_ns = (double)(bench_now() - start) / (double)one->a;
 
@@ -116,8 +116,8 @@ static const char *lay_out(struct bench_peer *peer, struct bench_table *table, s
 			   const struct bench_churn *churn, uint64_t until,
 			   struct bench_random *random)
 {
-	const char *why = fill(peer, table, 2 * live, churn->min_bytes, churn->max_bytes, until,
-			       random);
+	const char *why =
+		fill(peer, table, 2 * live, churn->min_bytes, churn->max_bytes, until, random);
 	size_t i;
 
 	if (why != NULL)

@@ -113,8 +113,9 @@ static bool suits(const struct bench_peer *peer, const struct bench_case *one)
 }
 
 static const struct bench_case stream_cases[] = {
-	{ "1", 1, 0, true, 0 },	    { "2", 2, 0, true, 0 },	{ "3", 3, 0, true, 0 },
-	{ "4", 4, 0, false, 0 },    { "1,warm", 1, WARM, true, 0 }, { "2,warm", 2, WARM, true, 0 },
+	{ "1", 1, 0, true, 0 },         { "2", 2, 0, true, 0 },
+	{ "3", 3, 0, true, 0 },         { "4", 4, 0, false, 0 },
+	{ "1,warm", 1, WARM, true, 0 }, { "2,warm", 2, WARM, true, 0 },
 	{ "3,warm", 3, WARM, true, 0 }, { "4,warm", 4, WARM, false, 0 },
 };
 

@@ -66,8 +66,7 @@ static void name_of(const char *path, char *name)
 	snprintf(name, NAME_BYTES, "%.*s", NAME_BYTES - 1, slash != NULL ? slash + 1 : path);
 	for (i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
 		length = strlen(endings[i]);
-		if (strlen(name) > length &&
-		    strcmp(name + strlen(name) - length, endings[i]) == 0)
+		if (strlen(name) > length && strcmp(name + strlen(name) - length, endings[i]) == 0)
 			name[strlen(name) - length] = '\0';
 	}
 	for (at = name; *at != '\0'; at++) {

@@ -59,7 +59,7 @@ struct worker {
 	uint64_t operations;
 	uint64_t ended; /* when it saw the flag */
 	uint64_t seed;
-	size_t which; /* its stream, if each has its own */
+	size_t which;        /* its stream, if each has its own */
 	struct ring ring;    /* blocks for this one to free */
 	struct worker *next; /* receives its blocks */
 };

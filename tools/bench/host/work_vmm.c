@@ -173,8 +173,10 @@ static const char *run_vmm(struct bench_peer *peer, const struct bench_case *one
 
 /* The size of a piece, and how many. */
 static const struct bench_case vmm_cases[] = {
-	{ "2MiB", 2 * BENCH_MIB, 1, false, 0 },	 { "64MiB", 64 * BENCH_MIB, 1, false, 0 },
-	{ "512MiB", 512 * BENCH_MIB, 1, true, 0 }, { "1GiB", BENCH_GIB, 1, false, 0 },
+	{ "2MiB", 2 * BENCH_MIB, 1, false, 0 },
+	{ "64MiB", 64 * BENCH_MIB, 1, false, 0 },
+	{ "512MiB", 512 * BENCH_MIB, 1, true, 0 },
+	{ "1GiB", BENCH_GIB, 1, false, 0 },
 	{ "256x2MiB", 2 * BENCH_MIB, PIECES_MAX, true, 0 },
 };
 

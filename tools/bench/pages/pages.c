@@ -178,8 +178,8 @@ static int tell(struct run *run)
 		pages_show_keys(&run->results, &run->plan);
 	else
 		pages_show_people(&run->results, &run->machine, &run->plan, run->effort.name);
-	return pages_report_rest(&run->results, &run->machine, has_faults(&run->results), run->typed,
-			       request->csv, request->plot);
+	return pages_report_rest(&run->results, &run->machine, has_faults(&run->results),
+				 run->typed, request->csv, request->plot);
 }
 
 static int report_late(void *user)

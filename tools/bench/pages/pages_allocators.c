@@ -55,9 +55,9 @@ PUBLISHED(bump)
 PUBLISHED(bumpw)
 
 #define ROW(name, kernel, role, metadata, one, runs)                                   \
-	{                                                                           \
+	{                                                                              \
 		name, #kernel, role, metadata, one, runs, sizeof(struct mam_##kernel), \
-			kernel##_bytes, kernel##_format                             \
+			kernel##_bytes, kernel##_format                                \
 	}
 
 #define mam_mam mam_pages

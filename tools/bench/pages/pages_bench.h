@@ -43,7 +43,7 @@ struct pages_allocator {
 	enum pages_metadata metadata;
 	bool one;                          /* it serves requests for one page */
 	bool runs;                         /* it serves requests for several */
-	uint64_t metadata_at;                 /* offset of the metadata in its memory */
+	uint64_t metadata_at;              /* offset of the metadata in its memory */
 	uint64_t (*bytes)(uint32_t pages); /* its total size, in device memory */
 	void (*format)(void *heap,
 		       uint32_t pages); /* on the host, in zeroed memory: all pages are free */
@@ -73,8 +73,8 @@ struct pages_cell {
 	struct pages_space space;
 	uint32_t askers, lanes;
 	uint32_t min, max; /* bytes */
-	bool at_once;         /* the same kernel frees what it allocated */
-	bool fine;            /* not in a quick run */
+	bool at_once;      /* the same kernel frees what it allocated */
+	bool fine;         /* not in a quick run */
 };
 
 struct pages_plan {
@@ -179,8 +179,7 @@ bool pages_heap_launch(const struct pages_heap *heap, const char *prefix,
  * the device failed
  */
 bool pages_heap_check(const struct pages_heap *heap, struct pages_room *room,
-		      const struct pages_cell *cell, uint32_t walks,
-		      struct pages_verdict *verdict);
+		      const struct pages_cell *cell, uint32_t walks, struct pages_verdict *verdict);
 /* pages_heap_use - the share of the heap's bytes that is in use when 1% of requests fail */
 bool pages_heap_use(const struct pages_heap *heap, struct pages_room *room,
 		    const struct pages_cell *cell, struct pages_verdict *verdict, double *ratio);
@@ -215,7 +214,7 @@ struct pages_target {
 #define PAGES_TARGETS_MAX 12
 /* pages_target_compute - compute the targets; returns their number */
 size_t pages_target_compute(const struct bench_results *results, const struct pages_plan *plan,
-			   struct pages_target targets[PAGES_TARGETS_MAX]);
+			    struct pages_target targets[PAGES_TARGETS_MAX]);
 /* pages_target_best - return the fastest published one of a cell; NULL if none was measured */
 const char *pages_target_best(const struct bench_results *results, const char *workload,
 			      const char *parameter, double *us);
@@ -229,7 +228,7 @@ const char *pages_target_ceiling(const struct bench_results *results, const char
  * Returns an exit status
  */
 int pages_report_rest(const struct bench_results *results, const struct bench_machine *machine,
-		    bool faults, const char *typed, const char *csv, const char *plot);
+		      bool faults, const char *typed, const char *csv, const char *plot);
 
 /* mam bench pages */
 int pages_main(int argc, char **argv);

@@ -58,7 +58,7 @@ MAM_KFN void pages_read_cuda(const struct pages_job *job)
 		pages_report(&job->found->none, 1);
 	else
 		pages_report(&job->found->corrupt, *(uint32_t *)job->blocks[asker] != asker ||
-							 *pages_cuda_end(job, asker) != asker);
+							   *pages_cuda_end(job, asker) != asker);
 }
 
 PAGES_KERNEL(get_cuda, pages_get_cuda)

@@ -58,7 +58,7 @@ static bool load_modules(char *why, size_t why_bytes)
 {
 	snprintf(why, why_bytes,
 		 "mam was built without kernels; configure it with a CUDA toolkit and "
-			 "--enable-bench-kernels");
+		 "--enable-bench-kernels");
 	return false;
 }
 #endif

@@ -335,7 +335,8 @@ static bool check_once(const struct pages_heap *heap, const struct pages_cell *c
 	if (counts)
 		complain(verdict, apart(found.taken, heap->taken + found.pages),
 			 "pages that the heap counts wrongly");
-	complain(verdict, found.differ, "words of the heap that freeing everything does not restore");
+	complain(verdict, found.differ,
+		 "words of the heap that freeing everything does not restore");
 	return true;
 }
 
@@ -349,7 +350,8 @@ static bool check_churn(const struct pages_heap *heap, const struct pages_job *j
 	    !pages_heap_launch(heap, "churnrun", job, NULL) || !run_check("check_compare", job) ||
 	    !pages_device_fetch(&found, job->found, sizeof(found)))
 		return false;
-	complain(verdict, found.differ, "words of the heap that freeing everything at once changes");
+	complain(verdict, found.differ,
+		 "words of the heap that freeing everything at once changes");
 	return true;
 }
 

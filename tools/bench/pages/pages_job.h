@@ -32,7 +32,7 @@ struct pages_job {
 	uint32_t pages; /* of the heap */
 	uint32_t page_bytes;
 	uint32_t askers, lanes; /* lanes from 1 to PAGES_WARP */
-	uint32_t min, max;   /* requested bytes; sizes in between depend on the asker's number */
+	uint32_t min, max;      /* requested bytes; sizes in between depend on the asker's number */
 	uint32_t seed;          /* steps: differs between passes */
 	uint32_t rounds;        /* again: pages per asker, one after another */
 	uint32_t group;         /* open: pages are freed in contiguous groups of this size */
@@ -40,7 +40,7 @@ struct pages_job {
 	uint32_t *steps;        /* an asker's steps */
 	uint64_t *blocks;       /* in place of `got` if an allocator returns addresses */
 	uint32_t *shadow;       /* how often a page was handed out */
-	unsigned char *space;  /* the pages themselves, `stride` bytes apart */
+	unsigned char *space;   /* the pages themselves, `stride` bytes apart */
 	uint32_t stride;        /* from 16 up, a multiple of 8 */
 	uint32_t flags;         /* count: a page is a 32-bit word, not a bit of a 64-bit one */
 	const uint64_t *words;  /* count, compare: of the heap */

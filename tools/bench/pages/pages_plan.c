@@ -80,12 +80,12 @@ static void add_get(struct pages_plan *plan, const struct pages_space *space, ui
 		    bool fine)
 {
 	pages_plan_add(plan, (struct pages_cell){ .work = PAGES_GET,
-				       .space = *space,
-				       .askers = askers,
-				       .lanes = 32,
-				       .min = PAGES_BYTES,
-				       .max = PAGES_BYTES,
-				       .fine = fine });
+						  .space = *space,
+						  .askers = askers,
+						  .lanes = 32,
+						  .min = PAGES_BYTES,
+						  .max = PAGES_BYTES,
+						  .fine = fine });
 }
 
 static void add_lanes(struct pages_plan *plan, const struct pages_space *space, uint32_t askers)
@@ -94,12 +94,12 @@ static void add_lanes(struct pages_plan *plan, const struct pages_space *space, 
 
 	for (lanes = 1; lanes <= 32; lanes *= 2)
 		pages_plan_add(plan, (struct pages_cell){ .work = PAGES_LANES,
-					       .space = *space,
-					       .askers = askers,
-					       .lanes = lanes,
-					       .min = PAGES_BYTES,
-					       .max = PAGES_BYTES,
-					       .fine = lanes != 1 && lanes != 32 });
+							  .space = *space,
+							  .askers = askers,
+							  .lanes = lanes,
+							  .min = PAGES_BYTES,
+							  .max = PAGES_BYTES,
+							  .fine = lanes != 1 && lanes != 32 });
 }
 
 static void add_malloc(struct pages_plan *plan, const struct pages_space *space, uint32_t askers,
@@ -114,13 +114,13 @@ static void add_malloc(struct pages_plan *plan, const struct pages_space *space,
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		pages_plan_add(plan, (struct pages_cell){ .work = PAGES_MALLOC,
-					       .space = *space,
-					       .askers = askers,
-					       .lanes = 32,
-					       .min = sizes[i][0],
-					       .max = sizes[i][1],
-					       .at_once = sizes[i][2] != 0,
-					       .fine = fine });
+							  .space = *space,
+							  .askers = askers,
+							  .lanes = 32,
+							  .min = sizes[i][0],
+							  .max = sizes[i][1],
+							  .at_once = sizes[i][2] != 0,
+							  .fine = fine });
 }
 
 static void add_use(struct pages_plan *plan, uint32_t pages)
@@ -130,13 +130,14 @@ static void add_use(struct pages_plan *plan, uint32_t pages)
 	size_t i;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		pages_plan_add(plan, (struct pages_cell){ .work = PAGES_USE,
-					       .space = { pages, ALL, 1 },
-					       .askers = USE_ASKERS < max ? USE_ASKERS : max,
-					       .lanes = 32,
-					       .min = sizes[i],
-					       .max = sizes[i],
-					       .fine = sizes[i] != 1050 });
+		pages_plan_add(plan,
+			       (struct pages_cell){ .work = PAGES_USE,
+						    .space = { pages, ALL, 1 },
+						    .askers = USE_ASKERS < max ? USE_ASKERS : max,
+						    .lanes = 32,
+						    .min = sizes[i],
+						    .max = sizes[i],
+						    .fine = sizes[i] != 1050 });
 }
 
 /* One page each, on T pages of which `tenths` are free. */

@@ -76,8 +76,8 @@ static bool time_cell(struct play *play, const struct pages_heap *heap,
 	const char *get =
 		runs ? (cell->at_once ? "churnrun" : "getrun") : (cell->at_once ? "churn" : "get");
 	const char *give = cell->at_once || heap->allocator->metadata == PAGES_COUNTER ? NULL
-			   : runs                                                   ? "giverun"
-										    : "give";
+			   : runs                                                      ? "giverun"
+										       : "give";
 	double gets[PAGES_REPEATS_MAX], frees[PAGES_REPEATS_MAX];
 	unsigned int repeats = play->request->effort.repeats, i;
 	struct pages_job job;
@@ -171,7 +171,7 @@ static bool same_space(const struct pages_cell *a, const struct pages_cell *b)
 
 /* All cells from first to end - 1, which share an initial state, with one allocator. */
 static bool play_space(struct play *play, const struct pages_allocator *allocator, size_t first,
-			size_t end)
+		       size_t end)
 {
 	struct pages_heap heap = { .allocator = NULL };
 	const char *why = NULL;

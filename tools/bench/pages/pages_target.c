@@ -122,7 +122,7 @@ static const char *find(const struct pages_plan *plan, enum pages_work work, uin
 }
 
 size_t pages_target_compute(const struct bench_results *results, const struct pages_plan *plan,
-			   struct pages_target targets[PAGES_TARGETS_MAX])
+			    struct pages_target targets[PAGES_TARGETS_MAX])
 {
 	const struct {
 		const char *key, *label, *unit, *workload, *metric, *parameter;

@@ -11,7 +11,7 @@
 #include "bench/harness/typed.h"
 
 int pages_report_rest(const struct bench_results *results, const struct bench_machine *machine,
-		    bool faults, const char *typed, const char *csv, const char *plot)
+		      bool faults, const char *typed, const char *csv, const char *plot)
 {
 	int status = STATUS_GOOD;
 

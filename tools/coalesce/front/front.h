@@ -123,27 +123,26 @@ struct front {
 	size_t error_count, error_room;
 	struct front_loose *loose; /* calls in which the type is unknown */
 	size_t loose_count, loose_room;
-	bool loose_operators; /* some of them are operators */
-	bool loose_methods;   /* some are methods of the source's classes */
+	bool loose_operators;  /* some of them are operators */
+	bool loose_methods;    /* some are methods of the source's classes */
 	struct front_map lent; /* classes that are passed to functions outside of the source */
-	bool all_patterns;    /* instances may be missing */
-	bool linked;          /* with device code of other files */
-	uint64_t *calls; /* front_has_call() */
+	bool all_patterns;     /* instances may be missing */
+	bool linked;           /* with device code of other files */
+	uint64_t *calls;       /* front_has_call() */
 	size_t call_count, call_room;
 	struct front_map made; /* from declarations to functions that stand for their code */
 	struct front_region *regions;
 	size_t region_count, region_room;
-	bool own_family;      /* the source defines its own malloc or free, not as a method */
-	bool has_extern;      /* an `extern __shared__` variable: first_extern is the first */
+	bool own_family; /* the source defines its own malloc or free, not as a method */
+	bool has_extern; /* an `extern __shared__` variable: first_extern is the first */
 	int first_extern;
 
 	/* of the current function */
 	int function, this_variable;
 	unsigned int depth;
-	unsigned int
-		elsewhere; /* above 0: the code is evaluated at another place than its text */
-	unsigned int line; /* the last known line */
-	bool jumped;       /* an expression may leave its statement */
+	unsigned int elsewhere; /* above 0: the code is evaluated at another place than its text */
+	unsigned int line;      /* the last known line */
+	bool jumped;            /* an expression may leave its statement */
 	bool labels;
 	bool case_here; /* the next statement may be a case of the surrounding switch */
 	unsigned int wild_cases;

@@ -23,8 +23,7 @@ struct co_judgement *co_judge(const struct co_program *program, const char *cons
 	return co_judge_together(program, library, NULL, 0);
 }
 
-struct co_judgement *co_judge_together(const struct co_program *program,
-				       const char *const *library,
+struct co_judgement *co_judge_together(const struct co_program *program, const char *const *library,
 				       const struct co_place *together, size_t count)
 {
 	struct judge judge = { .program = program,

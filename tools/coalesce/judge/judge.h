@@ -28,7 +28,7 @@ enum co_call_kind {
 	CO_FREE, /* free, mam_kfree, delete: not judged, listed for the rewriter */
 	CO_KFREE,
 	CO_OPERATOR_DELETE,
-	CO_HELPER, /* a call of a function that allocates, itself or in its callees */
+	CO_HELPER,  /* a call of a function that allocates, itself or in its callees */
 	CO_STRANGER /* none of these; it is not in a judgement */
 };
 
@@ -73,8 +73,7 @@ struct co_judgement *co_judge(const struct co_program *program, const char *cons
  * co_judge_together - the same, but assumes of the allocations at `together` that either all
  * threads of the block get memory there or none does, so that all of them see NULL or none.
  */
-struct co_judgement *co_judge_together(const struct co_program *program,
-				       const char *const *library,
+struct co_judgement *co_judge_together(const struct co_program *program, const char *const *library,
 				       const struct co_place *together, size_t count);
 void co_judgement_free(struct co_judgement *judgement);
 

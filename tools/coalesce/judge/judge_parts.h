@@ -29,7 +29,7 @@
 #include "coalesce/arena.h"
 #include "coalesce/judge/judge.h"
 
-#define DEEPEST 4000u     /* of a tree; deeper trees are not judged */
+#define DEEPEST 4000u    /* of a tree; deeper trees are not judged */
 #define MAX_CONTEXTS 64u /* of a function; further calls share three, one per level of entry */
 #define MAX_WORK 150000000ull
 #define MAX_SHARED 64u              /* tracked shared variables: bits of a mask */
@@ -295,8 +295,7 @@ void shared_meanwhile(struct state *other, const struct state *done);
 
 struct record {
 	struct co_verdict verdict;
-	struct cell reached, best, sizes,
-		all_sizes; /* sizes: of contexts that can pass a scope */
+	struct cell reached, best, sizes, all_sizes; /* sizes: of contexts that can pass a scope */
 	bool seen, some;
 	int definition;                /* the first instance of the same text */
 	const struct co_node *measure; /* the size, for the reason */

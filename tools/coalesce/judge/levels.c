@@ -14,13 +14,11 @@ const struct cell cell_all = { .of = CO_NONE };
 
 struct cell cell_why(enum co_level level, enum why why, const struct co_node *at, int of)
 {
-	return (struct cell){
-		.level = (unsigned char)level,
-		.nulls = (unsigned char)level,
-		.why = (unsigned char)why,
-		.of = of,
-		.at = at
-	};
+	return (struct cell){ .level = (unsigned char)level,
+			      .nulls = (unsigned char)level,
+			      .why = (unsigned char)why,
+			      .of = of,
+			      .at = at };
 }
 
 struct cell cell_join(struct cell one, struct cell other)

@@ -145,8 +145,8 @@ static const char *good(struct judge *judge, const struct record *record)
 	const struct co_verdict *verdict = &record->verdict;
 	const struct cell *size = record->some ? &record->sizes : &record->all_sizes;
 	bool warp = verdict->reached == CO_WARP;
-	const char *who = warp ? "all lanes of a warp reach it"
-			       : "all threads of the block reach it";
+	const char *who =
+		warp ? "all lanes of a warp reach it" : "all threads of the block reach it";
 	const char *name = named(judge, record->measure), *what = "";
 	if (warp)
 		who = SAY(judge, "%s; in the block, %s", who, some_come(judge, &record->reached));
@@ -182,7 +182,8 @@ const char *reason_of(struct judge *judge, const struct record *record, unsigned
 	bool gives_back = verdict->kind == CO_FREE || verdict->kind == CO_KFREE ||
 			  verdict->kind == CO_OPERATOR_DELETE;
 	if (!gives_back && judge->program->functions[verdict->function].is_rest) {
-		text = "it is not followed: it is in a lambda, an initializer or a default argument, "
+		text = "it is not followed: it is in a lambda, an initializer or a default "
+		       "argument, "
 		       "or its type is not known";
 	} else if (!gives_back && (!record->seen || judge->work >= MAX_WORK)) {
 		text = unseen(judge, record);

@@ -48,7 +48,7 @@ struct published_job {
 	void *s;
 	uint32_t count, low;
 	uint32_t rounds; /* a lane's requests */
-	uint32_t max;   /* a lane asks for 1 to so many pages; 1 but of rwmalloc */
+	uint32_t max;    /* a lane asks for 1 to so many pages; 1 but of rwmalloc */
 	uint32_t payload[PUBLISHED_PAGES]; /* who has it now, 0: nobody; written plainly */
 	uint32_t taken[PUBLISHED_TAKEN];   /* by kernel fill: lane by lane, `rounds` each */
 	uint32_t failed;                   /* requests; atomic */

@@ -42,8 +42,8 @@ static struct device_cell cell_of(uint32_t rows, uint32_t spread, uint32_t bits,
 /* All who take part are right, and have a time and a peak. */
 static void check_right(uint32_t share)
 {
-	static const char *const names[] = { CASE_MAM, CASE_MAM_PAGES, "corw",        "rw",
-					     "cuda-malloc", CASE_RESERVED, CASE_COMPACT };
+	static const char *const names[] = { CASE_MAM,      CASE_MAM_PAGES, "corw",      "rw",
+					     "cuda-malloc", CASE_RESERVED,  CASE_COMPACT };
 	size_t i;
 
 	ck_assert_str_eq(player_trouble, "");

@@ -34,7 +34,7 @@ static struct own {
 	uint32_t taken[POOL]; /* 1: it is somebody's */
 	uint64_t asked, given;
 	uint32_t lane_max; /* lanes that append */
-	uint32_t scale;     /* of what each appends */
+	uint32_t scale;    /* of what each appends */
 	uint32_t dropped;
 } own;
 static uint64_t pool[POOL][PAGE / 8];

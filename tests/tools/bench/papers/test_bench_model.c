@@ -85,8 +85,7 @@ START_TEST(a_plan_asks_for_what_is_there)
 		}
 		/* cells of a ground stand together */
 		ck_assert(last == 0 || i == 0 || last == i - 1 ||
-			  memcmp(&cell->space, &all->cells[last].space, sizeof(cell->space)) !=
-				  0);
+			  memcmp(&cell->space, &all->cells[last].space, sizeof(cell->space)) != 0);
 	}
 	if (_i > 0) /* else too few are free for clusters of 100 */
 		ck_assert_uint_eq(plan.again_count, 4 * 3 * 3);

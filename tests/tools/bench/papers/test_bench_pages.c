@@ -206,7 +206,8 @@ static void lost_page(const char *kernel, const struct pages_job *job)
 /* A page that is handed out and not marked. */
 static void open_page(const char *kernel, const struct pages_job *job)
 {
-	uint64_t *words = (uint64_t *)((unsigned char *)job->heap + pages_allocators[0].metadata_at);
+	uint64_t *words =
+		(uint64_t *)((unsigned char *)job->heap + pages_allocators[0].metadata_at);
 
 	if (strcmp(kernel, "steps_mam") == 0)
 		words[job->got[0] / 64] &= ~((uint64_t)1 << job->got[0] % 64);
@@ -215,7 +216,8 @@ static void open_page(const char *kernel, const struct pages_job *job)
 /* One of the pages given back stays taken. */
 static void kept_page(const char *kernel, const struct pages_job *job)
 {
-	uint64_t *words = (uint64_t *)((unsigned char *)job->heap + pages_allocators[0].metadata_at);
+	uint64_t *words =
+		(uint64_t *)((unsigned char *)job->heap + pages_allocators[0].metadata_at);
 
 	if (strcmp(kernel, "give_mam") == 0)
 		words[job->got[0] / 64] |= (uint64_t)1 << job->got[0] % 64;
@@ -257,7 +259,8 @@ END_TEST
 
 static void wrong_share(const char *kernel, const struct pages_job *job)
 {
-	uint64_t *words = (uint64_t *)((unsigned char *)job->heap + pages_allocators[0].metadata_at);
+	uint64_t *words =
+		(uint64_t *)((unsigned char *)job->heap + pages_allocators[0].metadata_at);
 
 	if (strcmp(kernel, "open_mam") == 0)
 		words[3] = ~UINT64_C(0);
@@ -265,7 +268,8 @@ static void wrong_share(const char *kernel, const struct pages_job *job)
 
 static void churn_loses(const char *kernel, const struct pages_job *job)
 {
-	uint64_t *words = (uint64_t *)((unsigned char *)job->heap + pages_allocators[0].metadata_at);
+	uint64_t *words =
+		(uint64_t *)((unsigned char *)job->heap + pages_allocators[0].metadata_at);
 
 	if (strcmp(kernel, "churnrun_mam") == 0)
 		words[5] |= 1;

@@ -33,7 +33,7 @@ static const struct published variants[] = {
 struct line {
 	struct published_job *job;
 	uint32_t threads;
-	uint32_t lanes;   /* to a warp, for the most steps of one */
+	uint32_t lanes;  /* to a warp, for the most steps of one */
 	double sum, max; /* over all threads, over all warps */
 };
 

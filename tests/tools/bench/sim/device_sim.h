@@ -50,7 +50,8 @@ DEVICE_SIM_RANKS(DEVICE_SIM_DECLARE_RANKS)
 DEVICE_SIM_SUPERBLOCKS(DEVICE_SIM_DECLARE_SUPERBLOCKS)
 /* Those of `mam bench case`, where a test says DEVICE_SIM_CASES. */
 #ifdef DEVICE_SIM_CASES
-#define DEVICE_SIM_OF_CASES(each) each(mam) each(pages) each(corw) each(rw) each(cuda) each(reserved)
+#define DEVICE_SIM_OF_CASES(each) \
+	each(mam) each(pages) each(corw) each(rw) each(cuda) each(reserved)
 #else
 #define DEVICE_SIM_OF_CASES(each)
 #endif

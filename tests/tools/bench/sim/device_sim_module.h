@@ -31,8 +31,8 @@ const struct device_sim_kernel TABLE(DEVICE_SIM_NAME)[] = {
 	KERNEL(check_read), KERNEL(check_nothing),
 #else
 #ifdef MAM_TOOLS_BENCH_XMALLOC_KERNELS_H
-	KERNEL(layers_learn), KERNEL(layers_format), KERNEL(layers_drain),
-	KERNEL(base_fill),    KERNEL(base_give),
+	KERNEL(layers_learn), KERNEL(layers_format), KERNEL(layers_drain), KERNEL(base_fill),
+	KERNEL(base_give),
 #else
 	KERNEL(churn),       KERNEL(churn_check), KERNEL(missed),        KERNEL(latency),
 	KERNEL(turn),        KERNEL(graph),       KERNEL(graph_sum),     KERNEL(graph_wanted),
@@ -40,8 +40,7 @@ const struct device_sim_kernel TABLE(DEVICE_SIM_NAME)[] = {
 	KERNEL(prefix_sum),  KERNEL(prefix_scan), KERNEL(prefix_write),  KERNEL(site),
 	KERNEL(site_packed),
 #endif
-	KERNEL(get),          KERNEL(fill),          KERNEL(use),
-	KERNEL(hold),
+	KERNEL(get),          KERNEL(fill),          KERNEL(use),          KERNEL(hold),
 #ifndef BENCH_NO_FREE
 	KERNEL(give),         KERNEL(share),         KERNEL(drop),
 #endif

@@ -41,14 +41,14 @@ MAM_KFN struct mam_kbase mam_base_cuda(void)
 	}
 
 const struct device_sim_kernel KMA_SIM_NAME[] = {
-	KERNEL(pairs), KERNEL(apart),  KERNEL(together), KERNEL(stamped), KERNEL(give_apart),
-	KERNEL(list),  KERNEL(clear),  KERNEL(deal),     KERNEL(compute),  KERNEL(build),
-	KERNEL(tour),  KERNEL(prune),
+	KERNEL(pairs),      KERNEL(apart), KERNEL(together), KERNEL(stamped),
+	KERNEL(give_apart), KERNEL(list),  KERNEL(clear),    KERNEL(deal),
+	KERNEL(compute),    KERNEL(build), KERNEL(tour),     KERNEL(prune),
 #if defined(KMA_OF_SUPERBLOCKS) || defined(KMA_OF_RING)
 	KERNEL(make),
 #endif
 #ifdef KMA_OF_SUPERBLOCKS
-	KERNEL(learn), KERNEL(left),
+	KERNEL(learn),      KERNEL(left),
 #endif
 	{ NULL, NULL },
 };

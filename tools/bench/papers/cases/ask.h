@@ -21,11 +21,11 @@
 /* A kernel with at most `threads` threads per block: cases differ in block size. */
 #ifdef __CUDACC__
 /* The same, where an SM must hold `blocks` blocks: limits the registers. */
-#define CASE_KERNEL_HELD(name, body, threads, blocks)                   \
-	extern "C" __global__ void __launch_bounds__(threads, blocks)   \
-		name(const __grid_constant__ struct device_job job)     \
-	{                                                               \
-		body(&job);                                             \
+#define CASE_KERNEL_HELD(name, body, threads, blocks)                 \
+	extern "C" __global__ void __launch_bounds__(threads, blocks) \
+		name(const __grid_constant__ struct device_job job)   \
+	{                                                             \
+		body(&job);                                           \
 	}
 #define CASE_KERNEL(name, body, threads)                            \
 	extern "C" __global__ void __launch_bounds__(threads)       \

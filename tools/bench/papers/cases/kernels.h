@@ -12,11 +12,11 @@
 #include "bench/papers/cases/join/join.h"
 #include "bench/papers/cases/octree/octree.h"
 
-#define CASE_KERNELS(each)                                                                     \
-	CASE_HEAP_KERNELS(each)                                                                \
-	CASE_GRAPH_KERNELS(each)                                                               \
-	CASE_GROUP_KERNELS(each)                                                               \
-	CASE_OCTREE_KERNELS(each)                                                              \
+#define CASE_KERNELS(each)        \
+	CASE_HEAP_KERNELS(each)   \
+	CASE_GRAPH_KERNELS(each)  \
+	CASE_GROUP_KERNELS(each)  \
+	CASE_OCTREE_KERNELS(each) \
 	JOIN_KERNELS(each)
 
 #endif

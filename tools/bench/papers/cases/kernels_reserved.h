@@ -14,11 +14,11 @@
 #include "bench/papers/cases/join/join_counted.h"
 #include "bench/papers/cases/octree/octree_reserved.h"
 
-#define CASE_KERNELS(each)                                                                     \
-	CASE_HEAP_KERNELS(each)                                                                \
-	CASE_GRAPH_RESERVED_KERNELS(each)                                                      \
-	CASE_GROUP_COUNTED_KERNELS(each)                                                       \
-	CASE_OCTREE_KERNELS(each)                                                              \
+#define CASE_KERNELS(each)                \
+	CASE_HEAP_KERNELS(each)           \
+	CASE_GRAPH_RESERVED_KERNELS(each) \
+	CASE_GROUP_COUNTED_KERNELS(each)  \
+	CASE_OCTREE_KERNELS(each)         \
 	JOINC_KERNELS(each)
 
 #endif

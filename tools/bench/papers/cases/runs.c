@@ -71,7 +71,8 @@ static bool pass_once(struct device_run *run, struct device_heap *heap,
 }
 
 static void report_memory(struct device_run *run, struct device_heap *heap,
-			const struct device_cell *cell, const struct case_pass *pass, double looks)
+			  const struct device_cell *cell, const struct case_pass *pass,
+			  double looks)
 {
 	const double steps = case_steps(heap, &pass->told, looks);
 

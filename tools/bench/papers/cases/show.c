@@ -112,7 +112,7 @@ static void add_worst(const struct bench_results *results, struct device_target 
 }
 
 static size_t compute(const struct bench_results *results, const struct device_request *request,
-		     struct device_target *targets)
+		      struct device_target *targets)
 {
 	static const char *const works[] = { "join", "group" };
 	static const char *const shares[] = { "50%", "5%" };

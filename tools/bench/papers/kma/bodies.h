@@ -188,7 +188,7 @@ MAM_KFN void kma_deal(struct kma_ask ask, MAM_GLOBAL struct edges_edge *edges,
 
 /* Computes the expected values of their graph. */
 MAM_KFN void kma_compute(struct kma_ask ask, MAM_GLOBAL struct edges_edge *edges,
-			MAM_GLOBAL uint32_t *marks, MAM_GLOBAL struct kma_told *told)
+			 MAM_GLOBAL uint32_t *marks, MAM_GLOBAL struct kma_told *told)
 {
 	uint64_t sum = 0, nodes = 0;
 	uint32_t i;

@@ -67,7 +67,7 @@ static const char *other(const char *name, const char *mine)
 }
 
 static bool compute(const struct bench_results *results, size_t which, const char *mine,
-		   double *times)
+		    double *times)
 {
 	const char *above = other(ratios[which].above, mine);
 	const char *below = other(ratios[which].below, mine);

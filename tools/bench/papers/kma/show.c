@@ -95,7 +95,7 @@ static void add_processor(const struct bench_results *results, struct device_tar
 }
 
 static size_t compute(const struct bench_results *results, const struct device_request *request,
-		     struct device_target *targets)
+		      struct device_target *targets)
 {
 	size_t count = add_ratios(results, targets);
 

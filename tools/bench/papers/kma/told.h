@@ -14,8 +14,8 @@
 
 /* The requests of the lanes. */
 struct kma_ask {
-	uint32_t lanes;       /* number of requesting lanes */
-	uint32_t rounds;      /* per lane */
+	uint32_t lanes;    /* number of requesting lanes */
+	uint32_t rounds;   /* per lane */
 	uint32_t min, max; /* bytes */
 	uint32_t flags;
 	uint32_t edges, nodes; /* of a graph */

@@ -24,8 +24,8 @@
 #include "mam/heap.h"
 
 #define WORD 64.0
-#define PARTS 32      /* of a burst, over which a mean is taken */
-#define SLACK 0.005   /* steps: the chance that the first probe does not suffice is never 0 */
+#define PARTS 32     /* of a burst, over which a mean is taken */
+#define SLACK 0.005  /* steps: the chance that the first probe does not suffice is never 0 */
 #define LOW_MAX 990u /* thousandths; a heap that must be entirely free has no capacity */
 
 double advise_steps(double t, double a, double n, unsigned int lanes)

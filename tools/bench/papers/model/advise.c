@@ -124,8 +124,8 @@ static bool make_ask(const struct request *request, struct advise_counters *coun
 	else if (request->pages > ADVISE_PAGES_MAX)
 		message_error("--pages: a heap has %llu at most",
 			      (unsigned long long)ADVISE_PAGES_MAX);
-	else if (page > 0 && (page < MAM_HEAP_PAGE_MIN || page > MAM_HEAP_PAGE_MAX ||
-			      (page & (page - 1)) != 0))
+	else if (page > 0 &&
+		 (page < MAM_HEAP_PAGE_MIN || page > MAM_HEAP_PAGE_MAX || (page & (page - 1)) != 0))
 		message_error("--page-bytes: a page is a power of two from %u bytes to 4 MiB",
 			      MAM_HEAP_PAGE_MIN);
 	else if (request->free != NULL && request->pages == 0 && request->counters == NULL)
@@ -163,7 +163,7 @@ static void put_line(const char *label, const char *format, bool knows_now, doub
 }
 
 static void report_people(const struct advise_ask *ask, const struct advise_counters *counters,
-			const struct advice *advice)
+			  const struct advice *advice)
 {
 	const struct advise_expect *now = &advice->now, *then = &advice->then;
 	char text[32];
@@ -213,7 +213,7 @@ static void put_expect(const char *when, const struct advise_expect *expect)
 }
 
 static void report_keys(const struct advise_ask *ask, const struct advise_counters *counters,
-		      const struct advice *advice)
+			const struct advice *advice)
 {
 	printf("page_bytes\t%llu\nwaste\t%.6g\nlow_per_mille\t%u\npatience\t%.0f\n",
 	       (unsigned long long)advice->page_bytes, advice->waste, advice->low,

@@ -35,7 +35,7 @@ struct advise_ask {
 struct advise_expect {
 	double free_before, free_after; /* shares */
 	double steps;                   /* TAS and WAS: lanes of a warp search together */
-	double steps_limit;              /* of the last warp, an upper bound */
+	double steps_limit;             /* of the last warp, an upper bound */
 	double us;                      /* 0: unknown */
 };
 

@@ -30,7 +30,7 @@
 
 #define RUNS_MAX 1024
 #define TOGETHER_MAX 131072u /* more lanes than any current GPU runs at once */
-#define Z99 2.5758293035489   /* 99% of normal values are within this many deviations */
+#define Z99 2.5758293035489  /* 99% of normal values are within this many deviations */
 
 /*
  * A probe fails if the word is full, by (6) with probability q^w at most, or if it is not full and

@@ -38,58 +38,108 @@ static const struct plot_drawn measured[] = {
 
 /* Where there is no equation. */
 static const struct plot_drawn askers[] = {
-	{ "mam", "mam", { "mam-pages" }, NULL },
-	{ "CoRW", "torch", { "corw" }, NULL },
-	{ "CRW", "async", { "crw" }, NULL },
-	{ "RW-BM", "jemalloc", { "rw-bm" }, NULL },
-	{ "RW", "rmm", { "rw" }, NULL },
-	{ "RW_malloc", "torch", { "rw-malloc" }, "corw" },
-	{ "queue", "other", { "queue" }, NULL },
-	{ "CUDA malloc", "cuda", { "cuda-malloc" }, NULL },
+	{ "mam", "mam", { "mam-pages" }, NULL }, { "CoRW", "torch", { "corw" }, NULL },
+	{ "CRW", "async", { "crw" }, NULL },     { "RW-BM", "jemalloc", { "rw-bm" }, NULL },
+	{ "RW", "rmm", { "rw" }, NULL },         { "RW_malloc", "torch", { "rw-malloc" }, "corw" },
+	{ "queue", "other", { "queue" }, NULL }, { "CUDA malloc", "cuda", { "cuda-malloc" }, NULL },
 };
 
+/* clang-format off */
 #define THREADS(share)                                                                    \
 	{ "1000000 " share " 500",  "1000000 " share " 1000", "1000000 " share " 2000",        \
 	  "1000000 " share " 3000", "1000000 " share " 4000", "1000000 " share " 5000" }
-#define SHORT_THREADS { "500", "1k", "2k", "3k", "4k", "5k" }
+/* clang-format on */
+#define SHORT_THREADS                               \
+	{                                           \
+		"500", "1k", "2k", "3k", "4k", "5k" \
+	}
+/* clang-format off */
 #define ENOUGH                                                                            \
 	{ { "50% free", METRIC, NULL, THREADS("50%"), SHORT_THREADS },                         \
 	  { "10% free", METRIC, NULL, THREADS("10%"), SHORT_THREADS },                         \
 	  { "1% free", METRIC, NULL, THREADS("1%"), SHORT_THREADS } }
+/* clang-format on */
+/* clang-format off */
 #define SCARCE                                                                            \
 	{ { "0.7% free", METRIC, NULL, THREADS("0.7%"), SHORT_THREADS },                       \
 	  { "0.5% free", METRIC, NULL, THREADS("0.5%"), SHORT_THREADS } }
-#define SOME_LANES(share)                                                                 \
-	{ "1000000 " share " 156 x1",   "1000000 " share " 624 x4",                            \
-	  "1000000 " share " 1248 x8",  "1000000 " share " 2496 x16",                          \
-	  "1000000 " share " 3120 x20", "1000000 " share " 3744 x24",                          \
-	  "1000000 " share " 4368 x28", "1000000 " share " 4992 x32" }
-#define SHORT_SOME_LANES { "1", "4", "8", "16", "20", "24", "28", "32" }
-#define CLUSTERS(share) { share " /100 1000", share " /2 1000", share " /1 1000" }
-#define SHORT_CLUSTERS { ".01A", ".5A", "A" }
-#define REMEMBER(share) { share " /1 250", share " /1 500", share " /1 1000" }
-#define SHORT_REMEMBER { "250", "500", "1k" }
+/* clang-format on */
+#define SOME_LANES(share)                                                           \
+	{                                                                           \
+		"1000000 " share " 156 x1", "1000000 " share " 624 x4",             \
+			"1000000 " share " 1248 x8", "1000000 " share " 2496 x16",  \
+			"1000000 " share " 3120 x20", "1000000 " share " 3744 x24", \
+			"1000000 " share " 4368 x28", "1000000 " share " 4992 x32"  \
+	}
+#define SHORT_SOME_LANES                                    \
+	{                                                   \
+		"1", "4", "8", "16", "20", "24", "28", "32" \
+	}
+#define CLUSTERS(share)                                                \
+	{                                                              \
+		share " /100 1000", share " /2 1000", share " /1 1000" \
+	}
+#define SHORT_CLUSTERS             \
+	{                          \
+		".01A", ".5A", "A" \
+	}
+#define REMEMBER(share)                                            \
+	{                                                          \
+		share " /1 250", share " /1 500", share " /1 1000" \
+	}
+#define SHORT_REMEMBER             \
+	{                          \
+		"250", "500", "1k" \
+	}
+/* clang-format off */
 #define DEVIATIONS(share)                                                                 \
 	{ share " -3", share " -2", share " -1", share " 0", share " 1", share " 2", share " 3" }
-#define SHORT_DEVIATIONS { "-3", "-2", "-1", "0", "1", "2", "3" }
+/* clang-format on */
+#define SHORT_DEVIATIONS                             \
+	{                                            \
+		"-3", "-2", "-1", "0", "1", "2", "3" \
+	}
+/* clang-format off */
 #define SCENARIOS(askers)                                                                 \
 	{ "4M 100% " askers " 4096B+free", "4M 100% " askers " 4096B", "4M 100% " askers " 4100B", \
 	  "4M 100% " askers " 8192B", "4M 100% " askers " 4..8192B" }
-#define SHORT_SCENARIOS { "4096*", "4096", "4100", "8192", "mix" }
-#define SEVEN(share)                                                                      \
-	{ "4M " share " 1K 16B",   "4M " share " 1K 256B",  "4M " share " 1K 1024B",          \
-	  "4M " share " 1K 4096B", "4M " share " 1K 8192B", "4M " share " 1K 4..8192B",       \
-	  "4M " share " 1K 4096B+free" }
-#define SHORT_SEVEN { "16", "256", "1K", "4K", "8K", "mix", "4K*" }
-#define MANY(share) { "32M " share " 16K", "32M " share " 128K", "32M " share " 1M" }
-#define SHORT_MANY { "16K", "128K", "1M" }
+/* clang-format on */
+#define SHORT_SCENARIOS                                \
+	{                                              \
+		"4096*", "4096", "4100", "8192", "mix" \
+	}
+#define SEVEN(share)                                                                    \
+	{                                                                               \
+		"4M " share " 1K 16B", "4M " share " 1K 256B", "4M " share " 1K 1024B", \
+			"4M " share " 1K 4096B", "4M " share " 1K 8192B",               \
+			"4M " share " 1K 4..8192B", "4M " share " 1K 4096B+free"        \
+	}
+#define SHORT_SEVEN                                         \
+	{                                                   \
+		"16", "256", "1K", "4K", "8K", "mix", "4K*" \
+	}
+#define MANY(share)                                                           \
+	{                                                                     \
+		"32M " share " 16K", "32M " share " 128K", "32M " share " 1M" \
+	}
+#define SHORT_MANY                  \
+	{                           \
+		"16K", "128K", "1M" \
+	}
 
+/* clang-format off */
 #define FEW_GIVES(share)                                                                  \
 	{ share " 500", share " 1000", share " 2000", share " 3000", share " 4000", share " 5000" }
+/* clang-format on */
 #define GIVES(share)                                                                      \
-	{ share " 500",  share " 1000", share " 2000", share " 3000",                          \
-	  share " 4000", share " 5000", share " 125K" }
-#define SHORT_GIVES { "500", "1k", "2k", "3k", "4k", "5k", "125K" }
+	{                                                                                 \
+		share " 500", share " 1000", share " 2000", share " 3000", share " 4000", \
+			share " 5000", share " 125K"                                      \
+	}
+#define SHORT_GIVES                                         \
+	{                                                   \
+		"500", "1k", "2k", "3k", "4k", "5k", "125K" \
+	}
 
 const struct plot_figure plot_model_figures[] = {
 	{ "model-atomic.svg",
@@ -100,8 +150,16 @@ const struct plot_figure plot_model_figures[] = {
 	  "model-atomic",
 	  measured,
 	  sizeof(measured) / sizeof(measured[0]),
-	  { { "clocks", "clocks", NULL, { "1", "32", "128", "512", "2K", "8K", "16K", "32K", "64K", "128K" }, { NULL } },
-	    { "ns", "ns", NULL, { "1", "32", "128", "512", "2K", "8K", "16K", "32K", "64K", "128K" }, { NULL } } } },
+	  { { "clocks",
+	      "clocks",
+	      NULL,
+	      { "1", "32", "128", "512", "2K", "8K", "16K", "32K", "64K", "128K" },
+	      { NULL } },
+	    { "ns",
+	      "ns",
+	      NULL,
+	      { "1", "32", "128", "512", "2K", "8K", "16K", "32K", "64K", "128K" },
+	      { NULL } } } },
 	{ "model-scenarios.svg",
 	  "Five ways to ask for memory in a kernel",
 	  "4096*: freed at once; after figure 2 of the random-walk paper; less is better",
@@ -113,70 +171,40 @@ const struct plot_figure plot_model_figures[] = {
 	  { { "1K ask", "us", NULL, SCENARIOS("1K"), SHORT_SCENARIOS },
 	    { "16K ask", "us", NULL, SCENARIOS("16K"), SHORT_SCENARIOS } } },
 #define METRIC "tas"
-	{ "model-tas.svg",
-	  "Steps of a thread until it has a page (TAS)",
+	{ "model-tas.svg", "Steps of a thread until it has a page (TAS)",
 	  "a million pages; after figures 4 and 11 of the random-walk paper; less is better",
-	  "steps",
-	  "threads that ask",
-	  "model-get",
-	  modelled,
-	  sizeof(modelled) / sizeof(modelled[0]),
-	  ENOUGH },
+	  "steps", "threads that ask", "model-get", modelled,
+	  sizeof(modelled) / sizeof(modelled[0]), ENOUGH },
 #undef METRIC
 #define METRIC "tas"
-	{ "model-tas-low.svg",
-	  "Steps of a thread until it has a page (TAS)",
+	{ "model-tas-low.svg", "Steps of a thread until it has a page (TAS)",
 	  "a million pages; after figures 4 and 11 of the random-walk paper; less is better",
-	  "steps",
-	  "threads that ask",
-	  "model-get",
-	  modelled,
-	  sizeof(modelled) / sizeof(modelled[0]),
-	  SCARCE },
+	  "steps", "threads that ask", "model-get", modelled,
+	  sizeof(modelled) / sizeof(modelled[0]), SCARCE },
 #undef METRIC
 #define METRIC "was"
-	{ "model-was.svg",
-	  "Steps of the slowest thread of a warp (WAS)",
+	{ "model-was.svg", "Steps of the slowest thread of a warp (WAS)",
 	  "a million pages; after figures 4 and 11 of the random-walk paper; less is better",
-	  "steps",
-	  "threads that ask",
-	  "model-get",
-	  modelled,
-	  sizeof(modelled) / sizeof(modelled[0]),
-	  ENOUGH },
+	  "steps", "threads that ask", "model-get", modelled,
+	  sizeof(modelled) / sizeof(modelled[0]), ENOUGH },
 #undef METRIC
 #define METRIC "was"
-	{ "model-was-low.svg",
-	  "Steps of the slowest thread of a warp (WAS)",
+	{ "model-was-low.svg", "Steps of the slowest thread of a warp (WAS)",
 	  "a million pages; after figures 4 and 11 of the random-walk paper; less is better",
-	  "steps",
-	  "threads that ask",
-	  "model-get",
-	  modelled,
-	  sizeof(modelled) / sizeof(modelled[0]),
-	  SCARCE },
+	  "steps", "threads that ask", "model-get", modelled,
+	  sizeof(modelled) / sizeof(modelled[0]), SCARCE },
 #undef METRIC
 #define METRIC "us"
-	{ "model-time.svg",
-	  "Time of a kernel in which each thread takes a page",
+	{ "model-time.svg", "Time of a kernel in which each thread takes a page",
 	  "a million pages; after figure 11 of the random-walk paper; less is better",
-	  "microseconds",
-	  "threads that ask",
-	  "model-get",
-	  modelled,
-	  sizeof(modelled) / sizeof(modelled[0]),
-	  ENOUGH },
+	  "microseconds", "threads that ask", "model-get", modelled,
+	  sizeof(modelled) / sizeof(modelled[0]), ENOUGH },
 #undef METRIC
 #define METRIC "us"
-	{ "model-time-low.svg",
-	  "Time of a kernel in which each thread takes a page",
+	{ "model-time-low.svg", "Time of a kernel in which each thread takes a page",
 	  "a million pages; after figure 11 of the random-walk paper; less is better",
-	  "microseconds",
-	  "threads that ask",
-	  "model-get",
-	  modelled,
-	  sizeof(modelled) / sizeof(modelled[0]),
-	  SCARCE },
+	  "microseconds", "threads that ask", "model-get", modelled,
+	  sizeof(modelled) / sizeof(modelled[0]), SCARCE },
 #undef METRIC
 	{ "model-large.svg",
 	  "The same with more threads",
@@ -200,14 +228,8 @@ const struct plot_figure plot_model_figures[] = {
 	  { { NULL,
 	      "times",
 	      NULL,
-	      { "1000000 50% 5000",
-		"1000000 20% 5000",
-		"1000000 10% 5000",
-		"1000000 5% 5000",
-		"1000000 2% 5000",
-		"1000000 1% 5000",
-		"1000000 0.8% 5000",
-		"1000000 0.7% 5000",
+	      { "1000000 50% 5000", "1000000 20% 5000", "1000000 10% 5000", "1000000 5% 5000",
+		"1000000 2% 5000", "1000000 1% 5000", "1000000 0.8% 5000", "1000000 0.7% 5000",
 		"1000000 0.5% 5000" },
 	      { "50", "20", "10", "5", "2", "1", "0.8", "0.7", "0.5" } } } },
 	{ "model-found.svg",
@@ -223,7 +245,8 @@ const struct plot_figure plot_model_figures[] = {
 	    { "1% free", "share", NULL, DEVIATIONS("1%"), SHORT_DEVIATIONS } } },
 	{ "model-clusters.svg",
 	  "Steps of a thread that remembers its last page (TAS)",
-	  "1,000 threads, their later pages; after figure 8 of the random-walk paper; less is better",
+	  "1,000 threads, their later pages; after figure 8 of the random-walk paper; less is "
+	  "better",
 	  "steps",
 	  "clusters of free pages, of A free ones",
 	  "model-again",
@@ -256,7 +279,8 @@ const struct plot_figure plot_model_figures[] = {
 	    { "0.5% free", "us", NULL, SOME_LANES("0.5%"), SHORT_SOME_LANES } } },
 	{ "model-malloc.svg",
 	  "Several pages at once",
-	  "1K threads; 4K*: freed at once; after figure 14 of the random-walk paper; less is better",
+	  "1K threads; 4K*: freed at once; after figure 14 of the random-walk paper; less is "
+	  "better",
 	  "microseconds of the kernel",
 	  "bytes that each asks for",
 	  "model-malloc",

@@ -194,8 +194,8 @@ static int tell(struct run *run)
 		model_show_keys(&run->results, &run->plan);
 	else
 		model_show_people(&run->results, &run->machine, &run->plan, run->effort.pages.name);
-	return pages_report_rest(&run->results, &run->machine, has_faults(&run->results), run->typed,
-			       request->csv, request->plot);
+	return pages_report_rest(&run->results, &run->machine, has_faults(&run->results),
+				 run->typed, request->csv, request->plot);
 }
 
 static int report_late(void *user)

@@ -130,7 +130,7 @@ void model_zou(double x, double y, double between, size_t count, double z, doubl
 #define MODEL_TARGETS_MAX 16
 /* model_target_compute - compute the targets; returns their number */
 size_t model_target_compute(const struct bench_results *results, const struct model_plan *plan,
-			   struct pages_target targets[MODEL_TARGETS_MAX]);
+			    struct pages_target targets[MODEL_TARGETS_MAX]);
 
 void model_show_people(const struct bench_results *results, const struct bench_machine *machine,
 		       const struct model_plan *plan, const char *effort);

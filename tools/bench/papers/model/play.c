@@ -131,7 +131,7 @@ static double normal_share(double mean, double deviation, double min, double max
  * word.
  */
 static void report_found(struct play *play, const struct model_found *found, const uint32_t *at,
-		       uint32_t runs)
+			 uint32_t runs)
 {
 	const double t = found->space.pages, a = pages_plan_free(&found->space);
 	double mean, deviation, sum = 0, squares = 0, bins[MODEL_BINS] = { 0 };
@@ -246,10 +246,9 @@ static bool check_again(struct pages_job *job, const struct model_again *again, 
 static bool walk_again(struct play *play, const struct pages_heap *heap,
 		       const struct model_again *again)
 {
-	const struct pages_cell cell = { .askers = again->askers,
-					 .lanes = MODEL_WARP,
-					 .min = PAGES_BYTES,
-					 .max = PAGES_BYTES };
+	const struct pages_cell cell = {
+		.askers = again->askers, .lanes = MODEL_WARP, .min = PAGES_BYTES, .max = PAGES_BYTES
+	};
 	const uint64_t bytes = (uint64_t)again->askers * again->rounds * 4;
 	const uint32_t walks = play->request->pages.effort.walks;
 	const char *name = heap->allocator->name;
@@ -335,10 +334,9 @@ static bool time_give(struct play *play, const struct pages_heap *heap, struct p
 static bool give_back(struct play *play, const struct pages_heap *heap,
 		      const struct model_give *give)
 {
-	const struct pages_cell cell = { .askers = give->askers,
-					 .lanes = MODEL_WARP,
-					 .min = PAGES_BYTES,
-					 .max = PAGES_BYTES };
+	const struct pages_cell cell = {
+		.askers = give->askers, .lanes = MODEL_WARP, .min = PAGES_BYTES, .max = PAGES_BYTES
+	};
 	double clocks[GIVE_REPEATS];
 	struct pages_job job;
 	size_t i;

@@ -78,7 +78,7 @@ static bool above(const struct bench_results *results, const struct model_plan *
 
 /* The minimum slowdown of the queue, over the cells with the largest number of threads. */
 static bool min_speed(const struct bench_results *results, const struct model_plan *plan,
-			const char *name, const char *metric, double *min)
+		      const char *name, const char *metric, double *min)
 {
 	uint32_t max = 0;
 	double mine, queue;
@@ -127,7 +127,7 @@ static void put(struct pages_target *targets, size_t *count, const char *key, co
 }
 
 size_t model_target_compute(const struct bench_results *results, const struct model_plan *plan,
-			   struct pages_target targets[MODEL_TARGETS_MAX])
+			    struct pages_target targets[MODEL_TARGETS_MAX])
 {
 	static const struct {
 		const char *key, *label, *name, *formula;

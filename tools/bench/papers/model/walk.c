@@ -43,7 +43,7 @@ struct walk {
 	uint32_t *free, *start; /* one bit per page: free ones; the initial state */
 	uint32_t *locked;       /* per word: the step of its last probe */
 	struct lane *lane;
-	uint32_t *max; /* of warp and round */
+	uint32_t *max;   /* of warp and round */
 	uint32_t *needy; /* lanes, or warps, that still need pages */
 	uint32_t step;
 	struct bench_random random;

@@ -156,10 +156,10 @@ extern const unsigned char MODULE(cuda)[], MODULE(mam)[], MODULE(mam_fixed)[],
 #define MODULE(name) NULL
 #endif
 
-#define OVER_CUDA(name)                                                                         \
-	{                                                                                       \
+#define OVER_CUDA(name)                                                                            \
+	{                                                                                          \
 		name, DEVICE_OURS, MODULE(cuda), false, true, false, make_over_cuda, end_metadata, \
-			NULL                                                                    \
+			NULL                                                                       \
 	}
 #define OVER_MAM(name, module)                                                        \
 	{                                                                             \
@@ -168,7 +168,8 @@ extern const unsigned char MODULE(cuda)[], MODULE(mam)[], MODULE(mam_fixed)[],
 	}
 
 const struct device_allocator mpi_allocators[] = {
-	{ "cuda", DEVICE_SYSTEM, MODULE(cuda), false, true, true, make_over_cuda, end_metadata, NULL },
+	{ "cuda", DEVICE_SYSTEM, MODULE(cuda), false, true, true, make_over_cuda, end_metadata,
+	  NULL },
 	OVER_CUDA("cuda-HB"),
 	OVER_CUDA("cuda-NB"),
 	OVER_CUDA("cuda-HW"),

@@ -80,7 +80,7 @@ struct mpi_verdict {
 void mpi_verdict_add(struct mpi_verdict *verdict, const struct device_found *found);
 /* mpi_verdict_report - add rows `wrong` and, if any request failed, `none`; a note on errors */
 void mpi_verdict_report(struct device_run *run, const struct device_heap *heap,
-		      const struct device_cell *cell, const struct mpi_verdict *verdict);
+			const struct device_cell *cell, const struct mpi_verdict *verdict);
 /* mpi_verdict_ghz - cycles per ns; 0: unknown */
 double mpi_verdict_ghz(const struct mpi_verdict *verdict);
 

@@ -11,6 +11,7 @@
 #include "bench/papers/mpi/mpi_unit.h"
 
 #ifdef __CUDACC__
+/* clang-format off */
 #define MPI_KERNEL(name, max, body, kind, base)                   \
 	extern "C" __global__ void __launch_bounds__(max, 1)      \
 		name(const __grid_constant__ struct device_job it) \
@@ -19,7 +20,9 @@
                                                                    \
 		body(kind, base, job);                             \
 	}
+/* clang-format on */
 #else
+/* clang-format off */
 #define MPI_KERNEL(name, max, body, kind, base)               \
 	static MAM_KERNEL(name)                                \
 	{                                                      \
@@ -27,6 +30,7 @@
                                                                \
 		body(kind, base, job);                         \
 	}
+/* clang-format on */
 #endif
 
 #define MPI_KERNELS(way, kind, base)                       \

@@ -84,7 +84,7 @@ void mpi_verdict_add(struct mpi_verdict *verdict, const struct device_found *fou
 }
 
 void mpi_verdict_report(struct device_run *run, const struct device_heap *heap,
-		      const struct device_cell *cell, const struct mpi_verdict *verdict)
+			const struct device_cell *cell, const struct mpi_verdict *verdict)
 {
 	device_row(run, heap, cell, "wrong", (double)verdict->wrong);
 	if (verdict->none > 0)

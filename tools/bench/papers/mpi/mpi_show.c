@@ -200,8 +200,7 @@ static bool best_of(const struct bench_results *results, const struct device_req
 }
 
 /* The minimum over the cells of the best allocator in each. */
-static bool min_of_bests(const struct bench_results *results, const struct aim *aim,
-			   double *value)
+static bool min_of_bests(const struct bench_results *results, const struct aim *aim, double *value)
 {
 	bool any = false;
 	size_t i, k;
@@ -223,7 +222,7 @@ static bool min_of_bests(const struct bench_results *results, const struct aim *
 }
 
 static size_t compute(const struct bench_results *results, const struct device_request *request,
-		     struct device_target targets[DEVICE_TARGETS_MAX])
+		      struct device_target targets[DEVICE_TARGETS_MAX])
 {
 	struct device_target *faults = &targets[AIMS];
 	size_t i;

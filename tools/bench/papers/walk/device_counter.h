@@ -12,9 +12,9 @@
 
 struct bench_counter {
 	unsigned char *space; /* this and the following fields never change */
-	uint64_t bytes;        /* of the memory */
-	uint32_t spare[28];    /* zeros */
-	uint64_t next;         /* requested bytes; atomic, on a line of its own */
+	uint64_t bytes;       /* of the memory */
+	uint32_t spare[28];   /* zeros */
+	uint64_t next;        /* requested bytes; atomic, on a line of its own */
 	uint64_t away[15];
 };
 

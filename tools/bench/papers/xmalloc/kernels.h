@@ -53,7 +53,7 @@ MAM_KFN void layers_drain_all(const struct device_job *job)
 
 	if (coalescer.buffers != NULL)
 		device_report(&job->found->objects,
-			    mam_buffers_drain(coalescer.buffers, coalescer.base));
+			      mam_buffers_drain(coalescer.buffers, coalescer.base));
 }
 DEVICE_KERNEL(layers_drain, layers_drain_all)
 

@@ -23,7 +23,7 @@
 #define LONG_US 1000000.0
 #define ENOUGH_US 600000.0
 #define MAX_US 3000000.0 /* then even fewer than LEAST must suffice */
-#define PART 64           /* the share of the workers that predicts the total time */
+#define PART 64          /* the share of the workers that predicts the total time */
 #define PART_MIN 8192
 #define FILL_BYTES 1024
 #define FILL_HEADER 16 /* of each block over a heap of pages: it then takes two */
@@ -87,7 +87,7 @@ static bool foresee(struct device_run *run, struct device_heap *heap, const stru
 }
 
 static void report_times(struct device_run *run, const struct device_heap *heap,
-		       const struct device_cell *cell, double *times, unsigned int count)
+			 const struct device_cell *cell, double *times, unsigned int count)
 {
 	const uint64_t requests = (cell->askers + cell->lanes - 1) / cell->lanes;
 	double mean = 0, us;

@@ -71,7 +71,7 @@ static void add_cost(const struct bench_results *results, struct device_target *
 }
 
 static size_t compute(const struct bench_results *results, const struct device_request *request,
-		     struct device_target *targets)
+		      struct device_target *targets)
 {
 	size_t count = 0;
 

@@ -24,7 +24,7 @@ struct graph_vertex {
 	uint32_t lock; /* 1: a lane is changing it */
 	uint32_t count;
 	uint32_t room; /* capacity of an array */
-	uint32_t max; /* with reserved lists: peak number of neighbors */
+	uint32_t max;  /* with reserved lists: peak number of neighbors */
 };
 
 MAM_KBOTH uint32_t graph_from(uint32_t edge, uint32_t vertices)

@@ -263,7 +263,7 @@ bool case_play_graph(struct device_run *run, struct device_heap *heap,
 	const uint32_t vertices = cell->buffers > 0 ? cell->buffers : cell->filled / EDGES_A_VERTEX;
 
 	if (!compute(cell->filled / cell->rounds * cell->rounds, vertices > 0 ? vertices : 1,
-		    cell->rounds)) {
+		     cell->rounds)) {
 		device_note(run, heap, cell, "there is too little memory to check it");
 		return true;
 	}

@@ -282,8 +282,7 @@ MAM_KFN void group_spread(const struct device_job *job)
 	}
 	if (spread->open[me] != 0 && used < room)
 		work->table[open_at] -= room - used;
-	group_add(&work->lists[child + me], pages, sum,
-		     unit.prefix << mam_popc32(work->mask) | me);
+	group_add(&work->lists[child + me], pages, sum, unit.prefix << mam_popc32(work->mask) | me);
 }
 CASE_KERNEL_HELD(group_spread, group_spread, GROUP_BLOCK, GROUP_HELD)
 

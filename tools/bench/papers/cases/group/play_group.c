@@ -180,8 +180,7 @@ static bool compute(uint32_t count, uint32_t spread, uint32_t domain)
 		for (key = 0; key <= max - min; key++) {
 			reference.groups += counts[key] > 0;
 			if (counts[key] > 0)
-				reference.digest +=
-					group_digest(min + key, counts[key], sums[key]);
+				reference.digest += group_digest(min + key, counts[key], sums[key]);
 		}
 	}
 	free(sums);

@@ -32,11 +32,11 @@
 #define JOIN_WARPS (JOIN_THREADS / DEVICE_WARP)
 #define JOIN_EACH 16u /* tuples per thread */
 #define JOIN_TILE (JOIN_THREADS * JOIN_EACH)
-#define JOIN_PARTS 512u      /* maximum partitions that a tile is sorted by */
+#define JOIN_PARTS 512u    /* maximum partitions that a tile is sorted by */
 #define JOIN_ITEMS_MIN 32u /* tuples of a page */
-#define JOIN_STOCK 128u      /* pages that a block keeps */
-#define JOIN_RING 64u        /* pages with cached addresses: those of two rounds */
-#define JOIN_LOAD 2560u      /* tuples of R that a table holds */
+#define JOIN_STOCK 128u    /* pages that a block keeps */
+#define JOIN_RING 64u      /* pages with cached addresses: those of two rounds */
+#define JOIN_LOAD 2560u    /* tuples of R that a table holds */
 #define JOIN_HEADS 2048u
 #define JOIN_ROW 12u /* bytes */
 

@@ -10,7 +10,7 @@
 #define JOIN_BLOCKS(job) ((job)->seed >> 8) /* that share a partition when it is split again */
 #define JOIN_SEED(kind, blocks) ((kind) | (blocks) << 8)
 #define JOIN_TOTAL count  /* number of partitions */
-#define JOIN_SHIFT max   /* 2^shift of them share an upper one; 0: there are no upper ones */
+#define JOIN_SHIFT max    /* 2^shift of them share an upper one; 0: there are no upper ones */
 #define JOIN_FIRST rounds /* of a range of partitions */
 #define JOIN_LAST lanes   /* one past the last */
 

@@ -15,7 +15,7 @@
 #include "join_job.h"
 
 #define THREADS 256u
-#define TILE 4096u      /* as in join_block.h */
+#define TILE 4096u     /* as in join_block.h */
 #define PARTS_MAX 512u /* that a tile is sorted by */
 #define ROW 12u
 

@@ -29,7 +29,7 @@ struct device_play {
 	char platform_name[CL_NAME_BYTES], device_name[CL_NAME_BYTES], driver[CL_NAME_BYTES];
 	bool is_processor;
 	uint64_t heap_max; /* maximum bytes of a buffer */
-	char trouble[512];  /* "": none */
+	char trouble[512]; /* "": none */
 	/* The current heap: mam's, or the poor man's buffer. */
 	struct mam_cl_heap *heap;
 	cl_mem memory;

@@ -163,8 +163,7 @@ static void read_max(struct device_play *play)
 {
 	cl_ulong max = 0, all = 0;
 
-	(void)clGetDeviceInfo(play->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(max), &max,
-			      NULL);
+	(void)clGetDeviceInfo(play->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(max), &max, NULL);
 	(void)clGetDeviceInfo(play->device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof(all), &all, NULL);
 	play->heap_max = max < all / 4 ? max : all / 4;
 }

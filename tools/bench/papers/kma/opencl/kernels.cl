@@ -78,7 +78,7 @@ __kernel void deal(__global void *heap, struct kma_ask ask, __global struct kma_
 }
 
 __kernel void compute(__global void *heap, struct kma_ask ask, __global struct kma_told *told,
-		     __global struct edges_edge *edges, __global uint *marks)
+		      __global struct edges_edge *edges, __global uint *marks)
 {
 	kma_compute(ask, edges, marks, told);
 }
