@@ -168,6 +168,6 @@ bool mam_context_has_ended(const struct mam_context *context)
 	if (mam_driver_get(&driver) != MAM_OK)
 		return false;
 	result = mam_context_check(driver, context->handle, context->id);
-	/* While the process exits the driver cannot tell. */
+	/* While the process exits, the driver cannot report it. */
 	return result != MAM_DRIVER_SUCCESS && result != MAM_DRIVER_DEINITIALIZED;
 }

@@ -33,7 +33,7 @@
  * Correctness.
  * - Each node is in the list or belongs to one superblock outside; only the owner of the superblock
  *   writes its node.
- * - The tail never falls behind the head: the head moves only if the tail was seen at another node
+ * - The head never passes the tail: the head moves only if the tail was seen at another node
  *   after the head was read, and both only advance.
  * - A put's link belongs to the list: the tail did not move between its two reads.
  * - "Empty" is true when the link was read: the head did not move between its two reads.

@@ -20,11 +20,11 @@
 
 #include <stdlib.h>
 
-#define NOBODY 0u
+#define NO_THREAD 0u
 
 struct mam_scope {
 	struct mam_scope *older; /* lock: pool, all fields */
-	uint64_t owner;          /* thread, or NOBODY */
+	uint64_t owner;          /* thread, or NO_THREAD */
 	struct mam_stats start;  /* all numbers at the push */
 	struct mam_stats peaks;  /* only its peaks are used: since the push, up to the last mark */
 };
@@ -59,7 +59,7 @@ static const size_t counters[] = {
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static _Atomic uint64_t threads;    /* atomic; count: threads that ever pushed */
-static _Thread_local uint64_t self; /* thread; NOBODY: has not pushed */
+static _Thread_local uint64_t self; /* thread; NO_THREAD: has not pushed */
 
 static uint64_t *field(struct mam_stats *stats, size_t offset)
 {
@@ -111,7 +111,7 @@ enum mam_status mam_scope_push(struct mam_pool *pool)
 	struct mam_scope *life = calloc(1, sizeof(*life)); /* used if it is the first */
 	enum mam_status status = MAM_OK;
 
-	if (self == NOBODY)
+	if (self == NO_THREAD)
 		self = atomic_fetch_add(&threads, 1) + 1;
 	mam_lock_take(&pool->lock);
 	if (!ready_locked(pool)) {
@@ -120,7 +120,7 @@ enum mam_status mam_scope_push(struct mam_pool *pool)
 		status = MAM_ERROR_OUT_OF_HOST_MEMORY;
 	} else {
 		if (pool->scopes == NULL) {
-			link_locked(pool, life, NOBODY);
+			link_locked(pool, life, NO_THREAD);
 			life = NULL;
 		}
 		mark_locked(pool);
@@ -140,7 +140,7 @@ static struct mam_scope *unlink_mine_locked(struct mam_pool *pool)
 	struct mam_scope **at = &pool->scopes;
 	struct mam_scope *mine;
 
-	while (*at != NULL && ((*at)->owner != self || self == NOBODY))
+	while (*at != NULL && ((*at)->owner != self || self == NO_THREAD))
 		at = &(*at)->older;
 	mine = *at;
 	if (mine != NULL)
@@ -153,7 +153,7 @@ static struct mam_scope *unlink_life_locked(struct mam_pool *pool)
 {
 	struct mam_scope *life = pool->scopes;
 
-	if (life == NULL || life->owner != NOBODY)
+	if (life == NULL || life->owner != NO_THREAD)
 		return NULL;
 	raise_peaks(&pool->counts, &life->peaks);
 	pool->scopes = NULL;

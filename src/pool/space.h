@@ -56,7 +56,7 @@ void mam_space_release_locked(struct mam_pool *pool, uint32_t handle);
 
 /*
  * mam_space_insert_free_locked - insert a free segment into its free list, or make it the tail;
- * unshelve removes it again.
+ * mam_space_remove_free_locked() removes it again.
  */
 void mam_space_insert_free_locked(struct mam_pool *pool, uint32_t handle);
 void mam_space_remove_free_locked(struct mam_pool *pool, uint32_t handle);

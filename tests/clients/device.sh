@@ -31,7 +31,7 @@ build() # PROGRAM SOURCE FLAGS... - of this folder, against the tree's headers
 	source=$2
 	shift 2
 	silent "$NVCC" "$@" -arch="$architecture" -Xcompiler -Wall,-Wextra -I "$MAM_SRCDIR/include" \
-		-I "$MAM_SRCDIR/src" -o "$scratch/$program" "$MAM_SRCDIR/tests/clients/$source" -L "$libraries" -lmam
+		-I "$MAM_SRCDIR/src" -o "$scratch/$program" "$MAM_SRCDIR/tests/clients/kernels/$source" -L "$libraries" -lmam
 }
 
 staged() # HEADER TARGET... - sets $include: where make puts mam's headers, HEADER among them

@@ -153,7 +153,7 @@ done
 # Programs in Python are at least Python.
 python=$(command -v python3)
 if [ -n "$python" ]; then
-	for file in "$bench"/*.py "$top/tests/clients/client_python.py"; do
+	for file in "$bench"/frameworks/*.py "$bench"/host/*.py "$top/tests/clients/client_python.py"; do
 		try "$(basename "$file") can be read" "$python" -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$file"
 	done
 else
@@ -162,7 +162,7 @@ fi
 
 # Programs with kernels are built by the real compiler, where it is.
 nvcc=$(PATH=${PATH#*:} command -v nvcc)
-for file in "$top"/tests/clients/*.cu "$bench"/gpu-stress*.cu; do
+for file in "$top"/tests/clients/kernels/*.cu "$bench"/clients/gpu-stress*.cu; do
 	if [ "$HAVE_CUDA" != yes ] || [ -z "$nvcc" ]; then
 		skip "$(basename "$file") builds" 'mam was built without the CUDA toolkit'
 		continue

@@ -100,7 +100,7 @@ runs objects --lanes 4096
 # A heap that grows: the program README shows, and the one that measures.
 try 'grow builds' eval "compile grow.o '$MAM_SRCDIR/tests/clients/kernels/grow.cu' -O2 && link grow -O2 grow.o"
 runs grow
-try 'gpu-growth builds' eval "compile growth.o '$MAM_SRCDIR/tools/bench/growth/gpu-growth.cu' -O2 -I '$MAM_SRCDIR/tests/clients' &&
+try 'gpu-growth builds' eval "compile growth.o '$MAM_SRCDIR/tools/bench/growth/gpu-growth.cu' -O2 -I '$MAM_SRCDIR/tests/clients/kernels' &&
 	link gpu-growth -O2 growth.o"
 runs gpu-growth full
 finish

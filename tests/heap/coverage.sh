@@ -36,8 +36,8 @@ for program in $(sed -n -e 's/^program \([^ ]*\) .*/\1/p' -e 's/^plain \([^ ]*\)
 	for source in $(sed -n -e "s/^program $program //p" -e "s/^plain $program //p" "$table"); do
 		# shellcheck disable=SC2046 # flags are words
 		$CC -std=gnu11 -w -O0 --coverage -D_GNU_SOURCE= -DMAM_SIMT=1 -I"$MAM_SRCDIR/include" \
-			-I"$MAM_SRCDIR/src" -I"$MAM_SRCDIR/tests" $(variable CHECK_CFLAGS) -c \
-			"$MAM_SRCDIR/tests/heap/$source" || exit 2
+			-I"$MAM_SRCDIR/src" -I"$MAM_SRCDIR/tests" -I"$MAM_SRCDIR/tools" $(variable CHECK_CFLAGS) -c \
+			"$MAM_SRCDIR/$source" || exit 2
 		objects="$objects $(basename "$source" .c).o"
 	done
 	# shellcheck disable=SC2046,SC2086
@@ -51,18 +51,18 @@ for program in $(sed -n -e 's/^program \([^ ]*\) .*/\1/p' -e 's/^plain \([^ ]*\)
 done
 
 # A line of a .gcov file is COUNT:LINE:TEXT, ##### for 0 and - for no code; a header may be in many of them.
-find "$work" -name '*src#heap#*.gcov' | sort > "$work/files"
+find "$work" -name '*#*.gcov' | sort > "$work/files"
 if [ ! -s "$work/files" ]; then
 	echo "coverage.sh: $GCOV gave nothing" >&2
 	exit 2
 fi
 headers=$(sed -n 's/^header //p' "$table" | tr '\n' ' ')
-xargs awk -F: -v headers="$headers" '
+xargs awk -F: -v headers="$headers" -v root="^.*$MAM_SRCDIR/" '
 	FNR == 1 {
 		header = FILENAME
-		sub(/.*src#heap#/, "", header)
 		sub(/\.gcov$/, "", header)
 		gsub(/#/, "/", header)
+		sub(root, "", header)
 	}
 	$1 ~ /^ *-$/ { next }
 	{

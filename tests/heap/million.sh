@@ -33,9 +33,9 @@ if [ "${1:-}" = -s ]; then
 fi
 
 cd "$MAM_BUILDDIR" || exit 2
-for race in tests/heap/*_race; do
+for race in $(find tests/heap -name '*_race' | sort); do
 	[ -x "$race" ] && [ -x "${race%_race}" ] || continue
-	name=${race#tests/heap/}
+	name=${race##*/}
 	name=${name%_race}
 	[ $# -eq 0 ] || case " $* " in
 	*" $name "*) ;;

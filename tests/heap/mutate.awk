@@ -449,7 +449,7 @@ FILENAME ~ /\.tab$/ {
 	text = text $0 "\n"
 	if (FNR == 1) {
 		base = FILENAME
-		sub(/.*\/(heap|coalesce|kma)\//, "", base)
+		sub(/.*\//, "", base)
 	}
 }
 

@@ -32,7 +32,7 @@
 : "${CC:=cc}"
 here=$MAM_SRCDIR/tests/heap
 set=pages
-layer=heap
+tests=tests/heap
 
 stop() # WHY
 {
@@ -60,7 +60,7 @@ shift $((OPTIND - 1))
 case $set in
 pages) table=${MUTATE_TABLE:-$here/mutants.tab} ;;
 coalesce | kma)
-	layer=$set
+	tests=tests/$set
 	table=${MUTATE_TABLE:-$MAM_SRCDIR/tests/$set/mutants.tab}
 	;;
 *) table=${MUTATE_TABLE:-$here/mutants-$set.tab} ;;
@@ -80,13 +80,13 @@ seeds=${MUTATE_SEEDS:-30}
 base_flags="-std=gnu11 -w ${MUTATE_CFLAGS:--O1} -D_GNU_SOURCE= -DMAM_SIMT=1"
 # As tests/heap/Makefile.inc has them.
 hook_flags="-fsanitize=thread -DSIMT_HOOKS=1 -Dmemcpy=__tsan_memcpy -Dmemmove=__tsan_memmove -Dmemset=__tsan_memset"
-late_flags="-I$MAM_SRCDIR/include -I$MAM_SRCDIR/src -I$MAM_SRCDIR/tests $(variable CHECK_CFLAGS)"
+late_flags="-I$MAM_SRCDIR/include -I$MAM_SRCDIR/src -I$MAM_SRCDIR/tests -I$MAM_SRCDIR/tools $(variable CHECK_CFLAGS)"
 libraries="$MAM_BUILDDIR/tests/simt/.libs/libsimt.a $(variable CHECK_LIBS) -lpthread -ldl"
 
 # The headers of the table, and the mutants in them.
 headers=$(sed -n 's/^header //p' "$table")
 for header in $headers; do
-	awk -f "$here/mutate.awk" "$table" "$MAM_SRCDIR/src/$layer/$header" || echo "$header" >> "$work/stale"
+	awk -f "$here/mutate.awk" "$table" "$MAM_SRCDIR/$header" || echo "$header" >> "$work/stale"
 done > "$work/all"
 if [ -s "$work/stale" ]; then
 	rm -f "$work/stale"
@@ -112,7 +112,7 @@ sources_of() # PROGRAM
 	sed -n -e "s/^program $1 //p" -e "s/^plain $1 //p" "$table"
 }
 
-# PROGRAM is a row's name, with _race for the build with access hooks: OUT, from headers in FOLDER first.
+# PROGRAM is a row's name, with _race for the build with access hooks: OUT, from headers in FOLDER/first first.
 compile() # PROGRAM OUT FOLDER
 {
 	hooks=
@@ -121,7 +121,7 @@ compile() # PROGRAM OUT FOLDER
 	for source in $(sources_of "${1%_race}"); do
 		object=$3/$(basename "$source" .c).o
 		# shellcheck disable=SC2086 # flags are words
-		$CC $base_flags $hooks -I"$3" $late_flags -c -o "$object" "$MAM_SRCDIR/tests/$layer/$source" \
+		$CC $base_flags $hooks -I"$3/first" $late_flags -c -o "$object" "$MAM_SRCDIR/$source" \
 			2> "$3/errors" || return 1
 		objects="$objects $object"
 	done
@@ -194,13 +194,16 @@ prepare()
 	[ ! -s "$work/programs" ] || return 0
 	mkdir -p "$work/plain"
 	cut -d : -f 1 "$work/list" | sort -u > "$work/headers"
+	for header in $headers; do
+		echo "$MAM_SRCDIR/$header"
+	done > "$work/paths"
 	for program in $(sed -n -e 's/^program \([^ ]*\) .*/\1/p' -e 's/^plain \([^ ]*\) .*/\1/p' "$table"); do
 		sources=$(sources_of "$program")
 		for source in $sources; do
 			# shellcheck disable=SC2086
-			$CC -MM $base_flags $late_flags "$MAM_SRCDIR/tests/$layer/$source" ||
+			$CC -MM $base_flags $late_flags "$MAM_SRCDIR/$source" ||
 				stop "$source does not compile"
-		done | tr ' ' '\n' | sed -n "s,.*/src/$layer/,,p" | sort -u > "$work/$program.headers"
+		done | tr ' ' '\n' | grep -xFf "$work/paths" | sed 's|.*/||' | sort -u > "$work/$program.headers"
 		grep -qxf "$work/headers" "$work/$program.headers" || continue
 		for each in "$program" $(sed -n "s/^program \($program\) .*/\1_race/p" "$table"); do
 			compile "$each" "$work/$each" "$work/plain" ||
@@ -237,9 +240,10 @@ try() # NAME FOLDER ROUND - prints NAME, killed or survived or broken, program, 
 	header=${1%%:*}
 	kind=${1#*:*:}
 	kind=${kind%%:*}
-	mkdir -p "$2/$layer/published"
-	rm -f "$2/$layer"/*.h "$2/$layer"/published/*.h
-	awk -v want="$1" -f "$here/mutate.awk" "$table" "$MAM_SRCDIR/src/$layer/$header" > "$2/$layer/$header" ||
+	path=$(printf '%s\n' "$headers" | grep "/$header\$")
+	rm -rf "$2/first"
+	mkdir -p "$(dirname "$2/first/${path#*/}")"
+	awk -v want="$1" -f "$here/mutate.awk" "$table" "$MAM_SRCDIR/$path" > "$2/first/${path#*/}" ||
 		{ printf '%s\tbroken\t-\t-\tit is not there\t-\n' "$1" && return; }
 	programs_of "$header" "$kind" > "$2/programs"
 	while read -r _ took program <&3; do
@@ -299,7 +303,7 @@ if [ -z "$part" ]; then
 	echo
 	echo "Device code changed in one place after another: which tests see it. make mutants wrote this."
 	$CC --version | head -n 1
-	git -C "$MAM_SRCDIR" log -1 --format='commit %h' -- "src/$layer" "tests/$layer" tests/simt 2> "$work/errors"
+	git -C "$MAM_SRCDIR" log -1 --format='commit %h' -- $headers "$tests" tests/simt 2> "$work/errors"
 	echo
 fi
 awk -v part="$part" -v rounds="$rounds" -v seeds="$seeds" -f "$here/mutants.awk" "$table" "$work/list" "$work/results"

@@ -33,7 +33,6 @@ same "no two mutants have one name" "" "$(cut -f 1 "$scratch/list" | sort | uniq
 changed=0
 awk 'NR % 17 == 0' "$scratch/list" | cut -f 1 > "$scratch/some"
 while IFS= read -r name; do
-	header=$MAM_SRCDIR/src/heap/${name%%:*}
 	of=$table
 	for set in objects large growth; do
 		! cut -f 1 "$scratch/$set" | grep -qxF "$name" || of=$MAM_SRCDIR/tests/heap/mutants-$set.tab
@@ -41,8 +40,8 @@ while IFS= read -r name; do
 	for set in coalesce kma; do
 		cut -f 1 "$scratch/$set" | grep -qxF "$name" || continue
 		of=$MAM_SRCDIR/tests/$set/mutants.tab
-		header=$MAM_SRCDIR/src/$set/${name%%:*}
 	done
+	header=$MAM_SRCDIR/$(sed -n "s|^header \(.*/${name%%:*}\)$|\1|p" "$of")
 	awk -v want="$name" -f "$MAM_SRCDIR/tests/heap/mutate.awk" "$of" "$header" > "$scratch/mutant" &&
 		! cmp -s "$header" "$scratch/mutant" && changed=$((changed + 1))
 done < "$scratch/some"

@@ -21,11 +21,11 @@ here=$MAM_SRCDIR/tests/interpose
 build() # FOLDER OPTIMISATION
 {
 	mkdir -p "$1/beside" &&
-	$CC "$2" -fPIC -shared -DVALUE=1 -DVERSION="\"$version\"" -o "$1/libwrapper-outer.so" "$here/wrapper.c" \
+	$CC "$2" -fPIC -shared -DVALUE=1 -DVERSION="\"$version\"" -o "$1/libwrapper-outer.so" "$here/programs/wrapper.c" \
 		-Wl,-rpath,'$ORIGIN/beside' -Wl,--enable-new-dtags -ldl &&
-	$CC "$2" -fPIC -shared -DVALUE=2 -o "$1/libwrapper-inner.so" "$here/wrapper.c" &&
-	$CC "$2" -fPIC -shared -DVALUE=3 -o "$1/beside/libwrapper-beside.so" "$here/wrapper.c" &&
-	$CC "$2" -o "$1/asker" "$here/asker.c" -L"$1" -Wl,--no-as-needed -lwrapper-outer -lwrapper-inner \
+	$CC "$2" -fPIC -shared -DVALUE=2 -o "$1/libwrapper-inner.so" "$here/programs/wrapper.c" &&
+	$CC "$2" -fPIC -shared -DVALUE=3 -o "$1/beside/libwrapper-beside.so" "$here/programs/wrapper.c" &&
+	$CC "$2" -o "$1/asker" "$here/programs/asker.c" -L"$1" -Wl,--no-as-needed -lwrapper-outer -lwrapper-inner \
 		-Wl,-rpath,'$ORIGIN' -ldl
 }
 

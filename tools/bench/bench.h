@@ -90,8 +90,8 @@ struct bench_peer {
 	 * one
 	 */
 	void (*drop)(struct bench_peer *peer);
-	/* settle - untimed work between batches; NULL: none */
-	void (*settle)(struct bench_peer *peer);
+	/* finish - untimed work between batches; NULL: none */
+	void (*finish)(struct bench_peer *peer);
 	/* enter_thread - once in each thread that uses it; NULL: nothing to do */
 	void (*enter_thread)(struct bench_peer *peer);
 

@@ -481,22 +481,22 @@ torch_clients()
 	repeats=$torch_repeats
 	# Their own cache rarely allocates: one policy is as informative as three.
 	modes='plain strict'
-	python_client torch-gnn-cache torch "$here/torch_gnn.py" --steps "$gnn_steps"
-	python_client torch-gpt2-cache torch "$here/torch_gpt2.py" --steps "$torch_steps"
+	python_client torch-gnn-cache torch "$here/frameworks/torch_gnn.py" --steps "$gnn_steps"
+	python_client torch-gpt2-cache torch "$here/frameworks/torch_gpt2.py" --steps "$torch_steps"
 	modes=$every
 	PYTORCH_NO_CUDA_MEMORY_CACHING=1
 	export PYTORCH_NO_CUDA_MEMORY_CACHING
-	python_client torch-gnn-no-cache torch "$here/torch_gnn.py" --steps "$gnn_steps"
-	python_client torch-gpt2-no-cache torch "$here/torch_gpt2.py" --steps "$torch_steps"
-	python_client torch-small-no-cache torch "$here/torch_loop.py"
+	python_client torch-gnn-no-cache torch "$here/frameworks/torch_gnn.py" --steps "$gnn_steps"
+	python_client torch-gpt2-no-cache torch "$here/frameworks/torch_gpt2.py" --steps "$torch_steps"
+	python_client torch-small-no-cache torch "$here/frameworks/torch_loop.py"
 	unset PYTORCH_NO_CUDA_MEMORY_CACHING
 	modes='plain strict'
 	PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 	export PYTORCH_CUDA_ALLOC_CONF
-	python_client torch-gpt2-expandable torch "$here/torch_gpt2.py" --steps "$torch_steps"
+	python_client torch-gpt2-expandable torch "$here/frameworks/torch_gpt2.py" --steps "$torch_steps"
 	unset PYTORCH_CUDA_ALLOC_CONF
 	modes='plain strict deferred'
-	python_client torch-ipc torch "$here/torch_ipc.py"
+	python_client torch-ipc torch "$here/frameworks/torch_ipc.py"
 	modes=$every
 }
 
@@ -519,9 +519,9 @@ sanitizer sanitizer-graph clean "$work/graph_loop-static"
 sanitizer sanitizer-contexts clean "$work/two_contexts"
 modes=$every
 python_client client-python ctypes "$clients/client_python.py" --rounds 10 --bytes 65536
-python_client cupy-pool-off cupy "$here/cupy_loop.py"
-python_client numba numba "$here/numba_loop.py"
+python_client cupy-pool-off cupy "$here/frameworks/cupy_loop.py"
+python_client numba numba "$here/frameworks/numba_loop.py"
 torch_clients
 modes='plain strict deferred'
-python_client jax jax "$here/jax_loop.py"
+python_client jax jax "$here/frameworks/jax_loop.py"
 :

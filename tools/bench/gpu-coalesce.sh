@@ -49,7 +49,7 @@ build() # PROGRAM SOURCE OPTION...
 		cp "$PROGRAMS/$program" "$work/$program" && return
 		stop 2 "there is no program $program in $PROGRAMS"
 	fi
-	"$nvcc" -O2 -lineinfo -arch="sm_$arch" "$@" -I "$prefix/include" -I "$clients" -o "$work/$program" "$source" \
+	"$nvcc" -O2 -lineinfo -arch="sm_$arch" "$@" -I "$prefix/include" -I "$clients/kernels" -o "$work/$program" "$source" \
 		-L "$library" -lmam > "$work/said" 2>&1 && return
 	cat "$work/said" >&2
 	stop 2 "$program could not be built"
@@ -105,7 +105,7 @@ for part in $chosen; do
 		try "XMalloc's calls over a heap, with both layers" "$work/xmalloc-layers" --part published
 		;;
 	layout)
-		build gpu-layout "$here/gpu-layout.cu"
+		build gpu-layout "$here/clients/gpu-layout.cu"
 		print_head "tools/bench/gpu-coalesce.sh" 'workload,layout,n,metric,value' > "$folder/layout-$gpu_name.csv"
 		try 'what a layout can give' "$work/gpu-layout" "$folder/layout-$gpu_name.csv"
 		;;

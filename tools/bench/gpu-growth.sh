@@ -52,7 +52,7 @@ build() # PROGRAM SOURCE
 		cp "$PROGRAMS/$1" "$work/$1" && return
 		stop 2 "there is no program $1 in $PROGRAMS"
 	fi
-	"$nvcc" -O2 -lineinfo -arch="sm_$arch" -I "$prefix/include" -I "$clients" -o "$work/$1" "$2" -L "$library" \
+	"$nvcc" -O2 -lineinfo -arch="sm_$arch" -I "$prefix/include" -I "$clients/kernels" -o "$work/$1" "$2" -L "$library" \
 		-lmam > "$work/said" 2>&1 && return
 	cat "$work/said" >&2
 	stop 2 "$1 could not be built"
@@ -90,7 +90,7 @@ case " $chosen " in
 *' objects '*) build objects "$clients/kernels/objects.cu" ;;
 esac
 [ -z "$(echo " $chosen " | sed 's/ objects / /; s/ grow / /; s/ //g')" ] ||
-	build gpu-growth "$here/gpu-growth.cu"
+	build gpu-growth "$here/growth/gpu-growth.cu"
 LD_LIBRARY_PATH=$library${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 

@@ -101,7 +101,7 @@ build_torch()
 	torch=$(python3 -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])' \
 		2>/dev/null)
 	[ -n "$torch" ] || { without torch "python3 has no torch"; return; }
-	if timeout 60 "$CXX" -std=c++20 -O2 -shared -fPIC -I"$torch/include" -I"$cuda_include" "$here/peer_torch.cc" \
+	if timeout 60 "$CXX" -std=c++20 -O2 -shared -fPIC -I"$torch/include" -I"$cuda_include" "$here/host/peer_torch.cc" \
 		-o "$work/peer_torch.so" -L"$torch/lib" -lc10_cuda -lc10 -Wl,-rpath,"$torch/lib" >"$work/log" 2>&1; then
 		BENCH_TORCH=$work/peer_torch.so
 	else
@@ -113,7 +113,7 @@ build_rmm()
 {
 	[ -n "${RMM_HOME:-}" ] || { without rmm "RMM_HOME names no RMM"; return; }
 	if timeout 60 "$CXX" -std=c++20 -O2 -shared -fPIC -I"$RMM_HOME/include" -I"$RMM_HOME/include/rapids" \
-		-I"$cuda_include" "$here/peer_rmm.cc" -o "$work/peer_rmm.so" -L"$RMM_HOME/lib64" -lrmm \
+		-I"$cuda_include" "$here/host/peer_rmm.cc" -o "$work/peer_rmm.so" -L"$RMM_HOME/lib64" -lrmm \
 		-L"$cuda_include/../lib64" -lcudart_static -ldl -lrt -lpthread -Wl,-rpath,"$RMM_HOME/lib64" \
 		>"$work/log" 2>&1; then
 		BENCH_RMM=$work/peer_rmm.so
@@ -235,7 +235,7 @@ python() # SECONDS FILE ARGUMENT... - a script of this folder
 	python_seconds=$1
 	python_script=$2
 	shift 2
-	timeout -k 2 $((python_seconds + 20)) python3 "$here/$python_script" --seconds "$python_seconds" "$@" \
+	timeout -k 2 $((python_seconds + 20)) python3 "$here/host/$python_script" --seconds "$python_seconds" "$@" \
 		>"$work/python.csv" 2>"$work/python.log"
 	python_status=$?
 	python_name=${python_script#peer_}

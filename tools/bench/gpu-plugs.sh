@@ -193,7 +193,7 @@ promises() # CLIENT SOURCE ARGUMENTS...
 	promises_mode=mam-$2
 	promises_source=$2
 	shift 2
-	run env MAM_SOURCE="$promises_source" "$python" "$here/torch_plug.py" "$library" "$@"
+	run env MAM_SOURCE="$promises_source" "$python" "$here/frameworks/torch_plug.py" "$library" "$@"
 	promises_status=$?
 	cat "$work/err" >&2
 	cp "$work/out" "$work/promises"
@@ -221,7 +221,7 @@ pinned()
 {
 	wanted pinned || return
 	hindered pinned '' && return
-	if ! "$nvcc" -O2 -o "$work/pinned_loop" "$here/pinned_loop.cu" -I "$prefix/include" -L "$prefix/lib" -lmam \
+	if ! "$nvcc" -O2 -o "$work/pinned_loop" "$here/clients/pinned_loop.cu" -I "$prefix/include" -L "$prefix/lib" -lmam \
 		> "$work/out" 2> "$work/err"; then
 		row pinned - - - "failed: pinned_loop.cu could not be built: $(last_words)"
 		return
@@ -276,9 +276,9 @@ cupy()
 	wanted cupy || return
 	hindered cupy cupy && return
 	rm -f "$work/wanted"
-	loop cupy plain "$python" "$here/cupy_loop.py" --rounds "$rounds" --pool
-	loop cupy pool-off "$python" "$here/cupy_loop.py" --rounds "$rounds"
-	loop_mam cupy "$python" "$here/cupy_loop.py" --rounds "$rounds"
+	loop cupy plain "$python" "$here/frameworks/cupy_loop.py" --rounds "$rounds" --pool
+	loop cupy pool-off "$python" "$here/frameworks/cupy_loop.py" --rounds "$rounds"
+	loop_mam cupy "$python" "$here/frameworks/cupy_loop.py" --rounds "$rounds"
 }
 
 torch() # NAME SCRIPT STEPS
@@ -286,9 +286,9 @@ torch() # NAME SCRIPT STEPS
 	wanted "$1" || return
 	hindered "$1" torch && return
 	rm -f "$work/wanted"
-	loop "$1" plain "$python" "$here/$2" --steps "$3"
-	loop_mam "$1" "$python" "$here/$2" --steps "$3"
-	loop "$1" expandable env PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True "$python" "$here/$2" --steps "$3"
+	loop "$1" plain "$python" "$here/frameworks/$2" --steps "$3"
+	loop_mam "$1" "$python" "$here/frameworks/$2" --steps "$3"
+	loop "$1" expandable env PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True "$python" "$here/frameworks/$2" --steps "$3"
 }
 
 pinned

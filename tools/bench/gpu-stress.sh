@@ -40,7 +40,7 @@ build() # PROGRAM OPTION... - from its source next to this script
 {
 	program=$1
 	shift
-	"$nvcc" -O2 -arch="sm_$arch" -Xcompiler -pthread -o "$work/$program" "$here/gpu-$program.cu" "$@" \
+	"$nvcc" -O2 -arch="sm_$arch" -Xcompiler -pthread -o "$work/$program" "$here/clients/gpu-$program.cu" "$@" \
 		> "$work/build" 2>&1 && return
 	cat "$work/build" >&2
 	stop 2 "gpu-$program.cu could not be built"

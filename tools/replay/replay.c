@@ -43,7 +43,7 @@ static const struct args_word free_words[] = {
 };
 
 static const struct args_word streams_words[] = {
-	{ "honour", REPLAY_STREAMS_HONOUR },
+	{ "honor", REPLAY_STREAMS_HONOR },
 	{ "ignore", REPLAY_STREAMS_IGNORE },
 	{ NULL, 0 },
 };
@@ -86,7 +86,7 @@ const struct args_option replay_options[] = {
 	  "events until the GPU has finished with a freed block;\n"
 	  "default 64" },
 	{ "streams", 0, ARGS_WORD, FIELD(streams), "WHAT", streams_words,
-	  "honour (default) or ignore the streams of the trace" },
+	  "honor (default) or ignore the streams of the trace" },
 	{ "cache", 0, ARGS_WORD, FIELD(cache), "WHAT", cache_words,
 	  "thread caches of freed blocks: on, or off (default)" },
 	{ "check", 'k', ARGS_FLAG, FIELD(check), NULL, NULL,

@@ -45,7 +45,7 @@ enum replay_free {
 	REPLAY_FREE_DEFERRED = 3 /* by all --lag events later */
 };
 
-enum replay_streams { REPLAY_STREAMS_HONOUR = 1, REPLAY_STREAMS_IGNORE = 2 };
+enum replay_streams { REPLAY_STREAMS_HONOR = 1, REPLAY_STREAMS_IGNORE = 2 };
 enum replay_cache { REPLAY_CACHE_OFF = 1, REPLAY_CACHE_ON = 2 };
 
 struct replay_settings {

@@ -449,7 +449,7 @@ int replay_play(const struct replay_settings *settings, const struct replay_trac
 	result->streams = trace->stream_count;
 	result->device = trace->device;
 	result->devices = trace->device_count;
-	if (settings->free == REPLAY_FREE_STREAM && settings->streams == REPLAY_STREAMS_HONOUR &&
+	if (settings->free == REPLAY_FREE_STREAM && settings->streams == REPLAY_STREAMS_HONOR &&
 	    trace->stream_count > 1) {
 		if (!replay_streams_plan(trace, (uint32_t)settings->lag, settings->granule,
 					 &plan)) {

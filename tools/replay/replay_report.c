@@ -124,7 +124,7 @@ static bool is_known(const struct row *row, const struct replay_settings *settin
 static bool has_lag(const struct replay_settings *settings, const struct replay_result *result)
 {
 	if (settings->free == REPLAY_FREE_STREAM)
-		return settings->streams == REPLAY_STREAMS_HONOUR && result->streams > 1;
+		return settings->streams == REPLAY_STREAMS_HONOR && result->streams > 1;
 	return settings->free == REPLAY_FREE_DEFERRED;
 }
 

@@ -116,7 +116,7 @@ static void complete(struct replay_settings *settings)
 	if (settings->lag == REPLAY_DEFAULT)
 		settings->lag = REPLAY_LAG;
 	if (settings->streams == REPLAY_DEFAULT)
-		settings->streams = REPLAY_STREAMS_HONOUR;
+		settings->streams = REPLAY_STREAMS_HONOR;
 }
 
 bool replay_settings_end(struct replay_settings *settings, int files)

@@ -11,14 +11,14 @@
  *            stale idea of where slabs are wins nothing there. That is why classes never share
  *            words, which costs 3.7% of the memory.
  * All others are hints, which may be wrong:
- *   seats    one bit per block for each class: a slab of the class started there at some time
+ *   hints    one bit per block for each class: a slab of the class started there at some time
  *   handles  for each warp's position on its SM and each class: the last warp there, and where it
  *            found room
  *
  * A new heap is all zeros, except for the head and the header of `units`.
  *
  * The order after the head, each at a cache line: metadata of no pages; tallies; returns; units;
- * owners; words; seats; longs; closes; steps; handles.
+ * owners; words; hints; longs; closes; steps; handles.
  */
 #ifndef MAM_HEAP_SLAB_METADATA_H
 #define MAM_HEAP_SLAB_METADATA_H

@@ -35,7 +35,7 @@
 #include "interpose/share/marks.h"
 #include "interpose/watch/watch.h"
 
-#define NOBODYS_ADDRESS 512
+#define UNUSED_ADDRESS 512
 
 /* CUpointer_attribute. */
 enum { SYNC_MEMOPS = 6, BUFFER_ID = 7, RANGE_START_ADDR = 11, RANGE_SIZE = 12 };
@@ -116,7 +116,7 @@ static int get(enum mam_road road, void *value, int attribute, unsigned long lon
 		return real(value, attribute, address);
 	mam_init_depth++;
 	space = find(address, &block);
-	answer = real(value, attribute, space == SPACE_FREE ? NOBODYS_ADDRESS : address);
+	answer = real(value, attribute, space == SPACE_FREE ? UNUSED_ADDRESS : address);
 	if (answer == MAM_CUDA_SUCCESS && is_block(space))
 		override(attribute, space, &block, value);
 	watch(MAM_TABLE_cuPointerGetAttribute, road, space, answer);
@@ -144,7 +144,7 @@ static int get_all(enum mam_road road, unsigned int count, int *attributes, void
 		return real(count, attributes, values, address);
 	mam_init_depth++;
 	space = find(address, &block);
-	answer = real(count, attributes, values, space == SPACE_FREE ? NOBODYS_ADDRESS : address);
+	answer = real(count, attributes, values, space == SPACE_FREE ? UNUSED_ADDRESS : address);
 	for (unsigned int i = 0; answer == MAM_CUDA_SUCCESS && is_block(space) && i < count; i++)
 		if (values[i] != NULL)
 			override(attributes[i], space, &block, values[i]);
@@ -198,7 +198,7 @@ static int set(enum mam_road road, const void *value, int attribute, unsigned lo
 	if (space == SPACE_BLOCK && attribute == SYNC_MEMOPS)
 		answer = set_synchronous(real, value, &block);
 	else
-		answer = real(value, attribute, space == SPACE_FREE ? NOBODYS_ADDRESS : address);
+		answer = real(value, attribute, space == SPACE_FREE ? UNUSED_ADDRESS : address);
 	watch(MAM_TABLE_cuPointerSetAttribute, road, space, answer);
 	mam_init_depth--;
 	return answer;
@@ -238,7 +238,7 @@ static int range(enum mam_road road, unsigned long long *base, size_t *bytes,
 		return real(base, bytes, address);
 	mam_init_depth++;
 	space = find(address, &block);
-	answer = real(base, bytes, space == SPACE_FREE ? NOBODYS_ADDRESS : address);
+	answer = real(base, bytes, space == SPACE_FREE ? UNUSED_ADDRESS : address);
 	if (answer == MAM_CUDA_SUCCESS && is_block(space)) {
 		if (base != NULL)
 			*base = (uintptr_t)block.base;
@@ -274,7 +274,7 @@ static int handle_for(enum mam_road road, void *handle, unsigned long long addre
 	space = find(address, &block);
 	if (is_block(space) && bytes > block.bytes - (address - (uintptr_t)block.base))
 		space = SPACE_FREE;
-	answer = real(handle, space == SPACE_FREE ? NOBODYS_ADDRESS : address, bytes, type, flags);
+	answer = real(handle, space == SPACE_FREE ? UNUSED_ADDRESS : address, bytes, type, flags);
 	watch(MAM_TABLE_cuMemGetHandleForAddressRange, road, space, answer);
 	mam_init_depth--;
 	return answer;

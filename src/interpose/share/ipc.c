@@ -35,7 +35,7 @@
 #include "interpose/watch/watch.h"
 
 /* Passed to the driver instead of an address in a pool that is not in a live block. */
-#define NOBODYS_ADDRESS 512
+#define UNUSED_ADDRESS 512
 
 /* The contents of the 64 bytes that a program passes around. */
 struct handle {
@@ -127,7 +127,7 @@ static int get(enum mam_road road, struct mam_ipc_handle *handle, unsigned long 
 	if (pooled && block.live)
 		answer = get_ours(real, &block, handle);
 	else
-		answer = real(handle, pooled ? NOBODYS_ADDRESS : address);
+		answer = real(handle, pooled ? UNUSED_ADDRESS : address);
 	watch(MAM_TABLE_cuIpcGetMemHandle, road, pooled, answer);
 	mam_init_depth--;
 	return answer;

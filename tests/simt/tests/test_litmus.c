@@ -352,7 +352,7 @@ START_TEST(text_helps)
 		      "%s", text);
 	/* The first run is of blocks of 48x4, of which the kernel runs in thread 32. */
 	ck_assert_msg(strstr(text, "by block 0 thread 32 at") &&
-			      strstr(text, "simt/tests/test_litmus.c:"),
+			      strstr(text, "tests/test_litmus.c:"),
 		      "%s", text);
 }
 END_TEST

@@ -60,7 +60,7 @@ START_TEST(lines_are_found)
 	ck_assert_msg(strstr(text, "test_race_site"), "%s", text);
 	ck_assert_msg(strstr(text, "test_race_site.c:") || strstr(text, "+0x"), "%s", text);
 	if (flags && strstr(flags, "-g") && !system("addr2line --version >/dev/null 2>&1"))
-		ck_assert_msg(strstr(text, "simt/tests/test_race_site.c:"), "%s", text);
+		ck_assert_msg(strstr(text, "tests/test_race_site.c:"), "%s", text);
 	ck_assert_str_eq(race_site_text(site), text);
 }
 END_TEST

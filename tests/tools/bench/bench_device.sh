@@ -86,7 +86,7 @@ peer_opens() # KIND - what it was opened with, each once, on one line
 	grep "^$1 " "$scratch/opens" | sort -u | tr '\n' ';'
 }
 
-if ! $CC -shared -fPIC -I"$MAM_SRCDIR/tools/bench" "$MAM_SRCDIR/tests/tools/bench/peer_stub.c" -o "$scratch/peer.so" \
+if ! $CC -shared -fPIC -I"$MAM_SRCDIR/tools/bench/host" "$MAM_SRCDIR/tests/tools/bench/peer_stub.c" -o "$scratch/peer.so" \
 	>"$scratch/cc" 2>&1; then
 	not_ok "the peer of this test can be built" "$(lib_tail "$scratch/cc")"
 	finish
@@ -139,7 +139,7 @@ static const char *open_text(int kind, size_t, size_t)
 }
 extern "C" const bench_library bench_library_2 = { open_text, nullptr, nullptr, nullptr, nullptr, nullptr };
 END
-if ! ${CXX:-c++} -shared -fPIC -I"$MAM_SRCDIR/tools/bench" "$scratch/text.cc" -o "$scratch/text.so" >"$scratch/cc" 2>&1; then
+if ! ${CXX:-c++} -shared -fPIC -I"$MAM_SRCDIR/tools/bench/host" "$scratch/text.cc" -o "$scratch/text.so" >"$scratch/cc" 2>&1; then
 	skip "a library in C++ beside jemalloc" "no C++ compiler"
 	finish
 fi

@@ -5,7 +5,7 @@
 # PyTorch: the rows are there, the requests are those that the bench itself makes, and what fails is said.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
-tools=$MAM_SRCDIR/tools/bench
+tools=$MAM_SRCDIR/tools/bench/host
 fake=$MAM_BUILDDIR/tests/fake/lib
 export PYTHONDONTWRITEBYTECODE=1
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || skip_all "peers in Python" "no Python 3.9 or later"

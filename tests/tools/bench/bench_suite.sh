@@ -90,7 +90,7 @@ idle_driver()
 {
 	if [ "$HAVE_BENCH_KERNELS" != yes ]; then
 		skip "a device that does nothing" "this mam has no kernels"
-	elif ! ${CC:-cc} -shared -fPIC -I"$MAM_SRCDIR/src" -I"$MAM_SRCDIR/tools" -I"$MAM_SRCDIR/tests/tools" \
+	elif ! ${CC:-cc} -shared -fPIC -I"$MAM_SRCDIR/src" -I"$MAM_SRCDIR/tools" -I"$MAM_SRCDIR/tests" \
 		-o "$scratch/libcuda.so.1" "$MAM_SRCDIR/tests/tools/bench/device_driver.c" >"$scratch/cc" 2>&1; then
 		not_ok "a device that does nothing" "$(lib_tail "$scratch/cc")"
 	else

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# front.sh - sources become the trees that are written beside them: front_cases/*.cu, *.expected.
+# front.sh - sources become the trees that are written beside them: front_cases/*.cu, expected/*.expected.
 #
 # Of some there is a *.later.expected, too: libclang 18, and 19, know more places than those before.
 # FRONT_PUT names the program that puts a source down as a tree (front_put.c); where there is none,
@@ -29,8 +29,8 @@ tree() # FILE FLAG... - leaves the tree in $scratch/tree, and what was said in $
 case_is() # NAME
 {
 	tree "$cases/$1.cu" || { cat "$scratch/err"; return 1; }
-	[ -z "${FRONT_WRITE:-}" ] || cp "$scratch/tree" "$cases/$1.expected"
-	cmp -s "$cases/$1.later.expected" "$scratch/tree" || diff "$cases/$1.expected" "$scratch/tree"
+	[ -z "${FRONT_WRITE:-}" ] || cp "$scratch/tree" "$cases/expected/$1.expected"
+	cmp -s "$cases/expected/$1.later.expected" "$scratch/tree" || diff "$cases/expected/$1.expected" "$scratch/tree"
 }
 
 count=0

@@ -169,9 +169,9 @@ static void reach_rows(const char *what, const char *name, const struct reach_ti
 	} rows[] = {
 		{ "ask to new part p50", &times->fetch, 0.5, target },
 		{ "ask to new part p99", &times->fetch, 0.99, 0 },
-		{ "of it the answer p50", &times->answer, 0.5, 0 },
-		{ "of it the answer p99", &times->answer, 0.99, 0 },
-		{ "of it the books p50", &times->metadata, 0.5, 0 },
+		{ "of it the reply p50", &times->answer, 0.5, 0 },
+		{ "of it the reply p99", &times->answer, 0.99, 0 },
+		{ "of it the metadata p50", &times->metadata, 0.5, 0 },
 		{ "whole call p50", &times->call, 0.5, 0 },
 		{ "whole call p99", &times->call, 0.99, 0 },
 	};

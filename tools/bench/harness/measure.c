@@ -196,10 +196,10 @@ static double time_frees(struct bench_peer *peer, struct bench_table *table,
 	return batch_ns(start, end);
 }
 
-static void settle(struct bench_peer *peer)
+static void finish(struct bench_peer *peer)
 {
-	if (peer->settle != NULL)
-		peer->settle(peer);
+	if (peer->finish != NULL)
+		peer->finish(peer);
 }
 
 bool bench_churn_round(struct bench_peer *peer, struct bench_table *table,
@@ -210,14 +210,14 @@ bool bench_churn_round(struct bench_peer *peer, struct bench_table *table,
 
 	if (churn->free_first) {
 		free_ns = time_frees(peer, table, churn, random);
-		settle(peer);
+		finish(peer);
 	}
 	if (!time_allocs(peer, table, churn, random, &alloc_ns))
 		return false;
-	settle(peer);
+	finish(peer);
 	if (!churn->free_first) {
 		free_ns = time_frees(peer, table, churn, random);
-		settle(peer);
+		finish(peer);
 	}
 	if (rounds != NULL)
 		keep_round(rounds, churn->batch, alloc_ns, free_ns);

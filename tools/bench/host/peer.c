@@ -151,7 +151,7 @@ static void malloc_release(struct bench_peer *peer, void *block, size_t bytes)
 	.on_device = true, .probe = bench_library_probe, .open = bench_library_open, \
 	.close = bench_library_close, .alloc = bench_library_alloc,                  \
 	.release = bench_library_release, .gauge = bench_library_gauge,              \
-	.settle = bench_cuda_finish, .enter_thread = bench_cuda_enter_thread,        \
+	.finish = bench_cuda_finish, .enter_thread = bench_cuda_enter_thread,        \
 	.max_blocks = 1100000, .block_memory = 256
 #define RMM_CALLS                                                                 \
 	LIBRARY_CALLS, .source = "BENCH_RMM", .alloc_on = bench_library_alloc_on, \
@@ -164,7 +164,7 @@ static void malloc_release(struct bench_peer *peer, void *block, size_t bytes)
 	.close = bench_cuda_close_async, .alloc = bench_cuda_alloc_async,                  \
 	.release = bench_cuda_release_async, .alloc_on = bench_cuda_alloc_on,              \
 	.release_on = bench_cuda_release_on, .trim = bench_cuda_trim_async,                \
-	.gauge = bench_cuda_gauge_async, .settle = bench_cuda_finish,                      \
+	.gauge = bench_cuda_gauge_async, .finish = bench_cuda_finish,                      \
 	.enter_thread = bench_cuda_enter_thread, .max_blocks = 1100000, .block_memory = 256
 
 struct bench_peer bench_peers[] = {

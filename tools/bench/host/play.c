@@ -87,8 +87,8 @@ static void give_back(struct bench_peer *peer, const struct training *script,
 		if (blocks[i].address != NULL)
 			bench_give(peer, &blocks[i]);
 	}
-	if (peer->settle != NULL)
-		peer->settle(peer);
+	if (peer->finish != NULL)
+		peer->finish(peer);
 }
 
 bool play_fits(struct bench_peer *peer, const struct training *script, struct bench_block *blocks)

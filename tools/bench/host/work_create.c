@@ -55,8 +55,8 @@ static const char *run_bigchunk(struct bench_peer *peer, const struct bench_case
 		if (block == NULL)
 			return "a request was refused";
 		peer->release(peer, block, one->a);
-		if (peer->settle != NULL)
-			peer->settle(peer); /* releases deferred memory now */
+		if (peer->finish != NULL)
+			peer->finish(peer); /* releases deferred memory now */
 		end = bench_now();
 		alloc[turn] = (double)(middle - start) / 1000;
 		free[turn] = (double)(end - middle) / 1000;

@@ -81,8 +81,8 @@ static void give_all(struct fill *fill, struct bench_peer *peer, struct bench_ra
 		bench_times_add(&fill->free[range_of(block.bytes)], start, bench_now());
 		fill->live -= block.bytes;
 	}
-	if (peer->settle != NULL)
-		peer->settle(peer);
+	if (peer->finish != NULL)
+		peer->finish(peer);
 }
 
 static void answer(struct fill *fill, struct bench_sample *sample)

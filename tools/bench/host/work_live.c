@@ -127,8 +127,8 @@ static const char *lay_out(struct bench_peer *peer, struct bench_table *table, s
 		table->blocks[i] = table->blocks[2 * i + 1];
 	}
 	table->count = live;
-	if (peer->settle != NULL)
-		peer->settle(peer);
+	if (peer->finish != NULL)
+		peer->finish(peer);
 	return NULL;
 }
 

@@ -62,8 +62,8 @@ static const char *run_pair(struct bench_peer *peer, const struct bench_case *on
 		values[count] =
 			((double)(end - start) - bench_measure_clock_cost()) / (double)pairs;
 		count++;
-		if (peer->settle != NULL)
-			peer->settle(peer);
+		if (peer->finish != NULL)
+			peer->finish(peer);
 	}
 	if (why == NULL) /* the first batch was the warm-up */
 		bench_sample_add(sample, "pair_ns", bench_measure_median(values + 1, count - 1));
@@ -98,7 +98,7 @@ static const char *run_lone(struct bench_peer *peer, size_t bytes,
 		}
 		peer->release(peer, block, bytes);
 		freed = bench_now();
-		peer->settle(peer);
+		peer->finish(peer);
 		bench_times_add(&sync, freed, bench_now());
 		bench_times_add(&free, taken, freed);
 		bench_times_add(&alloc, start, taken);
@@ -130,7 +130,7 @@ static const char *run_size(struct bench_peer *peer, const struct bench_case *on
 		return "no memory for the bench's own tables";
 	why = bench_churn_run(peer, &table, &churn, effort, random, sample);
 	bench_table_fini(&table, peer);
-	if (why == NULL && peer->settle != NULL && peer->alloc_on != NULL)
+	if (why == NULL && peer->finish != NULL && peer->alloc_on != NULL)
 		why = run_lone(peer, one->a, effort, sample);
 	return why;
 }

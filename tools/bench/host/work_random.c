@@ -83,8 +83,8 @@ static void give_back(struct bench_peer *peer, struct bench_block *blocks, size_
 		if (blocks[i].address != NULL)
 			bench_give(peer, &blocks[i]);
 	}
-	if (peer->settle != NULL)
-		peer->settle(peer);
+	if (peer->finish != NULL)
+		peer->finish(peer);
 }
 
 static const char *run_random(struct bench_peer *peer, const struct bench_case *one,

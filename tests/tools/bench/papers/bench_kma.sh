@@ -174,7 +174,7 @@ fi
 BENCH_OPENCL=$scratch/opencl
 if idle_driver; then
 	idle --smoke --verbose
-	for kernel in make learn pairs apart together stamped give_apart list clear deal reckon build tour prune; do
+	for kernel in make learn pairs apart together stamped give_apart list clear deal compute build count prune; do
 		try "idle: $kernel is launched" grep -q "^$kernel " "$scratch/launched"
 	done
 	same "idle: CUDA's time of a pair" "us,8 ns,80 mpairs,12.5 " \

@@ -98,7 +98,7 @@ if idle_driver; then
 	same "idle: 12 blocks of 1024 threads" "unit_nw 12 1024" "$(grep '^unit_nw ' "$scratch/launched" | sort -u)"
 	same "idle: 8 blocks of 32 ranks" "alltoall_nw 8 32" "$(grep '^alltoall_nw ' "$scratch/launched" | sort -u)"
 	same "idle: 30 blocks of 512 ranks" "tree_dynamic 30 512" "$(grep '^tree_dynamic ' "$scratch/launched" | sort -u)"
-	for kernel in books drain unit_base unit_hb tree_xmalloc alltoall_hw; do
+	for kernel in metadata drain unit_base unit_hb tree_xmalloc alltoall_hw; do
 		try "idle: $kernel is launched" grep -q "^$kernel " "$scratch/launched"
 	done
 	same "idle: the whole kernel's time" 1 "$(rows '^mpi-linear,cuda-NB,400,kernel_us,8$')"

@@ -43,7 +43,7 @@ MAM_KFN struct mam_kbase mam_base_cuda(void)
 const struct device_sim_kernel KMA_SIM_NAME[] = {
 	KERNEL(pairs),      KERNEL(apart), KERNEL(together), KERNEL(stamped),
 	KERNEL(give_apart), KERNEL(list),  KERNEL(clear),    KERNEL(deal),
-	KERNEL(compute),    KERNEL(build), KERNEL(tour),     KERNEL(prune),
+	KERNEL(compute),    KERNEL(build), KERNEL(count),    KERNEL(prune),
 #if defined(KMA_OF_SUPERBLOCKS) || defined(KMA_OF_RING)
 	KERNEL(make),
 #endif

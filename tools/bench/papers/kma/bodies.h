@@ -9,7 +9,7 @@
  *   together  the same blocks are elements of one list, which a block of threads grows by one request
  *   stamped   checks that each element still has its owner's stamp
  *   build     turns edges into a graph: a tree of nodes, each with a list of links (examples/edges.h)
- *   tour      counts what the graph has, by node number; check compares it with the edges
+ *   count     counts what the graph has, by node number; check compares it with the edges
  *   prune     frees the whole graph: links, and then nodes by their recorded addresses
  *
  * Sizes follow from the numbers of lane and round, so that every allocator gets the same requests.
@@ -221,9 +221,9 @@ MAM_KFN void kma_build(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL struct m
 }
 
 /* After build. Records the nodes' addresses. */
-MAM_KFN void kma_tour(struct kma_ask ask, MAM_GLOBAL struct mam_tree *tree,
-		      MAM_GLOBAL uint32_t *marks, MAM_GLOBAL uint64_t *got,
-		      MAM_GLOBAL struct kma_told *told)
+MAM_KFN void kma_count(struct kma_ask ask, MAM_GLOBAL struct mam_tree *tree,
+		       MAM_GLOBAL uint32_t *marks, MAM_GLOBAL uint64_t *got,
+		       MAM_GLOBAL struct kma_told *told)
 {
 	uint64_t nodes = 0, links = 0, sum = 0, wrong = 0;
 	MAM_GLOBAL struct edges_node *node, *sink;
@@ -250,7 +250,7 @@ MAM_KFN void kma_tour(struct kma_ask ask, MAM_GLOBAL struct mam_tree *tree,
 	kma_report(&told->wrong, wrong);
 }
 
-/* After tour. */
+/* After count. */
 MAM_KFN void kma_prune(MAM_DS_BASE base, struct kma_ask ask, MAM_GLOBAL uint64_t *got,
 		       MAM_GLOBAL struct kma_told *told)
 {

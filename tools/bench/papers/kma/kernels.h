@@ -11,10 +11,10 @@
  *                    bytes up to the first as links, bytes of all as sum; own[1] 0: also the
  *                    parameters that suit that number of bytes
  *   left             its blocks and runs that are in use
- *   deal, reckon     the edges in job->more; the expected values of their graph
+ *   deal, compute    the edges in job->more; the expected values of their graph
  *   list             makes an empty list of job->most bytes per element in job->own[0], by one lane
  *   clear            frees the list in job->own[0] to the base, by one lane
- *   pairs, apart, together, stamped, give_apart, build, tour, prune: as the bodies
+ *   pairs, apart, together, stamped, give_apart, build, count, prune: as the bodies
  * job->askers are lanes, count edges, own[1] nodes; a list or a tree is at job->own[0].
  */
 #ifndef MAM_TOOLS_BENCH_KMA_KERNELS_H
@@ -121,11 +121,11 @@ MAM_KFN void kernel_build(const struct device_job *job)
 }
 DEVICE_KERNEL(build, kernel_build)
 
-MAM_KFN void kernel_tour(const struct device_job *job)
+MAM_KFN void kernel_count(const struct device_job *job)
 {
-	kma_tour(kma_ask_of(job), KMA_TREE(job), job->numbers, job->got, kma_told_of(job));
+	kma_count(kma_ask_of(job), KMA_TREE(job), job->numbers, job->got, kma_told_of(job));
 }
-DEVICE_KERNEL(tour, kernel_tour)
+DEVICE_KERNEL(count, kernel_count)
 
 MAM_KFN void kernel_prune(const struct device_job *job)
 {

@@ -38,7 +38,7 @@ static bool build(struct device_run *run, struct device_heap *heap, struct graph
 	    !kma_launch(run, heap, "build", &graph->build, us, &told))
 		return false;
 	graph->sum.none += told.none;
-	if (!kma_launch(run, heap, "tour", &graph->look, NULL, &told))
+	if (!kma_launch(run, heap, "count", &graph->look, NULL, &told))
 		return false;
 	graph->sum.wrong += told.wrong + (told.nodes != graph->wanted.nodes) +
 			    (told.links != graph->build.count) + (told.sum != graph->wanted.sum);

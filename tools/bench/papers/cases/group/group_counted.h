@@ -17,7 +17,7 @@
  * 2. split: place a list's children where the list was, in the order of their bits; units of the
  *    next run and small lists as in group.h.
  * 3. move: tile by tile, bucket by bucket, to places reserved by one atomic per bucket.
- * 4. settle: sort small lists in place.
+ * 4. sort: sort small lists in place.
  *
  * Bound: three times the tuples per run and, for the first variant, three times the counters.
  */

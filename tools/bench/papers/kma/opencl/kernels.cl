@@ -91,10 +91,10 @@ __kernel void build(__global void *heap, struct kma_ask ask, __global struct kma
 	kma_build(base, ask, tree, edges, told);
 }
 
-__kernel void tour(__global void *heap, struct kma_ask ask, __global struct kma_told *told,
-		   __global uint *marks, __global struct mam_tree *tree, __global ulong *got)
+__kernel void count(__global void *heap, struct kma_ask ask, __global struct kma_told *told,
+		    __global uint *marks, __global struct mam_tree *tree, __global ulong *got)
 {
-	kma_tour(ask, tree, marks, got, told);
+	kma_count(ask, tree, marks, got, told);
 }
 
 __kernel void prune(__global void *heap, struct kma_ask ask, __global struct kma_told *told,

@@ -209,7 +209,7 @@ static bool build(struct device_play *play, struct graph *graph, double *us)
 	    !cl_launch(play, "build", graph->ask.lanes, &graph->ask, &building, us, &told))
 		return false;
 	graph->sum.none += told.none;
-	if (!cl_launch(play, "tour", graph->lookers, &graph->ask, &touring, NULL, &told))
+	if (!cl_launch(play, "count", graph->lookers, &graph->ask, &touring, NULL, &told))
 		return false;
 	graph->sum.wrong += told.wrong + (told.nodes != graph->wanted.nodes) +
 			    (told.links != graph->ask.edges) + (told.sum != graph->wanted.sum);
