@@ -15,7 +15,7 @@ esac
 unset MAKEFLAGS MFLAGS MAKELEVEL
 toolkit=$(dirname "$NVCC")/..
 
-try 'the program builds' "$NVCC" -o "$scratch/probe" "$MAM_SRCDIR/tests/interpose/programs/probe_kept.c" \
+try 'the program builds' "$NVCC" -I "$MAM_SRCDIR/tests" -o "$scratch/probe" "$MAM_SRCDIR/tests/interpose/programs/probe_kept.c" \
 	-L "$toolkit/lib64/stubs" -lcuda
 if ! nvidia-smi > /dev/null 2>&1; then
 	skip gpu_kept 'there is no GPU'

@@ -6,7 +6,7 @@
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
-headers="actives classes fresh kma layout queue superblock tell"
+headers="actives classes fresh kma layout queue superblock report"
 kernels=$MAM_SRCDIR/tests/kma/port.cl
 
 as_opencl() # FILE FLAGS...
