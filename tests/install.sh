@@ -150,6 +150,13 @@ if [ -n "$(find "$moved" -name mam-coalesce -type f)" ]; then
 else
 	skip "mam coalesce after the move finds its program and its headers" "it was not built"
 fi
+if can_plot; then
+	echo 'pair,glibc,256B,pair_ns,9' > "$scratch/one.csv"
+	same "mam bench plot after the move finds its script" "$scratch/latency.svg" \
+		"$("$moved/bin/mam" bench plot -o "$scratch" "$scratch/one.csv" 2>&1)"
+else
+	no_matplotlib
+fi
 mv "$stage$prefix.away" "$stage$prefix"
 
 if [ -n "$(find "$moved" -name libmam.a)" ]; then

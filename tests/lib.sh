@@ -103,6 +103,20 @@ no_opencl_device()
 	skip "OpenCL" "no driver has a device here (package pocl-opencl-icd)"
 }
 
+# Whether mam bench plot can draw; plot_python is the interpreter, of those that it tries.
+can_plot()
+{
+	for plot_python in ${PYTHON:-python3 /usr/bin/python3}; do
+		plot_python=$(command -v "$plot_python") && "$plot_python" -c 'import matplotlib' > /dev/null 2>&1 && return
+	done
+	return 1
+}
+
+no_matplotlib()
+{
+	skip "figures" "Python has no matplotlib (package python3-matplotlib)"
+}
+
 skip_all() # NAME WHY - nothing of this script can be had here
 {
 	skip "$1" "$2"

@@ -302,8 +302,8 @@ static int bench_host(int argc, char **argv)
 		return STATUS_BAD;
 	if (request.csv != NULL && !bench_results_may_save(request.csv))
 		return bench_cannot_write(request.csv, "--csv");
-	if (request.plot != NULL && !bench_results_may_save(request.plot))
-		return bench_cannot_write(request.plot, "--plot");
+	if (request.plot != NULL && (status = plot_check(request.plot)) != STATUS_GOOD)
+		return status;
 	if (request.list)
 		return print_list();
 	status = add_traces(request.traces) ? play(&request, typed) : STATUS_BAD;

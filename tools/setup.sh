@@ -59,7 +59,7 @@ step()
 
 # How to check for a dependency; its importance (must: the build fails without it; tool: a command
 # is left out, `mam coalesce` without libclang, which is a 50 MB download; want: some tests are
-# skipped; PoCL, an OpenCL driver for the CPU, brings a 150 MB LLVM); and its package for apt-get,
+# skipped, and `mam bench plot` draws nothing without matplotlib; PoCL, an OpenCL driver for the CPU, brings a 150 MB LLVM); and its package for apt-get,
 # dnf, pacman, zypper and apk.
 needs_table()
 {
@@ -78,6 +78,7 @@ want|check.pc|check|check-devel|check|check-devel|check-dev
 want|c++|g++|gcc-c++|gcc|gcc-c++|g++
 want|codespell|codespell|codespell|codespell|codespell|codespell
 want|clang-format|clang-format|clang-tools-extra|clang|clang|clang-extra-tools
+want|matplotlib|python3-matplotlib|python3-matplotlib|python-matplotlib|python3-matplotlib|py3-matplotlib
 tool|libclang|libclang-dev|clang-devel|clang|clang-devel|clang-dev
 want|opencl|opencl-headers ocl-icd-opencl-dev|opencl-headers ocl-icd-devel|opencl-headers ocl-icd|opencl-headers ocl-icd-devel|opencl-headers opencl-icd-loader-dev
 want|pocl|pocl-opencl-icd|pocl|pocl|pocl|pocl
@@ -122,6 +123,7 @@ is_there() # WHAT
 	libclang) libclang_is_there ;;
 	opencl) opencl_is_there ;;
 	pocl) opencl_driver_is_there ;;
+	matplotlib) python3 -c 'import matplotlib' || /usr/bin/python3 -c 'import matplotlib' ;;
 	*) command -v "$1" ;;
 	esac > /dev/null 2>&1
 }

@@ -81,8 +81,7 @@ fuzz_sources()
 	for layer in $(sed -n 's,^include src/\([a-z]*\)/Makefile.inc,\1,p' "$MAM_SRCDIR/Makefile.am"); do
 		[ "$layer" = interpose ] || ls "$MAM_SRCDIR/src/$layer"/*.c
 	done
-	ls "$MAM_SRCDIR"/src/interpose/share/*.c "$MAM_SRCDIR"/tools/*.c "$MAM_SRCDIR"/tools/[!bc]*/*.c "$MAM_SRCDIR"/tools/compare/*.c "$MAM_SRCDIR"/tools/bench/plot*.c "$MAM_SRCDIR"/tools/bench/papers/model/figures.c "$MAM_SRCDIR"/tools/bench/papers/cases/case_figures.c \
-		"$MAM_SRCDIR"/tools/bench/harness/results.c |
+	ls "$MAM_SRCDIR"/src/interpose/share/*.c "$MAM_SRCDIR"/tools/*.c "$MAM_SRCDIR"/tools/[!bc]*/*.c "$MAM_SRCDIR"/tools/compare/*.c "$MAM_SRCDIR"/tools/bench/harness/results*.c |
 		grep -v -e '/mam\.c' -e '/bench\.c'
 	ls "$MAM_BUILDDIR"/tools/*/*_text.c
 }

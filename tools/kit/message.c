@@ -18,6 +18,11 @@ void message_begin(const char *name)
 	speaker = name;
 }
 
+const char *message_name(void)
+{
+	return speaker;
+}
+
 static void format_clean(char *text, size_t bytes, const char *format, va_list arguments)
 {
 	vsnprintf(text, bytes, format, arguments);

@@ -7,6 +7,8 @@
 
 /* message_begin - set the prefix of all messages that follow: "mam replay". Not copied. */
 void message_begin(const char *speaker);
+/* message_name - that prefix */
+const char *message_name(void);
 
 /*
  * message_error - print "PREFIX: error: " and one line: what failed, where, what to do. Without a

@@ -8,6 +8,8 @@
 script=$MAM_SRCDIR/tools/bench/gpu-host.sh
 fake=$MAM_BUILDDIR/tests/fake/lib
 mkdir "$scratch/bin" "$scratch/none" "$scratch/out"
+drawn=no
+can_plot && drawn=yes
 
 sh "$script" "$MAM" >"$scratch/words" 2>&1
 same "without a folder: exit status" 2 $?
@@ -173,9 +175,14 @@ exec "$REAL_MAM" "${@/#--quick/--smoke}"
 end
 chmod +x "$scratch/mam"
 PATH=$scratch/bin:$PATH LD_LIBRARY_PATH=$fake CUDA_HOME=$scratch/none FAKE_CUDA_MEMORY=64G BUDGET=240 QUICK=1 \
-	TRACES=$scratch/traces BENCH_COMMIT=abc REAL_MAM=$MAM sh "$script" "$scratch/mam" "$scratch/out" \
+	TRACES=$scratch/traces BENCH_COMMIT=abc REAL_MAM=$MAM PYTHON=$plot_python sh "$script" "$scratch/mam" "$scratch/out" \
 	>"$scratch/words" 2>&1
-same "a whole run: exit status" 0 $?
+status=$?
+if [ $drawn = yes ]; then
+	same "a whole run: exit status" 0 $status
+else
+	no_matplotlib
+fi
 csv=$scratch/out/host-rtx4090.csv
 try "the file is named after the GPU" test -s "$csv"
 same "eight lines of header" 8 "$(head -n 8 "$csv" | grep -c '^# [a-z]*: ')"
@@ -191,7 +198,7 @@ same "the table ends with verdicts only" "" \
 	"$(sed -n '/^what .*target/,/^$/p' "$scratch/words" | grep -vE '^what|^$|(met|MISSED|not measured)$')"
 try "the table has a line a target" test "$(grep -cE '(met|MISSED|not measured)$' "$scratch/words")" -ge 20
 same "nothing half written is left" "" "$(find "$scratch/out" -name '*.csv?*')"
-same "there are pictures of it" \
+[ $drawn = no ] || same "there are pictures of it" \
 	"footprint.svg holes.svg latency.svg live.svg percentiles.svg random.svg sizes.svg threads.svg" \
 	"$(cd "$scratch/out" && echo *.svg)"
 

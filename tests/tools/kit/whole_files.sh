@@ -45,7 +45,11 @@ for name in x.json x.pickle x.trace x.json.gz x.trace.gz; do
 done
 printf '# gpu: none\n# driver: none\n# cpu: two cores\n# date: 2026-02-03T04:05:06Z\npair,glibc,256B,pair_ns,9\n' \
 	> "$scratch/cpu.csv"
-limited "bench plot" "$scratch/out/latency.svg" "$MAM" bench plot -o "$scratch/out" "$scratch/cpu.csv"
+if can_plot; then
+	limited "bench plot" "$scratch/out/latency.svg" "$MAM" bench plot -o "$scratch/out" "$scratch/cpu.csv"
+else
+	no_matplotlib
+fi
 limited "bench host --csv" "$scratch/out/x.csv" "$MAM" bench host --smoke --peers none --sources host --only pair \
 	--csv "$scratch/out/x.csv"
 if [ -x "$MAM_BUILDDIR/mam-coalesce" ]; then

@@ -15,7 +15,7 @@
 #include "kit/message.h"
 #include "bench/harness/lists.h"
 #include "bench/plot.h"
-#include "bench/plot_rows.h"
+#include "bench/harness/results_read.h"
 #include "bench/harness/typed.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -295,26 +295,28 @@ static int measure(struct run *run)
 /* Shows earlier measurements as if they were new. */
 static int read_back(struct run *run)
 {
-	struct plot_rows rows = { .rows = NULL };
-	int status = plot_rows_read_back(run->request->read, &rows, &run->results, &run->machine);
+	struct results_rows rows = { .rows = NULL };
+	int status =
+		results_rows_read_back(run->request->read, &rows, &run->results, &run->machine);
 
 	run->play.effort.name = "stored";
 	if (status == STATUS_GOOD)
 		status = tell(run);
-	plot_rows_fini(&rows);
+	results_rows_fini(&rows);
 	return status;
 }
 
 static int act(struct run *run)
 {
 	const struct request *request = run->request;
+	int status;
 
 	if (!check_lists(run) || !read_adapters(run))
 		return STATUS_BAD;
 	if (request->csv != NULL && !bench_results_may_save(request->csv))
 		return bench_cannot_write(request->csv, "--csv");
-	if (request->plot != NULL && !bench_results_may_save(request->plot))
-		return bench_cannot_write(request->plot, "--plot");
+	if (request->plot != NULL && (status = plot_check(request->plot)) != STATUS_GOOD)
+		return status;
 	run->play.suite->plan(&run->plan);
 	if (request->list)
 		return print_list(run);

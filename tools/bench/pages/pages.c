@@ -18,7 +18,7 @@
 #include "pages_bench.h"
 #include "pages_device.h"
 #include "bench/plot.h"
-#include "bench/plot_rows.h"
+#include "bench/harness/results_read.h"
 #include "bench/harness/typed.h"
 #include "bench/harness/watch.h"
 
@@ -230,14 +230,15 @@ static int play(struct run *run)
 /* Shows earlier measurements as if they were new. */
 static int read_back(struct run *run)
 {
-	struct plot_rows rows = { .rows = NULL };
-	int status = plot_rows_read_back(run->request->read, &rows, &run->results, &run->machine);
+	struct results_rows rows = { .rows = NULL };
+	int status =
+		results_rows_read_back(run->request->read, &rows, &run->results, &run->machine);
 
 	run->effort.name = "stored";
 	if (status == STATUS_GOOD)
 		status = tell(run);
 	bench_results_fini(&run->results);
-	plot_rows_fini(&rows);
+	results_rows_fini(&rows);
 	return status;
 }
 
@@ -259,8 +260,8 @@ int pages_main(int argc, char **argv)
 		return STATUS_BAD;
 	if (request.csv != NULL && !bench_results_may_save(request.csv))
 		return bench_cannot_write(request.csv, "--csv");
-	if (request.plot != NULL && !bench_results_may_save(request.plot))
-		return bench_cannot_write(request.plot, "--plot");
+	if (request.plot != NULL && (status = plot_check(request.plot)) != STATUS_GOOD)
+		return status;
 	pages_plan_make(&run.plan, (uint32_t)request.pages);
 	run.typed = typed;
 	if (request.list)

@@ -108,8 +108,8 @@ suite --read "$scratch/faulty.csv"
 same "a fault of CUDA's own: exit status" 0 $?
 
 pictures_are "$scratch/stored.csv" "kma-one.svg kma-many.svg kma-arraylist.svg kma-tree.svg"
-has kma-one 'KMA, 2014, 10000: 9.8k'
-has kma-one 'CUDA malloc, 10000: 1.5k'
+has kma-one 'KMA, 2014, 10k: 9.8k'
+has kma-one 'CUDA malloc, 10k: 1.5k'
 has kma-many 'KMA, OpenCL, 4 to 2048 B, 4.5K: 4.5'
 has kma-arraylist 'KMA, list, 4 B, 16K: 20'
 has kma-tree 'mam_kmalloc, 384: 130'

@@ -86,7 +86,7 @@ same "a fault of ours: in place of its numbers" "wrong - - -" "$(line 'mpi-linea
 
 pictures_are "$scratch/stored.csv" "mpi-linear.svg mpi-quadratic.svg mpi-speedup.svg mpi-operations.svg"
 has mpi-linear 'CUDA, warp, Gflop/s, 100: 80'
-has mpi-linear 'published, w., headers, times the base, 100: 2.44'
+has mpi-linear 'published, w., headers, speedup, 100: 2.44'
 has mpi-speedup 'CUDA, warp, linear, 100: 4'
 has mpi-operations 'published, base, all-to-all: 18.3k'
 

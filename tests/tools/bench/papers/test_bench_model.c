@@ -11,7 +11,6 @@
 
 #include "bench/papers/model/model.h"
 #include "bench/pages/pages_device.h"
-#include "bench/plot_table.h"
 #include "bench/harness/steps.h"
 #include "tools/bench/pages_sim.h"
 
@@ -120,57 +119,6 @@ START_TEST(the_papers_cells_are_there)
 		}
 		ck_assert_msg(i < plan.pages.count, "%s", names[k]);
 	}
-}
-END_TEST
-
-static bool is_asked(const char *workload, const char *parameter)
-{
-	size_t i, k;
-
-	for (i = 0; i < plan.pages.count; i++) {
-		const struct pages_cell *cell = &plan.pages.cells[i];
-
-		if (strcmp(cell->parameter, parameter) == 0 &&
-		    (strcmp(model_names.works[cell->work], workload) == 0 ||
-		     (cell->work == PAGES_GET && (strcmp(workload, "model-free") == 0 ||
-						  strcmp(workload, "model-ratio") == 0))))
-			return true;
-	}
-	for (i = 0; strcmp(workload, "model-again") == 0 && i < plan.again_count; i++) {
-		if (strcmp(plan.again[i].parameter, parameter) == 0)
-			return true;
-	}
-	for (i = 0; strcmp(workload, "model-found") == 0 && i < MODEL_FOUNDS; i++) {
-		for (k = 0; k < MODEL_BINS; k++) {
-			if (strcmp(plan.found[i].bins[k], parameter) == 0)
-				return true;
-		}
-	}
-	for (i = 0; strcmp(workload, "model-give") == 0 && i < plan.give_count; i++) {
-		if (strcmp(plan.gives[i].parameter, parameter) == 0)
-			return true;
-	}
-	return strcmp(workload, "model-atomic") == 0;
-}
-
-/* What pictures show is what the full plan asks, and its names. */
-START_TEST(pictures_show_what_is_asked)
-{
-	size_t i, g, k, points = 0;
-
-	model_plan_make(&plan, MODEL_PAGES);
-	for (i = 0; i < plot_model_figure_count; i++) {
-		const struct plot_figure *figure = &plot_model_figures[i];
-
-		for (g = 0; g < PLOT_GROUPS_MAX; g++) {
-			const struct plot_group *group = &figure->groups[g];
-
-			for (k = 0; k < PLOT_NAMES_MAX && group->names[k] != NULL; k++, points++)
-				ck_assert_msg(is_asked(figure->workload, group->names[k]), "%s: %s",
-					      figure->file, group->names[k]);
-		}
-	}
-	ck_assert_uint_gt(points, 150);
 }
 END_TEST
 
@@ -567,7 +515,6 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, a_plan_asks_for_what_is_there, 0, 4);
 	tcase_add_test(tcase, the_papers_cells_are_there);
-	tcase_add_test(tcase, pictures_show_what_is_asked);
 	tcase_add_test(tcase, cells_have_steps_and_errors);
 	tcase_add_test(tcase, walks_differ_from_pass_to_pass);
 	tcase_add_test(tcase, atomics_are_counted);

@@ -16,7 +16,7 @@
 
 #include "advise.h"
 #include "bench/bench.h"
-#include "bench/plot_rows.h"
+#include "bench/harness/results_read.h"
 #include "command.h"
 #include "kit/args.h"
 #include "kit/message.h"
@@ -228,13 +228,13 @@ static double threads_of(const char *parameter)
  * Fits a line by least squares of relative errors, as times span a wide range. Returns false if
  * there are too few points, or all have the same x.
  */
-static bool fit(const struct plot_rows *rows, struct advise_ask *ask)
+static bool fit(const struct results_rows *rows, struct advise_ask *ask)
 {
 	double w, n = 0, x = 0, y = 0, xx = 0, xy = 0, below;
 	size_t i, points = 0;
 
 	for (i = 0; i < rows->count; i++) {
-		const struct plot_row *row = &rows->rows[i];
+		const struct results_row *row = &rows->rows[i];
 		double was;
 
 		if ((strcmp(row->fields[0], "model-get") != 0 &&
@@ -242,7 +242,8 @@ static bool fit(const struct plot_rows *rows, struct advise_ask *ask)
 		    strcmp(row->fields[1], "mam-pages") != 0 || strcmp(row->fields[3], "us") != 0 ||
 		    threads_of(row->fields[2]) > THREADS_LIMIT)
 			continue;
-		was = plot_rows_value(rows, row->fields[0], row->fields[1], row->fields[2], "was");
+		was = results_rows_value(rows, row->fields[0], row->fields[1], row->fields[2],
+					 "was");
 		if (was <= 0 || row->value <= 0)
 			continue;
 		points++;
@@ -263,8 +264,8 @@ static bool fit(const struct plot_rows *rows, struct advise_ask *ask)
 
 bool advise_fit(const char *path, struct advise_ask *ask)
 {
-	struct plot_rows rows = { .rows = NULL };
-	bool good = plot_rows_read(path, &rows, NULL) == STATUS_GOOD;
+	struct results_rows rows = { .rows = NULL };
+	bool good = results_rows_read(path, &rows) == STATUS_GOOD;
 
 	if (good && !fit(&rows, ask)) {
 		message_error("--read: %s has no times of mam's pages that grow with steps; mam "
@@ -272,6 +273,6 @@ bool advise_fit(const char *path, struct advise_ask *ask)
 			      path);
 		good = false;
 	}
-	plot_rows_fini(&rows);
+	results_rows_fini(&rows);
 	return good;
 }
