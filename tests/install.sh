@@ -53,14 +53,13 @@ else
 	mv "$scratch/fewer" "$scratch/wanted"
 fi
 LC_ALL=C sort -o "$scratch/wanted" "$scratch/wanted"
-(cd "$stage$prefix/include" && find mam '(' -name heap -o -name coalesce -o -name ds ')' -prune -o -type f -print | LC_ALL=C sort) > "$scratch/got"
+(cd "$stage$prefix/include" && find mam '(' -name device -o -name heap -o -name coalesce -o -name ds ')' -prune -o -type f -print | LC_ALL=C sort) > "$scratch/got"
 try "every public header is installed" cmp "$scratch/wanted" "$scratch/got"
 # Those for kernels find each other where they lie, without help from -I.
-for folder in heap coalesce ds; do
-	sed -n 's/^#include "\(.*\)"$/\1/p' "$stage$prefix/include/mam/$folder"/*.h | LC_ALL=C sort -u |
-		while read -r header; do
-			[ -e "$stage$prefix/include/mam/$folder/$header" ] || echo "$header"
-		done
+find "$stage$prefix/include/mam" -mindepth 2 -name '*.h' | while read -r path; do
+	sed -n 's/^#include "\(.*\)"$/\1/p' "$path" | while read -r header; do
+		[ -e "$(dirname "$path")/$header" ] || echo "$header"
+	done
 done > "$scratch/missing"
 same "what headers for kernels include lies beside them" "" "$(tr '\n' ' ' < "$scratch/missing")"
 

@@ -249,7 +249,7 @@ mkdir "$scratch/one"
 plot -o "$scratch/one" "$scratch/second.csv" >/dev/null 2>&1
 same "what has no rows is not drawn" "latency.svg" "$(ls "$scratch/one")"
 
-for file in "$results"/*/host-*.csv; do
+for file in "$results"/*/host-*.csv*; do
 	[ -e "$file" ] || continue # a release brings none
 	mkdir -p "$scratch/stored"
 	try "$(basename "$file") can be drawn" "$MAM" bench plot -o "$scratch/stored" "$file"
@@ -260,15 +260,16 @@ shown() # AWK-CONDITION - values of rows, as figures show them
 {
 	awk -F , "!/^#/ && $1"' { v = $5; u = ""
 		if (v >= 999500) { v /= 1e6; u = "M" } else if (v >= 999.5) { v /= 1e3; u = "k" }
-		printf "%.3g%s ", v, u }' "$results/h100/device-h100.csv"
+		printf "%.3g%s ", v, u }' "$scratch/device.csv"
 }
 values() # FIGURE PATTERN - of the points whose names match
 {
 	parts "$scratch/device/$1" | sed -n "s/^value	.*	$2: //p" | tr '\n' ' '
 }
-if [ -e "$results/h100/device-h100.csv" ]; then
+if [ -e "$results/h100/device-h100.csv.gz" ]; then
 	mkdir "$scratch/device" "$scratch/crowded"
-	plot -o "$scratch/device" "$results/h100/device-h100.csv" >/dev/null 2>&1
+	gzip -dc "$results/h100/device-h100.csv.gz" > "$scratch/device.csv"
+	plot -o "$scratch/device" "$results/h100/device-h100.csv.gz" >/dev/null 2>&1
 	for pair in mam=mam cuda-malloc='CUDA malloc' rw='RW, one size' bump=counter; do
 		same "device-threads.svg has each value of ${pair%%=*}" \
 			"$(shown "\$1 == \"device-scale\" && \$2 == \"${pair%%=*}\" && \$4 == \"mops\" && \$3 ~ /^64B/")" \
@@ -280,8 +281,8 @@ if [ -e "$results/h100/device-h100.csv" ]; then
 			"$(values device-frees.svg "mam, $threads threads, [0-9]*K\{0,1\}")"
 	done
 	# Names at the right are apart, however many, and none leaves the figure: 6.5 px is the mean width of a letter.
-	plot -o "$scratch/crowded" "$results"/h100/xmalloc-h100.csv "$results"/h100/mpi-h100.csv \
-		"$results"/h100/model-h100.csv "$results"/h100/kma-h100.csv "$results"/h100/pages-h100.csv >/dev/null 2>&1
+	plot -o "$scratch/crowded" "$results"/h100/xmalloc-h100.csv.gz "$results"/h100/mpi-h100.csv.gz \
+		"$results"/h100/model-h100.csv.gz "$results"/h100/kma-h100.csv.gz "$results"/h100/pages-h100.csv.gz >/dev/null 2>&1
 	for file in "$scratch"/crowded/*.svg "$scratch"/device/*.svg; do
 		same "$(basename "$file"): no names overlap" "" "$(parts "$file" |
 			awk -F '\t' '$1 == "text" && $2 + 0 == 631 { print $3 "\t" $5 }' | sort -n |
@@ -345,8 +346,8 @@ bad "text after a quote" 'pair,"cudaMalloc"x,256B,pair_ns,1'
 bad "other separators" 'pair;cudaMalloc;256B;pair_ns;1'
 head -c 700 "$scratch/first.csv" >"$scratch/bad.csv"
 refused "a truncated file" "bad.csv, line [0-9]*: not a row of results" "$scratch/bad.csv"
-gzip -c "$scratch/first.csv" >"$scratch/bad.csv"
-refused "a compressed file" "bad.csv, line [0-9]*: not a row of results" "$scratch/bad.csv"
+gzip -c "$scratch/first.csv" | head -c 700 >"$scratch/bad.csv"
+refused "a truncated compressed file" "cannot read '.*bad.csv': its gzip data is damaged" "$scratch/bad.csv"
 head -c 5000 "$MAM" >"$scratch/bad.csv"
 refused "a program" "bad.csv, line [0-9]*: not a row of results" "$scratch/bad.csv"
 : >"$scratch/bad.csv"

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <zlib.h>
+
 #include "bench/bench.h"
 #include "command.h"
 #include "kit/message.h"
@@ -115,13 +117,14 @@ static void keep_fact(struct results_facts *facts, const char *line)
 	}
 }
 
-static int read_lines(FILE *file, const char *path, struct results_rows *rows)
+static int read_lines(gzFile file, const char *path, struct results_rows *rows)
 {
 	struct results_facts facts = rows->facts;
 	char line[LINE_BYTES];
 	size_t number = 0;
+	int fault = Z_OK;
 
-	while (fgets(line, sizeof(line), file) != NULL) {
+	while (gzgets(file, line, sizeof(line)) != NULL) {
 		struct results_row row;
 
 		number++;
@@ -145,13 +148,18 @@ static int read_lines(FILE *file, const char *path, struct results_rows *rows)
 			return STATUS_FAILED;
 		}
 	}
+	if (gzerror(file, &fault) != NULL && fault != Z_OK) {
+		message_error("%s cannot be read: %s", path,
+			      fault == Z_ERRNO ? strerror(errno) : "its gzip data is damaged");
+		return STATUS_BAD;
+	}
 	rows->facts = facts;
 	return STATUS_GOOD;
 }
 
 int results_rows_read(const char *path, struct results_rows *rows)
 {
-	FILE *file = fopen(path, "r");
+	gzFile file = gzopen(path, "r"); /* reads plain files, too */
 	int status;
 
 	if (file == NULL) {
@@ -159,7 +167,7 @@ int results_rows_read(const char *path, struct results_rows *rows)
 		return STATUS_BAD;
 	}
 	status = read_lines(file, path, rows);
-	fclose(file);
+	gzclose(file);
 	return status;
 }
 

@@ -11,6 +11,7 @@
 NAME begins each message. The exit status is 0, or 1 without matplotlib, or 2 for invalid input.
 """
 import argparse
+import gzip
 import io
 import itertools
 import logging
@@ -20,6 +21,7 @@ import signal
 import stat
 import sys
 import xml.etree.ElementTree as xml
+import zlib
 
 import figures
 
@@ -85,9 +87,14 @@ def parse(line):
 def read(path, rows, facts, may_skip):
     try:
         with open(path, "rb") as file:
-            lines = file.read().decode("utf-8-sig", "replace").split("\n")
+            content = file.read()
+        if content.startswith(b"\x1f\x8b"):
+            content = gzip.decompress(content)
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise Refused(f"cannot read '{plain(path)}': its gzip data is damaged")
     except OSError as error:
         raise Refused(f"cannot read '{plain(path)}': {error.strerror}")
+    lines = content.decode("utf-8-sig", "replace").split("\n")
     new_rows, new_facts = {}, {}
     for number, line in enumerate(lines, 1):
         line = line.rstrip("\r")

@@ -78,11 +78,17 @@ END
 advise --threads 5000 --pages 1000000 --free 1 --page-bytes 256 --read "$scratch/times.csv" -p
 same "times: a line" "4 2" "$(key first_us) $(key step_us)"
 same "times: the kernel" "$(key now_steps | awk '{ printf "%.4g", 4 + 2 * $1 }')" "$(key now_us | awk '{ printf "%.4g", $1 }')"
-if [ -e "$MAM_SRCDIR/tools/bench/results/h100/pages-h100.csv" ]; then
-	advise --threads 4096 --read "$MAM_SRCDIR/tools/bench/results/h100/pages-h100.csv" -p
+if [ -e "$MAM_SRCDIR/tools/bench/results/h100/pages-h100.csv.gz" ]; then
+	advise --threads 4096 --read "$MAM_SRCDIR/tools/bench/results/h100/pages-h100.csv.gz" -p
 	same "times of an H100: exit status" 0 $?
 	try "times of an H100: 1 to 4 us a step" awk -v us="$(key step_us)" 'BEGIN { exit !(us > 1 && us < 4) }'
 fi
+
+printf 'model-atomic,rw,x,us,1\n' | gzip -c > "$scratch/whole.csv.gz"
+head -c $(($(wc -c < "$scratch/whole.csv.gz") - 4)) "$scratch/whole.csv.gz" > "$scratch/cut.csv.gz"
+advise --threads 5 --read "$scratch/cut.csv.gz"
+same "a damaged compressed file: exit status" 2 $?
+try "a damaged compressed file is reported" grep -q 'cut.csv.gz cannot be read: its gzip data is damaged' "$scratch/err"
 
 # ---- what it refuses ----
 
