@@ -29,7 +29,7 @@
 #include "stream/stream.h"
 
 #define STEP 64
-#define OPEN_MAX 16 /* as in stream.c: frees until the next try */
+#define OPEN_LIMIT 16 /* as in stream.c: frees until the next try */
 #define LOOK_EVERY 4
 
 void mam_stream_give(struct mam_streams *streams, uint32_t list)
@@ -221,7 +221,7 @@ static void note(struct mam_streams *streams, uint32_t handle, bool same)
 		wait = 1 + stream->frees / 8;
 		stream->leave_at = stream->frees;
 		if (stream->batches == MAM_BATCHES)
-			stream->leave_at += wait < OPEN_MAX ? wait : OPEN_MAX;
+			stream->leave_at += wait < OPEN_LIMIT ? wait : OPEN_LIMIT;
 		if (!stream->lasting &&
 		    (newest_is_bare(stream) || mam_stream_has_open_locked(streams, stream)))
 			same = false;

@@ -24,7 +24,7 @@
  * allocations), take the bytes freed or the bytes allocated, whichever is less; the swing is the
  * maximum of recent turns. A turn with less reduces the swing by an eighth, and memory that leaves
  * halves it. Memory leaves
- *   - at OPEN_MAX frees more than reuses or, in a stream with few frees, at an eighth of them, so
+ *   - at OPEN_LIMIT frees more than reuses or, in a stream with few frees, at an eighth of them, so
  *     that the first one leaves at once. A small amount, up to 1 MiB or the swing, leaves at
  *     LITTLE_MAX: an event costs as much as three frees;
  *   - when it is more than an eighth of the pool's live bytes, 32 MiB and twice the swing.
@@ -42,7 +42,7 @@
 
 #include "pool/grow.h"
 
-#define OPEN_MAX 16
+#define OPEN_LIMIT 16
 #define OPEN_BYTES ((uint64_t)32 << 20)
 #define OPEN_SHARE 8
 #define LITTLE_MAX 256
@@ -122,8 +122,8 @@ static bool is_due_locked(const struct mam_streams *streams, const struct mam_st
 		return false;
 	bytes = mam_streamlist_at(pool, stream->open)->bytes +
 		mam_streamlist_at(pool, stream->loose)->bytes;
-	if (stream->put >= (few < OPEN_MAX ? few : OPEN_MAX) &&
-	    (few < OPEN_MAX || stream->put >= LITTLE_MAX || !is_little(stream, bytes)))
+	if (stream->put >= (few < OPEN_LIMIT ? few : OPEN_LIMIT) &&
+	    (few < OPEN_LIMIT || stream->put >= LITTLE_MAX || !is_little(stream, bytes)))
 		return true;
 	return bytes > OPEN_BYTES && bytes / 2 >= stream->swing &&
 	       bytes > (live > 0 ? (uint64_t)live : 0) / OPEN_SHARE;

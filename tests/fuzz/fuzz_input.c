@@ -18,7 +18,7 @@
 #include "read/input.h"
 
 #define TEXT_MAX 6000
-#define LINE_MAX 4000
+#define LINE_LIMIT 4000
 #define READ_MAX ((size_t)1 << 14)
 #define SLOTS_MAX 16u
 
@@ -198,7 +198,7 @@ static bool has_long_line(void)
 	size_t begin = 0;
 
 	for (size_t i = 0; i < plain.count; i++) {
-		if (i - begin >= LINE_MAX)
+		if (i - begin >= LINE_LIMIT)
 			return true;
 		if (plain.bytes[i] == '\n')
 			begin = i + 1;

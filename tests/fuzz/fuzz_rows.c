@@ -7,10 +7,10 @@
 #include "command.h"
 #include "fuzz.h"
 
-#define LINE_MAX 511 /* what is longer is read as two lines */
+#define LINE_LIMIT 511 /* what is longer is read as two lines */
 
 /* The fields of a line: quoted or not, five of them, the last a number. Another code's view. */
-static bool is_row(const char *line, char fields[RESULTS_FIELDS][LINE_MAX + 1], double *value)
+static bool is_row(const char *line, char fields[RESULTS_FIELDS][LINE_LIMIT + 1], double *value)
 {
 	char *end;
 
@@ -34,7 +34,7 @@ static bool is_row(const char *line, char fields[RESULTS_FIELDS][LINE_MAX + 1], 
 	return end != fields[RESULTS_FIELDS - 1] && !*end;
 }
 
-static bool has_row(const struct results_rows *rows, char fields[RESULTS_FIELDS][LINE_MAX + 1])
+static bool has_row(const struct results_rows *rows, char fields[RESULTS_FIELDS][LINE_LIMIT + 1])
 {
 	for (size_t i = 0; i < rows->count; i++) {
 		int same = 0;
@@ -51,15 +51,15 @@ static bool has_row(const struct results_rows *rows, char fields[RESULTS_FIELDS]
 /* Line by line; `rows` holds what is written down so far at the end. */
 static bool check_lines(const char *text, const struct results_rows *rows, bool good)
 {
-	static char fields[RESULTS_FIELDS][LINE_MAX + 1];
-	char line[LINE_MAX + 2];
+	static char fields[RESULTS_FIELDS][LINE_LIMIT + 1];
+	char line[LINE_LIMIT + 2];
 	double value;
 	bool sound = true;
 
 	while (*text && sound) {
 		size_t bytes = strcspn(text, "\n"), shown;
 
-		if (bytes >= LINE_MAX)
+		if (bytes >= LINE_LIMIT)
 			return false; /* not for this check */
 		memcpy(line, text, bytes);
 		line[bytes] = '\0';

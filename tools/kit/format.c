@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAME_MAX ((int)sizeof(((struct format_text *)0)->text) - 1)
+#define NAME_LIMIT ((int)sizeof(((struct format_text *)0)->text) - 1)
 
 struct format_text format_bytes(uint64_t bytes)
 {
@@ -94,7 +94,7 @@ struct format_text format_name(const char *path, int columns)
 	const char *slash = strrchr(path, '/');
 	const char *name = slash && slash[1] ? slash + 1 : path;
 	int length = (int)without(name, without(name, strlen(name), ".gz"), ".trace");
-	int room = columns < NAME_MAX ? columns : NAME_MAX, head = (room - 2) / 2;
+	int room = columns < NAME_LIMIT ? columns : NAME_LIMIT, head = (room - 2) / 2;
 	int tail = room - 2 - head;
 	struct format_text out;
 

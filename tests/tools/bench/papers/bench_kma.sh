@@ -160,7 +160,7 @@ elif ! "$MAM_BUILDDIR/mam-bench-opencl" --only none >"$scratch/device" 2>"$scrat
 	skip "mam-bench-opencl" "$(cut -f 2 "$scratch/device")"
 else
 	same "its device comes first" D "$(head -n 1 "$scratch/device" | cut -f 1)"
-	suite --smoke --allocators kma-opencl,poor-opencl --csv "$scratch/opencl.csv"
+	suite --smoke --seconds 600 --allocators kma-opencl,poor-opencl --csv "$scratch/opencl.csv"
 	same "OpenCL's smoke: exit status" 0 $?
 	for cell in "one,kma-opencl,10000,ns" "many,kma-opencl,high 4608,mpairs" "arraylist,kma-opencl,malloc 4B 384,us" \
 		"tree,kma-opencl,64K 384,us" "tree,poor-opencl,64K 384,us" "setup,kma-opencl,512,make_us"; do
