@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kit.h - what tests of the page allocator share: a small heap with a shadow of who has what,
- * and a payload that its owner writes and reads plainly.
+ * kit.h - fixture of the page allocator's tests: a small heap, a shadow array of page owners and a
+ * payload that each owner reads and writes with plain accesses.
  *
- * The shadow finds a page that two have; it is atomic and orders nothing. The payload shows the
- * race checker whether a claim acquires what a release gave. After a run every bit must be as it
- * was.
+ * The shadow detects a page with two owners. It is atomic and orders nothing. The payload shows the
+ * race checker whether a claim acquires what a release published. After a run every bit must be as
+ * it was before.
  */
 #ifndef MAM_TESTS_HEAP_KIT_H
 #define MAM_TESTS_HEAP_KIT_H
@@ -20,7 +20,7 @@
 
 #define KIT_PAGES_MAX 1024
 
-/* Plain accesses are seen in builds with hooks only. */
+/* Only builds with access hooks observe plain accesses. */
 #ifdef SIMT_HOOKS
 #define KIT_RACE true
 #else
@@ -30,10 +30,10 @@
 struct kit {
 	struct mam_pages *pages;
 	uint32_t count;                  /* pages */
-	uint32_t owner[KIT_PAGES_MAX];   /* 0: nobody; atomic */
+	uint32_t owner[KIT_PAGES_MAX];   /* 0: no owner; atomic */
 	uint32_t payload[KIT_PAGES_MAX]; /* plain */
-	uint32_t failed;                 /* requests that got nothing; atomic */
-	const void *plan;                /* the test's own */
+	uint32_t failed;                 /* requests that found no page; atomic */
+	const void *plan;                /* test-specific */
 };
 
 static inline uint32_t kit_me(void)
@@ -41,14 +41,14 @@ static inline uint32_t kit_me(void)
 	return mam_block() * simt_block_threads() + simt_thread() + 1;
 }
 
-/* A walk that claims blindly, or looks first, by chance. */
+/* Starts a search that randomly claims blindly or looks first. */
 static inline void kit_start(struct kit *kit, struct mam_kwalk *walk)
 {
 	mam_kwalk_start(walk, kit->pages);
 	walk->blind = simt_random() & 1;
 }
 
-/* The caller has just got `n` pages from `page` on. */
+/* Records that the caller has just allocated `n` pages starting at `page`. */
 static inline void kit_own(struct kit *kit, uint32_t page, uint32_t n)
 {
 	uint32_t i;
@@ -61,7 +61,7 @@ static inline void kit_own(struct kit *kit, uint32_t page, uint32_t n)
 	}
 }
 
-/* The caller is about to give them back. */
+/* Records that the caller is about to free them. */
 static inline void kit_disown(struct kit *kit, uint32_t page, uint32_t n)
 {
 	uint32_t i;
@@ -79,7 +79,7 @@ static inline void kit_count_failure(struct kit *kit)
 	(void)mam_atomic_add32(&kit->failed, 1, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/* A new heap, before each run. */
+/* Creates a new heap before each run. */
 static inline void kit_begin(void *argument)
 {
 	struct kit *kit = argument;
@@ -91,7 +91,7 @@ static inline void kit_begin(void *argument)
 	kit->failed = 0;
 }
 
-/* The pages from `first` to before `end` are taken for good, by nobody here. */
+/* Marks the pages in [first, end) as permanently allocated, without an owner in the test. */
 static inline void kit_fill(struct kit *kit, uint32_t first, uint32_t end)
 {
 	uint32_t i;
@@ -102,14 +102,14 @@ static inline void kit_fill(struct kit *kit, uint32_t first, uint32_t end)
 	}
 }
 
-/* But this one is not. */
+/* Makes one of them free again. */
 static inline void kit_vacate(struct kit *kit, uint32_t page)
 {
 	mam_pages_bits(kit->pages)[page / 64] &= ~((uint64_t)1 << page % 64);
 	kit->owner[page] = 0;
 }
 
-/* A full heap, before each run. */
+/* Creates a full heap before each run. */
 static inline void kit_begin_full(void *argument)
 {
 	struct kit *kit = argument;
@@ -118,7 +118,7 @@ static inline void kit_begin_full(void *argument)
 	kit_fill(kit, 0, kit->count);
 }
 
-/* After a run: the bits say what the shadow says, and no run is open. */
+/* After a run: checks that the bits match the shadow and that no run is open. */
 static inline const char *kit_check(void *argument)
 {
 	const struct kit *kit = argument;
@@ -127,11 +127,11 @@ static inline const char *kit_check(void *argument)
 
 	for (i = 0; i < kit->pages->words * 64; i++)
 		if ((bits[i / 64] >> i % 64 & 1) != (i >= kit->count || kit->owner[i]))
-			return "a bit does not say what the shadow says";
+			return "a bit differs from the shadow";
 	return kit->pages->open.value ? "a run is still open" : NULL;
 }
 
-/* As kit_check(), and all pages are back. */
+/* As kit_check(), and all pages are free. */
 static inline const char *kit_check_empty(void *argument)
 {
 	const struct kit *kit = argument;
@@ -139,7 +139,7 @@ static inline const char *kit_check_empty(void *argument)
 
 	for (i = 0; i < kit->count; i++)
 		if (kit->owner[i])
-			return "a page has still an owner";
+			return "a page still has an owner";
 	return kit_check(argument);
 }
 
@@ -163,7 +163,7 @@ static inline void kit_destroy(struct kit *kit)
 	free(kit);
 }
 
-/* Explores `kernel` on the kit, which `begin` makes. */
+/* Explores `kernel` on the fixture, which `begin` initializes. */
 static inline void kit_explore_from(struct kit *kit, const char *name, void (*begin)(void *),
 				    simt_kernel *kernel, uint32_t grid, uint32_t block,
 				    uint32_t seeds, const char *(*check)(void *))
@@ -183,7 +183,7 @@ static inline void kit_explore_from(struct kit *kit, const char *name, void (*be
 	simt_must_pass(&test);
 }
 
-/* The same from an empty heap; `check` is NULL for kit_check_empty(). */
+/* The same with an empty heap; a NULL `check` stands for kit_check_empty(). */
 static inline void kit_explore(struct kit *kit, const char *name, simt_kernel *kernel,
 			       uint32_t grid, uint32_t block, uint32_t seeds,
 			       const char *(*check)(void *))
@@ -192,7 +192,7 @@ static inline void kit_explore(struct kit *kit, const char *name, simt_kernel *k
 			 check ? check : kit_check_empty);
 }
 
-/* Runs the suite that has this one case. */
+/* Runs a suite that consists of this one case. */
 static inline int kit_run(TCase *tcase, const char *name)
 {
 	return simt_run_case(tcase, name);

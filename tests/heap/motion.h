@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * motion.h - a heap of objects as a test wants it, slab by slab and run by run, for what happens
- * while slabs begin and end; on top of objects_kit.h.
+ * motion.h - lays out a heap of objects slab by slab and run by run, for tests of what happens
+ * while slabs open and close; built on objects_kit.h.
  *
- * What is laid out by hand has the shadow's blessing: whoever takes a slot of it owns it there.
+ * The shadow knows everything that is laid out by hand: a thread that claims one of its slots owns
+ * it there.
  */
 #ifndef MAM_TESTS_HEAP_MOTION_H
 #define MAM_TESTS_HEAP_MOTION_H
@@ -15,7 +16,10 @@ static inline uint32_t motion_below(uint32_t n)
 	return (uint32_t)(simt_random() % n);
 }
 
-/* Up to so many steps, so that a lane begins anywhere in what another does. */
+/*
+ * Waits for a random number of steps up to `max`, so that a lane starts anywhere within the work of
+ * another.
+ */
 static inline void motion_wait(uint32_t max)
 {
 	uint32_t steps = motion_below(max + 1);
@@ -24,7 +28,7 @@ static inline void motion_wait(uint32_t max)
 		mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
 }
 
-/* All the slots of `slots` are the caller's now. */
+/* Records the caller as owner of all slots in `slots`. */
 static inline void motion_own(struct okit *kit, uint32_t class_, uint32_t word, uint64_t slots)
 {
 	for (; slots; slots &= slots - 1)
@@ -45,7 +49,7 @@ static inline uint64_t motion_span(uint32_t class_, uint32_t word)
 	return mam_slab_span(mam_traits_of(class_), word);
 }
 
-/* Takes the units of a slab, in a block that was seen as `taken`. */
+/* Claims the units of a slab in a block whose units were seen as `taken`. */
 static inline bool motion_space(struct okit *kit, uint32_t class_, uint32_t word, uint64_t taken)
 {
 	return mam_slab_space(kit->heap, mam_traits_of(class_), word, taken);
@@ -56,7 +60,7 @@ static inline void motion_publish(struct okit *kit, uint32_t class_, uint32_t wo
 	mam_slab_publish(kit->heap, class_, mam_traits_of(class_), word, left);
 }
 
-/* Slots of `chosen`, whatever is there; the caller's from now on. */
+/* Claims slots of `chosen`, whatever the word contains; the caller owns the claimed ones. */
 static inline uint64_t motion_claim(struct okit *kit, uint32_t class_, uint32_t word,
 				    uint64_t chosen)
 {
@@ -74,7 +78,7 @@ static inline void motion_release(struct okit *kit, uint32_t class_, uint32_t wo
 	MAM_KASSERT(!(seen & slots));
 }
 
-/* A slot of the class by a pass alone, for one lane. */
+/* Allocates a slot of the class for one lane, by a pass alone. */
 static inline void *motion_by_pass(struct okit *kit, uint32_t class_)
 {
 	struct mam_kslot mine = { .word = 0, .slot = MAM_NO_SLOT };
@@ -92,7 +96,10 @@ static inline void *motion_by_pass(struct okit *kit, uint32_t class_)
 	return object;
 }
 
-/* Opens the slab that has this word, with the slots of `used` the caller's. False: not free. */
+/*
+ * Opens the slab of this word with the slots of `used` owned by the caller. False if its units are
+ * not free.
+ */
 static inline bool motion_open(struct okit *kit, uint32_t class_, uint32_t word, uint64_t used)
 {
 	uint32_t block = mam_metadata_unit(class_, word) / MAM_BLOCK_UNITS;
@@ -107,13 +114,13 @@ static inline bool motion_open(struct okit *kit, uint32_t class_, uint32_t word,
 
 /* ---- before a run --------------------------------------------------------------------------- */
 
-/* The slab is there, and somebody has the slots of `used`. */
+/* Opens the slab, with the slots of `used` allocated. */
 static inline void motion_slab(struct okit *kit, uint32_t class_, uint32_t word, uint64_t used)
 {
 	ck_assert(motion_open(kit, class_, word, used));
 }
 
-/* Somebody has so many units in a row, 9 to 63. */
+/* Allocates `n` consecutive units, 9 to 63. */
 static inline void motion_run(struct okit *kit, uint32_t unit, uint32_t n)
 {
 	mam_pages_bits(kit->heap->units)[unit / 64] |= mam_bits_span(unit % 64, n);
@@ -122,7 +129,7 @@ static inline void motion_run(struct okit *kit, uint32_t unit, uint32_t n)
 	okit_own(kit, kit->space + ((size_t)unit << MAM_UNIT_SHIFT), (size_t)n << MAM_UNIT_SHIFT);
 }
 
-/* Explores `kernel` on the heap that `begin` lays out each time. */
+/* Explores `kernel` on the heap that `begin` lays out before each run. */
 static inline void motion_explore(struct okit *kit, const char *name, void (*begin)(void *),
 				  simt_kernel *kernel, uint32_t grid, uint32_t block,
 				  uint32_t seeds, const char *(*check)(void *))

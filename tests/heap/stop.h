@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stop.h - lanes that stop for ever, as far as the others can tell: before any one of their
- * atomics, until all others have ended. To be included before any header of device code.
+ * stop.h - stops lanes before any one of their atomics until all other lanes have ended: to the
+ * other lanes they have stopped forever. Include it before any header of device code.
  *
- * 1. Each atomic of device code behind this counts for its lane.
- * 2. A lane that stop_after() gave a number stops before the atomic of that number.
- * 3. When so many lanes have left by stop_leave() as stop_begin() said, it goes on, so that what it
- *    was doing is whole in the end.
+ * 1. Each atomic of device code after this include is counted for its lane.
+ * 2. A lane that called stop_after() stops before the atomic of that number.
+ * 3. The lane continues when as many lanes have called stop_leave() as stop_begin() specified. So
+ *    its operation is complete at the end.
  *
- * A warp of which a lane stops comes to its next collective and waits there.
+ * A warp with a stopped lane reaches its next collective and waits there.
  */
 #ifndef MAM_TESTS_HEAP_STOP_H
 #define MAM_TESTS_HEAP_STOP_H
@@ -18,13 +18,13 @@
 
 #define STOP_LANES 256
 
-/* Of the test's own books: neither a step nor seen by the race checker. */
+/* For the test's own metadata: neither a step of the simulator nor visible to the race checker. */
 #define STOP_UNSEEN static __attribute__((noinline, unused, no_sanitize("thread")))
 
 static struct {
-	uint32_t after[STOP_LANES]; /* atomics that are left to it, and one; 0: it does not stop */
+	uint32_t after[STOP_LANES]; /* atomics left before the stop, plus one; 0: never stops */
 	uint32_t others;            /* lanes that have not left; atomic */
-	uint32_t stopped;           /* lanes that did */
+	uint32_t stopped;           /* lanes that have stopped */
 } stop;
 
 STOP_UNSEEN uint32_t stop_self(void)
@@ -32,7 +32,7 @@ STOP_UNSEEN uint32_t stop_self(void)
 	return (simt_block() * simt_block_threads() + simt_thread()) % STOP_LANES;
 }
 
-/* Is it now? */
+/* Returns whether the caller stops now. */
 STOP_UNSEEN bool stop_now(void)
 {
 	uint32_t *after = &stop.after[stop_self()];
@@ -69,20 +69,20 @@ STOP_UNSEEN uint64_t stop_atomic(volatile void *where, unsigned int bytes, enum 
 #define SIMT_AT64(where, op, operand, expected, order, scope) \
 	stop_atomic(SIMT_P64(where), 8, op, operand, expected, order, scope, SIMT_SITE)
 
-/* Before a run: nobody stops yet, and so many lanes are to leave. */
+/* Before a run: no lane stops yet, and `others` lanes have yet to leave. */
 static inline void stop_begin(uint32_t others)
 {
 	memset(&stop, 0, sizeof(stop));
 	stop.others = others;
 }
 
-/* The caller stops before its `atomics`-th atomic from now on, unless it ends before. */
+/* Makes the caller stop before its `atomics`-th atomic from now on, unless it ends first. */
 STOP_UNSEEN void stop_after(uint32_t atomics)
 {
 	stop.after[stop_self()] = atomics;
 }
 
-/* The caller does no more. */
+/* Records that the caller has finished. */
 static inline void stop_leave(void)
 {
 	(void)simt_atomic(&stop.others, 4, SIMT_ADD, ~0u, 0, MAM_RELAXED, MAM_AT_DEVICE, "leaves");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_together.c - one object for several lanes: all of them have the same one, nobody else has
- * it, it is given back once, and what each of them wrote is ordered before its next holders.
+ * test_together.c - one object shared by several lanes: all of them get the same object, no other
+ * lane gets it, it is freed once, and their writes are ordered before those of its next owners.
  */
 #include <mam/heap.cuh>
 
@@ -13,16 +13,16 @@
 #define SEEDS 80
 #endif
 
-/* What a test's kernel is to do. */
+/* The parameters of a test's kernel. */
 struct plan {
 	const char *name;
 	uint32_t grid, block, blocks;
-	uint32_t bytes; /* four for each lane */
+	uint32_t bytes; /* four per lane */
 	uint32_t masks[3];
 	simt_kernel *kernel;
 };
 
-/* Each holder writes its own word, without a look at the others. */
+/* Each owner writes its own word without reading the others. */
 static void write_own(uint32_t *object, uint32_t i, uint32_t round)
 {
 	object[i] = round << 16 | i;
@@ -33,7 +33,7 @@ static void read_own(const uint32_t *object, uint32_t i, uint32_t round)
 	MAM_KASSERT(object[i] == (round << 16 | i));
 }
 
-/* Groups of a warp that the program names, one after another or at the same time. */
+/* Groups of a warp that the program names, which call one after another or at the same time. */
 static MAM_KERNEL(lanes)
 {
 	struct okit *kit = argument;
@@ -71,8 +71,8 @@ static MAM_KERNEL(lanes)
 	}
 }
 
-/* Lanes that happen to come together share one; each object is given back once. */
-static MAM_KERNEL(whoever)
+/* Lanes that happen to converge share an object; each object is freed once. */
+static MAM_KERNEL(converged)
 {
 	struct okit *kit = argument;
 	const struct plan *plan = kit->plan;
@@ -91,9 +91,11 @@ static MAM_KERNEL(whoever)
 		}
 		mam_warp_sync(mask);
 		read_own(object, mam_lane(), round);
-		/* All lanes, each with the object of its group. */
+		/* All lanes, each with its group's object. */
 		MAM_KASSERT(mam_kfree_shared_lanes(kit->heap, mask, object));
-		/* Each with one of its own: together or not, each is given back once. */
+		/*
+		 * Each lane with an object of its own: converged or not, each object is freed once.
+		 */
 		object = okit_alloc(kit, plan->bytes);
 		MAM_KASSERT(object);
 		okit_disown(kit, object);
@@ -102,7 +104,7 @@ static MAM_KERNEL(whoever)
 	}
 }
 
-/* A block's threads, some of which write until the last moment. */
+/* All threads of a block, some of which write until the last moment. */
 static MAM_KERNEL(blocks)
 {
 	struct okit *kit = argument;
@@ -147,7 +149,7 @@ static MAM_KERNEL(blocks)
 	}
 }
 
-/* Of two groups that give the same object back at the same time, one is right. */
+/* If two groups free the same object at the same time, one of them succeeds. */
 static MAM_KERNEL(twice)
 {
 	struct okit *kit = argument;
@@ -159,7 +161,7 @@ static MAM_KERNEL(twice)
 	MAM_KASSERT(all == 0xffff || all == 0xffff0000);
 	MAM_KASSERT(!mam_kfree_shared_block(kit->heap, object));
 	MAM_KASSERT(!mam_kfree_shared_lanes(kit->heap, ~0u, (char *)object + 1));
-	/* Which bytes: those of the lowest lane, and of the first thread. */
+	/* The size is that of the lowest lane, and of the first thread. */
 	object = mam_kmalloc_shared_lanes(kit->heap, mask, 100 * (1 + mam_lane()));
 	MAM_KASSERT(mam_kusable(kit->heap, object) == (mam_lane() < 16 ? 112 : 1728));
 	MAM_KASSERT(mam_kfree_shared_lanes(kit->heap, mask, object));
@@ -170,28 +172,41 @@ static MAM_KERNEL(twice)
 
 static const struct plan plans[] = {
 	{ "all lanes", 2, 32, 2, 128, { ~0u, 0, 0 }, lanes },
-	{ "three groups", 2, 32, 2, 128, { 0x0000ffffu, 0x00f00000u, 0x80000000u }, lanes },
-	{ "groups between each other", 1, 64, 2, 200, { 0x55555555u, 0xaaaaaaaau, 0 }, lanes },
-	{ "groups, and room for three", 2, 32, 1, 20480, { 0x000000ffu, 0xffff0000u, 0 }, lanes },
-	{ "whoever comes", 2, 32, 4, 128, { 0 }, whoever },
-	{ "whoever comes, few lanes", 2, 7, 2, 300, { 0 }, whoever },
+	{ "three groups of a warp",
+	  2,
+	  32,
+	  2,
+	  128,
+	  { 0x0000ffffu, 0x00f00000u, 0x80000000u },
+	  lanes },
+	{ "interleaved groups", 1, 64, 2, 200, { 0x55555555u, 0xaaaaaaaau, 0 }, lanes },
+	{ "groups, with room for three objects",
+	  2,
+	  32,
+	  1,
+	  20480,
+	  { 0x000000ffu, 0xffff0000u, 0 },
+	  lanes },
+	{ "converged lanes", 2, 32, 4, 128, { 0 }, converged },
+	{ "converged lanes, few of them", 2, 7, 2, 300, { 0 }, converged },
 	{ "two blocks", 2, 40, 2, 160, { 0 }, blocks },
-	{ "blocks, and room for three", 3, 33, 1, 20480, { 0 }, blocks },
-	{ "blocks of one", 3, 1, 1, 64, { 0 }, blocks },
-	{ "twice", 1, 32, 4, 0, { 0 }, twice },
+	{ "blocks, with room for three objects", 3, 33, 1, 20480, { 0 }, blocks },
+	{ "blocks of one thread", 3, 1, 1, 64, { 0 }, blocks },
+	{ "double free by two groups", 1, 32, 4, 0, { 0 }, twice },
 };
 
-/* Mistakes are counted once for all who share the object. */
+/* An error is counted once for all lanes that share the object. */
 static const char *check_twice(void *argument)
 {
 	const struct okit *kit = argument;
 
 	if (okit_tally(kit, MAM_OBJECT_TWICE) != 2)
-		return "an object was given back twice for no group, or for more than one";
-	return okit_tally(kit, MAM_OBJECT_INTERIOR) == 1 ? NULL : "inside of an object";
+		return "wrong number of double frees";
+	return okit_tally(kit, MAM_OBJECT_INTERIOR) == 1 ? NULL
+							 : "wrong number of interior pointers";
 }
 
-START_TEST(shared)
+START_TEST(shared_object_is_allocated_and_freed_once)
 {
 	const struct plan *plan = &plans[_i];
 	struct okit *kit = okit_create(plan->blocks, 2, plan);
@@ -207,6 +222,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("together");
 
-	tcase_add_loop_test(tcase, shared, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_loop_test(tcase, shared_object_is_allocated_and_freed_once, 0,
+			    sizeof(plans) / sizeof(plans[0]));
 	return kit_run(tcase, "heap/together");
 }

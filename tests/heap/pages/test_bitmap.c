@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_bitmap.c - arithmetic on a word's bits against the obvious way to do it, bit by bit.
+ * test_bitmap.c - compares bit operations on a word with the obvious bit-by-bit computation.
  */
 #include "heap/kit.h"
 
@@ -14,7 +14,7 @@ static uint64_t any(void)
 	return state;
 }
 
-/* Words of all densities: few, half, and most of the bits. */
+/* Words of all densities: few, half and most bits set. */
 static uint64_t any_word(uint32_t i)
 {
 	switch (i % 5) {
@@ -26,7 +26,7 @@ static uint64_t any_word(uint32_t i)
 	}
 }
 
-START_TEST(spans)
+START_TEST(span_sets_exactly_its_bits)
 {
 	uint32_t first, n, i;
 	uint64_t span;
@@ -40,7 +40,7 @@ START_TEST(spans)
 }
 END_TEST
 
-START_TEST(rotations)
+START_TEST(rotations_match_reference)
 {
 	uint64_t x = any();
 	uint32_t by, i;
@@ -54,7 +54,7 @@ START_TEST(rotations)
 }
 END_TEST
 
-START_TEST(picks)
+START_TEST(pick_matches_reference)
 {
 	uint32_t i, n, from, j, left;
 	uint64_t x, want;
@@ -75,7 +75,7 @@ START_TEST(picks)
 }
 END_TEST
 
-START_TEST(the_nth)
+START_TEST(nth_finds_the_nth_set_bit)
 {
 	uint32_t i, bit, k, x;
 
@@ -88,7 +88,7 @@ START_TEST(the_nth)
 }
 END_TEST
 
-START_TEST(stretches)
+START_TEST(stretches_match_reference)
 {
 	uint32_t i, n, bit, j;
 	uint64_t x, want;
@@ -109,8 +109,8 @@ START_TEST(stretches)
 END_TEST
 
 /*
- * Lanes claim and release bits of one word: each bit has one owner, and old values tell the
- * truth.
+ * Lanes claim and release bits of one word: each bit has one owner, and the returned old values are
+ * correct.
  */
 MAM_KERNEL(bits_of_one_word)
 {
@@ -129,7 +129,7 @@ MAM_KERNEL(bits_of_one_word)
 	}
 }
 
-START_TEST(one_word)
+START_TEST(bits_of_one_word_have_one_owner)
 {
 	struct kit *kit = kit_create(64, NULL);
 
@@ -142,11 +142,11 @@ int main(void)
 {
 	TCase *tcase = tcase_create("bitmap");
 
-	tcase_add_test(tcase, spans);
-	tcase_add_test(tcase, rotations);
-	tcase_add_test(tcase, picks);
-	tcase_add_test(tcase, the_nth);
-	tcase_add_test(tcase, stretches);
-	tcase_add_test(tcase, one_word);
+	tcase_add_test(tcase, span_sets_exactly_its_bits);
+	tcase_add_test(tcase, rotations_match_reference);
+	tcase_add_test(tcase, pick_matches_reference);
+	tcase_add_test(tcase, nth_finds_the_nth_set_bit);
+	tcase_add_test(tcase, stretches_match_reference);
+	tcase_add_test(tcase, bits_of_one_word_have_one_owner);
 	return kit_run(tcase, "heap/bitmap");
 }

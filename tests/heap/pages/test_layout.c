@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_layout.c - a heap's header: how large it is, what a new one says, which bits are set from
+ * test_layout.c - a heap's header: its size, the fields of a new one, and which bits are set from
  * the start.
  */
 #include "heap/kit.h"
 
-START_TEST(sizes)
+START_TEST(sizes_match_page_count)
 {
 	static const struct {
 		uint32_t count, words;
@@ -23,8 +23,11 @@ START_TEST(sizes)
 }
 END_TEST
 
-/* What changes has lines of its own: not the one that all read, nor each other's. */
-START_TEST(lines)
+/*
+ * Fields that change have cache lines of their own: apart from the line that all lanes read, and
+ * apart from each other.
+ */
+START_TEST(changing_fields_have_own_lines)
 {
 	ck_assert_uint_eq(offsetof(struct mam_pages, open), MAM_PAGES_LINE);
 	ck_assert_uint_eq(offsetof(struct mam_pages, undone), 2 * MAM_PAGES_LINE);
@@ -33,8 +36,8 @@ START_TEST(lines)
 }
 END_TEST
 
-/* 5.411 (1 - L) / L; the paper names 1,076 for half a per cent. */
-START_TEST(patience)
+/* 5.411 (1 - L) / L; the paper gives 1,076 for 0.5 percent. */
+START_TEST(patience_matches_paper)
 {
 	ck_assert_uint_eq(mam_layout_patience(5), 1076);
 	ck_assert_uint_eq(mam_layout_patience(10), 535);
@@ -45,7 +48,7 @@ START_TEST(patience)
 }
 END_TEST
 
-START_TEST(a_new_heap)
+START_TEST(new_heap_is_empty)
 {
 	static const uint32_t counts[] = { 0, 1, 2, 63, 64, 65, 127, 128, 1000 };
 	uint32_t count = counts[_i], i;
@@ -64,8 +67,8 @@ START_TEST(a_new_heap)
 }
 END_TEST
 
-/* More pages than a page number can name: as many as it can. */
-START_TEST(too_many)
+/* More pages than a page number can express: as many as it can. */
+START_TEST(page_count_is_capped)
 {
 	struct mam_pages head;
 
@@ -80,10 +83,10 @@ int main(void)
 {
 	TCase *tcase = tcase_create("layout");
 
-	tcase_add_test(tcase, sizes);
-	tcase_add_test(tcase, lines);
-	tcase_add_test(tcase, patience);
-	tcase_add_test(tcase, too_many);
-	tcase_add_loop_test(tcase, a_new_heap, 0, 9);
+	tcase_add_test(tcase, sizes_match_page_count);
+	tcase_add_test(tcase, changing_fields_have_own_lines);
+	tcase_add_test(tcase, patience_matches_paper);
+	tcase_add_test(tcase, page_count_is_capped);
+	tcase_add_loop_test(tcase, new_heap_is_empty, 0, 9);
 	return kit_run(tcase, "heap/layout");
 }

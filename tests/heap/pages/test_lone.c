@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_lone.c - lanes that each call alone, as all do where there are no warps.
+ * test_lone.c - lanes that call one at a time, as all do on devices without warps.
  */
 #include "heap/kit.h"
 
 struct plan {
 	const char *name;
 	uint32_t count, grid, block;
-	uint32_t each; /* pages a lane holds at a time */
+	uint32_t each; /* pages that a lane owns at a time */
 	uint32_t seeds;
 };
 
-/* There are enough for all in each of them. */
+/* Each plan has enough pages for all lanes. */
 static const struct plan plans[] = {
 	{ "two pages, two lanes", 2, 1, 2, 1, 2500 },
 	{ "eight pages, eight lanes of two blocks", 8, 2, 4, 1, 1500 },
-	{ "a word and a page for twelve lanes", 65, 3, 4, 5, 150 },
-	{ "a word and a page, five a lane, one more than needed", 66, 1, 13, 5, 150 },
+	{ "a word plus a page for twelve lanes", 65, 3, 4, 5, 150 },
+	{ "a word plus a page, five per lane, one more than needed", 66, 1, 13, 5, 150 },
 	{ "plenty", 900, 2, 16, 6, 60 },
 };
 
@@ -36,7 +36,7 @@ MAM_KERNEL(take_keep_give)
 		}
 		kit_own(kit, held[n], 1);
 	}
-	/* Nobody gives anything back before all have asked. */
+	/* No lane frees a page before all have allocated. */
 	mam_syncthreads();
 	while (mam_grid_blocks() == 1 && n--) {
 		kit_disown(kit, held[n], 1);
@@ -44,28 +44,28 @@ MAM_KERNEL(take_keep_give)
 	}
 }
 
-static const char *nobody_was_refused(void *argument)
+static const char *no_request_failed(void *argument)
 {
 	struct kit *kit = argument;
 	const struct plan *plan = kit->plan;
 
 	if (kit->failed || kit->pages->tally[MAM_TALLY_FULL])
-		return "a page was refused that there was";
+		return "a request failed though a page was free";
 	return plan->grid == 1 ? kit_check_empty(kit) : kit_check(kit);
 }
 
-START_TEST(lone)
+START_TEST(lone_lanes_get_every_page)
 {
 	const struct plan *plan = &plans[_i];
 	struct kit *kit = kit_create(plan->count, plan);
 
 	kit_explore(kit, plan->name, take_keep_give, plan->grid, plan->block, plan->seeds,
-		    nobody_was_refused);
+		    no_request_failed);
 	kit_destroy(kit);
 }
 END_TEST
 
-/* One lane in an empty heap: each request is one look, and the next page. */
+/* One lane in an empty heap: each request takes one look and returns the next page. */
 MAM_KERNEL(one_after_another)
 {
 	struct kit *kit = argument;
@@ -82,11 +82,11 @@ MAM_KERNEL(one_after_another)
 	}
 }
 
-START_TEST(in_a_row)
+START_TEST(lone_lane_gets_consecutive_pages)
 {
 	struct kit *kit = kit_create(256, NULL);
 	struct simt_case test = {
-		.name = "in a row",
+		.name = "consecutive pages",
 		.kernel = one_after_another,
 		.grid = 1,
 		.block = 1,
@@ -104,7 +104,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("lone");
 
-	tcase_add_loop_test(tcase, lone, 0, sizeof(plans) / sizeof(plans[0]));
-	tcase_add_test(tcase, in_a_row);
+	tcase_add_loop_test(tcase, lone_lanes_get_every_page, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_test(tcase, lone_lane_gets_consecutive_pages);
 	return kit_run(tcase, "heap/lone");
 }

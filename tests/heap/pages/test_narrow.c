@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_narrow.c - "nothing" is said only if it is so, though runs are claimed and given up
+ * test_narrow.c - "no page" is reported only if it is true, although runs are claimed and abandoned
  * meanwhile.
  *
- * Two pages are free, the last of one word and the first of the next; all others are taken for
- * good. A run of both claims the first, finds the second gone and gives the first back: who
- * looks for a page meanwhile sees both taken, one of them by nobody who keeps it, and must look
- * again.
+ * Two pages are free, the last of one word and the first of the next. All others are allocated
+ * permanently. A run of both claims the first, finds the second taken and releases the first. A
+ * lane that searches for a page meanwhile sees both taken, one of them by a run that does not keep
+ * it, and must look again.
  */
 #include "heap/kit.h"
 
@@ -18,7 +18,7 @@ struct plan {
 	uint32_t seeds;
 };
 
-#define RUNS_HAD 0 /* a word of payload[] that no page uses: how many runs of both were had */
+#define RUNS_HAD 0 /* an unused word of payload[]: number of runs of both pages allocated */
 
 static void begin_narrow(void *argument)
 {
@@ -27,7 +27,7 @@ static void begin_narrow(void *argument)
 	uint32_t i;
 
 	memset(kit->pages, 0, mam_pages_bytes(kit->count));
-	/* No patience: whoever finds nothing scans at once. */
+	/* No patience: a lane that finds no page starts a scan at once. */
 	mam_pages_format(kit->pages, kit->count, 1000);
 	memset(kit->owner, 0, sizeof(kit->owner));
 	memset(kit->payload, 0, sizeof(kit->payload));
@@ -66,7 +66,7 @@ MAM_KERNEL(pages_and_a_run)
 	}
 }
 
-static const char *nobody_was_refused(void *argument)
+static const char *no_request_failed(void *argument)
 {
 	struct kit *kit = argument;
 	const struct plan *plan = kit->plan;
@@ -74,25 +74,25 @@ static const char *nobody_was_refused(void *argument)
 				    __builtin_popcount(plan->page_warps));
 
 	if (kit->payload[RUNS_HAD] > 1)
-		return "two runs of the same pages";
+		return "two runs own the same pages";
 	if (kit->failed > (kit->payload[RUNS_HAD] ? pages : pages - 2))
-		return "a page was refused that nobody had";
+		return "a request failed though a page was free";
 	if (!pages && !kit->payload[RUNS_HAD])
-		return "a run was refused that nobody had";
+		return "a run request failed though the run was free";
 	return kit_check(kit);
 }
 
 static const struct plan plans[] = {
-	{ "lone pages, a run", 2, 1, 1, 1, 6, 800 },
-	{ "lone pages, two runs", 4, 1, 2, 3, 12, 400 },
-	{ "lanes together, a run", 2, 2, 0x11, 1, 2, 800 },
-	{ "lanes together, a run beside them", 3, 8, 0x11, 1, 1, 800 },
+	{ "lone pages and a run", 2, 1, 1, 1, 6, 800 },
+	{ "lone pages and two runs", 4, 1, 2, 3, 12, 400 },
+	{ "converged lanes and a run", 2, 2, 0x11, 1, 2, 800 },
+	{ "converged lanes and a run in the same warp", 3, 8, 0x11, 1, 1, 800 },
 	{ "two runs and no page", 2, 3, 0, 1, 0, 400 },
 	{ "runs of three warps and no page", 3, 1, 0, 7, 0, 400 },
-	{ "three lanes for two pages, and a run", 2, 1, 0x20, 1, 14, 400 },
+	{ "three lanes for two pages and a run", 2, 1, 0x20, 1, 14, 400 },
 };
 
-START_TEST(narrow)
+START_TEST(failure_is_reported_only_if_true)
 {
 	const struct plan *plan = &plans[_i];
 	struct kit *kit = kit_create(plan->words * 64, plan);
@@ -103,7 +103,7 @@ START_TEST(narrow)
 		.block = 32,
 		.argument = kit,
 		.begin = begin_narrow,
-		.check = nobody_was_refused,
+		.check = no_request_failed,
 		.seeds = plan->seeds,
 		.config = { .race = KIT_RACE, .strict = true },
 	};
@@ -117,6 +117,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("narrow");
 
-	tcase_add_loop_test(tcase, narrow, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_loop_test(tcase, failure_is_reported_only_if_true, 0,
+			    sizeof(plans) / sizeof(plans[0]));
 	return kit_run(tcase, "heap/narrow");
 }

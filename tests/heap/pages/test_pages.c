@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_pages.c - pages taken and given back by many lanes in heaps so small that they must collide:
- * no page has two owners, its payload is its owner's, every bit is back at the end.
+ * test_pages.c - many lanes allocate and free pages in heaps so small that they must collide: no
+ * page has two owners, its payload belongs to its owner, and every bit is clear at the end.
  */
 #include "heap/kit.h"
 
 struct plan {
 	const char *name;
 	uint32_t count, grid, block;
-	uint32_t callers; /* which lanes of a warp take part */
+	uint32_t callers; /* which lanes of a warp call */
 	uint32_t rounds, holds;
 	uint32_t seeds;
 };
@@ -17,10 +17,10 @@ static const struct plan plans[] = {
 	{ "one page, two lanes", 1, 1, 2, ~0u, 4, 1, 2000 },
 	{ "two pages, a warp", 2, 1, 32, ~0u, 2, 1, 60 },
 	{ "three pages, lone lanes", 3, 4, 32, 1u << 7, 4, 2, 400 },
-	{ "a word less one, two warps", 31, 1, 64, ~0u, 2, 1, 60 },
+	{ "a word minus one page, two warps", 31, 1, 64, ~0u, 2, 1, 60 },
 	{ "one word, two blocks", 64, 2, 32, ~0u, 2, 2, 60 },
-	{ "one word and a page, odd lanes", 65, 2, 32, 0xaaaaaaaau, 2, 3, 60 },
-	{ "two words less one, some lanes", 127, 2, 40, 0x0f0ff00fu, 3, 3, 60 },
+	{ "one word plus a page, odd lanes", 65, 2, 32, 0xaaaaaaaau, 2, 3, 60 },
+	{ "two words minus one page, some lanes", 127, 2, 40, 0x0f0ff00fu, 3, 3, 60 },
 	{ "enough for all, two warps", 640, 1, 64, ~0u, 3, 3, 60 },
 	{ "three lanes of each of four warps", 16, 2, 64, 0x00010101u, 3, 2, 150 },
 };
@@ -49,7 +49,7 @@ MAM_KERNEL(take_and_give)
 	}
 }
 
-START_TEST(pages)
+START_TEST(page_has_one_owner)
 {
 	const struct plan *plan = &plans[_i];
 	struct kit *kit = kit_create(plan->count, plan);
@@ -63,6 +63,6 @@ int main(void)
 {
 	TCase *tcase = tcase_create("pages");
 
-	tcase_add_loop_test(tcase, pages, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_loop_test(tcase, page_has_one_owner, 0, sizeof(plans) / sizeof(plans[0]));
 	return kit_run(tcase, "heap/pages");
 }

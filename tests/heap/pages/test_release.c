@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_release.c - pages given back: in line, out of line, twice, and such as are none.
+ * test_release.c - frees of pages: adjacent pages, scattered pages, double frees and invalid pages.
  */
 #include "heap/kit.h"
 
 struct plan {
 	const char *name;
-	uint32_t callers; /* which lanes of a warp give back */
+	uint32_t callers; /* which lanes of a warp free */
 	uint32_t first;   /* the first lane's page */
-	uint32_t step;    /* from one lane's page to the next one's */
+	uint32_t step;    /* distance between the pages of consecutive callers */
 	uint32_t seeds;
 };
 
 /*
- * Callers beside each other; lines that end at a word's end, or go over it; pages of one word
- * out of order; far ones.
+ * Adjacent callers; rows that end at a word boundary or cross it; pages of one word out of order;
+ * distant pages.
  */
 static const struct plan plans[] = {
-	{ "in line", ~0u, 0, 1, 40 },
-	{ "in line over a border", ~0u, 50, 1, 40 },
-	{ "in line, some lanes", 0x0f0f0ff0, 64, 1, 40 },
-	{ "in line over a border, some lanes", 0xffff00ff, 110, 1, 40 },
-	{ "every second", ~0u, 5, 2, 40 },
+	{ "adjacent", ~0u, 0, 1, 40 },
+	{ "adjacent across a word boundary", ~0u, 50, 1, 40 },
+	{ "adjacent, some lanes", 0x0f0f0ff0, 64, 1, 40 },
+	{ "adjacent across a word boundary, some lanes", 0xffff00ff, 110, 1, 40 },
+	{ "every second page", ~0u, 5, 2, 40 },
 	{ "backward", ~0u, 200, ~0u, 40 },
-	{ "far from each other", 0x7fffffff, 3, 70, 40 },
+	{ "far apart", 0x7fffffff, 3, 70, 40 },
 	{ "few lanes", 0x00000111, 60, 1, 80 },
 	{ "one lane", 0x00010000, 63, 1, 80 },
 };
@@ -35,7 +35,7 @@ static uint32_t page_of(const struct kit *kit, uint32_t rank)
 	return (plan->first + rank * plan->step) % kit->count;
 }
 
-/* Each caller gives its page back, and then once more. */
+/* Each caller frees its page, and then frees it again. */
 MAM_KERNEL(give_twice)
 {
 	struct kit *kit = argument;
@@ -58,13 +58,13 @@ static const char *each_once_and_once_more(void *argument)
 	for (i = 0; i < kit->count; i++)
 		given += !kit->owner[i];
 	if (given != lanes)
-		return "the plan gives a page twice";
+		return "the plan frees a page twice";
 	if (kit->pages->tally[MAM_TALLY_TWICE] != lanes || kit->pages->tally[MAM_TALLY_FOREIGN])
-		return "giving back twice was not counted";
+		return "a double free was not counted";
 	return kit_check(kit);
 }
 
-START_TEST(twice)
+START_TEST(double_free_of_page_fails)
 {
 	const struct plan *plan = &plans[_i];
 	struct kit *kit = kit_create(1000, plan);
@@ -86,8 +86,8 @@ START_TEST(twice)
 END_TEST
 
 /*
- * All lanes give the same four pages back at the same time: each goes back once, whoever does
- * it.
+ * All lanes free the same four pages at the same time: each page is freed once, by any of the
+ * lanes.
  */
 MAM_KERNEL(give_the_same)
 {
@@ -106,17 +106,17 @@ static const char *four_went_back(void *argument)
 
 	for (i = 0; i < kit->count; i++)
 		if (kit->payload[i] != (i >= 62 && i < 66))
-			return "a page went back not once";
+			return "a page was not freed exactly once";
 	if (kit->pages->tally[MAM_TALLY_TWICE] != 80 - 4)
-		return "giving back twice was not counted";
+		return "a double free was not counted";
 	return kit_check(kit);
 }
 
-START_TEST(the_same)
+START_TEST(concurrent_free_succeeds_once)
 {
 	struct kit *kit = kit_create(100, NULL);
 	struct simt_case test = {
-		.name = "the same",
+		.name = "the same pages",
 		.kernel = give_the_same,
 		.grid = 2,
 		.block = 40,
@@ -132,14 +132,14 @@ START_TEST(the_same)
 }
 END_TEST
 
-/* Some lanes give what is no page; the others' go back all the same. */
+/* Some lanes free an invalid page number; the pages of the others are freed all the same. */
 MAM_KERNEL(give_foreign)
 {
 	struct kit *kit = argument;
 	uint32_t lane = mam_lane(), page;
 
 	if (lane % 3 == 1) {
-		/* The first page that is none is the count itself. */
+		/* The first invalid page number is the count itself. */
 		page = lane % 2 ? MAM_NO_PAGE : kit->count + lane - 4;
 		MAM_KASSERT(!mam_pages_give(kit->pages, page));
 	} else {
@@ -153,11 +153,11 @@ static const char *foreign_counted(void *argument)
 	struct kit *kit = argument;
 
 	if (kit->pages->tally[MAM_TALLY_FOREIGN] != 11 || kit->pages->tally[MAM_TALLY_TWICE])
-		return "what is no page was not counted";
+		return "an invalid page was not counted";
 	return kit_check(kit);
 }
 
-START_TEST(foreign)
+START_TEST(free_of_invalid_page_fails)
 {
 	struct kit *kit = kit_create(70, NULL);
 	struct simt_case test = {
@@ -181,8 +181,8 @@ int main(void)
 {
 	TCase *tcase = tcase_create("release");
 
-	tcase_add_loop_test(tcase, twice, 0, sizeof(plans) / sizeof(plans[0]));
-	tcase_add_test(tcase, the_same);
-	tcase_add_test(tcase, foreign);
+	tcase_add_loop_test(tcase, double_free_of_page_fails, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_test(tcase, concurrent_free_succeeds_once);
+	tcase_add_test(tcase, free_of_invalid_page_fails);
 	return kit_run(tcase, "heap/release");
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_runs.c - runs of consecutive pages: no overlap, all or nothing, up to the whole heap; of two
- * that want all of it one gets it; and nothing is refused that nobody has.
+ * test_runs.c - runs of consecutive pages: no overlap, all or nothing, up to the whole heap. If two
+ * lanes request the whole heap, one gets it. No request fails for pages that no lane owns.
  */
 #include "heap/kit.h"
 
 struct plan {
 	const char *name;
 	uint32_t count, grid, block;
-	uint32_t callers;  /* which lanes of a warp take part */
+	uint32_t callers;  /* which lanes of a warp call */
 	uint32_t min, max; /* pages of a run */
 	uint32_t rounds;
 	uint32_t seeds;
@@ -42,14 +42,14 @@ MAM_KERNEL(take_and_give)
 
 static const struct plan mixed[] = {
 	{ "pairs in a word, two warps", 64, 1, 64, 0x11111111, 2, 2, 2, 60 },
-	{ "short ones in three words", 150, 1, 32, 0x0f0f0f0f, 1, 9, 2, 60 },
-	{ "a word long, over borders", 260, 2, 32, 0x00030001, 60, 70, 2, 150 },
-	{ "up to all of it, lone lanes", 200, 4, 32, 1u << 3, 1, 200, 3, 150 },
-	{ "most of it, lanes of a warp", 330, 1, 32, 0x0000000f, 100, 330, 2, 100 },
+	{ "short runs in three words", 150, 1, 32, 0x0f0f0f0f, 1, 9, 2, 60 },
+	{ "a word long, across word boundaries", 260, 2, 32, 0x00030001, 60, 70, 2, 150 },
+	{ "up to the whole heap, lone lanes", 200, 4, 32, 1u << 3, 1, 200, 3, 150 },
+	{ "most of the heap, lanes of a warp", 330, 1, 32, 0x0000000f, 100, 330, 2, 100 },
 	{ "few lanes, odd count", 127, 3, 32, 0x80000001, 30, 127, 2, 150 },
 };
 
-START_TEST(runs)
+START_TEST(runs_do_not_overlap)
 {
 	const struct plan *plan = &mixed[_i];
 	struct kit *kit = kit_create(plan->count, plan);
@@ -59,7 +59,7 @@ START_TEST(runs)
 }
 END_TEST
 
-/* Everybody asks once and keeps; kit->failed counts who got nothing. */
+/* Each lane makes one request and keeps the run; kit->failed counts the failed requests. */
 MAM_KERNEL(take_and_keep)
 {
 	struct kit *kit = argument;
@@ -84,10 +84,11 @@ static const char *one_got_it(void *argument)
 	uint32_t lanes = plan->grid * (uint32_t)__builtin_popcount(plan->callers);
 
 	if (kit->failed != lanes - 1)
-		return kit->failed == lanes ? "nobody got the whole heap" : "two got all of it";
+		return kit->failed == lanes ? "no lane got the whole heap"
+					    : "two lanes got the whole heap";
 	if (kit->pages->tally[MAM_TALLY_NO_RUN] != kit->failed ||
 	    kit->pages->tally[MAM_TALLY_CONTENDED])
-		return "the failure was not counted as what it was";
+		return "a failure was counted under the wrong cause";
 	return kit_check(kit);
 }
 
@@ -98,7 +99,7 @@ static const struct plan whole[] = {
 	{ "the whole heap of five pages", 5, 2, 32, 3, 5, 5, 1, 300 },
 };
 
-START_TEST(whole_heap)
+START_TEST(one_lane_gets_whole_heap)
 {
 	const struct plan *plan = &whole[_i];
 	struct kit *kit = kit_create(plan->count, plan);
@@ -113,21 +114,21 @@ static const char *all_got_one(void *argument)
 {
 	struct kit *kit = argument;
 
-	return kit->failed ? "a run was refused that there was room for" : kit_check(kit);
+	return kit->failed ? "a request failed though there was room for the run" : kit_check(kit);
 }
 
 /*
- * Whatever the order, there is room: the gaps that others leave are shorter than a run, or
- * there are enough pages.
+ * There is room in every order: the gaps between other runs are shorter than a run, or there are
+ * enough pages.
  */
 static const struct plan enough[] = {
-	{ "pairs of a heap four times as large", 256, 1, 32, ~0u, 2, 2, 1, 60 },
+	{ "pairs in a heap four times as large", 256, 1, 32, ~0u, 2, 2, 1, 60 },
 	{ "threes", 400, 2, 32, 0x00ffff00, 3, 3, 1, 60 },
-	{ "over word borders", 800, 3, 32, 0x00000003, 65, 65, 1, 150 },
+	{ "across word boundaries", 800, 3, 32, 0x00000003, 65, 65, 1, 150 },
 	{ "mixed with pages", 1000, 2, 32, 0x0000ffff, 1, 15, 1, 60 },
 };
 
-START_TEST(room_for_all)
+START_TEST(all_runs_fit)
 {
 	const struct plan *plan = &enough[_i];
 	struct kit *kit = kit_create(plan->count, plan);
@@ -139,9 +140,9 @@ START_TEST(room_for_all)
 END_TEST
 
 /*
- * Some lanes claim most of the heap again and again, and often give up half-way; the others ask
- * for a page each, of which there are enough beside one such run: all must get one, whatever was
- * seen taken by claims that came to nothing.
+ * Some lanes claim most of the heap repeatedly and often abandon a claim half-way. Each of the
+ * others requests a page; there are enough of these beside one such run. All must get one, although
+ * they see pages that are only claimed temporarily.
  */
 MAM_KERNEL(pages_among_claims)
 {
@@ -174,7 +175,7 @@ static const struct plan among[] = {
 	{ "lone pages among claims of most of 130", 130, 4, 32, 0x00000010, 0, 120, 3, 300 },
 };
 
-START_TEST(claims_given_up)
+START_TEST(abandoned_claims_fail_no_request)
 {
 	const struct plan *plan = &among[_i];
 	struct kit *kit = kit_create(plan->count, plan);
@@ -186,8 +187,8 @@ START_TEST(claims_given_up)
 END_TEST
 
 /*
- * Lanes that call together from an empty heap: side by side, and back again; the second time is
- * refused to each.
+ * Lanes of a converged warp allocate adjacent runs from an empty heap and free them; the second
+ * free of each fails.
  */
 MAM_KERNEL(side_by_side)
 {
@@ -200,10 +201,10 @@ MAM_KERNEL(side_by_side)
 		return;
 	kit_start(kit, &walk);
 	for (n = plan->min; n <= plan->max; n++) {
-		/* One place for all, from where the heap has room for all. */
+		/* One position for all, from where the heap has room for all. */
 		walk.place = 0;
 		page = mam_runs_take_packed(kit->pages, &walk, plan->callers, n);
-		/* As many in a word as go in, one right after the other. */
+		/* As many per word as fit, without gaps. */
 		MAM_KASSERT(page == rank / (64 / n) * 64 + rank % (64 / n) * n);
 		kit_own(kit, page, n);
 		kit_disown(kit, page, n);
@@ -213,12 +214,12 @@ MAM_KERNEL(side_by_side)
 }
 
 static const struct plan lines[] = {
-	{ "side by side, a warp", 1024, 1, 32, ~0u, 2, 32, 1, 10 },
-	{ "side by side, some lanes", 1000, 1, 32, 0x00f1f011, 2, 32, 1, 10 },
-	{ "side by side, two lanes", 192, 1, 32, 0x80000100, 2, 32, 1, 10 },
+	{ "adjacent runs, a warp", 1024, 1, 32, ~0u, 2, 32, 1, 10 },
+	{ "adjacent runs, some lanes", 1000, 1, 32, 0x00f1f011, 2, 32, 1, 10 },
+	{ "adjacent runs, two lanes", 192, 1, 32, 0x80000100, 2, 32, 1, 10 },
 };
 
-START_TEST(in_line)
+START_TEST(converged_lanes_get_adjacent_runs)
 {
 	const struct plan *plan = &lines[_i];
 	struct kit *kit = kit_create(plan->count, plan);
@@ -228,7 +229,7 @@ START_TEST(in_line)
 }
 END_TEST
 
-/* What is no run, and what is not the caller's. */
+/* Invalid sizes, and runs that do not belong to the caller. */
 MAM_KERNEL(bad_sizes)
 {
 	struct kit *kit = argument;
@@ -246,7 +247,7 @@ MAM_KERNEL(bad_sizes)
 	MAM_KASSERT(!mam_pages_give_run(kit->pages, MAM_NO_PAGE, 1));
 	page = mam_pages_take_run(kit->pages, &walk, 70);
 	MAM_KASSERT(page != MAM_NO_PAGE);
-	/* A part of a run may go back by itself, and is free then. */
+	/* A part of a run may be freed on its own, and is free then. */
 	MAM_KASSERT(mam_pages_give_run(kit->pages, page, 3));
 	MAM_KASSERT(!mam_pages_give_run(kit->pages, page + 2, 2));
 	MAM_KASSERT(mam_pages_give_run(kit->pages, page + 4, 66));
@@ -257,17 +258,17 @@ static const char *bad_ones_counted(void *argument)
 	struct kit *kit = argument;
 
 	if (kit->pages->tally[MAM_TALLY_BAD_SIZE] != 3)
-		return "requests of no size";
+		return "wrong number of requests with an invalid size";
 	if (kit->pages->tally[MAM_TALLY_FOREIGN] != 5 || kit->pages->tally[MAM_TALLY_TWICE] != 1)
-		return "what was given back wrongly";
+		return "wrong number of invalid frees or double frees";
 	return kit_check_empty(kit);
 }
 
-START_TEST(bad_ones)
+START_TEST(invalid_run_fails)
 {
 	struct kit *kit = kit_create(150, NULL);
 
-	kit_explore(kit, "bad ones", bad_sizes, 1, 1, 1, bad_ones_counted);
+	kit_explore(kit, "invalid runs", bad_sizes, 1, 1, 1, bad_ones_counted);
 	kit_destroy(kit);
 }
 END_TEST
@@ -276,11 +277,12 @@ int main(void)
 {
 	TCase *tcase = tcase_create("runs");
 
-	tcase_add_loop_test(tcase, runs, 0, sizeof(mixed) / sizeof(mixed[0]));
-	tcase_add_loop_test(tcase, whole_heap, 0, sizeof(whole) / sizeof(whole[0]));
-	tcase_add_loop_test(tcase, room_for_all, 0, sizeof(enough) / sizeof(enough[0]));
-	tcase_add_loop_test(tcase, claims_given_up, 0, 2);
-	tcase_add_loop_test(tcase, in_line, 0, sizeof(lines) / sizeof(lines[0]));
-	tcase_add_test(tcase, bad_ones);
+	tcase_add_loop_test(tcase, runs_do_not_overlap, 0, sizeof(mixed) / sizeof(mixed[0]));
+	tcase_add_loop_test(tcase, one_lane_gets_whole_heap, 0, sizeof(whole) / sizeof(whole[0]));
+	tcase_add_loop_test(tcase, all_runs_fit, 0, sizeof(enough) / sizeof(enough[0]));
+	tcase_add_loop_test(tcase, abandoned_claims_fail_no_request, 0, 2);
+	tcase_add_loop_test(tcase, converged_lanes_get_adjacent_runs, 0,
+			    sizeof(lines) / sizeof(lines[0]));
+	tcase_add_test(tcase, invalid_run_fails);
 	return kit_run(tcase, "heap/runs");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_scan.c - a heap is filled to its last page, then refuses, counts that, and serves again.
+ * test_scan.c - a heap is filled to its last page, then requests fail and are counted, then it
+ * serves again.
  */
 #include "heap/kit.h"
 
@@ -8,7 +9,7 @@ struct plan {
 	const char *name;
 	uint32_t count, grid, block;
 	uint32_t callers;
-	uint32_t each; /* pages a lane asks for */
+	uint32_t each; /* pages that a lane requests */
 	uint32_t seeds;
 };
 
@@ -17,15 +18,18 @@ static const struct plan plans[] = {
 	{ "one page for one lane", 1, 1, 1, 1, 1, 50 },
 	{ "one page for four lanes", 1, 1, 32, 0x10101010, 1, 200 },
 	{ "a word for two warps", 64, 2, 32, ~0u, 1, 60 },
-	{ "a word less one for two warps", 63, 1, 64, ~0u, 1, 60 },
-	{ "two words less one, two a lane", 127, 2, 32, ~0u, 2, 60 },
+	{ "a word minus one page for two warps", 63, 1, 64, ~0u, 1, 60 },
+	{ "two words minus one page, two per lane", 127, 2, 32, ~0u, 2, 60 },
 	{ "three words, lone lanes", 190, 4, 32, 1u << 9, 48, 60 },
 	{ "five words for a warp", 320, 1, 32, ~0u, 10, 60 },
-	{ "five words and more for a warp", 321, 1, 32, 0x7fffffff, 11, 60 },
+	{ "more than five words for a warp", 321, 1, 32, 0x7fffffff, 11, 60 },
 	{ "no page at all", 0, 1, 32, 0x3, 1, 20 },
 };
 
-/* Takes `each` pages, keeps them; all give back; all ask again: twice the same. */
+/*
+ * Each lane allocates `each` pages and keeps them; all are freed; all allocate again: the same
+ * result twice.
+ */
 MAM_KERNEL(fill_fail_free)
 {
 	struct kit *kit = argument;
@@ -64,7 +68,7 @@ static uint32_t asked(const struct plan *plan)
 	return plan->grid * lanes * plan->each;
 }
 
-/* Two rounds, one launch after another. */
+/* Two rounds, each launched after the other. */
 static bool build(struct simt_world *world, void *argument)
 {
 	struct kit *kit = argument;
@@ -78,22 +82,22 @@ static bool build(struct simt_world *world, void *argument)
 	return true;
 }
 
-/* Nobody gives back meanwhile, so exactly those fail for whom there is no page. */
+/* No page is freed meanwhile, so exactly the requests beyond the number of pages fail. */
 static const char *all_that_could(void *argument)
 {
 	struct kit *kit = argument;
 	uint32_t want = asked(kit->plan), over = want > kit->count ? want - kit->count : 0;
 
 	if (kit->failed != 2 * over)
-		return kit->failed > 2 * over ? "a page was left, and refused"
-					      : "more pages than there are";
+		return kit->failed > 2 * over ? "a request failed though a page was free"
+					      : "more pages were allocated than exist";
 	if (kit->pages->tally[MAM_TALLY_FULL] != kit->failed ||
 	    kit->pages->tally[MAM_TALLY_CONTENDED])
-		return "failures were not counted as what they were";
+		return "failures were counted under the wrong cause";
 	return kit_check_empty(kit);
 }
 
-START_TEST(fill)
+START_TEST(heap_fills_to_last_page)
 {
 	const struct plan *plan = &plans[_i];
 	struct kit *kit = kit_create(plan->count, plan);
@@ -112,7 +116,7 @@ START_TEST(fill)
 }
 END_TEST
 
-/* The statistical bound: so many looks in vain and no more, then each word once. */
+/* The statistical bound: so many unsuccessful looks and no more, then each word once. */
 MAM_KERNEL(count_looks)
 {
 	struct kit *kit = argument;
@@ -122,7 +126,7 @@ MAM_KERNEL(count_looks)
 	kit_start(kit, &walk);
 	if (mam_block()) {
 		MAM_KASSERT(mam_pages_take(kit->pages, &walk) == MAM_NO_PAGE);
-		/* In a warp of 32: patience / 64 words, 32 a look; and one that was blind. */
+		/* In a warp of 32: patience / 64 words, 32 per look; plus one blind look. */
 		jumps = (kit->pages->patience + 64 * 32 - 1) / (64 * 32);
 		units = (words + 31) / 32;
 	} else {
@@ -132,12 +136,12 @@ MAM_KERNEL(count_looks)
 		jumps = (kit->pages->patience + 64 * 4 - 1) / (64 * 4);
 		units = (words + 3) / 4;
 	}
-	/* Lanes need not come together: groups are smaller then, and look more often. */
+	/* Lanes need not converge: groups are smaller then, and look more often. */
 	MAM_KASSERT(walk.steps >= units);
 	MAM_KASSERT(mam_block() || walk.steps <= 1 + jumps + units);
 }
 
-START_TEST(bound)
+START_TEST(looks_are_bounded)
 {
 	struct kit *kit = kit_create(1024, NULL);
 	struct simt_case test = {
@@ -160,7 +164,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("scan");
 
-	tcase_add_loop_test(tcase, fill, 0, sizeof(plans) / sizeof(plans[0]));
-	tcase_add_test(tcase, bound);
+	tcase_add_loop_test(tcase, heap_fills_to_last_page, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_test(tcase, looks_are_bounded);
 	return kit_run(tcase, "heap/scan");
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_tour.c - a tour comes to every unit of words once, in an order of its own.
+ * test_tour.c - a tour visits every unit of words once, in an order of its own.
  */
 #include "heap/kit.h"
 
-START_TEST(once_each)
+START_TEST(tour_visits_each_unit_once)
 {
 	static const uint32_t sizes[] = { 1,  2,  3,  4,  5,   7,    8,    9,
 					  31, 32, 33, 64, 100, 1023, 1024, 1025 };
@@ -26,14 +26,14 @@ START_TEST(once_each)
 				met++;
 			}
 			ck_assert_uint_eq(met, units);
-			/* Numbers that stand for no unit are fewer. */
+			/* There are fewer numbers that stand for no unit. */
 			ck_assert_uint_lt(next, 2 * units);
 		}
 }
 END_TEST
 
-/* Two orders rarely agree where they are. */
-START_TEST(orders_differ)
+/* Two orders are rarely at the same position. */
+START_TEST(tours_have_different_orders)
 {
 	uint32_t order, next, other, same = 0, i;
 
@@ -44,7 +44,7 @@ START_TEST(orders_differ)
 			same += mam_tour_next(64, 0, order * 2654435769u, &next) ==
 				mam_tour_next(64, 0, (order + 1) * 2654435769u, &other);
 	}
-	/* One in 64 by chance. */
+	/* By chance one in 64. */
 	ck_assert_uint_lt(same, 100 * 64 / 16);
 }
 END_TEST
@@ -53,7 +53,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("tour");
 
-	tcase_add_loop_test(tcase, once_each, 0, 16);
-	tcase_add_test(tcase, orders_differ);
+	tcase_add_loop_test(tcase, tour_visits_each_unit_once, 0, 16);
+	tcase_add_test(tcase, tours_have_different_orders);
 	return kit_run(tcase, "heap/tour");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_walk.c - walks begin inside the heap and far from each other, and jump everywhere.
+ * test_walk.c - searches start inside the heap and far apart, and jump everywhere.
  */
 #include "heap/kit.h"
 
@@ -8,7 +8,7 @@
 
 struct places {
 	uint32_t start[WARPS]; /* where each warp began */
-	uint32_t visits[16];   /* jumps into each sixteenth of the heap, by all */
+	uint32_t visits[16];   /* jumps into each sixteenth of the heap, of all warps */
 };
 
 static struct places places;
@@ -42,18 +42,18 @@ static const char *far_apart(void *argument)
 			b = places.start[j];
 			gap = a > b ? a - b : b - a;
 			gap = gap < span - gap ? gap : span - gap;
-			/* Even steps would be span / WARPS. */
+			/* Even spacing would be span / WARPS. */
 			if (gap < span / WARPS / 64)
-				return "two warps begin at the same place";
+				return "two warps start at the same position";
 		}
 	for (i = 0; i < 16; i++)
 		if (places.visits[i] < 40 || places.visits[i] > 400)
-			return "jumps do not go everywhere alike";
+			return "jumps are not evenly distributed";
 	memset(&places, 0, sizeof(places));
 	return NULL;
 }
 
-START_TEST(starts)
+START_TEST(warps_start_far_apart)
 {
 	struct kit *kit = kit_create(1024, NULL);
 
@@ -62,8 +62,8 @@ START_TEST(starts)
 }
 END_TEST
 
-/* Heaps of one word, and of one page: nowhere else to go. */
-START_TEST(small)
+/* Heaps of one word and of one page: a search has nowhere else to go. */
+START_TEST(jump_stays_in_small_heap)
 {
 	struct kit *kit = kit_create(_i ? 64 : 1, NULL);
 	struct mam_kwalk walk = { 0, (uint32_t)_i, 0, 0 };
@@ -82,7 +82,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("walk");
 
-	tcase_add_test(tcase, starts);
-	tcase_add_loop_test(tcase, small, 0, 2);
+	tcase_add_test(tcase, warps_start_far_apart);
+	tcase_add_loop_test(tcase, jump_stays_in_small_heap, 0, 2);
 	return kit_run(tcase, "heap/walk");
 }

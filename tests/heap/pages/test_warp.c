@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_warp.c - lanes that call together: from an empty heap in one look, from a scarce one by
- * sharing, in groups that diverge, with lanes left out.
+ * test_warp.c - converged lanes: one look in an empty heap, sharing in a scarce one, divergent
+ * groups, lanes that do not take part.
  */
 #include "heap/kit.h"
 
@@ -9,7 +9,7 @@ struct plan {
 	const char *name;
 	uint32_t count, grid, block;
 	uint32_t callers;
-	uint32_t free_one_in; /* of the pages, one in so many is free at the start */
+	uint32_t free_one_in; /* one in so many pages is free at the start */
 	uint32_t seeds;
 };
 
@@ -46,7 +46,8 @@ static const char *all_but_those_over(void *argument)
 		free += !(i * 2654435769u >> 8 & (plan->free_one_in - 1));
 	fail = lanes > free ? lanes - free : 0;
 	if (kit->failed != fail)
-		return kit->failed > fail ? "a page was refused that there was" : "too many pages";
+		return kit->failed > fail ? "a request failed though a page was free"
+					  : "more pages were allocated than were free";
 	if (kit->pages->tally[MAM_TALLY_FULL] != fail)
 		return "failures were not counted";
 	return kit_check(kit);
@@ -71,15 +72,15 @@ MAM_KERNEL(take_one)
 
 /* From plenty to fewer pages than callers. */
 static const struct plan sparse[] = {
-	{ "half is free", 640, 1, 64, ~0u, 2, 60 },
-	{ "an eighth is free", 1024, 2, 32, ~0u, 8, 60 },
-	{ "a sixteenth is free, nearly all wanted", 1024, 1, 64, 0x7fffffff, 16, 60 },
-	{ "a 32nd is free, of which there are too few", 1000, 2, 32, ~0u, 32, 60 },
-	{ "some lanes, far between", 900, 2, 32, 0x00410821, 64, 100 },
+	{ "half free", 640, 1, 64, ~0u, 2, 60 },
+	{ "an eighth free", 1024, 2, 32, ~0u, 8, 60 },
+	{ "a sixteenth free, nearly all requested", 1024, 1, 64, 0x7fffffff, 16, 60 },
+	{ "a 32nd free, too few", 1000, 2, 32, ~0u, 32, 60 },
+	{ "some lanes, far apart", 900, 2, 32, 0x00410821, 64, 100 },
 	{ "two lanes, a free page in 128", 512, 1, 32, 0x80000001, 128, 100 },
 };
 
-START_TEST(scarce)
+START_TEST(warp_shares_scarce_pages)
 {
 	const struct plan *plan = &sparse[_i];
 	struct kit *kit = kit_create(plan->count, plan);
@@ -101,8 +102,7 @@ START_TEST(scarce)
 END_TEST
 
 /*
- * Lanes that come together, and a walk that goes on where it was: one look a request, pages in
- * line.
+ * Converged lanes with a search that continues where it was: one look per request, adjacent pages.
  */
 MAM_KERNEL(together)
 {
@@ -125,7 +125,7 @@ MAM_KERNEL(together)
 	}
 }
 
-START_TEST(one_look)
+START_TEST(converged_warp_takes_one_look)
 {
 	struct kit *kit = kit_create(1024, NULL);
 
@@ -134,7 +134,7 @@ START_TEST(one_look)
 }
 END_TEST
 
-/* Groups of lanes call from different places in the code, and give back in others. */
+/* Groups of lanes call from different places in the code, and free in others. */
 MAM_KERNEL(diverge)
 {
 	struct kit *kit = argument;
@@ -166,9 +166,9 @@ MAM_KERNEL(diverge)
 	}
 }
 
-START_TEST(divergence)
+START_TEST(divergent_groups_get_pages)
 {
-	/* More than twice what all of them hold, in each word. */
+	/* More than twice the number of pages they own together, in each word. */
 	struct kit *kit = kit_create(_i ? 1000 : 400, NULL);
 
 	kit_explore(kit, _i ? "divergence, 1000" : "divergence, 400", diverge, 1, _i ? 64 : 32, 60,
@@ -181,8 +181,8 @@ int main(void)
 {
 	TCase *tcase = tcase_create("warp");
 
-	tcase_add_loop_test(tcase, scarce, 0, sizeof(sparse) / sizeof(sparse[0]));
-	tcase_add_test(tcase, one_look);
-	tcase_add_loop_test(tcase, divergence, 0, 2);
+	tcase_add_loop_test(tcase, warp_shares_scarce_pages, 0, sizeof(sparse) / sizeof(sparse[0]));
+	tcase_add_test(tcase, converged_warp_takes_one_look);
+	tcase_add_loop_test(tcase, divergent_groups_get_pages, 0, 2);
 	return kit_run(tcase, "heap/warp");
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_classes.c - classes of sizes: which serves each request, how far apart they are, how a slab
- * of each is cut, and that the words of all of them fill a block's share without a gap.
+ * test_classes.c - size classes: which one serves each request, how far apart they are, how a slab
+ * of each is divided, and that the words of all classes fill a block's share without a gap.
  */
 #include "heap/slab/classes.h"
 #include "heap/kit.h"
 
-/* Every request gets the smallest class that is large enough, and what is none gets none. */
-START_TEST(every_size)
+/* Every request gets the smallest class that is large enough; an invalid size gets none. */
+START_TEST(size_gets_smallest_class)
 {
 	uint32_t bytes, class_;
 
@@ -24,7 +24,7 @@ START_TEST(every_size)
 }
 END_TEST
 
-START_TEST(no_size)
+START_TEST(invalid_size_gets_no_class)
 {
 	static const size_t none[] = {
 		0,
@@ -49,8 +49,11 @@ START_TEST(no_size)
 }
 END_TEST
 
-/* Grains, and from 128 B on at most a quarter, an eighth, a sixteenth from one to the next. */
-START_TEST(ratios)
+/*
+ * Sizes are multiples of 16 bytes. From 128 B up, one exceeds the previous by at most a quarter, an
+ * eighth or a sixteenth.
+ */
+START_TEST(adjacent_classes_are_close)
 {
 	uint32_t class_, bytes, before, max;
 
@@ -68,8 +71,8 @@ START_TEST(ratios)
 }
 END_TEST
 
-/* A power of two is a class of its own, and its slots lie at multiples of it. */
-START_TEST(powers_of_two)
+/* Each power of two is a class of its own; its slots are aligned to it. */
+START_TEST(powers_of_two_are_classes)
 {
 	uint32_t bytes, class_, slot, span;
 
@@ -84,8 +87,8 @@ START_TEST(powers_of_two)
 }
 END_TEST
 
-/* A slab fits between the places where slabs may begin, in one word, and wastes no slot. */
-START_TEST(slabs)
+/* A slab fits between the positions where slabs may start, in one word, and wastes no slot. */
+START_TEST(slab_wastes_no_slot)
 {
 	uint32_t class_, quanta, slots, units, span;
 
@@ -109,7 +112,7 @@ START_TEST(slabs)
 }
 END_TEST
 
-START_TEST(words)
+START_TEST(class_words_have_no_gaps)
 {
 	uint32_t class_, before = 0;
 
@@ -121,8 +124,8 @@ START_TEST(words)
 }
 END_TEST
 
-/* Sizes just above a power of two fill nine tenths of a slab's place all the same. */
-START_TEST(odd_sizes)
+/* Sizes just above a power of two still fill nine tenths of a slab's span. */
+START_TEST(odd_sizes_fill_nine_tenths)
 {
 	static const uint32_t bytes[] = { 1050, 4100 };
 	uint32_t i, class_;
@@ -139,12 +142,12 @@ int main(void)
 {
 	TCase *tcase = tcase_create("classes");
 
-	tcase_add_test(tcase, every_size);
-	tcase_add_test(tcase, no_size);
-	tcase_add_test(tcase, ratios);
-	tcase_add_test(tcase, powers_of_two);
-	tcase_add_test(tcase, slabs);
-	tcase_add_test(tcase, words);
-	tcase_add_test(tcase, odd_sizes);
+	tcase_add_test(tcase, size_gets_smallest_class);
+	tcase_add_test(tcase, invalid_size_gets_no_class);
+	tcase_add_test(tcase, adjacent_classes_are_close);
+	tcase_add_test(tcase, powers_of_two_are_classes);
+	tcase_add_test(tcase, slab_wastes_no_slot);
+	tcase_add_test(tcase, class_words_have_no_gaps);
+	tcase_add_test(tcase, odd_sizes_fill_nine_tenths);
 	return kit_run(tcase, "heap/classes");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_metadata.c - the books of a heap of objects: parts that do not overlap, hold what they must,
- * begin at lines and cost little; a new one says that nothing is taken.
+ * test_metadata.c - the metadata of a heap of objects: its parts do not overlap, are large enough,
+ * start at cache lines and cost little; in a new heap everything is free.
  */
 #include "heap/slab/metadata.h"
 #include "heap/kit.h"
@@ -36,8 +36,11 @@ static void parts_of(uint32_t blocks, uint32_t columns, struct part parts[PARTS]
 	memcpy(parts, all, sizeof(all));
 }
 
-/* In order, each at a line, none in another, and the books of no pages before them. */
-START_TEST(parts_in_order)
+/*
+ * The parts are in order, each starts at a cache line, none overlaps another, and the header of
+ * zero pages precedes them.
+ */
+START_TEST(parts_are_in_order)
 {
 	uint32_t blocks = some_blocks[_i], columns, i;
 	struct part parts[PARTS];
@@ -58,21 +61,21 @@ START_TEST(parts_in_order)
 }
 END_TEST
 
-START_TEST(structs)
+START_TEST(structures_fill_cache_lines)
 {
 	ck_assert_uint_eq(sizeof(struct mam_kheap), MAM_PAGES_LINE);
 	ck_assert_uint_eq(sizeof(struct mam_tallies), MAM_OBJECT_TALLIES * MAM_PAGES_LINE);
 	ck_assert_uint_eq(offsetof(struct mam_returns, taken), MAM_PAGES_LINE);
 	ck_assert_uint_eq(offsetof(struct mam_returns, address), 2 * MAM_PAGES_LINE);
-	/* What owners say of classes, runs and moving slabs never means two things. */
+	/* The owner codes of classes, runs and slabs in transition are distinct. */
 	ck_assert_uint_lt(MAM_CLASSES, MAM_OWNER_RUN + 9);
 	ck_assert_uint_lt(MAM_OWNER_RUN + 63, MAM_OWNER_MOVING);
 	ck_assert_uint_lt(MAM_OWNER_MOVING + MAM_CLASSES, MAM_OWNER_LONG);
 }
 END_TEST
 
-/* Powers of two, one for each 256 KiB, in bounds. */
-START_TEST(rows_of_handles)
+/* Powers of two, one for each 256 KiB, within bounds. */
+START_TEST(handle_columns_are_powers_of_two)
 {
 	uint32_t blocks, columns;
 
@@ -87,8 +90,8 @@ START_TEST(rows_of_handles)
 }
 END_TEST
 
-/* So much of all memory really taken may hold objects: 96% from 64 MiB on. */
-START_TEST(share)
+/* The share of reserved memory that may hold objects: 96% from 64 MiB up. */
+START_TEST(metadata_costs_at_most_four_percent)
 {
 	uint32_t blocks;
 	uint64_t end;
@@ -100,7 +103,7 @@ START_TEST(share)
 }
 END_TEST
 
-/* As `format`, the books of some blocks in zeros; the caller frees. */
+/* Creates zeroed metadata of some blocks as `format` does; the caller frees it. */
 static struct mam_kheap *metadata_create(uint32_t blocks, uint32_t columns)
 {
 	size_t bytes = mam_metadata_plan_of(blocks, columns).end;
@@ -113,8 +116,8 @@ static struct mam_kheap *metadata_create(uint32_t blocks, uint32_t columns)
 	return head;
 }
 
-/* A new heap: the head knows its parts, all units are free, and there is no word but zeros. */
-START_TEST(a_new_heap)
+/* A new heap: the header points to its parts, all units are free, and all words are zero. */
+START_TEST(new_heap_is_empty)
 {
 	static const uint32_t sizes[] = { 1, 2, 5, 64, 65 };
 	uint32_t blocks = sizes[_i], columns = 8, i;
@@ -137,7 +140,7 @@ START_TEST(a_new_heap)
 	ck_assert_ptr_eq(head->longs, at + plan.longs);
 	ck_assert_ptr_eq(head->steps, at + plan.steps);
 	ck_assert_ptr_eq(head->handles, at + plan.handles);
-	/* A kernel of pages finds none. */
+	/* A kernel that uses pages finds none. */
 	ck_assert_uint_eq(head->pages, 0);
 	ck_assert_uint_eq(none->count, 0);
 	ck_assert_uint_eq(*mam_pages_bits(none), ~(uint64_t)0);
@@ -151,8 +154,8 @@ START_TEST(a_new_heap)
 }
 END_TEST
 
-/* Each class's words follow those of the class before, and end where seats may begin. */
-START_TEST(words_of_classes)
+/* Each class's words follow those of the previous class, and end where the hints may start. */
+START_TEST(class_words_are_contiguous)
 {
 	uint32_t blocks = some_blocks[_i], class_;
 	struct mam_kheap head;
@@ -171,8 +174,11 @@ START_TEST(words_of_classes)
 }
 END_TEST
 
-/* Whatever was there before: a heap of objects has no pages, and its units are of 1 KiB. */
-START_TEST(heads_are_whole)
+/*
+ * The header is complete whatever the memory contained: a heap of objects has no pages, and its
+ * units are 1 KiB.
+ */
+START_TEST(header_is_fully_initialized)
 {
 	struct mam_kheap head;
 
@@ -186,8 +192,8 @@ START_TEST(heads_are_whole)
 }
 END_TEST
 
-/* All slots of a word lie in its slab, in one block, one behind the other. */
-START_TEST(slots_of_words)
+/* All slots of a word are in its slab, in one block, one after the other. */
+START_TEST(slots_are_inside_their_slab)
 {
 	struct mam_kheap head;
 	unsigned char *space = (unsigned char *)((uintptr_t)5 << MAM_BLOCK_SHIFT);
@@ -214,8 +220,8 @@ START_TEST(slots_of_words)
 }
 END_TEST
 
-/* Rows further out than 32 bits say. */
-START_TEST(far_slots)
+/* Addresses beyond 32 bits. */
+START_TEST(slot_address_exceeds_32_bits)
 {
 	struct mam_kheap head;
 	uint32_t class_, last;
@@ -235,14 +241,14 @@ int main(void)
 {
 	TCase *tcase = tcase_create("metadata");
 
-	tcase_add_loop_test(tcase, parts_in_order, 0, SOME);
-	tcase_add_test(tcase, structs);
-	tcase_add_test(tcase, rows_of_handles);
-	tcase_add_test(tcase, share);
-	tcase_add_loop_test(tcase, a_new_heap, 0, 5);
-	tcase_add_loop_test(tcase, words_of_classes, 0, SOME);
-	tcase_add_test(tcase, heads_are_whole);
-	tcase_add_test(tcase, slots_of_words);
-	tcase_add_test(tcase, far_slots);
+	tcase_add_loop_test(tcase, parts_are_in_order, 0, SOME);
+	tcase_add_test(tcase, structures_fill_cache_lines);
+	tcase_add_test(tcase, handle_columns_are_powers_of_two);
+	tcase_add_test(tcase, metadata_costs_at_most_four_percent);
+	tcase_add_loop_test(tcase, new_heap_is_empty, 0, 5);
+	tcase_add_loop_test(tcase, class_words_are_contiguous, 0, SOME);
+	tcase_add_test(tcase, header_is_fully_initialized);
+	tcase_add_test(tcase, slots_are_inside_their_slab);
+	tcase_add_test(tcase, slot_address_exceeds_32_bits);
 	return kit_run(tcase, "heap/metadata");
 }

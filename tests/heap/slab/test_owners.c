@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_owners.c - what units say of themselves, byte by byte, against a plain model; eight of them
- * are one word, which several lanes change at once; and where a new slab leaves its mark.
+ * test_owners.c - compares the owner bytes of units with a plain model. Eight of them share one
+ * word, which several lanes change at once. Also: the marks that a new slab leaves.
  */
 #include "heap/motion.h"
 
@@ -20,8 +20,8 @@ static bool same_bytes(const struct okit *kit)
 	return !memcmp(bytes_of(kit), want, UNITS);
 }
 
-/* Every stretch that begins in the first block and goes up to two words far, and long ones. */
-START_TEST(set_and_cleared)
+/* Every row of units that starts in the first block and ends within two words, and long ones. */
+START_TEST(set_and_clear_match_model)
 {
 	struct okit *kit = okit_create(3, 1, NULL);
 	uint32_t unit, n, byte, i;
@@ -47,8 +47,8 @@ START_TEST(set_and_cleared)
 }
 END_TEST
 
-/* One unit: read, changed if it says what it is thought to say, settled. */
-START_TEST(changed)
+/* One unit: read it, change it if it has the expected value, publish it. */
+START_TEST(change_requires_expected_owner)
 {
 	struct okit *kit = okit_create(3, 1, NULL);
 	uint32_t unit, i, other;
@@ -72,7 +72,7 @@ START_TEST(changed)
 }
 END_TEST
 
-/* Each lane has a unit of one word and does with it what it likes: nobody is in another's way. */
+/* Each lane owns one unit of a shared word and changes it freely: no lane disturbs another. */
 MAM_KERNEL(change_beside)
 {
 	struct okit *kit = argument;
@@ -92,7 +92,7 @@ MAM_KERNEL(change_beside)
 	mam_owners_clear(kit->heap, unit, 1);
 }
 
-/* Several want to be the one who changes a unit: one of them is. */
+/* Several lanes try to change one unit: one of them succeeds. */
 MAM_KERNEL(change_the_same)
 {
 	struct okit *kit = argument;
@@ -114,7 +114,7 @@ static const char *all_clear(void *argument)
 {
 	static const unsigned char none[UNITS];
 
-	return memcmp(bytes_of(argument), none, UNITS) ? "a unit says something" : NULL;
+	return memcmp(bytes_of(argument), none, UNITS) ? "a unit still has an owner" : NULL;
 }
 
 static const char *one_has(void *argument)
@@ -123,24 +123,25 @@ static const char *one_has(void *argument)
 
 	mam_owners_publish(kit->heap, 21);
 	mam_owners_clear(kit->heap, 16, 8);
-	return kit->number == 1 ? all_clear(kit) : "not one has changed it";
+	return kit->number == 1 ? all_clear(kit) : "not exactly one lane changed it";
 }
 
-START_TEST(changed_at_once)
+START_TEST(concurrent_changes_are_independent)
 {
 	struct okit *kit = okit_create(3, 1, NULL);
 
-	motion_explore(kit, "side by side", okit_begin, change_beside, LANES, 1, 100, all_clear);
-	motion_explore(kit, "one of several", begin_five, change_the_same, 4, 1, 60, one_has);
+	motion_explore(kit, "neighboring bytes", okit_begin, change_beside, LANES, 1, 100,
+		       all_clear);
+	motion_explore(kit, "the same byte", begin_five, change_the_same, 4, 1, 60, one_has);
 	okit_destroy(kit);
 }
 END_TEST
 
-/* ---- what a slab that begins leaves ---------------------------------------------------------- */
+/* ---- marks of a new slab --------------------------------------------------------------------- */
 
 #define BLOCKS 70
 
-/* Its owners, its word, and a seat in the place of its class and block; nothing else. */
+/* Its owners, its word and the hint of its class and block are set; nothing else. */
 OKIT_UNSEEN bool is_marked(const struct okit *kit, uint32_t class_, uint32_t word, uint64_t left)
 {
 	uint32_t unit = mam_metadata_unit(class_, word), block = unit / 64, i;
@@ -165,7 +166,7 @@ OKIT_UNSEEN bool is_marked(const struct okit *kit, uint32_t class_, uint32_t wor
 	return true;
 }
 
-START_TEST(marks)
+START_TEST(open_slab_marks_owner_word_and_hint)
 {
 	struct okit *kit = okit_create(BLOCKS, 1, NULL);
 	uint32_t class_, word;
@@ -191,9 +192,9 @@ int main(void)
 {
 	TCase *tcase = tcase_create("owners");
 
-	tcase_add_test(tcase, set_and_cleared);
-	tcase_add_test(tcase, changed);
-	tcase_add_test(tcase, changed_at_once);
-	tcase_add_test(tcase, marks);
+	tcase_add_test(tcase, set_and_clear_match_model);
+	tcase_add_test(tcase, change_requires_expected_owner);
+	tcase_add_test(tcase, concurrent_changes_are_independent);
+	tcase_add_test(tcase, open_slab_marks_owner_word_and_hint);
 	return kit_run(tcase, "heap/owners");
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_pass.c - the pass that says "there is no room": not while there is some, whatever begins and
- * ends meanwhile; and for good where there is none.
+ * test_pass.c - the pass that reports "no room": never while there is room, whatever opens and
+ * closes meanwhile; always where there is none.
  */
 #include "heap/motion.h"
 
-/* No slab is idle. */
+/* Returns whether no slab is empty. */
 OKIT_UNSEEN bool is_tidy(const struct okit *kit)
 {
 	uint32_t unit;
@@ -17,9 +17,9 @@ OKIT_UNSEEN bool is_tidy(const struct okit *kit)
 }
 
 /*
- * Units 0 to 7 are four slabs of class 2, an object in each. One lane gives those back and has a
- * slab of class 8 there. The other wants class 1, which has room in unit 8, where slabs of other
- * lengths than those that it passed first may hide it.
+ * Units 0 to 7 are four slabs of class 2 with one object each. One lane frees these and opens a
+ * slab of class 8 there. The other requests class 1, which has room in unit 8. Slabs of other
+ * lengths than those that it passed first may hide that room.
  */
 static void begin_joined(void *argument)
 {
@@ -47,18 +47,19 @@ MAM_KERNEL(join_slabs)
 	(void)motion_by_pass(kit, 8);
 }
 
-START_TEST(joined)
+START_TEST(merged_slabs_hide_no_room)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 
-	motion_explore(kit, "slabs joined behind it", begin_joined, join_slabs, 2, 1, 1500, NULL);
+	motion_explore(kit, "slabs merge after the pass has gone by", begin_joined, join_slabs, 2,
+		       1, 1500, NULL);
 	okit_destroy(kit);
 }
 END_TEST
 
 /*
- * A slab is idle, nothing else is free. A lane that wants a run of units closes it; two
- * others want the class that it has. One opens it again where it was, and there is room for both.
+ * One slab is empty, nothing else is free. A lane that requests a run of units closes it; two
+ * others request its class. One reopens it at the same place, and there is room for both.
  */
 static void begin_reopened(void *argument)
 {
@@ -76,7 +77,7 @@ MAM_KERNEL(reopen)
 
 	switch (mam_block()) {
 	case 0:
-		/* So that its pass begins close before the slab's end. */
+		/* Makes its pass start shortly before the slab closes. */
 		motion_wait(4);
 		MAM_KASSERT(motion_by_pass(kit, 5));
 		return;
@@ -86,18 +87,18 @@ MAM_KERNEL(reopen)
 		;
 }
 
-START_TEST(reopened)
+START_TEST(reopened_slab_hides_no_room)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 
-	motion_explore(kit, "closed and opened again", begin_reopened, reopen, 3, 1, 3000, NULL);
+	motion_explore(kit, "closed and reopened", begin_reopened, reopen, 3, 1, 3000, NULL);
 	okit_destroy(kit);
 }
 END_TEST
 
-/* ---- nobody else comes ----------------------------------------------------------------------- */
+/* ---- without other lanes --------------------------------------------------------------------- */
 
-/* Slabs anywhere, empty, used or full, and runs; what is free is free. */
+/* Opens random slabs, empty, in use or full, and runs; the rest stays free. */
 static void lay_anything(struct okit *kit)
 {
 	uint32_t n, class_, word, run;
@@ -113,13 +114,16 @@ static void lay_anything(struct okit *kit)
 		if (!motion_below(4) && !(bits[0] & mam_bits_span(run, 9)))
 			motion_run(kit, run, 9);
 	}
-	/* Little is free. */
+	/* Leaves little free. */
 	for (n = 0; n < kit->blocks * 64; n++)
 		if (motion_below(4))
 			(void)motion_open(kit, 1, n, ~(uint64_t)0);
 }
 
-/* There is room exactly if the shadow says so, and no doubt; a pass in vain leaves no slab idle. */
+/*
+ * There is room exactly if the shadow has room, and no doubt; an unsuccessful pass leaves no slab
+ * empty.
+ */
 MAM_KERNEL(look_at_anything)
 {
 	struct okit *kit = argument;
@@ -142,7 +146,7 @@ MAM_KERNEL(look_at_anything)
 	}
 }
 
-START_TEST(anything)
+START_TEST(pass_finds_room_exactly_if_there_is)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 
@@ -151,13 +155,16 @@ START_TEST(anything)
 }
 END_TEST
 
-/* ---- something stays in motion --------------------------------------------------------------- */
+/* ---- a slab stays in transition -------------------------------------------------------------- */
 
-/* How far a slab has come that begins or ends: of class 4 in units 4 to 7, or of 72 in all. */
+/*
+ * How far a slab that opens or closes has come: of class 4 in units 4 to 7, or of class 72 in all
+ * units.
+ */
 enum stage {
-	TAKEN,     /* its units are taken, and their owners say nothing yet, or no more */
-	NAMED,     /* the owners say it, and its word is 0 */
-	PUBLISHED, /* its word is there, but MOVING, too */
+	TAKEN,     /* its units are claimed, and have no owner yet or no longer */
+	NAMED,     /* the owners are set, and its word is 0 */
+	PUBLISHED, /* its word is set, but MOVING is set, too */
 	STAGES,
 };
 
@@ -189,7 +196,7 @@ static void begin_in_motion(void *argument)
 			okit_all_slots(slab->class_);
 }
 
-/* No room, or that of the slab; never that there is none for sure. */
+/* Finds no room, or that of the slab; never reports for certain that there is none. */
 MAM_KERNEL(look_at_motion)
 {
 	static const uint32_t classes[] = { 0, 1, 2, 3, 4, 5, 8, 24, 72 };
@@ -208,12 +215,12 @@ MAM_KERNEL(look_at_motion)
 	}
 }
 
-START_TEST(in_motion)
+START_TEST(pass_doubts_slab_in_transition)
 {
 	const struct moving slab = { (enum stage)(_i / 2), _i % 2 ? 72 : 4, _i % 2 ? 0 : 1 };
 	struct okit *kit = okit_create(1, 1, &slab);
 	struct simt_case test = {
-		.name = "a look at motion",
+		.name = "a slab in transition",
 		.kernel = look_at_motion,
 		.grid = 1,
 		.block = 1,
@@ -229,8 +236,8 @@ START_TEST(in_motion)
 END_TEST
 
 /*
- * Three lanes of a warp, and one of another, ask where nothing is: at once they hear that there is
- * none; where something stays in motion they hear it after so many passes, as what it is.
+ * Three lanes of a warp and one of another request where nothing is free. They fail at once; where
+ * something stays in transition they fail after so many passes, with that cause.
  */
 MAM_KERNEL(ask_in_vain)
 {
@@ -248,7 +255,7 @@ static const char *four_were_refused(void *argument)
 
 	return okit_tally(kit, as) == 4 && kit->failed == 4
 		       ? okit_check_tallies(kit)
-		       : "four were refused, and counted as something else";
+		       : "four failures were not counted under the right cause";
 }
 
 static void begin_nothing(void *argument)
@@ -261,13 +268,13 @@ static void begin_nothing(void *argument)
 	motion_slab(kit, 7, 0, okit_all_slots(7));
 }
 
-START_TEST(gives_up)
+START_TEST(alloc_fails_after_bounded_passes)
 {
 	const struct moving slab = { (enum stage)_i, 4, 1 };
 	struct okit *kit = okit_create(1, 1, &slab);
 	bool full = slab.stage == STAGES;
 	struct simt_case test = {
-		.name = full ? "nothing is there" : "something stays in motion",
+		.name = full ? "heap is full" : "a slab stays in transition",
 		.kernel = ask_in_vain,
 		.grid = 2,
 		.block = 3,
@@ -275,7 +282,7 @@ START_TEST(gives_up)
 		.begin = full ? begin_nothing : begin_in_motion,
 		.check = four_were_refused,
 		.seeds = full ? 40 : 2,
-		/* One pass is far less; two hundred are not many more than this. */
+		/* One pass takes far fewer steps; two hundred passes not many more than this. */
 		.config = { .race = KIT_RACE, .strict = true, .steps_max = full ? 3000 : 300000 },
 	};
 
@@ -285,27 +292,27 @@ START_TEST(gives_up)
 }
 END_TEST
 
-/* ---- a slot for each, at any time ------------------------------------------------------------ */
+/* ---- a slot for each lane, at any time ------------------------------------------------------- */
 
 /*
- * One slab is all there is, and it has a slot for each lane that asks. So nobody may go without,
- * though it is closed whenever it is empty, by lanes that only do that.
+ * There is only one slab, and it has a slot for each lane that requests one. So no request may
+ * fail, although lanes that do nothing else close the slab whenever it is empty.
  */
 struct enough {
 	const char *name;
 	uint32_t class_, first; /* units before this one are free */
-	uint32_t grid, block;   /* the last block closes */
+	uint32_t grid, block;   /* the last block closes slabs */
 	uint32_t rounds;
 	uint32_t seeds, seeds_race;
 };
 
 static const struct enough enough[] = {
-	{ "one of 8 slots for two", 72, 64, 3, 1, 6, 400, 100 },
-	{ "one of 8 slots for 8", 72, 64, 3, 4, 3, 200, 60 },
-	{ "one unit for three", 1, 1, 4, 1, 5, 400, 100 },
-	{ "one unit for 60", 1, 1, 4, 20, 1, 40, 10 },
-	{ "four units for three", 4, 4, 4, 1, 5, 400, 100 },
-	{ "eight units for 14", 8, 8, 3, 7, 2, 100, 30 },
+	{ "8 slots for two lanes", 72, 64, 3, 1, 6, 400, 100 },
+	{ "8 slots for 8 lanes", 72, 64, 3, 4, 3, 200, 60 },
+	{ "one unit for three lanes", 1, 1, 4, 1, 5, 400, 100 },
+	{ "one unit for 60 lanes", 1, 1, 4, 20, 1, 40, 10 },
+	{ "four units for three lanes", 4, 4, 4, 1, 5, 400, 100 },
+	{ "eight units for 14 lanes", 8, 8, 3, 7, 2, 100, 30 },
 };
 
 static void begin_enough(void *argument)
@@ -340,7 +347,7 @@ MAM_KERNEL(ask_for_enough)
 	}
 }
 
-START_TEST(enough_for_each)
+START_TEST(lanes_with_a_slot_each_never_fail)
 {
 	const struct enough *plan = &enough[_i];
 	struct okit *kit = okit_create(1, 2, plan);
@@ -351,7 +358,10 @@ START_TEST(enough_for_each)
 }
 END_TEST
 
-/* The same with a run of all units there are, for one; slabs in them are idle, and others close. */
+/*
+ * The same for one run of all units; some of its units belong to empty slabs, and other lanes close
+ * slabs.
+ */
 static void begin_idle_slabs(void *argument)
 {
 	struct okit *kit = argument;
@@ -383,7 +393,7 @@ MAM_KERNEL(run_of_all)
 	MAM_KASSERT(object);
 }
 
-START_TEST(a_run_of_all)
+START_TEST(run_of_all_units_succeeds)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 
@@ -393,7 +403,7 @@ START_TEST(a_run_of_all)
 }
 END_TEST
 
-/* Some lanes of a warp want runs, which need that idle slabs of all blocks end. */
+/* Some lanes of a warp request runs, for which empty slabs of all blocks must close. */
 static void begin_idle_blocks(void *argument)
 {
 	struct okit *kit = argument;
@@ -415,7 +425,7 @@ MAM_KERNEL(runs_for_some)
 	MAM_KASSERT(object);
 }
 
-START_TEST(runs_for_a_warp)
+START_TEST(runs_close_slabs_of_all_blocks)
 {
 	struct okit *kit = okit_create(3, 1, NULL);
 
@@ -425,7 +435,7 @@ START_TEST(runs_for_a_warp)
 }
 END_TEST
 
-/* What the host gave back is room, for a slot and for a run. */
+/* Memory that the host freed is available, for a slot and for a run. */
 static void begin_told(void *argument)
 {
 	struct okit *kit = argument;
@@ -449,13 +459,13 @@ MAM_KERNEL(ask_for_told)
 	MAM_KASSERT(object && kit->heap->returns->taken == 1);
 }
 
-START_TEST(given_back_by_the_host)
+START_TEST(memory_freed_by_host_is_reused)
 {
 	const bool run = _i;
 	struct okit *kit = okit_create(1, 1, &run);
 
-	motion_explore(kit, run ? "a run by the host" : "a slot by the host", begin_told,
-		       ask_for_told, 1, 1, 5, NULL);
+	motion_explore(kit, run ? "a run freed by the host" : "a slot freed by the host",
+		       begin_told, ask_for_told, 1, 1, 5, NULL);
 	okit_destroy(kit);
 }
 END_TEST
@@ -464,14 +474,15 @@ int main(void)
 {
 	TCase *tcase = tcase_create("pass");
 
-	tcase_add_test(tcase, anything);
-	tcase_add_loop_test(tcase, in_motion, 0, 2 * STAGES);
-	tcase_add_loop_test(tcase, gives_up, 0, STAGES + 1);
-	tcase_add_test(tcase, joined);
-	tcase_add_test(tcase, reopened);
-	tcase_add_loop_test(tcase, enough_for_each, 0, sizeof(enough) / sizeof(enough[0]));
-	tcase_add_test(tcase, a_run_of_all);
-	tcase_add_test(tcase, runs_for_a_warp);
-	tcase_add_loop_test(tcase, given_back_by_the_host, 0, 2);
+	tcase_add_test(tcase, pass_finds_room_exactly_if_there_is);
+	tcase_add_loop_test(tcase, pass_doubts_slab_in_transition, 0, 2 * STAGES);
+	tcase_add_loop_test(tcase, alloc_fails_after_bounded_passes, 0, STAGES + 1);
+	tcase_add_test(tcase, merged_slabs_hide_no_room);
+	tcase_add_test(tcase, reopened_slab_hides_no_room);
+	tcase_add_loop_test(tcase, lanes_with_a_slot_each_never_fail, 0,
+			    sizeof(enough) / sizeof(enough[0]));
+	tcase_add_test(tcase, run_of_all_units_succeeds);
+	tcase_add_test(tcase, runs_close_slabs_of_all_blocks);
+	tcase_add_loop_test(tcase, memory_freed_by_host_is_reused, 0, 2);
 	return kit_run(tcase, "heap/pass");
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_returns.c - what the host gives back is freed once, by one lane of one kernel, after all
- * that the host did to it, however small the ring is and however many kernels drain it.
+ * test_returns.c - an object that the host frees is freed once, by one lane of one kernel, after
+ * all of the host's accesses to it, however small the ring is and however many kernels drain it.
  *
- * The host is a thread of a world that does what the copies of mam_heap_free() do: entries, whole
- * but in no order to whoever reads them too early, and then `told`. What frees is the test's own,
- * and keeps a shadow; the object's memory is plain.
+ * The host is a simulated thread that does what the copies of mam_heap_free() do: it writes whole
+ * entries, which a lane that reads them too early may see in any order, and then `told`. The test
+ * replaces the function that frees by one that keeps a shadow; the object's memory is accessed with
+ * plain accesses.
  */
 #define MAM_RETURNS 8u
 
@@ -17,7 +18,7 @@
 #include "simt/explore.h"
 #include "simt/suite.h"
 
-/* Plain accesses are seen in builds with hooks only. */
+/* Only builds with access hooks observe plain accesses. */
 #ifdef SIMT_HOOKS
 #define RACE true
 #define SEEDS 60
@@ -31,11 +32,11 @@
 struct job {
 	struct mam_kheap heap;
 	struct mam_returns ring;
-	uint64_t first;            /* count that the ring begins at */
+	uint64_t first;            /* initial value of the ring's counts */
 	uint32_t freed[OBJECTS];   /* times; atomic */
-	uint32_t written[OBJECTS]; /* plain: by the host before it gives, read by who frees */
-	uint32_t full;             /* times the host found no room */
-	uint64_t all_full;         /* over all runs */
+	uint32_t written[OBJECTS]; /* plain: written by the host, then read by the freeing lane */
+	uint32_t full;             /* times that the host found the ring full */
+	uint64_t all_full;         /* total of all runs */
 };
 
 static struct job job;
@@ -71,9 +72,9 @@ static const char *check(void *argument)
 	(void)argument;
 	for (unsigned int i = 0; i < OBJECTS; i++)
 		if (job.freed[i] != 1)
-			return "an object was given back and not freed";
+			return "an object was not freed exactly once";
 	if (job.ring.told != job.first + OBJECTS || job.ring.taken != job.ring.told)
-		return "what was told and what was taken are not what was given";
+		return "the ring's counts differ from the number of objects";
 	return NULL;
 }
 
@@ -84,7 +85,9 @@ MAM_KERNEL(drain)
 		mam_returns_drain(&job.heap);
 }
 
-/* As many of objects first to first + n - 1 as there is room for. */
+/*
+ * Frees at most `n` objects, starting at `first`, as far as the ring has room; returns how many.
+ */
 static uint32_t give(uint32_t first, uint32_t n)
 {
 	uint64_t taken = mam_atomic_load64(&job.ring.taken, MAM_ACQUIRE, MAM_AT_SYSTEM);
@@ -103,7 +106,7 @@ static uint32_t give(uint32_t first, uint32_t n)
 	return n;
 }
 
-/* All objects; where the ring is full, sometimes a kernel of its own makes room. */
+/* Frees all objects; if the ring is full, a kernel of the host's own sometimes makes room. */
 static void host(void *argument)
 {
 	uint32_t given = 0, n, wanted;
@@ -123,7 +126,7 @@ static void host(void *argument)
 	simt_host_wait(9, "host waits at last");
 }
 
-/* Kernels of several streams drain while the host gives. */
+/* Kernels on several streams drain while the host frees. */
 static bool two_kernels(struct simt_world *world, void *argument)
 {
 	return simt_world_launch(world, 1, drain, 2, 33, argument) &&
@@ -148,7 +151,7 @@ static void explore(const char *name, bool (*build)(struct simt_world *world, vo
 	simt_must_pass(&test);
 }
 
-START_TEST(one_kernel_drains)
+START_TEST(one_kernel_frees_each_object_once)
 {
 	job.first = 0;
 	explore("one kernel", one_kernel);
@@ -156,7 +159,7 @@ START_TEST(one_kernel_drains)
 }
 END_TEST
 
-START_TEST(several_kernels_drain)
+START_TEST(several_kernels_free_each_object_once)
 {
 	job.first = 5;
 	explore("several kernels", two_kernels);
@@ -164,16 +167,16 @@ START_TEST(several_kernels_drain)
 }
 END_TEST
 
-/* What is left of a count of 64 bits: it wraps, and nothing else happens. */
-START_TEST(counts_wrap)
+/* The 64-bit counts wrap without any other effect. */
+START_TEST(counts_wrap_safely)
 {
 	job.first = UINT64_MAX - 9;
 	explore("counts wrap", one_kernel);
 }
 END_TEST
 
-/* Nothing is there: nothing is freed, nothing is written. */
-START_TEST(an_empty_ring)
+/* An empty ring: nothing is freed, nothing is written. */
+START_TEST(drain_of_empty_ring_writes_nothing)
 {
 	struct simt_config config = { .seed = 1 };
 	struct simt_result result;
@@ -187,7 +190,7 @@ START_TEST(an_empty_ring)
 		ck_assert_uint_eq(job.ring.told, 12345);
 		ck_assert_uint_eq(job.ring.taken, 12345);
 		/*
-		 * Nobody claims: two loads a lane and round, its beginning and end, and two plain
+		 * No lane claims: two loads per lane and round, its start and end, and two plain
 		 * reads.
 		 */
 		ck_assert_uint_le(result.steps, 128 * 3 * (RACE ? 4 : 2) + 2 * 128);
@@ -195,8 +198,8 @@ START_TEST(an_empty_ring)
 }
 END_TEST
 
-/* More than a warp has lanes, by few lanes, and by one. */
-START_TEST(few_lanes_take_all)
+/* More objects than a warp has lanes are drained by few lanes, and by one. */
+START_TEST(few_lanes_drain_whole_ring)
 {
 	static const unsigned int lanes[] = { 1, 3, 32 };
 	struct simt_config config = { .seed = 1 };
@@ -217,5 +220,5 @@ START_TEST(few_lanes_take_all)
 }
 END_TEST
 
-SIMT_SUITE("heap/returns", one_kernel_drains, several_kernels_drain, counts_wrap, an_empty_ring,
-	   few_lanes_take_all)
+SIMT_SUITE("heap/returns", one_kernel_frees_each_object_once, several_kernels_free_each_object_once,
+	   counts_wrap_safely, drain_of_empty_ring_writes_nothing, few_lanes_drain_whole_ring)

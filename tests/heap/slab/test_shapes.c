@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_shapes.c - blocks and grids of two and three dimensions, all of whose threads allocate: each
- * warp has a number of its own, and so a home of its own, and every object has one owner. Rows are
- * shorter than a warp, as long as one or several, and end in the middle of one.
+ * test_shapes.c - all threads of two- and three-dimensional blocks and grids allocate: each warp
+ * has its own number, and so its own home position, and every object has one owner. Rows are
+ * shorter than a warp, as long as one or several, or end in the middle of one.
  */
 #include "heap/objects/objects_kit.h"
 
@@ -32,7 +32,7 @@ static uint32_t warps_of(const struct plan *plan)
 	return threads_of(plan->grid) * ((threads_of(plan->block) + SIMT_WARP - 1) / SIMT_WARP);
 }
 
-/* Explores `kernel` in the plan's shape, with all threads. */
+/* Explores `kernel` in the plan's shape with all threads. */
 static void explore(struct okit *kit, simt_kernel *kernel, const char *(*check)(void *))
 {
 	const struct plan *plan = kit->plan;
@@ -55,7 +55,7 @@ static void explore(struct okit *kit, simt_kernel *kernel, const char *(*check)(
 	simt_must_pass(&test);
 }
 
-/* The lanes of a warp have one number, and no other warp has it: kit->kept counts them. */
+/* The lanes of a warp share one number, which no other warp has: kit->kept counts the lanes. */
 static MAM_KERNEL(number)
 {
 	struct okit *kit = argument;
@@ -85,12 +85,12 @@ static const char *check_numbers(void *argument)
 		lanes = threads_of(plan->block) - i % per_block * SIMT_WARP;
 		lanes = lanes < SIMT_WARP ? lanes : SIMT_WARP;
 		if (kit->kept[i] != ((uint64_t)lanes << SIMT_WARP | (((uint64_t)1 << lanes) - 1)))
-			return okit_wrong("warp number %u is not that of one warp", i);
+			return okit_wrong("warp number %u does not belong to exactly one warp", i);
 	}
 	return NULL;
 }
 
-START_TEST(numbers)
+START_TEST(warp_number_is_unique)
 {
 	struct okit *kit = okit_create(1, 1, &plans[_i]);
 
@@ -99,7 +99,7 @@ START_TEST(numbers)
 }
 END_TEST
 
-/* Objects of two rounds are live at a time, of one size and then of two. */
+/* Each thread has objects of two rounds live at a time, first of one size and then of two. */
 static MAM_KERNEL(take_and_give)
 {
 	static const size_t sizes[] = { 64, 64, 48, 100 };
@@ -115,7 +115,7 @@ static MAM_KERNEL(take_and_give)
 	okit_free(kit, before);
 }
 
-START_TEST(owners)
+START_TEST(object_has_one_owner)
 {
 	struct okit *kit = okit_create(16, 64, &plans[_i]);
 
@@ -128,7 +128,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("shapes");
 
-	tcase_add_loop_test(tcase, numbers, 0, PLANS);
-	tcase_add_loop_test(tcase, owners, 0, PLANS);
+	tcase_add_loop_test(tcase, warp_number_is_unique, 0, PLANS);
+	tcase_add_loop_test(tcase, object_has_one_owner, 0, PLANS);
 	return kit_run(tcase, "heap/shapes");
 }

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_slab.c - slabs begin and end while others take, give back, begin and end them: each pair of
- * steps against each other, and then anything against anything.
+ * test_slab.c - slabs open and close while other lanes allocate, free, open and close: each pair of
+ * steps against each other, and then random steps against each other.
  */
 #include "heap/motion.h"
 
 #define ONE ((uint64_t)1)
 
-/* What became of a try, by block; plain, but each is of one lane. */
+/* The result of each block's attempt; plain, but only one lane writes each. */
 static struct {
 	bool did[4];
 	uint64_t won[4];
 } got;
 
-/* In block 0. */
+/* For words in block 0. */
 static bool is_free(const struct okit *kit, uint32_t class_, uint32_t word)
 {
 	return !(mam_pages_bits(kit->heap->units)[0] & motion_span(class_, word)) &&
 	       !mam_metadata_words(kit->heap, class_)[word];
 }
 
-/* ---- a slab of class 4 in units 4 to 7, all free -------------------------------------------- */
+/* ---- a slab of class 4 in units 4 to 7, all slots free -------------------------------------- */
 
 static void begin_idle(void *argument)
 {
@@ -47,13 +47,13 @@ static const char *closed_or_claimed(void *argument)
 	struct okit *kit = argument;
 
 	if (got.did[0] == !!got.won[0])
-		return got.did[0] ? "closed, and claimed" : "neither closed nor claimed";
+		return got.did[0] ? "both closed and claimed" : "neither closed nor claimed";
 	if (got.did[0] != is_free(kit, 4, 1))
-		return "it is said to be closed, and is not, or the other way round";
+		return "the result of close does not match the slab's state";
 	return okit_check(kit);
 }
 
-START_TEST(close_against_claim)
+START_TEST(close_races_with_claim)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 
@@ -74,11 +74,11 @@ static const char *closed_once(void *argument)
 	struct okit *kit = argument;
 
 	if (got.did[0] + got.did[1] + got.did[2] != 1)
-		return "not one of three has closed it";
-	return is_free(kit, 4, 1) ? okit_check(kit) : "it is not closed";
+		return "not exactly one of three lanes closed the slab";
+	return is_free(kit, 4, 1) ? okit_check(kit) : "the slab is not closed";
 }
 
-START_TEST(close_against_close)
+START_TEST(close_succeeds_once)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 
@@ -88,8 +88,9 @@ START_TEST(close_against_close)
 END_TEST
 
 /*
- * One closes it and opens another there, of class 5, of 8 in units 0 to 7, or of 4 again; the other
- * has an old idea of it. Who wins a slot has it: in a slab of class 4, or none.
+ * One lane closes the slab and opens another there: of class 5, of class 8 in units 0 to 7, or of
+ * class 4 again. The other lane has a stale view of it. A lane that wins a slot owns it: in a slab
+ * of class 4, or it wins none.
  */
 MAM_KERNEL(stale_claim)
 {
@@ -114,20 +115,20 @@ static const char *stale_wins_nothing(void *argument)
 {
 	struct okit *kit = argument;
 
-	/* In the new one of class 4 one slot is free, the last. */
+	/* In the new slab of class 4 one slot is free, the last. */
 	if (got.did[0] && got.won[0] & (*(const uint32_t *)kit->plan == 4 ? ~(ONE << 63) : ~0ull))
-		return "a slot was won where none was free";
+		return "a claim won a slot that was not free";
 	if (!got.did[0] && !got.won[0])
-		return "it was not closed, and nobody has taken anything of it";
+		return "the slab was neither closed nor claimed";
 	return okit_check(kit);
 }
 
-START_TEST(close_against_old_idea)
+START_TEST(stale_claim_wins_no_slot)
 {
 	static const uint32_t classes[] = { 4, 5, 8 };
 	struct okit *kit = okit_create(1, 1, &classes[_i]);
 
-	motion_explore(kit, "close against an old idea", begin_idle, stale_claim, 2, 1, 150,
+	motion_explore(kit, "close against a stale claim", begin_idle, stale_claim, 2, 1, 150,
 		       stale_wins_nothing);
 	okit_destroy(kit);
 }
@@ -167,11 +168,11 @@ static const char *freed(void *argument)
 	struct okit *kit = argument;
 
 	if (!got.did[3] || got.did[0] != is_free(kit, 4, 1))
-		return "it is said to be closed, and is not, or the other way round";
+		return "the result of close does not match the slab's state";
 	return okit_check_empty(kit);
 }
 
-START_TEST(close_against_free)
+START_TEST(close_races_with_free)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 
@@ -180,7 +181,7 @@ START_TEST(close_against_free)
 }
 END_TEST
 
-/* ---- the same given back by several: one of them is told that it did ------------------------- */
+/* ---- several lanes free the same object: one of them succeeds -------------------------------- */
 
 struct twice {
 	const char *name;
@@ -189,10 +190,10 @@ struct twice {
 };
 
 static const struct twice twice[] = {
-	{ "a slot given back by three", 4, 3, 1 },
-	{ "a slot given back by a warp", 4, 1, 5 },
-	{ "a run given back by three", 0, 3, 1 },
-	{ "a run given back by a warp", 0, 1, 5 },
+	{ "a slot freed by three lanes", 4, 3, 1 },
+	{ "a slot freed by a warp", 4, 1, 5 },
+	{ "a run freed by three lanes", 0, 3, 1 },
+	{ "a run freed by a warp", 0, 1, 5 },
 };
 
 static void begin_twice(void *argument)
@@ -204,7 +205,7 @@ static void begin_twice(void *argument)
 	memset(&got, 0, sizeof(got));
 	motion_slab(kit, 4, 1, 3);
 	motion_run(kit, 8, 12);
-	/* Whoever gives it back here does not ask the shadow. */
+	/* The lanes that free it do not update the shadow. */
 	okit_disown(kit, kit->space + ((plan->class_ ? 4u : 8u) << MAM_UNIT_SHIFT));
 }
 
@@ -227,15 +228,15 @@ static const char *one_gave(void *argument)
 	uint64_t refused = okit_tally(kit, MAM_OBJECT_TWICE) + okit_tally(kit, MAM_OBJECT_FOREIGN);
 
 	if (kit->failed != 1 || refused != others)
-		return okit_wrong("%u of %u gave it back, %u were refused", kit->failed, others + 1,
+		return okit_wrong("%u of %u frees succeeded, %u failed", kit->failed, others + 1,
 				  (uint32_t)refused);
 	if (plan->class_ && okit_tally(kit, MAM_OBJECT_TWICE) != others)
-		return "a slot that is free in a slab was called foreign";
+		return "a double free was counted as an invalid free";
 	kit->failed = 0;
 	return okit_check(kit);
 }
 
-START_TEST(given_back_by_several)
+START_TEST(concurrent_free_succeeds_once)
 {
 	const struct twice *plan = &twice[_i];
 	struct okit *kit = okit_create(1, 1, plan);
@@ -246,9 +247,9 @@ START_TEST(given_back_by_several)
 }
 END_TEST
 
-/* ---- openings -------------------------------------------------------------------------------- */
+/* ---- opening slabs --------------------------------------------------------------------------- */
 
-/* Places for a slab, all in units 0 to 7; each meets some of the others. */
+/* Positions of slabs, all in units 0 to 7; each overlaps some of the others. */
 static const struct {
 	uint32_t class_, word;
 } places[] = {
@@ -271,14 +272,14 @@ static bool meet(uint32_t a, uint32_t b)
 	       motion_span(places[b].class_, places[b].word);
 }
 
-/* Four lanes, each with a place, and with any idea of what is taken there. */
+/* Four lanes, each with a position and with any view of the units claimed there. */
 MAM_KERNEL(open_one)
 {
 	struct okit *kit = argument;
 	uint32_t i = motion_below(PLACES), class_ = places[i].class_;
 	uint64_t taken = mam_bitmap_load(mam_pages_bits(kit->heap->units), 0);
 
-	/* What it saw may be long ago. */
+	/* The view may be outdated. */
 	motion_wait(6);
 	got.did[mam_block()] = motion_space(kit, class_, places[i].word, taken);
 	if (got.did[mam_block()]) {
@@ -288,7 +289,7 @@ MAM_KERNEL(open_one)
 	got.won[mam_block()] = i;
 }
 
-/* Who did not get a place met one who did. */
+/* A lane that failed to open its slab overlaps a lane that succeeded. */
 static const char *opened_or_met(void *argument)
 {
 	uint32_t i, j, met;
@@ -298,12 +299,13 @@ static const char *opened_or_met(void *argument)
 			if (i != j && got.did[j])
 				met += meet((uint32_t)got.won[i], (uint32_t)got.won[j]);
 		if (got.did[i] == !!met)
-			return met ? "two have the same units" : "free units were refused";
+			return met ? "two slabs have the same units"
+				   : "open failed though the units were free";
 	}
 	return okit_check(argument);
 }
 
-START_TEST(open_against_open)
+START_TEST(overlapping_slabs_open_once)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 
@@ -312,13 +314,13 @@ START_TEST(open_against_open)
 }
 END_TEST
 
-/* Who is told to look again at a place: while a slab of the class begins there, or has room. */
-START_TEST(open_says)
+/* Open returns LATER for a position while a slab of the class opens there or has room. */
+START_TEST(open_reports_done_later_or_not)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 	struct mam_kheap *heap = kit->heap;
 
-	/* Who opens it has what it asked for, and the rest is free. */
+	/* The lane that opens it gets the slots it requested, and the rest is free. */
 	ck_assert(mam_slab_open(heap, 4, 1, 5) == MAM_OPEN_DONE);
 	ck_assert(mam_metadata_words(heap, 4)[1] == (okit_all_slots(4) & ~(uint64_t)5));
 	ck_assert(mam_slots_release(mam_metadata_words(heap, 4), 1, 5) ==
@@ -338,7 +340,10 @@ START_TEST(open_says)
 }
 END_TEST
 
-/* Twelve units are free: a run of 9 or of 12 against a slab of 8, of 4, of 2, or two of these. */
+/*
+ * Twelve units are free: a run of 9 or 12 units against a slab of class 8, 4, 2 or 1, or two of
+ * these.
+ */
 static void begin_twelve(void *argument)
 {
 	okit_begin(argument);
@@ -361,10 +366,10 @@ MAM_KERNEL(open_or_run)
 static const char *one_at_least(void *argument)
 {
 	return got.did[0] || got.did[1] || got.did[2] ? okit_check(argument)
-						      : "nobody got anything";
+						      : "every request failed";
 }
 
-START_TEST(open_against_run)
+START_TEST(open_races_with_run)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 
@@ -373,17 +378,17 @@ START_TEST(open_against_run)
 }
 END_TEST
 
-/* ---- anything -------------------------------------------------------------------------------- */
+/* ---- random steps ---------------------------------------------------------------------------- */
 
 #define HELD 6
 
 /*
- * Each lane opens what it can, takes slots of it and of whatever it thinks is there, gives them
- * back in any order, closes what it can, has runs; all in units 0 to 15.
+ * Each lane opens slabs where it can, claims slots of these and of any others, frees them in any
+ * order, closes what it can, and allocates runs; all in units 0 to 15.
  */
 struct held {
 	uint32_t class_, word; /* class_ 0: a run */
-	uint64_t slots;        /* of a run, its address */
+	uint64_t slots;        /* for a run, its address */
 };
 
 static void give(struct okit *kit, struct held *held)
@@ -395,7 +400,7 @@ static void give(struct okit *kit, struct held *held)
 		held->slots = 0;
 		return;
 	}
-	/* Some of them at once, without the lanes' ways of coming together. */
+	/* Frees some of them at once, without combining the requests of converged lanes. */
 	some = some & held->slots ? some & held->slots : held->slots;
 	motion_release(kit, held->class_, held->word, some);
 	held->slots &= ~some;
@@ -446,15 +451,15 @@ MAM_KERNEL(storm)
 			give(kit, &held[i]);
 }
 
-/* One run is live, that of the test. */
+/* One run is live, the one that the test allocated. */
 static const char *all_back(void *argument)
 {
 	struct okit *kit = argument;
 
-	return kit->live == 1 ? okit_check(kit) : "something was not given back";
+	return kit->live == 1 ? okit_check(kit) : "an object was not freed";
 }
 
-START_TEST(anything)
+START_TEST(random_steps_keep_slabs_consistent)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 
@@ -467,14 +472,14 @@ int main(void)
 {
 	TCase *tcase = tcase_create("slab");
 
-	tcase_add_test(tcase, close_against_claim);
-	tcase_add_test(tcase, close_against_close);
-	tcase_add_loop_test(tcase, close_against_old_idea, 0, 3);
-	tcase_add_test(tcase, close_against_free);
-	tcase_add_loop_test(tcase, given_back_by_several, 0, 4);
-	tcase_add_test(tcase, open_against_open);
-	tcase_add_test(tcase, open_says);
-	tcase_add_test(tcase, open_against_run);
-	tcase_add_test(tcase, anything);
+	tcase_add_test(tcase, close_races_with_claim);
+	tcase_add_test(tcase, close_succeeds_once);
+	tcase_add_loop_test(tcase, stale_claim_wins_no_slot, 0, 3);
+	tcase_add_test(tcase, close_races_with_free);
+	tcase_add_loop_test(tcase, concurrent_free_succeeds_once, 0, 4);
+	tcase_add_test(tcase, overlapping_slabs_open_once);
+	tcase_add_test(tcase, open_reports_done_later_or_not);
+	tcase_add_test(tcase, open_races_with_run);
+	tcase_add_test(tcase, random_steps_keep_slabs_consistent);
 	return kit_run(tcase, "heap/slab");
 }
