@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collective_kit.h - what tests of objects in parts share: sizes for lanes, where each part must lie,
- * a pattern in all of its bytes, and how many parts of an object are left.
+ * collective_kit.h - helpers for tests of objects in parts: sizes per lane, the expected address of
+ * each part, a pattern that fills all of its bytes, and the number of parts that an object still
+ * has.
  *
- * The shadow of objects_kit.h knows the object as a whole: who leaves its last part forgets it there,
- * before that is given back.
+ * The shadow of objects_kit.h contains the object as a whole: the lane that frees its last part
+ * removes it from the shadow before that free.
  */
 #ifndef MAM_TESTS_HEAP_COLLECTIVE_KIT_H
 #define MAM_TESTS_HEAP_COLLECTIVE_KIT_H
@@ -13,7 +14,7 @@
 
 #include "heap/objects/objects_kit.h"
 
-/* Bytes for lane or thread i of those that come. */
+/* Bytes for lane or thread i of those that call. */
 typedef size_t ckit_sizes(uint32_t i);
 
 static inline size_t ckit_word(uint32_t i)
@@ -33,24 +34,24 @@ static inline size_t ckit_rising(uint32_t i)
 	return 1 + i;
 }
 
-/* Every third has none. */
-static inline size_t ckit_holes(uint32_t i)
+/* Every third lane has no part. */
+static inline size_t ckit_gaps(uint32_t i)
 {
 	return i % 3 == 1 ? 0 : 8 + 8 * (i % 5);
 }
 
-static inline size_t ckit_even_holes(uint32_t i)
+static inline size_t ckit_even_gaps(uint32_t i)
 {
 	return i % 2 ? 24 : 0;
 }
 
-/* Together a run of units. */
+/* Together as large as a run of units. */
 static inline size_t ckit_wide(uint32_t i)
 {
 	return 3000 + 16 * (i % 2);
 }
 
-/* Bytes in front of the parts. */
+/* Bytes before the parts. */
 static inline size_t ckit_front(uint32_t parts, bool differ)
 {
 	size_t front = 16;
@@ -62,12 +63,12 @@ static inline size_t ckit_front(uint32_t parts, bool differ)
 	return front;
 }
 
-/* What the lanes of a mask, or so many threads, want. */
+/* The requests of the lanes of a mask, or of so many threads. */
 struct ckit_want {
-	size_t before; /* of number `i`: from the first part to its own */
+	size_t before; /* bytes from the first part to that of number `i` */
 	size_t total;
 	size_t front;
-	uint32_t parts, last; /* count, and the number of the last one that has any */
+	uint32_t parts, last; /* number of parts, and the number of the last lane that has one */
 };
 
 OKIT_UNSEEN struct ckit_want ckit_want(ckit_sizes *sizes, uint32_t mask, uint32_t threads,
@@ -91,7 +92,7 @@ OKIT_UNSEEN struct ckit_want ckit_want(ckit_sizes *sizes, uint32_t mask, uint32_
 	return want;
 }
 
-/* All of a part; `tag` says whose. */
+/* Fills a part; `tag` identifies its owner. */
 static inline void ckit_fill(unsigned char *part, size_t bytes, uint32_t tag)
 {
 	for (size_t i = 0; i < bytes; i += i < 32 || bytes - i < 34 ? 1 : bytes - i - 33)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * objects_check.h - after a run: the books of a heap of objects say what the shadow of
- * objects_kit.h says, which includes this.
+ * objects_check.h - after a run: compares the metadata of a heap of objects with the shadow of
+ * objects_kit.h, which includes this file.
  *
- * okit_check() proves that each unit is free or of a whole slab or run, that a slot is taken if
- * and only if somebody has it, that nothing is left half done, and that each NULL was counted once.
- * As it: okit_check_empty(), and all came back; okit_check_served(), and nobody went without
- * either; okit_check_full(), and what failed could not have been served, which is good where
- * nothing was given back after a failure.
+ * okit_check() proves that each unit is free or belongs to a complete slab or run, that a slot is
+ * allocated if and only if it has an owner, that no operation is left incomplete, and that each
+ * NULL was counted once. The other checks do the same and more: okit_check_empty(): all objects
+ * were freed. okit_check_served(): besides, no request failed. okit_check_full(): the failed
+ * requests could not be served; this holds where nothing is freed after a failure.
  */
 #ifndef MAM_TESTS_HEAP_OBJECTS_CHECK_H
 #define MAM_TESTS_HEAP_OBJECTS_CHECK_H
@@ -15,7 +15,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* What is wrong, for whoever reads the failure. */
+/* Formats a failure message for the reader. */
 static inline const char *okit_wrong(const char *format, ...)
 {
 	static char text[256];
@@ -43,13 +43,13 @@ OKIT_UNSEEN bool okit_taken(const struct okit *kit, uint32_t unit)
 	return mam_pages_bits(kit->heap->units)[unit / 64] >> unit % 64 & 1;
 }
 
-/* All slots of a class: what the word of an empty slab says. */
+/* All slots of a class: the value of the word of an empty slab. */
 static inline uint64_t okit_all_slots(uint32_t class_)
 {
 	return ~(uint64_t)0 >> (64 - mam_class_slots(class_));
 }
 
-/* Is it free, or in a slab that is empty and may go? */
+/* Returns whether the unit is free, or belongs to an empty slab, which may be closed. */
 OKIT_UNSEEN bool okit_to_be_had(const struct okit *kit, uint32_t unit)
 {
 	uint32_t class_ = okit_owner_of(kit, unit), word;
@@ -80,7 +80,7 @@ OKIT_UNSEEN uint32_t okit_room(const struct okit *kit, uint32_t class_)
 	return room;
 }
 
-/* The longest run of units to be had. */
+/* The longest run of available units. */
 OKIT_UNSEEN uint32_t okit_longest(const struct okit *kit)
 {
 	uint32_t unit, run = 0, longest = 0;
@@ -92,7 +92,7 @@ OKIT_UNSEEN uint32_t okit_longest(const struct okit *kit)
 	return longest;
 }
 
-/* A slab's units and slots, and what the shadow says of them; counts its live objects. */
+/* Compares a slab's units and slots with the shadow; counts its live objects. */
 OKIT_UNSEEN const char *okit_check_slab(const struct okit *kit, uint32_t class_, uint32_t word,
 					uint32_t *live)
 {
@@ -101,42 +101,44 @@ OKIT_UNSEEN const char *okit_check_slab(const struct okit *kit, uint32_t class_,
 
 	for (i = 0; i < mam_class_units(class_); i++)
 		if (!okit_taken(kit, first + i) || okit_owner_of(kit, first + i) != class_)
-			return okit_wrong("unit %u of the slab of class %u at unit %u is not its",
-					  first + i, class_, first);
+			return okit_wrong(
+				"unit %u of the slab of class %u at unit %u has another owner",
+				first + i, class_, first);
 	if (slots & ~okit_all_slots(class_))
 		return okit_wrong("class %u, word %u: slots past the last are free", class_, word);
 	for (i = 0; i < mam_class_slots(class_); i++) {
 		at = first * OKIT_UNIT_GRAINS + i * quanta;
 		if ((slots >> i & 1) == !!kit->extent[at])
 			return okit_wrong("class %u, word %u, slot %u: %s", class_, word, i,
-					  kit->extent[at] ? "free, and somebody has it"
-							  : "taken, and nobody has it");
+					  kit->extent[at] ? "free, but has an owner"
+							  : "allocated, but has no owner");
 		if (kit->extent[at] && kit->extent[at] != quanta)
-			return okit_wrong("class %u, word %u, slot %u is of another size", class_,
+			return okit_wrong("class %u, word %u, slot %u has another size", class_,
 					  word, i);
 		*live += !!kit->extent[at];
 	}
 	return NULL;
 }
 
-/* A run's units, of which this is the first. */
+/* Checks the units of the run that starts with this one. */
 OKIT_UNSEEN const char *okit_check_run(const struct okit *kit, uint32_t unit, uint32_t n)
 {
 	uint32_t i;
 
 	if (n <= MAM_CLASS_BYTES_MAX >> MAM_UNIT_SHIFT || n > kit->blocks * 64 - unit)
-		return okit_wrong("a run at unit %u is of %u units", unit, n);
+		return okit_wrong("a run at unit %u has %u units", unit, n);
 	if (kit->extent[unit * OKIT_UNIT_GRAINS] != n * OKIT_UNIT_GRAINS)
-		return okit_wrong("nobody has the run of %u units at unit %u", n, unit);
+		return okit_wrong("the run of %u units at unit %u has no owner", n, unit);
 	for (i = 0; i < n; i++)
 		if (!okit_taken(kit, unit + i) ||
 		    (i && okit_owner_of(kit, unit + i) != MAM_OWNER_INSIDE))
-			return okit_wrong("unit %u of the run of %u units at unit %u is not its",
-					  unit + i, n, unit);
+			return okit_wrong(
+				"unit %u of the run of %u units at unit %u has another owner",
+				unit + i, n, unit);
 	return NULL;
 }
 
-/* Each unit: free, or of a slab, or of a run, whole ones; and nothing else is live. */
+/* Each unit is free, or belongs to a complete slab or run; no other object is live. */
 OKIT_UNSEEN const char *okit_check_units(const struct okit *kit)
 {
 	uint32_t unit = 0, owner, n, live = 0;
@@ -147,12 +149,13 @@ OKIT_UNSEEN const char *okit_check_units(const struct okit *kit)
 		n = 1;
 		wrong = NULL;
 		if (!okit_taken(kit, unit) && owner)
-			return okit_wrong("unit %u is free, and its owner is %u", unit, owner);
+			return okit_wrong("unit %u is free, but its owner is %u", unit, owner);
 		if (okit_taken(kit, unit) && !owner)
-			return okit_wrong("unit %u is taken by nobody", unit);
+			return okit_wrong("unit %u is allocated, but has no owner", unit);
 		if (owner && owner <= MAM_CLASSES) {
 			if (unit % (1u << mam_class_span_shift(owner)))
-				return okit_wrong("unit %u is of no slab of class %u", unit, owner);
+				return okit_wrong("no slab of class %u can start at unit %u", unit,
+						  owner);
 			n = mam_class_units(owner);
 			wrong = okit_check_slab(kit, owner, unit >> mam_class_span_shift(owner),
 						&live);
@@ -170,7 +173,7 @@ OKIT_UNSEEN const char *okit_check_units(const struct okit *kit)
 		unit += n;
 	}
 	if (live != kit->live)
-		return okit_wrong("%u objects are live, and the heap knows %u", kit->live, live);
+		return okit_wrong("%u objects are live, but the heap has %u", kit->live, live);
 	return NULL;
 }
 
@@ -183,8 +186,8 @@ OKIT_UNSEEN const char *okit_check_words(const struct okit *kit)
 		for (word = 0; word < mam_metadata_word_count(kit->heap, class_); word++)
 			if (mam_metadata_words(kit->heap, class_)[word] &&
 			    okit_owner_of(kit, mam_metadata_unit(class_, word)) != class_)
-				return okit_wrong("class %u, word %u: room, and no slab", class_,
-						  word);
+				return okit_wrong("class %u, word %u: free slots, but no slab",
+						  class_, word);
 	return NULL;
 }
 
@@ -194,7 +197,7 @@ OKIT_UNSEEN const char *okit_check_tallies(const struct okit *kit)
 			 okit_tally(kit, MAM_OBJECT_ZERO) + okit_tally(kit, MAM_OBJECT_TOO_LARGE);
 
 	if (nulls != kit->failed)
-		return okit_wrong("%u requests got nothing, and %llu were counted", kit->failed,
+		return okit_wrong("%u requests failed, but %llu were counted", kit->failed,
 				  (unsigned long long)nulls);
 	return kit->heap->units->open.value ? "a run is still open" : NULL;
 }
@@ -209,40 +212,40 @@ static inline const char *okit_check(void *argument)
 	return wrong ? wrong : okit_check_tallies(kit);
 }
 
-/* As okit_check(), and all objects are back: so units are free or of empty slabs. */
+/* As okit_check(), and all objects were freed: units are free or belong to empty slabs. */
 static inline const char *okit_check_empty(void *argument)
 {
 	const struct okit *kit = argument;
 
 	if (kit->live)
-		return okit_wrong("%u objects were not given back", kit->live);
+		return okit_wrong("%u objects were not freed", kit->live);
 	return okit_check(argument);
 }
 
-/* As okit_check_empty(), and nobody went without. */
+/* As okit_check_empty(), and no request failed. */
 static inline const char *okit_check_served(void *argument)
 {
 	const struct okit *kit = argument;
 
 	if (kit->failed)
-		return okit_wrong("%u requests got nothing", kit->failed);
+		return okit_wrong("%u requests failed", kit->failed);
 	return okit_check_empty(argument);
 }
 
-/* As okit_check(), and nothing that failed, which something did, could be served now. */
+/* As okit_check(), and at least one request failed, none of which could be served now. */
 static inline const char *okit_check_full(void *argument)
 {
 	const struct okit *kit = argument;
 	uint32_t class_;
 
 	if (!kit->failed)
-		return "nothing failed";
+		return "no request failed";
 	for (class_ = 1; class_ <= MAM_CLASSES; class_++)
 		if (kit->refused[class_] && okit_room(kit, class_))
-			return okit_wrong("%u bytes failed with room for %u of them",
+			return okit_wrong("%u bytes failed with room for %u such objects",
 					  mam_class_bytes(class_), okit_room(kit, class_));
 	if (kit->refused_units && okit_longest(kit) >= kit->refused_units)
-		return okit_wrong("a run of %u units failed with %u in a row to be had",
+		return okit_wrong("a run of %u units failed with %u available in a row",
 				  kit->refused_units, okit_longest(kit));
 	return okit_check(argument);
 }

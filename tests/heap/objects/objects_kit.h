@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * objects_kit.h - what tests of the heap of objects share: a small heap over real ground, a shadow
- * of who has which grain, and a payload that its owner writes and reads plainly.
+ * objects_kit.h - fixture of the tests of the heap of objects: a small heap over real memory, a
+ * shadow of the owner of each 16-byte quantum, and a payload that its owner reads and writes with
+ * plain accesses.
  *
- * 1. okit_own() finds what two have, what lies outside, and what is not aligned. The shadow is
+ * 1. okit_own() detects memory with two owners, outside of the heap, or misaligned. The shadow is
  *    written between two steps of the simulator and orders nothing.
  * 2. The first and the last eight bytes of an object are its payload: they show the race checker
- *    whether getting an object acquires what giving it back released.
- * 3. After a run the books must say what the shadow says: objects_check.h.
+ *    whether the allocation of an object acquires what its free released.
+ * 3. After a run the metadata must match the shadow: objects_check.h.
  */
 #ifndef MAM_TESTS_HEAP_OBJECTS_KIT_H
 #define MAM_TESTS_HEAP_OBJECTS_KIT_H
@@ -20,29 +21,32 @@
 #define OKIT_UNIT_GRAINS (1u << (MAM_UNIT_SHIFT - MAM_GRAIN_SHIFT))
 #define OKIT_KEPT 4096
 
-/* Of the kit's own books: no lane comes between, and the race checker does not see them. */
+/*
+ * For the fixture's own metadata: no other lane runs in between, and the race checker does not see
+ * it.
+ */
 #define OKIT_UNSEEN static __attribute__((noinline, unused, no_sanitize("thread")))
 
 struct okit {
 	struct mam_kheap *heap;
 	unsigned char *space;
 	uint32_t blocks, columns;
-	uint32_t *owner;               /* of each grain: the object's number, or 0 */
-	uint32_t *extent;              /* of an object's first grain: its grains; else 0 */
-	uint32_t number;               /* objects, ever */
-	uint32_t live;                 /* objects, now */
-	uint32_t max;                  /* of those at a time */
-	uint32_t failed;               /* requests that got nothing */
-	bool refused[MAM_CLASSES + 1]; /* of this class */
-	uint32_t refused_units;        /* the shortest run that was; 0: none */
-	uint64_t kept[OKIT_KEPT];      /* what a lane leaves to others; atomic */
-	bool only_taken;               /* nothing is given back while requests may fail */
-	uint64_t steps_max;            /* of a run; 0: the simulator's own */
-	bool whole;                    /* blocks have no other threads than the lanes */
-	const void *plan;              /* the test's own */
+	uint32_t *owner;  /* of each quantum: the object's number, or 0 */
+	uint32_t *extent; /* of an object's first quantum: its length in quanta; otherwise 0 */
+	uint32_t number;  /* objects allocated so far */
+	uint32_t live;    /* live objects */
+	uint32_t max;     /* peak of live objects */
+	uint32_t failed;  /* failed requests */
+	bool refused[MAM_CLASSES + 1]; /* a request of this class failed */
+	uint32_t refused_units;        /* the shortest run that failed; 0: none */
+	uint64_t kept[OKIT_KEPT];      /* objects that lanes leave for others; atomic */
+	bool only_taken;               /* nothing is freed while requests may fail */
+	uint64_t steps_max;            /* of a run; 0: the simulator's default */
+	bool whole;                    /* blocks have no other threads than these lanes */
+	const void *plan;              /* test-specific */
 };
 
-/* Bytes that a request gets: its class's, or whole units. */
+/* Usable bytes of a request: its class's, or whole units. */
 static inline size_t okit_usable(size_t bytes)
 {
 	uint32_t class_ = mam_class_of(bytes);
@@ -54,7 +58,7 @@ static inline size_t okit_usable(size_t bytes)
 
 #include "heap/objects/objects_check.h"
 
-/* ---- who has what -------------------------------------------------------------------------- */
+/* ---- the shadow ---------------------------------------------------------------------------- */
 
 OKIT_UNSEEN uint32_t okit_note(struct okit *kit, const unsigned char *object, size_t bytes)
 {
@@ -65,7 +69,7 @@ OKIT_UNSEEN uint32_t okit_note(struct okit *kit, const unsigned char *object, si
 	MAM_KASSERT(object >= kit->space);
 	MAM_KASSERT(at + usable <= (uint64_t)kit->blocks << MAM_BLOCK_SHIFT);
 	MAM_KASSERT(at % OKIT_GRAIN == 0);
-	/* Powers of two naturally; runs at units. */
+	/* Powers of two have natural alignment; runs start at units. */
 	if (usable > MAM_CLASS_BYTES_MAX)
 		MAM_KASSERT(at % (1u << MAM_UNIT_SHIFT) == 0);
 	else if (!(usable & (usable - 1)))
@@ -81,7 +85,7 @@ OKIT_UNSEEN uint32_t okit_note(struct okit *kit, const unsigned char *object, si
 	return kit->number;
 }
 
-/* The number of an object, which somebody has, and its bytes. */
+/* Returns the number of a live object, and its bytes. */
 OKIT_UNSEEN uint32_t okit_noted(struct okit *kit, const unsigned char *object, size_t *bytes)
 {
 	uint32_t quantum = (uint32_t)((object - kit->space) / OKIT_GRAIN);
@@ -104,7 +108,7 @@ OKIT_UNSEEN void okit_forget(struct okit *kit, const unsigned char *object)
 	kit->live--;
 }
 
-/* Where nothing is given back meanwhile, who gets nothing leaves nothing behind, not even now. */
+/* Where nothing is freed meanwhile, a request that fails must leave no room, not even now. */
 OKIT_UNSEEN void okit_count_failure(struct okit *kit, size_t bytes)
 {
 	uint32_t units = (uint32_t)(okit_usable(bytes) >> MAM_UNIT_SHIFT);
@@ -123,7 +127,7 @@ OKIT_UNSEEN void okit_count_failure(struct okit *kit, size_t bytes)
 
 /* ---- for kernels --------------------------------------------------------------------------- */
 
-/* The caller has just got an object of `bytes`. */
+/* Records that the caller has just allocated an object of `bytes`. */
 static inline void okit_own(struct okit *kit, void *object, size_t bytes)
 {
 	uint64_t number = okit_note(kit, object, bytes);
@@ -132,7 +136,7 @@ static inline void okit_own(struct okit *kit, void *object, size_t bytes)
 	((uint64_t *)object)[okit_usable(bytes) / 8 - 1] = ~number;
 }
 
-/* Somebody, who need not be the one who got it, is about to give it back. */
+/* Records that the caller, which need not have allocated the object, is about to free it. */
 static inline void okit_disown(struct okit *kit, void *object)
 {
 	size_t bytes;
@@ -164,21 +168,21 @@ static inline void okit_free(struct okit *kit, void *object)
 	MAM_KASSERT(freed);
 }
 
-/* Leaves an object, or NULL, to whoever takes it, also in a later kernel. */
+/* Leaves an object, or NULL, to a lane that takes it, which may be in a later kernel. */
 static inline void okit_keep(struct okit *kit, uint32_t i, void *object)
 {
 	mam_atomic_store64(&kit->kept[i], (uintptr_t)object, MAM_RELEASE, MAM_AT_DEVICE);
 }
 
-/* NULL if nothing was left. */
+/* Returns NULL if there is none. */
 static inline void *okit_take(struct okit *kit, uint32_t i)
 {
 	return (void *)(uintptr_t)mam_atomic_xchg64(&kit->kept[i], 0, MAM_ACQ_REL, MAM_AT_DEVICE);
 }
 
-/* ---- before a run, and around it -------------------------------------------------------------- */
+/* ---- before and around a run ----------------------------------------------------------------- */
 
-/* A new heap, before each run. */
+/* Creates a new heap before each run. */
 static inline void okit_begin(void *argument)
 {
 	struct okit *kit = argument;
@@ -192,7 +196,7 @@ static inline void okit_begin(void *argument)
 	kit->number = kit->live = kit->max = kit->failed = kit->refused_units = 0;
 }
 
-/* `columns`: rows of handles, a power of two; few, so that warps meet there. */
+/* `columns`: columns of handles, a power of two; few, so that warps share them. */
 static inline struct okit *okit_create(uint32_t blocks, uint32_t columns, const void *plan)
 {
 	struct okit *kit = calloc(1, sizeof(*kit));
@@ -219,7 +223,7 @@ static inline void okit_destroy(struct okit *kit)
 	free(kit);
 }
 
-/* Explores `kernel` on a new heap each time; `check` is NULL for okit_check_empty(). */
+/* Explores `kernel` with a new heap for each run; a NULL `check` stands for okit_check_empty(). */
 static inline void okit_explore(struct okit *kit, const char *name, simt_kernel *kernel,
 				uint32_t grid, uint32_t block, uint32_t seeds,
 				const char *(*check)(void *))
@@ -242,7 +246,7 @@ static inline void okit_explore(struct okit *kit, const char *name, simt_kernel 
 	simt_must_pass(&test);
 }
 
-/* The same for a world of several kernels: `build` launches them. */
+/* The same for a world of several kernels, which `build` launches. */
 static inline void okit_explore_world(struct okit *kit, const char *name,
 				      bool (*build)(struct simt_world *world, void *argument),
 				      uint32_t seeds, const char *(*check)(void *))

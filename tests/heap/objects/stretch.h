@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stretch.h - a heap with chosen pages free, for tests of runs: all is taken but a stretch of `n`
- * pages, at a place where words or rows of words meet, at the start, at the end or anywhere, and
- * shorter ones; or one page of it is taken. Which is the lowest run, and how many rows of words a
- * warp looks at to find it, page by page.
+ * stretch.h - a heap with chosen free pages, for tests of runs. All pages are taken except a
+ * stretch of `n` pages and shorter ones. The stretch is where words or rows of words meet, at the
+ * start, at the end, or anywhere; one of its pages may be taken. A plain model computes, page by
+ * page, the lowest run, and how many rows of words a warp looks at to find it.
  */
 #ifndef MAM_TESTS_HEAP_STRETCH_H
 #define MAM_TESTS_HEAP_STRETCH_H
@@ -15,14 +15,14 @@
 
 struct field {
 	struct mam_pages *pages;
-	uint64_t want[WORDS];       /* the bits, and then what they are to be */
+	uint64_t want[WORDS];       /* the bits, then the expected bits */
 	uint32_t mask, width, who;  /* callers */
-	uint32_t n[32], page[32];   /* of each lane: what it asks for, what it is to get */
-	uint32_t word, end, undone; /* of a sweep */
-	uint32_t refused;           /* requests */
-	struct mam_kwalk walk;      /* before, and then behind */
+	uint32_t n[32], page[32];   /* for each lane: the requested length, and the expected page */
+	uint32_t word, end, undone; /* arguments of a sweep */
+	uint32_t refused;           /* failed requests */
+	struct mam_kwalk walk;      /* before, then the expected state after */
 	uint32_t place, state, blind;
-	uint32_t other, delay; /* what the other warp takes, and when */
+	uint32_t other, delay; /* the page that the other warp claims, and when */
 	uint32_t first, next, steps[2];
 	bool had, back;
 };
@@ -45,7 +45,7 @@ static inline void set(struct field *field, uint32_t page, uint32_t n, bool take
 	}
 }
 
-/* The lowest run of `n` free pages from `word` to before `end`. */
+/* The lowest run of `n` free pages in the words [word, end). */
 static inline uint32_t lowest(const struct field *field, uint32_t word, uint32_t end, uint32_t n)
 {
 	uint32_t page, have = 0;
@@ -67,7 +67,7 @@ static inline uint32_t rows(const struct field *field, uint32_t word, uint32_t e
 	return word < end ? (end - word + field->width - 1) / field->width : 0;
 }
 
-/* A length where something changes: word borders, and those of rows. */
+/* A length at which the code behaves differently: word boundaries and row boundaries. */
 static inline uint32_t some_length(const struct field *field, uint32_t max)
 {
 	static const uint32_t lengths[] = { 2,  3,  5,  16, 17,  31,  32,  33,  48,  63,
@@ -78,7 +78,7 @@ static inline uint32_t some_length(const struct field *field, uint32_t max)
 	return n <= max && n > 1 ? n : 2;
 }
 
-/* Callers, and a heap of so many words that is taken, all of it. */
+/* Chooses callers and a heap size in words; all pages are taken. */
 static inline void start(struct field *field)
 {
 	static const uint32_t widths[] = { 1, 2, 3, 4, 7, 31, 32 };
@@ -104,7 +104,7 @@ static inline void start(struct field *field)
 		field->page[lane] = MAM_NO_PAGE;
 }
 
-/* Free stretches: one of `n` pages, perhaps but for a page, and decoys. */
+/* Free stretches: one of `n` pages, perhaps except one page, and decoys. */
 static inline void lay(struct field *field, uint32_t n)
 {
 	uint32_t max = field->pages->words * 64, at, decoys, part;
@@ -120,10 +120,10 @@ static inline void lay(struct field *field, uint32_t n)
 	switch (below(5)) {
 	case 0: at = 0; break;
 	case 1: at = max - n; break;
-	case 2: /* across a word's border, or up to it, or from it on */
+	case 2: /* across a word boundary, or up to it, or starting at it */
 		at = 64 * below(field->pages->words) + 64 - below(n + 1);
 		break;
-	case 3: /* the same of a row's */
+	case 3: /* the same for a row boundary */
 		at = 64 * field->width * (1 + below(3)) - below(n + 1);
 		break;
 	default: at = below(max - n + 1);

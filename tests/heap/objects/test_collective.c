@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_collective.c - objects of which several lanes have a part each: where the parts lie, that they
- * are given back in any order by anybody, and that the object goes with the last one and not before.
+ * test_collective.c - objects of which several lanes own a part each: where the parts are, that any
+ * lane may free them in any order, and that the object is freed with the last part and not before.
  */
 #include "heap/objects/collective_kit.h"
 
@@ -11,14 +11,14 @@
 #define SEEDS 200
 #endif
 
-/* What a test's kernel is to do. */
+/* The parameters of a test's kernel. */
 struct plan {
 	const char *name;
 	ckit_sizes *sizes;
 	uint32_t grid, block, blocks;
 };
 
-/* Of the block that runs: parts, by thread. */
+/* In the memory of a block: its parts, by thread. */
 struct table {
 	uint64_t part[128]; /* atomic */
 	uint32_t left;      /* atomic */
@@ -35,7 +35,10 @@ static unsigned char *get(struct table *table, uint32_t i)
 							     MAM_AT_BLOCK);
 }
 
-/* Each subset of the lanes of a small warp: layout, bytes, and parts given back by the next lane. */
+/*
+ * For each subset of the lanes of a small warp: layout and bytes; each part is freed by the next
+ * lane.
+ */
 static MAM_KERNEL(subsets)
 {
 	struct okit *kit = argument;
@@ -65,7 +68,7 @@ static MAM_KERNEL(subsets)
 		mam_warp_sync(mask);
 		ckit_fill(part, bytes, mam_lane());
 		mam_warp_sync(mask);
-		/* The next lane's, around. */
+		/* The next lane's, cyclically. */
 		next = mam_ffs32(mask >> mam_lane() >> 1)
 			       ? mam_lane() + mam_ffs32(mask >> mam_lane() >> 1)
 			       : mam_ffs32(mask) - 1;
@@ -79,7 +82,7 @@ static MAM_KERNEL(subsets)
 		mam_warp_sync(mask);
 		if (mask % 3) {
 			MAM_KASSERT(mam_kfree(kit->heap, other));
-			/* The lanes come together, so all is gone. */
+			/* The lanes are synchronized, so all parts are freed. */
 			mam_warp_sync(mask);
 			MAM_KASSERT(!mam_kusable(kit->heap, other));
 		} else if (mam_lane() == leader) {
@@ -90,7 +93,7 @@ static MAM_KERNEL(subsets)
 	}
 }
 
-/* Three parts in each order, by each lane: the object is there until the last. */
+/* Three parts are freed in each order by each lane: the object is live until the last. */
 static MAM_KERNEL(orders)
 {
 	static const uint8_t order[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
@@ -127,7 +130,7 @@ static MAM_KERNEL(orders)
 	}
 }
 
-/* All of a block: parts are given back by other threads, or once for all. */
+/* Parts for all threads of a block; they are freed by other threads, or all at once. */
 static MAM_KERNEL(blocks)
 {
 	MAM_SHARED(struct table, table);
@@ -146,7 +149,7 @@ static MAM_KERNEL(blocks)
 			mam_atomic_store32(&table->left, want.parts, MAM_RELAXED, MAM_AT_BLOCK);
 		ckit_fill(part, part ? bytes : 0, i + round);
 		mam_syncthreads();
-		/* No room: for none. */
+		/* No room: no thread gets a part. */
 		if (!get(table, want.last)) {
 			MAM_KASSERT(!part);
 			if (i == 0 && want.parts)
@@ -176,7 +179,7 @@ static MAM_KERNEL(blocks)
 				okit_forget(kit, first - want.front);
 			MAM_KASSERT(mam_kfree(kit->heap, part));
 		} else if (i == n / 2) {
-			/* One lane's, before all others'. */
+			/* One lane's, before all others. */
 			if (want.parts > 1) {
 				MAM_KASSERT(mam_kfree(kit->heap, get(table, want.last)));
 				MAM_KASSERT(!mam_kusable(kit->heap, get(table, want.last)));
@@ -189,7 +192,7 @@ static MAM_KERNEL(blocks)
 	}
 }
 
-/* ---- parts that others give back, also in a later kernel ---- */
+/* ---- parts that other lanes free, also in a later kernel ---- */
 
 #define LEFT_OBJECTS 64
 static uint32_t parts_left[LEFT_OBJECTS]; /* atomic */
@@ -201,8 +204,8 @@ static void begin_left(void *argument)
 }
 
 /*
- * A part's first bytes say which object of the test it is of, how far the object's begin is, and the
- * part's own bytes.
+ * A part starts with the number of its object in the test, the distance from the object's start,
+ * and the part's size.
  */
 static void label(uint32_t *part, uint32_t number, size_t front, size_t bytes)
 {
@@ -223,23 +226,23 @@ static void drop(struct okit *kit, uint32_t *part)
 	MAM_KASSERT(mam_kfree(kit->heap, part));
 }
 
-static size_t labelled(uint32_t i)
+static size_t labeled(uint32_t i)
 {
 	return 12 + 4 * (i % 3);
 }
 
-/* Lanes get parts, leave them to whoever comes, and take what others left. */
+/* Lanes allocate parts, leave them to other lanes, and free what others left. */
 static MAM_KERNEL(exchange)
 {
 	struct okit *kit = argument;
 	uint32_t lanes = simt_block_threads(), mask = lanes < 32 ? (1u << lanes) - 1 : ~0u;
 	uint32_t place = mam_block() * lanes + simt_thread(), all = mam_grid_blocks() * lanes,
 		 round;
-	struct ckit_want want = ckit_want(labelled, mask, lanes, mam_lane());
+	struct ckit_want want = ckit_want(labeled, mask, lanes, mam_lane());
 	uint32_t *part, *first, number;
 
 	for (round = 0; round < 3; round++) {
-		part = mam_kmalloc_lanes(kit->heap, mask, labelled(mam_lane()));
+		part = mam_kmalloc_lanes(kit->heap, mask, labeled(mam_lane()));
 		number = mam_block() * 4 + round;
 		first = (uint32_t *)(uintptr_t)mam_warp_shuffle64(mask, (uintptr_t)part, 0);
 		if (!part && mam_lane() == 0)
@@ -252,7 +255,7 @@ static MAM_KERNEL(exchange)
 		}
 		mam_warp_sync(mask);
 		if (part)
-			label(part, number, want.front + want.before, labelled(mam_lane()));
+			label(part, number, want.front + want.before, labeled(mam_lane()));
 		drop(kit, okit_take(kit, (place * 5 + round) % all));
 		drop(kit, okit_take(kit, place));
 		okit_keep(kit, place, part);
@@ -281,12 +284,14 @@ static bool build_exchange(struct simt_world *world, void *argument)
 /* ---- the cases ---- */
 
 static const struct plan small[] = {
-	{ "words", ckit_word, 1, 5, 2 },       { "rising", ckit_rising, 1, 5, 2 },
-	{ "with holes", ckit_holes, 1, 5, 2 }, { "equal, with holes", ckit_even_holes, 1, 5, 2 },
+	{ "words", ckit_word, 1, 5, 2 },
+	{ "rising", ckit_rising, 1, 5, 2 },
+	{ "lanes without part", ckit_gaps, 1, 5, 2 },
+	{ "equal, lanes without part", ckit_even_gaps, 1, 5, 2 },
 	{ "runs", ckit_wide, 1, 4, 2 },
 };
 
-START_TEST(all_subsets)
+START_TEST(subset_of_lanes_gets_adjacent_parts)
 {
 	const struct plan *plan = &small[_i];
 	struct okit *kit = okit_create(plan->blocks, 2, plan);
@@ -302,7 +307,7 @@ static const struct plan three[] = {
 	{ "three, in runs", ckit_wide, 1, 3, 2 },
 };
 
-START_TEST(all_orders)
+START_TEST(last_part_frees_object_in_any_order)
 {
 	const struct plan *plan = &three[_i];
 	struct okit *kit = okit_create(plan->blocks, 2, plan);
@@ -318,13 +323,13 @@ static const struct plan whole[] = {
 	{ "32 threads", ckit_line, 1, 32, 1 },
 	{ "33 threads", ckit_word, 1, 33, 1 },
 	{ "33 threads, rising", ckit_rising, 1, 33, 1 },
-	{ "35 threads, holes", ckit_even_holes, 1, 35, 1 },
+	{ "35 threads, some without part", ckit_even_gaps, 1, 35, 1 },
 	{ "96 threads", ckit_line, 1, 96, 1 },
-	{ "96 threads, holes", ckit_holes, 1, 96, 1 },
-	{ "in runs, and room for one", ckit_wide, 2, 40, 3 },
+	{ "96 threads, some without part", ckit_gaps, 1, 96, 1 },
+	{ "in runs, with room for one", ckit_wide, 2, 40, 3 },
 };
 
-START_TEST(a_block)
+START_TEST(block_gets_adjacent_parts)
 {
 	const struct plan *plan = &whole[_i];
 	struct okit *kit = okit_create(plan->blocks, 2, plan);
@@ -336,11 +341,11 @@ START_TEST(a_block)
 END_TEST
 
 static const struct plan others[] = {
-	{ "few lanes", labelled, 4, 3, 1 },
-	{ "warps", labelled, 3, 32, 2 },
+	{ "few lanes", labeled, 4, 3, 1 },
+	{ "warps", labeled, 3, 32, 2 },
 };
 
-START_TEST(by_others)
+START_TEST(other_lanes_may_free_parts)
 {
 	const struct plan *plan = &others[_i];
 	struct okit *kit = okit_create(plan->blocks, 2, plan);
@@ -363,9 +368,12 @@ int main(void)
 {
 	TCase *tcase = tcase_create("collective");
 
-	tcase_add_loop_test(tcase, all_subsets, 0, sizeof(small) / sizeof(small[0]));
-	tcase_add_loop_test(tcase, all_orders, 0, sizeof(three) / sizeof(three[0]));
-	tcase_add_loop_test(tcase, a_block, 0, sizeof(whole) / sizeof(whole[0]));
-	tcase_add_loop_test(tcase, by_others, 0, sizeof(others) / sizeof(others[0]));
+	tcase_add_loop_test(tcase, subset_of_lanes_gets_adjacent_parts, 0,
+			    sizeof(small) / sizeof(small[0]));
+	tcase_add_loop_test(tcase, last_part_frees_object_in_any_order, 0,
+			    sizeof(three) / sizeof(three[0]));
+	tcase_add_loop_test(tcase, block_gets_adjacent_parts, 0, sizeof(whole) / sizeof(whole[0]));
+	tcase_add_loop_test(tcase, other_lanes_may_free_parts, 0,
+			    sizeof(others) / sizeof(others[0]));
 	return kit_run(tcase, "heap/collective");
 }

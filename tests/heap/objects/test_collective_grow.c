@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_collective_grow.c - objects in parts of a heap that grows: in the root, in its grants, and as
- * blocks of the pool, given back by other lanes, also of a later kernel, and once for all; and mistakes
- * with them.
+ * test_collective_grow.c - objects in parts of a growing heap: in the root, in its grants, and as
+ * blocks of the pool. Other lanes, also of a later kernel, free the parts, or all at once. Also:
+ * invalid frees of parts.
  */
 #include "heap/growth/growth_kit.h"
 
@@ -14,7 +14,7 @@
 #define SEEDS 150
 #endif
 
-/* Bytes of a lane in each of the rounds: of slabs, of runs, and of what is the host's. */
+/* Bytes per lane in each round: from slabs, from runs, and from the host. */
 #define ROUNDS 5
 static size_t bytes_of(uint32_t round, uint32_t lane)
 {
@@ -23,11 +23,11 @@ static size_t bytes_of(uint32_t round, uint32_t lane)
 	return sizes[round] + (round % 2 ? 4 * lane : 0);
 }
 
-static uint32_t parts_left[256]; /* of the objects of the test; atomic */
+static uint32_t parts_left[256]; /* number of parts that each object still has; atomic */
 
 struct label {
 	uint32_t number;
-	uint32_t front; /* from the object's begin */
+	uint32_t front; /* distance from the object's start */
 	uint32_t bytes;
 };
 
@@ -67,7 +67,7 @@ static struct label *make(struct gkit *kit, uint32_t mask, uint32_t number, uint
 	return part;
 }
 
-/* Parts by others: what was left by whoever. */
+/* Parts of others: frees what other lanes left. */
 static MAM_KERNEL(exchange)
 {
 	struct gkit *kit = argument;
@@ -97,7 +97,7 @@ static bool build_exchange(struct simt_world *world, void *argument)
 	       simt_world_launch(world, 1, empty, 1, 20, argument) && gkit_hosts(world, argument);
 }
 
-static uint64_t parts; /* of all runs of a case */
+static uint64_t parts; /* total of all runs of a case */
 
 static const char *check_exchange(void *argument)
 {
@@ -106,15 +106,15 @@ static const char *check_exchange(void *argument)
 	parts += gkit_parts(kit);
 	if (gkit_tally(kit, MAM_OBJECT_FOREIGN) + gkit_tally(kit, MAM_OBJECT_INTERIOR) +
 	    gkit_tally(kit, MAM_OBJECT_TWICE))
-		return "something was taken for a mistake";
+		return "a valid free was counted as an error";
 	return gkit_check_served(argument);
 }
 
-START_TEST(by_others)
+START_TEST(other_lanes_may_free_parts)
 {
 	struct gkit *kit = gkit_create(1, 1, NULL, NULL);
-	struct simt_case test =
-		gkit_case(kit, "parts in grants, by others", SEEDS, build_exchange, check_exchange);
+	struct simt_case test = gkit_case(kit, "parts in grants, freed by others", SEEDS,
+					  build_exchange, check_exchange);
 
 	parts = 0;
 	simt_must_pass(&test);
@@ -123,7 +123,7 @@ START_TEST(by_others)
 }
 END_TEST
 
-/* Once for all, and mistakes, in turn: the root is full of what lanes keep. */
+/* Frees of all parts at once alternate with invalid frees; live objects fill the root. */
 static MAM_KERNEL(mistakes)
 {
 	struct gkit *kit = argument;
@@ -156,14 +156,14 @@ static MAM_KERNEL(mistakes)
 			drop(kit, again);
 		mam_warp_sync(mask);
 	}
-	/* The first of all is as it was. */
+	/* The first object is unchanged. */
 	drop(kit, large);
 	mam_warp_sync(mask);
 	MAM_KASSERT(gkit_tally(kit, MAM_OBJECT_FOREIGN) + gkit_tally(kit, MAM_OBJECT_INTERIOR) +
 			    gkit_tally(kit, MAM_OBJECT_TWICE) ==
 		    wrong);
 	mam_warp_sync(mask);
-	/* What is as large, and an object of its own, has no parts. */
+	/* An ordinary object of the same size has no parts. */
 	if (lane == 0) {
 		large = gkit_alloc(kit, 120000);
 		MAM_KASSERT(large && !mam_parts_of(heap, large));
@@ -173,11 +173,11 @@ static MAM_KERNEL(mistakes)
 	}
 }
 
-START_TEST(in_turn)
+START_TEST(invalid_free_of_part_fails)
 {
 	struct gkit *kit = gkit_create(1, 1, NULL, NULL);
 
-	gkit_explore(kit, "mistakes in grants", mistakes, 1, 7, 0, SEEDS, NULL);
+	gkit_explore(kit, "invalid frees in grants", mistakes, 1, 7, 0, SEEDS, NULL);
 	gkit_destroy(kit);
 }
 END_TEST
@@ -186,7 +186,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("collective_grow");
 
-	tcase_add_test(tcase, by_others);
-	tcase_add_test(tcase, in_turn);
+	tcase_add_test(tcase, other_lanes_may_free_parts);
+	tcase_add_test(tcase, invalid_free_of_part_fails);
 	return kit_run(tcase, "heap/collective_grow");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_collective_kdebug.c - objects in parts of a heap that is debugged: they are as in any heap, with
- * zones around the whole, and mistakes with them are reported.
+ * test_collective_kdebug.c - objects in parts of a debug heap: they behave as in any heap, red
+ * zones surround the whole object, and errors are reported.
  */
 #include "heap/debug/debug_kit.h"
 
@@ -9,7 +9,7 @@
 
 #define LANES 0xffffffffu
 
-/* The last report, which is number `*count`, counted on. */
+/* Checks the last report, whose number is `*count`, and increments that. */
 OKIT_UNSEEN void expect(const struct dkit *dkit, uint64_t *count, uint32_t kind,
 			const void *address)
 {
@@ -21,9 +21,9 @@ OKIT_UNSEEN void expect(const struct dkit *dkit, uint64_t *count, uint32_t kind,
 	MAM_KASSERT(!address || report->address == (uintptr_t)address);
 }
 
-static ckit_sizes *const kinds[] = { ckit_word, ckit_rising, ckit_holes, ckit_wide };
+static ckit_sizes *const kinds[] = { ckit_word, ckit_rising, ckit_gaps, ckit_wide };
 
-/* Nothing is wrong: nothing is said. */
+/* Valid calls: nothing is reported. */
 static MAM_KERNEL(right)
 {
 	struct dkit *dkit = argument;
@@ -58,21 +58,21 @@ static MAM_KERNEL(right)
 	}
 }
 
-START_TEST(as_in_any_heap)
+START_TEST(valid_use_reports_nothing)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		struct dkit *dkit = dkit_create(6, 1);
 
 		dkit->plan = &kinds[i];
 		dkit->kit->whole = true;
-		dkit_explore(dkit, "right", right, 1, 32, KIT_RACE ? 8 : 40, true,
+		dkit_explore(dkit, "valid calls", right, 1, 32, KIT_RACE ? 8 : 40, true,
 			     dkit_check_quiet);
 		dkit_destroy(dkit);
 	}
 }
 END_TEST
 
-/* One mistake after the other, by one lane. */
+/* One error after the other, by one lane. */
 static MAM_KERNEL(mistakes)
 {
 	struct dkit *dkit = argument;
@@ -108,14 +108,14 @@ static MAM_KERNEL(mistakes)
 		MAM_KASSERT(!mam_kfree_parts(heap, part));
 		expect(dkit, &told, MAM_HEAP_DOUBLE_FREE, part);
 		MAM_KASSERT(mam_kdebug_free_lone(heap, first));
-		/* Behind the end of the last: seen with the last free. */
+		/* A write past the end of the last part: detected when the last part is freed. */
 		last[sizes(3)] = 1;
 		MAM_KASSERT(mam_kusable(heap, last) == sizes(3));
 		MAM_KASSERT(mam_kfree(heap, last));
 		expect(dkit, &told, MAM_HEAP_OVERRUN, NULL);
 		MAM_KASSERT(!mam_kfree(heap, last) && !mam_kusable(heap, last));
 		MAM_KASSERT(dkit->growth->told.value == ++told);
-		/* An object that has no parts. */
+		/* An object without parts. */
 		part = mam_kmalloc(heap, 100);
 		MAM_KASSERT(!mam_kfree_parts(heap, part));
 		expect(dkit, &told, MAM_HEAP_INTERIOR_FREE, part);
@@ -131,19 +131,19 @@ static const char *check_back(void *argument)
 	return okit_check_empty(dkit->kit);
 }
 
-START_TEST(mistakes_are_told)
+START_TEST(errors_are_reported)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		struct dkit *dkit;
 
-		if (kinds[i] == ckit_holes)
+		if (kinds[i] == ckit_gaps)
 			continue;
 		dkit = dkit_create(6, 1);
 		dkit->plan = &kinds[i];
-		dkit_explore(dkit, "mistakes", mistakes, 1, 3, 3, false, check_back);
+		dkit_explore(dkit, "errors", mistakes, 1, 3, 3, false, check_back);
 		dkit_destroy(dkit);
 	}
 }
 END_TEST
 
-SIMT_SUITE("collective_kdebug", as_in_any_heap, mistakes_are_told)
+SIMT_SUITE("collective_kdebug", valid_use_reports_nothing, errors_are_reported)

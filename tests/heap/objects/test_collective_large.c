@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_collective_large.c - objects in parts that are blocks of the pool, and such in grants, of a heap
- * that is debugged and grows: the part is found though its object's first byte is far away.
+ * test_collective_large.c - objects in parts that are blocks of the pool, and such in grants, of a
+ * debug heap that grows: a part is found although its object's first byte is far away.
  */
 #define MAM_KDEBUG
 
@@ -54,11 +54,12 @@ static MAM_KERNEL(next_lane_frees)
 		    wrong);
 }
 
-START_TEST(debugged)
+START_TEST(part_far_from_object_start_is_found)
 {
 	struct gkit *kit = gkit_create(1, 1, NULL, NULL);
 
-	gkit_explore(kit, "large, debugged", next_lane_frees, 1, 7, 0, KIT_RACE ? 12 : 60, NULL);
+	gkit_explore(kit, "large parts, debug heap", next_lane_frees, 1, 7, 0, KIT_RACE ? 12 : 60,
+		     NULL);
 	gkit_destroy(kit);
 }
 END_TEST
@@ -67,6 +68,6 @@ int main(void)
 {
 	TCase *tcase = tcase_create("collective_large");
 
-	tcase_add_test(tcase, debugged);
+	tcase_add_test(tcase, part_far_from_object_start_is_found);
 	return kit_run(tcase, "heap/collective_large");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_collective_wrong.c - mistakes with parts of objects, which change nothing and are counted; lanes
- * of a warp that give back what is and what is not a part at the same time; and of several that could
- * be the last, one is.
+ * test_collective_wrong.c - invalid frees of parts, which change nothing and are counted; lanes of
+ * a warp that free valid and invalid parts at the same time; and of several frees that could be the
+ * last, exactly one is.
  */
 #include "heap/objects/collective_kit.h"
 
@@ -18,7 +18,7 @@ static uint64_t mistakes(const struct okit *kit)
 	       okit_tally(kit, MAM_OBJECT_TWICE);
 }
 
-/* What a lane that is alone expects of a free that is a mistake. */
+/* Checks an invalid free by a lane that runs alone. */
 static void wrong(struct okit *kit, void *address, enum mam_object_tally what)
 {
 	uint64_t all = mistakes(kit), kind = okit_tally(kit, what);
@@ -27,7 +27,7 @@ static void wrong(struct okit *kit, void *address, enum mam_object_tally what)
 	MAM_KASSERT(mistakes(kit) == all + 1 && okit_tally(kit, what) == kind + 1);
 }
 
-/* ---- one mistake after the other, in objects of each kind ---- */
+/* ---- one error after the other, in objects of each kind ------ */
 
 static size_t wide_equal(uint32_t i)
 {
@@ -62,24 +62,24 @@ static MAM_KERNEL(one_by_one)
 		MAM_KASSERT(!mam_kfree_parts(kit->heap, base));
 		MAM_KASSERT(!mam_kfree_parts(kit->heap, &kit->heap));
 		MAM_KASSERT(!mam_kfree_parts(NULL, part) && mam_kfree_parts(kit->heap, NULL));
-		/* Twice. */
+		/* Double free. */
 		MAM_KASSERT(mam_kfree(kit->heap, part));
 		wrong(kit, part, MAM_OBJECT_TWICE);
 		MAM_KASSERT(!mam_kfree_parts(kit->heap, part) && !mam_kusable(kit->heap, part));
 		MAM_KASSERT(!mam_krealloc(kit->heap, part, 100));
 	}
 	mam_warp_sync(~0u);
-	/* All others are as they were. */
+	/* All other parts are unchanged. */
 	MAM_KASSERT(mam_kusable(kit->heap, part) == (mam_lane() == 5 ? 0 : sizes(mam_lane())));
 	mam_warp_sync(~0u);
 	if (mam_lane() != 5)
 		MAM_KASSERT(mam_kfree(kit->heap, part));
 	mam_warp_sync(~0u);
-	/* All is gone: what is left are addresses in the heap, or in a slab. */
+	/* All parts are freed: the addresses are inside the heap, or in a slab. */
 	MAM_KASSERT(!mam_kfree(kit->heap, part));
 	MAM_KASSERT(!mam_kfree_parts(kit->heap, part) && !mam_kusable(kit->heap, part));
 	mam_warp_sync(~0u);
-	/* An ordinary object there, whose first bytes nobody has written to, has no parts. */
+	/* An ordinary object there, whose first bytes were not written, has no parts. */
 	if (mam_lane() == 0) {
 		base = mam_kmalloc(kit->heap, want.front + want.total);
 		MAM_KASSERT(base);
@@ -90,16 +90,16 @@ static MAM_KERNEL(one_by_one)
 	}
 }
 
-START_TEST(mistakes_one_by_one)
+START_TEST(invalid_free_of_part_fails)
 {
 	struct okit *kit = okit_create(4, 1, &kinds[_i]);
 
-	okit_explore(kit, "mistakes", one_by_one, 1, 32, 4, NULL);
+	okit_explore(kit, "errors", one_by_one, 1, 32, 4, NULL);
 	okit_destroy(kit);
 }
 END_TEST
 
-/* ---- what nobody gets ---- */
+/* ---- requests that fail --- */
 
 static MAM_KERNEL(refused)
 {
@@ -110,25 +110,25 @@ static MAM_KERNEL(refused)
 	uint64_t count = okit_tally(kit, MAM_OBJECT_TOO_LARGE);
 	void *part;
 
-	/* Nothing is asked for: nothing is counted. */
+	/* A request for nothing is not counted. */
 	MAM_KASSERT(!mam_kmalloc_lanes(heap, mask, 0) && !mam_kmalloc_block(heap, 0));
 	MAM_KASSERT(!mam_kmalloc_lanes(NULL, mask, 8) && !mam_kmalloc_block(NULL, 8));
-	/* One of them asks for too much: nobody gets anything. */
+	/* If one lane requests too much, no lane gets a part. */
 	MAM_KASSERT(!mam_kmalloc_lanes(heap, mask, lane == 3 ? SIZE_MAX : 8));
 	MAM_KASSERT(!mam_kmalloc_lanes(heap, mask, SIZE_MAX));
 	MAM_KASSERT(!mam_kmalloc_lanes(heap, mask, SIZE_MAX / 8 + 1));
 	MAM_KASSERT(!mam_kmalloc_block(heap, SIZE_MAX / 4));
 	MAM_KASSERT(!mam_kmalloc_block(heap, lane == 7 ? SIZE_MAX : lane));
-	/* All of the heap, and header and table. */
+	/* The whole heap plus header and table. */
 	MAM_KASSERT(!mam_kmalloc_lanes(heap, mask, all / 8));
 	mam_warp_sync(mask);
 	MAM_KASSERT(okit_tally(kit, MAM_OBJECT_TOO_LARGE) == count + 6);
 	MAM_KASSERT(!okit_tally(kit, MAM_OBJECT_ZERO));
 	mam_warp_sync(mask);
-	/* All but the header. */
+	/* The whole heap minus the header. */
 	part = mam_kmalloc_lanes(heap, mask, lane == 7 ? all / 8 - 48 : all / 8);
 	MAM_KASSERT(part);
-	/* No room: nobody gets anything, and who asks alone may. */
+	/* No room: no lane gets a part; a lane that calls alone may. */
 	MAM_KASSERT(!mam_kmalloc_lanes(heap, mask, 16));
 	mam_warp_sync(mask);
 	MAM_KASSERT(mam_kfree(heap, part));
@@ -137,17 +137,17 @@ static MAM_KERNEL(refused)
 		kit->failed = 7;
 }
 
-START_TEST(nobody_gets_it)
+START_TEST(no_lane_gets_part_if_request_fails)
 {
 	struct okit *kit = okit_create(2, 1, NULL);
 
 	kit->whole = true;
-	okit_explore(kit, "refused", refused, 1, 8, 10, NULL);
+	okit_explore(kit, "failing requests", refused, 1, 8, 10, NULL);
 	okit_destroy(kit);
 }
 END_TEST
 
-/* ---- lanes that come together with all sorts of things ---- */
+/* ---- converged lanes with different kinds of objects ------ */
 
 static MAM_KERNEL(mixed)
 {
@@ -166,7 +166,7 @@ static MAM_KERNEL(mixed)
 		MAM_KASSERT(own && part && run);
 		before = mistakes(kit);
 		mam_warp_sync(~0u);
-		/* Own objects, other lanes' parts, runs, nothing, and what is wrong. */
+		/* Own objects, parts of other lanes, runs, NULL, and invalid pointers. */
 		other = (lane + 8 * round) % 32;
 		part = (unsigned char *)(uintptr_t)mam_warp_shuffle64(~0u, (uintptr_t)part, other);
 		what = lane % 3 == 0 ? part : lane % 3 == 1 ? run : lane % 2 ? NULL : own + 8;
@@ -187,16 +187,17 @@ static MAM_KERNEL(mixed)
 	}
 }
 
-START_TEST(all_sorts)
+START_TEST(valid_frees_succeed_beside_invalid)
 {
 	struct okit *kit = okit_create(4, 2, NULL);
 
-	okit_explore(kit, "all sorts of things at the same time", mixed, 1, 32, SEEDS / 2, NULL);
+	okit_explore(kit, "valid and invalid frees at the same time", mixed, 1, 32, SEEDS / 2,
+		     NULL);
 	okit_destroy(kit);
 }
 END_TEST
 
-/* ---- who is last ---- */
+/* ---- the last free --- */
 
 static uint32_t rights, wrongs;  /* atomic */
 static uint64_t shared_part[64]; /* atomic */
@@ -213,7 +214,7 @@ static void count(bool right)
 	(void)mam_atomic_add32(right ? &rights : &wrongs, 1, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/* Block 0's lanes have parts, and each is given back by a lane of each of the other blocks. */
+/* Block 0's lanes own the parts; a lane of each of the other blocks frees each part. */
 static MAM_KERNEL(lasts)
 {
 	struct okit *kit = argument;
@@ -239,7 +240,10 @@ static MAM_KERNEL(lasts)
 		count(mam_kfree(kit->heap, (void *)(uintptr_t)address));
 }
 
-/* Each part once; of those for all one is right, and each that came before it. */
+/*
+ * Each part is freed once; of the frees of the whole object one succeeds, and so does each that
+ * came before it.
+ */
 static const char *check_lasts(void *argument)
 {
 	const struct okit *kit = argument;
@@ -248,11 +252,11 @@ static const char *check_lasts(void *argument)
 	while (parts < 64 && shared_part[parts])
 		parts++;
 	if (!kit->plan && rights != parts)
-		return okit_wrong("%u parts, and %u were given back", parts, rights);
+		return okit_wrong("%u parts, but %u were freed", parts, rights);
 	if (kit->plan && (rights < 1 || rights > parts))
-		return okit_wrong("%u parts, and %u were right", parts, rights);
+		return okit_wrong("%u parts, but %u frees succeeded", parts, rights);
 	if (mistakes(kit) != wrongs)
-		return okit_wrong("%u mistakes, and %u were counted", wrongs,
+		return okit_wrong("%u errors, but %u were counted", wrongs,
 				  (uint32_t)mistakes(kit));
 	return okit_check_empty(argument);
 }
@@ -262,12 +266,15 @@ static const struct {
 	uint32_t grid, block;
 	bool all;
 } races[] = {
-	{ "by one block", 2, 3, false },         { "by one block of two warps", 2, 36, false },
-	{ "by two blocks, twice", 3, 3, false }, { "once for all, and each", 3, 4, true },
-	{ "all against all", 2, 4, true },       { "all, two warps", 3, 34, true },
+	{ "by one block", 2, 3, false },
+	{ "by one block of two warps", 2, 36, false },
+	{ "by two blocks, double free", 3, 3, false },
+	{ "the whole object, and each part", 3, 4, true },
+	{ "all parts, one block", 2, 4, true },
+	{ "all parts, two warps", 3, 34, true },
 };
 
-START_TEST(one_is_last)
+START_TEST(exactly_one_free_is_the_last)
 {
 	struct okit *kit = okit_create(1, 1, races[_i].all ? "all" : NULL);
 	struct simt_case test = {
@@ -279,7 +286,7 @@ START_TEST(one_is_last)
 		.begin = begin_race,
 		.check = check_lasts,
 		.seeds = races[_i].block > 8 ? SEEDS / 8 : SEEDS,
-		/* Who gives back a second time reads what another writes. */
+		/* A double free reads what another lane writes. */
 		.config = { .race = KIT_RACE && races[_i].grid == 2 && !races[_i].all,
 			    .strict = true,
 			    .whole = true },
@@ -290,7 +297,7 @@ START_TEST(one_is_last)
 }
 END_TEST
 
-/* ---- as objects with another size ---- */
+/* ---- realloc of parts ---------------- */
 
 static MAM_KERNEL(moves)
 {
@@ -318,19 +325,19 @@ static MAM_KERNEL(moves)
 	MAM_KASSERT(!mam_krealloc(kit->heap, part, 0) && !mam_kusable(kit->heap, part));
 }
 
-START_TEST(another_size)
+START_TEST(realloc_moves_part_to_own_object)
 {
 	struct okit *kit = okit_create(16, 1, NULL);
 
-	okit_explore(kit, "another size", moves, 1, 8, SEEDS / 2, NULL);
+	okit_explore(kit, "realloc of parts", moves, 1, 8, SEEDS / 2, NULL);
 	okit_destroy(kit);
 }
 END_TEST
 
-/* ---- by this thread, which is a lane on its own ---- */
+/* ---- by this thread, which is a single lane -------- */
 
-/* What the host gives back as a whole, as its walk shows no parts, leaves no mark. */
-START_TEST(as_a_whole)
+/* A host free of the whole object, which is not known to have parts, leaves no mark. */
+START_TEST(free_of_whole_object_leaves_no_mark)
 {
 	struct okit *kit = okit_create(2, 1, NULL);
 	size_t bytes = _i ? 10000 : 100;
@@ -345,7 +352,7 @@ START_TEST(as_a_whole)
 	ck_assert_ptr_nonnull(object);
 	ck_assert(!mam_kfree(kit->heap, part) && !mam_objects_free_lone(kit->heap, part));
 	ck_assert_uint_eq(okit_tally(kit, MAM_OBJECT_INTERIOR), 2);
-	/* Parts by the same way. */
+	/* The same function frees parts. */
 	part = mam_kmalloc_lanes(kit->heap, 1, 24);
 	ck_assert(mam_objects_free_lone(kit->heap, part));
 	ck_assert(!mam_objects_free_lone(kit->heap, part));
@@ -353,8 +360,8 @@ START_TEST(as_a_whole)
 }
 END_TEST
 
-/* A run may begin anywhere in a block, and its parts lie in others. */
-START_TEST(across_blocks)
+/* A run may start anywhere in a block, and its parts are in other blocks. */
+START_TEST(part_in_other_block_is_found)
 {
 	struct okit *kit = okit_create(8, 1, NULL);
 	size_t filled, at;
@@ -367,7 +374,7 @@ START_TEST(across_blocks)
 		for (at = 1; at < 150000; at += 500)
 			ck_assert(!mam_kfree(kit->heap, part + at));
 		ck_assert(mam_kusable(kit->heap, part) == 150000);
-		/* One that lies in another unit than the object's first byte. */
+		/* A part in another unit than the object's first byte. */
 		for (at = 0; at < 147; at++) {
 			uint32_t first = mam_place_first(
 				kit->heap,
@@ -381,8 +388,8 @@ START_TEST(across_blocks)
 }
 END_TEST
 
-/* After a reset old marks say nothing, though the memory is as it was. */
-START_TEST(after_a_reset)
+/* After a reset, old marks are invalid although the memory is unchanged. */
+START_TEST(reset_invalidates_old_parts)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 	unsigned char *part = mam_kmalloc_lanes(kit->heap, 1, 100), *object;
@@ -395,7 +402,7 @@ START_TEST(after_a_reset)
 	while (object && object != part - 16);
 	ck_assert_ptr_nonnull(object);
 	ck_assert(!mam_kfree(kit->heap, part));
-	/* Also when there is a number again, which is another one where time goes on. */
+	/* Also when the epoch has a value again, which differs if it continues. */
 	kit->heap->returns->epoch = 12345;
 	part = mam_kmalloc_lanes(kit->heap, 1, 100);
 	ck_assert(part && mam_kfree(kit->heap, part));
@@ -405,8 +412,8 @@ START_TEST(after_a_reset)
 }
 END_TEST
 
-/* Shapes, and what a table of long ends says, which no heap of a test has. */
-START_TEST(shapes)
+/* Shapes, and the table of 64-bit ends, which the heap of no test is large enough for. */
+START_TEST(shape_describes_parts)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 	uint64_t memory[64], each = (uint64_t)3 << 32;
@@ -446,14 +453,15 @@ int main(void)
 {
 	TCase *tcase = tcase_create("collective_wrong");
 
-	tcase_add_loop_test(tcase, mistakes_one_by_one, 0, sizeof(kinds) / sizeof(kinds[0]));
-	tcase_add_test(tcase, nobody_gets_it);
-	tcase_add_test(tcase, all_sorts);
-	tcase_add_loop_test(tcase, one_is_last, 0, sizeof(races) / sizeof(races[0]));
-	tcase_add_test(tcase, another_size);
-	tcase_add_loop_test(tcase, as_a_whole, 0, 2);
-	tcase_add_test(tcase, across_blocks);
-	tcase_add_test(tcase, after_a_reset);
-	tcase_add_test(tcase, shapes);
+	tcase_add_loop_test(tcase, invalid_free_of_part_fails, 0, sizeof(kinds) / sizeof(kinds[0]));
+	tcase_add_test(tcase, no_lane_gets_part_if_request_fails);
+	tcase_add_test(tcase, valid_frees_succeed_beside_invalid);
+	tcase_add_loop_test(tcase, exactly_one_free_is_the_last, 0,
+			    sizeof(races) / sizeof(races[0]));
+	tcase_add_test(tcase, realloc_moves_part_to_own_object);
+	tcase_add_loop_test(tcase, free_of_whole_object_leaves_no_mark, 0, 2);
+	tcase_add_test(tcase, part_in_other_block_is_found);
+	tcase_add_test(tcase, reset_invalidates_old_parts);
+	tcase_add_test(tcase, shape_describes_parts);
 	return kit_run(tcase, "heap/collective_wrong");
 }

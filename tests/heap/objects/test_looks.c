@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_looks.c - how a scan and a warp look at words, one step at a time: each word once, on to the
- * next when one is lost, as long as there is something to be had.
+ * test_looks.c - how a scan and a warp look at words, step by step: each word once, on to the next
+ * word after a lost claim, as long as there are free pages.
  */
 #include "heap/kit.h"
 
-/* Two lanes, a free page in each of two words: who loses the first goes on to the second. */
+/* Two lanes, one free page in each of two words: the lane that loses the first takes the second. */
 MAM_KERNEL(take_in_a_unit)
 {
 	struct kit *kit = argument;
@@ -27,11 +27,12 @@ static void begin_two(void *argument)
 	kit_vacate(kit, 138);
 }
 
-START_TEST(lost_in_a_unit)
+START_TEST(lost_claim_moves_on_within_unit)
 {
 	struct kit *kit = kit_create(190, NULL);
 
-	kit_explore_from(kit, "a unit for two", begin_two, take_in_a_unit, 2, 1, 60, kit_check);
+	kit_explore_from(kit, "a unit for two lanes", begin_two, take_in_a_unit, 2, 1, 60,
+			 kit_check);
 	kit_destroy(kit);
 }
 END_TEST
@@ -50,7 +51,7 @@ MAM_KERNEL(look_at_words)
 	MAM_KASSERT(mam_scan_look(bits, 5, &at) == ~((uint64_t)1 << 63) && at == 3);
 	MAM_KASSERT(mam_warp_look(kit->pages, 1, 1, &at) == ~((uint64_t)1 << 10) && at == 2);
 	MAM_KASSERT(mam_warp_look(kit->pages, 3, 4, &at) == ~((uint64_t)1 << 10) && at == 2);
-	/* Who has a rank too many has no word. */
+	/* A lane whose rank is too high has no word. */
 	MAM_KASSERT(mam_warp_look(kit->pages, 3, 5, &at) == MAM_WORD_FULL);
 }
 
@@ -63,16 +64,16 @@ static void begin_look(void *argument)
 	kit_vacate(kit, 3 * 64 + 63);
 }
 
-START_TEST(looks)
+START_TEST(look_finds_first_word_with_room)
 {
 	struct kit *kit = kit_create(5 * 64, NULL);
 
-	kit_explore_from(kit, "looks", begin_look, look_at_words, 1, 1, 1, kit_check);
+	kit_explore_from(kit, "look at words", begin_look, look_at_words, 1, 1, 1, kit_check);
 	kit_destroy(kit);
 }
 END_TEST
 
-/* One lane sees a word of free pages, the others nothing: they are all served from it. */
+/* One lane sees a word of free pages, the others see none: all are served from it. */
 MAM_KERNEL(harvest_one_word)
 {
 	struct kit *kit = argument;
@@ -97,7 +98,7 @@ static void begin_one_word(void *argument)
 		kit_vacate(kit, 2 * i);
 }
 
-START_TEST(harvest)
+START_TEST(harvest_serves_all_lanes_from_one_word)
 {
 	struct kit *kit = kit_create(128, NULL);
 
@@ -106,7 +107,7 @@ START_TEST(harvest)
 }
 END_TEST
 
-/* The same as a search: a walk that comes back says where it was, and that it looked once. */
+/* The same as a search: the returned state has the position of that word and counts one look. */
 MAM_KERNEL(search_one_word)
 {
 	struct kit *kit = argument;
@@ -122,7 +123,7 @@ MAM_KERNEL(search_one_word)
 	kit_own(kit, found.page, 1);
 }
 
-START_TEST(search)
+START_TEST(search_returns_position_and_looks)
 {
 	struct kit *kit = kit_create(128, NULL);
 
@@ -131,7 +132,10 @@ START_TEST(search)
 }
 END_TEST
 
-/* Without patience a warp scans at once, as one: every word is looked at, whatever their walks. */
+/*
+ * Without patience a warp scans at once, as a unit: it visits every word, whatever the lanes'
+ * positions.
+ */
 MAM_KERNEL(take_the_last)
 {
 	struct kit *kit = argument;
@@ -162,11 +166,11 @@ static const char *all_but_one_failed(void *argument)
 	struct kit *kit = argument;
 
 	if (kit->failed != 3 || kit->pages->tally[MAM_TALLY_FULL] != 3)
-		return "not one of four had the last page";
+		return "not exactly one of four lanes got the last page";
 	return kit_check(kit);
 }
 
-START_TEST(the_last)
+START_TEST(one_of_four_lanes_gets_last_page)
 {
 	struct kit *kit = kit_create(1024, NULL);
 
@@ -178,12 +182,12 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("looks");
+	TCase *tcase = tcase_create("look at words");
 
-	tcase_add_test(tcase, lost_in_a_unit);
-	tcase_add_test(tcase, looks);
-	tcase_add_test(tcase, harvest);
-	tcase_add_test(tcase, search);
-	tcase_add_test(tcase, the_last);
+	tcase_add_test(tcase, lost_claim_moves_on_within_unit);
+	tcase_add_test(tcase, look_finds_first_word_with_room);
+	tcase_add_test(tcase, harvest_serves_all_lanes_from_one_word);
+	tcase_add_test(tcase, search_returns_position_and_looks);
+	tcase_add_test(tcase, one_of_four_lanes_gets_last_page);
 	return kit_run(tcase, "heap/looks");
 }

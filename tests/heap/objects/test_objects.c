@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_objects.c - the heap of objects as lanes ask it: whole warps, some lanes of a warp, lone
- * lanes; one size for all or one each; all at one place in the code or at several; sizes at the
- * borders of classes, and none. There is room for all in every test, so nobody may go without.
+ * test_objects.c - calls of the heap of objects: by whole warps, some lanes of a warp, lone lanes;
+ * with one size for all or one per lane; from one place in the code or several; with sizes at class
+ * boundaries, and invalid ones. In every test there is room for all, so no valid request may fail.
  */
 #include "heap/objects/objects_kit.h"
 
@@ -10,9 +10,9 @@ struct plan {
 	const char *name;
 	uint32_t blocks, columns; /* of the heap */
 	uint32_t grid, block;
-	uint32_t lanes; /* of a warp, those that ask */
+	uint32_t lanes; /* of a warp, those that call */
 	uint32_t rounds, seeds;
-	uint32_t count; /* of sizes */
+	uint32_t count; /* number of sizes */
 	size_t bytes[8];
 };
 
@@ -21,7 +21,7 @@ static bool asks(const struct plan *plan)
 	return plan->lanes >> mam_lane() & 1;
 }
 
-/* Each lane that asks gets one object and gives it back, over and over. */
+/* Each calling lane repeatedly allocates one object and frees it. */
 static MAM_KERNEL(take_and_give)
 {
 	struct okit *kit = argument;
@@ -41,7 +41,7 @@ static MAM_KERNEL(take_and_give)
 	}
 }
 
-/* Objects of two rounds are held at a time. */
+/* Objects of two rounds are live at a time. */
 static MAM_KERNEL(hold_two)
 {
 	struct okit *kit = argument;
@@ -65,19 +65,28 @@ static MAM_KERNEL(hold_two)
 
 static const struct plan plans[] = {
 	{ "16 B, whole warps", 1, 2, 2, 64, ALL, 3, 20, 1, { 1 } },
-	{ "48 B, whole warps, a handle for all", 1, 1, 3, 64, ALL, 3, 20, 1, { 48 } },
+	{ "48 B, whole warps, one handle for all", 1, 1, 3, 64, ALL, 3, 20, 1, { 48 } },
 	{ "64 B, half a warp", 1, 2, 2, 64, 0xffff0000, 3, 20, 1, { 64 } },
 	{ "112 B, every other lane", 1, 2, 2, 96, ODD, 3, 20, 1, { 100 } },
 	{ "256 B, three lanes", 2, 2, 4, 32, 0x80010002, 4, 20, 1, { 256 } },
 	{ "512 B, lone lanes", 1, 2, 6, 32, 0x00000100, 6, 20, 1, { 512 } },
-	{ "1 KiB, blocks that are no warps", 2, 2, 3, 40, ALL, 3, 20, 1, { 1024 } },
+	{ "1 KiB, blocks that are not whole warps", 2, 2, 3, 40, ALL, 3, 20, 1, { 1024 } },
 	{ "1050 B, the last lane", 1, 2, 4, 64, 0x80000000, 4, 20, 1, { 1050 } },
 	{ "4100 B, every other lane", 4, 2, 1, 96, ODD, 4, 20, 1, { 4100 } },
 	{ "8 KiB, whole warps", 8, 2, 1, 64, ALL, 3, 20, 1, { 8192 } },
 	{ "two sizes", 2, 2, 2, 64, ALL, 3, 20, 2, { 16, 80 } },
-	{ "two sizes, a lane without", 8, 2, 2, 64, ALL - 8, 3, 20, 2, { 500, 32 } },
+	{ "two sizes, one lane does not call", 8, 2, 2, 64, ALL - 8, 3, 20, 2, { 500, 32 } },
 	{ "eight sizes", 6, 4, 2, 64, ALL, 3, 15, 8, { 1, 24, 48, 100, 200, 300, 500, 16 } },
-	{ "sizes of a block each", 36, 2, 1, 64, 0x0f0f0f0f, 3, 20, 4, { 1024, 1088, 2048, 8192 } },
+	{ "each size fills a block",
+	  36,
+	  2,
+	  1,
+	  64,
+	  0x0f0f0f0f,
+	  3,
+	  20,
+	  4,
+	  { 1024, 1088, 2048, 8192 } },
 };
 #define PLANS ((int)(sizeof(plans) / sizeof(plans[0])))
 
@@ -91,14 +100,14 @@ static void explore_plan(const struct plan *plan, simt_kernel *kernel, const cha
 	okit_destroy(kit);
 }
 
-START_TEST(one_at_a_time)
+START_TEST(lanes_alloc_and_free_one_object)
 {
 	explore_plan(&plans[_i], take_and_give, "one");
 }
 END_TEST
 
-/* Half of these leave too little room for two each: only those that have it. */
-START_TEST(two_at_a_time)
+/* Some of these leave too little room for two per lane: only those that have enough. */
+START_TEST(lanes_own_objects_of_two_rounds)
 {
 	static const int rows[] = { 0, 1, 2, 3, 4, 5, 7, 10, 11 };
 
@@ -106,14 +115,14 @@ START_TEST(two_at_a_time)
 }
 END_TEST
 
-/* ---- from several places ------------------------------------------------------------------- */
+/* ---- from several call sites --------------------------------------------------------------- */
 
 static __attribute__((noinline)) void *from_elsewhere(struct okit *kit, size_t bytes)
 {
 	return okit_alloc(kit, bytes);
 }
 
-/* Lanes part, and some come together again, where they ask and where they give back. */
+/* Lanes diverge, and some converge again, at different allocation and free sites. */
 static MAM_KERNEL(divergent)
 {
 	struct okit *kit = argument;
@@ -142,18 +151,18 @@ static MAM_KERNEL(divergent)
 	}
 }
 
-START_TEST(places_in_the_code)
+START_TEST(divergent_call_sites_are_served)
 {
 	struct okit *kit = okit_create(3, 2, NULL);
 
-	okit_explore(kit, "from several places", divergent, 2, 64, 20, okit_check_served);
+	okit_explore(kit, "from several call sites", divergent, 2, 64, 20, okit_check_served);
 	okit_destroy(kit);
 }
 END_TEST
 
-/* ---- borders ------------------------------------------------------------------------------- */
+/* ---- boundaries ---------------------------------------------------------------------------- */
 
-/* A byte less than a class, the class, a byte more: 32 lanes have 32 of those at a time. */
+/* One byte less than a class, the class, one byte more: 32 lanes have 32 of these at a time. */
 static MAM_KERNEL(all_borders)
 {
 	struct okit *kit = argument;
@@ -170,17 +179,17 @@ static MAM_KERNEL(all_borders)
 	}
 }
 
-/* Each may pin a block; but then there are some left. */
-START_TEST(borders)
+/* Each may pin a block; even then some blocks are left. */
+START_TEST(class_boundary_sizes_are_served)
 {
 	struct okit *kit = okit_create(36, 2, NULL);
 
-	okit_explore(kit, "borders", all_borders, 1, 32, 4, okit_check_served);
+	okit_explore(kit, "class boundaries", all_borders, 1, 32, 4, okit_check_served);
 	okit_destroy(kit);
 }
 END_TEST
 
-/* In one warp, and from one place: what is nothing, too much, or just not. */
+/* In one warp, from one call site: zero bytes, too many, and just too many. */
 static const struct {
 	size_t bytes;
 	bool fits;
@@ -208,7 +217,7 @@ static MAM_KERNEL(ask_odd_sizes)
 	okit_free(kit, object);
 }
 
-/* What is 0 or too much is counted as that, once a lane. */
+/* A request for 0 or too many bytes is counted as that, once per lane. */
 static const char *check_odd_sizes(void *argument)
 {
 	struct okit *kit = argument;
@@ -220,13 +229,13 @@ static const char *check_odd_sizes(void *argument)
 			 (i % SIMT_WARP + i / SIMT_WARP) % ODD_SIZES <= 8;
 	}
 	if (okit_tally(kit, MAM_OBJECT_ZERO) != zero)
-		return "not each request for nothing was counted";
+		return "wrong number of zero-size requests";
 	if (okit_tally(kit, MAM_OBJECT_TOO_LARGE) != large)
-		return "not each request for too much was counted";
+		return "wrong number of oversized requests";
 	return okit_check_empty(kit);
 }
 
-START_TEST(no_sizes)
+START_TEST(invalid_size_returns_null)
 {
 	struct okit *kit = okit_create(40, 2, NULL);
 
@@ -235,7 +244,7 @@ START_TEST(no_sizes)
 }
 END_TEST
 
-/* ---- no heap ------------------------------------------------------------------------------- */
+/* ---- invalid heaps ------------------------------------------------------------------------- */
 
 static MAM_KERNEL(ask_none)
 {
@@ -255,7 +264,7 @@ static MAM_KERNEL(ask_none)
 	MAM_KASSERT(!mam_objects_usable(&other, kit->space));
 }
 
-START_TEST(no_heap)
+START_TEST(invalid_heap_returns_null)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 
@@ -264,7 +273,7 @@ START_TEST(no_heap)
 }
 END_TEST
 
-/* A heap of pages: it has none, nothing goes wrong there, and each call for objects is counted. */
+/* A heap of pages: requests for objects return NULL, cause no harm, and each is counted. */
 struct of_pages {
 	struct mam_kheap head;
 	uint64_t metadata[sizeof(struct mam_pages) / 8 + 2];
@@ -280,7 +289,7 @@ static MAM_KERNEL(ask_pages)
 	MAM_KASSERT(!mam_objects_usable(heap, heap->space));
 }
 
-START_TEST(heap_of_pages)
+START_TEST(heap_of_pages_returns_null)
 {
 	static _Alignas(MAM_PAGES_LINE) struct of_pages heap;
 	struct mam_pages *pages = (struct mam_pages *)heap.metadata;
@@ -306,12 +315,12 @@ int main(void)
 {
 	TCase *tcase = tcase_create("objects");
 
-	tcase_add_loop_test(tcase, one_at_a_time, 0, PLANS);
-	tcase_add_loop_test(tcase, two_at_a_time, 0, 9);
-	tcase_add_test(tcase, places_in_the_code);
-	tcase_add_test(tcase, borders);
-	tcase_add_test(tcase, no_sizes);
-	tcase_add_test(tcase, no_heap);
-	tcase_add_test(tcase, heap_of_pages);
+	tcase_add_loop_test(tcase, lanes_alloc_and_free_one_object, 0, PLANS);
+	tcase_add_loop_test(tcase, lanes_own_objects_of_two_rounds, 0, 9);
+	tcase_add_test(tcase, divergent_call_sites_are_served);
+	tcase_add_test(tcase, class_boundary_sizes_are_served);
+	tcase_add_test(tcase, invalid_size_returns_null);
+	tcase_add_test(tcase, invalid_heap_returns_null);
+	tcase_add_test(tcase, heap_of_pages_returns_null);
 	return kit_run(tcase, "heap/objects");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_objects_churn.c - the heap of objects while sizes, lanes and times are left to chance: more
- * asked for than there is, slabs that empty and go, handles that several warps have in common; and
- * beside all that a slot that is always there, and so is always found.
+ * test_objects_churn.c - the heap of objects under random sizes, lanes and times: requests for more
+ * than there is, slabs that become empty and are closed, handles that several warps share; and a
+ * slot that is always free, and so must always be found.
  */
 #include "heap/objects/objects_kit.h"
 
@@ -16,8 +16,8 @@ struct plan {
 	uint32_t blocks, columns;
 	uint32_t grid, block, resident;
 	uint32_t rounds;
-	uint32_t first, count; /* of sizes */
-	uint32_t alike;        /* of eight requests, those of one size for the warp */
+	uint32_t first, count; /* first size, number of sizes */
+	uint32_t alike;        /* of eight requests, those with one size for the warp */
 	uint32_t seeds;
 };
 
@@ -30,7 +30,7 @@ static size_t some_size(const struct plan *plan, uint32_t round)
 	return sizes[plan->first + (chance >> 3) % plan->count];
 }
 
-/* Takes, keeps up to four, gives one of them back, in any order. */
+/* Allocates, keeps up to four objects, frees one of them, in random order. */
 static MAM_KERNEL(churn)
 {
 	struct okit *kit = argument;
@@ -52,16 +52,16 @@ static MAM_KERNEL(churn)
 }
 
 static const struct plan plans[] = {
-	{ "a warp, small", 1, 1, 1, 32, 0, 12, 0, 8, 4, 20 },
-	{ "warps, small, one handle", 1, 1, 3, 32, 0, 8, 0, 8, 6, 16 },
-	{ "warps, small, more handles", 2, 8, 4, 40, 0, 6, 0, 8, 8, 12 },
-	{ "lone lanes, small", 1, 2, 20, 1, 0, 12, 0, 8, 0, 20 },
-	{ "few classes, much too many", 1, 2, 2, 48, 0, 6, 7, 3, 4, 12 },
-	{ "a block each", 3, 2, 2, 20, 0, 8, 10, 5, 4, 12 },
+	{ "a warp, small sizes", 1, 1, 1, 32, 0, 12, 0, 8, 4, 20 },
+	{ "warps, small sizes, one handle", 1, 1, 3, 32, 0, 8, 0, 8, 6, 16 },
+	{ "warps, small sizes, several handles", 2, 8, 4, 40, 0, 6, 0, 8, 8, 12 },
+	{ "lone lanes, small sizes", 1, 2, 20, 1, 0, 12, 0, 8, 0, 20 },
+	{ "few classes, far too many requests", 1, 2, 2, 48, 0, 6, 7, 3, 4, 12 },
+	{ "each class fills a block", 3, 2, 2, 20, 0, 8, 10, 5, 4, 12 },
 	{ "runs only", 2, 1, 3, 6, 0, 8, 15, 3, 2, 16 },
 	{ "all sizes", 4, 2, 2, 32, 0, 6, 0, 18, 3, 10 },
-	{ "all sizes, few at a time", 3, 2, 10, 8, 2, 6, 0, 18, 3, 10 },
-	{ "all sizes, one block of ground", 1, 1, 12, 1, 0, 8, 0, 18, 0, 16 },
+	{ "all sizes, few lanes at a time", 3, 2, 10, 8, 2, 6, 0, 18, 3, 10 },
+	{ "all sizes, one block of memory", 1, 1, 12, 1, 0, 8, 0, 18, 0, 16 },
 };
 #define PLANS ((int)(sizeof(plans) / sizeof(plans[0])))
 
@@ -86,7 +86,7 @@ static void explore(struct okit *kit, simt_kernel *kernel, const char *(*check)(
 	simt_must_pass(&test);
 }
 
-START_TEST(by_chance)
+START_TEST(random_requests_keep_heap_consistent)
 {
 	struct okit *kit = okit_create(plans[_i].blocks, plans[_i].columns, &plans[_i]);
 
@@ -95,15 +95,17 @@ START_TEST(by_chance)
 }
 END_TEST
 
-/* As long as what they hold fits however it lies, nobody goes without. */
+/* As long as the live objects fit in any arrangement, no request fails. */
 static const struct plan roomy[] = {
-	/* Two classes of a block each, 8 lanes with 4 at most: 32 blocks may be pinned. */
-	{ "room for all, a block each", 34, 2, 2, 4, 0, 16, 10, 2, 4, 6 },
-	/* 16 lanes with 4 slots of 4 units at most, in any of 16 places a block: 4 blocks. */
-	{ "room for all, small", 5, 1, 2, 8, 0, 16, 0, 5, 4, 10 },
+	/*
+	 * Two classes that fill a block each, 8 lanes with at most 4: up to 32 blocks are pinned.
+	 */
+	{ "room for all, each class fills a block", 34, 2, 2, 4, 0, 16, 10, 2, 4, 6 },
+	/* 16 lanes with at most 4 slots of 4 units, in any of 16 positions per block: 4 blocks. */
+	{ "room for all, small sizes", 5, 1, 2, 8, 0, 16, 0, 5, 4, 10 },
 };
 
-START_TEST(room_for_all)
+START_TEST(random_requests_with_room_succeed)
 {
 	struct okit *kit = okit_create(roomy[_i].blocks, roomy[_i].columns, &roomy[_i]);
 
@@ -112,7 +114,7 @@ START_TEST(room_for_all)
 }
 END_TEST
 
-/* What is still held at the end is what the books say. */
+/* The metadata matches what is still live at the end. */
 static MAM_KERNEL(leave_some)
 {
 	struct okit *kit = argument;
@@ -128,11 +130,11 @@ static MAM_KERNEL(leave_some)
 }
 
 static const struct plan left[] = {
-	{ "some are left", 4, 2, 2, 40, 0, 5, 0, 16, 4, 8 },
-	{ "some are left, small", 1, 1, 3, 32, 0, 5, 0, 8, 4, 8 },
+	{ "some objects stay live", 4, 2, 2, 40, 0, 5, 0, 16, 4, 8 },
+	{ "some objects stay live, small sizes", 1, 1, 3, 32, 0, 5, 0, 8, 4, 8 },
 };
 
-START_TEST(live_at_the_end)
+START_TEST(live_objects_match_metadata)
 {
 	struct okit *kit = okit_create(left[_i].blocks, left[_i].columns, &left[_i]);
 
@@ -142,8 +144,9 @@ START_TEST(live_at_the_end)
 END_TEST
 
 /*
- * A slab of one class has a slot more than the lanes that ever want one, and one lane holds its
- * first object to the end, so that it stays. Whatever the others do, who wants a slot gets one.
+ * A slab of one class has one slot more than there are lanes that ever request one, and one lane
+ * keeps its first object to the end, so the slab stays. Each request for a slot succeeds, in
+ * every interleaving with the others.
  */
 #define PATIENT 40
 static MAM_KERNEL(always_there)
@@ -155,7 +158,7 @@ static MAM_KERNEL(always_there)
 
 	if (!mam_block() && !simt_thread())
 		okit_keep(kit, 0, okit_alloc(kit, 256));
-	/* Everybody waits for that. */
+	/* All lanes wait for that. */
 	while (!mam_atomic_load64(&kit->kept[0], MAM_ACQUIRE, MAM_AT_DEVICE))
 		mam_nanosleep(10);
 	for (round = 0; round < plan->rounds; round++) {
@@ -177,17 +180,17 @@ static const char *check_always_there(void *argument)
 	const char *wrong = okit_check(kit);
 
 	if (!wrong && kit->live != 1)
-		wrong = "not just the first is live";
+		wrong = "the first object is not the only live one";
 	return wrong;
 }
 
 static const struct plan always[] = {
-	{ "always a slot", 1, 1, 2, PATIENT, 0, 5, 8, 8, 3, 8 },
-	{ "always a slot, and runs", 2, 2, 2, PATIENT, 0, 4, 10, 8, 3, 6 },
-	{ "always a slot, lone lanes", 1, 1, 24, 1, 0, 6, 7, 9, 0, 8 },
+	{ "always a free slot", 1, 1, 2, PATIENT, 0, 5, 8, 8, 3, 8 },
+	{ "always a free slot, and runs", 2, 2, 2, PATIENT, 0, 4, 10, 8, 3, 6 },
+	{ "always a free slot, lone lanes", 1, 1, 24, 1, 0, 6, 7, 9, 0, 8 },
 };
 
-START_TEST(always_a_slot)
+START_TEST(free_slot_is_always_found)
 {
 	struct okit *kit = okit_create(always[_i].blocks, always[_i].columns, &always[_i]);
 
@@ -200,9 +203,9 @@ int main(void)
 {
 	TCase *tcase = tcase_create("objects_churn");
 
-	tcase_add_loop_test(tcase, by_chance, 0, PLANS);
-	tcase_add_loop_test(tcase, room_for_all, 0, 2);
-	tcase_add_loop_test(tcase, live_at_the_end, 0, 2);
-	tcase_add_loop_test(tcase, always_a_slot, 0, 3);
+	tcase_add_loop_test(tcase, random_requests_keep_heap_consistent, 0, PLANS);
+	tcase_add_loop_test(tcase, random_requests_with_room_succeed, 0, 2);
+	tcase_add_loop_test(tcase, live_objects_match_metadata, 0, 2);
+	tcase_add_loop_test(tcase, free_slot_is_always_found, 0, 3);
 	return kit_run(tcase, "heap/objects_churn");
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_objects_few.c - few lanes on a heap of objects, each alone in its block of threads, and
- * many interleavings of them: what one does falls into each step of another. A heap here is one
- * slab, or two; and whoever can be served must be, though all is in motion: a slab that begins or
- * ends is no proof that there is no room.
+ * test_objects_few.c - few lanes use a heap of objects, each alone in its thread block, in many
+ * interleavings: the work of one overlaps each step of another. A heap here is one or two slabs. A
+ * request that can be served must succeed while slabs are in transition: a slab that opens or
+ * closes does not prove that there is no room.
  */
 #include "heap/objects/objects_kit.h"
 
@@ -12,12 +12,12 @@ struct plan {
 	uint32_t blocks, grid;
 	uint32_t live; /* at the end */
 	uint32_t seeds;
-	size_t held;      /* what somebody has from the beginning, or 0 */
-	size_t before[2]; /* sizes of which empty slabs are there at the beginning */
-	size_t bytes[6];  /* what lanes ask for */
+	size_t held;      /* size of an object that is live from the start, or 0 */
+	size_t before[2]; /* sizes of which empty slabs exist at the start */
+	size_t bytes[6];  /* sizes that lanes request */
 };
 
-/* Outside of a launch: a slab that nobody uses. */
+/* Outside of a launch: leaves an empty slab. */
 static void leave_idle(struct okit *kit, size_t bytes)
 {
 	bool freed = true;
@@ -39,14 +39,14 @@ static void begin(void *argument)
 	leave_idle(kit, plan->before[1]);
 }
 
-/* So many lanes have something, and no other could have. */
+/* So many lanes own an object, and no other request could have succeeded. */
 static const char *check_live(void *argument)
 {
 	const struct okit *kit = argument;
 	const struct plan *plan = kit->plan;
 
 	if (kit->live != plan->live)
-		return okit_wrong("%u lanes have something, not %u", kit->live, plan->live);
+		return okit_wrong("%u lanes own an object, not %u", kit->live, plan->live);
 	return kit->failed && kit->only_taken ? okit_check_full(argument) : okit_check(argument);
 }
 
@@ -70,7 +70,7 @@ static void explore(const struct plan *plan, simt_kernel *kernel, bool only_take
 	okit_destroy(kit);
 }
 
-/* Each lane asks once, at some time, for a size of its own, and keeps it. */
+/* Each lane makes one request, at a random time, for a size of its own, and keeps the object. */
 static MAM_KERNEL(ask_once)
 {
 	struct okit *kit = argument;
@@ -83,35 +83,42 @@ static MAM_KERNEL(ask_once)
 
 #define S 300
 static const struct plan once[] = {
-	{ "two open one slab", 1, 2, 2, S, 0, { 0 }, { 1024, 1024 } },
-	{ "three open one slab", 1, 3, 3, S, 0, { 0 }, { 5000, 5000, 5000 } },
-	{ "two open one of two slabs", 1, 2, 2, S, 0, { 0 }, { 512, 512 } },
-	{ "one slab becomes another's", 1, 2, 2, S, 0, { 2048 }, { 1024, 1024 } },
+	{ "two lanes open one slab", 1, 2, 2, S, 0, { 0 }, { 1024, 1024 } },
+	{ "three lanes open one slab", 1, 3, 3, S, 0, { 0 }, { 5000, 5000, 5000 } },
+	{ "two lanes open one of two slabs", 1, 2, 2, S, 0, { 0 }, { 512, 512 } },
+	{ "one slab changes its class", 1, 2, 2, S, 0, { 2048 }, { 1024, 1024 } },
 	{ "two slabs become one", 1, 3, 3, S, 0, { 512, 700 }, { 1024, 1024, 1024 } },
-	{ "taken again, or another's", 1, 2, 1, S, 0, { 1024 }, { 1024, 2048 } },
-	{ "taken again by two, or another's", 2, 3, 2, S, 0, { 1024, 2048 }, { 1024, 2048, 1088 } },
-	{ "three want two slabs", 2, 3, 2, S, 0, { 4096, 3000 }, { 1024, 2048, 1088 } },
-	{ "four want two slabs", 2, 4, 2, S, 0, { 0, 0 }, { 1024, 2048, 1088, 8192 } },
+	{ "slab reused or replaced", 1, 2, 1, S, 0, { 1024 }, { 1024, 2048 } },
+	{ "slab reused by two lanes or replaced",
+	  2,
+	  3,
+	  2,
+	  S,
+	  0,
+	  { 1024, 2048 },
+	  { 1024, 2048, 1088 } },
+	{ "three lanes for two slabs", 2, 3, 2, S, 0, { 4096, 3000 }, { 1024, 2048, 1088 } },
+	{ "four lanes for two slabs", 2, 4, 2, S, 0, { 0, 0 }, { 1024, 2048, 1088, 8192 } },
 	{ "one slab becomes a run", 1, 2, 1, S, 0, { 1024 }, { 1024, 60000 } },
 	{ "two slabs become a run", 2, 2, 1, S, 0, { 1024, 2048 }, { 131072, 2048 } },
-	{ "everything, or a slab", 2, 2, 1, S, 0, { 0, 0 }, { 131072, 100 } },
-	{ "a run, and one that cannot be", 2, 2, 2, 3000, 2048, { 0, 1024 }, { 131072, 65536 } },
-	{ "a slab, and a run that cannot be", 2, 2, 2, 3000, 2048, { 0, 1024 }, { 131072, 8192 } },
+	{ "the whole heap, or a slab", 2, 2, 1, S, 0, { 0, 0 }, { 131072, 100 } },
+	{ "a run, and one that cannot fit", 2, 2, 2, 3000, 2048, { 0, 1024 }, { 131072, 65536 } },
+	{ "a slab, and a run that cannot fit", 2, 2, 2, 3000, 2048, { 0, 1024 }, { 131072, 8192 } },
 	{ "two runs across blocks", 3, 3, 1, S, 0, { 1024, 2048 }, { 131072, 131072, 131072 } },
 };
 #define ONCE ((int)(sizeof(once) / sizeof(once[0])))
 
-START_TEST(asked_once)
+START_TEST(single_request_gets_available_room)
 {
 	explore(&once[_i], ask_once, true);
 }
 END_TEST
 
 /*
- * Lane 0 goes from size to size and has one object at a time; the others ask, after a while, and
- * keep what they get. There is a place for each at any time, so lane 0, whom nobody else's object
- * can slip by, never fails; another one may, while lane 0 goes from a place that was not looked at
- * yet to one that was, but not when lane 0 is through.
+ * Lane 0 changes its size each round and owns one object at a time; the others request after a
+ * while, and keep their objects. There is room for each at any time, so lane 0 never fails: no
+ * other object can move past its search. Another lane may fail while lane 0 moves from a position
+ * that the other has not checked yet to one that it has, but not after lane 0 is done.
  */
 static MAM_KERNEL(go_from_size_to_size)
 {
@@ -144,21 +151,28 @@ static MAM_KERNEL(go_from_size_to_size)
 
 static const struct plan goes[] = {
 	{ "from class to class", 2, 2, 1, S, 0, { 0 }, { 1024, 2048, 0, 0, 0, 4096 } },
-	{ "from class to class, its like", 2, 2, 1, S, 0, { 0 }, { 1024, 1024, 0, 0, 0, 8192 } },
-	{ "from class to class, by two", 3, 3, 2, S, 0, { 0 }, { 1024, 2048, 1088, 0, 0, 4096 } },
+	{ "from class to class, same class", 2, 2, 1, S, 0, { 0 }, { 1024, 1024, 0, 0, 0, 8192 } },
+	{ "from class to class, two others",
+	  3,
+	  3,
+	  2,
+	  S,
+	  0,
+	  { 0 },
+	  { 1024, 2048, 1088, 0, 0, 4096 } },
 	{ "from class to run", 2, 2, 1, S, 0, { 0 }, { 1024, 2048, 0, 0, 0, 65536 } },
 	{ "from run to run", 2, 2, 1, S, 0, { 0 }, { 40000, 256, 0, 0, 0, 30000 } },
 	{ "from half to half", 1, 2, 1, S, 0, { 0 }, { 512, 600, 0, 0, 0, 700 } },
 };
 #define GOES ((int)(sizeof(goes) / sizeof(goes[0])))
 
-START_TEST(from_size_to_size)
+START_TEST(moving_object_never_hides_room)
 {
 	explore(&goes[_i], go_from_size_to_size, false);
 }
 END_TEST
 
-/* Lane 0 has everything and gives it back; then there is room for all, and so for itself. */
+/* Lane 0 owns the whole heap and frees it; then there is room for all, including itself. */
 static MAM_KERNEL(everything_and_then)
 {
 	struct okit *kit = argument;
@@ -167,7 +181,7 @@ static MAM_KERNEL(everything_and_then)
 	void *object;
 
 	if (mam_block()) {
-		/* These may be too early. */
+		/* These requests may be too early. */
 		while (!(object = okit_alloc(kit, plan->bytes[mam_block()]))) {
 			mam_nanosleep(100);
 			MAM_KASSERT(++tries < 1000);
@@ -191,13 +205,13 @@ static void begin_with_everything(void *argument)
 }
 
 static const struct plan thens[] = {
-	{ "everything, then a slab", 1, 2, 0, S, 0, { 0 }, { 1024, 1024 } },
-	{ "everything, then slabs", 2, 3, 0, S, 0, { 0 }, { 5000, 5000, 5000 } },
-	{ "everything, then runs", 2, 2, 0, S, 0, { 0 }, { 20000, 20000 } },
+	{ "the whole heap, then a slab", 1, 2, 0, S, 0, { 0 }, { 1024, 1024 } },
+	{ "the whole heap, then slabs", 2, 3, 0, S, 0, { 0 }, { 5000, 5000, 5000 } },
+	{ "the whole heap, then runs", 2, 2, 0, S, 0, { 0 }, { 20000, 20000 } },
 };
 #define THENS ((int)(sizeof(thens) / sizeof(thens[0])))
 
-START_TEST(after_everything)
+START_TEST(room_is_found_after_whole_heap_is_freed)
 {
 	struct okit *kit = okit_create(thens[_i].blocks, 1, &thens[_i]);
 	struct simt_case test = {
@@ -218,8 +232,8 @@ START_TEST(after_everything)
 END_TEST
 
 /*
- * The last slots: all but `grid` are taken before, and each lane takes one and gives it back, so
- * there is one whenever a lane asks.
+ * The last slots: all except `grid` are allocated before, and each lane allocates one and frees it,
+ * so one is free whenever a lane makes a request.
  */
 static MAM_KERNEL(last_slots)
 {
@@ -249,11 +263,11 @@ static void begin_almost_full(void *argument)
 static const struct plan lasts[] = {
 	{ "the last slot but one", 1, 2, 62, S, 0, { 0 }, { 1024 } },
 	{ "the last three slots", 1, 3, 5, S, 0, { 0 }, { 8192 } },
-	{ "the last slot, alone", 1, 1, 7, S, 0, { 0 }, { 8000 } },
+	{ "the last slot, one lane", 1, 1, 7, S, 0, { 0 }, { 8000 } },
 };
 #define LASTS ((int)(sizeof(lasts) / sizeof(lasts[0])))
 
-START_TEST(the_last_slots)
+START_TEST(last_slot_is_always_found)
 {
 	struct okit *kit = okit_create(lasts[_i].blocks, 1, &lasts[_i]);
 	struct simt_case test = {
@@ -277,9 +291,9 @@ int main(void)
 {
 	TCase *tcase = tcase_create("objects_few");
 
-	tcase_add_loop_test(tcase, asked_once, 0, ONCE);
-	tcase_add_loop_test(tcase, from_size_to_size, 0, GOES);
-	tcase_add_loop_test(tcase, after_everything, 0, THENS);
-	tcase_add_loop_test(tcase, the_last_slots, 0, LASTS);
+	tcase_add_loop_test(tcase, single_request_gets_available_room, 0, ONCE);
+	tcase_add_loop_test(tcase, moving_object_never_hides_room, 0, GOES);
+	tcase_add_loop_test(tcase, room_is_found_after_whole_heap_is_freed, 0, THENS);
+	tcase_add_loop_test(tcase, last_slot_is_always_found, 0, LASTS);
 	return kit_run(tcase, "heap/objects_few");
 }

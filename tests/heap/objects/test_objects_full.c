@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_objects_full.c - a heap of objects to its last slot: filled, full, emptied and filled
- * again, as many objects each time as there is room for, also by another class, and at last by one
- * run of everything. A slot that comes back can be had at once.
+ * test_objects_full.c - fills a heap of objects to its last slot, empties it and fills it again: as
+ * many objects each time as there is room for, also of another class, and finally one run of the
+ * whole heap. A freed slot can be allocated at once.
  */
 #include "heap/objects/objects_kit.h"
 
-/* Of a run: a heap takes its time until it is full. */
+/* Of a run: filling a heap takes many steps. */
 #define STEPS 20000000
 
 struct plan {
-	size_t bytes, then; /* first, and what memory moves to */
+	size_t bytes, then; /* first size, and the size that the memory is reused for */
 	uint32_t blocks, block;
 	uint32_t seeds;
 };
 
-/* How many objects are live. */
+/* Number of live objects. */
 OKIT_UNSEEN uint32_t live(const struct okit *kit)
 {
 	return kit->live;
@@ -34,7 +34,7 @@ static uint32_t capacity(const struct okit *kit, size_t bytes)
 	return kit->blocks * mam_class_words(class_) * mam_class_slots(class_);
 }
 
-/* Where an object of `bytes` is kept: no two at one place. */
+/* Where an object of `bytes` is kept: each at its own index. */
 static uint32_t place_of(const struct okit *kit, const void *object, size_t bytes)
 {
 	uint32_t shift = 63 - mam_clz64(okit_usable(bytes));
@@ -44,7 +44,7 @@ static uint32_t place_of(const struct okit *kit, const void *object, size_t byte
 	return (uint32_t)place;
 }
 
-/* Each lane takes until it gets nothing. */
+/* Each lane allocates until a request fails. */
 static void fill(struct okit *kit, size_t bytes)
 {
 	void *object;
@@ -53,7 +53,7 @@ static void fill(struct okit *kit, size_t bytes)
 		okit_keep(kit, place_of(kit, object, bytes), object);
 }
 
-/* Each lane gives back every so manieth, whoever took it. */
+/* Each lane frees its share of the objects, whichever lane allocated them. */
 static void empty(struct okit *kit)
 {
 	uint32_t i;
@@ -63,7 +63,7 @@ static void empty(struct okit *kit)
 			okit_free(kit, okit_take(kit, i));
 }
 
-/* Filled with one size as often as asked; each time exactly as many. */
+/* Fills and empties the heap with one size three times: exactly as many objects each time. */
 static MAM_KERNEL(fill_and_empty)
 {
 	struct okit *kit = argument;
@@ -91,7 +91,7 @@ static const struct plan fills[] = {
 };
 #define FILLS ((int)(sizeof(fills) / sizeof(fills[0])))
 
-START_TEST(again_and_again)
+START_TEST(heap_fills_to_last_slot_repeatedly)
 {
 	const struct plan *plan = &fills[_i];
 	struct okit *kit = okit_create(plan->blocks, 2, plan);
@@ -107,7 +107,10 @@ END_TEST
 
 /* ---- between classes ----------------------------------------------------------------------- */
 
-/* One size until full, nothing, the other, nothing, everything in one piece, the first again. */
+/*
+ * Fills with one size, empties, fills with the other, empties, allocates all in one run, and fills
+ * with the first again.
+ */
 static MAM_KERNEL(move)
 {
 	struct okit *kit = argument;
@@ -147,7 +150,7 @@ static const struct plan moves[] = {
 };
 #define MOVES ((int)(sizeof(moves) / sizeof(moves[0])))
 
-START_TEST(from_class_to_class)
+START_TEST(memory_moves_between_classes)
 {
 	const struct plan *plan = &moves[_i];
 	struct okit *kit = okit_create(plan->blocks, 2, plan);
@@ -161,7 +164,7 @@ START_TEST(from_class_to_class)
 }
 END_TEST
 
-/* What slabs of one class leave over, the smallest one fills to the last unit. */
+/* Objects of the smallest class fill the rest that slabs of one class leave, to the last unit. */
 static MAM_KERNEL(fill_the_rest)
 {
 	struct okit *kit = argument;
@@ -187,7 +190,7 @@ static const struct plan rests[] = {
 };
 #define RESTS ((int)(sizeof(rests) / sizeof(rests[0])))
 
-START_TEST(to_the_last_unit)
+START_TEST(smallest_class_fills_last_unit)
 {
 	const struct plan *plan = &rests[_i];
 	struct okit *kit = okit_create(plan->blocks, 4, plan);
@@ -195,13 +198,13 @@ START_TEST(to_the_last_unit)
 
 	kit->steps_max = STEPS;
 	kit->only_taken = true;
-	snprintf(name, sizeof(name), "what %zu bytes leave", plan->bytes);
+	snprintf(name, sizeof(name), "the rest beside %zu bytes", plan->bytes);
 	okit_explore(kit, name, fill_the_rest, 1, plan->block, plan->seeds, okit_check_full);
 	okit_destroy(kit);
 }
 END_TEST
 
-/* Any sizes until none of them goes in: each lane its own, all at the same time. */
+/* All lanes allocate all sizes at the same time, each in its own order, until none fits. */
 static MAM_KERNEL(fill_mixed)
 {
 	static const size_t bytes[] = { 24, 100, 450, 1000, 1050, 3000, 5000, 8000, 9000, 20000 };
@@ -214,7 +217,7 @@ static MAM_KERNEL(fill_mixed)
 }
 
 /* Warps, lone lanes, and several blocks of them. */
-START_TEST(mixed_until_full)
+START_TEST(mixed_sizes_fill_heap)
 {
 	static const struct {
 		uint32_t blocks, grid, block, columns;
@@ -233,8 +236,8 @@ END_TEST
 /* ---- the last slot ------------------------------------------------------------------------- */
 
 /*
- * A slab of as many slots as there are lanes is all there is, and no lane has more than one: so
- * there is a slot whenever one asks, and it must be found, however others come and go.
+ * There is one slab with as many slots as there are lanes, and no lane owns more than one object.
+ * So a slot is free whenever a lane requests one, and it must be found whatever the others do.
  */
 static MAM_KERNEL(one_slot_each)
 {
@@ -258,7 +261,7 @@ static const struct plan lasts[] = {
 };
 #define LASTS ((int)(sizeof(lasts) / sizeof(lasts[0])))
 
-START_TEST(a_slot_for_each)
+START_TEST(lanes_with_a_slot_each_never_fail)
 {
 	const struct plan *plan = &lasts[_i / 2];
 	struct okit *kit = okit_create(1, 1 + _i % 2, plan);
@@ -274,7 +277,10 @@ START_TEST(a_slot_for_each)
 }
 END_TEST
 
-/* In a full heap one lane after the other gives one back and asks again: it gets that one. */
+/*
+ * In a full heap, one lane after the other frees an object and allocates again: it gets the same
+ * one.
+ */
 static MAM_KERNEL(at_once)
 {
 	struct okit *kit = argument;
@@ -301,7 +307,7 @@ static MAM_KERNEL(at_once)
 	empty(kit);
 }
 
-START_TEST(usable_at_once)
+START_TEST(freed_slot_is_reusable_at_once)
 {
 	const struct plan *plan = &fills[_i];
 	struct okit *kit = okit_create(plan->blocks, 2, plan);
@@ -309,7 +315,8 @@ START_TEST(usable_at_once)
 
 	kit->steps_max = STEPS;
 	kit->only_taken = true;
-	snprintf(name, sizeof(name), "%zu bytes had at once, %u blocks", plan->bytes, plan->blocks);
+	snprintf(name, sizeof(name), "%zu bytes reused at once, %u blocks", plan->bytes,
+		 plan->blocks);
 	okit_explore(kit, name, at_once, 1, plan->block, plan->seeds, okit_check_empty);
 	okit_destroy(kit);
 }
@@ -319,11 +326,11 @@ int main(void)
 {
 	TCase *tcase = tcase_create("objects_full");
 
-	tcase_add_loop_test(tcase, again_and_again, 0, FILLS);
-	tcase_add_loop_test(tcase, from_class_to_class, 0, MOVES);
-	tcase_add_loop_test(tcase, to_the_last_unit, 0, RESTS);
-	tcase_add_loop_test(tcase, mixed_until_full, 0, 4);
-	tcase_add_loop_test(tcase, a_slot_for_each, 0, 2 * LASTS);
-	tcase_add_loop_test(tcase, usable_at_once, 0, FILLS);
+	tcase_add_loop_test(tcase, heap_fills_to_last_slot_repeatedly, 0, FILLS);
+	tcase_add_loop_test(tcase, memory_moves_between_classes, 0, MOVES);
+	tcase_add_loop_test(tcase, smallest_class_fills_last_unit, 0, RESTS);
+	tcase_add_loop_test(tcase, mixed_sizes_fill_heap, 0, 4);
+	tcase_add_loop_test(tcase, lanes_with_a_slot_each_never_fail, 0, 2 * LASTS);
+	tcase_add_loop_test(tcase, freed_slot_is_reusable_at_once, 0, FILLS);
 	return kit_run(tcase, "heap/objects_full");
 }

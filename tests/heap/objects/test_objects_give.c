@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_objects_give.c - objects given back by other lanes, warps, blocks and kernels than those that
- * got them. Mistakes: test_objects_wrong.c.
+ * test_objects_give.c - objects freed by other lanes, warps, blocks and kernels than those that
+ * allocated them. Invalid frees: test_objects_wrong.c.
  */
 #include "heap/objects/objects_kit.h"
 
@@ -13,8 +13,8 @@ static uint32_t me(void)
 	return mam_block() * simt_block_threads() + simt_thread();
 }
 
-/* Another lane of the block, of this warp or another: one size for a warp, or one each. */
-static MAM_KERNEL(to_a_neighbour)
+/* Another lane of the block, of this warp or another: one size per warp, or one per lane. */
+static MAM_KERNEL(to_a_neighbor)
 {
 	struct okit *kit = argument;
 	const uint32_t *stride = kit->plan;
@@ -29,19 +29,19 @@ static MAM_KERNEL(to_a_neighbour)
 	}
 }
 
-START_TEST(other_lanes)
+START_TEST(other_lane_may_free)
 {
 	static const uint32_t strides[] = { 1, 7, 63, 33 };
 	struct okit *kit = okit_create(4, 2, &strides[_i]);
 	char name[64];
 
 	snprintf(name, sizeof(name), "other lanes, every %u", strides[_i]);
-	okit_explore(kit, name, to_a_neighbour, 1, 64, 25, okit_check_empty);
+	okit_explore(kit, name, to_a_neighbor, 1, 64, 25, okit_check_empty);
 	okit_destroy(kit);
 }
 END_TEST
 
-/* Lanes of all blocks swap what they have through a few places, in no order. */
+/* Lanes of all blocks exchange objects through a few places, in random order. */
 static MAM_KERNEL(swap)
 {
 	struct okit *kit = argument;
@@ -56,7 +56,7 @@ static MAM_KERNEL(swap)
 	}
 }
 
-/* What is left there, by a kernel of another shape. */
+/* Frees the remaining objects, by a kernel of another shape. */
 static MAM_KERNEL(sweep)
 {
 	struct okit *kit = argument;
@@ -74,7 +74,7 @@ static bool swap_and_sweep(struct simt_world *world, void *argument)
 	       simt_world_launch(world, 0, sweep, 1, 64, argument);
 }
 
-START_TEST(other_blocks)
+START_TEST(other_block_or_kernel_may_free)
 {
 	struct okit *kit = okit_create(3, 2, NULL);
 
@@ -84,7 +84,7 @@ START_TEST(other_blocks)
 }
 END_TEST
 
-/* Two streams: one takes, the other gives back what is there by then. */
+/* Two streams: one allocates, the other frees what is available by then. */
 static MAM_KERNEL(make)
 {
 	struct okit *kit = argument;
@@ -108,8 +108,8 @@ static bool make_and_sweep(struct simt_world *world, void *argument)
 	       simt_world_launch(world, 0, sweep, 1, 32, argument);
 }
 
-/* What the second stream was too late for is still there. */
-START_TEST(other_streams)
+/* Objects that the second stream came too late for are still live. */
+START_TEST(other_stream_may_free)
 {
 	struct okit *kit = okit_create(3, 4, NULL);
 
@@ -122,8 +122,8 @@ int main(void)
 {
 	TCase *tcase = tcase_create("objects_give");
 
-	tcase_add_loop_test(tcase, other_lanes, 0, 4);
-	tcase_add_test(tcase, other_blocks);
-	tcase_add_test(tcase, other_streams);
+	tcase_add_loop_test(tcase, other_lane_may_free, 0, 4);
+	tcase_add_test(tcase, other_block_or_kernel_may_free);
+	tcase_add_test(tcase, other_stream_may_free);
 	return kit_run(tcase, "heap/objects_give");
 }

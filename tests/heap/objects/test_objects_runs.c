@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_objects_runs.c - objects that are too large for a slab: of every length up to the whole
- * heap, one or many at a time, until none goes in, and beside slabs, whose units they get when those
- * are empty and not before.
+ * heap, one or many at a time, until none fits; and beside slabs, whose units they get when the
+ * slabs are empty and not before.
  */
 #include "heap/objects/objects_kit.h"
 
 #define UNIT ((size_t)1 << MAM_UNIT_SHIFT)
 #define BLOCK ((size_t)1 << MAM_BLOCK_SHIFT)
 
-/* A lane alone asks for every length, by a byte more and a byte less too. */
+/* A lone lane requests every length, also one byte more and one byte less. */
 static MAM_KERNEL(every_length)
 {
 	struct okit *kit = argument;
@@ -42,7 +42,7 @@ static MAM_KERNEL(every_length)
 	okit_free(kit, run);
 }
 
-START_TEST(lengths)
+START_TEST(run_of_every_length_is_served)
 {
 	static const uint32_t blocks[] = { 1, 2, 5 };
 	struct okit *kit = okit_create(blocks[_i], 1, NULL);
@@ -54,7 +54,7 @@ START_TEST(lengths)
 }
 END_TEST
 
-/* Lanes of one warp with a length each, held together, and there is room for all. */
+/* Lanes of one warp with a length each, live at the same time; there is room for all. */
 static MAM_KERNEL(together)
 {
 	struct okit *kit = argument;
@@ -68,7 +68,7 @@ static MAM_KERNEL(together)
 	}
 }
 
-START_TEST(a_length_each)
+START_TEST(lanes_get_runs_of_own_length)
 {
 	static const struct {
 		uint32_t grid, block;
@@ -77,13 +77,13 @@ START_TEST(a_length_each)
 	char name[64];
 
 	/* Each splits at most two blocks. */
-	snprintf(name, sizeof(name), "a length each, %u blocks", rows[_i].grid);
+	snprintf(name, sizeof(name), "a length per lane, %u blocks", rows[_i].grid);
 	okit_explore(kit, name, together, rows[_i].grid, rows[_i].block, 30, okit_check_served);
 	okit_destroy(kit);
 }
 END_TEST
 
-/* Everybody takes runs until none goes in: of one length, or of several, each until it fails. */
+/* All lanes allocate runs until none fits: of one length, or of several, each until it fails. */
 static MAM_KERNEL(until_full)
 {
 	struct okit *kit = argument;
@@ -95,7 +95,7 @@ static MAM_KERNEL(until_full)
 			;
 }
 
-START_TEST(full)
+START_TEST(runs_fill_heap)
 {
 	static const size_t units[][3] = {
 		{ 9, 9, 9 }, { 63, 63, 63 }, { 64, 64, 64 }, { 9, 30, 70 }, { 128, 10, 65 },
@@ -116,7 +116,10 @@ END_TEST
 #define MANY_WARPS (1u << MAM_WALK_FEW_SHIFT)
 #define MANY_BLOCKS 16u
 
-/* As many as go into all blocks of the heap, by lanes of a launch that claims before it looks. */
+/*
+ * As many runs as fit into all blocks of the heap, by lanes of a launch that claims before it
+ * looks.
+ */
 static MAM_KERNEL(dense)
 {
 	struct okit *kit = argument;
@@ -132,11 +135,11 @@ static const char *check_dense(void *argument)
 	const uint32_t units = *(const uint32_t *)kit->plan, fit = 64 / units * MANY_BLOCKS;
 
 	if (kit->live < fit * 9 / 10)
-		return okit_wrong("%u runs are live, and %u go in", kit->live, fit);
+		return okit_wrong("%u runs are live, but %u fit", kit->live, fit);
 	return NULL;
 }
 
-START_TEST(no_gaps)
+START_TEST(runs_leave_no_gaps)
 {
 	static const uint32_t units[] = { 9, 11, 12, 17, 21 };
 	struct okit *kit = okit_create(MANY_BLOCKS, 1, &units[_i]);
@@ -157,7 +160,7 @@ START_TEST(no_gaps)
 }
 END_TEST
 
-/* Each lane must have everything once: they get it one after the other. */
+/* Each lane must own the whole heap once: they get it one after the other. */
 static MAM_KERNEL(everything)
 {
 	struct okit *kit = argument;
@@ -169,7 +172,7 @@ static MAM_KERNEL(everything)
 	okit_free(kit, run);
 }
 
-START_TEST(all_for_each)
+START_TEST(each_lane_gets_whole_heap_once)
 {
 	static const struct {
 		uint32_t blocks, grid, block;
@@ -177,7 +180,7 @@ START_TEST(all_for_each)
 	struct okit *kit = okit_create(rows[_i].blocks, 1, NULL);
 	char name[64];
 
-	snprintf(name, sizeof(name), "everything, %u blocks", rows[_i].blocks);
+	snprintf(name, sizeof(name), "the whole heap, %u blocks", rows[_i].blocks);
 	kit->steps_max = 30000000;
 	okit_explore(kit, name, everything, rows[_i].grid, rows[_i].block, 30, okit_check_empty);
 	okit_destroy(kit);
@@ -186,7 +189,7 @@ END_TEST
 
 /* ---- beside slabs -------------------------------------------------------------------------- */
 
-/* A slab with one object left keeps its units; with none, a run gets them. */
+/* A slab with one live object keeps its units; when it is empty, a run gets them. */
 static MAM_KERNEL(beside)
 {
 	struct okit *kit = argument;
@@ -201,7 +204,7 @@ static MAM_KERNEL(beside)
 	run = okit_alloc(kit, (all - BLOCK) / 2);
 	MAM_KASSERT(run);
 	okit_free(kit, run);
-	/* Slabs of other classes, empty again, are in nobody's way. */
+	/* Slabs of other classes, empty again, do not block the run. */
 	for (i = 1; i <= MAM_CLASSES; i += 7) {
 		rest = okit_alloc(kit, mam_class_bytes(i));
 		MAM_KASSERT(rest);
@@ -217,7 +220,7 @@ static MAM_KERNEL(beside)
 	okit_free(kit, slot);
 }
 
-START_TEST(beside_slabs)
+START_TEST(run_takes_units_of_empty_slabs_only)
 {
 	static const size_t bytes[] = { 48, 256, 1050, 8192 };
 	struct okit *kit = okit_create(3, 2, &bytes[_i]);
@@ -229,7 +232,7 @@ START_TEST(beside_slabs)
 }
 END_TEST
 
-/* Slots for some, runs for others, more than there is: nobody gets what another has. */
+/* Some lanes request slots, others runs, together more than fits: no object overlaps another. */
 static MAM_KERNEL(slots_and_runs)
 {
 	static const size_t bytes[] = { 16, 9000, 500, 70000, 8192, 20000, 1100, 64 };
@@ -245,7 +248,7 @@ static MAM_KERNEL(slots_and_runs)
 	okit_free(kit, before);
 }
 
-START_TEST(with_slots)
+START_TEST(slots_and_runs_do_not_overlap)
 {
 	static const struct {
 		uint32_t blocks, grid, block;
@@ -264,12 +267,12 @@ int main(void)
 {
 	TCase *tcase = tcase_create("objects_runs");
 
-	tcase_add_loop_test(tcase, lengths, 0, 3);
-	tcase_add_loop_test(tcase, a_length_each, 0, 3);
-	tcase_add_loop_test(tcase, full, 0, 5);
-	tcase_add_loop_test(tcase, no_gaps, 0, 5);
-	tcase_add_loop_test(tcase, all_for_each, 0, 3);
-	tcase_add_loop_test(tcase, beside_slabs, 0, 4);
-	tcase_add_loop_test(tcase, with_slots, 0, 4);
+	tcase_add_loop_test(tcase, run_of_every_length_is_served, 0, 3);
+	tcase_add_loop_test(tcase, lanes_get_runs_of_own_length, 0, 3);
+	tcase_add_loop_test(tcase, runs_fill_heap, 0, 5);
+	tcase_add_loop_test(tcase, runs_leave_no_gaps, 0, 5);
+	tcase_add_loop_test(tcase, each_lane_gets_whole_heap_once, 0, 3);
+	tcase_add_loop_test(tcase, run_takes_units_of_empty_slabs_only, 0, 4);
+	tcase_add_loop_test(tcase, slots_and_runs_do_not_overlap, 0, 4);
 	return kit_run(tcase, "heap/objects_runs");
 }

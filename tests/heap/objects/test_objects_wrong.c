@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_objects_wrong.c - what cannot be given back to a heap of objects: twice, from inside, what
- * nobody has, what lies elsewhere. Each such mistake is refused and counted once, as what it is,
- * and changes nothing, also for lanes that do right at the same place.
+ * test_objects_wrong.c - invalid frees of a heap of objects: double frees, interior pointers,
+ * unallocated addresses, foreign addresses. Each fails, is counted once under its cause, and
+ * changes nothing, also for lanes that make a valid call at the same site.
  */
 #include "heap/objects/objects_kit.h"
 
@@ -14,14 +14,14 @@ static bool give(struct okit *kit, const void *address)
 	return mam_objects_free(kit->heap, (void *)(uintptr_t)address);
 }
 
-/* All that is refused, together. */
+/* All failed frees together. */
 static uint64_t refused(const struct okit *kit)
 {
 	return okit_tally(kit, MAM_OBJECT_FOREIGN) + okit_tally(kit, MAM_OBJECT_INTERIOR) +
 	       okit_tally(kit, MAM_OBJECT_TWICE);
 }
 
-/* Each lane tries every wrong address of its object, and then the right one. */
+/* Each lane tries every invalid address of its object, and then the valid one. */
 static MAM_KERNEL(from_inside)
 {
 	struct okit *kit = argument;
@@ -52,22 +52,21 @@ static const char *check_from_inside(void *argument)
 		wrong++;
 	}
 	if (okit_tally(kit, MAM_OBJECT_INTERIOR) != wrong || refused(kit) != wrong)
-		return okit_wrong("%u mistakes, %u counted", (uint32_t)wrong,
-				  (uint32_t)refused(kit));
+		return okit_wrong("%u errors, %u counted", (uint32_t)wrong, (uint32_t)refused(kit));
 	return okit_check_served(argument);
 }
 
-START_TEST(inside)
+START_TEST(free_of_interior_pointer_fails)
 {
 	struct okit *kit = okit_create(12, 2, NULL);
 
-	okit_explore(kit, "inside of an object", from_inside, 1, 40, 10, check_from_inside);
+	okit_explore(kit, "interior pointers", from_inside, 1, 40, 10, check_from_inside);
 	okit_destroy(kit);
 }
 END_TEST
 
-/* Addresses that are nobody's, in a heap where each lane has something. */
-static MAM_KERNEL(nobodys)
+/* Addresses that no object has, in a heap where each lane owns an object. */
+static MAM_KERNEL(foreign_addresses)
 {
 	struct okit *kit = argument;
 	const unsigned char *end = kit->space + ((size_t)kit->blocks << MAM_BLOCK_SHIFT);
@@ -90,26 +89,30 @@ static MAM_KERNEL(nobodys)
 	okit_free(kit, object);
 }
 
-static const char *check_nobodys(void *argument)
+static const char *check_foreign_addresses(void *argument)
 {
 	const struct okit *kit = argument;
 
 	if (okit_tally(kit, MAM_OBJECT_FOREIGN) != 8 * 40 || refused(kit) != 8 * 40)
-		return okit_wrong("%u mistakes, %u counted", 8 * 40, (uint32_t)refused(kit));
+		return okit_wrong("%u errors, %u counted", 8 * 40, (uint32_t)refused(kit));
 	return okit_check_served(argument);
 }
 
-START_TEST(foreign)
+START_TEST(free_of_foreign_address_fails)
 {
 	struct okit *kit = okit_create(2, 2, NULL);
 
-	okit_explore(kit, "nobody's", nobodys, 1, 40, 10, check_nobodys);
+	okit_explore(kit, "foreign addresses", foreign_addresses, 1, 40, 10,
+		     check_foreign_addresses);
 	okit_destroy(kit);
 }
 END_TEST
 
-/* Right behind the last unit nothing is read as an owner: the words of the smallest class lie there. */
-static MAM_KERNEL(behind_the_end)
+/*
+ * Past the last unit nothing is read as an owner, although the words of the smallest class follow
+ * there.
+ */
+static MAM_KERNEL(past_the_end)
 {
 	struct okit *kit = argument;
 	unsigned char *object, *end = kit->space + ((size_t)kit->blocks << MAM_BLOCK_SHIFT);
@@ -126,18 +129,18 @@ static MAM_KERNEL(behind_the_end)
 	MAM_KASSERT(okit_tally(kit, MAM_OBJECT_FOREIGN) == 64);
 }
 
-START_TEST(behind)
+START_TEST(free_past_heap_end_fails)
 {
 	struct okit *kit = okit_create(2, 1, NULL);
 
-	okit_explore(kit, "behind the end", behind_the_end, 1, 1, 1, okit_check);
+	okit_explore(kit, "past the end", past_the_end, 1, 1, 1, okit_check);
 	okit_destroy(kit);
 }
 END_TEST
 
 /*
- * All lanes of a block give one object back: one of them does. Then nothing has it, and a unit of
- * nobody is asked for too.
+ * All lanes of a block free one object: one of them succeeds. Then the object has no owner, and
+ * another free of it fails.
  */
 static MAM_KERNEL(all_at_once)
 {
@@ -166,17 +169,17 @@ static const char *check_all_at_once(void *argument)
 {
 	const struct okit *kit = argument;
 
-	/* A run leaves no trace: who comes late finds nobody there. */
+	/* A run leaves no trace: a late free finds no owner there. */
 	if (refused(kit) != 39 + 40 || okit_tally(kit, MAM_OBJECT_INTERIOR))
-		return okit_wrong("79 mistakes, %u counted", (uint32_t)refused(kit));
+		return okit_wrong("79 errors, %u counted", (uint32_t)refused(kit));
 	if (*(const size_t *)kit->plan <= MAM_CLASS_BYTES_MAX &&
 	    okit_tally(kit, MAM_OBJECT_TWICE) != 79)
-		return okit_wrong("79 times twice, %u counted",
+		return okit_wrong("79 double frees, %u counted",
 				  (uint32_t)okit_tally(kit, MAM_OBJECT_TWICE));
 	return okit_check_served(argument);
 }
 
-START_TEST(twice)
+START_TEST(double_free_fails)
 {
 	static const size_t bytes[] = { 16, 100, 8192, 8193, 63 << 10, 64 << 10, 128 << 10 };
 	struct okit *kit = okit_create(2, 2, &bytes[_i]);
@@ -188,7 +191,7 @@ START_TEST(twice)
 }
 END_TEST
 
-/* A mistake beside others that make none: these go on as if nothing were. */
+/* Invalid frees beside valid ones: the valid ones are not affected. */
 static MAM_KERNEL(among_others)
 {
 	struct okit *kit = argument;
@@ -217,20 +220,20 @@ static const char *check_among_others(void *argument)
 
 	if (okit_tally(kit, MAM_OBJECT_INTERIOR) != 3 * 2 * 4 ||
 	    okit_tally(kit, MAM_OBJECT_FOREIGN) != 3 * 2 * 4 || okit_tally(kit, MAM_OBJECT_TWICE))
-		return "mistakes are not counted as what they are";
+		return "errors were counted under the wrong cause";
 	return okit_check_served(argument);
 }
 
-START_TEST(some_lanes_only)
+START_TEST(invalid_free_does_not_affect_other_lanes)
 {
 	struct okit *kit = okit_create(4, 2, NULL);
 
-	okit_explore(kit, "mistakes of some lanes", among_others, 2, 32, 20, check_among_others);
+	okit_explore(kit, "errors of some lanes", among_others, 2, 32, 20, check_among_others);
 	okit_destroy(kit);
 }
 END_TEST
 
-/* What a slab was, when its units are another's: old addresses are inside of that, or nobody's. */
+/* After a slab's units are reused, old addresses are interior pointers or foreign. */
 static MAM_KERNEL(after_the_slab)
 {
 	struct okit *kit = argument;
@@ -254,7 +257,7 @@ static MAM_KERNEL(after_the_slab)
 	MAM_KASSERT(!okit_tally(kit, MAM_OBJECT_TWICE));
 }
 
-START_TEST(old_addresses)
+START_TEST(free_of_stale_address_fails)
 {
 	struct okit *kit = okit_create(4, 2, NULL);
 
@@ -267,11 +270,11 @@ int main(void)
 {
 	TCase *tcase = tcase_create("objects_wrong");
 
-	tcase_add_test(tcase, inside);
-	tcase_add_test(tcase, foreign);
-	tcase_add_test(tcase, behind);
-	tcase_add_loop_test(tcase, twice, 0, 7);
-	tcase_add_test(tcase, some_lanes_only);
-	tcase_add_test(tcase, old_addresses);
+	tcase_add_test(tcase, free_of_interior_pointer_fails);
+	tcase_add_test(tcase, free_of_foreign_address_fails);
+	tcase_add_test(tcase, free_past_heap_end_fails);
+	tcase_add_loop_test(tcase, double_free_fails, 0, 7);
+	tcase_add_test(tcase, invalid_free_does_not_affect_other_lanes);
+	tcase_add_test(tcase, free_of_stale_address_fails);
 	return kit_run(tcase, "heap/objects_wrong");
 }

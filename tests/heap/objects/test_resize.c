@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_resize.c - mam_kcalloc(), mam_krealloc() and mam_kusable(): what is cleared is cleared in
- * memory that was dirty, what an object has goes with it, an object stays where that is promised,
- * and a request that fails leaves the old one as it was.
+ * test_resize.c - mam_kcalloc(), mam_krealloc() and mam_kusable(): memory is cleared although it
+ * was dirty, realloc copies the contents, an object stays in place where that is promised, and a
+ * request that fails leaves the old object unchanged.
  */
 #include <mam/heap.cuh>
 
@@ -14,7 +14,7 @@
 #define SEEDS 40
 #endif
 
-START_TEST(products)
+START_TEST(product_saturates_on_overflow)
 {
 	static const struct {
 		size_t n, bytes, product;
@@ -37,8 +37,10 @@ START_TEST(products)
 }
 END_TEST
 
-/* An object stays if it is large enough, and a new one would be more than half as large. */
-START_TEST(who_stays)
+/*
+ * An object stays in place if it is large enough, and a new one would be more than half as large.
+ */
+START_TEST(object_stays_if_large_enough)
 {
 	for (size_t was = 1; was < 70000; was += 1 + was / 16) {
 		size_t usable = okit_usable(was);
@@ -59,7 +61,7 @@ END_TEST
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
-/* A ground that is dirty before the first run; later ones find what lanes wrote. */
+/* Memory that is dirty before the first run; later runs find what lanes wrote. */
 static void explore(const char *name, simt_kernel *kernel, uint32_t grid, uint32_t block)
 {
 	struct okit *kit = okit_create(64, 2, NULL);
@@ -69,7 +71,7 @@ static void explore(const char *name, simt_kernel *kernel, uint32_t grid, uint32
 	okit_destroy(kit);
 }
 
-/* The shadow takes it for an object of its usable bytes, which is what it is. */
+/* The shadow records an object of its usable size. */
 static void own(struct okit *kit, void *object, size_t bytes)
 {
 	size_t usable = mam_kusable(kit->heap, object);
@@ -96,7 +98,7 @@ static MAM_KERNEL(clear)
 	}
 }
 
-START_TEST(cleared)
+START_TEST(calloc_clears_memory)
 {
 	explore("calloc", clear, 2, 40);
 }
@@ -107,7 +109,7 @@ static uint64_t word_of(size_t k)
 	return (uint64_t)(mam_block() * simt_block_threads() + simt_thread() + 1) << 32 | k;
 }
 
-/* Up and down: each step has what the step before wrote, as far as both go. */
+/* Grows and shrinks: each step finds what the previous one wrote, up to the smaller size. */
 static MAM_KERNEL(steps)
 {
 	struct okit *kit = argument;
@@ -137,16 +139,19 @@ static MAM_KERNEL(steps)
 	MAM_KASSERT(!mam_krealloc(kit->heap, object, 0));
 }
 
-START_TEST(resized)
+START_TEST(realloc_keeps_contents)
 {
 	explore("realloc", steps, 1, 34);
 }
 END_TEST
 
-/* ---- one lane ---------------------------------------------------------------------------------- */
+/* ---- one lane -------------------------------------------------------------------------------- */
 
-/* Grow with no room: NULL, and the old one as it was. Shrink with no room: it stays. */
-START_TEST(no_room)
+/*
+ * Growing without room returns NULL and leaves the old object unchanged. Shrinking without room
+ * leaves it in place.
+ */
+START_TEST(failed_realloc_keeps_object)
 {
 	struct okit *kit = okit_create(2, 1, NULL);
 	unsigned char *large = mam_kmalloc(kit->heap, 40 << 10), *small, *next;
@@ -171,7 +176,7 @@ START_TEST(no_room)
 	ck_assert_ptr_eq(mam_krealloc(kit->heap, small, 100), small);
 	ck_assert_uint_eq(okit_tally(kit, MAM_OBJECT_FULL), 4);
 	ck_assert_uint_eq(mam_kusable(kit->heap, small), 8192);
-	/* With room it goes where it fits. */
+	/* With room it moves to a smaller one. */
 	ck_assert(mam_kfree(kit->heap, large));
 	next = mam_krealloc(kit->heap, small, 100);
 	ck_assert_ptr_nonnull(next);
@@ -183,8 +188,8 @@ START_TEST(no_room)
 }
 END_TEST
 
-/* Each answer, and which counter says so. */
-START_TEST(mistakes)
+/* Each return value, and which counter increases. */
+START_TEST(invalid_call_is_counted)
 {
 	struct okit *kit = okit_create(2, 1, NULL);
 	struct mam_kheap *heap = kit->heap, other;
@@ -213,7 +218,7 @@ START_TEST(mistakes)
 		if (what != MAM_OBJECT_ZERO && what != MAM_OBJECT_TOO_LARGE)
 			ck_assert_uint_eq(okit_tally(kit, what), 0);
 
-	/* What is no object is none for realloc either, of any size. */
+	/* realloc rejects an invalid pointer too, with any size. */
 	ck_assert_ptr_null(mam_krealloc(heap, object + 8, 100));
 	ck_assert_ptr_null(mam_krealloc(heap, large + 1024, 0));
 	ck_assert_uint_eq(okit_tally(kit, MAM_OBJECT_INTERIOR), 2);
@@ -227,7 +232,7 @@ START_TEST(mistakes)
 	ck_assert_uint_eq(okit_tally(kit, MAM_OBJECT_TWICE), 2);
 	ck_assert_uint_eq(okit_tally(kit, MAM_OBJECT_ZERO), 3);
 
-	/* No heap, and one of another layout. */
+	/* A NULL heap, and a heap of another layout. */
 	ck_assert_ptr_null(mam_kmalloc(NULL, 8));
 	ck_assert_ptr_null(mam_kcalloc(NULL, 8, 8));
 	ck_assert_ptr_null(mam_krealloc(NULL, NULL, 8));
@@ -250,11 +255,11 @@ int main(void)
 {
 	TCase *tcase = tcase_create("resize");
 
-	tcase_add_test(tcase, products);
-	tcase_add_test(tcase, who_stays);
-	tcase_add_test(tcase, cleared);
-	tcase_add_test(tcase, resized);
-	tcase_add_test(tcase, no_room);
-	tcase_add_test(tcase, mistakes);
+	tcase_add_test(tcase, product_saturates_on_overflow);
+	tcase_add_test(tcase, object_stays_if_large_enough);
+	tcase_add_test(tcase, calloc_clears_memory);
+	tcase_add_test(tcase, realloc_keeps_contents);
+	tcase_add_test(tcase, failed_realloc_keeps_object);
+	tcase_add_test(tcase, invalid_call_is_counted);
 	return kit_run(tcase, "heap/resize");
 }

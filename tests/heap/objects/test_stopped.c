@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_stopped.c - lanes that stop for ever in the middle of what they do, before any of their
- * atomics: all others go on, and their requests end. Where there is room they are served; and where
- * there may be some in what was left half done, nobody says that there is none.
+ * test_stopped.c - lanes that stop forever in the middle of an operation, before any of their
+ * atomics: all others go on, and their requests end. Where there is room they are served; where an
+ * incomplete operation may have left some, no request reports that there is none.
  */
 #include <string.h>
 
@@ -14,23 +14,23 @@
 struct plan {
 	const char *name;
 	uint32_t blocks;   /* of the heap */
-	uint32_t filled;   /* units of block 0 that somebody has */
-	uint32_t stoppers; /* thread blocks, the first ones, each a warp of which a lane stops */
+	uint32_t filled;   /* units of block 0 that are allocated from the start */
+	uint32_t stoppers; /* the first thread blocks, each a warp with a lane that stops */
 	uint32_t grid, block;
 	uint32_t rounds;
 	size_t bytes[4];
-	bool room; /* all can be served, whatever those who stopped have */
+	bool room; /* all requests can be served, whatever the stopped lanes own */
 	uint32_t seeds, seeds_race;
 };
 
 static const struct plan plans[] = {
-	/* Each lane has 3 objects: of slabs of 4 units, or of a unit. */
-	{ "small ones, room", 1, 0, 1, 3, 1, 12, { 16, 64, 64, 70 }, true, 400, 100 },
-	{ "small ones, no room", 1, 56, 1, 3, 1, 8, { 16, 64, 100, 128 }, false, 400, 100 },
+	/* Each lane owns up to 3 objects: of slabs of 4 units, or of one unit. */
+	{ "small objects, room", 1, 0, 1, 3, 1, 12, { 16, 64, 64, 70 }, true, 400, 100 },
+	{ "small objects, no room", 1, 56, 1, 3, 1, 8, { 16, 64, 100, 128 }, false, 400, 100 },
 	{ "one class, one slab", 1, 60, 1, 4, 1, 8, { 64, 64, 64, 64 }, false, 400, 100 },
-	{ "large ones, room", 12, 0, 1, 3, 1, 8, { 1000, 8192, 9000, 20000 }, true, 400, 100 },
-	{ "large ones, no room", 1, 32, 1, 3, 1, 5, { 600, 9216, 16384, 32 }, false, 300, 80 },
-	{ "two that stop", 1, 48, 2, 4, 1, 6, { 16, 128, 200, 9000 }, false, 300, 80 },
+	{ "large objects, room", 12, 0, 1, 3, 1, 8, { 1000, 8192, 9000, 20000 }, true, 400, 100 },
+	{ "large objects, no room", 1, 32, 1, 3, 1, 5, { 600, 9216, 16384, 32 }, false, 300, 80 },
+	{ "two stopped lanes", 1, 48, 2, 4, 1, 6, { 16, 128, 200, 9000 }, false, 300, 80 },
 	{ "warps, room", 1, 0, 1, 3, 8, 4, { 16, 48, 48, 128 }, true, 200, 40 },
 	{ "warps, no room", 1, 40, 1, 3, 8, 3, { 16, 100, 256, 3000 }, false, 150, 40 },
 };
@@ -56,7 +56,7 @@ MAM_KERNEL(churn)
 	void *held[HELD] = { NULL };
 	uint32_t i, n;
 
-	/* Mostly soon, where much of a search is; one lane of the warp is enough. */
+	/* Mostly soon, where most of a search happens; one lane of the warp is enough. */
 	if (stops && mam_lane() == motion_below(plan->block))
 		stop_after(1 + motion_below(4u << motion_below(8)));
 	for (n = 0; n < plan->rounds; n++) {
@@ -83,11 +83,11 @@ static const char *whole_in_the_end(void *argument)
 	runs++;
 	halts += stop.stopped;
 	if (kit->live != !!plan->filled)
-		return "something was not given back";
+		return "an object was not freed";
 	return okit_check(kit);
 }
 
-START_TEST(others_go_on)
+START_TEST(other_lanes_go_on)
 {
 	const struct plan *plan = &plans[_i];
 	struct okit *kit = okit_create(plan->blocks, 2, plan);
@@ -95,18 +95,19 @@ START_TEST(others_go_on)
 	runs = halts = 0;
 	motion_explore(kit, plan->name, begin, churn, plan->grid, plan->block,
 		       KIT_RACE ? plan->seeds_race : plan->seeds, whole_in_the_end);
-	/* Else this says nothing. */
+	/* Otherwise the test is not meaningful. */
 	ck_assert(runs < 30 || halts > runs / 3);
 	okit_destroy(kit);
 }
 END_TEST
 
-/* ---- what somebody stopped in the middle of is no reason to say that there is no room --------- */
+/* ---- an incomplete operation does not prove a full heap ----------------------------- */
 
 /*
- * Sixteen units are free, or of an idle slab; all else is taken. One closes that slab, or opens it
- * and has one slot, and stops in the middle. The other, on its way anywhere, wants something that
- * goes into these units: it is served, or hears that things moved; never that there is no room.
+ * Sixteen units are free, or belong to an empty slab; all others are allocated. One lane closes
+ * that slab, or opens it with one slot of its own, and stops in the middle. The other, somewhere in
+ * its search, requests an object that fits into these units: it is served, or the failure is
+ * counted as contention; never as a full heap.
  */
 struct middle {
 	const char *name;
@@ -115,11 +116,11 @@ struct middle {
 };
 
 static const struct middle middles[] = {
-	{ "a run where a slab ends", false, 16 << MAM_UNIT_SHIFT },
-	{ "its class where a slab ends", false, 256 },
-	{ "another where a slab ends", false, 128 },
-	{ "one unit where a slab ends", false, 16 },
-	{ "its class where a slab begins", true, 256 },
+	{ "a run where a slab closes", false, 16 << MAM_UNIT_SHIFT },
+	{ "the same class where a slab closes", false, 256 },
+	{ "another class where a slab closes", false, 128 },
+	{ "one unit where a slab closes", false, 16 },
+	{ "the same class where a slab opens", true, 256 },
 };
 
 /* Class 12: 256 bytes. */
@@ -142,7 +143,7 @@ MAM_KERNEL(stop_in_the_middle)
 	void *object;
 
 	if (!mam_block()) {
-		/* Where the other is at its pass. */
+		/* While the other lane makes its pass. */
 		mam_nanosleep(motion_below(300));
 		stop_after(2 + motion_below(11));
 		if (plan->opens)
@@ -156,7 +157,7 @@ MAM_KERNEL(stop_in_the_middle)
 	stop_leave();
 }
 
-START_TEST(nothing_is_full)
+START_TEST(stopped_lane_causes_no_full_report)
 {
 	const struct middle *plan = &middles[_i];
 	struct okit *kit = okit_create(1, 1, plan);
@@ -171,7 +172,8 @@ int main(void)
 {
 	TCase *tcase = tcase_create("stopped");
 
-	tcase_add_loop_test(tcase, others_go_on, 0, sizeof(plans) / sizeof(plans[0]));
-	tcase_add_loop_test(tcase, nothing_is_full, 0, sizeof(middles) / sizeof(middles[0]));
+	tcase_add_loop_test(tcase, other_lanes_go_on, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_loop_test(tcase, stopped_lane_causes_no_full_report, 0,
+			    sizeof(middles) / sizeof(middles[0]));
 	return kit_run(tcase, "heap/stopped");
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_stretch.c - each part of runs_warp.h against a plain model of it: in a heap with chosen pages
- * free, one warp must get exactly the pages that the model says, after exactly as many looks.
+ * test_stretch.c - compares each part of runs_warp.h with a plain model: in a heap with chosen free
+ * pages, one warp must get exactly the pages that the model predicts, after exactly as many looks.
  *
- * 1. Lane 0 lays out a heap: all taken but a stretch of `n` pages at a place where words or rows of
- *    words meet, at the start, at the end or anywhere, and shorter ones; or one page of it is taken.
- * 2. It asks the model, page by page, what the callers are to get and which bits are set then.
- * 3. The callers, any lanes of the warp, ask the device code; lane 0 compares the bits.
+ * 1. Lane 0 lays out a heap. All pages are taken except a stretch of `n` pages and shorter ones.
+ *    The stretch is where words or rows of words meet, at the start, at the end, or anywhere; one
+ *    of its pages may be taken.
+ * 2. The model computes, page by page, what the callers must get and which bits are set then.
+ * 3. The callers, any lanes of the warp, call the device code; lane 0 compares the bits.
  */
 #include "heap/objects/stretch.h"
 
@@ -48,7 +49,7 @@ MAM_KERNEL(sweeps)
 	}
 }
 
-/* What each lane of step 1 is to get; says whether all did. */
+/* The expected page of each lane of step 1; returns whether all got one. */
 static bool model_packed(struct field *field, uint32_t n)
 {
 	uint32_t share = 64 / n, lane, word = field->walk.place / 64, nth = 0, hint, last;
@@ -205,7 +206,7 @@ MAM_KERNEL(takes)
 			walk.steps = 0;
 			walk.place = walk.state = 0;
 			walk.blind = 1 - field->blind;
-			/* The first caller's walk is everybody's. */
+			/* All lanes use the first caller's search state. */
 			if (mam_lane() == mam_ffs32(field->mask) - 1) {
 				walk.place = field->place;
 				walk.state = field->state;
@@ -229,7 +230,10 @@ MAM_KERNEL(takes)
 	}
 }
 
-/* While a claim is open nothing is refused for good, but not for ever. */
+/*
+ * While a claim is open, a request does not fail with certainty; after a bounded number of scans it
+ * gives up.
+ */
 MAM_KERNEL(contended)
 {
 	struct field *field = argument;
@@ -255,7 +259,7 @@ MAM_KERNEL(contended)
 	MAM_KASSERT(walk.steps == 2 * MAM_SCANS_MAX);
 }
 
-/* Runs side by side go back, some of whose pages are free already: who is told so. */
+/* Adjacent runs are freed, some of whose pages are free already: each affected lane gets false. */
 MAM_KERNEL(releases)
 {
 	struct field *field = argument;
@@ -293,27 +297,27 @@ MAM_KERNEL(releases)
 	}
 }
 
-START_TEST(one_warp_sweeps)
+START_TEST(sweep_matches_model)
 {
 	explore("one warp sweeps", sweeps, 32, 10);
 }
 END_TEST
 
-START_TEST(one_warp_takes)
+START_TEST(take_matches_model)
 {
 	explore("one warp takes", takes, 32, 20);
 }
 END_TEST
 
-START_TEST(always_open)
+START_TEST(scan_gives_up_while_claim_is_open)
 {
-	explore("always open", contended, 32, 1);
+	explore("a claim stays open", contended, 32, 1);
 }
 END_TEST
 
-START_TEST(back_side_by_side)
+START_TEST(release_matches_model)
 {
-	explore("back side by side", releases, 32, 10);
+	explore("adjacent runs are freed", releases, 32, 10);
 }
 END_TEST
 
@@ -321,9 +325,9 @@ int main(void)
 {
 	TCase *tcase = tcase_create("stretch");
 
-	tcase_add_test(tcase, one_warp_sweeps);
-	tcase_add_test(tcase, one_warp_takes);
-	tcase_add_test(tcase, always_open);
-	tcase_add_test(tcase, back_side_by_side);
+	tcase_add_test(tcase, sweep_matches_model);
+	tcase_add_test(tcase, take_matches_model);
+	tcase_add_test(tcase, scan_gives_up_while_claim_is_open);
+	tcase_add_test(tcase, release_matches_model);
 	return kit_run(tcase, "heap/stretch");
 }

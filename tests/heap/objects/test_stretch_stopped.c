@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_stretch_stopped.c - a warp looks for a run while a lane of another warp takes a page of it.
+ * test_stretch_stopped.c - a warp searches for a run while a lane of another warp takes a page of
+ * it.
  *
- * In `stopped` that page is kept, or given back: the answer must be that stretch, or the next one
- * behind the page, never none. In `undone` the other claims the stretch and a page that is taken:
- * that comes to nothing, so the answer is the stretch.
+ * In `stopped` that page is kept, or freed: the result must be that stretch, or the next one after
+ * the page, never none. In `undone` the other lane claims the stretch and a page that is taken.
+ * That claim is undone, so the result is the stretch.
  */
 #include "heap/objects/stretch.h"
 
-/* Two warps: one sweeps, a lane of the other takes a page of what it is about to find. */
+/*
+ * Two warps: one sweeps, a lane of the other takes a page of the run that the sweep is about to
+ * find.
+ */
 MAM_KERNEL(stopped)
 {
 	struct field *field = argument;
@@ -23,7 +27,7 @@ MAM_KERNEL(stopped)
 			words = field->pages->words;
 			n = field->n[0] = some_length(field, words * 64);
 			lay(field, n);
-			/* So that there is mostly something behind the page, too. */
+			/* Mostly there is another stretch after the page, too. */
 			lay(field, n);
 			page = field->first = lowest(field, 0, words, n);
 			field->steps[0] = rows(field, 0, words, page, n);
@@ -59,7 +63,7 @@ MAM_KERNEL(stopped)
 			page = mam_runs_sweep_warp(field->pages, &walk, field->mask, field->who, n,
 						   0, words, &undone);
 			MAM_KASSERT(page == field->first || page == field->next);
-			/* Stopped: the second part begins with the word that has the page. */
+			/* Stopped: the second part starts with the word that contains the page. */
 			i = field->steps[0] + rows(field, field->other / 64, words, field->next, n);
 			MAM_KASSERT((page == field->first && walk.steps == field->steps[0]) ||
 				    (page == field->next &&
@@ -83,7 +87,7 @@ MAM_KERNEL(stopped)
 	}
 }
 
-/* As in `stopped`, for one lane in one word; the other's page is any free one. */
+/* As in `stopped`, for one lane in one word; the other lane's page is any free one. */
 MAM_KERNEL(within)
 {
 	struct field *field = argument;
@@ -126,7 +130,7 @@ MAM_KERNEL(within)
 	}
 }
 
-/* What was seen taken by a claim that comes to nothing is no reason to refuse. */
+/* A page that was seen taken by a claim that is undone must not cause a failure. */
 MAM_KERNEL(undone)
 {
 	struct field *field = argument;
@@ -143,8 +147,8 @@ MAM_KERNEL(undone)
 			while (field->width > 7);
 			field->pages->words = 5;
 			/*
-			 * From one word into the next; mostly where a scan from the first one on
-			 * looks once.
+			 * From one word into the next; mostly where a scan that starts at the first
+			 * word looks once.
 			 */
 			n = field->n[0] = 2 + below(below(2) ? 60 : 100);
 			at = field->first = 64 * (below(4) ? 3 : 1) - 1 - below(n < 64 ? n : 63);
@@ -164,7 +168,10 @@ MAM_KERNEL(undone)
 			MAM_KASSERT(mam_runs_claim(field->pages, at, at + n + 1, &given_up) !=
 				    MAM_NO_PAGE);
 		} else if (calls(field)) {
-			/* Who asks comes last: the others must not look before it began. */
+			/*
+			 * The lane with the request comes last: the others must not look before it
+			 * started.
+			 */
 			for (i = mam_lane() == field->who ? below(24) : 0; i--;)
 				mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
 			walk = field->walk;
@@ -181,21 +188,21 @@ MAM_KERNEL(undone)
 	}
 }
 
-START_TEST(stopped_on_the_way)
+START_TEST(sweep_finds_run_despite_taken_page)
 {
-	explore("stopped on the way", stopped, 64, 20);
+	explore("a page taken during the sweep", stopped, 64, 20);
 }
 END_TEST
 
-START_TEST(within_a_word)
+START_TEST(search_in_word_skips_taken_page)
 {
 	explore("within a word", within, 64, 20);
 }
 END_TEST
 
-START_TEST(claims_undone)
+START_TEST(undone_claim_hides_no_run)
 {
-	explore("claims undone", undone, 64, 60);
+	explore("undone claims", undone, 64, 60);
 }
 END_TEST
 
@@ -203,8 +210,8 @@ int main(void)
 {
 	TCase *tcase = tcase_create("stretch stopped");
 
-	tcase_add_test(tcase, stopped_on_the_way);
-	tcase_add_test(tcase, within_a_word);
-	tcase_add_test(tcase, claims_undone);
+	tcase_add_test(tcase, sweep_finds_run_despite_taken_page);
+	tcase_add_test(tcase, search_in_word_skips_taken_page);
+	tcase_add_test(tcase, undone_claim_hides_no_run);
 	return kit_run(tcase, "heap/stretch stopped");
 }

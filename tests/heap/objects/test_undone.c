@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_undone.c - the protocol by which a scan says "nothing", piece by piece: what a run that is
- * given up leaves behind, what a scan reads of that, when it gives up.
+ * test_undone.c - the protocol by which a scan reports "no page", piece by piece: what an abandoned
+ * run leaves behind, what a scan reads of that, and when it gives up.
  */
 #include "heap/kit.h"
 
-/* Which page was in the way, and what `undone` counts: only what was had and given back. */
+/* Which page blocked the claim, and what `undone` counts: only what was claimed and released. */
 static const struct {
 	uint32_t first, end, stopped, undone;
 } claims[] = {
 	{ 65, 80, 70, 0 },            /* within a word */
-	{ 60, 200, 70, 1 },           /* a word had, given back */
-	{ 71, 200, 150, 1 },          /* the same, and the highest page in the way */
-	{ 69, 130, 70, 0 },           /* its first word not had: nothing to give back */
-	{ 121, 140, MAM_NO_PAGE, 0 }, /* two words had */
-	{ 192, 220, MAM_NO_PAGE, 0 }, /* a page behind it is not in the way */
+	{ 60, 200, 70, 1 },           /* one word claimed and released */
+	{ 71, 200, 150, 1 },          /* the same, and the highest blocking page */
+	{ 69, 130, 70, 0 },           /* its first word not claimed: nothing to release */
+	{ 121, 140, MAM_NO_PAGE, 0 }, /* two words claimed */
+	{ 192, 220, MAM_NO_PAGE, 0 }, /* a page after it does not block it */
 };
 
 MAM_KERNEL(claim_each)
@@ -47,16 +47,16 @@ static void begin_claims(void *argument)
 	kit_fill(kit, 220, 221);
 }
 
-START_TEST(given_up)
+START_TEST(abandoned_claim_is_released_and_counted)
 {
 	struct kit *kit = kit_create(256, NULL);
 
-	kit_explore_from(kit, "claims given up", begin_claims, claim_each, 1, 1, 1, kit_check);
+	kit_explore_from(kit, "abandoned claims", begin_claims, claim_each, 1, 1, 1, kit_check);
 	kit_destroy(kit);
 }
 END_TEST
 
-/* A run of which one page was free is given back all the same, and says so. */
+/* A run with one free page is still freed as a whole, and the call returns false. */
 MAM_KERNEL(give_with_a_gap)
 {
 	struct kit *kit = argument;
@@ -83,11 +83,11 @@ static const char *all_went_back(void *argument)
 
 	memset(kit->owner, 0, sizeof(kit->owner));
 	if (kit->pages->tally[MAM_TALLY_TWICE] != 1)
-		return "giving back a free page was not counted";
+		return "the free of a free page was not counted";
 	return kit_check(kit);
 }
 
-START_TEST(gaps)
+START_TEST(free_of_run_with_gap_fails_but_frees)
 {
 	struct kit *kit = kit_create(256, NULL);
 
@@ -97,7 +97,7 @@ START_TEST(gaps)
 }
 END_TEST
 
-/* A scan counts if no run is open and none was undone since it began. */
+/* A scan counts if no run is open and none was undone since it started. */
 MAM_KERNEL(ask_whether_it_counts)
 {
 	struct kit *kit = argument;
@@ -122,7 +122,7 @@ static void begin_undone_before(void *argument)
 	kit->pages->undone.value = 77;
 }
 
-START_TEST(counts)
+START_TEST(scan_counts_only_if_nothing_was_undone)
 {
 	struct kit *kit = kit_create(128, NULL);
 
@@ -132,7 +132,7 @@ START_TEST(counts)
 }
 END_TEST
 
-/* Three lanes of a warp, or one lane in the other block: what a scan of a full heap says. */
+/* Three lanes of a warp, or one lane in the other block: the result of a scan of a full heap. */
 #define ONCE (const void *)1
 
 MAM_KERNEL(scan_in_vain)
@@ -162,15 +162,15 @@ static const char *four_were_refused(void *argument)
 	bool once = kit->plan == ONCE;
 
 	if (kit->pages->tally[MAM_TALLY_FULL] != (once ? 4 : 0))
-		return "that there is nothing was not counted as that";
+		return "a failure in a full heap was counted under the wrong cause";
 	if (kit->pages->tally[MAM_TALLY_CONTENDED] != (once ? 0 : 4))
-		return "giving up was not counted as that";
+		return "a scan that gave up was counted under the wrong cause";
 	kit->pages->open.value = 0;
 	return kit_check(kit);
 }
 
-/* What was undone before it began does not matter to a scan. */
-START_TEST(undone_before)
+/* Claims undone before a scan started do not affect it. */
+START_TEST(earlier_undone_claim_does_not_matter)
 {
 	struct kit *kit = kit_create(128, ONCE);
 
@@ -188,8 +188,8 @@ static void begin_stuck(void *argument)
 	kit->pages->open.value = 1;
 }
 
-/* A run that stays open: so many scans and no more, and that is counted as what it is. */
-START_TEST(gives_up)
+/* A run that stays open: a bounded number of scans, and the failure is counted as contention. */
+START_TEST(scan_gives_up_while_run_is_open)
 {
 	struct kit *kit = kit_create(128, NULL);
 
@@ -199,7 +199,7 @@ START_TEST(gives_up)
 }
 END_TEST
 
-/* Who found pages does not ask whether the scan counts. */
+/* A lane that found pages does not check whether the scan counts. */
 MAM_KERNEL(scan_and_find)
 {
 	struct kit *kit = argument;
@@ -228,12 +228,12 @@ static const char *none_was_refused(void *argument)
 	struct kit *kit = argument;
 
 	if (kit->pages->tally[MAM_TALLY_FULL] || kit->pages->tally[MAM_TALLY_CONTENDED])
-		return "a refusal was counted";
+		return "a failure was counted";
 	kit->pages->open.value = 0;
 	return kit_check(kit);
 }
 
-START_TEST(finds)
+START_TEST(successful_scan_needs_no_proof)
 {
 	struct kit *kit = kit_create(128, NULL);
 	struct simt_case test = {
@@ -245,7 +245,7 @@ START_TEST(finds)
 		.begin = begin_stuck_with_three,
 		.check = none_was_refused,
 		.seeds = 20,
-		/* No second scan: a thousand of them are far more steps. */
+		/* There is no second scan: a thousand scans take far more steps. */
 		.config = { .race = KIT_RACE, .strict = true, .steps_max = 1000 },
 	};
 
@@ -255,9 +255,9 @@ START_TEST(finds)
 END_TEST
 
 /*
- * The last page of word 1 is free, nothing else. A run of it and the next page is claimed and
- * given up; a scan meanwhile may see that page taken, in vain, but must not say so: by one lane,
- * or by two, of which the second is the one that looks at that word.
+ * The last page of word 1 is the only free one. A run of it and the next page is claimed and
+ * abandoned. A scan meanwhile may see that page taken temporarily, but must not report that there
+ * is none: by one lane, or by two, of which the second looks at that word.
  */
 #define TOGETHER (const void *)1
 
@@ -302,11 +302,11 @@ static const char *one_was_served(void *argument)
 	uint32_t refused = kit->plan == TOGETHER ? 1 : 0;
 
 	if (kit->failed != refused || kit->pages->tally[MAM_TALLY_FULL] != refused)
-		return "a page was refused that nobody kept";
+		return "a request failed though the page was free in the end";
 	return kit_check(kit);
 }
 
-START_TEST(beside_a_claim)
+START_TEST(temporary_claim_hides_no_page)
 {
 	struct kit *kit = kit_create(256, _i ? TOGETHER : NULL);
 
@@ -320,12 +320,12 @@ int main(void)
 {
 	TCase *tcase = tcase_create("undone");
 
-	tcase_add_test(tcase, given_up);
-	tcase_add_test(tcase, gaps);
-	tcase_add_test(tcase, counts);
-	tcase_add_test(tcase, undone_before);
-	tcase_add_test(tcase, gives_up);
-	tcase_add_test(tcase, finds);
-	tcase_add_loop_test(tcase, beside_a_claim, 0, 2);
+	tcase_add_test(tcase, abandoned_claim_is_released_and_counted);
+	tcase_add_test(tcase, free_of_run_with_gap_fails_but_frees);
+	tcase_add_test(tcase, scan_counts_only_if_nothing_was_undone);
+	tcase_add_test(tcase, earlier_undone_claim_does_not_matter);
+	tcase_add_test(tcase, scan_gives_up_while_run_is_open);
+	tcase_add_test(tcase, successful_scan_needs_no_proof);
+	tcase_add_loop_test(tcase, temporary_claim_hides_no_page, 0, 2);
 	return kit_run(tcase, "heap/undone");
 }
