@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * growing.h - heaps that grow on the stand-in driver, and a list of what a test holds of one,
- * against which statistics and the walk are held.
+ * growing.h - heaps that grow on the fake driver, and a list of the objects that a test has
+ * allocated, for comparison with the statistics and the heap walk.
  */
 #ifndef MAM_TESTS_HEAP_GROWING_H
 #define MAM_TESTS_HEAP_GROWING_H
@@ -10,7 +10,7 @@
 
 #include "heap/growth/growth.h"
 
-/* One that waits for as long as may be: a machine under load is no reason for NULL. */
+/* A heap whose requests wait as long as possible: a machine under load must not cause NULL. */
 #define GROWING(first, max)                                                                       \
 	{                                                                                         \
 		.size = sizeof(struct mam_heap_attr), .bytes = (first), .kind = MAM_HEAP_OBJECTS, \
@@ -19,10 +19,10 @@
 
 #define HELD_LIMIT 20000
 
-/* What the test holds, in no order. */
+/* The test's objects, in no order. */
 static struct {
 	unsigned char *address[HELD_LIMIT];
-	size_t bytes[HELD_LIMIT]; /* that were asked for */
+	size_t bytes[HELD_LIMIT]; /* requested */
 	unsigned int count;
 } held;
 
@@ -35,7 +35,7 @@ static inline struct mam_heap *made(struct mam_pool *pool, const struct mam_heap
 	return heap;
 }
 
-/* False: there is no room. */
+/* Returns false if there is no room. */
 static inline bool take(struct mam_heap *heap, size_t bytes)
 {
 	unsigned char *object = mam_kmalloc(mam_heap_device(heap), bytes);
@@ -49,7 +49,7 @@ static inline bool take(struct mam_heap *heap, size_t bytes)
 	return true;
 }
 
-/* Until so many are held. */
+/* Allocates until so many objects are live. */
 static inline void fill(struct mam_heap *heap, unsigned int count, size_t bytes)
 {
 	while (held.count < count)
@@ -86,7 +86,10 @@ static inline struct mam_stats pool_stats(struct mam_pool *pool)
 	return stats;
 }
 
-/* Statistics that agree in themselves, and with what the device has, whatever is in the heap. */
+/*
+ * Returns statistics after checking that they are consistent, and match the device's metadata,
+ * whatever the heap contains.
+ */
 static inline struct mam_heap_info counted(struct mam_heap *heap)
 {
 	const struct mam_growth *growth = mam_heap_device(heap)->growth;
@@ -117,7 +120,7 @@ static inline struct mam_heap_info counted(struct mam_heap *heap)
 	return info;
 }
 
-/* No hint says that there was no room. */
+/* No hint says that a part had no room. */
 static inline bool nothing_is_dry(struct mam_heap *heap)
 {
 	const struct mam_growth *growth = mam_heap_device(heap)->growth;
@@ -129,7 +132,7 @@ static inline bool nothing_is_dry(struct mam_heap *heap)
 	return true;
 }
 
-/* The heap's own ground. */
+/* The heap's own memory. */
 static inline uint64_t own_bytes(struct mam_heap *heap)
 {
 	const struct mam_kheap *head = mam_heap_device(heap);
@@ -139,7 +142,7 @@ static inline uint64_t own_bytes(struct mam_heap *heap)
 	       sizeof(struct mam_growth);
 }
 
-/* Units of the largest ground. */
+/* Units of the largest part. */
 static inline uint64_t longest(struct mam_heap *heap)
 {
 	const struct mam_growth *growth = mam_heap_device(heap)->growth;
@@ -151,7 +154,7 @@ static inline uint64_t longest(struct mam_heap *heap)
 	return max * MAM_BLOCK_UNITS;
 }
 
-/* In which grant an address lies: 0 on; `parts`: in none. */
+/* The grant that contains an address, counted from 0; `parts` if none does. */
 static inline uint64_t part_of(const struct mam_grant *part, uint64_t parts, const void *address)
 {
 	for (uint64_t i = 0; i < parts; i++)
@@ -161,7 +164,7 @@ static inline uint64_t part_of(const struct mam_grant *part, uint64_t parts, con
 	return parts;
 }
 
-/* What is ordered by the walk: the heap's own ground, then grants by number, then large ones. */
+/* The order of the heap walk: the heap's own memory, then grants by number, then large objects. */
 static inline uint64_t place_of(struct mam_heap *heap, const void *address)
 {
 	const struct mam_kheap *head = mam_heap_device(heap);
@@ -174,7 +177,7 @@ static inline uint64_t place_of(struct mam_heap *heap, const void *address)
 struct seen {
 	struct mam_heap *heap;
 	uint64_t place;
-	unsigned char *last; /* the end of the object before */
+	unsigned char *last; /* the end of the previous object */
 	unsigned int count;
 	uint64_t bytes, sum;
 };
@@ -196,7 +199,7 @@ static inline bool see(void *argument, void *address, size_t bytes)
 	return true;
 }
 
-/* Statistics and walk against the list. */
+/* Compares statistics and heap walk with the list. */
 static inline void compare(struct mam_heap *heap)
 {
 	struct mam_heap_info info = counted(heap);
@@ -217,7 +220,7 @@ static inline void compare(struct mam_heap *heap)
 	ck_assert_uint_eq(seen.bytes, info.object_bytes);
 }
 
-/* What a kernel gave back is the pool's once the service has looked. */
+/* Memory that a kernel freed returns to the pool when the service thread has looked. */
 static inline void wait_for_space(struct mam_heap *heap, uint64_t bytes)
 {
 	for (unsigned int i = 0; i < 5000 && stats_of(heap).space_bytes > bytes; i++)

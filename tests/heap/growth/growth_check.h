@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * growth_check.h - after a run: root and parts of a heap that grows say what the shadow of
- * growth_kit.h says, which includes this.
+ * growth_check.h - after a run: compares the root and the parts of a heap that grows with the
+ * shadow of growth_kit.h, which includes this file.
  *
- * gkit_check() proves of the root and of each part what okit_check() proves of a heap; that each
- * grant was taken once, in the order in which the host posted them, and nothing is on its way; and
- * that each NULL was counted once, at the root. As it: gkit_check_empty(), and all came back;
- * gkit_check_served(), and nobody went without either.
+ * gkit_check() proves of the root and of each part what okit_check() proves of a heap. It also
+ * proves that each grant was used once, in the order in which the host posted them, that no fetch
+ * is in progress, and that each NULL was counted once, at the root. The other checks do the same
+ * and more: gkit_check_empty(): all objects were freed. gkit_check_served(): besides, no request
+ * failed.
  */
 #ifndef MAM_TESTS_HEAP_GROWTH_CHECK_H
 #define MAM_TESTS_HEAP_GROWTH_CHECK_H
 
-/* Parts that there are. */
+/* Number of parts. */
 OKIT_UNSEEN uint32_t gkit_parts(const struct gkit *kit)
 {
 	return (uint32_t)kit->growth->parts.value;
 }
 
-/* The head of the root, number 0, or of a part, from 1 on. */
+/* The head of the root, number 0, or of a part, from 1 up. */
 OKIT_UNSEEN struct mam_kheap *gkit_head(const struct gkit *kit, uint32_t number)
 {
 	const struct mam_grant *part;
@@ -30,8 +31,9 @@ OKIT_UNSEEN struct mam_kheap *gkit_head(const struct gkit *kit, uint32_t number)
 }
 
 /*
- * One of them as objects_check.h wants it: only what it looks at is there, and the same for all lanes
- * that look, as they do at the same time where books are read by functions of the library.
+ * One of them in the form that objects_check.h expects. Only the fields that it reads are set. They
+ * are the same for all lanes that look, which may happen at the same time because functions of the
+ * library read the metadata.
  */
 OKIT_UNSEEN struct okit *gkit_view(const struct gkit *kit, uint32_t number)
 {
@@ -47,7 +49,7 @@ OKIT_UNSEEN struct okit *gkit_view(const struct gkit *kit, uint32_t number)
 	return view;
 }
 
-/* The same after a run, with a count of what is live there. */
+/* The same after a run, with a count of the live objects. */
 OKIT_UNSEEN const struct okit *gkit_count(const struct gkit *kit, uint32_t number)
 {
 	struct okit *view = gkit_view(kit, number);
@@ -65,7 +67,7 @@ OKIT_UNSEEN uint64_t gkit_tally(const struct gkit *kit, enum mam_object_tally wh
 	return kit->o.heap->tallies->of[what].value;
 }
 
-/* A request got nothing. Where nothing is given back there is no room for it, not even now. */
+/* A request failed. Where nothing is freed there is no room for it, not even now. */
 OKIT_UNSEEN void gkit_fail(struct gkit *kit, size_t bytes)
 {
 	uint32_t class_ = mam_class_of(bytes), number;
@@ -82,14 +84,14 @@ OKIT_UNSEEN void gkit_fail(struct gkit *kit, size_t bytes)
 	}
 }
 
-/* Is this what counts requests that got nothing? */
+/* Returns whether this tally counts failed requests. */
 static inline bool gkit_is_null(uint32_t tally)
 {
 	return tally != MAM_OBJECT_FOREIGN && tally != MAM_OBJECT_INTERIOR &&
 	       tally != MAM_OBJECT_TWICE;
 }
 
-/* NULLs are counted at the root, each once; what is given back wrongly is of a test's own. */
+/* NULLs are counted at the root, each once; tests count invalid frees themselves. */
 OKIT_UNSEEN const char *gkit_check_tallies(const struct gkit *kit)
 {
 	uint64_t nulls = 0;
@@ -101,29 +103,29 @@ OKIT_UNSEEN const char *gkit_check_tallies(const struct gkit *kit)
 		nulls += gkit_tally(kit, tally);
 		for (number = 1; number <= gkit_parts(kit); number++)
 			if (gkit_head(kit, number)->tallies->of[tally].value)
-				return okit_wrong("part %u counts what got nothing (%u)", number,
+				return okit_wrong("part %u counts failed requests (%u)", number,
 						  tally);
 	}
 	if (nulls != kit->o.failed)
-		return okit_wrong("%u requests got nothing, and %llu were counted", kit->o.failed,
+		return okit_wrong("%u requests failed, but %llu were counted", kit->o.failed,
 				  (unsigned long long)nulls);
 	return NULL;
 }
 
-/* Parts are the grants, from the first on, and no fetch is on its way. */
+/* The parts are the grants in order, and no fetch is in progress. */
 OKIT_UNSEEN const char *gkit_check_grants(const struct gkit *kit)
 {
 	const struct mam_growth *growth = kit->growth;
 	uint32_t number, parts = gkit_parts(kit);
 
 	if ((growth->stage.value & 255) != MAM_STAGE_IDLE)
-		return "a fetch is still on its way";
+		return "a fetch is still in progress";
 	if (parts > kit->granted || growth->taken != parts)
-		return okit_wrong("%u grants were given, %u taken, and there are %u parts",
+		return okit_wrong("%u grants were posted and %u used, but there are %u parts",
 				  kit->granted, (uint32_t)growth->taken, parts);
 	for (number = 0; number < parts; number++)
 		if (memcmp(&growth->part[number], &kit->grant[number], sizeof(struct mam_grant)))
-			return okit_wrong("part %u is not what the host granted", number + 1);
+			return okit_wrong("part %u differs from the host's grant", number + 1);
 	return NULL;
 }
 
@@ -152,25 +154,25 @@ static inline const char *gkit_check(void *argument)
 	return wrong;
 }
 
-/* As gkit_check(), and all objects are back. */
+/* As gkit_check(), and all objects were freed. */
 static inline const char *gkit_check_empty(void *argument)
 {
 	const struct gkit *kit = argument;
 
 	for (; kit; kit = kit->chained)
 		if (kit->o.live)
-			return okit_wrong("%u objects were not given back", kit->o.live);
+			return okit_wrong("%u objects were not freed", kit->o.live);
 	return gkit_check(argument);
 }
 
-/* As gkit_check_empty(), and nobody went without. */
+/* As gkit_check_empty(), and no request failed. */
 static inline const char *gkit_check_served(void *argument)
 {
 	const struct gkit *kit = argument;
 
 	for (; kit; kit = kit->chained)
 		if (kit->o.failed)
-			return okit_wrong("%u requests got nothing", kit->o.failed);
+			return okit_wrong("%u requests failed", kit->o.failed);
 	return gkit_check_empty(argument);
 }
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * growth_host.h - the host of a heap that grows, as a thread of a simulated world: it looks into
- * mailboxes (mail.h), and has what it gives from a pool in the test's memory. growth_kit.h
- * includes this.
+ * growth_host.h - the host of a heap that grows, as a thread of a simulated world. It serves
+ * mailboxes (mail.h) from a pool in the test's memory. growth_kit.h includes this file.
  *
- * 1. The pool: an arena in pieces, each as long as the longest grant with its books. The books of
- *    a grant hold anything but zeros.
- * 2. A look: the beat, then what is asked. Between any two of its stores the host may be late, be
- *    stopped for a while, or die, as the plan says; it then acts on what it had read before.
- * 3. A watcher waits for the kernels of all streams, and then tells the host to end.
+ * 1. The pool: an arena of pieces, each as long as the longest grant with its metadata. The
+ *    metadata of a grant starts with arbitrary, nonzero contents.
+ * 2. A look: the host increments its beat, then reads the requests. Between any two of its stores
+ *    it may be late, be stopped for a while, or die, as the plan specifies; it then acts on what it
+ *    had read before.
+ * 3. A watcher waits for the kernels of all streams, then makes the host end.
  *
- * Nothing here is what the library's own host does, but the protocol: so both are held to mail.h.
+ * Nothing here is shared with the library's host except the protocol, so both are checked against
+ * mail.h.
  */
 #ifndef MAM_TESTS_HEAP_GROWTH_HOST_H
 #define MAM_TESTS_HEAP_GROWTH_HOST_H
@@ -23,50 +24,51 @@
 /* How the host behaves. */
 struct gkit_host {
 	bool absent;               /* the heap does not grow */
-	uint32_t min, max;         /* blocks of a grant; 0: MAM_GRANT_BLOCKS */
-	uint32_t grants;           /* that there are; 0: as many as there are pieces */
-	uint32_t larges;           /* and large objects at a time; 0: the same */
-	enum mam_mail_cause cause; /* why there are no more; 0: MAM_MAIL_LIMIT */
-	uint32_t ahead;            /* grants posted before they are asked for */
-	uint32_t late;             /* yields at most before it does what it was asked */
-	uint32_t lost;             /* of 256 asks, those that it does not see */
-	uint32_t dies;             /* stores at most until it does no more; 0: it lives */
-	uint32_t stops, stopped;   /* stores at most until it is stopped, and yields that it is */
+	uint32_t min, max;         /* blocks per grant; 0: MAM_GRANT_BLOCKS */
+	uint32_t grants;           /* available grants; 0: as many as there are pieces */
+	uint32_t larges;           /* large objects at a time; 0: the same */
+	enum mam_mail_cause cause; /* the cause when there are no more; 0: MAM_MAIL_LIMIT */
+	uint32_t ahead;            /* grants posted before they are requested */
+	uint32_t late;             /* maximum number of yields before it serves a request */
+	uint32_t lost;             /* of 256 requests, those that it does not see */
+	uint32_t dies;             /* maximum number of stores before it dies; 0: it lives */
+	uint32_t stops,
+		stopped; /* max. stores before it is stopped, and duration of the stop in yields */
 };
 
 struct gkit_piece {
 	bool given;
-	bool large; /* for a large object; else for a grant */
+	bool large; /* for a large object; otherwise for a grant */
 };
 
-/* What became of the host so far. */
+/* The state of the host. */
 struct gkit_life {
-	uint32_t dies, stops; /* stores that are left until then, and one; 0: never */
+	uint32_t dies, stops; /* remaining stores until then, plus one; 0: never */
 	bool dead;
-	uint64_t ask, knock;    /* the last that it saw */
-	uint32_t lost, refused; /* asks */
+	uint64_t ask, knock;    /* the last ones that it saw */
+	uint32_t lost, refused; /* requests */
 	uint32_t looks;
 };
 
-/* The heap, as far as the host knows it: growth_kit.h. */
+/* The heap and what the host knows about it: growth_kit.h. */
 struct gkit {
-	struct okit o; /* ground: the arena's; heap: the root's */
+	struct okit o; /* space: the arena; heap: the root */
 	uint32_t root_blocks;
-	uint64_t root_bytes; /* of head, books and growth */
+	uint64_t root_bytes; /* of head, metadata and growth */
 	struct mam_growth *growth;
 	struct mam_mail *mail;
 	struct gkit_host host;
 	struct gkit_life life;
-	struct gkit *chained; /* to be served by the same host */
-	uint64_t over;        /* the host is to end; atomic */
+	struct gkit *chained; /* served by the same host */
+	uint64_t over;        /* the host must end; atomic */
 	struct gkit_piece piece[GKIT_PIECES];
-	struct mam_grant grant[GKIT_PIECES]; /* that were taken from the pool, in order */
-	uint32_t granted;                    /* count of them */
-	uint32_t larges;                     /* objects, now */
-	uint64_t held[MAM_MAIL_SLOTS];       /* what a slot was answered with */
+	struct mam_grant grant[GKIT_PIECES]; /* grants allocated from the pool, in order */
+	uint32_t granted;                    /* their number */
+	uint32_t larges;                     /* live large objects */
+	uint64_t held[MAM_MAIL_SLOTS];       /* the answer to each slot */
 	uint64_t wait_ns;
 	struct okit *view; /* of the root and each part: growth_check.h */
-	bool only_taken;   /* nothing is given back while requests may fail, and the host lives */
+	bool only_taken;   /* nothing is freed while requests may fail, and the host lives */
 };
 
 /* ---- the pool --------------------------------------------------------------------------- */
@@ -82,7 +84,7 @@ static inline unsigned char *gkit_piece_at(const struct gkit *kit, uint32_t piec
 	       ((size_t)(kit->root_blocks + 1 + piece * gkit_piece_blocks(kit)) << MAM_BLOCK_SHIFT);
 }
 
-/* Nobody may have an object there: books, and what was never given. */
+/* No object may be there: metadata, and memory that was never granted. */
 OKIT_UNSEEN void gkit_fence(struct gkit *kit, const unsigned char *from, size_t bytes, bool fenced)
 {
 	size_t quantum = (size_t)(from - kit->o.space) / OKIT_GRAIN, i;
@@ -91,7 +93,9 @@ OKIT_UNSEEN void gkit_fence(struct gkit *kit, const unsigned char *from, size_t 
 		kit->o.owner[quantum + i] = fenced ? UINT32_MAX : 0;
 }
 
-/* A free piece, or GKIT_PIECES: not the next, so that parts do not lie in order. */
+/*
+ * Returns a free piece, or GKIT_PIECES: not the next one, so that parts are not in address order.
+ */
 OKIT_UNSEEN uint32_t gkit_piece_take(struct gkit *kit, bool large)
 {
 	uint32_t first = (kit->granted + kit->larges) * 7 + 5, i, piece;
@@ -107,7 +111,7 @@ OKIT_UNSEEN uint32_t gkit_piece_take(struct gkit *kit, bool large)
 	return GKIT_PIECES;
 }
 
-/* What was there before: a pattern that is no heap's, in books and in front of them. */
+/* The memory's previous contents: a pattern that no heap writes, in and before the metadata. */
 OKIT_UNSEEN void gkit_spoil(unsigned char *from, size_t bytes)
 {
 	uint64_t *word = (uint64_t *)from;
@@ -117,7 +121,10 @@ OKIT_UNSEEN void gkit_spoil(unsigned char *from, size_t bytes)
 		word[i] = 0xa5c3a5c3a5c3a5c3 + i;
 }
 
-/* Ground and books for one grant, of some number of blocks. False: there is none. */
+/*
+ * Memory and metadata for one grant, with a varying number of blocks. Returns false if there is
+ * none.
+ */
 OKIT_UNSEEN bool gkit_grant(struct gkit *kit, struct mam_grant *grant)
 {
 	const struct gkit_host *host = &kit->host;
@@ -138,14 +145,14 @@ OKIT_UNSEEN bool gkit_grant(struct gkit *kit, struct mam_grant *grant)
 	return true;
 }
 
-/* ---- its words -------------------------------------------------------------------------- */
+/* ---- mailbox words ---------------------------------------------------------------------- */
 
 static inline uint64_t gkit_load(uint64_t *where)
 {
 	return simt_atomic(where, 8, SIMT_LOAD, 0, 0, MAM_ACQUIRE, MAM_AT_SYSTEM, "host reads");
 }
 
-/* False: it died before. */
+/* Returns false if the host died before the store. */
 static inline bool gkit_store(struct gkit *kit, uint64_t *where, uint64_t value)
 {
 	struct gkit_life *life = &kit->life;
@@ -171,7 +178,9 @@ static inline void gkit_be_late(struct gkit *kit)
 		simt_host_yield("host is late");
 }
 
-/* The grant of this number: its entry, then the count. Its books were of the host until now. */
+/*
+ * Posts the grant of this number: its entry, then the count. Until then the host owns its metadata.
+ */
 static inline bool gkit_post(struct gkit *kit, uint64_t number)
 {
 	struct mam_grant *entry = &kit->mail->grant[number % MAM_MAIL_GRANTS], grant;
@@ -186,7 +195,10 @@ static inline bool gkit_post(struct gkit *kit, uint64_t number)
 	return gkit_store(kit, &kit->mail->posted, number + 1);
 }
 
-/* Grants: as many as are wanted, or why not; and some ahead. False: it died. */
+/*
+ * Grants: as many as requested, or the cause of refusal; and some ahead. Returns false if the host
+ * died.
+ */
 static inline bool gkit_look_grants(struct gkit *kit)
 {
 	uint64_t asked = gkit_load(&kit->mail->asked), posted = kit->mail->posted;
@@ -201,7 +213,7 @@ static inline bool gkit_look_grants(struct gkit *kit)
 		return true;
 	}
 	gkit_be_late(kit);
-	/* More than one at a time nobody wants, and the entries are only so many. */
+	/* No lane requests more than one at a time, and the number of entries is limited. */
 	MAM_KASSERT(wanted <= posted + 1);
 	while (posted < wanted + kit->host.ahead && gkit_post(kit, posted))
 		posted++;
@@ -215,7 +227,7 @@ static inline bool gkit_look_grants(struct gkit *kit)
 
 /* ---- large objects ---------------------------------------------------------------------- */
 
-/* The piece that a large object has, or GKIT_PIECES. */
+/* The piece of a large object, or GKIT_PIECES. */
 OKIT_UNSEEN uint32_t gkit_large_piece(const struct gkit *kit, uint64_t address)
 {
 	uint32_t piece;
@@ -259,7 +271,7 @@ OKIT_UNSEEN enum mam_mail_cause gkit_large_back(struct gkit *kit, uint64_t addre
 	return MAM_MAIL_GIVEN;
 }
 
-/* One slot, if something is asked there. False: it died. */
+/* Serves one slot if it has a request. Returns false if the host died. */
 static inline bool gkit_look_slot(struct gkit *kit, uint32_t slot)
 {
 	uint64_t stamp = gkit_load(&kit->mail->ask[slot].stamp), detail, address = 0;
@@ -289,7 +301,7 @@ static inline bool gkit_look_slot(struct gkit *kit, uint32_t slot)
 	return gkit_store(kit, &answer->stamp, stamp >> 8 << 8 | cause);
 }
 
-/* All slots, if the device has knocked, and now and then. */
+/* Serves all slots if the device has knocked, and otherwise from time to time. */
 static inline bool gkit_look_slots(struct gkit *kit)
 {
 	uint64_t knock = gkit_load(&kit->mail->knock);
@@ -311,7 +323,7 @@ static inline uint32_t gkit_chance(uint32_t max)
 	return max ? 1 + (uint32_t)(simt_random() % max) : 0;
 }
 
-/* The host: looks at the mailbox of `argument`, and of those chained to it, until they are over. */
+/* The host: serves the mailbox of `argument` and of those chained to it, until the test is over. */
 static inline void gkit_serve(void *argument)
 {
 	struct gkit *kit;
@@ -329,7 +341,7 @@ static inline void gkit_serve(void *argument)
 	}
 }
 
-/* Kernels of the streams from 1 on have ended: the host may end. */
+/* When the kernels of streams 1 to GKIT_STREAMS have ended, the host may end. */
 static inline void gkit_watch(void *argument)
 {
 	struct gkit *kit = argument;

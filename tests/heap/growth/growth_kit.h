@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * growth_kit.h - what tests of the heap that grows share: a small root, a host that grants tiny
- * parts, and one shadow of who has which grain of all of them, on top of objects_kit.h.
+ * growth_kit.h - fixture of the tests of the heap that grows: a small root, a host that grants tiny
+ * parts, and one shadow of all their owners, built on objects_kit.h.
  *
- * 1. The root's ground and all that the host may give lie in one arena, so the shadow of
- *    objects_kit.h covers all of it. What is no ground (books, gaps, what was not given yet) is
- *    fenced there: who gets an object in it is found.
+ * 1. The root's memory and everything that the host may grant are in one arena, so the shadow of
+ *    objects_kit.h covers all of it. Memory that cannot contain objects (metadata, gaps, memory
+ *    that is not granted yet) is fenced in the shadow: an object there is detected.
  * 2. A world has kernels in streams 1 to GKIT_STREAMS, the host and its watcher (growth_host.h).
- * 3. After a run the books of each part must say what the shadow says of it, and the root's what
- *    was asked for in vain: growth_check.h.
+ * 3. After a run the metadata of each part must match the shadow, and the root's tallies the failed
+ *    requests: growth_check.h.
  */
 #ifndef MAM_TESTS_HEAP_GROWTH_KIT_H
 #define MAM_TESTS_HEAP_GROWTH_KIT_H
 
-/* Small enough that a run of a few thousand steps sees all of it. */
+/* Small enough that a run of a few thousand steps reaches all of it. */
 #ifndef MAM_MAIL_SLOTS
 #define MAM_MAIL_SLOTS 64u
 #endif
@@ -54,9 +54,9 @@ static inline void gkit_free(struct gkit *kit, void *object)
 	okit_free(&kit->o, object);
 }
 
-/* ---- before a run, and around it -------------------------------------------------------- */
+/* ---- before and around a run ------------------------------------------------------------ */
 
-/* A new heap and a new host, before each run. */
+/* Creates a new heap and a new host before each run. */
 static inline void gkit_begin(void *argument)
 {
 	struct gkit *kit = argument, *next = kit->chained;
@@ -103,7 +103,7 @@ static inline struct gkit *gkit_create(uint32_t blocks, uint32_t columns,
 	kit->host.cause = kit->host.cause ? kit->host.cause : MAM_MAIL_LIMIT;
 	kit->root_blocks = blocks;
 	kit->wait_ns = (uint64_t)1 << 40;
-	/* A gap behind the root, and one behind each piece, are nobody's. */
+	/* A gap after the root, and one after each piece, belong to no part. */
 	o->blocks = blocks + 1 + GKIT_PIECES * gkit_piece_blocks(kit);
 	o->columns = columns;
 	o->plan = plan;
@@ -134,13 +134,13 @@ static inline void gkit_destroy(struct gkit *kit)
 	free(kit);
 }
 
-/* One kernel, the host and its watcher: for a `build` of the test's own, and for those below. */
+/* The host and its watcher: for a `build` of a test, and for those below. */
 static inline bool gkit_hosts(struct simt_world *world, struct gkit *kit)
 {
 	return simt_world_host(world, gkit_serve, kit) && simt_world_host(world, gkit_watch, kit);
 }
 
-/* A case; the test may change it before it runs. */
+/* Creates a case; the test may change it before it runs. */
 static inline struct simt_case gkit_case(struct gkit *kit, const char *name, uint32_t seeds,
 					 bool (*build)(struct simt_world *world, void *argument),
 					 const char *(*check)(void *))
@@ -168,7 +168,9 @@ static inline bool gkit_build_one(struct simt_world *world, void *argument)
 	       gkit_hosts(world, argument);
 }
 
-/* Explores one kernel on a new heap each time; `check` is NULL for gkit_check_empty(). */
+/*
+ * Explores one kernel with a new heap for each run; a NULL `check` stands for gkit_check_empty().
+ */
 static inline void gkit_explore(struct gkit *kit, const char *name, simt_kernel *kernel,
 				uint32_t grid, uint32_t block, uint32_t resident, uint32_t seeds,
 				const char *(*check)(void *))

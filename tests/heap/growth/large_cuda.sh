@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# large_cuda.sh - as CUDA for sm_90, large objects are asked for and given back with the orders and the
-# scopes that large.h names: what the host reads is released to the whole system, what it wrote is
-# acquired from it, and nothing that the host sees has a smaller scope.
+# large_cuda.sh - compiled as CUDA for sm_90, allocations and frees of large objects have the orders
+# and the scopes that large.h names: writes that the host reads are released at system scope, writes
+# of the host are acquired at system scope, and no access that the host sees has a smaller scope.
 #
-# Each function's instructions on memory that is shared, of PTX, without repetition, are compared with a
-# table.
+# The test compares each function's instructions on shared memory, taken from PTX without
+# repetition, with a table.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -54,7 +54,8 @@ usable ld.relaxed.gpu.b32
 usable ld.relaxed.gpu.global.b64
 EOF
 
-# "FUNCTION INSTRUCTION" of what names an order; collectives would be a mistake, and are listed too.
+# Prints "FUNCTION INSTRUCTION" for instructions that name an order; collectives would be an error
+# and are printed too.
 instructions() # PTX
 {
 	awk '
@@ -73,19 +74,19 @@ instructions() # PTX
 
 if "$NVCC" -arch=compute_90 -ptx -I "$MAM_SRCDIR/src" -o "$scratch/ptx" "$scratch/large.cu" \
 	> "$scratch/said" 2>&1 && [ ! -s "$scratch/said" ]; then
-	ok "large.h is CUDA without a warning"
+	ok "large.h compiles as CUDA without warnings"
 	instructions "$scratch/ptx" > "$scratch/got"
 	diff "$scratch/wanted" "$scratch/got" | grep '^[<>]' > "$scratch/why"
 	same "orders and scopes" "" "$(tr '\n' ' ' < "$scratch/why")"
 else
-	not_ok "large.h is CUDA without a warning" "$(lib_tail "$scratch/said")"
+	not_ok "large.h compiles as CUDA without warnings" "$(lib_tail "$scratch/said")"
 fi
 
-# The table sees a scope that is too small.
+# The table detects a scope that is too small.
 sed 's/MAM_RELEASE, MAM_AT_SYSTEM/MAM_RELEASE, MAM_AT_DEVICE/' "$MAM_SRCDIR/src/heap/growth/large.h" > "$scratch/large.h"
 sed 's|"heap/growth/large.h"|"large.h"|' "$scratch/large.cu" > "$scratch/wrong.cu"
 "$NVCC" -arch=compute_90 -ptx -I "$scratch" -I "$MAM_SRCDIR/src" -o "$scratch/ptx" "$scratch/wrong.cu" \
 	> "$scratch/said" 2>&1
 instructions "$scratch/ptx" > "$scratch/got"
-same "and a scope that is too small would be seen" 2 "$(diff "$scratch/wanted" "$scratch/got" | grep -c '^<.*release.sys')"
+same "a scope that is too small is detected" 2 "$(diff "$scratch/wanted" "$scratch/got" | grep -c '^<.*release.sys')"
 finish

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * large_kit.h - what tests of large objects share: a heap that is nothing but a mailbox, a host that
- * answers it in a fiber of its own, as well as the test wants it to, and a shadow of who has what.
+ * large_kit.h - fixture of the tests of large objects: a heap that consists of a mailbox, a host
+ * that answers it in a fiber of its own and behaves as the test specifies, and a shadow of the
+ * owners.
  *
- * 1. The host has a pool of units. It gives the lowest that fit, so what was given back is given
- *    again at once, and writes to what it gives and to what it gets back, plainly: as others would
- *    whom it gives it to.
- * 2. lkit_own() finds what two have; the host finds what is given back twice, or while somebody has
- *    it, and messages that are none.
- * 3. After a run each slot and the host say the same of what is live (lkit_check()).
+ * 1. The host has a pool of units. It allocates the lowest that fit, so freed units are reused at
+ *    once. It writes to memory that it hands out and to memory that it gets back, with plain
+ *    accesses, as other users of the pool would.
+ * 2. lkit_own() detects memory with two owners. The host detects double frees, frees of memory that
+ *    still has an owner, and invalid messages.
+ * 3. After a run each slot and the host must agree on what is live (lkit_check()).
  *
  * The shadow is written between two steps of the simulator and orders nothing.
  */
@@ -28,7 +29,7 @@
 #include "simt/explore.h"
 #include "simt/suite.h"
 
-/* Plain accesses are seen in builds with hooks only. */
+/* Only builds with access hooks observe plain accesses. */
 #ifdef SIMT_HOOKS
 #define LKIT_RACE true
 #define LKIT_SEEDS(n) ((n) / 3 + 1)
@@ -43,34 +44,37 @@
 #define LKIT_KEPT 8u
 #define LKIT_FOREVER (UINT64_C(1) << 40)
 
-/* Of the kit's own books: no lane comes between, and the race checker does not see them. */
+/*
+ * For the fixture's own metadata: no other lane runs in between, and the race checker does not see
+ * it.
+ */
 #define LKIT_UNSEEN static __attribute__((noinline, unused, no_sanitize("thread")))
 
-/* What a test wants. Shares are of 100. */
+/* A test's plan. Shares are percentages. */
 struct lkit_plan {
-	uint64_t wait_ns;    /* 0: as long as it takes */
-	uint64_t generation; /* that slots begin with */
-	uint32_t slots;      /* that may be used, spread over all; 0: 8 */
+	uint64_t wait_ns;    /* 0: unlimited */
+	uint64_t generation; /* initial generation of the slots */
+	uint32_t slots;      /* usable slots, spread over all; 0: 8 */
 	uint32_t units;      /* of the pool; 0: all */
-	uint32_t limit;      /* units that may be given at a time; 0: all */
-	uint32_t slow;       /* share of messages that the host takes its time with */
-	uint32_t patience;   /* how long then: steps */
+	uint32_t limit;      /* units that may be live at a time; 0: all */
+	uint32_t slow;       /* share of messages that the host serves slowly */
+	uint32_t patience;   /* duration of the delay in steps */
 	uint32_t first;      /* only so many messages are slow or lost; 0: all */
 	uint32_t lost;       /* share of ALLOCs that the host never answers */
-	uint32_t stale;      /* share of messages that it answers with an older generation first */
-	uint32_t dies_after; /* messages after which it is gone; 0: never */
-	bool knocks;         /* it looks only where somebody has knocked */
-	/* It gives nothing any more: it says so; it gives NULL; it says what no one knows. */
+	uint32_t stale;      /* share of messages that it first answers with an older generation */
+	uint32_t dies_after; /* messages after which the host is gone; 0: never */
+	bool knocks;         /* the host looks only after a knock */
+	/* The host has ended growth: it reports the end, NULL, or an unknown cause. */
 	bool ended, nothing, odd;
-	bool absent; /* it is not there at all */
-	bool apart;  /* what is more than a unit is not among the first eight */
-	/* The test's own, or NULL: before each run; in place of the host's look at all slots. */
+	bool absent; /* there is no host */
+	bool apart;  /* objects of several units are not among the first eight */
+	/* Test-specific, or NULL: called before each run; replaces the host's look at all slots. */
 	void (*begin)(void *argument);
 	bool (*look)(void);
 };
 
 struct lkit_given {
-	uint64_t address; /* 0: nothing */
+	uint64_t address; /* 0: none */
 	uint64_t bytes;
 };
 
@@ -81,20 +85,20 @@ struct lkit {
 	struct mam_mail mail;
 	const struct lkit_plan *plan;
 	unsigned char *space;
-	/* The host's. */
+	/* Owned by the host. */
 	uint64_t seen[MAM_MAIL_SLOTS]; /* stamps */
 	struct lkit_given given[MAM_MAIL_SLOTS];
 	bool taken[LKIT_UNITS];
 	uint32_t held;           /* units */
 	uint32_t messages, lost; /* count */
 	bool dead;
-	/* The lanes'. */
+	/* Owned by the lanes. */
 	uint32_t owner[LKIT_UNITS];
 	uint32_t number, failed[MAM_OBJECT_TALLIES], answered;
-	uint64_t left;            /* lanes that did; atomic */
-	uint32_t lanes;           /* that are to */
-	uint64_t kept[LKIT_KEPT]; /* what a lane leaves to others; atomic */
-	/* Over all runs. */
+	uint64_t left;            /* lanes that have left; atomic */
+	uint32_t lanes;           /* lanes in all */
+	uint64_t kept[LKIT_KEPT]; /* objects that lanes leave for others; atomic */
+	/* Totals of all runs. */
 	uint64_t all_failed[MAM_OBJECT_TALLIES], all_given, all_cancelled;
 };
 
@@ -108,9 +112,9 @@ LKIT_UNSEEN const char *lkit_wrong(const char *what, uint32_t a, uint32_t b)
 	return text;
 }
 
-/* ---- the host --------------------------------------------------------------------------------- */
+/* ---- the host -------------------------------------------------------------------------------- */
 
-/* Its accesses, which are no device code: stop.h has nothing to do with them. */
+/* The host's accesses, which are not device code: stop.h does not affect them. */
 #define lkit_load(where, order) \
 	simt_atomic(where, 8, SIMT_LOAD, 0, 0, order, MAM_AT_SYSTEM, SIMT_SITE)
 #define lkit_store(where, value, order) \
@@ -121,7 +125,7 @@ LKIT_UNSEEN uint32_t lkit_unit(uint64_t address)
 	return (uint32_t)((address - (uintptr_t)lkit.space) >> MAM_UNIT_SHIFT);
 }
 
-/* May kernels have this slot? */
+/* Returns whether kernels may use this slot. */
 LKIT_UNSEEN bool lkit_usable(uint32_t slot)
 {
 	uint32_t slots = lkit.plan->slots ? lkit.plan->slots : 8, every = MAM_MAIL_SLOTS / slots;
@@ -129,7 +133,7 @@ LKIT_UNSEEN bool lkit_usable(uint32_t slot)
 	return slot % every == every / 2 && slot / every < slots;
 }
 
-/* Whoever holds units writes their ends. */
+/* The owner of units writes their ends. */
 static inline void lkit_write(uint64_t address, uint64_t bytes, uint64_t what)
 {
 	uint64_t *at = (uint64_t *)(uintptr_t)address;
@@ -139,7 +143,7 @@ static inline void lkit_write(uint64_t address, uint64_t bytes, uint64_t what)
 	at[bytes / 8 - 1] = ~what;
 }
 
-/* What the host gives for `bytes`: GIVEN, and `address`, or why not. */
+/* The host's answer to a request for `bytes`: GIVEN and `address`, or the cause of failure. */
 LKIT_UNSEEN enum mam_mail_cause lkit_take(uint64_t bytes, uint64_t *address)
 {
 	uint32_t n = (uint32_t)(bytes >> MAM_UNIT_SHIFT), units = lkit.plan->units, unit, run = 0;
@@ -165,7 +169,7 @@ LKIT_UNSEEN enum mam_mail_cause lkit_take(uint64_t bytes, uint64_t *address)
 	return MAM_MAIL_FULL;
 }
 
-/* They are the pool's again. */
+/* Returns the units to the pool. */
 LKIT_UNSEEN void lkit_back(uint64_t address, uint64_t bytes)
 {
 	uint32_t unit = lkit_unit(address), end = unit + (uint32_t)(bytes / LKIT_UNIT);
@@ -188,20 +192,20 @@ LKIT_UNSEEN bool lkit_chance(uint32_t share)
 	return share && !lkit.dead && simt_random() % 100 < share;
 }
 
-/* The same where that is about what the host fails in. */
+/* The same for cases in which the host fails. */
 LKIT_UNSEEN bool lkit_fails(uint32_t share)
 {
 	return (!lkit.plan->first || lkit.messages <= lkit.plan->first) && lkit_chance(share);
 }
 
-/* Others go on meanwhile; in the end, when there are no others, nobody. */
+/* Lets others run meanwhile; at the end, when there are no others, does nothing. */
 static inline void lkit_wait(uint32_t looks)
 {
 	for (; looks; looks--)
 		simt_host_yield("host takes its time");
 }
 
-/* Before the answer to the generation of `stamp`: perhaps late, perhaps that of an older one. */
+/* Before the answer to the generation of `stamp`: a delay, or an answer to an older generation. */
 static inline void lkit_before(uint32_t slot, uint64_t stamp)
 {
 	if (lkit_fails(lkit.plan->slow))
@@ -213,7 +217,7 @@ static inline void lkit_before(uint32_t slot, uint64_t stamp)
 	lkit_wait(2);
 }
 
-/* A message comes after the one before, or is the CANCEL of one that was not seen. */
+/* A message follows the previous one, or is the CANCEL of one that was not seen. */
 static inline void lkit_see(uint32_t slot, uint64_t stamp)
 {
 	uint64_t step = ((stamp >> 8) - (lkit.seen[slot] >> 8)) & (MAM_WORD_FULL >> 8);
@@ -243,7 +247,7 @@ static inline void lkit_serve_end(uint32_t slot, uint64_t stamp, bool cancel)
 	lkit_answer(slot, stamp & ~(uint64_t)255);
 }
 
-/* What is given back, and nothing else. */
+/* Serves frees and cancels, and nothing else. */
 static inline void lkit_serve_ends(void)
 {
 	uint64_t stamp;
@@ -260,7 +264,7 @@ static inline void lkit_serve_ends(void)
 	}
 }
 
-/* Is the slot that asks so known as such, or has the lane given up meanwhile? */
+/* Returns whether the slot is in the state of this request, or its lane has given up meanwhile. */
 LKIT_UNSEEN bool lkit_asks(uint32_t slot, uint64_t stamp)
 {
 	uint64_t state = lkit.growth.large[slot].state, asked = stamp & ~MAM_LARGE_LOW;
@@ -285,7 +289,7 @@ static inline void lkit_serve_alloc(uint32_t slot, uint64_t stamp)
 		cause = lkit_take(bytes, &address);
 	if (cause == MAM_MAIL_FULL || cause == MAM_MAIL_LIMIT) {
 		lkit_serve_ends();
-		/* Its own CANCEL may have been among them. */
+		/* The slot's own CANCEL may have been among them. */
 		if (lkit.seen[slot] != stamp)
 			return;
 		cause = lkit_take(bytes, &address);
@@ -300,7 +304,7 @@ static inline void lkit_serve_alloc(uint32_t slot, uint64_t stamp)
 	lkit_answer(slot, (stamp & ~(uint64_t)255) | cause);
 }
 
-/* One slot, if there is a message. */
+/* Serves one slot if it has a message. */
 static inline bool lkit_serve(uint32_t slot)
 {
 	uint64_t stamp = lkit_load(&lkit.mail.ask[slot].stamp, MAM_ACQUIRE);
@@ -312,19 +316,19 @@ static inline bool lkit_serve(uint32_t slot)
 	case MAM_MAIL_ALLOC: lkit_serve_alloc(slot, stamp); break;
 	case MAM_MAIL_FREE: lkit_serve_end(slot, stamp, false); break;
 	case MAM_MAIL_CANCEL: lkit_serve_end(slot, stamp, true); break;
-	default: MAM_KASSERT(!"a message that is none");
+	default: MAM_KASSERT(!"an invalid message");
 	}
 	return true;
 }
 
-/* Is this as far as it goes? In the end it comes again. */
+/* Returns whether the host dies now. At the end it comes back. */
 static inline bool lkit_dies(void)
 {
 	return !lkit.dead && (lkit.plan->absent ||
 			      (lkit.plan->dies_after && lkit.messages >= lkit.plan->dies_after));
 }
 
-/* All slots once. */
+/* Looks at all slots once. */
 static inline bool lkit_look(void)
 {
 	bool any = false;
@@ -342,7 +346,7 @@ static inline bool lkit_look(void)
 	return any;
 }
 
-/* The fiber: until all lanes have left. */
+/* The fiber: runs until all lanes have left. */
 static inline void lkit_host(void *argument)
 {
 	uint64_t knock = 0, now;
@@ -361,7 +365,7 @@ static inline void lkit_host(void *argument)
 	lkit.dead = true;
 }
 
-/* ---- for kernels -------------------------------------------------------------------------------- */
+/* ---- for kernels ----------------------------------------------------------------------------- */
 
 LKIT_UNSEEN uint64_t lkit_note(uint64_t address, uint64_t bytes)
 {
@@ -379,7 +383,7 @@ LKIT_UNSEEN uint64_t lkit_note(uint64_t address, uint64_t bytes)
 	return lkit.number;
 }
 
-/* The object's number and its bytes; nobody has it any more. */
+/* Removes the object's owner; returns its number and its bytes. */
 LKIT_UNSEEN uint64_t lkit_forget(uint64_t address, uint64_t *bytes)
 {
 	uint32_t unit = lkit_unit(address), number = lkit.owner[unit];
@@ -393,7 +397,7 @@ LKIT_UNSEEN uint64_t lkit_forget(uint64_t address, uint64_t *bytes)
 	return number;
 }
 
-/* Which tally has gone up, this being the only lane that may have done so. */
+/* Checks that a tally has gone up; no other lane may have done so. */
 LKIT_UNSEEN void lkit_count(void)
 {
 	uint32_t all = 0, i;
@@ -404,7 +408,7 @@ LKIT_UNSEEN void lkit_count(void)
 	MAM_KASSERT(all >= lkit.answered);
 }
 
-/* Messages that lanes have posted. */
+/* Number of messages that lanes have posted. */
 LKIT_UNSEEN uint64_t lkit_posted(void)
 {
 	uint64_t all = 0;
@@ -426,7 +430,7 @@ static inline void *lkit_alloc(size_t bytes)
 	return object;
 }
 
-/* Somebody, who need not be the one who got it, is about to give it back. */
+/* Records that the caller, which need not have allocated the object, is about to free it. */
 static inline void lkit_disown(void *object)
 {
 	uint64_t bytes, number = lkit_forget((uintptr_t)object, &bytes), *at = object;
@@ -444,20 +448,20 @@ static inline void lkit_free(void *object)
 	MAM_KASSERT(answer == MAM_LARGE_GIVEN);
 }
 
-/* The caller does no more. */
+/* Records that the caller has finished. */
 static inline void lkit_leave(void)
 {
 	(void)simt_atomic(&lkit.left, 8, SIMT_ADD, 1, 0, MAM_RELEASE, MAM_AT_SYSTEM, SIMT_SITE);
 }
 
-/* Leaves an object, or NULL, to whoever looks here; gives what was there. */
+/* Leaves an object, or NULL, to a lane that looks here; returns the previous one. */
 static inline void *lkit_swap(uint32_t i, void *object)
 {
 	return (void *)(uintptr_t)mam_atomic_xchg64(&lkit.kept[i % LKIT_KEPT], (uintptr_t)object,
 						    MAM_ACQ_REL, MAM_AT_DEVICE);
 }
 
-/* ---- before a run, and after it ----------------------------------------------------------------- */
+/* ---- before and after a run ------------------------------------------------------------------ */
 
 static inline void lkit_begin(void *argument)
 {
@@ -479,7 +483,7 @@ static inline void lkit_begin(void *argument)
 	lkit.heap.growth = &lkit.growth;
 	lkit.growth.mail = &lkit.mail;
 	lkit.growth.wait_ns = lkit.plan->wait_ns ? lkit.plan->wait_ns : LKIT_FOREVER;
-	/* Hints may say anything. */
+	/* Hints may have any value. */
 	for (slot = 0; slot < MAM_LARGE_HINTS; slot++)
 		lkit.growth.large_hint[slot] = slot * 0x9e3779b9u;
 	for (slot = 0; slot < MAM_MAIL_SLOTS; slot++) {
@@ -500,7 +504,7 @@ LKIT_UNSEEN uint64_t lkit_failed(void)
 	return all;
 }
 
-/* Device and host agree on what is live. What was not yet answered is answered now. */
+/* Device and host agree on the live objects. Messages without an answer are answered now. */
 static inline const char *lkit_check(void *argument)
 {
 	const struct mam_large *large;
@@ -512,7 +516,7 @@ static inline const char *lkit_check(void *argument)
 	while (lkit_look())
 		;
 	if (lkit_failed() != lkit.answered)
-		return lkit_wrong("%u requests got NULL, %u are counted", lkit.answered,
+		return lkit_wrong("%u requests failed, but %u were counted", lkit.answered,
 				  (uint32_t)lkit_failed());
 	for (uint32_t i = 0; i < MAM_OBJECT_TALLIES; i++)
 		lkit.all_failed[i] += lkit.tallies.of[i].value;
@@ -524,39 +528,38 @@ static inline const char *lkit_check(void *argument)
 		case MAM_LARGE_FREE:
 		case MAM_LARGE_LEAVING:
 			if (free_ != usable)
-				return lkit_wrong("slot %u is nobody's, its bit says %u", slot,
+				return lkit_wrong("slot %u is unused, but its bit is %u", slot,
 						  free_);
 			if (lkit.given[slot].address || large->address)
-				return lkit_wrong("slot %u is nobody's and has an object", slot, 0);
+				return lkit_wrong("slot %u is unused, but has an object", slot, 0);
 			break;
 		case MAM_LARGE_LIVE:
 			if (free_ || !usable)
-				return lkit_wrong("slot %u is in use, its bit says %u", slot,
+				return lkit_wrong("slot %u is in use, but its bit is %u", slot,
 						  free_);
 			if (large->address != lkit.given[slot].address ||
 			    large->bytes != lkit.given[slot].bytes)
-				return lkit_wrong("of slot %u host and device say different things",
-						  slot, 0);
+				return lkit_wrong("host and device disagree on slot %u", slot, 0);
 			if (!lkit.owner[lkit_unit(large->address)])
-				return lkit_wrong("nobody has the object of slot %u", slot, 0);
+				return lkit_wrong("the object of slot %u has no owner", slot, 0);
 			break;
-		default: return lkit_wrong("slot %u is still asking", slot, 0);
+		default: return lkit_wrong("the request of slot %u is still pending", slot, 0);
 		}
 	}
 	return NULL;
 }
 
-/* And nobody has anything. */
+/* As lkit_check(), and no object is live. */
 static inline const char *lkit_check_empty(void *argument)
 {
 	const char *wrong = lkit_check(argument);
 
 	return wrong       ? wrong
-	       : lkit.held ? lkit_wrong("%u units are still held", lkit.held, 0)
+	       : lkit.held ? lkit_wrong("%u units are still allocated", lkit.held, 0)
 			   : NULL;
 }
 
-/* Runs the suite that has this one case. */
+/* Runs a suite that consists of this one case. */
 static inline int lkit_run(TCase *tcase, const char *name)
 {
 	Suite *suite = suite_create(name);
@@ -581,7 +584,7 @@ static inline bool lkit_build(struct simt_world *world, void *argument)
 	       simt_world_host(world, lkit_host, argument);
 }
 
-/* Explores `kernel`, each lane of which ends by lkit_leave(), beside the host of `plan`. */
+/* Explores `kernel`, each lane of which ends with lkit_leave(), beside the host of `plan`. */
 static inline void lkit_explore(const char *name, const struct lkit_plan *plan, simt_kernel *kernel,
 				uint32_t grid, uint32_t block, uint32_t seeds,
 				const char *(*check)(void *))

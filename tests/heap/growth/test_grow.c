@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_grow.c - a heap that grows while kernels run: much more is asked for than the root has, by
- * warps, lone lanes, lanes that come late and blocks that are not there at first, for slots, runs
- * and both; and everybody gets it, from as many parts as it takes.
+ * test_grow.c - a heap that grows while kernels run: warps, lone lanes, lanes that arrive late and
+ * blocks that are not resident at first request much more than the root has, as slots, runs and
+ * both; every request succeeds, from as many parts as needed.
  */
 #include <stdlib.h>
 
@@ -19,14 +19,14 @@ struct plan {
 	uint32_t grid, block, resident;
 	uint32_t rounds, held;
 	uint32_t first, count; /* of sizes */
-	uint32_t alike;        /* of eight requests, those of one size for the warp */
-	uint32_t apart;        /* ticks at most that a lane comes late */
-	uint32_t parts;        /* that there must be in the end, at least */
+	uint32_t alike;        /* of eight requests, those with one size for the warp */
+	uint32_t apart;        /* maximum delay of a lane in ticks */
+	uint32_t parts;        /* minimum number of parts at the end */
 	struct gkit_host host;
 	uint32_t seeds, seeds_race;
 };
 
-static uint64_t runs, parts; /* of one case */
+static uint64_t runs, parts; /* totals of one case */
 
 static void *some(struct gkit *kit, uint32_t round)
 {
@@ -41,7 +41,7 @@ static void *some(struct gkit *kit, uint32_t round)
 	return object;
 }
 
-/* Takes more and more, gives one back now and then, in the end all. */
+/* Allocates more and more, frees an object now and then, and all at the end. */
 static MAM_KERNEL(ask_for_more)
 {
 	struct gkit *kit = argument;
@@ -71,30 +71,30 @@ static const char *check_grown(void *argument)
 	runs++;
 	parts += gkit_parts(kit);
 	if (gkit_parts(kit) < plan->parts)
-		return okit_wrong("it grew by %u parts only", gkit_parts(kit));
+		return okit_wrong("the heap grew by only %u parts", gkit_parts(kit));
 	return gkit_check_served(argument);
 }
 
 /* clang-format off */
 static const struct plan plans[] = {
-	{ "a warp, small", 1, 1, 1, 32, 0, 8, 8, 5, 3, 8, 0, 1, { 0 }, 20, 8 },
+	{ "a warp, small sizes", 1, 1, 1, 32, 0, 8, 8, 5, 3, 8, 0, 1, { 0 }, 20, 8 },
 	{ "warps, one class", 1, 1, 4, 32, 0, 6, 6, 6, 1, 8, 0, 2, { 0 }, 12, 4 },
-	{ "warps, their own class each", 1, 2, 4, 32, 0, 4, 4, 5, 5, 8, 0, 2, { 0 }, 10, 4 },
+	{ "warps, one class per warp", 1, 2, 4, 32, 0, 4, 4, 5, 5, 8, 0, 2, { 0 }, 10, 4 },
 	{ "mixed", 1, 1, 3, 32, 0, 4, 4, 0, 12, 0, 0, 1, { 0 }, 8, 3 },
-	{ "mixed, some alike", 1, 2, 2, 40, 0, 4, 4, 0, 12, 5, 0, 1, { 0 }, 8, 3 },
+	{ "mixed, some equal", 1, 2, 2, 40, 0, 4, 4, 0, 12, 5, 0, 1, { 0 }, 8, 3 },
 	{ "runs", 1, 1, 2, 20, 0, 2, 2, 12, 3, 0, 0, 2, { 0 }, 20, 8 },
 	{ "runs of a warp", 1, 1, 1, 24, 0, 2, 2, 13, 4, 1, 0, 2, { 0 }, 20, 8 },
 	{ "runs and slots", 2, 1, 2, 16, 0, 3, 3, 6, 10, 2, 0, 2, { 0 }, 16, 6 },
 	{ "lone lanes", 1, 1, 24, 1, 0, 6, 6, 4, 9, 0, 0, 1, { 0 }, 20, 8 },
-	{ "lanes that come late", 1, 1, 2, 32, 0, 4, 4, 5, 6, 4, 4000, 1, { 0 }, 12, 4 },
-	{ "blocks that come late", 1, 1, 8, 16, 2, 4, 3, 5, 7, 4, 0, 1, { 0 }, 12, 4 },
-	{ "one comes after the other", 1, 2, 12, 8, 1, 6, 6, 8, 5, 4, 0, 0, { 0 }, 12, 4 },
+	{ "late lanes", 1, 1, 2, 32, 0, 4, 4, 5, 6, 4, 4000, 1, { 0 }, 12, 4 },
+	{ "late blocks", 1, 1, 8, 16, 2, 4, 3, 5, 7, 4, 0, 1, { 0 }, 12, 4 },
+	{ "one block after the other", 1, 2, 12, 8, 1, 6, 6, 8, 5, 4, 0, 0, { 0 }, 12, 4 },
 	{ "grants ahead", 1, 1, 4, 32, 0, 4, 4, 6, 3, 8, 0, 2, { .ahead = 2 }, 12, 4 },
 	{ "all grants ahead", 1, 1, 4, 32, 0, 3, 3, 7, 3, 8, 0, 2, { .ahead = 7 }, 12, 4 },
 	{ "grants of many sizes", 1, 2, 3, 32, 0, 4, 4, 6, 5, 4, 0, 1, { .min = 2, .max = 5 }, 12,
 	  4 },
-	{ "a host that is late", 1, 1, 3, 32, 0, 4, 4, 6, 4, 4, 0, 2, { .late = 3000 }, 12, 4 },
-	{ "a host that stops", 1, 1, 3, 32, 0, 4, 4, 6, 4, 4, 0, 2,
+	{ "a late host", 1, 1, 3, 32, 0, 4, 4, 6, 4, 4, 0, 2, { .late = 3000 }, 12, 4 },
+	{ "a stopped host", 1, 1, 3, 32, 0, 4, 4, 6, 4, 4, 0, 2,
 	  { .stops = 30, .stopped = 8000 }, 12, 4 },
 };
 /* clang-format on */
@@ -105,7 +105,7 @@ static uint32_t seeds(const struct plan *plan)
 	return KIT_RACE ? plan->seeds_race : plan->seeds;
 }
 
-START_TEST(grows)
+START_TEST(heap_grows_until_requests_succeed)
 {
 	const struct plan *plan = &plans[_i];
 	struct gkit *kit = gkit_create(plan->blocks, plan->columns, &plan->host, plan);
@@ -118,9 +118,11 @@ START_TEST(grows)
 }
 END_TEST
 
-/* ---- one is enough ---------------------------------------------------------------------- */
+/* ---- one part is enough ----------------------------------------------------------------- */
 
-/* The root is full, and what all want at the same time goes into half of a part: they make one. */
+/*
+ * The root is full, and all simultaneous requests fit into half of a part: the heap grows by one.
+ */
 static MAM_KERNEL(all_want_one)
 {
 	struct gkit *kit = argument;
@@ -132,7 +134,7 @@ static MAM_KERNEL(all_want_one)
 	gkit_free(kit, object);
 }
 
-/* Of each block of the root 63 units are one's, and the other a slab's for 16 bytes. */
+/* Of each block of the root, 63 units are a run and the other is a slab of 16-byte slots. */
 static void begin_full(void *argument)
 {
 	static const size_t bytes[] = { 63u << MAM_UNIT_SHIFT, 16 };
@@ -141,7 +143,7 @@ static void begin_full(void *argument)
 	void *object;
 
 	gkit_begin(kit);
-	/* Nobody would answer here. */
+	/* No host would answer here. */
 	kit->o.heap->growth = NULL;
 	for (i = 0; i < 2 * kit->root_blocks; i++) {
 		object = mam_objects_alloc(kit->o.heap, bytes[i >= kit->root_blocks]);
@@ -156,20 +158,20 @@ static const char *check_one(void *argument)
 	const struct gkit *kit = argument;
 
 	if (kit->o.live != 2 * kit->root_blocks)
-		return "what is live is not what was there before";
+		return "the live objects are not the initial ones";
 	if (kit->o.failed)
-		return "somebody got nothing";
+		return "a request failed";
 	runs++;
 	parts += gkit_parts(kit);
-	/* Who has looked in vain where others were faster may want another one. */
+	/* A lane that lost all claims to faster lanes may request another part. */
 	if (!gkit_parts(kit) || gkit_parts(kit) > 2)
-		return okit_wrong("%u parts, where one is enough", gkit_parts(kit));
+		return okit_wrong("%u parts although one is enough", gkit_parts(kit));
 	if (kit->growth->asks != gkit_parts(kit))
-		return okit_wrong("asked %u times", (uint32_t)kit->growth->asks);
+		return okit_wrong("the host was asked %u times", (uint32_t)kit->growth->asks);
 	return gkit_check(argument);
 }
 
-START_TEST(one_part_is_enough)
+START_TEST(simultaneous_requests_share_one_part)
 {
 	static const size_t bytes[] = { 256, 512, 800, 1000 };
 	static const uint32_t shapes[][2] = { { 2, 32 }, { 1, 33 }, { 1, 64 }, { 4, 10 } };
@@ -188,9 +190,9 @@ START_TEST(one_part_is_enough)
 }
 END_TEST
 
-/* ---- one kernel after the other, and beside it ------------------------------------------ */
+/* ---- kernels after and beside each other ------------------------------------------------ */
 
-/* Objects are left to later kernels, which give them back: all there, in whatever part. */
+/* Later kernels free the objects that this one leaves, whatever part they are in. */
 static MAM_KERNEL(leave)
 {
 	struct gkit *kit = argument;
@@ -210,7 +212,7 @@ static MAM_KERNEL(give_what_was_left)
 		gkit_free(kit, okit_take(&kit->o, i));
 }
 
-/* The same again needs no more than there is: what came back can be had. */
+/* The same requests again need no more memory: freed memory is reused. */
 static MAM_KERNEL(again)
 {
 	struct gkit *kit = argument;
@@ -249,12 +251,12 @@ static const char *check_kernels(void *argument)
 	return gkit_check_served(argument);
 }
 
-START_TEST(several_kernels)
+START_TEST(later_kernels_use_grown_memory)
 {
 	struct gkit *kit = gkit_create(1, 1, NULL, NULL);
 	struct simt_case test =
-		gkit_case(kit, _i ? "kernels beside each other" : "three kernels",
-			  KIT_RACE ? 4 : 12, _i ? beside : one_after_the_other, check_kernels);
+		gkit_case(kit, _i ? "concurrent kernels" : "three kernels", KIT_RACE ? 4 : 12,
+			  _i ? beside : one_after_the_other, check_kernels);
 
 	runs = parts = 0;
 	simt_must_pass(&test);
@@ -263,15 +265,15 @@ START_TEST(several_kernels)
 }
 END_TEST
 
-/* ---- it does not grow for ever ---------------------------------------------------------- */
+/* ---- growth is bounded ------------------------------------------------------------------ */
 
 /*
- * The same kernel again and again, which gives everything back: what the first one needed is there
- * for the next ones.
+ * The same kernel runs repeatedly and frees everything: the next ones find the memory that the
+ * first one needed.
  */
 #define KERNELS 8
 
-static uint64_t first_parts, last_parts; /* sums over all runs */
+static uint64_t first_parts, last_parts; /* sums of all runs */
 
 static MAM_KERNEL(note_first)
 {
@@ -300,12 +302,12 @@ static const char *check_steady(void *argument)
 }
 
 static const struct plan steady[] = {
-	{ "again and again, one class", 1, 2, 2, 20, 0, 6, 6, 6, 1, 8, 0, 0, { 0 }, 6, 2 },
-	{ "again and again, mixed", 1, 2, 2, 20, 0, 4, 4, 5, 6, 0, 0, 0, { 0 }, 6, 2 },
-	{ "again and again, runs", 1, 2, 2, 20, 0, 2, 2, 12, 3, 0, 0, 0, { 0 }, 6, 2 },
+	{ "repeated kernels, one class", 1, 2, 2, 20, 0, 6, 6, 6, 1, 8, 0, 0, { 0 }, 6, 2 },
+	{ "repeated kernels, mixed sizes", 1, 2, 2, 20, 0, 4, 4, 5, 6, 0, 0, 0, { 0 }, 6, 2 },
+	{ "repeated kernels, runs", 1, 2, 2, 20, 0, 2, 2, 12, 3, 0, 0, 0, { 0 }, 6, 2 },
 };
 
-START_TEST(steady_state)
+START_TEST(repeated_kernels_do_not_grow_heap)
 {
 	const struct plan *plan = &steady[_i];
 	struct gkit *kit = gkit_create(1, plan->columns, &plan->host, plan);
@@ -313,10 +315,13 @@ START_TEST(steady_state)
 		gkit_case(kit, plan->name, seeds(plan), again_and_again, check_steady);
 
 	first_parts = last_parts = 0;
-	unsetenv("TEST_SHARE");   /* a mean of few seeds says little */
-	test.config.race = false; /* the sums are the test's own */
+	unsetenv("TEST_SHARE");   /* a mean of few seeds is not significant */
+	test.config.race = false; /* the sums are shared by all lanes */
 	simt_must_pass(&test);
-	/* Chance asks for more, or lays it out worse, than the first time: not every time. */
+	/*
+	 * By chance some runs request more, or arrange it worse, than the first; but not every
+	 * time.
+	 */
 	ck_assert_uint_le(last_parts, 2 * first_parts);
 	gkit_destroy(kit);
 }
@@ -326,9 +331,10 @@ int main(void)
 {
 	TCase *tcase = tcase_create("grow");
 
-	tcase_add_loop_test(tcase, grows, 0, PLANS);
-	tcase_add_loop_test(tcase, one_part_is_enough, 0, 4);
-	tcase_add_loop_test(tcase, several_kernels, 0, 2);
-	tcase_add_loop_test(tcase, steady_state, 0, sizeof(steady) / sizeof(steady[0]));
+	tcase_add_loop_test(tcase, heap_grows_until_requests_succeed, 0, PLANS);
+	tcase_add_loop_test(tcase, simultaneous_requests_share_one_part, 0, 4);
+	tcase_add_loop_test(tcase, later_kernels_use_grown_memory, 0, 2);
+	tcase_add_loop_test(tcase, repeated_kernels_do_not_grow_heap, 0,
+			    sizeof(steady) / sizeof(steady[0]));
 	return kit_run(tcase, "heap/grow");
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_grow_give.c - objects of all parts of a heap that has grown: given back by other lanes, also
- * of a later kernel, asked how large they are, made larger and smaller; and what cannot be given back:
- * twice, from inside, what lies in books, between parts, in ground that is not the heap's yet. Each
- * such mistake is refused and counted once, at the root.
+ * test_grow_give.c - objects in all parts of a heap that has grown: freed by other lanes, also of a
+ * later kernel; queried for their size; resized. And invalid frees: double frees, interior
+ * pointers, addresses in metadata, between parts, or in memory that the heap does not have yet.
+ * Each of these fails and is counted once, at the root.
  */
 #include "heap/growth/growth_kit.h"
 
@@ -27,7 +27,7 @@ static uint32_t me(void)
 	return mam_block() * simt_block_threads() + simt_thread();
 }
 
-static uint64_t parts; /* of all runs of a case */
+static uint64_t parts; /* total of all runs of a case */
 
 static const char *check_parts(void *argument)
 {
@@ -35,13 +35,15 @@ static const char *check_parts(void *argument)
 
 	parts += gkit_parts(kit);
 	if (mistakes(kit))
-		return "something was taken for a mistake";
+		return "a valid free was counted as an error";
 	return gkit_check_served(argument);
 }
 
-/* ---- what is right ---------------------------------------------------------------------- */
+/* ---- valid frees ------------------------------------------------------------------------ */
 
-/* Each lane leaves some; then each gives back what another one left, whatever part it is in. */
+/*
+ * Each lane leaves some objects; then each frees those of another lane, whatever part they are in.
+ */
 static MAM_KERNEL(by_others)
 {
 	struct gkit *kit = argument;
@@ -70,20 +72,20 @@ static MAM_KERNEL(by_others)
 		gkit_free(kit, okit_take(&kit->o, i * lanes + me()));
 }
 
-START_TEST(given_by_others)
+START_TEST(other_lanes_may_free)
 {
 	static const uint32_t shapes[][2] = { { 1, 32 }, { 3, 9 }, { 18, 1 } };
 	struct gkit *kit = gkit_create(1, 1, NULL, NULL);
 
 	parts = 0;
-	gkit_explore(kit, "given back by others", by_others, shapes[_i][0], shapes[_i][1], 0,
+	gkit_explore(kit, "freed by other lanes", by_others, shapes[_i][0], shapes[_i][1], 0,
 		     KIT_RACE ? 5 : 15, check_parts);
 	ck_assert(parts || getenv("SIMT_CASE"));
 	gkit_destroy(kit);
 }
 END_TEST
 
-/* What an object says, and that it is kept when it moves: also to another part, or to the host. */
+/* An object's contents, which a move preserves: also to another part, or to the host. */
 static void write_all(unsigned char *object, size_t bytes, uint32_t seed)
 {
 	size_t i;
@@ -126,21 +128,20 @@ static MAM_KERNEL(resize)
 	gkit_free(kit, object);
 }
 
-START_TEST(resized)
+START_TEST(realloc_keeps_contents_across_parts)
 {
 	struct gkit *kit = gkit_create(1, 1, NULL, NULL);
 
 	parts = 0;
-	gkit_explore(kit, "made larger and smaller", resize, 2, 18, 0, KIT_RACE ? 4 : 12,
-		     check_parts);
+	gkit_explore(kit, "resized", resize, 2, 18, 0, KIT_RACE ? 4 : 12, check_parts);
 	ck_assert(parts || getenv("SIMT_CASE"));
 	gkit_destroy(kit);
 }
 END_TEST
 
-/* ---- what is wrong ---------------------------------------------------------------------- */
+/* ---- invalid frees ---------------------------------------------------------------------- */
 
-/* Of each object all kinds of wrong addresses, then the right one, then that again. */
+/* For each object: all kinds of invalid addresses, then a valid free, then a double free. */
 static MAM_KERNEL(wrongly)
 {
 	struct gkit *kit = argument;
@@ -176,27 +177,27 @@ static const char *check_wrongly(void *argument)
 
 	parts += gkit_parts(kit);
 	if (gkit_tally(kit, MAM_OBJECT_INTERIOR) != 40 * 4 * 3)
-		return okit_wrong("%u from inside, %u counted", 40 * 4 * 3,
+		return okit_wrong("%u interior pointers, %u counted", 40 * 4 * 3,
 				  (uint32_t)gkit_tally(kit, MAM_OBJECT_INTERIOR));
-	/* Of a run that is gone nothing says that it was there. */
+	/* A freed run leaves no trace. */
 	if (gkit_tally(kit, MAM_OBJECT_TWICE) + gkit_tally(kit, MAM_OBJECT_FOREIGN) != 40 * 4)
-		return okit_wrong("%u twice, %u counted", 40 * 4,
+		return okit_wrong("%u double frees, %u counted", 40 * 4,
 				  (uint32_t)(mistakes(kit) - 40 * 4 * 3));
 	return gkit_check_served(argument);
 }
 
-START_TEST(wrong)
+START_TEST(invalid_free_fails)
 {
 	struct gkit *kit = gkit_create(1, 1, NULL, NULL);
 
 	parts = 0;
-	gkit_explore(kit, "wrong addresses", wrongly, 1, 40, 0, KIT_RACE ? 4 : 12, check_wrongly);
+	gkit_explore(kit, "invalid addresses", wrongly, 1, 40, 0, KIT_RACE ? 4 : 12, check_wrongly);
 	ck_assert(parts || getenv("SIMT_CASE"));
 	gkit_destroy(kit);
 }
 END_TEST
 
-/* All lanes of a block give one object of a part back: one of them does. */
+/* All lanes of a block free one object of a part: one of them succeeds. */
 static MAM_KERNEL(all_at_once)
 {
 	struct gkit *kit = argument;
@@ -204,7 +205,7 @@ static MAM_KERNEL(all_at_once)
 	void *first, *object;
 
 	if (!simt_thread()) {
-		/* So that the other one is of a part. */
+		/* Makes the other object go to a part. */
 		first = gkit_alloc(kit, 63000);
 		MAM_KASSERT(first);
 		object = gkit_alloc(kit, *bytes);
@@ -228,11 +229,11 @@ static const char *check_all_at_once(void *argument)
 	const struct gkit *kit = argument;
 
 	if (mistakes(kit) != 34)
-		return okit_wrong("34 mistakes, %u counted", (uint32_t)mistakes(kit));
+		return okit_wrong("34 errors, %u counted", (uint32_t)mistakes(kit));
 	return gkit_check_served(argument);
 }
 
-START_TEST(twice)
+START_TEST(double_free_fails)
 {
 	static const size_t bytes[] = { 3000, 8192, 20000, 65000, 90000, 150000 };
 	struct gkit *kit = gkit_create(1, 1, NULL, &bytes[_i]);
@@ -244,8 +245,10 @@ START_TEST(twice)
 }
 END_TEST
 
-/* Nobody's: books, gaps, what the pool has and what it has posted and nobody took. */
-static MAM_KERNEL(nobodys)
+/*
+ * Foreign addresses: metadata, gaps, memory of the pool, and posted grants that no lane has used.
+ */
+static MAM_KERNEL(foreign_addresses)
 {
 	struct gkit *kit = argument;
 	void *held[3];
@@ -281,21 +284,22 @@ static MAM_KERNEL(nobodys)
 		gkit_free(kit, held[i]);
 }
 
-static const char *check_nobodys(void *argument)
+static const char *check_foreign_addresses(void *argument)
 {
 	const struct gkit *kit = argument;
 
 	if (mistakes(kit) != gkit_tally(kit, MAM_OBJECT_FOREIGN))
-		return "a mistake was taken for another";
+		return "an error was counted under the wrong cause";
 	return gkit_check_served(argument);
 }
 
-START_TEST(foreign)
+START_TEST(free_of_foreign_address_fails)
 {
 	static const struct gkit_host host = { .ahead = 1 };
 	struct gkit *kit = gkit_create(1, 1, &host, NULL);
 
-	gkit_explore(kit, "nobody's", nobodys, 1, 1, 0, 20, check_nobodys);
+	gkit_explore(kit, "foreign addresses", foreign_addresses, 1, 1, 0, 20,
+		     check_foreign_addresses);
 	gkit_destroy(kit);
 }
 END_TEST
@@ -304,10 +308,10 @@ int main(void)
 {
 	TCase *tcase = tcase_create("grow_give");
 
-	tcase_add_loop_test(tcase, given_by_others, 0, 3);
-	tcase_add_test(tcase, resized);
-	tcase_add_test(tcase, wrong);
-	tcase_add_loop_test(tcase, twice, 0, 6);
-	tcase_add_test(tcase, foreign);
+	tcase_add_loop_test(tcase, other_lanes_may_free, 0, 3);
+	tcase_add_test(tcase, realloc_keeps_contents_across_parts);
+	tcase_add_test(tcase, invalid_free_fails);
+	tcase_add_loop_test(tcase, double_free_fails, 0, 6);
+	tcase_add_test(tcase, free_of_foreign_address_fails);
 	return kit_run(tcase, "heap/grow_give");
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_grow_heaps.c - several heaps at a time: lanes of a warp that name different ones in one call,
- * that grow or do not; two that grow and have one host; and one over its time: given back by the
- * host between kernels, and made new, with the parts that it has.
+ * test_grow_heaps.c - several heaps at a time: lanes of a warp that name different ones in one
+ * call, growing or not; two growing heaps with one host; and one heap over time: objects freed by
+ * the host between kernels, and a reset that keeps its parts.
  */
 #include "heap/growth/growth_kit.h"
 
 static const size_t sizes[] = { 100, 256, 1000, 3000, 8192, 12000, 24, 500 };
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-static uint64_t runs, parts[2]; /* of a case */
+static uint64_t runs, parts[2]; /* of one case */
 
-/* The heap of kit number `n`, in the order in which they are chained. */
+/* The heap of number `n`, in chain order. */
 static struct gkit *heap_of(struct gkit *kit, uint32_t n)
 {
 	while (n-- && kit->chained)
@@ -51,7 +51,7 @@ static const char *check_all_served(void *argument)
 
 /* ---- in one call ------------------------------------------------------------------------ */
 
-/* Each lane has a heap of its own choice; all ask in one call, and give back in one. */
+/* Each lane chooses its heap; all allocate in one call, and free in one. */
 static MAM_KERNEL(mixed_heaps)
 {
 	struct gkit *kit = argument, *mine, *yours;
@@ -68,7 +68,7 @@ static MAM_KERNEL(mixed_heaps)
 		MAM_KASSERT(held[round]);
 		MAM_KASSERT(mam_objects_usable(mine->o.heap, held[round]) == okit_usable(bytes));
 		yours = heap_of(kit, (chance + 1) % 2);
-		/* The other one knows nothing of it. */
+		/* The other heap does not know the object. */
 		MAM_KASSERT(!mam_objects_usable(yours->o.heap, held[round]));
 		if (round == 2 && mam_lane() % 5 == 0)
 			MAM_KASSERT(!mam_objects_free(yours->o.heap, held[round]));
@@ -87,11 +87,11 @@ static const char *check_mixed(void *argument)
 		gkit_tally(kit, MAM_OBJECT_FOREIGN) + gkit_tally(kit->chained, MAM_OBJECT_FOREIGN);
 
 	if (wrong != 2 * 7)
-		return okit_wrong("14 times to the wrong heap, %u counted", (uint32_t)wrong);
+		return okit_wrong("14 frees to the wrong heap, %u counted", (uint32_t)wrong);
 	return check_all_served(argument);
 }
 
-START_TEST(in_one_call)
+START_TEST(lanes_name_different_heaps_in_one_call)
 {
 	static const uint32_t alike[] = { 0, 1 };
 	struct gkit *kit = create_two(NULL, NULL, &alike[_i]);
@@ -103,7 +103,7 @@ START_TEST(in_one_call)
 }
 END_TEST
 
-/* One of them does not grow, or none does: what is wanted there is what it has. */
+/* One of them does not grow, or neither does: its lanes request only sizes that it has. */
 static MAM_KERNEL(mixed_kinds)
 {
 	struct gkit *kit = argument, *mine = heap_of(kit, mam_lane() % 2);
@@ -119,25 +119,25 @@ static MAM_KERNEL(mixed_kinds)
 	}
 }
 
-/* Of a heap that does not grow each NULL is one for which there was no room. */
+/* In a heap that does not grow, each NULL means that there was no room. */
 static const char *check_kinds(void *argument)
 {
 	struct gkit *kit = argument, *fixed;
 
 	for (fixed = kit; fixed; fixed = fixed->chained)
 		if (fixed->host.absent && gkit_tally(fixed, MAM_OBJECT_FULL) != fixed->o.failed)
-			return "a NULL has another cause";
+			return "a NULL was counted under another cause";
 	count_parts(kit);
 	return gkit_check_empty(argument);
 }
 
-START_TEST(that_do_not_grow)
+START_TEST(fixed_heap_never_grows)
 {
 	static const struct gkit_host grows, fixed = { .absent = true };
 	struct gkit *kit = create_two(&fixed, _i ? &fixed : &grows, NULL);
 
-	gkit_explore(kit, _i ? "two that do not grow" : "one that does not grow", mixed_kinds, 2,
-		     32, 0, KIT_RACE ? 5 : 15, check_kinds);
+	gkit_explore(kit, _i ? "two fixed heaps" : "one fixed heap", mixed_kinds, 2, 32, 0,
+		     KIT_RACE ? 5 : 15, check_kinds);
 	ck_assert_uint_eq(parts[0], 0);
 	ck_assert(!runs || !!parts[1] == !_i);
 	destroy_two(kit);
@@ -169,7 +169,7 @@ static bool build_two(struct simt_world *world, void *argument)
 	       simt_world_launch(world, 3, one_heap, 6, 1, kit) && gkit_hosts(world, kit);
 }
 
-START_TEST(one_host)
+START_TEST(one_host_serves_two_heaps)
 {
 	static const struct gkit_host late = { .late = 300 }, ahead = { .ahead = 1 };
 	struct gkit *kit = create_two(&late, &ahead, NULL);
@@ -187,7 +187,7 @@ END_TEST
 #define RUN 20000u
 #define RETURNED 6u
 
-/* Takes all that there is, and leaves it. */
+/* Allocates everything there is, and leaves it. */
 static MAM_KERNEL(take_all)
 {
 	struct gkit *kit = argument;
@@ -198,7 +198,7 @@ static MAM_KERNEL(take_all)
 		okit_keep(&kit->o, i++, object);
 }
 
-/* As many as were given back, and no more. */
+/* Allocates as many as were freed, and no more. */
 static MAM_KERNEL(take_what_was_given_back)
 {
 	struct gkit *kit = argument;
@@ -213,7 +213,7 @@ static MAM_KERNEL(take_what_was_given_back)
 	MAM_KASSERT(!gkit_alloc(kit, RUN));
 }
 
-/* The next entry of the root's ring, if something was left under this number. */
+/* Fills the next entry of the root's ring, if an object was left under this number. */
 static uint64_t give_back_one(struct gkit *kit, uint32_t number, uint64_t told)
 {
 	void *object = okit_take(&kit->o, number);
@@ -226,7 +226,7 @@ static uint64_t give_back_one(struct gkit *kit, uint32_t number, uint64_t told)
 	return told + 1;
 }
 
-/* The host gives some of them back, of whatever part: entries, then `told`. */
+/* The host frees some of them, from any part: entries, then `told`. */
 static void give_back(void *argument)
 {
 	struct gkit *kit = argument;
@@ -257,19 +257,19 @@ static const char *check_returns(void *argument)
 	const struct gkit *kit = argument;
 
 	count_parts(kit);
-	/* Each lane of the first kernel once, and the second kernel once. */
+	/* Once per lane of the first kernel, and once in the second. */
 	if (kit->o.failed != 5 + 1 || gkit_tally(kit, MAM_OBJECT_AT_LIMIT) != kit->o.failed)
-		return okit_wrong("%u got nothing", kit->o.failed);
+		return okit_wrong("%u requests failed", kit->o.failed);
 	if (kit->o.heap->returns->taken != RETURNED)
-		return "not all that came back was taken in";
+		return "not all freed objects were drained";
 	return gkit_check(argument);
 }
 
-START_TEST(given_back_by_the_host)
+START_TEST(memory_freed_by_host_is_reused)
 {
 	static const struct gkit_host host = { .grants = 3 };
 	struct gkit *kit = gkit_create(1, 1, &host, NULL);
-	struct simt_case test = gkit_case(kit, "given back by the host", KIT_RACE ? 10 : 40,
+	struct simt_case test = gkit_case(kit, "freed by the host", KIT_RACE ? 10 : 40,
 					  build_returns, check_returns);
 
 	runs = parts[0] = 0;
@@ -279,7 +279,7 @@ START_TEST(given_back_by_the_host)
 }
 END_TEST
 
-/* ---- made new --------------------------------------------------------------------------- */
+/* ---- reset ------------------------------------------------------------------------------ */
 
 static MAM_KERNEL(take_and_forget)
 {
@@ -290,7 +290,7 @@ static MAM_KERNEL(take_and_forget)
 		MAM_KASSERT(gkit_alloc(kit, sizes[2 + (mam_lane() + i) % 4]));
 }
 
-/* What a reset does between kernels: all books are new, and the parts are there. */
+/* As a reset between kernels: formats all metadata anew and keeps the parts. */
 OKIT_UNSEEN void make_new(struct gkit *kit)
 {
 	struct mam_growth *growth = kit->growth;
@@ -339,20 +339,20 @@ static const char *check_reset(void *argument)
 	runs++;
 	parts[1] += gkit_parts(kit);
 	if (kit->o.failed || kit->o.live != 2 * 20 * 3)
-		return "not everybody has got what was asked for";
+		return "not every request succeeded";
 	return gkit_check(argument);
 }
 
-START_TEST(made_new)
+START_TEST(reset_keeps_parts)
 {
 	struct gkit *kit = gkit_create(1, 1, NULL, NULL);
 	struct simt_case test =
-		gkit_case(kit, "made new", KIT_RACE ? 5 : 20, build_reset, check_reset);
+		gkit_case(kit, "reset", KIT_RACE ? 5 : 20, build_reset, check_reset);
 
 	runs = parts[0] = parts[1] = 0;
-	test.config.race = false; /* books are made new where the race checker does not look */
+	test.config.race = false; /* metadata is formatted where the race checker does not look */
 	simt_must_pass(&test);
-	/* What the first kernel needed is there for the second, up to chance. */
+	/* The second kernel finds the memory that the first one needed, up to chance. */
 	ck_assert(!runs || (parts[0] >= runs && parts[1] <= 2 * parts[0]));
 	gkit_destroy(kit);
 }
@@ -362,10 +362,10 @@ int main(void)
 {
 	TCase *tcase = tcase_create("grow_heaps");
 
-	tcase_add_loop_test(tcase, in_one_call, 0, 2);
-	tcase_add_loop_test(tcase, that_do_not_grow, 0, 2);
-	tcase_add_test(tcase, one_host);
-	tcase_add_test(tcase, given_back_by_the_host);
-	tcase_add_test(tcase, made_new);
+	tcase_add_loop_test(tcase, lanes_name_different_heaps_in_one_call, 0, 2);
+	tcase_add_loop_test(tcase, fixed_heap_never_grows, 0, 2);
+	tcase_add_test(tcase, one_host_serves_two_heaps);
+	tcase_add_test(tcase, memory_freed_by_host_is_reused);
+	tcase_add_test(tcase, reset_keeps_parts);
 	return kit_run(tcase, "heap/grow_heaps");
 }

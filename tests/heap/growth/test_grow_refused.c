@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_grow_refused.c - a heap that wants to grow and may not: the limit, a full pool, a full table
- * of parts, a host that has ended growth; in the middle of a kernel. Who goes without does so only
- * when nothing has room, each NULL is counted once, by its cause, and what is given back can be had
- * again without growth.
+ * test_grow_refused.c - growth is refused in the middle of a kernel: at the limit, by a full pool,
+ * with a full table of parts, or after the host has ended growth. A request fails only if no part
+ * has room. Each NULL is counted once, under its cause. Freed memory is reused without growth.
  */
 #define MAM_PARTS_MAX 4u
 #define GKIT_PIECES 12u
@@ -16,11 +15,11 @@ struct plan {
 	size_t bytes[4];
 	struct gkit_host host;
 	enum mam_object_tally tally;
-	uint32_t parts; /* that it ends with */
+	uint32_t parts; /* at the end */
 	uint32_t seeds, seeds_race;
 };
 
-/* Where an object is kept: no two at one place. */
+/* Where an object is kept: each at its own index. */
 static uint32_t place_of(const struct gkit *kit, const void *object)
 {
 	uint64_t place = (uint64_t)((const unsigned char *)object - kit->o.space) >> 10;
@@ -29,7 +28,7 @@ static uint32_t place_of(const struct gkit *kit, const void *object)
 	return (uint32_t)place;
 }
 
-/* Each lane takes all sizes in turn until it gets none of them any more. */
+/* Each lane allocates all sizes in turn until each fails. */
 static void fill(struct gkit *kit)
 {
 	const struct plan *plan = kit->o.plan;
@@ -46,7 +45,7 @@ OKIT_UNSEEN uint32_t failed(const struct gkit *kit)
 	return kit->o.failed;
 }
 
-/* Until nothing is left; then each lane gives one back after the other, and asks again. */
+/* Fills the heap; then a lane frees one object after the other, and allocates again. */
 static MAM_KERNEL(fill_and_ask_again)
 {
 	struct gkit *kit = argument;
@@ -60,7 +59,7 @@ static MAM_KERNEL(fill_and_ask_again)
 	fill(kit);
 	mam_syncthreads();
 	before = failed(kit);
-	/* Alone, so that what came back is there for the one who gave it. */
+	/* One lane alone, so that it finds the memory that it freed. */
 	for (i = me; i < end && mam_grid_blocks() == 1 && !me; i += 1 + lanes / 2) {
 		object = okit_take(&kit->o, i);
 		if (!object)
@@ -84,9 +83,9 @@ static const char *check_refused(void *argument)
 	const struct plan *plan = kit->o.plan;
 
 	if (!kit->o.failed)
-		return "nothing was refused";
+		return "no request failed";
 	if (gkit_tally(kit, plan->tally) != kit->o.failed)
-		return okit_wrong("%u got nothing, and %u of these for this cause", kit->o.failed,
+		return okit_wrong("%u requests failed, but only %u for this cause", kit->o.failed,
 				  (uint32_t)gkit_tally(kit, plan->tally));
 	if (gkit_parts(kit) != plan->parts)
 		return okit_wrong("%u parts", gkit_parts(kit));
@@ -95,35 +94,35 @@ static const char *check_refused(void *argument)
 
 /* clang-format off */
 static const struct plan plans[] = {
-	{ "the limit, at once", 1, 32, 0, { 1000, 1000, 1000, 1000 },
+	{ "limit, at once", 1, 32, 0, { 1000, 1000, 1000, 1000 },
 	  { .grants = 1, .cause = MAM_MAIL_LIMIT, .min = 1, .max = 1 },
 	  MAM_OBJECT_AT_LIMIT, 1, 8, 3 },
-	{ "the limit, mixed", 1, 40, 0, { 4100, 1000, 9000, 300 },
+	{ "limit, mixed sizes", 1, 40, 0, { 4100, 1000, 9000, 300 },
 	  { .grants = 3, .cause = MAM_MAIL_LIMIT }, MAM_OBJECT_AT_LIMIT, 3, 8, 3 },
 	{ "a full pool", 1, 24, 0, { 8192, 5000, 20000, 3000 },
 	  { .grants = 2, .cause = MAM_MAIL_FULL }, MAM_OBJECT_POOL_FULL, 2, 12, 4 },
 	{ "a full pool, a late host", 1, 24, 0, { 8192, 5000, 20000, 3000 },
 	  { .grants = 2, .cause = MAM_MAIL_FULL, .late = 500 }, MAM_OBJECT_POOL_FULL, 2, 12, 4 },
-	{ "ended", 1, 20, 0, { 8192, 5000, 20000, 3000 },
+	{ "growth has ended", 1, 20, 0, { 8192, 5000, 20000, 3000 },
 	  { .grants = 1, .cause = MAM_MAIL_ENDED }, MAM_OBJECT_REFUSED, 1, 12, 4 },
-	{ "no more parts", 1, 32, 0, { 8192, 12000, 8192, 8192 }, { .grants = 0 },
+	{ "full table", 1, 32, 0, { 8192, 12000, 8192, 8192 }, { .grants = 0 },
 	  MAM_OBJECT_NO_SLOT, 4, 10, 4 },
-	{ "no more parts, grants ahead", 1, 32, 0, { 8192, 12000, 8192, 8192 }, { .ahead = 3 },
+	{ "full table, grants ahead", 1, 32, 0, { 8192, 12000, 8192, 8192 }, { .ahead = 3 },
 	  MAM_OBJECT_NO_SLOT, 4, 10, 4 },
-	{ "the limit, lone lanes", 12, 1, 0, { 8192, 5000, 20000, 3000 },
+	{ "limit, lone lanes", 12, 1, 0, { 8192, 5000, 20000, 3000 },
 	  { .grants = 3 }, MAM_OBJECT_AT_LIMIT, 3, 12, 4 },
-	{ "the limit, few at a time", 6, 16, 2, { 8192, 3000, 5000, 9000 },
+	{ "limit, few lanes at a time", 6, 16, 2, { 8192, 3000, 5000, 9000 },
 	  { .grants = 2 }, MAM_OBJECT_AT_LIMIT, 2, 10, 4 },
 };
 /* clang-format on */
 #define PLANS ((int)(sizeof(plans) / sizeof(plans[0])))
 
-START_TEST(refused)
+START_TEST(request_fails_only_if_no_part_has_room)
 {
 	const struct plan *plan = &plans[_i];
 	struct gkit *kit = gkit_create(1, 1 + _i % 2, &plan->host, plan);
 
-	/* Nothing is given back before all are done, if they are of one block. */
+	/* Within one block nothing is freed before all lanes have finished. */
 	kit->only_taken = plan->grid == 1;
 	gkit_explore(kit, plan->name, fill_and_ask_again, plan->grid, plan->block, plan->resident,
 		     KIT_RACE ? plan->seeds_race : plan->seeds, check_refused);
@@ -131,9 +130,9 @@ START_TEST(refused)
 }
 END_TEST
 
-/* ---- nothing at all --------------------------------------------------------------------- */
+/* ---- invalid sizes ---------------------------------------------------------------------- */
 
-/* A request for nothing, and for more than any heap has, ask nobody for ground. */
+/* A request for 0 bytes, or for more than any heap has, does not ask the host for memory. */
 static MAM_KERNEL(senseless)
 {
 	struct gkit *kit = argument;
@@ -151,24 +150,24 @@ static const char *check_senseless(void *argument)
 	const struct gkit *kit = argument;
 
 	if (gkit_tally(kit, MAM_OBJECT_ZERO) != kit->o.failed || kit->o.failed != 2 * 20)
-		return "a request for nothing is not counted as that";
+		return "a zero-size request was counted under the wrong cause";
 	if (gkit_parts(kit) || kit->growth->asks)
-		return "it asked for ground";
+		return "the heap asked the host for memory";
 	return gkit_check_empty(argument);
 }
 
-START_TEST(nothing_is_asked_for)
+START_TEST(zero_size_request_does_not_grow)
 {
 	struct gkit *kit = gkit_create(4, 1, NULL, NULL);
 
-	gkit_explore(kit, "nothing is asked for", senseless, 1, 20, 0, 10, check_senseless);
+	gkit_explore(kit, "zero-size requests", senseless, 1, 20, 0, 10, check_senseless);
 	gkit_destroy(kit);
 }
 END_TEST
 
-/* ---- between kernels it may grow again -------------------------------------------------- */
+/* ---- the heap may grow again later ------------------------------------------------------ */
 
-/* The pool was full, and then has one more: the next who asks gets it. */
+/* The pool was full, and then has room for one more grant: the next request gets it. */
 static MAM_KERNEL(ask_until_there_is_one)
 {
 	struct gkit *kit = argument;
@@ -188,14 +187,14 @@ static MAM_KERNEL(ask_until_there_is_one)
 		gkit_free(kit, object[tries]);
 }
 
-/* Somebody else makes room in the pool, at some time. */
+/* Another user frees memory of the pool at some time. */
 static void make_room(void *argument)
 {
 	struct gkit *kit = argument;
 	uint32_t yields = (uint32_t)(simt_random() % 20000);
 
 	while (yields--)
-		simt_host_yield("nobody makes room");
+		simt_host_yield("pool is full");
 	kit->host.grants = 8;
 }
 
@@ -226,7 +225,7 @@ static const char *check_room(void *argument)
 	return gkit_check_empty(argument);
 }
 
-START_TEST(room_again)
+START_TEST(heap_grows_again_when_pool_has_room)
 {
 	static const struct gkit_host host = { .grants = 1, .cause = MAM_MAIL_FULL };
 	struct gkit *kit = gkit_create(1, 1, &host, NULL);
@@ -235,7 +234,7 @@ START_TEST(room_again)
 
 	runs = nulls = 0;
 	test.begin = begin_room;
-	test.config.race = false; /* the plan is changed beside who reads it */
+	test.config.race = false; /* the plan changes while others read it */
 	simt_must_pass(&test);
 	ck_assert(runs < 30 || nulls);
 	gkit_destroy(kit);
@@ -246,8 +245,8 @@ int main(void)
 {
 	TCase *tcase = tcase_create("grow_refused");
 
-	tcase_add_loop_test(tcase, refused, 0, PLANS);
-	tcase_add_test(tcase, nothing_is_asked_for);
-	tcase_add_test(tcase, room_again);
+	tcase_add_loop_test(tcase, request_fails_only_if_no_part_has_room, 0, PLANS);
+	tcase_add_test(tcase, zero_size_request_does_not_grow);
+	tcase_add_test(tcase, heap_grows_again_when_pool_has_room);
 	return kit_run(tcase, "heap/grow_refused");
 }

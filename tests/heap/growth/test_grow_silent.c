@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_grow_silent.c - a host that does not answer: it dies before any one of its stores, is stopped
- * for a while, does not see what it is asked, or is later than kernels wait. Each request ends in a
- * bounded time; who got nothing is counted, as that the host was silent; one that showed no sign of
- * life since is not waited for again; and once it lives, the heap grows again, and what came late is
- * taken first.
+ * test_grow_silent.c - a host that does not answer: it dies before any one of its stores, is
+ * stopped for a while, does not see a request, or is later than kernels wait. Each request ends in
+ * bounded time. A request that fails is counted with the cause that the host was silent. No request
+ * waits again for a host that has shown no sign of life since. When the host lives again, the heap
+ * grows again, and late grants are used first.
  */
 #include "heap/growth/growth_kit.h"
 
@@ -29,7 +29,7 @@ static struct gkit *create(const struct plan *plan)
 	return kit;
 }
 
-/* So many requests each, with or without an answer. */
+/* So many requests per lane, answered or not. */
 static MAM_KERNEL(ask)
 {
 	struct gkit *kit = argument;
@@ -46,7 +46,7 @@ static MAM_KERNEL(ask)
 		gkit_free(kit, held[round]);
 }
 
-/* Whoever got nothing did so because the host said nothing. */
+/* Each failure has the cause that the host was silent. */
 static const char *check_silent(void *argument)
 {
 	const struct gkit *kit = argument;
@@ -57,7 +57,7 @@ static const char *check_silent(void *argument)
 	dead += kit->life.dead;
 	lost += kit->life.lost;
 	if (gkit_tally(kit, MAM_OBJECT_SILENT) != kit->o.failed)
-		return okit_wrong("%u got nothing, and %u of these as the host was silent",
+		return okit_wrong("%u requests failed, but only %u because the host was silent",
 				  kit->o.failed, (uint32_t)gkit_tally(kit, MAM_OBJECT_SILENT));
 	return gkit_check_empty(argument);
 }
@@ -66,38 +66,38 @@ static const char *check_silent(void *argument)
 static const struct plan deaths[] = {
 	{ "dies at once", 2, 32, 0, 4, { 4100, 8192, 1000, 3000 }, 3000, { .dies = 1 }, 10, 4 },
 	{ "dies early", 1, 12, 0, 6, { 9000, 8192, 20000, 3000 }, 2000, { .dies = 12 }, 40, 15 },
-	{ "dies at some time", 2, 24, 0, 4, { 9000, 8192, 5000, 3000 }, 3000, { .dies = 300 }, 15,
+	{ "dies at any time", 2, 24, 0, 4, { 9000, 8192, 5000, 3000 }, 3000, { .dies = 300 }, 15,
 	  6 },
-	{ "dies at some time, lone lanes", 10, 1, 0, 6, { 9000, 8192, 20000, 3000 }, 2000,
+	{ "dies at any time, lone lanes", 10, 1, 0, 6, { 9000, 8192, 20000, 3000 }, 2000,
 	  { .dies = 300 }, 30, 10 },
 	{ "dies with grants ahead", 1, 24, 0, 4, { 9000, 8192, 20000, 3000 }, 2000,
 	  { .dies = 12, .ahead = 2 }, 20, 8 },
-	{ "dies late, few at a time", 6, 16, 2, 4, { 9000, 8192, 5000, 3000 }, 2000,
+	{ "dies late, few lanes at a time", 6, 16, 2, 4, { 9000, 8192, 5000, 3000 }, 2000,
 	  { .dies = 1000 }, 15, 5 },
 };
 /* clang-format on */
 #define DEATHS ((int)(sizeof(deaths) / sizeof(deaths[0])))
 
-START_TEST(dies)
+START_TEST(requests_end_when_host_dies)
 {
 	const struct plan *plan = &deaths[_i];
 	struct gkit *kit = create(plan);
 
 	gkit_explore(kit, plan->name, ask, plan->grid, plan->block, plan->resident,
 		     KIT_RACE ? plan->seeds_race : plan->seeds, check_silent);
-	/* Else this says nothing. */
+	/* Otherwise the test is not meaningful. */
 	ck_assert(runs < 12 || (dead && nulls));
 	gkit_destroy(kit);
 }
 END_TEST
 
-/* ---- how long it takes ------------------------------------------------------------------ */
+/* ---- duration --------------------------------------------------------------------------- */
 
 #define WAIT 20000u
-/* What a search of a small heap takes without a wait, and more. */
+/* Upper bound of a search in a small heap, without waiting. */
 #define SEARCH 6000u
 
-/* The host is dead. The first request waits, once; the next ones do not. */
+/* The host is dead. The first request waits once; the next ones do not wait. */
 static MAM_KERNEL(time_it)
 {
 	struct gkit *kit = argument;
@@ -128,11 +128,11 @@ static const char *check_three(void *argument)
 	if (kit->growth->asks != 1)
 		return okit_wrong("a dead host was asked %u times", (uint32_t)kit->growth->asks);
 	if (kit->o.failed != 3)
-		return "not three got nothing";
+		return "not exactly three requests failed";
 	return check_silent(argument);
 }
 
-START_TEST(one_wait)
+START_TEST(only_first_request_waits_for_dead_host)
 {
 	static const struct plan plan = { .name = "one wait",
 					  .wait_ns = WAIT,
@@ -144,7 +144,7 @@ START_TEST(one_wait)
 }
 END_TEST
 
-/* All ask at the same time, again and again: nobody waits longer than one may. */
+/* All lanes make requests at the same time, repeatedly: none waits longer than a single one may. */
 static MAM_KERNEL(time_many)
 {
 	struct gkit *kit = argument;
@@ -153,13 +153,13 @@ static MAM_KERNEL(time_many)
 
 	for (i = 0; i < 6; i++)
 		(void)gkit_alloc(kit, 20000);
-	/* Time is steps, and those of all lanes count. */
+	/* Time is counted in steps, and those of all lanes count. */
 	MAM_KASSERT(mam_clock() - began < 2 * WAIT + 6 * SEARCH * mam_grid_blocks());
 }
 
-START_TEST(one_wait_of_many)
+START_TEST(many_lanes_wait_for_dead_host_once)
 {
-	static const struct plan plan = { .name = "many wait once",
+	static const struct plan plan = { .name = "many lanes wait once",
 					  .wait_ns = WAIT,
 					  .host = { .dies = 1 } };
 	struct gkit *kit = create(&plan);
@@ -169,9 +169,9 @@ START_TEST(one_wait_of_many)
 }
 END_TEST
 
-/* ---- and then it lives ------------------------------------------------------------------ */
+/* ---- a host that lives again ------------------------------------------------------------ */
 
-/* Asks until it gets something, each time: a host that lives answers some day. */
+/* Repeats each request until it succeeds: a live host answers eventually. */
 static MAM_KERNEL(insist)
 {
 	struct gkit *kit = argument;
@@ -195,18 +195,18 @@ static const struct plan lives[] = {
 	  { .stops = 30, .stopped = 20000 }, 12, 4 },
 	{ "stopped, lone lanes", 10, 1, 0, 4, { 9000, 8192, 20000, 5000 }, 1500,
 	  { .stops = 60, .stopped = 6000 }, 30, 10 },
-	{ "later than anybody waits", 1, 12, 0, 4, { 9000, 8192, 20000, 5000 }, 800,
+	{ "later than any lane waits", 1, 12, 0, 4, { 9000, 8192, 20000, 5000 }, 800,
 	  { .late = 8000 }, 20, 8 },
 	{ "late, lone lanes", 8, 1, 0, 4, { 9000, 8192, 20000, 5000 }, 800, { .late = 6000 }, 20,
 	  8 },
-	{ "asks are lost", 1, 12, 0, 4, { 9000, 8192, 20000, 5000 }, 1500, { .lost = 128 }, 20, 8 },
-	{ "asks are lost, warps", 3, 12, 0, 4, { 9000, 8192, 3000, 5000 }, 1500, { .lost = 200 },
+	{ "lost requests", 1, 12, 0, 4, { 9000, 8192, 20000, 5000 }, 1500, { .lost = 128 }, 20, 8 },
+	{ "lost requests, warps", 3, 12, 0, 4, { 9000, 8192, 3000, 5000 }, 1500, { .lost = 200 },
 	  10, 4 },
 };
 /* clang-format on */
 #define LIVES ((int)(sizeof(lives) / sizeof(lives[0])))
 
-START_TEST(lives_again)
+START_TEST(heap_grows_again_when_host_lives)
 {
 	const struct plan *plan = &lives[_i];
 	struct gkit *kit = create(plan);
@@ -224,9 +224,9 @@ int main(void)
 {
 	TCase *tcase = tcase_create("grow_silent");
 
-	tcase_add_loop_test(tcase, dies, 0, DEATHS);
-	tcase_add_test(tcase, one_wait);
-	tcase_add_test(tcase, one_wait_of_many);
-	tcase_add_loop_test(tcase, lives_again, 0, LIVES);
+	tcase_add_loop_test(tcase, requests_end_when_host_dies, 0, DEATHS);
+	tcase_add_test(tcase, only_first_request_waits_for_dead_host);
+	tcase_add_test(tcase, many_lanes_wait_for_dead_host_once);
+	tcase_add_loop_test(tcase, heap_grows_again_when_host_lives, 0, LIVES);
 	return kit_run(tcase, "heap/grow_silent");
 }

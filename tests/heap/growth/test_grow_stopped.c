@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_grow_stopped.c - lanes that stop for ever, before any one of their atomics, in a heap that
- * grows: while they ask for ground, with ground in their hands that they have not told of, with
- * books that they were to zero, before they publish a part. The others are served by what there is,
- * or hear in a bounded time that nothing came; and when those who stopped go on, all is whole.
+ * test_grow_stopped.c - lanes that stop forever, before any one of their atomics, in a heap that
+ * grows: while they request memory, while they own memory that they have not published, before they
+ * zero its metadata, before they publish a part. The others are served from what there is, or fail
+ * in bounded time; when the stopped lanes continue, every operation completes.
  */
 #include <string.h>
 
@@ -14,17 +14,17 @@
 
 struct plan {
 	const char *name;
-	uint32_t stoppers; /* thread blocks, the last ones, of which a lane of each warp stops */
+	uint32_t stoppers; /* the last thread blocks, in each warp of which a lane stops */
 	uint32_t grid, block;
 	uint32_t rounds;
-	uint32_t soon; /* atomics at most until it stops, as a power of two */
+	uint32_t soon; /* log2 of the maximum number of atomics before the stop */
 	size_t bytes[4];
-	bool room; /* the root has room for the others, whatever those who stopped have */
+	bool room; /* the root has room for the others, whatever the stopped lanes own */
 	struct gkit_host host;
 	uint32_t seeds, seeds_race;
 };
 
-static uint32_t runs, halts, nulls, in_fetch; /* of one case */
+static uint32_t runs, halts, nulls, in_fetch; /* totals of one case */
 
 static void begin(void *argument)
 {
@@ -45,7 +45,7 @@ static uint32_t below(uint32_t n)
 	return (uint32_t)(simt_random() % n);
 }
 
-/* Where is the fetch, if anybody stopped? Of the test's own books. */
+/* Records the stage of the fetch if a lane has stopped. Part of the test's own metadata. */
 STOP_UNSEEN void look(const struct gkit *kit)
 {
 	in_fetch += stop.stopped && (kit->growth->stage.value & 255) != MAM_STAGE_IDLE;
@@ -83,26 +83,26 @@ static const char *whole_in_the_end(void *argument)
 	halts += stop.stopped != 0;
 	nulls += kit->o.failed;
 	if (gkit_tally(kit, MAM_OBJECT_SILENT) != kit->o.failed)
-		return okit_wrong("%u got nothing, and %u of these as nobody answered",
+		return okit_wrong("%u requests failed, but only %u because the host was silent",
 				  kit->o.failed, (uint32_t)gkit_tally(kit, MAM_OBJECT_SILENT));
 	return gkit_check_empty(argument);
 }
 
 /* clang-format off */
 static const struct plan plans[] = {
-	{ "one stops", 1, 4, 1, 8, 8, { 9000, 8192, 20000, 5000 }, false, { 0 }, 150, 50 },
-	{ "one stops, a late host", 1, 4, 1, 8, 9, { 9000, 8192, 20000, 5000 }, false,
+	{ "one stopped lane", 1, 4, 1, 8, 8, { 9000, 8192, 20000, 5000 }, false, { 0 }, 150, 50 },
+	{ "one stopped lane, late host", 1, 4, 1, 8, 9, { 9000, 8192, 20000, 5000 }, false,
 	  { .late = 1500 }, 100, 30 },
-	{ "one stops, grants ahead", 1, 4, 1, 8, 8, { 9000, 8192, 20000, 5000 }, false,
+	{ "one stopped lane, grants ahead", 1, 4, 1, 8, 8, { 9000, 8192, 20000, 5000 }, false,
 	  { .ahead = 3 }, 100, 30 },
-	{ "two stop", 2, 5, 1, 8, 8, { 9000, 8192, 20000, 5000 }, false, { 0 }, 100, 30 },
-	{ "warps, one stops", 1, 3, 8, 5, 8, { 9000, 8192, 3000, 5000 }, false, { 0 }, 40, 15 },
+	{ "two stopped lanes", 2, 5, 1, 8, 8, { 9000, 8192, 20000, 5000 }, false, { 0 }, 100, 30 },
+	{ "stopped lane, warps", 1, 3, 8, 5, 8, { 9000, 8192, 3000, 5000 }, false, { 0 }, 40, 15 },
 	{ "warps, grants of many sizes", 1, 3, 8, 5, 8, { 9000, 8192, 3000, 5000 }, false,
 	  { .min = 1, .max = 4 }, 40, 15 },
 };
 /* clang-format on */
 
-START_TEST(others_go_on)
+START_TEST(other_lanes_go_on)
 {
 	const struct plan *plan = &plans[_i];
 	struct gkit *kit = gkit_create(1, 1, &plan->host, plan);
@@ -117,17 +117,17 @@ START_TEST(others_go_on)
 	gkit_one.block = plan->block;
 	test.begin = begin;
 	simt_must_pass(&test);
-	/* Else this says nothing. */
+	/* Otherwise the test is not meaningful. */
 	ck_assert(runs < 30 || (halts > runs / 4 && in_fetch));
 	gkit_destroy(kit);
 }
 END_TEST
 
-/* ---- room at home ----------------------------------------------------------------------- */
+/* ---- room in the root ------------------------------------------------------------------- */
 
 /*
- * One wants what only a new part has, and stops on the way, anywhere. The others want what the root
- * has, and get it, each time.
+ * One lane requests what only a new part has, and stops anywhere on the way. The others request
+ * what the root has, and succeed each time.
  */
 static MAM_KERNEL(at_home)
 {
@@ -151,13 +151,13 @@ static MAM_KERNEL(at_home)
 	stop_leave();
 }
 
-START_TEST(served_at_home)
+START_TEST(root_serves_beside_stopped_growth)
 {
 	/*
-	 * Four places for a slab of the largest; two others have an object each, and who stopped may
-	 * have been about to close a slab. A part that is there has more room.
+	 * The largest class has four positions for a slab. Two other lanes own an object each, and
+	 * the stopped lane may have been about to close a slab. An existing part has more room.
 	 */
-	static const struct plan plan = { "room at home",       1,    4,     1,   6, 8,
+	static const struct plan plan = { "room in the root",   1,    4,     1,   6, 8,
 					  { 100, 16, 64, 256 }, true, { 0 }, 200, 60 };
 	struct gkit *kit = gkit_create(1, 1, &plan.host, &plan);
 	struct simt_case test = gkit_case(kit, plan.name, KIT_RACE ? plan.seeds_race : plan.seeds,
@@ -179,7 +179,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("grow_stopped");
 
-	tcase_add_loop_test(tcase, others_go_on, 0, sizeof(plans) / sizeof(plans[0]));
-	tcase_add_test(tcase, served_at_home);
+	tcase_add_loop_test(tcase, other_lanes_go_on, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_test(tcase, root_serves_beside_stopped_growth);
 	return kit_run(tcase, "heap/grow_stopped");
 }

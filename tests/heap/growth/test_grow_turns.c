@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_grow_turns.c - fetches of grants, one after the other, by lanes that may be a fetch or two
- * late with anything: each part's books are zeroed once, by those who took a piece of it, and
+ * test_grow_turns.c - consecutive fetches of grants, by lanes that may be one or two fetches late
+ * with any step: each part's metadata is zeroed once, by the lanes that took a piece of it, and
  * published once, when all of it is zero, whatever the sizes of the grants before and after.
  *
- * No search is in it: each lane is a warp of its own that always wants one more part. Who finds a
- * new part leaves a mark in its books, plainly, which zeros that come late would take away.
+ * There is no search: each lane is a warp of its own that always requests one more part. A lane
+ * that finds a new part writes a mark into its metadata with a plain access, which late zeroing
+ * would erase.
  */
 #define MAM_RETURNS 8u
 #define MAM_PARTS_MAX 20u
 #define MAM_MAIL_SLOTS 64u
-/* Books of these grants are of one piece to three. */
+/* The metadata of these grants consists of one to three pieces. */
 #define MAM_GROW_PIECE 12288u
 
 #include <check.h>
@@ -21,7 +22,7 @@
 #include "simt/explore.h"
 #include "simt/suite.h"
 
-/* Plain accesses are seen in builds with hooks only. */
+/* Only builds with access hooks observe plain accesses. */
 #ifdef SIMT_HOOKS
 #define RACE true
 #define SEEDS(n) ((n) / 30 + 1)
@@ -32,22 +33,22 @@
 
 #define LANES 5u
 #define COLUMNS_LIMIT 16u
-#define STEP ((size_t)2 << MAM_BLOCK_SHIFT) /* from a part to the next */
+#define STEP ((size_t)2 << MAM_BLOCK_SHIFT) /* distance between parts */
 #define FOREVER (UINT64_C(1) << 40)
 
 struct plan {
 	uint64_t wait_ns;
-	uint32_t parts;    /* that each lane wants to see */
+	uint32_t parts;    /* that each lane waits for */
 	uint32_t ahead;    /* grants posted ahead */
-	uint32_t refuses;  /* share of asks, of 100 */
-	uint32_t patience; /* steps before the host answers, at most */
+	uint32_t refuses;  /* percentage of requests */
+	uint32_t patience; /* maximum number of steps before the host answers */
 };
 
 static struct mam_growth growth;
 static struct mam_mail mail;
 static const struct plan *plan;
 static unsigned char *arena;
-static uint64_t left; /* lanes; atomic */
+static uint64_t left; /* lanes that have left; atomic */
 static uint64_t posted;
 static uint64_t all_parts, all_refused, all_silent;
 
@@ -56,7 +57,7 @@ static uint64_t space_at(uint64_t number)
 	return (uintptr_t)arena + number * STEP;
 }
 
-/* ---- the host --------------------------------------------------------------------------------- */
+/* ---- the host -------------------------------------------------------------------------------- */
 
 static void post(void)
 {
@@ -74,7 +75,7 @@ static void serve(uint64_t asked)
 	uint64_t wanted = (uint32_t)asked;
 
 	for (uint64_t i = plan->patience ? simt_random() % plan->patience : 0; i; i--)
-		simt_host_yield("host takes its time");
+		simt_host_yield("host is slow");
 	if (posted < wanted && (posted >= MAM_PARTS_MAX || simt_random() % 100 < plan->refuses)) {
 		mam_atomic_store64(&mail.refused, asked >> 32 << 8 | MAM_MAIL_LIMIT, MAM_RELEASE,
 				   MAM_AT_SYSTEM);
@@ -98,9 +99,9 @@ static void host(void *argument)
 	}
 }
 
-/* ---- lanes -------------------------------------------------------------------------------------- */
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
-/* What the head of a part says. */
+/* The head of a part. */
 static struct mam_kheap head_of(struct mam_kpart part)
 {
 	struct mam_kheap head;
@@ -111,7 +112,7 @@ static struct mam_kheap head_of(struct mam_kpart part)
 	return head;
 }
 
-/* Where lane `lane` leaves its mark: in what is zero once a part is made. */
+/* Where lane `lane` writes its mark: in memory that is zero after a part is created. */
 static uint64_t *mark_of(struct mam_kpart part, uint32_t lane)
 {
 	struct mam_kheap head = head_of(part);
@@ -130,7 +131,7 @@ static void mark(uint64_t number)
 	*at = number;
 }
 
-/* As a warp of one lane waits. */
+/* Waits as a warp of one lane does. */
 static uint64_t wait_for(uint64_t seen)
 {
 	struct mam_kgrow mine;
@@ -169,7 +170,7 @@ MAM_KERNEL(grow)
 	(void)mam_atomic_add64(&left, 1, MAM_RELEASE, MAM_AT_SYSTEM);
 }
 
-/* ---- around a run ------------------------------------------------------------------------------- */
+/* ---- around a run ---------------------------------------------------------------------------- */
 
 static void begin(void *argument)
 {
@@ -184,7 +185,7 @@ static void begin(void *argument)
 		       mam_metadata_plan_of(1, COLUMNS_LIMIT).end + MAM_PAGES_LINE);
 }
 
-/* The books of a part are as new, but for marks. */
+/* The metadata of a part is as new, except for the marks. */
 static const char *check_part(struct mam_kpart part)
 {
 	uint64_t bytes = mam_grow_metadata(part);
@@ -196,7 +197,7 @@ static const char *check_part(struct mam_kpart part)
 		return "no memory";
 	mam_metadata_format(fresh, (unsigned char *)(uintptr_t)part.space, 1,
 			    (uint32_t)(part.shape >> 32));
-	/* Addresses in it are those of where it was made. */
+	/* Addresses in it refer to where it was created. */
 	memcpy(fresh, metadata, sizeof(*fresh));
 	for (uint32_t lane = 0; lane < LANES; lane++) {
 		at = (uint64_t *)((unsigned char *)fresh + ((unsigned char *)mark_of(part, lane) -
@@ -204,9 +205,9 @@ static const char *check_part(struct mam_kpart part)
 		*at = *mark_of(part, lane);
 	}
 	if (memcmp(metadata, fresh, bytes) != 0)
-		wrong = "the books of a part are not as new";
+		wrong = "the metadata of a part is not as new";
 	if (((unsigned char *)metadata)[bytes] != 0xa5)
-		wrong = "more than the books was zeroed";
+		wrong = "more than the metadata was zeroed";
 	free(fresh);
 	return wrong;
 }
@@ -220,17 +221,17 @@ static const char *check(void *argument)
 	(void)argument;
 	all_parts += parts;
 	if (parts != growth.taken || parts > posted)
-		return "parts that were taken and parts that there are are not as many";
+		return "the number of parts differs from the number of used grants";
 	if ((growth.stage.value & 255) != MAM_STAGE_IDLE)
-		return "a fetch was left behind";
+		return "a fetch is still in progress";
 	for (uint32_t number = 1; number <= parts && !wrong; number++) {
 		part = mam_parts_get(&growth, number);
 		wrong = check_part(part);
-		/* Who has ended may not have seen the last ones. */
+		/* A lane that has ended may not have seen the last ones. */
 		for (uint32_t lane = 0; lane < LANES && number <= plan->parts; lane++)
 			if (!plan->refuses && plan->wait_ns == FOREVER &&
 			    *mark_of(part, lane) != number)
-				wrong = "a mark in a part is gone";
+				wrong = "a mark in a part was erased";
 	}
 	return wrong;
 }
@@ -258,47 +259,47 @@ static void explore(const char *name, const struct plan *with, uint32_t seeds)
 	ck_assert_uint_gt(all_parts, 0);
 }
 
-START_TEST(one_after_the_other)
+START_TEST(consecutive_fetches_publish_each_part_once)
 {
 	static const struct plan with = { .wait_ns = FOREVER, .parts = 16, .ahead = 2 };
 
-	explore("grow in turns", &with, 900);
+	explore("consecutive fetches", &with, 900);
 	ck_assert_uint_eq(all_refused + all_silent, 0);
 }
 END_TEST
 
-START_TEST(when_asked)
+START_TEST(grants_on_request_publish_each_part_once)
 {
 	static const struct plan with = { .wait_ns = FOREVER, .parts = 12, .patience = 50 };
 
-	explore("grow when asked", &with, 200);
+	explore("grants on request", &with, 200);
 	ck_assert_uint_eq(all_refused + all_silent, 0);
 }
 END_TEST
 
-START_TEST(refused_in_between)
+START_TEST(refused_fetch_does_not_disturb_others)
 {
 	static const struct plan with = {
 		.wait_ns = FOREVER, .parts = 12, .refuses = 30, .patience = 50
 	};
 
-	explore("refused in between", &with, 200);
+	explore("some fetches are refused", &with, 200);
 	ck_assert_uint_gt(all_refused, 0);
 	ck_assert_uint_eq(all_silent, 0);
 }
 END_TEST
 
-START_TEST(late_in_between)
+START_TEST(late_grant_is_used_by_next_fetch)
 {
 	static const struct plan with = { .wait_ns = 300, .parts = 12, .patience = 600 };
 
-	explore("late in between", &with, 200);
+	explore("some grants are late", &with, 200);
 	ck_assert_uint_gt(all_silent, 0);
 }
 END_TEST
 
-/* All that the table has room for, and then it is said that there is no more. */
-START_TEST(the_table_is_full)
+/* Fills the table of parts; then requests fail. */
+START_TEST(full_table_of_parts_refuses_growth)
 {
 	static const struct plan with = { .wait_ns = FOREVER,
 					  .parts = MAM_PARTS_MAX + 1,
@@ -310,5 +311,6 @@ START_TEST(the_table_is_full)
 }
 END_TEST
 
-SIMT_SUITE("heap/grow_turns", one_after_the_other, when_asked, refused_in_between, late_in_between,
-	   the_table_is_full)
+SIMT_SUITE("heap/grow_turns", consecutive_fetches_publish_each_part_once,
+	   grants_on_request_publish_each_part_once, refused_fetch_does_not_disturb_others,
+	   late_grant_is_used_by_next_fetch, full_table_of_parts_refuses_growth)

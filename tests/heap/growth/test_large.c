@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_large.c - large objects of a host that answers: lanes of several warps take, hand over and
- * give back, and never two have the same; what the host refuses is NULL and counted by its cause.
+ * test_large.c - large objects of a host that answers: lanes of several warps allocate, hand over
+ * and free, and no object has two owners; a request that the host refuses returns NULL and is
+ * counted under its cause.
  */
 #include "heap/growth/large_kit.h"
 
-/* Each lane takes, now and then hands what it has to another, and gives back what it got so. */
+/* Each lane allocates, sometimes swaps its object with another lane's, and frees what it has. */
 static MAM_KERNEL(churn)
 {
 	uint32_t round;
@@ -29,8 +30,8 @@ static MAM_KERNEL(churn)
 	lkit_leave();
 }
 
-/* Objects that others left after a lane looked there are still somebody's. */
-START_TEST(a_churn)
+/* Objects that a lane left after the last look there are still live. */
+START_TEST(large_object_has_one_owner)
 {
 	static const struct lkit_plan plan = { .slots = 8 };
 
@@ -41,17 +42,17 @@ START_TEST(a_churn)
 }
 END_TEST
 
-/* As many slots as lanes: none is ever without. */
-START_TEST(slots_enough)
+/* As many slots as lanes: no request lacks one. */
+START_TEST(one_slot_per_lane_suffices)
 {
 	static const struct lkit_plan plan = { .slots = 32 };
 
-	lkit_explore("large, slots enough", &plan, churn, 2, 12, 40, lkit_check);
+	lkit_explore("large, enough slots", &plan, churn, 2, 12, 40, lkit_check);
 	ck_assert_uint_eq(lkit.all_failed[MAM_OBJECT_NO_SLOT], 0);
 }
 END_TEST
 
-START_TEST(a_small_pool)
+START_TEST(full_pool_returns_null)
 {
 	static const struct lkit_plan plan = { .slots = 16, .units = 6 };
 
@@ -61,7 +62,7 @@ START_TEST(a_small_pool)
 }
 END_TEST
 
-START_TEST(a_limit)
+START_TEST(limit_returns_null)
 {
 	static const struct lkit_plan plan = { .slots = 16, .limit = 5 };
 
@@ -71,8 +72,8 @@ START_TEST(a_limit)
 }
 END_TEST
 
-/* A host that looks only where somebody has knocked has all that there is. */
-START_TEST(a_knock_is_enough)
+/* A host that looks only after a knock sees every message. */
+START_TEST(host_sees_messages_after_knock)
 {
 	static const struct lkit_plan plan = { .slots = 8, .knocks = true };
 
@@ -81,8 +82,8 @@ START_TEST(a_knock_is_enough)
 }
 END_TEST
 
-/* Takes its time, and answers with older generations before: that is waited for. */
-START_TEST(a_slow_host)
+/* Slow, and with answers to older generations first: lanes wait for the current answer. */
+START_TEST(lanes_wait_for_slow_host)
 {
 	static const struct lkit_plan plan = {
 		.slots = 8, .slow = 20, .patience = 60, .stale = 30
@@ -94,8 +95,8 @@ START_TEST(a_slow_host)
 }
 END_TEST
 
-/* All generations come again some day. */
-START_TEST(generations_wrap)
+/* Generations wrap around. */
+START_TEST(generation_wraps_safely)
 {
 	static const struct lkit_plan plan = { .slots = 2,
 					       .generation = (UINT64_C(1) << 56) - 3,
@@ -108,7 +109,7 @@ END_TEST
 
 static const size_t sizes[] = { 1, 8, 1023, 1024, 1025, 4096, 5000, LKIT_UNITS << 10 };
 
-/* Is it where the hint says? */
+/* Returns whether the object's hint is right. */
 LKIT_UNSEEN bool hinted(const void *object)
 {
 	uint64_t address = (uintptr_t)object;
@@ -117,7 +118,7 @@ LKIT_UNSEEN bool hinted(const void *object)
 	return slot < MAM_MAIL_SLOTS && lkit.growth.large[slot].address == address;
 }
 
-/* As many bytes as asked for, to the next unit; none that others have. */
+/* The requested bytes, rounded up to a unit; no memory of others. */
 static MAM_KERNEL(each_size)
 {
 	size_t usable, i;
@@ -137,7 +138,7 @@ static MAM_KERNEL(each_size)
 	lkit_leave();
 }
 
-START_TEST(sizes_are_rounded)
+START_TEST(size_is_rounded_up_to_unit)
 {
 	static const struct lkit_plan plan = { .slots = 4 };
 
@@ -146,7 +147,9 @@ START_TEST(sizes_are_rounded)
 }
 END_TEST
 
-/* What the host would not understand is not even asked for; what it does not have it says. */
+/*
+ * Sizes that the host cannot represent are not sent; the host refuses sizes that it does not have.
+ */
 static MAM_KERNEL(too_large)
 {
 	(void)argument;
@@ -155,7 +158,7 @@ static MAM_KERNEL(too_large)
 	MAM_KASSERT(!lkit_alloc(0));
 	MAM_KASSERT(lkit.tallies.of[MAM_OBJECT_TOO_LARGE].value == 3);
 	MAM_KASSERT(lkit_posted() == 0);
-	/* This is answered BAD. */
+	/* The host answers BAD. */
 	MAM_KASSERT(!lkit_alloc(SIZE_MAX - LKIT_UNIT + 1));
 	MAM_KASSERT(lkit_posted() == 1);
 	MAM_KASSERT(!lkit_alloc((size_t)1 << 40));
@@ -163,7 +166,7 @@ static MAM_KERNEL(too_large)
 	lkit_leave();
 }
 
-START_TEST(more_than_there_can_be)
+START_TEST(oversized_request_returns_null)
 {
 	static const struct lkit_plan plan = { .slots = 2 };
 
@@ -171,7 +174,7 @@ START_TEST(more_than_there_can_be)
 }
 END_TEST
 
-/* A slot that was refused something serves the next one: there is but one. */
+/* There is only one slot: after a refused request it serves the next one. */
 static MAM_KERNEL(refused_often)
 {
 	uint32_t i;
@@ -183,7 +186,7 @@ static MAM_KERNEL(refused_often)
 	lkit_leave();
 }
 
-/* Plans and what their refusals count as. */
+/* Plans, and the cause under which their refusals are counted. */
 static const struct {
 	struct lkit_plan plan;
 	enum mam_object_tally why;
@@ -193,7 +196,7 @@ static const struct {
 	{ { .slots = 1, .odd = true }, MAM_OBJECT_REFUSED },
 };
 
-START_TEST(a_host_that_refuses)
+START_TEST(refused_request_is_counted_by_cause)
 {
 	lkit_explore("refusals", &refusals[_i].plan, refused_often, 1, 1, 3, lkit_check_empty);
 	ck_assert_uint_gt(lkit.all_failed[refusals[_i].why], 0);
@@ -206,15 +209,15 @@ int main(void)
 {
 	TCase *tcase = tcase_create("large");
 
-	tcase_add_test(tcase, a_churn);
-	tcase_add_test(tcase, slots_enough);
-	tcase_add_test(tcase, a_small_pool);
-	tcase_add_test(tcase, a_limit);
-	tcase_add_test(tcase, a_knock_is_enough);
-	tcase_add_test(tcase, a_slow_host);
-	tcase_add_test(tcase, generations_wrap);
-	tcase_add_test(tcase, sizes_are_rounded);
-	tcase_add_test(tcase, more_than_there_can_be);
-	tcase_add_loop_test(tcase, a_host_that_refuses, 0, 3);
+	tcase_add_test(tcase, large_object_has_one_owner);
+	tcase_add_test(tcase, one_slot_per_lane_suffices);
+	tcase_add_test(tcase, full_pool_returns_null);
+	tcase_add_test(tcase, limit_returns_null);
+	tcase_add_test(tcase, host_sees_messages_after_knock);
+	tcase_add_test(tcase, lanes_wait_for_slow_host);
+	tcase_add_test(tcase, generation_wraps_safely);
+	tcase_add_test(tcase, size_is_rounded_up_to_unit);
+	tcase_add_test(tcase, oversized_request_returns_null);
+	tcase_add_loop_test(tcase, refused_request_is_counted_by_cause, 0, 3);
 	return lkit_run(tcase, "heap/large");
 }

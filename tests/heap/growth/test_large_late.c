@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_large_late.c - large objects of a host that answers late, or not at all: who asks gets NULL
- * in time, whoever has the slot next gets nothing of what came late, and when all is said, host and
+ * test_large_late.c - large objects of a host that answers late or not at all: a request returns
+ * NULL in time, the next user of the slot gets nothing that came late, and at the end host and
  * device agree.
  */
 #include "heap/growth/large_kit.h"
 
 #define WAIT 400u
-/* More than a lane does, besides waiting, in one request: its pauses are longer each time. */
+/* More than a lane does in one request besides waiting: its pauses get longer each time. */
 #define SLACK 3000u
 
 static MAM_KERNEL(churn)
@@ -26,8 +26,8 @@ static MAM_KERNEL(churn)
 	lkit_leave();
 }
 
-/* Some answers come too late, others just so. */
-START_TEST(late_answers)
+/* Some answers are too late, others just in time. */
+START_TEST(late_answer_returns_null)
 {
 	static const struct lkit_plan plan = {
 		.wait_ns = WAIT, .slots = 5, .slow = 30, .patience = 300, .stale = 10
@@ -40,8 +40,8 @@ START_TEST(late_answers)
 }
 END_TEST
 
-/* The same where the host is as slow with the end of what was cancelled, and there is one slot. */
-START_TEST(late_in_one_slot)
+/* The same with one slot and a host that is as slow with the end of a canceled request. */
+START_TEST(late_answer_does_not_reach_next_user)
 {
 	static const struct lkit_plan plan = {
 		.wait_ns = WAIT, .slots = 1, .slow = 70, .patience = 350, .stale = 30
@@ -53,8 +53,8 @@ START_TEST(late_in_one_slot)
 }
 END_TEST
 
-/* Whether an answer comes before a lane gives up is settled anywhere between. */
-START_TEST(just_in_time)
+/* Answers arrive close to the moment at which a lane gives up. */
+START_TEST(answer_races_with_timeout)
 {
 	static const struct lkit_plan plan = {
 		.wait_ns = 120, .slots = 3, .slow = 80, .patience = 60, .units = 4
@@ -67,7 +67,7 @@ START_TEST(just_in_time)
 }
 END_TEST
 
-START_TEST(lost_answers)
+START_TEST(lost_answer_returns_null)
 {
 	static const struct lkit_plan plan = { .wait_ns = WAIT, .slots = 6, .lost = 20 };
 
@@ -79,7 +79,7 @@ START_TEST(lost_answers)
 END_TEST
 
 /* Without time to wait there is one look, and no object is lost. */
-START_TEST(no_time)
+START_TEST(zero_wait_loses_no_object)
 {
 	static const struct lkit_plan plan = { .wait_ns = 1, .slots = 4 };
 
@@ -88,8 +88,8 @@ START_TEST(no_time)
 }
 END_TEST
 
-/* The host goes away in the middle: all lanes come to their end. */
-START_TEST(a_host_that_dies)
+/* The host dies in the middle: all lanes finish. */
+START_TEST(requests_end_when_host_dies)
 {
 	static const struct lkit_plan plans[] = {
 		{ .wait_ns = WAIT, .slots = 4, .dies_after = 1 },
@@ -103,7 +103,7 @@ START_TEST(a_host_that_dies)
 }
 END_TEST
 
-/* Steps that a request took, which got nothing. */
+/* The number of steps of a request that fails. */
 static uint64_t in_vain(void)
 {
 	uint64_t begun = mam_timer();
@@ -112,7 +112,7 @@ static uint64_t in_vain(void)
 	return mam_timer() - begun;
 }
 
-/* Who waited in vain waited once; others, and itself, do not wait for a host that shows no sign. */
+/* A failed wait happens once; no lane waits again for a host that shows no sign of life. */
 static MAM_KERNEL(waits_once)
 {
 	uint32_t i;
@@ -126,7 +126,7 @@ static MAM_KERNEL(waits_once)
 	lkit_leave();
 }
 
-START_TEST(a_host_that_never_was)
+START_TEST(only_first_request_waits_for_absent_host)
 {
 	static const struct lkit_plan plan = { .wait_ns = WAIT, .slots = 4, .absent = true };
 
@@ -134,7 +134,7 @@ START_TEST(a_host_that_never_was)
 }
 END_TEST
 
-/* A beat may have any value: where nobody has waited in vain yet, none says that somebody did. */
+/* A beat may have any value: no value looks like a failed wait before there was one. */
 static MAM_KERNEL(any_beat)
 {
 	(void)argument;
@@ -146,7 +146,7 @@ static MAM_KERNEL(any_beat)
 	lkit_leave();
 }
 
-START_TEST(a_beat_of_any_value)
+START_TEST(any_beat_value_is_valid)
 {
 	static const struct lkit_plan plan = { .wait_ns = WAIT, .slots = 4, .absent = true };
 
@@ -154,7 +154,7 @@ START_TEST(a_beat_of_any_value)
 }
 END_TEST
 
-/* Nobody waits longer than it may, however many they are and however few slots there are. */
+/* No lane waits longer than permitted, however many lanes and however few slots there are. */
 static MAM_KERNEL(waits_no_longer)
 {
 	uint32_t i;
@@ -165,7 +165,7 @@ static MAM_KERNEL(waits_no_longer)
 	lkit_leave();
 }
 
-START_TEST(no_wait_is_longer)
+START_TEST(wait_is_bounded)
 {
 	static const struct lkit_plan plan = { .wait_ns = WAIT, .slots = 2, .absent = true };
 
@@ -173,7 +173,10 @@ START_TEST(no_wait_is_longer)
 }
 END_TEST
 
-/* A slot whose end is never said is waited for as long as an answer; then it is as it was. */
+/*
+ * If the host never answers a free, a lane waits for its slot as long as for an answer; then the
+ * slot is unchanged.
+ */
 static MAM_KERNEL(after_a_free)
 {
 	void *object = lkit_alloc(1024);
@@ -198,7 +201,7 @@ static MAM_KERNEL(after_a_free)
 	lkit_leave();
 }
 
-START_TEST(an_end_that_is_not_said)
+START_TEST(unanswered_free_blocks_slot_for_bounded_time)
 {
 	static const struct lkit_plan plan = { .slots = 1, .dies_after = 1 };
 
@@ -207,7 +210,7 @@ START_TEST(an_end_that_is_not_said)
 }
 END_TEST
 
-/* As soon as the host has looked again it is asked again, and waited for. */
+/* When the host has looked again, lanes send requests and wait again. */
 static MAM_KERNEL(comes_back)
 {
 	uint64_t silent;
@@ -226,7 +229,7 @@ static MAM_KERNEL(comes_back)
 	lkit_leave();
 }
 
-START_TEST(a_host_that_comes_back)
+START_TEST(requests_succeed_when_host_returns)
 {
 	static const struct lkit_plan plan = {
 		.wait_ns = WAIT, .slots = 4, .lost = 100, .first = 1
@@ -242,16 +245,16 @@ int main(void)
 {
 	TCase *tcase = tcase_create("large_late");
 
-	tcase_add_test(tcase, late_answers);
-	tcase_add_test(tcase, late_in_one_slot);
-	tcase_add_test(tcase, just_in_time);
-	tcase_add_test(tcase, lost_answers);
-	tcase_add_test(tcase, no_time);
-	tcase_add_loop_test(tcase, a_host_that_dies, 0, 3);
-	tcase_add_test(tcase, a_host_that_never_was);
-	tcase_add_test(tcase, a_beat_of_any_value);
-	tcase_add_test(tcase, no_wait_is_longer);
-	tcase_add_test(tcase, an_end_that_is_not_said);
-	tcase_add_test(tcase, a_host_that_comes_back);
+	tcase_add_test(tcase, late_answer_returns_null);
+	tcase_add_test(tcase, late_answer_does_not_reach_next_user);
+	tcase_add_test(tcase, answer_races_with_timeout);
+	tcase_add_test(tcase, lost_answer_returns_null);
+	tcase_add_test(tcase, zero_wait_loses_no_object);
+	tcase_add_loop_test(tcase, requests_end_when_host_dies, 0, 3);
+	tcase_add_test(tcase, only_first_request_waits_for_absent_host);
+	tcase_add_test(tcase, any_beat_value_is_valid);
+	tcase_add_test(tcase, wait_is_bounded);
+	tcase_add_test(tcase, unanswered_free_blocks_slot_for_bounded_time);
+	tcase_add_test(tcase, requests_succeed_when_host_returns);
 	return lkit_run(tcase, "heap/large_late");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_large_service.c - large objects of the host that there is (post_look.h): whatever lanes do,
- * and however late its pool is, both say the same of what is live, and who gives back what it had and
- * asks for as much again gets it.
+ * test_large_service.c - large objects of the library's host (post_look.h): whatever lanes do, and
+ * however late its pool is, host and device agree on what is live; a lane that frees memory and
+ * requests as much again gets it.
  */
 #include "heap/growth/large_kit.h"
 #include "heap/service/post_look.h"
@@ -12,7 +12,7 @@ static struct mam_post_box box;
 static uint64_t max_bytes; /* for large objects */
 static uint64_t extent[LKIT_UNITS];
 
-/* One request in three for what is there is for new memory instead, which takes its time. */
+/* One of three requests for existing memory needs new memory instead, which takes time. */
 static enum mam_status take(void *user, uint64_t bytes, uint64_t alignment, bool may_grow,
 			    uint64_t *address)
 {
@@ -75,7 +75,7 @@ static MAM_KERNEL(churn)
 	lkit_leave();
 }
 
-START_TEST(a_churn)
+START_TEST(host_and_device_agree_on_live_objects)
 {
 	/* clang-format off */
 	static const struct lkit_plan plans[] = {
@@ -95,7 +95,7 @@ START_TEST(a_churn)
 }
 END_TEST
 
-/* All that there may be, again and again: what was given back counts before what is asked for. */
+/* Repeatedly allocates all that is available: freed memory is counted before the next request. */
 static MAM_KERNEL(everything)
 {
 	uint32_t round;
@@ -110,7 +110,7 @@ static MAM_KERNEL(everything)
 	lkit_leave();
 }
 
-START_TEST(all_there_is)
+START_TEST(all_memory_can_be_allocated_repeatedly)
 {
 	static const struct lkit_plan limit = { .slots = 16, .begin = begin, .look = look };
 	static const struct lkit_plan pool = {
@@ -118,13 +118,13 @@ START_TEST(all_there_is)
 	};
 
 	max_bytes = 4 * LKIT_UNIT;
-	lkit_explore("all up to the limit", &limit, everything, 1, 1, 100, lkit_check_empty);
+	lkit_explore("everything up to the limit", &limit, everything, 1, 1, 100, lkit_check_empty);
 	max_bytes = LKIT_UNITS * LKIT_UNIT;
 	lkit_explore("all of the pool", &pool, everything, 1, 1, 100, lkit_check_empty);
 }
 END_TEST
 
-/* What more is asked for is refused as what it is, and nothing but that. */
+/* A request for more fails under the right cause only. */
 static MAM_KERNEL(too_much)
 {
 	(void)argument;
@@ -133,7 +133,7 @@ static MAM_KERNEL(too_much)
 	lkit_leave();
 }
 
-START_TEST(more_than_there_is)
+START_TEST(oversized_request_fails_with_cause)
 {
 	static const struct lkit_plan limit = { .slots = 2, .begin = begin, .look = look };
 	static const struct lkit_plan pool = {
@@ -156,8 +156,8 @@ int main(void)
 {
 	TCase *tcase = tcase_create("large_service");
 
-	tcase_add_loop_test(tcase, a_churn, 0, 3);
-	tcase_add_test(tcase, all_there_is);
-	tcase_add_test(tcase, more_than_there_is);
+	tcase_add_loop_test(tcase, host_and_device_agree_on_live_objects, 0, 3);
+	tcase_add_test(tcase, all_memory_can_be_allocated_repeatedly);
+	tcase_add_test(tcase, oversized_request_fails_with_cause);
 	return lkit_run(tcase, "heap/large_service");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_large_slots.c - which slot a large object has: it is found wherever it lies, hint or not; what
- * is no object is not, and is asked nobody about; who gives one back that others give back too wins
- * alone or loses; and all slots are there for all who ask.
+ * test_large_slots.c - the slot of a large object: it is found at any place, with or without a
+ * hint; an invalid pointer is not found, and no message is sent about it; of several concurrent
+ * frees of an object exactly one succeeds; and all slots are available to all requests.
  */
 #include <stdlib.h>
 
@@ -20,7 +20,10 @@ static bool unknown(const void *object)
 	       mam_large_free(&lkit.heap, object) == MAM_LARGE_UNKNOWN && lkit_posted() == posted;
 }
 
-/* As many as there is room for, all slots taken; hints that are right, wrong, or of others. */
+/*
+ * As many objects as there is room for, in all slots; with hints that are right, wrong, or of
+ * others.
+ */
 static MAM_KERNEL(finds_all)
 {
 	uint32_t i, j, hint = (uint32_t)simt_random() % 3;
@@ -58,7 +61,7 @@ static MAM_KERNEL(finds_all)
 	lkit_leave();
 }
 
-START_TEST(each_is_found)
+START_TEST(object_is_found_in_any_slot)
 {
 	static const struct lkit_plan plan = { .slots = ALL };
 
@@ -66,7 +69,10 @@ START_TEST(each_is_found)
 }
 END_TEST
 
-/* What a lane does to find one object of as many as there are slots, by a hint and without. */
+/*
+ * Steps that a lane takes to find one object of as many as there are slots, with and without a
+ * hint.
+ */
 static uint64_t steps_of(uint64_t address, size_t usable)
 {
 	uint64_t begun = mam_timer();
@@ -77,7 +83,7 @@ static uint64_t steps_of(uint64_t address, size_t usable)
 
 static MAM_KERNEL(looks)
 {
-	/* The clock, and in builds with hooks plain reads, of the head for one. */
+	/* The clock, and in builds with hooks plain reads, for example of the head. */
 	const uint64_t plain = LKIT_RACE ? 4 : 1;
 	uint64_t address, steps;
 	uint32_t slot;
@@ -88,7 +94,7 @@ static MAM_KERNEL(looks)
 		/* The hint, state, address, bytes. */
 		lkit.growth.large_hint[mam_large_hint(address)] = slot;
 		MAM_KASSERT(steps_of(address, 1000 + slot) <= 4 + plain);
-		/* Another's hint, and one address after the other, eight at a time. */
+		/* Another slot's hint, and one address after the other, eight at a time. */
 		lkit.growth.large_hint[mam_large_hint(address)] = (slot + 1) % MAM_MAIL_SLOTS;
 		steps = steps_of(address, 1000 + slot);
 		MAM_KASSERT(steps <= 3 + MAM_LARGE_WORDS + slot / 8 * 8 + 8 + 3 + plain);
@@ -97,13 +103,13 @@ static MAM_KERNEL(looks)
 		MAM_KASSERT(steps_of(address + 1, 0) <=
 			    3 + MAM_LARGE_WORDS + MAM_MAIL_SLOTS + plain);
 	}
-	/* Slots that are nobody's are not looked at. */
+	/* The search skips unused slots. */
 	for (slot = 0; slot < MAM_LARGE_WORDS; slot++)
 		lkit.growth.large_free[slot] = MAM_WORD_FULL;
 	MAM_KASSERT(steps_of((uint64_t)1 << 60, 0) <= 3 + MAM_LARGE_WORDS + plain);
 }
 
-START_TEST(a_look_is_short)
+START_TEST(search_takes_bounded_steps)
 {
 	static const struct lkit_plan plan = { .slots = 1 };
 	struct simt_config config = { .seed = 1 };
@@ -123,7 +129,7 @@ START_TEST(a_look_is_short)
 }
 END_TEST
 
-/* All slots are of use, also where they leave one after the other. */
+/* All slots are usable, also where they are released one after the other. */
 static MAM_KERNEL(turns)
 {
 	uint32_t round, i;
@@ -140,18 +146,18 @@ static MAM_KERNEL(turns)
 	lkit_leave();
 }
 
-START_TEST(all_slots_leave)
+START_TEST(released_slots_are_reusable)
 {
 	static const struct lkit_plan plan = { .slots = ALL };
 	static const struct lkit_plan slow = { .slots = ALL, .slow = 5, .patience = 500 };
 
-	lkit_explore("all leave", &plan, turns, 1, 1, 8, lkit_check_empty);
-	lkit_explore("all leave slowly", &slow, turns, 1, 1, 8, lkit_check_empty);
+	lkit_explore("all slots are released", &plan, turns, 1, 1, 8, lkit_check_empty);
+	lkit_explore("all slots are released slowly", &slow, turns, 1, 1, 8, lkit_check_empty);
 	ck_assert_uint_eq(lkit.all_failed[MAM_OBJECT_NO_SLOT], 0);
 }
 END_TEST
 
-/* Lanes that ask alone begin anywhere: in so many requests each slot was somebody's. */
+/* Lanes that call alone start anywhere: after so many requests each slot was used. */
 static MAM_KERNEL(anywhere)
 {
 	uint32_t i;
@@ -173,19 +179,19 @@ static const char *count_slots(void *argument)
 	return lkit_check_empty(argument);
 }
 
-START_TEST(a_walk_begins_anywhere)
+START_TEST(search_starts_at_any_slot)
 {
 	static const struct lkit_plan plan = { .slots = ALL };
 
 	slots_seen[0] = slots_seen[1] = runs = 0;
 	lkit_explore("anywhere", &plan, anywhere, 1, 1, 20, count_slots);
-	/* Of 64 slots in two words 40 draws hit 30, half of them in each word. */
+	/* Of 64 slots in two words, 40 draws hit 30, half of them in each word. */
 	ck_assert_uint_gt(slots_seen[0], 9 * runs);
 	ck_assert_uint_gt(slots_seen[1], 9 * runs);
 }
 END_TEST
 
-/* Lanes of several warps give one object back, while others take what was given back. */
+/* Lanes of several warps free one object, while others allocate the freed memory. */
 static uint64_t won;
 
 static MAM_KERNEL(all_at_once)
@@ -204,7 +210,7 @@ static MAM_KERNEL(all_at_once)
 		mam_syncthreads();
 		object = all[0];
 		if (simt_thread() % 3 == 1) {
-			/* Whoever has it next does not give it back meanwhile. */
+			/* The next owner does not free it meanwhile. */
 			object = lkit_alloc(3 * LKIT_UNIT);
 			mam_syncthreads();
 			if (object)
@@ -220,19 +226,21 @@ static MAM_KERNEL(all_at_once)
 	lkit_leave();
 }
 
-START_TEST(one_of_many_wins)
+START_TEST(concurrent_free_succeeds_once)
 {
-	/* Three units in a row are never where one was: nobody gets the very address. */
+	/*
+	 * Three units in a row never start where a single one was: no lane gets the same address.
+	 */
 	static const struct lkit_plan plan = { .slots = 32, .apart = true };
 
-	lkit_explore("one wins", &plan, all_at_once, 1, 20, 60, lkit_check_empty);
+	lkit_explore("one free succeeds", &plan, all_at_once, 1, 20, 60, lkit_check_empty);
 	ck_assert_uint_eq(lkit.all_failed[MAM_OBJECT_NO_SLOT], 0);
 }
 END_TEST
 
 /*
- * One lane gives back again and again what another one got at the same address: it is either that
- * one's object, which is gone then, or nobody's.
+ * One lane repeatedly frees an address at which another lane allocates. The free either hits that
+ * lane's object, which is gone then, or fails.
  */
 static MAM_KERNEL(old_addresses)
 {
@@ -257,7 +265,7 @@ static MAM_KERNEL(old_addresses)
 	lkit_leave();
 }
 
-START_TEST(old_addresses_are_harmless)
+START_TEST(free_of_stale_address_is_harmless)
 {
 	static const struct lkit_plan plan = { .slots = 2, .stale = 10 };
 	static const struct lkit_plan late = {
@@ -267,8 +275,10 @@ START_TEST(old_addresses_are_harmless)
 	unsetenv("TEST_SHARE"); /* some of the seeds must meet a full pool */
 	lkit_explore("old addresses", &plan, old_addresses, 1, 2, 200, lkit_check_empty);
 	ck_assert_uint_eq(lkit.all_failed[MAM_OBJECT_POOL_FULL], 0);
-	lkit_explore("from elsewhere", &plan, old_addresses, 2, 1, 200, lkit_check_empty);
-	lkit_explore("while others are refused", &late, old_addresses, 4, 1, 300, lkit_check_empty);
+	lkit_explore("old addresses, another block", &plan, old_addresses, 2, 1, 200,
+		     lkit_check_empty);
+	lkit_explore("old addresses, failing requests", &late, old_addresses, 4, 1, 300,
+		     lkit_check_empty);
 	ck_assert_uint_gt(lkit.all_failed[MAM_OBJECT_POOL_FULL], 0);
 	ck_assert_uint_gt(lkit.all_failed[MAM_OBJECT_SILENT], 0);
 }
@@ -278,11 +288,11 @@ int main(void)
 {
 	TCase *tcase = tcase_create("large_slots");
 
-	tcase_add_test(tcase, each_is_found);
-	tcase_add_loop_test(tcase, a_look_is_short, 0, SIMT_SHAPES);
-	tcase_add_test(tcase, all_slots_leave);
-	tcase_add_test(tcase, a_walk_begins_anywhere);
-	tcase_add_test(tcase, one_of_many_wins);
-	tcase_add_test(tcase, old_addresses_are_harmless);
+	tcase_add_test(tcase, object_is_found_in_any_slot);
+	tcase_add_loop_test(tcase, search_takes_bounded_steps, 0, SIMT_SHAPES);
+	tcase_add_test(tcase, released_slots_are_reusable);
+	tcase_add_test(tcase, search_starts_at_any_slot);
+	tcase_add_test(tcase, concurrent_free_succeeds_once);
+	tcase_add_test(tcase, free_of_stale_address_is_harmless);
 	return lkit_run(tcase, "heap/large_slots");
 }

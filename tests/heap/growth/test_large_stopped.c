@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_large_stopped.c - lanes that stop for ever in the middle of asking for large objects or of
- * giving them back: each keeps one slot at most, the one that it is at, and nobody waits for it
- * longer than for a host that is gone.
+ * test_large_stopped.c - lanes that stop forever while they allocate or free large objects: each
+ * blocks at most the one slot that it is using, and no lane waits for that slot longer than for a
+ * host that is gone.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #define STOPPED 6u
 #define LANES 10u
 
-/* So many slots are left to the others that they never go without. */
+/* Enough slots are left that no request of the others fails. */
 #define SLOTS (STOPPED + LANES - STOPPED + 1)
 
 static uint32_t served;
@@ -32,7 +32,7 @@ static MAM_KERNEL(some_stop)
 		stop_after(1 + (uint32_t)simt_random() % 60);
 	for (round = 0; round < 4; round++) {
 		object = lkit_alloc(1 + simt_random() % 2000);
-		/* Who does not stop is served each time. */
+		/* Lanes that do not stop are served each time. */
 		MAM_KASSERT(object || simt_thread() < STOPPED);
 		if (object) {
 			count_served();
@@ -59,18 +59,18 @@ static const char *check_stopped(void *argument)
 	return lkit_check_empty(argument);
 }
 
-START_TEST(others_go_on)
+START_TEST(other_lanes_go_on)
 {
 	static const struct lkit_plan plan = { .slots = SLOTS, .begin = begin_stop };
 
 	served = stopped_ever = 0;
-	lkit_explore("others go on", &plan, some_stop, 1, LANES, 300, check_stopped);
+	lkit_explore("other lanes go on", &plan, some_stop, 1, LANES, 300, check_stopped);
 	ck_assert_uint_gt(stopped_ever, 0);
 	ck_assert_uint_gt(served, 0);
 }
 END_TEST
 
-/* One lane stops before each of its atomics in turn; the other has the one slot that is left. */
+/* One lane stops before each of its atomics in turn; the other uses the one remaining slot. */
 static uint32_t where;
 
 static MAM_KERNEL(at_each_point)
@@ -97,7 +97,7 @@ static void begin_one(void *argument)
 	stop_begin(1);
 }
 
-START_TEST(at_each_of_its_atomics)
+START_TEST(lane_may_stop_before_any_atomic)
 {
 	static const struct lkit_plan plan = { .slots = 2, .begin = begin_one };
 	char name[64];
@@ -107,7 +107,7 @@ START_TEST(at_each_of_its_atomics)
 		snprintf(name, sizeof(name), "stops at %u", where);
 		lkit_explore(name, &plan, at_each_point, 1, 2, 6, check_stopped);
 	}
-	/* Most of the time it has so many. */
+	/* In most runs the lane has that many atomics. */
 	ck_assert_uint_gt(stopped_ever * 5, runs * 4);
 }
 END_TEST
@@ -116,7 +116,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("large_stopped");
 
-	tcase_add_test(tcase, others_go_on);
-	tcase_add_test(tcase, at_each_of_its_atomics);
+	tcase_add_test(tcase, other_lanes_go_on);
+	tcase_add_test(tcase, lane_may_stop_before_any_atomic);
 	return lkit_run(tcase, "heap/large_stopped");
 }
