@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * debug_kit.h - the heap of objects_kit.h as one that is debugged: with reports, which a test reads
- * as the host does.
+ * debug_kit.h - the heap of objects_kit.h as a debug heap with reports, which a test reads as the
+ * host does.
  */
 #ifndef MAM_TESTS_HEAP_DEBUG_KIT_H
 #define MAM_TESTS_HEAP_DEBUG_KIT_H
@@ -20,7 +20,7 @@ struct dkit {
 	struct okit *kit;
 	struct mam_growth *growth;
 	struct mam_reports *reports;
-	uint64_t failed; /* requests that got NULL */
+	uint64_t failed; /* requests that returned NULL */
 	const void *plan;
 };
 
@@ -44,7 +44,7 @@ static inline void dkit_destroy(struct dkit *dkit)
 	free(dkit);
 }
 
-/* A new heap, of a number of its own, on the ground that the last one left. */
+/* Creates a new heap with a salt of its own, in the memory that the previous one left. */
 static inline void dkit_begin(void *argument)
 {
 	static uint64_t heaps;
@@ -58,7 +58,7 @@ static inline void dkit_begin(void *argument)
 	dkit->kit->heap->growth = dkit->growth;
 }
 
-/* Explores `kernel`; `check` is of a struct dkit. */
+/* Explores `kernel`; `check` gets a struct dkit. */
 static inline void dkit_explore(struct dkit *dkit, const char *name, simt_kernel *kernel,
 				uint32_t grid, uint32_t block, uint32_t seeds, bool race,
 				const char *(*check)(void *))
@@ -81,7 +81,7 @@ static inline void dkit_explore(struct dkit *dkit, const char *name, simt_kernel
 	simt_must_pass(&test);
 }
 
-/* The one report there is. */
+/* The only report. */
 OKIT_UNSEEN const struct mam_report *dkit_only(const struct dkit *dkit)
 {
 	MAM_KASSERT(dkit->growth->told.value == 1 && !dkit->growth->untold.value);
@@ -89,7 +89,7 @@ OKIT_UNSEEN const struct mam_report *dkit_only(const struct dkit *dkit)
 	return &dkit->reports->report[0];
 }
 
-/* The guard of what the program has at `object`: found by looking, as the code does not. */
+/* The guard of the program's object at `object`: found by a scan, unlike in the heap's own code. */
 OKIT_UNSEEN struct mam_guard *dkit_guard(const struct dkit *dkit, const unsigned char *object)
 {
 	uint64_t at;
@@ -104,13 +104,13 @@ OKIT_UNSEEN struct mam_guard *dkit_guard(const struct dkit *dkit, const unsigned
 	return NULL;
 }
 
-/* Nothing was said, and all came back. */
+/* No report, and all objects were freed. */
 static inline const char *dkit_check_quiet(void *argument)
 {
 	const struct dkit *dkit = argument;
 
 	if (dkit->growth->told.value || dkit->growth->untold.value)
-		return okit_wrong("%u reports where there was no mistake: the first of kind %u at "
+		return okit_wrong("%u reports without an error: the first of kind %u at "
 				  "offset %d of %u bytes",
 				  (uint32_t)dkit->growth->told.value,
 				  (uint32_t)dkit->reports->report[0].kind,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_kdebug.c - a heap that is debugged: what its objects are like, and each kind of mistake with
- * them, which is found where it is, reported with what is known, and counted.
+ * test_kdebug.c - a debug heap: the properties of its objects, and each kind of error, which is
+ * detected where it happens, reported with all that is known, and counted.
  */
 #include "heap/debug/debug_kit.h"
 
-/* ---- what is promised ---- */
+/* ---- guarantees ---------- */
 
-/* One lane asks for all sizes in turn: alignment, length, contents. */
+/* One lane requests all sizes in turn: alignment, length, contents. */
 static MAM_KERNEL(promises)
 {
 	struct dkit *dkit = argument;
@@ -28,7 +28,7 @@ static MAM_KERNEL(promises)
 		MAM_KASSERT(!mam_kusable(heap, object + 16));
 		for (i = 0; i < bytes; i++)
 			MAM_KASSERT(object[i] == MAM_GUARD_FRESH);
-		/* What is large costs less than half more. */
+		/* The overhead of large objects is less than one half. */
 		if (bytes > MAM_CLASS_BYTES_MAX)
 			MAM_KASSERT(mam_guard_gross(dkit_guard(dkit, object)) < bytes + bytes / 2);
 		memset(object, 0, bytes);
@@ -50,16 +50,16 @@ static MAM_KERNEL(promises)
 	dkit->kit->failed = 5;
 }
 
-START_TEST(as_promised)
+START_TEST(objects_are_as_guaranteed)
 {
 	struct dkit *dkit = dkit_create(8, 1);
 
-	dkit_explore(dkit, "promises", promises, 1, 1, 1, true, dkit_check_quiet);
+	dkit_explore(dkit, "guarantees", promises, 1, 1, 1, true, dkit_check_quiet);
 	dkit_destroy(dkit);
 }
 END_TEST
 
-/* Code with red zones, and heaps without: nothing is had, nothing is changed, nothing is said. */
+/* Code with red zones on a plain heap: nothing is allocated, changed or reported. */
 static MAM_KERNEL(other_layout)
 {
 	struct dkit *dkit = argument;
@@ -73,7 +73,7 @@ static MAM_KERNEL(other_layout)
 	heap->layout = MAM_HEAP_LAYOUT_DEBUG;
 }
 
-START_TEST(another_layout)
+START_TEST(plain_heap_is_rejected)
 {
 	struct dkit *dkit = dkit_create(2, 1);
 
@@ -82,12 +82,12 @@ START_TEST(another_layout)
 }
 END_TEST
 
-/* ---- one mistake each ---- */
+/* ---- single errors ------- */
 
 static const size_t sizes[] = { 1, 40, 64, 100, 1000, 1024, 4096, 8192, 9000, 70000 };
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-/* A mistake, by one lane. */
+/* An error made by one lane. */
 struct plan {
 	void (*make)(struct dkit *dkit, size_t bytes);
 	size_t bytes;
@@ -101,7 +101,7 @@ static MAM_KERNEL(one_mistake)
 	plan->make(dkit, plan->bytes);
 }
 
-/* The only report says this, and that the only lane made the mistake. */
+/* Checks that the only report has these values and names the only lane. */
 static void expect(const struct dkit *dkit, uint32_t kind, const void *address, size_t bytes,
 		   int64_t offset, bool gone)
 {
@@ -150,7 +150,7 @@ static void underrun(struct dkit *dkit, size_t bytes)
 	}
 }
 
-/* So far in front that nobody knows what it was: it stays where it is. */
+/* A write so far before the object that the object is unknown: it stays where it is. */
 static void far_underrun(struct dkit *dkit, size_t bytes)
 {
 	struct mam_kheap *heap = dkit->kit->heap;
@@ -172,7 +172,7 @@ static void far_underrun(struct dkit *dkit, size_t bytes)
 	MAM_KASSERT(okit_tally(dkit->kit, MAM_OBJECT_FOREIGN) == 2 * MAM_GUARD_BYTES);
 }
 
-/* In units that are free, too: all slabs that are empty end. */
+/* In free units, too: closes all empty slabs. */
 static void close_slabs(struct mam_kheap *heap)
 {
 	uint32_t block;
@@ -250,7 +250,7 @@ static void foreign(struct dkit *dkit, size_t bytes)
 	MAM_KASSERT(okit_tally(dkit->kit, MAM_OBJECT_FOREIGN) == 2 * i);
 }
 
-/* Behind the last slot of a slab is nobody's room. */
+/* No object is in the space after the last slot of a slab. */
 static void tail(struct dkit *dkit, size_t bytes)
 {
 	struct mam_kheap *heap = dkit->kit->heap;
@@ -264,7 +264,10 @@ static void tail(struct dkit *dkit, size_t bytes)
 	MAM_KASSERT(mam_kfree(heap, object));
 }
 
-/* The memory comes again at once, as nobody else asks; first in its place, then in another's. */
+/*
+ * The memory is reused at once, as no other lane allocates: first for the same size, then for
+ * another.
+ */
 static void after_free(struct dkit *dkit, size_t bytes)
 {
 	struct mam_kheap *heap = dkit->kit->heap;
@@ -293,7 +296,7 @@ static void after_free(struct dkit *dkit, size_t bytes)
 	MAM_KASSERT(mam_kfree(heap, again));
 }
 
-/* The books begin anew, as a reset makes them, and the ground stays as it is. */
+/* Formats the metadata anew, as a reset does, and leaves the memory unchanged. */
 static void begin_anew(struct dkit *dkit)
 {
 	struct mam_kheap *heap = dkit->kit->heap;
@@ -304,8 +307,8 @@ static void begin_anew(struct dkit *dkit)
 }
 
 /*
- * What was given back, then in part another's, and that one's live when all began anew: nobody
- * wrote where it must not.
+ * Freed memory is partly reused, and the new object is live during a reset: there was no invalid
+ * write.
  */
 static void reset_between(struct dkit *dkit, size_t bytes)
 {
@@ -316,7 +319,10 @@ static void reset_between(struct dkit *dkit, size_t bytes)
 	size_t n, i;
 
 	(void)bytes;
-	/* Until the last one lies in what is looked at, and the guard of the first is whole. */
+	/*
+	 * Repeats until the last object is in the checked range, and the guard of the first is
+	 * intact.
+	 */
 	for (n = 1;; n += 16) {
 		MAM_KASSERT(n < 8000);
 		begin_anew(dkit);
@@ -353,7 +359,7 @@ static const char *check_back(void *argument)
 	const struct dkit *dkit = argument;
 
 	if (dkit->growth->told.value)
-		return "a report too many";
+		return "an unexpected report";
 	return okit_check_empty(dkit->kit);
 }
 
@@ -377,17 +383,17 @@ static void try_each(const char *name, void (*make)(struct dkit *dkit, size_t by
 	}                              \
 	END_TEST
 
-EACH(overruns, overrun)
-EACH(underruns, underrun)
-EACH(far_underruns, far_underrun)
-EACH(double_frees, double_free)
-EACH(interiors, interior)
-EACH(foreigners, foreign)
-EACH(writes_after_free, after_free)
-EACH(resets, reset_between)
-EACH(tails, tail)
+EACH(overrun_is_reported, overrun)
+EACH(underrun_is_reported, underrun)
+EACH(underrun_of_guard_is_reported, far_underrun)
+EACH(double_free_is_reported, double_free)
+EACH(free_of_interior_pointer_is_reported, interior)
+EACH(free_of_foreign_address_is_reported, foreign)
+EACH(write_after_free_is_reported, after_free)
+EACH(write_before_reset_is_not_reported, reset_between)
+EACH(free_in_slab_tail_is_reported, tail)
 
-/* ---- other sizes ---- */
+/* ---- realloc -------- */
 
 static MAM_KERNEL(resized)
 {
@@ -409,7 +415,7 @@ static MAM_KERNEL(resized)
 		object = moved;
 		bytes = next;
 	}
-	/* No room: what shrinks stays, with a zone where it ends now. */
+	/* No room: a shrunk object stays in place, with a red zone at its new end. */
 	moved = mam_krealloc(heap, object, 3000);
 	memset(moved, 3, 3000);
 	for (n = 0; n < 64; n++)
@@ -426,7 +432,7 @@ static MAM_KERNEL(resized)
 	dkit->kit->failed = (uint32_t)okit_tally(dkit->kit, MAM_OBJECT_FULL);
 }
 
-START_TEST(resizes)
+START_TEST(realloc_moves_red_zone)
 {
 	struct dkit *dkit = dkit_create(2, 1);
 
@@ -435,5 +441,8 @@ START_TEST(resizes)
 }
 END_TEST
 
-SIMT_SUITE("kdebug", as_promised, another_layout, overruns, underruns, far_underruns, double_frees,
-	   interiors, foreigners, writes_after_free, resets, tails, resizes)
+SIMT_SUITE("kdebug", objects_are_as_guaranteed, plain_heap_is_rejected, overrun_is_reported,
+	   underrun_is_reported, underrun_of_guard_is_reported, double_free_is_reported,
+	   free_of_interior_pointer_is_reported, free_of_foreign_address_is_reported,
+	   write_after_free_is_reported, write_before_reset_is_not_reported,
+	   free_in_slab_tail_is_reported, realloc_moves_red_zone)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_kdebug_churn.c - a heap that is debugged, and many lanes at once: without mistakes nothing
- * is ever reported, whatever sizes follow each other in the same ground; of those who give one
- * object back together one does; and reports are told once each, also where there is no room.
+ * test_kdebug_churn.c - a debug heap and many lanes at once: without errors nothing is ever
+ * reported, whatever sizes follow each other in the same memory; of several frees of one object one
+ * succeeds; and each report is delivered once, also when the buffer is full.
  */
 #define MAM_REPORTS 8u
 #include "heap/debug/debug_kit.h"
@@ -16,7 +16,9 @@
 static const size_t sizes[] = { 1, 16, 40, 64, 128, 200, 256, 900, 1024, 2000, 9000 };
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-/* Each lane keeps up to two objects of changing sizes, writes all of them, and gives them back. */
+/*
+ * Each lane keeps up to two objects of changing sizes, writes all of their bytes, and frees them.
+ */
 static MAM_KERNEL(churn)
 {
 	struct dkit *dkit = argument;
@@ -47,16 +49,16 @@ static MAM_KERNEL(churn)
 	MAM_KASSERT(mam_kfree(heap, kept[0]) && mam_kfree(heap, kept[1]));
 }
 
-START_TEST(no_mistakes)
+START_TEST(valid_use_reports_nothing)
 {
 	struct dkit *dkit = dkit_create(24, 2);
 
-	dkit_explore(dkit, "churn", churn, 2, 40, SEEDS, true, dkit_check_quiet);
+	dkit_explore(dkit, "churn without errors", churn, 2, 40, SEEDS, true, dkit_check_quiet);
 	dkit_destroy(dkit);
 }
 END_TEST
 
-/* What several share, which all of them write. */
+/* Objects that several lanes share and all of them write. */
 static MAM_KERNEL(shared)
 {
 	struct dkit *dkit = argument;
@@ -78,7 +80,7 @@ static MAM_KERNEL(shared)
 	}
 }
 
-START_TEST(forms)
+START_TEST(shared_objects_report_nothing)
 {
 	struct dkit *dkit = dkit_create(24, 2);
 
@@ -88,7 +90,7 @@ START_TEST(forms)
 }
 END_TEST
 
-/* All lanes give one object back: one of them does, and the others are told of. */
+/* All lanes free one object: one of them succeeds, and the others are reported. */
 static MAM_KERNEL(all_at_once)
 {
 	struct dkit *dkit = argument;
@@ -109,20 +111,20 @@ static const char *check_all_at_once(void *argument)
 	uint32_t i;
 
 	if (dkit->kit->kept[1] != 1)
-		return okit_wrong("%u lanes gave it back", (uint32_t)dkit->kit->kept[1]);
+		return okit_wrong("%u frees succeeded", (uint32_t)dkit->kit->kept[1]);
 	if (dkit->growth->told.value + dkit->growth->untold.value != 7)
 		return okit_wrong("%u reports", (uint32_t)dkit->growth->told.value);
 	for (i = 0; i < 7; i++)
 		if (dkit->reports->report[i].stamp != i + 1 ||
 		    dkit->reports->report[i].kind != MAM_HEAP_DOUBLE_FREE)
-			return okit_wrong("report %u is of kind %u", i,
+			return okit_wrong("report %u has kind %u", i,
 					  (uint32_t)dkit->reports->report[i].kind);
 	if (okit_tally(dkit->kit, MAM_OBJECT_TWICE) != 7)
-		return "not all were counted";
+		return "not all double frees were counted";
 	return okit_check_empty(dkit->kit);
 }
 
-START_TEST(one_of_many)
+START_TEST(concurrent_double_free_is_reported)
 {
 	struct dkit *dkit = dkit_create(2, 1);
 
@@ -135,7 +137,7 @@ END_TEST
 
 #define TOLD 3
 
-/* The host reads while they are told: each is whole, and comes once. */
+/* The host reads while lanes report: each report is complete, and is read once. */
 struct reading {
 	struct dkit *dkit;
 	uint32_t thread[40][3]; /* coordinates of each lane */
@@ -143,7 +145,7 @@ struct reading {
 	uint32_t looks; /* 0: the host never looks */
 };
 
-/* A foreign address, from which the number of the lane follows. */
+/* A foreign address that identifies the lane. */
 static MAM_KERNEL(tell)
 {
 	struct reading *reading = argument;
@@ -205,14 +207,14 @@ static const char *check_reading(void *argument)
 	const struct mam_reports *reports = reading->dkit->reports;
 
 	if (growth->told.value + growth->untold.value != 40 * TOLD)
-		return "not as many as there were";
+		return "wrong number of reports";
 	if (reports->lost != growth->untold.value)
-		return okit_wrong("%u were lost, and the host hears of %u",
+		return okit_wrong("%u reports were lost, but the host sees %u",
 				  (uint32_t)growth->untold.value, (uint32_t)reports->lost);
 	if (growth->told.value < MAM_REPORTS || growth->told.value - reports->taken > MAM_REPORTS)
-		return "more are there than have room";
+		return "more reports than the buffer has room for";
 	if (!reading->looks && growth->told.value != MAM_REPORTS)
-		return "more were written than have room";
+		return "more reports were written than the buffer has room for";
 	return NULL;
 }
 
@@ -233,19 +235,19 @@ static void explore_reading(uint32_t looks, uint32_t seeds)
 	dkit_destroy(reading.dkit);
 }
 
-START_TEST(never_read)
+START_TEST(unread_reports_fill_buffer)
 {
 	explore_reading(0, SEEDS * 2);
 }
 END_TEST
 
-START_TEST(read_meanwhile)
+START_TEST(concurrent_reader_sees_each_report_once)
 {
 	explore_reading(400, SEEDS * 2);
 }
 END_TEST
 
-/* What the host gives back is what the program has. */
+/* The host frees the program's addresses. */
 static MAM_KERNEL(drained)
 {
 	struct dkit *dkit = argument;
@@ -261,7 +263,7 @@ static MAM_KERNEL(drained)
 	dkit->growth->told.value = 0;
 }
 
-START_TEST(given_by_the_host)
+START_TEST(host_free_of_guarded_object_succeeds)
 {
 	struct dkit *dkit = dkit_create(4, 1);
 
@@ -270,5 +272,6 @@ START_TEST(given_by_the_host)
 }
 END_TEST
 
-SIMT_SUITE("kdebug_churn", no_mistakes, forms, one_of_many, never_read, read_meanwhile,
-	   given_by_the_host)
+SIMT_SUITE("kdebug_churn", valid_use_reports_nothing, shared_objects_report_nothing,
+	   concurrent_double_free_is_reported, unread_reports_fill_buffer,
+	   concurrent_reader_sees_each_report_once, host_free_of_guarded_object_succeeds)

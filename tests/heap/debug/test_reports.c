@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A heap that is debugged, from the host's side, on the stand-in driver: how it is made, who reads
- * which reports, what is logged when it ends, and what the walk shows.
+ * The host side of a debug heap, on the fake driver: how it is created, which reports a reader
+ * gets, what is logged when it is destroyed, and what the heap walk shows.
  *
- * Device functions that are called outside of a launch are the one lane of the one block, in the
- * memory of the stand-in driver.
+ * Device functions that are called outside of a launch run as the only lane of the only block, in
+ * the memory of the fake driver.
  */
 #define MAM_KDEBUG
 #include <mam/heap.cuh>
@@ -23,7 +23,7 @@ static struct mam_heap *debugged(struct mam_pool *pool, size_t bytes, size_t max
 	return made(pool, &attr);
 }
 
-/* What a visitor has seen, and how much it wants. */
+/* The reports that a visitor has seen, and how many it wants. */
 struct shown {
 	struct mam_heap_report report[2048];
 	size_t count, max;
@@ -39,7 +39,7 @@ static bool show(void *argument, const struct mam_heap_report *report)
 	return shown->count < shown->max;
 }
 
-/* The new ones, at most so many; kept until the next call. */
+/* The new reports, at most `max`; valid until the next call. */
 static const struct shown *new_reports(struct mam_heap *heap, size_t max)
 {
 	static struct shown shown;
@@ -50,13 +50,13 @@ static const struct shown *new_reports(struct mam_heap *heap, size_t max)
 	return &shown;
 }
 
-/* A mistake that says who it was. */
+/* An invalid free with a number that identifies it. */
 static void mistake(struct mam_heap *heap, uintptr_t number)
 {
 	ck_assert(!mam_kfree(mam_heap_device(heap), (void *)(16 * number)));
 }
 
-START_TEST(only_heaps_that_are_debugged_have_reports)
+START_TEST(only_debug_heaps_have_reports)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -85,7 +85,7 @@ START_TEST(only_heaps_that_are_debugged_have_reports)
 }
 END_TEST
 
-START_TEST(each_report_is_shown_once_and_in_order)
+START_TEST(each_report_is_delivered_once_and_in_order)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -109,7 +109,7 @@ START_TEST(each_report_is_shown_once_and_in_order)
 }
 END_TEST
 
-START_TEST(what_has_no_room_is_counted)
+START_TEST(lost_reports_are_counted)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -125,7 +125,7 @@ START_TEST(what_has_no_room_is_counted)
 		ck_assert_uint_eq((uintptr_t)shown->report[i].address, 16 * (i + 1));
 	ck_assert_int_eq(shown->report[MAM_REPORTS].kind, MAM_HEAP_UNTOLD);
 	ck_assert_uint_eq(shown->report[MAM_REPORTS].bytes, 7);
-	/* There is room again, and what was lost is not told again. */
+	/* There is room again, and lost reports are not counted again. */
 	for (uintptr_t i = 1; i <= MAM_REPORTS; i++)
 		mistake(heap, i);
 	shown = new_reports(heap, 2048);
@@ -136,8 +136,8 @@ START_TEST(what_has_no_room_is_counted)
 }
 END_TEST
 
-/* A lane that died with a number keeps back nobody but its own report. */
-START_TEST(a_report_that_never_came_keeps_no_other_back)
+/* A lane that died after it got a report number delays only its own report. */
+START_TEST(missing_report_does_not_delay_others)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -164,7 +164,7 @@ START_TEST(a_report_that_never_came_keeps_no_other_back)
 	ck_assert_uint_eq(shown->count, 1);
 	ck_assert_uint_eq((uintptr_t)shown->report[0].address, 48);
 	ck_assert_uint_eq(reports->taken, MAM_REPORTS + 2);
-	/* The same at a place where another one was before. */
+	/* The same in an entry that was used before. */
 	for (uintptr_t i = 1; i <= 3; i++)
 		mistake(heap, i);
 	reports->report[3].stamp = 4;
@@ -175,7 +175,7 @@ START_TEST(a_report_that_never_came_keeps_no_other_back)
 }
 END_TEST
 
-/* ---- when it ends ---- */
+/* ---- when the heap is destroyed --- */
 
 static char log_name[64];
 static char log_text[65536];
@@ -210,7 +210,7 @@ static unsigned int times(const char *text, const char *word)
 	return count;
 }
 
-START_TEST(what_is_live_and_what_nobody_read_is_logged)
+START_TEST(leaks_and_unread_reports_are_logged)
 {
 	struct mam_kheap *device;
 	struct mam_pool *pool;
@@ -244,7 +244,7 @@ START_TEST(what_is_live_and_what_nobody_read_is_logged)
 }
 END_TEST
 
-START_TEST(an_object_that_cannot_be_known_is_listed_by_its_place)
+START_TEST(corrupted_object_is_listed_by_address)
 {
 	struct mam_kheap *device;
 	struct mam_pool *pool;
@@ -271,7 +271,7 @@ START_TEST(an_object_that_cannot_be_known_is_listed_by_its_place)
 }
 END_TEST
 
-START_TEST(the_list_can_be_left_out)
+START_TEST(leak_list_can_be_disabled)
 {
 	struct mam_pool *pool;
 	struct mam_heap *heap;
@@ -291,7 +291,7 @@ START_TEST(the_list_can_be_left_out)
 }
 END_TEST
 
-/* ---- the walk, and what the host gives back ---- */
+/* ---- the heap walk, and frees by the host ------ */
 
 struct walked {
 	void *address[64];
@@ -307,7 +307,7 @@ static bool note(void *argument, void *address, size_t bytes)
 	return true;
 }
 
-START_TEST(a_walk_shows_what_the_program_has)
+START_TEST(walk_visits_program_addresses)
 {
 	static const size_t sizes[] = { 1, 40, 64, 1000, 9000, 500000 };
 	struct cuda cuda = load();
@@ -344,7 +344,7 @@ START_TEST(a_walk_shows_what_the_program_has)
 }
 END_TEST
 
-/* ---- sentences ---- */
+/* ---- report texts --- */
 
 #define ADDRESS "0x7f0000000040"
 #define FINDER "block (1,2,3) thread (4,5,6)"
@@ -352,7 +352,7 @@ END_TEST
 #define GIVER "block (13,14,15) thread (16,17,18)"
 #define OBJECT "a 40-byte object (" ADDRESS ", allocated by " HOLDER ")"
 
-START_TEST(a_report_is_a_sentence)
+START_TEST(report_text_names_error_and_threads)
 {
 	static const char *const wanted[MAM_HEAP_MISTAKES] = {
 		[MAM_HEAP_OVERRUN] =
@@ -388,7 +388,7 @@ START_TEST(a_report_is_a_sentence)
 		ck_assert_uint_eq(mam_heap_report_text(&report, text, sizeof(text)),
 				  strlen(wanted[kind]));
 		ck_assert_str_eq(text, wanted[kind]);
-		/* Cut anywhere, and nothing behind that is touched. */
+		/* Truncated at any length, and nothing after that is written. */
 		for (size_t bytes = 0; bytes < strlen(wanted[kind]); bytes++) {
 			memset(text, 'x', sizeof(text));
 			ck_assert_uint_eq(mam_heap_report_text(&report, text, bytes),
@@ -421,7 +421,7 @@ START_TEST(a_report_is_a_sentence)
 }
 END_TEST
 
-START_TEST(an_article_fits_its_number)
+START_TEST(article_fits_its_number)
 {
 	static const struct {
 		uint64_t bytes;
@@ -449,16 +449,16 @@ END_TEST
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, set_up, NULL);
-	tcase_add_test(tests, only_heaps_that_are_debugged_have_reports);
-	tcase_add_test(tests, each_report_is_shown_once_and_in_order);
-	tcase_add_test(tests, what_has_no_room_is_counted);
-	tcase_add_test(tests, a_report_that_never_came_keeps_no_other_back);
-	tcase_add_test(tests, what_is_live_and_what_nobody_read_is_logged);
-	tcase_add_test(tests, an_object_that_cannot_be_known_is_listed_by_its_place);
-	tcase_add_test(tests, the_list_can_be_left_out);
-	tcase_add_test(tests, a_walk_shows_what_the_program_has);
-	tcase_add_test(tests, a_report_is_a_sentence);
-	tcase_add_test(tests, an_article_fits_its_number);
+	tcase_add_test(tests, only_debug_heaps_have_reports);
+	tcase_add_test(tests, each_report_is_delivered_once_and_in_order);
+	tcase_add_test(tests, lost_reports_are_counted);
+	tcase_add_test(tests, missing_report_does_not_delay_others);
+	tcase_add_test(tests, leaks_and_unread_reports_are_logged);
+	tcase_add_test(tests, corrupted_object_is_listed_by_address);
+	tcase_add_test(tests, leak_list_can_be_disabled);
+	tcase_add_test(tests, walk_visits_program_addresses);
+	tcase_add_test(tests, report_text_names_error_and_threads);
+	tcase_add_test(tests, article_fits_its_number);
 }
 
 int main(void)

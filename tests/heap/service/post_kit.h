@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * post_kit.h - a mailbox whose device is the test, and a pool that fails, or lies, when it is told
- * to. The pool knows every block it gave, and ends the program when one comes back that it did not
- * give.
+ * post_kit.h - fixture of the mailbox tests: the test is the device, and the pool fails or returns
+ * wrong addresses on request. The pool knows every block that it allocated, and ends the program
+ * if a block is freed that it did not allocate.
  */
 #ifndef MAM_TESTS_HEAP_POST_KIT_H
 #define MAM_TESTS_HEAP_POST_KIT_H
@@ -20,7 +20,7 @@
 #define KIT_BLOCKS 4096u
 #define KIT_NEVER (~0u)
 
-/* A block that the pool gave. */
+/* An allocated block of the pool. */
 struct kit_block {
 	uint64_t address, bytes;
 };
@@ -28,12 +28,12 @@ struct kit_block {
 struct kit_pool {
 	struct kit_block block[KIT_BLOCKS];
 	unsigned int blocks;
-	uint64_t next;                   /* address of the next one */
-	uint64_t mapped;                 /* bytes that are there without new memory */
-	uint64_t max;                    /* a request of more than that fails; 0: none does */
+	uint64_t next;                   /* address of the next block */
+	uint64_t mapped;                 /* bytes available without new memory */
+	uint64_t max;                    /* larger requests fail; 0: no limit */
 	unsigned int fails;              /* calls until one fails; KIT_NEVER */
 	unsigned int takes, news, gives; /* counts */
-	uint64_t lies;                   /* added to the address that is given */
+	uint64_t lies;                   /* added to the returned address */
 	bool gone;
 };
 
@@ -72,14 +72,14 @@ static inline void kit_give(void *user, uint64_t address)
 			pool->block[i] = pool->block[--pool->blocks];
 			return;
 		}
-	ck_abort_msg("%#llx came back, and was not given", (unsigned long long)address);
+	ck_abort_msg("%#llx was freed, but never allocated", (unsigned long long)address);
 }
 
 struct kit {
 	struct mam_mail mail;
 	struct mam_post_box box;
 	struct kit_pool pool;
-	uint64_t asks, taken; /* the device's */
+	uint64_t asks, taken; /* of the device */
 	uint64_t generation[MAM_MAIL_SLOTS];
 };
 
@@ -96,7 +96,7 @@ static inline struct kit *kit_new(const struct mam_post_config *config)
 	return kit;
 }
 
-/* All that was given came back. */
+/* Closes the mailbox and checks that everything was freed. */
 static inline void kit_end(struct kit *kit)
 {
 	mam_post_close(&kit->box);
@@ -107,21 +107,21 @@ static inline void kit_end(struct kit *kit)
 	free(kit);
 }
 
-/* ---- the device's half ---- */
+/* ---- the device's side ---- */
 
 static inline void kit_ask(struct kit *kit)
 {
 	kit->mail.asked = ++kit->asks << 32 | (uint32_t)(kit->taken + 1);
 }
 
-/* The grant that comes next, which must be there. */
+/* The next grant, which must have been posted. */
 static inline struct mam_grant kit_grant(struct kit *kit)
 {
 	ck_assert_uint_gt(kit->mail.posted, kit->taken);
 	return kit->mail.grant[kit->taken++ % MAM_MAIL_GRANTS];
 }
 
-/* Why the last ask was refused; GIVEN: it was not. */
+/* The cause of the last refusal; GIVEN if the last request was not refused. */
 static inline enum mam_mail_cause kit_refused(const struct kit *kit)
 {
 	return kit->mail.refused >> 8 == kit->asks ? (enum mam_mail_cause)(kit->mail.refused & 255)
@@ -141,14 +141,14 @@ static inline bool kit_answered(const struct kit *kit, uint32_t slot)
 	return kit->mail.answer[slot].stamp >> 8 == kit->generation[slot];
 }
 
-/* What was answered, which it must have been. */
+/* The answer, which must have been given. */
 static inline enum mam_mail_cause kit_answer(const struct kit *kit, uint32_t slot)
 {
 	ck_assert_uint_eq(kit->mail.answer[slot].stamp >> 8, kit->generation[slot]);
 	return (enum mam_mail_cause)(kit->mail.answer[slot].stamp & 255);
 }
 
-/* Looks until nothing is left to do: how often. */
+/* Looks until nothing is left to do; returns how often. */
 static inline unsigned int kit_look(struct kit *kit)
 {
 	unsigned int looks = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grants through a mailbox: how large they are, in which order they come, and what refuses them. */
+/* Grants through a mailbox: their size, their order, and the causes of refusals. */
 #include "post_kit.h"
 
 static const struct mam_post_config plain = { .max_bytes = UINT64_MAX, .root_bytes = 64 * MIB };
@@ -16,14 +16,14 @@ static uint64_t space_bytes(struct mam_grant grant)
 	return (uint64_t)grant.blocks << MAM_BLOCK_SHIFT;
 }
 
-START_TEST(an_ask_gets_the_next_grant)
+START_TEST(request_gets_next_grant)
 {
 	struct kit *kit = kit_new(&plain);
 	struct mam_grant grant;
 	uint64_t beat = kit->mail.beat;
 
 	ck_assert(!mam_post_look(&kit->box));
-	ck_assert_uint_ne(kit->mail.beat, beat); /* a sign of life, though nothing was asked */
+	ck_assert_uint_ne(kit->mail.beat, beat); /* a sign of life without a request */
 	ck_assert_uint_eq(kit->mail.posted, 0);
 	kit_ask(kit);
 	ck_assert(mam_post_look(&kit->box));
@@ -31,7 +31,7 @@ START_TEST(an_ask_gets_the_next_grant)
 	grant = kit_grant(kit);
 	ck_assert_uint_eq(grant.space % 65536, 0);
 	ck_assert_uint_eq(grant.columns, mam_metadata_columns(grant.blocks));
-	/* Ground and books are the block that the pool gave. */
+	/* Memory and metadata are the block that the pool allocated. */
 	ck_assert_uint_eq(kit->pool.block[0].address, grant.space);
 	ck_assert_uint_eq(kit->pool.block[0].bytes,
 			  space_bytes(grant) +
@@ -44,20 +44,21 @@ START_TEST(an_ask_gets_the_next_grant)
 }
 END_TEST
 
-START_TEST(sizes)
+START_TEST(grant_size_follows_policy)
 {
 	static const struct {
-		uint64_t max, root, grow, min, highest; /* MiB of ground of the first grant */
+		uint64_t max, root, grow, min, highest; /* MiB of memory of the first grant */
 	} rows[] = {
-		{ 1 << 20, 64, 0, 28, 32 }, /* half of what is held, its books in it */
-		{ 1 << 20, 1, 0, 2, 2 },    /* the least */
+		{ 1 << 20, 64, 0, 28, 32 }, /* half of the reserved bytes, including metadata */
+		{ 1 << 20, 1, 0, 2, 2 },    /* the minimum */
 		{ 1 << 20, 8192, 0, 970, 1024 },
-		{ 1 << 20, 131072, 0, 8192, 8192 }, /* a sixteenth of what is held */
-		{ 1 << 20, 64, 16, 16, 16 },        /* as was said */
+		{ 1 << 20, 131072, 0, 8192, 8192 }, /* a sixteenth of the reserved bytes */
+		{ 1 << 20, 64, 16, 16, 16 },        /* as configured */
 		{ 1 << 20, 16, 1, 2, 2 },
-		{ 66, 64, 0, 2, 2 }, /* what the limit leaves */
+		{ 66, 64, 0, 2, 2 }, /* the rest up to the limit */
 		{ 70, 64, 0, 6, 6 },
-		{ 6400, 64, 2, 99, 99 }, /* a share, so that the table holds all of it */
+		{ 6400, 64, 2, 99,
+		  99 }, /* a share, so that the table of parts suffices for all of it */
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -75,8 +76,8 @@ START_TEST(sizes)
 }
 END_TEST
 
-/* Automatic ones with their books are whole pieces but for a block. */
-START_TEST(metadata_are_computed_in)
+/* Automatic sizes with their metadata are whole pieces, except for one block. */
+START_TEST(automatic_size_includes_metadata)
 {
 	for (uint64_t root = 8; root <= 4096; root *= 2) {
 		struct kit *kit = kit_of(UINT64_MAX, root * MIB, 0, 0);
@@ -92,7 +93,7 @@ START_TEST(metadata_are_computed_in)
 }
 END_TEST
 
-START_TEST(the_limit_is_kept)
+START_TEST(grants_stay_within_limit)
 {
 	struct kit *kit = kit_of(80 * MIB, 64 * MIB, 6 * MIB, 0);
 	uint64_t bytes = 64 * MIB;
@@ -102,7 +103,7 @@ START_TEST(the_limit_is_kept)
 		kit_look(kit);
 		bytes += space_bytes(kit_grant(kit));
 	}
-	ck_assert_uint_eq(bytes, 80 * MIB); /* 6, 6 and the 4 that were left */
+	ck_assert_uint_eq(bytes, 80 * MIB); /* 6, 6 and the remaining 4 */
 	kit_ask(kit);
 	kit_look(kit);
 	ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_LIMIT);
@@ -112,7 +113,7 @@ START_TEST(the_limit_is_kept)
 }
 END_TEST
 
-START_TEST(the_table_of_parts_is_an_end)
+START_TEST(full_table_of_parts_refuses_growth)
 {
 	struct kit *kit = kit_of(UINT64_MAX, MIB, 2 * MIB, 4);
 
@@ -131,7 +132,7 @@ START_TEST(the_table_of_parts_is_an_end)
 }
 END_TEST
 
-START_TEST(new_memory_is_taken_where_there_is_none)
+START_TEST(new_memory_is_used_only_if_needed)
 {
 	struct kit *kit = kit_new(&plain);
 
@@ -144,19 +145,19 @@ START_TEST(new_memory_is_taken_where_there_is_none)
 	kit_ask(kit);
 	kit_look(kit);
 	(void)kit_grant(kit);
-	ck_assert_uint_eq(kit->pool.news, 1); /* none where there is some */
+	ck_assert_uint_eq(kit->pool.news, 1); /* none while there is some */
 	kit_end(kit);
 }
 END_TEST
 
-START_TEST(a_pool_with_less_gives_less)
+START_TEST(small_pool_gets_smaller_grant)
 {
 	struct kit *kit = kit_new(&plain);
 
 	kit->pool.mapped = 0;
 	kit->pool.max = 9 * MIB;
 	kit_ask(kit);
-	/* One try of new memory a look: 32, 16 and 8 MiB. */
+	/* One attempt at new memory per look: 32, 16 and 8 MiB. */
 	ck_assert_uint_eq(kit_look(kit), 3);
 	ck_assert_uint_eq(kit->pool.news, 3);
 	ck_assert_uint_gt(space_bytes(kit_grant(kit)), 7 * MIB);
@@ -164,7 +165,7 @@ START_TEST(a_pool_with_less_gives_less)
 	kit_ask(kit);
 	kit_look(kit);
 	ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_FULL);
-	/* The next ask begins with all of it again. */
+	/* The next request starts with the full size again. */
 	kit->pool.max = 0;
 	kit_ask(kit);
 	kit_look(kit);
@@ -173,7 +174,7 @@ START_TEST(a_pool_with_less_gives_less)
 }
 END_TEST
 
-START_TEST(a_refused_ask_is_not_served_later)
+START_TEST(refused_request_is_not_served_later)
 {
 	struct kit *kit = kit_new(&plain);
 	unsigned int takes;
@@ -193,7 +194,7 @@ START_TEST(a_refused_ask_is_not_served_later)
 }
 END_TEST
 
-START_TEST(grants_ahead)
+START_TEST(grants_are_posted_ahead)
 {
 	struct kit *kit = kit_of(UINT64_MAX, 64 * MIB, 2 * MIB, 3);
 
@@ -203,19 +204,19 @@ START_TEST(grants_ahead)
 	for (unsigned int i = 0; i < 20; i++) {
 		kit_ask(kit);
 		kit_look(kit);
-		(void)kit_grant(kit); /* it was there before */
+		(void)kit_grant(kit); /* it was posted before */
 		ck_assert_uint_eq(kit->mail.posted, i + 3);
 		while (mam_post_ahead(&kit->box, 0, true))
 			;
 		ck_assert_uint_eq(kit->mail.posted, i + 4);
-		/* Never so many that one would be written over that nobody took. */
+		/* A grant is never overwritten before the device has read it. */
 		ck_assert_uint_le(kit->mail.posted - kit->taken, MAM_MAIL_GRANTS);
 	}
 	kit_end(kit);
 }
 END_TEST
 
-START_TEST(more_ahead_than_there_is_room_for)
+START_TEST(grants_ahead_are_capped)
 {
 	struct kit *kit = kit_of(UINT64_MAX, 64 * MIB, 2 * MIB, 1000);
 
@@ -226,7 +227,7 @@ START_TEST(more_ahead_than_there_is_room_for)
 }
 END_TEST
 
-START_TEST(what_cannot_be_had_ahead_is_tried_now_and_then)
+START_TEST(failed_grant_ahead_is_retried_later)
 {
 	struct kit *kit = kit_of(UINT64_MAX, 16 * MIB, 2 * MIB, 1);
 	unsigned int takes;
@@ -237,12 +238,12 @@ START_TEST(what_cannot_be_had_ahead_is_tried_now_and_then)
 	takes = kit->pool.takes;
 	ck_assert(!mam_post_ahead(&kit->box, 1000 + MAM_POST_RETRY_NS - 1, true));
 	ck_assert_uint_eq(kit->pool.takes, takes); /* not each time */
-	ck_assert_uint_eq(kit->mail.refused, 0);   /* nobody is told */
+	ck_assert_uint_eq(kit->mail.refused, 0);   /* the device is not notified */
 	ck_assert_uint_eq(kit->box.counts.refusals, 0);
 	kit->pool.max = 0;
 	ck_assert(mam_post_ahead(&kit->box, 1000 + MAM_POST_RETRY_NS, true));
 	ck_assert_uint_eq(kit->mail.posted, 1);
-	/* Or with the next ask. */
+	/* Or with the next request. */
 	kit->pool.max = MIB;
 	kit_ask(kit);
 	kit_look(kit);
@@ -257,7 +258,7 @@ START_TEST(what_cannot_be_had_ahead_is_tried_now_and_then)
 }
 END_TEST
 
-START_TEST(nothing_new_is_taken_ahead_where_it_may_not)
+START_TEST(grant_ahead_takes_no_new_memory_if_forbidden)
 {
 	struct kit *kit = kit_of(UINT64_MAX, 64 * MIB, 2 * MIB, 1);
 
@@ -269,7 +270,7 @@ START_TEST(nothing_new_is_taken_ahead_where_it_may_not)
 }
 END_TEST
 
-START_TEST(asks_that_make_no_sense)
+START_TEST(invalid_request_is_refused)
 {
 	static const uint32_t wanted[] = { 9, 1000, 0x80000000u, 0xffffffffu };
 	struct kit *kit = kit_new(&plain);
@@ -282,7 +283,7 @@ START_TEST(asks_that_make_no_sense)
 	}
 	ck_assert_uint_eq(kit->box.counts.bad, 4);
 	ck_assert_uint_eq(kit->box.counts.refusals, 4);
-	/* Nor do those that were answered long ago. */
+	/* Nor do requests that were answered long ago. */
 	for (unsigned int i = 0; i < 10; i++) {
 		kit_ask(kit);
 		kit_look(kit);
@@ -296,15 +297,15 @@ START_TEST(asks_that_make_no_sense)
 }
 END_TEST
 
-START_TEST(a_pool_that_lies_or_is_gone)
+START_TEST(misaligned_block_or_destroyed_pool_is_refused)
 {
 	struct kit *kit = kit_new(&plain);
 
-	kit->pool.lies = 4096; /* not where a grant may begin */
+	kit->pool.lies = 4096; /* not aligned as a grant must be */
 	kit_ask(kit);
 	kit_look(kit);
 	ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_FULL);
-	ck_assert_uint_eq(kit->pool.blocks, 0); /* and it went back */
+	ck_assert_uint_eq(kit->pool.blocks, 0); /* and it was freed */
 	ck_assert_uint_gt(kit->pool.gives, 0);
 	kit->pool.lies = 0;
 	kit->pool.gone = true;
@@ -319,8 +320,8 @@ START_TEST(a_pool_that_lies_or_is_gone)
 }
 END_TEST
 
-/* Each call of the pool's fails once: the device gets a grant or a cause, and nothing is lost. */
-START_TEST(any_call_fails_once)
+/* Each call of the pool fails once: the device gets a grant or a cause, and nothing leaks. */
+START_TEST(failed_pool_call_leaks_nothing)
 {
 	unsigned int fine = 0;
 
@@ -346,7 +347,7 @@ START_TEST(any_call_fails_once)
 }
 END_TEST
 
-START_TEST(between_kernels)
+START_TEST(grants_are_returned_between_kernels)
 {
 	struct kit *kit = kit_of(UINT64_MAX, 64 * MIB, 2 * MIB, 2);
 	struct mam_grant grant[5];
@@ -360,9 +361,9 @@ START_TEST(between_kernels)
 		grant[i] = kit_grant(kit);
 	}
 	ck_assert_uint_eq(kit->mail.posted, 7);
-	/* What was not known to be taken is nobody's to return. */
+	/* Grants that are not known to be in use cannot be returned. */
 	ck_assert(!mam_post_give_back(&kit->box, grant[0].space, &bytes));
-	/* Counts that cannot be change nothing. */
+	/* Impossible counts change nothing. */
 	ck_assert(!mam_post_take_back(&kit->box, 8, &bytes));
 	kit->box.posted += 2;
 	ck_assert(!mam_post_take_back(&kit->box, 0, &bytes));
@@ -374,7 +375,7 @@ START_TEST(between_kernels)
 	ck_assert_uint_eq(kit->pool.blocks, 5);
 	ck_assert_uint_eq(kit->mail.posted, 5);
 	ck_assert_uint_eq(kit->box.counts.posted, 5);
-	/* The old ask is answered by nothing, and nothing is ahead. */
+	/* The old request is not answered, and no grant is posted ahead. */
 	ck_assert(!mam_post_look(&kit->box));
 	ck_assert(!mam_post_ahead(&kit->box, 0, true));
 	bytes = 0;
@@ -383,7 +384,7 @@ START_TEST(between_kernels)
 	ck_assert(!mam_post_give_back(&kit->box, grant[1].space, &bytes));
 	ck_assert_uint_eq(kit->pool.blocks, 3);
 	ck_assert_uint_gt(bytes, 4 * MIB);
-	/* The next kernel goes on where the last one ended. */
+	/* The next kernel continues where the last one ended. */
 	kit_ask(kit);
 	kit_look(kit);
 	(void)kit_grant(kit);
@@ -395,8 +396,8 @@ START_TEST(between_kernels)
 }
 END_TEST
 
-/* An ask that was waiting when its kernel ended is not served after a retract. */
-START_TEST(an_old_ask_is_settled)
+/* A request that was pending when its kernel ended is not served after a retract. */
+START_TEST(pending_request_is_dropped_by_retract)
 {
 	struct kit *kit = kit_new(&plain);
 	uint64_t bytes = 0;
@@ -420,23 +421,23 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_test(grants, an_ask_gets_the_next_grant);
-	tcase_add_test(grants, sizes);
-	tcase_add_test(grants, metadata_are_computed_in);
-	tcase_add_test(grants, the_limit_is_kept);
-	tcase_add_test(grants, the_table_of_parts_is_an_end);
-	tcase_add_test(grants, new_memory_is_taken_where_there_is_none);
-	tcase_add_test(grants, a_pool_with_less_gives_less);
-	tcase_add_test(grants, a_refused_ask_is_not_served_later);
-	tcase_add_test(grants, grants_ahead);
-	tcase_add_test(grants, more_ahead_than_there_is_room_for);
-	tcase_add_test(grants, what_cannot_be_had_ahead_is_tried_now_and_then);
-	tcase_add_test(grants, nothing_new_is_taken_ahead_where_it_may_not);
-	tcase_add_test(grants, asks_that_make_no_sense);
-	tcase_add_test(grants, a_pool_that_lies_or_is_gone);
-	tcase_add_test(grants, any_call_fails_once);
-	tcase_add_test(grants, between_kernels);
-	tcase_add_test(grants, an_old_ask_is_settled);
+	tcase_add_test(grants, request_gets_next_grant);
+	tcase_add_test(grants, grant_size_follows_policy);
+	tcase_add_test(grants, automatic_size_includes_metadata);
+	tcase_add_test(grants, grants_stay_within_limit);
+	tcase_add_test(grants, full_table_of_parts_refuses_growth);
+	tcase_add_test(grants, new_memory_is_used_only_if_needed);
+	tcase_add_test(grants, small_pool_gets_smaller_grant);
+	tcase_add_test(grants, refused_request_is_not_served_later);
+	tcase_add_test(grants, grants_are_posted_ahead);
+	tcase_add_test(grants, grants_ahead_are_capped);
+	tcase_add_test(grants, failed_grant_ahead_is_retried_later);
+	tcase_add_test(grants, grant_ahead_takes_no_new_memory_if_forbidden);
+	tcase_add_test(grants, invalid_request_is_refused);
+	tcase_add_test(grants, misaligned_block_or_destroyed_pool_is_refused);
+	tcase_add_test(grants, failed_pool_call_leaks_nothing);
+	tcase_add_test(grants, grants_are_returned_between_kernels);
+	tcase_add_test(grants, pending_request_is_dropped_by_retract);
 	suite_add_tcase(suite, grants);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

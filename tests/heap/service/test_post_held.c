@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A mailbox whose pool is held up: another thread is in the way of new memory, and may wait for a kernel that waits
- * here. Each try costs patience, so there is one, and everybody who waits is refused by it.
+ * A mailbox whose pool is blocked: another thread holds up new memory, and may wait for a kernel
+ * that waits here. Each attempt takes time, so there is only one, and it refuses all pending
+ * requests.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 static struct mam_mail mail;
 static struct mam_post_box box;
-static unsigned news; /* count: tries for new memory */
+static unsigned news; /* number of attempts at new memory */
 static enum mam_status answer;
 
 static enum mam_status take(void *user, uint64_t bytes, uint64_t alignment, bool may_grow,
@@ -69,7 +70,7 @@ static void look(void)
 		;
 }
 
-START_TEST(all_that_wait_are_refused_by_one_try)
+START_TEST(one_attempt_refuses_all_pending_requests)
 {
 	for (uint32_t i = 0; i < 64; i++)
 		send(i, (400 - i) * KIB); /* the largest is tried first */
@@ -77,7 +78,7 @@ START_TEST(all_that_wait_are_refused_by_one_try)
 	ck_assert_uint_eq(news, 1);
 	for (uint32_t i = 0; i < 64; i++)
 		was_answered(i, MAM_MAIL_FULL);
-	send(3, 300 * KIB); /* and who asks again is tried for again */
+	send(3, 300 * KIB); /* and a repeated request is tried again */
 	answer = MAM_OK;
 	look();
 	ck_assert_uint_eq(news, 2);
@@ -85,7 +86,7 @@ START_TEST(all_that_wait_are_refused_by_one_try)
 }
 END_TEST
 
-START_TEST(smaller_grants_are_not_tried)
+START_TEST(blocked_pool_is_not_retried_with_smaller_grants)
 {
 	mail.asked = UINT64_C(1) << 32 | 1;
 	look();
@@ -95,7 +96,7 @@ START_TEST(smaller_grants_are_not_tried)
 	mail.asked = UINT64_C(2) << 32 | 1;
 	answer = MAM_ERROR_OUT_OF_MEMORY;
 	look();
-	ck_assert_uint_gt(news, 3); /* where it is the size they are */
+	ck_assert_uint_gt(news, 3); /* where the size is the cause, they are */
 	answer = MAM_OK;
 	mail.asked = UINT64_C(3) << 32 | 1;
 	look();
@@ -103,11 +104,11 @@ START_TEST(smaller_grants_are_not_tried)
 }
 END_TEST
 
-START_TEST(where_it_is_the_size_smaller_ones_are_tried)
+START_TEST(smaller_requests_are_tried_if_size_is_the_cause)
 {
 	answer = MAM_ERROR_OUT_OF_MEMORY;
 	for (uint32_t i = 0; i < 8; i++)
-		send(i, (300 + 8 - i) * KIB); /* each smaller than the one before */
+		send(i, (300 + 8 - i) * KIB); /* each smaller than the previous one */
 	look();
 	ck_assert_uint_eq(news, 8);
 	for (uint32_t i = 0; i < 8; i++)
@@ -118,15 +119,15 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("heap/post_held");
-	TCase *tests = tcase_create("held up");
+	TCase *tests = tcase_create("blocked pool");
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
 	suite_add_tcase(suite, tests);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, all_that_wait_are_refused_by_one_try);
-	tcase_add_test(tests, smaller_grants_are_not_tried);
-	tcase_add_test(tests, where_it_is_the_size_smaller_ones_are_tried);
+	tcase_add_test(tests, one_attempt_refuses_all_pending_requests);
+	tcase_add_test(tests, blocked_pool_is_not_retried_with_smaller_grants);
+	tcase_add_test(tests, smaller_requests_are_tried_if_size_is_the_cause);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

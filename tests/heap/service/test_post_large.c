@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large objects through the slots of a mailbox, and what lies there that makes no sense. */
+/* Large objects through the slots of a mailbox, and invalid messages in them. */
 #include "post_kit.h"
 
 static const struct mam_post_config plain = { .max_bytes = UINT64_MAX, .root_bytes = 64 * MIB };
 
-START_TEST(there_and_back)
+START_TEST(object_is_allocated_and_freed)
 {
 	struct kit *kit = kit_new(&plain);
 
@@ -27,7 +27,7 @@ START_TEST(there_and_back)
 }
 END_TEST
 
-START_TEST(all_slots_and_each_again)
+START_TEST(all_slots_are_reusable)
 {
 	struct kit *kit = kit_new(&plain);
 
@@ -48,7 +48,7 @@ START_TEST(all_slots_and_each_again)
 }
 END_TEST
 
-START_TEST(a_lost_knock_is_found)
+START_TEST(lost_knock_is_found_by_scan)
 {
 	struct kit *kit = kit_new(&plain);
 
@@ -63,18 +63,18 @@ START_TEST(a_lost_knock_is_found)
 }
 END_TEST
 
-START_TEST(a_cancel_takes_back)
+START_TEST(cancel_frees_object)
 {
 	struct kit *kit = kit_new(&plain);
 
-	/* What was answered. */
+	/* A request that was answered. */
 	kit_send(kit, 0, MAM_MAIL_ALLOC, 300 * KIB);
 	kit_look(kit);
 	kit_send(kit, 0, MAM_MAIL_CANCEL, 0);
 	kit_look(kit);
 	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_GIVEN);
 	ck_assert_uint_eq(kit->pool.blocks, 0);
-	/* What waits: nothing is taken for it any more. */
+	/* A pending request: no memory is allocated for it any more. */
 	kit->pool.mapped = 0;
 	kit_send(kit, 0, MAM_MAIL_ALLOC, 300 * KIB);
 	kit_send(kit, 1, MAM_MAIL_ALLOC, 300 * KIB);
@@ -85,7 +85,7 @@ START_TEST(a_cancel_takes_back)
 	kit_look(kit);
 	ck_assert_uint_eq(kit_answer(kit, 1), MAM_MAIL_GIVEN);
 	ck_assert_uint_eq(kit->pool.blocks, 1);
-	/* What the host never saw. */
+	/* A request that the host never saw. */
 	kit_send(kit, 2, MAM_MAIL_ALLOC, 300 * KIB);
 	kit_send(kit, 2, MAM_MAIL_CANCEL, 0);
 	kit_look(kit);
@@ -96,7 +96,7 @@ START_TEST(a_cancel_takes_back)
 }
 END_TEST
 
-START_TEST(messages_that_make_no_sense)
+START_TEST(invalid_message_is_rejected)
 {
 	struct kit *kit = kit_new(&plain);
 	uint64_t address;
@@ -118,7 +118,7 @@ START_TEST(messages_that_make_no_sense)
 	kit_look(kit);
 	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_BAD);
 	ck_assert_uint_eq(kit->box.counts.bad, ++bad);
-	/* Nothing was given, so nothing can come back. */
+	/* Nothing was allocated, so nothing can be freed. */
 	kit_send(kit, 0, MAM_MAIL_FREE, 0);
 	kit_look(kit);
 	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_BAD);
@@ -132,13 +132,13 @@ START_TEST(messages_that_make_no_sense)
 	kit_look(kit);
 	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_BAD);
 	ck_assert_uint_eq(kit->box.counts.bad, ++bad);
-	/* Another one in a slot that has one. */
+	/* A second object in a slot that has one. */
 	kit_send(kit, 0, MAM_MAIL_ALLOC, 300 * KIB);
 	kit_look(kit);
 	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_BAD);
 	ck_assert_uint_eq(kit->box.counts.bad, ++bad);
 	ck_assert_uint_eq(kit->pool.blocks, 1);
-	/* A generation that was there before, the last one too. */
+	/* An old generation, also the previous one. */
 	kit->generation[0]--;
 	kit_send(kit, 0, MAM_MAIL_FREE, address);
 	kit_look(kit);
@@ -151,7 +151,7 @@ START_TEST(messages_that_make_no_sense)
 	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_BAD);
 	ck_assert_uint_eq(kit->box.counts.bad, ++bad);
 	ck_assert_uint_eq(kit->pool.blocks, 1);
-	/* It is none the worse for all that. */
+	/* The slot still works after all that. */
 	kit->generation[0] += 2;
 	kit_send(kit, 0, MAM_MAIL_FREE, address);
 	kit_look(kit);
@@ -161,7 +161,7 @@ START_TEST(messages_that_make_no_sense)
 }
 END_TEST
 
-START_TEST(the_limit_is_for_all)
+START_TEST(limit_covers_grants_and_objects)
 {
 	const struct mam_post_config config = { .max_bytes = 100 * MIB, .root_bytes = 64 * MIB };
 	struct kit *kit = kit_new(&config);
@@ -183,8 +183,8 @@ START_TEST(the_limit_is_for_all)
 }
 END_TEST
 
-/* What was there all the time is answered before anything new is taken, and after that by turns. */
-START_TEST(who_comes_first)
+/* Requests that need no new memory are answered first; then one request for new memory per look. */
+START_TEST(requests_without_new_memory_come_first)
 {
 	struct kit *kit = kit_new(&plain);
 
@@ -206,7 +206,7 @@ START_TEST(who_comes_first)
 }
 END_TEST
 
-START_TEST(one_refusal_is_for_all_that_want_as_much)
+START_TEST(one_refusal_answers_all_of_that_size)
 {
 	struct kit *kit = kit_new(&plain);
 
@@ -223,7 +223,7 @@ START_TEST(one_refusal_is_for_all_that_want_as_much)
 }
 END_TEST
 
-START_TEST(new_slots_after_a_reset)
+START_TEST(slots_are_new_after_reset)
 {
 	struct kit *kit = kit_new(&plain);
 	uint64_t bytes = 0;
@@ -233,16 +233,17 @@ START_TEST(new_slots_after_a_reset)
 		kit->generation[i] = 5;
 		kit_send(kit, i, MAM_MAIL_ALLOC, 300 * KIB);
 	}
-	(void)mam_post_look(&kit->box); /* one of there, one new, and one waits */
+	(void)mam_post_look(
+		&kit->box); /* one from existing memory, one from new memory, and one waits */
 	ck_assert(kit_answered(kit, 0) && kit_answered(kit, 1) && !kit_answered(kit, 2));
-	kit_send(kit, 3, MAM_MAIL_ALLOC, 300 * KIB); /* nobody looks any more */
+	kit_send(kit, 3, MAM_MAIL_ALLOC, 300 * KIB); /* the host does not look any more */
 	mam_post_forget(&kit->box, &bytes);
 	ck_assert_uint_eq(bytes, 600 * KIB);
 	ck_assert_uint_eq(kit->pool.blocks, 0);
 	for (unsigned int i = 0; i < 20; i++)
 		ck_assert(!mam_post_look(&kit->box));
 	ck_assert_uint_eq(kit->pool.blocks, 0);
-	/* With generations that go on, and with new ones. */
+	/* With generations that continue, and with new ones. */
 	kit->generation[1] = 0;
 	kit->pool.mapped = GIB;
 	for (unsigned int i = 0; i < 3; i++)
@@ -255,7 +256,7 @@ START_TEST(new_slots_after_a_reset)
 }
 END_TEST
 
-START_TEST(a_pool_that_is_gone)
+START_TEST(destroyed_pool_refuses_requests)
 {
 	struct kit *kit = kit_new(&plain);
 
@@ -269,7 +270,7 @@ START_TEST(a_pool_that_is_gone)
 }
 END_TEST
 
-/* A device that writes anything. */
+/* A device that writes random values. */
 static void scribble(struct kit *kit, unsigned int *seed)
 {
 	unsigned char *bytes = (unsigned char *)&kit->mail;
@@ -287,7 +288,7 @@ static void scribble(struct kit *kit, unsigned int *seed)
 		kit->mail.asked = (uint64_t)rand_r(seed) << 32 |
 				  (uint32_t)(kit->box.posted + (uint64_t)(rand_r(seed) % 12) - 2);
 		break;
-	case 3: /* an address that was given somewhere */
+	case 3: /* an address of some object */
 		kit->mail.ask[slot].detail = kit->box.slot[(slot + what) % MAM_MAIL_SLOTS].address;
 		kit->mail.ask[slot].stamp =
 			(kit->box.slot[slot].generation + 1) << 8 | MAM_MAIL_FREE;
@@ -307,8 +308,8 @@ static void scribble(struct kit *kit, unsigned int *seed)
 	kit->mail.knock++;
 }
 
-/* What the box says it holds is what the pool gave, each once. */
-static void must_hold_what_was_given(const struct kit *kit)
+/* The box's objects and grants are exactly the pool's blocks. */
+static void must_match_pool(const struct kit *kit)
 {
 	uint64_t count = kit->box.grants, bytes = 0;
 
@@ -324,7 +325,7 @@ static void must_hold_what_was_given(const struct kit *kit)
 	ck_assert_uint_le(kit->box.held, kit->box.config.max_bytes);
 }
 
-START_TEST(a_device_that_writes_anything)
+START_TEST(random_device_writes_are_harmless)
 {
 	const struct mam_post_config config = {
 		.max_bytes = 4 * GIB, .root_bytes = 64 * MIB, .grow_bytes = 2 * MIB, .ahead = 2
@@ -344,7 +345,7 @@ START_TEST(a_device_that_writes_anything)
 			(void)mam_post_look(&kit->box);
 			if (step % 5 == 0)
 				(void)mam_post_ahead(&kit->box, step * (uint64_t)100000000, true);
-			if (step % 100 == 0) /* or anything else as `taken` */
+			if (step % 100 == 0) /* or any other value as `taken` */
 				(void)mam_post_take_back(
 					&kit->box, kit->box.posted - (uint64_t)(step / 100 % 4),
 					&bytes);
@@ -355,9 +356,9 @@ START_TEST(a_device_that_writes_anything)
 			if (step % 777 == 0)
 				mam_post_forget(&kit->box, &bytes);
 			if (step % 20 == 0)
-				must_hold_what_was_given(kit);
+				must_match_pool(kit);
 		}
-		must_hold_what_was_given(kit);
+		must_match_pool(kit);
 		ck_assert_uint_gt(kit->box.counts.bad, 0);
 		ck_assert_uint_gt(kit->pool.gives, 0);
 		kit_end(kit);
@@ -373,17 +374,17 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(large, 60);
-	tcase_add_test(large, there_and_back);
-	tcase_add_test(large, all_slots_and_each_again);
-	tcase_add_test(large, a_lost_knock_is_found);
-	tcase_add_test(large, a_cancel_takes_back);
-	tcase_add_test(large, messages_that_make_no_sense);
-	tcase_add_test(large, the_limit_is_for_all);
-	tcase_add_test(large, who_comes_first);
-	tcase_add_test(large, one_refusal_is_for_all_that_want_as_much);
-	tcase_add_test(large, new_slots_after_a_reset);
-	tcase_add_test(large, a_pool_that_is_gone);
-	tcase_add_test(large, a_device_that_writes_anything);
+	tcase_add_test(large, object_is_allocated_and_freed);
+	tcase_add_test(large, all_slots_are_reusable);
+	tcase_add_test(large, lost_knock_is_found_by_scan);
+	tcase_add_test(large, cancel_frees_object);
+	tcase_add_test(large, invalid_message_is_rejected);
+	tcase_add_test(large, limit_covers_grants_and_objects);
+	tcase_add_test(large, requests_without_new_memory_come_first);
+	tcase_add_test(large, one_refusal_answers_all_of_that_size);
+	tcase_add_test(large, slots_are_new_after_reset);
+	tcase_add_test(large, destroyed_pool_refuses_requests);
+	tcase_add_test(large, random_device_writes_are_harmless);
 	suite_add_tcase(suite, large);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

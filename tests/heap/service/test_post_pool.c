@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A mailbox with a real pool behind it, on the stand-in driver: what is posted lies in the pool,
- * the service answers, each failure takes nothing, and no call that could wait for a kernel is made
- * while one may wait for the answer.
+ * A mailbox backed by a real pool, on the fake driver: grants are in the pool, the service
+ * answers, a failure leaks nothing, and while a kernel may wait for an answer, no driver call is
+ * made that could wait for a kernel.
  */
 #include "tools/failing.h"
 
@@ -60,7 +60,7 @@ static void write_word(uint64_t *where, uint64_t value)
 	__atomic_store_n(where, value, __ATOMIC_RELEASE);
 }
 
-/* Until it is so, within seconds. */
+/* Waits until the condition holds, which takes at most seconds. */
 /* clang-format off */
 #define WAIT_FOR(truth)                                                           \
 	do {                                                                      \
@@ -86,8 +86,8 @@ static void send(struct mam_mail *mail, uint32_t slot, uint64_t stamp, uint64_t 
 }
 
 /*
- * Some sources never grow without a wait: their first chunk has `chunk_bytes`. `unit`: large blocks of
- * the source are multiples of it.
+ * Some sources never grow without a wait: their first chunk has `chunk_bytes`. Large blocks of the
+ * source are multiples of `unit`.
  */
 static void asks_are_answered(const char *source, size_t chunk_bytes, size_t unit)
 {
@@ -131,7 +131,7 @@ static void asks_are_answered(const char *source, size_t chunk_bytes, size_t uni
 			 MAM_ERROR_NOT_OWNED);
 	ck_assert_int_eq(mam_post_return(post, mail->grant[7].space, &bytes), MAM_OK);
 	ck_assert_uint_gt(bytes, 4 * MIB);
-	usleep(20000); /* the service leaves it so */
+	usleep(20000); /* the service changes nothing */
 	ck_assert_uint_eq(live_blocks(pool), 10);
 	mam_post_clear(post, &bytes);
 	ck_assert_uint_eq(live_blocks(pool), 9);
@@ -141,7 +141,7 @@ static void asks_are_answered(const char *source, size_t chunk_bytes, size_t uni
 	pool_end(pool);
 }
 
-START_TEST(asks_are_answered_from_any_source)
+START_TEST(requests_are_answered_with_any_source)
 {
 	static const char *const sources[] = { "cudamalloc", "vmm", "managed", "pinned" };
 	struct cuda cuda = load();
@@ -151,7 +151,7 @@ START_TEST(asks_are_answered_from_any_source)
 }
 END_TEST
 
-START_TEST(several_at_once)
+START_TEST(several_mailboxes_are_independent)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new(), *other = pool_on("vmm", MAM_FREE_STREAM);
@@ -178,7 +178,7 @@ START_TEST(several_at_once)
 }
 END_TEST
 
-/* What the driver was asked since `from` in its log, as one text. */
+/* The driver calls since offset `from` of the log, as one string. */
 static char *calls_since(const char *path, long from)
 {
 	FILE *file = fopen(path, "r");
@@ -208,7 +208,7 @@ static long log_end(const char *path)
 	return end;
 }
 
-START_TEST(nothing_waits_for_a_kernel)
+START_TEST(no_driver_call_waits_for_a_kernel)
 {
 	/* clang-format off */
 	static const char *const waits[] = {
@@ -245,7 +245,7 @@ START_TEST(nothing_waits_for_a_kernel)
 		ck_assert_uint_eq(mail->answer[0].stamp & 255, MAM_MAIL_GIVEN);
 	}
 	calls = calls_since(path, from);
-	ck_assert_ptr_nonnull(strstr(calls, "cuMemMap")); /* it did grow */
+	ck_assert_ptr_nonnull(strstr(calls, "cuMemMap")); /* the pool did grow */
 	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
 		ck_assert_msg(!strstr(calls, waits[i]), "%s was called:\n%s", waits[i], calls);
 	free(calls);
@@ -256,7 +256,7 @@ START_TEST(nothing_waits_for_a_kernel)
 }
 END_TEST
 
-START_TEST(no_capture_is_disturbed)
+START_TEST(stream_capture_is_not_disturbed)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -278,8 +278,8 @@ START_TEST(no_capture_is_disturbed)
 }
 END_TEST
 
-/* Each call of the driver's fails once while one is made. */
-START_TEST(what_fails_takes_nothing)
+/* Each driver call fails once while a mailbox is created. */
+START_TEST(failed_create_leaks_nothing)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -315,7 +315,7 @@ START_TEST(what_fails_takes_nothing)
 }
 END_TEST
 
-START_TEST(no_host_memory)
+START_TEST(create_fails_without_host_memory)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -331,7 +331,7 @@ START_TEST(no_host_memory)
 }
 END_TEST
 
-START_TEST(memory_of_no_device)
+START_TEST(create_fails_for_host_pool)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_on("host", MAM_FREE_DEFAULT);
@@ -344,7 +344,7 @@ START_TEST(memory_of_no_device)
 }
 END_TEST
 
-START_TEST(a_pool_without_room)
+START_TEST(full_pool_refuses_requests)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_post_counts counts;
@@ -378,7 +378,7 @@ START_TEST(a_pool_without_room)
 }
 END_TEST
 
-START_TEST(a_pool_that_ends)
+START_TEST(abandoned_pool_refuses_requests)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -396,7 +396,7 @@ START_TEST(a_pool_that_ends)
 }
 END_TEST
 
-START_TEST(a_child_leaves_it_alone)
+START_TEST(forked_child_does_not_disturb_mailbox)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -407,7 +407,7 @@ START_TEST(a_child_leaves_it_alone)
 
 	(void)cuda;
 	for (uint64_t i = 1; i <= 5; i++) {
-		ask(mail, i, i); /* just being answered */
+		ask(mail, i, i); /* being answered at this moment */
 		child = fork();
 		if (child == 0) {
 			alarm(20);
@@ -441,7 +441,7 @@ static unsigned int refuses(void *address, size_t bytes, unsigned int flags)
 	return MAM_DRIVER_OUT_OF_MEMORY;
 }
 
-START_TEST(pages_that_both_see)
+START_TEST(shared_pages_are_zeroed_on_every_path)
 {
 	const struct mam_driver *driver;
 	struct mam_driver *table, before;
@@ -485,17 +485,17 @@ int main(void)
 
 	tcase_set_timeout(post, 60);
 	tcase_add_checked_fixture(post, set_up, NULL);
-	tcase_add_loop_test(post, asks_are_answered_from_any_source, 0, 4);
-	tcase_add_test(post, several_at_once);
-	tcase_add_loop_test(post, nothing_waits_for_a_kernel, 0, 2);
-	tcase_add_test(post, no_capture_is_disturbed);
-	tcase_add_test(post, what_fails_takes_nothing);
-	tcase_add_test(post, no_host_memory);
-	tcase_add_test(post, memory_of_no_device);
-	tcase_add_test(post, a_pool_without_room);
-	tcase_add_test(post, a_pool_that_ends);
-	tcase_add_test(post, a_child_leaves_it_alone);
-	tcase_add_test(post, pages_that_both_see);
+	tcase_add_loop_test(post, requests_are_answered_with_any_source, 0, 4);
+	tcase_add_test(post, several_mailboxes_are_independent);
+	tcase_add_loop_test(post, no_driver_call_waits_for_a_kernel, 0, 2);
+	tcase_add_test(post, stream_capture_is_not_disturbed);
+	tcase_add_test(post, failed_create_leaks_nothing);
+	tcase_add_test(post, create_fails_without_host_memory);
+	tcase_add_test(post, create_fails_for_host_pool);
+	tcase_add_test(post, full_pool_refuses_requests);
+	tcase_add_test(post, abandoned_pool_refuses_requests);
+	tcase_add_test(post, forked_child_does_not_disturb_mailbox);
+	tcase_add_test(post, shared_pages_are_zeroed_on_every_path);
 	suite_add_tcase(suite, post);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

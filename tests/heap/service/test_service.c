@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread that looks at mailboxes: when it is there and when it is not; who it looks at, and
- * that it is elsewhere once it is said to be; a mailbox with a device that is another thread;
- * forks.
+ * The service thread, which looks at mailboxes: when it exists; which clients it looks at, and that
+ * it is elsewhere when it reports so; a mailbox whose device is another thread; forks.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -28,15 +27,15 @@
 #define UNDER_WATCH 0
 #endif
 
-/* A client that counts. */
+/* A client that counts its calls. */
 struct counting {
 	struct mam_service_client client; /* first */
 	_Atomic uint64_t looks, spares;
-	_Atomic bool busy;   /* what `look` says */
-	_Atomic bool inside; /* now */
-	_Atomic bool gone;   /* it must not be looked at any more */
+	_Atomic bool busy;   /* the result of `look` */
+	_Atomic bool inside; /* a look is in progress */
+	_Atomic bool gone;   /* no look is permitted any more */
 	_Atomic unsigned int forked;
-	_Atomic unsigned int slow_us; /* a look takes */
+	_Atomic unsigned int slow_us; /* duration of a look */
 };
 
 static bool count_look(struct mam_service_client *client)
@@ -84,7 +83,7 @@ static void take_off(struct counting *counting)
 	counting->gone = true;
 }
 
-/* So many more looks, within seconds. */
+/* Waits for so many more looks, at most a few seconds. */
 static void wait_for_looks(struct counting *counting, uint64_t more)
 {
 	const uint64_t until = counting->looks + more, begun = mam_clock_ns();
@@ -95,7 +94,7 @@ static void wait_for_looks(struct counting *counting, uint64_t more)
 	}
 }
 
-/* Threads of this process by that name. */
+/* Number of threads of this process with that name. */
 static unsigned int threads_named(const char *name)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -120,7 +119,7 @@ static unsigned int threads_named(const char *name)
 	return count;
 }
 
-/* The kernel lists a thread for a moment after it was joined. */
+/* The kernel still lists a thread for a moment after it was joined. */
 static bool no_thread_named(const char *name)
 {
 	const uint64_t begun = mam_clock_ns();
@@ -133,7 +132,7 @@ static bool no_thread_named(const char *name)
 	return true;
 }
 
-START_TEST(it_is_there_while_somebody_needs_it)
+START_TEST(thread_exists_while_there_are_clients)
 {
 	struct counting one, two;
 
@@ -145,7 +144,7 @@ START_TEST(it_is_there_while_somebody_needs_it)
 		ck_assert_uint_eq(threads_named("mam-service"), 1);
 		add(&two);
 		wait_for_looks(&two, 3);
-		ck_assert_uint_eq(threads_named("mam-service"), 1); /* one for all */
+		ck_assert_uint_eq(threads_named("mam-service"), 1); /* one thread for all clients */
 		ck_assert_uint_gt(mam_service_cpu_ns(), 0);
 		take_off(&one);
 		wait_for_looks(&two, 3);
@@ -153,11 +152,11 @@ START_TEST(it_is_there_while_somebody_needs_it)
 	}
 	ck_assert(no_thread_named("mam-service"));
 	ck_assert_uint_eq(mam_service_cpu_ns(), 0);
-	mam_service_remove(&one.client); /* of one that is not added: nothing */
+	mam_service_remove(&one.client); /* removing a client that is not added is a no-op */
 }
 END_TEST
 
-START_TEST(spare_work_is_for_when_nobody_asks)
+START_TEST(spare_work_runs_only_when_idle)
 {
 	struct counting one, two;
 	uint64_t spares;
@@ -177,8 +176,8 @@ START_TEST(spare_work_is_for_when_nobody_asks)
 }
 END_TEST
 
-/* Hot after something was asked, and slower and slower when nothing is. */
-START_TEST(it_rests)
+/* The thread polls after a request, and sleeps longer and longer without one. */
+START_TEST(idle_thread_sleeps)
 {
 	struct counting one;
 	uint64_t looks, cpu;
@@ -190,13 +189,15 @@ START_TEST(it_rests)
 	cpu = mam_service_cpu_ns();
 	usleep(500000);
 	looks = one.looks - looks;
-	/* Hundreds of sleeps, fewer where the machine is slow; a hot one looks a million times. */
+	/* Hundreds of sleeps, fewer on a slow machine; polling looks a million times. */
 	ck_assert_uint_ge(looks, 20);
 	ck_assert_uint_le(looks, 700);
 	ck_assert_uint_le(mam_service_cpu_ns() - cpu, 100000000u);
 	one.busy = true;
-	wait_for_looks(&one, 5000); /* 5 s if it slept between them */
-	/* And for a while after, unless others had the core just then: who asked asks again. */
+	wait_for_looks(&one, 5000); /* 5 s if it slept in between */
+	/*
+	 * It also polls for a while afterwards, unless other threads occupy the core; so try again.
+	 */
 	for (unsigned int tries = 0;; tries++) {
 		ck_assert_uint_lt(tries, 200);
 		one.busy = true;
@@ -211,9 +212,10 @@ START_TEST(it_rests)
 }
 END_TEST
 
-START_TEST(it_waits_for_a_slow_look)
+START_TEST(remove_waits_for_look_in_progress)
 {
-	struct counting one, other; /* so that it goes on without the first */
+	struct counting one,
+		other; /* a second client, so that the thread goes on without the first */
 	uint64_t begun;
 
 	add(&other);
@@ -234,7 +236,7 @@ START_TEST(it_waits_for_a_slow_look)
 }
 END_TEST
 
-START_TEST(paused_it_looks_at_nobody)
+START_TEST(paused_thread_does_not_look)
 {
 	struct counting one;
 	uint64_t looks;
@@ -254,12 +256,12 @@ START_TEST(paused_it_looks_at_nobody)
 	mam_service_resume();
 	wait_for_looks(&one, 3);
 	mam_service_pause();
-	take_off(&one); /* it can be left, too */
+	take_off(&one); /* removing a client works, too */
 	mam_service_resume();
 }
 END_TEST
 
-/* NULL: the thread was still in it when it was removed. */
+/* Returns NULL if the thread was still inside the client when it was removed. */
 static void *remove_it(void *argument)
 {
 	struct counting *counting = argument;
@@ -268,7 +270,7 @@ static void *remove_it(void *argument)
 	return counting->inside ? NULL : argument;
 }
 
-/* Comes and goes at once. */
+/* Adds a client and removes it at once. */
 static void *pass_by(void *argument)
 {
 	struct counting mine;
@@ -282,14 +284,14 @@ static void *pass_by(void *argument)
 static void in_thread(pthread_t *thread, void *(*what)(void *), void *argument)
 {
 	ck_assert_int_eq(pthread_create(thread, NULL, what, argument), 0);
-	usleep(100000); /* it waits by now for the thread */
+	usleep(100000); /* by now it waits for the service thread */
 }
 
 /*
- * While one is being removed that the thread is in, the last one of the list comes and goes, which is
- * the thread's end, and a new one comes.
+ * While a client that the thread is inside of is being removed, the last client of the list comes
+ * and goes, which ends the thread, and a new one comes.
  */
-START_TEST(the_last_one_is_not_the_one_it_is_in)
+START_TEST(removal_of_last_client_ends_thread_safely)
 {
 	struct counting slow, late, other;
 	pthread_t thread[2];
@@ -307,8 +309,8 @@ START_TEST(the_last_one_is_not_the_one_it_is_in)
 	ck_assert_int_eq(mam_service_add(&late.client), MAM_OK);
 	while (!late.inside || slow.inside)
 		usleep(100);
-	usleep(20000); /* who was in the slow one has left it */
-	add(&other);   /* who removes the last one joins the thread */
+	usleep(20000); /* the thread has left the slow client */
+	add(&other);   /* the caller that removes the last client joins the thread */
 	ck_assert_ptr_nonnull(remove_it(&late));
 	take_off(&other);
 	for (unsigned int i = 0; i < 2; i++) {
@@ -319,7 +321,7 @@ START_TEST(the_last_one_is_not_the_one_it_is_in)
 }
 END_TEST
 
-/* Many come and go, by several threads, while it runs. */
+/* Several threads add and remove many clients while the service runs. */
 static void *come_and_go(void *argument)
 {
 	struct counting mine;
@@ -340,7 +342,7 @@ static void *come_and_go(void *argument)
 	return argument;
 }
 
-START_TEST(many_come_and_go)
+START_TEST(clients_can_be_added_and_removed_concurrently)
 {
 	pthread_t thread[4];
 	void *answer;
@@ -355,7 +357,7 @@ START_TEST(many_come_and_go)
 }
 END_TEST
 
-/* ---- a mailbox, and a device that is a thread ---- */
+/* ---- a mailbox, with a thread as its device ------ */
 
 struct posted {
 	struct mam_service_client client; /* first */
@@ -368,7 +370,10 @@ static bool look(struct mam_service_client *client)
 	bool any = mam_post_look(box);
 	uint64_t bytes = 0;
 
-	/* The table holds so many: the oldest go, which the test's device does not use any more. */
+	/*
+	 * The table has a fixed size: the oldest grants are dropped; the test's device does not use
+	 * them any more.
+	 */
 	while (box->grants > MAM_PARTS_MAX / 2)
 		bytes += mam_post_drop_grant(box, 0);
 	return any;
@@ -398,7 +403,7 @@ static void *device_of_grants(void *argument)
 		device_write(&mail->asked, (taken + 1) << 32 | (taken + 1));
 		while (device_read(&mail->posted) <= taken)
 			sched_yield();
-		/* As grow.h does: relaxed, behind `posted`. */
+		/* As grow.h does: a relaxed load, after `posted`. */
 		space = __atomic_load_n((uint64_t *)&mail->grant[taken % MAM_MAIL_GRANTS],
 					__ATOMIC_RELAXED);
 		if (space == 0 || space == last)
@@ -440,7 +445,7 @@ static void *device_of_objects(void *argument)
 	return argument;
 }
 
-START_TEST(thousands_of_asks)
+START_TEST(thousands_of_requests_are_answered)
 {
 	const struct mam_post_config config = {
 		.max_bytes = UINT64_MAX, .root_bytes = 2 * MIB, .grow_bytes = 2 * MIB, .ahead = 1
@@ -457,7 +462,7 @@ START_TEST(thousands_of_asks)
 	ck_assert_int_eq(pthread_join(objects, &answer), 0);
 	ck_assert_ptr_nonnull(answer);
 	mam_service_remove(&posted.client);
-	/* Of asks that follow each other closely the host may see the last alone. */
+	/* Of requests in quick succession the host may see only the last. */
 	ck_assert_uint_le(posted.kit->box.counts.asks, ASKS + ASKS / 2 * 4);
 	ck_assert_uint_gt(posted.kit->box.counts.asks, ASKS / 2 * 4);
 	ck_assert_uint_ge(posted.kit->mail.posted, ASKS);
@@ -468,7 +473,7 @@ START_TEST(thousands_of_asks)
 }
 END_TEST
 
-/* ---- forks, exits, and threads that cannot be had ---- */
+/* ---- forks, exits, and failures to create the thread --- */
 
 static void must_end_well(pid_t child)
 {
@@ -480,7 +485,7 @@ static void must_end_well(pid_t child)
 		      "the child ended with %#x", (unsigned int)status);
 }
 
-/* In the child: nobody is looked at, what is left may be removed, and exit() does not hang. */
+/* In the child there are no looks, remaining clients can be removed, and exit() does not hang. */
 static void be_a_child(struct counting *one)
 {
 	const uint64_t looks = one->looks;
@@ -491,7 +496,7 @@ static void be_a_child(struct counting *one)
 	if (one->looks != looks || one->forked != 1 || threads_named("mam-service") != 0)
 		_exit(1);
 	mam_service_remove(&one->client);
-#ifndef __SANITIZE_THREAD__ /* which has no threads in a child */
+#ifndef __SANITIZE_THREAD__ /* it has no threads in a child */
 	make(&other);
 	if (mam_service_add(&other.client) != MAM_OK)
 		_exit(2);
@@ -504,7 +509,7 @@ static void be_a_child(struct counting *one)
 	exit(CHILD_OK);
 }
 
-START_TEST(a_child_has_none)
+START_TEST(forked_child_has_no_service_thread)
 {
 	struct counting one;
 	pid_t child;
@@ -519,14 +524,14 @@ START_TEST(a_child_has_none)
 		must_end_well(child);
 	}
 	ck_assert_uint_eq(one.forked, 0);
-	wait_for_looks(&one, 3); /* the parent's goes on */
+	wait_for_looks(&one, 3); /* the parent's service goes on */
 	take_off(&one);
 }
 END_TEST
 
-START_TEST(a_process_exits_with_it)
+START_TEST(process_exits_with_active_client)
 {
-	static struct counting one; /* looked at until the end */
+	static struct counting one; /* a client until the end */
 	pid_t child = fork();
 
 	if (child == 0) {
@@ -543,8 +548,8 @@ START_TEST(a_process_exits_with_it)
 }
 END_TEST
 
-/* Signals are the program's threads' business. */
-START_TEST(no_signal_is_for_it)
+/* Signals go to the program's threads. */
+START_TEST(thread_blocks_signals)
 {
 	char path[300], text[256];
 	struct counting one;
@@ -578,7 +583,7 @@ START_TEST(no_signal_is_for_it)
 }
 END_TEST
 
-START_TEST(no_thread_is_an_error)
+START_TEST(add_fails_without_thread)
 {
 	struct rlimit before, none;
 	struct counting one;
@@ -596,7 +601,7 @@ START_TEST(no_thread_is_an_error)
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &before), 0);
 	ck_assert_int_eq(status, MAM_ERROR_OUT_OF_HOST_MEMORY);
 	mam_service_remove(&one.client);
-	add(&one); /* and later there is one */
+	add(&one); /* and later the thread can be created */
 	wait_for_looks(&one, 3);
 	take_off(&one);
 }
@@ -610,18 +615,18 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(service, 60);
-	tcase_add_test(service, it_is_there_while_somebody_needs_it);
-	tcase_add_test(service, spare_work_is_for_when_nobody_asks);
-	tcase_add_test(service, it_rests);
-	tcase_add_test(service, it_waits_for_a_slow_look);
-	tcase_add_test(service, paused_it_looks_at_nobody);
-	tcase_add_test(service, the_last_one_is_not_the_one_it_is_in);
-	tcase_add_test(service, many_come_and_go);
-	tcase_add_test(service, thousands_of_asks);
-	tcase_add_test(service, a_child_has_none);
-	tcase_add_test(service, a_process_exits_with_it);
-	tcase_add_test(service, no_signal_is_for_it);
-	tcase_add_test(service, no_thread_is_an_error);
+	tcase_add_test(service, thread_exists_while_there_are_clients);
+	tcase_add_test(service, spare_work_runs_only_when_idle);
+	tcase_add_test(service, idle_thread_sleeps);
+	tcase_add_test(service, remove_waits_for_look_in_progress);
+	tcase_add_test(service, paused_thread_does_not_look);
+	tcase_add_test(service, removal_of_last_client_ends_thread_safely);
+	tcase_add_test(service, clients_can_be_added_and_removed_concurrently);
+	tcase_add_test(service, thousands_of_requests_are_answered);
+	tcase_add_test(service, forked_child_has_no_service_thread);
+	tcase_add_test(service, process_exits_with_active_client);
+	tcase_add_test(service, thread_blocks_signals);
+	tcase_add_test(service, add_fails_without_thread);
 	suite_add_tcase(suite, service);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
