@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heap_fixture.h - heaps on the stand-in driver, whose device memory the test may read and write: the
- * lines that every test of a heap's host side would repeat. Each helper asserts what it says.
+ * heap_fixture.h - heaps on the fake driver, whose device memory the test may read and write:
+ * code that every test of a heap's host side would repeat. Each helper asserts that it succeeds.
  */
 #ifndef MAM_TESTS_HEAP_FIXTURE_H
 #define MAM_TESTS_HEAP_FIXTURE_H
@@ -21,7 +21,7 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
-/* Before each test: what the stand-in reads. */
+/* Before each test: the environment of the fake driver. */
 static inline void set_up(void)
 {
 	setenv("FAKE_CUDA_MEMORY", "256M", 1);
@@ -52,7 +52,7 @@ static inline struct mam_pool *pool_new(void)
 	return pool_on("cudamalloc", MAM_FREE_DEFAULT);
 }
 
-/* Proves the books of a pool without blocks, and ends it. */
+/* Checks the metadata of a pool without blocks, and destroys it. */
 static inline void pool_end(struct mam_pool *pool)
 {
 	char why[256] = "";

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A heap as its ground has it: pages where they should be, books as layout.h makes them, statistics
- * that are what the books say, reset and end.
+ * A heap in its memory: aligned pages, metadata as layout.h formats it, statistics that match the
+ * metadata, reset and destruction.
  */
 #include "heap_fixture.h"
 
-START_TEST(a_new_heap_has_all_its_pages)
+START_TEST(new_heap_has_all_pages_free)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -26,7 +26,7 @@ START_TEST(a_new_heap_has_all_its_pages)
 }
 END_TEST
 
-/* One more byte than n pages is a page more; one byte is a page. */
+/* One byte more than n pages needs another page; one byte needs a page. */
 START_TEST(bytes_are_rounded_up_to_pages)
 {
 	static const struct {
@@ -56,7 +56,7 @@ START_TEST(bytes_are_rounded_up_to_pages)
 }
 END_TEST
 
-START_TEST(pages_lie_at_multiples_of_their_size)
+START_TEST(pages_are_aligned_to_their_size)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -82,8 +82,8 @@ START_TEST(pages_lie_at_multiples_of_their_size)
 }
 END_TEST
 
-/* What the device has is what layout.h formats, whatever was in the memory before. */
-START_TEST(metadata_are_as_format_makes_them)
+/* The device has what layout.h formats, whatever the memory contained before. */
+START_TEST(metadata_matches_format)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -102,7 +102,7 @@ START_TEST(metadata_are_as_format_makes_them)
 		heap = heap_of(pool, pages * (size_t)256, 256);
 		ck_assert_mem_eq(metadata_of(heap), wanted, mam_pages_bytes(pages));
 
-		/* All that kernels may change. */
+		/* Everything that kernels may change. */
 		memset(&metadata_of(heap)->open, 0x5a,
 		       mam_pages_bytes(pages) - offsetof(struct mam_pages, open));
 		ck_assert_int_eq(mam_heap_reset(heap, NULL), MAM_OK);
@@ -115,8 +115,8 @@ START_TEST(metadata_are_as_format_makes_them)
 }
 END_TEST
 
-/* Nothing outside the books is written: neither pages nor what lies behind. */
-START_TEST(only_the_metadata_are_written)
+/* Nothing outside the metadata is written: neither pages nor memory after the metadata. */
+START_TEST(only_metadata_is_written)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -141,7 +141,7 @@ START_TEST(only_the_metadata_are_written)
 }
 END_TEST
 
-START_TEST(statistics_are_what_the_metadata_say)
+START_TEST(statistics_match_metadata)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -151,7 +151,7 @@ START_TEST(statistics_are_what_the_metadata_say)
 	struct mam_heap_info stats;
 
 	(void)cuda;
-	bits[0] = 0x8000000000000001u; /* page 0 and 63 */
+	bits[0] = 0x8000000000000001u; /* pages 0 and 63 */
 	bits[2] = 0x00000000000000f0u; /* 132 to 135: 64 to 131 free before them */
 	stats = stats_of(heap);
 	ck_assert_uint_eq(stats.taken, 6);
@@ -180,13 +180,13 @@ START_TEST(statistics_are_what_the_metadata_say)
 	ck_assert_uint_eq(stats.bad_sizes, 4);
 	ck_assert_uint_eq(stats.double_frees, 5);
 	ck_assert_uint_eq(stats.foreign_frees, (uint64_t)6 << 32);
-	heap_end(heap); /* with pages taken */
+	heap_end(heap); /* with allocated pages */
 	pool_end(pool);
 }
 END_TEST
 
-/* Counted one by one, of words drawn at random: runs that reach over words, full and empty ones. */
-START_TEST(runs_are_counted_as_by_hand)
+/* Compared with a page-by-page count of random words: runs across words, full and empty words. */
+START_TEST(statistics_match_reference_count)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -225,8 +225,8 @@ START_TEST(runs_are_counted_as_by_hand)
 }
 END_TEST
 
-/* More words than one copy brings. */
-START_TEST(a_large_heap_is_counted_in_pieces)
+/* More words than one copy transfers. */
+START_TEST(large_heap_is_counted_in_pieces)
 {
 	const uint32_t pages = 5000000;
 	struct mam_heap_info stats;
@@ -234,7 +234,7 @@ START_TEST(a_large_heap_is_counted_in_pieces)
 	struct mam_heap *heap;
 	uint64_t *bits;
 
-	setenv("FAKE_CUDA_MEMORY", "2G", 1); /* only what is written takes any */
+	setenv("FAKE_CUDA_MEMORY", "2G", 1); /* only written memory is backed */
 	(void)load();
 	pool = pool_new();
 	heap = heap_of(pool, pages * (size_t)256, 256);
@@ -256,8 +256,8 @@ START_TEST(a_large_heap_is_counted_in_pieces)
 }
 END_TEST
 
-/* Each heap has ground and counts of its own, whichever pool and device it is on. */
-START_TEST(heaps_do_not_touch_each_other)
+/* Each heap has its own memory and counts, whatever pool and device it is on. */
+START_TEST(heaps_are_independent)
 {
 	struct cuda cuda = load();
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
@@ -285,7 +285,7 @@ START_TEST(heaps_do_not_touch_each_other)
 }
 END_TEST
 
-START_TEST(every_source_with_memory_will_do)
+START_TEST(every_device_source_works)
 {
 	static const char *const sources[] = { "cudamalloc", "vmm", "managed", "pinned" };
 	struct cuda cuda = load();
@@ -306,7 +306,7 @@ START_TEST(every_source_with_memory_will_do)
 }
 END_TEST
 
-START_TEST(a_heap_of_the_default_pool)
+START_TEST(null_pool_means_default_pool)
 {
 	struct cuda cuda = load();
 	struct mam_heap *heap = heap_of(NULL, MIB, 0);
@@ -323,17 +323,17 @@ END_TEST
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, set_up, NULL);
-	tcase_add_test(tests, a_new_heap_has_all_its_pages);
+	tcase_add_test(tests, new_heap_has_all_pages_free);
 	tcase_add_test(tests, bytes_are_rounded_up_to_pages);
-	tcase_add_test(tests, pages_lie_at_multiples_of_their_size);
-	tcase_add_test(tests, metadata_are_as_format_makes_them);
-	tcase_add_test(tests, only_the_metadata_are_written);
-	tcase_add_test(tests, statistics_are_what_the_metadata_say);
-	tcase_add_test(tests, runs_are_counted_as_by_hand);
-	tcase_add_test(tests, a_large_heap_is_counted_in_pieces);
-	tcase_add_test(tests, heaps_do_not_touch_each_other);
-	tcase_add_test(tests, every_source_with_memory_will_do);
-	tcase_add_test(tests, a_heap_of_the_default_pool);
+	tcase_add_test(tests, pages_are_aligned_to_their_size);
+	tcase_add_test(tests, metadata_matches_format);
+	tcase_add_test(tests, only_metadata_is_written);
+	tcase_add_test(tests, statistics_match_metadata);
+	tcase_add_test(tests, statistics_match_reference_count);
+	tcase_add_test(tests, large_heap_is_counted_in_pieces);
+	tcase_add_test(tests, heaps_are_independent);
+	tcase_add_test(tests, every_device_source_works);
+	tcase_add_test(tests, null_pool_means_default_pool);
 }
 
 int main(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What goes wrong around a heap: arguments, sources without memory, the driver's refusals one
- * after the other, memory that runs out, streams in capture, pools that end. Nothing is left
- * behind, and nothing half done.
+ * Failures around a heap: arguments, sources without device memory, each driver call in turn, out
+ * of memory, streams in capture, pools that are destroyed. Nothing leaks, and no operation is left
+ * incomplete.
  */
 #include "tools/failing.h"
 
@@ -14,7 +14,7 @@
 		.size = sizeof(struct mam_heap_attr), .kind = MAM_HEAP_PAGES \
 	}
 
-START_TEST(attributes_out_of_range_are_refused)
+START_TEST(attributes_out_of_range_are_rejected)
 {
 #define ROW(size_, bytes_, page, low)                                                             \
 	{                                                                                         \
@@ -24,13 +24,14 @@ START_TEST(attributes_out_of_range_are_refused)
 	static const struct mam_heap_attr rows[] = {
 		ROW(0, MIB, 4096, 5),                                  /* no size */
 		ROW(sizeof(struct mam_heap_attr) - 1, MIB, 4096, 5),   /* too short */
-		ROW(4097, MIB, 4096, 5),                               /* no size anybody means */
+		ROW(4097, MIB, 4096, 5),                               /* an unreasonable size */
 		ROW(sizeof(struct mam_heap_attr), 0, 4096, 5),         /* no bytes */
 		ROW(sizeof(struct mam_heap_attr), MIB, 128, 5),        /* pages too small */
 		ROW(sizeof(struct mam_heap_attr), MIB, 8 * MIB, 5),    /* too large */
-		ROW(sizeof(struct mam_heap_attr), MIB, 4096 + 256, 5), /* no power of two */
+		ROW(sizeof(struct mam_heap_attr), MIB, 4096 + 256, 5), /* not a power of two */
 		ROW(sizeof(struct mam_heap_attr), MIB, 4096, 1001),
-		ROW(sizeof(struct mam_heap_attr), SIZE_MAX, 256, 5), /* more pages than numbers */
+		ROW(sizeof(struct mam_heap_attr), SIZE_MAX, 256,
+		    5), /* more pages than page numbers */
 		ROW(sizeof(struct mam_heap_attr), (size_t)MAM_PAGES_COUNT_MAX * 256 + 1, 256, 5),
 	};
 #undef ROW
@@ -50,7 +51,7 @@ START_TEST(attributes_out_of_range_are_refused)
 			 MAM_ERROR_INVALID_VALUE);
 	ck_assert_ptr_eq(heap, (struct mam_heap *)&pool); /* outputs only on success */
 
-	/* The limits themselves will do. */
+	/* The limits themselves are valid. */
 	for (unsigned int low = 1; low <= 1000; low += 999) {
 		attr.low_per_mille = low;
 		ck_assert_int_eq(mam_heap_create(pool, &attr, &heap), MAM_OK);
@@ -61,8 +62,8 @@ START_TEST(attributes_out_of_range_are_refused)
 }
 END_TEST
 
-/* A newer program's struct: what we do not know must ask for nothing. */
-START_TEST(a_longer_struct_may_have_zeros_behind)
+/* The struct of a newer program: unknown fields must be zero. */
+START_TEST(longer_struct_must_end_in_zeros)
 {
 	struct {
 		struct mam_heap_attr attr;
@@ -83,7 +84,7 @@ START_TEST(a_longer_struct_may_have_zeros_behind)
 }
 END_TEST
 
-START_TEST(statistics_by_size)
+START_TEST(statistics_respect_struct_size)
 {
 	struct {
 		struct mam_heap_info info;
@@ -102,7 +103,7 @@ START_TEST(statistics_by_size)
 	info.size = offsetof(struct mam_heap_info, pages);
 	ck_assert_int_eq(mam_heap_stats(heap, NULL, &info), MAM_OK);
 	ck_assert_uint_eq(info.page_bytes, 4096);
-	ck_assert_uint_eq(info.pages, 77); /* behind what the caller has */
+	ck_assert_uint_eq(info.pages, 77); /* beyond the caller's struct */
 	ck_assert_uint_eq(info.size, offsetof(struct mam_heap_info, pages));
 	memset(&longer, 0xff, sizeof(longer));
 	longer.info.size = sizeof(longer);
@@ -119,7 +120,7 @@ START_TEST(statistics_by_size)
 }
 END_TEST
 
-START_TEST(addresses_without_a_devices_memory_are_refused)
+START_TEST(sources_without_device_memory_are_rejected)
 {
 	static const char *const sources[] = { "host", "simulated" };
 	struct mam_heap_attr attr = PAGES;
@@ -143,10 +144,10 @@ START_TEST(addresses_without_a_devices_memory_are_refused)
 }
 END_TEST
 
-/* A source of the program's own, that says it is a device's. */
+/* A source that the program provides, which claims to belong to a device. */
 struct own_source {
 	struct mam_source source;
-	const struct cuda *cuda; /* NULL: gives memory of the host's */
+	const struct cuda *cuda; /* NULL: returns host memory */
 };
 
 static enum mam_status own_grow(struct mam_source *source, size_t bytes, void **base)
@@ -180,7 +181,7 @@ static const struct mam_source_ops own_ops = {
 	.shrink = own_shrink,
 };
 
-START_TEST(a_source_of_the_programs_own)
+START_TEST(custom_source_works)
 {
 	struct cuda cuda = load();
 	struct own_source own = { .source = { .size = sizeof(own.source),
@@ -207,7 +208,7 @@ START_TEST(a_source_of_the_programs_own)
 }
 END_TEST
 
-START_TEST(a_pool_that_is_too_small)
+START_TEST(create_fails_if_pool_is_too_small)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_heap_attr wanted = PAGES;
@@ -219,9 +220,9 @@ START_TEST(a_pool_that_is_too_small)
 	attr.limit_bytes = 4 * MIB;
 	attr.growth_bytes = 2 * MIB;
 	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_OK);
-	wanted.bytes = 4 * MIB; /* and its books */
+	wanted.bytes = 4 * MIB; /* plus its metadata */
 	ck_assert_int_eq(mam_heap_create(pool, &wanted, &heap), MAM_ERROR_OUT_OF_MEMORY);
-	wanted.bytes = (size_t)1 << 42; /* more than the device, and pages enough */
+	wanted.bytes = (size_t)1 << 42; /* more than the device, with a valid number of pages */
 	ck_assert_int_eq(mam_heap_create(pool, &wanted, &heap), MAM_ERROR_OUT_OF_MEMORY);
 	wanted.bytes = MIB;
 	ck_assert_int_eq(mam_heap_create(pool, &wanted, &heap), MAM_OK);
@@ -238,8 +239,8 @@ static struct mam_stats pool_stats(struct mam_pool *pool)
 	return stats;
 }
 
-/* The n-th call of the driver fails, for each n until none is left; a pool of each policy. */
-START_TEST(each_call_of_the_driver_fails_once)
+/* The n-th driver call fails, for each n until all succeed; with a pool of each policy. */
+START_TEST(failed_driver_call_leaks_nothing)
 {
 	static const enum mam_free_policy policies[] = { MAM_FREE_STRICT, MAM_FREE_STREAM };
 	struct mam_heap_attr attr = PAGES;
@@ -265,7 +266,7 @@ START_TEST(each_call_of_the_driver_fails_once)
 		}
 		cuda.fake_fail(0, 0);
 		failed++;
-		/* What only undoes, or waits where there was no need, may fail unseen. */
+		/* Calls that only clean up, or that wait unnecessarily, may fail without effect. */
 		if (status == MAM_OK)
 			heap_end(other);
 		else
@@ -303,8 +304,8 @@ START_TEST(each_call_of_the_driver_fails_once)
 }
 END_TEST
 
-/* The wait that a strict free makes fails: the heap is as it was. */
-START_TEST(a_destroy_that_cannot_wait_changes_nothing)
+/* The wait of a strict free fails: the heap is unchanged. */
+START_TEST(failed_destroy_changes_nothing)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -320,7 +321,7 @@ START_TEST(a_destroy_that_cannot_wait_changes_nothing)
 }
 END_TEST
 
-START_TEST(host_memory_runs_out)
+START_TEST(calls_fail_without_host_memory)
 {
 	struct mam_heap_attr attr = PAGES;
 	struct mam_heap_info info = { .size = sizeof(info) };
@@ -346,7 +347,7 @@ START_TEST(host_memory_runs_out)
 END_TEST
 
 /* A reset may be captured, a wait may not; no capture is disturbed. */
-START_TEST(streams_in_capture)
+START_TEST(stream_capture_is_not_disturbed)
 {
 	struct mam_heap_info info = { .size = sizeof(info), .pages = 77 };
 	struct mam_heap_attr attr = PAGES;
@@ -386,8 +387,8 @@ START_TEST(streams_in_capture)
 }
 END_TEST
 
-/* Statistics are of the stream's moment: behind the reset that was given to it. */
-START_TEST(calls_are_in_their_streams_order)
+/* Statistics follow stream order: they come after an earlier reset on that stream. */
+START_TEST(calls_follow_stream_order)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -410,7 +411,7 @@ START_TEST(calls_are_in_their_streams_order)
 	ck_assert_int_eq(mam_heap_reset(heap, (struct CUstream_st *)2), MAM_OK);
 	ck_assert_uint_eq(stats_in(heap, (struct CUstream_st *)2).taken, 0);
 
-	/* A strict pool's ground is nobody's until work in flight is done. */
+	/* The memory of a strict pool is not reused until the work in flight has completed. */
 	ck_assert_int_eq(mam_heap_reset(heap, one), MAM_OK);
 	heap_end(heap);
 	pool_end(pool);
@@ -419,7 +420,7 @@ START_TEST(calls_are_in_their_streams_order)
 }
 END_TEST
 
-START_TEST(streams_that_are_none)
+START_TEST(invalid_stream_is_rejected)
 {
 	struct mam_heap_info info = { .size = sizeof(info) };
 	struct cuda cuda = load();
@@ -436,8 +437,8 @@ START_TEST(streams_that_are_none)
 }
 END_TEST
 
-/* Memory that a stream still writes, freed without a wait, and given to a heap. */
-START_TEST(a_pool_that_frees_at_once_is_waited_for)
+/* Memory that a stream still writes, freed without a wait, then allocated by a heap. */
+START_TEST(create_waits_for_pending_writes)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_on("cudamalloc", MAM_FREE_STREAM);
@@ -460,8 +461,8 @@ START_TEST(a_pool_that_frees_at_once_is_waited_for)
 }
 END_TEST
 
-/* One that is strict is not, nor is what other streams do. */
-START_TEST(a_new_heap_waits_for_itself_alone)
+/* With a strict pool there is no such wait, nor for the work of other streams. */
+START_TEST(create_does_not_wait_for_other_streams)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -480,8 +481,8 @@ START_TEST(a_new_heap_waits_for_itself_alone)
 }
 END_TEST
 
-/* Nor does it take a driver to say so. */
-START_TEST(addresses_alone_are_refused_without_a_device)
+/* Nor is a driver needed for that. */
+START_TEST(host_source_is_rejected_without_driver)
 {
 	struct mam_heap_attr attr = PAGES;
 	struct mam_pool *pool;
@@ -506,8 +507,8 @@ static int is_active(const struct cuda *cuda)
 	return active;
 }
 
-/* Of a source that names no context a heap keeps the device's own alive. */
-START_TEST(the_context_is_kept_as_long_as_the_heap)
+/* If the source names no context, the heap keeps the device's primary context alive. */
+START_TEST(heap_keeps_primary_context_alive)
 {
 	struct cuda cuda = load();
 	struct own_source own = { .source = { .size = sizeof(own.source),
@@ -528,13 +529,13 @@ START_TEST(the_context_is_kept_as_long_as_the_heap)
 	ck_assert_int_eq(mam_heap_create(pool, &attr, &heap), MAM_ERROR_UNSUPPORTED);
 	pool_end(pool);
 	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
-	ck_assert_int_eq(is_active(&cuda), 0); /* a heap that was not made keeps nothing */
+	ck_assert_int_eq(is_active(&cuda), 0); /* a failed create retains nothing */
 
 	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuCtxSetCurrent(context), CUDA_SUCCESS);
 	own.cuda = &cuda;
 	ck_assert_int_eq(mam_pool_create_on(&own.source, NULL, &pool), MAM_OK);
-	ck_assert_int_eq(mam_malloc(pool, 512, &block), MAM_OK); /* the chunk is here */
+	ck_assert_int_eq(mam_malloc(pool, 512, &block), MAM_OK); /* the chunk exists now */
 	ck_assert_int_eq(cuda.cuCtxSetCurrent(NULL), CUDA_SUCCESS);
 	heap = heap_of(pool, MIB, 0);
 	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
@@ -546,7 +547,7 @@ START_TEST(the_context_is_kept_as_long_as_the_heap)
 }
 END_TEST
 
-START_TEST(a_pool_that_ends_under_its_heap)
+START_TEST(calls_fail_after_pool_is_abandoned)
 {
 	struct mam_heap_info info = { .size = sizeof(info) };
 	struct mam_heap_attr attr = PAGES;
@@ -581,8 +582,8 @@ static unsigned int calls_in(const char *path, const char *name)
 	return calls;
 }
 
-/* Nothing of the driver's is kept: no stream, no event, no block but the pool's chunks. */
-START_TEST(nothing_is_left_behind)
+/* The heap keeps nothing of the driver: no stream, no event, no block except the pool's chunks. */
+START_TEST(destroy_leaks_nothing)
 {
 	struct fake_held before, after;
 	struct mam_pool *pool;
@@ -614,24 +615,24 @@ END_TEST
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, set_up, NULL);
-	tcase_add_test(tests, attributes_out_of_range_are_refused);
-	tcase_add_test(tests, a_longer_struct_may_have_zeros_behind);
-	tcase_add_test(tests, statistics_by_size);
-	tcase_add_test(tests, addresses_without_a_devices_memory_are_refused);
-	tcase_add_test(tests, a_source_of_the_programs_own);
-	tcase_add_test(tests, a_pool_that_is_too_small);
-	tcase_add_loop_test(tests, each_call_of_the_driver_fails_once, 0, 2);
-	tcase_add_test(tests, a_destroy_that_cannot_wait_changes_nothing);
-	tcase_add_test(tests, host_memory_runs_out);
-	tcase_add_test(tests, streams_in_capture);
-	tcase_add_test(tests, calls_are_in_their_streams_order);
-	tcase_add_test(tests, streams_that_are_none);
-	tcase_add_test(tests, a_pool_that_frees_at_once_is_waited_for);
-	tcase_add_test(tests, a_new_heap_waits_for_itself_alone);
-	tcase_add_test(tests, addresses_alone_are_refused_without_a_device);
-	tcase_add_test(tests, the_context_is_kept_as_long_as_the_heap);
-	tcase_add_test(tests, a_pool_that_ends_under_its_heap);
-	tcase_add_test(tests, nothing_is_left_behind);
+	tcase_add_test(tests, attributes_out_of_range_are_rejected);
+	tcase_add_test(tests, longer_struct_must_end_in_zeros);
+	tcase_add_test(tests, statistics_respect_struct_size);
+	tcase_add_test(tests, sources_without_device_memory_are_rejected);
+	tcase_add_test(tests, custom_source_works);
+	tcase_add_test(tests, create_fails_if_pool_is_too_small);
+	tcase_add_loop_test(tests, failed_driver_call_leaks_nothing, 0, 2);
+	tcase_add_test(tests, failed_destroy_changes_nothing);
+	tcase_add_test(tests, calls_fail_without_host_memory);
+	tcase_add_test(tests, stream_capture_is_not_disturbed);
+	tcase_add_test(tests, calls_follow_stream_order);
+	tcase_add_test(tests, invalid_stream_is_rejected);
+	tcase_add_test(tests, create_waits_for_pending_writes);
+	tcase_add_test(tests, create_does_not_wait_for_other_streams);
+	tcase_add_test(tests, host_source_is_rejected_without_driver);
+	tcase_add_test(tests, heap_keeps_primary_context_alive);
+	tcase_add_test(tests, calls_fail_after_pool_is_abandoned);
+	tcase_add_test(tests, destroy_leaks_nothing);
 }
 
 int main(void)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A heap that grows, from the host's side, on the stand-in driver and with the real service: how it
- * is made, what statistics and the walk say of its grants and large objects, what a reset leaves,
- * and what a trim gives back.
+ * A heap that grows, from the host's side, on the fake driver and with the real service: its
+ * creation, the grants and large objects in statistics and heap walk, what a reset keeps, and what
+ * a trim releases.
  *
- * Device functions that are called outside of a launch are the one lane of the one block, in the
- * memory of the stand-in driver.
+ * Device functions that are called outside of a launch run as the only lane of the only block, in
+ * the memory of the fake driver.
  */
 #include <mam/heap.cuh>
 
@@ -14,9 +14,9 @@
 #define NON_BLOCKING 1u
 #define CAPTURE_GLOBAL 0u
 
-/* ---- how it is made ------------------------------------------------------------------------ */
+/* ---- creation ------------------------------------------------------------------------------ */
 
-START_TEST(growth_lies_behind_the_metadata)
+START_TEST(growth_follows_metadata)
 {
 	struct mam_heap_attr attr = GROWING(5 * MAM_HEAP_BLOCK, 64 * MIB);
 	struct cuda cuda = load();
@@ -58,7 +58,7 @@ START_TEST(growth_lies_behind_the_metadata)
 }
 END_TEST
 
-START_TEST(one_that_does_not_grow_has_none)
+START_TEST(fixed_heap_has_no_growth)
 {
 	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
 	struct cuda cuda = load();
@@ -68,7 +68,7 @@ START_TEST(one_that_does_not_grow_has_none)
 
 	(void)cuda;
 	attr.bytes = MIB;
-	attr.wait_us = 5; /* of no use, and no mistake */
+	attr.wait_us = 5; /* unused, but not an error */
 	heap = made(pool, &attr);
 	ck_assert_ptr_null(mam_heap_device(heap)->growth);
 	ck_assert_int_eq(mam_heap_trim(heap, NULL, &freed), MAM_OK);
@@ -79,8 +79,11 @@ START_TEST(one_that_does_not_grow_has_none)
 }
 END_TEST
 
-/* Kernels that look for mistakes know it by its layout; others get nothing from it. */
-START_TEST(one_to_find_mistakes_says_so)
+/*
+ * Kernels with debug checks recognize a debug heap by its layout; other kernels cannot allocate
+ * from it.
+ */
+START_TEST(debug_heap_has_debug_layout)
 {
 	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
 	struct cuda cuda = load();
@@ -101,9 +104,9 @@ START_TEST(one_to_find_mistakes_says_so)
 }
 END_TEST
 
-/* ---- it grows ------------------------------------------------------------------------------- */
+/* ---- growth --------------------------------------------------------------------------------- */
 
-START_TEST(it_grows_and_is_counted)
+START_TEST(growth_is_counted)
 {
 	struct mam_heap_attr attr = GROWING(MIB, 64 * MIB);
 	struct cuda cuda = load();
@@ -134,8 +137,8 @@ START_TEST(it_grows_and_is_counted)
 }
 END_TEST
 
-/* Large ones are blocks of the pool: in no page, and among the objects. */
-START_TEST(large_objects_are_the_pools)
+/* Large objects are blocks of the pool: they are in no page, but counted as objects. */
+START_TEST(large_objects_are_pool_blocks)
 {
 	static const size_t sizes[] = { 257 * KIB, MIB, 3 * MIB + 1, 300 * KIB };
 	struct mam_heap_attr attr = GROWING(MIB, 64 * MIB);
@@ -170,7 +173,7 @@ START_TEST(large_objects_are_the_pools)
 }
 END_TEST
 
-START_TEST(any_objects_at_random)
+START_TEST(random_objects_match_statistics_and_walk)
 {
 	struct mam_heap_attr attr = GROWING(MIB, 48 * MIB);
 	struct cuda cuda = load();
@@ -194,14 +197,14 @@ START_TEST(any_objects_at_random)
 			compare(heap);
 		}
 	}
-	heap_end(heap); /* with objects in it */
+	heap_end(heap); /* with live objects */
 	pool_end(pool);
 }
 END_TEST
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-START_TEST(at_its_limit_it_says_so)
+START_TEST(failure_at_limit_is_counted)
 {
 	struct mam_heap_attr attr = GROWING(MIB, 3 * MIB);
 	struct cuda cuda = load();
@@ -228,7 +231,7 @@ START_TEST(at_its_limit_it_says_so)
 }
 END_TEST
 
-START_TEST(a_pool_that_is_full_says_so)
+START_TEST(failure_in_full_pool_is_counted)
 {
 	struct mam_heap_attr attr = GROWING(MIB, MAM_HEAP_UNLIMITED);
 	struct mam_pool_attr small = MAM_POOL_ATTR_INIT;
@@ -256,7 +259,7 @@ END_TEST
 
 /* ---- reset ----------------------------------------------------------------------------------- */
 
-START_TEST(a_reset_keeps_grants_and_gives_large_ones_back)
+START_TEST(reset_keeps_grants_and_frees_large_objects)
 {
 	struct mam_heap_attr attr = GROWING(MIB, 64 * MIB);
 	struct cuda cuda = load();
@@ -294,8 +297,8 @@ START_TEST(a_reset_keeps_grants_and_gives_large_ones_back)
 }
 END_TEST
 
-/* A reset waits for its stream. */
-START_TEST(a_reset_is_no_part_of_a_graph)
+/* A reset waits for its stream, so it cannot be captured. */
+START_TEST(reset_and_trim_cannot_be_captured)
 {
 	struct mam_heap_attr attr = GROWING(MIB, 64 * MIB);
 	struct cuda cuda = load();
@@ -325,7 +328,7 @@ END_TEST
 
 /* ---- trim ------------------------------------------------------------------------------------ */
 
-START_TEST(a_trim_gives_back_what_is_empty)
+START_TEST(trim_releases_empty_grants)
 {
 	struct mam_heap_attr attr = GROWING(MIB, 64 * MIB);
 	struct cuda cuda = load();
@@ -352,7 +355,7 @@ START_TEST(a_trim_gives_back_what_is_empty)
 		ck_assert_uint_eq(after.space_bytes, own_bytes(heap));
 		ck_assert_uint_eq(after.pages, 1024);
 		ck_assert_uint_le(pool_stats(pool).live_blocks, blocks);
-		/* What happened there did happen. */
+		/* The counters keep earlier events. */
 		ck_assert_uint_eq(after.opened, opened);
 		ck_assert_uint_eq(after.searches, info.searches);
 		ck_assert_uint_eq(after.foreign_frees, round + 1);
@@ -367,8 +370,8 @@ START_TEST(a_trim_gives_back_what_is_empty)
 }
 END_TEST
 
-/* What lies in a grant keeps it, and is where it was. */
-START_TEST(a_trim_keeps_what_is_in_use)
+/* A grant with live objects stays, and the objects stay in place. */
+START_TEST(trim_keeps_grants_in_use)
 {
 	struct mam_heap_attr attr = GROWING(MIB, 64 * MIB);
 	struct cuda cuda = load();
@@ -384,7 +387,7 @@ START_TEST(a_trim_keeps_what_is_in_use)
 	parts = growth->parts.value;
 	memcpy(part, growth->part, sizeof(part));
 	ck_assert_uint_ge(parts, 3);
-	/* Only what lies in every second grant stays. */
+	/* Only objects in every second grant stay. */
 	for (unsigned int i = 0; i < held.count;)
 		if (part_of(part, parts, held.address[i]) % 2 == 1)
 			i++;
@@ -398,7 +401,7 @@ START_TEST(a_trim_keeps_what_is_in_use)
 		ck_assert_mem_eq(&growth->part[i], &part[2 * i + 1], sizeof(part[0]));
 	for (uint64_t i = parts / 2; i < parts; i++)
 		ck_assert_uint_eq(growth->part[i].space, 0);
-	/* What kernels read of them moved with them. */
+	/* The data that kernels read about them moved with them. */
 	for (uint32_t i = 0; i < parts / 2; i++)
 		ck_assert_ptr_eq(growth->head[i].space,
 				 (unsigned char *)(uintptr_t)growth->part[i].space);
@@ -416,8 +419,8 @@ START_TEST(a_trim_keeps_what_is_in_use)
 }
 END_TEST
 
-/* A fetch that nobody has ended: somebody uses the heap. */
-START_TEST(a_trim_leaves_a_heap_in_use_alone)
+/* A fetch in progress means that the heap is in use. */
+START_TEST(trim_fails_during_fetch)
 {
 	struct mam_heap_attr attr = GROWING(MIB, 64 * MIB);
 	struct cuda cuda = load();
@@ -443,9 +446,9 @@ START_TEST(a_trim_leaves_a_heap_in_use_alone)
 }
 END_TEST
 
-/* ---- from the host --------------------------------------------------------------------------- */
+/* ---- frees by the host ----------------------------------------------------------------------- */
 
-START_TEST(the_host_gives_back_from_everywhere)
+START_TEST(host_frees_objects_in_all_grants)
 {
 	struct mam_heap_attr attr = GROWING(MIB, 64 * MIB);
 	struct cuda cuda = load();
@@ -476,9 +479,9 @@ START_TEST(the_host_gives_back_from_everywhere)
 }
 END_TEST
 
-/* ---- ends ------------------------------------------------------------------------------------ */
+/* ---- destruction ----------------------------------------------------------------------------- */
 
-START_TEST(nothing_is_left_behind)
+START_TEST(destroy_leaks_nothing)
 {
 	struct fake_held before, after;
 	struct cuda cuda = load();
@@ -506,7 +509,7 @@ START_TEST(nothing_is_left_behind)
 }
 END_TEST
 
-START_TEST(a_pool_that_ends_under_its_heap)
+START_TEST(calls_fail_after_pool_is_abandoned)
 {
 	struct mam_heap_attr attr = GROWING(MIB, 64 * MIB);
 	struct mam_heap_info info = { .size = sizeof(info) };
@@ -535,22 +538,22 @@ static void start(void)
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, start, NULL);
-	tcase_add_test(tests, growth_lies_behind_the_metadata);
-	tcase_add_test(tests, one_that_does_not_grow_has_none);
-	tcase_add_test(tests, one_to_find_mistakes_says_so);
-	tcase_add_test(tests, it_grows_and_is_counted);
-	tcase_add_test(tests, large_objects_are_the_pools);
-	tcase_add_test(tests, any_objects_at_random);
-	tcase_add_test(tests, at_its_limit_it_says_so);
-	tcase_add_test(tests, a_pool_that_is_full_says_so);
-	tcase_add_test(tests, a_reset_keeps_grants_and_gives_large_ones_back);
-	tcase_add_test(tests, a_reset_is_no_part_of_a_graph);
-	tcase_add_test(tests, a_trim_gives_back_what_is_empty);
-	tcase_add_test(tests, a_trim_keeps_what_is_in_use);
-	tcase_add_test(tests, a_trim_leaves_a_heap_in_use_alone);
-	tcase_add_test(tests, the_host_gives_back_from_everywhere);
-	tcase_add_test(tests, nothing_is_left_behind);
-	tcase_add_test(tests, a_pool_that_ends_under_its_heap);
+	tcase_add_test(tests, growth_follows_metadata);
+	tcase_add_test(tests, fixed_heap_has_no_growth);
+	tcase_add_test(tests, debug_heap_has_debug_layout);
+	tcase_add_test(tests, growth_is_counted);
+	tcase_add_test(tests, large_objects_are_pool_blocks);
+	tcase_add_test(tests, random_objects_match_statistics_and_walk);
+	tcase_add_test(tests, failure_at_limit_is_counted);
+	tcase_add_test(tests, failure_in_full_pool_is_counted);
+	tcase_add_test(tests, reset_keeps_grants_and_frees_large_objects);
+	tcase_add_test(tests, reset_and_trim_cannot_be_captured);
+	tcase_add_test(tests, trim_releases_empty_grants);
+	tcase_add_test(tests, trim_keeps_grants_in_use);
+	tcase_add_test(tests, trim_fails_during_fetch);
+	tcase_add_test(tests, host_frees_objects_in_all_grants);
+	tcase_add_test(tests, destroy_leaks_nothing);
+	tcase_add_test(tests, calls_fail_after_pool_is_abandoned);
 }
 
 int main(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What goes wrong around a heap that grows: attributes, of this version's struct and others'; the
- * driver's refusals one after the other; memory of the host that runs out. Nothing is left behind,
- * nothing is half done, and the pool's books are right.
+ * Failures around a heap that grows: attributes, in this version's struct and in others; each
+ * driver call in turn; out of host memory. Nothing leaks, no operation is left incomplete, and the
+ * pool's metadata is correct.
  */
 #include "tools/failing.h"
 
@@ -12,7 +12,7 @@
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-START_TEST(attributes_out_of_range_are_refused)
+START_TEST(attributes_out_of_range_are_rejected)
 {
 #define GOOD .size = sizeof(struct mam_heap_attr), .bytes = MIB
 	static const struct mam_heap_attr rows[] = {
@@ -50,11 +50,12 @@ START_TEST(attributes_out_of_range_are_refused)
 }
 END_TEST
 
-START_TEST(attributes_at_their_ends_are_taken)
+START_TEST(attributes_at_range_limits_are_valid)
 {
 	static const struct mam_heap_attr rows[] = {
 		{ .bytes = MIB, .max_bytes = MIB },
-		{ .bytes = 1, .max_bytes = 1 }, /* less than a block is one, and then it is full */
+		{ .bytes = 1,
+		  .max_bytes = 1 }, /* less than a block counts as one, and then the heap is full */
 		{ .bytes = MIB, .max_bytes = 8 * MIB, .grow_bytes = 2 * MIB, .wait_us = 10000000 },
 		{ .bytes = MIB, .max_bytes = MAM_HEAP_UNLIMITED, .wait_us = 1, .ahead = 4 },
 		{ .bytes = MIB, .max_bytes = SIZE_MAX - 1, .ahead = MAM_HEAP_AHEAD_NONE },
@@ -81,8 +82,8 @@ START_TEST(attributes_at_their_ends_are_taken)
 }
 END_TEST
 
-/* Programs of the first version, whose struct ended before growth, and of a later one. */
-START_TEST(structs_of_other_versions)
+/* Programs of the first version, whose struct ended before growth, and of a later version. */
+START_TEST(structs_of_other_versions_work)
 {
 	struct {
 		struct mam_heap_attr attr;
@@ -117,10 +118,10 @@ struct trial {
 	struct cuda cuda;
 	struct mam_pool *pool;
 	struct mam_heap *heap;
-	bool failed; /* something did, in the last call */
+	bool failed; /* whether a call failed in the last trial */
 };
 
-/* The call is over: nothing fails any more. */
+/* The call is over: stops failure injection. */
 static void stop(struct trial *trial)
 {
 	char name[64];
@@ -130,7 +131,7 @@ static void stop(struct trial *trial)
 	failing_left = -1;
 }
 
-/* At least two grants and two large objects; nothing is ahead, so that the service has no work. */
+/* At least two grants and two large objects; no grants are posted ahead, so the service is idle. */
 static struct mam_heap *grown(struct mam_pool *pool)
 {
 	struct mam_heap_attr attr = GROWING(MIB, 64 * MIB);
@@ -160,7 +161,7 @@ static void end(struct trial *trial)
 	pool_end(trial->pool);
 }
 
-/* ---- what is tried, and whether what it left is right ---------------------------------------- */
+/* ---- the calls under test, and checks of the state that they leave --------------------------- */
 
 static enum mam_status try_create(struct trial *trial)
 {
@@ -211,7 +212,7 @@ static enum mam_status try_walk(struct trial *trial)
 	return status;
 }
 
-/* Part of the books may be clear when it fails: a reset that goes well makes all of them so. */
+/* If it fails, part of the metadata may be cleared; a successful reset clears all of it. */
 static enum mam_status try_reset(struct trial *trial)
 {
 	uint64_t grants = mam_heap_device(trial->heap)->growth->parts.value;
@@ -228,7 +229,7 @@ static enum mam_status try_reset(struct trial *trial)
 	return status;
 }
 
-/* Of what was in the heap some lies in a grant, in the middle, and the others are empty. */
+/* The remaining objects are in a grant in the middle; the other grants are empty. */
 static enum mam_status try_trim(struct trial *trial)
 {
 	enum mam_status status;
@@ -270,7 +271,7 @@ static enum mam_status try_free(struct trial *trial)
 	return status;
 }
 
-/* A heap that could not end is as it was. */
+/* A failed destroy leaves the heap unchanged. */
 static enum mam_status try_destroy(struct trial *trial)
 {
 	enum mam_status status = mam_heap_destroy(trial->heap);
@@ -291,8 +292,8 @@ static enum mam_status try_destroy(struct trial *trial)
 static const struct {
 	const char *name;
 	enum mam_status (*call)(struct trial *trial);
-	unsigned int min;    /* failures of the driver's calls */
-	unsigned int memory; /* allocations of the host side's */
+	unsigned int min;    /* failed driver calls */
+	unsigned int memory; /* failed allocations of the host side */
 } calls[] = {
 	{ "create", try_create, 10, 1 },  { "stats", try_stats, 20, 0 },
 	{ "walk", try_walk, 20, 0 },      { "reset", try_reset, 10, 1 },
@@ -302,8 +303,8 @@ static const struct {
 
 #define CALLS ((int)(sizeof(calls) / sizeof(calls[0])))
 
-/* The n-th call of the driver fails, for each n until none is left. */
-START_TEST(each_call_of_the_driver_fails_once)
+/* The n-th driver call fails, for each n until all succeed. */
+START_TEST(failed_driver_call_leaks_nothing)
 {
 	struct trial trial = begin();
 	unsigned int failed = 0;
@@ -325,7 +326,7 @@ START_TEST(each_call_of_the_driver_fails_once)
 END_TEST
 
 /* The n-th allocation fails. */
-START_TEST(host_memory_runs_out)
+START_TEST(calls_fail_without_host_memory)
 {
 	struct trial trial = begin();
 	unsigned int at;
@@ -354,11 +355,11 @@ static void start(void)
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, start, NULL);
-	tcase_add_test(tests, attributes_out_of_range_are_refused);
-	tcase_add_test(tests, attributes_at_their_ends_are_taken);
-	tcase_add_test(tests, structs_of_other_versions);
-	tcase_add_loop_test(tests, each_call_of_the_driver_fails_once, 0, CALLS);
-	tcase_add_loop_test(tests, host_memory_runs_out, 0, CALLS);
+	tcase_add_test(tests, attributes_out_of_range_are_rejected);
+	tcase_add_test(tests, attributes_at_range_limits_are_valid);
+	tcase_add_test(tests, structs_of_other_versions_work);
+	tcase_add_loop_test(tests, failed_driver_call_leaks_nothing, 0, CALLS);
+	tcase_add_loop_test(tests, calls_fail_without_host_memory, 0, CALLS);
 }
 
 int main(void)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels on a heap that mam_heap_create() made: the calls of heap.cuh, run by the simulator in
- * the memory of the stand-in driver, and what the host's statistics say afterwards.
+ * Kernels on a heap made by mam_heap_create(): the calls of heap.cuh, run by the simulator in the
+ * memory of the fake driver, and the host's statistics afterwards.
  *
- * Each case makes one heap and explores it: before each interleaving the heap is reset, after it
- * the statistics and what lanes wrote down are compared.
+ * Each case creates one heap and explores it: before each interleaving the heap is reset, after it
+ * the statistics are compared with the lanes' own counts.
  */
 #include <mam/heap.cuh>
 
 #include "heap_fixture.h"
 #include "simt/explore.h"
 
-/* With access hooks what lanes write to pages is checked too: is it ordered between owners? */
+/* With access hooks, writes to pages are checked, too: they must be ordered between owners. */
 #ifdef SIMT_HOOKS
 #define RACE true
 #define SEEDS 60
@@ -32,7 +32,7 @@ struct job {
 	struct mam_kheap *device;
 	void *kept[LANES];
 	uint32_t counts[LANES]; /* of pages kept */
-	uint32_t vain[LANES];   /* requests that got NULL */
+	uint32_t vain[LANES];   /* requests that returned NULL */
 	struct mam_heap_info info;
 };
 
@@ -81,11 +81,11 @@ static const char *check(void *argument)
 
 	job->info = stats_of(job->heap);
 	if (job->info.taken != sum(job->counts))
-		return "pages taken are not those that lanes kept";
+		return "allocated pages differ from those that lanes kept";
 	if (job->info.full + job->info.no_run + job->info.contended != sum(job->vain))
-		return "requests that got NULL are not those that were counted";
+		return "failed requests differ from those that were counted";
 	return job->info.double_frees + job->info.foreign_frees + job->info.bad_sizes
-		       ? "a mistake was counted, and nobody made one"
+		       ? "an error was counted without one"
 		       : NULL;
 }
 
@@ -108,7 +108,7 @@ static bool is_marked(const void *page, uint32_t n, uint32_t mark)
 	return true;
 }
 
-/* Three rounds; each lane's last page is kept by every second lane. */
+/* Three rounds; every second lane keeps its last page. */
 MAM_KERNEL(churn)
 {
 	struct job *job = argument;
@@ -125,7 +125,7 @@ MAM_KERNEL(churn)
 		}
 		MAM_KASSERT((uintptr_t)page % PAGE == 0);
 		mark(page, 1, self << 16 | round << 8);
-		(void)mam_warp_active(); /* others may come in between */
+		(void)mam_warp_active(); /* other lanes may run in between */
 		MAM_KASSERT(is_marked(page, 1, self << 16 | round << 8));
 		if (round == 2 && self % 2) {
 			job->kept[self] = page;
@@ -147,7 +147,7 @@ static void explore(struct job *job, const char *name, simt_kernel *kernel)
 	simt_must_pass(&test);
 }
 
-START_TEST(lanes_take_and_give_pages)
+START_TEST(lanes_allocate_and_free_pages)
 {
 	struct job *job = job_new(100);
 
@@ -156,12 +156,12 @@ START_TEST(lanes_take_and_give_pages)
 }
 END_TEST
 
-/* Fewer pages than lanes: some get none, at the latest when half of all keep theirs. */
-START_TEST(a_heap_that_is_too_small_says_so)
+/* Fewer pages than lanes: some requests fail, at the latest when half of the lanes keep theirs. */
+START_TEST(small_heap_counts_failures)
 {
 	struct job *job = job_new(20);
 
-	explore(job, "too small", churn);
+	explore(job, "heap is too small", churn);
 	ck_assert_uint_ge(job->info.full, LANES / 2 - 20);
 	ck_assert_uint_le(job->info.taken, 20);
 	job_end(job);
@@ -184,7 +184,7 @@ MAM_KERNEL(runs)
 	mark(run, n, self << 16);
 	(void)mam_warp_active();
 	MAM_KASSERT(is_marked(run, n, self << 16));
-	if (n > 3) { /* in parts */
+	if (n > 3) { /* free in parts */
 		MAM_KASSERT(mam_kpage_free_run(job->device, run, n - 2));
 		run = (unsigned char *)run + (size_t)(n - 2) * PAGE;
 		n = 2;
@@ -197,7 +197,7 @@ MAM_KERNEL(runs)
 	job->counts[self] = n;
 }
 
-START_TEST(lanes_take_runs_and_give_them_in_parts)
+START_TEST(runs_can_be_freed_in_parts)
 {
 	struct job *job = job_new(200);
 
@@ -209,7 +209,7 @@ END_TEST
 MAM_KERNEL(give_kept)
 {
 	struct job *job = argument;
-	uint32_t self = LANES - 1 - number_of(); /* another lane's */
+	uint32_t self = LANES - 1 - number_of(); /* the run of another lane */
 
 	MAM_KASSERT(mam_kpage_free_run(job->device, job->kept[self], job->counts[self]));
 	job->counts[self] = 0;
@@ -221,7 +221,7 @@ static bool take_then_give(struct simt_world *world, void *argument)
 	       simt_world_launch(world, 1, give_kept, BLOCKS, 32, argument);
 }
 
-START_TEST(another_kernel_gives_them_back)
+START_TEST(another_kernel_may_free)
 {
 	struct job *job = job_new(300);
 	/* clang-format off */
@@ -236,7 +236,7 @@ START_TEST(another_kernel_gives_them_back)
 }
 END_TEST
 
-/* One lane; the counts are compared by the test. */
+/* One lane; the test compares the counts. */
 MAM_KERNEL(mistakes)
 {
 	struct job *job = argument;
@@ -250,15 +250,16 @@ MAM_KERNEL(mistakes)
 	MAM_KASSERT(page && run);
 	MAM_KASSERT(mam_kpage_free(heap, NULL) && mam_kpage_free_run(heap, NULL, 3));
 	MAM_KASSERT(mam_kpage_free(heap, page) && !mam_kpage_free(heap, page)); /* double 1 */
-	MAM_KASSERT(!mam_kpage_free(heap, run + 1));               /* foreign 1: inside */
+	MAM_KASSERT(!mam_kpage_free(heap, run + 1));               /* foreign 1: interior */
 	MAM_KASSERT(!mam_kpage_free(heap, heap));                  /* 2: the head */
-	MAM_KASSERT(!mam_kpage_free(heap, heap->space - PAGE));    /* 3: before */
+	MAM_KASSERT(!mam_kpage_free(heap, heap->space - PAGE));    /* 3: before the heap */
 	MAM_KASSERT(!mam_kpage_free(heap, &walk));                 /* 4: elsewhere */
 	MAM_KASSERT(!mam_kpage_free_run(heap, run + PAGE / 2, 2)); /* 5 */
-	MAM_KASSERT(!mam_kpage_free_run(heap, run, 1000));         /* 6: more than there are */
+	MAM_KASSERT(!mam_kpage_free_run(heap, run, 1000));         /* 6: more than exist */
 	MAM_KASSERT(mam_kpage_free(heap, run + PAGE));
-	MAM_KASSERT(!mam_kpage_free_run(heap, run, 3));    /* double 2: its middle; the rest goes */
-	MAM_KASSERT(!mam_kpage_alloc_run(heap, &walk, 0)); /* bad 1 */
+	MAM_KASSERT(
+		!mam_kpage_free_run(heap, run, 3)); /* double 2: its middle; the rest is freed */
+	MAM_KASSERT(!mam_kpage_alloc_run(heap, &walk, 0));               /* bad 1 */
 	MAM_KASSERT(!mam_kpage_alloc_run(heap, &walk, heap->pages + 1)); /* bad 2 */
 	run = mam_kpage_alloc_run(heap, &walk, heap->pages);
 	MAM_KASSERT(run == heap->space);
@@ -266,7 +267,7 @@ MAM_KERNEL(mistakes)
 	MAM_KASSERT(!mam_kpage_alloc_run(heap, &walk, 2)); /* no run */
 }
 
-START_TEST(mistakes_change_nothing_and_are_counted)
+START_TEST(invalid_calls_are_counted_and_change_nothing)
 {
 	struct job *job = job_new(130);
 	struct simt_config config = { .seed = 1 };
@@ -309,14 +310,14 @@ MAM_KERNEL(places)
 	MAM_KASSERT(mam_kpage_number(heap, heap) == MAM_NO_PAGE);
 	MAM_KASSERT(mam_kpage_around(heap, heap) == MAM_NO_PAGE);
 	MAM_KASSERT(mam_kpage_around(heap, heap->space - 1) == MAM_NO_PAGE);
-	/* A whole number of pages and 2^32 more away. */
+	/* A whole number of pages plus 2^32 away. */
 	MAM_KASSERT(mam_kpage_number(heap, (void *)((uintptr_t)heap->space +
 						    ((uintptr_t)PAGE << 32))) == MAM_NO_PAGE);
 	MAM_KASSERT(mam_kpage_around(heap, (void *)((uintptr_t)heap->space +
 						    ((uintptr_t)PAGE << 32))) == MAM_NO_PAGE);
 }
 
-START_TEST(addresses_and_numbers)
+START_TEST(page_addresses_match_page_numbers)
 {
 	struct job *job = job_new(70);
 	struct simt_config config = { .seed = 1 };
@@ -332,12 +333,12 @@ END_TEST
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, set_up, NULL);
-	tcase_add_test(tests, lanes_take_and_give_pages);
-	tcase_add_test(tests, a_heap_that_is_too_small_says_so);
-	tcase_add_test(tests, lanes_take_runs_and_give_them_in_parts);
-	tcase_add_test(tests, another_kernel_gives_them_back);
-	tcase_add_loop_test(tests, mistakes_change_nothing_and_are_counted, 0, SIMT_SHAPES);
-	tcase_add_loop_test(tests, addresses_and_numbers, 0, SIMT_SHAPES);
+	tcase_add_test(tests, lanes_allocate_and_free_pages);
+	tcase_add_test(tests, small_heap_counts_failures);
+	tcase_add_test(tests, runs_can_be_freed_in_parts);
+	tcase_add_test(tests, another_kernel_may_free);
+	tcase_add_loop_test(tests, invalid_calls_are_counted_and_change_nothing, 0, SIMT_SHAPES);
+	tcase_add_loop_test(tests, page_addresses_match_page_numbers, 0, SIMT_SHAPES);
 }
 
 int main(void)

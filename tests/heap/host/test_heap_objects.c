@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A heap of objects as its ground has it: blocks where they should be, books as books.h makes them,
- * a reset that leaves a new heap; statistics and the walk against a list of what was allocated.
+ * A heap of objects in its memory: aligned blocks, metadata as metadata.h formats it, a reset that
+ * results in a new heap; statistics and heap walk, compared with a list of the allocated objects.
  *
- * Device functions that are called outside of a launch are the one lane of the one block, in the
- * memory of the stand-in driver.
+ * Device functions that are called outside of a launch run as the only lane of the only block, in
+ * the memory of the fake driver.
  */
 #include "heap/objects/objects.h"
 #include "heap/objects/resize.h"
@@ -14,10 +14,10 @@
 
 #define MAX 20000
 
-/* What the test holds, in no order. */
+/* The test's objects, in no order. */
 static struct {
 	unsigned char *address[MAX];
-	size_t bytes[MAX]; /* that were asked for */
+	size_t bytes[MAX]; /* requested */
 	unsigned int count;
 } held;
 
@@ -28,7 +28,7 @@ static size_t usable(size_t bytes)
 	return class_ ? mam_class_bytes(class_) : (bytes + 1023) / 1024 * 1024;
 }
 
-/* False: there is no room. */
+/* Returns false if there is no room. */
 static bool take(struct mam_heap *heap, size_t bytes)
 {
 	unsigned char *object = mam_objects_alloc(mam_heap_device(heap), bytes);
@@ -57,7 +57,7 @@ static uint32_t any(uint32_t below)
 	return (uint32_t)((state >> 32) * below >> 32);
 }
 
-/* Of all sizes alike, as far as powers of two go. */
+/* All orders of magnitude are equally likely. */
 static size_t any_bytes(void)
 {
 	return 1 + any(1u << (4 + any(14)));
@@ -65,7 +65,7 @@ static size_t any_bytes(void)
 
 /* ---- statistics ---------------------------------------------------------------------------- */
 
-/* Statistics that agree in themselves, whatever is in the heap. */
+/* Returns statistics after checking that they are consistent, whatever the heap contains. */
 static struct mam_heap_info counted(struct mam_heap *heap)
 {
 	struct mam_heap_info info = stats_of(heap);
@@ -92,7 +92,7 @@ static struct mam_heap_info counted(struct mam_heap *heap)
 	return info;
 }
 
-/* Against the list. */
+/* Compares statistics with the list. */
 static void compare(struct mam_heap *heap)
 {
 	struct mam_heap_info info = counted(heap);
@@ -109,11 +109,11 @@ static void compare(struct mam_heap *heap)
 		ck_assert_uint_eq(info.classes[i].objects, of[i + 1]);
 }
 
-/* ---- the walk ------------------------------------------------------------------------------ */
+/* ---- the heap walk ------------------------------------------------------------------------- */
 
 struct walked {
 	struct mam_heap *heap;
-	unsigned char *last; /* the end of the object before */
+	unsigned char *last; /* the end of the previous object */
 	unsigned int count, stop_at;
 	uint64_t bytes;
 	uint64_t sum; /* of addresses */
@@ -139,7 +139,7 @@ static struct walked walk(struct mam_heap *heap, unsigned int stop_at)
 	return walked;
 }
 
-/* Each object is seen, each once: in ascending order, as many, with the same sum. */
+/* The walk visits each object once: in ascending order, with the same number and sum. */
 static void walk_and_compare(struct mam_heap *heap)
 {
 	struct walked walked = walk(heap, 0);
@@ -156,7 +156,7 @@ static void walk_and_compare(struct mam_heap *heap)
 
 /* ---- tests --------------------------------------------------------------------------------- */
 
-START_TEST(a_new_heap_has_nothing_in_it)
+START_TEST(new_heap_is_empty)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -196,7 +196,8 @@ START_TEST(bytes_are_rounded_up_to_blocks)
 	void *before;
 
 	(void)cuda;
-	ck_assert_int_eq(mam_malloc(pool, 512, &before), MAM_OK); /* the ground is not the first */
+	ck_assert_int_eq(mam_malloc(pool, 512, &before),
+			 MAM_OK); /* the heap's memory is not the first block */
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct mam_heap *heap = objects_of(pool, rows[i].bytes);
 		struct mam_kheap *head = mam_heap_device(heap);
@@ -215,7 +216,7 @@ START_TEST(bytes_are_rounded_up_to_blocks)
 }
 END_TEST
 
-/* What books.h formats, for the ground and the head as they are on the device. */
+/* The result of metadata.h for the memory and the head that the device has. */
 static struct mam_kheap *formatted(const struct mam_kheap *device, size_t *bytes)
 {
 	uint32_t columns = mam_metadata_columns(device->blocks);
@@ -229,8 +230,8 @@ static struct mam_kheap *formatted(const struct mam_kheap *device, size_t *bytes
 	return wanted;
 }
 
-/* Whatever was in the memory before, and whatever kernels have done. */
-START_TEST(metadata_are_as_format_makes_them)
+/* The previous contents of the memory, and the work of kernels, do not matter. */
+START_TEST(metadata_matches_format)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -264,8 +265,8 @@ START_TEST(metadata_are_as_format_makes_them)
 }
 END_TEST
 
-/* Neither blocks nor what lies behind. */
-START_TEST(only_the_metadata_are_written)
+/* Neither blocks nor memory after the metadata. */
+START_TEST(only_metadata_is_written)
 {
 	const size_t around = 7 * MAM_HEAP_BLOCK;
 	const size_t metadata = mam_metadata_plan_of(7, mam_metadata_columns(7)).end;
@@ -292,7 +293,7 @@ START_TEST(only_the_metadata_are_written)
 }
 END_TEST
 
-START_TEST(each_class_is_counted_by_itself)
+START_TEST(each_class_is_counted_separately)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -301,7 +302,7 @@ START_TEST(each_class_is_counted_by_itself)
 	uint64_t before;
 
 	(void)cuda;
-	/* Large ones first: there is room for them yet. */
+	/* Large objects first, while there is room for them. */
 	ck_assert(take(heap, 8193) && take(heap, 63 * 1024) && take(heap, 64 * 1024) &&
 		  take(heap, 5 * MIB));
 	for (uint32_t class_ = 1; class_ <= MAM_CLASSES; class_++)
@@ -317,7 +318,7 @@ START_TEST(each_class_is_counted_by_itself)
 	compare(heap);
 	walk_and_compare(heap);
 
-	/* All back: slabs stay where they are, idle, until somebody needs their units. */
+	/* After all frees, empty slabs stay in place until a request needs their units. */
 	while (held.count != 0)
 		give(heap, 0);
 	compare(heap);
@@ -346,7 +347,7 @@ START_TEST(each_class_is_counted_by_itself)
 }
 END_TEST
 
-START_TEST(any_objects_at_random)
+START_TEST(random_objects_match_statistics_and_walk)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -364,13 +365,13 @@ START_TEST(any_objects_at_random)
 		compare(heap);
 		walk_and_compare(heap);
 	}
-	heap_end(heap); /* with objects in it */
+	heap_end(heap); /* with live objects */
 	pool_end(pool);
 }
 END_TEST
 
 /* Objects of one word of each class; and the last word of the last block. */
-START_TEST(to_the_last_slot)
+START_TEST(heap_fills_to_last_slot)
 {
 	static const size_t sizes[] = { 16, 48, 160, 1024, 1152, 8192, 9216 };
 	struct cuda cuda = load();
@@ -392,15 +393,15 @@ START_TEST(to_the_last_slot)
 }
 END_TEST
 
-/* More blocks than are read at a time: what lies on both sides, and runs across. */
-START_TEST(a_large_heap_is_seen_in_pieces)
+/* More blocks than are read at a time: objects on both sides, and runs across. */
+START_TEST(large_heap_is_scanned_in_pieces)
 {
 	struct cuda cuda;
 	struct mam_pool *pool;
 	struct mam_heap *heap;
 	struct mam_heap_info info;
 
-	setenv("FAKE_CUDA_MEMORY", "2G", 1); /* only what is written takes any */
+	setenv("FAKE_CUDA_MEMORY", "2G", 1); /* only written memory is backed */
 	cuda = load();
 	(void)cuda;
 	pool = pool_new();
@@ -423,7 +424,7 @@ START_TEST(a_large_heap_is_seen_in_pieces)
 }
 END_TEST
 
-START_TEST(a_walk_ends_when_it_is_told)
+START_TEST(walk_stops_when_visitor_returns_false)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -440,7 +441,7 @@ START_TEST(a_walk_ends_when_it_is_told)
 }
 END_TEST
 
-START_TEST(mistakes_are_counted_by_cause)
+START_TEST(errors_are_counted_by_cause)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -460,11 +461,11 @@ START_TEST(mistakes_are_counted_by_cause)
 	ck_assert(!mam_objects_free(device, device));       /* foreign 1 */
 	ck_assert(!mam_objects_free(device, &info));        /* 2 */
 	ck_assert(mam_objects_free(device, object));
-	ck_assert(!mam_objects_free(device, object)); /* twice 1 */
+	ck_assert(!mam_objects_free(device, object)); /* double 1 */
 	ck_assert_ptr_null(mam_objects_alloc(device, 0));
 	ck_assert_ptr_null(mam_objects_alloc(device, 0));
 	ck_assert_ptr_null(mam_objects_alloc(device, MIB + 1));
-	ck_assert_ptr_null(mam_objects_alloc(device, MIB)); /* `large` is there */
+	ck_assert_ptr_null(mam_objects_alloc(device, MIB)); /* `large` is still live */
 	info = counted(heap);
 	ck_assert_uint_eq(info.interior_frees, 3);
 	ck_assert_uint_eq(info.foreign_frees, 2);
@@ -481,8 +482,8 @@ START_TEST(mistakes_are_counted_by_cause)
 }
 END_TEST
 
-/* Units that are taken and of nobody are told: a warp that was stopped there. */
-START_TEST(what_moves_is_counted)
+/* Claimed units without an owner are counted: a warp was stopped there. */
+START_TEST(slabs_in_transition_are_counted)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -492,7 +493,7 @@ START_TEST(what_moves_is_counted)
 	struct mam_heap_info info;
 
 	(void)cuda;
-	ck_assert(take(heap, 1024)); /* a slab of a block */
+	ck_assert(take(heap, 1024)); /* a slab that fills a block */
 	ck_assert(take(heap, 16));
 	mam_pages_bits(device->units)[15] |= 6;
 	info = stats_of(heap);
@@ -509,8 +510,8 @@ START_TEST(what_moves_is_counted)
 }
 END_TEST
 
-/* What searches did is counted in many rows. */
-START_TEST(steps_are_added_up)
+/* The work of searches is counted in many columns. */
+START_TEST(search_counters_are_summed)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -541,8 +542,8 @@ START_TEST(steps_are_added_up)
 }
 END_TEST
 
-/* Lengths that cannot be, in books that somebody wrote over: no object, and no harm. */
-START_TEST(metadata_that_were_written_over)
+/* Impossible lengths in metadata that was overwritten: no object, and no harm. */
+START_TEST(corrupted_metadata_is_harmless)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -554,14 +555,14 @@ START_TEST(metadata_that_were_written_over)
 	owners[5] = MAM_OWNER_LONG;
 	owners[1023] = MAM_OWNER_RUN + 9;
 	owners[200] = MAM_OWNER_LONG;
-	owners[300] = 72; /* where no slab of the class may begin */
+	owners[300] = 72; /* where no slab of the class can start */
 	device->longs[0] = UINT32_MAX;
 	device->longs[3] = 1024 - 200 + 1;
 	ck_assert_uint_eq(stats_of(heap).objects, 0);
 	ck_assert_uint_eq(walk(heap, 0).count, 0);
 	device->longs[3]--;
 	ck_assert_uint_eq(stats_of(heap).large_bytes, (1024 - 200) * 1024);
-	/* All that bytes can be. */
+	/* Random bytes. */
 	for (unsigned int i = 0; i < 1024; i++) {
 		owners[i] = (unsigned char)any(256);
 		device->longs[i / 64] = any(UINT32_MAX);
@@ -574,7 +575,7 @@ START_TEST(metadata_that_were_written_over)
 }
 END_TEST
 
-START_TEST(every_source_with_memory_will_do)
+START_TEST(every_device_source_works)
 {
 	static const char *const sources[] = { "cudamalloc", "vmm", "managed", "pinned" };
 	struct cuda cuda = load();
@@ -600,20 +601,20 @@ END_TEST
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, set_up, NULL);
-	tcase_add_test(tests, a_new_heap_has_nothing_in_it);
+	tcase_add_test(tests, new_heap_is_empty);
 	tcase_add_test(tests, bytes_are_rounded_up_to_blocks);
-	tcase_add_test(tests, metadata_are_as_format_makes_them);
-	tcase_add_test(tests, only_the_metadata_are_written);
-	tcase_add_test(tests, each_class_is_counted_by_itself);
-	tcase_add_test(tests, any_objects_at_random);
-	tcase_add_test(tests, to_the_last_slot);
-	tcase_add_test(tests, a_large_heap_is_seen_in_pieces);
-	tcase_add_test(tests, a_walk_ends_when_it_is_told);
-	tcase_add_test(tests, mistakes_are_counted_by_cause);
-	tcase_add_test(tests, what_moves_is_counted);
-	tcase_add_test(tests, steps_are_added_up);
-	tcase_add_test(tests, metadata_that_were_written_over);
-	tcase_add_test(tests, every_source_with_memory_will_do);
+	tcase_add_test(tests, metadata_matches_format);
+	tcase_add_test(tests, only_metadata_is_written);
+	tcase_add_test(tests, each_class_is_counted_separately);
+	tcase_add_test(tests, random_objects_match_statistics_and_walk);
+	tcase_add_test(tests, heap_fills_to_last_slot);
+	tcase_add_test(tests, large_heap_is_scanned_in_pieces);
+	tcase_add_test(tests, walk_stops_when_visitor_returns_false);
+	tcase_add_test(tests, errors_are_counted_by_cause);
+	tcase_add_test(tests, slabs_in_transition_are_counted);
+	tcase_add_test(tests, search_counters_are_summed);
+	tcase_add_test(tests, corrupted_metadata_is_harmless);
+	tcase_add_test(tests, every_device_source_works);
 }
 
 int main(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What goes wrong around a heap of objects: attributes, kinds that do not go together, the driver's
- * refusals one after the other, memory that runs out, streams in capture, pools that end, and
- * slabs that end while they are looked at. Nothing is left behind, and nothing half done.
+ * Failures around a heap of objects: attributes, calls on a heap of the other kind, each driver
+ * call in turn, out of memory, streams in capture, pools that are destroyed, and slabs that open or
+ * close while the host looks at them. Nothing leaks, and no operation is left incomplete.
  */
 #include "tools/failing.h"
 
@@ -37,17 +37,18 @@ static struct mam_stats pool_stats(struct mam_pool *pool)
 	return stats;
 }
 
-START_TEST(attributes_out_of_range_are_refused)
+START_TEST(attributes_out_of_range_are_rejected)
 {
 #define SIZED .size = sizeof(struct mam_heap_attr)
 	static const struct mam_heap_attr rows[] = {
 		{ SIZED },                                   /* no bytes */
-		{ SIZED, .bytes = MIB, .page_bytes = 4096 }, /* pages' */
-		{ SIZED, .bytes = MIB, .low_per_mille = 5 }, /* pages' */
-		{ SIZED, .bytes = MIB, .kind = 2 },          /* no kind */
+		{ SIZED, .bytes = MIB, .page_bytes = 4096 }, /* pages only */
+		{ SIZED, .bytes = MIB, .low_per_mille = 5 }, /* pages only */
+		{ SIZED, .bytes = MIB, .kind = 2 },          /* invalid kind */
 		{ SIZED, .bytes = MIB, .kind = UINT32_MAX },
 		{ SIZED, .bytes = SIZE_MAX },
-		{ SIZED, .bytes = (((size_t)1 << 26) - 1) * BLOCK + 1 }, /* more than numbers say */
+		{ SIZED,
+		  .bytes = (((size_t)1 << 26) - 1) * BLOCK + 1 }, /* more blocks than numbers */
 	};
 #undef SIZED
 	struct cuda cuda = load();
@@ -59,7 +60,7 @@ START_TEST(attributes_out_of_range_are_refused)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		ck_assert_msg(mam_heap_create(pool, &rows[i], &heap) == MAM_ERROR_INVALID_VALUE,
 			      "row %zu", i);
-	/* As many as there may be: only the memory is missing. */
+	/* The maximum number: only the memory is missing. */
 	attr.bytes = (((size_t)1 << 26) - 1) * BLOCK;
 	ck_assert_int_eq(mam_heap_create(pool, &attr, &heap), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_ptr_eq(heap, (struct mam_heap *)&pool); /* outputs only on success */
@@ -67,8 +68,8 @@ START_TEST(attributes_out_of_range_are_refused)
 }
 END_TEST
 
-/* Calls of one kind on a heap of the other: a defined answer, and nothing changes. */
-START_TEST(kinds_do_not_go_together)
+/* Calls of one kind on a heap of the other return defined values and change nothing. */
+START_TEST(calls_of_the_other_kind_are_rejected)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -108,7 +109,7 @@ START_TEST(kinds_do_not_go_together)
 }
 END_TEST
 
-START_TEST(arguments_that_are_none)
+START_TEST(invalid_arguments_are_rejected)
 {
 	struct mam_heap_info info = { .size = sizeof(info) };
 	struct cuda cuda = load();
@@ -140,8 +141,8 @@ START_TEST(arguments_that_are_none)
 }
 END_TEST
 
-/* A caller that was built before heaps of objects has no room for what is theirs. */
-START_TEST(statistics_by_size)
+/* The struct of a caller that was built before heaps of objects ends before their fields. */
+START_TEST(statistics_respect_struct_size)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -166,17 +167,17 @@ START_TEST(statistics_by_size)
 }
 END_TEST
 
-/* ---- the driver refuses ---------------------------------------------------------------------- */
+/* ---- driver errors --------------------------------------------------------------------------- */
 
 struct trial {
 	struct cuda cuda;
 	struct mam_pool *pool;
 	struct mam_heap *heap;
 	void *objects[40];
-	bool failed; /* something did, in the last call */
+	bool failed; /* whether a call failed in the last trial */
 };
 
-/* The call is over: nothing fails any more. */
+/* The call is over: stops failure injection. */
 static void stop(struct trial *trial)
 {
 	char name[64];
@@ -186,7 +187,7 @@ static void stop(struct trial *trial)
 	failing_left = -1;
 }
 
-/* What is tried, and whether what it left is right. */
+/* The calls under test, and checks of the state that they leave. */
 static enum mam_status try_create(struct trial *trial)
 {
 	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
@@ -227,7 +228,7 @@ static enum mam_status try_walk(struct trial *trial)
 	return status;
 }
 
-/* Told or not, the entries that are told are the right ones. */
+/* Whether published or not, the published entries are correct. */
 static enum mam_status try_free(struct trial *trial)
 {
 	const struct mam_returns *ring = mam_heap_device(trial->heap)->returns;
@@ -236,7 +237,7 @@ static enum mam_status try_free(struct trial *trial)
 	enum mam_status status = mam_heap_free(trial->heap, NULL, trial->objects + 3, 30, &taken);
 
 	stop(trial);
-	(void)walked(trial->heap); /* what was submitted is done */
+	(void)walked(trial->heap); /* submitted work has completed */
 	ck_assert_uint_eq(taken, status == MAM_OK ? 30 : 0);
 	ck_assert(ring->told == told + 30 || (status != MAM_OK && ring->told == told));
 	for (uint64_t i = told; i < ring->told; i++)
@@ -253,8 +254,8 @@ static enum mam_status try_reset(struct trial *trial)
 	return status;
 }
 
-/* The n-th call of the driver fails, for each n until none is left. */
-START_TEST(each_call_of_the_driver_fails_once)
+/* The n-th driver call fails, for each n until all succeed. */
+START_TEST(failed_driver_call_leaks_nothing)
 {
 	static const struct {
 		const char *name;
@@ -292,9 +293,9 @@ START_TEST(each_call_of_the_driver_fails_once)
 }
 END_TEST
 
-/* ---- memory runs out ------------------------------------------------------------------------- */
+/* ---- out of memory --------------------------------------------------------------------------- */
 
-/* How many allocations of the call failed, one after the other, before it went well. */
+/* The number of allocations in the call, each of which failed once before it succeeded. */
 static unsigned int fails_of(enum mam_status (*call)(struct trial *trial), struct trial *trial)
 {
 	for (unsigned int at = 0;; at++) {
@@ -309,7 +310,7 @@ static unsigned int fails_of(enum mam_status (*call)(struct trial *trial), struc
 	}
 }
 
-START_TEST(host_memory_runs_out)
+START_TEST(calls_fail_without_host_memory)
 {
 	struct trial trial = { .cuda = load() };
 
@@ -326,7 +327,7 @@ START_TEST(host_memory_runs_out)
 }
 END_TEST
 
-START_TEST(a_pool_that_is_too_small)
+START_TEST(create_fails_if_pool_is_too_small)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_heap_attr wanted = MAM_HEAP_ATTR_INIT;
@@ -338,7 +339,7 @@ START_TEST(a_pool_that_is_too_small)
 	attr.limit_bytes = 4 * MIB;
 	attr.growth_bytes = 2 * MIB;
 	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_OK);
-	wanted.bytes = 4 * MIB; /* and its books */
+	wanted.bytes = 4 * MIB; /* plus its metadata */
 	ck_assert_int_eq(mam_heap_create(pool, &wanted, &heap), MAM_ERROR_OUT_OF_MEMORY);
 	wanted.bytes = MIB;
 	ck_assert_int_eq(mam_heap_create(pool, &wanted, &heap), MAM_OK);
@@ -349,8 +350,8 @@ END_TEST
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-/* A reset may be captured, what waits may not; no capture is disturbed. */
-START_TEST(streams_in_capture)
+/* A reset may be captured, calls that wait may not; no capture is disturbed. */
+START_TEST(stream_capture_is_not_disturbed)
 {
 	struct mam_heap_info info = { .size = sizeof(info) };
 	struct cuda cuda = load();
@@ -391,7 +392,7 @@ START_TEST(streams_in_capture)
 }
 END_TEST
 
-/* What another stream is doing meanwhile, one after the other. */
+/* Concurrent work of another stream, in order. */
 struct fill {
 	void *at;
 	unsigned char value;
@@ -408,10 +409,10 @@ static void submit(const struct cuda *cuda, struct CUstream_st *stream, const st
 }
 
 /*
- * A slab without a live object is closed, as slab.h does it, or opened, at each possible moment of
- * a call. Its word is 0 before and after, as that of a full one is; nobody must see 64 objects.
+ * An empty slab is closed, as slab.h does it, or opened, at each possible moment of a call. Its
+ * word is 0 before and after, as that of a full one is; no call may report 64 objects.
  */
-START_TEST(a_slab_that_ends_or_begins_meanwhile)
+START_TEST(opening_or_closing_slab_counts_no_objects)
 {
 	const bool begins = _i;
 	struct cuda cuda = load();
@@ -468,9 +469,9 @@ START_TEST(a_slab_that_ends_or_begins_meanwhile)
 }
 END_TEST
 
-/* ---- ends ------------------------------------------------------------------------------------ */
+/* ---- destruction ----------------------------------------------------------------------------- */
 
-START_TEST(a_pool_that_ends_under_its_heap)
+START_TEST(calls_fail_after_pool_is_abandoned)
 {
 	struct mam_heap_info info = { .size = sizeof(info) };
 	struct cuda cuda = load();
@@ -489,7 +490,7 @@ START_TEST(a_pool_that_ends_under_its_heap)
 }
 END_TEST
 
-START_TEST(nothing_is_left_behind)
+START_TEST(destroy_leaks_nothing)
 {
 	struct fake_held before, after;
 	struct cuda cuda = load();
@@ -515,17 +516,17 @@ END_TEST
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, set_up, NULL);
-	tcase_add_test(tests, attributes_out_of_range_are_refused);
-	tcase_add_test(tests, kinds_do_not_go_together);
-	tcase_add_test(tests, arguments_that_are_none);
-	tcase_add_test(tests, statistics_by_size);
-	tcase_add_test(tests, each_call_of_the_driver_fails_once);
-	tcase_add_test(tests, host_memory_runs_out);
-	tcase_add_test(tests, a_pool_that_is_too_small);
-	tcase_add_test(tests, streams_in_capture);
-	tcase_add_loop_test(tests, a_slab_that_ends_or_begins_meanwhile, 0, 2);
-	tcase_add_test(tests, a_pool_that_ends_under_its_heap);
-	tcase_add_test(tests, nothing_is_left_behind);
+	tcase_add_test(tests, attributes_out_of_range_are_rejected);
+	tcase_add_test(tests, calls_of_the_other_kind_are_rejected);
+	tcase_add_test(tests, invalid_arguments_are_rejected);
+	tcase_add_test(tests, statistics_respect_struct_size);
+	tcase_add_test(tests, failed_driver_call_leaks_nothing);
+	tcase_add_test(tests, calls_fail_without_host_memory);
+	tcase_add_test(tests, create_fails_if_pool_is_too_small);
+	tcase_add_test(tests, stream_capture_is_not_disturbed);
+	tcase_add_loop_test(tests, opening_or_closing_slab_counts_no_objects, 0, 2);
+	tcase_add_test(tests, calls_fail_after_pool_is_abandoned);
+	tcase_add_test(tests, destroy_leaks_nothing);
 }
 
 int main(void)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a heap grows where a tool is at work under which that goes wrong: by what the tool leaves
- * in the environment, by the name of its library, by who traces, and by MAM_HEAP_GROWTH.
+ * Whether a heap grows while a tool is active that breaks growth: detected by the tool's
+ * environment variables, by the name of its library, by the tracer, and by MAM_HEAP_GROWTH.
  *
- * The library is a copy of the stand-in driver under that name, which is loaded and not used.
+ * The library is a copy of the fake driver under that name, which is loaded and not used.
  */
 #include <mam/heap.cuh>
 
@@ -35,7 +35,7 @@ static void copy_file(const char *from, const char *to)
 	(void)fclose(in);
 }
 
-/* A library of this name is loaded until the test ends. */
+/* Loads a library of this name until the test ends. */
 static void load_as(const char *name)
 {
 	const char *build = getenv("MAM_BUILDDIR");
@@ -50,7 +50,7 @@ static void load_as(const char *name)
 	ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Does a heap that is to grow do so? */
+/* Returns whether a heap with growth grows. */
 static bool grows(void)
 {
 	struct mam_heap_attr attr = GROWING(MIB, 64 * MIB);
@@ -64,7 +64,9 @@ static bool grows(void)
 	(void)cuda;
 	while (count < 300 && mam_kmalloc(mam_heap_device(heap), 8192))
 		count++;
-	/* One that does not grow has all of its first bytes, and says that it is full. */
+	/*
+	 * A heap that does not grow provides all of its initial bytes, and counts that it is full.
+	 */
 	ck_assert_uint_eq(count, so ? 300 : 128);
 	ck_assert_uint_eq(stats_of(heap).full, !so);
 	heap_end(heap);
@@ -72,14 +74,14 @@ static bool grows(void)
 	return so;
 }
 
-START_TEST(nobody_is_at_work)
+START_TEST(heap_grows_without_tool)
 {
 	ck_assert_ptr_null(mam_replay_tool());
 	ck_assert(grows());
 }
 END_TEST
 
-START_TEST(the_environment_tells)
+START_TEST(tool_is_detected_by_environment)
 {
 	static const struct {
 		const char *name, *tool;
@@ -93,8 +95,8 @@ START_TEST(the_environment_tells)
 }
 END_TEST
 
-/* What users set to steer the profiler, and what other tools leave. */
-START_TEST(other_tools_do_not_matter)
+/* Variables that users set to configure the profiler, and those of other tools. */
+START_TEST(other_tools_do_not_prevent_growth)
 {
 	setenv("NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT", "1", 1);
 	setenv("NSYS_PROFILING_SESSION_ID", "1", 1);
@@ -104,7 +106,7 @@ START_TEST(other_tools_do_not_matter)
 }
 END_TEST
 
-START_TEST(the_library_tells)
+START_TEST(tool_is_detected_by_library)
 {
 	static const char *const rows[][2] = { { "libcuda-injection.so", "ncu" },
 					       { "libsanitizer-collection.so",
@@ -116,7 +118,9 @@ START_TEST(the_library_tells)
 }
 END_TEST
 
-/* A child of a process that is called as a debugger is, and traces it: 0, or 77 where none may. */
+/*
+ * A child of a process that has a debugger's name and traces it: 0, or 77 if tracing is forbidden.
+ */
 static int traced_by(const char *name, bool is_tool)
 {
 	const char *tool;
@@ -136,7 +140,7 @@ static int traced_by(const char *name, bool is_tool)
 	return WEXITSTATUS(status);
 }
 
-START_TEST(the_tracer_tells)
+START_TEST(tool_is_detected_as_tracer)
 {
 	int told = traced_by("cuda-gdb-python", true);
 
@@ -147,8 +151,8 @@ START_TEST(the_tracer_tells)
 }
 END_TEST
 
-/* Only the name of the file counts, and only from its beginning. */
-START_TEST(a_name_that_is_like_it)
+/* Only the file name counts, and only from its start. */
+START_TEST(similar_library_name_is_ignored)
 {
 	load_as("not-libcuda-injection.so");
 	ck_assert_ptr_null(mam_replay_tool());
@@ -156,7 +160,7 @@ START_TEST(a_name_that_is_like_it)
 }
 END_TEST
 
-START_TEST(the_option_decides)
+START_TEST(option_overrides_detection)
 {
 	setenv("MAM_HEAP_GROWTH", _i ? "on" : "off", 1);
 	if (_i)
@@ -165,8 +169,8 @@ START_TEST(the_option_decides)
 }
 END_TEST
 
-/* One sentence, with the tool, what happens, and what to do; once. */
-START_TEST(the_log_says_why)
+/* One message with the tool, the effect and the remedy; once. */
+START_TEST(log_names_tool_and_remedy)
 {
 	char path[] = "/tmp/mam-replay-log-XXXXXX", text[4096];
 	int file = mkstemp(path);
@@ -204,14 +208,14 @@ static void start(void)
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, start, NULL);
-	tcase_add_test(tests, nobody_is_at_work);
-	tcase_add_loop_test(tests, the_environment_tells, 0, 3);
-	tcase_add_test(tests, other_tools_do_not_matter);
-	tcase_add_loop_test(tests, the_library_tells, 0, 2);
-	tcase_add_test(tests, the_tracer_tells);
-	tcase_add_test(tests, a_name_that_is_like_it);
-	tcase_add_loop_test(tests, the_option_decides, 0, 2);
-	tcase_add_test(tests, the_log_says_why);
+	tcase_add_test(tests, heap_grows_without_tool);
+	tcase_add_loop_test(tests, tool_is_detected_by_environment, 0, 3);
+	tcase_add_test(tests, other_tools_do_not_prevent_growth);
+	tcase_add_loop_test(tests, tool_is_detected_by_library, 0, 2);
+	tcase_add_test(tests, tool_is_detected_as_tracer);
+	tcase_add_test(tests, similar_library_name_is_ignored);
+	tcase_add_loop_test(tests, option_overrides_detection, 0, 2);
+	tcase_add_test(tests, log_names_tool_and_remedy);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects that the host gives back, by mam_heap_free(), and kernels that take them in: in the
- * memory of the stand-in driver, by lanes of the simulator.
+ * Objects that the host frees with mam_heap_free(), and kernels that drain them: in the memory of
+ * the fake driver, by lanes of the simulator.
  */
 #include <mam/heap.cuh>
 
@@ -48,7 +48,7 @@ static void drain(struct mam_heap *heap)
 		      "%s", result.text);
 }
 
-/* So many objects are live, and so many on the way. */
+/* So many objects are live, and so many frees are pending. */
 static struct mam_heap_info counts(struct mam_heap *heap, uint64_t live, uint64_t returned)
 {
 	struct mam_heap_info info = stats_of(heap);
@@ -58,7 +58,7 @@ static struct mam_heap_info counts(struct mam_heap *heap, uint64_t live, uint64_
 	return info;
 }
 
-START_TEST(they_are_free_once_a_kernel_took_them_in)
+START_TEST(objects_are_free_after_drain)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -89,8 +89,8 @@ START_TEST(they_are_free_once_a_kernel_took_them_in)
 }
 END_TEST
 
-/* The first ones are taken, as many as there is room for. */
-START_TEST(no_more_than_the_ring_has_room_for)
+/* Accepts the first ones, as many as there is room for. */
+START_TEST(full_ring_accepts_no_more)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -119,8 +119,8 @@ START_TEST(no_more_than_the_ring_has_room_for)
 }
 END_TEST
 
-/* A request that would get NULL takes in what the host gave back, and gets it. */
-START_TEST(a_full_heap_gives_it_to_who_asks)
+/* A request that would return NULL drains the host's frees first, and succeeds. */
+START_TEST(full_heap_drains_before_it_fails)
 {
 	static const size_t sizes[] = { 16, 100, 8192, 20000 };
 	struct cuda cuda = load();
@@ -141,7 +141,7 @@ START_TEST(a_full_heap_gives_it_to_who_asks)
 		ck_assert_ptr_null(mam_kmalloc(device, sizes[i]));
 		counts(heap, count, 0);
 		give(heap, 0, count);
-		if (sizes[i] < 20000) /* all of it, by one of another kind */
+		if (sizes[i] < 20000) /* the whole heap, by a run */
 			ck_assert_ptr_eq(mam_kmalloc(device, MAM_HEAP_BLOCK), device->space);
 		heap_end(heap);
 	}
@@ -149,8 +149,8 @@ START_TEST(a_full_heap_gives_it_to_who_asks)
 }
 END_TEST
 
-/* Entries go on at the ring's beginning, wherever a call's share of them ends. */
-START_TEST(around_the_ring_and_around)
+/* Entries wrap around the ring, wherever the share of a call ends. */
+START_TEST(ring_wraps_around)
 {
 	static const unsigned int steps[] = { 1000, 1, 3096, 4096, 4095, 77, 2000, 3, 4096 };
 	struct cuda cuda = load();
@@ -176,7 +176,7 @@ START_TEST(around_the_ring_and_around)
 }
 END_TEST
 
-START_TEST(what_is_no_object_is_counted)
+START_TEST(invalid_frees_are_counted)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -186,10 +186,10 @@ START_TEST(what_is_no_object_is_counted)
 	(void)cuda;
 	take(heap, 0, 3, 100);
 	objects[3] = NULL;
-	objects[4] = objects[0];              /* twice */
-	objects[5] = (char *)objects[1] + 16; /* inside */
-	objects[6] = &info;                   /* of nobody here */
-	objects[7] = mam_heap_device(heap);   /* the books */
+	objects[4] = objects[0];              /* double free */
+	objects[5] = (char *)objects[1] + 16; /* interior */
+	objects[6] = &info;                   /* not in this heap */
+	objects[7] = mam_heap_device(heap);   /* the metadata */
 	objects[8] = (void *)(uintptr_t)UINTPTR_MAX;
 	objects[9] = objects[2];
 	objects[1] = NULL;
@@ -206,8 +206,8 @@ START_TEST(what_is_no_object_is_counted)
 }
 END_TEST
 
-/* A reset ends them all; what was on the way is no mistake of anybody's. */
-START_TEST(a_reset_forgets_what_is_on_the_way)
+/* A reset frees all objects; pending frees are not counted as errors. */
+START_TEST(reset_drops_pending_frees)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -232,8 +232,8 @@ START_TEST(a_reset_forgets_what_is_on_the_way)
 }
 END_TEST
 
-/* The caller's stream is waited for, and no other. */
-START_TEST(in_the_order_of_the_stream)
+/* The call waits for the caller's stream, and for no other. */
+START_TEST(free_waits_for_its_stream_only)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -251,7 +251,7 @@ START_TEST(in_the_order_of_the_stream)
 	ck_assert_int_eq(mam_heap_free(heap, one, objects, 1, NULL), MAM_OK);
 	ck_assert_int_eq(cuda.fake_pending((uintptr_t)objects[0], 1024), 0);
 	ck_assert_int_gt(cuda.fake_pending((uintptr_t)objects[1], 1024), 0);
-	/* And it is there when the call is back. */
+	/* And the entry is published when the call returns. */
 	ck_assert_uint_eq(mam_heap_device(heap)->returns->told, 1);
 	ck_assert_ptr_eq((void *)(uintptr_t)mam_heap_device(heap)->returns->address[0], objects[0]);
 	ck_assert_int_eq(mam_heap_free(heap, two, objects + 1, 1, NULL), MAM_OK);
@@ -286,14 +286,14 @@ static void *give_singly(void *argument)
 	return NULL;
 }
 
-START_TEST(several_threads_give)
+START_TEST(several_threads_may_free)
 {
 	struct giver givers[4];
 	pthread_t threads[4];
 	struct mam_pool *pool;
 	struct mam_heap *heap;
 
-	/* Time as it is: threads sleep while the driver works, and others come in between. */
+	/* Real time: threads sleep while the driver works, and others run in between. */
 	unsetenv("FAKE_CUDA_CLOCK_NS");
 	setenv("FAKE_CUDA_LAG_US", "20", 1);
 	(void)load();
@@ -330,8 +330,8 @@ static void *give_behind(void *argument)
 	return NULL;
 }
 
-/* A kernel may be waiting for what another thread gives back. */
-START_TEST(who_waits_keeps_no_other_waiting)
+/* A kernel may be waiting for memory that another thread frees. */
+START_TEST(waiting_free_does_not_block_others)
 {
 	struct mam_pool *pool;
 	struct behind behind;
@@ -364,7 +364,7 @@ START_TEST(who_waits_keeps_no_other_waiting)
 }
 END_TEST
 
-/* Every second object, found by the walk and given back from inside. */
+/* Every second object, found by the walk and freed by the visitor. */
 static bool give_some(void *argument, void *address, size_t bytes)
 {
 	struct giver *giver = argument;
@@ -375,7 +375,7 @@ static bool give_some(void *argument, void *address, size_t bytes)
 	return true;
 }
 
-START_TEST(a_walk_may_give_back)
+START_TEST(visitor_may_free_objects)
 {
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
@@ -416,7 +416,7 @@ static void begin(void *argument)
 	ck_assert_int_eq(job->cuda.cuCtxSynchronize(), CUDA_SUCCESS);
 }
 
-/* Lanes allocate, and leave what they have to the host, which gives it back meanwhile. */
+/* Lanes allocate objects and leave them to the host, which frees them meanwhile. */
 MAM_KERNEL(leaves)
 {
 	struct job *job = argument;
@@ -470,9 +470,9 @@ static const char *check(void *argument)
 	struct mam_heap_info info = stats_of(job->heap);
 
 	if (info.objects != 0 || info.returned != 0)
-		return "what was given back is not free";
+		return "a freed object is not free";
 	return info.double_frees + info.foreign_frees + info.interior_frees
-		       ? "a mistake was counted, and nobody made one"
+		       ? "an error was counted without one"
 		       : NULL;
 }
 
@@ -483,7 +483,7 @@ static bool build(struct simt_world *world, void *argument)
 	       simt_world_host(world, host, argument);
 }
 
-START_TEST(kernels_go_on_meanwhile)
+START_TEST(kernels_run_while_host_frees)
 {
 	struct job job = { .cuda = load() };
 	struct mam_pool *pool = pool_new();
@@ -503,17 +503,17 @@ END_TEST
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, set_up, NULL);
-	tcase_add_test(tests, they_are_free_once_a_kernel_took_them_in);
-	tcase_add_test(tests, no_more_than_the_ring_has_room_for);
-	tcase_add_test(tests, a_full_heap_gives_it_to_who_asks);
-	tcase_add_test(tests, around_the_ring_and_around);
-	tcase_add_test(tests, what_is_no_object_is_counted);
-	tcase_add_test(tests, a_reset_forgets_what_is_on_the_way);
-	tcase_add_test(tests, in_the_order_of_the_stream);
-	tcase_add_test(tests, several_threads_give);
-	tcase_add_test(tests, who_waits_keeps_no_other_waiting);
-	tcase_add_test(tests, a_walk_may_give_back);
-	tcase_add_test(tests, kernels_go_on_meanwhile);
+	tcase_add_test(tests, objects_are_free_after_drain);
+	tcase_add_test(tests, full_ring_accepts_no_more);
+	tcase_add_test(tests, full_heap_drains_before_it_fails);
+	tcase_add_test(tests, ring_wraps_around);
+	tcase_add_test(tests, invalid_frees_are_counted);
+	tcase_add_test(tests, reset_drops_pending_frees);
+	tcase_add_test(tests, free_waits_for_its_stream_only);
+	tcase_add_test(tests, several_threads_may_free);
+	tcase_add_test(tests, waiting_free_does_not_block_others);
+	tcase_add_test(tests, visitor_may_free_objects);
+	tcase_add_test(tests, kernels_run_while_host_frees);
 }
 
 int main(void)

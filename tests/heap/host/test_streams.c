@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_streams.c - several kernels on one heap, at once and one after the other, in several
- * streams: one gives back what another took, the heap is made new between two, warps are not whole.
+ * test_streams.c - several kernels on one heap, concurrent and consecutive, on several streams: one
+ * frees what another allocated, the heap is reset between two, and some lanes of a warp exit early.
  */
 #include "heap/motion.h"
 
 #define TCACHES 64
 
-/* Sizes of slabs of few units, so that a small heap has several, and of runs. */
+/* Sizes whose slabs have few units, so that a small heap has several slabs, and sizes of runs. */
 static const size_t sizes[] = { 16, 24, 64, 64, 100, 128, 500, 9000 };
 
 static size_t some_bytes(void)
@@ -15,10 +15,7 @@ static size_t some_bytes(void)
 	return sizes[motion_below(sizeof(sizes) / sizeof(sizes[0]))];
 }
 
-/*
- * Objects wait in seats, for whoever comes by: a lane puts there what it has, and gives back what
- * it finds.
- */
+/* Objects wait in slots for other lanes: a lane puts its object there, and frees what it finds. */
 static void pass_on(struct okit *kit, void *object)
 {
 	uint32_t i = motion_below(TCACHES), tries;
@@ -27,7 +24,7 @@ static void pass_on(struct okit *kit, void *object)
 	okit_free(kit, found);
 	if (!object)
 		return;
-	/* Perhaps somebody else has put one there meanwhile: to the next seat. */
+	/* If another lane has filled the slot meanwhile, tries the next one. */
 	for (tries = 0; tries < TCACHES; tries++, i = (i + 1) % TCACHES)
 		if (!mam_atomic_cas64(&kit->kept[i], 0, (uintptr_t)object, MAM_ACQ_REL,
 				      MAM_AT_DEVICE))
@@ -40,14 +37,14 @@ MAM_KERNEL(trade)
 	struct okit *kit = argument;
 	uint32_t n;
 
-	/* Warps are not whole: some lanes never ask. */
+	/* Warps are not complete: some lanes never allocate. */
 	if (motion_below(4) == 0)
 		return;
 	for (n = 0; n < 4; n++)
 		pass_on(kit, motion_below(3) ? okit_alloc(kit, some_bytes()) : NULL);
 }
 
-/* What is left in seats. */
+/* Frees the remaining objects in the slots. */
 MAM_KERNEL(clear_up)
 {
 	struct okit *kit = argument;
@@ -69,7 +66,7 @@ static bool at_once(struct simt_world *world, void *argument)
 	return true;
 }
 
-/* After the run: the world's kernels have ended, and what they left is given back here. */
+/* After the run, when the world's kernels have ended: counts what they left. */
 static const char *all_but_the_kept(void *argument)
 {
 	struct okit *kit = argument;
@@ -79,20 +76,21 @@ static const char *all_but_the_kept(void *argument)
 	for (i = 0; i < TCACHES; i++)
 		kept += !!kit->kept[i];
 	if (kept != kit->live)
-		return okit_wrong("%u objects are live, and %u were left", kit->live, kept);
+		return okit_wrong("%u objects are live, but %u were left", kit->live, kept);
 	return wrong;
 }
 
-START_TEST(streams_at_once)
+START_TEST(concurrent_streams_share_heap)
 {
 	struct okit *kit = okit_create(2, 4, NULL);
 
-	okit_explore_world(kit, "streams at once", at_once, KIT_RACE ? 100 : 400, all_but_the_kept);
+	okit_explore_world(kit, "concurrent streams", at_once, KIT_RACE ? 100 : 400,
+			   all_but_the_kept);
 	okit_destroy(kit);
 }
 END_TEST
 
-/* One stream: the last kernel clears up what all others left. */
+/* One stream: the last kernel frees what all others left. */
 static bool in_turn(struct simt_world *world, void *argument)
 {
 	return simt_world_launch(world, 0, trade, 2, 6, argument) &&
@@ -102,7 +100,7 @@ static bool in_turn(struct simt_world *world, void *argument)
 	       simt_world_launch(world, 0, clear_up, 1, 8, argument);
 }
 
-START_TEST(one_stream)
+START_TEST(later_kernel_frees_objects_of_earlier)
 {
 	struct okit *kit = okit_create(1, 2, NULL);
 
@@ -112,8 +110,8 @@ START_TEST(one_stream)
 END_TEST
 
 /*
- * A tiny heap, filled by one kernel as far as it goes, and emptied by the next, of another shape,
- * while a third in another stream asks and gives back: the same fits again.
+ * A tiny heap: one kernel fills it as far as possible, the next one, of another shape, empties it,
+ * while a third on another stream allocates and frees: the same number fits again.
  */
 MAM_KERNEL(fill)
 {
@@ -162,7 +160,7 @@ static void begin_few(void *argument)
 	okit_keep(argument, 0, ((struct okit *)argument)->space + (12u << MAM_UNIT_SHIFT));
 }
 
-START_TEST(filled_again)
+START_TEST(emptied_heap_can_be_filled_again)
 {
 	static const size_t bytes[] = { 64, 120, 1 };
 	struct okit *kit = okit_create(1, 2, (const void *)(uintptr_t)bytes[_i]);
@@ -181,9 +179,11 @@ START_TEST(filled_again)
 }
 END_TEST
 
-/* ---- made new between two kernels ------------------------------------------------------------ */
+/* ---- a reset between two kernels ------------------------------------------------------------- */
 
-/* A kernel leaves everything lying about; the heap is made new; the next one has all of it. */
+/*
+ * A kernel leaves all of its objects live; the heap is reset; the next kernel has the whole heap.
+ */
 MAM_KERNEL(litter)
 {
 	struct okit *kit = argument;
@@ -197,7 +197,7 @@ MAM_KERNEL(have_all)
 {
 	struct okit *kit = argument;
 
-	/* Everything is one run again. */
+	/* The whole heap is one run again. */
 	if (!mam_block() && !simt_thread())
 		okit_keep(kit, 0, okit_alloc(kit, (size_t)kit->blocks << MAM_BLOCK_SHIFT));
 }
@@ -222,11 +222,12 @@ static bool reset_between(struct simt_world *world, void *argument)
 	       simt_world_host(world, resets, argument);
 }
 
-START_TEST(made_new)
+START_TEST(reset_makes_whole_heap_available)
 {
 	struct okit *kit = okit_create(2, 2, NULL);
 
-	okit_explore_world(kit, "made new", reset_between, KIT_RACE ? 40 : 150, okit_check_empty);
+	okit_explore_world(kit, "reset between kernels", reset_between, KIT_RACE ? 40 : 150,
+			   okit_check_empty);
 	okit_destroy(kit);
 }
 END_TEST
@@ -235,9 +236,9 @@ int main(void)
 {
 	TCase *tcase = tcase_create("streams");
 
-	tcase_add_test(tcase, streams_at_once);
-	tcase_add_test(tcase, one_stream);
-	tcase_add_loop_test(tcase, filled_again, 0, 3);
-	tcase_add_test(tcase, made_new);
+	tcase_add_test(tcase, concurrent_streams_share_heap);
+	tcase_add_test(tcase, later_kernel_frees_objects_of_earlier);
+	tcase_add_loop_test(tcase, emptied_heap_can_be_filled_again, 0, 3);
+	tcase_add_test(tcase, reset_makes_whole_heap_available);
 	return kit_run(tcase, "heap/streams");
 }
