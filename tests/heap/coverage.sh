@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# coverage.sh - which lines of device code do its tests run?
+# coverage.sh - prints which lines of device code the tests run.
 #
 # Usage: tests/heap/coverage.sh [-s SET] [SEEDS]     in a build folder, after make check TESTS=
 #
-# Compiles the programs of mutants.tab, or those of mutants-SET.tab, with --coverage, runs them with as many
-# seeds a case (default 30), and
-# prints for each header of the table how many of its lines ran, then the lines that never did. Lines of rare
-# ends that only a test of its own reaches are no fault; a whole function is.
+# Compiles the programs of mutants.tab, or of mutants-SET.tab, with --coverage, and runs them with
+# SEEDS seeds per case (default 30). Prints for each header of the table how many of its lines ran,
+# then the lines that never ran. Lines of rare cases that only a test of their own reaches are
+# acceptable; a whole function is not.
 
 : "${MAM_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${MAM_BUILDDIR:=$(pwd)}"
@@ -19,7 +19,7 @@ if [ "${1:-}" = -s ]; then
 	[ "$2" = pages ] || table=$MAM_SRCDIR/tests/heap/mutants-$2.tab
 	shift 2
 fi
-[ -f "$table" ] || { echo "coverage.sh: there is no $table" >&2 && exit 2; }
+[ -f "$table" ] || { echo "coverage.sh: error: cannot find $table" >&2 && exit 2; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/mam-coverage.XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
@@ -43,17 +43,19 @@ for program in $(sed -n -e 's/^program \([^ ]*\) .*/\1/p' -e 's/^plain \([^ ]*\)
 	# shellcheck disable=SC2046,SC2086
 	$CC --coverage -o "$program" $objects "$MAM_BUILDDIR/tests/simt/.libs/libsimt.a" \
 		$(variable CHECK_LIBS) -lpthread -ldl || exit 2
-	# Children of Check would add to the counts one after another; one process is quicker.
+	# Child processes of Check would update the counts one after the other; one process is
+	# faster.
 	SIMT_SEEDS=${1:-30} CK_FORK=no ./"$program" > output 2>&1 ||
 		echo "$program: $(grep ':[FE]:' output | head -n 1)"
 	# shellcheck disable=SC2086
 	$GCOV -p $objects > /dev/null 2>&1
 done
 
-# A line of a .gcov file is COUNT:LINE:TEXT, ##### for 0 and - for no code; a header may be in many of them.
+# A line of a .gcov file is COUNT:LINE:TEXT, with ##### for 0 and - for a line without code; several
+# .gcov files may contain the same header.
 find "$work" -name '*#*.gcov' | sort > "$work/files"
 if [ ! -s "$work/files" ]; then
-	echo "coverage.sh: $GCOV gave nothing" >&2
+	echo "coverage.sh: error: $GCOV wrote no files" >&2
 	exit 2
 fi
 headers=$(sed -n 's/^header //p' "$table" | tr '\n' ' ')

@@ -1,18 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# million.sh - a long search: the programs of tests/heap that run device code, with seeds that no other run
-# has, until MILLION_TOTAL interleavings (default 1,000,000) were tried.
+# million.sh - a long search: runs the programs of tests/heap that contain device code with seeds
+# that no other run uses, until MILLION_TOTAL interleavings (default 1,000,000) have been tried.
 #
 # Usage: tests/heap/million.sh [-s SET] [PROGRAM]...     in a build folder, after make check TESTS=
 #
-# 1. The programs are the pairs NAME and NAME_race in tests/heap; arguments choose some, and -s those of
-#    mutants-SET.tab (`pages`: of mutants.tab).
-# 2. They take turns. In a turn each case gets MILLION_SEEDS seeds (default 100) under each policy, the turn's own:
-#    the first turn begins at MILLION_FIRST (default 1,000,001), each turn where the last one ended.
-# 3. Each turn is a line, then the sums. What is found ends the run, is printed, and is status 1.
+# 1. The programs are the pairs NAME and NAME_race in tests/heap. Arguments select some of them;
+#    -s selects those of mutants-SET.tab (`pages`: of mutants.tab).
+# 2. The programs take turns. In a turn each case gets MILLION_SEEDS seeds (default 100) under each
+#    policy. The first turn starts at seed MILLION_FIRST (default 1,000,001), each other turn where
+#    the previous one ended.
+# 3. Each turn prints a line; the totals follow. A failure ends the run, is printed, and makes the
+#    exit status 1.
 #
-# MILLION_JOBS as many at the same time (default 1); seconds are the programs' own, added up.
+# MILLION_JOBS sets the number of parallel jobs (default 1); seconds are summed over all programs.
 
 : "${MAM_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${MAM_BUILDDIR:=$(pwd)}"
@@ -26,7 +28,7 @@ trap 'exit 130' INT TERM
 if [ "${1:-}" = -s ]; then
 	table=$MAM_SRCDIR/tests/heap/mutants.tab
 	[ "$2" = pages ] || table=$MAM_SRCDIR/tests/heap/mutants-$2.tab
-	[ -f "$table" ] || { echo "million.sh: there is no $table" >&2 && exit 2; }
+	[ -f "$table" ] || { echo "million.sh: error: cannot find $table" >&2 && exit 2; }
 	shift 2
 	# shellcheck disable=SC2046 # names are words
 	set -- "$@" $(sed -n 's/^program \([^ ]*\) .*/\1/p' "$table")
@@ -45,11 +47,11 @@ for race in $(find tests/heap -name '*_race' | sort); do
 	echo "$race"
 done > "$work/programs"
 if [ ! -s "$work/programs" ]; then
-	echo "million.sh: no programs in $MAM_BUILDDIR/tests/heap: make check TESTS= makes them" >&2
+	echo "million.sh: error: no programs in $MAM_BUILDDIR/tests/heap; run 'make check TESTS='" >&2
 	exit 2
 fi
 
-# One turn of one program.
+# Runs one turn of one program.
 turn() # PROGRAM FIRST FOLDER
 {
 	SIMT_FIRST=$2 SIMT_SEEDS=$seeds CK_TIMEOUT_MULTIPLIER=1000 \

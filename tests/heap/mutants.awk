@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# mutants.awk - the report of mutate.sh: its table, the list of mutants, what became of each.
+# mutants.awk - the report of mutate.sh: its table, the list of mutants, and the result of each.
 #
 # Usage: awk [-v part=yes] [-v rounds=1] -v seeds=N -f mutants.awk TABLE LIST RESULTS
 #
-# First the sums, then the survivors with their explanations, then the killed ones. The status is 1 if one is not explained, a mutant is
-# broken or was not run, or (without `part`) an explanation explains none.
+# Prints the totals, then the survivors with their explanations, then the killed mutants. The exit
+# status is 1 if a survivor is not explained, a mutant is broken or was not run, or (without `part`)
+# an explanation explains no survivor.
 
-# A pattern with * as a regular expression.
+# Converts a pattern with * to a regular expression.
 function as_regex(glob,    out, i, c)
 {
 	out = "^"
@@ -101,12 +102,12 @@ END {
 	}
 	printf "%d mutants: %d killed (%d of them by programs with access hooks), %d survived, %d of these explained\n",
 		mutants, killed, by_hooks, survivors, survivors - unexplained
-	printf "With %d seeds a case and policy%s.\n", seeds,
-		(rounds == 1 ? "" : ", and those that survived with as many as the tests ask for")
+	printf "With %d seeds per case and policy%s.\n", seeds,
+		(rounds == 1 ? "" : ", and survivors with the number that the tests specify")
 	printf "Found as:"
 	for (w in ways)
 		printf " %s %d;", w, ways[w]
-	printf " the last one found after %d interleavings of a case\n\n", worst
+	printf " the last one after %d interleavings of a case\n\n", worst
 	printf "%-10s %8s %8s %10s\n", "kind", "mutants", "killed", "explained"
 	split("order scope mask once bound if operand edge one not bits half drop number sign edit", kinds, " ")
 	for (i = 1; i in kinds; i++)
@@ -121,8 +122,8 @@ END {
 	}
 	if (!survivors)
 		print "none"
-	print "\nKilled: which (by number) of a kind in a function, by which program, as what, and the most"
-	print "interleavings of a case until then\n"
+	print "\nKilled: their numbers by kind and function, the program, the failure, and the maximum number of"
+	print "interleavings of a case before it\n"
 	for (i = 1; i <= mutants; i++) {
 		name = order[i]
 		if (state[name] != "killed")
@@ -145,7 +146,7 @@ END {
 	if (!part) {
 		for (i = 1; i <= globs; i++) {
 			if (!used[i]) {
-				print "STALE explanation of " glob[i] ": nothing that it explains survived"
+				print "STALE explanation of " glob[i] ": no such mutant survived"
 				stale++
 			}
 		}

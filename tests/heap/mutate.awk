@@ -1,36 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# mutate.awk - one-place changes of device code: lists those of a header, or writes it with one of them.
+# mutate.awk - single changes of device code: lists those of a header, or writes the header with one
+# of them.
 #
-# Usage: awk [-v folder=PATH] -f mutate.awk [TABLE] HEADER         lists them
-#        awk [-v folder=PATH] -v want=ID -f mutate.awk [TABLE] HEADER   writes the header with that one
+# Usage: awk [-v folder=PATH] -f mutate.awk [TABLE] HEADER               lists them
+#        awk [-v folder=PATH] -v want=ID -f mutate.awk [TABLE] HEADER    writes the changed header
 #
-# 1. Read the header as one text; a second copy of it has blanks where comments and directives are.
-# 2. Find the functions: a line that begins with a word of capitals and names something with parentheses, to the
-#    next `}` in the first column.
-# 3. Inside them find, in that copy, each place of a kind:
-#      order    an order that is weaker: ACQ_REL to ACQUIRE, RELEASE, RELAXED; ACQUIRE, RELEASE to RELAXED
-#      scope    block where it is device or system
-#      mask     all lanes where a collective names some
-#      once     a loop that runs once: a retry that is dropped
+# 1. Read the header as one text; a second copy of it has blanks in place of comments and
+#    directives.
+# 2. Find the functions: from a line that starts with a word of capitals and names something with
+#    parentheses, to the next `}` in the first column.
+# 3. In that copy, find each place of a kind inside the functions:
+#      order    a weaker order: ACQ_REL to ACQUIRE, RELEASE, RELAXED; ACQUIRE, RELEASE to RELAXED
+#      scope    block instead of device or system
+#      mask     all lanes instead of those that a collective names
+#      once     a loop that runs once: no retry
 #      bound    a loop whose condition always holds
 #      if       a condition that always holds, or never
-#      operand  one of the operands of && or || that says nothing
+#      operand  an operand of && or || without effect
 #      edge     < to <=, >= to > and back, == to != and back
-#      one      + 1 or - 1 that is missing
-#      not      ~ or ! that is missing
+#      one      a missing + 1 or - 1
+#      not      a missing ~ or !
 #      bits     & to |, | to &, << to >>, >> to <<
 #      half     64 to 32, 63 to 31, 32 to 16, 31 to 15
-#      drop     a statement that is missing
-#    where the table says so (also):
-#      number   a number one too large, from 2 on and but for those of `half`
+#      drop     a missing statement
+#    with `also` in the table:
+#      number   a number that is one too large, from 2 up, except those of `half`
 #      sign     + to -, - to +, * to /, / to *
 #    and those of the table itself (edit).
-# 4. A mutant's name is FILE:FUNCTION:KIND:N:WHAT, the N-th of its kind in the function; it stays the same as long as
-#    the function does.
+# 4. The name of a mutant is FILE:FUNCTION:KIND:N:WHAT, the N-th of its kind in the function; it
+#    stays the same as long as the function does not change.
 #
-# A list's line is NAME, LINE, then the text at that place, parted by tabs. The status is 1 if an edit of
-# the table no longer applies, or the wanted one is not there.
+# A line of the list is NAME, LINE and the text at that place, separated by tabs. The exit status
+# is 1 if an edit of the table no longer applies, or the requested mutant does not exist.
 
 function blank(text,    out, rest, at, end, piece)
 {
@@ -48,7 +50,7 @@ function blank(text,    out, rest, at, end, piece)
 	return out
 }
 
-# The directives, line by line, and the lines that go on behind a backslash.
+# Blanks the directives, line by line, and their continuation lines after a backslash.
 function blank_directives(text,    n, line, i, out, on)
 {
 	n = split(text, line, "\n")
@@ -83,7 +85,7 @@ function line_so_far(at,    before)
 	return before
 }
 
-# A mutant: `length_` characters from `at` on become `new`.
+# A mutant: `length_` characters from `at` become `new`.
 function mutant(kind, what, at, length_, new,    name, shown)
 {
 	name = base ":" func_name ":" kind ":" what
@@ -99,7 +101,7 @@ function mutant(kind, what, at, length_, new,    name, shown)
 	printf "%s\t%d\t%s\n", name, line_of(at), one_line(substr(shown, 1, 70))
 }
 
-# Where the parenthesis that opens at `at` of the blanked text ends.
+# Returns where the parenthesis that opens at `at` of the blanked text closes.
 function closing(at,    depth, i, c)
 {
 	depth = 0
@@ -113,7 +115,7 @@ function closing(at,    depth, i, c)
 	return 0
 }
 
-# Finds `pattern` in the function from `from` on; sets hit and hit_length.
+# Finds `pattern` in the function, starting at `from`; sets hit and hit_length.
 function next_hit(pattern, from,    piece)
 {
 	piece = substr(code, from, body_end - from + 1)
@@ -168,7 +170,7 @@ function masks(    from, n, start, depth, i, c)
 	}
 }
 
-# The operands of && or || between `from` and `to`, on the outermost level where one stands.
+# The operands of && or || between `from` and `to`, on the outermost level that has one.
 function operands(from, to,    depth, i, two, at, n, op, part, k)
 {
 	depth = 0
@@ -237,7 +239,7 @@ function conditions(    from, n, open, close_, loops, dos, a, b, i, c, depth, te
 			operands(a, b)
 			continue
 		}
-		# The word itself begins behind the character before it.
+		# The word itself starts after the character before it.
 		i = hit + (substr(code, hit, 1) !~ /[a-z]/)
 		mutant("once", loops ":" substr(code, i, 1) "", i, b - i + 1,
 		       "for (int mutant_ran = 0; !mutant_ran; mutant_ran = 1) " substr(text, i, a - i) \
@@ -253,7 +255,7 @@ function conditions(    from, n, open, close_, loops, dos, a, b, i, c, depth, te
 	}
 }
 
-# `pattern` with what becomes of it: words parted by blanks, "OLD NEW" pairs in `pairs`.
+# Replaces each match of `pattern`: `pairs` are words "OLD NEW", separated by blanks.
 function exchange(kind, pattern, pairs,    from, n, old, i, k, pair, before)
 {
 	k = split(pairs, pair, " ")
@@ -265,7 +267,7 @@ function exchange(kind, pattern, pairs,    from, n, old, i, k, pair, before)
 		before -= length(old)
 		sub(/[ )]+$/, "", old)
 		n++
-		# A condition as a whole is turned round by kind `if`.
+		# Kind `if` covers the negation of a whole condition.
 		if (old ~ /^[!=]=$/ && line_so_far(hit) ~ /(if|while|for) [(]/)
 			continue
 		for (i = 1; i < k; i += 2)
@@ -316,7 +318,7 @@ function signs(    from, n, old)
 	}
 }
 
-# What a statement is behind the words that rule it: if (...), else, for (...), while (...), do.
+# Finds statements after the words that control them: if (...), else, for (...), while (...), do.
 function statements(    i, c, depth, start, nested, level, n, from, word, s, ruled, close_, last_return)
 {
 	depth = 0
@@ -412,7 +414,7 @@ function nots(    from, n)
 		mutant("not", ++n ":!", hit + 1, 1, "")
 }
 
-# The table's own: `old` stands once in the header, comments aside.
+# The table's own edits: `old` must occur once in the header, not counting comments.
 function edits(    i, at, again)
 {
 	for (i = 1; i <= edit_count; i++) {

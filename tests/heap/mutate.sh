@@ -1,31 +1,33 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# mutate.sh - are the tests of device code worth something? Changes it in one place after another, and
-# prints which test sees it.
+# mutate.sh - tests the tests of device code: makes one change at a time to it, and prints which
+# test detects the change.
 #
-# Usage: tests/heap/mutate.sh [-1l] [-s SET] [NAME]...    a NAME may have * in it; all mutants if there is none
-#   -1      only the first round
-#   -l      only list the mutants, and see whether the table still applies
-#   -s SET  pages (that is so without it): mutants.tab; objects, large, growth: mutants-SET.tab; coalesce, kma:
-#           that of tests/SET, whose headers are those of src/SET
+# Usage: tests/heap/mutate.sh [-1l] [-s SET] [NAME]...
+#   NAME    a mutant, or a pattern with *; default: all mutants
+#   -1      run only the first round
+#   -l      only list the mutants, and check that the table still applies
+#   -s SET  pages (default): mutants.tab; objects, large, growth: mutants-SET.tab; coalesce, kma: the
+#           table of tests/SET, whose headers are in src/SET
 #
-# 1. mutate.awk names the mutants of the headers that `header` lines of the table give.
-# 2. Each is a copy of one header in a folder of its own, before src/ in the include path. The programs of
-#    the table that include it are compiled with it and run, those with access hooks first where an order
-#    or a scope is weaker: all mutants with MUTATE_SEEDS seeds, then those that survived with the seeds that
-#    the tests themselves ask for. The first failure ends a program (mutate_must.c).
-# 3. It is killed by the first test that fails, or by a program that ends by a signal or not at all. A
-#    survivor must be explained in the table; an explanation must explain one.
+# 1. mutate.awk names the mutants of the headers that the `header` lines of the table list.
+# 2. Each mutant is a copy of one header in a folder of its own, before src/ in the include path.
+#    The programs of the table that include it are compiled with it and run, those with access
+#    hooks first if an order or a scope is weaker: all mutants with MUTATE_SEEDS seeds, then the
+#    survivors with the number of seeds that the tests themselves specify. The first failure ends a
+#    program (mutate_must.c).
+# 3. A mutant is killed by the first test that fails, or by a program that ends by a signal or does
+#    not end. A survivor must be explained in the table; an explanation must explain a survivor.
 #
-# The status is 1 if a survivor is not explained, an explanation or an edit of the table has no place any
-# more, a mutant does not compile, or a program fails without any change.
+# The exit status is 1 if a survivor is not explained, an explanation or an edit of the table does
+# not apply any more, a mutant does not compile, or a program fails without a change.
 #
-#   MUTATE_SEEDS  in the first round (default 30)
-#   MUTATE_JOBS   as many at the same time (default 1)
-#   MUTATE_CFLAGS how they are optimised (default -O1; -O0 compiles faster)
-#   MUTATE_KEEP   a folder for what is made; results in it are not made again. Default: a new one,
-#                 removed at the end
+#   MUTATE_SEEDS  number of seeds in the first round (default 30)
+#   MUTATE_JOBS   number of parallel jobs (default 1)
+#   MUTATE_CFLAGS optimization flags (default -O1; -O0 compiles faster)
+#   MUTATE_KEEP   a folder for the output; results in it are reused. Default: a new folder, removed
+#                 at the end
 
 : "${MAM_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${MAM_BUILDDIR:=$(pwd)}"
@@ -65,9 +67,9 @@ coalesce | kma)
 	;;
 *) table=${MUTATE_TABLE:-$here/mutants-$set.tab} ;;
 esac
-[ -f "$table" ] || stop "there is no set $set of mutants: pages, objects, large, growth, coalesce or kma"
+[ -f "$table" ] || stop "error: unknown set '$set': expected pages, objects, large, growth, coalesce or kma"
 
-[ -f "$MAM_BUILDDIR/Makefile" ] || stop "$MAM_BUILDDIR is not a build folder: call it in one, after make check TESTS="
+[ -f "$MAM_BUILDDIR/Makefile" ] || stop "error: $MAM_BUILDDIR is not a build folder; run it in one after 'make check TESTS='"
 if [ -n "${MUTATE_KEEP:-}" ]; then
 	work=$MUTATE_KEEP
 	mkdir -p "$work" || exit 2
@@ -78,12 +80,12 @@ else
 fi
 seeds=${MUTATE_SEEDS:-30}
 base_flags="-std=gnu11 -w ${MUTATE_CFLAGS:--O1} -D_GNU_SOURCE= -DMAM_SIMT=1"
-# As tests/heap/Makefile.inc has them.
+# The flags of tests/heap/Makefile.inc.
 hook_flags="-fsanitize=thread -DSIMT_HOOKS=1 -Dmemcpy=__tsan_memcpy -Dmemmove=__tsan_memmove -Dmemset=__tsan_memset"
 late_flags="-I$MAM_SRCDIR/include -I$MAM_SRCDIR/src -I$MAM_SRCDIR/tests -I$MAM_SRCDIR/tools $(variable CHECK_CFLAGS)"
 libraries="$MAM_BUILDDIR/tests/simt/.libs/libsimt.a $(variable CHECK_LIBS) -lpthread -ldl"
 
-# The headers of the table, and the mutants in them.
+# The headers of the table and their mutants.
 headers=$(sed -n 's/^header //p' "$table")
 for header in $headers; do
 	awk -f "$here/mutate.awk" "$table" "$MAM_SRCDIR/$header" || echo "$header" >> "$work/stale"
@@ -101,7 +103,7 @@ while IFS='	' read -r name rest; do
 		esac
 	done
 done < "$work/all" > "$work/list"
-[ -s "$work/list" ] || stop "no such mutant"
+[ -s "$work/list" ] || stop "error: no such mutant"
 if [ $only_list = yes ]; then
 	cat "$work/list"
 	exit 0
@@ -112,7 +114,8 @@ sources_of() # PROGRAM
 	sed -n -e "s/^program $1 //p" -e "s/^plain $1 //p" "$table"
 }
 
-# PROGRAM is a row's name, with _race for the build with access hooks: OUT, from headers in FOLDER/first first.
+# Builds PROGRAM, the name of a row, with _race for the build with access hooks, as OUT; headers in
+# FOLDER/first take precedence.
 compile() # PROGRAM OUT FOLDER
 {
 	hooks=
@@ -129,7 +132,7 @@ compile() # PROGRAM OUT FOLDER
 	$CC -o "$2" $objects "$work/must.o" $libraries 2> "$3/errors"
 }
 
-# What a program's output says: TEST, what it found there and after how many interleavings.
+# Parses a program's output: prints TEST, the failure, and the number of interleavings until then.
 verdict() # STATUS < OUTPUT
 {
 	awk -v status="$1" '
@@ -155,7 +158,7 @@ verdict() # STATUS < OUTPUT
 			else
 				why = "assertion"
 		}
-		# What the simulator says of a lane that crashes.
+		# The message of the simulator for a lane that crashes.
 		!test && match($0, /: [a-z]+ after [0-9]+ steps with seed [0-9]+, policy [a-z]+/) {
 			test = substr($0, 1, RSTART - 1)
 			word = substr($0, RSTART, RLENGTH)
@@ -186,11 +189,12 @@ run() # PROGRAM SECONDS OUTPUT [SEEDS]
 	CK_FORK=no timeout -k 2 "$2" "$1" > "$3" 2>&1 < /dev/null
 }
 
-# Which programs there are, how long each takes as it is, and which headers it has.
+# Determines which programs there are, how long each takes without a change, and which headers each
+# includes.
 prepare()
 {
 	# shellcheck disable=SC2086 # flags are words
-	$CC $base_flags $late_flags -c -o "$work/must.o" "$here/mutate_must.c" || stop "mutate_must.c does not compile"
+	$CC $base_flags $late_flags -c -o "$work/must.o" "$here/mutate_must.c" || stop "error: mutate_must.c does not compile"
 	[ ! -s "$work/programs" ] || return 0
 	mkdir -p "$work/plain"
 	cut -d : -f 1 "$work/list" | sort -u > "$work/headers"
@@ -202,24 +206,25 @@ prepare()
 		for source in $sources; do
 			# shellcheck disable=SC2086
 			$CC -MM $base_flags $late_flags "$MAM_SRCDIR/$source" ||
-				stop "$source does not compile"
+				stop "error: $source does not compile"
 		done | tr ' ' '\n' | grep -xFf "$work/paths" | sed 's|.*/||' | sort -u > "$work/$program.headers"
 		grep -qxf "$work/headers" "$work/$program.headers" || continue
 		for each in "$program" $(sed -n "s/^program \($program\) .*/\1_race/p" "$table"); do
 			compile "$each" "$work/$each" "$work/plain" ||
-				stop "$each does not compile: $(head -n 1 "$work/plain/errors")"
+				stop "error: $each does not compile: $(head -n 1 "$work/plain/errors")"
 			before=$(date +%s)
 			run "$work/$each" 600 "$work/plain/output" "$seeds" ||
-				stop "$each fails as it is: $(grep ':[FE]:' "$work/plain/output" | head -n 1)"
+				stop "error: $each fails without a change: $(grep ':[FE]:' "$work/plain/output" | head -n 1)"
 			after=$(date +%s)
 			echo "$((after - before)) $each" >> "$work/programs.new"
 		done
 	done
-	[ -s "$work/programs.new" ] || stop "$table has no programs"
+	[ -s "$work/programs.new" ] || stop "error: $table has no programs"
 	sort -n "$work/programs.new" > "$work/programs"
 }
 
-# Those that can see a change of HEADER: its own test first, and with hooks first if KIND is about orders.
+# Prints the programs that can detect a change of HEADER: its own test first, and those with hooks
+# first if KIND concerns orders.
 programs_of() # HEADER KIND
 {
 	while read -r took program; do
@@ -235,7 +240,7 @@ programs_of() # HEADER KIND
 	done < "$work/programs" | sort -s -n -k 1,1
 }
 
-try() # NAME FOLDER ROUND - prints NAME, killed or survived or broken, program, test, what, interleavings
+try() # NAME FOLDER ROUND - prints NAME, status, program, test, failure, interleavings
 {
 	header=${1%%:*}
 	kind=${1#*:*:}
@@ -244,7 +249,7 @@ try() # NAME FOLDER ROUND - prints NAME, killed or survived or broken, program, 
 	rm -rf "$2/first"
 	mkdir -p "$(dirname "$2/first/${path#*/}")"
 	awk -v want="$1" -f "$here/mutate.awk" "$table" "$MAM_SRCDIR/$path" > "$2/first/${path#*/}" ||
-		{ printf '%s\tbroken\t-\t-\tit is not there\t-\n' "$1" && return; }
+		{ printf '%s\tbroken\t-\t-\tit does not exist\t-\n' "$1" && return; }
 	programs_of "$header" "$kind" > "$2/programs"
 	while read -r _ took program <&3; do
 		compile "$program" "$2/$program" "$2" ||
@@ -261,7 +266,7 @@ try() # NAME FOLDER ROUND - prints NAME, killed or survived or broken, program, 
 	printf '%s\tsurvived\t-\t-\t-\t%s\n' "$1" "$3"
 }
 
-# One of several workers: takes what no other has taken.
+# One of several workers: each takes mutants that no other worker has taken.
 share() # NUMBER ROUND
 {
 	set -C
@@ -279,7 +284,7 @@ share() # NUMBER ROUND
 prepare
 touch "$work/results"
 for round in $rounds; do
-	# What has no result yet, or survived the round before.
+	# Mutants without a result, and survivors of the previous round.
 	awk -F '\t' -v round="$round" '
 		FILENAME == ARGV[1] { state[$1] = $2 == "survived" ? $2 $6 : $2; next }
 		!($1 in state) || (round == 2 && state[$1] == "survived1") { print $1 }' \
@@ -301,7 +306,7 @@ part=
 if [ -z "$part" ]; then
 	echo "SPDX-License-Identifier: Apache-2.0"
 	echo
-	echo "Device code changed in one place after another: which tests see it. make mutants wrote this."
+	echo "Single changes of device code, and the tests that detect them. Written by make mutants."
 	$CC --version | head -n 1
 	git -C "$MAM_SRCDIR" log -1 --format='commit %h' -- $headers "$tests" tests/simt 2> "$work/errors"
 	echo

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mutate_must.c - what simt/tests/must.c has, for programs of mutants: the first failure is all that is asked for, so it ends
- * the program.
+ * mutate_must.c - replaces simt/tests/must.c in mutant programs: the first failure ends the
+ * program, because one is enough.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 static char text[SIMT_TEXT_BYTES + 8192];
 
-/* The line looks like one of Check's. */
+/* Prints a line in the format of Check. */
 static void end_with(const struct simt_case *test, const char *why)
 {
 	printf("mutate_must.c:1:F:case:%s:0: %s\n", test->name, why);
@@ -34,6 +34,6 @@ void simt_must_fail(const struct simt_case *test, enum simt_verdict verdict)
 	struct simt_search search;
 
 	if (simt_explore(test, &search) && !getenv("SIMT_SEEDS"))
-		end_with(test, "what is wrong here was not found");
+		end_with(test, "the planted defect was not found");
 	(void)verdict;
 }

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# mutate_script.sh - mutate.sh finds what it is known to find, mutants.tab still applies,
-# and a table that does not is an error.
+# mutate_script.sh - mutate.sh kills the mutants that it is known to kill, mutants.tab still
+# applies, and a table that does not apply is an error.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -27,9 +27,9 @@ for set in objects large growth coalesce kma; do
 	fi
 	cat "$scratch/$set" >> "$scratch/list"
 done
-same "no two mutants have one name" "" "$(cut -f 1 "$scratch/list" | sort | uniq -d)"
+same "mutant names are unique" "" "$(cut -f 1 "$scratch/list" | sort | uniq -d)"
 
-# Each mutant is another text than the header.
+# Each mutant differs from the header.
 changed=0
 awk 'NR % 17 == 0' "$scratch/list" | cut -f 1 > "$scratch/some"
 while IFS= read -r name; do
@@ -45,9 +45,9 @@ while IFS= read -r name; do
 	awk -v want="$name" -f "$MAM_SRCDIR/tests/heap/mutate.awk" "$of" "$header" > "$scratch/mutant" &&
 		! cmp -s "$header" "$scratch/mutant" && changed=$((changed + 1))
 done < "$scratch/some"
-same "each of a sample can be made, and changes its header" "$(wc -l < "$scratch/some")" "$changed"
+same "each sampled mutant differs from its header" "$(wc -l < "$scratch/some")" "$changed"
 
-# All of the tests that see these see them at once.
+# All tests that detect these mutants detect them in the first interleavings.
 sed -n 's/^known //p' "$table" > "$scratch/known"
 mkdir "$scratch/keep"
 while IFS= read -r name; do
@@ -58,29 +58,29 @@ while IFS= read -r name; do
 		not_ok "$name is killed" "$(lib_tail "$scratch/report")"
 	fi
 done < "$scratch/known"
-same "three are known" 3 "$(wc -l < "$scratch/known")"
+same "three mutants are known to be killed" 3 "$(wc -l < "$scratch/known")"
 
-# A change that no test can see survives, and is an error unless the table explains it.
+# A change that no test can detect survives, and is an error unless the table explains it.
 sed -e '/^explained/,$d' "$table" > "$scratch/plain.tab"
 cat >> "$scratch/plain.tab" << 'end'
-edit pages.h nothing a name that is spelt in another way
+edit pages.h nothing a different spelling of a type
 - bool mam_pages_give(
 + _Bool mam_pages_give(
 end
 unseen=pages.h:edit:nothing:
-# One program is enough, and no hooks.
+# One program without hooks is enough.
 awk '/^(program|plain) / { if (!programs++) { $1 = "plain"; print } next } { print }' "$scratch/plain.tab" > "$scratch/one.tab"
 mv "$scratch/one.tab" "$scratch/plain.tab"
-cp "$scratch/plain.tab" "$scratch/told.tab"
-printf 'explained %s\n  the same\n' "$unseen" >> "$scratch/told.tab"
+cp "$scratch/plain.tab" "$scratch/explained.tab"
+printf 'explained %s\n  the same\n' "$unseen" >> "$scratch/explained.tab"
 status=0
 MUTATE_SEEDS=2 MUTATE_TABLE=$scratch/plain.tab "$mutate" -1 $unseen > "$scratch/report" 2>&1 || status=$?
 same "a survivor without an explanation is an error" 1 $status
-same "and is said to be one" 1 "$(grep -c 'NOT EXPLAINED' "$scratch/report")"
-try "an explained one is none" env MUTATE_SEEDS=2 MUTATE_TABLE="$scratch/told.tab" "$mutate" -1 $unseen
+same "an unexplained survivor is reported" 1 "$(grep -c 'NOT EXPLAINED' "$scratch/report")"
+try "an explained survivor is accepted" env MUTATE_SEEDS=2 MUTATE_TABLE="$scratch/explained.tab" "$mutate" -1 $unseen
 
-printf 'edit pages.h gone a text that is not there\n- no such text\n+ x\n' >> "$scratch/plain.tab"
+printf 'edit pages.h gone a text that does not exist\n- no such text\n+ x\n' >> "$scratch/plain.tab"
 status=0
 MUTATE_TABLE=$scratch/plain.tab "$mutate" -l > "$scratch/report" 2>&1 || status=$?
-same "an edit that has no place any more is an error" 1 $status
+same "an edit that does not apply is an error" 1 $status
 finish
