@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# cuda.sh - ds.cuh as `make install` puts it down: what it shows, in C++11 to C++20, every call, and that
-# the base's functions are called directly. Nothing may be said by a compiler.
-# shellcheck disable=SC2154,SC2317 # $include and $architecture are device.sh's; called through try
+# cuda.sh - ds.cuh as installed by 'make install': the example in it, as C++11 to C++20, every call,
+# and that the base's functions are called directly. A compiler may not print anything.
+# shellcheck disable=SC2154,SC2317 # device.sh sets $include and $architecture; called through try
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 device_test=structures
@@ -11,16 +11,16 @@ device_test=structures
 
 staged ds.cuh install-heap-headers install-coalesce-headers install-ds-headers
 
-# The first program of its comment.
+# The first program in its comment.
 awk '/^ \*\t#include/ { on = 1 }
 	on && /^ \* / { exit }
 	on { sub(/^ \*\t?/, ""); print }' "$include/mam/ds.cuh" > "$scratch/shown.cu"
-try 'what it shows is a kernel' grep -q '__global__' "$scratch/shown.cu"
+try 'the example contains a kernel' grep -q '__global__' "$scratch/shown.cu"
 for standard in 11 14 17 20; do
-	try "what it shows builds: C++$standard" compile shown.o "$scratch/shown.cu" -std=c++$standard
+	try "the example builds: C++$standard" compile shown.o "$scratch/shown.cu" -std=c++$standard
 done
 
-# Every call, over a base of two functions; the host may make structures, too.
+# Every call, with a base of two functions; the host may create structures, too.
 cat > "$scratch/every.cu" << 'EOF'
 #include <mam/ds.cuh>
 #include <mam/ds.cuh>
@@ -82,6 +82,6 @@ void make(struct all *all)
 }
 EOF
 try 'every call builds' compile every.o "$scratch/every.cu" -std=c++11 -Xcompiler -Wshadow
-try 'every call as PTX' "$NVCC" -arch=sm_90 -I "$include" -ptx -o "$scratch/every.ptx" "$scratch/every.cu"
-same 'no call goes by a pointer' '' "$(grep 'prototype_' "$scratch/every.ptx" | head -n 1)"
+try 'every call compiles to PTX' "$NVCC" -arch=sm_90 -I "$include" -ptx -o "$scratch/every.ptx" "$scratch/every.cu"
+same 'no call is indirect' '' "$(grep 'prototype_' "$scratch/every.ptx" | head -n 1)"
 finish

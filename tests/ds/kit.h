@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kit.h - what tests of structures share: the base that notices everything (coalesce/kit.h), lanes
- * that stop (heap/stop.h), and a book of numbers that may be given out once each.
+ * kit.h - helpers for tests of data structures: the base that detects every error (coalesce/kit.h),
+ * lanes that stop (heap/stop.h), and a set of numbers that may be given out once each.
  */
 #ifndef MAM_TESTS_DS_KIT_H
 #define MAM_TESTS_DS_KIT_H
@@ -13,9 +13,9 @@
 
 #define DKIT_NUMBERS 8192u
 
-/* Of the test's own: the race checker does not see them, and they order nothing. */
+/* The test's own: invisible to the race checker, and without ordering. */
 static struct {
-	uint32_t once[DKIT_NUMBERS]; /* a number: how often it was noted */
+	uint32_t once[DKIT_NUMBERS]; /* for each number: how often it was noted */
 	uint32_t noted;
 	uint32_t runs, stopped; /* runs of a search, and lanes that stopped in them */
 } dkit;
@@ -27,7 +27,7 @@ STOP_UNSEEN void dkit_begin(uint32_t others)
 	stop_begin(others);
 }
 
-/* Somebody was told `number`, for the first time. */
+/* Records `number` as given out, for the first time. */
 STOP_UNSEEN void dkit_note(uint64_t number)
 {
 	MAM_KASSERT(number < DKIT_NUMBERS);
@@ -36,16 +36,16 @@ STOP_UNSEEN void dkit_note(uint64_t number)
 	dkit.noted++;
 }
 
-/* All numbers below `count` were noted, and no others. */
+/* Checks that all numbers below `count` were noted, and no others. */
 STOP_UNSEEN const char *dkit_check_noted(uint64_t count)
 {
 	uint64_t i;
 
 	if (dkit.noted != count)
-		return "more or fewer were told a number than there are elements";
+		return "the number of elements differs from the numbers given out";
 	for (i = 0; i < count; i++)
 		if (!dkit.once[i])
-			return "an element below the count is nobody's";
+			return "an element below the count has no owner";
 	return NULL;
 }
 
@@ -54,7 +54,7 @@ STOP_UNSEEN uint32_t dkit_self(void)
 	return simt_block() * simt_block_threads() + simt_thread();
 }
 
-/* What a run of a search with lanes that stop says in the end. */
+/* Adds the result of a run with lanes that stop. */
 STOP_UNSEEN void dkit_count_run(void)
 {
 	dkit.runs++;
@@ -62,8 +62,9 @@ STOP_UNSEEN void dkit_count_run(void)
 }
 
 /*
- * dkit_create - a kit of the base that notices everything, over `bytes`, whose `own` is `own_bytes` of
- * zeros and is made anew by `begin`; a search tries 4,000,000 steps. dkit_destroy() has both freed.
+ * dkit_create - creates a fixture with the base that detects every error, in memory of `bytes`. Its
+ * `own` consists of `own_bytes` zero bytes and is initialized by `begin`. A search may take
+ * 4,000,000 steps. dkit_destroy() frees both.
  */
 static inline struct ckit *dkit_create(size_t bytes, const void *plan, size_t own_bytes,
 				       void (*begin)(struct ckit *kit))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * structures.cl - each structure's calls as OpenCL C, over a base of the program's own; to be
+ * structures.cl - each structure's calls as OpenCL C, with a base that the program provides; only
  * compiled, not run.
  */
 #define MAM_DS_BASE __global void *

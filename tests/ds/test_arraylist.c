@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_arraylist.c - the list of blocks alone; then grown by single lanes and by whole blocks of
- * threads at the same time, that stop on their way or find no memory, while others read.
+ * test_arraylist.c - the list of blocks with one thread; then grown by single lanes and by whole
+ * thread blocks at the same time, which stop anywhere or find no memory, while others read.
  */
 #include "ds/kit.h"
 #include "ds/arraylist.h"
@@ -11,14 +11,14 @@ struct plan {
 	uint32_t bytes;
 	uint32_t grid, block, rounds;
 	uint32_t refuse_every; /* of the base's calls */
-	uint32_t stoppers;     /* blocks, the first ones, each with a lane that stops */
+	uint32_t stoppers;     /* the first blocks, each with a lane that stops */
 	uint32_t seeds;
 };
 
 struct own {
 	struct mam_arraylist list, other;
-	uint32_t grown; /* elements that somebody got; atomic */
-	uint64_t told;  /* a number and 1, or 0; atomic */
+	uint32_t grown;     /* elements that lanes got; atomic */
+	uint64_t published; /* a number plus 1, or 0; atomic */
 };
 
 static struct own *own_of(struct ckit *kit)
@@ -35,7 +35,7 @@ static void begin(struct ckit *kit)
 	mam_arraylist_init(&own->list, plan->bytes);
 	mam_arraylist_init(&own->other, plan->bytes);
 	own->grown = 0;
-	own->told = 0;
+	own->published = 0;
 	dkit_begin((plan->grid - plan->stoppers) * plan->block);
 }
 
@@ -47,9 +47,9 @@ static struct ckit *create(const struct plan *plan)
 	return kit;
 }
 
-/* ---- alone --------------------------------------------------------------------------------- */
+/* ---- one thread ---------------------------------------------------------------------------- */
 
-START_TEST(alone)
+START_TEST(elements_have_consecutive_numbers)
 {
 	static const struct plan plans[] = { { .bytes = 4 }, { .bytes = 16 }, { .bytes = 7 } };
 	struct ckit *kit = create(&plans[_i]);
@@ -96,7 +96,7 @@ END_TEST
 
 /* ---- many lanes ---------------------------------------------------------------------------- */
 
-/* The caller got `count` elements from `place` and `first` on. */
+/* Records that the caller got `count` elements, from `place` and from number `first`. */
 static void got(struct ckit *kit, unsigned char *place, uint64_t first, uint32_t count)
 {
 	struct mam_arraylist *list = &own_of(kit)->list;
@@ -132,7 +132,7 @@ static MAM_KERNEL(grow)
 		stop_leave();
 }
 
-/* Blocks follow each other without a gap; elements are what was written; then all goes back. */
+/* Blocks are contiguous; elements have the written values; then everything is freed. */
 static const char *check_grown(void *argument)
 {
 	struct ckit *kit = argument;
@@ -146,18 +146,18 @@ static const char *check_grown(void *argument)
 	if (wrong)
 		return wrong;
 	if (count != own_of(kit)->grown)
-		return "the count is not what was got";
+		return "the count differs from the elements that lanes got";
 	for (block = mam_arraylist_newest(list); block; block = mam_arraylist_older(block)) {
 		if (!block->count || block->first + block->count != end)
-			return "a block does not begin where the one before it ends";
+			return "a block does not start where the previous one ends";
 		end = block->first;
 	}
 	if (end)
-		return "the first block does not begin at 0";
+		return "the first block does not start at 0";
 	for (i = 0; i < count; i++) {
 		place = mam_arraylist_get(list, i);
 		if (!place || *place != i + 100)
-			return "an element is not what was written";
+			return "an element has a wrong value";
 	}
 	mam_arraylist_clear(list, ckit_base(kit));
 	return ckit_check_empty(kit);
@@ -171,18 +171,21 @@ static const char *check_all(void *argument)
 
 	return plan->refuse_every || own->grown == plan->grid * plan->block * plan->rounds
 		       ? check_grown(argument)
-		       : "somebody got nothing";
+		       : "a request failed";
 }
 
 static const struct plan plans[] = {
 	/* name, bytes, grid, block, rounds, refuse, stoppers, seeds */
-	{ "two lanes", 4, 2, 1, 4, 0, 0, 500 },        { "four lanes", 8, 4, 1, 3, 0, 0, 500 },
-	{ "a warp and a bit", 4, 1, 40, 2, 0, 0, 30 }, { "two blocks", 16, 2, 5, 3, 0, 0, 200 },
-	{ "some refused", 4, 3, 2, 3, 3, 0, 300 },     { "one stops", 4, 4, 1, 4, 0, 1, 500 },
-	{ "two stop", 4, 4, 2, 3, 0, 2, 300 },
+	{ "two lanes", 4, 2, 1, 4, 0, 0, 500 },
+	{ "four lanes", 8, 4, 1, 3, 0, 0, 500 },
+	{ "more than a warp", 4, 1, 40, 2, 0, 0, 30 },
+	{ "two blocks", 16, 2, 5, 3, 0, 0, 200 },
+	{ "some allocations fail", 4, 3, 2, 3, 3, 0, 300 },
+	{ "one stopped lane", 4, 4, 1, 4, 0, 1, 500 },
+	{ "two stopped lanes", 4, 4, 2, 3, 0, 2, 300 },
 };
 
-START_TEST(grows)
+START_TEST(concurrent_lanes_grow_list)
 {
 	const struct plan *plan = &plans[_i];
 	struct ckit *kit = create(plan);
@@ -195,7 +198,7 @@ START_TEST(grows)
 }
 END_TEST
 
-/* Lanes of one warp at two lists; each has what was added to it. */
+/* Lanes of one warp use two lists; each list has what was added to it. */
 static MAM_KERNEL(grow_two)
 {
 	struct ckit *kit = argument;
@@ -219,17 +222,17 @@ static const char *check_two(void *argument)
 	uint32_t i;
 
 	if (mam_arraylist_count(&own->list) != 16 || mam_arraylist_count(&own->other) != 8)
-		return "the lists have not what was added to each";
+		return "a list has the wrong number of elements";
 	for (i = 0; i < 16; i++)
 		if (*(uint32_t *)mam_arraylist_get(&own->list, i) ||
 		    (i < 8 && !*(uint32_t *)mam_arraylist_get(&own->other, i)))
-			return "an element of the other list";
+			return "an element belongs to the other list";
 	mam_arraylist_clear(&own->list, ckit_base(kit));
 	mam_arraylist_clear(&own->other, ckit_base(kit));
 	return ckit_check_empty(kit);
 }
 
-START_TEST(two_lists)
+START_TEST(lanes_of_a_warp_grow_two_lists)
 {
 	static const struct plan plan = { .bytes = 4, .grid = 1, .block = 12 };
 	struct ckit *kit = create(&plan);
@@ -241,7 +244,7 @@ END_TEST
 
 /* ---- whole blocks -------------------------------------------------------------------------- */
 
-/* What a thread wants in a round; in the last one nobody does. */
+/* How many elements a thread requests in a round; in the last round none does. */
 static uint32_t wants(const struct plan *plan, uint32_t thread, uint32_t round)
 {
 	return round + 1 == plan->rounds ? 0 : (thread * 5 + round * 3) % 4;
@@ -256,7 +259,10 @@ static uint64_t wanted_before(const struct plan *plan, uint32_t thread, uint32_t
 	return sum;
 }
 
-/* Each behind the thread before it, as of thread 0's, which is known when all have a number. */
+/*
+ * Each thread's elements follow those of the previous thread, counted from thread 0, whose number
+ * is known when all have one.
+ */
 static MAM_KERNEL(grow_local)
 {
 	struct ckit *kit = argument;
@@ -276,7 +282,7 @@ static MAM_KERNEL(grow_local)
 		MAM_KASSERT(place || first == 77777);
 		if (place)
 			got(kit, place, first, count);
-		/* The first one that wants any, and those behind it. */
+		/* The first thread that requests any, and those after it. */
 		if (place && !wanted_before(plan, simt_thread(), round))
 			*zero = first;
 		mam_syncthreads();
@@ -285,7 +291,7 @@ static MAM_KERNEL(grow_local)
 	}
 }
 
-/* One request for all of a block, none where nobody wants any. */
+/* One allocation for all threads of a block, none if no thread requests any. */
 static const char *check_local(void *argument)
 {
 	const struct ckit *kit = argument;
@@ -300,23 +306,23 @@ static const char *check_local(void *argument)
 		requests += one ? plan->grid : 0;
 	}
 	if (kit->allocs + kit->refusals != requests)
-		return "not one request for each block and round";
+		return "not exactly one request per block and round";
 	if (!plan->refuse_every && own->grown != sum)
-		return "somebody got nothing";
+		return "a request failed";
 	return check_grown(argument);
 }
 
 static const struct plan locals[] = {
-	{ "a block of one", 4, 2, 1, 4, 0, 0, 200 },
-	{ "a block of three", 4, 2, 3, 3, 0, 0, 200 },
+	{ "a block of one thread", 4, 2, 1, 4, 0, 0, 200 },
+	{ "a block of three threads", 4, 2, 3, 3, 0, 0, 200 },
 	{ "blocks of 32", 8, 2, 32, 3, 0, 0, 20 },
 	{ "a block of 33", 4, 1, 33, 3, 0, 0, 20 },
 	{ "blocks of 70", 4, 2, 70, 3, 0, 0, 10 },
-	{ "blocks, some refused", 4, 3, 5, 4, 3, 0, 100 },
+	{ "blocks, some allocations fail", 4, 3, 5, 4, 3, 0, 100 },
 	{ "a block of 1024", 4, 1, 1024, 2, 0, 0, 1 },
 };
 
-START_TEST(local)
+START_TEST(block_grows_list_with_one_allocation)
 {
 	const struct plan *plan = &locals[_i];
 	struct ckit *kit = create(plan);
@@ -328,7 +334,7 @@ START_TEST(local)
 }
 END_TEST
 
-/* One thread that wants too many: nobody gets any, and the base hears nothing of it. */
+/* One thread requests too many: no thread gets any, and the base is not called. */
 static MAM_KERNEL(too_many)
 {
 	struct ckit *kit = argument;
@@ -340,7 +346,7 @@ static MAM_KERNEL(too_many)
 					      simt_thread() == 34 ? MAM_ARRAYLIST_MAX + 1 : 1,
 					      &first));
 	MAM_KASSERT(first == 5 && !kit->refusals && !mam_arraylist_count(list));
-	/* As many as there may be are asked for. */
+	/* The maximum is requested from the base. */
 	mam_syncthreads();
 	MAM_KASSERT(
 		!mam_arraylist_grow_local(list, ckit_base(kit), shared, MAM_ARRAYLIST_MAX, &first));
@@ -348,18 +354,18 @@ static MAM_KERNEL(too_many)
 	MAM_KASSERT(first == 5 && kit->refusals == 1 && !mam_arraylist_count(list));
 }
 
-START_TEST(more_than_may_be)
+START_TEST(oversized_request_of_block_fails)
 {
 	static const struct plan plan = { .bytes = 4, .grid = 1, .block = 40 };
 	struct ckit *kit = create(&plan);
 
 	kit->whole = true;
-	ckit_explore(kit, "too many", too_many, 1, 40, 5, NULL);
+	ckit_explore(kit, "too many elements", too_many, 1, 40, 5, NULL);
 	dkit_destroy(kit);
 }
 END_TEST
 
-/* Lanes, a block, one who reads, and one who is told a number, all at the same time. */
+/* Lanes, a block, a reader, and a lane that is given a published number, all at the same time. */
 static MAM_KERNEL(mixed)
 {
 	struct ckit *kit = argument;
@@ -381,7 +387,7 @@ static MAM_KERNEL(mixed)
 				MAM_KASSERT(!end || block->first + block->count == end);
 				end = block->first;
 			}
-			number = mam_atomic_load64(&own->told, MAM_ACQUIRE, MAM_AT_DEVICE);
+			number = mam_atomic_load64(&own->published, MAM_ACQUIRE, MAM_AT_DEVICE);
 			place = number ? mam_arraylist_get(&own->list, number - 1) : NULL;
 			MAM_KASSERT(!number || (place && *(uint32_t *)place == number + 99));
 		}
@@ -396,23 +402,23 @@ static MAM_KERNEL(mixed)
 			place = mam_arraylist_grow(&own->list, ckit_base(kit), &number);
 			MAM_KASSERT(place);
 			got(kit, place, number, 1);
-			mam_atomic_store64(&own->told, number + 1, MAM_RELEASE, MAM_AT_DEVICE);
+			mam_atomic_store64(&own->published, number + 1, MAM_RELEASE, MAM_AT_DEVICE);
 		}
 	}
 }
 
-START_TEST(together)
+START_TEST(readers_see_consistent_list)
 {
 	static const struct plan plan = { .bytes = 4, .grid = 4, .block = 2 };
 	struct ckit *kit = create(&plan);
 
 	kit->whole = true;
-	ckit_explore(kit, "all together", mixed, 4, 2, CKIT_RACE ? 100 : 300, check_grown);
+	ckit_explore(kit, "all at the same time", mixed, 4, 2, CKIT_RACE ? 100 : 300, check_grown);
 	dkit_destroy(kit);
 }
 END_TEST
 
-/* What was written into memory that was given back happens before what is written into elements. */
+/* Writes to memory that was freed happen before the writes to elements in it. */
 static MAM_KERNEL(grow_where_others_wrote)
 {
 	struct ckit *kit = argument;
@@ -434,13 +440,13 @@ static MAM_KERNEL(grow_where_others_wrote)
 		got(kit, place, number, 1);
 }
 
-START_TEST(used_memory)
+START_TEST(writes_to_reused_memory_are_ordered)
 {
 	static const struct plan plan = { .bytes = 4, .grid = 2, .block = 3 };
 	struct ckit *kit = create(&plan);
 
 	kit->whole = true;
-	ckit_explore(kit, "used memory", grow_where_others_wrote, 2, 3, 150, check_grown);
+	ckit_explore(kit, "reused memory", grow_where_others_wrote, 2, 3, 150, check_grown);
 	dkit_destroy(kit);
 }
 END_TEST
@@ -449,12 +455,13 @@ int main(void)
 {
 	TCase *tcase = tcase_create("arraylist");
 
-	tcase_add_loop_test(tcase, alone, 0, 3);
-	tcase_add_loop_test(tcase, grows, 0, sizeof(plans) / sizeof(plans[0]));
-	tcase_add_test(tcase, two_lists);
-	tcase_add_loop_test(tcase, local, 0, sizeof(locals) / sizeof(locals[0]));
-	tcase_add_test(tcase, more_than_may_be);
-	tcase_add_test(tcase, together);
-	tcase_add_test(tcase, used_memory);
+	tcase_add_loop_test(tcase, elements_have_consecutive_numbers, 0, 3);
+	tcase_add_loop_test(tcase, concurrent_lanes_grow_list, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_test(tcase, lanes_of_a_warp_grow_two_lists);
+	tcase_add_loop_test(tcase, block_grows_list_with_one_allocation, 0,
+			    sizeof(locals) / sizeof(locals[0]));
+	tcase_add_test(tcase, oversized_request_of_block_fails);
+	tcase_add_test(tcase, readers_see_consistent_list);
+	tcase_add_test(tcase, writes_to_reused_memory_are_ordered);
 	return ckit_run(tcase, "ds/arraylist");
 }

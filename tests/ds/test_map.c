@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_map.c - the map alone, against a model, with buckets of many pages; then inserted into by lanes
- * that want the same keys, that stop on their way or find no memory, while others look.
+ * test_map.c - the map with one thread, against a model, with buckets of many pages; then lanes
+ * insert the same keys, stop anywhere or find no memory, while others look them up.
  */
 #include "ds/kit.h"
 #include "ds/map.h"
@@ -15,13 +15,13 @@ struct plan {
 	uint32_t keys;
 	bool multi;
 	uint32_t refuse_every;
-	uint32_t stoppers; /* blocks, the first ones, each with a lane that stops */
+	uint32_t stoppers; /* the first blocks, each with a lane that stops */
 	uint32_t seeds;
 };
 
 struct own {
 	uint64_t memory[2 + 2 * BUCKETS_MAX];
-	uint32_t done, there, refused; /* answers; atomic */
+	uint32_t done, there, refused; /* results; atomic */
 	uint32_t payload[1024];        /* each is written before its insert */
 };
 
@@ -48,12 +48,15 @@ static struct ckit *create(const struct plan *plan)
 	return kit;
 }
 
-/* ---- alone --------------------------------------------------------------------------------- */
+/* ---- one thread ---------------------------------------------------------------------------- */
 
 #define MODEL 500u
 
-/* Any inserts: found as often as they were done, with their values, in the order they came. */
-START_TEST(alone)
+/*
+ * Random inserts: a key is found as often as it was inserted, with its values, in order of
+ * insertion.
+ */
+START_TEST(map_matches_model)
 {
 	static const struct plan plans[] = { { .buckets = 1 },
 					     { .buckets = 3 },
@@ -90,7 +93,7 @@ START_TEST(alone)
 		ck_assert_uint_eq(mam_dsmap_count(map), n % 50 ? mam_dsmap_count(map) : total);
 	}
 	ck_assert_uint_eq(mam_dsmap_count(map), total);
-	/* A page goes to no bucket before all entries of the one before it are taken. */
+	/* A bucket gets a new page only when all entries of the previous page are used. */
 	ck_assert_uint_le(kit->allocs - kit->frees, total / MAM_DSMAP_ENTRIES + plans[_i].buckets);
 	for (key = 0; key < MODEL; key++) {
 		n = 0;
@@ -104,7 +107,7 @@ START_TEST(alone)
 			} while (mam_dsmap_next(&walk));
 		ck_assert_uint_eq(n, count[key]);
 	}
-	/* Three that share a walk see each entry once. */
+	/* Three lanes that share an iteration see each entry once. */
 	for (lane = 0; lane < 3; lane++)
 		for (mam_dsmap_walk_begin(map, lane, &walk); mam_dsmap_walk_next(map, 3, &walk);)
 			seen[walk.key]++;
@@ -119,7 +122,7 @@ START_TEST(alone)
 }
 END_TEST
 
-START_TEST(no_keys)
+START_TEST(invalid_key_or_value_is_rejected)
 {
 	static const struct plan plan = { .buckets = 2 };
 	struct ckit *kit = create(&plan);
@@ -136,10 +139,10 @@ START_TEST(no_keys)
 	ck_assert(mam_dsmap_insert(map, ckit_base(kit), 1, 1) == MAM_DSMAP_NO_ROOM);
 	ck_assert(!mam_dsmap_find(map, 1, &value) && value == 5);
 	kit->refuse_every = 0;
-	/* 0 is a key and a value like others. */
+	/* 0 is an ordinary key and value. */
 	ck_assert(mam_dsmap_insert(map, ckit_base(kit), 0, 0) == MAM_DSMAP_DONE);
 	ck_assert(mam_dsmap_find(map, 0, &value) && value == 0);
-	/* The key is there, whatever the base says. */
+	/* The key exists, whatever the base returns. */
 	kit->refuse_every = 1;
 	ck_assert(mam_dsmap_insert(map, ckit_base(kit), 0, 1) == MAM_DSMAP_THERE);
 	dkit_destroy(kit);
@@ -148,7 +151,7 @@ END_TEST
 
 /* ---- many lanes ---------------------------------------------------------------------------- */
 
-/* A value is the number of the insert that brought it, whose payload is there. */
+/* A value is the number of the insert that wrote it, whose payload is visible. */
 static void check_value(struct ckit *kit, uint64_t key, uint64_t value)
 {
 	MAM_KASSERT(value < 1024);
@@ -204,18 +207,18 @@ static const char *check_map(void *argument)
 		dkit_note(walk.value);
 		check_value(kit, walk.key, walk.value);
 		if (keys[walk.key]++ && !plan->multi)
-			return "a key is there twice";
+			return "a key occurs twice";
 	}
 	if (count != own->done || count != mam_dsmap_count(map))
-		return "not as many entries as inserts that were done";
+		return "the number of entries differs from the successful inserts";
 	if (own->done + own->there + own->refused != all)
-		return "an insert had no answer";
+		return "an insert returned no result";
 	if (!plan->refuse_every && own->refused)
-		return "an insert was refused";
+		return "an insert failed";
 	if (plan->multi && own->there)
-		return "a key was there, and mattered";
+		return "an existing key prevented a multi-insert";
 	if (kit->allocs - kit->frees > count / MAM_DSMAP_ENTRIES + plan->buckets)
-		return "more pages than are needed";
+		return "more pages than necessary";
 	mam_dsmap_fini(map, ckit_base(kit));
 	return ckit_check_empty(kit);
 }
@@ -227,17 +230,17 @@ static const struct plan plans[] = {
 	{ "two buckets", 2, 3, 2, 4, 8, false, 0, 0, 200 },
 	{ "two pages", 1, 3, 2, 6, 40, false, 0, 0, 150 },
 	{ "two warps", 4, 1, 40, 2, 64, false, 0, 0, 15 },
-	{ "some refused", 2, 3, 2, 4, 8, false, 2, 0, 200 },
-	{ "one stops", 1, 4, 1, 4, 3, false, 0, 1, 400 },
-	{ "two stop, two pages", 1, 4, 2, 6, 40, false, 0, 2, 100 },
+	{ "some allocations fail", 2, 3, 2, 4, 8, false, 2, 0, 200 },
+	{ "one stopped lane", 1, 4, 1, 4, 3, false, 0, 1, 400 },
+	{ "two stopped lanes, two pages", 1, 4, 2, 6, 40, false, 0, 2, 100 },
 	{ "multi", 1, 3, 1, 4, 2, true, 0, 0, 400 },
 	{ "multi, three pages", 1, 3, 3, 4, 2, true, 0, 0, 150 },
 	{ "multi, warps", 3, 1, 50, 2, 8, true, 0, 0, 15 },
-	{ "multi, refused", 1, 3, 2, 6, 8, true, 2, 0, 150 },
-	{ "multi, one stops", 1, 4, 1, 6, 3, true, 0, 1, 300 },
+	{ "multi, some allocations fail", 1, 3, 2, 6, 8, true, 2, 0, 150 },
+	{ "multi, one stopped lane", 1, 4, 1, 6, 3, true, 0, 1, 300 },
 };
 
-START_TEST(inserts)
+START_TEST(concurrent_inserts_match_results)
 {
 	const struct plan *plan = &plans[_i];
 	struct ckit *kit = create(plan);
@@ -249,7 +252,7 @@ START_TEST(inserts)
 }
 END_TEST
 
-/* Threads of a block share a walk through what all have inserted. */
+/* Threads of a block share an iteration over everything that they have inserted. */
 static MAM_KERNEL(walk_together)
 {
 	struct ckit *kit = argument;
@@ -274,12 +277,12 @@ static const char *check_walked(void *argument)
 	return wrong ? wrong : ckit_check_empty(argument);
 }
 
-START_TEST(walks)
+START_TEST(shared_iteration_visits_each_entry_once)
 {
 	static const struct plan plan = { .buckets = 5, .grid = 1, .block = 40 };
 	struct ckit *kit = create(&plan);
 
-	ckit_explore(kit, "walks", walk_together, 1, 40, 20, check_walked);
+	ckit_explore(kit, "shared iteration", walk_together, 1, 40, 20, check_walked);
 	dkit_destroy(kit);
 }
 END_TEST
@@ -288,9 +291,10 @@ int main(void)
 {
 	TCase *tcase = tcase_create("map");
 
-	tcase_add_loop_test(tcase, alone, 0, 3);
-	tcase_add_test(tcase, no_keys);
-	tcase_add_loop_test(tcase, inserts, 0, sizeof(plans) / sizeof(plans[0]));
-	tcase_add_test(tcase, walks);
+	tcase_add_loop_test(tcase, map_matches_model, 0, 3);
+	tcase_add_test(tcase, invalid_key_or_value_is_rejected);
+	tcase_add_loop_test(tcase, concurrent_inserts_match_results, 0,
+			    sizeof(plans) / sizeof(plans[0]));
+	tcase_add_test(tcase, shared_iteration_visits_each_entry_once);
 	return ckit_run(tcase, "ds/map");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_slist.c - the list alone; then added to, walked through and emptied by lanes at the same time,
- * that stop on their way: each node comes out once, with what was written into it.
+ * test_slist.c - the list with one thread; then lanes add to it, iterate over it and empty it at
+ * the same time, and stop anywhere: each node is removed once, with the written contents.
  */
 #include "ds/kit.h"
 #include "ds/slist.h"
@@ -11,13 +11,13 @@
 struct plan {
 	const char *name;
 	uint32_t grid, block, rounds;
-	uint32_t takers;   /* blocks, the last ones: they take and look */
-	uint32_t stoppers; /* blocks, the first ones, each with a lane that stops */
+	uint32_t takers;   /* the last blocks: they take and look */
+	uint32_t stoppers; /* the first blocks, each with a lane that stops */
 	uint32_t seeds;
 };
 
 struct item {
-	uint32_t value; /* not the first, so that the two addresses differ */
+	uint32_t value; /* not the first member, so that the two addresses differ */
 	struct mam_sll_node node;
 };
 
@@ -41,8 +41,8 @@ static void begin(void *argument)
 	dkit_begin((own->plan->grid - own->plan->stoppers) * own->plan->block);
 }
 
-/* Newest first; taken once; and a node may come again. */
-START_TEST(alone)
+/* Newest first; each node is taken once; a node may be added again. */
+START_TEST(list_is_last_in_first_out)
 {
 	static const struct plan plan = { .grid = 1, .block = 1 };
 	struct own *own = calloc(1, sizeof(*own));
@@ -70,7 +70,7 @@ START_TEST(alone)
 }
 END_TEST
 
-/* Nodes that are the caller's alone now. */
+/* Consumes nodes that now belong to the caller alone. */
 static void use_up(struct own *own, struct mam_sll_node *node)
 {
 	struct mam_sll_node *next;
@@ -117,7 +117,7 @@ static const char *check_all(void *argument)
 	return dkit_check_noted((plan->grid - plan->takers) * plan->block * plan->rounds);
 }
 
-/* Who walks sees all that was there when it began, while others add. */
+/* An iteration sees all nodes that existed when it started, while others add. */
 static MAM_KERNEL(walk)
 {
 	struct own *own = argument;
@@ -165,23 +165,23 @@ static void explore(const struct plan *plan, simt_kernel *kernel)
 
 static const struct plan plans[] = {
 	/* name, grid, block, rounds, takers, stoppers, seeds */
-	{ "two add", 2, 1, 4, 0, 0, 400 },
-	{ "two add, one takes", 3, 1, 4, 1, 0, 1000 },
-	{ "two add, two take", 4, 1, 4, 2, 0, 600 },
+	{ "two lanes add", 2, 1, 4, 0, 0, 400 },
+	{ "two lanes add, one takes", 3, 1, 4, 1, 0, 1000 },
+	{ "two lanes add, two take", 4, 1, 4, 2, 0, 600 },
 	{ "warps add, a warp takes", 3, 32, 2, 1, 0, 20 },
-	{ "one stops", 4, 1, 4, 1, 1, 800 },
-	{ "two stop", 5, 2, 3, 1, 2, 400 },
+	{ "one stopped lane", 4, 1, 4, 1, 1, 800 },
+	{ "two stopped lanes", 5, 2, 3, 1, 2, 400 },
 };
 
-START_TEST(adds)
+START_TEST(each_node_is_taken_once)
 {
 	explore(&plans[_i], add_and_take);
 }
 END_TEST
 
-START_TEST(walks)
+START_TEST(iteration_sees_all_earlier_nodes)
 {
-	static const struct plan plan = { "one walks", 3, 1, 4, 1, 0, 600 };
+	static const struct plan plan = { "one lane iterates", 3, 1, 4, 1, 0, 600 };
 
 	explore(&plan, walk);
 }
@@ -191,8 +191,8 @@ int main(void)
 {
 	TCase *tcase = tcase_create("slist");
 
-	tcase_add_test(tcase, alone);
-	tcase_add_loop_test(tcase, adds, 0, sizeof(plans) / sizeof(plans[0]));
-	tcase_add_test(tcase, walks);
+	tcase_add_test(tcase, list_is_last_in_first_out);
+	tcase_add_loop_test(tcase, each_node_is_taken_once, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_test(tcase, iteration_sees_all_earlier_nodes);
 	return ckit_run(tcase, "ds/slist");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_tree.c - the tree alone, against a model; then nodes that many lanes add, look for and make
- * sure of at the same time, that stop on their way or find no memory; and the paper's graph: nodes
- * in the tree, with lists of links.
+ * test_tree.c - the tree with one thread, against a model; then many lanes add, look up and ensure
+ * nodes at the same time, and stop anywhere or find no memory; and the paper's graph: nodes in the
+ * tree, with lists of links.
  */
 #include "ds/kit.h"
 #include "ds/slist.h"
@@ -13,9 +13,9 @@
 struct plan {
 	const char *name;
 	uint32_t grid, block, rounds;
-	uint32_t keys; /* that may come, up to KEYS */
+	uint32_t keys; /* number of keys, up to KEYS */
 	uint32_t refuse_every;
-	uint32_t stoppers; /* blocks, the first ones, each with a lane that stops */
+	uint32_t stoppers; /* the first blocks, each with a lane that stops */
 	uint32_t seeds;
 };
 
@@ -32,8 +32,8 @@ struct link {
 
 struct own {
 	struct mam_tree tree;
-	uint32_t links; /* that were added; atomic */
-	uint32_t added; /* nodes that mam_tree_add() took; atomic */
+	uint32_t links; /* number of added links; atomic */
+	uint32_t added; /* nodes that mam_tree_add() accepted; atomic */
 	struct mam_tree_node nodes[1024];
 };
 
@@ -61,10 +61,10 @@ static struct ckit *create(const struct plan *plan)
 	return kit;
 }
 
-/* ---- alone --------------------------------------------------------------------------------- */
+/* ---- one thread ---------------------------------------------------------------------------- */
 
-/* Keys by chance, some twice: found if they were added, once each, and taken out in order. */
-START_TEST(alone)
+/* Random keys, some repeated: found if they were added, once each, and taken in order. */
+START_TEST(tree_matches_model)
 {
 	static const struct plan plan = { .grid = 1, .block = 1 };
 	struct ckit *kit = create(&plan);
@@ -80,7 +80,7 @@ START_TEST(alone)
 		random ^= random << 13;
 		random ^= random >> 7;
 		random ^= random << 17;
-		/* By chance, or up, or down; the largest numbers among them. */
+		/* Random, ascending, or descending; including the largest numbers. */
 		key = _i == 0 ? random % 700 : _i == 1 ? i % 700 : 699 - i % 700;
 		own->nodes[i].key = key - 5;
 		node = mam_tree_get(&own->tree, key - 5);
@@ -106,14 +106,17 @@ START_TEST(alone)
 }
 END_TEST
 
-/* What it makes is as large as asked for, and zero; NULL where there is no memory, and not for ever. */
-START_TEST(ensures)
+/*
+ * A created node has the requested size and is zero. Without memory the call returns NULL, but not
+ * forever.
+ */
+START_TEST(ensure_creates_zeroed_node)
 {
 	static const struct plan plan = { .grid = 1, .block = 1 };
 	struct ckit *kit = create(&plan);
 	struct mam_tree *tree = &own_of(kit)->tree;
 	struct mam_tree_node *node;
-	volatile size_t huge = ~(size_t)0; /* or the compiler has an opinion */
+	volatile size_t huge = ~(size_t)0; /* volatile avoids a compiler warning */
 	size_t bytes, i;
 
 	ckit_begin(kit);
@@ -123,7 +126,7 @@ START_TEST(ensures)
 		ck_assert_uint_eq(kit->allocs, bytes + 1);
 		for (i = sizeof(*node); i < bytes; i++)
 			ck_assert_uint_eq(((unsigned char *)node)[i], 0);
-		/* It takes what it may: nobody else's memory. */
+		/* The node uses all of its memory, and no other memory. */
 		if (bytes >= sizeof(*node)) {
 			ckit_own(kit, (unsigned char *)node, bytes);
 			ckit_forget(kit, (unsigned char *)node);
@@ -144,7 +147,7 @@ END_TEST
 
 /* ---- many lanes ---------------------------------------------------------------------------- */
 
-/* An edge of the graph: its nodes are made sure of, and a link hung to the source. */
+/* Adds an edge to the graph: ensures its nodes, and adds a link to the source. */
 static bool add_edge(struct ckit *kit, uint32_t number, uint64_t source, uint64_t sink)
 {
 	struct mam_tree *tree = &own_of(kit)->tree;
@@ -183,7 +186,7 @@ static MAM_KERNEL(build)
 		stop_leave();
 }
 
-/* Each link once, at nodes that are in the tree once, in order; then all goes back. */
+/* Each link exists once, at nodes that are in the tree once, in order; then everything is freed. */
 static const char *check_graph(void *argument)
 {
 	struct ckit *kit = argument;
@@ -198,7 +201,7 @@ static const char *check_graph(void *argument)
 	dkit_count_run();
 	for (node = mam_tree_take(&own->tree); node; node = mam_tree_take(&own->tree)) {
 		if (before && node->key <= last)
-			return "a key is there twice, or keys are not in order";
+			return "a key occurs twice, or keys are not in order";
 		last = node->key;
 		before = node;
 		nodes[count++] = (struct node *)node;
@@ -207,11 +210,11 @@ static const char *check_graph(void *argument)
 		for (link = mam_sll_first(&nodes[i]->links); link; link = mam_sll_next(link)) {
 			dkit_note(((struct link *)link)->number);
 			if (((struct link *)link)->sink->tree.key >= plan->keys)
-				return "a link leads nowhere";
+				return "a link has an invalid sink";
 			links++;
 		}
 	if (links != own->links)
-		return "a link is lost";
+		return "a link was lost";
 	if (!plan->refuse_every && links != plan->grid * plan->block * plan->rounds)
 		return "an edge was not added";
 	for (i = 0; i < count; i++) {
@@ -230,13 +233,13 @@ static const struct plan plans[] = {
 	{ "three lanes, three keys", 3, 1, 3, 3, 0, 0, 600 },
 	{ "two warps", 2, 34, 1, 20, 0, 0, 20 },
 	{ "many keys", 3, 3, 3, 64, 0, 0, 100 },
-	{ "some refused", 3, 2, 3, 4, 3, 0, 300 },
-	{ "all refused", 2, 2, 2, 4, 1, 0, 50 },
-	{ "one stops", 4, 1, 3, 3, 0, 1, 500 },
-	{ "two stop", 4, 2, 2, 5, 0, 2, 300 },
+	{ "some allocations fail", 3, 2, 3, 4, 3, 0, 300 },
+	{ "all allocations fail", 2, 2, 2, 4, 1, 0, 50 },
+	{ "one stopped lane", 4, 1, 3, 3, 0, 1, 500 },
+	{ "two stopped lanes", 4, 2, 2, 5, 0, 2, 300 },
 };
 
-START_TEST(graph)
+START_TEST(concurrent_lanes_build_graph)
 {
 	const struct plan *plan = &plans[_i];
 	struct ckit *kit = create(plan);
@@ -248,7 +251,7 @@ START_TEST(graph)
 }
 END_TEST
 
-/* Nodes of the lanes' own: of those with one key one is taken, and found by all. */
+/* The lanes' own nodes: of those with the same key one is accepted, and all lanes find it. */
 static MAM_KERNEL(add)
 {
 	struct ckit *kit = argument;
@@ -280,10 +283,10 @@ static const char *check_added(void *argument)
 		dkit_note(node->key);
 		count++;
 	}
-	return count == own->added ? NULL : "not as many nodes as were added";
+	return count == own->added ? NULL : "the number of nodes differs from those added";
 }
 
-START_TEST(adds)
+START_TEST(one_node_per_key_is_added)
 {
 	static const struct plan plan = { "adds", 3, 3, 3, 5, 0, 0, 0 };
 	struct ckit *kit = create(&plan);
@@ -297,9 +300,10 @@ int main(void)
 {
 	TCase *tcase = tcase_create("tree");
 
-	tcase_add_loop_test(tcase, alone, 0, 3);
-	tcase_add_test(tcase, ensures);
-	tcase_add_loop_test(tcase, graph, 0, sizeof(plans) / sizeof(plans[0]));
-	tcase_add_test(tcase, adds);
+	tcase_add_loop_test(tcase, tree_matches_model, 0, 3);
+	tcase_add_test(tcase, ensure_creates_zeroed_node);
+	tcase_add_loop_test(tcase, concurrent_lanes_build_graph, 0,
+			    sizeof(plans) / sizeof(plans[0]));
+	tcase_add_test(tcase, one_node_per_key_is_added);
 	return ckit_run(tcase, "ds/tree");
 }

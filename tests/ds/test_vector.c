@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_vector.c - the vector alone; then pushed to by lanes of several warps and blocks, that stop on
- * their way, that find no memory, that push to two vectors at the same time, and that read beside.
+ * test_vector.c - the vector with one thread; then lanes of several warps and blocks push to it,
+ * which stop anywhere, find no memory, push to two vectors at the same time, or read meanwhile.
  */
 #define MAM_VECTOR_WAITS 6u
 #include "ds/kit.h"
@@ -11,15 +11,15 @@ struct plan {
 	const char *name;
 	uint32_t shift, bytes;
 	uint32_t grid, block, rounds;
-	uint32_t refuse_after; /* the base's calls */
-	uint32_t stoppers;     /* blocks, the first ones, each with a lane that stops */
+	uint32_t refuse_after; /* of the base's calls */
+	uint32_t stoppers;     /* the first blocks, each with a lane that stops */
 	uint32_t seeds;
 };
 
 struct own {
 	struct mam_vector vector[2];
-	uint32_t pushed; /* pushes that had a place; atomic */
-	uint64_t told;   /* a number and 1, or 0; atomic */
+	uint32_t pushed;    /* successful pushes; atomic */
+	uint64_t published; /* a number plus 1, or 0; atomic */
 };
 
 static struct own *own_of(struct ckit *kit)
@@ -36,7 +36,7 @@ static void begin(struct ckit *kit)
 	mam_vector_init(&own->vector[0], plan->bytes, plan->shift);
 	mam_vector_init(&own->vector[1], plan->bytes, plan->shift);
 	own->pushed = 0;
-	own->told = 0;
+	own->published = 0;
 	dkit_begin((plan->grid - plan->stoppers) * plan->block);
 }
 
@@ -48,10 +48,10 @@ static struct ckit *create(const struct plan *plan, size_t bytes)
 	return kit;
 }
 
-/* ---- alone --------------------------------------------------------------------------------- */
+/* ---- one thread ---------------------------------------------------------------------------- */
 
-/* Each element where the one before ends or at a segment's start, and none ever moves. */
-START_TEST(alone)
+/* Each element follows the previous one or starts a segment, and never moves. */
+START_TEST(elements_never_move)
 {
 	static const struct plan plans[] = { { .bytes = 4 },
 					     { .bytes = 16, .shift = 3, .grid = 1, .block = 1 },
@@ -75,7 +75,7 @@ START_TEST(alone)
 			memset(place, (int)i, plans[_i].bytes);
 			ck_assert_uint_eq(mam_vector_count(vector), i + 1);
 			ck_assert_ptr_null(mam_vector_get(vector, i + 1));
-			/* 2^k - 1 first segments' worth lie below segment k. */
+			/* 2^k - 1 times the first segment's size is below segment k. */
 			if (i == ((1u << segments) - 1) << plans[_i].shift) {
 				segments++;
 				ck_assert_uint_eq((uintptr_t)place % 16, 0);
@@ -89,7 +89,7 @@ START_TEST(alone)
 			ck_assert(places[i][0] == (unsigned char)i &&
 				  places[i][plans[_i].bytes - 1] == (unsigned char)i);
 		}
-		/* The memory stays. */
+		/* The memory is kept. */
 		mam_vector_clear(vector);
 		ck_assert_uint_eq(mam_vector_count(vector), 0);
 		ck_assert_ptr_null(mam_vector_get(vector, 0));
@@ -98,7 +98,7 @@ START_TEST(alone)
 	}
 	mam_vector_fini(vector, ckit_base(kit));
 	ck_assert_ptr_null(ckit_check_empty(kit));
-	/* It begins again. */
+	/* The vector can be used again. */
 	ck_assert(mam_vector_push(vector, ckit_base(kit), &number) && number == 0);
 	mam_vector_fini(vector, ckit_base(kit));
 	ck_assert_ptr_null(ckit_check_empty(kit));
@@ -106,8 +106,10 @@ START_TEST(alone)
 }
 END_TEST
 
-/* Full where the base says no, until it is cleared, though the base has memory again. */
-START_TEST(full)
+/*
+ * The vector is full when the base fails, until it is cleared, although the base has memory again.
+ */
+START_TEST(vector_stays_full_until_cleared)
 {
 	static const struct plan plan = { .bytes = 8, .shift = 2, .refuse_after = 3 };
 	struct ckit *kit = create(&plan, 1 << 16);
@@ -139,8 +141,8 @@ START_TEST(full)
 }
 END_TEST
 
-/* From the first on there is nothing; and what no base has is not asked for. */
-START_TEST(nothing)
+/* The first allocation fails; and a size that no base can provide is not requested. */
+START_TEST(push_fails_without_memory)
 {
 	struct plan plan = { .bytes = 8, .refuse_after = 1 };
 	struct ckit *kit = create(&plan, 1 << 12);
@@ -197,7 +199,7 @@ static MAM_KERNEL(push)
 		stop_leave();
 }
 
-/* The elements are what was pushed, without holes; then everything goes back. */
+/* The elements are what was pushed, without gaps; then everything is freed. */
 static const char *check_pushed(void *argument)
 {
 	struct ckit *kit = argument;
@@ -210,14 +212,14 @@ static const char *check_pushed(void *argument)
 	if (wrong)
 		return wrong;
 	if (count != own_of(kit)->pushed)
-		return "the count is not what was pushed";
+		return "the count differs from the successful pushes";
 	for (i = 0; i < count; i++) {
 		place = mam_vector_get(vector, i);
 		if (!place || *place != i + 100)
-			return "an element is not what was pushed";
+			return "an element differs from what was pushed";
 	}
 	if (mam_vector_get(vector, count))
-		return "there is an element behind the last";
+		return "there is an element after the last";
 	mam_vector_fini(vector, ckit_base(kit));
 	return ckit_check_empty(kit);
 }
@@ -232,7 +234,10 @@ static const char *check_all(void *argument)
 								      : "a push failed";
 }
 
-/* Room for the segments below the refused one, whoever asks more than once. */
+/*
+ * There is room for the segments below the one whose allocation fails, although lanes try
+ * repeatedly.
+ */
 static const char *check_full(void *argument)
 {
 	const struct ckit *kit = argument;
@@ -241,7 +246,7 @@ static const char *check_full(void *argument)
 	uint32_t room = ((1u << (plan->refuse_after - 1)) - 1) << plan->shift;
 
 	if (plan->stoppers ? own->pushed > room : own->pushed != room)
-		return "not as many as there was room for";
+		return "the number of elements differs from the room";
 	return check_pushed(argument);
 }
 
@@ -250,16 +255,16 @@ static const struct plan plans[] = {
 	{ "two lanes", 0, 4, 2, 1, 4, 0, 0, 500 },
 	{ "a warp", 1, 8, 1, 32, 3, 0, 0, 40 },
 	{ "four blocks", 0, 16, 4, 2, 3, 0, 0, 300 },
-	{ "two warps and a bit", 2, 4, 1, 70, 2, 0, 0, 20 },
-	{ "full at once", 0, 4, 3, 2, 3, 1, 0, 200 },
-	{ "full at three", 0, 4, 3, 2, 3, 3, 0, 300 },
+	{ "more than two warps", 2, 4, 1, 70, 2, 0, 0, 20 },
+	{ "full at the first segment", 0, 4, 3, 2, 3, 1, 0, 200 },
+	{ "full at the third segment", 0, 4, 3, 2, 3, 3, 0, 300 },
 	{ "full in a warp", 1, 4, 1, 20, 2, 4, 0, 40 },
-	{ "one stops", 0, 4, 4, 1, 4, 0, 1, 500 },
-	{ "two stop", 1, 4, 4, 2, 3, 0, 2, 300 },
-	{ "one stops, full", 0, 4, 4, 1, 4, 4, 1, 300 },
+	{ "one stopped lane", 0, 4, 4, 1, 4, 0, 1, 500 },
+	{ "two stopped lanes", 1, 4, 4, 2, 3, 0, 2, 300 },
+	{ "one stopped lane, full", 0, 4, 4, 1, 4, 4, 1, 300 },
 };
 
-START_TEST(pushes)
+START_TEST(concurrent_pushes_leave_no_gaps)
 {
 	const struct plan *plan = &plans[_i];
 	struct ckit *kit = create(plan, 1 << 14);
@@ -272,7 +277,7 @@ START_TEST(pushes)
 }
 END_TEST
 
-/* Lanes of one warp at two vectors; each has what was pushed to it. */
+/* Lanes of one warp use two vectors; each vector has what was pushed to it. */
 static MAM_KERNEL(push_two)
 {
 	struct ckit *kit = argument;
@@ -296,16 +301,16 @@ static const char *check_two(void *argument)
 	for (which = 0; which < 2; which++) {
 		vector = &own_of(kit)->vector[which];
 		if (mam_vector_count(vector) != (which ? 12 : 24))
-			return "the vectors have not what was pushed to each";
+			return "a vector has the wrong number of elements";
 		for (i = 0; i < mam_vector_count(vector); i++)
 			if (*(uint32_t *)mam_vector_get(vector, i) != which)
-				return "an element of the other vector";
+				return "an element belongs to the other vector";
 		mam_vector_fini(vector, ckit_base(kit));
 	}
 	return ckit_check_empty(kit);
 }
 
-START_TEST(two_vectors)
+START_TEST(lanes_of_a_warp_push_to_two_vectors)
 {
 	static const struct plan plan = { .bytes = 4, .shift = 1, .grid = 1, .block = 12 };
 	struct ckit *kit = create(&plan, 1 << 14);
@@ -316,8 +321,8 @@ START_TEST(two_vectors)
 END_TEST
 
 /*
- * What a lane wrote into memory that it gave back happens before what others write into elements that
- * lie there, though another lane made the segment.
+ * A lane's writes to memory that it freed happen before other lanes' writes to elements in it,
+ * although another lane allocated the segment.
  */
 static MAM_KERNEL(push_where_others_wrote)
 {
@@ -333,21 +338,21 @@ static MAM_KERNEL(push_where_others_wrote)
 		put(kit, &own_of(kit)->vector[0]);
 }
 
-START_TEST(used_memory)
+START_TEST(writes_to_reused_memory_are_ordered)
 {
 	static const struct plan plan = {
 		.bytes = 4, .shift = 2, .grid = 3, .block = 1, .rounds = 3
 	};
 	struct ckit *kit = create(&plan, 1 << 14);
 
-	ckit_explore(kit, "used memory", push_where_others_wrote, 3, 1, 300, check_all);
+	ckit_explore(kit, "reused memory", push_where_others_wrote, 3, 1, 300, check_all);
 	dkit_destroy(kit);
 }
 END_TEST
 
 /*
- * Beside lanes that push one looks: the count only grows, and what it says is there. Another is told
- * a number, and reads what was written there before.
+ * While lanes push, one lane reads: the count only grows, and every element below it exists.
+ * Another lane reads a published number, and finds the element that was written before it.
  */
 static MAM_KERNEL(look)
 {
@@ -368,7 +373,7 @@ static MAM_KERNEL(look)
 		break;
 	case 1:
 		for (i = 0; i < 4; i++) {
-			number = mam_atomic_load64(&own->told, MAM_ACQUIRE, MAM_AT_DEVICE);
+			number = mam_atomic_load64(&own->published, MAM_ACQUIRE, MAM_AT_DEVICE);
 			if (!number)
 				continue;
 			place = mam_vector_get(vector, number - 1);
@@ -381,23 +386,26 @@ static MAM_KERNEL(look)
 			MAM_KASSERT(place);
 			dkit_note(number);
 			*place = (uint32_t)number + 100;
-			mam_atomic_store64(&own->told, number + 1, MAM_RELEASE, MAM_AT_DEVICE);
+			mam_atomic_store64(&own->published, number + 1, MAM_RELEASE, MAM_AT_DEVICE);
 			(void)mam_atomic_add32(&own->pushed, 1, MAM_RELAXED, MAM_AT_DEVICE);
 		}
 	}
 }
 
-START_TEST(looks)
+START_TEST(readers_see_growing_vector)
 {
 	static const struct plan plan = { .bytes = 4, .grid = 5, .block = 1 };
 	struct ckit *kit = create(&plan, 1 << 14);
 
-	ckit_explore(kit, "one looks", look, 5, 1, CKIT_RACE ? 150 : 500, check_pushed);
+	ckit_explore(kit, "one lane reads", look, 5, 1, CKIT_RACE ? 150 : 500, check_pushed);
 	dkit_destroy(kit);
 }
 END_TEST
 
-/* Made, pushed to, cleared and given back by lanes of one block, barriers between. */
+/*
+ * Lanes of one block initialize a vector, push to it, clear it and free it, with barriers in
+ * between.
+ */
 static MAM_KERNEL(all_in_kernel)
 {
 	struct ckit *kit = argument;
@@ -425,7 +433,7 @@ static MAM_KERNEL(all_in_kernel)
 		mam_vector_fini(vector, ckit_base(kit));
 }
 
-START_TEST(in_kernel)
+START_TEST(kernel_may_initialize_and_free_vector)
 {
 	static const struct plan plan = { .bytes = 4, .grid = 1, .block = 40 };
 	struct ckit *kit = create(&plan, 1 << 14);
@@ -439,13 +447,14 @@ int main(void)
 {
 	TCase *tcase = tcase_create("vector");
 
-	tcase_add_loop_test(tcase, alone, 0, 4);
-	tcase_add_test(tcase, full);
-	tcase_add_test(tcase, nothing);
-	tcase_add_loop_test(tcase, pushes, 0, sizeof(plans) / sizeof(plans[0]));
-	tcase_add_test(tcase, two_vectors);
-	tcase_add_test(tcase, used_memory);
-	tcase_add_test(tcase, looks);
-	tcase_add_test(tcase, in_kernel);
+	tcase_add_loop_test(tcase, elements_never_move, 0, 4);
+	tcase_add_test(tcase, vector_stays_full_until_cleared);
+	tcase_add_test(tcase, push_fails_without_memory);
+	tcase_add_loop_test(tcase, concurrent_pushes_leave_no_gaps, 0,
+			    sizeof(plans) / sizeof(plans[0]));
+	tcase_add_test(tcase, lanes_of_a_warp_push_to_two_vectors);
+	tcase_add_test(tcase, writes_to_reused_memory_are_ordered);
+	tcase_add_test(tcase, readers_see_growing_vector);
+	tcase_add_test(tcase, kernel_may_initialize_and_free_vector);
 	return ckit_run(tcase, "ds/vector");
 }
