@@ -4,8 +4,8 @@
  *
  *     opencl_pages SRC KERNELS STANDARD
  *
- * SRC is the folder with heap/, STANDARD as in -cl-std=. The host makes the heap's books as it does for CUDA (layout.h).
- * Status 0: all is well; 1: what is wrong is said; 77: there is no device that can.
+ * SRC is the folder with heap/, STANDARD as in -cl-std=. The host formats the heap's metadata as it
+ * does for CUDA (layout.h). Exit status: 0: success; 1: an error was printed; 77: no usable device.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
@@ -39,7 +39,7 @@ static void same(uint64_t wanted, uint64_t got, const char *what)
 {
 	if (wanted == got)
 		return;
-	printf("%s: %llu, and not %llu\n", what, (unsigned long long)got,
+	printf("%s: got %llu, expected %llu\n", what, (unsigned long long)got,
 	       (unsigned long long)wanted);
 	exit(1);
 }
@@ -55,11 +55,11 @@ static void begin(const char *folder, const char *file, const char *standard)
 	FILE *source = fopen(file, "r");
 
 	if (!source || fread(text, 1, sizeof(text) - 1, source) == 0)
-		leave(1, "the kernels cannot be read", 0);
+		leave(1, "cannot read the kernels", 0);
 	fclose(source);
 	if (clGetPlatformIDs(1, &platform, &count) != CL_SUCCESS || count == 0 ||
 	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) != CL_SUCCESS)
-		leave(77, "there is no OpenCL device", 0);
+		leave(77, "no OpenCL device", 0);
 	context = clCreateContext(NULL, 1, &device, NULL, NULL, &result);
 	check(result, "clCreateContext");
 	queue = clCreateCommandQueueWithProperties(context, device, NULL, &result);
@@ -75,12 +75,12 @@ static void begin(const char *folder, const char *file, const char *standard)
 	}
 }
 
-/* What a heap has on the device, and what kernels count. */
+/* A heap's memory on the device, and the counts of its kernels. */
 struct heap {
 	cl_mem metadata, owners, counts, kept;
 	uint32_t pages;
 	size_t bytes;
-	struct mam_pages *made; /* as it was made, and where it is read to */
+	struct mam_pages *made; /* the formatted metadata, and the buffer for reading it back */
 	uint32_t got[COUNTS];
 };
 
@@ -107,7 +107,7 @@ static void heap_make(struct heap *heap, uint32_t pages)
 	heap->bytes = mam_pages_bytes(pages);
 	heap->made = calloc(1, heap->bytes);
 	if (!heap->made)
-		leave(1, "no memory", 0);
+		leave(1, "out of host memory", 0);
 	mam_pages_format(heap->made, pages, 5);
 	heap->metadata = memory(heap->bytes);
 	heap->owners = memory(pages * sizeof(cl_uint));
@@ -151,8 +151,8 @@ static void launch(struct heap *heap, const char *name, const uint32_t *numbers,
 				  NULL, NULL),
 	      name);
 	clReleaseKernel(kernel);
-	same(0, heap->got[0], "pages that were another's too");
-	same(0, heap->got[2], "frees that were refused");
+	same(0, heap->got[0], "pages with two owners");
+	same(0, heap->got[2], "failed frees");
 }
 
 static uint64_t taken(const struct heap *heap)
@@ -165,7 +165,7 @@ static uint64_t taken(const struct heap *heap)
 	return sum - (mam_layout_words(heap->pages) * (uint64_t)64 - heap->pages);
 }
 
-/* Single pages and runs of up to `most`, none of which is kept. */
+/* Single pages and runs of up to `max`, none of which is kept. */
 static void churn(uint32_t pages, uint32_t rounds, uint32_t max)
 {
 	const uint32_t numbers[2] = { rounds, max };
@@ -173,17 +173,17 @@ static void churn(uint32_t pages, uint32_t rounds, uint32_t max)
 
 	heap_make(&heap, pages);
 	launch(&heap, "churn", numbers, NULL);
-	same(0, taken(&heap), "pages taken after all were given back");
+	same(0, taken(&heap), "allocated pages after all were freed");
 	same(heap.got[1],
 	     heap.made->tally[MAM_TALLY_FULL] + heap.made->tally[MAM_TALLY_NO_RUN] +
 		     heap.made->tally[MAM_TALLY_CONTENDED],
-	     "requests in vain");
+	     "failed requests");
 	same(0, heap.made->tally[MAM_TALLY_TWICE], "double frees");
 	same(0, heap.made->tally[MAM_TALLY_FOREIGN], "foreign frees");
 	heap_end(&heap);
 }
 
-/* Fewer pages than lanes, all kept; then each given back twice. */
+/* Fewer pages than lanes, all kept; then each is freed twice. */
 static void fill(uint32_t pages)
 {
 	struct heap heap;
@@ -192,11 +192,12 @@ static void fill(uint32_t pages)
 	for (int round = 0; round < 3; round++) {
 		launch(&heap, "keep", NULL, heap.kept);
 		same(LANES - pages, heap.got[1], "lanes without a page");
-		same(pages, taken(&heap), "pages taken of a full heap");
+		same(pages, taken(&heap), "allocated pages of a full heap");
 		launch(&heap, "give", NULL, heap.kept);
-		same(0, taken(&heap), "pages taken after all were given back");
+		same(0, taken(&heap), "allocated pages after all were freed");
 	}
-	same(3 * (LANES - pages), heap.made->tally[MAM_TALLY_FULL], "requests that found it full");
+	same(3 * (LANES - pages), heap.made->tally[MAM_TALLY_FULL],
+	     "requests that failed in a full heap");
 	same(3 * (uint64_t)pages, heap.made->tally[MAM_TALLY_TWICE], "double frees");
 	heap_end(&heap);
 }
@@ -214,8 +215,8 @@ static void words(void)
 	check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, &one, 0, NULL, NULL), "words");
 	check(clEnqueueReadBuffer(queue, at, CL_TRUE, 0, sizeof(answers), answers, 0, NULL, NULL),
 	      "words");
-	same(0, answers[0], "the lowest bit of nothing");
-	same(64, answers[1], "zeros in nothing");
+	same(0, answers[0], "the lowest bit of 0");
+	same(64, answers[1], "leading zeros of 0");
 	for (uint32_t i = 0; i < 64; i++)
 		same((i + 1) + ((63 - i) << 8) + (i << 16) + (i < 32 ? (i + 1) << 24 : 0),
 		     answers[2 + i], "bits counted");
@@ -223,7 +224,9 @@ static void words(void)
 	clReleaseKernel(kernel);
 }
 
-/* Work groups of three dimensions: numbers go through the groups, x fastest, then through each group. */
+/*
+ * Three-dimensional work groups: numbers go through the groups, x fastest, then through each group.
+ */
 static void numbers(void)
 {
 	static const size_t items[] = { 15, 6, 4 }, group[] = { 5, 3, 2 };
@@ -242,7 +245,7 @@ static void numbers(void)
 		const size_t x = i % 15, y = i / 15 % 6, z = i / 90;
 
 		same((x / 5 + 3 * (y / 3 + 2 * (z / 2))) * 30 + (x % 5 + 5 * (y % 3 + 3 * (z % 2))),
-		     answers[i], "the number of a work item");
+		     answers[i], "number of a work item");
 	}
 	clReleaseMemObject(at);
 	clReleaseKernel(kernel);
@@ -260,7 +263,7 @@ int main(int argument_count, char **arguments)
 	churn(2000, 4, 200);
 	fill(1000);
 	fill(37);
-	printf("all is well\n");
+	printf("success\n");
 	clReleaseProgram(program);
 	clReleaseCommandQueue(queue);
 	clReleaseContext(context);

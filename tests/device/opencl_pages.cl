@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * opencl_pages.cl - kernels for opencl_pages.c: pages taken and given in OpenCL C.
+ * opencl_pages.cl - kernels for opencl_pages.c: allocations and frees of pages in OpenCL C.
  *
- * Each page has a word in `owners`, which is 0 while nobody has the page. Whoever takes one writes
- * its number there and must find 0; whoever gives it back must find its own.
+ * Each page has a word in `owners`, which is 0 while the page has no owner. A work item that
+ * allocates a page writes its number there and must find 0; one that frees it must find its own
+ * number.
  */
 #include "heap/pages/pages.h"
 
@@ -27,7 +28,7 @@ static bool leave(__global uint *owners, uint page, uint n, uint self)
 	return change(owners, page, n, self, 0);
 }
 
-/* counts: 0 pages that were another's, 1 requests in vain, 2 frees refused. */
+/* counts: 0: pages with two owners, 1: failed requests, 2: failed frees. */
 static void note(__global uint *counts, uint which)
 {
 	(void)mam_atomic_add32(&counts[which], 1, MAM_RELAXED, MAM_AT_DEVICE);
@@ -69,7 +70,7 @@ __kernel void keep(__global struct mam_pages *pages, __global uint *owners, __gl
 		note(counts, 0);
 }
 
-/* Each page twice: the second time is refused. */
+/* Frees each page twice: the second free fails. */
 __kernel void give(__global struct mam_pages *pages, __global uint *owners, __global uint *counts,
 		   __global uint *kept)
 {

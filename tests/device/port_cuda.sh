@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# port_cuda.sh - each of port.h's atomics becomes the one PTX instruction that its order and its
-# scope name, by the compiler's builtins and by port_ptx.h, on the oldest architecture that nvcc
-# has and on sm_90.
+# port_cuda.sh - each of port.h's atomics becomes the one PTX instruction with its order and its
+# scope, through the compiler's builtins and through port_ptx.h, on the oldest architecture that
+# nvcc supports and on sm_90.
 #
-# A kernel for each order and scope makes every call that may have them, each behind a line of PTX
-# that names it. What follows such a line is compared with the table below.
+# A kernel for each order and scope makes every call that may have them, each after a line of PTX
+# that names it. The instructions after such a line are compared with the table below.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -17,14 +17,14 @@ fi
 oldest=$("$NVCC" --list-gpu-arch | sed -n 's/^compute_\([0-9]*\)$/\1/p' | awk '$1 >= 70' |
 	sort -n | head -n 1)
 
-by_nvcc() # ARCHITECTURE FLAG - without a word
+by_nvcc() # ARCHITECTURE FLAG - without warnings
 {
 	"$NVCC" -arch="compute_$1" "$2" -ptx -I "$MAM_SRCDIR/src" -o "$scratch/ptx" \
 		"$scratch/kernels.cu" > "$scratch/said" 2>&1 && [ ! -s "$scratch/said" ]
 }
 
-# Writes kernels.cu and wanted: "ORDER SCOPE CALL: INSTRUCTION..." a line. What begins with "g" is
-# for words that are known to be in device memory (port_global.h).
+# Writes kernels.cu and wanted: lines "ORDER SCOPE CALL: INSTRUCTION...". Names that start with "g"
+# are for words that are known to be in device memory (port_global.h).
 awk -v source="$scratch/kernels.cu" -v wanted="$scratch/wanted" '
 function call(name, text, instructions)
 {
@@ -32,7 +32,7 @@ function call(name, text, instructions)
 	printf "\t%s;\n", text > source
 	printf "%s %s %s:%s\n", order, scope, name, instructions > wanted
 }
-# The call named so and its operands; a value comes back.
+# The call of that name and its operands; it returns a value.
 function get(name, operands, instructions)
 {
 	function_name = name ~ /^g/ ? "mam_global_" substr(name, 2) : "mam_atomic_" name
@@ -98,7 +98,7 @@ BEGIN {
 		}
 }'
 
-# Everything in PTX that touches memory, but for parameters and the plain stores of results.
+# Prints all PTX instructions that access memory, except parameters and the plain stores of results.
 instructions() # PTX
 {
 	awk '
@@ -117,7 +117,7 @@ instructions() # PTX
 }
 
 same "calls in the table" 276 "$(wc -l < "$scratch/wanted")"
-as_wanted() # NAME - the PTX is what the table says
+as_wanted() # NAME - the PTX matches the table
 {
 	instructions "$scratch/ptx" > "$scratch/got"
 	if cmp -s "$scratch/wanted" "$scratch/got"; then
@@ -130,7 +130,7 @@ as_wanted() # NAME - the PTX is what the table says
 
 for architecture in "$oldest" 90; do
 	for way in BUILTINS PTX; do
-		name="by $way on sm_$architecture each call is what it says"
+		name="calls have their order and scope: $way, sm_$architecture"
 		if by_nvcc "$architecture" "-DMAM_PORT_$way=1"; then
 			as_wanted "$name"
 		else
@@ -139,8 +139,8 @@ for architecture in "$oldest" 90; do
 	done
 done
 
-# clang as the CUDA compiler: it has no builtins, and needs help with headers of toolkits newer
-# than itself.
+# clang as the CUDA compiler: it lacks these builtins, and needs help with headers of toolkits that
+# are newer than itself.
 cat > "$scratch/kernel.cu" << 'EOF'
 #include <mam/heap.cuh>
 
@@ -165,21 +165,21 @@ by_clang() # SOURCE
 echo '__global__ void probe(int *at) { *at = threadIdx.x; }' > "$scratch/probe.cu"
 if by_clang "$scratch/probe.cu"; then
 	if by_clang "$scratch/kernels.cu"; then
-		as_wanted "by clang each call is what it says"
+		as_wanted "calls have their order and scope: clang"
 	else
-		not_ok "by clang each call is what it says" "$(lib_tail "$scratch/said")"
+		not_ok "calls have their order and scope: clang" "$(lib_tail "$scratch/said")"
 	fi
 	if by_clang "$scratch/kernel.cu"; then
-		ok "clang compiles a kernel that takes pages"
+		ok "clang compiles a kernel that allocates pages"
 	else
-		not_ok "clang compiles a kernel that takes pages" "$(lib_tail "$scratch/said")"
+		not_ok "clang compiles a kernel that allocates pages" "$(lib_tail "$scratch/said")"
 	fi
 else
-	skip "clang compiles a kernel that takes pages" "no clang here can use this toolkit"
+	skip "clang compiles a kernel that allocates pages" "no clang that supports this toolkit"
 fi
 
-# An older architecture is refused by name. -arch=sm_60 itself is unknown to new compilers.
+# The error for an older architecture names it. -arch=sm_60 itself is unknown to new compilers.
 "$NVCC" -arch="compute_$oldest" -ptx -U__CUDA_ARCH__ -D__CUDA_ARCH__=600 -I "$MAM_SRCDIR/src" \
 	-o "$scratch/ptx" "$scratch/kernels.cu" > "$scratch/said" 2>&1
-try "below sm_70 the compiler says so" grep -q 'needs sm_70 or later' "$scratch/said"
+try "architectures below sm_70 are rejected" grep -q 'needs sm_70 or later' "$scratch/said"
 finish
