@@ -253,7 +253,7 @@ START_TEST(concurrent_inserts_match_results)
 END_TEST
 
 /* Threads of a block share an iteration over everything that they have inserted. */
-static MAM_KERNEL(walk_together)
+static MAM_KERNEL(iterate_together)
 {
 	struct ckit *kit = argument;
 	struct mam_dsmap *map = map_of(kit);
@@ -282,7 +282,7 @@ START_TEST(shared_iteration_visits_each_entry_once)
 	static const struct plan plan = { .buckets = 5, .grid = 1, .block = 40 };
 	struct ckit *kit = create(&plan);
 
-	ckit_explore(kit, "shared iteration", walk_together, 1, 40, 20, check_walked);
+	ckit_explore(kit, "shared iteration", iterate_together, 1, 40, 20, check_walked);
 	dkit_destroy(kit);
 }
 END_TEST

@@ -107,8 +107,8 @@ START_TEST(tree_matches_model)
 END_TEST
 
 /*
- * A created node has the requested size and is zero. Without memory the call returns NULL, but not
- * forever.
+ * A created node has the requested size and is zero. Without memory the call returns NULL and
+ * adds no node.
  */
 START_TEST(ensure_creates_zeroed_node)
 {
@@ -126,7 +126,7 @@ START_TEST(ensure_creates_zeroed_node)
 		ck_assert_uint_eq(kit->allocs, bytes + 1);
 		for (i = sizeof(*node); i < bytes; i++)
 			ck_assert_uint_eq(((unsigned char *)node)[i], 0);
-		/* The node uses all of its memory, and no other memory. */
+		/* The node's memory belongs to no other object. */
 		if (bytes >= sizeof(*node)) {
 			ckit_own(kit, (unsigned char *)node, bytes);
 			ckit_forget(kit, (unsigned char *)node);

@@ -153,11 +153,11 @@ static MAM_KERNEL(blocks)
 static MAM_KERNEL(twice)
 {
 	struct okit *kit = argument;
-	uint32_t mask = mam_lane() < 16 ? 0xffff : 0xffff0000, all, said;
+	uint32_t mask = mam_lane() < 16 ? 0xffff : 0xffff0000, all, freed;
 	void *object = mam_kmalloc_shared_lanes(kit->heap, ~0u, 64);
 
-	said = mam_kfree_shared_lanes(kit->heap, mask, object);
-	all = mam_warp_ballot(~0u, said);
+	freed = mam_kfree_shared_lanes(kit->heap, mask, object);
+	all = mam_warp_ballot(~0u, freed);
 	MAM_KASSERT(all == 0xffff || all == 0xffff0000);
 	MAM_KASSERT(!mam_kfree_shared_block(kit->heap, object));
 	MAM_KASSERT(!mam_kfree_shared_lanes(kit->heap, ~0u, (char *)object + 1));

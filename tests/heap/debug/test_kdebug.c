@@ -93,7 +93,7 @@ struct plan {
 	size_t bytes;
 };
 
-static MAM_KERNEL(one_mistake)
+static MAM_KERNEL(one_error)
 {
 	struct dkit *dkit = argument;
 	const struct plan *plan = dkit->plan;
@@ -265,8 +265,8 @@ static void tail(struct dkit *dkit, size_t bytes)
 }
 
 /*
- * The memory is reused at once, as no other lane allocates: first for the same size, then for
- * another.
+ * The memory is reused at once, as no other lane allocates: first as the same slot, then
+ * inside a larger object.
  */
 static void after_free(struct dkit *dkit, size_t bytes)
 {
@@ -354,7 +354,7 @@ static void reset_between(struct dkit *dkit, size_t bytes)
 	MAM_KASSERT(!dkit->growth->told.value);
 }
 
-static const char *check_back(void *argument)
+static const char *check_all_freed(void *argument)
 {
 	const struct dkit *dkit = argument;
 
@@ -371,7 +371,7 @@ static void try_each(const char *name, void (*make)(struct dkit *dkit, size_t by
 	dkit->plan = &plan;
 	for (size_t i = 0; i < SIZES; i++) {
 		plan.bytes = sizes[i];
-		dkit_explore(dkit, name, one_mistake, 1, 1, 1, true, check_back);
+		dkit_explore(dkit, name, one_error, 1, 1, 1, true, check_all_freed);
 	}
 	dkit_destroy(dkit);
 }
@@ -436,7 +436,7 @@ START_TEST(realloc_moves_red_zone)
 {
 	struct dkit *dkit = dkit_create(2, 1);
 
-	dkit_explore(dkit, "resized", resized, 1, 1, 1, true, check_back);
+	dkit_explore(dkit, "resized", resized, 1, 1, 1, true, check_all_freed);
 	dkit_destroy(dkit);
 }
 END_TEST

@@ -146,7 +146,7 @@ struct reading {
 };
 
 /* A foreign address that identifies the lane. */
-static MAM_KERNEL(tell)
+static MAM_KERNEL(report_errors)
 {
 	struct reading *reading = argument;
 	uintptr_t at = 16 * TOLD * simt_thread() + 16;
@@ -188,7 +188,7 @@ static bool build_reading(struct simt_world *world, void *argument)
 {
 	struct reading *reading = argument;
 
-	return simt_world_launch(world, 0, tell, 1, 40, reading) &&
+	return simt_world_launch(world, 0, report_errors, 1, 40, reading) &&
 	       simt_world_host(world, read_reports, reading);
 }
 

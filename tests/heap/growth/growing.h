@@ -64,7 +64,7 @@ static inline void give(struct mam_heap *heap, unsigned int number)
 	held.bytes[number] = held.bytes[held.count];
 }
 
-static inline void give_all(struct mam_heap *heap)
+static inline void free_all(struct mam_heap *heap)
 {
 	while (held.count != 0)
 		give(heap, held.count - 1);

@@ -239,7 +239,8 @@ OKIT_UNSEEN uint32_t gkit_large_piece(const struct gkit *kit, uint64_t address)
 	return GKIT_PIECES;
 }
 
-OKIT_UNSEEN enum mam_mail_cause gkit_large_give(struct gkit *kit, uint64_t bytes, uint64_t *address)
+OKIT_UNSEEN enum mam_mail_cause gkit_large_alloc(struct gkit *kit, uint64_t bytes,
+						 uint64_t *address)
 {
 	uint32_t piece;
 
@@ -258,7 +259,7 @@ OKIT_UNSEEN enum mam_mail_cause gkit_large_give(struct gkit *kit, uint64_t bytes
 	return MAM_MAIL_GIVEN;
 }
 
-OKIT_UNSEEN enum mam_mail_cause gkit_large_back(struct gkit *kit, uint64_t address)
+OKIT_UNSEEN enum mam_mail_cause gkit_large_free(struct gkit *kit, uint64_t address)
 {
 	uint32_t piece = gkit_large_piece(kit, address);
 
@@ -284,17 +285,17 @@ static inline bool gkit_look_slot(struct gkit *kit, uint32_t slot)
 	gkit_be_late(kit);
 	switch (stamp & 255) {
 	case MAM_MAIL_ALLOC:
-		cause = gkit_large_give(kit, detail, &address);
+		cause = gkit_large_alloc(kit, detail, &address);
 		kit->held[slot] = address;
 		if (!gkit_store(kit, &answer->address, address))
 			return false;
 		break;
 	case MAM_MAIL_FREE:
-		cause = gkit_large_back(kit, detail);
+		cause = gkit_large_free(kit, detail);
 		kit->held[slot] = 0;
 		break;
 	case MAM_MAIL_CANCEL:
-		cause = kit->held[slot] ? gkit_large_back(kit, kit->held[slot]) : MAM_MAIL_GIVEN;
+		cause = kit->held[slot] ? gkit_large_free(kit, kit->held[slot]) : MAM_MAIL_GIVEN;
 		kit->held[slot] = 0;
 	}
 	MAM_KASSERT(cause != MAM_MAIL_BAD);

@@ -170,7 +170,7 @@ LKIT_UNSEEN enum mam_mail_cause lkit_take(uint64_t bytes, uint64_t *address)
 }
 
 /* Returns the units to the pool. */
-LKIT_UNSEEN void lkit_back(uint64_t address, uint64_t bytes)
+LKIT_UNSEEN void lkit_return(uint64_t address, uint64_t bytes)
 {
 	uint32_t unit = lkit_unit(address), end = unit + (uint32_t)(bytes / LKIT_UNIT);
 
@@ -240,7 +240,7 @@ static inline void lkit_serve_end(uint32_t slot, uint64_t stamp, bool cancel)
 	}
 	if (given->address) {
 		lkit_write(given->address, given->bytes, 1);
-		lkit_back(given->address, given->bytes);
+		lkit_return(given->address, given->bytes);
 		given->address = 0;
 	}
 	lkit_before(slot, stamp);
@@ -265,7 +265,7 @@ static inline void lkit_serve_ends(void)
 }
 
 /* Returns whether the slot is in the state of this request, or its lane has given up meanwhile. */
-LKIT_UNSEEN bool lkit_asks(uint32_t slot, uint64_t stamp)
+LKIT_UNSEEN bool lkit_has_request(uint32_t slot, uint64_t stamp)
 {
 	uint64_t state = lkit.growth.large[slot].state, asked = stamp & ~MAM_LARGE_LOW;
 
@@ -280,7 +280,7 @@ static inline void lkit_serve_alloc(uint32_t slot, uint64_t stamp)
 	uint64_t address = 0;
 
 	MAM_KASSERT(!lkit.given[slot].address);
-	MAM_KASSERT(lkit_asks(slot, stamp));
+	MAM_KASSERT(lkit_has_request(slot, stamp));
 	if (lkit_fails(lkit.plan->lost)) {
 		lkit.lost++;
 		return;
@@ -397,7 +397,7 @@ LKIT_UNSEEN uint64_t lkit_forget(uint64_t address, uint64_t *bytes)
 	return number;
 }
 
-/* Checks that a tally has gone up; no other lane may have done so. */
+/* Counts a failed request; the tallies must have counted it, too. */
 LKIT_UNSEEN void lkit_count(void)
 {
 	uint32_t all = 0, i;

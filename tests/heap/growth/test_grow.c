@@ -42,7 +42,7 @@ static void *some(struct gkit *kit, uint32_t round)
 }
 
 /* Allocates more and more, frees an object now and then, and all at the end. */
-static MAM_KERNEL(ask_for_more)
+static MAM_KERNEL(allocate_more)
 {
 	struct gkit *kit = argument;
 	const struct plan *plan = kit->o.plan;
@@ -112,7 +112,7 @@ START_TEST(heap_grows_until_requests_succeed)
 
 	runs = parts = 0;
 	kit->only_taken = plan->held >= plan->rounds;
-	gkit_explore(kit, plan->name, ask_for_more, plan->grid, plan->block, plan->resident,
+	gkit_explore(kit, plan->name, allocate_more, plan->grid, plan->block, plan->resident,
 		     seeds(plan), check_grown);
 	gkit_destroy(kit);
 }
@@ -202,7 +202,7 @@ static MAM_KERNEL(leave)
 		okit_keep(&kit->o, me * 3 + i, gkit_alloc(kit, sizes[4 + (me + i) % 7]));
 }
 
-static MAM_KERNEL(give_what_was_left)
+static MAM_KERNEL(free_remaining)
 {
 	struct gkit *kit = argument;
 	uint32_t lanes = mam_grid_blocks() * simt_block_threads(), i;
@@ -230,7 +230,7 @@ static MAM_KERNEL(again)
 static bool one_after_the_other(struct simt_world *world, void *argument)
 {
 	return simt_world_launch(world, 1, leave, 3, 32, argument) &&
-	       simt_world_launch(world, 1, give_what_was_left, 2, 32, argument) &&
+	       simt_world_launch(world, 1, free_remaining, 2, 32, argument) &&
 	       simt_world_launch(world, 1, again, 3, 32, argument) && gkit_hosts(world, argument);
 }
 
@@ -238,7 +238,7 @@ static bool beside(struct simt_world *world, void *argument)
 {
 	return simt_world_launch(world, 1, leave, 3, 32, argument) &&
 	       simt_world_launch(world, 2, again, 2, 20, argument) &&
-	       simt_world_launch(world, 1, give_what_was_left, 1, 32, argument) &&
+	       simt_world_launch(world, 1, free_remaining, 1, 32, argument) &&
 	       simt_world_launch(world, 3, again, 5, 1, argument) && gkit_hosts(world, argument);
 }
 
@@ -285,11 +285,11 @@ static MAM_KERNEL(note_first)
 static bool again_and_again(struct simt_world *world, void *argument)
 {
 	uint32_t i;
-	bool fine = simt_world_launch(world, 1, ask_for_more, 2, 20, argument) &&
+	bool fine = simt_world_launch(world, 1, allocate_more, 2, 20, argument) &&
 		    simt_world_launch(world, 1, note_first, 1, 1, argument);
 
 	for (i = 1; i < KERNELS; i++)
-		fine = fine && simt_world_launch(world, 1, ask_for_more, 2, 20, argument);
+		fine = fine && simt_world_launch(world, 1, allocate_more, 2, 20, argument);
 	return fine && gkit_hosts(world, argument);
 }
 

@@ -11,7 +11,7 @@ static const size_t sizes[] = { 16, 100, 256, 500, 1024, 3000, 8192, 9000, 20000
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
 /* All of them together. */
-static uint64_t mistakes(const struct gkit *kit)
+static uint64_t errors(const struct gkit *kit)
 {
 	return gkit_tally(kit, MAM_OBJECT_FOREIGN) + gkit_tally(kit, MAM_OBJECT_INTERIOR) +
 	       gkit_tally(kit, MAM_OBJECT_TWICE);
@@ -34,7 +34,7 @@ static const char *check_parts(void *argument)
 	const struct gkit *kit = argument;
 
 	parts += gkit_parts(kit);
-	if (mistakes(kit))
+	if (errors(kit))
 		return "a valid free was counted as an error";
 	return gkit_check_served(argument);
 }
@@ -182,7 +182,7 @@ static const char *check_wrongly(void *argument)
 	/* A freed run leaves no trace. */
 	if (gkit_tally(kit, MAM_OBJECT_TWICE) + gkit_tally(kit, MAM_OBJECT_FOREIGN) != 40 * 4)
 		return okit_wrong("%u double frees, %u counted", 40 * 4,
-				  (uint32_t)(mistakes(kit) - 40 * 4 * 3));
+				  (uint32_t)(errors(kit) - 40 * 4 * 3));
 	return gkit_check_served(argument);
 }
 
@@ -228,8 +228,8 @@ static const char *check_all_at_once(void *argument)
 {
 	const struct gkit *kit = argument;
 
-	if (mistakes(kit) != 34)
-		return okit_wrong("34 errors, %u counted", (uint32_t)mistakes(kit));
+	if (errors(kit) != 34)
+		return okit_wrong("34 errors, %u counted", (uint32_t)errors(kit));
 	return gkit_check_served(argument);
 }
 
@@ -288,7 +288,7 @@ static const char *check_foreign_addresses(void *argument)
 {
 	const struct gkit *kit = argument;
 
-	if (mistakes(kit) != gkit_tally(kit, MAM_OBJECT_FOREIGN))
+	if (errors(kit) != gkit_tally(kit, MAM_OBJECT_FOREIGN))
 		return "an error was counted under the wrong cause";
 	return gkit_check_served(argument);
 }

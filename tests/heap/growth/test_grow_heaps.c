@@ -199,7 +199,7 @@ static MAM_KERNEL(take_all)
 }
 
 /* Allocates as many as were freed, and no more. */
-static MAM_KERNEL(take_what_was_given_back)
+static MAM_KERNEL(alloc_freed)
 {
 	struct gkit *kit = argument;
 	uint32_t i;
@@ -214,7 +214,7 @@ static MAM_KERNEL(take_what_was_given_back)
 }
 
 /* Fills the next entry of the root's ring, if an object was left under this number. */
-static uint64_t give_back_one(struct gkit *kit, uint32_t number, uint64_t told)
+static uint64_t host_free_one(struct gkit *kit, uint32_t number, uint64_t told)
 {
 	void *object = okit_take(&kit->o, number);
 
@@ -227,7 +227,7 @@ static uint64_t give_back_one(struct gkit *kit, uint32_t number, uint64_t told)
 }
 
 /* The host frees some of them, from any part: entries, then `told`. */
-static void give_back(void *argument)
+static void host_frees(void *argument)
 {
 	struct gkit *kit = argument;
 	uint64_t told = 0;
@@ -235,12 +235,12 @@ static void give_back(void *argument)
 
 	simt_host_wait(1, "host");
 	for (i = 0; i < OKIT_KEPT && told < RETURNED; i += 1 + (uint32_t)(simt_random() % 3))
-		told = give_back_one(kit, i, told);
+		told = host_free_one(kit, i, told);
 	for (i = 0; i < OKIT_KEPT && told < RETURNED; i++)
-		told = give_back_one(kit, i, told);
+		told = host_free_one(kit, i, told);
 	MAM_KASSERT(told == RETURNED);
 	mam_atomic_store64(&kit->o.heap->returns->told, told, MAM_RELEASE, MAM_AT_SYSTEM);
-	MAM_KASSERT(simt_host_launch(5, take_what_was_given_back, 1, 1, kit));
+	MAM_KASSERT(simt_host_launch(5, alloc_freed, 1, 1, kit));
 	simt_host_wait(5, "host");
 	(void)simt_atomic(&kit->over, 8, SIMT_STORE, 1, 0, MAM_RELEASE, MAM_AT_SYSTEM, "over");
 }
@@ -248,7 +248,7 @@ static void give_back(void *argument)
 static bool build_returns(struct simt_world *world, void *argument)
 {
 	return simt_world_launch(world, 1, take_all, 1, 5, argument) &&
-	       simt_world_host(world, give_back, argument) &&
+	       simt_world_host(world, host_frees, argument) &&
 	       simt_world_host(world, gkit_serve, argument);
 }
 

@@ -46,7 +46,7 @@ OKIT_UNSEEN uint32_t failed(const struct gkit *kit)
 }
 
 /* Fills the heap; then a lane frees one object after the other, and allocates again. */
-static MAM_KERNEL(fill_and_ask_again)
+static MAM_KERNEL(fill_and_refill)
 {
 	struct gkit *kit = argument;
 	const struct plan *plan = kit->o.plan;
@@ -124,7 +124,7 @@ START_TEST(request_fails_only_if_no_part_has_room)
 
 	/* Within one block nothing is freed before all lanes have finished. */
 	kit->only_taken = plan->grid == 1;
-	gkit_explore(kit, plan->name, fill_and_ask_again, plan->grid, plan->block, plan->resident,
+	gkit_explore(kit, plan->name, fill_and_refill, plan->grid, plan->block, plan->resident,
 		     KIT_RACE ? plan->seeds_race : plan->seeds, check_refused);
 	gkit_destroy(kit);
 }
@@ -168,7 +168,7 @@ END_TEST
 /* ---- the heap may grow again later ------------------------------------------------------ */
 
 /* The pool was full, and then has room for one more grant: the next request gets it. */
-static MAM_KERNEL(ask_until_there_is_one)
+static MAM_KERNEL(allocate_until_success)
 {
 	struct gkit *kit = argument;
 	uint32_t tries;
@@ -200,7 +200,7 @@ static void make_room(void *argument)
 
 static bool build_room(struct simt_world *world, void *argument)
 {
-	return simt_world_launch(world, 1, ask_until_there_is_one, 1, 3, argument) &&
+	return simt_world_launch(world, 1, allocate_until_success, 1, 3, argument) &&
 	       simt_world_host(world, make_room, argument) && gkit_hosts(world, argument);
 }
 

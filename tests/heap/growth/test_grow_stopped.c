@@ -17,7 +17,7 @@ struct plan {
 	uint32_t stoppers; /* the last thread blocks, in each warp of which a lane stops */
 	uint32_t grid, block;
 	uint32_t rounds;
-	uint32_t soon; /* log2 of the maximum number of atomics before the stop */
+	uint32_t soon; /* at most 4 << (soon - 1) atomics before the stop */
 	size_t bytes[4];
 	bool room; /* the root has room for the others, whatever the stopped lanes own */
 	struct gkit_host host;
@@ -75,7 +75,7 @@ static MAM_KERNEL(churn)
 	stop_leave();
 }
 
-static const char *whole_in_the_end(void *argument)
+static const char *complete_at_end(void *argument)
 {
 	const struct gkit *kit = argument;
 
@@ -108,7 +108,7 @@ START_TEST(other_lanes_go_on)
 	struct gkit *kit = gkit_create(1, 1, &plan->host, plan);
 	struct simt_case test =
 		gkit_case(kit, plan->name, KIT_RACE ? plan->seeds_race : plan->seeds,
-			  gkit_build_one, whole_in_the_end);
+			  gkit_build_one, complete_at_end);
 
 	runs = halts = nulls = in_fetch = 0;
 	kit->wait_ns = 3000;
@@ -161,7 +161,7 @@ START_TEST(root_serves_beside_stopped_growth)
 					  { 100, 16, 64, 256 }, true, { 0 }, 200, 60 };
 	struct gkit *kit = gkit_create(1, 1, &plan.host, &plan);
 	struct simt_case test = gkit_case(kit, plan.name, KIT_RACE ? plan.seeds_race : plan.seeds,
-					  gkit_build_one, whole_in_the_end);
+					  gkit_build_one, complete_at_end);
 
 	runs = halts = nulls = in_fetch = 0;
 	kit->wait_ns = 3000;

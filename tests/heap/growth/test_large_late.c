@@ -104,7 +104,7 @@ START_TEST(requests_end_when_host_dies)
 END_TEST
 
 /* The number of steps of a request that fails. */
-static uint64_t in_vain(void)
+static uint64_t failing_steps(void)
 {
 	uint64_t begun = mam_timer();
 
@@ -118,10 +118,10 @@ static MAM_KERNEL(waits_once)
 	uint32_t i;
 
 	(void)argument;
-	MAM_KASSERT(in_vain() >= WAIT);
+	MAM_KASSERT(failing_steps() >= WAIT);
 	MAM_KASSERT(lkit.growth.silent == lkit.mail.beat + 1);
 	for (i = 0; i < 10; i++)
-		MAM_KASSERT(in_vain() < WAIT / 4);
+		MAM_KASSERT(failing_steps() < WAIT / 4);
 	MAM_KASSERT(lkit.tallies.of[MAM_OBJECT_SILENT].value == 11);
 	lkit_leave();
 }
@@ -139,10 +139,10 @@ static MAM_KERNEL(any_beat)
 {
 	(void)argument;
 	lkit.mail.beat = UINT64_MAX;
-	MAM_KASSERT(in_vain() >= WAIT);
+	MAM_KASSERT(failing_steps() >= WAIT);
 	lkit.growth.silent = 0;
 	lkit.mail.beat = 0;
-	MAM_KASSERT(in_vain() >= WAIT);
+	MAM_KASSERT(failing_steps() >= WAIT);
 	lkit_leave();
 }
 
@@ -155,13 +155,13 @@ START_TEST(any_beat_value_is_valid)
 END_TEST
 
 /* No lane waits longer than permitted, however many lanes and however few slots there are. */
-static MAM_KERNEL(waits_no_longer)
+static MAM_KERNEL(bounded_wait)
 {
 	uint32_t i;
 
 	(void)argument;
 	for (i = 0; i < 3; i++)
-		MAM_KASSERT(in_vain() < WAIT + SLACK);
+		MAM_KASSERT(failing_steps() < WAIT + SLACK);
 	lkit_leave();
 }
 
@@ -169,7 +169,7 @@ START_TEST(wait_is_bounded)
 {
 	static const struct lkit_plan plan = { .wait_ns = WAIT, .slots = 2, .absent = true };
 
-	lkit_explore("no longer", &plan, waits_no_longer, 1, 8, 20, lkit_check_empty);
+	lkit_explore("no longer", &plan, bounded_wait, 1, 8, 20, lkit_check_empty);
 }
 END_TEST
 
@@ -192,12 +192,12 @@ static MAM_KERNEL(after_a_free)
 		state = lkit.growth.large[slot].state;
 		stamp = lkit.mail.ask[slot].stamp;
 		MAM_KASSERT((state & 255) == MAM_LARGE_LEAVING);
-		MAM_KASSERT(in_vain() >= WAIT);
+		MAM_KASSERT(failing_steps() >= WAIT);
 		MAM_KASSERT(lkit.growth.large[slot].state == state);
 		MAM_KASSERT(lkit.mail.ask[slot].stamp == stamp);
 	}
 	MAM_KASSERT(lkit.growth.silent == lkit.mail.beat + 1);
-	MAM_KASSERT(in_vain() < WAIT / 4);
+	MAM_KASSERT(failing_steps() < WAIT / 4);
 	lkit_leave();
 }
 
@@ -211,13 +211,13 @@ START_TEST(unanswered_free_blocks_slot_for_bounded_time)
 END_TEST
 
 /* When the host has looked again, lanes send requests and wait again. */
-static MAM_KERNEL(comes_back)
+static MAM_KERNEL(wait_for_host)
 {
 	uint64_t silent;
 	void *object;
 
 	(void)argument;
-	MAM_KASSERT(in_vain() >= WAIT);
+	MAM_KASSERT(failing_steps() >= WAIT);
 	do {
 		silent = mam_atomic_load64(&lkit.growth.silent, MAM_RELAXED, MAM_AT_DEVICE);
 		MAM_KASSERT(silent);
@@ -235,7 +235,7 @@ START_TEST(requests_succeed_when_host_returns)
 		.wait_ns = WAIT, .slots = 4, .lost = 100, .first = 1
 	};
 
-	lkit_explore("comes back", &plan, comes_back, 1, 1, 20, lkit_check_empty);
+	lkit_explore("comes back", &plan, wait_for_host, 1, 1, 20, lkit_check_empty);
 	ck_assert_uint_gt(lkit.all_given, 0);
 	ck_assert_uint_gt(lkit.all_cancelled, 0);
 }

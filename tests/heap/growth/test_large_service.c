@@ -36,7 +36,7 @@ static void give(void *user, uint64_t address)
 {
 	(void)user;
 	lkit_write(address, extent[lkit_unit(address)], 1);
-	lkit_back(address, extent[lkit_unit(address)]);
+	lkit_return(address, extent[lkit_unit(address)]);
 }
 
 static bool look(void)

@@ -127,7 +127,7 @@ START_TEST(growth_is_counted)
 	while (held.count > 700)
 		give(heap, any(held.count));
 	compare(heap);
-	give_all(heap);
+	free_all(heap);
 	compare(heap);
 	info = counted(heap);
 	ck_assert_uint_eq(info.idle_slabs, info.slabs);
@@ -164,7 +164,7 @@ START_TEST(large_objects_are_pool_blocks)
 	compare(heap);
 	give(heap, 1);
 	compare(heap);
-	give_all(heap);
+	free_all(heap);
 	info = counted(heap);
 	ck_assert_uint_eq(info.host_objects + info.host_bytes + info.objects, 0);
 	wait_for_space(heap, before);
@@ -343,7 +343,7 @@ START_TEST(trim_releases_empty_grants)
 		fill(heap, 3000, 4096);
 		info = counted(heap);
 		ck_assert_uint_ge(info.grants, 3);
-		give_all(heap);
+		free_all(heap);
 		ck_assert(!mam_kfree(mam_heap_device(heap), mam_heap_device(heap)));
 		info = counted(heap);
 		opened = info.opened;
@@ -410,7 +410,7 @@ START_TEST(trim_keeps_grants_in_use)
 	compare(heap);
 	fill(heap, 3000, 4096);
 	compare(heap);
-	give_all(heap);
+	free_all(heap);
 	compare(heap);
 	ck_assert_int_eq(mam_heap_trim(heap, NULL, NULL), MAM_OK);
 	ck_assert_uint_eq(growth->parts.value, 0);
@@ -432,7 +432,7 @@ START_TEST(trim_fails_during_fetch)
 
 	(void)cuda;
 	fill(heap, 600, 4096);
-	give_all(heap);
+	free_all(heap);
 	grants = counted(heap).grants;
 	growth->stage.value |= MAM_STAGE_MAKING;
 	ck_assert_int_eq(mam_heap_trim(heap, NULL, &freed), MAM_ERROR_WOULD_WAIT);

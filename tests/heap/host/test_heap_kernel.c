@@ -206,7 +206,7 @@ START_TEST(runs_can_be_freed_in_parts)
 }
 END_TEST
 
-MAM_KERNEL(give_kept)
+MAM_KERNEL(free_kept)
 {
 	struct job *job = argument;
 	uint32_t self = LANES - 1 - number_of(); /* the run of another lane */
@@ -215,10 +215,10 @@ MAM_KERNEL(give_kept)
 	job->counts[self] = 0;
 }
 
-static bool take_then_give(struct simt_world *world, void *argument)
+static bool alloc_then_free(struct simt_world *world, void *argument)
 {
 	return simt_world_launch(world, 1, runs, BLOCKS, 32, argument) &&
-	       simt_world_launch(world, 1, give_kept, BLOCKS, 32, argument);
+	       simt_world_launch(world, 1, free_kept, BLOCKS, 32, argument);
 }
 
 START_TEST(another_kernel_may_free)
@@ -226,7 +226,7 @@ START_TEST(another_kernel_may_free)
 	struct job *job = job_new(300);
 	/* clang-format off */
 	struct simt_case test = { .name = "two kernels", .argument = job, .begin = begin,
-				  .check = check, .build = take_then_give, .seeds = SEEDS,
+				  .check = check, .build = alloc_then_free, .seeds = SEEDS,
 				  .config = { .race = RACE } };
 	/* clang-format on */
 
@@ -237,7 +237,7 @@ START_TEST(another_kernel_may_free)
 END_TEST
 
 /* One lane; the test compares the counts. */
-MAM_KERNEL(mistakes)
+MAM_KERNEL(errors)
 {
 	struct job *job = argument;
 	struct mam_kheap *heap = job->device;
@@ -275,7 +275,7 @@ START_TEST(invalid_calls_are_counted_and_change_nothing)
 
 	begin(job);
 	simt_set_shape(&config, (uint64_t)_i);
-	ck_assert_msg(simt_launch(&config, mistakes, 1, 1, job, &result) == SIMT_FINE, "%s",
+	ck_assert_msg(simt_launch(&config, errors, 1, 1, job, &result) == SIMT_FINE, "%s",
 		      result.text);
 	job->info = stats_of(job->heap);
 	ck_assert_uint_eq(job->info.taken, 130);

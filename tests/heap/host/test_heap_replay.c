@@ -142,11 +142,11 @@ static int traced_by(const char *name, bool is_tool)
 
 START_TEST(tool_is_detected_as_tracer)
 {
-	int told = traced_by("cuda-gdb-python", true);
+	int status = traced_by("cuda-gdb-python", true);
 
-	ck_assert(told == 0 || told == 77);
-	told = traced_by("gdb", false);
-	ck_assert(told == 0 || told == 77);
+	ck_assert(status == 0 || status == 77);
+	status = traced_by("gdb", false);
+	ck_assert(status == 0 || status == 77);
 	ck_assert_ptr_null(mam_replay_tool());
 }
 END_TEST

@@ -269,7 +269,7 @@ struct giver {
 	bool good;
 };
 
-static void *give_singly(void *argument)
+static void *free_singly(void *argument)
 {
 	struct giver *giver = argument;
 	unsigned int i = giver->first, end = i + giver->count;
@@ -302,7 +302,7 @@ START_TEST(several_threads_may_free)
 	take(heap, 0, 1200, 32);
 	for (unsigned int i = 0; i < 4; i++) {
 		givers[i] = (struct giver){ heap, 300 * i, 300, false };
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, give_singly, &givers[i]), 0);
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, free_singly, &givers[i]), 0);
 	}
 	for (unsigned int i = 0; i < 4; i++) {
 		ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
@@ -316,17 +316,17 @@ START_TEST(several_threads_may_free)
 }
 END_TEST
 
-struct behind {
+struct waiting_free {
 	struct mam_heap *heap;
 	struct CUstream_st *stream;
 	enum mam_status status;
 };
 
-static void *give_behind(void *argument)
+static void *free_after_wait(void *argument)
 {
-	struct behind *behind = argument;
+	struct waiting_free *waiting = argument;
 
-	behind->status = mam_heap_free(behind->heap, behind->stream, objects, 1, NULL);
+	waiting->status = mam_heap_free(waiting->heap, waiting->stream, objects, 1, NULL);
 	return NULL;
 }
 
@@ -334,7 +334,7 @@ static void *give_behind(void *argument)
 START_TEST(waiting_free_does_not_block_others)
 {
 	struct mam_pool *pool;
-	struct behind behind;
+	struct waiting_free waiting;
 	pthread_t thread;
 	struct cuda cuda;
 
@@ -342,30 +342,30 @@ START_TEST(waiting_free_does_not_block_others)
 	setenv("FAKE_CUDA_LAG_US", "10000", 1);
 	cuda = load();
 	pool = pool_new();
-	behind.heap = objects_of(pool, MIB);
-	take(behind.heap, 0, 2, 1024);
-	ck_assert_int_eq(cuda.cuStreamCreate(&behind.stream, NON_BLOCKING), CUDA_SUCCESS);
+	waiting.heap = objects_of(pool, MIB);
+	take(waiting.heap, 0, 2, 1024);
+	ck_assert_int_eq(cuda.cuStreamCreate(&waiting.stream, NON_BLOCKING), CUDA_SUCCESS);
 	for (unsigned int i = 0; i < 200; i++)
 		ck_assert_int_eq(
-			cuda.cuMemsetD8Async((uintptr_t)objects[0], 1, 1024, behind.stream),
+			cuda.cuMemsetD8Async((uintptr_t)objects[0], 1, 1024, waiting.stream),
 			CUDA_SUCCESS);
-	ck_assert_int_eq(pthread_create(&thread, NULL, give_behind, &behind), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, free_after_wait, &waiting), 0);
 	usleep(100000);
-	ck_assert_int_eq(mam_heap_free(behind.heap, (struct CUstream_st *)2, objects + 1, 1, NULL),
+	ck_assert_int_eq(mam_heap_free(waiting.heap, (struct CUstream_st *)2, objects + 1, 1, NULL),
 			 MAM_OK);
 	ck_assert_int_gt(cuda.fake_pending((uintptr_t)objects[0], 1024), 0);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	ck_assert_int_eq(cuda.fake_pending((uintptr_t)objects[0], 1024), 0);
-	ck_assert_int_eq(behind.status, MAM_OK);
-	drain(behind.heap);
-	counts(behind.heap, 0, 0);
-	heap_end(behind.heap);
+	ck_assert_int_eq(waiting.status, MAM_OK);
+	drain(waiting.heap);
+	counts(waiting.heap, 0, 0);
+	heap_end(waiting.heap);
 	pool_end(pool);
 }
 END_TEST
 
 /* Every second object, found by the walk and freed by the visitor. */
-static bool give_some(void *argument, void *address, size_t bytes)
+static bool free_some(void *argument, void *address, size_t bytes)
 {
 	struct giver *giver = argument;
 
@@ -385,7 +385,7 @@ START_TEST(visitor_may_free_objects)
 	(void)cuda;
 	take(heap, 0, 200, 500);
 	take(heap, 200, 20, 50000);
-	ck_assert_int_eq(mam_heap_walk(heap, NULL, give_some, &giver), MAM_OK);
+	ck_assert_int_eq(mam_heap_walk(heap, NULL, free_some, &giver), MAM_OK);
 	ck_assert_uint_eq(giver.count, 220);
 	counts(heap, 220, 110);
 	drain(heap);
@@ -434,7 +434,7 @@ MAM_KERNEL(leaves)
 	}
 }
 
-static void give_what_is_left(struct job *job)
+static void free_remaining(struct job *job)
 {
 	void *found[LANES];
 	size_t count = 0;
@@ -454,12 +454,12 @@ static void host(void *argument)
 	struct job *job = argument;
 
 	for (unsigned int i = 0; i < 20; i++) {
-		give_what_is_left(job);
+		free_remaining(job);
 		simt_host_yield("host");
 	}
 	simt_host_wait(1, "the first stream");
 	simt_host_wait(2, "the second stream");
-	give_what_is_left(job);
+	free_remaining(job);
 	MAM_KASSERT(simt_host_launch(1, drains, 1, 7, job->device));
 	simt_host_wait(1, "the last kernel");
 }

@@ -124,7 +124,7 @@ START_TEST(other_lanes_may_free_parts)
 END_TEST
 
 /* Frees of all parts at once alternate with invalid frees; live objects fill the root. */
-static MAM_KERNEL(mistakes)
+static MAM_KERNEL(errors)
 {
 	struct gkit *kit = argument;
 	struct mam_kheap *heap = kit->o.heap;
@@ -177,7 +177,7 @@ START_TEST(invalid_free_of_part_fails)
 {
 	struct gkit *kit = gkit_create(1, 1, NULL, NULL);
 
-	gkit_explore(kit, "invalid frees in grants", mistakes, 1, 7, 0, SEEDS, NULL);
+	gkit_explore(kit, "invalid frees in grants", errors, 1, 7, 0, SEEDS, NULL);
 	gkit_destroy(kit);
 }
 END_TEST

@@ -73,14 +73,14 @@ START_TEST(valid_use_reports_nothing)
 END_TEST
 
 /* One error after the other, by one lane. */
-static MAM_KERNEL(mistakes)
+static MAM_KERNEL(errors)
 {
 	struct dkit *dkit = argument;
 	struct mam_kheap *heap = dkit->kit->heap;
 	ckit_sizes *sizes = *(ckit_sizes *const *)dkit->plan;
 	uint32_t lane = mam_lane();
 	unsigned char *part = mam_kmalloc_lanes(heap, 7, sizes(lane + 1)), *first, *last, *moved;
-	uint64_t told = 0, i;
+	uint64_t reported = 0, i;
 
 	MAM_KASSERT(part);
 	first = (unsigned char *)(uintptr_t)mam_warp_shuffle64(7, (uintptr_t)part, 0);
@@ -88,13 +88,13 @@ static MAM_KERNEL(mistakes)
 	mam_warp_sync(7);
 	if (lane == 1) {
 		MAM_KASSERT(!mam_kfree(heap, part + 1));
-		expect(dkit, &told, MAM_HEAP_INTERIOR_FREE, part + 1);
+		expect(dkit, &reported, MAM_HEAP_INTERIOR_FREE, part + 1);
 		MAM_KASSERT(!mam_kfree(heap, first - 8));
-		expect(dkit, &told, MAM_HEAP_INTERIOR_FREE, first - 8);
+		expect(dkit, &reported, MAM_HEAP_INTERIOR_FREE, first - 8);
 		MAM_KASSERT(!mam_kfree_parts(heap, part + 1));
-		expect(dkit, &told, MAM_HEAP_INTERIOR_FREE, part + 1);
+		expect(dkit, &reported, MAM_HEAP_INTERIOR_FREE, part + 1);
 		MAM_KASSERT(!mam_kfree_parts(heap, heap));
-		expect(dkit, &told, MAM_HEAP_FOREIGN_FREE, heap);
+		expect(dkit, &reported, MAM_HEAP_FOREIGN_FREE, heap);
 		ckit_fill(part, sizes(2), 1);
 		moved = mam_krealloc(heap, part, sizes(2) + 9);
 		MAM_KASSERT(moved && mam_kusable(heap, moved) == sizes(2) + 9);
@@ -102,29 +102,29 @@ static MAM_KERNEL(mistakes)
 			MAM_KASSERT(moved[i] == (unsigned char)(31 + i));
 		MAM_KASSERT(mam_kfree(heap, moved));
 		MAM_KASSERT(!mam_kfree(heap, part));
-		expect(dkit, &told, MAM_HEAP_DOUBLE_FREE, part);
+		expect(dkit, &reported, MAM_HEAP_DOUBLE_FREE, part);
 		MAM_KASSERT(!mam_kdebug_free_lone(heap, part));
-		expect(dkit, &told, MAM_HEAP_DOUBLE_FREE, part);
+		expect(dkit, &reported, MAM_HEAP_DOUBLE_FREE, part);
 		MAM_KASSERT(!mam_kfree_parts(heap, part));
-		expect(dkit, &told, MAM_HEAP_DOUBLE_FREE, part);
+		expect(dkit, &reported, MAM_HEAP_DOUBLE_FREE, part);
 		MAM_KASSERT(mam_kdebug_free_lone(heap, first));
 		/* A write past the end of the last part: detected when the last part is freed. */
 		last[sizes(3)] = 1;
 		MAM_KASSERT(mam_kusable(heap, last) == sizes(3));
 		MAM_KASSERT(mam_kfree(heap, last));
-		expect(dkit, &told, MAM_HEAP_OVERRUN, NULL);
+		expect(dkit, &reported, MAM_HEAP_OVERRUN, NULL);
 		MAM_KASSERT(!mam_kfree(heap, last) && !mam_kusable(heap, last));
-		MAM_KASSERT(dkit->growth->told.value == ++told);
+		MAM_KASSERT(dkit->growth->told.value == ++reported);
 		/* An object without parts. */
 		part = mam_kmalloc(heap, 100);
 		MAM_KASSERT(!mam_kfree_parts(heap, part));
-		expect(dkit, &told, MAM_HEAP_INTERIOR_FREE, part);
+		expect(dkit, &reported, MAM_HEAP_INTERIOR_FREE, part);
 		MAM_KASSERT(mam_kfree(heap, part));
 	}
 	mam_warp_sync(7);
 }
 
-static const char *check_back(void *argument)
+static const char *check_all_freed(void *argument)
 {
 	const struct dkit *dkit = argument;
 
@@ -140,7 +140,7 @@ START_TEST(errors_are_reported)
 			continue;
 		dkit = dkit_create(6, 1);
 		dkit->plan = &kinds[i];
-		dkit_explore(dkit, "errors", mistakes, 1, 3, 3, false, check_back);
+		dkit_explore(dkit, "errors", errors, 1, 3, 3, false, check_all_freed);
 		dkit_destroy(dkit);
 	}
 }

@@ -12,7 +12,7 @@
 #define SEEDS 500
 #endif
 
-static uint64_t mistakes(const struct okit *kit)
+static uint64_t errors(const struct okit *kit)
 {
 	return okit_tally(kit, MAM_OBJECT_FOREIGN) + okit_tally(kit, MAM_OBJECT_INTERIOR) +
 	       okit_tally(kit, MAM_OBJECT_TWICE);
@@ -21,10 +21,10 @@ static uint64_t mistakes(const struct okit *kit)
 /* Checks an invalid free by a lane that runs alone. */
 static void wrong(struct okit *kit, void *address, enum mam_object_tally what)
 {
-	uint64_t all = mistakes(kit), kind = okit_tally(kit, what);
+	uint64_t all = errors(kit), kind = okit_tally(kit, what);
 
 	MAM_KASSERT(!mam_kfree(kit->heap, address));
-	MAM_KASSERT(mistakes(kit) == all + 1 && okit_tally(kit, what) == kind + 1);
+	MAM_KASSERT(errors(kit) == all + 1 && okit_tally(kit, what) == kind + 1);
 }
 
 /* ---- one error after the other, in objects of each kind ------ */
@@ -164,7 +164,7 @@ static MAM_KERNEL(mixed)
 			       ? mam_kmalloc_lanes(kit->heap, mask, round == 1 ? 12 : 4 + lane)
 			       : mam_kmalloc_lanes(kit->heap, ~mask, 20);
 		MAM_KASSERT(own && part && run);
-		before = mistakes(kit);
+		before = errors(kit);
 		mam_warp_sync(~0u);
 		/* Own objects, parts of other lanes, runs, NULL, and invalid pointers. */
 		other = (lane + 8 * round) % 32;
@@ -173,7 +173,7 @@ static MAM_KERNEL(mixed)
 		right = lane % 3 != 2 || lane % 2;
 		MAM_KASSERT(mam_kfree(kit->heap, what) == right);
 		mam_warp_sync(~0u);
-		MAM_KASSERT(mistakes(kit) == before + mam_popc32(mam_warp_ballot(~0u, !right)));
+		MAM_KASSERT(errors(kit) == before + mam_popc32(mam_warp_ballot(~0u, !right)));
 		MAM_KASSERT(mam_kusable(kit->heap, own) == 48);
 		MAM_KASSERT(mam_kusable(kit->heap, part) == (lane % 3 == 0          ? 0u
 							     : !(mask >> other & 1) ? 20u
@@ -255,9 +255,8 @@ static const char *check_lasts(void *argument)
 		return okit_wrong("%u parts, but %u were freed", parts, rights);
 	if (kit->plan && (rights < 1 || rights > parts))
 		return okit_wrong("%u parts, but %u frees succeeded", parts, rights);
-	if (mistakes(kit) != wrongs)
-		return okit_wrong("%u errors, but %u were counted", wrongs,
-				  (uint32_t)mistakes(kit));
+	if (errors(kit) != wrongs)
+		return okit_wrong("%u errors, but %u were counted", wrongs, (uint32_t)errors(kit));
 	return okit_check_empty(argument);
 }
 
@@ -336,7 +335,7 @@ END_TEST
 
 /* ---- by this thread, which is a single lane -------- */
 
-/* A host free of the whole object, which is not known to have parts, leaves no mark. */
+/* The host frees the whole object, since the heap walk shows no parts: no mark remains. */
 START_TEST(free_of_whole_object_leaves_no_mark)
 {
 	struct okit *kit = okit_create(2, 1, NULL);
@@ -402,12 +401,12 @@ START_TEST(reset_invalidates_old_parts)
 	while (object && object != part - 16);
 	ck_assert_ptr_nonnull(object);
 	ck_assert(!mam_kfree(kit->heap, part));
-	/* Also when the epoch has a value again, which differs if it continues. */
+	/* The same when the heap gets an epoch again, which differs from the previous one. */
 	kit->heap->returns->epoch = 12345;
 	part = mam_kmalloc_lanes(kit->heap, 1, 100);
 	ck_assert(part && mam_kfree(kit->heap, part));
 	ck_assert(!mam_kfree(kit->heap, object + 16));
-	ck_assert_uint_eq(mistakes(kit), 2);
+	ck_assert_uint_eq(errors(kit), 2);
 	okit_destroy(kit);
 }
 END_TEST

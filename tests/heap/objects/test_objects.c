@@ -22,7 +22,7 @@ static bool asks(const struct plan *plan)
 }
 
 /* Each calling lane repeatedly allocates one object and frees it. */
-static MAM_KERNEL(take_and_give)
+static MAM_KERNEL(alloc_and_free)
 {
 	struct okit *kit = argument;
 	const struct plan *plan = kit->plan;
@@ -42,7 +42,7 @@ static MAM_KERNEL(take_and_give)
 }
 
 /* Objects of two rounds are live at a time. */
-static MAM_KERNEL(hold_two)
+static MAM_KERNEL(keep_two)
 {
 	struct okit *kit = argument;
 	const struct plan *plan = kit->plan;
@@ -102,7 +102,7 @@ static void explore_plan(const struct plan *plan, simt_kernel *kernel, const cha
 
 START_TEST(lanes_alloc_and_free_one_object)
 {
-	explore_plan(&plans[_i], take_and_give, "one");
+	explore_plan(&plans[_i], alloc_and_free, "one");
 }
 END_TEST
 
@@ -111,7 +111,7 @@ START_TEST(lanes_own_objects_of_two_rounds)
 {
 	static const int rows[] = { 0, 1, 2, 3, 4, 5, 7, 10, 11 };
 
-	explore_plan(&plans[rows[_i]], hold_two, "two");
+	explore_plan(&plans[rows[_i]], keep_two, "two");
 }
 END_TEST
 
@@ -207,7 +207,7 @@ static const struct {
 };
 #define ODD_SIZES (sizeof(odd_sizes) / sizeof(odd_sizes[0]))
 
-static MAM_KERNEL(ask_odd_sizes)
+static MAM_KERNEL(allocate_odd_sizes)
 {
 	struct okit *kit = argument;
 	uint32_t which = (mam_lane() + mam_block()) % ODD_SIZES;
@@ -239,14 +239,14 @@ START_TEST(invalid_size_returns_null)
 {
 	struct okit *kit = okit_create(40, 2, NULL);
 
-	okit_explore(kit, "odd sizes", ask_odd_sizes, 2, 32, 15, check_odd_sizes);
+	okit_explore(kit, "odd sizes", allocate_odd_sizes, 2, 32, 15, check_odd_sizes);
 	okit_destroy(kit);
 }
 END_TEST
 
 /* ---- invalid heaps ------------------------------------------------------------------------- */
 
-static MAM_KERNEL(ask_none)
+static MAM_KERNEL(use_invalid_heaps)
 {
 	struct okit *kit = argument;
 	struct mam_kheap pages = *kit->heap, other = *kit->heap;
@@ -268,7 +268,7 @@ START_TEST(invalid_heap_returns_null)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 
-	okit_explore(kit, "no heap", ask_none, 1, 32, 3, okit_check_served);
+	okit_explore(kit, "no heap", use_invalid_heaps, 1, 32, 3, okit_check_served);
 	okit_destroy(kit);
 }
 END_TEST
@@ -279,7 +279,7 @@ struct of_pages {
 	uint64_t metadata[sizeof(struct mam_pages) / 8 + 2];
 };
 
-static MAM_KERNEL(ask_pages)
+static MAM_KERNEL(use_heap_of_pages)
 {
 	struct mam_kheap *heap = argument;
 
@@ -303,7 +303,8 @@ START_TEST(heap_of_pages_returns_null)
 	mam_pages_format(pages, 100, 5);
 	for (config.policy = 0; config.policy < SIMT_POLICIES; config.policy++) {
 		simt_set_shape(&config, config.policy);
-		ck_assert_msg(simt_launch(&config, ask_pages, 2, 40, &heap, &result) == SIMT_FINE,
+		ck_assert_msg(simt_launch(&config, use_heap_of_pages, 2, 40, &heap, &result) ==
+				      SIMT_FINE,
 			      "%s", result.text);
 	}
 	ck_assert_uint_eq(pages->tally[MAM_TALLY_WRONG], SIMT_POLICIES * 2 * 40 * 2);

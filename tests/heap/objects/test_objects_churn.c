@@ -149,7 +149,7 @@ END_TEST
  * every interleaving with the others.
  */
 #define PATIENT 40
-static MAM_KERNEL(always_there)
+static MAM_KERNEL(slot_is_always_free)
 {
 	struct okit *kit = argument;
 	const struct plan *plan = kit->plan;
@@ -174,7 +174,7 @@ static MAM_KERNEL(always_there)
 	}
 }
 
-static const char *check_always_there(void *argument)
+static const char *check_slot_always_free(void *argument)
 {
 	struct okit *kit = argument;
 	const char *wrong = okit_check(kit);
@@ -194,7 +194,7 @@ START_TEST(free_slot_is_always_found)
 {
 	struct okit *kit = okit_create(always[_i].blocks, always[_i].columns, &always[_i]);
 
-	explore(kit, always_there, check_always_there);
+	explore(kit, slot_is_always_free, check_slot_always_free);
 	okit_destroy(kit);
 }
 END_TEST

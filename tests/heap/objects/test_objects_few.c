@@ -71,7 +71,7 @@ static void explore(const struct plan *plan, simt_kernel *kernel, bool only_take
 }
 
 /* Each lane makes one request, at a random time, for a size of its own, and keeps the object. */
-static MAM_KERNEL(ask_once)
+static MAM_KERNEL(allocate_once)
 {
 	struct okit *kit = argument;
 	const struct plan *plan = kit->plan;
@@ -110,7 +110,7 @@ static const struct plan once[] = {
 
 START_TEST(single_request_gets_available_room)
 {
-	explore(&once[_i], ask_once, true);
+	explore(&once[_i], allocate_once, true);
 }
 END_TEST
 
@@ -149,7 +149,7 @@ static MAM_KERNEL(go_from_size_to_size)
 	okit_own(kit, object, plan->bytes[mam_block()]);
 }
 
-static const struct plan goes[] = {
+static const struct plan moving[] = {
 	{ "from class to class", 2, 2, 1, S, 0, { 0 }, { 1024, 2048, 0, 0, 0, 4096 } },
 	{ "from class to class, same class", 2, 2, 1, S, 0, { 0 }, { 1024, 1024, 0, 0, 0, 8192 } },
 	{ "from class to class, two others",
@@ -164,11 +164,11 @@ static const struct plan goes[] = {
 	{ "from run to run", 2, 2, 1, S, 0, { 0 }, { 40000, 256, 0, 0, 0, 30000 } },
 	{ "from half to half", 1, 2, 1, S, 0, { 0 }, { 512, 600, 0, 0, 0, 700 } },
 };
-#define GOES ((int)(sizeof(goes) / sizeof(goes[0])))
+#define GOES ((int)(sizeof(moving) / sizeof(moving[0])))
 
 START_TEST(moving_object_never_hides_room)
 {
-	explore(&goes[_i], go_from_size_to_size, false);
+	explore(&moving[_i], go_from_size_to_size, false);
 }
 END_TEST
 

@@ -75,7 +75,7 @@ MAM_KERNEL(churn)
 		stop_leave();
 }
 
-static const char *whole_in_the_end(void *argument)
+static const char *complete_at_end(void *argument)
 {
 	struct okit *kit = argument;
 	const struct plan *plan = kit->plan;
@@ -94,7 +94,7 @@ START_TEST(other_lanes_go_on)
 
 	runs = halts = 0;
 	motion_explore(kit, plan->name, begin, churn, plan->grid, plan->block,
-		       KIT_RACE ? plan->seeds_race : plan->seeds, whole_in_the_end);
+		       KIT_RACE ? plan->seeds_race : plan->seeds, complete_at_end);
 	/* Otherwise the test is not meaningful. */
 	ck_assert(runs < 30 || halts > runs / 3);
 	okit_destroy(kit);

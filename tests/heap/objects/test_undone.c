@@ -57,7 +57,7 @@ START_TEST(abandoned_claim_is_released_and_counted)
 END_TEST
 
 /* A run with one free page is still freed as a whole, and the call returns false. */
-MAM_KERNEL(give_with_a_gap)
+MAM_KERNEL(free_with_gap)
 {
 	struct kit *kit = argument;
 	uint64_t *bits = mam_pages_bits(kit->pages);
@@ -77,7 +77,7 @@ static void begin_gaps(void *argument)
 	kit_vacate(kit, 210);
 }
 
-static const char *all_went_back(void *argument)
+static const char *run_was_freed(void *argument)
 {
 	struct kit *kit = argument;
 
@@ -91,14 +91,14 @@ START_TEST(free_of_run_with_gap_fails_but_frees)
 {
 	struct kit *kit = kit_create(256, NULL);
 
-	kit_explore_from(kit, "a run with a gap", begin_gaps, give_with_a_gap, 1, 1, 1,
-			 all_went_back);
+	kit_explore_from(kit, "a run with a gap", begin_gaps, free_with_gap, 1, 1, 1,
+			 run_was_freed);
 	kit_destroy(kit);
 }
 END_TEST
 
 /* A scan counts if no run is open and none was undone since it started. */
-MAM_KERNEL(ask_whether_it_counts)
+MAM_KERNEL(check_scan_counts)
 {
 	struct kit *kit = argument;
 	uint32_t undone = mam_scan_begin(kit->pages);
@@ -126,8 +126,8 @@ START_TEST(scan_counts_only_if_nothing_was_undone)
 {
 	struct kit *kit = kit_create(128, NULL);
 
-	kit_explore_from(kit, "whether a scan counts", begin_undone_before, ask_whether_it_counts,
-			 1, 1, 1, kit_check);
+	kit_explore_from(kit, "whether a scan counts", begin_undone_before, check_scan_counts, 1, 1,
+			 1, kit_check);
 	kit_destroy(kit);
 }
 END_TEST
@@ -135,7 +135,7 @@ END_TEST
 /* Three lanes of a warp, or one lane in the other block: the result of a scan of a full heap. */
 #define ONCE (const void *)1
 
-MAM_KERNEL(scan_in_vain)
+MAM_KERNEL(failing_scan)
 {
 	struct kit *kit = argument;
 	uint32_t scans = kit->plan == ONCE ? 1 : MAM_SCANS_MAX;
@@ -174,7 +174,7 @@ START_TEST(earlier_undone_claim_does_not_matter)
 {
 	struct kit *kit = kit_create(128, ONCE);
 
-	kit_explore_from(kit, "undone before", begin_undone_before, scan_in_vain, 2, 3, 20,
+	kit_explore_from(kit, "undone before", begin_undone_before, failing_scan, 2, 3, 20,
 			 four_were_refused);
 	kit_destroy(kit);
 }
@@ -193,7 +193,7 @@ START_TEST(scan_gives_up_while_run_is_open)
 {
 	struct kit *kit = kit_create(128, NULL);
 
-	kit_explore_from(kit, "a run stays open", begin_stuck, scan_in_vain, 2, 3, 2,
+	kit_explore_from(kit, "a run stays open", begin_stuck, failing_scan, 2, 3, 2,
 			 four_were_refused);
 	kit_destroy(kit);
 }

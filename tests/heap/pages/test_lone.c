@@ -20,7 +20,7 @@ static const struct plan plans[] = {
 	{ "plenty", 900, 2, 16, 6, 60 },
 };
 
-MAM_KERNEL(take_keep_give)
+MAM_KERNEL(alloc_keep_free)
 {
 	struct kit *kit = argument;
 	const struct plan *plan = kit->plan;
@@ -59,7 +59,7 @@ START_TEST(lone_lanes_get_every_page)
 	const struct plan *plan = &plans[_i];
 	struct kit *kit = kit_create(plan->count, plan);
 
-	kit_explore(kit, plan->name, take_keep_give, plan->grid, plan->block, plan->seeds,
+	kit_explore(kit, plan->name, alloc_keep_free, plan->grid, plan->block, plan->seeds,
 		    no_request_failed);
 	kit_destroy(kit);
 }

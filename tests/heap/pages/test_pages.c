@@ -25,7 +25,7 @@ static const struct plan plans[] = {
 	{ "three lanes of each of four warps", 16, 2, 64, 0x00010101u, 3, 2, 150 },
 };
 
-MAM_KERNEL(take_and_give)
+MAM_KERNEL(alloc_and_free)
 {
 	struct kit *kit = argument;
 	const struct plan *plan = kit->plan;
@@ -54,7 +54,7 @@ START_TEST(page_has_one_owner)
 	const struct plan *plan = &plans[_i];
 	struct kit *kit = kit_create(plan->count, plan);
 
-	kit_explore(kit, plan->name, take_and_give, plan->grid, plan->block, plan->seeds, NULL);
+	kit_explore(kit, plan->name, alloc_and_free, plan->grid, plan->block, plan->seeds, NULL);
 	kit_destroy(kit);
 }
 END_TEST

@@ -36,7 +36,7 @@ static uint32_t page_of(const struct kit *kit, uint32_t rank)
 }
 
 /* Each caller frees its page, and then frees it again. */
-MAM_KERNEL(give_twice)
+MAM_KERNEL(free_twice)
 {
 	struct kit *kit = argument;
 	const struct plan *plan = kit->plan;
@@ -70,7 +70,7 @@ START_TEST(double_free_of_page_fails)
 	struct kit *kit = kit_create(1000, plan);
 	struct simt_case test = {
 		.name = plan->name,
-		.kernel = give_twice,
+		.kernel = free_twice,
 		.grid = 1,
 		.block = 32,
 		.argument = kit,
@@ -89,7 +89,7 @@ END_TEST
  * All lanes free the same four pages at the same time: each page is freed once, by any of the
  * lanes.
  */
-MAM_KERNEL(give_the_same)
+MAM_KERNEL(free_the_same)
 {
 	struct kit *kit = argument;
 	uint32_t page = 62 + simt_thread() % 4;
@@ -99,7 +99,7 @@ MAM_KERNEL(give_the_same)
 	mam_atomic_store32(&kit->owner[page], 0, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-static const char *four_went_back(void *argument)
+static const char *four_were_freed(void *argument)
 {
 	struct kit *kit = argument;
 	uint32_t i;
@@ -117,12 +117,12 @@ START_TEST(concurrent_free_succeeds_once)
 	struct kit *kit = kit_create(100, NULL);
 	struct simt_case test = {
 		.name = "the same pages",
-		.kernel = give_the_same,
+		.kernel = free_the_same,
 		.grid = 2,
 		.block = 40,
 		.argument = kit,
 		.begin = kit_begin_full,
-		.check = four_went_back,
+		.check = four_were_freed,
 		.seeds = 100,
 		.config = { .race = false },
 	};
@@ -133,7 +133,7 @@ START_TEST(concurrent_free_succeeds_once)
 END_TEST
 
 /* Some lanes free an invalid page number; the pages of the others are freed all the same. */
-MAM_KERNEL(give_foreign)
+MAM_KERNEL(free_foreign)
 {
 	struct kit *kit = argument;
 	uint32_t lane = mam_lane(), page;
@@ -162,7 +162,7 @@ START_TEST(free_of_invalid_page_fails)
 	struct kit *kit = kit_create(70, NULL);
 	struct simt_case test = {
 		.name = "foreign",
-		.kernel = give_foreign,
+		.kernel = free_foreign,
 		.grid = 1,
 		.block = 32,
 		.argument = kit,

@@ -19,7 +19,7 @@ static uint32_t length(const struct plan *plan, uint32_t round)
 	return plan->min + (kit_me() * 7 + round * 13) % (plan->max - plan->min + 1);
 }
 
-MAM_KERNEL(take_and_give)
+MAM_KERNEL(alloc_and_free)
 {
 	struct kit *kit = argument;
 	const struct plan *plan = kit->plan;
@@ -54,7 +54,7 @@ START_TEST(runs_do_not_overlap)
 	const struct plan *plan = &mixed[_i];
 	struct kit *kit = kit_create(plan->count, plan);
 
-	kit_explore(kit, plan->name, take_and_give, plan->grid, plan->block, plan->seeds, NULL);
+	kit_explore(kit, plan->name, alloc_and_free, plan->grid, plan->block, plan->seeds, NULL);
 	kit_destroy(kit);
 }
 END_TEST
@@ -77,7 +77,7 @@ MAM_KERNEL(take_and_keep)
 		kit_own(kit, page, n);
 }
 
-static const char *one_got_it(void *argument)
+static const char *one_served(void *argument)
 {
 	struct kit *kit = argument;
 	const struct plan *plan = kit->plan;
@@ -105,12 +105,12 @@ START_TEST(one_lane_gets_whole_heap)
 	struct kit *kit = kit_create(plan->count, plan);
 
 	kit_explore(kit, plan->name, take_and_keep, plan->grid, plan->block, plan->seeds,
-		    one_got_it);
+		    one_served);
 	kit_destroy(kit);
 }
 END_TEST
 
-static const char *all_got_one(void *argument)
+static const char *all_requests_served(void *argument)
 {
 	struct kit *kit = argument;
 
@@ -134,7 +134,7 @@ START_TEST(all_runs_fit)
 	struct kit *kit = kit_create(plan->count, plan);
 
 	kit_explore(kit, plan->name, take_and_keep, plan->grid, plan->block, plan->seeds,
-		    all_got_one);
+		    all_requests_served);
 	kit_destroy(kit);
 }
 END_TEST
@@ -181,7 +181,7 @@ START_TEST(abandoned_claims_fail_no_request)
 	struct kit *kit = kit_create(plan->count, plan);
 
 	kit_explore(kit, plan->name, pages_among_claims, plan->grid, plan->block, plan->seeds,
-		    all_got_one);
+		    all_requests_served);
 	kit_destroy(kit);
 }
 END_TEST

@@ -49,7 +49,7 @@ MAM_KERNEL(fill_fail_free)
 	}
 }
 
-MAM_KERNEL(give_all)
+MAM_KERNEL(free_all)
 {
 	struct kit *kit = argument;
 	uint32_t page, lanes = mam_grid_blocks() * simt_block_threads();
@@ -77,7 +77,7 @@ static bool build(struct simt_world *world, void *argument)
 
 	for (round = 0; round < 2; round++)
 		if (!simt_world_launch(world, 0, fill_fail_free, plan->grid, plan->block, kit) ||
-		    !simt_world_launch(world, 0, give_all, 1, 40, kit))
+		    !simt_world_launch(world, 0, free_all, 1, 40, kit))
 			return false;
 	return true;
 }

@@ -89,7 +89,7 @@ static void send(struct mam_mail *mail, uint32_t slot, uint64_t stamp, uint64_t 
  * Some sources never grow without a wait: their first chunk has `chunk_bytes`. Large blocks of the
  * source are multiples of `unit`.
  */
-static void asks_are_answered(const char *source, size_t chunk_bytes, size_t unit)
+static void answer_requests(const char *source, size_t chunk_bytes, size_t unit)
 {
 	struct mam_pool *pool = pool_with(source, chunk_bytes), *owner;
 	struct mam_post *post = post_on(pool, &config);
@@ -147,7 +147,7 @@ START_TEST(requests_are_answered_with_any_source)
 	struct cuda cuda = load();
 
 	(void)cuda;
-	asks_are_answered(sources[_i], _i < 2 ? 0 : 96 * MIB, _i < 2 ? 65536 : 1024);
+	answer_requests(sources[_i], _i < 2 ? 0 : 96 * MIB, _i < 2 ? 65536 : 1024);
 }
 END_TEST
 

@@ -76,18 +76,18 @@ END_TEST
 MAM_KERNEL(change_beside)
 {
 	struct okit *kit = argument;
-	uint32_t unit = 8 + mam_block(), said = 0, next, n;
+	uint32_t unit = 8 + mam_block(), current = 0, next, n;
 
 	for (n = 0; n < 6; n++) {
 		next = 1 + motion_below(127);
-		if (!said)
+		if (!current)
 			mam_owners_set(kit->heap, unit, 1, next);
 		else if (motion_below(2))
-			MAM_KASSERT(mam_owners_change(kit->heap, unit, said, next));
+			MAM_KASSERT(mam_owners_change(kit->heap, unit, current, next));
 		else
 			mam_owners_clear(kit->heap, unit, 1), next = 0;
-		said = next;
-		MAM_KASSERT(mam_owners_load(kit->heap, unit) == said);
+		current = next;
+		MAM_KASSERT(mam_owners_load(kit->heap, unit) == current);
 	}
 	mam_owners_clear(kit->heap, unit, 1);
 }

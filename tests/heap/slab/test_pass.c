@@ -239,7 +239,7 @@ END_TEST
  * Three lanes of a warp and one of another request where nothing is free. They fail at once; where
  * something stays in transition they fail after so many passes, with that cause.
  */
-MAM_KERNEL(ask_in_vain)
+MAM_KERNEL(fail_to_allocate)
 {
 	struct okit *kit = argument;
 
@@ -275,7 +275,7 @@ START_TEST(alloc_fails_after_bounded_passes)
 	bool full = slab.stage == STAGES;
 	struct simt_case test = {
 		.name = full ? "heap is full" : "a slab stays in transition",
-		.kernel = ask_in_vain,
+		.kernel = fail_to_allocate,
 		.grid = 2,
 		.block = 3,
 		.argument = kit,
@@ -328,7 +328,7 @@ static void begin_enough(void *argument)
 		motion_run(kit, unit, 64 - unit);
 }
 
-MAM_KERNEL(ask_for_enough)
+MAM_KERNEL(request_slots)
 {
 	struct okit *kit = argument;
 	const struct enough *plan = kit->plan;
@@ -352,7 +352,7 @@ START_TEST(lanes_with_a_slot_each_never_fail)
 	const struct enough *plan = &enough[_i];
 	struct okit *kit = okit_create(1, 2, plan);
 
-	motion_explore(kit, plan->name, begin_enough, ask_for_enough, plan->grid, plan->block,
+	motion_explore(kit, plan->name, begin_enough, request_slots, plan->grid, plan->block,
 		       KIT_RACE ? plan->seeds_race : plan->seeds, NULL);
 	okit_destroy(kit);
 }
@@ -436,7 +436,7 @@ START_TEST(runs_close_slabs_of_all_blocks)
 END_TEST
 
 /* Memory that the host freed is available, for a slot and for a run. */
-static void begin_told(void *argument)
+static void begin_host_freed(void *argument)
 {
 	struct okit *kit = argument;
 	bool run = *(const bool *)kit->plan;
@@ -450,7 +450,7 @@ static void begin_told(void *argument)
 	kit->heap->returns->told = 1;
 }
 
-MAM_KERNEL(ask_for_told)
+MAM_KERNEL(allocate_host_freed)
 {
 	struct okit *kit = argument;
 	void *object;
@@ -465,7 +465,7 @@ START_TEST(memory_freed_by_host_is_reused)
 	struct okit *kit = okit_create(1, 1, &run);
 
 	motion_explore(kit, run ? "a run freed by the host" : "a slot freed by the host",
-		       begin_told, ask_for_told, 1, 1, 5, NULL);
+		       begin_host_freed, allocate_host_freed, 1, 1, 5, NULL);
 	okit_destroy(kit);
 }
 END_TEST

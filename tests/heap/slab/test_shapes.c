@@ -100,7 +100,7 @@ START_TEST(warp_number_is_unique)
 END_TEST
 
 /* Each thread has objects of two rounds live at a time, first of one size and then of two. */
-static MAM_KERNEL(take_and_give)
+static MAM_KERNEL(alloc_and_free)
 {
 	static const size_t sizes[] = { 64, 64, 48, 100 };
 	struct okit *kit = argument;
@@ -119,7 +119,7 @@ START_TEST(object_has_one_owner)
 {
 	struct okit *kit = okit_create(16, 64, &plans[_i]);
 
-	explore(kit, take_and_give, okit_check_served);
+	explore(kit, alloc_and_free, okit_check_served);
 	okit_destroy(kit);
 }
 END_TEST

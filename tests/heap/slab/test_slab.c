@@ -209,7 +209,7 @@ static void begin_twice(void *argument)
 	okit_disown(kit, kit->space + ((plan->class_ ? 4u : 8u) << MAM_UNIT_SHIFT));
 }
 
-MAM_KERNEL(give_the_same)
+MAM_KERNEL(free_the_same)
 {
 	struct okit *kit = argument;
 	const struct twice *plan = kit->plan;
@@ -220,7 +220,7 @@ MAM_KERNEL(give_the_same)
 		(void)mam_atomic_add32(&kit->failed, 1, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-static const char *one_gave(void *argument)
+static const char *one_freed(void *argument)
 {
 	struct okit *kit = argument;
 	const struct twice *plan = kit->plan;
@@ -241,8 +241,8 @@ START_TEST(concurrent_free_succeeds_once)
 	const struct twice *plan = &twice[_i];
 	struct okit *kit = okit_create(1, 1, plan);
 
-	motion_explore(kit, plan->name, begin_twice, give_the_same, plan->grid, plan->block, 60,
-		       one_gave);
+	motion_explore(kit, plan->name, begin_twice, free_the_same, plan->grid, plan->block, 60,
+		       one_freed);
 	okit_destroy(kit);
 }
 END_TEST
@@ -290,7 +290,7 @@ MAM_KERNEL(open_one)
 }
 
 /* A lane that failed to open its slab overlaps a lane that succeeded. */
-static const char *opened_or_met(void *argument)
+static const char *opened_or_overlaps(void *argument)
 {
 	uint32_t i, j, met;
 
@@ -309,7 +309,8 @@ START_TEST(overlapping_slabs_open_once)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 
-	motion_explore(kit, "open against open", begin_eight, open_one, 4, 1, 300, opened_or_met);
+	motion_explore(kit, "open against open", begin_eight, open_one, 4, 1, 300,
+		       opened_or_overlaps);
 	okit_destroy(kit);
 }
 END_TEST
@@ -363,7 +364,7 @@ MAM_KERNEL(open_or_run)
 		got.did[mam_block()] = motion_open(kit, class_[i], word[i], 1);
 }
 
-static const char *one_at_least(void *argument)
+static const char *at_least_one(void *argument)
 {
 	return got.did[0] || got.did[1] || got.did[2] ? okit_check(argument)
 						      : "every request failed";
@@ -373,7 +374,7 @@ START_TEST(open_races_with_run)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 
-	motion_explore(kit, "open against run", begin_twelve, open_or_run, 3, 1, 200, one_at_least);
+	motion_explore(kit, "open against run", begin_twelve, open_or_run, 3, 1, 200, at_least_one);
 	okit_destroy(kit);
 }
 END_TEST
@@ -452,7 +453,7 @@ MAM_KERNEL(storm)
 }
 
 /* One run is live, the one that the test allocated. */
-static const char *all_back(void *argument)
+static const char *all_objects_freed(void *argument)
 {
 	struct okit *kit = argument;
 
@@ -463,7 +464,8 @@ START_TEST(random_steps_keep_slabs_consistent)
 {
 	struct okit *kit = okit_create(1, 1, NULL);
 
-	motion_explore(kit, "anything", begin_sixteen, storm, 3, 1, KIT_RACE ? 60 : 200, all_back);
+	motion_explore(kit, "anything", begin_sixteen, storm, 3, 1, KIT_RACE ? 60 : 200,
+		       all_objects_freed);
 	okit_destroy(kit);
 }
 END_TEST
