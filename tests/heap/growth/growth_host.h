@@ -32,8 +32,7 @@ struct gkit_host {
 	uint32_t late;             /* maximum number of yields before it serves a request */
 	uint32_t lost;             /* of 256 requests, those that it does not see */
 	uint32_t dies;             /* maximum number of stores before it dies; 0: it lives */
-	uint32_t stops,
-		stopped; /* max. stores before it is stopped, and duration of the stop in yields */
+	uint32_t stops, stopped;   /* max. stores before a stop, and length of the stop in yields */
 };
 
 struct gkit_piece {

@@ -5,7 +5,7 @@
 # and the scopes that large.h names: writes that the host reads are released at system scope, writes
 # of the host are acquired at system scope, and no access that the host sees has a smaller scope.
 #
-# The test compares each function's instructions on shared memory, taken from PTX without
+# The test compares each function's instructions that name an order, taken from PTX without
 # repetition, with a table.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
