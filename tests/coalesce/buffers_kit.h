@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * buffers_kit.h - buffers that tests make anew, and how many blocks lie in them; on top of kit.h.
+ * buffers_kit.h - helpers for tests of buffers: create buffers, and count the blocks in them; on
+ * top of kit.h.
  */
 #ifndef MAM_TESTS_COALESCE_BUFFERS_KIT_H
 #define MAM_TESTS_COALESCE_BUFFERS_KIT_H
@@ -25,7 +26,7 @@ static inline void buffers_drop(void)
 	buffers = NULL;
 }
 
-/* How many blocks lie in the FIFOs of a class; of class 0: in all. */
+/* The number of blocks in the FIFOs of a class; class 0: in all FIFOs. */
 CKIT_UNSEEN uint32_t buffers_lying(uint32_t class_)
 {
 	uint32_t i, n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fixed_kit.h - what tests of fixed.h share: a plan that says which way parts are had, with a map
- * that is new for each run, and must be as it was in the end.
+ * fixed_kit.h - helpers for tests of fixed.h: a plan that selects how parts are allocated, and a
+ * map that is new for each run and must be unchanged at its end.
  */
 #ifndef MAM_TESTS_COALESCE_FIXED_KIT_H
 #define MAM_TESTS_COALESCE_FIXED_KIT_H
@@ -9,7 +9,7 @@
 #include "coalesce/kit.h"
 #include "coalesce/fixed.h"
 
-/* A way is two bits. */
+/* A method is two bits. */
 #define BY_BLOCK 1u
 #define WITH_MAP 2u
 #define WAYS 4
@@ -18,10 +18,10 @@ struct plan {
 	uint32_t way;
 	uint32_t bytes;
 	uint32_t rounds;
-	uint32_t mask;    /* lanes that come */
+	uint32_t mask;    /* participating lanes */
 	uint32_t order;   /* in which parts are freed */
-	uint32_t entries; /* of the map; 0: enough */
-	uint32_t before;  /* entries that are taken from the start */
+	uint32_t entries; /* of the map; 0: enough for all parts */
+	uint32_t before;  /* entries that are occupied from the start */
 	struct mam_kmap *map;
 };
 
@@ -43,7 +43,7 @@ static inline bool fixed_free(struct ckit *kit, void *part)
 	return mam_fixed_free(ckit_base(kit), map_of(kit->plan), part);
 }
 
-/* The caller has it, or it was left to the caller. */
+/* The caller allocated the part, or another lane passed it to the caller. */
 static inline void fixed_give(struct ckit *kit, void *part)
 {
 	ckit_disown(kit, part);
@@ -72,7 +72,7 @@ static inline const char *fixed_check(void *argument)
 	const struct plan *plan = kit->plan;
 
 	if (mam_map_count(plan->map) != plan->before)
-		return "something is left in the map, or missing";
+		return "map has leftover or missing entries";
 	return ckit_check_empty(argument);
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heap_kit.h - what tests of coalescers over a heap of objects share: parts that go from hand to hand,
- * while others ask the heap itself, which puts lanes together, too; on top of heap/objects/objects_kit.h.
+ * heap_kit.h - helpers for tests of coalescers over a heap of objects: lanes pass parts to one
+ * another, while other lanes allocate from the heap directly, which coalesces requests as well; on
+ * top of heap/objects/objects_kit.h.
  *
- * 1. In each of three rounds all get a part, and leave it to anybody; who finds one gives it back.
- * 2. A third of the lanes also ask the heap itself, and give that back at once.
- * 3. A second such kernel follows, and a third gives back what is left.
+ * 1. In each of three rounds every lane allocates a part, and leaves it in a shared slot. A lane
+ *    that finds a part there frees it.
+ * 2. A third of the lanes also allocate from the heap directly, and free that memory at once.
+ * 3. A second such kernel follows, and a third one frees the rest.
  */
 #ifndef MAM_TESTS_COALESCE_HEAP_KIT_H
 #define MAM_TESTS_COALESCE_HEAP_KIT_H
@@ -14,7 +16,7 @@
 
 #define HKIT_KEPT 40u
 
-/* What the test is of: how a part is had in a round, and how it is looked at and given back. */
+/* The subject of the test: how a part is allocated in a round, and how it is checked and freed. */
 struct hkit_way {
 	unsigned char *(*get)(struct okit *kit, uint32_t round);
 	void (*give)(struct okit *kit, unsigned char *part);
@@ -64,7 +66,7 @@ static bool hkit_build(struct simt_world *world, void *argument)
 	       simt_world_launch(world, 0, hkit_sweep, 1, 7, argument);
 }
 
-/* Explores all that on `kit`, which `begin` makes anew. */
+/* Explores the kernels above on `kit`, which `begin` initializes for each run. */
 static void hkit_explore(struct okit *kit, const struct hkit_way *way, void (*begin)(void *),
 			 const char *(*check)(void *), uint32_t seeds)
 {

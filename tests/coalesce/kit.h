@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kit.h - what tests of coalescers share: a base that notices everything, and a shadow of who has
- * which byte.
+ * kit.h - test helpers for coalescers: a base that checks its callers, and a shadow of the owner of
+ * each byte.
  *
- * 1. The base hands out pieces of an arena, the lowest that fits, so what came back is had again
- *    at once; or refuses, when told to. It orders as little as a base promises: a free before a
- *    later alloc.
- * 2. Each byte of the arena has an owner, 0: nobody. Who gets a part owns its bytes (ckit_own), writes
- *    them plainly, and must find them as they were when it gives them back (ckit_disown).
- * 3. A block that the base gets back while somebody owns a byte of it came too early; one that it
- *    never gets back leaked (ckit_check_empty).
+ * 1. The base allocates from an arena, at the lowest address that fits, so freed memory is reused
+ *    at once; or it refuses, if the test asks. It orders no more than a base promises: a free
+ *    before a later allocation.
+ * 2. Each byte of the arena has an owner; 0: no owner. A lane that gets a part owns its bytes
+ *    (ckit_own), writes them with plain stores, and must find them unchanged when it frees the part
+ *    (ckit_disown).
+ * 3. A block that is freed to the base while one of its bytes has an owner was freed too early. A
+ *    block that is never freed to the base is a leak (ckit_check_empty).
  */
 #ifndef MAM_TESTS_COALESCE_KIT_H
 #define MAM_TESTS_COALESCE_KIT_H
@@ -30,37 +31,37 @@
 
 #define CKIT_KEPT 4096u
 
-/* What the race checker is not to see: the shadow, which orders nothing. */
+/* Hidden from the race checker: the shadow, which orders nothing. */
 #define CKIT_UNSEEN static __attribute__((noinline, unused, no_sanitize("thread")))
 
 struct ckit {
 	unsigned char *arena;
 	uint32_t quanta;  /* of MAM_BASE_ALIGN bytes */
-	uint32_t *extent; /* a grain: grains of the block that begins there, 0: none does */
-	uint32_t *block;  /* a grain: number of the block it is in, 0: none */
-	uint32_t *owner;  /* a byte: number of the part it is in, 0: none */
-	uint32_t *length; /* a byte: bytes of the part that begins there, 0: none does */
-	uint64_t turn;    /* atomic: what the base orders by */
-	uint32_t number;  /* of the last block or part */
-	uint32_t allocs, frees, refusals; /* the base's calls that did something */
+	uint32_t *extent; /* per unit: units of the block that begins there; 0: none begins there */
+	uint32_t *block;  /* per unit: number of the block that contains it; 0: none */
+	uint32_t *owner;  /* per byte: number of the part that contains it; 0: none */
+	uint32_t *length; /* per byte: bytes of the part that begins there; 0: none begins there */
+	uint64_t turn;    /* atomic: orders calls of the base */
+	uint32_t number;  /* of the newest block or part */
+	uint32_t allocs, frees, refusals; /* calls of the base that had an effect */
 	uint32_t parts;                   /* live */
-	uint32_t failed;                  /* parts that could not be had, by ckit_fail() */
-	uint64_t kept[CKIT_KEPT];         /* addresses that somebody left for others; atomic */
+	uint32_t failed;                  /* failed allocations of parts, counted by ckit_fail() */
+	uint64_t kept[CKIT_KEPT];         /* addresses that a lane left for other lanes; atomic */
 
-	/* The test's own; set before a run, kept from run to run. */
-	uint32_t refuse_after; /* the base refuses from this call on, counted from 1; 0: never */
-	uint32_t refuse_every; /* or each so many calls; 0: never */
-	size_t max_bytes;      /* or what is more than this; 0: nothing */
+	/* The test's own settings; set before a run, kept between runs. */
+	uint32_t refuse_after; /* refuse this call of the base and all later ones; 0: never */
+	uint32_t refuse_every; /* or every n-th call; 0: never */
+	size_t max_bytes;      /* or requests for more bytes than this; 0: none */
 	const void *plan;
 	void *own;
-	void (*begin)(struct ckit *kit); /* after the base is new; may be NULL */
+	void (*begin)(struct ckit *kit); /* called after the base is initialized; may be NULL */
 	uint64_t steps_max;
-	bool whole; /* blocks have no other threads than the lanes */
+	bool whole; /* blocks consist of these lanes only */
 };
 
 /* ---- the base ------------------------------------------------------------------------------ */
 
-/* A block of `grains` begins at grain `at`, where none was. */
+/* A block of `quanta` units begins at unit `at`, which was free. */
 CKIT_UNSEEN void ckit_enter(struct ckit *kit, uint32_t at, uint32_t quanta)
 {
 	uint32_t i;
@@ -105,10 +106,10 @@ CKIT_UNSEEN void ckit_uncarve(struct ckit *kit, const unsigned char *block)
 	uint32_t at = (uint32_t)(offset / MAM_BASE_ALIGN), end;
 
 	MAM_KASSERT(block >= kit->arena && at < kit->quanta && offset % MAM_BASE_ALIGN == 0);
-	MAM_KASSERT(kit->extent[at]); /* a block begins there: not given back before */
+	MAM_KASSERT(kit->extent[at]); /* a block begins there: no double free */
 	end = at + kit->extent[at];
 	for (i = offset; i < (size_t)end * MAM_BASE_ALIGN; i++)
-		MAM_KASSERT(!kit->owner[i]); /* nobody has a part of it */
+		MAM_KASSERT(!kit->owner[i]); /* no part contains it */
 	kit->extent[at] = 0;
 	for (; at < end; at++)
 		kit->block[at] = 0;
@@ -140,7 +141,7 @@ static inline struct mam_kbase ckit_base(struct ckit *kit)
 	return base;
 }
 
-/* ---- who has what -------------------------------------------------------------------------- */
+/* ---- owners -------------------------------------------------------------------------------- */
 
 CKIT_UNSEEN uint32_t ckit_note(struct ckit *kit, const unsigned char *part, size_t bytes)
 {
@@ -153,8 +154,9 @@ CKIT_UNSEEN uint32_t ckit_note(struct ckit *kit, const unsigned char *part, size
 	MAM_KASSERT(block);
 	kit->number++;
 	for (i = at; i < at + bytes; i++) {
-		MAM_KASSERT(kit->block[i / MAM_BASE_ALIGN] == block); /* all of it in one block */
-		MAM_KASSERT(!kit->owner[i]);                          /* and nobody else's */
+		MAM_KASSERT(kit->block[i / MAM_BASE_ALIGN] ==
+			    block);          /* all of it is in one block */
+		MAM_KASSERT(!kit->owner[i]); /* and has no other owner */
 		kit->owner[i] = kit->number;
 	}
 	kit->length[at] = (uint32_t)bytes;
@@ -187,13 +189,13 @@ CKIT_UNSEEN void ckit_fail(struct ckit *kit)
 	kit->failed++;
 }
 
-/* What lane `i`th byte of part `number` is to have. */
+/* The value of byte `i` of part `number`. */
 static inline unsigned char ckit_pattern(uint32_t number, size_t i)
 {
 	return (unsigned char)(number * 31 + i * 7 + 1);
 }
 
-/* The caller has just got `bytes` at `part`, and writes all of them. */
+/* The caller has just allocated `bytes` at `part`, and writes all of them. */
 static inline void ckit_own(struct ckit *kit, void *part, size_t bytes)
 {
 	uint32_t number = ckit_note(kit, part, bytes);
@@ -203,7 +205,7 @@ static inline void ckit_own(struct ckit *kit, void *part, size_t bytes)
 		((unsigned char *)part)[i] = ckit_pattern(number, i);
 }
 
-/* Somebody, who need not be the one who got it, is about to give it back. */
+/* A lane, which need not be the one that allocated the part, is about to free it. */
 static inline void ckit_disown(struct ckit *kit, void *part)
 {
 	size_t bytes, i;
@@ -214,21 +216,21 @@ static inline void ckit_disown(struct ckit *kit, void *part)
 	ckit_forget(kit, part);
 }
 
-/* Leaves a part, or NULL, to whoever takes it, also in a later kernel. */
+/* Leaves a part, or NULL, for any lane, also of a later kernel. */
 static inline void ckit_keep(struct ckit *kit, uint32_t i, void *part)
 {
 	MAM_KASSERT(i < CKIT_KEPT);
 	mam_atomic_store64(&kit->kept[i], (uintptr_t)part, MAM_RELEASE, MAM_AT_DEVICE);
 }
 
-/* NULL if nothing was left. */
+/* NULL if the slot is empty. */
 static inline void *ckit_take(struct ckit *kit, uint32_t i)
 {
 	MAM_KASSERT(i < CKIT_KEPT);
 	return (void *)(uintptr_t)mam_atomic_xchg64(&kit->kept[i], 0, MAM_ACQ_REL, MAM_AT_DEVICE);
 }
 
-/* ---- before a run, and around it ----------------------------------------------------------- */
+/* ---- setup, and checks after a run --------------------------------------------------------- */
 
 static inline void ckit_begin(void *argument)
 {
@@ -247,7 +249,7 @@ static inline void ckit_begin(void *argument)
 		kit->begin(kit);
 }
 
-/* `bytes` of arena. */
+/* `bytes`: size of the arena. */
 static inline struct ckit *ckit_create(size_t bytes, const void *plan)
 {
 	struct ckit *kit = calloc(1, sizeof(*kit));
@@ -275,27 +277,27 @@ static inline void ckit_destroy(struct ckit *kit)
 	free(kit);
 }
 
-/* After a run: everything came back, to the base as well. */
+/* After a run: all parts were freed, and all blocks were freed to the base. */
 static inline const char *ckit_check_empty(void *argument)
 {
 	const struct ckit *kit = argument;
 
 	if (kit->parts)
-		return "somebody still has a part";
+		return "a part is still allocated";
 	if (kit->allocs != kit->frees)
-		return "a block did not come back to the base";
+		return "a block was not freed to the base";
 	return NULL;
 }
 
-/* The same, and nobody went without. */
+/* The same, and no allocation failed. */
 static inline const char *ckit_check_served(void *argument)
 {
 	const struct ckit *kit = argument;
 
-	return kit->failed ? "somebody got nothing" : ckit_check_empty(argument);
+	return kit->failed ? "an allocation failed" : ckit_check_empty(argument);
 }
 
-/* Explores `kernel`, each time on a new base; `check` is NULL for ckit_check_empty(). */
+/* Explores `kernel`, on a new base in each run; a `check` of NULL means ckit_check_empty(). */
 static inline void ckit_explore(struct ckit *kit, const char *name, simt_kernel *kernel,
 				uint32_t grid, uint32_t block, uint32_t seeds,
 				const char *(*check)(void *))
@@ -318,7 +320,7 @@ static inline void ckit_explore(struct ckit *kit, const char *name, simt_kernel 
 	simt_must_pass(&test);
 }
 
-/* The same for a world of several kernels: `build` launches them. */
+/* The same for a world of several kernels, which `build` launches. */
 static inline void ckit_explore_world(struct ckit *kit, const char *name,
 				      bool (*build)(struct simt_world *world, void *argument),
 				      uint32_t seeds, const char *(*check)(void *))

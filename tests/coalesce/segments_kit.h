@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * segments_kit.h - what tests of segments share: a base that writes down what it was asked for, where
- * segments ought to lie, and owners of large ones.
+ * segments_kit.h - helpers for tests of segments: a base that records the requested bytes, the
+ * expected position of each segment, and owners of large segments.
  */
 #ifndef MAM_TESTS_COALESCE_SEGMENTS_KIT_H
 #define MAM_TESTS_COALESCE_SEGMENTS_KIT_H
@@ -9,15 +9,15 @@
 #include "coalesce/kit.h"
 #include "coalesce/segments.h"
 
-/* A warp's requests, lane 0's first; lanes from `lanes` on ask for nothing at all. */
+/* A warp's requests, lane 0's first; lanes with numbers of `lanes` or more request nothing. */
 struct segs {
 	uint32_t lanes;
-	uint32_t mask; /* of these lanes, those that call */
+	uint32_t mask; /* the lanes that call */
 	size_t bytes[32];
-	size_t want; /* of the base in all, if they come together */
-	/* The test's own. */
-	size_t asked;      /* of the base in all */
-	uint32_t together; /* runs in which those who can share a block did */
+	size_t want; /* bytes expected from the base in total, if all lanes converge */
+	/* The test's own results. */
+	size_t asked;      /* bytes requested from the base in total */
+	uint32_t together; /* runs in which all lanes that can share a block did */
 	uint32_t refused;  /* runs in which the base refused */
 };
 
@@ -34,7 +34,7 @@ static inline void *segs_base_alloc(void *heap, size_t bytes)
 	return ckit_base_alloc(heap, bytes);
 }
 
-/* For `begin` of a kit. */
+/* To be the `begin` of a ckit. */
 static inline void segs_begin(struct ckit *kit)
 {
 	struct segs *segs = kit->own;
@@ -49,7 +49,7 @@ static inline struct mam_kbase segs_base(struct ckit *kit)
 	return base;
 }
 
-/* What a request of so many bytes is aligned to. */
+/* The alignment of a request of this size. */
 static inline size_t segs_align(size_t bytes)
 {
 	size_t align = bytes & (~bytes + 1);
@@ -58,8 +58,8 @@ static inline size_t segs_align(size_t bytes)
 }
 
 /*
- * By trying each place: payloads are aligned, the header that the place says fits in front, and holds
- * the distance.
+ * By trying each position: the payload is aligned, and the header that belongs to the position fits
+ * before it and can encode the distance.
  */
 static inline size_t segs_first_place(size_t before, size_t end, size_t bytes)
 {
@@ -74,7 +74,9 @@ static inline size_t segs_first_place(size_t before, size_t end, size_t bytes)
 	}
 }
 
-/* What the base is to be asked for, in all, if all come together that can share a block. */
+/*
+ * The total number of bytes requested from the base if all lanes that can share a block converge.
+ */
 static inline size_t segs_total(const struct segs *segs)
 {
 	size_t before = 0, end = 0, alone = 0, bytes;
@@ -94,7 +96,7 @@ static inline size_t segs_total(const struct segs *segs)
 	return end + alone;
 }
 
-/* How many blocks are needed then. */
+/* The number of blocks needed in that case. */
 static inline uint32_t segs_blocks(const struct segs *segs)
 {
 	uint32_t alone = 0, some = 0, i;
@@ -110,7 +112,7 @@ static inline uint32_t segs_blocks(const struct segs *segs)
 
 #define SEGS_EDGE 12
 
-/* As ckit_own(), but of a large one only the first bytes and the last ones are written. */
+/* As ckit_own(), but only the first and the last bytes of a large part are written. */
 static inline void segs_own(struct ckit *kit, void *part, size_t bytes)
 {
 	uint32_t number = ckit_note(kit, part, bytes);
@@ -132,7 +134,7 @@ static inline void segs_disown(struct ckit *kit, void *part)
 	ckit_forget(kit, part);
 }
 
-/* One that is there gets it, aligned, or nobody does. */
+/* A lane that calls gets aligned memory, or NULL. */
 static inline void *segs_get(struct ckit *kit, size_t bytes)
 {
 	void *part = mam_segments_alloc(segs_base(kit), bytes);
@@ -152,9 +154,9 @@ static inline void segs_give(struct ckit *kit, void *part)
 	MAM_KASSERT(mam_segments_free(segs_base(kit), part));
 }
 
-/* ---- lanes of one warp, each of which gets one ------------------------------------------------ */
+/* ---- lanes of one warp, one segment each ----------------------------------------------------- */
 
-/* Lanes that call get what they want, and give back what another one got. */
+/* The participating lanes allocate what the plan says, and free what another lane allocated. */
 __attribute__((unused)) static MAM_KERNEL(segs_subset)
 {
 	struct ckit *kit = argument;
@@ -173,7 +175,7 @@ __attribute__((unused)) static MAM_KERNEL(segs_subset)
 	segs_give(kit, ckit_take(kit, other));
 }
 
-/* If all who can share a block did, the base was asked for what it takes. */
+/* If all lanes that can share a block did, the base was asked for the computed number of bytes. */
 static inline const char *segs_check_subset(void *argument)
 {
 	const struct ckit *kit = argument;
@@ -182,7 +184,7 @@ static inline const char *segs_check_subset(void *argument)
 	if (kit->allocs == segs_blocks(segs)) {
 		segs->together++;
 		if (segs->asked != segs->want)
-			return "the base was asked for something else";
+			return "unexpected number of bytes requested from the base";
 	}
 	return ckit_check_served(argument);
 }

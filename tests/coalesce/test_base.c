@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_base.c - a base as coalescers see it: the kit's own, which must notice what goes wrong; sums
- * over lanes; and every way behind one call. Over a heap of objects: test_fixed_heap.c and
- * test_segments_heap.c.
+ * test_base.c - the interface of a base: the test base of kit.h, which must detect errors; sums
+ * over lanes; and each coalescer through one interface. Over a heap of objects: test_fixed_heap.c
+ * and test_segments_heap.c.
  */
 #include "coalesce/ways_kit.h"
 #include "device/lanes.h"
 
-/* ---- the kit's base ------------------------------------------------------------------------ */
+/* ---- the test base ------------------------------------------------------------------------- */
 
 static MAM_KERNEL(take_and_give)
 {
@@ -26,17 +26,17 @@ static MAM_KERNEL(take_and_give)
 	}
 }
 
-START_TEST(kits_base)
+START_TEST(test_base_serves_two_blocks)
 {
 	struct ckit *kit = ckit_create(1 << 16, NULL);
 
-	ckit_explore(kit, "the kit's base", take_and_give, 2, 40, 10, ckit_check_served);
+	ckit_explore(kit, "the test base", take_and_give, 2, 40, 10, ckit_check_served);
 	ckit_destroy(kit);
 }
 END_TEST
 
-/* What a base does not say is as many as there are by itself; a heap says it. */
-START_TEST(tries)
+/* A base that does not specify a number of tries gets the default; a heap specifies it. */
+START_TEST(base_without_tries_gets_default)
 {
 	struct mam_kbase base = ckit_base(NULL);
 
@@ -73,7 +73,7 @@ static MAM_KERNEL(give_never)
 	MAM_KASSERT(mam_base_alloc(ckit_base(argument), 40));
 }
 
-/* Two who think that they have the same. */
+/* Two lanes that believe they own the same part. */
 static MAM_KERNEL(have_both)
 {
 	struct ckit *kit = argument;
@@ -83,7 +83,7 @@ static MAM_KERNEL(have_both)
 	ckit_own(kit, part + 16, 24);
 }
 
-START_TEST(notices)
+START_TEST(shadow_detects_misuse)
 {
 	static simt_kernel *const wrong[] = { give_early, give_twice, give_never, have_both };
 	struct ckit *kit = ckit_create(1 << 12, NULL);
@@ -124,11 +124,12 @@ static const char *check_refused(void *argument)
 	const struct ckit *kit = argument;
 	uint32_t wanted = kit->refuse_after ? 2 : kit->refuse_every ? 2 : 1;
 
-	return kit->failed == wanted && kit->refusals == wanted ? ckit_check_empty(argument)
-								: "the base did not refuse as told";
+	return kit->failed == wanted && kit->refusals == wanted
+		       ? ckit_check_empty(argument)
+		       : "the base did not refuse as configured";
 }
 
-START_TEST(refuses)
+START_TEST(base_refuses_as_configured)
 {
 	struct ckit *kit = ckit_create(_i == 2 ? 3 * 16 : 1 << 12, NULL);
 
@@ -141,7 +142,7 @@ END_TEST
 
 /* ---- sums over lanes ----------------------------------------------------------------------- */
 
-/* Lanes that `plan` names, each with a number by chance, or all with one. */
+/* The lanes in `plan`, each with a pseudorandom number, or all with the same one. */
 static MAM_KERNEL(sums)
 {
 	struct ckit *kit = argument;
@@ -170,7 +171,7 @@ static MAM_KERNEL(sums)
 	}
 }
 
-START_TEST(lanes)
+START_TEST(lane_sums_are_correct)
 {
 	static const uint32_t masks[] = { 1,          0x80000000, 0xffffffff, 0x0000ffff,
 					  0xa5a5a5a5, 0x80000001, 0x7ffffffe };
@@ -181,9 +182,12 @@ START_TEST(lanes)
 }
 END_TEST
 
-/* ---- every way ----------------------------------------------------------------------------- */
+/* ---- each coalescer ------------------------------------------------------------------------ */
 
-/* All threads ask for one size, so that every way may; each gives back what another got. */
+/*
+ * All threads request one size, so that every coalescer is usable; each thread frees what another
+ * one allocated.
+ */
 static MAM_KERNEL(go)
 {
 	struct ckit *kit = argument;
@@ -208,14 +212,20 @@ static MAM_KERNEL(go)
 	}
 	if (ways->way == MAM_WAY_XMALLOC) {
 		mam_syncthreads();
-		/* The last block to come here finds what is left, or a block before it did. */
+		/*
+		 * The last block to get here drains the remaining blocks, unless an earlier block
+		 * did.
+		 */
 		(void)mam_buffers_drain(ways->buffers, c.base);
 	}
 }
 
-START_TEST(each_way)
+START_TEST(each_coalescer_serves_a_block)
 {
-	/* Threads a block: 7 does not divide them, so each of them is somebody's other. */
+	/*
+	 * The number of threads per block is not a multiple of 7, so each part is freed by exactly
+	 * one thread.
+	 */
 	struct ways ways = ways_make((enum mam_kway)_i);
 	struct ckit *kit = ckit_create(1 << 16, NULL);
 
@@ -223,7 +233,7 @@ START_TEST(each_way)
 	kit->begin = ways_begin;
 	kit->steps_max = 4000000;
 	kit->whole = ways.way >= MAM_WAY_BLOCK_HEADERS;
-	ckit_explore(kit, "a way", go, 1, 40, CKIT_RACE ? 4 : 12, ckit_check_served);
+	ckit_explore(kit, "a coalescer", go, 1, 40, CKIT_RACE ? 4 : 12, ckit_check_served);
 	ways_drop(&ways);
 	ckit_destroy(kit);
 }
@@ -233,11 +243,11 @@ int main(void)
 {
 	TCase *tcase = tcase_create("base");
 
-	tcase_add_test(tcase, kits_base);
-	tcase_add_test(tcase, tries);
-	tcase_add_loop_test(tcase, notices, 0, 4);
-	tcase_add_loop_test(tcase, refuses, 0, 3);
-	tcase_add_loop_test(tcase, lanes, 0, 7);
-	tcase_add_loop_test(tcase, each_way, 0, MAM_WAYS);
+	tcase_add_test(tcase, test_base_serves_two_blocks);
+	tcase_add_test(tcase, base_without_tries_gets_default);
+	tcase_add_loop_test(tcase, shadow_detects_misuse, 0, 4);
+	tcase_add_loop_test(tcase, base_refuses_as_configured, 0, 3);
+	tcase_add_loop_test(tcase, lane_sums_are_correct, 0, 7);
+	tcase_add_loop_test(tcase, each_coalescer_serves_a_block, 0, MAM_WAYS);
 	return ckit_run(tcase, "coalesce/base");
 }

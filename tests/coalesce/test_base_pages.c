@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_base_pages.c - a heap of pages as a base: whose each byte is, what is refused, and every way to put
- * requests together above it.
+ * test_base_pages.c - a heap of pages as a base: the owner of each byte, refused requests, and each
+ * coalescer on top of it.
  *
- * The heap's ground is the kit's arena, so the kit's shadow notices a byte that two have, or one that
- * somebody has after its run was given back.
+ * The heap's memory is the arena of the ckit, so its shadow detects a byte with two owners, and a
+ * byte that still has an owner when its run of pages is freed.
  */
 #include "coalesce/ways_kit.h"
 #include "coalesce/base_pages.h"
@@ -15,7 +15,7 @@
 static struct mam_kheap *heap;
 static uint32_t pages;
 
-/* ---- the heap, and the base that tells the kit ------------------------------------------------- */
+/* ---- the heap, and the base that reports to the ckit ----------------------------------------- */
 
 static void heap_make(uint32_t count)
 {
@@ -42,7 +42,7 @@ static void heap_begin(struct ckit *kit)
 	mam_pages_format((struct mam_pages *)(heap + 1), pages, 5);
 }
 
-/* Pages that are taken, as their bits say. */
+/* Allocated pages, according to their bits. */
 CKIT_UNSEEN uint32_t taken(void)
 {
 	struct mam_pages *metadata = (struct mam_pages *)(heap + 1);
@@ -84,19 +84,19 @@ static struct mam_kbase told(struct ckit *kit)
 
 static const char *check_back(void *argument)
 {
-	return taken() ? "pages are still taken" : ckit_check_empty(argument);
+	return taken() ? "pages are still allocated" : ckit_check_empty(argument);
 }
 
 static const char *check_served(void *argument)
 {
 	const struct ckit *kit = argument;
 
-	return kit->failed ? "somebody got nothing" : check_back(argument);
+	return kit->failed ? "an allocation failed" : check_back(argument);
 }
 
-/* ---- alone --------------------------------------------------------------------------------- */
+/* ---- without a coalescer ------------------------------------------------------------------- */
 
-/* On the border of one page, of two and of three. */
+/* At the boundary of one page, of two and of three. */
 static size_t some_bytes(void)
 {
 	static const size_t sizes[] = { 1, 47, 48, 49, 64, 111, 112, 113, 128, 176, 177 };
@@ -104,7 +104,7 @@ static size_t some_bytes(void)
 	return sizes[simt_random() % (sizeof(sizes) / sizeof(sizes[0]))];
 }
 
-/* Each leaves what it got to anybody, who gives it back, also in the next kernel. */
+/* Each lane leaves its block for any lane, which frees it, also in the next kernel. */
 static MAM_KERNEL(exchange)
 {
 	struct ckit *kit = argument;
@@ -149,7 +149,7 @@ static bool exchange_and_sweep(struct simt_world *world, void *argument)
 	       simt_world_launch(world, 0, sweep, 1, 7, argument);
 }
 
-START_TEST(alone)
+START_TEST(concurrent_lanes_exchange_runs)
 {
 	struct ckit *kit = ckit_create(320 * PAGE, NULL);
 
@@ -164,7 +164,7 @@ START_TEST(alone)
 }
 END_TEST
 
-START_TEST(counted)
+START_TEST(page_count_is_rounded_up)
 {
 	/* clang-format off */
 	static const struct {
@@ -174,7 +174,7 @@ START_TEST(counted)
 		{ 1, 6, 1 },   { 48, 6, 1 },	{ 49, 6, 2 },	 { 64, 6, 2 },	   { 112, 6, 2 },
 		{ 113, 6, 3 }, { 4080, 12, 1 }, { 4081, 12, 2 }, { 8176, 12, 2 },  { 1, 4, 2 },
 		{ 16, 4, 2 },  { 17, 4, 3 },
-		{ (uint64_t)1 << 38, 6, MAM_NO_PAGE }, /* 2^32 pages and one */
+		{ (uint64_t)1 << 38, 6, MAM_NO_PAGE }, /* 2^32 pages plus one */
 		{ (((uint64_t)1 << 32) - 2) * 64 - 16, 6, MAM_NO_PAGE - 1 },
 		{ (((uint64_t)1 << 32) - 2) * 64 - 15, 6, MAM_NO_PAGE },
 		{ UINT64_MAX, 6, MAM_NO_PAGE },
@@ -187,7 +187,7 @@ START_TEST(counted)
 }
 END_TEST
 
-/* ---- no room ------------------------------------------------------------------------------- */
+/* ---- out of memory ------------------------------------------------------------------------- */
 
 static MAM_KERNEL(fill)
 {
@@ -197,7 +197,7 @@ static MAM_KERNEL(fill)
 
 	for (i = 0; i < 5; i++)
 		block[i] = mam_base_alloc(told(kit), i == 4 ? (size_t)pages * PAGE : 100);
-	MAM_KASSERT(!block[4]); /* one page more than all */
+	MAM_KASSERT(!block[4]); /* one page more than the heap has */
 	for (i = 0; i < 4; i++)
 		MAM_KASSERT(!block[i] || mam_base_free(told(kit), block[i]));
 }
@@ -212,7 +212,7 @@ static const char *check_full(void *argument)
 	return check_back(argument);
 }
 
-START_TEST(full)
+START_TEST(full_heap_returns_null)
 {
 	struct ckit *kit = ckit_create(64 * PAGE, NULL);
 
@@ -220,22 +220,22 @@ START_TEST(full)
 	kit->begin = heap_begin;
 	kit->steps_max = 4000000;
 	refused = 0;
-	ckit_explore(kit, "no room", fill, 1, 12, 40, check_full);
-	ck_assert_uint_gt(refused, 0); /* 48 runs of two pages do not go into 64 */
+	ckit_explore(kit, "out of memory", fill, 1, 12, 40, check_full);
+	ck_assert_uint_gt(refused, 0); /* 48 runs of two pages do not fit into 64 pages */
 	heap_drop();
 	ckit_destroy(kit);
 }
 END_TEST
 
-/* ---- mistakes ------------------------------------------------------------------------------ */
+/* ---- invalid frees ------------------------------------------------------------------------- */
 
-/* Looks like a header, with some mark. */
+/* Resembles a header, with some mark. */
 static uint64_t word_of(uint64_t mark, uint64_t number)
 {
 	return mark << MAM_BASE_PAGES_MARK_SHIFT | number;
 }
 
-/* A block with this word in front is refused, and the word left as it is. */
+/* A block after this word is refused, and the word is left unchanged. */
 static void refuse(unsigned char *block, uint64_t word)
 {
 	uint64_t was, found;
@@ -261,26 +261,26 @@ static MAM_KERNEL(mistakes)
 	uint64_t left;
 
 	MAM_KASSERT(low && one && three && taken() == 7);
-	refuse(one + 8, good); /* not where a page begins */
+	refuse(one + 8, good); /* not at the start of a page */
 	refuse(one + 32, good);
 	refuse(behind, good); /* not in the heap */
 	refuse(behind + PAGE, good);
 	refuse(three, word_of(MAM_BASE_PAGES_MARK + 1, 3));
 	refuse(three, word_of(MAM_BASE_PAGES_MARK, 0));
 	refuse(high, word_of(MAM_BASE_PAGES_MARK, pages - first + 1));
-	refuse(three + 2 * PAGE, 3); /* in the middle of it */
+	refuse(three + 2 * PAGE, 3); /* in the middle of a run */
 	MAM_KASSERT(!mam_base_free(base, NULL) && !mam_base_free(base, (unsigned char *)heap));
 	MAM_KASSERT(!mam_base_free(base, kit->arena));
 	MAM_KASSERT(taken() == 7 && mam_base_free(base, low) && taken() == 4);
 	MAM_KASSERT(mam_base_free(base, three) && taken() == 1);
 	memcpy(&left, three - 16, 8);
-	MAM_KASSERT(
-		!left); /* whoever has its pages next, and does not write there, has no mark in them */
+	/* The next owner of the pages, which does not write there, finds no mark in them. */
+	MAM_KASSERT(!left);
 	MAM_KASSERT(!mam_base_free(base, three) && taken() == 1);
 	MAM_KASSERT(mam_base_free(base, one) && !mam_base_free(base, one) && !taken());
 }
 
-START_TEST(wrong)
+START_TEST(invalid_frees_are_refused)
 {
 	struct ckit *kit = ckit_create(66 * PAGE, NULL);
 
@@ -292,7 +292,7 @@ START_TEST(wrong)
 }
 END_TEST
 
-/* ---- under every way ----------------------------------------------------------------------- */
+/* ---- below each coalescer ------------------------------------------------------------------ */
 
 static void begin_both(struct ckit *kit)
 {
@@ -300,7 +300,7 @@ static void begin_both(struct ckit *kit)
 	ways_begin(kit);
 }
 
-/* All threads ask for one size, so that every way may. */
+/* All threads request one size, so that every coalescer is usable. */
 static MAM_KERNEL(go)
 {
 	struct ckit *kit = argument;
@@ -324,7 +324,7 @@ static MAM_KERNEL(go)
 	}
 }
 
-START_TEST(each_way)
+START_TEST(each_coalescer_works_over_pages)
 {
 	struct ways ways = ways_make((enum mam_kway)_i);
 	struct ckit *kit = ckit_create(256 * PAGE, NULL);
@@ -334,7 +334,7 @@ START_TEST(each_way)
 	kit->begin = begin_both;
 	kit->steps_max = 4000000;
 	kit->whole = ways.way >= MAM_WAY_BLOCK_HEADERS;
-	ckit_explore(kit, "a way", go, 1, 40, CKIT_RACE ? 4 : 12, check_served);
+	ckit_explore(kit, "a coalescer", go, 1, 40, CKIT_RACE ? 4 : 12, check_served);
 	ways_drop(&ways);
 	heap_drop();
 	ckit_destroy(kit);
@@ -345,10 +345,10 @@ int main(void)
 {
 	TCase *tcase = tcase_create("base_pages");
 
-	tcase_add_test(tcase, alone);
-	tcase_add_test(tcase, counted);
-	tcase_add_test(tcase, full);
-	tcase_add_test(tcase, wrong);
-	tcase_add_loop_test(tcase, each_way, 0, MAM_WAYS);
+	tcase_add_test(tcase, concurrent_lanes_exchange_runs);
+	tcase_add_test(tcase, page_count_is_rounded_up);
+	tcase_add_test(tcase, full_heap_returns_null);
+	tcase_add_test(tcase, invalid_frees_are_refused);
+	tcase_add_loop_test(tcase, each_coalescer_works_over_pages, 0, MAM_WAYS);
 	return ckit_run(tcase, "coalesce/base_pages");
 }

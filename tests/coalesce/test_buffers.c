@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_buffers.c - buffers, by one lane: which block comes again for which request, what goes to
- * the base, and which of the FIFOs lanes choose. How many blocks: test_buffers_blocks.c.
+ * test_buffers.c - buffers used by one lane: which cached block serves which request, what goes to
+ * the base, and which FIFOs lanes choose. Numbers of blocks: test_buffers_blocks.c.
  */
 #include <string.h>
 
 #include "device/port.h"
 
-/* A clock that tests set; outside of a launch there is no other. */
+/* A clock that tests set; outside a launch there is no other. */
 static uint64_t clock_now;
 
 #undef mam_clock
@@ -15,7 +15,7 @@ static uint64_t clock_now;
 
 #include "coalesce/buffers_kit.h"
 
-/* ---- alone --------------------------------------------------------------------------------- */
+/* ---- one lane ------------------------------------------------------------------------------ */
 
 static struct ckit *alone_create(size_t arena, uint32_t count)
 {
@@ -33,8 +33,8 @@ static void alone_destroy(struct ckit *kit)
 	buffers_drop();
 }
 
-/* A class's block serves any request of the class, and none of another. */
-START_TEST(classes)
+/* A block serves any request of its class, and no request of another class. */
+START_TEST(block_serves_only_its_class)
 {
 	struct ckit *kit = alone_create(1 << 19, 1);
 	struct mam_kbase base = ckit_base(kit);
@@ -45,7 +45,7 @@ START_TEST(classes)
 		high = mam_class_bytes(class_);
 		low = class_ == 1 ? 1 : mam_class_bytes(class_ - 1) + 1;
 		first = mam_buffers_alloc(buffers, base, low);
-		ckit_own(kit, first, high); /* the whole class, whatever was asked for */
+		ckit_own(kit, first, high); /* the whole class, regardless of the requested size */
 		ckit_disown(kit, first);
 		ck_assert(mam_buffers_free(buffers, base, first, low));
 		ck_assert_uint_eq(kit->allocs, class_);
@@ -60,7 +60,7 @@ START_TEST(classes)
 		ck_assert(mam_buffers_free(buffers, base, other,
 					   class_ < MAM_CLASSES ? high + 1 : low - 1));
 		if (class_ < MAM_CLASSES) {
-			/* As it was, for the next class. */
+			/* Unchanged, and serves the next class. */
 			ck_assert_ptr_eq(mam_buffers_alloc(buffers, base, high + 1), other);
 			ck_assert(mam_base_free(base, other));
 			kit->allocs--;
@@ -74,8 +74,8 @@ START_TEST(classes)
 }
 END_TEST
 
-/* What is larger than the classes, or no request. */
-START_TEST(not_kept)
+/* Requests larger than all classes, and invalid requests. */
+START_TEST(large_blocks_are_not_cached)
 {
 	struct ckit *kit = alone_create(1 << 17, 2);
 	struct mam_kbase base = ckit_base(kit);
@@ -97,7 +97,7 @@ START_TEST(not_kept)
 }
 END_TEST
 
-/* A base that only answers, and what it was told last. */
+/* A base that returns a fixed result, and records its last call. */
 static struct {
 	void *block;
 	size_t bytes;
@@ -121,8 +121,8 @@ static bool told_free(void *heap, void *block)
 	return told.answer;
 }
 
-/* None at all: the request is the base's as it is. */
-START_TEST(none)
+/* Without buffers, the base gets the request unchanged. */
+START_TEST(without_buffers_base_gets_request)
 {
 	static const struct {
 		uint32_t count, blocks;
@@ -159,8 +159,8 @@ START_TEST(none)
 }
 END_TEST
 
-/* Who drains counts what the base took. */
-START_TEST(base_says_no)
+/* A drain counts the blocks that the base accepted. */
+START_TEST(drain_counts_accepted_blocks)
 {
 	struct mam_kbase base = { told_alloc, told_free, NULL, 0 };
 	char block[32];
@@ -176,12 +176,12 @@ START_TEST(base_says_no)
 END_TEST
 
 /* Offsets reach 64 GiB, at multiples of 16 from the reference. */
-START_TEST(reach)
+START_TEST(block_out_of_reach_goes_to_base)
 {
 	static const uint64_t wide = (uint64_t)1 << 36;
 	static _Alignas(16) char block[64];
 	static const struct {
-		uint64_t offset; /* the reference is so far below the block */
+		uint64_t offset; /* the reference is this far below the block */
 		bool kept;
 	} rows[] = {
 		{ 0, true },
@@ -213,8 +213,8 @@ START_TEST(reach)
 }
 END_TEST
 
-/* NULL is the base's, also where the reference is NULL. */
-START_TEST(null)
+/* Freeing NULL goes to the base, even if the reference is NULL. */
+START_TEST(free_of_null_goes_to_base)
 {
 	struct mam_kbase base = { told_alloc, told_free, NULL, 0 };
 
@@ -230,10 +230,10 @@ START_TEST(null)
 }
 END_TEST
 
-/* ---- a base that has no more ----------------------------------------------------------------- */
+/* ---- a base without memory ------------------------------------------------------------------- */
 
-/* All memory lies in buffers, in pieces of another class: each request is served all the same. */
-START_TEST(other_class)
+/* All memory is in buffers, in blocks of another class: each request is served nevertheless. */
+START_TEST(blocks_of_other_classes_are_drained)
 {
 	static const size_t wanted[] = { 16, 100, 4096, 8192, 8193, 16384 };
 	struct ckit *kit = alone_create(16384, 1u << _i % 6);
@@ -261,8 +261,8 @@ START_TEST(other_class)
 }
 END_TEST
 
-/* The base refuses from now on: what lies in any FIFO of the class is found, to the last. */
-START_TEST(same_class)
+/* The base refuses from now on: the search finds every block in any FIFO of the class. */
+START_TEST(all_cached_blocks_of_class_are_found)
 {
 	uint32_t count = 1u << _i, i, n;
 	struct ckit *kit = alone_create(1 << 16, count);
@@ -274,7 +274,7 @@ START_TEST(same_class)
 	for (i = 0; i < 256; i++, clock_now += 77)
 		ck_assert(mam_buffers_free(buffers, base, block[i], 200));
 	n = buffers_lying(0);
-	ck_assert_uint_gt(n, 200); /* so they lie in all FIFOs */
+	ck_assert_uint_gt(n, 200); /* so all FIFOs have blocks */
 	ck_assert_uint_eq(kit->frees + n, 256);
 	kit->max_bytes = 1;
 	for (i = 0; i < n; i++, clock_now += 77) {
@@ -292,9 +292,9 @@ START_TEST(same_class)
 }
 END_TEST
 
-/* ---- which FIFO ------------------------------------------------------------------------------ */
+/* ---- choice of a FIFO ------------------------------------------------------------------------ */
 
-static uint32_t chosen[6]; /* for 1 << i of them: a bit for each; atomic */
+static uint32_t chosen[6]; /* one mask per 1 << i FIFOs, with a bit for each FIFO; atomic */
 
 static MAM_KERNEL(choose)
 {
@@ -318,7 +318,7 @@ static void all_chosen(uint32_t grid, uint32_t block, int shape)
 		      result.text);
 }
 
-/* Of 32, each that 128 choose at random is chosen but for one in fifty. */
+/* Of 32 FIFOs, 128 random choices miss at most about one in fifty. */
 static void chosen_well(void)
 {
 	uint32_t i;
@@ -328,8 +328,8 @@ static void chosen_well(void)
 	ck_assert_uint_ge(mam_popc32(chosen[5]), 27);
 }
 
-/* Threads, blocks, and times: where two are the same, the third makes a difference. */
-START_TEST(spread)
+/* Thread, block and time: if two of them are equal, the third one makes a difference. */
+START_TEST(fifo_choices_are_spread)
 {
 	int shape = _i / 5, way = _i % 5;
 	uint32_t i;
@@ -356,14 +356,14 @@ int main(void)
 {
 	TCase *tcase = tcase_create("buffers");
 
-	tcase_add_test(tcase, classes);
-	tcase_add_test(tcase, not_kept);
-	tcase_add_loop_test(tcase, none, 0, 28);
-	tcase_add_test(tcase, base_says_no);
-	tcase_add_loop_test(tcase, reach, 0, 12);
-	tcase_add_test(tcase, null);
-	tcase_add_loop_test(tcase, other_class, 0, 6);
-	tcase_add_loop_test(tcase, same_class, 0, 6);
-	tcase_add_loop_test(tcase, spread, 0, 5 * SIMT_SHAPES);
+	tcase_add_test(tcase, block_serves_only_its_class);
+	tcase_add_test(tcase, large_blocks_are_not_cached);
+	tcase_add_loop_test(tcase, without_buffers_base_gets_request, 0, 28);
+	tcase_add_test(tcase, drain_counts_accepted_blocks);
+	tcase_add_loop_test(tcase, block_out_of_reach_goes_to_base, 0, 12);
+	tcase_add_test(tcase, free_of_null_goes_to_base);
+	tcase_add_loop_test(tcase, blocks_of_other_classes_are_drained, 0, 6);
+	tcase_add_loop_test(tcase, all_cached_blocks_of_class_are_found, 0, 6);
+	tcase_add_loop_test(tcase, fifo_choices_are_spread, 0, 5 * SIMT_SHAPES);
 	return ckit_run(tcase, "coalesce/buffers");
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_buffers_blocks.c - buffers of more and of fewer blocks, by one lane: how many each FIFO
- * holds and all hold together, and that all of them are found and given back.
+ * test_buffers_blocks.c - buffers of more and of fewer blocks, used by one lane: the capacity of
+ * each FIFO and of all FIFOs, and that all cached blocks are found and freed to the base.
  */
 #include <string.h>
 
 #include "device/port.h"
 
-/* A clock that tests set, so that lanes choose one FIFO after the other. */
+/* A clock that tests set, so that lanes choose the FIFOs in turn. */
 static uint64_t clock_now;
 
 #undef mam_clock
@@ -16,7 +16,7 @@ static uint64_t clock_now;
 #include "coalesce/buffers_kit.h"
 
 #define MAX MAM_BUFFERS_BLOCKS_MAX
-/* Nobody looks into blocks here, so there is no memory for them: the first is at this address. */
+/* The test does not access blocks, so they have no memory: the first one is at this address. */
 #define REFERENCE ((uint64_t)1 << 40)
 
 static const struct {
@@ -29,12 +29,12 @@ static const struct {
 
 #define SIZES ((int)(sizeof(sizes) / sizeof(sizes[0])))
 
-/* A base that has a block once so many came back, and knows which did. */
+/* A base that has a block after a number of frees, and records which blocks were freed. */
 static struct {
 	uint32_t allocs, frees;
-	uint32_t wanted;  /* frees before it has one; 0: it never has */
-	size_t bytes;     /* asked for last */
-	uint32_t strange; /* blocks that came back and are none */
+	uint32_t wanted;  /* frees before it has a block; 0: it never has one */
+	size_t bytes;     /* bytes of the last request */
+	uint32_t strange; /* freed addresses that are not blocks */
 	uint8_t back[4 * MAX];
 } base_has;
 
@@ -43,7 +43,7 @@ static void *block_of(uint32_t i)
 	return (void *)(uintptr_t)(REFERENCE + (uint64_t)i * 16);
 }
 
-/* Of none, 4 * MOST. */
+/* Not a block of the test: 4 * MOST. */
 static uint32_t number_of(const void *block)
 {
 	uint64_t offset = (uint64_t)(uintptr_t)block - REFERENCE;
@@ -74,14 +74,14 @@ static bool base_free(void *heap, void *block)
 
 static const struct mam_kbase base = { base_alloc, base_free, NULL, 0 };
 
-/* Buffers of the test's numbers, and a base that has seen nothing. */
+/* Creates buffers with the numbers of the test, and resets the base. */
 static void make(int test)
 {
 	buffers_make(sizes[test].count, sizes[test].blocks, REFERENCE);
 	memset(&base_has, 0, sizeof(base_has));
 }
 
-/* Blocks from this number on, as many as there is room for in each FIFO of the class. */
+/* Puts blocks with numbers from `from` upward, as many as each FIFO of the class can hold. */
 static uint32_t fill(uint32_t class_, uint32_t from)
 {
 	uint32_t i, n = from;
@@ -92,7 +92,7 @@ static uint32_t fill(uint32_t class_, uint32_t from)
 	return n - from;
 }
 
-/* Each of these came back to the base once, and nothing else did. */
+/* Each of these was freed to the base once, and nothing else was. */
 static void all_back(uint32_t n)
 {
 	uint32_t i, once = 0;
@@ -105,9 +105,9 @@ static void all_back(uint32_t n)
 	ck_assert_uint_eq(buffers_lying(0), 0);
 }
 
-/* ---- how many ------------------------------------------------------------------------------ */
+/* ---- capacity ------------------------------------------------------------------------------ */
 
-START_TEST(layout)
+START_TEST(fifos_are_contiguous)
 {
 	uint32_t count = sizes[_i].count, blocks = sizes[_i].blocks, i;
 	struct mam_fifo *fifo;
@@ -131,8 +131,8 @@ START_TEST(layout)
 }
 END_TEST
 
-/* Headers, turns and what all lanes change are in lines of their own. */
-START_TEST(lines)
+/* Headers, turns and the words that all lanes change are in separate cache lines. */
+START_TEST(shared_words_have_own_cache_lines)
 {
 	ck_assert_uint_eq(offsetof(struct mam_buffers, turn), MAM_FIFO_LINE);
 	ck_assert_uint_eq(sizeof(struct mam_buffers), 2 * MAM_FIFO_LINE);
@@ -142,8 +142,8 @@ START_TEST(lines)
 }
 END_TEST
 
-/* As many as warps run at once, or the next number above that there may be. */
-START_TEST(for_warps)
+/* The number of warps that run concurrently, or the next larger valid number. */
+START_TEST(block_count_follows_warp_count)
 {
 	static const uint32_t rows[][2] = {
 		{ 0, 256 },       { 1, 256 },       { 255, 256 },     { 256, 256 },
@@ -159,7 +159,7 @@ START_TEST(for_warps)
 }
 END_TEST
 
-/* Blocks `from` to `to` are given back: how many did not go. */
+/* Frees blocks `from` to `to`, and returns how many frees failed. */
 static uint32_t give(uint32_t from, uint32_t to)
 {
 	uint32_t i, refused = 0;
@@ -169,8 +169,11 @@ static uint32_t give(uint32_t from, uint32_t to)
 	return refused;
 }
 
-/* So many of a class are kept; what is more goes to the base, and so does all of it in the end. */
-START_TEST(kept)
+/*
+ * This many blocks of a class are cached; the base gets the rest at once, and all of them at the
+ * drain.
+ */
+START_TEST(excess_blocks_go_to_base)
 {
 	uint32_t count = sizes[_i].count, blocks = sizes[_i].blocks, n, i, lying, more, first = 0;
 
@@ -180,7 +183,7 @@ START_TEST(kept)
 	lying = buffers_lying(MAM_CLASSES);
 	ck_assert_uint_eq(buffers_lying(0), lying);
 	ck_assert_uint_eq(lying + base_has.frees, n);
-	/* The first ones, where there is no choice; else most FIFOs are full. */
+	/* The first frees, when all FIFOs have room; later most FIFOs are full. */
 	for (i = 0; i < blocks; i++)
 		first += !base_has.back[i];
 	if (count == 1)
@@ -200,10 +203,10 @@ START_TEST(kept)
 }
 END_TEST
 
-/* ---- a base that has none ------------------------------------------------------------------ */
+/* ---- a base without a block ---------------------------------------------------------------- */
 
-/* What lies in FIFOs of the class is found, whichever FIFO a request comes to, to the last. */
-START_TEST(found)
+/* A request finds all blocks in FIFOs of its class, starting from any FIFO. */
+START_TEST(every_cached_block_is_found)
 {
 	static uint8_t had[4 * MAX + 1];
 	uint32_t blocks = sizes[_i].blocks, n, i, once = 0;
@@ -227,8 +230,11 @@ START_TEST(found)
 }
 END_TEST
 
-/* All that lies in other classes goes back, for a request that the base can serve only then. */
-START_TEST(emptied)
+/*
+ * All blocks of other classes are freed to the base, for a request that the base can serve only
+ * then.
+ */
+START_TEST(other_classes_are_drained_on_demand)
 {
 	static const uint32_t classes[] = { 1, 40, MAM_CLASSES };
 	uint32_t blocks = sizes[_i].blocks, n = 0, i;
@@ -257,11 +263,11 @@ int main(void)
 {
 	TCase *tcase = tcase_create("blocks of buffers");
 
-	tcase_add_loop_test(tcase, layout, 0, SIZES);
-	tcase_add_test(tcase, lines);
-	tcase_add_test(tcase, for_warps);
-	tcase_add_loop_test(tcase, kept, 0, SIZES);
-	tcase_add_loop_test(tcase, found, 0, SIZES);
-	tcase_add_loop_test(tcase, emptied, 0, SIZES);
+	tcase_add_loop_test(tcase, fifos_are_contiguous, 0, SIZES);
+	tcase_add_test(tcase, shared_words_have_own_cache_lines);
+	tcase_add_test(tcase, block_count_follows_warp_count);
+	tcase_add_loop_test(tcase, excess_blocks_go_to_base, 0, SIZES);
+	tcase_add_loop_test(tcase, every_cached_block_is_found, 0, SIZES);
+	tcase_add_loop_test(tcase, other_classes_are_drained_on_demand, 0, SIZES);
 	return ckit_run(tcase, "coalesce/blocks of buffers");
 }

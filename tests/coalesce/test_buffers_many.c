@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_buffers_many.c - buffers, by many lanes: no block is lost or had twice, whoever takes,
- * gives, drains or stops; and memory in buffers is no reason for NULL.
+ * test_buffers_many.c - buffers used by many lanes: no block is lost or allocated twice, whichever
+ * lanes allocate, free, drain or stop; and memory in buffers never causes NULL.
  */
 #include <string.h>
 
@@ -10,13 +10,13 @@
 
 struct plan {
 	const char *name;
-	uint32_t count, blocks; /* FIFOs a class, and what they hold together */
+	uint32_t count, blocks; /* FIFOs per class, and their total capacity */
 	uint32_t grid, block;
 	uint32_t rounds;
 	size_t bytes[4];
 	size_t arena;
 	uint32_t refuse_every;
-	uint32_t stoppers; /* blocks, the first ones, each with a lane that stops */
+	uint32_t stoppers; /* number of blocks, from the first one, with a lane that stops */
 	uint32_t seeds, seeds_race;
 };
 
@@ -28,7 +28,7 @@ static uint32_t below(uint32_t n)
 	return (uint32_t)(simt_random() % n);
 }
 
-/* ---- by many ------------------------------------------------------------------------------- */
+/* ---- many lanes ---------------------------------------------------------------------------- */
 
 static void begin(struct ckit *kit)
 {
@@ -39,7 +39,7 @@ static void begin(struct ckit *kit)
 	given = 0;
 }
 
-/* Each gives back what somebody else had, now and then all drain. */
+/* Each lane frees what another one allocated, and sometimes all lanes drain. */
 static MAM_KERNEL(churn)
 {
 	struct ckit *kit = argument;
@@ -59,7 +59,7 @@ static MAM_KERNEL(churn)
 			ckit_own(kit, part, bytes);
 		else
 			ckit_fail(kit);
-		/* Who leaves a part leaves it among those of its size. */
+		/* A lane leaves a part in a slot for parts of its size. */
 		if (part && below(4)) {
 			uint32_t at = below(lanes) * 4 + kind;
 
@@ -78,7 +78,7 @@ static MAM_KERNEL(churn)
 		stop_leave();
 }
 
-/* All that was left is given back; then lanes drain together. */
+/* All remaining parts are freed; then lanes drain together. */
 static MAM_KERNEL(drain)
 {
 	struct ckit *kit = argument;
@@ -106,7 +106,7 @@ static bool build(struct simt_world *world, void *argument)
 	       simt_world_launch(world, 1, drain, 1, 3, argument);
 }
 
-/* Two kernels at a time, each in a stream; the host drains when both have ended. */
+/* Two concurrent kernels, each in a stream; the host drains when both have ended. */
 static bool build_streams(struct simt_world *world, void *argument)
 {
 	const struct plan *plan = ((struct ckit *)argument)->plan;
@@ -121,8 +121,8 @@ static const char *check(void *argument)
 	runs++;
 	halts += stop.stopped;
 	if (buffers_lying(0))
-		return "a drain has left something";
-	return buffers->moving ? "somebody still moves something" : ckit_check_empty(argument);
+		return "a drain left blocks";
+	return buffers->moving ? "a lane is still moving a block" : ckit_check_empty(argument);
 }
 
 static const char *check_streams(void *argument)
@@ -149,16 +149,38 @@ static const struct plan plans[] = {
 	{ "one FIFO", 1, 256, 2, 3, 8, { 16, 16, 16, 40 }, 1 << 14, 0, 0, 400, 100 },
 	{ "two", 2, 256, 2, 3, 8, { 16, 40, 100, 200 }, 1 << 14, 0, 0, 300, 80 },
 	{ "32", 32, 256, 2, 3, 8, { 16, 40, 100, 200 }, 1 << 14, 0, 0, 20, 8 },
-	{ "little room", 1, 256, 2, 3, 8, { 16, 40, 100, 200 }, 320, 0, 0, 200, 50 },
-	{ "little room, two", 2, 256, 4, 1, 8, { 16, 16, 32, 64 }, 96, 0, 0, 150, 40 },
-	{ "refused now and then", 1, 256, 2, 3, 8, { 16, 40, 100, 200 }, 1 << 14, 3, 0, 200, 50 },
-	{ "too large ones, too", 1, 256, 3, 1, 8, { 16, 16, 9000, 8192 }, 1 << 18, 0, 0, 60, 10 },
+	{ "little memory", 1, 256, 2, 3, 8, { 16, 40, 100, 200 }, 320, 0, 0, 200, 50 },
+	{ "little memory, two FIFOs", 2, 256, 4, 1, 8, { 16, 16, 32, 64 }, 96, 0, 0, 150, 40 },
+	{ "base refuses sometimes", 1, 256, 2, 3, 8, { 16, 40, 100, 200 }, 1 << 14, 3, 0, 200, 50 },
+	{ "some large requests", 1, 256, 3, 1, 8, { 16, 16, 9000, 8192 }, 1 << 18, 0, 0, 60, 10 },
 	{ "warps", 4, 256, 2, 40, 3, { 16, 40, 40, 48 }, 1 << 14, 0, 0, 10, 3 },
 	{ "FIFOs of one block", 32, 32, 2, 40, 3, { 16, 16, 16, 40 }, 1 << 14, 0, 0, 10, 2 },
 	{ "one of 32", 1, 32, 2, 40, 3, { 16, 16, 16, 16 }, 1 << 14, 0, 0, 20, 4 },
-	{ "one stops", 1, 256, 4, 1, 8, { 16, 16, 16, 40 }, 1 << 14, 0, 1, 400, 100 },
-	{ "two stop, little room", 1, 256, 5, 1, 6, { 16, 16, 40, 64 }, 160, 0, 2, 150, 40 },
-	{ "warps, one stops in each", 2, 256, 3, 5, 5, { 16, 16, 40, 64 }, 1 << 14, 0, 2, 100, 30 },
+	{ "one lane stops", 1, 256, 4, 1, 8, { 16, 16, 16, 40 }, 1 << 14, 0, 1, 400, 100 },
+	{ "two lanes stop, little memory",
+	  1,
+	  256,
+	  5,
+	  1,
+	  6,
+	  { 16, 16, 40, 64 },
+	  160,
+	  0,
+	  2,
+	  150,
+	  40 },
+	{ "one lane stops in each warp",
+	  2,
+	  256,
+	  3,
+	  5,
+	  5,
+	  { 16, 16, 40, 64 },
+	  1 << 14,
+	  0,
+	  2,
+	  100,
+	  30 },
 };
 
 static void explore(const struct plan *plan,
@@ -180,7 +202,7 @@ static void explore(const struct plan *plan,
 	buffers_drop();
 }
 
-START_TEST(many)
+START_TEST(no_block_is_lost_or_shared)
 {
 	const struct plan *plan = &plans[_i];
 
@@ -188,7 +210,7 @@ START_TEST(many)
 }
 END_TEST
 
-START_TEST(streams)
+START_TEST(concurrent_streams_share_buffers)
 {
 	static const struct plan plan = { "streams",          2,       256, 2, 2,   6,
 					  { 16, 40, 40, 64 }, 1 << 14, 0,   0, 200, 50 };
@@ -197,9 +219,9 @@ START_TEST(streams)
 }
 END_TEST
 
-/* ---- a drain by several -------------------------------------------------------------------- */
+/* ---- concurrent drains --------------------------------------------------------------------- */
 
-/* As many blocks as the plan has rounds lie in buffers, in each FIFO of their classes. */
+/* The buffers hold as many blocks as the plan has rounds, in each FIFO of their classes. */
 static void begin_lying(struct ckit *kit)
 {
 	const struct plan *plan = kit->plan;
@@ -229,18 +251,18 @@ static const char *check_share(void *argument)
 	const struct plan *plan = kit->plan;
 
 	if (given != plan->rounds)
-		return "what drains say that they gave is not what lay there";
+		return "the drains' results do not add up to the cached blocks";
 	return check(argument);
 }
 
 static const struct plan shares[] = {
 	/* name, count, blocks, grid, block, lying, bytes, arena, -, -, seeds */
-	{ "drained by one", 4, 256, 1, 1, 40, { 16, 40, 100, 200 }, 1 << 14, 0, 0, 3, 3 },
-	{ "drained by two", 1, 256, 2, 1, 40, { 16, 16, 16, 8192 }, 1 << 17, 0, 0, 60, 20 },
+	{ "drained by one lane", 4, 256, 1, 1, 40, { 16, 40, 100, 200 }, 1 << 14, 0, 0, 3, 3 },
+	{ "drained by two lanes", 1, 256, 2, 1, 40, { 16, 16, 16, 8192 }, 1 << 17, 0, 0, 60, 20 },
 	{ "drained by warps", 2, 256, 2, 36, 40, { 16, 40, 100, 8192 }, 1 << 17, 0, 0, 20, 5 },
 };
 
-START_TEST(shared)
+START_TEST(concurrent_drains_count_each_block_once)
 {
 	const struct plan *plan = &shares[_i];
 	struct ckit *kit = ckit_create(plan->arena, plan);
@@ -253,8 +275,11 @@ START_TEST(shared)
 }
 END_TEST
 
-/* Where they come at the same time, each FIFO has a turn or two, and each lane has one in vain. */
-START_TEST(turns)
+/*
+ * If lanes drain concurrently, each FIFO gets one or two turns, and each lane has one turn without
+ * effect.
+ */
+START_TEST(concurrent_drains_share_turns)
 {
 	const struct plan *plan = &shares[2];
 	struct simt_config config = { .policy = SIMT_BY_LANE };
@@ -299,16 +324,16 @@ static const char *check_rivals(void *argument)
 	const struct plan *plan = kit->plan;
 
 	if (buffers_lying(mam_class_of(plan->bytes[1])) != plan->rounds / 2)
-		return "a block of another class was had";
+		return "a block of another class was allocated";
 	(void)mam_buffers_drain(buffers, ckit_base(kit));
 	return check(argument);
 }
 
-/* Every other block is of the next class. */
-START_TEST(two_classes)
+/* Every other block is in the next class. */
+START_TEST(concurrent_classes_do_not_mix)
 {
-	static const struct plan plan = { "rivals at two",    2,       256, 1, 6,   12,
-					  { 40, 60, 40, 60 }, 1 << 12, 0,   0, 300, 80 };
+	static const struct plan plan = { "rivals at two FIFOs", 2,       256, 1, 6,   12,
+					  { 40, 60, 40, 60 },    1 << 12, 0,   0, 300, 80 };
 	struct ckit *kit = ckit_create(plan.arena, &plan);
 
 	kit->begin = begin_lying;
@@ -319,12 +344,12 @@ START_TEST(two_classes)
 }
 END_TEST
 
-/* ---- memory in buffers is no reason for NULL ------------------------------------------------- */
+/* ---- memory in buffers never causes NULL ----------------------------------------------------- */
 
 /*
- * A base that counts bytes, so that it matters only how many came back, not which. All it may give
- * lies in buffers, in small blocks; lanes want larger ones, which all can be had once all has come
- * back, whichever of them carries what.
+ * A base that counts bytes, so only the number of freed bytes matters, not their addresses. All its
+ * memory is in buffers, in small blocks. Lanes request larger blocks, and all of these requests can
+ * be served once all small blocks were freed to the base, by whichever lanes.
  */
 static struct {
 	size_t used, max;
@@ -359,7 +384,7 @@ static bool budget_free(void *heap, void *block)
 	size_t bytes = budget_bytes(heap, block);
 	bool done;
 
-	/* It takes its time, while others look for what is in its hands. */
+	/* The call takes time, while other lanes search for the block it moves. */
 	mam_nanosleep(below(500));
 	done = ckit_base_free(heap, block);
 	budget_give(bytes);
@@ -373,7 +398,7 @@ static struct mam_kbase budget_base(struct ckit *kit)
 	return base;
 }
 
-/* The plan's arena is what the base may give, in as many blocks as its rounds. */
+/* The plan's arena is the base's total, in as many blocks as the plan has rounds. */
 static void begin_full(struct ckit *kit)
 {
 	const struct plan *plan = kit->plan;
@@ -419,20 +444,31 @@ static const char *check_want(void *argument)
 {
 	const struct ckit *kit = argument;
 
-	return kit->failed ? "memory lay in buffers, and a request was refused" : check(argument);
+	return kit->failed ? "a request failed although memory was in buffers" : check(argument);
 }
 
 static const struct plan wants[] = {
 	/* name, count, blocks, grid, block, lying, bytes, all bytes, -, -, seeds */
-	{ "half for one", 1, 256, 1, 1, 8, { 64, 0, 0, 0 }, 128, 0, 0, 3, 3 },
-	{ "all for two", 1, 256, 2, 1, 8, { 64, 64, 0, 0 }, 128, 0, 0, 500, 100 },
-	{ "all for two, one large", 2, 256, 2, 1, 20, { 1024, 9216, 0, 0 }, 10240, 0, 0, 200, 50 },
-	{ "all for four", 2, 256, 4, 1, 8, { 32, 32, 32, 32 }, 128, 0, 0, 300, 80 },
-	{ "all for a warp's lanes", 1, 256, 1, 4, 8, { 32, 32, 32, 32 }, 128, 0, 0, 300, 80 },
+	{ "half of it for one lane", 1, 256, 1, 1, 8, { 64, 0, 0, 0 }, 128, 0, 0, 3, 3 },
+	{ "all of it for two lanes", 1, 256, 2, 1, 8, { 64, 64, 0, 0 }, 128, 0, 0, 500, 100 },
+	{ "all of it for two lanes, one large",
+	  2,
+	  256,
+	  2,
+	  1,
+	  20,
+	  { 1024, 9216, 0, 0 },
+	  10240,
+	  0,
+	  0,
+	  200,
+	  50 },
+	{ "all of it for four lanes", 2, 256, 4, 1, 8, { 32, 32, 32, 32 }, 128, 0, 0, 300, 80 },
+	{ "all of it for a warp's lanes", 1, 256, 1, 4, 8, { 32, 32, 32, 32 }, 128, 0, 0, 300, 80 },
 	{ "some of the same class", 1, 256, 4, 1, 8, { 16, 32, 64, 16 }, 128, 0, 0, 300, 80 },
 };
 
-START_TEST(no_reason)
+START_TEST(cached_memory_never_causes_null)
 {
 	const struct plan *plan = &wants[_i];
 	struct ckit *kit = ckit_create(1 << 15, plan);
@@ -446,7 +482,7 @@ START_TEST(no_reason)
 }
 END_TEST
 
-/* ---- how long a request waits before it is refused ----------------------------------------- */
+/* ---- time until a request fails ------------------------------------------------------------ */
 
 static uint64_t waited;
 
@@ -458,8 +494,11 @@ static MAM_KERNEL(refused)
 	waited = mam_clock() - since;
 }
 
-/* Not at all where nobody carries anything; so long and no longer where somebody has stopped. */
-START_TEST(patience)
+/*
+ * A request does not wait if no lane moves a block; if a lane has stopped, it waits for a fixed
+ * time only.
+ */
+START_TEST(wait_for_moving_lanes_is_bounded)
 {
 	static const struct plan plan = { "patience", 1, 256, 1, 1, 0, { 0 }, 1 << 12, 0, 0, 0, 0 };
 	struct simt_config config = { .seed = 1 };
@@ -489,12 +528,14 @@ int main(void)
 {
 	TCase *tcase = tcase_create("buffers of many");
 
-	tcase_add_loop_test(tcase, many, 0, sizeof(plans) / sizeof(plans[0]));
-	tcase_add_test(tcase, streams);
-	tcase_add_loop_test(tcase, shared, 0, sizeof(shares) / sizeof(shares[0]));
-	tcase_add_test(tcase, turns);
-	tcase_add_test(tcase, two_classes);
-	tcase_add_loop_test(tcase, patience, 0, 2);
-	tcase_add_loop_test(tcase, no_reason, 0, sizeof(wants) / sizeof(wants[0]));
+	tcase_add_loop_test(tcase, no_block_is_lost_or_shared, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_test(tcase, concurrent_streams_share_buffers);
+	tcase_add_loop_test(tcase, concurrent_drains_count_each_block_once, 0,
+			    sizeof(shares) / sizeof(shares[0]));
+	tcase_add_test(tcase, concurrent_drains_share_turns);
+	tcase_add_test(tcase, concurrent_classes_do_not_mix);
+	tcase_add_loop_test(tcase, wait_for_moving_lanes_is_bounded, 0, 2);
+	tcase_add_loop_test(tcase, cached_memory_never_causes_null, 0,
+			    sizeof(wants) / sizeof(wants[0]));
 	return ckit_run(tcase, "coalesce/buffers of many");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_buffers_tries.c - how many tries at FIFOs are lost, or find nothing, before a request goes
- * to the base, as the base says; and how many a search makes at a FIFO: as many as it has places.
+ * test_buffers_tries.c - how many tries at FIFOs may be lost, or find them empty or full, before a
+ * request goes to the base (the base specifies it); and how many tries a search makes at a FIFO: as
+ * many as it has places.
  */
 #include <string.h>
 
@@ -10,7 +11,7 @@
 static enum mam_fifo_answer seen_take(struct mam_fifo *fifo, uint32_t *payload);
 static enum mam_fifo_answer seen_put(struct mam_fifo *fifo, uint32_t payload);
 
-/* Of buffers all tries are seen. */
+/* All tries of the buffers are recorded. */
 #define mam_fifo_try_take seen_take
 #define mam_fifo_try_put seen_put
 
@@ -19,22 +20,25 @@ static enum mam_fifo_answer seen_put(struct mam_fifo *fifo, uint32_t payload);
 #undef mam_fifo_try_take
 #undef mam_fifo_try_put
 
-/* ---- what is seen of tries ----------------------------------------------------------------- */
+/* ---- records of tries ---------------------------------------------------------------------- */
 
 #define LANES 32
 
-/* Of a lane, since its request began. */
+/* Per lane, since its request began. */
 struct seen {
 	uint32_t tries, lost;
-	enum mam_fifo_answer answer; /* the last one */
-	struct mam_fifo *fifo;       /* where that was */
+	enum mam_fifo_answer answer; /* of the last try */
+	struct mam_fifo *fifo;       /* the FIFO of the last try */
 	uint32_t strayed;            /* tries that were not at the next FIFO of the class */
 };
 
 static struct seen seen[LANES];
-static bool in_turn; /* each try is to be at the FIFO behind the last one's */
+static bool in_turn; /* each try must be at the FIFO that follows the last one */
 
-/* Others are faster at so many tries to come; then take so many blocks before the lane does. */
+/*
+ * Other lanes win this number of the next tries; then they take this number of blocks before the
+ * lane's own try.
+ */
 static struct {
 	uint32_t faster, takes;
 } others;
@@ -55,7 +59,7 @@ CKIT_UNSEEN struct seen *seen_mine(void)
 	return &seen[simt_thread()];
 }
 
-/* The FIFO behind it of those of a class. */
+/* The next FIFO of the same class. */
 CKIT_UNSEEN struct mam_fifo *seen_next(const struct mam_fifo *fifo)
 {
 	size_t at = (size_t)((const char *)fifo - (const char *)(buffers + 1));
@@ -107,15 +111,15 @@ static enum mam_fifo_answer seen_put(struct mam_fifo *fifo, uint32_t payload)
 	return seen_note(fifo, mam_fifo_try_put(fifo, payload));
 }
 
-/* ---- where others are always faster -------------------------------------------------------- */
+/* ---- other lanes always win ---------------------------------------------------------------- */
 
 /*
- * A base that only counts. When asked, it may turn others: they are no longer faster, but take so
- * many blocks.
+ * A base that only counts. When called, it may change the other lanes: they no longer win, but take
+ * this number of blocks.
  */
 static struct {
 	uint32_t allocs, frees;
-	uint32_t tries; /* that were made before it was asked, or given to, last */
+	uint32_t tries; /* before the last call of alloc or free */
 	void *block;
 	bool turns;
 	uint32_t takes;
@@ -152,8 +156,11 @@ static void told_begin(uint32_t count, uint32_t blocks, uint64_t reference)
 	seen_begin();
 }
 
-/* So many are lost, from one FIFO to the next, and then the base is asked, or given to, at once. */
-START_TEST(all_lost)
+/*
+ * The request loses this number of tries, at one FIFO after the other, and then calls the base at
+ * once.
+ */
+START_TEST(base_is_called_after_lost_tries)
 {
 	static const struct {
 		uint32_t tries, worth;
@@ -186,9 +193,11 @@ START_TEST(all_lost)
 }
 END_TEST
 
-/* ---- where nothing lies, or there is no room ----------------------------------------------- */
+/* ---- empty and full FIFOs ------------------------------------------------------------------ */
 
-/* So many tries are made where others are faster at the first ones, and the rest finds nothing. */
+/*
+ * The number of tries if other lanes win the first ones, and the rest find an empty or full FIFO.
+ */
 static uint32_t tries_of(uint32_t worth, uint32_t lost)
 {
 	if (lost >= worth)
@@ -202,8 +211,8 @@ static const uint32_t losses[] = { 0, 1, 2, 15, 16, 17, 100, 130 };
 #define WORTHS ((int)(sizeof(worths) / sizeof(worths[0])))
 #define LOSSES ((int)(sizeof(losses) / sizeof(losses[0])))
 
-/* From one FIFO to the next, whatever the answers are. */
-START_TEST(nothing)
+/* One FIFO after the other, regardless of the results. */
+START_TEST(empty_fifos_count_as_several_tries)
 {
 	static _Alignas(16) char block[64];
 	static const uint32_t counts[] = { 1, 2, 8, 32 };
@@ -236,8 +245,8 @@ START_TEST(nothing)
 }
 END_TEST
 
-/* Over CUDA's own the one block of eight FIFOs is found, and so is the only room. */
-START_TEST(only_one)
+/* Over CUDA's allocator, the only block in eight FIFOs is found, and so is the only free place. */
+START_TEST(only_block_of_eight_fifos_is_found)
 {
 	static _Alignas(16) char block[64];
 	struct mam_kbase base = { told_alloc, told_free, NULL, MAM_BASE_CUDA_TRIES };
@@ -260,7 +269,7 @@ START_TEST(only_one)
 }
 END_TEST
 
-/* ---- a search ------------------------------------------------------------------------------ */
+/* ---- the search ---------------------------------------------------------------------------- */
 
 static const struct {
 	uint32_t count, blocks;
@@ -271,7 +280,7 @@ static const struct {
 
 #define SIZES ((int)(sizeof(sizes) / sizeof(sizes[0])))
 #define CLASS 40u
-/* Nobody looks into blocks here, so there is no memory for them: the first is at this address. */
+/* The test does not access blocks, so they have no memory: the first one is at this address. */
 #define REFERENCE ((uint64_t)1 << 40)
 
 static void *block_of(uint32_t i)
@@ -279,7 +288,7 @@ static void *block_of(uint32_t i)
 	return (void *)(uintptr_t)(REFERENCE + (uint64_t)i * 16);
 }
 
-/* As many blocks as there is room for in the last FIFO of a class. */
+/* Fills the last FIFO of a class. */
 static void fill_last(uint32_t class_)
 {
 	uint32_t n = 0;
@@ -289,8 +298,8 @@ static void fill_last(uint32_t class_)
 	ck_assert_uint_eq(n, buffers->each);
 }
 
-/* A FIFO full, and others take all of it but one block: that one is found. */
-START_TEST(last_one)
+/* A FIFO is full, and other lanes take all of its blocks except one: the search finds that one. */
+START_TEST(search_finds_last_block)
 {
 	uint32_t count = sizes[_i].count, each = sizes[_i].blocks / count;
 	struct mam_kbase base = { told_alloc, told_free, NULL, 5 };
@@ -312,8 +321,8 @@ START_TEST(last_one)
 }
 END_TEST
 
-/* The same for all that is to go back. */
-START_TEST(last_one_back)
+/* The same for a drain. */
+START_TEST(drain_finds_last_block)
 {
 	uint32_t count = sizes[_i].count, each = sizes[_i].blocks / count;
 	struct mam_kbase base = { told_alloc, told_free, NULL, 5 };
@@ -331,8 +340,10 @@ START_TEST(last_one_back)
 }
 END_TEST
 
-/* Where others are always faster it ends: as many tries at each as it holds, and NULL. */
-START_TEST(ends)
+/*
+ * If other lanes always win, the search ends: as many tries per FIFO as it has places, then NULL.
+ */
+START_TEST(search_ends_when_all_tries_are_lost)
 {
 	uint32_t count = sizes[_i].count, each = sizes[_i].blocks / count;
 	struct mam_kbase base = { told_alloc, told_free, NULL, 5 };
@@ -344,7 +355,7 @@ START_TEST(ends)
 	ck_assert_ptr_null(mam_buffers_alloc(buffers, base, mam_class_bytes(CLASS)));
 	ck_assert_uint_eq(told.allocs, 2);
 	ck_assert_uint_eq(told.frees, 0);
-	/* The request's own; all of its class; and the two that are not empty. */
+	/* The request's own tries; all FIFOs of its class; and the two FIFOs that are not empty. */
 	ck_assert_uint_eq(seen[0].tries, 5 + count * each + 2 * each);
 	seen_begin();
 	ck_assert_uint_eq(mam_buffers_drain(buffers, base), 0);
@@ -354,19 +365,19 @@ START_TEST(ends)
 }
 END_TEST
 
-/* ---- rivals -------------------------------------------------------------------------------- */
+/* ---- concurrent lanes ---------------------------------------------------------------------- */
 
 struct plan {
 	const char *name;
-	uint32_t tries, worth; /* what the base says, and what it means */
+	uint32_t tries, worth; /* what the base specifies, and what it means */
 	uint32_t lanes;
 	uint32_t count, blocks;
 	uint32_t seeds, seeds_race;
 };
 
-static uint32_t asked, given; /* in all runs: requests, and blocks, that lost all tries */
+static uint32_t asked, given; /* in all runs: requests, and frees, that lost all tries */
 
-/* Who comes to the base has just now spent on tries what it is worth; over one FIFO, lost them. */
+/* A lane that calls the base has just spent its tries; with a single FIFO, it has lost them. */
 CKIT_UNSEEN void came(const struct plan *plan, uint32_t *count)
 {
 	const struct seen *mine = seen_mine();
@@ -391,7 +402,7 @@ static bool rivals_free(void *heap, void *block)
 	return ckit_base_free(heap, block);
 }
 
-/* A block for each lane lies there, in all FIFOs. */
+/* The FIFOs hold a block per lane. */
 static void begin(struct ckit *kit)
 {
 	const struct plan *plan = kit->plan;
@@ -409,7 +420,7 @@ static void begin(struct ckit *kit)
 	}
 }
 
-/* All together: each takes one, and when all have, each puts it back. */
+/* All lanes take a block each, and when all have one, each puts it back. */
 static MAM_KERNEL(rival)
 {
 	struct ckit *kit = argument;
@@ -433,10 +444,10 @@ static const char *check(void *argument)
 	struct ckit *kit = argument;
 	const struct plan *plan = kit->plan;
 
-	/* Each loses no more often than there are others. */
+	/* A lane loses at most as many tries as there are other lanes. */
 	if (plan->count == 1 && plan->lanes <= plan->worth &&
 	    (kit->allocs != plan->lanes || kit->frees))
-		return "the base was asked, or given to";
+		return "the base was called";
 	in_turn = false;
 	(void)mam_buffers_drain(buffers, ckit_base(kit));
 	return ckit_check_empty(kit);
@@ -446,19 +457,20 @@ static const struct plan plans[] = {
 	/* name, tries, worth, lanes, count, blocks, seeds */
 	{ "one try", 1, 1, 1, 1, 256, 3, 3 },
 	{ "one try, two lanes", 1, 1, 2, 1, 256, 100, 30 },
-	{ "as many as there are by itself", 0, 3, 3, 1, 256, 600, 150 },
-	{ "as many as there are by itself, a lane more", 0, 3, 4, 1, 256, 300, 100 },
+	{ "default number of tries", 0, 3, 3, 1, 256, 600, 150 },
+	{ "default number of tries, one more lane", 0, 3, 4, 1, 256, 300, 100 },
 	{ "three", 3, 3, 3, 1, 32, 300, 100 },
-	{ "three, a lane more", 3, 3, 4, 1, 32, 300, 100 },
+	{ "three tries, one more lane", 3, 3, 4, 1, 32, 300, 100 },
 	{ "seven", 7, 7, 7, 1, 256, 300, 80 },
-	{ "seven, a lane more", 7, 7, 8, 1, 256, 300, 80 },
-	{ "seven, many lanes", 7, 7, 32, 1, 256, 60, 10 },
-	{ "two at two FIFOs", 2, 2, 9, 2, 256, 200, 50 },
-	{ "CUDA's at eight FIFOs", MAM_BASE_CUDA_TRIES, MAM_BASE_CUDA_TRIES, 32, 8, 256, 30, 5 },
-	{ "two at FIFOs of one block", 2, 2, 32, 32, 32, 10, 3 },
+	{ "seven tries, one more lane", 7, 7, 8, 1, 256, 300, 80 },
+	{ "seven tries, many lanes", 7, 7, 32, 1, 256, 60, 10 },
+	{ "two tries at two FIFOs", 2, 2, 9, 2, 256, 200, 50 },
+	{ "CUDA's tries at eight FIFOs", MAM_BASE_CUDA_TRIES, MAM_BASE_CUDA_TRIES, 32, 8, 256, 30,
+	  5 },
+	{ "two tries at FIFOs of one block", 2, 2, 32, 32, 32, 10, 3 },
 };
 
-START_TEST(rivalry)
+START_TEST(rivals_lose_a_bounded_number_of_tries)
 {
 	const struct plan *plan = &plans[_i];
 	struct ckit *kit = ckit_create(1 << 12, plan);
@@ -467,7 +479,7 @@ START_TEST(rivalry)
 	asked = given = 0;
 	ckit_explore(kit, plan->name, rival, 1, plan->lanes,
 		     CKIT_RACE ? plan->seeds_race : plan->seeds, check);
-	/* With a lane more somebody loses all of them, in some of the runs. */
+	/* With one more lane, some lane loses all tries in some of the runs. */
 	if (plan->count == 1 && !getenv("SIMT_SEED") && !getenv("SIMT_CASE")) {
 		ck_assert_int_eq(asked > 0, plan->lanes > plan->worth);
 		ck_assert_int_eq(given > 0, plan->lanes > plan->worth);
@@ -481,12 +493,13 @@ int main(void)
 {
 	TCase *tcase = tcase_create("tries at buffers");
 
-	tcase_add_loop_test(tcase, all_lost, 0, 32);
-	tcase_add_loop_test(tcase, nothing, 0, 4 * WORTHS);
-	tcase_add_loop_test(tcase, only_one, 0, 8);
-	tcase_add_loop_test(tcase, last_one, 0, SIZES);
-	tcase_add_loop_test(tcase, last_one_back, 0, SIZES);
-	tcase_add_loop_test(tcase, ends, 0, SIZES);
-	tcase_add_loop_test(tcase, rivalry, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_loop_test(tcase, base_is_called_after_lost_tries, 0, 32);
+	tcase_add_loop_test(tcase, empty_fifos_count_as_several_tries, 0, 4 * WORTHS);
+	tcase_add_loop_test(tcase, only_block_of_eight_fifos_is_found, 0, 8);
+	tcase_add_loop_test(tcase, search_finds_last_block, 0, SIZES);
+	tcase_add_loop_test(tcase, drain_finds_last_block, 0, SIZES);
+	tcase_add_loop_test(tcase, search_ends_when_all_tries_are_lost, 0, SIZES);
+	tcase_add_loop_test(tcase, rivals_lose_a_bounded_number_of_tries, 0,
+			    sizeof(plans) / sizeof(plans[0]));
 	return ckit_run(tcase, "coalesce/tries at buffers");
 }

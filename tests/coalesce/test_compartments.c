@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_compartments.c - one block for lanes of a warp: where each compartment lies, what its headers
- * say, and who has the block in the end.
+ * test_compartments.c - one block for the lanes of a warp: the position of each compartment, the
+ * contents of its headers, and which lane gets the block at the end.
  */
 #include "coalesce/compartments.h"
 #include "coalesce/kit.h"
 
-/* What lanes ask for, and which of them come. */
+/* The bytes that lanes request, and the participating lanes. */
 struct plan {
 	uint32_t mask;
 	uint32_t bytes[32];
@@ -17,7 +17,7 @@ static uint32_t size_of(uint32_t bytes)
 	return (bytes + 8 + 15) / 16 * 16;
 }
 
-/* ---- where they lie ------------------------------------------------------------------------ */
+/* ---- positions ----------------------------------------------------------------------------- */
 
 static void *deal(struct ckit *kit, uint32_t mask, uint32_t bytes, struct mam_kcompartment *place)
 {
@@ -29,7 +29,7 @@ static void *deal(struct ckit *kit, uint32_t mask, uint32_t bytes, struct mam_kc
 	return mam_compartments_deal(mask, *place, block);
 }
 
-/* What is ours ends; true: the caller had the last of its block. */
+/* Frees our compartment; returns true if it was the last one of its block. */
 static bool leave(struct ckit *kit, uint32_t mask, void *object, size_t bytes)
 {
 	struct mam_kcompartment_end end = mam_compartments_end(object);
@@ -76,7 +76,7 @@ static const char *check_one(void *argument)
 	return kit->allocs == 1 ? ckit_check_empty(argument) : "more than one block for all";
 }
 
-/* The example of the paper: 64, 64, 48 and 128 bytes, and 312 in all. */
+/* The paper's example: 64, 64, 48 and 128 bytes, and 312 in total. */
 static const struct plan papers = { 0xf, { 56, 56, 40, 120 } };
 
 static MAM_KERNEL(papers_example)
@@ -89,17 +89,18 @@ static MAM_KERNEL(papers_example)
 	MAM_KASSERT(place.total == 312 && place.offset == offsets[mam_lane()]);
 }
 
-START_TEST(example)
+START_TEST(layout_matches_paper)
 {
 	struct ckit *kit = ckit_create(1 << 12, &papers);
 
 	ckit_explore(kit, "the paper's example", papers_example, 1, 4, 3, NULL);
-	ckit_explore(kit, "the paper's example, had", lie, 1, 4, CKIT_RACE ? 10 : 50, check_one);
+	ckit_explore(kit, "the paper's example, allocated", lie, 1, 4, CKIT_RACE ? 10 : 50,
+		     check_one);
 	ckit_destroy(kit);
 }
 END_TEST
 
-START_TEST(places)
+START_TEST(compartments_do_not_overlap)
 {
 	struct ckit *kit = ckit_create(1 << 14, NULL);
 	struct plan plan = { 0, { 0 } };
@@ -107,22 +108,22 @@ START_TEST(places)
 
 	kit->plan = &plan;
 	ck_assert_uint_eq(MAM_COMPARTMENT_MAX, 232);
-	/* Every subset of five lanes, each with sizes of its own. */
+	/* Every subset of five lanes, each with its own size. */
 	for (mask = 1; mask < 32; mask++) {
 		plan.mask = mask;
 		for (lane = 0; lane < 32; lane++)
 			plan.bytes[lane] = 1 + (mask * 29 + lane * 47) % MAM_COMPARTMENT_MAX;
 		ckit_explore(kit, "subsets of lanes", lie, 1, 5, 2, check_one);
 	}
-	/* All lanes, with the least and the most: that is no more than buffers keep. */
+	/* All lanes, with the smallest and the largest size: buffers can still cache the block. */
 	plan.mask = 0xffffffff;
 	for (lane = 0; lane < 32; lane++)
 		plan.bytes[lane] = 1;
-	ckit_explore(kit, "the least", lie, 1, 32, 3, check_one);
+	ckit_explore(kit, "smallest sizes", lie, 1, 32, 3, check_one);
 	for (lane = 0; lane < 32; lane++)
 		plan.bytes[lane] = MAM_COMPARTMENT_MAX;
 	kit->max_bytes = MAM_COMPARTMENTS_BYTES;
-	ckit_explore(kit, "the most", lie, 1, 32, 3, check_one);
+	ckit_explore(kit, "largest sizes", lie, 1, 32, 3, check_one);
 	plan.mask = 0x80000001;
 	ckit_explore(kit, "the first lane and the last", lie, 1, 32, 3, check_one);
 	ckit_destroy(kit);
@@ -136,7 +137,7 @@ static MAM_KERNEL(none)
 	MAM_KASSERT(!deal(argument, 0xff, 8 + mam_lane(), &place));
 }
 
-START_TEST(no_block)
+START_TEST(failed_base_gives_null_to_all)
 {
 	struct ckit *kit = ckit_create(1 << 12, NULL);
 
@@ -146,9 +147,9 @@ START_TEST(no_block)
 }
 END_TEST
 
-/* ---- who fits, and what is alone ----------------------------------------------------------- */
+/* ---- size limits, and single compartments -------------------------------------------------- */
 
-START_TEST(bounds)
+START_TEST(size_limit_is_exact)
 {
 	ck_assert(!mam_compartments_fit(0));
 	ck_assert(mam_compartments_fit(1));
@@ -167,7 +168,7 @@ START_TEST(bounds)
 }
 END_TEST
 
-/* Each lane has a block for itself, of a size that 32 bits need not count. */
+/* Each lane has a block of its own, of a size that may exceed 32 bits. */
 static MAM_KERNEL(alone)
 {
 	struct ckit *kit = argument;
@@ -182,7 +183,7 @@ static MAM_KERNEL(alone)
 	*(uint64_t *)(void *)block = 0;
 }
 
-START_TEST(alone_in_a_block)
+START_TEST(single_compartment_has_wide_size)
 {
 	struct ckit *kit = ckit_create(1 << 16, NULL);
 
@@ -191,7 +192,7 @@ START_TEST(alone_in_a_block)
 }
 END_TEST
 
-/* ---- what is none of ours ------------------------------------------------------------------ */
+/* ---- foreign memory ------------------------------------------------------------------------ */
 
 static MAM_KERNEL(strange)
 {
@@ -210,28 +211,28 @@ static MAM_KERNEL(strange)
 		MAM_KASSERT(!end.block && !mam_compartments_leave(1u << mam_lane(), end));
 		MAM_KASSERT(block[0] == 77 && block[1] == ((uint64_t)tags[i] << 32 | 8));
 	}
-	/* No multiple of 16, though there is a tag in front. */
+	/* The address is not a multiple of 16, although a tag precedes it. */
 	block[4] = (uint64_t)MAM_COMPARTMENT_ALONE << 32 | 8;
 	MAM_KASSERT(!mam_compartments_end(&block[5]).block);
 	MAM_KASSERT(block[4] >> 32 == MAM_COMPARTMENT_ALONE);
 	(void)mam_compartments_put_alone(block, 64);
 	for (i = 1; i < 16; i++)
 		MAM_KASSERT(!mam_compartments_end(object + i).block);
-	/* Twice. */
+	/* A double free. */
 	MAM_KASSERT(leave(kit, 1u << mam_lane(), object, 64));
 	MAM_KASSERT(!mam_compartments_end(object).block);
 }
 
-START_TEST(not_ours)
+START_TEST(foreign_memory_is_recognized)
 {
 	struct ckit *kit = ckit_create(1 << 12, NULL);
 
-	ckit_explore(kit, "none of ours", strange, 1, 1, 1, NULL);
+	ckit_explore(kit, "foreign memory", strange, 1, 1, 1, NULL);
 	ckit_destroy(kit);
 }
 END_TEST
 
-/* ---- who has the block in the end ---------------------------------------------------------- */
+/* ---- which lane gets the block at the end -------------------------------------------------- */
 
 static void *have(struct ckit *kit, uint32_t bytes)
 {
@@ -257,7 +258,10 @@ static void give(struct ckit *kit, void *object)
 		(void)mam_base_free(ckit_base(kit), (void *)(uintptr_t)end.block);
 }
 
-/* Each lane gives back what another one has, of its warp or another; whoever comes together. */
+/*
+ * Each lane frees a compartment of another lane, of its own warp or another; any lanes may
+ * converge.
+ */
 static MAM_KERNEL(swap)
 {
 	struct ckit *kit = argument;
@@ -294,14 +298,14 @@ static bool in_turn(struct simt_world *world, void *argument)
 	       simt_world_launch(world, 1, empty, 3, 8, argument);
 }
 
-START_TEST(others_end)
+START_TEST(last_free_by_other_lanes_ends_block)
 {
 	struct ckit *kit = ckit_create(1 << 15, NULL);
 
-	ckit_explore(kit, "parts of few", swap, 1, 4, CKIT_RACE ? 300 : 3000, NULL);
-	ckit_explore(kit, "parts of two warps", swap, 1, 36, CKIT_RACE ? 30 : 300, NULL);
-	ckit_explore_world(kit, "parts of an earlier kernel", in_turn, CKIT_RACE ? 150 : 1000,
-			   NULL);
+	ckit_explore(kit, "a few compartments", swap, 1, 4, CKIT_RACE ? 300 : 3000, NULL);
+	ckit_explore(kit, "compartments of two warps", swap, 1, 36, CKIT_RACE ? 30 : 300, NULL);
+	ckit_explore_world(kit, "compartments of an earlier kernel", in_turn,
+			   CKIT_RACE ? 150 : 1000, NULL);
 	ckit_destroy(kit);
 }
 END_TEST
@@ -310,12 +314,12 @@ int main(void)
 {
 	TCase *tcase = tcase_create("compartments");
 
-	tcase_add_test(tcase, example);
-	tcase_add_test(tcase, places);
-	tcase_add_test(tcase, no_block);
-	tcase_add_test(tcase, bounds);
-	tcase_add_test(tcase, alone_in_a_block);
-	tcase_add_test(tcase, not_ours);
-	tcase_add_test(tcase, others_end);
+	tcase_add_test(tcase, layout_matches_paper);
+	tcase_add_test(tcase, compartments_do_not_overlap);
+	tcase_add_test(tcase, failed_base_gives_null_to_all);
+	tcase_add_test(tcase, size_limit_is_exact);
+	tcase_add_test(tcase, single_compartment_has_wide_size);
+	tcase_add_test(tcase, foreign_memory_is_recognized);
+	tcase_add_test(tcase, last_free_by_other_lanes_ends_block);
 	return ckit_run(tcase, "coalesce/compartments");
 }

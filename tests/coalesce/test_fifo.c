@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_fifo.c - the FIFO against a model: alone, step by step; then by lanes of several warps and
- * blocks, that sleep in the middle or stop for ever; and what a message's putter wrote is there for
- * who takes it.
+ * test_fifo.c - the FIFO against a model: by one lane, step by step; then by lanes of several warps
+ * and blocks, which sleep in the middle or stop forever; and what a producer wrote before a put is
+ * visible to the consumer.
  */
 #include "coalesce/watch.h"
 #include "coalesce/kit.h"
@@ -10,20 +10,20 @@
 #define RECORDS 2048u
 #define SHIFT_MAX 5u
 
-/* What a message is about: its holder's own, plainly written and read. */
+/* The data of a message: belongs to its holder, with plain loads and stores. */
 struct record {
 	uint32_t value;
-	uint32_t state; /* the test's own: how often it was put and taken; not seen */
+	uint32_t state; /* the test's own: counts its puts and takes; hidden from the checker */
 };
 
 struct plan {
 	const char *name;
 	uint32_t shift, first;
 	uint32_t grid, block;
-	uint32_t putters; /* of each block, the first lanes; the others take; 0: each does both */
+	uint32_t putters; /* the first lanes of a block put, others take; 0: each does both */
 	uint32_t rounds;
 	uint32_t naps;
-	uint32_t stoppers; /* blocks, the first ones, each with a lane that stops */
+	uint32_t stoppers; /* number of blocks, from the first one, with a lane that stops */
 	uint32_t seeds, seeds_race;
 };
 
@@ -82,12 +82,15 @@ static void own_begin(void *argument)
 	watch.naps = plan->naps;
 }
 
-/* ---- alone --------------------------------------------------------------------------------- */
+/* ---- one lane ------------------------------------------------------------------------------ */
 
 static const uint32_t firsts[] = { 0, 1, 5, 0x7ffffffd, 0xfffffffe, 0xffffffff, 0xffffffc0 };
 
-/* Any puts and takes: each answer as the model has it, in as many accesses as are needed. */
-START_TEST(alone)
+/*
+ * A random sequence of puts and takes: each result matches the model, with exactly the necessary
+ * number of accesses.
+ */
+START_TEST(sequence_matches_model)
 {
 	uint32_t shift, n, payload, got, held, in, out;
 	struct plan plan = { .first = firsts[_i], .grid = 1, .block = 1 };
@@ -105,7 +108,10 @@ START_TEST(alone)
 			payload = (uint32_t)random;
 			held = in - out;
 			ck_assert(mam_fifo_is_empty(own->fifo) == !held);
-			/* Now more, now fewer: it is full and empty at times. */
+			/*
+			 * Alternates between more puts and more takes, so it is sometimes full and
+			 * sometimes empty.
+			 */
 			if ((random >> 40) % 8 < (n / 200 % 2 ? 6 : 2)) {
 				ck_assert(watch_try_put(own->fifo, payload) ==
 					  (held < 1u << shift ? MAM_FIFO_DONE : MAM_FIFO_NOT));
@@ -129,7 +135,7 @@ START_TEST(alone)
 }
 END_TEST
 
-START_TEST(capacity)
+START_TEST(fifo_holds_exactly_its_capacity)
 {
 	struct plan plan = { .first = 0xfffffffd, .grid = 1, .block = 1 };
 	struct own *own = own_create(&plan);
@@ -154,8 +160,8 @@ START_TEST(capacity)
 }
 END_TEST
 
-/* Whole lines, no more than needed, and nothing is written behind them. */
-START_TEST(bytes)
+/* Whole cache lines, no more than needed, and no write after them. */
+START_TEST(format_stays_within_its_bytes)
 {
 	uint32_t shift, i;
 	size_t size;
@@ -181,9 +187,9 @@ START_TEST(bytes)
 }
 END_TEST
 
-/* ---- by many ------------------------------------------------------------------------------- */
+/* ---- many lanes ---------------------------------------------------------------------------- */
 
-/* Each message once: its number is the lane's and the round's. */
+/* Each message once: its number consists of the lane and the round. */
 static void put_one(struct own *own, uint32_t payload, bool try_once)
 {
 	own->record[payload].value = payload ^ 0x5a5a;
@@ -230,7 +236,7 @@ static MAM_KERNEL(each_once)
 		stop_leave();
 }
 
-/* What is left comes out in order, and then nothing is left. */
+/* The remaining messages come out in order, and then the FIFO is empty. */
 static const char *all_there(void *argument)
 {
 	struct own *own = argument;
@@ -241,14 +247,14 @@ static const char *all_there(void *argument)
 	watch.naps = 0;
 	for (i = 0; i < left; i++) {
 		if (!watch_take(own->fifo, &payload))
-			return "something is missing";
+			return "a message is missing";
 		note_taken(own, payload);
 	}
 	if (watch_take(own->fifo, &payload))
-		return "something was invented";
+		return "a message appeared that was not put";
 	for (i = 0; i < RECORDS; i++)
 		if (own->record[i].state != 0 && own->record[i].state != 2)
-			return "a message was lost, or had twice";
+			return "a message was lost, or taken twice";
 	return NULL;
 }
 
@@ -274,33 +280,33 @@ static void explore(struct own *own, void (*begin)(void *), simt_kernel *kernel,
 static const struct plan onces[] = {
 	/* name, shift, first, grid, block, putters, rounds, naps, stoppers, seeds */
 	{ "one and one", 1, 0xfffffffa, 1, 2, 1, 12, 0, 0, 1000, 300 },
-	{ "one and one, naps", 2, 0xfffffffa, 1, 2, 1, 12, 5, 0, 1000, 300 },
+	{ "one and one, sleeps", 2, 0xfffffffa, 1, 2, 1, 12, 5, 0, 1000, 300 },
 	{ "one place", 0, 0xfffffffa, 2, 2, 1, 8, 0, 0, 1500, 400 },
-	{ "one place, naps", 0, 0xfffffffc, 3, 2, 1, 8, 6, 0, 1000, 300 },
+	{ "one place, sleeps", 0, 0xfffffffc, 3, 2, 1, 8, 6, 0, 1000, 300 },
 	{ "two places, all do both", 1, 0xfffffffc, 4, 1, 0, 8, 0, 0, 1500, 400 },
-	{ "two places, naps", 1, 0xfffffffc, 4, 1, 0, 8, 6, 0, 1000, 300 },
+	{ "two places, sleeps", 1, 0xfffffffc, 4, 1, 0, 8, 6, 0, 1000, 300 },
 	{ "four places", 2, 0x7ffffffa, 2, 3, 0, 8, 0, 0, 1000, 300 },
-	{ "four places, naps", 2, 0xfffffffc, 2, 3, 0, 10, 10, 0, 800, 200 },
+	{ "four places, sleeps", 2, 0xfffffffc, 2, 3, 0, 10, 10, 0, 800, 200 },
 	{ "many put", 2, 3, 2, 4, 3, 6, 0, 0, 600, 150 },
 	{ "many take", 3, 0, 2, 4, 1, 8, 0, 0, 600, 150 },
 	{ "warps and blocks", 3, 0xffffffe0, 3, 40, 0, 4, 0, 0, 20, 5 },
-	{ "warps and blocks, naps", 4, 0xffffffe0, 2, 64, 0, 4, 20, 0, 20, 5 },
-	{ "one stops", 1, 0xfffffffc, 4, 1, 0, 8, 0, 1, 1500, 400 },
-	{ "two stop, one place", 0, 0xfffffffc, 4, 1, 0, 8, 0, 2, 1500, 400 },
-	{ "three stop, naps", 2, 0xfffffffc, 6, 1, 0, 8, 12, 3, 800, 200 },
-	{ "warps, one of each stops", 2, 0, 3, 6, 0, 6, 0, 2, 300, 80 },
+	{ "warps and blocks, sleeps", 4, 0xffffffe0, 2, 64, 0, 4, 20, 0, 20, 5 },
+	{ "one lane stops", 1, 0xfffffffc, 4, 1, 0, 8, 0, 1, 1500, 400 },
+	{ "two lanes stop, one place", 0, 0xfffffffc, 4, 1, 0, 8, 0, 2, 1500, 400 },
+	{ "three lanes stop, sleeps", 2, 0xfffffffc, 6, 1, 0, 8, 12, 3, 800, 200 },
+	{ "one lane stops in each warp", 2, 0, 3, 6, 0, 6, 0, 2, 300, 80 },
 };
 
-START_TEST(once)
+START_TEST(each_message_is_taken_once)
 {
 	const struct plan *plan = &onces[_i];
 	struct own *own = own_create(plan);
 
 	explore(own, own_begin, each_once, all_there);
-	/* Else this says nothing. */
+	/* With fewer runs the test proves nothing. */
 	if (own->runs >= 60) {
 		ck_assert(watch.full && watch.empty);
-		/* One who puts and one who takes: neither ever loses. */
+		/* With one producer and one consumer, neither ever loses. */
 		ck_assert(!watch.lost == (plan->grid * plan->block == 2));
 		ck_assert(watch.wrapped || plan->first < 0xfffffffa);
 		ck_assert(!plan->stoppers || own->halts > own->runs / 3);
@@ -309,9 +315,9 @@ START_TEST(once)
 }
 END_TEST
 
-/* ---- the same payloads over and over, as blocks are ------------------------------------------ */
+/* ---- recurring payloads, as blocks are ------------------------------------------------------- */
 
-/* Half of the places are taken, or all. */
+/* Half of the places are occupied, or all. */
 static void begin_tokens(void *argument)
 {
 	struct own *own = argument;
@@ -326,7 +332,7 @@ static void begin_tokens(void *argument)
 	watch.naps = own->plan->naps;
 }
 
-/* There is a place for each token, so no put may be refused. */
+/* There is a place for each token, so no put may fail. */
 static MAM_KERNEL(pass_tokens)
 {
 	struct own *own = argument;
@@ -356,28 +362,28 @@ static const char *all_tokens(void *argument)
 	watch.naps = 0;
 	for (i = 0; i < own->plan->putters; i++) {
 		if (!watch_take(own->fifo, &token))
-			return "a token is lost";
+			return "a token was lost";
 		note_taken(own, token);
 		passes += own->record[token].value;
 		if (own->record[token].state != 2 * own->record[token].value + 2)
-			return "a token was had by two at a time";
+			return "two lanes had a token at the same time";
 	}
-	return passes ? NULL : "no token was ever had";
+	return passes ? NULL : "no lane ever had a token";
 }
 
 static const struct plan tokens[] = {
 	/* name, shift, first, grid, block, tokens, rounds, naps, stoppers, seeds */
 	{ "one token", 0, 0xfffffffa, 3, 1, 1, 8, 0, 0, 1500, 400 },
-	{ "one token, naps", 0, 0xfffffffc, 4, 1, 1, 8, 6, 0, 800, 200 },
+	{ "one token, sleeps", 0, 0xfffffffc, 4, 1, 1, 8, 6, 0, 800, 200 },
 	{ "two tokens", 1, 0xfffffffc, 4, 1, 2, 8, 0, 0, 1500, 400 },
-	{ "two tokens, naps", 1, 0xfffffffc, 4, 1, 2, 12, 8, 0, 800, 200 },
+	{ "two tokens, sleeps", 1, 0xfffffffc, 4, 1, 2, 12, 8, 0, 800, 200 },
 	{ "three of four", 2, 0xfffffffc, 2, 3, 3, 8, 0, 0, 600, 150 },
 	{ "warps", 2, 0xfffffffc, 2, 40, 4, 4, 0, 0, 20, 5 },
-	{ "tokens, one stops", 1, 0xfffffffc, 4, 1, 2, 8, 0, 1, 1000, 300 },
-	{ "tokens, two stop", 2, 0xfffffffc, 5, 1, 4, 8, 9, 2, 800, 200 },
+	{ "tokens, one lane stops", 1, 0xfffffffc, 4, 1, 2, 8, 0, 1, 1000, 300 },
+	{ "tokens, two lanes stop", 2, 0xfffffffc, 5, 1, 4, 8, 9, 2, 800, 200 },
 };
 
-START_TEST(again_and_again)
+START_TEST(recurring_token_has_one_owner)
 {
 	const struct plan *plan = &tokens[_i];
 	struct own *own = own_create(plan);
@@ -395,10 +401,11 @@ int main(void)
 {
 	TCase *tcase = tcase_create("fifo");
 
-	tcase_add_loop_test(tcase, alone, 0, sizeof(firsts) / sizeof(firsts[0]));
-	tcase_add_test(tcase, capacity);
-	tcase_add_test(tcase, bytes);
-	tcase_add_loop_test(tcase, once, 0, sizeof(onces) / sizeof(onces[0]));
-	tcase_add_loop_test(tcase, again_and_again, 0, sizeof(tokens) / sizeof(tokens[0]));
+	tcase_add_loop_test(tcase, sequence_matches_model, 0, sizeof(firsts) / sizeof(firsts[0]));
+	tcase_add_test(tcase, fifo_holds_exactly_its_capacity);
+	tcase_add_test(tcase, format_stays_within_its_bytes);
+	tcase_add_loop_test(tcase, each_message_is_taken_once, 0, sizeof(onces) / sizeof(onces[0]));
+	tcase_add_loop_test(tcase, recurring_token_has_one_owner, 0,
+			    sizeof(tokens) / sizeof(tokens[0]));
 	return ckit_run(tcase, "coalesce/fifo");
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_fixed.c - one block for a thread block's or a warp's parts, with headers and with a map:
- * where parts lie, whichever lanes come, and frees in every order, by anybody, at any time.
+ * test_fixed.c - one block for the parts of a thread block or a warp, with headers and with a map:
+ * the positions of parts, any set of participating lanes, and frees in every order, by any lane, at
+ * any time.
  */
 #include "coalesce/fixed_kit.h"
 
-/* ---- where parts lie ------------------------------------------------------------------------- */
+/* ---- positions of parts ---------------------------------------------------------------------- */
 
 /*
- * Parts of one block lie in their threads' order, a stride apart, from 16 on; their addresses are
- * in kit->kept. A block has the parts of a thread block, or of lanes of one warp.
+ * Parts of one block are in the order of their threads, a stride apart, from byte 16 up; their
+ * addresses are in kit->kept. A block has the parts of a thread block, or of lanes of one warp.
  */
 CKIT_UNSEEN void check_layout(struct ckit *kit, uint32_t from, uint32_t bytes)
 {
@@ -18,18 +19,18 @@ CKIT_UNSEEN void check_layout(struct ckit *kit, uint32_t from, uint32_t bytes)
 	uint32_t n = simt_block_threads(), warp = plan->way & BY_BLOCK ? n : 32, i, k;
 
 	if (!(plan->way & WITH_MAP) && stride >= 128)
-		stride |= 16; /* no multiple of 32 */
+		stride |= 16; /* not a multiple of 32 */
 	for (i = 0; i < n; i++) {
 		at = kit->kept[from + i] - (uintptr_t)kit->arena;
 		if (!kit->kept[from + i])
 			continue;
-		/* Back to the one before it in the block. */
+		/* Go to the preceding part in the block. */
 		for (k = i; k-- > i / warp * warp;) {
 			before = kit->kept[from + k] - (uintptr_t)kit->arena;
 			if (kit->kept[from + k] && kit->block[before / 16] == kit->block[at / 16])
 				break;
 		}
-		if (k + 1 > i / warp * warp) /* found */
+		if (k + 1 > i / warp * warp) /* one was found */
 			MAM_KASSERT(at == before + stride);
 		else
 			MAM_KASSERT(at % 16 == 0 && at && kit->extent[at / 16 - 1]);
@@ -37,7 +38,7 @@ CKIT_UNSEEN void check_layout(struct ckit *kit, uint32_t from, uint32_t bytes)
 	}
 }
 
-/* Each frees what another of its block got. */
+/* Each thread frees what another one of its block allocated. */
 static MAM_KERNEL(go)
 {
 	struct ckit *kit = argument;
@@ -64,7 +65,7 @@ static MAM_KERNEL(go)
 static const uint32_t threads[] = { 1, 2, 31, 33, 40, 70 };
 static const uint32_t sizes[] = { 1, 3, 8, 9, 24, 100, 112, 120, 300 };
 
-START_TEST(each_size)
+START_TEST(parts_are_a_stride_apart)
 {
 	struct plan plan = { .way = (uint32_t)_i % WAYS, .rounds = 3 };
 	struct ckit *kit = fixed_create(&plan, 1 << 18);
@@ -79,11 +80,11 @@ START_TEST(each_size)
 }
 END_TEST
 
-/* ---- whichever lanes come -------------------------------------------------------------------- */
+/* ---- any set of lanes ------------------------------------------------------------------------ */
 
 /*
- * Lanes of the plan's mask come at once; the others before that have ended, or come after them,
- * each time a group of its own.
+ * Lanes of the plan's mask call together. The other lanes have ended before, or call afterward,
+ * each time as a group of their own.
  */
 static MAM_KERNEL(some)
 {
@@ -109,7 +110,7 @@ static MAM_KERNEL(some)
 	}
 }
 
-START_TEST(subsets)
+START_TEST(any_subset_of_lanes_is_served)
 {
 	struct plan plan = { .way = _i % 2 ? WITH_MAP : 0, .bytes = 20, .order = (uint32_t)_i / 2 };
 	struct ckit *kit = fixed_create(&plan, 1 << 14);
@@ -125,7 +126,7 @@ START_TEST(subsets)
 }
 END_TEST
 
-/* ---- in every order -------------------------------------------------------------------------- */
+/* ---- every order of frees -------------------------------------------------------------------- */
 
 #define PARTS 4u
 
@@ -140,7 +141,7 @@ static MAM_KERNEL(have)
 	ckit_keep(kit, fixed_self(), part);
 }
 
-/* The `n`-th of the orders of four says who is `i`-th. */
+/* The i-th element of permutation number `n` of four. */
 static uint32_t nth(uint32_t order, uint32_t i)
 {
 	uint32_t left[PARTS] = { 0, 1, 2, 3 }, k, n, got = 0;
@@ -155,7 +156,7 @@ static uint32_t nth(uint32_t order, uint32_t i)
 	return got;
 }
 
-/* One lane frees them all, one after another. */
+/* One lane frees all parts, one after another. */
 static MAM_KERNEL(give_in_order)
 {
 	struct ckit *kit = argument;
@@ -168,7 +169,7 @@ static MAM_KERNEL(give_in_order)
 	}
 }
 
-/* Each lane of any block frees one. */
+/* Each lane of any block frees one part. */
 static MAM_KERNEL(give_apart)
 {
 	struct ckit *kit = argument;
@@ -195,14 +196,15 @@ static bool build_together(struct simt_world *world, void *argument)
 	       simt_world_launch(world, 0, give_apart, 1, PARTS, argument);
 }
 
-START_TEST(orders)
+START_TEST(parts_are_freed_in_every_order)
 {
 	struct plan plan = { .way = (uint32_t)_i % WAYS, .bytes = 12 };
 	struct ckit *kit = fixed_create(&plan, 1 << 12);
 
 	for (plan.order = 0; plan.order < 24; plan.order++) {
-		ckit_explore_world(kit, "one frees", build_one, 3, fixed_check);
-		ckit_explore_world(kit, "each frees", build_apart, fixed_seeds(16), fixed_check);
+		ckit_explore_world(kit, "one lane frees", build_one, 3, fixed_check);
+		ckit_explore_world(kit, "each lane frees", build_apart, fixed_seeds(16),
+				   fixed_check);
 		ckit_explore_world(kit, "a warp frees", build_together, fixed_seeds(16),
 				   fixed_check);
 	}
@@ -210,13 +212,13 @@ START_TEST(orders)
 }
 END_TEST
 
-/* ---- by anybody, at any time ----------------------------------------------------------------- */
+/* ---- frees by any lane, at any time ---------------------------------------------------------- */
 
 #define KEPT 60u
 
 /*
- * Each leaves what it got where anybody may take it, and frees what lay there: of other warps,
- * blocks, and rounds, while the next ones are had.
+ * Each lane leaves its part where any lane may take it, and frees the part it finds there: of other
+ * warps, blocks, and rounds, while the next parts are allocated.
  */
 static MAM_KERNEL(exchange)
 {
@@ -258,7 +260,7 @@ static bool build_exchange(struct simt_world *world, void *argument)
 	       simt_world_launch(world, 0, sweep, 2, 5, argument);
 }
 
-START_TEST(exchanges)
+START_TEST(parts_are_freed_by_any_lane)
 {
 	struct plan plan = { .way = (uint32_t)_i % WAYS, .bytes = 5, .rounds = 3 };
 	struct ckit *kit = fixed_create(&plan, 1 << 15);
@@ -268,9 +270,9 @@ START_TEST(exchanges)
 }
 END_TEST
 
-/* ---- alone ----------------------------------------------------------------------------------- */
+/* ---- single lanes ---------------------------------------------------------------------------- */
 
-/* A block of the base for itself, 16 bytes in front. */
+/* A block of the base for one part, with 16 bytes before it. */
 CKIT_UNSEEN void check_alone(struct ckit *kit, const unsigned char *part, uint32_t bytes)
 {
 	size_t at = (size_t)(part - kit->arena);
@@ -280,8 +282,8 @@ CKIT_UNSEEN void check_alone(struct ckit *kit, const unsigned char *part, uint32
 }
 
 /*
- * Lanes that diverge, each with its own size, and in the next round with all others: whoever frees
- * does not know which of them it was.
+ * Diverged lanes, each with its own size, and in the next round together with all others: the lane
+ * that frees does not know which of these a part was.
  */
 static MAM_KERNEL(alone)
 {
@@ -319,12 +321,12 @@ static MAM_KERNEL(alone)
 	}
 }
 
-START_TEST(with_lanes_alone)
+START_TEST(single_lanes_get_their_own_blocks)
 {
 	struct plan plan = { .way = _i % 2 ? BY_BLOCK : 0, .bytes = 40, .rounds = 4 };
 	struct ckit *kit = fixed_create(&plan, 1 << 16);
 
-	ckit_explore(kit, "lanes alone", alone, 2, _i / 2 ? 36 : 5, fixed_seeds(60), fixed_check);
+	ckit_explore(kit, "single lanes", alone, 2, _i / 2 ? 36 : 5, fixed_seeds(60), fixed_check);
 	fixed_destroy(kit, &plan);
 }
 END_TEST
@@ -333,10 +335,10 @@ int main(void)
 {
 	TCase *tcase = tcase_create("fixed");
 
-	tcase_add_loop_test(tcase, each_size, 0, WAYS * 6);
-	tcase_add_loop_test(tcase, subsets, 0, 4);
-	tcase_add_loop_test(tcase, orders, 0, WAYS);
-	tcase_add_loop_test(tcase, exchanges, 0, WAYS);
-	tcase_add_loop_test(tcase, with_lanes_alone, 0, 4);
+	tcase_add_loop_test(tcase, parts_are_a_stride_apart, 0, WAYS * 6);
+	tcase_add_loop_test(tcase, any_subset_of_lanes_is_served, 0, 4);
+	tcase_add_loop_test(tcase, parts_are_freed_in_every_order, 0, WAYS);
+	tcase_add_loop_test(tcase, parts_are_freed_by_any_lane, 0, WAYS);
+	tcase_add_loop_test(tcase, single_lanes_get_their_own_blocks, 0, 4);
 	return ckit_run(tcase, "coalesce/fixed");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_fixed_heap.c - one block for many parts over a heap of objects, which itself puts lanes
- * together, and over which others ask at the same time.
+ * test_fixed_heap.c - one block for many parts over a heap of objects, which coalesces requests
+ * itself, and from which other lanes allocate at the same time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +32,7 @@ static const char *check(void *argument)
 	struct okit *kit = argument;
 	const struct plan *plan = kit->plan;
 
-	return mam_map_count(plan->map) ? "something is left in the map"
-					: okit_check_empty(argument);
+	return mam_map_count(plan->map) ? "map has leftover entries" : okit_check_empty(argument);
 }
 
 static struct mam_kmap *map_of(const struct plan *plan)
@@ -41,7 +40,7 @@ static struct mam_kmap *map_of(const struct plan *plan)
 	return plan->with_map ? plan->map : NULL;
 }
 
-/* A part has its own address at its begin, and its last byte is that of it. */
+/* A part starts with its own address, and ends with the lowest byte of it. */
 static void put(unsigned char *part, uint32_t bytes)
 {
 	memcpy(part, &part, sizeof(part));
@@ -73,7 +72,7 @@ static unsigned char *get(struct okit *kit, uint32_t round)
 	return part;
 }
 
-START_TEST(over_a_heap)
+START_TEST(parts_work_over_an_object_heap)
 {
 	struct plan plan = { .by_block = _i % 2,
 			     .with_map = _i / 2 % 2,
@@ -98,7 +97,7 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tcase, 300);
-	tcase_add_loop_test(tcase, over_a_heap, 0, 8);
+	tcase_add_loop_test(tcase, parts_work_over_an_object_heap, 0, 8);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_fixed_stopped.c - lanes that stop for ever in the middle of an alloc or a free of parts that
- * come together: those of other warps and blocks go on, also with parts that were to be theirs and
- * with those that they had.
+ * test_fixed_stopped.c - lanes that stop forever in the middle of an allocation or a free of
+ * coalesced parts: lanes of other warps and blocks continue, also with parts that were meant for
+ * the stopped lanes or that they owned.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@ static void begin(struct ckit *kit)
 	stop_begin((GRID - 1) * LANES);
 }
 
-/* Of block 0 one lane stops. Parts go from hand to hand. */
+/* One lane of block 0 stops. Lanes pass parts to one another. */
 static MAM_KERNEL(exchange)
 {
 	struct ckit *kit = argument;
@@ -71,15 +71,15 @@ static const char *check(void *argument)
 	return fixed_check(argument);
 }
 
-START_TEST(others_go_on)
+START_TEST(other_lanes_continue_after_a_stop)
 {
 	struct plan plan = { .way = (uint32_t)_i % WAYS, .bytes = 12, .rounds = 4, .entries = 40 };
 	struct ckit *kit = fixed_create(&plan, 1 << 14);
 
 	kit->begin = begin;
 	runs = halts = 0;
-	ckit_explore_world(kit, "others go on", build, fixed_seeds(300), check);
-	/* Else this says nothing. */
+	ckit_explore_world(kit, "others continue", build, fixed_seeds(300), check);
+	/* With fewer stops the test proves nothing. */
 	ck_assert(runs < 30 || halts > runs / 3);
 	fixed_destroy(kit, &plan);
 }
@@ -89,6 +89,6 @@ int main(void)
 {
 	TCase *tcase = tcase_create("fixed_stopped");
 
-	tcase_add_loop_test(tcase, others_go_on, 0, WAYS);
+	tcase_add_loop_test(tcase, other_lanes_continue_after_a_stop, 0, WAYS);
 	return ckit_run(tcase, "coalesce/fixed_stopped");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_fixed_wrong.c - parts of one block when something is wrong: the base refuses, the map is
- * full, sizes that are none, frees that are mistakes, and parts that nobody frees.
+ * test_fixed_wrong.c - parts of one block under errors: the base refuses, the map is full, invalid
+ * sizes, invalid frees, and leaked parts.
  */
 #include "coalesce/fixed_kit.h"
 
@@ -10,8 +10,8 @@ static const uint32_t threads[] = { 1, 5, 12, 40 };
 /* ---- all or nothing -------------------------------------------------------------------------- */
 
 /*
- * Each has a part and frees it, or nobody of its block has one; of a warp, nobody who came with it,
- * whom the test does not know.
+ * Each thread of a block gets a part and frees it, or none of them gets one. In a warp this holds
+ * for lanes that call together, which the test does not know.
  */
 static MAM_KERNEL(all_or_nothing)
 {
@@ -41,39 +41,39 @@ static MAM_KERNEL(all_or_nothing)
 	}
 }
 
-/* The base has none for some calls. */
+/* The base refuses some calls. */
 static const char *check_refused(void *argument)
 {
 	const struct ckit *kit = argument;
 
 	if (kit->refusals && !kit->failed)
-		return "the base refused, and nobody missed it";
+		return "the base refused, and all parts were allocated";
 	if (!kit->refusals && kit->failed)
-		return "somebody got nothing, and the base has some";
+		return "an allocation failed although the base had memory";
 	return fixed_check(argument);
 }
 
-START_TEST(base_refuses)
+START_TEST(refused_block_gives_null_to_all)
 {
 	struct plan plan = { .way = (uint32_t)_i % WAYS, .bytes = 30, .rounds = 3 };
 	uint32_t n = threads[_i / WAYS], k;
 	struct ckit *kit = fixed_create(&plan, 1 << 15);
-	/* Room for one block, or hardly more. */
+	/* Room for one block, or slightly more. */
 	struct ckit *small = ckit_create(16 + n * 48, &plan);
 
 	for (k = 1; k < 6; k++) {
 		kit->refuse_after = k;
-		ckit_explore(kit, "refused from then on", all_or_nothing, 2, n, fixed_seeds(12),
+		ckit_explore(kit, "refused from a call on", all_or_nothing, 2, n, fixed_seeds(12),
 			     check_refused);
 		kit->refuse_after = 0;
 		kit->refuse_every = k;
-		ckit_explore(kit, "refused at times", all_or_nothing, 2, n, fixed_seeds(12),
+		ckit_explore(kit, "refused at intervals", all_or_nothing, 2, n, fixed_seeds(12),
 			     check_refused);
 		kit->refuse_every = 0;
 	}
 	small->begin = fixed_begin;
 	small->whole = kit->whole;
-	ckit_explore(small, "no room", all_or_nothing, 3, n, fixed_seeds(20), check_refused);
+	ckit_explore(small, "out of memory", all_or_nothing, 3, n, fixed_seeds(20), check_refused);
 	ckit_destroy(small);
 	fixed_destroy(kit, &plan);
 }
@@ -81,9 +81,9 @@ END_TEST
 
 /* ---- the map is full ------------------------------------------------------------------------- */
 
-static uint32_t missed, got; /* parts, of all runs of a case */
+static uint32_t missed, got; /* counted over all runs of a case */
 
-/* Of one thread block, where there is room for all or not. */
+/* One thread block; the map has room for all of its parts or not. */
 static const char *check_fitted(void *argument)
 {
 	const struct ckit *kit = argument;
@@ -94,12 +94,12 @@ static const char *check_fitted(void *argument)
 	if (kit->refusals)
 		return "the base refused";
 	if (plan->way & BY_BLOCK && !kit->failed != (plan->before + plan->mask <= 16))
-		return kit->failed ? "there was room in the map" : "there was no room in the map";
+		return kit->failed ? "the map had room" : "the map did not have room";
 	return fixed_check(argument);
 }
 
-/* Sixteen places, of which none to all are taken. */
-START_TEST(map_is_full)
+/* Sixteen places, of which any number is occupied. */
+START_TEST(full_map_gives_null_to_all)
 {
 	struct plan plan = { .way = WITH_MAP | (_i % 2 ? BY_BLOCK : 0), .bytes = 24, .rounds = 2 };
 	uint32_t n = 10;
@@ -126,8 +126,8 @@ static const char *check_few(void *argument)
 	return fixed_check(argument);
 }
 
-/* Several want what is there for two, or for one and a half. */
-START_TEST(map_is_narrow)
+/* Several groups compete for the space of two, or of one and a half. */
+START_TEST(groups_compete_for_map_entries)
 {
 	struct plan plan = { .way = WITH_MAP | (_i % 2 ? BY_BLOCK : 0), .bytes = 7, .rounds = 3 };
 	struct ckit *kit;
@@ -143,8 +143,9 @@ START_TEST(map_is_narrow)
 END_TEST
 
 /*
- * Block 0 wants three parts where there is room for two, so what it put in comes out again; block
- * 1, whose block begins elsewhere in the same memory, has a part at one of those addresses.
+ * Block 0 needs three entries where there is space for two, so it removes the ones it inserted.
+ * Block 1, whose block begins at another offset of the same memory, has a part at one of those
+ * addresses.
  */
 static MAM_KERNEL(in_others_places)
 {
@@ -172,20 +173,20 @@ static MAM_KERNEL(in_others_places)
 		(void)mam_base_free(base, before);
 }
 
-START_TEST(places_of_others)
+START_TEST(rollback_spares_parts_of_others)
 {
 	struct plan plan = { .way = WITH_MAP | (_i ? BY_BLOCK : 0), .before = 14, .entries = 8 };
 	struct ckit *kit = fixed_create(&plan, 1 << 12);
 
-	ckit_explore(kit, "in others' places", in_others_places, 2, 3, fixed_seeds(2000),
+	ckit_explore(kit, "places of others", in_others_places, 2, 3, fixed_seeds(2000),
 		     fixed_check);
 	fixed_destroy(kit, &plan);
 }
 END_TEST
 
-/* ---- sizes that are none --------------------------------------------------------------------- */
+/* ---- invalid sizes --------------------------------------------------------------------------- */
 
-/* No part of a block is further from its begin than a header can say. */
+/* The distance of each part from the start of its block fits into a header. */
 static void *asked(void *heap, size_t bytes)
 {
 	MAM_KASSERT(bytes <= MAM_FIXED_MAX);
@@ -218,7 +219,7 @@ static MAM_KERNEL(no_sizes)
 		MAM_KASSERT(!(plan->way & BY_BLOCK
 				      ? mam_fixed_alloc_block(base, map_of(plan), sizes[i])
 				      : mam_fixed_alloc_warp(base, map_of(plan), sizes[i])));
-	/* The first one's counts. */
+	/* The first thread's size is used. */
 	if (plan->way & BY_BLOCK) {
 		part = fixed_alloc(kit, simt_thread() ? SIZE_MAX : 9);
 		MAM_KASSERT(part);
@@ -228,21 +229,22 @@ static MAM_KERNEL(no_sizes)
 	}
 }
 
-START_TEST(sizes)
+START_TEST(invalid_sizes_return_null)
 {
 	struct plan plan = { .way = (uint32_t)_i };
 	struct ckit *kit = fixed_create(&plan, 1 << 12);
 
 	kit->max_bytes = 1 << 11;
-	ckit_explore(kit, "sizes that are none", no_sizes, 1, 12, fixed_seeds(12), fixed_check);
+	ckit_explore(kit, "invalid sizes", no_sizes, 1, 12, fixed_seeds(12), fixed_check);
 	fixed_destroy(kit, &plan);
 }
 END_TEST
 
-/* ---- mistakes -------------------------------------------------------------------------------- */
+/* ---- invalid frees --------------------------------------------------------------------------- */
 
 /*
- * Thread 0 tries what is wrong, between its free and those of the others, who keep the block alive.
+ * Thread 0 makes invalid frees, between its own free and those of the other threads, which keep the
+ * block allocated.
  */
 static MAM_KERNEL(mistakes)
 {
@@ -255,7 +257,7 @@ static MAM_KERNEL(mistakes)
 	MAM_KASSERT(part);
 	for (i = 0; i < 48; i++)
 		part[i] = (unsigned char)(i + simt_thread());
-	/* In front of part + 32: the distance to the block, without a mark. */
+	/* Before part + 32: the distance to the block, without a mark. */
 	part[24] = 48;
 	memset(part + 25, 0, 7);
 	MAM_KASSERT(fixed_free(kit, NULL));
@@ -264,7 +266,7 @@ static MAM_KERNEL(mistakes)
 		for (i = 1; i < 48; i++)
 			MAM_KASSERT(!fixed_free(kit, part + i));
 		MAM_KASSERT(!(plan->way & WITH_MAP) || !fixed_free(kit, part - 16));
-		/* Nothing of the heap, and no header in front. */
+		/* An address outside the heap, without a header before it. */
 		MAM_KASSERT(plan->way & WITH_MAP || !fixed_free(kit, &number + 1));
 		MAM_KASSERT(fixed_free(kit, part));
 		MAM_KASSERT(!fixed_free(kit, part));
@@ -278,12 +280,12 @@ static MAM_KERNEL(mistakes)
 						   : 0));
 	if (simt_thread()) {
 		MAM_KASSERT(fixed_free(kit, part));
-		/* With a map, whatever became of the block. */
+		/* With a map, even if the block was freed. */
 		MAM_KASSERT(!(plan->way & WITH_MAP) || !fixed_free(kit, part));
 	}
 }
 
-START_TEST(wrong_frees)
+START_TEST(invalid_frees_are_refused)
 {
 	struct plan plan = { .way = (uint32_t)_i | BY_BLOCK };
 	struct ckit *kit = fixed_create(&plan, 1 << 12);
@@ -293,7 +295,7 @@ START_TEST(wrong_frees)
 }
 END_TEST
 
-/* All lanes of all warps free each part at once: with a map, one of them does. */
+/* All lanes of all warps free each part at the same time: with a map, one of them succeeds. */
 static MAM_KERNEL(at_once)
 {
 	struct ckit *kit = argument;
@@ -325,18 +327,19 @@ static const char *check_once(void *argument)
 	return fixed_check(argument);
 }
 
-START_TEST(double_frees)
+START_TEST(concurrent_double_frees_are_refused)
 {
 	struct plan plan = { .way = WITH_MAP | BY_BLOCK };
 	struct ckit *kit = fixed_create(&plan, 1 << 12);
 
-	ckit_explore(kit, "all free all", at_once, 1, 6, fixed_seeds(200), check_once);
+	ckit_explore(kit, "all lanes free all parts", at_once, 1, 6, fixed_seeds(200), check_once);
 	fixed_destroy(kit, &plan);
 }
 END_TEST
 
 /*
- * With a header, of a block with one part: it goes back once or never, and one at most is told so.
+ * With a header, of a block with one part: the block is freed once or never, and at most one free
+ * returns true.
  */
 static MAM_KERNEL(both)
 {
@@ -355,20 +358,21 @@ static const char *check_both(void *argument)
 {
 	const struct ckit *kit = argument;
 
-	return kit->kept[1] == kit->frees && kit->frees <= 1 ? NULL : "it went back another time";
+	return kit->kept[1] == kit->frees && kit->frees <= 1 ? NULL
+							     : "the block was freed more often";
 }
 
-START_TEST(two_free_one)
+START_TEST(two_frees_of_a_part_free_block_once)
 {
 	struct plan plan = { .way = 0 };
 	struct ckit *kit = fixed_create(&plan, 1 << 12);
 
-	ckit_explore(kit, "two free one", both, 1, 2, fixed_seeds(100), check_both);
+	ckit_explore(kit, "two lanes free one part", both, 1, 2, fixed_seeds(100), check_both);
 	fixed_destroy(kit, &plan);
 }
 END_TEST
 
-/* ---- what nobody freed ----------------------------------------------------------------------- */
+/* ---- leaked parts ---------------------------------------------------------------------------- */
 
 static MAM_KERNEL(leave)
 {
@@ -398,16 +402,17 @@ static const char *check_cleaned(void *argument)
 {
 	const struct ckit *kit = argument;
 
-	return kit->kept[0] == 2 * 26 ? fixed_check(argument) : "others were found than were left";
+	return kit->kept[0] == 2 * 26 ? fixed_check(argument)
+				      : "the cleanup found other parts than were leaked";
 }
 
-START_TEST(cleans)
+START_TEST(cleanup_frees_leaked_parts)
 {
 	struct plan plan = { .way = WITH_MAP | (_i ? BY_BLOCK : 0) };
 	struct ckit *kit = fixed_create(&plan, 1 << 13);
 
-	kit->whole = true; /* all threads clean */
-	ckit_explore_world(kit, "what is left", build_leave, fixed_seeds(24), check_cleaned);
+	kit->whole = true; /* all threads take part in the cleanup */
+	ckit_explore_world(kit, "leaked parts", build_leave, fixed_seeds(24), check_cleaned);
 	fixed_destroy(kit, &plan);
 }
 END_TEST
@@ -416,14 +421,14 @@ int main(void)
 {
 	TCase *tcase = tcase_create("fixed_wrong");
 
-	tcase_add_loop_test(tcase, base_refuses, 0, WAYS * 4);
-	tcase_add_loop_test(tcase, map_is_full, 0, 2);
-	tcase_add_loop_test(tcase, map_is_narrow, 0, 2);
-	tcase_add_loop_test(tcase, places_of_others, 0, 2);
-	tcase_add_loop_test(tcase, sizes, 0, WAYS);
-	tcase_add_loop_test(tcase, wrong_frees, 0, 3);
-	tcase_add_test(tcase, double_frees);
-	tcase_add_test(tcase, two_free_one);
-	tcase_add_loop_test(tcase, cleans, 0, 2);
+	tcase_add_loop_test(tcase, refused_block_gives_null_to_all, 0, WAYS * 4);
+	tcase_add_loop_test(tcase, full_map_gives_null_to_all, 0, 2);
+	tcase_add_loop_test(tcase, groups_compete_for_map_entries, 0, 2);
+	tcase_add_loop_test(tcase, rollback_spares_parts_of_others, 0, 2);
+	tcase_add_loop_test(tcase, invalid_sizes_return_null, 0, WAYS);
+	tcase_add_loop_test(tcase, invalid_frees_are_refused, 0, 3);
+	tcase_add_test(tcase, concurrent_double_frees_are_refused);
+	tcase_add_test(tcase, two_frees_of_a_part_free_block_once);
+	tcase_add_loop_test(tcase, cleanup_frees_leaked_parts, 0, 2);
 	return ckit_run(tcase, "coalesce/fixed_wrong");
 }

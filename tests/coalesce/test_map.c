@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_map.c - the map of addresses: against a model, with keys that all want the same places; full
- * to the last place; lanes that insert, remove and look for the same at the same time; what a value
- * orders; and lanes that stop in the middle.
+ * test_map.c - the address map: against a model, with keys that all hash to the same places; full
+ * to the last place; lanes that insert, remove and search for the same key concurrently; the memory
+ * order of a value; and lanes that stop in the middle.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -25,13 +25,13 @@ struct kit {
 	uint32_t entries;
 	uint32_t stride; /* of keys */
 	uint32_t rounds;
-	uint32_t stoppers; /* lanes that stop on their way, the first ones */
-	uint32_t failed;   /* inserts; atomic */
+	uint32_t stoppers; /* number of lanes, from the first one, that stop midway */
+	uint32_t failed;   /* failed inserts; atomic */
 	uint64_t turn;     /* atomic */
 	uint32_t payload[LANES];
 };
 
-/* An address: any, but not at the start of a region. */
+/* An address that is not at the start of a region. */
 #define KEY 0x7f0000001230u
 
 static void begin(void *argument)
@@ -69,14 +69,14 @@ static const char *check_empty(void *argument)
 {
 	struct kit *kit = argument;
 
-	return mam_map_count(kit->map) ? "something is left in the map" : NULL;
+	return mam_map_count(kit->map) ? "map has leftover entries" : NULL;
 }
 
 static const char *check_all_fitted(void *argument)
 {
 	struct kit *kit = argument;
 
-	return kit->failed ? "there was room, and an insert failed" : check_empty(argument);
+	return kit->failed ? "an insert failed although the map had space" : check_empty(argument);
 }
 
 static void explore(struct kit *kit, const char *name, simt_kernel *kernel, uint32_t grid,
@@ -102,16 +102,16 @@ static uint32_t self(void)
 	return mam_block() * simt_block_threads() + simt_thread();
 }
 
-/* ---- one lane, and a model ------------------------------------------------------------------- */
+/* ---- one lane and a model -------------------------------------------------------------------- */
 
-/* Numbers by chance that are the same each time. */
+/* Pseudorandom numbers that are the same each time. */
 static uint64_t chance(uint64_t *state)
 {
 	*state = *state * 6364136223846793005u + 1442695040888963407u;
 	return *state >> 33;
 }
 
-/* All places where the key may be are somebody's. */
+/* All places where the key may be are occupied. */
 static bool is_full_for(struct kit *kit, uint64_t key)
 {
 	uint32_t window, i;
@@ -125,7 +125,7 @@ static bool is_full_for(struct kit *kit, uint64_t key)
 
 #define MODEL 300u
 
-START_TEST(like_a_model)
+START_TEST(map_matches_model)
 {
 	static const uint32_t entries[] = { 0, 1, 8, 9, 40, 100 },
 			      strides[] = { 1, 4, 16, 24, 4096 };
@@ -155,13 +155,13 @@ START_TEST(like_a_model)
 		if (n % 100 == 0)
 			ck_assert_uint_eq(mam_map_count(kit->map), live);
 	}
-	/* The small ones are full most of the time. */
+	/* Small maps are full most of the time. */
 	ck_assert(refused || kit->entries > 9);
 	destroy(kit);
 }
 END_TEST
 
-START_TEST(no_keys)
+START_TEST(invalid_keys_are_refused)
 {
 	struct kit *kit = create(8);
 	uint64_t value = 5;
@@ -170,14 +170,14 @@ START_TEST(no_keys)
 	ck_assert(!mam_map_remove(kit->map, 0, &value));
 	ck_assert(!mam_map_remove(kit->map, MAM_MAP_BUSY, &value));
 	ck_assert(value == 5 && mam_map_count(kit->map) == 0);
-	/* A value may be anything. */
+	/* Any value is valid. */
 	ck_assert(mam_map_insert(kit->map, KEY, 0));
 	ck_assert(mam_map_remove(kit->map, KEY, &value) && value == 0);
 	destroy(kit);
 }
 END_TEST
 
-START_TEST(sizes)
+START_TEST(map_size_follows_entry_count)
 {
 	struct kit *kit = create(100);
 
@@ -190,8 +190,8 @@ START_TEST(sizes)
 }
 END_TEST
 
-/* What it is for, it holds, whatever lies between the keys; and where each is, it says. */
-START_TEST(holds)
+/* The map holds as many keys as it was created for, at any stride, and finds each of them. */
+START_TEST(map_holds_its_capacity_at_any_stride)
 {
 	static const uint32_t strides[] = { 1,   2,   3,    4,    8,    12,   16,   20,
 					    24,  32,  40,   48,   64,   100,  128,  256,
@@ -201,7 +201,7 @@ START_TEST(holds)
 	uint32_t i, block;
 
 	for (i = 0; i < kit->entries; i++) {
-		/* Parts of many blocks, each a page or more away from the one before. */
+		/* Parts of many blocks, each at least a page after the one before. */
 		block = i / 1000;
 		key = KEY + ((uint64_t)block * 1000 * strides[_i] / 4096 + block) * 4096 * 3 +
 		      (uint64_t)(i % 1000) * strides[_i];
@@ -228,8 +228,8 @@ END_TEST
  */
 
 /*
- * Each its own keys, which it inserts and removes again and again, in a table where others are in
- * the way.
+ * Each lane inserts and removes its own keys again and again, in a map whose places other lanes
+ * compete for.
  */
 static MAM_KERNEL(churn)
 {
@@ -254,8 +254,8 @@ static MAM_KERNEL(churn)
 		stop_leave();
 }
 
-/* Lanes, entries and strides: with room for all, and without. */
-START_TEST(churns)
+/* Lanes, entries and strides: with space for all, and without. */
+START_TEST(concurrent_lanes_insert_and_remove)
 {
 	static const struct {
 		const char *name;
@@ -295,8 +295,11 @@ static void begin_stopped(void *argument)
 	stop_begin(8 - kit->stoppers);
 }
 
-/* Two of eight lanes stop for ever before any of their atomics: the rest end, and are served. */
-START_TEST(stopped)
+/*
+ * Two of eight lanes stop forever before any of their atomics: the other lanes finish, and their
+ * inserts succeed.
+ */
+START_TEST(stopped_lanes_do_not_block_others)
 {
 	struct kit *kit = create(8);
 	struct simt_case test = {
@@ -321,7 +324,7 @@ START_TEST(stopped)
 }
 END_TEST
 
-/* All want the key of which lane 0 says when it is there; one gets it. */
+/* All lanes try to remove the key that lane 0 announced; one succeeds. */
 static MAM_KERNEL(one_wins)
 {
 	struct kit *kit = argument;
@@ -342,19 +345,19 @@ static MAM_KERNEL(one_wins)
 	}
 }
 
-START_TEST(double_remove)
+START_TEST(concurrent_remove_succeeds_once)
 {
 	struct kit *kit = create(8);
 
-	explore(kit, "one wins", one_wins, 1, _i ? 40 : 4, _i ? 30 : 300, check_empty);
+	explore(kit, "one lane wins", one_wins, 1, _i ? 40 : 4, _i ? 30 : 300, check_empty);
 	destroy(kit);
 }
 END_TEST
 
 /*
- * One key comes again and again, each time with another value, for others that try at any time:
- * each value is got once, none before it was inserted, none of another key's, and none that is old.
- * Beside them a key that may take the same place in between.
+ * One key is inserted again and again, each time with another value, while other lanes try to
+ * remove it at any time. Each value is removed once, never before it was inserted, never for
+ * another key, and never stale. Another key may occupy the same place in between.
  */
 static MAM_KERNEL(comes_back)
 {
@@ -389,7 +392,7 @@ static MAM_KERNEL(comes_back)
 	}
 }
 
-START_TEST(same_key_again)
+START_TEST(reinserted_key_has_fresh_value)
 {
 	struct kit *kit = create(1);
 
@@ -399,7 +402,10 @@ START_TEST(same_key_again)
 }
 END_TEST
 
-/* What was written before an insert may be read by who removed the key, and knows nothing else. */
+/*
+ * Writes before an insert are visible to the lane that removed the key, without other
+ * synchronization.
+ */
 static MAM_KERNEL(orders)
 {
 	struct kit *kit = argument;
@@ -417,7 +423,7 @@ static MAM_KERNEL(orders)
 	*(uint32_t *)(uintptr_t)value = 0;
 }
 
-START_TEST(order)
+START_TEST(insert_happens_before_remove)
 {
 	struct kit *kit = create(8);
 
@@ -427,7 +433,7 @@ START_TEST(order)
 }
 END_TEST
 
-/* What was written before a remove may be overwritten by who inserts into its place. */
+/* Data written before a remove may be overwritten by the lane that inserts into its place. */
 static MAM_KERNEL(hands_places_on)
 {
 	struct kit *kit = argument;
@@ -435,7 +441,7 @@ static MAM_KERNEL(hands_places_on)
 
 	while (!mam_map_insert(kit->map, key, self()))
 		mam_nanosleep(50);
-	/* Sixteen places, of which fifteen are filled: who is here has the last one. */
+	/* Sixteen places, of which fifteen are occupied: a lane that gets here has the last one. */
 	kit->payload[0]++;
 	MAM_KASSERT(mam_map_remove(kit->map, key, &value) && value == self());
 }
@@ -455,11 +461,11 @@ static const char *check_one_place(void *argument)
 	struct kit *kit = argument;
 
 	if (mam_map_count(kit->map) != MAM_MAP_LINE - 1)
-		return "an entry is lost";
-	return kit->payload[0] == 6 ? NULL : "two had one place";
+		return "an entry was lost";
+	return kit->payload[0] == 6 ? NULL : "two lanes had one place";
 }
 
-START_TEST(one_place)
+START_TEST(remove_happens_before_reuse_of_place)
 {
 	struct kit *kit = create(1);
 	struct simt_case test = {
@@ -479,7 +485,7 @@ START_TEST(one_place)
 }
 END_TEST
 
-/* ---- made by a lane of a kernel -------------------------------------------------------------- */
+/* ---- formatted by a lane of a kernel --------------------------------------------------------- */
 
 static MAM_KERNEL(format_here)
 {
@@ -502,7 +508,7 @@ static void begin_zeroed(void *argument)
 	memset(kit->map, 0, mam_map_bytes(kit->entries));
 }
 
-START_TEST(formatted_in_kernel)
+START_TEST(map_can_be_formatted_in_kernel)
 {
 	struct kit *kit = create(40);
 	struct simt_case test = {
@@ -530,17 +536,17 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tcase, 300);
-	tcase_add_loop_test(tcase, like_a_model, 0, 30);
-	tcase_add_test(tcase, no_keys);
-	tcase_add_test(tcase, sizes);
-	tcase_add_loop_test(tcase, holds, 0, 23);
-	tcase_add_loop_test(tcase, churns, 0, 5);
-	tcase_add_loop_test(tcase, stopped, 0, 2);
-	tcase_add_loop_test(tcase, double_remove, 0, 2);
-	tcase_add_test(tcase, same_key_again);
-	tcase_add_test(tcase, order);
-	tcase_add_test(tcase, one_place);
-	tcase_add_test(tcase, formatted_in_kernel);
+	tcase_add_loop_test(tcase, map_matches_model, 0, 30);
+	tcase_add_test(tcase, invalid_keys_are_refused);
+	tcase_add_test(tcase, map_size_follows_entry_count);
+	tcase_add_loop_test(tcase, map_holds_its_capacity_at_any_stride, 0, 23);
+	tcase_add_loop_test(tcase, concurrent_lanes_insert_and_remove, 0, 5);
+	tcase_add_loop_test(tcase, stopped_lanes_do_not_block_others, 0, 2);
+	tcase_add_loop_test(tcase, concurrent_remove_succeeds_once, 0, 2);
+	tcase_add_test(tcase, reinserted_key_has_fresh_value);
+	tcase_add_test(tcase, insert_happens_before_remove);
+	tcase_add_test(tcase, remove_happens_before_reuse_of_place);
+	tcase_add_test(tcase, map_can_be_formatted_in_kernel);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_mpi.c - the kernels of `mam bench mpi`: its ranks exchange what they should over every way,
- * also where lanes of a warp hold one another up; nobody waits for ever for memory or a message
- * that does not come; and the unit workloads find what is wrong.
+ * test_mpi.c - the kernels of `mam bench mpi`: the ranks exchange the right messages with each
+ * coalescer, also if lanes of a warp block one another; no rank waits forever for memory or for a
+ * message that does not arrive; and the unit workloads detect errors.
  */
 #include "coalesce/kit.h"
 #include "bench/papers/mpi/mpi_operations.h"
@@ -85,7 +85,7 @@ static MAM_KERNEL(unit)
 	mpi_unit(own->kind, ckit_base(argument), &own->job);
 }
 
-/* All went as it should. */
+/* Everything succeeded. */
 static const char *check_good(void *argument)
 {
 	const struct ckit *kit = argument;
@@ -93,16 +93,16 @@ static const char *check_good(void *argument)
 	uint32_t i;
 
 	if (own->found.none || own->found.beyond || own->found.refused)
-		return "somebody got no memory or no message, or could not free";
+		return "a rank failed to allocate, receive or free";
 	if (own->found.corrupt || own->found.crooked || own->found.objects != own->ranks)
-		return "somebody has a wrong result";
+		return "a rank has a wrong result";
 	for (i = 0; i < 2 * own->ranks && own->job.own[1] == 0; i++)
 		if (own->got[i])
-			return "a message was left";
+			return "a message was not received";
 	return ckit_check_empty(argument);
 }
 
-/* That it ends is enough. */
+/* It is enough that the run ends. */
 static const char *check_nothing(void *argument)
 {
 	(void)argument;
@@ -115,9 +115,9 @@ static const struct geometry {
 
 #define GEOMETRIES (sizeof(geometries) / sizeof(geometries[0]))
 
-/* ---- operations ------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
-START_TEST(exchanges)
+START_TEST(alltoall_delivers_all_messages)
 {
 	const struct geometry g = geometries[(size_t)_i / MAM_WAYS];
 	struct ckit *kit = create((enum mam_kway)(_i % MAM_WAYS), g.grid * g.block);
@@ -129,7 +129,7 @@ START_TEST(exchanges)
 }
 END_TEST
 
-START_TEST(climbs)
+START_TEST(tree_delivers_all_messages)
 {
 	const struct geometry g = geometries[(size_t)_i / MAM_WAYS];
 	struct ckit *kit = create((enum mam_kway)(_i % MAM_WAYS), g.grid * g.block);
@@ -144,8 +144,8 @@ START_TEST(climbs)
 }
 END_TEST
 
-/* As before Volta: who spins keeps the other lanes of its warp from going on. */
-START_TEST(in_lockstep)
+/* As before Volta: a lane that spins blocks the other lanes of its warp. */
+START_TEST(lockstep_warps_make_progress)
 {
 	struct ckit *kit = create((enum mam_kway)_i, 40);
 	struct own *own = kit->own;
@@ -173,19 +173,19 @@ START_TEST(in_lockstep)
 }
 END_TEST
 
-/* ---- where it cannot go well ------------------------------------------------------------------ */
+/* ---- failures -------------------------------------------------------------------------------- */
 
-/* It ends, and says what was lacking; who has a result has the right one. */
+/* The run ends, and reports what was missing; ranks that have a result have the right one. */
 static const char *check_lacking(void *argument)
 {
 	const struct own *own = ((struct ckit *)argument)->own;
 
 	if (own->found.none + own->found.beyond == 0)
-		return "nobody lacked anything";
-	return own->found.refused ? "somebody could not free" : NULL;
+		return "no failure was reported";
+	return own->found.refused ? "a rank failed to free" : NULL;
 }
 
-START_TEST(no_memory)
+START_TEST(failed_allocations_are_reported)
 {
 	static const uint32_t after[] = { 1, 2, 9, 20 };
 	struct ckit *kit = create((enum mam_kway)(_i % MAM_WAYS), 16);
@@ -193,18 +193,18 @@ START_TEST(no_memory)
 
 	kit->refuse_after = after[_i / MAM_WAYS];
 	own->job.rounds = 2;
-	/* In few calls for many the base is not asked so often. */
-	ckit_explore(kit, "no memory for some", alltoall, 2, 8, 2,
+	/* The base gets fewer calls if each serves many lanes. */
+	ckit_explore(kit, "no memory for some ranks", alltoall, 2, 8, 2,
 		     kit->refuse_after < 3 ? check_lacking : check_nothing);
 	own->job.flags = MPI_REDUCE;
-	ckit_explore(kit, "no memory for some of a tree", tree, 2, 8, 2,
+	ckit_explore(kit, "no memory for some ranks of a tree", tree, 2, 8, 2,
 		     kit->refuse_after < 3 ? check_lacking : check_nothing);
 	destroy(kit);
 }
 END_TEST
 
-/* Who waits no longer than a moment gives up, and so do all. */
-START_TEST(no_time)
+/* A rank that may only wait for a moment gives up, and so do all. */
+START_TEST(timeouts_are_reported)
 {
 	struct ckit *kit = create((enum mam_kway)_i, 16);
 	struct own *own = kit->own;
@@ -232,10 +232,10 @@ static const char *check_lost(void *argument)
 {
 	const struct own *own = ((struct ckit *)argument)->own;
 
-	return own->found.beyond == 1 ? NULL : "a message that was lost was not counted";
+	return own->found.beyond == 1 ? NULL : "a lost message was not counted";
 }
 
-START_TEST(loses)
+START_TEST(lost_message_is_counted)
 {
 	struct ckit *kit = create(MAM_WAY_BASE, 2);
 	struct own *own = kit->own;
@@ -246,9 +246,12 @@ START_TEST(loses)
 }
 END_TEST
 
-/* ---- messages --------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
-/* All send to rank 0, two each, and it takes them in an order of its own: each sender's in theirs. */
+/*
+ * All ranks send two messages each to rank 0, which receives them in another order of ranks, but
+ * each rank's messages in the order sent.
+ */
 static MAM_KERNEL(mixed)
 {
 	struct ckit *kit = argument;
@@ -276,7 +279,7 @@ static MAM_KERNEL(mixed)
 	device_report(&own->job.found->objects, rank.ranks);
 }
 
-START_TEST(keeps_order)
+START_TEST(messages_of_a_rank_keep_their_order)
 {
 	struct ckit *kit = create(MAM_WAY_BASE, 6);
 	struct own *own = kit->own;
@@ -287,9 +290,9 @@ START_TEST(keeps_order)
 }
 END_TEST
 
-/* ---- unit workloads --------------------------------------------------------------------------- */
+/* ---- unit workloads -------------------------------------------------------------------------- */
 
-START_TEST(units)
+START_TEST(unit_workloads_run)
 {
 	struct ckit *kit = create((enum mam_kway)_i, 40);
 	struct own *own = kit->own;
@@ -297,9 +300,9 @@ START_TEST(units)
 	uint32_t i, j, n = 10;
 
 	own->job.rounds = n;
-	own->job.own[1] = 1; /* `got` is addresses */
+	own->job.own[1] = 1; /* `got` contains addresses */
 	own->job.flags = MPI_CHECK;
-	ckit_explore(kit, "a check", unit, 1, 40, 2, check_good);
+	ckit_explore(kit, "an integrity check", unit, 1, 40, 2, check_good);
 	own->ranks = 0; /* no results are counted */
 	for (i = 0; i < n; i++)
 		sum += (float)i;
@@ -314,13 +317,13 @@ START_TEST(units)
 	ckit_explore(kit, "quadratic", unit, 1, 40, 2, check_good);
 	own->job.own[0]++;
 	ck_assert_uint_eq(own->found.corrupt, 0);
-	ckit_explore(kit, "a result that is another", unit, 1, 40, 1, check_nothing);
+	ckit_explore(kit, "a different result", unit, 1, 40, 1, check_nothing);
 	ck_assert_uint_eq(own->found.corrupt, 40);
 	destroy(kit);
 }
 END_TEST
 
-/* All have the same memory. */
+/* All ranks get the same memory. */
 static void *one_alloc(void *heap, size_t bytes)
 {
 	(void)bytes;
@@ -346,14 +349,14 @@ static const char *check_overlap(void *argument)
 {
 	const struct own *own = ((struct ckit *)argument)->own;
 
-	return own->found.corrupt > 0 ? NULL : "memory that two have was not noticed";
+	return own->found.corrupt > 0 ? NULL : "overlapping memory was not detected";
 }
 
-START_TEST(overlaps)
+START_TEST(overlapping_memory_is_detected)
 {
 	struct ckit *kit = create(MAM_WAY_BASE, 2);
 	struct own *own = kit->own;
-	struct simt_case test = { .name = "memory of two",
+	struct simt_case test = { .name = "overlapping memory",
 				  .kernel = overlap,
 				  .grid = 1,
 				  .block = 2,
@@ -374,14 +377,14 @@ int main(void)
 {
 	TCase *tcase = tcase_create("mpi");
 
-	tcase_add_loop_test(tcase, exchanges, 0, (int)(MAM_WAYS * GEOMETRIES));
-	tcase_add_loop_test(tcase, climbs, 0, (int)(MAM_WAYS * GEOMETRIES));
-	tcase_add_loop_test(tcase, in_lockstep, 0, MAM_WAYS);
-	tcase_add_loop_test(tcase, no_memory, 0, MAM_WAYS * 4);
-	tcase_add_loop_test(tcase, no_time, 0, MAM_WAYS);
-	tcase_add_test(tcase, loses);
-	tcase_add_test(tcase, keeps_order);
-	tcase_add_loop_test(tcase, units, 0, MAM_WAYS);
-	tcase_add_test(tcase, overlaps);
+	tcase_add_loop_test(tcase, alltoall_delivers_all_messages, 0, (int)(MAM_WAYS * GEOMETRIES));
+	tcase_add_loop_test(tcase, tree_delivers_all_messages, 0, (int)(MAM_WAYS * GEOMETRIES));
+	tcase_add_loop_test(tcase, lockstep_warps_make_progress, 0, MAM_WAYS);
+	tcase_add_loop_test(tcase, failed_allocations_are_reported, 0, MAM_WAYS * 4);
+	tcase_add_loop_test(tcase, timeouts_are_reported, 0, MAM_WAYS);
+	tcase_add_test(tcase, lost_message_is_counted);
+	tcase_add_test(tcase, messages_of_a_rank_keep_their_order);
+	tcase_add_loop_test(tcase, unit_workloads_run, 0, MAM_WAYS);
+	tcase_add_test(tcase, overlapping_memory_is_detected);
 	return ckit_run(tcase, "coalesce/mpi");
 }

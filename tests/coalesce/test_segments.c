@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_segments.c - segments of a block that lanes of a warp share: where they lie, what the base is
- * asked for, and that the block comes back with the last of them, in whichever order.
+ * test_segments.c - segments of a block that lanes of a warp share: their positions, the bytes
+ * requested from the base, and that the block is freed with the last of them, in any order.
  */
 #include "coalesce/segments_kit.h"
 
-/* ---- where they lie ------------------------------------------------------------------------- */
+/* ---- positions ------------------------------------------------------------------------------ */
 
-/* Worked out by hand: header and padding in front of each, from the block's begin. */
+/* Computed by hand: header and padding before each payload, from the start of the block. */
 static const struct segs mixes[] = {
 	/* 4 4, eight times */
 	{ 8, 0xff, { 4, 4, 4, 4, 4, 4, 4, 4 }, 64, 0, 0, 0 },
-	/* 16 16, eight times: half of it header and padding */
+	/* 16 16, eight times: half of it is header and padding */
 	{ 8, 0xff, { 16, 16, 16, 16, 16, 16, 16, 16 }, 256, 0, 0, 0 },
 	/* 4 100, eight times */
 	{ 8, 0xff, { 100, 100, 100, 100, 100, 100, 100, 100 }, 832, 0, 0, 0 },
-	/* 2 1, and 3 1 seven times: one of padding */
+	/* 2 1, and 3 1 seven times: one byte of padding */
 	{ 8, 0xff, { 1, 1, 1, 1, 1, 1, 1, 1 }, 31, 0, 0, 0 },
 	/* 2 1, 3 2, 2 3, 7 4, 2 6, 8 8, 4 12, 16 16 */
 	{ 8, 0xff, { 1, 2, 3, 4, 6, 8, 12, 16 }, 96, 0, 0, 0 },
@@ -23,13 +23,13 @@ static const struct segs mixes[] = {
 	{ 8, 0xff, { 100, 1, 24, 3, 16, 2, 12, 6 }, 208, 0, 0, 0 },
 	/* none, 4 4, none, 8 8, 2 1, none, 9 100, 8 24 */
 	{ 8, 0xff, { 0, 4, 0, 8, 1, 0, 100, 24 }, 168, 0, 0, 0 },
-	/* 2 3, 5 2, 20 48, 2 5, 9 8, 2 1, 21 16, 4 4; a block of its own: 16 8192 */
+	/* 2 3, 5 2, 20 48, 2 5, 9 8, 2 1, 21 16, 4 4; in a block of its own: 16 8192 */
 	{ 9, 0x1ff, { 3, 2, 48, 5, 8, 1, 16, 4, 8192 }, 8360, 0, 0, 0 },
 };
 
 #define MIXES (sizeof(mixes) / sizeof(mixes[0]))
 
-START_TEST(layout_by_hand)
+START_TEST(layout_matches_hand_computed_values)
 {
 	static const struct {
 		size_t bytes, total;
@@ -50,8 +50,10 @@ START_TEST(layout_by_hand)
 }
 END_TEST
 
-/* The rule against trying each place; what a header says, and what none does. */
-START_TEST(places)
+/*
+ * The formula against a search of all positions; and headers with valid and with invalid contents.
+ */
+START_TEST(place_matches_exhaustive_search)
 {
 	static const uint32_t distances[] = { 2, 100, 16380, 16382, 16384, 16386, 70000 };
 	uint32_t end, bytes, i, at, header;
@@ -60,7 +62,7 @@ START_TEST(places)
 	for (end = 0; end < 64; end++)
 		for (bytes = 1; bytes < 64; bytes++)
 			for (i = 0; i < sizeof(distances) / sizeof(distances[0]); i++) {
-				/* `before` is even, as payloads are. */
+				/* `before` is even, as ends of payloads are. */
 				uint32_t base = 131072, before = (base + end - distances[i]) & ~1u;
 
 				at = mam_segment_place(before, base + end, bytes);
@@ -88,7 +90,7 @@ END_TEST
 
 /* ---- each subset of eight lanes ------------------------------------------------------------- */
 
-START_TEST(subsets)
+START_TEST(each_subset_of_lanes_is_served)
 {
 	struct segs segs = mixes[_i];
 	struct ckit *kit = ckit_create(1 << 14, NULL);
@@ -113,7 +115,7 @@ END_TEST
 #define ORDERS 5040u
 #define ORDERS_STEP (CKIT_RACE ? 29u : 1u)
 
-/* The `number`th order of so many. */
+/* Permutation `number` of the lanes. */
 CKIT_UNSEEN void order_make(uint32_t *order, uint32_t number)
 {
 	uint32_t left[SEVEN], i, j, at;
@@ -140,8 +142,8 @@ CKIT_UNSEEN uint32_t order_allocs(const struct ckit *kit)
 }
 
 /*
- * Seven lanes get, an eighth one gives back, in each order. The block comes back with the seventh free
- * and not before.
+ * Seven lanes allocate, and an eighth one frees, in each order. The block is freed with the seventh
+ * free and not before.
  */
 static MAM_KERNEL(each_order)
 {
@@ -168,7 +170,7 @@ static MAM_KERNEL(each_order)
 	}
 }
 
-START_TEST(orders)
+START_TEST(block_is_freed_with_last_of_seven)
 {
 	struct segs segs = { .lanes = 8 };
 	struct ckit *kit = ckit_create(1 << 10, NULL);
@@ -180,9 +182,12 @@ START_TEST(orders)
 }
 END_TEST
 
-/* ---- as many as there can be ------------------------------------------------------------------- */
+/* ---- the maximum number of segments ---------------------------------------------------------- */
 
-/* From the lowest on, so that the last one goes down over all of them; and from the highest on. */
+/*
+ * From the lowest segment upward, so that the last free passes all of them; and from the highest
+ * downward.
+ */
 static MAM_KERNEL(whole_warp)
 {
 	struct ckit *kit = argument;
@@ -197,7 +202,7 @@ static MAM_KERNEL(whole_warp)
 	}
 }
 
-START_TEST(thirty_two)
+START_TEST(full_warp_shares_a_block)
 {
 	struct segs segs = { .lanes = 32 };
 	struct ckit *kit = ckit_create(1 << 12, NULL);
@@ -208,7 +213,7 @@ START_TEST(thirty_two)
 }
 END_TEST
 
-/* ---- by many lanes, of other blocks, in a later kernel -------------------------------------- */
+/* ---- many lanes, of other blocks, in a later kernel ----------------------------------------- */
 
 #define MANY_BLOCKS 2u
 #define MANY_LANES 34u
@@ -221,7 +226,7 @@ static size_t many_bytes(void)
 	return sizes[simt_random() % (sizeof(sizes) / sizeof(sizes[0]))];
 }
 
-/* Gets some, and gives back what it finds. */
+/* Allocates some segments, and frees those it finds. */
 static MAM_KERNEL(many)
 {
 	struct ckit *kit = argument;
@@ -250,18 +255,19 @@ static bool many_build(struct simt_world *world, void *argument)
 	       simt_world_launch(world, 0, many_later, MANY_BLOCKS, MANY_LANES, argument);
 }
 
-START_TEST(by_others)
+START_TEST(segments_are_freed_by_other_lanes)
 {
 	struct segs segs = { .lanes = 32 };
 	struct ckit *kit = ckit_create(1 << 13, NULL);
 
 	kit->own = &segs;
-	ckit_explore_world(kit, "by others, and later", many_build, CKIT_RACE ? 100 : 800, NULL);
+	ckit_explore_world(kit, "by other lanes, and later", many_build, CKIT_RACE ? 100 : 800,
+			   NULL);
 	ckit_destroy(kit);
 }
 END_TEST
 
-/* Few lanes that all free at the same time: the search goes deep here. */
+/* Few lanes that all free at the same time: the search is exhaustive here. */
 static MAM_KERNEL(few)
 {
 	struct ckit *kit = argument;
@@ -275,7 +281,7 @@ static MAM_KERNEL(few)
 	}
 }
 
-START_TEST(at_the_same_time)
+START_TEST(concurrent_frees_free_block_once)
 {
 	struct segs segs = { .lanes = 4 };
 	struct ckit *kit = ckit_create(1 << 9, NULL);
@@ -293,12 +299,12 @@ int main(void)
 {
 	TCase *tcase = tcase_create("segments");
 
-	tcase_add_test(tcase, layout_by_hand);
-	tcase_add_test(tcase, places);
-	tcase_add_loop_test(tcase, subsets, 0, MIXES);
-	tcase_add_test(tcase, orders);
-	tcase_add_test(tcase, thirty_two);
-	tcase_add_test(tcase, by_others);
-	tcase_add_test(tcase, at_the_same_time);
+	tcase_add_test(tcase, layout_matches_hand_computed_values);
+	tcase_add_test(tcase, place_matches_exhaustive_search);
+	tcase_add_loop_test(tcase, each_subset_of_lanes_is_served, 0, MIXES);
+	tcase_add_test(tcase, block_is_freed_with_last_of_seven);
+	tcase_add_test(tcase, full_warp_shares_a_block);
+	tcase_add_test(tcase, segments_are_freed_by_other_lanes);
+	tcase_add_test(tcase, concurrent_frees_free_block_once);
 	return ckit_run(tcase, "coalesce/segments");
 }

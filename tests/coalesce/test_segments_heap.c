@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_segments_heap.c - segments over a heap of objects, which itself puts lanes together: whole warps
- * and parts of them, large ones in between, and lanes that ask the heap themselves meanwhile.
+ * test_segments_heap.c - segments over a heap of objects, which coalesces requests itself: full and
+ * partial warps, some large segments, and lanes that allocate from the heap directly at the same
+ * time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "coalesce/segments.h"
 #include "coalesce/heap_kit.h"
 
-/* The heap as a base, and a count of what it refused, which its books must have, too. */
+/* The heap as a base, and a count of its refusals, which must match the heap's own counters. */
 static void *base_alloc(void *heap, size_t bytes)
 {
 	struct okit *kit = heap;
@@ -41,7 +42,10 @@ static size_t some_bytes(void)
 	return sizes[simt_random() % (sizeof(sizes) / sizeof(sizes[0]))];
 }
 
-/* A segment has its own address, what was asked for, and at its end a byte of that. */
+/*
+ * A segment starts with its own address and the requested size, and ends with a byte of the
+ * address.
+ */
 struct tag {
 	unsigned char *self;
 	uint32_t bytes;
@@ -73,7 +77,7 @@ static void give(struct okit *kit, unsigned char *part)
 	MAM_KASSERT(mam_segments_free(base_of(kit), part));
 }
 
-START_TEST(over_a_heap)
+START_TEST(segments_work_over_an_object_heap)
 {
 	struct okit *kit = okit_create(32, 2, NULL);
 	const struct hkit_way way = { get, give };
@@ -83,7 +87,7 @@ START_TEST(over_a_heap)
 }
 END_TEST
 
-/* A heap too small for a warp's: who gets none leaves nothing behind. */
+/* A heap too small for a warp's requests: a lane that gets NULL leaves nothing allocated. */
 static MAM_KERNEL(too_much)
 {
 	struct okit *kit = argument;
@@ -106,7 +110,7 @@ static const char *check_full(void *argument)
 	return okit_check_empty(argument);
 }
 
-START_TEST(over_a_full_heap)
+START_TEST(full_heap_leaks_nothing)
 {
 	struct okit *kit = okit_create(2, 2, NULL);
 	struct simt_case test = {
@@ -135,8 +139,8 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tcase, 300);
-	tcase_add_test(tcase, over_a_heap);
-	tcase_add_test(tcase, over_a_full_heap);
+	tcase_add_test(tcase, segments_work_over_an_object_heap);
+	tcase_add_test(tcase, full_heap_leaks_nothing);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_segments_stopped.c - a lane that stops for ever in the middle of a free: all others give back
- * theirs and get new ones, whatever it was about to do. Its block may stay; once it goes on, that
- * comes back, too.
+ * test_segments_stopped.c - a lane that stops forever in the middle of a free: all other lanes free
+ * their segments and allocate new ones, wherever it stopped. Its block may remain allocated; once
+ * the lane continues, the block is freed, too.
  */
 #include <string.h>
 
@@ -15,9 +15,9 @@
 
 struct stopped {
 	struct segs segs;
-	uint32_t who;   /* stops */
-	uint32_t after; /* before this atomic of its free, from 1 on */
-	uint32_t count; /* runs in which it did */
+	uint32_t who;   /* the lane that stops */
+	uint32_t after; /* before this atomic of its free, counted from 1 */
+	uint32_t count; /* runs in which it stopped */
 };
 
 static void stopped_begin(struct ckit *kit)
@@ -26,7 +26,7 @@ static void stopped_begin(struct ckit *kit)
 	stop_begin(LANES - 1);
 }
 
-/* Each gives back what another one got, one of them never comes to an end of it. */
+/* Each lane frees what another one allocated; one of them never completes its free. */
 static MAM_KERNEL(stops)
 {
 	struct ckit *kit = argument;
@@ -60,7 +60,7 @@ static const char *check_stops(void *argument)
 	return ckit_check_served(argument);
 }
 
-START_TEST(others_go_on)
+START_TEST(other_lanes_continue_after_a_stop)
 {
 	struct stopped plan = { .who = (uint32_t)_i };
 	struct ckit *kit = ckit_create(1 << 12, NULL);
@@ -80,6 +80,6 @@ int main(void)
 {
 	TCase *tcase = tcase_create("stopped");
 
-	tcase_add_loop_test(tcase, others_go_on, 0, LANES);
+	tcase_add_loop_test(tcase, other_lanes_continue_after_a_stop, 0, LANES);
 	return ckit_run(tcase, "coalesce/segments stopped");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_segments_wrong.c - segments where something goes wrong: the base refuses, sizes that nobody can
- * have, frees of what is free already and of what never was a segment.
+ * test_segments_wrong.c - segments under errors: the base refuses, sizes that cannot be served,
+ * double frees, and frees of addresses that never were segments.
  */
 #include "coalesce/segments_kit.h"
 
@@ -10,7 +10,7 @@
 struct refusal {
 	uint32_t after, every;
 	size_t max;
-	uint32_t failed; /* lanes that get nothing; 99: that depends on who came together */
+	uint32_t failed; /* lanes that get NULL; 99: that depends on which lanes converged */
 };
 
 static const struct refusal refusals[] = {
@@ -21,7 +21,7 @@ static const struct refusal refusals[] = {
 	{ 0, 0, 7, 7 },                   /* 1 does */
 };
 
-/* Each lane that can be served on its own is, whoever else cannot; and again, later. */
+/* Each lane that can be served on its own is, even if others cannot; and again, later. */
 static MAM_KERNEL(refused)
 {
 	struct ckit *kit = argument;
@@ -48,11 +48,11 @@ static const char *check_refused(void *argument)
 
 	segs->refused += kit->refusals > 0;
 	if (refusal->failed != 99 && kit->failed != refusal->failed)
-		return "others went without than those who had to";
+		return "unexpected set of failed lanes";
 	return ckit_check_empty(argument);
 }
 
-START_TEST(refuses)
+START_TEST(each_lane_that_fits_is_served)
 {
 	struct segs segs = { .lanes = 8, .bytes = { 4, 100, 16, 8, 200, 1, 48, 64 } };
 	const struct refusal *refusal = &refusals[_i];
@@ -68,9 +68,9 @@ START_TEST(refuses)
 }
 END_TEST
 
-/* ---- sizes that nobody can have --------------------------------------------------------------- */
+/* ---- sizes that cannot be served ------------------------------------------------------------- */
 
-/* They go without, and do not stand in the way of the others. */
+/* These lanes get NULL, and do not affect the others. */
 static MAM_KERNEL(too_large)
 {
 	static const size_t sizes[] = { SIZE_MAX, 4,  SIZE_MAX - 15, SIZE_MAX - 16,
@@ -83,21 +83,21 @@ static MAM_KERNEL(too_large)
 	segs_give(kit, part);
 }
 
-START_TEST(sizes)
+START_TEST(oversized_requests_return_null)
 {
 	struct segs segs = { .lanes = 8 };
 	struct ckit *kit = ckit_create(1 << 12, NULL);
 
 	kit->own = &segs;
 	kit->max_bytes = 1 << 12;
-	ckit_explore(kit, "sizes that nobody can have", too_large, 1, 8, 200, NULL);
+	ckit_explore(kit, "oversized requests", too_large, 1, 8, 200, NULL);
 	ckit_destroy(kit);
 }
 END_TEST
 
-/* ---- frees that are wrong --------------------------------------------------------------------- */
+/* ---- invalid frees --------------------------------------------------------------------------- */
 
-/* What is free already stays so, as long as somebody has a part of the block: the lowest one here. */
+/* A second free is refused as long as a segment of the block is live: the lowest one here. */
 static MAM_KERNEL(twice)
 {
 	struct ckit *kit = argument;
@@ -130,18 +130,18 @@ static MAM_KERNEL(twice)
 		segs_give(kit, ckit_take(kit, i));
 }
 
-START_TEST(free_twice)
+START_TEST(double_free_is_refused)
 {
 	struct segs segs = { .lanes = 4 };
 	struct ckit *kit = ckit_create(1 << 12, NULL);
 
 	kit->own = &segs;
-	ckit_explore(kit, "freed twice", twice, 1, 4, 300, ckit_check_served);
+	ckit_explore(kit, "double free", twice, 1, 4, 300, ckit_check_served);
 	ckit_destroy(kit);
 }
 END_TEST
 
-/* Two of the lanes free the same at the same time, live or last: one of them is told. */
+/* Two lanes free the same segment concurrently, the last one or not: one of them gets false. */
 static MAM_KERNEL(both)
 {
 	struct ckit *kit = argument;
@@ -153,7 +153,7 @@ static MAM_KERNEL(both)
 	ckit_keep(kit, me, part);
 	mam_syncthreads();
 	if (me < 4) {
-		/* No ckit_take(): both are to have it. */
+		/* Not ckit_take(): both lanes need it. */
 		part = (void *)(uintptr_t)mam_atomic_load64(&kit->kept[k], MAM_ACQUIRE,
 							    MAM_AT_DEVICE);
 		if (me % 2 == 0)
@@ -176,7 +176,7 @@ static MAM_KERNEL(both)
 	}
 }
 
-/* The same, and segment 3 is gone before, so that 2 is the last. */
+/* The same, after segment 3 was freed, so that 2 is the last. */
 static MAM_KERNEL(both_last)
 {
 	struct ckit *kit = argument;
@@ -205,21 +205,21 @@ static MAM_KERNEL(both_last)
 	}
 }
 
-START_TEST(free_twice_at_once)
+START_TEST(concurrent_double_free_is_refused)
 {
 	struct segs segs = { .lanes = 4 };
 	struct ckit *kit = ckit_create(1 << 12, NULL);
 
 	kit->own = &segs;
-	ckit_explore(kit, "two free the same", both, 1, 4, CKIT_RACE ? 300 : 1500,
+	ckit_explore(kit, "two lanes free a segment", both, 1, 4, CKIT_RACE ? 300 : 1500,
 		     ckit_check_served);
-	ckit_explore(kit, "two free the last", both_last, 1, 4, CKIT_RACE ? 300 : 1500,
-		     ckit_check_served);
+	ckit_explore(kit, "two lanes free the last segment", both_last, 1, 4,
+		     CKIT_RACE ? 300 : 1500, ckit_check_served);
 	ckit_destroy(kit);
 }
 END_TEST
 
-/* Addresses that no segment has, in memory of somebody else. */
+/* Addresses that are not segments, in memory of another owner. */
 static MAM_KERNEL(rubbish)
 {
 	static const unsigned char fills[] = { 0, 0xff, 0xa5, 2, 3, 0x7e, 0x33 };
@@ -231,7 +231,7 @@ static MAM_KERNEL(rubbish)
 	for (i = 0; i < sizeof(fills); i++) {
 		for (k = 0; k < 64; k++)
 			memory[k] = fills[i];
-		/* Addresses of all three sizes of header, and of none. */
+		/* Addresses with bits like headers of all three sizes, and of no header. */
 		for (k = 8; k < 64; k++)
 			MAM_KASSERT(!mam_segments_free(segs_base(kit), memory + k));
 		for (k = 0; k < 64; k++)
@@ -240,20 +240,20 @@ static MAM_KERNEL(rubbish)
 	MAM_KASSERT(mam_base_free(segs_base(kit), memory));
 }
 
-START_TEST(no_segments)
+START_TEST(free_of_foreign_memory_is_refused)
 {
 	struct segs segs = { .lanes = 1 };
 	struct ckit *kit = ckit_create(1 << 12, NULL);
 
 	kit->own = &segs;
-	ckit_explore(kit, "no segments", rubbish, 1, 1, 1, NULL);
+	ckit_explore(kit, "foreign memory", rubbish, 1, 1, 1, NULL);
 	ckit_destroy(kit);
 }
 END_TEST
 
 /*
- * A header that was overwritten: who comes to it leaves it alone, whatever it says of being free, and
- * the block stays with nobody.
+ * A header was overwritten: a free that reaches it leaves it unchanged, even if it looks free, and
+ * the block remains allocated.
  */
 static MAM_KERNEL(overwritten)
 {
@@ -287,16 +287,16 @@ static const char *check_overwritten(void *argument)
 
 	if (kit->allocs > 1)
 		return ckit_check_empty(argument);
-	return kit->parts || kit->frees ? "who has lost a header is not left alone" : NULL;
+	return kit->parts || kit->frees ? "a free changed a block with a lost header" : NULL;
 }
 
-START_TEST(headers_lost)
+START_TEST(overwritten_header_leaks_block_safely)
 {
 	struct segs segs = { .lanes = 3 };
 	struct ckit *kit = ckit_create(1 << 12, NULL);
 
 	kit->own = &segs;
-	ckit_explore(kit, "a header overwritten", overwritten, 1, 3, 50, check_overwritten);
+	ckit_explore(kit, "an overwritten header", overwritten, 1, 3, 50, check_overwritten);
 	ckit_destroy(kit);
 }
 END_TEST
@@ -305,11 +305,12 @@ int main(void)
 {
 	TCase *tcase = tcase_create("wrong");
 
-	tcase_add_loop_test(tcase, refuses, 0, sizeof(refusals) / sizeof(refusals[0]));
-	tcase_add_test(tcase, sizes);
-	tcase_add_test(tcase, free_twice);
-	tcase_add_test(tcase, free_twice_at_once);
-	tcase_add_test(tcase, no_segments);
-	tcase_add_test(tcase, headers_lost);
+	tcase_add_loop_test(tcase, each_lane_that_fits_is_served, 0,
+			    sizeof(refusals) / sizeof(refusals[0]));
+	tcase_add_test(tcase, oversized_requests_return_null);
+	tcase_add_test(tcase, double_free_is_refused);
+	tcase_add_test(tcase, concurrent_double_free_is_refused);
+	tcase_add_test(tcase, free_of_foreign_memory_is_refused);
+	tcase_add_test(tcase, overwritten_header_leaks_block_safely);
 	return ckit_run(tcase, "coalesce/segments wrong");
 }

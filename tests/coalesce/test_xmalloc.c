@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_xmalloc.c - XMalloc: who is put together with whom, what a lane gets where there is little
- * room, and that each block comes back to the base once, when nobody has any of it.
+ * test_xmalloc.c - XMalloc: which lanes share a block, what a lane gets if memory is scarce, and
+ * that each block is freed to the base once, when no part of it is in use.
  */
 #include "coalesce/kit.h"
 #include "coalesce/xmalloc.h"
@@ -9,8 +9,8 @@
 #define LARGE (MAM_COMPARTMENT_MAX + 1)
 
 struct plan {
-	uint32_t bytes[40]; /* what threads ask for; 0: they ask for nothing */
-	uint32_t blocks;    /* that the base is asked for, if all come together */
+	uint32_t bytes[40]; /* requested by threads; 0: no request */
+	uint32_t blocks;    /* expected from the base, if all lanes converge */
 };
 
 static void *get(struct ckit *kit, size_t bytes)
@@ -38,15 +38,15 @@ static uint32_t place(void)
 	return mam_block() * simt_block_threads() + simt_thread();
 }
 
-/* Another thread's, of as many as there are. */
+/* The number of another thread, out of `threads`. */
 static uint32_t other(uint32_t threads)
 {
 	return (place() * 7 + 3) % threads;
 }
 
-/* ---- who is put together ------------------------------------------------------------------- */
+/* ---- which lanes share a block ------------------------------------------------------------- */
 
-/* All come together, as there is nobody else: the mask makes it so. */
+/* All lanes converge, as there are no others: the mask ensures it. */
 static MAM_KERNEL(ask)
 {
 	struct ckit *kit = argument;
@@ -61,7 +61,7 @@ static MAM_KERNEL(ask)
 	give(kit, object);
 }
 
-/* Lanes may come in several groups, but where they come in one it is this many blocks. */
+/* Lanes may arrive in several groups; if they arrive in one, they need this many blocks. */
 static uint32_t fewest, max;
 
 static const char *check_blocks(void *argument)
@@ -75,15 +75,15 @@ static const char *check_blocks(void *argument)
 	return ckit_check_served(argument);
 }
 
-START_TEST(put_together)
+START_TEST(small_requests_share_a_block)
 {
 	static const struct plan plans[] = {
 		{ { 56, 56, 40, 120 }, 1 },
 		{ { 1, 2, 3, 4, 5, 6, 7, 8 }, 1 },
 		{ { 8, 8, 8, 8, 8, 8, 8, 8 }, 1 },
-		{ { LARGE, 8, 8, LARGE, 8 }, 3 }, /* the large ones alone */
+		{ { LARGE, 8, 8, LARGE, 8 }, 3 }, /* the large ones are alone */
 		{ { LARGE, LARGE, 500 }, 3 },
-		{ { 8, LARGE, 0, LARGE }, 3 }, /* a small one left is alone, too */
+		{ { 8, LARGE, 0, LARGE }, 3 }, /* a single small one is alone, too */
 		{ { 0, 0, 8, 0, 8 }, 1 },
 		{ { 100 }, 1 },
 		{ { MAM_COMPARTMENT_MAX, MAM_COMPARTMENT_MAX, LARGE }, 2 },
@@ -92,14 +92,14 @@ START_TEST(put_together)
 
 	fewest = 1000;
 	max = 0;
-	ckit_explore(kit, "put together", ask, 1, 8, CKIT_RACE ? 60 : 400, check_blocks);
+	ckit_explore(kit, "coalesced", ask, 1, 8, CKIT_RACE ? 60 : 400, check_blocks);
 	if (!getenv("SIMT_SEED") && !getenv("SIMT_CASE"))
 		ck_assert_uint_eq(fewest, plans[_i].blocks);
 	ckit_destroy(kit);
 }
 END_TEST
 
-/* A lane without another that asks for little has no count, but a block for itself. */
+/* A lane without another small request gets a block without a count. */
 static MAM_KERNEL(lone)
 {
 	struct ckit *kit = argument;
@@ -111,7 +111,7 @@ static MAM_KERNEL(lone)
 	give(kit, object);
 }
 
-START_TEST(lone_lanes)
+START_TEST(lone_lane_gets_its_own_block)
 {
 	struct ckit *kit = ckit_create(1 << 12, NULL);
 
@@ -121,8 +121,8 @@ START_TEST(lone_lanes)
 }
 END_TEST
 
-/* Every subset of five lanes with small requests, the rest with large ones or with none. */
-START_TEST(subsets)
+/* Every subset of five lanes with small requests; the rest make large requests or none. */
+START_TEST(each_subset_of_lanes_is_served)
 {
 	struct ckit *kit = ckit_create(1 << 14, NULL);
 	struct plan plan = { { 0 }, 0 };
@@ -141,9 +141,9 @@ START_TEST(subsets)
 }
 END_TEST
 
-/* ---- given back by anybody ----------------------------------------------------------------- */
+/* ---- frees by any lane --------------------------------------------------------------------- */
 
-/* Of sizes by chance, some of them large. */
+/* Random sizes, some of them large. */
 static uint32_t random_size(void)
 {
 	uint64_t random = simt_random();
@@ -168,7 +168,7 @@ static MAM_KERNEL(rounds)
 	give(kit, own);
 }
 
-/* What others of the block got; then of any block, whoever left something. */
+/* Frees what another lane of the block allocated; then parts that lanes of any block left. */
 static MAM_KERNEL(swap)
 {
 	struct ckit *kit = argument;
@@ -184,7 +184,7 @@ static MAM_KERNEL(swap)
 	give(kit, ckit_take(kit, all + place()));
 }
 
-START_TEST(by_anybody)
+START_TEST(parts_are_freed_by_any_lane)
 {
 	struct ckit *kit = ckit_create(1 << 16, NULL);
 
@@ -218,17 +218,17 @@ static bool in_turn(struct simt_world *world, void *argument)
 	       simt_world_launch(world, 1, empty, 3, 8, argument);
 }
 
-START_TEST(later_kernel)
+START_TEST(parts_are_freed_by_later_kernel)
 {
 	struct ckit *kit = ckit_create(1 << 16, NULL);
 
-	ckit_explore_world(kit, "a later kernel, and one beside it", in_turn, CKIT_RACE ? 80 : 600,
-			   ckit_check_served);
+	ckit_explore_world(kit, "a later kernel, and a concurrent one", in_turn,
+			   CKIT_RACE ? 80 : 600, ckit_check_served);
 	ckit_destroy(kit);
 }
 END_TEST
 
-/* In an order that `plan` numbers: lane by lane, so that each may be the last of the block. */
+/* In the order that `plan` specifies: lane by lane, so that each may be the last of the block. */
 static MAM_KERNEL(in_order)
 {
 	struct ckit *kit = argument;
@@ -246,7 +246,7 @@ static MAM_KERNEL(in_order)
 	}
 }
 
-START_TEST(every_order)
+START_TEST(parts_are_freed_in_every_order)
 {
 	struct ckit *kit = ckit_create(1 << 12, NULL);
 	uint32_t order;
@@ -259,35 +259,35 @@ START_TEST(every_order)
 }
 END_TEST
 
-/* ---- where there is little room ------------------------------------------------------------ */
+/* ---- scarce memory ------------------------------------------------------------------------- */
 
-/* A base with pieces: what is for all it has not, what is for one it has. */
-START_TEST(pieces)
+/* A fragmented base: it has no block for all lanes, but one for each. */
+START_TEST(fragmented_base_serves_lanes_one_by_one)
 {
 	static const struct plan plan = { { 100, 100, 20, 60, 90, 100, 8, 30 }, 0 };
 	struct ckit *kit = ckit_create(1 << 14, &plan);
 
 	kit->max_bytes = 120;
-	ckit_explore(kit, "a base in pieces", ask, 1, 8, CKIT_RACE ? 40 : 300, ckit_check_served);
+	ckit_explore(kit, "a fragmented base", ask, 1, 8, CKIT_RACE ? 40 : 300, ckit_check_served);
 	ckit_destroy(kit);
 }
 END_TEST
 
-/* Who alone would get something does, whoever comes along. */
+/* A lane that would get memory alone gets it, regardless of other lanes. */
 static const char *check_four(void *argument)
 {
 	const struct ckit *kit = argument;
 
-	return kit->failed == 4 ? ckit_check_empty(argument) : "others got something";
+	return kit->failed == 4 ? ckit_check_empty(argument) : "unexpected set of served lanes";
 }
 
-START_TEST(small_pieces)
+START_TEST(fragmented_base_serves_what_fits)
 {
 	static const struct plan plan = { { 100, 100, 20, 60, 300, 100, 8, 30 }, 0 };
 	struct ckit *kit = ckit_create(1 << 14, &plan);
 
 	kit->max_bytes = 80;
-	ckit_explore(kit, "a base in small pieces", ask, 1, 8, CKIT_RACE ? 40 : 300, check_four);
+	ckit_explore(kit, "a more fragmented base", ask, 1, 8, CKIT_RACE ? 40 : 300, check_four);
 	ckit_destroy(kit);
 }
 END_TEST
@@ -304,8 +304,8 @@ static MAM_KERNEL(some)
 		give(kit, own[i]);
 }
 
-/* From a call on, each third or every second one, and in an arena that is too small. */
-START_TEST(refused)
+/* Starting at a call, every third or second call, and in an arena that is too small. */
+START_TEST(refused_requests_leak_nothing)
 {
 	struct ckit *kit = ckit_create(_i == 3 ? 512 : 1 << 14, NULL);
 	uint32_t after;
@@ -318,7 +318,7 @@ START_TEST(refused)
 		}
 	else {
 		kit->refuse_every = _i == 3 ? 0 : (uint32_t)_i + 1;
-		ckit_explore(kit, "refused now and then", some, 2, 6, CKIT_RACE ? 80 : 600, NULL);
+		ckit_explore(kit, "refused at intervals", some, 2, 6, CKIT_RACE ? 80 : 600, NULL);
 	}
 	ckit_destroy(kit);
 }
@@ -359,7 +359,7 @@ static bool some_and_drain(struct simt_world *world, void *argument)
 	       simt_world_launch(world, 1, drain, 1, 3, argument);
 }
 
-START_TEST(buffered)
+START_TEST(buffers_cache_blocks)
 {
 	struct ckit *kit = ckit_create(1 << 16, NULL);
 
@@ -380,7 +380,7 @@ START_TEST(buffered)
 }
 END_TEST
 
-/* ---- mistakes ------------------------------------------------------------------------------ */
+/* ---- invalid frees ------------------------------------------------------------------------- */
 
 static MAM_KERNEL(mistakes)
 {
@@ -402,7 +402,7 @@ static MAM_KERNEL(mistakes)
 	MAM_KASSERT(!mam_xmalloc_free(base, kit->own, object + 16));
 	MAM_KASSERT(!mam_xmalloc_free(base, kit->own, large + 16));
 	MAM_KASSERT(!mam_xmalloc_free(base, kit->own, large + 48));
-	/* All but the first lane; then again, while the first keeps the block. */
+	/* All lanes except the first; then again, while the first keeps the block. */
 	mam_warp_sync(all);
 	if (mam_lane()) {
 		give(kit, object);
@@ -415,7 +415,7 @@ static MAM_KERNEL(mistakes)
 	give(kit, large);
 }
 
-START_TEST(seen)
+START_TEST(double_free_is_detected)
 {
 	struct ckit *kit = ckit_create(1 << 14, NULL);
 
@@ -424,7 +424,7 @@ START_TEST(seen)
 }
 END_TEST
 
-/* One that the base sees: the answer is the base's. */
+/* A free that the base detects: the base determines the result. */
 static bool no_free(void *heap, void *block)
 {
 	(void)heap;
@@ -442,11 +442,11 @@ static MAM_KERNEL(told)
 	(void)mam_base_free(base, (unsigned char *)object - 16);
 }
 
-START_TEST(base_tells)
+START_TEST(result_of_base_is_returned)
 {
 	struct ckit *kit = ckit_create(1 << 12, NULL);
 
-	ckit_explore(kit, "the base tells", told, 1, 2, 3, ckit_check_served);
+	ckit_explore(kit, "result of the base", told, 1, 2, 3, ckit_check_served);
 	ckit_destroy(kit);
 }
 END_TEST
@@ -455,17 +455,17 @@ int main(void)
 {
 	TCase *tcase = tcase_create("xmalloc");
 
-	tcase_add_loop_test(tcase, put_together, 0, 9);
-	tcase_add_test(tcase, lone_lanes);
-	tcase_add_test(tcase, subsets);
-	tcase_add_test(tcase, by_anybody);
-	tcase_add_test(tcase, later_kernel);
-	tcase_add_test(tcase, every_order);
-	tcase_add_test(tcase, pieces);
-	tcase_add_test(tcase, small_pieces);
-	tcase_add_loop_test(tcase, refused, 0, 4);
-	tcase_add_loop_test(tcase, buffered, 0, 3);
-	tcase_add_test(tcase, seen);
-	tcase_add_test(tcase, base_tells);
+	tcase_add_loop_test(tcase, small_requests_share_a_block, 0, 9);
+	tcase_add_test(tcase, lone_lane_gets_its_own_block);
+	tcase_add_test(tcase, each_subset_of_lanes_is_served);
+	tcase_add_test(tcase, parts_are_freed_by_any_lane);
+	tcase_add_test(tcase, parts_are_freed_by_later_kernel);
+	tcase_add_test(tcase, parts_are_freed_in_every_order);
+	tcase_add_test(tcase, fragmented_base_serves_lanes_one_by_one);
+	tcase_add_test(tcase, fragmented_base_serves_what_fits);
+	tcase_add_loop_test(tcase, refused_requests_leak_nothing, 0, 4);
+	tcase_add_loop_test(tcase, buffers_cache_blocks, 0, 3);
+	tcase_add_test(tcase, double_free_is_detected);
+	tcase_add_test(tcase, result_of_base_is_returned);
 	return ckit_run(tcase, "coalesce/xmalloc");
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch.h - a FIFO under watch: after each atomic of device code it is held against a model. To be
- * included before any header of device code but stop.h, which it includes.
+ * watch.h - a FIFO that is compared with a model after each atomic of device code. To be included
+ * before any header of device code except stop.h, which it includes.
  *
- * 1. The head moved: by one, and the lane that moved it must answer with what the model has in
- *    front. The tail moved: by one, and the model has another message.
- * 2. Never more than the capacity, never fewer than none; each message but the last is in the
- *    array.
- * 3. For each lane inside a call it is noted whether the queue was full, or empty, or moved, at any
- *    time since the call began: what its answer must be justified by.
- * 4. Lanes sleep now and then before an atomic, some for long (watch.naps).
+ * 1. The head moved: by one, and the lane that moved it must return the model's first message. The
+ *    tail moved: by one, and the model has another message.
+ * 2. Never more messages than the capacity, and never fewer than 0; each message except the last is
+ *    in the array.
+ * 3. For each lane inside a call the watch records whether the queue was full, or empty, or moved,
+ *    at any time since the call began: the lane's result must be justified by that.
+ * 4. Lanes sleep sometimes before an atomic, some of them for a long time (watch.naps).
  */
 #ifndef MAM_TESTS_COALESCE_WATCH_H
 #define MAM_TESTS_COALESCE_WATCH_H
@@ -23,25 +23,25 @@
 
 struct watch_lane {
 	bool inside, was_full, was_empty, head_moved, tail_moved;
-	bool due; /* it has moved the head, over `payload` */
+	bool due; /* it has moved the head past `payload` */
 	bool put; /* it has moved the tail */
 	uint32_t payload;
 	uint32_t atomics; /* since the call began */
 };
 
 static struct {
-	const uint32_t *head; /* NULL: nothing is watched */
+	const uint32_t *head; /* NULL: no FIFO is watched */
 	const uint64_t *tail, *array;
 	uint32_t capacity;
 	uint32_t front, back; /* the model's numbers: of the head, of the tail */
 	uint32_t payload[WATCH_MESSAGES];
-	uint32_t lanes, naps; /* of `naps` atomics one is slept before; 0: none */
+	uint32_t lanes, naps; /* lanes; one of `naps` atomics is preceded by a sleep; 0: none */
 	struct watch_lane lane[STOP_LANES];
-	/* What happened, of all runs. */
+	/* Counts over all runs. */
 	uint64_t full, empty, lost, wrapped;
 } watch;
 
-/* The state as it is now counts for a call that has just begun, and for all that are under way. */
+/* The current state counts for a call that has just begun, and for all calls in progress. */
 STOP_UNSEEN void watch_note(struct watch_lane *lane)
 {
 	uint32_t held = watch.back - watch.front + 1;
@@ -63,7 +63,7 @@ STOP_UNSEEN void watch_look(void)
 	put = *watch.tail >> 32 != watch.back;
 	if (taken) {
 		if (*watch.head != watch.front + 1 || self->due)
-			simt_fail("the head went by more than one", SIMT_SITE);
+			simt_fail("the head moved by more than one", SIMT_SITE);
 		self->due = true;
 		self->payload = watch.payload[watch.front % WATCH_MESSAGES];
 		watch.front++;
@@ -71,18 +71,18 @@ STOP_UNSEEN void watch_look(void)
 	}
 	if (put) {
 		if (*watch.tail >> 32 != (uint32_t)(watch.back + 1) || self->put)
-			simt_fail("the tail went by more than one", SIMT_SITE);
+			simt_fail("the tail moved by more than one", SIMT_SITE);
 		self->put = true;
 		watch.back++;
 		watch.payload[watch.back % WATCH_MESSAGES] = (uint32_t)*watch.tail;
 	}
 	if (watch.back - watch.front + 1 > watch.capacity)
-		simt_fail("more than the capacity, or fewer than none", SIMT_SITE);
+		simt_fail("the length exceeds the capacity or is negative", SIMT_SITE);
 	for (number = watch.front; number - watch.front < watch.back - watch.front + 1; number++)
 		if (number != watch.back &&
 		    watch.array[number % watch.capacity] !=
 			    ((uint64_t)number << 32 | watch.payload[number % WATCH_MESSAGES]))
-			simt_fail("a message is not where it should be", SIMT_SITE);
+			simt_fail("a message is not in its place", SIMT_SITE);
 	for (i = 0; i < watch.lanes; i++) {
 		if (!watch.lane[i].inside)
 			continue;
@@ -120,7 +120,7 @@ STOP_UNSEEN uint64_t watch_atomic(volatile void *where, unsigned int bytes, enum
 
 #include "coalesce/fifo.h"
 
-/* An empty FIFO that was just formatted, for so many lanes. */
+/* An empty FIFO that was just formatted, for this number of lanes. */
 STOP_UNSEEN void watch_begin(struct mam_fifo *fifo, uint32_t lanes)
 {
 	watch.head = &fifo->head;
@@ -187,7 +187,7 @@ static inline bool watch_take(struct mam_fifo *fifo, uint32_t *payload)
 	return done;
 }
 
-/* One try: five accesses at most. */
+/* One try: at most five accesses. */
 static inline enum mam_fifo_answer watch_try_put(struct mam_fifo *fifo, uint32_t payload)
 {
 	enum mam_fifo_answer answer;
@@ -199,7 +199,7 @@ static inline enum mam_fifo_answer watch_try_put(struct mam_fifo *fifo, uint32_t
 	return answer;
 }
 
-/* Four. */
+/* At most four accesses. */
 static inline enum mam_fifo_answer watch_try_take(struct mam_fifo *fifo, uint32_t *payload)
 {
 	enum mam_fifo_answer answer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ways_kit.h - what tests need that go every way of coalesce/way.h: a map and buffers, new before each run;
- * on top of kit.h, whose `own` is the struct below.
+ * ways_kit.h - helpers for tests that use each coalescer of coalesce/way.h: a map and buffers, new
+ * for each run; on top of kit.h, whose `own` is the struct below.
  */
 #ifndef MAM_TESTS_COALESCE_WAYS_KIT_H
 #define MAM_TESTS_COALESCE_WAYS_KIT_H
