@@ -8,7 +8,7 @@
 #include "simt/step.h"
 #include "simt/warp.h"
 
-#define PATTERN 0xa5 /* what shared memory holds before somebody writes it */
+#define PATTERN 0xa5 /* initial contents of shared memory */
 
 static void end_barrier(struct simt_world *world, struct simt_block *block)
 {
@@ -274,7 +274,7 @@ uint32_t simt_grid_dim(unsigned int axis)
 	return simt_here ? simt_here->block->launch->grid_dims[axis] : 1;
 }
 
-/* A slot stays on its SM: the block that comes next runs where the last one did. */
+/* A slot stays on its SM: the next block in it runs where the last one did. */
 uint32_t simt_smid(void)
 {
 	const struct simt_world *world = simt_now;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crash.c - the handler runs on a stack of its own, as the lane's may be what overflowed. It writes
- * its text, puts back what there was before it and returns: the same instruction then meets the
- * older handler (a sanitizer's, say) or the end.
+ * crash.c - the handler runs on its own stack, as the lane's stack may have overflowed. It writes
+ * its text, restores the previous handler and returns: the same instruction then reaches the
+ * previous handler (for example a sanitizer's) or ends the program.
  */
 #include "simt/crash.h"
 
@@ -44,7 +44,7 @@ static void crashed(int number)
 		describe(number);
 	for (size_t i = 0; i < SIGNALS; i++)
 		sigaction(signals[i], &before[i], NULL);
-	if (number == SIGABRT) /* is not met again by going on */
+	if (number == SIGABRT) /* would not be raised again on return */
 		raise(number);
 }
 

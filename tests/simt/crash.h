@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crash.h - a kernel that writes where it must not ends the program: which interleaving it was is
- * said before.
+ * crash.h - an invalid access in a kernel ends the program: the handler reports the interleaving
+ * first.
  */
 #ifndef MAM_TESTS_SIMT_CRASH_H
 #define MAM_TESTS_SIMT_CRASH_H
@@ -9,7 +9,7 @@
 #include "simt/explore.h"
 
 /*
- * From here to the end of the run with `seed` and `policy`: signals of a crash in a lane are
+ * Until the end of the run with `seed` and `policy`, a signal that reports a crash of a lane is
  * described on stderr.
  */
 void simt_crash_begin(const struct simt_case *test, uint64_t seed, enum simt_policy policy);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * expect.h - for tests of the simulator itself: a kernel that must end in one way under every
- * policy, with a text that says certain things.
+ * expect.h - for tests of the simulator itself: a kernel that must end with one verdict under every
+ * policy, and a text that must contain a string.
  */
 #ifndef MAM_TESTS_SIMT_EXPECT_H
 #define MAM_TESTS_SIMT_EXPECT_H
@@ -15,7 +15,7 @@ struct expect {
 	simt_kernel *kernel;
 	unsigned int grid, block;
 	void *argument;
-	size_t zero; /* so many bytes at `argument` are cleared before each run */
+	size_t zero; /* this number of bytes at `argument` is cleared before each run */
 	struct simt_config config;
 	unsigned int seeds; /* 0: 20 */
 };

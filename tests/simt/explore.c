@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * explore.c - seed by seed, each under every policy in turn, so that what any policy finds early is
- * found early.
+ * explore.c - runs each seed under every policy in turn, so that a failure that any policy finds
+ * early is found early.
  *
- * The counts of a program lie in memory that it shares with the children Check may run its tests
- * in; the process that began prints them at its end.
+ * The counts of a program are in memory that it shares with the child processes in which Check may
+ * run its tests. The first process prints the counts at exit.
  */
 #include "simt/explore.h"
 
@@ -75,7 +75,7 @@ static bool number_of(const char *name, uint64_t *value)
 		return false;
 	number = strtoull(text, &end, 0);
 	if (*end) {
-		fprintf(stderr, "simt: %s=%s is no number; it is passed over\n", name, text);
+		fprintf(stderr, "simt: %s=%s is not a number; ignored\n", name, text);
 		return false;
 	}
 	*value = number;
@@ -91,14 +91,12 @@ static unsigned int policies_of(const struct simt_case *test)
 			if (!strcmp(text, simt_policy_name(i)))
 				return 1u << i;
 		}
-		fprintf(stderr,
-			"simt: SIMT_POLICY=%s is none of lane, warp, pct; it is passed over\n",
-			text);
+		fprintf(stderr, "simt: SIMT_POLICY=%s is not lane, warp or pct; ignored\n", text);
 	}
 	return test->policies ? test->policies : (1u << SIMT_POLICIES) - 1;
 }
 
-/* SIMT_SHAPE, or by number. */
+/* The shape that SIMT_SHAPE names, or shape number `which`. */
 static const struct shape *shape_of(uint64_t which)
 {
 	const char *text = getenv("SIMT_SHAPE");
@@ -137,7 +135,7 @@ static enum simt_verdict build_and_run(const struct simt_case *test,
 	return verdict;
 }
 
-/* One interleaving; true if it and what it left are well. */
+/* Runs one interleaving; true if it and its check succeed. */
 static bool try_one(const struct simt_case *test, uint64_t seed, enum simt_policy policy,
 		    struct simt_search *search)
 {
@@ -177,7 +175,7 @@ static bool try_all(const struct simt_case *test, struct simt_search *search, ui
 	if (share > 1)
 		seeds = (seeds + share - 1) / share;
 
-	/* Each shape once at least. */
+	/* Each shape at least once. */
 	if (seeds < SIMT_SHAPES && !(policies & (policies - 1)))
 		seeds = SIMT_SHAPES;
 	number_of("SIMT_FIRST", &first);
@@ -233,7 +231,7 @@ bool simt_explore_fully(const struct simt_case *test, struct simt_search *search
 	return explore(test, search, 1);
 }
 
-/* As a shell takes it from the folder that the program runs in. */
+/* The path of this program, in a form that a shell accepts in the program's working directory. */
 static void own_path(char *path, size_t bytes)
 {
 	char folder[4096];

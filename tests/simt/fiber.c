@@ -31,14 +31,17 @@
 #else
 #define STACK_BYTES ((size_t)64 << 10)
 #endif
-/* Two pages in steps of seven lines: 18 lanes' hot lines share no set of a 32 KiB cache. */
+/*
+ * Two pages in steps of seven cache lines: the hot lines of 18 lanes share no set of a 32 KiB
+ * cache.
+ */
 #define COLOURS 18
 #define COLOUR_BYTES ((size_t)448)
 #define GUARDED_MAX 16384
 
 #ifndef SIMT_UCONTEXT
 /*
- * simt_fiber_swap(save, sp): save is where the old stack pointer goes. simt_fiber_begin() calls rbx
+ * simt_fiber_swap(save, sp): stores the old stack pointer at `save`. simt_fiber_begin() calls rbx
  * with r12.
  */
 void simt_fiber_swap(void **save, void *sp);
@@ -74,7 +77,7 @@ __asm__(".text\n"
 	"	ud2\n"
 	".size simt_fiber_begin, . - simt_fiber_begin\n");
 
-/* What simt_fiber_swap() takes from a stack, lowest address first. */
+/* The values that simt_fiber_swap() pops from a stack, lowest address first. */
 struct frame {
 	uint64_t r15, r14, r13, r12, rbx, rbp;
 	void (*next)(void);
@@ -83,8 +86,8 @@ struct frame {
 
 #ifdef WITH_TSAN
 /*
- * The thread sanitizer's own library takes a change of stacks for a wild one: such a program has
- * nothing to say.
+ * The thread sanitizer's own library reports a change of stacks as an invalid access, so such a
+ * program is skipped.
  */
 static void __attribute__((constructor)) skip(void)
 {
@@ -95,7 +98,7 @@ static void __attribute__((constructor)) skip(void)
 #endif
 
 #ifdef WITH_ASAN
-/* Whose stack was left last: it learns its bounds where the next one begins. */
+/* The fiber that was left last: its stack bounds are recorded when the next one starts. */
 static struct simt_fiber *left;
 
 static void arrive(struct simt_fiber *fiber)
@@ -124,7 +127,7 @@ static void begin(void *argument)
 }
 
 #ifdef SIMT_UCONTEXT
-/* makecontext() hands over ints: the pointer travels in two of them. */
+/* makecontext() passes ints: the pointer is split into two of them. */
 static void begin_context(unsigned int high, unsigned int low)
 {
 	begin((void *)(uintptr_t)((uint64_t)high << 32 | low));
@@ -142,8 +145,8 @@ bool simt_fiber_init(struct simt_fiber *fiber, unsigned int colour)
 	if (space == MAP_FAILED)
 		return false;
 	/*
-	 * Each page that faults is a mapping of its own, of which the kernel allows some 65,000 and
-	 * a fiber needs none.
+	 * Each guard page is a separate mapping. The kernel allows about 65,000 mappings, and a
+	 * fiber works without a guard page.
 	 */
 	if (guarded < GUARDED_MAX && !mprotect(space, page, PROT_NONE))
 		guarded++;
@@ -188,7 +191,10 @@ void simt_fiber_start(struct simt_fiber *fiber, void (*entry)(void *argument), v
 		char *top = fiber->stack + fiber->bytes;
 		struct frame *frame = (struct frame *)(top - 64 - (uintptr_t)top % 16) - 1;
 
-		/* As at a call: simt_fiber_begin() starts with the stack a multiple of 16. */
+		/*
+		 * As at a call: simt_fiber_begin() starts with the stack pointer at a multiple of
+		 * 16.
+		 */
 		frame->rbx = (uint64_t)(uintptr_t)begin;
 		frame->r12 = (uint64_t)(uintptr_t)fiber;
 		frame->rbp = 0;

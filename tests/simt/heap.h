@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heap.h - lanes in a binary heap, the one with the smallest key first, the smallest number first
- * among equals. A lane is in one heap at most and knows its place there. log2 of the size a call.
+ * heap.h - lanes in a binary heap, ordered by the smallest key, and by the smallest number among
+ * equal keys. A lane is in one heap at most and knows its position there. log2 of the size per
+ * call.
  */
 #ifndef MAM_TESTS_SIMT_HEAP_H
 #define MAM_TESTS_SIMT_HEAP_H

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hooks.c - answers the calls that compilers put at each memory access of code compiled with
- * -fsanitize=thread, in place of that sanitizer's own library, which is not linked.
+ * hooks.c - implements the calls that compilers insert at each memory access of code compiled with
+ * -fsanitize=thread. It replaces that sanitizer's own library, which is not linked.
  *
- * 1. A read or write by a lane or a host thread of a world goes to the simulator, which takes it
- *    for a scheduling point and checks it; elsewhere (a test's begin and check) it is nobody's
- *    concern.
- * 2. The place of the call becomes a site: a small cache leads from program counter to text.
- * 3. memcpy and its kin come here by macros in the flags of such programs (newer clangs use the
- *    names below by themselves). The whole range is one access. What clang 14 does not tell of is
- *    the assignment of structs that are too large for registers: it calls memcpy itself.
- * 4. The compiler's own atomics are not device code's, which names order and scope; they are
- *    answered as seq_cst ones at device scope.
+ * 1. A read or write by a lane or a host thread of a world goes to the simulator, which makes it a
+ *    scheduling point and checks it; elsewhere (in a test's begin and check) it is ignored.
+ * 2. The location of the call becomes a site: a small cache maps a program counter to a text.
+ * 3. Macros in the compiler flags of such programs redirect memcpy and similar functions here
+ *    (newer versions of clang use the names below by themselves). The whole range is one access.
+ *    clang 14 does not instrument the assignment of structs that are too large for registers: it
+ *    calls memcpy itself.
+ * 4. The compiler's own atomics are not those of device code, which specify order and scope; they
+ *    are treated as seq_cst ones at device scope.
  *
- * Read by gcc 12 and clang 14. Where the build as a whole has the sanitizer's library, this file is
+ * Supports gcc 12 and clang 14. If the whole build uses the sanitizer's library, this file is
  * empty.
  */
 #include <stddef.h>
@@ -38,8 +38,8 @@ int simt_hooks_are_elsewhere = 1;
 #else
 
 /*
- * With another sanitizer on, gcc knows some of the names, by prototypes that its own calls do not
- * keep to.
+ * With another sanitizer enabled, gcc knows some of the names, with prototypes that its own calls
+ * do not match.
  */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wbuiltin-declaration-mismatch"
@@ -71,7 +71,7 @@ static inline void see(const volatile void *where, size_t bytes, bool write, con
 
 #define CALLER __builtin_return_address(0)
 
-/* Compilers declare none of these: the prototypes are theirs. */
+/* Compilers do not declare these functions: the prototypes here are the ones they use. */
 #define HOOK(type, name, ...)   \
 	type name(__VA_ARGS__); \
 	type name(__VA_ARGS__)
@@ -119,7 +119,7 @@ ALL_SIZES(unaligned_)
 ALL_SIZES(volatile_)
 ALL_SIZES(unaligned_volatile_)
 
-/* A read and a write of the same bytes, of which clang says only one. */
+/* A read and a write of the same bytes, which clang reports as one call. */
 #define READ_WRITE(kind, bytes)                                   \
 	HOOK(void, __tsan_##kind##read_write##bytes, void *where) \
 	{                                                         \
@@ -167,7 +167,7 @@ HOOK(void *, __tsan_memset, void *to, int value, size_t bytes)
 	return memset(to, value, bytes);
 }
 
-/* Device code has words for atomics of two, four and eight bytes only. */
+/* Device code only has atomics of two, four and eight bytes. */
 static uint64_t atomic(volatile void *where, unsigned int bytes, enum simt_op op, uint64_t operand,
 		       uint64_t expected, const void *pc)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hooks_core.h - what the runtime of instrumented builds tells the simulator: each plain access.
+ * hooks_core.h - the interface of instrumented builds to the simulator: each plain access.
  */
 #ifndef MAM_TESTS_SIMT_HOOKS_CORE_H
 #define MAM_TESTS_SIMT_HOOKS_CORE_H
@@ -8,11 +8,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Does a lane or a host thread of a world run? Elsewhere accesses are nobody's concern. */
+/* Is a lane or a host thread of a world running? Accesses elsewhere are ignored. */
 bool simt_inside(void);
 /*
- * A scheduling point, and a race check if the launch has them. `site` must live as long as the
- * program. Accesses to the caller's own stack are passed over.
+ * A scheduling point, and a race check if the launch enables it. `site` must live as long as the
+ * program. Accesses to the caller's own stack are ignored.
  */
 void simt_plain(const volatile void *where, size_t bytes, bool write, const char *site);
 

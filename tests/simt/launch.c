@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * launch.c - what a world holds: launches in their streams, and host threads, which are launches of
- * one lane.
+ * launch.c - the contents of a world: launches in their streams, and host threads, which are
+ * launches of one lane.
  */
 #include "simt/launch.h"
 
@@ -53,7 +53,7 @@ static void set_dims(uint32_t dims[3], struct simt_dims wanted, uint32_t count)
 	dims[2] = !wanted.x || !wanted.y ? 1 : wanted.z ? wanted.z : count / (dims[0] * dims[1]);
 }
 
-/* The longest row of several that `count` threads make, `most` threads at most. */
+/* The longest row of several that `count` threads form, `max` threads at most. */
 static uint32_t row_of(uint32_t count, uint32_t max)
 {
 	uint32_t row = count > max ? max : count - 1;
@@ -63,7 +63,7 @@ static uint32_t row_of(uint32_t count, uint32_t max)
 	return row ? row : 1;
 }
 
-/* False: a grid or block like this cannot be. */
+/* Returns false if such a grid or block is invalid. */
 static bool set_shape(struct simt_launch *launch, const struct simt_config *config)
 {
 	struct simt_dims wanted = config->block;

@@ -7,7 +7,7 @@
 
 #include "simt/lane.h"
 
-/* Host threads go on whose streams have nothing left that they wait for. */
+/* Resumes host threads whose streams have no unfinished work that they wait for. */
 void simt_launch_wake(struct simt_world *world);
 
 #endif

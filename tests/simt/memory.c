@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory.c - atomics, fences and plain accesses: the scheduler picks who goes on, then the access
- * happens at once and is judged. What is interleaved is sequentially consistent; what orders alone
- * would allow is the race checker's to find.
+ * memory.c - atomics, fences and plain accesses: the scheduler selects a lane, then the access
+ * takes effect at once and is checked. Interleavings are sequentially consistent; the race checker
+ * finds errors that weaker orders would allow.
  */
 #include "simt/hooks_core.h"
 #include "simt/report.h"
@@ -26,7 +26,7 @@ static void write_word(volatile void *where, unsigned int bytes, uint64_t value)
 	}
 }
 
-/* Gives what was there before, also from a store. */
+/* Returns the previous value, also for a store. */
 static uint64_t apply(volatile void *where, unsigned int bytes, enum simt_op op, uint64_t operand,
 		      uint64_t expected, bool *wrote)
 {

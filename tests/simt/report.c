@@ -50,8 +50,8 @@ static void __attribute__((format(printf, 2, 3))) append(char *text, const char 
 }
 
 /*
- * Which of the world's launches it is, if there is more than one; counted from 1, host threads
- * apart.
+ * Which of the world's launches it is, if there is more than one; counted from 1, without host
+ * threads.
  */
 static uint32_t rank_of(const struct simt_world *world, const struct simt_launch *launch)
 {

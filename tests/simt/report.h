@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.h - what went wrong, in words: names of lanes, who waits where, a trace.
+ * report.h - texts of errors: names of lanes, which lanes wait where, a trace.
  */
 #ifndef MAM_TESTS_SIMT_REPORT_H
 #define MAM_TESTS_SIMT_REPORT_H
@@ -10,9 +10,9 @@
 #include "simt/lane.h"
 
 const char *simt_report_kind(enum simt_collective kind);
-/* Good until two more calls. */
+/* Valid until the second next call. */
 const char *simt_report_name(const struct simt_lane *lane);
-/* The same by the number that the race checker knows it by; nothing if it is no lane's. */
+/* The same for a number of the race checker; writes nothing if it is not a lane's number. */
 void simt_report_number(unsigned int number, char *text, size_t bytes);
 void simt_report_set(struct simt_world *world, enum simt_verdict verdict, const char *format,
 		     va_list arguments) __attribute__((format(printf, 3, 0)));

@@ -5,12 +5,10 @@
 
 #include "simt/heap.h"
 
-#define BEHIND (UINT64_C(1) << 63) /* keys of lanes that fell behind begin here */
-#define IN_A_ROW 256               /* by PCT: so many points of one lane, and it falls behind */
-#define PERIOD 1024                /* and after so many of all lanes whoever runs */
-#define SLEEP_MAX \
-	1000 /* ticks: the longest sleep, or others' waiting were taken for a livelock \
-			*/
+#define BEHIND (UINT64_C(1) << 63) /* first key for lanes that fell behind */
+#define IN_A_ROW 256 /* by PCT: a lane falls behind after this many consecutive points of its own */
+#define PERIOD 1024  /* and any running lane after this many points of all lanes */
+#define SLEEP_MAX 1000 /* ticks: the longest sleep; more would be taken for a livelock */
 
 static int compare_steps(const void *a, const void *b)
 {
@@ -21,8 +19,8 @@ static int compare_steps(const void *a, const void *b)
 
 /*
  * The steps at which priorities change must not depend on earlier runs, or a seed alone would not
- * be enough to have a run again: how long a run is taken to be, from 2 to 128 steps a lane, is of
- * the seed too.
+ * reproduce a run: the assumed length of a run, from 2 to 128 steps per lane, is also derived from
+ * the seed.
  */
 static void choose_changes(struct simt_sched *sched, unsigned int changes, uint32_t lanes)
 {
@@ -148,7 +146,7 @@ void simt_sched_remove(struct simt_world *world, struct simt_lane *lane, enum si
 void simt_sched_sleep(struct simt_world *world, struct simt_lane *lane, uint32_t ns)
 {
 	simt_sched_remove(world, lane, SIMT_ASLEEP);
-	/* Hardware sleeps between nothing and twice the time it is given. */
+	/* Hardware sleeps between zero and twice the given time. */
 	lane->key = world->clock + 1 +
 		    simt_below(&world->sched.random, 2 * (ns < SLEEP_MAX ? ns : SLEEP_MAX) + 1);
 	simt_heap_add(world->sched.asleep, &world->sched.sleepers, lane);
@@ -164,7 +162,7 @@ static void wake(struct simt_world *world)
 		struct simt_lane *lane = sched->asleep[0];
 
 		simt_heap_remove(sched->asleep, &sched->sleepers, lane);
-		lane->key = sched->last_key++; /* who sleeps lets others go first */
+		lane->key = sched->last_key++; /* a sleeping lane lets others go first */
 		simt_sched_add(world, lane);
 	}
 }
@@ -181,14 +179,14 @@ static struct simt_lane *next_by_warp(struct simt_sched *sched)
 	else if (sched->run_on && (warp->ready >> warp->turn & 1))
 		return &warp->lanes[warp->turn];
 	later = warp->ready & ~((2u << warp->turn) - 1);
-	if (!later && (dice & 16)) { /* a round is over: another warp's turn */
+	if (!later && (dice & 16)) { /* a round is over: the next warp's turn */
 		warp = sched->warps[simt_below(&sched->random, sched->warps_ready)];
 		later = warp->ready & ~((2u << warp->turn) - 1);
 	}
 	if (!later)
 		later = warp->ready;
 	some = later & (uint32_t)(dice >> 32);
-	if ((dice >> 5 & 31) == 0 && some) /* now and then not in order */
+	if ((dice >> 5 & 31) == 0 && some) /* sometimes out of order */
 		later = some;
 	sched->warp = warp;
 	warp->turn = (uint32_t)__builtin_ctz(later);
@@ -196,9 +194,9 @@ static struct simt_lane *next_by_warp(struct simt_sched *sched)
 }
 
 /*
- * As with one program counter for a warp: where lanes part, one side runs until it waits or ends,
- * and only then the other. Turns pass to higher lanes at any point, and back only when those are
- * out of the way.
+ * As with one program counter per warp: after a divergence, one side runs until it waits or ends,
+ * and only then the other. Turns pass to higher lanes at any point, and to lower ones only when the
+ * higher ones cannot run.
  */
 static struct simt_lane *next_in_lockstep(struct simt_sched *sched)
 {

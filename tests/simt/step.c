@@ -11,8 +11,7 @@
 #include "simt/warp.h"
 
 #define PATIENCE \
-	1000 /* points of others of its warp that a lane at mam_warp_active() waits for \
-		       */
+	1000 /* points of other lanes of its warp that a lane at mam_warp_active() waits for */
 
 struct simt_lane *simt_here;
 struct simt_world *simt_now;
@@ -99,7 +98,8 @@ uint64_t simt_clock(void)
 
 	if (!lane)
 		return 0;
-	simt_step(lane, "mam_clock()"); /* or a loop that waits for the clock would never end */
+	simt_step(lane,
+		  "mam_clock()"); /* otherwise a loop that waits for the clock would never end */
 	return simt_now->clock;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suite.h - the main() of a test program: a case, or a table of Check tests, becomes a suite of one case.
+ * suite.h - the main() of a test program: a case, or a table of Check tests, becomes a suite of one
+ * case.
  */
 #ifndef MAM_TESTS_SIMT_SUITE_H
 #define MAM_TESTS_SIMT_SUITE_H
@@ -9,15 +10,15 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define SIMT_TEST_SECONDS 300 /* a search may take long where sanitizers watch it */
+#define SIMT_TEST_SECONDS 300 /* a search may take long under sanitizers */
 
 #if CHECK_MAJOR_VERSION > 0 || CHECK_MINOR_VERSION >= 13
-typedef const TTest *simt_test; /* what START_TEST() defines */
+typedef const TTest *simt_test; /* the type that START_TEST() defines */
 #else
 typedef TFun simt_test;
 #endif
 
-/* Runs a suite that has this one case: what main() gives back. */
+/* Runs a suite of this one case; returns the exit status for main(). */
 static inline int simt_run_case(TCase *tcase, const char *name)
 {
 	Suite *suite = suite_create(name);

@@ -109,7 +109,7 @@ static void order(struct simt_world *world, struct simt_warp *warp, const struct
 	race_meet(world->race, world->meeting, count);
 }
 
-/* Every lane of the group's mask is here or has ended: all go on. */
+/* All lanes of the group's mask have arrived or ended: all continue. */
 static void complete(struct simt_world *world, struct simt_warp *warp, uint32_t which)
 {
 	const struct simt_group *group = &warp->group[which];
@@ -162,8 +162,8 @@ static void disagree(const struct simt_lane *lane, const struct simt_group *othe
 }
 
 /*
- * The lane waits for its mask's lanes and goes on with them; `value` of the lane is then the
- * answer.
+ * The lane waits for its mask's lanes and continues with them; `value` of the lane is then the
+ * result.
  */
 static uint64_t meet(struct simt_lane *lane, enum simt_collective kind, uint32_t mask, bool vote,
 		     const char *site)
@@ -222,7 +222,7 @@ void simt_warp_ended(struct simt_world *world, struct simt_lane *lane)
 	simt_warp_idle(world, warp);
 }
 
-/* Outside of any launch the caller is the only lane of a warp. */
+/* Outside any launch the caller is the only lane of a warp. */
 
 uint32_t simt_ballot(uint32_t mask, bool predicate, const char *site)
 {

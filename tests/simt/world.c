@@ -2,13 +2,12 @@
 /*
  * world.c - a run from its first lane to its last.
  *
- * 1. Launches whose stream is free begin; blocks start while fewer than `resident` run.
- * 2. A lane is entered. Lanes hand over to one another; this stack goes on when one of them ended a
- * block or launched something, when nobody can go on, or with a verdict.
- * 3. Blocks and launches that ended are taken away; from 1. again, until nothing is left.
+ * 1. Launches whose stream is free start; blocks start while fewer than `resident` run.
+ * 2. A lane is entered. Lanes switch to one another; this stack continues when one of them ended a
+ *    block or launched a kernel, when no lane can continue, or with a verdict.
+ * 3. Ended blocks and launches are removed; then from 1. again, until nothing is left.
  *
- * A world that is destroyed is kept and used again: stacks, lists and clocks cost nothing the next
- * time.
+ * A destroyed world is kept and reused: stacks, lists and clocks cost nothing the next time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,8 +60,8 @@ static void free_spare(void)
 }
 
 /*
- * Nothing runs, or so it should be. A lane that left its stack by longjmp(), as Check's assertions
- * do, is no longer there; the world it was in is nobody's.
+ * No lane should be running. A lane that left its stack by longjmp(), as Check's assertions do, no
+ * longer exists; its world has no owner.
  */
 static void abandon(void)
 {
@@ -115,8 +114,8 @@ void simt_world_destroy(struct simt_world *world)
 }
 
 /*
- * All lanes of a launch and the number that stands for it: once when it begins, once when it has
- * ended.
+ * Orders all lanes of a launch and the number that represents it: once when it starts, once when it
+ * has ended.
  */
 static void order_launch(struct simt_world *world, const struct simt_launch *launch)
 {
@@ -143,7 +142,7 @@ static bool begin_launch(struct simt_world *world, struct simt_launch *launch)
 	return true;
 }
 
-/* Begins and starts what may; false if there is no memory. */
+/* Starts the launches and blocks that may start; false: out of memory. */
 static bool start(struct simt_world *world)
 {
 	uint32_t resident = world->config.resident ? world->config.resident : UINT32_MAX;
@@ -208,7 +207,7 @@ static bool prepare_race(struct simt_world *world)
 	if (!world->race)
 		return false;
 	race_names(world->race, simt_report_number);
-	/* What the program did before is of no lane: nobody can race with it. */
+	/* The program's own past accesses belong to no lane: they cannot race. */
 	for (uint32_t i = 0; i < world->launches; i++)
 		race_place(world->race, world->launch[i]->order, world->launch[i]->place - 1, true);
 	return true;

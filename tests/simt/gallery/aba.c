@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aba.c - a stack whose head is a bare index, so that a pop cannot see that the stack has changed.
+ * aba.c - a stack whose head is a bare index, so that a pop cannot detect that the stack has
+ * changed.
  *
- * What goes wrong: lane A reads the head X and its successor Y. Lane B pops X, pops Y, and pushes
- * X again. A's compare-and-swap finds X at the head, as it was, and makes Y the head: but B holds
- * Y. From then on Y is handed out twice, or the nodes below it are lost.
+ * The bug: lane A reads the head X and its successor Y. Lane B pops X, pops Y, and pushes X
+ * again. A's compare-and-swap finds X at the head, as before, and makes Y the head: but B owns Y.
+ * From then on Y is handed out twice, or the nodes below it are lost.
  * Seen in: free lists of pages and superblocks after Treiber (1986), in every language without a
- * garbage collector; on GPUs a delayed warp makes the window as long as a whole kernel.
- * The twin carries a count of pops in the upper half of the 64-bit head: X is then another X.
- * Found by: a preemption of one lane between its two reads and its swap, for three whole
- * operations of another: a few seeds of any policy, where lanes and nodes are few.
+ * garbage collector; on GPUs a delayed warp makes the window as long as a whole kernel. The twin
+ * counts pops in the upper half of the 64-bit head: the reused X is then a different value.
+ * Found by: a preemption of one lane between its two reads and its swap, for three whole operations
+ * of another lane: a few seeds of any policy, if lanes and nodes are few.
  */
 #include "simt/gallery/gallery.h"
 
@@ -17,7 +18,7 @@
 
 struct stack {
 	uint32_t bug, wrong, nodes;
-	uint64_t head; /* pops << 32 | node; 0 is none */
+	uint64_t head; /* pops << 32 | node; 0: no node */
 	uint32_t next[GALLERY_LANES + 1];
 	uint32_t owners[GALLERY_LANES + 1];
 };
@@ -56,7 +57,7 @@ MAM_KFN void stack_push(struct stack *stack, uint32_t node)
 	}
 }
 
-/* Holding a node is noted, and that nobody else holds it. */
+/* Records the owner of a node, and that the node has no other owner. */
 MAM_KFN uint32_t stack_take(struct stack *stack)
 {
 	uint32_t node = stack_pop(stack);

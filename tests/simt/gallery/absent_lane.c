@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * absent_lane.c - a shuffle reads from a lane that is not there.
+ * absent_lane.c - a shuffle reads from a lane that is absent.
  *
- * What goes wrong: the group's leader is taken to be lane 0, as it is when the whole warp calls.
- * In a branch that lane 0 did not take, the shuffle gives an undefined value, here as a unit's
- * number.
- * Seen in: helpers that were written for whole warps and were later called with a mask.
- * The twin's leader is the lowest lane of the mask.
+ * The bug: the code assumes that the group's leader is lane 0, as it is when the whole warp
+ * calls. In a branch that lane 0 did not take, the shuffle returns an undefined value, here used as
+ * a unit's number.
+ * Seen in: helpers that were written for whole warps and were later called with a mask. The twin's
+ * leader is the lowest lane of the mask.
  * Found by: every interleaving, at the shuffle.
  */
 #include "simt/gallery/gallery.h"
@@ -25,7 +25,7 @@ MAM_KERNEL(gallery_absent_lane)
 
 	if (!wants)
 		return;
-	/* The one place: who leads. */
+	/* The one place: choice of the leader. */
 	uint32_t leader = units->bug ? 0 : mam_ffs32(mask) - 1;
 
 	if (mam_lane() == mam_ffs32(mask) - 1)
@@ -45,7 +45,7 @@ static void units_begin(void *state, bool bug, unsigned int grid, unsigned int b
 
 static const char *units_check(void *state)
 {
-	return ((struct units *)state)->wrong ? "a unit has two owners, or is none" : NULL;
+	return ((struct units *)state)->wrong ? "a unit has two owners, or does not exist" : NULL;
 }
 
 const struct gallery_row gallery_absent_lane_row = {

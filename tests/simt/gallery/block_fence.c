@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block_fence.c - a fence for the block where the reader is in another block.
+ * block_fence.c - a fence of block scope, although the reader is in another block.
  *
- * What goes wrong: the writer fills a mailbox, and a fence of block scope stands before the flag.
- * Such a fence orders what the lanes of the same block see; the reader is on another SM, and there
+ * The bug: the writer fills a mailbox, and a fence of block scope precedes the flag. Such a
+ * fence orders accesses as seen by lanes of the same block. The reader is on another SM, and there
  * flag and mail may arrive in either order.
- * Seen in: GPU queues and allocators that took the cheaper fence because a test on one SM, or on
- * an architecture that does not make the difference, never failed.
- * The twin's fence is of device scope.
- * Found by: the race checker with access hooks, which knows scopes. A thread sanitizer for CPUs
- * has no notion of them.
+ * Seen in: GPU queues and allocators that used the cheaper fence because a test on one SM, or on an
+ * architecture that does not distinguish the two, never failed. The twin's fence has device scope.
+ * Found by: the race checker with access hooks, which models scopes. A thread sanitizer for CPUs
+ * has no concept of them.
  */
 #include "simt/gallery/gallery.h"
 
@@ -25,12 +24,12 @@ struct post {
 MAM_KERNEL(gallery_block_fence)
 {
 	struct post *post = (struct post *)argument;
-	/* Even blocks write to the odd ones behind them. */
+	/* Even blocks write to the odd ones that follow them. */
 	struct mail *mail = &post->mails[mam_block() / 2 * mam_block_threads() + mam_thread()];
 
 	if (mam_block() % 2 == 0) {
 		mail->payload = mam_thread() + 1;
-		/* The one place: how far the fence reaches. */
+		/* The one place: the scope of the fence. */
 		if (post->bug)
 			mam_fence(MAM_RELEASE, MAM_AT_BLOCK);
 		else

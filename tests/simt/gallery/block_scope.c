@@ -2,11 +2,11 @@
 /*
  * block_scope.c - lanes of several blocks count with an atomic of block scope.
  *
- * What goes wrong: an atomic of block scope is one step for the lanes of its block only. Two
- * blocks that use one on the same word race as if they wrote plainly, and additions may be lost.
+ * The bug: an atomic of block scope is one step for the lanes of its block only. Two blocks
+ * that use one on the same word race as if they used plain writes, and additions may be lost.
  * Seen in: counters moved from shared to global memory, or from one block to a grid, whose scope
- * stayed as it was.
- * The twin's additions are of device scope.
+ * was not updated.
+ * The twin's additions have device scope.
  * Found by: the race checker. Atomics are seen in every program, so access hooks are not needed.
  */
 #include "simt/gallery/gallery.h"
@@ -19,7 +19,7 @@ MAM_KERNEL(gallery_block_scope)
 {
 	struct tally *tally = (struct tally *)argument;
 
-	/* The one place: how far the addition reaches. */
+	/* The one place: the scope of the addition. */
 	if (tally->bug)
 		(void)mam_atomic_add32(&tally->count, 1, MAM_RELAXED, MAM_AT_BLOCK);
 	else

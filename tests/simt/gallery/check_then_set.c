@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check_then_set.c - a bitmap's bit is looked at, then set, and the look decides who owns the
+ * check_then_set.c - a bitmap's bit is checked, then set, and the check decides which lane owns the
  * unit.
  *
- * What goes wrong: lane A loads the word and sees bit 3 clear; lane B does the same; both set it
- * with an atomic OR, and both believe that unit 3 is theirs. That the OR is atomic does not help:
- * it is the look that must be one step with the setting.
- * Seen in: page and slot bitmaps whose authors loaded the word to choose a bit and then trusted
- * it.
- * The twin asks the OR itself: what was there before says who came first.
- * Found by: any policy that lets another lane in between load and OR. With access hooks, too.
+ * The bug: lane A loads the word and sees bit 3 clear; lane B does the same; both set it
+ * with an atomic OR, and both assume that they own unit 3. An atomic OR does not help: the check
+ * and the setting must be one step.
+ * Seen in: page and slot bitmaps whose authors loaded the word to choose a bit and then trusted it.
+ * The twin uses the result of the OR: the previous value determines which lane was first.
+ * Found by: any policy that lets another lane run between load and OR. With access hooks, too.
  */
 #include "simt/gallery/gallery.h"
 
@@ -33,7 +32,10 @@ MAM_KERNEL(gallery_check_then_set)
 			continue;
 		uint32_t before = mam_atomic_or32(word, bit, MAM_ACQ_REL, MAM_AT_DEVICE);
 
-		/* The one place: the load says whether the bit was free; the twin asks the OR. */
+		/*
+		 * The one place: the load decides whether the bit was free; in the twin the OR
+		 * does.
+		 */
 		if ((bits->bug ? seen : before) & bit)
 			continue;
 		if (mam_atomic_add32(&bits->owners[unit], 1, MAM_RELAXED, MAM_AT_DEVICE) != 0)

@@ -2,15 +2,15 @@
 /*
  * co_resident.c - a block waits for all the others, which may not have started.
  *
- * Each block leaves a part of a sum, and one block adds the parts.
- * What goes wrong: every block waits until all have arrived, as at a barrier of the grid. A GPU
- * runs as many blocks at the same time as fit; a block that is waiting keeps its place, and the
- * one for which it waits never gets any.
- * Seen in: home-made grid barriers that work until the grid grows, the GPU is shared, or it is a
- * smaller one.
- * In the twin nobody waits: the block that arrives last adds the parts.
- * Found by: every interleaving when fewer blocks are resident than the grid has: a livelock whose
- * text says that blocks wait for their turn.
+ * Each block leaves a part of a sum, and one block adds the parts. The bug: every block
+ * waits until all have arrived, as at a barrier of the grid. A GPU runs as many blocks at the same
+ * time as fit; a block that waits stays resident, and the block that it waits for never becomes
+ * resident.
+ * Seen in: home-made grid barriers that work until the grid grows, the GPU is shared, or the GPU is
+ * a smaller one.
+ * In the twin no block waits: the block that arrives last adds the parts.
+ * Found by: every interleaving if fewer blocks are resident than the grid has: a livelock whose
+ * text reports that blocks are waiting to become resident.
  */
 #include "simt/gallery/gallery.h"
 
@@ -21,12 +21,12 @@ struct sums {
 	uint32_t sum;
 };
 
-/* True for the block that adds, when all have left their parts. */
+/* True for the block that adds, after all have left their parts. */
 MAM_KFN bool sums_arrive(struct sums *sums)
 {
 	uint32_t before = mam_atomic_add32(&sums->arrived, 1, MAM_ACQ_REL, MAM_AT_DEVICE);
 
-	/* The one place: the bug waits; in the twin the last does the work. */
+	/* The one place: the bug waits; in the twin the last block does the work. */
 	if (!sums->bug)
 		return before + 1 == mam_grid_blocks();
 	while (mam_atomic_load32(&sums->arrived, MAM_ACQUIRE, MAM_AT_DEVICE) < mam_grid_blocks())

@@ -2,14 +2,14 @@
 /*
  * double_attach.c - two warps attach the same slab.
  *
- * A warp that needs a slab of its own looks for one without an owner and writes its number there.
- * Then its lanes take slots by their rank, without atomics, as the slab is the warp's alone.
- * What goes wrong: two leaders see the same slab unowned, and both store. The second store wins
- * the word, but both warps hand out the slab's slots.
- * Seen in: slab caches for each SM or warp, where attaching is the rare path and little tested.
- * The twin stores by compare-and-swap and looks on if it was late.
- * Found by: any policy that lets another warp in between load and store. With access hooks also as
- * a race on the slots, which are written plainly.
+ * A warp that needs a slab of its own searches for one without an owner and writes its number
+ * there. Then its lanes take slots by their rank, without atomics, as the slab belongs to the warp
+ * alone. The bug: two leaders see the same slab without an owner, and both store. The
+ * second store wins the word, but both warps hand out the slab's slots.
+ * Seen in: slab caches per SM or warp, where attaching is the rare path and little tested. The twin
+ * stores by compare-and-swap and continues the search if it was late.
+ * Found by: any policy that lets another warp run between load and store. With access hooks also as
+ * a race on the slots, which are written with plain stores.
  */
 #include "simt/gallery/gallery.h"
 
@@ -19,7 +19,7 @@ struct slabs {
 	uint32_t slots[GALLERY_WARPS][32];
 };
 
-/* The slab that is now the warp's; `count` if there is none. */
+/* The warp's new slab; `count` if there is none. */
 MAM_KFN uint32_t slabs_attach(struct slabs *slabs, uint32_t me)
 {
 	for (uint32_t slab = 0; slab < slabs->count; slab++) {
@@ -27,7 +27,7 @@ MAM_KFN uint32_t slabs_attach(struct slabs *slabs, uint32_t me)
 
 		if (mam_atomic_load32(owner, MAM_RELAXED, MAM_AT_DEVICE) != 0)
 			continue;
-		/* The one place: the twin takes the slab only if it is still unowned. */
+		/* The one place: the twin takes the slab only if it still has no owner. */
 		if (slabs->bug)
 			mam_atomic_store32(owner, me, MAM_RELEASE, MAM_AT_DEVICE);
 		else if (mam_atomic_cas32(owner, 0, me, MAM_ACQ_REL, MAM_AT_DEVICE) != 0)
@@ -68,7 +68,8 @@ static const char *slabs_check(void *state)
 		return "a warp got no slab";
 	for (uint32_t slab = 0; slab < slabs->count; slab++)
 		if (slabs->slots[slab][0] != 1)
-			return slabs->slots[slab][0] ? "a slab has two owners" : "a slab has none";
+			return slabs->slots[slab][0] ? "a slab has two owners"
+						     : "a slab has no owner";
 	return NULL;
 }
 

@@ -2,12 +2,12 @@
 /*
  * early_ticket.c - a queue's reader takes a slot that has a ticket but no value yet.
  *
- * Who puts a value in takes the next number from `tail`, and then writes the slot of that number.
- * What goes wrong: a reader sees that `tail` has moved, takes the slot, and reads it before the
- * writer came to fill it.
+ * A writer takes the next number from `tail`, and then writes its value to the slot of that number.
+ * The bug: a reader sees that `tail` has moved, takes the slot, and reads it before the
+ * writer has filled it.
  * Seen in: queues of free pages, where two atomic additions look like a whole queue. The window is
- * two instructions for most warps, and milliseconds for one that is not scheduled.
- * The twin's reader waits until the slot has a value; its writer is running, so that is soon.
+ * two instructions for most warps, and milliseconds for one that is not scheduled. The twin's
+ * reader waits until the slot has a value; its writer is running, so the wait is short.
  * Found by: any policy that stops a writer between its ticket and its store.
  */
 #include "simt/gallery/gallery.h"
@@ -16,7 +16,7 @@ struct queue {
 	uint32_t bug, wrong;
 	uint32_t head, tail;
 	uint32_t slots[GALLERY_LANES]; /* 0: no value yet */
-	uint32_t seen[GALLERY_LANES];  /* how often a value came out */
+	uint32_t seen[GALLERY_LANES];  /* how often a value was taken */
 };
 
 MAM_KFN void queue_put(struct queue *queue, uint32_t value)
@@ -26,7 +26,9 @@ MAM_KFN void queue_put(struct queue *queue, uint32_t value)
 	mam_atomic_store32(&queue->slots[ticket], value, MAM_RELEASE, MAM_AT_DEVICE);
 }
 
-/* A value; 0 if none came, which is wrong here, as each lane puts one in before. */
+/*
+ * Returns a value, or 0 if none arrived, which is an error here, as each lane puts a value first.
+ */
 MAM_KFN uint32_t queue_take(struct queue *queue)
 {
 	uint32_t ticket = mam_atomic_load32(&queue->head, MAM_RELAXED, MAM_AT_DEVICE);

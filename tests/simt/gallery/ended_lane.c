@@ -2,13 +2,13 @@
 /*
  * ended_lane.c - a mask names a lane that has ended.
  *
- * What goes wrong: the lanes without work return at once, and the others go on with a mask of the
- * whole warp. Present hardware leaves ended lanes out of it silently; the programming model says
- * that every lane of the mask must come to the call, and ranks and counts made from the mask are
- * too high.
- * Seen in: the bounds check at a kernel's head, `if (index >= n) return;`, before a warp-wide sum
- * or an aggregated allocation in the last block.
- * The twin asks before the return who will go on, and names those.
+ * The bug: the lanes without work return at once, and the others continue with a mask of
+ * the whole warp. Current hardware silently ignores ended lanes. The programming model requires
+ * that every lane of the mask reaches the call, and ranks and counts computed from the mask are too
+ * high.
+ * Seen in: the bounds check at the start of a kernel, `if (index >= n) return;`, before a warp-wide
+ * sum or an aggregated allocation in the last block.
+ * The twin determines before the return which lanes will continue, and names those.
  * Found by: every interleaving in strict mode, where a mask's lanes must be alive.
  */
 #include "simt/gallery/gallery.h"

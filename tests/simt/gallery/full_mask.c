@@ -2,11 +2,11 @@
 /*
  * full_mask.c - a collective in divergent code names all lanes of the warp.
  *
- * Lanes that need a unit elect one of them, which counts for all that are there.
- * What goes wrong: the mask says "all 32", but only the lanes that took the branch come; the
- * others are past it. The warp waits for lanes that are at another collective, or for ever.
- * Seen in: code ported from the intrinsics without _sync by writing 0xffffffff for the mask.
- * The twin names the lanes that are here, and keeps to that mask for the whole group.
+ * Lanes that need a unit elect one of them, which counts for all that are present. The bug:
+ * the mask contains all 32 lanes, but only the lanes that took the branch arrive; the others are
+ * past it. The warp waits for lanes that are at another collective, or waits forever.
+ * Seen in: code ported from the intrinsics without _sync by writing 0xffffffff for the mask. The
+ * twin names the active lanes, and uses that mask for the whole group.
  * Found by: every interleaving: the lanes of a mask wait at different calls.
  */
 #include "simt/gallery/gallery.h"
@@ -24,7 +24,7 @@ MAM_KERNEL(gallery_full_mask)
 
 	if (mam_lane() % 2 == 1) {
 		uint32_t here = mam_warp_active();
-		/* The one place: whom the collectives name. */
+		/* The one place: the lanes that the collectives name. */
 		uint32_t mask = units->bug ? warp : here;
 		uint32_t group = mam_warp_ballot(mask, true), at = 0;
 		uint32_t leader = mam_ffs32(group) - 1;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gallery.h - one row for each seeded bug of the gallery: its kernel, what its state is at the
- * start and at the end, and what is expected of the simulator.
+ * gallery.h - one row per seeded bug of the gallery: its kernel, its state at the start and at the
+ * end, and the expected verdict of the simulator.
  *
- * Each file here holds one kernel, a state, and a row. The state's `bug` chooses between the bug
- * and its correct twin; one place in the kernel asks for it, and a comment there says "The one
- * place". The files are C for the simulator and CUDA for a GPU; begin and check run on the host in
- * both, on memory that both sides can reach.
+ * Each file here has one kernel, a state, and a row. The state's `bug` selects the bug or its
+ * correct twin; one place in the kernel reads it, and a comment there starts with "The one place".
+ * The files are C for the simulator and CUDA for a GPU; begin and check run on the host in both, on
+ * memory that host and device can access.
  */
 #ifndef MAM_TESTS_SIMT_GALLERY_GALLERY_H
 #define MAM_TESTS_SIMT_GALLERY_GALLERY_H
@@ -14,11 +14,11 @@
 #include "device/port.h"
 #include "simt/simt.h"
 
-/* The most lanes, and warps, that a state has room for. */
+/* The maximum number of lanes and warps in a state. */
 #define GALLERY_LANES 1024
 #define GALLERY_WARPS 64
 
-/* How often a reader looks for what another lane sends before it gives up. */
+/* The number of polls after which a reader stops waiting for another lane. */
 #ifdef __CUDACC__
 #define GALLERY_LOOKS 2000
 #else
@@ -42,15 +42,18 @@
 
 struct gallery_row {
 	const char *name;
-	const char *what; /* the bug in a few words */
+	const char *what; /* a short description of the bug */
 	simt_kernel *kernel;
 	size_t bytes; /* of the kernel's state */
 	unsigned int grid, block;
-	/* Makes zeroed memory the state of `grid` blocks of `block` lanes, GALLERY_LANES at most. */
+	/*
+	 * Initializes zeroed memory as the state of `grid` blocks of `block` lanes, GALLERY_LANES
+	 * at most.
+	 */
 	void (*begin)(void *state, bool bug, unsigned int grid, unsigned int block);
-	const char *(*check)(void *state); /* NULL if all is well, or what is wrong */
-	void (*host)(void *state); /* a host thread beside the kernel; NULL if there is none */
-	/* What the bug is found as; 0 where it cannot be found: plain accesses are not seen. */
+	const char *(*check)(void *state); /* returns NULL, or a description of the error */
+	void (*host)(void *state);         /* a concurrent host thread; NULL if there is none */
+	/* The expected verdicts; 0 if the bug cannot be found: plain accesses are not seen. */
 	unsigned int plain; /* in the plain program */
 	unsigned int hooks; /* in the program with access hooks */
 	struct simt_config config;
@@ -103,7 +106,7 @@ MAM_KFN uint32_t gallery_warp(void)
 	return left >= 32 ? 0xffffffffu : (1u << left) - 1;
 }
 
-/* Notes that the caller saw something that must not be. */
+/* Records that the caller saw an invalid state. */
 MAM_KFN void gallery_wrong(uint32_t *wrong)
 {
 	(void)mam_atomic_add32(wrong, 1, MAM_RELAXED, MAM_AT_DEVICE);

@@ -2,14 +2,14 @@
 /*
  * header_late.c - a block's header is written after its address was broadcast.
  *
- * One lane takes a block for its whole warp, shuffles the address to the others, and writes into
- * the header how many lanes share it. Each lane that frees its part takes one off; the last frees
- * the block.
- * What goes wrong: a lane that got the address frees its part before the header is written. It
- * takes one off a stale count, the late write undoes that, and the block is never freed.
- * Seen in: warp-aggregated allocation, where the leader goes on behind the shuffle "in the same
- * step" as the others. Lanes have been free to drift apart since Volta.
- * The twin writes the header first, and mam_warp_sync() stands between that and the broadcast.
+ * One lane allocates a block for its whole warp, shuffles the address to the others, and writes the
+ * number of lanes that share it into the header. Each lane that frees its part decrements the
+ * number; the last one frees the block.
+ * The bug: a lane that got the address frees its part before the header is written. It
+ * decrements a stale count, the late write overwrites that, and the block is never freed.
+ * Seen in: warp-aggregated allocation, where the leader continues after the shuffle "in the same
+ * step" as the others. Lanes may diverge at any point since Volta. The twin writes the header
+ * first, and mam_warp_sync() separates that from the broadcast.
  * Found by: lanes in any order. With warps whose lanes run one after the other, the leader first,
  * it may stay hidden, as it does on most hardware; with access hooks it is a race on the header.
  */
@@ -23,7 +23,7 @@ struct header {
 
 struct heap {
 	uint32_t bug, wrong, warps;
-	uint32_t next; /* block to give out */
+	uint32_t next; /* next block to allocate */
 	struct header headers[GALLERY_WARPS];
 	uint32_t freed[GALLERY_WARPS];
 };
@@ -42,7 +42,7 @@ MAM_KERNEL(gallery_header_late)
 
 	if (leads)
 		at = mam_atomic_add32(&heap->next, 1, MAM_RELAXED, MAM_AT_DEVICE);
-	/* The one place: the twin writes here, the bug behind the broadcast. */
+	/* The one place: the twin writes here, the bug after the broadcast. */
 	if (leads && !heap->bug)
 		header_write(&heap->headers[at], mam_popc32(warp));
 	mam_warp_sync(warp);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_scope.c - a kernel publishes to a host thread behind a fence of device scope.
+ * host_scope.c - a kernel publishes to a host thread with a fence of device scope.
  *
- * What goes wrong: a lane fills a mailbox, and a fence of device scope stands before the flag. It
- * orders what lanes of the device see. The host reads over another path, and may see the flag
+ * The bug: a lane fills a mailbox, and a fence of device scope precedes the flag. It orders
+ * accesses as seen by lanes of the device. The host reads over another path, and may see the flag
  * before the mail.
  * Seen in: mailboxes between a running kernel and the host that were tested on one machine, over
  * one bus, where writes happened to arrive in order.
- * The twin's fence is of system scope.
- * Found by: the race checker with access hooks, which takes a host thread for what only system
- * scope covers. It needs a world: a launch and a host thread in one interleaving.
+ * The twin's fence has system scope.
+ * Found by: the race checker with access hooks, which treats a host thread as covered by system
+ * scope only. It needs a world: a launch and a host thread in one interleaving.
  */
 #include "simt/gallery/gallery.h"
 
@@ -25,7 +25,7 @@ MAM_KERNEL(gallery_host_scope)
 	if (gallery_index() != 0)
 		return;
 	mailbox->payload = 42;
-	/* The one place: how far the fence reaches. */
+	/* The one place: the scope of the fence. */
 	if (mailbox->bug)
 		mam_fence(MAM_RELEASE, MAM_AT_DEVICE);
 	else

@@ -2,12 +2,13 @@
 /*
  * last_reference.c - a reference is dropped by a relaxed subtraction.
  *
- * What goes wrong: lanes share a block, each uses its part and takes one off the count; who takes
- * off the last one cleans the block for its next life. With a relaxed subtraction the others' last
- * writes are not ordered before the cleaning, and may land in the block's next life.
+ * The bug: lanes share a block, each uses its part and decrements the count, and the lane
+ * that drops the last reference clears the block for its next owner. With a relaxed subtraction the
+ * other lanes' last writes are not ordered before the clearing, and may land in memory of the next
+ * owner.
  * Seen in: reference counts of blocks shared by a warp, copied from counters, for which relaxed is
- * right: a count that decides who frees is a lock.
- * The twin's subtraction releases what the lane did, and acquires what the others did.
+ * right: a count that decides which lane frees is a lock.
+ * The twin's subtraction releases the lane's own accesses, and acquires those of the other lanes.
  * Found by: the race checker with access hooks, on each interleaving.
  */
 #include "simt/gallery/gallery.h"
@@ -18,10 +19,10 @@ struct shared {
 	uint32_t parts[GALLERY_LANES];
 };
 
-/* True for the last. */
+/* True for the last reference. */
 MAM_KFN bool shared_drop(struct shared *shared)
 {
-	/* The one place: the order of the subtraction. */
+	/* The one place: the memory order of the subtraction. */
 	if (shared->bug)
 		return mam_atomic_add32(&shared->refs, 0xffffffffu, MAM_RELAXED, MAM_AT_DEVICE) ==
 		       1;

@@ -2,13 +2,13 @@
 /*
  * late_use.c - a page is read after it was freed.
  *
- * What goes wrong: a lane frees its page and looks at it once more, for a checksum. Most times the
- * page still has its old contents; when another lane has taken it, it has not.
- * Seen in: programs more than allocators: the last use of a block moved behind its free when code
- * was tidied, or a free in one warp while another of the same block still reads.
- * The twin reads before it frees.
- * Found by: the race checker with access hooks, as soon as the page has another owner: there is no
- * order between that owner's writes and the late read, even when the value was still right.
+ * The bug: a lane frees its page and reads it once more, for a checksum. Most times the
+ * page still has its old contents; after another lane has allocated it, it does not.
+ * Seen in: programs more than allocators: the last use of a block moved after its free when code
+ * was cleaned up, or a free in one warp while another of the same block still reads. The twin reads
+ * before it frees.
+ * Found by: the race checker with access hooks, as soon as the page has another owner: nothing
+ * orders that owner's writes and the late read, even if the value was still right.
  */
 #include "simt/gallery/gallery.h"
 
@@ -37,7 +37,7 @@ MAM_KERNEL(gallery_late_use)
 	if (page == pages->count)
 		return;
 	pages->payload[page] = gallery_index() + 1;
-	/* The one place: the bug's last look is behind the free. */
+	/* The one place: the bug's last read follows the free. */
 	if (!pages->bug)
 		sum = pages->payload[page];
 	(void)mam_atomic_and32(&pages->taken, ~(1u << page), MAM_RELEASE, MAM_AT_DEVICE);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lost_count.c - a counter is loaded, raised by one, and stored.
+ * lost_count.c - a counter is loaded, incremented, and stored.
  *
- * What goes wrong: two lanes load 5, both store 6: one of two live units is not counted. A later
- * "the slab is empty" is then said of a slab that is in use.
+ * The bug: two lanes load 5, and both store 6: one of two live units is not counted. Later
+ * a slab that is in use is reported as empty.
  * Seen in: statistics and reference counts that were atomic in name (a volatile variable, or an
  * atomic load and an atomic store) but not one step.
- * The twin adds with one atomic addition.
- * Found by: any policy that lets another lane in between load and store.
+ * The twin uses one atomic addition.
+ * Found by: any policy that lets another lane run between load and store.
  */
 #include "simt/gallery/gallery.h"
 
@@ -19,7 +19,7 @@ MAM_KERNEL(gallery_lost_count)
 {
 	struct tally *tally = (struct tally *)argument;
 
-	/* The one place: two steps where the twin has one. */
+	/* The one place: two steps instead of the twin's one. */
 	if (tally->bug) {
 		uint32_t seen = mam_atomic_load32(&tally->count, MAM_RELAXED, MAM_AT_DEVICE);
 

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lost_slab.c - a slab with room is on no list, because two lanes each think the other saw to it.
+ * lost_slab.c - a slab with free slots is on no list, because two lanes each assume that the other
+ * one inserted it.
  *
- * A bit in `room` says that a slab has a free slot. Who takes the last slot clears it; who frees a
- * slot of a full slab sets it.
- * What goes wrong: A takes the last slot. Before A clears the bit, B frees a slot of the slab,
- * sees that it was full, and sets the bit, which is still set. Then A clears it. The slab has room
- * and nobody will ever look there again: the pool shrinks by a slab each time.
+ * A bit in `room` records that a slab has a free slot. A lane that takes the last slot clears it; a
+ * lane that frees a slot of a full slab sets it.
+ * The bug: A takes the last slot. Before A clears the bit, B frees a slot of the slab, sees
+ * that it was full, and sets the bit, which is still set. Then A clears it. The slab has a free
+ * slot, and no lane will ever look there again: the pool shrinks by a slab each time.
  * Seen in: slab allocators that move slabs between a full and a partial list; it shows as a heap
- * that fails after hours although the units freed are many.
- * The twin looks at the slab once more after it cleared the bit, and sets it again if there is
- * room. A bit that is set though the slab is full does no harm: the next to look there clears it.
- * Found by: any policy that lets a freer in between the last claim and the clearing.
+ * that fails after hours although many units were freed.
+ * The twin checks the slab once more after it cleared the bit, and sets the bit again if there is a
+ * free slot. A bit that is set for a full slab is harmless: the next lane that looks there clears
+ * it.
+ * Found by: any policy that lets a freeing lane run between the last claim and the clearing.
  */
 #include "simt/gallery/gallery.h"
 
@@ -21,7 +23,7 @@
 
 struct slab {
 	uint32_t room;  /* 1: a slot may be free */
-	uint32_t taken; /* a bit for each slot */
+	uint32_t taken; /* one bit per slot */
 };
 
 struct slabs {
@@ -29,11 +31,11 @@ struct slabs {
 	struct slab slabs[GALLERY_LANES];
 };
 
-/* The slab is full: nobody needs to look there. */
+/* The slab is full: lanes need not look there. */
 MAM_KFN void slab_hide(struct slab *slab, uint32_t bug)
 {
 	(void)mam_atomic_and32(&slab->room, 0, MAM_ACQ_REL, MAM_AT_DEVICE);
-	/* The one place: the twin looks again whether it still is full. */
+	/* The one place: the twin checks again whether the slab is still full. */
 	if (!bug && mam_atomic_load32(&slab->taken, MAM_RELAXED, MAM_AT_DEVICE) != SLAB_FULL)
 		(void)mam_atomic_or32(&slab->room, 1, MAM_ACQ_REL, MAM_AT_DEVICE);
 }
@@ -95,7 +97,7 @@ static const char *slabs_check(void *state)
 		if (slabs->slabs[i].taken)
 			return "a slot was not freed";
 		if (!slabs->slabs[i].room)
-			return "a slab has room, and nobody is told";
+			return "a slab has a free slot, but no bit";
 	}
 	return NULL;
 }

@@ -2,12 +2,12 @@
 /*
  * missing_acquire.c - the reader of a published value does not acquire.
  *
- * What goes wrong: the writer fills a mailbox and publishes it by a store that releases. The
- * reader sees the flag by a relaxed load, and reads the mailbox. A release needs its acquire: the
- * reader's payload may come from before, out of a cache that nobody told to look again.
+ * The bug: the writer fills a mailbox and publishes it by a store that releases. The reader
+ * sees the flag by a relaxed load, and reads the mailbox. A release needs a matching acquire: the
+ * reader's payload may be an old one, from a cache that was not invalidated.
  * Seen in: code whose author put the fence on the writer's side, where the data is, and thought
- * that the reader is protected by its `if`. A branch orders no loads.
- * The twin's load acquires.
+ * that the reader is protected by its `if`. A branch does not order loads. The twin's load
+ * acquires.
  * Found by: the race checker with access hooks, when a reader sees the flag.
  */
 #include "simt/gallery/gallery.h"
@@ -23,7 +23,7 @@ struct post {
 
 MAM_KFN uint32_t mail_ready(struct mail *mail, uint32_t bug)
 {
-	/* The one place: the order of the load. */
+	/* The one place: the memory order of the load. */
 	if (bug)
 		return mam_atomic_load32(&mail->ready, MAM_RELAXED, MAM_AT_DEVICE);
 	return mam_atomic_load32(&mail->ready, MAM_ACQUIRE, MAM_AT_DEVICE);
@@ -32,7 +32,7 @@ MAM_KFN uint32_t mail_ready(struct mail *mail, uint32_t bug)
 MAM_KERNEL(gallery_missing_acquire)
 {
 	struct post *post = (struct post *)argument;
-	/* Even blocks write to the odd ones behind them. */
+	/* Even blocks write to the odd ones that follow them. */
 	struct mail *mail = &post->mails[mam_block() / 2 * mam_block_threads() + mam_thread()];
 
 	if (mam_block() % 2 == 0) {

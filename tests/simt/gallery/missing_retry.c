@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * missing_retry.c - a claim that lost its race gives up, though there is room.
+ * missing_retry.c - a claim that lost its race gives up, though a unit is free.
  *
- * What goes wrong: two lanes choose the same free bit of a word; one of them gets it, and the
- * other returns NULL at once. There are as many units as lanes, so none should go without.
- * Seen in: allocators that take "my atomic did not win" for "memory is full", and pass load tests
- * because their callers retry, or because the pool is never nearly full when they are measured.
- * The twin looks at the word again, and gives up only when the word it saw was full.
- * Found by: any policy that lets another lane in between load and OR.
+ * The bug: two lanes choose the same free bit of a word; one of them gets it, and the other
+ * returns NULL at once. There are as many units as lanes, so every lane must get one.
+ * Seen in: allocators that treat "my atomic did not win" as "memory is full", and pass load tests
+ * because their callers retry, or because the pool is never nearly full when they are measured. The
+ * twin reads the word again, and gives up only if the word was full.
+ * Found by: any policy that lets another lane run between load and OR.
  */
 #include "simt/gallery/gallery.h"
 
 struct word {
 	uint32_t bug, wrong;
 	uint32_t full;                     /* the bits of a word that are units */
-	uint32_t taken[GALLERY_LANES / 2]; /* one for each group of lanes */
+	uint32_t taken[GALLERY_LANES / 2]; /* one per group of lanes */
 };
 
 /* The bit that the caller got; 0 if there is none. */
@@ -28,7 +28,7 @@ MAM_KFN uint32_t word_claim(struct word *word, uint32_t *taken)
 			return 0;
 		if (!(mam_atomic_or32(taken, bit, MAM_ACQ_REL, MAM_AT_DEVICE) & bit))
 			return bit;
-		/* The one place: the twin goes round again. */
+		/* The one place: the twin tries again. */
 		if (word->bug)
 			return 0;
 	}
@@ -38,7 +38,7 @@ MAM_KERNEL(gallery_missing_retry)
 {
 	struct word *word = (struct word *)argument;
 
-	/* The lanes of one number in all blocks share a word, which has a bit for each of them. */
+	/* Lanes with the same number in all blocks share a word, which has a bit per lane. */
 	if (word_claim(word, &word->taken[mam_thread()]) == 0)
 		gallery_wrong(&word->wrong);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * overshoot.c - a count of free units is taken too low for a moment, and others are turned away.
+ * overshoot.c - a count of free units is too low for a moment, so a request fails.
  *
- * What goes wrong: one unit is free. Lane A wants two: it subtracts two, sees that there was only
- * one, and adds two again. Lane B, which wants one, comes in between, sees less than nothing, and
- * gives up, though its unit was free all the time: A could never have had it.
- * Seen in: counting semaphores before free lists and queues, where subtracting first and looking
- * then saves a loop; it shows when requests of several units meet a nearly empty pool.
- * The twin subtracts by compare-and-swap, only what is there.
- * Found by: any policy that lets B in between A's two additions.
+ * The bug: one unit is free. Lane A wants two: it subtracts two, sees that there was only
+ * one, and adds two again. Lane B, which wants one, runs in between, sees a negative count, and
+ * gives up, though a unit was free all the time: A could never have had it.
+ * Seen in: counting semaphores before free lists and queues, where subtracting first and checking
+ * afterward saves a loop; it shows when requests of several units meet a nearly empty pool. The
+ * twin subtracts by compare-and-swap, and never more than the count.
+ * Found by: any policy that lets B run between A's two additions.
  */
 #include "simt/gallery/gallery.h"
 
@@ -19,7 +19,7 @@ struct counts {
 
 MAM_KFN bool count_take(uint32_t *count, uint32_t units, uint32_t bug)
 {
-	/* The one place: subtract and look, or look and subtract. */
+	/* The one place: subtract and check, or check and subtract. */
 	if (bug) {
 		uint32_t before = mam_atomic_add32(count, 0u - units, MAM_ACQUIRE, MAM_AT_DEVICE);
 
@@ -45,7 +45,10 @@ MAM_KERNEL(gallery_overshoot)
 {
 	struct counts *counts = (struct counts *)argument;
 	uint32_t *count = &counts->free[mam_block() / 2 * mam_block_threads() + mam_thread()];
-	/* A lane of an even block wants two of one unit, its fellow in the next block wants one. */
+	/*
+	 * A lane of an even block wants two units of one, the same lane of the next block wants
+	 * one.
+	 */
 	bool greedy = mam_block() % 2 == 0;
 
 	if (count_take(count, greedy ? 2 : 1, counts->bug) == greedy)

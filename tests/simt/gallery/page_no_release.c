@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page_no_release.c - a page is freed by an atomic that releases nothing.
+ * page_no_release.c - a page is freed by an atomic that does not release.
  *
- * What goes wrong: the old owner writes its payload, and clears the page's bit with a relaxed AND.
+ * The bug: the old owner writes its payload, and clears the page's bit with a relaxed AND.
  * The new owner sets the bit and writes its own payload. Nothing orders the two payloads: the old
- * owner's last stores may land after the new owner's first, and destroy them.
- * Seen in: allocators that count on "atomics are strong enough", above all frees by a plain or
- * relaxed store because it is the cheapest. It takes a page that is reused at once, and luck.
- * The twin's AND releases: with the new owner's acquire, all that was done to the page before is
- * over before anything is done to it next.
- * Found by: the race checker with access hooks, as soon as a page changes hands.
+ * owner's last stores may land after the new owner's first, and overwrite them.
+ * Seen in: allocators that rely on "atomics are strong enough", above all frees by a plain or
+ * relaxed store because it is the cheapest. It takes a page that is reused at once, and bad luck.
+ * The twin's AND releases: with the new owner's acquire, all earlier accesses to the page happen
+ * before all later ones.
+ * Found by: the race checker with access hooks, as soon as a page has a second owner.
  */
 #include "simt/gallery/gallery.h"
 
@@ -35,7 +35,7 @@ MAM_KFN uint32_t pages_take(struct pages *pages)
 
 MAM_KFN void pages_give(struct pages *pages, uint32_t page)
 {
-	/* The one place: the order of the free. */
+	/* The one place: the memory order of the free. */
 	if (pages->bug)
 		(void)mam_atomic_and32(&pages->taken, ~(1u << page), MAM_RELAXED, MAM_AT_DEVICE);
 	else

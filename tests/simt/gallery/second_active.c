@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * second_active.c - the active mask is read a second time, and taken to be the same.
+ * second_active.c - the active mask is read a second time, and assumed to be the same.
  *
- * What goes wrong: __activemask() says who is here now. Lanes may drift apart or come together at
- * any time, so a second reading may be another: the leader is not in it, or ranks no longer fit
- * the number of units that the leader took for the first group.
+ * The bug: __activemask() returns the lanes that are active now. Lanes may diverge or
+ * converge at any time, so a second read may return another mask: it may lack the leader, or ranks
+ * no longer fit the number of units that the leader took for the first group.
  * Seen in: helpers that each read the active mask for themselves and are called one after the
- * other; compilers keep lanes together just often enough for tests to pass.
- * The twin keeps the first mask for the whole operation.
- * Found by: interleavings in which the lanes of a warp are not all at one place; the simulator
- * makes some on purpose, also when it runs warps as hardware does.
+ * other; compilers keep lanes converged just often enough for tests to pass. The twin keeps the
+ * first mask for the whole operation.
+ * Found by: interleavings in which the lanes of a warp diverge; the simulator creates some on
+ * purpose, also when it runs warps as hardware does.
  */
 #include "simt/gallery/gallery.h"
 
@@ -27,7 +27,7 @@ MAM_KERNEL(gallery_second_active)
 
 	if (mam_lane() == leader)
 		at = mam_atomic_add32(&units->next, mam_popc32(mask), MAM_RELAXED, MAM_AT_DEVICE);
-	/* The one place: the bug asks again. */
+	/* The one place: the bug reads the mask again. */
 	if (units->bug)
 		mask = mam_warp_active();
 	at = mam_warp_shuffle32(mask, at, leader) + mam_popc32(mask & ((1u << mam_lane()) - 1));

@@ -2,13 +2,13 @@
 /*
  * shared_race.c - lanes of a block exchange values in shared memory without a barrier.
  *
- * What goes wrong: each lane writes its value and reads that of the lane on the other side.
- * Without a barrier between, the other may not have written yet.
+ * The bug: each lane writes its value and reads that of the opposite lane. Without a
+ * barrier in between, that lane may not have written yet.
  * Seen in: reductions and scans; often only the last of several barriers is missing, before the
- * memory is used again, and blocks of one warp never show it.
+ * memory is reused, and blocks of one warp never show it.
  * The twin calls mam_syncthreads() between writing and reading.
- * Found by: almost any interleaving, as the value is wrong; with access hooks as a race, where the
- * value may be right by luck.
+ * Found by: almost any interleaving, as the value is wrong; with access hooks as a race, even if
+ * the value is right by luck.
  */
 #include "simt/gallery/gallery.h"
 
@@ -43,7 +43,8 @@ static void game_begin(void *state, bool bug, unsigned int grid, unsigned int bl
 
 static const char *game_check(void *state)
 {
-	return ((struct game *)state)->wrong ? "a lane read what was not written yet" : NULL;
+	return ((struct game *)state)->wrong ? "a lane read a value that was not written yet"
+					     : NULL;
 }
 
 const struct gallery_row gallery_shared_race_row = {

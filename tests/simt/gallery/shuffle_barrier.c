@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shuffle_barrier.c - a shuffle is taken for a memory barrier.
+ * shuffle_barrier.c - a shuffle is used as a memory barrier.
  *
- * One lane fills a buffer, then a shuffle gives its place to the warp, and the others read.
- * What goes wrong: a shuffle makes lanes meet, but orders none of their other memory accesses.
+ * One lane fills a buffer, then a shuffle passes its address to the warp, and the others read. What
+ * goes wrong: a shuffle makes lanes converge, but does not order their other memory accesses.
  * Compiler and hardware may let the others read before the buffer is filled.
- * Seen in: warp-wide code written before Volta, where running in lockstep hid it, and in code
- * ported by putting _sync behind each intrinsic's name and nothing else.
- * The twin calls mam_warp_sync(), which does order memory among the lanes that it names.
- * Found by: the race checker with access hooks, on each interleaving. No interleaving search finds
- * it, as one lane's writes are always seen there in their order.
+ * Seen in: warp-wide code written before Volta, where lockstep execution hid it, and in code ported
+ * by appending _sync to each intrinsic's name and changing nothing else. The twin calls
+ * mam_warp_sync(), which does order memory among the lanes that it names.
+ * Found by: the race checker with access hooks, on each interleaving. No search of interleavings
+ * finds it, as one lane's writes are always seen there in their order.
  */
 #include "simt/gallery/gallery.h"
 
@@ -49,12 +49,13 @@ static void notes_begin(void *state, bool bug, unsigned int grid, unsigned int b
 
 static const char *notes_check(void *state)
 {
-	return ((struct notes *)state)->wrong ? "a lane read what was not written yet" : NULL;
+	return ((struct notes *)state)->wrong ? "a lane read a value that was not written yet"
+					      : NULL;
 }
 
 const struct gallery_row gallery_shuffle_barrier_row = {
 	.name = "shuffle_barrier",
-	.what = "a shuffle is taken for a barrier",
+	.what = "a shuffle is used as a barrier",
 	.kernel = gallery_shuffle_barrier,
 	.bytes = sizeof(struct notes),
 	.grid = 1,

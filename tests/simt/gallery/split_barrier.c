@@ -2,12 +2,12 @@
 /*
  * split_barrier.c - a block's barrier in a branch that only some lanes take.
  *
- * What goes wrong: the lanes with work wait at the barrier of the block for all the others, which
- * wait for them at a barrier of the warp. Nobody goes on.
- * Seen in: functions that hold a barrier inside and are called under a condition.
- * The twin's barrier stands where every lane comes by.
- * Found by: every interleaving, as a deadlock; the text says who waits where. Hardware hangs if
- * the branch parts a warp, and a hung kernel says nothing.
+ * The bug: the lanes with work wait at the barrier of the block for all the others, which
+ * wait for them at a barrier of the warp. No lane continues.
+ * Seen in: functions that contain a barrier and are called conditionally. The twin's barrier is
+ * where every lane reaches it.
+ * Found by: every interleaving, as a deadlock; the text lists which lanes wait where. Hardware
+ * hangs if the branch splits a warp, and a hung kernel reports nothing.
  */
 #include "simt/gallery/gallery.h"
 
@@ -24,7 +24,7 @@ MAM_KERNEL(gallery_split_barrier)
 
 	if (mam_thread() < half) {
 		values[mam_thread()] = mam_thread() + 1;
-		/* The one place: the twin's barrier is behind the branch. */
+		/* The one place: the twin's barrier follows the branch. */
 		if (game->bug)
 			mam_syncthreads();
 	}
@@ -44,7 +44,8 @@ static void game_begin(void *state, bool bug, unsigned int grid, unsigned int bl
 
 static const char *game_check(void *state)
 {
-	return ((struct game *)state)->wrong ? "a lane read what was not written yet" : NULL;
+	return ((struct game *)state)->wrong ? "a lane read a value that was not written yet"
+					     : NULL;
 }
 
 const struct gallery_row gallery_split_barrier_row = {

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_buffer.c - two lanes each write a flag and then look at the other's, with too weak a
- * fence.
+ * store_buffer.c - two lanes each write a flag and then read the other's, with too weak a fence.
  *
- * One lane closes a slab: it says so, then looks whether anybody uses it. Another uses it: it says
- * so, then looks whether it is closing. At least one of them must see the other.
- * What goes wrong: both stores may still be on their way when both loads are served, so that
- * neither sees the other, and the slab is closed with a user in it. Release and acquire do not
- * forbid that; only sequentially consistent fences do.
- * Seen in: closing, retiring and hazard-pointer schemes on every kind of machine.
- * The twin's fences are MAM_SEQ_CST.
- * Found by: neither program, and it is here to say so. The simulator performs stores when they are
- * made, and the accesses are atomic, so the race checker has nothing to object to. Only the rule
- * helps: what must see each other's stores needs MAM_SEQ_CST on both sides.
+ * One lane closes a slab: it sets a flag, then checks whether the slab is in use. Another lane uses
+ * it: it sets a flag, then checks whether the slab is closing. At least one of them must see the
+ * other. The bug: both stores may still be in flight when both loads are served, so that
+ * neither sees the other, and the slab is closed while in use. Release and acquire do not forbid
+ * that; only sequentially consistent fences do.
+ * Seen in: closing, retiring and hazard-pointer schemes on every kind of machine. The twin's fences
+ * are MAM_SEQ_CST.
+ * Found by: neither program, which is why it is here. The simulator performs stores when they are
+ * made, and the accesses are atomic, so the race checker has nothing to report. Only a rule helps:
+ * if lanes must see each other's stores, both sides need MAM_SEQ_CST.
  */
 #include "simt/gallery/gallery.h"
 
@@ -35,7 +34,7 @@ MAM_KERNEL(gallery_store_buffer)
 	uint32_t *other = closes ? &gate->used : &gate->closing;
 
 	mam_atomic_store32(mine, 1, MAM_RELAXED, MAM_AT_DEVICE);
-	/* The one place: what the fence orders. */
+	/* The one place: the memory order of the fence. */
 	if (gates->bug)
 		mam_fence(MAM_ACQ_REL, MAM_AT_DEVICE);
 	else
@@ -64,7 +63,7 @@ static const char *gates_check(void *state)
 
 const struct gallery_row gallery_store_buffer_row = {
 	.name = "store_buffer",
-	.what = "flags behind too weak a fence",
+	.what = "flags with too weak a fence",
 	.kernel = gallery_store_buffer,
 	.bytes = sizeof(struct gates),
 	.grid = 2,

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stress.cu - runs the gallery's bugs on a GPU, many launches each, and counts how many show them.
+ * stress.cu - runs the gallery's bugs on a GPU, with many launches each, and counts the launches
+ * that show them.
  *
- *     stress [FIRST [LAUNCHES [LINES]]]
+ *    stress [FIRST [LAUNCHES [LINES]]]
  *
- * prints LINES lines of CSV from line FIRST on, or all that follow: each bug and its twin, as many
- * small blocks and as few large ones: name, which of the two, blocks, lanes a block, launches,
- * launches that showed the bug, what was seen. A kernel that is not back after two seconds hangs:
- * its line says so and the program ends with status 3, as nothing can run behind it. The caller
- * goes on with the line behind that.
+ * prints LINES lines of CSV, starting at line FIRST, or all that follow: each bug and its twin,
+ * with many small blocks and with few large ones: name, bug or twin, blocks, lanes per block,
+ * launches, launches that showed the bug, description. A kernel that has not ended after two
+ * seconds hangs: its line reports that, and the program ends with status 3, as nothing can run
+ * after it. The caller continues with the line that follows.
  *
- * All files of the gallery are one translation unit here, each in a namespace of its own.
+ * All files of the gallery are one translation unit here, each in its own namespace.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,7 +145,7 @@ static double now(void)
 	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Waits for what was launched: 0 when it is back, 1 when it hangs, 2 when it failed. */
+/* Waits for the launch: 0 if it has ended, 1 if it hangs, 2 if it failed. */
 static int wait_for(cudaEvent_t event)
 {
 	double deadline = now() + DEADLINE_S;
@@ -156,7 +157,7 @@ static int wait_for(cudaEvent_t event)
 	return error == cudaSuccess ? 0 : 2;
 }
 
-/* One bug or twin, to its line. Ends the program if a kernel hangs or faults. */
+/* Runs one bug or twin and prints its line. Ends the program if a kernel hangs or faults. */
 static void run(const struct gallery_row *row, bool bug, int shape, int launches)
 {
 	unsigned int grid = shapes[shape].grid, block = shapes[shape].block;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_gallery.c - each bug of the gallery is found within a second, and no interleaving of its
- * twin goes wrong.
+ * twin fails.
  *
- * The program is built twice: plainly, and with access hooks. Only the latter checks for races, but
- * in rows that ask for it. What only it can see, the former must not report. A row is printed for
- * each bug: what it was found as, after how many seeds by each policy, and the CPU time of the
- * search that takes all policies in turn. Twins hold under strict masks, too.
+ * The program is built twice: without and with access hooks. Only the latter checks for races,
+ * except in rows that request it. The former must not report bugs that only the latter can see. A
+ * row is printed for each bug: its verdict, the number of seeds for each policy, and the CPU time
+ * of the search that uses all policies in turn. Twins pass under strict masks, too.
  *
- * With SIMT_SEED set the program is what a report's last line starts: it runs that one interleaving
- * of each bug and twin, or of the one that SIMT_CASE names, and prints verdict and hash.
+ * With SIMT_SEED set, the program is run by the last line of a report: it runs that one
+ * interleaving of each bug and twin, or of the one that SIMT_CASE names, and prints verdict and
+ * hash.
  */
 #include <check.h>
 #include <stdio.h>
@@ -34,10 +35,10 @@
 #endif
 
 #define LIMIT_S 1.0      /* to find a bug */
-#define FIND_SEEDS 3000  /* by each policy, at most */
-#define TABLE_SEEDS 300  /* of a policy, for its column */
-#define HIDDEN_SEEDS 100 /* where a bug must not be reported */
-#define TWIN_SEEDS 10000 /* of all policies together */
+#define FIND_SEEDS 3000  /* per policy, at most */
+#define TABLE_SEEDS 300  /* per policy, for its column */
+#define HIDDEN_SEEDS 100 /* for a bug that must not be reported */
+#define TWIN_SEEDS 10000 /* for all policies together */
 #define STATE_BYTES (16 << 10)
 #define TEXT_BYTES (SIMT_TEXT_BYTES + 8192)
 
@@ -46,7 +47,7 @@ static const struct gallery_row *const rows[] = { GALLERY_ROWS(ROW_OF) };
 
 #define ROWS ((int)(sizeof(rows) / sizeof(rows[0])))
 
-/* What runs at present: begin and check get nothing but the kernel's state. */
+/* The current case: begin and check get only the kernel's state. */
 static struct {
 	const struct gallery_row *row;
 	bool bug;
@@ -68,7 +69,7 @@ static bool stage_build(struct simt_world *world, void *state)
 	       simt_world_host(world, row->host, state);
 }
 
-/* The bug's case has its name, so that SIMT_CASE chooses it. */
+/* The bug's case has its name, so that SIMT_CASE can select it. */
 static struct simt_case stage_set(const struct gallery_row *row, bool bug, unsigned int seeds)
 {
 	static char twin[64];
@@ -113,7 +114,7 @@ static double cpu_seconds(void)
 	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Seeds until each policy finds the bug; one that does not within TABLE_SEEDS has "-". */
+/* Seeds until each policy finds the bug; "-" if a policy does not find it within TABLE_SEEDS. */
 static void print_row(const struct gallery_row *row, const struct simt_search *found,
 		      double seconds)
 {
@@ -144,14 +145,14 @@ START_TEST(bug_is_found)
 
 	seconds = cpu_seconds() - seconds;
 	if (!wanted) {
-		ck_assert_msg(well, "%s is reported where it cannot be seen: %s", row->name,
+		ck_assert_msg(well, "%s is reported, but cannot be seen here: %s", row->name,
 			      search.result.text);
 		printf("%-16s %s\n", row->name,
 		       row->hooks ? "only with access hooks" : "by neither program: see its file");
 		fflush(stdout);
 		return;
 	}
-	ck_assert_msg(!well, "%s is not found by %llu interleavings", row->name,
+	ck_assert_msg(!well, "%s is not found in %llu interleavings", row->name,
 		      (unsigned long long)search.schedules);
 	ck_assert_msg(wanted >> search.result.verdict & 1, "%s is found as %s: %s", row->name,
 		      simt_verdict_name(search.result.verdict), search.result.text);
@@ -160,7 +161,7 @@ START_TEST(bug_is_found)
 }
 END_TEST
 
-START_TEST(twin_is_well)
+START_TEST(twin_passes)
 {
 	struct simt_case test = stage_set(
 		rows[_i], false, (TWIN_SEEDS / SLOWER + SIMT_POLICIES - 1) / SIMT_POLICIES);
@@ -176,8 +177,8 @@ static void say(const struct simt_search *search, char *text, size_t bytes)
 		 (unsigned long long)search->result.hash, (unsigned long long)search->result.steps);
 }
 
-/* The command that a report ends with gives the same interleaving in another process. */
-START_TEST(report_replays)
+/* The command that ends a report reproduces the same interleaving in another process. */
+START_TEST(report_command_reproduces_run)
 {
 	static char text[TEXT_BYTES], wanted[256], got[256];
 	struct simt_case test = stage_set(rows[_i], true, FIND_SEEDS);
@@ -203,7 +204,7 @@ START_TEST(report_replays)
 }
 END_TEST
 
-/* Runs what SIMT_SEED, SIMT_POLICY and SIMT_CASE choose, and prints it. */
+/* Runs what SIMT_SEED, SIMT_POLICY and SIMT_CASE select, and prints it. */
 static void replay(void)
 {
 	char line[256];
@@ -236,8 +237,8 @@ int main(void)
 	fflush(stdout);
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, bug_is_found, 0, ROWS);
-	tcase_add_loop_test(tcase, report_replays, 0, ROWS);
-	tcase_add_loop_test(tcase, twin_is_well, 0, ROWS);
+	tcase_add_loop_test(tcase, report_command_reproduces_run, 0, ROWS);
+	tcase_add_loop_test(tcase, twin_passes, 0, ROWS);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

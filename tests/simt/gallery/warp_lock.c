@@ -2,27 +2,26 @@
 /*
  * warp_lock.c - the lanes of one warp spin on one lock.
  *
- * What goes wrong: a lane holds the lock, and a lane of the same warp spins on it. Where a warp's
- * lanes do not take turns, the one that spins runs for ever and the holder never comes to its
- * unlock. GPUs before Volta were so; since then the holder gets its turn, but each of 32 lanes
- * waits for up to 31 others.
- * Seen in: CPU code with a mutex that was moved to a GPU as it stood.
- * In the twin one lane takes the lock for its whole warp. Lanes of different warps may spin: warps
- * take turns.
- * Found by: the policy that runs warps, as a livelock, when it is asked to run them in lockstep.
+ * The bug: a lane owns the lock, and a lane of the same warp spins on it. If a warp's lanes
+ * do not take turns, the spinning lane runs forever and the owner never reaches its unlock. GPUs
+ * before Volta worked this way; since then the owner gets its turn, but each of 32 lanes waits for
+ * up to 31 others.
+ * Seen in: CPU code with a mutex that was moved to a GPU unchanged. In the twin one lane takes the
+ * lock for its whole warp. Lanes of different warps may spin: warps take turns.
+ * Found by: the policy that runs warps, as a livelock, if it runs them in lockstep.
  */
 #include "simt/gallery/gallery.h"
 
 struct ledger {
 	uint32_t bug, lanes;
 	uint32_t lock;
-	uint32_t total; /* under the lock */
+	uint32_t total; /* protected by the lock */
 };
 
 MAM_KERNEL(gallery_warp_lock)
 {
 	struct ledger *ledger = (struct ledger *)argument;
-	/* The one place: the lanes for which the caller goes. */
+	/* The one place: the lanes that the caller represents. */
 	uint32_t mine = ledger->bug ? 1u << mam_lane() : mam_lane() == 0 ? gallery_warp() : 0;
 
 	if (mine == 0)

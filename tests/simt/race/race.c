@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * race.c - the race checker as the simulator calls it.
+ * race.c - the interface of the race checker to the simulator.
  *
- * 1. A read that is atomic first learns what it may (race_sync.h), so that it is ordered after what
- *    it synchronises with.
- * 2. The access is held against the tracks of its bytes (race_shadow.h). One that is not ordered
- *    before it, and conflicts with it, is a race, and the text is made (race_report.h).
- * 3. A write that is atomic then leaves its heads. The access is put into a track.
- * 4. What was handed on ends the lane's epoch.
+ * 1. An atomic read first acquires what it may (race_sync.h), so that it is ordered after the
+ *    accesses it synchronizes with.
+ * 2. The access is compared with the tracks of its bytes (race_shadow.h). An access that conflicts
+ *    with an earlier one and is not ordered after it is a race, and the text is written
+ *    (race_report.h).
+ * 3. An atomic write then leaves its heads. The access is recorded in a track.
+ * 4. A release ends the lane's epoch.
  *
- * Bound: each pair of accesses that race is found at the second one, or an earlier race is. What
- * happens after the first race is still checked, but may be said to race or not.
+ * Bound: each pair of accesses that race is found at the second access, unless an earlier race was
+ * found. Accesses after the first race are still checked, but the result may be wrong either way.
  */
 #include "simt/race/race.h"
 
@@ -32,7 +33,7 @@ struct race {
 	struct race_head *fences; /* of seq_cst fences */
 	struct race_clock meeting;
 	race_name *name;
-	bool starved; /* there was no memory: the next access says so */
+	bool starved; /* out of memory: the next access reports it */
 	char text[RACE_TEXT_BYTES];
 };
 
@@ -56,7 +57,7 @@ static bool lanes_reach(struct race *race, uint32_t count)
 	return true;
 }
 
-/* The lane, whose clock has an entry of its own; NULL: no memory. */
+/* The lane, whose clock has an entry of its own; NULL: out of memory. */
 static struct race_lane *lane_of(struct race *race, uint32_t id)
 {
 	struct race_lane *lane;
@@ -136,7 +137,7 @@ static const char *starve(struct race *race)
 	return no_memory;
 }
 
-/* Holds one granule's part of an access against the past. NULL: no race. */
+/* Compares one granule's part of an access with earlier accesses. NULL: no race. */
 static const char *judge(struct race *race, const struct race_granule *granule,
 			 const struct race_access *access)
 {
@@ -242,7 +243,7 @@ void race_order(struct race *race, unsigned int from, unsigned int to)
 
 	if (!giver || !taker || from == to)
 		return;
-	/* Making the second may have moved the first. */
+	/* Creating the second lane may have moved the first one. */
 	giver = &race->lanes[from];
 	if (!race_clock_join(&race->memory, &taker->now, &giver->now))
 		race->starved = true;

@@ -5,9 +5,9 @@
  * Source: Leslie Lamport, Time, Clocks, and the Ordering of Events in a Distributed System, CACM
  * 1978; Friedemann Mattern, Virtual Time and Global States of Distributed Systems, 1988.
  *
- * A lane counts its own epochs; one ends when what the lane knows is handed on. An access in epoch
- * e of lane a happens before what a lane with clock c does next if e <= c[a]. Entries past the end
- * are zero, and epochs begin at 1, so a short clock is a clock that knows nothing of the rest.
+ * A lane counts its own epochs; an epoch ends when the lane's knowledge is passed on. An access in
+ * epoch e of lane a happens before the next access of a lane with clock c if e <= c[a]. Entries
+ * past the end are zero, and epochs start at 1, so a short clock knows nothing of the other lanes.
  */
 #ifndef MAM_TESTS_SIMT_RACE_CLOCK_H
 #define MAM_TESTS_SIMT_RACE_CLOCK_H
@@ -17,11 +17,11 @@
 
 struct race_memory;
 
-/* All zero is a clock that knows nothing. */
+/* A zeroed clock knows nothing. */
 struct race_clock {
 	uint32_t *at;
-	uint32_t lanes; /* entries that `at` has room for */
-	bool set;       /* false: knows nothing, whatever `at` holds */
+	uint32_t lanes; /* capacity of `at` */
+	bool set;       /* false: knows nothing, whatever `at` contains */
 };
 
 static inline uint32_t race_clock_of(const struct race_clock *clock, uint32_t lane)
@@ -30,8 +30,8 @@ static inline uint32_t race_clock_of(const struct race_clock *clock, uint32_t la
 }
 
 /*
- * Room for `lanes` entries at least. The calls below are false where there is no memory; the clock
- * is as before then.
+ * Makes room for at least `lanes` entries. The functions below return false if out of memory; the
+ * clock is then unchanged.
  */
 bool race_clock_reach(struct race_memory *memory, struct race_clock *clock, uint32_t lanes);
 bool race_clock_copy(struct race_memory *memory, struct race_clock *to,

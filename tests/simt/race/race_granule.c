@@ -2,9 +2,9 @@
 /*
  * race_granule.c - one granule's tracks and locations.
  *
- * A plain write drops the tracks of the bytes that it covers: all in them is ordered before it, so
- * whoever would race with them races with it. A plain read in the epoch of a plain access of its
- * own lane adds nothing.
+ * A plain write drops the tracks of the bytes that it covers: all accesses in them are ordered
+ * before it, so an access that would race with them races with the write. A plain read adds nothing
+ * if its own lane has a plain access in the same epoch.
  */
 #include "simt/race/race_shadow.h"
 
@@ -44,7 +44,7 @@ const struct race_record *race_granule_conflict(const struct race_granule *granu
 	return NULL;
 }
 
-/* Tracks of which no byte outside `mask` is alive become spare. */
+/* Tracks without live bytes outside `mask` become spare. */
 static void drop_covered(struct race_shadow *shadow, struct race_granule *granule, uint8_t mask)
 {
 	struct race_track **link = &granule->tracks;
@@ -84,7 +84,7 @@ static struct race_track *track_make(struct race_shadow *shadow, struct race_mem
 }
 
 /*
- * The same lane has a plain access of these bytes in this very epoch; seldom a track has more than
+ * The same lane has a plain access of these bytes in the same epoch; tracks rarely have more than
  * one record.
  */
 static bool seen_just_now(const struct race_granule *granule, const struct race_access *access)

@@ -2,11 +2,11 @@
 /*
  * race_memory.c - a list of chunks and a mark that moves through it.
  *
- * 1. A piece is cut at the mark; if the chunk is too short, the mark moves on to the next.
+ * 1. A piece is allocated at the mark; if the chunk is too short, the mark moves to the next chunk.
  * 2. At the end of the list a chunk is added, at least as large as the piece.
  * 3. A reset moves the mark back to the start.
- * A chunk that was too short for one piece is passed over until the next reset: at most one large
- * piece's worth is lost for each.
+ * A chunk that is too short for one piece is skipped until the next reset: each piece wastes less
+ * than its own size.
  */
 #include "simt/race/race_memory.h"
 
@@ -19,7 +19,7 @@
 
 struct race_chunk {
 	struct race_chunk *next;
-	size_t bytes; /* behind this header */
+	size_t bytes; /* after this header */
 };
 
 /* The header's size as a multiple of the alignment. */

@@ -55,7 +55,7 @@ void model_reset(struct model *model)
 		model->last[i] = -1;
 }
 
-/* What happens before the next event, by what is already known of it. */
+/* The events that happen before the next event of the lane, as far as known. */
 static uint64_t so_far(const struct model *model, uint32_t lane)
 {
 	return model->last[lane] < 0 ? 0 : model->event[model->last[lane]].before;
@@ -132,7 +132,7 @@ static uint64_t take_by_fence(const struct model *model, const struct model_even
 	return before;
 }
 
-/* Fills in what the model knows of the event. */
+/* Computes the model's fields of the event. */
 static void work_out(const struct model *model, struct model_event *event)
 {
 	event->before = event->kind == MODEL_MEET ? 0 : so_far(model, event->lane);

@@ -2,9 +2,10 @@
 /*
  * race_report.c - writes the text of a race.
  *
- * The hint is found in this order: two atomics race by size or by scope alone; else, if the second
- * lane read what the first wrote later, that pair of accesses is what should have ordered them, and
- * the miss (race_sync.h) says why it did not; else a pair is missing.
+ * The hint is chosen in this order: two atomics race only because of their sizes or scopes;
+ * otherwise, if the second lane read a value that the first one wrote later, that pair of accesses
+ * is what should have ordered them, and the miss (race_sync.h) explains why it did not; otherwise
+ * there is no such pair.
  */
 #include "simt/race/race_report.h"
 

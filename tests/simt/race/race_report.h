@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * race_report.h - a race in words: both accesses, and what would have ordered them where that is
+ * race_report.h - the text of a race: both accesses, and what would have ordered them if that is
  * clear.
  */
 #ifndef MAM_TESTS_SIMT_RACE_REPORT_H
@@ -10,7 +10,7 @@
 
 #include "simt/race/race_track.h"
 
-/* Writes who a lane is. */
+/* Writes the name of a lane. */
 typedef void race_name(unsigned int lane, char *text, size_t bytes);
 
 /* `name` may be NULL. */

@@ -28,7 +28,7 @@ static size_t hash(uint64_t number, size_t room)
 	return (number ^ number >> 32) & (room - 1);
 }
 
-/* The granule's place, or the free one where it would be. */
+/* The granule's place, or the free place where it would be. */
 static struct race_granule *place_of(struct race_granule *places, size_t room, uint64_t generation,
 				     uint64_t number)
 {
@@ -85,7 +85,7 @@ struct race_granule *race_shadow_find(const struct race_shadow *shadow, uint64_t
 	return granule->generation == shadow->generation ? granule : NULL;
 }
 
-/* A range of more granules than are known is looked at from the table's side. */
+/* A range of more granules than the table has is handled by a scan of the table. */
 void race_shadow_forget(struct race_shadow *shadow, uintptr_t from, uintptr_t end)
 {
 	bool by_table = (end - from) / RACE_GRANULE > shadow->room;

@@ -2,12 +2,12 @@
 /*
  * race_site.c - interned program counters.
  *
- * 1. A hash table leads from a program counter to its entry, whose text is the site. Entries are
- *    never freed: there are as many as the program has places that access memory.
- * 2. The text says which object (dladdr) and how far in. An object's load address differs between
- *    runs, the rest not.
- * 3. For a reader, addr2line is run once for an entry; what it says takes the text's place.
- * Where memory ends, sites are "an unknown place".
+ * 1. A hash table maps a program counter to its entry, whose text is the site. Entries are never
+ *    freed: there is one per instruction of the program that accesses memory.
+ * 2. The text contains the object (dladdr) and the offset in it. An object's load address differs
+ *    between runs, the rest does not.
+ * 3. For human readers, addr2line runs once per entry, and its output replaces the text. If memory
+ *    runs out, sites are "an unknown place".
  */
 #include "simt/race/race_site.h"
 
@@ -56,7 +56,7 @@ static bool grow(void)
 	return true;
 }
 
-/* The call, not the instruction after it. */
+/* The address of the call, not of the instruction after it. */
 static const char *call_of(const void *pc)
 {
 	return (const char *)((uintptr_t)pc - 1);
@@ -104,7 +104,7 @@ static struct place *place_of_text(const char *site)
 	return NULL;
 }
 
-/* Shared objects are named by their path, the program itself by what the kernel knows of it. */
+/* Shared objects are named by their path, the program itself by its path in /proc. */
 static void resolve(struct place *place)
 {
 	char command[4352], line[1024];

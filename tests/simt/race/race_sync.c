@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * race_sync.c - heads of release sequences, and what lanes learn from them.
+ * race_sync.c - heads of release sequences, and what lanes acquire from them.
  *
- * A clock is handed on only whole, and an epoch ends right after; so a lane that knows epoch e of
- * another lane knows all that was in the clock handed on then. Heads of one lane that are known
- * already are thus found by one comparison: a lane that spins on a flag does not join its clock
- * each time.
+ * A clock is always passed on as a whole, and an epoch ends right after; so a lane that knows epoch
+ * e of another lane knows everything in the clock passed on then. One comparison thus finds whether
+ * the heads of a lane are already known: a lane that spins on a flag does not join its clock each
+ * time.
  */
 #include "simt/race/race_sync.h"
 
@@ -169,7 +169,7 @@ static bool fence_acquire(struct race_memory *memory, struct race_lane *lane,
 	return good;
 }
 
-/* A fence that is at least as wide takes the place of those before it: its clock holds theirs. */
+/* A fence that is at least as wide replaces earlier ones: its clock includes theirs. */
 static bool fence_release(struct race_memory *memory, struct race_lane *lane,
 			  enum simt_scope widest)
 {

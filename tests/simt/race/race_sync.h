@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * race_sync.h - who learns whose past: release and acquire, by access and by fence, with scopes.
+ * race_sync.h - synchronization: release and acquire, by access and by fence, with scopes.
  *
  * Source: release sequences and fences as in ISO C++20 (N4861, 6.9.2 and 31.11), on which CUDA C++
  * builds; scopes and moral strength as in NVIDIA's PTX ISA, chapter Memory Consistency Model, and
- * as formalised by Daniel Lustig, Sameer Sahasrabuddhe and Olivier Giroux, A Formal Analysis of the
+ * as formalized by Daniel Lustig, Sameer Sahasrabuddhe and Olivier Giroux, A Formal Analysis of the
  * NVIDIA PTX Memory Consistency Model, ASPLOS 2019.
  *
- * Lanes of one block are a group; a host thread is a group of its own. What a scope must be to
- * cover two lanes depends on their groups alone: race_need(). The rules:
+ * Lanes of one block are a group; a host thread is a group of its own. The scope needed to cover
+ * two lanes depends on their groups alone: race_need(). The rules:
  *
  * 1. A location (an address with a size) has heads: the clocks that a reader of its newest value
- *    may learn. A head is what a release put there, by the access itself or by a fence earlier in
- *    its lane; it has the release's scope.
- * 2. A store drops the heads and puts its own. A read-modify-write keeps them and adds its own (a
- *    release sequence), if its scope and that of the write before it cover each other's lanes; else
- *    it drops them.
- * 3. A read learns a head if its scope and that of the newest write cover each other's lanes, and
- *    if the release's scope and the acquire's cover each other's lanes. An acquire learns it at
- *    once, any other read sets it aside until an acquire fence of a wide enough scope.
- * 4. A fence that is seq_cst also learns from all such fences before it whose scopes agree, as PTX
- *    has it. Accesses that are seq_cst are acquire and release.
- * 5. Plain writes and writes of another size leave heads as they are: who reads later is ordered
- *    after such a write, and it after all heads, or there is a race.
+ *    may acquire. A release adds a head, by the access itself or by a fence earlier in its lane;
+ *    the head has the release's scope.
+ * 2. A store drops the heads and adds its own. A read-modify-write keeps them and adds its own (a
+ *    release sequence), if its scope and that of the write before it cover each other's lanes;
+ *    otherwise it drops them.
+ * 3. A read acquires a head if its scope and that of the newest write cover each other's lanes, and
+ *    if the release's scope and the acquire's cover each other's lanes. An acquire joins it at
+ *    once; any other read sets it aside until an acquire fence of a wide enough scope.
+ * 4. A seq_cst fence also acquires from all earlier such fences whose scopes agree, as in PTX.
+ *    Seq_cst accesses are acquire and release.
+ * 5. Plain writes and writes of another size leave heads unchanged: a later reader is ordered after
+ *    such a write, and that write after all heads, or there is a race.
  *
- * A store ends a release sequence even if it is by the same lane: so C++20, where C11 and PTX let
- * it go on. Learning a clock is transitive through all scopes. Bound: one pass over a clock for
- * each head, and there is at most one head for each scope and group.
+ * A store ends a release sequence even if it is by the same lane, as in C++20; C11 and PTX let it
+ * continue. Acquiring a clock is transitive through all scopes. Bound: one pass over a clock per
+ * head, and at most one head per scope and group.
  */
 #ifndef MAM_TESTS_SIMT_RACE_SYNC_H
 #define MAM_TESTS_SIMT_RACE_SYNC_H
@@ -43,7 +43,7 @@
 #define RACE_NOBODY UINT32_MAX
 #define RACE_HOST 0x80000000u /* in a group: a host thread, not a block */
 
-/* Why a read learned nothing from a write that it saw: the material of hints. */
+/* Why a read acquired nothing from a write whose value it returned: used for hints. */
 enum race_miss_why {
 	RACE_NO_MISS,
 	RACE_WRITE_RELAXED, /* neither the write nor a fence before it releases */
@@ -59,14 +59,14 @@ struct race_side {
 
 struct race_miss {
 	enum race_miss_why why;
-	uint32_t lane, epoch; /* of the write that was seen */
+	uint32_t lane, epoch; /* of the write whose value was returned */
 	struct race_side write, read;
 };
 
 struct race_lane {
 	struct race_clock now;
 	struct race_clock released[RACE_SCOPES]; /* `now` at the last release fence of each scope */
-	struct race_clock seen[RACE_SCOPES];     /* for an acquire fence of this scope to learn */
+	struct race_clock seen[RACE_SCOPES]; /* to be acquired by an acquire fence of this scope */
 	uint32_t group;
 	struct race_miss misses[RACE_MISSES]; /* a ring */
 	unsigned int next_miss;
@@ -77,7 +77,7 @@ struct race_head {
 	struct race_clock clock; /* not set: not a head now, kept for its memory */
 	enum simt_scope scope;
 	uint32_t group;
-	uint32_t lane, epoch; /* whose clock this is, or RACE_NOBODY if several were joined */
+	uint32_t lane, epoch; /* owner of this clock, or RACE_NOBODY if several were joined */
 };
 
 struct race_sync {
@@ -116,15 +116,15 @@ static inline bool race_releases(enum simt_order order)
 	return order >= MAM_RELEASE;
 }
 
-/* All are false where there is no memory. `id` is the lane's number. */
-/* What the lane knows was handed on: its next accesses are of a new epoch. */
+/* All return false if out of memory. `id` is the lane's number. */
+/* The lane's knowledge was passed on: its next accesses belong to a new epoch. */
 void race_sync_tick(struct race_lane *lane, uint32_t id);
 bool race_sync_read(struct race_memory *memory, struct race_lane *lanes, uint32_t id,
 		    const struct race_sync *sync, const struct race_side *read);
-/* `rmw`: the write is of a read-modify-write. Does not begin a new epoch. */
+/* `rmw`: the write is part of a read-modify-write. Does not start a new epoch. */
 bool race_sync_write(struct race_memory *memory, struct race_lane *lanes, uint32_t id,
 		     struct race_sync *sync, const struct race_side *write, bool rmw);
-/* The location begins a new life. */
+/* The location is reused: drops its heads. */
 void race_sync_break(struct race_sync *sync);
 /* `fences`: heads of seq_cst fences. */
 bool race_sync_fence(struct race_memory *memory, struct race_lane *lanes, uint32_t id,

@@ -9,8 +9,7 @@
 #define LIST_ROOM 2
 
 /*
- * So many records make a list; a table of `lanes` places is passed through faster than a longer
- * one.
+ * The maximum length of a list; up to `lanes` places, a table is scanned faster than a longer list.
  */
 static uint32_t list_max(uint32_t lanes)
 {
@@ -25,7 +24,7 @@ const struct race_record *race_track_conflict(const struct race_track *track,
 	enum simt_scope wide =
 		track->hosts || access->group & RACE_HOST ? MAM_AT_SYSTEM : MAM_AT_DEVICE;
 
-	/* Most atomics are like this: nothing to look for. */
+	/* The common case for atomics: no scan is needed. */
 	if (same && track->scope >= wide && access->scope >= wide)
 		return NULL;
 	for (uint32_t i = 0; i < track->count; i++) {
@@ -70,7 +69,7 @@ static bool table_grow(struct race_memory *memory, struct race_track *track, uin
 	return true;
 }
 
-/* Does `access` stand for what the record says? */
+/* Does `access` replace the record? */
 static bool stands_for(const struct race_record *record, const struct race_lane *lanes,
 		       const struct race_access *access)
 {

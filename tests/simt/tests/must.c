@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * must.c - explorations as assertions of Check: apart from explore.c, so that programs without
+ * must.c - explorations as assertions of Check: separate from explore.c, so that programs without
  * Check can explore.
  */
 #include <check.h>
@@ -29,7 +29,7 @@ void simt_must_fail(const struct simt_case *test, enum simt_verdict verdict)
 
 	if (!well)
 		simt_describe(test, &search, text, sizeof(text));
-	if (chosen) { /* somebody looks: what was chosen need not be where the fault is */
+	if (chosen) { /* run by hand: the chosen seeds need not contain the failure */
 		if (search.schedules)
 			printf("%s: %s\n", test->name, well ? "nothing was found" : text);
 		return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * speed.c - schedules a second: a page allocator in small, two blocks of a warp, three rounds, each
- * lane takes a page and gives it back. Fails below a fifth of what this simulator is to reach,
- * 3,000 a second, and 1,000 with the race checker; prints what it was. Sanitizers and builds
- * without optimisation have no such floor.
+ * speed.c - schedules per second: a small page allocator, two blocks of a warp, three rounds; each
+ * lane allocates a page and frees it. Fails below a fifth of the simulator's target, which is 3,000
+ * per second, and 1,000 with the race checker; prints the measured rate. Sanitizers and builds
+ * without optimization have no such limit.
  */
 #include <stdio.h>
 #include <string.h>
@@ -33,8 +33,8 @@ struct pages {
 };
 
 /*
- * Lanes that are here together ask one word for as many pages as they are; who got none asks the
- * next.
+ * Converged lanes allocate as many pages as they are from one word; lanes that get none try the
+ * next word.
  */
 static uint32_t take(struct pages *pages)
 {
@@ -90,9 +90,9 @@ static const char *check(void *argument)
 
 	for (int i = 0; i < WORDS; i++) {
 		if (pages->word[i])
-			return "a page was not given back";
+			return "a page was not freed";
 	}
-	return pages->failed ? "a page was taken twice" : NULL;
+	return pages->failed ? "a page was allocated twice" : NULL;
 }
 
 static int measure(const char *name, bool race, double floor)
@@ -111,7 +111,8 @@ static int measure(const char *name, bool race, double floor)
 
 	for (unsigned int policy = 0; policy < SIMT_POLICIES; policy++) {
 		struct simt_search search;
-		clock_t began = clock(); /* processor time: the machine may have other work */
+		clock_t began =
+			clock(); /* processor time: other processes may run on the machine */
 		double rate, seconds;
 
 		test.policies = 1u << policy;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_barrier.c - nobody passes a block barrier before all of the block that have not ended have
- * come.
+ * test_barrier.c - no lane passes a block barrier before all lanes of the block that have not ended
+ * have arrived.
  */
 #include "device/port.h"
 #include "simt/expect.h"
@@ -25,7 +25,7 @@ MAM_KERNEL(rounds)
 	}
 }
 
-START_TEST(all_come_before_one_goes)
+START_TEST(barrier_waits_for_all_lanes)
 {
 	struct counts counts;
 	struct expect what = { .kernel = rounds,
@@ -38,7 +38,7 @@ START_TEST(all_come_before_one_goes)
 }
 END_TEST
 
-/* Some end at once, some after one barrier: those left wait for nobody else. */
+/* Some lanes end at once, some after one barrier: the rest wait for no other lane. */
 MAM_KERNEL(some_leave)
 {
 	struct counts *counts = argument;
@@ -55,7 +55,7 @@ MAM_KERNEL(some_leave)
 	mam_atomic_add32(&counts->rounds, 1, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-START_TEST(lanes_that_ended_count_as_come)
+START_TEST(ended_lanes_count_as_arrived)
 {
 	struct counts counts;
 	struct expect what = { .kernel = some_leave,
@@ -69,7 +69,7 @@ START_TEST(lanes_that_ended_count_as_come)
 }
 END_TEST
 
-/* Barriers of one block are of no concern to the other. */
+/* A barrier of one block does not concern the other block. */
 MAM_KERNEL(one_block_only)
 {
 	if (mam_block() == 0)
@@ -77,7 +77,7 @@ MAM_KERNEL(one_block_only)
 	(void)argument;
 }
 
-START_TEST(blocks_do_not_wait_for_each_other)
+START_TEST(blocks_have_separate_barriers)
 {
 	struct expect what = { .kernel = one_block_only, .grid = 3, .block = 33 };
 
@@ -85,7 +85,7 @@ START_TEST(blocks_do_not_wait_for_each_other)
 }
 END_TEST
 
-/* Since Volta each lane arrives for itself: two places in the code are one barrier. */
+/* Since Volta each lane arrives individually: two places in the code are one barrier. */
 MAM_KERNEL(two_lines)
 {
 	struct counts *counts = argument;
@@ -98,7 +98,7 @@ MAM_KERNEL(two_lines)
 	MAM_KASSERT(mam_atomic_load32(&counts->rounds, MAM_RELAXED, MAM_AT_DEVICE) == 64);
 }
 
-START_TEST(two_lines_of_code_are_one_barrier)
+START_TEST(two_call_sites_share_a_barrier)
 {
 	struct counts counts;
 	struct expect what = { .kernel = two_lines,
@@ -111,7 +111,9 @@ START_TEST(two_lines_of_code_are_one_barrier)
 }
 END_TEST
 
-/* Some lanes ask who is active, the others are at the barrier by then: those are not waited for. */
+/*
+ * Some lanes read the active mask while the others are at the barrier: they do not wait for those.
+ */
 MAM_KERNEL(active_beside_a_barrier)
 {
 	(void)argument;
@@ -120,7 +122,7 @@ MAM_KERNEL(active_beside_a_barrier)
 	mam_syncthreads();
 }
 
-START_TEST(who_waits_at_a_barrier_is_not_waited_for)
+START_TEST(active_mask_does_not_wait_for_barrier)
 {
 	struct expect what = { .kernel = active_beside_a_barrier, .grid = 1, .block = 64 };
 
@@ -128,6 +130,6 @@ START_TEST(who_waits_at_a_barrier_is_not_waited_for)
 }
 END_TEST
 
-SIMT_SUITE("simt/barrier", all_come_before_one_goes, lanes_that_ended_count_as_come,
-	   blocks_do_not_wait_for_each_other, two_lines_of_code_are_one_barrier,
-	   who_waits_at_a_barrier_is_not_waited_for)
+SIMT_SUITE("simt/barrier", barrier_waits_for_all_lanes, ended_lanes_count_as_arrived,
+	   blocks_have_separate_barriers, two_call_sites_share_a_barrier,
+	   active_mask_does_not_wait_for_barrier)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_clock.c - time goes on with the steps, sleepers are passed over, and random numbers are the
- * seed's.
+ * test_clock.c - time advances with the steps, sleeping lanes are skipped, and random numbers
+ * depend on the seed.
  */
 #include "device/port.h"
 #include "simt/expect.h"
@@ -18,7 +18,7 @@ MAM_KERNEL(time_passes)
 		mam_atomic_add32(late, 1, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-START_TEST(a_sleep_takes_time)
+START_TEST(sleep_takes_time)
 {
 	uint32_t late;
 	struct expect what = { .kernel = time_passes,
@@ -32,7 +32,7 @@ START_TEST(a_sleep_takes_time)
 }
 END_TEST
 
-/* One lane sleeps, the others have much to do: mostly they are done first. */
+/* One lane sleeps, the others have much work: usually they finish first. */
 MAM_KERNEL(others_go_on)
 {
 	uint32_t *done = argument;
@@ -46,7 +46,7 @@ MAM_KERNEL(others_go_on)
 	}
 }
 
-START_TEST(others_go_on_meanwhile)
+START_TEST(other_lanes_continue_during_sleep)
 {
 	for (unsigned int policy = 0; policy < SIMT_POLICIES; policy++) {
 		unsigned int first = 0;
@@ -75,7 +75,7 @@ MAM_KERNEL(ticks)
 	MAM_KASSERT(mam_clock() >= before + 10);
 }
 
-START_TEST(steps_take_time)
+START_TEST(each_step_is_a_tick)
 {
 	uint32_t word = 0;
 	struct expect what = { .kernel = ticks, .grid = 1, .block = 3, .argument = &word };
@@ -84,7 +84,7 @@ START_TEST(steps_take_time)
 }
 END_TEST
 
-/* Who sleeps cannot run: those who ask who is active are not kept waiting for it. */
+/* A sleeping lane cannot run: lanes that read the active mask do not wait for it. */
 MAM_KERNEL(asks_beside_a_sleeper)
 {
 	uint32_t *seen = argument;
@@ -98,7 +98,7 @@ MAM_KERNEL(asks_beside_a_sleeper)
 	}
 }
 
-START_TEST(a_sleeper_is_not_waited_for)
+START_TEST(active_mask_does_not_wait_for_sleeper)
 {
 	unsigned int first = 0;
 
@@ -114,7 +114,7 @@ START_TEST(a_sleeper_is_not_waited_for)
 }
 END_TEST
 
-/* Those who all sleep are not waited for. */
+/* If all lanes sleep, no steps are spent on waiting. */
 MAM_KERNEL(all_sleep)
 {
 	(void)argument;
@@ -122,7 +122,7 @@ MAM_KERNEL(all_sleep)
 		mam_nanosleep(1000000);
 }
 
-START_TEST(nothing_to_do_takes_no_steps)
+START_TEST(sleep_of_all_lanes_takes_no_steps)
 {
 	struct expect what = { .kernel = all_sleep, .grid = 1, .block = 4, .seeds = 5 };
 
@@ -137,7 +137,7 @@ MAM_KERNEL(rolls)
 	roll[mam_thread()] = simt_random();
 }
 
-START_TEST(dice_are_the_seeds)
+START_TEST(random_numbers_depend_on_seed)
 {
 	uint64_t roll[3][8];
 	struct simt_config config = { .seed = 5 };
@@ -154,5 +154,6 @@ START_TEST(dice_are_the_seeds)
 }
 END_TEST
 
-SIMT_SUITE("simt/clock", steps_take_time, a_sleeper_is_not_waited_for, a_sleep_takes_time,
-	   others_go_on_meanwhile, nothing_to_do_takes_no_steps, dice_are_the_seeds)
+SIMT_SUITE("simt/clock", each_step_is_a_tick, active_mask_does_not_wait_for_sleeper,
+	   sleep_takes_time, other_lanes_continue_during_sleep, sleep_of_all_lanes_takes_no_steps,
+	   random_numbers_depend_on_seed)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_collectives.c - ballots, shuffles and matches give each lane what it should get, in whole
- * warps and in parts of them, whatever the order in which lanes come.
+ * test_collectives.c - ballots, shuffles and matches return the right value to each lane, in whole
+ * warps and in parts of them, in whichever order lanes arrive.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,13 +38,13 @@ MAM_KERNEL(whole_warp)
 	MAM_KASSERT(mam_warp_match32(~0u, lane) == 1u << lane);
 }
 
-START_TEST(a_whole_warp)
+START_TEST(full_warp_collectives_return_right_values)
 {
 	pass("whole warp", whole_warp, 2, 64, 50);
 }
 END_TEST
 
-/* The same call with two masks at the same time, and a lone lane that meets itself. */
+/* The same call with two masks at the same time, and a single lane that forms its own group. */
 MAM_KERNEL(parts)
 {
 	uint32_t lane = mam_lane();
@@ -60,13 +60,13 @@ MAM_KERNEL(parts)
 	}
 }
 
-START_TEST(parts_of_a_warp_at_the_same_time)
+START_TEST(two_masks_of_a_warp_work_concurrently)
 {
 	pass("parts", parts, 2, 32, 100);
 }
 END_TEST
 
-/* Lane 1 has business with lane 2 first, while lane 0 waits for lane 1 already. */
+/* Lane 1 first has a collective with lane 2, while lane 0 already waits for lane 1. */
 MAM_KERNEL(chain)
 {
 	(void)argument;
@@ -76,13 +76,13 @@ MAM_KERNEL(chain)
 		MAM_KASSERT(mam_warp_ballot(3, true) == 3);
 }
 
-START_TEST(a_lane_may_be_awaited_while_it_waits_elsewhere)
+START_TEST(awaited_lane_may_wait_elsewhere_first)
 {
 	pass("chain", chain, 1, 3, 100);
 }
 END_TEST
 
-/* Any call of the same kind and mask will do: CUDA does not ask for the same line. */
+/* Any call of the same kind and mask matches: CUDA does not require the same line. */
 MAM_KERNEL(two_lines)
 {
 	uint32_t all;
@@ -95,7 +95,7 @@ MAM_KERNEL(two_lines)
 	MAM_KASSERT(all == 0xaaaaaaaa);
 }
 
-START_TEST(two_lines_of_code_are_one_ballot)
+START_TEST(two_call_sites_share_a_ballot)
 {
 	pass("two lines", two_lines, 1, 32, 30);
 }
@@ -109,13 +109,13 @@ MAM_KERNEL(partial_warp)
 	MAM_KASSERT(mam_lane() == simt_thread() % 32);
 }
 
-START_TEST(the_last_warp_may_be_short)
+START_TEST(last_warp_may_be_partial)
 {
 	pass("partial warp", partial_warp, 2, 40, 30);
 }
 END_TEST
 
-/* What lanes that wait for their partners saw together, they agree on. */
+/* Lanes that wait for their partners agree on the active mask. */
 struct active {
 	uint32_t seen[32];
 	uint32_t whole, part, twice;
@@ -153,7 +153,7 @@ static const char *agreed(void *argument)
 	return NULL;
 }
 
-START_TEST(active_lanes_agree_and_need_not_be_all)
+START_TEST(active_mask_is_consistent_and_may_be_partial)
 {
 	static struct active active;
 	struct simt_case test = { .name = "active",
@@ -171,7 +171,7 @@ START_TEST(active_lanes_agree_and_need_not_be_all)
 }
 END_TEST
 
-/* Lane 0 holds what lane 1 waits for, and asks who is active: it must be let go on. */
+/* Lane 0 must set what lane 1 waits for, and reads the active mask: it must be able to continue. */
 MAM_KERNEL(spinner)
 {
 	uint32_t *flag = argument;
@@ -190,7 +190,7 @@ static void clear(void *argument)
 	*(uint32_t *)argument = 0;
 }
 
-START_TEST(a_lane_that_spins_does_not_hold_the_others_back)
+START_TEST(spinning_lane_does_not_block_its_warp)
 {
 	static uint32_t flag;
 	struct simt_case test = { .name = "spinner",
@@ -206,7 +206,7 @@ START_TEST(a_lane_that_spins_does_not_hold_the_others_back)
 }
 END_TEST
 
-START_TEST(outside_of_a_launch_the_caller_is_alone)
+START_TEST(caller_outside_launch_is_a_single_lane)
 {
 	ck_assert_uint_eq(mam_warp_active(), 1);
 	ck_assert_uint_eq(mam_warp_ballot(1, true), 1);
@@ -220,7 +220,8 @@ START_TEST(outside_of_a_launch_the_caller_is_alone)
 }
 END_TEST
 
-SIMT_SUITE("simt/collectives", a_whole_warp, parts_of_a_warp_at_the_same_time,
-	   a_lane_may_be_awaited_while_it_waits_elsewhere, two_lines_of_code_are_one_ballot,
-	   the_last_warp_may_be_short, active_lanes_agree_and_need_not_be_all,
-	   a_lane_that_spins_does_not_hold_the_others_back, outside_of_a_launch_the_caller_is_alone)
+SIMT_SUITE("simt/collectives", full_warp_collectives_return_right_values,
+	   two_masks_of_a_warp_work_concurrently, awaited_lane_may_wait_elsewhere_first,
+	   two_call_sites_share_a_ballot, last_warp_may_be_partial,
+	   active_mask_is_consistent_and_may_be_partial, spinning_lane_does_not_block_its_warp,
+	   caller_outside_launch_is_a_single_lane)

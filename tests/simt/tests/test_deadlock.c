@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_deadlock.c - when nobody can go on, the text says who waits where, and the next launch is as
- * good as the first.
+ * test_deadlock.c - if no lane can continue, the text lists which lanes wait where, and the next
+ * launch works as the first one.
  */
 #include "device/port.h"
 #include "simt/expect.h"
@@ -15,7 +15,7 @@ MAM_KERNEL(barrier_against_ballot)
 		mam_warp_ballot(~0u, true);
 }
 
-START_TEST(who_waits_where)
+START_TEST(deadlock_text_lists_waiting_lanes)
 {
 	struct expect what = { .kernel = barrier_against_ballot, .grid = 1, .block = 33 };
 	const struct simt_result *result = simt_expect(&what, SIMT_DEADLOCK, "nobody can go on");
@@ -39,7 +39,7 @@ MAM_KERNEL(fine)
 	mam_atomic_add32(count, 1, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-START_TEST(the_next_launch_is_as_good_as_the_first)
+START_TEST(launch_after_deadlock_works)
 {
 	uint32_t count;
 	struct expect bad = {
@@ -60,7 +60,7 @@ START_TEST(the_next_launch_is_as_good_as_the_first)
 }
 END_TEST
 
-/* Many lanes at many places: the text ends in time. */
+/* Many lanes at many places: the text is cut at its maximum length. */
 MAM_KERNEL(many_places)
 {
 	(void)argument;
@@ -70,7 +70,7 @@ MAM_KERNEL(many_places)
 		mam_syncthreads();
 }
 
-START_TEST(a_long_list_is_cut)
+START_TEST(long_deadlock_text_is_cut)
 {
 	struct expect what = { .kernel = many_places, .grid = 9, .block = 1024, .seeds = 2 };
 	const struct simt_result *result = simt_expect(&what, SIMT_DEADLOCK, "nobody can go on");
@@ -79,5 +79,5 @@ START_TEST(a_long_list_is_cut)
 }
 END_TEST
 
-SIMT_SUITE("simt/deadlock", who_waits_where, the_next_launch_is_as_good_as_the_first,
-	   a_long_list_is_cut)
+SIMT_SUITE("simt/deadlock", deadlock_text_lists_waiting_lanes, launch_after_deadlock_works,
+	   long_deadlock_text_is_cut)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_explore.c - the search runs what it says, stops at the first failure, and the command that
- * it prints has that failure again. The program runs itself as a small test program with a bug in
- * it (EXPLORE_CHILD).
+ * test_explore.c - the search runs the specified seeds, stops at the first failure, and prints a
+ * command that reproduces it. The program runs itself as a small test program with a bug
+ * (EXPLORE_CHILD).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static struct simt_case case_of(const char *name, simt_kernel *kernel)
 				   .seeds = 200 };
 }
 
-START_TEST(every_seed_by_every_policy)
+START_TEST(each_seed_runs_under_each_policy)
 {
 	struct simt_case test = case_of("good", counts);
 	struct simt_search search;
@@ -84,7 +84,7 @@ START_TEST(every_seed_by_every_policy)
 }
 END_TEST
 
-START_TEST(the_first_failure_stops_it)
+START_TEST(first_failure_stops_search)
 {
 	struct simt_case test = case_of("bad", counts_badly);
 	struct simt_search search, again;
@@ -110,7 +110,7 @@ START_TEST(the_first_failure_stops_it)
 }
 END_TEST
 
-START_TEST(the_environment_chooses)
+START_TEST(environment_selects_seed_policy_and_case)
 {
 	struct simt_case test = case_of("good", counts);
 	struct simt_search search;
@@ -130,7 +130,7 @@ START_TEST(the_environment_chooses)
 }
 END_TEST
 
-START_TEST(seeds_begin_where_they_are_told)
+START_TEST(search_starts_at_SIMT_FIRST)
 {
 	struct simt_case test = case_of("bad", counts_badly);
 	struct simt_search search;
@@ -144,7 +144,7 @@ START_TEST(seeds_begin_where_they_are_told)
 }
 END_TEST
 
-START_TEST(what_makes_no_sense_is_passed_over)
+START_TEST(invalid_environment_is_ignored)
 {
 	struct simt_case test = case_of("good", counts);
 	struct simt_search search;
@@ -162,7 +162,7 @@ static bool no_world(struct simt_world *world, void *argument)
 	return simt_world_launch(world, 0, counts, 0, 1, argument);
 }
 
-START_TEST(a_world_that_is_not_built_is_no_success)
+START_TEST(unbuilt_world_is_a_failure)
 {
 	struct simt_case test = case_of("no world", NULL);
 	struct simt_search search;
@@ -173,10 +173,7 @@ START_TEST(a_world_that_is_not_built_is_no_success)
 }
 END_TEST
 
-/*
- * What the program prints and how it ends as the small one. `with` is put before it on the command
- * line.
- */
+/* The output and exit status of the small program. `with` precedes it on the command line. */
 static bool child(const char *with, char *text, size_t bytes)
 {
 	char command[8192], path[4096];
@@ -221,14 +218,14 @@ static void must_replay(const char *fork)
 	free(steps);
 }
 
-START_TEST(the_command_has_it_again)
+START_TEST(command_reproduces_failure)
 {
 	must_replay("yes");
 	must_replay("no");
 }
 END_TEST
 
-START_TEST(what_must_fail_and_does_not_is_told)
+START_TEST(missing_failure_is_reported)
 {
 	char text[16384], *counted;
 
@@ -248,7 +245,7 @@ START_TEST(what_must_fail_and_does_not_is_told)
 }
 END_TEST
 
-START_TEST(a_crash_names_its_interleaving)
+START_TEST(crash_report_names_interleaving)
 {
 	char text[65536], *again;
 
@@ -273,7 +270,7 @@ MAM_KERNEL(crash)
 
 START_TEST(crashes)
 {
-	/* No address of a program's, and not the one that a sanitizer asks for before the access. */
+	/* Not an address of a program, and not one that a sanitizer checks before the access. */
 	uint32_t *nowhere = (uint32_t *)(uintptr_t)64;
 	struct simt_case test = { .name = "crashes",
 				  .kernel = crash,
@@ -342,15 +339,15 @@ static int run_child(const char *name)
 int main(void)
 {
 	unsetenv("TEST_SHARE");
-	const simt_test tests[] = { every_seed_by_every_policy,
-				    the_first_failure_stops_it,
-				    the_environment_chooses,
-				    seeds_begin_where_they_are_told,
-				    what_makes_no_sense_is_passed_over,
-				    a_world_that_is_not_built_is_no_success,
-				    the_command_has_it_again,
-				    what_must_fail_and_does_not_is_told,
-				    a_crash_names_its_interleaving };
+	const simt_test tests[] = { each_seed_runs_under_each_policy,
+				    first_failure_stops_search,
+				    environment_selects_seed_policy_and_case,
+				    search_starts_at_SIMT_FIRST,
+				    invalid_environment_is_ignored,
+				    unbuilt_world_is_a_failure,
+				    command_reproduces_failure,
+				    missing_failure_is_reported,
+				    crash_report_names_interleaving };
 
 	if (getenv("EXPLORE_CHILD"))
 		return run_child(getenv("EXPLORE_CHILD"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_fail.c - a launch that fails says why and where, leaves nothing behind, and a launch that
- * cannot be is refused.
+ * test_fail.c - a failed launch reports the reason and the place and leaks nothing, and an invalid
+ * launch is refused.
  */
 #include <setjmp.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ MAM_KERNEL(asserts)
 	(void)argument;
 }
 
-START_TEST(what_where_and_who)
+START_TEST(assertion_text_names_place_and_lane)
 {
 	struct expect what = { .kernel = asserts, .grid = 2, .block = 40 };
 	const struct simt_result *result = simt_expect(
@@ -51,7 +51,7 @@ MAM_KERNEL(fails_midway)
 	mam_syncthreads();
 }
 
-START_TEST(nothing_is_left_behind)
+START_TEST(failed_launch_leaks_nothing)
 {
 	struct simt_config config = { .seed = 0 };
 	uint64_t before = 0;
@@ -75,7 +75,7 @@ MAM_KERNEL(jumps_out)
 }
 
 /* As Check's assertions do when its tests are not forked. */
-START_TEST(a_kernel_may_be_left_by_longjmp)
+START_TEST(longjmp_out_of_kernel_is_harmless)
 {
 	struct simt_config config = { .seed = 1 };
 
@@ -87,7 +87,7 @@ START_TEST(a_kernel_may_be_left_by_longjmp)
 }
 END_TEST
 
-START_TEST(so_may_a_world_and_is_destroyed_later)
+START_TEST(longjmp_out_of_world_is_harmless)
 {
 	struct simt_config config = { .seed = 1 };
 	struct simt_world *world = simt_world_create(&config), *other;
@@ -115,7 +115,7 @@ MAM_KERNEL(launches)
 	simt_launch(&config, asserts, 1, 1, argument, NULL);
 }
 
-START_TEST(kernels_do_not_launch)
+START_TEST(launch_from_kernel_fails)
 {
 	struct expect what = { .kernel = launches, .grid = 1, .block = 1 };
 
@@ -123,7 +123,7 @@ START_TEST(kernels_do_not_launch)
 }
 END_TEST
 
-START_TEST(what_cannot_be_launched_is_refused)
+START_TEST(invalid_launch_is_refused)
 {
 	static const unsigned int sizes[][2] = {
 		{ 0, 1 }, { 1, 0 }, { 1, 1025 }, { 4000000, 1024 }
@@ -141,7 +141,7 @@ START_TEST(what_cannot_be_launched_is_refused)
 }
 END_TEST
 
-START_TEST(outside_of_a_launch_it_aborts)
+START_TEST(failure_outside_launch_aborts)
 {
 	pid_t child = fork();
 	int status;
@@ -156,7 +156,7 @@ START_TEST(outside_of_a_launch_it_aborts)
 }
 END_TEST
 
-START_TEST(everything_has_a_name)
+START_TEST(verdicts_and_policies_have_names)
 {
 	for (unsigned int i = 0; i <= SIMT_NO_MEMORY; i++) {
 		ck_assert_ptr_nonnull(simt_verdict_name(i));
@@ -169,6 +169,7 @@ START_TEST(everything_has_a_name)
 }
 END_TEST
 
-SIMT_SUITE("simt/fail", what_where_and_who, nothing_is_left_behind, a_kernel_may_be_left_by_longjmp,
-	   so_may_a_world_and_is_destroyed_later, kernels_do_not_launch,
-	   what_cannot_be_launched_is_refused, outside_of_a_launch_it_aborts, everything_has_a_name)
+SIMT_SUITE("simt/fail", assertion_text_names_place_and_lane, failed_launch_leaks_nothing,
+	   longjmp_out_of_kernel_is_harmless, longjmp_out_of_world_is_harmless,
+	   launch_from_kernel_fails, invalid_launch_is_refused, failure_outside_launch_aborts,
+	   verdicts_and_policies_have_names)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_fiber.c - hand-overs keep what a call keeps, stacks are apart, used again, and end in a page
- * that faults.
+ * test_fiber.c - switches preserve callee-saved state, stacks are separate and reusable, and end in
+ * a guard page.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static void say_twice(void *argument)
 	simt_fiber_leave(&fiber[0], &self);
 }
 
-START_TEST(each_goes_on_where_it_stopped)
+START_TEST(fiber_resumes_where_it_stopped)
 {
 	char c = 'a';
 
@@ -64,7 +64,7 @@ START_TEST(each_goes_on_where_it_stopped)
 }
 END_TEST
 
-START_TEST(one_that_is_started_anew_forgets)
+START_TEST(restarted_fiber_loses_its_state)
 {
 	char a = 'a', b = 'b';
 
@@ -80,8 +80,8 @@ START_TEST(one_that_is_started_anew_forgets)
 END_TEST
 
 /*
- * Integers and floats that live across hand-overs, in a ring of fibers that call no main stack
- * between.
+ * Integers and floats that live across switches, in a ring of fibers that never enters the main
+ * stack.
  */
 static void sum(void *argument)
 {
@@ -108,7 +108,7 @@ static void sum(void *argument)
 	simt_fiber_leave(&fiber[me], &self);
 }
 
-START_TEST(registers_and_stacks_survive)
+START_TEST(registers_and_stacks_survive_switches)
 {
 	make(FIBERS);
 	for (uintptr_t i = 0; i < FIBERS; i++)
@@ -128,7 +128,7 @@ static void where(void *argument)
 	simt_fiber_leave(&fiber[me], &self);
 }
 
-START_TEST(hot_lines_fall_into_different_sets)
+START_TEST(hot_lines_are_in_different_cache_sets)
 {
 	unsigned int sets[64] = { 0 }, max = 0;
 
@@ -154,8 +154,7 @@ static __attribute__((noinline)) unsigned int deep(unsigned int depth)
 	page[depth % 512] = depth;
 	below = depth ? deep(depth - 1) : 0;
 	return below +
-	       page[depth %
-		    512]; /* what the frame holds is wanted after the call: no loop will do */
+	       page[depth % 512]; /* the frame is used after the call, which prevents a loop */
 }
 
 static volatile unsigned int sink;
@@ -189,7 +188,7 @@ static bool survives(void (*entry)(void *argument), unsigned int depth)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-START_TEST(a_stack_has_an_end)
+START_TEST(stack_overflow_faults)
 {
 	ck_assert(survives(overflow, 16));
 	ck_assert(!survives(overflow, 4096));
@@ -198,5 +197,6 @@ START_TEST(a_stack_has_an_end)
 }
 END_TEST
 
-SIMT_SUITE("simt/fiber", each_goes_on_where_it_stopped, one_that_is_started_anew_forgets,
-	   registers_and_stacks_survive, hot_lines_fall_into_different_sets, a_stack_has_an_end)
+SIMT_SUITE("simt/fiber", fiber_resumes_where_it_stopped, restarted_fiber_loses_its_state,
+	   registers_and_stacks_survive_switches, hot_lines_are_in_different_cache_sets,
+	   stack_overflow_faults)

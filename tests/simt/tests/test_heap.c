@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_heap.c - the smallest key comes first, the smallest number among equals, whoever was taken
- * out of the middle.
+ * test_heap.c - the smallest key comes first, and the smallest number among equal keys, after
+ * removals from the middle as well.
  */
 #include <string.h>
 
@@ -42,7 +42,7 @@ static void drain(uint32_t left)
 	ck_assert_uint_eq(left, 0);
 }
 
-START_TEST(the_first_comes_first)
+START_TEST(pop_returns_smallest)
 {
 	for (uint64_t seed = 0; seed < 50; seed++) {
 		fill(seed, seed % 2 ? 5 : 1000000);
@@ -51,7 +51,7 @@ START_TEST(the_first_comes_first)
 }
 END_TEST
 
-START_TEST(any_can_be_taken_out)
+START_TEST(any_lane_can_be_removed)
 {
 	for (uint64_t seed = 0; seed < 50; seed++) {
 		uint64_t dice = seed;
@@ -66,4 +66,4 @@ START_TEST(any_can_be_taken_out)
 }
 END_TEST
 
-SIMT_SUITE("simt/heap", the_first_comes_first, any_can_be_taken_out)
+SIMT_SUITE("simt/heap", pop_returns_smallest, any_lane_can_be_removed)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What compilers say of memory accesses reaches the race checker: each size, copies, odd addresses;
- * not a lane's own stack, not what runs outside of lanes. Built with access hooks only.
+ * Instrumented memory accesses reach the race checker: each size, copies, odd addresses; but not a
+ * lane's own stack, and not accesses outside lanes. Built with access hooks only.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -34,9 +34,9 @@ static struct space {
 	uint64_t results[10];
 } space;
 
-static volatile uint32_t hidden; /* what the compiler must not know */
+static volatile uint32_t hidden; /* hides a value from the compiler */
 
-/* Block 0 does one thing, block 1 writes the last byte of it, or the next one. */
+/* Block 0 makes one access, block 1 writes its last byte, or the next one. */
 /* clang-format off */
 #define AGAINST(name, statement, last)                                                          \
 	MAM_KERNEL(name##_meets)                                                                \
@@ -61,7 +61,7 @@ static volatile uint32_t hidden; /* what the compiler must not know */
 	}
 /* clang-format on */
 
-/* `last` is the last byte that the statement touches. */
+/* `last` is the last byte that the statement accesses. */
 AGAINST(byte, g->at.byte[5] = 1, 5)
 AGAINST(byte_read, hidden = g->at.byte[5], 5)
 AGAINST(half, g->at.half[1] = 1, 3)
@@ -104,8 +104,11 @@ static struct expect on_space(simt_kernel *kernel, unsigned int grid, unsigned i
 				.config = { .race = true } };
 }
 
-/* `_passes` writes a byte that only it touches; `hidden` itself is written by block 0 alone. */
-START_TEST(each_access_is_seen)
+/*
+ * `_passes` writes a byte that no other access touches; `hidden` itself is written by block 0
+ * alone.
+ */
+START_TEST(each_access_is_checked)
 {
 	struct expect what;
 
@@ -117,7 +120,7 @@ START_TEST(each_access_is_seen)
 }
 END_TEST
 
-/* Reads of the same by all, of each size and from copies. */
+/* All lanes read the same bytes, with each size and by copies. */
 MAM_KERNEL(reads)
 {
 	const struct space *g = argument;
@@ -131,7 +134,7 @@ MAM_KERNEL(reads)
 	MAM_KASSERT(sum == 0);
 }
 
-START_TEST(reads_do_not_race)
+START_TEST(concurrent_reads_do_not_race)
 {
 	struct expect what = on_space(reads, 2, 2);
 
@@ -167,18 +170,18 @@ MAM_KERNEL(other_stack)
 	mam_syncthreads();
 }
 
-START_TEST(stacks)
+START_TEST(own_stack_is_not_checked)
 {
 	struct expect what = on_space(own_stack, 2, 3);
 
-	/* A lane's own stack is no concern of others: no steps but the calls into the simulator. */
+	/* A lane's own stack is private: the only steps are calls into the simulator. */
 	ck_assert_uint_lt(simt_expect(&what, SIMT_FINE, NULL)->steps, 20);
 	what = on_space(other_stack, 1, 3);
 	simt_expect(&what, SIMT_RACE, "a plain");
 }
 END_TEST
 
-/* The compiler's own atomics order, as seq_cst ones do. */
+/* The compiler's own atomics order as seq_cst ones do. */
 MAM_KERNEL(message)
 {
 	struct space *g = argument;
@@ -202,7 +205,7 @@ MAM_KERNEL(counting)
 			g->at.word[i]++;
 }
 
-/* Those of two bytes, which leave the byte beside them alone. */
+/* Atomics of two bytes, which leave the adjacent bytes alone. */
 MAM_KERNEL(halves)
 {
 	struct space *g = argument;
@@ -218,7 +221,7 @@ MAM_KERNEL(halves)
 	}
 }
 
-/* Those of one byte device code has no word for. */
+/* Device code has no atomics of one byte. */
 MAM_KERNEL(a_byte)
 {
 	struct space *g = argument;
@@ -249,7 +252,7 @@ MAM_KERNEL(operations)
 	operate(argument);
 }
 
-START_TEST(atomics_of_the_compiler)
+START_TEST(compiler_atomics_are_seq_cst)
 {
 	static const uint64_t want[] = { 12, 17, 14, 10, 15, 14, 0, 1, 8, 0xfffffff7 };
 	struct expect what = on_space(message, 2, 1);
@@ -283,10 +286,10 @@ int main(void)
 
 	suite_add_tcase(suite, hooks);
 	tcase_set_timeout(hooks, 120);
-	tcase_add_loop_test(hooks, each_access_is_seen, 0, sizeof(pairs) / sizeof(pairs[0]));
-	tcase_add_test(hooks, reads_do_not_race);
-	tcase_add_test(hooks, stacks);
-	tcase_add_test(hooks, atomics_of_the_compiler);
+	tcase_add_loop_test(hooks, each_access_is_checked, 0, sizeof(pairs) / sizeof(pairs[0]));
+	tcase_add_test(hooks, concurrent_reads_do_not_race);
+	tcase_add_test(hooks, own_stack_is_not_checked);
+	tcase_add_test(hooks, compiler_atomics_are_seq_cst);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

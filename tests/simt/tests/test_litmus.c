@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Litmus kernels in the simulator, plain accesses seen: a race is found in few interleavings, or in
- * none of ten thousand. Every run gives right values, since interleavings are sequentially
- * consistent: it is the checker that tells the wrong ones.
+ * Litmus kernels in the simulator, with plain accesses checked: a race is found in few
+ * interleavings, or in none of ten thousand. Every run computes right values, since interleavings
+ * are sequentially consistent: only the checker distinguishes the wrong kernels.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -12,18 +12,19 @@
 #include "simt/explore.h"
 
 /*
- * Orders and scopes come from the table below: the simulator, unlike nvcc, takes those that vary.
+ * Orders and scopes come from the table below: the simulator, unlike nvcc, accepts variable ones.
  */
 struct side {
 	enum simt_order order;
 	enum simt_scope scope;
-	enum simt_order fence; /* before the write of a flag, after its read; MAM_RELAXED: none */
+	enum simt_order
+		fence; /* before the write of a flag, after its read; MAM_RELAXED: no fence */
 	enum simt_scope fence_scope;
 };
 
 struct how {
 	struct side write, read;
-	int what; /* of each kernel its own */
+	int what; /* meaning depends on the kernel */
 };
 
 struct space {
@@ -53,7 +54,7 @@ static void await_flag(struct space *space, uint64_t value)
 		mam_fence(side->fence, side->fence_scope);
 }
 
-/* The first lane passes a message to the last. */
+/* The first lane sends a message to the last. */
 MAM_KERNEL(message)
 {
 	struct space *space = argument;
@@ -68,7 +69,9 @@ MAM_KERNEL(message)
 	}
 }
 
-/* The second of three blocks moves the flag on: by a read-modify-write, or by a store if `what`. */
+/*
+ * The second of three blocks passes the flag on: by a read-modify-write, or by a store if `what`.
+ */
 MAM_KERNEL(chain)
 {
 	struct space *space = argument;
@@ -89,7 +92,7 @@ MAM_KERNEL(chain)
 	}
 }
 
-/* Each lane adds one to a plain counter behind a lock. */
+/* Each lane increments a plain counter protected by a lock. */
 MAM_KERNEL(locked)
 {
 	struct space *space = argument;
@@ -102,7 +105,7 @@ MAM_KERNEL(locked)
 }
 
 /*
- * A lane writes, its neighbour reads; between them `what`: 0 mam_warp_sync, 1 a shuffle, 2
+ * A lane writes, its neighbor reads; `what` is between them: 0 mam_warp_sync, 1 a shuffle, 2
  * mam_syncthreads, 3 nothing.
  */
 MAM_KERNEL(neighbours)
@@ -128,8 +131,8 @@ struct slots {
 };
 
 /*
- * The same in shared memory; without the second barrier (`what`) the next round overwrites what
- * others read.
+ * The same in shared memory; without the second barrier (`what`) the next round overwrites values
+ * that others read.
  */
 MAM_KERNEL(shared)
 {
@@ -150,7 +153,7 @@ MAM_KERNEL(shared)
 	}
 }
 
-/* Every lane copies, by the C library's call: the ranges meet in one byte. */
+/* Every lane copies, by the C library's call: the ranges overlap in one byte. */
 MAM_KERNEL(copies)
 {
 	struct space *space = argument;
@@ -212,12 +215,12 @@ static const struct litmus {
 	{ "lock, relaxed lock", true, locked, 2, 2, { ALL(REL, DEVICE), ALL(RLX, DEVICE), 0 } },
 	{ "lock at block scope", true, locked, 2, 2, { ALL(REL, BLOCK), ALL(ACQ, BLOCK), 0 } },
 	{ "warp sync", false, neighbours, 1, 4, { NONE, NONE, 0 } },
-	{ "a shuffle is no barrier", true, neighbours, 1, 4, { NONE, NONE, 1 } },
+	{ "a shuffle is not a barrier", true, neighbours, 1, 4, { NONE, NONE, 1 } },
 	{ "syncthreads", false, neighbours, 1, 4, { NONE, NONE, 2 } },
 	{ "no barrier", true, neighbours, 1, 4, { NONE, NONE, 3 } },
 	{ "shared memory", false, shared, 2, 3, { NONE, NONE, 0 } },
 	{ "shared memory, one barrier", true, shared, 2, 3, { NONE, NONE, 1 } },
-	{ "copies side by side", false, copies, 3, 1, { NONE, NONE, 0 } },
+	{ "adjacent copies", false, copies, 3, 1, { NONE, NONE, 0 } },
 	{ "copies that overlap", true, copies, 3, 1, { NONE, NONE, 1 } },
 };
 /* clang-format on */
@@ -233,7 +236,7 @@ static void begin(void *argument)
 	space.how = how;
 }
 
-START_TEST(litmus_kernels)
+START_TEST(litmus_kernel_has_expected_verdict)
 {
 	const struct litmus *litmus = &kernels[_i];
 	struct simt_case test = { .name = litmus->name,
@@ -253,7 +256,7 @@ START_TEST(litmus_kernels)
 }
 END_TEST
 
-/* Worlds: a launch after another, beside another, and host threads. */
+/* Worlds: consecutive launches, concurrent launches, and host threads. */
 MAM_KERNEL(write_data)
 {
 	struct space *here = argument;
@@ -312,7 +315,7 @@ static const struct {
 	{ "host thread that does not", true, { NONE, NONE, 5 } },
 };
 
-START_TEST(litmus_worlds)
+START_TEST(litmus_world_has_expected_verdict)
 {
 	struct simt_case test = { .name = worlds[_i].name,
 				  .build = build,
@@ -329,8 +332,8 @@ START_TEST(litmus_worlds)
 }
 END_TEST
 
-/* The text names both places by file and line, and what to do. */
-START_TEST(text_helps)
+/* The text names both places by file and line, and a remedy. */
+START_TEST(race_text_names_places_and_remedy)
 {
 	static const struct how how = { ALL(RLX, DEVICE), ALL(ACQ, DEVICE), 0 };
 	struct simt_case test = { .name = "text",
@@ -350,7 +353,7 @@ START_TEST(text_helps)
 			      strstr(text, "a plain read of 8 bytes") &&
 			      strstr(text, "the write is relaxed: release it"),
 		      "%s", text);
-	/* The first run is of blocks of 48x4, of which the kernel runs in thread 32. */
+	/* The first run has blocks of 48x4 threads, of which the kernel runs in thread 32. */
 	ck_assert_msg(strstr(text, "by block 0 thread 32 at") &&
 			      strstr(text, "tests/test_litmus.c:"),
 		      "%s", text);
@@ -366,9 +369,11 @@ int main(void)
 
 	suite_add_tcase(suite, tests);
 	tcase_set_timeout(tests, 300);
-	tcase_add_loop_test(tests, litmus_kernels, 0, sizeof(kernels) / sizeof(kernels[0]));
-	tcase_add_loop_test(tests, litmus_worlds, 0, sizeof(worlds) / sizeof(worlds[0]));
-	tcase_add_test(tests, text_helps);
+	tcase_add_loop_test(tests, litmus_kernel_has_expected_verdict, 0,
+			    sizeof(kernels) / sizeof(kernels[0]));
+	tcase_add_loop_test(tests, litmus_world_has_expected_verdict, 0,
+			    sizeof(worlds) / sizeof(worlds[0]));
+	tcase_add_test(tests, race_text_names_places_and_remedy);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_livelock.c - a run without an end is ended after steps_max points, whatever it does in its
- * loop.
+ * test_livelock.c - a run without an end is stopped after steps_max points, whatever its loop does.
  */
 #include "device/port.h"
 #include "simt/expect.h"
@@ -24,7 +23,7 @@ MAM_KERNEL(loads)
 		;
 }
 
-START_TEST(a_loop_of_loads)
+START_TEST(endless_loads_are_stopped)
 {
 	uint32_t flag;
 	struct expect what = spinning(loads, &flag);
@@ -44,7 +43,7 @@ MAM_KERNEL(sleeps)
 		mam_nanosleep(100);
 }
 
-START_TEST(a_loop_of_sleeps)
+START_TEST(endless_sleeps_are_stopped)
 {
 	uint32_t flag;
 	struct expect what = spinning(sleeps, &flag);
@@ -60,7 +59,7 @@ MAM_KERNEL(ballots)
 		;
 }
 
-START_TEST(a_loop_of_ballots)
+START_TEST(endless_ballots_are_stopped)
 {
 	uint32_t flag;
 	struct expect what = spinning(ballots, &flag);
@@ -76,7 +75,7 @@ MAM_KERNEL(barriers)
 		mam_syncthreads();
 }
 
-START_TEST(a_loop_of_barriers)
+START_TEST(endless_barriers_are_stopped)
 {
 	uint32_t flag;
 	struct expect what = spinning(barriers, &flag);
@@ -92,7 +91,7 @@ MAM_KERNEL(clocks)
 		;
 }
 
-START_TEST(a_loop_that_looks_at_the_clock)
+START_TEST(endless_clock_reads_are_stopped)
 {
 	uint32_t flag;
 	struct expect what = spinning(clocks, &flag);
@@ -101,7 +100,7 @@ START_TEST(a_loop_that_looks_at_the_clock)
 }
 END_TEST
 
-/* One lane waits for another, which a policy might put off for ever. */
+/* One lane waits for another, which a policy might postpone forever. */
 MAM_KERNEL(waits)
 {
 	uint32_t *flag = argument;
@@ -124,7 +123,7 @@ MAM_KERNEL(waits_together)
 			mam_warp_sync(0x7f);
 }
 
-START_TEST(who_waits_for_another_lane_gets_there)
+START_TEST(lane_that_waits_for_another_makes_progress)
 {
 	uint32_t flag;
 	struct expect what = spinning(waits, &flag);
@@ -138,8 +137,8 @@ START_TEST(who_waits_for_another_lane_gets_there)
 END_TEST
 
 /*
- * Pairs that keep each other going, and one lane that all of them wait for: few changes do not
- * bring it up.
+ * Pairs that keep each other running, and one lane that all of them wait for: a few priority
+ * changes do not select it.
  */
 MAM_KERNEL(pairs_wait)
 {
@@ -152,7 +151,7 @@ MAM_KERNEL(pairs_wait)
 			mam_warp_sync(3u << (mam_lane() & ~1u));
 }
 
-START_TEST(pairs_that_wait_for_another_lane_get_there)
+START_TEST(pairs_that_wait_for_another_lane_make_progress)
 {
 	uint32_t flag;
 	struct expect what = spinning(pairs_wait, &flag);
@@ -164,6 +163,7 @@ START_TEST(pairs_that_wait_for_another_lane_get_there)
 }
 END_TEST
 
-SIMT_SUITE("simt/livelock", a_loop_of_loads, a_loop_of_sleeps, a_loop_of_ballots,
-	   a_loop_of_barriers, a_loop_that_looks_at_the_clock,
-	   who_waits_for_another_lane_gets_there, pairs_that_wait_for_another_lane_get_there)
+SIMT_SUITE("simt/livelock", endless_loads_are_stopped, endless_sleeps_are_stopped,
+	   endless_ballots_are_stopped, endless_barriers_are_stopped,
+	   endless_clock_reads_are_stopped, lane_that_waits_for_another_makes_progress,
+	   pairs_that_wait_for_another_lane_make_progress)

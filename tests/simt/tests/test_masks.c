@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_masks.c - wrong masks and wrong lanes are found and named, and what is allowed is not. */
+/* test_masks.c - invalid masks and lanes are detected and named, and valid ones are accepted. */
 #include "device/port.h"
 #include "simt/expect.h"
 
@@ -10,7 +10,7 @@ MAM_KERNEL(not_in_its_own)
 		mam_warp_ballot(7, true);
 }
 
-START_TEST(a_caller_must_be_in_its_mask)
+START_TEST(caller_outside_its_mask_fails)
 {
 	struct expect what = { .kernel = not_in_its_own, .grid = 1, .block = 32 };
 
@@ -27,7 +27,7 @@ MAM_KERNEL(from_outside)
 		(void)mam_warp_shuffle32(3, 1, mam_lane() + 1);
 }
 
-START_TEST(a_shuffle_stays_inside_its_mask)
+START_TEST(shuffle_from_outside_mask_fails)
 {
 	struct expect what = { .kernel = from_outside, .grid = 1, .block = 32 };
 
@@ -42,7 +42,7 @@ MAM_KERNEL(lane_99)
 	mam_warp_shuffle64(~0u, 1, mam_lane() ? 0 : 99);
 }
 
-START_TEST(there_is_no_lane_99)
+START_TEST(shuffle_from_lane_99_fails)
 {
 	struct expect what = { .kernel = lane_99, .grid = 1, .block = 32 };
 
@@ -56,7 +56,7 @@ MAM_KERNEL(other_mask)
 	mam_warp_sync(mam_lane() == 5 ? ~0u : 0xffff);
 }
 
-START_TEST(masks_must_agree)
+START_TEST(different_masks_of_one_call_fail)
 {
 	struct expect what = { .kernel = other_mask, .grid = 1, .block = 16 };
 
@@ -73,7 +73,7 @@ MAM_KERNEL(other_kind)
 		mam_warp_match32(~0u, 1);
 }
 
-START_TEST(kinds_must_agree)
+START_TEST(different_kinds_of_one_mask_fail)
 {
 	struct expect what = { .kernel = other_kind, .grid = 1, .block = 32 };
 
@@ -81,7 +81,7 @@ START_TEST(kinds_must_agree)
 }
 END_TEST
 
-/* Lanes that end no longer count, unless every lane of a mask is to be there. */
+/* Lanes that end no longer count, unless all lanes of a mask must be alive. */
 MAM_KERNEL(some_end)
 {
 	(void)argument;
@@ -90,7 +90,7 @@ MAM_KERNEL(some_end)
 	MAM_KASSERT(mam_warp_ballot(~0u, true) == 0xeeeeeeee);
 }
 
-START_TEST(lanes_that_ended_drop_out)
+START_TEST(ended_lanes_leave_the_mask)
 {
 	struct expect what = { .kernel = some_end, .grid = 1, .block = 32 };
 
@@ -105,14 +105,14 @@ MAM_KERNEL(one_ends)
 		mam_warp_sync(3);
 }
 
-START_TEST(but_not_when_strict)
+START_TEST(ended_lanes_fail_in_strict_mode)
 {
 	struct expect what = {
 		.kernel = some_end, .grid = 1, .block = 32, .config = { .strict = true }
 	};
 
 	simt_expect(&what, SIMT_BAD_MASK, "end");
-	what.kernel = one_ends; /* before or after the other waits for it */
+	what.kernel = one_ends; /* before or after the other lane waits for it */
 	what.block = 2;
 	simt_expect(&what, SIMT_BAD_MASK, "end");
 }
@@ -124,7 +124,7 @@ MAM_KERNEL(full_mask)
 	mam_warp_sync(~0u);
 }
 
-START_TEST(strict_misses_lanes_that_never_were)
+START_TEST(absent_lanes_fail_in_strict_mode)
 {
 	struct expect what = { .kernel = full_mask, .grid = 1, .block = 40 };
 
@@ -141,7 +141,7 @@ MAM_KERNEL(from_the_dead)
 		(void)mam_warp_shuffle32(~0u, 1, 0);
 }
 
-START_TEST(a_lane_that_ended_has_no_value)
+START_TEST(shuffle_from_ended_lane_fails)
 {
 	struct expect what = { .kernel = from_the_dead, .grid = 1, .block = 32 };
 
@@ -150,8 +150,7 @@ START_TEST(a_lane_that_ended_has_no_value)
 END_TEST
 
 /*
- * Each waits for the next one's call: nobody names a lane that waits for it, and still nobody goes
- * on.
+ * Each lane waits for the next one's call: no two lanes wait for each other, but no lane continues.
  */
 MAM_KERNEL(ring)
 {
@@ -161,7 +160,7 @@ MAM_KERNEL(ring)
 	mam_warp_sync(masks[mam_lane()]);
 }
 
-START_TEST(a_ring_of_masks_is_a_deadlock)
+START_TEST(ring_of_masks_is_a_deadlock)
 {
 	struct expect what = { .kernel = ring, .grid = 1, .block = 3 };
 
@@ -169,7 +168,8 @@ START_TEST(a_ring_of_masks_is_a_deadlock)
 }
 END_TEST
 
-SIMT_SUITE("simt/masks", a_caller_must_be_in_its_mask, a_shuffle_stays_inside_its_mask,
-	   there_is_no_lane_99, masks_must_agree, kinds_must_agree, lanes_that_ended_drop_out,
-	   but_not_when_strict, strict_misses_lanes_that_never_were, a_lane_that_ended_has_no_value,
-	   a_ring_of_masks_is_a_deadlock)
+SIMT_SUITE("simt/masks", caller_outside_its_mask_fails, shuffle_from_outside_mask_fails,
+	   shuffle_from_lane_99_fails, different_masks_of_one_call_fail,
+	   different_kinds_of_one_mask_fail, ended_lanes_leave_the_mask,
+	   ended_lanes_fail_in_strict_mode, absent_lanes_fail_in_strict_mode,
+	   shuffle_from_ended_lane_fails, ring_of_masks_is_a_deadlock)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_memory.c - what each atomic leaves and gives back, in a launch and outside of one, and which
- * points are chosen at.
+ * test_memory.c - the effect and result of each atomic, in a launch and outside one, and where the
+ * scheduling points are.
  */
 #include "device/port.h"
 #include "simt/expect.h"
@@ -9,7 +9,7 @@
 
 #define HIGH ((uint64_t)0xabcd << 32)
 
-/* Each call with its answer; `Y` is 32 or 64, and `h` the upper half of what is worked on. */
+/* Each call with its result; `Y` is 32 or 64, and `h` the upper half of the operand. */
 #define EVERY_OPERATION(Y, h)                                                                     \
 	do {                                                                                      \
 		uint##Y##_t x = 5 | (h);                                                          \
@@ -33,7 +33,7 @@
 		MAM_KASSERT(x == (3 | (h)));                                                      \
 	} while (0)
 
-/* Of two bytes there are fewer, and what is beside them stays. */
+/* Two-byte words have fewer operations, and the adjacent bytes are unchanged. */
 static void halves(void)
 {
 	uint16_t x[4] = { 0x1111, 0xabcd, 0x2222, 0x3333 };
@@ -60,7 +60,7 @@ MAM_KERNEL(operations)
 	mam_fence(MAM_SEQ_CST, MAM_AT_DEVICE);
 }
 
-START_TEST(each_does_what_it_says)
+START_TEST(each_atomic_has_right_result)
 {
 	struct expect what = { .kernel = operations, .grid = 1, .block = 3, .seeds = 3 };
 
@@ -83,7 +83,7 @@ MAM_KERNEL(askew_by_one)
 	(void)mam_atomic_load16((uint16_t *)(void *)(bytes + 3), MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-START_TEST(an_address_must_be_aligned)
+START_TEST(unaligned_atomic_fails)
 {
 	uint64_t words[2] = { 0 };
 	struct expect what = { .kernel = askew, .grid = 1, .block = 1, .argument = words };
@@ -95,8 +95,8 @@ START_TEST(an_address_must_be_aligned)
 END_TEST
 
 /*
- * Two lanes that read, add and write by two atomics lose a count under some seed; those that add by
- * one, or again until it was theirs, never do.
+ * Two lanes that read, add and write by two atomics lose a count under some seed; lanes that use
+ * one atomic addition, or retry a compare-and-swap, never do.
  */
 MAM_KERNEL(counts_badly)
 {
@@ -150,7 +150,7 @@ static unsigned int losses(simt_kernel *kernel, enum simt_policy policy)
 	return lost;
 }
 
-START_TEST(every_policy_comes_between_a_read_and_a_write)
+START_TEST(each_policy_preempts_between_read_and_write)
 {
 	for (unsigned int policy = 0; policy < SIMT_POLICIES; policy++) {
 		ck_assert_uint_gt(losses(counts_badly, policy), 10);
@@ -162,7 +162,7 @@ START_TEST(every_policy_comes_between_a_read_and_a_write)
 }
 END_TEST
 
-/* A lane's own stack is nobody else's business. */
+/* A lane's own stack is private. */
 MAM_KERNEL(looks_at_its_stack)
 {
 	volatile char mine = 0;
@@ -172,7 +172,7 @@ MAM_KERNEL(looks_at_its_stack)
 		simt_plain(&mine, 1, true, "mine");
 }
 
-START_TEST(a_lanes_own_stack_is_no_choice)
+START_TEST(own_stack_access_is_no_scheduling_point)
 {
 	struct expect what = { .kernel = looks_at_its_stack, .grid = 1, .block = 2 };
 
@@ -182,5 +182,5 @@ START_TEST(a_lanes_own_stack_is_no_choice)
 }
 END_TEST
 
-SIMT_SUITE("simt/memory", each_does_what_it_says, an_address_must_be_aligned,
-	   every_policy_comes_between_a_read_and_a_write, a_lanes_own_stack_is_no_choice)
+SIMT_SUITE("simt/memory", each_atomic_has_right_result, unaligned_atomic_fails,
+	   each_policy_preempts_between_read_and_write, own_stack_access_is_no_scheduling_point)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_order.c - what the race checker is told: barriers order, other collectives do not, and
- * shared memory begins a new life with each block.
+ * test_order.c - the input of the race checker: barriers order, other collectives do not, and
+ * shared memory is new for each block.
  */
 #include "device/port.h"
 #include "simt/expect.h"
@@ -47,7 +47,7 @@ MAM_KERNEL(by_block_barrier)
 	MAM_KASSERT(get(argument) == 1);
 }
 
-START_TEST(barriers_order)
+START_TEST(barriers_order_accesses)
 {
 	struct expect what = racing(by_warp_sync, 1, 32);
 
@@ -81,7 +81,7 @@ MAM_KERNEL(by_match)
 	get(argument);
 }
 
-START_TEST(other_collectives_do_not)
+START_TEST(other_collectives_do_not_order)
 {
 	static simt_kernel *const kernels[] = { by_shuffle, by_ballot, by_match };
 
@@ -95,7 +95,7 @@ START_TEST(other_collectives_do_not)
 }
 END_TEST
 
-/* Lanes outside of the mask are not ordered by it. */
+/* A barrier does not order lanes outside its mask. */
 MAM_KERNEL(by_part)
 {
 	if (mam_lane() == 3)
@@ -114,7 +114,7 @@ MAM_KERNEL(by_another_block)
 		get(argument);
 }
 
-START_TEST(barriers_order_their_own_lanes_only)
+START_TEST(barrier_orders_only_lanes_of_its_mask)
 {
 	struct expect what = racing(by_part, 1, 32);
 
@@ -124,7 +124,7 @@ START_TEST(barriers_order_their_own_lanes_only)
 }
 END_TEST
 
-/* The next block on the same ground: nobody raced with the one before. */
+/* The next block uses the same memory, and does not race with the previous one. */
 MAM_KERNEL(shares)
 {
 	MAM_SHARED(uint32_t, shared);
@@ -145,13 +145,13 @@ START_TEST(shared_memory_is_new_for_each_block)
 }
 END_TEST
 
-/* What the program wrote before a launch, its lanes may read; a launch after it, too. */
+/* A launch's lanes may read what the program wrote before the launch; so may a later launch. */
 MAM_KERNEL(reads)
 {
 	get(argument);
 }
 
-START_TEST(one_launch_after_the_other_is_a_new_world)
+START_TEST(consecutive_launches_are_ordered)
 {
 	struct expect what = racing(by_warp_sync, 1, 32);
 	struct expect next = racing(reads, 2, 32);
@@ -163,6 +163,6 @@ START_TEST(one_launch_after_the_other_is_a_new_world)
 }
 END_TEST
 
-SIMT_SUITE("simt/order", barriers_order, other_collectives_do_not,
-	   barriers_order_their_own_lanes_only, shared_memory_is_new_for_each_block,
-	   one_launch_after_the_other_is_a_new_world)
+SIMT_SUITE("simt/order", barriers_order_accesses, other_collectives_do_not_order,
+	   barrier_orders_only_lanes_of_its_mask, shared_memory_is_new_for_each_block,
+	   consecutive_launches_are_ordered)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_policies.c - each policy does what it is for: any order of lanes; warps nearly in step; and
- * rare orders that need a few changes at the right places.
+ * test_policies.c - each policy has its purpose: any order of lanes; warps nearly in step; and rare
+ * orders that need a few changes at the right places.
  */
 #include "device/port.h"
 #include "simt/expect.h"
@@ -20,8 +20,8 @@ MAM_KERNEL(signs)
 		mam_block() * 32 + mam_thread();
 }
 
-/* How often, over 300 seeds, each of four lanes was the first, second, ... */
-START_TEST(by_lane_any_order_is_as_likely)
+/* How often, over 300 seeds, each of four lanes was the first, second, and so on. */
+START_TEST(by_lane_all_orders_are_equally_likely)
 {
 	unsigned int count[24] = { 0 };
 
@@ -43,7 +43,7 @@ START_TEST(by_lane_any_order_is_as_likely)
 }
 END_TEST
 
-/* Two warps: how often who comes next is of the same warp, and the lane after the last. */
+/* Two warps: how often the next lane is of the same warp, and follows the last one. */
 static void neighbours(enum simt_policy policy, unsigned int *same, unsigned int *next)
 {
 	*same = *next = 0;
@@ -59,7 +59,7 @@ static void neighbours(enum simt_policy policy, unsigned int *same, unsigned int
 	}
 }
 
-START_TEST(by_warp_lanes_go_one_after_the_other)
+START_TEST(by_warp_lanes_run_one_after_the_other)
 {
 	unsigned int same, next;
 
@@ -73,7 +73,7 @@ START_TEST(by_warp_lanes_go_one_after_the_other)
 }
 END_TEST
 
-/* How long a lane goes on before another one does: by PCT nearly to its end. */
+/* How long a lane continues before another one does: by PCT nearly to its end. */
 MAM_KERNEL(takes_turns)
 {
 	struct order *order = argument;
@@ -86,7 +86,7 @@ MAM_KERNEL(takes_turns)
 	}
 }
 
-START_TEST(by_pct_lanes_change_seldom)
+START_TEST(by_pct_lanes_change_rarely)
 {
 	for (uint64_t seed = 0; seed < 200; seed++) {
 		struct simt_config config = { .seed = seed, .policy = SIMT_BY_PCT, .changes = 5 };
@@ -100,8 +100,9 @@ START_TEST(by_pct_lanes_change_seldom)
 END_TEST
 
 /*
- * Lane 1 must run all of its many steps between two steps of lane 0: chosen lane by lane, that is
- * one run in two to the power of 24; one change at the right place is enough for PCT.
+ * Lane 1 must run all of its many steps between two steps of lane 0: with a random choice per step,
+ * this happens in one run of two to the power of 24; one change at the right place is enough for
+ * PCT.
  */
 struct window {
 	uint32_t open, done, hit;
@@ -145,15 +146,15 @@ static bool finds(unsigned int policies, unsigned int seeds)
 	return !simt_explore(&test, &search);
 }
 
-START_TEST(pct_finds_what_chance_does_not)
+START_TEST(pct_finds_rare_order)
 {
 	ck_assert(finds(1u << SIMT_BY_PCT, 500));
 	ck_assert(!finds(1u << SIMT_BY_LANE, 5000));
 }
 END_TEST
 
-/* More changes than there is room for are no more than that. */
-START_TEST(many_changes_are_harmless)
+/* More changes than the array can hold are reduced to its size. */
+START_TEST(excess_changes_are_harmless)
 {
 	struct simt_config config = { .seed = 3, .policy = SIMT_BY_PCT, .changes = 1000000 };
 	struct order order = { .next = 0 };
@@ -192,7 +193,7 @@ static unsigned int livelocks(unsigned int grid, unsigned int block, bool lockst
 	return found;
 }
 
-START_TEST(in_lockstep_a_lane_cannot_wait_for_its_own_warp)
+START_TEST(in_lockstep_wait_for_own_warp_is_a_livelock)
 {
 	ck_assert_uint_eq(livelocks(1, 2, false), 0);
 	ck_assert_uint_gt(livelocks(1, 3, true), 5);
@@ -200,6 +201,6 @@ START_TEST(in_lockstep_a_lane_cannot_wait_for_its_own_warp)
 }
 END_TEST
 
-SIMT_SUITE("simt/policies", by_lane_any_order_is_as_likely, by_warp_lanes_go_one_after_the_other,
-	   by_pct_lanes_change_seldom, pct_finds_what_chance_does_not, many_changes_are_harmless,
-	   in_lockstep_a_lane_cannot_wait_for_its_own_warp)
+SIMT_SUITE("simt/policies", by_lane_all_orders_are_equally_likely,
+	   by_warp_lanes_run_one_after_the_other, by_pct_lanes_change_rarely, pct_finds_rare_order,
+	   excess_changes_are_harmless, in_lockstep_wait_for_own_warp_is_a_livelock)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Litmus sequences: short runs of a few lanes, and whether their last step races. All steps before
- * it must not. Lanes 0 and 1 are of block 0, 2 and 3 of block 1, 4 and 5 are host threads.
+ * Litmus sequences: short runs of a few lanes, and whether their last step races. No earlier step
+ * may race. Lanes 0 and 1 are of block 0, 2 and 3 of block 1, 4 and 5 are host threads.
  */
 #include <check.h>
 #include <stdio.h>
@@ -113,7 +113,7 @@ struct litmus {
 static const struct litmus cases[] = {
 	/* Plain accesses. */
 	{ "one lane", false, { W(0, X), R(0, X), W(0, X) } },
-	{ "reads of two", false, { R(0, X), R(1, X) } },
+	{ "two reads", false, { R(0, X), R(1, X) } },
 	{ "write, write", true, { W(0, X), W(1, X) } },
 	{ "write, read", true, { W(0, X), R(1, X) } },
 	{ "read, write", true, { R(0, X), W(1, X) } },
@@ -123,7 +123,7 @@ static const struct litmus cases[] = {
 	{ "other bytes", false, { W_(0, X, 4), W_(1, X + 4, 4) } },
 	{ "one byte of four", true, { W_(0, X, 4), R_(1, X + 3, 1) } },
 	{ "across granules", true, { W_(0, X + 6, 4), W_(1, Y + 1, 1) } },
-	{ "beside one across granules", false, { W_(0, X + 6, 4), W_(1, Y + 2, 6), W_(2, X, 6) } },
+	{ "next to one across granules", false, { W_(0, X + 6, 4), W_(1, Y + 2, 6), W_(2, X, 6) } },
 	{ "a small write does not hide a large one", true,
 	  { W(0, X), W_(0, X, 4), R_(1, X + 4, 4) } },
 	{ "many bytes", true, { W_(0, X, 40), R_(1, X + 33, 1) } },
@@ -136,9 +136,9 @@ static const struct litmus cases[] = {
 	{ "seq_cst", false, { W(0, X), ST(0, F, SC, DEV), LD(2, F, SC, DEV), W(2, X) } },
 	{ "acquire, then release", true,
 	  { W(0, X), LD(0, F, ACQ, DEV), ST(2, F, REL, DEV), R(2, X) } },
-	{ "what follows the release", true,
+	{ "accesses after the release", true,
 	  { ST(0, F, REL, DEV), W(0, X), LD(2, F, ACQ, DEV), R(2, X) } },
-	{ "what precedes the acquire", true,
+	{ "accesses before the acquire", true,
 	  { W(0, X), ST(0, F, REL, DEV), R(2, X) } },
 	{ "another flag", true, { W(0, X), ST(0, F, REL, DEV), LD(2, G, ACQ, DEV), R(2, X) } },
 	{ "by read-modify-writes", false,
@@ -161,7 +161,7 @@ static const struct litmus cases[] = {
 	  { W(0, X), FE(0, AR, DEV), ST(0, F, RLX, DEV), LD(2, F, ACQ, DEV), R(2, X) } },
 	{ "release to fence", false,
 	  { W(0, X), ST(0, F, REL, DEV), LD(2, F, RLX, DEV), FE(2, ACQ, DEV), R(2, X) } },
-	{ "a fence before the write it is for", true,
+	{ "a fence before its own write", true,
 	  { FE(0, REL, DEV), W(0, X), ST(0, F, RLX, DEV), LD(2, F, ACQ, DEV), R(2, X) } },
 	{ "a fence after the flag", true,
 	  { W(0, X), ST(0, F, RLX, DEV), FE(0, REL, DEV), LD(2, F, ACQ, DEV), R(2, X) } },
@@ -186,7 +186,7 @@ static const struct litmus cases[] = {
 	  { W(0, X), FE(0, SC, DEV), FE(2, SC, BLK), R(2, X) } },
 	{ "a seq_cst fence and another", true,
 	  { W(0, X), FE(0, SC, DEV), FE(2, AR, DEV), R(2, X) } },
-	{ "the flag itself is not before what follows the fence", true,
+	{ "the flag itself is not ordered before accesses after the fence", true,
 	  { FE(0, REL, DEV), ST(0, F, RLX, DEV), LD(2, F, ACQ, DEV), W(2, F) } },
 
 	/* Release sequences. */
@@ -204,7 +204,7 @@ static const struct litmus cases[] = {
 	{ "joined by a releasing one", false,
 	  { W(0, X), ST(0, F, REL, DEV), W(1, Y), RMW(1, F, REL, DEV), LD(2, F, ACQ, DEV), R(2, X),
 	    R(2, Y) } },
-	{ "a middle lane learns nothing", true,
+	{ "a middle lane acquires nothing", true,
 	  { W(0, X), ST(0, F, REL, DEV), RMW(1, F, RLX, DEV), R(1, X) } },
 	{ "ABA: the same value by another lane", true,
 	  { W(0, X), ST(0, F, REL, DEV), RMW(1, F, AR, DEV), W(3, Y), ST(3, F, RLX, DEV),
@@ -214,7 +214,7 @@ static const struct litmus cases[] = {
 	{ "transitive", false,
 	  { W(0, X), ST(0, F, REL, DEV), LD(1, F, ACQ, DEV), ST(1, G, REL, DEV), LD(2, G, ACQ, DEV),
 	    W(2, X) } },
-	{ "transitive, but for a relaxed link", true,
+	{ "transitive, except for a relaxed link", true,
 	  { W(0, X), ST(0, F, REL, DEV), LD(1, F, RLX, DEV), ST(1, G, REL, DEV), LD(2, G, ACQ, DEV),
 	    W(2, X) } },
 	{ "transitive through scopes", false,
@@ -249,7 +249,7 @@ static const struct litmus cases[] = {
 	{ "the narrow one knows more", true,
 	  { FE(0, REL, DEV), W(0, X), FE(0, REL, BLK), ST(0, F, RLX, DEV), LD(2, F, ACQ, DEV),
 	    R(2, X) } },
-	{ "a device scope fence behind a block scope release", false,
+	{ "a device scope fence after a block scope release", false,
 	  { W(0, X), FE(0, REL, SYS), ST(0, F, RLX, SYS), LD(2, F, ACQ, SYS), R(2, X) } },
 	{ "a chain whose first link is of another block", true,
 	  { W(0, X), ST(0, F, REL, DEV), RMW(3, F, RLX, DEV), LD(2, F, ACQ, BLK) } },
@@ -263,7 +263,7 @@ static const struct litmus cases[] = {
 	{ "a link that scopes break", true,
 	  { W(0, X), RMW(0, F, REL, DEV), RMW(1, F, RLX, BLK), ORD(1, 2), RMW(2, F, RLX, DEV),
 	    ORD(1, 3), LD(3, F, ACQ, DEV), R(3, X) } },
-	{ "a read that scopes keep apart from the newest write", true,
+	{ "a read that scopes separate from the newest write", true,
 	  { W(0, X), RMW(0, F, REL, DEV), RMW(1, F, RLX, BLK), ORD(1, 2), LD(2, F, ACQ, DEV),
 	    R(2, X) } },
 
@@ -271,16 +271,16 @@ static const struct litmus cases[] = {
 	{ "atomic read of a plain write", true, { W(0, F), LD(1, F, ACQ, DEV) } },
 	{ "plain read of an atomic write", true, { ST(0, F, REL, DEV), R(1, F) } },
 	{ "plain write after an atomic read", true, { LD(0, F, RLX, DEV), W(1, F) } },
-	{ "plain read beside an atomic read", false, { LD(0, F, RLX, DEV), R(1, F) } },
+	{ "plain read and atomic read", false, { LD(0, F, RLX, DEV), R(1, F) } },
 	{ "ordered: plain, then atomic", false, { W(0, F), ORD(0, 1), RMW(1, F, RLX, DEV) } },
 	{ "an atomic write does not hide a plain one", true,
 	  { W(0, F), ST(0, F, REL, DEV), LD(1, F, RLX, DEV) } },
-	{ "but is learned from before it counts", false,
+	{ "but is acquired from before it counts", false,
 	  { W(0, F), ST(0, F, REL, DEV), LD(1, F, ACQ, DEV) } },
 	{ "all atomics must be before a plain write", true,
 	  { RMW(0, F, RLX, DEV), RMW(1, F, RLX, DEV), RMW(2, F, RLX, DEV), ORD(0, 3), ORD(2, 3),
 	    W(3, F) } },
-	{ "all are", false,
+	{ "all atomics are before a plain write", false,
 	  { RMW(0, F, AR, DEV), RMW(1, F, AR, DEV), RMW(2, F, AR, DEV), RMW(3, F, AR, DEV),
 	    W(3, F) } },
 	{ "mixed size", true, { ST(0, F, REL, DEV), LD4(1, F, ACQ, DEV) } },
@@ -290,7 +290,7 @@ static const struct litmus cases[] = {
 	{ "mixed size, two of four", true, { ST4(0, F, REL, DEV), LD2(1, F + 2, ACQ, DEV) } },
 	{ "mixed size, two of eight", true, { CAS2(0, F + 6, REL, DEV), LD(1, F, ACQ, DEV) } },
 	{ "two quarters", false, { ST2(0, F + 2, REL, DEV), CAS2(1, F + 4, REL, DEV) } },
-	{ "a quarter and the byte beside it", false,
+	{ "a quarter and the adjacent byte", false,
 	  { CAS2(0, F + 2, REL, DEV), W_(2, F + 1, 1), W_(3, F + 4, 4) } },
 	{ "a quarter and one of its bytes", true, { CAS2(0, F + 2, REL, DEV), R_(2, F + 3, 1) } },
 	{ "by two bytes", false,
@@ -300,43 +300,43 @@ static const struct litmus cases[] = {
 	    R(2, X) } },
 	{ "by two bytes, relaxed", true,
 	  { W(0, X), CAS2(0, F + 2, REL, DEV), LD2(2, F + 2, RLX, DEV), R(2, X) } },
-	{ "by two bytes, not these", true,
+	{ "by two other bytes", true,
 	  { W(0, X), CAS2(0, F + 2, REL, DEV), LD2(2, F, ACQ, DEV), R(2, X) } },
 	{ "mixed size, ordered", false, { ST(0, F, REL, DEV), ORD(0, 1), LD4(1, F, ACQ, DEV) } },
 	{ "mixed size ends a release sequence", true,
 	  { ORD(0, 1), W(0, X), RMW(0, F, REL, DEV), ORD(0, 1), ST4(1, F, RLX, DEV), ORD(1, 2),
 	    W(1, Y), LD(2, F, ACQ, DEV), R(2, Y) } },
 
-	/* Launches, barriers, forgetting. */
+	/* Launches, barriers, discarded accesses. */
 	{ "order", false, { W(0, X), ORD(0, 4), ORD(4, 2), W(2, X) } },
 	{ "order is one way", true, { W(0, X), ORD(0, 2), W(0, Y), R(2, X), R(2, Y) } },
-	{ "order does not go back", true, { ORD(0, 2), W(2, X), R(0, X) } },
+	{ "order is not reversed", true, { ORD(0, 2), W(2, X), R(0, X) } },
 	{ "a barrier", false, { W(0, X), W(2, Y), MEETS(7), R(2, X), R(0, Y), W(1, Y + 32) } },
 	{ "a barrier without the lane", true, { W(0, X), MEETS(6), R(2, X) } },
 	{ "after a barrier", true, { MEETS(3), W(0, X), R(1, X) } },
 	{ "two barriers", false, { W(0, X), MEETS(3), R(1, X), MEETS(3), W(0, X) } },
 	{ "one barrier of two", true, { W(0, X), MEETS(3), R(1, X), W(0, X) } },
 	{ "forgotten", false, { W(0, X), FORGETS(X, 8), W(1, X) } },
-	{ "half forgotten", false, { W(0, X), FORGETS(X, 4), W_(1, X, 4) } },
+	{ "half of it discarded", false, { W(0, X), FORGETS(X, 4), W_(1, X, 4) } },
 	{ "the other half", true, { W(0, X), FORGETS(X, 4), W_(1, X + 4, 1) } },
-	{ "much forgotten", false,
+	{ "many bytes discarded", false,
 	  { W(0, X), ST(0, F, RLX, DEV), FORGETS(X, 4096), W(1, X), W(1, F) } },
-	{ "a whole table forgotten", false,
+	{ "a whole table discarded", false,
 	  { W(0, X), ST(0, F, RLX, DEV), W_(0, 16380, 4), FORGETS(X, 16384), W(1, X), W(1, F),
 	    W_(1, 16380, 4) } },
-	{ "all behind the first bytes", true,
+	{ "all after the first bytes", true,
 	  { W(0, X), FORGETS(4, 16384), W_(1, 4, 4), R_(1, 3, 1) } },
 	{ "all before the last bytes", true,
 	  { W_(0, 16380, 8), FORGETS(X, 16384), W_(1, 16380, 4), R_(1, 16384, 1) } },
 	{ "all before the last bytes of a granule", true,
 	  { W(0, 16376), FORGETS(X, 16380), W_(1, 16376, 4), R_(1, 16380, 1) } },
-	{ "what borders on it", true, { W(0, X), FORGETS(8, 16384), R(1, X) } },
-	{ "what it borders on", true, { W(0, 16384), FORGETS(X, 16384), R(1, 16384) } },
-	{ "what lies far before it", true, { W(0, X), FORGETS(32, 16384), R(1, X) } },
-	{ "what lies far behind it", true, { W(0, 16416), FORGETS(X, 16384), R(1, 16416) } },
-	{ "forgotten heads", true,
+	{ "bytes after the range", true, { W(0, X), FORGETS(8, 16384), R(1, X) } },
+	{ "bytes before the range", true, { W(0, 16384), FORGETS(X, 16384), R(1, 16384) } },
+	{ "bytes far before the range", true, { W(0, X), FORGETS(32, 16384), R(1, X) } },
+	{ "bytes far after the range", true, { W(0, 16416), FORGETS(X, 16384), R(1, 16416) } },
+	{ "discarded heads", true,
 	  { W(0, X), ST(0, F, REL, DEV), FORGETS(F, 8), LD(2, F, ACQ, DEV), R(2, X) } },
-	{ "forgotten, then new", true, { W(0, X), FORGETS(X, 8), R(1, X), W(0, X) } },
+	{ "discarded, then new", true, { W(0, X), FORGETS(X, 8), R(1, X), W(0, X) } },
 };
 /* clang-format on */
 
@@ -392,7 +392,7 @@ static void must_be(struct race *race, const struct litmus *litmus, const char *
 	}
 }
 
-START_TEST(litmus_sequences)
+START_TEST(litmus_sequence_has_expected_verdict)
 {
 	const struct litmus *litmus = &cases[_i];
 	struct race *race = race_create(6);
@@ -404,8 +404,8 @@ START_TEST(litmus_sequences)
 }
 END_TEST
 
-/* All of them by one object: nothing of one is left to the next. */
-START_TEST(reset_forgets_all)
+/* All of them with one object: a reset leaves nothing of an earlier sequence. */
+START_TEST(reset_discards_everything)
 {
 	struct race *race = race_create(6);
 
@@ -429,8 +429,9 @@ int main(void)
 	int failed;
 
 	suite_add_tcase(suite, sequences);
-	tcase_add_loop_test(sequences, litmus_sequences, 0, sizeof(cases) / sizeof(cases[0]));
-	tcase_add_test(sequences, reset_forgets_all);
+	tcase_add_loop_test(sequences, litmus_sequence_has_expected_verdict, 0,
+			    sizeof(cases) / sizeof(cases[0]));
+	tcase_add_test(sequences, reset_discards_everything);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The race checker with many lanes: none of them is overlooked, and lanes that come later are no
- * trouble.
+ * The race checker with many lanes: each of them is checked, and lanes may appear late.
  */
 #include <check.h>
 #include <stdio.h>
@@ -34,8 +33,8 @@ static const char *look(struct race *race, unsigned int lane, bool atomic)
 }
 
 /*
- * All lanes read, the last one first; all but one are before the last lane, which writes: that one
- * is named.
+ * All lanes read, the last one first; all except one are ordered before the last lane, which
+ * writes: the report names the exception.
  */
 static void miss_one(struct race *race, unsigned int lanes, unsigned int missed, bool atomic)
 {
@@ -57,7 +56,7 @@ static void miss_one(struct race *race, unsigned int lanes, unsigned int missed,
 	ck_assert_msg(text && strstr(text, name), "%s, not %s", text ? text : "no race", name);
 }
 
-START_TEST(each_lane_counts)
+START_TEST(each_of_many_lanes_is_checked)
 {
 	unsigned int lanes = sizes[_i];
 	unsigned int step = lanes > 100 ? 97 : 1;
@@ -74,8 +73,8 @@ START_TEST(each_lane_counts)
 }
 END_TEST
 
-/* Lanes that nobody spoke of before, when clocks and tables are there. */
-START_TEST(lanes_may_come_later)
+/* Lanes that first appear when clocks and tables exist already. */
+START_TEST(lanes_may_appear_late)
 {
 	struct race *race = race_create(1);
 	const char *text;
@@ -95,8 +94,8 @@ START_TEST(lanes_may_come_later)
 }
 END_TEST
 
-/* A short clock that takes a long one's place brings nothing of it along. */
-START_TEST(clocks_may_be_short)
+/* A short clock that replaces a long one inherits none of its entries. */
+START_TEST(short_clock_replaces_long_one)
 {
 	struct race *race = race_create(1);
 
@@ -113,7 +112,7 @@ START_TEST(clocks_may_be_short)
 }
 END_TEST
 
-START_TEST(barriers_of_many)
+START_TEST(barrier_of_many_lanes_orders)
 {
 	static unsigned int lanes[1024];
 	struct race *race = create(1024);
@@ -122,7 +121,7 @@ START_TEST(barriers_of_many)
 		lanes[i] = i;
 	for (unsigned int i = 0; i < 1024; i++) {
 		ck_assert_ptr_null(race_plain(race, i, &word, 8, true, "write"));
-		/* By twos: lane 0 hears of lane 1023 through all the others. */
+		/* In pairs: lane 0 is ordered after lane 1023 through all the others. */
 		if (i < 1023)
 			race_meet(race, &lanes[i], 2);
 	}
@@ -134,8 +133,8 @@ START_TEST(barriers_of_many)
 }
 END_TEST
 
-/* A counter that all add to: the last one knows of all, if each releases and acquires. */
-START_TEST(all_release_to_one)
+/* All lanes add to a counter: the last one is ordered after all, if each releases and acquires. */
+START_TEST(counter_orders_all_lanes)
 {
 	for (int order = MAM_RELAXED; order <= MAM_SEQ_CST; order++) {
 		struct race *race = create(256);
@@ -156,8 +155,8 @@ START_TEST(all_release_to_one)
 }
 END_TEST
 
-/* What is known stays known when the table grows, among places of earlier runs. */
-START_TEST(memory_may_be_much)
+/* Entries survive when the table grows, among places of earlier runs. */
+START_TEST(table_growth_keeps_entries)
 {
 	static uint64_t words[4000];
 	static unsigned int chosen[3000];
@@ -187,7 +186,7 @@ static void name_lane(unsigned int lane, char *text, size_t bytes)
 		snprintf(text, bytes, "number %u", lane);
 }
 
-START_TEST(texts_say_who)
+START_TEST(race_text_names_lanes)
 {
 	struct race *race = create(40);
 	const char *text;
@@ -222,13 +221,13 @@ int main(void)
 
 	suite_add_tcase(suite, many);
 	tcase_set_timeout(many, 120);
-	tcase_add_loop_test(many, each_lane_counts, 0, SIZES);
-	tcase_add_test(many, lanes_may_come_later);
-	tcase_add_test(many, clocks_may_be_short);
-	tcase_add_test(many, barriers_of_many);
-	tcase_add_test(many, all_release_to_one);
-	tcase_add_test(many, memory_may_be_much);
-	tcase_add_test(many, texts_say_who);
+	tcase_add_loop_test(many, each_of_many_lanes_is_checked, 0, SIZES);
+	tcase_add_test(many, lanes_may_appear_late);
+	tcase_add_test(many, short_clock_replaces_long_one);
+	tcase_add_test(many, barrier_of_many_lanes_orders);
+	tcase_add_test(many, counter_orders_all_lanes);
+	tcase_add_test(many, table_growth_keeps_entries);
+	tcase_add_test(many, race_text_names_lanes);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

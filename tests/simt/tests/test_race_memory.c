@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where there is no memory the race checker says so, whichever of its requests it was, and works
- * again after a reset with memory. Its sources are compiled into this program with an allocator
- * that fails on demand.
+ * Without memory the race checker reports that, whichever allocation failed, and works again after
+ * a reset with memory. Its sources are compiled into this program with an allocator that fails on
+ * demand.
  */
 #include <check.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned int requests, fails_from; /* 0: none fails */
+static unsigned int requests, fails_from; /* 0: no allocation fails */
 
 static bool fails(void)
 {
@@ -53,7 +53,7 @@ static void *test_realloc(void *old, size_t bytes)
 
 static uint64_t words[WORDS];
 
-/* Touches all that asks for memory; what the first complaint was. */
+/* Triggers all allocations, and returns the first error. */
 static const char *exercise(struct race *race)
 {
 	unsigned int all[LANES];
@@ -77,7 +77,7 @@ static const char *exercise(struct race *race)
 	return text ? text : race_plain(race, 1, &words[0], 8, false, "read");
 }
 
-START_TEST(each_request_may_fail)
+START_TEST(each_allocation_may_fail)
 {
 	unsigned int needed, failed = 0;
 	struct race *race = race_create(1);
@@ -112,8 +112,8 @@ START_TEST(each_request_may_fail)
 }
 END_TEST
 
-/* A search over many seeds asks for nothing once it has run for a while. */
-START_TEST(resets_keep_the_memory)
+/* A search over many seeds makes no more allocations once it has run for a while. */
+START_TEST(reset_keeps_memory)
 {
 	struct race *race = race_create(LANES + 51);
 	unsigned int before;
@@ -177,8 +177,8 @@ int main(void)
 
 	suite_add_tcase(suite, memory);
 	tcase_set_timeout(memory, 120);
-	tcase_add_test(memory, each_request_may_fail);
-	tcase_add_test(memory, resets_keep_the_memory);
+	tcase_add_test(memory, each_allocation_may_fail);
+	tcase_add_test(memory, reset_keeps_memory);
 	tcase_add_test(memory, pieces_do_not_overlap);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -4,8 +4,8 @@
  * find the first race at the same event, and the earlier access that the checker names must be one
  * that races.
  *
- * Mostly an event that races is drawn again, so that runs grow long before they end. RACE_RUNS says
- * how many runs in place of 100,000, RACE_FIRST where they begin; a failure prints the run.
+ * Usually an event that races is drawn again, so that runs become long before they end. RACE_RUNS
+ * is the number of runs instead of 100,000, RACE_FIRST the first one; a failure prints the run.
  */
 #include <check.h>
 #include <stdio.h>
@@ -32,13 +32,13 @@ static uint32_t below(uint32_t n)
 	return (uint32_t)((state * 0x2545f4914f6cdd1du >> 33) % n);
 }
 
-/* What a run is made of, drawn at its start. */
+/* Parameters of a run, drawn at its start. */
 struct flavour {
 	uint32_t lanes;
 	uint32_t spread;     /* lane i of the model is lane i * spread of the checker */
-	uint32_t words;      /* places of atomics */
+	uint32_t words;      /* number of words for atomics */
 	uint32_t odd_scopes; /* of 8 accesses */
-	uint32_t odd_fences; /* of 8 fences have another scope than most accesses */
+	uint32_t odd_fences; /* of 8 fences, those with another scope than most accesses */
 	enum simt_scope scope;
 	uint32_t odd_sizes, plain;
 	uint32_t patience; /* how often an event that races is drawn again */
@@ -103,7 +103,7 @@ static void draw(const struct flavour *flavour, struct model_event *event)
 	}
 }
 
-/* Lanes come when they are first spoken of, so that clocks of several lengths are about. */
+/* Lanes are placed when they first appear, so that there are clocks of several lengths. */
 static uint32_t placed;
 
 static unsigned int lane_of(struct race *race, const struct model *model,
@@ -141,7 +141,7 @@ static const char *tell(struct race *race, const struct model *model, const stru
 	}
 }
 
-/* Check's own messages are short: the run goes to the log. */
+/* Check's own messages are short, so the run is printed to the log. */
 static void show(const struct model *model, const struct flavour *flavour, uint64_t run)
 {
 	static const char *const kinds[] = {
@@ -228,8 +228,8 @@ static bool compare(struct race *race, struct model *model, uint64_t run)
 			continue;
 		}
 		show(model, &flavour, run);
-		ck_abort_msg("the model says that e%d races with the set %llx, the checker: %s", at,
-			     (unsigned long long)races, said ? said : "no race");
+		ck_abort_msg("the model finds that e%d races with the set %llx, the checker: %s",
+			     at, (unsigned long long)races, said ? said : "no race");
 	}
 	return true;
 }
@@ -252,7 +252,10 @@ START_TEST(checker_and_model_agree)
 	for (int i = 0; i < MODEL_EVENTS; i++)
 		snprintf(names[i], sizeof(names[i]), "e%d", i);
 	for (uint64_t run = first; run < first + runs; run++) {
-		/* Now and then a new one, which has to grow; the others have been used by many. */
+		/*
+		 * Sometimes a new object, which has to grow; the others have been used by many
+		 * runs.
+		 */
 		if (run % 8 == 0 || (run >> 12) % 2) {
 			race_destroy(race);
 			race = race_create(1);
@@ -264,7 +267,7 @@ START_TEST(checker_and_model_agree)
 	race_destroy(race);
 	printf("race model: %llu runs, %llu events, %llu runs without a race\n",
 	       (unsigned long long)runs, (unsigned long long)events, (unsigned long long)whole);
-	/* Runs of both kinds, or the comparison is worth little. */
+	/* Both kinds of runs must occur, or the comparison has little value. */
 	ck_assert(runs < 1000 || (whole > runs / 10 && whole < runs - runs / 10));
 }
 END_TEST

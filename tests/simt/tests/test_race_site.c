@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sites: one text for each program counter, the same each time; folders are left off for people.
+ * Sites: one text per program counter, the same each time; human-readable sites have no folders.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 
 #define MANY 3000
 
-static char code[MANY]; /* addresses in this program are what is needed */
+static char code[MANY]; /* only the addresses, which must be in this program, are used */
 
-START_TEST(one_text_for_each_place)
+START_TEST(each_place_has_one_text)
 {
 	static const char *sites[MANY];
 	static char first[MANY][64];
@@ -30,14 +30,14 @@ START_TEST(one_text_for_each_place)
 }
 END_TEST
 
-START_TEST(places_that_are_nobodys)
+START_TEST(unknown_places_have_a_text)
 {
 	ck_assert_str_eq(race_site_of(NULL), "an unknown place");
 	ck_assert_str_eq(race_site_text(NULL), "an unknown place");
 }
 END_TEST
 
-START_TEST(folders_are_left_off)
+START_TEST(folders_are_omitted)
 {
 	ck_assert_str_eq(race_site_text("file.c:1"), "file.c:1");
 	ck_assert_str_eq(race_site_text("heap/file.c:1"), "heap/file.c:1");
@@ -51,8 +51,8 @@ static __attribute__((noinline)) const char *here(void)
 	return race_site_of(__builtin_return_address(0));
 }
 
-/* Without addr2line, or debug information, the offset stays. */
-START_TEST(lines_are_found)
+/* Without addr2line, or debug information, the offset remains. */
+START_TEST(addr2line_adds_lines)
 {
 	const char *site = here();
 	const char *text = race_site_text(site), *flags = getenv("CFLAGS");
@@ -74,10 +74,10 @@ int main(void)
 
 	suite_add_tcase(suite, sites);
 	tcase_set_timeout(sites, 60);
-	tcase_add_test(sites, one_text_for_each_place);
-	tcase_add_test(sites, places_that_are_nobodys);
-	tcase_add_test(sites, folders_are_left_off);
-	tcase_add_test(sites, lines_are_found);
+	tcase_add_test(sites, each_place_has_one_text);
+	tcase_add_test(sites, unknown_places_have_a_text);
+	tcase_add_test(sites, folders_are_omitted);
+	tcase_add_test(sites, addr2line_adds_lines);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

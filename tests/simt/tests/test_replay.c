@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_replay.c - seed and policy are the whole of a run: the same again gives the same, after
- * other runs, after failures, in another process whose memory lies elsewhere.
+ * test_replay.c - seed and policy determine a run: repeating it gives the same result, after other
+ * runs, after failures, and in another process with another memory layout.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@ struct work {
 };
 
 /*
- * Everything that chooses: atomics, collectives, sleeps, dice, addresses as a kernel may hash them.
+ * All sources of choice: atomics, collectives, sleeps, random numbers, and addresses, which a
+ * kernel may hash.
  */
 MAM_KERNEL(busy)
 {
@@ -46,7 +47,7 @@ static struct simt_result run(uint64_t seed, enum simt_policy policy, struct wor
 
 	memset(work, 0, sizeof(*work));
 	if (simt_launch(&config, busy, 2, 32, work, &result) != SIMT_FINE)
-		abort(); /* where Check does not run, its assertions do not work */
+		abort(); /* outside Check, its assertions do not work */
 	return result;
 }
 
@@ -57,7 +58,7 @@ static uint64_t hash_of(uint64_t seed, enum simt_policy policy)
 	return run(seed, policy, &work).hash;
 }
 
-START_TEST(twice_is_the_same)
+START_TEST(same_seed_gives_same_run)
 {
 	for (uint64_t seed = 0; seed < SEEDS; seed++) {
 		for (unsigned int policy = 0; policy < SIMT_POLICIES; policy++) {
@@ -75,7 +76,7 @@ START_TEST(twice_is_the_same)
 }
 END_TEST
 
-START_TEST(others_are_others)
+START_TEST(different_seeds_give_different_runs)
 {
 	for (unsigned int policy = 0; policy < SIMT_POLICIES; policy++) {
 		for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -95,7 +96,7 @@ MAM_KERNEL(fails)
 	mam_syncthreads();
 }
 
-START_TEST(a_failure_leaves_no_mark)
+START_TEST(failed_run_does_not_affect_next)
 {
 	uint64_t before = hash_of(7, SIMT_BY_LANE);
 
@@ -116,7 +117,7 @@ static void print_hashes(void)
 	}
 }
 
-START_TEST(another_process_is_the_same)
+START_TEST(run_is_the_same_in_another_process)
 {
 	FILE *pipe;
 	unsigned long long hash;
@@ -136,11 +137,12 @@ END_TEST
 
 int main(void)
 {
-	const simt_test tests[] = { twice_is_the_same, others_are_others, a_failure_leaves_no_mark,
-				    another_process_is_the_same };
+	const simt_test tests[] = { same_seed_gives_same_run, different_seeds_give_different_runs,
+				    failed_run_does_not_affect_next,
+				    run_is_the_same_in_another_process };
 
 	if (getenv("REPLAY_PRINT")) {
-		/* Lanes and stacks of this process come after some other memory. */
+		/* Lanes and stacks of this process are allocated after other memory. */
 		void *other = malloc(123456);
 
 		print_hashes();

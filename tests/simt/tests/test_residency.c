@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_residency.c - so many blocks run at a time and no more; code that waits for a block that may
- * not have started is found; where blocks are is what an SM would say.
+ * test_residency.c - at most the configured number of blocks is resident; code that waits for a
+ * block that may not have started is detected; blocks run on SMs.
  */
 #include "device/port.h"
 #include "simt/expect.h"
@@ -33,7 +33,7 @@ MAM_KERNEL(flies)
 	}
 }
 
-START_TEST(no_more_blocks_than_that_run)
+START_TEST(resident_blocks_are_limited)
 {
 	struct flight flight;
 	struct expect what = { .kernel = flies,
@@ -68,7 +68,7 @@ MAM_KERNEL(waits_for_the_next)
 			mam_nanosleep(20);
 }
 
-START_TEST(waiting_for_a_later_block_needs_both_on_the_machine)
+START_TEST(wait_for_later_block_is_a_livelock)
 {
 	uint32_t flag;
 	struct expect what = { .kernel = waits_for_the_next,
@@ -96,7 +96,7 @@ MAM_KERNEL(waits_for_the_last)
 	mam_atomic_store32(done, mam_block() + 1, MAM_RELEASE, MAM_AT_DEVICE);
 }
 
-START_TEST(waiting_for_an_earlier_block_does_not)
+START_TEST(wait_for_earlier_block_succeeds)
 {
 	uint32_t done;
 	struct expect what = { .kernel = waits_for_the_last,
@@ -112,7 +112,7 @@ START_TEST(waiting_for_an_earlier_block_does_not)
 }
 END_TEST
 
-/* The last block starts as soon as the first has ended, though the second is still busy. */
+/* The last block starts as soon as the first one has ended, though the second is still busy. */
 MAM_KERNEL(waits_for_room)
 {
 	uint32_t *flag = argument;
@@ -123,7 +123,7 @@ MAM_KERNEL(waits_for_room)
 		;
 }
 
-START_TEST(a_block_that_ends_makes_room_at_once)
+START_TEST(ended_block_is_replaced_at_once)
 {
 	uint32_t flag;
 	struct expect what = { .kernel = waits_for_room,
@@ -137,7 +137,7 @@ START_TEST(a_block_that_ends_makes_room_at_once)
 }
 END_TEST
 
-/* Blocks are spread over the SMs, and which one begins is not always the same. */
+/* Blocks are spread over the SMs, and the first one is not always on the same SM. */
 MAM_KERNEL(where)
 {
 	uint32_t *sm = argument;
@@ -145,7 +145,7 @@ MAM_KERNEL(where)
 	sm[mam_block()] = mam_smid() + 1;
 }
 
-START_TEST(blocks_are_spread)
+START_TEST(blocks_are_spread_over_sms)
 {
 	uint32_t sm[4], first[5] = { 0 };
 
@@ -164,7 +164,6 @@ START_TEST(blocks_are_spread)
 }
 END_TEST
 
-SIMT_SUITE("simt/residency", no_more_blocks_than_that_run,
-	   waiting_for_a_later_block_needs_both_on_the_machine,
-	   waiting_for_an_earlier_block_does_not, a_block_that_ends_makes_room_at_once,
-	   blocks_are_spread)
+SIMT_SUITE("simt/residency", resident_blocks_are_limited, wait_for_later_block_is_a_livelock,
+	   wait_for_earlier_block_succeeds, ended_block_is_replaced_at_once,
+	   blocks_are_spread_over_sms)

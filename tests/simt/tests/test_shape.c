@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_shape.c - blocks and grids of three extents: each lane has the coordinates that CUDA would
- * give it, also where only some threads of a block run the kernel; and a search goes through shapes.
+ * test_shape.c - blocks and grids of three extents: each lane has the same coordinates as in CUDA,
+ * even if only some threads of a block run the kernel; and a search uses all shapes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 struct seen {
 	uint32_t lanes[BLOCKS]; /* of each block that ran; atomic */
 	bool once[BLOCKS][THREADS];
-	uint32_t block_dims[3], grid_dims[3], first; /* what is expected */
+	uint32_t block_dims[3], grid_dims[3], first; /* expected values */
 };
 
 static struct seen seen;
@@ -48,10 +48,10 @@ MAM_KERNEL(looks)
 }
 
 static const struct {
-	struct simt_dims block, grid; /* as they are wished for */
+	struct simt_dims block, grid; /* the requested extents */
 	bool whole;
 	uint32_t lanes, blocks;
-	/* As they must be; extents of 0: there is no such launch. */
+	/* The expected extents; 0: the launch is invalid. */
 	uint32_t block_dims[3], grid_dims[3], first;
 } rows[] = {
 	{ { 0, 0, 0 }, { 0, 0, 0 }, false, 40, 12, { 40, 1, 1 }, { 12, 1, 1 }, 0 },
@@ -71,7 +71,7 @@ static const struct {
 	{ { 0, 0, 0 }, { 0, 0, 0 }, true, 0, 1, { 0 }, { 0 }, 0 },
 };
 
-START_TEST(coordinates)
+START_TEST(coordinates_match_cuda)
 {
 	struct simt_config config = { .seed = 1,
 				      .block = rows[_i].block,
@@ -96,14 +96,14 @@ START_TEST(coordinates)
 }
 END_TEST
 
-/* A bit for each width that a block had. */
+/* One bit per block width. */
 MAM_KERNEL(notes)
 {
 	(void)mam_atomic_or64(argument, (uint64_t)1 << mam_block_dim_x(), MAM_RELAXED,
 			      MAM_AT_DEVICE);
 }
 
-START_TEST(a_search_has_all_shapes)
+START_TEST(search_uses_all_shapes)
 {
 	const uint64_t all = (uint64_t)1 << 5 | (uint64_t)1 << 48 | (uint64_t)1 << 16;
 	uint64_t widths = 0;
@@ -119,13 +119,13 @@ START_TEST(a_search_has_all_shapes)
 	ck_assert(simt_explore(&test, &search));
 	ck_assert_uint_eq(search.schedules, SIMT_POLICIES);
 	ck_assert_uint_eq(widths, all);
-	/* One policy alone has them by its seeds. */
+	/* A single policy uses all of them through its seeds. */
 	test.policies = 1u << SIMT_BY_WARP;
 	widths = 0;
 	ck_assert(simt_explore(&test, &search));
 	ck_assert_uint_eq(search.schedules, SIMT_SHAPES);
 	ck_assert_uint_eq(widths, all);
-	/* A case or the environment may choose. */
+	/* A case or the environment may select the shape. */
 	test.config.block = (struct simt_dims){ 7, 2, 1 };
 	widths = 0;
 	ck_assert(simt_explore(&test, &search));
@@ -146,7 +146,8 @@ int main(void)
 {
 	TCase *tcase = tcase_create("shape");
 
-	tcase_add_loop_test(tcase, coordinates, 0, (int)(sizeof(rows) / sizeof(rows[0])));
-	tcase_add_test(tcase, a_search_has_all_shapes);
+	tcase_add_loop_test(tcase, coordinates_match_cuda, 0,
+			    (int)(sizeof(rows) / sizeof(rows[0])));
+	tcase_add_test(tcase, search_uses_all_shapes);
 	return simt_run_case(tcase, "simt/shape");
 }

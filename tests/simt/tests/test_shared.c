@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_shared.c - shared memory: one piece for each block and name, not initialised, gone with its
- * block.
+ * test_shared.c - shared memory: one piece per block and name, uninitialized, freed with its block.
  */
 #include "device/port.h"
 #include "simt/expect.h"
@@ -44,7 +43,7 @@ START_TEST(each_block_has_its_own)
 }
 END_TEST
 
-/* What the block before left there is not to be relied on; nor are zeros. */
+/* The contents that the previous block left are not reliable; neither are zeros. */
 MAM_KERNEL(leaves_traces)
 {
 	(void)argument;
@@ -58,7 +57,7 @@ MAM_KERNEL(leaves_traces)
 		table->old[i] = 77;
 }
 
-START_TEST(it_begins_with_a_pattern)
+START_TEST(shared_memory_starts_with_pattern)
 {
 	struct expect what = {
 		.kernel = leaves_traces, .grid = 3, .block = 2, .config = { .resident = 1 }
@@ -83,7 +82,7 @@ MAM_KERNEL(calls)
 	MAM_KASSERT(first == through_a_call());
 }
 
-START_TEST(the_same_line_gives_the_same_piece)
+START_TEST(same_declaration_returns_same_piece)
 {
 	struct expect what = { .kernel = calls, .grid = 2, .block = 5 };
 
@@ -91,7 +90,7 @@ START_TEST(the_same_line_gives_the_same_piece)
 }
 END_TEST
 
-/* The ground of a block's small piece is not enough for the next block's large one. */
+/* The memory of a block's small piece is not enough for the next block's large one. */
 MAM_KERNEL(large)
 {
 	MAM_SHARED(
@@ -102,7 +101,7 @@ MAM_KERNEL(large)
 		shared->bytes[i] = 1;
 }
 
-START_TEST(a_larger_piece_has_room)
+START_TEST(larger_piece_of_next_block_fits)
 {
 	struct expect small = { .kernel = calls, .grid = 2, .block = 5, .seeds = 1 };
 	struct expect what = { .kernel = large, .grid = 2, .block = 64, .seeds = 1 };
@@ -114,5 +113,5 @@ START_TEST(a_larger_piece_has_room)
 }
 END_TEST
 
-SIMT_SUITE("simt/shared", each_block_has_its_own, it_begins_with_a_pattern,
-	   the_same_line_gives_the_same_piece, a_larger_piece_has_room)
+SIMT_SUITE("simt/shared", each_block_has_its_own, shared_memory_starts_with_pattern,
+	   same_declaration_returns_same_piece, larger_piece_of_next_block_fits)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_world.c - streams keep their order and nothing else; host threads run beside kernels, wait
- * for streams and launch; what is ordered there is ordered for the race checker too.
+ * test_world.c - streams keep their order and nothing else is ordered; host threads run
+ * concurrently with kernels, wait for streams and launch; the race checker uses the same order.
  */
 #include <stdlib.h>
 
@@ -67,7 +67,7 @@ MAM_KERNEL(second)
 	end(1);
 }
 
-/* Plain payload of one launch that the next one of the stream reads: that is no race. */
+/* The next launch of the stream reads a plain payload of the previous one: that is not a race. */
 MAM_KERNEL(fills)
 {
 	(void)argument;
@@ -102,10 +102,10 @@ static const char *both_ended(void *argument)
 {
 	const struct state *after = argument;
 
-	return after->ended[0] && after->ended[1] ? NULL : "a launch was not run";
+	return after->ended[0] && after->ended[1] ? NULL : "a launch did not run";
 }
 
-START_TEST(a_stream_keeps_its_order)
+START_TEST(stream_keeps_its_order)
 {
 	struct simt_case test = world_of("stream", one_after_the_other);
 
@@ -147,7 +147,7 @@ static const char *count_mixed(void *argument)
 		after->overlapped++;
 	else
 		after->apart++;
-	return after->ended[1] == 8 && after->ended[2] == 8 ? NULL : "a launch was not run";
+	return after->ended[1] == 8 && after->ended[2] == 8 ? NULL : "a launch did not run";
 }
 
 START_TEST(streams_overlap)
@@ -168,7 +168,7 @@ static bool payload_across(struct simt_world *world, void *argument)
 	       simt_world_launch(world, 1, fills, 1, 1, argument);
 }
 
-START_TEST(nothing_else_is_ordered)
+START_TEST(streams_are_not_ordered)
 {
 	struct simt_case test = world_of("across streams", payload_across);
 
@@ -176,7 +176,7 @@ START_TEST(nothing_else_is_ordered)
 }
 END_TEST
 
-/* A kernel asks, a host thread answers while the kernel runs. */
+/* A kernel asks, and a host thread replies while the kernel runs. */
 MAM_KERNEL(asks)
 {
 	(void)argument;
@@ -205,7 +205,7 @@ static bool mailbox(struct simt_world *world, void *argument)
 	       simt_world_host(world, answers, argument);
 }
 
-START_TEST(a_host_thread_answers_a_kernel)
+START_TEST(host_thread_replies_to_running_kernel)
 {
 	struct simt_case test = world_of("mailbox", mailbox);
 
@@ -213,7 +213,7 @@ START_TEST(a_host_thread_answers_a_kernel)
 }
 END_TEST
 
-/* Waits see what ended; what another thread launches is that thread's to wait for. */
+/* A wait returns after the launches have ended; it does not include launches of other threads. */
 static void waits_and_launches(void *argument)
 {
 	simt_host_wait(0, "wait 1");
@@ -245,7 +245,7 @@ static const char *hosts_done(void *argument)
 {
 	const struct state *after = argument;
 
-	return after->hosts == 2 ? NULL : "a host thread did not come to its end";
+	return after->hosts == 2 ? NULL : "a host thread did not end";
 }
 
 START_TEST(host_threads_wait_and_launch)
@@ -257,7 +257,7 @@ START_TEST(host_threads_wait_and_launch)
 }
 END_TEST
 
-/* Launches that a host thread makes one after the other, more than there was room for. */
+/* A host thread makes more launches, one after the other, than fit initially. */
 static void launches_many(void *argument)
 {
 	for (unsigned int i = 0; i < 20; i++)
@@ -272,7 +272,7 @@ static bool many(struct simt_world *world, void *argument)
 	return simt_world_host(world, launches_many, argument);
 }
 
-START_TEST(a_host_thread_launches_much)
+START_TEST(host_thread_makes_many_launches)
 {
 	struct simt_case test = world_of("many", many);
 
@@ -282,7 +282,9 @@ START_TEST(a_host_thread_launches_much)
 }
 END_TEST
 
-/* What another host thread launches is no concern of this one, which it may be waiting for. */
+/*
+ * A wait does not include the launches of another host thread, which may be waiting for this one.
+ */
 MAM_KERNEL(waits_for_mail)
 {
 	(void)argument;
@@ -314,7 +316,7 @@ static bool own_launches(struct simt_world *world, void *argument)
 	       simt_world_host(world, passes_by, argument);
 }
 
-START_TEST(a_host_thread_waits_for_its_own_launches)
+START_TEST(wait_covers_only_own_launches)
 {
 	struct simt_case test = world_of("own launches", own_launches);
 
@@ -322,7 +324,7 @@ START_TEST(a_host_thread_waits_for_its_own_launches)
 }
 END_TEST
 
-/* What it launches begins at once, not when the thread stops for some reason. */
+/* A launch starts at once, not when the host thread stops for some reason. */
 static void launches_and_spins(void *argument)
 {
 	MAM_KASSERT(simt_host_launch(5, fills, 1, 4, argument));
@@ -335,7 +337,7 @@ static bool spinning(struct simt_world *world, void *argument)
 	return simt_world_host(world, launches_and_spins, argument);
 }
 
-START_TEST(a_launch_begins_at_once)
+START_TEST(launch_starts_at_once)
 {
 	struct simt_case test = world_of("spinning", spinning);
 
@@ -351,7 +353,7 @@ static bool queued(struct simt_world *world, void *argument)
 	       simt_world_launch(world, 1, fills, 7, 2, argument);
 }
 
-START_TEST(a_launch_that_waits_for_its_stream_has_no_blocks_yet)
+START_TEST(queued_launch_has_no_blocks)
 {
 	struct simt_case test = world_of("queued", queued);
 	struct simt_search search;
@@ -374,7 +376,7 @@ static bool host_ballots(struct simt_world *world, void *argument)
 	return simt_world_host(world, ballots, argument);
 }
 
-START_TEST(host_threads_are_no_lanes)
+START_TEST(host_thread_has_no_lane_functions)
 {
 	struct simt_case test = world_of("host ballot", host_ballots);
 	struct simt_search search;
@@ -407,7 +409,7 @@ static bool stuck(struct simt_world *world, void *argument)
 	       simt_world_host(world, waits_for_it, argument);
 }
 
-START_TEST(a_deadlock_names_launch_and_host_thread)
+START_TEST(deadlock_text_names_launch_and_host_thread)
 {
 	struct simt_case test = world_of("stuck", stuck);
 	const char *warp = "launch 2 block 0 warp 1 lanes 0x1 wait at "; /* of 48x4 threads */
@@ -421,7 +423,7 @@ START_TEST(a_deadlock_names_launch_and_host_thread)
 }
 END_TEST
 
-START_TEST(two_worlds_at_a_time)
+START_TEST(two_worlds_coexist)
 {
 	struct simt_config config = { .seed = 1 };
 	struct simt_world *one = simt_world_create(&config), *two = simt_world_create(&config);
@@ -439,8 +441,8 @@ START_TEST(two_worlds_at_a_time)
 }
 END_TEST
 
-SIMT_SUITE("simt/world", a_stream_keeps_its_order, streams_overlap, nothing_else_is_ordered,
-	   a_host_thread_answers_a_kernel, host_threads_wait_and_launch,
-	   a_host_thread_launches_much, a_host_thread_waits_for_its_own_launches,
-	   a_launch_begins_at_once, a_launch_that_waits_for_its_stream_has_no_blocks_yet,
-	   host_threads_are_no_lanes, a_deadlock_names_launch_and_host_thread, two_worlds_at_a_time)
+SIMT_SUITE("simt/world", stream_keeps_its_order, streams_overlap, streams_are_not_ordered,
+	   host_thread_replies_to_running_kernel, host_threads_wait_and_launch,
+	   host_thread_makes_many_launches, wait_covers_only_own_launches, launch_starts_at_once,
+	   queued_launch_has_no_blocks, host_thread_has_no_lane_functions,
+	   deadlock_text_names_launch_and_host_thread, two_worlds_coexist)
