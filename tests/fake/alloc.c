@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alloc.c - the driver's allocation calls, over the book that memory.c keeps. */
+/* alloc.c - the driver's allocation calls, on top of the table of allocations in memory.c. */
 #include "fake.h"
 
 static int allocate(enum fake_kind kind, size_t bytes, uintptr_t *address)
@@ -15,8 +15,8 @@ static int allocate(enum fake_kind kind, size_t bytes, uintptr_t *address)
 }
 
 /*
- * A free waits for all work of the block's context, whatever its stream. The block is looked up
- * again after the wait: another thread may have freed it meanwhile.
+ * A free waits for all work of the block's context, in any stream. The block is looked up again
+ * after the wait, as another thread may have freed it meanwhile.
  */
 static int release(uintptr_t address, bool host)
 {
@@ -57,7 +57,7 @@ int cuMemFree_v2(unsigned long long address)
 {
 	int result = fake_enter("cuMemFree");
 
-	/* The null address: nothing to do, as cudaFree(NULL) relies on. */
+	/* The null address: a no-op, as cudaFree(NULL) expects. */
 	if (result == CUDA_SUCCESS && address)
 		result = release(address, false);
 	return fake_leave("cuMemFree", result, "address=%#llx", address);

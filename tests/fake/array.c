@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * array.c - arrays and mipmapped arrays: opaque, so all they do is take memory off the device.
+ * array.c - arrays and mipmapped arrays: opaque, so their only effect is the memory that they use.
  *
- * A level of a mipmapped array is half as large each way as the one before it. The array takes
- * the sum of its levels, in multiples of 512 bytes.
+ * Each level of a mipmapped array is half as large in each dimension as the one before it. The
+ * array uses the sum of its levels, rounded up to 512 bytes.
  */
 #include "fake.h"
 
@@ -12,13 +12,13 @@
 struct CUarray_st {
 	struct CUarray_st *next;
 	struct CUctx_st *context;
-	size_t rounded; /* bytes taken */
+	size_t rounded; /* bytes used */
 	bool mipmapped;
 };
 
 static struct CUarray_st *arrays; /* lock: fake */
 
-/* Bytes of one channel of a format, as cuda.h numbers them; 0: there is no such format. */
+/* Bytes of one channel of a format, as cuda.h numbers them; 0: the format does not exist. */
 static size_t channel_bytes(int format)
 {
 	switch (format) {
@@ -87,7 +87,7 @@ static void drop(struct CUarray_st **link)
 	free(array);
 }
 
-/* As a free of memory does, it waits for all work of the array's context. */
+/* As a free of memory, it waits for all work of the array's context. */
 static int destroy(const struct CUarray_st *array, bool mipmapped)
 {
 	struct CUctx_st *context;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attribute.c - what the driver tells about an address.
+ * attribute.c - the driver's attributes of an address.
  *
- * One attribute of an unknown address is an error; a list of them answers nulls, and -2 as the
- * device. Memory of VMM has no context and refuses SYNC_MEMOPS. Small blocks share a mapping of
- * 2 MiB.
+ * A single attribute of an unknown address is an error; a list of attributes returns null values,
+ * and -2 as the device. VMM memory has no context and refuses SYNC_MEMOPS. Small blocks share a
+ * mapping of 2 MiB.
  */
 #include "fake.h"
 
@@ -73,7 +73,7 @@ int cuPointerGetAttribute(void *data, int attribute, unsigned long long address)
 			  address);
 }
 
-/* The null answer of an attribute, in its own size; false: there is no such attribute. */
+/* Writes the null value of an attribute, in its own size; false: the attribute does not exist. */
 static bool answer_null(int attribute, void *data)
 {
 	switch (attribute) {

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * capture.c - stream capture, as far as allocation meets it.
+ * capture.c - stream capture, as far as it affects allocation.
  *
- * Work submitted to a capturing stream is not carried out, and the graph that comes out is
- * empty: what counts here is which calls a capture forbids. A call that could wait answers 900
- * and spoils the capture when the calling thread's mode and the capture's are not relaxed
- * enough:
+ * Work submitted to a capturing stream is not executed, and the resulting graph is empty: this code
+ * only models which calls a capture forbids. A call that could wait returns 900 and invalidates the
+ * capture if the calling thread's mode and the capture's are not relaxed enough:
  *
- *   thread's mode    is refused by
- *   global           own captures that are not relaxed, anybody's that are global
- *   thread local     own captures that are not relaxed
- *   relaxed          none
+ *  thread's mode    is refused by
+ *  global           own captures that are not relaxed, any thread's that are global
+ *  thread local     own captures that are not relaxed
+ *  relaxed          none
  *
- * Synchronising a context, and recording an event in it, are refused by every capture in it.
+ * Every capture in a context refuses to synchronize it and to record an event in it.
  *
- * A capture begins in one stream. Other streams, of any context, join it when they wait for an event
- * that was recorded in it, and are part of it until it ends.
+ * A capture begins in one stream. Other streams, of any context, join it when they wait for an
+ * event that was recorded in it, and are part of it until it ends.
  */
 #include "fake.h"
 
@@ -25,16 +24,16 @@ struct capture {
 	struct capture *next;
 	struct CUstream_st *stream;
 	int mode;
-	const void *thread; /* who began it */
+	const void *thread; /* thread that began it */
 	bool spoilt;
-	uint64_t id;              /* never given twice */
-	struct CUgraph_st *graph; /* the program's own, or NULL */
+	uint64_t id;              /* never reused */
+	struct CUgraph_st *graph; /* created by the program, or NULL */
 };
 
 static struct capture *captures; /* lock: fake */
 static uint64_t last_id;         /* lock: fake */
 static __thread int thread_mode = CAPTURE_GLOBAL;
-static __thread char self; /* its address tells threads apart */
+static __thread char self; /* its address identifies the thread */
 
 static struct capture *of_id(uint64_t id)
 {
@@ -53,7 +52,7 @@ static struct capture *find(const struct CUstream_st *stream)
 	return id ? of_id(id) : NULL;
 }
 
-/* A thread's own default stream goes by the record behind it. */
+/* A handle for the thread's own default stream is replaced by its record. */
 static struct CUstream_st *record_of(struct CUstream_st *stream)
 {
 	struct CUctx_st *context;
@@ -89,7 +88,7 @@ static void end(struct capture *capture)
 	free(capture);
 }
 
-/* The stream is going: a capture that it began goes with it. */
+/* The stream is destroyed: this ends a capture that it began. */
 void fake_capture_forget(struct CUstream_st *stream)
 {
 	struct capture *capture = find(stream);
@@ -216,7 +215,7 @@ int cuStreamBeginCapture_v2(struct CUstream_st *stream, int mode)
 			  mode);
 }
 
-/* The first form knew one mode. */
+/* The first version had only one mode. */
 int cuStreamBeginCapture(struct CUstream_st *stream)
 {
 	return cuStreamBeginCapture_v2(stream, CAPTURE_GLOBAL);
@@ -229,7 +228,7 @@ int cuStreamBeginCaptureToGraph(struct CUstream_st *stream, struct CUgraph_st *g
 
 	(void)dependencies, (void)edges;
 	if (result == CUDA_SUCCESS && (!graph || count))
-		result = CUDA_ERROR_INVALID_VALUE; /* no graph of the fake has a node */
+		result = CUDA_ERROR_INVALID_VALUE; /* graphs of the fake have no nodes */
 	if (result == CUDA_SUCCESS)
 		result = begin(stream, graph, mode);
 	return fake_leave("cuStreamBeginCaptureToGraph", result, "stream=%p graph=%p mode=%d",
@@ -267,7 +266,7 @@ int cuStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph)
 	return fake_leave("cuStreamEndCapture", result, "stream=%p", (void *)stream);
 }
 
-/* 0: not capturing, 1: capturing, 2: capturing, but spoilt */
+/* 0: not capturing, 1: capturing, 2: capturing, but invalidated */
 static int ask(struct CUstream_st *stream, int *status, uint64_t *id)
 {
 	const struct capture *capture;
@@ -295,7 +294,7 @@ int cuStreamGetCaptureInfo_v3(struct CUstream_st *stream, int *status, uint64_t 
 	int result = fake_enter("cuStreamGetCaptureInfo");
 
 	if (result == CUDA_SUCCESS && (!status || graph || dependencies || edges || count))
-		result = CUDA_ERROR_INVALID_VALUE; /* the fake's graphs have no nodes to tell of */
+		result = CUDA_ERROR_INVALID_VALUE; /* the fake's graphs have no nodes to report */
 	if (result == CUDA_SUCCESS)
 		result = ask(stream, status, id);
 	return fake_leave("cuStreamGetCaptureInfo", result, "stream=%p", (void *)stream);

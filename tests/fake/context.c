@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * context.c - primary and other contexts, and each thread's stack of current ones.
+ * context.c - primary and other contexts, and each thread's stack of current contexts.
  *
  * A context record is never freed: a handle kept after cuCtxDestroy or cuDevicePrimaryCtxReset
- * answers CUDA_ERROR_CONTEXT_IS_DESTROYED for ever. A device's primary context keeps its handle
- * when it comes alive again. When a context ends, its memory, streams and events end with it.
+ * returns CUDA_ERROR_CONTEXT_IS_DESTROYED forever. A device's primary context keeps its handle when
+ * it becomes active again. When a context ends, its memory, streams and events end with it.
  */
 #include "fake.h"
 
@@ -113,8 +113,8 @@ void fake_context_break(int code)
 }
 
 /*
- * What a call in a broken context answers. These only look something up, or are how a program
- * gets out of it.
+ * The result of a call in a broken context. The listed functions only look something up, or let a
+ * program leave the context.
  */
 int fake_context_broken(const char *name)
 {
@@ -152,7 +152,7 @@ int fake_context_broken(const char *name)
 	return code;
 }
 
-/* The calling thread's context, if it may be used. */
+/* The calling thread's context, if it is usable. */
 int fake_context_current(struct CUctx_st **context)
 {
 	int result = depth ? fake_context_check(stack[depth - 1]) : CUDA_ERROR_INVALID_CONTEXT;
@@ -264,7 +264,7 @@ int cuCtxCreate_v4(struct CUctx_st **context, void *parameters, unsigned int fla
 	return parameters ? CUDA_ERROR_NOT_SUPPORTED : cuCtxCreate_v2(context, flags, device);
 }
 
-/* Ends a context that a program made. */
+/* Ends a context that the program created. */
 static int destroy(struct CUctx_st *context)
 {
 	int result = fake_context_check(context);
@@ -292,7 +292,7 @@ int cuCtxAttach(struct CUctx_st **context, unsigned int flags)
 	return fake_leave("cuCtxAttach", result, "flags=%u", flags);
 }
 
-/* As often as it was attached, and once more for its creation, which ends it. */
+/* Must be called once per attach, and once more for the creation, which ends the context. */
 int cuCtxDetach(struct CUctx_st *context)
 {
 	struct CUctx_st *current;
@@ -332,7 +332,7 @@ int cuCtxGetCurrent(struct CUctx_st **context)
 	return fake_leave("cuCtxGetCurrent", result, "%s", "");
 }
 
-/* Replaces the top of the stack; NULL takes it away. */
+/* Replaces the top of the stack; NULL removes it. */
 int cuCtxSetCurrent(struct CUctx_st *context)
 {
 	int result = fake_enter("cuCtxSetCurrent");
@@ -346,7 +346,7 @@ int cuCtxSetCurrent(struct CUctx_st *context)
 	return fake_leave("cuCtxSetCurrent", result, "context=%p", (void *)context);
 }
 
-/* The real driver accepts a destroyed context, and corrupts its own heap some calls later (an H100). */
+/* The real driver accepts a destroyed context; some calls later its heap is corrupt (H100). */
 int cuCtxPushCurrent_v2(struct CUctx_st *context)
 {
 	int result = fake_enter("cuCtxPushCurrent");

@@ -2,14 +2,14 @@
 /*
  * copy.c - copies and fills, submitted to a stream.
  *
- * Both ends of a copy are looked up in the book. Memory in it must lie in one live block from
- * end to end, else the answer is CUDA_ERROR_INVALID_VALUE. As with the real driver, pageable
- * host memory makes an asynchronous copy less so: bytes going up are taken before the call
- * returns, and a copy down waits.
+ * Both ends of a copy are looked up in the table of allocations. An end in known memory must be
+ * inside one live block, otherwise the result is CUDA_ERROR_INVALID_VALUE. As with the real driver,
+ * pageable host memory makes an asynchronous copy partly synchronous: host-to-device bytes are read
+ * before the call returns, and a device-to-host copy waits.
  *
  * Mapped memory (virtual.c) that the device of the copy's context has no access to is
  * CUDA_ERROR_INVALID_VALUE too, except in a peer copy: that succeeds and writes wrong bytes, as
- * measured on two H200s. It is right if both devices have access to both ends.
+ * measured on two H200s. It is correct if both devices have access to both ends.
  */
 #include "fake.h"
 
@@ -35,7 +35,7 @@ static int find_end(uintptr_t address, size_t bytes, bool device, int user, stru
 	return CUDA_SUCCESS;
 }
 
-/* `wait`: the call returns only when the copy is done. */
+/* `wait`: the call returns only after the copy is done. */
 static int copy(uintptr_t to, bool to_device, uintptr_t from, bool from_device, size_t bytes,
 		struct CUstream_st *stream, bool wait)
 {
@@ -164,7 +164,7 @@ int cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t bytes)
 	return do_copy("cuMemcpyDtoH", (uintptr_t)to, false, from, true, bytes, NULL, true);
 }
 
-/* Between device addresses even the plain call only submits. */
+/* Between device addresses even the synchronous call only submits. */
 int cuMemcpyDtoD_v2(unsigned long long to, unsigned long long from, size_t bytes)
 {
 	return do_copy("cuMemcpyDtoD", to, true, from, true, bytes, NULL, false);
@@ -188,7 +188,7 @@ int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t 
 	return do_copy("cuMemcpyDtoDAsync", to, true, from, true, bytes, stream, false);
 }
 
-/* A fill of device memory only submits, whether called synchronous or not. */
+/* A fill of device memory only submits, even with the synchronous call. */
 int cuMemsetD8_v2(unsigned long long to, unsigned char value, size_t bytes)
 {
 	int result = fake_enter("cuMemsetD8");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.c - the fake devices: how many, how large, and the host memory they run on.
+ * device.c - the fake devices: their number, their sizes, and the host memory that backs them.
  *
  * A device has a range of addresses four times its size, so that no pool runs out of addresses
- * before memory. The bytes are a sparse file without a name, mapped twice: where the program
- * sees addresses the mapping allows no access, as with a real device, so that host code which
- * touches device memory dies at once; the fake works through the second mapping. Only pages
- * that were written take memory. Behind the bytes the file has one number for each slab, which
- * says which allocation an IPC handle names (ipc.c).
+ * before it runs out of memory. The bytes are an unnamed sparse file, mapped twice. The mapping at
+ * the program's addresses allows no access, as with a real device, so host code that accesses
+ * device memory faults at once; the fake uses the second mapping. Only pages that were written use
+ * memory. After the bytes, the file has one number per slab, which identifies the allocation that
+ * an IPC handle names (ipc.c).
  */
 #define _GNU_SOURCE
 #include "fake.h"
@@ -39,7 +39,7 @@ static int start(struct fake_device *device, size_t bytes)
 	if (device->file < 0 ||
 	    ftruncate(device->file, range + range / FAKE_SLAB * sizeof(uint64_t)) != 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	/* One slab more than needed, so that the range can begin on a slab's boundary. */
+	/* One extra slab, so that the range can start at a slab boundary. */
 	reserved = mmap(NULL, range + FAKE_SLAB, PROT_NONE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	reach = mmap(NULL, range, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, device->file,

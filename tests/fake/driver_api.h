@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * driver_api.h - the part of the CUDA driver API that the fake driver has, in plain C types.
+ * driver_api.h - the part of the CUDA driver API that the fake driver implements, in plain C types.
  *
- * The fake is compiled against it, and so are the clients and tests, which therefore need no CUDA
- * toolkit. The declarations agree with the real driver's binary interface: what is built with them
- * runs on a real libcuda.so.1 too. An int result is a CUresult, an unsigned long long address a
+ * The fake is compiled with it, and so are the clients and tests, which therefore need no CUDA
+ * toolkit. The declarations match the real driver's binary interface: programs built with them also
+ * run on a real libcuda.so.1. An int result is a CUresult, an unsigned long long address a
  * CUdeviceptr, and a device is its ordinal.
  */
 #ifndef MAM_TESTS_DRIVER_API_H
@@ -56,18 +56,18 @@ enum {
 	CUDA_ERROR_UNKNOWN = 999
 };
 
-/* What cuGetProcAddress says about a name, and its flags. */
+/* The status of a name in cuGetProcAddress, and its flags. */
 enum { PROC_FOUND = 0, PROC_UNKNOWN = 1, PROC_TOO_NEW = 2 };
 enum { PROC_DEFAULT = 0, PROC_LEGACY_STREAM = 1, PROC_PER_THREAD_STREAM = 2 };
 
-/* The two stream handles that are always there. NULL is the first in a plain call. */
+/* The two predefined stream handles. NULL means the first one in a plain call. */
 #define STREAM_LEGACY ((struct CUstream_st *)1)
 #define STREAM_PER_THREAD ((struct CUstream_st *)2)
 #define STREAM_NON_BLOCKING 1u
 
 enum { CAPTURE_GLOBAL = 0, CAPTURE_THREAD_LOCAL = 1, CAPTURE_RELAXED = 2 };
 
-/* Pointer and device attributes the fake answers. */
+/* Pointer and device attributes that the fake supports. */
 enum {
 	POINTER_CONTEXT = 1,
 	POINTER_MEMORY_TYPE = 2, /* 1 host, 2 device */
@@ -95,7 +95,7 @@ enum {
 	DEVICE_POOLS = 115
 };
 
-/* Where memory is to be: a device by its ordinal, or the host. */
+/* A location of memory: a device by its ordinal, or the host. */
 struct cu_location {
 	int type; /* 1: device */
 	int id;
@@ -111,7 +111,7 @@ struct cu_pool_properties {
 	unsigned char reserved[54];
 };
 
-/* Attributes of a pool, in bytes: what it may keep, and what it takes of its device now. */
+/* Attributes of a pool, in bytes: the limit of cached memory, and the device memory in use now. */
 enum { POOL_RELEASE_THRESHOLD = 4, POOL_RESERVED_NOW = 5 };
 enum { NODE_MEM_ALLOC = 10 }; /* type of a graph's node */
 
@@ -358,23 +358,24 @@ int cuLaunchKernel(struct CUfunc_st *function, unsigned int grid_x, unsigned int
 		   void **arguments, void **extra);
 
 /*
- * Only the fake has these; its README says more.
+ * Only the fake has these; its README describes them.
  *
- * fake_pending   - how many unfinished copies, fills and uses read or write any of the bytes?
- * fake_clock     - the moment it is, on the clock that due_ns means.
- * fake_use       - a piece of work in a stream that uses these bytes and changes none. Out: the
- *                  stream's id, and the moment at which the work is done (UINT64_MAX: in a capture).
+ * fake_pending   - the number of unfinished copies, fills and uses that read or write any of the
+ * bytes.
+ * fake_clock     - the current time, on the clock of due_ns.
+ * fake_use       - work in a stream that uses these bytes and changes none. Out: the stream's id,
+ *                 and the time at which the work is done (UINT64_MAX: in a capture).
  * fake_enable_peer - cuCtxEnablePeerAccess, under a name that no tool replaces.
  * fake_disturbed - how often device memory was freed or unmapped while work still used it, and the
- *                  first such block or mapping.
- * fake_waited    - how often calls of this thread had to wait for work that was not done.
- * fake_holds     - what is held of the driver now.
- * fake_fail      - the at-th call from now fails, and `times` in all (at 0: none does).
- * fake_failed    - how many failed since, and the name of the first.
+ *                 first such block or mapping.
+ * fake_waited    - how often calls of this thread had to wait for unfinished work.
+ * fake_holds     - the driver resources in use now.
+ * fake_fail      - fail the at-th call from now, and `times` calls in total (at 0: none).
+ * fake_failed    - the number of failures since then, and the name of the first failed call.
  */
 struct fake_held {
 	size_t device_bytes; /* of all devices */
-	int blocks;          /* of device memory with addresses of their own */
+	int blocks;          /* of device memory with their own addresses */
 	int handles;         /* cuMemCreate */
 	int mappings;        /* cuMemMap */
 	int reservations;    /* cuMemAddressReserve */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* entry.c - the way into the fake driver and out of it: its one lock, and the log. */
+/* entry.c - entry to and exit from the fake driver: its one lock, and the log. */
 #include "fake.h"
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 static bool started; /* cuInit was called. lock: fake */
-static bool forked;  /* this is the child of a process that used the library */
+static bool forked;  /* this process is the child of one that used the library */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -22,7 +22,7 @@ static void fork_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* CUDA cannot be used in the child of a process that has initialised it. */
+/* CUDA cannot be used in the child of a process that has initialized it. */
 static void fork_child(void)
 {
 	forked = started;
@@ -60,7 +60,7 @@ int fake_enter(const char *name)
 	return result == CUDA_SUCCESS ? fake_context_broken(name) : result;
 }
 
-/* One write() on a descriptor opened for appending: lines of threads and processes never mix. */
+/* One write() to a descriptor opened for appending: lines of threads and processes never mix. */
 static void log_line(const char *name, int result, const char *arguments)
 {
 	char line[400];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* error.c - the names and sentences of the driver's answers. */
+/* error.c - the names and descriptions of the driver's error codes. */
 #include "fake.h"
 
 static const struct {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event.c - events: each remembers the moment at which the work before it is done.
+ * event.c - events: each stores the time at which the work before it is done.
  *
- * An event that was never recorded counts as done. A record in a capturing stream goes into the
- * graph; a stream that waits for the event then joins the capture. An event ends with its context:
- * calls with it are invalid from then on, also when a primary context comes alive again.
+ * An event that was never recorded counts as done. A record in a capturing stream becomes part of
+ * the graph; a stream that waits for the event then joins the capture. An event ends with its
+ * context: calls with it are invalid from then on, even if a primary context becomes active again.
  */
 #include "fake.h"
 
@@ -13,9 +13,9 @@
 struct CUevent_st {
 	struct CUevent_st *next;
 	uint64_t done_ns; /* 0: never recorded */
-	uint64_t capture; /* id of the capture that it was last recorded in; 0: in none */
+	uint64_t capture; /* id of the capture that it was last recorded in; 0: none */
 	struct CUctx_st *context;
-	unsigned long long context_id; /* as long as the context has it, it is the same one */
+	unsigned long long context_id; /* the event is valid as long as the context has this id */
 };
 
 static struct CUevent_st *events; /* lock: fake */
@@ -39,7 +39,7 @@ static int check(const struct CUevent_st *event)
 	return event && *find(event) && is_alive(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* The same for a call that a sticky error of the event's context stops. */
+/* The same for a call that a sticky error of the event's context prevents. */
 static int check_work(const struct CUevent_st *event)
 {
 	int result = check(event);
@@ -115,7 +115,7 @@ int cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream)
 			  (void *)stream);
 }
 
-/* A fence over everything submitted to a context so far. */
+/* A fence after everything submitted to a context so far. */
 int cuCtxRecordEvent(struct CUctx_st *context, struct CUevent_st *event)
 {
 	int result = fake_enter("cuCtxRecordEvent");

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fake.h - what the files of the fake driver share.
+ * fake.h - declarations shared by the files of the fake driver.
  *
- * One lock guards everything ("lock: fake"). Every entry point has the same shape:
- *   1. fake_enter() takes the lock; it refuses before cuInit, and when FAKE_CUDA_FAIL_AT says so;
- *   2. the work is done only if that answered CUDA_SUCCESS;
- *   3. fake_leave() writes the log line, lets the lock go and returns the result.
+ * One lock protects everything ("lock: fake"). Every entry point has the same structure:
+ *  1. fake_enter() takes the lock; it fails before cuInit, and if FAKE_CUDA_FAIL_AT requests it;
+ *  2. the work is done only if that returned CUDA_SUCCESS;
+ *  3. fake_leave() writes the log line, releases the lock and returns the result.
  *
- * Time. No thread does the device's work. Each piece of work gets the moment at which it is
- * done when it is submitted; it is carried out by the first driver call that notices that the
- * moment has passed. A wait sleeps until the moment. So work lags for real, in the same order
- * on every run.
+ * Time: no thread does the device's work. When work is submitted, the time at which it is done is
+ * computed; the first driver call after that time executes it. A wait sleeps until that time. So
+ * work really lags, in the same order on every run.
  */
 #ifndef MAM_TESTS_FAKE_H
 #define MAM_TESTS_FAKE_H
@@ -22,63 +21,63 @@
 #include "driver_api.h"
 
 #define FAKE_DEVICES 8
-#define FAKE_SLAB ((size_t)2 << 20) /* blocks over half of it are multiples of it */
+#define FAKE_SLAB ((size_t)2 << 20) /* blocks larger than half of it are multiples of it */
 #define FAKE_GRANULE ((size_t)512)  /* all other blocks are multiples of this */
-#define FAKE_CAPTURED UINT64_MAX    /* the moment of work that went into a graph */
+#define FAKE_CAPTURED UINT64_MAX    /* the due time of work that was captured into a graph */
 
-/* What the driver is the newest of; tests/fake/old is built as an older one. */
+/* The driver version; tests/fake/old is built with an older one. */
 #ifndef FAKE_VERSION
 #define FAKE_VERSION 13000
 #endif
 
 /* The environment, read once at the first call. lock: none, set at first call */
 struct fake_knobs {
-	int devices;                 /* how many there are */
-	int version;                 /* what cuDriverGetVersion says */
+	int devices;                 /* number of devices */
+	int version;                 /* result of cuDriverGetVersion */
 	size_t memory[FAKE_DEVICES]; /* bytes of each device */
-	uint64_t lag_ns;             /* how long one piece of work takes */
-	uint64_t lag_seed;           /* not 0: anything from nothing to lag_ns, drawn from this */
-	bool host_access;            /* may the program touch device memory? */
-	uint64_t clock_ns;           /* a clock of its own: what a call takes; 0: the real one */
-	bool hasty;                  /* fences and waits answer before the work is done */
+	uint64_t lag_ns;             /* time of one copy or fill */
+	uint64_t lag_seed;           /* not 0: seed of random times up to lag_ns */
+	bool host_access;            /* may host code access device memory? */
+	uint64_t clock_ns;           /* time per call on the fake's own clock; 0: the real clock */
+	bool hasty;                  /* fences and waits return before the work is done */
 	int log;                     /* descriptor, or -1 */
 };
 
 struct fake_device {
-	size_t used;    /* bytes given out, rounded. lock: fake */
+	size_t used;    /* allocated bytes, rounded. lock: fake */
 	uintptr_t base; /* first address of the device's range. lock: none, set at cuInit */
 	size_t range;   /* bytes of addresses. lock: none, set at cuInit */
-	intptr_t shift; /* address + shift is where the fake itself reaches the bytes */
-	int file;       /* the bytes; behind them, for each slab, the id that was exported */
+	intptr_t shift; /* address + shift is where the fake itself accesses the bytes */
+	int file;       /* the bytes; after them, for each slab, the exported id */
 	struct CUctx_st *primary; /* never NULL. lock: none, set at cuInit */
 };
 
-/* A context; never freed, so a stale handle is told from a live one. lock: fake */
+/* A context; never freed, so that a stale handle is recognized. lock: fake */
 struct CUctx_st {
-	struct CUctx_st *next; /* all contexts ever made */
+	struct CUctx_st *next; /* list of all contexts ever created */
 	int device;
 	bool primary;
 	bool alive;
-	int broken;              /* sticky error that its calls answer until it ends, or 0 */
-	struct CUctx_st *parent; /* green: the primary context, which owns its memory */
+	int broken;              /* sticky error that its calls return until it ends, or 0 */
+	struct CUctx_st *parent; /* green context: the primary context, which owns its memory */
 	struct CUgreenCtx_st {
 		struct CUctx_st *context;
 	} green;               /* its address is the handle of a green context */
-	unsigned int retained; /* primary: how often */
-	unsigned int attached; /* cuCtxAttach: how often */
+	unsigned int retained; /* primary context: number of retains */
+	unsigned int attached; /* number of cuCtxAttach calls */
 	unsigned int flags;
-	unsigned long long id; /* new each time it comes alive */
+	unsigned long long id; /* new each time it becomes active */
 	uint64_t legacy_ns;    /* when the work of its legacy stream is done */
 	uint64_t blocking_ns;  /* ... of all its blocking streams */
 	uint64_t all_ns;       /* ... of everything in it */
 };
 
-/* PHYSICAL: bytes of a device without an address, from cuMemCreate; no pointer leads there. */
+/* PHYSICAL: bytes of a device without an address, from cuMemCreate; no pointer refers to them. */
 enum fake_kind { FAKE_DEVICE, FAKE_MANAGED, FAKE_HOST, FAKE_PHYSICAL };
 
-/* Where a block came from, and so which call may end it. */
+/* The origin of a block, which determines the calls that may free it. */
 enum fake_origin {
-	FAKE_PLAIN,      /* cuMemAlloc and its kin */
+	FAKE_PLAIN,      /* cuMemAlloc and similar functions */
 	FAKE_ORDERED,    /* cuMemAllocAsync: its free does not wait */
 	FAKE_REGISTERED, /* cuMemHostRegister: the program's own memory */
 	FAKE_IMPORTED,   /* cuIpcOpenMemHandle */
@@ -88,23 +87,23 @@ enum fake_origin {
 /* One allocation, in an array sorted by address. lock: fake */
 struct fake_block {
 	uintptr_t base;
-	size_t bytes;   /* as asked */
-	size_t rounded; /* as taken */
+	size_t bytes;   /* requested */
+	size_t rounded; /* allocated */
 	enum fake_kind kind;
 	enum fake_origin origin;
 	int device;
-	bool freed;       /* ORDERED: its free waits for its stream; PHYSICAL: handle gone */
-	bool sync_memops; /* as cuPointerSetAttribute left it */
-	bool exported;    /* an IPC handle of it was made */
-	/* MAPPED: what cuMemSetAccess allows each device: 0 nothing, 1 reading, 3 writing too */
+	bool freed; /* ORDERED: its free waits for its stream; PHYSICAL: the handle was released */
+	bool sync_memops; /* set by cuPointerSetAttribute */
+	bool exported;    /* an IPC handle of it was created */
+	/* MAPPED: each device's access by cuMemSetAccess: 0 none, 1 read, 3 read and write */
 	unsigned char access[FAKE_DEVICES];
-	unsigned int uses;     /* PHYSICAL: how many mappings */
-	unsigned int retained; /* PHYSICAL: how many more releases its handle takes */
-	intptr_t shift;        /* device memory: address + shift is where the fake reaches it */
-	struct CUmemPoolHandle_st *pool; /* ORDERED: the pool it is from */
-	struct CUctx_st *context; /* owner; NULL: the device's, no context's end is its end */
-	uint64_t id;              /* never given twice */
-	uint64_t physical;        /* MAPPED: id of the bytes behind it */
+	unsigned int uses;     /* PHYSICAL: number of mappings */
+	unsigned int retained; /* PHYSICAL: number of releases until its handle ends */
+	intptr_t shift;        /* device memory: address + shift is where the fake accesses it */
+	struct CUmemPoolHandle_st *pool; /* ORDERED: its pool */
+	struct CUctx_st *context; /* owner; NULL: the device, so it does not end with a context */
+	uint64_t id;              /* never reused */
+	uint64_t physical;        /* MAPPED: id of the bytes that back it */
 };
 
 extern struct fake_knobs fake_knobs;
@@ -115,7 +114,7 @@ int fake_enter(const char *name);
 int fake_enter_early(const char *name); /* also before cuInit */
 int fake_leave(const char *name, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-void fake_lock_drop(void); /* while sleeping only */
+void fake_lock_drop(void); /* only while sleeping */
 void fake_lock_retake(void);
 void fake_started(void); /* cuInit succeeded */
 
@@ -132,38 +131,38 @@ bool fake_device_valid(int device);
 /* context.c */
 int fake_context_current(struct CUctx_st **context);
 int fake_context_check(struct CUctx_st *context);
-int fake_context_prepare(void);                  /* a primary context for each device */
+int fake_context_prepare(void);                  /* one primary context per device */
 struct CUctx_st *fake_context_start(int device); /* the primary one, retained once more */
 int fake_context_make_green(int device, struct CUctx_st **context);
 void fake_context_end(struct CUctx_st *context);
-struct CUctx_st *fake_context_owner(struct CUctx_st *context); /* of memory made in it */
+struct CUctx_st *fake_context_owner(struct CUctx_st *context); /* of memory allocated in it */
 void fake_context_break(int code);                             /* the calling thread's */
-int fake_context_broken(const char *name); /* its sticky error, if the call tells */
+int fake_context_broken(const char *name); /* its sticky error, if the call reports it */
 
 /* memory.c */
 struct fake_block *fake_memory_find(uintptr_t address);
 void *fake_memory_reach(uintptr_t address, size_t bytes, int device, enum fake_kind *kind);
-bool fake_memory_denied(uintptr_t address, size_t bytes, int device); /* mapped, and no access */
+bool fake_memory_denied(uintptr_t address, size_t bytes, int device); /* mapped, without access */
 void fake_memory_drop_context(struct CUctx_st *context);
 int fake_memory_alloc(struct CUctx_st *context, int device, enum fake_kind kind, size_t bytes,
 		      uintptr_t *address);
-int fake_memory_add(struct fake_block *block); /* one that has its address; gets an id */
+int fake_memory_add(struct fake_block *block); /* a block with an address; gets an id */
 bool fake_memory_overlaps(uintptr_t address, size_t bytes);
 struct fake_block *fake_memory_next(uintptr_t address); /* the first that ends after it */
 void fake_memory_release(struct fake_block *block);
 void fake_memory_release_id(uint64_t id);
 struct fake_block *fake_memory_of_id(uint64_t id);
-int fake_memory_take(int device, size_t bytes); /* bytes of a device that have no address */
+int fake_memory_take(int device, size_t bytes); /* bytes of a device without an address */
 void fake_memory_give(int device, size_t bytes);
 
 void fake_memory_count(int *device_blocks, int *handles, int *mappings);
 
 /* graph.c */
-struct CUgraph_st *fake_graph_make(void); /* NULL: no memory */
+struct CUgraph_st *fake_graph_make(void); /* NULL: out of memory */
 
 /* mempool.c */
 void fake_mempool_released(
-	const struct fake_block *block); /* its bytes belong to the device again */
+	const struct fake_block *block); /* its bytes were returned to the device */
 
 /* array.c */
 void fake_array_drop_context(struct CUctx_st *context);
@@ -173,31 +172,31 @@ int fake_peer_enable(struct CUctx_st *context, struct CUctx_st *peer);
 void fake_peer_drop_context(struct CUctx_st *context);
 
 /* ipc.c */
-void fake_ipc_forget(const struct fake_block *block); /* its handle is worth nothing now */
+void fake_ipc_forget(const struct fake_block *block); /* invalidates its handle */
 void fake_ipc_unmap(const struct fake_block *block);
 
 /* virtual.c */
 bool fake_virtual_reserved(uintptr_t address);
 void fake_virtual_unmap(const struct fake_block *block);
-int fake_virtual_count(void); /* of ranges of addresses */
+int fake_virtual_count(void); /* number of address reservations */
 
 /* event.c */
 int fake_event_count(void);
 
 /* report.c */
-void fake_disturb(uintptr_t address, size_t bytes); /* these bytes are going; note it if in use */
+void fake_disturb(uintptr_t address, size_t bytes); /* these bytes are freed; recorded if in use */
 
 /* timeline.c */
 uint64_t fake_now(void);
-void fake_timeline_tick(void); /* a call began: the fake's own clock goes on */
-void fake_timeline_run(void);  /* carry out what is due */
+void fake_timeline_tick(void); /* a call began: advances the fake's own clock */
+void fake_timeline_run(void);  /* executes due work */
 void fake_timeline_wait(uint64_t until_ns);
-unsigned long fake_timeline_waited(void); /* how often the calling thread had to */
-/* One end of a copy or fill: the address as the program knows it, and where the bytes are. */
+unsigned long fake_timeline_waited(void); /* number of waits of the calling thread */
+/* One end of a copy or fill: the program's address, and the location of the bytes. */
 struct fake_end {
 	uintptr_t address;
 	void *reach;
-	bool pageable; /* host memory the driver does not know */
+	bool pageable; /* host memory unknown to the driver */
 };
 
 int fake_timeline_copy(uint64_t due_ns, const struct fake_end *to, const struct fake_end *from,
@@ -206,8 +205,8 @@ int fake_timeline_fill(uint64_t due_ns, const struct fake_end *to, unsigned char
 		       size_t bytes);
 int fake_timeline_release(uint64_t due_ns, uint64_t block_id);
 int fake_timeline_use(uint64_t due_ns, uintptr_t address, size_t bytes); /* changes nothing */
-int fake_timeline_touching(uintptr_t address, size_t bytes); /* how many copies and fills */
-void fake_timeline_forget(void);                             /* child of a fork */
+int fake_timeline_touching(uintptr_t address, size_t bytes); /* number of copies and fills */
+void fake_timeline_forget(void);                             /* in the child of a fork */
 
 /* stream.c */
 int fake_stream_submit(struct CUctx_st *context, struct CUstream_st *stream, uint64_t *due_ns);
@@ -224,13 +223,14 @@ void fake_stream_end_capture(uint64_t id); /* for all its streams */
 bool fake_stream_is_captured(uint64_t id, const struct CUctx_st *context, bool blocking_only);
 
 /* capture.c */
-int fake_capture_refuse(void); /* 900, and every live capture that minds is spoilt */
-int fake_capture_refuse_all(struct CUctx_st *context); /* the same whatever the mode */
+int fake_capture_refuse(void); /* 900, and invalidates every live capture that forbids the call */
+int fake_capture_refuse_all(struct CUctx_st *context); /* the same in any mode */
 bool fake_capture_alive(struct CUstream_st *stream);
 uint64_t fake_capture_id(struct CUstream_st *stream);           /* 0: the stream is not captured */
 int fake_capture_join(struct CUstream_st *stream, uint64_t id); /* by an event of that capture */
 int fake_capture_refuse_legacy(struct CUctx_st *context, struct CUstream_st *stream);
-bool fake_capture_blocking(struct CUctx_st *context); /* is one alive in a blocking stream? */
+bool fake_capture_blocking(
+	struct CUctx_st *context); /* is there a live one in a blocking stream? */
 void fake_capture_forget(struct CUstream_st *stream);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * graph.c - graphs, as far as their memory goes.
+ * graph.c - graphs, as far as their memory is concerned.
  *
- * A graph is the bytes of its memory nodes. Launching one makes the device hold at least as much for
- * graphs, and it keeps that until cuDeviceGraphMemTrim: graphs that run one after the other share it.
- * The work of a graph is nothing, and its memory is free again when the launch returns.
+ * A graph is the bytes of its memory nodes. A launch makes the device reserve at least as much for
+ * graphs, and the device keeps that until cuDeviceGraphMemTrim: graphs that run one after the other
+ * share it. A graph does no work, and its memory is free again when the launch returns.
  */
 #include "fake.h"
 
@@ -57,7 +57,7 @@ static int add(struct CUgraph_st *graph, struct cu_alloc_node *wanted)
 		return CUDA_ERROR_INVALID_DEVICE;
 	graph->device = wanted->pool.location.id;
 	graph->bytes += wanted->bytes;
-	wanted->address = 0x1000; /* not to be used on the host */
+	wanted->address = 0x1000; /* must not be used on the host */
 	return CUDA_SUCCESS;
 }
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * green.c - green contexts: contexts beside a device's primary one that share its memory.
+ * green.c - green contexts: additional contexts that share the memory of a device's primary one.
  *
- * A green context has streams and a handle of its own, but memory made in it belongs to the
- * primary context, which it keeps alive. Its work counts as the primary context's too. Which
- * multiprocessors it was promised is not looked at.
+ * A green context has its own streams and its own handle, but memory allocated in it belongs to the
+ * primary context, which it keeps alive. Its work also counts as work of the primary context. The
+ * multiprocessors assigned to it are ignored.
  */
 #include "fake.h"
 
-/* The context of a handle, whatever the handle is worth. */
+/* The context of a handle, valid or not. */
 static int check(struct CUgreenCtx_st *green, struct CUctx_st **context)
 {
 	int result;
 
 	if (!green)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* The handle is a field of the context; a stale one is still there to be read. */
+	/* The handle is a field of the context, so a stale one is still readable. */
 	result = fake_context_check(
 		(struct CUctx_st *)((char *)green - offsetof(struct CUctx_st, green)));
 	if (result == CUDA_SUCCESS)

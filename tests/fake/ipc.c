@@ -2,17 +2,18 @@
 /*
  * ipc.c - device memory of another process.
  *
- * A device's bytes are a file without a name, so another process of the same user can open it
- * through /proc/PID/fd. A handle, 64 bytes that look opaque, says whose file, which part of it and
- * which allocation. To open one:
- *   1. check its form; a handle of this very process is refused with CUDA_ERROR_INVALID_CONTEXT;
- *   2. the same handle opened before: the same address, counted once more;
- *   3. open the file, and see that it is the one that was meant (its inode) and that the
- *      allocation still is (its id, which the owner keeps behind the bytes);
- *   4. map the slabs the allocation lies in, twice, as device.c does with its own.
- * Small blocks have no id of their own: a block made where a freed one lay has the same handle,
- * as was measured. Memory of another device than the current context's makes that device's primary
- * context a peer. Nothing is left behind: a file without a name ends with its last user.
+ * A device's bytes are an unnamed file, so another process of the same user can open it through
+ * /proc/PID/fd. A handle, 64 bytes that look opaque, identifies the file, the part of it and the
+ * allocation. To open one:
+ *  1. check its form; a handle of this same process is refused with CUDA_ERROR_INVALID_CONTEXT;
+ *  2. if the handle is already open: return the same address, and count one more open;
+ *  3. open the file, and check that it is the right file (by its inode) and that the allocation
+ *     still exists (by its id, which the owner stores after the bytes);
+ *  4. map the slabs that contain the allocation, twice, as device.c does with its own.
+ * Small blocks have no id of their own: a block allocated at the address of a freed one has the
+ * same handle, as was measured. Memory of a device other than the current context's makes that
+ * device's primary context a peer. Nothing remains at the end: an unnamed file ends with its last
+ * user.
  */
 #define _GNU_SOURCE
 #include "fake.h"
@@ -33,20 +34,20 @@ struct ticket {
 	int16_t file; /* descriptor in that process */
 	int16_t device;
 	uint64_t inode;
-	uint64_t range;  /* bytes of the device; the ids come behind */
-	uint64_t offset; /* where the allocation begins */
+	uint64_t range;  /* bytes of the device; the ids follow */
+	uint64_t offset; /* start of the allocation */
 	uint64_t bytes;
-	uint64_t id; /* of a block of whole slabs; 0: of a small one */
+	uint64_t id; /* of a block of whole slabs; 0: a small block */
 	uint64_t check;
 };
 _Static_assert(sizeof(struct ticket) == sizeof(struct cu_ipc_handle), "a handle has 64 bytes");
 
-/* What this process has opened. lock: fake */
+/* An allocation that this process has opened. lock: fake */
 struct import {
 	struct import *next;
 	struct ticket ticket;
 	uint64_t block_id;
-	unsigned int opened; /* how often */
+	unsigned int opened; /* number of opens */
 };
 
 static struct import *imports; /* lock: fake */
@@ -67,7 +68,7 @@ static off_t id_place(uint64_t range, uint64_t offset)
 	return range + offset / FAKE_SLAB * sizeof(uint64_t);
 }
 
-/* The id is written where the opener looks; 0 when the block is freed. */
+/* Writes the id where the opener reads it; 0 when the block is freed. */
 static int publish(const struct fake_block *block, uint64_t id)
 {
 	const struct fake_device *device = &fake_devices[block->device];
@@ -118,7 +119,7 @@ int cuIpcGetMemHandle(struct cu_ipc_handle *handle, unsigned long long address)
 			  (unsigned long long)ticket.id);
 }
 
-/* The owner's file, if it still is what the handle says; -1 otherwise. */
+/* The owner's file, if it still matches the handle; -1 otherwise. */
 static int open_file(const struct ticket *ticket)
 {
 	char path[64];
@@ -144,7 +145,7 @@ static int open_file(const struct ticket *ticket)
 	return -1;
 }
 
-/* The slabs an imported block lies in, as the program sees them. */
+/* Start of the slabs that contain an imported block, as the program's address. */
 static uintptr_t slabs_start(const struct fake_block *block)
 {
 	return block->base & ~(FAKE_SLAB - 1);
@@ -282,8 +283,8 @@ int cuIpcOpenMemHandle(unsigned long long *address, struct cu_ipc_handle handle,
 }
 
 /*
- * memory.c takes the block off its book: the mappings go. Work that another context has not
- * finished still needs the second one, which then stays until the process ends.
+ * memory.c removes the block from its table: its mappings end. Unfinished work of another context
+ * still needs the second one, which then remains until the process ends.
  */
 void fake_ipc_unmap(const struct fake_block *block)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * knobs.c - the fake driver's settings, and refusals on demand.
+ * knobs.c - the fake driver's settings, and failures on demand.
  *
  * The settings are environment variables (README has the list), read at the first call into the
- * library. A setting that cannot be read ends the program with one sentence: a test that runs with
- * other settings than its author meant is worse than one that does not run.
+ * library. An invalid setting ends the program with a message: a test that runs with other settings
+ * than its author intended is worse than one that does not run.
  */
 #define _GNU_SOURCE
 #include "fake.h"
@@ -20,22 +20,22 @@
 /* One part of FAKE_CUDA_FAIL_AT. lock: fake */
 struct rule {
 	char name[48];      /* base name of a function, or "*" */
-	unsigned long at;   /* the call that fails, from 1 */
-	bool onwards;       /* and all after it */
-	int code;           /* 0: out of memory for what allocates, unknown for the rest */
+	unsigned long at;   /* the first call that fails, from 1 */
+	bool onwards;       /* and all calls after it */
+	int code;           /* 0: out of memory for allocations, unknown error for other calls */
 	unsigned long seen; /* calls so far */
 };
 
 struct fake_knobs fake_knobs;
 static struct rule rules[RULES];
 static int rule_count;
-static struct rule sticky; /* FAKE_CUDA_STICKY_AFTER; at 0: none. lock: fake */
+static struct rule sticky; /* FAKE_CUDA_STICKY_AFTER; at 0: not set. lock: fake */
 
-/* fake_fail(): the calls from the at-th one on, so many times. lock: fake */
+/* fake_fail(): the at-th call and the following ones, `times` in total. lock: fake */
 static struct {
 	unsigned long at, times, seen;
 	int failures;
-	char name[48]; /* of the first one that failed */
+	char name[48]; /* of the first failed call */
 } armed;
 
 static void refuse(const char *name, const char *value, const char *allowed)
@@ -62,7 +62,7 @@ static bool parse_bytes(const char **text, size_t *bytes)
 	return true;
 }
 
-/* A list of sizes, one a device; the last stands for the rest. */
+/* A list of sizes, one per device; the last one is repeated for the rest. */
 static void read_memory(void)
 {
 	const char *value = getenv("FAKE_CUDA_MEMORY");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load.h - the fake driver in a test program: knobs first, then dlopen.
+ * load.h - the fake driver in a test program: first the settings, then dlopen.
  *
- * The fake reads its environment once in a process. Check runs each test in a child of its own,
- * so each test sets what it needs and loads afterwards:
+ * The fake reads its environment once per process. Check runs each test in a child process, so each
+ * test sets what it needs and then loads the driver:
  *
- *     setenv("FAKE_CUDA_MEMORY", "64M", 1);
- *     struct cuda cuda = load();
+ *    setenv("FAKE_CUDA_MEMORY", "64M", 1);
+ *    struct cuda cuda = load();
  */
 #ifndef MAM_TESTS_FAKE_LOAD_H
 #define MAM_TESTS_FAKE_LOAD_H
@@ -67,7 +67,7 @@ struct cuda {
 	void *library;
 };
 
-/* Every function by its own name; nothing initialised. */
+/* Looks up every function by its name; initializes nothing. */
 static inline struct cuda load_only(void)
 {
 	const char *build = getenv("MAM_BUILDDIR");
@@ -85,7 +85,7 @@ static inline struct cuda load_only(void)
 	return cuda;
 }
 
-/* Initialised, with the first device's primary context current. */
+/* Initialized, with the first device's primary context current. */
 static inline struct cuda load(void)
 {
 	struct cuda cuda = load_only();
@@ -97,7 +97,7 @@ static inline struct cuda load(void)
 	return cuda;
 }
 
-/* Runs one suite of the tests that `add` adds; the program's exit status. */
+/* Runs one suite of the tests that `add` adds; returns the program's exit status. */
 static inline int run_suite(const char *name, void (*add)(TCase *tests))
 {
 	Suite *suite = suite_create(name);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory.c - the book of all allocations, and finding room for one.
+ * memory.c - the table of all allocations, and the search for free space.
  *
- * One array of blocks sorted by address: a look-up is a binary search. Room for device memory
- * is the first gap in the device's range that is large enough, so a block freed is the next one
- * given out, as with the real driver. Blocks of up to half a slab are multiples of 512 bytes,
- * larger ones of 2 MiB. A large block that is freed loses its contents and reads zero when
- * given out again; a small one keeps its old bytes. Both were measured on an H100.
+ * One array of blocks, sorted by address: a look-up is a binary search. A device allocation gets
+ * the first gap in the device's range that is large enough, so a freed block is the next one
+ * allocated, as with the real driver. Blocks of up to half a slab are multiples of 512 bytes,
+ * larger ones of 2 MiB. A freed large block loses its contents and reads zero when it is allocated
+ * again; a small one keeps its old bytes. Both were measured on an H100.
  */
 #define _GNU_SOURCE
 #include "fake.h"
@@ -36,7 +36,7 @@ static size_t position(uintptr_t address)
 	return low;
 }
 
-/* The block an address is in. */
+/* The block that contains an address. */
 struct fake_block *fake_memory_find(uintptr_t address)
 {
 	size_t at = position(address);
@@ -255,7 +255,7 @@ bool fake_memory_denied(uintptr_t address, size_t bytes, int device)
 }
 
 /*
- * Where the fake itself can reach the bytes for work of a device. NULL: they are not all in one
+ * Where the fake itself accesses the bytes for work of a device. NULL: they are not all in one
  * block, or are mapped without access for the device.
  */
 void *fake_memory_reach(uintptr_t address, size_t bytes, int device, enum fake_kind *kind)

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mempool.c - allocation in the order of a stream, and the pools it comes from.
+ * mempool.c - stream-ordered allocation, and its pools.
  *
- * A pool is a name for a device, and a number of bytes that it keeps: of freed memory, when the work
- * before the free is done, up to its release threshold, which is 0 at first. Kept bytes have no
- * addresses; the next allocation from the pool takes them first. The blocks of a pool outlive it.
+ * A pool has a device, and a number of bytes that it caches: freed memory, when the work before the
+ * free is done, up to its release threshold, which is initially 0. Cached bytes have no addresses;
+ * the next allocation from the pool uses them first. The blocks of a pool outlive it.
  */
 #include "fake.h"
 
 #include <stdlib.h>
 
 struct CUmemPoolHandle_st {
-	struct CUmemPoolHandle_st *next; /* all pools that were made and not destroyed */
+	struct CUmemPoolHandle_st *next; /* list of all pools that were created and not destroyed */
 	int device;
-	size_t max_bytes; /* 0: as much as the device has */
-	size_t threshold; /* bytes that it keeps at most */
-	size_t kept;      /* bytes */
+	size_t max_bytes; /* 0: limited by the device only */
+	size_t threshold; /* maximum of cached bytes */
+	size_t kept;      /* cached bytes */
 };
 
 static struct CUmemPoolHandle_st defaults[FAKE_DEVICES];  /* lock: fake */
@@ -150,7 +150,7 @@ int cuMemPoolSetAttribute(struct CUmemPoolHandle_st *pool, int attribute, void *
 			  attribute);
 }
 
-/* Bytes that it keeps; live blocks are not added, as the real driver does. */
+/* The cached bytes; unlike with the real driver, live blocks are not included. */
 int cuMemPoolGetAttribute(struct CUmemPoolHandle_st *pool, int attribute, void *value)
 {
 	int result = fake_enter("cuMemPoolGetAttribute");
@@ -186,7 +186,7 @@ void fake_mempool_released(const struct fake_block *block)
 		pool->kept += block->rounded;
 }
 
-/* Memory of the device, of which the pool may have kept some. */
+/* Memory of the device, part of which may come from the pool's cache. */
 static int take(struct CUctx_st *context, struct CUmemPoolHandle_st *pool, size_t bytes,
 		uintptr_t *found)
 {
@@ -274,7 +274,7 @@ int cuMemFreeAsync(unsigned long long address, struct CUstream_st *stream)
 		    block->origin > FAKE_ORDERED || block->freed)
 			result = CUDA_ERROR_INVALID_VALUE;
 	}
-	/* Only a graph's own memory can be freed in it, and the fake's graphs have none. */
+	/* A graph can only free its own memory, and the fake's graphs have none. */
 	if (result == CUDA_SUCCESS && fake_capture_alive(stream))
 		result = block->origin == FAKE_ORDERED ? CUDA_ERROR_NOT_SUPPORTED
 						       : CUDA_ERROR_INVALID_VALUE;

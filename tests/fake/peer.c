@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peer.c - which context may reach which other device's memory.
+ * peer.c - which context may access which other device's memory.
  *
- * It is written down and answered as the driver does, with the errors of enabling twice and of
- * disabling what is not enabled. Copies of cuMemAlloc memory between devices work either way, as
- * they do with a real driver. Only cuMemSetAccess gives access to mapped memory (virtual.c).
+ * The fake records this and returns the driver's errors for enabling twice and for disabling access
+ * that is not enabled. Copies of cuMemAlloc memory between devices always work, as with a real
+ * driver. Only cuMemSetAccess gives access to mapped memory (virtual.c).
  */
 #include "fake.h"
 

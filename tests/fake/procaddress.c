@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * procaddress.c - cuGetProcAddress: from a base name, a CUDA version and flags to a function.
+ * procaddress.c - cuGetProcAddress: maps a base name, a CUDA version and flags to a function.
  *
- * Every row is one binary form of a function and the CUDA version it came with; the answer is
- * the newest form that is not newer than asked. Names with a suffix such as _v2 are unknown
- * here, as in the real driver: those are for dlsym. Asked for per-thread default streams, calls
- * with a stream answer a form that takes the null stream to be the calling thread's own. Rows
- * newer than the driver pretends to be are as good as not there.
+ * Each row is one binary version of a function and the CUDA version that introduced it; the result
+ * is the newest one that is not newer than requested. Names with a suffix such as _v2 are unknown
+ * here, as in the real driver: those are for dlsym. With the flag for per-thread default streams,
+ * functions with a stream argument return a version that interprets the null stream as the calling
+ * thread's own. Rows newer than the fake's driver version are ignored.
  */
 #include "fake.h"
 
 #include <string.h>
 
-/* The per-thread forms: the same calls, another meaning of NULL. Exported under the real names. */
+/*
+ * The per-thread versions: the same calls with another meaning of NULL. Exported under the real
+ * names.
+ */
 #pragma GCC visibility push(default)
 #define PER_THREAD(name, declared, ...)             \
 	int name##_ptsz declared;                   \
@@ -276,7 +279,7 @@ int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64
 			  symbol ? symbol : "(null)", version, (int)flags, found);
 }
 
-/* The first form has no status: what is not found is an error. */
+/* The first version has no status: an unknown name is an error. */
 int cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags)
 {
 	int found, result = get(symbol, function, version, flags, &found);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* refuse.c - what the fake cannot do: kernels, and the tables of NVIDIA's own runtime. */
+/*
+ * refuse.c - functions that the fake does not support: kernels, and the tables of NVIDIA's own
+ * runtime.
+ */
 #include "fake.h"
 
 static int refuse(const char *name, const void *what)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * register.c - the program's own host memory, made known to the driver.
+ * register.c - the program's own host memory, registered with the driver.
  *
- * While it is registered it answers attributes as pinned memory does, and copies to it do not
- * wait. Only cuMemHostUnregister of its first address ends that.
+ * While it is registered, it has the attributes of pinned memory, and copies to it do not wait.
+ * Only cuMemHostUnregister of its first address ends that.
  */
 #include "fake.h"
 

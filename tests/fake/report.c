@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.c - what only the fake has: questions that no CUDA driver answers, for tests.
+ * report.c - functions that only the fake has: information for tests that no CUDA driver provides.
  *
- * None of it leaves a line in the log, takes time on the fake's own clock, or is counted by
- * FAKE_CUDA_FAIL_AT.
+ * They write no line to the log, take no time on the fake's own clock, and FAKE_CUDA_FAIL_AT does
+ * not count them.
  */
 #include "fake.h"
 
 #include <string.h>
 
-/* The first time memory went while work still used it. lock: fake */
+/* The first time memory was freed while work still used it. lock: fake */
 static struct {
 	int times;
 	uintptr_t address;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runtime.c - the fake runtime's start, errors and devices.
+ * runtime.c - initialization, errors and devices of the fake runtime.
  *
- * It finds the driver the way NVIDIA's runtime was seen to: dlopen of libcuda.so.1, one dlsym
- * of cuGetProcAddress_v2, and every function through that pointer with its base name and a
- * version. All of it happens at the first call that needs it, never while the library is
- * loaded. The context is the device's primary one, unless the program made another one current.
+ * It finds the driver as NVIDIA's runtime was observed to do: dlopen of libcuda.so.1, one dlsym of
+ * cuGetProcAddress_v2, and every function through that pointer with its base name and a version.
+ * All of it happens at the first call that needs it, never while the library is loaded. The context
+ * is the device's primary one, unless the program made another one current.
  */
 #include "runtime.h"
 
@@ -18,12 +18,12 @@
 struct runtime_driver runtime_driver;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int loaded;                               /* what the loading answered. lock: once */
+static int loaded;                               /* result of loading. lock: once */
 static __typeof__(cuGetProcAddress_v2) *look_up; /* lock: once */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool retained[DEVICES]; /* lock: lock */
 static __thread int last_error;
-static __thread int device; /* what cudaSetDevice chose */
+static __thread int device; /* set by cudaSetDevice */
 
 int runtime_remember(int result)
 {
@@ -42,7 +42,7 @@ static void load(void)
 	look_up = (__typeof__(look_up))dlsym(library, "cuGetProcAddress_v2");
 	if (!look_up)
 		return;
-	/* The runtime's own way in is asked for again by name, as the real one does. */
+	/* Looks up its own entry function again by name, as the real runtime does. */
 	look_up("cuGetProcAddress", (void **)&look_up, 12000, PROC_DEFAULT, NULL);
 #define LOOK_UP(name, version, declared)                                            \
 	look_up(#name, (void **)&runtime_driver.name, version, PROC_DEFAULT, NULL); \
@@ -66,7 +66,7 @@ int runtime_load(void)
 	return loaded;
 }
 
-/* Retained once a life: a reset ends the life, and the next use begins another. */
+/* Retained once until a reset; the next use retains it again. */
 int runtime_primary(int which, struct CUctx_st **context)
 {
 	static struct CUctx_st *primary[DEVICES];
@@ -104,13 +104,13 @@ int runtime_ready(void)
 	result = runtime_driver.cuCtxGetCurrent(&context);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* A current context that still lives is used as it is. */
+	/* A current context that is still alive is used unchanged. */
 	if (context && runtime_driver.cuCtxGetDevice(&owner) == CUDA_SUCCESS)
 		return CUDA_SUCCESS;
 	return use_primary();
 }
 
-/* These say that the context is broken: asking does not make them go away. */
+/* These errors mean that the context is broken: reading them does not clear them. */
 static bool is_sticky(int error)
 {
 	return error == 214 || error == 700 || error == 710 || (error >= 714 && error <= 719);
@@ -187,7 +187,7 @@ int cudaRuntimeGetVersion(int *version)
 	return cudaSuccess;
 }
 
-/* Without a driver its version is 0, and that is no error. */
+/* Without a driver the version is 0, which is not an error. */
 int cudaDriverGetVersion(int *version)
 {
 	runtime_load();
@@ -213,7 +213,7 @@ int cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long l
 	return cudaGetDriverEntryPointByVersion(symbol, function, 13000, flags, status);
 }
 
-/* Where nothing was asked for, code compiled for per-thread default streams gets those. */
+/* Without a flag, code compiled for per-thread default streams gets those versions. */
 int cudaGetDriverEntryPointByVersion_ptsz(const char *symbol, void **function, unsigned int version,
 					  unsigned long long flags, int *status)
 {

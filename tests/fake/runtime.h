@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runtime.h - what the files of the fake runtime share: the driver as it was found. */
+/* runtime.h - declarations shared by the files of the fake runtime: the driver's functions. */
 #ifndef MAM_TESTS_RUNTIME_H
 #define MAM_TESTS_RUNTIME_H
 
 #include "driver_api.h"
 #include "runtime_api.h"
 
-/* Every driver function the runtime uses: base name, the version it asks for, declared name. */
+/* Every driver function that the runtime uses: base name, requested version, declared name. */
 /* clang-format off */
 #define RUNTIME_DRIVER(X)                                               \
 	X(cuInit, 2000, cuInit)                                         \
@@ -70,7 +70,7 @@
 	X(cuEventElapsedTime, 2000, cuEventElapsedTime)
 /* clang-format on */
 
-/* The forms for per-thread default streams, asked for by flag 2. */
+/* The versions for per-thread default streams, requested by flag 2. */
 #define RUNTIME_DRIVER_PER_THREAD(X)                               \
 	X(cuMemAllocAsync, 11020, cuMemAllocAsync)                 \
 	X(cuMemFreeAsync, 11020, cuMemFreeAsync)                   \
@@ -89,10 +89,9 @@ struct runtime_driver {
 
 extern struct runtime_driver runtime_driver;
 
-int runtime_load(void);  /* the driver is found and initialised */
+int runtime_load(void);  /* finds and initializes the driver */
 int runtime_ready(void); /* and the calling thread has a current context */
-int runtime_primary(int device, struct CUctx_st **context); /* alive, but not made current */
-int runtime_remember(
-	int result); /* an error becomes the thread's last error; returns its argument */
+int runtime_primary(int device, struct CUctx_st **context); /* active, but not made current */
+int runtime_remember(int result); /* makes an error the thread's last error; returns its argument */
 
 #endif

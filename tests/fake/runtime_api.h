@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runtime_api.h - the part of the CUDA runtime API that the fake runtime has, in plain C types.
+ * runtime_api.h - the part of the CUDA runtime API that the fake runtime implements, in plain C
+ * types.
  *
- * It stands to libcudart as driver_api.h stands to libcuda: fake, clients and tests are
- * compiled with it, and what was compiled with it runs on the real library. An int result is a
+ * It corresponds to libcudart as driver_api.h does to libcuda: fake, clients and tests are compiled
+ * with it, and programs compiled with it also run on the real library. An int result is a
  * cudaError_t.
  */
 #ifndef MAM_TESTS_RUNTIME_API_H
@@ -53,7 +54,7 @@ struct rt_extent {
 	size_t width, height, depth;
 };
 
-/* As of CUDA 13: earlier ones end after host_address. */
+/* As of CUDA 13: earlier versions end after host_address. */
 struct rt_attributes {
 	int type;
 	int device;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runtime_async.c - the fake runtime's allocation in a stream's order.
+ * runtime_async.c - stream-ordered allocation of the fake runtime.
  *
- * Each call comes twice: with _ptsz it was compiled for per-thread default streams, and goes to
- * the driver's function for those.
+ * Each function exists twice: the version with _ptsz is for code compiled for per-thread default
+ * streams, and calls the driver's function for those.
  */
 #include "runtime.h"
 
@@ -38,7 +38,7 @@ static int release(__typeof__(cuMemFreeAsync) *driver, void *address, struct CUs
 	return address ? driver((uintptr_t)address, stream) : cudaSuccess;
 }
 
-/* The driver's functions are known only once the runtime is ready. */
+/* The driver's functions are only known once the runtime is initialized. */
 #define TWICE(name, declared, function, driver, ...)                                  \
 	int name declared                                                             \
 	{                                                                             \

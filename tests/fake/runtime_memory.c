@@ -2,9 +2,9 @@
 /*
  * runtime_memory.c - the fake runtime's allocations, copies and fills.
  *
- * Where runtime and driver differ, the runtime's rules are kept here: cudaMalloc of 0 bytes
+ * Where runtime and driver differ, this file implements the runtime's rules: cudaMalloc of 0 bytes
  * succeeds with a null address, and a cudaMalloc that fails writes one; cudaFree and cudaFreeHost
- * of a null address succeed and still start the context.
+ * of a null address succeed and still initialize the context.
  */
 #include "runtime.h"
 

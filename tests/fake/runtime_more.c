@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runtime_more.c - the fake runtime beyond plain memory: volumes, arrays, registered memory,
+ * runtime_more.c - more functions of the fake runtime: volumes, arrays, registered memory,
  * attributes, other processes and other devices.
  *
- * cudaMalloc3D is pitched memory of height times depth rows. cudaPointerGetAttributes of an
- * address the driver does not know succeeds and says so, with -2 for a device.
+ * cudaMalloc3D is pitched memory of height times depth rows. cudaPointerGetAttributes of an address
+ * unknown to the driver succeeds and reports that, with -2 as the device.
  */
 #include "runtime.h"
 
@@ -24,7 +24,7 @@ int cudaMalloc3D(struct rt_pitched *pitched, struct rt_extent extent)
 	return runtime_remember(result);
 }
 
-/* The driver's number of a format with channels of so many bits; 0: none. */
+/* The driver's number of a format with channels of this many bits; 0: none. */
 static int format_of(const struct rt_channel *channel)
 {
 	static const struct {
@@ -146,7 +146,7 @@ int cudaDeviceCanAccessPeer(int *can, int device, int peer)
 	return runtime_remember(result);
 }
 
-/* The peer's primary context is what the runtime's memory on that device belongs to. */
+/* The runtime's memory on the peer device belongs to its primary context. */
 int cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
 {
 	struct CUctx_st *context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runtime_stream.c - the fake runtime's streams, captures and events: a call of the driver each. */
+/* runtime_stream.c - the fake runtime's streams, captures and events: one driver call each. */
 #include "runtime.h"
 
-/* Have a context, call the driver, remember an error. */
+/* Ensures a context, calls the driver, records an error. */
 #define FORWARD(declared, call)                       \
 	int declared                                  \
 	{                                             \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream.c - streams: when is work that is submitted now done?
+ * stream.c - streams: the time at which submitted work is done.
  *
- * Work in a stream follows the stream's earlier work. Work in the legacy stream also follows
- * that of all blocking streams of its context, and theirs follows the legacy stream's;
- * non-blocking streams are in order only with themselves. Each piece of work takes
- * FAKE_CUDA_LAG_US, or with FAKE_CUDA_LAG_RANDOM anything up to that: the n-th piece of a run
- * always as long, so that one thread sees the same order on every run.
+ * Work in a stream follows the stream's earlier work. Work in the legacy stream also follows that
+ * of all blocking streams of its context, and theirs follows the legacy stream's; non-blocking
+ * streams are ordered only with themselves. Each copy or fill takes FAKE_CUDA_LAG_US, or with
+ * FAKE_CUDA_LAG_RANDOM up to that: the n-th one takes the same time in each run, so that one thread
+ * sees the same order on every run.
  */
 #include "fake.h"
 
@@ -18,15 +18,15 @@ struct CUstream_st {
 	struct CUctx_st *context;
 	bool non_blocking;
 	uint64_t capture;   /* the id of the capture that it is part of; 0: none */
-	const void *thread; /* a per-thread default stream: whose */
+	const void *thread; /* a per-thread default stream: its thread */
 	unsigned long long id;
 	uint64_t end_ns; /* when all its work is done */
 };
 
 static struct CUstream_st *streams;    /* lock: fake */
-static struct CUstream_st *ended;      /* lock: fake; records of streams that are gone */
+static struct CUstream_st *ended;      /* lock: fake; records of destroyed streams */
 static unsigned long long last_id = 2; /* lock: fake */
-static __thread char self;             /* its address tells threads apart */
+static __thread char self;             /* its address identifies the thread */
 
 int fake_stream_make(struct CUctx_st *context, bool non_blocking, struct CUstream_st **stream)
 {
@@ -48,7 +48,7 @@ int fake_stream_make(struct CUctx_st *context, bool non_blocking, struct CUstrea
 	return CUDA_SUCCESS;
 }
 
-/* The next stream gets its handle, as a driver's may. */
+/* The next stream reuses its handle, as with a real driver. */
 static void bury(struct CUstream_st *stream)
 {
 	stream->next = ended;
@@ -69,7 +69,7 @@ static bool is_legacy(const struct CUstream_st *stream)
 	return !stream || stream == STREAM_LEGACY;
 }
 
-/* From a handle to a record: legacy is NULL, a thread's own stream is made when needed. */
+/* Maps a handle to a record: legacy is NULL, a thread's own stream is created when needed. */
 int fake_stream_resolve(struct CUctx_st *context, struct CUstream_st **stream)
 {
 	if (is_legacy(*stream)) {
@@ -209,7 +209,7 @@ void fake_stream_end_capture(uint64_t id)
 			stream->capture = 0;
 }
 
-/* A green context's streams count as its primary context's. */
+/* A green context's streams count as streams of its primary context. */
 bool fake_stream_is_captured(uint64_t id, const struct CUctx_st *context, bool blocking_only)
 {
 	for (const struct CUstream_st *stream = streams; stream; stream = stream->next)
@@ -239,7 +239,7 @@ int cuStreamCreate(struct CUstream_st **stream, unsigned int flags)
 	return cuStreamCreateWithPriority(stream, flags, 0);
 }
 
-/* The work already submitted goes on. */
+/* Work that was already submitted continues. */
 int cuStreamDestroy_v2(struct CUstream_st *stream)
 {
 	struct CUstream_st **link;
@@ -315,7 +315,7 @@ int cuStreamGetId(struct CUstream_st *stream, unsigned long long *id)
 		result = fake_stream_context(stream, &context);
 	if (result == CUDA_SUCCESS)
 		result = fake_stream_resolve(context, &stream);
-	/* Whatever the mode: the one question a capture does not survive. */
+	/* In any mode: no other query invalidates a capture. */
 	if (result == CUDA_SUCCESS && fake_capture_alive(stream))
 		result = fake_capture_refuse_all(context);
 	if (result == CUDA_SUCCESS)

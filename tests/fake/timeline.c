@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * timeline.c - the fake device's work: a list of pieces, each with the moment at which it is done.
+ * timeline.c - the fake device's work: a list of operations, each with the time at which it is
+ * done.
  *
- * 1. stream.c computes the moment from the streams' order and the lag, and submits a piece here.
- * 2. The list is kept sorted by moment, then by submission.
- * 3. Every call into the driver carries out the pieces whose moment has passed; a wait sleeps
- * first.
+ * 1. stream.c computes the time from the streams' order and the lag, and submits an operation here.
+ * 2. The list is sorted by time, then by submission.
+ * 3. Every call into the driver executes the operations whose time has passed; a wait sleeps first.
  *
- * A piece may thus run later than its moment, never earlier and never out of order. That is
- * what real hardware may do too, and it makes a block reused too early show on every run.
+ * An operation may thus run later than its time, but never earlier and never out of order. Real
+ * hardware may do the same, and it makes a block that is reused too early visible on every run.
  *
- * With FAKE_CUDA_CLOCK_NS the moments are those of a clock of the fake's own, which only calls and
- * waits move on: nothing sleeps, and one thread sees the same on every run.
+ * With FAKE_CUDA_CLOCK_NS the times are those of the fake's own clock, which only calls and waits
+ * advance: nothing sleeps, and one thread sees the same on every run.
  */
 #define _GNU_SOURCE
 #include "fake.h"
@@ -33,12 +33,12 @@ struct piece {
 	uintptr_t from_address; /* ... */
 	size_t bytes;
 	uint64_t block_id;    /* release */
-	unsigned char kept[]; /* copy: the bytes, when the caller may change them after the call */
+	unsigned char kept[]; /* copy: the bytes, if the caller may change them after the call */
 };
 
 static struct piece *first;           /* lock: fake */
 static uint64_t clock_ns = 1;         /* the fake's own. lock: fake */
-static __thread unsigned long waited; /* count of waits for work that was not done */
+static __thread unsigned long waited; /* number of waits for unfinished work */
 
 void fake_timeline_tick(void)
 {
@@ -88,7 +88,7 @@ unsigned long fake_timeline_waited(void)
 	return waited;
 }
 
-/* The lock is let go while sleeping: what was looked up before must be looked up again. */
+/* Releases the lock while sleeping: everything looked up before must be looked up again. */
 void fake_timeline_wait(uint64_t until_ns)
 {
 	struct timespec until = { .tv_sec = until_ns / 1000000000,

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * virtual.c - virtual memory management: addresses and bytes apart.
+ * virtual.c - virtual memory management: separate addresses and physical memory.
  *
- *   cuMemAddressReserve   a range of addresses with nothing behind them
- *   cuMemCreate           bytes of a device without an address: a block of kind PHYSICAL
- *   cuMemMap              a block over a part of a range, whose bytes are those
- *   cuMemRetainAllocationHandle   the handle of what is mapped, to be released once more
- *   cuMemSetAccess        from now on copies, fills and kernels of a device may use it; the device
- *                         needs no context
- * The fake reaches the bytes where the device has them, so a block's shift is all a mapping needs;
- * only when host code may touch device memory are the addresses really mapped. All sizes are
- * multiples of 2 MiB. The bytes live until the handle is released and the last mapping is gone.
- * None of it belongs to a context, and a reset leaves it alone.
+ *  cuMemAddressReserve   a range of addresses without backing memory
+ *  cuMemCreate           bytes of a device without an address: a block of kind PHYSICAL
+ *  cuMemMap              a block over a part of a range, backed by those bytes
+ *  cuMemRetainAllocationHandle   the handle of the mapped memory, to be released once more
+ *  cuMemSetAccess        from now on copies, fills and kernels of a device may use it; the device
+ *                        needs no context
+ * The fake accesses the bytes where the device stores them, so a mapping only needs a block's
+ * shift; the addresses are really mapped only if host code may access device memory. All sizes are
+ * multiples of 2 MiB. The bytes live until the handle is released and the last mapping has ended.
+ * None of it belongs to a context, and a reset does not affect it.
  */
 #define _GNU_SOURCE
 #include "fake.h"
@@ -34,7 +34,7 @@ static bool whole_slabs(uint64_t value)
 	return value % FAKE_SLAB == 0;
 }
 
-/* The reservation a range lies in. */
+/* The reservation that contains a range. */
 static struct reservation **find(uintptr_t address, size_t bytes)
 {
 	struct reservation **link = &reservations;
@@ -167,7 +167,7 @@ int cuMemCreate(unsigned long long *handle, size_t bytes, const struct cu_memory
 			  (unsigned long long)id);
 }
 
-/* The bytes of a handle that was not released. */
+/* The physical block of a handle that was not released. */
 static struct fake_block *of_handle(uint64_t handle)
 {
 	struct fake_block *physical = fake_memory_of_id(handle);
@@ -256,7 +256,7 @@ int cuMemMap(unsigned long long address, size_t bytes, size_t offset, unsigned l
 			  handle);
 }
 
-/* Is the range made of whole mappings without a gap? */
+/* Does the range consist of whole mappings without a gap? */
 static bool all_mapped(uintptr_t address, size_t bytes)
 {
 	uintptr_t at = address;
@@ -272,7 +272,7 @@ static bool all_mapped(uintptr_t address, size_t bytes)
 	return bytes != 0;
 }
 
-/* Host code sees what the fake lets it see: the bytes, or nothing. */
+/* Makes the bytes accessible to host code, or inaccessible. */
 static int show(const struct fake_block *block, bool visible)
 {
 	const struct fake_device *device = &fake_devices[block->device];
@@ -290,7 +290,7 @@ static int show(const struct fake_block *block, bool visible)
 	return mapped == MAP_FAILED ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
-/* memory.c takes a mapping off its book. Work in flight goes on, as with a real driver. */
+/* memory.c removes a mapping from its table. Work in flight continues, as with a real driver. */
 void fake_virtual_unmap(const struct fake_block *block)
 {
 	struct fake_block *physical = fake_memory_of_id(block->physical);

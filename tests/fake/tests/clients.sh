@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every client runs right on the fakes alone, without mam: the same result by each way in.
+# Every client works with the fakes alone, without mam: the same result through each interface.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 clients=$MAM_BUILDDIR/tests/clients
@@ -33,10 +33,10 @@ else
 	skip client_python 'there is no python3 with ctypes'
 fi
 
-# A context of the program's own, and work that lags, change nothing.
+# The program's own context, and work that lags, do not change the result.
 prints 'client_driver, own context' "$result" "$clients/client_driver" --rounds 3 --own-context
 prints 'client_dlsym, own context' "$result" "$clients/client_dlsym" --rounds 3 --own-context
-prints 'client_dlsym, work that lags' "$result" \
+prints 'client_dlsym, lagging work' "$result" \
 	env FAKE_CUDA_LAG_US=20 "$clients/client_dlsym" --rounds 3
 prints 'client_shared, second device' "$result" \
 	env FAKE_CUDA_DEVICES=2 "$clients/client_shared" --rounds 3 --device 1
@@ -46,7 +46,7 @@ case $threads in
 *' blocks 576 '*' refused 0 errors 0 '*) ok 'four threads' ;;
 *) not_ok 'four threads' "got '$threads'" ;;
 esac
-prints 'four threads, by the driver' "$threads" "$clients/client_driver" --rounds 3 --threads 4
+prints 'four threads, driver API' "$threads" "$clients/client_driver" --rounds 3 --threads 4
 
 runtime_answers="$result
 allocate nothing: 0 last error 0 then 0
@@ -61,20 +61,20 @@ allocate until full: 2 last error 2 then 0
 and again after freeing: 0 last error 0 then 0"
 driver_answers=$(printf '%s\n' "$runtime_answers" | sed 's/ last error.*//; s/^\(allocate nothing\): 0/\1: 1/
 	s/pointer is null/pointer is unchanged/')
-prints "the runtime's answers to wrong calls" "$runtime_answers" "$clients/client_shared" --rounds 3 --check
-prints "the driver's answers to wrong calls" "$driver_answers" "$clients/client_driver" --rounds 3 --check
-prints 'the same found by dlsym' "$driver_answers" "$clients/client_dlsym" --rounds 3 --check
+prints "invalid calls of the runtime return its errors" "$runtime_answers" "$clients/client_shared" --rounds 3 --check
+prints "invalid calls of the driver return its errors" "$driver_answers" "$clients/client_driver" --rounds 3 --check
+prints 'invalid calls found by dlsym return the same errors' "$driver_answers" "$clients/client_dlsym" --rounds 3 --check
 
-prints 'a reset in between' "$result
+prints 'blocks are allocated again after a reset' "$result
 reset: 0
 $result" "$clients/client_shared" --rounds 3 --reset
 
-# Memory that is too small shows as refusals, not as errors.
+# Insufficient memory causes refused allocations, not errors.
 small=$(FAKE_CUDA_MEMORY=4M "$clients/client_dlsym" --rounds 3 2> /dev/null)
 case $small in
-*' refused 0 '*) not_ok 'a small device refuses' "got '$small'" ;;
-*' refused '*' errors 0 '*) ok 'a small device refuses' ;;
-*) not_ok 'a small device refuses' "got '$small'" ;;
+*' refused 0 '*) not_ok 'a small device refuses allocations' "got '$small'" ;;
+*' refused '*' errors 0 '*) ok 'a small device refuses allocations' ;;
+*) not_ok 'a small device refuses allocations' "got '$small'" ;;
 esac
 
 fails() # NAME STATUS WANTED COMMAND... - its standard output, and this status
@@ -87,30 +87,30 @@ fails() # NAME STATUS WANTED COMMAND... - its standard output, and this status
 	same "$fails_name" "$fails_status $fails_wanted" "$? $(cat "$scratch/out")"
 }
 
-fails 'the status asked for' 7 "$result" "$clients/client_dlsym" --rounds 3 --exit 7
+fails 'a client exits with the requested status' 7 "$result" "$clients/client_dlsym" --rounds 3 --exit 7
 fails 'no device, runtime' 1 'no device: error 100' env FAKE_CUDA_DEVICES=0 "$clients/client_shared"
 fails 'no device, driver' 1 'no device: error 100' env FAKE_CUDA_DEVICES=0 "$clients/client_dlsym"
-fails 'an option there is not' 2 '' "$clients/client_dlsym" --no-such-option
+fails 'an unknown option fails' 2 '' "$clients/client_dlsym" --no-such-option
 "$clients/client_dlsym" --rounds 3 --bytes 99x > /dev/null 2> "$scratch/err"
-same 'a number that is none' "2 client: '99x' is not a number from 1 to 17179869184" \
+same 'an invalid number fails' "2 client: '99x' is not a number from 1 to 17179869184" \
 	"$? $(cat "$scratch/err")"
 
-# A copy that fails is counted, and the status says so.
+# A failed copy is counted, and changes the exit status.
 FAKE_CUDA_FAIL_AT=cuMemcpyHtoD:5 "$clients/client_dlsym" --rounds 1 > "$scratch/out" 2> /dev/null
 failed_status=$?
 case "$failed_status $(tr '\n' ' ' < "$scratch/out")" in
-'1 failed: error 999 '*' errors '[1-9]*) ok 'a copy that fails is an error' ;;
-*) not_ok 'a copy that fails is an error' "status $failed_status: $(lib_tail "$scratch/out")" ;;
+'1 failed: error 999 '*' errors '[1-9]*) ok 'a failed copy is an error' ;;
+*) not_ok 'a failed copy is an error' "status $failed_status: $(lib_tail "$scratch/out")" ;;
 esac
 
-# The way in: the static-like client asks dlsym for one name, so its log begins with look-ups alone.
+# The client that mimics a static runtime looks up one name by dlsym, so its log begins with look-ups.
 FAKE_CUDA_LOG=$scratch/log "$clients/client_dlsym" --rounds 1 > /dev/null 2>&1
-same 'every call of client_dlsym was looked up first' 'cuGetProcAddress symbol= version=0 flags=0 status=1 result=0' \
+same 'client_dlsym looks up its calls first' 'cuGetProcAddress symbol= version=0 flags=0 status=1 result=0' \
 	"$(head -n 1 "$scratch/log")"
-same 'each block made is freed' "$(grep -c '^cuMemAlloc ' "$scratch/log")" \
+same 'each allocated block is freed' "$(grep -c '^cuMemAlloc ' "$scratch/log")" \
 	"$(grep -c '^cuMemFree ' "$scratch/log")"
 
 lines=$("$clients/alloc_loop" --pairs 20 --largest 65536 | grep -c '^[0-9]* [0-9.]*$')
-same 'alloc_loop has a line for each size' 2 "$lines"
+same 'alloc_loop prints a line per size' 2 "$lines"
 
 finish

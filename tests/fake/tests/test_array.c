@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_array.c - arrays take memory off the device and give it back. */
+/* test_array.c - arrays use memory of the device and free it. */
 #include "fake/load.h"
 
 static size_t used(const struct cuda *cuda)
@@ -10,7 +10,7 @@ static size_t used(const struct cuda *cuda)
 	return total - free_bytes;
 }
 
-START_TEST(an_array_takes_what_its_elements_need)
+START_TEST(array_uses_memory_for_its_elements)
 {
 	struct cuda cuda = load();
 	struct cu_array_descriptor flat = { 100, 10, 0x20, 2 };            /* float2 */
@@ -32,7 +32,7 @@ START_TEST(an_array_takes_what_its_elements_need)
 }
 END_TEST
 
-START_TEST(what_is_no_array_is_refused)
+START_TEST(invalid_arrays_are_refused)
 {
 	struct cuda cuda;
 	struct cu_array_descriptor wanted = { 1024, 1024, 0x03, 4 }, wrong = wanted;
@@ -60,7 +60,7 @@ START_TEST(what_is_no_array_is_refused)
 }
 END_TEST
 
-START_TEST(a_reset_ends_arrays_too)
+START_TEST(reset_frees_arrays)
 {
 	struct cuda cuda = load();
 	struct cu_array_descriptor wanted = { 1024, 1024, 0x03, 4 };
@@ -77,9 +77,9 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, an_array_takes_what_its_elements_need);
-	tcase_add_test(tests, what_is_no_array_is_refused);
-	tcase_add_test(tests, a_reset_ends_arrays_too);
+	tcase_add_test(tests, array_uses_memory_for_its_elements);
+	tcase_add_test(tests, invalid_arrays_are_refused);
+	tcase_add_test(tests, reset_frees_arrays);
 }
 
 int main(void)

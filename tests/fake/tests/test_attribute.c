@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_attribute.c - what the driver tells about addresses, and memory of the program's own. */
+/* test_attribute.c - the driver's attributes of addresses, and registered memory of the program. */
 #include "fake/load.h"
 
 #include <stdint.h>
 
 #define MIB ((size_t)1 << 20)
 
-START_TEST(a_list_of_attributes_is_answered_in_its_order)
+START_TEST(list_of_attributes_is_returned_in_order)
 {
 	struct cuda cuda = load();
 	struct CUctx_st *context = NULL, *current;
@@ -35,7 +35,7 @@ START_TEST(a_list_of_attributes_is_answered_in_its_order)
 }
 END_TEST
 
-START_TEST(a_list_about_an_unknown_address_answers_nulls)
+START_TEST(list_for_unknown_address_returns_nulls)
 {
 	struct cuda cuda = load();
 	struct CUctx_st *context = (struct CUctx_st *)7;
@@ -68,7 +68,7 @@ static unsigned int sync_memops(const struct cuda *cuda, unsigned long long addr
 	return value;
 }
 
-START_TEST(sync_memops_is_the_whole_allocations)
+START_TEST(sync_memops_applies_to_whole_allocation)
 {
 	struct cuda cuda = load();
 	unsigned long long block, next;
@@ -91,7 +91,7 @@ START_TEST(sync_memops_is_the_whole_allocations)
 }
 END_TEST
 
-START_TEST(small_blocks_share_a_mapping_and_large_ones_do_not)
+START_TEST(small_blocks_share_a_mapping)
 {
 	struct cuda cuda = load();
 	unsigned long long a, b, large, base_a = 0, base_b = 1, base_large = 0;
@@ -112,7 +112,7 @@ START_TEST(small_blocks_share_a_mapping_and_large_ones_do_not)
 }
 END_TEST
 
-START_TEST(only_plain_device_memory_may_be_shared)
+START_TEST(only_plain_device_memory_is_shareable)
 {
 	struct cuda cuda = load();
 	unsigned long long plain, ordered, managed;
@@ -132,7 +132,7 @@ START_TEST(only_plain_device_memory_may_be_shared)
 }
 END_TEST
 
-START_TEST(registered_memory_is_known_until_it_is_not)
+START_TEST(registered_memory_is_known_until_unregistered)
 {
 	static unsigned char own[8192] __attribute__((aligned(4096)));
 	struct cuda cuda = load();
@@ -151,7 +151,7 @@ START_TEST(registered_memory_is_known_until_it_is_not)
 	ck_assert_int_eq(cuda.cuMemHostUnregister(own), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuPointerGetAttribute(&type, POINTER_MEMORY_TYPE, address),
 			 CUDA_ERROR_INVALID_VALUE);
-	own[0] = own[8191] = 1; /* still the program's */
+	own[0] = own[8191] = 1; /* still owned by the program */
 	ck_assert_int_eq(cuda.cuMemHostRegister_v2(own, sizeof(own), 0), CUDA_SUCCESS);
 	cuda.cuDevicePrimaryCtxReset_v2(0);
 	own[0] = 2;
@@ -160,12 +160,12 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, a_list_of_attributes_is_answered_in_its_order);
-	tcase_add_test(tests, a_list_about_an_unknown_address_answers_nulls);
-	tcase_add_test(tests, sync_memops_is_the_whole_allocations);
-	tcase_add_test(tests, small_blocks_share_a_mapping_and_large_ones_do_not);
-	tcase_add_test(tests, only_plain_device_memory_may_be_shared);
-	tcase_add_test(tests, registered_memory_is_known_until_it_is_not);
+	tcase_add_test(tests, list_of_attributes_is_returned_in_order);
+	tcase_add_test(tests, list_for_unknown_address_returns_nulls);
+	tcase_add_test(tests, sync_memops_applies_to_whole_allocation);
+	tcase_add_test(tests, small_blocks_share_a_mapping);
+	tcase_add_test(tests, only_plain_device_memory_is_shareable);
+	tcase_add_test(tests, registered_memory_is_known_until_unregistered);
 }
 
 int main(void)

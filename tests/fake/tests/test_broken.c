@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_broken.c - contexts that broke, as after a kernel's bad access: which calls say so. */
+/* test_broken.c - broken contexts, as after a kernel's invalid access: which calls report that. */
 #include "fake/load.h"
 
 static struct cuda load_broken(const char *rule)
@@ -11,7 +11,7 @@ static struct cuda load_broken(const char *rule)
 	return cuda;
 }
 
-START_TEST(calls_that_report_answer_the_code_and_change_nothing)
+START_TEST(calls_in_broken_context_return_its_code)
 {
 	struct cuda cuda = load_broken("cuMemsetD8:2");
 	unsigned long long address, other = 7;
@@ -24,7 +24,8 @@ START_TEST(calls_that_report_answer_the_code_and_change_nothing)
 	cuda.cuMemAlloc_v2(&address, 512);
 	ck_assert_int_eq(cuda.cuMemsetD8_v2(address, 1, 512), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuMemcpyDtoH_v2(&byte, address, 1), CUDA_SUCCESS);
-	ck_assert_int_eq(cuda.cuMemsetD8_v2(address, 2, 512), CUDA_SUCCESS); /* breaks it */
+	ck_assert_int_eq(cuda.cuMemsetD8_v2(address, 2, 512),
+			 CUDA_SUCCESS); /* breaks the context */
 	ck_assert_int_eq(cuda.cuMemAlloc_v2(&other, 512), CUDA_ERROR_ILLEGAL_ADDRESS);
 	ck_assert_uint_eq(other, 7);
 	ck_assert_int_eq(cuda.cuMemFree_v2(address), CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -39,7 +40,7 @@ START_TEST(calls_that_report_answer_the_code_and_change_nothing)
 }
 END_TEST
 
-START_TEST(looking_up_still_works)
+START_TEST(lookups_work_in_broken_context)
 {
 	struct cuda cuda = load_broken("cuMemAlloc:1:719");
 	struct CUctx_st *context, *current = NULL;
@@ -61,7 +62,7 @@ START_TEST(looking_up_still_works)
 }
 END_TEST
 
-START_TEST(a_reset_makes_it_whole)
+START_TEST(reset_repairs_context)
 {
 	struct cuda cuda = load_broken("cuMemAlloc:1");
 	struct CUctx_st *context;
@@ -78,7 +79,7 @@ START_TEST(a_reset_makes_it_whole)
 }
 END_TEST
 
-START_TEST(other_contexts_stay_whole)
+START_TEST(other_contexts_are_not_affected)
 {
 	struct cuda cuda = load_broken("cuMemAlloc:1");
 	struct CUctx_st *own, *primary;
@@ -96,10 +97,10 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, calls_that_report_answer_the_code_and_change_nothing);
-	tcase_add_test(tests, looking_up_still_works);
-	tcase_add_test(tests, a_reset_makes_it_whole);
-	tcase_add_test(tests, other_contexts_stay_whole);
+	tcase_add_test(tests, calls_in_broken_context_return_its_code);
+	tcase_add_test(tests, lookups_work_in_broken_context);
+	tcase_add_test(tests, reset_repairs_context);
+	tcase_add_test(tests, other_contexts_are_not_affected);
 }
 
 int main(void)

@@ -51,7 +51,7 @@ static int elsewhere(void)
 	return result;
 }
 
-START_TEST(a_global_capture_is_spoilt_by_an_allocation)
+START_TEST(allocation_invalidates_global_capture)
 {
 	int status;
 
@@ -64,7 +64,7 @@ START_TEST(a_global_capture_is_spoilt_by_an_allocation)
 }
 END_TEST
 
-START_TEST(a_global_capture_is_spoilt_by_any_thread)
+START_TEST(any_thread_invalidates_global_capture)
 {
 	begin(CAPTURE_GLOBAL);
 	ck_assert_int_eq(elsewhere(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
@@ -72,7 +72,7 @@ START_TEST(a_global_capture_is_spoilt_by_any_thread)
 }
 END_TEST
 
-START_TEST(a_thread_local_capture_minds_its_own_thread_only)
+START_TEST(thread_local_capture_ignores_other_threads)
 {
 	begin(CAPTURE_THREAD_LOCAL);
 	ck_assert_int_eq(elsewhere(), CUDA_SUCCESS);
@@ -81,7 +81,7 @@ START_TEST(a_thread_local_capture_minds_its_own_thread_only)
 }
 END_TEST
 
-START_TEST(a_relaxed_capture_minds_nothing)
+START_TEST(relaxed_capture_allows_all_calls)
 {
 	begin(CAPTURE_RELAXED);
 	ck_assert_int_eq(allocate(), CUDA_SUCCESS);
@@ -90,7 +90,7 @@ START_TEST(a_relaxed_capture_minds_nothing)
 }
 END_TEST
 
-START_TEST(a_relaxed_thread_may_do_all_but_synchronise_the_context)
+START_TEST(relaxed_thread_may_not_synchronize_context)
 {
 	unsigned long long address;
 	struct CUevent_st *event;
@@ -108,7 +108,7 @@ START_TEST(a_relaxed_thread_may_do_all_but_synchronise_the_context)
 }
 END_TEST
 
-START_TEST(a_context_event_is_refused_by_every_capture)
+START_TEST(every_capture_refuses_context_events)
 {
 	struct CUctx_st *context;
 	struct CUevent_st *event;
@@ -122,7 +122,7 @@ START_TEST(a_context_event_is_refused_by_every_capture)
 }
 END_TEST
 
-START_TEST(captured_work_is_not_done)
+START_TEST(captured_work_is_not_executed)
 {
 	unsigned long long address;
 	unsigned char byte = 7;
@@ -136,7 +136,7 @@ START_TEST(captured_work_is_not_done)
 }
 END_TEST
 
-START_TEST(the_first_form_begins_a_global_capture)
+START_TEST(first_begin_function_starts_global_capture)
 {
 	cuda = load();
 	cuda.cuStreamCreate(&stream, STREAM_NON_BLOCKING);
@@ -146,7 +146,7 @@ START_TEST(the_first_form_begins_a_global_capture)
 }
 END_TEST
 
-START_TEST(a_capture_into_a_graph_gives_that_graph_back)
+START_TEST(capture_to_graph_returns_that_graph)
 {
 	struct CUgraph_st *given, *got = NULL;
 
@@ -163,8 +163,8 @@ START_TEST(a_capture_into_a_graph_gives_that_graph_back)
 }
 END_TEST
 
-/* The legacy stream cannot be captured; a thread's own can, by either of its names. */
-START_TEST(a_threads_own_stream_can_be_captured)
+/* The legacy stream cannot be captured; a thread's own can, by either of its handles. */
+START_TEST(per_thread_stream_can_be_captured)
 {
 	__typeof__(cuStreamBeginCapture_v2) *begin_own;
 	__typeof__(cuStreamEndCapture) *end_own;
@@ -193,8 +193,10 @@ START_TEST(a_threads_own_stream_can_be_captured)
 }
 END_TEST
 
-/* A stream of another context that waits for an event of the capture is part of it until it ends. */
-START_TEST(streams_join_by_events)
+/*
+ * A stream of another context that waits for an event of the capture is part of it until it ends.
+ */
+START_TEST(streams_join_capture_by_events)
 {
 	struct CUctx_st *first, *second;
 	struct CUstream_st *joined;
@@ -242,8 +244,8 @@ START_TEST(captures_cannot_be_merged)
 }
 END_TEST
 
-/* Only memory that the graph allocated can be freed in it. The capture goes on. */
-START_TEST(a_capture_frees_no_memory_from_outside)
+/* A graph can only free memory that it allocated. The capture continues. */
+START_TEST(capture_refuses_free_of_foreign_memory)
 {
 	for (int mode = CAPTURE_GLOBAL; mode <= CAPTURE_RELAXED; mode++) {
 		unsigned long long plain, ordered;
@@ -261,7 +263,7 @@ START_TEST(a_capture_frees_no_memory_from_outside)
 }
 END_TEST
 
-START_TEST(a_capture_ends_with_its_stream)
+START_TEST(capture_ends_with_its_stream)
 {
 	int (*destroy[])(struct CUstream_st *) = { load().cuStreamDestroy,
 						   load().cuStreamDestroy_v2 };
@@ -277,20 +279,20 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, streams_join_by_events);
+	tcase_add_test(tests, streams_join_capture_by_events);
 	tcase_add_test(tests, captures_cannot_be_merged);
-	tcase_add_test(tests, a_capture_frees_no_memory_from_outside);
-	tcase_add_test(tests, a_capture_ends_with_its_stream);
-	tcase_add_test(tests, the_first_form_begins_a_global_capture);
-	tcase_add_test(tests, a_capture_into_a_graph_gives_that_graph_back);
-	tcase_add_test(tests, a_threads_own_stream_can_be_captured);
-	tcase_add_test(tests, a_global_capture_is_spoilt_by_an_allocation);
-	tcase_add_test(tests, a_global_capture_is_spoilt_by_any_thread);
-	tcase_add_test(tests, a_thread_local_capture_minds_its_own_thread_only);
-	tcase_add_test(tests, a_relaxed_capture_minds_nothing);
-	tcase_add_test(tests, a_relaxed_thread_may_do_all_but_synchronise_the_context);
-	tcase_add_test(tests, a_context_event_is_refused_by_every_capture);
-	tcase_add_test(tests, captured_work_is_not_done);
+	tcase_add_test(tests, capture_refuses_free_of_foreign_memory);
+	tcase_add_test(tests, capture_ends_with_its_stream);
+	tcase_add_test(tests, first_begin_function_starts_global_capture);
+	tcase_add_test(tests, capture_to_graph_returns_that_graph);
+	tcase_add_test(tests, per_thread_stream_can_be_captured);
+	tcase_add_test(tests, allocation_invalidates_global_capture);
+	tcase_add_test(tests, any_thread_invalidates_global_capture);
+	tcase_add_test(tests, thread_local_capture_ignores_other_threads);
+	tcase_add_test(tests, relaxed_capture_allows_all_calls);
+	tcase_add_test(tests, relaxed_thread_may_not_synchronize_context);
+	tcase_add_test(tests, every_capture_refuses_context_events);
+	tcase_add_test(tests, captured_work_is_not_executed);
 }
 
 int main(void)

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-START_TEST(nothing_works_before_cuInit)
+START_TEST(calls_before_cuInit_fail)
 {
 	struct cuda cuda = load_only();
 	int count, version = 0;
@@ -17,7 +17,7 @@ START_TEST(nothing_works_before_cuInit)
 }
 END_TEST
 
-START_TEST(a_thread_without_a_context_cannot_allocate)
+START_TEST(allocation_without_context_fails)
 {
 	struct cuda cuda = load_only();
 	unsigned long long address;
@@ -27,7 +27,7 @@ START_TEST(a_thread_without_a_context_cannot_allocate)
 }
 END_TEST
 
-START_TEST(devices_have_sizes_of_their_own)
+START_TEST(devices_have_their_own_sizes)
 {
 	struct cuda cuda;
 	size_t first, second;
@@ -45,7 +45,7 @@ START_TEST(devices_have_sizes_of_their_own)
 }
 END_TEST
 
-START_TEST(memory_belongs_to_the_current_contexts_device)
+START_TEST(memory_belongs_to_current_contexts_device)
 {
 	struct cuda cuda;
 	struct CUctx_st *second;
@@ -66,7 +66,7 @@ START_TEST(memory_belongs_to_the_current_contexts_device)
 }
 END_TEST
 
-START_TEST(no_device_is_said_at_init)
+START_TEST(cuInit_reports_no_device)
 {
 	struct cuda cuda;
 
@@ -76,7 +76,7 @@ START_TEST(no_device_is_said_at_init)
 }
 END_TEST
 
-START_TEST(a_reset_ends_all_memory_of_the_device)
+START_TEST(reset_frees_all_memory_of_device)
 {
 	struct cuda cuda = load();
 	struct CUctx_st *context;
@@ -98,7 +98,7 @@ START_TEST(a_reset_ends_all_memory_of_the_device)
 }
 END_TEST
 
-START_TEST(the_last_release_ends_the_primary_context)
+START_TEST(last_release_ends_primary_context)
 {
 	struct cuda cuda = load();
 	struct CUctx_st *context;
@@ -116,7 +116,7 @@ START_TEST(the_last_release_ends_the_primary_context)
 }
 END_TEST
 
-START_TEST(a_destroyed_context_stays_destroyed)
+START_TEST(destroyed_context_stays_destroyed)
 {
 	struct cuda cuda = load();
 	struct CUctx_st *own;
@@ -151,7 +151,7 @@ START_TEST(each_thread_has_its_own_current_context)
 }
 END_TEST
 
-START_TEST(setting_the_current_context_replaces_it)
+START_TEST(set_current_replaces_current_context)
 {
 	struct cuda cuda = load();
 	struct CUctx_st *own, *popped = NULL;
@@ -165,7 +165,7 @@ START_TEST(setting_the_current_context_replaces_it)
 }
 END_TEST
 
-START_TEST(a_forked_child_cannot_use_the_driver)
+START_TEST(forked_child_cannot_use_driver)
 {
 	struct cuda cuda = load();
 	unsigned long long address;
@@ -190,7 +190,7 @@ START_TEST(kernels_are_not_supported)
 }
 END_TEST
 
-START_TEST(the_last_detach_ends_a_context)
+START_TEST(last_detach_ends_context)
 {
 	struct cuda cuda = load();
 	struct CUctx_st *primary, *own, *attached;
@@ -214,18 +214,18 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, the_last_detach_ends_a_context);
-	tcase_add_test(tests, nothing_works_before_cuInit);
-	tcase_add_test(tests, a_thread_without_a_context_cannot_allocate);
-	tcase_add_test(tests, devices_have_sizes_of_their_own);
-	tcase_add_test(tests, memory_belongs_to_the_current_contexts_device);
-	tcase_add_test(tests, no_device_is_said_at_init);
-	tcase_add_test(tests, a_reset_ends_all_memory_of_the_device);
-	tcase_add_test(tests, the_last_release_ends_the_primary_context);
-	tcase_add_test(tests, a_destroyed_context_stays_destroyed);
+	tcase_add_test(tests, last_detach_ends_context);
+	tcase_add_test(tests, calls_before_cuInit_fail);
+	tcase_add_test(tests, allocation_without_context_fails);
+	tcase_add_test(tests, devices_have_their_own_sizes);
+	tcase_add_test(tests, memory_belongs_to_current_contexts_device);
+	tcase_add_test(tests, cuInit_reports_no_device);
+	tcase_add_test(tests, reset_frees_all_memory_of_device);
+	tcase_add_test(tests, last_release_ends_primary_context);
+	tcase_add_test(tests, destroyed_context_stays_destroyed);
 	tcase_add_test(tests, each_thread_has_its_own_current_context);
-	tcase_add_test(tests, setting_the_current_context_replaces_it);
-	tcase_add_test(tests, a_forked_child_cannot_use_the_driver);
+	tcase_add_test(tests, set_current_replaces_current_context);
+	tcase_add_test(tests, forked_child_cannot_use_driver);
 	tcase_add_test(tests, kernels_are_not_supported);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_graph.c - what graphs hold of a device, and what is refused. */
+/* test_graph.c - the device memory of graphs, and refused calls. */
 #include "fake/load.h"
 
 #define MIB ((size_t)1 << 20)
@@ -26,7 +26,7 @@ static struct CUgraphExec_st *make(const struct cuda *cuda, size_t bytes)
 	return exec;
 }
 
-START_TEST(a_launch_takes_memory_and_a_trim_releases_it)
+START_TEST(launch_reserves_memory_until_trim)
 {
 	struct CUgraphExec_st *large, *small;
 	struct cuda cuda;
@@ -53,7 +53,7 @@ START_TEST(a_launch_takes_memory_and_a_trim_releases_it)
 }
 END_TEST
 
-START_TEST(a_launch_that_needs_too_much_is_out_of_memory)
+START_TEST(launch_of_large_graph_is_out_of_memory)
 {
 	struct CUgraphExec_st *exec;
 	struct cuda cuda;
@@ -67,7 +67,7 @@ START_TEST(a_launch_that_needs_too_much_is_out_of_memory)
 }
 END_TEST
 
-START_TEST(wrong_calls_are_refused)
+START_TEST(invalid_graph_calls_are_refused)
 {
 	struct cuda cuda = load();
 	struct cu_alloc_node node = { .pool = { .type = 1, .location = { 1, 7 } }, .bytes = 1 };
@@ -91,9 +91,9 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, a_launch_takes_memory_and_a_trim_releases_it);
-	tcase_add_test(tests, a_launch_that_needs_too_much_is_out_of_memory);
-	tcase_add_test(tests, wrong_calls_are_refused);
+	tcase_add_test(tests, launch_reserves_memory_until_trim);
+	tcase_add_test(tests, launch_of_large_graph_is_out_of_memory);
+	tcase_add_test(tests, invalid_graph_calls_are_refused);
 }
 
 int main(void)

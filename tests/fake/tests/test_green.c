@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_green.c - green contexts: handles and streams of their own, memory of the primary one. */
+/*
+ * test_green.c - green contexts: their own handles and streams, and memory of the primary context.
+ */
 #include "fake/load.h"
 
 static struct cuda cuda;
@@ -15,7 +17,7 @@ static void begin(void)
 	ck_assert_int_eq(cuda.cuCtxFromGreenCtx(&context, green), CUDA_SUCCESS);
 }
 
-START_TEST(memory_made_in_it_is_the_primary_contexts)
+START_TEST(green_memory_belongs_to_primary_context)
 {
 	struct CUctx_st *owner = NULL;
 	unsigned long long address;
@@ -35,7 +37,7 @@ START_TEST(memory_made_in_it_is_the_primary_contexts)
 }
 END_TEST
 
-START_TEST(an_event_of_the_primary_context_covers_it_and_not_the_reverse)
+START_TEST(event_of_primary_context_covers_green_one)
 {
 	struct CUevent_st *all, *own;
 	struct CUstream_st *stream;
@@ -59,7 +61,7 @@ START_TEST(an_event_of_the_primary_context_covers_it_and_not_the_reverse)
 }
 END_TEST
 
-START_TEST(a_capture_in_it_is_in_the_primary_context)
+START_TEST(capture_in_green_context_is_in_primary_one)
 {
 	struct CUevent_st *event;
 	struct CUstream_st *stream;
@@ -76,7 +78,7 @@ START_TEST(a_capture_in_it_is_in_the_primary_context)
 }
 END_TEST
 
-START_TEST(it_keeps_the_primary_context_alive_and_ends_with_it)
+START_TEST(green_context_keeps_primary_one_alive)
 {
 	unsigned int flags;
 	int active = 7;
@@ -99,7 +101,7 @@ START_TEST(it_keeps_the_primary_context_alive_and_ends_with_it)
 }
 END_TEST
 
-START_TEST(what_it_cannot_be_made_from_is_refused)
+START_TEST(invalid_green_contexts_are_refused)
 {
 	struct cuda plain = load();
 	struct CUgreenCtx_st *made;
@@ -112,11 +114,11 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, memory_made_in_it_is_the_primary_contexts);
-	tcase_add_test(tests, an_event_of_the_primary_context_covers_it_and_not_the_reverse);
-	tcase_add_test(tests, a_capture_in_it_is_in_the_primary_context);
-	tcase_add_test(tests, it_keeps_the_primary_context_alive_and_ends_with_it);
-	tcase_add_test(tests, what_it_cannot_be_made_from_is_refused);
+	tcase_add_test(tests, green_memory_belongs_to_primary_context);
+	tcase_add_test(tests, event_of_primary_context_covers_green_one);
+	tcase_add_test(tests, capture_in_green_context_is_in_primary_one);
+	tcase_add_test(tests, green_context_keeps_primary_one_alive);
+	tcase_add_test(tests, invalid_green_contexts_are_refused);
 }
 
 int main(void)

@@ -2,8 +2,9 @@
 /*
  * test_ipc.c - memory shared between processes.
  *
- * The peer is forked before either side touches CUDA. It gets handles through one pipe, does what
- * the test wants with the newest, and says through another pipe at which line it went wrong, or 0.
+ * The peer is forked before either process uses CUDA. It receives handles through one pipe, runs
+ * the test's function with each, and sends the number of the failed line, or 0, through another
+ * pipe.
  */
 #include "fake/load.h"
 
@@ -23,7 +24,7 @@ static pid_t peer_id;
 			return __LINE__; \
 	} while (0)
 
-/* `work` runs in the peer once for each handle that is sent to it. */
+/* `work` runs in the peer once per handle that is sent to it. */
 static void begin(int (*work)(const struct cu_ipc_handle *handle))
 {
 	struct cu_ipc_handle handle;
@@ -65,7 +66,7 @@ static void end(void)
 	ck_assert_int_eq(status, 0);
 }
 
-/* Reads 5 everywhere, writes 6 at the start, 7 at the end. */
+/* Expects 5 everywhere, writes 6 at the start, 7 at the end. */
 static int read_and_write(const struct cu_ipc_handle *handle)
 {
 	unsigned char bytes[3] = { 0 };
@@ -93,8 +94,10 @@ static int read_and_write(const struct cu_ipc_handle *handle)
 
 static const size_t sizes[] = { 700, 3 * MIB };
 
-/* The block is not the first of its slab, and its handle is asked of an address inside it. */
-START_TEST(a_peer_reads_and_writes_the_whole_allocation)
+/*
+ * The block is not the first one of its slab, and its handle is obtained from an address inside it.
+ */
+START_TEST(peer_accesses_whole_allocation)
 {
 	struct cu_ipc_handle handle;
 	unsigned long long first, address;
@@ -131,7 +134,7 @@ static int cannot_open(const struct cu_ipc_handle *handle)
 	return 0;
 }
 
-START_TEST(a_handle_that_is_none_cannot_be_opened)
+START_TEST(invalid_handle_cannot_be_opened)
 {
 	struct cu_ipc_handle handle, wrong = { { 0 } };
 	unsigned long long address;
@@ -147,7 +150,7 @@ START_TEST(a_handle_that_is_none_cannot_be_opened)
 		wrong.bytes[byte] ^= 1;
 		ck_assert_int_eq(send(&wrong), 0);
 	}
-	cuda.cuMemFree_v2(address); /* and one of a block that is no more */
+	cuda.cuMemFree_v2(address); /* and one of a freed block */
 	ck_assert_int_eq(send(&handle), 0);
 	cuda.cuMemAlloc_v2(&address, 3 * MIB);
 	ck_assert_int_eq(send(&handle), 0);
@@ -155,7 +158,7 @@ START_TEST(a_handle_that_is_none_cannot_be_opened)
 }
 END_TEST
 
-START_TEST(the_exporting_process_cannot_open_its_own)
+START_TEST(exporting_process_cannot_open_its_handle)
 {
 	struct cu_ipc_handle handle;
 	unsigned long long address, opened = 7;
@@ -171,7 +174,7 @@ START_TEST(the_exporting_process_cannot_open_its_own)
 }
 END_TEST
 
-START_TEST(a_large_block_gets_a_new_handle_and_a_small_one_the_same)
+START_TEST(reused_large_block_gets_new_handle)
 {
 	struct cu_ipc_handle first, second;
 	unsigned long long address, again;
@@ -216,7 +219,7 @@ START_TEST(other_memory_has_no_handle)
 }
 END_TEST
 
-/* Work of another context is still to write there when the memory is closed. */
+/* Work of another context has yet to write there when the memory is closed. */
 static int close_under_work(const struct cu_ipc_handle *handle)
 {
 	struct CUctx_st *own, *primary;
@@ -234,7 +237,7 @@ static int close_under_work(const struct cu_ipc_handle *handle)
 	return 0;
 }
 
-START_TEST(closing_does_not_pull_memory_from_under_work)
+START_TEST(close_keeps_memory_for_unfinished_work)
 {
 	struct cu_ipc_handle handle;
 	unsigned long long address;
@@ -260,7 +263,7 @@ static int open_only(const struct cu_ipc_handle *handle)
 	return 0;
 }
 
-START_TEST(a_reset_closes_what_was_opened)
+START_TEST(reset_closes_imported_memory)
 {
 	struct cu_ipc_handle handle;
 	unsigned long long address;
@@ -273,7 +276,7 @@ START_TEST(a_reset_closes_what_was_opened)
 }
 END_TEST
 
-/* Memory of device 1, opened in a context of device 0: that gets access to the other one's memory. */
+/* Memory of device 1, opened in a context of device 0, which gets access to device 1's memory. */
 static int open_from_another_device(const struct cu_ipc_handle *handle)
 {
 	struct CUctx_st *second;
@@ -293,7 +296,7 @@ static int open_from_another_device(const struct cu_ipc_handle *handle)
 	return 0;
 }
 
-START_TEST(memory_of_another_device_makes_that_a_peer)
+START_TEST(import_from_other_device_enables_peer)
 {
 	struct cu_ipc_handle handle;
 	struct CUctx_st *second;
@@ -312,15 +315,15 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, memory_of_another_device_makes_that_a_peer);
-	tcase_add_loop_test(tests, a_peer_reads_and_writes_the_whole_allocation, 0,
+	tcase_add_test(tests, import_from_other_device_enables_peer);
+	tcase_add_loop_test(tests, peer_accesses_whole_allocation, 0,
 			    sizeof(sizes) / sizeof(sizes[0]));
-	tcase_add_test(tests, a_handle_that_is_none_cannot_be_opened);
-	tcase_add_test(tests, the_exporting_process_cannot_open_its_own);
-	tcase_add_test(tests, a_large_block_gets_a_new_handle_and_a_small_one_the_same);
+	tcase_add_test(tests, invalid_handle_cannot_be_opened);
+	tcase_add_test(tests, exporting_process_cannot_open_its_handle);
+	tcase_add_test(tests, reused_large_block_gets_new_handle);
 	tcase_add_test(tests, other_memory_has_no_handle);
-	tcase_add_test(tests, closing_does_not_pull_memory_from_under_work);
-	tcase_add_test(tests, a_reset_closes_what_was_opened);
+	tcase_add_test(tests, close_keeps_memory_for_unfinished_work);
+	tcase_add_test(tests, reset_closes_imported_memory);
 }
 
 int main(void)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_knobs.c - refusals on demand, the log, and settings that cannot be read. */
+/* test_knobs.c - failures on demand, the log, and invalid settings. */
 #include "fake/load.h"
 
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
-START_TEST(the_nth_call_of_a_function_fails)
+START_TEST(nth_call_of_function_fails)
 {
 	struct cuda cuda;
 	unsigned long long address;
@@ -19,7 +19,7 @@ START_TEST(the_nth_call_of_a_function_fails)
 }
 END_TEST
 
-START_TEST(a_plus_fails_all_calls_from_the_nth)
+START_TEST(plus_fails_all_calls_from_nth)
 {
 	struct cuda cuda;
 	unsigned long long address;
@@ -34,7 +34,7 @@ START_TEST(a_plus_fails_all_calls_from_the_nth)
 }
 END_TEST
 
-START_TEST(a_star_counts_every_call)
+START_TEST(star_counts_every_call)
 {
 	struct cuda cuda;
 	unsigned long long address;
@@ -63,7 +63,7 @@ static void *allocate(void *argument)
 	return NULL;
 }
 
-START_TEST(the_log_has_one_whole_line_a_call)
+START_TEST(log_has_one_line_per_call)
 {
 	char path[] = "/tmp/fake-cuda-log.XXXXXX", line[512];
 	int descriptor = mkstemp(path), lines = 0, allocations = 0;
@@ -104,7 +104,7 @@ static const struct {
 	{ "FAKE_CUDA_VERSION", "12.4" },       { "FAKE_CUDA_STICKY_AFTER", "cuMemAlloc:1+" },
 };
 
-START_TEST(a_setting_that_cannot_be_read_ends_the_program)
+START_TEST(invalid_setting_ends_program)
 {
 	struct cuda cuda;
 
@@ -117,11 +117,11 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, the_nth_call_of_a_function_fails);
-	tcase_add_test(tests, a_plus_fails_all_calls_from_the_nth);
-	tcase_add_test(tests, a_star_counts_every_call);
-	tcase_add_test(tests, the_log_has_one_whole_line_a_call);
-	tcase_add_loop_exit_test(tests, a_setting_that_cannot_be_read_ends_the_program, 2, 0,
+	tcase_add_test(tests, nth_call_of_function_fails);
+	tcase_add_test(tests, plus_fails_all_calls_from_nth);
+	tcase_add_test(tests, star_counts_every_call);
+	tcase_add_test(tests, log_has_one_line_per_call);
+	tcase_add_loop_exit_test(tests, invalid_setting_ends_program, 2, 0,
 				 sizeof(unreadable) / sizeof(unreadable[0]));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_memory.c - the fake driver's memory answers as an H100's driver was measured to. */
+/* test_memory.c - the fake driver's memory behaves as measured on an H100. */
 #include "fake/load.h"
 
 #include <signal.h>
@@ -8,7 +8,7 @@
 
 #define MIB ((size_t)1 << 20)
 
-START_TEST(no_bytes_are_an_invalid_value)
+START_TEST(zero_bytes_are_an_invalid_value)
 {
 	struct cuda cuda = load();
 	unsigned long long address = 7;
@@ -18,7 +18,7 @@ START_TEST(no_bytes_are_an_invalid_value)
 }
 END_TEST
 
-START_TEST(more_than_there_is_is_out_of_memory)
+START_TEST(excessive_size_is_out_of_memory)
 {
 	struct cuda cuda;
 	unsigned long long address = 7;
@@ -33,7 +33,7 @@ START_TEST(more_than_there_is_is_out_of_memory)
 }
 END_TEST
 
-START_TEST(memory_info_counts_what_is_out)
+START_TEST(memory_info_counts_allocated_bytes)
 {
 	struct cuda cuda;
 	unsigned long long small, large;
@@ -53,7 +53,7 @@ START_TEST(memory_info_counts_what_is_out)
 }
 END_TEST
 
-START_TEST(small_blocks_lie_512_apart_and_large_ones_2_mib)
+START_TEST(blocks_are_aligned_to_512_bytes_or_2_mib)
 {
 	struct cuda cuda = load();
 	unsigned long long a, b, c, large;
@@ -69,7 +69,7 @@ START_TEST(small_blocks_lie_512_apart_and_large_ones_2_mib)
 }
 END_TEST
 
-START_TEST(only_the_start_of_a_live_block_can_be_freed)
+START_TEST(only_start_of_live_block_can_be_freed)
 {
 	struct cuda cuda = load();
 	unsigned long long address;
@@ -83,7 +83,7 @@ START_TEST(only_the_start_of_a_live_block_can_be_freed)
 }
 END_TEST
 
-START_TEST(a_freed_block_is_the_next_one_given_out)
+START_TEST(freed_block_is_allocated_next)
 {
 	struct cuda cuda = load();
 	unsigned long long first, second, again;
@@ -96,7 +96,7 @@ START_TEST(a_freed_block_is_the_next_one_given_out)
 }
 END_TEST
 
-START_TEST(a_small_block_keeps_its_bytes_and_a_large_one_reads_zero)
+START_TEST(small_block_keeps_bytes_large_one_reads_zero)
 {
 	static const struct {
 		size_t bytes;
@@ -118,7 +118,7 @@ START_TEST(a_small_block_keeps_its_bytes_and_a_large_one_reads_zero)
 }
 END_TEST
 
-START_TEST(bytes_go_up_and_come_back)
+START_TEST(bytes_survive_copies_to_device_and_back)
 {
 	struct cuda cuda = load();
 	unsigned long long address;
@@ -131,7 +131,7 @@ START_TEST(bytes_go_up_and_come_back)
 }
 END_TEST
 
-START_TEST(a_copy_past_a_blocks_end_is_refused)
+START_TEST(copy_past_end_of_block_is_refused)
 {
 	struct cuda cuda = load();
 	unsigned long long address, next;
@@ -146,7 +146,7 @@ START_TEST(a_copy_past_a_blocks_end_is_refused)
 }
 END_TEST
 
-START_TEST(host_code_that_touches_device_memory_dies)
+START_TEST(host_access_to_device_memory_faults)
 {
 	struct cuda cuda = load();
 	unsigned long long address;
@@ -157,7 +157,7 @@ START_TEST(host_code_that_touches_device_memory_dies)
 }
 END_TEST
 
-START_TEST(a_knob_opens_device_memory_to_the_host)
+START_TEST(setting_allows_host_access)
 {
 	struct cuda cuda;
 	unsigned long long address;
@@ -172,7 +172,7 @@ START_TEST(a_knob_opens_device_memory_to_the_host)
 }
 END_TEST
 
-START_TEST(managed_and_pinned_memory_are_the_hosts_too)
+START_TEST(managed_and_pinned_memory_are_host_accessible)
 {
 	struct cuda cuda = load();
 	unsigned long long managed;
@@ -190,7 +190,7 @@ START_TEST(managed_and_pinned_memory_are_the_hosts_too)
 }
 END_TEST
 
-START_TEST(an_interior_address_names_its_block)
+START_TEST(interior_address_identifies_its_block)
 {
 	struct cuda cuda = load();
 	unsigned long long address, base = 0, id, other_id;
@@ -213,7 +213,7 @@ START_TEST(an_interior_address_names_its_block)
 }
 END_TEST
 
-START_TEST(a_pitch_is_a_multiple_of_512)
+START_TEST(pitch_is_a_multiple_of_512)
 {
 	struct cuda cuda = load();
 	unsigned long long address;
@@ -228,7 +228,7 @@ START_TEST(a_pitch_is_a_multiple_of_512)
 }
 END_TEST
 
-START_TEST(many_blocks_in_random_order_never_overlap)
+START_TEST(random_blocks_never_overlap)
 {
 	enum { COUNT = 500 };
 	struct cuda cuda = load();
@@ -257,21 +257,21 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, no_bytes_are_an_invalid_value);
-	tcase_add_test(tests, more_than_there_is_is_out_of_memory);
-	tcase_add_test(tests, memory_info_counts_what_is_out);
-	tcase_add_test(tests, small_blocks_lie_512_apart_and_large_ones_2_mib);
-	tcase_add_test(tests, only_the_start_of_a_live_block_can_be_freed);
-	tcase_add_test(tests, a_freed_block_is_the_next_one_given_out);
-	tcase_add_test(tests, a_small_block_keeps_its_bytes_and_a_large_one_reads_zero);
-	tcase_add_test(tests, bytes_go_up_and_come_back);
-	tcase_add_test(tests, a_copy_past_a_blocks_end_is_refused);
-	tcase_add_test_raise_signal(tests, host_code_that_touches_device_memory_dies, SIGSEGV);
-	tcase_add_test(tests, a_knob_opens_device_memory_to_the_host);
-	tcase_add_test(tests, managed_and_pinned_memory_are_the_hosts_too);
-	tcase_add_test(tests, an_interior_address_names_its_block);
-	tcase_add_test(tests, a_pitch_is_a_multiple_of_512);
-	tcase_add_test(tests, many_blocks_in_random_order_never_overlap);
+	tcase_add_test(tests, zero_bytes_are_an_invalid_value);
+	tcase_add_test(tests, excessive_size_is_out_of_memory);
+	tcase_add_test(tests, memory_info_counts_allocated_bytes);
+	tcase_add_test(tests, blocks_are_aligned_to_512_bytes_or_2_mib);
+	tcase_add_test(tests, only_start_of_live_block_can_be_freed);
+	tcase_add_test(tests, freed_block_is_allocated_next);
+	tcase_add_test(tests, small_block_keeps_bytes_large_one_reads_zero);
+	tcase_add_test(tests, bytes_survive_copies_to_device_and_back);
+	tcase_add_test(tests, copy_past_end_of_block_is_refused);
+	tcase_add_test_raise_signal(tests, host_access_to_device_memory_faults, SIGSEGV);
+	tcase_add_test(tests, setting_allows_host_access);
+	tcase_add_test(tests, managed_and_pinned_memory_are_host_accessible);
+	tcase_add_test(tests, interior_address_identifies_its_block);
+	tcase_add_test(tests, pitch_is_a_multiple_of_512);
+	tcase_add_test(tests, random_blocks_never_overlap);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_mempool.c - pools for allocation in a stream's order. */
+/* test_mempool.c - pools for stream-ordered allocation. */
 #include "fake/load.h"
 
 static struct CUmemPoolHandle_st *make_pool(const struct cuda *cuda, int device, size_t max_bytes)
@@ -14,7 +14,7 @@ static struct CUmemPoolHandle_st *make_pool(const struct cuda *cuda, int device,
 	return pool;
 }
 
-START_TEST(a_pool_gives_memory_of_its_device)
+START_TEST(pool_allocates_from_its_device)
 {
 	struct cuda cuda;
 	struct CUmemPoolHandle_st *pool, *preset;
@@ -37,7 +37,7 @@ START_TEST(a_pool_gives_memory_of_its_device)
 }
 END_TEST
 
-START_TEST(what_is_no_pool_is_refused)
+START_TEST(invalid_pools_are_refused)
 {
 	struct cuda cuda = load();
 	struct CUmemPoolHandle_st *pool = make_pool(&cuda, 0, 0), *preset;
@@ -56,7 +56,7 @@ START_TEST(what_is_no_pool_is_refused)
 }
 END_TEST
 
-START_TEST(a_pool_has_a_most_and_its_blocks_outlive_it)
+START_TEST(pool_has_a_limit_and_its_blocks_outlive_it)
 {
 	struct cuda cuda = load();
 	struct CUmemPoolHandle_st *pool = make_pool(&cuda, 0, 4096);
@@ -71,8 +71,8 @@ START_TEST(a_pool_has_a_most_and_its_blocks_outlive_it)
 }
 END_TEST
 
-/* The second free finds the block gone, or going. */
-START_TEST(what_is_freed_in_order_cannot_be_freed_again)
+/* The second free finds that the block is freed, or will be. */
+START_TEST(second_ordered_free_is_refused)
 {
 	struct cuda cuda;
 	unsigned long long address;
@@ -87,8 +87,11 @@ START_TEST(what_is_freed_in_order_cannot_be_freed_again)
 }
 END_TEST
 
-/* Both null streams lag behind their own work only: a thread's own is not the legacy one. */
-START_TEST(the_per_thread_form_works_in_the_threads_own_stream)
+/*
+ * Both null streams follow only their own work: a thread's own default stream is not the legacy
+ * one.
+ */
+START_TEST(per_thread_version_uses_threads_own_stream)
 {
 	struct cuda cuda;
 	__typeof__(cuMemFreeAsync) *free_own;
@@ -120,7 +123,7 @@ START_TEST(the_per_thread_form_works_in_the_threads_own_stream)
 }
 END_TEST
 
-START_TEST(a_pool_keeps_what_its_threshold_allows)
+START_TEST(pool_caches_up_to_its_threshold)
 {
 	const size_t mib = (size_t)1 << 20;
 	struct CUmemPoolHandle_st *pool;
@@ -158,7 +161,7 @@ START_TEST(a_pool_keeps_what_its_threshold_allows)
 }
 END_TEST
 
-START_TEST(the_current_pool_serves_calls_without_a_pool)
+START_TEST(current_pool_serves_calls_without_a_pool)
 {
 	struct cuda cuda;
 	struct cu_pool_properties first = { .type = 1, .location = { 1, 0 } },
@@ -191,13 +194,13 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, the_current_pool_serves_calls_without_a_pool);
-	tcase_add_test(tests, a_pool_keeps_what_its_threshold_allows);
-	tcase_add_test(tests, a_pool_gives_memory_of_its_device);
-	tcase_add_test(tests, what_is_no_pool_is_refused);
-	tcase_add_test(tests, a_pool_has_a_most_and_its_blocks_outlive_it);
-	tcase_add_test(tests, what_is_freed_in_order_cannot_be_freed_again);
-	tcase_add_test(tests, the_per_thread_form_works_in_the_threads_own_stream);
+	tcase_add_test(tests, current_pool_serves_calls_without_a_pool);
+	tcase_add_test(tests, pool_caches_up_to_its_threshold);
+	tcase_add_test(tests, pool_allocates_from_its_device);
+	tcase_add_test(tests, invalid_pools_are_refused);
+	tcase_add_test(tests, pool_has_a_limit_and_its_blocks_outlive_it);
+	tcase_add_test(tests, second_ordered_free_is_refused);
+	tcase_add_test(tests, per_thread_version_uses_threads_own_stream);
 }
 
 int main(void)

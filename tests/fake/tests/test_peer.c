@@ -13,7 +13,7 @@ static struct cuda load_two(struct CUctx_st **first, struct CUctx_st **second)
 	return cuda;
 }
 
-START_TEST(devices_can_reach_each_other_but_not_themselves)
+START_TEST(devices_can_access_each_other)
 {
 	struct CUctx_st *first, *second;
 	struct cuda cuda = load_two(&first, &second);
@@ -27,7 +27,7 @@ START_TEST(devices_can_reach_each_other_but_not_themselves)
 }
 END_TEST
 
-START_TEST(access_is_enabled_once_and_one_way)
+START_TEST(peer_access_is_enabled_once_and_one_way)
 {
 	struct CUctx_st *first, *second;
 	struct cuda cuda = load_two(&first, &second);
@@ -46,7 +46,7 @@ START_TEST(access_is_enabled_once_and_one_way)
 }
 END_TEST
 
-START_TEST(a_context_is_no_peer_of_itself_nor_of_its_device)
+START_TEST(context_is_not_a_peer_of_its_own_device)
 {
 	struct CUctx_st *first, *second, *own;
 	struct cuda cuda = load_two(&first, &second);
@@ -60,7 +60,7 @@ START_TEST(a_context_is_no_peer_of_itself_nor_of_its_device)
 }
 END_TEST
 
-START_TEST(access_ends_with_either_context)
+START_TEST(peer_access_ends_with_either_context)
 {
 	struct CUctx_st *first, *second;
 	struct cuda cuda = load_two(&first, &second);
@@ -97,8 +97,8 @@ static unsigned long long access_of(const struct cuda *cuda, int device, unsigne
 	return flags;
 }
 
-/* As two H200s answered; enabling peer access of the contexts changed nothing there. */
-START_TEST(mapped_memory_is_for_the_devices_that_were_given_access)
+/* As measured on two H200s, where enabling peer access of the contexts changed nothing. */
+START_TEST(mapped_memory_needs_access_for_each_device)
 {
 	const struct cu_access second_too = { { 1, 1 }, 3 };
 	struct CUctx_st *first, *second;
@@ -132,13 +132,13 @@ START_TEST(mapped_memory_is_for_the_devices_that_were_given_access)
 	ck_assert_int_eq(cuda.cuMemcpyAsync(to, from, 4096, NULL), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.fake_use(from, 2 << 20, NULL, &id, &due_ns), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
-	/* A kernel that reaches over the end of what it may use. */
+	/* A kernel that accesses bytes past the end of the accessible range. */
 	ck_assert_int_eq(cuda.fake_use(from, 4 << 20, NULL, &id, &due_ns), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 END_TEST
 
-START_TEST(access_is_told_of_mapped_memory_alone)
+START_TEST(access_is_reported_for_mapped_memory_only)
 {
 	struct CUctx_st *first, *second;
 	struct cuda cuda = load_two(&first, &second);
@@ -177,8 +177,8 @@ START_TEST(copies_of_plain_memory_need_no_access)
 }
 END_TEST
 
-/* As code enables it that mam run does not see. */
-START_TEST(access_may_be_enabled_under_another_name)
+/* As code enables it that mam run does not intercept. */
+START_TEST(peer_access_can_be_enabled_by_second_name)
 {
 	struct CUctx_st *first, *second;
 	struct cuda cuda = load_two(&first, &second);
@@ -190,7 +190,7 @@ START_TEST(access_may_be_enabled_under_another_name)
 }
 END_TEST
 
-/* A primary context that comes alive again has the same handle, and none of its events. */
+/* A primary context that becomes active again has the same handle, and none of its events. */
 START_TEST(events_end_with_their_context)
 {
 	struct CUctx_st *first, *second, *again;
@@ -217,7 +217,7 @@ START_TEST(events_end_with_their_context)
 END_TEST
 
 /* From any other context, too. */
-START_TEST(events_of_a_broken_context_answer_its_error)
+START_TEST(events_of_broken_context_return_its_error)
 {
 	struct CUctx_st *first, *second;
 	struct CUevent_st *event;
@@ -239,16 +239,16 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, devices_can_reach_each_other_but_not_themselves);
-	tcase_add_test(tests, access_is_enabled_once_and_one_way);
-	tcase_add_test(tests, a_context_is_no_peer_of_itself_nor_of_its_device);
-	tcase_add_test(tests, access_ends_with_either_context);
-	tcase_add_test(tests, mapped_memory_is_for_the_devices_that_were_given_access);
-	tcase_add_test(tests, access_is_told_of_mapped_memory_alone);
+	tcase_add_test(tests, devices_can_access_each_other);
+	tcase_add_test(tests, peer_access_is_enabled_once_and_one_way);
+	tcase_add_test(tests, context_is_not_a_peer_of_its_own_device);
+	tcase_add_test(tests, peer_access_ends_with_either_context);
+	tcase_add_test(tests, mapped_memory_needs_access_for_each_device);
+	tcase_add_test(tests, access_is_reported_for_mapped_memory_only);
 	tcase_add_test(tests, copies_of_plain_memory_need_no_access);
-	tcase_add_test(tests, access_may_be_enabled_under_another_name);
+	tcase_add_test(tests, peer_access_can_be_enabled_by_second_name);
 	tcase_add_test(tests, events_end_with_their_context);
-	tcase_add_test(tests, events_of_a_broken_context_answer_its_error);
+	tcase_add_test(tests, events_of_broken_context_return_its_error);
 }
 
 int main(void)

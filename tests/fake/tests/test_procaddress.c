@@ -13,7 +13,7 @@ static void *find(const struct cuda *cuda, const char *symbol, int version, uint
 	return function;
 }
 
-START_TEST(a_base_name_gives_the_form_of_its_version)
+START_TEST(base_name_returns_version_of_function)
 {
 	struct cuda cuda = load_only();
 	int status;
@@ -28,7 +28,7 @@ START_TEST(a_base_name_gives_the_form_of_its_version)
 }
 END_TEST
 
-START_TEST(a_version_before_the_function_is_too_old)
+START_TEST(version_older_than_function_is_too_old)
 {
 	struct cuda cuda = load_only();
 	int status;
@@ -38,7 +38,7 @@ START_TEST(a_version_before_the_function_is_too_old)
 }
 END_TEST
 
-START_TEST(names_with_a_suffix_and_no_name_are_unknown)
+START_TEST(suffixed_and_empty_names_are_unknown)
 {
 	struct cuda cuda = load_only();
 	int status;
@@ -50,7 +50,7 @@ START_TEST(names_with_a_suffix_and_no_name_are_unknown)
 }
 END_TEST
 
-START_TEST(a_version_newer_than_the_driver_is_invalid)
+START_TEST(version_newer_than_driver_is_invalid)
 {
 	struct cuda cuda = load_only();
 	void *function;
@@ -61,7 +61,7 @@ START_TEST(a_version_newer_than_the_driver_is_invalid)
 }
 END_TEST
 
-START_TEST(per_thread_streams_have_forms_of_their_own)
+START_TEST(per_thread_streams_have_own_functions)
 {
 	struct cuda cuda = load_only();
 	void *plain, *per_thread;
@@ -77,7 +77,7 @@ START_TEST(per_thread_streams_have_forms_of_their_own)
 }
 END_TEST
 
-START_TEST(the_first_form_says_not_found_by_its_result)
+START_TEST(first_version_returns_error_if_not_found)
 {
 	struct cuda cuda = load_only();
 	void *function;
@@ -88,7 +88,7 @@ START_TEST(the_first_form_says_not_found_by_its_result)
 }
 END_TEST
 
-START_TEST(every_call_with_a_stream_has_a_per_thread_form)
+START_TEST(every_stream_function_has_per_thread_version)
 {
 	static const struct {
 		const char *base, *symbol;
@@ -117,7 +117,7 @@ START_TEST(every_call_with_a_stream_has_a_per_thread_form)
 }
 END_TEST
 
-START_TEST(an_older_driver_does_not_know_what_came_later)
+START_TEST(older_driver_lacks_later_functions)
 {
 	struct cuda cuda;
 	int status, version = 0;
@@ -133,7 +133,7 @@ START_TEST(an_older_driver_does_not_know_what_came_later)
 END_TEST
 
 /* The second build: a driver of CUDA 12.4, by cuGetProcAddress and by dlsym. */
-START_TEST(the_old_library_has_no_context_event_at_all)
+START_TEST(old_library_lacks_context_event)
 {
 	static const char *const later[] = { "cuCtxRecordEvent", "cuCtxCreate_v4",
 					     "cuCtxSynchronize_v2", "cuCtxGetDevice_v2",
@@ -149,7 +149,7 @@ START_TEST(the_old_library_has_no_context_event_at_all)
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	ck_assert_msg(library != NULL, "%s", dlerror());
 	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++)
-		ck_assert_msg(!dlsym(library, later[i]), "%s is there", later[i]);
+		ck_assert_msg(!dlsym(library, later[i]), "%s exists", later[i]);
 	ck_assert_ptr_nonnull(dlsym(library, "cuMemAlloc_v2"));
 	ck_assert_ptr_nonnull(dlsym(library, "cuMemAllocAsync_ptsz"));
 	get_version = (__typeof__(get_version))dlsym(library, "cuDriverGetVersion");
@@ -167,15 +167,15 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, every_call_with_a_stream_has_a_per_thread_form);
-	tcase_add_test(tests, an_older_driver_does_not_know_what_came_later);
-	tcase_add_test(tests, the_old_library_has_no_context_event_at_all);
-	tcase_add_test(tests, a_base_name_gives_the_form_of_its_version);
-	tcase_add_test(tests, a_version_before_the_function_is_too_old);
-	tcase_add_test(tests, names_with_a_suffix_and_no_name_are_unknown);
-	tcase_add_test(tests, a_version_newer_than_the_driver_is_invalid);
-	tcase_add_test(tests, per_thread_streams_have_forms_of_their_own);
-	tcase_add_test(tests, the_first_form_says_not_found_by_its_result);
+	tcase_add_test(tests, every_stream_function_has_per_thread_version);
+	tcase_add_test(tests, older_driver_lacks_later_functions);
+	tcase_add_test(tests, old_library_lacks_context_event);
+	tcase_add_test(tests, base_name_returns_version_of_function);
+	tcase_add_test(tests, version_older_than_function_is_too_old);
+	tcase_add_test(tests, suffixed_and_empty_names_are_unknown);
+	tcase_add_test(tests, version_newer_than_driver_is_invalid);
+	tcase_add_test(tests, per_thread_streams_have_own_functions);
+	tcase_add_test(tests, first_version_returns_error_if_not_found);
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_report.c - what only the fake has: its own clock, uses, disturbed memory, what is held, refusals from now on.
+ * test_report.c - functions that only the fake has: its own clock, uses, disturbed memory,
+ * resources in use, failures from now on.
  */
 #include "fake/load.h"
 
@@ -17,7 +18,7 @@ static struct cuda load_clocked(void)
 	return load();
 }
 
-START_TEST(a_clock_of_its_own_waits_without_sleeping)
+START_TEST(own_clock_waits_without_sleeping)
 {
 	struct cuda cuda = load_clocked();
 	struct CUstream_st *stream;
@@ -43,7 +44,7 @@ START_TEST(a_clock_of_its_own_waits_without_sleeping)
 }
 END_TEST
 
-START_TEST(a_hasty_driver_says_done_before_it_is)
+START_TEST(hasty_driver_reports_done_too_early)
 {
 	unsigned long long address, id, where = 0;
 	struct CUstream_st *stream;
@@ -71,7 +72,7 @@ START_TEST(a_hasty_driver_says_done_before_it_is)
 }
 END_TEST
 
-/* A range with one handle mapped to its start. */
+/* A range with one handle mapped at its start. */
 static unsigned long long map_one(const struct cuda *cuda)
 {
 	struct cu_memory_properties wanted = { .type = 1, .location = { 1, 0 } };
@@ -86,7 +87,7 @@ static unsigned long long map_one(const struct cuda *cuda)
 	return address;
 }
 
-START_TEST(memory_unmapped_under_work_is_noted)
+START_TEST(unmapping_memory_in_use_is_recorded)
 {
 	struct cuda cuda = load_clocked();
 	unsigned long long address, id, where;
@@ -103,7 +104,7 @@ START_TEST(memory_unmapped_under_work_is_noted)
 }
 END_TEST
 
-START_TEST(memory_whose_work_is_done_is_not)
+START_TEST(unmapping_idle_memory_is_not_recorded)
 {
 	struct cuda cuda = load_clocked();
 	unsigned long long address, other, id, where;
@@ -120,7 +121,7 @@ START_TEST(memory_whose_work_is_done_is_not)
 }
 END_TEST
 
-START_TEST(what_is_held_is_counted)
+START_TEST(resources_in_use_are_counted)
 {
 	struct cuda cuda = load_clocked();
 	struct CUevent_st *event;
@@ -148,7 +149,7 @@ START_TEST(what_is_held_is_counted)
 }
 END_TEST
 
-START_TEST(refusals_count_from_now)
+START_TEST(failures_are_counted_from_now)
 {
 	struct cuda cuda = load_clocked();
 	unsigned long long address;
@@ -170,12 +171,12 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, a_clock_of_its_own_waits_without_sleeping);
-	tcase_add_test(tests, a_hasty_driver_says_done_before_it_is);
-	tcase_add_test(tests, memory_unmapped_under_work_is_noted);
-	tcase_add_test(tests, memory_whose_work_is_done_is_not);
-	tcase_add_test(tests, what_is_held_is_counted);
-	tcase_add_test(tests, refusals_count_from_now);
+	tcase_add_test(tests, own_clock_waits_without_sleeping);
+	tcase_add_test(tests, hasty_driver_reports_done_too_early);
+	tcase_add_test(tests, unmapping_memory_in_use_is_recorded);
+	tcase_add_test(tests, unmapping_idle_memory_is_not_recorded);
+	tcase_add_test(tests, resources_in_use_are_counted);
+	tcase_add_test(tests, failures_are_counted_from_now);
 }
 
 int main(void)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_runtime.c - the fake runtime's calls beyond plain memory, and what they become below.
+ * test_runtime.c - the fake runtime's calls beyond plain memory, and the driver calls that they
+ * make.
  *
- * The runtime finds its driver by name, so both are opened here and the driver first: dlopen of a
- * name that is loaded already gives that one.
+ * The runtime finds its driver by name, so both are opened here, the driver first: dlopen of a name
+ * that is already loaded returns that library.
  */
 #include "fake/load.h"
 
@@ -60,7 +61,7 @@ static size_t used(void)
 	return total - free_bytes;
 }
 
-START_TEST(choosing_a_device_makes_its_primary_context_current_at_once)
+START_TEST(set_device_makes_primary_context_current)
 {
 	struct CUctx_st *current = NULL, *primary;
 	int device = 7, active = 0;
@@ -79,7 +80,7 @@ START_TEST(choosing_a_device_makes_its_primary_context_current_at_once)
 }
 END_TEST
 
-START_TEST(an_allocation_that_fails_writes_a_null_address)
+START_TEST(failed_allocation_writes_null_address)
 {
 	void *address = &rt;
 	unsigned long long kept = 7;
@@ -92,7 +93,7 @@ START_TEST(an_allocation_that_fails_writes_a_null_address)
 }
 END_TEST
 
-START_TEST(a_volume_is_pitched_rows)
+START_TEST(volume_is_pitched_rows)
 {
 	struct rt_pitched pitched = { 0 };
 	size_t bytes = 0;
@@ -112,7 +113,7 @@ START_TEST(a_volume_is_pitched_rows)
 }
 END_TEST
 
-START_TEST(ordered_memory_comes_and_goes_in_both_forms)
+START_TEST(both_versions_allocate_and_free_in_order)
 {
 	struct CUmemPoolHandle_st *pool;
 	void *blocks[4] = { 0 };
@@ -136,10 +137,10 @@ START_TEST(ordered_memory_comes_and_goes_in_both_forms)
 END_TEST
 
 /*
- * While the thread's own stream is captured its forms are refused. The plain ones are too, with
- * another code: the legacy stream would have to wait for it.
+ * While the thread's own stream is captured, its versions are refused. The plain ones are refused
+ * too, with another code: the legacy stream would have to wait for it.
  */
-START_TEST(the_forms_differ_in_what_the_null_stream_is)
+START_TEST(versions_differ_in_meaning_of_null_stream)
 {
 	struct CUmemPoolHandle_st *pool;
 	struct CUgraph_st *graph;
@@ -171,7 +172,7 @@ START_TEST(the_forms_differ_in_what_the_null_stream_is)
 }
 END_TEST
 
-START_TEST(a_capture_is_spoilt_by_an_allocation_unless_relaxed)
+START_TEST(allocation_invalidates_capture_unless_relaxed)
 {
 	struct CUstream_st *stream;
 	struct CUgraph_st *graph;
@@ -193,7 +194,7 @@ START_TEST(a_capture_is_spoilt_by_an_allocation_unless_relaxed)
 }
 END_TEST
 
-START_TEST(attributes_say_what_memory_is)
+START_TEST(attributes_describe_memory)
 {
 	static unsigned char own[4096];
 	struct rt_attributes attributes;
@@ -220,7 +221,7 @@ START_TEST(attributes_say_what_memory_is)
 }
 END_TEST
 
-START_TEST(an_array_has_its_channels)
+START_TEST(array_has_its_channels)
 {
 	struct rt_channel channel = { 32, 32, 0, 0, 2 }; /* float2 */
 	struct CUarray_st *array;
@@ -235,7 +236,7 @@ START_TEST(an_array_has_its_channels)
 }
 END_TEST
 
-START_TEST(a_peer_device_is_enabled_once)
+START_TEST(peer_access_is_enabled_once)
 {
 	int can = 0;
 
@@ -251,7 +252,7 @@ START_TEST(a_peer_device_is_enabled_once)
 }
 END_TEST
 
-START_TEST(a_sticky_error_stays_until_the_reset)
+START_TEST(sticky_error_remains_until_reset)
 {
 	void *block, *other;
 
@@ -270,7 +271,7 @@ START_TEST(a_sticky_error_stays_until_the_reset)
 }
 END_TEST
 
-START_TEST(code_for_per_thread_streams_is_answered_with_those)
+START_TEST(per_thread_code_gets_per_thread_functions)
 {
 	void *function = NULL;
 	int status = 7;
@@ -282,7 +283,7 @@ START_TEST(code_for_per_thread_streams_is_answered_with_those)
 }
 END_TEST
 
-START_TEST(memory_passes_from_process_to_process)
+START_TEST(memory_is_shared_between_processes)
 {
 	struct rt_ipc_handle handle;
 	unsigned char byte = 7;
@@ -315,18 +316,18 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, choosing_a_device_makes_its_primary_context_current_at_once);
-	tcase_add_test(tests, an_allocation_that_fails_writes_a_null_address);
-	tcase_add_test(tests, a_volume_is_pitched_rows);
-	tcase_add_test(tests, ordered_memory_comes_and_goes_in_both_forms);
-	tcase_add_test(tests, the_forms_differ_in_what_the_null_stream_is);
-	tcase_add_test(tests, a_capture_is_spoilt_by_an_allocation_unless_relaxed);
-	tcase_add_test(tests, attributes_say_what_memory_is);
-	tcase_add_test(tests, an_array_has_its_channels);
-	tcase_add_test(tests, a_peer_device_is_enabled_once);
-	tcase_add_test(tests, a_sticky_error_stays_until_the_reset);
-	tcase_add_test(tests, code_for_per_thread_streams_is_answered_with_those);
-	tcase_add_test(tests, memory_passes_from_process_to_process);
+	tcase_add_test(tests, set_device_makes_primary_context_current);
+	tcase_add_test(tests, failed_allocation_writes_null_address);
+	tcase_add_test(tests, volume_is_pitched_rows);
+	tcase_add_test(tests, both_versions_allocate_and_free_in_order);
+	tcase_add_test(tests, versions_differ_in_meaning_of_null_stream);
+	tcase_add_test(tests, allocation_invalidates_capture_unless_relaxed);
+	tcase_add_test(tests, attributes_describe_memory);
+	tcase_add_test(tests, array_has_its_channels);
+	tcase_add_test(tests, peer_access_is_enabled_once);
+	tcase_add_test(tests, sticky_error_remains_until_reset);
+	tcase_add_test(tests, per_thread_code_gets_per_thread_functions);
+	tcase_add_test(tests, memory_is_shared_between_processes);
 }
 
 int main(void)

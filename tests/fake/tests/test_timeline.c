@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_timeline.c - streams that lag: work is pending until its time, waits wait, and a block
- * reused too early shows.
+ * test_timeline.c - streams that lag: work is pending until its time, waits wait, and a block that
+ * is reused too early is detected.
  */
 #include "fake/load.h"
 
@@ -53,7 +53,7 @@ START_TEST(work_is_pending_until_its_time)
 }
 END_TEST
 
-START_TEST(work_of_one_stream_follows_itself)
+START_TEST(work_of_one_stream_is_ordered)
 {
 	struct cuda cuda = load_lagging();
 	struct CUstream_st *stream;
@@ -71,7 +71,7 @@ START_TEST(work_of_one_stream_follows_itself)
 }
 END_TEST
 
-START_TEST(a_free_waits_for_all_work_of_its_context)
+START_TEST(free_waits_for_all_work_of_its_context)
 {
 	struct cuda cuda = load_lagging();
 	struct CUstream_st *stream;
@@ -89,7 +89,7 @@ START_TEST(a_free_waits_for_all_work_of_its_context)
 }
 END_TEST
 
-START_TEST(a_free_does_not_wait_for_another_context)
+START_TEST(free_does_not_wait_for_other_contexts)
 {
 	struct cuda cuda = load_lagging();
 	struct CUctx_st *primary, *other;
@@ -107,7 +107,7 @@ START_TEST(a_free_does_not_wait_for_another_context)
 }
 END_TEST
 
-START_TEST(an_allocation_waits_for_nothing)
+START_TEST(allocation_does_not_wait)
 {
 	struct cuda cuda = load_lagging();
 	struct CUstream_st *stream;
@@ -121,8 +121,8 @@ START_TEST(an_allocation_waits_for_nothing)
 }
 END_TEST
 
-/* What a pool that reuses a block without waiting does to its caller, on every run. */
-START_TEST(a_block_reused_too_early_is_overwritten)
+/* The effect of a pool that reuses a block without waiting, on every run. */
+START_TEST(block_reused_too_early_is_overwritten)
 {
 	struct cuda cuda = load_lagging();
 	struct CUstream_st *old_user, *new_user;
@@ -141,7 +141,7 @@ START_TEST(a_block_reused_too_early_is_overwritten)
 }
 END_TEST
 
-START_TEST(blocking_streams_and_the_legacy_stream_follow_each_other)
+START_TEST(blocking_streams_and_legacy_stream_are_ordered)
 {
 	struct cuda cuda = load_lagging();
 	struct CUstream_st *blocking, *free_running;
@@ -163,7 +163,7 @@ START_TEST(blocking_streams_and_the_legacy_stream_follow_each_other)
 }
 END_TEST
 
-START_TEST(an_event_is_done_when_the_work_before_it_is)
+START_TEST(event_is_done_after_earlier_work)
 {
 	struct cuda cuda = load_lagging();
 	struct CUstream_st *stream, *waiter;
@@ -190,7 +190,7 @@ START_TEST(an_event_is_done_when_the_work_before_it_is)
 }
 END_TEST
 
-START_TEST(a_context_event_follows_every_stream)
+START_TEST(context_event_follows_every_stream)
 {
 	struct cuda cuda = load_lagging();
 	struct CUstream_st *stream;
@@ -210,7 +210,7 @@ START_TEST(a_context_event_follows_every_stream)
 }
 END_TEST
 
-START_TEST(pageable_bytes_are_taken_at_once_and_pinned_ones_later)
+START_TEST(pageable_bytes_are_read_at_once)
 {
 	struct cuda cuda = load_lagging();
 	struct CUstream_st *stream;
@@ -230,7 +230,7 @@ START_TEST(pageable_bytes_are_taken_at_once_and_pinned_ones_later)
 }
 END_TEST
 
-START_TEST(an_ordered_free_waits_in_its_stream_only)
+START_TEST(ordered_free_waits_in_its_stream_only)
 {
 	struct cuda cuda = load_lagging();
 	struct CUstream_st *stream;
@@ -253,9 +253,9 @@ END_TEST
 #define FILLS 8
 
 /*
- * How long each of some fills of one stream took, in ns. The stream is never idle in between, so
- * the moments of two events differ by exactly that. Settings are read once in a process, so each
- * seed has a process of its own.
+ * The times of some fills of one stream, in ns. The stream is never idle in between, so the times
+ * of two events differ by exactly that. Settings are read once per process, so each seed has its
+ * own process.
  */
 static void lags_of(const char *seed, float lags[FILLS])
 {
@@ -291,7 +291,7 @@ static void lags_of(const char *seed, float lags[FILLS])
 	close(pipes[1]);
 }
 
-START_TEST(random_lags_are_each_seeds_own_and_the_same_on_every_run)
+START_TEST(random_lags_depend_on_seed_only)
 {
 	float one[FILLS], again[FILLS], other[FILLS], min = 100, max = 0;
 	int differing = 0;
@@ -312,7 +312,7 @@ START_TEST(random_lags_are_each_seeds_own_and_the_same_on_every_run)
 }
 END_TEST
 
-START_TEST(pending_counts_what_still_touches_a_range)
+START_TEST(pending_counts_unfinished_work_in_range)
 {
 	struct cuda cuda;
 	unsigned long long a, b;
@@ -344,19 +344,19 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, random_lags_are_each_seeds_own_and_the_same_on_every_run);
-	tcase_add_test(tests, pending_counts_what_still_touches_a_range);
+	tcase_add_test(tests, random_lags_depend_on_seed_only);
+	tcase_add_test(tests, pending_counts_unfinished_work_in_range);
 	tcase_add_test(tests, work_is_pending_until_its_time);
-	tcase_add_test(tests, work_of_one_stream_follows_itself);
-	tcase_add_test(tests, a_free_waits_for_all_work_of_its_context);
-	tcase_add_test(tests, a_free_does_not_wait_for_another_context);
-	tcase_add_test(tests, an_allocation_waits_for_nothing);
-	tcase_add_test(tests, a_block_reused_too_early_is_overwritten);
-	tcase_add_test(tests, blocking_streams_and_the_legacy_stream_follow_each_other);
-	tcase_add_test(tests, an_event_is_done_when_the_work_before_it_is);
-	tcase_add_test(tests, a_context_event_follows_every_stream);
-	tcase_add_test(tests, pageable_bytes_are_taken_at_once_and_pinned_ones_later);
-	tcase_add_test(tests, an_ordered_free_waits_in_its_stream_only);
+	tcase_add_test(tests, work_of_one_stream_is_ordered);
+	tcase_add_test(tests, free_waits_for_all_work_of_its_context);
+	tcase_add_test(tests, free_does_not_wait_for_other_contexts);
+	tcase_add_test(tests, allocation_does_not_wait);
+	tcase_add_test(tests, block_reused_too_early_is_overwritten);
+	tcase_add_test(tests, blocking_streams_and_legacy_stream_are_ordered);
+	tcase_add_test(tests, event_is_done_after_earlier_work);
+	tcase_add_test(tests, context_event_follows_every_stream);
+	tcase_add_test(tests, pageable_bytes_are_read_at_once);
+	tcase_add_test(tests, ordered_free_waits_in_its_stream_only);
 }
 
 int main(void)

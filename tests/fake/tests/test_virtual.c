@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_virtual.c - virtual memory management: addresses, bytes, mappings and access. */
+/* test_virtual.c - virtual memory management: addresses, physical memory, mappings and access. */
 #include "fake/load.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ static unsigned long long map(size_t bytes, unsigned long long *handle)
 	return address;
 }
 
-START_TEST(mapped_memory_works_once_access_is_set)
+START_TEST(mapped_memory_works_after_set_access)
 {
 	unsigned long long address, handle;
 	unsigned char byte = 7;
@@ -41,7 +41,7 @@ START_TEST(mapped_memory_works_once_access_is_set)
 	ck_assert_int_eq(cuda.cuMemsetD8_v2(address, 9, 4 * MIB), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuMemcpyDtoH_v2(&byte, address + 4 * MIB - 1, 1), CUDA_SUCCESS);
 	ck_assert_uint_eq(byte, 9);
-	/* The reserved part that nothing lies behind is not host memory either. */
+	/* The unmapped part of the reservation is not host memory either. */
 	ck_assert_int_eq(cuda.cuMemcpyDtoH_v2(&byte, address + 4 * MIB, 1),
 			 CUDA_ERROR_INVALID_VALUE);
 	ck_assert_int_eq(cuda.cuMemcpy((uintptr_t)&byte, address + 4 * MIB, 1),
@@ -51,7 +51,7 @@ START_TEST(mapped_memory_works_once_access_is_set)
 }
 END_TEST
 
-START_TEST(bytes_live_until_handle_and_mappings_are_gone)
+START_TEST(bytes_live_until_handle_and_mappings_end)
 {
 	unsigned long long address, handle;
 	unsigned char byte = 7;
@@ -63,7 +63,7 @@ START_TEST(bytes_live_until_handle_and_mappings_are_gone)
 	ck_assert_int_eq(cuda.cuMemSetAccess(address, 4 * MIB, &read_write, 1), CUDA_SUCCESS);
 	cuda.cuMemsetD8_v2(address + 100, 9, 1);
 	cuda.cuMemcpyDtoH_v2(&byte, address + 2 * MIB + 100, 1);
-	ck_assert_uint_eq(byte, 9); /* both are the same bytes */
+	ck_assert_uint_eq(byte, 9); /* both map the same bytes */
 	ck_assert_int_eq(cuda.cuMemRelease(handle), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuMemRelease(handle), CUDA_ERROR_INVALID_VALUE);
 	ck_assert_int_eq(cuda.cuMemUnmap(address, 2 * MIB), CUDA_SUCCESS);
@@ -95,7 +95,7 @@ START_TEST(remapped_bytes_keep_their_contents)
 }
 END_TEST
 
-START_TEST(a_mapping_may_begin_inside_the_bytes)
+START_TEST(mapping_may_start_inside_the_bytes)
 {
 	unsigned long long address, handle;
 	unsigned char byte = 7;
@@ -113,7 +113,7 @@ START_TEST(a_mapping_may_begin_inside_the_bytes)
 }
 END_TEST
 
-START_TEST(a_retained_handle_is_released_twice)
+START_TEST(retained_handle_is_released_twice)
 {
 	unsigned long long address, handle, again = 0;
 	size_t before, during, after, total;
@@ -137,7 +137,7 @@ START_TEST(a_retained_handle_is_released_twice)
 }
 END_TEST
 
-START_TEST(a_released_handle_can_be_had_again)
+START_TEST(released_handle_can_be_retained)
 {
 	unsigned long long address, handle, again = 0;
 
@@ -151,7 +151,7 @@ START_TEST(a_released_handle_can_be_had_again)
 }
 END_TEST
 
-START_TEST(its_pointers_differ_from_plain_ones)
+START_TEST(pointers_to_mapped_memory_have_own_attributes)
 {
 	struct CUctx_st *context = (struct CUctx_st *)7;
 	struct cu_ipc_handle ipc;
@@ -177,7 +177,7 @@ START_TEST(its_pointers_differ_from_plain_ones)
 }
 END_TEST
 
-START_TEST(sizes_come_in_units_and_addresses_have_an_end)
+START_TEST(sizes_have_a_unit_and_addresses_a_limit)
 {
 	unsigned long long address, handle;
 	size_t unit = 0;
@@ -209,7 +209,7 @@ START_TEST(sizes_come_in_units_and_addresses_have_an_end)
 }
 END_TEST
 
-START_TEST(host_code_sees_it_when_it_may)
+START_TEST(setting_allows_host_access_to_mapped_memory)
 {
 	unsigned long long plain, address, handle;
 	unsigned char byte = 7;
@@ -228,15 +228,15 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, mapped_memory_works_once_access_is_set);
-	tcase_add_test(tests, bytes_live_until_handle_and_mappings_are_gone);
+	tcase_add_test(tests, mapped_memory_works_after_set_access);
+	tcase_add_test(tests, bytes_live_until_handle_and_mappings_end);
 	tcase_add_test(tests, remapped_bytes_keep_their_contents);
-	tcase_add_test(tests, a_mapping_may_begin_inside_the_bytes);
-	tcase_add_test(tests, a_retained_handle_is_released_twice);
-	tcase_add_test(tests, a_released_handle_can_be_had_again);
-	tcase_add_test(tests, its_pointers_differ_from_plain_ones);
-	tcase_add_test(tests, sizes_come_in_units_and_addresses_have_an_end);
-	tcase_add_test(tests, host_code_sees_it_when_it_may);
+	tcase_add_test(tests, mapping_may_start_inside_the_bytes);
+	tcase_add_test(tests, retained_handle_is_released_twice);
+	tcase_add_test(tests, released_handle_can_be_retained);
+	tcase_add_test(tests, pointers_to_mapped_memory_have_own_attributes);
+	tcase_add_test(tests, sizes_have_a_unit_and_addresses_a_limit);
+	tcase_add_test(tests, setting_allows_host_access_to_mapped_memory);
 }
 
 int main(void)
