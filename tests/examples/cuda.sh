@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# cuda.sh - the examples for CUDA, against headers as `make install` puts them down: built without a word for two
-# architectures, without indirect calls, and what they say to a wrong call; and they run where there is a GPU.
-# shellcheck disable=SC2154 # $include, $scratch and $libraries are device.sh's and lib.sh's
+# cuda.sh - the examples for CUDA, with the headers that `make install` installs: they build without a
+# warning for two architectures, have no indirect calls, report invalid options, and run if there is a
+# GPU.
+# shellcheck disable=SC2154 # device.sh and lib.sh set $include, $scratch and $libraries
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 device_test='examples for CUDA'
@@ -12,29 +13,29 @@ device_test='examples for CUDA'
 staged ds.cuh install-heap-headers install-coalesce-headers install-ds-headers
 examples=$MAM_SRCDIR/examples
 
-# Of another architecture than what is linked, so that no list of two is needed.
+# For another architecture than the linked program, so that no list of two is needed.
 of_old() # PROGRAM
 {
 	silent "$NVCC" -O2 -arch=sm_75 -Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I "$include" -c \
 		-o "$scratch/$1.old.o" "$examples/$1.cu"
 }
 
-refused() # PROGRAM SENTENCE ARGUMENT... - status 2, the sentence, and nothing else
+refused() # PROGRAM MESSAGE ARGUMENT... - status 2, the message, and no other output
 {
 	program=$1
 	sentence=$2
 	shift 2
 	LD_LIBRARY_PATH=$libraries "$scratch/$program" "$@" > "$scratch/out" 2> "$scratch/err"
 	same "$program $*: status" 2 $?
-	same "$program $*: what it says" "$sentence" "$(cat "$scratch/out" "$scratch/err")"
+	same "$program $*: message" "$sentence" "$(cat "$scratch/out" "$scratch/err")"
 }
 
 for program in automaton edges frontier; do
 	try "$program.cu builds for sm_75" of_old "$program"
 	try "$program.cu builds" compile "$program.o" "$examples/$program.cu" -O2 -Werror all-warnings -Xcompiler -Werror
-	try "$program is linked" link "$program" -O2 "$program.o"
-	try "$program.cu as PTX" "$NVCC" -arch=sm_90 -I "$include" -ptx -o "$scratch/$program.ptx" "$examples/$program.cu"
-	same "$program: no call goes by a pointer" '' "$(grep 'prototype_' "$scratch/$program.ptx" | head -n 1)"
+	try "$program links" link "$program" -O2 "$program.o"
+	try "$program.cu compiles to PTX" "$NVCC" -arch=sm_90 -I "$include" -ptx -o "$scratch/$program.ptx" "$examples/$program.cu"
+	same "$program: no indirect calls" '' "$(grep 'prototype_' "$scratch/$program.ptx" | head -n 1)"
 	LD_LIBRARY_PATH=$libraries try "$program --help" sh -c "'$scratch/$program' --help | grep -q -- '--seed'"
 	refused "$program" "$program: error: unknown option '--sead'; see '$program --help'" --sead 5
 	refused "$program" "$program: error: invalid value '' for --seed: expected 0 to 1048576" --seed

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# opencl.sh - the examples for OpenCL: their kernels pass clang as OpenCL C 1.2 and 3.0, programs are built without a
-# word, they run on the machine's first device, and what they say to a wrong call.
+# opencl.sh - the examples for OpenCL: clang compiles their kernels as OpenCL C 1.2 and 3.0; the programs
+# build without a warning, run on the machine's first device, and report invalid options.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -13,14 +13,14 @@ as_opencl() # STANDARD FILE
 	clang -x cl "-cl-std=$1" -Xclang -finclude-default-header -Wall -Wextra -Werror -fsyntax-only -I "$examples" "$2"
 }
 
-# What edges_opencl.c puts in front of mam.cl, as it stands there.
+# The text that edges_opencl.c inserts before mam.cl.
 sed -n '/^static const char over_ring/,/;$/s/^[^"]*"\(.*\)\\n".*/\1/p' "$examples/edges_opencl.c" > "$scratch/over_ring.cl"
 : > "$scratch/nothing.cl"
 echo 'kernel void probe(volatile global atomic_uint *at)
 	{ atomic_store_explicit(at, 1, memory_order_relaxed, memory_scope_device); }' > "$scratch/probe.cl"
 for standard in CL1.2 CL3.0; do
 	if ! as_opencl CL3.0 "$scratch/probe.cl" > /dev/null 2>&1; then
-		skip "clang takes the kernels as $standard" 'there is no clang that knows OpenCL C 3.0'
+		skip "clang compiles the kernels as $standard" 'no clang with OpenCL C 3.0'
 		continue
 	fi
 	for kernels in 'nothing automaton' 'nothing edges' 'over_ring edges' 'nothing frontier'; do
@@ -29,7 +29,7 @@ for standard in CL1.2 CL3.0; do
 			sh "$MAM_SRCDIR/build-aux/mam-bundle" "$MAM_SRCDIR/src" "$MAM_SRCDIR/src/opencl/mam.cl"
 			echo "#include \"${kernels#* }.cl\""
 		} > "$scratch/whole.cl"
-		try "clang takes ${kernels#* }.cl behind ${kernels% *} as $standard" as_opencl "$standard" "$scratch/whole.cl"
+		try "clang compiles ${kernels#* }.cl after ${kernels% *} as $standard" as_opencl "$standard" "$scratch/whole.cl"
 	done
 done
 
@@ -49,7 +49,7 @@ built() # PROGRAM
 		-lOpenCL
 }
 
-# What drivers keep until the process ends is theirs.
+# Memory that drivers keep until the process ends is not a leak of the examples.
 printf 'leak:%s\n' libpocl libLLVM libclang libOpenCL > "$scratch/theirs"
 LSAN_OPTIONS=suppressions=$scratch/theirs:print_suppressions=0
 export LSAN_OPTIONS
@@ -69,7 +69,7 @@ example() # PROGRAM OPTION...
 	fi
 }
 
-refused() # STATUS SENTENCE PROGRAM OPTION... - and nothing else
+refused() # STATUS MESSAGE PROGRAM OPTION... - and no other output
 {
 	status=$1
 	sentence=$2
@@ -85,7 +85,7 @@ refused() # STATUS SENTENCE PROGRAM OPTION... - and nothing else
 }
 
 for program in automaton_opencl edges_opencl frontier_opencl; do
-	try "$program is built" built "$program"
+	try "$program builds" built "$program"
 	try "$program --help" sh -c "'$scratch/$program' --help | grep -q -- '--platform'"
 	refused 2 "error: unknown option '--sead'; see '$program --help'" "$program" --sead 5
 	refused 2 "error: invalid value '0' for --lanes: expected 1 to 1048576" "$program" --lanes 0

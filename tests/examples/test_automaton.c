@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_automaton.c - the example of an automaton with lists of states, lane by lane: what it finds is what
- * a column of edit distances finds on the host; over a base that notices everything, and over one that
- * refuses.
+ * test_automaton.c - the example of an automaton with lists of states, lane by lane: its matches
+ * are those of a column of edit distances on the host; over a base that checks its callers, and
+ * over one that refuses.
  */
 #include "ds/kit.h"
 #include "ds/base.h"
@@ -52,11 +52,11 @@ static const char *check(void *argument)
 		if (own->found[i] == AUTOMATON_NO_MEMORY)
 			none++;
 		else if (own->found[i] != own->expected[i])
-			return "it found more or less than there is";
+			return "unexpected matches";
 	if (none != kit->refusals)
-		return "who was refused did not say so";
+		return "a refused allocation was not reported";
 	if (own->found[plan->texts] != 0xa5a5a5a5)
-		return "written behind the last text";
+		return "a write after the last text";
 	return ckit_check_empty(kit);
 }
 
@@ -70,11 +70,11 @@ static const struct plan plans[] = {
 	{ "many errors", 1, 2, 12, 4, 6, 60, 0, 2 },
 	{ "a warp and more", 2, 20, 4, 1, 70, 10, 0, 4 },
 	{ "no text", 2, 2, 3, 1, 4, 0, 0, 2 },
-	{ "some refused", 2, 4, 4, 1, 20, 10, 13, 30 },
-	{ "all refused", 2, 4, 4, 1, 20, 10, 1, 4 },
+	{ "some requests refused", 2, 4, 4, 1, 20, 10, 13, 30 },
+	{ "all requests refused", 2, 4, 4, 1, 20, 10, 1, 4 },
 };
 
-START_TEST(finds)
+START_TEST(matches_are_those_of_edit_distances)
 {
 	const struct plan *plan = &plans[_i];
 	struct ckit *kit = dkit_create(1 << 16, plan, sizeof(struct own), begin);
@@ -91,7 +91,7 @@ START_TEST(finds)
 	ck_assert(all || !plan->length);
 	kit->refuse_every = plan->refuse_every;
 	kit->max_bytes = (automaton_max(&own->made) + 1) * sizeof(uint32_t);
-	/* Each state is in a list once: so no list has more than all targets, whatever the text. */
+	/* Each state is in a list once, so no list is longer than all targets, for any text. */
 	kit->max_bytes = sizeof(struct automaton_list) + own->made.targets_count * sizeof(uint32_t);
 	ckit_explore(kit, plan->name, search, plan->grid, plan->block, plan->seeds, check);
 	free(own->texts);
@@ -100,8 +100,8 @@ START_TEST(finds)
 }
 END_TEST
 
-/* A state is in a list once, by however many ways the automaton came to it. */
-START_TEST(once)
+/* A state is in a list once, regardless of the number of paths to it. */
+START_TEST(each_state_is_listed_once)
 {
 	static const struct plan plan = { .grid = 1, .block = 1 };
 	struct ckit *kit = dkit_create(1 << 16, &plan, sizeof(struct own), begin);
@@ -141,7 +141,8 @@ int main(void)
 {
 	TCase *tcase = tcase_create("automaton");
 
-	tcase_add_loop_test(tcase, finds, 0, sizeof(plans) / sizeof(plans[0]));
-	tcase_add_test(tcase, once);
+	tcase_add_loop_test(tcase, matches_are_those_of_edit_distances, 0,
+			    sizeof(plans) / sizeof(plans[0]));
+	tcase_add_test(tcase, each_state_is_listed_once);
 	return ckit_run(tcase, "examples/automaton");
 }

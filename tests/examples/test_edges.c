@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_edges.c - the example that makes a graph of a list of edges, lane by lane: against the sums that
- * the host reckons, over a base that notices everything, over one that refuses, and over a ring; and
- * keys that make no deep tree of sorted names.
+ * test_edges.c - the example that builds a graph from a list of edges, lane by lane: against sums
+ * computed on the host, over a base that checks its callers, over one that refuses, and over a
+ * ring; and keys that keep a tree of sorted names shallow.
  */
 #include "ds/kit.h"
 #include "ds/slist.h"
@@ -20,7 +20,7 @@ struct plan {
 	uint32_t grid, block;
 	uint32_t edges, nodes;
 	uint32_t refuse_every;
-	uint32_t ring; /* bytes; 0: the base that notices everything */
+	uint32_t ring; /* bytes; 0: the base that checks its callers */
 	uint32_t seeds;
 };
 
@@ -111,9 +111,9 @@ static const char *check_sums(void *argument)
 		return "an edge was refused";
 	if (plan->ring == 512 &&
 	    (!own->refused || own->ring[sizeof(struct edges_ring) + 512] != 0xa5))
-		return "the ring has more than there is";
+		return "the ring has handed out more than its size";
 	if (!own->refused && !edges_same(&own->sum, &own->expected))
-		return "the graph is not what the list says";
+		return "the graph does not match the list";
 	if (plan->ring)
 		return own->sum.nodes * sizeof(struct edges_node) +
 					       own->sum.links * sizeof(struct edges_link) <=
@@ -132,13 +132,13 @@ static const struct plan plans[] = {
 	{ "three blocks", 3, 5, 40, 9, 0, 0, 100 },
 	{ "two warps", 2, 34, 200, 50, 0, 0, 10 },
 	{ "more lanes than edges", 2, 33, 20, 1000, 0, 0, 20 },
-	{ "some refused", 3, 2, 20, 5, 3, 0, 200 },
-	{ "all refused", 2, 2, 5, 4, 1, 0, 30 },
+	{ "some requests refused", 3, 2, 20, 5, 3, 0, 200 },
+	{ "all requests refused", 2, 2, 5, 4, 1, 0, 30 },
 	{ "a ring", 3, 5, 40, 9, 0, 8192, 100 },
-	{ "a ring that ends", 2, 3, 40, 9, 0, 512, 100 },
+	{ "a ring that runs out", 2, 3, 40, 9, 0, 512, 100 },
 };
 
-START_TEST(graph)
+START_TEST(graph_matches_edge_list)
 {
 	const struct plan *plan = &plans[_i];
 	struct ckit *kit = dkit_create(1 << 16, plan, sizeof(struct own), begin);
@@ -156,8 +156,8 @@ START_TEST(graph)
 }
 END_TEST
 
-/* A lane that came second with its node has it for the next one, once. */
-START_TEST(keeps)
+/* A lane that inserted its node too late keeps it for the next key, once. */
+START_TEST(unused_node_is_kept_for_next_key)
 {
 	_Alignas(16) unsigned char memory[512];
 	struct edges_ring *ring = (struct edges_ring *)memory;
@@ -181,8 +181,8 @@ START_TEST(keeps)
 }
 END_TEST
 
-/* Each name has a key of its own, and comes back. */
-START_TEST(keys)
+/* Each name has a unique key, which can be converted back. */
+START_TEST(keys_are_unique_and_reversible)
 {
 	uint64_t name = 1;
 	uint32_t i;
@@ -196,8 +196,8 @@ START_TEST(keys)
 }
 END_TEST
 
-/* Names one after the other make no tree that is deeper than any order by chance does. */
-START_TEST(depth)
+/* Sorted names give a tree that is no deeper than with a random order. */
+START_TEST(sorted_names_give_a_shallow_tree)
 {
 	static struct mam_tree_node nodes[4096];
 	struct mam_tree tree;
@@ -224,9 +224,9 @@ int main(void)
 {
 	TCase *tcase = tcase_create("edges");
 
-	tcase_add_loop_test(tcase, graph, 0, sizeof(plans) / sizeof(plans[0]));
-	tcase_add_test(tcase, keeps);
-	tcase_add_test(tcase, keys);
-	tcase_add_test(tcase, depth);
+	tcase_add_loop_test(tcase, graph_matches_edge_list, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_test(tcase, unused_node_is_kept_for_next_key);
+	tcase_add_test(tcase, keys_are_unique_and_reversible);
+	tcase_add_test(tcase, sorted_names_give_a_shallow_tree);
 	return ckit_run(tcase, "examples/edges");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_frontier.c - the example of a breadth-first search, lane by lane: distances are those of a queue on
- * the host, and each node was reached by one edge of the level before; over a base that notices
- * everything, and over one that refuses.
+ * test_frontier.c - the example of a breadth-first search, lane by lane: distances are those of a
+ * queue on the host, and each node was reached by one edge of the previous level; over a base that
+ * checks its callers, and over one that refuses.
  */
 #define MAM_VECTOR_WAITS 20u
 
@@ -97,35 +97,38 @@ static const char *check(void *argument)
 
 	if (plan->refuse_after) {
 		if (!own->frontier.lost)
-			return "there was no memory, and nobody says so";
+			return "a failed allocation was not reported";
 		for (i = 0; i < plan->nodes; i++)
 			if (own->distance[i] < own->expected[i])
-				return "a node is nearer than it may be";
+				return "a node has too small a distance";
 		return ckit_check_empty(kit);
 	}
 	if (own->frontier.lost)
-		return "a node was lost";
+		return "a node was not reached";
 	if (memcmp(own->distance, own->expected, plan->nodes * sizeof(*own->distance)) != 0)
 		return "a distance is wrong";
 	if (!frontier_tree_right(&own->graph, 3, own->by, own->distance))
-		return "a node was not reached by an edge, or not by one";
+		return "a node was not reached by exactly one edge";
 	for (i = 0; i <= own->levels; i++)
 		known += own->sizes[i];
 	for (i = 0; i < plan->nodes; i++)
 		reached += own->expected[i] != FRONTIER_NOBODY;
 	if (known != reached || own->sizes[own->levels] || !own->sizes[own->levels - 1])
-		return "levels are not as large as they should be";
+		return "a level has an unexpected size";
 	return ckit_check_empty(kit);
 }
 
 static const struct plan plans[] = {
 	/* name, grid, block, nodes, degree, reach, refuse, seeds */
-	{ "one lane", 1, 1, 40, 2, 5, 0, 4 },          { "two lanes", 2, 1, 12, 3, 4, 0, 200 },
-	{ "three blocks", 3, 5, 40, 2, 12, 0, 100 },   { "two warps", 2, 33, 1400, 3, 1400, 0, 2 },
-	{ "one refused", 2, 4, 1400, 2, 1400, 3, 10 }, { "all refused", 2, 2, 12, 3, 4, 1, 20 },
+	{ "one lane", 1, 1, 40, 2, 5, 0, 4 },
+	{ "two lanes", 2, 1, 12, 3, 4, 0, 200 },
+	{ "three blocks", 3, 5, 40, 2, 12, 0, 100 },
+	{ "two warps", 2, 33, 1400, 3, 1400, 0, 2 },
+	{ "one request refused", 2, 4, 1400, 2, 1400, 3, 10 },
+	{ "all requests refused", 2, 2, 12, 3, 4, 1, 20 },
 };
 
-START_TEST(search)
+START_TEST(distances_match_a_host_queue)
 {
 	const struct plan *plan = &plans[_i];
 	struct ckit *kit = dkit_create(1 << 17, plan, sizeof(struct own), begin);
@@ -155,6 +158,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("frontier");
 
-	tcase_add_loop_test(tcase, search, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_loop_test(tcase, distances_match_a_host_queue, 0,
+			    sizeof(plans) / sizeof(plans[0]));
 	return ckit_run(tcase, "examples/frontier");
 }

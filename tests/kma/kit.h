@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kit.h - what tests of the heap of superblocks share: a heap in memory with guards around it, and a
- * shadow of who has which byte.
+ * kit.h - test helpers for the heap of superblocks: a heap in memory with guards around it, and a
+ * shadow of the owner of each byte.
  *
- * 1. Who gets a block owns its bytes (kkit_own): no other may own one of them; they are written
- *    plainly, and must be as they were when it is given back (kkit_disown).
- * 2. After a run in which all was given back, nothing is in use, and all superblocks can be had, each
- *    alone, and given back again (kkit_whole).
+ * 1. A lane that gets a block owns its bytes (kkit_own): no other lane may own one of them; they
+ *    are written with plain stores, and must be unchanged when the block is freed (kkit_disown).
+ * 2. After a run in which all blocks were freed, nothing is in use, and each superblock can be
+ *    allocated on its own, and freed again (kkit_whole).
  */
 #ifndef MAM_TESTS_KMA_KIT_H
 #define MAM_TESTS_KMA_KIT_H
@@ -32,18 +32,18 @@
 
 struct kkit {
 	struct mam_kma_terms terms;
-	unsigned char *memory; /* guards around it */
+	unsigned char *memory; /* with guards around it */
 	struct mam_kma *heap;
 	uint32_t superblocks;
 	uint64_t space_bytes;
-	uint32_t *owner;  /* a byte of the ground: number of its block, 0: nobody's */
-	uint32_t *length; /* a byte: bytes of the block that begins there, 0: none does */
+	uint32_t *owner;  /* per byte of the space: number of its block, 0: no owner */
+	uint32_t *length; /* per byte: bytes of the block that begins there; 0: none begins there */
 	uint32_t number;
-	uint32_t parts, none;     /* live; requests that were answered with NULL */
-	uint64_t kept[KKIT_KEPT]; /* what somebody left for others; atomic */
+	uint32_t parts, none;     /* live blocks; requests that returned NULL */
+	uint64_t kept[KKIT_KEPT]; /* blocks that a lane left for other lanes; atomic */
 	const void *plan;
 	void (*begin)(struct kkit *kit); /* may be NULL */
-	uint32_t others;                 /* lanes that do not stop, where some do */
+	uint32_t others;                 /* number of lanes that do not stop, if some do */
 	uint32_t runs, halts;
 };
 
@@ -91,7 +91,7 @@ static inline unsigned char kkit_pattern(uint32_t number, size_t i)
 	return (unsigned char)(number * 31 + i * 7 + 1);
 }
 
-/* `part` has just been got. NULL: false. */
+/* `part` has just been allocated. NULL: returns false. */
 static inline bool kkit_own(struct kkit *kit, void *part, size_t bytes)
 {
 	uint32_t number;
@@ -107,7 +107,7 @@ static inline bool kkit_own(struct kkit *kit, void *part, size_t bytes)
 	return true;
 }
 
-/* It is about to be given back. */
+/* The part is about to be freed. */
 static inline void kkit_disown(struct kkit *kit, void *part)
 {
 	size_t bytes, i;
@@ -132,7 +132,7 @@ static inline void kkit_put(struct kkit *kit, void *part)
 	MAM_KASSERT(mam_kma_free(kit->heap, part));
 }
 
-/* Leaves a block, or NULL, in a place, and takes what is there. */
+/* Leaves a block, or NULL, in a place, and takes the previous contents. */
 static inline void *kkit_exchange(struct kkit *kit, uint32_t place, void *part)
 {
 	return (void *)(uintptr_t)mam_atomic_xchg64(&kit->kept[place], (uintptr_t)part, MAM_ACQ_REL,
@@ -214,7 +214,7 @@ static inline bool kkit_named(struct kkit *kit, uint32_t superblock)
 	return false;
 }
 
-/* Nobody has an attached superblock, or a mark, in his hands: else it is lost to all but a search. */
+/* No lane owns an attached superblock or a mark: otherwise only a search would find it. */
 static inline const char *kkit_fault(struct kkit *kit)
 {
 	uint32_t i;
@@ -228,7 +228,7 @@ static inline const char *kkit_fault(struct kkit *kit)
 	return NULL;
 }
 
-/* The guards, and the books: nothing is in use. */
+/* The guards, and the metadata: nothing is in use. */
 static inline const char *kkit_empty(struct kkit *kit)
 {
 	struct mam_kma_stats stats = kkit_stats(kit);
@@ -237,11 +237,11 @@ static inline const char *kkit_empty(struct kkit *kit)
 	for (i = 0; i < KKIT_GUARD; i++)
 		if (kit->memory[i] != 0xa5 ||
 		    kit->memory[KKIT_GUARD + kit->terms.bytes + i] != 0xa5)
-			return "written outside of the heap";
+			return "a write outside the heap";
 	if (kit->parts)
-		return "the test has kept a block";
+		return "the test still owns a block";
 	if (stats.blocks || stats.runs || stats.in_runs)
-		return "a block is in use that nobody has";
+		return "a block without an owner is in use";
 	if (stats.active + stats.inactive + stats.free != kit->superblocks)
 		return "superblocks do not add up";
 	if (stats.inactive)
@@ -253,7 +253,7 @@ static inline const char *kkit_empty(struct kkit *kit)
 	return kkit_fault(kit);
 }
 
-/* And nothing is lost: each superblock can be had. */
+/* And no superblock is lost: each of them can be allocated. */
 static inline const char *kkit_whole(void *argument)
 {
 	struct kkit *kit = argument;

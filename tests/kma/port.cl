@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * port.cl - kernels that use all of the heap of superblocks, as OpenCL C and as CUDA.
+ * port.cl - kernels that use the whole heap of superblocks, as OpenCL C and as CUDA.
  */
 #include "kma/kma.h"
 #include "kma/report.h"
@@ -23,7 +23,7 @@ KERNEL make(MAM_GLOBAL struct mam_kma *heap, uint64_t bytes, uint32_t shift, uin
 	(void)mam_kma_format(heap, terms, mam_kma_self(), mam_block_threads() * mam_grid_blocks());
 }
 
-/* counts: 0 requests in vain, 1 frees that were refused, 2 blocks that somebody else had too. */
+/* counts: 0 failed requests, 1 refused frees, 2 blocks that also had another owner. */
 KERNEL churn(MAM_GLOBAL struct mam_kma *heap, MAM_GLOBAL uint32_t *counts, uint32_t rounds,
 	     uint32_t max)
 {
@@ -46,7 +46,7 @@ KERNEL churn(MAM_GLOBAL struct mam_kma *heap, MAM_GLOBAL uint32_t *counts, uint3
 	}
 }
 
-KERNEL tell(MAM_GLOBAL struct mam_kma *heap, MAM_GLOBAL struct mam_kma_stats *stats)
+KERNEL report(MAM_GLOBAL struct mam_kma *heap, MAM_GLOBAL struct mam_kma_stats *stats)
 {
 	mam_kma_report(heap, stats, mam_kma_self(), mam_block_threads() * mam_grid_blocks());
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_actives.c - entries: a mark has one owner, what was looked at before a change cannot change it
- * again, who sees a number sees what was written before it was published; and lanes are spread.
+ * test_actives.c - entries: a mark has one owner, an outdated value of an entry cannot change it, a
+ * lane that reads a number sees the writes before its publication; and lanes are spread.
  */
 #include "kma/kit.h"
 
@@ -9,7 +9,7 @@
 
 struct own {
 	uint64_t entry;
-	uint32_t value[MAX]; /* of the superblock that the entry names, or its marker's own */
+	uint32_t value[MAX];         /* of the superblock that the entry names, or of its marker */
 	uint32_t marker, next, seen; /* the test's own */
 };
 
@@ -64,7 +64,7 @@ static void begin(void *argument)
 	struct own *own = argument;
 
 	memset(own, 0, offsetof(struct own, seen));
-	/* Near the end of what a tag can say. */
+	/* Near the wraparound of a tag. */
 	own->entry = (uint64_t)0xfffffffc << 32;
 	stop_begin(0);
 }
@@ -76,7 +76,7 @@ static const char *check(void *argument)
 	return mam_kma_entry_what(own->entry) == MAM_KMA_MARK ? "a mark was left" : NULL;
 }
 
-START_TEST(by_many)
+START_TEST(marks_have_one_owner)
 {
 	struct own own = { 0 };
 	struct simt_case test = {
@@ -96,7 +96,7 @@ START_TEST(by_many)
 }
 END_TEST
 
-START_TEST(spread)
+START_TEST(lanes_are_spread_over_entries)
 {
 	static uint64_t entries[16 << MAM_KMA_ENTRIES_SHIFT_MAX];
 	uint64_t *entry;
@@ -123,7 +123,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("actives");
 
-	tcase_add_test(tcase, by_many);
-	tcase_add_test(tcase, spread);
+	tcase_add_test(tcase, marks_have_one_owner);
+	tcase_add_test(tcase, lanes_are_spread_over_entries);
 	return kkit_run(tcase, "kma/actives");
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_classes.c - the rule of sizes: what it gives for 4,096 B, what it promises for all, and each
- * request by trial of all classes.
+ * test_classes.c - the size classes: the published values for 4,096 B, the guaranteed properties of
+ * all, and each request against a search of all classes.
  */
 #include "kma/kit.h"
 
-START_TEST(as_published)
+START_TEST(classes_match_published_values)
 {
 	static const struct mam_kma_class wanted[] = {
 		{ 4, 992 },  { 8, 504 },  { 16, 254 }, { 32, 127 }, { 64, 63 },
@@ -21,7 +21,7 @@ START_TEST(as_published)
 }
 END_TEST
 
-START_TEST(promises)
+START_TEST(classes_fit_their_superblock)
 {
 	uint32_t shift = (uint32_t)_i, i, before = 0, bytes = 1u << shift, unused;
 	struct mam_kma_class cut = { 0, 0 };
@@ -33,7 +33,7 @@ START_TEST(promises)
 		ck_assert_uint_lt(cut.size, 8u << i);
 		ck_assert(cut.size == 4u << i || cut.size % 16 == 0);
 		ck_assert_uint_le(cut.size * cut.total + 4 * mam_kma_words(cut.total), bytes);
-		/* Neither a block more would fit, nor 16 B for each. */
+		/* Neither another block would fit, nor 16 B more per block. */
 		unused = bytes - cut.size * cut.total - 4 * mam_kma_words(cut.total);
 		ck_assert(unused < cut.size + 4);
 		ck_assert(cut.size < 16 || unused < 16 * cut.total);
@@ -44,7 +44,7 @@ START_TEST(promises)
 }
 END_TEST
 
-START_TEST(each_request)
+START_TEST(each_request_gets_its_smallest_class)
 {
 	uint32_t shift = (uint32_t)_i, bytes, best;
 	struct kkit *kit = kkit_create(2, shift, 0, NULL);
@@ -61,7 +61,7 @@ START_TEST(each_request)
 }
 END_TEST
 
-START_TEST(parts)
+START_TEST(heap_size_matches_superblock_count)
 {
 	uint32_t n, entries, shift;
 	uint64_t bytes;
@@ -85,8 +85,11 @@ START_TEST(parts)
 }
 END_TEST
 
-/* Whatever the memory: terms that are allowed, entries that leave most of it, larger superblocks where there is room. */
-START_TEST(suited)
+/*
+ * For any amount of memory: valid terms, entries that leave most of it free, and larger superblocks
+ * if there is space.
+ */
+START_TEST(suited_terms_are_valid_for_any_size)
 {
 	struct mam_kma_terms terms, before = mam_kma_suited(0);
 	uint32_t n, held;
@@ -115,10 +118,12 @@ int main(void)
 {
 	TCase *tcase = tcase_create("classes");
 
-	tcase_add_test(tcase, as_published);
-	tcase_add_loop_test(tcase, promises, MAM_KMA_SHIFT_MIN, MAM_KMA_SHIFT_MAX + 1);
-	tcase_add_loop_test(tcase, each_request, MAM_KMA_SHIFT_MIN, MAM_KMA_SHIFT_MAX + 1);
-	tcase_add_test(tcase, parts);
-	tcase_add_test(tcase, suited);
+	tcase_add_test(tcase, classes_match_published_values);
+	tcase_add_loop_test(tcase, classes_fit_their_superblock, MAM_KMA_SHIFT_MIN,
+			    MAM_KMA_SHIFT_MAX + 1);
+	tcase_add_loop_test(tcase, each_request_gets_its_smallest_class, MAM_KMA_SHIFT_MIN,
+			    MAM_KMA_SHIFT_MAX + 1);
+	tcase_add_test(tcase, heap_size_matches_superblock_count);
+	tcase_add_test(tcase, suited_terms_are_valid_for_any_size);
 	return kkit_run(tcase, "kma/classes");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_fresh.c - superblocks that were never used: each is had once, runs are neighbours, and what
- * comes back at the upper end can be had again.
+ * test_fresh.c - superblocks that were never used: each is allocated once, runs consist of
+ * neighbors, and superblocks freed at the upper end can be allocated again.
  */
 #include "kma/kit.h"
 
@@ -16,7 +16,7 @@ struct plan {
 struct own {
 	const struct plan *plan;
 	uint64_t fresh;
-	uint32_t value[MAX]; /* of who has it */
+	uint32_t value[MAX]; /* of its owner */
 	uint32_t held[MAX];  /* the test's own */
 	uint32_t back, none;
 };
@@ -71,7 +71,7 @@ static void begin(void *argument)
 	stop_begin(0);
 }
 
-/* The rest is what nobody has. */
+/* The rest has no owner. */
 static const char *check(void *argument)
 {
 	struct own *own = argument;
@@ -91,7 +91,7 @@ static const struct plan plans[] = {
 	{ "a warp", 40, 1, 20, 3, 4, 100, 20 },
 };
 
-START_TEST(by_many)
+START_TEST(concurrent_runs_do_not_overlap)
 {
 	const struct plan *plan = &plans[_i];
 	struct own *own = calloc(1, sizeof(*own));
@@ -116,7 +116,7 @@ START_TEST(by_many)
 }
 END_TEST
 
-START_TEST(alone)
+START_TEST(runs_are_returned_at_the_upper_end_only)
 {
 	uint64_t fresh = mam_kma_fresh_word(0, 10);
 
@@ -130,7 +130,7 @@ START_TEST(alone)
 	ck_assert_uint_eq(fresh, mam_kma_fresh_word(1, 10));
 	ck_assert_uint_eq(mam_kma_fresh_take(&fresh, 9), 1);
 	ck_assert_uint_eq(mam_kma_fresh_take(&fresh, 1), MAM_KMA_NONE);
-	/* Nothing is left: it may come back all the same. */
+	/* No superblock is left; the run can be returned nevertheless. */
 	ck_assert(mam_kma_fresh_give(&fresh, 1, 9));
 	ck_assert_uint_eq(mam_kma_fresh_take(&fresh, 9), 1);
 }
@@ -140,7 +140,8 @@ int main(void)
 {
 	TCase *tcase = tcase_create("fresh");
 
-	tcase_add_test(tcase, alone);
-	tcase_add_loop_test(tcase, by_many, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_test(tcase, runs_are_returned_at_the_upper_end_only);
+	tcase_add_loop_test(tcase, concurrent_runs_do_not_overlap, 0,
+			    sizeof(plans) / sizeof(plans[0]));
 	return kkit_run(tcase, "kma/fresh");
 }

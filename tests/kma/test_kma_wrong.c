@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_kma_wrong.c - the heap of superblocks step by step: all sizes, wrong frees, no room, and what
- * becomes of superblocks, as the states say it.
+ * test_kma_wrong.c - the heap of superblocks step by step: all sizes, invalid frees, out of memory,
+ * and the states of superblocks.
  */
 #include "kma/kit.h"
 
@@ -27,8 +27,11 @@ static uint32_t to_the_end(struct kkit *kit, size_t bytes, void **had)
 
 static void *had[MANY];
 
-/* To the end, back in another order, and to the end again: as many as there are. */
-START_TEST(all_sizes)
+/*
+ * Allocates until the heap is full, frees in another order, and fills the heap again: the same
+ * number each time.
+ */
+START_TEST(heap_can_be_filled_with_each_size)
 {
 	uint32_t shift = (uint32_t)_i, bytes, n, i, which;
 	struct kkit *kit = fresh(3, shift);
@@ -62,8 +65,8 @@ START_TEST(all_sizes)
 }
 END_TEST
 
-/* Half of each is given back: the other sizes get nothing, this one gets all of it again. */
-START_TEST(holes)
+/* Half of each superblock is freed: other sizes get nothing, this size gets all of it again. */
+START_TEST(free_blocks_serve_their_own_size_only)
 {
 	struct kkit *kit = fresh(4, 8);
 	uint32_t n = to_the_end(kit, 16, had), i;
@@ -89,7 +92,7 @@ static uint64_t wrongs(struct kkit *kit)
 	return kkit_stats(kit).failures[MAM_KMA_WRONG_FREE];
 }
 
-START_TEST(wrong_frees)
+START_TEST(invalid_frees_are_refused)
 {
 	struct kkit *kit = fresh(8, 8);
 	unsigned char *small = mam_kma_alloc(kit->heap, 16), *other = mam_kma_alloc(kit->heap, 16);
@@ -102,10 +105,10 @@ START_TEST(wrong_frees)
 	ck_assert(mam_kma_free(kit->heap, NULL));
 	for (i = 1; i < 16; i++)
 		ck_assert(++n && !mam_kma_free(kit->heap, small + i));
-	/* Behind the last block is the bitmap. */
+	/* The bitmap follows the last block. */
 	for (i = 15 * 16; i < 256; i++)
 		ck_assert(++n && !mam_kma_free(kit->heap, space + i));
-	ck_assert(++n && !mam_kma_free(kit->heap, small + 32)); /* nobody has it */
+	ck_assert(++n && !mam_kma_free(kit->heap, small + 32)); /* a free block */
 	for (i = 1; i < 256; i++)
 		ck_assert(++n && !mam_kma_free(kit->heap, whole + i));
 	for (i = 1; i < 768; i++)
@@ -117,7 +120,7 @@ START_TEST(wrong_frees)
 	ck_assert(++n && !mam_kma_free(kit->heap, space + 8 * 256));
 	ck_assert(++n && !mam_kma_free(kit->heap, &n));
 	ck_assert_uint_eq(wrongs(kit), n);
-	/* Each once, and not twice. */
+	/* The first free succeeds, the second one fails. */
 	ck_assert(mam_kma_free(kit->heap, other) && !mam_kma_free(kit->heap, other));
 	ck_assert(mam_kma_free(kit->heap, small) && !mam_kma_free(kit->heap, small));
 	ck_assert(mam_kma_free(kit->heap, whole) && !mam_kma_free(kit->heap, whole));
@@ -130,7 +133,7 @@ START_TEST(wrong_frees)
 }
 END_TEST
 
-START_TEST(wrong_requests)
+START_TEST(invalid_requests_return_null)
 {
 	struct kkit *kit = fresh(4, 8);
 
@@ -144,8 +147,8 @@ START_TEST(wrong_requests)
 }
 END_TEST
 
-/* Runs come from above, and go back there while nothing below them was given back. */
-START_TEST(runs)
+/* Runs are allocated from above, and freed there unless superblocks below them were freed. */
+START_TEST(runs_are_allocated_from_above)
 {
 	struct kkit *kit = fresh(10, 8);
 	unsigned char *all = kkit_get(kit, 10 * 256), *one, *two, *three;
@@ -165,7 +168,7 @@ START_TEST(runs)
 	kkit_put(kit, three);
 	three = kkit_get(kit, 768);
 	ck_assert_ptr_eq(three, two - 3 * 256);
-	/* From here on two single ones are left. */
+	/* From here on two single superblocks are left. */
 	kkit_put(kit, two);
 	ck_assert_ptr_null(kkit_get(kit, 5 * 256));
 	ck_assert_uint_eq(kkit_stats(kit).failures[MAM_KMA_NO_RUN], 1);
@@ -179,8 +182,11 @@ START_TEST(runs)
 }
 END_TEST
 
-/* What one lane takes and gives keeps its superblock, and another class gets it all the same. */
-START_TEST(attached)
+/*
+ * A superblock of one lane's allocations and frees stays attached, and another class can still get
+ * it.
+ */
+START_TEST(attached_superblock_serves_other_class)
 {
 	struct kkit *kit = fresh(1, 8);
 	uint64_t before;
@@ -196,7 +202,7 @@ START_TEST(attached)
 	part = kkit_get(kit, 64);
 	ck_assert_ptr_nonnull(part);
 	ck_assert_uint_gt(*mam_kma_state(kit->heap, 0) >> 40, before >> 40);
-	/* The entry of 16 names it still. */
+	/* The entry of 16 still names it. */
 	ck_assert_ptr_null(kkit_get(kit, 16));
 	kkit_put(kit, part);
 	ck_assert_ptr_nonnull(part = kkit_get(kit, 16));
@@ -208,8 +214,8 @@ START_TEST(attached)
 }
 END_TEST
 
-/* Full ones are inactive; the first block that comes back makes one of them active. */
-START_TEST(inactive)
+/* Full superblocks are inactive; the first free block makes one of them active. */
+START_TEST(first_free_activates_full_superblock)
 {
 	struct kkit *kit = fresh(3, 8);
 	uint32_t n = to_the_end(kit, 112, had);
@@ -234,8 +240,8 @@ START_TEST(inactive)
 }
 END_TEST
 
-/* No more states are looked at than the terms say. */
-START_TEST(bounded)
+/* The number of inspected states is limited by the terms. */
+START_TEST(search_is_bounded)
 {
 	struct kkit *kit = kkit_create(8, 8, 0, NULL);
 	uint32_t n, i;
@@ -244,7 +250,10 @@ START_TEST(bounded)
 	kkit_begin(kit);
 	n = to_the_end(kit, 112, had);
 	ck_assert_uint_eq(n, 16);
-	/* One in each of two: the first is active by that, the other is found only by a search. */
+	/*
+	 * One free block in each of two: the free made the first one active, the other is only
+	 * found by a search.
+	 */
 	kkit_put(kit, had[2]);
 	kkit_put(kit, had[4]);
 	ck_assert_ptr_nonnull(had[2] = kkit_get(kit, 112));
@@ -258,7 +267,7 @@ START_TEST(bounded)
 END_TEST
 
 /* By one worker or many: the same memory. */
-START_TEST(format)
+START_TEST(format_does_not_depend_on_worker_count)
 {
 	struct kkit *one = kkit_create(77, 9, 3, NULL), *many = kkit_create(77, 9, 3, NULL);
 	uint32_t i;
@@ -280,14 +289,14 @@ int main(void)
 {
 	TCase *tcase = tcase_create("step by step");
 
-	tcase_add_loop_test(tcase, all_sizes, MAM_KMA_SHIFT_MIN, 13);
-	tcase_add_test(tcase, holes);
-	tcase_add_test(tcase, wrong_frees);
-	tcase_add_test(tcase, wrong_requests);
-	tcase_add_test(tcase, runs);
-	tcase_add_test(tcase, attached);
-	tcase_add_test(tcase, inactive);
-	tcase_add_test(tcase, bounded);
-	tcase_add_test(tcase, format);
+	tcase_add_loop_test(tcase, heap_can_be_filled_with_each_size, MAM_KMA_SHIFT_MIN, 13);
+	tcase_add_test(tcase, free_blocks_serve_their_own_size_only);
+	tcase_add_test(tcase, invalid_frees_are_refused);
+	tcase_add_test(tcase, invalid_requests_return_null);
+	tcase_add_test(tcase, runs_are_allocated_from_above);
+	tcase_add_test(tcase, attached_superblock_serves_other_class);
+	tcase_add_test(tcase, first_free_activates_full_superblock);
+	tcase_add_test(tcase, search_is_bounded);
+	tcase_add_test(tcase, format_does_not_depend_on_worker_count);
 	return kkit_run(tcase, "kma/step by step");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_queue.c - a queue of superblocks alone, against a model; then by lanes of several warps and
- * blocks, of which some stop for ever: each number is had by one at a time, comes in its order,
- * brings what its giver wrote, and is found while it must be in.
+ * test_queue.c - a queue of superblocks: one lane against a model; then lanes of several warps and
+ * blocks, some of which stop forever. Each number has one owner at a time, keeps its order,
+ * publishes the writes of the lane that put it, and is found while it must be in the queue.
  */
 #include "kma/kit.h"
 
@@ -11,17 +11,17 @@
 
 struct plan {
 	const char *name;
-	uint32_t superblocks, inside; /* so many are in at the beginning */
+	uint32_t superblocks, inside; /* initial number of elements */
 	uint32_t grid, block, rounds;
-	uint32_t stoppers; /* blocks, the first ones, each with a lane that stops */
+	uint32_t stoppers; /* number of blocks, from the first one, with a lane that stops */
 	uint32_t seeds, seeds_race;
-	bool both; /* there are QUEUES, each put and take goes to any; else one */
+	bool both; /* puts and takes use any of QUEUES queues; otherwise there is one */
 };
 
 struct own {
 	const struct plan *plan;
 	struct mam_kma_queue *queue;
-	uint32_t value[MAX]; /* of who has the superblock; plain */
+	uint32_t value[MAX]; /* of the superblock's owner; plain */
 	uint32_t held[MAX];  /* the test's own */
 	uint32_t takes[MAX];
 	uint32_t runs, halts;
@@ -66,7 +66,7 @@ static void own_begin(void *argument)
 	memset(own->takes, 0, sizeof(own->takes));
 	stop_begin(0);
 	mam_kma_queue_format(own->queue, own->plan->superblocks, queues(own), 0, 1);
-	/* Near the end of what a tag can say. */
+	/* Near the wraparound of a tag. */
 	for (i = 0; i < own->plan->superblocks + queues(own); i++)
 		*mam_kma_queue_link(own->queue, i) |= (uint64_t)0xfffffffd << 32;
 	for (i = 0; i < queues(own); i++) {
@@ -81,8 +81,8 @@ static void own_begin(void *argument)
 	stop_begin((own->plan->grid - own->plan->stoppers) * own->plan->block);
 }
 
-/* Any puts and takes: as the model has it, and all of them can be out. */
-START_TEST(alone)
+/* A random sequence of puts and takes: results match the model, and the queue can be empty. */
+START_TEST(sequence_matches_model)
 {
 	struct plan plan = { .superblocks = (uint32_t)_i, .inside = 0, .grid = 1, .block = 1 };
 	struct own *own = own_create(&plan);
@@ -115,7 +115,7 @@ START_TEST(alone)
 }
 END_TEST
 
-START_TEST(bytes)
+START_TEST(format_stays_within_its_bytes)
 {
 	uint32_t n, i, workers, size, queues;
 	unsigned char *one, *many;
@@ -156,7 +156,7 @@ static void pass(struct own *own, bool must)
 	mam_kma_queue_put(own->queue, kkit_below(queues(own)), superblock);
 }
 
-/* Where there are no more lanes than superblocks in the queue, each finds one. */
+/* If there are no more lanes than superblocks in the queue, each lane finds one. */
 static MAM_KERNEL(pass_on)
 {
 	struct own *own = argument;
@@ -183,15 +183,15 @@ static const char *all_there(void *argument)
 		if (superblock == MAM_KMA_NONE && own->plan->both)
 			superblock = mam_kma_queue_take(own->queue, 1);
 		if (superblock == MAM_KMA_NONE)
-			return "one is lost";
+			return "a superblock was lost";
 		passes += own->takes[superblock];
 		if (own->value[superblock] != own->takes[superblock])
-			return "one was had by two at a time";
+			return "two lanes had a superblock at the same time";
 		note_taken(own, superblock);
 	}
 	if (mam_kma_queue_take(own->queue, 0) != MAM_KMA_NONE)
-		return "one was invented";
-	return passes ? NULL : "nobody had any";
+		return "a superblock appeared that was not put";
+	return passes ? NULL : "no lane had a superblock";
 }
 
 static void explore(struct own *own, simt_kernel *kernel, const char *(*check)(void *))
@@ -223,12 +223,12 @@ static const struct plan passes[] = {
 	{ "five for warps", 5, 5, 2, 40, 3, 0, 20, 4, false },
 	{ "one in two queues", 1, 1, 3, 1, 8, 0, 2000, 400, true },
 	{ "three in two queues", 3, 3, 4, 1, 8, 0, 2000, 400, true },
-	{ "two queues, one stops", 3, 3, 4, 1, 8, 1, 1500, 300, true },
-	{ "two, one stops", 2, 2, 4, 1, 6, 1, 1500, 300, false },
-	{ "three, two stop", 3, 3, 5, 1, 8, 2, 1500, 300, false },
+	{ "two queues, one lane stops", 3, 3, 4, 1, 8, 1, 1500, 300, true },
+	{ "two, one lane stops", 2, 2, 4, 1, 6, 1, 1500, 300, false },
+	{ "three, two lanes stop", 3, 3, 5, 1, 8, 2, 1500, 300, false },
 };
 
-START_TEST(again_and_again)
+START_TEST(recurring_superblocks_have_one_owner)
 {
 	const struct plan *plan = &passes[_i];
 	struct own *own = own_create(plan);
@@ -241,7 +241,7 @@ START_TEST(again_and_again)
 }
 END_TEST
 
-/* Lane 0 puts them in their order; the others take, and each sees rising numbers. */
+/* Lane 0 puts them in their order; the other lanes take, and each sees rising numbers. */
 static MAM_KERNEL(in_order)
 {
 	struct own *own = argument;
@@ -281,7 +281,7 @@ static const char *rest_in_order(void *argument)
 	for (i = first; i < own->plan->superblocks; i++) {
 		got = mam_kma_queue_take(own->queue, 0);
 		if (got != i)
-			return "the rest is not in order";
+			return "the rest is out of order";
 	}
 	return NULL;
 }
@@ -291,7 +291,7 @@ static const struct plan orders[] = {
 	{ "one puts, two take", 7, 0, 3, 1, 6, 0, 1500, 300, false },
 };
 
-START_TEST(fifo)
+START_TEST(queue_is_first_in_first_out)
 {
 	struct own *own = own_create(&orders[_i]);
 
@@ -305,9 +305,11 @@ int main(void)
 {
 	TCase *tcase = tcase_create("queue");
 
-	tcase_add_loop_test(tcase, alone, 1, MAX + 1);
-	tcase_add_test(tcase, bytes);
-	tcase_add_loop_test(tcase, again_and_again, 0, sizeof(passes) / sizeof(passes[0]));
-	tcase_add_loop_test(tcase, fifo, 0, sizeof(orders) / sizeof(orders[0]));
+	tcase_add_loop_test(tcase, sequence_matches_model, 1, MAX + 1);
+	tcase_add_test(tcase, format_stays_within_its_bytes);
+	tcase_add_loop_test(tcase, recurring_superblocks_have_one_owner, 0,
+			    sizeof(passes) / sizeof(passes[0]));
+	tcase_add_loop_test(tcase, queue_is_first_in_first_out, 0,
+			    sizeof(orders) / sizeof(orders[0]));
 	return kkit_run(tcase, "kma/queue");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_superblock.c - one superblock by many lanes: each block is had by one at a time, whoever makes
- * the superblock free has it alone, and it lives again, also as one of another class.
+ * test_superblock.c - one superblock used by many lanes: each block has one owner at a time, the
+ * lane that makes the superblock free owns all of it, and it is reused, also with another class.
  */
 #include "kma/kit.h"
 
@@ -11,9 +11,9 @@
 
 struct plan {
 	const char *name;
-	uint32_t classes[2]; /* it is cut into them by turns */
+	uint32_t classes[2]; /* its classes, in turn */
 	uint32_t grid, block, rounds;
-	uint32_t attach; /* one of so many attaches it, and detaches it again; 0: nobody */
+	uint32_t attach; /* one of this many lanes attaches and detaches it; 0: none */
 	uint32_t stoppers;
 	uint32_t seeds, seeds_race;
 };
@@ -21,10 +21,10 @@ struct plan {
 struct own {
 	const struct plan *plan;
 	uint64_t state;      /* atomic */
-	uint32_t vacant;     /* atomic: it is free, and nobody's */
+	uint32_t vacant;     /* atomic: it is free, and has no owner */
 	uint32_t bytes[64];  /* the superblock */
-	uint32_t holder[64]; /* a block: 1 + the lane that has it; the test's own */
-	uint32_t alone;      /* somebody has all of it */
+	uint32_t holder[64]; /* per block: 1 + the lane that owns it; the test's own */
+	uint32_t alone;      /* a lane owns all of it */
 	uint32_t lives, runs, halts, full;
 };
 
@@ -74,7 +74,7 @@ static void use(struct own *own, uint64_t state, uint32_t block)
 	note_block(own, block, self, 0);
 }
 
-/* The caller has all of it alone. */
+/* The caller owns all of it. */
 static void use_all(struct own *own)
 {
 	uint32_t i;
@@ -87,7 +87,7 @@ static void use_all(struct own *own)
 	note_alone(own, 1, 0);
 }
 
-/* And leaves it to whoever finds it. */
+/* And leaves it for any lane that finds it. */
 static void leave(struct own *own)
 {
 	use_all(own);
@@ -127,7 +127,7 @@ static void live_again(struct own *own)
 		leave(own);
 		return;
 	}
-	/* Now nobody keeps it attached, and the caller has blocks of it. */
+	/* Now it is not attached, and the caller owns blocks of it. */
 	MAM_KASSERT(!mam_kma_detach(&own->state));
 	give(own, made, blocks, taken, false);
 }
@@ -156,7 +156,7 @@ static MAM_KERNEL(churn)
 			note_full(own);
 			continue;
 		}
-		/* A rank only says where the look begins. */
+		/* A rank only determines the start of the search. */
 		for (i = 0; i < count; i++)
 			blocks[i] = mam_kma_take_bit(bitmap_of(own, seen), cut_of(own, seen).total,
 						     mam_kma_self(), kkit_below(2) * i);
@@ -176,7 +176,7 @@ static void begin(void *argument)
 	memset(own->holder, 0, sizeof(own->holder));
 	own->alone = own->lives = 0;
 	own->vacant = 1;
-	/* Near the end of what a generation can say. */
+	/* Near the wraparound of a generation. */
 	own->state = (uint64_t)0xfffffd << 40;
 	stop_begin((own->plan->grid - own->plan->stoppers) * own->plan->block);
 }
@@ -188,8 +188,8 @@ static const char *check(void *argument)
 	own->runs++;
 	own->halts += stop.stopped;
 	if (mam_kma_state_kind(own->state) != MAM_KMA_FREE || !own->vacant)
-		return "all was given back, and it is not free";
-	return own->lives ? NULL : "nobody ever had it";
+		return "all blocks were freed, but the superblock is not free";
+	return own->lives ? NULL : "no lane ever owned it";
 }
 
 static const struct plan plans[] = {
@@ -199,11 +199,11 @@ static const struct plan plans[] = {
 	{ "two blocks or three, attached", { 5, 4 }, 4, 1, 8, 2, 0, 2000, 400 },
 	{ "many or few, attached", { 0, 5 }, 2, 3, 8, 3, 0, 1000, 200 },
 	{ "sixteen and seven", { 2, 3 }, 2, 12, 4, 4, 0, 200, 40 },
-	{ "one stops", { 5, 4 }, 4, 1, 8, 0, 1, 1500, 300 },
-	{ "two stop, attached", { 4, 5 }, 5, 1, 8, 2, 2, 1500, 300 },
+	{ "one lane stops", { 5, 4 }, 4, 1, 8, 0, 1, 1500, 300 },
+	{ "two lanes stop, attached", { 4, 5 }, 5, 1, 8, 2, 2, 1500, 300 },
 };
 
-START_TEST(by_many)
+START_TEST(blocks_have_one_owner)
 {
 	const struct plan *plan = &plans[_i];
 	struct own *own = calloc(1, sizeof(*own));
@@ -230,8 +230,8 @@ START_TEST(by_many)
 }
 END_TEST
 
-/* What is in the word comes out of it. */
-START_TEST(words)
+/* The fields of a state are extracted unchanged. */
+START_TEST(state_fields_are_independent)
 {
 	uint64_t state = (uint64_t)0xabcdef << 40;
 
@@ -258,10 +258,10 @@ START_TEST(words)
 END_TEST
 
 /*
- * Each block once, wherever the look begins, and not one more than there are; ranks have each their
- * own, in the order of blocks from there on.
+ * Each block is found once, wherever the search begins, and no more than there are; each rank gets
+ * its own block, in the order of blocks from there on.
  */
-START_TEST(bits)
+START_TEST(search_finds_each_block_once)
 {
 	uint32_t bitmap[4], total = (uint32_t)_i, start, i, block, first;
 	uint64_t seen[2];
@@ -295,8 +295,8 @@ int main(void)
 {
 	TCase *tcase = tcase_create("superblock");
 
-	tcase_add_test(tcase, words);
-	tcase_add_loop_test(tcase, bits, 2, 129);
-	tcase_add_loop_test(tcase, by_many, 0, sizeof(plans) / sizeof(plans[0]));
+	tcase_add_test(tcase, state_fields_are_independent);
+	tcase_add_loop_test(tcase, search_finds_each_block_once, 2, 129);
+	tcase_add_loop_test(tcase, blocks_have_one_owner, 0, sizeof(plans) / sizeof(plans[0]));
 	return kkit_run(tcase, "kma/superblock");
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fake.h - calls of OpenCL's that fail when they are told to, devices that lack what the real one has, and
- * how much is alive.
+ * fake.h - OpenCL calls that fail on demand, devices without features of the real one, and the
+ * number of live objects.
  *
- * The linker puts __wrap_NAME in the place of NAME (-Wl,--wrap=NAME; fake_wraps of Makefile.inc names
- * them all), for what is linked into the program: the library's own objects. Drivers call the real ones.
+ * The linker replaces NAME by __wrap_NAME (-Wl,--wrap=NAME; fake_wraps of Makefile.inc lists all of
+ * them) in the objects that are linked into the program: those of the library. Drivers call the
+ * real functions.
  *
- * 1. Each wrapped call counts; the one of number fake.at fails with fake.code, and says its name. 0:
- *    none does.
- * 2. What is made and what is released is counted, so that what is left over shows.
- * 3. clGetDeviceInfo() says what fake has, where it has something.
+ * 1. Each wrapped call is counted; call number fake.at fails with fake.code, and its name is
+ *    recorded. 0: no call fails.
+ * 2. Created and released objects are counted, so that leaks are detected.
+ * 3. clGetDeviceInfo() returns the values in fake, if set.
  */
 #ifndef MAM_TESTS_OPENCL_FAKE_H
 #define MAM_TESTS_OPENCL_FAKE_H
@@ -23,10 +24,10 @@
 static struct {
 	unsigned int at, seen; /* calls */
 	cl_int code;
-	const char *name; /* of what failed; NULL: nothing did */
+	const char *name; /* of the failed call; NULL: no call failed */
 	long live;
-	bool armed; /* the host's memory counts too */
-	/* Of the device; NULL or 0: as it is. */
+	bool armed; /* host memory counts, too */
+	/* Of the device; NULL or 0: unchanged. */
 	const char *extensions;
 	cl_uint bits;
 	bool no_compiler, no_features, older, many_devices;
@@ -118,7 +119,7 @@ cl_int __wrap_clGetContextInfo(cl_context context, cl_context_info what, size_t 
 		return fake.code;
 	if (!fake.many_devices)
 		return __real_clGetContextInfo(context, what, bytes, to, needs);
-	/* 40 of them, of which the last one is the real one. */
+	/* 40 of them, the last of which is the real one. */
 	if (needs)
 		*needs = 40 * sizeof(cl_device_id);
 	if (!to)
@@ -192,7 +193,7 @@ cl_int __wrap_clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t b
 
 	if (what == CL_DEVICE_NAME)
 		return fake_answer("Fake", 5, bytes, to, needs);
-	/* A device that does not know the question is no failure. */
+	/* If a device does not know the query, that is not a failure. */
 	if (what == CL_DEVICE_OPENCL_C_FEATURES && !to && fake.older)
 		return CL_INVALID_VALUE;
 	if (!(what == CL_DEVICE_OPENCL_C_FEATURES && !to) && fake_fails("clGetDeviceInfo"))
@@ -210,7 +211,7 @@ cl_int __wrap_clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t b
 	return __real_clGetDeviceInfo(device, what, bytes, to, needs);
 }
 
-/* The host's memory. */
+/* Host memory. */
 void *__real_calloc(size_t count, size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels.cl - blocks taken and given back, with a shadow of the heap: a word for each four bytes, which
- * is 0 while nobody has them.
+ * kernels.cl - allocates and frees blocks, with a shadow of the heap: a word per four bytes, which
+ * is 0 while they are free.
  *
- * Who takes a block writes its own number into the words of it and must find 0 in each; who gives it
- * back must find its own. It stands behind mam_cl_source().
+ * An item that allocates a block writes its own number to the block's words and must find 0 in
+ * each; an item that frees it must find the owner's number. mam_cl_source() precedes this file.
  */
 #define IN_VAIN 0
 #define SHARED 1
@@ -20,7 +20,7 @@ static void note(__global ulong *counts, uint which, ulong n)
 		(void)mam_atomic_add64(&counts[which], n, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/* How many of the words were not `from`. */
+/* Returns the number of words that were not `from`. */
 static ulong change(__global void *heap, __global uint *shadow, __global void *block, ulong bytes,
 		    uint from, uint to)
 {
@@ -32,7 +32,7 @@ static ulong change(__global void *heap, __global uint *shadow, __global void *b
 	return wrong;
 }
 
-/* From `least` on, `steps` sizes, each `step` larger. */
+/* One of `steps` sizes from `min` up, each `step` larger. */
 static ulong size_of(uint self, uint round, uint min, uint steps, uint step)
 {
 	return min + (ulong)(mam_kma_mix(self * 31 + round) % steps) * step;
@@ -79,7 +79,7 @@ __kernel void churn(__global void *heap, __global uint *shadow, __global ulong *
 	note(counts, ASTRAY, astray);
 }
 
-/* One block for each item, which stays its own. */
+/* One block per item, which keeps it. */
 __kernel void keep(__global void *heap, __global uint *shadow, __global ulong *counts,
 		   __global ulong *kept, uint min, uint steps, uint step)
 {
@@ -95,7 +95,7 @@ __kernel void keep(__global void *heap, __global uint *shadow, __global ulong *c
 	note(counts, SHARED, change(heap, shadow, block, bytes, 0, self));
 }
 
-/* And given back by another item: that of number i * `stride` modulo all. */
+/* Frees the block of another item: that of number i * `stride` modulo all. */
 __kernel void give(__global void *heap, __global uint *shadow, __global ulong *counts,
 		   __global ulong *kept, uint min, uint steps, uint step, uint stride)
 {
@@ -109,7 +109,7 @@ __kernel void give(__global void *heap, __global uint *shadow, __global ulong *c
 	note(counts, REFUSED, !mam_cl_free(heap, block));
 }
 
-/* What must be refused, by one item: counts what was not, and what was though it is right. */
+/* Invalid frees, by one item: counts those that succeed, and valid ones that fail. */
 __kernel void wrong(__global void *heap, __global ulong *counts)
 {
 	__global uchar *block = mam_cl_malloc(heap, 100), *large = mam_cl_malloc(heap, 5000);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kit.h - what tests on an OpenCL device share: a device, a context, a queue, a program; and how its
- * kernels are run.
+ * kit.h - helpers for tests on an OpenCL device: a device, a context, a queue, a program; and
+ * launches of its kernels.
  *
- * 1. kit_main() makes a folder for PoCL's cache, so that nothing is left in the home of who tests, looks
- *    in a child whether there is a device (else: 77, one line), and runs the suite. Check runs each
- *    test in a child; drivers are asked only there, as what they start does not survive a fork.
- * 2. kit_open() is the first device of the first platform: PoCL's CPU, where nothing else is there; or of
- *    the one that OPENCL_PLATFORM names. Its name is printed first: a result without it says little.
- * 3. Kernels are those of tests/opencl/kernels.cl, behind mam_cl_source().
+ * 1. kit_main() creates a folder for PoCL's cache, so that nothing remains in the user's home,
+ *    checks in a child process whether there is a device (if not: status 77, one line), and runs
+ *    the suite. Check runs each test in a child; drivers are called only there, as their threads do
+ *    not survive a fork.
+ * 2. kit_open() opens the first device of the first platform (PoCL's CPU, if there is no other), or
+ *    of the platform that OPENCL_PLATFORM names. The name of the device is printed first, as
+ *    results depend on it.
+ * 3. Kernels are those of tests/opencl/kernels.cl, after mam_cl_source().
  */
 #ifndef MAM_TESTS_OPENCL_KIT_H
 #define MAM_TESTS_OPENCL_KIT_H
@@ -31,18 +33,18 @@ struct kit {
 };
 
 #define KIT_COUNTS 8u
-/* kernels.cl's. */
+/* Of kernels.cl. */
 enum {
 	KIT_IN_VAIN, /* requests */
-	KIT_SHARED,  /* words of a block that were another's too */
+	KIT_SHARED,  /* words of a block that also had another owner */
 	KIT_REFUSED, /* frees */
-	KIT_HAD,     /* blocks */
-	KIT_ASTRAY   /* blocks at a wrong address */
+	KIT_HAD,     /* allocated blocks */
+	KIT_ASTRAY   /* blocks at a misaligned address */
 };
 
 /*
- * What drivers keep until the process ends is theirs; LeakSanitizer asks for this, from its library, to which
- * a hidden function is none.
+ * Memory that drivers keep until the process ends is not a leak of mam. LeakSanitizer's library
+ * calls this function, so it must be visible.
  */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
@@ -60,7 +62,7 @@ static inline const char *kit_why(void)
 	return why;
 }
 
-/* A call of ours that must go well. */
+/* A call of mam that must succeed. */
 #define kit_well(call)                                                        \
 	do {                                                                  \
 		enum mam_status kit_status = (call);                          \
@@ -69,8 +71,8 @@ static inline const char *kit_why(void)
 	} while (0)
 
 /*
- * The first device of the first platform; or of the first whose name has what OPENCL_PLATFORM says in
- * it.
+ * The first device of the first platform, or of the first platform whose name contains
+ * OPENCL_PLATFORM.
  */
 static inline bool kit_device(cl_device_id *device)
 {
@@ -125,7 +127,7 @@ static inline void kit_open(struct kit *kit)
 	kit->counts = kit_memory(kit, KIT_COUNTS * sizeof(cl_ulong));
 }
 
-/* The file, to be freed. */
+/* The contents of the file; the caller frees them. */
 static inline char *kit_read(const char *name)
 {
 	const char *root = getenv("srcdir");
@@ -135,7 +137,7 @@ static inline char *kit_read(const char *name)
 
 	(void)snprintf(path, sizeof(path), "%s/tests/opencl/%s", root ? root : ".", name);
 	file = fopen(path, "r");
-	ck_assert_msg(file != NULL, "%s cannot be read", path);
+	ck_assert_msg(file != NULL, "cannot read %s", path);
 	ck_assert_int_eq(fseek(file, 0, SEEK_END), 0);
 	bytes = ftell(file);
 	rewind(file);
@@ -146,7 +148,7 @@ static inline char *kit_read(const char *name)
 	return text;
 }
 
-/* `standard`: "-cl-std=...", or NULL: what mam_cl_options() says. */
+/* `standard`: "-cl-std=...", or NULL: the result of mam_cl_options(). */
 static inline void kit_build(struct kit *kit, const char *file, const char *standard)
 {
 	char *kernels = kit_read(file), options[512], said[64], log[1 << 17] = "";
@@ -175,8 +177,8 @@ static inline void kit_close(struct kit *kit)
 }
 
 /*
- * A kernel, in the kit's queue. `types` has a letter for each argument: m a buffer, u a cl_uint, l a
- * cl_ulong.
+ * Runs a kernel in the test's queue. `types` has a letter for each argument: m a buffer, u a
+ * cl_uint, l a cl_ulong.
  */
 static inline void kit_run(struct kit *kit, const char *name, size_t items, size_t group,
 			   const char *types, ...)
@@ -215,7 +217,7 @@ static inline void kit_get(struct kit *kit, cl_mem memory, void *to, size_t byte
 	kit_ok(clEnqueueReadBuffer(kit->queue, memory, CL_TRUE, 0, bytes, to, 0, NULL, NULL));
 }
 
-/* What was counted, which is 0 from now on. */
+/* Returns the counts, and resets them to 0. */
 static inline void kit_counted(struct kit *kit, cl_ulong counts[KIT_COUNTS])
 {
 	const cl_uchar zero = 0;
@@ -249,7 +251,7 @@ static inline struct mam_cl_heap_info kit_stats(struct kit *kit, struct mam_cl_h
 	return stats;
 }
 
-/* Everything was given back. */
+/* All blocks were freed. */
 static inline void kit_empty(struct kit *kit, struct mam_cl_heap *heap)
 {
 	struct mam_cl_heap_info stats = kit_stats(kit, heap);
@@ -262,7 +264,7 @@ static inline void kit_empty(struct kit *kit, struct mam_cl_heap *heap)
 	ck_assert_uint_eq(stats.allocs, stats.frees);
 }
 
-/* In a child of its own. */
+/* In a child process. */
 static inline bool kit_has_device(void)
 {
 	int status = 0;
@@ -298,7 +300,7 @@ static inline int kit_main(Suite *suite)
 		failed = srunner_ntests_failed(runner) != 0;
 		srunner_free(runner);
 	} else {
-		/* As tests/lib.sh says it: tools/check prints equal lines once. */
+		/* The same text as in tests/lib.sh: tools/check prints equal lines once. */
 		printf("skip - OpenCL: no driver has a device here (package pocl-opencl-icd)\n");
 		failed = 77;
 	}

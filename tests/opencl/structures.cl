@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * structures.cl - structures over a heap, filled by many work items. What comes out is in `out`, for the
- * host to compare with what it reckons; `counts` as in kernels.cl.
+ * structures.cl - structures over a heap, filled by many work items. Their contents are copied to
+ * `out`, for the host to compare with the values that it computes; `counts` as in kernels.cl.
  */
 static void note(__global ulong *counts, uint which, ulong n)
 {
@@ -36,7 +36,7 @@ __kernel void make(__global struct all *all, __global struct mam_dsmap *map, ulo
 	mam_dsmap_init(map, buckets);
 }
 
-/* Each item once into each; keys are items modulo `keys`. */
+/* Inserts each item once into each structure; keys are items modulo `keys`. */
 __kernel void fill(__global void *heap, __global struct all *all, __global struct mam_dsmap *map,
 		   __global ulong *counts, uint keys)
 {
@@ -64,7 +64,7 @@ __kernel void fill(__global void *heap, __global struct all *all, __global struc
 	note(counts, 1, mam_dsmap_insert_multi(map, heap, keys + key, self) != MAM_DSMAP_DONE);
 }
 
-/* Each group by one request a round, of five: items want 0 to 4 elements, in all ten. */
+/* Five items share one request per round: they insert 0 to 4 elements, ten in total. */
 __kernel void fill_groups(__global void *heap, __global struct all *all, __global ulong *counts)
 {
 	MAM_SHARED(struct mam_arraylist_shared, shared);
@@ -81,7 +81,7 @@ __kernel void fill_groups(__global void *heap, __global struct all *all, __globa
 	}
 }
 
-/* How often each item is in the vector, in out[0 to n - 1]; in the list of lanes, in n to 2n - 1, and so on. */
+/* Counts each item in the vector, to out[0 to n - 1]; in the list of lanes, to n to 2n - 1; ... */
 __kernel void collect(__global struct all *all, __global struct mam_dsmap *map,
 		      __global ulong *counts, __global uint *out, uint keys)
 {
@@ -109,7 +109,7 @@ __kernel void collect(__global struct all *all, __global struct mam_dsmap *map,
 	out[4 * n + self] = found;
 }
 
-/* What goes from one to the next, by one item. */
+/* One item follows the links from element to element. */
 __kernel void walk(__global void *heap, __global struct all *all, __global struct mam_dsmap *map,
 		   __global ulong *counts, __global uint *out, ulong n, __global ulong *sums)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_churn.c - many work items take blocks and give them back; a shadow of the heap says whether two
- * ever had the same word.
+ * test_churn.c - many work items allocate and free blocks; a shadow of the heap detects words with
+ * two owners.
  */
 #include <pthread.h>
 
@@ -9,7 +9,7 @@
 
 #define MILLION 1000000u
 
-/* How sizes vary: from `least` on, `steps` of them, each `step` larger. */
+/* The range of sizes: from `min` up, `steps` of them, each `step` larger. */
 struct sizes {
 	cl_uint min, steps, step;
 };
@@ -47,7 +47,7 @@ static void world_end(struct world *world)
 	kit_close(&world->kit);
 }
 
-/* Where items run one after the other there is room for all; a GPU's are many at a time. */
+/* If items run one after the other, there is space for all; a GPU runs many at a time. */
 static bool one_by_one(struct world *world)
 {
 	cl_device_type type = 0;
@@ -56,7 +56,7 @@ static bool one_by_one(struct world *world)
 	return type == CL_DEVICE_TYPE_CPU;
 }
 
-/* What was had and what was asked for in vain; nothing else went wrong. */
+/* Returns the number of allocated blocks, and that of failed requests; no other error occurred. */
 static cl_ulong sound_all(struct world *world, cl_ulong *in_vain)
 {
 	cl_ulong counts[KIT_COUNTS];
@@ -69,7 +69,9 @@ static cl_ulong sound_all(struct world *world, cl_ulong *in_vain)
 	return counts[KIT_HAD];
 }
 
-/* Gives what was had. `in_vain`: so many requests found no room; -1: any number. */
+/*
+ * Returns the number of allocated blocks. `in_vain`: expected number of failed requests; -1: any.
+ */
 static cl_ulong sound(struct world *world, cl_ulong in_vain)
 {
 	cl_ulong got, had = sound_all(world, &got);
@@ -79,7 +81,7 @@ static cl_ulong sound(struct world *world, cl_ulong in_vain)
 	return had;
 }
 
-/* After churns: `all` requests, of which none is in vain on a CPU. */
+/* After churns: `all` requests, none of which fails on a CPU. */
 static void sound_churn(struct world *world, cl_ulong all)
 {
 	cl_ulong in_vain, had = sound_all(world, &in_vain);
@@ -111,25 +113,25 @@ static void a_million_churns(const char *standard, struct sizes sizes, cl_uint r
 	world_end(&world);
 }
 
-START_TEST(test_one_size)
+START_TEST(blocks_of_one_size)
 {
 	a_million_churns(NULL, none, 6);
 }
 END_TEST
 
-START_TEST(test_sizes_that_differ_little)
+START_TEST(blocks_of_similar_sizes)
 {
 	a_million_churns(NULL, low, 6);
 }
 END_TEST
 
-START_TEST(test_sizes_that_differ_much)
+START_TEST(blocks_of_very_different_sizes)
 {
 	a_million_churns(NULL, high, 2);
 }
 END_TEST
 
-START_TEST(test_runs)
+START_TEST(runs_of_superblocks)
 {
 	struct mam_cl_heap_info stats;
 	struct world world;
@@ -142,7 +144,7 @@ START_TEST(test_runs)
 	churn(&world, 1024, 4, runs);
 	sound_churn(&world, 4096);
 	kit_empty(&world.kit, world.heap);
-	/* Runs come to an end, as superblocks given back are not put together: and only runs. */
+	/* Runs become exhausted, as freed superblocks are not merged; nothing else does. */
 	churn(&world, 4096, 4, runs);
 	had = sound(&world, (cl_ulong)-1);
 	kit_empty(&world.kit, world.heap);
@@ -155,19 +157,19 @@ START_TEST(test_runs)
 }
 END_TEST
 
-START_TEST(test_opencl_12)
+START_TEST(opencl_12)
 {
 	a_million_churns("-cl-std=CL1.2", low, 4);
 }
 END_TEST
 
-START_TEST(test_opencl_12_with_atomic_reads)
+START_TEST(opencl_12_with_atomic_reads)
 {
 	a_million_churns("-cl-std=CL1.2 -DMAM_CL_ATOMIC_READS", low, 1);
 }
 END_TEST
 
-/* All alive at the same time, and given back by others. */
+/* All blocks are alive at the same time, and freed by other items. */
 static void keep_and_give(struct world *world, cl_uint items, struct sizes sizes, cl_ulong in_vain)
 {
 	cl_mem kept = kit_memory(&world->kit, items * sizeof(cl_ulong));
@@ -192,7 +194,7 @@ static void keep_and_give(struct world *world, cl_uint items, struct sizes sizes
 	kit_ok(clReleaseMemObject(kept));
 }
 
-START_TEST(test_a_million_blocks_at_once)
+START_TEST(a_million_live_blocks)
 {
 	struct world world;
 
@@ -203,14 +205,14 @@ START_TEST(test_a_million_blocks_at_once)
 }
 END_TEST
 
-START_TEST(test_no_room)
+START_TEST(full_heap_returns_null)
 {
 	struct world world;
 	int round;
 
 	world_begin(&world, NULL, 100);
 	for (round = 0; round < 3; round++) {
-		/* Blocks of 4 B only: 1,024 less their bitmap, of each superblock. */
+		/* Blocks of 4 B only: 1,024 minus the bitmap, in each superblock. */
 		keep_and_give(&world, 200000, none, 200000 - 100 * 992);
 		keep_and_give(&world, 100000, high, (cl_ulong)-1);
 	}
@@ -218,7 +220,7 @@ START_TEST(test_no_room)
 }
 END_TEST
 
-START_TEST(test_what_is_wrong_is_refused)
+START_TEST(invalid_frees_are_refused)
 {
 	cl_ulong counts[KIT_COUNTS];
 	struct mam_cl_heap_info stats;
@@ -239,8 +241,8 @@ START_TEST(test_what_is_wrong_is_refused)
 }
 END_TEST
 
-/* Three heaps of two contexts: kernels of all are under way at the same time. */
-START_TEST(test_several_contexts)
+/* Three heaps of two contexts, whose kernels run concurrently. */
+START_TEST(several_contexts)
 {
 	struct world world[3];
 	int i;
@@ -271,7 +273,7 @@ START_TEST(test_several_contexts)
 END_TEST
 
 /* One heap, two queues. */
-START_TEST(test_two_queues_of_a_heap)
+START_TEST(two_queues_share_a_heap)
 {
 	struct world world[2];
 
@@ -306,13 +308,13 @@ static void *thread(void *unused)
 	return unused;
 }
 
-START_TEST(test_two_host_threads)
+START_TEST(two_host_threads)
 {
 	pthread_t threads[2];
 	cl_device_id device;
 	int i;
 
-	/* PoCL finds its devices once, and two threads at the same time may find none. */
+	/* PoCL initializes its devices once; two concurrent threads may find none. */
 	ck_assert(kit_device(&device));
 	for (i = 0; i < 2; i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, thread, NULL), 0);
@@ -327,18 +329,18 @@ int main(void)
 	TCase *tcase = tcase_create("churn");
 
 	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, test_one_size);
-	tcase_add_test(tcase, test_sizes_that_differ_little);
-	tcase_add_test(tcase, test_sizes_that_differ_much);
-	tcase_add_test(tcase, test_runs);
-	tcase_add_test(tcase, test_opencl_12);
-	tcase_add_test(tcase, test_opencl_12_with_atomic_reads);
-	tcase_add_test(tcase, test_a_million_blocks_at_once);
-	tcase_add_test(tcase, test_no_room);
-	tcase_add_test(tcase, test_what_is_wrong_is_refused);
-	tcase_add_test(tcase, test_several_contexts);
-	tcase_add_test(tcase, test_two_queues_of_a_heap);
-	tcase_add_test(tcase, test_two_host_threads);
+	tcase_add_test(tcase, blocks_of_one_size);
+	tcase_add_test(tcase, blocks_of_similar_sizes);
+	tcase_add_test(tcase, blocks_of_very_different_sizes);
+	tcase_add_test(tcase, runs_of_superblocks);
+	tcase_add_test(tcase, opencl_12);
+	tcase_add_test(tcase, opencl_12_with_atomic_reads);
+	tcase_add_test(tcase, a_million_live_blocks);
+	tcase_add_test(tcase, full_heap_returns_null);
+	tcase_add_test(tcase, invalid_frees_are_refused);
+	tcase_add_test(tcase, several_contexts);
+	tcase_add_test(tcase, two_queues_share_a_heap);
+	tcase_add_test(tcase, two_host_threads);
 	suite_add_tcase(suite, tcase);
 	return kit_main(suite);
 }

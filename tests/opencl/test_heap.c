@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_heap.c - the host's calls: what a heap is that was asked for by bytes or superblocks, what it says
- * of itself, made anew, by its published names.
+ * test_heap.c - the host's calls: the size of a heap that was created by bytes or by superblocks,
+ * its statistics, resets, and the published names.
  */
 #include <pthread.h>
 
@@ -20,7 +20,7 @@ static struct mam_cl_heap_info made(struct kit *kit, struct mam_cl_heap_attr att
 	return info;
 }
 
-START_TEST(test_sizes)
+START_TEST(heap_has_requested_size)
 {
 	struct mam_cl_heap_attr attr = MAM_CL_HEAP_ATTR_INIT;
 	struct mam_cl_heap_info info;
@@ -49,7 +49,7 @@ START_TEST(test_sizes)
 }
 END_TEST
 
-/* What is kept is seen, and gone after a reset; in a queue out of order, too. */
+/* Allocated blocks are reported, and freed by a reset; in an out-of-order queue, too. */
 static void kept_and_reset(bool in_order)
 {
 	cl_ulong counts[KIT_COUNTS];
@@ -78,7 +78,7 @@ static void kept_and_reset(bool in_order)
 		kit_run(&kit, "keep", 1000, 0, "mmmmuuu", mam_cl_heap_buffer(heap), shadow,
 			kit.counts, kept, 100u, 1u, 0u);
 		info = kit_stats(&kit, heap);
-		/* Each is 128 B. */
+		/* Each one has 128 B. */
 		ck_assert_uint_eq(info.blocks, 1000);
 		ck_assert_uint_eq(info.allocs, 1000);
 		ck_assert_uint_eq(info.bytes, 128000);
@@ -96,19 +96,19 @@ static void kept_and_reset(bool in_order)
 	kit_close(&kit);
 }
 
-START_TEST(test_reset)
+START_TEST(reset_frees_all_blocks)
 {
 	kept_and_reset(true);
 }
 END_TEST
 
-START_TEST(test_reset_out_of_order)
+START_TEST(reset_works_out_of_order)
 {
 	kept_and_reset(false);
 }
 END_TEST
 
-START_TEST(test_published_names)
+START_TEST(published_names_work)
 {
 	cl_mem one, two;
 	struct kit kit;
@@ -136,8 +136,8 @@ static void *other_thread(void *sentence)
 	return NULL;
 }
 
-/* A failure is its thread's own. */
-START_TEST(test_errors_of_threads)
+/* Each thread has its own last error. */
+START_TEST(errors_are_per_thread)
 {
 	const char *other = NULL;
 	pthread_t thread;
@@ -150,8 +150,8 @@ START_TEST(test_errors_of_threads)
 }
 END_TEST
 
-/* A context goes when its last heap has gone: nothing of ours keeps it. */
-START_TEST(test_nothing_keeps_a_context)
+/* A context ends after its last heap: the library keeps no reference to it. */
+START_TEST(library_keeps_no_context)
 {
 	struct mam_cl_heap *one, *two;
 	cl_uint users = 0;
@@ -167,7 +167,9 @@ START_TEST(test_nothing_keeps_a_context)
 	kit_ok(clFinish(kit.queue));
 	kit_ok(clReleaseMemObject(kit.counts));
 	kit_ok(clReleaseCommandQueue(kit.queue));
-	/* PoCL lets go of events, and what they hold, a while after they are done. */
+	/*
+	 * PoCL releases events, and the objects that they refer to, some time after they are done.
+	 */
 	for (waits = 0; users != 1 && waits < 5000; waits++) {
 		(void)usleep(1000);
 		kit_ok(clGetContextInfo(kit.context, CL_CONTEXT_REFERENCE_COUNT, sizeof(users),
@@ -184,12 +186,12 @@ int main(void)
 	TCase *tcase = tcase_create("heap");
 
 	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, test_sizes);
-	tcase_add_test(tcase, test_reset);
-	tcase_add_test(tcase, test_reset_out_of_order);
-	tcase_add_test(tcase, test_published_names);
-	tcase_add_test(tcase, test_errors_of_threads);
-	tcase_add_test(tcase, test_nothing_keeps_a_context);
+	tcase_add_test(tcase, heap_has_requested_size);
+	tcase_add_test(tcase, reset_frees_all_blocks);
+	tcase_add_test(tcase, reset_works_out_of_order);
+	tcase_add_test(tcase, published_names_work);
+	tcase_add_test(tcase, errors_are_per_thread);
+	tcase_add_test(tcase, library_keeps_no_context);
 	suite_add_tcase(suite, tcase);
 	return kit_main(suite);
 }

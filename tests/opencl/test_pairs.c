@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_pairs.c - how many pairs of malloc and free a second the device does, and that their time grows
- * with the work and no faster. The figures are printed; of a machine that others use they are a lower
- * bound. The best of three runs counts.
+ * test_pairs.c - the device's rate of malloc and free pairs per second; and their time must grow
+ * with the work and no faster. The rates are printed; on a machine with other load they are lower
+ * bounds. The best of three runs counts.
  */
 #include <time.h>
 
@@ -65,13 +65,13 @@ static void pairs(const char *standard)
 	kit_close(&kit);
 }
 
-START_TEST(test_pairs)
+START_TEST(pairs_scale_with_work)
 {
 	pairs(NULL);
 }
 END_TEST
 
-START_TEST(test_pairs_opencl_12)
+START_TEST(pairs_scale_with_work_opencl_12)
 {
 	pairs("-cl-std=CL1.2");
 }
@@ -83,8 +83,8 @@ int main(void)
 	TCase *tcase = tcase_create("pairs");
 
 	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, test_pairs);
-	tcase_add_test(tcase, test_pairs_opencl_12);
+	tcase_add_test(tcase, pairs_scale_with_work);
+	tcase_add_test(tcase, pairs_scale_with_work_opencl_12);
 	suite_add_tcase(suite, tcase);
 	return kit_main(suite);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_refused.c - what the host's calls refuse, in which words; and that whatever fails in them, at any
- * place, takes nothing and leaves nothing.
+ * test_refused.c - calls of the host that are refused, and their messages; and a failure at any
+ * point of a call leaks nothing.
  */
 #include "opencl/kit.h"
 
@@ -43,7 +43,7 @@ static enum mam_status create(const struct mam_cl_heap_attr *attr, struct mam_cl
 	return mam_cl_heap_create(kit.context, kit.device, kit.queue, attr, heap);
 }
 
-START_TEST(test_nothing_failed_yet)
+START_TEST(no_error_initially)
 {
 	const char *why;
 
@@ -53,7 +53,7 @@ START_TEST(test_nothing_failed_yet)
 }
 END_TEST
 
-START_TEST(test_null)
+START_TEST(null_arguments_are_refused)
 {
 	struct mam_cl_heap_attr attr = small();
 	struct mam_cl_heap *heap = NULL;
@@ -84,7 +84,7 @@ START_TEST(test_null)
 }
 END_TEST
 
-START_TEST(test_attributes)
+START_TEST(invalid_attributes_are_refused)
 {
 	struct mam_cl_heap_attr attr = MAM_CL_HEAP_ATTR_INIT;
 	struct mam_cl_heap *heap = NULL;
@@ -138,7 +138,7 @@ START_TEST(test_attributes)
 }
 END_TEST
 
-/* A struct of a later version: this one's, and fields that this one does not know. */
+/* A struct of a later version: this version's fields, and unknown ones. */
 struct later_attr {
 	struct mam_cl_heap_attr known;
 	uint64_t unknown[2];
@@ -149,7 +149,7 @@ struct later_info {
 	uint64_t unknown[2];
 };
 
-START_TEST(test_older_and_newer_attributes)
+START_TEST(older_and_newer_attributes_work)
 {
 	const size_t oldest = offsetof(struct mam_cl_heap_attr, superblock_bytes);
 	struct later_attr later = { .known = small() };
@@ -174,7 +174,7 @@ START_TEST(test_older_and_newer_attributes)
 }
 END_TEST
 
-START_TEST(test_older_and_newer_statistics)
+START_TEST(older_and_newer_statistics_work)
 {
 	struct mam_cl_heap *heap = kit_heap(&kit, 16, 0);
 	struct later_info later = { .known.size = sizeof(later), .unknown = { 7, 7 } };
@@ -192,7 +192,7 @@ START_TEST(test_older_and_newer_statistics)
 }
 END_TEST
 
-START_TEST(test_others)
+START_TEST(foreign_queues_and_short_buffers_are_refused)
 {
 	struct mam_cl_heap_info info = { .size = 7 };
 	struct mam_cl_heap *heap = kit_heap(&kit, 16, 0), *none = NULL;
@@ -222,7 +222,7 @@ START_TEST(test_others)
 }
 END_TEST
 
-/* ---- devices that lack something ------------------------------------------------------------ */
+/* ---- devices without a feature -------------------------------------------------------------- */
 
 static void lacks(const char *sentence)
 {
@@ -244,7 +244,7 @@ static void lacks(const char *sentence)
 	"mam_cl_heap_create: Fake has no 64-bit atomics (cl_khr_int64_base_atomics and " \
 	"cl_khr_int64_extended_atomics): use a device that has them."
 
-START_TEST(test_no_64_bit_atomics)
+START_TEST(device_without_64_bit_atomics_is_refused)
 {
 	fake.extensions = "";
 	lacks(NO_ATOMICS);
@@ -252,7 +252,7 @@ START_TEST(test_no_64_bit_atomics)
 	lacks(NO_ATOMICS);
 	fake.extensions = "cl_khr_int64_extended_atomics";
 	lacks(NO_ATOMICS);
-	/* Names that have these inside are others. */
+	/* Names that only contain these are different. */
 	fake.extensions = "cl_khr_int64_base_atomics2 xcl_khr_int64_base_atomics "
 			  "cl_khr_int64_extended_atomics";
 	lacks(NO_ATOMICS);
@@ -260,7 +260,7 @@ START_TEST(test_no_64_bit_atomics)
 }
 END_TEST
 
-START_TEST(test_addresses_of_32_bits)
+START_TEST(device_with_32_bit_addresses_is_refused)
 {
 	fake.bits = 32;
 	lacks("mam_cl_heap_create: Fake has no 64-bit addresses: use a device that has them.");
@@ -268,7 +268,7 @@ START_TEST(test_addresses_of_32_bits)
 }
 END_TEST
 
-START_TEST(test_no_compiler)
+START_TEST(device_without_compiler_is_refused)
 {
 	fake.no_compiler = true;
 	lacks("mam_cl_heap_create: Fake has no compiler: use a driver that has one.");
@@ -276,7 +276,7 @@ START_TEST(test_no_compiler)
 }
 END_TEST
 
-START_TEST(test_options_hang_on_features)
+START_TEST(options_depend_on_features)
 {
 	char options[64];
 
@@ -292,7 +292,7 @@ START_TEST(test_options_hang_on_features)
 }
 END_TEST
 
-START_TEST(test_more_than_a_buffer)
+START_TEST(heap_larger_than_a_buffer_is_refused)
 {
 	struct mam_cl_heap_attr attr = small();
 	struct mam_cl_heap *heap = NULL;
@@ -311,7 +311,7 @@ START_TEST(test_more_than_a_buffer)
 }
 END_TEST
 
-START_TEST(test_many_devices_in_a_context)
+START_TEST(context_may_have_many_devices)
 {
 	fake.many_devices = true;
 	kit_well(mam_cl_heap_destroy(kit_heap(&kit, 16, 0)));
@@ -319,7 +319,7 @@ START_TEST(test_many_devices_in_a_context)
 }
 END_TEST
 
-START_TEST(test_compiler_that_does_not_take_it)
+START_TEST(failed_build_is_reported)
 {
 	struct mam_cl_heap_attr attr = small();
 	struct mam_cl_heap *heap = NULL;
@@ -345,7 +345,7 @@ START_TEST(test_compiler_that_does_not_take_it)
 }
 END_TEST
 
-/* ---- what fails in the middle --------------------------------------------------------------- */
+/* ---- failures in the middle ----------------------------------------------------------------- */
 
 static enum mam_status last; /* of the call under test */
 
@@ -357,7 +357,7 @@ static enum mam_status last; /* of the call under test */
 		fake.armed = false; \
 	} while (0)
 
-/* A call under test: true if it went well. */
+/* A call under test: true if it succeeded. */
 static bool try_create(void)
 {
 	struct mam_cl_heap_attr attr = small();
@@ -409,7 +409,7 @@ static enum mam_status status_of(cl_int code)
 					     : MAM_ERROR_DRIVER;
 }
 
-/* Each call that `what` makes fails once, with each code. Gives how many those are. */
+/* Each call that `what` makes fails once, with each code. Returns the number of these calls. */
 static unsigned int each_fails(bool (*what)(void), const char *who)
 {
 	static const cl_int codes[] = { CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES,
@@ -427,8 +427,8 @@ static unsigned int each_fails(bool (*what)(void), const char *who)
 			fake.live = 0;
 			well = what();
 			fake.at = 0;
-			ck_assert_msg(fake.live == 0, "%s: %ld things are left after %s", who,
-				      fake.live, fake.name ? fake.name : "all went well");
+			ck_assert_msg(fake.live == 0, "%s: %ld objects are left after %s", who,
+				      fake.live, fake.name ? fake.name : "success");
 			ck_assert(well == !fake.name);
 			if (well)
 				break;
@@ -452,7 +452,7 @@ static unsigned int each_fails(bool (*what)(void), const char *who)
 	return max;
 }
 
-START_TEST(test_create_fails_anywhere)
+START_TEST(failed_create_leaks_nothing)
 {
 	ck_assert_uint_gt(each_fails(try_create, "mam_cl_heap_create"), 20);
 	fake.many_devices = true;
@@ -461,11 +461,11 @@ START_TEST(test_create_fails_anywhere)
 }
 END_TEST
 
-START_TEST(test_published_fails_anywhere)
+START_TEST(failed_published_create_leaks_nothing)
 {
 	struct mam_cl_heap *other = kit_heap(&kit, 16, 0);
 
-	/* The program is there already. The name's own memory is the first to fail. */
+	/* The program exists already. The name's own memory is the first to fail. */
 	fake.at = 1;
 	fake.seen = 0;
 	fake.armed = true;
@@ -479,7 +479,7 @@ START_TEST(test_published_fails_anywhere)
 }
 END_TEST
 
-START_TEST(test_reset_fails_anywhere)
+START_TEST(failed_reset_leaks_nothing)
 {
 	alive = kit_heap(&kit, 16, 0);
 	queue = kit.queue;
@@ -491,7 +491,7 @@ START_TEST(test_reset_fails_anywhere)
 }
 END_TEST
 
-START_TEST(test_stats_fail_anywhere)
+START_TEST(failed_stats_leak_nothing)
 {
 	alive = kit_heap(&kit, 16, 0);
 	queue = kit.queue;
@@ -503,14 +503,14 @@ START_TEST(test_stats_fail_anywhere)
 }
 END_TEST
 
-START_TEST(test_options_fail_anywhere)
+START_TEST(failed_options_leak_nothing)
 {
 	ck_assert_uint_ge(each_fails(try_options, "mam_cl_options"), 6);
 }
 END_TEST
 
-/* Which code means which status. */
-START_TEST(test_codes)
+/* The status of each code. */
+START_TEST(each_code_has_its_status)
 {
 	static const struct {
 		cl_int code;
@@ -556,25 +556,25 @@ int main(void)
 
 	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, begin, end);
-	tcase_add_test(tcase, test_nothing_failed_yet);
-	tcase_add_test(tcase, test_null);
-	tcase_add_test(tcase, test_attributes);
-	tcase_add_test(tcase, test_older_and_newer_attributes);
-	tcase_add_test(tcase, test_older_and_newer_statistics);
-	tcase_add_test(tcase, test_others);
-	tcase_add_test(tcase, test_no_64_bit_atomics);
-	tcase_add_test(tcase, test_addresses_of_32_bits);
-	tcase_add_test(tcase, test_no_compiler);
-	tcase_add_test(tcase, test_options_hang_on_features);
-	tcase_add_test(tcase, test_more_than_a_buffer);
-	tcase_add_test(tcase, test_many_devices_in_a_context);
-	tcase_add_test(tcase, test_compiler_that_does_not_take_it);
-	tcase_add_test(tcase, test_create_fails_anywhere);
-	tcase_add_test(tcase, test_published_fails_anywhere);
-	tcase_add_test(tcase, test_reset_fails_anywhere);
-	tcase_add_test(tcase, test_stats_fail_anywhere);
-	tcase_add_test(tcase, test_options_fail_anywhere);
-	tcase_add_test(tcase, test_codes);
+	tcase_add_test(tcase, no_error_initially);
+	tcase_add_test(tcase, null_arguments_are_refused);
+	tcase_add_test(tcase, invalid_attributes_are_refused);
+	tcase_add_test(tcase, older_and_newer_attributes_work);
+	tcase_add_test(tcase, older_and_newer_statistics_work);
+	tcase_add_test(tcase, foreign_queues_and_short_buffers_are_refused);
+	tcase_add_test(tcase, device_without_64_bit_atomics_is_refused);
+	tcase_add_test(tcase, device_with_32_bit_addresses_is_refused);
+	tcase_add_test(tcase, device_without_compiler_is_refused);
+	tcase_add_test(tcase, options_depend_on_features);
+	tcase_add_test(tcase, heap_larger_than_a_buffer_is_refused);
+	tcase_add_test(tcase, context_may_have_many_devices);
+	tcase_add_test(tcase, failed_build_is_reported);
+	tcase_add_test(tcase, failed_create_leaks_nothing);
+	tcase_add_test(tcase, failed_published_create_leaks_nothing);
+	tcase_add_test(tcase, failed_reset_leaks_nothing);
+	tcase_add_test(tcase, failed_stats_leak_nothing);
+	tcase_add_test(tcase, failed_options_leak_nothing);
+	tcase_add_test(tcase, each_code_has_its_status);
 	suite_add_tcase(suite, tcase);
 	return kit_main(suite);
 }

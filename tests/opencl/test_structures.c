@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_structures.c - each structure over a heap, filled by many work items: what comes out of it is
- * counted, and must be what the host reckons; and when it is given back the heap is empty.
+ * test_structures.c - each structure over a heap, filled by many work items: the contents are
+ * counted, and must match the values that the host computes; and the heap is empty after the
+ * structures were freed.
  */
 #include "opencl/kit.h"
 
@@ -10,12 +11,12 @@
 #define KEYS 1000u
 #define BUCKETS 257u
 
-/* Where counts of each kind begin, in ITEMS: as kernels have them. */
+/* The first count of each kind, in units of ITEMS: the same as in the kernels. */
 enum { IN_VECTOR, IN_LANES, IN_LIST, VISITS, IN_MAP, IN_GROUPS, KINDS };
 
 static cl_uint out[KINDS * ITEMS];
 
-/* How many items have that key. */
+/* The number of items with that key. */
 static cl_uint of_key(cl_uint key)
 {
 	return ITEMS / KEYS + (key < ITEMS % KEYS);
@@ -70,7 +71,7 @@ static void structures(const char *standard)
 		kit_run(&kit, "make", 1, 1, "mml", all, map, (cl_ulong)BUCKETS);
 		kit_run(&kit, "fill", ITEMS, 64, "mmmmu", buffer, all, map, kit.counts, KEYS);
 		kit_run(&kit, "fill_groups", ITEMS, 64, "mmm", buffer, all, kit.counts);
-		/* So many keys were new. */
+		/* This number of keys was new. */
 		nothing_wrong(&kit, KEYS);
 		kit_ok(clEnqueueFillBuffer(kit.queue, counted, &zero, 1, 0, sizeof(out), 0, NULL,
 					   NULL));
@@ -87,7 +88,7 @@ static void structures(const char *standard)
 		ck_assert_uint_eq(sum[3], KEYS + ITEMS);
 		ck_assert_uint_eq(sum[4], KEYS);
 		kit_empty(&kit, heap);
-		/* Segments of the vector were runs; those are not put together again. */
+		/* Segments of the vector were runs, which are not merged when they are freed. */
 		kit_well(mam_cl_heap_reset(heap, kit.queue));
 	}
 	kit_ok(clReleaseMemObject(all));
@@ -98,13 +99,13 @@ static void structures(const char *standard)
 	kit_close(&kit);
 }
 
-START_TEST(test_structures)
+START_TEST(structures_have_right_contents)
 {
 	structures(NULL);
 }
 END_TEST
 
-START_TEST(test_structures_opencl_12)
+START_TEST(structures_have_right_contents_opencl_12)
 {
 	structures("-cl-std=CL1.2");
 }
@@ -116,8 +117,8 @@ int main(void)
 	TCase *tcase = tcase_create("structures");
 
 	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, test_structures);
-	tcase_add_test(tcase, test_structures_opencl_12);
+	tcase_add_test(tcase, structures_have_right_contents);
+	tcase_add_test(tcase, structures_have_right_contents_opencl_12);
 	suite_add_tcase(suite, tcase);
 	return kit_main(suite);
 }

@@ -2,11 +2,11 @@
 /*
  * use.c - the smallest program: kernels with mam.cl, by its file or by the text in the library.
  *
- *     use include DIR     #include <mam/mam.cl>, with -I DIR
- *     use text            mam_cl_source() in front of the kernels
+ *    use include DIR     #include <mam/mam.cl>, with -I DIR
+ *    use text            mam_cl_source() before the kernels
  *
- * Work items put numbers into a list; the host looks at their sum. It uses the published names. Status 0:
- * all is well; 1: what is wrong is said; 77: there is no device.
+ * Work items push numbers to a list; the host checks their sum. It uses the published names. Status
+ * 0: success; 1: an error, which is printed; 77: there is no device.
  */
 #include <mam/opencl.h>
 #include <stdio.h>
@@ -44,7 +44,9 @@ static const char kernels[] =
 	"	*head = sum;\n"
 	"}\n";
 
-/* What drivers keep until the process ends is theirs; LeakSanitizer asks for this. */
+/*
+ * Memory that drivers keep until the process ends is not a leak of mam; LeakSanitizer calls this.
+ */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# use.sh - the smallest program with mam.cl, by one -I and by the text that is built in; and mam.cl itself:
-# one file, which clang takes as OpenCL C 1.2 and 3.0 without a word, and which is in order where its
-# parts are.
+# use.sh - the smallest program with mam.cl, by one -I and by the built-in text; and mam.cl itself: one
+# file that contains each header once, and that clang compiles as OpenCL C 1.2 and 3.0 without a
+# warning.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -14,14 +14,14 @@ bundle() # FILE
 
 bundle "$MAM_SRCDIR/src/opencl/mam.cl" > "$scratch/mam.cl"
 same "mam.cl includes nothing" "" "$(grep '^ *#include' "$scratch/mam.cl" | head -n 1)"
-same "each header is in it once" "" "$(grep '^#ifndef MAM_.*_H$' "$scratch/mam.cl" | LC_ALL=C sort | uniq -d)"
-same "nothing of CUDA's, the simulator's or the host's is in it" "" \
+same "mam.cl contains each header once" "" "$(grep '^#ifndef MAM_.*_H$' "$scratch/mam.cl" | LC_ALL=C sort | uniq -d)"
+same "mam.cl contains no CUDA, simulator or host code" "" \
 	"$(grep -E 'MAM_HEAP_PORT_(CUDA|SIMT|HOST|BUILTIN)_H$|stdint' "$scratch/mam.cl" | grep -v '#if' | head -n 1)"
-printf '#include "kma/nothing.h"\n' > "$scratch/hole.cl"
-if bundle "$scratch/hole.cl" > "$scratch/out" 2> "$scratch/err"; then
-	not_ok "a header that is missing is said" "it was passed over"
+printf '#include "kma/nothing.h"\n' > "$scratch/missing.cl"
+if bundle "$scratch/missing.cl" > "$scratch/out" 2> "$scratch/err"; then
+	not_ok "a missing header is reported" "it was ignored"
 else
-	same "a header that is missing is said" "mam-bundle: $MAM_SRCDIR/src/kma/nothing.h cannot be read" \
+	same "a missing header is reported" "mam-bundle: $MAM_SRCDIR/src/kma/nothing.h cannot be read" \
 		"$(cat "$scratch/err")"
 fi
 
@@ -36,20 +36,20 @@ echo 'kernel void probe(volatile global atomic_uint *at)
 	{ atomic_store_explicit(at, 1, memory_order_relaxed, memory_scope_device); }' > "$scratch/probe.cl"
 if as_opencl CL3.0 "$scratch/probe.cl" > /dev/null 2>&1; then
 	for standard in CL1.2 CL3.0; do
-		try "clang takes mam.cl as $standard" as_opencl "$standard" "$scratch/mam.cl"
-		try "and with the published names" as_opencl "$standard" "$scratch/mam.cl" -DMAM_CL_PUBLISHED_NAMES
+		try "clang compiles mam.cl as $standard" as_opencl "$standard" "$scratch/mam.cl"
+		try "clang compiles it with the published names as $standard" as_opencl "$standard" "$scratch/mam.cl" -DMAM_CL_PUBLISHED_NAMES
 	done
 	echo 'void use(__global void *heap) { (void)free(heap, malloc(heap, 1)); }' > "$scratch/names.cl"
 	cat "$scratch/mam.cl" "$scratch/names.cl" > "$scratch/both.cl"
 	if as_opencl CL1.2 "$scratch/both.cl" > /dev/null 2>&1; then
-		not_ok "without being asked mam.cl names nothing malloc" "it was taken"
+		not_ok "mam.cl does not define malloc by default" "it compiled"
 	else
-		ok "without being asked mam.cl names nothing malloc"
+		ok "mam.cl does not define malloc by default"
 	fi
 	cat "$scratch/mam.cl" "$scratch/both.cl" > "$scratch/twice.cl"
-	try "mam.cl may come twice" as_opencl CL1.2 "$scratch/twice.cl" -DMAM_CL_PUBLISHED_NAMES
+	try "mam.cl may be included twice" as_opencl CL1.2 "$scratch/twice.cl" -DMAM_CL_PUBLISHED_NAMES
 else
-	skip "clang takes mam.cl" "there is no clang that knows OpenCL C 3.0"
+	skip "clang compiles mam.cl" "no clang with OpenCL C 3.0"
 fi
 
 if [ "${HAVE_OPENCL:-no}" != yes ]; then
@@ -57,7 +57,7 @@ if [ "${HAVE_OPENCL:-no}" != yes ]; then
 	finish
 fi
 # shellcheck disable=SC2086 # CFLAGS are words
-try "the program is built" $CC ${CFLAGS:-} -I "$MAM_SRCDIR/include" -o "$scratch/use" "$MAM_SRCDIR/tests/opencl/use.c" \
+try "the program builds" $CC ${CFLAGS:-} -I "$MAM_SRCDIR/include" -o "$scratch/use" "$MAM_SRCDIR/tests/opencl/use.c" \
 	-L "$MAM_BUILDDIR/.libs" -lmam-opencl -lOpenCL -lpthread
 POCL_CACHE_DIR=$scratch/cache
 LD_LIBRARY_PATH=$MAM_BUILDDIR/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
