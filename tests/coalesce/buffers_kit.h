@@ -27,7 +27,7 @@ static inline void buffers_drop(void)
 }
 
 /* The number of blocks in the FIFOs of a class; class 0: in all FIFOs. */
-CKIT_UNSEEN uint32_t buffers_lying(uint32_t class_)
+CKIT_UNSEEN uint32_t buffers_cached(uint32_t class_)
 {
 	uint32_t i, n = 0;
 

@@ -44,7 +44,7 @@ static inline bool fixed_free(struct ckit *kit, void *part)
 }
 
 /* The caller allocated the part, or another lane passed it to the caller. */
-static inline void fixed_give(struct ckit *kit, void *part)
+static inline void fixed_release(struct ckit *kit, void *part)
 {
 	ckit_disown(kit, part);
 	MAM_KASSERT(fixed_free(kit, part));

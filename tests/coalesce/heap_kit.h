@@ -19,7 +19,7 @@
 /* The subject of the test: how a part is allocated in a round, and how it is checked and freed. */
 struct hkit_way {
 	unsigned char *(*get)(struct okit *kit, uint32_t round);
-	void (*give)(struct okit *kit, unsigned char *part);
+	void (*release)(struct okit *kit, unsigned char *part);
 };
 
 static const struct hkit_way *hkit_way;
@@ -37,7 +37,7 @@ static MAM_KERNEL(hkit_exchange)
 			&kit->kept[simt_random() % HKIT_KEPT], (uintptr_t)part, MAM_ACQ_REL,
 			MAM_AT_DEVICE);
 		if (other)
-			hkit_way->give(kit, other);
+			hkit_way->release(kit, other);
 		if (mam_lane() % 3 == round) {
 			object = okit_alloc(kit, 40);
 			MAM_KASSERT(object);
@@ -55,7 +55,7 @@ static MAM_KERNEL(hkit_sweep)
 	for (i = simt_thread(); i < HKIT_KEPT; i += simt_block_threads()) {
 		part = okit_take(kit, i);
 		if (part)
-			hkit_way->give(kit, part);
+			hkit_way->release(kit, part);
 	}
 }
 

@@ -146,7 +146,7 @@ static inline void *segs_get(struct ckit *kit, size_t bytes)
 	return part;
 }
 
-static inline void segs_give(struct ckit *kit, void *part)
+static inline void segs_release(struct ckit *kit, void *part)
 {
 	if (!part)
 		return;
@@ -172,7 +172,7 @@ __attribute__((unused)) static MAM_KERNEL(segs_subset)
 	}
 	ckit_keep(kit, me, part);
 	mam_syncthreads();
-	segs_give(kit, ckit_take(kit, other));
+	segs_release(kit, ckit_take(kit, other));
 }
 
 /* If all lanes that can share a block did, the base was asked for the computed number of bytes. */

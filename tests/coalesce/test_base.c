@@ -9,7 +9,7 @@
 
 /* ---- the test base ------------------------------------------------------------------------- */
 
-static MAM_KERNEL(take_and_give)
+static MAM_KERNEL(alloc_and_free)
 {
 	struct ckit *kit = argument;
 	struct mam_kbase base = ckit_base(kit);
@@ -30,7 +30,7 @@ START_TEST(test_base_serves_two_blocks)
 {
 	struct ckit *kit = ckit_create(1 << 16, NULL);
 
-	ckit_explore(kit, "the test base", take_and_give, 2, 40, 10, ckit_check_served);
+	ckit_explore(kit, "the test base", alloc_and_free, 2, 40, 10, ckit_check_served);
 	ckit_destroy(kit);
 }
 END_TEST
@@ -49,7 +49,7 @@ START_TEST(base_without_tries_gets_default)
 }
 END_TEST
 
-static MAM_KERNEL(give_early)
+static MAM_KERNEL(free_early)
 {
 	struct ckit *kit = argument;
 	struct mam_kbase base = ckit_base(kit);
@@ -59,7 +59,7 @@ static MAM_KERNEL(give_early)
 	(void)mam_base_free(base, part);
 }
 
-static MAM_KERNEL(give_twice)
+static MAM_KERNEL(free_twice)
 {
 	struct mam_kbase base = ckit_base(argument);
 	void *part = mam_base_alloc(base, 40);
@@ -68,7 +68,7 @@ static MAM_KERNEL(give_twice)
 	(void)mam_base_free(base, part);
 }
 
-static MAM_KERNEL(give_never)
+static MAM_KERNEL(free_never)
 {
 	MAM_KASSERT(mam_base_alloc(ckit_base(argument), 40));
 }
@@ -85,10 +85,10 @@ static MAM_KERNEL(have_both)
 
 START_TEST(shadow_detects_misuse)
 {
-	static simt_kernel *const wrong[] = { give_early, give_twice, give_never, have_both };
+	static simt_kernel *const wrong[] = { free_early, free_twice, free_never, have_both };
 	struct ckit *kit = ckit_create(1 << 12, NULL);
 	struct simt_case test = {
-		.name = "noticed",
+		.name = "misuse",
 		.kernel = wrong[_i],
 		.grid = 1,
 		.block = 1,

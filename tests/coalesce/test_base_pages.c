@@ -43,7 +43,7 @@ static void heap_begin(struct ckit *kit)
 }
 
 /* Allocated pages, according to their bits. */
-CKIT_UNSEEN uint32_t taken(void)
+CKIT_UNSEEN uint32_t allocated_pages(void)
 {
 	struct mam_pages *metadata = (struct mam_pages *)(heap + 1);
 	const uint64_t *bits = mam_pages_bits(metadata);
@@ -54,7 +54,7 @@ CKIT_UNSEEN uint32_t taken(void)
 	return n;
 }
 
-static void *told_alloc(void *argument, size_t bytes)
+static void *tracked_alloc(void *argument, size_t bytes)
 {
 	struct ckit *kit = argument;
 	unsigned char *block = mam_base_pages_alloc(heap, bytes);
@@ -69,22 +69,22 @@ static void *told_alloc(void *argument, size_t bytes)
 	return block;
 }
 
-static bool told_free(void *argument, void *block)
+static bool tracked_free(void *argument, void *block)
 {
 	ckit_uncarve(argument, block);
 	return mam_base_pages_free(heap, block);
 }
 
-static struct mam_kbase told(struct ckit *kit)
+static struct mam_kbase tracked(struct ckit *kit)
 {
-	struct mam_kbase base = { told_alloc, told_free, kit, 0 };
+	struct mam_kbase base = { tracked_alloc, tracked_free, kit, 0 };
 
 	return base;
 }
 
 static const char *check_back(void *argument)
 {
-	return taken() ? "pages are still allocated" : ckit_check_empty(argument);
+	return allocated_pages() ? "pages are still allocated" : ckit_check_empty(argument);
 }
 
 static const char *check_served(void *argument)
@@ -114,7 +114,7 @@ static MAM_KERNEL(exchange)
 
 	for (round = 0; round < 4; round++) {
 		bytes = some_bytes();
-		block = mam_base_alloc(told(kit), bytes);
+		block = mam_base_alloc(tracked(kit), bytes);
 		MAM_KASSERT(block);
 		ckit_own(kit, block, bytes);
 		other = (void *)(uintptr_t)mam_atomic_xchg64(&kit->kept[simt_random() % 16],
@@ -123,7 +123,7 @@ static MAM_KERNEL(exchange)
 		if (!other)
 			continue;
 		ckit_disown(kit, other);
-		MAM_KASSERT(mam_base_free(told(kit), other));
+		MAM_KASSERT(mam_base_free(tracked(kit), other));
 	}
 }
 
@@ -138,7 +138,7 @@ static MAM_KERNEL(sweep)
 		if (!block)
 			continue;
 		ckit_disown(kit, block);
-		MAM_KASSERT(mam_base_free(told(kit), block));
+		MAM_KASSERT(mam_base_free(tracked(kit), block));
 	}
 }
 
@@ -196,10 +196,10 @@ static MAM_KERNEL(fill)
 	uint32_t i;
 
 	for (i = 0; i < 5; i++)
-		block[i] = mam_base_alloc(told(kit), i == 4 ? (size_t)pages * PAGE : 100);
+		block[i] = mam_base_alloc(tracked(kit), i == 4 ? (size_t)pages * PAGE : 100);
 	MAM_KASSERT(!block[4]); /* one page more than the heap has */
 	for (i = 0; i < 4; i++)
-		MAM_KASSERT(!block[i] || mam_base_free(told(kit), block[i]));
+		MAM_KASSERT(!block[i] || mam_base_free(tracked(kit), block[i]));
 }
 
 static uint32_t refused;
@@ -249,35 +249,35 @@ static void refuse(unsigned char *block, uint64_t word)
 }
 
 /* The arena has two pages more than the heap. */
-static MAM_KERNEL(mistakes)
+static MAM_KERNEL(invalid_frees)
 {
 	struct mam_kbase base = mam_base_pages(heap);
 	unsigned char *low = mam_base_alloc(base, 150), *three = mam_base_alloc(base, 150);
 	unsigned char *one = mam_base_alloc(base, 40), *high = low > three ? low : three;
 	struct ckit *kit = argument;
-	unsigned char *behind = kit->arena + (size_t)pages * PAGE + 16;
+	unsigned char *past_end = kit->arena + (size_t)pages * PAGE + 16;
 	uint64_t first = (uint64_t)(high - kit->arena) / PAGE,
 		 good = word_of(MAM_BASE_PAGES_MARK, 1);
 	uint64_t left;
 
-	MAM_KASSERT(low && one && three && taken() == 7);
+	MAM_KASSERT(low && one && three && allocated_pages() == 7);
 	refuse(one + 8, good); /* not at the start of a page */
 	refuse(one + 32, good);
-	refuse(behind, good); /* not in the heap */
-	refuse(behind + PAGE, good);
+	refuse(past_end, good); /* not in the heap */
+	refuse(past_end + PAGE, good);
 	refuse(three, word_of(MAM_BASE_PAGES_MARK + 1, 3));
 	refuse(three, word_of(MAM_BASE_PAGES_MARK, 0));
 	refuse(high, word_of(MAM_BASE_PAGES_MARK, pages - first + 1));
 	refuse(three + 2 * PAGE, 3); /* in the middle of a run */
 	MAM_KASSERT(!mam_base_free(base, NULL) && !mam_base_free(base, (unsigned char *)heap));
 	MAM_KASSERT(!mam_base_free(base, kit->arena));
-	MAM_KASSERT(taken() == 7 && mam_base_free(base, low) && taken() == 4);
-	MAM_KASSERT(mam_base_free(base, three) && taken() == 1);
+	MAM_KASSERT(allocated_pages() == 7 && mam_base_free(base, low) && allocated_pages() == 4);
+	MAM_KASSERT(mam_base_free(base, three) && allocated_pages() == 1);
 	memcpy(&left, three - 16, 8);
 	/* The next owner of the pages, which does not write there, finds no mark in them. */
 	MAM_KASSERT(!left);
-	MAM_KASSERT(!mam_base_free(base, three) && taken() == 1);
-	MAM_KASSERT(mam_base_free(base, one) && !mam_base_free(base, one) && !taken());
+	MAM_KASSERT(!mam_base_free(base, three) && allocated_pages() == 1);
+	MAM_KASSERT(mam_base_free(base, one) && !mam_base_free(base, one) && !allocated_pages());
 }
 
 START_TEST(invalid_frees_are_refused)
@@ -286,7 +286,7 @@ START_TEST(invalid_frees_are_refused)
 
 	heap_make(64);
 	kit->begin = heap_begin;
-	ckit_explore(kit, "mistakes", mistakes, 1, 1, 20, NULL);
+	ckit_explore(kit, "invalid frees", invalid_frees, 1, 1, 20, NULL);
 	heap_drop();
 	ckit_destroy(kit);
 }
@@ -305,7 +305,7 @@ static MAM_KERNEL(go)
 {
 	struct ckit *kit = argument;
 	const struct ways *ways = kit->own;
-	struct mam_kcoalescer c = { told(kit), ways->buffers, ways->map };
+	struct mam_kcoalescer c = { tracked(kit), ways->buffers, ways->map };
 	uint32_t round;
 	void *part;
 

@@ -50,7 +50,7 @@ START_TEST(block_serves_only_its_class)
 		ck_assert(mam_buffers_free(buffers, base, first, low));
 		ck_assert_uint_eq(kit->allocs, class_);
 		ck_assert_uint_eq(kit->frees, 0);
-		ck_assert_uint_eq(buffers_lying(class_), 1);
+		ck_assert_uint_eq(buffers_cached(class_), 1);
 		other = mam_buffers_alloc(buffers, base, class_ < MAM_CLASSES ? high + 1 : low - 1);
 		ck_assert_ptr_ne(other, first);
 		ck_assert_uint_eq(kit->allocs, class_ + (class_ < MAM_CLASSES));
@@ -67,9 +67,9 @@ START_TEST(block_serves_only_its_class)
 			kit->frees--;
 		}
 	}
-	ck_assert_uint_eq(buffers_lying(0), MAM_CLASSES);
+	ck_assert_uint_eq(buffers_cached(0), MAM_CLASSES);
 	ck_assert_uint_eq(mam_buffers_drain(buffers, base), MAM_CLASSES);
-	ck_assert_uint_eq(buffers_lying(0), 0);
+	ck_assert_uint_eq(buffers_cached(0), 0);
 	alone_destroy(kit);
 }
 END_TEST
@@ -102,23 +102,23 @@ static struct {
 	void *block;
 	size_t bytes;
 	uint32_t allocs, frees;
-	bool answer;
-} told;
+	bool result;
+} mock;
 
-static void *told_alloc(void *heap, size_t bytes)
+static void *mock_alloc(void *heap, size_t bytes)
 {
 	(void)heap;
-	told.bytes = bytes;
-	told.allocs++;
-	return told.block;
+	mock.bytes = bytes;
+	mock.allocs++;
+	return mock.block;
 }
 
-static bool told_free(void *heap, void *block)
+static bool mock_free(void *heap, void *block)
 {
 	(void)heap;
-	told.block = block;
-	told.frees++;
-	return told.answer;
+	mock.block = block;
+	mock.frees++;
+	return mock.result;
 }
 
 /* Without buffers, the base gets the request unchanged. */
@@ -135,7 +135,7 @@ START_TEST(without_buffers_base_gets_request)
 		{ 3, 33 },      { 0, 32 },     { 0, 65536 },
 	};
 	uint32_t count = rows[_i].count, blocks = rows[_i].blocks;
-	struct mam_kbase base = { told_alloc, told_free, NULL, 0 };
+	struct mam_kbase base = { mock_alloc, mock_free, NULL, 0 };
 	struct mam_buffers *passed;
 	char block[32];
 
@@ -144,16 +144,16 @@ START_TEST(without_buffers_base_gets_request)
 	buffers_make(count, blocks, (uintptr_t)block);
 	ck_assert_uint_eq(buffers->count, 0);
 	passed = _i ? buffers : NULL;
-	memset(&told, 0, sizeof(told));
+	memset(&mock, 0, sizeof(mock));
 	ck_assert_ptr_null(mam_buffers_alloc(buffers, base, 300));
-	ck_assert(told.bytes == 300 && told.allocs == 1);
-	told.block = block;
+	ck_assert(mock.bytes == 300 && mock.allocs == 1);
+	mock.block = block;
 	ck_assert_ptr_eq(mam_buffers_alloc(passed, base, 301), block);
-	ck_assert(told.bytes == 301 && told.allocs == 2);
+	ck_assert(mock.bytes == 301 && mock.allocs == 2);
 	ck_assert(!mam_buffers_free(passed, base, block, 301));
-	told.answer = true;
+	mock.result = true;
 	ck_assert(mam_buffers_free(passed, base, block + 16, 301));
-	ck_assert(told.frees == 2 && told.block == block + 16);
+	ck_assert(mock.frees == 2 && mock.block == block + 16);
 	ck_assert_uint_eq(mam_buffers_drain(passed, base), 0);
 	buffers_drop();
 }
@@ -162,15 +162,15 @@ END_TEST
 /* A drain counts the blocks that the base accepted. */
 START_TEST(drain_counts_accepted_blocks)
 {
-	struct mam_kbase base = { told_alloc, told_free, NULL, 0 };
+	struct mam_kbase base = { mock_alloc, mock_free, NULL, 0 };
 	char block[32];
 
-	memset(&told, 0, sizeof(told));
+	memset(&mock, 0, sizeof(mock));
 	buffers_make(1, MAM_BUFFERS_BLOCKS, (uintptr_t)block);
 	ck_assert(mam_buffers_free(buffers, base, block, 8));
 	ck_assert_uint_eq(mam_buffers_drain(buffers, base), 0);
-	ck_assert_uint_eq(told.frees, 1);
-	ck_assert_uint_eq(buffers_lying(0), 0);
+	ck_assert_uint_eq(mock.frees, 1);
+	ck_assert_uint_eq(buffers_cached(0), 0);
 	buffers_drop();
 }
 END_TEST
@@ -197,17 +197,17 @@ START_TEST(block_out_of_reach_goes_to_base)
 		{ (uint64_t)0 - wide, false },
 		{ wide / 2, true },
 	};
-	struct mam_kbase base = { told_alloc, told_free, NULL, 0 };
+	struct mam_kbase base = { mock_alloc, mock_free, NULL, 0 };
 
-	memset(&told, 0, sizeof(told));
-	told.answer = true;
+	memset(&mock, 0, sizeof(mock));
+	mock.result = true;
 	buffers_make(1, MAM_BUFFERS_BLOCKS, (uintptr_t)block - rows[_i].offset);
 	ck_assert(mam_buffers_free(buffers, base, block, 40));
-	ck_assert_uint_eq(told.frees, !rows[_i].kept);
-	ck_assert_uint_eq(buffers_lying(0), rows[_i].kept);
+	ck_assert_uint_eq(mock.frees, !rows[_i].kept);
+	ck_assert_uint_eq(buffers_cached(0), rows[_i].kept);
 	if (rows[_i].kept) {
 		ck_assert_ptr_eq(mam_buffers_alloc(buffers, base, 48), block);
-		ck_assert_uint_eq(told.allocs, 0);
+		ck_assert_uint_eq(mock.allocs, 0);
 	}
 	buffers_drop();
 }
@@ -216,16 +216,16 @@ END_TEST
 /* Freeing NULL goes to the base, even if the reference is NULL. */
 START_TEST(free_of_null_goes_to_base)
 {
-	struct mam_kbase base = { told_alloc, told_free, NULL, 0 };
+	struct mam_kbase base = { mock_alloc, mock_free, NULL, 0 };
 
-	memset(&told, 0, sizeof(told));
-	told.answer = true;
+	memset(&mock, 0, sizeof(mock));
+	mock.result = true;
 	buffers_make(2, MAM_BUFFERS_BLOCKS, 0);
 	ck_assert(mam_buffers_free(buffers, base, NULL, 40));
-	ck_assert_uint_eq(told.frees, 1);
+	ck_assert_uint_eq(mock.frees, 1);
 	ck_assert(mam_buffers_free(buffers, base, (void *)(uintptr_t)16, 40));
-	ck_assert_uint_eq(told.frees, 1);
-	ck_assert_uint_eq(buffers_lying(3), 1);
+	ck_assert_uint_eq(mock.frees, 1);
+	ck_assert_uint_eq(buffers_cached(3), 1);
 	buffers_drop();
 }
 END_TEST
@@ -273,7 +273,7 @@ START_TEST(all_cached_blocks_of_class_are_found)
 		block[i] = mam_buffers_alloc(buffers, base, 200);
 	for (i = 0; i < 256; i++, clock_now += 77)
 		ck_assert(mam_buffers_free(buffers, base, block[i], 200));
-	n = buffers_lying(0);
+	n = buffers_cached(0);
 	ck_assert_uint_gt(n, 200); /* so all FIFOs have blocks */
 	ck_assert_uint_eq(kit->frees + n, 256);
 	kit->max_bytes = 1;
@@ -282,7 +282,7 @@ START_TEST(all_cached_blocks_of_class_are_found)
 		ck_assert_ptr_nonnull(block[i]);
 		ckit_own(kit, block[i], 200);
 	}
-	ck_assert_uint_eq(buffers_lying(0), 0);
+	ck_assert_uint_eq(buffers_cached(0), 0);
 	ck_assert_ptr_null(mam_buffers_alloc(buffers, base, 200));
 	for (i = 0; i < n; i++) {
 		ckit_disown(kit, block[i]);

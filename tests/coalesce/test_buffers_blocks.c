@@ -102,7 +102,7 @@ static void all_back(uint32_t n)
 	ck_assert_uint_eq(once, n);
 	ck_assert_uint_eq(base_has.frees, n);
 	ck_assert_uint_eq(base_has.strange, 0);
-	ck_assert_uint_eq(buffers_lying(0), 0);
+	ck_assert_uint_eq(buffers_cached(0), 0);
 }
 
 /* ---- capacity ------------------------------------------------------------------------------ */
@@ -160,7 +160,7 @@ START_TEST(block_count_follows_warp_count)
 END_TEST
 
 /* Frees blocks `from` to `to`, and returns how many frees failed. */
-static uint32_t give(uint32_t from, uint32_t to)
+static uint32_t free_range(uint32_t from, uint32_t to)
 {
 	uint32_t i, refused = 0;
 
@@ -175,27 +175,27 @@ static uint32_t give(uint32_t from, uint32_t to)
  */
 START_TEST(excess_blocks_go_to_base)
 {
-	uint32_t count = sizes[_i].count, blocks = sizes[_i].blocks, n, i, lying, more, first = 0;
+	uint32_t count = sizes[_i].count, blocks = sizes[_i].blocks, n, i, cached, more, first = 0;
 
 	make(_i);
 	n = 2 * blocks;
-	ck_assert_uint_eq(give(0, n), 0);
-	lying = buffers_lying(MAM_CLASSES);
-	ck_assert_uint_eq(buffers_lying(0), lying);
-	ck_assert_uint_eq(lying + base_has.frees, n);
+	ck_assert_uint_eq(free_range(0, n), 0);
+	cached = buffers_cached(MAM_CLASSES);
+	ck_assert_uint_eq(buffers_cached(0), cached);
+	ck_assert_uint_eq(cached + base_has.frees, n);
 	/* The first frees, when all FIFOs have room; later most FIFOs are full. */
 	for (i = 0; i < blocks; i++)
 		first += !base_has.back[i];
 	if (count == 1)
-		ck_assert(first == blocks && lying == blocks);
-	ck_assert_uint_gt(lying, blocks / 2);
+		ck_assert(first == blocks && cached == blocks);
+	ck_assert_uint_gt(cached, blocks / 2);
 	more = fill(MAM_CLASSES, n);
-	ck_assert_uint_eq(lying + more, blocks);
-	ck_assert_uint_eq(buffers_lying(MAM_CLASSES), blocks);
+	ck_assert_uint_eq(cached + more, blocks);
+	ck_assert_uint_eq(buffers_cached(MAM_CLASSES), blocks);
 	n += more;
-	ck_assert_uint_eq(give(n, n + 200), 0);
+	ck_assert_uint_eq(free_range(n, n + 200), 0);
 	n += 200;
-	ck_assert_uint_eq(buffers_lying(0), blocks);
+	ck_assert_uint_eq(buffers_cached(0), blocks);
 	ck_assert_uint_eq(base_has.frees + blocks, n);
 	ck_assert_uint_eq(mam_buffers_drain(buffers, base), blocks);
 	all_back(n);
@@ -219,7 +219,7 @@ START_TEST(every_cached_block_is_found)
 	for (i = 0; i < blocks; i++)
 		once += had[i] == 1;
 	ck_assert_uint_eq(once, blocks);
-	ck_assert_uint_eq(buffers_lying(0), 0);
+	ck_assert_uint_eq(buffers_cached(0), 0);
 	ck_assert_uint_eq(base_has.frees, 0);
 	n = base_has.allocs;
 	ck_assert(buffers->count > 1 || n == 0);

@@ -21,7 +21,7 @@ struct plan {
 };
 
 static uint32_t halts, runs;
-static uint64_t given; /* by drains, in a run; atomic */
+static uint64_t drained; /* by drains, in a run; atomic */
 
 static uint32_t below(uint32_t n)
 {
@@ -36,7 +36,7 @@ static void begin(struct ckit *kit)
 
 	buffers_make(plan->count, plan->blocks, (uintptr_t)kit->arena);
 	stop_begin((plan->grid - plan->stoppers) * plan->block);
-	given = 0;
+	drained = 0;
 }
 
 /* Each lane frees what another one allocated, and sometimes all lanes drain. */
@@ -120,7 +120,7 @@ static const char *check(void *argument)
 {
 	runs++;
 	halts += stop.stopped;
-	if (buffers_lying(0))
+	if (buffers_cached(0))
 		return "a drain left blocks";
 	return buffers->moving ? "a lane is still moving a block" : ckit_check_empty(argument);
 }
@@ -222,7 +222,7 @@ END_TEST
 /* ---- concurrent drains --------------------------------------------------------------------- */
 
 /* The buffers hold as many blocks as the plan has rounds, in each FIFO of their classes. */
-static void begin_lying(struct ckit *kit)
+static void begin_cached(struct ckit *kit)
 {
 	const struct plan *plan = kit->plan;
 	uint32_t i, class_;
@@ -236,13 +236,13 @@ static void begin_lying(struct ckit *kit)
 			mam_buffers_at(buffers, (class_ - 1) * plan->count + i / 4 % plan->count),
 			(uint32_t)((uintptr_t)block - (uintptr_t)kit->arena) / 16));
 	}
-	MAM_KASSERT(buffers_lying(0) == plan->rounds);
+	MAM_KASSERT(buffers_cached(0) == plan->rounds);
 }
 
 static MAM_KERNEL(share)
 {
-	(void)mam_atomic_add64(&given, mam_buffers_drain(buffers, ckit_base(argument)), MAM_RELAXED,
-			       MAM_AT_DEVICE);
+	(void)mam_atomic_add64(&drained, mam_buffers_drain(buffers, ckit_base(argument)),
+			       MAM_RELAXED, MAM_AT_DEVICE);
 }
 
 static const char *check_share(void *argument)
@@ -250,7 +250,7 @@ static const char *check_share(void *argument)
 	const struct ckit *kit = argument;
 	const struct plan *plan = kit->plan;
 
-	if (given != plan->rounds)
+	if (drained != plan->rounds)
 		return "the drains' results do not add up to the cached blocks";
 	return check(argument);
 }
@@ -267,7 +267,7 @@ START_TEST(concurrent_drains_count_each_block_once)
 	const struct plan *plan = &shares[_i];
 	struct ckit *kit = ckit_create(plan->arena, plan);
 
-	kit->begin = begin_lying;
+	kit->begin = begin_cached;
 	ckit_explore(kit, plan->name, share, plan->grid, plan->block,
 		     CKIT_RACE ? plan->seeds_race : plan->seeds, check_share);
 	ckit_destroy(kit);
@@ -286,7 +286,7 @@ START_TEST(concurrent_drains_share_turns)
 	struct ckit *kit = ckit_create(plan->arena, plan);
 	struct simt_result result;
 
-	kit->begin = begin_lying;
+	kit->begin = begin_cached;
 	for (config.seed = 1; config.seed <= 5; config.seed++) {
 		ckit_begin(kit);
 		simt_set_shape(&config, config.seed);
@@ -323,7 +323,7 @@ static const char *check_rivals(void *argument)
 	struct ckit *kit = argument;
 	const struct plan *plan = kit->plan;
 
-	if (buffers_lying(mam_class_of(plan->bytes[1])) != plan->rounds / 2)
+	if (buffers_cached(mam_class_of(plan->bytes[1])) != plan->rounds / 2)
 		return "a block of another class was allocated";
 	(void)mam_buffers_drain(buffers, ckit_base(kit));
 	return check(argument);
@@ -336,7 +336,7 @@ START_TEST(concurrent_classes_do_not_mix)
 					  { 40, 60, 40, 60 },    1 << 12, 0,   0, 300, 80 };
 	struct ckit *kit = ckit_create(plan.arena, &plan);
 
-	kit->begin = begin_lying;
+	kit->begin = begin_cached;
 	ckit_explore(kit, plan.name, rival, plan.grid, plan.block,
 		     CKIT_RACE ? plan.seeds_race : plan.seeds, check_rivals);
 	ckit_destroy(kit);
@@ -355,7 +355,7 @@ static struct {
 	size_t used, max;
 } budget;
 
-STOP_UNSEEN bool budget_take(size_t bytes)
+STOP_UNSEEN bool budget_reserve(size_t bytes)
 {
 	if (budget.used + bytes > budget.max)
 		return false;
@@ -368,7 +368,7 @@ STOP_UNSEEN size_t budget_bytes(const struct ckit *kit, const unsigned char *blo
 	return (size_t)kit->extent[(block - kit->arena) / 16] * 16;
 }
 
-STOP_UNSEEN void budget_give(size_t bytes)
+STOP_UNSEEN void budget_unreserve(size_t bytes)
 {
 	budget.used -= bytes;
 }
@@ -376,7 +376,7 @@ STOP_UNSEEN void budget_give(size_t bytes)
 static void *budget_alloc(void *heap, size_t bytes)
 {
 	bytes = (bytes + 15) / 16 * 16;
-	return budget_take(bytes) ? ckit_base_alloc(heap, bytes) : NULL;
+	return budget_reserve(bytes) ? ckit_base_alloc(heap, bytes) : NULL;
 }
 
 static bool budget_free(void *heap, void *block)
@@ -387,7 +387,7 @@ static bool budget_free(void *heap, void *block)
 	/* The call takes time, while other lanes search for the block it moves. */
 	mam_nanosleep(below(500));
 	done = ckit_base_free(heap, block);
-	budget_give(bytes);
+	budget_unreserve(bytes);
 	return done;
 }
 
@@ -413,7 +413,7 @@ static void begin_full(struct ckit *kit)
 		block[i] = mam_base_alloc(budget_base(kit), bytes);
 	for (i = 0; i < plan->rounds; i++)
 		MAM_KASSERT(mam_buffers_free(buffers, budget_base(kit), block[i], bytes));
-	MAM_KASSERT(buffers_lying(0) == plan->rounds && budget.used == budget.max);
+	MAM_KASSERT(buffers_cached(0) == plan->rounds && budget.used == budget.max);
 }
 
 static MAM_KERNEL(want)

@@ -123,34 +123,34 @@ static struct {
 	void *block;
 	bool turns;
 	uint32_t takes;
-} told;
+} mock;
 
-static void *told_alloc(void *heap, size_t bytes)
+static void *mock_alloc(void *heap, size_t bytes)
 {
 	(void)heap;
 	(void)bytes;
-	told.allocs++;
-	told.tries = seen_mine()->tries;
-	if (told.turns) {
+	mock.allocs++;
+	mock.tries = seen_mine()->tries;
+	if (mock.turns) {
 		others.faster = 0;
-		others.takes = told.takes;
+		others.takes = mock.takes;
 		seen_begin();
 	}
-	return told.block;
+	return mock.block;
 }
 
-static bool told_free(void *heap, void *block)
+static bool mock_free(void *heap, void *block)
 {
 	(void)heap;
-	told.frees++;
-	told.tries = seen_mine()->tries;
-	return block == told.block;
+	mock.frees++;
+	mock.tries = seen_mine()->tries;
+	return block == mock.block;
 }
 
-static void told_begin(uint32_t count, uint32_t blocks, uint64_t reference)
+static void mock_begin(uint32_t count, uint32_t blocks, uint64_t reference)
 {
 	buffers_make(count, blocks, reference);
-	memset(&told, 0, sizeof(told));
+	memset(&mock, 0, sizeof(mock));
 	memset(&others, 0, sizeof(others));
 	in_turn = false;
 	seen_begin();
@@ -171,24 +171,24 @@ START_TEST(base_is_called_after_lost_tries)
 	static const uint32_t counts[] = { 1, 2, 4, 32 };
 	static _Alignas(16) char block[64];
 	uint32_t worth = rows[_i % 8].worth;
-	struct mam_kbase base = { told_alloc, told_free, NULL, rows[_i % 8].tries };
+	struct mam_kbase base = { mock_alloc, mock_free, NULL, rows[_i % 8].tries };
 
-	told_begin(counts[_i / 8], MAM_BUFFERS_BLOCKS, (uintptr_t)block);
+	mock_begin(counts[_i / 8], MAM_BUFFERS_BLOCKS, (uintptr_t)block);
 	others.faster = ALWAYS;
 	in_turn = true;
-	told.block = block;
+	mock.block = block;
 	ck_assert_ptr_eq(mam_buffers_alloc(buffers, base, 40), block);
-	ck_assert_uint_eq(told.allocs, 1);
-	ck_assert_uint_eq(told.tries, worth);
+	ck_assert_uint_eq(mock.allocs, 1);
+	ck_assert_uint_eq(mock.tries, worth);
 	ck_assert_uint_eq(seen[0].tries, worth);
 	ck_assert_uint_eq(seen[0].strayed, 0);
 	seen_begin();
 	ck_assert(mam_buffers_free(buffers, base, block, 40));
-	ck_assert_uint_eq(told.frees, 1);
-	ck_assert_uint_eq(told.tries, worth);
+	ck_assert_uint_eq(mock.frees, 1);
+	ck_assert_uint_eq(mock.tries, worth);
 	ck_assert_uint_eq(seen[0].tries, worth);
 	ck_assert_uint_eq(seen[0].strayed, 0);
-	ck_assert_uint_eq(buffers_lying(0), 0);
+	ck_assert_uint_eq(buffers_cached(0), 0);
 	buffers_drop();
 }
 END_TEST
@@ -218,18 +218,18 @@ START_TEST(empty_fifos_count_as_several_tries)
 	static const uint32_t counts[] = { 1, 2, 8, 32 };
 	uint32_t worth = worths[_i % WORTHS], count = counts[_i / WORTHS],
 		 class_ = mam_class_of(40);
-	struct mam_kbase base = { told_alloc, told_free, NULL, worth };
+	struct mam_kbase base = { mock_alloc, mock_free, NULL, worth };
 	uint32_t i, k, expected;
 
 	for (k = 0; k < LOSSES; k++) {
 		expected = tries_of(worth, losses[k]);
-		told_begin(count, MAM_BUFFERS_BLOCKS_MIN, (uintptr_t)block);
+		mock_begin(count, MAM_BUFFERS_BLOCKS_MIN, (uintptr_t)block);
 		in_turn = true;
-		told.block = block;
+		mock.block = block;
 		others.faster = losses[k];
 		ck_assert_ptr_eq(mam_buffers_alloc(buffers, base, 40), block);
-		ck_assert_uint_eq(told.allocs, 1);
-		ck_assert_uint_eq(told.tries, expected);
+		ck_assert_uint_eq(mock.allocs, 1);
+		ck_assert_uint_eq(mock.tries, expected);
 		ck_assert_uint_eq(seen[0].strayed, 0);
 		for (i = 0; i < count; i++)
 			while (mam_fifo_put(mam_buffers_at(buffers, (class_ - 1) * count + i), 0))
@@ -237,8 +237,8 @@ START_TEST(empty_fifos_count_as_several_tries)
 		others.faster = losses[k];
 		seen_begin();
 		ck_assert(mam_buffers_free(buffers, base, block, 40));
-		ck_assert_uint_eq(told.frees, 1);
-		ck_assert_uint_eq(told.tries, expected);
+		ck_assert_uint_eq(mock.frees, 1);
+		ck_assert_uint_eq(mock.tries, expected);
 		ck_assert_uint_eq(seen[0].strayed, 0);
 	}
 	buffers_drop();
@@ -249,12 +249,12 @@ END_TEST
 START_TEST(only_block_of_eight_fifos_is_found)
 {
 	static _Alignas(16) char block[64];
-	struct mam_kbase base = { told_alloc, told_free, NULL, MAM_BASE_CUDA_TRIES };
+	struct mam_kbase base = { mock_alloc, mock_free, NULL, MAM_BASE_CUDA_TRIES };
 	uint32_t class_ = mam_class_of(40), i, payload;
 
 	ck_assert_uint_eq(tries_of(MAM_BASE_CUDA_TRIES, 0), 8);
 	ck_assert_uint_eq(tries_of(MAM_BASE_TRIES, 0), 1);
-	told_begin(8, MAM_BUFFERS_BLOCKS_MIN, (uintptr_t)block);
+	mock_begin(8, MAM_BUFFERS_BLOCKS_MIN, (uintptr_t)block);
 	ck_assert(mam_fifo_put(mam_buffers_at(buffers, (class_ - 1) * 8 + (uint32_t)_i), 1));
 	ck_assert_ptr_eq(mam_buffers_alloc(buffers, base, 40), block + 16);
 	for (i = 0; i < 8; i++)
@@ -263,8 +263,8 @@ START_TEST(only_block_of_eight_fifos_is_found)
 	ck_assert(
 		mam_fifo_take(mam_buffers_at(buffers, (class_ - 1) * 8 + (uint32_t)_i), &payload));
 	ck_assert(mam_buffers_free(buffers, base, block, 40));
-	ck_assert_uint_eq(told.allocs + told.frees, 0);
-	ck_assert_uint_eq(buffers_lying(class_), MAM_BUFFERS_BLOCKS_MIN);
+	ck_assert_uint_eq(mock.allocs + mock.frees, 0);
+	ck_assert_uint_eq(buffers_cached(class_), MAM_BUFFERS_BLOCKS_MIN);
 	buffers_drop();
 }
 END_TEST
@@ -302,19 +302,19 @@ static void fill_last(uint32_t class_)
 START_TEST(search_finds_last_block)
 {
 	uint32_t count = sizes[_i].count, each = sizes[_i].blocks / count;
-	struct mam_kbase base = { told_alloc, told_free, NULL, 5 };
+	struct mam_kbase base = { mock_alloc, mock_free, NULL, 5 };
 
-	told_begin(count, sizes[_i].blocks, REFERENCE);
+	mock_begin(count, sizes[_i].blocks, REFERENCE);
 	fill_last(CLASS);
 	others.faster = ALWAYS;
-	told.turns = true;
-	told.takes = each - 1;
+	mock.turns = true;
+	mock.takes = each - 1;
 	ck_assert_ptr_eq(mam_buffers_alloc(buffers, base, mam_class_bytes(CLASS)),
 			 block_of(each - 1));
-	ck_assert_uint_eq(told.frees, 0);
-	ck_assert_uint_eq(buffers_lying(0), 0);
-	ck_assert_uint_eq(told.allocs, 1);
-	ck_assert_uint_eq(told.tries, 5);
+	ck_assert_uint_eq(mock.frees, 0);
+	ck_assert_uint_eq(buffers_cached(0), 0);
+	ck_assert_uint_eq(mock.allocs, 1);
+	ck_assert_uint_eq(mock.tries, 5);
 	ck_assert_uint_eq(seen[0].lost, each - 1);
 	ck_assert_uint_eq(seen[0].tries, count - 1 + each);
 	buffers_drop();
@@ -325,15 +325,15 @@ END_TEST
 START_TEST(drain_finds_last_block)
 {
 	uint32_t count = sizes[_i].count, each = sizes[_i].blocks / count;
-	struct mam_kbase base = { told_alloc, told_free, NULL, 5 };
+	struct mam_kbase base = { mock_alloc, mock_free, NULL, 5 };
 
-	told_begin(count, sizes[_i].blocks, REFERENCE);
-	told.block = block_of(each - 1);
+	mock_begin(count, sizes[_i].blocks, REFERENCE);
+	mock.block = block_of(each - 1);
 	fill_last(CLASS);
 	others.takes = each - 1;
 	ck_assert_uint_eq(mam_buffers_drain(buffers, base), 1);
-	ck_assert_uint_eq(told.frees, 1);
-	ck_assert_uint_eq(buffers_lying(0), 0);
+	ck_assert_uint_eq(mock.frees, 1);
+	ck_assert_uint_eq(buffers_cached(0), 0);
 	ck_assert_uint_eq(seen[0].lost, each - 1);
 	ck_assert_uint_eq(seen[0].tries, each);
 	buffers_drop();
@@ -346,15 +346,15 @@ END_TEST
 START_TEST(search_ends_when_all_tries_are_lost)
 {
 	uint32_t count = sizes[_i].count, each = sizes[_i].blocks / count;
-	struct mam_kbase base = { told_alloc, told_free, NULL, 5 };
+	struct mam_kbase base = { mock_alloc, mock_free, NULL, 5 };
 
-	told_begin(count, sizes[_i].blocks, REFERENCE);
+	mock_begin(count, sizes[_i].blocks, REFERENCE);
 	fill_last(CLASS - 1);
 	fill_last(MAM_CLASSES);
 	others.faster = ALWAYS;
 	ck_assert_ptr_null(mam_buffers_alloc(buffers, base, mam_class_bytes(CLASS)));
-	ck_assert_uint_eq(told.allocs, 2);
-	ck_assert_uint_eq(told.frees, 0);
+	ck_assert_uint_eq(mock.allocs, 2);
+	ck_assert_uint_eq(mock.frees, 0);
 	/* The request's own tries; all FIFOs of its class; and the two FIFOs that are not empty. */
 	ck_assert_uint_eq(seen[0].tries, 5 + count * each + 2 * each);
 	seen_begin();
@@ -375,7 +375,7 @@ struct plan {
 	uint32_t seeds, seeds_race;
 };
 
-static uint32_t asked, given; /* in all runs: requests, and frees, that lost all tries */
+static uint32_t asked, freed; /* in all runs: requests, and frees, that lost all tries */
 
 /* A lane that calls the base has just spent its tries; with a single FIFO, it has lost them. */
 CKIT_UNSEEN void came(const struct plan *plan, uint32_t *count)
@@ -398,7 +398,7 @@ static void *rivals_alloc(void *heap, size_t bytes)
 
 static bool rivals_free(void *heap, void *block)
 {
-	came(((struct ckit *)heap)->plan, &given);
+	came(((struct ckit *)heap)->plan, &freed);
 	return ckit_base_free(heap, block);
 }
 
@@ -476,13 +476,13 @@ START_TEST(rivals_lose_a_bounded_number_of_tries)
 	struct ckit *kit = ckit_create(1 << 12, plan);
 
 	kit->begin = begin;
-	asked = given = 0;
+	asked = freed = 0;
 	ckit_explore(kit, plan->name, rival, 1, plan->lanes,
 		     CKIT_RACE ? plan->seeds_race : plan->seeds, check);
 	/* With one more lane, some lane loses all tries in some of the runs. */
 	if (plan->count == 1 && !getenv("SIMT_SEED") && !getenv("SIMT_CASE")) {
 		ck_assert_int_eq(asked > 0, plan->lanes > plan->worth);
-		ck_assert_int_eq(given > 0, plan->lanes > plan->worth);
+		ck_assert_int_eq(freed > 0, plan->lanes > plan->worth);
 	}
 	ckit_destroy(kit);
 	buffers_drop();

@@ -244,7 +244,7 @@ static void *have(struct ckit *kit, uint32_t bytes)
 	return object;
 }
 
-static void give(struct ckit *kit, void *object)
+static void release(struct ckit *kit, void *object)
 {
 	uint32_t mask = mam_warp_active();
 	struct mam_kcompartment_end end;
@@ -270,7 +270,7 @@ static MAM_KERNEL(swap)
 	for (round = 0; round < 2; round++) {
 		ckit_keep(kit, me, have(kit, 1 + me * 7 % MAM_COMPARTMENT_MAX));
 		mam_syncthreads();
-		give(kit, ckit_take(kit, (me * 5 + 3) % simt_block_threads()));
+		release(kit, ckit_take(kit, (me * 5 + 3) % simt_block_threads()));
 		mam_syncthreads();
 	}
 }
@@ -289,7 +289,7 @@ static MAM_KERNEL(empty)
 	uint32_t all = mam_grid_blocks() * simt_block_threads();
 	uint32_t me = mam_block() * simt_block_threads() + simt_thread();
 
-	give(kit, ckit_take(kit, (me * 5 + 3) % all));
+	release(kit, ckit_take(kit, (me * 5 + 3) % all));
 }
 
 static bool in_turn(struct simt_world *world, void *argument)

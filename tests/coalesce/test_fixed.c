@@ -58,7 +58,7 @@ static MAM_KERNEL(go)
 				check_layout(kit, from, plan->bytes);
 			mam_syncthreads();
 		}
-		fixed_give(kit, ckit_take(kit, from + (simt_thread() * 37 + 5 + round) % n));
+		fixed_release(kit, ckit_take(kit, from + (simt_thread() * 37 + 5 + round) % n));
 	}
 }
 
@@ -99,14 +99,14 @@ static MAM_KERNEL(some)
 		part = fixed_alloc(kit, 8);
 		MAM_KASSERT(part);
 		ckit_own(kit, part, 8);
-		fixed_give(kit, part);
+		fixed_release(kit, part);
 		return;
 	}
 	for (round = 0; round < 2; round++) {
 		part = fixed_alloc(kit, plan->bytes);
 		MAM_KASSERT(part);
 		ckit_own(kit, part, plan->bytes);
-		fixed_give(kit, part);
+		fixed_release(kit, part);
 	}
 }
 
@@ -157,7 +157,7 @@ static uint32_t nth(uint32_t order, uint32_t i)
 }
 
 /* One lane frees all parts, one after another. */
-static MAM_KERNEL(give_in_order)
+static MAM_KERNEL(free_in_order)
 {
 	struct ckit *kit = argument;
 	const struct plan *plan = kit->plan;
@@ -165,35 +165,35 @@ static MAM_KERNEL(give_in_order)
 
 	for (i = 0; i < PARTS; i++) {
 		MAM_KASSERT(kit->frees < kit->allocs);
-		fixed_give(kit, ckit_take(kit, nth(plan->order, i)));
+		fixed_release(kit, ckit_take(kit, nth(plan->order, i)));
 	}
 }
 
 /* Each lane of any block frees one part. */
-static MAM_KERNEL(give_apart)
+static MAM_KERNEL(free_apart)
 {
 	struct ckit *kit = argument;
 	const struct plan *plan = kit->plan;
 
-	fixed_give(kit, ckit_take(kit, nth(plan->order, fixed_self())));
+	fixed_release(kit, ckit_take(kit, nth(plan->order, fixed_self())));
 }
 
 static bool build_one(struct simt_world *world, void *argument)
 {
 	return simt_world_launch(world, 0, have, 1, PARTS, argument) &&
-	       simt_world_launch(world, 0, give_in_order, 1, 1, argument);
+	       simt_world_launch(world, 0, free_in_order, 1, 1, argument);
 }
 
 static bool build_apart(struct simt_world *world, void *argument)
 {
 	return simt_world_launch(world, 0, have, 1, PARTS, argument) &&
-	       simt_world_launch(world, 0, give_apart, PARTS, 1, argument);
+	       simt_world_launch(world, 0, free_apart, PARTS, 1, argument);
 }
 
 static bool build_together(struct simt_world *world, void *argument)
 {
 	return simt_world_launch(world, 0, have, 2, PARTS / 2, argument) &&
-	       simt_world_launch(world, 0, give_apart, 1, PARTS, argument);
+	       simt_world_launch(world, 0, free_apart, 1, PARTS, argument);
 }
 
 START_TEST(parts_are_freed_in_every_order)
@@ -236,7 +236,7 @@ static MAM_KERNEL(exchange)
 							     (uintptr_t)part, MAM_ACQ_REL,
 							     MAM_AT_DEVICE);
 		if (other)
-			fixed_give(kit, other);
+			fixed_release(kit, other);
 	}
 }
 
@@ -249,7 +249,7 @@ static MAM_KERNEL(sweep)
 	for (i = fixed_self(); i < KEPT; i += mam_grid_blocks() * simt_block_threads()) {
 		part = ckit_take(kit, i);
 		if (part)
-			fixed_give(kit, part);
+			fixed_release(kit, part);
 	}
 }
 
@@ -317,7 +317,7 @@ static MAM_KERNEL(alone)
 					 (simt_thread() * 7 + 3) % n);
 		if (!part)
 			continue;
-		fixed_give(kit, part);
+		fixed_release(kit, part);
 	}
 }
 

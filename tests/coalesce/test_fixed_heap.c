@@ -47,13 +47,13 @@ static void put(unsigned char *part, uint32_t bytes)
 	part[bytes - 1] = (unsigned char)((uintptr_t)part >> 3);
 }
 
-static void give(struct okit *kit, unsigned char *part)
+static void release(struct okit *kit, unsigned char *part)
 {
 	const struct plan *plan = kit->plan;
-	unsigned char *said;
+	unsigned char *stored;
 
-	memcpy(&said, part, sizeof(said));
-	MAM_KASSERT(said == part);
+	memcpy(&stored, part, sizeof(stored));
+	MAM_KASSERT(stored == part);
 	MAM_KASSERT(part[plan->bytes - 1] == (unsigned char)((uintptr_t)part >> 3));
 	MAM_KASSERT(mam_fixed_free(mam_base_heap(kit->heap), map_of(plan), part));
 }
@@ -78,7 +78,7 @@ START_TEST(parts_work_over_an_object_heap)
 			     .with_map = _i / 2 % 2,
 			     .bytes = _i / 4 ? 300 : 20 };
 	struct okit *kit = okit_create(32, 2, &plan);
-	const struct hkit_way way = { get, give };
+	const struct hkit_way way = { get, release };
 
 	kit->whole = plan.by_block;
 	plan.map = aligned_alloc(128, (mam_map_bytes(ENTRIES) + 127) / 128 * 128);

@@ -39,7 +39,7 @@ static MAM_KERNEL(exchange)
 							     (uintptr_t)part, MAM_ACQ_REL,
 							     MAM_AT_DEVICE);
 		if (other)
-			fixed_give(kit, other);
+			fixed_release(kit, other);
 	}
 	if (mam_block())
 		stop_leave();
@@ -54,7 +54,7 @@ static MAM_KERNEL(sweep)
 	for (i = 0; i < KEPT; i++) {
 		part = ckit_take(kit, i);
 		if (part)
-			fixed_give(kit, part);
+			fixed_release(kit, part);
 	}
 }
 

@@ -37,7 +37,7 @@ static MAM_KERNEL(all_or_nothing)
 		MAM_KASSERT(!(plan->way & BY_BLOCK) || n == 0 || n == simt_block_threads());
 		mam_syncthreads();
 		if (part)
-			fixed_give(kit, part);
+			fixed_release(kit, part);
 	}
 }
 
@@ -167,7 +167,7 @@ static MAM_KERNEL(in_others_places)
 		if (!part)
 			continue;
 		ckit_own(kit, part, 16);
-		fixed_give(kit, part);
+		fixed_release(kit, part);
 	}
 	if (simt_thread() == 0)
 		(void)mam_base_free(base, before);
@@ -224,7 +224,7 @@ static MAM_KERNEL(no_sizes)
 		part = fixed_alloc(kit, simt_thread() ? SIZE_MAX : 9);
 		MAM_KASSERT(part);
 		ckit_own(kit, part, 9);
-		fixed_give(kit, part);
+		fixed_release(kit, part);
 		MAM_KASSERT(!fixed_alloc(kit, simt_thread() ? 9 : SIZE_MAX));
 	}
 }
@@ -246,7 +246,7 @@ END_TEST
  * Thread 0 makes invalid frees, between its own free and those of the other threads, which keep the
  * block allocated.
  */
-static MAM_KERNEL(mistakes)
+static MAM_KERNEL(invalid_frees)
 {
 	struct ckit *kit = argument;
 	const struct plan *plan = kit->plan;
@@ -290,7 +290,7 @@ START_TEST(invalid_frees_are_refused)
 	struct plan plan = { .way = (uint32_t)_i | BY_BLOCK };
 	struct ckit *kit = fixed_create(&plan, 1 << 12);
 
-	ckit_explore(kit, "mistakes", mistakes, 1, 6, fixed_seeds(40), fixed_check);
+	ckit_explore(kit, "invalid frees", invalid_frees, 1, 6, fixed_seeds(40), fixed_check);
 	fixed_destroy(kit, &plan);
 }
 END_TEST

@@ -162,7 +162,7 @@ static MAM_KERNEL(each_order)
 			for (i = 0; i < SEVEN; i++) {
 				MAM_KASSERT(allocs > 1 ||
 					    order_frees(kit) + 1 == order_allocs(kit));
-				segs_give(kit, ckit_take(kit, order[i]));
+				segs_release(kit, ckit_take(kit, order[i]));
 			}
 			MAM_KASSERT(order_frees(kit) == order_allocs(kit));
 		}
@@ -197,7 +197,7 @@ static MAM_KERNEL(whole_warp)
 		ckit_keep(kit, mam_lane(), segs_get(kit, 2 + up * mam_lane()));
 		mam_syncthreads();
 		for (i = 0; i < 32 && !mam_lane(); i++)
-			segs_give(kit, ckit_take(kit, up ? i : 31 - i));
+			segs_release(kit, ckit_take(kit, up ? i : 31 - i));
 		mam_syncthreads();
 	}
 }
@@ -235,7 +235,7 @@ static MAM_KERNEL(many)
 	ckit_keep(kit, me, segs_get(kit, many_bytes()));
 	ckit_keep(kit, me + MANY, segs_get(kit, 4));
 	for (i = 0; i < 3; i++)
-		segs_give(kit, ckit_take(kit, (uint32_t)(simt_random() % (2 * MANY))));
+		segs_release(kit, ckit_take(kit, (uint32_t)(simt_random() % (2 * MANY))));
 }
 
 static MAM_KERNEL(many_later)
@@ -244,9 +244,9 @@ static MAM_KERNEL(many_later)
 	uint32_t me = mam_block() * simt_block_threads() + simt_thread(), i;
 
 	for (i = 0; i < 2; i++)
-		segs_give(kit, ckit_take(kit, (uint32_t)(simt_random() % (2 * MANY))));
-	segs_give(kit, ckit_take(kit, me));
-	segs_give(kit, ckit_take(kit, me + MANY));
+		segs_release(kit, ckit_take(kit, (uint32_t)(simt_random() % (2 * MANY))));
+	segs_release(kit, ckit_take(kit, me));
+	segs_release(kit, ckit_take(kit, me + MANY));
 }
 
 static bool many_build(struct simt_world *world, void *argument)
@@ -277,7 +277,7 @@ static MAM_KERNEL(few)
 	for (round = 0; round < 2; round++) {
 		part = segs_get(kit, 2);
 		MAM_KASSERT(part);
-		segs_give(kit, part);
+		segs_release(kit, part);
 	}
 }
 

@@ -65,7 +65,7 @@ static unsigned char *get(struct okit *kit, uint32_t round)
 	return part;
 }
 
-static void give(struct okit *kit, unsigned char *part)
+static void release(struct okit *kit, unsigned char *part)
 {
 	struct tag tag;
 
@@ -80,7 +80,7 @@ static void give(struct okit *kit, unsigned char *part)
 START_TEST(segments_work_over_an_object_heap)
 {
 	struct okit *kit = okit_create(32, 2, NULL);
-	const struct hkit_way way = { get, give };
+	const struct hkit_way way = { get, release };
 
 	hkit_explore(kit, &way, okit_begin, okit_check_empty, KIT_RACE ? 25 : 100);
 	okit_destroy(kit);

@@ -15,9 +15,9 @@
 
 struct stopped {
 	struct segs segs;
-	uint32_t who;   /* the lane that stops */
-	uint32_t after; /* before this atomic of its free, counted from 1 */
-	uint32_t count; /* runs in which it stopped */
+	uint32_t stopper; /* the lane that stops */
+	uint32_t after;   /* before this atomic of its free, counted from 1 */
+	uint32_t count;   /* runs in which it stopped */
 };
 
 static void stopped_begin(struct ckit *kit)
@@ -38,15 +38,15 @@ static MAM_KERNEL(stops)
 	mam_syncthreads();
 	part = ckit_take(kit, (me + 1) % LANES);
 	segs_disown(kit, part);
-	if (me == plan->who)
+	if (me == plan->stopper)
 		stop_after(plan->after);
 	MAM_KASSERT(mam_segments_free(segs_base(kit), part));
-	if (me == plan->who)
+	if (me == plan->stopper)
 		return;
 	for (i = 0; i < ROUNDS; i++) {
 		part = segs_get(kit, 4 * me + 2);
 		MAM_KASSERT(part);
-		segs_give(kit, part);
+		segs_release(kit, part);
 	}
 	stop_leave();
 }
@@ -62,7 +62,7 @@ static const char *check_stops(void *argument)
 
 START_TEST(other_lanes_continue_after_a_stop)
 {
-	struct stopped plan = { .who = (uint32_t)_i };
+	struct stopped plan = { .stopper = (uint32_t)_i };
 	struct ckit *kit = ckit_create(1 << 12, NULL);
 
 	kit->own = &plan;

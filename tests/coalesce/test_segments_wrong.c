@@ -35,7 +35,7 @@ static MAM_KERNEL(refused)
 			ckit_fail(kit);
 		ckit_keep(kit, me, part);
 		mam_syncthreads();
-		segs_give(kit, ckit_take(kit, 7 - me));
+		segs_release(kit, ckit_take(kit, 7 - me));
 		mam_syncthreads();
 	}
 }
@@ -80,7 +80,7 @@ static MAM_KERNEL(too_large)
 	void *part = segs_get(kit, bytes);
 
 	MAM_KASSERT(!part == (!bytes || bytes > 24));
-	segs_give(kit, part);
+	segs_release(kit, part);
 }
 
 START_TEST(oversized_requests_return_null)
@@ -116,7 +116,7 @@ static MAM_KERNEL(twice)
 		again[i] = ckit_take(kit, k);
 		if (!again[i])
 			continue;
-		segs_give(kit, again[i]);
+		segs_release(kit, again[i]);
 	}
 	for (i = 1; i < 4 && kit->allocs == 1; i++) {
 		part = again[i];
@@ -127,7 +127,7 @@ static MAM_KERNEL(twice)
 		MAM_KASSERT(mam_segment_look(part) == word);
 	}
 	for (i = 0; i < 4; i++)
-		segs_give(kit, ckit_take(kit, i));
+		segs_release(kit, ckit_take(kit, i));
 }
 
 START_TEST(double_free_is_refused)
@@ -171,8 +171,8 @@ static MAM_KERNEL(both)
 		for (k = 1; k < 3 && kit->allocs == 1; k++)
 			MAM_KASSERT(mam_atomic_load64(&kit->kept[8 + k], MAM_ACQUIRE,
 						      MAM_AT_DEVICE) == 1);
-		segs_give(kit, ckit_take(kit, 0));
-		segs_give(kit, ckit_take(kit, 3));
+		segs_release(kit, ckit_take(kit, 0));
+		segs_release(kit, ckit_take(kit, 3));
 	}
 }
 
@@ -189,7 +189,7 @@ static MAM_KERNEL(both_last)
 	mam_syncthreads();
 	part = (void *)(uintptr_t)mam_atomic_load64(&kit->kept[2], MAM_ACQUIRE, MAM_AT_DEVICE);
 	if (me == 2) {
-		segs_give(kit, ckit_take(kit, 3));
+		segs_release(kit, ckit_take(kit, 3));
 		segs_disown(kit, part);
 	}
 	mam_syncthreads();
@@ -200,8 +200,8 @@ static MAM_KERNEL(both_last)
 	mam_syncthreads();
 	if (me == 0) {
 		MAM_KASSERT(mam_atomic_load64(&kit->kept[8], MAM_ACQUIRE, MAM_AT_DEVICE) == 1);
-		segs_give(kit, ckit_take(kit, 1));
-		segs_give(kit, ckit_take(kit, 0));
+		segs_release(kit, ckit_take(kit, 1));
+		segs_release(kit, ckit_take(kit, 0));
 	}
 }
 
@@ -272,13 +272,13 @@ static MAM_KERNEL(overwritten)
 		mam_atomic_store64((uint64_t *)(void *)(part - 8), rubbish, MAM_RELAXED,
 				   MAM_AT_DEVICE);
 		MAM_KASSERT(!mam_segments_free(segs_base(kit), part));
-		segs_give(kit, ckit_take(kit, 2));
+		segs_release(kit, ckit_take(kit, 2));
 		MAM_KASSERT(mam_segment_look(part) == rubbish);
 	} else {
-		segs_give(kit, part);
-		segs_give(kit, ckit_take(kit, 2));
+		segs_release(kit, part);
+		segs_release(kit, ckit_take(kit, 2));
 	}
-	segs_give(kit, ckit_take(kit, 0));
+	segs_release(kit, ckit_take(kit, 0));
 }
 
 static const char *check_overwritten(void *argument)

@@ -26,7 +26,7 @@ static void *get(struct ckit *kit, size_t bytes)
 	return object;
 }
 
-static void give(struct ckit *kit, void *object)
+static void release(struct ckit *kit, void *object)
 {
 	if (object)
 		ckit_disown(kit, object);
@@ -58,7 +58,7 @@ static MAM_KERNEL(ask)
 	mam_warp_sync(all);
 	object = bytes ? get(kit, bytes) : NULL;
 	mam_warp_sync(all);
-	give(kit, object);
+	release(kit, object);
 }
 
 /* Lanes may arrive in several groups; if they arrive in one, they need this many blocks. */
@@ -108,7 +108,7 @@ static MAM_KERNEL(lone)
 
 	MAM_KASSERT(*(uint64_t *)(void *)(object - 8) >> 32 == MAM_COMPARTMENT_ALONE);
 	MAM_KASSERT(*(uint64_t *)(void *)(object - 16) == bytes + 16);
-	give(kit, object);
+	release(kit, object);
 }
 
 START_TEST(lone_lane_gets_its_own_block)
@@ -159,13 +159,13 @@ static MAM_KERNEL(rounds)
 
 	for (round = 0; round < 4; round++) {
 		if (own) {
-			give(kit, own);
+			release(kit, own);
 			own = NULL;
 		} else if (simt_random() % 3) {
 			own = get(kit, random_size());
 		}
 	}
-	give(kit, own);
+	release(kit, own);
 }
 
 /* Frees what another lane of the block allocated; then parts that lanes of any block left. */
@@ -176,12 +176,12 @@ static MAM_KERNEL(swap)
 
 	ckit_keep(kit, place(), get(kit, random_size()));
 	mam_syncthreads();
-	give(kit, ckit_take(kit, mam_block() * threads + (simt_thread() * 7 + 3) % threads));
+	release(kit, ckit_take(kit, mam_block() * threads + (simt_thread() * 7 + 3) % threads));
 	ckit_keep(kit, all + place(), get(kit, random_size()));
 	for (i = 0; i < all; i += 5)
-		give(kit, ckit_take(kit, all + (i + other(all)) % all));
+		release(kit, ckit_take(kit, all + (i + other(all)) % all));
 	mam_syncthreads();
-	give(kit, ckit_take(kit, all + place()));
+	release(kit, ckit_take(kit, all + place()));
 }
 
 START_TEST(parts_are_freed_by_any_lane)
@@ -208,7 +208,7 @@ static MAM_KERNEL(fill)
 
 static MAM_KERNEL(empty)
 {
-	give(argument, ckit_take(argument, other(mam_grid_blocks() * simt_block_threads())));
+	release(argument, ckit_take(argument, other(mam_grid_blocks() * simt_block_threads())));
 }
 
 static bool in_turn(struct simt_world *world, void *argument)
@@ -241,7 +241,7 @@ static MAM_KERNEL(in_order)
 		order /= 4 - turn;
 		mam_warp_sync(all);
 		if (left[i] == mam_lane())
-			give(kit, object);
+			release(kit, object);
 		left[i] = left[3 - turn];
 	}
 }
@@ -301,7 +301,7 @@ static MAM_KERNEL(some)
 	for (i = 0; i < 3; i++)
 		own[i] = get(kit, random_size());
 	for (i = 0; i < 3; i++)
-		give(kit, own[i]);
+		release(kit, own[i]);
 }
 
 /* Starting at a call, every third or second call, and in an arena that is too small. */
@@ -382,7 +382,7 @@ END_TEST
 
 /* ---- invalid frees ------------------------------------------------------------------------- */
 
-static MAM_KERNEL(mistakes)
+static MAM_KERNEL(invalid_frees)
 {
 	struct ckit *kit = argument;
 	struct mam_kbase base = ckit_base(kit);
@@ -405,21 +405,22 @@ static MAM_KERNEL(mistakes)
 	/* All lanes except the first; then again, while the first keeps the block. */
 	mam_warp_sync(all);
 	if (mam_lane()) {
-		give(kit, object);
+		release(kit, object);
 		MAM_KASSERT(!mam_xmalloc_free(base, kit->own, object));
 		MAM_KASSERT(!mam_xmalloc_free(base, kit->own, object));
 	}
 	mam_warp_sync(all);
 	if (!mam_lane())
-		give(kit, object);
-	give(kit, large);
+		release(kit, object);
+	release(kit, large);
 }
 
 START_TEST(double_free_is_detected)
 {
 	struct ckit *kit = ckit_create(1 << 14, NULL);
 
-	ckit_explore(kit, "mistakes", mistakes, 1, 6, CKIT_RACE ? 60 : 400, ckit_check_served);
+	ckit_explore(kit, "invalid frees", invalid_frees, 1, 6, CKIT_RACE ? 60 : 400,
+		     ckit_check_served);
 	ckit_destroy(kit);
 }
 END_TEST
@@ -432,7 +433,7 @@ static bool no_free(void *heap, void *block)
 	return false;
 }
 
-static MAM_KERNEL(told)
+static MAM_KERNEL(base_result)
 {
 	struct ckit *kit = argument;
 	struct mam_kbase base = ckit_base(kit), deaf = { ckit_base_alloc, no_free, kit, 0 };
@@ -446,7 +447,7 @@ START_TEST(result_of_base_is_returned)
 {
 	struct ckit *kit = ckit_create(1 << 12, NULL);
 
-	ckit_explore(kit, "result of the base", told, 1, 2, 3, ckit_check_served);
+	ckit_explore(kit, "result of the base", base_result, 1, 2, 3, ckit_check_served);
 	ckit_destroy(kit);
 }
 END_TEST

@@ -68,7 +68,7 @@ static int make(const struct cu_array3d_descriptor *wanted, unsigned int levels,
 	}
 	bytes = (bytes + FAKE_GRANULE - 1) & ~(FAKE_GRANULE - 1);
 	made = calloc(1, sizeof(*made));
-	result = made ? fake_memory_take(context->device, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
+	result = made ? fake_memory_charge(context->device, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
 	if (result != CUDA_SUCCESS) {
 		free(made);
 		return result;
@@ -82,7 +82,7 @@ static void drop(struct CUarray_st **link)
 {
 	struct CUarray_st *array = *link;
 
-	fake_memory_give(array->context->device, array->rounded);
+	fake_memory_uncharge(array->context->device, array->rounded);
 	*link = array->next;
 	free(array);
 }

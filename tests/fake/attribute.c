@@ -74,7 +74,7 @@ int cuPointerGetAttribute(void *data, int attribute, unsigned long long address)
 }
 
 /* Writes the null value of an attribute, in its own size; false: the attribute does not exist. */
-static bool answer_null(int attribute, void *data)
+static bool write_null(int attribute, void *data)
 {
 	switch (attribute) {
 	case POINTER_CONTEXT:
@@ -106,7 +106,7 @@ int cuPointerGetAttributes(unsigned int count, int *attributes, void **data,
 	if (result == CUDA_SUCCESS) {
 		block = fake_memory_find(address);
 		for (unsigned int i = 0; i < count && result == CUDA_SUCCESS; i++) {
-			if (!answer_null(attributes[i], data[i]))
+			if (!write_null(attributes[i], data[i]))
 				result = CUDA_ERROR_INVALID_VALUE;
 			else if (block)
 				attribute_of(block, attributes[i], address, data[i]);

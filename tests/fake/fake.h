@@ -152,8 +152,8 @@ struct fake_block *fake_memory_next(uintptr_t address); /* the first that ends a
 void fake_memory_release(struct fake_block *block);
 void fake_memory_release_id(uint64_t id);
 struct fake_block *fake_memory_of_id(uint64_t id);
-int fake_memory_take(int device, size_t bytes); /* bytes of a device without an address */
-void fake_memory_give(int device, size_t bytes);
+int fake_memory_charge(int device, size_t bytes); /* bytes of a device without an address */
+void fake_memory_uncharge(int device, size_t bytes);
 
 void fake_memory_count(int *device_blocks, int *handles, int *mappings);
 

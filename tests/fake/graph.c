@@ -135,7 +135,7 @@ int cuGraphLaunch(struct CUgraphExec_st *exec, struct CUstream_st *stream)
 	if (result == CUDA_SUCCESS && !exec)
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (result == CUDA_SUCCESS && exec->bytes > reserved[exec->device]) {
-		result = fake_memory_take(exec->device, exec->bytes - reserved[exec->device]);
+		result = fake_memory_charge(exec->device, exec->bytes - reserved[exec->device]);
 		if (result == CUDA_SUCCESS)
 			reserved[exec->device] = exec->bytes;
 		if (reserved[exec->device] > reserved_max[exec->device])
@@ -152,7 +152,7 @@ int cuDeviceGraphMemTrim(int device)
 	if (result == CUDA_SUCCESS && !fake_device_valid(device))
 		result = CUDA_ERROR_INVALID_DEVICE;
 	if (result == CUDA_SUCCESS) {
-		fake_memory_give(device, reserved[device]);
+		fake_memory_uncharge(device, reserved[device]);
 		reserved[device] = 0;
 	}
 	return fake_leave("cuDeviceGraphMemTrim", result, "device=%d", device);

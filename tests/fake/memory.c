@@ -116,7 +116,7 @@ static int find_device_memory(struct fake_block *block)
 	return CUDA_SUCCESS;
 }
 
-int fake_memory_take(int device, size_t bytes)
+int fake_memory_charge(int device, size_t bytes)
 {
 	if (bytes > fake_knobs.memory[device] - fake_devices[device].used)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -124,7 +124,7 @@ int fake_memory_take(int device, size_t bytes)
 	return CUDA_SUCCESS;
 }
 
-void fake_memory_give(int device, size_t bytes)
+void fake_memory_uncharge(int device, size_t bytes)
 {
 	fake_devices[device].used -= bytes;
 }
@@ -144,7 +144,7 @@ static int find_host_memory(struct fake_block *block)
 	return CUDA_SUCCESS;
 }
 
-static void give_back(const struct fake_block *block)
+static void free_bytes(const struct fake_block *block)
 {
 	struct fake_device *device = &fake_devices[block->device];
 
@@ -193,7 +193,7 @@ int fake_memory_alloc(struct CUctx_st *context, int device, enum fake_kind kind,
 		return result;
 	result = fake_memory_add(&block);
 	if (result != CUDA_SUCCESS) {
-		give_back(&block);
+		free_bytes(&block);
 		return result;
 	}
 	*address = block.base;
@@ -209,7 +209,7 @@ void fake_memory_release(struct fake_block *block)
 		fake_disturb(old.base, old.bytes);
 	count--;
 	memmove(&blocks[at], &blocks[at + 1], (count - at) * sizeof(*blocks));
-	give_back(&old);
+	free_bytes(&old);
 }
 
 void fake_memory_count(int *device_blocks, int *handles, int *mappings)

@@ -110,7 +110,7 @@ int cuMemPoolDestroy(struct CUmemPoolHandle_st *pool)
 			*link = pool->next;
 			if (currents[pool->device] == pool)
 				currents[pool->device] = NULL;
-			fake_memory_give(pool->device, pool->kept);
+			fake_memory_uncharge(pool->device, pool->kept);
 			free(pool);
 		} else {
 			result = CUDA_ERROR_INVALID_VALUE;
@@ -170,7 +170,7 @@ int cuMemPoolTrimTo(struct CUmemPoolHandle_st *pool, size_t min_bytes)
 	if (result == CUDA_SUCCESS && !is_pool(pool))
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (result == CUDA_SUCCESS && pool->kept > min_bytes) {
-		fake_memory_give(pool->device, pool->kept - min_bytes);
+		fake_memory_uncharge(pool->device, pool->kept - min_bytes);
 		pool->kept = min_bytes;
 	}
 	return fake_leave("cuMemPoolTrimTo", result, "pool=%p least=%zu", (void *)pool, min_bytes);
@@ -182,7 +182,7 @@ void fake_mempool_released(const struct fake_block *block)
 
 	if (is_pool(pool) && block->rounded <= pool->threshold &&
 	    pool->kept <= pool->threshold - block->rounded &&
-	    fake_memory_take(pool->device, block->rounded) == CUDA_SUCCESS)
+	    fake_memory_charge(pool->device, block->rounded) == CUDA_SUCCESS)
 		pool->kept += block->rounded;
 }
 
@@ -194,12 +194,12 @@ static int take(struct CUctx_st *context, struct CUmemPoolHandle_st *pool, size_
 	int result;
 
 	used = kept < bytes ? kept : bytes;
-	fake_memory_give(pool->device, used);
+	fake_memory_uncharge(pool->device, used);
 	result = fake_memory_alloc(context, pool->device, FAKE_DEVICE, bytes, found);
 	if (result == CUDA_SUCCESS)
 		pool->kept -= used;
 	else
-		fake_memory_take(pool->device, used);
+		fake_memory_charge(pool->device, used);
 	return result;
 }
 

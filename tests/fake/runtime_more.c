@@ -83,15 +83,15 @@ int cudaHostUnregister(void *address)
 
 int cudaPointerGetAttributes(struct rt_attributes *attributes, const void *address)
 {
-	int asked[] = { POINTER_MEMORY_TYPE, POINTER_DEVICE_ORDINAL, POINTER_IS_MANAGED,
-			POINTER_DEVICE_POINTER, POINTER_HOST_POINTER };
+	int wanted[] = { POINTER_MEMORY_TYPE, POINTER_DEVICE_ORDINAL, POINTER_IS_MANAGED,
+			 POINTER_DEVICE_POINTER, POINTER_HOST_POINTER };
 	unsigned int type = 0, managed = 0;
 	unsigned long long on_device = 0, on_host = 0;
 	int device = -2, result = attributes ? runtime_ready() : cudaErrorInvalidValue;
-	void *answers[] = { &type, &device, &managed, &on_device, &on_host };
+	void *values[] = { &type, &device, &managed, &on_device, &on_host };
 
 	if (result == cudaSuccess)
-		result = runtime_driver.cuPointerGetAttributes(5, asked, answers,
+		result = runtime_driver.cuPointerGetAttributes(5, wanted, values,
 							       (uintptr_t)address);
 	if (result == cudaSuccess) {
 		*attributes = (struct rt_attributes){

@@ -31,12 +31,12 @@ STOP_UNSEEN void note(struct own *own, uint32_t first, uint32_t count, uint32_t 
 	}
 }
 
-STOP_UNSEEN void note_answer(uint32_t *count)
+STOP_UNSEEN void note_result(uint32_t *count)
 {
 	(*count)++;
 }
 
-static MAM_KERNEL(take_and_give)
+static MAM_KERNEL(take_and_return)
 {
 	struct own *own = argument;
 	uint32_t n, i, first, count, self = mam_kma_self() + 1;
@@ -45,7 +45,7 @@ static MAM_KERNEL(take_and_give)
 		count = 1 + kkit_below(own->plan->longest);
 		first = mam_kma_fresh_take(&own->fresh, count);
 		if (first == MAM_KMA_NONE) {
-			note_answer(&own->none);
+			note_result(&own->none);
 			continue;
 		}
 		note(own, first, count, 0, self);
@@ -55,7 +55,7 @@ static MAM_KERNEL(take_and_give)
 			continue;
 		note(own, first, count, self, 0);
 		if (mam_kma_fresh_give(&own->fresh, first, count))
-			note_answer(&own->back);
+			note_result(&own->back);
 		else
 			note(own, first, count, 0, self);
 	}
@@ -97,7 +97,7 @@ START_TEST(concurrent_runs_do_not_overlap)
 	struct own *own = calloc(1, sizeof(*own));
 	struct simt_case test = {
 		.name = plan->name,
-		.kernel = take_and_give,
+		.kernel = take_and_return,
 		.grid = plan->grid,
 		.block = plan->block,
 		.argument = own,

@@ -12,13 +12,13 @@ struct plan {
 	uint32_t grid, block, rounds;
 	uint32_t sizes[6]; /* one of them at random; up to the first 0 */
 	uint32_t places;   /* where blocks are left for other lanes; 0: each lane frees its own */
-	uint32_t hold;     /* number of blocks at a time */
+	uint32_t live;     /* number of blocks at a time */
 	uint32_t stoppers; /* number of blocks, from the first one, with a lane that stops */
 	uint32_t room;     /* 1: no request may fail; 2: some request must fail in some run */
 	uint32_t seeds, seeds_race;
 };
 
-#define HELD 8u
+#define LIVE_MAX 8u
 
 static uint32_t one_size(const struct plan *plan)
 {
@@ -33,21 +33,21 @@ static MAM_KERNEL(churn)
 {
 	struct kkit *kit = argument;
 	const struct plan *plan = kit->plan;
-	void *held[HELD] = { NULL };
+	void *blocks[LIVE_MAX] = { NULL };
 	uint32_t n, i;
 
 	if (mam_block() < plan->stoppers && simt_thread() == kkit_below(plan->block))
 		stop_after(1 + kkit_below(12 * plan->rounds));
 	for (n = 0; n < plan->rounds; n++) {
-		i = kkit_below(plan->hold);
-		kkit_put(kit, held[i]);
-		held[i] = kkit_get(kit, one_size(plan));
-		MAM_KASSERT(held[i] || plan->room != 1);
+		i = kkit_below(plan->live);
+		kkit_put(kit, blocks[i]);
+		blocks[i] = kkit_get(kit, one_size(plan));
+		MAM_KASSERT(blocks[i] || plan->room != 1);
 		if (plan->places)
-			held[i] = kkit_exchange(kit, kkit_below(plan->places), held[i]);
+			blocks[i] = kkit_exchange(kit, kkit_below(plan->places), blocks[i]);
 	}
-	for (i = 0; i < HELD; i++)
-		kkit_put(kit, held[i]);
+	for (i = 0; i < LIVE_MAX; i++)
+		kkit_put(kit, blocks[i]);
 	if (mam_block() >= plan->stoppers)
 		stop_leave();
 }
@@ -72,7 +72,7 @@ static const char *check(void *argument)
 
 static const struct plan plans[] = {
 	/*
-	 * name, superblocks, shift, entries, grid, block, rounds, sizes, places, hold, stoppers,
+	 * name, superblocks, shift, entries, grid, block, rounds, sizes, places, live, stoppers,
 	 * room, seeds
 	 */
 	{ "two lanes, halves", 2, 8, 0, 2, 1, 8, { 112 }, 0, 1, 0, 1, 2000, 400 },

@@ -94,8 +94,8 @@ static void leave(struct own *own)
 	MAM_KASSERT(!mam_atomic_xchg32(&own->vacant, 1, MAM_RELEASE, MAM_AT_DEVICE));
 }
 
-static void give(struct own *own, uint64_t state, const uint32_t *blocks, uint32_t count,
-		 bool attach)
+static void release(struct own *own, uint64_t state, const uint32_t *blocks, uint32_t count,
+		    bool attach)
 {
 	uint64_t before;
 	uint32_t i;
@@ -129,7 +129,7 @@ static void live_again(struct own *own)
 	}
 	/* Now it is not attached, and the caller owns blocks of it. */
 	MAM_KASSERT(!mam_kma_detach(&own->state));
-	give(own, made, blocks, taken, false);
+	release(own, made, blocks, taken, false);
 }
 
 static MAM_KERNEL(churn)
@@ -162,7 +162,7 @@ static MAM_KERNEL(churn)
 						     mam_kma_self(), kkit_below(2) * i);
 		if (attach && !mam_kma_state_attached(seen))
 			MAM_KASSERT(!mam_kma_detach(&own->state));
-		give(own, seen, blocks, count, plan->attach && !kkit_below(plan->attach));
+		release(own, seen, blocks, count, plan->attach && !kkit_below(plan->attach));
 	}
 	if (mam_block() >= plan->stoppers)
 		stop_leave();

@@ -169,8 +169,8 @@ cl_int __wrap_clGetProgramBuildInfo(cl_program program, cl_device_id device,
 	return CL_SUCCESS;
 }
 
-static inline cl_int fake_answer(const void *answer, size_t length, size_t bytes, void *to,
-				 size_t *needs)
+static inline cl_int fake_info(const void *answer, size_t length, size_t bytes, void *to,
+			       size_t *needs)
 {
 	if (needs)
 		*needs = length;
@@ -192,22 +192,22 @@ cl_int __wrap_clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t b
 	static const cl_bool no = CL_FALSE;
 
 	if (what == CL_DEVICE_NAME)
-		return fake_answer("Fake", 5, bytes, to, needs);
+		return fake_info("Fake", 5, bytes, to, needs);
 	/* If a device does not know the query, that is not a failure. */
 	if (what == CL_DEVICE_OPENCL_C_FEATURES && !to && fake.older)
 		return CL_INVALID_VALUE;
 	if (!(what == CL_DEVICE_OPENCL_C_FEATURES && !to) && fake_fails("clGetDeviceInfo"))
 		return fake.code;
 	if (what == CL_DEVICE_EXTENSIONS && fake.extensions)
-		return fake_answer(fake.extensions, strlen(fake.extensions) + 1, bytes, to, needs);
+		return fake_info(fake.extensions, strlen(fake.extensions) + 1, bytes, to, needs);
 	if (what == CL_DEVICE_ADDRESS_BITS && fake.bits)
-		return fake_answer(&fake.bits, sizeof(fake.bits), bytes, to, needs);
+		return fake_info(&fake.bits, sizeof(fake.bits), bytes, to, needs);
 	if (what == CL_DEVICE_COMPILER_AVAILABLE && fake.no_compiler)
-		return fake_answer(&no, sizeof(no), bytes, to, needs);
+		return fake_info(&no, sizeof(no), bytes, to, needs);
 	if (what == CL_DEVICE_OPENCL_C_FEATURES && fake.no_features)
-		return fake_answer(&feature, sizeof(feature), bytes, to, needs);
+		return fake_info(&feature, sizeof(feature), bytes, to, needs);
 	if (what == CL_DEVICE_MAX_MEM_ALLOC_SIZE && fake.max)
-		return fake_answer(&fake.max, sizeof(fake.max), bytes, to, needs);
+		return fake_info(&fake.max, sizeof(fake.max), bytes, to, needs);
 	return __real_clGetDeviceInfo(device, what, bytes, to, needs);
 }
 

@@ -96,8 +96,8 @@ __kernel void keep(__global void *heap, __global uint *shadow, __global ulong *c
 }
 
 /* Frees the block of another item: that of number i * `stride` modulo all. */
-__kernel void give(__global void *heap, __global uint *shadow, __global ulong *counts,
-		   __global ulong *kept, uint min, uint steps, uint step, uint stride)
+__kernel void release(__global void *heap, __global uint *shadow, __global ulong *counts,
+		      __global ulong *kept, uint min, uint steps, uint step, uint stride)
 {
 	uint i = (uint)(get_global_id(0) * (ulong)stride % get_global_size(0)), self = i + 1;
 	__global void *block = (__global void *)(uintptr_t)kept[i];

@@ -110,8 +110,8 @@ __kernel void collect(__global struct all *all, __global struct mam_dsmap *map,
 }
 
 /* One item follows the links from element to element. */
-__kernel void walk(__global void *heap, __global struct all *all, __global struct mam_dsmap *map,
-		   __global ulong *counts, __global uint *out, ulong n, __global ulong *sums)
+__kernel void follow(__global void *heap, __global struct all *all, __global struct mam_dsmap *map,
+		     __global ulong *counts, __global uint *out, ulong n, __global ulong *sums)
 {
 	__global struct mam_sll_node *node = mam_sll_take(&all->list), *next;
 	__global struct mam_arraylist_block *block;

@@ -170,7 +170,7 @@ START_TEST(opencl_12_with_atomic_reads)
 END_TEST
 
 /* All blocks are alive at the same time, and freed by other items. */
-static void keep_and_give(struct world *world, cl_uint items, struct sizes sizes, cl_ulong in_vain)
+static void keep_and_free(struct world *world, cl_uint items, struct sizes sizes, cl_ulong in_vain)
 {
 	cl_mem kept = kit_memory(&world->kit, items * sizeof(cl_ulong));
 	cl_mem heap = mam_cl_heap_buffer(world->heap);
@@ -187,8 +187,8 @@ static void keep_and_give(struct world *world, cl_uint items, struct sizes sizes
 	ck_assert_uint_eq(full.no_superblock + full.no_run + full.too_large - before.no_superblock -
 				  before.no_run - before.too_large,
 			  items - had);
-	kit_run(&world->kit, "give", items, 0, "mmmmuuuu", heap, world->shadow, world->kit.counts,
-		kept, sizes.min, sizes.steps, sizes.step, 7919u);
+	kit_run(&world->kit, "release", items, 0, "mmmmuuuu", heap, world->shadow,
+		world->kit.counts, kept, sizes.min, sizes.steps, sizes.step, 7919u);
 	ck_assert_uint_eq(sound(world, 0), 0);
 	kit_empty(&world->kit, world->heap);
 	kit_ok(clReleaseMemObject(kept));
@@ -199,8 +199,8 @@ START_TEST(a_million_live_blocks)
 	struct world world;
 
 	world_begin(&world, NULL, 16384);
-	keep_and_give(&world, MILLION, low, 0);
-	keep_and_give(&world, MILLION, none, 0);
+	keep_and_free(&world, MILLION, low, 0);
+	keep_and_free(&world, MILLION, none, 0);
 	world_end(&world);
 }
 END_TEST
@@ -213,8 +213,8 @@ START_TEST(full_heap_returns_null)
 	world_begin(&world, NULL, 100);
 	for (round = 0; round < 3; round++) {
 		/* Blocks of 4 B only: 1,024 minus the bitmap, in each superblock. */
-		keep_and_give(&world, 200000, none, 200000 - 100 * 992);
-		keep_and_give(&world, 100000, high, (cl_ulong)-1);
+		keep_and_free(&world, 200000, none, 200000 - 100 * 992);
+		keep_and_free(&world, 100000, high, (cl_ulong)-1);
 	}
 	world_end(&world);
 }

@@ -34,7 +34,7 @@ static double run(struct kit *kit, struct mam_cl_heap *heap, size_t items, cl_ui
 	return best;
 }
 
-static double told(const char *what, size_t items, cl_uint rounds, double seconds)
+static double rate(const char *what, size_t items, cl_uint rounds, double seconds)
 {
 	printf("%s: %zu items x %u, %.2f M pairs/s\n", what, items, rounds,
 	       (double)items * rounds / seconds * 1e-6);
@@ -52,11 +52,11 @@ static void pairs(const char *standard)
 	kit_build(&kit, "kernels.cl", standard);
 	heap = kit_heap(&kit, 8192, 0);
 	(void)run(&kit, heap, 64, 1, 1);
-	min = told("4 B, one work item", 1, 10000, run(&kit, heap, 1, 10000, 1));
-	max = told("4 B, one work item", 1, 80000, run(&kit, heap, 1, 80000, 1));
+	min = rate("4 B, one work item", 1, 10000, run(&kit, heap, 1, 10000, 1));
+	max = rate("4 B, one work item", 1, 80000, run(&kit, heap, 1, 80000, 1));
 	ck_assert_double_lt(max, min * 8 * 4 + 0.01);
-	min = told("10 sizes, 4 to 256 B", 131072, 10, run(&kit, heap, 131072, 10, 10));
-	max = told("10 sizes, 4 to 256 B", 1048576, 10, run(&kit, heap, 1048576, 10, 10));
+	min = rate("10 sizes, 4 to 256 B", 131072, 10, run(&kit, heap, 131072, 10, 10));
+	max = rate("10 sizes, 4 to 256 B", 1048576, 10, run(&kit, heap, 1048576, 10, 10));
 	ck_assert_double_lt(max, min * 8 * 4 + 0.01);
 	kit_counted(&kit, counts);
 	ck_assert_uint_eq(counts[KIT_IN_VAIN], 0);

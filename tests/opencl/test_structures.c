@@ -76,7 +76,7 @@ static void structures(const char *standard)
 		kit_ok(clEnqueueFillBuffer(kit.queue, counted, &zero, 1, 0, sizeof(out), 0, NULL,
 					   NULL));
 		kit_run(&kit, "collect", ITEMS, 64, "mmmmu", all, map, kit.counts, counted, KEYS);
-		kit_run(&kit, "walk", 1, 1, "mmmmmlm", buffer, all, map, kit.counts, counted,
+		kit_run(&kit, "follow", 1, 1, "mmmmmlm", buffer, all, map, kit.counts, counted,
 			(cl_ulong)ITEMS, sums);
 		nothing_wrong(&kit, 0);
 		kit_get(&kit, counted, out, sizeof(out));

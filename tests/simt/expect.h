@@ -20,9 +20,9 @@ struct expect {
 	unsigned int seeds; /* 0: 20 */
 };
 
-/* Returns the last result. `says` may be NULL. */
-static inline const struct simt_result *simt_expect(const struct expect *what,
-						    enum simt_verdict verdict, const char *says)
+/* Returns the last result. `substring` may be NULL. */
+static inline const struct simt_result *
+simt_expect(const struct expect *what, enum simt_verdict verdict, const char *substring)
 {
 	static struct simt_result result;
 
@@ -39,9 +39,9 @@ static inline const struct simt_result *simt_expect(const struct expect *what,
 			ck_assert_msg(result.verdict == verdict, "seed %u, policy %s: %s: %s", seed,
 				      simt_policy_name(policy), simt_verdict_name(result.verdict),
 				      result.text);
-			ck_assert_msg(!says || strstr(result.text, says),
+			ck_assert_msg(!substring || strstr(result.text, substring),
 				      "seed %u, policy %s: no \"%s\" in: %s", seed,
-				      simt_policy_name(policy), says, result.text);
+				      simt_policy_name(policy), substring, result.text);
 		}
 	}
 	return &result;

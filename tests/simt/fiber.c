@@ -246,7 +246,7 @@ void simt_fiber_jumped(struct simt_fiber *own)
 #endif
 }
 
-bool simt_fiber_holds(const struct simt_fiber *fiber, const volatile void *where)
+bool simt_fiber_contains(const struct simt_fiber *fiber, const volatile void *where)
 {
 	return (uintptr_t)where - (uintptr_t)fiber->stack < fiber->bytes;
 }

@@ -56,6 +56,6 @@ void simt_fiber_leave(struct simt_fiber *from, struct simt_fiber *to) __attribut
  * address sanitizer.
  */
 void simt_fiber_jumped(struct simt_fiber *own);
-bool simt_fiber_holds(const struct simt_fiber *fiber, const volatile void *where);
+bool simt_fiber_contains(const struct simt_fiber *fiber, const volatile void *where);
 
 #endif

@@ -103,7 +103,7 @@ void simt_plain(const volatile void *where, size_t bytes, bool write, const char
 	struct simt_lane *lane = simt_here;
 	const char *race;
 
-	if (!lane || simt_fiber_holds(&lane->fiber, where))
+	if (!lane || simt_fiber_contains(&lane->fiber, where))
 		return;
 	simt_step(lane, site);
 	if (simt_now->trace)

@@ -63,7 +63,7 @@ uint32_t simt_active(const char *site)
 	return (uint32_t)lane->value;
 }
 
-static void answer_shuffle(struct simt_warp *warp, const struct simt_group *group)
+static void finish_shuffle(struct simt_warp *warp, const struct simt_group *group)
 {
 	uint64_t value[SIMT_WARP];
 
@@ -84,7 +84,7 @@ static void answer_shuffle(struct simt_warp *warp, const struct simt_group *grou
 	}
 }
 
-static void answer_match(struct simt_warp *warp, const struct simt_group *group)
+static void finish_match(struct simt_warp *warp, const struct simt_group *group)
 {
 	for (uint32_t left = group->arrived; left;) {
 		uint64_t value = first_of(warp, left)->value;
@@ -119,8 +119,8 @@ static void complete(struct simt_world *world, struct simt_warp *warp, uint32_t 
 		for (uint32_t left = group->arrived; left; left &= left - 1)
 			first_of(warp, left)->value = group->votes;
 		break;
-	case SIMT_SHUFFLE: answer_shuffle(warp, group); break;
-	case SIMT_MATCH: answer_match(warp, group); break;
+	case SIMT_SHUFFLE: finish_shuffle(warp, group); break;
+	case SIMT_MATCH: finish_match(warp, group); break;
 	case SIMT_SYNCWARP:
 		if (world->race_on)
 			order(world, warp, group);

@@ -69,7 +69,7 @@ static void abandon(void)
 
 	if (!simt_here)
 		return;
-	if (simt_fiber_holds(&simt_here->fiber, &here)) {
+	if (simt_fiber_contains(&simt_here->fiber, &here)) {
 		simt_stop(SIMT_FAILED, "%s launches: only host threads can, by simt_host_launch()",
 			  simt_report_name(simt_here));
 	}

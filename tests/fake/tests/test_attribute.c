@@ -14,15 +14,15 @@ START_TEST(list_of_attributes_is_returned_in_order)
 	unsigned int type = 0, managed = 7;
 	int device = 7;
 	size_t bytes = 0;
-	int asked[] = { POINTER_RANGE_SIZE,     POINTER_CONTEXT,     POINTER_MEMORY_TYPE,
-			POINTER_RANGE_START,    POINTER_IS_MANAGED,  POINTER_DEVICE_ORDINAL,
-			POINTER_DEVICE_POINTER, POINTER_HOST_POINTER };
-	void *answers[] = { &bytes,   &context, &type,           &start,
-			    &managed, &device,  &device_pointer, &host_pointer };
+	int wanted[] = { POINTER_RANGE_SIZE,     POINTER_CONTEXT,     POINTER_MEMORY_TYPE,
+			 POINTER_RANGE_START,    POINTER_IS_MANAGED,  POINTER_DEVICE_ORDINAL,
+			 POINTER_DEVICE_POINTER, POINTER_HOST_POINTER };
+	void *values[] = { &bytes,   &context, &type,           &start,
+			   &managed, &device,  &device_pointer, &host_pointer };
 
 	cuda.cuCtxGetCurrent(&current);
 	cuda.cuMemAlloc_v2(&address, 5000);
-	ck_assert_int_eq(cuda.cuPointerGetAttributes(8, asked, answers, address + 100),
+	ck_assert_int_eq(cuda.cuPointerGetAttributes(8, wanted, values, address + 100),
 			 CUDA_SUCCESS);
 	ck_assert_uint_eq(bytes, 5000);
 	ck_assert_ptr_eq(context, current);
@@ -41,20 +41,20 @@ START_TEST(list_for_unknown_address_returns_nulls)
 	struct CUctx_st *context = (struct CUctx_st *)7;
 	unsigned int type = 7;
 	int device = 7, local;
-	int asked[] = { POINTER_CONTEXT, POINTER_MEMORY_TYPE, POINTER_DEVICE_ORDINAL };
-	void *answers[] = { &context, &type, &device };
+	int wanted[] = { POINTER_CONTEXT, POINTER_MEMORY_TYPE, POINTER_DEVICE_ORDINAL };
+	void *values[] = { &context, &type, &device };
 
-	ck_assert_int_eq(cuda.cuPointerGetAttributes(3, asked, answers, (uintptr_t)&local),
+	ck_assert_int_eq(cuda.cuPointerGetAttributes(3, wanted, values, (uintptr_t)&local),
 			 CUDA_SUCCESS);
 	ck_assert_ptr_null(context);
 	ck_assert_uint_eq(type, 0);
 	ck_assert_int_eq(device, -2);
 	ck_assert_int_eq(cuda.cuPointerGetAttribute(&type, POINTER_MEMORY_TYPE, (uintptr_t)&local),
 			 CUDA_ERROR_INVALID_VALUE);
-	asked[1] = 99;
-	ck_assert_int_eq(cuda.cuPointerGetAttributes(3, asked, answers, (uintptr_t)&local),
+	wanted[1] = 99;
+	ck_assert_int_eq(cuda.cuPointerGetAttributes(3, wanted, values, (uintptr_t)&local),
 			 CUDA_ERROR_INVALID_VALUE);
-	ck_assert_int_eq(cuda.cuPointerGetAttributes(0, asked, answers, (uintptr_t)&local),
+	ck_assert_int_eq(cuda.cuPointerGetAttributes(0, wanted, values, (uintptr_t)&local),
 			 CUDA_ERROR_INVALID_VALUE);
 }
 END_TEST

@@ -67,7 +67,7 @@ MAM_KFN uint32_t stack_take(struct stack *stack)
 	return node;
 }
 
-MAM_KFN void stack_give(struct stack *stack, uint32_t node)
+MAM_KFN void stack_release(struct stack *stack, uint32_t node)
 {
 	if (node == 0)
 		return;
@@ -82,8 +82,8 @@ MAM_KERNEL(gallery_aba)
 	for (uint32_t round = 0; round < STACK_ROUNDS; round++) {
 		uint32_t first = stack_take(stack), second = stack_take(stack);
 
-		stack_give(stack, first);
-		stack_give(stack, second);
+		stack_release(stack, first);
+		stack_release(stack, second);
 	}
 }
 

@@ -19,7 +19,7 @@ struct pages {
 };
 
 /* A page; `count` if none was free. */
-MAM_KFN uint32_t pages_take(struct pages *pages)
+MAM_KFN uint32_t pages_alloc(struct pages *pages)
 {
 	for (uint32_t page = 0; page < pages->count; page++)
 		if (!(mam_atomic_or32(&pages->taken, 1u << page, MAM_ACQUIRE, MAM_AT_DEVICE) >>
@@ -32,7 +32,7 @@ MAM_KFN uint32_t pages_take(struct pages *pages)
 MAM_KERNEL(gallery_late_use)
 {
 	struct pages *pages = (struct pages *)argument;
-	uint32_t page = pages_take(pages), sum = 0;
+	uint32_t page = pages_alloc(pages), sum = 0;
 
 	if (page == pages->count)
 		return;

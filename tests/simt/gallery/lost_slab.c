@@ -41,7 +41,7 @@ MAM_KFN void slab_hide(struct slab *slab, uint32_t bug)
 }
 
 /* The bit of a slot; 0 if there was none. */
-MAM_KFN uint32_t slab_take(struct slab *slab, uint32_t bug)
+MAM_KFN uint32_t slab_alloc(struct slab *slab, uint32_t bug)
 {
 	if (mam_atomic_load32(&slab->room, MAM_RELAXED, MAM_AT_DEVICE) == 0)
 		return 0;
@@ -58,7 +58,7 @@ MAM_KFN uint32_t slab_take(struct slab *slab, uint32_t bug)
 	return 0;
 }
 
-MAM_KFN void slab_give(struct slab *slab, uint32_t bit)
+MAM_KFN void slab_free(struct slab *slab, uint32_t bit)
 {
 	uint32_t before = mam_atomic_and32(&slab->taken, ~bit, MAM_ACQ_REL, MAM_AT_DEVICE);
 
@@ -72,10 +72,10 @@ MAM_KERNEL(gallery_lost_slab)
 	struct slab *slab = &slabs->slabs[gallery_index() % slabs->count];
 
 	for (uint32_t round = 0; round < SLAB_ROUNDS; round++) {
-		uint32_t bit = slab_take(slab, slabs->bug);
+		uint32_t bit = slab_alloc(slab, slabs->bug);
 
 		if (bit)
-			slab_give(slab, bit);
+			slab_free(slab, bit);
 	}
 }
 

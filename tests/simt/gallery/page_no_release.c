@@ -23,7 +23,7 @@ struct pages {
 };
 
 /* A page; `count` if none was free. */
-MAM_KFN uint32_t pages_take(struct pages *pages)
+MAM_KFN uint32_t pages_alloc(struct pages *pages)
 {
 	for (uint32_t page = 0; page < pages->count; page++)
 		if (!(mam_atomic_or32(&pages->taken, 1u << page, MAM_ACQUIRE, MAM_AT_DEVICE) >>
@@ -33,7 +33,7 @@ MAM_KFN uint32_t pages_take(struct pages *pages)
 	return pages->count;
 }
 
-MAM_KFN void pages_give(struct pages *pages, uint32_t page)
+MAM_KFN void pages_free(struct pages *pages, uint32_t page)
 {
 	/* The one place: the memory order of the free. */
 	if (pages->bug)
@@ -47,7 +47,7 @@ MAM_KERNEL(gallery_page_no_release)
 	struct pages *pages = (struct pages *)argument;
 
 	for (uint32_t round = 0; round < PAGE_ROUNDS; round++) {
-		uint32_t page = pages_take(pages);
+		uint32_t page = pages_alloc(pages);
 
 		if (page == pages->count)
 			continue;
@@ -56,7 +56,7 @@ MAM_KERNEL(gallery_page_no_release)
 		for (uint32_t i = 0; i < PAGE_WORDS; i++)
 			if (pages->payload[page][i] != gallery_index())
 				gallery_wrong(&pages->wrong);
-		pages_give(pages, page);
+		pages_free(pages, page);
 	}
 }
 

@@ -170,7 +170,7 @@ START_TEST(twin_passes)
 }
 END_TEST
 
-static void say(const struct simt_search *search, char *text, size_t bytes)
+static void describe(const struct simt_search *search, char *text, size_t bytes)
 {
 	snprintf(text, bytes, "%s%s: %s %016llx after %llu steps\n", stage.row->name,
 		 stage.bug ? "" : ", twin", simt_verdict_name(search->result.verdict),
@@ -189,7 +189,7 @@ START_TEST(report_command_reproduces_run)
 	if (!expected(rows[_i]))
 		return;
 	ck_assert(!simt_explore(&test, &search));
-	say(&search, wanted, sizeof(wanted));
+	describe(&search, wanted, sizeof(wanted));
 	simt_describe(&test, &search, text, sizeof(text));
 	command = strstr(text, "\nagain: ");
 	ck_assert_ptr_nonnull(command);
@@ -216,7 +216,7 @@ static void replay(void)
 		simt_explore(&test, &search);
 		if (!search.schedules)
 			continue;
-		say(&search, line, sizeof(line));
+		describe(&search, line, sizeof(line));
 		printf("%s%s\n", line, search.result.text);
 	}
 }

@@ -25,7 +25,7 @@ struct words {
 	race_name *name;
 };
 
-static void __attribute__((format(printf, 2, 3))) say(struct words *words, const char *form, ...)
+static void __attribute__((format(printf, 2, 3))) append(struct words *words, const char *form, ...)
 {
 	va_list list;
 	int bytes;
@@ -41,36 +41,36 @@ static void __attribute__((format(printf, 2, 3))) say(struct words *words, const
 	words->left -= (size_t)bytes;
 }
 
-static void say_lane(struct words *words, const struct race_lane *lanes, uint32_t lane)
+static void append_lane(struct words *words, const struct race_lane *lanes, uint32_t lane)
 {
 	char name[96] = "";
 
 	if (words->name)
 		words->name(lane, name, sizeof(name));
 	if (name[0])
-		say(words, "%s", name);
+		append(words, "%s", name);
 	else if (lanes[lane].group & RACE_HOST)
-		say(words, "host thread %u", lane);
+		append(words, "host thread %u", lane);
 	else
-		say(words, "lane %u of block %u", lane, lanes[lane].group);
+		append(words, "lane %u of block %u", lane, lanes[lane].group);
 }
 
-static void say_access(struct words *words, const struct race_lane *lanes,
-		       const struct race_access *access)
+static void append_access(struct words *words, const struct race_lane *lanes,
+			  const struct race_access *access)
 {
 	int bytes = __builtin_popcount(access->mask);
 
 	if (!access->atomic)
-		say(words, "a plain %s", access->write ? "write" : "read");
+		append(words, "a plain %s", access->write ? "write" : "read");
 	else
-		say(words, "%s %s %s%s at %s scope",
-		    access->order == MAM_ACQUIRE || access->order == MAM_ACQ_REL ? "an" : "a",
-		    orders[access->order], ops[access->op],
-		    access->op == SIMT_CAS && !access->write ? " that failed," : "",
-		    scopes[access->scope]);
-	say(words, " of %d byte%s by ", bytes, bytes == 1 ? "" : "s");
-	say_lane(words, lanes, access->lane);
-	say(words, " at %s", race_site_text(access->site));
+		append(words, "%s %s %s%s at %s scope",
+		       access->order == MAM_ACQUIRE || access->order == MAM_ACQ_REL ? "an" : "a",
+		       orders[access->order], ops[access->op],
+		       access->op == SIMT_CAS && !access->write ? " that failed," : "",
+		       scopes[access->scope]);
+	append(words, " of %d byte%s by ", bytes, bytes == 1 ? "" : "s");
+	append_lane(words, lanes, access->lane);
+	append(words, " at %s", race_site_text(access->site));
 }
 
 static const struct race_miss *find_miss(const struct race_lane *reader, uint32_t writer,
@@ -86,50 +86,52 @@ static const struct race_miss *find_miss(const struct race_lane *reader, uint32_
 	return NULL;
 }
 
-static void say_miss(struct words *words, const struct race_miss *miss, const char *need)
+static void append_miss(struct words *words, const struct race_miss *miss, const char *need)
 {
-	say(words, "The second lane saw the first one's write at %s by its read at %s, but ",
-	    race_site_text(miss->write.site), race_site_text(miss->read.site));
+	append(words, "The second lane saw the first one's write at %s by its read at %s, but ",
+	       race_site_text(miss->write.site), race_site_text(miss->read.site));
 	switch (miss->why) {
 	case RACE_WRITE_RELAXED:
-		say(words, "the write is relaxed: release it, or fence before it");
+		append(words, "the write is relaxed: release it, or fence before it");
 		if (!race_acquires(miss->read.order))
-			say(words, "; and acquire by the read, or fence after it");
+			append(words, "; and acquire by the read, or fence after it");
 		break;
 	case RACE_READ_RELAXED:
-		say(words, "the read is relaxed: acquire by it, or fence after it at %s scope",
-		    need);
+		append(words, "the read is relaxed: acquire by it, or fence after it at %s scope",
+		       need);
 		break;
 	default:
-		say(words,
-		    "a scope does not cover the other lane (write %s, read %s, or a "
-		    "fence of theirs): use %s scope for all of them",
-		    scopes[miss->write.scope], scopes[miss->read.scope], need);
+		append(words,
+		       "a scope does not cover the other lane (write %s, read %s, or a "
+		       "fence of theirs): use %s scope for all of them",
+		       scopes[miss->write.scope], scopes[miss->read.scope], need);
 		break;
 	}
 }
 
-static void say_hint(struct words *words, const struct race_lane *lanes,
-		     const struct race_access *first, const struct race_access *second,
-		     uint32_t epoch)
+static void append_hint(struct words *words, const struct race_lane *lanes,
+			const struct race_access *first, const struct race_access *second,
+			uint32_t epoch)
 {
 	const char *need = scopes[race_need(first->group, second->group)];
 	const struct race_miss *miss = find_miss(&lanes[second->lane], first->lane, epoch);
 
 	if (first->atomic && second->atomic && first->mask != second->mask)
-		say(words, "Atomics of different size are not atomic to one another: use one size");
+		append(words,
+		       "Atomics of different size are not atomic to one another: use one size");
 	else if (first->atomic && second->atomic)
-		say(words, "A scope does not cover the other lane: use %s scope for both", need);
+		append(words, "A scope does not cover the other lane: use %s scope for both", need);
 	else if (miss)
-		say_miss(words, miss, need);
+		append_miss(words, miss, need);
 	else if (first->group == second->group)
-		say(words, "A barrier that both reach (mam_warp_sync, mam_syncthreads), or a "
-			   "release by the first lane that the second acquires, would order them");
+		append(words,
+		       "A barrier that both reach (mam_warp_sync, mam_syncthreads), or a "
+		       "release by the first lane that the second acquires, would order them");
 	else
-		say(words,
-		    "A release by the first lane at %s scope that the second one acquires "
-		    "would order them",
-		    need);
+		append(words,
+		       "A release by the first lane at %s scope that the second one acquires "
+		       "would order them",
+		       need);
 }
 
 void race_report(char *text, size_t bytes, const struct race_lane *lanes, race_name *name,
@@ -149,11 +151,11 @@ void race_report(char *text, size_t bytes, const struct race_lane *lanes, race_n
 	};
 	struct words words = { text, bytes, name };
 
-	say(&words, "race: ");
-	say_access(&words, lanes, &first);
-	say(&words, ", and ");
-	say_access(&words, lanes, access);
-	say(&words, "; nothing orders them. ");
-	say_hint(&words, lanes, &first, access, record->epoch);
-	say(&words, ".");
+	append(&words, "race: ");
+	append_access(&words, lanes, &first);
+	append(&words, ", and ");
+	append_access(&words, lanes, access);
+	append(&words, "; nothing orders them. ");
+	append_hint(&words, lanes, &first, access, record->epoch);
+	append(&words, ".");
 }

@@ -16,7 +16,7 @@ void race_sync_tick(struct race_lane *lane, uint32_t id)
 
 static bool knows(const struct race_clock *clock, const struct race_head *head)
 {
-	return clock->set && head->lane != RACE_NOBODY &&
+	return clock->set && head->lane != RACE_NO_LANE &&
 	       race_clock_of(clock, head->lane) >= head->epoch;
 }
 
@@ -62,7 +62,7 @@ static bool head_add(struct race_memory *memory, struct race_head **heads, enum 
 		head->epoch = race_clock_of(clock, id);
 		return race_clock_copy(memory, &head->clock, clock);
 	}
-	head->lane = RACE_NOBODY;
+	head->lane = RACE_NO_LANE;
 	return race_clock_join(memory, &head->clock, clock);
 }
 

@@ -40,7 +40,7 @@
 
 #define RACE_SCOPES (MAM_AT_SYSTEM + 1)
 #define RACE_MISSES 4
-#define RACE_NOBODY UINT32_MAX
+#define RACE_NO_LANE UINT32_MAX
 #define RACE_HOST 0x80000000u /* in a group: a host thread, not a block */
 
 /* Why a read acquired nothing from a write whose value it returned: used for hints. */

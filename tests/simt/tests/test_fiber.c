@@ -136,8 +136,8 @@ START_TEST(hot_lines_are_in_different_cache_sets)
 	for (uintptr_t i = 0; i < 32; i++) {
 		simt_fiber_start(&fiber[i], where, (void *)i);
 		simt_fiber_switch(&self, &fiber[i]);
-		ck_assert(simt_fiber_holds(&fiber[i], (void *)seen_at[i]));
-		ck_assert(!simt_fiber_holds(&fiber[(i + 1) % 32], (void *)seen_at[i]));
+		ck_assert(simt_fiber_contains(&fiber[i], (void *)seen_at[i]));
+		ck_assert(!simt_fiber_contains(&fiber[(i + 1) % 32], (void *)seen_at[i]));
 		if (++sets[seen_at[i] / 64 % 64] > max)
 			max = sets[seen_at[i] / 64 % 64];
 	}

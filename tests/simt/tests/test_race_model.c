@@ -115,8 +115,9 @@ static unsigned int lane_of(struct race *race, const struct model *model,
 	return lane * flavour->spread;
 }
 
-static const char *tell(struct race *race, const struct model *model, const struct flavour *flavour,
-			const struct model_event *event, const char *name)
+static const char *submit(struct race *race, const struct model *model,
+			  const struct flavour *flavour, const struct model_event *event,
+			  const char *name)
 {
 	unsigned int lane = lane_of(race, model, flavour, event->lane);
 	unsigned int lanes[MODEL_LANES], count = 0;
@@ -190,9 +191,9 @@ static void draw_flavour(struct model *model, struct flavour *flavour)
 }
 
 /* The event that the checker's text names first. */
-static int named(const char *said)
+static int named(const char *reply)
 {
-	const char *at = strstr(said, " at e");
+	const char *at = strstr(reply, " at e");
 
 	return at ? atoi(at + 5) : -1;
 }
@@ -211,7 +212,7 @@ static bool compare(struct race *race, struct model *model, uint64_t run)
 	while (model->count < flavour.events) {
 		struct model_event event;
 		uint64_t races = 0;
-		const char *said;
+		const char *reply;
 		int at = model->count;
 
 		for (uint32_t i = 0; i < flavour.patience; i++) {
@@ -220,25 +221,26 @@ static bool compare(struct race *race, struct model *model, uint64_t run)
 			if (!races)
 				break;
 		}
-		said = tell(race, model, &flavour, &event, names[at]);
+		reply = submit(race, model, &flavour, &event, names[at]);
 		model_add(model, &event);
-		if (!races == !said && (!said || (named(said) >= 0 && races >> named(said) & 1))) {
-			if (said)
+		if (!races == !reply &&
+		    (!reply || (named(reply) >= 0 && races >> named(reply) & 1))) {
+			if (reply)
 				return false;
 			continue;
 		}
 		show(model, &flavour, run);
 		ck_abort_msg("the model finds that e%d races with the set %llx, the checker: %s",
-			     at, (unsigned long long)races, said ? said : "no race");
+			     at, (unsigned long long)races, reply ? reply : "no race");
 	}
 	return true;
 }
 
 static uint64_t number_of(const char *name, uint64_t otherwise)
 {
-	const char *said = getenv(name);
+	const char *reply = getenv(name);
 
-	return said ? strtoull(said, NULL, 0) : otherwise;
+	return reply ? strtoull(reply, NULL, 0) : otherwise;
 }
 
 START_TEST(checker_and_model_agree)

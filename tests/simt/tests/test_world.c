@@ -189,7 +189,7 @@ MAM_KERNEL(asks)
 	MAM_KASSERT(state.plain == 7);
 }
 
-static void answers(void *argument)
+static void replies(void *argument)
 {
 	(void)argument;
 	while (!mam_atomic_load32(&state.mail, MAM_ACQUIRE, MAM_AT_SYSTEM))
@@ -202,7 +202,7 @@ static void answers(void *argument)
 static bool mailbox(struct simt_world *world, void *argument)
 {
 	return simt_world_launch(world, 0, asks, 2, 4, argument) &&
-	       simt_world_host(world, answers, argument);
+	       simt_world_host(world, replies, argument);
 }
 
 START_TEST(host_thread_replies_to_running_kernel)
