@@ -4,8 +4,8 @@
  * each byte.
  *
  * 1. The base allocates from an arena, at the lowest address that fits, so freed memory is reused
- *    at once; or it refuses, if the test asks. It orders no more than a base promises: a free
- *    before a later allocation.
+ *    at once; or it refuses as the test specifies. It orders no more than a base promises: a
+ *    free before a later allocation.
  * 2. Each byte of the arena has an owner; 0: no owner. A lane that gets a part owns its bytes
  *    (ckit_own), writes them with plain stores, and must find them unchanged when it frees the part
  *    (ckit_disown).

@@ -156,7 +156,7 @@ static inline void segs_release(struct ckit *kit, void *part)
 
 /* ---- lanes of one warp, one segment each ----------------------------------------------------- */
 
-/* The participating lanes allocate what the plan says, and free what another lane allocated. */
+/* The participating lanes allocate the sizes of the plan, and free what another lane allocated. */
 __attribute__((unused)) static MAM_KERNEL(segs_subset)
 {
 	struct ckit *kit = argument;
@@ -175,7 +175,7 @@ __attribute__((unused)) static MAM_KERNEL(segs_subset)
 	segs_release(kit, ckit_take(kit, other));
 }
 
-/* If all lanes that can share a block did, the base was asked for the computed number of bytes. */
+/* If all lanes that can share a block did, the base got a request of the computed size. */
 static inline const char *segs_check_subset(void *argument)
 {
 	const struct ckit *kit = argument;

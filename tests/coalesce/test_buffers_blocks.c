@@ -261,7 +261,7 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("blocks of buffers");
+	TCase *tcase = tcase_create("buffer capacity");
 
 	tcase_add_loop_test(tcase, fifos_are_contiguous, 0, SIZES);
 	tcase_add_test(tcase, shared_words_have_own_cache_lines);
@@ -269,5 +269,5 @@ int main(void)
 	tcase_add_loop_test(tcase, excess_blocks_go_to_base, 0, SIZES);
 	tcase_add_loop_test(tcase, every_cached_block_is_found, 0, SIZES);
 	tcase_add_loop_test(tcase, other_classes_are_drained_on_demand, 0, SIZES);
-	return ckit_run(tcase, "coalesce/blocks of buffers");
+	return ckit_run(tcase, "coalesce/buffer capacity");
 }

@@ -526,7 +526,7 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("buffers of many");
+	TCase *tcase = tcase_create("concurrent buffers");
 
 	tcase_add_loop_test(tcase, no_block_is_lost_or_shared, 0, sizeof(plans) / sizeof(plans[0]));
 	tcase_add_test(tcase, concurrent_streams_share_buffers);
@@ -537,5 +537,5 @@ int main(void)
 	tcase_add_loop_test(tcase, wait_for_moving_lanes_is_bounded, 0, 2);
 	tcase_add_loop_test(tcase, cached_memory_never_causes_null, 0,
 			    sizeof(wants) / sizeof(wants[0]));
-	return ckit_run(tcase, "coalesce/buffers of many");
+	return ckit_run(tcase, "coalesce/concurrent buffers");
 }

@@ -491,7 +491,7 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("tries at buffers");
+	TCase *tcase = tcase_create("buffer tries");
 
 	tcase_add_loop_test(tcase, base_is_called_after_lost_tries, 0, 32);
 	tcase_add_loop_test(tcase, empty_fifos_count_as_several_tries, 0, 4 * WORTHS);
@@ -501,5 +501,5 @@ int main(void)
 	tcase_add_loop_test(tcase, search_ends_when_all_tries_are_lost, 0, SIZES);
 	tcase_add_loop_test(tcase, rivals_lose_a_bounded_number_of_tries, 0,
 			    sizeof(plans) / sizeof(plans[0]));
-	return ckit_run(tcase, "coalesce/tries at buffers");
+	return ckit_run(tcase, "coalesce/buffer tries");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_fifo.c - the FIFO against a model: by one lane, step by step; then by lanes of several warps
- * and blocks, which sleep in the middle or stop forever; and what a producer wrote before a put is
+ * and blocks, which sleep in the middle or stop forever; and a producer's writes before a put are
  * visible to the consumer.
  */
 #include "coalesce/watch.h"

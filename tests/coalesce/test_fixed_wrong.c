@@ -419,7 +419,7 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("fixed_wrong");
+	TCase *tcase = tcase_create("fixed errors");
 
 	tcase_add_loop_test(tcase, refused_block_gives_null_to_all, 0, WAYS * 4);
 	tcase_add_loop_test(tcase, full_map_gives_null_to_all, 0, 2);

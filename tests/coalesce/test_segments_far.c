@@ -60,9 +60,9 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("far");
+	TCase *tcase = tcase_create("large segments");
 
 	tcase_add_test(tcase, layout_matches_hand_computed_values);
 	tcase_add_loop_test(tcase, subsets_of_large_segments_are_served, 0, MIXES);
-	return ckit_run(tcase, "coalesce/segments far");
+	return ckit_run(tcase, "coalesce/large segments");
 }

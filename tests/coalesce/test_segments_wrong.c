@@ -303,7 +303,7 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("wrong");
+	TCase *tcase = tcase_create("segment errors");
 
 	tcase_add_loop_test(tcase, each_lane_that_fits_is_served, 0,
 			    sizeof(refusals) / sizeof(refusals[0]));
@@ -312,5 +312,5 @@ int main(void)
 	tcase_add_test(tcase, concurrent_double_free_is_refused);
 	tcase_add_test(tcase, free_of_foreign_memory_is_refused);
 	tcase_add_test(tcase, overwritten_header_leaks_block_safely);
-	return ckit_run(tcase, "coalesce/segments wrong");
+	return ckit_run(tcase, "coalesce/segment errors");
 }

@@ -121,7 +121,7 @@ struct simt_sched {
 	uint32_t in_a_row; /* by PCT: points of the same lane */
 	uint64_t last_key; /* by PCT: the key that is after all others */
 	uint32_t early;    /* of 64 calls of mam_warp_active(), this number returns at once */
-	bool run_on;       /* by warp: a lane goes on until it waits */
+	bool run_on;       /* by warp: a lane continues until it waits */
 	struct simt_lane *last;
 };
 

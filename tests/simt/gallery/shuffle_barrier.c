@@ -2,9 +2,9 @@
 /*
  * shuffle_barrier.c - a shuffle is used as a memory barrier.
  *
- * One lane fills a buffer, then a shuffle passes its address to the warp, and the others read. What
- * goes wrong: a shuffle makes lanes converge, but does not order their other memory accesses.
- * Compiler and hardware may let the others read before the buffer is filled.
+ * One lane fills a buffer, then a shuffle passes its address to the warp, and the others read. The
+ * bug: a shuffle makes lanes converge, but does not order their other memory accesses. Compiler and
+ * hardware may let the others read before the buffer is filled.
  * Seen in: warp-wide code written before Volta, where lockstep execution hid it, and in code ported
  * by appending _sync to each intrinsic's name and changing nothing else. The twin calls
  * mam_warp_sync(), which does order memory among the lanes that it names.

@@ -143,7 +143,7 @@ static const char *agreed(void *argument)
 	for (uint32_t i = 0; i < 32; i++) {
 		for (uint32_t j = 0; j < 32; j++) {
 			if ((active->seen[i] >> j & 1) && active->seen[j] != active->seen[i])
-				return "lanes disagree on who was active";
+				return "lanes disagree on the active mask";
 		}
 	}
 	if (active->seen[0] == 0x55555555 && active->seen[1] == 0xaaaaaaaa)

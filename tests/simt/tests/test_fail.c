@@ -81,7 +81,7 @@ START_TEST(longjmp_out_of_kernel_is_harmless)
 
 	if (!setjmp(out)) {
 		simt_launch(&config, jumps_out, 1, 32, NULL, NULL);
-		ck_abort_msg("it came back");
+		ck_abort_msg("the launch returned");
 	}
 	ck_assert_int_eq(simt_launch(&config, asserts, 1, 32, NULL, NULL), SIMT_FINE);
 }
@@ -95,7 +95,7 @@ START_TEST(longjmp_out_of_world_is_harmless)
 	ck_assert(simt_world_launch(world, 0, jumps_out, 1, 32, NULL));
 	if (!setjmp(out)) {
 		simt_world_run(world, NULL);
-		ck_abort_msg("it came back");
+		ck_abort_msg("the launch returned");
 	}
 	ck_assert_int_eq(simt_launch(&config, asserts, 1, 32, NULL, NULL), SIMT_FINE);
 	simt_world_destroy(world);
