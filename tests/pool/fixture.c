@@ -17,7 +17,7 @@ struct fixture *fixture_on(const struct mam_pool_config *config, enum space_layo
 	fixture->pool = calloc(1, sizeof(*fixture->pool));
 	ck_assert_ptr_nonnull(fixture->pool);
 	status = mam_pool_init(fixture->pool, &fixture->space.source, false, config);
-	ck_assert_msg(status == MAM_OK, "mam_pool_init answers %d", (int)status);
+	ck_assert_msg(status == MAM_OK, "mam_pool_init returns %d", (int)status);
 	return fixture;
 }
 
@@ -81,7 +81,10 @@ void give(struct fixture *fixture, void *block)
 	intact(fixture);
 }
 
-/* All numbers but what an unlucky request may change: failures, calls of the source, the books' own memory. */
+/*
+ * All counters except those that a failed request may change: failures, source calls, and the host
+ * memory of the metadata.
+ */
 static void ck_assert_same(const struct mam_stats *before, const struct mam_stats *after)
 {
 	struct mam_stats left = *before, right = *after;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mapped.h - a pool on a source that maps memory in pieces, and the few lines its tests would repeat.
+ * mapped.h - a pool on a source that maps memory in pieces, and helpers shared by its tests.
  *
- * The source is the simulated vmm behind a table of functions that counts calls, refuses those it is
- * told to, and lets a test do something in the middle of one. Check gives each test its own process,
- * so all of it is static.
+ * The source is the simulated vmm behind a table of functions that counts calls, refuses the ones
+ * that a test selects, and lets a test run code in the middle of one. Check runs each test in its
+ * own process, so all state is static.
  */
 #ifndef TESTS_POOL_MAPPED_H
 #define TESTS_POOL_MAPPED_H
@@ -30,9 +30,9 @@ static struct mam_source outer;
 static struct mam_source_ops ops;
 static unsigned int made[CALLS];
 static unsigned int refuse_at[CALLS]; /* 0: none */
-static unsigned int refuse_times;     /* so many from there on */
+static unsigned int refuse_times;     /* number of calls from there on */
 static enum mam_status refusal;
-static uint64_t bad_from, bad_to;         /* addresses where no memory can be mapped any more */
+static uint64_t bad_from, bad_to;         /* addresses where mapping always fails */
 static void (*meanwhile)(enum call call); /* what another thread does during a call, or NULL */
 static bool loses;
 static struct mam_pool *pool;
@@ -131,7 +131,7 @@ static inline void make_source(size_t total)
 	make_source_of(total, 0);
 }
 
-/* As a rule frees have waited, as moving a piece without a wait takes that. */
+/* By default frees have waited, because a piece can then move without another wait. */
 static inline enum mam_status make_pool(const struct mam_pool_config *config)
 {
 	struct mam_pool_config defaults = { .free_policy = MAM_FREE_STRICT, .name = "range" };
@@ -147,7 +147,7 @@ static inline void set_up(void)
 	ck_assert_int_eq(make_pool(NULL), MAM_OK);
 }
 
-/* A test may have ended its pool itself, or have got none. */
+/* A test may have destroyed its pool itself, or failed to create one. */
 static inline void forget_pool(void)
 {
 	if (atomic_load(&pool->state) == MAM_POOL_READY)
@@ -199,7 +199,7 @@ static inline bool mapped_add_bytes(const struct mam_segment_info *segment, void
 	return true;
 }
 
-/* Between calls nothing is on its way: all memory is a block or a hole. */
+/* Between calls no memory is in transit: all of it is a live or a free block. */
 static inline void prove(void)
 {
 	char why[200] = "";
@@ -247,7 +247,7 @@ static inline struct mam_pool_config config_of(size_t growth, size_t chunk, size
 					 .name = "edges" };
 }
 
-/* A main of one test case. */
+/* main() of a suite with one test case. */
 static Suite *mapped_suite;
 
 static inline TCase *mapped_begin(const char *name)

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As ck_assert_msg, which writes a note to Check at each call: here that would be most of the time. */
+/*
+ * Like ck_assert_msg, which writes a message to Check at each call: here that would take most of
+ * the time.
+ */
 #define must(condition, ...)                       \
 	do {                                       \
 		if (!(condition))                  \
@@ -16,7 +19,7 @@
 static void *grown(void *array, size_t count, size_t unit)
 {
 	array = realloc(array, (count ? count : 1) * unit);
-	must(array != NULL, "the oracle itself is out of memory");
+	must(array != NULL, "the oracle is out of host memory");
 	return array;
 }
 
@@ -101,7 +104,7 @@ static void lose_chunk(struct oracle *oracle, size_t index)
 {
 	struct oracle_chunk *chunk = &oracle->chunk[index];
 
-	must(wholly_free(chunk), "step %llu: a chunk with live blocks was given back",
+	must(wholly_free(chunk), "step %llu: a chunk with live blocks was released",
 	     (unsigned long long)oracle->step);
 	oracle->now.chunks--;
 	oracle->now.shrinks++;
@@ -116,7 +119,7 @@ static void gain_chunk(struct oracle *oracle, const struct space_piece *piece)
 	struct oracle_chunk *chunk;
 
 	must(piece->bytes % oracle->granule == 0,
-	     "a chunk of %zu bytes is no multiple of the granule", piece->bytes);
+	     "a chunk of %zu bytes is not a multiple of the granule", piece->bytes);
 	oracle->chunk = grown(oracle->chunk, oracle->chunks + 1, sizeof(*oracle->chunk));
 	chunk = &oracle->chunk[oracle->chunks++];
 	chunk->base = piece->base;
@@ -187,7 +190,7 @@ static bool stands_in(const struct oracle_run *run, const struct oracle_run *in,
 	return false;
 }
 
-/* Of equals, one that lies lower than the first becomes the first; any other becomes the second. */
+/* Of equal runs, one below the first becomes the first; any other becomes the second. */
 static void insert_free(struct oracle *oracle, const struct oracle_run *run)
 {
 	size_t place = 0;
@@ -210,7 +213,10 @@ static void remove_free(struct oracle *oracle, size_t place)
 		(oracle->listed - place) * sizeof(*oracle->freelists));
 }
 
-/* After a change: what is no free run any more leaves the shelf, then what is new comes, in address order. */
+/*
+ * After a change, remove the runs that are no longer free from the free list, then insert the new
+ * ones in address order.
+ */
 static void update_freelists(struct oracle *oracle)
 {
 	struct oracle_run *runs;
@@ -261,9 +267,9 @@ void oracle_put_back(struct oracle *oracle, uintptr_t base)
 	for (i = 0; i < oracle->chunks; i++)
 		if (oracle->chunk[i].base == base)
 			break;
-	must(i < oracle->chunks, "a chunk was offered that the pool did not hold");
-	must(wholly_free(&oracle->chunk[i]), "a chunk with live blocks was offered");
-	/* It left its place among its equals, too. */
+	must(i < oracle->chunks, "the pool offered a chunk that it did not own");
+	must(wholly_free(&oracle->chunk[i]), "the pool offered a chunk with live blocks");
+	/* It also lost its position among equal runs. */
 	for (size_t r = oracle->listed; r-- > 0;)
 		if (oracle->freelists[r].base == base)
 			remove_free(oracle, r);
@@ -273,7 +279,10 @@ void oracle_put_back(struct oracle *oracle, uintptr_t base)
 	update_freelists(oracle);
 }
 
-/* Where in the run the request would start: as low as its alignment lets it. False when it does not fit. */
+/*
+ * Where in the run the request would start: as low as its alignment permits. False when it does not
+ * fit.
+ */
 static bool fits(const struct oracle_run *run, size_t rounded, size_t alignment, uintptr_t *start)
 {
 	uintptr_t first = run->base;
@@ -287,7 +296,7 @@ static bool fits(const struct oracle_run *run, size_t rounded, size_t alignment,
 	return true;
 }
 
-/* By insertion, which leaves equals as they stand. */
+/* Insertion sort, which is stable. */
 static void sort_by_size(struct oracle_run *run, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
@@ -303,9 +312,9 @@ static void sort_by_size(struct oracle_run *run, size_t count)
 }
 
 /*
- * The rule, over the shelf sorted by size: the first that holds the request. An aligned request looks at only a few
- * runs that are large enough but too tight; after that it takes the first that would do wherever it began, if there is
- * one, else it looks on.
+ * The rule, over the free list sorted by size: take the first run that fits the request. An aligned
+ * request examines only a few runs that are large enough but misaligned. After that it takes the
+ * first run that fits at any start address, if there is one, and otherwise continues.
  */
 static bool pick_run(const struct oracle_run *run, size_t count, size_t rounded, size_t alignment,
 		     size_t granule, struct oracle_run *best)
@@ -379,13 +388,13 @@ void oracle_alloc(struct oracle *oracle, size_t bytes, size_t alignment, const v
 	size_t entry, first, granules = to_granules(oracle, bytes);
 
 	must(chunk != NULL, "step %llu: block %p is in no chunk", step, block);
-	must((base - chunk->base) % oracle->granule == 0, "step %llu: block %p is off the granules",
-	     step, block);
+	must((base - chunk->base) % oracle->granule == 0,
+	     "step %llu: block %p is not granule-aligned", step, block);
 	if (alignment)
 		must((base & (alignment - 1)) == 0, "step %llu: block %p is not aligned to %zu",
 		     step, block, alignment);
 	must(oracle_best(oracle, bytes, alignment, &best),
-	     "step %llu: %p for %zu bytes, yet nothing fits", step, block, bytes);
+	     "step %llu: returned %p for %zu bytes, but no run fits", step, block, bytes);
 	fits(&best, granules * oracle->granule, alignment, &start);
 	must(base == start,
 	     "step %llu: %zu bytes aligned %zu came from %p, best fit is %p in the run %p + %zu",
@@ -415,7 +424,7 @@ void oracle_refused(struct oracle *oracle, size_t bytes, size_t alignment)
 
 	oracle->now.failures++;
 	must(!oracle_best(oracle, bytes, alignment, &best),
-	     "step %llu: %zu bytes aligned %zu refused, but %p + %zu is free",
+	     "step %llu: refused %zu bytes aligned %zu, but %p + %zu is free",
 	     (unsigned long long)oracle->step, bytes, alignment, (void *)best.base, best.bytes);
 }
 
@@ -457,7 +466,7 @@ const struct oracle_block *oracle_pick(const struct oracle *oracle, uint64_t ran
 	return NULL;
 }
 
-/* What the cutting up looks like now, counted from the map. */
+/* The current segments, counted from the map. */
 static void count_runs(const struct oracle *oracle, struct mam_stats *stats)
 {
 	struct oracle_run *runs;
@@ -494,8 +503,10 @@ struct number {
 static const struct number numbers[] = {
 	NUMBER(live_blocks), NUMBER(live_bytes), NUMBER(live_rounded_bytes),
 	NUMBER(peak_live_blocks), NUMBER(peak_live_bytes), NUMBER(peak_live_rounded_bytes),
-	NUMBER(chunks), NUMBER(reserved_bytes), NUMBER(peak_reserved_bytes), NUMBER(high_water_bytes),
-	NUMBER(segments), NUMBER(holes), NUMBER(hole_bytes), NUMBER(largest_hole_bytes), NUMBER(largest_free_bytes),
+	NUMBER(chunks), NUMBER(reserved_bytes), NUMBER(peak_reserved_bytes),
+	NUMBER(high_water_bytes),
+	NUMBER(segments), NUMBER(holes), NUMBER(hole_bytes),
+	NUMBER(largest_hole_bytes), NUMBER(largest_free_bytes),
 	NUMBER(allocs), NUMBER(frees), NUMBER(failures), NUMBER(grows), NUMBER(shrinks),
 };
 /* clang-format on */
@@ -515,14 +526,14 @@ static void compare_stats(const struct oracle *oracle, struct mam_pool *pool)
 	ck_assert_int_eq(mam_pool_stats(pool, &got), MAM_OK);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		must(number_of(&got, &numbers[i]) == number_of(&expected, &numbers[i]),
-		     "step %llu: %s is %llu, the map says %llu", (unsigned long long)oracle->step,
+		     "step %llu: %s is %llu, expected %llu", (unsigned long long)oracle->step,
 		     numbers[i].name, (unsigned long long)number_of(&got, &numbers[i]),
 		     (unsigned long long)number_of(&expected, &numbers[i]));
 }
 
 struct compared {
 	const struct oracle *oracle;
-	uintptr_t last_end; /* where the walk has got to */
+	uintptr_t last_end; /* current position of mam_pool_walk() */
 	uint64_t seen;      /* bytes */
 };
 
@@ -535,32 +546,35 @@ static bool compare_segment(const struct mam_segment_info *segment, void *user)
 	size_t first, granules = segment->bytes / oracle->granule;
 	uint32_t holder;
 
-	must(base >= compared->last_end, "the walk is not in address order");
+	must(base >= compared->last_end, "mam_pool_walk is not in address order");
 	compared->last_end = base + segment->bytes;
 	compared->seen += segment->bytes;
-	must(chunk != NULL, "the walk shows %p, which is in no chunk", segment->base);
+	must(chunk != NULL, "mam_pool_walk reports %p, which is in no chunk", segment->base);
 	must((uintptr_t)segment->chunk_base == chunk->base &&
 		     segment->chunk_bytes == chunk->granules * oracle->granule,
-	     "the walk puts %p into the chunk %p + %zu", segment->base, segment->chunk_base,
+	     "mam_pool_walk reports %p in the chunk %p + %zu", segment->base, segment->chunk_base,
 	     segment->chunk_bytes);
 	first = (base - chunk->base) / oracle->granule;
 	holder = chunk->holder[first];
-	must(segment->live == (holder != 0), "the walk says of %p live: %d", segment->base,
-	     segment->live);
+	must(segment->live == (holder != 0), "mam_pool_walk reports %p with live = %d",
+	     segment->base, segment->live);
 	must(segment->requested == (holder ? oracle->block[holder - 1].requested : 0),
-	     "the walk says %zu asked for of %p", segment->requested, segment->base);
+	     "mam_pool_walk reports %zu requested bytes for %p", segment->requested, segment->base);
 	must(granules > 0 && first + granules <= chunk->granules,
-	     "segment %p + %zu is empty or leaves its chunk", segment->base, segment->bytes);
+	     "segment %p + %zu is empty or exceeds its chunk", segment->base, segment->bytes);
 	for (size_t g = first; g < first + granules; g++)
-		must(chunk->holder[g] == holder, "segment %p + %zu holds two things", segment->base,
-		     segment->bytes);
-	/* Joined as far as can be, and one segment a block: what holds the granules beside it is something else. */
+		must(chunk->holder[g] == holder, "segment %p + %zu contains more than one block",
+		     segment->base, segment->bytes);
+	/*
+	 * Neighbors are merged as far as possible, and each block is one segment: the granules next
+	 * to it belong to something else.
+	 */
 	if (first > 0)
-		must(chunk->holder[first - 1] != holder, "segment %p could join downward",
-		     segment->base);
+		must(chunk->holder[first - 1] != holder,
+		     "segment %p could merge with the one below", segment->base);
 	if (first + granules < chunk->granules)
-		must(chunk->holder[first + granules] != holder, "segment %p could join upward",
-		     segment->base);
+		must(chunk->holder[first + granules] != holder,
+		     "segment %p could merge with the one above", segment->base);
 	return true;
 }
 

@@ -33,7 +33,7 @@ static uintptr_t place(struct space *space, size_t bytes)
 
 	switch (space->layout) {
 	case SPACE_UP:
-		base = SPACE_LOW + alignment; /* aligned as promised and not one bit better */
+		base = SPACE_LOW + alignment; /* aligned as promised and never better */
 		while ((over = piece_over(space, base, bytes)))
 			base = (over->base + over->bytes + alignment - 1) & ~(alignment - 1);
 		return base;
@@ -44,7 +44,7 @@ static uintptr_t place(struct space *space, size_t bytes)
 		return base;
 	default:
 		do {
-			/* Knuth's MMIX generator: all that matters is that the order is no order. */
+			/* Knuth's MMIX generator: any irregular order will do. */
 			space->scatter =
 				space->scatter * 6364136223846793005u + 1442695040888963407u;
 			base = SPACE_LOW + (space->scatter >> 33) % 900 * SPACE_SLOT + alignment;
@@ -53,13 +53,16 @@ static uintptr_t place(struct space *space, size_t bytes)
 	}
 }
 
-/* Counts the call, waits if told to, and says whether to refuse. Called and left with the lock held. */
+/*
+ * Counts the call, waits if requested, and returns whether to refuse. Called and returns with the
+ * lock held.
+ */
 static bool arrive(struct space *space, enum space_call kind)
 {
 	bool refuse;
 
 	if (atomic_load(&space->forbidden)) {
-		fprintf(stderr, "space: call of kind %d where none may come\n", (int)kind);
+		fprintf(stderr, "space: call of kind %d while calls are forbidden\n", (int)kind);
 		abort();
 	}
 	space->calls[kind]++;
@@ -90,7 +93,7 @@ static enum mam_status grow(struct mam_source *source, size_t bytes, void **base
 	enter_exclusive(space);
 	pthread_mutex_lock(&space->lock);
 	if (bytes == 0 || bytes & (source->properties.granularity - 1))
-		complain(space, "grow of a size that is 0 or no multiple of the granularity");
+		complain(space, "grow of a size that is 0 or not a multiple of the granularity");
 	if (arrive(space, SPACE_GROW))
 		status = space->refuse_with;
 	else if (bytes > SPACE_SLOT || space->pieces == SPACE_PIECES ||
@@ -123,7 +126,7 @@ static enum mam_status shrink(struct mam_source *source, void *base, size_t byte
 		if (space->piece[i].base == (uintptr_t)base && space->piece[i].bytes == bytes)
 			break;
 	if (i == space->pieces)
-		complain(space, "shrink of what no grow gave");
+		complain(space, "shrink of a chunk that no grow returned");
 	if (arrive(space, SPACE_SHRINK)) {
 		status = space->refuse_with;
 		space->kept = (uintptr_t)base;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks at multiples of an alignment: the ground skipped below one stays free, and no alignment is too strange to answer. */
+/*
+ * Aligned blocks: the memory skipped below one stays free, and every alignment value gets a valid
+ * result.
+ */
 #include <stdlib.h>
 
 #include "fixture.h"
@@ -7,7 +10,7 @@
 static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB,
 						  .growth_bytes = MAM_GROWTH_NONE };
 
-START_TEST(every_power_of_two_is_kept)
+START_TEST(power_of_two_alignment_is_honored)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * MIB };
 	struct fixture *f = fixture_new(&config);
@@ -18,7 +21,7 @@ START_TEST(every_power_of_two_is_kept)
 }
 END_TEST
 
-START_TEST(what_is_no_power_of_two_is_refused)
+START_TEST(alignment_must_be_power_of_two)
 {
 	static const size_t alignments[] = { 3, 6, 511, 513, 1536, SIZE_MAX, SIZE_MAX - 1 };
 	struct fixture *f = fixture_new(&one_chunk);
@@ -29,7 +32,7 @@ START_TEST(what_is_no_power_of_two_is_refused)
 }
 END_TEST
 
-START_TEST(an_alignment_up_to_the_granule_costs_nothing)
+START_TEST(alignment_up_to_granule_adds_no_padding)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 
@@ -40,15 +43,16 @@ START_TEST(an_alignment_up_to_the_granule_costs_nothing)
 }
 END_TEST
 
-START_TEST(the_space_skipped_stays_free)
+START_TEST(skipped_space_stays_free)
 {
-	struct fixture *f = fixture_new(&one_chunk); /* begins 512 above a multiple of everything */
+	/* Starts 512 above a multiple of every alignment. */
+	struct fixture *f = fixture_new(&one_chunk);
 	void *block = take_aligned(f, 1024, 4096);
 
 	ck_assert_uint_eq((uintptr_t)block, f->space.piece[0].base - 512 + 4096);
 	ck_assert_picture(f, 512, "F7 L2 F119");
 	ck_assert_uint_eq(stats_of(f).holes, 1);
-	take(f, 7 * 512); /* and serves others */
+	take(f, 7 * 512); /* and serves other requests */
 	ck_assert_picture(f, 512, "L7 L2 F119");
 	give(f, block);
 	ck_assert_picture(f, 512, "L7 F121");
@@ -56,7 +60,7 @@ START_TEST(the_space_skipped_stays_free)
 }
 END_TEST
 
-START_TEST(a_free_of_an_aligned_block_joins_with_what_was_skipped)
+START_TEST(free_of_aligned_block_merges_with_skipped_space)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *block = take_aligned(f, 1024, 8192);
@@ -67,7 +71,7 @@ START_TEST(a_free_of_an_aligned_block_joins_with_what_was_skipped)
 }
 END_TEST
 
-START_TEST(an_exact_hole_at_the_right_place_is_used_whole)
+START_TEST(aligned_exact_fit_is_used_whole)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *low = take(f, 7 * 512), *aligned = take(f, 1024);
@@ -82,7 +86,7 @@ START_TEST(an_exact_hole_at_the_right_place_is_used_whole)
 }
 END_TEST
 
-START_TEST(a_hole_large_enough_but_too_tight_is_passed_over)
+START_TEST(misaligned_free_block_is_skipped)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *tight = take(f, 4 * 512), *wall = take(f, 512);
@@ -94,14 +98,17 @@ START_TEST(a_hole_large_enough_but_too_tight_is_passed_over)
 }
 END_TEST
 
-START_TEST(among_many_tight_holes_the_one_that_does_is_found)
+START_TEST(aligned_block_is_found_among_many_misaligned)
 {
 	struct mam_pool_config config = { .chunk_bytes = 512 * KIB,
 					  .growth_bytes = MAM_GROWTH_NONE };
 	struct fixture *f = fixture_new(&config);
 	void *block[40], *good = NULL;
 
-	/* Blocks of 2 KiB with walls between; of the holes they leave, one in eight starts at a multiple of 4 KiB. */
+	/*
+	 * Blocks of 2 KiB, separated by live blocks. Of the free blocks that they leave, one in
+	 * eight starts at a multiple of 4 KiB.
+	 */
 	for (int i = 0; i < 40; i++) {
 		block[i] = take(f, 2048);
 		take(f, 512);
@@ -122,12 +129,12 @@ START_TEST(among_many_tight_holes_the_one_that_does_is_found)
 }
 END_TEST
 
-START_TEST(alignments_no_memory_could_have_are_refused)
+START_TEST(impossible_alignment_is_refused)
 {
 	struct mam_pool_config config = { .chunk_bytes = 64 * KIB, .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
 
-	take(f, 512); /* an idle chunk would go back on the way to the refusal */
+	take(f, 512); /* an idle chunk would be released before the refusal */
 	for (unsigned shift = 40; shift < 64; shift++)
 		refused(f, 512, (size_t)1 << shift, MAM_ERROR_OUT_OF_MEMORY);
 	refused(f, SIZE_MAX, (size_t)1 << 63, MAM_ERROR_OUT_OF_MEMORY);
@@ -135,7 +142,7 @@ START_TEST(alignments_no_memory_could_have_are_refused)
 }
 END_TEST
 
-START_TEST(growth_for_an_aligned_block_is_large_enough_for_any_start)
+START_TEST(growth_fits_aligned_block_at_any_chunk_base)
 {
 	struct mam_pool_config config = { .growth_bytes = 512 };
 
@@ -150,7 +157,7 @@ START_TEST(growth_for_an_aligned_block_is_large_enough_for_any_start)
 }
 END_TEST
 
-START_TEST(growth_asks_for_nothing_more_where_chunks_are_aligned_anyway)
+START_TEST(growth_adds_nothing_if_chunks_are_aligned)
 {
 	struct mam_pool_config config = { .growth_bytes = 4096 };
 	struct fixture *f = fixture_on(&config, SPACE_SCATTERED, 4096, 2 * MIB, 0);
@@ -161,7 +168,7 @@ START_TEST(growth_asks_for_nothing_more_where_chunks_are_aligned_anyway)
 }
 END_TEST
 
-START_TEST(large_blocks_are_aligned_without_being_asked_for_it)
+START_TEST(large_blocks_are_aligned_by_default)
 {
 	struct mam_pool_config config = { .chunk_bytes = 64 * MIB, .large_alignment = 64 * KIB };
 	struct fixture *f = fixture_on(&config, SPACE_UP, 2 * MIB, 2 * MIB, 0);
@@ -170,9 +177,9 @@ START_TEST(large_blocks_are_aligned_without_being_asked_for_it)
 	ck_assert_ptr_eq(large, small + MIB);
 	ck_assert_ptr_eq(next, large + MIB);
 	ck_assert_uint_eq(stats_of(f).live_rounded_bytes, 5 * MIB - 512 + 64 * KIB);
-	ck_assert_ptr_eq(take(f, 512), large - 512); /* what was passed over serves others */
-	ck_assert_ptr_eq(take(f, MIB - 511),
-			 next + 3 * MIB + 64 * KIB); /* rounded up it is large */
+	ck_assert_ptr_eq(take(f, 512), large - 512); /* skipped space serves other requests */
+	/* Large after rounding up. */
+	ck_assert_ptr_eq(take(f, MIB - 511), next + 3 * MIB + 64 * KIB);
 	ck_assert_uint_eq((uintptr_t)take_aligned(f, 2 * MIB, 4 * MIB) % (4 * MIB), 0);
 	ck_assert_uint_eq((uintptr_t)take_aligned(f, 2 * MIB, 4096) % (64 * KIB), 0);
 	give(f, large);
@@ -181,7 +188,7 @@ START_TEST(large_blocks_are_aligned_without_being_asked_for_it)
 }
 END_TEST
 
-START_TEST(at_random_large_blocks_are_aligned)
+START_TEST(random_large_blocks_are_aligned)
 {
 	static const struct mam_pool_config configs[] = {
 		{ .large_alignment = 64 * KIB },
@@ -210,18 +217,18 @@ int main(void)
 {
 	TCase *tcase = suite_begin("pool/aligned");
 
-	tcase_add_test(tcase, every_power_of_two_is_kept);
-	tcase_add_test(tcase, what_is_no_power_of_two_is_refused);
-	tcase_add_test(tcase, an_alignment_up_to_the_granule_costs_nothing);
-	tcase_add_test(tcase, the_space_skipped_stays_free);
-	tcase_add_test(tcase, a_free_of_an_aligned_block_joins_with_what_was_skipped);
-	tcase_add_test(tcase, an_exact_hole_at_the_right_place_is_used_whole);
-	tcase_add_test(tcase, a_hole_large_enough_but_too_tight_is_passed_over);
-	tcase_add_test(tcase, among_many_tight_holes_the_one_that_does_is_found);
-	tcase_add_test(tcase, alignments_no_memory_could_have_are_refused);
-	tcase_add_test(tcase, growth_for_an_aligned_block_is_large_enough_for_any_start);
-	tcase_add_test(tcase, growth_asks_for_nothing_more_where_chunks_are_aligned_anyway);
-	tcase_add_test(tcase, large_blocks_are_aligned_without_being_asked_for_it);
-	tcase_add_loop_test(tcase, at_random_large_blocks_are_aligned, 0, 3);
+	tcase_add_test(tcase, power_of_two_alignment_is_honored);
+	tcase_add_test(tcase, alignment_must_be_power_of_two);
+	tcase_add_test(tcase, alignment_up_to_granule_adds_no_padding);
+	tcase_add_test(tcase, skipped_space_stays_free);
+	tcase_add_test(tcase, free_of_aligned_block_merges_with_skipped_space);
+	tcase_add_test(tcase, aligned_exact_fit_is_used_whole);
+	tcase_add_test(tcase, misaligned_free_block_is_skipped);
+	tcase_add_test(tcase, aligned_block_is_found_among_many_misaligned);
+	tcase_add_test(tcase, impossible_alignment_is_refused);
+	tcase_add_test(tcase, growth_fits_aligned_block_at_any_chunk_base);
+	tcase_add_test(tcase, growth_adds_nothing_if_chunks_are_aligned);
+	tcase_add_test(tcase, large_blocks_are_aligned_by_default);
+	tcase_add_loop_test(tcase, random_large_blocks_are_aligned, 0, 3);
 	return suite_end();
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a block comes to lie, what it costs, and what a request that cannot be served leaves behind: nothing. */
+/*
+ * Where a block is placed, how much memory it uses, and that a failed request leaves the pool
+ * unchanged.
+ */
 #include <stdlib.h>
 
 #include "fixture.h"
@@ -7,7 +10,7 @@
 static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB,
 						  .growth_bytes = MAM_GROWTH_NONE };
 
-START_TEST(blocks_follow_one_another_from_the_chunks_start)
+START_TEST(blocks_are_placed_in_order_from_chunk_start)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *first = take(f, 512), *second = take(f, 1024), *third = take(f, 512);
@@ -20,11 +23,12 @@ START_TEST(blocks_follow_one_another_from_the_chunks_start)
 }
 END_TEST
 
-START_TEST(sizes_are_rounded_up_to_the_granule)
+START_TEST(sizes_are_rounded_up_to_granule)
 {
 	/* clang-format off */
 	static const struct { size_t asked, taken; } sizes[] = {
-		{ 1, 512 }, { 511, 512 }, { 512, 512 }, { 513, 1024 }, { 1024, 1024 }, { 1025, 1536 },
+		{ 1, 512 }, { 511, 512 }, { 512, 512 }, { 513, 1024 }, { 1024, 1024 },
+		{ 1025, 1536 },
 	};
 	/* clang-format on */
 
@@ -39,7 +43,7 @@ START_TEST(sizes_are_rounded_up_to_the_granule)
 }
 END_TEST
 
-START_TEST(the_smallest_hole_that_fits_is_taken)
+START_TEST(best_fit_takes_smallest_free_block)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *wide = take(f, 4 * 512), *a = take(f, 512), *narrow = take(f, 2 * 512),
@@ -59,7 +63,7 @@ START_TEST(the_smallest_hole_that_fits_is_taken)
 }
 END_TEST
 
-START_TEST(a_hole_that_fits_exactly_is_used_whole)
+START_TEST(exact_fit_is_used_whole)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *hole = take(f, 3 * 512);
@@ -75,7 +79,7 @@ START_TEST(a_hole_that_fits_exactly_is_used_whole)
 }
 END_TEST
 
-START_TEST(a_block_takes_the_front_of_its_hole)
+START_TEST(block_is_cut_from_front_of_free_block)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *hole = take(f, 8 * 512);
@@ -90,7 +94,7 @@ START_TEST(a_block_takes_the_front_of_its_hole)
 }
 END_TEST
 
-START_TEST(of_two_equal_holes_the_lower_is_taken_whichever_was_freed_first)
+START_TEST(lower_of_equal_free_blocks_is_taken)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *low = take(f, 512), *wall = take(f, 512), *high = take(f, 512);
@@ -105,8 +109,8 @@ START_TEST(of_two_equal_holes_the_lower_is_taken_whichever_was_freed_first)
 }
 END_TEST
 
-/* Small holes are kept in bins, large ones in a tree: 511 granules is the last size with a bin. */
-START_TEST(holes_on_either_side_of_the_last_bin_are_told_apart)
+/* Small free blocks are in bins, large ones in a tree: 511 granules is the last size with a bin. */
+START_TEST(bins_and_tree_split_at_last_bin_size)
 {
 	static const size_t sizes[] = { 513, 510, 512, 511, 514, 1 };
 	struct mam_pool_config config = { .chunk_bytes = 4 * MIB, .growth_bytes = MAM_GROWTH_NONE };
@@ -122,9 +126,8 @@ START_TEST(holes_on_either_side_of_the_last_bin_are_told_apart)
 	ck_assert_ptr_eq(take(f, 511 * 512), hole[3]);
 	ck_assert_ptr_eq(take(f, 512 * 512), hole[2]);
 	ck_assert_ptr_eq(take(f, 510 * 512), hole[1]);
-	ck_assert_ptr_eq(
-		take(f, 511 * 512),
-		hole[0]); /* from the bins into the tree; what is left goes back into a bin */
+	/* From the tree into the bins; the remainder is inserted into a bin. */
+	ck_assert_ptr_eq(take(f, 511 * 512), hole[0]);
 	ck_assert_ptr_eq(take(f, 2 * 512), at(hole[0], 511 * 512));
 	ck_assert_ptr_eq(take(f, 514 * 512), hole[4]);
 	ck_assert_ptr_eq(take(f, 512), hole[5]);
@@ -133,7 +136,7 @@ START_TEST(holes_on_either_side_of_the_last_bin_are_told_apart)
 }
 END_TEST
 
-START_TEST(one_block_can_be_the_whole_chunk)
+START_TEST(one_block_can_fill_whole_chunk)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *all = take(f, 64 * KIB);
@@ -146,7 +149,7 @@ START_TEST(one_block_can_be_the_whole_chunk)
 }
 END_TEST
 
-START_TEST(a_byte_more_than_there_is_is_refused)
+START_TEST(one_byte_over_free_space_is_refused)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 
@@ -158,7 +161,7 @@ START_TEST(a_byte_more_than_there_is_is_refused)
 }
 END_TEST
 
-START_TEST(free_space_in_pieces_does_not_serve_a_larger_request)
+START_TEST(fragmented_space_does_not_serve_larger_request)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *block[128];
@@ -174,7 +177,7 @@ START_TEST(free_space_in_pieces_does_not_serve_a_larger_request)
 }
 END_TEST
 
-START_TEST(sizes_no_memory_could_have_are_refused_without_asking)
+START_TEST(impossible_size_is_refused_without_source_call)
 {
 	static const size_t sizes[] = {
 		SIZE_MAX,       SIZE_MAX - 510,   SIZE_MAX - 511,
@@ -194,7 +197,7 @@ START_TEST(sizes_no_memory_could_have_are_refused_without_asking)
 }
 END_TEST
 
-START_TEST(other_granules_round_and_place_by_themselves)
+START_TEST(other_granules_set_rounding_and_placement)
 {
 	static const size_t granules[] = { 16, 32, 256, 1024, 64 * KIB, 2 * MIB };
 
@@ -211,7 +214,7 @@ START_TEST(other_granules_round_and_place_by_themselves)
 }
 END_TEST
 
-START_TEST(a_granule_out_of_range_makes_no_pool)
+START_TEST(granule_out_of_range_fails_init)
 {
 	static const size_t granules[] = { 1, 8, 15, 17, 24, 513, 4 * MIB, (size_t)1 << 63 };
 
@@ -234,19 +237,18 @@ int main(void)
 {
 	TCase *tcase = suite_begin("pool/alloc");
 
-	tcase_add_test(tcase, blocks_follow_one_another_from_the_chunks_start);
-	tcase_add_test(tcase, sizes_are_rounded_up_to_the_granule);
-	tcase_add_test(tcase, the_smallest_hole_that_fits_is_taken);
-	tcase_add_test(tcase, a_hole_that_fits_exactly_is_used_whole);
-	tcase_add_test(tcase, a_block_takes_the_front_of_its_hole);
-	tcase_add_loop_test(tcase, of_two_equal_holes_the_lower_is_taken_whichever_was_freed_first,
-			    0, 2);
-	tcase_add_test(tcase, holes_on_either_side_of_the_last_bin_are_told_apart);
-	tcase_add_test(tcase, one_block_can_be_the_whole_chunk);
-	tcase_add_test(tcase, a_byte_more_than_there_is_is_refused);
-	tcase_add_test(tcase, free_space_in_pieces_does_not_serve_a_larger_request);
-	tcase_add_test(tcase, sizes_no_memory_could_have_are_refused_without_asking);
-	tcase_add_test(tcase, other_granules_round_and_place_by_themselves);
-	tcase_add_test(tcase, a_granule_out_of_range_makes_no_pool);
+	tcase_add_test(tcase, blocks_are_placed_in_order_from_chunk_start);
+	tcase_add_test(tcase, sizes_are_rounded_up_to_granule);
+	tcase_add_test(tcase, best_fit_takes_smallest_free_block);
+	tcase_add_test(tcase, exact_fit_is_used_whole);
+	tcase_add_test(tcase, block_is_cut_from_front_of_free_block);
+	tcase_add_loop_test(tcase, lower_of_equal_free_blocks_is_taken, 0, 2);
+	tcase_add_test(tcase, bins_and_tree_split_at_last_bin_size);
+	tcase_add_test(tcase, one_block_can_fill_whole_chunk);
+	tcase_add_test(tcase, one_byte_over_free_space_is_refused);
+	tcase_add_test(tcase, fragmented_space_does_not_serve_larger_request);
+	tcase_add_test(tcase, impossible_size_is_refused_without_source_call);
+	tcase_add_test(tcase, other_granules_set_rounding_and_placement);
+	tcase_add_test(tcase, granule_out_of_range_fails_init);
 	return suite_end();
 }

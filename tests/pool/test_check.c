@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mam_pool_check sees each kind of damage.
+ * mam_pool_check detects each kind of corruption.
  *
- * All other tests lean on the check, so here its teeth are counted: one pool a row, one thing wrong with it, and the
- * check must answer CORRUPT with a sentence that speaks of it, without crashing on what it finds.
+ * All other tests rely on the check, so this test verifies it: one pool per row, with one
+ * corruption. The check must return CORRUPT with a message about it, and must not crash.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #include "index/freelists.h"
 
 /*
- * The victim, in granules:   chunk 1: L1 F2 L1 F2 L1 F1    chunk 2 (newest): L3 F3 L1 F1
- * Holes of 2, two of them; one of 3; a free end; the tail. The pointers below are to its records.
+ * The victim, in granules:   chunk 1: L1 F2 L1 F2 L1 F1    chunk 2 (newest): L3 F5 Two free blocks
+ * of 2, a free end of 1, and the tail. The pointers below are to their records.
  */
 struct victim {
 	struct fixture *f;
@@ -46,7 +46,7 @@ static void build(struct victim *v)
 	block[4] = take(v->f, 512);
 	block[5] = take(v->f, 3 * 512);
 	take(v->f, 3 * 512);
-	take(v->f, 512); /* the smallest hole is the old chunk's end: it goes there */
+	take(v->f, 512); /* the smallest free block is the old chunk's end: best fit uses it */
 	ck_assert_picture(v->f, 512, "L1 L2 L1 L2 L1 L1 | L3 L3 F2");
 	give(v->f, at(block[4], 512));
 	take(v->f, 1024);
@@ -68,46 +68,52 @@ static void build(struct victim *v)
 }
 
 /* clang-format off */
-static void a_longer_segment(struct victim *v)    { v->live->bytes += 512; }
-static void a_shorter_segment(struct victim *v)   { v->hole->bytes -= 512; }
-static void an_empty_segment(struct victim *v)    { v->live->bytes = 0; }
-static void a_base_off_the_granule(struct victim *v) { v->live->base += 8; }
-static void a_moved_segment(struct victim *v)     { v->live->base += 512; }
-static void a_wrong_prev(struct victim *v)        { v->live->prev = v->live_handle; }
-static void a_wrong_next(struct victim *v)        { v->live->next = v->live_handle; }
-static void a_cut_list(struct victim *v)          { v->live->next = 0; }
-static void a_wrong_chunk(struct victim *v)       { v->live->chunk = v->pool->newest_chunk; }
-static void a_block_called_free(struct victim *v) { v->live->state = MAM_SEGMENT_FREE; }
-static void a_hole_called_live(struct victim *v)  { v->hole->state = MAM_SEGMENT_LIVE; }
-static void a_record_called_idle(struct victim *v) { v->live->state = MAM_SEGMENT_IDLE; }
-static void no_bytes_asked_for(struct victim *v)  { v->live->requested = 0; }
-static void more_asked_for_than_given(struct victim *v) { v->live->requested = v->live->bytes + 1; }
-static void a_lost_tail(struct victim *v)         { v->pool->tail = 0; }
-static void a_hole_as_tail(struct victim *v)      { v->pool->tail = v->hole_handle; }
-static void the_tail_among_the_holes(struct victim *v)
+static void segment_too_long(struct victim *v) { v->live->bytes += 512; }
+static void segment_too_short(struct victim *v) { v->hole->bytes -= 512; }
+static void segment_empty(struct victim *v) { v->live->bytes = 0; }
+static void base_not_granule_aligned(struct victim *v) { v->live->base += 8; }
+static void segment_moved(struct victim *v) { v->live->base += 512; }
+static void wrong_prev(struct victim *v) { v->live->prev = v->live_handle; }
+static void wrong_next(struct victim *v) { v->live->next = v->live_handle; }
+static void list_cut(struct victim *v) { v->live->next = 0; }
+static void wrong_chunk(struct victim *v) { v->live->chunk = v->pool->newest_chunk; }
+static void block_marked_free(struct victim *v) { v->live->state = MAM_SEGMENT_FREE; }
+static void free_block_marked_live(struct victim *v) { v->hole->state = MAM_SEGMENT_LIVE; }
+static void record_marked_idle(struct victim *v) { v->live->state = MAM_SEGMENT_IDLE; }
+static void requested_is_zero(struct victim *v) { v->live->requested = 0; }
+static void requested_exceeds_bytes(struct victim *v) { v->live->requested = v->live->bytes + 1; }
+static void tail_lost(struct victim *v) { v->pool->tail = 0; }
+static void tail_is_other_free_block(struct victim *v) { v->pool->tail = v->hole_handle; }
+static void tail_in_freelists(struct victim *v)
 {
 	mam_freelists_insert(&v->pool->freelists, &v->pool->segments, v->pool->tail);
 }
-static void a_hole_lost_from_the_tree(struct victim *v)
+static void free_block_not_in_freelists(struct victim *v)
 {
 	mam_freelists_remove(&v->pool->freelists, &v->pool->segments, v->hole_handle);
 }
-static void a_block_among_the_holes(struct victim *v)
+static void live_block_in_freelists(struct victim *v)
 {
 	struct mam_segment kept = *v->live;
 
 	mam_freelists_insert(&v->pool->freelists, &v->pool->segments, v->live_handle);
 	(void)kept;
 }
-static void a_broken_list_of_equals(struct victim *v) { v->equal->peer_prev = 0; v->hole->peer_prev = 0; v->hole->peer_next = 0; }
-static void a_segment_lost_by_address(struct victim *v)
+static void list_of_equals_broken(struct victim *v)
+{
+	v->equal->peer_prev = 0;
+	v->hole->peer_prev = 0;
+	v->hole->peer_next = 0;
+}
+static void segment_not_in_address_tree(struct victim *v)
 {
 	mam_addrtree_remove(&v->pool->segments, &v->pool->by_address, v->hole_handle);
 }
-static void two_free_neighbours(struct victim *v)
+static void free_neighbors_not_merged(struct victim *v)
 {
-	/* A free that forgot to join, with all its counting done. */
-	ck_assert_uint_ne(mam_blockmap_take(&v->pool->blocks, &v->pool->segments, v->live->base), 0);
+	/* A free that did not merge, although it updated every counter. */
+	ck_assert_uint_ne(
+		mam_blockmap_take(&v->pool->blocks, &v->pool->segments, v->live->base), 0);
 	v->pool->counts.live_blocks--;
 	v->pool->counts.live_bytes -= v->live->requested;
 	v->pool->counts.live_rounded_bytes -= v->live->bytes;
@@ -116,49 +122,64 @@ static void two_free_neighbours(struct victim *v)
 	v->live->state = MAM_SEGMENT_FREE;
 	mam_freelists_insert(&v->pool->freelists, &v->pool->segments, v->live_handle);
 }
-static void a_low_high_mark(struct victim *v)     { v->pool->high_bytes -= v->old->high - 512; v->old->high = 512; }
-static void a_high_mark_above_the_chunk(struct victim *v) { v->pool->high_bytes += 8192; v->pool->counts.high_water_bytes += 8192; v->old->high += 8192; }
-static void a_wrong_sum_of_high_marks(struct victim *v) { v->pool->high_bytes += 512; }
-static void a_wrong_last_segment(struct victim *v) { v->old->last = v->hole_handle; }
-static void a_wrong_count_in_a_chunk(struct victim *v) { v->old->live_blocks++; }
-static void a_chunk_too_long(struct victim *v)    { v->old->bytes += 4096; }
-static void a_broken_list_of_chunks(struct victim *v) { v->old->newer = 0; }
-static void a_chunk_lost_from_the_list(struct victim *v) { v->newest->older = 0; }
-static void a_circle_of_chunks(struct victim *v)  { v->old->older = v->pool->newest_chunk; }
-static void a_wrong_count_of_segments(struct victim *v) { v->pool->counts.segments++; }
-static void a_wrong_count_of_blocks(struct victim *v) { v->pool->counts.live_blocks++; }
-static void a_wrong_count_of_allocs(struct victim *v) { v->pool->counts.allocs++; }
-static void wrong_live_bytes(struct victim *v)    { v->pool->counts.live_bytes++; }
+static void high_mark_too_low(struct victim *v)
+{
+	v->pool->high_bytes -= v->old->high - 512;
+	v->old->high = 512;
+}
+static void high_mark_above_chunk(struct victim *v)
+{
+	v->pool->high_bytes += 8192;
+	v->pool->counts.high_water_bytes += 8192;
+	v->old->high += 8192;
+}
+static void wrong_sum_of_high_marks(struct victim *v) { v->pool->high_bytes += 512; }
+static void wrong_last_segment(struct victim *v) { v->old->last = v->hole_handle; }
+static void wrong_count_in_chunk(struct victim *v) { v->old->live_blocks++; }
+static void chunk_too_long(struct victim *v) { v->old->bytes += 4096; }
+static void list_of_chunks_broken(struct victim *v) { v->old->newer = 0; }
+static void chunk_not_in_list(struct victim *v) { v->newest->older = 0; }
+static void list_of_chunks_circular(struct victim *v) { v->old->older = v->pool->newest_chunk; }
+static void wrong_count_of_segments(struct victim *v) { v->pool->counts.segments++; }
+static void wrong_count_of_blocks(struct victim *v) { v->pool->counts.live_blocks++; }
+static void wrong_count_of_allocs(struct victim *v) { v->pool->counts.allocs++; }
+static void wrong_live_bytes(struct victim *v) { v->pool->counts.live_bytes++; }
 static void wrong_rounded_bytes(struct victim *v) { v->pool->counts.live_rounded_bytes += 512; }
-static void a_wrong_count_of_chunks(struct victim *v) { v->pool->counts.chunks--; }
+static void wrong_count_of_chunks(struct victim *v) { v->pool->counts.chunks--; }
 static void wrong_reserved_bytes(struct victim *v) { v->pool->counts.reserved_bytes += 4096; }
-static void a_low_peak_of_blocks(struct victim *v) { v->pool->counts.peak_live_blocks = 1; }
-static void a_low_peak_of_bytes(struct victim *v) { v->pool->counts.peak_live_bytes = 1; }
-static void a_low_peak_of_rounded(struct victim *v) { v->pool->counts.peak_live_rounded_bytes = 512; }
-static void a_low_peak_of_reserved(struct victim *v) { v->pool->counts.peak_reserved_bytes = 512; }
-static void a_low_high_water(struct victim *v)    { v->pool->counts.high_water_bytes = 512; }
-static void more_than_the_limit(struct victim *v) { v->pool->config.limit_bytes = 4096; }
-static void a_lost_segment_record(struct victim *v)
+static void peak_of_blocks_too_low(struct victim *v) { v->pool->counts.peak_live_blocks = 1; }
+static void peak_of_bytes_too_low(struct victim *v) { v->pool->counts.peak_live_bytes = 1; }
+static void peak_of_rounded_too_low(struct victim *v)
+{
+	v->pool->counts.peak_live_rounded_bytes = 512;
+}
+static void peak_of_reserved_too_low(struct victim *v)
+{
+	v->pool->counts.peak_reserved_bytes = 512;
+}
+static void high_water_too_low(struct victim *v) { v->pool->counts.high_water_bytes = 512; }
+static void limit_exceeded(struct victim *v) { v->pool->config.limit_bytes = 4096; }
+static void segment_record_lost(struct victim *v)
 {
 	ck_assert_int_eq(mam_records_reserve(&v->pool->segments, 1), MAM_OK);
 	mam_records_take(&v->pool->segments);
 }
-static void a_lost_chunk_record(struct victim *v)
+static void chunk_record_lost(struct victim *v)
 {
 	ck_assert_int_eq(mam_records_reserve(&v->pool->chunks, 1), MAM_OK);
 	mam_records_take(&v->pool->chunks);
 }
-static void a_hole_in_the_block_map(struct victim *v)
+static void free_block_in_block_map(struct victim *v)
 {
 	mam_blockmap_insert(&v->pool->blocks, &v->pool->segments, v->hole_handle);
 	v->pool->blocks.count--;
 }
-static void a_block_twice_in_the_block_map(struct victim *v)
+static void block_twice_in_block_map(struct victim *v)
 {
 	mam_blockmap_insert(&v->pool->blocks, &v->pool->segments, v->live_handle);
 	v->pool->blocks.count--;
 }
-static void a_wrong_count_in_the_block_map(struct victim *v) { v->pool->blocks.count++; }
+static void wrong_count_in_block_map(struct victim *v) { v->pool->blocks.count++; }
 /* clang-format on */
 
 /* clang-format off */
@@ -167,24 +188,27 @@ static const struct damage {
 	void (*plant)(struct victim *victim);
 } damages[] = {
 #define ROW(damage) { #damage, damage }
-	ROW(a_longer_segment), ROW(a_shorter_segment), ROW(an_empty_segment), ROW(a_base_off_the_granule),
-	ROW(a_moved_segment), ROW(a_wrong_prev), ROW(a_wrong_next), ROW(a_cut_list), ROW(a_wrong_chunk),
-	ROW(a_block_called_free), ROW(a_hole_called_live), ROW(a_record_called_idle), ROW(no_bytes_asked_for),
-	ROW(more_asked_for_than_given), ROW(a_lost_tail), ROW(a_hole_as_tail), ROW(the_tail_among_the_holes),
-	ROW(a_hole_lost_from_the_tree), ROW(a_block_among_the_holes), ROW(a_broken_list_of_equals),
-	ROW(a_segment_lost_by_address), ROW(two_free_neighbours), ROW(a_low_high_mark), ROW(a_high_mark_above_the_chunk),
-	ROW(a_wrong_sum_of_high_marks), ROW(a_wrong_last_segment), ROW(a_wrong_count_in_a_chunk), ROW(a_chunk_too_long),
-	ROW(a_broken_list_of_chunks), ROW(a_chunk_lost_from_the_list), ROW(a_circle_of_chunks),
-	ROW(a_wrong_count_of_segments), ROW(a_wrong_count_of_blocks), ROW(a_wrong_count_of_allocs), ROW(wrong_live_bytes),
-	ROW(wrong_rounded_bytes), ROW(a_wrong_count_of_chunks), ROW(wrong_reserved_bytes), ROW(a_low_peak_of_blocks),
-	ROW(a_low_peak_of_bytes), ROW(a_low_peak_of_rounded), ROW(a_low_peak_of_reserved), ROW(a_low_high_water),
-	ROW(more_than_the_limit), ROW(a_lost_segment_record), ROW(a_lost_chunk_record), ROW(a_hole_in_the_block_map),
-	ROW(a_block_twice_in_the_block_map), ROW(a_wrong_count_in_the_block_map),
+	ROW(segment_too_long), ROW(segment_too_short), ROW(segment_empty),
+	ROW(base_not_granule_aligned), ROW(segment_moved), ROW(wrong_prev), ROW(wrong_next),
+	ROW(list_cut), ROW(wrong_chunk), ROW(block_marked_free), ROW(free_block_marked_live),
+	ROW(record_marked_idle), ROW(requested_is_zero), ROW(requested_exceeds_bytes),
+	ROW(tail_lost), ROW(tail_is_other_free_block), ROW(tail_in_freelists),
+	ROW(free_block_not_in_freelists), ROW(live_block_in_freelists), ROW(list_of_equals_broken),
+	ROW(segment_not_in_address_tree), ROW(free_neighbors_not_merged), ROW(high_mark_too_low),
+	ROW(high_mark_above_chunk), ROW(wrong_sum_of_high_marks), ROW(wrong_last_segment),
+	ROW(wrong_count_in_chunk), ROW(chunk_too_long), ROW(list_of_chunks_broken),
+	ROW(chunk_not_in_list), ROW(list_of_chunks_circular), ROW(wrong_count_of_segments),
+	ROW(wrong_count_of_blocks), ROW(wrong_count_of_allocs), ROW(wrong_live_bytes),
+	ROW(wrong_rounded_bytes), ROW(wrong_count_of_chunks), ROW(wrong_reserved_bytes),
+	ROW(peak_of_blocks_too_low), ROW(peak_of_bytes_too_low), ROW(peak_of_rounded_too_low),
+	ROW(peak_of_reserved_too_low), ROW(high_water_too_low), ROW(limit_exceeded),
+	ROW(segment_record_lost), ROW(chunk_record_lost), ROW(free_block_in_block_map),
+	ROW(block_twice_in_block_map), ROW(wrong_count_in_block_map),
 #undef ROW
 };
 /* clang-format on */
 
-START_TEST(the_check_sees)
+START_TEST(check_detects_corruption)
 {
 	const struct damage *damage = &damages[_i];
 	char why[256] = "", cut[8];
@@ -193,8 +217,9 @@ START_TEST(the_check_sees)
 	build(&v);
 	damage->plant(&v);
 	ck_assert_msg(mam_pool_check(v.pool, why, sizeof(why)) == MAM_ERROR_CORRUPT,
-		      "%s was not seen", damage->name);
-	ck_assert_msg(strlen(why) > 10, "%s was seen, but not said: '%s'", damage->name, why);
+		      "%s was not detected", damage->name);
+	ck_assert_msg(strlen(why) > 10, "%s was detected, but the message is '%s'", damage->name,
+		      why);
 	memset(cut, 'x', sizeof(cut));
 	ck_assert_int_eq(mam_pool_check(v.pool, cut, sizeof(cut) - 1), MAM_ERROR_CORRUPT);
 	ck_assert_int_eq(cut[6], '\0');
@@ -207,7 +232,7 @@ START_TEST(the_check_sees)
 }
 END_TEST
 
-START_TEST(a_sound_pool_leaves_the_sentence_alone)
+START_TEST(intact_pool_leaves_message_unchanged)
 {
 	char why[8] = "as was";
 	struct victim v;
@@ -225,7 +250,8 @@ int main(void)
 {
 	TCase *tcase = suite_begin("pool/check");
 
-	tcase_add_test(tcase, a_sound_pool_leaves_the_sentence_alone);
-	tcase_add_loop_test(tcase, the_check_sees, 0, (int)(sizeof(damages) / sizeof(damages[0])));
+	tcase_add_test(tcase, intact_pool_leaves_message_unchanged);
+	tcase_add_loop_test(tcase, check_detects_corruption, 0,
+			    (int)(sizeof(damages) / sizeof(damages[0])));
 	return suite_end();
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many chunks, how large, when; and that what lies in two of them never joins. */
+/* When the pool gets chunks, how many and how large; and that blocks of two chunks never merge. */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "fixture.h"
 
-START_TEST(the_first_chunk_comes_with_the_pool_when_asked_for)
+START_TEST(first_chunk_is_allocated_at_init_if_requested)
 {
 	struct mam_pool_config config = { .chunk_bytes = 100 * KIB };
 	struct fixture *f = fixture_on(&config, SPACE_UP, 4096, 4096, 0);
@@ -17,7 +17,7 @@ START_TEST(the_first_chunk_comes_with_the_pool_when_asked_for)
 }
 END_TEST
 
-START_TEST(without_a_size_the_first_chunk_comes_when_first_needed)
+START_TEST(first_chunk_without_size_is_allocated_on_demand)
 {
 	struct mam_pool_config config = { 0 };
 	struct fixture *f = fixture_new(&config);
@@ -31,7 +31,7 @@ START_TEST(without_a_size_the_first_chunk_comes_when_first_needed)
 }
 END_TEST
 
-START_TEST(chunk_sizes_are_rounded_up_to_what_source_and_granule_ask)
+START_TEST(chunk_size_rounds_up_to_granularity_and_granule)
 {
 	struct mam_pool_config coarse_source = { .chunk_bytes = 4097, .growth_bytes = 4097 };
 	struct mam_pool_config coarse_granule = { .chunk_bytes = 4097,
@@ -54,7 +54,7 @@ START_TEST(chunk_sizes_are_rounded_up_to_what_source_and_granule_ask)
 }
 END_TEST
 
-START_TEST(later_chunks_have_the_growth_size_or_what_the_request_needs)
+START_TEST(later_chunks_have_growth_or_request_size)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = 32 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -69,9 +69,9 @@ START_TEST(later_chunks_have_the_growth_size_or_what_the_request_needs)
 }
 END_TEST
 
-START_TEST(by_default_the_pool_grows_by_64_mib_then_by_an_eighth_up_to_1_gib)
+START_TEST(default_growth_is_64_mib_then_an_eighth_up_to_1_gib)
 {
-	/* what it holds, and what a small request then adds */
+	/* Reserved size, and the growth that a small request then causes. */
 	static const uint64_t steps_mib[][2] = { { 0, 64 },     { 64, 64 },     { 512, 64 },
 						 { 1024, 128 }, { 8192, 1024 }, { 16384, 1024 } };
 	struct mam_pool_config config = { 0 };
@@ -91,7 +91,7 @@ START_TEST(by_default_the_pool_grows_by_64_mib_then_by_an_eighth_up_to_1_gib)
 }
 END_TEST
 
-START_TEST(by_default_a_large_request_gets_a_chunk_of_its_own_size)
+START_TEST(default_growth_gives_large_request_its_own_chunk)
 {
 	struct mam_pool_config config = { 0 };
 	struct fixture *f = fixture_on(&config, SPACE_SCATTERED, 2 * MIB, 2 * MIB, 0);
@@ -106,7 +106,9 @@ START_TEST(by_default_a_large_request_gets_a_chunk_of_its_own_size)
 }
 END_TEST
 
-/* Two chunks of 40 and 50 MiB are free, and a third one is not when a request of 70 MiB fits none. */
+/*
+ * Free chunks of 40 and 50 MiB and a third one in use, when a request of 70 MiB fits none of them.
+ */
 static void outgrow(struct fixture *f)
 {
 	void *a = take(f, 40 * MIB), *b = take(f, 50 * MIB);
@@ -116,10 +118,11 @@ static void outgrow(struct fixture *f)
 	give(f, a);
 	give(f, b);
 	take(f, 70 * MIB);
-	ck_assert_uint_eq(stats_of(f).shrinks, 0); /* a growth frees no chunk: that could wait */
+	/* Growth releases no chunk, because that might wait. */
+	ck_assert_uint_eq(stats_of(f).shrinks, 0);
 }
 
-START_TEST(a_strict_free_after_a_growth_frees_idle_chunks)
+START_TEST(strict_free_after_growth_releases_idle_chunks)
 {
 	struct mam_pool_config config = { .free_policy = MAM_FREE_STRICT };
 	struct fixture *f = fixture_on(&config, SPACE_SCATTERED, 2 * MIB, 2 * MIB, 0);
@@ -129,7 +132,7 @@ START_TEST(a_strict_free_after_a_growth_frees_idle_chunks)
 	ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, (64 + 70) * MIB);
 	ck_assert_uint_eq(stats_of(f).shrinks, 2);
-	/* Once for each growth: a chunk that is freed and allocated in turns stays. */
+	/* Once per growth: a chunk that is freed and allocated alternately stays. */
 	c = take(f, 72 * MIB);
 	for (int i = 0; i < 3; i++) {
 		ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_OK);
@@ -142,7 +145,7 @@ START_TEST(a_strict_free_after_a_growth_frees_idle_chunks)
 }
 END_TEST
 
-START_TEST(other_frees_and_sizes_of_the_caller_leave_idle_chunks)
+START_TEST(other_policies_and_sizes_keep_idle_chunks)
 {
 	static const struct mam_pool_config configs[] = {
 		{ .free_policy = MAM_FREE_STREAM },
@@ -160,8 +163,8 @@ START_TEST(other_frees_and_sizes_of_the_caller_leave_idle_chunks)
 }
 END_TEST
 
-/* One that the source does not take back stays in the pool, and the free goes on. */
-START_TEST(an_idle_chunk_that_is_refused_stays)
+/* A chunk that the source does not take back stays in the pool, and the free continues. */
+START_TEST(idle_chunk_stays_if_shrink_is_refused)
 {
 	struct mam_pool_config config = { .free_policy = MAM_FREE_STRICT };
 	struct fixture *f = fixture_on(&config, SPACE_SCATTERED, 2 * MIB, 2 * MIB, 0);
@@ -175,7 +178,7 @@ START_TEST(an_idle_chunk_that_is_refused_stays)
 }
 END_TEST
 
-START_TEST(with_no_growth_the_first_chunk_is_all_there_is)
+START_TEST(no_growth_allows_only_first_chunk)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB,
 					  .growth_bytes = MAM_GROWTH_NONE };
@@ -189,7 +192,7 @@ START_TEST(with_no_growth_the_first_chunk_is_all_there_is)
 }
 END_TEST
 
-START_TEST(the_limit_is_kept_and_used_up)
+START_TEST(limit_is_kept_and_used_fully)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB,
 					  .growth_bytes = 64 * KIB,
@@ -197,8 +200,8 @@ START_TEST(the_limit_is_kept_and_used_up)
 	struct fixture *f = fixture_on(&config, SPACE_UP, 4096, 4096, 0);
 
 	take(f, 16 * KIB);
-	take(f,
-	     4 * KIB); /* the growth size would break the limit: the chunk is what is left of it, in whole units */
+	/* the growth size would exceed the limit, so the chunk is the rest of it, in whole units */
+	take(f, 4 * KIB);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 48 * KIB);
 	take(f, 28 * KIB);
 	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
@@ -206,7 +209,7 @@ START_TEST(the_limit_is_kept_and_used_up)
 }
 END_TEST
 
-START_TEST(a_request_over_the_limit_asks_nobody_and_moves_no_chunk)
+START_TEST(request_over_limit_makes_no_source_call)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB,
 					  .growth_bytes = 16 * KIB,
@@ -219,7 +222,7 @@ START_TEST(a_request_over_the_limit_asks_nobody_and_moves_no_chunk)
 }
 END_TEST
 
-START_TEST(idle_chunks_make_room_below_the_limit)
+START_TEST(idle_chunks_are_released_to_stay_below_limit)
 {
 	struct mam_pool_config config = { .growth_bytes = 16 * KIB, .limit_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -236,7 +239,7 @@ START_TEST(idle_chunks_make_room_below_the_limit)
 }
 END_TEST
 
-START_TEST(a_source_that_has_less_than_the_growth_size_is_asked_for_less)
+START_TEST(growth_is_reduced_if_source_has_less)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_on(&config, SPACE_UP, 4096, 4096, 20 * KIB);
@@ -249,7 +252,7 @@ START_TEST(a_source_that_has_less_than_the_growth_size_is_asked_for_less)
 }
 END_TEST
 
-START_TEST(the_largest_chunk_is_nearly_all_the_source_has)
+START_TEST(largest_chunk_is_nearly_all_source_memory)
 {
 	struct mam_pool_config config = { .chunk_bytes = MAM_CHUNK_LARGEST,
 					  .growth_bytes = MAM_GROWTH_NONE };
@@ -262,7 +265,7 @@ START_TEST(the_largest_chunk_is_nearly_all_the_source_has)
 }
 END_TEST
 
-START_TEST(the_largest_chunk_stays_within_the_limit_and_is_whole_granules)
+START_TEST(largest_chunk_fits_limit_in_whole_granules)
 {
 	struct mam_pool_config config = { .chunk_bytes = MAM_CHUNK_LARGEST,
 					  .growth_bytes = MAM_GROWTH_NONE,
@@ -274,8 +277,8 @@ START_TEST(the_largest_chunk_stays_within_the_limit_and_is_whole_granules)
 	intact(f);
 	fixture_end(f);
 
-	f = fixture_on(&config, SPACE_UP, 4096, 64 * KIB,
-		       5 * MIB); /* the source has less than the limit */
+	/* The source has less than the limit. */
+	f = fixture_on(&config, SPACE_UP, 4096, 64 * KIB, 5 * MIB);
 	ck_assert_uint_gt(stats_of(f).reserved_bytes, 4 * MIB);
 	ck_assert_uint_le(stats_of(f).reserved_bytes, 5 * MIB);
 	intact(f);
@@ -283,7 +286,7 @@ START_TEST(the_largest_chunk_stays_within_the_limit_and_is_whole_granules)
 }
 END_TEST
 
-START_TEST(a_first_chunk_that_cannot_be_had_makes_no_pool)
+START_TEST(init_fails_without_first_chunk)
 {
 	static const struct {
 		struct mam_pool_config config;
@@ -306,15 +309,15 @@ START_TEST(a_first_chunk_that_cannot_be_had_makes_no_pool)
 		ck_assert_int_eq(mam_pool_init(pool, &space.source, true, &rows[i].config),
 				 rows[i].status);
 		ck_assert_uint_eq(space.pieces, 0);
-		ck_assert_uint_eq(atomic_load(&space.destroyed),
-				  1); /* an owned source goes with the failure */
+		/* An owned source is destroyed on failure. */
+		ck_assert_uint_eq(atomic_load(&space.destroyed), 1);
 		space_fini(&space);
 		free(pool);
 	}
 }
 END_TEST
 
-START_TEST(free_space_of_two_chunks_that_touch_never_joins)
+START_TEST(free_space_of_adjacent_chunks_never_merges)
 {
 	static const enum space_layout layouts[] = { SPACE_UP, SPACE_DOWN };
 	struct mam_pool_config config = { .growth_bytes = 4096 };
@@ -329,7 +332,7 @@ START_TEST(free_space_of_two_chunks_that_touch_never_joins)
 	give(f, block[2]);
 	ck_assert_picture(f, 4096, "F1 | F1 | F1");
 	ck_assert_uint_eq(stats_of(f).largest_free_bytes, 4096);
-	take(f, 8192); /* no two of them serve it */
+	take(f, 8192); /* no two of them together serve it */
 	ck_assert_uint_eq(stats_of(f).grows, 4);
 	fixture_end(f);
 }
@@ -344,7 +347,7 @@ static void *take_one(void *user)
 	return block;
 }
 
-START_TEST(who_waited_for_a_growth_uses_what_it_brought)
+START_TEST(waiting_thread_uses_memory_of_other_growth)
 {
 	struct mam_pool_config config = { .growth_bytes = 16 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -354,7 +357,11 @@ START_TEST(who_waited_for_a_growth_uses_what_it_brought)
 	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(pthread_create(&other[i], NULL, take_one, f), 0);
 	ck_assert(space_wait_inside(&f->space));
-	usleep(50000); /* the others stand behind the first by now; if not, nothing is lost but the point */
+	/*
+	 * by now the others wait behind the first thread; if they do not, the test still passes but
+	 * proves nothing
+	 */
+	usleep(50000);
 	space_go(&f->space, SPACE_GROW);
 	for (int i = 0; i < 4; i++)
 		pthread_join(other[i], NULL);
@@ -364,7 +371,7 @@ START_TEST(who_waited_for_a_growth_uses_what_it_brought)
 }
 END_TEST
 
-START_TEST(no_block_ever_crosses_from_chunk_to_chunk)
+START_TEST(no_block_spans_two_chunks)
 {
 	struct mam_pool_config config = { .growth_bytes = 4096 };
 	struct fixture *f = fixture_on(&config, SPACE_UP, 4096, 4096, 0);
@@ -384,25 +391,25 @@ int main(void)
 {
 	TCase *tcase = suite_begin("pool/chunk");
 
-	tcase_add_test(tcase, the_first_chunk_comes_with_the_pool_when_asked_for);
-	tcase_add_test(tcase, without_a_size_the_first_chunk_comes_when_first_needed);
-	tcase_add_test(tcase, chunk_sizes_are_rounded_up_to_what_source_and_granule_ask);
-	tcase_add_test(tcase, later_chunks_have_the_growth_size_or_what_the_request_needs);
-	tcase_add_test(tcase, by_default_the_pool_grows_by_64_mib_then_by_an_eighth_up_to_1_gib);
-	tcase_add_test(tcase, by_default_a_large_request_gets_a_chunk_of_its_own_size);
-	tcase_add_test(tcase, a_strict_free_after_a_growth_frees_idle_chunks);
-	tcase_add_loop_test(tcase, other_frees_and_sizes_of_the_caller_leave_idle_chunks, 0, 3);
-	tcase_add_test(tcase, an_idle_chunk_that_is_refused_stays);
-	tcase_add_test(tcase, with_no_growth_the_first_chunk_is_all_there_is);
-	tcase_add_test(tcase, the_limit_is_kept_and_used_up);
-	tcase_add_test(tcase, a_request_over_the_limit_asks_nobody_and_moves_no_chunk);
-	tcase_add_test(tcase, idle_chunks_make_room_below_the_limit);
-	tcase_add_test(tcase, a_source_that_has_less_than_the_growth_size_is_asked_for_less);
-	tcase_add_test(tcase, the_largest_chunk_is_nearly_all_the_source_has);
-	tcase_add_test(tcase, the_largest_chunk_stays_within_the_limit_and_is_whole_granules);
-	tcase_add_test(tcase, a_first_chunk_that_cannot_be_had_makes_no_pool);
-	tcase_add_loop_test(tcase, free_space_of_two_chunks_that_touch_never_joins, 0, 2);
-	tcase_add_test(tcase, who_waited_for_a_growth_uses_what_it_brought);
-	tcase_add_test(tcase, no_block_ever_crosses_from_chunk_to_chunk);
+	tcase_add_test(tcase, first_chunk_is_allocated_at_init_if_requested);
+	tcase_add_test(tcase, first_chunk_without_size_is_allocated_on_demand);
+	tcase_add_test(tcase, chunk_size_rounds_up_to_granularity_and_granule);
+	tcase_add_test(tcase, later_chunks_have_growth_or_request_size);
+	tcase_add_test(tcase, default_growth_is_64_mib_then_an_eighth_up_to_1_gib);
+	tcase_add_test(tcase, default_growth_gives_large_request_its_own_chunk);
+	tcase_add_test(tcase, strict_free_after_growth_releases_idle_chunks);
+	tcase_add_loop_test(tcase, other_policies_and_sizes_keep_idle_chunks, 0, 3);
+	tcase_add_test(tcase, idle_chunk_stays_if_shrink_is_refused);
+	tcase_add_test(tcase, no_growth_allows_only_first_chunk);
+	tcase_add_test(tcase, limit_is_kept_and_used_fully);
+	tcase_add_test(tcase, request_over_limit_makes_no_source_call);
+	tcase_add_test(tcase, idle_chunks_are_released_to_stay_below_limit);
+	tcase_add_test(tcase, growth_is_reduced_if_source_has_less);
+	tcase_add_test(tcase, largest_chunk_is_nearly_all_source_memory);
+	tcase_add_test(tcase, largest_chunk_fits_limit_in_whole_granules);
+	tcase_add_test(tcase, init_fails_without_first_chunk);
+	tcase_add_loop_test(tcase, free_space_of_adjacent_chunks_never_merges, 0, 2);
+	tcase_add_test(tcase, waiting_thread_uses_memory_of_other_growth);
+	tcase_add_test(tcase, no_block_spans_two_chunks);
 	return suite_end();
 }

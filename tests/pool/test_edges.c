@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where ground grows on a source that maps memory in pieces, and of what: edges, budgets, limits,
- * pieces that are too wide; and that whatever fits the free memory there is, is served.
+ * Growth on a source that maps memory in pieces: which free block grows, and from which memory.
+ * Edges, budgets, limits and pieces that are too wide. Every request that fits the free memory is
+ * served.
  */
 #include "mapped.h"
 
 /* ---- edges ---- */
 
-START_TEST(a_hole_grows_up_to_what_it_lacks)
+START_TEST(free_block_grows_upward_by_missing_bytes)
 {
 	char *below = take(8 * MIB), *hole = take(32 * MIB), *between = take(32 * MIB);
 
@@ -15,14 +16,14 @@ START_TEST(a_hole_grows_up_to_what_it_lacks)
 	give(between);
 	give_back_free();
 	give(hole);
-	ck_assert_ptr_eq(take(64 * MIB), hole); /* all of the void between */
+	ck_assert_ptr_eq(take(64 * MIB), hole); /* all of the unmapped addresses between */
 	ck_assert_uint_eq(stats().physical_bytes, 80 * MIB);
 	ck_assert_ptr_eq(below + 8 * MIB, hole);
 	prove();
 }
 END_TEST
 
-START_TEST(a_hole_grows_down_into_the_void_below_it)
+START_TEST(free_block_grows_downward_into_unmapped)
 {
 	char *gone = take(32 * MIB), *hole = take(32 * MIB);
 
@@ -36,25 +37,27 @@ START_TEST(a_hole_grows_down_into_the_void_below_it)
 }
 END_TEST
 
-/* A row frees some of the small holes; what lies free is all a request may use, but for `more`. */
+/* A row frees some of the small blocks; a request may use only free memory and `more`. */
 static const struct {
 	const char *holes;
 	size_t more, wanted;
 	char where;
-	bool driver; /* has no more: it is not the limit */
+	bool driver; /* the driver has no more memory, instead of a limit */
 } edges[] = {
-	{ "", 0, 17, 'l', false }, /* 16 could move, and 7 stay where they are by the live one */
+	{ "", 0, 17, 'l',
+	  false }, /* 16 could move, and 7 stay where they are beside the live block */
 	{ "", 0, 20, 'l', false },
-	{ "", 2, 18, 'f', false },   /* the largest hole is the first choice, if there is enough */
+	{ "", 2, 18, 'f',
+	  false }, /* the largest free block is the first choice, if the memory suffices */
 	{ "1", 0, 18, 'f', false },  /* a piece of one unit */
-	{ "12", 0, 20, 'f', false }, /* two holes of one size */
+	{ "12", 0, 20, 'f', false }, /* two free blocks of the same size */
 	{ "s", 0, 18, 'f', false },  /* a small block's piece */
-	{ "", 0, 17, 'l', true },    /* found out by asking */
+	{ "", 0, 17, 'l', true },    /* found out by a refused call */
 	{ "", 0, 20, 'l', true },
 };
 
-/* [f 16] [void 16] [8] [1: 2] [2] [2: 2] [2] [1, l 7 in the same piece] [void] */
-START_TEST(the_largest_hole_grows_if_there_is_enough_else_the_most_that_stays)
+/* [f 16] [unmapped 16] [8] [1: 2] [2] [2: 2] [2] [1, l 7 in the same piece] [unmapped] */
+START_TEST(largest_free_block_grows_if_memory_suffices)
 {
 	void *first, *gone, *one, *two, *small, *last;
 
@@ -68,7 +71,7 @@ START_TEST(the_largest_hole_grows_if_there_is_enough_else_the_most_that_stays)
 	give(take(8 * MIB));
 	take(MIB);
 	last = take(7 * MIB);
-	limit_to(stats().physical_bytes + 2 * MIB); /* or it brings more than it needs */
+	limit_to(stats().physical_bytes + 2 * MIB); /* otherwise it maps more than it needs */
 	small = take(1000);
 	ck_assert_uint_eq(stats().physical_bytes, 58 * MIB);
 	give(gone);
@@ -90,11 +93,11 @@ START_TEST(the_largest_hole_grows_if_there_is_enough_else_the_most_that_stays)
 END_TEST
 
 /*
- * [f 16] [void 40] [2], three pieces of [7 free, 1] and one of [1, 7 free]: no edge can be filled with
- * the 16 that could move and the 12 that may be new. The one that needs the least memory grows: the
- * last hole, of which nothing could move.
+ * [f 16] [unmapped 40] [2], three pieces of [7 free, 1] and one of [1, 7 free]: no edge can be
+ * filled with the 16 that could move and the 12 that may be new. The edge that needs the least
+ * memory grows: the last free block, none of which could move.
  */
-START_TEST(where_nothing_is_enough_the_most_that_stays_decides)
+START_TEST(edge_with_most_unmovable_memory_grows)
 {
 	void *first = take(16 * MIB), *gone = take(40 * MIB), *parts[4];
 
@@ -119,7 +122,7 @@ START_TEST(where_nothing_is_enough_the_most_that_stays_decides)
 }
 END_TEST
 
-START_TEST(a_narrow_void_is_used_once_the_range_is_half_full)
+START_TEST(narrow_unmapped_gap_is_used_in_half_full_range)
 {
 	char *a, *between;
 
@@ -135,7 +138,7 @@ START_TEST(a_narrow_void_is_used_once_the_range_is_half_full)
 }
 END_TEST
 
-START_TEST(a_range_that_is_full_says_so)
+START_TEST(full_range_returns_out_of_memory)
 {
 	fresh_pool(1024 * MIB, 64 * MIB, NULL);
 	take(24 * MIB);
@@ -147,8 +150,8 @@ START_TEST(a_range_that_is_full_says_so)
 }
 END_TEST
 
-/* Its own addresses and its alignment's: all that can be missing, and no more. */
-START_TEST(an_alignment_over_the_pieces_is_paid_once)
+/* Only the block's own addresses and those for its alignment can be missing, and no more. */
+START_TEST(alignment_above_piece_size_is_padded_once)
 {
 	char *end = (char *)take(2 * MIB) + 2 * MIB;
 	size_t alignment = 4 * MIB, before;
@@ -156,7 +159,7 @@ START_TEST(an_alignment_over_the_pieces_is_paid_once)
 
 	if ((uintptr_t)end % alignment == 0)
 		end = (char *)take(2 * MIB) + 2 * MIB;
-	if (_i == 1) /* far from the next one */
+	if (_i == 1) /* far from the next multiple */
 		for (alignment = 512 * MIB;
 		     mam_round_up((uintptr_t)end, alignment) - (uintptr_t)end < 200 * MIB;)
 			end = (char *)take(100 * MIB) + 100 * MIB;
@@ -169,9 +172,9 @@ START_TEST(an_alignment_over_the_pieces_is_paid_once)
 }
 END_TEST
 
-/* ---- what it grows by ---- */
+/* ---- growth from new or moved memory ---- */
 
-START_TEST(memory_is_new_while_less_is_held_than_was_needed_once)
+START_TEST(memory_is_new_below_former_peak)
 {
 	void *blocks[4];
 
@@ -181,15 +184,15 @@ START_TEST(memory_is_new_while_less_is_held_than_was_needed_once)
 	give_back_free();
 	give(blocks[1]);
 	give(blocks[3]);
-	take(48 * MIB); /* 96 are held, 128 were needed */
+	take(48 * MIB); /* 96 are mapped, 128 were needed */
 	ck_assert_uint_eq(stats().remaps, 0);
 	ck_assert_uint_eq(stats().physical_bytes, 112 * MIB);
 	prove();
 }
 END_TEST
 
-/* With `_i`, of a block that is retired: it needs its memory as a live one does. */
-START_TEST(only_what_the_budget_lacks_is_moved)
+/* With `_i` 1, a block is retired: it needs its memory as a live one does. */
+START_TEST(only_bytes_over_budget_are_moved)
 {
 	void *blocks[32];
 	uint64_t ticket;
@@ -202,14 +205,14 @@ START_TEST(only_what_the_budget_lacks_is_moved)
 	if (_i == 1)
 		ck_assert_int_eq(mam_pool_set_aside(pool, blocks[1], &ticket, &bytes), MAM_OK);
 	take(40 * MIB);
-	/* 72 needed, 74 may be held. */
+	/* 72 needed, 74 may be mapped. */
 	ck_assert_uint_eq(stats().physical_bytes, 74 * MIB);
 	ck_assert_uint_eq(stats().remaps, 15);
 	prove();
 }
 END_TEST
 
-START_TEST(the_smallest_piece_that_is_enough_moves)
+START_TEST(smallest_sufficient_piece_moves)
 {
 	void *four = take(4 * MIB), *eight, *gone;
 
@@ -228,7 +231,7 @@ START_TEST(the_smallest_piece_that_is_enough_moves)
 }
 END_TEST
 
-START_TEST(new_pieces_are_no_larger_than_growth_policy_says)
+START_TEST(new_piece_size_follows_growth_policy)
 {
 	take(20 * MIB);
 	ck_assert_uint_eq(made[MAP], 3); /* 8, 8, 4 */
@@ -237,7 +240,7 @@ START_TEST(new_pieces_are_no_larger_than_growth_policy_says)
 }
 END_TEST
 
-/* 1126 MiB with holes of 64 (one piece) and, at the void, of 60. */
+/* 1126 MiB with free blocks of 64 (one piece) and, next to unmapped addresses, of 60. */
 static void make_wide_piece(void)
 {
 	void *wide, *end;
@@ -251,7 +254,7 @@ static void make_wide_piece(void)
 	ck_assert_uint_eq(stats().physical_bytes, 1126 * MIB);
 }
 
-START_TEST(a_piece_that_is_much_too_wide_is_given_back_for_a_smaller_one)
+START_TEST(too_wide_piece_is_released_for_smaller_one)
 {
 	make_wide_piece();
 	take(72 * MIB); /* 12 more */
@@ -261,30 +264,30 @@ START_TEST(a_piece_that_is_much_too_wide_is_given_back_for_a_smaller_one)
 }
 END_TEST
 
-START_TEST(at_the_limit_it_moves_as_it_is)
+START_TEST(wide_piece_moves_whole_at_limit)
 {
 	make_wide_piece();
 	limit_to(1126 * MIB);
-	take(_i == 0 ? 72 * MIB : 70 * MIB); /* more than the budget allows, and as much */
+	take(_i == 0 ? 72 * MIB : 70 * MIB); /* 72 exceeds the budget, 70 is exactly the budget */
 	ck_assert_uint_eq(made[UNMAP], 0);
 	ck_assert_uint_eq(stats().remaps, 1);
 	prove();
 }
 END_TEST
 
-START_TEST(where_the_driver_has_no_more_it_moves_as_it_is)
+START_TEST(wide_piece_moves_whole_if_driver_is_full)
 {
 	fresh_pool(1126 * MIB, 0, NULL);
 	make_wide_piece();
-	take(70 * MIB); /* the budget allows as much, the driver does not */
+	take(70 * MIB); /* the budget allows it, the driver does not */
 	ck_assert_uint_eq(made[UNMAP], 0);
 	ck_assert_uint_eq(stats().remaps, 1);
 	prove();
 }
 END_TEST
 
-/* [80] [void 4] [live 4] [80, in pieces of 8] [live 4]: no piece is as narrow as the void. */
-START_TEST(a_piece_wider_than_the_void_is_broken_up)
+/* [80] [unmapped 4] [live 4] [80, in pieces of 8] [live 4]: no piece is as narrow as the gap. */
+START_TEST(piece_wider_than_gap_is_replaced)
 {
 	void *hole = take(80 * MIB), *gone = take(4 * MIB), *other;
 
@@ -306,7 +309,7 @@ START_TEST(a_piece_wider_than_the_void_is_broken_up)
 }
 END_TEST
 
-START_TEST(a_request_beyond_all_there_is_moves_nothing)
+START_TEST(request_over_all_memory_moves_nothing)
 {
 	void *blocks[4];
 
@@ -321,7 +324,7 @@ START_TEST(a_request_beyond_all_there_is_moves_nothing)
 }
 END_TEST
 
-START_TEST(a_limit_within_a_unit_and_one_that_fell_are_kept)
+START_TEST(unaligned_limit_and_lowered_limit_are_kept)
 {
 	limit_to(65 * MIB);
 	take(64 * MIB);
@@ -332,16 +335,16 @@ START_TEST(a_limit_within_a_unit_and_one_that_fell_are_kept)
 }
 END_TEST
 
-START_TEST(a_small_request_brings_no_more_than_a_piece)
+START_TEST(small_request_maps_at_most_one_piece)
 {
 	for (int i = 0; i < 51; i++)
 		take(40 * MIB);
-	take(1000); /* the budget is 20 more */
+	take(1000); /* the budget allows 20 more */
 	ck_assert_uint_eq(stats().physical_bytes, 2048 * MIB);
 }
 END_TEST
 
-START_TEST(a_small_request_takes_the_little_the_driver_has)
+START_TEST(small_request_maps_last_driver_memory)
 {
 	fresh_pool(1026 * MIB, 0, NULL);
 	take(1024 * MIB);
@@ -351,8 +354,11 @@ START_TEST(a_small_request_takes_the_little_the_driver_has)
 }
 END_TEST
 
-/* Steps of 64, and pieces of 40, of which the driver has none left: what is lacking will do. */
-START_TEST(a_driver_with_less_than_a_step_gives_what_is_lacking)
+/*
+ * Growth in steps of 64 and pieces of 40, when the driver has less than that left: the missing
+ * bytes suffice.
+ */
+START_TEST(missing_bytes_are_mapped_if_step_is_refused)
 {
 	struct mam_pool_config config = config_of(64 * MIB, 0, 0);
 	unsigned int calls;
@@ -361,20 +367,20 @@ START_TEST(a_driver_with_less_than_a_step_gives_what_is_lacking)
 	fresh_pool(530 * MIB, 0, &config);
 	take(470 * MIB);
 	give_back_free();
-	gone = take(26 * MIB); /* one piece of a step that is more than there is */
+	gone = take(26 * MIB); /* one piece of a step that exceeds the driver's memory */
 	ck_assert_uint_eq(stats().physical_bytes, 510 * MIB);
 	take(30 * MIB);
 	ck_assert_uint_eq(stats().physical_bytes, 526 * MIB);
 	give(gone);
 	calls = made[MAP];
 	ck_assert_int_eq(try_to_take(34 * MIB), MAM_ERROR_OUT_OF_MEMORY);
-	ck_assert_uint_le(made[MAP], calls + 2); /* told so twice, it is believed */
+	ck_assert_uint_le(made[MAP], calls + 2); /* after two refusals the pool stops */
 	take(26 * MIB);
 	prove();
 }
 END_TEST
 
-START_TEST(growth_comes_in_the_steps_asked_for)
+START_TEST(growth_uses_configured_step)
 {
 	struct mam_pool_config config = config_of(63 * MIB, 0, 0);
 
@@ -382,7 +388,7 @@ START_TEST(growth_comes_in_the_steps_asked_for)
 	take(MIB);
 	ck_assert_uint_eq(stats().physical_bytes, 64 * MIB);
 	take(62 * MIB);
-	take(2 * MIB); /* what is left is 1 */
+	take(2 * MIB); /* 1 is left */
 	ck_assert_uint_eq(stats().physical_bytes, 128 * MIB);
 	/* a range with no room for a step */
 	fresh_pool((size_t)8 << 30, 32 * MIB, &config);
@@ -428,10 +434,10 @@ static bool add_free_pieces(const struct mam_segment_info *segment, void *user)
 }
 
 /*
- * What fits the free pieces and what may still be had is served, in whatever places they are: by the
- * limit, or by what the driver has.
+ * The pool serves every request that fits the free pieces plus the memory that it may still map,
+ * wherever they are. The bound is the limit, or the driver's memory.
  */
-START_TEST(a_random_run_is_served_to_the_last_unit)
+START_TEST(random_requests_are_served_to_last_unit)
 {
 	enum { SLOTS = 48 };
 	const uint64_t all = 700 * MIB;
@@ -456,7 +462,7 @@ START_TEST(a_random_run_is_served_to_the_last_unit)
 		have += all - stats().physical_bytes;
 		status = mam_pool_alloc(pool, bytes, 0, &blocks[slot]);
 		ck_assert_msg(status == MAM_OK || bytes > have,
-			      "step %d: %zu bytes are refused while %llu could be had", i, bytes,
+			      "step %d: %zu bytes are refused while %llu are available", i, bytes,
 			      (unsigned long long)have);
 		failed += status != MAM_OK;
 		ck_assert_uint_le(stats().physical_bytes, all);
@@ -474,29 +480,28 @@ int main(void)
 {
 	TCase *tcase = mapped_begin("pool/edges");
 
-	tcase_add_test(tcase, a_hole_grows_up_to_what_it_lacks);
-	tcase_add_test(tcase, a_hole_grows_down_into_the_void_below_it);
-	tcase_add_loop_test(tcase,
-			    the_largest_hole_grows_if_there_is_enough_else_the_most_that_stays, 0,
+	tcase_add_test(tcase, free_block_grows_upward_by_missing_bytes);
+	tcase_add_test(tcase, free_block_grows_downward_into_unmapped);
+	tcase_add_loop_test(tcase, largest_free_block_grows_if_memory_suffices, 0,
 			    (int)(sizeof(edges) / sizeof(edges[0])));
-	tcase_add_test(tcase, where_nothing_is_enough_the_most_that_stays_decides);
-	tcase_add_test(tcase, a_narrow_void_is_used_once_the_range_is_half_full);
-	tcase_add_test(tcase, a_range_that_is_full_says_so);
-	tcase_add_loop_test(tcase, an_alignment_over_the_pieces_is_paid_once, 0, 2);
-	tcase_add_test(tcase, memory_is_new_while_less_is_held_than_was_needed_once);
-	tcase_add_loop_test(tcase, only_what_the_budget_lacks_is_moved, 0, 2);
-	tcase_add_test(tcase, the_smallest_piece_that_is_enough_moves);
-	tcase_add_test(tcase, new_pieces_are_no_larger_than_growth_policy_says);
-	tcase_add_test(tcase, a_piece_that_is_much_too_wide_is_given_back_for_a_smaller_one);
-	tcase_add_loop_test(tcase, at_the_limit_it_moves_as_it_is, 0, 2);
-	tcase_add_test(tcase, where_the_driver_has_no_more_it_moves_as_it_is);
-	tcase_add_loop_test(tcase, a_piece_wider_than_the_void_is_broken_up, 0, 2);
-	tcase_add_test(tcase, a_request_beyond_all_there_is_moves_nothing);
-	tcase_add_test(tcase, a_limit_within_a_unit_and_one_that_fell_are_kept);
-	tcase_add_test(tcase, a_small_request_brings_no_more_than_a_piece);
-	tcase_add_test(tcase, a_small_request_takes_the_little_the_driver_has);
-	tcase_add_test(tcase, a_driver_with_less_than_a_step_gives_what_is_lacking);
-	tcase_add_test(tcase, growth_comes_in_the_steps_asked_for);
-	tcase_add_loop_test(tcase, a_random_run_is_served_to_the_last_unit, 0, 4);
+	tcase_add_test(tcase, edge_with_most_unmovable_memory_grows);
+	tcase_add_test(tcase, narrow_unmapped_gap_is_used_in_half_full_range);
+	tcase_add_test(tcase, full_range_returns_out_of_memory);
+	tcase_add_loop_test(tcase, alignment_above_piece_size_is_padded_once, 0, 2);
+	tcase_add_test(tcase, memory_is_new_below_former_peak);
+	tcase_add_loop_test(tcase, only_bytes_over_budget_are_moved, 0, 2);
+	tcase_add_test(tcase, smallest_sufficient_piece_moves);
+	tcase_add_test(tcase, new_piece_size_follows_growth_policy);
+	tcase_add_test(tcase, too_wide_piece_is_released_for_smaller_one);
+	tcase_add_loop_test(tcase, wide_piece_moves_whole_at_limit, 0, 2);
+	tcase_add_test(tcase, wide_piece_moves_whole_if_driver_is_full);
+	tcase_add_loop_test(tcase, piece_wider_than_gap_is_replaced, 0, 2);
+	tcase_add_test(tcase, request_over_all_memory_moves_nothing);
+	tcase_add_test(tcase, unaligned_limit_and_lowered_limit_are_kept);
+	tcase_add_test(tcase, small_request_maps_at_most_one_piece);
+	tcase_add_test(tcase, small_request_maps_last_driver_memory);
+	tcase_add_test(tcase, missing_bytes_are_mapped_if_step_is_refused);
+	tcase_add_test(tcase, growth_uses_configured_step);
+	tcase_add_loop_test(tcase, random_requests_are_served_to_last_unit, 0, 4);
 	return mapped_end();
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every call of the source refused in turn, and every growth of the pool's own records.
+ * Each source call fails in turn, and each growth of the pool's own records.
  *
- * One script of requests, frees and trims is played again and again. In the n-th round the n-th call of the source
- * fails, until a round meets no refusal any more. A step that fails must say why, leave the invariants standing and
- * the blocks where they were, and succeed when it is tried again.
+ * The test runs one script of requests, frees and trims repeatedly. In the n-th round the n-th
+ * source call fails, until a round has no refusal. A step that fails must return the reason, keep
+ * all invariants and blocks, and succeed when it is retried.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,18 +23,23 @@ struct move {
 	size_t alignment;
 };
 
-/* Chunks of 16 KiB under a limit of 96 KiB: grows, grows by more than the growth size, makes room by giving back. */
+/*
+ * Chunks of 16 KiB under a limit of 96 KiB: grows, grows by more than the growth size, releases
+ * chunks to make room.
+ */
 static const struct mam_pool_config config = { .chunk_bytes = 16 * KIB,
 					       .growth_bytes = 16 * KIB,
 					       .limit_bytes = 96 * KIB };
 /* clang-format off */
 static const struct move script[] = {
-	{ TAKE, 0, 10 * KIB, 0 }, { TAKE, 1, 10 * KIB, 0 }, { TAKE, 2, 14 * KIB, 0 }, { TAKE, 3, 4 * KIB, 0 },
-	{ GIVE, 1, 0, 0 },        { TAKE, 4, 40 * KIB, 0 }, { TRIM, 0, 0, 0 },        { TAKE, 1, 2 * KIB, 8 * KIB },
-	{ GIVE, 2, 0, 0 },        { GIVE, 3, 0, 0 },        { GIVE, 0, 0, 0 },        { TRIM, 0, 40 * KIB, 0 },
-	{ TAKE, 5, 16 * KIB, 0 }, { TAKE, 6, 16 * KIB, 0 }, { GIVE, 4, 0, 0 },        { GIVE, 5, 0, 0 },
-	{ TAKE, 7, 60 * KIB, 0 }, { GIVE, 6, 0, 0 },        { GIVE, 1, 0, 0 },        { TRIM, 0, 0, 0 },
-	{ GIVE, 7, 0, 0 },        { TRIM, 0, 0, 0 },        { TAKE, 0, 512, 0 },      { GIVE, 0, 0, 0 },
+	{ TAKE, 0, 10 * KIB, 0 }, { TAKE, 1, 10 * KIB, 0 }, { TAKE, 2, 14 * KIB, 0 },
+	{ TAKE, 3, 4 * KIB, 0 }, { GIVE, 1, 0, 0 }, { TAKE, 4, 40 * KIB, 0 },
+	{ TRIM, 0, 0, 0 }, { TAKE, 1, 2 * KIB, 8 * KIB }, { GIVE, 2, 0, 0 },
+	{ GIVE, 3, 0, 0 }, { GIVE, 0, 0, 0 }, { TRIM, 0, 40 * KIB, 0 },
+	{ TAKE, 5, 16 * KIB, 0 }, { TAKE, 6, 16 * KIB, 0 }, { GIVE, 4, 0, 0 },
+	{ GIVE, 5, 0, 0 }, { TAKE, 7, 60 * KIB, 0 }, { GIVE, 6, 0, 0 },
+	{ GIVE, 1, 0, 0 }, { TRIM, 0, 0, 0 }, { GIVE, 7, 0, 0 },
+	{ TRIM, 0, 0, 0 }, { TAKE, 0, 512, 0 }, { GIVE, 0, 0, 0 },
 };
 /* clang-format on */
 
@@ -62,7 +67,10 @@ static enum mam_status make_move(struct mam_pool *pool, const struct move *move,
 	}
 }
 
-/* What must not change when a step fails. Idle chunks may have gone back, and a chunk may have come. */
+/*
+ * Counters that must not change when a step fails. Idle chunks may be released, and a chunk may be
+ * added.
+ */
 static void ck_assert_blocks_kept(const struct mam_stats *before, const struct mam_stats *after)
 {
 	ck_assert_uint_eq(before->live_blocks, after->live_blocks);
@@ -83,7 +91,10 @@ static struct mam_stats numbers(struct mam_pool *pool)
 	return stats;
 }
 
-/* Plays the script. Each step may fail with `expected` and then works when tried again. Returns how many failed. */
+/*
+ * Runs the script. Each step may fail with `expected` and then succeeds when retried. Returns the
+ * number of failures.
+ */
 static unsigned play(struct mam_pool *pool, enum mam_status expected)
 {
 	void *slot[SLOTS] = { NULL };
@@ -97,10 +108,13 @@ static unsigned play(struct mam_pool *pool, enum mam_status expected)
 		if (status == MAM_OK)
 			continue;
 		failed++;
-		/* A request that could not make room by giving back has no memory, whatever the source said to that. */
+		/*
+		 * A request that could not make room by releasing chunks returns out of memory,
+		 * whatever the source returned.
+		 */
 		ck_assert_msg(status == expected ||
 				      (script[i].verb == TAKE && status == MAM_ERROR_OUT_OF_MEMORY),
-			      "step %zu answers %d, the source said %d", i, (int)status,
+			      "step %zu returns %d, the source returned %d", i, (int)status,
 			      (int)expected);
 		ck_assert_blocks_kept(&before, &after);
 		ck_assert_uint_eq(after.failures, before.failures + (script[i].verb == TAKE));
@@ -113,13 +127,13 @@ static unsigned play(struct mam_pool *pool, enum mam_status expected)
 			ck_assert(info.live && info.base == slot[s]);
 		}
 		status = make_move(pool, &script[i], slot);
-		ck_assert_msg(status == MAM_OK, "step %zu tried again answers %d", i, (int)status);
+		ck_assert_msg(status == MAM_OK, "step %zu returns %d when retried", i, (int)status);
 		numbers(pool);
 	}
 	return failed;
 }
 
-START_TEST(the_script_runs_without_failure_and_uses_every_kind_of_call)
+START_TEST(script_without_failures_uses_every_call_kind)
 {
 	struct fixture *f = fixture_new(&config);
 
@@ -133,7 +147,7 @@ END_TEST
 static const enum mam_status answers[] = { MAM_ERROR_OUT_OF_MEMORY, MAM_ERROR_DRIVER,
 					   MAM_ERROR_NO_DEVICE };
 
-START_TEST(each_source_call_in_turn_fails)
+START_TEST(pool_survives_failure_of_each_source_call)
 {
 	unsigned rounds_with_failure = 0;
 
@@ -149,12 +163,15 @@ START_TEST(each_source_call_in_turn_fails)
 			break;
 		ck_assert_uint_lt(n, 1000);
 	}
-	/* OUT_OF_MEMORY for a wish is often answered by a smaller one, and a chunk that stays need not stop a request. */
+	/*
+	 * The pool often answers OUT_OF_MEMORY by a smaller request, and a chunk that stays need
+	 * not fail a request.
+	 */
 	ck_assert_uint_gt(rounds_with_failure, 2);
 }
 END_TEST
 
-START_TEST(from_each_source_call_on_three_fail_in_a_row)
+START_TEST(pool_survives_three_failures_in_a_row)
 {
 	static const enum space_call kinds[] = { SPACE_GROW, SPACE_SHRINK };
 
@@ -177,7 +194,7 @@ START_TEST(from_each_source_call_on_three_fail_in_a_row)
 }
 END_TEST
 
-START_TEST(the_first_chunk_refused_makes_no_pool_and_loses_nothing)
+START_TEST(init_fails_cleanly_if_first_chunk_is_refused)
 {
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
 		struct mam_pool *pool = calloc(1, sizeof(*pool));
@@ -187,8 +204,8 @@ START_TEST(the_first_chunk_refused_makes_no_pool_and_loses_nothing)
 		space_refuse_any(&space, 1, answers[i]);
 		ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config), answers[i]);
 		ck_assert_uint_eq(space.pieces, 0);
-		ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config),
-				 MAM_OK); /* storage as new */
+		/* Reusable storage. */
+		ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config), MAM_OK);
 		ck_assert_int_eq(mam_pool_fini(pool), MAM_OK);
 		space_fini(&space);
 		free(pool);
@@ -196,9 +213,9 @@ START_TEST(the_first_chunk_refused_makes_no_pool_and_loses_nothing)
 }
 END_TEST
 
-START_TEST(each_grow_of_a_host_source_in_turn_is_refused_by_a_quota)
+START_TEST(pool_survives_each_refusal_of_quota)
 {
-	for (size_t n = 2; n < 20; n++) { /* the first is the first chunk */
+	for (size_t n = 2; n < 20; n++) { /* the first call is for the first chunk */
 		struct mam_source *host, *limit;
 		struct mam_pool *pool = calloc(1, sizeof(*pool));
 
@@ -213,12 +230,12 @@ START_TEST(each_grow_of_a_host_source_in_turn_is_refused_by_a_quota)
 }
 END_TEST
 
-/* Chunks of one granule: each block is a segment and a chunk, so that both arrays of records grow. */
+/* Chunks of one or two blocks, so that both arrays of records grow. */
 static const struct mam_pool_config small_chunks = { .growth_bytes = 1024 };
 
 #define MANY 400
 
-START_TEST(each_growth_of_the_records_in_turn_fails)
+START_TEST(pool_survives_each_failed_growth_of_records)
 {
 	static void *block[MANY];
 	unsigned refused_rounds = 0;
@@ -255,11 +272,11 @@ START_TEST(each_growth_of_the_records_in_turn_fails)
 		if (failed == 0)
 			break;
 	}
-	ck_assert_uint_ge(refused_rounds, 4); /* two arrays, from one page on */
+	ck_assert_uint_ge(refused_rounds, 4); /* two arrays, starting at one page */
 }
 END_TEST
 
-START_TEST(records_refused_at_the_start_make_no_pool)
+START_TEST(init_fails_without_records)
 {
 	for (unsigned n = 1; n <= 2; n++) {
 		struct mam_pool *pool = calloc(1, sizeof(*pool));
@@ -293,10 +310,11 @@ static void *take_much(void *user)
 }
 
 /*
- * The records that were there when a thread went to the source may be used up by others when it comes back. Those for
- * its chunk are its own. For the block they grow again; where that fails, the chunk stays as free space.
+ * Other threads may use up the spare records while a thread is in the source. The records for its
+ * chunk are reserved. For the block the array grows again; if that fails, the chunk stays as free
+ * space.
  */
-START_TEST(records_used_up_by_others_during_a_growth)
+START_TEST(records_used_up_during_growth_are_replaced)
 {
 	struct mam_pool_config wide = { .chunk_bytes = 128 * KIB, .growth_bytes = 16 * KIB };
 	struct fixture *f = fixture_new(&wide);
@@ -311,7 +329,10 @@ START_TEST(records_used_up_by_others_during_a_growth)
 	ck_assert(space_wait_inside(&f->space));
 	while (spare_records(f->pool) > 4)
 		ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 0, &block), MAM_OK);
-	/* The last ones a request takes only when it cuts its ground, and groups of segments, twice. */
+	/*
+	 * A request takes the last four records only when it splits its free block, and groups of
+	 * segments, twice.
+	 */
 	while (spare_records(f->pool) != 0)
 		last[lasts++] = mam_records_take(&f->pool->segments);
 	mam_records_refuse_at(refuse ? 1 : 0);
@@ -330,8 +351,8 @@ START_TEST(records_used_up_by_others_during_a_growth)
 }
 END_TEST
 
-#if !TESTS_ASAN && !TESTS_TSAN /* which map memory of their own */
-START_TEST(without_any_more_address_space_the_pool_says_so_and_stays_whole)
+#if !TESTS_ASAN && !TESTS_TSAN /* sanitizers map memory of their own */
+START_TEST(pool_stays_intact_without_address_space)
 {
 	struct mam_pool_config wide = { .chunk_bytes = 64 * MIB };
 	struct fixture *f = fixture_new(&wide);
@@ -342,15 +363,15 @@ START_TEST(without_any_more_address_space_the_pool_says_so_and_stays_whole)
 
 	getrlimit(RLIMIT_AS, &limit);
 	none = limit;
-	none.rlim_cur = 1 * MIB; /* under what the process has: nothing maps any more */
+	none.rlim_cur = 1 * MIB; /* below the current size: every mmap fails */
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &none), 0);
 	while (count < 1 << 17 && (status = mam_pool_alloc(f->pool, 1, 0, &block[count])) == MAM_OK)
 		count++;
 	setrlimit(RLIMIT_AS, &limit);
 	ck_assert_int_eq(status, MAM_ERROR_OUT_OF_HOST_MEMORY);
 	intact(f);
-	ck_assert_int_eq(mam_pool_alloc(f->pool, 1, 0, &block[count]),
-			 MAM_OK); /* there is address space again */
+	/* Address space is available again. */
+	ck_assert_int_eq(mam_pool_alloc(f->pool, 1, 0, &block[count]), MAM_OK);
 	for (size_t i = 0; i <= count; i++)
 		ck_assert_int_eq(mam_pool_free(f->pool, block[i]), MAM_OK);
 	fixture_end(f);
@@ -362,16 +383,16 @@ int main(void)
 {
 	TCase *tcase = suite_begin("pool/failure");
 
-	tcase_add_test(tcase, the_script_runs_without_failure_and_uses_every_kind_of_call);
-	tcase_add_loop_test(tcase, each_source_call_in_turn_fails, 0, 3);
-	tcase_add_loop_test(tcase, from_each_source_call_on_three_fail_in_a_row, 0, 2);
-	tcase_add_test(tcase, the_first_chunk_refused_makes_no_pool_and_loses_nothing);
-	tcase_add_test(tcase, each_grow_of_a_host_source_in_turn_is_refused_by_a_quota);
-	tcase_add_test(tcase, each_growth_of_the_records_in_turn_fails);
-	tcase_add_loop_test(tcase, records_used_up_by_others_during_a_growth, 0, 2);
-	tcase_add_test(tcase, records_refused_at_the_start_make_no_pool);
-#if !TESTS_ASAN && !TESTS_TSAN /* which map memory of their own */
-	tcase_add_test(tcase, without_any_more_address_space_the_pool_says_so_and_stays_whole);
+	tcase_add_test(tcase, script_without_failures_uses_every_call_kind);
+	tcase_add_loop_test(tcase, pool_survives_failure_of_each_source_call, 0, 3);
+	tcase_add_loop_test(tcase, pool_survives_three_failures_in_a_row, 0, 2);
+	tcase_add_test(tcase, init_fails_cleanly_if_first_chunk_is_refused);
+	tcase_add_test(tcase, pool_survives_each_refusal_of_quota);
+	tcase_add_test(tcase, pool_survives_each_failed_growth_of_records);
+	tcase_add_loop_test(tcase, records_used_up_during_growth_are_replaced, 0, 2);
+	tcase_add_test(tcase, init_fails_without_records);
+#if !TESTS_ASAN && !TESTS_TSAN /* sanitizers map memory of their own */
+	tcase_add_test(tcase, pool_stays_intact_without_address_space);
 #endif
 	return suite_end();
 }

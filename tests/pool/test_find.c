@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lies at an address: the block, the free segment, or nothing of this pool. */
+/*
+ * What mam_pool_find reports for an address: the block, the free segment, or not owned by this
+ * pool.
+ */
 #include "fixture.h"
 
 static struct mam_segment_info found(struct fixture *f, void *address)
@@ -10,7 +13,7 @@ static struct mam_segment_info found(struct fixture *f, void *address)
 	return info;
 }
 
-START_TEST(a_block_is_found_at_its_start_and_inside)
+START_TEST(find_returns_block_for_start_and_interior)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -31,7 +34,7 @@ START_TEST(a_block_is_found_at_its_start_and_inside)
 }
 END_TEST
 
-START_TEST(free_space_is_found_as_free)
+START_TEST(find_reports_free_space_as_free)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -51,7 +54,7 @@ START_TEST(free_space_is_found_as_free)
 }
 END_TEST
 
-START_TEST(an_address_outside_is_not_owned_and_leaves_the_output)
+START_TEST(find_of_foreign_address_leaves_output_unchanged)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -67,7 +70,7 @@ START_TEST(an_address_outside_is_not_owned_and_leaves_the_output)
 }
 END_TEST
 
-START_TEST(chunks_that_touch_keep_their_own_addresses)
+START_TEST(find_separates_adjacent_chunks)
 {
 	struct mam_pool_config config = { .growth_bytes = 4096 };
 	struct fixture *f = fixture_on(&config, SPACE_DOWN, 4096, 4096, 0);
@@ -85,9 +88,9 @@ int main(void)
 {
 	TCase *tcase = suite_begin("pool/find");
 
-	tcase_add_test(tcase, a_block_is_found_at_its_start_and_inside);
-	tcase_add_test(tcase, free_space_is_found_as_free);
-	tcase_add_test(tcase, an_address_outside_is_not_owned_and_leaves_the_output);
-	tcase_add_test(tcase, chunks_that_touch_keep_their_own_addresses);
+	tcase_add_test(tcase, find_returns_block_for_start_and_interior);
+	tcase_add_test(tcase, find_reports_free_space_as_free);
+	tcase_add_test(tcase, find_of_foreign_address_leaves_output_unchanged);
+	tcase_add_test(tcase, find_separates_adjacent_chunks);
 	return suite_end();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ends of a pool: destroyed, dropped, and what late calls are told afterwards. */
+/* The end of a pool: destroyed or dropped, and what later calls return. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@ static const struct mam_pool_config two_chunks = { .chunk_bytes = 16 * KIB,
 static bool visit(const struct mam_segment_info *segment, void *user)
 {
 	(void)segment, (void)user;
-	ck_abort_msg("a pool that ended shows a segment");
+	ck_abort_msg("a destroyed pool reports a segment");
 	return false;
 }
 
@@ -39,7 +39,7 @@ static void ck_assert_ended(struct mam_pool *pool, void *block)
 	ck_assert_uint_eq(released, 77);
 }
 
-START_TEST(a_pool_with_live_blocks_is_not_destroyed)
+START_TEST(fini_with_live_blocks_fails)
 {
 	struct fixture *f = fixture_new(&two_chunks);
 	void *block = take(f, 512);
@@ -54,7 +54,7 @@ START_TEST(a_pool_with_live_blocks_is_not_destroyed)
 }
 END_TEST
 
-START_TEST(destroying_gives_every_chunk_back_and_late_calls_are_told)
+START_TEST(fini_releases_chunks_and_later_calls_fail)
 {
 	struct fixture *f = fixture_new(&two_chunks);
 	void *block = take(f, 16 * KIB), *other = take(f, 16 * KIB);
@@ -71,7 +71,7 @@ START_TEST(destroying_gives_every_chunk_back_and_late_calls_are_told)
 }
 END_TEST
 
-START_TEST(dropping_makes_no_source_call_whatever_lives)
+START_TEST(drop_makes_no_source_call)
 {
 	struct fixture *f = fixture_new(&two_chunks);
 	void *block = take(f, 512);
@@ -85,7 +85,7 @@ START_TEST(dropping_makes_no_source_call_whatever_lives)
 }
 END_TEST
 
-START_TEST(an_owned_source_is_destroyed_with_the_pool_but_not_dropped_with_it)
+START_TEST(fini_destroys_owned_source_but_drop_does_not)
 {
 	struct mam_pool *pool = calloc(1, sizeof(*pool));
 	struct space space;
@@ -99,7 +99,7 @@ START_TEST(an_owned_source_is_destroyed_with_the_pool_but_not_dropped_with_it)
 }
 END_TEST
 
-START_TEST(a_chunk_the_source_will_not_take_does_not_stop_the_end)
+START_TEST(fini_succeeds_if_a_shrink_is_refused)
 {
 	struct fixture *f = fixture_new(&two_chunks);
 
@@ -115,7 +115,7 @@ START_TEST(a_chunk_the_source_will_not_take_does_not_stop_the_end)
 }
 END_TEST
 
-START_TEST(a_call_under_way_when_the_pool_ends_is_told)
+START_TEST(call_on_ended_pool_returns_destroyed)
 {
 	struct fixture *f = fixture_new(&two_chunks);
 
@@ -126,7 +126,7 @@ START_TEST(a_call_under_way_when_the_pool_ends_is_told)
 END_TEST
 
 /* Policies: which pools wait before a free. */
-START_TEST(only_a_strict_pool_waits_for_the_source)
+START_TEST(only_strict_pool_waits_for_source)
 {
 	/* clang-format off */
 	static const struct { enum mam_free_policy policy; size_t waits; } rows[] = {
@@ -146,7 +146,7 @@ START_TEST(only_a_strict_pool_waits_for_the_source)
 }
 END_TEST
 
-START_TEST(a_failed_wait_is_the_answer)
+START_TEST(failed_wait_is_returned)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .free_policy = MAM_FREE_STRICT };
 	struct fixture *f = fixture_new(&config);
@@ -158,7 +158,7 @@ START_TEST(a_failed_wait_is_the_answer)
 }
 END_TEST
 
-START_TEST(a_source_with_nothing_to_wait_for_makes_strict_pools_too)
+START_TEST(strict_pool_works_without_quiesce)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .free_policy = MAM_FREE_STRICT };
 	struct mam_source_ops ops;
@@ -187,8 +187,11 @@ static void *end_pool(void *pool)
 	return mam_pool_fini(pool) == MAM_OK ? pool : NULL;
 }
 
-/* A free is in the source's quiesce when another thread destroys the pool: the source must outlive the wait. */
-START_TEST(an_owned_source_is_not_destroyed_under_a_waiting_free)
+/*
+ * A free is in the source's quiesce when another thread destroys the pool. The source must outlive
+ * the wait.
+ */
+START_TEST(owned_source_outlives_waiting_free)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .free_policy = MAM_FREE_STRICT };
 	struct space space;
@@ -204,7 +207,7 @@ START_TEST(an_owned_source_is_not_destroyed_under_a_waiting_free)
 	ck_assert_int_eq(pthread_create(&ender, NULL, end_pool, pool), 0);
 	while (atomic_load(&pool->state) != MAM_POOL_ENDED)
 		usleep(1000);
-	usleep(50000); /* long enough for a destroy that does not wait */
+	usleep(50000); /* long enough to detect a destroy that does not wait */
 	ck_assert_uint_eq(atomic_load(&space.destroyed), 0);
 	space_go(&space, SPACE_QUIESCE);
 	ck_assert_int_eq(pthread_join(waiter, &waited), 0);
@@ -221,16 +224,15 @@ int main(void)
 {
 	TCase *tcase = suite_begin("pool/fini");
 
-	tcase_add_test(tcase, a_pool_with_live_blocks_is_not_destroyed);
-	tcase_add_test(tcase, destroying_gives_every_chunk_back_and_late_calls_are_told);
-	tcase_add_test(tcase, dropping_makes_no_source_call_whatever_lives);
-	tcase_add_loop_test(
-		tcase, an_owned_source_is_destroyed_with_the_pool_but_not_dropped_with_it, 0, 2);
-	tcase_add_test(tcase, a_chunk_the_source_will_not_take_does_not_stop_the_end);
-	tcase_add_test(tcase, a_call_under_way_when_the_pool_ends_is_told);
-	tcase_add_test(tcase, only_a_strict_pool_waits_for_the_source);
-	tcase_add_test(tcase, a_failed_wait_is_the_answer);
-	tcase_add_test(tcase, a_source_with_nothing_to_wait_for_makes_strict_pools_too);
-	tcase_add_test(tcase, an_owned_source_is_not_destroyed_under_a_waiting_free);
+	tcase_add_test(tcase, fini_with_live_blocks_fails);
+	tcase_add_test(tcase, fini_releases_chunks_and_later_calls_fail);
+	tcase_add_test(tcase, drop_makes_no_source_call);
+	tcase_add_loop_test(tcase, fini_destroys_owned_source_but_drop_does_not, 0, 2);
+	tcase_add_test(tcase, fini_succeeds_if_a_shrink_is_refused);
+	tcase_add_test(tcase, call_on_ended_pool_returns_destroyed);
+	tcase_add_test(tcase, only_strict_pool_waits_for_source);
+	tcase_add_test(tcase, failed_wait_is_returned);
+	tcase_add_test(tcase, strict_pool_works_without_quiesce);
+	tcase_add_test(tcase, owned_source_outlives_waiting_free);
 	return suite_end();
 }

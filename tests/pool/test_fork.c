@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Around fork: the child finds the locks free whatever other threads did, and a pool that may live on or is abandoned. */
+/*
+ * Fork: the child finds the locks free whatever other threads did, and a pool that is usable or
+ * abandoned.
+ */
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,7 +14,7 @@
 
 static const struct mam_pool_config config = { .chunk_bytes = 64 * KIB, .growth_bytes = 64 * KIB };
 
-/* Forks around the pool's calls and runs `child` there; it must return true. */
+/* Forks around the pool's calls and runs `child` in the child process; it must return true. */
 static void fork_into(struct fixture *f, bool (*child)(struct fixture *f, void *block), void *block)
 {
 	int status = 0;
@@ -31,7 +34,7 @@ static void fork_into(struct fixture *f, bool (*child)(struct fixture *f, void *
 	ck_assert_int_gt(pid, 0);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == CHILD_OK,
-		      "the child ended with %#x", (unsigned)status);
+		      "the child exited with %#x", (unsigned)status);
 }
 
 static bool goes_on(struct fixture *f, void *block)
@@ -43,13 +46,13 @@ static bool goes_on(struct fixture *f, void *block)
 	       mam_pool_check(f->pool, NULL, 0) == MAM_OK;
 }
 
-START_TEST(a_pool_whose_source_survives_goes_on_in_both)
+START_TEST(pool_stays_usable_if_source_survives_fork)
 {
 	struct fixture *f = fixture_new(&config);
 	void *block = take(f, 512);
 
 	fork_into(f, goes_on, block);
-	give(f, block); /* what the child did is the child's */
+	give(f, block); /* the child's actions affect only the child */
 	intact(f);
 	fixture_end(f);
 }
@@ -64,7 +67,7 @@ static bool is_abandoned(struct fixture *f, void *block)
 	       mam_pool_fini(f->pool) == MAM_ERROR_DESTROYED && f->space.all_calls == 1;
 }
 
-START_TEST(a_pool_whose_source_does_not_survive_is_abandoned_in_the_child)
+START_TEST(pool_is_abandoned_in_child_if_source_is_lost)
 {
 	struct fixture *f = fixture_new(&config);
 	void *block = take(f, 512);
@@ -76,7 +79,10 @@ START_TEST(a_pool_whose_source_does_not_survive_is_abandoned_in_the_child)
 }
 END_TEST
 
-/* Only looks: the ground's own lock may be another thread's in this copy, and that thread is not here. */
+/*
+ * Does not call the source: in this process the lock of the source may belong to a thread that does
+ * not exist here.
+ */
 static bool is_whole(struct fixture *f, void *block)
 {
 	struct mam_segment_info info;
@@ -102,7 +108,7 @@ static void *churn(void *user)
 	return NULL;
 }
 
-START_TEST(a_child_of_a_busy_process_finds_the_pool_whole)
+START_TEST(child_of_busy_process_finds_pool_intact)
 {
 	struct fixture *f = fixture_new(&config);
 	void *block = take(f, 512);
@@ -125,8 +131,8 @@ int main(void)
 {
 	TCase *tcase = suite_begin("pool/fork");
 
-	tcase_add_test(tcase, a_pool_whose_source_survives_goes_on_in_both);
-	tcase_add_test(tcase, a_pool_whose_source_does_not_survive_is_abandoned_in_the_child);
-	tcase_add_test(tcase, a_child_of_a_busy_process_finds_the_pool_whole);
+	tcase_add_test(tcase, pool_stays_usable_if_source_survives_fork);
+	tcase_add_test(tcase, pool_is_abandoned_in_child_if_source_is_lost);
+	tcase_add_test(tcase, child_of_busy_process_finds_pool_intact);
 	return suite_end();
 }

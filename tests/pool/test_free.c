@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A free joins with what is free beside it; anything but a live block's address is told what it is and changes nothing. */
+/*
+ * A free merges the block with free neighbors. For any address that is not a live block, it returns
+ * the kind of error and changes nothing.
+ */
 #include "fixture.h"
 
 static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB,
 						  .growth_bytes = MAM_GROWTH_NONE };
 
-START_TEST(a_free_between_two_blocks_joins_with_neither)
+START_TEST(free_between_live_blocks_merges_with_neither)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *block[3] = { take(f, 512), take(f, 512), take(f, 512) };
@@ -16,7 +19,7 @@ START_TEST(a_free_between_two_blocks_joins_with_neither)
 }
 END_TEST
 
-START_TEST(a_free_joins_with_the_hole_below)
+START_TEST(free_merges_with_free_block_below)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *block[4] = { take(f, 512), take(f, 512), take(f, 1024), take(f, 512) };
@@ -29,7 +32,7 @@ START_TEST(a_free_joins_with_the_hole_below)
 }
 END_TEST
 
-START_TEST(a_free_joins_with_the_hole_above)
+START_TEST(free_merges_with_free_block_above)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *block[4] = { take(f, 512), take(f, 512), take(f, 1024), take(f, 512) };
@@ -42,7 +45,7 @@ START_TEST(a_free_joins_with_the_hole_above)
 }
 END_TEST
 
-START_TEST(a_free_joins_with_holes_on_both_sides)
+START_TEST(free_merges_with_free_blocks_on_both_sides)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *block[5] = { take(f, 512), take(f, 512), take(f, 1024), take(f, 1536), take(f, 512) };
@@ -56,7 +59,7 @@ START_TEST(a_free_joins_with_holes_on_both_sides)
 }
 END_TEST
 
-START_TEST(a_free_below_fresh_space_joins_with_it)
+START_TEST(free_below_fresh_space_merges_with_it)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *low = take(f, 512), *high = take(f, 512);
@@ -69,7 +72,7 @@ START_TEST(a_free_below_fresh_space_joins_with_it)
 }
 END_TEST
 
-START_TEST(in_whatever_order_five_blocks_go_one_segment_is_left)
+START_TEST(frees_in_any_order_leave_one_segment)
 {
 	for (unsigned n = 0; n < 120; n++) {
 		struct fixture *f = fixture_new(&one_chunk);
@@ -87,7 +90,7 @@ START_TEST(in_whatever_order_five_blocks_go_one_segment_is_left)
 }
 END_TEST
 
-START_TEST(a_second_free_is_told_so)
+START_TEST(double_free_is_reported)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *block = take(f, 512), *wall = take(f, 512);
@@ -95,7 +98,7 @@ START_TEST(a_second_free_is_told_so)
 	give(f, block);
 	kept(f, block, MAM_ERROR_DOUBLE_FREE);
 	ck_assert_ptr_eq(take(f, 512), block);
-	give(f, block); /* live again: a free of its own */
+	give(f, block); /* live again: a valid free */
 	give(f, wall);
 	kept(f, block, MAM_ERROR_DOUBLE_FREE); /* now at the start of the one free segment */
 	kept(f, wall, MAM_ERROR_DOUBLE_FREE);  /* and inside it */
@@ -103,7 +106,7 @@ START_TEST(a_second_free_is_told_so)
 }
 END_TEST
 
-START_TEST(space_never_given_out_is_no_block)
+START_TEST(free_of_never_allocated_space_fails)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *block = take(f, 512);
@@ -114,7 +117,7 @@ START_TEST(space_never_given_out_is_no_block)
 }
 END_TEST
 
-START_TEST(an_address_inside_a_block_is_told_so)
+START_TEST(free_of_interior_pointer_is_reported)
 {
 	static const size_t inside[] = { 1, 8, 511, 512, 513, 1024, 1535 };
 	struct fixture *f = fixture_new(&one_chunk);
@@ -127,7 +130,7 @@ START_TEST(an_address_inside_a_block_is_told_so)
 }
 END_TEST
 
-START_TEST(an_address_in_no_chunk_is_told_so)
+START_TEST(free_of_foreign_address_is_reported)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *block = take(f, 512);
@@ -142,7 +145,7 @@ START_TEST(an_address_in_no_chunk_is_told_so)
 }
 END_TEST
 
-START_TEST(a_pool_without_chunks_owns_nothing)
+START_TEST(pool_without_chunks_owns_nothing)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -152,7 +155,7 @@ START_TEST(a_pool_without_chunks_owns_nothing)
 }
 END_TEST
 
-START_TEST(a_free_of_many_blocks_finds_each_of_them)
+START_TEST(free_finds_each_of_many_blocks)
 {
 	struct mam_pool_config config = { .chunk_bytes = 4 * MIB };
 	struct fixture *f = fixture_new(&config);
@@ -162,7 +165,7 @@ START_TEST(a_free_of_many_blocks_finds_each_of_them)
 		ck_assert_int_eq(mam_pool_alloc(f->pool, 512, 0, &block[i]), MAM_OK);
 	intact(f);
 	for (int i = 0; i < 8000;
-	     i += 3) /* every third, then the rest from the top: joins of every kind */
+	     i += 3) /* every third, then the rest from the top: all kinds of merges */
 		ck_assert_int_eq(mam_pool_free(f->pool, block[i]), MAM_OK);
 	intact(f);
 	for (int i = 7999; i >= 0; i--)
@@ -177,17 +180,17 @@ int main(void)
 {
 	TCase *tcase = suite_begin("pool/free");
 
-	tcase_add_test(tcase, a_free_between_two_blocks_joins_with_neither);
-	tcase_add_test(tcase, a_free_joins_with_the_hole_below);
-	tcase_add_test(tcase, a_free_joins_with_the_hole_above);
-	tcase_add_test(tcase, a_free_joins_with_holes_on_both_sides);
-	tcase_add_test(tcase, a_free_below_fresh_space_joins_with_it);
-	tcase_add_test(tcase, in_whatever_order_five_blocks_go_one_segment_is_left);
-	tcase_add_test(tcase, a_second_free_is_told_so);
-	tcase_add_test(tcase, space_never_given_out_is_no_block);
-	tcase_add_test(tcase, an_address_inside_a_block_is_told_so);
-	tcase_add_test(tcase, an_address_in_no_chunk_is_told_so);
-	tcase_add_test(tcase, a_pool_without_chunks_owns_nothing);
-	tcase_add_test(tcase, a_free_of_many_blocks_finds_each_of_them);
+	tcase_add_test(tcase, free_between_live_blocks_merges_with_neither);
+	tcase_add_test(tcase, free_merges_with_free_block_below);
+	tcase_add_test(tcase, free_merges_with_free_block_above);
+	tcase_add_test(tcase, free_merges_with_free_blocks_on_both_sides);
+	tcase_add_test(tcase, free_below_fresh_space_merges_with_it);
+	tcase_add_test(tcase, frees_in_any_order_leave_one_segment);
+	tcase_add_test(tcase, double_free_is_reported);
+	tcase_add_test(tcase, free_of_never_allocated_space_fails);
+	tcase_add_test(tcase, free_of_interior_pointer_is_reported);
+	tcase_add_test(tcase, free_of_foreign_address_is_reported);
+	tcase_add_test(tcase, pool_without_chunks_owns_nothing);
+	tcase_add_test(tcase, free_finds_each_of_many_blocks);
 	return suite_end();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A limit that changes: raised it lets grow, lowered it gives back what is free and stops growth,
- * and takes nothing from anybody.
+ * Changing the limit: a raised limit permits growth. A lowered limit releases free memory and stops
+ * growth, and never takes memory in use.
  */
 #include <mam/pools.h>
 
@@ -23,7 +23,7 @@ static void ck_assert_limit(struct fixture *f, size_t want)
 	ck_assert_uint_eq(limit, want);
 }
 
-START_TEST(raised_it_lets_the_pool_grow)
+START_TEST(raised_limit_permits_growth)
 {
 	struct fixture *f = limited(64 * KIB, 64 * KIB);
 
@@ -41,7 +41,7 @@ START_TEST(raised_it_lets_the_pool_grow)
 }
 END_TEST
 
-START_TEST(a_limit_is_set_on_a_pool_that_had_none)
+START_TEST(limit_can_be_set_on_unlimited_pool)
 {
 	struct fixture *f = limited(64 * KIB, 0);
 
@@ -53,7 +53,7 @@ START_TEST(a_limit_is_set_on_a_pool_that_had_none)
 }
 END_TEST
 
-START_TEST(lowered_it_takes_nothing_that_is_in_use)
+START_TEST(lowered_limit_keeps_memory_in_use)
 {
 	struct fixture *f = limited(64 * KIB, 0);
 	void *blocks[4];
@@ -65,7 +65,7 @@ START_TEST(lowered_it_takes_nothing_that_is_in_use)
 	intact(f);
 	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
 	give(f, blocks[0]);
-	take(f, 64 * KIB); /* what is free is still handed out */
+	take(f, 64 * KIB); /* free memory is still allocated */
 	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
 	give(f, blocks[1]);
 	give(f, blocks[2]);
@@ -78,7 +78,7 @@ START_TEST(lowered_it_takes_nothing_that_is_in_use)
 }
 END_TEST
 
-START_TEST(lowered_it_gives_back_what_is_free)
+START_TEST(lowered_limit_releases_free_memory)
 {
 	struct fixture *f = limited(64 * KIB, 0);
 	void *blocks[8];
@@ -88,14 +88,14 @@ START_TEST(lowered_it_gives_back_what_is_free)
 	for (int i = 0; i < 6; i++)
 		give(f, blocks[i]);
 	ck_assert_int_eq(mam_pool_set_limit(f->pool, 256 * KIB), MAM_OK);
-	ck_assert_uint_eq(stats_of(f).reserved_bytes, 256 * KIB); /* no more than it must */
+	ck_assert_uint_eq(stats_of(f).reserved_bytes, 256 * KIB); /* no more than necessary */
 	ck_assert_int_eq(mam_pool_set_limit(f->pool, 64 * KIB), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 128 * KIB); /* the two in use */
 	fixture_end(f);
 }
 END_TEST
 
-START_TEST(chunks_that_do_not_come_out_even_go_all)
+START_TEST(limit_between_chunks_releases_whole_chunk)
 {
 	struct fixture *f = limited(64 * KIB, 0);
 	void *kept = take(f, 64 * KIB), *freed = take(f, 64 * KIB);
@@ -108,7 +108,7 @@ START_TEST(chunks_that_do_not_come_out_even_go_all)
 }
 END_TEST
 
-START_TEST(what_the_source_keeps_stays_over_the_limit)
+START_TEST(chunk_refused_by_source_stays_over_limit)
 {
 	struct fixture *f = limited(64 * KIB, 0);
 
@@ -124,7 +124,7 @@ START_TEST(what_the_source_keeps_stays_over_the_limit)
 }
 END_TEST
 
-START_TEST(wrong_arguments)
+START_TEST(invalid_arguments_are_rejected)
 {
 	struct fixture *f = limited(64 * KIB, 0);
 	size_t bytes = 7;
@@ -156,7 +156,7 @@ static void *churn(void *user)
 	return NULL;
 }
 
-static _Atomic bool changed; /* the last time */
+static _Atomic bool changed; /* for the last time */
 
 static void *prove(void *user)
 {
@@ -165,8 +165,11 @@ static void *prove(void *user)
 	return NULL;
 }
 
-/* While others allocate, and one looks on: afterwards the pool is within its limit, and in order at any time. */
-START_TEST(it_changes_under_other_threads)
+/*
+ * While other threads allocate and one checks the pool: it is intact at any time, and within its
+ * limit at the end.
+ */
+START_TEST(limit_changes_while_other_threads_allocate)
 {
 	struct fixture *f = limited(16 * KIB, 0);
 	pthread_t threads[3], looker;
@@ -194,13 +197,13 @@ int main(void)
 {
 	TCase *tests = suite_begin("pool/limit");
 
-	tcase_add_test(tests, raised_it_lets_the_pool_grow);
-	tcase_add_test(tests, a_limit_is_set_on_a_pool_that_had_none);
-	tcase_add_test(tests, lowered_it_takes_nothing_that_is_in_use);
-	tcase_add_test(tests, lowered_it_gives_back_what_is_free);
-	tcase_add_test(tests, chunks_that_do_not_come_out_even_go_all);
-	tcase_add_test(tests, what_the_source_keeps_stays_over_the_limit);
-	tcase_add_test(tests, wrong_arguments);
-	tcase_add_test(tests, it_changes_under_other_threads);
+	tcase_add_test(tests, raised_limit_permits_growth);
+	tcase_add_test(tests, limit_can_be_set_on_unlimited_pool);
+	tcase_add_test(tests, lowered_limit_keeps_memory_in_use);
+	tcase_add_test(tests, lowered_limit_releases_free_memory);
+	tcase_add_test(tests, limit_between_chunks_releases_whole_chunk);
+	tcase_add_test(tests, chunk_refused_by_source_stays_over_limit);
+	tcase_add_test(tests, invalid_arguments_are_rejected);
+	tcase_add_test(tests, limit_changes_while_other_threads_allocate);
 	return suite_end();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pool on a source that maps memory in pieces, at its beginning and its end, beside other threads,
- * and where the driver fails for good; what it counts, and its books.
+ * A pool on a source that maps memory in pieces: how it starts and ends, with other threads, and
+ * after permanent driver failures. Also its counters and its metadata.
  */
 #include <sys/resource.h>
 #include <time.h>
@@ -26,12 +26,12 @@ static const struct {
 	{ MAM_CHUNK_LARGEST, 0, 128 * MIB, 0, 0, 128 * MIB },
 	{ MAM_CHUNK_LARGEST, 65 * MIB, 128 * MIB, 0, 0, 64 * MIB },
 	{ MAM_CHUNK_LARGEST, 256 * MIB, 128 * MIB, 0, 0, 128 * MIB },
-	{ MAM_CHUNK_LARGEST, 0, 128 * MIB, 0, 5, 32 * MIB }, /* others were quicker */
+	{ MAM_CHUNK_LARGEST, 0, 128 * MIB, 0, 5, 32 * MIB }, /* others were faster */
 	{ MAM_CHUNK_LARGEST, 0, 128 * MIB, 0, 1, 0 },
 	{ 100 * MIB, 0, 1024 * MIB, 0, 5, 0 },
 };
 
-START_TEST(a_first_chunk_is_there_or_there_is_no_pool)
+START_TEST(init_maps_first_chunk_or_fails)
 {
 	struct mam_pool_config config = config_of(0, firsts[_i].chunk, firsts[_i].limit);
 	enum mam_status status;
@@ -50,14 +50,14 @@ START_TEST(a_first_chunk_is_there_or_there_is_no_pool)
 	ck_assert_int_eq(status, MAM_OK);
 	ck_assert_uint_eq(stats().physical_bytes, firsts[_i].held);
 	if (firsts[_i].refused_from == 0)
-		ck_assert_uint_lt(made[MAP], 20); /* not unit by unit */
+		ck_assert_uint_lt(made[MAP], 20); /* not one unit per call */
 	refuse_at[MAP] = 0;
 	take(firsts[_i].held);
 	prove();
 }
 END_TEST
 
-START_TEST(a_range_is_whole_units_and_halved_until_granted)
+START_TEST(range_is_whole_units_and_halved_until_granted)
 {
 	fresh_pool((size_t)8 << 30, 5 * MIB, NULL); /* rounded up to 6 */
 	take(6 * MIB);
@@ -70,7 +70,7 @@ START_TEST(a_range_is_whole_units_and_halved_until_granted)
 }
 END_TEST
 
-START_TEST(a_second_range_that_is_refused_gives_the_first_one_back)
+START_TEST(first_range_is_released_if_second_is_refused)
 {
 	tear_down();
 	make_source((size_t)8 << 30);
@@ -99,7 +99,7 @@ static enum mam_status shrink_with_memory(struct mam_source *source, void *base,
 	return do_shrink(source, base, bytes);
 }
 
-START_TEST(a_range_without_metadata_goes_back)
+START_TEST(range_is_released_if_metadata_allocation_fails)
 {
 	enum mam_status status;
 
@@ -116,19 +116,19 @@ START_TEST(a_range_without_metadata_goes_back)
 }
 END_TEST
 
-/* ---- others, and failures ---- */
+/* ---- other threads, and failures ---- */
 
 static void *stolen;
 
-static void steal_at_the_second_piece(enum call call)
+static void take_second_piece(enum call call)
 {
 	if (call == MAP && made[MAP] == 2)
 		ck_assert_int_eq(mam_pool_alloc_held(pool, 4 * MIB, 0, &stolen), MAM_OK);
 }
 
-START_TEST(space_that_others_took_meanwhile_is_made_again)
+START_TEST(space_taken_by_other_thread_is_mapped_again)
 {
-	meanwhile = steal_at_the_second_piece;
+	meanwhile = take_second_piece;
 	take(16 * MIB);
 	ck_assert_ptr_nonnull(stolen);
 	ck_assert_uint_eq(stats().physical_bytes, 20 * MIB);
@@ -138,25 +138,25 @@ END_TEST
 
 static unsigned int steal_until = 1000;
 
-static void steal_what_is_there_already(enum call call)
+static void take_mapped_memory(enum call call)
 {
 	if (call == MAP && made[MAP] >= 2 && made[MAP] < steal_until)
 		ck_assert_int_eq(mam_pool_alloc_held(pool, 8 * MIB, 0, &stolen), MAM_OK);
 }
 
-START_TEST(who_gets_its_space_at_last_is_served)
+START_TEST(alloc_succeeds_after_repeated_theft)
 {
 	steal_until = 8;
-	meanwhile = steal_what_is_there_already;
+	meanwhile = take_mapped_memory;
 	take(16 * MIB);
 	ck_assert_uint_eq(made[MAP], 8);
 	prove();
 }
 END_TEST
 
-START_TEST(who_never_gets_its_space_is_told_that_there_is_none)
+START_TEST(alloc_returns_out_of_memory_if_always_robbed)
 {
-	meanwhile = steal_what_is_there_already;
+	meanwhile = take_mapped_memory;
 	ck_assert_int_eq(try_to_take(16 * MIB), MAM_ERROR_OUT_OF_MEMORY);
 	meanwhile = NULL;
 	take(16 * MIB);
@@ -164,8 +164,11 @@ START_TEST(who_never_gets_its_space_is_told_that_there_is_none)
 }
 END_TEST
 
-/* A mapping that could neither be finished nor undone: there nothing can be mapped any more. */
-START_TEST(growth_goes_beyond_addresses_where_the_driver_failed)
+/*
+ * After a mapping that could neither be finished nor undone, nothing can be mapped at its
+ * addresses.
+ */
+START_TEST(growth_skips_addresses_after_driver_failure)
 {
 	char *first = take(8 * MIB), *next;
 
@@ -185,7 +188,7 @@ START_TEST(growth_goes_beyond_addresses_where_the_driver_failed)
 }
 END_TEST
 
-START_TEST(a_piece_is_moved_beyond_them_too)
+START_TEST(move_skips_addresses_after_driver_failure)
 {
 	char *blocks[4];
 
@@ -203,7 +206,7 @@ START_TEST(a_piece_is_moved_beyond_them_too)
 }
 END_TEST
 
-START_TEST(they_are_tried_again_when_no_others_are_left)
+START_TEST(skipped_addresses_are_retried_when_range_is_full)
 {
 	char *first;
 
@@ -220,14 +223,14 @@ START_TEST(they_are_tried_again_when_no_others_are_left)
 }
 END_TEST
 
-START_TEST(what_the_source_does_not_take_back_at_the_end_is_left_to_it)
+START_TEST(fini_logs_memory_that_source_refuses)
 {
 	static char log_path[64];
 	FILE *log;
 	char line[200] = "";
 
 	snprintf(log_path, sizeof(log_path), "/tmp/mam-edges-log.%d", (int)getpid());
-	unlink(log_path); /* of a process of that number that was killed */
+	unlink(log_path); /* left by a killed process with the same id */
 	setenv("MAM_LOG_FILE", log_path, 1);
 	for (int i = 0; i < 3; i++)
 		give(take(32 * MIB));
@@ -236,7 +239,7 @@ START_TEST(what_the_source_does_not_take_back_at_the_end_is_left_to_it)
 	refusal = MAM_ERROR_DRIVER;
 	ck_assert_int_eq(mam_pool_fini(pool), MAM_OK);
 	ck_assert_uint_eq(made[UNMAP], 4 + 1);
-	/* Its range cannot go, the other one goes. */
+	/* The range of the refused piece stays, the other one is released. */
 	ck_assert_uint_eq(made[SHRINK], _i == 0 ? 1 : 2);
 	log = fopen(log_path, "r");
 	ck_assert_ptr_nonnull(log);
@@ -247,7 +250,7 @@ START_TEST(what_the_source_does_not_take_back_at_the_end_is_left_to_it)
 }
 END_TEST
 
-START_TEST(calls_and_their_time_are_counted)
+START_TEST(source_calls_are_counted)
 {
 	void *blocks[4];
 	struct mam_stats now;
@@ -275,17 +278,17 @@ static void take_two_milliseconds(enum call call)
 		nanosleep(&pause, NULL);
 }
 
-static uint64_t an_estimate(struct mam_source *source)
+static uint64_t estimate(struct mam_source *source)
 {
 	(void)source;
 	return 1000 * (uint64_t)made[MAP];
 }
 
-START_TEST(time_is_the_clock_s_or_the_estimate_s)
+START_TEST(driver_time_is_measured_or_estimated)
 {
 	meanwhile = take_two_milliseconds;
 	if (_i == 1)
-		ops.cost = an_estimate;
+		ops.cost = estimate;
 	take(16 * MIB);
 	ck_assert_uint_eq(made[MAP], 2);
 	if (_i == 1)
@@ -295,7 +298,7 @@ START_TEST(time_is_the_clock_s_or_the_estimate_s)
 }
 END_TEST
 
-START_TEST(a_pool_s_end_gives_its_metadata_back)
+START_TEST(fini_frees_metadata)
 {
 	size_t before = 0;
 
@@ -315,23 +318,22 @@ int main(void)
 {
 	TCase *tcase = mapped_begin("pool/mapped");
 
-	tcase_add_loop_test(tcase, a_first_chunk_is_there_or_there_is_no_pool, 0,
+	tcase_add_loop_test(tcase, init_maps_first_chunk_or_fails, 0,
 			    (int)(sizeof(firsts) / sizeof(firsts[0])));
-	tcase_add_test(tcase, a_range_is_whole_units_and_halved_until_granted);
-	tcase_add_test(tcase, a_second_range_that_is_refused_gives_the_first_one_back);
+	tcase_add_test(tcase, range_is_whole_units_and_halved_until_granted);
+	tcase_add_test(tcase, first_range_is_released_if_second_is_refused);
 	if (SPACE_IS_OURS)
-		tcase_add_test(tcase, a_range_without_metadata_goes_back);
-	tcase_add_test(tcase, space_that_others_took_meanwhile_is_made_again);
-	tcase_add_test(tcase, who_gets_its_space_at_last_is_served);
-	tcase_add_test(tcase, who_never_gets_its_space_is_told_that_there_is_none);
-	tcase_add_test(tcase, growth_goes_beyond_addresses_where_the_driver_failed);
-	tcase_add_test(tcase, a_piece_is_moved_beyond_them_too);
-	tcase_add_test(tcase, they_are_tried_again_when_no_others_are_left);
-	tcase_add_loop_test(tcase, what_the_source_does_not_take_back_at_the_end_is_left_to_it, 0,
-			    2);
-	tcase_add_test(tcase, calls_and_their_time_are_counted);
-	tcase_add_loop_test(tcase, time_is_the_clock_s_or_the_estimate_s, 0, 2);
+		tcase_add_test(tcase, range_is_released_if_metadata_allocation_fails);
+	tcase_add_test(tcase, space_taken_by_other_thread_is_mapped_again);
+	tcase_add_test(tcase, alloc_succeeds_after_repeated_theft);
+	tcase_add_test(tcase, alloc_returns_out_of_memory_if_always_robbed);
+	tcase_add_test(tcase, growth_skips_addresses_after_driver_failure);
+	tcase_add_test(tcase, move_skips_addresses_after_driver_failure);
+	tcase_add_test(tcase, skipped_addresses_are_retried_when_range_is_full);
+	tcase_add_loop_test(tcase, fini_logs_memory_that_source_refuses, 0, 2);
+	tcase_add_test(tcase, source_calls_are_counted);
+	tcase_add_loop_test(tcase, driver_time_is_measured_or_estimated, 0, 2);
 	if (SPACE_IS_OURS)
-		tcase_add_test(tcase, a_pool_s_end_gives_its_metadata_back);
+		tcase_add_test(tcase, fini_frees_metadata);
 	return mapped_end();
 }

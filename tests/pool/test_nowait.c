@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The call for those who may not wait: no source call inside, and no wait for a thread that is in one.
+ * mam_pool_alloc_nowait() makes no source call, and does not wait for a thread that is in one.
  *
- * A ground that is forbidden aborts the test at any call. For the second half, another thread is held inside grow,
- * shrink or quiesce with whatever locks it has there, and this one must still be served; a wait would end in Check's
- * time limit.
+ * A forbidden source aborts the test at any call. In the second half, another thread blocks inside
+ * grow, shrink or quiesce with the locks that it takes there. This thread must still be served; a
+ * wait would exceed Check's time limit.
  */
 #include "fixture.h"
 
-START_TEST(it_serves_from_the_space_there_is_without_a_source_call)
+START_TEST(nowait_uses_free_space_without_source_call)
 {
 	struct mam_pool_config config = { .chunk_bytes = 64 * KIB, .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -28,7 +28,7 @@ START_TEST(it_serves_from_the_space_there_is_without_a_source_call)
 }
 END_TEST
 
-START_TEST(where_the_pool_would_grow_it_says_so)
+START_TEST(nowait_returns_would_wait_instead_of_growing)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -49,7 +49,7 @@ START_TEST(where_the_pool_would_grow_it_says_so)
 }
 END_TEST
 
-START_TEST(its_arguments_are_judged_like_the_others)
+START_TEST(nowait_validates_arguments_like_alloc)
 {
 	struct mam_pool_config config = { .chunk_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -111,7 +111,7 @@ static const struct {
 	{ SPACE_QUIESCE, quiesce },
 };
 
-START_TEST(a_thread_inside_the_source_is_not_waited_for)
+START_TEST(nowait_does_not_wait_for_thread_in_source)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB,
 					  .free_policy = MAM_FREE_STRICT };
@@ -120,7 +120,7 @@ START_TEST(a_thread_inside_the_source_is_not_waited_for)
 	struct mam_stats stats;
 	pthread_t other;
 
-	give(f, idle); /* for trim; and when it is gone, 32 KiB of the first chunk are left */
+	give(f, idle); /* for trim; after that, 32 KiB of the first chunk are free */
 	if (roads[_i].call == SPACE_GROW)
 		take(f, 64 * KIB);
 	space_stop(&f->space, roads[_i].call);
@@ -130,7 +130,7 @@ START_TEST(a_thread_inside_the_source_is_not_waited_for)
 	for (int i = 0; i < 50; i++)
 		ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 0, &block[i]), MAM_OK);
 	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 128 * KIB, 0, &past), MAM_ERROR_WOULD_WAIT);
-	/* Neither are the calls that need no source. */
+	/* Nor do the calls that need no source. */
 	ck_assert_int_eq(mam_pool_alloc(f->pool, 512, 0, &past), MAM_OK);
 	ck_assert_int_eq(mam_pool_free(f->pool, past), MAM_OK);
 	for (int i = 0; i < 50; i++)
@@ -147,7 +147,7 @@ START_TEST(a_thread_inside_the_source_is_not_waited_for)
 }
 END_TEST
 
-START_TEST(a_chunk_on_its_way_out_serves_nobody)
+START_TEST(chunk_being_released_serves_no_request)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -169,7 +169,7 @@ START_TEST(a_chunk_on_its_way_out_serves_nobody)
 }
 END_TEST
 
-START_TEST(a_refused_chunk_comes_back_among_what_changed_meanwhile)
+START_TEST(refused_chunk_returns_to_changed_pool)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -197,11 +197,11 @@ int main(void)
 {
 	TCase *tcase = suite_begin("pool/nowait");
 
-	tcase_add_test(tcase, it_serves_from_the_space_there_is_without_a_source_call);
-	tcase_add_test(tcase, where_the_pool_would_grow_it_says_so);
-	tcase_add_test(tcase, its_arguments_are_judged_like_the_others);
-	tcase_add_loop_test(tcase, a_thread_inside_the_source_is_not_waited_for, 0, 3);
-	tcase_add_test(tcase, a_chunk_on_its_way_out_serves_nobody);
-	tcase_add_test(tcase, a_refused_chunk_comes_back_among_what_changed_meanwhile);
+	tcase_add_test(tcase, nowait_uses_free_space_without_source_call);
+	tcase_add_test(tcase, nowait_returns_would_wait_instead_of_growing);
+	tcase_add_test(tcase, nowait_validates_arguments_like_alloc);
+	tcase_add_loop_test(tcase, nowait_does_not_wait_for_thread_in_source, 0, 3);
+	tcase_add_test(tcase, chunk_being_released_serves_no_request);
+	tcase_add_test(tcase, refused_chunk_returns_to_changed_pool);
 	return suite_end();
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calls for a thread that a running kernel waits for (pool/prompt.c), on a source of chunks: new memory comes,
- * and nothing is given back, waited for or kept waiting for. On one of pieces: test_prompt_mapped.c.
+ * The calls for a thread that a running kernel waits for (pool/prompt.c), on a source of chunks.
+ * They may get new memory, but release nothing, wait for nothing and block no other thread. For a
+ * source of pieces, see test_prompt_mapped.c.
  *
- * What must not be called is counted. Other threads are held inside source calls, with whatever locks they have there.
+ * The test counts the forbidden calls. Other threads block inside source calls, with the locks that
+ * they take there.
  */
 #include "fixture.h"
 
@@ -13,7 +15,7 @@
 #include "pool/drain.h"
 
 #define PATIENCE_NS UINT64_C(3000000)
-#define LONG_NS UINT64_C(2000000000) /* far more than patience, also on a machine that is busy */
+#define LONG_NS UINT64_C(2000000000) /* far above the patience, also on a busy machine */
 
 static enum mam_status take_new(struct fixture *f, size_t bytes, size_t alignment, void **block)
 {
@@ -30,7 +32,7 @@ static void *got_new(struct fixture *f, size_t bytes)
 	return block;
 }
 
-/* It answers this, leaves its output alone, and is counted. */
+/* Returns this status, leaves its output unchanged, and is counted. */
 static void not_got(struct fixture *f, size_t bytes, enum mam_status status)
 {
 	uint64_t failures = stats_of(f).failures;
@@ -42,14 +44,14 @@ static void not_got(struct fixture *f, size_t bytes, enum mam_status status)
 	intact(f);
 }
 
-/* Neither waited nor gave back, so far. */
+/* Has neither waited nor released memory so far. */
 static void only_grew(struct fixture *f)
 {
 	ck_assert_uint_eq(f->space.calls[SPACE_SHRINK], 0);
 	ck_assert_uint_eq(f->space.calls[SPACE_QUIESCE], 0);
 }
 
-START_TEST(what_the_pool_holds_is_taken_without_a_call)
+START_TEST(free_memory_is_used_without_source_call)
 {
 	struct mam_pool_config config = { .chunk_bytes = 64 * KIB, .free_policy = MAM_FREE_STRICT };
 	struct fixture *f = fixture_new(&config);
@@ -66,7 +68,7 @@ START_TEST(what_the_pool_holds_is_taken_without_a_call)
 }
 END_TEST
 
-START_TEST(what_is_not_here_is_not_asked_for_and_no_failure)
+START_TEST(alloc_here_makes_no_source_call_and_no_failure)
 {
 	struct mam_pool_config config = { .chunk_bytes = 64 * KIB, .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -86,7 +88,7 @@ START_TEST(what_is_not_here_is_not_asked_for_and_no_failure)
 }
 END_TEST
 
-START_TEST(new_memory_comes_by_one_call_and_as_much_as_growth_brings)
+START_TEST(new_memory_is_one_call_of_growth_size)
 {
 	struct mam_pool_config config = { .free_policy = MAM_FREE_STRICT };
 	struct fixture *f = fixture_new(&config);
@@ -98,7 +100,7 @@ START_TEST(new_memory_comes_by_one_call_and_as_much_as_growth_brings)
 	ck_assert_uint_eq(stats_of(f).grows, 1);
 	ck_assert_uint_eq(stats_of(f).driver_calls, 1);
 	atomic_store(&f->space.forbidden, true);
-	got_new(f, 63 * MIB); /* what came with it */
+	got_new(f, 63 * MIB); /* the rest of the new chunk */
 	atomic_store(&f->space.forbidden, false);
 	got_new(f, MAM_POOL_GROWTH_EXACT);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, MAM_POOL_GROWTH_MIN + MAM_POOL_GROWTH_EXACT);
@@ -122,7 +124,7 @@ START_TEST(idle_chunks_stay_until_a_free_has_waited)
 }
 END_TEST
 
-START_TEST(the_limit_bounds_it_and_shapes_what_comes_with_it)
+START_TEST(limit_bounds_request_and_growth)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB, .limit_bytes = 160 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -135,14 +137,14 @@ START_TEST(the_limit_bounds_it_and_shapes_what_comes_with_it)
 	got_new(f, 16 * KIB); /* 32 KiB are left of the limit, not 64 */
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 160 * KIB);
 	give(f, idle);
-	not_got(f, 65 * KIB, MAM_ERROR_OUT_OF_MEMORY); /* only giving back would help */
+	not_got(f, 65 * KIB, MAM_ERROR_OUT_OF_MEMORY); /* only releasing memory would help */
 	only_grew(f);
 	ck_assert_ptr_eq(got_new(f, 64 * KIB), idle);
 	fixture_end(f);
 }
 END_TEST
 
-START_TEST(a_limit_that_was_lowered_holds)
+START_TEST(lowered_limit_is_kept)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -157,7 +159,7 @@ START_TEST(a_limit_that_was_lowered_holds)
 }
 END_TEST
 
-START_TEST(a_pool_that_does_not_grow_does_not)
+START_TEST(pool_without_growth_makes_no_call)
 {
 	struct mam_pool_config config = { .chunk_bytes = 64 * KIB,
 					  .growth_bytes = MAM_GROWTH_NONE };
@@ -170,7 +172,7 @@ START_TEST(a_pool_that_does_not_grow_does_not)
 }
 END_TEST
 
-START_TEST(a_source_with_less_gives_less_and_nothing_goes_back_for_it)
+START_TEST(smaller_source_gives_less_without_release)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB,
 					  .free_policy = MAM_FREE_STRICT };
@@ -178,7 +180,7 @@ START_TEST(a_source_with_less_gives_less_and_nothing_goes_back_for_it)
 
 	give(f, take(f, 64 * KIB));
 	space_refuse(&f->space, SPACE_GROW, 1, 1, MAM_ERROR_OUT_OF_MEMORY);
-	take(f, 40 * KIB); /* 24 KiB are left there */
+	take(f, 40 * KIB); /* 24 KiB are left in the source */
 	got_new(f, 30 * KIB);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 96 * KIB);
 	space_refuse(&f->space, SPACE_GROW, 1, 100, MAM_ERROR_OUT_OF_MEMORY);
@@ -190,7 +192,7 @@ START_TEST(a_source_with_less_gives_less_and_nothing_goes_back_for_it)
 }
 END_TEST
 
-START_TEST(a_source_that_says_it_has_no_room_is_not_asked)
+START_TEST(source_without_room_is_not_called)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_on(&config, SPACE_UP, 0, 0, 40 * KIB);
@@ -205,7 +207,7 @@ START_TEST(a_source_that_says_it_has_no_room_is_not_asked)
 }
 END_TEST
 
-START_TEST(its_arguments_are_judged_like_the_others)
+START_TEST(prompt_calls_validate_arguments_like_alloc)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -226,8 +228,8 @@ START_TEST(its_arguments_are_judged_like_the_others)
 }
 END_TEST
 
-/* Of all growths of the books that a request may need, each fails in turn. */
-START_TEST(no_failure_of_the_metadata_makes_a_chunk_go_back)
+/* Each growth of the metadata that a request may need fails in turn. */
+START_TEST(metadata_failure_releases_no_chunk)
 {
 	unsigned failed = 0;
 
@@ -238,7 +240,10 @@ START_TEST(no_failure_of_the_metadata_makes_a_chunk_go_back)
 		struct fixture *f = fixture_new(&config);
 		void *block = NULL;
 
-		/* Until one more record makes an array grow; the chunk's array is full at another time. */
+		/*
+		 * Enough rounds for one more record to make an array grow; the array of chunks is
+		 * full at another time.
+		 */
 		for (int i = 0; i < 200; i++) {
 			enum mam_status status;
 
@@ -265,7 +270,7 @@ static unsigned asks;
 static bool stream_drain(struct mam_pool *pool, enum mam_drain_level level)
 {
 	(void)pool;
-	ck_assert_msg(level == MAM_DRAIN_END, "the stream stop was asked");
+	ck_assert_msg(level == MAM_DRAIN_END, "the stream layer was drained");
 	return false;
 }
 
@@ -284,7 +289,7 @@ static bool cache_drain(struct mam_pool *pool, enum mam_drain_level level)
 	return true;
 }
 
-START_TEST(caches_are_emptied_before_the_source_is_asked_and_streams_are_left)
+START_TEST(caches_are_drained_before_source_call)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -330,7 +335,7 @@ static const struct {
 	{ SPACE_SHRINK, trim },
 };
 
-START_TEST(a_thread_inside_the_source_is_waited_for_no_longer_than_patience)
+START_TEST(wait_for_thread_in_source_ends_with_patience)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB,
 					  .free_policy = MAM_FREE_STRICT };
@@ -351,7 +356,7 @@ START_TEST(a_thread_inside_the_source_is_waited_for_no_longer_than_patience)
 	ck_assert_uint_lt(mam_clock_ns() - began, LONG_NS);
 	ck_assert_int_eq(mam_pool_alloc_new(f->pool, 64 * KIB, 0, 0, &block), MAM_ERROR_WOULD_WAIT);
 	ck_assert_ptr_eq(block, f);
-	/* What needs no source is served, and frees are. */
+	/* Requests that need no source succeed, and so do frees. */
 	ck_assert_int_eq(take_new(f, 32 * KIB, 0, &block), MAM_OK);
 	ck_assert_int_eq(mam_pool_free_now(f->pool, block), MAM_OK);
 	ck_assert_int_eq(mam_pool_free_now(f->pool, low), MAM_OK);
@@ -373,7 +378,7 @@ static void *go_soon(void *user)
 	return NULL;
 }
 
-START_TEST(a_thread_that_is_done_in_time_is_waited_for)
+START_TEST(wait_succeeds_if_thread_leaves_source_in_time)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -393,7 +398,7 @@ START_TEST(a_thread_that_is_done_in_time_is_waited_for)
 }
 END_TEST
 
-START_TEST(a_free_neither_waits_nor_gives_back_and_the_next_ordinary_one_does)
+START_TEST(prompt_free_releases_nothing_until_ordinary_free)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB,
 					  .spare_bytes = 64 * KIB,
@@ -417,7 +422,7 @@ START_TEST(a_free_neither_waits_nor_gives_back_and_the_next_ordinary_one_does)
 }
 END_TEST
 
-START_TEST(a_free_of_what_is_no_block_says_what_it_is)
+START_TEST(prompt_free_reports_invalid_frees)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -435,7 +440,7 @@ END_TEST
 
 #define TURNS 300
 
-/* Blocks of a thread that serves kernels, and of others that allocate, free and trim. */
+/* A thread that serves kernels, beside others that allocate, free and trim. */
 static void *serve(void *user)
 {
 	struct fixture *f = user;
@@ -474,7 +479,7 @@ static void *work(void *user)
 	return NULL;
 }
 
-START_TEST(among_others_that_allocate_free_and_trim)
+START_TEST(prompt_calls_work_beside_other_threads)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB, .limit_bytes = 2 * MIB };
 	struct fixture *f = fixture_new(&config);
@@ -496,23 +501,22 @@ int main(void)
 {
 	TCase *tcase = suite_begin("pool/prompt");
 
-	tcase_add_test(tcase, what_the_pool_holds_is_taken_without_a_call);
-	tcase_add_test(tcase, what_is_not_here_is_not_asked_for_and_no_failure);
-	tcase_add_test(tcase, new_memory_comes_by_one_call_and_as_much_as_growth_brings);
+	tcase_add_test(tcase, free_memory_is_used_without_source_call);
+	tcase_add_test(tcase, alloc_here_makes_no_source_call_and_no_failure);
+	tcase_add_test(tcase, new_memory_is_one_call_of_growth_size);
 	tcase_add_test(tcase, idle_chunks_stay_until_a_free_has_waited);
-	tcase_add_test(tcase, the_limit_bounds_it_and_shapes_what_comes_with_it);
-	tcase_add_test(tcase, a_limit_that_was_lowered_holds);
-	tcase_add_test(tcase, a_pool_that_does_not_grow_does_not);
-	tcase_add_test(tcase, a_source_with_less_gives_less_and_nothing_goes_back_for_it);
-	tcase_add_test(tcase, a_source_that_says_it_has_no_room_is_not_asked);
-	tcase_add_test(tcase, its_arguments_are_judged_like_the_others);
-	tcase_add_test(tcase, no_failure_of_the_metadata_makes_a_chunk_go_back);
-	tcase_add_test(tcase, caches_are_emptied_before_the_source_is_asked_and_streams_are_left);
-	tcase_add_loop_test(tcase, a_thread_inside_the_source_is_waited_for_no_longer_than_patience,
-			    0, 2);
-	tcase_add_test(tcase, a_thread_that_is_done_in_time_is_waited_for);
-	tcase_add_test(tcase, a_free_neither_waits_nor_gives_back_and_the_next_ordinary_one_does);
-	tcase_add_test(tcase, a_free_of_what_is_no_block_says_what_it_is);
-	tcase_add_test(tcase, among_others_that_allocate_free_and_trim);
+	tcase_add_test(tcase, limit_bounds_request_and_growth);
+	tcase_add_test(tcase, lowered_limit_is_kept);
+	tcase_add_test(tcase, pool_without_growth_makes_no_call);
+	tcase_add_test(tcase, smaller_source_gives_less_without_release);
+	tcase_add_test(tcase, source_without_room_is_not_called);
+	tcase_add_test(tcase, prompt_calls_validate_arguments_like_alloc);
+	tcase_add_test(tcase, metadata_failure_releases_no_chunk);
+	tcase_add_test(tcase, caches_are_drained_before_source_call);
+	tcase_add_loop_test(tcase, wait_for_thread_in_source_ends_with_patience, 0, 2);
+	tcase_add_test(tcase, wait_succeeds_if_thread_leaves_source_in_time);
+	tcase_add_test(tcase, prompt_free_releases_nothing_until_ordinary_free);
+	tcase_add_test(tcase, prompt_free_reports_invalid_frees);
+	tcase_add_test(tcase, prompt_calls_work_beside_other_threads);
 	return suite_end();
 }

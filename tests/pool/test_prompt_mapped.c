@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calls for a thread that a running kernel waits for (pool/prompt.c), on a source that maps memory in pieces: new
- * pieces come, and none is moved, unmapped or waited for.
+ * The calls for a thread that a running kernel waits for (pool/prompt.c), on a source that maps
+ * memory in pieces. They map new pieces, and none is moved, unmapped or waited for.
  */
 #include "mapped.h"
 
@@ -40,7 +40,7 @@ static void free_now(void *block)
 	ck_assert_int_eq(mam_pool_free_now(pool, block), MAM_OK);
 }
 
-/* Since `made` was last emptied memory was mapped so many times, and nothing else was called. */
+/* Since `made` was last cleared, memory was mapped this many times, and no other call was made. */
 static void only_mapped(unsigned times)
 {
 	ck_assert_uint_eq(made[MAP], times);
@@ -53,7 +53,7 @@ static void watch(void)
 	memset(made, 0, sizeof(made));
 }
 
-START_TEST(what_is_mapped_is_taken_without_a_call)
+START_TEST(mapped_memory_is_used_without_source_call)
 {
 	void *hole = take(16 * MIB);
 
@@ -65,26 +65,26 @@ START_TEST(what_is_mapped_is_taken_without_a_call)
 }
 END_TEST
 
-START_TEST(what_is_lacking_comes_in_one_piece)
+START_TEST(missing_memory_is_mapped_in_one_piece)
 {
 	watch();
 	got_new(64 * MIB);
 	only_mapped(1);
 	ck_assert_uint_eq(stats().physical_bytes, 64 * MIB);
-	got_new((size_t)2 << 30); /* the largest is 1 GiB */
+	got_new((size_t)2 << 30); /* the largest piece is 1 GiB */
 	only_mapped(2);
-	take((size_t)1 << 30); /* an ordinary one is in pieces that can be moved */
+	take((size_t)1 << 30); /* an ordinary request maps pieces that can be moved */
 	ck_assert_uint_gt(made[MAP], 1);
 }
 END_TEST
 
-START_TEST(a_hole_with_void_beside_it_is_made_larger)
+START_TEST(free_block_beside_unmapped_addresses_grows)
 {
 	void *low = take(32 * MIB);
 
 	take(MIB * 2);
-	give(take(8 * MIB)); /* free, with void above */
-	give(low);           /* and a larger hole, with none */
+	give(take(8 * MIB)); /* free, with unmapped addresses above */
+	give(low);           /* and a larger free block, without */
 	watch();
 	got_new(40 * MIB);
 	only_mapped(1);
@@ -92,7 +92,7 @@ START_TEST(a_hole_with_void_beside_it_is_made_larger)
 }
 END_TEST
 
-START_TEST(free_pieces_elsewhere_neither_move_nor_go)
+START_TEST(free_pieces_elsewhere_are_not_moved_or_released)
 {
 	void *low = take(64 * MIB), *block;
 
@@ -103,12 +103,13 @@ START_TEST(free_pieces_elsewhere_neither_move_nor_go)
 	only_mapped(1);
 	ck_assert_uint_eq(stats().physical_bytes, (64 + 2 + 66) * MIB);
 	ck_assert_int_eq(mam_pool_alloc(pool, 96 * MIB, 0, &block), MAM_OK);
-	ck_assert_uint_gt(made[MOVE] + made[UNMAP], 0); /* an ordinary one would have used them */
+	/* An ordinary request would have used them. */
+	ck_assert_uint_gt(made[MOVE] + made[UNMAP], 0);
 	prove();
 }
 END_TEST
 
-START_TEST(the_limit_is_kept_though_moving_would_help)
+START_TEST(limit_is_kept_although_a_move_would_help)
 {
 	struct mam_pool_config config = config_of(0, 0, 96 * MIB);
 	void *low, *block = NULL;
@@ -132,7 +133,7 @@ START_TEST(the_limit_is_kept_though_moving_would_help)
 }
 END_TEST
 
-START_TEST(a_pool_that_does_not_grow_does_not)
+START_TEST(pool_without_growth_maps_nothing)
 {
 	struct mam_pool_config config = config_of(MAM_GROWTH_NONE, 16 * MIB, 0);
 
@@ -144,7 +145,7 @@ START_TEST(a_pool_that_does_not_grow_does_not)
 }
 END_TEST
 
-START_TEST(a_step_of_growth_comes_with_it_and_is_left_away_where_it_does_not_fit)
+START_TEST(growth_step_is_mapped_if_it_fits)
 {
 	struct mam_pool_config config = config_of(32 * MIB, 0, 40 * MIB);
 
@@ -154,13 +155,13 @@ START_TEST(a_step_of_growth_comes_with_it_and_is_left_away_where_it_does_not_fit
 	ck_assert_uint_eq(stats().physical_bytes, 32 * MIB);
 	got_new(30 * MIB);
 	only_mapped(1);
-	got_new(2 * MIB); /* 8 MiB are left of the limit, which is what comes */
+	got_new(2 * MIB); /* 8 MiB are left of the limit, and are mapped */
 	only_mapped(1);
 	ck_assert_uint_eq(stats().physical_bytes, 40 * MIB);
 }
 END_TEST
 
-START_TEST(a_source_that_refuses_the_step_is_asked_for_what_is_lacking)
+START_TEST(refused_step_falls_back_to_missing_bytes)
 {
 	struct mam_pool_config config = config_of(32 * MIB, 0, 0);
 
@@ -180,7 +181,7 @@ START_TEST(a_source_that_refuses_the_step_is_asked_for_what_is_lacking)
 }
 END_TEST
 
-START_TEST(a_device_without_room_is_not_asked)
+START_TEST(full_device_is_not_called)
 {
 	fresh_pool(64 * MIB, 0, NULL);
 	watch();
@@ -193,8 +194,8 @@ START_TEST(a_device_without_room_is_not_asked)
 }
 END_TEST
 
-/* Of the calls for 3 GiB, each fails in turn, by each answer there is. */
-START_TEST(every_refusal_leaves_the_pool_in_order)
+/* Each of the calls for 3 GiB fails in turn, with each status. */
+START_TEST(pool_stays_intact_after_each_refusal)
 {
 	const enum mam_status answers[] = { MAM_ERROR_OUT_OF_MEMORY, MAM_ERROR_DRIVER,
 					    MAM_ERROR_NO_DEVICE };
@@ -208,7 +209,7 @@ START_TEST(every_refusal_leaves_the_pool_in_order)
 	not_got((size_t)3 << 30, refusal);
 	refuse_at[MAP] = 0;
 	ck_assert_uint_eq(made[UNMAP] + made[MOVE] + made[QUIESCE], 0);
-	/* What came is ground, of use to the next. */
+	/* The memory already mapped is free for the next request. */
 	ck_assert_uint_ge(stats().physical_bytes, (nth - 1) * ((size_t)1 << 30));
 	ck_assert_int_eq(take_new((size_t)3 << 30, 0, &block), MAM_OK);
 	prove();
@@ -216,7 +217,7 @@ START_TEST(every_refusal_leaves_the_pool_in_order)
 }
 END_TEST
 
-START_TEST(no_failure_of_the_metadata_calls_for_more)
+START_TEST(metadata_failure_makes_no_extra_call)
 {
 	unsigned failed = 0;
 
@@ -242,7 +243,7 @@ START_TEST(no_failure_of_the_metadata_calls_for_more)
 }
 END_TEST
 
-START_TEST(a_free_is_fenced_before_its_memory_moves_whatever_the_policy_is)
+START_TEST(prompt_free_is_fenced_before_unmap)
 {
 	struct mam_pool_config config = config_of(0, 0, 0);
 	void *block;
@@ -265,7 +266,10 @@ START_TEST(a_free_is_fenced_before_its_memory_moves_whatever_the_policy_is)
 }
 END_TEST
 
-/* Another thread in the middle of an unmap, which may wait for the device by the fence before it. */
+/*
+ * Another thread is in the middle of an unmap, which may wait for the device because of the fence
+ * before it.
+ */
 static enum mam_status met;
 static void *served;
 static pthread_t server;
@@ -283,10 +287,10 @@ static void meet_unmap(enum call call)
 		return;
 	meanwhile = NULL;
 	ck_assert_int_eq(pthread_create(&server, NULL, ask, NULL), 0);
-	pthread_join(server, NULL); /* it does not wait for this call to end */
+	pthread_join(server, NULL); /* does not wait for this call to end */
 }
 
-START_TEST(a_thread_that_unmaps_is_not_waited_for)
+START_TEST(prompt_alloc_does_not_wait_for_unmapping_thread)
 {
 	give(take(64 * MIB));
 	take(2 * MIB);
@@ -333,7 +337,7 @@ static void *work(void *unused)
 	return NULL;
 }
 
-START_TEST(among_others_that_allocate_free_and_trim)
+START_TEST(prompt_calls_work_beside_other_threads)
 {
 	struct mam_pool_config config = config_of(0, 0, 128 * MIB);
 	pthread_t thread[4];
@@ -353,20 +357,19 @@ int main(void)
 {
 	TCase *tcase = mapped_begin("pool/prompt_mapped");
 
-	tcase_add_test(tcase, what_is_mapped_is_taken_without_a_call);
-	tcase_add_test(tcase, what_is_lacking_comes_in_one_piece);
-	tcase_add_test(tcase, a_hole_with_void_beside_it_is_made_larger);
-	tcase_add_test(tcase, free_pieces_elsewhere_neither_move_nor_go);
-	tcase_add_test(tcase, the_limit_is_kept_though_moving_would_help);
-	tcase_add_test(tcase, a_pool_that_does_not_grow_does_not);
-	tcase_add_test(tcase,
-		       a_step_of_growth_comes_with_it_and_is_left_away_where_it_does_not_fit);
-	tcase_add_test(tcase, a_source_that_refuses_the_step_is_asked_for_what_is_lacking);
-	tcase_add_test(tcase, a_device_without_room_is_not_asked);
-	tcase_add_loop_test(tcase, every_refusal_leaves_the_pool_in_order, 0, 9);
-	tcase_add_test(tcase, no_failure_of_the_metadata_calls_for_more);
-	tcase_add_test(tcase, a_free_is_fenced_before_its_memory_moves_whatever_the_policy_is);
-	tcase_add_test(tcase, a_thread_that_unmaps_is_not_waited_for);
-	tcase_add_test(tcase, among_others_that_allocate_free_and_trim);
+	tcase_add_test(tcase, mapped_memory_is_used_without_source_call);
+	tcase_add_test(tcase, missing_memory_is_mapped_in_one_piece);
+	tcase_add_test(tcase, free_block_beside_unmapped_addresses_grows);
+	tcase_add_test(tcase, free_pieces_elsewhere_are_not_moved_or_released);
+	tcase_add_test(tcase, limit_is_kept_although_a_move_would_help);
+	tcase_add_test(tcase, pool_without_growth_maps_nothing);
+	tcase_add_test(tcase, growth_step_is_mapped_if_it_fits);
+	tcase_add_test(tcase, refused_step_falls_back_to_missing_bytes);
+	tcase_add_test(tcase, full_device_is_not_called);
+	tcase_add_loop_test(tcase, pool_stays_intact_after_each_refusal, 0, 9);
+	tcase_add_test(tcase, metadata_failure_makes_no_extra_call);
+	tcase_add_test(tcase, prompt_free_is_fenced_before_unmap);
+	tcase_add_test(tcase, prompt_alloc_does_not_wait_for_unmapping_thread);
+	tcase_add_test(tcase, prompt_calls_work_beside_other_threads);
 	return mapped_end();
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random operations on the pool and on the oracle side by side.
+ * Random operations on the pool and on the oracle in parallel.
  *
- * A row of the table below is a kind of pool; each is driven by the same mix of requests, aligned requests, frees, bad
- * frees, trims and refusals of the source. After every step all invariants, all numbers and all segments are compared
- * (oracle_compare). Seeds 1 to 3 are fixed; one more is fresh each time and is printed:
+ * Each row of the table below is a kind of pool. Each is driven by the same mix of requests,
+ * aligned requests, frees, invalid frees, trims and refusals of the source. After every step, all
+ * invariants, counters and segments are compared (oracle_compare). Seeds 1 to 3 are fixed; one more
+ * is new in each run and is printed:
  *
- *     MAM_TEST_SEED=N tests/pool/test_random    runs that seed alone
+ *     MAM_TEST_SEED=N tests/pool/test_random    runs that seed only
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ struct kind {
 	size_t alignment;
 	size_t total_bytes; /* of the source; 0: no bound */
 	size_t max_bytes;   /* of a request */
-	unsigned live;      /* blocks at which frees and requests are equally likely */
+	unsigned live;      /* number of blocks at which frees and requests are equally likely */
 	unsigned steps;
 };
 
@@ -43,19 +44,23 @@ static const struct kind kinds[] = {
 	  SPACE_DOWN, 4096, 4096, 0, 12 * KIB, 50, 2500 },
 	{ "scattered chunks", { .growth_bytes = 16 * KIB },
 	  SPACE_SCATTERED, 4096, 65536, 0, 40 * KIB, 40, 2500 },
-	{ "a limit", { .chunk_bytes = 20 * KIB, .growth_bytes = 32 * KIB, .limit_bytes = 150 * KIB },
+	{ "a limit",
+	  { .chunk_bytes = 20 * KIB, .growth_bytes = 32 * KIB, .limit_bytes = 150 * KIB },
 	  SPACE_SCATTERED, 4096, 4096, 0, 24 * KIB, 30, 2500 },
-	{ "a poor source", { .growth_bytes = 64 * KIB },
+	{ "source with little memory", { .growth_bytes = 64 * KIB },
 	  SPACE_UP, 4096, 4096, 200 * KIB, 24 * KIB, 30, 2500 },
 	{ "granule 16", { .chunk_bytes = 8 * KIB, .growth_bytes = 8 * KIB, .granule = 16 },
 	  SPACE_DOWN, 64, 16, 0, 1 * KIB, 60, 2500 },
-	{ "sizes about the last bin", { .chunk_bytes = 96 * KIB, .growth_bytes = MAM_GROWTH_NONE, .granule = 16 },
+	{ "sizes around the last bin",
+	  { .chunk_bytes = 96 * KIB, .growth_bytes = MAM_GROWTH_NONE, .granule = 16 },
 	  SPACE_UP, 64, 16, 0, 10 * KIB, 16, 2500 },
-	{ "granule 64 KiB, chunk sizes finer", { .growth_bytes = 1 * MIB + 4096, .granule = 64 * KIB },
+	{ "granule 64 KiB, chunk sizes not multiples",
+	  { .growth_bytes = 1 * MIB + 4096, .granule = 64 * KIB },
 	  SPACE_SCATTERED, 4096, 64 * KIB, 0, 400 * KIB, 20, 1500 },
-	{ "granule 2 MiB", { .chunk_bytes = 64 * MIB, .granule = 2 * MIB, .limit_bytes = 512 * MIB },
+	{ "granule 2 MiB",
+	  { .chunk_bytes = 64 * MIB, .granule = 2 * MIB, .limit_bytes = 512 * MIB },
 	  SPACE_UP, 2 * MIB, 2 * MIB, 0, 20 * MIB, 15, 1500 },
-	{ "chunks of one block", { .growth_bytes = 512 },
+	{ "chunks with one block each", { .growth_bytes = 512 },
 	  SPACE_UP, 512, 512, 0, 1536, 30, 2000 },
 	{ "default growth", { .granule = 64 * KIB },
 	  SPACE_SCATTERED, 2 * MIB, 2 * MIB, 0, 30 * MIB, 15, 800 },
@@ -71,7 +76,7 @@ struct run {
 	struct fixture *fixture;
 	struct oracle oracle;
 	uint64_t state;
-	uintptr_t freed[16]; /* addresses of blocks freed lately: double frees in waiting */
+	uintptr_t freed[16]; /* addresses of recently freed blocks: candidates for double frees */
 };
 
 /* xorshift64*: G. Marsaglia, "Xorshift RNGs", 2003; S. Vigna, 2014. */
@@ -88,7 +93,10 @@ static size_t draw_below(struct run *run, size_t bound)
 	return (size_t)((draw(run) >> 20) % bound);
 }
 
-/* Small sizes often, large ones seldom, sizes on and just beside the granule's multiples among them. */
+/*
+ * Small sizes often, large ones rarely; includes multiples of the granule and sizes just beside
+ * them.
+ */
 static size_t draw_size(struct run *run)
 {
 	size_t granule = run->oracle.granule, max = run->kind->max_bytes;
@@ -138,7 +146,7 @@ static void release(struct run *run, uintptr_t address)
 	enum mam_status expected = oracle_free(&run->oracle, address);
 	enum mam_status status = mam_pool_free(run->fixture->pool, (void *)address);
 
-	ck_assert_msg(status == expected, "step %llu: free of %p answers %d, the map says %d",
+	ck_assert_msg(status == expected, "step %llu: free of %p returns %d, expected %d",
 		      (unsigned long long)run->oracle.step, (void *)address, (int)status,
 		      (int)expected);
 	if (status == MAM_OK)
@@ -158,11 +166,11 @@ static void release_wrongly(struct run *run)
 	const struct oracle_block *block = oracle_pick(&run->oracle, draw(run));
 
 	switch (draw_below(run, 4)) {
-	case 0: /* freed lately, by now perhaps part of something else, or live again */
+	case 0: /* freed recently; may now be part of another block, or live again */
 		if (run->freed[draw_below(run, 16)])
 			release(run, run->freed[draw_below(run, 16)]);
 		return;
-	case 1: /* somewhere in a block, seldom its start */
+	case 1: /* anywhere in a block, rarely its start */
 		if (block)
 			release(run, block->base + draw_below(run, block->granules *
 									   run->oracle.granule));
@@ -177,7 +185,7 @@ static void release_wrongly(struct run *run)
 					   : chunk->base - 1);
 		}
 		return;
-	default: /* nowhere */ release(run, draw_below(run, 2) ? 1 : (uintptr_t)draw(run));
+	default: /* anywhere */ release(run, draw_below(run, 2) ? 1 : (uintptr_t)draw(run));
 	}
 }
 
@@ -196,7 +204,10 @@ static void trim(struct run *run)
 	space_refuse_none(&run->fixture->space);
 	oracle_sync(&run->oracle, &run->fixture->space);
 	if (run->fixture->space.kept) {
-		/* What went back before the refusal is a success; nothing at all is the source's answer. */
+		/*
+		 * A partial success before the refusal is a success; otherwise the source's status
+		 * is returned.
+		 */
 		ck_assert_int_eq(status, held == run->fixture->space.held_bytes ? MAM_ERROR_DRIVER
 										: MAM_OK);
 		oracle_put_back(&run->oracle, run->fixture->space.kept);
@@ -219,8 +230,8 @@ static void request_while_refused(struct run *run)
 static void step(struct run *run)
 {
 	size_t dice = draw_below(run, 100);
-	size_t push = run->oracle.now.live_blocks * 38 /
-		      run->kind->live; /* rises with what lives: a pull to the middle */
+	/* Rises with the number of live blocks, which keeps it near the middle. */
+	size_t push = run->oracle.now.live_blocks * 38 / run->kind->live;
 
 	if (dice < 2)
 		trim(run);
@@ -252,7 +263,7 @@ static void drive(const struct kind *kind, uint64_t seed)
 		step(&run);
 		oracle_compare(&run.oracle, run.fixture->pool);
 	}
-	/* Everything out again, in random order: what is left is one free segment a chunk. */
+	/* Free everything in random order: one free segment per chunk is left. */
 	while (run.oracle.now.live_blocks) {
 		release_live(&run);
 		oracle_compare(&run.oracle, run.fixture->pool);
@@ -262,13 +273,13 @@ static void drive(const struct kind *kind, uint64_t seed)
 	fixture_end(run.fixture);
 }
 
-START_TEST(fixed_seeds_match_the_oracle)
+START_TEST(fixed_seeds_match_oracle)
 {
 	drive(&kinds[(size_t)_i % KINDS], (uint64_t)_i / KINDS + 1);
 }
 END_TEST
 
-START_TEST(a_fresh_seed_matches_the_oracle)
+START_TEST(new_seed_matches_oracle)
 {
 	printf("test_random: %s: seed %llu: rerun with MAM_TEST_SEED=%llu\n", kinds[_i].name,
 	       (unsigned long long)fresh_seed, (unsigned long long)fresh_seed);
@@ -285,8 +296,7 @@ int main(void)
 	fresh_seed =
 		given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL) * 1000003u % 1000000000u;
 	if (given == NULL)
-		tcase_add_loop_test(tcase, fixed_seeds_match_the_oracle, 0,
-				    (int)KINDS * FIXED_SEEDS);
-	tcase_add_loop_test(tcase, a_fresh_seed_matches_the_oracle, 0, (int)KINDS);
+		tcase_add_loop_test(tcase, fixed_seeds_match_oracle, 0, (int)KINDS * FIXED_SEEDS);
+	tcase_add_loop_test(tcase, new_seed_matches_oracle, 0, (int)KINDS);
 	return suite_end();
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Growth on a source that maps memory in pieces: footing, moving, giving back, and what happens when
- * a call to the source is refused.
+ * Growth on a source that maps memory in pieces: growth policy, moves, releases, and refused source
+ * calls.
  */
 #include <pthread.h>
 
 #include "mapped.h"
 
-/* Four blocks of 32 MiB, the first and the third freed: 64 MiB free, in two holes. */
+/* Four blocks of 32 MiB, the first and the third freed: 64 MiB free, in two blocks. */
 static void *kept[4];
 
 static void make_holes(void)
@@ -19,7 +19,7 @@ static void make_holes(void)
 	prove();
 }
 
-START_TEST(growth_is_contiguous_and_no_more_than_is_needed)
+START_TEST(growth_is_contiguous_and_minimal)
 {
 	char *first = take(20 * MIB), *second = take(10 * MIB);
 
@@ -31,7 +31,7 @@ START_TEST(growth_is_contiguous_and_no_more_than_is_needed)
 }
 END_TEST
 
-START_TEST(a_request_that_fits_no_hole_takes_the_free_memory_there_is)
+START_TEST(request_over_largest_free_block_moves_free_memory)
 {
 	void *large;
 
@@ -45,28 +45,28 @@ START_TEST(a_request_that_fits_no_hole_takes_the_free_memory_there_is)
 }
 END_TEST
 
-START_TEST(new_memory_comes_first_while_the_growth_policy_allows_it)
+START_TEST(new_memory_is_mapped_while_policy_permits)
 {
 	make_holes();
-	take(65 * MIB); /* one more than is free: a peak of live bytes */
+	take(65 * MIB); /* one more than is free: a new peak of live bytes */
 	ck_assert_uint_le(stats().physical_bytes, mam_growth_policy_budget(129 * MIB));
 	prove();
 }
 END_TEST
 
-START_TEST(a_small_request_brings_what_the_growth_policy_allows)
+START_TEST(small_request_maps_what_policy_permits)
 {
 	take(1024 * MIB);
 	take(1000);
 	ck_assert_uint_eq(stats().physical_bytes, 1034 * MIB); /* a 102nd */
 	for (int i = 0; i < 3; i++)
 		take(4 * MIB);
-	ck_assert_uint_eq(stats().physical_bytes, 1046 * MIB); /* no more than they lack */
+	ck_assert_uint_eq(stats().physical_bytes, 1046 * MIB); /* no more than the missing bytes */
 	prove();
 }
 END_TEST
 
-START_TEST(small_blocks_lie_apart)
+START_TEST(small_blocks_have_separate_range)
 {
 	char *large = take(8 * MIB), *small = take(1000);
 	uint64_t apart = (uint64_t)(small > large ? small - large : large - small);
@@ -79,7 +79,7 @@ START_TEST(small_blocks_lie_apart)
 }
 END_TEST
 
-START_TEST(trim_gives_all_free_pieces_back)
+START_TEST(trim_releases_all_free_pieces)
 {
 	size_t released = 0;
 
@@ -97,7 +97,7 @@ START_TEST(trim_gives_all_free_pieces_back)
 }
 END_TEST
 
-START_TEST(trim_keeps_what_it_is_told_to)
+START_TEST(trim_keeps_requested_bytes)
 {
 	give(take(100 * MIB));
 	ck_assert_int_eq(mam_pool_trim(pool, 50 * MIB, NULL), MAM_OK);
@@ -107,8 +107,8 @@ START_TEST(trim_keeps_what_it_is_told_to)
 }
 END_TEST
 
-/* There may be work on freed blocks: the pool moves nothing, and is larger for that. */
-START_TEST(without_need_nothing_is_waited_for)
+/* Work on freed blocks may be running: the pool moves nothing, and grows instead. */
+START_TEST(pool_does_not_wait_if_it_can_grow)
 {
 	make_stream_pool(0);
 	make_holes();
@@ -119,19 +119,19 @@ START_TEST(without_need_nothing_is_waited_for)
 }
 END_TEST
 
-START_TEST(work_is_waited_for_before_a_piece_goes_and_only_then)
+START_TEST(pool_waits_once_before_it_moves_a_piece)
 {
 	make_stream_pool(128 * MIB);
 	make_holes();
 	ck_assert_uint_eq(made[QUIESCE], 0);
 	take(64 * MIB);
-	ck_assert_uint_eq(made[QUIESCE], 1); /* once for all frees before */
+	ck_assert_uint_eq(made[QUIESCE], 1); /* one wait for all previous frees */
 	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
 	ck_assert_uint_eq(made[QUIESCE], 1);
 }
 END_TEST
 
-START_TEST(a_strict_pool_has_waited_already)
+START_TEST(strict_pool_moves_without_second_wait)
 {
 	struct mam_pool_config strict = { .free_policy = MAM_FREE_STRICT, .name = "strict" };
 
@@ -144,7 +144,7 @@ START_TEST(a_strict_pool_has_waited_already)
 }
 END_TEST
 
-START_TEST(without_a_wait_nothing_moves)
+START_TEST(failed_wait_moves_nothing)
 {
 	void *block = NULL;
 
@@ -156,13 +156,13 @@ START_TEST(without_a_wait_nothing_moves)
 	ck_assert_ptr_null(block);
 	ck_assert_uint_eq(made[MOVE], 0);
 	prove();
-	take(64 * MIB); /* it is still known that a wait is due */
+	take(64 * MIB); /* the pool still knows that it has to wait */
 	ck_assert_uint_eq(made[QUIESCE], 2);
 	prove();
 }
 END_TEST
 
-START_TEST(the_limit_counts_memory_and_moving_keeps_to_it)
+START_TEST(limit_counts_mapped_memory_and_permits_moves)
 {
 	struct mam_pool_config limited = { .limit_bytes = 128 * MIB,
 					   .free_policy = MAM_FREE_STREAM,
@@ -181,7 +181,7 @@ START_TEST(the_limit_counts_memory_and_moving_keeps_to_it)
 }
 END_TEST
 
-START_TEST(a_pool_that_may_not_grow_moves_what_it_has)
+START_TEST(pool_without_growth_moves_its_memory)
 {
 	struct mam_pool_config fixed = { .chunk_bytes = 128 * MIB,
 					 .growth_bytes = MAM_GROWTH_NONE,
@@ -201,7 +201,7 @@ START_TEST(a_pool_that_may_not_grow_moves_what_it_has)
 }
 END_TEST
 
-START_TEST(a_device_that_is_full_gives_what_is_free_elsewhere)
+START_TEST(full_device_moves_free_pieces)
 {
 	void *block;
 
@@ -215,7 +215,7 @@ START_TEST(a_device_that_is_full_gives_what_is_free_elsewhere)
 }
 END_TEST
 
-START_TEST(a_stale_pointer_is_known_after_its_piece_went)
+START_TEST(double_free_is_detected_after_unmap)
 {
 	void *block = take(32 * MIB);
 
@@ -225,7 +225,7 @@ START_TEST(a_stale_pointer_is_known_after_its_piece_went)
 }
 END_TEST
 
-START_TEST(alignment_is_kept)
+START_TEST(alignment_is_honored)
 {
 	static const size_t alignments[] = { 512, 4096, 2 * MIB, 16 * MIB };
 	void *block = NULL;
@@ -237,7 +237,7 @@ START_TEST(alignment_is_kept)
 }
 END_TEST
 
-START_TEST(nowait_never_asks_the_source)
+START_TEST(nowait_makes_no_source_call)
 {
 	unsigned int before;
 	void *block = NULL;
@@ -256,7 +256,7 @@ static bool add_bytes(const struct mam_segment_info *segment, void *user)
 	return true;
 }
 
-START_TEST(a_walk_sees_memory_and_no_void)
+START_TEST(walk_reports_mapped_memory_only)
 {
 	uint64_t bytes = 0;
 
@@ -267,7 +267,7 @@ START_TEST(a_walk_sees_memory_and_no_void)
 }
 END_TEST
 
-/* Every call of each kind is refused once in a scene that makes them all. */
+/* Each call of each kind is refused once in a scenario that contains all of them. */
 static void play_scene(enum call call, unsigned int at, enum mam_status answer, bool lose)
 {
 	void *large = NULL;
@@ -300,7 +300,7 @@ static void play_scene(enum call call, unsigned int at, enum mam_status answer, 
 	tear_down();
 }
 
-START_TEST(any_call_may_be_refused)
+START_TEST(pool_survives_refusal_of_any_call)
 {
 	for (unsigned int at = 1; at <= 14; at++) {
 		play_scene((enum call)_i, at, MAM_ERROR_DRIVER, false);
@@ -311,7 +311,7 @@ START_TEST(any_call_may_be_refused)
 }
 END_TEST
 
-START_TEST(a_lost_piece_is_no_longer_counted)
+START_TEST(lost_piece_is_no_longer_counted)
 {
 	void *block;
 
@@ -325,23 +325,23 @@ START_TEST(a_lost_piece_is_no_longer_counted)
 }
 END_TEST
 
-START_TEST(the_end_leaves_nothing_mapped)
+START_TEST(fini_unmaps_everything)
 {
 	make_holes();
 	give(kept[1]);
 	give(kept[3]);
 	ck_assert_int_eq(mam_pool_fini(pool), MAM_OK);
 	ck_assert_uint_eq(made[SHRINK], made[GROW]);
-	/* All handles were released: the source has all its memory again. */
+	/* All handles were released: all memory is available in the source. */
 	ck_assert_uint_eq(mam_source_room(inner), (size_t)8 << 30);
 }
 END_TEST
 
-START_TEST(addresses_are_asked_for_modestly)
+START_TEST(refused_range_is_retried_at_half_size)
 {
 	tear_down();
 	make_source((size_t)8 << 30);
-	refuse_at[GROW] = 1; /* of the first range: half of it will do */
+	refuse_at[GROW] = 1; /* for the first range: half of it suffices */
 	ck_assert_int_eq(make_pool(NULL), MAM_OK);
 	ck_assert_uint_eq(made[GROW], 3);
 	take(64 * MIB);
@@ -364,7 +364,7 @@ static size_t some_size(uint64_t *state)
 	return ((size_t)1024 << octave) + next(state) % ((size_t)1024 << octave);
 }
 
-START_TEST(a_long_random_run_keeps_every_invariant)
+START_TEST(random_operations_keep_invariants)
 {
 	enum { SLOTS = 64 };
 	void *blocks[SLOTS] = { NULL };
@@ -418,7 +418,7 @@ static void *churn(void *user)
 	return NULL;
 }
 
-START_TEST(threads_grow_move_and_trim_at_once)
+START_TEST(threads_grow_move_and_trim_concurrently)
 {
 	pthread_t threads[4];
 	void *wrong;
@@ -434,7 +434,7 @@ START_TEST(threads_grow_move_and_trim_at_once)
 }
 END_TEST
 
-START_TEST(spare_memory_goes_back_by_itself)
+START_TEST(memory_above_spare_is_released)
 {
 	struct mam_pool_config sparing = { .free_policy = MAM_FREE_STREAM,
 					   .spare_bytes = 40 * MIB,
@@ -451,7 +451,7 @@ START_TEST(spare_memory_goes_back_by_itself)
 }
 END_TEST
 
-START_TEST(what_cannot_go_is_not_tried_at_each_free)
+START_TEST(unreleasable_memory_is_not_retried_at_each_free)
 {
 	struct mam_pool_config sparing = { .free_policy = MAM_FREE_STREAM,
 					   .spare_bytes = 4 * MIB,
@@ -478,7 +478,7 @@ START_TEST(what_cannot_go_is_not_tried_at_each_free)
 }
 END_TEST
 
-START_TEST(growth_policy_is_a_share_of_what_is_needed)
+START_TEST(growth_policy_is_proportional_to_need)
 {
 	ck_assert_uint_eq(mam_growth_policy_budget(0), 2 * MIB);
 	ck_assert_uint_eq(mam_growth_policy_budget(10200 * MIB), 10300 * MIB);
@@ -501,35 +501,35 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, growth_is_contiguous_and_no_more_than_is_needed);
-	tcase_add_test(tcase, a_request_that_fits_no_hole_takes_the_free_memory_there_is);
-	tcase_add_test(tcase, new_memory_comes_first_while_the_growth_policy_allows_it);
-	tcase_add_test(tcase, a_small_request_brings_what_the_growth_policy_allows);
-	tcase_add_test(tcase, small_blocks_lie_apart);
-	tcase_add_test(tcase, trim_gives_all_free_pieces_back);
-	tcase_add_test(tcase, trim_keeps_what_it_is_told_to);
-	tcase_add_test(tcase, without_need_nothing_is_waited_for);
-	tcase_add_test(tcase, work_is_waited_for_before_a_piece_goes_and_only_then);
-	tcase_add_test(tcase, a_strict_pool_has_waited_already);
-	tcase_add_test(tcase, without_a_wait_nothing_moves);
-	tcase_add_test(tcase, the_limit_counts_memory_and_moving_keeps_to_it);
-	tcase_add_test(tcase, a_pool_that_may_not_grow_moves_what_it_has);
-	tcase_add_test(tcase, a_device_that_is_full_gives_what_is_free_elsewhere);
-	tcase_add_test(tcase, a_stale_pointer_is_known_after_its_piece_went);
-	tcase_add_loop_test(tcase, alignment_is_kept, 0, 4);
-	tcase_add_test(tcase, nowait_never_asks_the_source);
-	tcase_add_test(tcase, a_walk_sees_memory_and_no_void);
-	tcase_add_test(tcase, a_lost_piece_is_no_longer_counted);
-	tcase_add_test(tcase, the_end_leaves_nothing_mapped);
-	tcase_add_test(tcase, addresses_are_asked_for_modestly);
-	tcase_add_loop_test(tcase, a_long_random_run_keeps_every_invariant, 0, 3);
-	tcase_add_test(tcase, threads_grow_move_and_trim_at_once);
-	tcase_add_test(tcase, spare_memory_goes_back_by_itself);
-	tcase_add_test(tcase, what_cannot_go_is_not_tried_at_each_free);
-	tcase_add_test(tcase, growth_policy_is_a_share_of_what_is_needed);
+	tcase_add_test(tcase, growth_is_contiguous_and_minimal);
+	tcase_add_test(tcase, request_over_largest_free_block_moves_free_memory);
+	tcase_add_test(tcase, new_memory_is_mapped_while_policy_permits);
+	tcase_add_test(tcase, small_request_maps_what_policy_permits);
+	tcase_add_test(tcase, small_blocks_have_separate_range);
+	tcase_add_test(tcase, trim_releases_all_free_pieces);
+	tcase_add_test(tcase, trim_keeps_requested_bytes);
+	tcase_add_test(tcase, pool_does_not_wait_if_it_can_grow);
+	tcase_add_test(tcase, pool_waits_once_before_it_moves_a_piece);
+	tcase_add_test(tcase, strict_pool_moves_without_second_wait);
+	tcase_add_test(tcase, failed_wait_moves_nothing);
+	tcase_add_test(tcase, limit_counts_mapped_memory_and_permits_moves);
+	tcase_add_test(tcase, pool_without_growth_moves_its_memory);
+	tcase_add_test(tcase, full_device_moves_free_pieces);
+	tcase_add_test(tcase, double_free_is_detected_after_unmap);
+	tcase_add_loop_test(tcase, alignment_is_honored, 0, 4);
+	tcase_add_test(tcase, nowait_makes_no_source_call);
+	tcase_add_test(tcase, walk_reports_mapped_memory_only);
+	tcase_add_test(tcase, lost_piece_is_no_longer_counted);
+	tcase_add_test(tcase, fini_unmaps_everything);
+	tcase_add_test(tcase, refused_range_is_retried_at_half_size);
+	tcase_add_loop_test(tcase, random_operations_keep_invariants, 0, 3);
+	tcase_add_test(tcase, threads_grow_move_and_trim_concurrently);
+	tcase_add_test(tcase, memory_above_spare_is_released);
+	tcase_add_test(tcase, unreleasable_memory_is_not_retried_at_each_free);
+	tcase_add_test(tcase, growth_policy_is_proportional_to_need);
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(alone, 120);
-	tcase_add_loop_test(alone, any_call_may_be_refused, 0, CALLS);
+	tcase_add_loop_test(alone, pool_survives_refusal_of_any_call, 0, CALLS);
 	suite_add_tcase(suite, alone);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps by which pieces come, go and move, one by one: what they answer when somebody took the
- * piece meanwhile, when they wait for the device, and what goes back by itself. And the teeth of the
- * check on which all tests of ranges lean.
+ * The steps that map, release and move pieces, one by one: their results when another thread
+ * allocated the piece meanwhile, when they wait for the device, and what the pool releases by
+ * itself. Also a test of the check on which all tests of ranges rely.
  */
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ static struct mam_edge edge_at(const void *address)
 	return (struct mam_edge){ .part = MAM_RANGE_LARGE, .at = (uintptr_t)address };
 }
 
-START_TEST(the_piece_that_fits_best_is_picked)
+START_TEST(best_fitting_piece_is_picked)
 {
 	static const size_t sizes[] = { 4, 8, 2, 6 };
 	static const struct {
@@ -38,8 +38,8 @@ START_TEST(the_piece_that_fits_best_is_picked)
 }
 END_TEST
 
-/* The hole that is to grow keeps its pieces, on whichever side it grows. */
-START_TEST(the_hole_at_the_edge_keeps_its_pieces)
+/* The free block that is to grow keeps its pieces, on whichever side it grows. */
+START_TEST(free_block_at_edge_keeps_its_pieces)
 {
 	struct mam_free_piece found;
 	struct mam_edge edge;
@@ -59,7 +59,10 @@ START_TEST(the_hole_at_the_edge_keeps_its_pieces)
 }
 END_TEST
 
-/* 32 MiB free in four pieces, in use by the device as far as the pool knows; void at `end`. */
+/*
+ * 32 MiB free in four pieces, in use by the device as far as the pool knows; `end` is followed by
+ * unmapped addresses.
+ */
 static char *hole, *end;
 
 static void make_hole(struct mam_free_piece *found)
@@ -72,7 +75,7 @@ static void make_hole(struct mam_free_piece *found)
 	ck_assert_ptr_eq((char *)(uintptr_t)found->piece.base, hole);
 }
 
-START_TEST(a_piece_that_was_taken_meanwhile_stays)
+START_TEST(allocated_piece_is_not_moved_or_released)
 {
 	struct mam_free_piece found;
 	struct mam_edge edge;
@@ -82,12 +85,12 @@ START_TEST(a_piece_that_was_taken_meanwhile_stays)
 	edge = edge_at(end);
 	ck_assert_int_eq(mam_remap_move(pool, &edge, &found, false), MAM_ERROR_WOULD_WAIT);
 	ck_assert_int_eq(mam_remap_release(pool, &found, false), MAM_ERROR_WOULD_WAIT);
-	if (_i == 2) { /* its front is free still */
+	if (_i == 2) { /* its front is still free */
 		void *front = take(2 * MIB);
 
 		block = take(4 * MIB);
 		give(front);
-	} else { /* its front, or all of it */
+	} else { /* its front is allocated, or all of it */
 		block = take(_i == 0 ? MIB + 512 : 20 * MIB);
 	}
 	ck_assert_int_eq(mam_remap_move(pool, &edge, &found, true), MAM_ERROR_WOULD_WAIT);
@@ -95,7 +98,7 @@ START_TEST(a_piece_that_was_taken_meanwhile_stays)
 	ck_assert_int_eq(mam_remap_release(pool, &found, true), MAM_ERROR_WOULD_WAIT);
 	ck_assert_uint_eq(made[QUIESCE] + made[MOVE] + made[UNMAP], 0);
 	prove();
-	/* Of another one it is still known that a wait is due. */
+	/* For another piece, the pool still knows that it has to wait. */
 	ck_assert(mam_remap_pick(pool, NULL, 8 * MIB, UINT64_MAX, &found));
 	ck_assert_int_eq(mam_remap_move(pool, &edge, &found, true), MAM_OK);
 	ck_assert_uint_eq(made[QUIESCE], 1);
@@ -105,8 +108,8 @@ START_TEST(a_piece_that_was_taken_meanwhile_stays)
 }
 END_TEST
 
-/* From the middle of a hole: three cuts, with no record left for any. */
-START_TEST(metadata_grow_before_a_piece_is_cut_out)
+/* From the middle of a free block: three splits, with no record left for any. */
+START_TEST(metadata_grows_before_piece_is_split)
 {
 	struct mam_records *records;
 	struct mam_free_piece found;
@@ -131,18 +134,18 @@ START_TEST(metadata_grow_before_a_piece_is_cut_out)
 }
 END_TEST
 
-START_TEST(where_there_is_no_void_nothing_comes)
+START_TEST(nothing_is_mapped_without_unmapped_addresses)
 {
 	struct mam_free_piece found;
 	struct mam_edge edge;
 
 	make_hole(&found);
-	edge = edge_at(end - 32 * MIB); /* a block's */
+	edge = edge_at(end - 32 * MIB); /* a block uses it */
 	ck_assert_int_eq(mam_remap_move(pool, &edge, &found, true), MAM_ERROR_WOULD_WAIT);
 	prove();
 	ck_assert_int_eq(mam_remap_fresh(pool, &edge, 8 * MIB), MAM_ERROR_WOULD_WAIT);
 	prove();
-	edge = edge_at(end - 8 * MIB); /* half of it is */
+	edge = edge_at(end - 8 * MIB); /* a block uses half of it */
 	ck_assert_int_eq(mam_remap_fresh(pool, &edge, 16 * MIB), MAM_ERROR_WOULD_WAIT);
 	prove();
 	ck_assert_uint_eq(made[MOVE], 0);
@@ -150,7 +153,7 @@ START_TEST(where_there_is_no_void_nothing_comes)
 }
 END_TEST
 
-START_TEST(the_end_of_the_range_is_void_as_well)
+START_TEST(end_of_range_can_be_mapped)
 {
 	const struct mam_pieces *pieces = &pool->range->part[MAM_RANGE_LARGE].pieces;
 	struct mam_edge edge;
@@ -165,13 +168,13 @@ START_TEST(the_end_of_the_range_is_void_as_well)
 }
 END_TEST
 
-static void not_before_the_wait(enum call call)
+static void check_wait_came_first(enum call call)
 {
 	if (call == UNMAP || call == MOVE)
 		ck_assert_uint_eq(made[QUIESCE], 1);
 }
 
-START_TEST(a_piece_goes_after_one_wait_for_all_frees_before)
+START_TEST(pieces_are_released_after_one_wait)
 {
 	void *other;
 
@@ -179,7 +182,7 @@ START_TEST(a_piece_goes_after_one_wait_for_all_frees_before)
 	other = take(24 * MIB);
 	give(take(32 * MIB));
 	give(other);
-	meanwhile = not_before_the_wait;
+	meanwhile = check_wait_came_first;
 	ck_assert_int_eq(mam_pool_trim(pool, 32 * MIB, NULL), MAM_OK);
 	ck_assert_uint_gt(made[UNMAP], 0);
 	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
@@ -188,7 +191,7 @@ START_TEST(a_piece_goes_after_one_wait_for_all_frees_before)
 }
 END_TEST
 
-START_TEST(without_a_wait_nothing_goes)
+START_TEST(failed_wait_releases_nothing)
 {
 	make_stream_pool(0);
 	give(take(32 * MIB));
@@ -204,7 +207,7 @@ START_TEST(without_a_wait_nothing_goes)
 }
 END_TEST
 
-START_TEST(without_a_wait_what_was_to_move_stays_whole)
+START_TEST(failed_wait_keeps_free_block_whole)
 {
 	struct mam_free_piece found;
 	struct mam_edge edge;
@@ -215,7 +218,8 @@ START_TEST(without_a_wait_what_was_to_move_stays_whole)
 	refusal = MAM_ERROR_DRIVER;
 	ck_assert_int_eq(mam_remap_move(pool, &edge, &found, true), MAM_ERROR_DRIVER);
 	prove();
-	ck_assert_ptr_eq((char *)take(40 * MIB), end); /* what is void there is in one part */
+	/* The unmapped addresses there are one segment. */
+	ck_assert_ptr_eq((char *)take(40 * MIB), end);
 }
 END_TEST
 
@@ -228,8 +232,8 @@ static void make_sparing(size_t spare)
 	fresh_pool((size_t)8 << 30, 0, &sparing);
 }
 
-/* What is retired is in use: it counts neither as free nor as spare. */
-START_TEST(a_spare_is_what_lies_free)
+/* Retired memory is in use: it is neither free nor spare. */
+START_TEST(spare_counts_free_memory_only)
 {
 	void *blocks[4];
 	uint64_t ticket;
@@ -241,14 +245,14 @@ START_TEST(a_spare_is_what_lies_free)
 	ck_assert_int_eq(mam_pool_set_aside(pool, blocks[3], &ticket, &bytes), MAM_OK);
 	give(blocks[0]);
 	give(blocks[1]);
-	ck_assert_uint_eq(stats().physical_bytes, 128 * MIB); /* 64: not twice as much */
+	ck_assert_uint_eq(stats().physical_bytes, 128 * MIB); /* 64 is less than twice the spare */
 	give(blocks[2]);
 	ck_assert_uint_eq(stats().physical_bytes, 72 * MIB);
 	prove();
 }
 END_TEST
 
-/* Pieces of 8 MiB of which 7 lie free. */
+/* Pieces of 8 MiB, of which 7 are free. */
 static void make_stuck(int pieces)
 {
 	void *free_parts[8];
@@ -263,17 +267,20 @@ static void make_stuck(int pieces)
 	prove();
 }
 
-/* What could not go when it was tried, less the spare, is added to what makes it try again. */
-START_TEST(a_spare_counts_from_what_could_not_go)
+/*
+ * Memory that could not be released at one attempt, less the spare, raises the threshold of the
+ * next.
+ */
+START_TEST(unreleasable_memory_raises_spare_threshold)
 {
 	static const struct {
 		int stuck;
 		size_t first, then;
 		unsigned int unmapped;
 	} rows[] = {
-		{ 6, 0, 8, 0 },   /* 35 stayed when 32 were due: now 51 are; 50 */
-		{ 6, 0, 10, 2 },  /* 52 */
-		{ 3, 16, 13, 2 }, /* 16 of 37 went, 21 stayed: now 37 are due; 35 */
+		{ 6, 0, 8, 0 },   /* 35 stayed at a threshold of 32: now 51; 50 are free */
+		{ 6, 0, 10, 2 },  /* 52 are free */
+		{ 3, 16, 13, 2 }, /* 16 of 37 were released, 21 stayed: now 37; 35 are free */
 		{ 3, 16, 16, 4 },
 	};
 
@@ -287,7 +294,7 @@ START_TEST(a_spare_counts_from_what_could_not_go)
 }
 END_TEST
 
-START_TEST(a_spare_without_end_is_never_given_back)
+START_TEST(unlimited_spare_is_never_released)
 {
 	make_sparing((size_t)1 << 63);
 	give(take(512 * MIB));
@@ -295,7 +302,7 @@ START_TEST(a_spare_without_end_is_never_given_back)
 }
 END_TEST
 
-START_TEST(a_mebibyte_and_more_is_large)
+START_TEST(blocks_from_one_mebibyte_use_large_range)
 {
 	static const struct {
 		size_t bytes;
@@ -323,12 +330,12 @@ static struct mam_pieces *large_pieces(void)
 	return &pool->range->part[MAM_RANGE_LARGE].pieces;
 }
 
-static void a_piece_in_the_void(void)
+static void piece_in_unmapped_addresses(void)
 {
 	mam_pieces_put(large_pieces(), (uintptr_t)end, 2 * MIB);
 }
 
-static void a_piece_in_lost_addresses(void)
+static void piece_in_lost_addresses(void)
 {
 	struct mam_edge edge = edge_at(end);
 
@@ -336,20 +343,20 @@ static void a_piece_in_lost_addresses(void)
 	bad_to = bad_from + MIB;
 	ck_assert_int_eq(mam_remap_fresh(pool, &edge, 2 * MIB), MAM_ERROR_DRIVER);
 	prove();
-	a_piece_in_the_void();
+	piece_in_unmapped_addresses();
 }
 
-static void a_hole_without_its_piece(void)
+static void free_block_without_piece(void)
 {
 	mam_pieces_take(large_pieces(), (uintptr_t)hole);
 }
 
-static void a_block_without_its_piece(void)
+static void live_block_without_piece(void)
 {
 	mam_pieces_take(large_pieces(), (uintptr_t)end - 8 * MIB);
 }
 
-static void a_piece_that_is_too_long(void)
+static void piece_too_long(void)
 {
 	mam_pieces_put(large_pieces(), (uintptr_t)end - 8 * MIB, 10 * MIB);
 }
@@ -361,19 +368,19 @@ static void too_many_bytes_counted(void)
 	pool->counts.peak_reserved_bytes += 2 * MIB;
 }
 
-static void a_hole_on_no_freelists(void)
+static void free_block_not_in_freelists(void)
 {
 	mam_freelists_remove(&pool->range->part[MAM_RANGE_LARGE].holes, &pool->segments,
 			     mam_addrtree_find(&pool->segments, pool->by_address, (uintptr_t)hole));
 }
 
-static void a_void_on_no_freelists(void)
+static void unmapped_not_in_freelists(void)
 {
 	mam_freelists_remove(&pool->range->part[MAM_RANGE_LARGE].unmapped, &pool->segments,
 			     mam_addrtree_find(&pool->segments, pool->by_address, (uintptr_t)end));
 }
 
-static void a_small_part_s_void_on_no_freelists(void)
+static void small_unmapped_not_in_freelists(void)
 {
 	const struct mam_range_part *small = &pool->range->part[MAM_RANGE_SMALL];
 
@@ -382,7 +389,7 @@ static void a_small_part_s_void_on_no_freelists(void)
 		mam_addrtree_find(&pool->segments, pool->by_address, small->pieces.base));
 }
 
-static void a_void_called_a_hole(void)
+static void unmapped_marked_free(void)
 {
 	segment_of(end)->state = MAM_SEGMENT_FREE;
 }
@@ -391,19 +398,19 @@ static const struct {
 	void (*do_it)(void);
 	const char *says;
 } damages[] = {
-	{ a_piece_in_the_void, "unmapped" },
-	{ a_piece_in_lost_addresses, "unmapped" },
-	{ a_hole_without_its_piece, "whole pieces" },
-	{ a_block_without_its_piece, "whole pieces" },
-	{ a_piece_that_is_too_long, "" },
+	{ piece_in_unmapped_addresses, "unmapped" },
+	{ piece_in_lost_addresses, "unmapped" },
+	{ free_block_without_piece, "whole pieces" },
+	{ live_block_without_piece, "whole pieces" },
+	{ piece_too_long, "" },
 	{ too_many_bytes_counted, "physical" },
-	{ a_hole_on_no_freelists, "free segments" },
-	{ a_void_on_no_freelists, "unmapped segments" },
-	{ a_small_part_s_void_on_no_freelists, "unmapped segments" },
-	{ a_void_called_a_hole, "" },
+	{ free_block_not_in_freelists, "free segments" },
+	{ unmapped_not_in_freelists, "unmapped segments" },
+	{ small_unmapped_not_in_freelists, "unmapped segments" },
+	{ unmapped_marked_free, "" },
 };
 
-START_TEST(the_check_sees_each_kind_of_damage)
+START_TEST(check_detects_corruption)
 {
 	struct mam_free_piece found;
 	char why[200] = "";
@@ -412,7 +419,7 @@ START_TEST(the_check_sees_each_kind_of_damage)
 	damages[_i].do_it();
 	ck_assert_int_eq(mam_pool_check(pool, why, sizeof(why)), MAM_ERROR_CORRUPT);
 	ck_assert_msg(strstr(why, damages[_i].says) != NULL, "%s", why);
-	_exit(EXIT_SUCCESS); /* nothing can end such a pool */
+	_exit(EXIT_SUCCESS); /* such a pool cannot be destroyed */
 }
 END_TEST
 
@@ -431,7 +438,7 @@ static void check_in_between(enum call call)
 	checked = MAM_OK;
 }
 
-START_TEST(the_check_is_content_while_a_piece_is_on_its_way)
+START_TEST(check_accepts_piece_in_transit)
 {
 	struct mam_free_piece found;
 	struct mam_edge edge;
@@ -450,21 +457,21 @@ int main(void)
 {
 	TCase *tcase = mapped_begin("pool/remap");
 
-	tcase_add_loop_test(tcase, the_piece_that_fits_best_is_picked, 0, 9);
-	tcase_add_test(tcase, the_hole_at_the_edge_keeps_its_pieces);
-	tcase_add_loop_test(tcase, a_piece_that_was_taken_meanwhile_stays, 0, 3);
-	tcase_add_test(tcase, metadata_grow_before_a_piece_is_cut_out);
-	tcase_add_test(tcase, where_there_is_no_void_nothing_comes);
-	tcase_add_test(tcase, the_end_of_the_range_is_void_as_well);
-	tcase_add_test(tcase, a_piece_goes_after_one_wait_for_all_frees_before);
-	tcase_add_test(tcase, without_a_wait_nothing_goes);
-	tcase_add_test(tcase, without_a_wait_what_was_to_move_stays_whole);
-	tcase_add_test(tcase, a_spare_is_what_lies_free);
-	tcase_add_loop_test(tcase, a_spare_counts_from_what_could_not_go, 0, 4);
-	tcase_add_test(tcase, a_spare_without_end_is_never_given_back);
-	tcase_add_loop_test(tcase, a_mebibyte_and_more_is_large, 0, 2);
-	tcase_add_loop_test(tcase, the_check_sees_each_kind_of_damage, 0,
+	tcase_add_loop_test(tcase, best_fitting_piece_is_picked, 0, 9);
+	tcase_add_test(tcase, free_block_at_edge_keeps_its_pieces);
+	tcase_add_loop_test(tcase, allocated_piece_is_not_moved_or_released, 0, 3);
+	tcase_add_test(tcase, metadata_grows_before_piece_is_split);
+	tcase_add_test(tcase, nothing_is_mapped_without_unmapped_addresses);
+	tcase_add_test(tcase, end_of_range_can_be_mapped);
+	tcase_add_test(tcase, pieces_are_released_after_one_wait);
+	tcase_add_test(tcase, failed_wait_releases_nothing);
+	tcase_add_test(tcase, failed_wait_keeps_free_block_whole);
+	tcase_add_test(tcase, spare_counts_free_memory_only);
+	tcase_add_loop_test(tcase, unreleasable_memory_raises_spare_threshold, 0, 4);
+	tcase_add_test(tcase, unlimited_spare_is_never_released);
+	tcase_add_loop_test(tcase, blocks_from_one_mebibyte_use_large_range, 0, 2);
+	tcase_add_loop_test(tcase, check_detects_corruption, 0,
 			    (int)(sizeof(damages) / sizeof(damages[0])));
-	tcase_add_test(tcase, the_check_is_content_while_a_piece_is_on_its_way);
+	tcase_add_test(tcase, check_accepts_piece_in_transit);
 	return mapped_end();
 }

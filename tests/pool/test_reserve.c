@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reserving: afterwards a block of that size comes without a call to the source, on chunks and on
- * pieces; within the limit, or not at all.
+ * mam_pool_reserve: afterwards a block of that size is allocated without a source call, on chunks
+ * and on pieces. It stays within the limit, or fails.
  */
 #include <mam/pools.h>
 
@@ -16,7 +16,7 @@ static void reserve(struct fixture *f, size_t bytes)
 	intact(f);
 }
 
-/* A block of the ground the pool has, or the test aborts in the source. */
+/* Allocates a block from memory that the pool has; the source aborts the test at any call. */
 static void *take_there(struct fixture *f, size_t bytes)
 {
 	void *block;
@@ -29,7 +29,7 @@ static void *take_there(struct fixture *f, size_t bytes)
 
 static const size_t sizes[] = { 1, 512, 4000, 64 * KIB, 64 * KIB + 1, 200 * KIB, 3 * MIB };
 
-START_TEST(what_is_reserved_comes_without_the_source)
+START_TEST(reserved_memory_needs_no_source_call)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .growth_bytes = 64 * KIB });
 
@@ -40,7 +40,7 @@ START_TEST(what_is_reserved_comes_without_the_source)
 }
 END_TEST
 
-START_TEST(nothing_is_counted_but_growth)
+START_TEST(reserve_counts_only_growth)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .growth_bytes = 64 * KIB });
 	struct mam_stats stats;
@@ -58,7 +58,7 @@ START_TEST(nothing_is_counted_but_growth)
 }
 END_TEST
 
-START_TEST(space_that_is_there_is_enough)
+START_TEST(existing_free_space_is_sufficient)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = 64 * KIB });
 	void *block = take(f, 16 * KIB);
@@ -66,7 +66,7 @@ START_TEST(space_that_is_there_is_enough)
 	take(f, 16 * KIB);
 	give(f, block);
 	atomic_store(&f->space.forbidden, true);
-	reserve(f, 16 * KIB); /* a hole */
+	reserve(f, 16 * KIB); /* a free block */
 	reserve(f, 32 * KIB); /* the tail */
 	reserve(f, 32 * KIB); /* it is still there */
 	reserve(f, 0);
@@ -77,7 +77,7 @@ START_TEST(space_that_is_there_is_enough)
 }
 END_TEST
 
-START_TEST(the_limit_holds)
+START_TEST(reserve_respects_limit)
 {
 	struct fixture *f = fixture_new(
 		&(struct mam_pool_config){ .growth_bytes = 64 * KIB, .limit_bytes = 128 * KIB });
@@ -99,7 +99,7 @@ START_TEST(the_limit_holds)
 }
 END_TEST
 
-START_TEST(a_source_that_refuses)
+START_TEST(reserve_fails_if_source_refuses)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .growth_bytes = 64 * KIB });
 
@@ -113,7 +113,7 @@ START_TEST(a_source_that_refuses)
 }
 END_TEST
 
-START_TEST(wrong_arguments)
+START_TEST(invalid_arguments_are_rejected)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .growth_bytes = 64 * KIB });
 
@@ -128,7 +128,7 @@ END_TEST
 
 static const size_t mapped_sizes[] = { 1, 64 * KIB, MIB, 2 * MIB + 1, 40 * MIB, 500 * MIB };
 
-START_TEST(on_pieces_the_memory_is_there)
+START_TEST(reserve_maps_pieces)
 {
 	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
 	struct mam_pool *pool = calloc(1, sizeof(*pool));
@@ -152,7 +152,7 @@ START_TEST(on_pieces_the_memory_is_there)
 	ck_assert_int_eq(mam_pool_reserve(pool, 601 * MIB), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_pool_free(pool, block), MAM_OK);
 	ck_assert_int_eq(mam_pool_check(pool, NULL, 0), MAM_OK);
-	/* and a limit that falls unmaps what is free */
+	/* And a lowered limit unmaps free memory. */
 	ck_assert_int_eq(mam_pool_set_limit(pool, 4 * MIB), MAM_OK);
 	ck_assert_int_eq(mam_pool_stats(pool, &after), MAM_OK);
 	ck_assert_uint_le(after.physical_bytes, 4 * MIB);
@@ -165,14 +165,14 @@ int main(void)
 {
 	TCase *tests = suite_begin("pool/reserve");
 
-	tcase_add_loop_test(tests, what_is_reserved_comes_without_the_source, 0,
+	tcase_add_loop_test(tests, reserved_memory_needs_no_source_call, 0,
 			    sizeof(sizes) / sizeof(sizes[0]));
-	tcase_add_test(tests, nothing_is_counted_but_growth);
-	tcase_add_test(tests, space_that_is_there_is_enough);
-	tcase_add_test(tests, the_limit_holds);
-	tcase_add_test(tests, a_source_that_refuses);
-	tcase_add_test(tests, wrong_arguments);
-	tcase_add_loop_test(tests, on_pieces_the_memory_is_there, 0,
+	tcase_add_test(tests, reserve_counts_only_growth);
+	tcase_add_test(tests, existing_free_space_is_sufficient);
+	tcase_add_test(tests, reserve_respects_limit);
+	tcase_add_test(tests, reserve_fails_if_source_refuses);
+	tcase_add_test(tests, invalid_arguments_are_rejected);
+	tcase_add_loop_test(tests, reserve_maps_pieces, 0,
 			    sizeof(mapped_sizes) / sizeof(mapped_sizes[0]));
 	return suite_end();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Retired blocks: freed to every caller, handed to none, until they are reclaimed in the order in which they went.
+ * Retired blocks: freed for the caller, but not available to requests until they are reclaimed, in
+ * the order of retirement.
  */
 #include "fixture.h"
 
@@ -27,7 +28,7 @@ static size_t reclaim(struct fixture *f, uint64_t ticket)
 	return bytes;
 }
 
-START_TEST(a_retired_block_is_given_to_nobody)
+START_TEST(retired_block_is_not_reused)
 {
 	struct mam_pool_config config = { .chunk_bytes = 4 * KIB, .growth_bytes = MAM_GROWTH_NONE };
 	struct fixture *f = fixture_new(&config);
@@ -41,7 +42,7 @@ START_TEST(a_retired_block_is_given_to_nobody)
 }
 END_TEST
 
-START_TEST(to_its_caller_it_is_freed)
+START_TEST(retired_block_counts_as_freed)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = 64 * KIB });
 	void *a = take(f, 1000);
@@ -74,7 +75,7 @@ START_TEST(to_its_caller_it_is_freed)
 }
 END_TEST
 
-START_TEST(a_chunk_of_nothing_but_retired_blocks_stays)
+START_TEST(chunk_with_retired_blocks_stays)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = 64 * KIB });
 	uint64_t ticket = retire(f, take(f, 512));
@@ -89,7 +90,7 @@ START_TEST(a_chunk_of_nothing_but_retired_blocks_stays)
 }
 END_TEST
 
-START_TEST(they_come_back_in_order_and_no_further_than_asked)
+START_TEST(reclaim_follows_order_up_to_ticket)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = 64 * KIB });
 	void *a = take(f, 512), *b = take(f, 1024), *c = take(f, 512);
@@ -113,7 +114,7 @@ START_TEST(they_come_back_in_order_and_no_further_than_asked)
 }
 END_TEST
 
-START_TEST(a_pool_with_retired_blocks_can_end)
+START_TEST(pool_with_retired_blocks_can_be_destroyed)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = 64 * KIB });
 	void *a = take(f, 512);
@@ -127,11 +128,11 @@ START_TEST(a_pool_with_retired_blocks_can_end)
 END_TEST
 
 /*
- * At random, with a shadow: which blocks are live and which retired, and that no new block overlaps either.
+ * Random operations with a shadow model of live and retired blocks: no new block overlaps either.
  */
 #define BLOCKS 200
 
-START_TEST(at_random_no_new_block_overlaps_a_retired_one)
+START_TEST(random_blocks_never_overlap_retired_ones)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = 64 * KIB });
 	struct {
@@ -174,11 +175,11 @@ int main(void)
 {
 	TCase *tests = suite_begin("retire");
 
-	tcase_add_test(tests, a_retired_block_is_given_to_nobody);
-	tcase_add_test(tests, to_its_caller_it_is_freed);
-	tcase_add_test(tests, a_chunk_of_nothing_but_retired_blocks_stays);
-	tcase_add_test(tests, they_come_back_in_order_and_no_further_than_asked);
-	tcase_add_test(tests, a_pool_with_retired_blocks_can_end);
-	tcase_add_test(tests, at_random_no_new_block_overlaps_a_retired_one);
+	tcase_add_test(tests, retired_block_is_not_reused);
+	tcase_add_test(tests, retired_block_counts_as_freed);
+	tcase_add_test(tests, chunk_with_retired_blocks_stays);
+	tcase_add_test(tests, reclaim_follows_order_up_to_ticket);
+	tcase_add_test(tests, pool_with_retired_blocks_can_be_destroyed);
+	tcase_add_test(tests, random_blocks_never_overlap_retired_ones);
 	return suite_end();
 }

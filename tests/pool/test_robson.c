@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the worst programs can do to the pool, played against it. Sizes and stores are counted in
- * words; a word here is a granule. A program keeps at most M words at a time, in blocks of at most
- * n, and sees the addresses it gets. The pool's store is one chunk, filled from its low end: its
- * high water is the store that it needed.
+ * Worst-case programs of the literature, run against the pool. Sizes and memory are counted in
+ * words; a word here is a granule. A program has at most M live words at a time, in blocks of at
+ * most n, and sees the addresses that it gets. The pool's memory is one chunk, used from its low
+ * end: its high water mark is the memory that it needed.
  *
- * Three figures, and what each is worth:
+ * Three bounds, and what each one proves:
  *
- *   low    M (lb(n) / 2 + 1) - n + 1. No allocator that cannot move blocks gets by with less against the
- *          first program, whatever its strategy: J. M. Robson, "Bounds for Some Functions Concerning
- *          Dynamic Storage Allocation", J. ACM 21 (1974), 491-499; the paper also has a strategy,
- *          not best fit, that never needs more while all sizes are powers of two. So to need more than
- *          that is a matter of strategy, and to need less would be a mistake in this file.
+ *   low    M (lb(n) / 2 + 1) - n + 1. No allocator that cannot move blocks needs less against the
+ *          first program, whatever its strategy: J. M. Robson, "Bounds for Some Functions
+ *          Concerning Dynamic Storage Allocation", J. ACM 21 (1974), 491-499. The paper also has a
+ *          strategy, not best fit, that never needs more while all sizes are powers of two. So
+ *          needing more is the fault of the strategy, and needing less would be an error in this
+ *          file.
  *   best   (M - 4n + 11) (n - 2). Best fit needs at least that against the second program: J. M.
  *          Robson, "Worst Case Fragmentation of First Fit and Best Fit Storage Allocation
  *          Strategies", Comp. J. 20 (1977), 242-244; the patterns are also in D. E. Knuth, "The Art
  *          of Computer Programming" 1, 3rd ed., answer to exercise 2.5-42. (First fit needs about
- *          M lb(n) at worst, by the same paper.) mam is best fit, and no better.
- *   high   n (M - s) + s for a growth by a request of s, thus less than n M. Needed by nobody who
- *          takes fresh ground only when no hole fits: at that moment every hole is below s, and
- *          has a block above it, which is a word at least; L words of blocks have at most L holes of
- *          at most s - 1. So the store is at most L + L (s - 1) + s, and L <= M - s.
+ *          M lb(n) at worst, by the same paper.) mam uses best fit, and does no better.
+ *   high   n (M - s) + s for a growth by a request of s, thus less than n M. An allocator never
+ *          needs more if it uses fresh memory only when no free block fits. At that moment every
+ *          free block is below s, and is followed by a live block of at least one word. L live
+ *          words leave at most L free blocks of at most s - 1. So the memory is at most
+ *          L + L (s - 1) + s, and L <= M - s.
  *
- * That the pool stays below `high`, whatever the program, is a theorem as long as the pool does what
- * it says, and is checked at each growth, of a random program too. The first program leaves no
- * hole that its next blocks would fit, so that strategy has no say in it: to need just `low`, to
- * the word, takes ground that is cut without a gap and freed neighbours that are one. The second
- * one is made for best fit, and goes wrong at once with another.
+ * The bound `high` is a theorem as long as the pool follows its rules. The test checks it at each
+ * growth, also with a random program. The first program leaves no free block that its next blocks
+ * would fit, so strategy has no influence. To need exactly `low`, the pool must cut memory without
+ * gaps and merge freed neighbors. The second program is designed for best fit, and fails
+ * immediately with any other strategy.
  *
- * Pieces of memory that move to where they are needed escape all three, as far as memory is
- * concerned: the last test plays the first program on the simulated vmm source.
+ * Pieces of memory that move to where they are needed avoid all three bounds, as far as memory is
+ * concerned. The last test runs the first program on the simulated vmm source.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -50,10 +52,10 @@ struct game {
 	size_t word;   /* bytes */
 	uint64_t base; /* address of word 0 */
 	uint64_t live; /* words */
-	uint64_t max;  /* of `live`, ever */
+	uint64_t max;  /* maximum of `live` so far */
 	uint64_t M, n;
-	bool bounded;   /* no block ever moves: `high` holds */
-	uint64_t store; /* end of the highest block ever */
+	bool bounded;   /* blocks never move: `high` is a bound */
+	uint64_t store; /* highest end of any block so far */
 };
 
 static struct game game_on(struct mam_source *source, size_t word, size_t chunk, uint64_t M,
@@ -97,7 +99,7 @@ static bool note_live(const struct mam_segment_info *segment, void *user)
 	return true;
 }
 
-/* What is freed after all that joins to one piece, and the pool ends. */
+/* The end: the freed memory merges into one segment, and the pool is destroyed. */
 static void game_end(struct game *game)
 {
 	void **blocks = calloc(game->M, sizeof(*blocks)), **end = blocks;
@@ -119,9 +121,9 @@ static struct block take_words(struct game *game, uint64_t size)
 	void *address;
 	uint64_t end;
 
-	/* Millions of times: an assertion that holds would be written down, which is slow. */
+	/* Runs millions of times. Check would record each assertion that holds, which is slow. */
 	if (game->live + size > game->M || size > game->n)
-		ck_abort_msg("%llu words are more than the game allows", (unsigned long long)size);
+		ck_abort_msg("%llu words exceed the program's bound", (unsigned long long)size);
 	if (mam_pool_alloc(game->pool, size * game->word, 0, &address) != MAM_OK)
 		ck_abort_msg("%llu words are refused", (unsigned long long)size);
 	if (game->base == 0)
@@ -148,9 +150,9 @@ static void free_words(struct game *game, struct block block)
 }
 
 /*
- * The first program. Begin with M blocks of one word. Then for sizes 2, 4, ... n: choose one of two
- * places in every aligned run of that many words, the one that leaves more of what follows
- * unusable; free each block that does not cover it, and fill up with blocks of the new size.
+ * The first program. It starts with M blocks of one word. Then for sizes 2, 4, ... n: choose one of
+ * two positions in every aligned run of that many words, the one that leaves more of the rest
+ * unusable. Free each block that does not cover it, and fill up with blocks of the new size.
  */
 struct set {
 	struct block *block;
@@ -226,7 +228,7 @@ static const struct {
 	{ 4096, 64 }, { 4096, 1024 }, { 16384, 256 },
 };
 
-START_TEST(the_first_program_gets_no_more_than_it_must)
+START_TEST(first_program_needs_exactly_lower_bound)
 {
 	const uint64_t M = first[_i].M, n = first[_i].n;
 	struct game game = game_of(M, n);
@@ -234,27 +236,28 @@ START_TEST(the_first_program_gets_no_more_than_it_must)
 	play_first(&game);
 	ck_assert_uint_eq(numbers(&game).high_water_bytes, game.store * WORD);
 	ck_assert_uint_eq(game.max, M);
-	ck_assert_uint_ge(game.store, low(M, n)); /* or this is not the program */
+	ck_assert_uint_ge(game.store, low(M, n)); /* otherwise this is not the program */
 	ck_assert_uint_le(game.store, low(M, n)); /* measured */
 	game_end(&game);
 }
 END_TEST
 
 /*
- * The second program. R is a block, F a hole, with m for n:
+ * The second program. R is a live block, F a free block, and m stands for n:
  *
  *   before  R(m-2) [F(m-3) R(1)] k times
- *   1. two R(m-2), which no hole holds, above all. The last unit and the first of the two go, and
- *      R(m) R(m-5) R(1) fill their place, each by best fit; then R(m) and the upper R(m-2) go.
- *   2. F(m) R(m-5) R(1) changes places with the unit below it, and again, until it is the lowest: R(m-2)
- *      R(2) into F(m), the unit and that R(m-2) go, R(m) R(m-5) R(1) into what is left, and R(m),
- *      R(2) and the upper R(m-5) go. The lowest unit is R(m-2).
- *   3. R(m-5) goes and R(m-2) comes: F(m-3) is left above it.
+ *   1. Allocate two R(m-2), which fit no free block, at the top. Free the last unit and the first
+ *      of the two. R(m) R(m-5) R(1) fill their place, each by best fit; then free R(m) and the
+ *      upper R(m-2).
+ *   2. F(m) R(m-5) R(1) changes places with the unit below it, repeatedly, until it is the lowest:
+ *      R(m-2) R(2) go into F(m); free the unit and that R(m-2); R(m) R(m-5) R(1) go into the free
+ *      space; free R(m), R(2) and the upper R(m-5). The lowest unit is R(m-2).
+ *   3. Free R(m-5) and allocate R(m-2): F(m-3) is left above it.
  *   after   the same with k + 1
  *
- * Each unit costs a word and takes m - 2.
+ * Each unit costs a word and wastes m - 2.
  */
-/* R(m) R(m-5) R(1) into a hole of 2m - 4; R(m) goes again. */
+/* R(m) R(m-5) R(1) into a free block of 2m - 4; then free R(m). */
 static void wedge(struct game *game, struct block *middle, struct block *one)
 {
 	struct block whole = take_words(game, game->n);
@@ -266,7 +269,7 @@ static void wedge(struct game *game, struct block *middle, struct block *one)
 	free_words(game, whole);
 }
 
-/* units[0] is the lowest; their count is k + 1 before and k + 2 after. */
+/* units[0] is the lowest; there are k + 1 before and k + 2 after. */
 static void add_unit(struct game *game, struct block *units, size_t *count)
 {
 	const uint64_t m = game->n;
@@ -286,7 +289,7 @@ static void add_unit(struct game *game, struct block *units, size_t *count)
 		wedge(game, &new_middle, &new_one);
 		free_words(game, two);
 		free_words(game, middle);
-		units[below + 2] = one; /* below the hole that two and middle left */
+		units[below + 2] = one; /* below the free block that two and middle left */
 		middle = new_middle;
 		one = new_one;
 	}
@@ -297,7 +300,10 @@ static void add_unit(struct game *game, struct block *units, size_t *count)
 	++*count;
 }
 
-/* The most that one round has live, over what it begins with: in step 2, with R(m) in place. */
+/*
+ * The maximum of live words in one round, beyond those at its start: in step 2, with R(m)
+ * allocated.
+ */
 static uint64_t round_needs(uint64_t m)
 {
 	return 3 * m - 7;
@@ -307,7 +313,7 @@ static const struct {
 	uint64_t M, n;
 } second[] = { { 64, 8 }, { 128, 16 }, { 256, 12 }, { 512, 32 } };
 
-START_TEST(best_fit_can_be_led_to_nearly_n_times_as_much)
+START_TEST(second_program_reaches_best_fit_worst_case)
 {
 	const uint64_t M = second[_i].M, n = second[_i].n;
 	struct game game = game_of(M, n);
@@ -328,7 +334,7 @@ START_TEST(best_fit_can_be_led_to_nearly_n_times_as_much)
 }
 END_TEST
 
-START_TEST(a_random_program_stays_below)
+START_TEST(random_program_stays_below_upper_bound)
 {
 	const uint64_t M = 600, n = 40;
 	struct game game = game_of(M, n);
@@ -357,7 +363,7 @@ END_TEST
 
 #define PIECE ((size_t)2 << 20)
 
-START_TEST(memory_that_moves_escapes)
+START_TEST(movable_memory_avoids_lower_bound)
 {
 	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
 	const uint64_t M = 1024, n = 32;
@@ -372,9 +378,9 @@ START_TEST(memory_that_moves_escapes)
 	play_first(&game);
 	stats = numbers(&game);
 	ck_assert_uint_eq(stats.peak_live_bytes, M * PIECE);
-	ck_assert_uint_le(stats.peak_physical_bytes,
-			  M * PIECE + M * PIECE / 20); /* 1.014 measured */
-	ck_assert_uint_gt(game.store, M);              /* of addresses there are enough */
+	/* 1.014 measured */
+	ck_assert_uint_le(stats.peak_physical_bytes, M * PIECE + M * PIECE / 20);
+	ck_assert_uint_gt(game.store, M); /* there are enough addresses */
 	ck_assert_uint_gt(stats.remaps, 0);
 	game_end(&game);
 }
@@ -384,11 +390,11 @@ int main(void)
 {
 	TCase *tests = suite_begin("pool/robson");
 
-	tcase_add_loop_test(tests, the_first_program_gets_no_more_than_it_must, 0,
+	tcase_add_loop_test(tests, first_program_needs_exactly_lower_bound, 0,
 			    sizeof(first) / sizeof(first[0]));
-	tcase_add_loop_test(tests, best_fit_can_be_led_to_nearly_n_times_as_much, 0,
+	tcase_add_loop_test(tests, second_program_reaches_best_fit_worst_case, 0,
 			    sizeof(second) / sizeof(second[0]));
-	tcase_add_loop_test(tests, a_random_program_stays_below, 0, 3);
-	tcase_add_test(tests, memory_that_moves_escapes);
+	tcase_add_loop_test(tests, random_program_stays_below_upper_bound, 0, 3);
+	tcase_add_test(tests, movable_memory_avoids_lower_bound);
 	return suite_end();
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What grows with the pool, and what may not: no clock is read here.
+ * What may grow with the pool and what may not; the test reads no clock.
  *
- * Steps are bounded by heights: every descent is along one path of a tree, so the height of both trees says how long an
- * operation can take. Memory is read from the pool's own count, and checked against what the system says.
+ * Steps are bounded by heights: every descent follows one path of a tree, so the heights of both
+ * trees bound the time of an operation. Memory is taken from the pool's own counter, and checked
+ * against the system's number.
  */
 #include <stdlib.h>
 #include <stdio.h>
@@ -50,11 +51,14 @@ static unsigned size_height(const struct mam_pool *pool)
 /* 2^(height / 2) <= count + 1 */
 static void ck_assert_low(unsigned height, uint64_t count, const char *what)
 {
-	ck_assert_msg(((uint64_t)1 << (height / 2)) <= count + 1, "%s: %llu records, %u high", what,
-		      (unsigned long long)count, height);
+	ck_assert_msg(((uint64_t)1 << (height / 2)) <= count + 1, "%s: %llu records, height %u",
+		      what, (unsigned long long)count, height);
 }
 
-/* `count` blocks of 32 sizes, all in one tree by size once they are holes, and a wall behind each. */
+/*
+ * `count` blocks of 32 sizes, each followed by a live block; when freed they are all in one tree by
+ * size.
+ */
 static struct fixture *comb(size_t count, void **block)
 {
 	struct mam_pool_config config = { .chunk_bytes = count * 600 * KIB, .granule = 16 };
@@ -75,7 +79,7 @@ static void free_all(struct fixture *f, void **block, size_t count)
 		ck_assert_int_eq(mam_pool_free(f->pool, block[i * 7919 % count]), MAM_OK);
 }
 
-START_TEST(both_trees_stay_low)
+START_TEST(both_trees_stay_balanced)
 {
 	static const size_t counts[] = { 10, 100, 1000, 10000 };
 	static void *block[10000];
@@ -86,16 +90,16 @@ START_TEST(both_trees_stay_low)
 	free_all(f, block, counts[_i]);
 	stats = stats_of(f);
 	ck_assert_uint_eq(stats.holes, counts[_i]);
-	ck_assert_low(address_height(f->pool), stats.segments, "by address, with holes");
-	ck_assert_low(size_height(f->pool), 32, "by size: no more nodes than there are sizes");
-	ck_assert_uint_ge(size_height(f->pool),
-			  counts[_i] < 100 ? 3 : 6); /* they are in a tree at all */
+	ck_assert_low(address_height(f->pool), stats.segments, "by address, with free blocks");
+	ck_assert_low(size_height(f->pool), 32, "by size: at most one node per size");
+	/* The free blocks are in a tree, not in bins. */
+	ck_assert_uint_ge(size_height(f->pool), counts[_i] < 100 ? 3 : 6);
 	intact(f);
 	fixture_end(f);
 }
 END_TEST
 
-START_TEST(a_segment_costs_at_most_128_bytes_of_host_memory)
+START_TEST(segment_needs_at_most_128_bytes_of_host_memory)
 {
 	enum { COUNT = 100000 };
 	void **block = calloc(COUNT, sizeof(*block));
@@ -132,7 +136,7 @@ static uint64_t resident_bytes(void)
 	return resident * 4096;
 }
 
-START_TEST(the_count_of_host_bytes_is_no_less_than_the_memory_that_went)
+START_TEST(host_bytes_counter_covers_resident_memory)
 {
 	enum { COUNT = 60000 };
 	struct mam_pool_config config = { .chunk_bytes = (size_t)COUNT * 512 };
@@ -143,14 +147,14 @@ START_TEST(the_count_of_host_bytes_is_no_less_than_the_memory_that_went)
 	for (size_t i = 0; i < COUNT; i++)
 		(void)mam_pool_alloc(f->pool, 512, 0, &block);
 	after = resident_bytes();
-	/* Huge pages may be touched ahead of use: allow two. */
-	if (before && after && !TESTS_ASAN && !TESTS_TSAN) /* whose shadows are memory too */
+	/* Huge pages may be populated before they are used: allow two. */
+	if (before && after && !TESTS_ASAN && !TESTS_TSAN) /* sanitizer shadow memory counts too */
 		ck_assert_uint_le(after - before, stats_of(f).host_bytes + 4 * MIB);
 	fixture_end(f);
 }
 END_TEST
 
-START_TEST(memory_does_not_grow_while_blocks_come_and_go)
+START_TEST(host_memory_is_constant_in_steady_state)
 {
 	struct mam_pool_config config = { .chunk_bytes = 4 * MIB };
 	struct fixture *f = fixture_new(&config);
@@ -174,7 +178,7 @@ START_TEST(memory_does_not_grow_while_blocks_come_and_go)
 }
 END_TEST
 
-START_TEST(a_pool_far_larger_than_this_machine_costs_nothing)
+START_TEST(pool_larger_than_machine_needs_no_memory)
 {
 	struct mam_source *host;
 	struct mam_pool *pool = calloc(1, sizeof(*pool));
@@ -192,7 +196,7 @@ START_TEST(a_pool_far_larger_than_this_machine_costs_nothing)
 }
 END_TEST
 
-START_TEST(a_pools_own_struct_stays_under_a_kibibyte)
+START_TEST(pool_struct_is_below_one_kibibyte)
 {
 	ck_assert_uint_lt(sizeof(struct mam_pool), 1024);
 }
@@ -202,11 +206,11 @@ int main(void)
 {
 	TCase *tcase = suite_begin("pool/scale");
 
-	tcase_add_loop_test(tcase, both_trees_stay_low, 0, 4);
-	tcase_add_test(tcase, a_segment_costs_at_most_128_bytes_of_host_memory);
-	tcase_add_test(tcase, the_count_of_host_bytes_is_no_less_than_the_memory_that_went);
-	tcase_add_test(tcase, memory_does_not_grow_while_blocks_come_and_go);
-	tcase_add_test(tcase, a_pool_far_larger_than_this_machine_costs_nothing);
-	tcase_add_test(tcase, a_pools_own_struct_stays_under_a_kibibyte);
+	tcase_add_loop_test(tcase, both_trees_stay_balanced, 0, 4);
+	tcase_add_test(tcase, segment_needs_at_most_128_bytes_of_host_memory);
+	tcase_add_test(tcase, host_bytes_counter_covers_resident_memory);
+	tcase_add_test(tcase, host_memory_is_constant_in_steady_state);
+	tcase_add_test(tcase, pool_larger_than_machine_needs_no_memory);
+	tcase_add_test(tcase, pool_struct_is_below_one_kibibyte);
 	return suite_end();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Statistics since a push: counts and peaks of that time alone, nested and side by side, against a
- * model that takes the numbers after each request; and nothing lost for who looks at the whole.
+ * Statistics since a push: counters and peaks of that period alone, nested and concurrent, compared
+ * with a model that reads the counters after each request. The pool's own totals lose nothing.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static struct fixture *pool_of(size_t chunk)
 		&(struct mam_pool_config){ .chunk_bytes = chunk, .growth_bytes = chunk });
 }
 
-START_TEST(counts_are_those_since_the_push)
+START_TEST(counters_start_at_push)
 {
 	struct fixture *f = pool_of(64 * KIB);
 	void *block = take(f, 1000), *other;
@@ -52,12 +52,12 @@ START_TEST(counts_are_those_since_the_push)
 	ck_assert_uint_eq(stats.failures, 1);
 	ck_assert_uint_eq(stats.grows, 1);
 	ck_assert_uint_eq(stats.shrinks, 1); /* before the request failed */
-	/* the present, as it is */
+	/* Current values, unchanged. */
 	ck_assert_uint_eq(stats.live_blocks, 1);
 	ck_assert_uint_eq(stats.live_bytes, 60 * KIB);
 	ck_assert_uint_eq(stats.reserved_bytes, 64 * KIB);
 	ck_assert_uint_eq(stats.peak_reserved_bytes, 128 * KIB);
-	/* and the whole */
+	/* And the totals. */
 	stats = stats_of(f);
 	ck_assert_uint_eq(stats.allocs, 4);
 	ck_assert_uint_eq(stats.frees, 3);
@@ -65,7 +65,7 @@ START_TEST(counts_are_those_since_the_push)
 }
 END_TEST
 
-START_TEST(a_peak_begins_with_the_value_at_the_push)
+START_TEST(peak_starts_at_value_of_push)
 {
 	struct fixture *f = pool_of(64 * KIB);
 	void *kept = take(f, 4 * KIB);
@@ -112,7 +112,7 @@ START_TEST(peaks_nest)
 }
 END_TEST
 
-START_TEST(the_pools_own_peak_grows_inside_a_scope)
+START_TEST(pool_peak_grows_inside_scope)
 {
 	struct fixture *f = pool_of(256 * KIB);
 
@@ -128,7 +128,7 @@ START_TEST(the_pools_own_peak_grows_inside_a_scope)
 }
 END_TEST
 
-START_TEST(a_pop_without_a_push)
+START_TEST(pop_without_push_fails)
 {
 	struct fixture *f = pool_of(64 * KIB);
 	struct mam_stats stats;
@@ -142,7 +142,7 @@ START_TEST(a_pop_without_a_push)
 }
 END_TEST
 
-START_TEST(open_scopes_end_with_the_pool)
+START_TEST(open_scopes_end_with_pool)
 {
 	struct fixture *f = pool_of(64 * KIB);
 	struct mam_stats stats;
@@ -162,7 +162,7 @@ START_TEST(open_scopes_end_with_the_pool)
 }
 END_TEST
 
-START_TEST(a_failure_taken_back_is_none)
+START_TEST(retracted_failure_is_not_counted)
 {
 	struct fixture *f = pool_of(64 * KIB);
 	void *block;
@@ -170,7 +170,7 @@ START_TEST(a_failure_taken_back_is_none)
 	space_refuse(&f->space, SPACE_GROW, 1, 100, MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_pool_alloc(f->pool, MIB, 0, &block), MAM_ERROR_OUT_OF_MEMORY);
 	push(f);
-	mam_scope_unfail(f->pool); /* of before: there is nothing below none */
+	mam_scope_unfail(f->pool); /* the failure is older: the counter stays at 0 */
 	ck_assert_uint_eq(pop(f).failures, 0);
 	ck_assert_uint_eq(stats_of(f).failures, 0);
 	mam_scope_unfail(f->pool);
@@ -184,7 +184,7 @@ END_TEST
 #define DEPTH 12
 #define BLOCKS 64
 
-/* What a scope should say: raised after each step. */
+/* The expected values of a scope, raised after each step. */
 struct model {
 	struct mam_stats start, peak;
 };
@@ -215,7 +215,7 @@ static void ck_assert_scope(const struct mam_stats *got, const struct model *mod
 	ck_assert_uint_eq(got->peak_live_rounded_bytes, model->peak.peak_live_rounded_bytes);
 	ck_assert_uint_eq(got->peak_retired_bytes, model->peak.peak_retired_bytes);
 	ck_assert_uint_eq(got->high_water_bytes, model->peak.high_water_bytes);
-	/* chunks come and go inside a request */
+	/* Chunks are added and released inside a request. */
 	ck_assert_uint_ge(got->peak_reserved_bytes, model->peak.peak_reserved_bytes);
 	ck_assert_uint_eq(got->allocs, now->allocs - model->start.allocs);
 	ck_assert_uint_eq(got->frees, now->frees - model->start.frees);
@@ -225,10 +225,10 @@ static void ck_assert_scope(const struct mam_stats *got, const struct model *mod
 	ck_assert_uint_eq(got->hole_bytes, now->hole_bytes);
 }
 
-START_TEST(random_nests)
+START_TEST(random_nested_scopes_match_model)
 {
 	struct fixture *f = pool_of(64 * KIB);
-	struct model model[DEPTH + 1]; /* the first: the pool's life */
+	struct model model[DEPTH + 1]; /* the first: the pool's lifetime */
 	void *blocks[BLOCKS] = { 0 };
 	size_t depth = 1;
 
@@ -283,7 +283,7 @@ START_TEST(random_nests)
 }
 END_TEST
 
-/* ---- side by side ---- */
+/* ---- concurrent ---- */
 
 static pthread_barrier_t both;
 
@@ -302,7 +302,7 @@ static void *second_thread(void *user)
 	return NULL;
 }
 
-START_TEST(threads_close_their_own)
+START_TEST(threads_close_their_own_scopes)
 {
 	struct fixture *f = pool_of(64 * KIB);
 	struct mam_stats stats;
@@ -350,7 +350,7 @@ static void *nest_and_allocate(void *user)
 	return NULL;
 }
 
-START_TEST(threads_at_once)
+START_TEST(threads_use_scopes_concurrently)
 {
 	struct fixture *f = pool_of(64 * KIB);
 	pthread_t threads[4];
@@ -373,15 +373,15 @@ int main(void)
 {
 	TCase *tests = suite_begin("pool/scope");
 
-	tcase_add_test(tests, counts_are_those_since_the_push);
-	tcase_add_test(tests, a_peak_begins_with_the_value_at_the_push);
+	tcase_add_test(tests, counters_start_at_push);
+	tcase_add_test(tests, peak_starts_at_value_of_push);
 	tcase_add_test(tests, peaks_nest);
-	tcase_add_test(tests, the_pools_own_peak_grows_inside_a_scope);
-	tcase_add_test(tests, a_pop_without_a_push);
-	tcase_add_loop_test(tests, open_scopes_end_with_the_pool, 0, 2);
-	tcase_add_test(tests, a_failure_taken_back_is_none);
-	tcase_add_loop_test(tests, random_nests, 0, 4);
-	tcase_add_test(tests, threads_close_their_own);
-	tcase_add_test(tests, threads_at_once);
+	tcase_add_test(tests, pool_peak_grows_inside_scope);
+	tcase_add_test(tests, pop_without_push_fails);
+	tcase_add_loop_test(tests, open_scopes_end_with_pool, 0, 2);
+	tcase_add_test(tests, retracted_failure_is_not_counted);
+	tcase_add_loop_test(tests, random_nested_scopes_match_model, 0, 4);
+	tcase_add_test(tests, threads_close_their_own_scopes);
+	tcase_add_test(tests, threads_use_scopes_concurrently);
 	return suite_end();
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers: each counted exactly once, peaks kept, structs of other sizes served. test_random compares them all the time. */
+/*
+ * Statistics: each event is counted exactly once, peaks persist, and structs of other sizes work.
+ * test_random compares the counters all the time.
+ */
 #include <string.h>
 
 #include "base/clock.h"
@@ -8,7 +11,7 @@
 static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB,
 						  .growth_bytes = MAM_GROWTH_NONE };
 
-START_TEST(a_new_pool_counts_its_chunk_and_nothing_else)
+START_TEST(new_pool_counts_only_its_chunk)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	struct mam_stats stats = stats_of(f);
@@ -28,8 +31,8 @@ START_TEST(a_new_pool_counts_its_chunk_and_nothing_else)
 }
 END_TEST
 
-/* Chunks that came and went, and calls that were refused; and the time they took, and no more. */
-START_TEST(each_call_of_the_source_is_counted_and_timed)
+/* Chunks added and released, refused calls, and the time that they took, and no more. */
+START_TEST(source_calls_are_counted_and_timed)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = 64 * KIB };
 	uint64_t began = mam_clock_ns();
@@ -68,7 +71,7 @@ static uint64_t seven(struct mam_source *source)
 	return 7;
 }
 
-START_TEST(a_source_that_computes_says_itself_what_its_calls_took)
+START_TEST(source_can_report_time_of_its_calls)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .growth_bytes = 16 * KIB });
 	struct mam_source_ops ops = *f->space.source.ops;
@@ -85,7 +88,7 @@ START_TEST(a_source_that_computes_says_itself_what_its_calls_took)
 }
 END_TEST
 
-START_TEST(live_bytes_are_what_was_asked_for_and_what_was_taken)
+START_TEST(live_bytes_count_requested_and_rounded)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *block = take(f, 700);
@@ -107,7 +110,7 @@ START_TEST(live_bytes_are_what_was_asked_for_and_what_was_taken)
 }
 END_TEST
 
-START_TEST(each_peak_is_of_its_own_moment)
+START_TEST(peaks_are_independent)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *many[5], *large;
@@ -129,7 +132,7 @@ START_TEST(each_peak_is_of_its_own_moment)
 }
 END_TEST
 
-START_TEST(high_water_is_the_highest_end_of_a_block_not_the_live_bytes)
+START_TEST(high_water_is_highest_block_end)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *low = take(f, 4096), *high = take(f, 512);
@@ -145,7 +148,7 @@ START_TEST(high_water_is_the_highest_end_of_a_block_not_the_live_bytes)
 }
 END_TEST
 
-START_TEST(high_water_adds_up_over_chunks)
+START_TEST(high_water_is_sum_over_chunks)
 {
 	struct mam_pool_config config = { .growth_bytes = 16 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -157,7 +160,7 @@ START_TEST(high_water_adds_up_over_chunks)
 }
 END_TEST
 
-START_TEST(free_ends_of_chunks_are_no_holes)
+START_TEST(free_chunk_ends_are_not_counted_as_holes)
 {
 	struct mam_pool_config config = { .growth_bytes = 16 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -165,9 +168,9 @@ START_TEST(free_ends_of_chunks_are_no_holes)
 	struct mam_stats stats;
 
 	hole = take(f, 3 * KIB);
-	take(f, 5 * KIB); /* chunk 1: hole, block, free end of 8 KiB */
+	take(f, 5 * KIB); /* chunk 1: free block, live block, free end of 8 KiB */
 	give(f, hole);
-	take(f, 12 * KIB); /* chunk 2: block, fresh end of 4 KiB */
+	take(f, 12 * KIB); /* chunk 2: live block, fresh end of 4 KiB */
 	stats = stats_of(f);
 	ck_assert_picture(f, KIB, "F3 L5 F8 | L12 F4");
 	ck_assert_uint_eq(stats.holes, 1);
@@ -179,7 +182,7 @@ START_TEST(free_ends_of_chunks_are_no_holes)
 }
 END_TEST
 
-START_TEST(the_largest_hole_is_found_among_many)
+START_TEST(largest_free_block_is_found_among_many)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *block[10];
@@ -197,7 +200,7 @@ START_TEST(the_largest_hole_is_found_among_many)
 }
 END_TEST
 
-START_TEST(what_is_refused_is_counted_as_a_failure_and_nothing_more)
+START_TEST(refused_request_counts_only_as_failure)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	void *block;
@@ -211,14 +214,14 @@ START_TEST(what_is_refused_is_counted_as_a_failure_and_nothing_more)
 	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, SIZE_MAX, 0, &block),
 			 MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(stats_of(f).failures, 4);
-	kept(f, f, MAM_ERROR_NOT_OWNED); /* a bad free is no failed request */
+	kept(f, f, MAM_ERROR_NOT_OWNED); /* an invalid free is not a failed request */
 	ck_assert_uint_eq(stats_of(f).failures, 4);
 	ck_assert_uint_eq(stats_of(f).allocs, 0);
 	fixture_end(f);
 }
 END_TEST
 
-START_TEST(an_older_caller_gets_the_fields_it_knows)
+START_TEST(older_caller_gets_its_fields)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	struct mam_stats stats;
@@ -235,7 +238,7 @@ START_TEST(an_older_caller_gets_the_fields_it_knows)
 }
 END_TEST
 
-START_TEST(a_newer_caller_gets_zeros_for_what_is_not_known)
+START_TEST(newer_caller_gets_zeros_for_unknown_fields)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	struct {
@@ -254,7 +257,7 @@ START_TEST(a_newer_caller_gets_zeros_for_what_is_not_known)
 }
 END_TEST
 
-START_TEST(a_struct_of_no_size_is_refused)
+START_TEST(struct_without_size_is_rejected)
 {
 	struct fixture *f = fixture_new(&one_chunk);
 	struct mam_stats stats = { .size = 0, .live_blocks = 77 };
@@ -273,18 +276,18 @@ int main(void)
 {
 	TCase *tcase = suite_begin("pool/stats");
 
-	tcase_add_test(tcase, a_new_pool_counts_its_chunk_and_nothing_else);
-	tcase_add_test(tcase, each_call_of_the_source_is_counted_and_timed);
-	tcase_add_test(tcase, a_source_that_computes_says_itself_what_its_calls_took);
-	tcase_add_test(tcase, live_bytes_are_what_was_asked_for_and_what_was_taken);
-	tcase_add_test(tcase, each_peak_is_of_its_own_moment);
-	tcase_add_test(tcase, high_water_is_the_highest_end_of_a_block_not_the_live_bytes);
-	tcase_add_test(tcase, high_water_adds_up_over_chunks);
-	tcase_add_test(tcase, free_ends_of_chunks_are_no_holes);
-	tcase_add_test(tcase, the_largest_hole_is_found_among_many);
-	tcase_add_test(tcase, what_is_refused_is_counted_as_a_failure_and_nothing_more);
-	tcase_add_test(tcase, an_older_caller_gets_the_fields_it_knows);
-	tcase_add_test(tcase, a_newer_caller_gets_zeros_for_what_is_not_known);
-	tcase_add_test(tcase, a_struct_of_no_size_is_refused);
+	tcase_add_test(tcase, new_pool_counts_only_its_chunk);
+	tcase_add_test(tcase, source_calls_are_counted_and_timed);
+	tcase_add_test(tcase, source_can_report_time_of_its_calls);
+	tcase_add_test(tcase, live_bytes_count_requested_and_rounded);
+	tcase_add_test(tcase, peaks_are_independent);
+	tcase_add_test(tcase, high_water_is_highest_block_end);
+	tcase_add_test(tcase, high_water_is_sum_over_chunks);
+	tcase_add_test(tcase, free_chunk_ends_are_not_counted_as_holes);
+	tcase_add_test(tcase, largest_free_block_is_found_among_many);
+	tcase_add_test(tcase, refused_request_counts_only_as_failure);
+	tcase_add_test(tcase, older_caller_gets_its_fields);
+	tcase_add_test(tcase, newer_caller_gets_zeros_for_unknown_fields);
+	tcase_add_test(tcase, struct_without_size_is_rejected);
 	return suite_end();
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fresh end of the newest chunk is used last; that of an older chunk is a piece of ground like any other. */
+/*
+ * The fresh end of the newest chunk (the tail) is used last; that of an older chunk is an ordinary
+ * free block.
+ */
 #include "fixture.h"
 
-START_TEST(a_larger_hole_is_taken_before_fresh_space)
+START_TEST(larger_free_block_is_used_before_tail)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB,
 					  .growth_bytes = MAM_GROWTH_NONE };
@@ -11,14 +14,14 @@ START_TEST(a_larger_hole_is_taken_before_fresh_space)
 
 	take(f, 512);
 	give(f, hole);
-	ck_assert_picture(f, 512, "F24 L1 F7"); /* the fresh end is the tighter fit */
+	ck_assert_picture(f, 512, "F24 L1 F7"); /* the fresh end is the better fit */
 	ck_assert_ptr_eq(take(f, 7 * 512), hole);
 	ck_assert_picture(f, 512, "L7 F17 L1 F7");
 	fixture_end(f);
 }
 END_TEST
 
-START_TEST(fresh_space_serves_what_no_hole_holds)
+START_TEST(tail_serves_request_that_fits_no_free_block)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB,
 					  .growth_bytes = MAM_GROWTH_NONE };
@@ -32,7 +35,7 @@ START_TEST(fresh_space_serves_what_no_hole_holds)
 }
 END_TEST
 
-START_TEST(the_end_of_an_older_chunk_is_used_before_that_of_the_newest)
+START_TEST(end_of_older_chunk_is_used_before_tail)
 {
 	struct mam_pool_config config = { .growth_bytes = 16 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -40,15 +43,15 @@ START_TEST(the_end_of_an_older_chunk_is_used_before_that_of_the_newest)
 
 	young = take(f, 15 * KIB); /* does not fit the rest of the first chunk */
 	ck_assert_picture(f, KIB, "L2 F14 | L15 F1");
-	ck_assert_ptr_eq(take(f, 512),
-			 at(old, 2 * KIB)); /* though the newest's end is the tighter fit */
+	/* Although the newest chunk's end is the better fit. */
+	ck_assert_ptr_eq(take(f, 512), at(old, 2 * KIB));
 	take(f, 13 * KIB + 512);
-	ck_assert_ptr_eq(take(f, 512), at(young, 15 * KIB)); /* no other ground is left */
+	ck_assert_ptr_eq(take(f, 512), at(young, 15 * KIB)); /* no other memory is left */
 	fixture_end(f);
 }
 END_TEST
 
-START_TEST(when_the_newest_chunk_goes_the_one_before_has_the_tail_again)
+START_TEST(previous_chunk_gets_tail_after_release_of_newest)
 {
 	struct mam_pool_config config = { .growth_bytes = 16 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -69,7 +72,7 @@ START_TEST(when_the_newest_chunk_goes_the_one_before_has_the_tail_again)
 }
 END_TEST
 
-START_TEST(a_pool_without_a_free_end_has_no_tail)
+START_TEST(pool_without_free_end_has_no_tail)
 {
 	struct mam_pool_config config = { .chunk_bytes = 4 * KIB, .growth_bytes = 4 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -80,14 +83,14 @@ START_TEST(a_pool_without_a_free_end_has_no_tail)
 	take(f, 2 * KIB);
 	take(f, 512); /* grows */
 	give(f, high);
-	ck_assert_picture(
-		f, 512, "L4 F4 | L1 F7"); /* an old chunk's end came free: ground like any other */
+	/* The end of an old chunk was freed: it is an ordinary free block. */
+	ck_assert_picture(f, 512, "L4 F4 | L1 F7");
 	ck_assert_ptr_eq(take(f, 512), high);
 	fixture_end(f);
 }
 END_TEST
 
-START_TEST(an_aligned_request_leaves_its_skipped_space_as_a_hole_not_as_tail)
+START_TEST(space_skipped_in_tail_is_ordinary_free_block)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB,
 					  .growth_bytes = MAM_GROWTH_NONE };
@@ -104,11 +107,11 @@ int main(void)
 {
 	TCase *tcase = suite_begin("pool/tail");
 
-	tcase_add_test(tcase, a_larger_hole_is_taken_before_fresh_space);
-	tcase_add_test(tcase, fresh_space_serves_what_no_hole_holds);
-	tcase_add_test(tcase, the_end_of_an_older_chunk_is_used_before_that_of_the_newest);
-	tcase_add_test(tcase, when_the_newest_chunk_goes_the_one_before_has_the_tail_again);
-	tcase_add_test(tcase, a_pool_without_a_free_end_has_no_tail);
-	tcase_add_test(tcase, an_aligned_request_leaves_its_skipped_space_as_a_hole_not_as_tail);
+	tcase_add_test(tcase, larger_free_block_is_used_before_tail);
+	tcase_add_test(tcase, tail_serves_request_that_fits_no_free_block);
+	tcase_add_test(tcase, end_of_older_chunk_is_used_before_tail);
+	tcase_add_test(tcase, previous_chunk_gets_tail_after_release_of_newest);
+	tcase_add_test(tcase, pool_without_free_end_has_no_tail);
+	tcase_add_test(tcase, space_skipped_in_tail_is_ordinary_free_block);
 	return suite_end();
 }

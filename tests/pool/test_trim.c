@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trim gives wholly free chunks back, never below what is to be kept, and a source that will not take one costs nothing. */
+/*
+ * Trim releases wholly free chunks, but keeps the requested bytes. A refused shrink changes
+ * nothing.
+ */
 #include "fixture.h"
 
 static const struct mam_pool_config small_chunks = { .growth_bytes = 16 * KIB };
@@ -23,7 +26,7 @@ static size_t trim(struct fixture *f, size_t keep)
 	return released;
 }
 
-START_TEST(only_wholly_free_chunks_go)
+START_TEST(trim_releases_only_free_chunks)
 {
 	void *block[4];
 	struct fixture *f = four_chunks(block);
@@ -31,7 +34,7 @@ START_TEST(only_wholly_free_chunks_go)
 	ck_assert_uint_eq(trim(f, 0), 0);
 	give(f, block[1]);
 	give(f, block[3]);
-	take(f, 512); /* lies in one of them again */
+	take(f, 512); /* uses one of them again */
 	ck_assert_uint_eq(trim(f, 0), 16 * KIB);
 	ck_assert_uint_eq(stats_of(f).chunks, 3);
 	ck_assert_uint_eq(stats_of(f).shrinks, 1);
@@ -40,7 +43,7 @@ START_TEST(only_wholly_free_chunks_go)
 }
 END_TEST
 
-START_TEST(an_idle_pool_trims_to_nothing_and_grows_again)
+START_TEST(idle_pool_trims_to_zero_and_grows_again)
 {
 	void *block[4];
 	struct fixture *f = four_chunks(block);
@@ -56,11 +59,12 @@ START_TEST(an_idle_pool_trims_to_nothing_and_grows_again)
 }
 END_TEST
 
-START_TEST(the_pool_keeps_what_it_is_told_to)
+START_TEST(trim_keeps_requested_bytes)
 {
 	/* clang-format off */
 	static const struct { size_t keep, left; } rows[] = {
-		{ 64 * KIB, 64 * KIB }, { 64 * KIB - 1, 64 * KIB }, { 48 * KIB + 1, 64 * KIB }, { 48 * KIB, 48 * KIB },
+		{ 64 * KIB, 64 * KIB }, { 64 * KIB - 1, 64 * KIB }, { 48 * KIB + 1, 64 * KIB },
+		{ 48 * KIB, 48 * KIB },
 		{ 17 * KIB, 32 * KIB }, { 1, 16 * KIB }, { 0, 0 }, { SIZE_MAX, 64 * KIB },
 	};
 	/* clang-format on */
@@ -78,7 +82,7 @@ START_TEST(the_pool_keeps_what_it_is_told_to)
 }
 END_TEST
 
-START_TEST(a_trimmed_chunk_is_no_longer_owned)
+START_TEST(released_chunk_is_not_owned)
 {
 	void *block[4];
 	struct fixture *f = four_chunks(block);
@@ -90,7 +94,7 @@ START_TEST(a_trimmed_chunk_is_no_longer_owned)
 }
 END_TEST
 
-START_TEST(the_released_bytes_need_not_be_asked_for)
+START_TEST(released_output_may_be_null)
 {
 	void *block[4];
 	struct fixture *f = four_chunks(block);
@@ -102,7 +106,7 @@ START_TEST(the_released_bytes_need_not_be_asked_for)
 }
 END_TEST
 
-START_TEST(a_chunk_the_source_refuses_to_take_stays_in_use)
+START_TEST(chunk_with_refused_shrink_stays_usable)
 {
 	void *block[4];
 	struct fixture *f = four_chunks(block);
@@ -120,7 +124,7 @@ START_TEST(a_chunk_the_source_refuses_to_take_stays_in_use)
 }
 END_TEST
 
-START_TEST(what_went_before_a_refusal_is_reported)
+START_TEST(bytes_released_before_refusal_are_reported)
 {
 	void *block[4];
 	struct fixture *f = four_chunks(block);
@@ -137,7 +141,7 @@ START_TEST(what_went_before_a_refusal_is_reported)
 }
 END_TEST
 
-START_TEST(the_only_chunk_put_back_has_the_tail_again)
+START_TEST(only_chunk_keeps_tail_after_refused_shrink)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB,
 					  .growth_bytes = MAM_GROWTH_NONE };
@@ -152,7 +156,7 @@ START_TEST(the_only_chunk_put_back_has_the_tail_again)
 }
 END_TEST
 
-START_TEST(trimming_does_not_lower_what_was_once_reached)
+START_TEST(trim_does_not_lower_peaks)
 {
 	void *block[4];
 	struct fixture *f = four_chunks(block);
@@ -162,13 +166,14 @@ START_TEST(trimming_does_not_lower_what_was_once_reached)
 	trim(f, 0);
 	ck_assert_uint_eq(stats_of(f).peak_reserved_bytes, 64 * KIB);
 	ck_assert_uint_eq(stats_of(f).high_water_bytes, 64 * KIB);
-	take(f, 512); /* a new chunk begins at zero: the high water of old ones went with them */
+	/* A new chunk starts at zero: the high water of the old ones was released with them. */
+	take(f, 512);
 	ck_assert_uint_eq(stats_of(f).high_water_bytes, 64 * KIB);
 	fixture_end(f);
 }
 END_TEST
 
-START_TEST(records_do_not_leak_through_many_trims)
+START_TEST(repeated_trims_leak_no_records)
 {
 	struct fixture *f = fixture_new(&small_chunks);
 	uint64_t host_bytes = 0;
@@ -193,15 +198,15 @@ int main(void)
 {
 	TCase *tcase = suite_begin("pool/trim");
 
-	tcase_add_test(tcase, only_wholly_free_chunks_go);
-	tcase_add_test(tcase, an_idle_pool_trims_to_nothing_and_grows_again);
-	tcase_add_test(tcase, the_pool_keeps_what_it_is_told_to);
-	tcase_add_test(tcase, a_trimmed_chunk_is_no_longer_owned);
-	tcase_add_test(tcase, the_released_bytes_need_not_be_asked_for);
-	tcase_add_test(tcase, a_chunk_the_source_refuses_to_take_stays_in_use);
-	tcase_add_test(tcase, what_went_before_a_refusal_is_reported);
-	tcase_add_test(tcase, the_only_chunk_put_back_has_the_tail_again);
-	tcase_add_test(tcase, trimming_does_not_lower_what_was_once_reached);
-	tcase_add_test(tcase, records_do_not_leak_through_many_trims);
+	tcase_add_test(tcase, trim_releases_only_free_chunks);
+	tcase_add_test(tcase, idle_pool_trims_to_zero_and_grows_again);
+	tcase_add_test(tcase, trim_keeps_requested_bytes);
+	tcase_add_test(tcase, released_chunk_is_not_owned);
+	tcase_add_test(tcase, released_output_may_be_null);
+	tcase_add_test(tcase, chunk_with_refused_shrink_stays_usable);
+	tcase_add_test(tcase, bytes_released_before_refusal_are_reported);
+	tcase_add_test(tcase, only_chunk_keeps_tail_after_refused_shrink);
+	tcase_add_test(tcase, trim_does_not_lower_peaks);
+	tcase_add_test(tcase, repeated_trims_leak_no_records);
 	return suite_end();
 }

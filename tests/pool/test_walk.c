@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The walk shows every segment once, in address order over all chunks, and stops when told. */
+/*
+ * mam_pool_walk reports every segment once, in address order over all chunks, and stops when its
+ * visitor returns false.
+ */
 #include "fixture.h"
 
 struct walked {
@@ -17,7 +20,7 @@ static bool visit(const struct mam_segment_info *segment, void *user)
 	return ++walked->seen != walked->stop_after;
 }
 
-START_TEST(chunks_are_walked_by_address_not_by_age)
+START_TEST(walk_visits_chunks_by_address)
 {
 	struct mam_pool_config config = { .growth_bytes = 4096 };
 	struct fixture *f = fixture_on(&config, SPACE_DOWN, 4096, 4096, 0);
@@ -34,7 +37,7 @@ START_TEST(chunks_are_walked_by_address_not_by_age)
 }
 END_TEST
 
-START_TEST(the_walk_stops_when_the_visitor_has_enough)
+START_TEST(walk_stops_when_visitor_returns_false)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -44,12 +47,12 @@ START_TEST(the_walk_stops_when_the_visitor_has_enough)
 		take(f, 512);
 	ck_assert_int_eq(mam_pool_walk(f->pool, visit, &walked), MAM_OK);
 	ck_assert_uint_eq(walked.seen, 3);
-	take(f, 512); /* and lets go of the pool */
+	take(f, 512); /* and the pool is unlocked */
 	fixture_end(f);
 }
 END_TEST
 
-START_TEST(a_pool_without_chunks_has_nothing_to_show)
+START_TEST(walk_of_empty_pool_reports_nothing)
 {
 	struct mam_pool_config config = { 0 };
 	struct fixture *f = fixture_new(&config);
@@ -61,7 +64,7 @@ START_TEST(a_pool_without_chunks_has_nothing_to_show)
 }
 END_TEST
 
-START_TEST(a_walk_without_a_visitor_or_a_pool_is_refused)
+START_TEST(walk_without_visitor_or_pool_is_rejected)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -76,9 +79,9 @@ int main(void)
 {
 	TCase *tcase = suite_begin("pool/walk");
 
-	tcase_add_test(tcase, chunks_are_walked_by_address_not_by_age);
-	tcase_add_test(tcase, the_walk_stops_when_the_visitor_has_enough);
-	tcase_add_test(tcase, a_pool_without_chunks_has_nothing_to_show);
-	tcase_add_test(tcase, a_walk_without_a_visitor_or_a_pool_is_refused);
+	tcase_add_test(tcase, walk_visits_chunks_by_address);
+	tcase_add_test(tcase, walk_stops_when_visitor_returns_false);
+	tcase_add_test(tcase, walk_of_empty_pool_reports_nothing);
+	tcase_add_test(tcase, walk_without_visitor_or_pool_is_rejected);
 	return suite_end();
 }
