@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_addrtree.c - groups of neighbours and the tree over them: segments are records made up here, in
- * chunks that are lists, with no pool around them. What is found is compared with a walk along the lists.
+ * test_addrtree.c - groups of neighbors and the tree of the groups. The segments are records made
+ * up here, in chunks that are lists, without a pool. Lookups are compared with a scan of the lists.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static void teardown(void)
 	mam_records_fini(&segments);
 }
 
-/* As space.c does it. */
+/* As in space.c. */
 static uint32_t cut(uint32_t below, uint64_t bytes)
 {
 	uint32_t above = fresh(at(below)->base + bytes, at(below)->bytes - bytes);
@@ -81,7 +81,10 @@ static void join(uint32_t below)
 	mam_records_put(&segments, above);
 }
 
-/* Invariants, the walk, and each segment found by its first, an inner and its last byte. */
+/*
+ * Checks the invariants, the iteration order, and that each segment is found by its first, an inner
+ * and its last byte.
+ */
 static void ck_assert_order(uint64_t wanted)
 {
 	uint64_t count, groups, walked = 0;
@@ -111,7 +114,7 @@ static void ck_assert_order(uint64_t wanted)
 	ck_assert_uint_eq(mam_addrtree_find(&segments, root, UINT64_MAX), 0);
 }
 
-START_TEST(an_empty_tree_has_nothing)
+START_TEST(empty_tree_finds_nothing)
 {
 	ck_assert_uint_eq(mam_addrtree_find(&segments, 0, base_of(0)), 0);
 	ck_assert_uint_eq(mam_addrtree_first(&segments, 0), 0);
@@ -119,8 +122,11 @@ START_TEST(an_empty_tree_has_nothing)
 }
 END_TEST
 
-/* Always at the lower end, always at the upper one, always in the middle: groups are cut at each. */
-START_TEST(a_chunk_is_cut_and_joined_from_any_side)
+/*
+ * Always at the lower end, always at the upper one, always in the middle: groups split at each
+ * position.
+ */
+START_TEST(chunk_is_split_and_merged_from_any_side)
 {
 	enum { CUTS = 200 };
 	uint32_t here = chunk[1];
@@ -137,7 +143,7 @@ START_TEST(a_chunk_is_cut_and_joined_from_any_side)
 		ck_assert_order(CHUNKS + i + 1);
 	}
 	for (uint64_t i = CUTS; i > 0; i--) {
-		/* from the front, or the last but one */
+		/* At the front, or next to the last. */
 		here = chunk[1];
 		if (_i == 1)
 			while (at(at(here)->next)->next != 0)
@@ -149,7 +155,7 @@ START_TEST(a_chunk_is_cut_and_joined_from_any_side)
 }
 END_TEST
 
-START_TEST(random_cuts_and_joins)
+START_TEST(random_splits_and_merges_match_scan)
 {
 	enum { STEPS = 6000 };
 	static uint32_t here[STEPS + CHUNKS];
@@ -161,7 +167,7 @@ START_TEST(random_cuts_and_joins)
 	for (int step = 0; step < STEPS; step++) {
 		size_t pick = (size_t)rand_r(&seed) % count;
 		uint32_t handle = here[pick];
-		/* up and down in turn, so that groups fill and empty */
+		/* Alternately up and down, so that groups fill and empty. */
 		bool grow = rand_r(&seed) % 8 < (step / 1000 % 2 ? 3 : 5);
 
 		if (grow && at(handle)->bytes > UNIT) {
@@ -184,7 +190,7 @@ START_TEST(random_cuts_and_joins)
 }
 END_TEST
 
-START_TEST(a_chunk_leaves_and_comes_back_without_a_record)
+START_TEST(detach_and_reattach_need_no_record)
 {
 	uint64_t count, groups;
 
@@ -223,15 +229,15 @@ static void begin_lower(struct mam_group *group)
 {
 	group->base--;
 }
-static void begin_with_another(struct mam_group *group)
+static void begin_with_other_segment(struct mam_group *group)
 {
 	group->first = at(group->first)->next;
 }
-static void be_empty(struct mam_group *group)
+static void mark_empty(struct mam_group *group)
 {
 	group->count = 0;
 }
-static void name_another_group(struct mam_group *group)
+static void set_wrong_group(struct mam_group *group)
 {
 	at(at(group->first)->next)->group = at(chunk[0])->group;
 }
@@ -239,7 +245,7 @@ static void overlap(struct mam_group *group)
 {
 	at(group->first)->bytes += UNIT;
 }
-static void reach_into_the_next_group(struct mam_group *group)
+static void overlap_next_group(struct mam_group *group)
 {
 	uint32_t last = group->first;
 
@@ -249,11 +255,11 @@ static void reach_into_the_next_group(struct mam_group *group)
 }
 
 static void (*const damages[])(struct mam_group *) = {
-	count_one_more, count_one_less,     begin_elsewhere, begin_with_another,       begin_lower,
-	be_empty,       name_another_group, overlap,         reach_into_the_next_group
+	count_one_more, count_one_less,  begin_elsewhere, begin_with_other_segment, begin_lower,
+	mark_empty,     set_wrong_group, overlap,         overlap_next_group
 };
 
-START_TEST(the_check_sees_damage)
+START_TEST(check_detects_corruption)
 {
 	uint64_t count, groups;
 
@@ -267,18 +273,19 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("pool/addrtree");
+	Suite *suite = suite_create("index/addrtree");
 	TCase *tcase = tcase_create("addrtree");
 	SRunner *runner;
 	int failed;
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, an_empty_tree_has_nothing);
-	tcase_add_loop_test(tcase, a_chunk_is_cut_and_joined_from_any_side, 0, 3);
-	tcase_add_loop_test(tcase, random_cuts_and_joins, 0, 4);
-	tcase_add_test(tcase, a_chunk_leaves_and_comes_back_without_a_record);
-	tcase_add_loop_test(tcase, the_check_sees_damage, 0, sizeof(damages) / sizeof(damages[0]));
+	tcase_add_test(tcase, empty_tree_finds_nothing);
+	tcase_add_loop_test(tcase, chunk_is_split_and_merged_from_any_side, 0, 3);
+	tcase_add_loop_test(tcase, random_splits_and_merges_match_scan, 0, 4);
+	tcase_add_test(tcase, detach_and_reattach_need_no_record);
+	tcase_add_loop_test(tcase, check_detects_corruption, 0,
+			    sizeof(damages) / sizeof(damages[0]));
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

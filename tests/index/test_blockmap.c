@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The map alone: it may forget a block, but seldom; it never makes one up, and it stays right while it grows. */
+/*
+ * The block map alone: it may forget a block, but rarely; it never returns a wrong one, and stays
+ * correct while it grows.
+ */
 #include <check.h>
 #include <stdlib.h>
 
@@ -56,7 +59,7 @@ static void ck_assert_sound(void)
 	ck_assert_msg(fault == NULL, "%s", fault);
 }
 
-/* How many of the first so many blocks are found; none may be found as another. */
+/* How many of the first `count` blocks are found; aborts if a block is found as another one. */
 static size_t found(size_t count)
 {
 	size_t hits = 0;
@@ -65,13 +68,13 @@ static size_t found(size_t count)
 		uint32_t answer = mam_blockmap_find(&map, &segments, address_of(i));
 
 		if (answer != 0 && answer != handle[i])
-			ck_abort_msg("block %zu was found as another", i);
+			ck_abort_msg("block %zu was found as another block", i);
 		hits += answer != 0;
 	}
 	return hits;
 }
 
-START_TEST(nearly_every_block_is_found_at_every_size)
+START_TEST(map_finds_nearly_every_block_at_every_size)
 {
 	for (size_t count = 0; count < MANY; count++) {
 		handle[count] = live(address_of(count));
@@ -79,14 +82,16 @@ START_TEST(nearly_every_block_is_found_at_every_size)
 			continue;
 		ck_assert_sound();
 		ck_assert_uint_eq(map.count, count + 1);
-		/* A bucket has room for twice the mean: about one in a hundred finds it full. */
+		/*
+		 * A bucket has room for twice the mean: about one block in a hundred finds it full.
+		 */
 		ck_assert_msg(found(count + 1) * 100 >= (count + 1) * 90,
-			      "of %zu blocks %zu are known", count + 1, found(count + 1));
+			      "of %zu blocks %zu are found", count + 1, found(count + 1));
 	}
 }
 END_TEST
 
-START_TEST(what_ended_is_not_found_and_what_lives_still_is)
+START_TEST(freed_blocks_are_not_found_and_live_ones_are)
 {
 	size_t hits = 0;
 
@@ -98,19 +103,19 @@ START_TEST(what_ended_is_not_found_and_what_lives_still_is)
 	ck_assert_uint_eq(map.count, MANY / 2);
 	for (size_t i = 0; i < MANY; i += 2)
 		if (mam_blockmap_find(&map, &segments, address_of(i)) != 0)
-			ck_abort_msg("block %zu has ended and is still found", i);
+			ck_abort_msg("block %zu was freed and is still found", i);
 	for (size_t i = 1; i < MANY; i += 2) {
 		uint32_t answer = mam_blockmap_find(&map, &segments, address_of(i));
 
 		if (answer != 0 && answer != handle[i])
-			ck_abort_msg("block %zu was found as another", i);
+			ck_abort_msg("block %zu was found as another block", i);
 		hits += answer != 0;
 	}
 	ck_assert_uint_ge(hits * 100, (size_t)MANY / 2 * 90);
 }
 END_TEST
 
-START_TEST(a_record_used_again_elsewhere_is_not_found_at_its_old_address)
+START_TEST(reused_record_is_not_found_at_old_address)
 {
 	uint32_t first = live(address_of(1)), second;
 
@@ -124,7 +129,7 @@ START_TEST(a_record_used_again_elsewhere_is_not_found_at_its_old_address)
 }
 END_TEST
 
-START_TEST(coming_and_going_while_the_table_doubles_stays_right)
+START_TEST(map_stays_correct_while_it_grows)
 {
 	size_t low = 0;
 	uint64_t state = 1;
@@ -145,12 +150,12 @@ START_TEST(coming_and_going_while_the_table_doubles_stays_right)
 		uint32_t answer = mam_blockmap_find(&map, &segments, address_of(i));
 
 		if (answer != 0 && (i < low || answer != handle[i]))
-			ck_abort_msg("block %zu is found wrongly", i);
+			ck_abort_msg("block %zu: wrong result", i);
 	}
 }
 END_TEST
 
-START_TEST(memory_is_16_to_32_bytes_a_block)
+START_TEST(memory_is_16_to_32_bytes_per_block)
 {
 	for (size_t i = 0; i < MANY; i++)
 		live(address_of(i));
@@ -161,18 +166,18 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("pool/blockmap");
+	Suite *suite = suite_create("index/blockmap");
 	TCase *tcase = tcase_create("map");
 	SRunner *runner;
 	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, nearly_every_block_is_found_at_every_size);
-	tcase_add_test(tcase, what_ended_is_not_found_and_what_lives_still_is);
-	tcase_add_test(tcase, a_record_used_again_elsewhere_is_not_found_at_its_old_address);
-	tcase_add_test(tcase, coming_and_going_while_the_table_doubles_stays_right);
-	tcase_add_test(tcase, memory_is_16_to_32_bytes_a_block);
+	tcase_add_test(tcase, map_finds_nearly_every_block_at_every_size);
+	tcase_add_test(tcase, freed_blocks_are_not_found_and_live_ones_are);
+	tcase_add_test(tcase, reused_record_is_not_found_at_old_address);
+	tcase_add_test(tcase, map_stays_correct_while_it_grows);
+	tcase_add_test(tcase, memory_is_16_to_32_bytes_per_block);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

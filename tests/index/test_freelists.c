@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_freelists.c - classes of sizes by themselves: holes are records made up here, with no pool around
- * them.
+ * test_freelists.c - the segregated free lists alone: the free blocks are records made up here,
+ * without a pool.
  *
- * Best fit is compared with a plain scan; the border between classes of one size and of several
- * (512 granules) and the ends of the words of bits are walked over one by one.
+ * Best fit is compared with a plain scan. The border between lists of one size and lists of several
+ * sizes (512 granules), and the ends of the words of the bitmaps, are tested one by one.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 static struct mam_records segments;
 static struct mam_freelists freelists;
-static uint64_t made; /* holes, ever */
+static uint64_t made; /* number of free blocks made so far */
 
 static void setup(void)
 {
@@ -30,7 +30,7 @@ static void teardown(void)
 	mam_records_fini(&segments);
 }
 
-/* `next` not 0 makes it a hole with something above it; any record will do. */
+/* `next` not 0 makes it a free block that is not the end of its chunk; any record will do. */
 static uint32_t hole(uint64_t base, uint64_t granules, uint32_t next)
 {
 	uint32_t handle;
@@ -43,7 +43,7 @@ static uint32_t hole(uint64_t base, uint64_t granules, uint32_t next)
 					 .bytes = granules * GRANULE,
 					 .state = MAM_SEGMENT_FREE };
 	segment->next = next;
-	/* What a block's life left there: links that mean nothing until the shelf writes them. */
+	/* Leftovers of a live block: the links are meaningless until the free lists write them. */
 	segment->by_size = (struct mam_rbnode){ 8, { 8, 9 } };
 	segment->peer_prev = 8;
 	segment->peer_next = 8;
@@ -68,7 +68,7 @@ static void check_holds(uint64_t holes)
 	ck_assert_uint_eq(count, holes);
 }
 
-START_TEST(an_empty_freelists_has_nothing)
+START_TEST(empty_freelists_find_nothing)
 {
 	ck_assert_uint_eq(best_granules(1), 0);
 	ck_assert_uint_eq(best_granules(511), 0);
@@ -87,9 +87,10 @@ static const uint64_t sizes[] = {
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
 /*
- * One hole: every request up to its size finds it, none above does, and it leaves nothing behind.
+ * One free block: every request up to its size finds it, no larger one does, and its removal leaves
+ * nothing behind.
  */
-START_TEST(one_hole_serves_up_to_its_size)
+START_TEST(one_free_block_serves_requests_up_to_its_size)
 {
 	uint64_t size = sizes[_i];
 	uint32_t handle = hole(1 << 20, size, 0);
@@ -105,7 +106,7 @@ START_TEST(one_hole_serves_up_to_its_size)
 }
 END_TEST
 
-START_TEST(best_fit_crosses_from_small_to_large)
+START_TEST(best_fit_crosses_from_small_to_large_lists)
 {
 	for (size_t i = 0; i < SIZES; i++)
 		hole(i << 30, sizes[i], 0);
@@ -117,7 +118,7 @@ START_TEST(best_fit_crosses_from_small_to_large)
 }
 END_TEST
 
-START_TEST(the_lowest_comes_first_among_equals)
+START_TEST(lowest_of_equal_free_blocks_is_found_first)
 {
 	uint64_t size = _i == 0 ? 7 : 700;
 	uint32_t middle = hole(2 << 20, size, 0);
@@ -126,17 +127,18 @@ START_TEST(the_lowest_comes_first_among_equals)
 
 	ck_assert_uint_eq(mam_freelists_best(&freelists, &segments, size * GRANULE), low);
 	mam_freelists_remove(&freelists, &segments, low);
-	ck_assert_uint_eq(mam_freelists_best(&freelists, &segments, size * GRANULE),
-			  high); /* came last */
+	/* Inserted last. */
+	ck_assert_uint_eq(mam_freelists_best(&freelists, &segments, size * GRANULE), high);
 	mam_freelists_remove(&freelists, &segments, high);
 	ck_assert_uint_eq(mam_freelists_best(&freelists, &segments, size * GRANULE), middle);
 	check_holds(1);
 }
 END_TEST
 
-START_TEST(an_aligned_request_takes_the_tightest_that_holds_it)
+START_TEST(aligned_request_takes_best_fitting_block)
 {
-	uint32_t tight = hole((8 << 20) + 512, 8, 0); /* no whole 4096 in it */
+	/* Contains no whole 4096 bytes at a multiple of 4096. */
+	uint32_t tight = hole((8 << 20) + 512, 8, 0);
 	uint32_t exact = hole(16 << 20, 8, 0);
 	uint32_t roomy = hole((32 << 20) + 512, 600, 0);
 
@@ -151,8 +153,8 @@ START_TEST(an_aligned_request_takes_the_tightest_that_holds_it)
 }
 END_TEST
 
-/* More tight holes than are looked at first, and only a tight one far behind that fits. */
-START_TEST(an_aligned_request_looks_on_before_it_gives_up)
+/* More tight blocks than the search examines at first, and one later tight block that fits. */
+START_TEST(aligned_request_searches_all_candidates)
 {
 	uint32_t fits;
 
@@ -164,8 +166,11 @@ START_TEST(an_aligned_request_looks_on_before_it_gives_up)
 }
 END_TEST
 
-/* The size that is sure to do is exact: a hole one granule smaller may begin at the worst place. */
-START_TEST(an_aligned_request_is_not_given_a_hole_that_is_a_granule_short)
+/*
+ * The size that always suffices is exact: a free block one granule smaller may start at the worst
+ * address.
+ */
+START_TEST(aligned_request_rejects_block_one_granule_short)
 {
 	uint64_t alignment = 16 * GRANULE;
 	uint32_t sure;
@@ -179,7 +184,7 @@ START_TEST(an_aligned_request_is_not_given_a_hole_that_is_a_granule_short)
 }
 END_TEST
 
-START_TEST(the_largest_inner_passes_over_chunk_ends)
+START_TEST(largest_inner_skips_chunk_ends)
 {
 	uint32_t inner = hole(1 << 20, 300, 8);
 
@@ -195,8 +200,11 @@ START_TEST(the_largest_inner_passes_over_chunk_ends)
 }
 END_TEST
 
-/* Every size down from 1100 granules, through classes of several, over the border and the words of bits. */
-START_TEST(below_steps_through_every_size)
+/*
+ * Every size down from 1100 granules, through the lists of several sizes, over the border and the
+ * words of the bitmaps.
+ */
+START_TEST(below_visits_every_size)
 {
 	uint64_t granules;
 
@@ -210,8 +218,11 @@ START_TEST(below_steps_through_every_size)
 }
 END_TEST
 
-/* Granules of each class in order, each of the small ones alone, and no number of bytes beyond the last. */
-START_TEST(classes_are_in_order)
+/*
+ * The size classes are in order, each small size has a class of its own, and no number of bytes
+ * exceeds the last class.
+ */
+START_TEST(size_classes_are_in_order)
 {
 	uint64_t previous = 0;
 
@@ -238,7 +249,10 @@ START_TEST(classes_are_in_order)
 }
 END_TEST
 
-/* Sizes of every order: a few granules, about the border, up to 2^20 times that, and many of one class. */
+/*
+ * Sizes of all magnitudes: a few granules, around the border, up to 2^20 times that, and many of
+ * one class.
+ */
 static uint64_t any_size(unsigned *seed)
 {
 	uint64_t size = 1 + (uint64_t)rand_r(seed) % 700;
@@ -251,7 +265,7 @@ static uint64_t any_size(unsigned *seed)
 	}
 }
 
-START_TEST(random_holes_match_a_scan)
+START_TEST(random_free_blocks_match_scan)
 {
 	enum { HOLES = 400, STEPS = 20000 };
 	static uint32_t handle[HOLES];
@@ -328,7 +342,7 @@ static void tie_a_circle(uint32_t handle)
 
 	segment->peer_next = handle;
 }
-/* Of 70,000 granules and one more: both are of one class, which is a tree. */
+/* Blocks of 70,000 granules and of one more: both are in one class, which is a tree. */
 static uint32_t *a_tree(uint32_t *node)
 {
 	uint64_t class = mam_freelists_class(&freelists, 70000 * GRANULE);
@@ -381,38 +395,39 @@ static void (*const damages[])(uint32_t) = {
 };
 /* clang-format on */
 
-START_TEST(the_check_sees_damage)
+START_TEST(check_detects_corruption)
 {
 	uint64_t count = 0;
 	uint32_t handle = hole(1 << 20, 5, 0);
 
 	check_holds(1);
 	damages[_i](handle);
-	/* Or it counts what is left. */
+	/* Or the count does not match. */
 	ck_assert(mam_freelists_check(&freelists, &segments, &count) != NULL || count != made);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("pool/freelists");
+	Suite *suite = suite_create("index/freelists");
 	TCase *tcase = tcase_create("freelists");
 	SRunner *runner;
 	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, an_empty_freelists_has_nothing);
-	tcase_add_loop_test(tcase, one_hole_serves_up_to_its_size, 0, SIZES);
-	tcase_add_test(tcase, best_fit_crosses_from_small_to_large);
-	tcase_add_loop_test(tcase, the_lowest_comes_first_among_equals, 0, 2);
-	tcase_add_test(tcase, an_aligned_request_takes_the_tightest_that_holds_it);
-	tcase_add_test(tcase, an_aligned_request_looks_on_before_it_gives_up);
-	tcase_add_test(tcase, an_aligned_request_is_not_given_a_hole_that_is_a_granule_short);
-	tcase_add_test(tcase, the_largest_inner_passes_over_chunk_ends);
-	tcase_add_test(tcase, below_steps_through_every_size);
-	tcase_add_test(tcase, classes_are_in_order);
-	tcase_add_test(tcase, random_holes_match_a_scan);
-	tcase_add_loop_test(tcase, the_check_sees_damage, 0, sizeof(damages) / sizeof(damages[0]));
+	tcase_add_test(tcase, empty_freelists_find_nothing);
+	tcase_add_loop_test(tcase, one_free_block_serves_requests_up_to_its_size, 0, SIZES);
+	tcase_add_test(tcase, best_fit_crosses_from_small_to_large_lists);
+	tcase_add_loop_test(tcase, lowest_of_equal_free_blocks_is_found_first, 0, 2);
+	tcase_add_test(tcase, aligned_request_takes_best_fitting_block);
+	tcase_add_test(tcase, aligned_request_searches_all_candidates);
+	tcase_add_test(tcase, aligned_request_rejects_block_one_granule_short);
+	tcase_add_test(tcase, largest_inner_skips_chunk_ends);
+	tcase_add_test(tcase, below_visits_every_size);
+	tcase_add_test(tcase, size_classes_are_in_order);
+	tcase_add_test(tcase, random_free_blocks_match_scan);
+	tcase_add_loop_test(tcase, check_detects_corruption, 0,
+			    sizeof(damages) / sizeof(damages[0]));
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -173,7 +173,7 @@ END_TEST
 
 int main(void)
 {
-	TCase *tests = suite_begin("retire");
+	TCase *tests = suite_begin("pool/retire");
 
 	tcase_add_test(tests, retired_block_is_not_reused);
 	tcase_add_test(tests, retired_block_counts_as_freed);

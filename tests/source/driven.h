@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * driven.h - a source on the fake driver: a fresh log of its calls, and looking into it.
+ * driven.h - a source on the fake driver: an empty log of its calls, and functions to read it.
  *
- * The fake reads its settings once a process and Check gives each test its own: settings, load, go.
- * The fake's log has one line a call, "cuMemAlloc bytes=... result=0".
+ * The fake reads its settings once per process, and Check runs each test in its own process: set
+ * the environment, load, test. The fake's log has one line per call, "cuMemAlloc bytes=...
+ * result=0".
  */
 #ifndef MAM_TESTS_SOURCE_DRIVEN_H
 #define MAM_TESTS_SOURCE_DRIVEN_H
@@ -26,7 +27,7 @@ static inline void set_up(void)
 {
 	snprintf(log_path, sizeof(log_path), "/tmp/mam-cuda-log.%d", (int)getpid());
 	snprintf(calls_path, sizeof(calls_path), "/tmp/mam-cuda-calls.%d", (int)getpid());
-	/* A process of the same number that died may have left them. */
+	/* A process with the same id that died may have left them. */
 	unlink(log_path);
 	unlink(calls_path);
 	setenv("MAM_LOG_FILE", log_path, 1);
@@ -56,7 +57,10 @@ static inline const char *contents(const char *path)
 	return text;
 }
 
-/* Calls of `name` in the fake's log since it was last emptied; `succeeded`: of these, which did. */
+/*
+ * Number of calls of `name` in the fake's log since it was last cleared; `succeeded`: only those
+ * that succeeded.
+ */
 static inline unsigned int calls_of(const char *name, bool succeeded)
 {
 	const size_t length = strlen(name);

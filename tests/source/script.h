@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * script.h - a source that does what a test wrote down, and remembers what it was asked.
- */
+/* script.h - a source that follows a script, and records the calls that it gets. */
 #ifndef MAM_TESTS_SOURCE_SCRIPT_H
 #define MAM_TESTS_SOURCE_SCRIPT_H
 
@@ -10,13 +8,13 @@
 struct script {
 	struct mam_source source;
 	size_t max;              /* larger grows are refused */
-	enum mam_status refusal; /* ... with this */
-	enum mam_status shrinks; /* what a shrink answers */
+	enum mam_status refusal; /* with this status */
+	enum mam_status shrinks; /* status of a shrink */
 	unsigned int grows;      /* calls so far */
 	unsigned int shrinks_seen;
 	unsigned int quiesces;
 	size_t first, last; /* bytes of the first and the last grow */
-	bool rose;          /* a grow asked for no less than the one before */
+	bool rose;          /* a grow requested at least as much as the one before */
 };
 
 static inline enum mam_status script_grow(struct mam_source *source, size_t bytes, void **base)
@@ -57,7 +55,7 @@ static const struct mam_source_ops script_ops = {
 	.quiesce = script_quiesce,
 };
 
-/* total_bytes: as in the properties; most: the largest grow that is not OUT_OF_MEMORY. */
+/* total_bytes: as in the properties; most: the largest grow that does not return OUT_OF_MEMORY. */
 static inline struct script script_of(size_t granularity, size_t total_bytes, size_t max)
 {
 	return (struct script){

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* space.h - how many addresses this process has mapped, in bytes: what is not given back shows. */
+/* space.h - how many bytes of addresses this process has mapped, to detect leaks. */
 #ifndef TESTS_SOURCE_SPACE_H
 #define TESTS_SOURCE_SPACE_H
 
@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 /*
- * May a test count addresses, or have few? Not where a sanitizer maps and keeps some of its own:
- * gcc says so with a macro, clang with a feature. It is a value and no condition of the
- * preprocessor, so that tests that are left out are compiled all the same.
+ * Whether a test may measure or limit the address space. Not under a sanitizer, which maps and
+ * keeps memory of its own: gcc defines a macro for that, clang has a feature test. It is a value
+ * and not a condition of the preprocessor, so that skipped tests are still compiled.
  */
 #if defined(__has_feature)
 #define SPACE_HAS(feature) __has_feature(feature)

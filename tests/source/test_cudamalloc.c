@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Device memory, on the fake driver: the right context on every thread, captures left alone, every
- * thread left as it was found, and no driver call whose failure leaves something behind. What is
- * the same for pinned and managed memory is tested here; test_whole.c has the rest.
+ * Device memory, on the fake driver: the right context on every thread, valid captures, threads
+ * whose state is restored, and no leak when a driver call fails. Behavior that pinned and managed
+ * memory share is tested here; test_whole.c has the rest.
  */
 #include <pthread.h>
 #include <sys/wait.h>
@@ -14,7 +14,7 @@ static struct mam_source *made(int device)
 	return driven_source("cudamalloc", device);
 }
 
-START_TEST(it_says_what_it_is)
+START_TEST(properties_are_correct)
 {
 	struct mam_source *source;
 
@@ -32,7 +32,7 @@ START_TEST(it_says_what_it_is)
 }
 END_TEST
 
-START_TEST(memory_is_taken_and_given_back)
+START_TEST(memory_is_allocated_and_freed)
 {
 	struct cuda cuda = load();
 	struct mam_source *source = made(0);
@@ -49,14 +49,14 @@ START_TEST(memory_is_taken_and_given_back)
 	ck_assert_int_eq(mam_source_shrink(source, a, 2 * MIB), MAM_OK);
 	ck_assert_int_eq(mam_source_shrink(source, b, 6 * MIB), MAM_OK);
 	mam_source_destroy(source);
-	/* Two chunks, and for the wait a block that stays and one that is freed. */
+	/* Two chunks, and for the wait one block that stays and one that is freed. */
 	ck_assert_uint_eq(calls_of("cuMemAlloc", true), 4);
 	ck_assert_uint_eq(calls_of("cuMemFree", true), 4);
 	ck_assert_uint_eq(calls_of("cuCtxSynchronize", false), 0);
 }
 END_TEST
 
-START_TEST(no_more_than_there_is)
+START_TEST(grow_is_bounded_by_device_memory)
 {
 	struct mam_source *source;
 	size_t bytes = 0, rest;
@@ -78,7 +78,7 @@ START_TEST(no_more_than_there_is)
 }
 END_TEST
 
-START_TEST(devices_that_are_not_there)
+START_TEST(missing_device_is_rejected)
 {
 	struct mam_source *source = NULL;
 
@@ -90,7 +90,7 @@ START_TEST(devices_that_are_not_there)
 }
 END_TEST
 
-START_TEST(a_thread_without_a_context_uses_the_primary_one)
+START_TEST(thread_without_context_uses_primary_context)
 {
 	struct cuda cuda = load_only();
 	struct mam_source *source = made(MAM_DEVICE_CURRENT);
@@ -110,7 +110,7 @@ START_TEST(a_thread_without_a_context_uses_the_primary_one)
 }
 END_TEST
 
-START_TEST(the_current_context_is_the_one_it_is_bound_to)
+START_TEST(source_is_bound_to_current_context)
 {
 	struct cuda cuda = load();
 	struct CUctx_st *own, *owner, *below = current(&cuda);
@@ -137,7 +137,7 @@ START_TEST(the_current_context_is_the_one_it_is_bound_to)
 }
 END_TEST
 
-START_TEST(another_device_than_the_current_context_s)
+START_TEST(source_can_use_other_device)
 {
 	struct cuda cuda;
 	struct CUctx_st *before;
@@ -164,7 +164,7 @@ START_TEST(another_device_than_the_current_context_s)
 END_TEST
 
 /* In each capture mode, with and without the context being current. */
-START_TEST(a_capture_survives_growing_and_shrinking)
+START_TEST(capture_survives_grow_and_shrink)
 {
 	struct cuda cuda = load();
 	struct mam_source *source = made(0);
@@ -191,7 +191,7 @@ START_TEST(a_capture_survives_growing_and_shrinking)
 }
 END_TEST
 
-START_TEST(the_capture_mode_is_left_as_it_was)
+START_TEST(capture_mode_is_restored)
 {
 	struct cuda cuda = load();
 	struct mam_source *source = made(0);
@@ -207,7 +207,7 @@ START_TEST(the_capture_mode_is_left_as_it_was)
 }
 END_TEST
 
-/* What one life of a source does; each answer must be one that the contract allows. */
+/* All calls in the life of a source; each result must be one that the contract permits. */
 static void live_once(void)
 {
 	struct mam_source *source;
@@ -221,7 +221,7 @@ static void live_once(void)
 	status = mam_source_grow(source, 2 * MIB, &base);
 	if (status == MAM_OK) {
 		mam_source_quiesce(source);
-		/* The memory is still ours where the driver refused, so it is offered again. */
+		/* If the driver refused, the source still owns the memory, so the test retries. */
 		if (mam_source_shrink(source, base, 2 * MIB) != MAM_OK)
 			ck_assert_int_eq(mam_source_shrink(source, base, 2 * MIB), MAM_OK);
 	}
@@ -233,7 +233,7 @@ static void live_once(void)
 
 #define CALLS 60 /* more than one life makes */
 
-START_TEST(any_one_call_may_fail)
+START_TEST(source_survives_failure_of_any_call)
 {
 	const bool fails = _i < CALLS;
 	struct CUctx_st *context;
@@ -245,17 +245,20 @@ START_TEST(any_one_call_may_fail)
 	setenv("FAKE_CUDA_FAIL_AT", rule, 1);
 	cuda = load_only();
 	live_once();
-	/* Chunks are freed. A small block of the wait is lost if the driver fails to free it. */
+	/* Chunks are freed. A small block of the wait leaks if the driver fails to free it. */
 	ck_assert_uint_le(calls_of("cuMemAlloc", true), calls_of("cuMemFree", true) + fails);
 	ck_assert_uint_eq(calls_of("cuCtxPushCurrent", true), calls_of("cuCtxPopCurrent", false));
 	ck_assert_uint_eq(calls_of("cuDevicePrimaryCtxRetain", true),
 			  calls_of("cuDevicePrimaryCtxRelease", false));
-	/* Each visit changes the mode and changes it back, but for a visit that could not. */
+	/*
+	 * Each entry into the driver changes the mode and restores it, except an entry that could
+	 * not.
+	 */
 	exchanges = calls_of("cuThreadExchangeStreamCaptureMode", false);
 	if (exchanges % 2)
 		ck_assert_uint_eq(calls_of("cuThreadExchangeStreamCaptureMode", true),
 				  exchanges - 1);
-	/* A failure is reported in one line, or in none where it was of no consequence. */
+	/* A failure is reported in one line, or not at all if it had no effect. */
 	contents(log_path);
 	ck_assert_ptr_eq(strchr(text, '\n'), text[0] ? text + strlen(text) - 1 : NULL);
 	if (!fails) {
@@ -266,7 +269,7 @@ START_TEST(any_one_call_may_fail)
 }
 END_TEST
 
-START_TEST(one_life_makes_fewer_calls_than_were_tried)
+START_TEST(one_life_makes_fewer_calls_than_tested)
 {
 	unsigned int lines = 0;
 
@@ -280,7 +283,7 @@ START_TEST(one_life_makes_fewer_calls_than_were_tried)
 }
 END_TEST
 
-/* Which call fails how, what the source answers to which of its own, and what is said. */
+/* Which call fails with which result, what the source's call returns, and what is logged. */
 static const struct {
 	const char *rule;
 	enum mam_status grow, quiesce, shrink;
@@ -306,7 +309,7 @@ static const struct {
 	{ "cuCtxPushCurrent:2:4", MAM_OK, MAM_OK, MAM_OK, "" },
 };
 
-START_TEST(failures_have_their_answers)
+START_TEST(driver_failures_map_to_statuses)
 {
 	struct mam_source *source;
 	enum mam_status status;
@@ -345,7 +348,7 @@ static void *use(void *user)
 	return user;
 }
 
-START_TEST(threads_share_one)
+START_TEST(threads_share_one_source)
 {
 	struct mam_source *source;
 	pthread_t threads[4];
@@ -359,13 +362,13 @@ START_TEST(threads_share_one)
 		pthread_join(threads[i], &result);
 		ck_assert_ptr_nonnull(result);
 	}
-	/* All but the slab of the small block that the waits keep. */
+	/* All except the slab of the small block that the waits keep. */
 	ck_assert_uint_eq(mam_source_room(source), 254 * MIB);
 	mam_source_destroy(source);
 }
 END_TEST
 
-START_TEST(a_child_of_a_fork_calls_nothing)
+START_TEST(child_of_fork_makes_no_driver_call)
 {
 	struct mam_source *source;
 	unsigned int calls = 0;
@@ -410,26 +413,26 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(memory, set_up, tear_down);
-	tcase_add_test(memory, it_says_what_it_is);
-	tcase_add_test(memory, memory_is_taken_and_given_back);
-	tcase_add_test(memory, no_more_than_there_is);
-	tcase_add_test(memory, devices_that_are_not_there);
-	tcase_add_test(memory, threads_share_one);
+	tcase_add_test(memory, properties_are_correct);
+	tcase_add_test(memory, memory_is_allocated_and_freed);
+	tcase_add_test(memory, grow_is_bounded_by_device_memory);
+	tcase_add_test(memory, missing_device_is_rejected);
+	tcase_add_test(memory, threads_share_one_source);
 	suite_add_tcase(suite, memory);
 	tcase_add_checked_fixture(contexts, set_up, tear_down);
-	tcase_add_test(contexts, a_thread_without_a_context_uses_the_primary_one);
-	tcase_add_loop_test(contexts, the_current_context_is_the_one_it_is_bound_to, 0, 2);
-	tcase_add_test(contexts, another_device_than_the_current_context_s);
-	tcase_add_loop_test(contexts, a_capture_survives_growing_and_shrinking, 0, 6);
-	tcase_add_loop_test(contexts, the_capture_mode_is_left_as_it_was, 0, 3);
+	tcase_add_test(contexts, thread_without_context_uses_primary_context);
+	tcase_add_loop_test(contexts, source_is_bound_to_current_context, 0, 2);
+	tcase_add_test(contexts, source_can_use_other_device);
+	tcase_add_loop_test(contexts, capture_survives_grow_and_shrink, 0, 6);
+	tcase_add_loop_test(contexts, capture_mode_is_restored, 0, 3);
 	suite_add_tcase(suite, contexts);
 	tcase_add_checked_fixture(failing, set_up, tear_down);
 	tcase_set_timeout(failing, 60);
-	tcase_add_loop_test(failing, any_one_call_may_fail, 1, CALLS + 1);
-	tcase_add_test(failing, one_life_makes_fewer_calls_than_were_tried);
-	tcase_add_loop_test(failing, failures_have_their_answers, 0,
+	tcase_add_loop_test(failing, source_survives_failure_of_any_call, 1, CALLS + 1);
+	tcase_add_test(failing, one_life_makes_fewer_calls_than_tested);
+	tcase_add_loop_test(failing, driver_failures_map_to_statuses, 0,
 			    sizeof(failures) / sizeof(failures[0]));
-	tcase_add_test(failing, a_child_of_a_fork_calls_nothing);
+	tcase_add_test(failing, child_of_fork_makes_no_driver_call);
 	suite_add_tcase(suite, failing);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

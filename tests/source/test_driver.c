@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening the driver: once, whoever comes first; refusing what was forked; and what results mean.
+ * Opening the driver: once, whichever thread comes first; refusing a forked process; and the
+ * meaning of results.
  *
- * The driver is opened once a process and Check gives each test its own. Each test first opens the
- * fake, which mam then finds by its name. Having no driver at all is the matter of missing.sh.
+ * The driver is opened once per process, and Check runs each test in its own process. Each test
+ * first loads the fake, which mam then finds by its name. missing.sh tests machines without a
+ * driver.
  */
 #include <check.h>
 #include <dlfcn.h>
@@ -42,7 +44,7 @@ static const char *reports(void)
 	return text;
 }
 
-START_TEST(it_is_found_and_initialised)
+START_TEST(driver_is_found_and_initialized)
 {
 	const struct mam_driver *driver, *again;
 	int version = 0;
@@ -65,7 +67,7 @@ static void *get(void *user)
 	return mam_driver_get(driver) == MAM_OK ? user : NULL;
 }
 
-START_TEST(threads_that_come_at_once_get_the_same)
+START_TEST(concurrent_threads_get_same_driver)
 {
 	const struct mam_driver *drivers[8] = { NULL };
 	pthread_t threads[8];
@@ -82,7 +84,7 @@ START_TEST(threads_that_come_at_once_get_the_same)
 }
 END_TEST
 
-START_TEST(a_driver_that_does_not_start)
+START_TEST(failing_driver_is_reported)
 {
 	const struct mam_driver *driver = NULL;
 	struct mam_source *source = NULL;
@@ -95,14 +97,14 @@ START_TEST(a_driver_that_does_not_start)
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_eq(mam_source_create("cudamalloc", -1, &source), MAM_ERROR_NO_DEVICE);
 	ck_assert_ptr_null(source);
-	/* Once, however often it is asked. */
+	/* Once, however often the driver is requested. */
 	reports();
 	ck_assert_ptr_nonnull(strstr(text, "cuInit returned"));
 	ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1);
 }
 END_TEST
 
-START_TEST(a_child_of_a_fork_is_refused)
+START_TEST(child_of_fork_is_refused)
 {
 	const struct mam_driver *driver;
 	int status;
@@ -122,7 +124,7 @@ START_TEST(a_child_of_a_fork_is_refused)
 }
 END_TEST
 
-START_TEST(a_child_may_be_the_first_to_open_it)
+START_TEST(child_may_open_driver_first)
 {
 	int status;
 	pid_t child;
@@ -153,7 +155,7 @@ static const struct {
 	{ 98765, MAM_ERROR_DRIVER, "cuThing returned an unknown error (98765)\n" },
 };
 
-START_TEST(results_become_statuses)
+START_TEST(results_map_to_statuses)
 {
 	const struct mam_driver *driver;
 
@@ -177,12 +179,12 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(opening, set_up, NULL);
-	tcase_add_test(opening, it_is_found_and_initialised);
-	tcase_add_test(opening, threads_that_come_at_once_get_the_same);
-	tcase_add_test(opening, a_driver_that_does_not_start);
-	tcase_add_test(opening, a_child_of_a_fork_is_refused);
-	tcase_add_test(opening, a_child_may_be_the_first_to_open_it);
-	tcase_add_loop_test(opening, results_become_statuses, 0,
+	tcase_add_test(opening, driver_is_found_and_initialized);
+	tcase_add_test(opening, concurrent_threads_get_same_driver);
+	tcase_add_test(opening, failing_driver_is_reported);
+	tcase_add_test(opening, child_of_fork_is_refused);
+	tcase_add_test(opening, child_may_open_driver_first);
+	tcase_add_loop_test(opening, results_map_to_statuses, 0,
 			    sizeof(results) / sizeof(results[0]));
 	suite_add_tcase(suite, opening);
 	runner = srunner_create(suite);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host source: aligned chunks that never overlap, exact books, no memory for unbacked ones, and
- * addresses even where the system has none left to give.
+ * The host source: aligned chunks that never overlap, exact metadata, no memory for unbacked
+ * chunks, and addresses even if the system has none left.
  */
 #include <check.h>
 #include <errno.h>
@@ -34,8 +34,8 @@ static void *grown(struct mam_source *source, size_t bytes)
 }
 
 /*
- * A grow in a process that may have 1 GB of addresses. The limit stands for this call alone: what
- * Check and the sanitizers need meanwhile is not the matter of the test.
+ * A grow in a process that may have 1 GB of addresses. The limit applies to this call only, because
+ * Check and the sanitizers need more.
  */
 static enum mam_status grow_in_one_gigabyte(struct mam_source *source, size_t bytes, void **base)
 {
@@ -51,7 +51,7 @@ static enum mam_status grow_in_one_gigabyte(struct mam_source *source, size_t by
 	return status;
 }
 
-START_TEST(it_says_what_it_is)
+START_TEST(properties_are_correct)
 {
 	struct mam_source *source = made(0, false);
 
@@ -66,7 +66,7 @@ START_TEST(it_says_what_it_is)
 }
 END_TEST
 
-START_TEST(eighty_gigabytes_fit_into_one)
+START_TEST(one_chunk_can_have_eighty_gigabytes)
 {
 	struct mam_source *source = made(0, false);
 	void *base, *again;
@@ -80,7 +80,7 @@ START_TEST(eighty_gigabytes_fit_into_one)
 }
 END_TEST
 
-/* Made-up addresses are nobody's: the kernel itself calls them impossible. */
+/* Made-up addresses belong to no mapping: the kernel rejects them. */
 START_TEST(made_up_chunks_do_not_overlap)
 {
 	struct mam_source *first = made(0, false), *second = made(0, false);
@@ -98,7 +98,10 @@ START_TEST(made_up_chunks_do_not_overlap)
 	ck_assert(b + 40 * GIB + PAGE <= c || c + 2 * GIB <= b);
 	ck_assert_int_eq(msync(a, PAGE, MS_ASYNC), -1);
 	ck_assert_int_eq(errno, ENOMEM);
-	/* What is not the newest keeps its addresses for good, and still gives its bytes back. */
+	/*
+	 * A chunk other than the newest keeps its addresses forever, but its bytes become available
+	 * again.
+	 */
 	ck_assert_int_eq(mam_source_shrink(first, a, 40 * GIB), MAM_OK);
 	ck_assert_int_eq(grow_in_one_gigabyte(first, 78 * GIB, &bases[0]), MAM_OK);
 	ck_assert(c + 2 * GIB <= (char *)bases[0]);
@@ -107,7 +110,7 @@ START_TEST(made_up_chunks_do_not_overlap)
 }
 END_TEST
 
-START_TEST(more_than_any_address_space_is_given_too)
+START_TEST(unbacked_chunk_may_exceed_address_space)
 {
 	struct mam_source *source = made((size_t)1 << 58, false);
 	void *base = grown(source, (size_t)1 << 58);
@@ -134,7 +137,7 @@ START_TEST(addresses_run_out_without_wrapping)
 }
 END_TEST
 
-START_TEST(an_unbacked_chunk_takes_no_memory_and_cannot_be_touched)
+START_TEST(unbacked_chunk_needs_no_memory_and_traps)
 {
 	struct mam_source *source = made(0, false);
 	char *base = grown(source, 40 * GIB);
@@ -149,7 +152,7 @@ START_TEST(an_unbacked_chunk_takes_no_memory_and_cannot_be_touched)
 }
 END_TEST
 
-START_TEST(a_backed_chunk_is_zeroed_memory)
+START_TEST(backed_chunk_is_zeroed_memory)
 {
 	struct mam_source *source = made(64 << 20, true);
 	unsigned char *base = grown(source, 3 * PAGE);
@@ -164,7 +167,7 @@ START_TEST(a_backed_chunk_is_zeroed_memory)
 }
 END_TEST
 
-START_TEST(memory_that_is_refused_is_no_made_up_memory)
+START_TEST(refused_memory_is_not_replaced_by_made_up)
 {
 	struct mam_source *source = made(0, true);
 	void *base = source;
@@ -178,7 +181,7 @@ START_TEST(memory_that_is_refused_is_no_made_up_memory)
 }
 END_TEST
 
-START_TEST(no_more_than_its_total)
+START_TEST(grow_is_bounded_by_total)
 {
 	struct mam_source *source = made(10 * PAGE, false);
 	size_t room;
@@ -200,7 +203,7 @@ START_TEST(no_more_than_its_total)
 }
 END_TEST
 
-START_TEST(there_is_nothing_to_wait_for)
+START_TEST(quiesce_is_not_provided)
 {
 	struct mam_source *source = made(0, false);
 
@@ -223,7 +226,7 @@ static void *grow_and_shrink(void *user)
 	return NULL;
 }
 
-START_TEST(threads_share_one)
+START_TEST(threads_share_one_source)
 {
 	struct mam_source *source = made(6 * PAGE, true);
 	pthread_t threads[4];
@@ -246,19 +249,19 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_test(addresses, it_says_what_it_is);
-	tcase_add_test(addresses, eighty_gigabytes_fit_into_one);
+	tcase_add_test(addresses, properties_are_correct);
+	tcase_add_test(addresses, one_chunk_can_have_eighty_gigabytes);
 	tcase_add_test(addresses, made_up_chunks_do_not_overlap);
-	tcase_add_test(addresses, more_than_any_address_space_is_given_too);
+	tcase_add_test(addresses, unbacked_chunk_may_exceed_address_space);
 	tcase_add_test(addresses, addresses_run_out_without_wrapping);
 	suite_add_tcase(suite, addresses);
-	tcase_add_test(memory, an_unbacked_chunk_takes_no_memory_and_cannot_be_touched);
-	tcase_add_test(memory, a_backed_chunk_is_zeroed_memory);
-	tcase_add_test(memory, memory_that_is_refused_is_no_made_up_memory);
+	tcase_add_test(memory, unbacked_chunk_needs_no_memory_and_traps);
+	tcase_add_test(memory, backed_chunk_is_zeroed_memory);
+	tcase_add_test(memory, refused_memory_is_not_replaced_by_made_up);
 	suite_add_tcase(suite, memory);
-	tcase_add_test(metadata, no_more_than_its_total);
-	tcase_add_test(metadata, there_is_nothing_to_wait_for);
-	tcase_add_test(metadata, threads_share_one);
+	tcase_add_test(metadata, grow_is_bounded_by_total);
+	tcase_add_test(metadata, quiesce_is_not_provided);
+	tcase_add_test(metadata, threads_share_one_source);
 	suite_add_tcase(suite, metadata);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The quota: no more than its limit at once, refusals exactly where they were ordered, and all else
- * as the inner source answers it.
+ * The quota: bytes in use never exceed the limit, refusals occur exactly at the configured calls,
+ * and everything else matches the inner source.
  */
 #include <check.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@ static struct mam_source *around(struct mam_source *inner, size_t limit, size_t 
 	return source;
 }
 
-START_TEST(it_has_the_properties_of_the_inner_source)
+START_TEST(quota_has_properties_of_inner_source)
 {
 	struct script script = script_of(PAGE, 100 * PAGE, SIZE_MAX);
 	struct mam_source *source = around(&script.source, 10 * PAGE, 0, 0);
@@ -34,10 +34,10 @@ START_TEST(it_has_the_properties_of_the_inner_source)
 }
 END_TEST
 
-START_TEST(its_total_is_the_lesser_one)
+START_TEST(total_is_minimum_of_both)
 {
 	static const size_t totals[][3] = {
-		/* inner, limit, answer */
+		/* Inner, limit, result. */
 		{ 100, 10, 10 }, { 10, 100, 10 }, { 0, 10, 10 }, { 10, 0, 10 }, { 0, 0, 0 },
 	};
 	struct script script = script_of(1, totals[_i][0], SIZE_MAX);
@@ -48,7 +48,7 @@ START_TEST(its_total_is_the_lesser_one)
 }
 END_TEST
 
-START_TEST(wrong_arguments)
+START_TEST(invalid_arguments_are_rejected)
 {
 	struct script script = script_of(PAGE, 0, SIZE_MAX);
 	struct mam_source *source;
@@ -58,7 +58,7 @@ START_TEST(wrong_arguments)
 }
 END_TEST
 
-START_TEST(no_more_than_the_limit_at_once)
+START_TEST(bytes_in_use_never_exceed_limit)
 {
 	struct script script = script_of(PAGE, 0, SIZE_MAX);
 	struct mam_source *source = around(&script.source, 10 * PAGE, 0, 0);
@@ -77,7 +77,7 @@ START_TEST(no_more_than_the_limit_at_once)
 }
 END_TEST
 
-START_TEST(without_a_limit_there_is_none)
+START_TEST(zero_limit_means_unlimited)
 {
 	struct script script = script_of(PAGE, 0, SIZE_MAX);
 	struct mam_source *source = around(&script.source, 0, 0, 0);
@@ -89,7 +89,7 @@ START_TEST(without_a_limit_there_is_none)
 }
 END_TEST
 
-/* refuse_at and refuse_count, and the calls out of eight that are let through, as a picture. */
+/* refuse_at, refuse_count, and which of eight calls succeed ('+'). */
 /* clang-format off */
 static const struct {
 	size_t at, count;
@@ -102,7 +102,7 @@ static const struct {
 };
 /* clang-format on */
 
-START_TEST(refusals_come_when_ordered)
+START_TEST(refusals_occur_at_configured_calls)
 {
 	struct script script = script_of(PAGE, 0, SIZE_MAX);
 	struct mam_source *source = around(&script.source, 0, orders[_i].at, orders[_i].count);
@@ -122,7 +122,7 @@ START_TEST(refusals_come_when_ordered)
 }
 END_TEST
 
-START_TEST(a_refusal_takes_nothing_of_the_quota)
+START_TEST(refusal_uses_no_quota)
 {
 	struct script script = script_of(PAGE, 0, SIZE_MAX);
 	struct mam_source *source = around(&script.source, 4 * PAGE, 1, 2);
@@ -135,7 +135,7 @@ START_TEST(a_refusal_takes_nothing_of_the_quota)
 }
 END_TEST
 
-START_TEST(the_inner_answers_pass_and_failures_take_nothing)
+START_TEST(inner_status_is_returned_and_failure_uses_no_quota)
 {
 	struct script script = script_of(PAGE, 0, 0);
 	struct mam_source *source = around(&script.source, 4 * PAGE, 0, 0);
@@ -147,7 +147,7 @@ START_TEST(the_inner_answers_pass_and_failures_take_nothing)
 	ck_assert_int_eq(mam_source_grow(source, 4 * PAGE, &base), MAM_OK);
 	script.shrinks = MAM_ERROR_DRIVER;
 	ck_assert_int_eq(mam_source_shrink(source, base, 4 * PAGE), MAM_ERROR_DRIVER);
-	/* The chunk is still out, so the quota is still used. */
+	/* The chunk is still in use, so its quota is too. */
 	ck_assert_int_eq(mam_source_grow(source, PAGE, &base), MAM_ERROR_OUT_OF_MEMORY);
 	script.shrinks = MAM_OK;
 	ck_assert_int_eq(mam_source_shrink(source, base, 4 * PAGE), MAM_OK);
@@ -157,7 +157,7 @@ START_TEST(the_inner_answers_pass_and_failures_take_nothing)
 }
 END_TEST
 
-START_TEST(it_waits_if_the_inner_source_does)
+START_TEST(quiesce_calls_inner_source)
 {
 	struct script script = script_of(PAGE, 0, SIZE_MAX);
 	struct mam_source *source = around(&script.source, 0, 0, 0), *host, *at_once;
@@ -173,7 +173,7 @@ START_TEST(it_waits_if_the_inner_source_does)
 }
 END_TEST
 
-START_TEST(room_is_the_lesser_of_both)
+START_TEST(room_is_minimum_of_both)
 {
 	struct mam_source *host, *source, *outer;
 	void *base;
@@ -192,7 +192,7 @@ START_TEST(room_is_the_lesser_of_both)
 }
 END_TEST
 
-/* ---- around a source that gives addresses and memory apart ---- */
+/* ---- around a source that provides addresses and memory separately ---- */
 
 #define PIECE ((size_t)2 << 20)
 
@@ -208,7 +208,7 @@ static struct mam_source *pieces(size_t total)
 	return source;
 }
 
-START_TEST(of_pieces_the_memory_is_counted_not_the_addresses)
+START_TEST(quota_counts_mapped_memory_not_addresses)
 {
 	struct mam_source *vmm = pieces(0), *source = around(vmm, 4 * PIECE, 0, 0);
 	const size_t piece =
@@ -232,13 +232,13 @@ START_TEST(of_pieces_the_memory_is_counted_not_the_addresses)
 }
 END_TEST
 
-START_TEST(a_piece_that_the_inner_source_refuses_is_not_counted)
+START_TEST(refused_piece_is_not_counted)
 {
 	struct mam_source *vmm = pieces(PIECE), *source = around(vmm, 2 * PIECE, 0, 0);
 	void *base;
 
 	ck_assert_int_eq(mam_source_grow(source, 64 * PIECE, &base), MAM_OK);
-	for (int i = 0; i < 2; i++) /* it has one */
+	for (int i = 0; i < 2; i++) /* the address has one */
 		ck_assert_int_eq(mam_source_map(source, base, 2 * PIECE), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_source_map(source, base, PIECE), MAM_OK);
 	ck_assert_int_eq(mam_source_unmap(source, base, PIECE), MAM_OK);
@@ -248,7 +248,7 @@ START_TEST(a_piece_that_the_inner_source_refuses_is_not_counted)
 }
 END_TEST
 
-START_TEST(a_piece_that_moves_stays_counted)
+START_TEST(moved_piece_stays_counted)
 {
 	struct mam_source *vmm = pieces(0), *source = around(vmm, 2 * PIECE, 0, 0);
 	bool lost = true;
@@ -267,7 +267,7 @@ START_TEST(a_piece_that_moves_stays_counted)
 }
 END_TEST
 
-/* A source whose pieces are lost, or stay, when they are to move. */
+/* A source whose pieces are lost, or stay, when they should move. */
 static bool losing;
 
 static enum mam_status give_up(struct mam_source *source, void *from, size_t bytes, void *to,
@@ -301,7 +301,7 @@ static uint64_t computed(struct mam_source *source)
 	return 4711;
 }
 
-START_TEST(a_piece_that_is_lost_counts_no_more)
+START_TEST(lost_piece_is_no_longer_counted)
 {
 	/* clang-format off */
 	static const struct mam_source_ops losing_ops = {
@@ -322,7 +322,7 @@ START_TEST(a_piece_that_is_lost_counts_no_more)
 			 MAM_ERROR_DRIVER);
 	ck_assert_int_eq(lost, losing);
 	ck_assert_uint_eq(mam_source_room(source), losing ? 4 * PAGE : 3 * PAGE);
-	/* what the driver keeps stays counted */
+	/* Memory that the driver keeps stays counted. */
 	ck_assert_int_eq(mam_source_map(source, (void *)PAGE, PAGE), MAM_OK);
 	ck_assert_int_eq(mam_source_unmap(source, (void *)PAGE, PAGE), MAM_ERROR_DRIVER);
 	ck_assert_uint_eq(mam_source_room(source), losing ? 3 * PAGE : 2 * PAGE);
@@ -330,7 +330,7 @@ START_TEST(a_piece_that_is_lost_counts_no_more)
 }
 END_TEST
 
-START_TEST(it_has_what_the_inner_source_has)
+START_TEST(quota_has_operations_of_inner_source)
 {
 	static const struct mam_source_ops estimate_ops = {
 		.size = sizeof(estimate_ops),
@@ -358,7 +358,7 @@ START_TEST(it_has_what_the_inner_source_has)
 }
 END_TEST
 
-START_TEST(refusals_fall_on_what_gives_memory)
+START_TEST(refusals_apply_to_calls_that_provide_memory)
 {
 	struct mam_source *vmm = pieces(0), *source = around(vmm, 0, 2, 1);
 	void *base, *other;
@@ -389,12 +389,12 @@ static void *grow_and_shrink(void *user)
 	return NULL;
 }
 
-START_TEST(threads_never_pass_the_limit_together)
+START_TEST(threads_never_exceed_limit_together)
 {
 	struct mam_source *host, *source;
 	pthread_t threads[4];
 
-	/* The host source has room for two pages: a third let through would be seen by its room. */
+	/* The host source has room for two pages: a third success would show in its room. */
 	ck_assert_int_eq(mam_source_host(2 * PAGE, false, &host), MAM_OK);
 	source = around(host, 2 * PAGE, 0, 0);
 	for (int i = 0; i < 4; i++)
@@ -413,30 +413,30 @@ int main(void)
 	Suite *suite = suite_create("source/limit");
 	TCase *quota = tcase_create("quota");
 	TCase *passing = tcase_create("passing");
-	TCase *apart = tcase_create("addresses and memory apart");
+	TCase *apart = tcase_create("separate addresses and memory");
 	SRunner *runner;
 	int failed;
 
-	tcase_add_test(quota, no_more_than_the_limit_at_once);
-	tcase_add_test(quota, without_a_limit_there_is_none);
-	tcase_add_loop_test(quota, refusals_come_when_ordered, 0,
+	tcase_add_test(quota, bytes_in_use_never_exceed_limit);
+	tcase_add_test(quota, zero_limit_means_unlimited);
+	tcase_add_loop_test(quota, refusals_occur_at_configured_calls, 0,
 			    sizeof(orders) / sizeof(orders[0]));
-	tcase_add_test(quota, a_refusal_takes_nothing_of_the_quota);
-	tcase_add_test(quota, threads_never_pass_the_limit_together);
+	tcase_add_test(quota, refusal_uses_no_quota);
+	tcase_add_test(quota, threads_never_exceed_limit_together);
 	suite_add_tcase(suite, quota);
-	tcase_add_test(passing, it_has_the_properties_of_the_inner_source);
-	tcase_add_loop_test(passing, its_total_is_the_lesser_one, 0, 5);
-	tcase_add_test(passing, wrong_arguments);
-	tcase_add_test(passing, the_inner_answers_pass_and_failures_take_nothing);
-	tcase_add_test(passing, it_waits_if_the_inner_source_does);
-	tcase_add_test(passing, room_is_the_lesser_of_both);
+	tcase_add_test(passing, quota_has_properties_of_inner_source);
+	tcase_add_loop_test(passing, total_is_minimum_of_both, 0, 5);
+	tcase_add_test(passing, invalid_arguments_are_rejected);
+	tcase_add_test(passing, inner_status_is_returned_and_failure_uses_no_quota);
+	tcase_add_test(passing, quiesce_calls_inner_source);
+	tcase_add_test(passing, room_is_minimum_of_both);
 	suite_add_tcase(suite, passing);
-	tcase_add_test(apart, of_pieces_the_memory_is_counted_not_the_addresses);
-	tcase_add_test(apart, a_piece_that_the_inner_source_refuses_is_not_counted);
-	tcase_add_test(apart, a_piece_that_moves_stays_counted);
-	tcase_add_loop_test(apart, a_piece_that_is_lost_counts_no_more, 0, 2);
-	tcase_add_test(apart, it_has_what_the_inner_source_has);
-	tcase_add_test(apart, refusals_fall_on_what_gives_memory);
+	tcase_add_test(apart, quota_counts_mapped_memory_not_addresses);
+	tcase_add_test(apart, refused_piece_is_not_counted);
+	tcase_add_test(apart, moved_piece_stays_counted);
+	tcase_add_loop_test(apart, lost_piece_is_no_longer_counted, 0, 2);
+	tcase_add_test(apart, quota_has_operations_of_inner_source);
+	tcase_add_test(apart, refusals_apply_to_calls_that_provide_memory);
 	suite_add_tcase(suite, apart);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

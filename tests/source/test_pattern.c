@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_pattern.c - <mam/pattern.h>: arguments and refusals anywhere, the kernels where a GPU answers.
+ * test_pattern.c - <mam/pattern.h>: arguments and refusals on any machine, the kernels where a GPU
+ * is available.
  */
 #include <check.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@ static struct mam_pool *pool;
 static unsigned char *block;
 static unsigned char host[BYTES];
 
-/* Where there is a driver but no GPU code, or a stand-in for a driver, only refusals are tested. */
+/* With a driver but no GPU code, or with a fake driver, only refusals are tested. */
 static bool has_kernels(void)
 {
 	void *probe = NULL;
@@ -38,7 +39,10 @@ static void setup(void)
 
 	ck_assert_uint_eq(mam_pool_create(NULL, &pool), MAM_OK);
 	ck_assert_uint_eq(mam_malloc(pool, BYTES + 64, &made), MAM_OK);
-	/* Only this test's own copies need a current context; mam finds the block's by itself. */
+	/*
+	 * Only this test's own copies need a current context; mam finds the block's context by
+	 * itself.
+	 */
 	ck_assert_uint_eq(mam_driver_get(&driver), MAM_OK);
 	ck_assert_uint_eq(driver->device_primary_ctx_retain(&context, 0), 0);
 	ck_assert_uint_eq(driver->ctx_push_current(context), 0);
@@ -56,7 +60,7 @@ static void teardown(void)
 	ck_assert_uint_eq(mam_pool_destroy(pool), MAM_OK);
 }
 
-START_TEST(nothing_is_intact)
+START_TEST(empty_block_is_intact)
 {
 	bool intact = false;
 	size_t bad = 7;
@@ -68,7 +72,7 @@ START_TEST(nothing_is_intact)
 }
 END_TEST
 
-START_TEST(arguments_are_refused_before_anything_else)
+START_TEST(invalid_arguments_are_rejected_first)
 {
 	const uintptr_t end = UINTPTR_MAX & ~(uintptr_t)7;
 	bool intact = false;
@@ -84,7 +88,7 @@ START_TEST(arguments_are_refused_before_anything_else)
 }
 END_TEST
 
-START_TEST(what_is_no_device_memory_is_refused)
+START_TEST(host_memory_is_rejected)
 {
 	static unsigned long long on_host[4] = { 1, 2, 3, 4 };
 	enum mam_status status = mam_pattern_fill(on_host, sizeof(on_host), 1);
@@ -102,18 +106,18 @@ START_TEST(what_is_no_device_memory_is_refused)
 }
 END_TEST
 
-START_TEST(seeds_and_places_give_different_words)
+START_TEST(words_differ_by_seed_and_index)
 {
 	ck_assert_uint_ne(mam_pattern_word(1, 0), mam_pattern_word(2, 0));
 	ck_assert_uint_ne(mam_pattern_word(1, 0), mam_pattern_word(1, 1));
-	/* What one block holds at a place is not what another holds at a place near by. */
+	/* The content of one block does not match another block at a nearby address. */
 	for (unsigned long long i = 0; i < 1000; i++)
 		for (unsigned long long near = 0; near < 8; near++)
 			ck_assert_uint_ne(mam_pattern_word(1, i), mam_pattern_word(2, near));
 }
 END_TEST
 
-START_TEST(fill_writes_the_pattern_and_not_one_byte_more)
+START_TEST(fill_writes_exactly_the_block)
 {
 	unsigned char after = 0;
 
@@ -131,7 +135,7 @@ START_TEST(fill_writes_the_pattern_and_not_one_byte_more)
 }
 END_TEST
 
-START_TEST(check_finds_the_lowest_bad_byte)
+START_TEST(check_finds_lowest_bad_byte)
 {
 	static const size_t places[] = { 0, 1, 7, 8, 4095, (3 << 20) - 1, BYTES - 5, BYTES - 1 };
 	bool intact = false;
@@ -140,7 +144,7 @@ START_TEST(check_finds_the_lowest_bad_byte)
 	ck_assert_uint_eq(mam_pattern_fill(block, BYTES, 43), MAM_OK);
 	ck_assert_uint_eq(mam_pattern_check(block, BYTES, 43, &intact, &bad), MAM_OK);
 	ck_assert(intact);
-	/* From the last to the first, so that each time the lowest of several must be named. */
+	/* From the last to the first, so that each time the lowest of several must be reported. */
 	for (size_t i = sizeof(places) / sizeof(places[0]); i-- > 0;) {
 		const unsigned long long address = (uintptr_t)block + places[i];
 		unsigned char byte;
@@ -155,7 +159,7 @@ START_TEST(check_finds_the_lowest_bad_byte)
 }
 END_TEST
 
-START_TEST(check_tells_another_seed)
+START_TEST(check_detects_other_seed)
 {
 	bool intact = true;
 
@@ -165,7 +169,7 @@ START_TEST(check_tells_another_seed)
 }
 END_TEST
 
-START_TEST(interior_addresses_will_do)
+START_TEST(interior_addresses_are_accepted)
 {
 	bool intact = false;
 
@@ -186,10 +190,10 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_add_test(anywhere, nothing_is_intact);
-	tcase_add_test(anywhere, arguments_are_refused_before_anything_else);
-	tcase_add_test(anywhere, what_is_no_device_memory_is_refused);
-	tcase_add_test(anywhere, seeds_and_places_give_different_words);
+	tcase_add_test(anywhere, empty_block_is_intact);
+	tcase_add_test(anywhere, invalid_arguments_are_rejected_first);
+	tcase_add_test(anywhere, host_memory_is_rejected);
+	tcase_add_test(anywhere, words_differ_by_seed_and_index);
 	suite_add_tcase(suite, anywhere);
 
 	/* CUDA does not survive the fork in which Check runs a test. */
@@ -197,13 +201,13 @@ int main(void)
 	if (has_kernels()) {
 		on_gpu = tcase_create("on a GPU");
 		tcase_add_checked_fixture(on_gpu, setup, teardown);
-		tcase_add_test(on_gpu, fill_writes_the_pattern_and_not_one_byte_more);
-		tcase_add_test(on_gpu, check_finds_the_lowest_bad_byte);
-		tcase_add_test(on_gpu, check_tells_another_seed);
-		tcase_add_test(on_gpu, interior_addresses_will_do);
+		tcase_add_test(on_gpu, fill_writes_exactly_the_block);
+		tcase_add_test(on_gpu, check_finds_lowest_bad_byte);
+		tcase_add_test(on_gpu, check_detects_other_seed);
+		tcase_add_test(on_gpu, interior_addresses_are_accepted);
 		suite_add_tcase(suite, on_gpu);
 	} else {
-		puts("skip - pattern kernels: no GPU answers");
+		puts("skip - pattern kernels: no GPU available");
 	}
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

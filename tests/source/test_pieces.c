@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of pieces in a range of addresses. */
+/* The table of pieces in an address range. */
 #include <check.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -26,7 +26,7 @@ static uint64_t at(uint64_t unit)
 	return BASE + unit * UNIT;
 }
 
-/* Base in units and size in units of the first piece, or -1. */
+/* Base and size of the first piece in units, or -1. */
 static int first(uint64_t from, uint64_t to)
 {
 	struct mam_piece piece;
@@ -36,7 +36,7 @@ static int first(uint64_t from, uint64_t to)
 	return (int)((piece.base - BASE) / UNIT * 100 + piece.bytes / UNIT);
 }
 
-START_TEST(an_empty_range_has_no_piece)
+START_TEST(empty_range_has_no_piece)
 {
 	ck_assert_int_eq(first(BASE, at(64)), -1);
 	ck_assert(!mam_pieces_tile(&pieces, BASE, at(1)));
@@ -44,7 +44,7 @@ START_TEST(an_empty_range_has_no_piece)
 }
 END_TEST
 
-START_TEST(a_piece_is_found_only_where_it_lies_wholly)
+START_TEST(piece_is_found_only_if_entirely_inside)
 {
 	mam_pieces_put(&pieces, at(10), 4 * UNIT);
 	ck_assert_int_eq(first(BASE, at(64)), 1004);
@@ -56,7 +56,7 @@ START_TEST(a_piece_is_found_only_where_it_lies_wholly)
 }
 END_TEST
 
-START_TEST(the_lowest_comes_first_and_the_next_one_behind_it)
+START_TEST(pieces_are_found_in_address_order)
 {
 	mam_pieces_put(&pieces, at(10), 4 * UNIT);
 	mam_pieces_put(&pieces, at(14), 1 * UNIT);
@@ -70,7 +70,7 @@ START_TEST(the_lowest_comes_first_and_the_next_one_behind_it)
 }
 END_TEST
 
-START_TEST(tiles_leave_no_gap_and_do_not_stick_out)
+START_TEST(tile_rejects_gaps_and_overhang)
 {
 	mam_pieces_put(&pieces, at(4), 2 * UNIT);
 	mam_pieces_put(&pieces, at(6), 3 * UNIT);
@@ -79,7 +79,7 @@ START_TEST(tiles_leave_no_gap_and_do_not_stick_out)
 	ck_assert(!mam_pieces_tile(&pieces, at(4), at(8)));
 	ck_assert(!mam_pieces_tile(&pieces, at(5), at(9)));
 	ck_assert(!mam_pieces_tile(&pieces, at(4), at(10)));
-	for (uint64_t inside = 7; inside < 9; inside++) { /* of another one */
+	for (uint64_t inside = 7; inside < 9; inside++) { /* of another piece */
 		mam_pieces_put(&pieces, at(inside), 1 * UNIT);
 		ck_assert(!mam_pieces_tile(&pieces, at(4), at(9)));
 		mam_pieces_take(&pieces, at(inside));
@@ -89,7 +89,7 @@ START_TEST(tiles_leave_no_gap_and_do_not_stick_out)
 END_TEST
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-START_TEST(without_memory_for_the_table_there_is_none)
+START_TEST(init_fails_without_table_memory)
 {
 	const uint64_t wide = (uint64_t)64 << 40; /* a table of 128 MiB */
 	struct mam_pieces none;
@@ -117,12 +117,12 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
-	tcase_add_test(tcase, an_empty_range_has_no_piece);
-	tcase_add_test(tcase, a_piece_is_found_only_where_it_lies_wholly);
-	tcase_add_test(tcase, the_lowest_comes_first_and_the_next_one_behind_it);
-	tcase_add_test(tcase, tiles_leave_no_gap_and_do_not_stick_out);
+	tcase_add_test(tcase, empty_range_has_no_piece);
+	tcase_add_test(tcase, piece_is_found_only_if_entirely_inside);
+	tcase_add_test(tcase, pieces_are_found_in_address_order);
+	tcase_add_test(tcase, tile_rejects_gaps_and_overhang);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they need address space */
-	tcase_add_test(tcase, without_memory_for_the_table_there_is_none);
+	tcase_add_test(tcase, init_fails_without_table_memory);
 #endif
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);

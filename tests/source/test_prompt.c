@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory for a thread that a running kernel waits for, of the sources whose chunks the driver gives whole, on the fake
- * driver: it is mapped, by calls that do not wait for others in the driver, and goes back as it came.
+ * Memory for a thread that a running kernel waits for, from the sources whose chunks the driver
+ * allocates whole, on the fake driver. The memory is mapped, by calls that do not wait for other
+ * threads in the driver, and is unmapped the same way.
  */
 #include "api/prompt.h"
 #include "driven.h"
@@ -37,7 +38,7 @@ static void refused(struct mam_source *source, size_t bytes, enum mam_status sta
 	ck_assert_ptr_eq(base, untouched);
 }
 
-START_TEST(device_memory_is_mapped_and_goes_back)
+START_TEST(device_memory_is_mapped_and_unmapped)
 {
 	struct cuda cuda = load();
 	struct mam_source *source = driven_source("cudamalloc", 0);
@@ -61,14 +62,14 @@ START_TEST(device_memory_is_mapped_and_goes_back)
 	ck_assert_uint_eq(calls_of("cuMemUnmap", true), 1);
 	ck_assert_uint_eq(calls_of("cuMemRelease", true), 1);
 	ck_assert_uint_eq(calls_of("cuMemAddressFree", true), 1);
-	/* Unlike cuMemFree it does not wait for work: that was done by another first. */
+	/* Unlike cuMemFree it does not wait for work: the caller has waited before. */
 	ck_assert_uint_eq(calls_of("cuMemFree", true), 2);
 	mam_source_destroy(source);
 	ck_assert_str_eq(contents(log_path), "");
 }
 END_TEST
 
-START_TEST(there_may_be_many_and_in_any_order)
+START_TEST(many_chunks_are_freed_in_any_order)
 {
 	struct mam_source *source;
 	char *chunk[48];
@@ -82,13 +83,13 @@ START_TEST(there_may_be_many_and_in_any_order)
 	ck_assert_uint_eq(mam_source_room(source), room - COUNT_OF(chunk) * 2 * MIB);
 	for (size_t i = 0; i < COUNT_OF(chunk); i++)
 		ck_assert_int_eq(mam_source_shrink(source, chunk[(i * 29) % 48], 2 * MIB), MAM_OK);
-	/* Waits keep a small block, and with it a slab. */
+	/* Waits keep a small block, and thus a slab. */
 	ck_assert_uint_eq(mam_source_room(source), room - 2 * MIB);
 	mam_source_destroy(source);
 }
 END_TEST
 
-START_TEST(kinds_that_only_the_waiting_calls_give_refuse)
+START_TEST(pinned_and_managed_refuse)
 {
 	const char *const names[] = { "pinned", "managed" };
 	struct mam_source *source;
@@ -101,7 +102,7 @@ START_TEST(kinds_that_only_the_waiting_calls_give_refuse)
 }
 END_TEST
 
-START_TEST(others_grow_as_ever)
+START_TEST(other_sources_grow_normally)
 {
 	struct mam_source *source;
 	void *base;
@@ -113,7 +114,7 @@ START_TEST(others_grow_as_ever)
 }
 END_TEST
 
-START_TEST(a_quota_counts_it)
+START_TEST(quota_counts_mapped_chunk)
 {
 	struct mam_source *inner, *source;
 	void *base;
@@ -133,7 +134,7 @@ START_TEST(a_quota_counts_it)
 }
 END_TEST
 
-START_TEST(a_device_that_is_full_refuses)
+START_TEST(full_device_refuses)
 {
 	struct mam_source *source;
 	void *base;
@@ -141,15 +142,15 @@ START_TEST(a_device_that_is_full_refuses)
 	load_only();
 	source = driven_source("cudamalloc", 0);
 	refused(source, 512 * MIB, MAM_ERROR_OUT_OF_MEMORY);
-	ck_assert_uint_eq(calls_of("cuMemAddressFree", true), 1); /* nothing stays behind */
+	ck_assert_uint_eq(calls_of("cuMemAddressFree", true), 1); /* nothing leaks */
 	base = prompt(source, 128 * MIB);
 	ck_assert_int_eq(mam_source_shrink(source, base, 128 * MIB), MAM_OK);
 	mam_source_destroy(source);
 }
 END_TEST
 
-/* Each call of the driver fails in turn, until none is left to fail. */
-START_TEST(every_failure_leaves_nothing_behind)
+/* Each driver call fails in turn, until none is left to fail. */
+START_TEST(no_failure_leaks)
 {
 	/* clang-format off */
 	const char *const calls[] = { "cuMemAddressReserve", "cuMemCreate", "cuMemMap",
@@ -161,7 +162,7 @@ START_TEST(every_failure_leaves_nothing_behind)
 	void *base = NULL;
 	enum mam_status status;
 
-	/* The source's own making asks for the total, and what is current, before. */
+	/* Creating the source first queries the total and the current context. */
 	snprintf(fail_at, sizeof(fail_at), "%s:%d", calls[_i], _i < 5 ? 1 : 2);
 	setenv("FAKE_CUDA_FAIL_AT", fail_at, 1);
 	load_only();
@@ -178,8 +179,11 @@ START_TEST(every_failure_leaves_nothing_behind)
 }
 END_TEST
 
-/* A pool with its first chunk from the usual call, and all that comes while kernels run from the others. */
-START_TEST(pools_ask_for_it_so)
+/*
+ * A pool with its first chunk from the ordinary call, and later chunks from the prompt calls while
+ * kernels run.
+ */
+START_TEST(prompt_pool_calls_map_chunks)
 {
 	const char *const names[] = { "cudamalloc", "vmm" };
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
@@ -219,14 +223,14 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 60);
-	tcase_add_test(tests, device_memory_is_mapped_and_goes_back);
-	tcase_add_test(tests, there_may_be_many_and_in_any_order);
-	tcase_add_loop_test(tests, kinds_that_only_the_waiting_calls_give_refuse, 0, 2);
-	tcase_add_test(tests, others_grow_as_ever);
-	tcase_add_test(tests, a_quota_counts_it);
-	tcase_add_test(tests, a_device_that_is_full_refuses);
-	tcase_add_loop_test(tests, every_failure_leaves_nothing_behind, 0, 7);
-	tcase_add_loop_test(tests, pools_ask_for_it_so, 0, 2);
+	tcase_add_test(tests, device_memory_is_mapped_and_unmapped);
+	tcase_add_test(tests, many_chunks_are_freed_in_any_order);
+	tcase_add_loop_test(tests, pinned_and_managed_refuse, 0, 2);
+	tcase_add_test(tests, other_sources_grow_normally);
+	tcase_add_test(tests, quota_counts_mapped_chunk);
+	tcase_add_test(tests, full_device_refuses);
+	tcase_add_loop_test(tests, no_failure_leaks, 0, 7);
+	tcase_add_loop_test(tests, prompt_pool_calls_map_chunks, 0, 2);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_set_fork_status(runner, CK_FORK);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Our prototypes of the driver's functions are the toolkit's, and so are the numbers.
+ * Our prototypes of the driver's functions match the toolkit's, and so do the numbers.
  *
- * The compiler compares them: this file does not build otherwise. What remains to be seen at run
- * time is that it compared the right ones, since cuda.h may rename a function to a later version's.
+ * The compiler compares them: otherwise this file does not build. At run time the test checks that
+ * it compared the right ones, because cuda.h may rename a function to a later version.
  */
 #include <check.h>
 #include <cuda.h>
@@ -28,7 +28,7 @@ _Static_assert(MAM_DRIVER_CAPTURE_RELAXED == CU_STREAM_CAPTURE_MODE_RELAXED, "")
 #define TEXT(token) #token
 #define EXPANDED(token) TEXT(token)
 
-START_TEST(what_was_compared_is_what_the_driver_is_asked_for)
+START_TEST(compared_names_match_loaded_functions)
 {
 #define NAMES(name, symbol, need, arguments) { #symbol, EXPANDED(symbol) },
 	static const char *const names[][2] = { MAM_DRIVER_FUNCTIONS(NAMES) };
@@ -45,7 +45,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_test(names, what_was_compared_is_what_the_driver_is_asked_for);
+	tcase_add_test(names, compared_names_match_loaded_functions);
 	suite_add_tcase(suite, names);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Sources by name, the largest chunk by falling sizes, and the contract that debug builds check.
- */
+/* Sources by name, the search for the largest chunk, and the contract that debug builds check. */
 #include <check.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,7 +9,7 @@
 #define GIB ((size_t)1 << 30)
 #define MIB ((size_t)1 << 20)
 
-START_TEST(a_name_makes_a_source)
+START_TEST(name_creates_source)
 {
 	struct mam_source *source;
 
@@ -24,7 +22,7 @@ START_TEST(a_name_makes_a_source)
 }
 END_TEST
 
-START_TEST(other_names_make_none)
+START_TEST(unknown_name_is_rejected)
 {
 	static const char *const names[] = { NULL, "", "hos", "hosts", "HOST", "limit", "vm" };
 	struct mam_source *source = NULL;
@@ -34,7 +32,7 @@ START_TEST(other_names_make_none)
 }
 END_TEST
 
-START_TEST(wrong_arguments)
+START_TEST(invalid_arguments_are_rejected)
 {
 	struct mam_source *source;
 
@@ -43,7 +41,7 @@ START_TEST(wrong_arguments)
 }
 END_TEST
 
-START_TEST(all_of_an_idle_source_at_once)
+START_TEST(largest_chunk_of_idle_source_is_everything)
 {
 	struct script script = script_of(2 * MIB, 80 * GIB, SIZE_MAX);
 	size_t bytes;
@@ -55,8 +53,8 @@ START_TEST(all_of_an_idle_source_at_once)
 }
 END_TEST
 
-/* Whatever is free, the answer fits, is whole granules, and lies 1/32 below it at most. */
-START_TEST(the_largest_of_a_source_in_use)
+/* For any number of free bytes, the result fits, is in whole granules, and is at most 1/32 less. */
+START_TEST(largest_chunk_of_source_in_use)
 {
 	static const size_t sizes[] = {
 		80 * GIB - 1, 80 * GIB - 4 * MIB, 79 * GIB, 77 * GIB, 40 * GIB, 3 * GIB,
@@ -76,7 +74,7 @@ START_TEST(the_largest_of_a_source_in_use)
 }
 END_TEST
 
-START_TEST(nothing_is_found_in_so_many_calls)
+START_TEST(search_fails_within_bounded_calls)
 {
 	struct script script = script_of(2 * MIB, 80 * GIB, 0);
 	struct script tiny = script_of(4096, 0, 0);
@@ -89,7 +87,7 @@ START_TEST(nothing_is_found_in_so_many_calls)
 	ck_assert_uint_eq(script.last, 2 * MIB);
 	ck_assert(!script.rose);
 	ck_assert_uint_le(script.grows, 400);
-	/* A total that is unknown: 2^47 down to 2^12 are 35 halvings. */
+	/* With an unknown total, 2^47 down to 2^12 are 35 halvings. */
 	ck_assert_int_eq(mam_source_grow_largest(&tiny.source, SIZE_MAX, &bytes, &base),
 			 MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(tiny.first, (size_t)1 << 47);
@@ -97,7 +95,7 @@ START_TEST(nothing_is_found_in_so_many_calls)
 }
 END_TEST
 
-START_TEST(a_total_below_the_granularity_is_nothing)
+START_TEST(total_below_granularity_fails)
 {
 	struct script script = script_of(2 * MIB, 2 * MIB - 1, SIZE_MAX);
 	size_t bytes;
@@ -109,7 +107,7 @@ START_TEST(a_total_below_the_granularity_is_nothing)
 }
 END_TEST
 
-START_TEST(only_want_of_memory_makes_it_try_again)
+START_TEST(only_out_of_memory_is_retried)
 {
 	struct script script = script_of(2 * MIB, 80 * GIB, 0);
 	size_t bytes;
@@ -122,7 +120,7 @@ START_TEST(only_want_of_memory_makes_it_try_again)
 }
 END_TEST
 
-START_TEST(the_first_size_is_what_is_left)
+START_TEST(first_size_is_remaining_room)
 {
 	struct mam_source *host;
 	size_t bytes;
@@ -136,9 +134,11 @@ START_TEST(the_first_size_is_what_is_left)
 }
 END_TEST
 
-/* The contract: each of these ends the program in a debug build, as all unit tests are. */
+/*
+ * The contract: each of these errors aborts the program in a debug build, which all unit tests use.
+ */
 
-START_TEST(growing_by_nothing_is_a_mistake)
+START_TEST(grow_of_zero_bytes_aborts)
 {
 	struct script script = script_of(4096, 0, SIZE_MAX);
 	void *base;
@@ -147,7 +147,7 @@ START_TEST(growing_by_nothing_is_a_mistake)
 }
 END_TEST
 
-START_TEST(growing_by_half_a_granule_is_a_mistake)
+START_TEST(grow_of_half_granule_aborts)
 {
 	struct script script = script_of(4096, 0, SIZE_MAX);
 	void *base;
@@ -156,7 +156,7 @@ START_TEST(growing_by_half_a_granule_is_a_mistake)
 }
 END_TEST
 
-START_TEST(a_strange_answer_is_a_mistake)
+START_TEST(unexpected_status_aborts)
 {
 	struct script script = script_of(4096, 0, 0);
 	void *base;
@@ -174,7 +174,7 @@ static enum mam_status grow_askew(struct mam_source *source, size_t bytes, void 
 	return MAM_OK;
 }
 
-START_TEST(a_chunk_out_of_alignment_is_a_mistake)
+START_TEST(misaligned_chunk_aborts)
 {
 	static const struct mam_source_ops ops = { .size = sizeof(ops), .grow = grow_askew };
 	struct script script = script_of(4096, 0, SIZE_MAX);
@@ -185,7 +185,7 @@ START_TEST(a_chunk_out_of_alignment_is_a_mistake)
 }
 END_TEST
 
-START_TEST(giving_back_what_was_never_given_is_a_mistake)
+START_TEST(shrink_of_unknown_chunk_aborts)
 {
 	struct script script = script_of(4096, 0, SIZE_MAX);
 
@@ -193,7 +193,7 @@ START_TEST(giving_back_what_was_never_given_is_a_mistake)
 }
 END_TEST
 
-START_TEST(giving_back_half_a_granule_is_a_mistake)
+START_TEST(shrink_of_half_granule_aborts)
 {
 	struct script script = script_of(4096, 0, SIZE_MAX);
 
@@ -210,24 +210,23 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_test(names, a_name_makes_a_source);
-	tcase_add_loop_test(names, other_names_make_none, 0, 7);
-	tcase_add_test(names, wrong_arguments);
+	tcase_add_test(names, name_creates_source);
+	tcase_add_loop_test(names, unknown_name_is_rejected, 0, 7);
+	tcase_add_test(names, invalid_arguments_are_rejected);
 	suite_add_tcase(suite, names);
-	tcase_add_test(largest, all_of_an_idle_source_at_once);
-	tcase_add_loop_test(largest, the_largest_of_a_source_in_use, 0, 12);
-	tcase_add_test(largest, nothing_is_found_in_so_many_calls);
-	tcase_add_test(largest, a_total_below_the_granularity_is_nothing);
-	tcase_add_test(largest, only_want_of_memory_makes_it_try_again);
-	tcase_add_test(largest, the_first_size_is_what_is_left);
+	tcase_add_test(largest, largest_chunk_of_idle_source_is_everything);
+	tcase_add_loop_test(largest, largest_chunk_of_source_in_use, 0, 12);
+	tcase_add_test(largest, search_fails_within_bounded_calls);
+	tcase_add_test(largest, total_below_granularity_fails);
+	tcase_add_test(largest, only_out_of_memory_is_retried);
+	tcase_add_test(largest, first_size_is_remaining_room);
 	suite_add_tcase(suite, largest);
-	tcase_add_test_raise_signal(contract, growing_by_nothing_is_a_mistake, SIGABRT);
-	tcase_add_test_raise_signal(contract, growing_by_half_a_granule_is_a_mistake, SIGABRT);
-	tcase_add_test_raise_signal(contract, a_strange_answer_is_a_mistake, SIGABRT);
-	tcase_add_test_raise_signal(contract, a_chunk_out_of_alignment_is_a_mistake, SIGABRT);
-	tcase_add_test_raise_signal(contract, giving_back_what_was_never_given_is_a_mistake,
-				    SIGABRT);
-	tcase_add_test_raise_signal(contract, giving_back_half_a_granule_is_a_mistake, SIGABRT);
+	tcase_add_test_raise_signal(contract, grow_of_zero_bytes_aborts, SIGABRT);
+	tcase_add_test_raise_signal(contract, grow_of_half_granule_aborts, SIGABRT);
+	tcase_add_test_raise_signal(contract, unexpected_status_aborts, SIGABRT);
+	tcase_add_test_raise_signal(contract, misaligned_chunk_aborts, SIGABRT);
+	tcase_add_test_raise_signal(contract, shrink_of_unknown_chunk_aborts, SIGABRT);
+	tcase_add_test_raise_signal(contract, shrink_of_half_granule_aborts, SIGABRT);
 	suite_add_tcase(suite, contract);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The vmm source: ranges and pieces on the fake driver, what it costs without one, and what it
- * leaves behind when a call fails.
+ * The vmm source: ranges and pieces on the fake driver, its simulated costs without a driver, and
+ * leaks after a failed call.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -70,7 +70,7 @@ static char *range_of(struct mam_source *source, size_t bytes)
 	return base;
 }
 
-/* What the driver has given out, of device 0. */
+/* Memory of device 0 that the driver has allocated. */
 static size_t taken(const struct cuda *cuda)
 {
 	size_t free_bytes, total;
@@ -79,7 +79,7 @@ static size_t taken(const struct cuda *cuda)
 	return total - free_bytes;
 }
 
-START_TEST(it_says_what_it_is)
+START_TEST(properties_are_correct)
 {
 	struct mam_source *source;
 
@@ -100,7 +100,7 @@ START_TEST(it_says_what_it_is)
 }
 END_TEST
 
-START_TEST(memory_comes_moves_and_goes)
+START_TEST(memory_is_mapped_moved_and_unmapped)
 {
 	struct cuda cuda = load();
 	struct mam_source *source = made(NULL);
@@ -128,7 +128,7 @@ START_TEST(memory_comes_moves_and_goes)
 }
 END_TEST
 
-START_TEST(what_does_not_fit_the_metadata_changes_nothing)
+START_TEST(invalid_call_changes_nothing)
 {
 	struct mam_source *source = simulated(0);
 	char *range = range_of(source, 64 * MIB);
@@ -136,7 +136,7 @@ START_TEST(what_does_not_fit_the_metadata_changes_nothing)
 	bool lost;
 
 	ck_assert_int_eq(mam_source_map(source, range + 4 * MIB, 4 * MIB), MAM_OK);
-	/* on another piece, around it, beyond the range */
+	/* Over another piece, around it, beyond the range. */
 	ck_assert_int_eq(mam_source_map(source, range + 4 * MIB, 4 * MIB), MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_source_map(source, range + 2 * MIB, 8 * MIB), MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_source_map(source, range + 62 * MIB, 4 * MIB), MAM_ERROR_DRIVER);
@@ -156,7 +156,7 @@ START_TEST(what_does_not_fit_the_metadata_changes_nothing)
 }
 END_TEST
 
-START_TEST(no_more_than_there_is)
+START_TEST(map_is_bounded_by_device_memory)
 {
 	struct mam_source *source;
 	char *range;
@@ -175,8 +175,8 @@ START_TEST(no_more_than_there_is)
 }
 END_TEST
 
-/* The n-th call of one of the driver's functions fails: nothing is left that was not there. */
-START_TEST(a_refused_call_leaves_nothing_behind)
+/* The n-th call of one driver function fails: nothing leaks. */
+START_TEST(failed_call_leaks_nothing)
 {
 	/* clang-format off */
 	static const char *const functions[] = { "cuMemAddressReserve", "cuMemCreate", "cuMemMap",
@@ -203,13 +203,13 @@ START_TEST(a_refused_call_leaves_nothing_behind)
 	if (mam_source_map(source, base, 4 * MIB) != MAM_OK) {
 		ck_assert_uint_eq(taken(&cuda), 0);
 		if (mam_source_map(source, base, 4 * MIB) != MAM_OK)
-			return; /* a rule of the call after the failed one's undoing */
+			return; /* a rule for the call after the failed one's rollback */
 	}
 	moved_from = 0;
 	if (mam_source_move(source, base, 4 * MIB, (char *)base + 8 * MIB, &lost) == MAM_OK)
 		moved_from = 8 * MIB;
 	if (!lost) {
-		/* It lies where the answer said. */
+		/* The piece is where the result says. */
 		ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)base + moved_from, 1, 4 * MIB),
 				 CUDA_SUCCESS);
 		if (mam_source_unmap(source, (char *)base + moved_from, 4 * MIB) != MAM_OK)
@@ -223,7 +223,7 @@ START_TEST(a_refused_call_leaves_nothing_behind)
 }
 END_TEST
 
-START_TEST(captures_are_left_alone)
+START_TEST(captures_stay_valid)
 {
 	static const unsigned int modes[] = { 0, 1, 2 };
 	struct cuda cuda = load();
@@ -244,7 +244,7 @@ START_TEST(captures_are_left_alone)
 }
 END_TEST
 
-START_TEST(peers_are_named_when_it_is_made)
+START_TEST(peers_are_specified_at_creation)
 {
 	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
 	struct cuda cuda = load();
@@ -268,13 +268,13 @@ START_TEST(peers_are_named_when_it_is_made)
 }
 END_TEST
 
-START_TEST(what_a_device_cannot_is_said)
+START_TEST(unsupported_device_feature_is_reported)
 {
 	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
 	struct mam_source *source;
 
 	load_only();
-	attr.gpudirect = true; /* the fake's device has no such thing */
+	attr.gpudirect = true; /* the fake's device lacks this feature */
 	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_ERROR_UNSUPPORTED);
 	ck_assert(logged("GPUDirect RDMA"));
 	attr.gpudirect = false;
@@ -287,8 +287,10 @@ START_TEST(what_a_device_cannot_is_said)
 }
 END_TEST
 
-/* The table in vmm_sim.c at its own sizes and between them: nanoseconds of a map and of an unmap. */
-START_TEST(an_estimate_costs_what_was_measured)
+/*
+ * The table in vmm_sim.c at its own sizes and between them: nanoseconds of a map and of an unmap.
+ */
+START_TEST(simulated_cost_matches_measured_table)
 {
 	static const struct {
 		size_t bytes;
@@ -303,7 +305,7 @@ START_TEST(an_estimate_costs_what_was_measured)
 	ck_assert_uint_eq(before, 2000); /* the range */
 	ck_assert_int_eq(mam_source_map(source, range, costs[_i].bytes), MAM_OK);
 	between = source->ops->cost(source);
-	/* Each part is cut to whole nanoseconds. */
+	/* Each part is truncated to whole nanoseconds. */
 	ck_assert_uint_le(between - before - costs[_i].map_ns + 2, 4);
 	ck_assert_int_eq(mam_source_unmap(source, range, costs[_i].bytes), MAM_OK);
 	before = source->ops->cost(source);
@@ -314,7 +316,7 @@ START_TEST(an_estimate_costs_what_was_measured)
 }
 END_TEST
 
-START_TEST(an_estimate_is_what_it_was_told_to_be)
+START_TEST(simulated_cost_uses_configured_values)
 {
 	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
 	struct mam_source *source = simulated(0);
@@ -334,8 +336,11 @@ START_TEST(an_estimate_is_what_it_was_told_to_be)
 }
 END_TEST
 
-/* Whatever pages others took between: a range is whole units, takes no more, and goes. */
-START_TEST(simulated_addresses_are_whole_units_and_go_back)
+/*
+ * If other threads map pages meanwhile, a range still has whole units, needs no more addresses, and
+ * is released.
+ */
+START_TEST(simulated_range_is_whole_units_and_released)
 {
 	const size_t bytes = 6 * MIB;
 	struct mam_source *source = simulated(0);
@@ -358,7 +363,7 @@ START_TEST(simulated_addresses_are_whole_units_and_go_back)
 }
 END_TEST
 
-START_TEST(a_child_of_a_fork_gets_no_memory)
+START_TEST(child_of_fork_gets_no_memory)
 {
 	struct mam_source *source;
 	char *range;
@@ -380,19 +385,19 @@ END_TEST
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, it_says_what_it_is);
-	tcase_add_test(tests, memory_comes_moves_and_goes);
-	tcase_add_test(tests, what_does_not_fit_the_metadata_changes_nothing);
-	tcase_add_loop_test(tests, no_more_than_there_is, 0, 2);
-	tcase_add_loop_test(tests, a_refused_call_leaves_nothing_behind, 0, 48);
-	tcase_add_loop_test(tests, captures_are_left_alone, 0, 3);
-	tcase_add_test(tests, peers_are_named_when_it_is_made);
-	tcase_add_test(tests, what_a_device_cannot_is_said);
-	tcase_add_loop_test(tests, an_estimate_costs_what_was_measured, 0, 6);
-	tcase_add_test(tests, an_estimate_is_what_it_was_told_to_be);
+	tcase_add_test(tests, properties_are_correct);
+	tcase_add_test(tests, memory_is_mapped_moved_and_unmapped);
+	tcase_add_test(tests, invalid_call_changes_nothing);
+	tcase_add_loop_test(tests, map_is_bounded_by_device_memory, 0, 2);
+	tcase_add_loop_test(tests, failed_call_leaks_nothing, 0, 48);
+	tcase_add_loop_test(tests, captures_stay_valid, 0, 3);
+	tcase_add_test(tests, peers_are_specified_at_creation);
+	tcase_add_test(tests, unsupported_device_feature_is_reported);
+	tcase_add_loop_test(tests, simulated_cost_matches_measured_table, 0, 6);
+	tcase_add_test(tests, simulated_cost_uses_configured_values);
 	if (SPACE_IS_OURS)
-		tcase_add_test(tests, simulated_addresses_are_whole_units_and_go_back);
-	tcase_add_test(tests, a_child_of_a_fork_gets_no_memory);
+		tcase_add_test(tests, simulated_range_is_whole_units_and_released);
+	tcase_add_test(tests, child_of_fork_gets_no_memory);
 }
 
 int main(void)

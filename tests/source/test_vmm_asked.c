@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the vmm source asks of the driver: with which properties, for whom, how it leaves the thread,
- * and what it makes of the driver's answers. The driver is the fake, with a listener in its table
- * where the fake itself does not look closely.
+ * Driver calls of the vmm source: their properties, the devices with access, the restored state of
+ * the thread, and how driver results are mapped to statuses. The driver is the fake; the test
+ * intercepts calls in its table where the fake itself does not check them.
  */
 #include "driven.h"
 #include "source/driver.h"
@@ -10,7 +10,7 @@
 static struct mam_driver *table;
 static struct mam_driver fake;
 
-/* As cuda.h has them. */
+/* As in cuda.h. */
 struct location {
 	unsigned int kind;
 	int id;
@@ -66,7 +66,7 @@ static unsigned int hear_reserve(unsigned long long *address, size_t bytes, size
 	return fake.mem_address_reserve(address, bytes, alignment, wish, flags);
 }
 
-/* A device that can do everything but `denied`. */
+/* A device that supports every attribute except `denied`. */
 static unsigned int hear_attribute(int *value, unsigned int attribute, int device)
 {
 	unsigned int result = fake.device_get_attribute(value, attribute, device);
@@ -108,7 +108,7 @@ static struct mam_source *made(const struct mam_vmm_attr *attr)
 	return source;
 }
 
-START_TEST(memory_is_of_the_device_and_for_all)
+START_TEST(memory_is_on_device_with_access_for_all)
 {
 	struct mam_vmm_attr attr = attr_of(1);
 	struct mam_source *source;
@@ -124,7 +124,7 @@ START_TEST(memory_is_of_the_device_and_for_all)
 	source = made(&attr);
 	ck_assert_uint_eq(source->properties.total_bytes, 128 * MIB);
 	ck_assert_uint_eq(source->properties.range_bytes, 768 * MIB);
-	ck_assert_uint_eq(granularity_option, 0); /* the least */
+	ck_assert_uint_eq(granularity_option, 0); /* the minimum */
 	base = grown(source, 64 * MIB);
 	ck_assert_uint_eq(aligned_to, 2 * MIB);
 	ck_assert_int_eq(mam_source_map(source, base, 4 * MIB), MAM_OK);
@@ -137,7 +137,7 @@ START_TEST(memory_is_of_the_device_and_for_all)
 	ck_assert_int_eq(rights[0].location.id, 1);
 	ck_assert_uint_eq(rights[0].location.kind, 1);
 	ck_assert_uint_eq(rights[0].flags, 3);
-	ck_assert_int_eq(rights[1].location.id, 0); /* which can reach it */
+	ck_assert_int_eq(rights[1].location.id, 0); /* a peer with access */
 	ck_assert_uint_eq(mam_source_room(source), 124 * MIB);
 	ck_assert_int_eq(cuda.cuMemGetInfo_v2(&free_bytes, &total), CUDA_SUCCESS);
 	ck_assert_uint_eq(free_bytes, 256 * MIB); /* of the first device */
@@ -150,7 +150,7 @@ START_TEST(memory_is_of_the_device_and_for_all)
 }
 END_TEST
 
-START_TEST(peers_may_use_it_each_once)
+START_TEST(each_peer_gets_access_once)
 {
 	struct mam_vmm_attr attr = attr_of(1);
 	struct mam_source *source;
@@ -167,14 +167,14 @@ START_TEST(peers_may_use_it_each_once)
 	ck_assert_uint_eq(rights[2].flags, 3);
 	ck_assert_uint_eq(rights[2].location.kind, 1);
 	mam_source_destroy(source);
-	attr.peers = 1u << 4; /* the first that is not there */
+	attr.peers = 1u << 4; /* the first missing device */
 	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_ERROR_UNSUPPORTED);
 	attr.peers = (uint64_t)1 << 63;
 	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_ERROR_UNSUPPORTED);
 }
 END_TEST
 
-START_TEST(what_is_asked_for_is_said_where_the_device_can)
+START_TEST(requested_features_are_passed_to_driver)
 {
 	static const struct {
 		bool gpudirect, exportable;
@@ -192,14 +192,14 @@ START_TEST(what_is_asked_for_is_said_where_the_device_can)
 	denied = wishes[_i].attribute;
 	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_ERROR_UNSUPPORTED);
 	ck_assert_ptr_null(source);
-	/* What is not asked for does not matter. */
+	/* Missing features that were not requested do not matter. */
 	attr.gpudirect = attr.exportable = false;
 	ck_assert_int_eq(mam_source_vmm(&attr, &source), _i == 0 ? MAM_ERROR_UNSUPPORTED : MAM_OK);
 	mam_source_destroy(source);
 }
 END_TEST
 
-START_TEST(an_old_driver_is_told_from_a_device_that_cannot)
+START_TEST(old_driver_is_reported)
 {
 	struct mam_source *source;
 	void **slots[9];
@@ -224,7 +224,7 @@ START_TEST(an_old_driver_is_told_from_a_device_that_cannot)
 }
 END_TEST
 
-START_TEST(units_that_are_no_power_of_two_are_a_broken_driver)
+START_TEST(granularity_must_be_power_of_two)
 {
 	struct mam_source *source = NULL;
 
@@ -235,7 +235,7 @@ START_TEST(units_that_are_no_power_of_two_are_a_broken_driver)
 }
 END_TEST
 
-START_TEST(a_device_must_be_one)
+START_TEST(invalid_device_is_rejected)
 {
 	struct mam_vmm_attr attr = attr_of(MAM_DEVICE_CURRENT - 1);
 	struct mam_source *source;
@@ -247,12 +247,12 @@ START_TEST(a_device_must_be_one)
 }
 END_TEST
 
-/* From a thread without a context, and from one whose capture mode is its own. */
-START_TEST(the_thread_is_left_as_it_was)
+/* From a thread without a context, and with a capture mode of its own. */
+START_TEST(thread_state_is_restored)
 {
 	struct cuda cuda = load();
 	struct mam_source *source = driven_source("vmm", 0);
-	int mode = 1; /* of the thread alone */
+	int mode = 1; /* thread-local */
 	char *base;
 	bool lost;
 
@@ -274,7 +274,7 @@ START_TEST(the_thread_is_left_as_it_was)
 }
 END_TEST
 
-/* What one call answers, and what mam makes of it: a status, and words in the log. */
+/* The result of one driver call, and the status and log text that mam produces. */
 static const struct {
 	const char *rule;
 	char what; /* g: grow, m: map, u: unmap, s: shrink */
@@ -291,13 +291,13 @@ static const struct {
 	{ "cuMemSetAccess:1:2", 'm', MAM_ERROR_OUT_OF_MEMORY, NULL },
 	{ "cuMemUnmap:1:700", 'u', MAM_ERROR_DRIVER, "cuMemUnmap" },
 	{ "cuMemAddressFree:1:700", 's', MAM_ERROR_DRIVER, "cuMemAddressFree" },
-	/* The process ends: what was to be given back is gone. */
+	/* The process is exiting: the memory is already gone. */
 	{ "cuMemUnmap:1:4", 'u', MAM_OK, NULL },
 	{ "cuMemRelease:1:4", 'u', MAM_OK, NULL },
 	{ "cuMemAddressFree:1:4", 's', MAM_OK, NULL },
 };
 
-START_TEST(the_driver_s_answer_is_mam_s)
+START_TEST(driver_results_map_to_statuses)
 {
 	struct mam_source *source;
 	enum mam_status status;
@@ -324,8 +324,8 @@ START_TEST(the_driver_s_answer_is_mam_s)
 }
 END_TEST
 
-/* One that could not be asked what is free is not taken for empty. */
-START_TEST(a_driver_that_cannot_say_what_is_free_leaves_the_guess)
+/* A driver whose free memory is unknown is not considered full. */
+START_TEST(failed_memory_query_assumes_total_is_free)
 {
 	struct mam_source *source;
 
@@ -337,8 +337,8 @@ START_TEST(a_driver_that_cannot_say_what_is_free_leaves_the_guess)
 }
 END_TEST
 
-/* The wait is the free of a small allocation, which any capture allows. */
-START_TEST(the_wait_ends_no_capture)
+/* The wait is the free of a small allocation, which any capture permits. */
+START_TEST(wait_invalidates_no_capture)
 {
 	struct cuda cuda = load();
 	struct mam_source *source = driven_source("vmm", 0);
@@ -355,7 +355,7 @@ START_TEST(the_wait_ends_no_capture)
 }
 END_TEST
 
-START_TEST(a_full_device_is_waited_for_all_the_same)
+START_TEST(wait_works_on_full_device)
 {
 	struct mam_source *source;
 
@@ -374,18 +374,18 @@ END_TEST
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, memory_is_of_the_device_and_for_all);
-	tcase_add_test(tests, peers_may_use_it_each_once);
-	tcase_add_loop_test(tests, what_is_asked_for_is_said_where_the_device_can, 0, 3);
-	tcase_add_loop_test(tests, an_old_driver_is_told_from_a_device_that_cannot, 0, 9);
-	tcase_add_test(tests, units_that_are_no_power_of_two_are_a_broken_driver);
-	tcase_add_test(tests, a_device_must_be_one);
-	tcase_add_test(tests, the_thread_is_left_as_it_was);
-	tcase_add_loop_test(tests, the_driver_s_answer_is_mam_s, 0,
+	tcase_add_test(tests, memory_is_on_device_with_access_for_all);
+	tcase_add_test(tests, each_peer_gets_access_once);
+	tcase_add_loop_test(tests, requested_features_are_passed_to_driver, 0, 3);
+	tcase_add_loop_test(tests, old_driver_is_reported, 0, 9);
+	tcase_add_test(tests, granularity_must_be_power_of_two);
+	tcase_add_test(tests, invalid_device_is_rejected);
+	tcase_add_test(tests, thread_state_is_restored);
+	tcase_add_loop_test(tests, driver_results_map_to_statuses, 0,
 			    (int)(sizeof(answers) / sizeof(answers[0])));
-	tcase_add_test(tests, a_driver_that_cannot_say_what_is_free_leaves_the_guess);
-	tcase_add_test(tests, the_wait_ends_no_capture);
-	tcase_add_test(tests, a_full_device_is_waited_for_all_the_same);
+	tcase_add_test(tests, failed_memory_query_assumes_total_is_free);
+	tcase_add_test(tests, wait_invalidates_no_capture);
+	tcase_add_test(tests, wait_works_on_full_device);
 }
 
 int main(void)

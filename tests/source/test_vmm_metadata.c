@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The vmm source's books: which handle lies where, and what becomes of it when a call fails.
+ * The metadata of the vmm source: which handle is mapped where, and its state after a failed call.
  *
- * Whoever has the memory is played here, and stands for the driver: it knows each handle and what is
- * mapped, and ends the test at a call that a driver would answer with an error.
+ * The test provides the backend in place of the driver. It tracks each handle and each mapping, and
+ * aborts the test at a call that a driver would reject.
  */
 #include <check.h>
 #include <stdio.h>
@@ -182,7 +182,7 @@ START_TEST(each_piece_has_its_own_handle)
 	ck_assert_int_eq(mam_source_map(source, other, 2 * MIB), MAM_OK);
 	for (size_t i = 0; i < PIECES; i++)
 		ck_assert_int_eq(mam_source_map(source, base + i * step, 2 * MIB), MAM_OK);
-	for (size_t i = 0; i < PIECES; i += 2) /* each second one goes up by one unit */
+	for (size_t i = 0; i < PIECES; i += 2) /* every second one moves up by one unit */
 		ck_assert_int_eq(mam_source_move(source, base + i * step, 2 * MIB,
 						 base + i * step + 2 * MIB, &lost),
 				 MAM_OK);
@@ -200,7 +200,7 @@ START_TEST(each_piece_has_its_own_handle)
 }
 END_TEST
 
-START_TEST(what_is_no_piece_or_no_void_is_refused_before_anybody_is_asked)
+START_TEST(invalid_range_is_refused_without_backend_call)
 {
 	char *base = range_of(64 * MIB);
 	unsigned int asked;
@@ -228,13 +228,14 @@ START_TEST(what_is_no_piece_or_no_void_is_refused_before_anybody_is_asked)
 }
 END_TEST
 
-START_TEST(a_range_that_is_gone_has_no_places)
+START_TEST(released_range_cannot_be_mapped)
 {
 	char *base = range_of(64 * MIB);
 
 	refuse_at[UNRESERVE] = 1;
 	ck_assert_int_eq(mam_source_shrink(source, base, 64 * MIB), MAM_ERROR_DRIVER);
-	ck_assert_int_eq(mam_source_map(source, base, 2 * MIB), MAM_OK); /* it is still there */
+	/* The range still exists. */
+	ck_assert_int_eq(mam_source_map(source, base, 2 * MIB), MAM_OK);
 	ck_assert_int_eq(mam_source_unmap(source, base, 2 * MIB), MAM_OK);
 	ck_assert_int_eq(mam_source_shrink(source, base, 64 * MIB), MAM_OK);
 	ck_assert_int_eq(mam_source_map(source, base, 2 * MIB), MAM_ERROR_DRIVER);
@@ -242,7 +243,7 @@ START_TEST(a_range_that_is_gone_has_no_places)
 }
 END_TEST
 
-START_TEST(sixteen_ranges_and_no_more)
+START_TEST(source_has_at_most_sixteen_ranges)
 {
 	char *bases[MAM_VMM_RANGES];
 	void *base = &source;
@@ -258,7 +259,7 @@ START_TEST(sixteen_ranges_and_no_more)
 }
 END_TEST
 
-START_TEST(a_refused_range_is_none)
+START_TEST(refused_range_does_not_exist)
 {
 	void *base = &source;
 
@@ -269,14 +270,15 @@ START_TEST(a_refused_range_is_none)
 }
 END_TEST
 
-/* What is refused, so many times, and what is left of a map, an unmap or a move. */
+/* Which call fails, how many times, and the state after a map, an unmap or a move. */
 static const struct {
 	enum call call;
 	unsigned int at, times;
 	char what; /* m: map, u: unmap, v: move */
 	enum mam_status status;
 	bool lost;
-	char where; /* the piece lies here, there, or nowhere; its handle lives where it lies */
+	/* The piece is (h)ere, (t)here, or (n)owhere; its handle exists while it is mapped. */
+	char where;
 	unsigned int living;
 } failures[] = {
 	{ CREATE, 2, 1, 'm', MAM_ERROR_OUT_OF_MEMORY, false, 'h', 1 },
@@ -289,7 +291,7 @@ static const struct {
 	{ CREATE, 9, 1, 'v', MAM_OK, false, 't', 1 },
 };
 
-START_TEST(a_piece_is_where_the_answer_says)
+START_TEST(piece_is_where_the_status_says)
 {
 	char *base = range_of(64 * MIB), *there = base + 32 * MIB;
 	enum mam_status status;
@@ -314,13 +316,13 @@ START_TEST(a_piece_is_where_the_answer_says)
 			 failures[_i].where == 't' ? MAM_OK : MAM_ERROR_DRIVER);
 	if (failures[_i].call != RELEASE)
 		ck_assert_uint_eq(living(), 0);
-	/* Both places may be used again. */
+	/* Both addresses can be mapped again. */
 	ck_assert_int_eq(mam_source_map(source, base, 4 * MIB), MAM_OK);
 	ck_assert_int_eq(mam_source_map(source, there, 4 * MIB), MAM_OK);
 }
 END_TEST
 
-START_TEST(who_cannot_say_what_there_is_leaves_the_guess)
+START_TEST(unknown_room_assumes_total_is_free)
 {
 	said_room = 30 * MIB + 5;
 	ck_assert_uint_eq(mam_source_room(source), 30 * MIB);
@@ -329,10 +331,10 @@ START_TEST(who_cannot_say_what_there_is_leaves_the_guess)
 }
 END_TEST
 
-/* Tables of 4 and 8 bytes a unit: here 64 and 128 MiB. */
+/* Tables of 4 and 8 bytes per unit: here 64 and 128 MiB. */
 #define WIDE ((size_t)32 << 40)
 
-START_TEST(metadata_go_with_the_range_and_with_the_source)
+START_TEST(metadata_is_freed_with_range_and_source)
 {
 	size_t before = 0;
 	void *base;
@@ -350,8 +352,8 @@ START_TEST(metadata_go_with_the_range_and_with_the_source)
 }
 END_TEST
 
-/* Neither the first table nor the second one is to be had. */
-START_TEST(without_metadata_there_is_no_range)
+/* The first table cannot be allocated, or the second one. */
+START_TEST(grow_fails_without_metadata)
 {
 	const size_t spare[] = { 16 * MIB, 96 * MIB };
 	struct rlimit limit, narrow;
@@ -374,7 +376,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("source/vmm_books");
+	Suite *suite = suite_create("source/vmm_metadata");
 	TCase *tcase = tcase_create("metadata");
 	SRunner *runner = srunner_create(suite);
 	int failed;
@@ -382,16 +384,16 @@ int main(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, each_piece_has_its_own_handle);
-	tcase_add_test(tcase, what_is_no_piece_or_no_void_is_refused_before_anybody_is_asked);
-	tcase_add_test(tcase, a_range_that_is_gone_has_no_places);
-	tcase_add_test(tcase, sixteen_ranges_and_no_more);
-	tcase_add_test(tcase, a_refused_range_is_none);
-	tcase_add_loop_test(tcase, a_piece_is_where_the_answer_says, 0,
+	tcase_add_test(tcase, invalid_range_is_refused_without_backend_call);
+	tcase_add_test(tcase, released_range_cannot_be_mapped);
+	tcase_add_test(tcase, source_has_at_most_sixteen_ranges);
+	tcase_add_test(tcase, refused_range_does_not_exist);
+	tcase_add_loop_test(tcase, piece_is_where_the_status_says, 0,
 			    (int)(sizeof(failures) / sizeof(failures[0])));
-	tcase_add_test(tcase, who_cannot_say_what_there_is_leaves_the_guess);
+	tcase_add_test(tcase, unknown_room_assumes_total_is_free);
 	if (SPACE_IS_OURS) {
-		tcase_add_test(tcase, metadata_go_with_the_range_and_with_the_source);
-		tcase_add_loop_test(tcase, without_metadata_there_is_no_range, 0, 2);
+		tcase_add_test(tcase, metadata_is_freed_with_range_and_source);
+		tcase_add_loop_test(tcase, grow_fails_without_metadata, 0, 2);
 	}
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_ENV);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Other devices use the memory of the vmm source: which ones get access, when a piece is mapped,
- * moved or mapped back, what copies between two pools then bring over, and what happens when a
- * device cannot have access.
+ * Peer access to the memory of the vmm source: which devices get access, when a piece is mapped,
+ * moved or mapped back, what copies between two pools transfer, and what happens when a device
+ * cannot get access.
  */
 #include <mam/mam.h>
 
@@ -15,7 +15,7 @@
 
 static struct CUctx_st *contexts[DEVICES];
 
-/* Devices whose primary contexts are in `contexts`, the first one's current. */
+/* Devices with their primary contexts in `contexts`; the first one's is current. */
 static struct cuda load_devices(int devices)
 {
 	struct cuda cuda;
@@ -30,7 +30,7 @@ static struct cuda load_devices(int devices)
 	return cuda;
 }
 
-/* The driver's table, in which tests put functions of their own. */
+/* The driver's table, in which tests replace functions. */
 static struct mam_driver *table(void)
 {
 	const struct mam_driver *driver;
@@ -83,7 +83,7 @@ static void number(unsigned char *to, size_t bytes, unsigned int seed)
 		to[i] = (unsigned char)(seed + i * 7 + (i >> 12));
 }
 
-/* Every way to copy between devices, in either one's context, and a kernel of either one. */
+/* Each kind of copy between devices, in either one's context, and a kernel of either one. */
 static void copies_are_right(const struct cuda *cuda, unsigned char *first, unsigned char *second,
 			     size_t bytes)
 {
@@ -137,8 +137,8 @@ static unsigned char *block_of(struct mam_pool *pool, size_t bytes)
 	return block;
 }
 
-/* Nothing is asked of the program: no attribute, no option, no peer access of the contexts. */
-START_TEST(pools_of_two_devices_copy_between_each_other)
+/* The program does nothing for it: no attribute, no option, no peer access of the contexts. */
+START_TEST(pools_of_two_devices_copy_to_each_other)
 {
 	static const size_t sizes[] = { 4096, 1 << 20, 2 * MIB, 20 * MIB };
 	struct cuda cuda = load_devices(2);
@@ -161,8 +161,8 @@ START_TEST(pools_of_two_devices_copy_between_each_other)
 }
 END_TEST
 
-/* A piece that was moved, that could not be moved and was mapped back, and one mapped anew. */
-START_TEST(access_stays_with_a_piece_that_moves)
+/* A piece that was moved, one that could not be moved and was mapped back, and one mapped again. */
+START_TEST(moved_piece_keeps_access)
 {
 	struct mam_source *inner, *source;
 	unsigned char *range;
@@ -192,7 +192,7 @@ START_TEST(access_stays_with_a_piece_that_moves)
 END_TEST
 
 /* Chunks that a source of whole chunks maps while a kernel waits for them. */
-START_TEST(a_mapped_chunk_of_cudamalloc_is_for_all_devices_as_the_others_are)
+START_TEST(mapped_chunk_of_cudamalloc_has_access_for_all)
 {
 	struct cuda cuda = load_devices(3);
 	struct mam_source *source = driven_source("cudamalloc", 0);
@@ -205,8 +205,8 @@ START_TEST(a_mapped_chunk_of_cudamalloc_is_for_all_devices_as_the_others_are)
 }
 END_TEST
 
-/* Access needs no context of the peer, and makes none. */
-START_TEST(a_device_that_starts_later_has_access)
+/* Access needs no context of the peer, and creates none. */
+START_TEST(device_that_starts_later_has_access)
 {
 	struct mam_source *source;
 	unsigned char *range;
@@ -229,7 +229,7 @@ START_TEST(a_device_that_starts_later_has_access)
 }
 END_TEST
 
-START_TEST(the_program_or_the_option_may_choose_fewer)
+START_TEST(attribute_or_option_can_restrict_peers)
 {
 	static const struct {
 		uint64_t peers;
@@ -258,7 +258,7 @@ END_TEST
 
 static struct mam_driver fake;
 
-/* A machine whose device 2 reaches no other, and is reached by none. */
+/* A machine whose device 2 has no peer access in either direction. */
 static unsigned int lonely_device(int *can, int device, int peer)
 {
 	unsigned int result = fake.device_can_access_peer(can, device, peer);
@@ -268,7 +268,7 @@ static unsigned int lonely_device(int *can, int device, int peer)
 	return result;
 }
 
-START_TEST(a_device_that_cannot_reach_the_memory_is_reported_once)
+START_TEST(device_without_peer_access_is_reported_once)
 {
 	struct cuda cuda = load_devices(4);
 	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
@@ -285,7 +285,7 @@ START_TEST(a_device_that_cannot_reach_the_memory_is_reported_once)
 	ck_assert_uint_eq(access_to(&cuda, range), 1u << 0 | 1u << 1 | 1u << 3);
 	logged_once("device 2 has no peer access to device 0");
 	ck_assert_ptr_null(strstr(text, "to device 1"));
-	/* One that the program asks for is an error. */
+	/* A device that the program requests is an error. */
 	attr.device = 0;
 	attr.peers = 1u << 1 | 1u << 2;
 	ck_assert_int_eq(mam_source_vmm(&attr, &none), MAM_ERROR_UNSUPPORTED);
@@ -293,7 +293,7 @@ START_TEST(a_device_that_cannot_reach_the_memory_is_reported_once)
 	ck_assert_ptr_nonnull(strstr(contents(log_path),
 				     "device 2 cannot access "
 				     "memory of device 0: there is no peer access"));
-	/* An old driver cannot say. */
+	/* An old driver cannot report it. */
 	driver->device_can_access_peer = NULL;
 	ck_assert_int_eq(mam_source_vmm(&attr, &none), MAM_ERROR_UNSUPPORTED);
 	for (int i = 0; i < 2; i++)
@@ -311,7 +311,7 @@ static unsigned int prohibited_device(int *value, unsigned int attribute, int de
 	return result;
 }
 
-START_TEST(a_device_that_nobody_may_use_is_left_out)
+START_TEST(prohibited_device_is_left_out)
 {
 	struct cuda cuda = load_devices(3);
 	struct mam_driver *driver = table();
@@ -330,7 +330,7 @@ START_TEST(a_device_that_nobody_may_use_is_left_out)
 }
 END_TEST
 
-/* A driver that refuses one device, as one with 9 peers or without memory there does. */
+/* A driver that refuses one device, for example one with 9 peers or without memory there. */
 static unsigned int refuses_third(unsigned long long address, size_t bytes,
 				  const struct CUmemAccessDesc_st *wanted, size_t count)
 {
@@ -342,7 +342,7 @@ static unsigned int refuses_third(unsigned long long address, size_t bytes,
 	return fake.mem_set_access(address, bytes, wanted, count);
 }
 
-START_TEST(a_peer_that_the_driver_refuses_costs_no_allocation)
+START_TEST(refused_peer_fails_no_allocation)
 {
 	struct cuda cuda = load_devices(4);
 	struct mam_driver *driver = table();
@@ -354,7 +354,7 @@ START_TEST(a_peer_that_the_driver_refuses_costs_no_allocation)
 	driver->mem_set_access = refuses_third;
 	ck_assert_int_eq(mam_source_map(source, range, 2 * MIB), MAM_OK);
 	ck_assert_uint_eq(access_to(&cuda, range), 0xb);
-	/* From now on it is not asked for. */
+	/* From now on no access is requested for it. */
 	calls = calls_of("cuMemSetAccess", false);
 	ck_assert_int_eq(mam_source_map(source, range + 2 * MIB, 2 * MIB), MAM_OK);
 	ck_assert_uint_eq(access_to(&cuda, range + 2 * MIB), 0xb);
@@ -364,7 +364,7 @@ START_TEST(a_peer_that_the_driver_refuses_costs_no_allocation)
 }
 END_TEST
 
-START_TEST(a_peer_that_the_program_named_is_not_left_out)
+START_TEST(requested_peer_is_not_left_out)
 {
 	struct cuda cuda = load_devices(4);
 	struct mam_driver *driver = table();
@@ -384,7 +384,7 @@ START_TEST(a_peer_that_the_program_named_is_not_left_out)
 END_TEST
 
 /* The device itself must have access; a single failure removes no peer. */
-START_TEST(without_access_for_the_device_itself_a_map_fails)
+START_TEST(map_fails_without_access_for_own_device)
 {
 	static const struct {
 		const char *rule;
@@ -415,16 +415,16 @@ END_TEST
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, pools_of_two_devices_copy_between_each_other);
-	tcase_add_loop_test(tests, access_stays_with_a_piece_that_moves, 0, 2);
-	tcase_add_test(tests, a_mapped_chunk_of_cudamalloc_is_for_all_devices_as_the_others_are);
-	tcase_add_test(tests, a_device_that_starts_later_has_access);
-	tcase_add_loop_test(tests, the_program_or_the_option_may_choose_fewer, 0, 5);
-	tcase_add_test(tests, a_device_that_cannot_reach_the_memory_is_reported_once);
-	tcase_add_test(tests, a_device_that_nobody_may_use_is_left_out);
-	tcase_add_test(tests, a_peer_that_the_driver_refuses_costs_no_allocation);
-	tcase_add_test(tests, a_peer_that_the_program_named_is_not_left_out);
-	tcase_add_loop_test(tests, without_access_for_the_device_itself_a_map_fails, 0, 3);
+	tcase_add_test(tests, pools_of_two_devices_copy_to_each_other);
+	tcase_add_loop_test(tests, moved_piece_keeps_access, 0, 2);
+	tcase_add_test(tests, mapped_chunk_of_cudamalloc_has_access_for_all);
+	tcase_add_test(tests, device_that_starts_later_has_access);
+	tcase_add_loop_test(tests, attribute_or_option_can_restrict_peers, 0, 5);
+	tcase_add_test(tests, device_without_peer_access_is_reported_once);
+	tcase_add_test(tests, prohibited_device_is_left_out);
+	tcase_add_test(tests, refused_peer_fails_no_allocation);
+	tcase_add_test(tests, requested_peer_is_not_left_out);
+	tcase_add_loop_test(tests, map_fails_without_access_for_own_device, 0, 3);
 }
 
 int main(void)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pinned and managed memory, on the fake driver: the calls they make, how threads and captures are
- * left, what a failing call leaves behind; and that neither ever asks for more than is good for the
- * machine.
+ * Pinned and managed memory, on the fake driver: the driver calls, the restored state of threads
+ * and captures, leaks after a failed call, and the upper bound on how much the sources allocate.
  */
 #include <pthread.h>
 #include <sys/resource.h>
@@ -14,7 +13,7 @@
 
 static const struct {
 	const char *name, *alloc, *free, *arguments;
-	unsigned int memory_type; /* as cuPointerGetAttribute has it */
+	unsigned int memory_type; /* value of cuPointerGetAttribute */
 } kinds[] = {
 	{ "pinned", "cuMemHostAlloc", "cuMemFreeHost", "flags=3", 1 },
 	{ "managed", "cuMemAllocManaged", "cuMemFree", "bytes=", 2 },
@@ -22,7 +21,7 @@ static const struct {
 
 #define KINDS ((int)(sizeof(kinds) / sizeof(kinds[0])))
 
-START_TEST(they_say_what_they_are)
+START_TEST(properties_are_correct)
 {
 	struct mam_hostmem host;
 	struct mam_source *source;
@@ -52,7 +51,7 @@ static void expect_all_freed(int kind, unsigned int lost)
 	ck_assert_uint_le(allocated, freed + lost);
 }
 
-START_TEST(memory_is_taken_and_given_back)
+START_TEST(memory_is_allocated_and_freed)
 {
 	struct cuda cuda = load();
 	struct mam_source *source = driven_source(kinds[_i].name, 0);
@@ -68,7 +67,7 @@ START_TEST(memory_is_taken_and_given_back)
 	ck_assert_int_eq(cuda.cuPointerGetAttribute(&type, 2 /* memory type */, (uintptr_t)b),
 			 CUDA_SUCCESS);
 	ck_assert_uint_eq(type, kinds[_i].memory_type);
-	b[0] = b[6 * MIB - 1] = 'x'; /* the host may */
+	b[0] = b[6 * MIB - 1] = 'x'; /* the host has access */
 	ck_assert_int_eq(mam_source_quiesce(source), MAM_OK);
 	ck_assert_int_eq(mam_source_shrink(source, a, 2 * MIB), MAM_OK);
 	ck_assert_int_eq(mam_source_shrink(source, b, 6 * MIB), MAM_OK);
@@ -81,8 +80,11 @@ START_TEST(memory_is_taken_and_given_back)
 }
 END_TEST
 
-/* Blocks of a pool on them are host memory, and a free waits for work on them as CUDA's own does. */
-START_TEST(a_pool_on_them_waits_before_it_frees)
+/*
+ * Blocks of a pool on these sources are host memory, and a free waits for work on them as CUDA's
+ * own does.
+ */
+START_TEST(pool_waits_before_free)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_pool *pool;
@@ -117,7 +119,7 @@ START_TEST(a_pool_on_them_waits_before_it_frees)
 END_TEST
 
 /* In each capture mode, with and without the context being current. */
-START_TEST(a_capture_survives_growing_and_shrinking)
+START_TEST(capture_survives_grow_and_shrink)
 {
 	const int kind = _i / 6, mode = _i % 6 / 2;
 	struct cuda cuda = load();
@@ -144,7 +146,7 @@ END_TEST
 
 #define CALLS 80 /* more than one life makes */
 
-/* What one life of a source does; each answer must be one that the contract allows. */
+/* All calls in the life of a source; each result must be one that the contract permits. */
 static void live_once(const char *name)
 {
 	struct mam_source *source;
@@ -159,14 +161,14 @@ static void live_once(const char *name)
 		if (status != MAM_OK)
 			continue;
 		mam_source_quiesce(source);
-		/* The memory is still ours where the driver refused, so it is offered again. */
+		/* If the driver refused, the source still owns the memory, so the test retries. */
 		if (mam_source_shrink(source, base, 2 * MIB) != MAM_OK)
 			ck_assert_int_eq(mam_source_shrink(source, base, 2 * MIB), MAM_OK);
 	}
 	mam_source_destroy(source);
 }
 
-START_TEST(any_one_call_may_fail)
+START_TEST(source_survives_failure_of_any_call)
 {
 	const int kind = _i / CALLS;
 	struct mam_source *source;
@@ -181,10 +183,10 @@ START_TEST(any_one_call_may_fail)
 	ck_assert_uint_eq(calls_of("cuCtxPushCurrent", true), calls_of("cuCtxPopCurrent", false));
 	ck_assert_uint_eq(calls_of("cuDevicePrimaryCtxRetain", true),
 			  calls_of("cuDevicePrimaryCtxRelease", false));
-	/* A failure is reported in one line, or in none where it was of no consequence. */
+	/* A failure is reported in one line, or not at all if it had no effect. */
 	contents(log_path);
 	ck_assert_ptr_eq(strchr(text, '\n'), text[0] ? text + strlen(text) - 1 : NULL);
-	/* Nothing is counted as given that is not. */
+	/* Failed allocations are not counted. */
 	live_once(kinds[kind].name);
 	if (kind == 1 && mam_source_create("managed", 0, &source) == MAM_OK) {
 		before = mam_source_room(source);
@@ -194,7 +196,7 @@ START_TEST(any_one_call_may_fail)
 }
 END_TEST
 
-START_TEST(one_life_makes_fewer_calls_than_were_tried)
+START_TEST(one_life_makes_fewer_calls_than_tested)
 {
 	unsigned int lines = 0;
 
@@ -208,7 +210,7 @@ START_TEST(one_life_makes_fewer_calls_than_were_tried)
 }
 END_TEST
 
-START_TEST(an_allocation_that_fails_has_its_answer)
+START_TEST(failed_allocation_returns_its_status)
 {
 	static const struct {
 		const char *code;
@@ -285,7 +287,7 @@ static void listen(void)
 	table->mem_free_host = hear_free_host;
 }
 
-START_TEST(a_chunk_that_lies_crooked_goes_back)
+START_TEST(misaligned_chunk_is_freed)
 {
 	struct mam_source *source;
 	void *base = NULL;
@@ -304,7 +306,7 @@ START_TEST(a_chunk_that_lies_crooked_goes_back)
 }
 END_TEST
 
-START_TEST(managed_memory_is_for_any_stream_of_any_device)
+START_TEST(managed_memory_is_attached_globally)
 {
 	struct mam_source *source;
 
@@ -316,7 +318,7 @@ START_TEST(managed_memory_is_for_any_stream_of_any_device)
 }
 END_TEST
 
-START_TEST(managed_memory_is_never_more_than_is_free)
+START_TEST(managed_memory_is_bounded_by_free_memory)
 {
 	struct mam_source *device, *one, *other;
 	void *taken, *base, *more, *less;
@@ -329,7 +331,7 @@ START_TEST(managed_memory_is_never_more_than_is_free)
 	ck_assert_uint_eq(mam_source_room(one), 156 * MIB);
 	ck_assert_int_eq(mam_source_grow(one, 158 * MIB, &base), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(calls_of("cuMemAllocManaged", false), 0);
-	/* Untouched, it is not missing from what the driver calls free. */
+	/* Untouched memory does not reduce the driver's free memory. */
 	base = grown(one, 100 * MIB);
 	ck_assert_uint_eq(mam_source_room(one), 56 * MIB);
 	ck_assert_uint_eq(mam_source_room(other), 56 * MIB);
@@ -337,7 +339,7 @@ START_TEST(managed_memory_is_never_more_than_is_free)
 	more = grown(other, 56 * MIB);
 	ck_assert_uint_eq(mam_source_room(one), 0);
 	ck_assert_uint_eq(calls_of("cuMemAllocManaged", false), 2);
-	/* Less is free than was given: none, not a number below it. */
+	/* Less is free than was allocated: the room is 0, without underflow. */
 	less = grown(device, 20 * MIB);
 	ck_assert_uint_eq(mam_source_room(one), 0);
 	mam_source_shrink(device, less, 20 * MIB);
@@ -351,8 +353,8 @@ START_TEST(managed_memory_is_never_more_than_is_free)
 }
 END_TEST
 
-/* One device's is not another's. */
-START_TEST(managed_memory_is_counted_by_device)
+/* Memory of one device does not count for another. */
+START_TEST(managed_memory_is_counted_per_device)
 {
 	struct mam_source *first, *second;
 	void *base;
@@ -378,7 +380,7 @@ struct grower {
 	size_t max;
 };
 
-/* As much as it gets, several times over; `most` is the most it ever held. */
+/* Allocates as much as possible, several times; `most` is the maximum at one time. */
 static void *grow_and_shrink(void *user)
 {
 	struct grower *grower = user;
@@ -398,7 +400,7 @@ static void *grow_and_shrink(void *user)
 	return NULL;
 }
 
-START_TEST(pools_that_grow_at_once_stay_below_it_together)
+START_TEST(concurrent_pools_stay_within_bound)
 {
 	struct grower growers[GROWERS];
 	unsigned long long live = 0, max = 0;
@@ -418,7 +420,7 @@ START_TEST(pools_that_grow_at_once_stay_below_it_together)
 		ck_assert_uint_le(growers[i].max, 16);
 	}
 	ck_assert_uint_eq(mam_source_room(growers[0].source), 256 * MIB);
-	/* The fake's own book of calls says how much was out at once. */
+	/* The fake's log of calls gives the maximum in use at one time. */
 	file = fopen(calls_path, "r");
 	ck_assert_ptr_nonnull(file);
 	length = fread(all, 1, sizeof(all) - 1, file);
@@ -442,7 +444,7 @@ START_TEST(pools_that_grow_at_once_stay_below_it_together)
 }
 END_TEST
 
-START_TEST(pinned_memory_leaves_the_host_a_quarter)
+START_TEST(pinned_memory_leaves_a_quarter_to_host)
 {
 	struct mam_hostmem host;
 	struct mam_source *source;
@@ -456,7 +458,7 @@ START_TEST(pinned_memory_leaves_the_host_a_quarter)
 	ck_assert_uint_gt(host.total_bytes, 0);
 	ck_assert_uint_le(host.available_bytes, host.total_bytes);
 	ck_assert_uint_le(room, host.total_bytes - host.total_bytes / 4);
-	/* Never asked of the driver, which would try. */
+	/* The source refuses without a driver call, which might succeed. */
 	ck_assert_int_eq(mam_source_grow(source, mam_round_up(host.total_bytes, 2 * MIB), &base),
 			 MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(calls_of("cuMemHostAlloc", false), 0);
@@ -464,8 +466,11 @@ START_TEST(pinned_memory_leaves_the_host_a_quarter)
 }
 END_TEST
 
-/* What was asked for is forgotten once it is there: more than the host has comes and goes in all. */
-START_TEST(pinned_memory_is_asked_for_once)
+/*
+ * A request is no longer counted once the memory is pinned: in total, more than the host has is
+ * allocated and freed.
+ */
+START_TEST(pinned_requests_are_counted_once)
 {
 	struct mam_source *source;
 	size_t room, bytes;
@@ -477,7 +482,10 @@ START_TEST(pinned_memory_is_asked_for_once)
 	bytes = mam_round_down(room / 2, 2 * MIB);
 	for (int i = 0; i < 4 && bytes != 0; i++) {
 		base = grown(source, bytes);
-		/* Nobody has touched it: the host has all its memory still. Others may take some. */
+		/*
+		 * The memory is untouched: the host's free memory is unchanged. Other processes may
+		 * use some.
+		 */
 		ck_assert_uint_gt(mam_source_room(source), room / 4 * 3);
 		ck_assert_int_eq(mam_source_shrink(source, base, bytes), MAM_OK);
 		ck_assert_uint_gt(mam_source_room(source), room / 4 * 3);
@@ -497,7 +505,7 @@ static void plant(const char *path, const char *contents_of)
 
 #define KIB ((size_t)1024)
 
-/* What the files say, and what is made of it. */
+/* File contents, and the result. */
 static const struct {
 	const char *meminfo, *max, *current, *stat, *old_limit, *old_use;
 	size_t total, available, room;
@@ -526,7 +534,7 @@ static const struct {
 	  "204800\n", 1000 * KIB, 900 * KIB, 650 * KIB, NULL },
 };
 
-START_TEST(a_host_s_memory_is_read)
+START_TEST(host_memory_is_read_from_files)
 {
 	static const char *const folders[] = {
 		"", "/proc", "/sys", "/sys/fs", "/sys/fs/cgroup", "/sys/fs/cgroup/memory"
@@ -555,7 +563,7 @@ START_TEST(a_host_s_memory_is_read)
 		if (files[i][1])
 			plant(path, files[i][1]);
 	}
-	for (int i = 0; i < 40; i++) /* no more files than it may have open */
+	for (int i = 0; i < 40; i++) /* no more files than the process may open */
 		ck_assert(mam_hostmem_read(root, &host));
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		snprintf(path, sizeof(path), "%s%s", root, files[i][0]);
@@ -571,8 +579,8 @@ START_TEST(a_host_s_memory_is_read)
 }
 END_TEST
 
-/* Where there is no /proc the kernel is asked itself. */
-START_TEST(a_host_without_proc_is_asked)
+/* Without /proc, the kernel is queried directly. */
+START_TEST(host_memory_without_proc_is_queried)
 {
 	struct mam_hostmem host = { 0 };
 
@@ -592,28 +600,29 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(memory, set_up, tear_down);
-	tcase_add_loop_test(memory, they_say_what_they_are, 0, KINDS);
-	tcase_add_loop_test(memory, memory_is_taken_and_given_back, 0, KINDS);
-	tcase_add_loop_test(memory, a_pool_on_them_waits_before_it_frees, 0, KINDS);
-	tcase_add_loop_test(memory, a_capture_survives_growing_and_shrinking, 0, 6 * KINDS);
+	tcase_add_loop_test(memory, properties_are_correct, 0, KINDS);
+	tcase_add_loop_test(memory, memory_is_allocated_and_freed, 0, KINDS);
+	tcase_add_loop_test(memory, pool_waits_before_free, 0, KINDS);
+	tcase_add_loop_test(memory, capture_survives_grow_and_shrink, 0, 6 * KINDS);
 	suite_add_tcase(suite, memory);
 	tcase_add_checked_fixture(failing, set_up, tear_down);
 	tcase_set_timeout(failing, 60);
-	tcase_add_loop_test(failing, any_one_call_may_fail, 0, KINDS * CALLS);
-	tcase_add_loop_test(failing, one_life_makes_fewer_calls_than_were_tried, 0, KINDS);
-	tcase_add_loop_test(failing, an_allocation_that_fails_has_its_answer, 0, 2 * KINDS);
+	tcase_add_loop_test(failing, source_survives_failure_of_any_call, 0, KINDS * CALLS);
+	tcase_add_loop_test(failing, one_life_makes_fewer_calls_than_tested, 0, KINDS);
+	tcase_add_loop_test(failing, failed_allocation_returns_its_status, 0, 2 * KINDS);
 	suite_add_tcase(suite, failing);
 	tcase_add_checked_fixture(bounds, set_up, tear_down);
 	tcase_set_timeout(bounds, 60);
-	tcase_add_test(bounds, managed_memory_is_never_more_than_is_free);
-	tcase_add_test(bounds, managed_memory_is_counted_by_device);
-	tcase_add_test(bounds, managed_memory_is_for_any_stream_of_any_device);
-	tcase_add_loop_test(bounds, a_chunk_that_lies_crooked_goes_back, 0, KINDS);
-	tcase_add_test(bounds, pools_that_grow_at_once_stay_below_it_together);
-	tcase_add_test(bounds, pinned_memory_leaves_the_host_a_quarter);
-	tcase_add_test(bounds, pinned_memory_is_asked_for_once);
-	tcase_add_loop_test(bounds, a_host_s_memory_is_read, 0, sizeof(hosts) / sizeof(hosts[0]));
-	tcase_add_test(bounds, a_host_without_proc_is_asked);
+	tcase_add_test(bounds, managed_memory_is_bounded_by_free_memory);
+	tcase_add_test(bounds, managed_memory_is_counted_per_device);
+	tcase_add_test(bounds, managed_memory_is_attached_globally);
+	tcase_add_loop_test(bounds, misaligned_chunk_is_freed, 0, KINDS);
+	tcase_add_test(bounds, concurrent_pools_stay_within_bound);
+	tcase_add_test(bounds, pinned_memory_leaves_a_quarter_to_host);
+	tcase_add_test(bounds, pinned_requests_are_counted_once);
+	tcase_add_loop_test(bounds, host_memory_is_read_from_files, 0,
+			    sizeof(hosts) / sizeof(hosts[0]));
+	tcase_add_test(bounds, host_memory_without_proc_is_queried);
 	suite_add_tcase(suite, bounds);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Takes device memory and gives it back; prints what came of it. For missing.sh, which decides
- * what driver there is.
- */
+/* Allocates and frees device memory, and prints the status. missing.sh chooses the driver. */
 #include <stdio.h>
 
 #include "source/source.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scene.c - scene.h has the story. */
+/* scene.c - see scene.h. */
 #include "scene.h"
 
 #include <string.h>
@@ -65,7 +65,8 @@ void scene_end(struct scene *s)
 	intact(s);
 	ck_assert_int_eq(mam_pool_destroy(s->pool), MAM_OK);
 	ck_assert_int_eq(events(s), 0);
-	ck_assert_msg(s->cuda.fake_disturbed(&address, &bytes) == 0, "memory went under work");
+	ck_assert_msg(s->cuda.fake_disturbed(&address, &bytes) == 0,
+		      "memory was released while work used it");
 	free(s);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scene.h - a pool of device memory on the fake driver, streams that lag, and the lines that every
- * test of streams would repeat.
+ * scene.h - a pool of device memory on the fake driver, streams that lag, and helpers shared by all
+ * stream tests.
  *
  *     struct scene *s = scene_new(0);
  *     void *a = get(s, MIB, s->one);
@@ -9,11 +9,11 @@
  *     give(s, a, s->one);
  *     scene_end(s);
  *
- * The fake keeps a clock of its own: a piece of work takes a millisecond of it, a driver call ten
- * nanoseconds, and only waits move it on. So work is unfinished until a test or mam waits.
+ * The fake has its own clock: a piece of work takes one millisecond of it, a driver call ten
+ * nanoseconds, and only waits advance it. So work is unfinished until a test or mam waits.
  *
- * Each helper asserts what it says. The end proves the pool's books, that no memory went while work
- * used it, and that no event is left.
+ * Each helper asserts that its call succeeds. scene_end checks the pool's metadata, that no memory
+ * was released while work used it, and that no event is left.
  */
 #ifndef TESTS_STREAM_SCENE_H
 #define TESTS_STREAM_SCENE_H
@@ -33,11 +33,11 @@ struct scene {
 	struct CUstream_st *one, *two; /* non-blocking */
 };
 
-/* scene_new - limit_bytes 0: as much as the device has, 256 MiB. Chunks of 8 MiB. */
+/* scene_new - limit_bytes 0: all memory of the device, 256 MiB. Chunks of 8 MiB. */
 struct scene *scene_new(size_t limit_bytes);
-/* scene_on - the same on another source by name. */
+/* scene_on - the same on another source, by name. */
 struct scene *scene_on(const char *source, size_t limit_bytes);
-/* scene_with - the same of a pool with these attributes; without thread caches by default. */
+/* scene_with - the same for a pool with these attributes; without thread caches by default. */
 struct scene *scene_with(const struct mam_pool_attr *attr);
 void scene_end(struct scene *s);
 
@@ -46,7 +46,7 @@ void stream_end(struct scene *s, struct CUstream_st *stream);
 
 void *get(struct scene *s, size_t bytes, struct CUstream_st *stream);
 void give(struct scene *s, void *block, struct CUstream_st *stream);
-/* refused - the free gets this status and changes nothing. */
+/* refused - the free must return this status and change nothing. */
 void refused(struct scene *s, void *block, struct CUstream_st *stream, enum mam_status status);
 
 void work(struct scene *s, void *block, size_t bytes, struct CUstream_st *stream);
@@ -55,11 +55,11 @@ void finish(struct scene *s, struct CUstream_st *stream);
 
 struct mam_stats stats_of(struct scene *s);
 void intact(struct scene *s);
-/* calls - how often the driver's function was called since the last calls_forget(). */
+/* calls - number of calls of the driver's function since the last calls_forget(). */
 unsigned calls(const char *name);
 void calls_forget(void);
 int events(struct scene *s);
-/* capture_begin, capture_end - the end asserts whether the capture is still sound. */
+/* capture_begin, capture_end - the end asserts whether the capture is still valid. */
 void capture_begin(struct scene *s, struct CUstream_st *stream, int mode);
 void capture_end(struct scene *s, struct CUstream_st *stream, bool sound);
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The three public calls: what they answer, whose pool they mean, and pools that know no streams.
- */
+/* The three public calls: what they return, which pool they use, and pools without streams. */
 #include "scene.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
 
-START_TEST(zero_bytes_and_no_block_are_nothing)
+START_TEST(zero_bytes_and_null_block_are_no_ops)
 {
 	struct scene *s = scene_new(0);
 	void *block = &s;
@@ -24,7 +22,7 @@ START_TEST(zero_bytes_and_no_block_are_nothing)
 }
 END_TEST
 
-START_TEST(what_is_no_block_is_said_to_be_none)
+START_TEST(invalid_frees_are_reported)
 {
 	struct scene *s = scene_new(0);
 	char *a = get(s, MIB, s->one);
@@ -40,7 +38,7 @@ START_TEST(what_is_no_block_is_said_to_be_none)
 }
 END_TEST
 
-START_TEST(a_size_no_memory_has_is_out_of_memory)
+START_TEST(impossible_size_is_out_of_memory)
 {
 	struct scene *s = scene_new(0);
 	void *block = NULL;
@@ -56,7 +54,7 @@ START_TEST(a_size_no_memory_has_is_out_of_memory)
 }
 END_TEST
 
-START_TEST(plain_and_ordered_calls_mix)
+START_TEST(plain_and_stream_ordered_calls_mix)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, MIB, s->one), *b = NULL;
@@ -66,12 +64,12 @@ START_TEST(plain_and_ordered_calls_mix)
 	ck_assert_ptr_eq(a, b);
 	give(s, b, s->one);
 	ck_assert_ptr_eq(get(s, MIB, s->one), b);
-	ck_assert_int_eq(mam_free_async(NULL, b, s->two), MAM_OK); /* whoever owns it */
+	ck_assert_int_eq(mam_free_async(NULL, b, s->two), MAM_OK); /* NULL: the pool that owns it */
 	scene_end(s);
 }
 END_TEST
 
-START_TEST(a_free_never_waits_even_in_a_strict_pool)
+START_TEST(free_never_waits_even_in_strict_pool)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, MIB, s->one);
@@ -86,7 +84,7 @@ START_TEST(a_free_never_waits_even_in_a_strict_pool)
 }
 END_TEST
 
-START_TEST(no_pool_means_the_default_one)
+START_TEST(null_pool_means_default_pool)
 {
 	struct scene *s = scene_new(0);
 	struct mam_pool *pool = NULL, *owner = NULL;
@@ -103,7 +101,8 @@ START_TEST(no_pool_means_the_default_one)
 	ck_assert_int_eq(mam_free_async(NULL, b, s->one), MAM_OK);
 	ck_assert_int_eq(mam_stream_release(NULL, s->one), MAM_OK);
 	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
-	ck_assert_int_eq(mam_malloc_async(NULL, MIB, s->one, &a), MAM_OK); /* of a new one */
+	/* From a new default pool. */
+	ck_assert_int_eq(mam_malloc_async(NULL, MIB, s->one, &a), MAM_OK);
 	ck_assert_int_eq(mam_pool_default(MAM_DEVICE_CURRENT, &pool), MAM_OK);
 	ck_assert_int_eq(mam_free_async(NULL, a, s->one), MAM_OK);
 	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
@@ -111,7 +110,7 @@ START_TEST(no_pool_means_the_default_one)
 }
 END_TEST
 
-START_TEST(a_pool_without_streams_has_it_back_at_once)
+START_TEST(pool_without_streams_reuses_memory_immediately)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct CUstream_st *any = (struct CUstream_st *)0x1234;
@@ -138,7 +137,7 @@ START_TEST(a_pool_without_streams_has_it_back_at_once)
 }
 END_TEST
 
-START_TEST(a_pool_that_ended_says_so)
+START_TEST(calls_on_destroyed_pool_return_destroyed)
 {
 	struct scene *s = scene_new(0);
 	struct mam_pool *pool = s->pool;
@@ -154,7 +153,7 @@ START_TEST(a_pool_that_ended_says_so)
 }
 END_TEST
 
-START_TEST(live_blocks_keep_the_pool_and_what_streams_hold_does_not)
+START_TEST(memory_in_stream_lists_does_not_block_destroy)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, MIB, s->one), *b = get(s, MIB, s->one);
@@ -166,7 +165,7 @@ START_TEST(live_blocks_keep_the_pool_and_what_streams_hold_does_not)
 }
 END_TEST
 
-START_TEST(abandoning_makes_no_driver_call)
+START_TEST(abandon_makes_no_driver_call)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, MIB, s->one);
@@ -183,7 +182,7 @@ START_TEST(abandoning_makes_no_driver_call)
 }
 END_TEST
 
-START_TEST(the_child_of_a_fork_is_told_that_the_pool_is_gone)
+START_TEST(child_of_fork_gets_destroyed_pool)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, MIB, s->one), *b = get(s, MIB, s->one);
@@ -213,17 +212,17 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, zero_bytes_and_no_block_are_nothing);
-	tcase_add_test(tests, what_is_no_block_is_said_to_be_none);
-	tcase_add_test(tests, a_size_no_memory_has_is_out_of_memory);
-	tcase_add_test(tests, plain_and_ordered_calls_mix);
-	tcase_add_test(tests, a_free_never_waits_even_in_a_strict_pool);
-	tcase_add_test(tests, no_pool_means_the_default_one);
-	tcase_add_test(tests, a_pool_without_streams_has_it_back_at_once);
-	tcase_add_test(tests, a_pool_that_ended_says_so);
-	tcase_add_test(tests, live_blocks_keep_the_pool_and_what_streams_hold_does_not);
-	tcase_add_test(tests, abandoning_makes_no_driver_call);
-	tcase_add_test(tests, the_child_of_a_fork_is_told_that_the_pool_is_gone);
+	tcase_add_test(tests, zero_bytes_and_null_block_are_no_ops);
+	tcase_add_test(tests, invalid_frees_are_reported);
+	tcase_add_test(tests, impossible_size_is_out_of_memory);
+	tcase_add_test(tests, plain_and_stream_ordered_calls_mix);
+	tcase_add_test(tests, free_never_waits_even_in_strict_pool);
+	tcase_add_test(tests, null_pool_means_default_pool);
+	tcase_add_test(tests, pool_without_streams_reuses_memory_immediately);
+	tcase_add_test(tests, calls_on_destroyed_pool_return_destroyed);
+	tcase_add_test(tests, memory_in_stream_lists_does_not_block_destroy);
+	tcase_add_test(tests, abandon_makes_no_driver_call);
+	tcase_add_test(tests, child_of_fork_gets_destroyed_pool);
 }
 
 int main(void)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Captures: what is freed in one stays in it, and nothing mam does ends one. Each test runs in all
- * three modes.
+ * Stream capture: memory that is freed during a capture stays in it, and no call of mam invalidates
+ * a capture. Each test runs in all three capture modes.
  */
 #include "scene.h"
 
 #include <pthread.h>
 
-START_TEST(what_is_freed_in_a_capture_is_used_again_in_it)
+START_TEST(memory_freed_in_capture_is_reused_in_it)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, MIB, s->one), *b;
@@ -22,7 +22,7 @@ START_TEST(what_is_freed_in_a_capture_is_used_again_in_it)
 }
 END_TEST
 
-START_TEST(and_not_outside)
+START_TEST(memory_freed_in_capture_is_not_reused_outside)
 {
 	struct scene *s = scene_new(8 * MIB);
 	void *a = get(s, 8 * MIB, s->one), *b = NULL;
@@ -33,7 +33,7 @@ START_TEST(and_not_outside)
 	ck_assert_int_eq(mam_malloc_async(s->pool, MIB, s->one, &b), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_malloc_async(s->pool, MIB, s->two, &b), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_malloc(s->pool, MIB, &b), MAM_ERROR_OUT_OF_MEMORY);
-	/* Nor in a later capture of the same stream. */
+	/* Not in a later capture of the same stream either. */
 	capture_begin(s, s->one, _i);
 	ck_assert_int_eq(mam_malloc_async(s->pool, MIB, s->one, &b), MAM_ERROR_OUT_OF_MEMORY);
 	capture_end(s, s->one, true);
@@ -41,7 +41,7 @@ START_TEST(and_not_outside)
 }
 END_TEST
 
-START_TEST(until_the_program_says_so)
+START_TEST(memory_freed_in_capture_is_reusable_after_release)
 {
 	struct scene *s = scene_new(8 * MIB);
 	void *a = get(s, 8 * MIB, s->one), *b = NULL;
@@ -52,11 +52,12 @@ START_TEST(until_the_program_says_so)
 		ck_assert_ptr_eq(get(s, 8 * MIB, s->one), a);
 	}
 	give(s, a, s->one);
-	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK); /* too early: nothing */
+	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK); /* too early: no effect */
 	capture_end(s, s->one, true);
-	ck_assert_int_eq(mam_stream_release(s->pool, s->two), MAM_OK); /* another's: nothing */
+	/* Another stream: no effect. */
+	ck_assert_int_eq(mam_stream_release(s->pool, s->two), MAM_OK);
 	ck_assert_int_eq(mam_malloc_async(s->pool, MIB, s->two, &b), MAM_ERROR_OUT_OF_MEMORY);
-	work(s, a, MIB, s->one); /* the graph, say */
+	work(s, a, MIB, s->one); /* for example the graph */
 	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK);
 	b = get(s, 8 * MIB, s->two);
 	ck_assert_ptr_eq(b, a);
@@ -72,7 +73,7 @@ static void *release_own(void *pool)
 	return NULL;
 }
 
-START_TEST(nor_has_another_threads_stream)
+START_TEST(other_threads_release_has_no_effect)
 {
 	struct scene *s = scene_new(8 * MIB);
 	void *a = get(s, 8 * MIB, MAM_STREAM_PER_THREAD), *b = NULL;
@@ -91,8 +92,11 @@ START_TEST(nor_has_another_threads_stream)
 }
 END_TEST
 
-/* A stream that got the handle of one that captured cannot speak for it. */
-START_TEST(a_new_stream_of_the_same_handle_has_no_say)
+/*
+ * A stream that got the handle of a destroyed stream with a capture cannot release the memory of
+ * that capture.
+ */
+START_TEST(new_stream_with_same_handle_cannot_release)
 {
 	struct scene *s = scene_new(8 * MIB);
 	struct CUstream_st *old = stream_new(s);
@@ -112,8 +116,8 @@ START_TEST(a_new_stream_of_the_same_handle_has_no_say)
 }
 END_TEST
 
-/* The graph may run on another stream, and ahead of this one's earlier work. */
-START_TEST(what_was_freed_before_is_not_used_in_a_capture)
+/* The graph may run on another stream, before earlier work of this stream has finished. */
+START_TEST(memory_freed_before_capture_is_not_used_in_it)
 {
 	struct scene *s = scene_new(0);
 	void *a, *b;
@@ -134,8 +138,8 @@ START_TEST(what_was_freed_before_is_not_used_in_a_capture)
 }
 END_TEST
 
-/* All else goes on beside a capture: frees, fences, growth, and looks for what has passed. */
-START_TEST(work_on_other_streams_ends_no_capture)
+/* Everything else continues during a capture: frees, fences, growth, and queries of events. */
+START_TEST(work_on_other_streams_invalidates_no_capture)
 {
 	struct scene *s = scene_new(0);
 	void *blocks[60], *big;
@@ -149,7 +153,7 @@ START_TEST(work_on_other_streams_ends_no_capture)
 	for (int i = 0; i < 60; i++)
 		give(s, blocks[i], s->one);
 	ck_assert_uint_gt(calls("cuEventRecord"), 0);
-	big = get(s, 80 * MIB, s->one); /* makes the pool look, and grow */
+	big = get(s, 80 * MIB, s->one); /* makes the pool query its events, and grow */
 	ck_assert_uint_gt(calls("cuEventQuery"), 0);
 	give(s, big, s->one);
 	give(s, get(s, MIB, NULL), NULL);
@@ -159,8 +163,8 @@ START_TEST(work_on_other_streams_ends_no_capture)
 }
 END_TEST
 
-/* Recording in the legacy stream would end the capture of a blocking one. */
-START_TEST(the_legacy_stream_waits_for_blocking_captures)
+/* Recording in the legacy stream would invalidate the capture of a blocking stream. */
+START_TEST(legacy_stream_records_no_event_in_blocking_capture)
 {
 	struct scene *s = scene_new(0);
 	struct CUstream_st *blocking;
@@ -184,7 +188,7 @@ START_TEST(the_legacy_stream_waits_for_blocking_captures)
 }
 END_TEST
 
-/* A stream that goes back and forth, so that what it freed last is behind no event. */
+/* A stream that frees and allocates alternately, so that no event covers its last free. */
 static void leave_open(struct scene *s, void *block, size_t bytes, struct CUstream_st *stream)
 {
 	for (int i = 0; i < 40; i++) {
@@ -195,8 +199,10 @@ static void leave_open(struct scene *s, void *block, size_t bytes, struct CUstre
 	give(s, block, stream);
 }
 
-/* Before OUT_OF_MEMORY everything is waited for but what belongs to the capture. */
-START_TEST(not_even_out_of_memory_ends_a_capture)
+/*
+ * Before it returns OUT_OF_MEMORY, the pool waits for everything except the memory of the capture.
+ */
+START_TEST(out_of_memory_invalidates_no_capture)
 {
 	struct scene *s = scene_new(8 * MIB);
 	void *a = get(s, 4 * MIB, s->one), *b = get(s, 4 * MIB, s->two), *c = NULL, *d = NULL;
@@ -215,8 +221,8 @@ START_TEST(not_even_out_of_memory_ends_a_capture)
 }
 END_TEST
 
-/* Nobody tells mam of a capture in a stream that it never sees. */
-START_TEST(nor_one_that_is_not_known)
+/* mam does not know of a capture in a stream that it never sees. */
+START_TEST(wait_invalidates_no_unknown_capture)
 {
 	struct scene *s = scene_new(8 * MIB);
 	void *a = get(s, 8 * MIB, s->one), *b = NULL;
@@ -253,8 +259,11 @@ static unsigned no_host_memory(void **block, size_t bytes, unsigned flags)
 	return MAM_DRIVER_OUT_OF_MEMORY;
 }
 
-/* The wait that ends none takes some memory. Without it nothing happens, to anybody's ground. */
-START_TEST(without_memory_for_a_wait_there_is_none_in_a_capture)
+/*
+ * The wait that invalidates no capture needs a little memory. Without it the pool does not wait,
+ * and no memory changes its owner.
+ */
+START_TEST(capture_prevents_wait_without_memory)
 {
 	struct scene *s = scene_new(8 * MIB);
 	void *a = get(s, 4 * MIB, s->one), *b = get(s, 4 * MIB, s->two), *c = NULL;
@@ -273,7 +282,7 @@ START_TEST(without_memory_for_a_wait_there_is_none_in_a_capture)
 	ck_assert_ptr_eq(get(s, 4 * MIB, s->one), a);
 	give(s, a, s->one);
 	capture_end(s, s->two, true);
-	/* The stream is seen without its capture: now it may be waited for. */
+	/* The pool sees the stream outside its capture: now it may wait for it. */
 	ck_assert_int_eq(mam_stream_release(s->pool, s->two), MAM_OK);
 	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &c), MAM_OK);
 	ck_assert_int_eq(mam_free(s->pool, c), MAM_OK);
@@ -281,8 +290,8 @@ START_TEST(without_memory_for_a_wait_there_is_none_in_a_capture)
 }
 END_TEST
 
-/* A blocking stream in capture gives itself away, even one that mam never sees. */
-START_TEST(nor_while_a_blocking_stream_is_in_one)
+/* A blocking stream in capture is detectable, even if mam never sees it. */
+START_TEST(blocking_capture_prevents_wait_without_memory)
 {
 	struct scene *s = scene_new(8 * MIB);
 	void *a = get(s, 8 * MIB, s->one), *b = NULL;
@@ -305,13 +314,13 @@ START_TEST(nor_while_a_blocking_stream_is_in_one)
 }
 END_TEST
 
-START_TEST(a_spoilt_capture_keeps_its_blocks)
+START_TEST(invalidated_capture_keeps_its_blocks)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, MIB, s->one), *b;
 
 	capture_begin(s, s->one, _i);
-	(void)s->cuda.cuCtxSynchronize(); /* ends every capture */
+	(void)s->cuda.cuCtxSynchronize(); /* invalidates every capture */
 	give(s, a, s->one);
 	b = get(s, MIB, s->one);
 	ck_assert_ptr_ne(a, b);
@@ -326,19 +335,19 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_loop_test(tests, what_is_freed_in_a_capture_is_used_again_in_it, 0, 3);
-	tcase_add_loop_test(tests, and_not_outside, 0, 3);
-	tcase_add_loop_test(tests, until_the_program_says_so, 0, 3);
-	tcase_add_loop_test(tests, nor_has_another_threads_stream, 0, 3);
-	tcase_add_loop_test(tests, a_new_stream_of_the_same_handle_has_no_say, 0, 3);
-	tcase_add_loop_test(tests, what_was_freed_before_is_not_used_in_a_capture, 0, 3);
-	tcase_add_loop_test(tests, work_on_other_streams_ends_no_capture, 0, 3);
-	tcase_add_loop_test(tests, the_legacy_stream_waits_for_blocking_captures, 0, 3);
-	tcase_add_loop_test(tests, not_even_out_of_memory_ends_a_capture, 0, 3);
-	tcase_add_loop_test(tests, nor_one_that_is_not_known, 0, 3);
-	tcase_add_loop_test(tests, without_memory_for_a_wait_there_is_none_in_a_capture, 0, 3);
-	tcase_add_loop_test(tests, nor_while_a_blocking_stream_is_in_one, 0, 3);
-	tcase_add_loop_test(tests, a_spoilt_capture_keeps_its_blocks, 0, 3);
+	tcase_add_loop_test(tests, memory_freed_in_capture_is_reused_in_it, 0, 3);
+	tcase_add_loop_test(tests, memory_freed_in_capture_is_not_reused_outside, 0, 3);
+	tcase_add_loop_test(tests, memory_freed_in_capture_is_reusable_after_release, 0, 3);
+	tcase_add_loop_test(tests, other_threads_release_has_no_effect, 0, 3);
+	tcase_add_loop_test(tests, new_stream_with_same_handle_cannot_release, 0, 3);
+	tcase_add_loop_test(tests, memory_freed_before_capture_is_not_used_in_it, 0, 3);
+	tcase_add_loop_test(tests, work_on_other_streams_invalidates_no_capture, 0, 3);
+	tcase_add_loop_test(tests, legacy_stream_records_no_event_in_blocking_capture, 0, 3);
+	tcase_add_loop_test(tests, out_of_memory_invalidates_no_capture, 0, 3);
+	tcase_add_loop_test(tests, wait_invalidates_no_unknown_capture, 0, 3);
+	tcase_add_loop_test(tests, capture_prevents_wait_without_memory, 0, 3);
+	tcase_add_loop_test(tests, blocking_capture_prevents_wait_without_memory, 0, 3);
+	tcase_add_loop_test(tests, invalidated_capture_keeps_its_blocks, 0, 3);
 }
 
 int main(void)

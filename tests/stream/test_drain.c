@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What streams give back when the pool is short: what has passed for nothing, the rest by waiting,
- * and none of it in the way of streams that go on.
+ * Memory that streams return when the pool is short. The pool first takes the memory whose fence
+ * has passed, then waits for the rest. It does not block streams that continue.
  */
 #include "scene.h"
 
 #include <pthread.h>
 #include <unistd.h>
 
-START_TEST(growth_looks_at_all_streams_first)
+START_TEST(growth_first_queries_all_streams)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, 4 * MIB, s->one), *b = get(s, 4 * MIB, s->two), *c = NULL;
@@ -19,7 +19,7 @@ START_TEST(growth_looks_at_all_streams_first)
 	give(s, b, s->two);
 	finish(s, s->one);
 	finish(s, s->two);
-	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &c), MAM_OK); /* joined */
+	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &c), MAM_OK); /* merged */
 	ck_assert_ptr_eq(c, a);
 	ck_assert_uint_eq(stats_of(s).grows, 1);
 	ck_assert_int_eq(mam_free(s->pool, c), MAM_OK);
@@ -27,7 +27,7 @@ START_TEST(growth_looks_at_all_streams_first)
 }
 END_TEST
 
-START_TEST(growth_waits_for_nobody)
+START_TEST(growth_does_not_wait)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, 8 * MIB, s->one), *b = NULL;
@@ -44,8 +44,8 @@ START_TEST(growth_waits_for_nobody)
 }
 END_TEST
 
-/* What a stream left open is behind no event: one wait for the context serves all of it. */
-START_TEST(one_wait_for_the_context_serves_all_open_space)
+/* No event covers the open memory of a stream: one wait for the context serves all of it. */
+START_TEST(one_context_wait_serves_all_open_memory)
 {
 	struct scene *s = scene_new(16 * MIB);
 	struct CUstream_st *streams[4];
@@ -76,14 +76,14 @@ START_TEST(one_wait_for_the_context_serves_all_open_space)
 }
 END_TEST
 
-/* For a wait nobody needs nothing is allocated. */
-START_TEST(there_is_no_wait_for_what_has_a_fence)
+/* No memory is allocated for a wait that is not needed. */
+START_TEST(fenced_memory_needs_no_context_wait)
 {
 	struct scene *s = scene_new(8 * MIB);
 	void *a = get(s, 8 * MIB, s->one), *b = NULL;
 
 	work(s, a, 8 * MIB, s->one);
-	give(s, a, s->one); /* the first one leaves at once */
+	give(s, a, s->one); /* the first free leaves its stream at once */
 	ck_assert_uint_eq(calls("cuEventRecord"), 1);
 	calls_forget();
 	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &b), MAM_OK);
@@ -109,8 +109,8 @@ static unsigned no_host_memory(void **block, size_t bytes, unsigned flags)
 	return MAM_DRIVER_OUT_OF_MEMORY;
 }
 
-/* With an old driver: cuCtxRecordEvent came with CUDA 12.5. */
-START_TEST(without_memory_for_a_wait_there_is_another)
+/* _i == 1: an old driver, without cuCtxRecordEvent of CUDA 12.5. */
+START_TEST(wait_falls_back_if_its_memory_is_refused)
 {
 	struct scene *s = scene_new(8 * MIB);
 	void *a = get(s, 8 * MIB, s->one), *b = NULL;
@@ -140,15 +140,15 @@ START_TEST(without_memory_for_a_wait_there_is_another)
 }
 END_TEST
 
-/* Without ids a handle says nothing from one call to the next. */
-START_TEST(a_driver_without_ids_has_an_event_at_each_free_and_no_reuse_before_it)
+/* Without stream ids a handle identifies no stream across calls. */
+START_TEST(driver_without_stream_ids_fences_each_free)
 {
 	struct scene *s = scene_new(0);
 	void *first = get(s, MIB, NULL), *a, *b;
 	struct mam_streams *streams = s->pool->stream;
 	struct mam_driver without;
 
-	give(s, first, NULL); /* binds */
+	give(s, first, NULL); /* binds the pool to its context */
 	without = *streams->fences.device.driver;
 	without.stream_get_id = NULL;
 	streams->fences.device.driver = &without;
@@ -171,11 +171,11 @@ START_TEST(a_driver_without_ids_has_an_event_at_each_free_and_no_reuse_before_it
 END_TEST
 
 /*
- * Two streams have the same handle, one after the other. The second one frees a neighbor of a block that
- * the first one freed, and that waits for an event of the first one. An event of the second stream does
- * not cover it. With _i == 1 the driver has no stream ids.
+ * Two streams have the same handle, one after the other. The second one frees a neighbor of a block
+ * that the first one freed, and that waits for an event of the first one. An event of the second
+ * stream does not cover it. With _i == 1 the driver has no stream ids.
  */
-START_TEST(a_new_stream_of_an_old_handle_releases_nothing_early)
+START_TEST(new_stream_with_old_handle_releases_nothing_early)
 {
 	struct scene *s = scene_new(0);
 	struct CUstream_st *old = stream_new(s), *fresh;
@@ -183,7 +183,7 @@ START_TEST(a_new_stream_of_an_old_handle_releases_nothing_early)
 	struct mam_streams *streams = s->pool->stream;
 	struct mam_driver without;
 
-	give(s, first, NULL); /* binds */
+	give(s, first, NULL); /* binds the pool to its context */
 	without = *streams->fences.device.driver;
 	if (_i == 1)
 		without.stream_get_id = NULL;
@@ -192,7 +192,7 @@ START_TEST(a_new_stream_of_an_old_handle_releases_nothing_early)
 	b = get(s, 2 * MIB, old);
 	wall = get(s, MIB, s->two);
 	work(s, a, 2 * MIB, old);
-	give(s, a, old); /* leaves at once */
+	give(s, a, old); /* leaves the stream at once */
 	ck_assert_uint_ge(calls("cuEventRecord"), 1);
 	stream_end(s, old);
 	fresh = stream_new(s);
@@ -208,7 +208,7 @@ START_TEST(a_new_stream_of_an_old_handle_releases_nothing_early)
 }
 END_TEST
 
-START_TEST(a_driver_that_does_not_know_captures_ids_keeps_them_apart)
+START_TEST(driver_without_capture_ids_keeps_frees_separate)
 {
 	struct scene *s = scene_new(0);
 	void *first = get(s, MIB, NULL), *a = get(s, MIB, s->one), *b;
@@ -232,7 +232,7 @@ START_TEST(a_driver_that_does_not_know_captures_ids_keeps_them_apart)
 }
 END_TEST
 
-START_TEST(a_stream_that_is_let_go_is_shared_as_soon_as_it_is_done)
+START_TEST(released_stream_memory_is_shared_when_work_ends)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, 8 * MIB, s->one), *b;
@@ -255,8 +255,8 @@ START_TEST(a_stream_that_is_let_go_is_shared_as_soon_as_it_is_done)
 }
 END_TEST
 
-/* Every kind of source that has a device: one story each. */
-START_TEST(no_source_gives_memory_back_under_work)
+/* One scenario for each kind of source that has a device. */
+START_TEST(no_source_releases_memory_under_work)
 {
 	static const char *const sources[] = { "cudamalloc", "vmm", "pinned", "managed" };
 	struct scene *s = scene_on(sources[_i], 0);
@@ -268,7 +268,7 @@ START_TEST(no_source_gives_memory_back_under_work)
 	give(s, a, s->one);
 	give(s, b, s->two);
 	c = get(s, 16 * MIB, s->two);
-	finish(s, s->two); /* its own work may be in what it freed before */
+	finish(s, s->two); /* its own work may still use memory that it freed before */
 	ck_assert_int_ge(pending(s, a, 6 * MIB), 1);
 	ck_assert_int_eq(pending(s, c, 16 * MIB), 0);
 	work(s, c, 16 * MIB, s->two);
@@ -278,7 +278,7 @@ START_TEST(no_source_gives_memory_back_under_work)
 	d = get(s, 4 * MIB, s->one);
 	work(s, d, 4 * MIB, s->one);
 	give(s, d, s->one);
-	scene_end(s); /* with work under way */
+	scene_end(s); /* with unfinished work */
 }
 END_TEST
 
@@ -298,8 +298,8 @@ static void *wait_for_memory(void *argument)
 	return NULL;
 }
 
-/* The fake's own clock is off here: the work takes a third of a second for real. */
-START_TEST(whoever_waits_keeps_no_other_stream_from_freeing)
+/* The fake's clock is off here: the work takes a third of a second of real time. */
+START_TEST(waiting_thread_does_not_block_other_frees)
 {
 	struct timespec began, ended;
 	struct waiter waiter;
@@ -315,7 +315,7 @@ START_TEST(whoever_waits_keeps_no_other_stream_from_freeing)
 	work(waiter.s, a, 8 * MIB, waiter.s->one);
 	give(waiter.s, a, waiter.s->one);
 	ck_assert_int_eq(pthread_create(&thread, NULL, wait_for_memory, &waiter), 0);
-	usleep(100000); /* it waits now */
+	usleep(100000); /* the thread waits now */
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	give(waiter.s, b, waiter.s->two);
 	b = get(waiter.s, 4 * MIB, waiter.s->two);
@@ -334,21 +334,20 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, growth_looks_at_all_streams_first);
-	tcase_add_test(tests, growth_waits_for_nobody);
-	tcase_add_test(tests, one_wait_for_the_context_serves_all_open_space);
-	tcase_add_test(tests, there_is_no_wait_for_what_has_a_fence);
-	tcase_add_loop_test(tests, without_memory_for_a_wait_there_is_another, 0, 2);
-	tcase_add_test(tests,
-		       a_driver_without_ids_has_an_event_at_each_free_and_no_reuse_before_it);
-	tcase_add_loop_test(tests, a_new_stream_of_an_old_handle_releases_nothing_early, 0, 2);
-	tcase_add_test(tests, a_driver_that_does_not_know_captures_ids_keeps_them_apart);
-	tcase_add_test(tests, a_stream_that_is_let_go_is_shared_as_soon_as_it_is_done);
-	tcase_add_loop_test(tests, no_source_gives_memory_back_under_work, 0, 4);
-	tcase_add_test(tests, whoever_waits_keeps_no_other_stream_from_freeing);
+	tcase_add_test(tests, growth_first_queries_all_streams);
+	tcase_add_test(tests, growth_does_not_wait);
+	tcase_add_test(tests, one_context_wait_serves_all_open_memory);
+	tcase_add_test(tests, fenced_memory_needs_no_context_wait);
+	tcase_add_loop_test(tests, wait_falls_back_if_its_memory_is_refused, 0, 2);
+	tcase_add_test(tests, driver_without_stream_ids_fences_each_free);
+	tcase_add_loop_test(tests, new_stream_with_old_handle_releases_nothing_early, 0, 2);
+	tcase_add_test(tests, driver_without_capture_ids_keeps_frees_separate);
+	tcase_add_test(tests, released_stream_memory_is_shared_when_work_ends);
+	tcase_add_loop_test(tests, no_source_releases_memory_under_work, 0, 4);
+	tcase_add_test(tests, waiting_thread_does_not_block_other_frees);
 }
 
 int main(void)
 {
-	return suite_run("stream/relief", add);
+	return suite_run("stream/drain", add);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Events: how many are made and recorded, and what happens when the driver refuses one call.
- */
+/* Events: how many are created and recorded, and what happens when the driver refuses one call. */
 #include "scene.h"
 
 #define BLOCKS 64
@@ -28,7 +26,7 @@ START_TEST(many_frees_share_an_event)
 }
 END_TEST
 
-START_TEST(a_block_that_goes_back_and_forth_needs_none)
+START_TEST(alternating_free_and_alloc_needs_no_event)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, 40 * MIB, s->one);
@@ -48,7 +46,7 @@ START_TEST(a_block_that_goes_back_and_forth_needs_none)
 }
 END_TEST
 
-START_TEST(the_first_free_of_a_stream_leaves_at_once)
+START_TEST(first_free_of_stream_is_fenced_at_once)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, MIB, s->one);
@@ -59,7 +57,7 @@ START_TEST(the_first_free_of_a_stream_leaves_at_once)
 }
 END_TEST
 
-START_TEST(what_holds_much_leaves_early)
+START_TEST(large_freed_blocks_are_fenced_early)
 {
 	struct scene *s = scene_new(0);
 	void *a, *b;
@@ -73,15 +71,18 @@ START_TEST(what_holds_much_leaves_early)
 	ck_assert_uint_eq(calls("cuEventRecord"), 1);
 	a = get(s, 40 * MIB, s->one);
 	give(s, a, s->one);
-	ck_assert_uint_eq(calls("cuEventRecord"), 1); /* back and forth */
+	ck_assert_uint_eq(calls("cuEventRecord"), 1); /* free and allocate again */
 	give(s, b, s->one);
 	ck_assert_uint_eq(calls("cuEventRecord"), 2);
 	scene_end(s);
 }
 END_TEST
 
-/* A thread may tell its frees before another tells what they free: then less than none is live. */
-START_TEST(what_holds_much_leaves_early_before_all_is_told)
+/*
+ * A thread may report its frees before another thread reports the allocations: then the live bytes
+ * are negative.
+ */
+START_TEST(large_free_is_fenced_early_with_negative_live_bytes)
 {
 	struct scene *s = scene_new(0);
 	void *a;
@@ -130,8 +131,11 @@ static void turns(struct scene *s, size_t bytes, int count, int max, struct CUst
 		give(s, blocks[i], stream);
 }
 
-/* What it frees in one go it takes in one go: small blocks, middle ones, and most of the device. */
-START_TEST(a_stream_that_comes_back_for_what_it_freed_needs_no_event)
+/*
+ * A burst of frees followed by a burst of allocations: small blocks, medium ones, and most of the
+ * device.
+ */
+START_TEST(repeated_bursts_of_frees_and_allocs_need_no_event)
 {
 	static const struct {
 		size_t bytes;
@@ -152,7 +156,7 @@ START_TEST(a_stream_that_comes_back_for_what_it_freed_needs_no_event)
 }
 END_TEST
 
-START_TEST(the_legacy_stream_needs_no_call_at_all)
+START_TEST(legacy_stream_needs_no_driver_call)
 {
 	struct scene *s = scene_new(0);
 
@@ -164,8 +168,8 @@ START_TEST(the_legacy_stream_needs_no_call_at_all)
 }
 END_TEST
 
-/* Little waits until it is many; much does not. */
-START_TEST(little_leaves_late)
+/* Small amounts leave their stream after many frees; large amounts leave early. */
+START_TEST(small_freed_blocks_are_fenced_late)
 {
 	struct scene *s = scene_new(0);
 	void *blocks[300];
@@ -191,8 +195,10 @@ START_TEST(little_leaves_late)
 }
 END_TEST
 
-/* Who came back for much once, and then no more, is not believed for ever. */
-START_TEST(a_swing_wears_off)
+/*
+ * A stream that reused a large amount once, and then no more, is not expected to reuse it forever.
+ */
+START_TEST(swing_decays)
 {
 	struct scene *s = scene_new(0);
 	void *blocks[16], *room = get(s, 8 * MIB, s->two);
@@ -204,7 +210,7 @@ START_TEST(a_swing_wears_off)
 	for (int i = 0; i < 80; i++)
 		give(s, get(s, 512, s->one), s->one);
 	calls_forget();
-	/* With the one of 512 bytes as many as leave, and within the swing. */
+	/* With the one of 512 bytes these are as many as leave, and within the swing. */
 	for (int i = 0; i < 15; i++)
 		give(s, blocks[i], s->one);
 	ck_assert_uint_ge(calls("cuEventRecord"), 1);
@@ -213,8 +219,8 @@ START_TEST(a_swing_wears_off)
 }
 END_TEST
 
-/* And who takes much and frees it once has not come back for it. */
-START_TEST(what_was_taken_once_is_no_swing)
+/* A stream that allocates a large amount and frees it once has not reused it. */
+START_TEST(one_time_alloc_does_not_raise_swing)
 {
 	struct scene *s = scene_new(0);
 	void *blocks[16];
@@ -228,7 +234,7 @@ START_TEST(what_was_taken_once_is_no_swing)
 	for (int i = 0; i < 16; i++)
 		blocks[i] = get(s, 8 * MIB, s->one);
 	calls_forget();
-	/* With the one of 512 bytes as many as leave, and within the swing. */
+	/* With the one of 512 bytes these are as many as leave, and within the swing. */
 	for (int i = 0; i < 15; i++)
 		give(s, blocks[i], s->one);
 	ck_assert_uint_ge(calls("cuEventRecord"), 1);
@@ -237,8 +243,8 @@ START_TEST(what_was_taken_once_is_no_swing)
 }
 END_TEST
 
-/* Nor while others need the memory. */
-START_TEST(a_pool_that_grows_has_streams_let_go)
+/* Nor while other streams need the memory. */
+START_TEST(growth_makes_streams_release_memory)
 {
 	struct scene *s = scene_new(0);
 	void *blocks[32], *other;
@@ -261,7 +267,7 @@ START_TEST(a_pool_that_grows_has_streams_let_go)
 }
 END_TEST
 
-START_TEST(a_fence_that_is_pending_is_not_asked_at_each_free)
+START_TEST(pending_fence_is_not_queried_at_each_free)
 {
 	struct scene *s = scene_new(0);
 	void *blocks[5];
@@ -274,7 +280,7 @@ START_TEST(a_fence_that_is_pending_is_not_asked_at_each_free)
 	}
 	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK);
 	calls_forget();
-	for (int i = 0; i < 5; i++) /* each of them leaves */
+	for (int i = 0; i < 5; i++) /* each of them leaves its stream */
 		give(s, blocks[i], s->one);
 	ck_assert_uint_ge(calls("cuEventRecord"), 3);
 	ck_assert_uint_le(calls("cuEventQuery"), 2);
@@ -282,7 +288,7 @@ START_TEST(a_fence_that_is_pending_is_not_asked_at_each_free)
 }
 END_TEST
 
-START_TEST(events_are_used_again)
+START_TEST(events_are_reused)
 {
 	struct scene *s = scene_new(0);
 
@@ -305,7 +311,7 @@ START_TEST(events_are_used_again)
 }
 END_TEST
 
-START_TEST(a_free_asks_for_no_fence_again_and_again)
+START_TEST(frees_do_not_retry_fences_without_free_batch)
 {
 	struct scene *s = scene_new(0);
 	void *blocks[200];
@@ -317,14 +323,14 @@ START_TEST(a_free_asks_for_no_fence_again_and_again)
 	calls_forget();
 	for (int i = 0; i < 200; i++)
 		give(s, blocks[i], s->one);
-	/* All places for batches are soon taken, and none has passed. */
+	/* All batches are soon in use, and none has passed. */
 	ck_assert_uint_le(calls("cuEventRecord"), MAM_BATCHES);
 	ck_assert_uint_le(calls("cuEventQuery"), 40);
 	scene_end(s);
 }
 END_TEST
 
-/* In the order of its own stream, or not at all: any other would be a lie. */
+/* Frees in the order of its own stream only: any other order would be wrong. */
 static void give_somehow(struct scene *s, void *block, struct CUstream_st *stream)
 {
 	for (int i = 0; i < 8; i++)
@@ -333,8 +339,8 @@ static void give_somehow(struct scene *s, void *block, struct CUstream_st *strea
 	ck_abort_msg("the block could not be freed");
 }
 
-/* A story with growth, streams, waits, trim and a capture; whatever call fails, nothing breaks. */
-static void story(struct scene *s)
+/* A scenario with growth, streams, waits, trim and a capture; the pool survives any failed call. */
+static void scenario(struct scene *s)
 {
 	struct CUgraph_st *graph = NULL;
 	void *a[24] = { NULL }, *b = NULL;
@@ -354,7 +360,7 @@ static void story(struct scene *s)
 			if (a[i] != NULL)
 				give_somehow(s, a[i], stream);
 		b = NULL;
-		for (int i = 0; i < 4; i++) /* its own earlier work may be refused as an answer */
+		for (int i = 0; i < 4; i++) /* its own earlier work may make a call fail */
 			(void)s->cuda.cuStreamSynchronize(s->two);
 		(void)mam_malloc_async(s->pool, 20 * MIB, s->two, &b);
 		if (b != NULL) {
@@ -371,14 +377,14 @@ static void story(struct scene *s)
 			give_somehow(s, b, s->one);
 		if (s->cuda.cuStreamEndCapture(s->one, &graph) == CUDA_SUCCESS)
 			while (s->cuda.cuGraphDestroy(graph) != CUDA_SUCCESS)
-				continue; /* three calls in a row are refused at most */
+				continue; /* at most three calls in a row fail */
 	}
 	(void)mam_stream_release(s->pool, s->one);
 	(void)mam_pool_trim(s->pool, 0, NULL);
 	intact(s);
 }
 
-START_TEST(whatever_call_fails_nothing_breaks)
+START_TEST(pool_survives_failure_of_each_driver_call)
 {
 	struct scene *s = scene_new(0);
 	unsigned long at = 1 + (unsigned long)_i;
@@ -387,20 +393,20 @@ START_TEST(whatever_call_fails_nothing_breaks)
 	size_t bytes;
 	int failed;
 
-	do { /* every sixth call of the story, until there is none to fail */
+	do { /* every sixth call of the scenario, until no call is left to fail */
 		s->cuda.fake_fail(at, 1 + at % 3);
-		story(s);
+		scenario(s);
 		failed = s->cuda.fake_failed(name, sizeof(name));
 		s->cuda.fake_fail(0, 0);
 		intact(s);
 		ck_assert_msg(s->cuda.fake_disturbed(&address, &bytes) == 0,
-			      "call %lu, %s: memory went under work", at, name);
+			      "call %lu, %s: memory was released while work used it", at, name);
 		ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK);
 		ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
 		at += 6;
 	} while (failed != 0);
 	ck_assert_uint_gt(at, 200);
-	/* An event that the driver would not destroy is the driver's. */
+	/* An event that the driver failed to destroy stays with the driver. */
 	ck_assert_int_eq(mam_pool_destroy(s->pool), MAM_OK);
 	ck_assert_int_eq(s->cuda.fake_disturbed(&address, &bytes), 0);
 	free(s);
@@ -410,20 +416,20 @@ END_TEST
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, many_frees_share_an_event);
-	tcase_add_test(tests, a_block_that_goes_back_and_forth_needs_none);
-	tcase_add_test(tests, the_first_free_of_a_stream_leaves_at_once);
-	tcase_add_test(tests, what_holds_much_leaves_early);
-	tcase_add_test(tests, what_holds_much_leaves_early_before_all_is_told);
-	tcase_add_loop_test(tests, a_stream_that_comes_back_for_what_it_freed_needs_no_event, 0, 3);
-	tcase_add_test(tests, the_legacy_stream_needs_no_call_at_all);
-	tcase_add_test(tests, little_leaves_late);
-	tcase_add_test(tests, a_swing_wears_off);
-	tcase_add_test(tests, what_was_taken_once_is_no_swing);
-	tcase_add_test(tests, a_pool_that_grows_has_streams_let_go);
-	tcase_add_test(tests, a_fence_that_is_pending_is_not_asked_at_each_free);
-	tcase_add_test(tests, events_are_used_again);
-	tcase_add_test(tests, a_free_asks_for_no_fence_again_and_again);
-	tcase_add_loop_test(tests, whatever_call_fails_nothing_breaks, 0, 6);
+	tcase_add_test(tests, alternating_free_and_alloc_needs_no_event);
+	tcase_add_test(tests, first_free_of_stream_is_fenced_at_once);
+	tcase_add_test(tests, large_freed_blocks_are_fenced_early);
+	tcase_add_test(tests, large_free_is_fenced_early_with_negative_live_bytes);
+	tcase_add_loop_test(tests, repeated_bursts_of_frees_and_allocs_need_no_event, 0, 3);
+	tcase_add_test(tests, legacy_stream_needs_no_driver_call);
+	tcase_add_test(tests, small_freed_blocks_are_fenced_late);
+	tcase_add_test(tests, swing_decays);
+	tcase_add_test(tests, one_time_alloc_does_not_raise_swing);
+	tcase_add_test(tests, growth_makes_streams_release_memory);
+	tcase_add_test(tests, pending_fence_is_not_queried_at_each_free);
+	tcase_add_test(tests, events_are_reused);
+	tcase_add_test(tests, frees_do_not_retry_fences_without_free_batch);
+	tcase_add_loop_test(tests, pool_survives_failure_of_each_driver_call, 0, 6);
 }
 
 int main(void)

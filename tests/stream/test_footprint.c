@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much memory a pool needs on the source vmm while the GPU lags: a stream finds the memory
- * that it freed, in whichever part of the range it lies.
+ * How much memory a pool needs on the source vmm while the GPU lags. A stream finds the memory that
+ * it freed, in either part of the range.
  *
- * Blocks below 1 MiB and larger ones lie in two parts of the range (pool/range.h). Freed neighbors
- * join, so the small part has free segments above 1 MiB, and a large segment leaves a rest below it.
+ * Blocks below 1 MiB and larger ones are in two parts of the range (pool/range.h). Freed neighbors
+ * merge, so the small part has free segments above 1 MiB, and a large segment leaves a rest below
+ * it.
  */
 #include "scene.h"
 
@@ -18,7 +19,7 @@ static struct scene *vmm_scene(void)
 	return scene_with(&attr);
 }
 
-/* used - a block that work of the stream touches. */
+/* used - a block that work of the stream uses. */
 static void *used(struct scene *s, size_t bytes)
 {
 	void *block = get(s, bytes, s->one);
@@ -27,7 +28,7 @@ static void *used(struct scene *s, size_t bytes)
 	return block;
 }
 
-/* So many frees and reuses that what the stream frees next stays open: no event is recorded. */
+/* Enough frees and reuses that the stream's next frees stay open: no event is recorded. */
 static void settle(struct scene *s)
 {
 	for (int i = 0; i < 150; i++)
@@ -35,7 +36,7 @@ static void settle(struct scene *s)
 }
 
 /* The free segment of 1200 KiB in the small part fits better, but the request may not use it. */
-START_TEST(a_better_fit_in_the_small_part_hides_no_large_segment)
+START_TEST(better_fit_in_small_part_hides_no_large_segment)
 {
 	struct scene *s = vmm_scene();
 	void *a = used(s, 600 * KIB), *b = used(s, 600 * KIB), *wall = used(s, KIB);
@@ -57,7 +58,7 @@ START_TEST(a_better_fit_in_the_small_part_hides_no_large_segment)
 END_TEST
 
 /* The rest of 704 KiB in the large part fits better. */
-START_TEST(a_better_fit_in_the_large_part_hides_no_small_segment)
+START_TEST(better_fit_in_large_part_hides_no_small_segment)
 {
 	struct scene *s = vmm_scene();
 	void *large = used(s, 2 * MIB), *high = used(s, 2 * MIB), *small = used(s, 900 * KIB);
@@ -83,8 +84,11 @@ END_TEST
 
 #define PAIRS 1500
 
-/* However many segments of the other part fit better: no limit on the search may end it. */
-START_TEST(thousands_of_better_fits_in_the_small_part_hide_no_large_segment)
+/*
+ * However many segments of the other part fit better, the search must not stop at a fixed number of
+ * them.
+ */
+START_TEST(many_better_fits_in_small_part_hide_no_large_segment)
 {
 	static void *pairs[PAIRS][3];
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
@@ -118,8 +122,8 @@ START_TEST(thousands_of_better_fits_in_the_small_part_hide_no_large_segment)
 }
 END_TEST
 
-/* 6 MiB that the stream freed lie below unmapped addresses: 4 MiB more make a block of 10. */
-START_TEST(the_pool_grows_by_no_more_than_the_stream_lacks)
+/* 6 MiB that the stream freed are below unmapped addresses: 4 MiB more make a block of 10. */
+START_TEST(pool_grows_by_missing_bytes_only)
 {
 	struct scene *s = vmm_scene();
 	void *low = used(s, 6 * MIB), *high, *c;
@@ -141,10 +145,10 @@ START_TEST(the_pool_grows_by_no_more_than_the_stream_lacks)
 END_TEST
 
 /*
- * a left the stream with an event, and its neighbor b is freed later. The request of 3 MiB fits best
- * into d, not into a: a and b are one segment, which the last request needs.
+ * a left the stream with an event, and its neighbor b is freed later. The request of 3 MiB fits
+ * best into d, not into a: a and b are one segment, which the last request needs.
  */
-START_TEST(memory_joins_across_the_events_of_a_stream)
+START_TEST(memory_merges_across_events_of_one_stream)
 {
 	struct scene *s = vmm_scene();
 	void *a = used(s, 4 * MIB), *b = used(s, 4 * MIB), *wall = used(s, 2 * MIB);
@@ -170,7 +174,7 @@ END_TEST
 
 #define BEHIND_MAX 64
 
-/* A program whose GPU is `behind` pieces of work late; 0: it never catches up. */
+/* A program whose GPU lags by `behind` pieces of work; 0: it never catches up. */
 struct program {
 	struct scene *s;
 	unsigned seed;
@@ -191,7 +195,7 @@ static struct program program_new(unsigned seed, unsigned behind)
 	return program;
 }
 
-/* The peak of the physical bytes per 1000 live bytes. */
+/* Peak physical bytes per 1000 live bytes. */
 static unsigned program_end(struct program *program)
 {
 	struct mam_stats stats = stats_of(program->s);
@@ -209,7 +213,10 @@ static unsigned draw(struct program *program)
 	return program->seed >> 8;
 }
 
-/* draw_bytes - from 2 to the power of `low` to that of `high`, each power as often as any other. */
+/*
+ * draw_bytes - from 2 to the power of `low` to 2 to the power of `high`, each power with equal
+ * probability.
+ */
 static size_t draw_bytes(struct program *program, unsigned low, unsigned high)
 {
 	size_t power = (size_t)1 << (low + draw(program) % (high - low));
@@ -255,7 +262,7 @@ static void block_end(struct program *program, struct block *block)
 
 #define LAYERS 40
 
-/* Layers forwards and back again, over batches of differing sizes. */
+/* Layers forward and backward, over batches of different sizes. */
 static void train(struct program *program)
 {
 	struct block kept[LAYERS], weights[LAYERS], gradients[LAYERS], extra[LAYERS];
@@ -297,7 +304,7 @@ static void train(struct program *program)
 
 #define REQUESTS 64
 
-/* Caches that grow by a copy each time, until their request has been answered. */
+/* Caches that grow by a copy each time, until their request is complete. */
 static void infer(struct program *program)
 {
 	struct block cache[REQUESTS] = { { NULL, 0 } };
@@ -340,9 +347,9 @@ static void mix(struct program *program)
 }
 
 /*
- * Physical over live bytes at their peaks, in thousandths, as the mean of some seeds. The limits are a
- * twentieth above the results. While the free lists of a stream were not kept by part of the range, the
- * results were 1292 to 5315.
+ * Physical over live bytes at their peaks, in thousandths, as the mean of some seeds. The limits
+ * are a twentieth above the results. Before the free lists of a stream were separate for each part
+ * of the range, the results were 1292 to 5315.
  */
 static const struct footprint {
 	void (*run)(struct program *program);
@@ -356,7 +363,7 @@ static const struct footprint {
 
 #define SEEDS 4
 
-START_TEST(a_program_on_one_stream_needs_little_more_than_it_uses)
+START_TEST(one_stream_program_has_small_footprint)
 {
 	const struct footprint *footprint = &footprints[_i];
 	unsigned sum = 0;
@@ -374,11 +381,11 @@ END_TEST
 #define FIFO 512
 
 /*
- * One stream allocates and another one frees, in the same order. The GPU is one block late. Each freed
- * block is a neighbor of those freed before, which must become free nevertheless: the stream that frees
- * them uses none of them.
+ * One stream allocates and another one frees, in the same order. The GPU lags by one block. Each
+ * freed block is a neighbor of those freed before, which must become free nevertheless: the stream
+ * that frees them uses none of them.
  */
-START_TEST(frees_of_neighbors_do_not_delay_each_other_forever)
+START_TEST(frees_of_neighbors_do_not_delay_reuse_forever)
 {
 	struct program program = program_new(1, 1);
 	struct scene *s = program.s;
@@ -402,13 +409,13 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, a_better_fit_in_the_small_part_hides_no_large_segment);
-	tcase_add_test(tests, a_better_fit_in_the_large_part_hides_no_small_segment);
-	tcase_add_test(tests, thousands_of_better_fits_in_the_small_part_hide_no_large_segment);
-	tcase_add_test(tests, the_pool_grows_by_no_more_than_the_stream_lacks);
-	tcase_add_test(tests, memory_joins_across_the_events_of_a_stream);
-	tcase_add_test(tests, frees_of_neighbors_do_not_delay_each_other_forever);
-	tcase_add_loop_test(tests, a_program_on_one_stream_needs_little_more_than_it_uses, 0,
+	tcase_add_test(tests, better_fit_in_small_part_hides_no_large_segment);
+	tcase_add_test(tests, better_fit_in_large_part_hides_no_small_segment);
+	tcase_add_test(tests, many_better_fits_in_small_part_hide_no_large_segment);
+	tcase_add_test(tests, pool_grows_by_missing_bytes_only);
+	tcase_add_test(tests, memory_merges_across_events_of_one_stream);
+	tcase_add_test(tests, frees_of_neighbors_do_not_delay_reuse_forever);
+	tcase_add_loop_test(tests, one_stream_program_has_small_footprint, 0,
 			    (int)(sizeof(footprints) / sizeof(footprints[0])));
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which stream is meant: default streams of contexts and threads, other contexts' streams, handles
- * that mean nothing, and drivers that know no ids.
+ * How a handle identifies a stream: default streams of contexts and threads, streams of other
+ * contexts, invalid handles, and drivers without stream ids.
  */
 #include "scene.h"
 
 #include <pthread.h>
 
-START_TEST(null_and_one_are_the_same_stream)
+START_TEST(null_and_legacy_handle_are_same_stream)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, MIB, NULL);
@@ -20,7 +20,7 @@ START_TEST(null_and_one_are_the_same_stream)
 }
 END_TEST
 
-START_TEST(the_legacy_stream_costs_no_driver_call)
+START_TEST(legacy_stream_needs_no_driver_call)
 {
 	struct scene *s = scene_new(0);
 	void *a;
@@ -37,7 +37,7 @@ START_TEST(the_legacy_stream_costs_no_driver_call)
 }
 END_TEST
 
-START_TEST(a_settled_stream_is_asked_one_thing_at_a_free_and_two_at_an_allocation)
+START_TEST(free_makes_one_query_and_alloc_makes_two)
 {
 	struct scene *s = scene_new(0);
 	void *a;
@@ -75,7 +75,7 @@ static void *in_another_thread(void *argument)
 	return NULL;
 }
 
-START_TEST(each_thread_has_a_stream_of_its_own)
+START_TEST(each_thread_has_its_own_default_stream)
 {
 	struct scene *s = scene_new(0);
 	struct other_thread other = { .s = s };
@@ -97,8 +97,8 @@ START_TEST(each_thread_has_a_stream_of_its_own)
 }
 END_TEST
 
-/* The default streams are those of the pool's context, whatever is current. */
-START_TEST(default_streams_are_the_pools_whatever_is_current)
+/* The default streams are those of the pool's context, whatever context is current. */
+START_TEST(default_streams_belong_to_pools_context)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, MIB, MAM_STREAM_PER_THREAD), *b = get(s, MIB, NULL);
@@ -119,7 +119,7 @@ START_TEST(default_streams_are_the_pools_whatever_is_current)
 }
 END_TEST
 
-START_TEST(a_stream_of_another_context_leaves_an_event_at_each_free)
+START_TEST(stream_of_other_context_is_fenced_at_each_free)
 {
 	struct scene *s = scene_new(0);
 	struct CUctx_st *context, *other;
@@ -147,7 +147,7 @@ START_TEST(a_stream_of_another_context_leaves_an_event_at_each_free)
 }
 END_TEST
 
-START_TEST(a_handle_that_is_no_stream_is_refused)
+START_TEST(invalid_stream_handle_is_rejected)
 {
 	struct scene *s = scene_new(0);
 	struct CUstream_st *none = (struct CUstream_st *)0x1230;
@@ -161,8 +161,11 @@ START_TEST(a_handle_that_is_no_stream_is_refused)
 }
 END_TEST
 
-/* A hundred streams come and go, each with a block in work: none of it is reused too early. */
-START_TEST(streams_that_come_and_go_leave_nothing_behind)
+/*
+ * A hundred streams are created and destroyed, each with a block in use: none of it is reused too
+ * early.
+ */
+START_TEST(short_lived_streams_leave_nothing_behind)
 {
 	struct scene *s = scene_new(64 * MIB);
 
@@ -181,14 +184,14 @@ START_TEST(streams_that_come_and_go_leave_nothing_behind)
 	}
 	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
 	ck_assert_uint_eq(stats_of(s).retired_bytes, 0);
-	/* Neither records nor holds pile up. */
+	/* Neither records nor stream free lists accumulate. */
 	ck_assert_uint_le(((struct mam_streams *)s->pool->stream)->count, 130);
 	ck_assert_uint_le(s->pool->holds.touched, 400);
 	scene_end(s);
 }
 END_TEST
 
-START_TEST(streams_that_hold_nothing_are_forgotten)
+START_TEST(streams_without_memory_are_forgotten)
 {
 	struct scene *s = scene_new(0);
 	const struct mam_streams *streams = s->pool->stream;
@@ -208,16 +211,15 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, null_and_one_are_the_same_stream);
-	tcase_add_test(tests, the_legacy_stream_costs_no_driver_call);
-	tcase_add_test(tests,
-		       a_settled_stream_is_asked_one_thing_at_a_free_and_two_at_an_allocation);
-	tcase_add_test(tests, each_thread_has_a_stream_of_its_own);
-	tcase_add_test(tests, default_streams_are_the_pools_whatever_is_current);
-	tcase_add_test(tests, a_stream_of_another_context_leaves_an_event_at_each_free);
-	tcase_add_test(tests, a_handle_that_is_no_stream_is_refused);
-	tcase_add_test(tests, streams_that_come_and_go_leave_nothing_behind);
-	tcase_add_test(tests, streams_that_hold_nothing_are_forgotten);
+	tcase_add_test(tests, null_and_legacy_handle_are_same_stream);
+	tcase_add_test(tests, legacy_stream_needs_no_driver_call);
+	tcase_add_test(tests, free_makes_one_query_and_alloc_makes_two);
+	tcase_add_test(tests, each_thread_has_its_own_default_stream);
+	tcase_add_test(tests, default_streams_belong_to_pools_context);
+	tcase_add_test(tests, stream_of_other_context_is_fenced_at_each_free);
+	tcase_add_test(tests, invalid_stream_handle_is_rejected);
+	tcase_add_test(tests, short_lived_streams_leave_nothing_behind);
+	tcase_add_test(tests, streams_without_memory_are_forgotten);
 }
 
 int main(void)

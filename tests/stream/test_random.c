@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random calls in the order of several streams, by one thread: allocations and frees with and without a
- * stream, trims, releases, and streams that are destroyed and get a successor with the same handle.
+ * Random calls in the order of several streams, by one thread: allocations and frees with and
+ * without a stream, trims, releases, and streams that are destroyed and replaced by one with the
+ * same handle.
  *
- * The test notes each piece of work with its stream and the time at which it ends. Of a block that is
- * allocated in a stream, only work of that stream may be unfinished; of any other block, none.
+ * The test records each piece of work with its stream and the time at which it ends. If a block is
+ * allocated in a stream, only work of that stream may be unfinished on it; on any other block,
+ * none.
  */
 #include "scene.h"
 
@@ -16,7 +18,7 @@
 
 struct work {
 	char *from, *to;
-	unsigned long long stream; /* its id, which no other stream gets */
+	unsigned long long stream; /* its id, which no other stream has */
 	uint64_t due;
 };
 
@@ -87,7 +89,7 @@ static void check_new(const struct block *block, bool ordered)
 		if (work->to <= block->base || block->base + block->bytes <= work->from)
 			continue;
 		ck_assert_msg(ordered && work->stream == stream,
-			      "a block came with unfinished work of stream %llu", work->stream);
+			      "a block has unfinished work of stream %llu", work->stream);
 	}
 }
 
@@ -130,7 +132,7 @@ static void release(struct block *block)
 	block->base = NULL;
 }
 
-/* Its successor has the same handle. Its blocks are used by the legacy stream from now on. */
+/* Its successor has the same handle. From now on the legacy stream uses its blocks. */
 static void replace_stream(unsigned at)
 {
 	for (unsigned i = 0; i < BLOCKS; i++)
@@ -162,7 +164,7 @@ static void step(void)
 
 #define SEEDS 3
 
-START_TEST(no_block_comes_with_work_of_another_stream)
+START_TEST(no_block_has_unfinished_work_of_other_stream)
 {
 	static const struct {
 		const char *source;
@@ -201,7 +203,7 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_loop_test(tests, no_block_comes_with_work_of_another_stream, 0, 4 * SEEDS);
+	tcase_add_loop_test(tests, no_block_has_unfinished_work_of_other_stream, 0, 4 * SEEDS);
 }
 
 int main(void)

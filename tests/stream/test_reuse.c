@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Who gets freed memory, and when: its own stream at once, any other one behind a fence.
- */
+/* When freed memory is reusable: in its own stream at once, elsewhere after a fence. */
 #include "scene.h"
 
-START_TEST(the_same_stream_has_it_at_once)
+START_TEST(same_stream_reuses_memory_at_once)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, MIB, s->one), *b;
@@ -19,14 +17,14 @@ START_TEST(the_same_stream_has_it_at_once)
 }
 END_TEST
 
-START_TEST(another_stream_has_it_only_when_the_work_is_done)
+START_TEST(other_stream_reuses_memory_after_work)
 {
 	struct scene *s = scene_new(8 * MIB);
 	void *a = get(s, 8 * MIB, s->one), *b = NULL;
 
 	work(s, a, 8 * MIB, s->one);
 	give(s, a, s->one);
-	/* The pool is full: the only way is to wait. */
+	/* The pool is full: it has to wait. */
 	ck_assert_int_eq(mam_malloc_async(s->pool, 8 * MIB, s->two, &b), MAM_OK);
 	ck_assert_int_eq(pending(s, b, 8 * MIB), 0);
 	give(s, b, s->two);
@@ -34,7 +32,7 @@ START_TEST(another_stream_has_it_only_when_the_work_is_done)
 }
 END_TEST
 
-START_TEST(another_stream_does_not_wait_where_the_pool_may_grow)
+START_TEST(other_stream_does_not_wait_if_pool_can_grow)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, 8 * MIB, s->one), *b;
@@ -49,7 +47,7 @@ START_TEST(another_stream_does_not_wait_where_the_pool_may_grow)
 }
 END_TEST
 
-START_TEST(what_has_passed_is_used_before_the_pool_grows)
+START_TEST(memory_with_passed_fence_is_used_before_growth)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, 8 * MIB, s->one), *b;
@@ -65,7 +63,7 @@ START_TEST(what_has_passed_is_used_before_the_pool_grows)
 }
 END_TEST
 
-START_TEST(plain_malloc_gets_it_only_behind_the_fence_too)
+START_TEST(plain_malloc_reuses_memory_after_fence)
 {
 	struct scene *s = scene_new(8 * MIB);
 	void *a = get(s, 8 * MIB, s->one), *b = NULL;
@@ -80,8 +78,11 @@ START_TEST(plain_malloc_gets_it_only_behind_the_fence_too)
 }
 END_TEST
 
-/* Ground of a stream is ground: pieces join, and a request takes part of one. */
-START_TEST(a_stream_splits_and_joins_what_it_freed)
+/*
+ * Memory of a stream is divided like free memory: neighbors merge, and a request may use part of a
+ * block.
+ */
+START_TEST(stream_splits_and_merges_its_memory)
 {
 	struct scene *s = scene_new(8 * MIB);
 	void *a = get(s, 4 * MIB, s->one), *b = get(s, 4 * MIB, s->one), *c;
@@ -102,8 +103,8 @@ START_TEST(a_stream_splits_and_joins_what_it_freed)
 }
 END_TEST
 
-/* A stream that is alone needs no more than if its frees took effect at once. */
-START_TEST(what_lies_free_beside_a_streams_space_serves_it_too)
+/* A single stream needs no more memory than if its frees took effect at once. */
+START_TEST(free_space_beside_stream_memory_serves_stream)
 {
 	struct scene *s = scene_new(8 * MIB);
 	void *a = get(s, 2 * MIB, s->one), *b = get(s, 3 * MIB, s->one), *c, *d;
@@ -111,7 +112,7 @@ START_TEST(what_lies_free_beside_a_streams_space_serves_it_too)
 	work(s, a, 5 * MIB, s->one);
 	give(s, b, s->one);
 	calls_forget();
-	c = get(s, 6 * MIB, s->one); /* 3 MiB are held, 3 MiB were never used */
+	c = get(s, 6 * MIB, s->one); /* 3 MiB are in the stream's list, 3 MiB were never used */
 	ck_assert_ptr_eq(c, b);
 	ck_assert_int_eq(pending(s, c, 6 * MIB), 1);
 	ck_assert_uint_eq(calls("cuEventSynchronize"), 0);
@@ -125,7 +126,7 @@ START_TEST(what_lies_free_beside_a_streams_space_serves_it_too)
 }
 END_TEST
 
-START_TEST(a_hole_that_fits_better_is_taken_first)
+START_TEST(better_fitting_free_block_is_used_first)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, MIB, s->one), *wall = get(s, 512, s->one), *big = get(s, 3 * MIB, s->one);
@@ -143,7 +144,7 @@ START_TEST(a_hole_that_fits_better_is_taken_first)
 }
 END_TEST
 
-START_TEST(held_memory_is_counted_as_retired)
+START_TEST(stream_memory_is_counted_as_retired)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, MIB, s->one);
@@ -162,7 +163,7 @@ START_TEST(held_memory_is_counted_as_retired)
 }
 END_TEST
 
-/* The stream goes, and a new one has its handle: the same stream to look at. */
+/* The stream is destroyed, and a new one has its handle: they look like the same stream. */
 static struct CUstream_st *replaced(struct scene *s, struct CUstream_st *old)
 {
 	struct CUstream_st *fresh;
@@ -182,8 +183,8 @@ static struct CUstream_st *idle_stream(struct scene *s)
 	return stream;
 }
 
-/* Asked for again by its size a block is neither cut nor joined, wherever it lies. */
-START_TEST(a_stream_has_its_blocks_back_as_they_were)
+/* A block that is requested again in its own size is neither split nor merged, wherever it is. */
+START_TEST(stream_reuses_blocks_unsplit)
 {
 	struct scene *s = scene_new(0);
 	struct CUstream_st *stream = idle_stream(s);
@@ -219,7 +220,7 @@ END_TEST
 
 #define MANY (MAM_LOOSE_MAX + 70)
 
-START_TEST(more_blocks_than_are_kept_apart_are_had_back_too)
+START_TEST(stream_reuses_more_blocks_than_loose_limit)
 {
 	struct scene *s = scene_new(0);
 	void *blocks[MANY];
@@ -246,7 +247,7 @@ START_TEST(more_blocks_than_are_kept_apart_are_had_back_too)
 }
 END_TEST
 
-START_TEST(a_new_stream_of_an_old_handle_is_another_stream)
+START_TEST(new_stream_with_old_handle_is_other_stream)
 {
 	struct scene *s = scene_new(0);
 	struct CUstream_st *old = idle_stream(s), *fresh;
@@ -263,8 +264,8 @@ START_TEST(a_new_stream_of_an_old_handle_is_another_stream)
 }
 END_TEST
 
-/* Nor is an event in the new one a fence for what the old one freed. */
-START_TEST(a_fence_in_a_new_stream_is_none_for_the_old_one)
+/* Nor is an event in the new stream a fence for memory that the old one freed. */
+START_TEST(fence_of_new_stream_does_not_cover_old_one)
 {
 	struct scene *s = scene_new(0);
 	struct CUstream_st *old = idle_stream(s), *fresh;
@@ -277,7 +278,7 @@ START_TEST(a_fence_in_a_new_stream_is_none_for_the_old_one)
 	give(s, a, old);
 	fresh = replaced(s, old);
 	calls_forget();
-	for (int i = 0; i < 40; i++) /* enough to leave */
+	for (int i = 0; i < 40; i++) /* enough to leave the stream */
 		give(s, blocks[i], fresh);
 	ck_assert_uint_ge(calls("cuEventRecord"), 1);
 	for (int i = 0; i < 40 && status == MAM_OK; i++) {
@@ -286,7 +287,7 @@ START_TEST(a_fence_in_a_new_stream_is_none_for_the_old_one)
 		status = mam_malloc_async(s->pool, 4 * MIB, s->two, &b);
 		ck_assert(status != MAM_OK || pending(s, b, 4 * MIB) == 0);
 		if (status == MAM_OK && i < 30)
-			continue; /* all is dropped with the pool */
+			continue; /* everything is dropped with the pool */
 		break;
 	}
 	ck_assert_int_eq(pending(s, a, 4 * MIB), 1);
@@ -295,7 +296,7 @@ START_TEST(a_fence_in_a_new_stream_is_none_for_the_old_one)
 }
 END_TEST
 
-START_TEST(what_a_destroyed_stream_freed_comes_back)
+START_TEST(memory_of_destroyed_stream_is_reused)
 {
 	struct scene *s = scene_new(8 * MIB);
 	struct CUstream_st *gone = stream_new(s);
@@ -316,7 +317,7 @@ START_TEST(what_a_destroyed_stream_freed_comes_back)
 }
 END_TEST
 
-START_TEST(trim_gives_back_what_streams_hold)
+START_TEST(trim_releases_stream_memory)
 {
 	struct scene *s = scene_new(0);
 	void *a = get(s, 8 * MIB, s->one);
@@ -333,21 +334,21 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, the_same_stream_has_it_at_once);
-	tcase_add_test(tests, another_stream_has_it_only_when_the_work_is_done);
-	tcase_add_test(tests, another_stream_does_not_wait_where_the_pool_may_grow);
-	tcase_add_test(tests, what_has_passed_is_used_before_the_pool_grows);
-	tcase_add_test(tests, plain_malloc_gets_it_only_behind_the_fence_too);
-	tcase_add_test(tests, a_stream_splits_and_joins_what_it_freed);
-	tcase_add_test(tests, what_lies_free_beside_a_streams_space_serves_it_too);
-	tcase_add_test(tests, a_stream_has_its_blocks_back_as_they_were);
-	tcase_add_test(tests, more_blocks_than_are_kept_apart_are_had_back_too);
-	tcase_add_test(tests, a_hole_that_fits_better_is_taken_first);
-	tcase_add_test(tests, held_memory_is_counted_as_retired);
-	tcase_add_test(tests, a_new_stream_of_an_old_handle_is_another_stream);
-	tcase_add_test(tests, a_fence_in_a_new_stream_is_none_for_the_old_one);
-	tcase_add_test(tests, what_a_destroyed_stream_freed_comes_back);
-	tcase_add_test(tests, trim_gives_back_what_streams_hold);
+	tcase_add_test(tests, same_stream_reuses_memory_at_once);
+	tcase_add_test(tests, other_stream_reuses_memory_after_work);
+	tcase_add_test(tests, other_stream_does_not_wait_if_pool_can_grow);
+	tcase_add_test(tests, memory_with_passed_fence_is_used_before_growth);
+	tcase_add_test(tests, plain_malloc_reuses_memory_after_fence);
+	tcase_add_test(tests, stream_splits_and_merges_its_memory);
+	tcase_add_test(tests, free_space_beside_stream_memory_serves_stream);
+	tcase_add_test(tests, stream_reuses_blocks_unsplit);
+	tcase_add_test(tests, stream_reuses_more_blocks_than_loose_limit);
+	tcase_add_test(tests, better_fitting_free_block_is_used_first);
+	tcase_add_test(tests, stream_memory_is_counted_as_retired);
+	tcase_add_test(tests, new_stream_with_old_handle_is_other_stream);
+	tcase_add_test(tests, fence_of_new_stream_does_not_cover_old_one);
+	tcase_add_test(tests, memory_of_destroyed_stream_is_reused);
+	tcase_add_test(tests, trim_releases_stream_memory);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stream free lists: freed memory that is kept apart, joined and split within itself, and returned to the pool. */
+/* Stream free lists: they keep memory separate, merge and split it, and return it to the pool. */
 #include "pool/fixture.h"
 
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static enum mam_status put(struct fixture *f, uint32_t list, void *block)
 }
 
 /* NULL: no segment in the list or in those that it follows fits. */
-static void *take_held(struct fixture *f, uint32_t list, size_t bytes)
+static void *take_from(struct fixture *f, uint32_t list, size_t bytes)
 {
 	struct mam_request request;
 	void *block = NULL;
@@ -85,7 +85,7 @@ static struct fixture *small_pool(void)
 	return fixture_new(&config);
 }
 
-START_TEST(held_space_is_freed_to_callers_and_given_to_nobody)
+START_TEST(listed_memory_is_freed_but_not_reusable)
 {
 	struct fixture *f = small_pool();
 	void *a = take(f, 64 * KIB);
@@ -110,7 +110,7 @@ START_TEST(held_space_is_freed_to_callers_and_given_to_nobody)
 }
 END_TEST
 
-START_TEST(neighbours_of_one_hold_join_and_of_two_do_not)
+START_TEST(neighbors_merge_within_one_list_only)
 {
 	struct fixture *f = small_pool();
 	void *a = take(f, 1024), *b = take(f, 1024), *c = take(f, 1024);
@@ -122,26 +122,26 @@ START_TEST(neighbours_of_one_hold_join_and_of_two_do_not)
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert_int_eq(put(f, one, b), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
-	ck_assert_ptr_null(take_held(f, two, 512));
-	ck_assert_ptr_eq(take_held(f, one, 3072), a);
+	ck_assert_ptr_null(take_from(f, two, 512));
+	ck_assert_ptr_eq(take_from(f, one, 3072), a);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 0);
 	ck_assert_int_eq(put(f, two, a), MAM_OK);
-	b = take_held(f, two, 1024);
+	b = take_from(f, two, 1024);
 	ck_assert_ptr_eq(b, a);
 	ck_assert_int_eq(put(f, one, b), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
-	ck_assert_ptr_null(take_held(f, two, 3072));
+	ck_assert_ptr_null(take_from(f, two, 3072));
 	mam_lock_take(&f->pool->lock);
 	ck_assert_uint_eq(mam_streamlist_move_locked(f->pool, one, two, 64), 1);
 	mam_lock_release(&f->pool->lock);
 	intact(f);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
-	ck_assert_ptr_eq(take_held(f, two, 3072), a);
+	ck_assert_ptr_eq(take_from(f, two, 3072), a);
 	fixture_end(f);
 }
 END_TEST
 
-START_TEST(neighbours_of_a_loose_hold_join_when_they_leave_it)
+START_TEST(neighbors_in_loose_list_merge_when_moved)
 {
 	struct fixture *f = small_pool();
 	void *a = take(f, 1024), *b = take(f, 1024), *c = take(f, 1024);
@@ -155,8 +155,8 @@ START_TEST(neighbours_of_a_loose_hold_join_when_they_leave_it)
 	ck_assert_int_eq(put(f, loose, at(a, 1 << 20)), MAM_ERROR_NOT_OWNED);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 3);
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 3072);
-	ck_assert_ptr_null(take_held(f, loose, 3072));
-	b = take_held(f, loose, 1024);
+	ck_assert_ptr_null(take_from(f, loose, 3072));
+	b = take_from(f, loose, 1024);
 	ck_assert_ptr_nonnull(b);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert_int_eq(put(f, loose, b), MAM_OK);
@@ -165,13 +165,13 @@ START_TEST(neighbours_of_a_loose_hold_join_when_they_leave_it)
 	mam_lock_release(&f->pool->lock);
 	intact(f);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
-	ck_assert_ptr_eq(take_held(f, to, 3072), a);
+	ck_assert_ptr_eq(take_from(f, to, 3072), a);
 	fixture_end(f);
 }
 END_TEST
 
-/* Loose is what a hold is, not what a record was. */
-START_TEST(the_next_hold_in_a_loose_ones_place_joins)
+/* Looseness is a property of a list, not of its record. */
+START_TEST(list_that_reuses_loose_record_is_not_loose)
 {
 	struct fixture *f = small_pool();
 	uint32_t loose = loose_list_new(f);
@@ -185,7 +185,7 @@ START_TEST(the_next_hold_in_a_loose_ones_place_joins)
 }
 END_TEST
 
-START_TEST(the_best_of_several_holds_is_taken)
+START_TEST(best_fit_of_several_lists_is_taken)
 {
 	struct fixture *f = small_pool();
 	void *large = take(f, 4096), *wall = take(f, 512), *small = take(f, 2048);
@@ -196,11 +196,11 @@ START_TEST(the_best_of_several_holds_is_taken)
 	follow(f, list, older);
 	ck_assert_int_eq(put(f, list, large), MAM_OK);
 	ck_assert_int_eq(put(f, older, small), MAM_OK);
-	ck_assert_ptr_eq(take_held(f, list, 1024), small);
-	ck_assert_ptr_eq(take_held(f, list, 1024), at(small, 1024));
-	ck_assert_ptr_eq(take_held(f, list, 1024), large);
+	ck_assert_ptr_eq(take_from(f, list, 1024), small);
+	ck_assert_ptr_eq(take_from(f, list, 1024), at(small, 1024));
+	ck_assert_ptr_eq(take_from(f, list, 1024), large);
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 3072);
-	ck_assert_ptr_null(take_held(f, older, 512));
+	ck_assert_ptr_null(take_from(f, older, 512));
 	fixture_end(f);
 }
 END_TEST
@@ -218,7 +218,7 @@ static bool absorb(struct fixture *f, uint32_t list, size_t bytes)
 	return absorbed;
 }
 
-START_TEST(free_space_beside_held_space_joins_it_when_it_is_needed)
+START_TEST(free_neighbor_is_absorbed_if_needed)
 {
 	struct fixture *f = small_pool();
 	void *low = take(f, 2048), *one = take(f, 1024), *high = take(f, 2048), *two;
@@ -229,19 +229,19 @@ START_TEST(free_space_beside_held_space_joins_it_when_it_is_needed)
 	take(f, 512);
 	ck_assert_int_eq(put(f, list, one), MAM_OK);
 	ck_assert_int_eq(put(f, other, two), MAM_OK);
-	ck_assert(!absorb(f, list, 1536)); /* live on both sides */
+	ck_assert(!absorb(f, list, 1536)); /* live blocks on both sides */
 	give(f, low);
 	give(f, high);
 	ck_assert(!absorb(f, list, 5632));
 	ck_assert(!absorb(f, other, 1536));
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 2048);
-	/* Upwards first, and no more than is needed. */
+	/* Upward first, and no more than is needed. */
 	ck_assert(absorb(f, list, 2560));
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 2048 + 1536);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert_ptr_eq(take(f, 512), at(one, 2560));
 	ck_assert(absorb(f, list, 4096));
-	ck_assert_ptr_eq(take_held(f, list, 4096), at(low, 512));
+	ck_assert_ptr_eq(take_from(f, list, 4096), at(low, 512));
 	ck_assert_ptr_eq(take(f, 512), low);
 	release(f, list, 8);
 	release(f, other, 8);
@@ -249,8 +249,8 @@ START_TEST(free_space_beside_held_space_joins_it_when_it_is_needed)
 }
 END_TEST
 
-/* A block at a multiple of the alignment: what is held before it stays held, or joins. */
-START_TEST(large_blocks_of_held_space_are_aligned)
+/* An aligned block: the listed memory before it stays in the list, or merges. */
+START_TEST(large_blocks_from_list_are_aligned)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * MIB,
 					  .growth_bytes = MAM_GROWTH_NONE,
@@ -265,27 +265,27 @@ START_TEST(large_blocks_of_held_space_are_aligned)
 	rest = take(f, MIB);
 	ck_assert_ptr_eq(rest, large + 2 * MIB + 64 * KIB);
 	ck_assert_int_eq(put(f, loose, rest), MAM_OK);
-	ck_assert_ptr_eq(take_held(f, loose, MIB), rest);
+	ck_assert_ptr_eq(take_from(f, loose, MIB), rest);
 	ck_assert_int_eq(put(f, list, small + 1024), MAM_OK);
 	ck_assert_int_eq(put(f, list, large), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
 	/* Skipped bytes before it and the rest after it stay in the list. */
-	ck_assert_ptr_eq(take_held(f, list, MIB), large);
+	ck_assert_ptr_eq(take_from(f, list, MIB), large);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert_uint_eq(stats_of(f).retired_bytes, MIB + 127 * KIB);
-	ck_assert_ptr_null(take_held(f, list, MIB + 128 * KIB));
-	ck_assert_ptr_eq(take_held(f, list, MIB + 64 * KIB), large + MIB);
+	ck_assert_ptr_null(take_from(f, list, MIB + 128 * KIB));
+	ck_assert_ptr_eq(take_from(f, list, MIB + 64 * KIB), large + MIB);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
 	/* Free space after it is absorbed as far as an aligned block needs. */
 	ck_assert_int_eq(put(f, list, rest), MAM_OK);
 	ck_assert(absorb(f, list, 2 * MIB));
-	ck_assert_ptr_eq(take_held(f, list, 2 * MIB), rest);
+	ck_assert_ptr_eq(take_from(f, list, 2 * MIB), rest);
 	release(f, list, 8);
 	fixture_end(f);
 }
 END_TEST
 
-START_TEST(the_tail_may_be_absorbed_in_part)
+START_TEST(tail_is_absorbed_in_part)
 {
 	struct fixture *f = small_pool();
 	void *one = take(f, 1024);
@@ -297,13 +297,13 @@ START_TEST(the_tail_may_be_absorbed_in_part)
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 8192);
 	ck_assert_uint_eq(stats_of(f).high_water_bytes, 8192);
 	ck_assert_ptr_eq(take(f, 56 * KIB), at(one, 8192));
-	ck_assert_ptr_eq(take_held(f, list, 8192), one);
+	ck_assert_ptr_eq(take_from(f, list, 8192), one);
 	fixture_end(f);
 }
 END_TEST
 
-/* The newer hold is released later: it takes neighbors from the older one, never the other way. */
-START_TEST(a_segment_draws_its_neighbors_out_of_an_older_hold)
+/* The newer list is released later: it takes neighbors from the older one, never the other way. */
+START_TEST(segment_draws_neighbors_from_older_list)
 {
 	struct fixture *f = small_pool();
 	void *a = take(f, 1024), *b = take(f, 1024), *c = take(f, 1024), *wall = take(f, 512);
@@ -318,18 +318,18 @@ START_TEST(a_segment_draws_its_neighbors_out_of_an_older_hold)
 	ck_assert_int_eq(put(f, oldest, c), MAM_OK);
 	ck_assert_int_eq(put(f, newer, b), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
-	ck_assert_ptr_null(take_held(f, older, 512));
-	ck_assert_ptr_eq(take_held(f, newer, 3072), a);
+	ck_assert_ptr_null(take_from(f, older, 512));
+	ck_assert_ptr_eq(take_from(f, newer, 3072), a);
 	ck_assert_int_eq(put(f, newer, d), MAM_OK);
 	ck_assert_int_eq(put(f, older, e), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert_uint_eq(release(f, older, 8), 1);
-	ck_assert_ptr_eq(take_held(f, newer, 1024), d);
+	ck_assert_ptr_eq(take_from(f, newer, 1024), d);
 	fixture_end(f);
 }
 END_TEST
 
-START_TEST(a_hold_that_follows_no_other_draws_nothing)
+START_TEST(list_without_older_list_draws_nothing)
 {
 	struct fixture *f = small_pool();
 	void *a = take(f, 1024), *b = take(f, 1024);
@@ -342,14 +342,14 @@ START_TEST(a_hold_that_follows_no_other_draws_nothing)
 	ck_assert_int_eq(put(f, newer, b), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert(!absorb(f, newer, 1536));
-	ck_assert_ptr_eq(take_held(f, newer, 512), b);
-	ck_assert_ptr_eq(take_held(f, older, 512), a);
+	ck_assert_ptr_eq(take_from(f, newer, 512), b);
+	ck_assert_ptr_eq(take_from(f, older, 512), a);
 	fixture_end(f);
 }
 END_TEST
 
-/* Its release would be put off by many small frees for as long as they go on. */
-START_TEST(a_small_segment_draws_no_large_neighbor_until_a_request_needs_both)
+/* Otherwise many small frees would delay its release for as long as they continue. */
+START_TEST(small_segment_draws_large_neighbor_only_on_demand)
 {
 	struct fixture *f = small_pool();
 	void *large = take(f, 65 * 512), *small = take(f, 512), *next = take(f, 512);
@@ -362,17 +362,17 @@ START_TEST(a_small_segment_draws_no_large_neighbor_until_a_request_needs_both)
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert_int_eq(put(f, newer, next), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
-	ck_assert_ptr_null(take_held(f, newer, 66 * 512));
+	ck_assert_ptr_null(take_from(f, newer, 66 * 512));
 	ck_assert(!absorb(f, newer, 68 * 512));
 	ck_assert(absorb(f, newer, 66 * 512));
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
 	ck_assert_uint_eq(release(f, older, 8), 0);
-	ck_assert_ptr_eq(take_held(f, newer, 67 * 512), large);
+	ck_assert_ptr_eq(take_from(f, newer, 67 * 512), large);
 	fixture_end(f);
 }
 END_TEST
 
-START_TEST(a_drawn_segment_joins_on_its_far_side_too)
+START_TEST(drawn_segment_merges_on_both_sides)
 {
 	struct fixture *f = small_pool();
 	void *small = take(f, 512), *large = take(f, 65 * 512), *next = take(f, 1024);
@@ -385,7 +385,7 @@ START_TEST(a_drawn_segment_joins_on_its_far_side_too)
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert_int_eq(put(f, newer, next), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
-	ck_assert_ptr_eq(take_held(f, newer, 68 * 512), small);
+	ck_assert_ptr_eq(take_from(f, newer, 68 * 512), small);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 0);
 	fixture_end(f);
 }
@@ -402,7 +402,7 @@ static enum mam_status serve(struct fixture *f, const struct mam_request *reques
 	return status;
 }
 
-START_TEST(an_offered_hold_serves_a_request_until_it_ends)
+START_TEST(offered_list_serves_request_until_it_ends)
 {
 	struct fixture *f = small_pool();
 	void *low = take(f, 1024), *one = take(f, 1024), *two, *got = NULL;
@@ -424,7 +424,7 @@ START_TEST(an_offered_hold_serves_a_request_until_it_ends)
 	mam_streamlist_end_locked(f->pool, list);
 	mam_lock_release(&f->pool->lock);
 	ck_assert_int_eq(serve(f, &request, &got), MAM_ERROR_WOULD_WAIT);
-	/* The record is another hold now, which was not offered. */
+	/* The record is another list now, which was not offered. */
 	ck_assert_uint_eq(streamlist_new(f), list);
 	ck_assert_int_eq(put(f, list, two), MAM_OK);
 	ck_assert_int_eq(serve(f, &request, &got), MAM_ERROR_WOULD_WAIT);
@@ -432,7 +432,7 @@ START_TEST(an_offered_hold_serves_a_request_until_it_ends)
 }
 END_TEST
 
-START_TEST(a_hold_is_released_in_steps_and_used_again)
+START_TEST(list_is_released_in_steps_and_reused)
 {
 	struct fixture *f = small_pool();
 	uint32_t list = streamlist_new(f);
@@ -455,7 +455,7 @@ START_TEST(a_hold_is_released_in_steps_and_used_again)
 }
 END_TEST
 
-START_TEST(a_chunk_with_held_space_stays)
+START_TEST(chunk_with_listed_memory_stays)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = 64 * KIB });
 	void *a = take(f, 1024);
@@ -472,7 +472,7 @@ START_TEST(a_chunk_with_held_space_stays)
 }
 END_TEST
 
-START_TEST(a_pool_with_held_space_can_end)
+START_TEST(pool_with_listed_memory_can_be_destroyed)
 {
 	struct fixture *f = small_pool();
 	uint32_t list = streamlist_new(f);
@@ -489,7 +489,7 @@ START_TEST(a_pool_with_held_space_can_end)
 }
 END_TEST
 
-START_TEST(a_hold_that_nobody_has_must_be_empty)
+START_TEST(unused_list_must_be_empty)
 {
 	struct fixture *f = small_pool();
 	void *a = take(f, 4096);
@@ -508,7 +508,7 @@ START_TEST(a_hold_that_nobody_has_must_be_empty)
 }
 END_TEST
 
-START_TEST(without_host_memory_nothing_changes)
+START_TEST(failed_host_allocation_changes_nothing)
 {
 	struct fixture *f = small_pool();
 	uint32_t list = 0;
@@ -527,9 +527,9 @@ START_TEST(without_host_memory_nothing_changes)
 END_TEST
 
 /*
- * Random requests, compared with a list of what each owner freed: no block overlaps what another owner
- * may use, and the pool's check passes. One owner has a loose list, one a list, and one a chain. The
- * oldest list of the chain is released, ends, and begins again as the newest.
+ * Random requests, compared with a record of what each owner freed: no block overlaps memory that
+ * another owner may use, and the pool's check passes. One owner has a loose list, one a list, and
+ * one a chain. The oldest list of the chain is released, ends, and begins again as the newest.
  */
 #define BLOCKS 120
 #define CHAIN 3
@@ -540,15 +540,15 @@ enum owner { LOOSE, SINGLE, CHAINED, OWNERS };
 struct entry {
 	char *from, *to;
 	enum owner owner;
-	unsigned turn; /* of the chain, when it was freed */
+	unsigned turn; /* in the chain, when it was freed */
 };
 
 struct shadow {
 	struct entry entry[ENTRIES];
 	unsigned count;
 	unsigned turn;
-	uint32_t list[OWNERS]; /* of the chain the newest */
-	uint32_t chain[CHAIN]; /* by turn */
+	uint32_t list[OWNERS]; /* the newest list of the chain */
+	uint32_t chain[CHAIN]; /* in turn */
 };
 
 /* A block was placed in [from, to). `own`: in memory that `owner` freed. */
@@ -570,7 +570,7 @@ static void shadow_cut(struct shadow *shadow, char *from, char *to, bool own, en
 	}
 }
 
-/* Release all of a list, of a chain its oldest. */
+/* Releases all of a list; of a chain, its oldest list. */
 static void shadow_release(struct fixture *f, struct shadow *shadow, enum owner owner)
 {
 	unsigned oldest = (shadow->turn + 1) % CHAIN, kept = 0;
@@ -598,7 +598,7 @@ static void shadow_release(struct fixture *f, struct shadow *shadow, enum owner 
 	shadow->turn++;
 }
 
-/* In granules, or _i: in large blocks, which are aligned, and small ones. */
+/* In granules, or with _i in large, aligned blocks and small ones. */
 static size_t draw_bytes(int large)
 {
 	size_t granules = 1 + (size_t)rand() % (rand() % 8 == 0 ? 150 : 12);
@@ -606,7 +606,7 @@ static size_t draw_bytes(int large)
 	return large && rand() % 2 ? MIB + granules * 100 * 512 : granules * 512;
 }
 
-START_TEST(at_random_nobody_gets_what_another_holds)
+START_TEST(random_requests_get_no_memory_of_other_owner)
 {
 	struct mam_pool_config config = { .chunk_bytes = _i ? 64 * MIB : 64 * KIB,
 					  .large_alignment = _i ? 64 * KIB : 0 };
@@ -634,12 +634,12 @@ START_TEST(at_random_nobody_gets_what_another_holds)
 
 		if (blocks[i].base == NULL) {
 			size_t bytes = draw_bytes(_i);
-			char *got = take_held(f, list, bytes);
+			char *got = take_from(f, list, bytes);
 			bool own = got != NULL, absorbed = false;
 
 			if (!own && owner != LOOSE && step % 3 == 0) {
 				absorbed = absorb(f, list, bytes);
-				got = take_held(f, list, bytes);
+				got = take_from(f, list, bytes);
 				ck_assert(!absorbed || got != NULL);
 				own = got != NULL;
 			}
@@ -675,26 +675,26 @@ END_TEST
 
 int main(void)
 {
-	TCase *tests = suite_begin("stream/hold");
+	TCase *tests = suite_begin("stream/streamlist");
 
-	tcase_add_test(tests, held_space_is_freed_to_callers_and_given_to_nobody);
-	tcase_add_test(tests, neighbours_of_one_hold_join_and_of_two_do_not);
-	tcase_add_test(tests, neighbours_of_a_loose_hold_join_when_they_leave_it);
-	tcase_add_test(tests, the_next_hold_in_a_loose_ones_place_joins);
-	tcase_add_test(tests, the_best_of_several_holds_is_taken);
-	tcase_add_test(tests, free_space_beside_held_space_joins_it_when_it_is_needed);
-	tcase_add_test(tests, large_blocks_of_held_space_are_aligned);
-	tcase_add_test(tests, the_tail_may_be_absorbed_in_part);
-	tcase_add_test(tests, a_segment_draws_its_neighbors_out_of_an_older_hold);
-	tcase_add_test(tests, a_hold_that_follows_no_other_draws_nothing);
-	tcase_add_test(tests, a_small_segment_draws_no_large_neighbor_until_a_request_needs_both);
-	tcase_add_test(tests, a_drawn_segment_joins_on_its_far_side_too);
-	tcase_add_test(tests, an_offered_hold_serves_a_request_until_it_ends);
-	tcase_add_test(tests, a_hold_is_released_in_steps_and_used_again);
-	tcase_add_test(tests, a_chunk_with_held_space_stays);
-	tcase_add_test(tests, a_pool_with_held_space_can_end);
-	tcase_add_test(tests, a_hold_that_nobody_has_must_be_empty);
-	tcase_add_test(tests, without_host_memory_nothing_changes);
-	tcase_add_loop_test(tests, at_random_nobody_gets_what_another_holds, 0, 2);
+	tcase_add_test(tests, listed_memory_is_freed_but_not_reusable);
+	tcase_add_test(tests, neighbors_merge_within_one_list_only);
+	tcase_add_test(tests, neighbors_in_loose_list_merge_when_moved);
+	tcase_add_test(tests, list_that_reuses_loose_record_is_not_loose);
+	tcase_add_test(tests, best_fit_of_several_lists_is_taken);
+	tcase_add_test(tests, free_neighbor_is_absorbed_if_needed);
+	tcase_add_test(tests, large_blocks_from_list_are_aligned);
+	tcase_add_test(tests, tail_is_absorbed_in_part);
+	tcase_add_test(tests, segment_draws_neighbors_from_older_list);
+	tcase_add_test(tests, list_without_older_list_draws_nothing);
+	tcase_add_test(tests, small_segment_draws_large_neighbor_only_on_demand);
+	tcase_add_test(tests, drawn_segment_merges_on_both_sides);
+	tcase_add_test(tests, offered_list_serves_request_until_it_ends);
+	tcase_add_test(tests, list_is_released_in_steps_and_reused);
+	tcase_add_test(tests, chunk_with_listed_memory_stays);
+	tcase_add_test(tests, pool_with_listed_memory_can_be_destroyed);
+	tcase_add_test(tests, unused_list_must_be_empty);
+	tcase_add_test(tests, failed_host_allocation_changes_nothing);
+	tcase_add_loop_test(tests, random_requests_get_no_memory_of_other_owner, 0, 2);
 	return suite_end();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several threads, each with a stream of its own and a default one, that allocate, use and free for
- * a while; and one that trims and looks. No block may come with another stream's work in it.
+ * Several threads, each with a stream of its own and a default stream, that allocate, use and free
+ * for a while; another one trims and checks. No block may have unfinished work of another stream.
  */
 #include "scene.h"
 
@@ -29,8 +29,8 @@ static unsigned draw(unsigned *seed)
 }
 
 /*
- * The stream's own work may still be in the block, so it is awaited first: whatever is pending then
- * is another's.
+ * The stream's own work may still use the block, so the test waits for it first: any work that is
+ * pending then belongs to another stream.
  */
 static void *churn(void *argument)
 {
@@ -61,7 +61,7 @@ static void *churn(void *argument)
 				ck_assert_int_eq(pending(s, slots[i].base, slots[i].bytes), 0);
 			}
 		} else {
-			if (stream != slots[i].stream) /* in order after its own stream's work */
+			if (stream != slots[i].stream) /* in order, after its own stream's work */
 				finish(s, slots[i].stream);
 			work(s, slots[i].base, slots[i].bytes, stream);
 			give(s, slots[i].base, stream);
@@ -94,7 +94,7 @@ static void *look(void *argument)
 	return NULL;
 }
 
-START_TEST(threads_with_streams_of_their_own)
+START_TEST(threads_use_streams_of_their_own)
 {
 	struct scene *s;
 	struct worker workers[THREADS + 1];
@@ -123,7 +123,7 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, threads_with_streams_of_their_own);
+	tcase_add_test(tests, threads_use_streams_of_their_own);
 }
 
 int main(void)

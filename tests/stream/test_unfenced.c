@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A free without a wait (MAM_FREE_STREAM) leaves work on the block unfinished. Memory of the source vmm
- * may lose its address only after a wait for that work, by whatever path the free reached the pool. The
- * stand-in driver counts memory that is unmapped under unfinished work; the end of a scene asserts that
- * there was none.
+ * A free without a wait (MAM_FREE_STREAM) leaves work on the block unfinished. Memory of the source
+ * vmm may lose its address only after a wait for that work, by whatever path the free reached the
+ * pool. The fake driver counts memory that is unmapped under unfinished work; the end of a scene
+ * asserts that there was none.
  */
 #include "scene.h"
 
@@ -41,14 +41,14 @@ static const struct path {
 	enum mam_cache_mode cache;
 	size_t bytes;
 } paths[] = {
-	{ MAM_CACHE_OFF, 64 * KIB }, /* straight to the pool */
+	{ MAM_CACHE_OFF, 64 * KIB }, /* directly to the pool */
 	{ MAM_CACHE_OFF, MIB },
-	{ MAM_CACHE_ON, 64 * KIB }, /* by a thread cache, which the trim empties */
+	{ MAM_CACHE_ON, 64 * KIB }, /* through a thread cache, which the trim empties */
 	{ MAM_CACHE_ON, MIB },
 	{ MAM_CACHE_ON, 2 * MIB }, /* too large for a cache */
 };
 
-START_TEST(memory_is_not_unmapped_under_work_of_freed_blocks)
+START_TEST(memory_is_not_unmapped_under_unfinished_work)
 {
 	struct scene *s = scene_of(paths[_i].cache, 0);
 	void *blocks[BLOCKS];
@@ -65,7 +65,7 @@ START_TEST(memory_is_not_unmapped_under_work_of_freed_blocks)
 END_TEST
 
 /* Pieces that move to where a larger block needs them lose their address as well. */
-START_TEST(memory_does_not_move_under_work_of_freed_blocks)
+START_TEST(memory_is_not_moved_under_unfinished_work)
 {
 	struct scene *s = scene_of(paths[_i].cache, 136 * MIB);
 	void *blocks[BLOCKS], *large = NULL;
@@ -93,8 +93,8 @@ static void *free_and_end(void *argument)
 	return NULL;
 }
 
-/* The cache of a thread that ends is emptied by that thread. */
-START_TEST(nor_by_a_thread_that_ended)
+/* A thread that ends empties its own cache. */
+START_TEST(ended_thread_unmaps_nothing_under_unfinished_work)
 {
 	struct scene *s = scene_of(paths[_i].cache, 0);
 	void *blocks[BLOCKS];
@@ -112,7 +112,7 @@ START_TEST(nor_by_a_thread_that_ended)
 }
 END_TEST
 
-START_TEST(nor_by_a_pool_that_ends)
+START_TEST(destroyed_pool_unmaps_nothing_under_unfinished_work)
 {
 	struct scene *s = scene_of(paths[_i].cache, 0);
 	void *blocks[BLOCKS];
@@ -124,8 +124,8 @@ START_TEST(nor_by_a_pool_that_ends)
 }
 END_TEST
 
-/* The driver refuses the wait: the pool ends, and its memory stays mapped. */
-START_TEST(nor_by_a_pool_that_ends_without_a_wait)
+/* The driver refuses the wait: the pool is destroyed, and its memory stays mapped. */
+START_TEST(destroyed_pool_leaves_memory_mapped_if_wait_fails)
 {
 	struct scene *s = scene_of(paths[_i].cache, 0);
 	unsigned long long address;
@@ -144,7 +144,7 @@ START_TEST(nor_by_a_pool_that_ends_without_a_wait)
 END_TEST
 
 /* Each wait serves the frees before it, and no later ones. */
-START_TEST(a_wait_does_not_cover_later_frees)
+START_TEST(wait_does_not_cover_later_frees)
 {
 	struct scene *s = scene_of(paths[_i].cache, 0);
 	void *blocks[BLOCKS];
@@ -162,12 +162,12 @@ static void add(TCase *tests)
 {
 	const int count = (int)(sizeof(paths) / sizeof(paths[0]));
 
-	tcase_add_loop_test(tests, memory_is_not_unmapped_under_work_of_freed_blocks, 0, count);
-	tcase_add_loop_test(tests, memory_does_not_move_under_work_of_freed_blocks, 0, count);
-	tcase_add_loop_test(tests, nor_by_a_thread_that_ended, 0, count);
-	tcase_add_loop_test(tests, nor_by_a_pool_that_ends, 0, count);
-	tcase_add_loop_test(tests, nor_by_a_pool_that_ends_without_a_wait, 0, count);
-	tcase_add_loop_test(tests, a_wait_does_not_cover_later_frees, 0, count);
+	tcase_add_loop_test(tests, memory_is_not_unmapped_under_unfinished_work, 0, count);
+	tcase_add_loop_test(tests, memory_is_not_moved_under_unfinished_work, 0, count);
+	tcase_add_loop_test(tests, ended_thread_unmaps_nothing_under_unfinished_work, 0, count);
+	tcase_add_loop_test(tests, destroyed_pool_unmaps_nothing_under_unfinished_work, 0, count);
+	tcase_add_loop_test(tests, destroyed_pool_leaves_memory_mapped_if_wait_fails, 0, count);
+	tcase_add_loop_test(tests, wait_does_not_cover_later_frees, 0, count);
 }
 
 int main(void)
