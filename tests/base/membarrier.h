@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * membarrier.h - the moment of membarrier(2), for tests of data that owners write without a fence.
+ * membarrier.h - hooks around membarrier(2), for tests of data that owners write without a fence.
  *
- * The C library's syscall() and sched_yield() as the program defines them here call the test first:
+ * The C library's syscall() and sched_yield(), as the program defines them here, call the test
+ * first:
  *
  *   at_barrier   before each expedited membarrier. Until then an owner's last stores may be invisible.
- *                So a test makes such a store here: code that reads the owner's data before the barrier,
- *                or without one, cannot see it, whatever the processor and the scheduler do.
+ *                So a test makes such a store here: code that reads the owner's data before the
+ *                barrier, or without one, cannot see it, whatever the processor and the scheduler do.
  *   at_yield     before each sched_yield(), by a thread that waits for an owner.
  *
  * Include it in one file of a program.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sizes are read exactly or refused, and written so that people and the reader understand them.
+ * Sizes are parsed exactly or rejected, and formatted so that people and the parser understand
+ * them.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -42,20 +43,20 @@ static const char *const no_sizes[] = {
 };
 /* clang-format on */
 
-START_TEST(sizes_are_read)
+START_TEST(sizes_are_parsed)
 {
 	uint64_t bytes = 1;
 
-	ck_assert_msg(mam_parse_bytes(sizes[_i].text, &bytes), "'%s' was refused", sizes[_i].text);
+	ck_assert_msg(mam_parse_bytes(sizes[_i].text, &bytes), "'%s' was rejected", sizes[_i].text);
 	ck_assert_uint_eq(bytes, sizes[_i].bytes);
 }
 END_TEST
 
-START_TEST(what_is_no_size_is_refused)
+START_TEST(invalid_sizes_are_rejected)
 {
 	uint64_t bytes = 4711;
 
-	ck_assert_msg(!mam_parse_bytes(no_sizes[_i], &bytes), "'%s' was taken for %llu",
+	ck_assert_msg(!mam_parse_bytes(no_sizes[_i], &bytes), "'%s' was parsed as %llu",
 		      no_sizes[_i], (unsigned long long)bytes);
 	ck_assert_uint_eq(bytes, 4711);
 }
@@ -78,7 +79,7 @@ START_TEST(counts_are_plain_numbers)
 }
 END_TEST
 
-START_TEST(sizes_are_written)
+START_TEST(sizes_are_formatted)
 {
 	char text[MAM_BYTES_TEXT];
 
@@ -94,8 +95,8 @@ START_TEST(sizes_are_written)
 }
 END_TEST
 
-/* A power of two and its neighbours: the longest texts there are; exact ones are read back. */
-START_TEST(what_is_written_fits_and_reads_back)
+/* A power of two and its neighbors: they have the longest texts; exact ones are parsed back. */
+START_TEST(formatted_sizes_fit_and_parse_back)
 {
 	char text[MAM_BYTES_TEXT + 1];
 	uint64_t back;
@@ -123,13 +124,13 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_loop_test(reading, sizes_are_read, 0, sizeof(sizes) / sizeof(sizes[0]));
-	tcase_add_loop_test(reading, what_is_no_size_is_refused, 0,
+	tcase_add_loop_test(reading, sizes_are_parsed, 0, sizeof(sizes) / sizeof(sizes[0]));
+	tcase_add_loop_test(reading, invalid_sizes_are_rejected, 0,
 			    sizeof(no_sizes) / sizeof(no_sizes[0]));
 	tcase_add_test(reading, counts_are_plain_numbers);
 	suite_add_tcase(suite, reading);
-	tcase_add_test(writing, sizes_are_written);
-	tcase_add_loop_test(writing, what_is_written_fits_and_reads_back, 0, 64);
+	tcase_add_test(writing, sizes_are_formatted);
+	tcase_add_loop_test(writing, formatted_sizes_fit_and_parse_back, 0, 64);
 	suite_add_tcase(suite, writing);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

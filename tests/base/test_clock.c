@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 
-START_TEST(it_never_runs_backwards)
+START_TEST(clock_never_runs_backwards)
 {
 	uint64_t before = mam_clock_ns();
 
@@ -21,7 +21,7 @@ START_TEST(it_never_runs_backwards)
 }
 END_TEST
 
-START_TEST(it_counts_nanoseconds)
+START_TEST(clock_counts_nanoseconds)
 {
 	struct timespec before, after;
 	uint64_t now;
@@ -46,8 +46,8 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(time_passes, 60);
-	tcase_add_test(time_passes, it_never_runs_backwards);
-	tcase_add_test(time_passes, it_counts_nanoseconds);
+	tcase_add_test(time_passes, clock_never_runs_backwards);
+	tcase_add_test(time_passes, clock_counts_nanoseconds);
 	suite_add_tcase(suite, time_passes);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Epochs: an object is reused after every section that began before it was retired, and only then;
- * sections nest; records of threads that ended are used again.
+ * Epochs: an object is reusable after every section that began before it was retired has ended, and
+ * only then; sections nest; records of ended threads are reused.
  *
- * Each test runs with membarrier() and without. A process with one thread needs no sections, so each
- * test begins with another thread, which sleeps.
+ * Each test runs with membarrier() and without. A process with one thread needs no sections, so
+ * each test begins with another thread, which sleeps.
  */
 #include <check.h>
 #include <pthread.h>
@@ -39,7 +39,7 @@ static bool may_be_reused(uint64_t number)
 	return number < mam_epoch_oldest();
 }
 
-START_TEST(without_a_section_all_may_be_reused)
+START_TEST(objects_are_reusable_without_section)
 {
 	uint64_t number;
 
@@ -49,7 +49,7 @@ START_TEST(without_a_section_all_may_be_reused)
 }
 END_TEST
 
-START_TEST(sections_keep_what_was_retired_after_they_began)
+START_TEST(section_keeps_objects_retired_after_its_start)
 {
 	struct mam_section section, inner;
 	uint64_t before, during, later;
@@ -62,7 +62,7 @@ START_TEST(sections_keep_what_was_retired_after_they_began)
 	ck_assert(!may_be_reused(during));
 	inner = mam_epoch_enter();
 	later = mam_epoch_retire();
-	mam_epoch_leave(inner); /* the outer one goes on */
+	mam_epoch_leave(inner); /* the outer one continues */
 	ck_assert(!may_be_reused(during));
 	ck_assert(!may_be_reused(later));
 	mam_epoch_leave(section);
@@ -89,7 +89,7 @@ static void *read_long(void *argument)
 	return NULL;
 }
 
-START_TEST(another_thread_s_section_counts)
+START_TEST(section_of_other_thread_keeps_objects)
 {
 	struct reader reader;
 	pthread_t thread;
@@ -117,7 +117,7 @@ static void *read_once(void *record)
 	return NULL;
 }
 
-START_TEST(records_of_threads_that_ended_are_used_again)
+START_TEST(records_of_ended_threads_are_reused)
 {
 	struct mam_epoch_record *first = NULL, *next = NULL;
 	pthread_t thread;
@@ -140,8 +140,8 @@ static void show_reader(void)
 	atomic_store(&late_reader->since, late_since);
 }
 
-/* Its store becomes visible at the barrier and no earlier. */
-START_TEST(a_reader_that_the_barrier_shows_counts)
+/* Its store becomes visible at the barrier, not earlier. */
+START_TEST(reader_visible_at_barrier_keeps_objects)
 {
 	pthread_t thread;
 	uint64_t number;
@@ -173,8 +173,8 @@ static void *end_late(void *record)
 	return read_once(record);
 }
 
-/* A destructor of the program's may run after ours, and use the library once more. */
-START_TEST(a_thread_may_read_while_it_ends)
+/* A destructor of the program may run after ours, and use the library once more. */
+START_TEST(thread_can_enter_section_while_it_ends)
 {
 	struct mam_epoch_record *record = NULL;
 	pthread_t thread;
@@ -195,10 +195,11 @@ END_TEST
 #define TURNS 500
 
 static struct {
-	_Atomic uint64_t version; /* what readers find by it is right as long as they are inside */
+	/* Objects found through it stay valid while the reader is inside. */
+	_Atomic uint64_t version;
 	_Atomic uint64_t content;
 } objects[OBJECTS];
-static _Atomic unsigned current; /* the one that can be reached */
+static _Atomic unsigned current; /* the reachable object */
 static atomic_bool over;
 
 static void *look(void *unused)
@@ -218,7 +219,7 @@ static void *look(void *unused)
 	return NULL;
 }
 
-START_TEST(readers_never_see_an_object_that_is_reused)
+START_TEST(readers_never_see_reused_object)
 {
 	uint64_t numbers[OBJECTS] = { 0 }, version = 0;
 	pthread_t threads[READERS];
@@ -253,16 +254,16 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tests, 120);
-	tcase_add_loop_test(tests, without_a_section_all_may_be_reused, 0, 2);
-	tcase_add_loop_test(tests, sections_keep_what_was_retired_after_they_began, 0, 2);
-	tcase_add_loop_test(tests, another_thread_s_section_counts, 0, 2);
-	tcase_add_loop_test(tests, a_reader_that_the_barrier_shows_counts, 0, 2);
-	tcase_add_loop_test(tests, records_of_threads_that_ended_are_used_again, 0, 2);
-	tcase_add_loop_test(tests, a_thread_may_read_while_it_ends, 0, 2);
-	tcase_add_loop_test(tests, readers_never_see_an_object_that_is_reused, 0, 2);
+	tcase_add_loop_test(tests, objects_are_reusable_without_section, 0, 2);
+	tcase_add_loop_test(tests, section_keeps_objects_retired_after_its_start, 0, 2);
+	tcase_add_loop_test(tests, section_of_other_thread_keeps_objects, 0, 2);
+	tcase_add_loop_test(tests, reader_visible_at_barrier_keeps_objects, 0, 2);
+	tcase_add_loop_test(tests, records_of_ended_threads_are_reused, 0, 2);
+	tcase_add_loop_test(tests, thread_can_enter_section_while_it_ends, 0, 2);
+	tcase_add_loop_test(tests, readers_never_see_reused_object, 0, 2);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
-	srunner_set_fork_status(runner, CK_FORK); /* a thread is left asleep by each */
+	srunner_set_fork_status(runner, CK_FORK); /* each test leaves a thread asleep */
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

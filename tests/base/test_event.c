@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Listeners hear what is emitted while they listen, in their order, one event at a time.
+ * Listeners get each event that is emitted while they are subscribed, in order, one event at a
+ * time.
  */
 #include <check.h>
 #include <pthread.h>
@@ -14,11 +15,11 @@
 #define THREADS 4
 #define EMITS 1000
 
-/* What a listener heard. */
+/* The events that a listener got. */
 struct ear {
 	unsigned int count;
 	struct mam_event last;
-	unsigned int *turn; /* who was called how late: shared by several ears */
+	unsigned int *turn; /* counts calls over several listeners, to record their order */
 	unsigned int turn_seen;
 };
 
@@ -32,7 +33,7 @@ static void hear(const struct mam_event *event, void *user)
 		ear->turn_seen = ++*ear->turn;
 }
 
-START_TEST(nobody_listens)
+START_TEST(event_without_listeners_is_dropped)
 {
 	struct ear ear = { 0 };
 
@@ -42,7 +43,7 @@ START_TEST(nobody_listens)
 }
 END_TEST
 
-START_TEST(a_listener_hears_all_of_an_event)
+START_TEST(listener_gets_all_fields_of_event)
 {
 	struct ear ear = { 0 };
 	int pool, block;
@@ -59,7 +60,7 @@ START_TEST(a_listener_hears_all_of_an_event)
 }
 END_TEST
 
-START_TEST(listeners_are_called_in_the_order_they_came)
+START_TEST(listeners_are_called_in_order_of_subscription)
 {
 	unsigned int turn = 0;
 	struct ear ears[3] = { { .turn = &turn }, { .turn = &turn }, { .turn = &turn } };
@@ -77,7 +78,7 @@ START_TEST(listeners_are_called_in_the_order_they_came)
 }
 END_TEST
 
-START_TEST(there_is_room_for_so_many)
+START_TEST(number_of_listeners_is_bounded)
 {
 	struct ear ears[MAM_EVENT_LISTENERS + 1] = { 0 };
 
@@ -92,7 +93,7 @@ START_TEST(there_is_room_for_so_many)
 }
 END_TEST
 
-START_TEST(a_stranger_cannot_unsubscribe)
+START_TEST(unsubscribe_of_unknown_listener_fails)
 {
 	struct ear ear = { 0 }, stranger = { 0 };
 
@@ -105,7 +106,7 @@ END_TEST
 
 static bool overlapped;
 
-/* Gives way in the middle, so that another call that is let in is seen. */
+/* Yields in the middle, so that a concurrent call would be detected. */
 static void hear_slowly(const struct mam_event *event, void *user)
 {
 	static _Atomic bool inside;
@@ -125,7 +126,7 @@ static void *emit_many(void *unused)
 	return NULL;
 }
 
-START_TEST(threads_are_heard_one_at_a_time)
+START_TEST(events_of_threads_are_serialized)
 {
 	struct ear ear = { 0 };
 	pthread_t threads[THREADS];
@@ -140,7 +141,7 @@ START_TEST(threads_are_heard_one_at_a_time)
 }
 END_TEST
 
-START_TEST(both_sides_of_a_fork_go_on)
+START_TEST(events_continue_on_both_sides_of_fork)
 {
 	struct ear ear = { 0 };
 	int status;
@@ -170,13 +171,13 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_test(listening, nobody_listens);
-	tcase_add_test(listening, a_listener_hears_all_of_an_event);
-	tcase_add_test(listening, listeners_are_called_in_the_order_they_came);
-	tcase_add_test(listening, there_is_room_for_so_many);
-	tcase_add_test(listening, a_stranger_cannot_unsubscribe);
-	tcase_add_test(listening, threads_are_heard_one_at_a_time);
-	tcase_add_test(listening, both_sides_of_a_fork_go_on);
+	tcase_add_test(listening, event_without_listeners_is_dropped);
+	tcase_add_test(listening, listener_gets_all_fields_of_event);
+	tcase_add_test(listening, listeners_are_called_in_order_of_subscription);
+	tcase_add_test(listening, number_of_listeners_is_bounded);
+	tcase_add_test(listening, unsubscribe_of_unknown_listener_fails);
+	tcase_add_test(listening, events_of_threads_are_serialized);
+	tcase_add_test(listening, events_continue_on_both_sides_of_fork);
 	suite_add_tcase(suite, listening);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Locks exclude, and debug builds stop a thread that takes them in the wrong order.
+ * Locks exclude other threads, and debug builds abort a thread that takes them in the wrong order.
  *
- * The order is proved by dying: each forbidden sequence runs in a child of its own that must end by abort().
+ * Each forbidden sequence runs in a child process, which must end by abort().
  */
 #include <check.h>
 #include <pthread.h>
@@ -29,7 +29,7 @@ static void *turn(void *unused)
 	return NULL;
 }
 
-START_TEST(two_threads_exclude_each_other)
+START_TEST(lock_excludes_other_thread)
 {
 	pthread_t other;
 
@@ -50,14 +50,18 @@ static void *slow_turn(void *unused)
 		mam_lock_take(&shared);
 		seen = turns;
 		if (i % 10 == 0)
-			usleep(200); /* the others give up spinning and sleep: a wake-up lost would leave one asleep for ever */
+			/*
+			 * The others stop spinning and sleep: after a lost wake-up one would sleep
+			 * forever.
+			 */
+			usleep(200);
 		turns = seen + 1;
 		mam_lock_release(&shared);
 	}
 	return NULL;
 }
 
-START_TEST(sleepers_are_woken)
+START_TEST(sleeping_waiters_are_woken)
 {
 	pthread_t other[6];
 
@@ -70,14 +74,14 @@ START_TEST(sleepers_are_woken)
 }
 END_TEST
 
-START_TEST(a_lock_taken_while_alone_keeps_out_the_first_other_thread)
+START_TEST(lock_taken_by_single_thread_excludes_first_other)
 {
 	pthread_t other;
 
 	turns = 0;
 	mam_lock_take(&shared); /* the process has no other thread yet */
 	ck_assert_int_eq(pthread_create(&other, NULL, slow_turn, NULL), 0);
-	usleep(20000); /* it is asleep by now, or has broken in */
+	usleep(20000); /* by now it sleeps, or has wrongly entered */
 	ck_assert_uint_eq(turns, 0);
 	mam_lock_release(&shared);
 	pthread_join(other, NULL);
@@ -85,7 +89,7 @@ START_TEST(a_lock_taken_while_alone_keeps_out_the_first_other_thread)
 }
 END_TEST
 
-START_TEST(locks_held_for_fork_may_be_of_one_rank)
+START_TEST(locks_for_fork_may_have_equal_rank)
 {
 	struct mam_lock first, second;
 
@@ -102,7 +106,7 @@ START_TEST(locks_held_for_fork_may_be_of_one_rank)
 }
 END_TEST
 
-START_TEST(rising_ranks_are_allowed)
+START_TEST(ascending_ranks_are_allowed)
 {
 	struct mam_lock grow, pool, log;
 
@@ -115,7 +119,7 @@ START_TEST(rising_ranks_are_allowed)
 		mam_lock_take(&log);
 		mam_lock_release(&log);
 		mam_lock_release(&pool);
-		mam_lock_take(&pool); /* taken again below a lock that stayed held */
+		mam_lock_take(&pool); /* taken again below a lock that is still held */
 		mam_lock_release(&grow);
 		mam_lock_release(&pool);
 	}
@@ -125,22 +129,22 @@ START_TEST(rising_ranks_are_allowed)
 }
 END_TEST
 
-START_TEST(ranks_are_held_by_threads_not_by_the_process)
+START_TEST(ranks_are_tracked_per_thread)
 {
 	pthread_t other;
 	struct mam_lock log;
 
 	mam_lock_init(&log, MAM_RANK_LOG, "log");
 	mam_lock_take(&log);
-	ck_assert_int_eq(pthread_create(&other, NULL, turn, NULL),
-			 0); /* takes a lower rank: its own business */
+	/* Takes a lower rank, which is valid in another thread. */
+	ck_assert_int_eq(pthread_create(&other, NULL, turn, NULL), 0);
 	pthread_join(other, NULL);
 	mam_lock_release(&log);
 	mam_lock_fini(&log);
 }
 END_TEST
 
-static _Atomic int step; /* 1: the lock is held; 2: let it go */
+static _Atomic int step; /* 1: the lock is held; 2: release it */
 
 static void await(int what)
 {
@@ -148,7 +152,7 @@ static void await(int what)
 		usleep(200);
 }
 
-static void *hold_until_told(void *unused)
+static void *hold_until_released(void *unused)
 {
 	(void)unused;
 	mam_lock_take(&shared);
@@ -158,15 +162,15 @@ static void *hold_until_told(void *unused)
 	return NULL;
 }
 
-START_TEST(a_take_within_a_time_gives_up_after_it)
+START_TEST(timed_take_gives_up_after_timeout)
 {
 	uint64_t began;
 	pthread_t other;
 
-	ck_assert_int_eq(pthread_create(&other, NULL, hold_until_told, NULL), 0);
+	ck_assert_int_eq(pthread_create(&other, NULL, hold_until_released, NULL), 0);
 	await(1);
 	ck_assert(!mam_lock_take_within(&shared, 0));
-	for (uint64_t ns = 1000; ns < 40000000; ns *= 20) { /* some while it spins, some asleep */
+	for (uint64_t ns = 1000; ns < 40000000; ns *= 20) { /* some while they spin, some asleep */
 		began = mam_clock_ns();
 		ck_assert(!mam_lock_take_within(&shared, ns));
 		ck_assert_uint_ge(mam_clock_ns() - began, ns);
@@ -178,7 +182,7 @@ START_TEST(a_take_within_a_time_gives_up_after_it)
 	pthread_join(other, NULL);
 	ck_assert(mam_lock_take_within(&shared, 0));
 	mam_lock_release(&shared);
-	mam_lock_take(&shared); /* the rank of a take that failed is not held */
+	mam_lock_take(&shared); /* the rank of a failed take is not held */
 	mam_lock_release(&shared);
 }
 END_TEST
@@ -197,7 +201,7 @@ static void *impatient_turn(void *unused)
 	return NULL;
 }
 
-START_TEST(those_who_give_up_leave_nobody_asleep)
+START_TEST(timed_out_waiters_leave_no_thread_asleep)
 {
 	unsigned long taken[3] = { 0 };
 	pthread_t other[3], impatient[3];
@@ -215,7 +219,7 @@ START_TEST(those_who_give_up_leave_nobody_asleep)
 }
 END_TEST
 
-START_TEST(a_lower_rank_within_a_time_aborts_too)
+START_TEST(timed_take_of_lower_rank_aborts)
 {
 	struct mam_lock grow, pool;
 
@@ -226,7 +230,7 @@ START_TEST(a_lower_rank_within_a_time_aborts_too)
 }
 END_TEST
 
-START_TEST(a_lower_rank_while_holding_a_higher_one_aborts)
+START_TEST(take_of_lower_rank_aborts)
 {
 	struct mam_lock grow, pool;
 
@@ -237,7 +241,7 @@ START_TEST(a_lower_rank_while_holding_a_higher_one_aborts)
 }
 END_TEST
 
-START_TEST(two_locks_of_one_rank_abort)
+START_TEST(take_of_equal_rank_aborts)
 {
 	struct mam_lock first, second;
 
@@ -248,7 +252,7 @@ START_TEST(two_locks_of_one_rank_abort)
 }
 END_TEST
 
-START_TEST(a_release_without_a_take_aborts)
+START_TEST(release_without_take_aborts)
 {
 	struct mam_lock lock;
 
@@ -257,7 +261,7 @@ START_TEST(a_release_without_a_take_aborts)
 }
 END_TEST
 
-START_TEST(reinit_makes_a_lock_held_for_fork_free)
+START_TEST(reinit_releases_lock_held_for_fork)
 {
 	struct mam_lock lock;
 
@@ -278,20 +282,20 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_test(use, two_threads_exclude_each_other);
-	tcase_add_test(use, sleepers_are_woken);
-	tcase_add_test(use, a_lock_taken_while_alone_keeps_out_the_first_other_thread);
-	tcase_add_test(use, locks_held_for_fork_may_be_of_one_rank);
-	tcase_add_test(use, rising_ranks_are_allowed);
-	tcase_add_test(use, ranks_are_held_by_threads_not_by_the_process);
-	tcase_add_test(use, reinit_makes_a_lock_held_for_fork_free);
-	tcase_add_test(use, a_take_within_a_time_gives_up_after_it);
-	tcase_add_test(use, those_who_give_up_leave_nobody_asleep);
+	tcase_add_test(use, lock_excludes_other_thread);
+	tcase_add_test(use, sleeping_waiters_are_woken);
+	tcase_add_test(use, lock_taken_by_single_thread_excludes_first_other);
+	tcase_add_test(use, locks_for_fork_may_have_equal_rank);
+	tcase_add_test(use, ascending_ranks_are_allowed);
+	tcase_add_test(use, ranks_are_tracked_per_thread);
+	tcase_add_test(use, reinit_releases_lock_held_for_fork);
+	tcase_add_test(use, timed_take_gives_up_after_timeout);
+	tcase_add_test(use, timed_out_waiters_leave_no_thread_asleep);
 	suite_add_tcase(suite, use);
-	tcase_add_test_raise_signal(order, a_lower_rank_while_holding_a_higher_one_aborts, SIGABRT);
-	tcase_add_test_raise_signal(order, a_lower_rank_within_a_time_aborts_too, SIGABRT);
-	tcase_add_test_raise_signal(order, two_locks_of_one_rank_abort, SIGABRT);
-	tcase_add_test_raise_signal(order, a_release_without_a_take_aborts, SIGABRT);
+	tcase_add_test_raise_signal(order, take_of_lower_rank_aborts, SIGABRT);
+	tcase_add_test_raise_signal(order, timed_take_of_lower_rank_aborts, SIGABRT);
+	tcase_add_test_raise_signal(order, take_of_equal_rank_aborts, SIGABRT);
+	tcase_add_test_raise_signal(order, release_without_take_aborts, SIGABRT);
 	suite_add_tcase(suite, order);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

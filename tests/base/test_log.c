@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A line is one line, goes where it was told to and disturbs nothing.
+ * A message is one line, goes to the configured destination and has no side effects.
  *
- * Options are read once a process, so each test sets its environment first and relies on Check
- * running it in a process of its own.
+ * Options are read once per process, so each test sets its environment first and relies on Check
+ * running it in its own process.
  */
 #define _GNU_SOURCE
 #include <check.h>
@@ -18,7 +18,7 @@
 
 static char text[8192];
 
-/* Standard error goes to a file with no name until heard() reads it back. */
+/* Standard error goes to an unnamed file until heard() reads it back. */
 static int captured;
 
 static void capture(void)
@@ -37,7 +37,7 @@ static const char *heard(void)
 	return text;
 }
 
-START_TEST(warnings_are_heard_and_news_is_not)
+START_TEST(warnings_are_printed_and_infos_are_not)
 {
 	capture();
 	mam_log(MAM_LOG_INFO, "news");
@@ -49,7 +49,7 @@ START_TEST(warnings_are_heard_and_news_is_not)
 }
 END_TEST
 
-START_TEST(the_level_is_an_option)
+START_TEST(log_level_is_configurable)
 {
 	static const char *const words[] = { "error", "warn", "info", "debug" };
 
@@ -63,7 +63,7 @@ START_TEST(the_level_is_an_option)
 }
 END_TEST
 
-START_TEST(a_file_gets_the_lines_with_the_process)
+START_TEST(log_file_gets_lines_with_process_id)
 {
 	char path[] = "/tmp/mam-log.XXXXXX", expected[128];
 	const int file = mkstemp(path);
@@ -85,7 +85,7 @@ START_TEST(a_file_gets_the_lines_with_the_process)
 }
 END_TEST
 
-START_TEST(without_its_file_it_takes_standard_error)
+START_TEST(log_falls_back_to_stderr_without_file)
 {
 	setenv("MAM_LOG_FILE", "/nowhere/at/all", 1);
 	capture();
@@ -94,7 +94,7 @@ START_TEST(without_its_file_it_takes_standard_error)
 }
 END_TEST
 
-START_TEST(it_keeps_errno_and_leaves_no_file_open)
+START_TEST(log_keeps_errno_and_leaves_no_file_open)
 {
 	const int before = dup(0);
 
@@ -108,12 +108,12 @@ START_TEST(it_keeps_errno_and_leaves_no_file_open)
 	setenv("MAM_LOG_FILE", "", 1);
 	close(STDERR_FILENO);
 	errno = EXDEV;
-	mam_log(MAM_LOG_WARN, "nobody can hear this");
+	mam_log(MAM_LOG_WARN, "not printed anywhere");
 	ck_assert_int_eq(errno, EXDEV);
 }
 END_TEST
 
-START_TEST(a_long_line_is_cut)
+START_TEST(long_line_is_truncated)
 {
 	char long_text[5000];
 	size_t length;
@@ -129,8 +129,8 @@ START_TEST(a_long_line_is_cut)
 }
 END_TEST
 
-/* At each length around the cut the line is whole or marked as cut, and ends once. */
-START_TEST(lines_about_as_long_as_the_buffer_are_sound)
+/* At each length around the limit the line is complete or marked as truncated, and ends once. */
+START_TEST(lines_near_buffer_size_are_valid)
 {
 	char long_text[1100];
 	const char *end;
@@ -147,7 +147,7 @@ START_TEST(lines_about_as_long_as_the_buffer_are_sound)
 }
 END_TEST
 
-START_TEST(control_characters_do_not_reach_the_terminal)
+START_TEST(control_characters_are_replaced)
 {
 	capture();
 	mam_log(MAM_LOG_WARN, "a\nb\033[31mc\td\177e \303\274");
@@ -164,14 +164,14 @@ int main(void)
 
 	unsetenv("MAM_LOG");
 	unsetenv("MAM_LOG_FILE");
-	tcase_add_test(lines, warnings_are_heard_and_news_is_not);
-	tcase_add_loop_test(lines, the_level_is_an_option, 0, 4);
-	tcase_add_test(lines, a_file_gets_the_lines_with_the_process);
-	tcase_add_test(lines, without_its_file_it_takes_standard_error);
-	tcase_add_test(lines, it_keeps_errno_and_leaves_no_file_open);
-	tcase_add_test(lines, a_long_line_is_cut);
-	tcase_add_loop_test(lines, lines_about_as_long_as_the_buffer_are_sound, 0, 16);
-	tcase_add_test(lines, control_characters_do_not_reach_the_terminal);
+	tcase_add_test(lines, warnings_are_printed_and_infos_are_not);
+	tcase_add_loop_test(lines, log_level_is_configurable, 0, 4);
+	tcase_add_test(lines, log_file_gets_lines_with_process_id);
+	tcase_add_test(lines, log_falls_back_to_stderr_without_file);
+	tcase_add_test(lines, log_keeps_errno_and_leaves_no_file_open);
+	tcase_add_test(lines, long_line_is_truncated);
+	tcase_add_loop_test(lines, lines_near_buffer_size_are_valid, 0, 16);
+	tcase_add_test(lines, control_characters_are_replaced);
 	suite_add_tcase(suite, lines);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

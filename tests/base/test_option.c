@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options: the table is sound, values are taken or refused as it says, and what is wrong is said
- * once, in one line each, naming the variable, the value and what is allowed.
+ * Options: the table is consistent, and values are accepted or rejected as it specifies. An error
+ * is reported once, in one line, with the variable, the value and the permitted values.
  *
- * Options are read once a process, so each test sets its environment first and relies on Check
- * running it in a process of its own. Reports go to a file here.
+ * Options are read once per process, so each test sets its environment first and relies on Check
+ * running it in its own process. Reports go to a file here.
  */
 #include <check.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 static char log_path[64];
 static char text[8192];
 
-/* Each test starts with no variable that looks like ours but MAM_LOG_FILE. */
+/* Each test starts without any variable of mam's prefix except MAM_LOG_FILE. */
 static void set_up(void)
 {
 	char name[256];
@@ -31,11 +31,11 @@ static void set_up(void)
 			variable++;
 	}
 	snprintf(log_path, sizeof(log_path), "/tmp/mam-option.%d", (int)getpid());
-	unlink(log_path); /* of a process of that number that was killed */
+	unlink(log_path); /* left by a killed process with the same id */
 	setenv("MAM_LOG_FILE", log_path, 1);
 }
 
-/* What was reported so far, without "mam[N]: " where there is one line. */
+/* The reports so far, without "mam[N]: " if there is one line. */
 static const char *reports(void)
 {
 	FILE *file = fopen(log_path, "r");
@@ -61,7 +61,7 @@ static unsigned int lines_of(const char *report)
 	return lines;
 }
 
-START_TEST(the_table_is_sound)
+START_TEST(option_table_is_consistent)
 {
 	size_t count;
 	const struct mam_option_row *const *rows = mam_options(&count);
@@ -77,7 +77,7 @@ START_TEST(the_table_is_sound)
 				 rows[i]->values && strchr(rows[i]->values, '|'));
 		for (size_t j = 0; j < i; j++)
 			ck_assert_str_ne(rows[i]->name, rows[j]->name);
-		/* Read from an empty environment, each default is what its text says. */
+		/* Each default, read with an empty environment, matches its text. */
 		if (i != MAM_OPTION_LOG_FILE)
 			ck_assert_str_eq(mam_option_value(rows[i]->name), rows[i]->fallback);
 	}
@@ -86,7 +86,7 @@ START_TEST(the_table_is_sound)
 }
 END_TEST
 
-START_TEST(defaults)
+START_TEST(defaults_apply_without_environment)
 {
 	ck_assert(!mam_option_bool(MAM_OPTION_DISABLE));
 	ck_assert_str_eq(mam_option_text(MAM_OPTION_SOURCE), "cudamalloc");
@@ -99,7 +99,7 @@ START_TEST(defaults)
 }
 END_TEST
 
-START_TEST(values_are_taken)
+START_TEST(valid_values_are_used)
 {
 	setenv("MAM_DISABLE", "On", 1);
 	setenv("MAM_SOURCE", "host", 1);
@@ -127,9 +127,9 @@ START_TEST(values_are_taken)
 }
 END_TEST
 
-START_TEST(origins)
+START_TEST(origins_are_reported)
 {
-	setenv("MAM_LIMIT", "0", 1); /* what the default is, too */
+	setenv("MAM_LIMIT", "0", 1); /* equals the default */
 	setenv("MAM_STATS", "on", 1);
 	setenv("MAM_FREE", "never", 1);
 	setenv("MAM_CHUNK", "", 1);
@@ -144,7 +144,7 @@ START_TEST(origins)
 END_TEST
 
 /* The words of a bool come in pairs: no, yes. */
-START_TEST(a_bool_has_many_names)
+START_TEST(bool_has_several_spellings)
 {
 	static const char *const words[] = { "0", "1", "no", "yes", "off", "on", "false", "TRUE" };
 
@@ -153,7 +153,7 @@ START_TEST(a_bool_has_many_names)
 }
 END_TEST
 
-START_TEST(the_free_policies_are_those_of_the_header)
+START_TEST(free_policies_match_header)
 {
 	static const char *const words[] = {
 		[MAM_FREE_DEFAULT] = "default",
@@ -166,7 +166,7 @@ START_TEST(the_free_policies_are_those_of_the_header)
 }
 END_TEST
 
-START_TEST(an_empty_value_is_none)
+START_TEST(empty_value_means_unset)
 {
 	setenv("MAM_CHUNK", "", 1);
 	setenv("MAM_DISABLE", "", 1);
@@ -195,7 +195,7 @@ static const struct {
 	{ "MAM_LOG", "loud", "error|warn|info|debug" },
 };
 
-START_TEST(a_bad_value_is_reported_and_the_default_used)
+START_TEST(invalid_value_is_reported_and_default_used)
 {
 	char quoted[64];
 	size_t count;
@@ -217,7 +217,7 @@ START_TEST(a_bad_value_is_reported_and_the_default_used)
 }
 END_TEST
 
-START_TEST(a_near_miss_is_reported)
+START_TEST(similar_name_is_reported)
 {
 	static const char *const misses[][2] = {
 		{ "MAM_CHUNKS", "MAM_CHUNK" },     { "MAM_LIMTI", "MAM_LIMIT" },
@@ -237,7 +237,7 @@ START_TEST(a_near_miss_is_reported)
 }
 END_TEST
 
-START_TEST(far_names_are_only_news)
+START_TEST(dissimilar_names_are_not_warnings)
 {
 	setenv("MAM_AND_DAUGHTER_OF_A_LONG_AND_STRANGE_NAME", "1", 1);
 	mam_option_bool(MAM_OPTION_DISABLE);
@@ -245,7 +245,7 @@ START_TEST(far_names_are_only_news)
 }
 END_TEST
 
-START_TEST(far_names_are_news)
+START_TEST(dissimilar_names_are_infos)
 {
 	setenv("MAM_LOG", "info", 1);
 	setenv("MAM_AND_DAUGHTER", "1", 1);
@@ -258,7 +258,7 @@ START_TEST(far_names_are_news)
 }
 END_TEST
 
-START_TEST(a_value_outlives_the_environment)
+START_TEST(value_outlives_environment)
 {
 	char value[] = "MAM_LIMIT=64K";
 
@@ -271,7 +271,7 @@ START_TEST(a_value_outlives_the_environment)
 }
 END_TEST
 
-START_TEST(there_is_no_such_option)
+START_TEST(unknown_option_is_null)
 {
 	ck_assert_ptr_null(mam_option_value("MAM_NOTHING"));
 	ck_assert_ptr_null(mam_option_value(""));
@@ -287,7 +287,7 @@ static void *read_option(void *bytes)
 	return NULL;
 }
 
-START_TEST(threads_that_come_at_once_see_the_same_and_one_report)
+START_TEST(concurrent_threads_see_same_value_and_one_report)
 {
 	pthread_t threads[8];
 	uint64_t seen[8];
@@ -313,23 +313,23 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(taking, set_up, NULL);
-	tcase_add_test(taking, the_table_is_sound);
-	tcase_add_test(taking, defaults);
-	tcase_add_test(taking, values_are_taken);
-	tcase_add_test(taking, origins);
-	tcase_add_loop_test(taking, a_bool_has_many_names, 0, 8);
-	tcase_add_loop_test(taking, the_free_policies_are_those_of_the_header, 0, 3);
-	tcase_add_test(taking, an_empty_value_is_none);
-	tcase_add_test(taking, a_value_outlives_the_environment);
-	tcase_add_test(taking, there_is_no_such_option);
+	tcase_add_test(taking, option_table_is_consistent);
+	tcase_add_test(taking, defaults_apply_without_environment);
+	tcase_add_test(taking, valid_values_are_used);
+	tcase_add_test(taking, origins_are_reported);
+	tcase_add_loop_test(taking, bool_has_several_spellings, 0, 8);
+	tcase_add_loop_test(taking, free_policies_match_header, 0, 3);
+	tcase_add_test(taking, empty_value_means_unset);
+	tcase_add_test(taking, value_outlives_environment);
+	tcase_add_test(taking, unknown_option_is_null);
 	suite_add_tcase(suite, taking);
 	tcase_add_checked_fixture(refusing, set_up, NULL);
-	tcase_add_loop_test(refusing, a_bad_value_is_reported_and_the_default_used, 0,
+	tcase_add_loop_test(refusing, invalid_value_is_reported_and_default_used, 0,
 			    sizeof(refused) / sizeof(refused[0]));
-	tcase_add_loop_test(refusing, a_near_miss_is_reported, 0, 7);
-	tcase_add_test(refusing, far_names_are_only_news);
-	tcase_add_test(refusing, far_names_are_news);
-	tcase_add_test(refusing, threads_that_come_at_once_see_the_same_and_one_report);
+	tcase_add_loop_test(refusing, similar_name_is_reported, 0, 7);
+	tcase_add_test(refusing, dissimilar_names_are_not_warnings);
+	tcase_add_test(refusing, dissimilar_names_are_infos);
+	tcase_add_test(refusing, concurrent_threads_see_same_value_and_one_report);
 	suite_add_tcase(suite, refusing);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages: zero, aligned when large, kept when moved, and refused without harm. */
+/* Pages: zeroed, aligned when large, preserved when moved, and refused without side effects. */
 #include <check.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ START_TEST(pages_are_zero_and_writable)
 }
 END_TEST
 
-START_TEST(large_ranges_begin_at_a_huge_page)
+START_TEST(large_ranges_start_at_huge_page)
 {
 	size_t bytes = sizes[_i];
 	char *base = mam_pages_map(bytes);
@@ -39,8 +39,8 @@ START_TEST(large_ranges_begin_at_a_huge_page)
 }
 END_TEST
 
-/* From each size to twice it, again and again: what was written is there, what is new is zero. */
-START_TEST(moved_pages_keep_their_contents)
+/* Doubles the size repeatedly: old contents are preserved, new memory is zero. */
+START_TEST(moved_pages_keep_contents)
 {
 	size_t bytes = 4 * KIB;
 	char *base = mam_pages_map(bytes);
@@ -63,11 +63,11 @@ START_TEST(moved_pages_keep_their_contents)
 END_TEST
 
 /*
- * Each test is a process of its own, so the limit goes with it. Sanitizers need more address space
+ * Each test runs in its own process, so the limit ends with it. Sanitizers need more address space
  * than it leaves.
  */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-START_TEST(a_refused_move_changes_nothing)
+START_TEST(refused_move_changes_nothing)
 {
 	char *base = mam_pages_map(MIB);
 	struct rlimit limit = { 256 * MIB, 256 * MIB };
@@ -92,10 +92,10 @@ int main(void)
 	int failed, count = (int)(sizeof(sizes) / sizeof(sizes[0]));
 
 	tcase_add_loop_test(tcase, pages_are_zero_and_writable, 0, count);
-	tcase_add_loop_test(tcase, large_ranges_begin_at_a_huge_page, 0, count);
-	tcase_add_test(tcase, moved_pages_keep_their_contents);
+	tcase_add_loop_test(tcase, large_ranges_start_at_huge_page, 0, count);
+	tcase_add_test(tcase, moved_pages_keep_contents);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	tcase_add_test(tcase, a_refused_move_changes_nothing);
+	tcase_add_test(tcase, refused_move_changes_nothing);
 #endif
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

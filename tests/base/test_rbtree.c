@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree alone, against a sorted array.
+ * The tree alone, compared with a sorted array.
  *
- * The record here is a toy: a key, and a node at an odd place in it, so that nothing leans on the pool's record. After
- * each change mam_rb_check runs and the order is compared with the array in both directions. The check itself is then
- * given damaged trees, one kind of damage each, and must name the fault.
+ * The record here is a toy: a key, and a node at an odd offset, so that the tree cannot rely on the
+ * pool's record. After each change the test runs mam_rb_check and compares the order with the array
+ * in both directions. Finally the check gets corrupted trees, one kind of corruption each, and must
+ * report it.
  */
 #include <check.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ struct toy {
 	char after[16];
 }; /* 48 bytes: handles 6, 12, 18... */
 
-static struct toy *toys; /* toy 0 is none */
+static struct toy *toys; /* toy 0 is the null record */
 static char *nodes;
 static uint32_t root;
 static uint32_t sorted[TOYS];
@@ -58,7 +59,7 @@ static void teardown(void)
 	for (size_t i = 0; i <= TOYS; i++)
 		for (size_t b = 0; b < sizeof(toys[i].before); b++)
 			ck_assert_msg(toys[i].before[b] == 0x5a && toys[i].after[b] == 0x5a,
-				      "toy %zu was written beside", i);
+				      "toy %zu was written outside its node", i);
 	for (size_t b = 0; b < sizeof(struct mam_rbnode); b++)
 		ck_assert_msg(((char *)&toys[0].node)[b] == 0, "record 0 was written");
 	free(toys);
@@ -97,7 +98,7 @@ static void ck_assert_low(void)
 	unsigned height = height_below(root);
 
 	ck_assert_msg(((uint64_t)1 << height) <= (uint64_t)(sorted_count + 1) * (sorted_count + 1),
-		      "%zu records are %u high", sorted_count, height);
+		      "%zu records have height %u", sorted_count, height);
 }
 
 static void ck_assert_sound(void)
@@ -109,7 +110,8 @@ static void ck_assert_sound(void)
 	ck_assert_low();
 	handle = mam_rb_extreme(nodes, root, MAM_RB_LEFT);
 	for (size_t i = 0; i < sorted_count; i++) {
-		if (handle != sorted[i]) /* one that holds would be written down, which is slow */
+		if (handle !=
+		    sorted[i]) /* Check would record each assertion that holds, which is slow */
 			ck_assert_uint_eq(handle, sorted[i]);
 		handle = mam_rb_step(nodes, handle, MAM_RB_RIGHT);
 	}
@@ -143,15 +145,15 @@ static void insert(uint32_t handle)
 		side = toy_of(handle)->key < toy_of(below)->key ? MAM_RB_LEFT : MAM_RB_RIGHT;
 		below = mam_rb_child(nodes, below, side);
 	}
-	memset(&toy_of(handle)->node, 0xff,
-	       sizeof(struct mam_rbnode)); /* link may not rely on what was there */
+	/* Link must not rely on old contents. */
+	memset(&toy_of(handle)->node, 0xff, sizeof(struct mam_rbnode));
 	mam_rb_link(nodes, &root, parent, side, handle);
 	memmove(&sorted[place + 1], &sorted[place], (sorted_count - place) * sizeof(sorted[0]));
 	sorted[place] = handle;
 	sorted_count++;
 }
 
-/* Links next to a known neighbour without a descent from the root. pre: the tree is not empty. */
+/* Links next to a known neighbor without a descent from the root. pre: the tree is not empty. */
 static void insert_beside(uint32_t handle)
 {
 	size_t place = place_of(toy_of(handle)->key);
@@ -173,13 +175,13 @@ static void remove_at(size_t place)
 	uint32_t handle = sorted[place];
 
 	mam_rb_unlink(nodes, &root, handle);
-	memset(&toy_of(handle)->node, 0xee,
-	       sizeof(struct mam_rbnode)); /* nobody may look at it any more */
+	/* The tree must not read it any more. */
+	memset(&toy_of(handle)->node, 0xee, sizeof(struct mam_rbnode));
 	sorted_count--;
 	memmove(&sorted[place], &sorted[place + 1], (sorted_count - place) * sizeof(sorted[0]));
 }
 
-START_TEST(an_empty_tree_is_sound_and_has_no_ends)
+START_TEST(empty_tree_is_valid_and_has_no_ends)
 {
 	ck_assert_sound();
 	ck_assert_uint_eq(mam_rb_extreme(nodes, 0, MAM_RB_LEFT), 0);
@@ -187,7 +189,7 @@ START_TEST(an_empty_tree_is_sound_and_has_no_ends)
 }
 END_TEST
 
-START_TEST(rising_and_falling_insertion_stay_balanced)
+START_TEST(ascending_and_descending_inserts_stay_balanced)
 {
 	for (size_t i = 1; i <= TOYS; i++) {
 		insert(handle_of(_i ? TOYS + 1 - i : i));
@@ -217,7 +219,7 @@ static void permutation(unsigned n, unsigned count, unsigned *out)
 	}
 }
 
-START_TEST(every_order_of_five_in_and_five_out)
+START_TEST(all_orders_of_five_inserts_and_removals)
 {
 	unsigned in[5], out[5];
 
@@ -237,7 +239,7 @@ START_TEST(every_order_of_five_in_and_five_out)
 }
 END_TEST
 
-START_TEST(every_one_taken_out_of_every_order_of_seven)
+START_TEST(each_removal_from_all_orders_of_seven)
 {
 	unsigned in[7];
 
@@ -253,13 +255,12 @@ START_TEST(every_one_taken_out_of_every_order_of_seven)
 }
 END_TEST
 
-START_TEST(random_changes_match_a_sorted_array)
+START_TEST(random_changes_match_sorted_array)
 {
 	bool present[TOYS + 1] = { false };
 	uint64_t state = 88172645463325252u + (uint64_t)_i;
-	unsigned span =
-		_i % 2 ? 40
-		       : TOYS; /* small trees meet the corner cases, large ones the long paths */
+	/* Small trees meet the corner cases, large ones the long paths. */
+	unsigned span = _i % 2 ? 40 : TOYS;
 
 	for (unsigned step = 0; step < 3000; step++) {
 		size_t index;
@@ -281,7 +282,7 @@ START_TEST(random_changes_match_a_sorted_array)
 }
 END_TEST
 
-START_TEST(replace_takes_the_place_at_root_leaf_and_between)
+START_TEST(replace_works_at_root_leaf_and_inner_node)
 {
 	for (size_t i = 1; i <= 15; i++)
 		insert(handle_of(i * 2));
@@ -297,7 +298,7 @@ START_TEST(replace_takes_the_place_at_root_leaf_and_between)
 }
 END_TEST
 
-/* A tree of 15 to damage; the damage is undone so that teardown sees a sound tree. */
+/* A tree of 15 to corrupt; the corruption is undone so that teardown finds a valid tree. */
 static void build_victim(void)
 {
 	for (size_t i = 1; i <= 15; i++)
@@ -309,18 +310,18 @@ static void ck_assert_fault(const char *word)
 {
 	const char *what = fault();
 
-	ck_assert_msg(what != NULL, "the check saw nothing wrong, not even with the %s", word);
-	ck_assert_msg(strstr(what, word) != NULL, "'%s' does not speak of the %s", what, word);
+	ck_assert_msg(what != NULL, "the check did not detect the %s", word);
+	ck_assert_msg(strstr(what, word) != NULL, "'%s' does not mention the %s", what, word);
 }
 
-START_TEST(check_sees_two_records_out_of_order)
+START_TEST(check_detects_wrong_order)
 {
 	build_victim();
 	for (size_t place = 0; place < 15; place++) {
 		int key = toy_of(sorted[place])->key;
 
-		toy_of(sorted[place])->key =
-			place < 14 ? key + 1 : key - 1; /* equals its neighbour: not in order */
+		/* Equals its neighbor: not in order. */
+		toy_of(sorted[place])->key = place < 14 ? key + 1 : key - 1;
 		ck_assert_fault("order");
 		toy_of(sorted[place])->key = key;
 	}
@@ -328,7 +329,7 @@ START_TEST(check_sees_two_records_out_of_order)
 }
 END_TEST
 
-START_TEST(check_sees_a_red_node_under_a_red_one)
+START_TEST(check_detects_red_child_of_red_node)
 {
 	unsigned planted = 0;
 
@@ -348,7 +349,7 @@ START_TEST(check_sees_a_red_node_under_a_red_one)
 }
 END_TEST
 
-START_TEST(check_sees_a_red_root)
+START_TEST(check_detects_red_root)
 {
 	build_victim();
 	root |= 1u;
@@ -358,7 +359,7 @@ START_TEST(check_sees_a_red_root)
 }
 END_TEST
 
-START_TEST(check_sees_paths_of_unequal_black_height)
+START_TEST(check_detects_unequal_black_height)
 {
 	unsigned planted = 0;
 
@@ -378,7 +379,7 @@ START_TEST(check_sees_paths_of_unequal_black_height)
 }
 END_TEST
 
-START_TEST(check_sees_a_wrong_parent_link)
+START_TEST(check_detects_wrong_parent_link)
 {
 	build_victim();
 	for (size_t place = 0; place < 15; place++) {
@@ -394,7 +395,7 @@ START_TEST(check_sees_a_wrong_parent_link)
 }
 END_TEST
 
-START_TEST(check_sees_a_circle_and_comes_back)
+START_TEST(check_detects_cycle_and_returns)
 {
 	uint32_t leaf;
 	struct mam_rbnode *node;
@@ -406,13 +407,16 @@ START_TEST(check_sees_a_circle_and_comes_back)
 	ck_assert_ptr_nonnull(fault());
 	node->child[MAM_RB_LEFT] = leaf;
 	ck_assert_ptr_nonnull(fault());
-	/* A record that is its own parent and child, under a root that is itself: only the depth can tell. */
+	/*
+	 * A record that is its own parent and child, under a root that is itself: only the depth
+	 * reveals it.
+	 */
 	node->parent = leaf;
 	ck_assert_ptr_nonnull(fault());
 }
 END_TEST
 
-START_TEST(check_leaves_the_count_alone_on_a_fault)
+START_TEST(check_leaves_count_unchanged_on_fault)
 {
 	uint64_t count = 77;
 
@@ -433,19 +437,19 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, an_empty_tree_is_sound_and_has_no_ends);
-	tcase_add_loop_test(tcase, rising_and_falling_insertion_stay_balanced, 0, 2);
-	tcase_add_test(tcase, every_order_of_five_in_and_five_out);
-	tcase_add_test(tcase, every_one_taken_out_of_every_order_of_seven);
-	tcase_add_loop_test(tcase, random_changes_match_a_sorted_array, 0, 6);
-	tcase_add_test(tcase, replace_takes_the_place_at_root_leaf_and_between);
-	tcase_add_test(tcase, check_sees_two_records_out_of_order);
-	tcase_add_test(tcase, check_sees_a_red_node_under_a_red_one);
-	tcase_add_test(tcase, check_sees_a_red_root);
-	tcase_add_test(tcase, check_sees_paths_of_unequal_black_height);
-	tcase_add_test(tcase, check_sees_a_wrong_parent_link);
-	tcase_add_test(tcase, check_sees_a_circle_and_comes_back);
-	tcase_add_test(tcase, check_leaves_the_count_alone_on_a_fault);
+	tcase_add_test(tcase, empty_tree_is_valid_and_has_no_ends);
+	tcase_add_loop_test(tcase, ascending_and_descending_inserts_stay_balanced, 0, 2);
+	tcase_add_test(tcase, all_orders_of_five_inserts_and_removals);
+	tcase_add_test(tcase, each_removal_from_all_orders_of_seven);
+	tcase_add_loop_test(tcase, random_changes_match_sorted_array, 0, 6);
+	tcase_add_test(tcase, replace_works_at_root_leaf_and_inner_node);
+	tcase_add_test(tcase, check_detects_wrong_order);
+	tcase_add_test(tcase, check_detects_red_child_of_red_node);
+	tcase_add_test(tcase, check_detects_red_root);
+	tcase_add_test(tcase, check_detects_unequal_black_height);
+	tcase_add_test(tcase, check_detects_wrong_parent_link);
+	tcase_add_test(tcase, check_detects_cycle_and_returns);
+	tcase_add_test(tcase, check_leaves_count_unchanged_on_fault);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

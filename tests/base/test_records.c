@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The array of records: handles stay good while it moves, none is given twice, and a refused growth costs nothing. */
+/*
+ * The array of records: handles stay valid while it moves, no record is allocated twice, and a
+ * refused growth changes nothing.
+ */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +39,9 @@ static void fill(uint32_t handle)
 	memset(mam_records_at(&records, handle), (int)(handle % 251), RECORD);
 }
 
-/* An assertion that holds is written down too, which costs more than the look: only for what is wrong. */
+/*
+ * Check records passed assertions too, which is slower than the comparison: assert only on failure.
+ */
 static void ck_assert_filled(uint32_t handle)
 {
 	const unsigned char *bytes = mam_records_at(&records, handle);
@@ -46,7 +51,7 @@ static void ck_assert_filled(uint32_t handle)
 			ck_abort_msg("record %u changed at byte %zu", handle, i);
 }
 
-START_TEST(handle_zero_is_never_given_and_handles_leave_the_low_bit_free)
+START_TEST(handles_are_nonzero_and_even)
 {
 	for (int i = 0; i < 100; i++) {
 		uint32_t handle = take();
@@ -58,7 +63,7 @@ START_TEST(handle_zero_is_never_given_and_handles_leave_the_low_bit_free)
 }
 END_TEST
 
-START_TEST(contents_survive_every_move)
+START_TEST(contents_survive_moves)
 {
 	static uint32_t handle[MANY];
 	char *base = records.base;
@@ -75,7 +80,7 @@ START_TEST(contents_survive_every_move)
 }
 END_TEST
 
-START_TEST(the_record_put_back_last_comes_first)
+START_TEST(last_freed_record_is_reused_first)
 {
 	uint32_t a = take(), b = take(), c = take();
 
@@ -88,7 +93,7 @@ START_TEST(the_record_put_back_last_comes_first)
 }
 END_TEST
 
-START_TEST(no_record_is_given_twice)
+START_TEST(no_record_is_allocated_twice)
 {
 	static bool given[MANY * RECORD / 8];
 	static uint32_t held[MANY];
@@ -103,7 +108,7 @@ START_TEST(no_record_is_given_twice)
 			uint32_t handle = take();
 
 			ck_assert_uint_lt(handle, sizeof(given));
-			ck_assert_msg(!given[handle], "record %u was given twice", handle);
+			ck_assert_msg(!given[handle], "record %u was allocated twice", handle);
 			given[handle] = true;
 			fill(handle);
 			held[count++] = handle;
@@ -119,7 +124,7 @@ START_TEST(no_record_is_given_twice)
 }
 END_TEST
 
-START_TEST(records_put_back_are_used_before_memory_grows)
+START_TEST(freed_records_are_reused_before_growth)
 {
 	uint32_t handle[100];
 	size_t bytes;
@@ -139,7 +144,7 @@ START_TEST(records_put_back_are_used_before_memory_grows)
 }
 END_TEST
 
-START_TEST(reserve_makes_that_many_takes_sure)
+START_TEST(reserve_guarantees_that_many_records)
 {
 	for (uint32_t count = 1; count < 5000; count = count * 3 + 1) {
 		char *base;
@@ -154,7 +159,7 @@ START_TEST(reserve_makes_that_many_takes_sure)
 }
 END_TEST
 
-/* Takes all there is without growth. */
+/* Takes all records that are available without growth. */
 static uint32_t exhaust(void)
 {
 	uint32_t last = 0;
@@ -166,7 +171,7 @@ static uint32_t exhaust(void)
 	return last;
 }
 
-START_TEST(a_refused_growth_leaves_everything_as_it_was)
+START_TEST(refused_growth_changes_nothing)
 {
 	uint32_t last = exhaust();
 	struct mam_records before = records;
@@ -180,7 +185,7 @@ START_TEST(a_refused_growth_leaves_everything_as_it_was)
 }
 END_TEST
 
-START_TEST(the_nth_growth_is_the_one_refused)
+START_TEST(refusal_applies_to_nth_growth)
 {
 	mam_records_refuse_at(3);
 	for (int growth = 1; growth <= 4; growth++) {
@@ -191,7 +196,7 @@ START_TEST(the_nth_growth_is_the_one_refused)
 }
 END_TEST
 
-START_TEST(the_first_range_can_be_refused_too)
+START_TEST(first_range_can_be_refused)
 {
 	struct mam_records other;
 
@@ -203,7 +208,7 @@ START_TEST(the_first_range_can_be_refused_too)
 }
 END_TEST
 
-START_TEST(an_address_space_limit_is_an_answer)
+START_TEST(address_space_limit_is_reported)
 {
 	struct rlimit limit;
 	uint32_t last = exhaust();
@@ -211,7 +216,7 @@ START_TEST(an_address_space_limit_is_an_answer)
 	enum mam_status status;
 
 	getrlimit(RLIMIT_AS, &limit);
-	limit.rlim_cur = 1 << 20; /* less than the process has already: no range can grow */
+	limit.rlim_cur = 1 << 20; /* less than the process already uses: no range can grow */
 	if (setrlimit(RLIMIT_AS, &limit) != 0)
 		return;
 	status = mam_records_reserve(&records, 1);
@@ -223,7 +228,7 @@ START_TEST(an_address_space_limit_is_an_answer)
 }
 END_TEST
 
-START_TEST(fini_gives_the_range_back)
+START_TEST(fini_frees_range)
 {
 	struct mam_records other;
 	unsigned char resident;
@@ -234,7 +239,7 @@ START_TEST(fini_gives_the_range_back)
 	ck_assert_int_eq(mincore(base, 1, &resident), 0);
 	mam_records_fini(&other);
 	ck_assert_int_ne(mincore(base, 1, &resident), 0);
-	mam_records_fini(&other); /* twice is once */
+	mam_records_fini(&other); /* a second call is a no-op */
 }
 END_TEST
 
@@ -247,17 +252,17 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
-	tcase_add_test(tcase, handle_zero_is_never_given_and_handles_leave_the_low_bit_free);
-	tcase_add_test(tcase, contents_survive_every_move);
-	tcase_add_test(tcase, the_record_put_back_last_comes_first);
-	tcase_add_test(tcase, no_record_is_given_twice);
-	tcase_add_test(tcase, records_put_back_are_used_before_memory_grows);
-	tcase_add_test(tcase, reserve_makes_that_many_takes_sure);
-	tcase_add_test(tcase, a_refused_growth_leaves_everything_as_it_was);
-	tcase_add_test(tcase, the_nth_growth_is_the_one_refused);
-	tcase_add_test(tcase, the_first_range_can_be_refused_too);
-	tcase_add_test(tcase, an_address_space_limit_is_an_answer);
-	tcase_add_test(tcase, fini_gives_the_range_back);
+	tcase_add_test(tcase, handles_are_nonzero_and_even);
+	tcase_add_test(tcase, contents_survive_moves);
+	tcase_add_test(tcase, last_freed_record_is_reused_first);
+	tcase_add_test(tcase, no_record_is_allocated_twice);
+	tcase_add_test(tcase, freed_records_are_reused_before_growth);
+	tcase_add_test(tcase, reserve_guarantees_that_many_records);
+	tcase_add_test(tcase, refused_growth_changes_nothing);
+	tcase_add_test(tcase, refusal_applies_to_nth_growth);
+	tcase_add_test(tcase, first_range_can_be_refused);
+	tcase_add_test(tcase, address_space_limit_is_reported);
+	tcase_add_test(tcase, fini_frees_range);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Every status has a name and a sentence of its own, and no number makes the calls fail.
- */
+/* Every status has its own name and sentence, and no number makes the calls fail. */
 #include <check.h>
 #include <limits.h>
 #include <stdio.h>
@@ -24,7 +22,7 @@ START_TEST(every_status_has_a_sentence)
 }
 END_TEST
 
-START_TEST(names_are_those_of_the_header)
+START_TEST(names_match_header)
 {
 	ck_assert_str_eq(mam_status_name(MAM_OK), "MAM_OK");
 	ck_assert_str_eq(mam_status_name(MAM_ERROR_INVALID_VALUE), "MAM_ERROR_INVALID_VALUE");
@@ -45,7 +43,7 @@ START_TEST(names_are_those_of_the_header)
 }
 END_TEST
 
-START_TEST(other_numbers_are_answered_too)
+START_TEST(unknown_numbers_have_a_sentence)
 {
 	static const int numbers[] = { -1, INT_MIN, INT_MAX, MAM_ERROR_IO + 1 };
 
@@ -57,7 +55,7 @@ START_TEST(other_numbers_are_answered_too)
 }
 END_TEST
 
-START_TEST(the_version_is_that_of_the_header)
+START_TEST(version_matches_header)
 {
 	char numbers[32];
 
@@ -78,9 +76,9 @@ int main(void)
 	int failed;
 
 	tcase_add_test(words, every_status_has_a_sentence);
-	tcase_add_test(words, names_are_those_of_the_header);
-	tcase_add_test(words, other_numbers_are_answered_too);
-	tcase_add_test(words, the_version_is_that_of_the_header);
+	tcase_add_test(words, names_match_header);
+	tcase_add_test(words, unknown_numbers_have_a_sentence);
+	tcase_add_test(words, version_matches_header);
 	suite_add_tcase(suite, words);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cached.h - a pool of host addresses with a cache, by the public interface, and its numbers.
+ * cached.h - a pool of host addresses with a cache, made through the public interface, and its
+ * statistics.
  */
 #ifndef TESTS_CACHE_CACHED_H
 #define TESTS_CACHE_CACHED_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The handshake: owners add to plain numbers inside, another stops them and reads. Numbers that do
- * not match were read while an owner was inside. With membarrier and with fences.
+ * The asymmetric lock: owners update plain counters inside it, and another thread stops them and
+ * reads. Counters that differ were read while an owner was inside. With membarrier and with fences.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -15,7 +15,7 @@
 struct owner {
 	struct mam_asymlock hand;
 	pthread_t thread;
-	uint64_t left, right; /* equal whenever nobody is inside */
+	uint64_t left, right; /* equal whenever no owner is inside */
 	uint64_t refused;     /* thread */
 };
 
@@ -41,7 +41,7 @@ static void *work(void *argument)
 	return NULL;
 }
 
-START_TEST(who_is_stopped_is_not_inside)
+START_TEST(stopped_owner_is_not_inside)
 {
 	uint64_t last[OWNERS] = { 0 };
 
@@ -79,14 +79,14 @@ START_TEST(who_is_stopped_is_not_inside)
 }
 END_TEST
 
-START_TEST(nobody_enters_twice_or_when_stopped)
+START_TEST(owner_cannot_enter_twice_or_when_stopped)
 {
 	struct mam_asymlock hand;
 
 	mam_asymlock_init(&hand);
 	ck_assert(mam_asymlock_enter(&hand));
 	ck_assert(mam_asymlock_is_inside(&hand));
-	ck_assert(!mam_asymlock_enter(&hand)); /* a signal handler, say */
+	ck_assert(!mam_asymlock_enter(&hand)); /* for example in a signal handler */
 	ck_assert(mam_asymlock_is_inside(&hand));
 	mam_asymlock_leave(&hand);
 	mam_asymlock_stop_begin(&hand);
@@ -101,7 +101,10 @@ END_TEST
 static struct mam_asymlock *watched;
 static unsigned barriers, waits, requests;
 
-/* The owner has entered, which becomes visible now. Had it read the request, it would see it. */
+/*
+ * The owner has entered, and its store becomes visible now. If it had read the request, its reads
+ * would see it.
+ */
 static void show_owner(void)
 {
 	barriers++;
@@ -131,7 +134,7 @@ static void ck_assert_watched(void)
 	ck_assert_uint_eq(waits, 1);    /* busy was read after it */
 }
 
-START_TEST(an_owner_that_the_barrier_shows_is_waited_for)
+START_TEST(stopper_waits_for_owner_visible_at_barrier)
 {
 	struct mam_asymlock hand;
 
@@ -150,7 +153,7 @@ struct other {
 	pthread_barrier_t ready, done;
 };
 
-/* A thread that has a cache, and does not touch it from `ready` to `done`. */
+/* A thread that has a cache, and does not access it from `ready` to `done`. */
 static void *own_a_cache(void *argument)
 {
 	struct other *other = argument;
@@ -179,8 +182,8 @@ static void count(struct mam_pool *pool)
 	ck_assert_uint_eq(stats.allocs, 1);
 }
 
-/* The same through calls that read or empty the caches of all threads. */
-START_TEST(a_pool_waits_for_an_owner_that_the_barrier_shows)
+/* The same with calls that read or empty the caches of all threads. */
+START_TEST(pool_waits_for_owner_visible_at_barrier)
 {
 	static void (*const calls[])(struct mam_pool * pool) = { trim, check, count };
 	struct other other = { .pool = cached_pool(64 * KIB) };
@@ -206,9 +209,9 @@ int main(void)
 {
 	TCase *tcase = suite_begin("cache/asymlock");
 
-	tcase_add_loop_test(tcase, who_is_stopped_is_not_inside, 0, 2);
-	tcase_add_test(tcase, nobody_enters_twice_or_when_stopped);
-	tcase_add_test(tcase, an_owner_that_the_barrier_shows_is_waited_for);
-	tcase_add_loop_test(tcase, a_pool_waits_for_an_owner_that_the_barrier_shows, 0, 3);
+	tcase_add_loop_test(tcase, stopped_owner_is_not_inside, 0, 2);
+	tcase_add_test(tcase, owner_cannot_enter_twice_or_when_stopped);
+	tcase_add_test(tcase, stopper_waits_for_owner_visible_at_barrier);
+	tcase_add_loop_test(tcase, pool_waits_for_owner_visible_at_barrier, 0, 3);
 	return suite_end();
 }

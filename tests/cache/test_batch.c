@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pool's door for caches: several blocks at once, and counts of what callers hold. */
+/*
+ * The pool's interface for caches: several blocks per call, and counts of the blocks that callers
+ * own.
+ */
 #include "cached.h"
 #include "pool/batch.h"
 
-START_TEST(blocks_beyond_the_first_are_cached)
+START_TEST(blocks_after_the_first_count_as_cached)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = MIB });
 	struct mam_tally tally = { 0 };
@@ -26,7 +29,7 @@ START_TEST(blocks_beyond_the_first_are_cached)
 	ck_assert_uint_eq(stats_of(f).cached_blocks, 0);
 	ck_assert_uint_eq(stats_of(f).frees, 0);
 	ck_assert_uint_eq(stats_of(f).live_blocks, 1);
-	mam_pool_free_batch(f->pool, more, 8, &tally); /* known no more: left out */
+	mam_pool_free_batch(f->pool, more, 8, &tally); /* no longer live: skipped */
 	intact(f);
 	ck_assert_int_eq(mam_pool_free_one(f->pool, block, 0, &tally), MAM_OK);
 	ck_assert_int_eq(mam_pool_free_one(f->pool, block, 0, &tally), MAM_ERROR_DOUBLE_FREE);
@@ -35,7 +38,7 @@ START_TEST(blocks_beyond_the_first_are_cached)
 }
 END_TEST
 
-START_TEST(as_many_more_as_there_is_space_for)
+START_TEST(batch_is_bounded_by_free_space)
 {
 	struct fixture *f = fixture_new(
 		&(struct mam_pool_config){ .chunk_bytes = 4096, .growth_bytes = MAM_GROWTH_NONE });
@@ -54,7 +57,7 @@ START_TEST(as_many_more_as_there_is_space_for)
 }
 END_TEST
 
-START_TEST(a_tally_comes_into_the_counts_with_its_peaks)
+START_TEST(tally_is_added_to_counts_with_its_peaks)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = MIB });
 	struct mam_tally tally = { 0 };
@@ -75,7 +78,7 @@ START_TEST(a_tally_comes_into_the_counts_with_its_peaks)
 	ck_assert_uint_eq(stats_of(f).cached_blocks, 2);
 	ck_assert_uint_eq(tally.allocs, 0);
 	ck_assert_uint_eq(tally.reserved_bytes, MIB);
-	/* What was asked for is known to the caller alone. */
+	/* Only the caller knows the requested size. */
 	ck_assert_int_eq(mam_pool_free_one(f->pool, more[0], 500, &tally), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).live_bytes, 512 + 500);
 	mam_pool_amend(f->pool, more[1], 500, &tally);
@@ -85,8 +88,8 @@ START_TEST(a_tally_comes_into_the_counts_with_its_peaks)
 }
 END_TEST
 
-/* One thread tells what it was given; others do not yet tell that they freed it, over and over. */
-START_TEST(no_peak_of_callers_is_above_what_there_is)
+/* One thread reports its allocations; others have not yet reported their frees, repeatedly. */
+START_TEST(peaks_never_exceed_existing_blocks)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = MIB });
 	struct mam_tally told = { 0 }, other = { 0 };
@@ -113,7 +116,7 @@ START_TEST(no_peak_of_callers_is_above_what_there_is)
 }
 END_TEST
 
-START_TEST(fresh_space_is_refused_above_a_mark)
+START_TEST(fresh_space_is_refused_above_limit)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = MIB });
 	struct mam_tally tally = { 0 };
@@ -126,7 +129,7 @@ START_TEST(fresh_space_is_refused_above_a_mark)
 	ck_assert_int_eq(mam_pool_alloc_below(f->pool, 64 * KIB, 0, &tally, 64 * KIB, &second),
 			 MAM_OK);
 	give(f, first);
-	/* A hole that fits is no fresh ground. */
+	/* A free block that fits is not fresh memory. */
 	ck_assert_int_eq(mam_pool_alloc_below(f->pool, 64 * KIB, 0, &tally, 0, &third), MAM_OK);
 	ck_assert_ptr_eq(third, first);
 	fixture_end(f);
@@ -137,10 +140,10 @@ int main(void)
 {
 	TCase *tcase = suite_begin("cache/batch");
 
-	tcase_add_test(tcase, blocks_beyond_the_first_are_cached);
-	tcase_add_test(tcase, as_many_more_as_there_is_space_for);
-	tcase_add_test(tcase, a_tally_comes_into_the_counts_with_its_peaks);
-	tcase_add_test(tcase, no_peak_of_callers_is_above_what_there_is);
-	tcase_add_test(tcase, fresh_space_is_refused_above_a_mark);
+	tcase_add_test(tcase, blocks_after_the_first_count_as_cached);
+	tcase_add_test(tcase, batch_is_bounded_by_free_space);
+	tcase_add_test(tcase, tally_is_added_to_counts_with_its_peaks);
+	tcase_add_test(tcase, peaks_never_exceed_existing_blocks);
+	tcase_add_test(tcase, fresh_space_is_refused_above_limit);
 	return suite_end();
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bins: the smallest that fits, the newest first, what is given up, and what a second free breaks. */
+/*
+ * Bins: the smallest block that fits, the newest first, evictions, and the effect of a double free.
+ */
 #include "cached.h"
 
 #define BASE ((uintptr_t)0x7f2000000000)
@@ -38,7 +40,7 @@ static uintptr_t pop(uint64_t granules)
 	return block;
 }
 
-START_TEST(the_smallest_that_fits_is_found)
+START_TEST(best_fit_is_found)
 {
 	static const uint64_t sizes[] = { 1, 2, 63, 64, 65, 127, 128, 1000, 2047, 2048 };
 
@@ -58,7 +60,7 @@ START_TEST(the_smallest_that_fits_is_found)
 }
 END_TEST
 
-START_TEST(a_bin_is_a_stack)
+START_TEST(bin_is_a_stack)
 {
 	for (size_t i = 0; i < 100; i++)
 		push(&bins, i, 7);
@@ -71,7 +73,7 @@ START_TEST(a_bin_is_a_stack)
 }
 END_TEST
 
-START_TEST(what_is_given_up_is_of_the_fullest_octave)
+START_TEST(eviction_takes_from_fullest_octave)
 {
 	void *blocks[8];
 
@@ -91,14 +93,14 @@ START_TEST(what_is_given_up_is_of_the_fullest_octave)
 }
 END_TEST
 
-START_TEST(blocks_move_whole)
+START_TEST(batch_moves_all_blocks_of_octave)
 {
 	struct mam_batch batch;
 
 	for (size_t i = 0; i < 20; i++)
 		push(&bins, i, 10 + i);
 	ck_assert_uint_eq(mam_bins_fullest(&bins), 4);
-	ck_assert(mam_bins_pack(&bins, 4, &batch)); /* 16 to 29: of one octave, 16 on */
+	ck_assert(mam_bins_pack(&bins, 4, &batch)); /* 16 to 29: one octave, from 16 up */
 	ck_assert_uint_eq(batch.blocks, 14);
 	ck_assert_uint_eq(batch.granules, 14 * 45 / 2);
 	ck_assert_ptr_null(mam_batch_check(&batch, 4));
@@ -113,7 +115,7 @@ START_TEST(blocks_move_whole)
 }
 END_TEST
 
-START_TEST(a_batch_has_a_bound)
+START_TEST(batch_size_is_bounded)
 {
 	struct mam_batch batch;
 
@@ -126,8 +128,8 @@ START_TEST(a_batch_has_a_bound)
 }
 END_TEST
 
-/* Blocks below it cannot be told from others: they are lost, however the parcel ends. */
-START_TEST(a_block_freed_again_out_of_a_batch_ends_it)
+/* Blocks below it are indistinguishable from others: they are lost, however the batch ends. */
+START_TEST(double_free_of_batched_block_ends_batch)
 {
 	void *blocks[MAM_BATCH_BLOCKS];
 	struct mam_batch batch;
@@ -152,8 +154,11 @@ START_TEST(a_block_freed_again_out_of_a_batch_ends_it)
 }
 END_TEST
 
-/* Two threads free one block at once: the tag is the last one's, and the first one's bin notices. */
-START_TEST(a_block_in_two_bins_is_handed_out_once)
+/*
+ * Two threads free one block concurrently: the tag is that of the last one, and the bin of the
+ * first one detects it.
+ */
+START_TEST(block_in_two_bins_is_allocated_once)
 {
 	push(&bins, 1, 5);
 	push(&bins, 2, 5);
@@ -170,8 +175,11 @@ START_TEST(a_block_in_two_bins_is_handed_out_once)
 }
 END_TEST
 
-/* A shelf for each octave: what is put on any of them is found, and what is evicted is all of it. */
-START_TEST(a_transfer_cache_keeps_every_octave)
+/*
+ * The transfer cache has a list per octave: a batch of any octave is found, and eviction returns
+ * everything.
+ */
+START_TEST(transfer_cache_keeps_every_octave)
 {
 	static struct mam_transfer transfer;
 	void *blocks[MAM_BATCH_BLOCKS];
@@ -185,10 +193,11 @@ START_TEST(a_transfer_cache_keeps_every_octave)
 	}
 	ck_assert_ptr_null(mam_transfer_check(&transfer));
 	push(&bins, 20, 1);
-	ck_assert_uint_eq(mam_transfer_give(&transfer, &bins, 4095), 0); /* it holds so much */
+	/* It already has 4095 granules. */
+	ck_assert_uint_eq(mam_transfer_give(&transfer, &bins, 4095), 0);
 	ck_assert_uint_eq(pop(1), block_of(20));
 	ck_assert(!mam_transfer_take(&transfer, &other, 9, 15));
-	ck_assert(mam_transfer_take(&transfer, &other, 28, 42)); /* of the octave above */
+	ck_assert(mam_transfer_take(&transfer, &other, 28, 42)); /* from the octave above */
 	ck_assert_uint_eq(mam_bins_best(&other, 28, 42), 32);
 	for (size_t count; (count = mam_transfer_evict(&transfer, blocks)) != 0;)
 		evicted += count;
@@ -202,13 +211,13 @@ int main(void)
 	TCase *tcase = suite_begin("cache/bins");
 
 	tcase_add_checked_fixture(tcase, begin, NULL);
-	tcase_add_test(tcase, the_smallest_that_fits_is_found);
-	tcase_add_test(tcase, a_bin_is_a_stack);
-	tcase_add_test(tcase, what_is_given_up_is_of_the_fullest_octave);
-	tcase_add_test(tcase, blocks_move_whole);
-	tcase_add_test(tcase, a_batch_has_a_bound);
-	tcase_add_test(tcase, a_block_freed_again_out_of_a_batch_ends_it);
-	tcase_add_test(tcase, a_transfer_cache_keeps_every_octave);
-	tcase_add_test(tcase, a_block_in_two_bins_is_handed_out_once);
+	tcase_add_test(tcase, best_fit_is_found);
+	tcase_add_test(tcase, bin_is_a_stack);
+	tcase_add_test(tcase, eviction_takes_from_fullest_octave);
+	tcase_add_test(tcase, batch_moves_all_blocks_of_octave);
+	tcase_add_test(tcase, batch_size_is_bounded);
+	tcase_add_test(tcase, double_free_of_batched_block_ends_batch);
+	tcase_add_test(tcase, transfer_cache_keeps_every_octave);
+	tcase_add_test(tcase, block_in_two_bins_is_allocated_once);
 	return suite_end();
 }

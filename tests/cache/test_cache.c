@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pool with a cache, used by one thread: what callers see is what they see without. */
+/* A pool with a cache, used by one thread: callers see the same behavior as without a cache. */
 #include <stdlib.h>
 
 #include <mam/source.h>
@@ -18,13 +18,13 @@ static void begin(void)
 	pool = cached_pool(64 * MIB);
 }
 
-START_TEST(a_freed_block_comes_back_without_the_pool)
+START_TEST(freed_block_is_reused_without_pool)
 {
 	void *block = get(pool, 300);
 
 	put(pool, block);
 	ck_assert_uint_eq(numbers(pool).cached_blocks, 1);
-	ck_assert_ptr_eq(get(pool, 512), block); /* of the same granule */
+	ck_assert_ptr_eq(get(pool, 512), block); /* rounds up to the same granule */
 	ck_assert_uint_eq(numbers(pool).cached_blocks, 0);
 	ck_assert_uint_eq(numbers(pool).live_bytes, 512);
 	put(NULL, block);
@@ -34,7 +34,7 @@ START_TEST(a_freed_block_comes_back_without_the_pool)
 }
 END_TEST
 
-START_TEST(a_block_an_eighth_larger_serves_and_no_other)
+START_TEST(block_up_to_an_eighth_larger_is_reused)
 {
 	void *block = get(pool, 90 * KIB), *next;
 	size_t bytes;
@@ -53,8 +53,8 @@ START_TEST(a_block_an_eighth_larger_serves_and_no_other)
 }
 END_TEST
 
-/* What the thread did without the pool comes before what it does with it. */
-START_TEST(a_free_past_the_cache_leaves_the_peak_right)
+/* Operations without the pool are counted before the next one with it. */
+START_TEST(free_that_bypasses_cache_keeps_peak_correct)
 {
 	void *block = get(pool, 64 * KIB), *large = NULL;
 
@@ -69,7 +69,7 @@ START_TEST(a_free_past_the_cache_leaves_the_peak_right)
 }
 END_TEST
 
-START_TEST(misuse_gets_the_statuses_it_gets_without)
+START_TEST(misuse_has_same_statuses_as_without_cache)
 {
 	char *block = get(pool, 4096), *large = get(pool, 48 * KIB);
 	struct mam_pool *stranger = cached_pool(MIB), *owner;
@@ -82,7 +82,7 @@ START_TEST(misuse_gets_the_statuses_it_gets_without)
 	ck_assert_int_eq(mam_free(stranger, block), MAM_ERROR_NOT_OWNED);
 	put(pool, block);
 	put(pool, large);
-	for (int i = 0; i < 2; i++) { /* cached, and then no more */
+	for (int i = 0; i < 2; i++) { /* cached at first, then not */
 		ck_assert_int_eq(mam_free(pool, block), MAM_ERROR_DOUBLE_FREE);
 		ck_assert_int_eq(mam_free(NULL, block), MAM_ERROR_DOUBLE_FREE);
 		ck_assert_int_eq(mam_free(pool, large), MAM_ERROR_DOUBLE_FREE);
@@ -96,7 +96,7 @@ START_TEST(misuse_gets_the_statuses_it_gets_without)
 		ck_assert_int_eq(mam_free_async(pool, block, NULL), MAM_ERROR_DOUBLE_FREE);
 		ck_assert_int_eq(mam_free_async(pool, large, NULL), MAM_ERROR_DOUBLE_FREE);
 		ck_assert_int_eq(mam_free_async(pool, large + 512, NULL), MAM_ERROR_DOUBLE_FREE);
-		/* where no tag near by gives it away */
+		/* Where no tag nearby reveals it. */
 		ck_assert_int_eq(mam_free(pool, large + 40 * KIB), MAM_ERROR_DOUBLE_FREE);
 		ck_assert_int_eq(mam_free_async(pool, large + 40 * KIB, NULL),
 				 MAM_ERROR_DOUBLE_FREE);
@@ -123,7 +123,7 @@ static bool count(const struct mam_segment_info *segment, void *user)
 	return true;
 }
 
-START_TEST(a_walk_shows_what_callers_hold)
+START_TEST(walk_reports_blocks_of_callers_only)
 {
 	void *first = get(pool, 1000), *second = get(pool, 600), *third = get(pool, 90 * KIB);
 
@@ -133,14 +133,14 @@ START_TEST(a_walk_shows_what_callers_hold)
 	ck_assert_int_eq(mam_pool_walk(pool, count, NULL), MAM_OK);
 	ck_assert_uint_eq(live_seen, 2);
 	ck_assert_uint_eq(requested_seen, 1024 + 90 * KIB);
-	ck_assert_uint_eq(free_seen, 2); /* what the second left, and the rest of the chunk */
+	ck_assert_uint_eq(free_seen, 2); /* memory of the second one, and the rest of the chunk */
 	put(pool, first);
 	put(pool, third);
 	done_with(pool);
 }
 END_TEST
 
-START_TEST(a_retired_block_is_the_pools)
+START_TEST(retired_block_bypasses_cache)
 {
 	void *block = get(pool, 1000);
 	size_t bytes, reclaimed;
@@ -159,8 +159,10 @@ START_TEST(a_retired_block_is_the_pools)
 }
 END_TEST
 
-/* The same random requests on a pool with a cache and one without: the same numbers throughout. */
-START_TEST(statistics_are_those_of_a_pool_without)
+/*
+ * The same random requests on a pool with a cache and on one without: equal statistics throughout.
+ */
+START_TEST(statistics_match_pool_without_cache)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	void *with[SLOTS] = { NULL }, *without[SLOTS] = { NULL };
@@ -210,7 +212,7 @@ START_TEST(statistics_are_those_of_a_pool_without)
 }
 END_TEST
 
-START_TEST(a_block_with_nowhere_to_go_is_the_pools)
+START_TEST(uncacheable_blocks_go_to_pool)
 {
 	void *aligned, *again, *now;
 
@@ -231,7 +233,7 @@ START_TEST(a_block_with_nowhere_to_go_is_the_pools)
 }
 END_TEST
 
-START_TEST(granules_decide)
+START_TEST(granule_decides_cached_sizes)
 {
 	static const size_t granules[] = { 16, 256, 512, 4096, MIB, 2 * MIB };
 
@@ -268,7 +270,7 @@ static void listen(const struct mam_event *event, void *user)
 		told[1] += event->bytes;
 }
 
-START_TEST(listeners_hear_of_all)
+START_TEST(listeners_get_all_events)
 {
 	void *block = get(pool, 700);
 
@@ -283,7 +285,7 @@ START_TEST(listeners_hear_of_all)
 }
 END_TEST
 
-START_TEST(addresses_are_used_again_by_another_pool)
+START_TEST(addresses_are_reused_by_other_pool)
 {
 	void *block = get(pool, 5000), *theirs = NULL;
 	struct mam_pool *next = NULL;
@@ -303,8 +305,8 @@ START_TEST(addresses_are_used_again_by_another_pool)
 }
 END_TEST
 
-/* What is cached where memory is mapped in pieces: a 256th of all memory, up to 12 MiB a thread. */
-START_TEST(mapped_memory_is_cached_sparingly)
+/* Cache limit on mapped memory: a 256th of all memory, up to 12 MiB per thread. */
+START_TEST(cache_is_smaller_on_mapped_memory)
 {
 	static const struct {
 		size_t total_gib, max_mib;
@@ -332,8 +334,11 @@ START_TEST(mapped_memory_is_cached_sparingly)
 }
 END_TEST
 
-/* As attr.spare_bytes promises: what lies free beyond it goes back by itself, also past a cache. */
-START_TEST(frees_past_the_cache_give_back_what_is_spare)
+/*
+ * As attr.spare_bytes promises: free memory above it is released automatically, also when frees
+ * bypass a cache.
+ */
+START_TEST(frees_that_bypass_cache_release_above_spare)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_pool *own = NULL;
@@ -354,7 +359,7 @@ START_TEST(frees_past_the_cache_give_back_what_is_spare)
 	ck_assert_uint_ge(numbers(own).reserved_bytes, 32 * MIB);
 	for (int i = 0; i < 4096; i++)
 		put(own, small[i]);
-	/* What the cache keeps is not free; what it gave up was. */
+	/* Cached memory is not free; evicted memory was. */
 	ck_assert_uint_lt(numbers(own).reserved_bytes, 32 * MIB);
 	ck_assert_uint_le(numbers(own).reserved_bytes, numbers(own).cached_bytes + 4 * MIB);
 	done_with(own);
@@ -366,18 +371,18 @@ int main(void)
 	TCase *tcase = suite_begin("cache/cache");
 
 	tcase_add_checked_fixture(tcase, begin, NULL);
-	tcase_add_test(tcase, a_freed_block_comes_back_without_the_pool);
-	tcase_add_test(tcase, a_block_an_eighth_larger_serves_and_no_other);
-	tcase_add_test(tcase, a_free_past_the_cache_leaves_the_peak_right);
-	tcase_add_test(tcase, misuse_gets_the_statuses_it_gets_without);
-	tcase_add_test(tcase, a_walk_shows_what_callers_hold);
-	tcase_add_test(tcase, a_retired_block_is_the_pools);
-	tcase_add_test(tcase, statistics_are_those_of_a_pool_without);
-	tcase_add_test(tcase, a_block_with_nowhere_to_go_is_the_pools);
-	tcase_add_test(tcase, granules_decide);
-	tcase_add_test(tcase, listeners_hear_of_all);
-	tcase_add_test(tcase, addresses_are_used_again_by_another_pool);
-	tcase_add_test(tcase, frees_past_the_cache_give_back_what_is_spare);
-	tcase_add_loop_test(tcase, mapped_memory_is_cached_sparingly, 0, 3);
+	tcase_add_test(tcase, freed_block_is_reused_without_pool);
+	tcase_add_test(tcase, block_up_to_an_eighth_larger_is_reused);
+	tcase_add_test(tcase, free_that_bypasses_cache_keeps_peak_correct);
+	tcase_add_test(tcase, misuse_has_same_statuses_as_without_cache);
+	tcase_add_test(tcase, walk_reports_blocks_of_callers_only);
+	tcase_add_test(tcase, retired_block_bypasses_cache);
+	tcase_add_test(tcase, statistics_match_pool_without_cache);
+	tcase_add_test(tcase, uncacheable_blocks_go_to_pool);
+	tcase_add_test(tcase, granule_decides_cached_sizes);
+	tcase_add_test(tcase, listeners_get_all_events);
+	tcase_add_test(tcase, addresses_are_reused_by_other_pool);
+	tcase_add_test(tcase, frees_that_bypass_cache_release_above_spare);
+	tcase_add_loop_test(tcase, cache_is_smaller_on_mapped_memory, 0, 3);
 	return suite_end();
 }

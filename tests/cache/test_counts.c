@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts of several threads: one gives out a block from its cache, another frees it and meets the
- * pool first. What is told meanwhile must not stay in the peaks, and who asks hears of one moment.
+ * Counts of several threads: one allocates a block from its cache, and another one frees it and
+ * reports to the pool first. Such intermediate reports must not stay in the peaks, and statistics
+ * are from one moment.
  */
 #include <pthread.h>
 
@@ -15,7 +16,7 @@ struct giver {
 	void *blocks[BLOCKS];
 };
 
-/* The second round comes from the cache, and the pool does not hear of it. */
+/* The second round comes from the cache, and the pool does not count it yet. */
 static void *give_away(void *argument)
 {
 	struct giver *giver = argument;
@@ -33,7 +34,7 @@ static void *give_away(void *argument)
 	return NULL;
 }
 
-START_TEST(a_free_that_is_told_before_its_allocation_makes_no_peak)
+START_TEST(free_reported_before_its_alloc_makes_no_peak)
 {
 	struct mam_stats stats = { .size = sizeof(stats) };
 	struct giver giver = { .pool = cached_pool(4 * MIB) };
@@ -46,9 +47,9 @@ START_TEST(a_free_that_is_told_before_its_allocation_makes_no_peak)
 	pthread_barrier_wait(&giver.given);
 	for (size_t i = 0; i < BLOCKS; i++)
 		put(giver.pool, giver.blocks[i]);
-	block = get(giver.pool, 512 * KIB); /* from the pool: what was freed is told */
-	ck_assert_int_lt((int64_t)giver.pool->counts.live_blocks,
-			 0); /* or this test says nothing */
+	block = get(giver.pool, 512 * KIB); /* from the pool: this reports the frees */
+	/* Otherwise this test proves nothing. */
+	ck_assert_int_lt((int64_t)giver.pool->counts.live_blocks, 0);
 	mam_lock_take(&giver.pool->lock);
 	ck_assert_ptr_null(mam_pool_fault_locked(giver.pool));
 	mam_lock_release(&giver.pool->lock);
@@ -70,6 +71,6 @@ int main(void)
 {
 	TCase *tcase = suite_begin("cache/counts");
 
-	tcase_add_test(tcase, a_free_that_is_told_before_its_allocation_makes_no_peak);
+	tcase_add_test(tcase, free_reported_before_its_alloc_makes_no_peak);
 	return suite_end();
 }

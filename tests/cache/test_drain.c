@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Caches emptied by others: trim, growth, lack of memory, age, the thread's end, the pool's end. */
+/*
+ * Caches emptied by other threads: trim, growth, lack of memory, age, the thread's end, the pool's
+ * end.
+ */
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -7,7 +10,7 @@
 
 #include "cached.h"
 
-/* A thread that fills its cache, and waits to be told to go on or to end. */
+/* A thread that fills its cache, and waits for a signal to continue or to end. */
 struct helper {
 	struct mam_pool *pool;
 	pthread_t thread;
@@ -33,7 +36,7 @@ static void *help(void *argument)
 	fill(helper->pool, helper->blocks, helper->bytes);
 	pthread_barrier_wait(&helper->barrier);
 	pthread_barrier_wait(&helper->barrier);
-	/* The pool may have ended. */
+	/* The pool may be destroyed by now. */
 	if (mam_malloc(helper->pool, 512, &block) == MAM_OK)
 		mam_free(helper->pool, block);
 	return NULL;
@@ -56,7 +59,7 @@ static void helper_end(struct helper *helper)
 	pthread_join(helper->thread, NULL);
 }
 
-START_TEST(trim_empties_every_threads_cache)
+START_TEST(trim_empties_caches_of_all_threads)
 {
 	struct mam_pool *pool = cached_pool(0);
 	struct helper helper;
@@ -74,8 +77,10 @@ START_TEST(trim_empties_every_threads_cache)
 }
 END_TEST
 
-/* What is cached is ground for others before the source is asked, and before a request fails. */
-START_TEST(a_pool_empties_caches_before_it_grows)
+/*
+ * Cached memory is reused by other threads before the source is called, and before a request fails.
+ */
+START_TEST(pool_empties_caches_before_growth)
 {
 	struct mam_pool *pool = cached_pool(4 * MIB);
 	struct mam_stats stats;
@@ -94,7 +99,7 @@ START_TEST(a_pool_empties_caches_before_it_grows)
 }
 END_TEST
 
-START_TEST(a_thread_that_ends_leaves_nothing_behind)
+START_TEST(ended_thread_leaves_no_cached_blocks)
 {
 	struct mam_pool *pool = cached_pool(MIB), *second = cached_pool(MIB);
 	struct helper helper;
@@ -109,7 +114,7 @@ START_TEST(a_thread_that_ends_leaves_nothing_behind)
 }
 END_TEST
 
-START_TEST(an_idle_thread_loses_its_cache_by_age)
+START_TEST(cache_of_idle_thread_expires)
 {
 	struct mam_pool *pool = cached_pool(64 * MIB);
 	uint64_t second = 1000000000;
@@ -120,20 +125,20 @@ START_TEST(an_idle_thread_loses_its_cache_by_age)
 	cached = numbers(pool).cached_blocks;
 	ck_assert_uint_ge(cached, 100);
 	mam_cache_age(pool, 10 * second);
-	ck_assert_uint_eq(numbers(pool).cached_blocks,
-			  cached); /* it was in use since the last look */
+	/* It was in use since the last check. */
+	ck_assert_uint_eq(numbers(pool).cached_blocks, cached);
 	mam_cache_age(pool, 10 * second + second / 2);
 	ck_assert_uint_eq(numbers(pool).cached_blocks, cached); /* too early */
 	fill(pool, 20, 512);
 	mam_cache_age(pool, 11 * second);
-	ck_assert_uint_lt(numbers(pool).cached_blocks, 60); /* ours is left */
+	ck_assert_uint_lt(numbers(pool).cached_blocks, 60); /* the cache of this thread is left */
 	ck_assert_uint_ge(numbers(pool).cached_blocks, 20);
 	helper_end(&helper);
 	done_with(pool);
 }
 END_TEST
 
-START_TEST(a_pool_with_cached_blocks_may_be_destroyed)
+START_TEST(pool_with_cached_blocks_can_be_destroyed)
 {
 	struct mam_pool *pool = cached_pool(64 * MIB);
 	struct helper helper;
@@ -151,7 +156,7 @@ START_TEST(a_pool_with_cached_blocks_may_be_destroyed)
 }
 END_TEST
 
-START_TEST(an_abandoned_pool_hands_out_nothing)
+START_TEST(abandoned_pool_allocates_nothing)
 {
 	struct mam_pool *pool = cached_pool(64 * MIB), *next;
 	void *block;
@@ -159,14 +164,14 @@ START_TEST(an_abandoned_pool_hands_out_nothing)
 	fill(pool, 10, 4096);
 	ck_assert_int_eq(mam_pool_abandon(pool), MAM_OK);
 	ck_assert_int_eq(mam_malloc(pool, 4096, &block), MAM_ERROR_DESTROYED);
-	next = cached_pool(64 * MIB); /* which takes the idle seat and the idle cache */
+	next = cached_pool(64 * MIB); /* which reuses the idle thread cache and the idle cache */
 	fill(next, 10, 4096);
 	ck_assert_int_eq(mam_malloc(pool, 4096, &block), MAM_ERROR_DESTROYED);
 	done_with(next);
 }
 END_TEST
 
-START_TEST(a_forks_child_has_all_blocks)
+START_TEST(child_of_fork_has_all_blocks)
 {
 	struct mam_pool *pool = cached_pool(64 * MIB);
 	struct helper helper;
@@ -197,8 +202,11 @@ START_TEST(a_forks_child_has_all_blocks)
 }
 END_TEST
 
-/* Cached blocks part holes that a large request could use: they go before it takes fresh ground. */
-START_TEST(fresh_space_is_taken_once_caches_are_empty)
+/*
+ * Cached blocks separate free blocks that a large request could use: caches are emptied before it
+ * uses fresh memory.
+ */
+START_TEST(fresh_space_is_used_only_after_caches_are_empty)
 {
 	struct mam_pool *pool = cached_pool(GIB);
 	uint64_t high;
@@ -208,7 +216,7 @@ START_TEST(fresh_space_is_taken_once_caches_are_empty)
 		blocks[i] = get(pool, MIB);
 	high = numbers(pool).high_water_bytes;
 	for (size_t i = 0; i < 64; i++)
-		put(pool, blocks[i]); /* some to the pool, the last ones cached among them */
+		put(pool, blocks[i]); /* some to the pool; the last ones stay cached between them */
 	ck_assert_uint_gt(numbers(pool).cached_blocks, 0);
 	blocks[0] = get(pool, 60 * MIB);
 	ck_assert_uint_eq(numbers(pool).high_water_bytes, high);
@@ -219,8 +227,9 @@ START_TEST(fresh_space_is_taken_once_caches_are_empty)
 END_TEST
 
 /*
- * Two threads free one block at once: the second one's look at the tag came before the first one's
- * write. Here the tag is put back between the two. It is freed once, and nothing else is harmed.
+ * Two threads free one block concurrently: the second one reads the tag before the first one writes
+ * it. Here the test restores the tag between the two frees. The block is freed once, and nothing
+ * else is corrupted.
  */
 static void *free_it(void *pair)
 {
@@ -228,7 +237,7 @@ static void *free_it(void *pair)
 	return NULL;
 }
 
-START_TEST(a_race_of_two_frees_harms_no_metadata)
+START_TEST(race_of_two_frees_corrupts_no_metadata)
 {
 	struct mam_pool *pool = cached_pool(64 * MIB);
 	void *blocks[20], *kept = get(pool, 3000);
@@ -258,7 +267,7 @@ START_TEST(a_race_of_two_frees_harms_no_metadata)
 	ck_assert_uint_eq(stats.cached_blocks, 0);
 	ck_assert_uint_eq(stats.live_blocks, 1);
 	ck_assert_uint_eq(stats.live_bytes, 3000);
-	ck_assert_uint_eq(stats.segments, 2); /* all others are joined */
+	ck_assert_uint_eq(stats.segments, 2); /* all others are merged */
 	put(pool, kept);
 	done_with(pool);
 }
@@ -268,14 +277,14 @@ int main(void)
 {
 	TCase *tcase = suite_begin("cache/drain");
 
-	tcase_add_test(tcase, trim_empties_every_threads_cache);
-	tcase_add_test(tcase, a_pool_empties_caches_before_it_grows);
-	tcase_add_test(tcase, a_thread_that_ends_leaves_nothing_behind);
-	tcase_add_test(tcase, an_idle_thread_loses_its_cache_by_age);
-	tcase_add_test(tcase, a_pool_with_cached_blocks_may_be_destroyed);
-	tcase_add_test(tcase, an_abandoned_pool_hands_out_nothing);
-	tcase_add_test(tcase, a_forks_child_has_all_blocks);
-	tcase_add_test(tcase, a_race_of_two_frees_harms_no_metadata);
-	tcase_add_test(tcase, fresh_space_is_taken_once_caches_are_empty);
+	tcase_add_test(tcase, trim_empties_caches_of_all_threads);
+	tcase_add_test(tcase, pool_empties_caches_before_growth);
+	tcase_add_test(tcase, ended_thread_leaves_no_cached_blocks);
+	tcase_add_test(tcase, cache_of_idle_thread_expires);
+	tcase_add_test(tcase, pool_with_cached_blocks_can_be_destroyed);
+	tcase_add_test(tcase, abandoned_pool_allocates_nothing);
+	tcase_add_test(tcase, child_of_fork_has_all_blocks);
+	tcase_add_test(tcase, race_of_two_frees_corrupts_no_metadata);
+	tcase_add_test(tcase, fresh_space_is_used_only_after_caches_are_empty);
 	return suite_end();
 }

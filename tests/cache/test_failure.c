@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host memory refused to the cache, at every one of its mappings in turn: a block without a tag, a
- * thread without a seat and a pool without a cache all work as a pool without caches does.
+ * Host memory refused to the cache, at each of its mappings in turn: a block without a tag, a
+ * thread without a thread cache and a pool without a cache all work like a pool without caches.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,11 +10,11 @@
 
 #include "cached.h"
 
-#if !TESTS_ASAN && !TESTS_TSAN /* which map memory of their own */
+#if !TESTS_ASAN && !TESTS_TSAN /* sanitizers map memory of their own */
 static void *hoard[100000];
 static size_t hoarded;
 
-/* Nothing more can be mapped; what is mapped stays. Returns by release(). */
+/* No more memory can be mapped; existing mappings stay. release() ends this. */
 static void use_up(size_t leave)
 {
 	struct rlimit limit;
@@ -47,8 +47,8 @@ static void release(void)
 	setrlimit(RLIMIT_AS, &limit);
 }
 
-/* From nothing at all to enough for all: in steps that each let one more mapping through. */
-START_TEST(with_so_much_host_memory_left)
+/* From no memory at all to enough for everything, in steps that each permit one more mapping. */
+START_TEST(cache_works_with_any_amount_of_host_memory)
 {
 	struct mam_pool *pool = cached_pool(64 * MIB);
 	size_t leave = (size_t)_i * 8 * KIB + (size_t)(_i / 8) * MIB;
@@ -70,12 +70,12 @@ START_TEST(with_so_much_host_memory_left)
 	ck_assert_uint_eq(numbers(pool).live_blocks, 0);
 	block = get(pool, 512);
 	put(pool, block);
-	ck_assert_uint_ge(numbers(pool).cached_blocks, 1); /* there is memory again */
+	ck_assert_uint_ge(numbers(pool).cached_blocks, 1); /* memory is available again */
 	done_with(pool);
 }
 END_TEST
 
-START_TEST(a_pool_made_without_host_memory_for_a_cache)
+START_TEST(pool_works_without_host_memory_for_cache)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = MIB });
 	void *block;
@@ -97,8 +97,8 @@ int main(void)
 	TCase *tcase = suite_begin("cache/failure");
 
 #if !TESTS_ASAN && !TESTS_TSAN
-	tcase_add_loop_test(tcase, with_so_much_host_memory_left, 0, 100);
-	tcase_add_test(tcase, a_pool_made_without_host_memory_for_a_cache);
+	tcase_add_loop_test(tcase, cache_works_with_any_amount_of_host_memory, 0, 100);
+	tcase_add_test(tcase, pool_works_without_host_memory_for_cache);
 #else
 	(void)tcase;
 	puts("skip - host memory refused to a cache: sanitizers map memory of their own");

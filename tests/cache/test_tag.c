@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tags: what is written at an address is found there and nowhere else, for small and large blocks. */
+/* Tags: the tag of an address is found there and nowhere else, for small and large blocks. */
 #include "cached.h"
 
 #define BASE ((uintptr_t)0x7f1234600000)
 
-START_TEST(fields_come_back)
+START_TEST(tag_fields_are_read_back)
 {
 	uint64_t key = mam_tag_live_key(MAM_TAG_POOLS - 1);
 	uint64_t live = mam_tag_live(key, BASE + 63 * 512, MAM_TAG_MAX, MAM_CACHE_MAX_BYTES);
@@ -23,7 +23,7 @@ START_TEST(fields_come_back)
 }
 END_TEST
 
-START_TEST(each_granule_has_its_own)
+START_TEST(each_granule_has_its_own_tag)
 {
 	uint64_t key = mam_tag_live_key(7), value;
 
@@ -42,8 +42,8 @@ START_TEST(each_granule_has_its_own)
 }
 END_TEST
 
-/* A large block's tag is its window's: other granules of the window are not its start. */
-START_TEST(a_large_block_is_found_at_its_start_alone)
+/* The tag of a large block covers a window: other granules of the window are not its start. */
+START_TEST(large_block_is_found_only_at_its_start)
 {
 	uint64_t key = mam_tag_live_key(9), value;
 	uintptr_t start = BASE + 5 * 512;
@@ -53,7 +53,7 @@ START_TEST(a_large_block_is_found_at_its_start_alone)
 		      mam_tag_live(key, start, MAM_TAG_LARGE, 30000));
 	for (uintptr_t at = 0; at < 128; at++)
 		ck_assert_int_eq(mam_tag_live_at(BASE + at * 512, key, &value) != NULL, at == 5);
-	/* And a small one before it in the same window is another. */
+	/* A small block before it in the same window has another tag. */
 	small = mam_tag_make(BASE, 3);
 	mam_tag_write(small, mam_tag_live(key, BASE, 3, 1500));
 	ck_assert_ptr_eq(mam_tag_live_at(BASE, key, &value), small);
@@ -64,7 +64,7 @@ START_TEST(a_large_block_is_found_at_its_start_alone)
 }
 END_TEST
 
-START_TEST(addresses_that_no_machine_maps_have_none)
+START_TEST(impossible_addresses_have_no_tag)
 {
 	uint64_t value;
 
@@ -72,7 +72,7 @@ START_TEST(addresses_that_no_machine_maps_have_none)
 	ck_assert_ptr_null(mam_tag_make((uintptr_t)1 << 60, MAM_TAG_LARGE));
 	ck_assert_ptr_null(mam_tag_live_at((uintptr_t)1 << 60, mam_tag_live_key(1), &value));
 	ck_assert_ptr_nonnull(mam_tag_make(((uintptr_t)1 << 48) - 512, 1));
-	ck_assert_ptr_null(mam_tag_find((uintptr_t)3 << 40, 1)); /* never made */
+	ck_assert_ptr_null(mam_tag_find((uintptr_t)3 << 40, 1)); /* never created */
 }
 END_TEST
 
@@ -80,9 +80,9 @@ int main(void)
 {
 	TCase *tcase = suite_begin("cache/tag");
 
-	tcase_add_test(tcase, fields_come_back);
-	tcase_add_test(tcase, each_granule_has_its_own);
-	tcase_add_test(tcase, a_large_block_is_found_at_its_start_alone);
-	tcase_add_test(tcase, addresses_that_no_machine_maps_have_none);
+	tcase_add_test(tcase, tag_fields_are_read_back);
+	tcase_add_test(tcase, each_granule_has_its_own_tag);
+	tcase_add_test(tcase, large_block_is_found_only_at_its_start);
+	tcase_add_test(tcase, impossible_addresses_have_no_tag);
 	return suite_end();
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that allocate, hand blocks to each other and free what others allocated, while one more
- * trims, checks, walks and counts. A shadow of every granule knows who holds it: no two live blocks
- * overlap. At the end nothing is left, and the numbers add up. To be run under ThreadSanitizer too.
+ * Threads that allocate, pass blocks to each other and free blocks of other threads, while one more
+ * trims, checks, walks and counts. A shadow map records the owner of every granule: no two live
+ * blocks overlap. At the end nothing is left, and the statistics are correct. To be run under
+ * ThreadSanitizer too.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -35,7 +36,7 @@ static void claim(const struct block *block, unsigned char expected, unsigned ch
 	for (size_t i = first; i < first + count; i++) {
 		unsigned char was = atomic_exchange_explicit(&held[i], value, memory_order_relaxed);
 
-		if (was != expected) /* from any thread: no assertion of the test's library */
+		if (was != expected) /* from any thread, so no assertion of Check */
 			abort();
 	}
 }
@@ -111,7 +112,7 @@ static bool note_space(const struct mam_segment_info *segment, void *user)
 	return false;
 }
 
-START_TEST(no_two_threads_hold_one_byte)
+START_TEST(no_two_threads_own_same_byte)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	pthread_t threads[THREADS], other;
@@ -153,6 +154,6 @@ int main(void)
 	TCase *tcase = suite_begin("cache/threads");
 
 	tcase_set_timeout(tcase, 240);
-	tcase_add_loop_test(tcase, no_two_threads_hold_one_byte, 0, 2);
+	tcase_add_loop_test(tcase, no_two_threads_own_same_byte, 0, 2);
 	return suite_end();
 }

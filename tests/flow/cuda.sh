@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# cuda.sh - <mam/cuda.h> in a program: built as C and as C++, against the toolkit's headers where
-# there are some and against stand-ins anyway, run on the fake driver and runtime; and a source
-# file with kernels, compiled by nvcc, run where there is a GPU.
+# cuda.sh - <mam/cuda.h> in a program: built as C and as C++, against the toolkit's headers if they
+# are installed and against stand-ins always, and run on the fake driver and runtime. Also a source
+# file with kernels, compiled by nvcc and run if there is a GPU.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -18,7 +18,7 @@ fi
 : "${CXX:=c++}"
 command -v "$CXX" > /dev/null || CXX=
 
-# The same sanitizers as the library's, or it would not load.
+# The same sanitizers as the library; otherwise it would not load.
 sanitizers=$(printf '%s\n' $CFLAGS | grep '^-fsanitize' | tr '\n' ' ')
 
 build() # OUTPUT COMPILER OPTIONS... - cuda_client.c against the fake runtime
@@ -38,16 +38,17 @@ fakes() # COMMAND... - with the fakes in place of CUDA
 
 run_parts() # NAME PROGRAM
 {
-	for part in memory nothing pointers mistakes foreign devices out_of_memory barrier reset; do
+	for part in memory nothing pointers invalid_calls foreign devices out_of_memory barrier reset; do
 		try "$1: $part" fakes "$2" "$part"
 	done
 	try "$1: beyond the limit" fakes env MAM_LIMIT=32M "$2" beyond_the_limit
 	try "$1: many" fakes env FAKE_CUDA_LOG="$scratch/calls" "$2" many
-	# Strict frees wait by the driver's free of 512 bytes, which are not the program's.
+	# Strict frees wait through the driver's free of 512 bytes, which do not belong to the
+	# program.
 	if [ -s "$scratch/calls" ]; then
-		same "$1: 1,000 blocks, one allocation of the driver" 1 "$(grep '^cuMemAlloc ' "$scratch/calls" | grep -vc ' bytes=512 ')"
+		same "$1: 1,000 blocks need one driver allocation" 1 "$(grep '^cuMemAlloc ' "$scratch/calls" | grep -vc ' bytes=512 ')"
 	else
-		not_ok "$1: 1,000 blocks, one allocation of the driver" "the fake logged nothing"
+		not_ok "$1: 1,000 blocks need one driver allocation" "the fake logged nothing"
 	fi
 	rm -f "$scratch/calls"
 }
@@ -84,7 +85,7 @@ for headers in ports toolkit; do
 done
 
 if [ "$HAVE_CUDA" != yes ]; then
-	skip "a source file with kernels" "there is no CUDA toolkit"
+	skip "source file with kernels" "there is no CUDA toolkit"
 	finish
 fi
 try "kernels: compiles with -include mam/cuda.h" "$NVCC" -arch=sm_90 "-I$MAM_SRCDIR/include" \
@@ -92,7 +93,7 @@ try "kernels: compiles with -include mam/cuda.h" "$NVCC" -arch=sm_90 "-I$MAM_SRC
 if [ -e "$scratch/kernel.o" ] && nm "$scratch/kernel.o" | grep -q ' U mam_malloc'; then
 	ok "kernels: its cudaMalloc is mam's"
 else
-	not_ok "kernels: its cudaMalloc is mam's" "nothing in it asks for mam_malloc"
+	not_ok "kernels: its cudaMalloc is mam's" "it does not reference mam_malloc"
 fi
 { printf '#include <mam/cuda.h>\n'; cat "$flow/kernel.cu"; } > "$scratch/line.cu"
 try "kernels: compiles with the include line, and kernels that allocate" "$NVCC" -arch=sm_90 -rdc=true \
@@ -106,7 +107,7 @@ for kind in "-arch=native" "-arch=native -rdc=true -DKERNELS_ALLOCATE -lcudadevr
 	# shellcheck disable=SC2086
 	if "$NVCC" $kind "-I$MAM_SRCDIR/include" -include mam/cuda.h "$flow/kernel.cu" -o "$scratch/kernel" \
 		"-L$mam" -lmam > "$scratch/log" 2>&1; then
-		same "kernels: runs ($kind)" "scaled, kernel answered 1" \
+		same "kernels: runs ($kind)" "scaled, kernel returned 1" \
 			"$(LD_LIBRARY_PATH="$mam${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$scratch/kernel" 2>&1)"
 	else
 		not_ok "kernels: runs ($kind)" "$(lib_tail "$scratch/log")"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda_client.c - a CUDA program that <mam/cuda.h> was included into; cuda.sh builds it as C and as
- * C++ and runs each part.
+ * cuda_client.c - a CUDA program that includes <mam/cuda.h>; cuda.sh builds it as C and as C++ and
+ * runs each part.
  *
- * It takes the name of a part. Exit 0: all was as it should be; 1, and a line that says what was
- * not.
+ * It takes the name of a part. Exit status 0: success; 1: failure, with a line that shows the
+ * failed condition.
  */
 #include <mam/cuda.h>
 #include <mam/stats.h>
 
-#include <cuda_runtime.h> /* again, and after: nothing changes */
+#include <cuda_runtime.h> /* a second call has no effect */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #define MUST(condition)                                                        \
 	do {                                                                   \
 		if (!(condition)) {                                            \
-			printf("line %d: not so: %s\n", __LINE__, #condition); \
+			printf("line %d: failed: %s\n", __LINE__, #condition); \
 			return 1;                                              \
 		}                                                              \
 	} while (0)
@@ -27,7 +27,7 @@
 typedef cudaError_t (*malloc_function)(void **, size_t);
 typedef cudaError_t (*free_function)(void *);
 
-/* As other files of the program would call it, which do not include mam/cuda.h. */
+/* As in other files of the program, which do not include mam/cuda.h. */
 #undef cudaMalloc
 static const malloc_function real_malloc = cudaMalloc;
 #define cudaMalloc mam_cuda_malloc
@@ -60,7 +60,7 @@ static int memory(void)
 	return 0;
 }
 
-/* Many blocks, few calls of the driver: cuda.sh counts them. */
+/* Many blocks, few driver calls: cuda.sh counts them. */
 static int many(void)
 {
 	void *blocks[100];
@@ -102,10 +102,10 @@ static int pointers(void)
 }
 
 /*
- * Each is refused with the runtime's own error, which is pending afterwards and gone once asked
- * for.
+ * Each call is refused with the runtime's own error, which is pending afterwards and cleared when
+ * it is read.
  */
-static int mistakes(void)
+static int invalid_calls(void)
 {
 	struct mam_segment_info segment;
 	char *block, *other;
@@ -116,7 +116,8 @@ static int mistakes(void)
 	MUST(cudaMalloc((void **)&other, 4096) == cudaSuccess);
 	MUST(mam_owner(block, NULL, &segment) == MAM_OK);
 	MUST(cudaFree(block) == cudaSuccess);
-	wrong[0] = block; /* freed; and a chunk's start, which the runtime would take for its own */
+	/* freed; also a chunk's start, which the runtime would accept as its own */
+	wrong[0] = block;
 	wrong[1] = other + 512;
 	wrong[2] = &wrong;
 	wrong[3] = (void *)1;
@@ -128,12 +129,12 @@ static int mistakes(void)
 		MUST(cudaGetLastError() == cudaErrorInvalidValue);
 		MUST(cudaGetLastError() == cudaSuccess);
 	}
-	MUST(cudaMemset(other, 0, 4096) == cudaSuccess); /* the chunk is still there */
+	MUST(cudaMemset(other, 0, 4096) == cudaSuccess); /* the chunk still exists */
 	MUST(cudaFree(other) == cudaSuccess);
 	return 0;
 }
 
-/* What CUDA gave, CUDA takes back. */
+/* Memory that CUDA allocated is freed by CUDA. */
 static int foreign(void)
 {
 	void *block, *managed, *pooled;
@@ -170,7 +171,7 @@ static int devices(void)
 	return 0;
 }
 
-/* Memory runs out: the answer, and the pending error, are the runtime's. Then it works again. */
+/* Out of memory: the status and the pending error match the runtime's. Then it works again. */
 static int out_of_memory(void)
 {
 	void *block, *other;
@@ -186,7 +187,7 @@ static int out_of_memory(void)
 	return 0;
 }
 
-/* The pool may have little (MAM_LIMIT): what it has not, the runtime has. */
+/* The pool may have little memory (MAM_LIMIT): the runtime serves the rest. */
 static int beyond_the_limit(void)
 {
 	void *block, *large;
@@ -199,14 +200,15 @@ static int beyond_the_limit(void)
 	return 0;
 }
 
-/* Copies lag (FAKE_CUDA_LAG_US): a free returns when they are done. */
+/* Copies lag (FAKE_CUDA_LAG_US): a free returns after they are done. */
 static int barrier(void)
 {
 	void *block, *other;
 	static char host[4096];
 	cudaStream_t stream;
 
-	MUST(cudaStreamCreateWithFlags(&stream, 1) == cudaSuccess); /* tied to no other stream */
+	/* Not synchronized with another stream. */
+	MUST(cudaStreamCreateWithFlags(&stream, 1) == cudaSuccess);
 	MUST(cudaMalloc(&block, sizeof(host)) == cudaSuccess);
 	MUST(cudaMalloc(&other, sizeof(host)) == cudaSuccess);
 	MUST(cudaMemcpyAsync(block, host, sizeof(host), cudaMemcpyHostToDevice, stream) ==
@@ -224,7 +226,7 @@ static int reset(void)
 	struct mam_pool *pool;
 	void *block;
 
-	MUST(cudaDeviceReset() == cudaSuccess); /* before anything else, as many programs do */
+	MUST(cudaDeviceReset() == cudaSuccess); /* before anything else, as in many programs */
 	for (int round = 0; round < 3; round++) {
 		MUST(cudaMalloc(&block, MIB) == cudaSuccess);
 		MUST(cudaMemset(block, 1, MIB) == cudaSuccess);
@@ -244,7 +246,7 @@ static const struct {
 	{ "many", many },
 	{ "nothing", nothing },
 	{ "pointers", pointers },
-	{ "mistakes", mistakes },
+	{ "invalid_calls", invalid_calls },
 	{ "foreign", foreign },
 	{ "devices", devices },
 	{ "out_of_memory", out_of_memory },
@@ -258,6 +260,6 @@ int main(int count, char **arguments)
 	for (size_t i = 0; count == 2 && i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (strcmp(parts[i].name, arguments[1]) == 0)
 			return parts[i].run();
-	printf("no such part\n");
+	printf("unknown part\n");
 	return 2;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// kernel.cu - a CUDA source file as people have them, which knows nothing of mam. cuda.sh compiles it
-// with -include mam/cuda.h, and runs it where there is a GPU.
+// kernel.cu - an ordinary CUDA source file, without any reference to mam. cuda.sh compiles it with
+// -include mam/cuda.h, and runs it if there is a GPU.
 #include <cstdio>
 #include <vector>
 
@@ -13,7 +13,7 @@ __global__ void scale(float *values, int count, float factor)
 		values[i] *= factor;
 }
 
-// Kernels have a cudaMalloc of their own, and keep it.
+// Device code has its own cudaMalloc, which mam does not replace.
 __global__ void allocate(int *answer)
 {
 	int *block = nullptr;
@@ -53,6 +53,6 @@ int main()
 	if (cudaFree(values) || cudaFree(more) || cudaFree(answer) || cudaFree(bytes) ||
 	    cudaGetLastError())
 		return 4;
-	std::printf("scaled, kernel answered %d\n", answered);
+	std::printf("scaled, kernel returned %d\n", answered);
 	return 0;
 }

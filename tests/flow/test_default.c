@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The default pool, which programs use without naming it: made lazily, by whichever thread comes
- * first, as the environment says.
+ * The default pool, which programs use without naming it: created on demand by whichever thread
+ * comes first, as the environment specifies.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -36,7 +36,7 @@ static struct mam_stats default_stats(void)
 	return stats;
 }
 
-START_TEST(requests_without_a_pool)
+START_TEST(requests_without_pool_use_default)
 {
 	void *block, *aligned;
 	size_t bytes;
@@ -53,7 +53,7 @@ START_TEST(requests_without_a_pool)
 }
 END_TEST
 
-START_TEST(the_environment_shapes_it)
+START_TEST(environment_configures_default_pool)
 {
 	void *block;
 
@@ -67,7 +67,7 @@ START_TEST(the_environment_shapes_it)
 }
 END_TEST
 
-START_TEST(the_environment_limits_it)
+START_TEST(environment_limits_default_pool)
 {
 	void *block;
 
@@ -81,7 +81,7 @@ END_TEST
 
 static pthread_barrier_t start;
 
-/* Random sizes, random order, no pool named. The result says what went wrong. */
+/* Random sizes in random order, without a pool argument. Returns the error, or NULL. */
 static void *use_default(void *seed)
 {
 	unsigned int random = *(unsigned int *)seed;
@@ -106,7 +106,7 @@ static void *use_default(void *seed)
 	return NULL;
 }
 
-START_TEST(threads_share_it_from_its_first_use)
+START_TEST(threads_share_default_pool_from_first_use)
 {
 	pthread_t threads[THREADS];
 	unsigned int seeds[THREADS];
@@ -123,7 +123,9 @@ START_TEST(threads_share_it_from_its_first_use)
 		pthread_join(threads[i], &wrong);
 		ck_assert_msg(!wrong, "%s", (const char *)wrong);
 	}
-	/* What ran over in one thread's bins waits for any other thread: trim takes it from there. */
+	/*
+	 * Overflow of one thread's bins is available to any other thread: trim takes it from there.
+	 */
 	ck_assert_int_eq(mam_pool_default(MAM_DEVICE_CURRENT, &pool), MAM_OK);
 	ck_assert_int_eq(mam_pool_trim(pool, SIZE_MAX, NULL), MAM_OK);
 	stats = default_stats();
@@ -144,17 +146,17 @@ static void *end_default(void *count)
 		enum mam_status status;
 
 		if (mam_pool_default(MAM_DEVICE_CURRENT, &pool) != MAM_OK)
-			return "there was no default";
+			return "there was no default pool";
 		status = mam_pool_destroy(pool);
 		if (status != MAM_OK && status != MAM_ERROR_LIVE_BLOCKS &&
 		    status != MAM_ERROR_DESTROYED)
-			return "destroying answered something else";
+			return "destroy returned another status";
 		*(unsigned int *)count += status == MAM_OK;
 	}
 	return NULL;
 }
 
-START_TEST(it_may_be_destroyed_at_any_time)
+START_TEST(default_pool_can_be_destroyed_at_any_time)
 {
 	unsigned int ended = 0;
 	pthread_t ender;
@@ -180,10 +182,10 @@ int main(void)
 	TCase *tests = suite_case(suite, "default");
 
 	tcase_add_checked_fixture(tests, on_host, NULL);
-	tcase_add_test(tests, requests_without_a_pool);
-	tcase_add_test(tests, the_environment_shapes_it);
-	tcase_add_test(tests, the_environment_limits_it);
-	tcase_add_test(tests, threads_share_it_from_its_first_use);
-	tcase_add_test(tests, it_may_be_destroyed_at_any_time);
+	tcase_add_test(tests, requests_without_pool_use_default);
+	tcase_add_test(tests, environment_configures_default_pool);
+	tcase_add_test(tests, environment_limits_default_pool);
+	tcase_add_test(tests, threads_share_default_pool_from_first_use);
+	tcase_add_test(tests, default_pool_can_be_destroyed_at_any_time);
 	return suite_run(suite);
 }

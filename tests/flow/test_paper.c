@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The paper's five calls: its three ways of use, and the places where its own code went wrong.
+ * The paper's five calls: its three ways of use, and the cases in which its own code failed.
  *
  * Everything runs on host addresses (MAM_SOURCE=host), of which there are 80 GiB.
  */
@@ -44,7 +44,7 @@ static struct mam_stats stats_at(const void *block)
 	return stats;
 }
 
-START_TEST(explicit_creation_with_a_size)
+START_TEST(explicit_creation_uses_given_size)
 {
 	void *first, *second;
 
@@ -54,7 +54,7 @@ START_TEST(explicit_creation_with_a_size)
 	ck_assert_uint_eq(stats_at(first).reserved_bytes, 16 * MIB);
 	ck_assert_int_eq(MAM_CudaFree(first), SUCCESS);
 	ck_assert_int_eq(MAM_CudaFree(second), SUCCESS);
-	/* made by hand, it outlives its last block */
+	/* Created explicitly, so it outlives its last block. */
 	first = take(16 * MIB);
 	ck_assert_int_eq(MAM_CudaFree(first), SUCCESS);
 	ck_assert_int_eq(MAM_Destroy(), SUCCESS);
@@ -62,7 +62,7 @@ START_TEST(explicit_creation_with_a_size)
 }
 END_TEST
 
-START_TEST(automatic_creation_takes_the_largest_chunk)
+START_TEST(automatic_creation_takes_largest_chunk)
 {
 	void *block;
 
@@ -74,7 +74,7 @@ START_TEST(automatic_creation_takes_the_largest_chunk)
 }
 END_TEST
 
-START_TEST(lazy_creation_ends_with_the_last_block)
+START_TEST(lazy_environment_ends_with_last_block)
 {
 	struct mam_pool *pool;
 	void *first, *second;
@@ -93,7 +93,7 @@ START_TEST(lazy_creation_ends_with_the_last_block)
 }
 END_TEST
 
-START_TEST(creating_twice_is_refused_and_keeps_the_first)
+START_TEST(second_creation_is_refused_and_keeps_first)
 {
 	void *block;
 
@@ -105,14 +105,14 @@ START_TEST(creating_twice_is_refused_and_keeps_the_first)
 	ck_assert_int_eq(MAM_CudaFree(block), SUCCESS);
 	ck_assert_int_eq(MAM_Destroy(), SUCCESS);
 
-	block = take(1); /* lazily made is made too */
+	block = take(1); /* a lazily created one counts too */
 	ck_assert_int_eq(MAM_Create(MIB), STATE);
 	ck_assert_int_eq(MAM_CudaFree(block), SUCCESS);
 	ck_assert_int_eq(MAM_Create(MIB), SUCCESS);
 }
 END_TEST
 
-START_TEST(destroying_without_creating_is_refused)
+START_TEST(destroy_without_creation_is_refused)
 {
 	ck_assert_int_eq(MAM_Destroy(), STATE);
 	ck_assert_int_eq(MAM_Create(MIB), SUCCESS);
@@ -121,7 +121,7 @@ START_TEST(destroying_without_creating_is_refused)
 }
 END_TEST
 
-START_TEST(destroying_takes_live_blocks_along)
+START_TEST(destroy_drops_live_blocks)
 {
 	struct mam_pool *pool;
 	void *blocks[1000];
@@ -135,7 +135,7 @@ START_TEST(destroying_takes_live_blocks_along)
 	ck_assert_int_eq(MAM_Destroy(), SUCCESS);
 	ck_assert_int_eq(mam_pool_destroy(pool), MAM_ERROR_DESTROYED);
 	ck_assert_int_eq(MAM_CudaFree(blocks[1]), INVALID);
-	/* and a lazy one too */
+	/* And so does a lazy one. */
 	take(1);
 	ck_assert_int_eq(MAM_Destroy(), SUCCESS);
 	ck_assert_int_eq(MAM_Destroy(), STATE);
@@ -149,7 +149,7 @@ START_TEST(blocks_are_aligned)
 }
 END_TEST
 
-START_TEST(sizes_that_are_nothing_or_too_much)
+START_TEST(zero_and_huge_sizes_are_handled)
 {
 	void *block = &block;
 
@@ -165,12 +165,11 @@ START_TEST(sizes_that_are_nothing_or_too_much)
 	ck_assert_int_eq(MAM_CudaMalloc(&block, 0), SUCCESS);
 	ck_assert_ptr_null(block);
 	ck_assert_int_eq(MAM_CudaFree(NULL), SUCCESS);
-	ck_assert_int_eq(MAM_Destroy(),
-			 STATE); /* a first request that fails leaves no environment behind */
+	ck_assert_int_eq(MAM_Destroy(), STATE); /* a failed first request leaves no environment */
 }
 END_TEST
 
-START_TEST(running_out_of_memory_leaves_it_usable)
+START_TEST(out_of_memory_leaves_environment_usable)
 {
 	void *block, *other;
 
@@ -183,7 +182,7 @@ START_TEST(running_out_of_memory_leaves_it_usable)
 }
 END_TEST
 
-START_TEST(mistakes_are_answered_and_change_nothing)
+START_TEST(invalid_calls_are_reported_and_change_nothing)
 {
 	char *block;
 
@@ -200,7 +199,7 @@ START_TEST(mistakes_are_answered_and_change_nothing)
 }
 END_TEST
 
-START_TEST(a_pool_ended_behind_its_back_is_replaced)
+START_TEST(pool_abandoned_directly_is_replaced)
 {
 	struct mam_pool *pool;
 	void *block = take(1);
@@ -216,8 +215,8 @@ END_TEST
 static pthread_barrier_t start;
 
 /*
- * Each round every thread holds at most one block: the environment comes and goes between them all
- * the time.
+ * In each round every thread has at most one block: the environment is created and destroyed
+ * between them all the time.
  */
 static void *come_and_go(void *rounds)
 {
@@ -226,7 +225,8 @@ static void *come_and_go(void *rounds)
 		void *block;
 
 		/*
-		 * A chunk taken while the last one was on its way back would be too small for this.
+		 * A chunk allocated while the last one was being released would be too small for
+		 * this.
 		 */
 		if (MAM_CudaMalloc(&block, (size_t)8 << 30) != SUCCESS ||
 		    MAM_CudaFree(block) != SUCCESS)
@@ -235,7 +235,7 @@ static void *come_and_go(void *rounds)
 	return NULL;
 }
 
-START_TEST(the_last_free_may_race_the_next_allocation)
+START_TEST(last_free_may_race_with_next_alloc)
 {
 	pthread_t threads[THREADS];
 	int rounds = 3000;
@@ -248,7 +248,7 @@ START_TEST(the_last_free_may_race_the_next_allocation)
 		pthread_join(threads[i], &refused);
 		ck_assert_ptr_null(refused);
 	}
-	ck_assert_int_eq(MAM_Destroy(), STATE); /* the last free ended it */
+	ck_assert_int_eq(MAM_Destroy(), STATE); /* the last free destroyed it */
 }
 END_TEST
 
@@ -258,7 +258,7 @@ static void *first_block(void *block)
 	return MAM_CudaMalloc(block, MIB) == SUCCESS ? NULL : "refused";
 }
 
-START_TEST(threads_that_race_to_create_it_share_one)
+START_TEST(threads_that_race_to_create_share_one)
 {
 	pthread_t threads[THREADS];
 	void *blocks[THREADS];
@@ -293,7 +293,7 @@ static void *create_and_destroy(void *answers)
 
 		if ((created != SUCCESS && created != STATE) ||
 		    (destroyed != SUCCESS && destroyed != STATE))
-			return "another answer";
+			return "unexpected status";
 		*count += (created == SUCCESS) - (destroyed == SUCCESS);
 	}
 	return NULL;
@@ -330,19 +330,19 @@ int main(void)
 	tcase_add_checked_fixture(ways, on_host, NULL);
 	tcase_add_checked_fixture(defects, on_host, NULL);
 	tcase_add_checked_fixture(races, on_host, NULL);
-	tcase_add_test(ways, explicit_creation_with_a_size);
-	tcase_add_test(ways, automatic_creation_takes_the_largest_chunk);
-	tcase_add_test(ways, lazy_creation_ends_with_the_last_block);
-	tcase_add_test(ways, creating_twice_is_refused_and_keeps_the_first);
-	tcase_add_test(ways, destroying_without_creating_is_refused);
-	tcase_add_test(ways, destroying_takes_live_blocks_along);
+	tcase_add_test(ways, explicit_creation_uses_given_size);
+	tcase_add_test(ways, automatic_creation_takes_largest_chunk);
+	tcase_add_test(ways, lazy_environment_ends_with_last_block);
+	tcase_add_test(ways, second_creation_is_refused_and_keeps_first);
+	tcase_add_test(ways, destroy_without_creation_is_refused);
+	tcase_add_test(ways, destroy_drops_live_blocks);
 	tcase_add_test(defects, blocks_are_aligned);
-	tcase_add_test(defects, sizes_that_are_nothing_or_too_much);
-	tcase_add_test(defects, running_out_of_memory_leaves_it_usable);
-	tcase_add_test(defects, mistakes_are_answered_and_change_nothing);
-	tcase_add_test(defects, a_pool_ended_behind_its_back_is_replaced);
-	tcase_add_test(races, the_last_free_may_race_the_next_allocation);
-	tcase_add_test(races, threads_that_race_to_create_it_share_one);
+	tcase_add_test(defects, zero_and_huge_sizes_are_handled);
+	tcase_add_test(defects, out_of_memory_leaves_environment_usable);
+	tcase_add_test(defects, invalid_calls_are_reported_and_change_nothing);
+	tcase_add_test(defects, pool_abandoned_directly_is_replaced);
+	tcase_add_test(races, last_free_may_race_with_next_alloc);
+	tcase_add_test(races, threads_that_race_to_create_share_one);
 	tcase_add_test(races, creations_and_destructions_may_race);
 	return suite_run(suite);
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A pool from its making to its end, as a program sees it: the public headers and the shared
- * library, nothing else.
- */
+/* The life of a pool, as a program sees it: only the public headers and the shared library. */
 #include <string.h>
 
 #include <mam/mam.h>
@@ -50,7 +47,7 @@ static struct mam_stats stats_of(struct mam_pool *pool)
 	return stats;
 }
 
-START_TEST(a_pool_from_making_to_end)
+START_TEST(pool_lifecycle_works)
 {
 	struct mam_pool *pool = make(4 * MIB, 0, 0);
 	struct mam_stats stats = stats_of(pool);
@@ -80,7 +77,7 @@ START_TEST(a_pool_from_making_to_end)
 	ck_assert_uint_eq(stats.largest_hole_bytes, 64 * 1024 - 512);
 	ck_assert_uint_eq(stats.allocs, 3);
 	ck_assert_uint_eq(stats.frees, 1);
-	ck_assert_ptr_eq(take(pool, 1000), second); /* best fit: the hole it left */
+	ck_assert_ptr_eq(take(pool, 1000), second); /* best fit: the free block that it left */
 	give(pool, second);
 	ck_assert_int_eq(mam_pool_destroy(pool), MAM_ERROR_LIVE_BLOCKS);
 	give(pool, third);
@@ -92,7 +89,7 @@ START_TEST(a_pool_from_making_to_end)
 }
 END_TEST
 
-START_TEST(a_pool_without_a_first_chunk_takes_none_until_it_must)
+START_TEST(pool_without_first_chunk_grows_on_demand)
 {
 	struct mam_pool *pool = make(0, MIB, 0);
 
@@ -103,7 +100,7 @@ START_TEST(a_pool_without_a_first_chunk_takes_none_until_it_must)
 }
 END_TEST
 
-START_TEST(blocks_of_a_backed_source_hold_what_is_written)
+START_TEST(blocks_of_backed_source_are_writable)
 {
 	struct mam_source *source;
 	struct mam_pool *pool;
@@ -131,7 +128,7 @@ START_TEST(blocks_of_a_backed_source_hold_what_is_written)
 }
 END_TEST
 
-START_TEST(a_pool_grows_chunk_by_chunk_and_gives_them_back)
+START_TEST(pool_grows_by_chunks_and_releases_them)
 {
 	struct mam_pool *pool = make(MIB, MIB, 0);
 	void *blocks[8];
@@ -156,7 +153,7 @@ START_TEST(a_pool_grows_chunk_by_chunk_and_gives_them_back)
 }
 END_TEST
 
-START_TEST(a_block_larger_than_the_growth_gets_a_chunk_of_its_size)
+START_TEST(block_above_growth_size_gets_its_own_chunk)
 {
 	struct mam_pool *pool = make(MIB, MIB, 0);
 	void *block = take(pool, 10 * MIB);
@@ -170,7 +167,7 @@ START_TEST(a_block_larger_than_the_growth_gets_a_chunk_of_its_size)
 }
 END_TEST
 
-START_TEST(a_limit_is_kept_and_reaching_it_breaks_nothing)
+START_TEST(limit_is_kept_and_pool_stays_usable)
 {
 	struct mam_pool *pool = make(MIB, MIB, 4 * MIB);
 	void *blocks[4], *block = pool;
@@ -187,7 +184,7 @@ START_TEST(a_limit_is_kept_and_reaching_it_breaks_nothing)
 }
 END_TEST
 
-START_TEST(a_source_that_refuses_is_asked_again_later)
+START_TEST(refused_source_call_is_retried_later)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_source *host, *limit;
@@ -209,7 +206,7 @@ START_TEST(a_source_that_refuses_is_asked_again_later)
 }
 END_TEST
 
-START_TEST(nowait_uses_what_is_there_and_never_grows)
+START_TEST(nowait_uses_free_space_and_never_grows)
 {
 	struct mam_pool *pool = make(MIB, MIB, 0);
 	void *whole, *block = pool;
@@ -218,7 +215,7 @@ START_TEST(nowait_uses_what_is_there_and_never_grows)
 	ck_assert_int_eq(mam_pool_alloc_nowait(pool, 512, 0, &block), MAM_ERROR_WOULD_WAIT);
 	ck_assert_ptr_eq(block, pool);
 	ck_assert_uint_eq(stats_of(pool).chunks, 1);
-	block = take(pool, 512); /* this one may */
+	block = take(pool, 512); /* this call may grow */
 	ck_assert_uint_eq(stats_of(pool).chunks, 2);
 	give(pool, block);
 	give(pool, whole);
@@ -261,7 +258,7 @@ static bool visit(const struct mam_segment_info *segment, void *user)
 	return walked->count != walked->stop_after;
 }
 
-START_TEST(a_walk_sees_every_segment_in_address_order)
+START_TEST(walk_reports_segments_in_address_order)
 {
 	struct mam_pool *pool = make(MIB, MIB, 0);
 	struct walked walked = { .count = 0 };
@@ -281,7 +278,7 @@ START_TEST(a_walk_sees_every_segment_in_address_order)
 }
 END_TEST
 
-START_TEST(pools_know_their_own)
+START_TEST(pools_recognize_their_own_blocks)
 {
 	struct mam_pool *red = make(MIB, 0, 0), *blue = make(MIB, 0, 0), *owner;
 	void *of_red = take(red, 512), *of_blue = take(blue, 512);
@@ -305,7 +302,7 @@ START_TEST(pools_know_their_own)
 }
 END_TEST
 
-START_TEST(the_largest_chunk_is_all_the_source_has)
+START_TEST(largest_chunk_is_all_source_memory)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_pool *pool;
@@ -322,7 +319,7 @@ START_TEST(the_largest_chunk_is_all_the_source_has)
 }
 END_TEST
 
-START_TEST(granules_from_16_bytes_to_2_mib)
+START_TEST(granules_from_16_bytes_to_2_mib_work)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_pool *pool;
@@ -332,7 +329,7 @@ START_TEST(granules_from_16_bytes_to_2_mib)
 		struct mam_segment_info segment = { .size = sizeof(segment) };
 		void *block;
 
-		/* a host source aligns its chunks to no more than it says */
+		/* A host source aligns its chunks to no more than it states. */
 		if (mam_pool_create(&attr, &pool) != MAM_OK)
 			break;
 		take(pool, 1);
@@ -352,18 +349,18 @@ int main(void)
 	TCase *growth = suite_case(suite, "growth");
 	TCase *sight = suite_case(suite, "sight");
 
-	tcase_add_test(life, a_pool_from_making_to_end);
-	tcase_add_test(life, a_pool_without_a_first_chunk_takes_none_until_it_must);
-	tcase_add_test(life, blocks_of_a_backed_source_hold_what_is_written);
+	tcase_add_test(life, pool_lifecycle_works);
+	tcase_add_test(life, pool_without_first_chunk_grows_on_demand);
+	tcase_add_test(life, blocks_of_backed_source_are_writable);
 	tcase_add_test(life, aligned_blocks_are_aligned);
-	tcase_add_test(life, granules_from_16_bytes_to_2_mib);
-	tcase_add_test(growth, a_pool_grows_chunk_by_chunk_and_gives_them_back);
-	tcase_add_test(growth, a_block_larger_than_the_growth_gets_a_chunk_of_its_size);
-	tcase_add_test(growth, a_limit_is_kept_and_reaching_it_breaks_nothing);
-	tcase_add_test(growth, a_source_that_refuses_is_asked_again_later);
-	tcase_add_test(growth, nowait_uses_what_is_there_and_never_grows);
-	tcase_add_test(growth, the_largest_chunk_is_all_the_source_has);
-	tcase_add_test(sight, a_walk_sees_every_segment_in_address_order);
-	tcase_add_test(sight, pools_know_their_own);
+	tcase_add_test(life, granules_from_16_bytes_to_2_mib_work);
+	tcase_add_test(growth, pool_grows_by_chunks_and_releases_them);
+	tcase_add_test(growth, block_above_growth_size_gets_its_own_chunk);
+	tcase_add_test(growth, limit_is_kept_and_pool_stays_usable);
+	tcase_add_test(growth, refused_source_call_is_retried_later);
+	tcase_add_test(growth, nowait_uses_free_space_and_never_grows);
+	tcase_add_test(growth, largest_chunk_is_all_source_memory);
+	tcase_add_test(sight, walk_reports_segments_in_address_order);
+	tcase_add_test(sight, pools_recognize_their_own_blocks);
 	return suite_run(suite);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several pools in one program, as it would use them: a store of its own that makes room when
- * asked, parts that share a quota, phases that are measured, and memory made sure of before it is needed.
- * The public headers and the shared library, with threads' caches as they are by default and off.
+ * Several pools in one program, as a program would use them: a result cache that frees results in
+ * an out-of-memory callback, parts that share a quota, phases with their own statistics, and memory
+ * reserved before it is needed. Only the public headers and the shared library, with thread caches
+ * as by default and off.
  */
 #include <pthread.h>
 #include <string.h>
@@ -43,7 +44,7 @@ static struct mam_stats stats_of(struct mam_pool *pool)
 	return stats;
 }
 
-/* A program's own store of results that it could compute again: the oldest goes first. */
+/* A program's own cache of results that it could compute again: the oldest is freed first. */
 struct store {
 	void *kept[KEPT];
 	size_t first, count;
@@ -69,7 +70,7 @@ static void keep(struct store *store, void *block)
 	store->kept[(store->first + store->count++) % KEPT] = block;
 }
 
-START_TEST(a_store_makes_room_when_it_is_asked)
+START_TEST(callback_frees_results_on_out_of_memory)
 {
 	struct mam_pool *pool = named("results", NULL, 8 * MIB, _i);
 	struct store store = { .count = 0 };
@@ -97,7 +98,7 @@ START_TEST(a_store_makes_room_when_it_is_asked)
 }
 END_TEST
 
-START_TEST(parts_share_a_quota)
+START_TEST(pools_share_quota)
 {
 	struct mam_quota *quota;
 	struct mam_pool *parts[3];
@@ -108,7 +109,10 @@ START_TEST(parts_share_a_quota)
 	parts[0] = named("weights", quota, 0, _i);
 	parts[1] = named("activations", quota, 0, _i);
 	parts[2] = named("workspace", quota, 0, _i);
-	/* one after the other takes nearly all of it: what the one before left idle comes over */
+	/*
+	 * each one in turn allocates nearly all of it, and so gets the memory that the one before
+	 * left idle
+	 */
 	for (int round = 0; round < 12; round++) {
 		struct mam_pool *part = parts[round % 3];
 
@@ -127,7 +131,7 @@ START_TEST(parts_share_a_quota)
 }
 END_TEST
 
-/* Small blocks, as threads' caches have them. */
+/* Small blocks, as in thread caches. */
 static void phase(struct mam_pool *pool, size_t blocks, size_t bytes)
 {
 	void *held[256];
@@ -149,7 +153,7 @@ static struct mam_stats pop(struct mam_pool *pool)
 	return stats;
 }
 
-START_TEST(phases_are_measured)
+START_TEST(scopes_measure_phases)
 {
 	struct mam_pool *pool = named("phases", NULL, 0, _i);
 	struct mam_stats stats;
@@ -182,7 +186,7 @@ START_TEST(phases_are_measured)
 }
 END_TEST
 
-START_TEST(older_and_newer_callers_get_what_they_know)
+START_TEST(older_and_newer_callers_get_known_fields)
 {
 	struct mam_pool *pool = named("sizes", NULL, 0, _i);
 	struct {
@@ -215,7 +219,7 @@ START_TEST(older_and_newer_callers_get_what_they_know)
 }
 END_TEST
 
-START_TEST(memory_is_made_sure_of)
+START_TEST(reserved_memory_is_available)
 {
 	struct mam_pool *pool = named("sure", NULL, 64 * MIB, _i);
 	uint64_t grows;
@@ -254,7 +258,7 @@ static void *work(void *user)
 	return NULL;
 }
 
-START_TEST(threads_measure_at_once)
+START_TEST(threads_use_scopes_concurrently)
 {
 	struct mam_pool *pool = named("threads", NULL, 0, _i);
 	pthread_t threads[THREADS];
@@ -279,11 +283,11 @@ int main(void)
 	Suite *suite = suite_create("flow/pools");
 	TCase *tests = suite_case(suite, "pools");
 
-	tcase_add_loop_test(tests, a_store_makes_room_when_it_is_asked, 0, COUNT_OF(modes));
-	tcase_add_loop_test(tests, parts_share_a_quota, 0, COUNT_OF(modes));
-	tcase_add_loop_test(tests, phases_are_measured, 0, COUNT_OF(modes));
-	tcase_add_loop_test(tests, older_and_newer_callers_get_what_they_know, 0, COUNT_OF(modes));
-	tcase_add_loop_test(tests, memory_is_made_sure_of, 0, COUNT_OF(modes));
-	tcase_add_loop_test(tests, threads_measure_at_once, 0, COUNT_OF(modes));
+	tcase_add_loop_test(tests, callback_frees_results_on_out_of_memory, 0, COUNT_OF(modes));
+	tcase_add_loop_test(tests, pools_share_quota, 0, COUNT_OF(modes));
+	tcase_add_loop_test(tests, scopes_measure_phases, 0, COUNT_OF(modes));
+	tcase_add_loop_test(tests, older_and_newer_callers_get_known_fields, 0, COUNT_OF(modes));
+	tcase_add_loop_test(tests, reserved_memory_is_available, 0, COUNT_OF(modes));
+	tcase_add_loop_test(tests, threads_use_scopes_concurrently, 0, COUNT_OF(modes));
 	return suite_run(suite);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests and frees that make no sense: each gets its own answer, and the pool is as it was.
+ * Invalid requests and frees: each returns its own status, and the pool is unchanged.
  *
- * Each test is a forked child that must end with 0: a crash, an abort or a hang is a failure. The
- * fixture proves the pool's books after each test and compares its numbers with those before.
+ * Each test is a forked child that must exit with 0: a crash, an abort or a hang is a failure. The
+ * fixture checks the pool's metadata after each test and compares its statistics with those before.
  */
 #include <stdint.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 static struct mam_pool *pool;
 static char *block; /* 4096 bytes, live */
-static char *freed; /* was 512 bytes, and has a live block behind it */
+static char *freed; /* was 512 bytes, and is followed by a live block */
 static struct mam_stats before;
 
 static void look(struct mam_stats *stats)
@@ -46,7 +46,7 @@ static void begin(void)
 	ck_assert_int_eq(mam_malloc(pool, 512, (void **)&freed), MAM_OK);
 	ck_assert_int_eq(mam_malloc(pool, 512, &behind), MAM_OK);
 	ck_assert_int_eq(mam_free(pool, freed), MAM_OK);
-	/* A request that finds no ground empties the caches: that is no change to look for. */
+	/* A request that finds no free memory empties the caches: the test ignores that change. */
 	ck_assert_int_eq(mam_pool_trim(pool, SIZE_MAX, NULL), MAM_OK);
 	look(&before);
 }
@@ -59,7 +59,7 @@ static void end(void)
 	ck_assert_mem_eq(&after, &before, sizeof(after));
 }
 
-/* The request is refused and the output untouched, by every call that allocates. */
+/* Every call that allocates refuses the request and leaves the output unchanged. */
 static void refused(size_t bytes, size_t alignment, enum mam_status status)
 {
 	void *const untouched = &before;
@@ -72,7 +72,7 @@ static void refused(size_t bytes, size_t alignment, enum mam_status status)
 	ck_assert_ptr_eq(output, untouched);
 }
 
-START_TEST(size_0_is_a_null_block)
+START_TEST(size_0_returns_null)
 {
 	void *output = &before;
 
@@ -103,7 +103,7 @@ START_TEST(huge_sizes_are_out_of_memory)
 }
 END_TEST
 
-START_TEST(huge_sizes_are_out_of_memory_where_a_pool_may_grow)
+START_TEST(huge_sizes_are_out_of_memory_in_growing_pool)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_pool *growing;
@@ -126,7 +126,7 @@ START_TEST(huge_alignments_are_out_of_memory)
 }
 END_TEST
 
-START_TEST(an_alignment_that_is_no_power_of_two_is_invalid)
+START_TEST(alignment_must_be_power_of_two)
 {
 	const size_t alignments[] = { 3, 513, 1000, 6 << 20, SIZE_MAX };
 	void *output = &before;
@@ -140,7 +140,7 @@ START_TEST(an_alignment_that_is_no_power_of_two_is_invalid)
 }
 END_TEST
 
-START_TEST(no_output_is_invalid)
+START_TEST(null_output_is_invalid)
 {
 	ck_assert_int_eq(mam_malloc(pool, 512, NULL), MAM_ERROR_INVALID_VALUE);
 	ck_assert_int_eq(mam_malloc(pool, 0, NULL), MAM_ERROR_INVALID_VALUE);
@@ -148,11 +148,11 @@ START_TEST(no_output_is_invalid)
 	ck_assert_int_eq(mam_malloc_aligned(pool, 512, 512, NULL), MAM_ERROR_INVALID_VALUE);
 	ck_assert_int_eq(mam_pool_alloc_nowait(pool, 512, 0, NULL), MAM_ERROR_INVALID_VALUE);
 	ck_assert_int_eq(mam_usable_size(pool, block, NULL), MAM_ERROR_INVALID_VALUE);
-	ck_assert_int_eq(mam_owner(block, NULL, NULL), MAM_OK); /* this one may go without */
+	ck_assert_int_eq(mam_owner(block, NULL, NULL), MAM_OK); /* NULL is valid for this one */
 }
 END_TEST
 
-START_TEST(freeing_twice)
+START_TEST(double_free_is_reported)
 {
 	for (int again = 0; again < 3; again++) {
 		ck_assert_int_eq(mam_free(pool, freed), MAM_ERROR_DOUBLE_FREE);
@@ -161,18 +161,18 @@ START_TEST(freeing_twice)
 }
 END_TEST
 
-START_TEST(freeing_twice_after_the_space_was_joined)
+START_TEST(double_free_after_merge_is_reported)
 {
 	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
 	look(&before);
 	ck_assert_int_eq(mam_free(pool, block), MAM_ERROR_DOUBLE_FREE);
-	ck_assert_int_eq(mam_free(pool, freed),
-			 MAM_ERROR_DOUBLE_FREE); /* in the middle of the joined hole now */
+	/* Now in the middle of the merged free block. */
+	ck_assert_int_eq(mam_free(pool, freed), MAM_ERROR_DOUBLE_FREE);
 	ck_assert_int_eq(mam_free(pool, block + 1), MAM_ERROR_DOUBLE_FREE);
 }
 END_TEST
 
-START_TEST(freeing_fresh_space)
+START_TEST(free_of_fresh_space_is_reported)
 {
 	struct mam_segment_info segment = { .size = sizeof(segment) };
 
@@ -184,7 +184,7 @@ START_TEST(freeing_fresh_space)
 }
 END_TEST
 
-START_TEST(freeing_the_inside_of_a_block)
+START_TEST(free_of_interior_pointer_is_reported)
 {
 	const ptrdiff_t inside[] = { 1, 16, 511, 512, 4095 };
 
@@ -195,7 +195,7 @@ START_TEST(freeing_the_inside_of_a_block)
 }
 END_TEST
 
-START_TEST(freeing_what_nobody_gave)
+START_TEST(free_of_foreign_address_is_reported)
 {
 	struct mam_segment_info segment = { .size = sizeof(segment) };
 	static char data[64];
@@ -217,12 +217,12 @@ START_TEST(freeing_what_nobody_gave)
 		ck_assert_int_eq(mam_owner(foreign[i], NULL, &segment), MAM_ERROR_NOT_OWNED);
 	}
 	ck_assert_uint_eq(bytes, 77);
-	ck_assert_ptr_nonnull(segment.chunk_base); /* outputs untouched */
+	ck_assert_ptr_nonnull(segment.chunk_base); /* outputs unchanged */
 	free(heap);
 }
 END_TEST
 
-START_TEST(freeing_into_the_wrong_pool)
+START_TEST(free_into_wrong_pool_is_reported)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_pool *other;
@@ -246,17 +246,17 @@ int main(void)
 
 	tcase_add_checked_fixture(requests, begin, end);
 	tcase_add_checked_fixture(frees, begin, end);
-	tcase_add_test(requests, size_0_is_a_null_block);
+	tcase_add_test(requests, size_0_returns_null);
 	tcase_add_loop_test(requests, huge_sizes_are_out_of_memory, 0, COUNT_OF(huge));
-	tcase_add_test(requests, huge_sizes_are_out_of_memory_where_a_pool_may_grow);
+	tcase_add_test(requests, huge_sizes_are_out_of_memory_in_growing_pool);
 	tcase_add_test(requests, huge_alignments_are_out_of_memory);
-	tcase_add_test(requests, an_alignment_that_is_no_power_of_two_is_invalid);
-	tcase_add_test(requests, no_output_is_invalid);
-	tcase_add_test(frees, freeing_twice);
-	tcase_add_test(frees, freeing_twice_after_the_space_was_joined);
-	tcase_add_test(frees, freeing_fresh_space);
-	tcase_add_test(frees, freeing_the_inside_of_a_block);
-	tcase_add_test(frees, freeing_what_nobody_gave);
-	tcase_add_test(frees, freeing_into_the_wrong_pool);
+	tcase_add_test(requests, alignment_must_be_power_of_two);
+	tcase_add_test(requests, null_output_is_invalid);
+	tcase_add_test(frees, double_free_is_reported);
+	tcase_add_test(frees, double_free_after_merge_is_reported);
+	tcase_add_test(frees, free_of_fresh_space_is_reported);
+	tcase_add_test(frees, free_of_interior_pointer_is_reported);
+	tcase_add_test(frees, free_of_foreign_address_is_reported);
+	tcase_add_test(frees, free_into_wrong_pool_is_reported);
 	return suite_run(suite);
 }

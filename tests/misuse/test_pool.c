@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pools that are not: handles of ended pools, made-up handles, attributes out of range, no outputs.
+ * Invalid pools: handles of destroyed pools, made-up handles, attributes out of range, missing
+ * outputs.
  *
- * Each test is a forked child that must end with 0: a crash, an abort or a hang is a failure.
+ * Each test is a forked child that must exit with 0: a crash, an abort or a hang is a failure.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -38,7 +39,7 @@ static bool visit_none(const struct mam_segment_info *segment, void *user)
 	return true;
 }
 
-/* Every call that takes a pool gives this answer, and writes nothing. */
+/* Every call that takes a pool returns this status, and writes nothing. */
 static void every_call_answers(struct mam_pool *handle, enum mam_status status)
 {
 	struct mam_stats stats = { .size = sizeof(stats) };
@@ -73,7 +74,7 @@ static void is_intact(void)
 	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
 }
 
-START_TEST(destroying_with_live_blocks)
+START_TEST(destroy_with_live_blocks_fails)
 {
 	for (int again = 0; again < 3; again++)
 		ck_assert_int_eq(mam_pool_destroy(pool), MAM_ERROR_LIVE_BLOCKS);
@@ -81,7 +82,7 @@ START_TEST(destroying_with_live_blocks)
 }
 END_TEST
 
-START_TEST(using_a_destroyed_pool)
+START_TEST(calls_on_destroyed_pool_fail)
 {
 	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
 	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
@@ -90,14 +91,14 @@ START_TEST(using_a_destroyed_pool)
 }
 END_TEST
 
-START_TEST(using_an_abandoned_pool)
+START_TEST(calls_on_abandoned_pool_fail)
 {
 	ck_assert_int_eq(mam_pool_abandon(pool), MAM_OK);
 	every_call_answers(pool, MAM_ERROR_DESTROYED);
 }
 END_TEST
 
-START_TEST(a_handle_is_never_used_again)
+START_TEST(handles_are_never_reused)
 {
 	struct mam_pool *ended = pool;
 
@@ -111,8 +112,8 @@ START_TEST(a_handle_is_never_used_again)
 }
 END_TEST
 
-/* No pool was ever there; nothing may be read behind these. */
-START_TEST(using_a_handle_that_is_none)
+/* No pool was ever at these addresses; they must not be dereferenced. */
+START_TEST(calls_on_made_up_handle_fail)
 {
 	char here[64];
 	struct mam_pool *const handles[] = {
@@ -149,7 +150,7 @@ START_TEST(using_a_handle_that_is_none)
 }
 END_TEST
 
-START_TEST(calls_on_no_pool)
+START_TEST(calls_on_null_pool_fail)
 {
 	struct mam_stats stats = { .size = sizeof(stats) };
 	void *output = &stats;
@@ -170,7 +171,7 @@ START_TEST(calls_on_no_pool)
 }
 END_TEST
 
-START_TEST(no_outputs)
+START_TEST(null_outputs_are_rejected)
 {
 	ck_assert_int_eq(mam_pool_create(NULL, NULL), MAM_ERROR_INVALID_VALUE);
 	ck_assert_int_eq(mam_pool_create_on(NULL, NULL, NULL), MAM_ERROR_INVALID_VALUE);
@@ -183,12 +184,12 @@ START_TEST(no_outputs)
 }
 END_TEST
 
-/* One row a wrong attribute of an otherwise good struct. */
+/* Each row has one wrong attribute in an otherwise valid struct. */
 static const struct mam_pool_attr wrong[] = {
 	{ .source = "no such source" },
 	{ .source = "" },
 	{ .source = "HOST" },
-	{ .source = "limit" }, /* exists, but wants another source */
+	{ .source = "limit" }, /* exists, but needs another source */
 	{ .source = "host", .device = -2 },
 	{ .source = "host", .granule = 3 },
 	{ .source = "host", .granule = 8 },
@@ -198,7 +199,7 @@ static const struct mam_pool_attr wrong[] = {
 	{ .source = "host", .growth_bytes = MAM_GROWTH_NONE },
 };
 
-START_TEST(attributes_out_of_range)
+START_TEST(attributes_out_of_range_are_rejected)
 {
 	struct mam_pool_attr attr = wrong[_i];
 	struct mam_pool *const untouched = pool;
@@ -211,7 +212,7 @@ START_TEST(attributes_out_of_range)
 }
 END_TEST
 
-START_TEST(sizes_of_attr_that_cannot_be)
+START_TEST(invalid_attr_sizes_are_rejected)
 {
 	const size_t sizes[] = { 0, 1, 7, 9, 4097, SIZE_MAX };
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
@@ -226,7 +227,7 @@ START_TEST(sizes_of_attr_that_cannot_be)
 }
 END_TEST
 
-START_TEST(first_chunks_no_source_has)
+START_TEST(impossible_first_chunk_is_refused)
 {
 	const size_t chunks[] = { SIZE_MAX - 1, SIZE_MAX / 2 + 1, (size_t)1 << 50 };
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
@@ -242,7 +243,7 @@ START_TEST(first_chunks_no_source_has)
 }
 END_TEST
 
-/* Goes on as long as the pool does. Any answer but these is wrong. */
+/* Continues as long as the pool exists. Any status except these is an error. */
 static void *use_until_it_ends(void *used)
 {
 	enum mam_status status = MAM_OK;
@@ -254,10 +255,10 @@ static void *use_until_it_ends(void *used)
 		if (status == MAM_OK)
 			status = mam_free(used, mine);
 	}
-	return status == MAM_ERROR_DESTROYED ? NULL : "another answer than DESTROYED";
+	return status == MAM_ERROR_DESTROYED ? NULL : "a status other than DESTROYED";
 }
 
-START_TEST(abandoning_a_pool_in_use)
+START_TEST(pool_in_use_can_be_abandoned)
 {
 	pthread_t threads[4];
 	void *wrong_answer;
@@ -284,16 +285,16 @@ int main(void)
 	tcase_add_checked_fixture(ends, begin, NULL);
 	tcase_add_checked_fixture(handles, begin, NULL);
 	tcase_add_checked_fixture(making, begin, NULL);
-	tcase_add_test(ends, destroying_with_live_blocks);
-	tcase_add_test(ends, using_a_destroyed_pool);
-	tcase_add_test(ends, using_an_abandoned_pool);
-	tcase_add_test(ends, a_handle_is_never_used_again);
-	tcase_add_test(ends, abandoning_a_pool_in_use);
-	tcase_add_test(handles, using_a_handle_that_is_none);
-	tcase_add_test(handles, calls_on_no_pool);
-	tcase_add_test(making, no_outputs);
-	tcase_add_loop_test(making, attributes_out_of_range, 0, COUNT_OF(wrong));
-	tcase_add_test(making, sizes_of_attr_that_cannot_be);
-	tcase_add_test(making, first_chunks_no_source_has);
+	tcase_add_test(ends, destroy_with_live_blocks_fails);
+	tcase_add_test(ends, calls_on_destroyed_pool_fail);
+	tcase_add_test(ends, calls_on_abandoned_pool_fail);
+	tcase_add_test(ends, handles_are_never_reused);
+	tcase_add_test(ends, pool_in_use_can_be_abandoned);
+	tcase_add_test(handles, calls_on_made_up_handle_fail);
+	tcase_add_test(handles, calls_on_null_pool_fail);
+	tcase_add_test(making, null_outputs_are_rejected);
+	tcase_add_loop_test(making, attributes_out_of_range_are_rejected, 0, COUNT_OF(wrong));
+	tcase_add_test(making, invalid_attr_sizes_are_rejected);
+	tcase_add_test(making, impossible_first_chunk_is_refused);
 	return suite_run(suite);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * feed.c - a trace out of a string, for tests of the reader.
- */
+/* feed.c - a trace from a string, for tests of the reader. */
 #include "trace/feed.h"
 
 #include <check.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The key=value fields behind an event's numbers.
- */
+/* The key=value fields after an event's numbers. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +53,7 @@ START_TEST(fields_are_found_by_key)
 }
 END_TEST
 
-START_TEST(a_free_may_have_fields)
+START_TEST(free_may_have_fields)
 {
 	read_one("f 1 thread=9\r\n");
 	expect_field("thread", "9");
@@ -63,7 +61,7 @@ START_TEST(a_free_may_have_fields)
 }
 END_TEST
 
-START_TEST(an_event_without_fields_has_none)
+START_TEST(event_may_have_no_fields)
 {
 	read_one("f 1   \n");
 	ck_assert_uint_eq(event.fields_bytes, 0);
@@ -72,7 +70,7 @@ START_TEST(an_event_without_fields_has_none)
 }
 END_TEST
 
-START_TEST(a_value_may_have_any_printable_byte)
+START_TEST(value_may_have_any_printable_byte)
 {
 	read_one("a 1 2 3 who=\303\244</script>\"'\\\n");
 	expect_field("who", "\303\244</script>\"'\\");
@@ -88,9 +86,9 @@ int main(void)
 	int failed;
 
 	tcase_add_test(tests, fields_are_found_by_key);
-	tcase_add_test(tests, a_free_may_have_fields);
-	tcase_add_test(tests, an_event_without_fields_has_none);
-	tcase_add_test(tests, a_value_may_have_any_printable_byte);
+	tcase_add_test(tests, free_may_have_fields);
+	tcase_add_test(tests, event_may_have_no_fields);
+	tcase_add_test(tests, value_may_have_any_printable_byte);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

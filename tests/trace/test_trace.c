@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reader of traces: what it takes, what it refuses and with which words, and that it answers
- * the same however the bytes arrive.
+ * The trace reader: what it accepts, what it rejects and with which messages, and that the results
+ * do not depend on how the bytes arrive.
  */
 #include <check.h>
 #include <inttypes.h>
@@ -20,7 +20,7 @@ static void close_reader(void)
 	reader = NULL;
 }
 
-START_TEST(events_are_read_in_any_pieces)
+START_TEST(events_are_read_from_any_pieces)
 {
 	static const char text[] = "# a comment\n\na 1 512 0\n \t\n  a\t2 0 7  \nf 1\r\na 1 9 "
 				   "18446744073709551615\n#\nf 18446744073709551615";
@@ -38,7 +38,7 @@ START_TEST(events_are_read_in_any_pieces)
 }
 END_TEST
 
-START_TEST(the_end_stays_the_end)
+START_TEST(end_is_permanent)
 {
 	reader = feed_open(&feed, "", 10);
 	feed_expect(reader, MAM_TRACE_END, 0, 0, 0, 0);
@@ -78,13 +78,13 @@ static const struct {
 	{ "\377\001\n", 1, "expected 'a ID BYTES STREAM', 'f ID' or '#', found '\\xff\\x01'" },
 };
 
-START_TEST(bad_lines_are_refused_with_a_sentence)
+START_TEST(invalid_lines_are_rejected_with_message)
 {
 	feed_refused(refused[_i].text, refused[_i].line, refused[_i].sentence);
 }
 END_TEST
 
-START_TEST(a_refusal_stays)
+START_TEST(rejection_is_permanent)
 {
 	struct mam_trace_event event = { .size = sizeof(event) };
 
@@ -96,7 +96,7 @@ START_TEST(a_refusal_stays)
 }
 END_TEST
 
-START_TEST(an_event_is_left_alone_by_a_refusal)
+START_TEST(rejection_leaves_event_unchanged)
 {
 	struct mam_trace_event event = { .size = sizeof(event), .id = 77 };
 
@@ -107,7 +107,7 @@ START_TEST(an_event_is_left_alone_by_a_refusal)
 }
 END_TEST
 
-START_TEST(a_zero_byte_is_refused_even_in_a_comment)
+START_TEST(zero_byte_is_rejected_even_in_comment)
 {
 	struct mam_trace_event event = { .size = sizeof(event) };
 
@@ -120,7 +120,7 @@ START_TEST(a_zero_byte_is_refused_even_in_a_comment)
 }
 END_TEST
 
-/* A comment of so many bytes, its newline included, and an event behind it. */
+/* A comment of this many bytes, including its newline, followed by an event. */
 static char *long_line(size_t bytes)
 {
 	char *text = malloc(bytes + 16);
@@ -131,7 +131,7 @@ static char *long_line(size_t bytes)
 	return text;
 }
 
-START_TEST(the_longest_line_is_read)
+START_TEST(longest_line_is_accepted)
 {
 	char *text = long_line(MAM_TRACE_LINE_BYTES);
 
@@ -142,7 +142,7 @@ START_TEST(the_longest_line_is_read)
 }
 END_TEST
 
-START_TEST(a_longer_line_is_refused_without_reading_on)
+START_TEST(longer_line_is_rejected_without_reading_on)
 {
 	char *text = long_line(MAM_TRACE_LINE_BYTES + 1);
 	struct mam_trace_event event = { .size = sizeof(event) };
@@ -158,12 +158,15 @@ START_TEST(a_longer_line_is_refused_without_reading_on)
 }
 END_TEST
 
-START_TEST(a_failed_read_gives_every_whole_line_first)
+START_TEST(failed_read_returns_complete_lines_first)
 {
 	static const char text[] = "a 1 2 3\nf 1\na 2 345 6\n";
 	struct mam_trace_event event = { .size = sizeof(event) };
 
-	/* Cut anywhere in the third line: the first two come, and the third is not believed. */
+	/*
+	 * Truncated anywhere in the third line: the first two are returned, and the third is
+	 * rejected.
+	 */
 	for (size_t cut = 12; cut < sizeof(text) - 1; cut++) {
 		reader = feed_open(&feed, text, 5);
 		feed.fails_at = cut;
@@ -178,7 +181,7 @@ START_TEST(a_failed_read_gives_every_whole_line_first)
 }
 END_TEST
 
-START_TEST(only_a_last_line_without_its_newline_is_called_cut)
+START_TEST(only_last_line_without_newline_is_truncated)
 {
 	static const struct {
 		const char *text;
@@ -200,7 +203,7 @@ START_TEST(only_a_last_line_without_its_newline_is_called_cut)
 }
 END_TEST
 
-START_TEST(a_long_trace_is_read_to_its_end)
+START_TEST(long_trace_is_read_to_its_end)
 {
 	const unsigned int lines = 50000;
 	char *text = malloc(lines * 24), *end = text;
@@ -222,7 +225,7 @@ START_TEST(a_long_trace_is_read_to_its_end)
 }
 END_TEST
 
-START_TEST(null_arguments_are_answered)
+START_TEST(null_arguments_are_rejected)
 {
 	struct mam_trace_event event = { .size = sizeof(event) };
 
@@ -240,19 +243,19 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_test(tests, events_are_read_in_any_pieces);
-	tcase_add_test(tests, the_end_stays_the_end);
-	tcase_add_loop_test(tests, bad_lines_are_refused_with_a_sentence, 0,
+	tcase_add_test(tests, events_are_read_from_any_pieces);
+	tcase_add_test(tests, end_is_permanent);
+	tcase_add_loop_test(tests, invalid_lines_are_rejected_with_message, 0,
 			    sizeof(refused) / sizeof(refused[0]));
-	tcase_add_test(tests, a_refusal_stays);
-	tcase_add_test(tests, an_event_is_left_alone_by_a_refusal);
-	tcase_add_test(tests, a_zero_byte_is_refused_even_in_a_comment);
-	tcase_add_test(tests, the_longest_line_is_read);
-	tcase_add_test(tests, a_longer_line_is_refused_without_reading_on);
-	tcase_add_test(tests, a_failed_read_gives_every_whole_line_first);
-	tcase_add_test(tests, only_a_last_line_without_its_newline_is_called_cut);
-	tcase_add_test(tests, a_long_trace_is_read_to_its_end);
-	tcase_add_test(tests, null_arguments_are_answered);
+	tcase_add_test(tests, rejection_is_permanent);
+	tcase_add_test(tests, rejection_leaves_event_unchanged);
+	tcase_add_test(tests, zero_byte_is_rejected_even_in_comment);
+	tcase_add_test(tests, longest_line_is_accepted);
+	tcase_add_test(tests, longer_line_is_rejected_without_reading_on);
+	tcase_add_test(tests, failed_read_returns_complete_lines_first);
+	tcase_add_test(tests, only_last_line_without_newline_is_truncated);
+	tcase_add_test(tests, long_trace_is_read_to_its_end);
+	tcase_add_test(tests, null_arguments_are_rejected);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_trace_ring.c - records as lines that the reader of traces takes; headings that are believed.
+ * test_trace_ring.c - records of the ring as lines for the trace reader, and the validation of its
+ * header.
  */
 #include <mam/trace_ring.h>
 
@@ -19,7 +20,7 @@ static void expect(const struct mam_trace_record *record, const char *wanted)
 	ck_assert_str_eq(line, wanted);
 }
 
-START_TEST(records_are_lines)
+START_TEST(records_are_printed_as_lines)
 {
 	struct mam_trace_record record = { .number = 1,
 					   .ns = 12,
@@ -52,8 +53,8 @@ START_TEST(records_are_lines)
 }
 END_TEST
 
-/* Any record at all is one line that a reader takes. */
-START_TEST(any_record_is_a_line)
+/* Any possible record is one line that the reader accepts. */
+START_TEST(any_record_is_a_valid_line)
 {
 	struct mam_trace_record record;
 	struct mam_trace_event event = { .size = sizeof(event) };
@@ -79,7 +80,7 @@ START_TEST(any_record_is_a_line)
 }
 END_TEST
 
-START_TEST(a_wrong_heading_is_not_believed)
+START_TEST(invalid_ring_header_is_rejected)
 {
 	struct mam_trace_ring ring = { .magic = MAM_TRACE_RING_MAGIC, .capacity = 1024 };
 	uint64_t bytes = MAM_TRACE_RING_HEAD + 1024 * sizeof(struct mam_trace_record);
@@ -109,9 +110,9 @@ int main(void)
 	int failed;
 
 	suite_add_tcase(suite, cases);
-	tcase_add_test(cases, records_are_lines);
-	tcase_add_test(cases, any_record_is_a_line);
-	tcase_add_test(cases, a_wrong_heading_is_not_believed);
+	tcase_add_test(cases, records_are_printed_as_lines);
+	tcase_add_test(cases, any_record_is_a_valid_line);
+	tcase_add_test(cases, invalid_ring_header_is_rejected);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda_runtime.h - stands in for the toolkit's header of this name, as cuda_runtime_api.h beside
- * it. In C++ the toolkit's takes typed pointers.
+ * cuda_runtime.h - replaces the toolkit's header of this name, like cuda_runtime_api.h beside it.
+ * In C++ the toolkit's functions take typed pointers.
  */
 #ifndef MAM_TESTS_PORTS_CUDA_RUNTIME_H
 #define MAM_TESTS_PORTS_CUDA_RUNTIME_H

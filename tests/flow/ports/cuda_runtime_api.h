@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda_runtime_api.h - stands in for the toolkit's header of this name where there is no toolkit:
- * what <mam/cuda.h> and its test need, as the fake runtime has it.
+ * cuda_runtime_api.h - replaces the toolkit's header of this name if there is no toolkit: the
+ * declarations that <mam/cuda.h> and its test need, as in the fake runtime.
  */
 #ifndef MAM_TESTS_PORTS_CUDA_RUNTIME_API_H
 #define MAM_TESTS_PORTS_CUDA_RUNTIME_API_H
