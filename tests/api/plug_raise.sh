@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# plug_raise.sh - where there is no memory mam_torch_alloc() ends in the function with which PyTorch raises its
-# errors, if PyTorch is there: a C++ exception passes through mam, and mam works on after it. Without PyTorch, and in
-# mam_torch_pool_alloc() always, the answer is NULL.
+# plug_raise.sh - on out of memory, mam_torch_alloc() calls the function with which PyTorch raises
+# its errors, if PyTorch is loaded: a C++ exception passes through mam, and mam works afterwards.
+# Without PyTorch, and in mam_torch_pool_alloc() always, the call returns NULL.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -16,7 +16,8 @@ cat > "$scratch/c10.cc" << 'END'
 #include <stdexcept>
 #include <string>
 namespace c10 { namespace detail {
-[[noreturn]] void torchCheckFail(const char *function, const char *file, uint32_t line, const char *message);
+[[noreturn]] void torchCheckFail(const char *function, const char *file, uint32_t line,
+				 const char *message);
 void torchCheckFail(const char *function, const char *, uint32_t, const char *message)
 {
 	throw std::runtime_error(std::string(function) + "|" + message);
@@ -52,14 +53,14 @@ int main(int count, char **arguments)
 END
 
 # shellcheck disable=SC2086 # CFLAGS are words
-if ! $CC ${CFLAGS:-} -x c++ -std=c++17 -fPIC -shared -Wl,-soname,libc10.so "$scratch/c10.cc" -x none -o "$scratch/libc10.so" \
-	-lstdc++ > "$scratch/cxx.log" 2>&1; then
+if ! $CC ${CFLAGS:-} -x c++ -std=c++17 -fPIC -shared -Wl,-soname,libc10.so "$scratch/c10.cc" \
+	-x none -o "$scratch/libc10.so" -lstdc++ > "$scratch/cxx.log" 2>&1; then
 	skip "exceptions of PyTorch" "$CC has no C++ here"
 	finish
 fi
 # shellcheck disable=SC2086
-try "a program that plugs mam in compiles" $CC ${CFLAGS:-} -x c++ -std=c++17 -Wall -Wextra -I "$MAM_SRCDIR/include" \
-	"$scratch/main.cc" -x none -o "$scratch/main" "$library" -lstdc++ -ldl
+try "program with mam as plug-in compiles" $CC ${CFLAGS:-} -x c++ -std=c++17 -Wall -Wextra \
+	-I "$MAM_SRCDIR/include" "$scratch/main.cc" -x none -o "$scratch/main" "$library" -lstdc++ -ldl
 
 plugged() # ARGUMENTS...
 {
@@ -68,10 +69,13 @@ plugged() # ARGUMENTS...
 
 said='mam_torch_alloc|CUDA out of memory. Tried to allocate 1125899906842624 bytes on device 0 from mam: '
 plugged "$scratch/libc10.so" > "$scratch/out"
-same "the program ends well" 0 $?
-same "an exception, twice" 2 "$(grep -cF "$said" "$scratch/out")"
-same "then NULL, then a block" "null block" "$(sed -n 3,4p "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
-same "a line each in the log" 3 "$(grep -c '^mam: mam_torch_.*1125899906842624' "$scratch/err")"
+same "program succeeds" 0 $?
+same "mam_torch_alloc throws, twice" 2 "$(grep -cF "$said" "$scratch/out")"
+same "mam_torch_pool_alloc returns NULL, then a block is allocated" "null block" \
+	"$(sed -n 3,4p "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
+same "one line per failure in the log" 3 \
+	"$(grep -c '^mam: mam_torch_.*1125899906842624' "$scratch/err")"
 plugged > "$scratch/out"
-same "without PyTorch NULL" "null null null block" "$(tr '\n' ' ' < "$scratch/out" | sed 's/ $//')"
+same "mam_torch_alloc returns NULL without PyTorch" "null null null block" \
+	"$(tr '\n' ' ' < "$scratch/out" | sed 's/ $//')"
 finish

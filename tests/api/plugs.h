@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugs.h - what the tests of the plugs share: the fake driver with a clock of its own, and the plugs
- * of PyTorch, CuPy and RMM behind one pair of functions.
+ * plugs.h - shared by the tests of the plugs: the fake driver with its own clock, and the plugs of
+ * PyTorch, CuPy and RMM behind one pair of functions.
  */
 #ifndef MAM_TESTS_API_PLUGS_H
 #define MAM_TESTS_API_PLUGS_H
@@ -48,7 +48,7 @@ static inline void tear_down(void)
 static inline void start(void)
 {
 	cuda = load();
-	/* Not blocking: no stream waits for another. */
+	/* Non-blocking: no stream waits for another. */
 	ck_assert_int_eq(cuda.cuStreamCreate(&one, 1), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuStreamCreate(&two, 1), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuStreamCreate(&three, 1), CUDA_SUCCESS);
@@ -108,10 +108,10 @@ static inline void give(void *block, struct CUstream_st *stream)
 	mam_torch_free(block, 1, 0, stream);
 }
 
-/* The three ways in, as one. */
+/* The three interfaces, as one. */
 static const struct {
 	const char *name;
-	bool needs_device; /* the device is an argument */
+	bool needs_device; /* the device is a parameter */
 } ways[] = { { "mam_torch_alloc", true },
 	     { "mam_torch_pool_alloc", true },
 	     { "mam_cupy_alloc", true },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suite.h - run a suite of which every test is a process of its own, whatever CK_FORK says:
- * options, default pools and handles begin anew in each, and one that crashes or exits with
- * anything but 0 fails alone.
+ * suite.h - run a suite in which each test has its own process, whatever CK_FORK is. Options,
+ * default pools and handles start fresh in each, and a test that crashes or exits with a nonzero
+ * status fails alone.
  */
 #ifndef TESTS_API_SUITE_H
 #define TESTS_API_SUITE_H
@@ -24,7 +24,7 @@ static inline int suite_run(Suite *suite)
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* A case of the suite with time enough for a slow machine under a sanitizer. */
+/* A test case with enough time for a slow machine under a sanitizer. */
 static inline TCase *suite_case(Suite *suite, const char *name)
 {
 	TCase *tests = tcase_create(name);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Pool attributes: old and new sizes of the struct, every field's range, and the environment's
- * word.
- */
+/* Pool attributes: old and new sizes of the struct, every field's range, and the environment. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +7,7 @@
 #include "suite.h"
 #include "api/attr.h"
 
-/* The struct of a later version: this one's and a field that this one does not know. */
+/* The struct of a later version: this one with one more field, unknown to this version. */
 struct later_attr {
 	struct mam_pool_attr known;
 	uint64_t unknown[8];
@@ -33,7 +30,7 @@ static enum mam_status read_with_size(size_t size, struct mam_pool_attr *attr)
 	return mam_attr_read(&given, attr);
 }
 
-START_TEST(no_attr_means_all_defaults)
+START_TEST(null_attr_means_all_defaults)
 {
 	struct mam_pool_attr attr;
 
@@ -47,7 +44,7 @@ START_TEST(no_attr_means_all_defaults)
 }
 END_TEST
 
-START_TEST(a_whole_attr_is_read_as_given)
+START_TEST(complete_attr_is_read_unchanged)
 {
 	struct mam_pool_attr attr;
 
@@ -63,7 +60,7 @@ START_TEST(a_whole_attr_is_read_as_given)
 }
 END_TEST
 
-START_TEST(a_shorter_attr_lacks_fields_and_they_are_defaults)
+START_TEST(missing_fields_of_shorter_attr_are_defaults)
 {
 	struct mam_pool_attr attr;
 
@@ -85,7 +82,7 @@ START_TEST(a_shorter_attr_lacks_fields_and_they_are_defaults)
 }
 END_TEST
 
-START_TEST(sizes_that_end_inside_a_field_are_refused)
+START_TEST(size_that_ends_inside_field_is_rejected)
 {
 	struct mam_pool_attr attr = defaults;
 
@@ -99,7 +96,7 @@ START_TEST(sizes_that_end_inside_a_field_are_refused)
 }
 END_TEST
 
-START_TEST(a_longer_attr_may_ask_for_nothing_we_do_not_know)
+START_TEST(longer_attr_must_be_zero_after_known_fields)
 {
 	struct later_attr later;
 	struct mam_pool_attr attr;
@@ -116,12 +113,12 @@ START_TEST(a_longer_attr_may_ask_for_nothing_we_do_not_know)
 	later.unknown[7] = 0;
 	later.unknown[0] = 1;
 	ck_assert_int_eq(mam_attr_read(&later.known, &attr), MAM_ERROR_INVALID_VALUE);
-	later.known.size = sizeof(later.known); /* what is after the end is nobody's business */
+	later.known.size = sizeof(later.known); /* bytes after the end are not read */
 	ck_assert_int_eq(mam_attr_read(&later.known, &attr), MAM_OK);
 }
 END_TEST
 
-START_TEST(a_size_that_is_garbage_is_not_read_by)
+START_TEST(garbage_size_is_not_used)
 {
 	struct mam_pool_attr attr;
 
@@ -130,7 +127,7 @@ START_TEST(a_size_that_is_garbage_is_not_read_by)
 }
 END_TEST
 
-/* One row a value out of range, or just inside. */
+/* Each row has one value out of range, or just inside. */
 static const struct {
 	struct mam_pool_attr attr;
 	enum mam_status status;
@@ -153,7 +150,7 @@ static const struct {
 	{ { .chunk_bytes = 4096, .growth_bytes = MAM_GROWTH_NONE }, MAM_OK },
 };
 
-START_TEST(each_field_has_its_range)
+START_TEST(field_ranges_are_checked)
 {
 	struct mam_pool_attr given = ranges[_i].attr;
 	struct mam_pool_attr attr;
@@ -163,7 +160,7 @@ START_TEST(each_field_has_its_range)
 }
 END_TEST
 
-START_TEST(a_refused_attr_leaves_the_output_alone)
+START_TEST(rejected_attr_leaves_output_unchanged)
 {
 	struct mam_pool_attr attr = { .chunk_bytes = 77 };
 
@@ -172,7 +169,7 @@ START_TEST(a_refused_attr_leaves_the_output_alone)
 }
 END_TEST
 
-START_TEST(names_are_copied_and_cut)
+START_TEST(names_are_copied_and_truncated)
 {
 	char name[] = "a name of more than thirty-one characters";
 	struct mam_pool_attr attr = defaults;
@@ -188,7 +185,7 @@ START_TEST(names_are_copied_and_cut)
 }
 END_TEST
 
-START_TEST(the_environment_fills_every_field)
+START_TEST(environment_sets_every_field)
 {
 	struct mam_pool_attr attr;
 
@@ -209,7 +206,7 @@ START_TEST(the_environment_fills_every_field)
 }
 END_TEST
 
-START_TEST(an_empty_environment_asks_for_the_defaults)
+START_TEST(empty_environment_means_defaults)
 {
 	struct mam_pool_attr attr;
 
@@ -224,7 +221,7 @@ START_TEST(an_empty_environment_asks_for_the_defaults)
 }
 END_TEST
 
-START_TEST(options_that_contradict_each_other_still_make_a_pool)
+START_TEST(contradictory_options_give_valid_attr)
 {
 	struct mam_pool_attr attr, whole;
 
@@ -237,7 +234,7 @@ START_TEST(options_that_contradict_each_other_still_make_a_pool)
 }
 END_TEST
 
-START_TEST(a_pool_told_not_to_grow_begins_with_all_there_is)
+START_TEST(pool_without_growth_starts_with_largest_chunk)
 {
 	struct mam_pool_attr attr;
 
@@ -255,18 +252,18 @@ int main(void)
 	TCase *fields = suite_case(suite, "fields");
 	TCase *environment = suite_case(suite, "environment");
 
-	tcase_add_test(sizes, no_attr_means_all_defaults);
-	tcase_add_test(sizes, a_whole_attr_is_read_as_given);
-	tcase_add_test(sizes, a_shorter_attr_lacks_fields_and_they_are_defaults);
-	tcase_add_test(sizes, sizes_that_end_inside_a_field_are_refused);
-	tcase_add_test(sizes, a_longer_attr_may_ask_for_nothing_we_do_not_know);
-	tcase_add_test(sizes, a_size_that_is_garbage_is_not_read_by);
-	tcase_add_loop_test(fields, each_field_has_its_range, 0, COUNT_OF(ranges));
-	tcase_add_test(fields, a_refused_attr_leaves_the_output_alone);
-	tcase_add_test(fields, names_are_copied_and_cut);
-	tcase_add_test(environment, the_environment_fills_every_field);
-	tcase_add_test(environment, an_empty_environment_asks_for_the_defaults);
-	tcase_add_test(environment, options_that_contradict_each_other_still_make_a_pool);
-	tcase_add_test(environment, a_pool_told_not_to_grow_begins_with_all_there_is);
+	tcase_add_test(sizes, null_attr_means_all_defaults);
+	tcase_add_test(sizes, complete_attr_is_read_unchanged);
+	tcase_add_test(sizes, missing_fields_of_shorter_attr_are_defaults);
+	tcase_add_test(sizes, size_that_ends_inside_field_is_rejected);
+	tcase_add_test(sizes, longer_attr_must_be_zero_after_known_fields);
+	tcase_add_test(sizes, garbage_size_is_not_used);
+	tcase_add_loop_test(fields, field_ranges_are_checked, 0, COUNT_OF(ranges));
+	tcase_add_test(fields, rejected_attr_leaves_output_unchanged);
+	tcase_add_test(fields, names_are_copied_and_truncated);
+	tcase_add_test(environment, environment_sets_every_field);
+	tcase_add_test(environment, empty_environment_means_defaults);
+	tcase_add_test(environment, contradictory_options_give_valid_attr);
+	tcase_add_test(environment, pool_without_growth_starts_with_largest_chunk);
 	return suite_run(suite);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Default pools and contexts, on the fake driver: each context has its own, memory comes from the
- * thread's current context, and the pool ends with its context, whether that was destroyed or reset.
- * The same holds for pools by name.
+ * Default pools and contexts, on the fake driver: each context has its own pool, memory comes from
+ * the thread's current context, and a pool ends with its context, whether that is destroyed or
+ * reset. The same holds for pools by name.
  */
 #include <pthread.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "suite.h"
 
 #define MIB ((size_t)1 << 20)
-#define CONTEXTS 12 /* more than a thread remembers */
+#define CONTEXTS 12 /* more than a thread caches */
 #define CONTEXT_ATTRIBUTE 1
 
 static const char *const sources[] = { "cudamalloc", "vmm", "managed", "pinned" };
@@ -43,7 +43,7 @@ static void enter(struct CUctx_st *context)
 	ck_assert_int_eq(cuda.cuCtxSetCurrent(context), CUDA_SUCCESS);
 }
 
-/* It is on the thread's stack afterwards. */
+/* It is on the thread's context stack afterwards. */
 static struct CUctx_st *new_context(int device)
 {
 	struct CUctx_st *context;
@@ -95,7 +95,7 @@ static size_t pools(void)
 	return count;
 }
 
-START_TEST(memory_belongs_to_the_current_context)
+START_TEST(memory_belongs_to_current_context)
 {
 	struct CUctx_st *contexts[CONTEXTS];
 	struct mam_pool *of[CONTEXTS];
@@ -116,7 +116,7 @@ START_TEST(memory_belongs_to_the_current_context)
 		block = take(turn % 2 ? MIB : 1000);
 		ck_assert_ptr_eq(context_of(block), contexts[at]);
 		ck_assert_ptr_eq(owner_of(block), of[at]);
-		/* Another context may be current where it is freed. */
+		/* Another context may be current at the free. */
 		enter(contexts[(at + 1) % CONTEXTS]);
 		ck_assert_int_eq(mam_free(NULL, block), MAM_OK);
 		ck_assert_int_eq(mam_malloc_async(NULL, MIB, NULL, &block), MAM_OK);
@@ -127,7 +127,7 @@ START_TEST(memory_belongs_to_the_current_context)
 }
 END_TEST
 
-START_TEST(a_pool_ends_when_its_context_is_destroyed)
+START_TEST(pool_ends_when_its_context_is_destroyed)
 {
 	struct CUctx_st *context;
 	struct mam_pool *pool;
@@ -152,8 +152,8 @@ START_TEST(a_pool_ends_when_its_context_is_destroyed)
 }
 END_TEST
 
-/* Its handle stays the same, and the id does not. */
-START_TEST(a_pool_ends_when_its_device_is_reset)
+/* The context handle stays the same, but its id changes. */
+START_TEST(pool_ends_when_its_device_is_reset)
 {
 	struct CUctx_st *again;
 	struct mam_pool *pool;
@@ -175,7 +175,7 @@ START_TEST(a_pool_ends_when_its_device_is_reset)
 }
 END_TEST
 
-START_TEST(a_primary_context_that_was_reset_is_made_again)
+START_TEST(reset_primary_context_is_retained_again)
 {
 	void *block;
 
@@ -194,7 +194,7 @@ static void *destroy_context(void *context)
 	return cuda.cuCtxDestroy_v2(context) == CUDA_SUCCESS ? NULL : context;
 }
 
-START_TEST(a_destroyed_context_that_is_current_has_no_pool)
+START_TEST(destroyed_current_context_has_no_pool)
 {
 	struct CUctx_st *context;
 	pthread_t thread;
@@ -212,7 +212,7 @@ START_TEST(a_destroyed_context_that_is_current_has_no_pool)
 }
 END_TEST
 
-START_TEST(a_device_means_its_current_context_or_its_primary_one)
+START_TEST(device_means_current_or_primary_context)
 {
 	struct CUctx_st *second, *other;
 	struct mam_pool *first_pool, *other_pool;
@@ -220,7 +220,7 @@ START_TEST(a_device_means_its_current_context_or_its_primary_one)
 	start();
 	first_pool = default_of(0);
 	ck_assert_ptr_eq(default_of(MAM_DEVICE_CURRENT), first_pool);
-	/* Device 1 has no context yet: its primary one is made, and stays. */
+	/* Device 1 has no context yet: its primary context is created, and stays. */
 	other_pool = default_of(1);
 	ck_assert_ptr_ne(other_pool, first_pool);
 	ck_assert_ptr_eq(default_of(1), other_pool);
@@ -233,7 +233,7 @@ START_TEST(a_device_means_its_current_context_or_its_primary_one)
 	ck_assert_ptr_ne(default_of(1), other_pool);
 	ck_assert_ptr_eq(context_of(take(MIB)), other);
 	ck_assert_ptr_eq(default_of(0), first_pool);
-	/* A thread without a context means the first device. */
+	/* Without a current context, the thread uses the first device. */
 	enter(NULL);
 	enter(NULL);
 	ck_assert_ptr_eq(default_of(MAM_DEVICE_CURRENT), first_pool);
@@ -242,8 +242,8 @@ START_TEST(a_device_means_its_current_context_or_its_primary_one)
 }
 END_TEST
 
-/* The pool of the primary context keeps it alive only if it had to retain it. */
-START_TEST(looking_for_a_context_keeps_none_alive)
+/* The pool of the primary context keeps it alive only if the pool had to retain it. */
+START_TEST(context_lookup_keeps_no_context_alive)
 {
 	unsigned int flags;
 	int active = -1;
@@ -259,7 +259,7 @@ START_TEST(looking_for_a_context_keeps_none_alive)
 }
 END_TEST
 
-START_TEST(contexts_that_come_and_go_leave_nothing)
+START_TEST(short_lived_contexts_leave_nothing_behind)
 {
 	setenv("MAM_SOURCE", sources[_i], 1);
 	start();
@@ -268,7 +268,7 @@ START_TEST(contexts_that_come_and_go_leave_nothing)
 		struct CUctx_st *context = new_context(i % 2);
 		void *block = take(8 * MIB);
 
-		if (_i == 0) /* the driver names no context for memory of the others */
+		if (_i == 0) /* the driver reports no context for memory of the other sources */
 			ck_assert_ptr_eq(context_of(block), context);
 		ck_assert_uint_le(pools(), 2);
 		ck_assert_int_eq(cuda.cuCtxDestroy_v2(context), CUDA_SUCCESS);
@@ -276,7 +276,7 @@ START_TEST(contexts_that_come_and_go_leave_nothing)
 }
 END_TEST
 
-START_TEST(a_default_pool_is_destroyed_in_its_context_alone)
+START_TEST(destroy_affects_default_pool_of_one_context)
 {
 	struct mam_pool *first, *second;
 
@@ -342,7 +342,7 @@ static void *take_from(struct mam_pool *pool)
 	return block;
 }
 
-START_TEST(a_name_is_one_pool_in_each_context)
+START_TEST(name_is_one_pool_per_context)
 {
 	struct CUctx_st *contexts[CONTEXTS];
 	struct mam_pool *of[CONTEXTS];
@@ -361,14 +361,14 @@ START_TEST(a_name_is_one_pool_in_each_context)
 		ck_assert_ptr_eq(named(sources[_i], i % 2), of[i]);
 		block = take_from(of[i]);
 		ck_assert_ptr_eq(context_of(block), is_mapped(sources[_i]) ? NULL : contexts[i]);
-		/* Of the other device: its primary context. */
+		/* On the other device: its primary context. */
 		ck_assert_ptr_eq(named(sources[_i], 0), i % 2 ? of[0] : of[i]);
 	}
 	ck_assert_uint_eq(pools(), CONTEXTS);
 }
 END_TEST
 
-START_TEST(a_named_pool_ends_with_its_context)
+START_TEST(named_pool_ends_with_its_context)
 {
 	struct CUctx_st *context;
 	struct mam_pool *first, *pool, *next;
@@ -400,7 +400,7 @@ START_TEST(a_named_pool_ends_with_its_context)
 }
 END_TEST
 
-START_TEST(a_named_pool_of_host_memory_is_for_all_contexts)
+START_TEST(named_host_pool_is_shared_by_all_contexts)
 {
 	struct mam_pool *pool;
 	struct CUctx_st *context;
@@ -443,7 +443,7 @@ static void *play(void *number)
 	return NULL;
 }
 
-START_TEST(threads_with_contexts_of_their_own)
+START_TEST(threads_use_their_own_contexts)
 {
 	int numbers[4];
 	pthread_t threads[4];
@@ -468,20 +468,20 @@ int main(void)
 	TCase *tests = suite_case(suite, "contexts");
 
 	tcase_add_checked_fixture(tests, set_up, NULL);
-	tcase_add_test(tests, memory_belongs_to_the_current_context);
-	tcase_add_loop_test(tests, a_pool_ends_when_its_context_is_destroyed, 0,
+	tcase_add_test(tests, memory_belongs_to_current_context);
+	tcase_add_loop_test(tests, pool_ends_when_its_context_is_destroyed, 0,
 			    (int)COUNT_OF(sources));
-	tcase_add_loop_test(tests, a_pool_ends_when_its_device_is_reset, 0, (int)COUNT_OF(sources));
-	tcase_add_test(tests, a_primary_context_that_was_reset_is_made_again);
-	tcase_add_test(tests, a_destroyed_context_that_is_current_has_no_pool);
-	tcase_add_test(tests, a_device_means_its_current_context_or_its_primary_one);
-	tcase_add_test(tests, looking_for_a_context_keeps_none_alive);
-	tcase_add_loop_test(tests, contexts_that_come_and_go_leave_nothing, 0, 2);
-	tcase_add_test(tests, a_default_pool_is_destroyed_in_its_context_alone);
+	tcase_add_loop_test(tests, pool_ends_when_its_device_is_reset, 0, (int)COUNT_OF(sources));
+	tcase_add_test(tests, reset_primary_context_is_retained_again);
+	tcase_add_test(tests, destroyed_current_context_has_no_pool);
+	tcase_add_test(tests, device_means_current_or_primary_context);
+	tcase_add_test(tests, context_lookup_keeps_no_context_alive);
+	tcase_add_loop_test(tests, short_lived_contexts_leave_nothing_behind, 0, 2);
+	tcase_add_test(tests, destroy_affects_default_pool_of_one_context);
 	tcase_add_test(tests, plugs_free_blocks_of_every_context);
-	tcase_add_loop_test(tests, a_name_is_one_pool_in_each_context, 0, (int)COUNT_OF(sources));
-	tcase_add_loop_test(tests, a_named_pool_ends_with_its_context, 0, (int)COUNT_OF(sources));
-	tcase_add_test(tests, a_named_pool_of_host_memory_is_for_all_contexts);
-	tcase_add_test(tests, threads_with_contexts_of_their_own);
+	tcase_add_loop_test(tests, name_is_one_pool_per_context, 0, (int)COUNT_OF(sources));
+	tcase_add_loop_test(tests, named_pool_ends_with_its_context, 0, (int)COUNT_OF(sources));
+	tcase_add_test(tests, named_host_pool_is_shared_by_all_contexts);
+	tcase_add_test(tests, threads_use_their_own_contexts);
 	return suite_run(suite);
 }

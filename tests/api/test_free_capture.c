@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Strict frees while a stream is in capture, on the fake driver: in each capture mode, in the freeing
- * thread and in another one, in a blocking stream and in one that is not, for each source.
+ * Strict frees while a stream is in capture, on the fake driver: in each capture mode, in the
+ * freeing thread and in another one, in blocking and non-blocking streams, for each source.
  *
- * A free waits for the work on its block, invalidates no capture, and leaves the thread's capture
- * mode as it was. A failing driver call may fail the free, and nothing else: the block stays live,
- * and a second free succeeds. A device without any free memory changes nothing of this.
+ * A free waits for the work on its block, invalidates no capture, and restores the thread's capture
+ * mode. A failing driver call may fail the free, and nothing else: the block stays live, and a
+ * second free succeeds. The same holds on a device without free memory.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -21,14 +21,14 @@
 
 #define MIB ((size_t)1 << 20)
 #define MODES 3
-#define PLACES 4 /* own thread or another one, blocking stream or not */
+#define PLACES 4 /* own or other thread, blocking or non-blocking stream */
 #define CALLS_MAX 40
 
 static const char *const sources[] = { "cudamalloc", "vmm", "pinned", "managed" };
 
 #define CASES ((int)COUNT_OF(sources) * MODES * PLACES)
 
-/* A capture in a stream, begun and ended by the thread that asks or by one of its own. */
+/* A capture in a stream, started and ended by the calling thread or by a thread of its own. */
 struct capture {
 	const struct cuda *cuda;
 	struct CUstream_st *stream;
@@ -84,7 +84,7 @@ static void begin_capture(struct capture *capture, int mode, int place)
 	sem_wait(&capture->begun);
 }
 
-/* Also asserts that it is sound. */
+/* Also asserts that it is valid. */
 static void end_capture(struct capture *capture)
 {
 	if (capture->elsewhere) {
@@ -141,7 +141,7 @@ static uint64_t live_blocks(void)
 	return stats.live_blocks;
 }
 
-/* Nothing but the pool's memory was ever allocated, and it is gone. */
+/* Only the pool's memory was ever allocated, and it is freed. */
 static void end(void)
 {
 	struct fake_held held;
@@ -153,7 +153,7 @@ static void end(void)
 	ck_assert_uint_eq(held.device_bytes, 0);
 }
 
-START_TEST(frees_end_no_capture)
+START_TEST(frees_invalidate_no_capture)
 {
 	int mode = _i % MODES, place = _i / MODES % PLACES;
 	struct CUstream_st *stream;
@@ -174,7 +174,7 @@ START_TEST(frees_end_no_capture)
 }
 END_TEST
 
-START_TEST(failing_driver_calls_end_no_capture)
+START_TEST(failing_driver_calls_invalidate_no_capture)
 {
 	int mode = _i % MODES, place = _i / MODES % PLACES;
 	struct capture capture;
@@ -198,7 +198,7 @@ START_TEST(failing_driver_calls_end_no_capture)
 			ck_assert_int_eq(mam_free(pool, block), MAM_OK);
 		}
 		ck_assert_int_eq(cuda.fake_pending((uintptr_t)block, MIB), 0);
-		/* The call that restores the thread's mode cannot be tried a second time. */
+		/* The call that restores the thread's mode cannot be retried. */
 		if (strcmp(name, "cuThreadExchangeStreamCaptureMode") == 0) {
 			int global = CAPTURE_GLOBAL;
 
@@ -211,7 +211,7 @@ START_TEST(failing_driver_calls_end_no_capture)
 }
 END_TEST
 
-START_TEST(a_full_device_ends_no_capture)
+START_TEST(full_device_invalidates_no_capture)
 {
 	int mode = _i % MODES, place = _i / MODES % PLACES;
 	size_t free_bytes, total_bytes;
@@ -231,14 +231,14 @@ START_TEST(a_full_device_ends_no_capture)
 }
 END_TEST
 
-/* Neither device memory nor host memory for the wait: the last way is to synchronize the context. */
-START_TEST(without_any_memory_the_context_is_synchronized)
+/* Neither device nor host memory for the wait: the fallback is to synchronize the context. */
+START_TEST(free_without_memory_synchronizes_context)
 {
 	void *block;
 
 	begin("cudamalloc", "64M", MAM_CHUNK_LARGEST);
 	block = block_in_use(NULL);
-	/* The calls: id of the context, current context, capture mode, device memory, host memory. */
+	/* The calls: context id, current context, capture mode, device memory, host memory. */
 	cuda.fake_fail(4, 2);
 	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
 	ck_assert_int_eq(cuda.fake_failed(NULL, 0), 2);
@@ -247,8 +247,8 @@ START_TEST(without_any_memory_the_context_is_synchronized)
 }
 END_TEST
 
-/* The first wait keeps its block, so that the driver keeps the slab that it is in. */
-START_TEST(a_wait_is_one_small_block)
+/* The first wait keeps its block, so that the driver keeps the block's slab. */
+START_TEST(wait_needs_one_small_block)
 {
 	struct fake_held before, after;
 	void *block;
@@ -270,11 +270,11 @@ int main(void)
 	Suite *suite = suite_create("strict frees and stream captures");
 	TCase *tests = suite_case(suite, "all");
 
-	tcase_add_loop_test(tests, frees_end_no_capture, 0, CASES);
-	tcase_add_loop_test(tests, failing_driver_calls_end_no_capture, 0, CASES);
-	/* Only these two take all memory of the device. */
-	tcase_add_loop_test(tests, a_full_device_ends_no_capture, 0, 2 * MODES * PLACES);
-	tcase_add_test(tests, without_any_memory_the_context_is_synchronized);
-	tcase_add_test(tests, a_wait_is_one_small_block);
+	tcase_add_loop_test(tests, frees_invalidate_no_capture, 0, CASES);
+	tcase_add_loop_test(tests, failing_driver_calls_invalidate_no_capture, 0, CASES);
+	/* Only these two use all memory of the device. */
+	tcase_add_loop_test(tests, full_device_invalidates_no_capture, 0, 2 * MODES * PLACES);
+	tcase_add_test(tests, free_without_memory_synchronizes_context);
+	tcase_add_test(tests, wait_needs_one_small_block);
 	return suite_run(suite);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handles of reused storage: every public call on a pool works with them, every call on the handle of
- * a pool that was there before returns DESTROYED, and nothing of the earlier pool is left.
+ * Handles of reused storage: every public call on a pool works with them, every call on the handle
+ * of an earlier pool returns DESTROYED, and nothing of the earlier pool is left.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static struct mam_pool *new_pool(const char *source)
 	return pool;
 }
 
-/* A pool in storage that was others before. */
+/* A pool in storage that earlier pools used. */
 static struct mam_pool *late_pool(const char *source)
 {
 	struct mam_pool *pool = new_pool(source);
@@ -43,7 +43,7 @@ static struct mam_pool *late_pool(const char *source)
 	return pool;
 }
 
-/* The handle of the pool that had this storage before. */
+/* The handle of the earlier pool in this storage. */
 static struct mam_pool *before(struct mam_pool *pool)
 {
 	return (struct mam_pool *)((uintptr_t)pool - ((uintptr_t)1 << MAM_HANDLE_SHIFT));
@@ -81,7 +81,7 @@ static void set_up(void)
 	load();
 }
 
-START_TEST(every_call_works_in_reused_storage)
+START_TEST(calls_work_on_pool_in_reused_storage)
 {
 	struct mam_pool *pool = late_pool(sources[_i]), *owner = NULL, *sought = pool;
 	struct mam_stats stats = { .size = sizeof(stats) };
@@ -138,7 +138,7 @@ START_TEST(every_call_works_in_reused_storage)
 }
 END_TEST
 
-START_TEST(a_heap_in_reused_storage)
+START_TEST(heap_works_on_pool_in_reused_storage)
 {
 	struct mam_heap_info info = { .size = sizeof(info) };
 	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
@@ -153,7 +153,7 @@ START_TEST(a_heap_in_reused_storage)
 	ck_assert_int_eq(mam_heap_trim(heap, NULL, &bytes), MAM_OK);
 	ck_assert_int_eq(mam_pool_destroy(pool), MAM_ERROR_LIVE_BLOCKS);
 	ck_assert_int_eq(mam_pool_abandon(pool), MAM_OK);
-	/* The heap still knows its pool, and takes none of the next ones for it. */
+	/* The heap still has its pool, and accepts no later pool in its place. */
 	for (int i = 0; i < 4 * MAM_SLOTS_RETIRED; i++) {
 		other = new_pool("host");
 		ck_assert_ptr_ne(mam_handle_storage(other), mam_handle_storage(pool));
@@ -167,13 +167,13 @@ START_TEST(a_heap_in_reused_storage)
 			return;
 		ck_assert_int_eq(mam_pool_destroy(other), MAM_OK);
 	}
-	ck_abort_msg("the storage is not used again");
+	ck_abort_msg("the storage is not reused");
 }
 END_TEST
 
 #define IS_GONE(call) ck_assert_int_eq(call, MAM_ERROR_DESTROYED)
 
-START_TEST(every_call_on_an_earlier_handle_finds_no_pool)
+START_TEST(calls_on_earlier_handle_return_destroyed)
 {
 	struct mam_pool *pool = late_pool("host"), *gone = before(pool);
 	struct mam_stats stats = { .size = sizeof(stats) };
@@ -218,7 +218,7 @@ START_TEST(every_call_on_an_earlier_handle_finds_no_pool)
 }
 END_TEST
 
-/* A source that gives the same addresses each time, as a device may after a reset. */
+/* A source that returns the same addresses each time, as a device may after a reset. */
 static enum mam_status grow_here(struct mam_source *source, size_t bytes, void **base)
 {
 	(void)source;
@@ -257,7 +257,7 @@ static struct mam_source here = {
 #define BLOCKS 40
 
 /* The next pool with this storage and these addresses does not own the earlier pool's blocks. */
-START_TEST(an_abandoned_pool_leaves_no_tags)
+START_TEST(abandoned_pool_leaves_no_tags)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_pool *first, *next, *storage;
@@ -269,7 +269,7 @@ START_TEST(an_abandoned_pool_leaves_no_tags)
 	storage = mam_handle_storage(first);
 	for (int i = 0; i < BLOCKS; i++)
 		ck_assert_int_eq(mam_malloc(first, i % 2 ? 512 : 40000, &blocks[i]), MAM_OK);
-	for (int i = 0; i < BLOCKS; i += 5) /* some lie in the cache */
+	for (int i = 0; i < BLOCKS; i += 5) /* some are in the cache */
 		ck_assert_int_eq(mam_free(first, blocks[i]), MAM_OK);
 	ck_assert_int_eq(mam_pool_abandon(first), MAM_OK);
 	for (;;) {
@@ -303,8 +303,8 @@ static size_t heap_bytes(void)
 #define ROUNDS 2000
 
 /*
- * The fake driver's record of an address range and malloc's header. The two ranges of an abandoned pool
- * are never freed.
+ * The fake driver's record of an address range, and malloc's header. The two ranges of an abandoned
+ * pool are never freed.
  */
 #define ABANDONED_RANGES (2 * (size_t)32)
 
@@ -321,7 +321,9 @@ static void make_and_end(const char *source, bool abandon)
 	ck_assert_int_eq(abandon ? mam_pool_abandon(pool) : mam_pool_destroy(pool), MAM_OK);
 }
 
-/* The peak, as the storage of up to MAM_SLOTS_RETIRED pools waits, and is then freed at once. */
+/*
+ * The peak, because the storage of up to MAM_SLOTS_RETIRED pools waits, and is then freed at once.
+ */
 static size_t peak_heap_bytes(const char *source, bool abandon)
 {
 	size_t peak = 0, bytes;
@@ -334,8 +336,8 @@ static size_t peak_heap_bytes(const char *source, bool abandon)
 	return peak;
 }
 
-/* The smallest leak would be 32 bytes a pool. */
-START_TEST(a_pool_that_ended_leaves_no_host_memory)
+/* The smallest leak would be 32 bytes per pool. */
+START_TEST(ended_pool_leaves_no_host_memory)
 {
 	const char *source = sources[_i % COUNT_OF(sources)];
 	bool abandon = _i >= (int)COUNT_OF(sources);
@@ -355,13 +357,12 @@ int main(void)
 	TCase *tests = suite_case(suite, "handles");
 
 	tcase_add_checked_fixture(tests, set_up, NULL);
-	tcase_add_loop_test(tests, every_call_works_in_reused_storage, 0, (int)COUNT_OF(sources));
-	tcase_add_loop_test(tests, a_heap_in_reused_storage, 1, (int)COUNT_OF(sources));
-	tcase_add_test(tests, every_call_on_an_earlier_handle_finds_no_pool);
-	tcase_add_test(tests, an_abandoned_pool_leaves_no_tags);
+	tcase_add_loop_test(tests, calls_work_on_pool_in_reused_storage, 0, (int)COUNT_OF(sources));
+	tcase_add_loop_test(tests, heap_works_on_pool_in_reused_storage, 1, (int)COUNT_OF(sources));
+	tcase_add_test(tests, calls_on_earlier_handle_return_destroyed);
+	tcase_add_test(tests, abandoned_pool_leaves_no_tags);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	tcase_add_loop_test(tests, a_pool_that_ended_leaves_no_host_memory, 0,
-			    2 * (int)COUNT_OF(sources));
+	tcase_add_loop_test(tests, ended_pool_leaves_no_host_memory, 0, 2 * (int)COUNT_OF(sources));
 #endif
 	return suite_run(suite);
 }

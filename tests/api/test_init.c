@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Around a fork: no lock is copied while another thread holds it, and the child knows which pools
- * it lost.
+ * Fork: no lock is copied while another thread holds it, and the child recognizes the pools that it
+ * lost.
  *
- * Locks are checked: this is linked with the library's debug build, which aborts on a wrong order.
+ * Locks are checked: this program is linked with the library's debug build, which aborts on a wrong
+ * order.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -38,21 +39,21 @@ static void make_pools(void)
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, &attr, &device_pool), MAM_OK);
 }
 
-/* The child's exit status: 0, or the line on which it failed to get what it should. */
+/* The child's exit status: 0, or the line of the failed check. */
 #define MUST(condition)                            \
 	do {                                       \
 		if (!(condition))                  \
 			_exit(__LINE__ % 255 + 1); \
 	} while (0)
 
-static void assert_child_is_content(pid_t child)
+static void assert_child_succeeded(pid_t child)
 {
 	int status;
 
 	ck_assert_int_gt(child, 0);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0,
-		      "the child ended with status %#x", status);
+		      "the child exited with status %#x", status);
 }
 
 static bool is_intact(struct mam_pool *pool)
@@ -92,7 +93,7 @@ static void *keep_busy(void *unused)
 	return NULL;
 }
 
-START_TEST(a_child_of_many_threads_goes_on_with_host_pools)
+START_TEST(child_of_many_threads_uses_host_pools)
 {
 	pthread_t threads[THREADS];
 
@@ -111,7 +112,7 @@ START_TEST(a_child_of_many_threads_goes_on_with_host_pools)
 			MUST(is_intact(host_pool));
 			_exit(0);
 		}
-		assert_child_is_content(child);
+		assert_child_succeeded(child);
 	}
 	atomic_store(&stop, true);
 	for (int i = 0; i < THREADS; i++)
@@ -121,7 +122,7 @@ START_TEST(a_child_of_many_threads_goes_on_with_host_pools)
 }
 END_TEST
 
-START_TEST(a_child_has_lost_its_device_pools)
+START_TEST(child_loses_its_device_pools)
 {
 	void *host_block, *device_block, *block;
 	pid_t child;
@@ -135,12 +136,12 @@ START_TEST(a_child_has_lost_its_device_pools)
 		MUST(mam_free(device_pool, device_block) == MAM_ERROR_DESTROYED);
 		MUST(mam_pool_destroy(device_pool) == MAM_ERROR_DESTROYED);
 		MUST(mam_owner(device_block, NULL, NULL) == MAM_ERROR_NOT_OWNED);
-		MUST(stub.shrinks == 0); /* no call to a driver that is not there */
+		MUST(stub.shrinks == 0); /* no call to a driver that the child does not have */
 		MUST(mam_free(NULL, host_block) == MAM_OK);
 		_exit(0);
 	}
-	assert_child_is_content(child);
-	/* the parent noticed nothing */
+	assert_child_succeeded(child);
+	/* The parent is unaffected. */
 	ck_assert_int_eq(mam_free(device_pool, device_block), MAM_OK);
 	ck_assert_int_eq(mam_free(host_pool, host_block), MAM_OK);
 	ck_assert_int_eq(mam_pool_destroy(device_pool), MAM_OK);
@@ -148,7 +149,7 @@ START_TEST(a_child_has_lost_its_device_pools)
 }
 END_TEST
 
-START_TEST(a_child_may_fork_again)
+START_TEST(child_can_fork_again)
 {
 	pid_t child;
 
@@ -166,11 +167,11 @@ START_TEST(a_child_may_fork_again)
 		use(host_pool);
 		_exit(0);
 	}
-	assert_child_is_content(child);
+	assert_child_succeeded(child);
 }
 END_TEST
 
-START_TEST(a_paper_environment_on_host_memory_survives)
+START_TEST(paper_environment_on_host_memory_survives_fork)
 {
 	void *block;
 	pid_t child;
@@ -183,15 +184,15 @@ START_TEST(a_paper_environment_on_host_memory_survives)
 		MUST(MAM_Destroy() == 401); /* that was the last block */
 		_exit(0);
 	}
-	assert_child_is_content(child);
+	assert_child_succeeded(child);
 	ck_assert_int_eq(MAM_CudaFree(block), 0);
 }
 END_TEST
 
-static _Atomic int step; /* 1: the lock is held; 2: let it go */
+static _Atomic int step; /* 1: the lock is held; 2: release it */
 
-/* As a thread that trims a pool of the device, and waits there for a kernel. */
-static void *streamlist_grow_lock(void *unused)
+/* Like a thread that trims a pool of the device, and waits there for a kernel. */
+static void *hold_grow_lock(void *unused)
 {
 	(void)unused;
 	mam_lock_take(&device_pool->grow_lock);
@@ -209,12 +210,12 @@ static void *fork_meanwhile(void *unused)
 	(void)unused;
 	if (child == 0)
 		_exit(0);
-	assert_child_is_content(child);
+	assert_child_succeeded(child);
 	return NULL;
 }
 
-/* Whom a kernel waits for is served by other pools while a fork waits for that thread. */
-START_TEST(a_fork_that_waits_for_one_pool_keeps_nobody_from_the_others)
+/* A thread that a kernel waits for is served by other pools while a fork waits for that thread. */
+START_TEST(fork_that_waits_for_one_pool_blocks_no_other)
 {
 	pthread_t holder, forker;
 	void *block = NULL;
@@ -222,11 +223,11 @@ START_TEST(a_fork_that_waits_for_one_pool_keeps_nobody_from_the_others)
 	make_pools();
 	ck_assert_int_eq(mam_malloc(host_pool, 2 << 20, &block), MAM_OK);
 	ck_assert_int_eq(mam_free(host_pool, block), MAM_OK);
-	ck_assert_int_eq(pthread_create(&holder, NULL, streamlist_grow_lock, NULL), 0);
+	ck_assert_int_eq(pthread_create(&holder, NULL, hold_grow_lock, NULL), 0);
 	while (atomic_load(&step) < 1)
 		usleep(200);
 	ck_assert_int_eq(pthread_create(&forker, NULL, fork_meanwhile, NULL), 0);
-	/* Once the fork has the first pool's grow lock it waits for the second's. */
+	/* Once the fork has the first pool's grow lock, it waits for the second one's. */
 	while (mam_lock_take_within(&host_pool->grow_lock, 0)) {
 		mam_lock_release(&host_pool->grow_lock);
 		usleep(200);
@@ -247,7 +248,7 @@ static unsigned prepares, parents, children;
 
 static void prepare_above(void)
 {
-	/* All of mam's locks are had by now, and by nobody else. */
+	/* By now the fork holds all locks of mam. */
 	ck_assert(!mam_lock_take_within(&device_pool->grow_lock, 0));
 	ck_assert(!mam_lock_take_within(&host_pool->lock, 0));
 	ck_assert_uint_eq(parents, prepares);
@@ -256,7 +257,7 @@ static void prepare_above(void)
 
 static void parent_above(void)
 {
-	ck_assert(!mam_lock_take_within(&device_pool->grow_lock, 0)); /* still */
+	ck_assert(!mam_lock_take_within(&device_pool->grow_lock, 0)); /* still held */
 	parents++;
 }
 
@@ -265,7 +266,7 @@ static void child_above(void)
 	children++;
 }
 
-START_TEST(the_stop_above_prepares_last_and_goes_on_first)
+START_TEST(layer_above_prepares_last_and_resumes_first)
 {
 	static const struct mam_above above = { prepare_above, parent_above, child_above };
 	pid_t child;
@@ -279,7 +280,7 @@ START_TEST(the_stop_above_prepares_last_and_goes_on_first)
 			MUST(is_intact(host_pool));
 			_exit(0);
 		}
-		assert_child_is_content(child);
+		assert_child_succeeded(child);
 	}
 	ck_assert_uint_eq(prepares, 2);
 	ck_assert_uint_eq(parents, 2);
@@ -293,11 +294,11 @@ int main(void)
 	Suite *suite = suite_create("api/init");
 	TCase *tests = suite_case(suite, "fork");
 
-	tcase_add_test(tests, a_child_of_many_threads_goes_on_with_host_pools);
-	tcase_add_test(tests, a_child_has_lost_its_device_pools);
-	tcase_add_test(tests, a_child_may_fork_again);
-	tcase_add_test(tests, a_paper_environment_on_host_memory_survives);
-	tcase_add_test(tests, a_fork_that_waits_for_one_pool_keeps_nobody_from_the_others);
-	tcase_add_test(tests, the_stop_above_prepares_last_and_goes_on_first);
+	tcase_add_test(tests, child_of_many_threads_uses_host_pools);
+	tcase_add_test(tests, child_loses_its_device_pools);
+	tcase_add_test(tests, child_can_fork_again);
+	tcase_add_test(tests, paper_environment_on_host_memory_survives_fork);
+	tcase_add_test(tests, fork_that_waits_for_one_pool_blocks_no_other);
+	tcase_add_test(tests, layer_above_prepares_last_and_resumes_first);
 	return suite_run(suite);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first stop: the wait before a free, what listeners hear and when, and which pool a request
- * without one goes to.
+ * mam_malloc() and mam_free(): the wait before a free, which events listeners get and when, and
+ * which pool a request without a pool uses.
  */
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static uint64_t live_blocks(void)
 	return stats.live_blocks;
 }
 
-START_TEST(a_strict_free_waits_once_and_an_allocation_never)
+START_TEST(strict_free_waits_once_and_alloc_never)
 {
 	make_pool(MAM_FREE_STRICT);
 	for (unsigned int i = 1; i <= 3; i++) {
@@ -55,7 +55,7 @@ START_TEST(a_strict_free_waits_once_and_an_allocation_never)
 }
 END_TEST
 
-START_TEST(the_default_policy_of_such_a_source_is_strict)
+START_TEST(default_policy_of_device_source_is_strict)
 {
 	make_pool(MAM_FREE_DEFAULT);
 	ck_assert_int_eq(mam_free(pool, take(512)), MAM_OK);
@@ -63,7 +63,7 @@ START_TEST(the_default_policy_of_such_a_source_is_strict)
 }
 END_TEST
 
-START_TEST(a_stream_free_does_not_wait)
+START_TEST(free_with_stream_policy_does_not_wait)
 {
 	make_pool(MAM_FREE_STREAM);
 	ck_assert_int_eq(mam_free(pool, take(512)), MAM_OK);
@@ -72,7 +72,7 @@ START_TEST(a_stream_free_does_not_wait)
 }
 END_TEST
 
-START_TEST(a_wait_that_fails_leaves_the_block_live)
+START_TEST(failed_wait_leaves_block_live)
 {
 	void *block;
 
@@ -88,7 +88,7 @@ START_TEST(a_wait_that_fails_leaves_the_block_live)
 }
 END_TEST
 
-START_TEST(an_address_nobody_owns_is_not_waited_for)
+START_TEST(free_of_foreign_address_does_not_wait)
 {
 	make_pool(MAM_FREE_STRICT);
 	take(512);
@@ -111,7 +111,7 @@ static void hear(const struct mam_event *event, void *user)
 		heard[heard_count++] = *event;
 }
 
-/* The next event of a kind that malloc.c reports; sources and pools have their own to say. */
+/* The next event of a kind that malloc.c emits; sources and pools emit others. */
 static const struct mam_event *next_heard(size_t *at)
 {
 	while (*at < heard_count) {
@@ -135,7 +135,7 @@ static void expect(size_t *at, enum mam_event_kind kind, const void *address, si
 	ck_assert_uint_eq(event->bytes, bytes);
 }
 
-START_TEST(listeners_hear_each_request_once)
+START_TEST(listeners_get_each_request_once)
 {
 	void *first, *second;
 	size_t at = 0;
@@ -156,7 +156,7 @@ START_TEST(listeners_hear_each_request_once)
 }
 END_TEST
 
-START_TEST(listeners_hear_nothing_of_calls_that_change_nothing)
+START_TEST(calls_without_effect_emit_no_event)
 {
 	size_t at = 0;
 	void *block;
@@ -173,7 +173,7 @@ START_TEST(listeners_hear_nothing_of_calls_that_change_nothing)
 }
 END_TEST
 
-START_TEST(pools_begin_and_end_aloud)
+START_TEST(pool_creation_and_destruction_emit_events)
 {
 	ck_assert(mam_event_subscribe(hear, NULL));
 	make_pool(MAM_FREE_STREAM);
@@ -186,7 +186,7 @@ START_TEST(pools_begin_and_end_aloud)
 }
 END_TEST
 
-START_TEST(usable_size_is_the_rounded_size_of_live_blocks_only)
+START_TEST(usable_size_is_rounded_size_of_live_blocks)
 {
 	void *block;
 	size_t bytes = 7;
@@ -210,7 +210,7 @@ START_TEST(usable_size_is_the_rounded_size_of_live_blocks_only)
 }
 END_TEST
 
-START_TEST(a_request_without_a_pool_goes_to_the_default)
+START_TEST(request_without_pool_uses_default_pool)
 {
 	struct mam_pool *owner;
 	void *block;
@@ -226,7 +226,7 @@ START_TEST(a_request_without_a_pool_goes_to_the_default)
 }
 END_TEST
 
-/* What was logged, to a file of the test's own. */
+/* The log, which goes to a file of this test. */
 static const char *logged(const char *path)
 {
 	static char text[2000];
@@ -240,7 +240,7 @@ static const char *logged(const char *path)
 	return text;
 }
 
-START_TEST(running_out_of_memory_is_explained_to_who_asks)
+START_TEST(out_of_memory_is_explained_in_log)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	char path[] = "/tmp/mam-test-log-XXXXXX";
@@ -270,7 +270,7 @@ START_TEST(running_out_of_memory_is_explained_to_who_asks)
 }
 END_TEST
 
-START_TEST(without_a_device_there_is_no_default)
+START_TEST(no_device_means_no_default_pool)
 {
 	void *block = &stub;
 
@@ -292,17 +292,17 @@ int main(void)
 	TCase *events = suite_case(suite, "events");
 	TCase *pools = suite_case(suite, "pools");
 
-	tcase_add_test(wait, a_strict_free_waits_once_and_an_allocation_never);
-	tcase_add_test(wait, the_default_policy_of_such_a_source_is_strict);
-	tcase_add_test(wait, a_stream_free_does_not_wait);
-	tcase_add_test(wait, a_wait_that_fails_leaves_the_block_live);
-	tcase_add_test(wait, an_address_nobody_owns_is_not_waited_for);
-	tcase_add_test(events, listeners_hear_each_request_once);
-	tcase_add_test(events, listeners_hear_nothing_of_calls_that_change_nothing);
-	tcase_add_test(events, pools_begin_and_end_aloud);
-	tcase_add_test(pools, usable_size_is_the_rounded_size_of_live_blocks_only);
-	tcase_add_test(pools, a_request_without_a_pool_goes_to_the_default);
-	tcase_add_test(pools, running_out_of_memory_is_explained_to_who_asks);
-	tcase_add_test(pools, without_a_device_there_is_no_default);
+	tcase_add_test(wait, strict_free_waits_once_and_alloc_never);
+	tcase_add_test(wait, default_policy_of_device_source_is_strict);
+	tcase_add_test(wait, free_with_stream_policy_does_not_wait);
+	tcase_add_test(wait, failed_wait_leaves_block_live);
+	tcase_add_test(wait, free_of_foreign_address_does_not_wait);
+	tcase_add_test(events, listeners_get_each_request_once);
+	tcase_add_test(events, calls_without_effect_emit_no_event);
+	tcase_add_test(events, pool_creation_and_destruction_emit_events);
+	tcase_add_test(pools, usable_size_is_rounded_size_of_live_blocks);
+	tcase_add_test(pools, request_without_pool_uses_default_pool);
+	tcase_add_test(pools, out_of_memory_is_explained_in_log);
+	tcase_add_test(pools, no_device_means_no_default_pool);
 	return suite_run(suite);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pools by name: one for each name and device, made once whoever asks; and all pools in turn, with
- * nothing of mam locked meanwhile.
+ * Pools by name: one per name and device, created once whichever thread is first. Also the
+ * iteration over all pools, during which mam holds no lock.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static struct mam_pool *named(const char *name, int device)
 	return pool;
 }
 
-START_TEST(a_name_is_one_pool_on_each_device)
+START_TEST(name_is_one_pool_per_device)
 {
 	struct mam_pool *first = named("weights", 0);
 
@@ -45,7 +45,7 @@ START_TEST(a_name_is_one_pool_on_each_device)
 }
 END_TEST
 
-START_TEST(attributes_count_for_the_first_who_asks)
+START_TEST(attributes_apply_to_first_call_only)
 {
 	struct mam_pool_attr attr = host_attr;
 	struct mam_pool *first, *second;
@@ -55,7 +55,7 @@ START_TEST(attributes_count_for_the_first_who_asks)
 	attr.name = "another name";
 	ck_assert_int_eq(mam_pool_named("x", 0, &attr, &first), MAM_OK);
 	attr.limit_bytes = 8 << 20;
-	attr.granule = 3; /* it would be refused if it was looked at */
+	attr.granule = 3; /* would be rejected if it was read */
 	ck_assert_int_eq(mam_pool_named("x", 0, &attr, &second), MAM_OK);
 	ck_assert_ptr_eq(first, second);
 	ck_assert_int_eq(mam_pool_limit(first, &limit), MAM_OK);
@@ -65,7 +65,7 @@ START_TEST(attributes_count_for_the_first_who_asks)
 }
 END_TEST
 
-START_TEST(a_pool_that_could_not_be_made_leaves_the_name_free)
+START_TEST(failed_creation_leaves_name_free)
 {
 	struct mam_pool_attr attr = host_attr;
 	struct mam_pool *pool = NULL;
@@ -77,7 +77,7 @@ START_TEST(a_pool_that_could_not_be_made_leaves_the_name_free)
 }
 END_TEST
 
-START_TEST(a_pool_that_ended_is_made_again)
+START_TEST(destroyed_named_pool_is_created_again)
 {
 	struct mam_pool *first = named("x", 0), *second, *third;
 
@@ -91,7 +91,7 @@ START_TEST(a_pool_that_ended_is_made_again)
 }
 END_TEST
 
-START_TEST(names_in_attributes_are_not_found)
+START_TEST(names_in_attributes_are_not_registered)
 {
 	struct mam_pool_attr attr = host_attr;
 	struct mam_pool *plain;
@@ -102,7 +102,7 @@ START_TEST(names_in_attributes_are_not_found)
 }
 END_TEST
 
-START_TEST(no_device_is_a_device_of_its_own)
+START_TEST(no_device_is_a_separate_key)
 {
 	struct mam_pool *pool;
 
@@ -112,7 +112,7 @@ START_TEST(no_device_is_a_device_of_its_own)
 }
 END_TEST
 
-START_TEST(wrong_arguments)
+START_TEST(invalid_arguments_are_rejected)
 {
 	struct mam_pool *pool = NULL;
 	const char *max = "0123456789012345678901234567890";
@@ -136,7 +136,7 @@ START_TEST(wrong_arguments)
 }
 END_TEST
 
-START_TEST(a_name_is_told_and_cut)
+START_TEST(name_is_returned_and_truncated)
 {
 	struct mam_pool *pool = named("weights", 0);
 	char text[32];
@@ -171,7 +171,7 @@ static void *ask_for_it(void *answer)
 	return NULL;
 }
 
-START_TEST(threads_that_race_for_a_name_get_one_pool)
+START_TEST(threads_that_race_for_name_get_one_pool)
 {
 	pthread_t threads[THREADS];
 	struct mam_pool *answers[THREADS];
@@ -194,7 +194,7 @@ START_TEST(threads_that_race_for_a_name_get_one_pool)
 }
 END_TEST
 
-START_TEST(a_child_of_a_fork_finds_the_names)
+START_TEST(child_of_fork_finds_named_pools)
 {
 	struct mam_pool *pool = named("x", 0);
 	pid_t child = fork();
@@ -224,7 +224,7 @@ static bool see(const struct mam_pool_info *info, void *user)
 	seen->pools[seen->count++] = info->pool;
 	ck_assert_str_eq(info->source, "host");
 	ck_assert_int_eq(info->device, -1);
-	/* nothing is locked: the pool can be asked, and ended */
+	/* No lock is held: the pool can be queried, and destroyed. */
 	ck_assert_int_eq(mam_pool_name(info->pool, name, sizeof(name)), MAM_OK);
 	ck_assert_str_eq(name, info->name);
 	if (seen->ends_them)
@@ -232,7 +232,7 @@ static bool see(const struct mam_pool_info *info, void *user)
 	return seen->count != seen->stop_after;
 }
 
-START_TEST(each_shows_every_pool_once)
+START_TEST(each_visits_every_pool_once)
 {
 	struct mam_pool *pools[POOLS];
 	struct seen seen = { 0 };
@@ -257,7 +257,7 @@ START_TEST(each_shows_every_pool_once)
 }
 END_TEST
 
-START_TEST(each_ends_when_the_visitor_says_so)
+START_TEST(each_stops_when_visitor_returns_false)
 {
 	struct seen seen = { .stop_after = 2 };
 
@@ -268,7 +268,7 @@ START_TEST(each_ends_when_the_visitor_says_so)
 }
 END_TEST
 
-START_TEST(a_visitor_may_end_pools)
+START_TEST(visitor_can_destroy_pools)
 {
 	struct seen seen = { .ends_them = true }, none = { 0 };
 
@@ -287,18 +287,18 @@ int main(void)
 	TCase *tests = suite_case(suite, "named");
 	TCase *each = suite_case(suite, "each");
 
-	tcase_add_test(tests, a_name_is_one_pool_on_each_device);
-	tcase_add_test(tests, attributes_count_for_the_first_who_asks);
-	tcase_add_test(tests, a_pool_that_could_not_be_made_leaves_the_name_free);
-	tcase_add_test(tests, a_pool_that_ended_is_made_again);
-	tcase_add_test(tests, names_in_attributes_are_not_found);
-	tcase_add_test(tests, no_device_is_a_device_of_its_own);
-	tcase_add_test(tests, wrong_arguments);
-	tcase_add_test(tests, a_name_is_told_and_cut);
-	tcase_add_test(tests, threads_that_race_for_a_name_get_one_pool);
-	tcase_add_test(tests, a_child_of_a_fork_finds_the_names);
-	tcase_add_test(each, each_shows_every_pool_once);
-	tcase_add_test(each, each_ends_when_the_visitor_says_so);
-	tcase_add_test(each, a_visitor_may_end_pools);
+	tcase_add_test(tests, name_is_one_pool_per_device);
+	tcase_add_test(tests, attributes_apply_to_first_call_only);
+	tcase_add_test(tests, failed_creation_leaves_name_free);
+	tcase_add_test(tests, destroyed_named_pool_is_created_again);
+	tcase_add_test(tests, names_in_attributes_are_not_registered);
+	tcase_add_test(tests, no_device_is_a_separate_key);
+	tcase_add_test(tests, invalid_arguments_are_rejected);
+	tcase_add_test(tests, name_is_returned_and_truncated);
+	tcase_add_test(tests, threads_that_race_for_name_get_one_pool);
+	tcase_add_test(tests, child_of_fork_finds_named_pools);
+	tcase_add_test(each, each_visits_every_pool_once);
+	tcase_add_test(each, each_stops_when_visitor_returns_false);
+	tcase_add_test(each, visitor_can_destroy_pools);
 	return suite_run(suite);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Callbacks on out of memory: asked in order, again while they help, not for ever, not by
- * themselves; and what is counted and told in the end.
+ * Out-of-memory callbacks: they run in order, again while they help, not forever, and not
+ * recursively. Also the counters and events at the end.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,7 +19,7 @@
 #define BLOCK ((size_t)256 << 10)
 #define ROOM 16 /* blocks */
 
-static char order[256]; /* who was asked: a letter each */
+static char order[256]; /* the order of calls: one letter each */
 static struct mam_pool *pool;
 static void *blocks[ROOM];
 static int held; /* count of blocks */
@@ -33,7 +33,7 @@ static void ask_note(char letter)
 	order[length + 1] = '\0';
 }
 
-/* A pool of exactly ROOM blocks, all of them taken. */
+/* A pool of exactly ROOM blocks, all of them allocated. */
 static void fill(void)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
@@ -87,7 +87,7 @@ static void count_failed(const struct mam_event *event, void *user)
 	failed_events += event->kind == MAM_EVENT_FAIL;
 }
 
-START_TEST(it_is_asked_until_the_request_fits)
+START_TEST(callback_runs_until_request_fits)
 {
 	void *block = NULL;
 
@@ -107,7 +107,7 @@ START_TEST(it_is_asked_until_the_request_fits)
 }
 END_TEST
 
-START_TEST(what_fits_asks_nobody)
+START_TEST(request_that_fits_calls_no_callback)
 {
 	void *block;
 
@@ -121,7 +121,7 @@ START_TEST(what_fits_asks_nobody)
 }
 END_TEST
 
-START_TEST(the_request_that_fails_is_counted_once)
+START_TEST(failed_request_is_counted_once)
 {
 	void *block = NULL;
 
@@ -136,7 +136,7 @@ START_TEST(the_request_that_fails_is_counted_once)
 }
 END_TEST
 
-START_TEST(they_are_asked_in_order_and_each_has_its_turns)
+START_TEST(callbacks_run_in_order_with_bounded_retries)
 {
 	char want[3 * MAM_OOM_TRIES + 8] = "a";
 	void *block;
@@ -153,7 +153,7 @@ START_TEST(they_are_asked_in_order_and_each_has_its_turns)
 }
 END_TEST
 
-START_TEST(what_promises_for_ever_is_not_asked_for_ever)
+START_TEST(callback_that_never_helps_runs_bounded_times)
 {
 	void *block;
 
@@ -166,7 +166,7 @@ START_TEST(what_promises_for_ever_is_not_asked_for_ever)
 }
 END_TEST
 
-START_TEST(who_is_taken_back_is_asked_no_more)
+START_TEST(removed_callback_is_not_called)
 {
 	void *block;
 
@@ -184,7 +184,7 @@ START_TEST(who_is_taken_back_is_asked_no_more)
 }
 END_TEST
 
-START_TEST(wrong_arguments)
+START_TEST(invalid_arguments_are_rejected)
 {
 	fill();
 	ck_assert_int_eq(mam_pool_on_oom(NULL, refuses, NULL), MAM_ERROR_INVALID_VALUE);
@@ -202,7 +202,7 @@ START_TEST(wrong_arguments)
 }
 END_TEST
 
-START_TEST(one_pools_callback_is_not_anothers)
+START_TEST(callbacks_belong_to_one_pool)
 {
 	struct mam_pool *first;
 	void *block;
@@ -226,7 +226,7 @@ static bool asks_for_more(struct mam_pool *of, size_t bytes, void *user)
 	return false;
 }
 
-START_TEST(inside_a_callback_nobody_is_asked)
+START_TEST(request_inside_callback_calls_no_callback)
 {
 	unsigned int calls = 0;
 	void *block;
@@ -235,7 +235,7 @@ START_TEST(inside_a_callback_nobody_is_asked)
 	ck_assert_int_eq(mam_pool_on_oom(pool, asks_for_more, &calls), MAM_OK);
 	ck_assert_int_eq(mam_malloc(pool, BLOCK, &block), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(calls, 1);
-	ck_assert_uint_eq(stats().failures, 2); /* its own, and the one it was asked for */
+	ck_assert_uint_eq(stats().failures, 2); /* its own, and that of the outer request */
 	ck_assert_int_eq(mam_malloc(pool, BLOCK, &block), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(calls, 2);
 }
@@ -252,7 +252,7 @@ static bool moves_to_another(struct mam_pool *of, size_t bytes, void *user)
 	return mam_free(pool, blocks[--held]) == MAM_OK;
 }
 
-START_TEST(a_callback_may_allocate)
+START_TEST(callback_can_allocate)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_pool *other;
@@ -269,20 +269,20 @@ START_TEST(a_callback_may_allocate)
 }
 END_TEST
 
-static bool takes_itself_back(struct mam_pool *of, size_t bytes, void *user)
+static bool removes_itself(struct mam_pool *of, size_t bytes, void *user)
 {
 	(void)bytes;
 	ask_note('a');
-	ck_assert_int_eq(mam_pool_off_oom(of, takes_itself_back, user), MAM_OK);
+	ck_assert_int_eq(mam_pool_off_oom(of, removes_itself, user), MAM_OK);
 	return true;
 }
 
-START_TEST(a_callback_may_take_itself_back)
+START_TEST(callback_can_remove_itself)
 {
 	void *block;
 
 	fill();
-	ck_assert_int_eq(mam_pool_on_oom(pool, takes_itself_back, NULL), MAM_OK);
+	ck_assert_int_eq(mam_pool_on_oom(pool, removes_itself, NULL), MAM_OK);
 	ck_assert_int_eq(mam_pool_on_oom(pool, refuses, "b"), MAM_OK);
 	ck_assert_int_eq(mam_malloc(pool, BLOCK, &block), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_str_eq(order, "ab");
@@ -300,7 +300,7 @@ static bool registers_another(struct mam_pool *of, size_t bytes, void *user)
 	return false;
 }
 
-START_TEST(what_is_registered_meanwhile_waits_for_the_next_request)
+START_TEST(callback_added_meanwhile_starts_with_next_request)
 {
 	void *block;
 
@@ -322,7 +322,7 @@ static bool ends_the_pool(struct mam_pool *of, size_t bytes, void *user)
 	return true;
 }
 
-START_TEST(a_pool_that_a_callback_ends_is_ended)
+START_TEST(callback_can_destroy_pool)
 {
 	void *block;
 
@@ -333,7 +333,7 @@ START_TEST(a_pool_that_a_callback_ends_is_ended)
 }
 END_TEST
 
-START_TEST(the_default_pool_has_callbacks_too)
+START_TEST(default_pool_supports_callbacks)
 {
 	void *block;
 
@@ -379,7 +379,7 @@ static void *take_back(void *unused)
 	return NULL;
 }
 
-START_TEST(taking_back_waits_for_who_is_in_it)
+START_TEST(removal_waits_for_running_callback)
 {
 	pthread_t requester, taker;
 
@@ -398,7 +398,7 @@ START_TEST(taking_back_waits_for_who_is_in_it)
 }
 END_TEST
 
-START_TEST(a_fork_while_a_thread_is_in_one)
+START_TEST(fork_works_while_callback_runs)
 {
 	pthread_t requester;
 	pid_t child;
@@ -410,7 +410,7 @@ START_TEST(a_fork_while_a_thread_is_in_one)
 	while (!atomic_load(&in_it))
 		usleep(1000);
 	child = fork();
-	if (child == 0) /* the thread is not here: there is nobody to wait for */
+	if (child == 0) /* the thread does not exist here: the call must not wait */
 		_exit(mam_pool_off_oom(pool, lingers, NULL) == MAM_OK ? 0 : 1);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -421,7 +421,7 @@ END_TEST
 
 #define THREADS 4
 
-static _Atomic int spare; /* blocks that the callback may free, by place in `blocks` */
+static _Atomic int spare; /* blocks that the callback may free, by index in `blocks` */
 
 static bool frees_a_spare(struct mam_pool *of, size_t bytes, void *user)
 {
@@ -443,8 +443,11 @@ static void *take_what_is_freed(void *count)
 	return NULL;
 }
 
-/* Each block freed is taken by somebody, and each request that got none is one failure. */
-START_TEST(threads_ask_at_once)
+/*
+ * Each freed block is allocated by some thread, and each request that got none counts as one
+ * failure.
+ */
+START_TEST(threads_run_callbacks_concurrently)
 {
 	pthread_t threads[THREADS];
 	_Atomic int got = 0;
@@ -470,22 +473,22 @@ int main(void)
 	TCase *inside = suite_case(suite, "inside");
 	TCase *threads = suite_case(suite, "threads");
 
-	tcase_add_test(asking, it_is_asked_until_the_request_fits);
-	tcase_add_test(asking, what_fits_asks_nobody);
-	tcase_add_test(asking, the_request_that_fails_is_counted_once);
-	tcase_add_test(asking, they_are_asked_in_order_and_each_has_its_turns);
-	tcase_add_test(asking, what_promises_for_ever_is_not_asked_for_ever);
-	tcase_add_test(asking, who_is_taken_back_is_asked_no_more);
-	tcase_add_test(asking, wrong_arguments);
-	tcase_add_test(asking, one_pools_callback_is_not_anothers);
-	tcase_add_test(asking, the_default_pool_has_callbacks_too);
-	tcase_add_test(inside, inside_a_callback_nobody_is_asked);
-	tcase_add_test(inside, a_callback_may_allocate);
-	tcase_add_test(inside, a_callback_may_take_itself_back);
-	tcase_add_test(inside, what_is_registered_meanwhile_waits_for_the_next_request);
-	tcase_add_test(inside, a_pool_that_a_callback_ends_is_ended);
-	tcase_add_test(threads, taking_back_waits_for_who_is_in_it);
-	tcase_add_test(threads, a_fork_while_a_thread_is_in_one);
-	tcase_add_test(threads, threads_ask_at_once);
+	tcase_add_test(asking, callback_runs_until_request_fits);
+	tcase_add_test(asking, request_that_fits_calls_no_callback);
+	tcase_add_test(asking, failed_request_is_counted_once);
+	tcase_add_test(asking, callbacks_run_in_order_with_bounded_retries);
+	tcase_add_test(asking, callback_that_never_helps_runs_bounded_times);
+	tcase_add_test(asking, removed_callback_is_not_called);
+	tcase_add_test(asking, invalid_arguments_are_rejected);
+	tcase_add_test(asking, callbacks_belong_to_one_pool);
+	tcase_add_test(asking, default_pool_supports_callbacks);
+	tcase_add_test(inside, request_inside_callback_calls_no_callback);
+	tcase_add_test(inside, callback_can_allocate);
+	tcase_add_test(inside, callback_can_remove_itself);
+	tcase_add_test(inside, callback_added_meanwhile_starts_with_next_request);
+	tcase_add_test(inside, callback_can_destroy_pool);
+	tcase_add_test(threads, removal_waits_for_running_callback);
+	tcase_add_test(threads, fork_works_while_callback_runs);
+	tcase_add_test(threads, threads_run_callbacks_concurrently);
 	return suite_run(suite);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plugs of PyTorch, CuPy and RMM on the fake driver: what they answer, in whose order their
- * blocks come and go, blocks that several streams use, and what a failing driver call does to them.
+ * The plugs of PyTorch, CuPy and RMM on the fake driver: what they return, the stream order in
+ * which blocks are allocated and freed, blocks that several streams use, and the effect of a
+ * failing driver call.
  *
- * Work on a stream takes a millisecond of the fake's own clock, which only waits move on.
+ * Work on a stream takes one millisecond of the fake's clock, which only waits advance.
  */
 #include <pthread.h>
 #include <sys/wait.h>
@@ -11,7 +12,7 @@
 #include "api/plug_join.h"
 #include "plugs.h"
 
-START_TEST(blocks_come_and_go_in_the_order_of_their_stream)
+START_TEST(blocks_follow_order_of_their_stream)
 {
 	void *block, *again, *other;
 
@@ -33,7 +34,7 @@ START_TEST(blocks_come_and_go_in_the_order_of_their_stream)
 }
 END_TEST
 
-START_TEST(nothing_is_nothing)
+START_TEST(zero_size_and_null_are_no_ops)
 {
 	start();
 	ck_assert_ptr_null(way_alloc(_i, 0, 0, one));
@@ -42,7 +43,7 @@ START_TEST(nothing_is_nothing)
 }
 END_TEST
 
-START_TEST(no_memory_is_null_and_one_line)
+START_TEST(out_of_memory_returns_null_and_logs_one_line)
 {
 	void *block;
 
@@ -51,7 +52,7 @@ START_TEST(no_memory_is_null_and_one_line)
 	ck_assert_int_eq(lines(), 1);
 	ck_assert_ptr_nonnull(strstr(text, ways[_i].name));
 	ck_assert_ptr_nonnull(strstr(text, "536870912 bytes"));
-	/* A size that is none, as a negative one of PyTorch's. */
+	/* An invalid size, like a negative one from PyTorch. */
 	ck_assert_ptr_null(way_alloc(_i, (size_t)-5, 0, one));
 	ck_assert_int_eq(lines(), 2);
 	block = way_alloc(_i, MIB, 0, one);
@@ -61,7 +62,7 @@ START_TEST(no_memory_is_null_and_one_line)
 }
 END_TEST
 
-START_TEST(no_such_device_is_null)
+START_TEST(missing_device_returns_null)
 {
 	start();
 	ck_assert_ptr_null(way_alloc(_i, MIB, 1, one));
@@ -69,12 +70,12 @@ START_TEST(no_such_device_is_null)
 	ck_assert_ptr_null(way_alloc(_i, MIB, -7, one));
 	logged();
 	ck_assert_ptr_nonnull(strstr(text, ways[_i].name));
-	ck_assert_int_eq(lines(), 4); /* three, and once that the driver has no such device */
+	ck_assert_int_eq(lines(), 4); /* three, and one that the driver has no such device */
 }
 END_TEST
 
-/* What is not theirs is left alone, and said. */
-START_TEST(blocks_that_are_none)
+/* Invalid frees change nothing and are logged. */
+START_TEST(invalid_frees_are_logged)
 {
 	char here;
 	void *block, *neighbour;
@@ -95,8 +96,8 @@ START_TEST(blocks_that_are_none)
 }
 END_TEST
 
-/* Where there is a pool, RMM's last argument names it. */
-START_TEST(rmm_may_name_a_pool)
+/* The last argument of the RMM functions selects the pool. */
+START_TEST(rmm_functions_accept_pool)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_stats found = { .size = sizeof(found) };
@@ -116,12 +117,12 @@ START_TEST(rmm_may_name_a_pool)
 }
 END_TEST
 
-START_TEST(free_memory_goes_back_when_asked)
+START_TEST(empty_cache_releases_free_memory)
 {
 	void *block;
 
 	start();
-	mam_torch_empty_cache(); /* nothing was used: no pool is made */
+	mam_torch_empty_cache(); /* no pool was used, so none is created */
 	block = take(64 * MIB, one);
 	give(block, one);
 	ck_assert_uint_ge(stats().physical_bytes, 64 * MIB);
@@ -131,7 +132,7 @@ START_TEST(free_memory_goes_back_when_asked)
 }
 END_TEST
 
-START_TEST(a_recorded_stream_is_waited_for)
+START_TEST(recorded_stream_delays_reuse)
 {
 	uint64_t due;
 	void *block, *other[8];
@@ -141,8 +142,8 @@ START_TEST(a_recorded_stream_is_waited_for)
 	due = use(block, MIB, two);
 	mam_torch_record_stream(block, two);
 	give(block, one);
-	ck_assert_uint_lt(cuda.fake_clock(), due); /* nobody waited */
-	/* Neither its own stream gets it now, nor the other one, nor any. */
+	ck_assert_uint_lt(cuda.fake_clock(), due); /* no thread waited */
+	/* No stream gets the block now, neither its own nor the other one. */
 	for (int i = 0; i < 6; i++) {
 		other[i] = take(MIB, i % 3 == 0 ? one : i % 3 == 1 ? two : three);
 		ck_assert_ptr_ne(other[i], block);
@@ -158,8 +159,11 @@ START_TEST(a_recorded_stream_is_waited_for)
 }
 END_TEST
 
-/* What came after the free, on any of the streams, is not waited for: nor do they wait themselves. */
-START_TEST(no_stream_waits_for_another)
+/*
+ * Work after the free, on any of the streams, is not waited for, and the streams do not wait
+ * either.
+ */
+START_TEST(streams_do_not_wait_for_each_other)
 {
 	uint64_t due, later;
 	void *block;
@@ -169,18 +173,18 @@ START_TEST(no_stream_waits_for_another)
 	due = use(block, MIB, two);
 	mam_torch_record_stream(block, two);
 	give(block, one);
-	/* A millisecond each from now, not behind the other's. */
+	/* One millisecond each from now, not after the other one's work. */
 	later = use(take(MIB, one), MIB, one);
 	ck_assert_uint_lt(later, due + 900000);
 	later = use(take(MIB, three), MIB, three);
 	ck_assert_uint_lt(later, due + 900000);
-	/* The legacy default stream waits for all that are not of their own: none of these. */
+	/* The legacy default stream waits for all blocking streams: these are non-blocking. */
 	later = use(take(MIB, NULL), MIB, NULL);
 	ck_assert_uint_lt(later, due + 900000);
 }
 END_TEST
 
-START_TEST(each_of_many_streams_counts)
+START_TEST(each_recorded_stream_delays_reuse)
 {
 	void *block, *other;
 
@@ -189,7 +193,7 @@ START_TEST(each_of_many_streams_counts)
 		struct CUstream_st *const streams[] = { one, two, three };
 
 		block = take(MIB, one);
-		/* Twice is once. */
+		/* Recording twice has no further effect. */
 		for (int i = 0; i < 3; i++) {
 			mam_torch_record_stream(block, streams[i]);
 			mam_torch_record_stream(block, streams[i]);
@@ -207,8 +211,8 @@ START_TEST(each_of_many_streams_counts)
 }
 END_TEST
 
-/* A block that was freed and is another's now is not recorded any more. */
-START_TEST(records_end_with_their_block)
+/* The record ends when the block is freed and allocated again. */
+START_TEST(recorded_streams_end_with_their_block)
 {
 	void *block, *again;
 
@@ -219,14 +223,14 @@ START_TEST(records_end_with_their_block)
 	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
 	again = take(MIB, one);
 	ck_assert_ptr_eq(again, block);
-	use(again, MIB, two); /* a mistake of the program's: nobody was told */
+	use(again, MIB, two); /* an error of the program: it recorded no stream */
 	give(again, one);
 	ck_assert_ptr_eq(take(MIB, one), block);
 }
 END_TEST
 
-/* While a stream that used it is in capture, in each mode, nothing is recorded in it. */
-START_TEST(a_capture_is_left_alone)
+/* While a stream that used it is in capture, in each mode, no event is recorded in it. */
+START_TEST(recorded_stream_in_capture_stays_valid)
 {
 	struct CUgraph_st *graph;
 	void *block, *other;
@@ -241,19 +245,19 @@ START_TEST(a_capture_is_left_alone)
 	give(block, one);
 	other = take(MIB, one);
 	ck_assert_ptr_ne(other, block);
-	give(other, one); /* tried again, in vain */
+	give(other, one); /* retried, without success */
 	ck_assert_uint_eq(stats().live_blocks, 1);
 	ck_assert_int_eq(cuda.cuStreamIsCapturing(two, &status), CUDA_SUCCESS);
 	ck_assert_int_eq(status, 1);
 	ck_assert_int_eq(cuda.cuStreamEndCapture(two, &graph), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuGraphDestroy(graph), CUDA_SUCCESS);
-	give(take(MIB, one), one); /* tried again */
+	give(take(MIB, one), one); /* retried */
 	ck_assert_uint_eq(stats().live_blocks, 0);
 	ck_assert_str_eq(logged(), "");
 }
 END_TEST
 
-START_TEST(a_stream_that_is_gone_is_waited_for)
+START_TEST(destroyed_recorded_stream_is_waited_for)
 {
 	void *block, *other;
 
@@ -264,7 +268,7 @@ START_TEST(a_stream_that_is_gone_is_waited_for)
 	use(block, MIB, two);
 	mam_torch_record_stream(block, two);
 	ck_assert_int_eq(cuda.cuStreamDestroy_v2(two), CUDA_SUCCESS);
-	if (_i == 2) /* its handle is the next stream's */
+	if (_i == 2) /* the next stream gets its handle */
 		ck_assert_int_eq(cuda.cuStreamCreate(&two, 1), CUDA_SUCCESS);
 	give(block, one);
 	ck_assert_uint_eq(stats().live_blocks, 0);
@@ -274,8 +278,8 @@ START_TEST(a_stream_that_is_gone_is_waited_for)
 }
 END_TEST
 
-/* A stream of another device, with the block's device current or that one. */
-START_TEST(a_stream_of_another_device_counts)
+/* A stream of another device, with the block's device or that one current. */
+START_TEST(recorded_stream_of_other_device_delays_reuse)
 {
 	struct CUctx_st *here, *there;
 	struct CUstream_st *far;
@@ -302,8 +306,8 @@ START_TEST(a_stream_of_another_device_counts)
 }
 END_TEST
 
-/* What a program frees while it exits is of no consequence, and nothing is said. */
-START_TEST(the_end_of_the_driver_is_silent)
+/* Frees while the program exits have no effect, and nothing is logged. */
+START_TEST(exit_of_driver_logs_nothing)
 {
 	void *block, *other, *third;
 
@@ -327,8 +331,8 @@ START_TEST(the_end_of_the_driver_is_silent)
 }
 END_TEST
 
-/* Nobody knows later whose it was. */
-START_TEST(a_thread_s_own_stream_is_waited_for)
+/* Later the stream's thread is unknown. */
+START_TEST(recorded_per_thread_stream_is_waited_for)
 {
 	struct CUstream_st *own = (struct CUstream_st *)2;
 	void *block;
@@ -343,8 +347,8 @@ START_TEST(a_thread_s_own_stream_is_waited_for)
 }
 END_TEST
 
-/* As when Python's garbage collector frees a tensor in a worker process. */
-START_TEST(a_child_of_a_fork_gets_nothing_and_does_not_wait)
+/* For example when Python's garbage collector frees a tensor in a worker process. */
+START_TEST(child_of_fork_gets_nothing_and_does_not_wait)
 {
 	void *block, *kept;
 	pid_t child;
@@ -373,8 +377,11 @@ END_TEST
 
 #define CALLS 40
 
-/* Whatever call fails: no block is handed out while it is used, and the thread is left as it was. */
-START_TEST(any_one_call_may_fail)
+/*
+ * Whichever call fails: no block is allocated while work uses it, and the thread's state is
+ * restored.
+ */
+START_TEST(plugs_survive_failure_of_any_call)
 {
 	struct CUctx_st *before, *after;
 	bool is_mode_lost;
@@ -390,7 +397,7 @@ START_TEST(any_one_call_may_fail)
 	mam_torch_record_stream(block, two);
 	cuda.fake_fail((unsigned long)_i, 1);
 	give(block, one);
-	/* What could not give the mode back did not. */
+	/* Except if the call that restores the mode failed. */
 	is_mode_lost = cuda.fake_failed(name, sizeof(name)) != 0 &&
 		       strcmp(name, "cuThreadExchangeStreamCaptureMode") == 0;
 	cuda.fake_fail(0, 0);
@@ -410,11 +417,13 @@ END_TEST
 #define SLOTS 64
 #define THREADS 3
 
-/* Who used a block of 1 MiB last, and until when; by its place in the device's memory. */
+/*
+ * Which stream used a block of 1 MiB last, and until when; by its position in the device's memory.
+ */
 struct user {
 	struct CUstream_st *stream;
 	uint64_t due;
-	bool joined; /* several streams used it: nobody may have it before that */
+	bool joined; /* several streams used it: no stream may reuse it before that */
 };
 
 static struct user users[4096][4];
@@ -458,7 +467,7 @@ static void *play(void *argument)
 		held[slot].block = mam_torch_pool_alloc((ssize_t)MIB, 0, stream);
 		held[slot].stream = stream;
 		if (!held[slot].block)
-			continue; /* the others have it all */
+			continue; /* the other slots have all of it */
 		pthread_mutex_lock(&users_lock);
 		last = users[(uintptr_t)held[slot].block / MIB % 4096];
 		for (int i = 0; i < 2; i++) {
@@ -475,7 +484,7 @@ static void *play(void *argument)
 	return NULL;
 }
 
-START_TEST(many_blocks_of_many_streams)
+START_TEST(random_blocks_of_many_streams)
 {
 	pthread_t threads[THREADS];
 
@@ -497,25 +506,25 @@ int main(void)
 	TCase *joined = suite_case(suite, "joined");
 
 	tcase_add_checked_fixture(each, set_up, tear_down);
-	tcase_add_loop_test(each, blocks_come_and_go_in_the_order_of_their_stream, 0, WAYS);
-	tcase_add_loop_test(each, nothing_is_nothing, 0, WAYS);
-	tcase_add_loop_test(each, no_memory_is_null_and_one_line, 0, WAYS);
-	tcase_add_loop_test(each, no_such_device_is_null, 0, WAYS - 1);
-	tcase_add_loop_test(each, blocks_that_are_none, 0, WAYS);
-	tcase_add_test(each, rmm_may_name_a_pool);
-	tcase_add_test(each, free_memory_goes_back_when_asked);
+	tcase_add_loop_test(each, blocks_follow_order_of_their_stream, 0, WAYS);
+	tcase_add_loop_test(each, zero_size_and_null_are_no_ops, 0, WAYS);
+	tcase_add_loop_test(each, out_of_memory_returns_null_and_logs_one_line, 0, WAYS);
+	tcase_add_loop_test(each, missing_device_returns_null, 0, WAYS - 1);
+	tcase_add_loop_test(each, invalid_frees_are_logged, 0, WAYS);
+	tcase_add_test(each, rmm_functions_accept_pool);
+	tcase_add_test(each, empty_cache_releases_free_memory);
 	tcase_add_checked_fixture(joined, set_up, tear_down);
-	tcase_add_test(joined, a_recorded_stream_is_waited_for);
-	tcase_add_test(joined, no_stream_waits_for_another);
-	tcase_add_test(joined, each_of_many_streams_counts);
-	tcase_add_test(joined, records_end_with_their_block);
-	tcase_add_loop_test(joined, a_capture_is_left_alone, 0, 3);
-	tcase_add_loop_test(joined, a_stream_that_is_gone_is_waited_for, 0, 3);
-	tcase_add_loop_test(joined, a_stream_of_another_device_counts, 0, 4);
-	tcase_add_test(joined, the_end_of_the_driver_is_silent);
-	tcase_add_test(joined, a_thread_s_own_stream_is_waited_for);
-	tcase_add_test(joined, a_child_of_a_fork_gets_nothing_and_does_not_wait);
-	tcase_add_loop_test(joined, any_one_call_may_fail, 1, CALLS);
-	tcase_add_test(joined, many_blocks_of_many_streams);
+	tcase_add_test(joined, recorded_stream_delays_reuse);
+	tcase_add_test(joined, streams_do_not_wait_for_each_other);
+	tcase_add_test(joined, each_recorded_stream_delays_reuse);
+	tcase_add_test(joined, recorded_streams_end_with_their_block);
+	tcase_add_loop_test(joined, recorded_stream_in_capture_stays_valid, 0, 3);
+	tcase_add_loop_test(joined, destroyed_recorded_stream_is_waited_for, 0, 3);
+	tcase_add_loop_test(joined, recorded_stream_of_other_device_delays_reuse, 0, 4);
+	tcase_add_test(joined, exit_of_driver_logs_nothing);
+	tcase_add_test(joined, recorded_per_thread_stream_is_waited_for);
+	tcase_add_test(joined, child_of_fork_gets_nothing_and_does_not_wait);
+	tcase_add_loop_test(joined, plugs_survive_failure_of_any_call, 1, CALLS);
+	tcase_add_test(joined, random_blocks_of_many_streams);
 	return suite_run(suite);
 }

@@ -3,19 +3,19 @@
  * Default streams under the plugs of PyTorch, CuPy and RMM: the handles 0 and 2, which may mean the
  * calling thread's own stream.
  *
- * Work on a stream takes a millisecond of the fake's own clock, which only waits move on.
+ * Work on a stream takes one millisecond of the fake's clock, which only waits advance.
  */
 #include <pthread.h>
 
 #include "plugs.h"
 
-/* Calls of another thread, in the context of this one. */
+/* Calls of another thread, in this thread's context. */
 struct helper {
 	int way;
 	struct CUstream_st *stream;
 	struct CUctx_st *context;
-	void *block; /* in: to be freed; NULL: nothing */
-	void *got;   /* out: what it allocated then */
+	void *block; /* in: block to free; NULL: none */
+	void *got;   /* out: the block that it allocated then */
 };
 
 static void *help(void *argument)
@@ -43,13 +43,13 @@ static void *in_another_thread(int way, void *block, struct CUstream_st *stream)
 /* RMM passes 2 for a thread's own stream, and 0 in programs compiled with per-thread streams. */
 static struct CUstream_st *const own_streams[] = { NULL, PER_THREAD };
 
-START_TEST(a_thread_does_not_get_what_another_thread_s_own_stream_uses)
+START_TEST(block_of_per_thread_stream_is_not_reused_elsewhere)
 {
 	struct CUstream_st *own = own_streams[_i];
 	void *block, *other;
 
 	start();
-	for (int i = 0; i < 40; i++) /* so that the stream is known to reuse its blocks */
+	for (int i = 0; i < 40; i++) /* so that the pool expects the stream to reuse its blocks */
 		mam_rmm_free(mam_rmm_alloc(MIB, own, NULL), MIB, own, NULL);
 	block = mam_rmm_alloc(MIB, own, NULL);
 	ck_assert_ptr_nonnull(block);
@@ -58,14 +58,14 @@ START_TEST(a_thread_does_not_get_what_another_thread_s_own_stream_uses)
 	other = in_another_thread(RMM, NULL, own);
 	ck_assert_int_eq(cuda.fake_pending((uintptr_t)other, MIB), 0);
 	ck_assert_ptr_ne(other, block);
-	/* The thread itself does, at once. */
+	/* The thread itself reuses it at once. */
 	ck_assert_ptr_eq(mam_rmm_alloc(MIB, own, NULL), block);
 	ck_assert_str_eq(logged(), "");
 }
 END_TEST
 
-/* In other programs 0 is the legacy stream, whose work a thread's own stream waits for. */
-START_TEST(work_on_the_legacy_stream_is_waited_for_under_rmm_s_0)
+/* In other programs 0 is the legacy stream, and a thread's own stream waits for its work. */
+START_TEST(rmm_handle_0_waits_for_legacy_stream)
 {
 	void *block, *other;
 
@@ -74,7 +74,7 @@ START_TEST(work_on_the_legacy_stream_is_waited_for_under_rmm_s_0)
 	ck_assert_ptr_nonnull(block);
 	use(block, 200 * MIB, LEGACY);
 	mam_rmm_free(block, 200 * MIB, NULL, NULL);
-	/* Of this size there is one block only. */
+	/* There is only one block of this size. */
 	other = mam_rmm_alloc(200 * MIB, one, NULL);
 	ck_assert_ptr_nonnull(other);
 	ck_assert_int_eq(cuda.fake_pending((uintptr_t)other, 200 * MIB), 0);
@@ -83,10 +83,10 @@ START_TEST(work_on_the_legacy_stream_is_waited_for_under_rmm_s_0)
 END_TEST
 
 /*
- * PyTorch and CuPy name the stream that a block was allocated on, in whichever thread they free it:
- * 2 does not name one then.
+ * PyTorch and CuPy pass the stream that a block was allocated on, in whichever thread they free it:
+ * then 2 identifies no stream.
  */
-START_TEST(a_block_of_a_thread_s_own_stream_may_be_freed_by_any_thread)
+START_TEST(block_of_per_thread_stream_can_be_freed_anywhere)
 {
 	void *block, *other, *kept[40];
 
@@ -96,12 +96,12 @@ START_TEST(a_block_of_a_thread_s_own_stream_may_be_freed_by_any_thread)
 	use(block, MIB, PER_THREAD);
 	other = in_another_thread(_i, block, PER_THREAD);
 	ck_assert_int_eq(cuda.fake_pending((uintptr_t)other, MIB), 0);
-	/* Not this thread either: the other one may have used it last. */
+	/* Nor does this thread get it: the other one may have used it last. */
 	block = way_alloc(_i, MIB, 0, PER_THREAD);
 	ck_assert_int_eq(cuda.fake_pending((uintptr_t)block, MIB), 0);
 	way_free(_i, block, MIB, 0, PER_THREAD);
 	way_free(_i, other, MIB, 0, PER_THREAD);
-	/* And the memory is not lost: all of the device's can be allocated. */
+	/* And the memory is not lost: all memory of the device can be allocated. */
 	for (int i = 0; i < 40; i++) {
 		kept[i] = way_alloc(_i, 4 * MIB, 0, PER_THREAD);
 		ck_assert_ptr_nonnull(kept[i]);
@@ -114,7 +114,7 @@ START_TEST(a_block_of_a_thread_s_own_stream_may_be_freed_by_any_thread)
 }
 END_TEST
 
-START_TEST(what_a_capture_of_a_thread_s_own_stream_freed_stays_with_it)
+START_TEST(memory_freed_in_per_thread_capture_stays_in_it)
 {
 	struct CUgraph_st *graph;
 	void *block;
@@ -132,8 +132,8 @@ START_TEST(what_a_capture_of_a_thread_s_own_stream_freed_stays_with_it)
 }
 END_TEST
 
-/* CuPy's own setting makes its default stream, 0, the calling thread's. */
-START_TEST(cupy_s_default_stream_is_what_cupy_was_told)
+/* A setting of CuPy makes its default stream, 0, that of the calling thread. */
+START_TEST(cupy_default_stream_follows_cupy_setting)
 {
 	void *block, *other;
 
@@ -158,13 +158,11 @@ int main(void)
 	TCase *each = suite_case(suite, "each");
 
 	tcase_add_checked_fixture(each, set_up, tear_down);
-	tcase_add_loop_test(each, a_thread_does_not_get_what_another_thread_s_own_stream_uses, 0,
+	tcase_add_loop_test(each, block_of_per_thread_stream_is_not_reused_elsewhere, 0,
 			    (int)COUNT_OF(own_streams));
-	tcase_add_test(each, work_on_the_legacy_stream_is_waited_for_under_rmm_s_0);
-	tcase_add_loop_test(each, a_block_of_a_thread_s_own_stream_may_be_freed_by_any_thread, 0,
-			    RMM);
-	tcase_add_loop_test(each, what_a_capture_of_a_thread_s_own_stream_freed_stays_with_it, 0,
-			    WAYS);
-	tcase_add_loop_test(each, cupy_s_default_stream_is_what_cupy_was_told, 0, 2);
+	tcase_add_test(each, rmm_handle_0_waits_for_legacy_stream);
+	tcase_add_loop_test(each, block_of_per_thread_stream_can_be_freed_anywhere, 0, RMM);
+	tcase_add_loop_test(each, memory_freed_in_per_thread_capture_stays_in_it, 0, WAYS);
+	tcase_add_loop_test(each, cupy_default_stream_follows_cupy_setting, 0, 2);
 	return suite_run(suite);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests of a thread that a running kernel waits for, by pools with and without caches: what their callers see is
- * what mam_malloc() and mam_free() show, listeners are told, and the thread takes no place in a cache.
+ * Requests of a thread that a running kernel waits for, on pools with and without caches: callers
+ * see the same as with mam_malloc() and mam_free(), listeners get events, and the thread gets no
+ * thread cache.
  */
 #include <pthread.h>
 
@@ -58,7 +59,7 @@ static struct mam_stats proven(void)
 	return stats;
 }
 
-START_TEST(each_way_of_freeing_ends_each_kind_of_block)
+START_TEST(each_free_function_frees_each_kind_of_block)
 {
 	const size_t sizes[] = { 1, 512, 5000, 64 << 10, MIB + 1 };
 
@@ -79,7 +80,7 @@ START_TEST(each_way_of_freeing_ends_each_kind_of_block)
 }
 END_TEST
 
-START_TEST(what_is_no_block_is_told_apart)
+START_TEST(invalid_frees_are_distinguished)
 {
 	char *cached, *live;
 
@@ -119,7 +120,7 @@ static void *serve(void *unused)
 	return NULL;
 }
 
-START_TEST(the_thread_takes_no_tcache_at_the_cache)
+START_TEST(prompt_thread_gets_no_thread_cache)
 {
 	pthread_t thread;
 	void *mine;
@@ -134,8 +135,8 @@ START_TEST(the_thread_takes_no_tcache_at_the_cache)
 }
 END_TEST
 
-/* No growth, and all ground but a little lies in a thread's bins. */
-START_TEST(what_threads_have_cached_is_given_up_for_it)
+/* No growth, and almost all memory is in a thread's bins. */
+START_TEST(prompt_alloc_uses_memory_of_thread_caches)
 {
 	void *block[64], *all = NULL;
 
@@ -173,7 +174,7 @@ static void was_told(enum mam_event_kind kind, const void *address, size_t bytes
 	tellings = 0;
 }
 
-START_TEST(listeners_are_told)
+START_TEST(prompt_calls_emit_events)
 {
 	void *block, *none;
 
@@ -198,7 +199,7 @@ START_TEST(listeners_are_told)
 }
 END_TEST
 
-START_TEST(a_strict_pool_is_not_waited_for)
+START_TEST(prompt_free_does_not_wait_in_strict_pool)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 
@@ -216,7 +217,7 @@ START_TEST(a_strict_pool_is_not_waited_for)
 }
 END_TEST
 
-START_TEST(what_becomes_spare_goes_back_with_the_next_ordinary_free)
+START_TEST(next_ordinary_free_releases_above_spare)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	void *block[6], *theirs;
@@ -244,12 +245,12 @@ int main(void)
 	Suite *suite = suite_create("api/prompt");
 	TCase *tests = suite_case(suite, "prompt");
 
-	tcase_add_loop_test(tests, each_way_of_freeing_ends_each_kind_of_block, 0, 2);
-	tcase_add_test(tests, what_is_no_block_is_told_apart);
-	tcase_add_test(tests, the_thread_takes_no_tcache_at_the_cache);
-	tcase_add_test(tests, what_threads_have_cached_is_given_up_for_it);
-	tcase_add_loop_test(tests, listeners_are_told, 0, 2);
-	tcase_add_test(tests, a_strict_pool_is_not_waited_for);
-	tcase_add_loop_test(tests, what_becomes_spare_goes_back_with_the_next_ordinary_free, 0, 2);
+	tcase_add_loop_test(tests, each_free_function_frees_each_kind_of_block, 0, 2);
+	tcase_add_test(tests, invalid_frees_are_distinguished);
+	tcase_add_test(tests, prompt_thread_gets_no_thread_cache);
+	tcase_add_test(tests, prompt_alloc_uses_memory_of_thread_caches);
+	tcase_add_loop_test(tests, prompt_calls_emit_events, 0, 2);
+	tcase_add_test(tests, prompt_free_does_not_wait_in_strict_pool);
+	tcase_add_loop_test(tests, next_ordinary_free_releases_above_spare, 0, 2);
 	return suite_run(suite);
 }

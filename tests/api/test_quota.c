@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Quotas: what pools hold together, on sources of one kind or several; who makes room; and what
- * becomes of the count when pools end in either way.
+ * Quotas: total memory of several pools, on sources of one kind or several; which pools release
+ * memory for others; and the count when pools are destroyed or abandoned.
  */
 #include <pthread.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static size_t reserved(struct mam_pool *pool)
 	return stats.reserved_bytes;
 }
 
-START_TEST(pools_never_hold_more_together)
+START_TEST(total_of_pools_never_exceeds_quota)
 {
 	struct mam_pool *pools[POOLS];
 	void *blocks[64];
@@ -70,7 +70,7 @@ START_TEST(pools_never_hold_more_together)
 }
 END_TEST
 
-START_TEST(others_give_back_what_is_idle)
+START_TEST(other_pools_release_idle_memory)
 {
 	struct mam_pool *first, *second, *stranger;
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
@@ -91,14 +91,14 @@ START_TEST(others_give_back_what_is_idle)
 	ck_assert_int_eq(mam_malloc(second, 6 * MIB, &block), MAM_OK);
 	ck_assert_uint_eq(held(), 8 * MIB);
 	ck_assert_uint_eq(reserved(first), 2 * MIB);
-	ck_assert_uint_eq(reserved(stranger), MIB); /* it is in no quota */
+	ck_assert_uint_eq(reserved(stranger), MIB); /* it has no quota */
 	ck_assert_int_eq(mam_malloc(second, MIB, &block), MAM_ERROR_OUT_OF_MEMORY);
 }
 END_TEST
 
-START_TEST(a_quota_spans_sources)
+START_TEST(quota_spans_sources)
 {
-	static struct stub stub; /* reachable when the test is over */
+	static struct stub stub; /* still reachable at exit, for leak checkers */
 	struct mam_pool *host, *device;
 	void *block;
 
@@ -117,9 +117,9 @@ START_TEST(a_quota_spans_sources)
 }
 END_TEST
 
-START_TEST(what_ends_counts_no_more)
+START_TEST(ended_pool_does_not_count)
 {
-	static struct stub stub; /* reachable when the test is over */
+	static struct stub stub; /* still reachable at exit, for leak checkers */
 	struct mam_pool *destroyed, *abandoned;
 	void *block;
 
@@ -145,10 +145,10 @@ START_TEST(what_ends_counts_no_more)
 }
 END_TEST
 
-/* Without a quota: two pools on one device, which has no more than what the first holds. */
-START_TEST(pools_of_a_device_give_way_too)
+/* Without a quota: two pools on one device whose memory the first pool has entirely. */
+START_TEST(pools_of_same_device_release_idle_memory)
 {
-	static struct stub stub; /* reachable when the test is over */
+	static struct stub stub; /* still reachable at exit, for leak checkers */
 	struct mam_pool *idle, *busy, *bounded;
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_source *device;
@@ -164,7 +164,7 @@ START_TEST(pools_of_a_device_give_way_too)
 	ck_assert_int_eq(mam_pool_create_on(device, &attr, &bounded), MAM_OK);
 	ck_assert_int_eq(mam_malloc(idle, 3 * MIB, &block), MAM_OK);
 	ck_assert_int_eq(mam_free(idle, block), MAM_OK);
-	/* its own limit is in the way: nobody gives anything for it */
+	/* Its own limit is the obstacle: no other pool releases memory for it. */
 	ck_assert_int_eq(mam_malloc(bounded, 2 * MIB, &block), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(reserved(idle), 3 * MIB);
 	ck_assert_int_eq(mam_malloc(busy, 4 * MIB, &block), MAM_OK);
@@ -174,10 +174,10 @@ START_TEST(pools_of_a_device_give_way_too)
 }
 END_TEST
 
-/* Pools of another device give way if the quota refused, not if the device did. */
-START_TEST(pools_of_another_device_give_way_to_the_quota_alone)
+/* Pools of another device release memory if the quota refused, not if the device did. */
+START_TEST(pools_of_other_device_release_only_for_quota)
 {
-	static struct stub stubs[2]; /* reachable when the test is over */
+	static struct stub stubs[2]; /* still reachable at exit, for leak checkers */
 	struct mam_source *limited;
 	struct mam_pool *full, *elsewhere;
 	void *block;
@@ -200,7 +200,7 @@ START_TEST(pools_of_another_device_give_way_to_the_quota_alone)
 }
 END_TEST
 
-START_TEST(the_most_can_be_changed)
+START_TEST(quota_can_be_changed)
 {
 	struct mam_pool *pool;
 	void *blocks[3];
@@ -220,7 +220,7 @@ START_TEST(the_most_can_be_changed)
 }
 END_TEST
 
-START_TEST(the_handle_may_go_first)
+START_TEST(quota_can_be_destroyed_before_its_pools)
 {
 	struct mam_pool *pool;
 	void *block;
@@ -231,13 +231,13 @@ START_TEST(the_handle_may_go_first)
 	ck_assert_int_eq(mam_malloc(pool, 3 * MIB, &block), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_malloc(pool, 2 * MIB, &block), MAM_OK);
 	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
-	ck_assert_int_eq(mam_pool_destroy(pool),
-			 MAM_OK); /* and with it the quota, to a leak checker */
+	/* And the quota with it, as a leak checker verifies. */
+	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
 	mam_quota_destroy(NULL);
 }
 END_TEST
 
-START_TEST(wrong_arguments)
+START_TEST(invalid_arguments_are_rejected)
 {
 	size_t bytes;
 
@@ -250,7 +250,7 @@ START_TEST(wrong_arguments)
 }
 END_TEST
 
-START_TEST(a_pool_that_cannot_be_made_takes_nothing)
+START_TEST(failed_pool_creation_uses_no_quota)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_pool *pool = NULL;
@@ -290,7 +290,7 @@ static void *grow_and_give_back(void *user)
 	return NULL;
 }
 
-START_TEST(threads_never_pass_it_together)
+START_TEST(threads_never_exceed_quota_together)
 {
 	pthread_t threads[THREADS];
 	struct mam_pool *pools[THREADS];
@@ -315,16 +315,16 @@ int main(void)
 	Suite *suite = suite_create("api/quota");
 	TCase *tests = suite_case(suite, "quota");
 
-	tcase_add_test(tests, pools_never_hold_more_together);
-	tcase_add_test(tests, others_give_back_what_is_idle);
-	tcase_add_test(tests, a_quota_spans_sources);
-	tcase_add_test(tests, what_ends_counts_no_more);
-	tcase_add_test(tests, pools_of_a_device_give_way_too);
-	tcase_add_test(tests, pools_of_another_device_give_way_to_the_quota_alone);
-	tcase_add_test(tests, the_most_can_be_changed);
-	tcase_add_test(tests, the_handle_may_go_first);
-	tcase_add_test(tests, wrong_arguments);
-	tcase_add_test(tests, a_pool_that_cannot_be_made_takes_nothing);
-	tcase_add_test(tests, threads_never_pass_it_together);
+	tcase_add_test(tests, total_of_pools_never_exceeds_quota);
+	tcase_add_test(tests, other_pools_release_idle_memory);
+	tcase_add_test(tests, quota_spans_sources);
+	tcase_add_test(tests, ended_pool_does_not_count);
+	tcase_add_test(tests, pools_of_same_device_release_idle_memory);
+	tcase_add_test(tests, pools_of_other_device_release_only_for_quota);
+	tcase_add_test(tests, quota_can_be_changed);
+	tcase_add_test(tests, quota_can_be_destroyed_before_its_pools);
+	tcase_add_test(tests, invalid_arguments_are_rejected);
+	tcase_add_test(tests, failed_pool_creation_uses_no_quota);
+	tcase_add_test(tests, threads_never_exceed_quota_together);
 	return suite_run(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The registry: pools are found while they live, and defaults are made once and made again.
+ * The registry: pools are found while they exist, and default pools are created once, and again
+ * after their end.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ static struct mam_pool *make_host_pool(const char *name)
 	return pool;
 }
 
-START_TEST(an_address_belongs_to_the_pool_it_came_from)
+START_TEST(address_is_found_in_its_pool)
 {
 	struct mam_pool *pools[POOLS], *owner;
 	struct mam_segment_info segment;
@@ -51,7 +52,7 @@ START_TEST(an_address_belongs_to_the_pool_it_came_from)
 }
 END_TEST
 
-START_TEST(pools_end_in_any_order_and_the_others_are_still_found)
+START_TEST(other_pools_are_found_after_destruction_in_any_order)
 {
 	struct mam_pool *pools[POOLS], *owner;
 	struct mam_segment_info segment;
@@ -62,7 +63,7 @@ START_TEST(pools_end_in_any_order_and_the_others_are_still_found)
 		ck_assert_int_eq(mam_malloc(pools[i], 512, &blocks[i]), MAM_OK);
 	}
 	for (int step = 0; step < POOLS; step++) {
-		int ending = step * 7 % POOLS; /* 7 and 20 have no common divisor: each once */
+		int ending = step * 7 % POOLS; /* 7 and 20 are coprime: each pool once */
 
 		ck_assert_int_eq(mam_pool_abandon(pools[ending]), MAM_OK);
 		pools[ending] = NULL;
@@ -78,11 +79,11 @@ START_TEST(pools_end_in_any_order_and_the_others_are_still_found)
 }
 END_TEST
 
-START_TEST(a_pool_that_cannot_be_made_takes_no_handle)
+START_TEST(failed_creation_uses_no_handle)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_pool *first = make_host_pool(NULL), *pool = first;
-	static struct stub stub; /* reachable when the test is over */
+	static struct stub stub; /* still reachable at exit, for leak checkers */
 
 	stub_init(&stub);
 	stub.grow_answer = MAM_ERROR_OUT_OF_MEMORY;
@@ -98,10 +99,10 @@ START_TEST(a_pool_that_cannot_be_made_takes_no_handle)
 }
 END_TEST
 
-START_TEST(a_source_of_the_callers_stays_the_callers)
+START_TEST(caller_keeps_ownership_of_its_source)
 {
 	struct mam_pool *pool;
-	static struct stub stub; /* reachable when the test is over */
+	static struct stub stub; /* still reachable at exit, for leak checkers */
 	void *block;
 
 	stub_init(&stub);
@@ -118,10 +119,10 @@ START_TEST(a_source_of_the_callers_stays_the_callers)
 }
 END_TEST
 
-START_TEST(abandoning_calls_no_source)
+START_TEST(abandon_makes_no_source_call)
 {
 	struct mam_pool *pool;
-	static struct stub stub; /* reachable when the test is over */
+	static struct stub stub; /* still reachable at exit, for leak checkers */
 	void *block;
 
 	stub_init(&stub);
@@ -135,9 +136,9 @@ START_TEST(abandoning_calls_no_source)
 }
 END_TEST
 
-START_TEST(sources_that_cannot_work_are_refused)
+START_TEST(invalid_sources_are_rejected)
 {
-	static struct stub stub; /* reachable when the test is over */
+	static struct stub stub; /* still reachable at exit, for leak checkers */
 	struct mam_source_properties good;
 	struct mam_source_ops ops;
 	struct mam_pool *pool = NULL;
@@ -157,7 +158,7 @@ START_TEST(sources_that_cannot_work_are_refused)
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
 	stub.source.ops = &(struct mam_source_ops){ .size = sizeof(ops), .grow = ops.grow };
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
-	ops.map = ops.shrink; /* memory that could come and not go */
+	ops.map = ops.shrink; /* memory could be mapped, but not unmapped */
 	stub.source.ops = &ops;
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, NULL, &pool), MAM_ERROR_INVALID_VALUE);
 	ops.map = NULL;
@@ -170,7 +171,7 @@ START_TEST(sources_that_cannot_work_are_refused)
 }
 END_TEST
 
-START_TEST(a_host_default_serves_every_device)
+START_TEST(host_default_pool_serves_every_device)
 {
 	struct mam_pool *pool, *same;
 
@@ -185,7 +186,7 @@ START_TEST(a_host_default_serves_every_device)
 }
 END_TEST
 
-START_TEST(a_default_pool_ends_and_the_next_use_makes_another)
+START_TEST(default_pool_is_created_again_after_destruction)
 {
 	struct mam_pool *first, *second;
 	void *block;
@@ -202,7 +203,7 @@ START_TEST(a_default_pool_ends_and_the_next_use_makes_another)
 }
 END_TEST
 
-START_TEST(device_numbers_no_machine_has_are_no_device)
+START_TEST(impossible_device_numbers_return_no_device)
 {
 	struct mam_pool *pool;
 
@@ -211,8 +212,8 @@ START_TEST(device_numbers_no_machine_has_are_no_device)
 	ck_assert_int_eq(mam_pool_default(256, &pool), MAM_ERROR_NO_DEVICE);
 	ck_assert_int_eq(mam_pool_default(INT32_MAX, &pool), MAM_ERROR_NO_DEVICE);
 	ck_assert_int_eq(mam_pool_default(255, &pool), MAM_ERROR_NO_DEVICE);
-	ck_assert_int_eq(mam_pool_default(255, &pool),
-			 MAM_ERROR_NO_DEVICE); /* it was no accident */
+	/* The result is repeatable. */
+	ck_assert_int_eq(mam_pool_default(255, &pool), MAM_ERROR_NO_DEVICE);
 }
 END_TEST
 
@@ -234,7 +235,7 @@ static void *ask_for_default(void *answer)
 	return NULL;
 }
 
-START_TEST(threads_that_race_for_the_default_get_one)
+START_TEST(threads_that_race_for_default_get_one_pool)
 {
 	pthread_t threads[THREADS];
 	struct mam_pool *answers[THREADS];
@@ -265,15 +266,15 @@ int main(void)
 	TCase *make = suite_case(suite, "make");
 	TCase *defaults = suite_case(suite, "defaults");
 
-	tcase_add_test(find, an_address_belongs_to_the_pool_it_came_from);
-	tcase_add_test(find, pools_end_in_any_order_and_the_others_are_still_found);
-	tcase_add_test(make, a_pool_that_cannot_be_made_takes_no_handle);
-	tcase_add_test(make, a_source_of_the_callers_stays_the_callers);
-	tcase_add_test(make, abandoning_calls_no_source);
-	tcase_add_test(make, sources_that_cannot_work_are_refused);
-	tcase_add_test(defaults, a_host_default_serves_every_device);
-	tcase_add_test(defaults, a_default_pool_ends_and_the_next_use_makes_another);
-	tcase_add_test(defaults, device_numbers_no_machine_has_are_no_device);
-	tcase_add_test(defaults, threads_that_race_for_the_default_get_one);
+	tcase_add_test(find, address_is_found_in_its_pool);
+	tcase_add_test(find, other_pools_are_found_after_destruction_in_any_order);
+	tcase_add_test(make, failed_creation_uses_no_handle);
+	tcase_add_test(make, caller_keeps_ownership_of_its_source);
+	tcase_add_test(make, abandon_makes_no_source_call);
+	tcase_add_test(make, invalid_sources_are_rejected);
+	tcase_add_test(defaults, host_default_pool_serves_every_device);
+	tcase_add_test(defaults, default_pool_is_created_again_after_destruction);
+	tcase_add_test(defaults, impossible_device_numbers_return_no_device);
+	tcase_add_test(defaults, threads_that_race_for_default_get_one_pool);
 	return suite_run(suite);
 }

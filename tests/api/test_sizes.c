@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Structs of the public headers, passed by programs that were compiled with an older or a newer
- * version: the fields that the library reads and writes, and the sizes that it refuses. Each struct
- * lies at the end of a page, and the next page cannot be accessed.
+ * version: the fields that the library reads and writes, and the sizes that it rejects. Each struct
+ * is at the end of a page, and the next page cannot be accessed.
  *
  * tests/structs.sh checks that each struct of the headers has a row here.
  */
@@ -28,7 +28,7 @@
 #define LATER 64 /* bytes that later versions may have added */
 #define END(type, field) (offsetof(type, field) + sizeof(((type *)NULL)->field))
 
-/* The end of a page; what is before it is ours. */
+/* The end of a page; the memory before it is usable. */
 static unsigned char *page_end(void)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -62,7 +62,7 @@ static enum mam_status read_vmm_attr(const void *given)
 	return status;
 }
 
-/* Addresses alone: a heap is refused for that, once the attributes are accepted. */
+/* A pool of addresses without memory: it refuses a heap, once the attributes are accepted. */
 static enum mam_status read_heap_attr(const void *given)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
@@ -124,7 +124,7 @@ static const struct mam_heap_report report = { .size = sizeof(report),
 #define HEAP(field) offsetof(struct mam_heap_attr, field), END(struct mam_heap_attr, field)
 #define OPS(field) offsetof(struct mam_source_ops, field), END(struct mam_source_ops, field)
 
-/* `ends`: sizes of older versions, or where later fields may come to be such. */
+/* `ends`: sizes of older versions, or sizes at which later fields may end. */
 /* clang-format off */
 static const struct {
 	const char *name;
@@ -165,7 +165,7 @@ static const void *whole_of(int row)
 	return inputs[row].read == read_source ? (const void *)&stub.source : stub.source.ops;
 }
 
-START_TEST(older_and_newer_structs_are_read)
+START_TEST(older_and_newer_structs_are_accepted)
 {
 	const size_t bytes = inputs[_i].bytes;
 	unsigned char whole[1024], *end = page_end();
@@ -189,13 +189,13 @@ START_TEST(older_and_newer_structs_are_read)
 				      inputs[_i].name, size);
 		if (size <= bytes)
 			continue;
-		given[size - 1] = 1; /* asks for something that this version does not know */
+		given[size - 1] = 1; /* requests a feature that this version does not know */
 		ck_assert_int_eq(inputs[_i].read(given), MAM_ERROR_INVALID_VALUE);
 	}
 }
 END_TEST
 
-START_TEST(sizes_that_are_garbage_are_refused)
+START_TEST(garbage_sizes_are_rejected)
 {
 	const size_t sizes[] = { 4097, (size_t)1 << 32, SIZE_MAX };
 	unsigned char *end = page_end(), *given = end - 4096;
@@ -275,7 +275,7 @@ static const struct {
 	const char *name;
 	enum mam_status (*write)(void *out);
 	size_t bytes;
-	size_t varies; /* from here on the contents need not be equal; 0: all are */
+	size_t varies; /* from here on the contents may differ; 0: all are equal */
 } outputs[] = {
 	{ "struct mam_stats", write_stats, sizeof(struct mam_stats), 0 },
 	{ "struct mam_stats", write_popped_stats, sizeof(struct mam_stats), 0 },
@@ -286,7 +286,7 @@ static const struct {
 	{ "struct mam_heap_info", write_heap_info, sizeof(struct mam_heap_info), 0 },
 };
 
-START_TEST(older_and_newer_structs_are_written)
+START_TEST(older_and_newer_structs_are_filled)
 {
 	const size_t bytes = outputs[_i].bytes;
 	const size_t equal = outputs[_i].varies ? outputs[_i].varies : bytes;
@@ -322,7 +322,7 @@ START_TEST(older_and_newer_structs_are_written)
 }
 END_TEST
 
-START_TEST(sizes_that_are_garbage_are_not_written)
+START_TEST(structs_with_garbage_sizes_are_not_written)
 {
 	const size_t sizes[] = { 0, 7, outputs[_i].bytes + 4097, (size_t)1 << 32, SIZE_MAX };
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
@@ -338,7 +338,7 @@ START_TEST(sizes_that_are_garbage_are_not_written)
 }
 END_TEST
 
-/* ---- structs that the library owns and shows ---- */
+/* ---- structs that the library owns and returns ---- */
 
 static bool is_whole_segment(const struct mam_segment_info *segment, void *user)
 {
@@ -360,7 +360,7 @@ static enum mam_status bad_line(void *user, void *buffer, size_t bytes, size_t *
 	return MAM_OK;
 }
 
-START_TEST(structs_that_are_shown_have_the_library_s_size)
+START_TEST(returned_structs_have_size_of_library)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_trace_event event = { .size = sizeof(event) };
@@ -395,11 +395,11 @@ int main(void)
 	Suite *suite = suite_create("api/sizes");
 	TCase *sizes = suite_case(suite, "sizes");
 
-	tcase_add_loop_test(sizes, older_and_newer_structs_are_read, 0, (int)COUNT_OF(inputs));
-	tcase_add_loop_test(sizes, sizes_that_are_garbage_are_refused, 0, (int)COUNT_OF(inputs));
-	tcase_add_loop_test(sizes, older_and_newer_structs_are_written, 0, (int)COUNT_OF(outputs));
-	tcase_add_loop_test(sizes, sizes_that_are_garbage_are_not_written, 0,
+	tcase_add_loop_test(sizes, older_and_newer_structs_are_accepted, 0, (int)COUNT_OF(inputs));
+	tcase_add_loop_test(sizes, garbage_sizes_are_rejected, 0, (int)COUNT_OF(inputs));
+	tcase_add_loop_test(sizes, older_and_newer_structs_are_filled, 0, (int)COUNT_OF(outputs));
+	tcase_add_loop_test(sizes, structs_with_garbage_sizes_are_not_written, 0,
 			    (int)COUNT_OF(outputs));
-	tcase_add_test(sizes, structs_that_are_shown_have_the_library_s_size);
+	tcase_add_test(sizes, returned_structs_have_size_of_library);
 	return suite_run(suite);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handles: which values are pools' handles, that none is ever used twice, and that slots are.
+ * Handles: which values are handles of pools, that handles are never reused, and that slots are.
  *
- * Each test runs in a process of its own, which begins without a slot.
+ * Each test runs in its own process, which starts without a slot.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "suite.h"
 #include "api/slots.h"
 
-START_TEST(nothing_is_a_handle_before_the_first_pool)
+START_TEST(no_value_is_a_handle_before_first_pool)
 {
 	char here;
 	void *volatile none[] = { NULL, (void *)1, &here, (void *)UINTPTR_MAX };
@@ -22,7 +22,7 @@ START_TEST(nothing_is_a_handle_before_the_first_pool)
 }
 END_TEST
 
-START_TEST(a_slot_is_a_handle_and_nothing_beside_it)
+START_TEST(slot_is_a_handle_and_adjacent_values_are_not)
 {
 	struct mam_slot *slot = mam_slots_take();
 	const uintptr_t at = (uintptr_t)slot;
@@ -37,7 +37,7 @@ START_TEST(a_slot_is_a_handle_and_nothing_beside_it)
 }
 END_TEST
 
-START_TEST(slots_are_numbered_zeroed_and_apart)
+START_TEST(slots_are_numbered_zeroed_and_disjoint)
 {
 	static const char zeroes[MAM_SLOT_BYTES];
 	struct mam_slot *before = NULL;
@@ -48,14 +48,15 @@ START_TEST(slots_are_numbered_zeroed_and_apart)
 		ck_assert_ptr_nonnull(slot);
 		ck_assert_uint_eq(mam_slots_number(&slot->pool), i);
 		ck_assert_int_eq(memcmp(slot, zeroes, sizeof(*slot)), 0);
-		memset(slot, 0xff, sizeof(*slot)); /* shows in the next one if they overlap */
+		/* Would appear in the next one if they overlap. */
+		memset(slot, 0xff, sizeof(*slot));
 		ck_assert(!before || (char *)slot - (char *)before == MAM_SLOT_BYTES);
 		before = slot;
 	}
 }
 END_TEST
 
-START_TEST(a_slot_put_back_is_handed_out_again_zeroed)
+START_TEST(freed_slot_is_reused_zeroed)
 {
 	static const char zeroes[MAM_SLOT_BYTES];
 	struct mam_slot *first = mam_slots_take();
@@ -87,7 +88,7 @@ static void retire(struct mam_slot *slot)
 	mam_slots_retire(slot);
 }
 
-START_TEST(a_retired_slot_is_reused_under_another_handle)
+START_TEST(retired_slot_is_reused_with_other_handle)
 {
 	struct mam_slot *slots[MAM_SLOTS_RETIRED];
 	struct mam_pool *handles[MAM_SLOTS_RETIRED], *handle, *pool;
@@ -113,7 +114,7 @@ START_TEST(a_retired_slot_is_reused_under_another_handle)
 		ck_assert(mam_slots_know(older(handle)));
 		ck_assert_int_eq(mam_slots_enter(older(handle), &pool, &section),
 				 MAM_ERROR_DESTROYED);
-		/* The next generation was never handed out. */
+		/* The next generation was never used. */
 		handle =
 			(struct mam_pool *)((uintptr_t)handle + ((uintptr_t)1 << MAM_HANDLE_SHIFT));
 		ck_assert_int_eq(mam_slots_enter(handle, &pool, &section), MAM_ERROR_INVALID_VALUE);
@@ -132,7 +133,7 @@ static void *sleep_on(void *unused)
 	return NULL;
 }
 
-/* The only thread of a process would need no sections. */
+/* The only thread of a process needs no sections. */
 static void have_a_thread(void)
 {
 	pthread_t thread;
@@ -141,7 +142,7 @@ static void have_a_thread(void)
 	ck_assert_int_eq(pthread_create(&thread, NULL, sleep_on, NULL), 0);
 }
 
-/* Whether `slot` is among those that `turns` pools get one after another. */
+/* Whether `slot` is among those that `turns` pools get in sequence. */
 static bool is_reused(const struct mam_slot *slot, int turns)
 {
 	while (turns-- > 0) {
@@ -154,7 +155,7 @@ static bool is_reused(const struct mam_slot *slot, int turns)
 	return false;
 }
 
-START_TEST(a_slot_is_not_reused_while_a_call_may_be_in_it)
+START_TEST(slot_is_not_reused_while_a_call_may_use_it)
 {
 	struct mam_slot *slot = mam_slots_take();
 	struct mam_section section;
@@ -177,7 +178,7 @@ START_TEST(a_slot_is_not_reused_while_a_call_may_be_in_it)
 }
 END_TEST
 
-START_TEST(a_slot_without_generations_left_is_not_reused)
+START_TEST(slot_without_generations_left_is_not_reused)
 {
 	struct mam_slot *slot = mam_slots_take();
 	struct mam_pool *last, *pool;
@@ -195,8 +196,8 @@ START_TEST(a_slot_without_generations_left_is_not_reused)
 END_TEST
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/* With less address space than the usual range there are fewer slots, and an end to them. */
-START_TEST(slots_run_out_in_order_where_address_space_is_short)
+/* With less address space than the usual range there are fewer slots, and they can run out. */
+START_TEST(slots_run_out_cleanly_with_little_address_space)
 {
 	const size_t usual = (size_t)MAM_SLOTS_MAX * MAM_SLOT_BYTES;
 	const struct rlimit limit = { usual / 2, usual / 2 };
@@ -224,15 +225,15 @@ int main(void)
 	Suite *suite = suite_create("api/slots");
 	TCase *tests = suite_case(suite, "slots");
 
-	tcase_add_test(tests, nothing_is_a_handle_before_the_first_pool);
-	tcase_add_test(tests, a_slot_is_a_handle_and_nothing_beside_it);
-	tcase_add_test(tests, slots_are_numbered_zeroed_and_apart);
-	tcase_add_test(tests, a_slot_put_back_is_handed_out_again_zeroed);
-	tcase_add_test(tests, a_retired_slot_is_reused_under_another_handle);
-	tcase_add_loop_test(tests, a_slot_is_not_reused_while_a_call_may_be_in_it, 0, 2);
-	tcase_add_test(tests, a_slot_without_generations_left_is_not_reused);
+	tcase_add_test(tests, no_value_is_a_handle_before_first_pool);
+	tcase_add_test(tests, slot_is_a_handle_and_adjacent_values_are_not);
+	tcase_add_test(tests, slots_are_numbered_zeroed_and_disjoint);
+	tcase_add_test(tests, freed_slot_is_reused_zeroed);
+	tcase_add_test(tests, retired_slot_is_reused_with_other_handle);
+	tcase_add_loop_test(tests, slot_is_not_reused_while_a_call_may_use_it, 0, 2);
+	tcase_add_test(tests, slot_without_generations_left_is_not_reused);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	tcase_add_test(tests, slots_run_out_in_order_where_address_space_is_short);
+	tcase_add_test(tests, slots_run_out_cleanly_with_little_address_space);
 #endif
 	return suite_run(suite);
 }

@@ -5,9 +5,10 @@
  * The C library's syscall() and sched_yield(), as the program defines them here, call the test
  * first:
  *
- *   at_barrier   before each expedited membarrier. Until then an owner's last stores may be invisible.
- *                So a test makes such a store here: code that reads the owner's data before the
- *                barrier, or without one, cannot see it, whatever the processor and the scheduler do.
+ *   at_barrier   before each expedited membarrier. Until then an owner's last stores may be
+ *                invisible. So a test makes such a store here: code that reads the owner's data
+ *                before the barrier, or without one, cannot see it, whatever the processor and the
+ *                scheduler do.
  *   at_yield     before each sched_yield(), by a thread that waits for an owner.
  *
  * Include it in one file of a program.

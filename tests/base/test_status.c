@@ -62,7 +62,7 @@ START_TEST(version_matches_header)
 	snprintf(numbers, sizeof(numbers), "%d.%d.%d", MAM_VERSION_MAJOR, MAM_VERSION_MINOR,
 		 MAM_VERSION_PATCH);
 	ck_assert_str_eq(MAM_VERSION, numbers);
-	/* A suffix names a commit after a release, which may have changed the header: version.sh. */
+	/* A suffix means a commit after a release, which may have changed the header (version.sh). */
 	if (!strchr(mam_version(), '-'))
 		ck_assert_str_eq(mam_version(), MAM_VERSION);
 }

@@ -26,19 +26,20 @@ build() # OUTPUT COMPILER OPTIONS... - cuda_client.c against the fake runtime
 	build_output=$1
 	shift
 	# shellcheck disable=SC2086 # lists of options
-	"$@" $warnings $sanitizers -g -O1 "-I$MAM_SRCDIR/include" "$flow/cuda_client.c" -x none -o "$build_output" \
-		"$mam/libmam.so.0" "$fake/libcudart.so.13" -lpthread
+	"$@" $warnings $sanitizers -g -O1 "-I$MAM_SRCDIR/include" "$flow/cuda_client.c" \
+		-x none -o "$build_output" "$mam/libmam.so.0" "$fake/libcudart.so.13" -lpthread
 }
 
 fakes() # COMMAND... - with the fakes in place of CUDA
 {
-	env LD_LIBRARY_PATH="$fake:$mam${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" MAM_LOG_FILE=/dev/null \
-		FAKE_CUDA_DEVICES=2 FAKE_CUDA_LAG_US=20000 "$@"
+	env LD_LIBRARY_PATH="$fake:$mam${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+		MAM_LOG_FILE=/dev/null FAKE_CUDA_DEVICES=2 FAKE_CUDA_LAG_US=20000 "$@"
 }
 
 run_parts() # NAME PROGRAM
 {
-	for part in memory nothing pointers invalid_calls foreign devices out_of_memory barrier reset; do
+	for part in memory nothing pointers invalid_calls foreign devices out_of_memory barrier \
+		reset; do
 		try "$1: $part" fakes "$2" "$part"
 	done
 	try "$1: beyond the limit" fakes env MAM_LIMIT=32M "$2" beyond_the_limit
@@ -46,7 +47,8 @@ run_parts() # NAME PROGRAM
 	# Strict frees wait through the driver's free of 512 bytes, which do not belong to the
 	# program.
 	if [ -s "$scratch/calls" ]; then
-		same "$1: 1,000 blocks need one driver allocation" 1 "$(grep '^cuMemAlloc ' "$scratch/calls" | grep -vc ' bytes=512 ')"
+		same "$1: 1,000 blocks need one driver allocation" 1 \
+			"$(grep '^cuMemAlloc ' "$scratch/calls" | grep -vc ' bytes=512 ')"
 	else
 		not_ok "$1: 1,000 blocks need one driver allocation" "the fake logged nothing"
 	fi
@@ -75,7 +77,8 @@ for headers in ports toolkit; do
 	fi
 	for standard in c++11 c++17; do
 		# shellcheck disable=SC2086
-		if build "$scratch/c++" "$CXX" -x c++ -std=$standard $include > "$scratch/log" 2>&1; then
+		if build "$scratch/c++" "$CXX" -x c++ -std=$standard $include \
+			> "$scratch/log" 2>&1; then
 			ok "$standard, $headers: compiles"
 		else
 			not_ok "$standard, $headers: compiles" "$(lib_tail "$scratch/log")"
@@ -96,19 +99,21 @@ else
 	not_ok "kernels: its cudaMalloc is mam's" "it does not reference mam_malloc"
 fi
 { printf '#include <mam/cuda.h>\n'; cat "$flow/kernel.cu"; } > "$scratch/line.cu"
-try "kernels: compiles with the include line, and kernels that allocate" "$NVCC" -arch=sm_90 -rdc=true \
-	-DKERNELS_ALLOCATE "-I$MAM_SRCDIR/include" -c "$scratch/line.cu" -o "$scratch/line.o"
+try "kernels: compiles with the include line, and kernels that allocate" "$NVCC" -arch=sm_90 \
+	-rdc=true -DKERNELS_ALLOCATE "-I$MAM_SRCDIR/include" -c "$scratch/line.cu" -o "$scratch/line.o"
 
 if [ ! -e /dev/nvidiactl ] || [ -n "$sanitizers" ]; then
 	skip "kernels: runs" "there is no GPU, or the library has sanitizers in it"
 	finish
 fi
-for kind in "-arch=native" "-arch=native -rdc=true -DKERNELS_ALLOCATE -lcudadevrt" "-arch=native -cudart shared"; do
+for kind in "-arch=native" "-arch=native -rdc=true -DKERNELS_ALLOCATE -lcudadevrt" \
+	"-arch=native -cudart shared"; do
 	# shellcheck disable=SC2086
-	if "$NVCC" $kind "-I$MAM_SRCDIR/include" -include mam/cuda.h "$flow/kernel.cu" -o "$scratch/kernel" \
-		"-L$mam" -lmam > "$scratch/log" 2>&1; then
+	if "$NVCC" $kind "-I$MAM_SRCDIR/include" -include mam/cuda.h "$flow/kernel.cu" \
+		-o "$scratch/kernel" "-L$mam" -lmam > "$scratch/log" 2>&1; then
 		same "kernels: runs ($kind)" "scaled, kernel returned 1" \
-			"$(LD_LIBRARY_PATH="$mam${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$scratch/kernel" 2>&1)"
+			"$(LD_LIBRARY_PATH="$mam${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+				"$scratch/kernel" 2>&1)"
 	else
 		not_ok "kernels: runs ($kind)" "$(lib_tail "$scratch/log")"
 	fi

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mill.c - how a program of mill.h goes.
+ * mill.c - the programs of mill.h.
  *
- * Each operation of a thread is one of: get a block and let work use it; let more work use it; hand it to another
- * stream by an event (join) or to another thread through the exchange; free it; destroy a stream and make another;
- * trim, look on, wait.
+ * Each operation of a thread is one of: allocate a block and submit work on it; submit more work on
+ * it; pass it to another stream with an event (join), or to another thread through the exchange;
+ * free it; destroy a stream and create another; trim, check, wait.
  *
  * The rules that the program keeps:
- *   1. A block's work is all in its home stream, or ordered before that stream's next work (join).
- *   2. mam_free_async() names the home stream. mam_free() is called with work in flight only where the policy says that
- *      this is right; under STREAM the home stream is waited for first.
- *   3. A private stream is used by its own thread only. A block whose home was destroyed is waited for.
+ *   1. All work of a block is in its home stream, or ordered before that stream's next work (join).
+ *   2. mam_free_async() passes the home stream. mam_free() is called with unfinished work only
+ *      where the policy permits this; under STREAM the program first waits for the home stream.
+ *   3. Only its own thread uses a private stream. A block whose home was destroyed is waited for.
  */
 #include "mill.h"
 
@@ -21,10 +21,11 @@
 
 #include "shadow.h"
 
-#define SHARED 6u  /* streams that all threads use */
-#define PRIVATE 3u /* a thread's: its default stream, and two that come and go */
-#define HELD 192u  /* blocks a thread holds at most */
-#define SLOTS 64u  /* of the exchange */
+#define SHARED 6u /* streams that all threads use */
+#define PRIVATE \
+	3u /* of a thread: its default stream, and two that are created and destroyed repeatedly */
+#define HELD 192u /* maximum of blocks per thread */
+#define SLOTS 64u /* of the exchange */
 #define RETIRED 8u
 
 struct stream {
@@ -35,8 +36,8 @@ struct stream {
 struct block {
 	void *at;
 	size_t bytes;
-	struct stream *home;        /* NULL: nobody used it yet, and it is not for a stream */
-	unsigned long long home_id; /* another than home->id: the stream is gone */
+	struct stream *home;        /* NULL: unused so far, and not for a stream */
+	unsigned long long home_id; /* differs from home->id: the stream was destroyed */
 };
 
 struct run {
@@ -61,7 +62,7 @@ struct worker {
 	struct CUevent_st *event;
 	struct block *held[HELD];
 	unsigned count;
-	uint64_t ticket; /* the newest that this thread retired */
+	uint64_t ticket; /* the newest one that this thread retired */
 	unsigned retired;
 	uint64_t allocs, frees, failures;
 	uint64_t live_bytes, peak_bytes;
@@ -98,13 +99,13 @@ __attribute__((format(printf, 2, 3))) static void blame(struct worker *worker, c
 static void expect(struct worker *worker, enum mam_status status, const char *call)
 {
 	if (status != MAM_OK)
-		blame(worker, "%s answers %s", call, mam_status_name(status));
+		blame(worker, "%s returns %s", call, mam_status_name(status));
 }
 
 static void driver(struct worker *worker, int result, const char *call)
 {
 	if (result != CUDA_SUCCESS)
-		blame(worker, "the program's own %s answers %d", call, result);
+		blame(worker, "the program's own %s returns %d", call, result);
 }
 
 static struct stream *any_stream(struct worker *worker)
@@ -135,7 +136,7 @@ static void use(struct worker *worker, struct block *block)
 				   &due_ns),
 	       "fake_use");
 	if (id != block->home->id)
-		blame(worker, "stream %llu has become %llu", block->home->id, id);
+		blame(worker, "stream %llu changed its id to %llu", block->home->id, id);
 	shadow_use(run->shadow, block->at, block->bytes, id, due_ns);
 }
 
@@ -192,7 +193,7 @@ static void free_now(struct worker *worker, struct block *block)
 	worker->frees++;
 }
 
-/* Only the first thread does: a ticket stands for all that came before, others' too. */
+/* Only the first thread does: a ticket covers everything before it, also of other threads. */
 static void retire(struct worker *worker, struct block *block)
 {
 	struct run *run = worker->run;
@@ -264,12 +265,12 @@ static void obtain(struct worker *worker)
 	const char *why;
 
 	if (!block)
-		ck_abort_msg("the test itself is out of memory");
+		ck_abort_msg("the test is out of host memory");
 	block->bytes = draw_size(worker);
 	status = ask(worker, block);
 	if (status != MAM_OK) {
 		if (status != MAM_ERROR_OUT_OF_MEMORY && status != MAM_ERROR_WOULD_WAIT)
-			blame(worker, "a request of %zu bytes answers %s", block->bytes,
+			blame(worker, "a request of %zu bytes returns %s", block->bytes,
 			      mam_status_name(status));
 		worker->failures++;
 		free(block);
@@ -295,7 +296,10 @@ static void obtain(struct worker *worker)
 		dispose_some(worker, HELD / 4);
 }
 
-/* One of the thread's own streams goes, with work in flight and blocks just freed on it, and another comes. */
+/*
+ * Destroys one of the thread's own streams, with unfinished work and blocks just freed on it, and
+ * creates another.
+ */
 static void recycle(struct worker *worker)
 {
 	const struct cuda *cuda = worker->run->cuda;
@@ -315,7 +319,10 @@ static void recycle(struct worker *worker)
 	driver(worker, cuda->cuStreamGetId(stream->handle, &stream->id), "cuStreamGetId");
 }
 
-/* A block into a slot that all threads see, in the order of a stream that all may use; what was there is ours. */
+/*
+ * Puts a block into a slot that all threads see, in the order of a shared stream; takes the block
+ * that was there.
+ */
 static void exchange(struct worker *worker)
 {
 	struct block *given = NULL, *got;
@@ -348,22 +355,21 @@ static void look_on(struct worker *worker)
 	    stats.live_rounded_bytes + stats.cached_bytes + stats.retired_bytes >
 		    stats.reserved_bytes ||
 	    stats.live_blocks > stats.peak_live_blocks || stats.live_bytes > stats.peak_live_bytes)
-		blame(worker,
-		      "the numbers are not of one moment: %llu allocs, %llu frees, %llu live",
+		blame(worker, "the statistics are inconsistent: %llu allocs, %llu frees, %llu live",
 		      (unsigned long long)stats.allocs, (unsigned long long)stats.frees,
 		      (unsigned long long)stats.live_blocks);
 	if (run->setup->threads == 1 && stats.live_blocks != worker->allocs - worker->frees)
-		blame(worker, "%llu blocks live, says the pool, and they are %llu",
+		blame(worker, "the pool reports %llu live blocks, expected %llu",
 		      (unsigned long long)stats.live_blocks,
 		      (unsigned long long)(worker->allocs - worker->frees));
 	if (run->setup->limit_bytes && stats.physical_bytes > run->setup->limit_bytes)
-		blame(worker, "the pool holds %llu bytes, more than its limit",
+		blame(worker, "the pool reserves %llu bytes, more than its limit",
 		      (unsigned long long)stats.physical_bytes);
 	if (mam_pool_check(run->pool, why, sizeof(why)) != MAM_OK)
 		blame(worker, "%s", why);
 	if (run->cuda->fake_disturbed(&where, &bytes))
 		blame(worker,
-		      "%zu bytes at %#llx went back to the driver or elsewhere while work used "
+		      "%zu bytes at %#llx were released or reused while work used "
 		      "them",
 		      bytes, where);
 }
@@ -374,7 +380,7 @@ static void step(struct worker *worker)
 	struct CUctx_st *context;
 	unsigned kind = draw(worker) % 1000;
 
-	cuda->cuCtxGetCurrent(&context); /* time goes on */
+	cuda->cuCtxGetCurrent(&context); /* advance the clock */
 	if (kind < 450)
 		obtain(worker);
 	else if (kind < 850)
@@ -474,7 +480,7 @@ static void make_streams(struct run *run)
 				 CUDA_SUCCESS);
 }
 
-/* Nothing lives: the numbers add up, and everything goes back. */
+/* No block is live: the statistics are correct, and everything is released. */
 static void settle(struct worker *worker, struct mam_source *source,
 		   const struct mill_result *result)
 {
@@ -498,12 +504,12 @@ static void settle(struct worker *worker, struct mam_source *source,
 	}
 	expect(worker, mam_pool_stats(run->pool, &stats), "mam_pool_stats");
 	if (stats.live_blocks || stats.live_bytes || stats.live_rounded_bytes)
-		blame(worker, "all was freed, and %llu blocks of %llu bytes live",
+		blame(worker, "everything was freed, but %llu blocks of %llu bytes are live",
 		      (unsigned long long)stats.live_blocks, (unsigned long long)stats.live_bytes);
 	if (stats.allocs != result->allocs || stats.frees != result->allocs ||
 	    stats.failures != result->failures)
 		blame(worker,
-		      "the pool counts %llu allocs, %llu frees, %llu failures; they were %llu, "
+		      "the pool counts %llu allocs, %llu frees, %llu failures; expected %llu, "
 		      "%llu, %llu",
 		      (unsigned long long)stats.allocs, (unsigned long long)stats.frees,
 		      (unsigned long long)stats.failures, (unsigned long long)result->allocs,
@@ -538,7 +544,7 @@ static void settle(struct worker *worker, struct mam_source *source,
 		blame(worker, "after the pool's end there are %d events", held.events);
 }
 
-/* The run was stopped at what it saw: blocks live, and the pool's books may no longer be trusted. */
+/* The run stopped at its first error: blocks are live, and the pool's metadata may be invalid. */
 static void leave(struct run *run, struct worker *workers, struct mam_source *source)
 {
 	for (unsigned i = 0; i < run->setup->threads; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scale.h - how much of a stress test's work is done: all of it, or a share where a sanitizer makes each step slow, or
- * a library that proves all its invariants after each.
+ * scale.h - which share of a stress test's work is done: all of it, or less if a sanitizer makes
+ * each step slow, or if the library checks all its invariants after each step.
  */
 #ifndef TESTS_STRESS_SCALE_H
 #define TESTS_STRESS_SCALE_H
@@ -13,7 +13,7 @@
 #define MAM_DEBUG 0
 #endif
 
-/* gcc says it with a macro, clang with a feature. */
+/* gcc defines a macro, clang has a feature test. */
 #if defined(__has_feature)
 #define STRESS_HAS(feature) __has_feature(feature)
 #else

@@ -2,10 +2,11 @@
 /*
  * shadow.c - granules in pages of 2 MiB of addresses, found by a table of hashed page numbers.
  *
- * A page is made when a block in it is first seen, and stays: memory that goes back to the driver and comes again at
- * the same addresses has had its work done, or that is an error which fake_disturbed() tells.
+ * A page is created when a block in it is first seen, and stays. If memory is released to the
+ * driver and returns at the same addresses, its work is done; otherwise that is an error which
+ * fake_disturbed() reports.
  *
- * Bound: O(granules of the block) a call.
+ * Bound: O(granules of the block) per call.
  */
 #include "shadow.h"
 
@@ -18,9 +19,9 @@
 #define BUCKETS 4096u
 
 struct granule {
-	uint64_t due_ns;    /* when its last work is done; 0: it was never used */
-	uint32_t stream_id; /* of that work */
-	uint32_t live;      /* the bytes of the block it is in, in granules; 0: nobody's */
+	uint64_t due_ns;    /* when its last work ends; 0: never used */
+	uint32_t stream_id; /* the stream of that work */
+	uint32_t live;      /* size of the block that contains it, in granules; 0: no block */
 };
 
 struct page {
@@ -33,9 +34,9 @@ struct shadow {
 	const struct cuda *cuda;
 	pthread_mutex_t lock;
 	struct page *buckets[BUCKETS]; /* lock: lock */
-	struct page *last;             /* found last; lock: lock */
+	struct page *last;             /* last result; lock: lock */
 	uint64_t reused, ahead;        /* granules; lock: lock */
-	char why[300];                 /* the first sentence; lock: lock */
+	char why[300];                 /* the first message; lock: lock */
 };
 
 struct shadow *shadow_new(const struct cuda *cuda)
@@ -76,7 +77,7 @@ static struct granule *find(struct shadow *shadow, uintptr_t address)
 		if (!*link) {
 			*link = calloc(1, sizeof(**link));
 			if (!*link)
-				ck_abort_msg("the test itself is out of memory");
+				ck_abort_msg("the test is out of host memory");
 			(*link)->number = number;
 		}
 		page = shadow->last = *link;
@@ -84,7 +85,7 @@ static struct granule *find(struct shadow *shadow, uintptr_t address)
 	return &page->granules[address % PAGE_BYTES / SHADOW_GRANULE];
 }
 
-/* One sentence; the first stays. */
+/* Formats one sentence; the first one stays. */
 __attribute__((format(printf, 2, 3))) static const char *complain(struct shadow *shadow,
 								  const char *format, ...)
 {
@@ -106,14 +107,14 @@ static const char *take_one(struct shadow *shadow, uintptr_t block, size_t bytes
 	if (granule->live)
 		return complain(
 			shadow,
-			"the block of %zu bytes at %#zx for stream %llu is given out although "
-			"its byte %zu lies in a live block of %zu",
+			"the block of %zu bytes at %#zx for stream %llu was allocated although "
+			"its byte %zu is in a live block of %zu",
 			bytes, (size_t)block, (unsigned long long)stream_id, at,
 			granule->live * SHADOW_GRANULE);
 	if (granule->due_ns > now && granule->stream_id != stream_id)
 		return complain(
 			shadow,
-			"the block of %zu bytes at %#zx for stream %llu is given out although "
+			"the block of %zu bytes at %#zx for stream %llu was allocated although "
 			"stream %u uses its byte %zu for another %llu ns",
 			bytes, (size_t)block, (unsigned long long)stream_id, granule->stream_id, at,
 			(unsigned long long)(granule->due_ns - now));
@@ -130,7 +131,7 @@ const char *shadow_take(struct shadow *shadow, const void *block, size_t bytes, 
 
 	pthread_mutex_lock(&shadow->lock);
 	if ((uintptr_t)block % SHADOW_GRANULE)
-		why = complain(shadow, "the block at %p is no multiple of %zu", block,
+		why = complain(shadow, "the block at %p is not aligned to %zu", block,
 			       SHADOW_GRANULE);
 	for (size_t at = 0; !why && at < bytes; at += SHADOW_GRANULE)
 		why = take_one(shadow, (uintptr_t)block, bytes, at, stream_id, now);

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shadow.h - a book beside a pool's: who used which byte last, and is that work done?
+ * shadow.h - a shadow map of a pool's memory: which stream used each byte last, and whether that
+ * work is done.
  *
- * The fake driver says of each piece of work when it is done (fake_use) and what time it is (fake_clock). The book
- * keeps that per granule, so of each block a pool hands out it can tell whether some byte of it is still in use, or
- * somebody else's:
+ * The fake driver reports when each piece of work ends (fake_use) and the current time
+ * (fake_clock). The map stores that per granule. So for each block that a pool allocates, it
+ * detects whether work still uses some byte of it, or whether some byte belongs to another block:
  *
- *   shadow_take   a block was handed out, for work on one stream or for anybody: each granule must be nobody's, and
- *                 unused so far, or its last work done, or of that very stream
- *   shadow_use    work on a live block was submitted; all work before it on the block is done or ordered before it
- *   shadow_give   a block is about to be freed: call before the free, as another thread may have it at once after
+ *   shadow_take   a block was allocated, for work on one stream or on any: each granule must belong
+ *                 to no block, and be unused so far, or its last work must be done, or be in that
+ *                 stream
+ *   shadow_use    work on a live block was submitted; all earlier work on the block is done or
+ *                 ordered before it
+ *   shadow_give   a block is about to be freed: call before the free, because another thread may
+ *                 get the block at once after it
  *
- * Answers: NULL, or one sentence that names the block and both streams. Any thread, one lock.
+ * Result: NULL, or one sentence with the block and both streams. Any thread may call them; there is
+ * one lock.
  *
- * Order across streams (legacy and blocking ones) is not looked at: a pool that used it would be right in what the
- * book calls too early. mam does not.
+ * The map ignores order between streams (legacy and blocking ones): a pool that relied on it would
+ * be correct where the map reports an early reuse. mam does not.
  */
 #ifndef TESTS_STRESS_SHADOW_H
 #define TESTS_STRESS_SHADOW_H
@@ -37,9 +42,12 @@ const char *shadow_give(struct shadow *shadow, const void *block, size_t bytes);
 void shadow_use(struct shadow *shadow, const void *block, size_t bytes, uint64_t stream_id,
 		uint64_t due_ns);
 
-/* shadow_reused - how many granules were handed out that had been used before: a test that reuses none sees nothing. */
+/*
+ * shadow_reused - number of granules that were allocated and had been used before: a test without
+ * reuse proves nothing.
+ */
 uint64_t shadow_reused(struct shadow *shadow);
-/* shadow_ahead - ... of those whose work was not done, that is in the order of their stream. */
+/* shadow_ahead - those of them whose work was not done, in the order of their stream. */
 uint64_t shadow_ahead(struct shadow *shadow);
 
 #endif

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_caches.c - threads that cache, and free each other's blocks: rings, producers and consumers, an exchange of all
- * with all, while one more thread trims, counts and checks.
+ * test_caches.c - threads that cache, and free each other's blocks: rings, producers and consumers,
+ * an exchange between all, while one more thread trims, counts and checks.
  *
- * 1. Who gets a block claims each of its granules, in the granule itself: one that is claimed already belongs to two.
- *    (A table of owners by address would have to know where chunks lie: they come and go between the stacks and heaps
- *    of threads, and two of them a table's length apart would look like one.)
- * 2. It writes a stamp with plain stores, and whoever frees the block reads it: a cache that hands a block over without
- *    ordering the two is a data race to ThreadSanitizer.
- * 3. At the end all that was counted here is what the pool counts, and everything can be had as one block again.
+ *   1. A thread that gets a block claims each of its granules, in the granule itself: a granule
+ *      that is already claimed belongs to two blocks. (A table of owners by address would have to
+ *      know where chunks are: they come and go between the stacks and heaps of threads, and two of
+ *      them a table's length apart would collide.)
+ *   2. It writes a stamp with plain stores, and the thread that frees the block reads it. A cache
+ *      that passes a block on without ordering the two is a data race to ThreadSanitizer.
+ *   3. At the end the pool's statistics match the counts of this test, and all memory can be
+ *      allocated as one block again.
  */
 #include <mam/mam.h>
 #include <mam/source.h>
@@ -23,7 +25,7 @@
 #include "scale.h"
 
 #define GRANULE ((size_t)512)
-#define OWNER 8 /* where in a granule: the stamp is before it */
+#define OWNER 8 /* offset in a granule: the stamp is before it */
 #define ARENA (32 * MIB)
 #define THREADS 6
 #define QUEUE 64 /* blocks on their way to one thread */
@@ -35,7 +37,7 @@ struct block {
 	uint64_t stamp;
 };
 
-/* One writer or more, one reader or more; a slot is empty, or has a block. */
+/* One or more writers, one or more readers; a slot is empty, or has a block. */
 struct queue {
 	_Atomic(struct block *) slots[QUEUE];
 };
@@ -44,7 +46,7 @@ struct scene {
 	struct mam_source *source;
 	struct mam_pool *pool;
 	struct queue queues[THREADS];
-	unsigned to[THREADS]; /* whose queue a thread's blocks go to; THREADS: anybody's */
+	unsigned to[THREADS]; /* whose queue a thread's blocks go to; THREADS: any */
 	bool makes[THREADS], frees[THREADS];
 	_Atomic unsigned working;
 };
@@ -74,8 +76,8 @@ static void claim(const struct block *block, uint32_t from, uint32_t to)
 		uint32_t was = atomic_exchange_explicit(owner, to, memory_order_relaxed);
 
 		if (was != from)
-			ck_abort_msg("granule %zu of a block of %zu bytes is %u's, not %u's", i,
-				     block->bytes, was, from);
+			ck_abort_msg("granule %zu of a block of %zu bytes belongs to %u, not to %u",
+				     i, block->bytes, was, from);
 	}
 }
 
@@ -96,7 +98,7 @@ static void dispose(struct worker *worker, struct block *block)
 	claim(block, (uint32_t)block->stamp | 1, 0);
 	status = mam_free(draw(worker) % 4 ? scene->pool : NULL, block->at);
 	if (status != MAM_OK)
-		ck_abort_msg("a free answers %s", mam_status_name(status));
+		ck_abort_msg("a free returns %s", mam_status_name(status));
 	worker->frees++;
 	free(block);
 }
@@ -110,12 +112,12 @@ static struct block *obtain(struct worker *worker)
 	void *at;
 
 	if (!block)
-		ck_abort_msg("the test itself is out of memory");
+		ck_abort_msg("the test is out of host memory");
 	block->bytes = 8 + draw(worker) % max;
 	status = mam_malloc(scene->pool, block->bytes, &at);
 	if (status != MAM_OK) {
 		if (status != MAM_ERROR_OUT_OF_MEMORY)
-			ck_abort_msg("a request answers %s", mam_status_name(status));
+			ck_abort_msg("a request returns %s", mam_status_name(status));
 		worker->failures++;
 		free(block);
 		return NULL;
@@ -148,7 +150,7 @@ static void *work(void *user)
 			if (block)
 				block = atomic_exchange(
 					&queue_of(worker, to)->slots[draw(worker) % QUEUE], block);
-			dispose(worker, block); /* nobody fetched it in time */
+			dispose(worker, block); /* no thread fetched it in time */
 		}
 		if (scene->frees[worker->number])
 			dispose(worker,
@@ -163,7 +165,7 @@ static void *work(void *user)
 	return NULL;
 }
 
-/* What others may do meanwhile. */
+/* Concurrent operations of other threads. */
 static void *look_on(void *user)
 {
 	struct scene *scene = user;
@@ -177,7 +179,7 @@ static void *look_on(void *user)
 		    stats.live_bytes > stats.live_rounded_bytes ||
 		    stats.live_rounded_bytes + stats.cached_bytes + stats.hole_bytes >
 			    stats.reserved_bytes)
-			ck_abort_msg("round %u: the numbers are not of one moment: %llu allocs, "
+			ck_abort_msg("round %u: the statistics are inconsistent: %llu allocs, "
 				     "%llu frees, %llu live; "
 				     "%llu live, %llu cached, %llu holes, %llu reserved bytes",
 				     round, (unsigned long long)stats.allocs,
@@ -258,7 +260,7 @@ static void run(struct scene *scene)
 	ck_assert_uint_eq(stats.segments, stats.chunks);
 }
 
-/* A pool with room, and one that is often full. */
+/* A pool with free memory, and one that is often full. */
 static const size_t limits[] = { 0, 4 * MIB };
 
 static void every_thread(struct scene *scene, bool makes, bool frees)
@@ -270,7 +272,7 @@ static void every_thread(struct scene *scene, bool makes, bool frees)
 	}
 }
 
-START_TEST(a_ring)
+START_TEST(threads_pass_blocks_in_ring)
 {
 	struct scene *scene = open_scene(limits[_i]);
 
@@ -280,7 +282,7 @@ START_TEST(a_ring)
 }
 END_TEST
 
-START_TEST(all_with_all)
+START_TEST(threads_exchange_blocks_with_all)
 {
 	struct scene *scene = open_scene(limits[_i]);
 
@@ -292,7 +294,7 @@ START_TEST(all_with_all)
 }
 END_TEST
 
-START_TEST(one_makes_and_all_others_free)
+START_TEST(one_thread_allocates_and_others_free)
 {
 	struct scene *scene = open_scene(limits[_i]);
 
@@ -306,7 +308,7 @@ START_TEST(one_makes_and_all_others_free)
 }
 END_TEST
 
-START_TEST(all_make_and_one_frees)
+START_TEST(many_threads_allocate_and_one_frees)
 {
 	struct scene *scene = open_scene(limits[_i]);
 
@@ -343,8 +345,8 @@ static void *cache_and_idle(void *user)
 	return NULL;
 }
 
-/* What sleeping threads cache is no reason for OUT_OF_MEMORY, and trim gets it too. */
-START_TEST(what_idle_threads_cache_is_not_lost)
+/* Cached blocks of sleeping threads cause no OUT_OF_MEMORY, and trim releases them too. */
+START_TEST(caches_of_idle_threads_are_reused)
 {
 	struct scene *scene = open_scene(8 * MIB);
 	struct mam_stats stats = { .size = sizeof(stats) };
@@ -363,7 +365,7 @@ START_TEST(what_idle_threads_cache_is_not_lost)
 	pthread_barrier_wait(&cached);
 	ck_assert_int_eq(mam_pool_stats(scene->pool, &stats), MAM_OK);
 	ck_assert_uint_eq(stats.live_blocks, 0);
-	ck_assert_uint_gt(stats.cached_bytes, 0); /* or this test says nothing */
+	ck_assert_uint_gt(stats.cached_bytes, 0); /* otherwise this test proves nothing */
 	if (_i) {
 		ck_assert_int_eq(mam_pool_trim(scene->pool, 0, &released), MAM_OK);
 		ck_assert_uint_eq(released, stats.reserved_bytes);
@@ -384,10 +386,10 @@ int main(void)
 	TCase *caches = suite_case(suite, "caches");
 
 	tcase_set_timeout(caches, 300);
-	tcase_add_loop_test(caches, a_ring, 0, COUNT_OF(limits));
-	tcase_add_loop_test(caches, all_with_all, 0, COUNT_OF(limits));
-	tcase_add_loop_test(caches, one_makes_and_all_others_free, 0, COUNT_OF(limits));
-	tcase_add_loop_test(caches, all_make_and_one_frees, 0, COUNT_OF(limits));
-	tcase_add_loop_test(caches, what_idle_threads_cache_is_not_lost, 0, 2);
+	tcase_add_loop_test(caches, threads_pass_blocks_in_ring, 0, COUNT_OF(limits));
+	tcase_add_loop_test(caches, threads_exchange_blocks_with_all, 0, COUNT_OF(limits));
+	tcase_add_loop_test(caches, one_thread_allocates_and_others_free, 0, COUNT_OF(limits));
+	tcase_add_loop_test(caches, many_threads_allocate_and_one_frees, 0, COUNT_OF(limits));
+	tcase_add_loop_test(caches, caches_of_idle_threads_are_reused, 0, 2);
 	return suite_run(suite);
 }

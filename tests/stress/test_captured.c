@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_captured.c - a stream is in capture, in each of the three modes, while the pool does all that it does: grows,
- * maps, moves pieces, trims, allocates and frees in the order of other streams and of the captured one.
+ * test_captured.c - a stream is in capture, in each of the three modes, while the pool does
+ * everything that it can: it grows, maps, moves pieces, trims, allocates and frees in the order of
+ * other streams and of the captured one.
  *
- * No capture may be spoilt by any of it, and what was freed inside the capture goes to nobody outside: the graph may
- * use it again at any time.
+ * None of this may invalidate the capture, and memory that was freed inside the capture is not
+ * reused outside: the graph may use it again at any time.
  */
 #include <mam/mam.h>
 #include <mam/source.h>
@@ -100,7 +101,7 @@ static void give(void *block, struct CUstream_st *stream)
 	ck_assert_int_eq(mam_free_async(pool, block, stream), MAM_OK);
 }
 
-START_TEST(growth_and_trim)
+START_TEST(growth_and_trim_invalidate_no_capture)
 {
 	const struct row *row = &rows[_i];
 	void *blocks[BLOCKS], *plain;
@@ -120,8 +121,11 @@ START_TEST(growth_and_trim)
 }
 END_TEST
 
-/* Free memory enough, none of it in one place, and some still in use: with a capture alive nobody may wait. */
-START_TEST(a_request_that_needs_pieces_moved)
+/*
+ * Enough free memory, but fragmented, and partly in use: while a capture is active, no thread may
+ * wait.
+ */
+START_TEST(request_that_moves_pieces_invalidates_no_capture)
 {
 	const struct row *row = &rows[_i];
 	void *blocks[BLOCKS], *large = NULL;
@@ -132,7 +136,7 @@ START_TEST(a_request_that_needs_pieces_moved)
 		ck_assert_int_eq(mam_malloc(pool, 4 * MIB, &blocks[i]), MAM_OK);
 		use(blocks[i], other);
 	}
-	if (_i % 2) /* what was freed is in use still, or is not */
+	if (_i % 2) /* work still uses the freed memory, or does not */
 		cuda.cuCtxSynchronize();
 	begin_capture(row);
 	for (unsigned i = 0; i < BLOCKS; i += 2)
@@ -140,7 +144,7 @@ START_TEST(a_request_that_needs_pieces_moved)
 	status = mam_malloc(pool, 16 * MIB, &large);
 	ck_assert_msg(status == MAM_OK || status == MAM_ERROR_OUT_OF_MEMORY ||
 			      status == MAM_ERROR_DRIVER,
-		      "a request answers %s", mam_status_name(status));
+		      "a request returns %s", mam_status_name(status));
 	end_capture();
 	if (status != MAM_OK) /* now it may wait */
 		status = mam_malloc(pool, 16 * MIB, &large);
@@ -159,7 +163,7 @@ static bool overlap(const void *a, const void *b, size_t bytes)
 	return (uintptr_t)a < (uintptr_t)b + bytes && (uintptr_t)b < (uintptr_t)a + bytes;
 }
 
-START_TEST(what_is_freed_inside_stays_inside)
+START_TEST(memory_freed_in_capture_stays_in_it)
 {
 	const struct row *row = &rows[_i];
 	void *inside, *again, *outside[6];
@@ -176,7 +180,7 @@ START_TEST(what_is_freed_inside_stays_inside)
 			end_capture();
 		outside[i] = take(8 * MIB, i % 2 ? other : NULL);
 		ck_assert_msg(!overlap(outside[i], inside, 8 * MIB),
-			      "block %u lies in what the graph may use", i);
+			      "block %u is in memory that the graph may use", i);
 	}
 	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
 	for (unsigned i = 0; i < 6; i++)
@@ -194,8 +198,9 @@ int main(void)
 	Suite *suite = suite_create("stress/captured");
 	TCase *all = suite_case(suite, "captured");
 
-	tcase_add_loop_test(all, growth_and_trim, 0, COUNT_OF(rows));
-	tcase_add_loop_test(all, a_request_that_needs_pieces_moved, 0, COUNT_OF(rows));
-	tcase_add_loop_test(all, what_is_freed_inside_stays_inside, 0, COUNT_OF(rows));
+	tcase_add_loop_test(all, growth_and_trim_invalidate_no_capture, 0, COUNT_OF(rows));
+	tcase_add_loop_test(all, request_that_moves_pieces_invalidates_no_capture, 0,
+			    COUNT_OF(rows));
+	tcase_add_loop_test(all, memory_freed_in_capture_stays_in_it, 0, COUNT_OF(rows));
 	return suite_run(suite);
 }

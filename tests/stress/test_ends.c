@@ -2,8 +2,9 @@
 /*
  * test_ends.c - threads, pools, processes and libraries that end while memory is cached.
  *
- * A thread's cache must end with the thread, and outlive nothing: not its pool, not a fork, not the library. Each test
- * is a process of its own; what ends a process is played in a child of it, which must leave with its own status in time.
+ * A thread's cache must end with the thread, and must not outlive its pool, a fork or the library.
+ * Each test is a process of its own. A test of a process's end runs in a child process, which must
+ * exit in time with its own status.
  */
 #include <mam/mam.h>
 #include <mam/source.h>
@@ -43,7 +44,7 @@ static struct mam_stats stats_of(struct mam_pool *pool)
 	return stats;
 }
 
-/* Enough of each size to fill a cache. False: the pool has ended. */
+/* Enough blocks of each size to fill a cache. False: the pool was destroyed. */
 static bool fill_cache(struct mam_pool *pool)
 {
 	void *blocks[SIZES][16];
@@ -55,7 +56,7 @@ static bool fill_cache(struct mam_pool *pool)
 	for (unsigned i = 0; i < SIZES * 16 && status == MAM_OK; i++)
 		status = mam_free(pool, blocks[i / 16][i % 16]);
 	if (status != MAM_OK && status != MAM_ERROR_DESTROYED)
-		ck_abort_msg("a cache is filled: %s", mam_status_name(status));
+		ck_abort_msg("filling a cache: %s", mam_status_name(status));
 	return status == MAM_OK;
 }
 
@@ -82,7 +83,7 @@ static void is_empty(struct mam_pool *pool)
 	ck_assert_int_eq(mam_pool_check(pool, NULL, 0), MAM_OK);
 }
 
-START_TEST(a_thread_takes_its_cache_along)
+START_TEST(ended_thread_empties_its_cache)
 {
 	struct mam_pool *pool = new_pool();
 
@@ -106,7 +107,7 @@ static long resident_pages(void)
 	return resident;
 }
 
-START_TEST(ten_thousand_threads_leave_nothing)
+START_TEST(ten_thousand_threads_leak_nothing)
 {
 	struct mam_pool *pool = new_pool();
 	unsigned rounds = 10000 / STRESS_SHARE;
@@ -123,7 +124,7 @@ START_TEST(ten_thousand_threads_leave_nothing)
 	is_empty(pool);
 	ck_assert_uint_eq(stats_of(pool).cached_bytes, 0);
 	ck_assert_uint_le(stats_of(pool).host_bytes, metadata);
-#if STRESS_SHARE == 1 /* a sanitizer keeps books of threads */
+#if STRESS_SHARE == 1 /* sanitizers keep records of threads */
 	ck_assert_msg(resident_pages() - pages < 256, "%ld more pages after %u threads",
 		      resident_pages() - pages, rounds);
 #else
@@ -133,11 +134,11 @@ START_TEST(ten_thousand_threads_leave_nothing)
 }
 END_TEST
 
-/* A thread that does what it is told, with its cache kept between. */
+/* A thread that follows commands, and keeps its cache between them. */
 struct helper {
 	pthread_t thread;
 	pthread_barrier_t begin, end;
-	struct mam_pool *pool; /* NULL: leave */
+	struct mam_pool *pool; /* NULL: exit */
 	bool fine;
 };
 
@@ -178,7 +179,7 @@ static void helper_leave(struct helper *helper)
 	pthread_barrier_destroy(&helper->end);
 }
 
-START_TEST(a_pool_ends_under_a_threads_cache)
+START_TEST(pool_can_end_before_thread_cache)
 {
 	struct mam_pool *last = NULL;
 	struct helper helper;
@@ -203,8 +204,8 @@ START_TEST(a_pool_ends_under_a_threads_cache)
 }
 END_TEST
 
-/* Blocks of many pools at once in one thread's cache: none goes to another pool. */
-START_TEST(a_thread_of_many_pools_mixes_none)
+/* Blocks of many pools in one thread's caches: none goes to another pool. */
+START_TEST(thread_with_many_pools_mixes_no_blocks)
 {
 	struct mam_pool *pools[40], *owner;
 	void *block;
@@ -235,7 +236,7 @@ static void *fill_for_ever(void *pool)
 	return NULL;
 }
 
-/* The child does `play`, and must leave by itself with 7. */
+/* The child runs `play`, and must exit by itself with status 7. */
 static void in_child(void (*play)(void *), void *argument)
 {
 	pid_t child = fork();
@@ -248,8 +249,8 @@ static void in_child(void (*play)(void *), void *argument)
 		exit(7);
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 7, "a child ends with status %#x",
-		      status);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 7,
+		      "a child exited with status %#x", status);
 }
 
 static void exit_among_threads(void *own_pool)
@@ -262,7 +263,7 @@ static void exit_among_threads(void *own_pool)
 	usleep(3000);
 }
 
-START_TEST(a_process_exits_while_threads_go_on)
+START_TEST(process_exits_while_threads_run)
 {
 	bool own = _i;
 
@@ -285,7 +286,7 @@ static void exit_by_another_thread(void *unused)
 	in_thread(leave_the_process, NULL);
 }
 
-START_TEST(another_thread_ends_the_process)
+START_TEST(other_thread_exits_process)
 {
 	in_child(exit_by_another_thread, NULL);
 }
@@ -303,13 +304,16 @@ static void end_main_first(void *unused)
 	is_empty(pool);
 }
 
-START_TEST(caches_of_a_thread_that_ended_before_exit)
+START_TEST(thread_ends_before_process_exit)
 {
 	in_child(end_main_first, NULL);
 }
 END_TEST
 
-/* What a pool of the parent's is to the child: its blocks live on, its caches are the child's to use or to clear. */
+/*
+ * A pool of the parent in the child: its blocks stay live, and the child can use and empty its
+ * caches.
+ */
 static void use_after_fork(void *user)
 {
 	struct mam_pool *pool = user;
@@ -340,11 +344,14 @@ static void use_after_fork(void *user)
 	if (live == 0 && mam_pool_destroy(pool) != MAM_OK)
 		exit(8);
 #if defined(__SANITIZE_ADDRESS__) || STRESS_HAS(address_sanitizer)
-	_exit(7); /* its leak checker would stop threads that only the parent has, and may die of it */
+	/*
+	 * Its leak checker would stop threads that exist only in the parent, and may crash on that.
+	 */
+	_exit(7);
 #endif
 }
 
-START_TEST(a_child_uses_a_host_pool_whose_blocks_were_cached)
+START_TEST(child_uses_host_pool_with_cached_blocks)
 {
 	struct mam_pool *pool = new_pool();
 	struct helper helpers[THREADS];
@@ -365,12 +372,13 @@ START_TEST(a_child_uses_a_host_pool_whose_blocks_were_cached)
 }
 END_TEST
 
-START_TEST(forks_while_threads_go_on)
+START_TEST(forks_work_while_threads_run)
 {
 	struct mam_pool *pool = new_pool();
 	pthread_t threads[THREADS];
 
-	if (STRESS_TSAN) /* its pthread_once(), unlike glibc's, does not survive a fork by another thread */
+	/* Its pthread_once(), unlike glibc's, does not survive a fork by another thread. */
+	if (STRESS_TSAN)
 		ck_assert(fill_cache(pool));
 	for (unsigned i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, fill_for_ever, pool), 0);
@@ -383,7 +391,7 @@ START_TEST(forks_while_threads_go_on)
 END_TEST
 
 #ifdef STRESS_SHARED
-/* The library itself, opened by a program that does not link to it. */
+/* The library itself, opened by a program that is not linked with it. */
 struct library {
 	void *handle;
 	struct mam_pool *pool;
@@ -435,8 +443,8 @@ static void close_under_a_thread(void *path)
 	pthread_join(thread, NULL);
 }
 
-/* A copy, as the library that this test is linked to would stay in any case. */
-START_TEST(a_thread_outlives_the_library_it_cached_with)
+/* A copy, because the library that this test is linked with would stay loaded. */
+START_TEST(thread_outlives_unloaded_library)
 {
 	const char *build = getenv("MAM_BUILDDIR");
 	char command[4096], path[] = "/tmp/mam-ends.XXXXXX";
@@ -458,17 +466,17 @@ int main(void)
 	TCase *ends = suite_case(suite, "ends");
 
 	tcase_set_timeout(ends, 300);
-	tcase_add_test(ends, a_thread_takes_its_cache_along);
-	tcase_add_test(ends, ten_thousand_threads_leave_nothing);
-	tcase_add_test(ends, a_pool_ends_under_a_threads_cache);
-	tcase_add_test(ends, a_thread_of_many_pools_mixes_none);
-	tcase_add_loop_test(ends, a_process_exits_while_threads_go_on, 0, 2);
-	tcase_add_test(ends, another_thread_ends_the_process);
-	tcase_add_test(ends, caches_of_a_thread_that_ended_before_exit);
-	tcase_add_test(ends, a_child_uses_a_host_pool_whose_blocks_were_cached);
-	tcase_add_test(ends, forks_while_threads_go_on);
+	tcase_add_test(ends, ended_thread_empties_its_cache);
+	tcase_add_test(ends, ten_thousand_threads_leak_nothing);
+	tcase_add_test(ends, pool_can_end_before_thread_cache);
+	tcase_add_test(ends, thread_with_many_pools_mixes_no_blocks);
+	tcase_add_loop_test(ends, process_exits_while_threads_run, 0, 2);
+	tcase_add_test(ends, other_thread_exits_process);
+	tcase_add_test(ends, thread_ends_before_process_exit);
+	tcase_add_test(ends, child_uses_host_pool_with_cached_blocks);
+	tcase_add_test(ends, forks_work_while_threads_run);
 #ifdef STRESS_SHARED
-	tcase_add_test(ends, a_thread_outlives_the_library_it_cached_with);
+	tcase_add_test(ends, thread_outlives_unloaded_library);
 #endif
 	return suite_run(suite);
 }

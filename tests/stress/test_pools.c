@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_pools.c - very many pools, one after another, and calls on handles of pools that end meanwhile.
+ * test_pools.c - very many pools, one after another, and calls on handles of pools that are being
+ * destroyed.
  *
- * A process may make any number of pools: their storage is reused and their memory freed. Yet no handle is used twice,
- * and a call on the handle of a pool that ended reaches no other pool, however late it is.
+ * A process may create any number of pools: their storage is reused and their memory freed. Yet no
+ * handle is reused, and a call on the handle of a destroyed pool reaches no other pool, however
+ * late it is.
  */
 #include <mam/mam.h>
 #include <mam/source.h>
@@ -18,7 +20,7 @@
 #include "api/suite.h"
 #include "scale.h"
 
-/* More than there can be at a time. */
+/* More than can exist at a time. */
 #define POOLS ((((size_t)1 << 20) + 5000) / STRESS_SHARE)
 
 static struct mam_pool *handles[POOLS];
@@ -41,7 +43,7 @@ static int compare(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-START_TEST(more_pools_than_there_is_storage_for)
+START_TEST(more_pools_than_slots_can_be_created)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct mam_source *source;
@@ -74,10 +76,13 @@ END_TEST
 #define THREADS 3
 #define TURNS (20000 / STRESS_SHARE)
 
-static _Atomic(struct mam_pool *) shown; /* the newest pool; it may have ended */
+static _Atomic(struct mam_pool *) shown; /* the newest pool; it may be destroyed already */
 static atomic_bool over;
 
-/* A block that a call returned is the named pool's, which cannot end as long as it lives. */
+/*
+ * A block that a call returned belongs to the pool of the handle, which cannot be destroyed while
+ * the block is live.
+ */
 static void *call_late(void *argument)
 {
 	uintptr_t way = (uintptr_t)argument;
@@ -144,7 +149,7 @@ int main(void)
 	TCase *pools = suite_case(suite, "pools");
 
 	tcase_set_timeout(pools, 900);
-	tcase_add_test(pools, more_pools_than_there_is_storage_for);
+	tcase_add_test(pools, more_pools_than_slots_can_be_created);
 	tcase_add_loop_test(pools, late_calls_reach_no_other_pool, 0, 2);
 	return suite_run(suite);
 }

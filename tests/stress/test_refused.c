@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_refused.c - the n-th driver call fails, for every n until the program runs clean.
+ * test_refused.c - the n-th driver call fails, for every n until a run has no failure.
  *
- * Each program is played again and again on a new pool; the n-th driver call from the pool's making on fails (alone, or
- * with some behind it, or with all). Whatever fails:
- *   1. every call of mam's answers with a status that its comment allows, and what did not succeed changed nothing;
- *   2. mam_pool_check() is content and the counts are right after each call;
- *   3. once the driver works again every block can be freed, everything can be trimmed, the pool ends, and the driver
- *      has all its memory, addresses and events back. One thing may be lost where the call that failed was the one
- *      that gives it back.
+ * Each program runs repeatedly on a new pool; the n-th driver call from the pool's creation on
+ * fails (alone, or with some calls after it, or with all). In each run:
+ *   1. every call of mam returns a status that its comment permits, and a failed call changed
+ *      nothing;
+ *   2. mam_pool_check() succeeds and the statistics are correct after each call;
+ *   3. once the driver works again, every block can be freed, everything can be trimmed, the pool
+ *      can be destroyed, and the driver has all its memory, addresses and events back. One item may
+ *      leak if the failed call was the one that frees it.
  */
 #include <mam/mam.h>
 #include <mam/source.h>
@@ -24,8 +25,8 @@
 
 #define BLOCKS 512
 #define MAX_CALLS 20000 /* no program makes more */
-#define CLOSELY 16      /* calls behind the one that failed after each of which all is checked */
-#define SELDOM 16       /* and of the rest every so many */
+#define CLOSELY 16      /* calls after the failed one that are each followed by a full check */
+#define SELDOM 16       /* of the remaining calls, one in this many */
 
 struct stage {
 	const struct cuda *cuda;
@@ -34,9 +35,9 @@ struct stage {
 	struct CUstream_st *streams[3];
 	void *blocks[BLOCKS];
 	uint64_t live, failures, remaps;
-	unsigned long n, times; /* the call that fails, and how many do */
+	unsigned long n, times; /* the first failing call, and the number of failing calls */
 	unsigned calls;
-	unsigned differs; /* calls since one of the driver's failed */
+	unsigned differs; /* calls since the first driver failure */
 };
 
 static bool is_refusal(enum mam_status status)
@@ -54,9 +55,9 @@ static void consistent(struct stage *stage, const char *call)
 
 	stage->calls++;
 	if (stage->differs == 0 && stage->n != 0 && stage->cuda->fake_failed(why, sizeof(why)) == 0)
-		return; /* all is as it was when nothing failed, and that was looked at */
+		return; /* same state as in the run without failures, which was checked */
 	if (stage->differs++ >= CLOSELY && stage->differs % SELDOM != 0)
-		return; /* what is broken stays so until a later look */
+		return; /* errors persist until a later check */
 	ck_assert_msg(mam_pool_check(stage->pool, why, sizeof(why)) == MAM_OK,
 		      "n %lu, call %u (%s): %s", stage->n, stage->calls, call, why);
 	ck_assert_int_eq(mam_pool_stats(stage->pool, &stats), MAM_OK);
@@ -67,13 +68,13 @@ static void consistent(struct stage *stage, const char *call)
 		      (unsigned long long)stats.failures, (unsigned long long)stage->live,
 		      (unsigned long long)stage->failures);
 	ck_assert_msg(stage->cuda->fake_disturbed(&where, &bytes) == 0,
-		      "n %lu, call %u (%s): %zu bytes went while work used them", stage->n,
+		      "n %lu, call %u (%s): %zu bytes were released while work used them", stage->n,
 		      stage->calls, call, bytes);
 }
 
 static void allow(struct stage *stage, enum mam_status status, const char *call)
 {
-	ck_assert_msg(status == MAM_OK || is_refusal(status), "n %lu, call %u: %s answers %s",
+	ck_assert_msg(status == MAM_OK || is_refusal(status), "n %lu, call %u: %s returns %s",
 		      stage->n, stage->calls + 1, call, mam_status_name(status));
 	consistent(stage, call);
 }
@@ -84,7 +85,7 @@ static void take(struct stage *stage, unsigned at, size_t bytes, struct CUstream
 	void *untouched = stage, *block = untouched;
 	enum mam_status status;
 
-	if (stage->blocks[at]) /* a free of it was refused */
+	if (stage->blocks[at]) /* a free of it failed */
 		return;
 	status = ordered ? mam_malloc_async(stage->pool, bytes, stream, &block)
 			 : mam_malloc(stage->pool, bytes, &block);
@@ -138,8 +139,8 @@ static void play_growth(struct stage *stage)
 		give(stage, i, NULL, false);
 }
 
-/* Half is free, in holes of which none is large enough. */
-static void play_holes(struct stage *stage)
+/* Half is free, in blocks of which none is large enough. */
+static void play_fragments(struct stage *stage)
 {
 	for (unsigned i = 0; i < 16; i++) {
 		take(stage, i, 4 * MIB, NULL, false);
@@ -154,8 +155,8 @@ static void play_holes(struct stage *stage)
 	take(stage, 19, 24 * MIB, NULL, false);
 }
 
-/* The same in the order of streams: the holes are in use when they are wanted. */
-static void play_busy_holes(struct stage *stage)
+/* The same in stream order: the free blocks are in use when they are needed. */
+static void play_busy_fragments(struct stage *stage)
 {
 	for (unsigned i = 0; i < 16; i++) {
 		take(stage, i, 4 * MIB, stage->streams[i % 3], true);
@@ -223,10 +224,10 @@ static const struct program {
 	{ "growth", play_growth, "cudamalloc", MAM_FREE_STRICT, 0 },
 	{ "growth", play_growth, "vmm", MAM_FREE_STRICT, 0 },
 	{ "growth, deferred", play_growth, "vmm", MAM_FREE_DEFERRED, 0 },
-	{ "holes", play_holes, "cudamalloc", MAM_FREE_STRICT, 64 * MIB },
-	{ "holes", play_holes, "vmm", MAM_FREE_STRICT, 64 * MIB },
-	{ "busy holes", play_busy_holes, "cudamalloc", MAM_FREE_DEFERRED, 64 * MIB },
-	{ "busy holes", play_busy_holes, "vmm", MAM_FREE_DEFERRED, 64 * MIB },
+	{ "fragments", play_fragments, "cudamalloc", MAM_FREE_STRICT, 64 * MIB },
+	{ "fragments", play_fragments, "vmm", MAM_FREE_STRICT, 64 * MIB },
+	{ "busy fragments", play_busy_fragments, "cudamalloc", MAM_FREE_DEFERRED, 64 * MIB },
+	{ "busy fragments", play_busy_fragments, "vmm", MAM_FREE_DEFERRED, 64 * MIB },
 	{ "trim", play_trim, "cudamalloc", MAM_FREE_STRICT, 0 },
 	{ "trim", play_trim, "vmm", MAM_FREE_STRICT, 0 },
 	{ "streams", play_streams, "cudamalloc", MAM_FREE_STRICT, 32 * MIB },
@@ -257,24 +258,25 @@ static enum mam_status make_pool(struct stage *stage, const struct program *prog
 	return status;
 }
 
-/* Calls that give something back, or stand before one that does. */
+/* Calls that free something, or precede such a call. */
 static bool may_lose(const struct stage *stage, const char *name)
 {
 	/* clang-format off */
 	static const char *const calls[] = { "cuMemRelease",      "cuMemAddressFree", "cuMemFree",
 					     "cuEventDestroy",    "cuCtxGetCurrent",
-					     "cuCtxPushCurrent",  "cuThreadExchangeStreamCaptureMode",
+					     "cuCtxPushCurrent",
+					     "cuThreadExchangeStreamCaptureMode",
 					     "cuCtxGetId" };
 	/* clang-format on */
 
 	for (size_t i = 0; i < COUNT_OF(calls); i++)
 		if (strcmp(name, calls[i]) == 0)
 			return true;
-	return stage->times >
-	       1; /* the call that clears up behind the first one may be the second */
+	/* The second failure may be the call that rolls back the first one. */
+	return stage->times > 1;
 }
 
-/* One handle, mapped only where undoing the map failed too; one range; one event. */
+/* One handle, mapped only if its rollback failed too; one range; one event. */
 static void subtract_excused(const struct stage *stage, struct fake_held *held)
 {
 	if (held->handles == 1 && held->blocks == 0 && held->mappings <= (stage->times > 1)) {
@@ -282,7 +284,7 @@ static void subtract_excused(const struct stage *stage, struct fake_held *held)
 		held->device_bytes = 0;
 	}
 	if (held->blocks == 1 &&
-	    held->device_bytes == 512) { /* what a wait gives back (device.h) */
+	    held->device_bytes == 512) { /* memory that a wait frees (device.h) */
 		held->blocks = 0;
 		held->device_bytes = 0;
 	}
@@ -320,7 +322,7 @@ static void end_well(struct stage *stage, const char *name)
 	enum mam_status status;
 	size_t released;
 
-	stage->differs = 1; /* each call is looked at from here on */
+	stage->differs = 1; /* each call is checked from here on */
 	for (unsigned at = 0; at < BLOCKS; at++) {
 		if (!stage->blocks[at])
 			continue;
@@ -330,14 +332,15 @@ static void end_well(struct stage *stage, const char *name)
 	}
 	consistent(stage, "the last free");
 	/*
-	 * What failed is not avoided for ever; nor tried for ever, as addresses are whose map could not be undone.
-	 * What was lost in runs before may be missing where more than one call failed.
+	 * The pool does not avoid a failed operation forever; nor does it retry forever, for
+	 * example addresses whose map could not be undone. Leaks of earlier runs may be missing if
+	 * more than one call failed.
 	 */
 	if (stage->times <= 3) {
 		status = mam_malloc(stage->pool, 8 * MIB, &stage->blocks[0]);
 		ck_assert_msg(status == MAM_OK ||
 				      (stage->times > 1 && status == MAM_ERROR_OUT_OF_MEMORY),
-			      "n %lu (%s): no request works any more: %s", stage->n, name,
+			      "n %lu (%s): requests fail permanently: %s", stage->n, name,
 			      mam_status_name(status));
 		stage->live += status == MAM_OK;
 		stage->failures += status != MAM_OK;
@@ -350,7 +353,7 @@ static void end_well(struct stage *stage, const char *name)
 	mam_source_destroy(stage->source);
 }
 
-/* Whether a call failed: if not, no later n will tell anything. */
+/* Returns whether a call failed: if not, no larger n has an effect. */
 static bool play(struct stage *stage, const struct program *program, unsigned long n,
 		 unsigned long times)
 {
@@ -372,7 +375,7 @@ static bool play(struct stage *stage, const struct program *program, unsigned lo
 	else
 		ck_assert_msg(is_refusal(status) || status == MAM_ERROR_NO_DEVICE ||
 				      status == MAM_ERROR_UNSUPPORTED,
-			      "n %lu: the pool's making answers %s", n, mam_status_name(status));
+			      "n %lu: pool creation returns %s", n, mam_status_name(status));
 	stage->cuda->fake_failed(name, sizeof(name));
 	stage->cuda->fake_fail(0, 0);
 	if (status == MAM_OK)
@@ -395,7 +398,7 @@ static void begin(struct stage *stage, struct cuda *cuda)
 			CUDA_SUCCESS);
 }
 
-/* Every call; where each is slow, every one of the first and some of the others. */
+/* Every call; if each is slow, all of the first ones and some of the others. */
 static unsigned long next(unsigned long n)
 {
 	return n + (STRESS_SHARE == 1 || n < 30 ? 1 : 7);
@@ -408,38 +411,42 @@ static void play_all(const struct program *program, unsigned long times, unsigne
 	unsigned long n = 1;
 
 	begin(&stage, &cuda);
-	ck_assert_msg(!play(&stage, program, 0, 0), "%s: refused by nobody", program->name);
-	ck_assert_msg(stage.failures <= 3, "%s: %lu requests fail by themselves", program->name,
-		      (unsigned long)stage.failures);
-	if (program->play == play_holes && stage.source)
-		ck_assert_uint_gt(stage.remaps, 0); /* or nothing is moved that could fail */
+	ck_assert_msg(!play(&stage, program, 0, 0), "%s: a call failed although none should",
+		      program->name);
+	ck_assert_msg(stage.failures <= 3, "%s: %lu requests fail without a driver failure",
+		      program->name, (unsigned long)stage.failures);
+	if (program->play == play_fragments && stage.source)
+		ck_assert_uint_gt(stage.remaps, 0); /* otherwise no move is tested */
 	while (play(&stage, program, n, times)) {
 		n = next(n);
 		ck_assert_uint_lt(n, MAX_CALLS);
 	}
-	ck_assert_uint_gt(n, min); /* or the program did not get far */
+	ck_assert_uint_gt(n, min); /* otherwise the program did not get far */
 }
 
-START_TEST(one_call_fails)
+START_TEST(pool_survives_one_failed_call)
 {
 	play_all(&programs[_i], 1, 10);
 }
 END_TEST
 
-START_TEST(three_calls_in_a_row_fail)
+START_TEST(pool_survives_three_failed_calls)
 {
 	play_all(&programs[_i], 3, 10);
 }
 END_TEST
 
-START_TEST(every_call_fails_from_one_on)
+START_TEST(pool_survives_permanent_failure)
 {
 	play_all(&programs[_i], MAX_CALLS, 10);
 }
 END_TEST
 
-/* While a pool ends: nothing is answered but a status, and the handle is ended or still good. */
-START_TEST(one_call_of_the_end_fails)
+/*
+ * While a pool is destroyed: each call returns a status, and the handle is destroyed or still
+ * valid.
+ */
+START_TEST(destroy_survives_one_failed_call)
 {
 	const struct program *program = &programs[_i];
 	static struct stage stage;
@@ -483,9 +490,9 @@ int main(void)
 	TCase *refused = suite_case(suite, "refused");
 
 	tcase_set_timeout(refused, 600);
-	tcase_add_loop_test(refused, one_call_fails, 0, COUNT_OF(programs));
-	tcase_add_loop_test(refused, three_calls_in_a_row_fail, 0, COUNT_OF(programs));
-	tcase_add_loop_test(refused, every_call_fails_from_one_on, 0, COUNT_OF(programs));
-	tcase_add_loop_test(refused, one_call_of_the_end_fails, 0, COUNT_OF(programs));
+	tcase_add_loop_test(refused, pool_survives_one_failed_call, 0, COUNT_OF(programs));
+	tcase_add_loop_test(refused, pool_survives_three_failed_calls, 0, COUNT_OF(programs));
+	tcase_add_loop_test(refused, pool_survives_permanent_failure, 0, COUNT_OF(programs));
+	tcase_add_loop_test(refused, destroy_survives_one_failed_call, 0, COUNT_OF(programs));
 	return suite_run(suite);
 }

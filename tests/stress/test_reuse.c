@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_reuse.c - no block is given out while work that may use it is not done: a million random operations, on streams
- * that lag, under every policy, on both sources of device memory, by one thread and by several (mill.h).
+ * test_reuse.c - no block is allocated while work that may use it is unfinished: a million random
+ * operations, on streams that lag, under every policy, on both sources of device memory, by one
+ * thread and by several (mill.h).
  *
- * The two controls show that the book sees: a driver that says "done" too early, and a program that frees on the wrong
- * stream, must both be caught.
+ * Two controls show that the shadow map detects errors: a driver that reports work as done too
+ * early, and a program that frees on the wrong stream, must both be caught.
  *
- * A failure names its seed. With one thread the same seed fails at the same operation again:
- *   STRESS_SEED=N      this seed rather than those of the table
- *   STRESS_OPERATIONS=N  this many, rather than a million in all
+ * A failure prints its seed. With one thread, the same seed fails at the same operation again:
+ *   STRESS_SEED=N        this seed instead of those of the table
+ *   STRESS_OPERATIONS=N  this many, instead of a million in all
  */
 #include "mill.h"
 
@@ -43,7 +44,7 @@ static struct mill_setup setup_at(int row, unsigned share)
 	return setup;
 }
 
-START_TEST(no_block_is_given_out_too_early)
+START_TEST(no_block_is_allocated_too_early)
 {
 	struct mill_setup setup = setup_at(_i, STRESS_SHARE);
 	struct mill_result result;
@@ -58,8 +59,8 @@ START_TEST(no_block_is_given_out_too_early)
 }
 END_TEST
 
-/* The controls end at what they see: none of them plays all operations. */
-START_TEST(a_driver_that_says_done_too_early_is_seen)
+/* The controls end at their first error: none of them runs all operations. */
+START_TEST(driver_that_reports_done_too_early_is_detected)
 {
 	struct mill_setup setup = setup_at(_i, 1);
 	struct mill_result result;
@@ -68,28 +69,31 @@ START_TEST(a_driver_that_says_done_too_early_is_seen)
 	setenv("FAKE_CUDA_HASTY", "1", 1);
 	cuda = mill_load();
 	mill_run(&cuda, &setup, &result);
-	ck_assert_msg(strstr(result.why, "is given out although stream") ||
+	ck_assert_msg(strstr(result.why, "was allocated although stream") ||
 			      strstr(result.why, "while work used them"),
 		      "%s, policy %d: %s", setup.source, (int)setup.policy,
-		      result.why[0] ? result.why : "nothing was seen");
+		      result.why[0] ? result.why : "no error was detected");
 	ck_assert_uint_lt(result.allocs, setup.operations);
 }
 END_TEST
 
-START_TEST(a_free_on_the_wrong_stream_is_seen)
+START_TEST(free_on_wrong_stream_is_detected)
 {
 	struct mill_setup setup = setup_at(_i, 1);
 	struct mill_result result;
 	struct cuda cuda = mill_load();
 
 	setup.wrong_stream = true;
-	setup.threads =
-		1; /* of several threads the order decides whether it can be seen; one repeats itself */
+	/*
+	 * With several threads the order decides whether it is detected; one thread is
+	 * reproducible.
+	 */
+	setup.threads = 1;
 	mill_run(&cuda, &setup, &result);
-	ck_assert_msg(strstr(result.why, "is given out although stream") ||
+	ck_assert_msg(strstr(result.why, "was allocated although stream") ||
 			      strstr(result.why, "while work used them"),
 		      "%s, policy %d: %s", setup.source, (int)setup.policy,
-		      result.why[0] ? result.why : "nothing was seen");
+		      result.why[0] ? result.why : "no error was detected");
 }
 END_TEST
 
@@ -99,8 +103,9 @@ int main(void)
 	TCase *reuse = suite_case(suite, "reuse");
 
 	tcase_set_timeout(reuse, 600);
-	tcase_add_loop_test(reuse, no_block_is_given_out_too_early, 0, COUNT_OF(setups));
-	tcase_add_loop_test(reuse, a_driver_that_says_done_too_early_is_seen, 0, COUNT_OF(setups));
-	tcase_add_loop_test(reuse, a_free_on_the_wrong_stream_is_seen, 0, COUNT_OF(setups));
+	tcase_add_loop_test(reuse, no_block_is_allocated_too_early, 0, COUNT_OF(setups));
+	tcase_add_loop_test(reuse, driver_that_reports_done_too_early_is_detected, 0,
+			    COUNT_OF(setups));
+	tcase_add_loop_test(reuse, free_on_wrong_stream_is_detected, 0, COUNT_OF(setups));
 	return suite_run(suite);
 }

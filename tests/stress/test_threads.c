@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Eight threads on one pool: blocks of mixed sizes, most of them freed by another thread than took them.
+ * Eight threads on one pool: blocks of mixed sizes, most of them freed by another thread than the
+ * one that allocated them.
  *
- * 1. Each thread takes a block, writes a stamp over it where the memory is real, and swaps it into a shared slot.
- * 2. What was in the slot is now its own: it verifies the stamp, and frees the block. Two live blocks that overlapped
- *    would have spoilt each other's stamps, or be a data race to ThreadSanitizer.
- * 3. Meanwhile some threads now and then trim, count, walk, check, or make a request that may not wait.
- * 4. At the end every number adds up to what the threads counted for themselves.
+ *   1. Each thread allocates a block, writes a stamp over it if it has memory, and swaps it into a
+ *      shared slot.
+ *   2. It now owns the block that was in the slot: it verifies the stamp, and frees the block. Two
+ *      live blocks that overlap would overwrite each other's stamps, or be a data race to
+ *      ThreadSanitizer.
+ *   3. Meanwhile some threads sometimes trim, count, walk, check, or make a request that must not
+ *      wait.
+ *   4. At the end every statistic matches the threads' own counts.
  *
- * Seeds are fixed; the order in which threads meet is not.
+ * Seeds are fixed; the interleaving of the threads is not.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -56,9 +60,8 @@ static uint64_t draw(struct worker *worker)
 
 static size_t draw_size(struct worker *worker)
 {
-	size_t max =
-		(size_t)1 << (6 +
-			      draw(worker) % 12); /* up to 128 KiB, small ones as often as large */
+	/* Up to 128 KiB, with small ones as frequent as large ones. */
+	size_t max = (size_t)1 << (6 + draw(worker) % 12);
 
 	return 1 + draw(worker) % max;
 }
@@ -95,7 +98,7 @@ static void dispose(struct worker *worker, struct entry *entry)
 		verify_stamp(entry);
 	status = mam_pool_free(worker->arena->pool, entry->block);
 	if (status != MAM_OK)
-		ck_abort_msg("a free answers %d", (int)status);
+		ck_abort_msg("a free returns %d", (int)status);
 	worker->frees++;
 	free(entry);
 }
@@ -109,7 +112,7 @@ static void obtain(struct worker *worker)
 	enum mam_status status;
 
 	if (entry == NULL)
-		ck_abort_msg("the test itself is out of memory");
+		ck_abort_msg("the test is out of host memory");
 	entry->bytes = draw_size(worker);
 	if (draw(worker) % 16 == 0)
 		status = mam_pool_alloc_nowait(arena->pool, entry->bytes, alignment, &block);
@@ -117,7 +120,7 @@ static void obtain(struct worker *worker)
 		status = mam_pool_alloc(arena->pool, entry->bytes, alignment, &block);
 	if (status != MAM_OK) {
 		if (status != MAM_ERROR_OUT_OF_MEMORY && status != MAM_ERROR_WOULD_WAIT)
-			ck_abort_msg("a request answers %d", (int)status);
+			ck_abort_msg("a request returns %d", (int)status);
 		worker->failures++;
 		free(entry);
 		return;
@@ -156,7 +159,7 @@ static void look_on(struct worker *worker)
 		    stats.grows - stats.shrinks < stats.chunks ||
 		    stats.live_bytes > stats.live_rounded_bytes ||
 		    stats.live_rounded_bytes + stats.hole_bytes > stats.reserved_bytes)
-			ck_abort_msg("the numbers are not of one moment");
+			ck_abort_msg("the statistics are inconsistent");
 		break;
 	case 2:
 		if (mam_pool_walk(pool, count_bytes, &bytes) != MAM_OK || bytes % 512)
@@ -237,7 +240,7 @@ static void run_on(struct mam_source *source, const struct mam_pool_config *conf
 	free(pool);
 }
 
-/* Ample ground in one chunk; growth chunk by chunk; and a limit that is often met. */
+/* Plenty of memory in one chunk; growth chunk by chunk; and a limit that is often reached. */
 static const struct mam_pool_config configs[] = {
 	{ .chunk_bytes = 64 * MIB, .growth_bytes = MAM_GROWTH_NONE },
 	{ .growth_bytes = 256 * KIB },
@@ -246,7 +249,7 @@ static const struct mam_pool_config configs[] = {
 
 #define CONFIGS ((int)(sizeof(configs) / sizeof(configs[0])))
 
-START_TEST(addresses_only)
+START_TEST(threads_share_pool_of_addresses)
 {
 	struct mam_source *source;
 
@@ -256,7 +259,7 @@ START_TEST(addresses_only)
 }
 END_TEST
 
-START_TEST(memory_that_every_block_stamps)
+START_TEST(threads_share_pool_of_stamped_memory)
 {
 	struct mam_source *source;
 
@@ -266,12 +269,12 @@ START_TEST(memory_that_every_block_stamps)
 }
 END_TEST
 
-START_TEST(a_source_that_keeps_refusing)
+START_TEST(threads_survive_refusing_source)
 {
 	struct fixture *f = fixture_on(&configs[2], SPACE_SCATTERED, 4096, 4096, MIB + 512 * KIB);
 
 	run(f->pool, false);
-	fixture_end(f); /* two threads inside grow or shrink would have been noted */
+	fixture_end(f); /* the source would have reported two threads inside grow or shrink */
 }
 END_TEST
 
@@ -287,12 +290,12 @@ static void *until_the_end(void *user)
 			status = mam_pool_free(pool, block);
 		if (status != MAM_OK && status != MAM_ERROR_OUT_OF_MEMORY &&
 		    status != MAM_ERROR_DESTROYED)
-			ck_abort_msg("a call around the end answers %d", (int)status);
+			ck_abort_msg("a call around the pool's end returns %d", (int)status);
 	}
 	return NULL;
 }
 
-START_TEST(a_pool_that_ends_under_its_users_tells_them_all)
+START_TEST(calls_return_destroyed_when_pool_ends)
 {
 	for (unsigned round = 0; round < 30; round++) {
 		struct mam_pool *pool = calloc(1, sizeof(*pool));
@@ -320,9 +323,9 @@ int main(void)
 	TCase *tcase = suite_begin("stress/threads");
 
 	tcase_set_timeout(tcase, 300);
-	tcase_add_loop_test(tcase, addresses_only, 0, CONFIGS);
-	tcase_add_loop_test(tcase, memory_that_every_block_stamps, 0, CONFIGS);
-	tcase_add_test(tcase, a_source_that_keeps_refusing);
-	tcase_add_test(tcase, a_pool_that_ends_under_its_users_tells_them_all);
+	tcase_add_loop_test(tcase, threads_share_pool_of_addresses, 0, CONFIGS);
+	tcase_add_loop_test(tcase, threads_share_pool_of_stamped_memory, 0, CONFIGS);
+	tcase_add_test(tcase, threads_survive_refusing_source);
+	tcase_add_test(tcase, calls_return_destroyed_when_pool_ends);
 	return suite_end();
 }

@@ -2,13 +2,14 @@
 /*
  * test_waits.c - no allocation waits for the GPU while the driver has memory.
  *
- * A stream always has work that takes a minute of the fake's own clock. Requests of random sizes, with free
- * chunks and pieces around that are too small for them, make the pool grow by every source and free policy. No call of
- * the fake driver that an allocation makes may have to wait for that work. Frees may wait, under the strict policy.
+ * A stream always has work that takes a minute of the fake's clock. Requests of random sizes, with
+ * free chunks and pieces that are too small for them, make the pool grow with every source and free
+ * policy. No driver call of an allocation may have to wait for that work. Frees may wait, under the
+ * strict policy.
  *
- * Large blocks of device memory are aligned to 64 KiB, whichever call they come from.
+ * Large blocks of device memory are aligned to 64 KiB, whichever call allocates them.
  *
- * When the driver or the limit refuses, an allocation may wait, and must then find the memory that is free.
+ * When the driver or the limit refuses, an allocation may wait, and must then find the free memory.
  */
 #include <mam/mam.h>
 #include <mam/pools.h>
@@ -46,7 +47,7 @@ static const struct row {
 	{ "vmm", MAM_FREE_STREAM, MAM_CACHE_OFF, 300 * MIB },
 	{ "managed", MAM_FREE_STRICT, MAM_CACHE_ON, 300 * MIB },
 	{ "managed", MAM_FREE_STREAM, MAM_CACHE_OFF, 300 * MIB },
-	/* It leaves a quarter of the host's memory to others. */
+	/* It leaves a quarter of the host's memory to other programs. */
 	{ "pinned", MAM_FREE_STRICT, MAM_CACHE_ON, 40 * MIB },
 	{ "pinned", MAM_FREE_STREAM, MAM_CACHE_OFF, 40 * MIB },
 };
@@ -123,7 +124,7 @@ static bool is_device_memory(const struct row *row)
 	return strcmp(row->source, "cudamalloc") == 0 || strcmp(row->source, "vmm") == 0;
 }
 
-START_TEST(no_allocation_waits)
+START_TEST(allocations_do_not_wait_while_driver_has_memory)
 {
 	const struct row *row = &rows[_i];
 	void *blocks[BLOCKS] = { NULL };
@@ -152,7 +153,9 @@ START_TEST(no_allocation_waits)
 }
 END_TEST
 
-/* With free memory in pieces that are too small, one after another: the pool as it was is not enough. */
+/*
+ * With free memory in pieces that are too small, repeatedly: the existing memory is insufficient.
+ */
 static void fill_with_pieces(void)
 {
 	void *blocks[8];
@@ -168,8 +171,8 @@ static void fill_with_pieces(void)
 	ck_assert_int_eq(mam_free_async(pool, blocks[0], busy), MAM_OK);
 }
 
-/* The device, or the limit, has no more: free memory is put together, after a wait. */
-START_TEST(memory_that_is_free_is_found_in_the_end)
+/* The device, or the limit, has no more: the pool combines free memory, after a wait. */
+START_TEST(free_memory_is_found_after_wait)
 {
 	const struct row *row = &rows[_i / 2];
 	void *block;
@@ -187,8 +190,9 @@ int main(void)
 	Suite *suite = suite_create("stress/waits");
 	TCase *waits = suite_case(suite, "waits");
 
-	tcase_add_loop_test(waits, no_allocation_waits, 0, COUNT_OF(rows));
+	tcase_add_loop_test(waits, allocations_do_not_wait_while_driver_has_memory, 0,
+			    COUNT_OF(rows));
 	/* The sources of device memory. */
-	tcase_add_loop_test(waits, memory_that_is_free_is_found_in_the_end, 0, 2 * 8);
+	tcase_add_loop_test(waits, free_memory_is_found_after_wait, 0, 2 * 8);
 	return suite_run(suite);
 }
