@@ -86,7 +86,7 @@ static inline struct mam_stats stats(void)
 	return found;
 }
 
-static inline void *take(size_t bytes, struct CUstream_st *stream)
+static inline void *alloc(size_t bytes, struct CUstream_st *stream)
 {
 	void *block = mam_torch_alloc((ssize_t)bytes, 0, stream);
 
@@ -103,7 +103,7 @@ static inline uint64_t use(void *block, size_t bytes, struct CUstream_st *stream
 	return due;
 }
 
-static inline void give(void *block, struct CUstream_st *stream)
+static inline void dealloc(void *block, struct CUstream_st *stream)
 {
 	mam_torch_free(block, 1, 0, stream);
 }

@@ -12,8 +12,8 @@ static enum mam_status stub_grow(struct mam_source *source, size_t bytes, void *
 	struct stub *stub = (struct stub *)source;
 
 	atomic_fetch_add(&stub->grows, 1);
-	if (stub->grow_answer != MAM_OK)
-		return stub->grow_answer;
+	if (stub->grow_status != MAM_OK)
+		return stub->grow_status;
 	return stub->host->ops->grow(stub->host, bytes, base);
 }
 
@@ -30,7 +30,7 @@ static enum mam_status stub_quiesce(struct mam_source *source)
 	struct stub *stub = (struct stub *)source;
 
 	atomic_fetch_add(&stub->waits, 1);
-	return stub->wait_answer;
+	return stub->wait_status;
 }
 
 void stub_init(struct stub *stub)

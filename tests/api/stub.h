@@ -18,8 +18,8 @@ struct stub {
 	_Atomic unsigned int grows; /* count of calls */
 	_Atomic unsigned int shrinks;
 	_Atomic unsigned int waits;
-	enum mam_status wait_answer; /* status of the next waits */
-	enum mam_status grow_answer; /* if not MAM_OK: status of grow, which then fails */
+	enum mam_status wait_status; /* status of the next waits */
+	enum mam_status grow_status; /* if not MAM_OK: status of grow, which then fails */
 };
 
 void stub_init(struct stub *stub);

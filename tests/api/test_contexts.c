@@ -61,7 +61,7 @@ static struct CUctx_st *context_of(const void *block)
 	return context;
 }
 
-static void *take(size_t bytes)
+static void *alloc(size_t bytes)
 {
 	void *block = NULL;
 
@@ -113,7 +113,7 @@ START_TEST(memory_belongs_to_current_context)
 
 		enter(contexts[at]);
 		ck_assert_ptr_eq(default_of(MAM_DEVICE_CURRENT), of[at]);
-		block = take(turn % 2 ? MIB : 1000);
+		block = alloc(turn % 2 ? MIB : 1000);
 		ck_assert_ptr_eq(context_of(block), contexts[at]);
 		ck_assert_ptr_eq(owner_of(block), of[at]);
 		/* Another context may be current at the free. */
@@ -136,15 +136,15 @@ START_TEST(pool_ends_when_its_context_is_destroyed)
 	setenv("MAM_SOURCE", sources[_i], 1);
 	start();
 	context = new_context(0);
-	block = take(MIB);
-	small = take(100);
+	block = alloc(MIB);
+	small = alloc(100);
 	pool = owner_of(block);
 	ck_assert_int_eq(cuda.cuCtxDestroy_v2(context), CUDA_SUCCESS);
 	enter(primary);
 	ck_assert_int_eq(mam_owner(block, NULL, NULL), MAM_ERROR_NOT_OWNED);
 	ck_assert_int_eq(mam_free(NULL, block), MAM_ERROR_NOT_OWNED);
 	ck_assert_int_eq(mam_free_async(NULL, small, NULL), MAM_ERROR_NOT_OWNED);
-	next = take(MIB);
+	next = alloc(MIB);
 	ck_assert_ptr_ne(owner_of(next), pool);
 	ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)next, 1, MIB), CUDA_SUCCESS);
 	ck_assert_int_eq(mam_malloc(pool, 512, &next), MAM_ERROR_DESTROYED);
@@ -161,13 +161,13 @@ START_TEST(pool_ends_when_its_device_is_reset)
 
 	setenv("MAM_SOURCE", sources[_i], 1);
 	start();
-	block = take(MIB);
+	block = alloc(MIB);
 	pool = owner_of(block);
 	ck_assert_int_eq(cuda.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRetain(&again, 0), CUDA_SUCCESS);
 	ck_assert_ptr_eq(again, primary);
 	enter(again);
-	next = take(MIB);
+	next = alloc(MIB);
 	ck_assert_ptr_ne(owner_of(next), pool);
 	ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)next, 1, MIB), CUDA_SUCCESS);
 	ck_assert_int_eq(mam_malloc(pool, 512, &next), MAM_ERROR_DESTROYED);
@@ -180,9 +180,9 @@ START_TEST(reset_primary_context_is_retained_again)
 	void *block;
 
 	start();
-	take(MIB);
+	alloc(MIB);
 	ck_assert_int_eq(cuda.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
-	block = take(MIB);
+	block = alloc(MIB);
 	ck_assert_ptr_eq(context_of(block), primary);
 	ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)block, 1, MIB), CUDA_SUCCESS);
 	ck_assert_ptr_eq(default_of(0), owner_of(block));
@@ -202,13 +202,13 @@ START_TEST(destroyed_current_context_has_no_pool)
 
 	start();
 	context = new_context(0);
-	take(MIB);
+	alloc(MIB);
 	pthread_create(&thread, NULL, destroy_context, context);
 	pthread_join(thread, &failed);
 	ck_assert_ptr_null(failed);
 	ck_assert_int_eq(mam_malloc(NULL, MIB, &block), MAM_ERROR_DRIVER);
 	enter(primary);
-	ck_assert_ptr_eq(context_of(take(MIB)), primary);
+	ck_assert_ptr_eq(context_of(alloc(MIB)), primary);
 }
 END_TEST
 
@@ -231,7 +231,7 @@ START_TEST(device_means_current_or_primary_context)
 	ck_assert_ptr_eq(default_of(0), first_pool);
 	other = new_context(1);
 	ck_assert_ptr_ne(default_of(1), other_pool);
-	ck_assert_ptr_eq(context_of(take(MIB)), other);
+	ck_assert_ptr_eq(context_of(alloc(MIB)), other);
 	ck_assert_ptr_eq(default_of(0), first_pool);
 	/* Without a current context, the thread uses the first device. */
 	enter(NULL);
@@ -249,9 +249,9 @@ START_TEST(context_lookup_keeps_no_context_alive)
 	int active = -1;
 
 	start();
-	take(MIB);
+	alloc(MIB);
 	new_context(0);
-	take(MIB);
+	alloc(MIB);
 	enter(primary);
 	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuDevicePrimaryCtxGetState(0, &flags, &active), CUDA_SUCCESS);
@@ -263,10 +263,10 @@ START_TEST(short_lived_contexts_leave_nothing_behind)
 {
 	setenv("MAM_SOURCE", sources[_i], 1);
 	start();
-	take(MIB);
+	alloc(MIB);
 	for (int i = 0; i < 200; i++) {
 		struct CUctx_st *context = new_context(i % 2);
-		void *block = take(8 * MIB);
+		void *block = alloc(8 * MIB);
 
 		if (_i == 0) /* the driver reports no context for memory of the other sources */
 			ck_assert_ptr_eq(context_of(block), context);
@@ -334,7 +334,7 @@ static bool is_mapped(const char *source)
 	return strcmp(source, "vmm") == 0;
 }
 
-static void *take_from(struct mam_pool *pool)
+static void *alloc_from(struct mam_pool *pool)
 {
 	void *block = NULL;
 
@@ -359,7 +359,7 @@ START_TEST(name_is_one_pool_per_context)
 		enter(contexts[i]);
 		ck_assert_ptr_eq(named(sources[_i], MAM_DEVICE_CURRENT), of[i]);
 		ck_assert_ptr_eq(named(sources[_i], i % 2), of[i]);
-		block = take_from(of[i]);
+		block = alloc_from(of[i]);
 		ck_assert_ptr_eq(context_of(block), is_mapped(sources[_i]) ? NULL : contexts[i]);
 		/* On the other device: its primary context. */
 		ck_assert_ptr_eq(named(sources[_i], 0), i % 2 ? of[0] : of[i]);
@@ -380,7 +380,7 @@ START_TEST(named_pool_ends_with_its_context)
 		context = new_context(0);
 		pool = named(sources[_i], 0);
 		ck_assert_ptr_ne(pool, first);
-		block = take_from(pool);
+		block = alloc_from(pool);
 		ck_assert_ptr_eq(context_of(block), is_mapped(sources[_i]) ? NULL : context);
 		ck_assert_uint_eq(pools(), 2);
 		ck_assert_int_eq(cuda.cuCtxDestroy_v2(context), CUDA_SUCCESS);
@@ -388,13 +388,13 @@ START_TEST(named_pool_ends_with_its_context)
 		enter(primary);
 		ck_assert_ptr_eq(named(sources[_i], 0), first);
 	}
-	take_from(first);
+	alloc_from(first);
 	ck_assert_int_eq(cuda.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
 	enter(context);
 	next = named(sources[_i], 0);
 	ck_assert_ptr_ne(next, first);
-	ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)take_from(next), 1, MIB), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)alloc_from(next), 1, MIB), CUDA_SUCCESS);
 	ck_assert_int_eq(mam_malloc(first, 512, &block), MAM_ERROR_DESTROYED);
 	ck_assert_uint_eq(pools(), 1);
 }
@@ -411,7 +411,7 @@ START_TEST(named_host_pool_is_shared_by_all_contexts)
 	context = new_context(0);
 	ck_assert_ptr_eq(named("host", 0), pool);
 	ck_assert_ptr_eq(named("host", MAM_DEVICE_CURRENT), pool);
-	block = take_from(pool);
+	block = alloc_from(pool);
 	ck_assert_int_eq(cuda.cuCtxDestroy_v2(context), CUDA_SUCCESS);
 	enter(primary);
 	ck_assert_ptr_eq(named("host", 0), pool);
@@ -457,7 +457,7 @@ START_TEST(threads_use_their_own_contexts)
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 	ck_assert_int_eq(wrong, 0);
-	take(MIB);
+	alloc(MIB);
 	ck_assert_uint_eq(pools(), 1);
 }
 END_TEST

@@ -25,7 +25,7 @@ static void make_pool(enum mam_free_policy policy)
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, &attr, &pool), MAM_OK);
 }
 
-static void *take(size_t bytes)
+static void *alloc(size_t bytes)
 {
 	void *block = NULL;
 
@@ -46,7 +46,7 @@ START_TEST(strict_free_waits_once_and_alloc_never)
 {
 	make_pool(MAM_FREE_STRICT);
 	for (unsigned int i = 1; i <= 3; i++) {
-		void *block = take(512);
+		void *block = alloc(512);
 
 		ck_assert_uint_eq(stub.waits, i - 1);
 		ck_assert_int_eq(mam_free(pool, block), MAM_OK);
@@ -58,7 +58,7 @@ END_TEST
 START_TEST(default_policy_of_device_source_is_strict)
 {
 	make_pool(MAM_FREE_DEFAULT);
-	ck_assert_int_eq(mam_free(pool, take(512)), MAM_OK);
+	ck_assert_int_eq(mam_free(pool, alloc(512)), MAM_OK);
 	ck_assert_uint_eq(stub.waits, 1);
 }
 END_TEST
@@ -66,8 +66,8 @@ END_TEST
 START_TEST(free_with_stream_policy_does_not_wait)
 {
 	make_pool(MAM_FREE_STREAM);
-	ck_assert_int_eq(mam_free(pool, take(512)), MAM_OK);
-	ck_assert_int_eq(mam_free(NULL, take(512)), MAM_OK);
+	ck_assert_int_eq(mam_free(pool, alloc(512)), MAM_OK);
+	ck_assert_int_eq(mam_free(NULL, alloc(512)), MAM_OK);
 	ck_assert_uint_eq(stub.waits, 0);
 }
 END_TEST
@@ -77,12 +77,12 @@ START_TEST(failed_wait_leaves_block_live)
 	void *block;
 
 	make_pool(MAM_FREE_STRICT);
-	block = take(512);
-	stub.wait_answer = MAM_ERROR_DRIVER;
+	block = alloc(512);
+	stub.wait_status = MAM_ERROR_DRIVER;
 	ck_assert_int_eq(mam_free(pool, block), MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_free(NULL, block), MAM_ERROR_DRIVER);
 	ck_assert_uint_eq(live_blocks(), 1);
-	stub.wait_answer = MAM_OK;
+	stub.wait_status = MAM_OK;
 	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
 	ck_assert_uint_eq(live_blocks(), 0);
 }
@@ -91,7 +91,7 @@ END_TEST
 START_TEST(free_of_foreign_address_does_not_wait)
 {
 	make_pool(MAM_FREE_STRICT);
-	take(512);
+	alloc(512);
 	ck_assert_int_eq(mam_free(NULL, &stub), MAM_ERROR_NOT_OWNED);
 	ck_assert_int_eq(mam_free(NULL, NULL), MAM_OK);
 	ck_assert_int_eq(mam_free(pool, NULL), MAM_OK);
@@ -142,7 +142,7 @@ START_TEST(listeners_get_each_request_once)
 
 	make_pool(MAM_FREE_STREAM);
 	ck_assert(mam_event_subscribe(hear, NULL));
-	first = take(100);
+	first = alloc(100);
 	ck_assert_int_eq(mam_malloc_aligned(pool, 5000, 4096, &second), MAM_OK);
 	ck_assert_int_eq(mam_free(pool, first), MAM_OK);
 	ck_assert_int_eq(mam_malloc(pool, SIZE_MAX, &first), MAM_ERROR_OUT_OF_MEMORY);
@@ -162,7 +162,7 @@ START_TEST(calls_without_effect_emit_no_event)
 	void *block;
 
 	make_pool(MAM_FREE_STREAM);
-	block = take(100);
+	block = alloc(100);
 	ck_assert(mam_event_subscribe(hear, NULL));
 	setenv("MAM_LOG_FILE", "/dev/null", 1);
 	ck_assert_int_eq(mam_free(pool, (char *)block + 1), MAM_ERROR_INTERIOR);
@@ -192,7 +192,7 @@ START_TEST(usable_size_is_rounded_size_of_live_blocks)
 	size_t bytes = 7;
 
 	make_pool(MAM_FREE_STREAM);
-	block = take(513);
+	block = alloc(513);
 	ck_assert_int_eq(mam_usable_size(pool, block, &bytes), MAM_OK);
 	ck_assert_uint_eq(bytes, 1024);
 	bytes = 7;
@@ -257,7 +257,7 @@ START_TEST(out_of_memory_is_explained_in_log)
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, &attr, &pool), MAM_OK);
 	ck_assert_int_eq(mam_malloc(pool, 5 << 20, &block), MAM_ERROR_OUT_OF_MEMORY);
 	for (size_t i = 0; i < COUNT_OF(blocks); i++)
-		blocks[i] = take(1 << 20);
+		blocks[i] = alloc(1 << 20);
 	ck_assert_int_eq(mam_free(pool, blocks[0]), MAM_OK);
 	ck_assert_int_eq(mam_free(pool, blocks[2]), MAM_OK);
 	ck_assert_int_eq(mam_malloc(pool, 2 << 20, &block), MAM_ERROR_OUT_OF_MEMORY);

@@ -163,33 +163,33 @@ static void count_created(const struct mam_event *event, void *user)
 		atomic_fetch_add(&created, 1);
 }
 
-static void *ask_for_it(void *answer)
+static void *create_named(void *result)
 {
 	pthread_barrier_wait(&start);
-	if (mam_pool_named("raced for", 0, &host_attr, answer) != MAM_OK)
-		*(struct mam_pool **)answer = NULL;
+	if (mam_pool_named("raced for", 0, &host_attr, result) != MAM_OK)
+		*(struct mam_pool **)result = NULL;
 	return NULL;
 }
 
 START_TEST(threads_that_race_for_name_get_one_pool)
 {
 	pthread_t threads[THREADS];
-	struct mam_pool *answers[THREADS];
+	struct mam_pool *results[THREADS];
 
 	ck_assert(mam_event_subscribe(count_created, NULL));
 	for (unsigned int round = 1; round <= 50; round++) {
 		pthread_barrier_init(&start, NULL, THREADS);
 		for (int i = 0; i < THREADS; i++)
-			ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_for_it, &answers[i]),
-					 0);
+			ck_assert_int_eq(
+				pthread_create(&threads[i], NULL, create_named, &results[i]), 0);
 		for (int i = 0; i < THREADS; i++)
 			pthread_join(threads[i], NULL);
 		pthread_barrier_destroy(&start);
-		ck_assert_ptr_nonnull(answers[0]);
+		ck_assert_ptr_nonnull(results[0]);
 		for (int i = 1; i < THREADS; i++)
-			ck_assert_ptr_eq(answers[i], answers[0]);
+			ck_assert_ptr_eq(results[i], results[0]);
 		ck_assert_uint_eq(created, round);
-		ck_assert_int_eq(mam_pool_destroy(answers[0]), MAM_OK);
+		ck_assert_int_eq(mam_pool_destroy(results[0]), MAM_OK);
 	}
 }
 END_TEST

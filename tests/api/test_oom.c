@@ -24,7 +24,7 @@ static struct mam_pool *pool;
 static void *blocks[ROOM];
 static int held; /* count of blocks */
 
-static void ask_note(char letter)
+static void note_call(char letter)
 {
 	size_t length = strlen(order);
 
@@ -59,7 +59,7 @@ static bool frees_one(struct mam_pool *of, size_t bytes, void *user)
 {
 	ck_assert_ptr_eq(of, pool);
 	ck_assert_uint_gt(bytes, 0);
-	ask_note(*(const char *)user);
+	note_call(*(const char *)user);
 	if (held == 0)
 		return false;
 	return mam_free(pool, blocks[--held]) == MAM_OK;
@@ -69,7 +69,7 @@ static bool refuses(struct mam_pool *of, size_t bytes, void *user)
 {
 	(void)of;
 	(void)bytes;
-	ask_note(*(const char *)user);
+	note_call(*(const char *)user);
 	return false;
 }
 
@@ -216,11 +216,11 @@ START_TEST(callbacks_belong_to_one_pool)
 }
 END_TEST
 
-static bool asks_for_more(struct mam_pool *of, size_t bytes, void *user)
+static bool allocates_more(struct mam_pool *of, size_t bytes, void *user)
 {
 	void *block;
 
-	ask_note('a');
+	note_call('a');
 	ck_assert_int_eq(mam_malloc(of, bytes, &block), MAM_ERROR_OUT_OF_MEMORY);
 	*(unsigned int *)user += 1;
 	return false;
@@ -232,7 +232,7 @@ START_TEST(request_inside_callback_calls_no_callback)
 	void *block;
 
 	fill();
-	ck_assert_int_eq(mam_pool_on_oom(pool, asks_for_more, &calls), MAM_OK);
+	ck_assert_int_eq(mam_pool_on_oom(pool, allocates_more, &calls), MAM_OK);
 	ck_assert_int_eq(mam_malloc(pool, BLOCK, &block), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(calls, 1);
 	ck_assert_uint_eq(stats().failures, 2); /* its own, and that of the outer request */
@@ -247,7 +247,7 @@ static bool moves_to_another(struct mam_pool *of, size_t bytes, void *user)
 
 	(void)of;
 	(void)bytes;
-	ask_note('a');
+	note_call('a');
 	ck_assert_int_eq(mam_malloc(user, BLOCK, &block), MAM_OK);
 	return mam_free(pool, blocks[--held]) == MAM_OK;
 }
@@ -272,7 +272,7 @@ END_TEST
 static bool removes_itself(struct mam_pool *of, size_t bytes, void *user)
 {
 	(void)bytes;
-	ask_note('a');
+	note_call('a');
 	ck_assert_int_eq(mam_pool_off_oom(of, removes_itself, user), MAM_OK);
 	return true;
 }
@@ -317,7 +317,7 @@ static bool ends_the_pool(struct mam_pool *of, size_t bytes, void *user)
 {
 	(void)bytes;
 	(void)user;
-	ask_note('a');
+	note_call('a');
 	ck_assert_int_eq(mam_pool_abandon(of), MAM_OK);
 	return true;
 }
@@ -348,7 +348,7 @@ START_TEST(default_pool_supports_callbacks)
 }
 END_TEST
 
-static _Atomic int in_it, go_on, taken_back;
+static _Atomic int in_it, go_on, removed;
 
 static bool lingers(struct mam_pool *of, size_t bytes, void *user)
 {
@@ -358,7 +358,7 @@ static bool lingers(struct mam_pool *of, size_t bytes, void *user)
 	atomic_store(&in_it, 1);
 	while (!atomic_load(&go_on))
 		usleep(1000);
-	ck_assert_int_eq(atomic_load(&taken_back), 0);
+	ck_assert_int_eq(atomic_load(&removed), 0);
 	return false;
 }
 
@@ -371,11 +371,11 @@ static void *request(void *unused)
 	return NULL;
 }
 
-static void *take_back(void *unused)
+static void *remove_callback(void *unused)
 {
 	(void)unused;
 	ck_assert_int_eq(mam_pool_off_oom(pool, lingers, NULL), MAM_OK);
-	atomic_store(&taken_back, 1);
+	atomic_store(&removed, 1);
 	return NULL;
 }
 
@@ -388,13 +388,13 @@ START_TEST(removal_waits_for_running_callback)
 	ck_assert_int_eq(pthread_create(&requester, NULL, request, NULL), 0);
 	while (!atomic_load(&in_it))
 		usleep(1000);
-	ck_assert_int_eq(pthread_create(&taker, NULL, take_back, NULL), 0);
+	ck_assert_int_eq(pthread_create(&taker, NULL, remove_callback, NULL), 0);
 	usleep(50000);
-	ck_assert_int_eq(atomic_load(&taken_back), 0);
+	ck_assert_int_eq(atomic_load(&removed), 0);
 	atomic_store(&go_on, 1);
 	pthread_join(requester, NULL);
 	pthread_join(taker, NULL);
-	ck_assert_int_eq(atomic_load(&taken_back), 1);
+	ck_assert_int_eq(atomic_load(&removed), 1);
 }
 END_TEST
 
@@ -432,7 +432,7 @@ static bool frees_a_spare(struct mam_pool *of, size_t bytes, void *user)
 	return place >= 0 && mam_free(of, blocks[place]) == MAM_OK;
 }
 
-static void *take_what_is_freed(void *count)
+static void *alloc_freed_blocks(void *count)
 {
 	for (int i = 0; i < ROOM; i++) {
 		void *block;
@@ -457,7 +457,7 @@ START_TEST(threads_run_callbacks_concurrently)
 	ck_assert_int_eq(mam_pool_on_oom(pool, frees_a_spare, NULL), MAM_OK);
 	for (int i = 0; i < THREADS; i++)
 		ck_assert_int_eq(
-			pthread_create(&threads[i], NULL, take_what_is_freed, (void *)&got), 0);
+			pthread_create(&threads[i], NULL, alloc_freed_blocks, (void *)&got), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	ck_assert_int_eq(got, ROOM);

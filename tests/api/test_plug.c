@@ -123,8 +123,8 @@ START_TEST(empty_cache_releases_free_memory)
 
 	start();
 	mam_torch_empty_cache(); /* no pool was used, so none is created */
-	block = take(64 * MIB, one);
-	give(block, one);
+	block = alloc(64 * MIB, one);
+	dealloc(block, one);
 	ck_assert_uint_ge(stats().physical_bytes, 64 * MIB);
 	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
 	mam_torch_empty_cache();
@@ -138,22 +138,22 @@ START_TEST(recorded_stream_delays_reuse)
 	void *block, *other[8];
 
 	start();
-	block = take(MIB, one);
+	block = alloc(MIB, one);
 	due = use(block, MIB, two);
 	mam_torch_record_stream(block, two);
-	give(block, one);
+	dealloc(block, one);
 	ck_assert_uint_lt(cuda.fake_clock(), due); /* no thread waited */
 	/* No stream gets the block now, neither its own nor the other one. */
 	for (int i = 0; i < 6; i++) {
-		other[i] = take(MIB, i % 3 == 0 ? one : i % 3 == 1 ? two : three);
+		other[i] = alloc(MIB, i % 3 == 0 ? one : i % 3 == 1 ? two : three);
 		ck_assert_ptr_ne(other[i], block);
 	}
 	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
-	other[6] = take(MIB, one);
-	other[7] = take(MIB, one);
+	other[6] = alloc(MIB, one);
+	other[7] = alloc(MIB, one);
 	ck_assert(other[6] == block || other[7] == block);
 	for (int i = 0; i < 8; i++)
-		give(other[i], i == 6 || i == 7 || i % 3 == 0 ? one : i % 3 == 1 ? two : three);
+		dealloc(other[i], i == 6 || i == 7 || i % 3 == 0 ? one : i % 3 == 1 ? two : three);
 	ck_assert_uint_eq(stats().live_blocks, 0);
 	ck_assert_str_eq(logged(), "");
 }
@@ -169,17 +169,17 @@ START_TEST(streams_do_not_wait_for_each_other)
 	void *block;
 
 	start();
-	block = take(MIB, one);
+	block = alloc(MIB, one);
 	due = use(block, MIB, two);
 	mam_torch_record_stream(block, two);
-	give(block, one);
+	dealloc(block, one);
 	/* One millisecond each from now, not after the other one's work. */
-	later = use(take(MIB, one), MIB, one);
+	later = use(alloc(MIB, one), MIB, one);
 	ck_assert_uint_lt(later, due + 900000);
-	later = use(take(MIB, three), MIB, three);
+	later = use(alloc(MIB, three), MIB, three);
 	ck_assert_uint_lt(later, due + 900000);
 	/* The legacy default stream waits for all blocking streams: these are non-blocking. */
-	later = use(take(MIB, NULL), MIB, NULL);
+	later = use(alloc(MIB, NULL), MIB, NULL);
 	ck_assert_uint_lt(later, due + 900000);
 }
 END_TEST
@@ -192,18 +192,18 @@ START_TEST(each_recorded_stream_delays_reuse)
 	for (int last = 0; last < 3; last++) {
 		struct CUstream_st *const streams[] = { one, two, three };
 
-		block = take(MIB, one);
+		block = alloc(MIB, one);
 		/* Recording twice has no further effect. */
 		for (int i = 0; i < 3; i++) {
 			mam_torch_record_stream(block, streams[i]);
 			mam_torch_record_stream(block, streams[i]);
 		}
 		use(block, MIB, streams[last]);
-		give(block, one);
+		dealloc(block, one);
 		for (int i = 0; i < 4; i++) {
-			other = take(MIB, three);
+			other = alloc(MIB, three);
 			ck_assert_int_eq(cuda.fake_pending((uintptr_t)other, MIB), 0);
-			give(other, three);
+			dealloc(other, three);
 		}
 		ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
 	}
@@ -217,15 +217,15 @@ START_TEST(recorded_streams_end_with_their_block)
 	void *block, *again;
 
 	start();
-	block = take(MIB, one);
+	block = alloc(MIB, one);
 	mam_torch_record_stream(block, two);
-	give(block, one);
+	dealloc(block, one);
 	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
-	again = take(MIB, one);
+	again = alloc(MIB, one);
 	ck_assert_ptr_eq(again, block);
 	use(again, MIB, two); /* an error of the program: it recorded no stream */
-	give(again, one);
-	ck_assert_ptr_eq(take(MIB, one), block);
+	dealloc(again, one);
+	ck_assert_ptr_eq(alloc(MIB, one), block);
 }
 END_TEST
 
@@ -237,21 +237,21 @@ START_TEST(recorded_stream_in_capture_stays_valid)
 	int status = -1;
 
 	start();
-	block = take(MIB, one);
+	block = alloc(MIB, one);
 	mam_torch_record_stream(block, two);
 	use(block, MIB, three); /* unfinished, so that the block would be pending */
 	mam_torch_record_stream(block, three);
 	ck_assert_int_eq(cuda.cuStreamBeginCapture_v2(two, _i), CUDA_SUCCESS);
-	give(block, one);
-	other = take(MIB, one);
+	dealloc(block, one);
+	other = alloc(MIB, one);
 	ck_assert_ptr_ne(other, block);
-	give(other, one); /* retried, without success */
+	dealloc(other, one); /* retried, without success */
 	ck_assert_uint_eq(stats().live_blocks, 1);
 	ck_assert_int_eq(cuda.cuStreamIsCapturing(two, &status), CUDA_SUCCESS);
 	ck_assert_int_eq(status, 1);
 	ck_assert_int_eq(cuda.cuStreamEndCapture(two, &graph), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuGraphDestroy(graph), CUDA_SUCCESS);
-	give(take(MIB, one), one); /* retried */
+	dealloc(alloc(MIB, one), one); /* retried */
 	ck_assert_uint_eq(stats().live_blocks, 0);
 	ck_assert_str_eq(logged(), "");
 }
@@ -264,17 +264,17 @@ START_TEST(destroyed_recorded_stream_is_waited_for)
 	if (_i == 1)
 		setenv("MAM_FREE", "stream", 1);
 	start();
-	block = take(MIB, one);
+	block = alloc(MIB, one);
 	use(block, MIB, two);
 	mam_torch_record_stream(block, two);
 	ck_assert_int_eq(cuda.cuStreamDestroy_v2(two), CUDA_SUCCESS);
 	if (_i == 2) /* the next stream gets its handle */
 		ck_assert_int_eq(cuda.cuStreamCreate(&two, 1), CUDA_SUCCESS);
-	give(block, one);
+	dealloc(block, one);
 	ck_assert_uint_eq(stats().live_blocks, 0);
-	other = take(MIB, one);
+	other = alloc(MIB, one);
 	ck_assert_int_eq(cuda.fake_pending((uintptr_t)other, MIB), 0);
-	give(other, one);
+	dealloc(other, one);
 }
 END_TEST
 
@@ -293,14 +293,14 @@ START_TEST(recorded_stream_of_other_device_delays_reuse)
 	ck_assert_int_eq(cuda.cuStreamCreate(&far, 1), CUDA_SUCCESS);
 	if (_i % 2)
 		ck_assert_int_eq(cuda.cuCtxSetCurrent(here), CUDA_SUCCESS);
-	block = take(MIB, one);
+	block = alloc(MIB, one);
 	use(block, MIB, far);
 	mam_torch_record_stream(block, far);
 	if (_i >= 2)
 		ck_assert_int_eq(cuda.cuStreamDestroy_v2(far), CUDA_SUCCESS);
-	give(block, one);
+	dealloc(block, one);
 	for (int i = 0; i < 8; i++)
-		ck_assert_int_eq(cuda.fake_pending((uintptr_t)take(MIB, one), MIB), 0);
+		ck_assert_int_eq(cuda.fake_pending((uintptr_t)alloc(MIB, one), MIB), 0);
 	ck_assert_uint_eq(stats().live_blocks, 8);
 	ck_assert_str_eq(logged(), "");
 }
@@ -313,9 +313,9 @@ START_TEST(exit_of_driver_logs_nothing)
 
 	setenv("FAKE_CUDA_FAIL_AT", "cuCtxGetCurrent:40+:4,cuStreamIsCapturing:40+:4", 1);
 	start();
-	block = take(MIB, one);
-	other = take(MIB, one);
-	third = take(MIB, NULL);
+	block = alloc(MIB, one);
+	other = alloc(MIB, one);
+	third = alloc(MIB, NULL);
 	mam_torch_record_stream(block, two);
 	for (int i = 0; i < 40; i++) {
 		struct CUctx_st *context;
@@ -324,9 +324,9 @@ START_TEST(exit_of_driver_logs_nothing)
 		cuda.cuCtxGetCurrent(&context);
 		cuda.cuStreamIsCapturing(one, &status);
 	}
-	give(block, one);
-	give(other, one);
-	give(third, NULL);
+	dealloc(block, one);
+	dealloc(other, one);
+	dealloc(third, NULL);
 	ck_assert_str_eq(logged(), "");
 }
 END_TEST
@@ -338,10 +338,10 @@ START_TEST(recorded_per_thread_stream_is_waited_for)
 	void *block;
 
 	start();
-	block = take(MIB, one);
+	block = alloc(MIB, one);
 	use(block, MIB, own);
 	mam_torch_record_stream(block, own);
-	give(block, one);
+	dealloc(block, one);
 	ck_assert_int_eq(cuda.fake_pending((uintptr_t)block, MIB), 0);
 	ck_assert_uint_eq(stats().live_blocks, 0);
 }
@@ -355,22 +355,22 @@ START_TEST(child_of_fork_gets_nothing_and_does_not_wait)
 	int status;
 
 	start();
-	block = take(MIB, one);
-	kept = take(MIB, one);
+	block = alloc(MIB, one);
+	kept = alloc(MIB, one);
 	mam_torch_record_stream(block, two);
 	child = fork();
 	if (child == 0) {
 		alarm(20);
-		give(block, one);
-		give(kept, one);
+		dealloc(block, one);
+		dealloc(kept, one);
 		mam_torch_record_stream(kept, two);
 		mam_torch_empty_cache();
 		_exit(mam_torch_pool_alloc((ssize_t)MIB, 0, one) ? 1 : 0);
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
-	give(block, one);
-	give(kept, one);
+	dealloc(block, one);
+	dealloc(kept, one);
 	ck_assert_uint_eq(stats().live_blocks, 0);
 }
 END_TEST
@@ -392,17 +392,17 @@ START_TEST(plugs_survive_failure_of_any_call)
 	start();
 	ck_assert_int_eq(cuda.cuThreadExchangeStreamCaptureMode(&mode), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuCtxGetCurrent(&before), CUDA_SUCCESS);
-	block = take(MIB, one);
+	block = alloc(MIB, one);
 	use(block, MIB, two);
 	mam_torch_record_stream(block, two);
 	cuda.fake_fail((unsigned long)_i, 1);
-	give(block, one);
+	dealloc(block, one);
 	/* Except if the call that restores the mode failed. */
 	is_mode_lost = cuda.fake_failed(name, sizeof(name)) != 0 &&
 		       strcmp(name, "cuThreadExchangeStreamCaptureMode") == 0;
 	cuda.fake_fail(0, 0);
 	for (int i = 0; i < 8; i++) {
-		other = take(MIB, i % 2 ? one : three);
+		other = alloc(MIB, i % 2 ? one : three);
 		ck_assert_int_eq(cuda.fake_pending((uintptr_t)other, MIB), 0);
 	}
 	ck_assert_int_eq(cuda.cuCtxGetCurrent(&after), CUDA_SUCCESS);
@@ -460,7 +460,7 @@ static void *play(void *argument)
 				mam_torch_record_stream(held[slot].block, other);
 			}
 			pthread_mutex_unlock(&users_lock);
-			give(held[slot].block, held[slot].stream);
+			dealloc(held[slot].block, held[slot].stream);
 			held[slot].block = NULL;
 			continue;
 		}
@@ -480,7 +480,7 @@ static void *play(void *argument)
 			cuda.cuStreamSynchronize(other);
 	}
 	for (int slot = 0; slot < SLOTS; slot++)
-		give(held[slot].block, held[slot].stream);
+		dealloc(held[slot].block, held[slot].stream);
 	return NULL;
 }
 

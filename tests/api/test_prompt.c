@@ -154,24 +154,24 @@ START_TEST(prompt_alloc_uses_memory_of_thread_caches)
 }
 END_TEST
 
-static struct mam_event told[8];
-static unsigned tellings;
+static struct mam_event events[8];
+static unsigned event_count;
 
 static void listen(const struct mam_event *event, void *user)
 {
 	(void)user;
-	ck_assert_uint_lt(tellings, COUNT_OF(told));
-	told[tellings++] = *event;
+	ck_assert_uint_lt(event_count, COUNT_OF(events));
+	events[event_count++] = *event;
 }
 
-static void was_told(enum mam_event_kind kind, const void *address, size_t bytes)
+static void expect_event(enum mam_event_kind kind, const void *address, size_t bytes)
 {
-	ck_assert_uint_eq(tellings, 1);
-	ck_assert_int_eq(told[0].kind, kind);
-	ck_assert_ptr_eq(told[0].pool, pool);
-	ck_assert_ptr_eq(told[0].address, address);
-	ck_assert_uint_eq(told[0].bytes, bytes);
-	tellings = 0;
+	ck_assert_uint_eq(event_count, 1);
+	ck_assert_int_eq(events[0].kind, kind);
+	ck_assert_ptr_eq(events[0].pool, pool);
+	ck_assert_ptr_eq(events[0].address, address);
+	ck_assert_uint_eq(events[0].bytes, bytes);
+	event_count = 0;
 }
 
 START_TEST(prompt_calls_emit_events)
@@ -181,20 +181,20 @@ START_TEST(prompt_calls_emit_events)
 	make_pool(_i == 0 ? MAM_CACHE_ON : MAM_CACHE_OFF);
 	ck_assert(mam_event_subscribe(listen, NULL));
 	block = prompt(5000);
-	was_told(MAM_EVENT_ALLOC, block, 5000);
+	expect_event(MAM_EVENT_ALLOC, block, 5000);
 	ck_assert_int_eq(mam_prompt_alloc(pool, 5 * MIB, 0, PATIENCE_NS, &none),
 			 MAM_ERROR_OUT_OF_MEMORY);
-	was_told(MAM_EVENT_FAIL, NULL, 5 * MIB);
+	expect_event(MAM_EVENT_FAIL, NULL, 5 * MIB);
 	ck_assert_int_eq(mam_prompt_free(pool, block), MAM_OK);
-	was_told(MAM_EVENT_FREE, block, 5000);
+	expect_event(MAM_EVENT_FREE, block, 5000);
 	ck_assert_int_eq(mam_prompt_alloc_here(pool, 5 * MIB, 0, &none), MAM_ERROR_WOULD_WAIT);
-	ck_assert_uint_eq(tellings, 0);
+	ck_assert_uint_eq(event_count, 0);
 	ck_assert_int_eq(mam_prompt_alloc_here(pool, 600, 0, &none), MAM_OK);
-	was_told(MAM_EVENT_ALLOC, none, 600);
+	expect_event(MAM_EVENT_ALLOC, none, 600);
 	ck_assert_int_eq(mam_prompt_free(pool, none), MAM_OK);
-	was_told(MAM_EVENT_FREE, none, 600);
+	expect_event(MAM_EVENT_FREE, none, 600);
 	ck_assert_int_eq(mam_prompt_free(pool, block), MAM_ERROR_DOUBLE_FREE);
-	ck_assert_uint_eq(tellings, 0);
+	ck_assert_uint_eq(event_count, 0);
 	ck_assert(mam_event_unsubscribe(listen, NULL));
 }
 END_TEST

@@ -273,7 +273,7 @@ END_TEST
 
 static _Atomic int over;
 
-static void *grow_and_give_back(void *user)
+static void *grow_and_trim(void *user)
 {
 	struct mam_pool *pool = user;
 
@@ -298,8 +298,7 @@ START_TEST(threads_never_exceed_quota_together)
 	ck_assert_int_eq(mam_quota_create(4 * MIB, &quota), MAM_OK);
 	for (int i = 0; i < THREADS; i++) {
 		pools[i] = join(NULL);
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, grow_and_give_back, pools[i]),
-				 0);
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, grow_and_trim, pools[i]), 0);
 	}
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);

@@ -86,14 +86,14 @@ START_TEST(failed_creation_uses_no_handle)
 	static struct stub stub; /* still reachable at exit, for leak checkers */
 
 	stub_init(&stub);
-	stub.grow_answer = MAM_ERROR_OUT_OF_MEMORY;
+	stub.grow_status = MAM_ERROR_OUT_OF_MEMORY;
 	attr.chunk_bytes = 1 << 20;
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(mam_pool_create_on(&stub.source, &attr, &pool),
 				 MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_ptr_eq(pool, first);
 	ck_assert_uint_eq(stub.grows, 3);
-	stub.grow_answer = MAM_OK;
+	stub.grow_status = MAM_OK;
 	ck_assert_int_eq(mam_pool_create_on(&stub.source, &attr, &pool), MAM_OK);
 	ck_assert_uint_eq(mam_slots_number(pool), mam_slots_number(first) + 1);
 }
@@ -227,18 +227,18 @@ static void count_created(const struct mam_event *event, void *user)
 		atomic_fetch_add(&created, 1);
 }
 
-static void *ask_for_default(void *answer)
+static void *create_default(void *result)
 {
 	pthread_barrier_wait(&start);
-	if (mam_pool_default(MAM_DEVICE_CURRENT, answer) != MAM_OK)
-		*(struct mam_pool **)answer = NULL;
+	if (mam_pool_default(MAM_DEVICE_CURRENT, result) != MAM_OK)
+		*(struct mam_pool **)result = NULL;
 	return NULL;
 }
 
 START_TEST(threads_that_race_for_default_get_one_pool)
 {
 	pthread_t threads[THREADS];
-	struct mam_pool *answers[THREADS];
+	struct mam_pool *results[THREADS];
 
 	setenv("MAM_SOURCE", "host", 1);
 	ck_assert(mam_event_subscribe(count_created, NULL));
@@ -246,15 +246,15 @@ START_TEST(threads_that_race_for_default_get_one_pool)
 		pthread_barrier_init(&start, NULL, THREADS);
 		for (int i = 0; i < THREADS; i++)
 			ck_assert_int_eq(
-				pthread_create(&threads[i], NULL, ask_for_default, &answers[i]), 0);
+				pthread_create(&threads[i], NULL, create_default, &results[i]), 0);
 		for (int i = 0; i < THREADS; i++)
 			pthread_join(threads[i], NULL);
 		pthread_barrier_destroy(&start);
-		ck_assert_ptr_nonnull(answers[0]);
+		ck_assert_ptr_nonnull(results[0]);
 		for (int i = 1; i < THREADS; i++)
-			ck_assert_ptr_eq(answers[i], answers[0]);
+			ck_assert_ptr_eq(results[i], results[0]);
 		ck_assert_uint_eq(created, round);
-		ck_assert_int_eq(mam_pool_destroy(answers[0]), MAM_OK);
+		ck_assert_int_eq(mam_pool_destroy(results[0]), MAM_OK);
 	}
 }
 END_TEST

@@ -39,7 +39,7 @@ static inline struct mam_stats numbers(struct mam_pool *pool)
 	return stats;
 }
 
-static inline void *get(struct mam_pool *pool, size_t bytes)
+static inline void *pool_alloc(struct mam_pool *pool, size_t bytes)
 {
 	void *block = NULL;
 
@@ -48,7 +48,7 @@ static inline void *get(struct mam_pool *pool, size_t bytes)
 	return block;
 }
 
-static inline void put(struct mam_pool *pool, void *block)
+static inline void pool_free(struct mam_pool *pool, void *block)
 {
 	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
 }

@@ -158,7 +158,7 @@ static void *own_a_cache(void *argument)
 {
 	struct other *other = argument;
 
-	put(other->pool, get(other->pool, 512));
+	pool_free(other->pool, pool_alloc(other->pool, 512));
 	pthread_barrier_wait(&other->ready);
 	pthread_barrier_wait(&other->done);
 	return NULL;

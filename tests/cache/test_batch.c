@@ -92,18 +92,18 @@ END_TEST
 START_TEST(peaks_never_exceed_existing_blocks)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = MIB });
-	struct mam_tally told = { 0 }, other = { 0 };
+	struct mam_tally reported = { 0 }, other = { 0 };
 	void *block, *more[2];
 	size_t got;
 
-	ck_assert_int_eq(mam_pool_alloc_batch(f->pool, 1024, 0, &told, &block, 2, more, &got),
+	ck_assert_int_eq(mam_pool_alloc_batch(f->pool, 1024, 0, &reported, &block, 2, more, &got),
 			 MAM_OK);
 	for (int i = 0; i < 10; i++) {
-		mam_tally_alloc(&told, 1000, 1024);
+		mam_tally_alloc(&reported, 1000, 1024);
 		mam_tally_free(&other, 1000, 1024);
 	}
-	mam_pool_meet(f->pool, &told);
-	ck_assert_int_eq(mam_pool_alloc_batch(f->pool, 512, 0, &told, &block, 0, more, &got),
+	mam_pool_meet(f->pool, &reported);
+	ck_assert_int_eq(mam_pool_alloc_batch(f->pool, 512, 0, &reported, &block, 0, more, &got),
 			 MAM_OK);
 	ck_assert_uint_eq(stats_of(f).peak_live_blocks, 4);
 	ck_assert_uint_eq(stats_of(f).peak_live_bytes, 3 * 1024 + 512);
@@ -128,7 +128,7 @@ START_TEST(fresh_space_is_refused_above_limit)
 	ck_assert_uint_eq(tally.high_bytes, 64 * KIB);
 	ck_assert_int_eq(mam_pool_alloc_below(f->pool, 64 * KIB, 0, &tally, 64 * KIB, &second),
 			 MAM_OK);
-	give(f, first);
+	dealloc(f, first);
 	/* A free block that fits is not fresh memory. */
 	ck_assert_int_eq(mam_pool_alloc_below(f->pool, 64 * KIB, 0, &tally, 0, &third), MAM_OK);
 	ck_assert_ptr_eq(third, first);

@@ -20,14 +20,14 @@ static void begin(void)
 
 START_TEST(freed_block_is_reused_without_pool)
 {
-	void *block = get(pool, 300);
+	void *block = pool_alloc(pool, 300);
 
-	put(pool, block);
+	pool_free(pool, block);
 	ck_assert_uint_eq(numbers(pool).cached_blocks, 1);
-	ck_assert_ptr_eq(get(pool, 512), block); /* rounds up to the same granule */
+	ck_assert_ptr_eq(pool_alloc(pool, 512), block); /* rounds up to the same granule */
 	ck_assert_uint_eq(numbers(pool).cached_blocks, 0);
 	ck_assert_uint_eq(numbers(pool).live_bytes, 512);
-	put(NULL, block);
+	pool_free(NULL, block);
 	ck_assert_uint_eq(numbers(pool).allocs, 2);
 	ck_assert_uint_eq(numbers(pool).frees, 2);
 	done_with(pool);
@@ -36,19 +36,19 @@ END_TEST
 
 START_TEST(block_up_to_an_eighth_larger_is_reused)
 {
-	void *block = get(pool, 90 * KIB), *next;
+	void *block = pool_alloc(pool, 90 * KIB), *next;
 	size_t bytes;
 
-	put(pool, block);
-	ck_assert_ptr_eq(get(pool, 80 * KIB), block);
+	pool_free(pool, block);
+	ck_assert_ptr_eq(pool_alloc(pool, 80 * KIB), block);
 	ck_assert_int_eq(mam_usable_size(pool, block, &bytes), MAM_OK);
 	ck_assert_uint_eq(bytes, 90 * KIB);
 	ck_assert_uint_eq(numbers(pool).live_bytes, 80 * KIB);
 	ck_assert_uint_eq(numbers(pool).live_rounded_bytes, 90 * KIB);
-	put(pool, block);
-	next = get(pool, 79 * KIB);
+	pool_free(pool, block);
+	next = pool_alloc(pool, 79 * KIB);
 	ck_assert_ptr_ne(next, block);
-	put(pool, next);
+	pool_free(pool, next);
 	done_with(pool);
 }
 END_TEST
@@ -56,22 +56,22 @@ END_TEST
 /* Operations without the pool are counted before the next one with it. */
 START_TEST(free_that_bypasses_cache_keeps_peak_correct)
 {
-	void *block = get(pool, 64 * KIB), *large = NULL;
+	void *block = pool_alloc(pool, 64 * KIB), *large = NULL;
 
-	put(pool, block);
+	pool_free(pool, block);
 	ck_assert_uint_eq(numbers(pool).live_bytes, 0);
 	ck_assert_int_eq(mam_malloc_async(pool, MIB, NULL, &large), MAM_OK);
-	ck_assert_ptr_eq(get(pool, 64 * KIB), block);
+	ck_assert_ptr_eq(pool_alloc(pool, 64 * KIB), block);
 	ck_assert_int_eq(mam_free_async(pool, large, NULL), MAM_OK);
 	ck_assert_uint_eq(numbers(pool).peak_live_bytes, MIB + 64 * KIB);
-	put(pool, block);
+	pool_free(pool, block);
 	done_with(pool);
 }
 END_TEST
 
 START_TEST(misuse_has_same_statuses_as_without_cache)
 {
-	char *block = get(pool, 4096), *large = get(pool, 48 * KIB);
+	char *block = pool_alloc(pool, 4096), *large = pool_alloc(pool, 48 * KIB);
 	struct mam_pool *stranger = cached_pool(MIB), *owner;
 	struct mam_segment_info segment = { .size = sizeof(segment) };
 	size_t bytes;
@@ -80,8 +80,8 @@ START_TEST(misuse_has_same_statuses_as_without_cache)
 	ck_assert_int_eq(mam_free(pool, block + 1), MAM_ERROR_INTERIOR);
 	ck_assert_int_eq(mam_free(pool, large + 512), MAM_ERROR_INTERIOR);
 	ck_assert_int_eq(mam_free(stranger, block), MAM_ERROR_NOT_OWNED);
-	put(pool, block);
-	put(pool, large);
+	pool_free(pool, block);
+	pool_free(pool, large);
 	for (int i = 0; i < 2; i++) { /* cached at first, then not */
 		ck_assert_int_eq(mam_free(pool, block), MAM_ERROR_DOUBLE_FREE);
 		ck_assert_int_eq(mam_free(NULL, block), MAM_ERROR_DOUBLE_FREE);
@@ -125,29 +125,30 @@ static bool count(const struct mam_segment_info *segment, void *user)
 
 START_TEST(walk_reports_blocks_of_callers_only)
 {
-	void *first = get(pool, 1000), *second = get(pool, 600), *third = get(pool, 90 * KIB);
+	void *first = pool_alloc(pool, 1000), *second = pool_alloc(pool, 600),
+	     *third = pool_alloc(pool, 90 * KIB);
 
-	put(pool, first);
-	first = get(pool, 1024);
-	put(pool, second);
+	pool_free(pool, first);
+	first = pool_alloc(pool, 1024);
+	pool_free(pool, second);
 	ck_assert_int_eq(mam_pool_walk(pool, count, NULL), MAM_OK);
 	ck_assert_uint_eq(live_seen, 2);
 	ck_assert_uint_eq(requested_seen, 1024 + 90 * KIB);
 	ck_assert_uint_eq(free_seen, 2); /* memory of the second one, and the rest of the chunk */
-	put(pool, first);
-	put(pool, third);
+	pool_free(pool, first);
+	pool_free(pool, third);
 	done_with(pool);
 }
 END_TEST
 
 START_TEST(retired_block_bypasses_cache)
 {
-	void *block = get(pool, 1000);
+	void *block = pool_alloc(pool, 1000);
 	size_t bytes, reclaimed;
 	uint64_t ticket;
 
-	put(pool, block);
-	block = get(pool, 700);
+	pool_free(pool, block);
+	block = pool_alloc(pool, 700);
 	ck_assert_int_eq(mam_pool_retire(pool, block, &ticket, &bytes), MAM_OK);
 	ck_assert_uint_eq(bytes, 1024);
 	ck_assert_uint_eq(numbers(pool).live_bytes, 0);
@@ -179,11 +180,11 @@ START_TEST(statistics_match_pool_without_cache)
 		size_t bytes = (size_t)random() % ((size_t)512 << random() % 13) + 1;
 
 		if (with[slot]) {
-			put(pool, with[slot]);
-			put(plain, without[slot]);
+			pool_free(pool, with[slot]);
+			pool_free(plain, without[slot]);
 		}
-		with[slot] = get(pool, bytes);
-		without[slot] = get(plain, bytes);
+		with[slot] = pool_alloc(pool, bytes);
+		without[slot] = pool_alloc(plain, bytes);
 		if (step % (STEPS / 50) == 0) {
 			struct mam_stats ours = numbers(pool), theirs = numbers(plain);
 
@@ -203,9 +204,9 @@ START_TEST(statistics_match_pool_without_cache)
 	}
 	for (size_t slot = 0; slot < SLOTS; slot++) {
 		if (with[slot])
-			put(pool, with[slot]);
+			pool_free(pool, with[slot]);
 		if (without[slot])
-			put(plain, without[slot]);
+			pool_free(plain, without[slot]);
 	}
 	done_with(pool);
 	done_with(plain);
@@ -217,18 +218,18 @@ START_TEST(uncacheable_blocks_go_to_pool)
 	void *aligned, *again, *now;
 
 	ck_assert_int_eq(mam_malloc_aligned(pool, 1000, 4096, &aligned), MAM_OK);
-	put(pool, aligned);
+	pool_free(pool, aligned);
 	ck_assert_uint_eq(numbers(pool).cached_blocks, 0);
-	put(pool, get(pool, MIB + 1));
+	pool_free(pool, pool_alloc(pool, MIB + 1));
 	ck_assert_uint_eq(numbers(pool).cached_blocks, 0);
-	put(pool, get(pool, MIB));
+	pool_free(pool, pool_alloc(pool, MIB));
 	ck_assert_uint_eq(numbers(pool).cached_blocks, 1);
 	ck_assert_int_eq(mam_malloc_aligned(pool, MIB, 512, &again), MAM_OK);
 	ck_assert_uint_eq(numbers(pool).cached_blocks, 0);
-	put(pool, again);
+	pool_free(pool, again);
 	ck_assert_int_eq(mam_pool_alloc_nowait(pool, MIB, 0, &now), MAM_OK);
 	ck_assert_ptr_eq(now, again);
-	put(pool, now);
+	pool_free(pool, now);
 	done_with(pool);
 }
 END_TEST
@@ -246,48 +247,48 @@ START_TEST(granule_decides_cached_sizes)
 		attr.chunk_bytes = 64 * MIB;
 		attr.granule = granules[i];
 		ck_assert_int_eq(mam_pool_create(&attr, &other), MAM_OK);
-		block = get(other, 1);
-		put(other, block);
+		block = pool_alloc(other, 1);
+		pool_free(other, block);
 		ck_assert_uint_eq(numbers(other).cached_blocks,
 				  granules[i] >= 512 && granules[i] <= MIB);
-		ck_assert_ptr_eq(get(other, granules[i]), block);
+		ck_assert_ptr_eq(pool_alloc(other, granules[i]), block);
 		ck_assert_uint_eq(numbers(other).live_rounded_bytes, granules[i]);
-		put(other, block);
+		pool_free(other, block);
 		done_with(other);
 	}
 	done_with(pool);
 }
 END_TEST
 
-static size_t told[2];
+static size_t reported[2];
 
 static void listen(const struct mam_event *event, void *user)
 {
 	(void)user;
 	if (event->kind == MAM_EVENT_ALLOC)
-		told[0] += event->bytes;
+		reported[0] += event->bytes;
 	else if (event->kind == MAM_EVENT_FREE)
-		told[1] += event->bytes;
+		reported[1] += event->bytes;
 }
 
 START_TEST(listeners_get_all_events)
 {
-	void *block = get(pool, 700);
+	void *block = pool_alloc(pool, 700);
 
 	ck_assert(mam_event_subscribe(listen, NULL));
-	put(pool, block);
+	pool_free(pool, block);
 	for (size_t bytes = 600; bytes < 610; bytes++)
-		put(pool, get(pool, bytes));
+		pool_free(pool, pool_alloc(pool, bytes));
 	ck_assert(mam_event_unsubscribe(listen, NULL));
-	ck_assert_uint_eq(told[0], 6045);
-	ck_assert_uint_eq(told[1], 6045 + 700);
+	ck_assert_uint_eq(reported[0], 6045);
+	ck_assert_uint_eq(reported[1], 6045 + 700);
 	done_with(pool);
 }
 END_TEST
 
 START_TEST(addresses_are_reused_by_other_pool)
 {
-	void *block = get(pool, 5000), *theirs = NULL;
+	void *block = pool_alloc(pool, 5000), *theirs = NULL;
 	struct mam_pool *next = NULL;
 
 	ck_assert_int_eq(mam_pool_abandon(pool), MAM_OK); /* with a live block: its tag stays */
@@ -295,11 +296,11 @@ START_TEST(addresses_are_reused_by_other_pool)
 	ck_assert_int_eq(mam_free(NULL, block), MAM_ERROR_NOT_OWNED);
 	for (int i = 0; i < 8 && !next; i++) {
 		next = cached_pool(64 * MIB);
-		theirs = get(next, 5000);
-		put(next, theirs);
-		theirs = get(next, 5000);
+		theirs = pool_alloc(next, 5000);
+		pool_free(next, theirs);
+		theirs = pool_alloc(next, 5000);
 		ck_assert_int_eq(mam_free(pool, theirs), MAM_ERROR_DESTROYED);
-		put(NULL, theirs);
+		pool_free(NULL, theirs);
 	}
 	done_with(next);
 }
@@ -323,9 +324,9 @@ START_TEST(cache_is_smaller_on_mapped_memory)
 	pool_attr.cache = MAM_CACHE_ON;
 	ck_assert_int_eq(mam_pool_create_on(source, &pool_attr, &mapped), MAM_OK);
 	for (int i = 0; i < 20; i++)
-		block[i] = get(mapped, MIB);
+		block[i] = pool_alloc(mapped, MIB);
 	for (int i = 0; i < 20; i++)
-		put(mapped, block[i]);
+		pool_free(mapped, block[i]);
 	ck_assert_uint_le(numbers(mapped).cached_bytes, row[_i].max_mib * MIB);
 	ck_assert_uint_ge(numbers(mapped).cached_bytes, row[_i].max_mib * MIB / 2);
 	done_with(mapped);
@@ -350,15 +351,15 @@ START_TEST(frees_that_bypass_cache_release_above_spare)
 	attr.spare_bytes = MIB;
 	ck_assert_int_eq(mam_pool_create(&attr, &own), MAM_OK);
 	for (int i = 0; i < 8; i++)
-		large[i] = get(own, MIB);
+		large[i] = pool_alloc(own, MIB);
 	for (int i = 0; i < 8; i++)
-		put(own, large[i]);
+		pool_free(own, large[i]);
 	ck_assert_uint_eq(numbers(own).reserved_bytes, MIB);
 	for (int i = 0; i < 4096; i++)
-		small[i] = get(own, 8192);
+		small[i] = pool_alloc(own, 8192);
 	ck_assert_uint_ge(numbers(own).reserved_bytes, 32 * MIB);
 	for (int i = 0; i < 4096; i++)
-		put(own, small[i]);
+		pool_free(own, small[i]);
 	/* Cached memory is not free; evicted memory was. */
 	ck_assert_uint_lt(numbers(own).reserved_bytes, 32 * MIB);
 	ck_assert_uint_le(numbers(own).reserved_bytes, numbers(own).cached_bytes + 4 * MIB);

@@ -10,60 +10,60 @@
 
 #define BLOCKS 40
 
-struct giver {
+struct sharer {
 	struct mam_pool *pool;
-	pthread_barrier_t given, seen;
+	pthread_barrier_t handed, seen;
 	void *blocks[BLOCKS];
 };
 
 /* The second round comes from the cache, and the pool does not count it yet. */
-static void *give_away(void *argument)
+static void *share_blocks(void *argument)
 {
-	struct giver *giver = argument;
+	struct sharer *sharer = argument;
 
 	for (int round = 0; round < 2; round++) {
 		for (size_t i = 0; i < BLOCKS; i++)
-			giver->blocks[i] = get(giver->pool, 2048);
+			sharer->blocks[i] = pool_alloc(sharer->pool, 2048);
 		for (size_t i = 0; round == 0 && i < BLOCKS; i++)
-			put(giver->pool, giver->blocks[i]);
+			pool_free(sharer->pool, sharer->blocks[i]);
 		if (round == 0)
-			(void)numbers(giver->pool);
+			(void)numbers(sharer->pool);
 	}
-	pthread_barrier_wait(&giver->given);
-	pthread_barrier_wait(&giver->seen);
+	pthread_barrier_wait(&sharer->handed);
+	pthread_barrier_wait(&sharer->seen);
 	return NULL;
 }
 
 START_TEST(free_reported_before_its_alloc_makes_no_peak)
 {
 	struct mam_stats stats = { .size = sizeof(stats) };
-	struct giver giver = { .pool = cached_pool(4 * MIB) };
+	struct sharer sharer = { .pool = cached_pool(4 * MIB) };
 	pthread_t thread;
 	void *block;
 
-	pthread_barrier_init(&giver.given, NULL, 2);
-	pthread_barrier_init(&giver.seen, NULL, 2);
-	ck_assert_int_eq(pthread_create(&thread, NULL, give_away, &giver), 0);
-	pthread_barrier_wait(&giver.given);
+	pthread_barrier_init(&sharer.handed, NULL, 2);
+	pthread_barrier_init(&sharer.seen, NULL, 2);
+	ck_assert_int_eq(pthread_create(&thread, NULL, share_blocks, &sharer), 0);
+	pthread_barrier_wait(&sharer.handed);
 	for (size_t i = 0; i < BLOCKS; i++)
-		put(giver.pool, giver.blocks[i]);
-	block = get(giver.pool, 512 * KIB); /* from the pool: this reports the frees */
+		pool_free(sharer.pool, sharer.blocks[i]);
+	block = pool_alloc(sharer.pool, 512 * KIB); /* from the pool: this reports the frees */
 	/* Otherwise this test proves nothing. */
-	ck_assert_int_lt((int64_t)giver.pool->counts.live_blocks, 0);
-	mam_lock_take(&giver.pool->lock);
-	ck_assert_ptr_null(mam_pool_fault_locked(giver.pool));
-	mam_lock_release(&giver.pool->lock);
-	put(giver.pool, get(giver.pool, 768 * KIB));
-	stats = numbers(giver.pool);
+	ck_assert_int_lt((int64_t)sharer.pool->counts.live_blocks, 0);
+	mam_lock_take(&sharer.pool->lock);
+	ck_assert_ptr_null(mam_pool_fault_locked(sharer.pool));
+	mam_lock_release(&sharer.pool->lock);
+	pool_free(sharer.pool, pool_alloc(sharer.pool, 768 * KIB));
+	stats = numbers(sharer.pool);
 	ck_assert_uint_eq(stats.live_blocks, 1);
 	ck_assert_uint_eq(stats.live_rounded_bytes, 512 * KIB);
 	ck_assert_uint_le(stats.peak_live_blocks, 2 * BLOCKS);
 	ck_assert_uint_le(stats.peak_live_bytes, 4 * MIB);
 	ck_assert_uint_le(stats.peak_live_rounded_bytes, 4 * MIB);
-	put(giver.pool, block);
-	pthread_barrier_wait(&giver.seen);
+	pool_free(sharer.pool, block);
+	pthread_barrier_wait(&sharer.seen);
 	pthread_join(thread, NULL);
-	done_with(giver.pool);
+	done_with(sharer.pool);
 }
 END_TEST
 

@@ -23,9 +23,9 @@ static void fill(struct mam_pool *pool, size_t blocks, size_t bytes)
 	void *held[256];
 
 	for (size_t i = 0; i < blocks; i++)
-		held[i] = get(pool, bytes);
+		held[i] = pool_alloc(pool, bytes);
 	for (size_t i = 0; i < blocks; i++)
-		put(pool, held[i]);
+		pool_free(pool, held[i]);
 }
 
 static void *help(void *argument)
@@ -89,11 +89,11 @@ START_TEST(pool_empties_caches_before_growth)
 
 	helper_start(&helper, pool, 128, 8192); /* the lowest MiB */
 	ck_assert_uint_ge(numbers(pool).cached_bytes, MIB / 2);
-	block = get(pool, 4 * MIB - 64 * KIB);
+	block = pool_alloc(pool, 4 * MIB - 64 * KIB);
 	stats = numbers(pool);
 	ck_assert_uint_eq(stats.cached_blocks, 0);
 	ck_assert_uint_eq(stats.grows, 1);
-	put(pool, block);
+	pool_free(pool, block);
 	helper_end(&helper);
 	done_with(pool);
 }
@@ -142,11 +142,11 @@ START_TEST(pool_with_cached_blocks_can_be_destroyed)
 {
 	struct mam_pool *pool = cached_pool(64 * MIB);
 	struct helper helper;
-	void *block = get(pool, 100), *none = pool;
+	void *block = pool_alloc(pool, 100), *none = pool;
 
 	helper_start(&helper, pool, 100, 4096);
 	ck_assert_int_eq(mam_pool_destroy(pool), MAM_ERROR_LIVE_BLOCKS);
-	put(pool, block);
+	pool_free(pool, block);
 	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
 	ck_assert_int_eq(mam_malloc(pool, 100, &none), MAM_ERROR_DESTROYED);
 	ck_assert_int_eq(mam_malloc(pool, 4096, &none), MAM_ERROR_DESTROYED);
@@ -213,15 +213,16 @@ START_TEST(fresh_space_is_used_only_after_caches_are_empty)
 	void *blocks[64];
 
 	for (size_t i = 0; i < 64; i++)
-		blocks[i] = get(pool, MIB);
+		blocks[i] = pool_alloc(pool, MIB);
 	high = numbers(pool).high_water_bytes;
 	for (size_t i = 0; i < 64; i++)
-		put(pool, blocks[i]); /* some to the pool; the last ones stay cached between them */
+		pool_free(pool,
+			  blocks[i]); /* some to the pool; the last ones stay cached between them */
 	ck_assert_uint_gt(numbers(pool).cached_blocks, 0);
-	blocks[0] = get(pool, 60 * MIB);
+	blocks[0] = pool_alloc(pool, 60 * MIB);
 	ck_assert_uint_eq(numbers(pool).high_water_bytes, high);
 	ck_assert_uint_eq(numbers(pool).cached_blocks, 0);
-	put(pool, blocks[0]);
+	pool_free(pool, blocks[0]);
 	done_with(pool);
 }
 END_TEST
@@ -240,12 +241,12 @@ static void *free_it(void *pair)
 START_TEST(race_of_two_frees_corrupts_no_metadata)
 {
 	struct mam_pool *pool = cached_pool(64 * MIB);
-	void *blocks[20], *kept = get(pool, 3000);
+	void *blocks[20], *kept = pool_alloc(pool, 3000);
 	struct mam_stats stats;
 
 	setenv("MAM_LOG_FILE", "/dev/null", 1);
 	for (size_t i = 0; i < 20; i++)
-		blocks[i] = get(pool, 40 * KIB * (i % 2) + 512);
+		blocks[i] = pool_alloc(pool, 40 * KIB * (i % 2) + 512);
 	for (size_t i = 0; i < 20; i++) {
 		void *pair[] = { pool, blocks[i] };
 		mam_tag_word *tag;
@@ -255,7 +256,7 @@ START_TEST(race_of_two_frees_corrupts_no_metadata)
 		tag = mam_tag_live_at((uintptr_t)blocks[i], mam_tcache_find(pool)->live_key,
 				      &value);
 		ck_assert_ptr_nonnull(tag);
-		put(pool, blocks[i]);
+		pool_free(pool, blocks[i]);
 		if (i != 4 && i != 15)
 			continue;
 		mam_tag_write(tag, value);
@@ -268,7 +269,7 @@ START_TEST(race_of_two_frees_corrupts_no_metadata)
 	ck_assert_uint_eq(stats.live_blocks, 1);
 	ck_assert_uint_eq(stats.live_bytes, 3000);
 	ck_assert_uint_eq(stats.segments, 2); /* all others are merged */
-	put(pool, kept);
+	pool_free(pool, kept);
 	done_with(pool);
 }
 END_TEST

@@ -68,8 +68,8 @@ START_TEST(cache_works_with_any_amount_of_host_memory)
 	}
 	release();
 	ck_assert_uint_eq(numbers(pool).live_blocks, 0);
-	block = get(pool, 512);
-	put(pool, block);
+	block = pool_alloc(pool, 512);
+	pool_free(pool, block);
 	ck_assert_uint_ge(numbers(pool).cached_blocks, 1); /* memory is available again */
 	done_with(pool);
 }

@@ -139,7 +139,7 @@ START_TEST(no_two_threads_own_same_byte)
 	ck_assert_uint_eq(stats.live_blocks, SLOTS);
 	for (size_t i = 0; i < SLOTS; i++) {
 		stats.live_bytes -= slots[i].bytes;
-		put(pool, slots[i].base);
+		pool_free(pool, slots[i].base);
 	}
 	ck_assert_uint_eq(stats.live_bytes, 0);
 	ck_assert_uint_eq(numbers(pool).frees, (uint64_t)THREADS * STEPS);

@@ -24,7 +24,7 @@ static void on_host(void)
 	setenv("MAM_LOG_FILE", "/dev/null", 1);
 }
 
-static void *take(size_t bytes)
+static void *alloc(size_t bytes)
 {
 	void *block = NULL;
 
@@ -49,13 +49,13 @@ START_TEST(explicit_creation_uses_given_size)
 	void *first, *second;
 
 	ck_assert_int_eq(MAM_Create(16 * MIB), SUCCESS);
-	first = take(MIB);
-	second = take(15 * MIB);
+	first = alloc(MIB);
+	second = alloc(15 * MIB);
 	ck_assert_uint_eq(stats_at(first).reserved_bytes, 16 * MIB);
 	ck_assert_int_eq(MAM_CudaFree(first), SUCCESS);
 	ck_assert_int_eq(MAM_CudaFree(second), SUCCESS);
 	/* Created explicitly, so it outlives its last block. */
-	first = take(16 * MIB);
+	first = alloc(16 * MIB);
 	ck_assert_int_eq(MAM_CudaFree(first), SUCCESS);
 	ck_assert_int_eq(MAM_Destroy(), SUCCESS);
 	ck_assert_int_eq(MAM_Destroy(), STATE);
@@ -67,7 +67,7 @@ START_TEST(automatic_creation_takes_largest_chunk)
 	void *block;
 
 	ck_assert_int_eq(MAM_Create_auto(), SUCCESS);
-	block = take(1);
+	block = alloc(1);
 	ck_assert_uint_ge(stats_at(block).reserved_bytes, (size_t)75 << 30);
 	ck_assert_int_eq(MAM_CudaFree(block), SUCCESS);
 	ck_assert_int_eq(MAM_Destroy(), SUCCESS);
@@ -80,8 +80,8 @@ START_TEST(lazy_environment_ends_with_last_block)
 	void *first, *second;
 
 	for (int round = 0; round < 3; round++) {
-		first = take(MIB);
-		second = take(MIB);
+		first = alloc(MIB);
+		second = alloc(MIB);
 		ck_assert_uint_ge(stats_at(first).reserved_bytes, (size_t)75 << 30);
 		ck_assert_int_eq(MAM_CudaFree(first), SUCCESS);
 		ck_assert_int_eq(mam_owner(second, &pool, NULL), MAM_OK);
@@ -100,12 +100,12 @@ START_TEST(second_creation_is_refused_and_keeps_first)
 	ck_assert_int_eq(MAM_Create(MIB), SUCCESS);
 	ck_assert_int_eq(MAM_Create(2 * MIB), STATE);
 	ck_assert_int_eq(MAM_Create_auto(), STATE);
-	block = take(MIB);
+	block = alloc(MIB);
 	ck_assert_uint_eq(stats_at(block).reserved_bytes, MIB);
 	ck_assert_int_eq(MAM_CudaFree(block), SUCCESS);
 	ck_assert_int_eq(MAM_Destroy(), SUCCESS);
 
-	block = take(1); /* a lazily created one counts too */
+	block = alloc(1); /* a lazily created one counts too */
 	ck_assert_int_eq(MAM_Create(MIB), STATE);
 	ck_assert_int_eq(MAM_CudaFree(block), SUCCESS);
 	ck_assert_int_eq(MAM_Create(MIB), SUCCESS);
@@ -128,7 +128,7 @@ START_TEST(destroy_drops_live_blocks)
 
 	ck_assert_int_eq(MAM_Create(64 * MIB), SUCCESS);
 	for (size_t i = 0; i < COUNT_OF(blocks); i++)
-		blocks[i] = take(512 * (1 + i % 7));
+		blocks[i] = alloc(512 * (1 + i % 7));
 	for (size_t i = 0; i < COUNT_OF(blocks); i += 3)
 		ck_assert_int_eq(MAM_CudaFree(blocks[i]), SUCCESS);
 	ck_assert_int_eq(mam_owner(blocks[1], &pool, NULL), MAM_OK);
@@ -136,7 +136,7 @@ START_TEST(destroy_drops_live_blocks)
 	ck_assert_int_eq(mam_pool_destroy(pool), MAM_ERROR_DESTROYED);
 	ck_assert_int_eq(MAM_CudaFree(blocks[1]), INVALID);
 	/* And so does a lazy one. */
-	take(1);
+	alloc(1);
 	ck_assert_int_eq(MAM_Destroy(), SUCCESS);
 	ck_assert_int_eq(MAM_Destroy(), STATE);
 }
@@ -145,7 +145,7 @@ END_TEST
 START_TEST(blocks_are_aligned)
 {
 	for (size_t bytes = 1; bytes < 20; bytes++)
-		ck_assert_uint_eq((uintptr_t)take(bytes) % 512, 0);
+		ck_assert_uint_eq((uintptr_t)alloc(bytes) % 512, 0);
 }
 END_TEST
 
@@ -174,11 +174,11 @@ START_TEST(out_of_memory_leaves_environment_usable)
 	void *block, *other;
 
 	ck_assert_int_eq(MAM_Create(MIB), SUCCESS);
-	block = take(MIB);
+	block = alloc(MIB);
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(MAM_CudaMalloc(&other, 1), NO_MEMORY);
 	ck_assert_int_eq(MAM_CudaFree(block), SUCCESS);
-	ck_assert_int_eq(MAM_CudaFree(take(MIB)), SUCCESS);
+	ck_assert_int_eq(MAM_CudaFree(alloc(MIB)), SUCCESS);
 }
 END_TEST
 
@@ -188,7 +188,7 @@ START_TEST(invalid_calls_are_reported_and_change_nothing)
 
 	ck_assert_int_eq(MAM_CudaFree(&block), INVALID);
 	ck_assert_int_eq(MAM_Create(MIB), SUCCESS);
-	block = take(4096);
+	block = alloc(4096);
 	ck_assert_int_eq(MAM_CudaFree(block + 512), INVALID);
 	ck_assert_int_eq(MAM_CudaFree(block + 4096), INVALID);
 	ck_assert_int_eq(MAM_CudaFree(&block), INVALID);
@@ -202,13 +202,13 @@ END_TEST
 START_TEST(pool_abandoned_directly_is_replaced)
 {
 	struct mam_pool *pool;
-	void *block = take(1);
+	void *block = alloc(1);
 
 	ck_assert_int_eq(mam_owner(block, &pool, NULL), MAM_OK);
 	ck_assert_int_eq(mam_pool_abandon(pool), MAM_OK);
 	ck_assert_int_eq(MAM_CudaFree(block), INVALID);
 	ck_assert_int_ne(MAM_CudaMalloc(&block, 1), SUCCESS);
-	ck_assert_int_eq(MAM_CudaFree(take(1)), SUCCESS);
+	ck_assert_int_eq(MAM_CudaFree(alloc(1)), SUCCESS);
 }
 END_TEST
 
@@ -282,9 +282,9 @@ START_TEST(threads_that_race_to_create_share_one)
 }
 END_TEST
 
-static void *create_and_destroy(void *answers)
+static void *create_and_destroy(void *statuses)
 {
-	int *count = answers;
+	int *count = statuses;
 
 	pthread_barrier_wait(&start);
 	for (int i = 0; i < 500; i++) {

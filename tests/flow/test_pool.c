@@ -23,7 +23,7 @@ static struct mam_pool *make(size_t chunk, size_t growth, size_t limit)
 	return pool;
 }
 
-static void *take(struct mam_pool *pool, size_t bytes)
+static void *alloc(struct mam_pool *pool, size_t bytes)
 {
 	void *block = NULL;
 
@@ -32,7 +32,7 @@ static void *take(struct mam_pool *pool, size_t bytes)
 	return block;
 }
 
-static void give(struct mam_pool *pool, void *block)
+static void dealloc(struct mam_pool *pool, void *block)
 {
 	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
 }
@@ -56,12 +56,12 @@ START_TEST(pool_lifecycle_works)
 	ck_assert_uint_eq(stats.chunks, 1);
 	ck_assert_uint_eq(stats.reserved_bytes, 4 * MIB);
 	ck_assert_uint_eq(stats.live_blocks, 0);
-	first = take(pool, 1);
-	second = take(pool, 513);
-	third = take(pool, MIB);
+	first = alloc(pool, 1);
+	second = alloc(pool, 513);
+	third = alloc(pool, MIB);
 	ck_assert_uint_eq((uintptr_t)first % 512, 0);
 	ck_assert_uint_eq((uintptr_t)second % 512, 0);
-	give(pool, second);
+	dealloc(pool, second);
 	stats = stats_of(pool);
 	ck_assert_uint_eq(stats.live_blocks, 2);
 	ck_assert_uint_eq(stats.cached_blocks, 1);
@@ -77,11 +77,11 @@ START_TEST(pool_lifecycle_works)
 	ck_assert_uint_eq(stats.largest_hole_bytes, 64 * 1024 - 512);
 	ck_assert_uint_eq(stats.allocs, 3);
 	ck_assert_uint_eq(stats.frees, 1);
-	ck_assert_ptr_eq(take(pool, 1000), second); /* best fit: the free block that it left */
-	give(pool, second);
+	ck_assert_ptr_eq(alloc(pool, 1000), second); /* best fit: the free block that it left */
+	dealloc(pool, second);
 	ck_assert_int_eq(mam_pool_destroy(pool), MAM_ERROR_LIVE_BLOCKS);
-	give(pool, third);
-	give(pool, first);
+	dealloc(pool, third);
+	dealloc(pool, first);
 	stats = stats_of(pool);
 	ck_assert_uint_eq(stats.segments, 1);
 	ck_assert_uint_eq(stats.live_bytes, 0);
@@ -94,7 +94,7 @@ START_TEST(pool_without_first_chunk_grows_on_demand)
 	struct mam_pool *pool = make(0, MIB, 0);
 
 	ck_assert_uint_eq(stats_of(pool).reserved_bytes, 0);
-	give(pool, take(pool, 512));
+	dealloc(pool, alloc(pool, 512));
 	ck_assert_uint_eq(stats_of(pool).reserved_bytes, MIB);
 	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
 }
@@ -109,19 +109,19 @@ START_TEST(blocks_of_backed_source_are_writable)
 	ck_assert_int_eq(mam_source_host(64 * MIB, true, &source), MAM_OK);
 	ck_assert_int_eq(mam_pool_create_on(source, NULL, &pool), MAM_OK);
 	for (size_t i = 0; i < COUNT_OF(blocks); i++) {
-		blocks[i] = take(pool, 1 + 97 * i);
+		blocks[i] = alloc(pool, 1 + 97 * i);
 		memset(blocks[i], (int)i, 1 + 97 * i);
 	}
 	for (size_t i = 0; i < COUNT_OF(blocks); i += 2)
-		give(pool, blocks[i]);
+		dealloc(pool, blocks[i]);
 	for (size_t i = 0; i < COUNT_OF(blocks); i += 2) {
-		blocks[i] = take(pool, 1 + 97 * i);
+		blocks[i] = alloc(pool, 1 + 97 * i);
 		memset(blocks[i], (int)i, 1 + 97 * i);
 	}
 	for (size_t i = 0; i < COUNT_OF(blocks); i++) {
 		for (size_t byte = 0; byte < 1 + 97 * i; byte++)
 			ck_assert_uint_eq(blocks[i][byte], i);
-		give(pool, blocks[i]);
+		dealloc(pool, blocks[i]);
 	}
 	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
 	mam_source_destroy(source);
@@ -135,11 +135,11 @@ START_TEST(pool_grows_by_chunks_and_releases_them)
 	size_t released;
 
 	for (size_t i = 0; i < COUNT_OF(blocks); i++)
-		blocks[i] = take(pool, 3 * MIB / 4); /* no two fit one chunk */
+		blocks[i] = alloc(pool, 3 * MIB / 4); /* no two fit one chunk */
 	ck_assert_uint_eq(stats_of(pool).chunks, COUNT_OF(blocks));
 	ck_assert_uint_eq(stats_of(pool).grows, COUNT_OF(blocks));
 	for (size_t i = 0; i < COUNT_OF(blocks) - 1; i++)
-		give(pool, blocks[i]);
+		dealloc(pool, blocks[i]);
 	ck_assert_int_eq(mam_pool_trim(pool, 4 * MIB, &released), MAM_OK);
 	ck_assert_uint_eq(released, 4 * MIB);
 	ck_assert_uint_eq(stats_of(pool).reserved_bytes, 4 * MIB);
@@ -148,7 +148,7 @@ START_TEST(pool_grows_by_chunks_and_releases_them)
 	ck_assert_uint_eq(stats_of(pool).chunks, 1);
 	ck_assert_uint_eq(stats_of(pool).shrinks, 7);
 	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
-	give(pool, blocks[COUNT_OF(blocks) - 1]);
+	dealloc(pool, blocks[COUNT_OF(blocks) - 1]);
 	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
 }
 END_TEST
@@ -156,13 +156,13 @@ END_TEST
 START_TEST(block_above_growth_size_gets_its_own_chunk)
 {
 	struct mam_pool *pool = make(MIB, MIB, 0);
-	void *block = take(pool, 10 * MIB);
+	void *block = alloc(pool, 10 * MIB);
 	struct mam_segment_info segment = { .size = sizeof(segment) };
 
 	ck_assert_int_eq(mam_owner(block, NULL, &segment), MAM_OK);
 	ck_assert_uint_ge(segment.chunk_bytes, 10 * MIB);
 	ck_assert_uint_eq(segment.requested, 10 * MIB);
-	give(pool, block);
+	dealloc(pool, block);
 	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
 }
 END_TEST
@@ -173,14 +173,14 @@ START_TEST(limit_is_kept_and_pool_stays_usable)
 	void *blocks[4], *block = pool;
 
 	for (size_t i = 0; i < COUNT_OF(blocks); i++)
-		blocks[i] = take(pool, MIB);
+		blocks[i] = alloc(pool, MIB);
 	ck_assert_int_eq(mam_malloc(pool, 1, &block), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_malloc(pool, 64 * MIB, &block), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_ptr_eq(block, pool);
 	ck_assert_uint_eq(stats_of(pool).reserved_bytes, 4 * MIB);
 	ck_assert_uint_eq(stats_of(pool).failures, 2);
-	give(pool, blocks[2]);
-	ck_assert_ptr_eq(take(pool, MIB / 2), blocks[2]);
+	dealloc(pool, blocks[2]);
+	ck_assert_ptr_eq(alloc(pool, MIB / 2), blocks[2]);
 }
 END_TEST
 
@@ -199,7 +199,7 @@ START_TEST(refused_source_call_is_retried_later)
 		ck_assert_ptr_null(block);
 	ck_assert_ptr_nonnull(block); /* three refusals are at most three failures */
 	ck_assert_uint_ge(stats_of(pool).failures, 1);
-	give(pool, block);
+	dealloc(pool, block);
 	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
 	mam_source_destroy(limit);
 	mam_source_destroy(host);
@@ -215,10 +215,10 @@ START_TEST(nowait_uses_free_space_and_never_grows)
 	ck_assert_int_eq(mam_pool_alloc_nowait(pool, 512, 0, &block), MAM_ERROR_WOULD_WAIT);
 	ck_assert_ptr_eq(block, pool);
 	ck_assert_uint_eq(stats_of(pool).chunks, 1);
-	block = take(pool, 512); /* this call may grow */
+	block = alloc(pool, 512); /* this call may grow */
 	ck_assert_uint_eq(stats_of(pool).chunks, 2);
-	give(pool, block);
-	give(pool, whole);
+	dealloc(pool, block);
+	dealloc(pool, whole);
 }
 END_TEST
 
@@ -227,11 +227,11 @@ START_TEST(aligned_blocks_are_aligned)
 	struct mam_pool *pool = make(64 * MIB, 0, 0);
 
 	for (size_t alignment = 1; alignment <= 8 * MIB; alignment *= 2) {
-		void *block, *odd = take(pool, 512);
+		void *block, *odd = alloc(pool, 512);
 
 		ck_assert_int_eq(mam_malloc_aligned(pool, 700, alignment, &block), MAM_OK);
 		ck_assert_uint_eq((uintptr_t)block % alignment, 0);
-		give(pool, odd);
+		dealloc(pool, odd);
 	}
 	ck_assert_uint_eq(stats_of(pool).live_blocks, 24);
 }
@@ -265,9 +265,9 @@ START_TEST(walk_reports_segments_in_address_order)
 	void *blocks[30];
 
 	for (size_t i = 0; i < COUNT_OF(blocks); i++)
-		blocks[i] = take(pool, 100 * 1024);
+		blocks[i] = alloc(pool, 100 * 1024);
 	for (size_t i = 1; i < COUNT_OF(blocks); i += 3)
-		give(pool, blocks[i]);
+		dealloc(pool, blocks[i]);
 	ck_assert_int_eq(mam_pool_walk(pool, visit, &walked), MAM_OK);
 	ck_assert_uint_eq(walked.count, stats_of(pool).segments);
 	ck_assert_uint_eq(walked.live, 20);
@@ -281,7 +281,7 @@ END_TEST
 START_TEST(pools_recognize_their_own_blocks)
 {
 	struct mam_pool *red = make(MIB, 0, 0), *blue = make(MIB, 0, 0), *owner;
-	void *of_red = take(red, 512), *of_blue = take(blue, 512);
+	void *of_red = alloc(red, 512), *of_blue = alloc(blue, 512);
 	struct mam_segment_info segment = { .size = sizeof(segment) };
 
 	ck_assert_int_eq(mam_owner((char *)of_red + 511, &owner, &segment), MAM_OK);
@@ -312,7 +312,7 @@ START_TEST(largest_chunk_is_all_source_memory)
 	attr.growth_bytes = MAM_GROWTH_NONE;
 	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_OK);
 	ck_assert_uint_ge(stats_of(pool).reserved_bytes, (size_t)75 << 30);
-	take(pool, (size_t)70 << 30);
+	alloc(pool, (size_t)70 << 30);
 	ck_assert_int_eq(mam_malloc(pool, (size_t)20 << 30, &(void *){ NULL }),
 			 MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(stats_of(pool).chunks, 1);
@@ -332,8 +332,8 @@ START_TEST(granules_from_16_bytes_to_2_mib_work)
 		/* A host source aligns its chunks to no more than it states. */
 		if (mam_pool_create(&attr, &pool) != MAM_OK)
 			break;
-		take(pool, 1);
-		block = take(pool, attr.granule + 1);
+		alloc(pool, 1);
+		block = alloc(pool, attr.granule + 1);
 		ck_assert_uint_eq((uintptr_t)block % attr.granule, 0);
 		ck_assert_int_eq(mam_owner(block, NULL, &segment), MAM_OK);
 		ck_assert_uint_eq(segment.bytes, 2 * attr.granule);

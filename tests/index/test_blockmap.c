@@ -65,11 +65,11 @@ static size_t found(size_t count)
 	size_t hits = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		uint32_t answer = mam_blockmap_find(&map, &segments, address_of(i));
+		uint32_t found_handle = mam_blockmap_find(&map, &segments, address_of(i));
 
-		if (answer != 0 && answer != handle[i])
+		if (found_handle != 0 && found_handle != handle[i])
 			ck_abort_msg("block %zu was found as another block", i);
-		hits += answer != 0;
+		hits += found_handle != 0;
 	}
 	return hits;
 }
@@ -105,11 +105,11 @@ START_TEST(freed_blocks_are_not_found_and_live_ones_are)
 		if (mam_blockmap_find(&map, &segments, address_of(i)) != 0)
 			ck_abort_msg("block %zu was freed and is still found", i);
 	for (size_t i = 1; i < MANY; i += 2) {
-		uint32_t answer = mam_blockmap_find(&map, &segments, address_of(i));
+		uint32_t found_handle = mam_blockmap_find(&map, &segments, address_of(i));
 
-		if (answer != 0 && answer != handle[i])
+		if (found_handle != 0 && found_handle != handle[i])
 			ck_abort_msg("block %zu was found as another block", i);
-		hits += answer != 0;
+		hits += found_handle != 0;
 	}
 	ck_assert_uint_ge(hits * 100, (size_t)MANY / 2 * 90);
 }
@@ -147,9 +147,9 @@ START_TEST(map_stays_correct_while_it_grows)
 	ck_assert_sound();
 	ck_assert_uint_eq(map.count, MANY - low);
 	for (size_t i = 0; i < MANY; i++) {
-		uint32_t answer = mam_blockmap_find(&map, &segments, address_of(i));
+		uint32_t found_handle = mam_blockmap_find(&map, &segments, address_of(i));
 
-		if (answer != 0 && (i < low || answer != handle[i]))
+		if (found_handle != 0 && (i < low || found_handle != handle[i]))
 			ck_abort_msg("block %zu: wrong result", i);
 	}
 }

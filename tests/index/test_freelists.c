@@ -31,7 +31,7 @@ static void teardown(void)
 }
 
 /* `next` not 0 makes it a free block that is not the end of its chunk; any record will do. */
-static uint32_t hole(uint64_t base, uint64_t granules, uint32_t next)
+static uint32_t free_block(uint64_t base, uint64_t granules, uint32_t next)
 {
 	uint32_t handle;
 	struct mam_segment *segment;
@@ -59,7 +59,7 @@ static uint64_t best_granules(uint64_t granules)
 	return found == 0 ? 0 : mam_segment_at(&segments, found)->bytes / GRANULE;
 }
 
-static void check_holds(uint64_t holes)
+static void check_lists(uint64_t holes)
 {
 	uint64_t count = 0;
 	const char *fault = mam_freelists_check(&freelists, &segments, &count);
@@ -76,7 +76,7 @@ START_TEST(empty_freelists_find_nothing)
 	ck_assert_uint_eq(mam_freelists_largest(&freelists, &segments), 0);
 	ck_assert_uint_eq(mam_freelists_largest_inner(&freelists, &segments), 0);
 	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, GRANULE, 4096), 0);
-	check_holds(0);
+	check_lists(0);
 }
 END_TEST
 
@@ -93,24 +93,24 @@ static const uint64_t sizes[] = {
 START_TEST(one_free_block_serves_requests_up_to_its_size)
 {
 	uint64_t size = sizes[_i];
-	uint32_t handle = hole(1 << 20, size, 0);
+	uint32_t handle = free_block(1 << 20, size, 0);
 
 	ck_assert_uint_eq(best_granules(1), size);
 	ck_assert_uint_eq(best_granules(size), size);
 	ck_assert_uint_eq(best_granules(size + 1), 0);
 	ck_assert_uint_eq(mam_freelists_largest(&freelists, &segments), handle);
-	check_holds(1);
+	check_lists(1);
 	mam_freelists_remove(&freelists, &segments, handle);
 	ck_assert_uint_eq(best_granules(1), 0);
-	check_holds(0);
+	check_lists(0);
 }
 END_TEST
 
 START_TEST(best_fit_crosses_from_small_to_large_lists)
 {
 	for (size_t i = 0; i < SIZES; i++)
-		hole(i << 30, sizes[i], 0);
-	check_holds(SIZES);
+		free_block(i << 30, sizes[i], 0);
+	check_lists(SIZES);
 	for (size_t i = 1; i < SIZES; i++) {
 		ck_assert_uint_eq(best_granules(sizes[i - 1] + 1), sizes[i]);
 		ck_assert_uint_eq(best_granules(sizes[i]), sizes[i]);
@@ -121,9 +121,9 @@ END_TEST
 START_TEST(lowest_of_equal_free_blocks_is_found_first)
 {
 	uint64_t size = _i == 0 ? 7 : 700;
-	uint32_t middle = hole(2 << 20, size, 0);
-	uint32_t low = hole(1 << 20, size, 0);
-	uint32_t high = hole(3 << 20, size, 0);
+	uint32_t middle = free_block(2 << 20, size, 0);
+	uint32_t low = free_block(1 << 20, size, 0);
+	uint32_t high = free_block(3 << 20, size, 0);
 
 	ck_assert_uint_eq(mam_freelists_best(&freelists, &segments, size * GRANULE), low);
 	mam_freelists_remove(&freelists, &segments, low);
@@ -131,16 +131,16 @@ START_TEST(lowest_of_equal_free_blocks_is_found_first)
 	ck_assert_uint_eq(mam_freelists_best(&freelists, &segments, size * GRANULE), high);
 	mam_freelists_remove(&freelists, &segments, high);
 	ck_assert_uint_eq(mam_freelists_best(&freelists, &segments, size * GRANULE), middle);
-	check_holds(1);
+	check_lists(1);
 }
 END_TEST
 
 START_TEST(aligned_request_takes_best_fitting_block)
 {
 	/* Contains no whole 4096 bytes at a multiple of 4096. */
-	uint32_t tight = hole((8 << 20) + 512, 8, 0);
-	uint32_t exact = hole(16 << 20, 8, 0);
-	uint32_t roomy = hole((32 << 20) + 512, 600, 0);
+	uint32_t tight = free_block((8 << 20) + 512, 8, 0);
+	uint32_t exact = free_block(16 << 20, 8, 0);
+	uint32_t roomy = free_block((32 << 20) + 512, 600, 0);
 
 	(void)tight;
 	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, 8 * GRANULE, 4096),
@@ -159,8 +159,8 @@ START_TEST(aligned_request_searches_all_candidates)
 	uint32_t fits;
 
 	for (uint64_t i = 0; i < 40; i++)
-		hole((i << 20) + 512, 8 + i % 3, 0);
-	fits = hole(64 << 20, 10, 0);
+		free_block((i << 20) + 512, 8 + i % 3, 0);
+	fits = free_block(64 << 20, 10, 0);
 	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, 8 * GRANULE, 1 << 20),
 			  fits);
 }
@@ -176,9 +176,9 @@ START_TEST(aligned_request_rejects_block_one_granule_short)
 	uint32_t sure;
 
 	for (uint64_t i = 0; i < 10; i++)
-		hole((i << 20) + GRANULE, 8, 0);
-	hole((16 << 20) + GRANULE, 8 + 16 - 2, 0);
-	sure = hole((32 << 20) + GRANULE, 8 + 16 - 1, 0);
+		free_block((i << 20) + GRANULE, 8, 0);
+	free_block((16 << 20) + GRANULE, 8 + 16 - 2, 0);
+	sure = free_block((32 << 20) + GRANULE, 8 + 16 - 1, 0);
 	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, 8 * GRANULE, alignment),
 			  sure);
 }
@@ -186,11 +186,11 @@ END_TEST
 
 START_TEST(largest_inner_skips_chunk_ends)
 {
-	uint32_t inner = hole(1 << 20, 300, 8);
+	uint32_t inner = free_block(1 << 20, 300, 8);
 
-	hole(2 << 20, 300, 0);
-	hole(3 << 20, 900, 0);
-	hole(4 << 20, 64, 8);
+	free_block(2 << 20, 300, 0);
+	free_block(3 << 20, 900, 0);
+	free_block(4 << 20, 64, 8);
 	ck_assert_uint_eq(mam_freelists_largest_inner(&freelists, &segments), inner);
 	mam_freelists_remove(&freelists, &segments, inner);
 	ck_assert_uint_eq(
@@ -209,8 +209,8 @@ START_TEST(below_visits_every_size)
 	uint64_t granules;
 
 	for (granules = 1; granules <= 1100; granules++)
-		hole(granules << 22, granules, granules == 1 ? 8 : 0);
-	check_holds(1100);
+		free_block(granules << 22, granules, granules == 1 ? 8 : 0);
+	check_lists(1100);
 	ck_assert_uint_eq(
 		mam_segment_at(&segments, mam_freelists_largest_inner(&freelists, &segments))
 			->bytes,
@@ -273,13 +273,13 @@ START_TEST(random_free_blocks_match_scan)
 	int count = 0;
 
 	for (int step = 0; step < STEPS; step++) {
-		uint64_t ask = any_size(&seed);
+		uint64_t wanted = any_size(&seed);
 		uint64_t min = 0, max = 0;
 		uint32_t below;
 
 		if (count < HOLES && rand_r(&seed) % 2 == 0) {
 			handle[count++] =
-				hole((uint64_t)rand_r(&seed) * GRANULE, any_size(&seed), 0);
+				free_block((uint64_t)rand_r(&seed) * GRANULE, any_size(&seed), 0);
 		} else if (count > 0) {
 			int victim = rand_r(&seed) % count;
 
@@ -290,19 +290,19 @@ START_TEST(random_free_blocks_match_scan)
 		for (int i = 0; i < count; i++) {
 			uint64_t size = mam_segment_at(&segments, handle[i])->bytes / GRANULE;
 
-			if (size >= ask && (min == 0 || size < min))
+			if (size >= wanted && (min == 0 || size < min))
 				min = size;
-			if (size < ask && size > max)
+			if (size < wanted && size > max)
 				max = size;
 		}
-		ck_assert_uint_eq(best_granules(ask), min);
-		below = mam_freelists_below(&freelists, &segments, ask * GRANULE);
+		ck_assert_uint_eq(best_granules(wanted), min);
+		below = mam_freelists_below(&freelists, &segments, wanted * GRANULE);
 		ck_assert_uint_eq(
 			below == 0 ? 0 : mam_segment_at(&segments, below)->bytes / GRANULE, max);
 		if (step % 100 == 0)
-			check_holds((uint64_t)count);
+			check_lists((uint64_t)count);
 	}
-	check_holds((uint64_t)count);
+	check_lists((uint64_t)count);
 }
 END_TEST
 
@@ -347,9 +347,9 @@ static uint32_t *a_tree(uint32_t *node)
 {
 	uint64_t class = mam_freelists_class(&freelists, 70000 * GRANULE);
 
-	*node = hole(2 << 20, 70000, 0);
-	hole(512 << 20, 70001, 0);
-	check_holds(3);
+	*node = free_block(2 << 20, 70000, 0);
+	free_block(512 << 20, 70001, 0);
+	check_lists(3);
 	ck_assert_uint_eq(mam_freelists_class(&freelists, 70001 * GRANULE), class);
 	ck_assert_uint_ne(freelists.metadata->root[class] & MAM_FREELISTS_TREE, 0);
 	return &freelists.metadata->root[class];
@@ -398,9 +398,9 @@ static void (*const damages[])(uint32_t) = {
 START_TEST(check_detects_corruption)
 {
 	uint64_t count = 0;
-	uint32_t handle = hole(1 << 20, 5, 0);
+	uint32_t handle = free_block(1 << 20, 5, 0);
 
-	check_holds(1);
+	check_lists(1);
 	damages[_i](handle);
 	/* Or the count does not match. */
 	ck_assert(mam_freelists_check(&freelists, &segments, &count) != NULL || count != made);

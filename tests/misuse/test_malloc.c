@@ -34,7 +34,7 @@ static void look(struct mam_stats *stats)
 static void begin(void)
 {
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
-	void *behind;
+	void *following;
 
 	setenv("MAM_LOG_FILE", "/dev/null", 1);
 	setenv("MAM_SOURCE", "host", 1);
@@ -44,7 +44,7 @@ static void begin(void)
 	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_OK);
 	ck_assert_int_eq(mam_malloc(pool, 4096, (void **)&block), MAM_OK);
 	ck_assert_int_eq(mam_malloc(pool, 512, (void **)&freed), MAM_OK);
-	ck_assert_int_eq(mam_malloc(pool, 512, &behind), MAM_OK);
+	ck_assert_int_eq(mam_malloc(pool, 512, &following), MAM_OK);
 	ck_assert_int_eq(mam_free(pool, freed), MAM_OK);
 	/* A request that finds no free memory empties the caches: the test ignores that change. */
 	ck_assert_int_eq(mam_pool_trim(pool, SIZE_MAX, NULL), MAM_OK);

@@ -40,7 +40,7 @@ static bool visit_none(const struct mam_segment_info *segment, void *user)
 }
 
 /* Every call that takes a pool returns this status, and writes nothing. */
-static void every_call_answers(struct mam_pool *handle, enum mam_status status)
+static void every_call_returns(struct mam_pool *handle, enum mam_status status)
 {
 	struct mam_stats stats = { .size = sizeof(stats) };
 	char why[] = "untouched";
@@ -86,7 +86,7 @@ START_TEST(calls_on_destroyed_pool_fail)
 {
 	ck_assert_int_eq(mam_free(pool, block), MAM_OK);
 	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
-	every_call_answers(pool, MAM_ERROR_DESTROYED);
+	every_call_returns(pool, MAM_ERROR_DESTROYED);
 	ck_assert_int_eq(mam_free(NULL, block), MAM_ERROR_NOT_OWNED);
 }
 END_TEST
@@ -94,7 +94,7 @@ END_TEST
 START_TEST(calls_on_abandoned_pool_fail)
 {
 	ck_assert_int_eq(mam_pool_abandon(pool), MAM_OK);
-	every_call_answers(pool, MAM_ERROR_DESTROYED);
+	every_call_returns(pool, MAM_ERROR_DESTROYED);
 }
 END_TEST
 
@@ -108,7 +108,7 @@ START_TEST(handles_are_never_reused)
 		ck_assert_ptr_ne(pool, ended);
 		ck_assert_int_eq(mam_pool_abandon(pool), MAM_OK);
 	}
-	every_call_answers(ended, MAM_ERROR_DESTROYED);
+	every_call_returns(ended, MAM_ERROR_DESTROYED);
 }
 END_TEST
 
@@ -261,7 +261,7 @@ static void *use_until_it_ends(void *used)
 START_TEST(pool_in_use_can_be_abandoned)
 {
 	pthread_t threads[4];
-	void *wrong_answer;
+	void *wrong_status;
 
 	for (size_t i = 0; i < COUNT_OF(threads); i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, use_until_it_ends, pool), 0);
@@ -269,8 +269,8 @@ START_TEST(pool_in_use_can_be_abandoned)
 		ck_assert_int_ne(mam_pool_check(pool, NULL, 0), MAM_ERROR_CORRUPT);
 	ck_assert_int_eq(mam_pool_abandon(pool), MAM_OK);
 	for (size_t i = 0; i < COUNT_OF(threads); i++) {
-		pthread_join(threads[i], &wrong_answer);
-		ck_assert_msg(!wrong_answer, "%s", (const char *)wrong_answer);
+		pthread_join(threads[i], &wrong_status);
+		ck_assert_msg(!wrong_status, "%s", (const char *)wrong_status);
 	}
 }
 END_TEST

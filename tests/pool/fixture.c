@@ -56,7 +56,7 @@ void intact(struct fixture *fixture)
 	ck_assert_msg(status == MAM_OK, "mam_pool_check: %s", why);
 }
 
-void *take_aligned(struct fixture *fixture, size_t bytes, size_t alignment)
+void *alloc_aligned(struct fixture *fixture, size_t bytes, size_t alignment)
 {
 	void *block = NULL;
 	enum mam_status status = mam_pool_alloc(fixture->pool, bytes, alignment, &block);
@@ -68,12 +68,12 @@ void *take_aligned(struct fixture *fixture, size_t bytes, size_t alignment)
 	return block;
 }
 
-void *take(struct fixture *fixture, size_t bytes)
+void *alloc(struct fixture *fixture, size_t bytes)
 {
-	return take_aligned(fixture, bytes, 0);
+	return alloc_aligned(fixture, bytes, 0);
 }
 
-void give(struct fixture *fixture, void *block)
+void dealloc(struct fixture *fixture, void *block)
 {
 	enum mam_status status = mam_pool_free(fixture->pool, block);
 

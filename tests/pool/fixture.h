@@ -3,8 +3,8 @@
  * fixture.h - one pool on a source of its own, and helpers shared by all pool tests.
  *
  *   struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = MIB });
- *   void *a = take(f, 512);
- *   give(f, a);
+ *   void *a = alloc(f, 512);
+ *   dealloc(f, a);
  *   fixture_end(f);
  *
  * Each helper asserts that its call succeeds. fixture_end checks the pool's invariants once more,
@@ -54,9 +54,9 @@ struct fixture *fixture_on(const struct mam_pool_config *config, enum space_layo
 /* fixture_end - drops live blocks together with the pool. */
 void fixture_end(struct fixture *fixture);
 
-void *take(struct fixture *fixture, size_t bytes);
-void *take_aligned(struct fixture *fixture, size_t bytes, size_t alignment);
-void give(struct fixture *fixture, void *block);
+void *alloc(struct fixture *fixture, size_t bytes);
+void *alloc_aligned(struct fixture *fixture, size_t bytes, size_t alignment);
+void dealloc(struct fixture *fixture, void *block);
 /*
  * refused - the request must fail with this status, leave its output unchanged and the pool intact.
  */

@@ -172,7 +172,7 @@ static inline void tear_down(void)
 	mam_source_destroy(inner);
 }
 
-static inline void *take(size_t bytes)
+static inline void *alloc(size_t bytes)
 {
 	void *block = NULL;
 
@@ -180,7 +180,7 @@ static inline void *take(size_t bytes)
 	return block;
 }
 
-static inline void give(void *block)
+static inline void dealloc(void *block)
 {
 	ck_assert_int_eq(mam_pool_free(pool, block), MAM_OK);
 }
@@ -218,7 +218,7 @@ static inline void fresh_pool(size_t total, size_t range_bytes,
 	ck_assert_int_eq(make_pool(config), MAM_OK);
 }
 
-static inline void give_back_free(void)
+static inline void trim_all(void)
 {
 	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
 }
@@ -228,7 +228,7 @@ static inline void limit_to(uint64_t bytes)
 	ck_assert_int_eq(mam_pool_set_limit(pool, bytes), MAM_OK);
 }
 
-static inline enum mam_status try_to_take(size_t bytes)
+static inline enum mam_status try_alloc(size_t bytes)
 {
 	void *untouched = &pool, *block = untouched;
 	enum mam_status status = mam_pool_alloc(pool, bytes, 0, &block);

@@ -76,7 +76,7 @@ static void count_peaks(struct oracle *oracle)
 		now->peak_reserved_bytes = now->reserved_bytes;
 }
 
-static bool still_held(const struct space *space, size_t serial)
+static bool still_owned(const struct space *space, size_t serial)
 {
 	for (size_t i = 0; i < space->pieces; i++)
 		if (space->piece[i].serial == serial)
@@ -238,7 +238,7 @@ static void update_freelists(struct oracle *oracle)
 void oracle_sync(struct oracle *oracle, struct space *space)
 {
 	for (size_t i = oracle->chunks; i-- > 0;)
-		if (!still_held(space, oracle->chunk[i].serial))
+		if (!still_owned(space, oracle->chunk[i].serial))
 			lose_chunk(oracle, i);
 	update_freelists(oracle);
 	for (size_t i = 0; i < space->pieces; i++)

@@ -16,7 +16,7 @@ START_TEST(power_of_two_alignment_is_honored)
 	struct fixture *f = fixture_new(&config);
 
 	for (size_t alignment = 1; alignment <= 4 * MIB; alignment *= 2)
-		ck_assert_uint_eq((uintptr_t)take_aligned(f, 700, alignment) % alignment, 0);
+		ck_assert_uint_eq((uintptr_t)alloc_aligned(f, 700, alignment) % alignment, 0);
 	fixture_end(f);
 }
 END_TEST
@@ -37,7 +37,7 @@ START_TEST(alignment_up_to_granule_adds_no_padding)
 	struct fixture *f = fixture_new(&one_chunk);
 
 	for (size_t alignment = 1; alignment <= 512; alignment *= 2)
-		take_aligned(f, 512, alignment);
+		alloc_aligned(f, 512, alignment);
 	ck_assert_picture(f, 512, "L1 L1 L1 L1 L1 L1 L1 L1 L1 L1 F118");
 	fixture_end(f);
 }
@@ -47,14 +47,14 @@ START_TEST(skipped_space_stays_free)
 {
 	/* Starts 512 above a multiple of every alignment. */
 	struct fixture *f = fixture_new(&one_chunk);
-	void *block = take_aligned(f, 1024, 4096);
+	void *block = alloc_aligned(f, 1024, 4096);
 
 	ck_assert_uint_eq((uintptr_t)block, f->space.piece[0].base - 512 + 4096);
 	ck_assert_picture(f, 512, "F7 L2 F119");
 	ck_assert_uint_eq(stats_of(f).holes, 1);
-	take(f, 7 * 512); /* and serves other requests */
+	alloc(f, 7 * 512); /* and serves other requests */
 	ck_assert_picture(f, 512, "L7 L2 F119");
-	give(f, block);
+	dealloc(f, block);
 	ck_assert_picture(f, 512, "L7 F121");
 	fixture_end(f);
 }
@@ -63,9 +63,9 @@ END_TEST
 START_TEST(free_of_aligned_block_merges_with_skipped_space)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *block = take_aligned(f, 1024, 8192);
+	void *block = alloc_aligned(f, 1024, 8192);
 
-	give(f, block);
+	dealloc(f, block);
 	ck_assert_picture(f, 512, "F128");
 	fixture_end(f);
 }
@@ -74,12 +74,12 @@ END_TEST
 START_TEST(aligned_exact_fit_is_used_whole)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *low = take(f, 7 * 512), *aligned = take(f, 1024);
+	void *low = alloc(f, 7 * 512), *aligned = alloc(f, 1024);
 
 	ck_assert_uint_eq((uintptr_t)aligned % 4096, 0);
-	take(f, 512);
-	give(f, aligned);
-	ck_assert_ptr_eq(take_aligned(f, 1024, 4096), aligned);
+	alloc(f, 512);
+	dealloc(f, aligned);
+	ck_assert_ptr_eq(alloc_aligned(f, 1024, 4096), aligned);
 	ck_assert_picture(f, 512, "L7 L2 L1 F118");
 	(void)low;
 	fixture_end(f);
@@ -89,11 +89,11 @@ END_TEST
 START_TEST(misaligned_free_block_is_skipped)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *tight = take(f, 4 * 512), *wall = take(f, 512);
+	void *tight = alloc(f, 4 * 512), *wall = alloc(f, 512);
 
-	give(f, tight);
-	ck_assert_uint_gt((uintptr_t)take_aligned(f, 2048, 4096), (uintptr_t)wall);
-	ck_assert_ptr_eq(take(f, 2048), tight);
+	dealloc(f, tight);
+	ck_assert_uint_gt((uintptr_t)alloc_aligned(f, 2048, 4096), (uintptr_t)wall);
+	ck_assert_ptr_eq(alloc(f, 2048), tight);
 	fixture_end(f);
 }
 END_TEST
@@ -110,20 +110,20 @@ START_TEST(aligned_block_is_found_among_many_misaligned)
 	 * eight starts at a multiple of 4 KiB.
 	 */
 	for (int i = 0; i < 40; i++) {
-		block[i] = take(f, 2048);
-		take(f, 512);
+		block[i] = alloc(f, 2048);
+		alloc(f, 512);
 	}
-	take(f, (size_t)stats_of(f).largest_free_bytes);
+	alloc(f, (size_t)stats_of(f).largest_free_bytes);
 	for (int i = 39; i >= 0; i--) {
 		if ((uintptr_t)block[i] % 4096 == 0 && good == NULL) {
 			good = block[i];
-			give(f, good);
+			dealloc(f, good);
 		} else if ((uintptr_t)block[i] % 4096) {
-			give(f, block[i]);
+			dealloc(f, block[i]);
 		}
 	}
 	ck_assert_ptr_nonnull(good);
-	ck_assert_ptr_eq(take_aligned(f, 2048, 4096), good);
+	ck_assert_ptr_eq(alloc_aligned(f, 2048, 4096), good);
 	refused(f, 2048, 4096, MAM_ERROR_OUT_OF_MEMORY);
 	fixture_end(f);
 }
@@ -134,7 +134,7 @@ START_TEST(impossible_alignment_is_refused)
 	struct mam_pool_config config = { .chunk_bytes = 64 * KIB, .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
 
-	take(f, 512); /* an idle chunk would be released before the refusal */
+	alloc(f, 512); /* an idle chunk would be released before the refusal */
 	for (unsigned shift = 40; shift < 64; shift++)
 		refused(f, 512, (size_t)1 << shift, MAM_ERROR_OUT_OF_MEMORY);
 	refused(f, SIZE_MAX, (size_t)1 << 63, MAM_ERROR_OUT_OF_MEMORY);
@@ -148,7 +148,7 @@ START_TEST(growth_fits_aligned_block_at_any_chunk_base)
 
 	for (size_t alignment = 1024; alignment <= 4 * MIB; alignment *= 2) {
 		struct fixture *f = fixture_new(&config);
-		void *block = take_aligned(f, 512, alignment);
+		void *block = alloc_aligned(f, 512, alignment);
 
 		ck_assert_uint_eq((uintptr_t)block % alignment, 0);
 		ck_assert_uint_eq(stats_of(f).grows, 1);
@@ -162,7 +162,7 @@ START_TEST(growth_adds_nothing_if_chunks_are_aligned)
 	struct mam_pool_config config = { .growth_bytes = 4096 };
 	struct fixture *f = fixture_on(&config, SPACE_SCATTERED, 4096, 2 * MIB, 0);
 
-	take_aligned(f, 64 * KIB, 2 * MIB);
+	alloc_aligned(f, 64 * KIB, 2 * MIB);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * KIB);
 	fixture_end(f);
 }
@@ -172,18 +172,18 @@ START_TEST(large_blocks_are_aligned_by_default)
 {
 	struct mam_pool_config config = { .chunk_bytes = 64 * MIB, .large_alignment = 64 * KIB };
 	struct fixture *f = fixture_on(&config, SPACE_UP, 2 * MIB, 2 * MIB, 0);
-	char *small = take(f, MIB - 512), *large = take(f, MIB), *next = take(f, 3 * MIB + 1);
+	char *small = alloc(f, MIB - 512), *large = alloc(f, MIB), *next = alloc(f, 3 * MIB + 1);
 
 	ck_assert_ptr_eq(large, small + MIB);
 	ck_assert_ptr_eq(next, large + MIB);
 	ck_assert_uint_eq(stats_of(f).live_rounded_bytes, 5 * MIB - 512 + 64 * KIB);
-	ck_assert_ptr_eq(take(f, 512), large - 512); /* skipped space serves other requests */
+	ck_assert_ptr_eq(alloc(f, 512), large - 512); /* skipped space serves other requests */
 	/* Large after rounding up. */
-	ck_assert_ptr_eq(take(f, MIB - 511), next + 3 * MIB + 64 * KIB);
-	ck_assert_uint_eq((uintptr_t)take_aligned(f, 2 * MIB, 4 * MIB) % (4 * MIB), 0);
-	ck_assert_uint_eq((uintptr_t)take_aligned(f, 2 * MIB, 4096) % (64 * KIB), 0);
-	give(f, large);
-	ck_assert_ptr_eq(take(f, MIB), large);
+	ck_assert_ptr_eq(alloc(f, MIB - 511), next + 3 * MIB + 64 * KIB);
+	ck_assert_uint_eq((uintptr_t)alloc_aligned(f, 2 * MIB, 4 * MIB) % (4 * MIB), 0);
+	ck_assert_uint_eq((uintptr_t)alloc_aligned(f, 2 * MIB, 4096) % (64 * KIB), 0);
+	dealloc(f, large);
+	ck_assert_ptr_eq(alloc(f, MIB), large);
 	fixture_end(f);
 }
 END_TEST
@@ -204,8 +204,8 @@ START_TEST(random_large_blocks_are_aligned)
 		int i = rand() % 64;
 
 		if (blocks[i] != NULL)
-			give(f, blocks[i]);
-		blocks[i] = take(f, bytes);
+			dealloc(f, blocks[i]);
+		blocks[i] = alloc(f, bytes);
 		if (bytes >= MIB)
 			ck_assert_uint_eq((uintptr_t)blocks[i] % (64 * KIB), 0);
 	}

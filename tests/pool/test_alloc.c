@@ -13,7 +13,7 @@ static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB,
 START_TEST(blocks_are_placed_in_order_from_chunk_start)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *first = take(f, 512), *second = take(f, 1024), *third = take(f, 512);
+	void *first = alloc(f, 512), *second = alloc(f, 1024), *third = alloc(f, 512);
 
 	ck_assert_uint_eq((uintptr_t)first, f->space.piece[0].base);
 	ck_assert_ptr_eq(second, at(first, 512));
@@ -26,7 +26,7 @@ END_TEST
 START_TEST(sizes_are_rounded_up_to_granule)
 {
 	/* clang-format off */
-	static const struct { size_t asked, taken; } sizes[] = {
+	static const struct { size_t requested, rounded; } sizes[] = {
 		{ 1, 512 }, { 511, 512 }, { 512, 512 }, { 513, 1024 }, { 1024, 1024 },
 		{ 1025, 1536 },
 	};
@@ -35,9 +35,9 @@ START_TEST(sizes_are_rounded_up_to_granule)
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct fixture *f = fixture_new(&one_chunk);
 
-		take(f, sizes[i].asked);
-		ck_assert_uint_eq(stats_of(f).live_rounded_bytes, sizes[i].taken);
-		ck_assert_uint_eq(stats_of(f).live_bytes, sizes[i].asked);
+		alloc(f, sizes[i].requested);
+		ck_assert_uint_eq(stats_of(f).live_rounded_bytes, sizes[i].rounded);
+		ck_assert_uint_eq(stats_of(f).live_bytes, sizes[i].requested);
 		fixture_end(f);
 	}
 }
@@ -46,17 +46,17 @@ END_TEST
 START_TEST(best_fit_takes_smallest_free_block)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *wide = take(f, 4 * 512), *a = take(f, 512), *narrow = take(f, 2 * 512),
-	     *b = take(f, 512);
-	void *middle = take(f, 3 * 512), *c = take(f, 512);
+	void *wide = alloc(f, 4 * 512), *a = alloc(f, 512), *narrow = alloc(f, 2 * 512),
+	     *b = alloc(f, 512);
+	void *middle = alloc(f, 3 * 512), *c = alloc(f, 512);
 
-	give(f, wide);
-	give(f, narrow);
-	give(f, middle);
+	dealloc(f, wide);
+	dealloc(f, narrow);
+	dealloc(f, middle);
 	ck_assert_picture(f, 512, "F4 L1 F2 L1 F3 L1 F116");
-	ck_assert_ptr_eq(take(f, 512), narrow);
-	ck_assert_ptr_eq(take(f, 3 * 512), middle);
-	ck_assert_ptr_eq(take(f, 2 * 512), wide);
+	ck_assert_ptr_eq(alloc(f, 512), narrow);
+	ck_assert_ptr_eq(alloc(f, 3 * 512), middle);
+	ck_assert_ptr_eq(alloc(f, 2 * 512), wide);
 	ck_assert_picture(f, 512, "L2 F2 L1 L1 F1 L1 L3 L1 F116");
 	(void)a, (void)b, (void)c;
 	fixture_end(f);
@@ -66,13 +66,13 @@ END_TEST
 START_TEST(exact_fit_is_used_whole)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *hole = take(f, 3 * 512);
+	void *free_block = alloc(f, 3 * 512);
 	uint64_t segments;
 
-	take(f, 512);
-	give(f, hole);
+	alloc(f, 512);
+	dealloc(f, free_block);
 	segments = stats_of(f).segments;
-	ck_assert_ptr_eq(take(f, 3 * 512 - 1), hole);
+	ck_assert_ptr_eq(alloc(f, 3 * 512 - 1), free_block);
 	ck_assert_uint_eq(stats_of(f).segments, segments);
 	ck_assert_uint_eq(stats_of(f).holes, 0);
 	fixture_end(f);
@@ -82,13 +82,13 @@ END_TEST
 START_TEST(block_is_cut_from_front_of_free_block)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *hole = take(f, 8 * 512);
+	void *free_block = alloc(f, 8 * 512);
 
-	take(f, 512);
-	give(f, hole);
-	ck_assert_ptr_eq(take(f, 3 * 512), hole);
+	alloc(f, 512);
+	dealloc(f, free_block);
+	ck_assert_ptr_eq(alloc(f, 3 * 512), free_block);
 	ck_assert_picture(f, 512, "L3 F5 L1 F119");
-	ck_assert_ptr_eq(take(f, 5 * 512), at(hole, 3 * 512));
+	ck_assert_ptr_eq(alloc(f, 5 * 512), at(free_block, 3 * 512));
 	ck_assert_picture(f, 512, "L3 L5 L1 F119");
 	fixture_end(f);
 }
@@ -97,13 +97,13 @@ END_TEST
 START_TEST(lower_of_equal_free_blocks_is_taken)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *low = take(f, 512), *wall = take(f, 512), *high = take(f, 512);
+	void *low = alloc(f, 512), *wall = alloc(f, 512), *high = alloc(f, 512);
 
-	take(f, 512);
-	give(f, _i ? low : high);
-	give(f, _i ? high : low);
-	ck_assert_ptr_eq(take(f, 512), low);
-	ck_assert_ptr_eq(take(f, 512), high);
+	alloc(f, 512);
+	dealloc(f, _i ? low : high);
+	dealloc(f, _i ? high : low);
+	ck_assert_ptr_eq(alloc(f, 512), low);
+	ck_assert_ptr_eq(alloc(f, 512), high);
 	(void)wall;
 	fixture_end(f);
 }
@@ -115,22 +115,22 @@ START_TEST(bins_and_tree_split_at_last_bin_size)
 	static const size_t sizes[] = { 513, 510, 512, 511, 514, 1 };
 	struct mam_pool_config config = { .chunk_bytes = 4 * MIB, .growth_bytes = MAM_GROWTH_NONE };
 	struct fixture *f = fixture_new(&config);
-	void *hole[6];
+	void *free_block[6];
 
 	for (int i = 0; i < 6; i++) {
-		hole[i] = take(f, sizes[i] * 512);
-		take(f, 512);
+		free_block[i] = alloc(f, sizes[i] * 512);
+		alloc(f, 512);
 	}
 	for (int i = 0; i < 6; i++)
-		give(f, hole[i]);
-	ck_assert_ptr_eq(take(f, 511 * 512), hole[3]);
-	ck_assert_ptr_eq(take(f, 512 * 512), hole[2]);
-	ck_assert_ptr_eq(take(f, 510 * 512), hole[1]);
+		dealloc(f, free_block[i]);
+	ck_assert_ptr_eq(alloc(f, 511 * 512), free_block[3]);
+	ck_assert_ptr_eq(alloc(f, 512 * 512), free_block[2]);
+	ck_assert_ptr_eq(alloc(f, 510 * 512), free_block[1]);
 	/* From the tree into the bins; the remainder is inserted into a bin. */
-	ck_assert_ptr_eq(take(f, 511 * 512), hole[0]);
-	ck_assert_ptr_eq(take(f, 2 * 512), at(hole[0], 511 * 512));
-	ck_assert_ptr_eq(take(f, 514 * 512), hole[4]);
-	ck_assert_ptr_eq(take(f, 512), hole[5]);
+	ck_assert_ptr_eq(alloc(f, 511 * 512), free_block[0]);
+	ck_assert_ptr_eq(alloc(f, 2 * 512), at(free_block[0], 511 * 512));
+	ck_assert_ptr_eq(alloc(f, 514 * 512), free_block[4]);
+	ck_assert_ptr_eq(alloc(f, 512), free_block[5]);
 	ck_assert_uint_eq(stats_of(f).holes, 0);
 	fixture_end(f);
 }
@@ -139,11 +139,11 @@ END_TEST
 START_TEST(one_block_can_fill_whole_chunk)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *all = take(f, 64 * KIB);
+	void *all = alloc(f, 64 * KIB);
 
 	ck_assert_picture(f, 512, "L128");
 	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
-	give(f, all);
+	dealloc(f, all);
 	ck_assert_picture(f, 512, "F128");
 	fixture_end(f);
 }
@@ -154,9 +154,9 @@ START_TEST(one_byte_over_free_space_is_refused)
 	struct fixture *f = fixture_new(&one_chunk);
 
 	refused(f, 64 * KIB + 1, 0, MAM_ERROR_OUT_OF_MEMORY);
-	take(f, 512);
+	alloc(f, 512);
 	refused(f, 64 * KIB - 511, 0, MAM_ERROR_OUT_OF_MEMORY);
-	take(f, 64 * KIB - 512);
+	alloc(f, 64 * KIB - 512);
 	fixture_end(f);
 }
 END_TEST
@@ -167,12 +167,12 @@ START_TEST(fragmented_space_does_not_serve_larger_request)
 	void *block[128];
 
 	for (int i = 0; i < 128; i++)
-		block[i] = take(f, 512);
+		block[i] = alloc(f, 512);
 	for (int i = 0; i < 128; i += 2)
-		give(f, block[i]);
+		dealloc(f, block[i]);
 	refused(f, 1024, 0, MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(stats_of(f).largest_free_bytes, 512);
-	take(f, 512);
+	alloc(f, 512);
 	fixture_end(f);
 }
 END_TEST
@@ -205,7 +205,7 @@ START_TEST(other_granules_set_rounding_and_placement)
 		size_t granule = granules[i];
 		struct mam_pool_config config = { .chunk_bytes = 8 * granule, .granule = granule };
 		struct fixture *f = fixture_on(&config, SPACE_UP, granule, granule, 0);
-		void *first = take(f, 1), *second = take(f, granule + 1);
+		void *first = alloc(f, 1), *second = alloc(f, granule + 1);
 
 		ck_assert_ptr_eq(second, at(first, (ptrdiff_t)granule));
 		ck_assert_picture(f, granule, "L1 L2 F5");

@@ -19,9 +19,9 @@
 struct victim {
 	struct fixture *f;
 	struct mam_pool *pool;
-	struct mam_segment *live, *hole, *equal, *end, *tail;
+	struct mam_segment *live, *free_block, *equal, *end, *tail;
 	struct mam_chunk *old, *newest;
-	uint32_t live_handle, hole_handle;
+	uint32_t live_handle, free_handle;
 };
 
 static uint32_t handle_at(struct mam_pool *pool, void *address)
@@ -39,27 +39,27 @@ static void build(struct victim *v)
 
 	v->f = fixture_on(&config, SPACE_UP, 4096, 4096, 0);
 	v->pool = v->f->pool;
-	block[0] = take(v->f, 512);
-	block[1] = take(v->f, 1024);
-	block[2] = take(v->f, 512);
-	block[3] = take(v->f, 1024);
-	block[4] = take(v->f, 512);
-	block[5] = take(v->f, 3 * 512);
-	take(v->f, 3 * 512);
-	take(v->f, 512); /* the smallest free block is the old chunk's end: best fit uses it */
+	block[0] = alloc(v->f, 512);
+	block[1] = alloc(v->f, 1024);
+	block[2] = alloc(v->f, 512);
+	block[3] = alloc(v->f, 1024);
+	block[4] = alloc(v->f, 512);
+	block[5] = alloc(v->f, 3 * 512);
+	alloc(v->f, 3 * 512);
+	alloc(v->f, 512); /* the smallest free block is the old chunk's end: best fit uses it */
 	ck_assert_picture(v->f, 512, "L1 L2 L1 L2 L1 L1 | L3 L3 F2");
-	give(v->f, at(block[4], 512));
-	take(v->f, 1024);
+	dealloc(v->f, at(block[4], 512));
+	alloc(v->f, 1024);
 	ck_assert_picture(v->f, 512, "L1 L2 L1 L2 L1 F1 | L3 L3 L2");
-	give(v->f, at(block[5], 6 * 512));
-	give(v->f, at(block[5], 3 * 512));
-	give(v->f, block[1]);
-	give(v->f, block[3]);
+	dealloc(v->f, at(block[5], 6 * 512));
+	dealloc(v->f, at(block[5], 3 * 512));
+	dealloc(v->f, block[1]);
+	dealloc(v->f, block[3]);
 	ck_assert_picture(v->f, 512, "L1 F2 L1 F2 L1 F1 | L3 F5");
 	v->live_handle = handle_at(v->pool, block[2]);
-	v->hole_handle = handle_at(v->pool, block[1]);
+	v->free_handle = handle_at(v->pool, block[1]);
 	v->live = mam_segment_at(&v->pool->segments, v->live_handle);
-	v->hole = mam_segment_at(&v->pool->segments, v->hole_handle);
+	v->free_block = mam_segment_at(&v->pool->segments, v->free_handle);
 	v->equal = mam_segment_at(&v->pool->segments, handle_at(v->pool, block[3]));
 	v->end = mam_segment_at(&v->pool->segments, handle_at(v->pool, at(block[4], 512)));
 	v->tail = mam_segment_at(&v->pool->segments, v->pool->tail);
@@ -69,7 +69,7 @@ static void build(struct victim *v)
 
 /* clang-format off */
 static void segment_too_long(struct victim *v) { v->live->bytes += 512; }
-static void segment_too_short(struct victim *v) { v->hole->bytes -= 512; }
+static void segment_too_short(struct victim *v) { v->free_block->bytes -= 512; }
 static void segment_empty(struct victim *v) { v->live->bytes = 0; }
 static void base_not_granule_aligned(struct victim *v) { v->live->base += 8; }
 static void segment_moved(struct victim *v) { v->live->base += 512; }
@@ -78,19 +78,19 @@ static void wrong_next(struct victim *v) { v->live->next = v->live_handle; }
 static void list_cut(struct victim *v) { v->live->next = 0; }
 static void wrong_chunk(struct victim *v) { v->live->chunk = v->pool->newest_chunk; }
 static void block_marked_free(struct victim *v) { v->live->state = MAM_SEGMENT_FREE; }
-static void free_block_marked_live(struct victim *v) { v->hole->state = MAM_SEGMENT_LIVE; }
+static void free_block_marked_live(struct victim *v) { v->free_block->state = MAM_SEGMENT_LIVE; }
 static void record_marked_idle(struct victim *v) { v->live->state = MAM_SEGMENT_IDLE; }
 static void requested_is_zero(struct victim *v) { v->live->requested = 0; }
 static void requested_exceeds_bytes(struct victim *v) { v->live->requested = v->live->bytes + 1; }
 static void tail_lost(struct victim *v) { v->pool->tail = 0; }
-static void tail_is_other_free_block(struct victim *v) { v->pool->tail = v->hole_handle; }
+static void tail_is_other_free_block(struct victim *v) { v->pool->tail = v->free_handle; }
 static void tail_in_freelists(struct victim *v)
 {
 	mam_freelists_insert(&v->pool->freelists, &v->pool->segments, v->pool->tail);
 }
 static void free_block_not_in_freelists(struct victim *v)
 {
-	mam_freelists_remove(&v->pool->freelists, &v->pool->segments, v->hole_handle);
+	mam_freelists_remove(&v->pool->freelists, &v->pool->segments, v->free_handle);
 }
 static void live_block_in_freelists(struct victim *v)
 {
@@ -102,12 +102,12 @@ static void live_block_in_freelists(struct victim *v)
 static void list_of_equals_broken(struct victim *v)
 {
 	v->equal->peer_prev = 0;
-	v->hole->peer_prev = 0;
-	v->hole->peer_next = 0;
+	v->free_block->peer_prev = 0;
+	v->free_block->peer_next = 0;
 }
 static void segment_not_in_address_tree(struct victim *v)
 {
-	mam_addrtree_remove(&v->pool->segments, &v->pool->by_address, v->hole_handle);
+	mam_addrtree_remove(&v->pool->segments, &v->pool->by_address, v->free_handle);
 }
 static void free_neighbors_not_merged(struct victim *v)
 {
@@ -134,7 +134,7 @@ static void high_mark_above_chunk(struct victim *v)
 	v->old->high += 8192;
 }
 static void wrong_sum_of_high_marks(struct victim *v) { v->pool->high_bytes += 512; }
-static void wrong_last_segment(struct victim *v) { v->old->last = v->hole_handle; }
+static void wrong_last_segment(struct victim *v) { v->old->last = v->free_handle; }
 static void wrong_count_in_chunk(struct victim *v) { v->old->live_blocks++; }
 static void chunk_too_long(struct victim *v) { v->old->bytes += 4096; }
 static void list_of_chunks_broken(struct victim *v) { v->old->newer = 0; }
@@ -171,7 +171,7 @@ static void chunk_record_lost(struct victim *v)
 }
 static void free_block_in_block_map(struct victim *v)
 {
-	mam_blockmap_insert(&v->pool->blocks, &v->pool->segments, v->hole_handle);
+	mam_blockmap_insert(&v->pool->blocks, &v->pool->segments, v->free_handle);
 	v->pool->blocks.count--;
 }
 static void block_twice_in_block_map(struct victim *v)

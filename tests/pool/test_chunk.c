@@ -24,7 +24,7 @@ START_TEST(first_chunk_without_size_is_allocated_on_demand)
 
 	ck_assert_uint_eq(f->space.all_calls, 0);
 	ck_assert_uint_eq(stats_of(f).segments, 0);
-	take(f, 1);
+	alloc(f, 1);
 	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 1);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * MIB);
 	fixture_end(f);
@@ -40,15 +40,15 @@ START_TEST(chunk_size_rounds_up_to_granularity_and_granule)
 	struct fixture *f = fixture_on(&coarse_source, SPACE_UP, 4096, 4096, 0);
 
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 8192);
-	take(f, 8192);
-	take(f, 1);
+	alloc(f, 8192);
+	alloc(f, 1);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 16384);
 	fixture_end(f);
 
 	f = fixture_on(&coarse_granule, SPACE_UP, 4096, 64 * KIB, 0);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * KIB);
-	take(f, 64 * KIB);
-	take(f, 1);
+	alloc(f, 64 * KIB);
+	alloc(f, 1);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 128 * KIB);
 	fixture_end(f);
 }
@@ -59,10 +59,10 @@ START_TEST(later_chunks_have_growth_or_request_size)
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB, .growth_bytes = 32 * KIB };
 	struct fixture *f = fixture_new(&config);
 
-	take(f, 16 * KIB);
-	take(f, 512);
+	alloc(f, 16 * KIB);
+	alloc(f, 512);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 48 * KIB);
-	take(f, 100 * KIB);
+	alloc(f, 100 * KIB);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 148 * KIB);
 	ck_assert_uint_eq(stats_of(f).grows, 3);
 	fixture_end(f);
@@ -81,10 +81,10 @@ START_TEST(default_growth_is_64_mib_then_an_eighth_up_to_1_gib)
 		struct fixture *f = fixture_on(&config, SPACE_SCATTERED, 2 * MIB, 2 * MIB, 0);
 
 		if (steps_mib[i][0] != 0)
-			take(f, steps_mib[i][0] * MIB);
+			alloc(f, steps_mib[i][0] * MIB);
 		before = stats_of(f).reserved_bytes;
 		ck_assert_uint_eq(before, steps_mib[i][0] * MIB);
-		take(f, 1);
+		alloc(f, 1);
 		ck_assert_uint_eq(stats_of(f).reserved_bytes - before, steps_mib[i][1] * MIB);
 		fixture_end(f);
 	}
@@ -96,11 +96,11 @@ START_TEST(default_growth_gives_large_request_its_own_chunk)
 	struct mam_pool_config config = { 0 };
 	struct fixture *f = fixture_on(&config, SPACE_SCATTERED, 2 * MIB, 2 * MIB, 0);
 
-	take(f, 32 * MIB);
+	alloc(f, 32 * MIB);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 32 * MIB);
-	take(f, 100 * MIB + 1);
+	alloc(f, 100 * MIB + 1);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 134 * MIB);
-	take(f, 30 * MIB);
+	alloc(f, 30 * MIB);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, (134 + 64) * MIB);
 	fixture_end(f);
 }
@@ -111,13 +111,13 @@ END_TEST
  */
 static void outgrow(struct fixture *f)
 {
-	void *a = take(f, 40 * MIB), *b = take(f, 50 * MIB);
+	void *a = alloc(f, 40 * MIB), *b = alloc(f, 50 * MIB);
 
-	take(f, 1);
+	alloc(f, 1);
 	ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_OK);
-	give(f, a);
-	give(f, b);
-	take(f, 70 * MIB);
+	dealloc(f, a);
+	dealloc(f, b);
+	alloc(f, 70 * MIB);
 	/* Growth releases no chunk, because that might wait. */
 	ck_assert_uint_eq(stats_of(f).shrinks, 0);
 }
@@ -133,11 +133,11 @@ START_TEST(strict_free_after_growth_releases_idle_chunks)
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, (64 + 70) * MIB);
 	ck_assert_uint_eq(stats_of(f).shrinks, 2);
 	/* Once per growth: a chunk that is freed and allocated alternately stays. */
-	c = take(f, 72 * MIB);
+	c = alloc(f, 72 * MIB);
 	for (int i = 0; i < 3; i++) {
 		ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_OK);
-		give(f, c);
-		c = take(f, 72 * MIB);
+		dealloc(f, c);
+		c = alloc(f, 72 * MIB);
 	}
 	ck_assert_uint_eq(stats_of(f).grows, 5);
 	ck_assert_uint_eq(stats_of(f).shrinks, 2);
@@ -184,7 +184,7 @@ START_TEST(no_growth_allows_only_first_chunk)
 					  .growth_bytes = MAM_GROWTH_NONE };
 	struct fixture *f = fixture_new(&config);
 
-	take(f, 16 * KIB);
+	alloc(f, 16 * KIB);
 	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 1);
 	ck_assert_uint_eq(stats_of(f).failures, 1);
@@ -199,11 +199,11 @@ START_TEST(limit_is_kept_and_used_fully)
 					  .limit_bytes = 50 * KIB };
 	struct fixture *f = fixture_on(&config, SPACE_UP, 4096, 4096, 0);
 
-	take(f, 16 * KIB);
+	alloc(f, 16 * KIB);
 	/* the growth size would exceed the limit, so the chunk is the rest of it, in whole units */
-	take(f, 4 * KIB);
+	alloc(f, 4 * KIB);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 48 * KIB);
-	take(f, 28 * KIB);
+	alloc(f, 28 * KIB);
 	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
 	fixture_end(f);
 }
@@ -229,10 +229,10 @@ START_TEST(idle_chunks_are_released_to_stay_below_limit)
 	void *block[4];
 
 	for (int i = 0; i < 4; i++)
-		block[i] = take(f, 16 * KIB);
+		block[i] = alloc(f, 16 * KIB);
 	for (int i = 0; i < 3; i++)
-		give(f, block[i]);
-	take(f, 48 * KIB);
+		dealloc(f, block[i]);
+	alloc(f, 48 * KIB);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * KIB);
 	ck_assert_uint_eq(stats_of(f).shrinks, 3);
 	fixture_end(f);
@@ -244,7 +244,7 @@ START_TEST(growth_is_reduced_if_source_has_less)
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_on(&config, SPACE_UP, 4096, 4096, 20 * KIB);
 
-	take(f, 5 * KIB);
+	alloc(f, 5 * KIB);
 	ck_assert_uint_eq(stats_of(f).chunks, 1);
 	ck_assert_uint_ge(stats_of(f).reserved_bytes, 8 * KIB);
 	ck_assert_uint_le(stats_of(f).reserved_bytes, 20 * KIB);
@@ -325,20 +325,20 @@ START_TEST(free_space_of_adjacent_chunks_never_merges)
 	void *block[3];
 
 	for (int i = 0; i < 3; i++)
-		block[i] = take(f, 4096);
+		block[i] = alloc(f, 4096);
 	ck_assert_ptr_eq(block[1], at(block[0], _i ? -4096 : 4096));
-	give(f, block[1]);
-	give(f, block[0]);
-	give(f, block[2]);
+	dealloc(f, block[1]);
+	dealloc(f, block[0]);
+	dealloc(f, block[2]);
 	ck_assert_picture(f, 4096, "F1 | F1 | F1");
 	ck_assert_uint_eq(stats_of(f).largest_free_bytes, 4096);
-	take(f, 8192); /* no two of them together serve it */
+	alloc(f, 8192); /* no two of them together serve it */
 	ck_assert_uint_eq(stats_of(f).grows, 4);
 	fixture_end(f);
 }
 END_TEST
 
-static void *take_one(void *user)
+static void *alloc_one(void *user)
 {
 	struct fixture *f = user;
 	void *block = NULL;
@@ -355,7 +355,7 @@ START_TEST(waiting_thread_uses_memory_of_other_growth)
 
 	space_stop(&f->space, SPACE_GROW);
 	for (int i = 0; i < 4; i++)
-		ck_assert_int_eq(pthread_create(&other[i], NULL, take_one, f), 0);
+		ck_assert_int_eq(pthread_create(&other[i], NULL, alloc_one, f), 0);
 	ck_assert(space_wait_inside(&f->space));
 	/*
 	 * by now the others wait behind the first thread; if they do not, the test still passes but
@@ -375,12 +375,12 @@ START_TEST(no_block_spans_two_chunks)
 {
 	struct mam_pool_config config = { .growth_bytes = 4096 };
 	struct fixture *f = fixture_on(&config, SPACE_UP, 4096, 4096, 0);
-	void *low = take(f, 512);
+	void *low = alloc(f, 512);
 
-	take(f, 3 * 512);
-	take(f, 3072);
+	alloc(f, 3 * 512);
+	alloc(f, 3072);
 	ck_assert_picture(f, 512, "L1 L3 F4 | L6 F2");
-	take(f, 6 * 512);
+	alloc(f, 6 * 512);
 	ck_assert_picture(f, 512, "L1 L3 F4 | L6 F2 | L6 F2");
 	(void)low;
 	fixture_end(f);

@@ -10,28 +10,28 @@
 
 START_TEST(free_block_grows_upward_by_missing_bytes)
 {
-	char *below = take(8 * MIB), *hole = take(32 * MIB), *between = take(32 * MIB);
+	char *below = alloc(8 * MIB), *free_block = alloc(32 * MIB), *between = alloc(32 * MIB);
 
-	take(8 * MIB);
-	give(between);
-	give_back_free();
-	give(hole);
-	ck_assert_ptr_eq(take(64 * MIB), hole); /* all of the unmapped addresses between */
+	alloc(8 * MIB);
+	dealloc(between);
+	trim_all();
+	dealloc(free_block);
+	ck_assert_ptr_eq(alloc(64 * MIB), free_block); /* all of the unmapped addresses between */
 	ck_assert_uint_eq(stats().physical_bytes, 80 * MIB);
-	ck_assert_ptr_eq(below + 8 * MIB, hole);
+	ck_assert_ptr_eq(below + 8 * MIB, free_block);
 	prove();
 }
 END_TEST
 
 START_TEST(free_block_grows_downward_into_unmapped)
 {
-	char *gone = take(32 * MIB), *hole = take(32 * MIB);
+	char *gone = alloc(32 * MIB), *free_block = alloc(32 * MIB);
 
-	take(32 * MIB);
-	give(gone);
-	give_back_free();
-	give(hole);
-	ck_assert_ptr_eq(take(56 * MIB), gone + 8 * MIB);
+	alloc(32 * MIB);
+	dealloc(gone);
+	trim_all();
+	dealloc(free_block);
+	ck_assert_ptr_eq(alloc(56 * MIB), gone + 8 * MIB);
 	ck_assert_uint_eq(stats().physical_bytes, 88 * MIB);
 	prove();
 }
@@ -61,33 +61,33 @@ START_TEST(largest_free_block_grows_if_memory_suffices)
 {
 	void *first, *gone, *one, *two, *small, *last;
 
-	first = take(16 * MIB);
-	gone = take(16 * MIB);
-	take(8 * MIB);
-	one = take(2 * MIB);
-	take(2 * MIB);
-	two = take(2 * MIB);
-	take(2 * MIB);
-	give(take(8 * MIB));
-	take(MIB);
-	last = take(7 * MIB);
+	first = alloc(16 * MIB);
+	gone = alloc(16 * MIB);
+	alloc(8 * MIB);
+	one = alloc(2 * MIB);
+	alloc(2 * MIB);
+	two = alloc(2 * MIB);
+	alloc(2 * MIB);
+	dealloc(alloc(8 * MIB));
+	alloc(MIB);
+	last = alloc(7 * MIB);
 	limit_to(stats().physical_bytes + 2 * MIB); /* otherwise it maps more than it needs */
-	small = take(1000);
+	small = alloc(1000);
 	ck_assert_uint_eq(stats().physical_bytes, 58 * MIB);
-	give(gone);
-	give_back_free();
-	give(first);
-	give(last);
+	dealloc(gone);
+	trim_all();
+	dealloc(first);
+	dealloc(last);
 	if (strchr(edges[_i].holes, '1'))
-		give(one);
+		dealloc(one);
 	if (strchr(edges[_i].holes, '2'))
-		give(two);
+		dealloc(two);
 	if (strchr(edges[_i].holes, 's'))
-		give(small);
+		dealloc(small);
 	if (edges[_i].driver)
 		inner->properties.total_bytes = stats().physical_bytes;
 	limit_to(edges[_i].driver ? 0 : stats().physical_bytes + edges[_i].more * MIB);
-	ck_assert_ptr_eq(take(edges[_i].wanted * MIB), edges[_i].where == 'f' ? first : last);
+	ck_assert_ptr_eq(alloc(edges[_i].wanted * MIB), edges[_i].where == 'f' ? first : last);
 	prove();
 }
 END_TEST
@@ -99,24 +99,24 @@ END_TEST
  */
 START_TEST(edge_with_most_unmovable_memory_grows)
 {
-	void *first = take(16 * MIB), *gone = take(40 * MIB), *parts[4];
+	void *first = alloc(16 * MIB), *gone = alloc(40 * MIB), *parts[4];
 
-	take(2 * MIB);
-	give(gone);
-	give_back_free();
+	alloc(2 * MIB);
+	dealloc(gone);
+	trim_all();
 	for (int i = 0; i < 4; i++) {
-		give(take(8 * MIB));
+		dealloc(alloc(8 * MIB));
 		if (i == 3)
-			take(MIB);
-		parts[i] = take(7 * MIB);
+			alloc(MIB);
+		parts[i] = alloc(7 * MIB);
 		if (i < 3)
-			take(MIB);
+			alloc(MIB);
 	}
-	give(first);
+	dealloc(first);
 	for (int i = 0; i < 4; i++)
-		give(parts[i]);
+		dealloc(parts[i]);
 	ck_assert_uint_eq(stats().physical_bytes, 50 * MIB);
-	ck_assert_ptr_eq(take(54 * MIB), parts[3]);
+	ck_assert_ptr_eq(alloc(54 * MIB), parts[3]);
 	ck_assert_uint_eq(stats().physical_bytes, 82 * MIB);
 	prove();
 }
@@ -127,12 +127,12 @@ START_TEST(narrow_unmapped_gap_is_used_in_half_full_range)
 	char *a, *between;
 
 	fresh_pool(1024 * MIB, 64 * MIB, NULL);
-	a = take(16 * MIB);
-	between = take(16 * MIB);
-	take(8 * MIB);
-	give(between);
-	give_back_free();
-	ck_assert_ptr_eq(take(12 * MIB), between);
+	a = alloc(16 * MIB);
+	between = alloc(16 * MIB);
+	alloc(8 * MIB);
+	dealloc(between);
+	trim_all();
+	ck_assert_ptr_eq(alloc(12 * MIB), between);
 	ck_assert_ptr_eq(a + 16 * MIB, between);
 	prove();
 }
@@ -141,11 +141,11 @@ END_TEST
 START_TEST(full_range_returns_out_of_memory)
 {
 	fresh_pool(1024 * MIB, 64 * MIB, NULL);
-	take(24 * MIB);
-	ck_assert_int_eq(try_to_take(48 * MIB), MAM_ERROR_OUT_OF_MEMORY);
+	alloc(24 * MIB);
+	ck_assert_int_eq(try_alloc(48 * MIB), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(stats().physical_bytes, 24 * MIB);
-	take(40 * MIB);
-	ck_assert_int_eq(try_to_take(2 * MIB), MAM_ERROR_OUT_OF_MEMORY);
+	alloc(40 * MIB);
+	ck_assert_int_eq(try_alloc(2 * MIB), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(stats().failures, 2);
 }
 END_TEST
@@ -153,16 +153,16 @@ END_TEST
 /* Only the block's own addresses and those for its alignment can be missing, and no more. */
 START_TEST(alignment_above_piece_size_is_padded_once)
 {
-	char *end = (char *)take(2 * MIB) + 2 * MIB;
+	char *end = (char *)alloc(2 * MIB) + 2 * MIB;
 	size_t alignment = 4 * MIB, before;
 	void *block = NULL;
 
 	if ((uintptr_t)end % alignment == 0)
-		end = (char *)take(2 * MIB) + 2 * MIB;
+		end = (char *)alloc(2 * MIB) + 2 * MIB;
 	if (_i == 1) /* far from the next multiple */
 		for (alignment = 512 * MIB;
 		     mam_round_up((uintptr_t)end, alignment) - (uintptr_t)end < 200 * MIB;)
-			end = (char *)take(100 * MIB) + 100 * MIB;
+			end = (char *)alloc(100 * MIB) + 100 * MIB;
 	before = stats().physical_bytes;
 	ck_assert_int_eq(mam_pool_alloc(pool, 5 * MIB, alignment, &block), MAM_OK);
 	ck_assert_uint_eq((uintptr_t)block % alignment, 0);
@@ -179,12 +179,12 @@ START_TEST(memory_is_new_below_former_peak)
 	void *blocks[4];
 
 	for (int i = 0; i < 4; i++)
-		blocks[i] = take(32 * MIB);
-	give(blocks[0]);
-	give_back_free();
-	give(blocks[1]);
-	give(blocks[3]);
-	take(48 * MIB); /* 96 are mapped, 128 were needed */
+		blocks[i] = alloc(32 * MIB);
+	dealloc(blocks[0]);
+	trim_all();
+	dealloc(blocks[1]);
+	dealloc(blocks[3]);
+	alloc(48 * MIB); /* 96 are mapped, 128 were needed */
 	ck_assert_uint_eq(stats().remaps, 0);
 	ck_assert_uint_eq(stats().physical_bytes, 112 * MIB);
 	prove();
@@ -199,12 +199,12 @@ START_TEST(only_bytes_over_budget_are_moved)
 	size_t bytes;
 
 	for (int i = 0; i < 32; i++)
-		blocks[i] = take(2 * MIB);
+		blocks[i] = alloc(2 * MIB);
 	for (int i = 0; i < 32; i += 2)
-		give(blocks[i]);
+		dealloc(blocks[i]);
 	if (_i == 1)
 		ck_assert_int_eq(mam_pool_set_aside(pool, blocks[1], &ticket, &bytes), MAM_OK);
-	take(40 * MIB);
+	alloc(40 * MIB);
 	/* 72 needed, 74 may be mapped. */
 	ck_assert_uint_eq(stats().physical_bytes, 74 * MIB);
 	ck_assert_uint_eq(stats().remaps, 15);
@@ -214,17 +214,17 @@ END_TEST
 
 START_TEST(smallest_sufficient_piece_moves)
 {
-	void *four = take(4 * MIB), *eight, *gone;
+	void *four = alloc(4 * MIB), *eight, *gone;
 
-	take(2 * MIB);
-	eight = take(8 * MIB);
-	take(2 * MIB);
-	gone = take(24 * MIB);
-	give(gone);
-	give_back_free();
-	give(four);
-	give(eight);
-	take(30 * MIB); /* 26 may be new */
+	alloc(2 * MIB);
+	eight = alloc(8 * MIB);
+	alloc(2 * MIB);
+	gone = alloc(24 * MIB);
+	dealloc(gone);
+	trim_all();
+	dealloc(four);
+	dealloc(eight);
+	alloc(30 * MIB); /* 26 may be new */
 	ck_assert_uint_eq(stats().remaps, 1);
 	ck_assert_uint_eq(stats().physical_bytes, 42 * MIB);
 	prove();
@@ -233,9 +233,9 @@ END_TEST
 
 START_TEST(new_piece_size_follows_growth_policy)
 {
-	take(20 * MIB);
+	alloc(20 * MIB);
 	ck_assert_uint_eq(made[MAP], 3); /* 8, 8, 4 */
-	take(480 * MIB);
+	alloc(480 * MIB);
 	ck_assert_uint_eq(made[MAP], 3 + 12); /* 40 each: a sixth of the mean of both */
 }
 END_TEST
@@ -245,19 +245,19 @@ static void make_wide_piece(void)
 {
 	void *wide, *end;
 
-	take(1000 * MIB);
-	wide = take(64 * MIB);
-	take(2 * MIB);
-	end = take(60 * MIB);
-	give(wide);
-	give(end);
+	alloc(1000 * MIB);
+	wide = alloc(64 * MIB);
+	alloc(2 * MIB);
+	end = alloc(60 * MIB);
+	dealloc(wide);
+	dealloc(end);
 	ck_assert_uint_eq(stats().physical_bytes, 1126 * MIB);
 }
 
 START_TEST(too_wide_piece_is_released_for_smaller_one)
 {
 	make_wide_piece();
-	take(72 * MIB); /* 12 more */
+	alloc(72 * MIB); /* 12 more */
 	ck_assert_uint_eq(stats().physical_bytes, 1074 * MIB);
 	ck_assert_uint_eq(stats().remaps, 0);
 	prove();
@@ -268,7 +268,7 @@ START_TEST(wide_piece_moves_whole_at_limit)
 {
 	make_wide_piece();
 	limit_to(1126 * MIB);
-	take(_i == 0 ? 72 * MIB : 70 * MIB); /* 72 exceeds the budget, 70 is exactly the budget */
+	alloc(_i == 0 ? 72 * MIB : 70 * MIB); /* 72 exceeds the budget, 70 is exactly the budget */
 	ck_assert_uint_eq(made[UNMAP], 0);
 	ck_assert_uint_eq(stats().remaps, 1);
 	prove();
@@ -279,7 +279,7 @@ START_TEST(wide_piece_moves_whole_if_driver_is_full)
 {
 	fresh_pool(1126 * MIB, 0, NULL);
 	make_wide_piece();
-	take(70 * MIB); /* the budget allows it, the driver does not */
+	alloc(70 * MIB); /* the budget allows it, the driver does not */
 	ck_assert_uint_eq(made[UNMAP], 0);
 	ck_assert_uint_eq(stats().remaps, 1);
 	prove();
@@ -289,20 +289,20 @@ END_TEST
 /* [80] [unmapped 4] [live 4] [80, in pieces of 8] [live 4]: no piece is as narrow as the gap. */
 START_TEST(piece_wider_than_gap_is_replaced)
 {
-	void *hole = take(80 * MIB), *gone = take(4 * MIB), *other;
+	void *free_block = alloc(80 * MIB), *gone = alloc(4 * MIB), *other;
 
-	take(4 * MIB);
-	other = take(80 * MIB);
-	take(4 * MIB);
-	give(gone);
-	give_back_free();
+	alloc(4 * MIB);
+	other = alloc(80 * MIB);
+	alloc(4 * MIB);
+	dealloc(gone);
+	trim_all();
 	if (_i == 0)
 		limit_to(stats().physical_bytes);
 	else /* the driver has no more */
 		inner->properties.total_bytes = stats().physical_bytes;
-	give(hole);
-	give(other);
-	ck_assert_ptr_eq(take(84 * MIB), hole);
+	dealloc(free_block);
+	dealloc(other);
+	ck_assert_ptr_eq(alloc(84 * MIB), free_block);
 	ck_assert_uint_eq(stats().physical_bytes, 164 * MIB);
 	ck_assert_uint_eq(made[UNMAP], 1 + 1);
 	prove();
@@ -314,23 +314,23 @@ START_TEST(request_over_all_memory_moves_nothing)
 	void *blocks[4];
 
 	for (int i = 0; i < 4; i++)
-		blocks[i] = take(32 * MIB);
-	give(blocks[0]);
-	give(blocks[2]);
+		blocks[i] = alloc(32 * MIB);
+	dealloc(blocks[0]);
+	dealloc(blocks[2]);
 	limit_to(132 * MIB);
-	ck_assert_int_eq(try_to_take(70 * MIB), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(try_alloc(70 * MIB), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(made[MOVE] + made[UNMAP], 0);
-	ck_assert_int_eq(try_to_take(68 * MIB), MAM_OK);
+	ck_assert_int_eq(try_alloc(68 * MIB), MAM_OK);
 }
 END_TEST
 
 START_TEST(unaligned_limit_and_lowered_limit_are_kept)
 {
 	limit_to(65 * MIB);
-	take(64 * MIB);
-	ck_assert_int_eq(try_to_take(1000), MAM_ERROR_OUT_OF_MEMORY);
+	alloc(64 * MIB);
+	ck_assert_int_eq(try_alloc(1000), MAM_ERROR_OUT_OF_MEMORY);
 	limit_to(32 * MIB);
-	ck_assert_int_eq(try_to_take(2 * MIB), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(try_alloc(2 * MIB), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(stats().physical_bytes, 64 * MIB);
 }
 END_TEST
@@ -338,8 +338,8 @@ END_TEST
 START_TEST(small_request_maps_at_most_one_piece)
 {
 	for (int i = 0; i < 51; i++)
-		take(40 * MIB);
-	take(1000); /* the budget allows 20 more */
+		alloc(40 * MIB);
+	alloc(1000); /* the budget allows 20 more */
 	ck_assert_uint_eq(stats().physical_bytes, 2048 * MIB);
 }
 END_TEST
@@ -347,8 +347,8 @@ END_TEST
 START_TEST(small_request_maps_last_driver_memory)
 {
 	fresh_pool(1026 * MIB, 0, NULL);
-	take(1024 * MIB);
-	take(1000); /* the budget is 1034 */
+	alloc(1024 * MIB);
+	alloc(1000); /* the budget is 1034 */
 	ck_assert_uint_eq(stats().physical_bytes, 1026 * MIB);
 	prove();
 }
@@ -365,17 +365,17 @@ START_TEST(missing_bytes_are_mapped_if_step_is_refused)
 	void *gone;
 
 	fresh_pool(530 * MIB, 0, &config);
-	take(470 * MIB);
-	give_back_free();
-	gone = take(26 * MIB); /* one piece of a step that exceeds the driver's memory */
+	alloc(470 * MIB);
+	trim_all();
+	gone = alloc(26 * MIB); /* one piece of a step that exceeds the driver's memory */
 	ck_assert_uint_eq(stats().physical_bytes, 510 * MIB);
-	take(30 * MIB);
+	alloc(30 * MIB);
 	ck_assert_uint_eq(stats().physical_bytes, 526 * MIB);
-	give(gone);
+	dealloc(gone);
 	calls = made[MAP];
-	ck_assert_int_eq(try_to_take(34 * MIB), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(try_alloc(34 * MIB), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_le(made[MAP], calls + 2); /* after two refusals the pool stops */
-	take(26 * MIB);
+	alloc(26 * MIB);
 	prove();
 }
 END_TEST
@@ -385,20 +385,20 @@ START_TEST(growth_uses_configured_step)
 	struct mam_pool_config config = config_of(63 * MIB, 0, 0);
 
 	fresh_pool((size_t)8 << 30, 0, &config);
-	take(MIB);
+	alloc(MIB);
 	ck_assert_uint_eq(stats().physical_bytes, 64 * MIB);
-	take(62 * MIB);
-	take(2 * MIB); /* 1 is left */
+	alloc(62 * MIB);
+	alloc(2 * MIB); /* 1 is left */
 	ck_assert_uint_eq(stats().physical_bytes, 128 * MIB);
 	/* a range with no room for a step */
 	fresh_pool((size_t)8 << 30, 32 * MIB, &config);
-	take(MIB);
+	alloc(MIB);
 	ck_assert_uint_eq(stats().physical_bytes, 2 * MIB);
 	/* a limit that leaves less than a step */
 	config.limit_bytes = 74 * MIB;
 	fresh_pool((size_t)8 << 30, 0, &config);
-	take(60 * MIB);
-	take(8 * MIB);
+	alloc(60 * MIB);
+	alloc(8 * MIB);
 	ck_assert_uint_le(stats().physical_bytes, 74 * MIB);
 	prove();
 }
@@ -454,7 +454,7 @@ START_TEST(random_requests_are_served_to_last_unit)
 		enum mam_status status;
 
 		if (blocks[slot]) {
-			give(blocks[slot]);
+			dealloc(blocks[slot]);
 			blocks[slot] = NULL;
 			continue;
 		}

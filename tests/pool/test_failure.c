@@ -14,7 +14,7 @@
 
 #define SLOTS 8
 
-enum verb { TAKE, GIVE, TRIM };
+enum verb { ALLOC, DEALLOC, TRIM };
 
 struct move {
 	enum verb verb;
@@ -32,14 +32,14 @@ static const struct mam_pool_config config = { .chunk_bytes = 16 * KIB,
 					       .limit_bytes = 96 * KIB };
 /* clang-format off */
 static const struct move script[] = {
-	{ TAKE, 0, 10 * KIB, 0 }, { TAKE, 1, 10 * KIB, 0 }, { TAKE, 2, 14 * KIB, 0 },
-	{ TAKE, 3, 4 * KIB, 0 }, { GIVE, 1, 0, 0 }, { TAKE, 4, 40 * KIB, 0 },
-	{ TRIM, 0, 0, 0 }, { TAKE, 1, 2 * KIB, 8 * KIB }, { GIVE, 2, 0, 0 },
-	{ GIVE, 3, 0, 0 }, { GIVE, 0, 0, 0 }, { TRIM, 0, 40 * KIB, 0 },
-	{ TAKE, 5, 16 * KIB, 0 }, { TAKE, 6, 16 * KIB, 0 }, { GIVE, 4, 0, 0 },
-	{ GIVE, 5, 0, 0 }, { TAKE, 7, 60 * KIB, 0 }, { GIVE, 6, 0, 0 },
-	{ GIVE, 1, 0, 0 }, { TRIM, 0, 0, 0 }, { GIVE, 7, 0, 0 },
-	{ TRIM, 0, 0, 0 }, { TAKE, 0, 512, 0 }, { GIVE, 0, 0, 0 },
+	{ ALLOC, 0, 10 * KIB, 0 }, { ALLOC, 1, 10 * KIB, 0 }, { ALLOC, 2, 14 * KIB, 0 },
+	{ ALLOC, 3, 4 * KIB, 0 }, { DEALLOC, 1, 0, 0 }, { ALLOC, 4, 40 * KIB, 0 },
+	{ TRIM, 0, 0, 0 }, { ALLOC, 1, 2 * KIB, 8 * KIB }, { DEALLOC, 2, 0, 0 },
+	{ DEALLOC, 3, 0, 0 }, { DEALLOC, 0, 0, 0 }, { TRIM, 0, 40 * KIB, 0 },
+	{ ALLOC, 5, 16 * KIB, 0 }, { ALLOC, 6, 16 * KIB, 0 }, { DEALLOC, 4, 0, 0 },
+	{ DEALLOC, 5, 0, 0 }, { ALLOC, 7, 60 * KIB, 0 }, { DEALLOC, 6, 0, 0 },
+	{ DEALLOC, 1, 0, 0 }, { TRIM, 0, 0, 0 }, { DEALLOC, 7, 0, 0 },
+	{ TRIM, 0, 0, 0 }, { ALLOC, 0, 512, 0 }, { DEALLOC, 0, 0, 0 },
 };
 /* clang-format on */
 
@@ -51,14 +51,14 @@ static enum mam_status make_move(struct mam_pool *pool, const struct move *move,
 	void *block = slot;
 
 	switch (move->verb) {
-	case TAKE:
+	case ALLOC:
 		status = mam_pool_alloc(pool, move->bytes, move->alignment, &block);
 		if (status == MAM_OK)
 			slot[move->slot] = block;
 		else
 			ck_assert_ptr_eq(block, slot);
 		return status;
-	case GIVE:
+	case DEALLOC:
 		status = mam_pool_free(pool, slot[move->slot]);
 		if (status == MAM_OK)
 			slot[move->slot] = NULL;
@@ -112,12 +112,12 @@ static unsigned play(struct mam_pool *pool, enum mam_status expected)
 		 * A request that could not make room by releasing chunks returns out of memory,
 		 * whatever the source returned.
 		 */
-		ck_assert_msg(status == expected ||
-				      (script[i].verb == TAKE && status == MAM_ERROR_OUT_OF_MEMORY),
+		ck_assert_msg(status == expected || (script[i].verb == ALLOC &&
+						     status == MAM_ERROR_OUT_OF_MEMORY),
 			      "step %zu returns %d, the source returned %d", i, (int)status,
 			      (int)expected);
 		ck_assert_blocks_kept(&before, &after);
-		ck_assert_uint_eq(after.failures, before.failures + (script[i].verb == TAKE));
+		ck_assert_uint_eq(after.failures, before.failures + (script[i].verb == ALLOC));
 		for (unsigned s = 0; s < SLOTS; s++) {
 			struct mam_segment_info info;
 
@@ -144,8 +144,8 @@ START_TEST(script_without_failures_uses_every_call_kind)
 }
 END_TEST
 
-static const enum mam_status answers[] = { MAM_ERROR_OUT_OF_MEMORY, MAM_ERROR_DRIVER,
-					   MAM_ERROR_NO_DEVICE };
+static const enum mam_status statuses[] = { MAM_ERROR_OUT_OF_MEMORY, MAM_ERROR_DRIVER,
+					    MAM_ERROR_NO_DEVICE };
 
 START_TEST(pool_survives_failure_of_each_source_call)
 {
@@ -155,8 +155,8 @@ START_TEST(pool_survives_failure_of_each_source_call)
 		struct fixture *f = fixture_new(&config);
 		size_t calls;
 
-		space_refuse_any(&f->space, n, answers[_i]);
-		rounds_with_failure += play(f->pool, answers[_i]) > 0;
+		space_refuse_any(&f->space, n, statuses[_i]);
+		rounds_with_failure += play(f->pool, statuses[_i]) > 0;
 		calls = f->space.all_calls;
 		fixture_end(f);
 		if (calls < n + 1)
@@ -196,13 +196,13 @@ END_TEST
 
 START_TEST(init_fails_cleanly_if_first_chunk_is_refused)
 {
-	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
 		struct mam_pool *pool = calloc(1, sizeof(*pool));
 		struct space space;
 
 		space_init(&space, SPACE_UP, 512, 512);
-		space_refuse_any(&space, 1, answers[i]);
-		ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config), answers[i]);
+		space_refuse_any(&space, 1, statuses[i]);
+		ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config), statuses[i]);
 		ck_assert_uint_eq(space.pieces, 0);
 		/* Reusable storage. */
 		ck_assert_int_eq(mam_pool_init(pool, &space.source, false, &config), MAM_OK);
@@ -301,7 +301,7 @@ static uint32_t spare_records(const struct mam_pool *pool)
 	return pool->segments.idle_count + pool->segments.capacity - pool->segments.touched;
 }
 
-static void *take_much(void *user)
+static void *alloc_much(void *user)
 {
 	struct fixture *f = user;
 	void *block = NULL;
@@ -325,7 +325,7 @@ START_TEST(records_used_up_during_growth_are_replaced)
 	pthread_t other;
 
 	space_stop(&f->space, SPACE_GROW);
-	ck_assert_int_eq(pthread_create(&other, NULL, take_much, f), 0);
+	ck_assert_int_eq(pthread_create(&other, NULL, alloc_much, f), 0);
 	ck_assert(space_wait_inside(&f->space));
 	while (spare_records(f->pool) > 4)
 		ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 0, &block), MAM_OK);
@@ -346,7 +346,7 @@ START_TEST(records_used_up_during_growth_are_replaced)
 	ck_assert_uint_eq(f->space.held_bytes, stats_of(f).reserved_bytes);
 	ck_assert_uint_eq(stats_of(f).chunks, 2);
 	ck_assert_uint_eq(stats_of(f).failures, refuse);
-	take(f, 256 * KIB);
+	alloc(f, 256 * KIB);
 	fixture_end(f);
 }
 END_TEST

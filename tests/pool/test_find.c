@@ -17,7 +17,7 @@ START_TEST(find_returns_block_for_start_and_interior)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB };
 	struct fixture *f = fixture_new(&config);
-	void *block = take(f, 1000);
+	void *block = alloc(f, 1000);
 
 	for (ptrdiff_t inside = 0; inside < 1024; inside += 341) {
 		struct mam_segment_info info = found(f, at(block, inside));
@@ -38,10 +38,10 @@ START_TEST(find_reports_free_space_as_free)
 {
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB };
 	struct fixture *f = fixture_new(&config);
-	void *block = take(f, 1024), *wall = take(f, 512);
+	void *block = alloc(f, 1024), *wall = alloc(f, 512);
 	struct mam_segment_info info;
 
-	give(f, block);
+	dealloc(f, block);
 	info = found(f, at(block, 600));
 	ck_assert_ptr_eq(info.base, block);
 	ck_assert_uint_eq(info.bytes, 1024);
@@ -59,7 +59,7 @@ START_TEST(find_of_foreign_address_leaves_output_unchanged)
 	struct mam_pool_config config = { .chunk_bytes = 16 * KIB };
 	struct fixture *f = fixture_new(&config);
 	struct mam_segment_info info = { .bytes = 77 };
-	void *block = take(f, 512);
+	void *block = alloc(f, 512);
 	void *outside[] = { at(block, -1), at(block, 16 * KIB), NULL, f, (void *)UINTPTR_MAX };
 
 	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++) {
@@ -74,7 +74,7 @@ START_TEST(find_separates_adjacent_chunks)
 {
 	struct mam_pool_config config = { .growth_bytes = 4096 };
 	struct fixture *f = fixture_on(&config, SPACE_DOWN, 4096, 4096, 0);
-	void *first = take(f, 4096), *second = take(f, 4096);
+	void *first = alloc(f, 4096), *second = alloc(f, 4096);
 
 	ck_assert_ptr_eq(second, at(first, -4096));
 	ck_assert_ptr_eq(found(f, at(second, 4095)).base, second);

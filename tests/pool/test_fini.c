@@ -42,13 +42,13 @@ static void ck_assert_ended(struct mam_pool *pool, void *block)
 START_TEST(fini_with_live_blocks_fails)
 {
 	struct fixture *f = fixture_new(&two_chunks);
-	void *block = take(f, 512);
+	void *block = alloc(f, 512);
 	size_t calls = f->space.all_calls;
 
 	ck_assert_int_eq(mam_pool_fini(f->pool), MAM_ERROR_LIVE_BLOCKS);
 	ck_assert_uint_eq(f->space.all_calls, calls);
 	intact(f);
-	give(f, block);
+	dealloc(f, block);
 	ck_assert_int_eq(mam_pool_fini(f->pool), MAM_OK);
 	fixture_end(f);
 }
@@ -57,10 +57,10 @@ END_TEST
 START_TEST(fini_releases_chunks_and_later_calls_fail)
 {
 	struct fixture *f = fixture_new(&two_chunks);
-	void *block = take(f, 16 * KIB), *other = take(f, 16 * KIB);
+	void *block = alloc(f, 16 * KIB), *other = alloc(f, 16 * KIB);
 
-	give(f, block);
-	give(f, other);
+	dealloc(f, block);
+	dealloc(f, other);
 	ck_assert_int_eq(mam_pool_fini(f->pool), MAM_OK);
 	ck_assert_uint_eq(f->space.pieces, 0);
 	ck_assert_uint_eq(atomic_load(&f->space.destroyed), 0); /* the caller's source */
@@ -74,7 +74,7 @@ END_TEST
 START_TEST(drop_makes_no_source_call)
 {
 	struct fixture *f = fixture_new(&two_chunks);
-	void *block = take(f, 512);
+	void *block = alloc(f, 512);
 
 	atomic_store(&f->space.forbidden, true);
 	ck_assert_int_eq(mam_pool_drop(f->pool), MAM_OK);
@@ -103,9 +103,9 @@ START_TEST(fini_succeeds_if_a_shrink_is_refused)
 {
 	struct fixture *f = fixture_new(&two_chunks);
 
-	take(f, 16 * KIB);
-	give(f, take(f, 16 * KIB));
-	give(f, (void *)f->space.piece[0].base);
+	alloc(f, 16 * KIB);
+	dealloc(f, alloc(f, 16 * KIB));
+	dealloc(f, (void *)f->space.piece[0].base);
 	space_refuse(&f->space, SPACE_SHRINK, 1, 1, MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_pool_fini(f->pool), MAM_OK);
 	ck_assert_uint_eq(f->space.pieces, 1);

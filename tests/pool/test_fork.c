@@ -49,10 +49,10 @@ static bool goes_on(struct fixture *f, void *block)
 START_TEST(pool_stays_usable_if_source_survives_fork)
 {
 	struct fixture *f = fixture_new(&config);
-	void *block = take(f, 512);
+	void *block = alloc(f, 512);
 
 	fork_into(f, goes_on, block);
-	give(f, block); /* the child's actions affect only the child */
+	dealloc(f, block); /* the child's actions affect only the child */
 	intact(f);
 	fixture_end(f);
 }
@@ -70,11 +70,11 @@ static bool is_abandoned(struct fixture *f, void *block)
 START_TEST(pool_is_abandoned_in_child_if_source_is_lost)
 {
 	struct fixture *f = fixture_new(&config);
-	void *block = take(f, 512);
+	void *block = alloc(f, 512);
 
 	f->space.source.properties.survives_fork = false;
 	fork_into(f, is_abandoned, block);
-	give(f, block);
+	dealloc(f, block);
 	fixture_end(f);
 }
 END_TEST
@@ -111,7 +111,7 @@ static void *churn(void *user)
 START_TEST(child_of_busy_process_finds_pool_intact)
 {
 	struct fixture *f = fixture_new(&config);
-	void *block = take(f, 512);
+	void *block = alloc(f, 512);
 	pthread_t other[2];
 
 	atomic_store(&stop, false);

@@ -11,9 +11,9 @@ static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB,
 START_TEST(free_between_live_blocks_merges_with_neither)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *block[3] = { take(f, 512), take(f, 512), take(f, 512) };
+	void *block[3] = { alloc(f, 512), alloc(f, 512), alloc(f, 512) };
 
-	give(f, block[1]);
+	dealloc(f, block[1]);
 	ck_assert_picture(f, 512, "L1 F1 L1 F125");
 	fixture_end(f);
 }
@@ -22,12 +22,12 @@ END_TEST
 START_TEST(free_merges_with_free_block_below)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *block[4] = { take(f, 512), take(f, 512), take(f, 1024), take(f, 512) };
+	void *block[4] = { alloc(f, 512), alloc(f, 512), alloc(f, 1024), alloc(f, 512) };
 
-	give(f, block[1]);
-	give(f, block[2]);
+	dealloc(f, block[1]);
+	dealloc(f, block[2]);
 	ck_assert_picture(f, 512, "L1 F3 L1 F123");
-	ck_assert_ptr_eq(take(f, 3 * 512), block[1]);
+	ck_assert_ptr_eq(alloc(f, 3 * 512), block[1]);
 	fixture_end(f);
 }
 END_TEST
@@ -35,12 +35,12 @@ END_TEST
 START_TEST(free_merges_with_free_block_above)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *block[4] = { take(f, 512), take(f, 512), take(f, 1024), take(f, 512) };
+	void *block[4] = { alloc(f, 512), alloc(f, 512), alloc(f, 1024), alloc(f, 512) };
 
-	give(f, block[2]);
-	give(f, block[1]);
+	dealloc(f, block[2]);
+	dealloc(f, block[1]);
 	ck_assert_picture(f, 512, "L1 F3 L1 F123");
-	ck_assert_ptr_eq(take(f, 3 * 512), block[1]);
+	ck_assert_ptr_eq(alloc(f, 3 * 512), block[1]);
 	fixture_end(f);
 }
 END_TEST
@@ -48,12 +48,13 @@ END_TEST
 START_TEST(free_merges_with_free_blocks_on_both_sides)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *block[5] = { take(f, 512), take(f, 512), take(f, 1024), take(f, 1536), take(f, 512) };
+	void *block[5] = { alloc(f, 512), alloc(f, 512), alloc(f, 1024), alloc(f, 1536),
+			   alloc(f, 512) };
 
-	give(f, block[1]);
-	give(f, block[3]);
+	dealloc(f, block[1]);
+	dealloc(f, block[3]);
 	ck_assert_picture(f, 512, "L1 F1 L2 F3 L1 F120");
-	give(f, block[2]);
+	dealloc(f, block[2]);
 	ck_assert_picture(f, 512, "L1 F6 L1 F120");
 	fixture_end(f);
 }
@@ -62,11 +63,11 @@ END_TEST
 START_TEST(free_below_fresh_space_merges_with_it)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *low = take(f, 512), *high = take(f, 512);
+	void *low = alloc(f, 512), *high = alloc(f, 512);
 
-	give(f, high);
+	dealloc(f, high);
 	ck_assert_picture(f, 512, "L1 F127");
-	give(f, low);
+	dealloc(f, low);
 	ck_assert_picture(f, 512, "F128");
 	fixture_end(f);
 }
@@ -79,9 +80,9 @@ START_TEST(frees_in_any_order_leave_one_segment)
 		void *block[5];
 
 		for (unsigned i = 0; i < 5; i++)
-			block[i] = take(f, (i + 1) * 512);
+			block[i] = alloc(f, (i + 1) * 512);
 		for (unsigned rest = n, left = 5; left > 0; rest /= left, left--) {
-			give(f, block[rest % left]);
+			dealloc(f, block[rest % left]);
 			block[rest % left] = block[left - 1];
 		}
 		ck_assert_picture(f, 512, "F128");
@@ -93,13 +94,13 @@ END_TEST
 START_TEST(double_free_is_reported)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *block = take(f, 512), *wall = take(f, 512);
+	void *block = alloc(f, 512), *wall = alloc(f, 512);
 
-	give(f, block);
+	dealloc(f, block);
 	kept(f, block, MAM_ERROR_DOUBLE_FREE);
-	ck_assert_ptr_eq(take(f, 512), block);
-	give(f, block); /* live again: a valid free */
-	give(f, wall);
+	ck_assert_ptr_eq(alloc(f, 512), block);
+	dealloc(f, block); /* live again: a valid free */
+	dealloc(f, wall);
 	kept(f, block, MAM_ERROR_DOUBLE_FREE); /* now at the start of the one free segment */
 	kept(f, wall, MAM_ERROR_DOUBLE_FREE);  /* and inside it */
 	fixture_end(f);
@@ -109,7 +110,7 @@ END_TEST
 START_TEST(free_of_never_allocated_space_fails)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *block = take(f, 512);
+	void *block = alloc(f, 512);
 
 	kept(f, at(block, 512), MAM_ERROR_DOUBLE_FREE);
 	kept(f, at(block, 64 * KIB - 1), MAM_ERROR_DOUBLE_FREE);
@@ -121,11 +122,11 @@ START_TEST(free_of_interior_pointer_is_reported)
 {
 	static const size_t inside[] = { 1, 8, 511, 512, 513, 1024, 1535 };
 	struct fixture *f = fixture_new(&one_chunk);
-	void *block = take(f, 3 * 512);
+	void *block = alloc(f, 3 * 512);
 
 	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++)
 		kept(f, at(block, (ptrdiff_t)inside[i]), MAM_ERROR_INTERIOR);
-	give(f, block);
+	dealloc(f, block);
 	fixture_end(f);
 }
 END_TEST
@@ -133,7 +134,7 @@ END_TEST
 START_TEST(free_of_foreign_address_is_reported)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *block = take(f, 512);
+	void *block = alloc(f, 512);
 	int local;
 
 	kept(f, at(block, -1), MAM_ERROR_NOT_OWNED);

@@ -28,15 +28,15 @@ START_TEST(raised_limit_permits_growth)
 	struct fixture *f = limited(64 * KIB, 64 * KIB);
 
 	ck_assert_limit(f, 64 * KIB);
-	take(f, 64 * KIB);
+	alloc(f, 64 * KIB);
 	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_pool_set_limit(f->pool, 128 * KIB), MAM_OK);
 	ck_assert_limit(f, 128 * KIB);
-	take(f, 64 * KIB);
+	alloc(f, 64 * KIB);
 	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_pool_set_limit(f->pool, 0), MAM_OK);
 	ck_assert_limit(f, 0);
-	take(f, 64 * MIB);
+	alloc(f, 64 * MIB);
 	fixture_end(f);
 }
 END_TEST
@@ -45,10 +45,10 @@ START_TEST(limit_can_be_set_on_unlimited_pool)
 {
 	struct fixture *f = limited(64 * KIB, 0);
 
-	take(f, 64 * KIB);
+	alloc(f, 64 * KIB);
 	ck_assert_int_eq(mam_pool_set_limit(f->pool, 100 * KIB), MAM_OK);
 	refused(f, 64 * KIB, 0, MAM_ERROR_OUT_OF_MEMORY);
-	take(f, 36 * KIB);
+	alloc(f, 36 * KIB);
 	fixture_end(f);
 }
 END_TEST
@@ -59,20 +59,20 @@ START_TEST(lowered_limit_keeps_memory_in_use)
 	void *blocks[4];
 
 	for (int i = 0; i < 4; i++)
-		blocks[i] = take(f, 64 * KIB);
+		blocks[i] = alloc(f, 64 * KIB);
 	ck_assert_int_eq(mam_pool_set_limit(f->pool, 128 * KIB), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 256 * KIB);
 	intact(f);
 	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
-	give(f, blocks[0]);
-	take(f, 64 * KIB); /* free memory is still allocated */
+	dealloc(f, blocks[0]);
+	alloc(f, 64 * KIB); /* free memory is still allocated */
 	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
-	give(f, blocks[1]);
-	give(f, blocks[2]);
-	give(f, blocks[3]);
+	dealloc(f, blocks[1]);
+	dealloc(f, blocks[2]);
+	dealloc(f, blocks[3]);
 	ck_assert_int_eq(mam_pool_trim(f->pool, 0, NULL), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * KIB);
-	take(f, 64 * KIB);
+	alloc(f, 64 * KIB);
 	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
 	fixture_end(f);
 }
@@ -84,9 +84,9 @@ START_TEST(lowered_limit_releases_free_memory)
 	void *blocks[8];
 
 	for (int i = 0; i < 8; i++)
-		blocks[i] = take(f, 64 * KIB);
+		blocks[i] = alloc(f, 64 * KIB);
 	for (int i = 0; i < 6; i++)
-		give(f, blocks[i]);
+		dealloc(f, blocks[i]);
 	ck_assert_int_eq(mam_pool_set_limit(f->pool, 256 * KIB), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 256 * KIB); /* no more than necessary */
 	ck_assert_int_eq(mam_pool_set_limit(f->pool, 64 * KIB), MAM_OK);
@@ -98,12 +98,12 @@ END_TEST
 START_TEST(limit_between_chunks_releases_whole_chunk)
 {
 	struct fixture *f = limited(64 * KIB, 0);
-	void *kept = take(f, 64 * KIB), *freed = take(f, 64 * KIB);
+	void *kept = alloc(f, 64 * KIB), *freed = alloc(f, 64 * KIB);
 
-	give(f, freed);
+	dealloc(f, freed);
 	ck_assert_int_eq(mam_pool_set_limit(f->pool, 100 * KIB), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * KIB);
-	give(f, kept);
+	dealloc(f, kept);
 	fixture_end(f);
 }
 END_TEST
@@ -112,12 +112,12 @@ START_TEST(chunk_refused_by_source_stays_over_limit)
 {
 	struct fixture *f = limited(64 * KIB, 0);
 
-	give(f, take(f, 64 * KIB));
+	dealloc(f, alloc(f, 64 * KIB));
 	space_refuse(&f->space, SPACE_SHRINK, 1, 100, MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_pool_set_limit(f->pool, 4 * KIB), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * KIB);
 	intact(f);
-	take(f, 64 * KIB);
+	alloc(f, 64 * KIB);
 	refused(f, 1, 0, MAM_ERROR_OUT_OF_MEMORY);
 	space_refuse_none(&f->space);
 	fixture_end(f);

@@ -52,7 +52,7 @@ START_TEST(init_maps_first_chunk_or_fails)
 	if (firsts[_i].refused_from == 0)
 		ck_assert_uint_lt(made[MAP], 20); /* not one unit per call */
 	refuse_at[MAP] = 0;
-	take(firsts[_i].held);
+	alloc(firsts[_i].held);
 	prove();
 }
 END_TEST
@@ -60,7 +60,7 @@ END_TEST
 START_TEST(range_is_whole_units_and_halved_until_granted)
 {
 	fresh_pool((size_t)8 << 30, 5 * MIB, NULL); /* rounded up to 6 */
-	take(6 * MIB);
+	alloc(6 * MIB);
 	tear_down();
 	make_source_of((size_t)8 << 30, 6 * MIB);
 	refuse_at[GROW] = 1;
@@ -129,7 +129,7 @@ static void take_second_piece(enum call call)
 START_TEST(space_taken_by_other_thread_is_mapped_again)
 {
 	meanwhile = take_second_piece;
-	take(16 * MIB);
+	alloc(16 * MIB);
 	ck_assert_ptr_nonnull(stolen);
 	ck_assert_uint_eq(stats().physical_bytes, 20 * MIB);
 	prove();
@@ -148,7 +148,7 @@ START_TEST(alloc_succeeds_after_repeated_theft)
 {
 	steal_until = 8;
 	meanwhile = take_mapped_memory;
-	take(16 * MIB);
+	alloc(16 * MIB);
 	ck_assert_uint_eq(made[MAP], 8);
 	prove();
 }
@@ -157,9 +157,9 @@ END_TEST
 START_TEST(alloc_returns_out_of_memory_if_always_robbed)
 {
 	meanwhile = take_mapped_memory;
-	ck_assert_int_eq(try_to_take(16 * MIB), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(try_alloc(16 * MIB), MAM_ERROR_OUT_OF_MEMORY);
 	meanwhile = NULL;
-	take(16 * MIB);
+	alloc(16 * MIB);
 	prove();
 }
 END_TEST
@@ -170,20 +170,20 @@ END_TEST
  */
 START_TEST(growth_skips_addresses_after_driver_failure)
 {
-	char *first = take(8 * MIB), *next;
+	char *first = alloc(8 * MIB), *next;
 
 	bad_from = (uintptr_t)first + 8 * MIB;
 	bad_to = bad_from + 2 * MIB;
 	refuse_at[MAP] = 0;
-	ck_assert_int_eq(try_to_take(8 * MIB), MAM_ERROR_DRIVER);
-	next = take(8 * MIB);
+	ck_assert_int_eq(try_alloc(8 * MIB), MAM_ERROR_DRIVER);
+	next = alloc(8 * MIB);
 	ck_assert_uint_ge((uintptr_t)next, bad_to);
-	take(24 * MIB);
+	alloc(24 * MIB);
 	ck_assert_uint_eq(stats().failures, 1);
 	ck_assert_uint_eq(stats().holes, 0);
 	ck_assert_int_eq(mam_pool_free(pool, first + 8 * MIB), MAM_ERROR_DOUBLE_FREE);
-	give(next);
-	give_back_free();
+	dealloc(next);
+	trim_all();
 	prove();
 }
 END_TEST
@@ -193,13 +193,13 @@ START_TEST(move_skips_addresses_after_driver_failure)
 	char *blocks[4];
 
 	for (int i = 0; i < 4; i++)
-		blocks[i] = take(32 * MIB);
-	give(blocks[0]);
-	give(blocks[2]);
+		blocks[i] = alloc(32 * MIB);
+	dealloc(blocks[0]);
+	dealloc(blocks[2]);
 	bad_from = (uintptr_t)blocks[3] + 32 * MIB;
 	bad_to = bad_from + 16 * MIB;
-	ck_assert_int_eq(try_to_take(64 * MIB), MAM_ERROR_DRIVER);
-	while (try_to_take(64 * MIB) != MAM_OK)
+	ck_assert_int_eq(try_alloc(64 * MIB), MAM_ERROR_DRIVER);
+	while (try_alloc(64 * MIB) != MAM_OK)
 		ck_assert_uint_lt(stats().failures, 4);
 	ck_assert_uint_eq(stats().physical_bytes, 128 * MIB);
 	prove();
@@ -211,14 +211,14 @@ START_TEST(skipped_addresses_are_retried_when_range_is_full)
 	char *first;
 
 	fresh_pool((size_t)8 << 30, 32 * MIB, NULL);
-	first = take(8 * MIB);
+	first = alloc(8 * MIB);
 	bad_from = (uintptr_t)first + 8 * MIB;
 	bad_to = bad_from + 24 * MIB;
 	for (int i = 0; i < 5; i++)
-		ck_assert_int_eq(try_to_take(8 * MIB), MAM_ERROR_DRIVER);
+		ck_assert_int_eq(try_alloc(8 * MIB), MAM_ERROR_DRIVER);
 	bad_from = bad_to = 0;
 	for (int i = 0; i < 3; i++)
-		ck_assert_int_eq(try_to_take(8 * MIB), MAM_OK);
+		ck_assert_int_eq(try_alloc(8 * MIB), MAM_OK);
 	ck_assert_uint_eq(stats().physical_bytes, 32 * MIB);
 }
 END_TEST
@@ -233,8 +233,8 @@ START_TEST(fini_logs_memory_that_source_refuses)
 	unlink(log_path); /* left by a killed process with the same id */
 	setenv("MAM_LOG_FILE", log_path, 1);
 	for (int i = 0; i < 3; i++)
-		give(take(32 * MIB));
-	give(take(1000));
+		dealloc(alloc(32 * MIB));
+	dealloc(alloc(1000));
 	refuse_at[_i == 0 ? UNMAP : SHRINK] = 1;
 	refusal = MAM_ERROR_DRIVER;
 	ck_assert_int_eq(mam_pool_fini(pool), MAM_OK);
@@ -256,12 +256,12 @@ START_TEST(source_calls_are_counted)
 	struct mam_stats now;
 
 	for (int i = 0; i < 4; i++)
-		blocks[i] = take(32 * MIB);
-	give(blocks[0]);
-	give(blocks[2]);
-	take(64 * MIB);
-	give(blocks[1]);
-	give_back_free();
+		blocks[i] = alloc(32 * MIB);
+	dealloc(blocks[0]);
+	dealloc(blocks[2]);
+	alloc(64 * MIB);
+	dealloc(blocks[1]);
+	trim_all();
 	now = stats();
 	ck_assert_uint_gt(made[MAP] * made[MOVE] * made[UNMAP], 0);
 	ck_assert_uint_eq(now.driver_calls, made[MAP] + made[MOVE] + made[UNMAP]);
@@ -289,7 +289,7 @@ START_TEST(driver_time_is_measured_or_estimated)
 	meanwhile = take_two_milliseconds;
 	if (_i == 1)
 		ops.cost = estimate;
-	take(16 * MIB);
+	alloc(16 * MIB);
 	ck_assert_uint_eq(made[MAP], 2);
 	if (_i == 1)
 		ck_assert_uint_eq(stats().driver_ns, 2000);
@@ -304,8 +304,8 @@ START_TEST(fini_frees_metadata)
 
 	for (int i = 0; i < 40; i++) {
 		fresh_pool((size_t)8 << 30, 0, NULL);
-		give(take(32 * MIB));
-		give(take(1000));
+		dealloc(alloc(32 * MIB));
+		dealloc(alloc(1000));
 		ck_assert_int_eq(mam_pool_fini(pool), MAM_OK);
 		if (i == 8)
 			before = address_space();

@@ -12,13 +12,13 @@ START_TEST(nowait_uses_free_space_without_source_call)
 {
 	struct mam_pool_config config = { .chunk_bytes = 64 * KIB, .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
-	void *hole = take(f, 1024), *block = NULL;
+	void *free_block = alloc(f, 1024), *block = NULL;
 
-	take(f, 512);
-	give(f, hole);
+	alloc(f, 512);
+	dealloc(f, free_block);
 	atomic_store(&f->space.forbidden, true);
 	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 1024, 0, &block), MAM_OK);
-	ck_assert_ptr_eq(block, hole);
+	ck_assert_ptr_eq(block, free_block);
 	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 4096, &block), MAM_OK);
 	ck_assert_uint_eq((uintptr_t)block % 4096, 0);
 	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 0, &block), MAM_OK);
@@ -38,7 +38,7 @@ START_TEST(nowait_returns_would_wait_instead_of_growing)
 	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 512, 0, &block), MAM_ERROR_WOULD_WAIT);
 	ck_assert_ptr_eq(block, untouched);
 	atomic_store(&f->space.forbidden, false);
-	give(f, take(f, 512));
+	dealloc(f, alloc(f, 512));
 	atomic_store(&f->space.forbidden, true);
 	ck_assert_int_eq(mam_pool_alloc_nowait(f->pool, 64 * KIB + 1, 0, &block),
 			 MAM_ERROR_WOULD_WAIT);
@@ -104,8 +104,8 @@ static void *quiesce(void *user)
 
 static const struct {
 	enum space_call call;
-	void *(*road)(void *user);
-} roads[] = {
+	void *(*function)(void *user);
+} calls[] = {
 	{ SPACE_GROW, grow },
 	{ SPACE_SHRINK, trim },
 	{ SPACE_QUIESCE, quiesce },
@@ -116,15 +116,15 @@ START_TEST(nowait_does_not_wait_for_thread_in_source)
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB,
 					  .free_policy = MAM_FREE_STRICT };
 	struct fixture *f = fixture_new(&config);
-	void *low = take(f, 32 * KIB), *idle = take(f, 64 * KIB), *block[50], *past;
+	void *low = alloc(f, 32 * KIB), *idle = alloc(f, 64 * KIB), *block[50], *past;
 	struct mam_stats stats;
 	pthread_t other;
 
-	give(f, idle); /* for trim; after that, 32 KiB of the first chunk are free */
-	if (roads[_i].call == SPACE_GROW)
-		take(f, 64 * KIB);
-	space_stop(&f->space, roads[_i].call);
-	ck_assert_int_eq(pthread_create(&other, NULL, roads[_i].road, f), 0);
+	dealloc(f, idle); /* for trim; after that, 32 KiB of the first chunk are free */
+	if (calls[_i].call == SPACE_GROW)
+		alloc(f, 64 * KIB);
+	space_stop(&f->space, calls[_i].call);
+	ck_assert_int_eq(pthread_create(&other, NULL, calls[_i].function, f), 0);
 	ck_assert(space_wait_inside(&f->space));
 
 	for (int i = 0; i < 50; i++)
@@ -139,7 +139,7 @@ START_TEST(nowait_does_not_wait_for_thread_in_source)
 	ck_assert_int_eq(mam_pool_stats(f->pool, &stats), MAM_OK);
 	ck_assert_uint_eq(f->space.inside, 1);
 
-	space_go(&f->space, roads[_i].call);
+	space_go(&f->space, calls[_i].call);
 	pthread_join(other, NULL);
 	intact(f);
 	(void)low;
@@ -151,10 +151,10 @@ START_TEST(chunk_being_released_serves_no_request)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
-	void *block = take(f, 64 * KIB);
+	void *block = alloc(f, 64 * KIB);
 	pthread_t other;
 
-	give(f, block);
+	dealloc(f, block);
 	space_stop(&f->space, SPACE_SHRINK);
 	ck_assert_int_eq(pthread_create(&other, NULL, trim, f), 0);
 	ck_assert(space_wait_inside(&f->space));
@@ -173,10 +173,10 @@ START_TEST(refused_chunk_returns_to_changed_pool)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
-	void *low = take(f, 32 * KIB), *high = take(f, 64 * KIB), *block[40];
+	void *low = alloc(f, 32 * KIB), *high = alloc(f, 64 * KIB), *block[40];
 	pthread_t other;
 
-	give(f, high); /* the newest chunk is idle, the older one half full */
+	dealloc(f, high); /* the newest chunk is idle, the older one half full */
 	space_refuse(&f->space, SPACE_SHRINK, 1, 1, MAM_ERROR_DRIVER);
 	space_stop(&f->space, SPACE_SHRINK);
 	ck_assert_int_eq(pthread_create(&other, NULL, trim_refused, f), 0);
@@ -188,7 +188,7 @@ START_TEST(refused_chunk_returns_to_changed_pool)
 	pthread_join(other, NULL);
 	intact(f);
 	ck_assert_uint_eq(stats_of(f).chunks, 2);
-	ck_assert_ptr_eq(take(f, 64 * KIB), high);
+	ck_assert_ptr_eq(alloc(f, 64 * KIB), high);
 	fixture_end(f);
 }
 END_TEST

@@ -17,28 +17,29 @@
 #define PATIENCE_NS UINT64_C(3000000)
 #define LONG_NS UINT64_C(2000000000) /* far above the patience, also on a busy machine */
 
-static enum mam_status take_new(struct fixture *f, size_t bytes, size_t alignment, void **block)
+static enum mam_status try_alloc_new(struct fixture *f, size_t bytes, size_t alignment,
+				     void **block)
 {
 	return mam_pool_alloc_new(f->pool, bytes, alignment, PATIENCE_NS, block);
 }
 
-static void *got_new(struct fixture *f, size_t bytes)
+static void *alloc_new(struct fixture *f, size_t bytes)
 {
 	void *block = NULL;
 
-	ck_assert_int_eq(take_new(f, bytes, 0, &block), MAM_OK);
+	ck_assert_int_eq(try_alloc_new(f, bytes, 0, &block), MAM_OK);
 	ck_assert_ptr_nonnull(block);
 	intact(f);
 	return block;
 }
 
 /* Returns this status, leaves its output unchanged, and is counted. */
-static void not_got(struct fixture *f, size_t bytes, enum mam_status status)
+static void alloc_new_fails(struct fixture *f, size_t bytes, enum mam_status status)
 {
 	uint64_t failures = stats_of(f).failures;
 	void *untouched = f, *block = untouched;
 
-	ck_assert_int_eq(take_new(f, bytes, 0, &block), status);
+	ck_assert_int_eq(try_alloc_new(f, bytes, 0, &block), status);
 	ck_assert_ptr_eq(block, untouched);
 	ck_assert_uint_eq(stats_of(f).failures, failures + 1);
 	intact(f);
@@ -55,13 +56,13 @@ START_TEST(free_memory_is_used_without_source_call)
 {
 	struct mam_pool_config config = { .chunk_bytes = 64 * KIB, .free_policy = MAM_FREE_STRICT };
 	struct fixture *f = fixture_new(&config);
-	void *hole = take(f, 1024), *block;
+	void *free_block = alloc(f, 1024), *block;
 
-	take(f, 512);
-	give(f, hole);
+	alloc(f, 512);
+	dealloc(f, free_block);
 	atomic_store(&f->space.forbidden, true);
-	ck_assert_ptr_eq(got_new(f, 1024), hole);
-	ck_assert_int_eq(take_new(f, 512, 4096, &block), MAM_OK);
+	ck_assert_ptr_eq(alloc_new(f, 1024), free_block);
+	ck_assert_int_eq(try_alloc_new(f, 512, 4096, &block), MAM_OK);
 	ck_assert_uint_eq((uintptr_t)block % 4096, 0);
 	atomic_store(&f->space.forbidden, false);
 	fixture_end(f);
@@ -93,16 +94,16 @@ START_TEST(new_memory_is_one_call_of_growth_size)
 	struct mam_pool_config config = { .free_policy = MAM_FREE_STRICT };
 	struct fixture *f = fixture_new(&config);
 
-	got_new(f, MIB);
+	alloc_new(f, MIB);
 	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 1);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, MAM_POOL_GROWTH_MIN);
 	ck_assert_uint_eq(stats_of(f).allocs, 1);
 	ck_assert_uint_eq(stats_of(f).grows, 1);
 	ck_assert_uint_eq(stats_of(f).driver_calls, 1);
 	atomic_store(&f->space.forbidden, true);
-	got_new(f, 63 * MIB); /* the rest of the new chunk */
+	alloc_new(f, 63 * MIB); /* the rest of the new chunk */
 	atomic_store(&f->space.forbidden, false);
-	got_new(f, MAM_POOL_GROWTH_EXACT);
+	alloc_new(f, MAM_POOL_GROWTH_EXACT);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, MAM_POOL_GROWTH_MIN + MAM_POOL_GROWTH_EXACT);
 	only_grew(f);
 	fixture_end(f);
@@ -114,8 +115,8 @@ START_TEST(idle_chunks_stay_until_a_free_has_waited)
 	struct mam_pool_config config = { .free_policy = MAM_FREE_STRICT };
 	struct fixture *f = fixture_new(&config);
 
-	give(f, take(f, 64 * MIB));
-	got_new(f, 65 * MIB);
+	dealloc(f, alloc(f, 64 * MIB));
+	alloc_new(f, 65 * MIB);
 	ck_assert_uint_eq(stats_of(f).chunks, 2);
 	only_grew(f);
 	ck_assert_int_eq(mam_pool_quiesce(f->pool), MAM_OK);
@@ -130,16 +131,17 @@ START_TEST(limit_bounds_request_and_growth)
 	struct fixture *f = fixture_new(&config);
 	void *idle;
 
-	not_got(f, 160 * KIB + 1, MAM_ERROR_OUT_OF_MEMORY);
+	alloc_new_fails(f, 160 * KIB + 1, MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 0);
-	idle = got_new(f, 64 * KIB);
-	got_new(f, 64 * KIB);
-	got_new(f, 16 * KIB); /* 32 KiB are left of the limit, not 64 */
+	idle = alloc_new(f, 64 * KIB);
+	alloc_new(f, 64 * KIB);
+	alloc_new(f, 16 * KIB); /* 32 KiB are left of the limit, not 64 */
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 160 * KIB);
-	give(f, idle);
-	not_got(f, 65 * KIB, MAM_ERROR_OUT_OF_MEMORY); /* only releasing memory would help */
+	dealloc(f, idle);
+	alloc_new_fails(f, 65 * KIB,
+			MAM_ERROR_OUT_OF_MEMORY); /* only releasing memory would help */
 	only_grew(f);
-	ck_assert_ptr_eq(got_new(f, 64 * KIB), idle);
+	ck_assert_ptr_eq(alloc_new(f, 64 * KIB), idle);
 	fixture_end(f);
 }
 END_TEST
@@ -149,12 +151,12 @@ START_TEST(lowered_limit_is_kept)
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
 
-	got_new(f, 64 * KIB);
-	got_new(f, 64 * KIB);
+	alloc_new(f, 64 * KIB);
+	alloc_new(f, 64 * KIB);
 	ck_assert_int_eq(mam_pool_set_limit(f->pool, 64 * KIB), MAM_OK);
-	not_got(f, 512, MAM_ERROR_OUT_OF_MEMORY);
+	alloc_new_fails(f, 512, MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_pool_set_limit(f->pool, 192 * KIB), MAM_OK);
-	got_new(f, 512);
+	alloc_new(f, 512);
 	fixture_end(f);
 }
 END_TEST
@@ -165,8 +167,8 @@ START_TEST(pool_without_growth_makes_no_call)
 					  .growth_bytes = MAM_GROWTH_NONE };
 	struct fixture *f = fixture_new(&config);
 
-	not_got(f, 64 * KIB + 1, MAM_ERROR_OUT_OF_MEMORY);
-	got_new(f, 64 * KIB);
+	alloc_new_fails(f, 64 * KIB + 1, MAM_ERROR_OUT_OF_MEMORY);
+	alloc_new(f, 64 * KIB);
 	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 1); /* the first one */
 	fixture_end(f);
 }
@@ -178,15 +180,15 @@ START_TEST(smaller_source_gives_less_without_release)
 					  .free_policy = MAM_FREE_STRICT };
 	struct fixture *f = fixture_new(&config);
 
-	give(f, take(f, 64 * KIB));
+	dealloc(f, alloc(f, 64 * KIB));
 	space_refuse(&f->space, SPACE_GROW, 1, 1, MAM_ERROR_OUT_OF_MEMORY);
-	take(f, 40 * KIB); /* 24 KiB are left in the source */
-	got_new(f, 30 * KIB);
+	alloc(f, 40 * KIB); /* 24 KiB are left in the source */
+	alloc_new(f, 30 * KIB);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 96 * KIB);
 	space_refuse(&f->space, SPACE_GROW, 1, 100, MAM_ERROR_OUT_OF_MEMORY);
-	not_got(f, 25 * KIB, MAM_ERROR_OUT_OF_MEMORY);
+	alloc_new_fails(f, 25 * KIB, MAM_ERROR_OUT_OF_MEMORY);
 	space_refuse(&f->space, SPACE_GROW, 1, 1, MAM_ERROR_DRIVER);
-	not_got(f, 25 * KIB, MAM_ERROR_DRIVER);
+	alloc_new_fails(f, 25 * KIB, MAM_ERROR_DRIVER);
 	only_grew(f);
 	fixture_end(f);
 }
@@ -198,9 +200,9 @@ START_TEST(source_without_room_is_not_called)
 	struct fixture *f = fixture_on(&config, SPACE_UP, 0, 0, 40 * KIB);
 
 	f->space.source.properties.total_bytes = 40 * KIB;
-	not_got(f, 40 * KIB + 1, MAM_ERROR_OUT_OF_MEMORY);
+	alloc_new_fails(f, 40 * KIB + 1, MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 0);
-	got_new(f, 512);
+	alloc_new(f, 512);
 	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 1); /* for 40 KiB at once */
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 40 * KIB);
 	fixture_end(f);
@@ -213,16 +215,16 @@ START_TEST(prompt_calls_validate_arguments_like_alloc)
 	struct fixture *f = fixture_new(&config);
 	void *block = f;
 
-	ck_assert_int_eq(take_new(f, 512, 3, &block), MAM_ERROR_INVALID_VALUE);
-	ck_assert_int_eq(take_new(f, SIZE_MAX, 0, &block), MAM_ERROR_OUT_OF_MEMORY);
-	ck_assert_int_eq(take_new(f, 512, (size_t)1 << 63, &block), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(try_alloc_new(f, 512, 3, &block), MAM_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(try_alloc_new(f, SIZE_MAX, 0, &block), MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_int_eq(try_alloc_new(f, 512, (size_t)1 << 63, &block), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_ptr_eq(block, f);
 	ck_assert_uint_eq(stats_of(f).failures, 2);
-	ck_assert_int_eq(take_new(f, 64 * KIB, 64 * KIB, &block), MAM_OK);
+	ck_assert_int_eq(try_alloc_new(f, 64 * KIB, 64 * KIB, &block), MAM_OK);
 	ck_assert_uint_eq((uintptr_t)block % (64 * KIB), 0);
 	ck_assert_int_eq(mam_pool_drop(f->pool), MAM_OK);
-	ck_assert_int_eq(take_new(f, 512, 0, &block), MAM_ERROR_DESTROYED);
-	ck_assert_int_eq(take_new(f, SIZE_MAX, 0, &block), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(try_alloc_new(f, 512, 0, &block), MAM_ERROR_DESTROYED);
+	ck_assert_int_eq(try_alloc_new(f, SIZE_MAX, 0, &block), MAM_ERROR_DESTROYED);
 	ck_assert_int_eq(mam_pool_free_now(f->pool, block), MAM_ERROR_DESTROYED);
 	fixture_end(f);
 }
@@ -248,14 +250,14 @@ START_TEST(metadata_failure_releases_no_chunk)
 			enum mam_status status;
 
 			mam_records_refuse_at(nth);
-			status = take_new(f, 40 * KIB, 0, &block);
+			status = try_alloc_new(f, 40 * KIB, 0, &block);
 			mam_records_refuse_at(0);
 			intact(f);
 			if (status == MAM_OK)
 				continue;
 			ck_assert_int_eq(status, MAM_ERROR_OUT_OF_HOST_MEMORY);
 			failed++;
-			got_new(f, 40 * KIB);
+			alloc_new(f, 40 * KIB);
 		}
 		only_grew(f);
 		fixture_end(f);
@@ -264,8 +266,8 @@ START_TEST(metadata_failure_releases_no_chunk)
 }
 END_TEST
 
-static enum mam_drain_level asked[4];
-static unsigned asks;
+static enum mam_drain_level levels[4];
+static unsigned drains;
 
 static bool stream_drain(struct mam_pool *pool, enum mam_drain_level level)
 {
@@ -280,8 +282,8 @@ static bool cache_drain(struct mam_pool *pool, enum mam_drain_level level)
 {
 	if (level == MAM_DRAIN_END)
 		return false;
-	ck_assert_uint_lt(asks, 4);
-	asked[asks++] = level;
+	ck_assert_uint_lt(drains, 4);
+	levels[drains++] = level;
 	if (!cached)
 		return false;
 	ck_assert_int_eq(mam_pool_free(pool, cached), MAM_OK);
@@ -295,17 +297,17 @@ START_TEST(caches_are_drained_before_source_call)
 	struct fixture *f = fixture_new(&config);
 	void *was;
 
-	was = cached = take(f, 64 * KIB);
+	was = cached = alloc(f, 64 * KIB);
 	f->pool->drain[MAM_DRAIN_STREAM] = stream_drain;
 	f->pool->drain[MAM_DRAIN_CACHE] = cache_drain;
-	ck_assert_ptr_eq(got_new(f, 64 * KIB), was);
-	ck_assert_uint_eq(asks, 1);
-	ck_assert_int_eq(asked[0], MAM_DRAIN_PASSED);
-	asks = 0;
+	ck_assert_ptr_eq(alloc_new(f, 64 * KIB), was);
+	ck_assert_uint_eq(drains, 1);
+	ck_assert_int_eq(levels[0], MAM_DRAIN_PASSED);
+	drains = 0;
 	space_refuse(&f->space, SPACE_GROW, 1, 1, MAM_ERROR_OUT_OF_MEMORY);
-	not_got(f, 64 * KIB, MAM_ERROR_OUT_OF_MEMORY);
-	ck_assert_uint_eq(asks, 2);
-	ck_assert_int_eq(asked[1], MAM_DRAIN_ALL);
+	alloc_new_fails(f, 64 * KIB, MAM_ERROR_OUT_OF_MEMORY);
+	ck_assert_uint_eq(drains, 2);
+	ck_assert_int_eq(levels[1], MAM_DRAIN_ALL);
 	fixture_end(f);
 }
 END_TEST
@@ -329,8 +331,8 @@ static void *trim(void *user)
 
 static const struct {
 	enum space_call call;
-	void *(*road)(void *user);
-} roads[] = {
+	void *(*function)(void *user);
+} calls[] = {
 	{ SPACE_GROW, grow },
 	{ SPACE_SHRINK, trim },
 };
@@ -340,31 +342,31 @@ START_TEST(wait_for_thread_in_source_ends_with_patience)
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB,
 					  .free_policy = MAM_FREE_STRICT };
 	struct fixture *f = fixture_new(&config);
-	void *low = take(f, 32 * KIB), *idle = take(f, 64 * KIB), *block = f;
+	void *low = alloc(f, 32 * KIB), *idle = alloc(f, 64 * KIB), *block = f;
 	uint64_t began;
 	pthread_t other;
 
-	if (roads[_i].call == SPACE_SHRINK)
-		give(f, idle);
-	space_stop(&f->space, roads[_i].call);
-	ck_assert_int_eq(pthread_create(&other, NULL, roads[_i].road, f), 0);
+	if (calls[_i].call == SPACE_SHRINK)
+		dealloc(f, idle);
+	space_stop(&f->space, calls[_i].call);
+	ck_assert_int_eq(pthread_create(&other, NULL, calls[_i].function, f), 0);
 	ck_assert(space_wait_inside(&f->space));
 
 	began = mam_clock_ns();
-	ck_assert_int_eq(take_new(f, 64 * KIB, 0, &block), MAM_ERROR_WOULD_WAIT);
+	ck_assert_int_eq(try_alloc_new(f, 64 * KIB, 0, &block), MAM_ERROR_WOULD_WAIT);
 	ck_assert_uint_ge(mam_clock_ns() - began, PATIENCE_NS);
 	ck_assert_uint_lt(mam_clock_ns() - began, LONG_NS);
 	ck_assert_int_eq(mam_pool_alloc_new(f->pool, 64 * KIB, 0, 0, &block), MAM_ERROR_WOULD_WAIT);
 	ck_assert_ptr_eq(block, f);
 	/* Requests that need no source succeed, and so do frees. */
-	ck_assert_int_eq(take_new(f, 32 * KIB, 0, &block), MAM_OK);
+	ck_assert_int_eq(try_alloc_new(f, 32 * KIB, 0, &block), MAM_OK);
 	ck_assert_int_eq(mam_pool_free_now(f->pool, block), MAM_OK);
 	ck_assert_int_eq(mam_pool_free_now(f->pool, low), MAM_OK);
 	ck_assert_uint_eq(f->space.inside, 1);
 
-	space_go(&f->space, roads[_i].call);
+	space_go(&f->space, calls[_i].call);
 	pthread_join(other, NULL);
-	got_new(f, 64 * KIB);
+	alloc_new(f, 64 * KIB);
 	fixture_end(f);
 }
 END_TEST
@@ -404,10 +406,10 @@ START_TEST(prompt_free_releases_nothing_until_ordinary_free)
 					  .spare_bytes = 64 * KIB,
 					  .free_policy = MAM_FREE_STRICT };
 	struct fixture *f = fixture_new(&config);
-	void *block[4], *last = take(f, 64 * KIB);
+	void *block[4], *last = alloc(f, 64 * KIB);
 
 	for (int i = 0; i < 4; i++)
-		block[i] = take(f, 64 * KIB);
+		block[i] = alloc(f, 64 * KIB);
 	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(mam_pool_free_now(f->pool, block[i]), MAM_OK);
 	intact(f);
@@ -415,7 +417,7 @@ START_TEST(prompt_free_releases_nothing_until_ordinary_free)
 	ck_assert_uint_eq(stats_of(f).frees, 4);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 320 * KIB);
 	only_grew(f);
-	give(f, last);
+	dealloc(f, last);
 	ck_assert_uint_eq(f->space.calls[SPACE_SHRINK], 4);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * KIB);
 	fixture_end(f);
@@ -426,7 +428,7 @@ START_TEST(prompt_free_reports_invalid_frees)
 {
 	struct mam_pool_config config = { .growth_bytes = 64 * KIB };
 	struct fixture *f = fixture_new(&config);
-	char *block = take(f, 4096);
+	char *block = alloc(f, 4096);
 
 	ck_assert_int_eq(mam_pool_free_now(f->pool, block + 512), MAM_ERROR_INTERIOR);
 	ck_assert_int_eq(mam_pool_free_now(f->pool, f), MAM_ERROR_NOT_OWNED);
@@ -453,8 +455,8 @@ static void *serve(void *user)
 		if (*place)
 			ck_assert_int_eq(mam_pool_free_now(f->pool, *place), MAM_OK);
 		*place = NULL;
-		status = take_new(f, (size_t)(1 + i % 5) * 16 * KIB, i % 3 == 0 ? 64 * KIB : 0,
-				  place);
+		status = try_alloc_new(f, (size_t)(1 + i % 5) * 16 * KIB, i % 3 == 0 ? 64 * KIB : 0,
+				       place);
 		ck_assert(status == MAM_OK || status == MAM_ERROR_WOULD_WAIT ||
 			  status == MAM_ERROR_OUT_OF_MEMORY);
 	}

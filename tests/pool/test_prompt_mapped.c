@@ -9,27 +9,27 @@
 
 #define PATIENCE_NS UINT64_C(3000000)
 
-static enum mam_status take_new(size_t bytes, size_t alignment, void **block)
+static enum mam_status try_alloc_new(size_t bytes, size_t alignment, void **block)
 {
 	return mam_pool_alloc_new(pool, bytes, alignment, PATIENCE_NS, block);
 }
 
-static void *got_new(size_t bytes)
+static void *alloc_new(size_t bytes)
 {
 	void *block = NULL;
 
-	ck_assert_int_eq(take_new(bytes, 0, &block), MAM_OK);
+	ck_assert_int_eq(try_alloc_new(bytes, 0, &block), MAM_OK);
 	ck_assert_ptr_nonnull(block);
 	prove();
 	return block;
 }
 
-static void not_got(size_t bytes, enum mam_status status)
+static void alloc_new_fails(size_t bytes, enum mam_status status)
 {
 	uint64_t failures = stats().failures;
 	void *untouched = &pool, *block = untouched;
 
-	ck_assert_int_eq(take_new(bytes, 0, &block), status);
+	ck_assert_int_eq(try_alloc_new(bytes, 0, &block), status);
 	ck_assert_ptr_eq(block, untouched);
 	ck_assert_uint_eq(stats().failures, failures + 1);
 	prove();
@@ -55,12 +55,12 @@ static void watch(void)
 
 START_TEST(mapped_memory_is_used_without_source_call)
 {
-	void *hole = take(16 * MIB);
+	void *free_block = alloc(16 * MIB);
 
-	take(MIB);
-	give(hole);
+	alloc(MIB);
+	dealloc(free_block);
 	watch();
-	ck_assert_ptr_eq(got_new(16 * MIB), hole);
+	ck_assert_ptr_eq(alloc_new(16 * MIB), free_block);
 	only_mapped(0);
 }
 END_TEST
@@ -68,25 +68,25 @@ END_TEST
 START_TEST(missing_memory_is_mapped_in_one_piece)
 {
 	watch();
-	got_new(64 * MIB);
+	alloc_new(64 * MIB);
 	only_mapped(1);
 	ck_assert_uint_eq(stats().physical_bytes, 64 * MIB);
-	got_new((size_t)2 << 30); /* the largest piece is 1 GiB */
+	alloc_new((size_t)2 << 30); /* the largest piece is 1 GiB */
 	only_mapped(2);
-	take((size_t)1 << 30); /* an ordinary request maps pieces that can be moved */
+	alloc((size_t)1 << 30); /* an ordinary request maps pieces that can be moved */
 	ck_assert_uint_gt(made[MAP], 1);
 }
 END_TEST
 
 START_TEST(free_block_beside_unmapped_addresses_grows)
 {
-	void *low = take(32 * MIB);
+	void *low = alloc(32 * MIB);
 
-	take(MIB * 2);
-	give(take(8 * MIB)); /* free, with unmapped addresses above */
-	give(low);           /* and a larger free block, without */
+	alloc(MIB * 2);
+	dealloc(alloc(8 * MIB)); /* free, with unmapped addresses above */
+	dealloc(low);            /* and a larger free block, without */
 	watch();
-	got_new(40 * MIB);
+	alloc_new(40 * MIB);
 	only_mapped(1);
 	ck_assert_uint_eq(stats().physical_bytes, 32 * MIB + 2 * MIB + 40 * MIB);
 }
@@ -94,12 +94,12 @@ END_TEST
 
 START_TEST(free_pieces_elsewhere_are_not_moved_or_released)
 {
-	void *low = take(64 * MIB), *block;
+	void *low = alloc(64 * MIB), *block;
 
-	take(2 * MIB);
-	give(low);
+	alloc(2 * MIB);
+	dealloc(low);
 	watch();
-	got_new(66 * MIB);
+	alloc_new(66 * MIB);
 	only_mapped(1);
 	ck_assert_uint_eq(stats().physical_bytes, (64 + 2 + 66) * MIB);
 	ck_assert_int_eq(mam_pool_alloc(pool, 96 * MIB, 0, &block), MAM_OK);
@@ -115,19 +115,19 @@ START_TEST(limit_is_kept_although_a_move_would_help)
 	void *low, *block = NULL;
 
 	fresh_pool((size_t)8 << 30, 0, &config);
-	low = take(64 * MIB);
-	take(2 * MIB);
-	give(low);
+	low = alloc(64 * MIB);
+	alloc(2 * MIB);
+	dealloc(low);
 	watch();
-	not_got(66 * MIB, MAM_ERROR_OUT_OF_MEMORY);
+	alloc_new_fails(66 * MIB, MAM_ERROR_OUT_OF_MEMORY);
 	only_mapped(0);
-	got_new(64 * MIB);
-	got_new(30 * MIB);
+	alloc_new(64 * MIB);
+	alloc_new(30 * MIB);
 	only_mapped(1);
 	ck_assert_uint_eq(stats().physical_bytes, 96 * MIB);
-	not_got(512, MAM_ERROR_OUT_OF_MEMORY);
+	alloc_new_fails(512, MAM_ERROR_OUT_OF_MEMORY);
 	limit_to(98 * MIB);
-	ck_assert_int_eq(take_new(64 << 10, 64 << 10, &block), MAM_OK);
+	ck_assert_int_eq(try_alloc_new(64 << 10, 64 << 10, &block), MAM_OK);
 	ck_assert_uint_eq((uintptr_t)block % (64 << 10), 0);
 	prove();
 }
@@ -139,8 +139,8 @@ START_TEST(pool_without_growth_maps_nothing)
 
 	fresh_pool((size_t)8 << 30, 0, &config);
 	watch();
-	got_new(16 * MIB);
-	not_got(512, MAM_ERROR_OUT_OF_MEMORY);
+	alloc_new(16 * MIB);
+	alloc_new_fails(512, MAM_ERROR_OUT_OF_MEMORY);
 	only_mapped(0);
 }
 END_TEST
@@ -151,11 +151,11 @@ START_TEST(growth_step_is_mapped_if_it_fits)
 
 	fresh_pool((size_t)8 << 30, 0, &config);
 	watch();
-	got_new(2 * MIB);
+	alloc_new(2 * MIB);
 	ck_assert_uint_eq(stats().physical_bytes, 32 * MIB);
-	got_new(30 * MIB);
+	alloc_new(30 * MIB);
 	only_mapped(1);
-	got_new(2 * MIB); /* 8 MiB are left of the limit, and are mapped */
+	alloc_new(2 * MIB); /* 8 MiB are left of the limit, and are mapped */
 	only_mapped(1);
 	ck_assert_uint_eq(stats().physical_bytes, 40 * MIB);
 }
@@ -168,15 +168,15 @@ START_TEST(refused_step_falls_back_to_missing_bytes)
 	fresh_pool((size_t)8 << 30, 0, &config);
 	watch();
 	refuse_at[MAP] = 1;
-	got_new(2 * MIB);
+	alloc_new(2 * MIB);
 	only_mapped(2);
 	ck_assert_uint_eq(stats().physical_bytes, 2 * MIB);
 	refuse_at[MAP] = 1;
 	refuse_times = 100;
-	not_got(4 * MIB, MAM_ERROR_OUT_OF_MEMORY);
+	alloc_new_fails(4 * MIB, MAM_ERROR_OUT_OF_MEMORY);
 	only_mapped(2);
 	refuse_at[MAP] = 1;
-	not_got(64 * MIB, MAM_ERROR_OUT_OF_MEMORY); /* more than a step */
+	alloc_new_fails(64 * MIB, MAM_ERROR_OUT_OF_MEMORY); /* more than a step */
 	only_mapped(1);
 }
 END_TEST
@@ -185,33 +185,33 @@ START_TEST(full_device_is_not_called)
 {
 	fresh_pool(64 * MIB, 0, NULL);
 	watch();
-	not_got(66 * MIB, MAM_ERROR_OUT_OF_MEMORY);
+	alloc_new_fails(66 * MIB, MAM_ERROR_OUT_OF_MEMORY);
 	only_mapped(0);
-	got_new(62 * MIB);
-	got_new(512);
+	alloc_new(62 * MIB);
+	alloc_new(512);
 	only_mapped(2);
-	not_got(2 * MIB, MAM_ERROR_OUT_OF_MEMORY);
+	alloc_new_fails(2 * MIB, MAM_ERROR_OUT_OF_MEMORY);
 }
 END_TEST
 
 /* Each of the calls for 3 GiB fails in turn, with each status. */
 START_TEST(pool_stays_intact_after_each_refusal)
 {
-	const enum mam_status answers[] = { MAM_ERROR_OUT_OF_MEMORY, MAM_ERROR_DRIVER,
-					    MAM_ERROR_NO_DEVICE };
+	const enum mam_status statuses[] = { MAM_ERROR_OUT_OF_MEMORY, MAM_ERROR_DRIVER,
+					     MAM_ERROR_NO_DEVICE };
 	const unsigned nth = 1 + (unsigned)_i % 3;
 	void *block = NULL;
 
-	refusal = answers[_i / 3];
+	refusal = statuses[_i / 3];
 	watch();
 	refuse_at[MAP] = nth;
 	refuse_times = 100;
-	not_got((size_t)3 << 30, refusal);
+	alloc_new_fails((size_t)3 << 30, refusal);
 	refuse_at[MAP] = 0;
 	ck_assert_uint_eq(made[UNMAP] + made[MOVE] + made[QUIESCE], 0);
 	/* The memory already mapped is free for the next request. */
 	ck_assert_uint_ge(stats().physical_bytes, (nth - 1) * ((size_t)1 << 30));
-	ck_assert_int_eq(take_new((size_t)3 << 30, 0, &block), MAM_OK);
+	ck_assert_int_eq(try_alloc_new((size_t)3 << 30, 0, &block), MAM_OK);
 	prove();
 	ck_assert_uint_eq(made[UNMAP] + made[MOVE] + made[QUIESCE], 0);
 }
@@ -229,14 +229,14 @@ START_TEST(metadata_failure_makes_no_extra_call)
 		enum mam_status status;
 
 		mam_records_refuse_at(1);
-		status = take_new(2 * MIB, 64 << 10, &block);
+		status = try_alloc_new(2 * MIB, 64 << 10, &block);
 		mam_records_refuse_at(0);
 		prove();
 		if (status == MAM_OK)
 			continue;
 		ck_assert_int_eq(status, MAM_ERROR_OUT_OF_HOST_MEMORY);
 		failed++;
-		got_new(2 * MIB);
+		alloc_new(2 * MIB);
 	}
 	ck_assert_uint_gt(failed, 0);
 	ck_assert_uint_eq(made[UNMAP] + made[MOVE] + made[QUIESCE], 0);
@@ -250,18 +250,18 @@ START_TEST(prompt_free_is_fenced_before_unmap)
 
 	config.free_policy = MAM_FREE_STRICT;
 	fresh_pool((size_t)8 << 30, 0, &config);
-	take(2 * MIB);
-	block = got_new(64 * MIB);
+	alloc(2 * MIB);
+	block = alloc_new(64 * MIB);
 	watch();
 	free_now(block);
 	only_mapped(0);
-	give_back_free();
+	trim_all();
 	ck_assert_uint_gt(made[UNMAP], 0);
 	ck_assert_uint_eq(made[QUIESCE], 1);
-	block = got_new(64 * MIB);
+	block = alloc_new(64 * MIB);
 	watch();
-	give(block); /* its caller waited (mam_pool_quiesce) */
-	give_back_free();
+	dealloc(block); /* its caller waited (mam_pool_quiesce) */
+	trim_all();
 	ck_assert_uint_eq(made[QUIESCE], 0);
 }
 END_TEST
@@ -270,14 +270,14 @@ END_TEST
  * Another thread is in the middle of an unmap, which may wait for the device because of the fence
  * before it.
  */
-static enum mam_status met;
+static enum mam_status other_status;
 static void *served;
 static pthread_t server;
 
-static void *ask(void *unused)
+static void *alloc_meanwhile(void *unused)
 {
 	(void)unused;
-	met = take_new(64 * MIB, 0, &served);
+	other_status = try_alloc_new(64 * MIB, 0, &served);
 	return NULL;
 }
 
@@ -286,19 +286,19 @@ static void meet_unmap(enum call call)
 	if (call != UNMAP)
 		return;
 	meanwhile = NULL;
-	ck_assert_int_eq(pthread_create(&server, NULL, ask, NULL), 0);
+	ck_assert_int_eq(pthread_create(&server, NULL, alloc_meanwhile, NULL), 0);
 	pthread_join(server, NULL); /* does not wait for this call to end */
 }
 
 START_TEST(prompt_alloc_does_not_wait_for_unmapping_thread)
 {
-	give(take(64 * MIB));
-	take(2 * MIB);
+	dealloc(alloc(64 * MIB));
+	alloc(2 * MIB);
 	meanwhile = meet_unmap;
-	give_back_free();
-	ck_assert_int_eq(met, MAM_ERROR_WOULD_WAIT);
+	trim_all();
+	ck_assert_int_eq(other_status, MAM_ERROR_WOULD_WAIT);
 	ck_assert_ptr_null(served);
-	got_new(64 * MIB);
+	alloc_new(64 * MIB);
 }
 END_TEST
 
@@ -315,7 +315,8 @@ static void *serve(void *unused)
 		if (*place)
 			free_now(*place);
 		*place = NULL;
-		(void)take_new((size_t)(1 + i % 5) * 3 * MIB, i % 3 == 0 ? 64 << 10 : 0, place);
+		(void)try_alloc_new((size_t)(1 + i % 5) * 3 * MIB, i % 3 == 0 ? 64 << 10 : 0,
+				    place);
 	}
 	for (int i = 0; i < 8; i++)
 		if (block[i])
@@ -330,9 +331,9 @@ static void *work(void *unused)
 		void *block = NULL;
 
 		if (mam_pool_alloc(pool, (size_t)(1 + i % 7) * 2 * MIB, 0, &block) == MAM_OK)
-			give(block);
+			dealloc(block);
 		if (i % 16 == 0)
-			give_back_free();
+			trim_all();
 	}
 	return NULL;
 }

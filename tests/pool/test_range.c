@@ -10,18 +10,18 @@
 /* Four blocks of 32 MiB, the first and the third freed: 64 MiB free, in two blocks. */
 static void *kept[4];
 
-static void make_holes(void)
+static void make_free_blocks(void)
 {
 	for (int i = 0; i < 4; i++)
-		kept[i] = take(32 * MIB);
-	give(kept[0]);
-	give(kept[2]);
+		kept[i] = alloc(32 * MIB);
+	dealloc(kept[0]);
+	dealloc(kept[2]);
 	prove();
 }
 
 START_TEST(growth_is_contiguous_and_minimal)
 {
-	char *first = take(20 * MIB), *second = take(10 * MIB);
+	char *first = alloc(20 * MIB), *second = alloc(10 * MIB);
 
 	ck_assert_ptr_eq(first + 20 * MIB, second);
 	ck_assert_uint_eq(stats().physical_bytes, 30 * MIB);
@@ -35,20 +35,20 @@ START_TEST(request_over_largest_free_block_moves_free_memory)
 {
 	void *large;
 
-	make_holes();
-	large = take(64 * MIB);
+	make_free_blocks();
+	large = alloc(64 * MIB);
 	ck_assert_uint_eq(stats().physical_bytes, 128 * MIB);
 	ck_assert_uint_gt(stats().remaps, 0);
 	ck_assert_uint_eq(made[MOVE], stats().remaps);
-	give(large);
+	dealloc(large);
 	prove();
 }
 END_TEST
 
 START_TEST(new_memory_is_mapped_while_policy_permits)
 {
-	make_holes();
-	take(65 * MIB); /* one more than is free: a new peak of live bytes */
+	make_free_blocks();
+	alloc(65 * MIB); /* one more than is free: a new peak of live bytes */
 	ck_assert_uint_le(stats().physical_bytes, mam_growth_policy_budget(129 * MIB));
 	prove();
 }
@@ -56,11 +56,11 @@ END_TEST
 
 START_TEST(small_request_maps_what_policy_permits)
 {
-	take(1024 * MIB);
-	take(1000);
+	alloc(1024 * MIB);
+	alloc(1000);
 	ck_assert_uint_eq(stats().physical_bytes, 1034 * MIB); /* a 102nd */
 	for (int i = 0; i < 3; i++)
-		take(4 * MIB);
+		alloc(4 * MIB);
 	ck_assert_uint_eq(stats().physical_bytes, 1046 * MIB); /* no more than the missing bytes */
 	prove();
 }
@@ -68,11 +68,11 @@ END_TEST
 
 START_TEST(small_blocks_have_separate_range)
 {
-	char *large = take(8 * MIB), *small = take(1000);
+	char *large = alloc(8 * MIB), *small = alloc(1000);
 	uint64_t apart = (uint64_t)(small > large ? small - large : large - small);
 
 	ck_assert_uint_gt(apart, (uint64_t)1 << 30);
-	give(large);
+	dealloc(large);
 	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
 	ck_assert_uint_eq(stats().physical_bytes, 2 * MIB);
 	prove();
@@ -83,23 +83,23 @@ START_TEST(trim_releases_all_free_pieces)
 {
 	size_t released = 0;
 
-	make_holes();
+	make_free_blocks();
 	ck_assert_int_eq(mam_pool_trim(pool, 0, &released), MAM_OK);
 	ck_assert_uint_eq(released, 64 * MIB);
 	ck_assert_uint_eq(stats().physical_bytes, 64 * MIB);
 	prove();
-	give(kept[1]);
-	give(kept[3]);
+	dealloc(kept[1]);
+	dealloc(kept[3]);
 	ck_assert_int_eq(mam_pool_trim(pool, 0, &released), MAM_OK);
 	ck_assert_uint_eq(stats().physical_bytes, 0);
-	take(MIB);
+	alloc(MIB);
 	prove();
 }
 END_TEST
 
 START_TEST(trim_keeps_requested_bytes)
 {
-	give(take(100 * MIB));
+	dealloc(alloc(100 * MIB));
 	ck_assert_int_eq(mam_pool_trim(pool, 50 * MIB, NULL), MAM_OK);
 	ck_assert_uint_ge(stats().physical_bytes, 50 * MIB);
 	ck_assert_uint_lt(stats().physical_bytes, 100 * MIB);
@@ -111,8 +111,8 @@ END_TEST
 START_TEST(pool_does_not_wait_if_it_can_grow)
 {
 	make_stream_pool(0);
-	make_holes();
-	take(64 * MIB);
+	make_free_blocks();
+	alloc(64 * MIB);
 	ck_assert_uint_eq(made[QUIESCE] + made[MOVE] + made[UNMAP], 0);
 	ck_assert_uint_eq(stats().physical_bytes, 192 * MIB);
 	prove();
@@ -122,9 +122,9 @@ END_TEST
 START_TEST(pool_waits_once_before_it_moves_a_piece)
 {
 	make_stream_pool(128 * MIB);
-	make_holes();
+	make_free_blocks();
 	ck_assert_uint_eq(made[QUIESCE], 0);
-	take(64 * MIB);
+	alloc(64 * MIB);
 	ck_assert_uint_eq(made[QUIESCE], 1); /* one wait for all previous frees */
 	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
 	ck_assert_uint_eq(made[QUIESCE], 1);
@@ -137,8 +137,8 @@ START_TEST(strict_pool_moves_without_second_wait)
 
 	forget_pool();
 	ck_assert_int_eq(make_pool(&strict), MAM_OK);
-	make_holes();
-	take(64 * MIB);
+	make_free_blocks();
+	alloc(64 * MIB);
 	ck_assert_uint_gt(made[MOVE], 0);
 	ck_assert_uint_eq(made[QUIESCE], 0);
 }
@@ -149,14 +149,14 @@ START_TEST(failed_wait_moves_nothing)
 	void *block = NULL;
 
 	make_stream_pool(128 * MIB);
-	make_holes();
+	make_free_blocks();
 	refuse_at[QUIESCE] = 1;
 	refusal = MAM_ERROR_DRIVER;
 	ck_assert_int_eq(mam_pool_alloc(pool, 64 * MIB, 0, &block), MAM_ERROR_DRIVER);
 	ck_assert_ptr_null(block);
 	ck_assert_uint_eq(made[MOVE], 0);
 	prove();
-	take(64 * MIB); /* the pool still knows that it has to wait */
+	alloc(64 * MIB); /* the pool still knows that it has to wait */
 	ck_assert_uint_eq(made[QUIESCE], 2);
 	prove();
 }
@@ -171,11 +171,11 @@ START_TEST(limit_counts_mapped_memory_and_permits_moves)
 
 	forget_pool();
 	ck_assert_int_eq(make_pool(&limited), MAM_OK);
-	make_holes();
+	make_free_blocks();
 	ck_assert_int_eq(mam_pool_alloc(pool, 66 * MIB, 0, &block), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_le(stats().peak_physical_bytes, 128 * MIB);
 	prove();
-	take(64 * MIB);
+	alloc(64 * MIB);
 	ck_assert_uint_eq(stats().physical_bytes, 128 * MIB);
 	prove();
 }
@@ -192,8 +192,8 @@ START_TEST(pool_without_growth_moves_its_memory)
 	forget_pool();
 	ck_assert_int_eq(make_pool(&fixed), MAM_OK);
 	ck_assert_uint_eq(stats().physical_bytes, 128 * MIB);
-	make_holes();
-	take(64 * MIB);
+	make_free_blocks();
+	alloc(64 * MIB);
 	ck_assert_int_eq(mam_pool_alloc(pool, 2 * MIB, 0, &block), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(stats().peak_physical_bytes, 128 * MIB);
 	ck_assert_uint_gt(stats().remaps, 0);
@@ -208,8 +208,8 @@ START_TEST(full_device_moves_free_pieces)
 	tear_down();
 	make_source(128 * MIB);
 	ck_assert_int_eq(make_pool(NULL), MAM_OK);
-	make_holes();
-	take(64 * MIB);
+	make_free_blocks();
+	alloc(64 * MIB);
 	ck_assert_int_eq(mam_pool_alloc(pool, 2 * MIB, 0, &block), MAM_ERROR_OUT_OF_MEMORY);
 	prove();
 }
@@ -217,9 +217,9 @@ END_TEST
 
 START_TEST(double_free_is_detected_after_unmap)
 {
-	void *block = take(32 * MIB);
+	void *block = alloc(32 * MIB);
 
-	give(block);
+	dealloc(block);
 	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
 	ck_assert_int_eq(mam_pool_free(pool, block), MAM_ERROR_DOUBLE_FREE);
 }
@@ -230,7 +230,7 @@ START_TEST(alignment_is_honored)
 	static const size_t alignments[] = { 512, 4096, 2 * MIB, 16 * MIB };
 	void *block = NULL;
 
-	take(3 * MIB + 512);
+	alloc(3 * MIB + 512);
 	ck_assert_int_eq(mam_pool_alloc(pool, 5 * MIB, alignments[_i], &block), MAM_OK);
 	ck_assert_uint_eq((uintptr_t)block % alignments[_i], 0);
 	prove();
@@ -242,7 +242,7 @@ START_TEST(nowait_makes_no_source_call)
 	unsigned int before;
 	void *block = NULL;
 
-	make_holes();
+	make_free_blocks();
 	before = made[MAP] + made[MOVE];
 	ck_assert_int_eq(mam_pool_alloc_nowait(pool, 64 * MIB, 0, &block), MAM_ERROR_WOULD_WAIT);
 	ck_assert_int_eq(mam_pool_alloc_nowait(pool, 32 * MIB, 0, &block), MAM_OK);
@@ -260,22 +260,22 @@ START_TEST(walk_reports_mapped_memory_only)
 {
 	uint64_t bytes = 0;
 
-	make_holes();
-	take(64 * MIB);
+	make_free_blocks();
+	alloc(64 * MIB);
 	ck_assert_int_eq(mam_pool_walk(pool, add_bytes, &bytes), MAM_OK);
 	ck_assert_uint_eq(bytes, stats().physical_bytes);
 }
 END_TEST
 
 /* Each call of each kind is refused once in a scenario that contains all of them. */
-static void play_scene(enum call call, unsigned int at, enum mam_status answer, bool lose)
+static void play_scene(enum call call, unsigned int at, enum mam_status status, bool lose)
 {
 	void *large = NULL;
 	size_t released;
 
 	make_source((size_t)1 << 30);
 	refuse_at[call] = at;
-	refusal = answer;
+	refusal = status;
 	loses = lose;
 	if (make_pool(NULL) != MAM_OK) {
 		ck_assert(call == GROW);
@@ -288,10 +288,10 @@ static void play_scene(enum call call, unsigned int at, enum mam_status answer, 
 				      : NULL;
 	for (int i = 0; i < 4; i += 2)
 		if (kept[i])
-			give(kept[i]);
+			dealloc(kept[i]);
 	prove();
 	if (mam_pool_alloc(pool, 60 * MIB, 0, &large) == MAM_OK)
-		give(large);
+		dealloc(large);
 	prove();
 	(void)mam_pool_trim(pool, 8 * MIB, &released);
 	prove();
@@ -315,7 +315,7 @@ START_TEST(lost_piece_is_no_longer_counted)
 {
 	void *block;
 
-	make_holes();
+	make_free_blocks();
 	refuse_at[MOVE] = 1;
 	refusal = MAM_ERROR_DRIVER;
 	loses = true;
@@ -327,9 +327,9 @@ END_TEST
 
 START_TEST(fini_unmaps_everything)
 {
-	make_holes();
-	give(kept[1]);
-	give(kept[3]);
+	make_free_blocks();
+	dealloc(kept[1]);
+	dealloc(kept[3]);
 	ck_assert_int_eq(mam_pool_fini(pool), MAM_OK);
 	ck_assert_uint_eq(made[SHRINK], made[GROW]);
 	/* All handles were released: all memory is available in the source. */
@@ -344,7 +344,7 @@ START_TEST(refused_range_is_retried_at_half_size)
 	refuse_at[GROW] = 1; /* for the first range: half of it suffices */
 	ck_assert_int_eq(make_pool(NULL), MAM_OK);
 	ck_assert_uint_eq(made[GROW], 3);
-	take(64 * MIB);
+	alloc(64 * MIB);
 	prove();
 }
 END_TEST
@@ -374,10 +374,10 @@ START_TEST(random_operations_keep_invariants)
 		unsigned int slot = (unsigned int)(next(&state) % SLOTS);
 
 		if (blocks[slot]) {
-			give(blocks[slot]);
+			dealloc(blocks[slot]);
 			blocks[slot] = NULL;
 		} else {
-			blocks[slot] = take(some_size(&state));
+			blocks[slot] = alloc(some_size(&state));
 		}
 		if (i % 50 == 0)
 			prove();
@@ -387,7 +387,7 @@ START_TEST(random_operations_keep_invariants)
 	ck_assert_uint_gt(stats().remaps, 0);
 	for (int i = 0; i < SLOTS; i++)
 		if (blocks[i])
-			give(blocks[i]);
+			dealloc(blocks[i]);
 	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
 	ck_assert_uint_eq(stats().physical_bytes, 0);
 	prove();
@@ -442,9 +442,9 @@ START_TEST(memory_above_spare_is_released)
 
 	forget_pool();
 	ck_assert_int_eq(make_pool(&sparing), MAM_OK);
-	make_holes(); /* 64 MiB free: less than twice the spare */
+	make_free_blocks(); /* 64 MiB free: less than twice the spare */
 	ck_assert_uint_eq(stats().physical_bytes, 128 * MIB);
-	give(kept[1]); /* 96 MiB */
+	dealloc(kept[1]); /* 96 MiB */
 	ck_assert_uint_ge(stats().physical_bytes, 72 * MIB);
 	ck_assert_uint_lt(stats().physical_bytes, 80 * MIB);
 	prove();
@@ -462,17 +462,17 @@ START_TEST(unreleasable_memory_is_not_retried_at_each_free)
 	forget_pool();
 	ck_assert_int_eq(make_pool(&sparing), MAM_OK);
 	for (int i = 0; i < 32; i++) { /* a block of 1 MiB in each piece of 8 */
-		void *rest = take(7 * MIB);
+		void *rest = alloc(7 * MIB);
 
-		pins[i] = take(MIB);
-		give(rest);
+		pins[i] = alloc(MIB);
+		dealloc(rest);
 	}
 	before = made[UNMAP] + made[QUIESCE];
 	for (int i = 0; i < 50; i++)
-		give(take(512 * 1024));
+		dealloc(alloc(512 * 1024));
 	ck_assert_uint_le(made[UNMAP] + made[QUIESCE], before + 1);
 	for (int i = 0; i < 32; i++)
-		give(pins[i]);
+		dealloc(pins[i]);
 	ck_assert_uint_le(stats().physical_bytes, 16 * MIB);
 	prove();
 }

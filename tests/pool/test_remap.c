@@ -26,11 +26,11 @@ START_TEST(best_fitting_piece_is_picked)
 	void *blocks[4];
 
 	for (int i = 0; i < 4; i++) {
-		blocks[i] = take(sizes[i] * MIB);
-		take(2 * MIB);
+		blocks[i] = alloc(sizes[i] * MIB);
+		alloc(2 * MIB);
 	}
 	for (int i = 0; i < 4; i++)
-		give(blocks[i]);
+		dealloc(blocks[i]);
 	ck_assert(mam_remap_pick(pool, NULL, picks[_i].want * MIB, picks[_i].max * MIB, &found) ==
 		  (picks[_i].found != 0));
 	ck_assert_uint_eq(found.piece.bytes, picks[_i].found * MIB);
@@ -43,16 +43,16 @@ START_TEST(free_block_at_edge_keeps_its_pieces)
 {
 	struct mam_free_piece found;
 	struct mam_edge edge;
-	char *gone = take(8 * MIB), *hole = take(16 * MIB), *between = take(8 * MIB);
+	char *gone = alloc(8 * MIB), *free_block = alloc(16 * MIB), *between = alloc(8 * MIB);
 
-	take(2 * MIB);
-	give(gone);
-	give(between);
+	alloc(2 * MIB);
+	dealloc(gone);
+	dealloc(between);
 	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
-	give(hole);
-	edge = edge_at(hole + 16 * MIB);
+	dealloc(free_block);
+	edge = edge_at(free_block + 16 * MIB);
 	ck_assert(!mam_remap_pick(pool, &edge, MIB, UINT64_MAX, &found));
-	edge = edge_at(hole);
+	edge = edge_at(free_block);
 	edge.down = true;
 	ck_assert(!mam_remap_pick(pool, &edge, MIB, UINT64_MAX, &found));
 	ck_assert(mam_remap_pick(pool, NULL, MIB, UINT64_MAX, &found));
@@ -63,16 +63,16 @@ END_TEST
  * 32 MiB free in four pieces, in use by the device as far as the pool knows; `end` is followed by
  * unmapped addresses.
  */
-static char *hole, *end;
+static char *free_block, *end;
 
-static void make_hole(struct mam_free_piece *found)
+static void make_free_block(struct mam_free_piece *found)
 {
 	make_stream_pool(0);
-	hole = take(32 * MIB);
-	end = (char *)take(32 * MIB) + 32 * MIB;
-	give(hole);
+	free_block = alloc(32 * MIB);
+	end = (char *)alloc(32 * MIB) + 32 * MIB;
+	dealloc(free_block);
 	ck_assert(mam_remap_pick(pool, NULL, 8 * MIB, UINT64_MAX, found));
-	ck_assert_ptr_eq((char *)(uintptr_t)found->piece.base, hole);
+	ck_assert_ptr_eq((char *)(uintptr_t)found->piece.base, free_block);
 }
 
 START_TEST(allocated_piece_is_not_moved_or_released)
@@ -81,17 +81,17 @@ START_TEST(allocated_piece_is_not_moved_or_released)
 	struct mam_edge edge;
 	void *block;
 
-	make_hole(&found);
+	make_free_block(&found);
 	edge = edge_at(end);
 	ck_assert_int_eq(mam_remap_move(pool, &edge, &found, false), MAM_ERROR_WOULD_WAIT);
 	ck_assert_int_eq(mam_remap_release(pool, &found, false), MAM_ERROR_WOULD_WAIT);
 	if (_i == 2) { /* its front is still free */
-		void *front = take(2 * MIB);
+		void *front = alloc(2 * MIB);
 
-		block = take(4 * MIB);
-		give(front);
+		block = alloc(4 * MIB);
+		dealloc(front);
 	} else { /* its front is allocated, or all of it */
-		block = take(_i == 0 ? MIB + 512 : 20 * MIB);
+		block = alloc(_i == 0 ? MIB + 512 : 20 * MIB);
 	}
 	ck_assert_int_eq(mam_remap_move(pool, &edge, &found, true), MAM_ERROR_WOULD_WAIT);
 	ck_assert_ptr_eq((char *)(uintptr_t)edge.at, end);
@@ -104,7 +104,7 @@ START_TEST(allocated_piece_is_not_moved_or_released)
 	ck_assert_uint_eq(made[QUIESCE], 1);
 	ck_assert_ptr_eq((char *)(uintptr_t)edge.at, end + 8 * MIB);
 	prove();
-	give(block);
+	dealloc(block);
 }
 END_TEST
 
@@ -117,8 +117,8 @@ START_TEST(metadata_grows_before_piece_is_split)
 	uint32_t *used;
 	size_t count = 0;
 
-	make_hole(&found);
-	records = &pool->segments; /* of the pool that make_hole() made */
+	make_free_block(&found);
+	records = &pool->segments; /* of the pool that make_free_block() made */
 	edge = edge_at(end);
 	found.piece.base += found.piece.bytes;
 	used = calloc(records->capacity, sizeof(*used));
@@ -139,7 +139,7 @@ START_TEST(nothing_is_mapped_without_unmapped_addresses)
 	struct mam_free_piece found;
 	struct mam_edge edge;
 
-	make_hole(&found);
+	make_free_block(&found);
 	edge = edge_at(end - 32 * MIB); /* a block uses it */
 	ck_assert_int_eq(mam_remap_move(pool, &edge, &found, true), MAM_ERROR_WOULD_WAIT);
 	prove();
@@ -179,9 +179,9 @@ START_TEST(pieces_are_released_after_one_wait)
 	void *other;
 
 	make_stream_pool(0);
-	other = take(24 * MIB);
-	give(take(32 * MIB));
-	give(other);
+	other = alloc(24 * MIB);
+	dealloc(alloc(32 * MIB));
+	dealloc(other);
 	meanwhile = check_wait_came_first;
 	ck_assert_int_eq(mam_pool_trim(pool, 32 * MIB, NULL), MAM_OK);
 	ck_assert_uint_gt(made[UNMAP], 0);
@@ -194,7 +194,7 @@ END_TEST
 START_TEST(failed_wait_releases_nothing)
 {
 	make_stream_pool(0);
-	give(take(32 * MIB));
+	dealloc(alloc(32 * MIB));
 	refuse_at[QUIESCE] = 1;
 	refusal = MAM_ERROR_DRIVER;
 	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_ERROR_DRIVER);
@@ -212,14 +212,14 @@ START_TEST(failed_wait_keeps_free_block_whole)
 	struct mam_free_piece found;
 	struct mam_edge edge;
 
-	make_hole(&found);
+	make_free_block(&found);
 	edge = edge_at(end);
 	refuse_at[QUIESCE] = 1;
 	refusal = MAM_ERROR_DRIVER;
 	ck_assert_int_eq(mam_remap_move(pool, &edge, &found, true), MAM_ERROR_DRIVER);
 	prove();
 	/* The unmapped addresses there are one segment. */
-	ck_assert_ptr_eq((char *)take(40 * MIB), end);
+	ck_assert_ptr_eq((char *)alloc(40 * MIB), end);
 }
 END_TEST
 
@@ -241,12 +241,12 @@ START_TEST(spare_counts_free_memory_only)
 
 	make_sparing(40 * MIB);
 	for (int i = 0; i < 4; i++)
-		blocks[i] = take(32 * MIB);
+		blocks[i] = alloc(32 * MIB);
 	ck_assert_int_eq(mam_pool_set_aside(pool, blocks[3], &ticket, &bytes), MAM_OK);
-	give(blocks[0]);
-	give(blocks[1]);
+	dealloc(blocks[0]);
+	dealloc(blocks[1]);
 	ck_assert_uint_eq(stats().physical_bytes, 128 * MIB); /* 64 is less than twice the spare */
-	give(blocks[2]);
+	dealloc(blocks[2]);
 	ck_assert_uint_eq(stats().physical_bytes, 72 * MIB);
 	prove();
 }
@@ -258,12 +258,12 @@ static void make_stuck(int pieces)
 	void *free_parts[8];
 
 	for (int i = 0; i < pieces; i++) {
-		give(take(8 * MIB));
-		free_parts[i] = take(7 * MIB);
-		take(MIB);
+		dealloc(alloc(8 * MIB));
+		free_parts[i] = alloc(7 * MIB);
+		alloc(MIB);
 	}
 	for (int i = 0; i < pieces; i++)
-		give(free_parts[i]);
+		dealloc(free_parts[i]);
 	prove();
 }
 
@@ -287,8 +287,8 @@ START_TEST(unreleasable_memory_raises_spare_threshold)
 	make_sparing(16 * MIB);
 	make_stuck(rows[_i].stuck);
 	if (rows[_i].first)
-		give(take(rows[_i].first * MIB));
-	give(take(rows[_i].then * MIB));
+		dealloc(alloc(rows[_i].first * MIB));
+	dealloc(alloc(rows[_i].then * MIB));
 	ck_assert_uint_eq(made[UNMAP], rows[_i].unmapped);
 	prove();
 }
@@ -297,7 +297,7 @@ END_TEST
 START_TEST(unlimited_spare_is_never_released)
 {
 	make_sparing((size_t)1 << 63);
-	give(take(512 * MIB));
+	dealloc(alloc(512 * MIB));
 	ck_assert_uint_eq(stats().physical_bytes, 512 * MIB);
 }
 END_TEST
@@ -310,7 +310,7 @@ START_TEST(blocks_from_one_mebibyte_use_large_range)
 	} sizes[] = { { MIB, MAM_RANGE_LARGE }, { MIB - 512, MAM_RANGE_SMALL } };
 	const struct mam_pieces *pieces = &pool->range->part[sizes[_i].part].pieces;
 
-	ck_assert_uint_lt((uintptr_t)take(sizes[_i].bytes) - pieces->base,
+	ck_assert_uint_lt((uintptr_t)alloc(sizes[_i].bytes) - pieces->base,
 			  pieces->units << pieces->unit_shift);
 }
 END_TEST
@@ -348,7 +348,7 @@ static void piece_in_lost_addresses(void)
 
 static void free_block_without_piece(void)
 {
-	mam_pieces_take(large_pieces(), (uintptr_t)hole);
+	mam_pieces_take(large_pieces(), (uintptr_t)free_block);
 }
 
 static void live_block_without_piece(void)
@@ -370,8 +370,9 @@ static void too_many_bytes_counted(void)
 
 static void free_block_not_in_freelists(void)
 {
-	mam_freelists_remove(&pool->range->part[MAM_RANGE_LARGE].holes, &pool->segments,
-			     mam_addrtree_find(&pool->segments, pool->by_address, (uintptr_t)hole));
+	mam_freelists_remove(
+		&pool->range->part[MAM_RANGE_LARGE].holes, &pool->segments,
+		mam_addrtree_find(&pool->segments, pool->by_address, (uintptr_t)free_block));
 }
 
 static void unmapped_not_in_freelists(void)
@@ -396,7 +397,7 @@ static void unmapped_marked_free(void)
 
 static const struct {
 	void (*do_it)(void);
-	const char *says;
+	const char *message;
 } damages[] = {
 	{ piece_in_unmapped_addresses, "unmapped" },
 	{ piece_in_lost_addresses, "unmapped" },
@@ -415,10 +416,10 @@ START_TEST(check_detects_corruption)
 	struct mam_free_piece found;
 	char why[200] = "";
 
-	make_hole(&found);
+	make_free_block(&found);
 	damages[_i].do_it();
 	ck_assert_int_eq(mam_pool_check(pool, why, sizeof(why)), MAM_ERROR_CORRUPT);
-	ck_assert_msg(strstr(why, damages[_i].says) != NULL, "%s", why);
+	ck_assert_msg(strstr(why, damages[_i].message) != NULL, "%s", why);
 	_exit(EXIT_SUCCESS); /* such a pool cannot be destroyed */
 }
 END_TEST
@@ -444,7 +445,7 @@ START_TEST(check_accepts_piece_in_transit)
 	struct mam_edge edge;
 
 	meanwhile = check_in_between;
-	make_hole(&found);
+	make_free_block(&found);
 	edge = edge_at(end);
 	ck_assert_int_eq(mam_remap_move(pool, &edge, &found, true), MAM_OK);
 	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);

@@ -17,12 +17,12 @@ static void reserve(struct fixture *f, size_t bytes)
 }
 
 /* Allocates a block from memory that the pool has; the source aborts the test at any call. */
-static void *take_there(struct fixture *f, size_t bytes)
+static void *alloc_there(struct fixture *f, size_t bytes)
 {
 	void *block;
 
 	atomic_store(&f->space.forbidden, true);
-	block = take(f, bytes);
+	block = alloc(f, bytes);
 	atomic_store(&f->space.forbidden, false);
 	return block;
 }
@@ -35,7 +35,7 @@ START_TEST(reserved_memory_needs_no_source_call)
 
 	reserve(f, sizes[_i]);
 	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 1);
-	take_there(f, sizes[_i]);
+	alloc_there(f, sizes[_i]);
 	fixture_end(f);
 }
 END_TEST
@@ -61,10 +61,10 @@ END_TEST
 START_TEST(existing_free_space_is_sufficient)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = 64 * KIB });
-	void *block = take(f, 16 * KIB);
+	void *block = alloc(f, 16 * KIB);
 
-	take(f, 16 * KIB);
-	give(f, block);
+	alloc(f, 16 * KIB);
+	dealloc(f, block);
 	atomic_store(&f->space.forbidden, true);
 	reserve(f, 16 * KIB); /* a free block */
 	reserve(f, 32 * KIB); /* the tail */
@@ -83,7 +83,7 @@ START_TEST(reserve_respects_limit)
 		&(struct mam_pool_config){ .growth_bytes = 64 * KIB, .limit_bytes = 128 * KIB });
 	struct mam_stats before, after;
 
-	take(f, 64 * KIB);
+	alloc(f, 64 * KIB);
 	before = stats_of(f);
 	ck_assert_int_eq(mam_pool_reserve(f->pool, 65 * KIB), MAM_ERROR_OUT_OF_MEMORY);
 	after = stats_of(f);
@@ -92,7 +92,7 @@ START_TEST(reserve_respects_limit)
 	after.host_bytes = before.host_bytes;
 	ck_assert_mem_eq(&before, &after, sizeof(before));
 	reserve(f, 64 * KIB);
-	take_there(f, 64 * KIB);
+	alloc_there(f, 64 * KIB);
 	ck_assert_int_eq(mam_pool_reserve(f->pool, 1), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_pool_reserve(f->pool, SIZE_MAX), MAM_ERROR_OUT_OF_MEMORY);
 	fixture_end(f);

@@ -32,12 +32,12 @@ START_TEST(retired_block_is_not_reused)
 {
 	struct mam_pool_config config = { .chunk_bytes = 4 * KIB, .growth_bytes = MAM_GROWTH_NONE };
 	struct fixture *f = fixture_new(&config);
-	void *a = take(f, 4 * KIB);
+	void *a = alloc(f, 4 * KIB);
 	uint64_t ticket = retire(f, a);
 
 	refused(f, 512, 0, MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_uint_eq(reclaim(f, ticket), 4 * KIB);
-	ck_assert_ptr_eq(take(f, 4 * KIB), a);
+	ck_assert_ptr_eq(alloc(f, 4 * KIB), a);
 	fixture_end(f);
 }
 END_TEST
@@ -45,12 +45,12 @@ END_TEST
 START_TEST(retired_block_counts_as_freed)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = 64 * KIB });
-	void *a = take(f, 1000);
+	void *a = alloc(f, 1000);
 	struct mam_stats stats;
 	struct mam_segment_info info;
 	size_t released = 1;
 
-	take(f, 512);
+	alloc(f, 512);
 	retire(f, a);
 	kept(f, a, MAM_ERROR_DOUBLE_FREE);
 	kept(f, at(a, 512), MAM_ERROR_DOUBLE_FREE);
@@ -78,7 +78,7 @@ END_TEST
 START_TEST(chunk_with_retired_blocks_stays)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = 64 * KIB });
-	uint64_t ticket = retire(f, take(f, 512));
+	uint64_t ticket = retire(f, alloc(f, 512));
 	size_t released = 1;
 
 	ck_assert_int_eq(mam_pool_trim(f->pool, 0, &released), MAM_OK);
@@ -93,10 +93,10 @@ END_TEST
 START_TEST(reclaim_follows_order_up_to_ticket)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = 64 * KIB });
-	void *a = take(f, 512), *b = take(f, 1024), *c = take(f, 512);
+	void *a = alloc(f, 512), *b = alloc(f, 1024), *c = alloc(f, 512);
 	uint64_t first, second;
 
-	take(f, 512);
+	alloc(f, 512);
 	first = retire(f, c);
 	second = retire(f, a);
 	ck_assert_uint_eq(second, first + 1);
@@ -109,7 +109,7 @@ START_TEST(reclaim_follows_order_up_to_ticket)
 	ck_assert_uint_eq(stats_of(f).holes, 1);
 	ck_assert_uint_eq(stats_of(f).largest_hole_bytes, 2048);
 	ck_assert_uint_eq(stats_of(f).peak_retired_bytes, 1536);
-	ck_assert_uint_eq(retire(f, take(f, 512)), first + 3);
+	ck_assert_uint_eq(retire(f, alloc(f, 512)), first + 3);
 	fixture_end(f);
 }
 END_TEST
@@ -117,7 +117,7 @@ END_TEST
 START_TEST(pool_with_retired_blocks_can_be_destroyed)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = 64 * KIB });
-	void *a = take(f, 512);
+	void *a = alloc(f, 512);
 
 	retire(f, a);
 	ck_assert_int_eq(mam_pool_fini(f->pool), MAM_OK);
@@ -155,7 +155,7 @@ START_TEST(random_blocks_never_overlap_retired_ones)
 					blocks[k].used = false, blocks[k].ticket = 0;
 		} else if (!blocks[i].used) {
 			blocks[i].bytes = 1 + (size_t)rand() % 5000;
-			blocks[i].base = take(f, blocks[i].bytes);
+			blocks[i].base = alloc(f, blocks[i].bytes);
 			for (int k = 0; k < BLOCKS; k++)
 				ck_assert(k == i || !blocks[k].used ||
 					  blocks[k].base >= blocks[i].base + blocks[i].bytes ||

@@ -116,7 +116,7 @@ static void game_end(struct game *game)
 	free(blocks);
 }
 
-static struct block take_words(struct game *game, uint64_t size)
+static struct block alloc_words(struct game *game, uint64_t size)
 {
 	void *address;
 	uint64_t end;
@@ -192,7 +192,7 @@ static void keep_those_at(struct game *game, struct set *set, uint64_t place, ui
 static void fill_up(struct game *game, struct set *set, uint64_t size)
 {
 	while (game->live + size <= game->M)
-		set->block[set->count++] = take_words(game, size);
+		set->block[set->count++] = alloc_words(game, size);
 }
 
 static void play_first(struct game *game)
@@ -260,10 +260,10 @@ END_TEST
 /* R(m) R(m-5) R(1) into a free block of 2m - 4; then free R(m). */
 static void wedge(struct game *game, struct block *middle, struct block *one)
 {
-	struct block whole = take_words(game, game->n);
+	struct block whole = alloc_words(game, game->n);
 
-	*middle = take_words(game, game->n - 5);
-	*one = take_words(game, 1);
+	*middle = alloc_words(game, game->n - 5);
+	*one = alloc_words(game, 1);
 	ck_assert_uint_eq(middle->at, whole.at + whole.size);
 	ck_assert_uint_eq(one->at, middle->at + middle->size);
 	free_words(game, whole);
@@ -273,14 +273,15 @@ static void wedge(struct game *game, struct block *middle, struct block *one)
 static void add_unit(struct game *game, struct block *units, size_t *count)
 {
 	const uint64_t m = game->n;
-	struct block low_one = take_words(game, m - 2), top = take_words(game, m - 2), middle, one;
+	struct block low_one = alloc_words(game, m - 2), top = alloc_words(game, m - 2), middle,
+		     one;
 
 	free_words(game, units[*count - 1]);
 	free_words(game, low_one);
 	wedge(game, &middle, &one);
 	free_words(game, top);
 	for (size_t below = *count - 1; below-- != 0;) {
-		struct block whole = take_words(game, m - 2), two = take_words(game, 2);
+		struct block whole = alloc_words(game, m - 2), two = alloc_words(game, 2);
 		struct block new_middle, new_one;
 
 		ck_assert_uint_eq(two.at, whole.at + whole.size);
@@ -295,7 +296,7 @@ static void add_unit(struct game *game, struct block *units, size_t *count)
 	}
 	free_words(game, middle);
 	units[1] = one;
-	units[0] = take_words(game, m - 2);
+	units[0] = alloc_words(game, m - 2);
 	ck_assert_uint_eq(units[0].at, 0);
 	++*count;
 }
@@ -321,7 +322,7 @@ START_TEST(second_program_reaches_best_fit_worst_case)
 	size_t count = 1;
 
 	ck_assert_ptr_nonnull(units);
-	units[0] = take_words(&game, n - 2);
+	units[0] = alloc_words(&game, n - 2);
 	while (game.live + round_needs(n) <= M)
 		add_unit(&game, units, &count);
 	for (size_t i = 0; i < count; i++)
@@ -348,7 +349,7 @@ START_TEST(random_program_stays_below_upper_bound)
 		size_t place;
 
 		if (rand() % 3 != 0 && game.live + size <= M) {
-			held[count++] = take_words(&game, size);
+			held[count++] = alloc_words(&game, size);
 		} else if (count != 0) {
 			place = (size_t)rand() % count;
 			free_words(&game, held[place]);

@@ -35,15 +35,15 @@ static struct fixture *pool_of(size_t chunk)
 START_TEST(counters_start_at_push)
 {
 	struct fixture *f = pool_of(64 * KIB);
-	void *block = take(f, 1000), *other;
+	void *block = alloc(f, 1000), *other;
 	struct mam_stats stats;
 
-	give(f, take(f, 100));
+	dealloc(f, alloc(f, 100));
 	push(f);
-	other = take(f, 60 * KIB); /* the first chunk */
-	take(f, 60 * KIB);         /* another */
-	give(f, other);
-	give(f, block);
+	other = alloc(f, 60 * KIB); /* the first chunk */
+	alloc(f, 60 * KIB);         /* another */
+	dealloc(f, other);
+	dealloc(f, block);
 	space_refuse(&f->space, SPACE_GROW, 1, 100, MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_pool_alloc(f->pool, 80 * KIB, 0, &block), MAM_ERROR_OUT_OF_MEMORY);
 	stats = pop(f);
@@ -68,17 +68,17 @@ END_TEST
 START_TEST(peak_starts_at_value_of_push)
 {
 	struct fixture *f = pool_of(64 * KIB);
-	void *kept = take(f, 4 * KIB);
+	void *kept = alloc(f, 4 * KIB);
 	struct mam_stats stats;
 
-	give(f, take(f, 40 * KIB));
+	dealloc(f, alloc(f, 40 * KIB));
 	push(f);
 	stats = pop(f);
 	ck_assert_uint_eq(stats.peak_live_bytes, 4 * KIB);
 	ck_assert_uint_eq(stats.peak_live_blocks, 1);
 	ck_assert_uint_eq(stats_of(f).peak_live_bytes, 44 * KIB);
 	push(f);
-	give(f, kept);
+	dealloc(f, kept);
 	stats = pop(f);
 	ck_assert_uint_eq(stats.peak_live_bytes, 4 * KIB);
 	ck_assert_uint_eq(stats.live_bytes, 0);
@@ -91,18 +91,18 @@ START_TEST(peaks_nest)
 	struct fixture *f = pool_of(256 * KIB);
 	struct mam_stats stats;
 
-	give(f, take(f, 100 * KIB));
+	dealloc(f, alloc(f, 100 * KIB));
 	push(f);
-	give(f, take(f, 10 * KIB));
+	dealloc(f, alloc(f, 10 * KIB));
 	push(f);
-	give(f, take(f, 30 * KIB));
+	dealloc(f, alloc(f, 30 * KIB));
 	push(f);
-	give(f, take(f, 20 * KIB));
+	dealloc(f, alloc(f, 20 * KIB));
 	ck_assert_uint_eq(stats_of(f).peak_live_bytes, 100 * KIB);
 	ck_assert_uint_eq(pop(f).peak_live_bytes, 20 * KIB);
 	ck_assert_uint_eq(stats_of(f).peak_live_bytes, 100 * KIB);
 	ck_assert_uint_eq(pop(f).peak_live_bytes, 30 * KIB);
-	give(f, take(f, 5 * KIB));
+	dealloc(f, alloc(f, 5 * KIB));
 	stats = pop(f);
 	ck_assert_uint_eq(stats.peak_live_bytes, 30 * KIB);
 	ck_assert_uint_eq(stats.allocs, 4);
@@ -117,7 +117,7 @@ START_TEST(pool_peak_grows_inside_scope)
 	struct fixture *f = pool_of(256 * KIB);
 
 	push(f);
-	give(f, take(f, 50 * KIB));
+	dealloc(f, alloc(f, 50 * KIB));
 	push(f);
 	ck_assert_uint_eq(stats_of(f).peak_live_bytes, 50 * KIB);
 	ck_assert_uint_eq(pop(f).peak_live_bytes, 0);
@@ -152,7 +152,7 @@ START_TEST(open_scopes_end_with_pool)
 	if (_i == 0) {
 		ck_assert_int_eq(mam_pool_fini(f->pool), MAM_OK);
 	} else {
-		take(f, 1);
+		alloc(f, 1);
 		ck_assert_int_eq(mam_pool_drop(f->pool), MAM_OK);
 	}
 	ck_assert_ptr_null(f->pool->scopes);
@@ -258,7 +258,7 @@ START_TEST(random_nested_scopes_match_model)
 		case 2: (void)mam_pool_trim(f->pool, 0, NULL); break;
 		default:
 			if (!blocks[place]) {
-				blocks[place] = take(f, 1 + (size_t)rand() % (20 * KIB));
+				blocks[place] = alloc(f, 1 + (size_t)rand() % (20 * KIB));
 			} else if (rand() % 8 == 0) {
 				ck_assert_int_eq(
 					mam_pool_retire(f->pool, blocks[place], NULL, NULL),
@@ -269,7 +269,7 @@ START_TEST(random_nested_scopes_match_model)
 						 MAM_OK);
 				blocks[place] = NULL;
 			} else {
-				give(f, blocks[place]);
+				dealloc(f, blocks[place]);
 				blocks[place] = NULL;
 			}
 		}
@@ -311,14 +311,14 @@ START_TEST(threads_close_their_own_scopes)
 
 	pthread_barrier_init(&both, NULL, 2);
 	push(f);
-	give(f, take(f, 16 * KIB));
+	dealloc(f, alloc(f, 16 * KIB));
 	ck_assert_int_eq(pthread_create(&second, NULL, second_thread, f), 0);
 	pthread_barrier_wait(&both);
-	block = take(f, 8 * KIB);
+	block = alloc(f, 8 * KIB);
 	stats = pop(f); /* opened first, closed first */
 	ck_assert_uint_eq(stats.peak_live_bytes, 16 * KIB);
 	ck_assert_uint_eq(stats.allocs, 2);
-	give(f, block);
+	dealloc(f, block);
 	pthread_barrier_wait(&both);
 	pthread_join(second, NULL);
 	ck_assert_ptr_null(f->pool->scopes);

@@ -42,17 +42,17 @@ START_TEST(source_calls_are_counted_and_timed)
 
 	ck_assert_uint_eq(stats.driver_calls, 1);
 	ck_assert_uint_gt(stats.driver_ns, 0);
-	take(f, 16 * KIB);
+	alloc(f, 16 * KIB);
 	ck_assert_uint_eq(stats_of(f).driver_calls, 1);
 	space_refuse(&f->space, SPACE_GROW, 1, 2, MAM_ERROR_OUT_OF_MEMORY);
-	block = take(f, 8 * KIB); /* 64 and 32 KiB are refused */
+	block = alloc(f, 8 * KIB); /* 64 and 32 KiB are refused */
 	ck_assert_uint_eq(f->space.calls[SPACE_GROW], 4);
 	ck_assert_uint_eq(stats_of(f).driver_calls, 4);
 	space_refuse(&f->space, SPACE_GROW, 1, 9, MAM_ERROR_DRIVER);
 	refused(f, MIB, 0, MAM_ERROR_DRIVER);
 	space_refuse_none(&f->space);
 	ck_assert_uint_eq(stats_of(f).driver_calls, f->space.calls[SPACE_GROW]);
-	give(f, block);
+	dealloc(f, block);
 	space_refuse(&f->space, SPACE_SHRINK, 1, 1, MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_pool_trim(f->pool, 0, NULL), MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_pool_trim(f->pool, 0, NULL), MAM_OK);
@@ -79,8 +79,8 @@ START_TEST(source_can_report_time_of_its_calls)
 
 	ops.cost = seven;
 	f->space.source.ops = &ops;
-	take(f, 16 * KIB);
-	take(f, 16 * KIB);
+	alloc(f, 16 * KIB);
+	alloc(f, 16 * KIB);
 	ck_assert_uint_eq(stats_of(f).driver_calls, 2);
 	ck_assert_uint_eq(stats_of(f).driver_ns, 7);
 	f->space.source.ops = own;
@@ -91,15 +91,15 @@ END_TEST
 START_TEST(live_bytes_count_requested_and_rounded)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *block = take(f, 700);
+	void *block = alloc(f, 700);
 	struct mam_stats stats;
 
-	take(f, 1);
+	alloc(f, 1);
 	stats = stats_of(f);
 	ck_assert_uint_eq(stats.live_blocks, 2);
 	ck_assert_uint_eq(stats.live_bytes, 701);
 	ck_assert_uint_eq(stats.live_rounded_bytes, 1536);
-	give(f, block);
+	dealloc(f, block);
 	stats = stats_of(f);
 	ck_assert_uint_eq(stats.live_blocks, 1);
 	ck_assert_uint_eq(stats.live_bytes, 1);
@@ -117,13 +117,13 @@ START_TEST(peaks_are_independent)
 	struct mam_stats stats;
 
 	for (int i = 0; i < 5; i++)
-		many[i] = take(f, 1); /* most blocks */
+		many[i] = alloc(f, 1); /* most blocks */
 	for (int i = 0; i < 5; i++)
-		give(f, many[i]);
-	large = take(f, 4096); /* most bytes */
-	give(f, large);
-	many[0] = take(f, 2049); /* and later less of everything */
-	give(f, many[0]);
+		dealloc(f, many[i]);
+	large = alloc(f, 4096); /* most bytes */
+	dealloc(f, large);
+	many[0] = alloc(f, 2049); /* and later less of everything */
+	dealloc(f, many[0]);
 	stats = stats_of(f);
 	ck_assert_uint_eq(stats.peak_live_blocks, 5);
 	ck_assert_uint_eq(stats.peak_live_bytes, 4096);
@@ -135,14 +135,14 @@ END_TEST
 START_TEST(high_water_is_highest_block_end)
 {
 	struct fixture *f = fixture_new(&one_chunk);
-	void *low = take(f, 4096), *high = take(f, 512);
+	void *low = alloc(f, 4096), *high = alloc(f, 512);
 
-	give(f, low);
+	dealloc(f, low);
 	ck_assert_uint_eq(stats_of(f).high_water_bytes, 4608);
-	give(f, high);
-	take(f, 512);
+	dealloc(f, high);
+	alloc(f, 512);
 	ck_assert_uint_eq(stats_of(f).high_water_bytes, 4608);
-	take(f, 4608);
+	alloc(f, 4608);
 	ck_assert_uint_eq(stats_of(f).high_water_bytes, 5120);
 	fixture_end(f);
 }
@@ -153,8 +153,8 @@ START_TEST(high_water_is_sum_over_chunks)
 	struct mam_pool_config config = { .growth_bytes = 16 * KIB };
 	struct fixture *f = fixture_new(&config);
 
-	take(f, 10 * KIB);
-	take(f, 12 * KIB);
+	alloc(f, 10 * KIB);
+	alloc(f, 12 * KIB);
 	ck_assert_uint_eq(stats_of(f).high_water_bytes, 22 * KIB);
 	fixture_end(f);
 }
@@ -164,13 +164,13 @@ START_TEST(free_chunk_ends_are_not_counted_as_holes)
 {
 	struct mam_pool_config config = { .growth_bytes = 16 * KIB };
 	struct fixture *f = fixture_new(&config);
-	void *hole;
+	void *free_block;
 	struct mam_stats stats;
 
-	hole = take(f, 3 * KIB);
-	take(f, 5 * KIB); /* chunk 1: free block, live block, free end of 8 KiB */
-	give(f, hole);
-	take(f, 12 * KIB); /* chunk 2: live block, fresh end of 4 KiB */
+	free_block = alloc(f, 3 * KIB);
+	alloc(f, 5 * KIB); /* chunk 1: free block, live block, free end of 8 KiB */
+	dealloc(f, free_block);
+	alloc(f, 12 * KIB); /* chunk 2: live block, fresh end of 4 KiB */
 	stats = stats_of(f);
 	ck_assert_picture(f, KIB, "F3 L5 F8 | L12 F4");
 	ck_assert_uint_eq(stats.holes, 1);
@@ -188,11 +188,11 @@ START_TEST(largest_free_block_is_found_among_many)
 	void *block[10];
 
 	for (size_t i = 0; i < 10; i++) {
-		block[i] = take(f, (i * 3 % 10 + 1) * 512);
-		take(f, 512);
+		block[i] = alloc(f, (i * 3 % 10 + 1) * 512);
+		alloc(f, 512);
 	}
 	for (int i = 0; i < 10; i++)
-		give(f, block[i]);
+		dealloc(f, block[i]);
 	ck_assert_uint_eq(stats_of(f).holes, 10);
 	ck_assert_uint_eq(stats_of(f).hole_bytes, 55 * 512);
 	ck_assert_uint_eq(stats_of(f).largest_hole_bytes, 10 * 512);
@@ -226,7 +226,7 @@ START_TEST(older_caller_gets_its_fields)
 	struct fixture *f = fixture_new(&one_chunk);
 	struct mam_stats stats;
 
-	take(f, 700);
+	alloc(f, 700);
 	memset(&stats, 0x5a, sizeof(stats));
 	stats.size = offsetof(struct mam_stats, live_rounded_bytes);
 	ck_assert_int_eq(mam_pool_stats(f->pool, &stats), MAM_OK);

@@ -13,7 +13,7 @@ static struct fixture *four_chunks(void **block)
 	struct fixture *f = fixture_new(&small_chunks);
 
 	for (int i = 0; i < 4; i++)
-		block[i] = take(f, 16 * KIB);
+		block[i] = alloc(f, 16 * KIB);
 	return f;
 }
 
@@ -32,9 +32,9 @@ START_TEST(trim_releases_only_free_chunks)
 	struct fixture *f = four_chunks(block);
 
 	ck_assert_uint_eq(trim(f, 0), 0);
-	give(f, block[1]);
-	give(f, block[3]);
-	take(f, 512); /* uses one of them again */
+	dealloc(f, block[1]);
+	dealloc(f, block[3]);
+	alloc(f, 512); /* uses one of them again */
 	ck_assert_uint_eq(trim(f, 0), 16 * KIB);
 	ck_assert_uint_eq(stats_of(f).chunks, 3);
 	ck_assert_uint_eq(stats_of(f).shrinks, 1);
@@ -49,11 +49,11 @@ START_TEST(idle_pool_trims_to_zero_and_grows_again)
 	struct fixture *f = four_chunks(block);
 
 	for (int i = 0; i < 4; i++)
-		give(f, block[i]);
+		dealloc(f, block[i]);
 	ck_assert_uint_eq(trim(f, 0), 64 * KIB);
 	ck_assert_uint_eq(f->space.pieces, 0);
 	ck_assert_picture(f, 512, "");
-	take(f, 512);
+	alloc(f, 512);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 16 * KIB);
 	fixture_end(f);
 }
@@ -74,7 +74,7 @@ START_TEST(trim_keeps_requested_bytes)
 		struct fixture *f = four_chunks(block);
 
 		for (int b = 0; b < 4; b++)
-			give(f, block[b]);
+			dealloc(f, block[b]);
 		ck_assert_uint_eq(trim(f, rows[i].keep), 64 * KIB - rows[i].left);
 		ck_assert_uint_eq(stats_of(f).reserved_bytes, rows[i].left);
 		fixture_end(f);
@@ -87,7 +87,7 @@ START_TEST(released_chunk_is_not_owned)
 	void *block[4];
 	struct fixture *f = four_chunks(block);
 
-	give(f, block[2]);
+	dealloc(f, block[2]);
 	trim(f, 0);
 	kept(f, block[2], MAM_ERROR_NOT_OWNED);
 	fixture_end(f);
@@ -99,7 +99,7 @@ START_TEST(released_output_may_be_null)
 	void *block[4];
 	struct fixture *f = four_chunks(block);
 
-	give(f, block[0]);
+	dealloc(f, block[0]);
 	ck_assert_int_eq(mam_pool_trim(f->pool, 0, NULL), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).chunks, 3);
 	fixture_end(f);
@@ -112,14 +112,14 @@ START_TEST(chunk_with_refused_shrink_stays_usable)
 	struct fixture *f = four_chunks(block);
 	size_t released = 77;
 
-	give(f, block[1]);
+	dealloc(f, block[1]);
 	space_refuse(&f->space, SPACE_SHRINK, 1, 1, MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_pool_trim(f->pool, 0, &released), MAM_ERROR_DRIVER);
 	ck_assert_uint_eq(released, 77);
 	intact(f);
 	ck_assert_uint_eq(stats_of(f).reserved_bytes, 64 * KIB);
 	ck_assert_uint_eq(stats_of(f).shrinks, 0);
-	ck_assert_ptr_eq(take(f, 16 * KIB), block[1]);
+	ck_assert_ptr_eq(alloc(f, 16 * KIB), block[1]);
 	fixture_end(f);
 }
 END_TEST
@@ -131,7 +131,7 @@ START_TEST(bytes_released_before_refusal_are_reported)
 	size_t released = 77;
 
 	for (int i = 0; i < 4; i++)
-		give(f, block[i]);
+		dealloc(f, block[i]);
 	space_refuse(&f->space, SPACE_SHRINK, 3, 1, MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_pool_trim(f->pool, 0, &released), MAM_OK);
 	ck_assert_uint_eq(released, 32 * KIB);
@@ -151,7 +151,7 @@ START_TEST(only_chunk_keeps_tail_after_refused_shrink)
 	space_refuse(&f->space, SPACE_SHRINK, 1, 1, MAM_ERROR_DRIVER);
 	ck_assert_int_eq(mam_pool_trim(f->pool, 0, &released), MAM_ERROR_DRIVER);
 	intact(f);
-	take(f, 16 * KIB);
+	alloc(f, 16 * KIB);
 	fixture_end(f);
 }
 END_TEST
@@ -162,12 +162,12 @@ START_TEST(trim_does_not_lower_peaks)
 	struct fixture *f = four_chunks(block);
 
 	for (int i = 0; i < 4; i++)
-		give(f, block[i]);
+		dealloc(f, block[i]);
 	trim(f, 0);
 	ck_assert_uint_eq(stats_of(f).peak_reserved_bytes, 64 * KIB);
 	ck_assert_uint_eq(stats_of(f).high_water_bytes, 64 * KIB);
 	/* A new chunk starts at zero: the high water of the old ones was released with them. */
-	take(f, 512);
+	alloc(f, 512);
 	ck_assert_uint_eq(stats_of(f).high_water_bytes, 64 * KIB);
 	fixture_end(f);
 }
@@ -182,9 +182,9 @@ START_TEST(repeated_trims_leak_no_records)
 		void *block[4];
 
 		for (int i = 0; i < 4; i++)
-			block[i] = take(f, 10 * KIB);
+			block[i] = alloc(f, 10 * KIB);
 		for (int i = 0; i < 4; i++)
-			give(f, block[i]);
+			dealloc(f, block[i]);
 		ck_assert_uint_eq(trim(f, 0), 64 * KIB);
 		if (round == 10)
 			host_bytes = stats_of(f).host_bytes;

@@ -26,9 +26,9 @@ START_TEST(walk_visits_chunks_by_address)
 	struct fixture *f = fixture_on(&config, SPACE_DOWN, 4096, 4096, 0);
 	struct walked walked = { 0 };
 
-	take(f, 4096);
-	take(f, 1024);
-	take(f, 3584);
+	alloc(f, 4096);
+	alloc(f, 1024);
+	alloc(f, 3584);
 	ck_assert_picture(f, 512, "L7 F1 | L2 F6 | L8");
 	ck_assert_int_eq(mam_pool_walk(f->pool, visit, &walked), MAM_OK);
 	ck_assert_uint_eq(walked.seen, 5);
@@ -44,10 +44,10 @@ START_TEST(walk_stops_when_visitor_returns_false)
 	struct walked walked = { .stop_after = 3 };
 
 	for (int i = 0; i < 10; i++)
-		take(f, 512);
+		alloc(f, 512);
 	ck_assert_int_eq(mam_pool_walk(f->pool, visit, &walked), MAM_OK);
 	ck_assert_uint_eq(walked.seen, 3);
-	take(f, 512); /* and the pool is unlocked */
+	alloc(f, 512); /* and the pool is unlocked */
 	fixture_end(f);
 }
 END_TEST

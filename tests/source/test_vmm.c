@@ -71,7 +71,7 @@ static char *range_of(struct mam_source *source, size_t bytes)
 }
 
 /* Memory of device 0 that the driver has allocated. */
-static size_t taken(const struct cuda *cuda)
+static size_t allocated(const struct cuda *cuda)
 {
 	size_t free_bytes, total;
 
@@ -107,21 +107,21 @@ START_TEST(memory_is_mapped_moved_and_unmapped)
 	char *range = range_of(source, 1024 * MIB);
 	bool lost = true;
 
-	ck_assert_uint_eq(taken(&cuda), 0);
+	ck_assert_uint_eq(allocated(&cuda), 0);
 	ck_assert_int_eq(mam_source_map(source, range, 4 * MIB), MAM_OK);
-	ck_assert_uint_eq(taken(&cuda), 4 * MIB);
+	ck_assert_uint_eq(allocated(&cuda), 4 * MIB);
 	ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)range, 7, 4 * MIB), CUDA_SUCCESS);
 	ck_assert_int_eq(range[4 * MIB - 1], 7);
 
 	ck_assert_int_eq(mam_source_move(source, range, 4 * MIB, range + 100 * MIB, &lost), MAM_OK);
 	ck_assert(!lost);
-	ck_assert_uint_eq(taken(&cuda), 4 * MIB);
+	ck_assert_uint_eq(allocated(&cuda), 4 * MIB);
 	ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)range + 100 * MIB, 9, 4 * MIB),
 			 CUDA_SUCCESS);
 	ck_assert_int_ne(cuda.cuMemsetD8_v2((uintptr_t)range, 9, 1), CUDA_SUCCESS);
 
 	ck_assert_int_eq(mam_source_unmap(source, range + 100 * MIB, 4 * MIB), MAM_OK);
-	ck_assert_uint_eq(taken(&cuda), 0);
+	ck_assert_uint_eq(allocated(&cuda), 0);
 	ck_assert_int_eq(mam_source_shrink(source, range, 1024 * MIB), MAM_OK);
 	mam_source_destroy(source);
 	ck_assert(!logged("mam"));
@@ -201,7 +201,7 @@ START_TEST(failed_call_leaks_nothing)
 		return;
 	}
 	if (mam_source_map(source, base, 4 * MIB) != MAM_OK) {
-		ck_assert_uint_eq(taken(&cuda), 0);
+		ck_assert_uint_eq(allocated(&cuda), 0);
 		if (mam_source_map(source, base, 4 * MIB) != MAM_OK)
 			return; /* a rule for the call after the failed one's rollback */
 	}
@@ -218,7 +218,7 @@ START_TEST(failed_call_leaks_nothing)
 				MAM_OK);
 	}
 	if (strcmp(functions[_i / 6], "cuMemRelease") != 0)
-		ck_assert_uint_eq(taken(&cuda), 0);
+		ck_assert_uint_eq(allocated(&cuda), 0);
 	mam_source_destroy(source);
 }
 END_TEST

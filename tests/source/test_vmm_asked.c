@@ -179,17 +179,17 @@ START_TEST(requested_features_are_passed_to_driver)
 	static const struct {
 		bool gpudirect, exportable;
 		unsigned int attribute;
-	} wishes[] = { { false, false, 102 }, { true, false, 110 }, { false, true, 103 } };
+	} features[] = { { false, false, 102 }, { true, false, 110 }, { false, true, 103 } };
 	struct mam_vmm_attr attr = attr_of(0);
 	struct mam_source *source = NULL;
 
 	listen();
-	attr.gpudirect = wishes[_i].gpudirect;
-	attr.exportable = wishes[_i].exportable;
+	attr.gpudirect = features[_i].gpudirect;
+	attr.exportable = features[_i].exportable;
 	mam_source_destroy(made(&attr));
-	ck_assert_uint_eq(properties.gpudirect, wishes[_i].gpudirect);
-	ck_assert_uint_eq(properties.handles, wishes[_i].exportable);
-	denied = wishes[_i].attribute;
+	ck_assert_uint_eq(properties.gpudirect, features[_i].gpudirect);
+	ck_assert_uint_eq(properties.handles, features[_i].exportable);
+	denied = features[_i].attribute;
 	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_ERROR_UNSUPPORTED);
 	ck_assert_ptr_null(source);
 	/* Missing features that were not requested do not matter. */
@@ -279,8 +279,8 @@ static const struct {
 	const char *rule;
 	char what; /* g: grow, m: map, u: unmap, s: shrink */
 	enum mam_status status;
-	const char *says;
-} answers[] = {
+	const char *message;
+} results[] = {
 	{ "cuMemAddressReserve:1:2", 'g', MAM_ERROR_OUT_OF_MEMORY, NULL },
 	{ "cuMemAddressReserve:1:4", 'g', MAM_ERROR_DRIVER, "cuMemAddressReserve" },
 	{ "cuMemCreate:1:2", 'm', MAM_ERROR_OUT_OF_MEMORY, NULL },
@@ -303,21 +303,21 @@ START_TEST(driver_results_map_to_statuses)
 	enum mam_status status;
 	void *base = NULL;
 
-	setenv("FAKE_CUDA_FAIL_AT", answers[_i].rule, 1);
+	setenv("FAKE_CUDA_FAIL_AT", results[_i].rule, 1);
 	load_only();
 	source = driven_source("vmm", 0);
 	status = mam_source_grow(source, 64 * MIB, &base);
 	ck_assert((status == MAM_OK) == (base != NULL));
-	if (answers[_i].what == 'm' || answers[_i].what == 'u')
+	if (results[_i].what == 'm' || results[_i].what == 'u')
 		status = mam_source_map(source, base, 2 * MIB);
-	if (answers[_i].what == 'u')
+	if (results[_i].what == 'u')
 		status = mam_source_unmap(source, base, 2 * MIB);
-	if (answers[_i].what == 's')
+	if (results[_i].what == 's')
 		status = mam_source_shrink(source, base, 64 * MIB);
-	ck_assert_int_eq(status, answers[_i].status);
+	ck_assert_int_eq(status, results[_i].status);
 	contents(log_path);
-	if (answers[_i].says)
-		ck_assert_msg(strstr(text, answers[_i].says) != NULL, "%s", text);
+	if (results[_i].message)
+		ck_assert_msg(strstr(text, results[_i].message) != NULL, "%s", text);
 	else
 		ck_assert_str_eq(text, "");
 	mam_source_destroy(source);
@@ -382,7 +382,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, invalid_device_is_rejected);
 	tcase_add_test(tests, thread_state_is_restored);
 	tcase_add_loop_test(tests, driver_results_map_to_statuses, 0,
-			    (int)(sizeof(answers) / sizeof(answers[0])));
+			    (int)(sizeof(results) / sizeof(results[0])));
 	tcase_add_test(tests, failed_memory_query_assumes_total_is_free);
 	tcase_add_test(tests, wait_invalidates_no_capture);
 	tcase_add_test(tests, wait_works_on_full_device);

@@ -28,7 +28,7 @@ static struct held {
 	size_t bytes;  /* 0: no such handle */
 	uint64_t base; /* 0: not mapped */
 } handles[MAX];
-static uint64_t next_handle, next_base, ranges, said_room;
+static uint64_t next_handle, next_base, ranges, reported_room;
 
 static bool refused(enum call call)
 {
@@ -109,7 +109,7 @@ static enum mam_status do_unmap(struct mam_vmm *asked, uint64_t base, size_t byt
 static size_t do_room(struct mam_vmm *asked)
 {
 	ck_assert_ptr_eq(asked, vmm);
-	return said_room;
+	return reported_room;
 }
 
 static void do_destroy(struct mam_vmm *asked)
@@ -324,9 +324,9 @@ END_TEST
 
 START_TEST(unknown_room_assumes_total_is_free)
 {
-	said_room = 30 * MIB + 5;
+	reported_room = 30 * MIB + 5;
 	ck_assert_uint_eq(mam_source_room(source), 30 * MIB);
-	said_room = SIZE_MAX;
+	reported_room = SIZE_MAX;
 	ck_assert_uint_eq(mam_source_room(source), 64 * MIB);
 }
 END_TEST

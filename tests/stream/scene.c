@@ -83,7 +83,7 @@ void stream_end(struct scene *s, struct CUstream_st *stream)
 	ck_assert_int_eq(s->cuda.cuStreamDestroy_v2(stream), CUDA_SUCCESS);
 }
 
-void *get(struct scene *s, size_t bytes, struct CUstream_st *stream)
+void *alloc(struct scene *s, size_t bytes, struct CUstream_st *stream)
 {
 	void *block = NULL;
 
@@ -92,7 +92,7 @@ void *get(struct scene *s, size_t bytes, struct CUstream_st *stream)
 	return block;
 }
 
-void give(struct scene *s, void *block, struct CUstream_st *stream)
+void dealloc(struct scene *s, void *block, struct CUstream_st *stream)
 {
 	ck_assert_int_eq(mam_free_async(s->pool, block, stream), MAM_OK);
 }

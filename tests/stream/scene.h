@@ -4,9 +4,9 @@
  * stream tests.
  *
  *     struct scene *s = scene_new(0);
- *     void *a = get(s, MIB, s->one);
+ *     void *a = alloc(s, MIB, s->one);
  *     work(s, a, MIB, s->one);
- *     give(s, a, s->one);
+ *     dealloc(s, a, s->one);
  *     scene_end(s);
  *
  * The fake has its own clock: a piece of work takes one millisecond of it, a driver call ten
@@ -44,8 +44,8 @@ void scene_end(struct scene *s);
 struct CUstream_st *stream_new(struct scene *s);
 void stream_end(struct scene *s, struct CUstream_st *stream);
 
-void *get(struct scene *s, size_t bytes, struct CUstream_st *stream);
-void give(struct scene *s, void *block, struct CUstream_st *stream);
+void *alloc(struct scene *s, size_t bytes, struct CUstream_st *stream);
+void dealloc(struct scene *s, void *block, struct CUstream_st *stream);
 /* refused - the free must return this status and change nothing. */
 void refused(struct scene *s, void *block, struct CUstream_st *stream, enum mam_status status);
 

@@ -25,11 +25,11 @@ END_TEST
 START_TEST(invalid_frees_are_reported)
 {
 	struct scene *s = scene_new(0);
-	char *a = get(s, MIB, s->one);
+	char *a = alloc(s, MIB, s->one);
 
 	refused(s, a + 512, s->one, MAM_ERROR_INTERIOR);
 	refused(s, s, s->one, MAM_ERROR_NOT_OWNED);
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	refused(s, a, s->one, MAM_ERROR_DOUBLE_FREE);
 	refused(s, a, s->two, MAM_ERROR_DOUBLE_FREE);
 	ck_assert_int_eq(mam_free(s->pool, a), MAM_ERROR_DOUBLE_FREE);
@@ -43,7 +43,7 @@ START_TEST(impossible_size_is_out_of_memory)
 	struct scene *s = scene_new(0);
 	void *block = NULL;
 
-	give(s, get(s, MIB, s->one), s->one);
+	dealloc(s, alloc(s, MIB, s->one), s->one);
 	ck_assert_int_eq(mam_malloc_async(s->pool, SIZE_MAX, s->one, &block),
 			 MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_malloc_async(s->pool, (size_t)1 << 40, s->one, &block),
@@ -57,13 +57,13 @@ END_TEST
 START_TEST(plain_and_stream_ordered_calls_mix)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, MIB, s->one), *b = NULL;
+	void *a = alloc(s, MIB, s->one), *b = NULL;
 
 	ck_assert_int_eq(mam_free(s->pool, a), MAM_OK);
 	ck_assert_int_eq(mam_malloc(s->pool, MIB, &b), MAM_OK);
 	ck_assert_ptr_eq(a, b);
-	give(s, b, s->one);
-	ck_assert_ptr_eq(get(s, MIB, s->one), b);
+	dealloc(s, b, s->one);
+	ck_assert_ptr_eq(alloc(s, MIB, s->one), b);
 	ck_assert_int_eq(mam_free_async(NULL, b, s->two), MAM_OK); /* NULL: the pool that owns it */
 	scene_end(s);
 }
@@ -72,11 +72,11 @@ END_TEST
 START_TEST(free_never_waits_even_in_strict_pool)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, MIB, s->one);
+	void *a = alloc(s, MIB, s->one);
 
 	work(s, a, MIB, s->one);
 	calls_forget();
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	ck_assert_uint_eq(calls("cuCtxSynchronize"), 0);
 	ck_assert_uint_eq(calls("cuEventSynchronize"), 0);
 	ck_assert_int_eq(pending(s, a, MIB), 1);
@@ -141,10 +141,10 @@ START_TEST(calls_on_destroyed_pool_return_destroyed)
 {
 	struct scene *s = scene_new(0);
 	struct mam_pool *pool = s->pool;
-	void *a = get(s, MIB, s->one), *b = NULL;
+	void *a = alloc(s, MIB, s->one), *b = NULL;
 
 	work(s, a, MIB, s->one);
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	scene_end(s);
 	ck_assert_int_eq(mam_malloc_async(pool, MIB, NULL, &b), MAM_ERROR_DESTROYED);
 	ck_assert_int_eq(mam_free_async(pool, a, NULL), MAM_ERROR_DESTROYED);
@@ -156,11 +156,11 @@ END_TEST
 START_TEST(memory_in_stream_lists_does_not_block_destroy)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, MIB, s->one), *b = get(s, MIB, s->one);
+	void *a = alloc(s, MIB, s->one), *b = alloc(s, MIB, s->one);
 
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	ck_assert_int_eq(mam_pool_destroy(s->pool), MAM_ERROR_LIVE_BLOCKS);
-	give(s, b, s->one);
+	dealloc(s, b, s->one);
 	scene_end(s);
 }
 END_TEST
@@ -168,10 +168,10 @@ END_TEST
 START_TEST(abandon_makes_no_driver_call)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, MIB, s->one);
+	void *a = alloc(s, MIB, s->one);
 
 	work(s, a, MIB, s->one);
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	calls_forget();
 	ck_assert_int_eq(mam_pool_abandon(s->pool), MAM_OK);
 	ck_assert_int_eq(mam_free_async(s->pool, a, s->one), MAM_ERROR_DESTROYED);
@@ -185,11 +185,11 @@ END_TEST
 START_TEST(child_of_fork_gets_destroyed_pool)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, MIB, s->one), *b = get(s, MIB, s->one);
+	void *a = alloc(s, MIB, s->one), *b = alloc(s, MIB, s->one);
 	int status = -1;
 	pid_t child;
 
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	child = fork();
 	ck_assert_int_ge(child, 0);
 	if (child == 0) {
@@ -203,9 +203,9 @@ START_TEST(child_of_fork_gets_destroyed_pool)
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
-	ck_assert_ptr_eq(get(s, MIB, s->one), a);
-	give(s, a, s->one);
-	give(s, b, s->one);
+	ck_assert_ptr_eq(alloc(s, MIB, s->one), a);
+	dealloc(s, a, s->one);
+	dealloc(s, b, s->one);
 	scene_end(s);
 }
 END_TEST

@@ -10,13 +10,13 @@
 START_TEST(memory_freed_in_capture_is_reused_in_it)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, MIB, s->one), *b;
+	void *a = alloc(s, MIB, s->one), *b;
 
 	capture_begin(s, s->one, _i);
-	give(s, a, s->one);
-	b = get(s, MIB, s->one);
+	dealloc(s, a, s->one);
+	b = alloc(s, MIB, s->one);
 	ck_assert_ptr_eq(b, a);
-	give(s, b, s->one);
+	dealloc(s, b, s->one);
 	capture_end(s, s->one, true);
 	scene_end(s);
 }
@@ -25,10 +25,10 @@ END_TEST
 START_TEST(memory_freed_in_capture_is_not_reused_outside)
 {
 	struct scene *s = scene_new(8 * MIB);
-	void *a = get(s, 8 * MIB, s->one), *b = NULL;
+	void *a = alloc(s, 8 * MIB, s->one), *b = NULL;
 
 	capture_begin(s, s->one, _i);
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	capture_end(s, s->one, true);
 	ck_assert_int_eq(mam_malloc_async(s->pool, MIB, s->one, &b), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_malloc_async(s->pool, MIB, s->two, &b), MAM_ERROR_OUT_OF_MEMORY);
@@ -44,14 +44,14 @@ END_TEST
 START_TEST(memory_freed_in_capture_is_reusable_after_release)
 {
 	struct scene *s = scene_new(8 * MIB);
-	void *a = get(s, 8 * MIB, s->one), *b = NULL;
+	void *a = alloc(s, 8 * MIB, s->one), *b = NULL;
 
 	capture_begin(s, s->one, _i);
 	for (int i = 0; i < 3; i++) {
-		give(s, a, s->one);
-		ck_assert_ptr_eq(get(s, 8 * MIB, s->one), a);
+		dealloc(s, a, s->one);
+		ck_assert_ptr_eq(alloc(s, 8 * MIB, s->one), a);
 	}
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK); /* too early: no effect */
 	capture_end(s, s->one, true);
 	/* Another stream: no effect. */
@@ -59,10 +59,10 @@ START_TEST(memory_freed_in_capture_is_reusable_after_release)
 	ck_assert_int_eq(mam_malloc_async(s->pool, MIB, s->two, &b), MAM_ERROR_OUT_OF_MEMORY);
 	work(s, a, MIB, s->one); /* for example the graph */
 	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK);
-	b = get(s, 8 * MIB, s->two);
+	b = alloc(s, 8 * MIB, s->two);
 	ck_assert_ptr_eq(b, a);
 	ck_assert_int_eq(pending(s, b, MIB), 0);
-	give(s, b, s->two);
+	dealloc(s, b, s->two);
 	scene_end(s);
 }
 END_TEST
@@ -76,11 +76,11 @@ static void *release_own(void *pool)
 START_TEST(other_threads_release_has_no_effect)
 {
 	struct scene *s = scene_new(8 * MIB);
-	void *a = get(s, 8 * MIB, MAM_STREAM_PER_THREAD), *b = NULL;
+	void *a = alloc(s, 8 * MIB, MAM_STREAM_PER_THREAD), *b = NULL;
 	pthread_t thread;
 
 	capture_begin(s, MAM_STREAM_PER_THREAD, _i);
-	give(s, a, MAM_STREAM_PER_THREAD);
+	dealloc(s, a, MAM_STREAM_PER_THREAD);
 	capture_end(s, MAM_STREAM_PER_THREAD, true);
 	ck_assert_int_eq(pthread_create(&thread, NULL, release_own, s->pool), 0);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
@@ -100,18 +100,18 @@ START_TEST(new_stream_with_same_handle_cannot_release)
 {
 	struct scene *s = scene_new(8 * MIB);
 	struct CUstream_st *old = stream_new(s);
-	void *a = get(s, 4 * MIB, old), *b = get(s, 4 * MIB, old), *c = NULL;
+	void *a = alloc(s, 4 * MIB, old), *b = alloc(s, 4 * MIB, old), *c = NULL;
 
-	give(s, a, old);
+	dealloc(s, a, old);
 	capture_begin(s, old, _i);
-	give(s, b, old);
+	dealloc(s, b, old);
 	capture_end(s, old, true);
 	stream_end(s, old);
 	ck_assert_ptr_eq(stream_new(s), old);
 	ck_assert_int_eq(mam_stream_release(s->pool, old), MAM_OK);
 	ck_assert_int_eq(mam_malloc_async(s->pool, 8 * MIB, old, &c), MAM_ERROR_OUT_OF_MEMORY);
-	ck_assert_ptr_eq(get(s, 4 * MIB, old), a);
-	give(s, a, old);
+	ck_assert_ptr_eq(alloc(s, 4 * MIB, old), a);
+	dealloc(s, a, old);
 	scene_end(s);
 }
 END_TEST
@@ -123,17 +123,17 @@ START_TEST(memory_freed_before_capture_is_not_used_in_it)
 	void *a, *b;
 
 	for (int i = 0; i < 40; i++)
-		give(s, get(s, MIB, s->one), s->one);
-	a = get(s, MIB, s->one);
+		dealloc(s, alloc(s, MIB, s->one), s->one);
+	a = alloc(s, MIB, s->one);
 	work(s, a, MIB, s->one);
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	capture_begin(s, s->one, _i);
-	b = get(s, MIB, s->one);
+	b = alloc(s, MIB, s->one);
 	ck_assert_ptr_ne(b, a);
-	give(s, b, s->one);
+	dealloc(s, b, s->one);
 	capture_end(s, s->one, true);
-	ck_assert_ptr_eq(get(s, MIB, s->one), a);
-	give(s, a, s->one);
+	ck_assert_ptr_eq(alloc(s, MIB, s->one), a);
+	dealloc(s, a, s->one);
 	scene_end(s);
 }
 END_TEST
@@ -145,19 +145,19 @@ START_TEST(work_on_other_streams_invalidates_no_capture)
 	void *blocks[60], *big;
 
 	capture_begin(s, s->two, _i);
-	give(s, get(s, MIB, s->two), s->two);
+	dealloc(s, alloc(s, MIB, s->two), s->two);
 	for (int i = 0; i < 60; i++) {
-		blocks[i] = get(s, MIB, s->one);
+		blocks[i] = alloc(s, MIB, s->one);
 		work(s, blocks[i], MIB, s->one);
 	}
 	for (int i = 0; i < 60; i++)
-		give(s, blocks[i], s->one);
+		dealloc(s, blocks[i], s->one);
 	ck_assert_uint_gt(calls("cuEventRecord"), 0);
-	big = get(s, 80 * MIB, s->one); /* makes the pool query its events, and grow */
+	big = alloc(s, 80 * MIB, s->one); /* makes the pool query its events, and grow */
 	ck_assert_uint_gt(calls("cuEventQuery"), 0);
-	give(s, big, s->one);
-	give(s, get(s, MIB, NULL), NULL);
-	give(s, get(s, MIB, MAM_STREAM_PER_THREAD), MAM_STREAM_PER_THREAD);
+	dealloc(s, big, s->one);
+	dealloc(s, alloc(s, MIB, NULL), NULL);
+	dealloc(s, alloc(s, MIB, MAM_STREAM_PER_THREAD), MAM_STREAM_PER_THREAD);
 	capture_end(s, s->two, true);
 	scene_end(s);
 }
@@ -168,17 +168,17 @@ START_TEST(legacy_stream_records_no_event_in_blocking_capture)
 {
 	struct scene *s = scene_new(0);
 	struct CUstream_st *blocking;
-	void *a = get(s, MIB, NULL);
+	void *a = alloc(s, MIB, NULL);
 
 	ck_assert_int_eq(s->cuda.cuStreamCreate(&blocking, 0), CUDA_SUCCESS);
 	capture_begin(s, blocking, _i);
 	for (int i = 0; i < 40; i++) {
-		void *more = get(s, MIB, NULL);
+		void *more = alloc(s, MIB, NULL);
 
-		give(s, a, NULL);
+		dealloc(s, a, NULL);
 		a = more;
 	}
-	give(s, a, NULL);
+	dealloc(s, a, NULL);
 	ck_assert_int_eq(mam_stream_release(s->pool, NULL), MAM_OK);
 	ck_assert_uint_eq(calls("cuEventRecord"), 0);
 	capture_end(s, blocking, true);
@@ -192,11 +192,11 @@ END_TEST
 static void leave_open(struct scene *s, void *block, size_t bytes, struct CUstream_st *stream)
 {
 	for (int i = 0; i < 40; i++) {
-		give(s, block, stream);
-		ck_assert_ptr_eq(get(s, bytes, stream), block);
+		dealloc(s, block, stream);
+		ck_assert_ptr_eq(alloc(s, bytes, stream), block);
 	}
 	work(s, block, bytes, stream);
-	give(s, block, stream);
+	dealloc(s, block, stream);
 }
 
 /*
@@ -205,11 +205,11 @@ static void leave_open(struct scene *s, void *block, size_t bytes, struct CUstre
 START_TEST(out_of_memory_invalidates_no_capture)
 {
 	struct scene *s = scene_new(8 * MIB);
-	void *a = get(s, 4 * MIB, s->one), *b = get(s, 4 * MIB, s->two), *c = NULL, *d = NULL;
+	void *a = alloc(s, 4 * MIB, s->one), *b = alloc(s, 4 * MIB, s->two), *c = NULL, *d = NULL;
 
 	leave_open(s, a, 4 * MIB, s->one);
 	capture_begin(s, s->two, _i);
-	give(s, b, s->two);
+	dealloc(s, b, s->two);
 	ck_assert_int_eq(mam_malloc(s->pool, 4 * MIB, &c), MAM_OK);
 	ck_assert_ptr_eq(c, a);
 	ck_assert_int_eq(pending(s, c, 4 * MIB), 0);
@@ -225,7 +225,7 @@ END_TEST
 START_TEST(wait_invalidates_no_unknown_capture)
 {
 	struct scene *s = scene_new(8 * MIB);
-	void *a = get(s, 8 * MIB, s->one), *b = NULL;
+	void *a = alloc(s, 8 * MIB, s->one), *b = NULL;
 	struct CUstream_st *blocking;
 
 	ck_assert_int_eq(s->cuda.cuStreamCreate(&blocking, 0), CUDA_SUCCESS);
@@ -235,7 +235,7 @@ START_TEST(wait_invalidates_no_unknown_capture)
 	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &b), MAM_OK);
 	ck_assert_int_eq(pending(s, b, 8 * MIB), 0);
 	work(s, b, 8 * MIB, s->one);
-	give(s, b, s->one);
+	dealloc(s, b, s->one);
 	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
 	ck_assert_uint_eq(stats_of(s).reserved_bytes, 0);
 	capture_end(s, s->two, true);
@@ -266,7 +266,7 @@ static unsigned no_host_memory(void **block, size_t bytes, unsigned flags)
 START_TEST(capture_prevents_wait_without_memory)
 {
 	struct scene *s = scene_new(8 * MIB);
-	void *a = get(s, 4 * MIB, s->one), *b = get(s, 4 * MIB, s->two), *c = NULL;
+	void *a = alloc(s, 4 * MIB, s->one), *b = alloc(s, 4 * MIB, s->two), *c = NULL;
 	struct mam_streams *streams = s->pool->stream;
 	struct mam_driver without;
 
@@ -276,11 +276,11 @@ START_TEST(capture_prevents_wait_without_memory)
 	without.mem_host_alloc = no_host_memory;
 	streams->fences.device.driver = &without;
 	capture_begin(s, s->two, _i);
-	give(s, b, s->two);
+	dealloc(s, b, s->two);
 	ck_assert_int_eq(mam_malloc(s->pool, 4 * MIB, &c), MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
-	ck_assert_ptr_eq(get(s, 4 * MIB, s->one), a);
-	give(s, a, s->one);
+	ck_assert_ptr_eq(alloc(s, 4 * MIB, s->one), a);
+	dealloc(s, a, s->one);
 	capture_end(s, s->two, true);
 	/* The pool sees the stream outside its capture: now it may wait for it. */
 	ck_assert_int_eq(mam_stream_release(s->pool, s->two), MAM_OK);
@@ -294,7 +294,7 @@ END_TEST
 START_TEST(blocking_capture_prevents_wait_without_memory)
 {
 	struct scene *s = scene_new(8 * MIB);
-	void *a = get(s, 8 * MIB, s->one), *b = NULL;
+	void *a = alloc(s, 8 * MIB, s->one), *b = NULL;
 	struct mam_streams *streams = s->pool->stream;
 	struct CUstream_st *blocking;
 	struct mam_driver without;
@@ -317,14 +317,14 @@ END_TEST
 START_TEST(invalidated_capture_keeps_its_blocks)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, MIB, s->one), *b;
+	void *a = alloc(s, MIB, s->one), *b;
 
 	capture_begin(s, s->one, _i);
 	(void)s->cuda.cuCtxSynchronize(); /* invalidates every capture */
-	give(s, a, s->one);
-	b = get(s, MIB, s->one);
+	dealloc(s, a, s->one);
+	b = alloc(s, MIB, s->one);
 	ck_assert_ptr_ne(a, b);
-	give(s, b, s->one);
+	dealloc(s, b, s->one);
 	capture_end(s, s->one, false);
 	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK);
 	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);

@@ -11,12 +11,12 @@
 START_TEST(growth_first_queries_all_streams)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, 4 * MIB, s->one), *b = get(s, 4 * MIB, s->two), *c = NULL;
+	void *a = alloc(s, 4 * MIB, s->one), *b = alloc(s, 4 * MIB, s->two), *c = NULL;
 
 	work(s, a, 4 * MIB, s->one);
 	work(s, b, 4 * MIB, s->two);
-	give(s, a, s->one);
-	give(s, b, s->two);
+	dealloc(s, a, s->one);
+	dealloc(s, b, s->two);
 	finish(s, s->one);
 	finish(s, s->two);
 	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &c), MAM_OK); /* merged */
@@ -30,16 +30,16 @@ END_TEST
 START_TEST(growth_does_not_wait)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, 8 * MIB, s->one), *b = NULL;
+	void *a = alloc(s, 8 * MIB, s->one), *b = NULL;
 
 	work(s, a, 8 * MIB, s->one);
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	calls_forget();
 	ck_assert_int_eq(mam_malloc_async(s->pool, 8 * MIB, s->two, &b), MAM_OK);
 	ck_assert_uint_eq(calls("cuEventSynchronize") + calls("cuCtxSynchronize") +
 				  calls("cuStreamSynchronize") + calls("cuCtxRecordEvent"),
 			  0);
-	give(s, b, s->two);
+	dealloc(s, b, s->two);
 	scene_end(s);
 }
 END_TEST
@@ -53,15 +53,15 @@ START_TEST(one_context_wait_serves_all_open_memory)
 
 	for (int i = 0; i < 4; i++) {
 		streams[i] = stream_new(s);
-		blocks[i] = get(s, 4 * MIB, streams[i]);
+		blocks[i] = alloc(s, 4 * MIB, streams[i]);
 		for (int k = 0; k < 40; k++) {
-			give(s, blocks[i], streams[i]);
-			blocks[i] = get(s, 4 * MIB, streams[i]);
+			dealloc(s, blocks[i], streams[i]);
+			blocks[i] = alloc(s, 4 * MIB, streams[i]);
 		}
 	}
 	for (int i = 0; i < 4; i++) {
 		work(s, blocks[i], 4 * MIB, streams[i]);
-		give(s, blocks[i], streams[i]);
+		dealloc(s, blocks[i], streams[i]);
 		stream_end(s, streams[i]);
 	}
 	calls_forget();
@@ -80,10 +80,10 @@ END_TEST
 START_TEST(fenced_memory_needs_no_context_wait)
 {
 	struct scene *s = scene_new(8 * MIB);
-	void *a = get(s, 8 * MIB, s->one), *b = NULL;
+	void *a = alloc(s, 8 * MIB, s->one), *b = NULL;
 
 	work(s, a, 8 * MIB, s->one);
-	give(s, a, s->one); /* the first free leaves its stream at once */
+	dealloc(s, a, s->one); /* the first free leaves its stream at once */
 	ck_assert_uint_eq(calls("cuEventRecord"), 1);
 	calls_forget();
 	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &b), MAM_OK);
@@ -113,13 +113,13 @@ static unsigned no_host_memory(void **block, size_t bytes, unsigned flags)
 START_TEST(wait_falls_back_if_its_memory_is_refused)
 {
 	struct scene *s = scene_new(8 * MIB);
-	void *a = get(s, 8 * MIB, s->one), *b = NULL;
+	void *a = alloc(s, 8 * MIB, s->one), *b = NULL;
 	struct mam_driver without;
 	struct mam_streams *streams = s->pool->stream;
 
 	for (int k = 0; k < 40; k++) {
-		give(s, a, s->one);
-		a = get(s, 8 * MIB, s->one);
+		dealloc(s, a, s->one);
+		a = alloc(s, 8 * MIB, s->one);
 	}
 	without = *streams->fences.device.driver;
 	without.own_mem_alloc = nothing_left;
@@ -128,7 +128,7 @@ START_TEST(wait_falls_back_if_its_memory_is_refused)
 		without.ctx_record_event = NULL;
 	streams->fences.device.driver = &without;
 	work(s, a, 8 * MIB, s->one);
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	stream_end(s, s->one);
 	calls_forget();
 	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &b), MAM_OK);
@@ -144,22 +144,22 @@ END_TEST
 START_TEST(driver_without_stream_ids_fences_each_free)
 {
 	struct scene *s = scene_new(0);
-	void *first = get(s, MIB, NULL), *a, *b;
+	void *first = alloc(s, MIB, NULL), *a, *b;
 	struct mam_streams *streams = s->pool->stream;
 	struct mam_driver without;
 
-	give(s, first, NULL); /* binds the pool to its context */
+	dealloc(s, first, NULL); /* binds the pool to its context */
 	without = *streams->fences.device.driver;
 	without.stream_get_id = NULL;
 	streams->fences.device.driver = &without;
-	a = get(s, 8 * MIB, s->one);
+	a = alloc(s, 8 * MIB, s->one);
 	for (int i = 0; i < 12; i++) {
 		work(s, a, 8 * MIB, s->one);
 		calls_forget();
-		give(s, a, s->one);
+		dealloc(s, a, s->one);
 		if (i < MAM_BATCHES)
 			ck_assert_uint_eq(calls("cuEventRecord"), 1);
-		b = get(s, 8 * MIB, s->one);
+		b = alloc(s, 8 * MIB, s->one);
 		ck_assert_int_eq(pending(s, b, 8 * MIB), 0);
 		a = b;
 	}
@@ -179,31 +179,31 @@ START_TEST(new_stream_with_old_handle_releases_nothing_early)
 {
 	struct scene *s = scene_new(0);
 	struct CUstream_st *old = stream_new(s), *fresh;
-	void *first = get(s, MIB, NULL), *a, *b, *wall, *c;
+	void *first = alloc(s, MIB, NULL), *a, *b, *wall, *c;
 	struct mam_streams *streams = s->pool->stream;
 	struct mam_driver without;
 
-	give(s, first, NULL); /* binds the pool to its context */
+	dealloc(s, first, NULL); /* binds the pool to its context */
 	without = *streams->fences.device.driver;
 	if (_i == 1)
 		without.stream_get_id = NULL;
 	streams->fences.device.driver = &without;
-	a = get(s, 2 * MIB, old);
-	b = get(s, 2 * MIB, old);
-	wall = get(s, MIB, s->two);
+	a = alloc(s, 2 * MIB, old);
+	b = alloc(s, 2 * MIB, old);
+	wall = alloc(s, MIB, s->two);
 	work(s, a, 2 * MIB, old);
-	give(s, a, old); /* leaves the stream at once */
+	dealloc(s, a, old); /* leaves the stream at once */
 	ck_assert_uint_ge(calls("cuEventRecord"), 1);
 	stream_end(s, old);
 	fresh = stream_new(s);
 	ck_assert_ptr_eq(fresh, old);
-	give(s, b, fresh);
+	dealloc(s, b, fresh);
 	ck_assert_int_eq(mam_stream_release(s->pool, fresh), MAM_OK);
-	c = get(s, 4 * MIB, s->two); /* as large as both, so that the pool queries all events */
+	c = alloc(s, 4 * MIB, s->two); /* as large as both, so that the pool queries all events */
 	ck_assert_int_eq(pending(s, a, 2 * MIB), 1);
 	ck_assert_int_eq(pending(s, c, 4 * MIB), 0);
-	give(s, c, s->two);
-	give(s, wall, s->two);
+	dealloc(s, c, s->two);
+	dealloc(s, wall, s->two);
 	scene_end(s);
 }
 END_TEST
@@ -211,19 +211,19 @@ END_TEST
 START_TEST(driver_without_capture_ids_keeps_frees_separate)
 {
 	struct scene *s = scene_new(0);
-	void *first = get(s, MIB, NULL), *a = get(s, MIB, s->one), *b;
+	void *first = alloc(s, MIB, NULL), *a = alloc(s, MIB, s->one), *b;
 	struct mam_streams *streams = s->pool->stream;
 	struct mam_driver without;
 
-	give(s, first, NULL);
+	dealloc(s, first, NULL);
 	without = *streams->fences.device.driver;
 	without.stream_get_capture_info = NULL;
 	streams->fences.device.driver = &without;
 	capture_begin(s, s->one, 0);
-	give(s, a, s->one);
-	b = get(s, MIB, s->one);
+	dealloc(s, a, s->one);
+	b = alloc(s, MIB, s->one);
 	ck_assert_ptr_ne(a, b);
-	give(s, b, s->one);
+	dealloc(s, b, s->one);
 	capture_end(s, s->one, true);
 	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK);
 	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
@@ -235,22 +235,22 @@ END_TEST
 START_TEST(released_stream_memory_is_shared_when_work_ends)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, 8 * MIB, s->one), *b;
+	void *a = alloc(s, 8 * MIB, s->one), *b;
 
 	for (int k = 0; k < 40; k++) {
-		give(s, a, s->one);
-		a = get(s, 8 * MIB, s->one);
+		dealloc(s, a, s->one);
+		a = alloc(s, 8 * MIB, s->one);
 	}
 	work(s, a, 8 * MIB, s->one);
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	calls_forget();
 	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK);
 	ck_assert_uint_eq(calls("cuEventRecord"), 1);
 	ck_assert_uint_eq(calls("cuEventSynchronize"), 0);
 	finish(s, s->one);
-	b = get(s, 8 * MIB, s->two);
+	b = alloc(s, 8 * MIB, s->two);
 	ck_assert_ptr_eq(b, a);
-	give(s, b, s->two);
+	dealloc(s, b, s->two);
 	scene_end(s);
 }
 END_TEST
@@ -260,24 +260,24 @@ START_TEST(no_source_releases_memory_under_work)
 {
 	static const char *const sources[] = { "cudamalloc", "vmm", "pinned", "managed" };
 	struct scene *s = scene_on(sources[_i], 0);
-	void *a = get(s, 6 * MIB, s->one), *b = get(s, 2 * MIB, s->two), *c, *d;
+	void *a = alloc(s, 6 * MIB, s->one), *b = alloc(s, 2 * MIB, s->two), *c, *d;
 
 	for (int i = 0; i < 3; i++)
 		work(s, a, 6 * MIB, s->one);
 	work(s, b, 2 * MIB, s->two);
-	give(s, a, s->one);
-	give(s, b, s->two);
-	c = get(s, 16 * MIB, s->two);
+	dealloc(s, a, s->one);
+	dealloc(s, b, s->two);
+	c = alloc(s, 16 * MIB, s->two);
 	finish(s, s->two); /* its own work may still use memory that it freed before */
 	ck_assert_int_ge(pending(s, a, 6 * MIB), 1);
 	ck_assert_int_eq(pending(s, c, 16 * MIB), 0);
 	work(s, c, 16 * MIB, s->two);
-	give(s, c, s->two);
+	dealloc(s, c, s->two);
 	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
 	ck_assert_uint_eq(stats_of(s).retired_bytes, 0);
-	d = get(s, 4 * MIB, s->one);
+	d = alloc(s, 4 * MIB, s->one);
 	work(s, d, 4 * MIB, s->one);
-	give(s, d, s->one);
+	dealloc(s, d, s->one);
 	scene_end(s); /* with unfinished work */
 }
 END_TEST
@@ -310,16 +310,16 @@ START_TEST(waiting_thread_does_not_block_other_frees)
 	setenv("FAKE_CUDA_LAG_US", "300000", 1);
 	waiter.s = scene_new(16 * MIB);
 	ck_assert_int_eq(waiter.s->cuda.cuCtxGetCurrent(&waiter.context), CUDA_SUCCESS);
-	a = get(waiter.s, 8 * MIB, waiter.s->one);
-	b = get(waiter.s, 4 * MIB, waiter.s->two);
+	a = alloc(waiter.s, 8 * MIB, waiter.s->one);
+	b = alloc(waiter.s, 4 * MIB, waiter.s->two);
 	work(waiter.s, a, 8 * MIB, waiter.s->one);
-	give(waiter.s, a, waiter.s->one);
+	dealloc(waiter.s, a, waiter.s->one);
 	ck_assert_int_eq(pthread_create(&thread, NULL, wait_for_memory, &waiter), 0);
 	usleep(100000); /* the thread waits now */
 	clock_gettime(CLOCK_MONOTONIC, &began);
-	give(waiter.s, b, waiter.s->two);
-	b = get(waiter.s, 4 * MIB, waiter.s->two);
-	give(waiter.s, b, waiter.s->two);
+	dealloc(waiter.s, b, waiter.s->two);
+	b = alloc(waiter.s, 4 * MIB, waiter.s->two);
+	dealloc(waiter.s, b, waiter.s->two);
 	clock_gettime(CLOCK_MONOTONIC, &ended);
 	ck_assert_int_eq(pending(waiter.s, a, 8 * MIB), 1);
 	ck_assert_int_lt((ended.tv_sec - began.tv_sec) * 1000 +

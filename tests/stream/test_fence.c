@@ -10,15 +10,15 @@ START_TEST(many_frees_share_an_event)
 	void *blocks[BLOCKS];
 
 	for (int i = 0; i < BLOCKS; i++)
-		give(s, get(s, MIB, s->one), s->one);
+		dealloc(s, alloc(s, MIB, s->one), s->one);
 	for (int i = 0; i < BLOCKS; i++)
-		blocks[i] = get(s, MIB, s->one);
+		blocks[i] = alloc(s, MIB, s->one);
 	finish(s, s->one);
 	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK);
 	calls_forget();
 	for (int i = 0; i < BLOCKS; i++) {
 		work(s, blocks[i], MIB, s->one);
-		give(s, blocks[i], s->one);
+		dealloc(s, blocks[i], s->one);
 	}
 	ck_assert_uint_le(calls("cuEventRecord"), BLOCKS / 8);
 	ck_assert_uint_ge(calls("cuEventRecord"), 1);
@@ -29,19 +29,19 @@ END_TEST
 START_TEST(alternating_free_and_alloc_needs_no_event)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, 40 * MIB, s->one);
+	void *a = alloc(s, 40 * MIB, s->one);
 
 	for (int i = 0; i < 20; i++) {
-		give(s, a, s->one);
-		a = get(s, 40 * MIB, s->one);
+		dealloc(s, a, s->one);
+		a = alloc(s, 40 * MIB, s->one);
 	}
 	calls_forget();
 	for (int i = 0; i < 1000; i++) {
-		give(s, a, s->one);
-		a = get(s, 40 * MIB, s->one);
+		dealloc(s, a, s->one);
+		a = alloc(s, 40 * MIB, s->one);
 	}
 	ck_assert_uint_eq(calls("cuEventRecord"), 0);
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	scene_end(s);
 }
 END_TEST
@@ -49,9 +49,9 @@ END_TEST
 START_TEST(first_free_of_stream_is_fenced_at_once)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, MIB, s->one);
+	void *a = alloc(s, MIB, s->one);
 
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	ck_assert_uint_eq(calls("cuEventRecord"), 1);
 	scene_end(s);
 }
@@ -63,16 +63,16 @@ START_TEST(large_freed_blocks_are_fenced_early)
 	void *a, *b;
 
 	for (int i = 0; i < 100; i++)
-		give(s, get(s, MIB, s->one), s->one);
-	a = get(s, 40 * MIB, s->one);
-	b = get(s, 40 * MIB, s->one);
+		dealloc(s, alloc(s, MIB, s->one), s->one);
+	a = alloc(s, 40 * MIB, s->one);
+	b = alloc(s, 40 * MIB, s->one);
 	calls_forget();
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	ck_assert_uint_eq(calls("cuEventRecord"), 1);
-	a = get(s, 40 * MIB, s->one);
-	give(s, a, s->one);
+	a = alloc(s, 40 * MIB, s->one);
+	dealloc(s, a, s->one);
 	ck_assert_uint_eq(calls("cuEventRecord"), 1); /* free and allocate again */
-	give(s, b, s->one);
+	dealloc(s, b, s->one);
 	ck_assert_uint_eq(calls("cuEventRecord"), 2);
 	scene_end(s);
 }
@@ -88,11 +88,11 @@ START_TEST(large_free_is_fenced_early_with_negative_live_bytes)
 	void *a;
 
 	for (int i = 0; i < 100; i++)
-		give(s, get(s, MIB, s->one), s->one);
-	a = get(s, 40 * MIB, s->one);
+		dealloc(s, alloc(s, MIB, s->one), s->one);
+	a = alloc(s, 40 * MIB, s->one);
 	calls_forget();
 	s->pool->counts.live_rounded_bytes -= 64 * MIB;
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	s->pool->counts.live_rounded_bytes += 64 * MIB;
 	ck_assert_uint_eq(calls("cuEventRecord"), 1);
 	scene_end(s);
@@ -120,15 +120,15 @@ static void turns(struct scene *s, size_t bytes, int count, int max, struct CUst
 	void *blocks[64];
 
 	for (int i = 0; i < count; i++)
-		blocks[i] = get(s, bytes, stream);
+		blocks[i] = alloc(s, bytes, stream);
 	for (int turn = 0; turn < max; turn++) {
 		for (int i = 0; i < count; i++)
-			give(s, blocks[i], stream);
+			dealloc(s, blocks[i], stream);
 		for (int i = 0; i < count; i++)
-			blocks[i] = get(s, bytes, stream);
+			blocks[i] = alloc(s, bytes, stream);
 	}
 	for (int i = 0; i < count; i++)
-		give(s, blocks[i], stream);
+		dealloc(s, blocks[i], stream);
 }
 
 /*
@@ -175,21 +175,21 @@ START_TEST(small_freed_blocks_are_fenced_late)
 	void *blocks[300];
 
 	for (int i = 0; i < 200; i++)
-		give(s, get(s, 512, s->one), s->one);
+		dealloc(s, alloc(s, 512, s->one), s->one);
 	for (int i = 0; i < 300; i++)
-		blocks[i] = get(s, 512, s->two);
+		blocks[i] = alloc(s, 512, s->two);
 	calls_forget();
 	for (int i = 0; i < 250; i++)
-		give(s, blocks[i], s->one);
+		dealloc(s, blocks[i], s->one);
 	ck_assert_uint_eq(calls("cuEventRecord"), 0);
 	for (int i = 250; i < 300; i++)
-		give(s, blocks[i], s->one);
+		dealloc(s, blocks[i], s->one);
 	ck_assert_uint_eq(calls("cuEventRecord"), 1);
 	for (int i = 0; i < 16; i++)
-		blocks[i] = get(s, 256 << 10, s->two);
+		blocks[i] = alloc(s, 256 << 10, s->two);
 	calls_forget();
 	for (int i = 0; i < 16; i++)
-		give(s, blocks[i], s->one);
+		dealloc(s, blocks[i], s->one);
 	ck_assert_uint_ge(calls("cuEventRecord"), 1);
 	scene_end(s);
 }
@@ -201,20 +201,20 @@ END_TEST
 START_TEST(swing_decays)
 {
 	struct scene *s = scene_new(0);
-	void *blocks[16], *room = get(s, 8 * MIB, s->two);
+	void *blocks[16], *room = alloc(s, 8 * MIB, s->two);
 
 	turns(s, 8 * MIB, 16, 20, s->one);
 	for (int i = 0; i < 16; i++)
-		blocks[i] = get(s, 8 * MIB, s->one);
+		blocks[i] = alloc(s, 8 * MIB, s->one);
 	ck_assert_int_eq(mam_free(s->pool, room), MAM_OK); /* no need to grow */
 	for (int i = 0; i < 80; i++)
-		give(s, get(s, 512, s->one), s->one);
+		dealloc(s, alloc(s, 512, s->one), s->one);
 	calls_forget();
 	/* With the one of 512 bytes these are as many as leave, and within the swing. */
 	for (int i = 0; i < 15; i++)
-		give(s, blocks[i], s->one);
+		dealloc(s, blocks[i], s->one);
 	ck_assert_uint_ge(calls("cuEventRecord"), 1);
-	give(s, blocks[15], s->one);
+	dealloc(s, blocks[15], s->one);
 	scene_end(s);
 }
 END_TEST
@@ -226,19 +226,19 @@ START_TEST(one_time_alloc_does_not_raise_swing)
 	void *blocks[16];
 
 	for (int i = 0; i < 200; i++)
-		give(s, get(s, 512, s->one), s->one);
+		dealloc(s, alloc(s, 512, s->one), s->one);
 	for (int i = 0; i < 16; i++)
 		ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &blocks[i]), MAM_OK);
 	for (int i = 0; i < 16; i++)
 		ck_assert_int_eq(mam_free(s->pool, blocks[i]), MAM_OK);
 	for (int i = 0; i < 16; i++)
-		blocks[i] = get(s, 8 * MIB, s->one);
+		blocks[i] = alloc(s, 8 * MIB, s->one);
 	calls_forget();
 	/* With the one of 512 bytes these are as many as leave, and within the swing. */
 	for (int i = 0; i < 15; i++)
-		give(s, blocks[i], s->one);
+		dealloc(s, blocks[i], s->one);
 	ck_assert_uint_ge(calls("cuEventRecord"), 1);
-	give(s, blocks[15], s->one);
+	dealloc(s, blocks[15], s->one);
 	scene_end(s);
 }
 END_TEST
@@ -251,18 +251,18 @@ START_TEST(growth_makes_streams_release_memory)
 
 	turns(s, 2 * MIB, 32, 20, s->one);
 	for (int i = 0; i < 32; i++)
-		blocks[i] = get(s, 2 * MIB, s->one);
+		blocks[i] = alloc(s, 2 * MIB, s->one);
 	calls_forget();
 	for (int i = 0; i < 20; i++)
-		give(s, blocks[i], s->one);
+		dealloc(s, blocks[i], s->one);
 	ck_assert_uint_eq(calls("cuEventRecord"), 0);
-	other = get(s, 80 * MIB, s->two);
+	other = alloc(s, 80 * MIB, s->two);
 	for (int i = 20; i < 22; i++)
-		give(s, blocks[i], s->one);
+		dealloc(s, blocks[i], s->one);
 	ck_assert_uint_ge(calls("cuEventRecord"), 1);
 	for (int i = 22; i < 32; i++)
-		give(s, blocks[i], s->one);
-	give(s, other, s->two);
+		dealloc(s, blocks[i], s->one);
+	dealloc(s, other, s->two);
 	scene_end(s);
 }
 END_TEST
@@ -273,15 +273,15 @@ START_TEST(pending_fence_is_not_queried_at_each_free)
 	void *blocks[5];
 
 	for (int i = 0; i < 200; i++)
-		give(s, get(s, 512, s->one), s->one);
+		dealloc(s, alloc(s, 512, s->one), s->one);
 	for (int i = 0; i < 5; i++) {
-		blocks[i] = get(s, 40 * MIB, s->one);
+		blocks[i] = alloc(s, 40 * MIB, s->one);
 		work(s, blocks[i], 40 * MIB, s->one);
 	}
 	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK);
 	calls_forget();
 	for (int i = 0; i < 5; i++) /* each of them leaves its stream */
-		give(s, blocks[i], s->one);
+		dealloc(s, blocks[i], s->one);
 	ck_assert_uint_ge(calls("cuEventRecord"), 3);
 	ck_assert_uint_le(calls("cuEventQuery"), 2);
 	scene_end(s);
@@ -296,10 +296,10 @@ START_TEST(events_are_reused)
 		void *blocks[20];
 
 		for (int i = 0; i < 20; i++)
-			blocks[i] = get(s, MIB, s->one);
+			blocks[i] = alloc(s, MIB, s->one);
 		for (int i = 0; i < 20; i++) {
 			work(s, blocks[i], MIB, s->one);
-			give(s, blocks[i], s->one);
+			dealloc(s, blocks[i], s->one);
 		}
 		ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK);
 		finish(s, s->one);
@@ -317,12 +317,12 @@ START_TEST(frees_do_not_retry_fences_without_free_batch)
 	void *blocks[200];
 
 	for (int i = 0; i < 200; i++)
-		blocks[i] = get(s, MIB, s->one);
+		blocks[i] = alloc(s, MIB, s->one);
 	for (int i = 0; i < 200; i++)
 		work(s, blocks[i], MIB, s->one);
 	calls_forget();
 	for (int i = 0; i < 200; i++)
-		give(s, blocks[i], s->one);
+		dealloc(s, blocks[i], s->one);
 	/* All batches are soon in use, and none has passed. */
 	ck_assert_uint_le(calls("cuEventRecord"), MAM_BATCHES);
 	ck_assert_uint_le(calls("cuEventQuery"), 40);
@@ -331,7 +331,7 @@ START_TEST(frees_do_not_retry_fences_without_free_batch)
 END_TEST
 
 /* Frees in the order of its own stream only: any other order would be wrong. */
-static void give_somehow(struct scene *s, void *block, struct CUstream_st *stream)
+static void dealloc_any_way(struct scene *s, void *block, struct CUstream_st *stream)
 {
 	for (int i = 0; i < 8; i++)
 		if (mam_free_async(s->pool, block, stream) == MAM_OK)
@@ -358,7 +358,7 @@ static void scenario(struct scene *s)
 		}
 		for (int i = 0; i < 24; i++)
 			if (a[i] != NULL)
-				give_somehow(s, a[i], stream);
+				dealloc_any_way(s, a[i], stream);
 		b = NULL;
 		for (int i = 0; i < 4; i++) /* its own earlier work may make a call fail */
 			(void)s->cuda.cuStreamSynchronize(s->two);
@@ -366,7 +366,7 @@ static void scenario(struct scene *s)
 		if (b != NULL) {
 			ck_assert_int_eq(pending(s, b, 20 * MIB), 0);
 			work(s, b, 20 * MIB, s->two);
-			give_somehow(s, b, s->two);
+			dealloc_any_way(s, b, s->two);
 		}
 		intact(s);
 	}
@@ -374,7 +374,7 @@ static void scenario(struct scene *s)
 		b = NULL;
 		(void)mam_malloc_async(s->pool, MIB, s->one, &b);
 		if (b != NULL)
-			give_somehow(s, b, s->one);
+			dealloc_any_way(s, b, s->one);
 		if (s->cuda.cuStreamEndCapture(s->one, &graph) == CUDA_SUCCESS)
 			while (s->cuda.cuGraphDestroy(graph) != CUDA_SUCCESS)
 				continue; /* at most three calls in a row fail */

@@ -22,17 +22,17 @@ static struct scene *vmm_scene(void)
 /* used - a block that work of the stream uses. */
 static void *used(struct scene *s, size_t bytes)
 {
-	void *block = get(s, bytes, s->one);
+	void *block = alloc(s, bytes, s->one);
 
 	work(s, block, bytes, s->one);
 	return block;
 }
 
 /* Enough frees and reuses that the stream's next frees stay open: no event is recorded. */
-static void settle(struct scene *s)
+static void finish_work(struct scene *s)
 {
 	for (int i = 0; i < 150; i++)
-		give(s, get(s, KIB, s->one), s->one);
+		dealloc(s, alloc(s, KIB, s->one), s->one);
 }
 
 /* The free segment of 1200 KiB in the small part fits better, but the request may not use it. */
@@ -43,16 +43,16 @@ START_TEST(better_fit_in_small_part_hides_no_large_segment)
 	void *large = used(s, 2 * MIB), *c;
 	uint64_t before;
 
-	settle(s);
-	give(s, a, s->one);
-	give(s, b, s->one);
-	give(s, large, s->one);
+	finish_work(s);
+	dealloc(s, a, s->one);
+	dealloc(s, b, s->one);
+	dealloc(s, large, s->one);
 	before = stats_of(s).physical_bytes;
-	c = get(s, 1100 * KIB, s->one);
+	c = alloc(s, 1100 * KIB, s->one);
 	ck_assert_ptr_eq(c, large);
 	ck_assert_uint_eq(stats_of(s).physical_bytes, before);
-	give(s, c, s->one);
-	give(s, wall, s->one);
+	dealloc(s, c, s->one);
+	dealloc(s, wall, s->one);
 	scene_end(s);
 }
 END_TEST
@@ -65,19 +65,19 @@ START_TEST(better_fit_in_large_part_hides_no_small_segment)
 	void *wall = used(s, KIB), *b, *c;
 	uint64_t before;
 
-	settle(s);
-	give(s, large, s->one);
-	b = get(s, 2 * MIB - 704 * KIB, s->one);
+	finish_work(s);
+	dealloc(s, large, s->one);
+	b = alloc(s, 2 * MIB - 704 * KIB, s->one);
 	ck_assert_ptr_eq(b, large);
-	give(s, small, s->one);
+	dealloc(s, small, s->one);
 	before = stats_of(s).physical_bytes;
-	c = get(s, 650 * KIB, s->one);
+	c = alloc(s, 650 * KIB, s->one);
 	ck_assert_ptr_eq(c, small);
 	ck_assert_uint_eq(stats_of(s).physical_bytes, before);
-	give(s, b, s->one);
-	give(s, c, s->one);
-	give(s, high, s->one);
-	give(s, wall, s->one);
+	dealloc(s, b, s->one);
+	dealloc(s, c, s->one);
+	dealloc(s, high, s->one);
+	dealloc(s, wall, s->one);
 	scene_end(s);
 }
 END_TEST
@@ -101,23 +101,23 @@ START_TEST(many_better_fits_in_small_part_hide_no_large_segment)
 	attr.source = "vmm";
 	s = scene_with(&attr);
 	for (int i = 0; i < PAIRS; i++) {
-		pairs[i][0] = get(s, 512 * KIB + (size_t)i * 512 % (200 * KIB), s->one);
-		pairs[i][1] = get(s, 600 * KIB, s->one);
-		pairs[i][2] = get(s, 512, s->one);
+		pairs[i][0] = alloc(s, 512 * KIB + (size_t)i * 512 % (200 * KIB), s->one);
+		pairs[i][1] = alloc(s, 600 * KIB, s->one);
+		pairs[i][2] = alloc(s, 512, s->one);
 	}
 	large = used(s, 2 * MIB);
 	for (int i = 0; i < PAIRS; i++) {
 		work(s, pairs[i][0], 512, s->one);
-		give(s, pairs[i][0], s->one);
-		give(s, pairs[i][1], s->one);
+		dealloc(s, pairs[i][0], s->one);
+		dealloc(s, pairs[i][1], s->one);
 	}
-	give(s, large, s->one);
+	dealloc(s, large, s->one);
 	before = stats_of(s).physical_bytes;
-	ck_assert_ptr_eq(get(s, MIB, s->one), large);
+	ck_assert_ptr_eq(alloc(s, MIB, s->one), large);
 	ck_assert_uint_eq(stats_of(s).physical_bytes, before);
-	give(s, large, s->one);
+	dealloc(s, large, s->one);
 	for (int i = 0; i < PAIRS; i++)
-		give(s, pairs[i][2], s->one);
+		dealloc(s, pairs[i][2], s->one);
 	scene_end(s);
 }
 END_TEST
@@ -129,17 +129,17 @@ START_TEST(pool_grows_by_missing_bytes_only)
 	void *low = used(s, 6 * MIB), *high, *c;
 	uint64_t before;
 
-	give(s, low, s->one);
+	dealloc(s, low, s->one);
 	before = stats_of(s).physical_bytes;
 	ck_assert_uint_lt(before, 10 * MIB);
-	high = get(s, 10 * MIB, s->one);
+	high = alloc(s, 10 * MIB, s->one);
 	ck_assert_ptr_eq(high, low);
 	ck_assert_uint_eq(stats_of(s).physical_bytes, 10 * MIB);
-	give(s, high, s->one);
-	c = get(s, 12 * MIB, s->two); /* another stream may not use it */
+	dealloc(s, high, s->one);
+	c = alloc(s, 12 * MIB, s->two); /* another stream may not use it */
 	ck_assert_ptr_ne(c, low);
 	ck_assert_int_eq(pending(s, c, 12 * MIB), 0);
-	give(s, c, s->two);
+	dealloc(s, c, s->two);
 	scene_end(s);
 }
 END_TEST
@@ -155,42 +155,42 @@ START_TEST(memory_merges_across_events_of_one_stream)
 	void *d = used(s, 6 * MIB), *end = used(s, 2 * MIB), *c, *e;
 	uint64_t before = stats_of(s).physical_bytes;
 
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK);
-	give(s, b, s->one);
-	give(s, d, s->one);
-	c = get(s, 3 * MIB, s->one);
-	e = get(s, 8 * MIB, s->one);
+	dealloc(s, b, s->one);
+	dealloc(s, d, s->one);
+	c = alloc(s, 3 * MIB, s->one);
+	e = alloc(s, 8 * MIB, s->one);
 	ck_assert_ptr_eq(c, d);
 	ck_assert_ptr_eq(e, a);
 	ck_assert_uint_eq(stats_of(s).physical_bytes, before);
-	give(s, c, s->one);
-	give(s, e, s->one);
-	give(s, wall, s->one);
-	give(s, end, s->one);
+	dealloc(s, c, s->one);
+	dealloc(s, e, s->one);
+	dealloc(s, wall, s->one);
+	dealloc(s, end, s->one);
 	scene_end(s);
 }
 END_TEST
 
 #define BEHIND_MAX 64
 
-/* A program whose GPU lags by `behind` pieces of work; 0: it never catches up. */
+/* A program whose GPU lags by `lag` pieces of work; 0: it never catches up. */
 struct program {
 	struct scene *s;
 	unsigned seed;
-	unsigned behind;
+	unsigned lag;
 	unsigned works;
 	struct CUevent_st *event[BEHIND_MAX];
 };
 
-static struct program program_new(unsigned seed, unsigned behind)
+static struct program program_new(unsigned seed, unsigned lag)
 {
-	struct program program = { .seed = seed, .behind = behind };
+	struct program program = { .seed = seed, .lag = lag };
 
 	setenv("FAKE_CUDA_MEMORY", "16G", 1);
 	unsetenv("FAKE_CUDA_LOG");
 	program.s = vmm_scene();
-	for (unsigned i = 0; i < behind; i++)
+	for (unsigned i = 0; i < lag; i++)
 		ck_assert_int_eq(program.s->cuda.cuEventCreate(&program.event[i], 0), CUDA_SUCCESS);
 	return program;
 }
@@ -200,7 +200,7 @@ static unsigned program_end(struct program *program)
 {
 	struct mam_stats stats = stats_of(program->s);
 
-	for (unsigned i = 0; i < program->behind; i++)
+	for (unsigned i = 0; i < program->lag; i++)
 		ck_assert_int_eq(program->s->cuda.cuEventDestroy_v2(program->event[i]),
 				 CUDA_SUCCESS);
 	scene_end(program->s);
@@ -234,8 +234,8 @@ static void pace(struct program *program, struct CUstream_st *stream)
 	struct CUevent_st *event = program->event[program->works % BEHIND_MAX];
 	const struct cuda *cuda = &program->s->cuda;
 
-	if (program->behind != 0) {
-		event = program->event[program->works % program->behind];
+	if (program->lag != 0) {
+		event = program->event[program->works % program->lag];
 		ck_assert_int_eq(cuda->cuEventSynchronize(event), CUDA_SUCCESS);
 		ck_assert_int_eq(cuda->cuEventRecord(event, stream), CUDA_SUCCESS);
 	}
@@ -244,7 +244,7 @@ static void pace(struct program *program, struct CUstream_st *stream)
 
 static struct block block_new(struct program *program, size_t bytes)
 {
-	struct block block = { get(program->s, bytes, program->s->one), bytes };
+	struct block block = { alloc(program->s, bytes, program->s->one), bytes };
 
 	work(program->s, block.base, 1, program->s->one);
 	pace(program, program->s->one);
@@ -256,7 +256,7 @@ static void block_end(struct program *program, struct block *block)
 	if (block->base == NULL)
 		return;
 	work(program->s, block->base, 1, program->s->one);
-	give(program->s, block->base, program->s->one);
+	dealloc(program->s, block->base, program->s->one);
 	block->base = NULL;
 }
 
@@ -353,7 +353,7 @@ static void mix(struct program *program)
  */
 static const struct footprint {
 	void (*run)(struct program *program);
-	unsigned behind;
+	unsigned lag;
 	unsigned limit;
 } footprints[] = {
 	{ train, 0, 1195 }, { train, BEHIND_MAX, 1220 },
@@ -369,7 +369,7 @@ START_TEST(one_stream_program_has_small_footprint)
 	unsigned sum = 0;
 
 	for (unsigned seed = 1; seed <= SEEDS; seed++) {
-		struct program program = program_new(seed, footprint->behind);
+		struct program program = program_new(seed, footprint->lag);
 
 		footprint->run(&program);
 		sum += program_end(&program);
@@ -396,13 +396,13 @@ START_TEST(frees_of_neighbors_do_not_delay_reuse_forever)
 
 		if (*block != NULL) {
 			work(s, *block, 1, s->two);
-			give(s, *block, s->two);
+			dealloc(s, *block, s->two);
 			pace(&program, s->two);
 		}
-		*block = get(s, 64 * KIB, s->one);
+		*block = alloc(s, 64 * KIB, s->one);
 	}
 	for (int i = 0; i < FIFO; i++)
-		give(s, blocks[i], s->two);
+		dealloc(s, blocks[i], s->two);
 	ck_assert_uint_le(program_end(&program), 1250);
 }
 END_TEST

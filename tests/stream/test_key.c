@@ -10,12 +10,12 @@
 START_TEST(null_and_legacy_handle_are_same_stream)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, MIB, NULL);
+	void *a = alloc(s, MIB, NULL);
 
 	work(s, a, MIB, NULL);
-	give(s, a, NULL);
-	ck_assert_ptr_eq(get(s, MIB, MAM_STREAM_LEGACY), a);
-	give(s, a, MAM_STREAM_LEGACY);
+	dealloc(s, a, NULL);
+	ck_assert_ptr_eq(alloc(s, MIB, MAM_STREAM_LEGACY), a);
+	dealloc(s, a, MAM_STREAM_LEGACY);
 	scene_end(s);
 }
 END_TEST
@@ -26,10 +26,10 @@ START_TEST(legacy_stream_needs_no_driver_call)
 	void *a;
 
 	for (int i = 0; i < 40; i++)
-		give(s, get(s, MIB, NULL), NULL);
+		dealloc(s, alloc(s, MIB, NULL), NULL);
 	calls_forget();
-	a = get(s, MIB, NULL);
-	give(s, a, NULL);
+	a = alloc(s, MIB, NULL);
+	dealloc(s, a, NULL);
 	ck_assert_uint_eq(calls("cuStreamIsCapturing") + calls("cuStreamGetId") +
 				  calls("cuEventRecord") + calls("cuCtxGetCurrent"),
 			  0);
@@ -43,12 +43,12 @@ START_TEST(free_makes_one_query_and_alloc_makes_two)
 	void *a;
 
 	for (int i = 0; i < 40; i++)
-		give(s, get(s, MIB, s->one), s->one);
+		dealloc(s, alloc(s, MIB, s->one), s->one);
 	calls_forget();
-	a = get(s, MIB, s->one);
+	a = alloc(s, MIB, s->one);
 	ck_assert_uint_eq(calls("cuStreamIsCapturing"), 1);
 	ck_assert_uint_eq(calls("cuStreamGetId"), 1);
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	ck_assert_uint_eq(calls("cuStreamIsCapturing"), 2);
 	ck_assert_uint_eq(calls("cuStreamGetId"), 1);
 	ck_assert_uint_eq(calls("cuEventRecord") + calls("cuEventQuery") +
@@ -71,7 +71,7 @@ static void *in_another_thread(void *argument)
 	struct other_thread *other = argument;
 
 	other->s->cuda.cuCtxSetCurrent(other->context);
-	other->got = get(other->s, MIB, MAM_STREAM_PER_THREAD);
+	other->got = alloc(other->s, MIB, MAM_STREAM_PER_THREAD);
 	return NULL;
 }
 
@@ -82,17 +82,17 @@ START_TEST(each_thread_has_its_own_default_stream)
 	pthread_t thread;
 
 	for (int i = 0; i < 40; i++)
-		give(s, get(s, MIB, MAM_STREAM_PER_THREAD), MAM_STREAM_PER_THREAD);
-	other.block = get(s, MIB, MAM_STREAM_PER_THREAD);
+		dealloc(s, alloc(s, MIB, MAM_STREAM_PER_THREAD), MAM_STREAM_PER_THREAD);
+	other.block = alloc(s, MIB, MAM_STREAM_PER_THREAD);
 	work(s, other.block, MIB, MAM_STREAM_PER_THREAD);
-	give(s, other.block, MAM_STREAM_PER_THREAD);
+	dealloc(s, other.block, MAM_STREAM_PER_THREAD);
 	ck_assert_int_eq(s->cuda.cuCtxGetCurrent(&other.context), CUDA_SUCCESS);
 	ck_assert_int_eq(pthread_create(&thread, NULL, in_another_thread, &other), 0);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	ck_assert_ptr_ne(other.got, other.block);
-	ck_assert_ptr_eq(get(s, MIB, MAM_STREAM_PER_THREAD), other.block);
-	give(s, other.block, NULL);
-	give(s, other.got, NULL);
+	ck_assert_ptr_eq(alloc(s, MIB, MAM_STREAM_PER_THREAD), other.block);
+	dealloc(s, other.block, NULL);
+	dealloc(s, other.got, NULL);
 	scene_end(s);
 }
 END_TEST
@@ -101,17 +101,17 @@ END_TEST
 START_TEST(default_streams_belong_to_pools_context)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, MIB, MAM_STREAM_PER_THREAD), *b = get(s, MIB, NULL);
+	void *a = alloc(s, MIB, MAM_STREAM_PER_THREAD), *b = alloc(s, MIB, NULL);
 	struct CUctx_st *context, *now;
 
 	ck_assert_int_eq(s->cuda.cuCtxGetCurrent(&context), CUDA_SUCCESS);
-	give(s, a, MAM_STREAM_PER_THREAD);
-	give(s, b, NULL);
+	dealloc(s, a, MAM_STREAM_PER_THREAD);
+	dealloc(s, b, NULL);
 	ck_assert_int_eq(s->cuda.cuCtxSetCurrent(NULL), CUDA_SUCCESS);
-	ck_assert_ptr_eq(get(s, MIB, MAM_STREAM_PER_THREAD), a);
-	ck_assert_ptr_eq(get(s, MIB, NULL), b);
-	give(s, a, MAM_STREAM_PER_THREAD);
-	give(s, b, NULL);
+	ck_assert_ptr_eq(alloc(s, MIB, MAM_STREAM_PER_THREAD), a);
+	ck_assert_ptr_eq(alloc(s, MIB, NULL), b);
+	dealloc(s, a, MAM_STREAM_PER_THREAD);
+	dealloc(s, b, NULL);
 	ck_assert_int_eq(s->cuda.cuCtxGetCurrent(&now), CUDA_SUCCESS);
 	ck_assert_ptr_null(now);
 	ck_assert_int_eq(s->cuda.cuCtxSetCurrent(context), CUDA_SUCCESS);
@@ -124,7 +124,7 @@ START_TEST(stream_of_other_context_is_fenced_at_each_free)
 	struct scene *s = scene_new(0);
 	struct CUctx_st *context, *other;
 	struct CUstream_st *foreign;
-	void *a = get(s, MIB, s->one), *b;
+	void *a = alloc(s, MIB, s->one), *b;
 
 	ck_assert_int_eq(s->cuda.cuCtxGetCurrent(&context), CUDA_SUCCESS);
 	ck_assert_int_eq(s->cuda.cuCtxCreate_v2(&other, 0, 0), CUDA_SUCCESS);
@@ -133,13 +133,13 @@ START_TEST(stream_of_other_context_is_fenced_at_each_free)
 	for (int i = 0; i < 40; i++) {
 		work(s, a, MIB, foreign);
 		calls_forget();
-		give(s, a, foreign);
+		dealloc(s, a, foreign);
 		ck_assert_uint_eq(calls("cuEventRecord"), 1);
-		b = get(s, MIB, foreign);
+		b = alloc(s, MIB, foreign);
 		ck_assert_ptr_eq(b, a);
 	}
 	work(s, b, MIB, foreign);
-	give(s, b, foreign);
+	dealloc(s, b, foreign);
 	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &b), MAM_OK);
 	ck_assert_int_eq(pending(s, b, 8 * MIB), 0);
 	ck_assert_int_eq(mam_free(s->pool, b), MAM_OK);
@@ -151,10 +151,10 @@ START_TEST(invalid_stream_handle_is_rejected)
 {
 	struct scene *s = scene_new(0);
 	struct CUstream_st *none = (struct CUstream_st *)0x1230;
-	void *a = get(s, MIB, s->one), *b = NULL;
+	void *a = alloc(s, MIB, s->one), *b = NULL;
 
 	refused(s, a, none, MAM_ERROR_INVALID_VALUE);
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	ck_assert_int_eq(mam_malloc_async(s->pool, MIB, none, &b), MAM_ERROR_INVALID_VALUE);
 	ck_assert_int_eq(mam_stream_release(s->pool, none), MAM_ERROR_INVALID_VALUE);
 	scene_end(s);
@@ -171,13 +171,13 @@ START_TEST(short_lived_streams_leave_nothing_behind)
 
 	for (int i = 0; i < 300; i++) {
 		struct CUstream_st *stream = stream_new(s);
-		void *a = get(s, MIB, stream), *b = get(s, MIB, stream);
+		void *a = alloc(s, MIB, stream), *b = alloc(s, MIB, stream);
 
 		ck_assert_int_eq(pending(s, a, MIB) + pending(s, b, MIB), 0);
 		work(s, a, MIB, stream);
 		work(s, b, MIB, stream);
-		give(s, a, stream);
-		give(s, b, stream);
+		dealloc(s, a, stream);
+		dealloc(s, b, stream);
 		stream_end(s, stream);
 		if (i % 50 == 0)
 			intact(s);
@@ -199,7 +199,7 @@ START_TEST(streams_without_memory_are_forgotten)
 	for (int i = 0; i < 300; i++) {
 		struct CUstream_st *stream = stream_new(s);
 
-		give(s, get(s, MIB, stream), stream);
+		dealloc(s, alloc(s, MIB, stream), stream);
 		finish(s, stream);
 		ck_assert_int_eq(mam_stream_release(s->pool, stream), MAM_OK);
 	}

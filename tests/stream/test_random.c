@@ -124,7 +124,7 @@ static void allocate(struct block *block)
 static void release(struct block *block)
 {
 	if (draw(10) < 8) {
-		give(program.s, block->base, program.stream[block->stream]);
+		dealloc(program.s, block->base, program.stream[block->stream]);
 	} else {
 		ck_assert_int_eq(program.s->cuda.cuCtxSynchronize(), CUDA_SUCCESS);
 		ck_assert_int_eq(mam_free(program.s->pool, block->base), MAM_OK);

@@ -5,14 +5,14 @@
 START_TEST(same_stream_reuses_memory_at_once)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, MIB, s->one), *b;
+	void *a = alloc(s, MIB, s->one), *b;
 
 	work(s, a, MIB, s->one);
-	give(s, a, s->one);
-	b = get(s, MIB, s->one);
+	dealloc(s, a, s->one);
+	b = alloc(s, MIB, s->one);
 	ck_assert_ptr_eq(b, a);
 	ck_assert_int_eq(pending(s, b, MIB), 1);
-	give(s, b, s->one);
+	dealloc(s, b, s->one);
 	scene_end(s);
 }
 END_TEST
@@ -20,14 +20,14 @@ END_TEST
 START_TEST(other_stream_reuses_memory_after_work)
 {
 	struct scene *s = scene_new(8 * MIB);
-	void *a = get(s, 8 * MIB, s->one), *b = NULL;
+	void *a = alloc(s, 8 * MIB, s->one), *b = NULL;
 
 	work(s, a, 8 * MIB, s->one);
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	/* The pool is full: it has to wait. */
 	ck_assert_int_eq(mam_malloc_async(s->pool, 8 * MIB, s->two, &b), MAM_OK);
 	ck_assert_int_eq(pending(s, b, 8 * MIB), 0);
-	give(s, b, s->two);
+	dealloc(s, b, s->two);
 	scene_end(s);
 }
 END_TEST
@@ -35,14 +35,14 @@ END_TEST
 START_TEST(other_stream_does_not_wait_if_pool_can_grow)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, 8 * MIB, s->one), *b;
+	void *a = alloc(s, 8 * MIB, s->one), *b;
 
 	work(s, a, 8 * MIB, s->one);
-	give(s, a, s->one);
-	b = get(s, 8 * MIB, s->two);
+	dealloc(s, a, s->one);
+	b = alloc(s, 8 * MIB, s->two);
 	ck_assert_ptr_ne(b, a);
 	ck_assert_int_eq(pending(s, a, 8 * MIB), 1);
-	give(s, b, s->two);
+	dealloc(s, b, s->two);
 	scene_end(s);
 }
 END_TEST
@@ -50,15 +50,15 @@ END_TEST
 START_TEST(memory_with_passed_fence_is_used_before_growth)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, 8 * MIB, s->one), *b;
+	void *a = alloc(s, 8 * MIB, s->one), *b;
 
 	work(s, a, 8 * MIB, s->one);
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	finish(s, s->one);
-	b = get(s, 8 * MIB, s->two);
+	b = alloc(s, 8 * MIB, s->two);
 	ck_assert_ptr_eq(b, a);
 	ck_assert_uint_eq(stats_of(s).grows, 1);
-	give(s, b, s->two);
+	dealloc(s, b, s->two);
 	scene_end(s);
 }
 END_TEST
@@ -66,10 +66,10 @@ END_TEST
 START_TEST(plain_malloc_reuses_memory_after_fence)
 {
 	struct scene *s = scene_new(8 * MIB);
-	void *a = get(s, 8 * MIB, s->one), *b = NULL;
+	void *a = alloc(s, 8 * MIB, s->one), *b = NULL;
 
 	work(s, a, 8 * MIB, s->one);
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	ck_assert_int_eq(mam_pool_alloc_nowait(s->pool, MIB, 0, &b), MAM_ERROR_WOULD_WAIT);
 	ck_assert_int_eq(mam_malloc(s->pool, 8 * MIB, &b), MAM_OK);
 	ck_assert_int_eq(pending(s, b, 8 * MIB), 0);
@@ -85,20 +85,20 @@ END_TEST
 START_TEST(stream_splits_and_merges_its_memory)
 {
 	struct scene *s = scene_new(8 * MIB);
-	void *a = get(s, 4 * MIB, s->one), *b = get(s, 4 * MIB, s->one), *c;
+	void *a = alloc(s, 4 * MIB, s->one), *b = alloc(s, 4 * MIB, s->one), *c;
 
 	work(s, a, 8 * MIB, s->one);
-	give(s, a, s->one);
-	give(s, b, s->one);
+	dealloc(s, a, s->one);
+	dealloc(s, b, s->one);
 	intact(s);
-	c = get(s, 8 * MIB, s->one);
+	c = alloc(s, 8 * MIB, s->one);
 	ck_assert_ptr_eq(c, a);
 	ck_assert_int_eq(pending(s, c, 8 * MIB), 1);
-	give(s, c, s->one);
-	b = get(s, MIB, s->one);
+	dealloc(s, c, s->one);
+	b = alloc(s, MIB, s->one);
 	ck_assert_ptr_eq(b, a);
 	ck_assert_uint_eq(stats_of(s).retired_bytes, 7 * MIB);
-	give(s, b, s->one);
+	dealloc(s, b, s->one);
 	scene_end(s);
 }
 END_TEST
@@ -107,21 +107,21 @@ END_TEST
 START_TEST(free_space_beside_stream_memory_serves_stream)
 {
 	struct scene *s = scene_new(8 * MIB);
-	void *a = get(s, 2 * MIB, s->one), *b = get(s, 3 * MIB, s->one), *c, *d;
+	void *a = alloc(s, 2 * MIB, s->one), *b = alloc(s, 3 * MIB, s->one), *c, *d;
 
 	work(s, a, 5 * MIB, s->one);
-	give(s, b, s->one);
+	dealloc(s, b, s->one);
 	calls_forget();
-	c = get(s, 6 * MIB, s->one); /* 3 MiB are in the stream's list, 3 MiB were never used */
+	c = alloc(s, 6 * MIB, s->one); /* 3 MiB are in the stream's list, 3 MiB were never used */
 	ck_assert_ptr_eq(c, b);
 	ck_assert_int_eq(pending(s, c, 6 * MIB), 1);
 	ck_assert_uint_eq(calls("cuEventSynchronize"), 0);
-	give(s, c, s->one);
-	give(s, a, s->one);
-	d = get(s, 8 * MIB, s->one);
+	dealloc(s, c, s->one);
+	dealloc(s, a, s->one);
+	d = alloc(s, 8 * MIB, s->one);
 	ck_assert_ptr_eq(d, a);
 	ck_assert_int_eq(pending(s, d, 8 * MIB), 1);
-	give(s, d, s->one);
+	dealloc(s, d, s->one);
 	scene_end(s);
 }
 END_TEST
@@ -129,17 +129,18 @@ END_TEST
 START_TEST(better_fitting_free_block_is_used_first)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, MIB, s->one), *wall = get(s, 512, s->one), *big = get(s, 3 * MIB, s->one);
+	void *a = alloc(s, MIB, s->one), *wall = alloc(s, 512, s->one),
+	     *big = alloc(s, 3 * MIB, s->one);
 	void *b;
 
 	ck_assert_int_eq(mam_free(s->pool, a), MAM_OK);
-	give(s, big, s->one);
-	b = get(s, MIB, s->one);
+	dealloc(s, big, s->one);
+	b = alloc(s, MIB, s->one);
 	ck_assert_ptr_eq(b, a);
-	ck_assert_ptr_eq(get(s, 3 * MIB, s->one), big);
-	give(s, b, s->one);
-	give(s, wall, s->one);
-	give(s, big, s->one);
+	ck_assert_ptr_eq(alloc(s, 3 * MIB, s->one), big);
+	dealloc(s, b, s->one);
+	dealloc(s, wall, s->one);
+	dealloc(s, big, s->one);
 	scene_end(s);
 }
 END_TEST
@@ -147,11 +148,11 @@ END_TEST
 START_TEST(stream_memory_is_counted_as_retired)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, MIB, s->one);
+	void *a = alloc(s, MIB, s->one);
 	struct mam_segment_info info = { .size = sizeof(info) };
 	struct mam_stats stats;
 
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	stats = stats_of(s);
 	ck_assert_uint_eq(stats.live_blocks, 0);
 	ck_assert_uint_eq(stats.retired_blocks, 1);
@@ -179,7 +180,7 @@ static struct CUstream_st *idle_stream(struct scene *s)
 	struct CUstream_st *stream = stream_new(s);
 
 	for (int i = 0; i < 150; i++)
-		give(s, get(s, MIB, stream), stream);
+		dealloc(s, alloc(s, MIB, stream), stream);
 	return stream;
 }
 
@@ -192,16 +193,16 @@ START_TEST(stream_reuses_blocks_unsplit)
 	struct mam_stats before;
 
 	for (int i = 0; i < 100; i++) {
-		blocks[i] = get(s, (size_t)(1 + i % 5) << 9, stream);
+		blocks[i] = alloc(s, (size_t)(1 + i % 5) << 9, stream);
 		work(s, blocks[i], 512, stream);
 	}
 	before = stats_of(s);
 	for (int i = 0; i < 100; i++)
-		give(s, blocks[i], stream);
+		dealloc(s, blocks[i], stream);
 	ck_assert_uint_eq(stats_of(s).segments, before.segments);
 	ck_assert_uint_eq(stats_of(s).retired_blocks, before.retired_blocks + 100);
 	for (int i = 0; i < 100; i++) {
-		void *b = get(s, (size_t)(1 + i % 5) << 9, stream);
+		void *b = alloc(s, (size_t)(1 + i % 5) << 9, stream);
 		int k = i;
 
 		while (k < 100 && (blocks[k] != b || (k - i) % 5 != 0))
@@ -213,7 +214,7 @@ START_TEST(stream_reuses_blocks_unsplit)
 	ck_assert_uint_eq(stats_of(s).segments, before.segments);
 	ck_assert_uint_eq(stats_of(s).retired_bytes, before.retired_bytes);
 	for (int i = 0; i < 100; i++)
-		give(s, blocks[i], stream);
+		dealloc(s, blocks[i], stream);
 	scene_end(s);
 }
 END_TEST
@@ -227,22 +228,22 @@ START_TEST(stream_reuses_more_blocks_than_loose_limit)
 	char *low;
 
 	for (int i = 0; i < MANY; i++)
-		blocks[i] = get(s, 512, s->one);
+		blocks[i] = alloc(s, 512, s->one);
 	low = blocks[0];
 	work(s, low, 512 * MANY, s->one);
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < MANY; i++)
-			give(s, blocks[i], s->one);
+			dealloc(s, blocks[i], s->one);
 		intact(s);
 		ck_assert_uint_le(stats_of(s).retired_blocks, MAM_LOOSE_MAX + 32);
 		for (int i = 0; i < MANY; i++) {
-			blocks[i] = get(s, 512, s->one);
+			blocks[i] = alloc(s, 512, s->one);
 			ck_assert((char *)blocks[i] >= low && (char *)blocks[i] < low + 512 * MANY);
 		}
 		intact(s);
 	}
 	for (int i = 0; i < MANY; i++)
-		give(s, blocks[i], s->one);
+		dealloc(s, blocks[i], s->one);
 	scene_end(s);
 }
 END_TEST
@@ -251,15 +252,15 @@ START_TEST(new_stream_with_old_handle_is_other_stream)
 {
 	struct scene *s = scene_new(0);
 	struct CUstream_st *old = idle_stream(s), *fresh;
-	void *a = get(s, MIB, old), *b;
+	void *a = alloc(s, MIB, old), *b;
 
 	work(s, a, MIB, old);
-	give(s, a, old);
+	dealloc(s, a, old);
 	fresh = replaced(s, old);
-	b = get(s, MIB, fresh);
+	b = alloc(s, MIB, fresh);
 	ck_assert_ptr_ne(b, a);
 	ck_assert_int_eq(pending(s, b, MIB), 0);
-	give(s, b, fresh);
+	dealloc(s, b, fresh);
 	scene_end(s);
 }
 END_TEST
@@ -269,17 +270,17 @@ START_TEST(fence_of_new_stream_does_not_cover_old_one)
 {
 	struct scene *s = scene_new(0);
 	struct CUstream_st *old = idle_stream(s), *fresh;
-	void *a = get(s, 4 * MIB, old), *blocks[40];
+	void *a = alloc(s, 4 * MIB, old), *blocks[40];
 	enum mam_status status = MAM_OK;
 
 	for (int i = 0; i < 40; i++)
 		ck_assert_int_eq(mam_malloc(s->pool, 512, &blocks[i]), MAM_OK);
 	work(s, a, 4 * MIB, old);
-	give(s, a, old);
+	dealloc(s, a, old);
 	fresh = replaced(s, old);
 	calls_forget();
 	for (int i = 0; i < 40; i++) /* enough to leave the stream */
-		give(s, blocks[i], fresh);
+		dealloc(s, blocks[i], fresh);
 	ck_assert_uint_ge(calls("cuEventRecord"), 1);
 	for (int i = 0; i < 40 && status == MAM_OK; i++) {
 		void *b = NULL;
@@ -300,19 +301,19 @@ START_TEST(memory_of_destroyed_stream_is_reused)
 {
 	struct scene *s = scene_new(8 * MIB);
 	struct CUstream_st *gone = stream_new(s);
-	void *a = get(s, 8 * MIB, gone), *b;
+	void *a = alloc(s, 8 * MIB, gone), *b;
 
 	for (int i = 0; i < 40; i++) {
-		give(s, a, gone);
-		a = get(s, 8 * MIB, gone);
+		dealloc(s, a, gone);
+		a = alloc(s, 8 * MIB, gone);
 	}
 	work(s, a, 8 * MIB, gone);
-	give(s, a, gone);
+	dealloc(s, a, gone);
 	stream_end(s, gone);
-	b = get(s, 8 * MIB, s->two);
+	b = alloc(s, 8 * MIB, s->two);
 	ck_assert_ptr_eq(b, a);
 	ck_assert_int_eq(pending(s, b, 8 * MIB), 0);
-	give(s, b, s->two);
+	dealloc(s, b, s->two);
 	scene_end(s);
 }
 END_TEST
@@ -320,11 +321,11 @@ END_TEST
 START_TEST(trim_releases_stream_memory)
 {
 	struct scene *s = scene_new(0);
-	void *a = get(s, 8 * MIB, s->one);
+	void *a = alloc(s, 8 * MIB, s->one);
 	size_t released = 0;
 
 	work(s, a, 8 * MIB, s->one);
-	give(s, a, s->one);
+	dealloc(s, a, s->one);
 	ck_assert_int_eq(mam_pool_trim(s->pool, 0, &released), MAM_OK);
 	ck_assert_uint_eq(released, 8 * MIB);
 	ck_assert_uint_eq(stats_of(s).reserved_bytes, 0);

@@ -42,7 +42,7 @@ static enum mam_status put(struct fixture *f, uint32_t list, void *block)
 }
 
 /* NULL: no segment in the list or in those that it follows fits. */
-static void *take_from(struct fixture *f, uint32_t list, size_t bytes)
+static void *alloc_from(struct fixture *f, uint32_t list, size_t bytes)
 {
 	struct mam_request request;
 	void *block = NULL;
@@ -88,7 +88,7 @@ static struct fixture *small_pool(void)
 START_TEST(listed_memory_is_freed_but_not_reusable)
 {
 	struct fixture *f = small_pool();
-	void *a = take(f, 64 * KIB);
+	void *a = alloc(f, 64 * KIB);
 	uint32_t list = streamlist_new(f);
 	struct mam_stats stats;
 
@@ -105,7 +105,7 @@ START_TEST(listed_memory_is_freed_but_not_reusable)
 	ck_assert_uint_eq(stats.holes, 0);
 	ck_assert_uint_eq(release(f, list, 64), 1);
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 0);
-	ck_assert_ptr_eq(take(f, 64 * KIB), a);
+	ck_assert_ptr_eq(alloc(f, 64 * KIB), a);
 	fixture_end(f);
 }
 END_TEST
@@ -113,30 +113,30 @@ END_TEST
 START_TEST(neighbors_merge_within_one_list_only)
 {
 	struct fixture *f = small_pool();
-	void *a = take(f, 1024), *b = take(f, 1024), *c = take(f, 1024);
+	void *a = alloc(f, 1024), *b = alloc(f, 1024), *c = alloc(f, 1024);
 	uint32_t one = streamlist_new(f), two = streamlist_new(f);
 
-	take(f, 512);
+	alloc(f, 512);
 	ck_assert_int_eq(put(f, one, a), MAM_OK);
 	ck_assert_int_eq(put(f, one, c), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert_int_eq(put(f, one, b), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
-	ck_assert_ptr_null(take_from(f, two, 512));
-	ck_assert_ptr_eq(take_from(f, one, 3072), a);
+	ck_assert_ptr_null(alloc_from(f, two, 512));
+	ck_assert_ptr_eq(alloc_from(f, one, 3072), a);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 0);
 	ck_assert_int_eq(put(f, two, a), MAM_OK);
-	b = take_from(f, two, 1024);
+	b = alloc_from(f, two, 1024);
 	ck_assert_ptr_eq(b, a);
 	ck_assert_int_eq(put(f, one, b), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
-	ck_assert_ptr_null(take_from(f, two, 3072));
+	ck_assert_ptr_null(alloc_from(f, two, 3072));
 	mam_lock_take(&f->pool->lock);
 	ck_assert_uint_eq(mam_streamlist_move_locked(f->pool, one, two, 64), 1);
 	mam_lock_release(&f->pool->lock);
 	intact(f);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
-	ck_assert_ptr_eq(take_from(f, two, 3072), a);
+	ck_assert_ptr_eq(alloc_from(f, two, 3072), a);
 	fixture_end(f);
 }
 END_TEST
@@ -144,10 +144,10 @@ END_TEST
 START_TEST(neighbors_in_loose_list_merge_when_moved)
 {
 	struct fixture *f = small_pool();
-	void *a = take(f, 1024), *b = take(f, 1024), *c = take(f, 1024);
+	void *a = alloc(f, 1024), *b = alloc(f, 1024), *c = alloc(f, 1024);
 	uint32_t loose = loose_list_new(f), to = streamlist_new(f);
 
-	take(f, 512);
+	alloc(f, 512);
 	ck_assert_int_eq(put(f, loose, a), MAM_OK);
 	ck_assert_int_eq(put(f, loose, c), MAM_OK);
 	ck_assert_int_eq(put(f, loose, b), MAM_OK);
@@ -155,8 +155,8 @@ START_TEST(neighbors_in_loose_list_merge_when_moved)
 	ck_assert_int_eq(put(f, loose, at(a, 1 << 20)), MAM_ERROR_NOT_OWNED);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 3);
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 3072);
-	ck_assert_ptr_null(take_from(f, loose, 3072));
-	b = take_from(f, loose, 1024);
+	ck_assert_ptr_null(alloc_from(f, loose, 3072));
+	b = alloc_from(f, loose, 1024);
 	ck_assert_ptr_nonnull(b);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert_int_eq(put(f, loose, b), MAM_OK);
@@ -165,7 +165,7 @@ START_TEST(neighbors_in_loose_list_merge_when_moved)
 	mam_lock_release(&f->pool->lock);
 	intact(f);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
-	ck_assert_ptr_eq(take_from(f, to, 3072), a);
+	ck_assert_ptr_eq(alloc_from(f, to, 3072), a);
 	fixture_end(f);
 }
 END_TEST
@@ -188,19 +188,19 @@ END_TEST
 START_TEST(best_fit_of_several_lists_is_taken)
 {
 	struct fixture *f = small_pool();
-	void *large = take(f, 4096), *wall = take(f, 512), *small = take(f, 2048);
+	void *large = alloc(f, 4096), *wall = alloc(f, 512), *small = alloc(f, 2048);
 	uint32_t older = streamlist_new(f), list = streamlist_new(f);
 
-	take(f, 512);
+	alloc(f, 512);
 	(void)wall;
 	follow(f, list, older);
 	ck_assert_int_eq(put(f, list, large), MAM_OK);
 	ck_assert_int_eq(put(f, older, small), MAM_OK);
-	ck_assert_ptr_eq(take_from(f, list, 1024), small);
-	ck_assert_ptr_eq(take_from(f, list, 1024), at(small, 1024));
-	ck_assert_ptr_eq(take_from(f, list, 1024), large);
+	ck_assert_ptr_eq(alloc_from(f, list, 1024), small);
+	ck_assert_ptr_eq(alloc_from(f, list, 1024), at(small, 1024));
+	ck_assert_ptr_eq(alloc_from(f, list, 1024), large);
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 3072);
-	ck_assert_ptr_null(take_from(f, older, 512));
+	ck_assert_ptr_null(alloc_from(f, older, 512));
 	fixture_end(f);
 }
 END_TEST
@@ -221,17 +221,17 @@ static bool absorb(struct fixture *f, uint32_t list, size_t bytes)
 START_TEST(free_neighbor_is_absorbed_if_needed)
 {
 	struct fixture *f = small_pool();
-	void *low = take(f, 2048), *one = take(f, 1024), *high = take(f, 2048), *two;
+	void *low = alloc(f, 2048), *one = alloc(f, 1024), *high = alloc(f, 2048), *two;
 	uint32_t list = streamlist_new(f), other = streamlist_new(f);
 
-	take(f, 512);
-	two = take(f, 1024);
-	take(f, 512);
+	alloc(f, 512);
+	two = alloc(f, 1024);
+	alloc(f, 512);
 	ck_assert_int_eq(put(f, list, one), MAM_OK);
 	ck_assert_int_eq(put(f, other, two), MAM_OK);
 	ck_assert(!absorb(f, list, 1536)); /* live blocks on both sides */
-	give(f, low);
-	give(f, high);
+	dealloc(f, low);
+	dealloc(f, high);
 	ck_assert(!absorb(f, list, 5632));
 	ck_assert(!absorb(f, other, 1536));
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 2048);
@@ -239,10 +239,10 @@ START_TEST(free_neighbor_is_absorbed_if_needed)
 	ck_assert(absorb(f, list, 2560));
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 2048 + 1536);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
-	ck_assert_ptr_eq(take(f, 512), at(one, 2560));
+	ck_assert_ptr_eq(alloc(f, 512), at(one, 2560));
 	ck_assert(absorb(f, list, 4096));
-	ck_assert_ptr_eq(take_from(f, list, 4096), at(low, 512));
-	ck_assert_ptr_eq(take(f, 512), low);
+	ck_assert_ptr_eq(alloc_from(f, list, 4096), at(low, 512));
+	ck_assert_ptr_eq(alloc(f, 512), low);
 	release(f, list, 8);
 	release(f, other, 8);
 	fixture_end(f);
@@ -256,30 +256,30 @@ START_TEST(large_blocks_from_list_are_aligned)
 					  .growth_bytes = MAM_GROWTH_NONE,
 					  .large_alignment = 64 * KIB };
 	struct fixture *f = fixture_on(&config, SPACE_UP, 2 * MIB, 2 * MIB, 0);
-	char *small = take(f, 512), *large = take(f, 2 * MIB + 1), *rest = take(f, 512);
+	char *small = alloc(f, 512), *large = alloc(f, 2 * MIB + 1), *rest = alloc(f, 512);
 	uint32_t list = streamlist_new(f), loose = loose_list_new(f);
 
 	ck_assert_ptr_eq(large, small + 64 * KIB);
 	ck_assert_ptr_eq(rest, small + 512);
-	ck_assert_ptr_eq(take(f, 63 * KIB), small + 1024);
-	rest = take(f, MIB);
+	ck_assert_ptr_eq(alloc(f, 63 * KIB), small + 1024);
+	rest = alloc(f, MIB);
 	ck_assert_ptr_eq(rest, large + 2 * MIB + 64 * KIB);
 	ck_assert_int_eq(put(f, loose, rest), MAM_OK);
-	ck_assert_ptr_eq(take_from(f, loose, MIB), rest);
+	ck_assert_ptr_eq(alloc_from(f, loose, MIB), rest);
 	ck_assert_int_eq(put(f, list, small + 1024), MAM_OK);
 	ck_assert_int_eq(put(f, list, large), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
 	/* Skipped bytes before it and the rest after it stay in the list. */
-	ck_assert_ptr_eq(take_from(f, list, MIB), large);
+	ck_assert_ptr_eq(alloc_from(f, list, MIB), large);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert_uint_eq(stats_of(f).retired_bytes, MIB + 127 * KIB);
-	ck_assert_ptr_null(take_from(f, list, MIB + 128 * KIB));
-	ck_assert_ptr_eq(take_from(f, list, MIB + 64 * KIB), large + MIB);
+	ck_assert_ptr_null(alloc_from(f, list, MIB + 128 * KIB));
+	ck_assert_ptr_eq(alloc_from(f, list, MIB + 64 * KIB), large + MIB);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
 	/* Free space after it is absorbed as far as an aligned block needs. */
 	ck_assert_int_eq(put(f, list, rest), MAM_OK);
 	ck_assert(absorb(f, list, 2 * MIB));
-	ck_assert_ptr_eq(take_from(f, list, 2 * MIB), rest);
+	ck_assert_ptr_eq(alloc_from(f, list, 2 * MIB), rest);
 	release(f, list, 8);
 	fixture_end(f);
 }
@@ -288,7 +288,7 @@ END_TEST
 START_TEST(tail_is_absorbed_in_part)
 {
 	struct fixture *f = small_pool();
-	void *one = take(f, 1024);
+	void *one = alloc(f, 1024);
 	uint32_t list = streamlist_new(f);
 
 	ck_assert_int_eq(put(f, list, one), MAM_OK);
@@ -296,8 +296,8 @@ START_TEST(tail_is_absorbed_in_part)
 	ck_assert(absorb(f, list, 8192));
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 8192);
 	ck_assert_uint_eq(stats_of(f).high_water_bytes, 8192);
-	ck_assert_ptr_eq(take(f, 56 * KIB), at(one, 8192));
-	ck_assert_ptr_eq(take_from(f, list, 8192), one);
+	ck_assert_ptr_eq(alloc(f, 56 * KIB), at(one, 8192));
+	ck_assert_ptr_eq(alloc_from(f, list, 8192), one);
 	fixture_end(f);
 }
 END_TEST
@@ -306,25 +306,25 @@ END_TEST
 START_TEST(segment_draws_neighbors_from_older_list)
 {
 	struct fixture *f = small_pool();
-	void *a = take(f, 1024), *b = take(f, 1024), *c = take(f, 1024), *wall = take(f, 512);
-	void *d = take(f, 1024), *e = take(f, 1024);
+	void *a = alloc(f, 1024), *b = alloc(f, 1024), *c = alloc(f, 1024), *wall = alloc(f, 512);
+	void *d = alloc(f, 1024), *e = alloc(f, 1024);
 	uint32_t older = streamlist_new(f), newer = streamlist_new(f), oldest = streamlist_new(f);
 
 	(void)wall;
-	take(f, 512);
+	alloc(f, 512);
 	follow(f, older, oldest);
 	follow(f, newer, older);
 	ck_assert_int_eq(put(f, older, a), MAM_OK);
 	ck_assert_int_eq(put(f, oldest, c), MAM_OK);
 	ck_assert_int_eq(put(f, newer, b), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
-	ck_assert_ptr_null(take_from(f, older, 512));
-	ck_assert_ptr_eq(take_from(f, newer, 3072), a);
+	ck_assert_ptr_null(alloc_from(f, older, 512));
+	ck_assert_ptr_eq(alloc_from(f, newer, 3072), a);
 	ck_assert_int_eq(put(f, newer, d), MAM_OK);
 	ck_assert_int_eq(put(f, older, e), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert_uint_eq(release(f, older, 8), 1);
-	ck_assert_ptr_eq(take_from(f, newer, 1024), d);
+	ck_assert_ptr_eq(alloc_from(f, newer, 1024), d);
 	fixture_end(f);
 }
 END_TEST
@@ -332,18 +332,18 @@ END_TEST
 START_TEST(list_without_older_list_draws_nothing)
 {
 	struct fixture *f = small_pool();
-	void *a = take(f, 1024), *b = take(f, 1024);
+	void *a = alloc(f, 1024), *b = alloc(f, 1024);
 	uint32_t older = streamlist_new(f), newer = streamlist_new(f);
 
-	take(f, 512);
+	alloc(f, 512);
 	follow(f, newer, older);
 	follow(f, newer, 0);
 	ck_assert_int_eq(put(f, older, a), MAM_OK);
 	ck_assert_int_eq(put(f, newer, b), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert(!absorb(f, newer, 1536));
-	ck_assert_ptr_eq(take_from(f, newer, 512), b);
-	ck_assert_ptr_eq(take_from(f, older, 512), a);
+	ck_assert_ptr_eq(alloc_from(f, newer, 512), b);
+	ck_assert_ptr_eq(alloc_from(f, older, 512), a);
 	fixture_end(f);
 }
 END_TEST
@@ -352,22 +352,22 @@ END_TEST
 START_TEST(small_segment_draws_large_neighbor_only_on_demand)
 {
 	struct fixture *f = small_pool();
-	void *large = take(f, 65 * 512), *small = take(f, 512), *next = take(f, 512);
+	void *large = alloc(f, 65 * 512), *small = alloc(f, 512), *next = alloc(f, 512);
 	uint32_t older = streamlist_new(f), newer = streamlist_new(f);
 
-	take(f, 512);
+	alloc(f, 512);
 	follow(f, newer, older);
 	ck_assert_int_eq(put(f, older, large), MAM_OK);
 	ck_assert_int_eq(put(f, newer, small), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert_int_eq(put(f, newer, next), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
-	ck_assert_ptr_null(take_from(f, newer, 66 * 512));
+	ck_assert_ptr_null(alloc_from(f, newer, 66 * 512));
 	ck_assert(!absorb(f, newer, 68 * 512));
 	ck_assert(absorb(f, newer, 66 * 512));
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
 	ck_assert_uint_eq(release(f, older, 8), 0);
-	ck_assert_ptr_eq(take_from(f, newer, 67 * 512), large);
+	ck_assert_ptr_eq(alloc_from(f, newer, 67 * 512), large);
 	fixture_end(f);
 }
 END_TEST
@@ -375,17 +375,17 @@ END_TEST
 START_TEST(drawn_segment_merges_on_both_sides)
 {
 	struct fixture *f = small_pool();
-	void *small = take(f, 512), *large = take(f, 65 * 512), *next = take(f, 1024);
+	void *small = alloc(f, 512), *large = alloc(f, 65 * 512), *next = alloc(f, 1024);
 	uint32_t older = streamlist_new(f), newer = streamlist_new(f);
 
-	take(f, 512);
+	alloc(f, 512);
 	follow(f, newer, older);
 	ck_assert_int_eq(put(f, older, large), MAM_OK);
 	ck_assert_int_eq(put(f, newer, small), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 2);
 	ck_assert_int_eq(put(f, newer, next), MAM_OK);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 1);
-	ck_assert_ptr_eq(take_from(f, newer, 68 * 512), small);
+	ck_assert_ptr_eq(alloc_from(f, newer, 68 * 512), small);
 	ck_assert_uint_eq(stats_of(f).retired_blocks, 0);
 	fixture_end(f);
 }
@@ -405,11 +405,11 @@ static enum mam_status serve(struct fixture *f, const struct mam_request *reques
 START_TEST(offered_list_serves_request_until_it_ends)
 {
 	struct fixture *f = small_pool();
-	void *low = take(f, 1024), *one = take(f, 1024), *two, *got = NULL;
+	void *low = alloc(f, 1024), *one = alloc(f, 1024), *two, *got = NULL;
 	struct mam_request request;
 	uint32_t list = streamlist_new(f);
 
-	two = take(f, 62 * KIB);
+	two = alloc(f, 62 * KIB);
 	ck_assert_int_eq(put(f, list, one), MAM_OK);
 	ck_assert_int_eq(mam_space_shape(f->pool, 2048, 0, &request), MAM_OK);
 	ck_assert_int_eq(serve(f, &request, &got), MAM_ERROR_WOULD_WAIT);
@@ -417,7 +417,7 @@ START_TEST(offered_list_serves_request_until_it_ends)
 	mam_streamlist_offer_locked(f->pool, list, &request);
 	mam_lock_release(&f->pool->lock);
 	ck_assert_int_eq(serve(f, &request, &got), MAM_ERROR_WOULD_WAIT);
-	give(f, low);
+	dealloc(f, low);
 	ck_assert_int_eq(serve(f, &request, &got), MAM_OK); /* absorbed */
 	ck_assert_ptr_eq(got, low);
 	mam_lock_take(&f->pool->lock);
@@ -439,7 +439,7 @@ START_TEST(list_is_released_in_steps_and_reused)
 	void *blocks[20];
 
 	for (int i = 0; i < 20; i++)
-		blocks[i] = take(f, 1024);
+		blocks[i] = alloc(f, 1024);
 	for (int i = 0; i < 20; i += 2)
 		ck_assert_int_eq(put(f, list, blocks[i]), MAM_OK);
 	ck_assert_uint_eq(release(f, list, 6), 6);
@@ -458,7 +458,7 @@ END_TEST
 START_TEST(chunk_with_listed_memory_stays)
 {
 	struct fixture *f = fixture_new(&(struct mam_pool_config){ .chunk_bytes = 64 * KIB });
-	void *a = take(f, 1024);
+	void *a = alloc(f, 1024);
 	uint32_t list = streamlist_new(f);
 	size_t released = 1;
 
@@ -476,7 +476,7 @@ START_TEST(pool_with_listed_memory_can_be_destroyed)
 {
 	struct fixture *f = small_pool();
 	uint32_t list = streamlist_new(f);
-	void *a = take(f, 1024);
+	void *a = alloc(f, 1024);
 
 	ck_assert_int_eq(put(f, list, a), MAM_OK);
 	ck_assert_int_eq(mam_pool_fini(f->pool), MAM_OK);
@@ -492,7 +492,7 @@ END_TEST
 START_TEST(unused_list_must_be_empty)
 {
 	struct fixture *f = small_pool();
-	void *a = take(f, 4096);
+	void *a = alloc(f, 4096);
 	uint32_t list = streamlist_new(f);
 	char why[128] = "";
 
@@ -512,7 +512,7 @@ START_TEST(failed_host_allocation_changes_nothing)
 {
 	struct fixture *f = small_pool();
 	uint32_t list = 0;
-	void *a = take(f, 4096);
+	void *a = alloc(f, 4096);
 
 	mam_records_refuse_at(1);
 	mam_lock_take(&f->pool->lock);
@@ -634,17 +634,17 @@ START_TEST(random_requests_get_no_memory_of_other_owner)
 
 		if (blocks[i].base == NULL) {
 			size_t bytes = draw_bytes(_i);
-			char *got = take_from(f, list, bytes);
+			char *got = alloc_from(f, list, bytes);
 			bool own = got != NULL, absorbed = false;
 
 			if (!own && owner != LOOSE && step % 3 == 0) {
 				absorbed = absorb(f, list, bytes);
-				got = take_from(f, list, bytes);
+				got = alloc_from(f, list, bytes);
 				ck_assert(!absorbed || got != NULL);
 				own = got != NULL;
 			}
 			if (!own)
-				got = take(f, bytes);
+				got = alloc(f, bytes);
 			if (bytes >= MIB) {
 				ck_assert_uint_eq((uintptr_t)got % (64 * KIB), 0);
 				bytes = (bytes + 64 * KIB - 1) / (64 * KIB) * (64 * KIB);

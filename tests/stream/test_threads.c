@@ -64,7 +64,7 @@ static void *churn(void *argument)
 			if (stream != slots[i].stream) /* in order, after its own stream's work */
 				finish(s, slots[i].stream);
 			work(s, slots[i].base, slots[i].bytes, stream);
-			give(s, slots[i].base, stream);
+			dealloc(s, slots[i].base, stream);
 			slots[i].base = NULL;
 		}
 		if (step % 500 == 0)
@@ -72,7 +72,7 @@ static void *churn(void *argument)
 	}
 	for (int i = 0; i < SLOTS; i++)
 		if (slots[i].base != NULL)
-			give(s, slots[i].base, slots[i].stream);
+			dealloc(s, slots[i].base, slots[i].stream);
 	return NULL;
 }
 

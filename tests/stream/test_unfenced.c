@@ -23,7 +23,7 @@ static struct scene *scene_of(enum mam_cache_mode cache, size_t limit_bytes)
 	return scene_with(&attr);
 }
 
-static void take_and_use(struct scene *s, void *blocks[BLOCKS], size_t bytes)
+static void alloc_and_use(struct scene *s, void *blocks[BLOCKS], size_t bytes)
 {
 	for (int i = 0; i < BLOCKS; i++) {
 		ck_assert_int_eq(mam_malloc(s->pool, bytes, &blocks[i]), MAM_OK);
@@ -54,7 +54,7 @@ START_TEST(memory_is_not_unmapped_under_unfinished_work)
 	void *blocks[BLOCKS];
 	size_t released = 0;
 
-	take_and_use(s, blocks, paths[_i].bytes);
+	alloc_and_use(s, blocks, paths[_i].bytes);
 	free_all(s, blocks);
 	ck_assert_int_ge(pending(s, blocks[0], 1), 1);
 	ck_assert_int_eq(mam_pool_trim(s->pool, 0, &released), MAM_OK);
@@ -70,7 +70,7 @@ START_TEST(memory_is_not_moved_under_unfinished_work)
 	struct scene *s = scene_of(paths[_i].cache, 136 * MIB);
 	void *blocks[BLOCKS], *large = NULL;
 
-	take_and_use(s, blocks, paths[_i].bytes);
+	alloc_and_use(s, blocks, paths[_i].bytes);
 	free_all(s, blocks);
 	ck_assert_int_eq(mam_malloc(s->pool, 130 * MIB, &large), MAM_OK);
 	ck_assert_int_eq(mam_free(s->pool, large), MAM_OK);
@@ -102,7 +102,7 @@ START_TEST(ended_thread_unmaps_nothing_under_unfinished_work)
 	pthread_t thread;
 
 	ck_assert_int_eq(s->cuda.cuCtxGetCurrent(&other.context), CUDA_SUCCESS);
-	take_and_use(s, blocks, paths[_i].bytes);
+	alloc_and_use(s, blocks, paths[_i].bytes);
 	ck_assert_int_eq(pthread_create(&thread, NULL, free_and_end, &other), 0);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	ck_assert_int_ge(pending(s, blocks[0], 1), 1);
@@ -117,7 +117,7 @@ START_TEST(destroyed_pool_unmaps_nothing_under_unfinished_work)
 	struct scene *s = scene_of(paths[_i].cache, 0);
 	void *blocks[BLOCKS];
 
-	take_and_use(s, blocks, paths[_i].bytes);
+	alloc_and_use(s, blocks, paths[_i].bytes);
 	free_all(s, blocks);
 	ck_assert_int_ge(pending(s, blocks[0], 1), 1);
 	scene_end(s);
@@ -132,7 +132,7 @@ START_TEST(destroyed_pool_leaves_memory_mapped_if_wait_fails)
 	void *blocks[BLOCKS];
 	size_t bytes;
 
-	take_and_use(s, blocks, paths[_i].bytes);
+	alloc_and_use(s, blocks, paths[_i].bytes);
 	free_all(s, blocks);
 	s->cuda.fake_fail(1, 1); /* the first call of the wait */
 	ck_assert_int_eq(mam_pool_destroy(s->pool), MAM_OK);
@@ -150,7 +150,7 @@ START_TEST(wait_does_not_cover_later_frees)
 	void *blocks[BLOCKS];
 
 	for (int round = 0; round < 3; round++) {
-		take_and_use(s, blocks, paths[_i].bytes);
+		alloc_and_use(s, blocks, paths[_i].bytes);
 		free_all(s, blocks);
 		ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
 	}

@@ -241,7 +241,7 @@ static void dispose_some(struct worker *worker, unsigned some)
 		dispose(worker, drop(worker, draw(worker) % worker->count));
 }
 
-static enum mam_status ask(struct worker *worker, struct block *block)
+static enum mam_status try_alloc(struct worker *worker, struct block *block)
 {
 	struct mam_pool *pool = worker->run->pool;
 
@@ -267,7 +267,7 @@ static void obtain(struct worker *worker)
 	if (!block)
 		ck_abort_msg("the test is out of host memory");
 	block->bytes = draw_size(worker);
-	status = ask(worker, block);
+	status = try_alloc(worker, block);
 	if (status != MAM_OK) {
 		if (status != MAM_ERROR_OUT_OF_MEMORY && status != MAM_ERROR_WOULD_WAIT)
 			blame(worker, "a request of %zu bytes returns %s", block->bytes,
@@ -481,8 +481,8 @@ static void make_streams(struct run *run)
 }
 
 /* No block is live: the statistics are correct, and everything is released. */
-static void settle(struct worker *worker, struct mam_source *source,
-		   const struct mill_result *result)
+static void check_end(struct worker *worker, struct mam_source *source,
+		      const struct mill_result *result)
 {
 	struct run *run = worker->run;
 	struct mam_stats stats = { .size = sizeof(stats) };
@@ -587,7 +587,7 @@ void mill_run(const struct cuda *cuda, const struct mill_setup *setup, struct mi
 		result->stats.size = sizeof(result->stats);
 		expect(&workers[0], mam_pool_stats(run->pool, &result->stats), "mam_pool_stats");
 		if (!run->failed)
-			settle(&workers[0], source, result);
+			check_end(&workers[0], source, result);
 		else
 			leave(run, workers, source);
 	}

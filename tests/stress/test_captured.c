@@ -87,7 +87,7 @@ static void use(void *block, struct CUstream_st *stream)
 	ck_assert_int_eq(cuda.fake_use((uintptr_t)block, 512, stream, &id, &due_ns), CUDA_SUCCESS);
 }
 
-static void *take(size_t bytes, struct CUstream_st *stream)
+static void *alloc(size_t bytes, struct CUstream_st *stream)
 {
 	void *block = NULL;
 
@@ -96,7 +96,7 @@ static void *take(size_t bytes, struct CUstream_st *stream)
 	return block;
 }
 
-static void give(void *block, struct CUstream_st *stream)
+static void dealloc(void *block, struct CUstream_st *stream)
 {
 	ck_assert_int_eq(mam_free_async(pool, block, stream), MAM_OK);
 }
@@ -109,11 +109,11 @@ START_TEST(growth_and_trim_invalidate_no_capture)
 	begin(row);
 	begin_capture(row);
 	for (unsigned i = 0; i < 4; i++)
-		blocks[i] = take((i + 2) * MIB, i % 2 ? captured : other);
+		blocks[i] = alloc((i + 2) * MIB, i % 2 ? captured : other);
 	ck_assert_int_eq(mam_malloc(pool, 9 * MIB, &plain), MAM_OK);
 	ck_assert_int_eq(mam_free(pool, plain), MAM_OK);
 	for (unsigned i = 0; i < 4; i++)
-		give(blocks[i], i % 2 ? captured : other);
+		dealloc(blocks[i], i % 2 ? captured : other);
 	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
 	ck_assert_int_eq(mam_stream_release(pool, other), MAM_OK);
 	end_capture();
@@ -170,21 +170,21 @@ START_TEST(memory_freed_in_capture_stays_in_it)
 
 	begin(row);
 	begin_capture(row);
-	inside = take(8 * MIB, captured);
-	give(inside, captured);
-	again = take(8 * MIB, captured);
+	inside = alloc(8 * MIB, captured);
+	dealloc(inside, captured);
+	again = alloc(8 * MIB, captured);
 	ck_assert_ptr_eq(again, inside);
-	give(again, captured);
+	dealloc(again, captured);
 	for (unsigned i = 0; i < 6; i++) {
 		if (i == 3)
 			end_capture();
-		outside[i] = take(8 * MIB, i % 2 ? other : NULL);
+		outside[i] = alloc(8 * MIB, i % 2 ? other : NULL);
 		ck_assert_msg(!overlap(outside[i], inside, 8 * MIB),
 			      "block %u is in memory that the graph may use", i);
 	}
 	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
 	for (unsigned i = 0; i < 6; i++)
-		give(outside[i], i % 2 ? other : NULL);
+		dealloc(outside[i], i % 2 ? other : NULL);
 	ck_assert_int_eq(mam_stream_release(pool, captured), MAM_OK);
 	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
 	ck_assert_int_eq(mam_malloc(pool, 50 * MIB, &outside[0]), MAM_OK);

@@ -79,8 +79,8 @@ static void allow(struct stage *stage, enum mam_status status, const char *call)
 	consistent(stage, call);
 }
 
-static void take(struct stage *stage, unsigned at, size_t bytes, struct CUstream_st *stream,
-		 bool ordered)
+static void alloc(struct stage *stage, unsigned at, size_t bytes, struct CUstream_st *stream,
+		  bool ordered)
 {
 	void *untouched = stage, *block = untouched;
 	enum mam_status status;
@@ -98,7 +98,7 @@ static void take(struct stage *stage, unsigned at, size_t bytes, struct CUstream
 	allow(stage, status, ordered ? "mam_malloc_async" : "mam_malloc");
 }
 
-static void give(struct stage *stage, unsigned at, struct CUstream_st *stream, bool ordered)
+static void dealloc(struct stage *stage, unsigned at, struct CUstream_st *stream, bool ordered)
 {
 	enum mam_status status;
 
@@ -132,59 +132,59 @@ static void trim(struct stage *stage, size_t keep)
 static void play_growth(struct stage *stage)
 {
 	for (unsigned i = 0; i < 5; i++) {
-		take(stage, i, (9 + i) * MIB, NULL, false);
+		alloc(stage, i, (9 + i) * MIB, NULL, false);
 		use(stage, i, MIB, stage->streams[i % 3]);
 	}
 	for (unsigned i = 0; i < 5; i++)
-		give(stage, i, NULL, false);
+		dealloc(stage, i, NULL, false);
 }
 
 /* Half is free, in blocks of which none is large enough. */
 static void play_fragments(struct stage *stage)
 {
 	for (unsigned i = 0; i < 16; i++) {
-		take(stage, i, 4 * MIB, NULL, false);
+		alloc(stage, i, 4 * MIB, NULL, false);
 		use(stage, i, 4 * MIB, stage->streams[0]);
 	}
 	for (unsigned i = 0; i < 16; i += 2)
-		give(stage, i, NULL, false);
-	take(stage, 16, 16 * MIB, NULL, false);
-	take(stage, 17, 10 * MIB, NULL, false);
-	give(stage, 16, NULL, false);
-	take(stage, 18, 3 * MIB, NULL, false);
-	take(stage, 19, 24 * MIB, NULL, false);
+		dealloc(stage, i, NULL, false);
+	alloc(stage, 16, 16 * MIB, NULL, false);
+	alloc(stage, 17, 10 * MIB, NULL, false);
+	dealloc(stage, 16, NULL, false);
+	alloc(stage, 18, 3 * MIB, NULL, false);
+	alloc(stage, 19, 24 * MIB, NULL, false);
 }
 
 /* The same in stream order: the free blocks are in use when they are needed. */
 static void play_busy_fragments(struct stage *stage)
 {
 	for (unsigned i = 0; i < 16; i++) {
-		take(stage, i, 4 * MIB, stage->streams[i % 3], true);
+		alloc(stage, i, 4 * MIB, stage->streams[i % 3], true);
 		use(stage, i, 4 * MIB, stage->streams[i % 3]);
 	}
 	for (unsigned i = 0; i < 16; i += 2)
-		give(stage, i, stage->streams[i % 3], true);
-	take(stage, 16, 16 * MIB, stage->streams[1], true);
+		dealloc(stage, i, stage->streams[i % 3], true);
+	alloc(stage, 16, 16 * MIB, stage->streams[1], true);
 	use(stage, 16, 16 * MIB, stage->streams[1]);
-	give(stage, 16, stage->streams[1], true);
-	take(stage, 17, 10 * MIB, stage->streams[2], true);
-	take(stage, 18, 10 * MIB, NULL, false);
+	dealloc(stage, 16, stage->streams[1], true);
+	alloc(stage, 17, 10 * MIB, stage->streams[2], true);
+	alloc(stage, 18, 10 * MIB, NULL, false);
 }
 
 static void play_trim(struct stage *stage)
 {
 	for (unsigned i = 0; i < 8; i++) {
-		take(stage, i, (i % 3 + 1) * 3 * MIB, stage->streams[i % 3], i % 2);
+		alloc(stage, i, (i % 3 + 1) * 3 * MIB, stage->streams[i % 3], i % 2);
 		use(stage, i, MIB, stage->streams[i % 3]);
 	}
 	for (unsigned i = 0; i < 8; i += 2)
-		give(stage, i, stage->streams[i % 3], i % 4 == 0);
+		dealloc(stage, i, stage->streams[i % 3], i % 4 == 0);
 	trim(stage, 8 * MIB);
 	trim(stage, 0);
 	for (unsigned i = 1; i < 8; i += 2)
-		give(stage, i, stage->streams[i % 3], true);
+		dealloc(stage, i, stage->streams[i % 3], true);
 	trim(stage, 0);
-	take(stage, 0, MIB, NULL, false);
+	alloc(stage, 0, MIB, NULL, false);
 }
 
 static void play_streams(struct stage *stage)
@@ -192,25 +192,25 @@ static void play_streams(struct stage *stage)
 	for (unsigned i = 0; i < 48; i++) {
 		struct CUstream_st *stream = stage->streams[i % 3];
 
-		take(stage, i, (i % 5 + 1) * 300 * KIB, stream, true);
+		alloc(stage, i, (i % 5 + 1) * 300 * KIB, stream, true);
 		use(stage, i, 300 * KIB, stream);
 		if (i % 3 != 2)
-			give(stage, i, stream, true);
+			dealloc(stage, i, stream, true);
 		if (i % 16 == 15)
 			allow(stage, mam_stream_release(stage->pool, stream), "mam_stream_release");
 	}
-	take(stage, 0, 12 * MIB, STREAM_PER_THREAD, true);
-	take(stage, 1, 12 * MIB, NULL, false);
+	alloc(stage, 0, 12 * MIB, STREAM_PER_THREAD, true);
+	alloc(stage, 1, 12 * MIB, NULL, false);
 }
 
 static void play_small(struct stage *stage)
 {
 	for (unsigned i = 0; i < 200; i++)
-		take(stage, i, i * 97 % 6000 + 1, NULL, false);
+		alloc(stage, i, i * 97 % 6000 + 1, NULL, false);
 	for (unsigned i = 0; i < 200; i++)
-		give(stage, i, stage->streams[0], i % 2);
+		dealloc(stage, i, stage->streams[0], i % 2);
 	for (unsigned i = 0; i < 100; i++)
-		take(stage, i, i * 61 % 6000 + 1, stage->streams[1], i % 2);
+		alloc(stage, i, i * 61 % 6000 + 1, stage->streams[1], i % 2);
 	trim(stage, 0);
 }
 
@@ -294,8 +294,8 @@ static void subtract_excused(const struct stage *stage, struct fake_held *held)
 		held->events = 0;
 }
 
-static void nothing_held(const struct stage *stage, const struct fake_held *before,
-			 const char *name)
+static void nothing_leaked(const struct stage *stage, const struct fake_held *before,
+			   const char *name)
 {
 	struct fake_held held;
 
@@ -344,7 +344,7 @@ static void end_well(struct stage *stage, const char *name)
 			      mam_status_name(status));
 		stage->live += status == MAM_OK;
 		stage->failures += status != MAM_OK;
-		give(stage, 0, NULL, false);
+		dealloc(stage, 0, NULL, false);
 		ck_assert_ptr_null(stage->blocks[0]);
 	}
 	ck_assert_int_eq(mam_pool_trim(stage->pool, 0, &released), MAM_OK);
@@ -380,7 +380,7 @@ static bool play(struct stage *stage, const struct program *program, unsigned lo
 	stage->cuda->fake_fail(0, 0);
 	if (status == MAM_OK)
 		end_well(stage, name);
-	nothing_held(stage, &before, name);
+	nothing_leaked(stage, &before, name);
 	return name[0] != '\0';
 }
 
@@ -468,7 +468,7 @@ START_TEST(destroy_survives_one_failed_call)
 		program->play(&stage);
 		for (unsigned at = 0; at < BLOCKS; at++)
 			if (stage.blocks[at])
-				give(&stage, at, stage.streams[0], at % 2);
+				dealloc(&stage, at, stage.streams[0], at % 2);
 		cuda.cuCtxSynchronize();
 		cuda.fake_fail(n, 1);
 		status = mam_pool_destroy(stage.pool);

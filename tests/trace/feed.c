@@ -5,22 +5,22 @@
 #include <check.h>
 #include <string.h>
 
-static enum mam_status give(void *user, void *buffer, size_t bytes, size_t *got)
+static enum mam_status read_text(void *user, void *buffer, size_t bytes, size_t *got)
 {
 	struct feed *feed = user;
-	size_t piece = feed->bytes - feed->given;
+	size_t piece = feed->bytes - feed->bytes_read;
 
 	feed->calls++;
-	if (feed->given >= feed->fails_at)
+	if (feed->bytes_read >= feed->fails_at)
 		return MAM_ERROR_IO;
 	if (piece > feed->piece)
 		piece = feed->piece;
 	if (piece > bytes)
 		piece = bytes;
-	if (piece > feed->fails_at - feed->given)
-		piece = feed->fails_at - feed->given;
-	memcpy(buffer, feed->text + feed->given, piece);
-	feed->given += piece;
+	if (piece > feed->fails_at - feed->bytes_read)
+		piece = feed->fails_at - feed->bytes_read;
+	memcpy(buffer, feed->text + feed->bytes_read, piece);
+	feed->bytes_read += piece;
 	*got = piece;
 	return MAM_OK;
 }
@@ -30,7 +30,7 @@ struct mam_trace_reader *feed_open(struct feed *feed, const char *text, size_t p
 	struct mam_trace_reader *reader = NULL;
 
 	*feed = (struct feed){ text, strlen(text), piece, SIZE_MAX, 0, 0 };
-	ck_assert_int_eq(mam_trace_reader_create(give, feed, &reader), MAM_OK);
+	ck_assert_int_eq(mam_trace_reader_create(read_text, feed, &reader), MAM_OK);
 	return reader;
 }
 

@@ -10,7 +10,7 @@ struct feed {
 	size_t bytes;
 	size_t piece;    /* maximum of bytes per read */
 	size_t fails_at; /* reading fails after this many bytes; SIZE_MAX: never */
-	size_t given;
+	size_t bytes_read;
 	unsigned int calls; /* count */
 };
 
