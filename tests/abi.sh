@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# abi.sh - what libmam.so shows to programs: the symbols stored in tests/abi.symbols, no more and
-# no fewer, and those are exactly the functions that the public headers mark MAM_API; and
-# libmam-opencl.so those of opencl.h.
-# A symbol that leaves the stored list breaks programs: then the library's number must change.
+# abi.sh - the symbols that libmam.so exports: those stored in tests/abi.symbols, no more and no
+# fewer, which are exactly the functions that the public headers mark MAM_API. libmam-opencl.so
+# exports those of opencl.h. Removing a symbol from the stored list breaks programs: then the
+# library's version number must change.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 library=$MAM_BUILDDIR/.libs/libmam.so.0
 stored=$MAM_SRCDIR/tests/abi.symbols
 
-same_list() # NAME WANTED GOT - two sorted files hold the same lines
+same_list() # NAME WANTED GOT - two sorted files have the same lines
 {
 	LC_ALL=C comm -23 "$2" "$3" > "$scratch/gone"
 	LC_ALL=C comm -13 "$2" "$3" > "$scratch/new"
@@ -40,37 +40,41 @@ declared "$@" > "$scratch/declared"
 grep -v '^#' "$stored" | LC_ALL=C sort > "$scratch/stored"
 
 if [ "$(wc -l < "$scratch/stored")" -gt 10 ]; then
-	same_list "the headers declare what tests/abi.symbols lists" "$scratch/stored" "$scratch/declared"
+	same_list "headers declare the symbols in tests/abi.symbols" "$scratch/stored" \
+		"$scratch/declared"
 else
-	not_ok "the headers declare what tests/abi.symbols lists" "$stored is empty"
+	not_ok "headers declare the symbols in tests/abi.symbols" "$stored is empty"
 fi
 
 in_map "$MAM_SRCDIR/src/libmam.map" > "$scratch/map"
-same_list "src/libmam.map lists the same" "$scratch/stored" "$scratch/map"
+same_list "src/libmam.map lists the same symbols" "$scratch/stored" "$scratch/map"
 
 declared "$MAM_SRCDIR/include/mam/opencl.h" > "$scratch/declared_opencl"
 in_map "$MAM_SRCDIR/src/libmam-opencl.map" > "$scratch/map_opencl"
-same_list "src/libmam-opencl.map lists what opencl.h declares" "$scratch/declared_opencl" "$scratch/map_opencl"
+same_list "src/libmam-opencl.map lists the symbols of opencl.h" "$scratch/declared_opencl" \
+	"$scratch/map_opencl"
 opencl=$MAM_BUILDDIR/.libs/libmam-opencl.so.0
 if [ "${HAVE_OPENCL:-no}" != yes ]; then
 	no_opencl
 elif [ ! -e "$opencl" ] || ! command -v nm > /dev/null; then
-	skip "libmam-opencl.so.0 exports the same" "there is no shared library in this build, or no nm here"
+	skip "libmam-opencl.so.0 exports the same symbols" \
+		"this build has no shared library, or nm is missing"
 else
 	nm -D --defined-only "$opencl" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | LC_ALL=C sort > "$scratch/exported_opencl"
-	same_list "libmam-opencl.so.0 exports the same" "$scratch/map_opencl" "$scratch/exported_opencl"
+	same_list "libmam-opencl.so.0 exports the same symbols" "$scratch/map_opencl" \
+		"$scratch/exported_opencl"
 fi
 
 if [ ! -e "$library" ]; then
-	skip "libmam.so.0 exports the same" "there is no shared library in this build"
+	skip "libmam.so.0 exports the same symbols" "this build has no shared library"
 elif ! command -v nm > /dev/null; then
-	skip "libmam.so.0 exports the same" "there is no nm here"
+	skip "libmam.so.0 exports the same symbols" "nm is not installed"
 else
 	nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' |
 		LC_ALL=C sort > "$scratch/exported"
-	same_list "libmam.so.0 exports the same" "$scratch/stored" "$scratch/exported"
+	same_list "libmam.so.0 exports the same symbols" "$scratch/stored" "$scratch/exported"
 	nm -D --defined-only --with-symbol-versions "$library" | awk '$2 != "A" && $3 !~ /@@MAM_0$/ { print $3 }' \
 		> "$scratch/unversioned"
-	same "every symbol carries the version MAM_0" "" "$(tr '\n' ' ' < "$scratch/unversioned")"
+	same "every symbol has version MAM_0" "" "$(tr '\n' ' ' < "$scratch/unversioned")"
 fi
 finish

@@ -3,10 +3,10 @@
 #
 # docs.sh - the documentation has no dead links, formats and builds.
 #
-# 1. Every relative link and picture of a Markdown page names a file that exists.
+# 1. Every relative link and picture of a Markdown page names an existing file.
 # 2. Every page of docs/ is in the table of contents, and in the distribution.
 # 3. Manual pages format at 80 columns without warnings.
-# 4. docs/build builds everything without warnings, where its tools are installed.
+# 4. docs/build builds everything without warnings, if its tools are installed.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -30,32 +30,33 @@ same "links of $(echo $pages | wc -w) pages" "" "$(dead_links . $pages)"
 mkdir "$scratch/planted"
 echo '[a](b.md) [c](https://example.org/) ![d](d.svg)' > "$scratch/planted/a.md"
 : > "$scratch/planted/d.svg"
-same "a dead link is found" "a.md: b.md" "$(dead_links "$scratch/planted" a.md)"
+same "dead link is detected" "a.md: b.md" "$(dead_links "$scratch/planted" a.md)"
 
 for page in docs/*.md; do
 	name=$(basename "$page" .md)
 	[ "$name" = index ] && continue
 	try "docs/index.md lists $name" grep -qx "$name" docs/index.md
-	try "the distribution has $page" grep -q "$page" Makefile.am
+	try "distribution contains $page" grep -q "$page" Makefile.am
 done
 
 if command -v groff > /dev/null; then
 	for page in tools/*.[1-8]; do
-		same "$page formats at 80 columns" "" "$(groff -man -ww -rLL=80n -Tutf8 "$page" 2>&1 > /dev/null | head -n 3)"
+		same "$page formats at 80 columns" "" \
+			"$(groff -man -ww -rLL=80n -Tutf8 "$page" 2>&1 > /dev/null | head -n 3)"
 	done
 else
-	skip "manual pages format" "there is no groff"
+	skip "manual pages format" "groff is not installed"
 fi
 
 docs/build "$scratch/out" 0.0 > "$scratch/docs.log" 2>&1
 status=$?
 if [ "$status" -eq 77 ]; then
-	skip "the documentation builds" "$(tail -n 1 "$scratch/docs.log")"
+	skip "documentation builds" "$(tail -n 1 "$scratch/docs.log")"
 else
-	same "the documentation builds without warnings" "0 " "$status $(lib_tail "$scratch/docs.log")"
-	try "its first page" test -s "$scratch/out/html/docs/index.html"
+	same "documentation builds without warnings" "0 " "$status $(lib_tail "$scratch/docs.log")"
+	try "documentation has a first page" test -s "$scratch/out/html/docs/index.html"
 	for call in mam_malloc mam_pool_create mam_heap_create mam_kmalloc mam_malloc_async; do
-		try "the API page documents $call" grep -q "$call" "$scratch/out/html/docs/api.html"
+		try "API page documents $call" grep -q "$call" "$scratch/out/html/docs/api.html"
 	done
 fi
 finish

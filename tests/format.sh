@@ -3,8 +3,8 @@
 #
 # format.sh - clang-format changes no C, CUDA or OpenCL source.
 #
-# Versions of clang-format differ, so only version 14 decides. Sources that are test data, and the
-# replacements of CUDA's headers, are as they are on purpose.
+# Versions of clang-format differ, so only version 14 counts. Test data and the replacements of
+# CUDA's headers are exempt.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -17,7 +17,7 @@ done
 [ -n "$format" ] || skip_all "formatting" "clang-format 14 is not installed (package clang-format)"
 cd "$MAM_SRCDIR" || exit 1
 
-unformatted() # FILE... - those that clang-format would change
+unformatted() # FILE... - the files that clang-format would change
 {
 	"$format" --style=file --dry-run "$@" 2>&1 |
 		sed -n 's/:[0-9]*:[0-9]*: warning: code should be clang-formatted .*//p' | uniq
@@ -29,10 +29,12 @@ for part in examples include src tests tools; do
 		! -path 'tests/tools/coalesce/corpus*' ! -path 'tests/tools/coalesce/front_cases/*' \
 		! -name 'listing1*' | LC_ALL=C sort > "$scratch/files"
 	# shellcheck disable=SC2046 # names of files are words
-	same "$part: $(wc -l < "$scratch/files") files are formatted" "" "$(unformatted $(cat "$scratch/files") | tr '\n' ' ')"
+	same "$part: $(wc -l < "$scratch/files") files are formatted" "" \
+		"$(unformatted $(cat "$scratch/files") | tr '\n' ' ')"
 done
 
 cp .clang-format "$scratch"
 printf 'int main(void)\n{\n    return 0;\n}\n' > "$scratch/planted.c"
-same "a file with other indentation is found" "$scratch/planted.c" "$(unformatted "$scratch/planted.c")"
+same "file with wrong indentation is detected" "$scratch/planted.c" \
+	"$(unformatted "$scratch/planted.c")"
 finish

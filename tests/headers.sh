@@ -19,20 +19,20 @@ echo 'int x;' > "$scratch/probe.c"
 has_cxx=yes
 $CC -x c++ -std=c++17 -fsyntax-only "$scratch/probe.c" > /dev/null 2>&1 || has_cxx=no
 
-# The test itself: a header that leans on another must fail, one that stands alone must not.
+# Test of this test: a header that depends on another must fail, and a self-contained one must not.
 mkdir -p "$scratch/include/planted"
 echo 'static inline size_t planted(void) { return 0; }' > "$scratch/include/planted/leans.h"
 printf '#ifndef P\n#define P\n#include <stddef.h>\nsize_t planted(void);\n#endif\n' > "$scratch/include/planted/stands.h"
 if alone planted/leans.h c c11 > /dev/null 2>&1 || ! alone planted/stands.h c c11; then
-	not_ok "a header that leans on another is told from one that does not" "$CC did not tell them apart"
+	not_ok "header that is not self-contained is detected" "$CC does not distinguish them"
 else
-	ok "a header that leans on another is told from one that does not"
+	ok "header that is not self-contained is detected"
 fi
 
 for path in "$MAM_SRCDIR"/include/mam/*.h; do
 	header=mam/${path##*/}
 	if [ "$header" = mam/cuda.h ] && [ "$HAVE_CUDA" != yes ]; then
-		skip "$header" "it needs the headers of the CUDA toolkit"
+		skip "$header" "the CUDA toolkit's headers are missing"
 		continue
 	fi
 	if [ "$header" = mam/opencl.h ] && [ "${HAVE_OPENCL:-no}" != yes ]; then
@@ -43,7 +43,7 @@ for path in "$MAM_SRCDIR"/include/mam/*.h; do
 	if [ "$has_cxx" = yes ]; then
 		try "$header as C++17" alone "$header" c++ c++17
 	else
-		skip "$header as C++17" "$CC has no C++ here"
+		skip "$header as C++17" "$CC does not compile C++"
 	fi
 done
 finish

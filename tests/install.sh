@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# install.sh - what `make install` puts down works where it is, works after the tree was moved,
-# and goes away again.
+# install.sh - the files that `make install` installs work in place, work after the tree is moved,
+# and are removed by `make uninstall`.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -31,7 +31,7 @@ int main(void)
 EOF
 
 # shellcheck disable=SC2046,SC2086,SC2317 # words on purpose; called through try
-build_and_run() # TREE - a program against an installed tree, by pkg-config
+build_and_run() # TREE - a program against an installed tree, with pkg-config
 {
 	pkgconfig=$(dirname "$(find "$1" -name mam.pc)")
 	library=$(dirname "$(find "$1" -name 'libmam.so' -o -name 'libmam.a' | head -n 1)")
@@ -42,9 +42,9 @@ build_and_run() # TREE - a program against an installed tree, by pkg-config
 }
 
 try "make install into DESTDIR" "${MAKE:-make}" -C "$MAM_BUILDDIR" install DESTDIR="$stage"
-[ -d "$stage$prefix" ] || { not_ok "the tree is under its prefix" "nothing in $prefix"; finish; }
+[ -d "$stage$prefix" ] || { not_ok "tree is under its prefix" "nothing in $prefix"; finish; }
 
-# One that says of itself that it is not, is between parts of mam only.
+# A header that says "not installed" is only for mam itself.
 (cd "$MAM_SRCDIR/include" && grep -L 'not installed\.$' mam/*.h mam/*.cuh | LC_ALL=C sort) > "$scratch/wanted"
 if [ "${HAVE_OPENCL:-no}" = yes ]; then
 	echo mam/mam.cl >> "$scratch/wanted"
@@ -55,15 +55,15 @@ fi
 LC_ALL=C sort -o "$scratch/wanted" "$scratch/wanted"
 (cd "$stage$prefix/include" && find mam '(' -name device -o -name heap -o -name coalesce -o -name ds ')' -prune -o -type f -print | LC_ALL=C sort) > "$scratch/got"
 try "every public header is installed" cmp "$scratch/wanted" "$scratch/got"
-# Those for kernels find each other where they lie, without help from -I.
+# Kernel headers find each other in their folder, without -I.
 find "$stage$prefix/include/mam" -mindepth 2 -name '*.h' | while read -r path; do
 	sed -n 's/^#include "\(.*\)"$/\1/p' "$path" | while read -r header; do
 		[ -e "$(dirname "$path")/$header" ] || echo "$header"
 	done
 done > "$scratch/missing"
-same "what headers for kernels include lies beside them" "" "$(tr '\n' ' ' < "$scratch/missing")"
+same "headers included by kernel headers are in their folder" "" "$(tr '\n' ' ' < "$scratch/missing")"
 
-# A program with kernels in two files, as C++, by itself and for the device linker.
+# A program with kernels in two files, as C++, alone and with the device linker.
 cat > "$scratch/kernels.cu" << 'EOF'
 #include <mam/heap.cuh>
 
@@ -111,29 +111,30 @@ __global__ void give(struct mam_kheap *heap, int **kept)
 EOF
 
 # shellcheck disable=SC2317 # called through try
-kernels_build() # TREE - without a word from the compiler
+kernels_build() # TREE - without a compiler message
 {
 	library=$(dirname "$(find "$1" -name 'libmam.so' -o -name 'libmam.a' | head -n 1)")
 	"$NVCC" -arch=sm_90 -rdc=true -Xcompiler -Wall,-Wextra,-Wshadow -I "$1/include" \
 		"$scratch/kernels.cu" "$scratch/more.cu" -L "$library" -lmam -o "$scratch/kernels" \
 		> "$scratch/said" 2>&1 || { cat "$scratch/said"; return 1; }
-	# What each file has alone, as most programs build it.
+	# Each file alone, as most programs build it.
 	"$NVCC" -arch=sm_90 -Xcompiler -Wall,-Wextra -I "$1/include" -c "$scratch/more.cu" \
 		-o "$scratch/more.o" >> "$scratch/said" 2>&1 || { cat "$scratch/said"; return 1; }
 	[ ! -s "$scratch/said" ] || { cat "$scratch/said"; return 1; }
 }
 
-try "a program builds against it and runs" build_and_run "$stage$prefix"
-# What was just shown must not lean on the first place.
+try "program builds against installed tree and runs" build_and_run "$stage$prefix"
+# The next tests must not depend on the first location.
 cp -R "$stage$prefix" "$moved"
 mv "$stage$prefix" "$stage$prefix.away"
-try "a program builds against the moved tree and runs" build_and_run "$moved"
+try "program builds against moved tree and runs" build_and_run "$moved"
 if [ "$HAVE_CUDA" = yes ] && [ -n "$NVCC" ]; then
-	try "a program with kernels builds against it" kernels_build "$moved"
+	try "program with kernels builds against moved tree" kernels_build "$moved"
 else
-	skip "a program with kernels builds against it" "mam was built without the CUDA toolkit"
+	skip "program with kernels builds against moved tree" \
+		"mam was built without the CUDA toolkit"
 fi
-same "mam --version after the move" "$(cat "$scratch/use.out")" \
+same "mam --version works after the move" "$(cat "$scratch/use.out")" \
 	"$("$moved/bin/mam" --version 2> /dev/null | sed -n 's/^mam //p')"
 if [ -n "$(find "$moved" -name libmam-preload.so)" ]; then
 	# shellcheck disable=SC2016 # the program expands it
@@ -160,14 +161,14 @@ mv "$stage$prefix.away" "$stage$prefix"
 
 if [ -n "$(find "$moved" -name libmam.a)" ]; then
 	# shellcheck disable=SC2086 # CFLAGS are words
-	try "a program links to libmam.a alone" $CC ${CFLAGS:-} -I "$moved/include" "$scratch/use.c" \
+	try "program links to libmam.a alone" $CC ${CFLAGS:-} -I "$moved/include" "$scratch/use.c" \
 		-o "$scratch/use-static" "$(find "$moved" -name libmam.a)" -lpthread -ldl
-	try "and runs" "$scratch/use-static"
+	try "program linked to libmam.a runs" "$scratch/use-static"
 else
-	skip "a program links to libmam.a alone" "it was not built"
+	skip "program links to libmam.a alone" "it was not built"
 fi
 
-# OpenCL: by its own package, one -I for kernels, and by the text that is built in.
+# OpenCL: with its own package and one -I for kernels, and with the built-in text.
 # shellcheck disable=SC2046,SC2086,SC2317 # words on purpose; called through try
 opencl_build() # TREE
 {
@@ -182,14 +183,14 @@ opencl_run() # TREE HOW...
 	shift
 	POCL_CACHE_DIR=$scratch/cache LD_LIBRARY_PATH=$library "$scratch/use-opencl" "$@" > "$scratch/use-opencl.out" 2>&1
 	case $? in
-	0) ok "a program with kernels of mam-opencl runs: $1" ;;
+	0) ok "program with kernels of mam-opencl runs: $1" ;;
 	77) no_opencl_device ;;
-	*) not_ok "a program with kernels of mam-opencl runs: $1" "$(lib_tail "$scratch/use-opencl.out")" ;;
+	*) not_ok "program with kernels of mam-opencl runs: $1" "$(lib_tail "$scratch/use-opencl.out")" ;;
 	esac
 }
 
 if [ "${HAVE_OPENCL:-no}" = yes ]; then
-	try "a program is built with mam-opencl by pkg-config, after the move" opencl_build "$moved"
+	try "program builds with mam-opencl and pkg-config after the move" opencl_build "$moved"
 	opencl_run "$moved" include "$moved/include"
 	opencl_run "$moved" text
 else
@@ -197,5 +198,5 @@ else
 fi
 
 try "make uninstall" "${MAKE:-make}" -C "$MAM_BUILDDIR" uninstall DESTDIR="$stage"
-same "nothing is left" "" "$(find "$stage" ! -type d | tr '\n' ' ')"
+same "uninstall leaves no file" "" "$(find "$stage" ! -type d | tr '\n' ' ')"
 finish

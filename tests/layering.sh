@@ -1,25 +1,29 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# layering.sh - who may include whom.
+# layering.sh - which files may include which headers.
 #
-# 1. The order of the layers is the order of Makefile.am's include lines; nothing else states it.
-# 2. A file of src/X includes from its own folder, from folders earlier in that order, and <mam/...>.
-# 3. interpose, tools, examples and tests/clients are users like any other: they see <mam/...> and their own folder;
-#    clients also see tests/fake, where CUDA's prototypes stand for machines without a toolkit.
-# 4. Inside interpose and heap the same holds for their folders: their order is that of the include lines of the
-#    Makefile.inc there, and files of interpose itself, which put the parts together, are above them all.
-# 5. Headers of the CUDA toolkit appear only where a toolkit is known to be there, and those of NVTX in the one file
-#    that is built without them too.
-# 6. Device code is headers: those of src/device, src/heap, src/coalesce, src/kma and src/ds may be included by the public
-#    .cuh that is installed with them, and by what measures them, tools/bench; which may measure examples, too.
+# 1. The order of the layers is the order of Makefile.am's include lines; it is stated only there.
+# 2. A file of src/X includes headers of its own folder, of folders earlier in that order, and
+#    <mam/...>.
+# 3. interpose, tools, examples and tests/clients are users like any other: they include <mam/...>
+#    and headers of their own folder. Clients also include tests/fake, whose prototypes replace
+#    those of CUDA on machines without a toolkit.
+# 4. The same holds between the folders inside interpose and heap: their order is that of the
+#    include lines of the Makefile.inc there. Files directly in interpose, which connect the
+#    folders, are above all of them.
+# 5. Headers of the CUDA toolkit appear only in files that are built with a toolkit, and those of
+#    NVTX in the one file that is also built without it.
+# 6. Device code is in headers: those of src/device, src/heap, src/coalesce, src/kma and src/ds may
+#    be included by the public .cuh that is installed with them, and by tools/bench, which measures
+#    them. tools/bench may include examples, too.
 # 7. No folder has more than 40 files of its own.
 #
-# Each rule is then broken on purpose in a copy of the tree, where it must be reported.
+# Then each rule is broken on purpose in a copy of the tree, where the violation must be reported.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
-# Prints "FILE:LINE: why" for each include that breaks a rule.
+# Prints "FILE:LINE: reason" for each include that breaks a rule.
 violations() # ROOT
 {
 	order=$(sed -n 's|^include src/\([a-z]*\)/Makefile\.inc.*|\1|p' "$1/Makefile.am" | tr '\n' ' ')
@@ -38,7 +42,7 @@ violations() # ROOT
 		for (i = 1; i <= parts; i++)
 			inner_rank[layer[i]] = i
 	}
-	# "interpose/watch" of a path in it; "" of a path in interpose itself.
+	# "interpose/watch" for a path in it; "" for a path in interpose itself.
 	function inner_folder(path, name)
 	{
 		sub(/^src\//, "", path)
@@ -78,7 +82,7 @@ violations() # ROOT
 		if (top == "tests" && name ~ /^(\.\.\/)?fake\//)
 			next
 		if (name ~ /(^|\/)\.\.(\/|$)/) {
-			report("\"" name "\" climbs out of its folder by ..")
+			report("\"" name "\" leaves its folder by ..")
 			next
 		}
 		if (is_cuda(name)) {
@@ -96,7 +100,7 @@ violations() # ROOT
 			report("src/" home " has no include line in Makefile.am")
 			next
 		}
-		if (top == "tools" && home == "coalesce" && folder == "coalesce") # its own; it is compiled without -I src
+		if (top == "tools" && home == "coalesce" && folder == "coalesce") # compiled without -I src
 			next
 		if (folder in rank) {
 			if (top == "src" && home == folder) {
@@ -105,13 +109,13 @@ violations() # ROOT
 				if (!rank_inside(FILENAME) || !rank_inside(name))
 					report("\"" name "\": a folder has no include line in src/" home "/Makefile.inc")
 				else if (rank_inside(name) > rank_inside(FILENAME))
-					report("\"" name "\" points up, from " inner_folder(FILENAME) " to " inner_folder(name))
+					report("\"" name "\" is in a higher layer, from " inner_folder(FILENAME) " to " inner_folder(name))
 				next
 			}
 			if (top != "src" || home == "interpose")
-				report("\"" name "\" is inside libmam; here only <mam/...> may be included")
+				report("\"" name "\" is internal to libmam; only <mam/...> may be included here")
 			else if (folder == "interpose" || rank[folder] > rank[home])
-				report("\"" name "\" points up, from " home " to " folder)
+				report("\"" name "\" is in a higher layer, from " home " to " folder)
 			next
 		}
 		if (top == "tools" && folder ~ /^(kit|read|write|replay|map|compare|run|info|bench|coalesce)$/)
@@ -140,7 +144,7 @@ must_report() # NAME FILE LINE - append LINE to FILE in a copy of the tree; it m
 	fi
 }
 
-may_stay() # NAME FILE LINE - the same, and it must not be
+may_stay() # NAME FILE LINE - the same, and it must not be reported
 {
 	echo "$3" >> "$scratch/copy/$2"
 	if violations "$scratch/copy" | grep "^$2:" > "$scratch/why"; then
@@ -152,9 +156,9 @@ may_stay() # NAME FILE LINE - the same, and it must not be
 
 violations "$MAM_SRCDIR" > "$scratch/why"
 if [ ! -s "$scratch/why" ] && [ "$(wc -l < "$scratch/files")" -gt 10 ]; then
-	ok "$(wc -l < "$scratch/files") files include downwards"
+	ok "$(wc -l < "$scratch/files") files include only lower layers"
 else
-	not_ok "includes point downwards" "$(lib_tail "$scratch/why")"
+	not_ok "files include only lower layers" "$(lib_tail "$scratch/why")"
 fi
 cat "$scratch/why"
 
@@ -164,7 +168,7 @@ crowded() # < PATHS
 	awk '{ sub(/\/[^\/]*$/, ""); count[$0]++ } END { for (i in count) if (count[i] > 40) print count[i], i }'
 }
 
-sources() # files of the tree, without those of builds
+sources() # files of the tree, without build outputs
 {
 	(cd "$MAM_SRCDIR" && find docs examples include m4 src tests tools -type f ! -name '.*' ! -name '*.o' ! -name '*.pyc' \
 		! -path '*/.libs/*' ! -path '*/.deps/*')
@@ -174,42 +178,63 @@ if [ "$MAM_SRCDIR" -ef "$MAM_BUILDDIR" ]; then
 	skip "no folder has more than 40 files" "the build is in the source tree"
 else
 	same "no folder has more than 40 files" "" "$(sources | crowded)"
-	same "a folder with 41 files is seen" "41 src/planted" "$({ sources; seq -f 'src/planted/%g.c' 41; } | crowded)"
+	same "folder with 41 files is detected" "41 src/planted" \
+		"$({ sources; seq -f 'src/planted/%g.c' 41; } | crowded)"
 fi
 
-must_report "an include that points up is seen" src/base/planted.c '#include "pool/pool.h"'
-may_stay "an include that points down may stay" src/pool/planted.c '#include "base/lock.h"'
-may_stay "an include of a public header may stay" src/pool/planted.c '#include <mam/mam.h>'
-must_report "an include that points up in angle brackets is seen" src/source/planted.c '# include <api/registry.h>'
-must_report "an include by .. is seen" src/pool/planted.c '#include "../base/lock.h"'
-must_report "an include of interpose is seen" src/api/planted.h '#include "interpose/routes/table.h"'
-must_report "interpose looking inside libmam is seen" src/interpose/watch/planted.c '#include "base/log.h"'
-may_stay "a folder of interpose may use its own headers" src/interpose/watch/other.c '#include "interpose/watch/watch.h"'
-may_stay "and those of folders below it" src/interpose/watch/other.c '#include "interpose/routes/table.h"'
-may_stay "what puts the parts together may use all" src/interpose/parts.c '#include "interpose/report/report.h"'
-must_report "an include that points up inside interpose is seen" src/interpose/watch/planted.c '#include "interpose/memory/pools.h"'
-must_report "an include of what puts the parts together is seen" src/interpose/report/planted.c '#include "interpose/parts.h"'
-must_report "an include that points up inside the heap is seen" src/heap/pages/planted.h '#include "heap/slab/slab.h"'
-may_stay "an include that points down inside the heap may stay" src/heap/host/planted.c '#include "heap/pages/layout.h"'
-must_report "an include of the heap from below it is seen" src/device/planted.h '#include "heap/pages/layout.h"'
-must_report "an unknown folder inside the heap is seen" src/heap/nowhere/planted.h '#include "heap/pages/layout.h"'
-must_report "an unknown folder inside interpose is seen" src/interpose/watch/planted.c '#include "interpose/nowhere/x.h"'
-must_report "a file in an unknown folder inside interpose is seen" src/interpose/nowhere/planted.c \
+must_report "include of a higher layer is detected" src/base/planted.c '#include "pool/pool.h"'
+may_stay "include of a lower layer is permitted" src/pool/planted.c '#include "base/lock.h"'
+may_stay "include of a public header is permitted" src/pool/planted.c '#include <mam/mam.h>'
+must_report "include of a higher layer in angle brackets is detected" src/source/planted.c \
+	'# include <api/registry.h>'
+must_report "include by .. is detected" src/pool/planted.c '#include "../base/lock.h"'
+must_report "include of interpose is detected" src/api/planted.h \
 	'#include "interpose/routes/table.h"'
-must_report "a tool looking inside libmam is seen" tools/planted.c '#include "pool/pool.h"'
-must_report "a folder that tools do not have is seen" tools/planted.c '#include "nowhere/x.h"'
-may_stay "a tool may use what is in another folder of tools" tools/other.c '#include "kit/args.h"'
-must_report "a client looking inside libmam is seen" tests/clients/planted.c '#include "api/registry.h"'
-must_report "an example looking inside libmam is seen" examples/planted.cl '#include "ds/tree.h"'
-may_stay "an example may use its own headers" examples/other.cu '#include "edges.h"'
-may_stay "and public ones" examples/other.cu '#include <mam/ds.cuh>'
-must_report "a CUDA header in an example's header is seen" examples/planted.h '#include <cuda_runtime.h>'
-must_report "a CUDA header in the pool is seen" src/pool/planted.c '#include <cuda_runtime_api.h>'
-must_report "a CUDA header in mam.h is seen" include/mam/mam.h '#include <cuda.h>'
-may_stay "a CUDA header in what stands for one may stay" tools/coalesce/headers/planted.h '#include <cuda_runtime.h>'
-may_stay "a CUDA header in mam/cuda.h may stay" include/mam/cuda.h '#include <cuda_runtime_api.h>'
-must_report "a public header for hosts looking into the heap is seen" include/mam/heap.h '#include "heap/pages/layout.h"'
-may_stay "one for kernels may" include/mam/heap.cuh '#include "heap/pages/layout.h"'
-must_report "one for kernels looking into anything else is seen" include/mam/heap.cuh '#include "pool/pool.h"'
-must_report "an unknown folder is seen" src/pool/planted.c '#include "nowhere/x.h"'
+must_report "interpose including an internal header is detected" src/interpose/watch/planted.c \
+	'#include "base/log.h"'
+may_stay "folder of interpose may include its own headers" src/interpose/watch/other.c \
+	'#include "interpose/watch/watch.h"'
+may_stay "folder of interpose may include lower folders" src/interpose/watch/other.c \
+	'#include "interpose/routes/table.h"'
+may_stay "top-level file of interpose may include all folders" src/interpose/parts.c \
+	'#include "interpose/report/report.h"'
+must_report "include of a higher folder in interpose is detected" src/interpose/watch/planted.c \
+	'#include "interpose/memory/pools.h"'
+must_report "include of a top-level header of interpose is detected" \
+	src/interpose/report/planted.c '#include "interpose/parts.h"'
+must_report "include of a higher folder in the heap is detected" src/heap/pages/planted.h \
+	'#include "heap/slab/slab.h"'
+may_stay "include of a lower folder in the heap is permitted" src/heap/host/planted.c \
+	'#include "heap/pages/layout.h"'
+must_report "include of the heap from a lower layer is detected" src/device/planted.h \
+	'#include "heap/pages/layout.h"'
+must_report "unknown folder in the heap is detected" src/heap/nowhere/planted.h \
+	'#include "heap/pages/layout.h"'
+must_report "unknown folder in interpose is detected" src/interpose/watch/planted.c \
+	'#include "interpose/nowhere/x.h"'
+must_report "file in an unknown folder of interpose is detected" src/interpose/nowhere/planted.c \
+	'#include "interpose/routes/table.h"'
+must_report "tool including an internal header is detected" tools/planted.c '#include "pool/pool.h"'
+must_report "unknown folder of tools is detected" tools/planted.c '#include "nowhere/x.h"'
+may_stay "tool may include headers of other tool folders" tools/other.c '#include "kit/args.h"'
+must_report "client including an internal header is detected" tests/clients/planted.c \
+	'#include "api/registry.h"'
+must_report "example including an internal header is detected" examples/planted.cl \
+	'#include "ds/tree.h"'
+may_stay "example may include its own headers" examples/other.cu '#include "edges.h"'
+may_stay "example may include public headers" examples/other.cu '#include <mam/ds.cuh>'
+must_report "CUDA header in an example's header is detected" examples/planted.h \
+	'#include <cuda_runtime.h>'
+must_report "CUDA header in the pool is detected" src/pool/planted.c '#include <cuda_runtime_api.h>'
+must_report "CUDA header in mam.h is detected" include/mam/mam.h '#include <cuda.h>'
+may_stay "CUDA header in a replacement of one is permitted" tools/coalesce/headers/planted.h \
+	'#include <cuda_runtime.h>'
+may_stay "CUDA header in mam/cuda.h is permitted" include/mam/cuda.h '#include <cuda_runtime_api.h>'
+must_report "public host header including the heap is detected" include/mam/heap.h \
+	'#include "heap/pages/layout.h"'
+may_stay "public kernel header may include the heap" include/mam/heap.cuh \
+	'#include "heap/pages/layout.h"'
+must_report "public kernel header including another layer is detected" include/mam/heap.cuh \
+	'#include "pool/pool.h"'
+must_report "unknown folder is detected" src/pool/planted.c '#include "nowhere/x.h"'
 finish

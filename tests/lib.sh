@@ -1,17 +1,17 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# lib.sh - what shell tests share. A test starts with
+# lib.sh - functions for shell tests. A test starts with
 #
 #	#!/bin/sh
 #	# SPDX-License-Identifier: Apache-2.0
 #	. "${MAM_SRCDIR:-.}/tests/lib.sh"
 #
-# then for each single test calls one of ok, not_ok, skip (or the shorthands below them),
-# and ends with finish. Each prints one line, and tools/check counts those lines.
-# A script that stops before finish fails, whatever it printed.
+# then calls ok, not_ok, skip or one of the shorthands below for each single test, and ends with
+# finish. Each call prints one line, and tools/check counts those lines. A script that stops before
+# finish fails, whatever it printed.
 #
-# Set here:  scratch  an empty folder of this run's own, removed at the end
+# Variable:  scratch  an empty folder for this run, removed at its end
 
 : "${MAM_SRCDIR:=$(pwd)}"
 : "${MAM_BUILDDIR:=$(pwd)}"
@@ -58,15 +58,17 @@ skip() # NAME WHY
 	echo "skip - $1: $2"
 }
 
-explained_in() # PAGE - each option that --help has left in $scratch/out stands in it
+explained_in() # PAGE - the manual page explains each option of the --help output in $scratch/out
 {
 	for explained_option in $(sed -n 's/^ *\(-., *\)\{0,1\}--\([a-z]*\).*/\2/p' "$scratch/out"); do
-		[ "$explained_option" = help ] || try "the manual explains --$explained_option" \
+		[ "$explained_option" = help ] || try "manual page explains --$explained_option" \
 			grep -qE "^\.(B|BI|BR).*\\\\-\\\\-$explained_option( |\"|\$)" "$1"
 	done
 }
 
-refused_by() # COMMAND NAME STATUS TEXT ARGUMENT... - one sentence with TEXT in it; COMMAND leaves it in $scratch/err
+# COMMAND NAME STATUS TEXT ARGUMENT... - COMMAND must exit with STATUS and write one line, which
+# contains TEXT, to $scratch/err
+refused_by()
 {
 	refused_command=$1
 	refused_name=$2
@@ -76,13 +78,13 @@ refused_by() # COMMAND NAME STATUS TEXT ARGUMENT... - one sentence with TEXT in 
 	"$refused_command" "$@"
 	same "$refused_name: exit status" "$refused_status" $?
 	if [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -q -e "$refused_text" "$scratch/err"; then
-		ok "$refused_name: one sentence"
+		ok "$refused_name: one line on stderr"
 	else
-		not_ok "$refused_name: one sentence" "$(lib_tail "$scratch/err")"
+		not_ok "$refused_name: one line on stderr" "$(lib_tail "$scratch/err")"
 	fi
 }
 
-finish() # the last line of a test
+finish() # the last call of a test
 {
 	lib_finished=yes
 	[ "$lib_failed" -gt 0 ] && exit 1
@@ -92,18 +94,18 @@ finish() # the last line of a test
 	exit 1
 }
 
-# The same line wherever it is said, so that tools/check says it once.
+# The same line in every test, so that tools/check prints it once.
 no_opencl()
 {
-	skip "OpenCL" "mam was built without it (packages opencl-headers, ocl-icd-opencl-dev)"
+	skip "OpenCL" "mam was built without OpenCL (packages opencl-headers, ocl-icd-opencl-dev)"
 }
 
 no_opencl_device()
 {
-	skip "OpenCL" "no driver has a device here (package pocl-opencl-icd)"
+	skip "OpenCL" "no OpenCL device is available (package pocl-opencl-icd)"
 }
 
-# Whether mam bench plot can draw; plot_python is the interpreter, of those that it tries.
+# Whether mam bench plot can draw. Sets plot_python to the interpreter that it would use.
 can_plot()
 {
 	for plot_python in ${PYTHON:-python3 /usr/bin/python3}; do
@@ -117,13 +119,13 @@ no_matplotlib()
 	skip "figures" "Python has no matplotlib (package python3-matplotlib)"
 }
 
-skip_all() # NAME WHY - nothing of this script can be had here
+skip_all() # NAME WHY - no test of this script can run
 {
 	skip "$1" "$2"
 	finish
 }
 
-# The command's last words go into the failure's line, on one line and cut.
+# The last lines of the command's output, joined and truncated for the failure's line.
 lib_tail() # FILE
 {
 	tail -n 3 "$1" | tr '\n' ' ' | cut -c 1-300

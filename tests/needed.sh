@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# needed.sh - what the objects we ship lean on when they are loaded: the C library alone. The CUDA
-# driver is found at run time, so that everything starts on a machine without one. libmam-opencl needs
-# OpenCL's loader too, and not libmam; nothing else needs that.
+# needed.sh - shared libraries that our objects need at load time: only the C library. The CUDA
+# driver is found at run time, so that everything starts on a machine without one. libmam-opencl
+# also needs OpenCL's loader; nothing else does.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
-command -v readelf > /dev/null || skip_all "objects we ship" "there is no readelf here"
+command -v readelf > /dev/null || skip_all "needed libraries" "readelf is not installed"
 
 # Sanitizers add libraries of their own.
 allowed='^(libc|libm|libdl|libpthread|librt|ld-linux.*|libasan|libubsan|libtsan|libgcc_s)\.so'
@@ -22,7 +22,8 @@ loads_only() # NAME FILE ALSO-ALLOWED
 	extra=$(sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' "$scratch/dynamic" | grep -Ev "$allowed|$3" | tr '\n' ' ')
 	same "$1 needs only the C library" "" "$extra"
 	same "$1 has no text relocations" "" "$(grep -o TEXTREL "$scratch/dynamic" | head -n 1)"
-	same "$1 has no stored search path" "" "$(grep -Eo '(RPATH|RUNPATH).*' "$scratch/dynamic" | head -n 1)"
+	same "$1 has no stored search path" "" \
+		"$(grep -Eo '(RPATH|RUNPATH).*' "$scratch/dynamic" | head -n 1)"
 	same "$1 has no executable stack" "" \
 		"$(readelf -lW "$2" | awk '$1 == "GNU_STACK" && $7 ~ /E/ { print "executable" }')"
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# options.sh - the table of options in src/base/option.c is the truth: `mam info --options` prints
+# options.sh - the table of options in src/base/option.c is complete: `mam info --options` prints
 # each row, mam(7) explains each, and no other MAM_ variable is read anywhere.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
@@ -20,17 +20,17 @@ env -i PATH="$PATH" "$MAM" info --options > "$scratch/printed" ||
 	not_ok "mam info --options" "status $?"
 sed -n 's/^\(MAM_[A-Z_]*\)=.*/\1/p' "$scratch/printed" | names > "$scratch/table"
 [ "$(wc -l < "$scratch/table")" -ge 10 ] || not_ok "mam info --options prints the table" \
-	"it names only $(wc -l < "$scratch/table") options"
+	"it lists only $(wc -l < "$scratch/table") options"
 
-# A row that the code has and the command does not print, or the other way round.
+# A row that the code has and the command does not print, or vice versa.
 sed -n 's/.*ROW("\(MAM_[A-Z_]*\)", "[a-z]*".*/\1/p' "$MAM_SRCDIR/src/base/option.c" | names > "$scratch/rows"
 try "mam info --options prints every row" diff "$scratch/rows" "$scratch/table"
 
 while read -r name; do
-	# A heading of its own, with the default that the table has.
+	# Its own heading, with the default from the table.
 	default=$(sed -n "s/^$name=.*; default \(.*\))\$/\1/p" "$scratch/printed")
 	if ! grep -Eq "^\.(B|BR|TP|IP|SS).*$name" "$manual"; then
-		not_ok "mam(7) explains $name" "no heading names it"
+		not_ok "mam(7) explains $name" "it has no heading"
 	elif ! awk -v name="$name" '$1 ~ /^\.(B|BR|IP|SS)$/ && index($0, "MAM_") { inside = $2 ~ "^\"?" name "(\"|=|$)" }
 		inside' "$manual" | sed 's/\\-/-/g' | grep -qi -- "$default"; then
 		not_ok "mam(7) explains $name" "its default, $default, is not in its paragraph"
@@ -45,9 +45,9 @@ same "mam(7) explains no other variable" "" "$(tr '\n' ' ' < "$scratch/extra")"
 
 { read_by_name "$MAM_SRCDIR/src"; read_by_name "$MAM_SRCDIR/tools"; } | LC_ALL=C sort -u |
 	LC_ALL=C comm -23 - "$scratch/table" > "$scratch/extra"
-same "no variable is read that the table lacks" "" "$(tr '\n' ' ' < "$scratch/extra")"
+same "every variable that is read is in the table" "" "$(tr '\n' ' ' < "$scratch/extra")"
 
 mkdir "$scratch/planted"
 echo 'const char *f(void) { return secure_getenv("MAM_PLANTED"); }' > "$scratch/planted/planted.c"
-same "a variable that is read by name is seen" MAM_PLANTED "$(read_by_name "$scratch/planted")"
+same "variable that is read by name is detected" MAM_PLANTED "$(read_by_name "$scratch/planted")"
 finish

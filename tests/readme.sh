@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# readme.sh - the two READMEs tell the truth.
+# readme.sh - the two READMEs are correct.
 #
-# src/README walks a request from stop to stop as path/file.c:function. Each such stop must be
-# defined in that file. README shows a program of ten lines. It must compile with pkg-config
-# against an installed mam, as C and as C++, and run.
+# src/README follows a request through the code as path/file.c:function. Each function must be
+# defined in that file. README shows a program of ten lines. It must compile with pkg-config against
+# an installed mam, as C and as C++, and run.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -17,7 +17,7 @@ defined_in() # FILE FUNCTION
 	grep -E "^[A-Za-z_].*[ *]$2\(|^$2\(" "$1" | grep -qv ';[[:space:]]*$'
 }
 
-stops() # README - "file function" for each stop it names
+stops() # README - "file function" for each function that it names
 {
 	grep -Eo '[A-Za-z_0-9]+(/[A-Za-z_0-9]+)*\.(c|h|cu|cuh):[A-Za-z_0-9]+' "$1" | LC_ALL=C sort -u | tr ':' ' '
 }
@@ -29,20 +29,21 @@ while read -r file function; do
 	path=$MAM_SRCDIR/$file
 	[ -f "$path" ] || path=$MAM_SRCDIR/src/$file
 	if [ ! -f "$path" ]; then
-		not_ok "src/README: $file:$function" "there is no such file"
+		not_ok "src/README: $file:$function" "the file does not exist"
 	elif defined_in "$path" "$function"; then
 		ok "src/README: $file:$function"
 	else
 		not_ok "src/README: $file:$function" "$file does not define it"
 	fi
 done < "$scratch/stops"
-[ "$count" -ge 8 ] || not_ok "src/README names the stops of both walks" "it names only $count"
+[ "$count" -ge 8 ] || not_ok "src/README names the functions of both paths" "it names only $count"
 
 printf 'static int here(int x)\n{\n\treturn there(x);\n}\nint there(int x);\n' > "$scratch/planted.c"
 if defined_in "$scratch/planted.c" here && ! defined_in "$scratch/planted.c" there; then
-	ok "a stop that is only declared or called is seen"
+	ok "function that is only declared or called is detected"
 else
-	not_ok "a stop that is only declared or called is seen" "it was taken for a definition"
+	not_ok "function that is only declared or called is detected" \
+		"it was accepted as a definition"
 fi
 
 # The program is the fenced block of README that has a main().
@@ -90,6 +91,6 @@ echo 'int x;' > "$scratch/probe.c"
 if $CC -x c++ -std=c++17 -fsyntax-only "$scratch/probe.c" > /dev/null 2>&1; then
 	as_language C++ -x c++ -std=c++17
 else
-	skip "README's program as C++" "$CC has no C++ here"
+	skip "README's program as C++" "$CC does not compile C++"
 fi
 finish

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# spdx.sh - every file of ours says its licence in its first five lines.
+# spdx.sh - every file of mam states its license in its first five lines.
 #
-# Excepted: the licence itself, texts for readers, data and stored outputs, which must stay
-# byte for byte what they are. In a released archive, so is what autotools generated.
+# Exceptions: the license itself, documents, data and stored outputs, which must stay byte for byte
+# unchanged. In a released archive, also the files that autotools generated.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -13,7 +13,7 @@ excepted='^(COPYING|README|[A-Z]*\.md|docs/[a-z]*\.md|ChangeLog|src/README|examp
 excepted="$excepted|^tests/tools/.*\\.(out|err|txt|trace)\$"
 generated='^\.tarball-version$|^autom4te\.cache|^(configure|aclocal\.m4|Makefile\.in|config\.h\.in)~?$|^build-aux/[^m]|^build-aux/m[^a]|^m4/(libtool|lt)'
 
-without_licence() # ROOT, names on input
+without_license() # ROOT, names on input
 {
 	while read -r name; do
 		[ -L "$1/$name" ] || [ ! -f "$1/$name" ] && continue
@@ -31,13 +31,15 @@ else
 fi
 
 if [ "$(wc -l < "$scratch/files")" -gt 30 ]; then
-	missing=$(without_licence "$MAM_SRCDIR" < "$scratch/files" | tr '\n' ' ')
-	same "$(wc -l < "$scratch/files") files say their licence" "" "$missing"
+	missing=$(without_license "$MAM_SRCDIR" < "$scratch/files" | tr '\n' ' ')
+	same "$(wc -l < "$scratch/files") files state their license" "" "$missing"
 else
-	not_ok "files say their licence" "found only $(wc -l < "$scratch/files") files in $MAM_SRCDIR"
+	not_ok "files state their license" \
+		"found only $(wc -l < "$scratch/files") files in $MAM_SRCDIR"
 fi
 
-printf '/*\n * no licence here\n */\nint x;\n' > "$scratch/planted.c"
-same "a file without a licence is seen" planted.c "$(echo planted.c | without_licence "$scratch")"
-same "COPYING is the Apache licence 2.0, word for word" "1627374496 11358" "$(cksum < "$MAM_SRCDIR/COPYING")"
+printf '/*\n * no license here\n */\nint x;\n' > "$scratch/planted.c"
+same "file without a license is detected" planted.c "$(echo planted.c | without_license "$scratch")"
+same "COPYING is the Apache License 2.0, word for word" "1627374496 11358" \
+	"$(cksum < "$MAM_SRCDIR/COPYING")"
 finish

@@ -21,6 +21,6 @@ done
 
 # The misspelling is written in two parts, so that this file has none.
 printf '/* wait for the re%s */\nuint32_t upto;\n' 'ciever' > "$scratch/planted.c"
-same "a misspelled word is found, an exempt one is not" "$scratch/planted.c:1: re""ciever ==> receiver " \
+same "misspelled word is detected, exempt word is not" "$scratch/planted.c:1: re""ciever ==> receiver " \
 	"$(misspelled "$scratch/planted.c")"
 finish

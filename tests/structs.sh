@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# structs.sh - every struct of a public header can grow: its first member is `size_t size;`, as src/base/sized.h has
-# it. An exemption is a row below, with its reason. tests/api/test_sizes.c passes each struct to the library with
-# the sizes of older and newer versions.
+# structs.sh - every struct of a public header can grow: its first member is `size_t size;`, as in
+# src/base/sized.h. Exemptions are listed below, with their reasons. tests/api/test_sizes.c passes
+# each struct to the library with the sizes of older and newer versions.
 #
-# Structs that kernels use are in src/heap and elsewhere: the program's kernels and the library's host code must agree
-# about them anyway, which the number MAM_HEAP_LAYOUT in each heap checks.
+# Structs that kernels use are in src/heap and elsewhere: the program's kernels and the library's
+# host code must match anyway, which the number MAM_HEAP_LAYOUT in each heap checks.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -16,11 +16,11 @@ exemptions() # prints "NAME REASON"
 	mam_source_properties the last member of struct mam_source, whose size covers it
 	mam_heap_class an element of an array in struct mam_heap_info
 	mam_heap_thread a member of struct mam_heap_report, three times
-	mam_newfile known to mam's own parts only, which are built together; its header is not installed
+	mam_newfile used only inside mam, which is built as a whole; its header is not installed
 	mam_trace_ring the layout of a file, with a magic number; its header is not installed
 	mam_trace_record the layout of a file: 64 bytes each; its header is not installed
-	xmc_setting known to the program's own files only: the library has no part in it
-	xmc_note known to the program's own files only: the library has no part in it
+	xmc_setting used only inside the program: the library does not use it
+	xmc_note used only inside the program: the library does not use it
 	END
 }
 
@@ -59,7 +59,8 @@ structs() # FILE...
 	}'
 }
 
-# Prints the names of structs that cannot grow and are not exempt, and of exemptions without a struct.
+# Prints the names of structs that cannot grow and are not exempt, and of exemptions without a
+# struct.
 wrong() # FILE...
 {
 	exemptions | sed 's/ .*//' | LC_ALL=C sort > "$scratch/exempt"
@@ -73,7 +74,8 @@ for header in "$MAM_SRCDIR"/include/mam/*.h "$MAM_SRCDIR"/include/mam/*.cuh; do
 	set -- "$@" "$header"
 done
 
-# The test itself: a struct without a size is found, whatever comments precede its first member.
+# Test of this test: a struct without a size is detected, whatever comments precede its first
+# member.
 cat > "$scratch/planted.h" <<'END'
 /* struct mam_in_a_comment {
  * }; */
@@ -88,10 +90,11 @@ struct mam_planted_bad {
 	size_t size;
 };
 END
-same "a struct without a size is found" "mam_planted_bad" "$(wrong "$@" "$scratch/planted.h" | grep planted)"
-same "every struct of the public headers begins with its size" "" "$(wrong "$@" | tr '\n' ' ')"
+same "struct without a size is detected" "mam_planted_bad" \
+	"$(wrong "$@" "$scratch/planted.h" | grep planted)"
+same "every struct of the public headers starts with its size" "" "$(wrong "$@" | tr '\n' ' ')"
 
-# And those that do are tested: their names are in the table of test_sizes.c.
+# Each struct with a size is tested: its name is in the table of test_sizes.c.
 structs "$@" | sed -n 's/ size_t size;$//p' | LC_ALL=C sort > "$scratch/sized"
 if [ "$(wc -l < "$scratch/sized")" -lt 10 ]; then
 	not_ok "structs with a size are found" "$(cat "$scratch/sized")"
@@ -101,5 +104,5 @@ while read -r name; do
 	grep -q "struct $name\b" "$MAM_SRCDIR"/tests/api/test_sizes.c "$MAM_SRCDIR"/tests/opencl/*.c ||
 		missing="$missing $name"
 done < "$scratch/sized"
-same "each is tested with sizes of older and newer versions" "" "$missing"
+same "each struct is tested with sizes of older and newer versions" "" "$missing"
 finish

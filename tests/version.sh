@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# version.sh - the version comes from the tag, from the archive or from the header, in this order,
-# and the command, configure and an archive have the same one.
+# version.sh - the version comes from the tag, the archive or the header, in this order, and the
+# command, configure and an archive have the same one.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -15,21 +15,22 @@ case $version in
 *-*) skip "a release has the version of mam.h" "this is a commit after a release" ;;
 *) same "a release has the version of mam.h" "$header" "$version" ;;
 esac
-same "CITATION.cff has the version of mam.h" "$header" "$(sed -n 's/^version: //p' "$MAM_SRCDIR/CITATION.cff")"
+same "CITATION.cff has the version of mam.h" "$header" \
+	"$(sed -n 's/^version: //p' "$MAM_SRCDIR/CITATION.cff")"
 
-# A tree of its own, with only the files that the script reads.
+# A separate tree, with only the files that the script reads.
 tree=$scratch/tree
 mkdir -p "$tree/build-aux" "$tree/include/mam"
 cp "$MAM_SRCDIR/build-aux/mam-version" "$tree/build-aux"
 cp "$MAM_SRCDIR/include/mam/mam.h" "$tree/include/mam"
-printed() # - what the script prints, called from another folder
+printed() # - the output of the script, called from another folder
 {
 	(cd / && sh "$tree/build-aux/mam-version" 2>&1)
 }
 
-same "without tag and file" "$header" "$(printed)"
+same "without tag and file, the version is that of mam.h" "$header" "$(printed)"
 echo 3.2.1 > "$tree/.tarball-version"
-same "of an archive" 3.2.1 "$(printed)"
+same "an archive has the version of its file" 3.2.1 "$(printed)"
 
 repository() # FOLDER ARGUMENT... - git, independent of the user's settings
 {
@@ -43,19 +44,19 @@ commit() # FOLDER NAME
 
 if command -v git > /dev/null; then
 	repository "$scratch" init -q && commit "$scratch" one && repository "$scratch" tag v7.0.0
-	same "a tag of a repository around an archive is ignored" 3.2.1 "$(printed)"
+	same "tag of a repository around an archive is ignored" 3.2.1 "$(printed)"
 	rm -rf "$scratch/.git"
 	repository "$tree" init -q && commit "$tree" one
 	rm "$tree/.tarball-version"
-	same "a checkout without a tag" "$header" "$(printed)"
+	same "checkout without a tag has the version of mam.h" "$header" "$(printed)"
 	repository "$tree" tag v9.8.7
-	same "a checkout at a tag" 9.8.7 "$(printed)"
+	same "checkout at a tag has the version of the tag" 9.8.7 "$(printed)"
 	commit "$tree" two
 	repository "$tree" tag other
-	same "a commit after a tag" "9.8.7-1-g$(git -C "$tree" rev-parse HEAD | cut -c 1-7)" \
+	same "commit after a tag adds count and hash" "9.8.7-1-g$(git -C "$tree" rev-parse HEAD | cut -c 1-7)" \
 		"$(printed | cut -c 1-16)"
 	echo 3.2.1 > "$tree/.tarball-version"
-	same "in a checkout, the tag comes first" 9.8.7 "$(printed | cut -c 1-5)"
+	same "in a checkout, the tag takes precedence" 9.8.7 "$(printed | cut -c 1-5)"
 else
 	skip "versions of a checkout" "git is not installed"
 fi
@@ -63,9 +64,11 @@ fi
 # `configure --version` prints the version without running the checks.
 archive=$scratch/mam-archive
 if "${MAKE:-make}" -C "$MAM_BUILDDIR" distdir distdir="$archive" > "$scratch/dist.out" 2>&1; then
-	same "the archive's .tarball-version" "$version" "$(cat "$archive/.tarball-version")"
-	same "build-aux/mam-version in the archive" "$version" "$(sh "$archive/build-aux/mam-version")"
-	same "configure in the archive" "mam configure $version" "$("$archive/configure" --version | head -n 1)"
+	same ".tarball-version in the archive" "$version" "$(cat "$archive/.tarball-version")"
+	same "build-aux/mam-version in the archive" "$version" \
+		"$(sh "$archive/build-aux/mam-version")"
+	same "configure in the archive" "mam configure $version" \
+		"$("$archive/configure" --version | head -n 1)"
 else
 	not_ok "make distdir" "$(lib_tail "$scratch/dist.out")"
 fi
