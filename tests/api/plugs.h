@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plugs.h - shared by the tests of the plugs: the fake driver with its own clock, and the plugs of
- * PyTorch, CuPy and RMM behind one pair of functions.
+ * PyTorch, CuPy and RMM with a common pair of functions.
  */
 #ifndef MAM_TESTS_API_PLUGS_H
 #define MAM_TESTS_API_PLUGS_H

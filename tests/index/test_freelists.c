@@ -88,7 +88,7 @@ static const uint64_t sizes[] = {
 
 /*
  * One free block: every request up to its size finds it, no larger one does, and its removal leaves
- * nothing behind.
+ * an empty list.
  */
 START_TEST(one_free_block_serves_requests_up_to_its_size)
 {

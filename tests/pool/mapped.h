@@ -2,7 +2,7 @@
 /*
  * mapped.h - a pool on a source that maps memory in pieces, and helpers shared by its tests.
  *
- * The source is the simulated vmm behind a table of functions that counts calls, refuses the ones
+ * The source wraps the simulated vmm in a table of functions that counts calls, refuses the ones
  * that a test selects, and lets a test run code in the middle of one. Check runs each test in its
  * own process, so all state is static.
  */

@@ -358,8 +358,8 @@ START_TEST(waiting_thread_uses_memory_of_other_growth)
 		ck_assert_int_eq(pthread_create(&other[i], NULL, alloc_one, f), 0);
 	ck_assert(space_wait_inside(&f->space));
 	/*
-	 * by now the others wait behind the first thread; if they do not, the test still passes but
-	 * proves nothing
+	 * By now the others wait for the first thread. If they do not, the test still passes but
+	 * proves nothing.
 	 */
 	usleep(50000);
 	space_go(&f->space, SPACE_GROW);
