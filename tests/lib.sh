@@ -102,7 +102,7 @@ no_opencl()
 
 no_opencl_device()
 {
-	skip "OpenCL" "no OpenCL device is available (package pocl-opencl-icd)"
+	skip "OpenCL" "no driver has a device here (package pocl-opencl-icd)"
 }
 
 # Whether mam bench plot can draw. Sets plot_python to the interpreter that it would use.
