@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# interpose.sh - what the tests of mam run share; sourced after lib.sh.
+# interpose.sh - functions shared by the tests of mam run; sourced after lib.sh.
 # shellcheck disable=SC2034,SC2154 # shared with those
 
 fakes=$MAM_BUILDDIR/tests/fake/lib
@@ -18,14 +18,15 @@ done
 LD_LIBRARY_PATH=$fakes${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 
-# The value of one key of the last run's statistics.
+# Prints the value of one key of the last run's statistics.
 stat_of() # KEY
 {
 	sed -n "s/^$1	//p" "$scratch/stats"
 }
 
-# Runs a command plain and under mam run: output and exit status must be equal, and calls must have been caught.
-# $run holds options of mam run, $set and $set_mam variables for both runs and for the second.
+# Runs a command plain and under mam run: output and exit status must be equal, and calls must have
+# been intercepted. $run holds options of mam run, $set variables for both runs, and $set_mam
+# variables for the second run.
 same_run() # NAME COMMAND...
 {
 	same_name=$1
@@ -45,14 +46,15 @@ same_run() # NAME COMMAND...
 	elif [ ! -s "$scratch/plain" ]; then
 		not_ok "$same_name" "the plain run printed nothing: $(lib_tail "$scratch/plain.err")"
 	elif [ "${caught-some}" = some ] && ! [ "$(stat_of calls_caught)" -gt 0 ]; then
-		not_ok "$same_name" "no call was caught"
+		not_ok "$same_name" "no call was intercepted"
 	else
 		ok "$same_name"
 	fi
 }
 
-# Runs a command under mam and names the notes of shared blocks that it left: those with its own process in
-# them (ipc_note.h: behind eight bytes of mark and four of version), as other tests share blocks meanwhile.
+# Runs a command under mam and prints the notes of shared blocks that it did not remove. Only notes
+# that contain its own process ID count (ipc_note.h: after eight bytes of magic and four of
+# version), because other tests share blocks at the same time.
 notes_left_by() # COMMAND...
 {
 	sh -c 'echo $$ > "$1"; shift; exec "$@"' sh "$scratch/process" "$MAM" run -- "$@" > /dev/null 2>&1

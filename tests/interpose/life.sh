@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# life.sh - calls from anywhere in a process's life, with mam as without: probe_life.c says what each scene does.
+# life.sh - calls at any time in a process's life behave with mam as without it. The scenes are
+# described in probe_life.c.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
 
@@ -9,24 +10,25 @@ probe=$probes/probe_life
 for policy in strict deferred stream; do
 	run="--free $policy"
 	set=PROBE_EARLY=1 same_run "$policy: before-main" "$probe" before-main
-	same "$policy: before-main: nothing went past the pool" 0 "$(stat_of forwarded)"
+	same "$policy: before-main: no call bypasses the pool" 0 "$(stat_of forwarded)"
 	for scene in signals vforks closes ends ends-in-thread; do
 		same_run "$policy: $scene" "$probe" $scene
-		same "$policy: $scene: nothing went past the pool" 0 "$(stat_of forwarded)"
+		same "$policy: $scene: no call bypasses the pool" 0 "$(stat_of forwarded)"
 	done
 done
 
-# Ends that run no destructor: the statistics are there, with two blocks of which one is freed.
+# Ways to exit that run no destructor: the statistics are written, with two blocks of which one is
+# freed.
 run=
 counted() # NAME FREES
 {
-	same "$1: counted" "2 $2" "$(stat_of allocs) $(stat_of frees)"
+	same "$1: calls are counted" "2 $2" "$(stat_of allocs) $(stat_of frees)"
 }
 for scene in leaves leaves-by-c leaves-in-handler leaves-shared; do
 	same_run "$scene" "$probe" $scene
 	counted "$scene" 1
 done
-same "leaves-shared: no note is left behind" "" "$(notes_left_by "$probe" leaves-shared)"
+same "leaves-shared: no note remains" "" "$(notes_left_by "$probe" leaves-shared)"
 same_run "leaves-quickly" "$probe" leaves-quickly
 counted "leaves-quickly" 2
 same_run "vfork-leaves" "$probe" vfork-leaves
@@ -34,12 +36,12 @@ counted "vfork-leaves" 2
 same "vfork-leaves: the child writes nothing" "" "$(ls "$scratch"/stats.* 2> /dev/null)"
 same_run "fork-leaves" "$probe" fork-leaves
 counted "fork-leaves" 1
-same "fork-leaves: the child that used CUDA by itself has its own, the other one none" "allocs	2" \
+same "fork-leaves: only the child that used CUDA itself writes statistics" "allocs	2" \
 	"$(cat "$scratch"/stats.* | grep allocs)"
 rm -f "$scratch"/stats.*
-same "a table for people" 1 "$("$MAM" run --stats -- "$probe" leaves 2>&1 | grep -c '^mam: .*process')"
+same "a table is printed" 1 "$("$MAM" run --stats -- "$probe" leaves 2>&1 | grep -c '^mam: .*process')"
 
-# Who stands behind mam is asked to end the process.
+# mam calls the _exit of the object that is preloaded after it.
 cat > "$scratch/behind.c" << 'END'
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -53,21 +55,22 @@ void _exit(int status)
 END
 if $CC -shared -fPIC -o "$scratch/behind.so" "$scratch/behind.c" 2> "$scratch/err"; then
 	LD_PRELOAD=$scratch/behind.so "$MAM" run -- "$probe" leaves > "$scratch/out" 2>&1
-	same "an _exit of another object behind mam's is called" "4 behind" "$? $(tail -n 1 "$scratch/out")"
+	same "mam calls an _exit defined by a later object" "4 behind" "$? $(tail -n 1 "$scratch/out")"
 else
-	not_ok "an _exit of another object behind mam's is called" "$(lib_tail "$scratch/err")"
+	not_ok "mam calls an _exit defined by a later object" "$(lib_tail "$scratch/err")"
 fi
 
-# Where it would not be safe the process ends at once, and with its status in any case.
+# Where it would be unsafe to write anything, the process ends at once. It always keeps its exit
+# status.
 caught=none
 set=FAKE_CUDA_LAG_US=3000000 same_run "leaves-inside" "$probe" leaves-inside
-same "leaves-inside: nothing is written by who may hold a lock" "" "$(ls "$scratch/stats" 2> /dev/null)"
+same "leaves-inside: a thread that may hold a lock writes nothing" "" "$(ls "$scratch/stats" 2> /dev/null)"
 set=
 same_run "leaves-on-other-stack" "$probe" leaves-on-other-stack
-same "leaves-on-other-stack: nor on a stack of unknown size" "" "$(ls "$scratch/stats" 2> /dev/null)"
+same "leaves-on-other-stack: nothing is written on a stack of unknown size" "" "$(ls "$scratch/stats" 2> /dev/null)"
 unset caught
 mkfifo "$scratch/pipe"
 MAM_STATS=1 MAM_STATS_FILE=$scratch/pipe LD_PRELOAD=$MAM_BUILDDIR/.libs/libmam-preload.so \
 	timeout 20 "$probe" leaves > /dev/null 2>&1
-same "a pipe that nobody reads does not keep it" 3 $?
+same "a pipe without a reader does not block the exit" 3 $?
 finish

@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# limit.sh - --limit is one for all kinds of memory on a device, exact, and true through resets, mappings, captures and
-# threads. probe_pass.c says what each scene does. A limit of 64 MiB is to be as a device of 64 MiB, except that the fake
-# driver keeps managed memory elsewhere.
+# limit.sh - --limit applies to the sum of all kinds of memory on a device. It is exact to the byte
+# and stays correct through resets, mappings, captures and threads. The scenes are described in
+# probe_pass.c. A limit of 64 MiB must behave like a device of 64 MiB, except that the fake driver
+# keeps managed memory elsewhere.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
 
 probe=$probes/probe_pass
 run='--limit 64M --growth 2M --log error'
 
-# Takes the start of the scene off.
+# Prints what a scene prints, without the lines of its setup.
 scene() # NAME
 {
 	# shellcheck disable=SC2086 # options
@@ -44,12 +45,12 @@ cuMemGetInfo_v2(&free_bytes, &total_bytes): 0
 free 64 MiB
 END
 scene limit > "$scratch/got"
-try "63 MiB of four kinds pass, 2 more do not by any call, 1 does; freed, it can be had again" diff "$scratch/wanted" "$scratch/got"
+try "63 MiB of four kinds fit; 2 more fail by any call, 1 fits; freed memory can be allocated again" diff "$scratch/wanted" "$scratch/got"
 
-same "--log error says nothing" "" "$(cat "$scratch/err")"
+same "--log error prints nothing" "" "$(cat "$scratch/err")"
 "$MAM" run --limit 64M --growth 2M -- "$probe" limit > "$scratch/out" 2> "$scratch/err"
-try "otherwise it is said what to do" grep -q 'raise --limit' "$scratch/err"
-try "bytes have units" grep -qE '^mam: warning: out of memory: cannot allocate [0-9.]+ MiB \(live [0-9.]+ (B|MiB), largest free block [0-9.]+ (B|MiB), quarantined 0 B, reserved [0-9.]+ (B|MiB)\); ' \
+try "without it the message suggests raising --limit" grep -q 'raise --limit' "$scratch/err"
+try "byte counts have units" grep -qE '^mam: warning: out of memory: cannot allocate [0-9.]+ MiB \(live [0-9.]+ (B|MiB), largest free block [0-9.]+ (B|MiB), quarantined 0 B, reserved [0-9.]+ (B|MiB)\); ' \
 	"$scratch/err"
 
 cat > "$scratch/wanted" << 'END'
@@ -60,19 +61,19 @@ cat > "$scratch/wanted" << 'END'
 64 MiB more: alloc 0 managed 0 create 0 async 0 pool 0 pitch 0
 END
 scene limit-maps | grep more: > "$scratch/got"
-try "physical memory counts until its last mapping and its last handle are gone" diff "$scratch/wanted" "$scratch/got"
+try "physical memory counts until its last mapping and last handle are gone" diff "$scratch/wanted" "$scratch/got"
 
 set='FAKE_CUDA_MEMORY=64M FAKE_CUDA_DEVICES=2'
 set_mam='FAKE_CUDA_MEMORY=1G FAKE_CUDA_DEVICES=2'
-same_run "each device has its own" "$probe" limit-devices
-same_run "memory of a stream is its device's, whichever context is current" "$probe" limit-streams
-same_run "what ends with its context is off the account, and cuMemCreate's does not" "$probe" limit-resets
-same_run "streams beside a capture" "$probe" limit-captures
-same "what a captured stream asks for is counted, not charged" 1 "$(stat_of why.capture)"
+same_run "each device has its own limit" "$probe" limit-devices
+same_run "stream memory counts for the stream's device in any current context" "$probe" limit-streams
+same_run "memory that ends with its context is no longer charged; cuMemCreate's still is" "$probe" limit-resets
+same_run "streams next to a capture" "$probe" limit-captures
+same "allocations of a capturing stream are counted but not charged" 1 "$(stat_of why.capture)"
 unset set_mam
 set=
 
-# The driver's own account of it, call by call. Managed memory has no line of its own for its free.
+# The driver's own accounting, call by call. The free of managed memory has no log line of its own.
 for policy in strict deferred; do
 	rm -f "$scratch/log"
 	FAKE_CUDA_LOG=$scratch/log "$MAM" run --free $policy --limit 64M --growth 2M --log error -- "$probe" limit-races \
@@ -96,7 +97,7 @@ for policy in strict deferred; do
 	/^cuMem(Free|FreeAsync|Release) / { sum -= size[key]; size[key] = 0 }
 	END { print (calls > 500 ? "many" : calls), (most <= 64 * 1048576 ? "kept" : "passed: " most) }
 	' "$scratch/log" > "$scratch/sum"
-	same "$policy: six threads that want more than there is never have it" "done many kept" \
+	same "$policy: six threads that request too much never exceed the limit" "done many kept" \
 		"$(tail -n 1 "$scratch/out") $(cat "$scratch/sum")"
 done
 finish

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# lookups.sh - dlsym, dlvsym and dlopen answer every program as they do without mam: RTLD_NEXT for the library that
-# asks, whatever it was compiled with, search paths of a library's own, and no CUDA where there is none.
+# lookups.sh - dlsym, dlvsym and dlopen return to every program what they return without mam.
+# RTLD_NEXT is relative to the calling library at any optimization level, a library's own search
+# path is honored, and CUDA is absent where it is not installed.
 # shellcheck disable=SC2016,SC2317 # the linker expands $ORIGIN; called through try
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -36,12 +37,12 @@ for optimisation in -O0 -O2; do
 	for auditor in '' "$audit"; do
 		route="$optimisation${auditor:+, audited}"
 		LD_PRELOAD=$preload LD_AUDIT=$auditor "$folder/asker" > "$scratch/caught" 2>&1
-		try "$route: a program without CUDA gets the same answers" cmp "$scratch/plain" "$scratch/caught"
-		same "$route: RTLD_NEXT, dlvsym, RTLD_DEFAULT and RUNPATH serve the library that asks" \
+		try "$route: a program without CUDA gets the same results" cmp "$scratch/plain" "$scratch/caught"
+		same "$route: RTLD_NEXT, dlvsym, RTLD_DEFAULT and RUNPATH resolve for the calling library" \
 			"value 1 next 2 version 1 default 1 beside 3" "$(tail -n 1 "$scratch/caught")"
 		grep -q 'cudaMalloc: found 0.*undefined symbol' "$scratch/caught" &&
 			! grep -q 'cu.*found 1' "$scratch/caught"
-		same "$route: CUDA is absent where it is absent" 0 $?
+		same "$route: CUDA is not found where it is not installed" 0 $?
 	done
 done
 finish

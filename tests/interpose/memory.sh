@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# memory.sh - what a pointer is, here and in another process, and contexts that share or break, with mam as without:
-# probe_memory.c says what each scene does.
+# memory.sh - pointers in this process and in another one, and contexts that share memory or have
+# faulted, behave with mam as without it. The scenes are described in probe_memory.c.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
 
@@ -15,40 +15,41 @@ for policy in strict deferred; do
 	done
 done
 run=
-# One thread sets a block of a chunk while another unsets its neighbour: the chunk, which is all that the driver knows, is
-# set in the end.
+# One thread sets the attribute on a block of a chunk while another unsets it on a neighbor. The
+# driver knows only the chunk, which must be set at the end.
 rm -f "$scratch/log"
 FAKE_CUDA_LOG=$scratch/log "$MAM" run -- "$probe" toggles > "$scratch/out" 2>&1
-same "the last flag of a chunk is that of the block that has it" "the first 1, the second 0 4000 of 4000" \
+same "a chunk's last flag is that of the block that still has it" "the first 1, the second 0 4000 of 4000" \
 	"$(tail -n 1 "$scratch/out") $(awk '
 	/^cuPointerSetAttribute .*value=/ { on = $0 ~ /value=1/ }
 	/^cuMemsetD8 / { rounds++; right += on }
 	END { print right " of " rounds }' "$scratch/log")"
-# A broken context says so at every call; a free that does not wait does not ask it.
-set=FAKE_CUDA_STICKY_AFTER=cuMemsetD8:1 same_run "a context that broke" "$probe" broken
+# A context with a sticky error returns it from every call. A free that does not wait does not see
+# it.
+set=FAKE_CUDA_STICKY_AFTER=cuMemsetD8:1 same_run "context with a sticky error" "$probe" broken
 sed 's/^cuMemFree_v2(b): 700/cuMemFree_v2(b): 0/' "$scratch/plain" > "$scratch/wanted"
 FAKE_CUDA_STICKY_AFTER=cuMemsetD8:1 "$MAM" run --free deferred -- "$probe" broken > "$scratch/caught" 2>&1
-try "deferred: a context that broke" cmp "$scratch/wanted" "$scratch/caught"
+try "deferred: context with a sticky error" cmp "$scratch/wanted" "$scratch/caught"
 
-# A block's handle works in a peer under mam, and in none without.
+# Under mam another process can open the handle of a block, and can do so in no other way.
 same_run "processes" "$probe" processes
-same "and every call on it was caught" "" "$(grep 'failed' "$scratch/caught.err")"
-same "no note is left behind" "" "$(notes_left_by "$probe" processes)"
+same "every call is intercepted" "" "$(grep 'failed' "$scratch/caught.err")"
+same "no note remains" "" "$(notes_left_by "$probe" processes)"
 set=FAKE_CUDA_FAIL_AT=cuIpcCloseMemHandle:2 same_run "processes, and a block that is not closed" "$probe" processes
 for call in 1 2 3; do
-	set=FAKE_CUDA_FAIL_AT=cuPointerSetAttribute:$call same_run "copies' order, call $call refused" "$probe" synchronous
+	set=FAKE_CUDA_FAIL_AT=cuPointerSetAttribute:$call same_run "SYNC_MEMOPS, call $call fails" "$probe" synchronous
 done
-same_run "hostile handles" "$probe" hostile
+same_run "corrupt handles" "$probe" hostile
 run='--ipc dedicated' same_run "--ipc=dedicated: processes" "$probe" processes
 rm -f "$scratch/log"
 FAKE_CUDA_LOG=$scratch/log "$MAM" run --ipc dedicated:3M -- "$probe" processes > /dev/null 2>&1
-same "--ipc=dedicated:3M: such blocks are the driver's own" 4 "$(grep -c '^cuMemAlloc .*bytes=3145728' "$scratch/log")"
+same "--ipc=dedicated:3M: the driver allocates such blocks" 4 "$(grep -c '^cuMemAlloc .*bytes=3145728' "$scratch/log")"
 "$MAM" run --ipc some true 2> "$scratch/err"
-same "a bad --ipc" 2 $?
+same "an invalid --ipc is rejected" 2 $?
 
-# What is larger than --pass-above is the driver's.
+# The driver serves blocks larger than --pass-above.
 rm -f "$scratch/log"
 FAKE_CUDA_LOG=$scratch/log "$MAM" run --pass-above 4M --stats="$scratch/stats" -- "$probe" ranges > /dev/null 2>&1
-same "--pass-above: the larger block is the driver's" 1 "$(grep -c '^cuMemAlloc .*bytes=5242881' "$scratch/log")"
-same "--pass-above: the statistics say why" 1 "$(stat_of why.large)"
+same "--pass-above: the driver allocates the larger block" 1 "$(grep -c '^cuMemAlloc .*bytes=5242881' "$scratch/log")"
+same "--pass-above: the statistics give the reason" 1 "$(stat_of why.large)"
 finish

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# rows.sh - each row of the table SEMANTICS in mam-run.1 has a test: rows.txt says which. Comments are no tests.
+# rows.sh - each row of the table SEMANTICS in mam-run.1 has a test, which rows.txt names. Comments
+# do not count as tests.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 rows=$MAM_SRCDIR/tests/interpose/rows.txt

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_account.c - the account of the devices: the limit exact to the byte and under threads, notes
- * by the hundred thousand, and contexts that take their memory along.
+ * test_account.c - the account of the devices: the limit is exact to the byte, also with threads; a
+ * hundred thousand notes; contexts that end with their memory.
  *
- * Each test has a process of its own.
+ * Each test runs in a process of its own.
  */
 #include "interpose/memory/account.h"
 
@@ -15,7 +15,7 @@
 #define LIMIT ((uint64_t)64 << 20)
 #define MIB ((size_t)1 << 20)
 
-static int places[2]; /* their addresses stand for contexts */
+static int places[2]; /* their addresses serve as contexts */
 
 static uint64_t now(enum mam_account_kind kind)
 {
@@ -30,7 +30,7 @@ static void set_limit(void)
 	setenv("MAM_LIMIT", "64M", 1);
 }
 
-START_TEST(the_limit_is_exact_over_five_kinds)
+START_TEST(limit_is_exact_over_five_kinds)
 {
 	static const enum mam_account_kind kinds[] = { MAM_ACCOUNT_CHUNK, MAM_ACCOUNT_DIRECT,
 						       MAM_ACCOUNT_ASYNC, MAM_ACCOUNT_MANAGED,
@@ -52,7 +52,7 @@ START_TEST(the_limit_is_exact_over_five_kinds)
 }
 END_TEST
 
-START_TEST(host_memory_and_arrays_are_only_listed)
+START_TEST(host_memory_and_arrays_do_not_count_under_the_limit)
 {
 	set_limit();
 	ck_assert(mam_account_charge(0, MAM_ACCOUNT_HOST, 100 * MIB));
@@ -64,19 +64,19 @@ START_TEST(host_memory_and_arrays_are_only_listed)
 }
 END_TEST
 
-START_TEST(each_device_has_its_own)
+START_TEST(each_device_has_its_own_limit)
 {
 	set_limit();
 	ck_assert(mam_account_charge(0, MAM_ACCOUNT_DIRECT, LIMIT));
 	ck_assert(mam_account_charge(63, MAM_ACCOUNT_DIRECT, LIMIT));
 	ck_assert(!mam_account_charge(-1, MAM_ACCOUNT_DIRECT, 1));
-	ck_assert(!mam_account_charge(64, MAM_ACCOUNT_DIRECT, 1)); /* as device 0 */
+	ck_assert(!mam_account_charge(64, MAM_ACCOUNT_DIRECT, 1)); /* counted for device 0 */
 	ck_assert(mam_account_charge(1, MAM_ACCOUNT_DIRECT, 1));
 	ck_assert_uint_eq(mam_account_room(1), LIMIT - 1);
 }
 END_TEST
 
-START_TEST(without_a_limit_only_sums_that_overflow_are_refused)
+START_TEST(only_overflow_is_refused_without_a_limit)
 {
 	unsetenv("MAM_LIMIT");
 	ck_assert_uint_eq(mam_account_room(0), SIZE_MAX);
@@ -89,10 +89,10 @@ END_TEST
 #define ROUNDS 100000
 #define RACERS 4
 
-static _Atomic uint64_t given; /* bytes, by those who got them */
+static _Atomic uint64_t given; /* bytes, counted by the threads that charged them */
 static atomic_bool passed_limit;
 
-/* Each wants a third of the limit: of four threads never more than three may have it. */
+/* Each thread charges a third of the limit: of four threads at most three may succeed at a time. */
 static void *race(void *unused)
 {
 	for (int round = 0; round < ROUNDS; round++) {
@@ -106,7 +106,7 @@ static void *race(void *unused)
 	return unused;
 }
 
-START_TEST(threads_never_pass_it_together)
+START_TEST(threads_never_exceed_the_limit_together)
 {
 	pthread_t threads[RACERS];
 
@@ -121,12 +121,12 @@ START_TEST(threads_never_pass_it_together)
 }
 END_TEST
 
-START_TEST(a_peak_counts_what_was_given)
+START_TEST(peak_counts_confirmed_charges_only)
 {
 	struct mam_account_sums sums;
 
 	ck_assert(mam_account_charge(0, MAM_ACCOUNT_DIRECT, 9 * MIB));
-	mam_account_refund(0, MAM_ACCOUNT_DIRECT, 9 * MIB); /* the driver refused */
+	mam_account_refund(0, MAM_ACCOUNT_DIRECT, 9 * MIB); /* the driver failed */
 	mam_account_charge(0, MAM_ACCOUNT_DIRECT, 2 * MIB);
 	mam_account_note(1, NULL, 0, MAM_ACCOUNT_DIRECT, 2 * MIB);
 	mam_account_charge(0, MAM_ACCOUNT_CHUNK, 4 * MIB);
@@ -151,7 +151,7 @@ static void note(uint64_t key, void *context, enum mam_account_kind kind, size_t
 
 #define MANY 100000
 
-START_TEST(every_note_is_found_again_once)
+START_TEST(every_note_is_found_exactly_once)
 {
 	uint64_t sum = 0;
 
@@ -180,8 +180,8 @@ START_TEST(kinds_are_kept_apart)
 }
 END_TEST
 
-/* Freed in the driver, and given to another thread, before the first note is dropped. */
-START_TEST(of_two_notes_of_an_address_the_older_goes_first)
+/* The driver freed the address and another thread got it before the first note is dropped. */
+START_TEST(older_of_two_notes_of_an_address_is_dropped_first)
 {
 	struct mam_account_noted noted;
 
@@ -197,14 +197,14 @@ START_TEST(of_two_notes_of_an_address_the_older_goes_first)
 }
 END_TEST
 
-START_TEST(a_charge_lasts_until_the_driver_freed_it)
+START_TEST(charge_lasts_until_the_driver_frees)
 {
 	struct mam_account_noted noted;
 
 	set_limit();
 	note(4096, &places[0], MAM_ACCOUNT_MANAGED, LIMIT);
 	ck_assert(mam_account_take(4096, MAM_ACCOUNT_MANAGED, &noted));
-	ck_assert_uint_eq(mam_account_room(0), 0); /* until the driver freed it */
+	ck_assert_uint_eq(mam_account_room(0), 0); /* until the driver frees it */
 	mam_account_finish(&noted, false);
 	ck_assert_uint_eq(mam_account_room(0), 0);
 	ck_assert_uint_eq(now(MAM_ACCOUNT_MANAGED), LIMIT);
@@ -218,13 +218,13 @@ START_TEST(a_charge_lasts_until_the_driver_freed_it)
 }
 END_TEST
 
-/* All kinds that are noted, in turn. */
+/* All kinds that have notes, in turn. */
 static enum mam_account_kind kind_of(uint64_t i)
 {
 	return (enum mam_account_kind)(MAM_ACCOUNT_DIRECT + i / 3 % 6);
 }
 
-START_TEST(a_context_takes_all_its_memory_along)
+START_TEST(context_end_drops_all_notes_of_the_context)
 {
 	for (uint64_t i = 1; i <= MANY; i++)
 		note(i << 9, i % 3 == 0 ? NULL : &places[i % 3 - 1], kind_of(i), 1);
@@ -237,7 +237,7 @@ START_TEST(a_context_takes_all_its_memory_along)
 }
 END_TEST
 
-START_TEST(what_cannot_be_found_again_is_not_kept)
+START_TEST(note_with_key_0_is_not_kept)
 {
 	note(0, NULL, MAM_ACCOUNT_DIRECT, 5);
 	ck_assert_uint_eq(now(MAM_ACCOUNT_DIRECT), 0);
@@ -245,7 +245,7 @@ START_TEST(what_cannot_be_found_again_is_not_kept)
 }
 END_TEST
 
-START_TEST(what_others_take_is_the_rest)
+START_TEST(other_memory_is_the_rest_of_the_used_memory)
 {
 	struct mam_account_sums sums;
 
@@ -255,14 +255,16 @@ START_TEST(what_others_take_is_the_rest)
 	mam_account_look(1, 100 * MIB, 60 * MIB);
 	mam_account_sum(&sums);
 	ck_assert_uint_eq(sums.other, 25 * MIB);
-	mam_account_look(1, 100 * MIB, 90 * MIB); /* the driver knows better */
+	mam_account_look(1, 100 * MIB, 90 * MIB); /* the driver's number is newer */
 	mam_account_sum(&sums);
 	ck_assert_uint_eq(sums.other, 0);
 }
 END_TEST
 
-/* A kind that only the driver knows may pass the limit; it may fall, and leaves no trace then. */
-START_TEST(what_the_driver_says_counts)
+/*
+ * A kind that only the driver knows may exceed the limit. When it shrinks, it frees its room again.
+ */
+START_TEST(memory_reported_by_the_driver_counts)
 {
 	struct mam_account_sums sums;
 
@@ -295,20 +297,20 @@ int main(void)
 
 	suite_add_tcase(suite, cases);
 	tcase_set_timeout(cases, 60);
-	tcase_add_test(cases, the_limit_is_exact_over_five_kinds);
-	tcase_add_test(cases, host_memory_and_arrays_are_only_listed);
-	tcase_add_test(cases, each_device_has_its_own);
-	tcase_add_test(cases, without_a_limit_only_sums_that_overflow_are_refused);
-	tcase_add_test(cases, threads_never_pass_it_together);
-	tcase_add_test(cases, a_peak_counts_what_was_given);
-	tcase_add_test(cases, every_note_is_found_again_once);
+	tcase_add_test(cases, limit_is_exact_over_five_kinds);
+	tcase_add_test(cases, host_memory_and_arrays_do_not_count_under_the_limit);
+	tcase_add_test(cases, each_device_has_its_own_limit);
+	tcase_add_test(cases, only_overflow_is_refused_without_a_limit);
+	tcase_add_test(cases, threads_never_exceed_the_limit_together);
+	tcase_add_test(cases, peak_counts_confirmed_charges_only);
+	tcase_add_test(cases, every_note_is_found_exactly_once);
 	tcase_add_test(cases, kinds_are_kept_apart);
-	tcase_add_test(cases, of_two_notes_of_an_address_the_older_goes_first);
-	tcase_add_test(cases, a_charge_lasts_until_the_driver_freed_it);
-	tcase_add_test(cases, a_context_takes_all_its_memory_along);
-	tcase_add_test(cases, what_cannot_be_found_again_is_not_kept);
-	tcase_add_test(cases, what_others_take_is_the_rest);
-	tcase_add_test(cases, what_the_driver_says_counts);
+	tcase_add_test(cases, older_of_two_notes_of_an_address_is_dropped_first);
+	tcase_add_test(cases, charge_lasts_until_the_driver_frees);
+	tcase_add_test(cases, context_end_drops_all_notes_of_the_context);
+	tcase_add_test(cases, note_with_key_0_is_not_kept);
+	tcase_add_test(cases, other_memory_is_the_rest_of_the_used_memory);
+	tcase_add_test(cases, memory_reported_by_the_driver_counts);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_captures.c - the list of captures (interpose/memory/capture.c) on a driver of streams alone:
- * threads that begin, end, destroy and hold at once.
+ * test_captures.c - the list of captures (interpose/memory/capture.c) with a driver that has only
+ * streams: threads begin, end, destroy and hold captures at once.
  */
 #include <check.h>
 #include <pthread.h>
@@ -26,8 +26,8 @@ static bool allowed; /* --capture=allow */
 /* A stream's address is its handle. */
 static struct stream {
 	_Atomic int capturing;
-	_Atomic int answer; /* of a question whether it is capturing */
-	_Atomic int gone;   /* destroyed: no function may be given its handle */
+	_Atomic int answer; /* result of a query whether it is capturing */
+	_Atomic int gone;   /* destroyed: no function may get its handle */
 } streams[STREAMS];
 static _Atomic int capturing, synchronizing, misuses, fails;
 static _Atomic(void *) stream_context;
@@ -121,7 +121,7 @@ static int synchronize(void)
 	if (atomic_load(&rejects) != 0)
 		return 900;
 	atomic_fetch_add(&synchronizing, 1);
-	sched_yield(); /* a capture may begin here, if the wait does not prevent it */
+	sched_yield(); /* a capture may begin here unless the wait prevents it */
 	if (atomic_load(&capturing) != 0)
 		atomic_fetch_add(&misuses, 1);
 	atomic_fetch_sub(&synchronizing, 1);
@@ -190,7 +190,7 @@ static unsigned int draw(unsigned int *state)
 	return *state >> 16;
 }
 
-/* Any thread may end a capture, so that some ends meet the begin of the next one. */
+/* Any thread may end a capture, so some ends race with the begin of the next one. */
 static void *shared(void *argument)
 {
 	unsigned int state = (unsigned int)(uintptr_t)argument;
@@ -211,7 +211,7 @@ static void *shared(void *argument)
 	return NULL;
 }
 
-/* A stream of this thread's own, destroyed while others look at the captures. */
+/* A stream of this thread's own, destroyed while other threads read the list of captures. */
 static void *own(void *argument)
 {
 	unsigned int place = (unsigned int)(uintptr_t)argument;
@@ -226,7 +226,7 @@ static void *own(void *argument)
 			ck_assert_int_eq(cuStreamEndCapture(stream, &graph), MAM_CUDA_SUCCESS);
 		else
 			(i % 3 == 1 ? cuStreamDestroy : cuStreamDestroy_v2)(stream);
-		atomic_store(&stream->gone, 0); /* the handle of a new stream */
+		atomic_store(&stream->gone, 0); /* a new stream reuses the handle */
 		mam_capture_wait(false);
 	}
 	return NULL;
@@ -268,7 +268,7 @@ START_TEST(threads_destroy_streams)
 }
 END_TEST
 
-START_TEST(an_end_that_fails_does_not_end)
+START_TEST(failed_end_leaves_the_capture_active)
 {
 	void *graph;
 
@@ -285,8 +285,8 @@ START_TEST(an_end_that_fails_does_not_end)
 }
 END_TEST
 
-/* It cannot be spared, but the free that waits is still the driver's to accept. */
-START_TEST(a_capture_that_began_unseen_fails_no_wait)
+/* mam cannot avoid the wait, but the driver may still accept the free. */
+START_TEST(wait_succeeds_in_a_capture_that_began_unseen)
 {
 	atomic_store(&rejects, 1);
 	ck_assert_int_eq(mam_capture_wait(false), MAM_CUDA_SUCCESS);
@@ -295,7 +295,7 @@ START_TEST(a_capture_that_began_unseen_fails_no_wait)
 }
 END_TEST
 
-START_TEST(a_capture_that_ended_unseen_is_forgotten)
+START_TEST(capture_that_ended_unseen_is_dropped)
 {
 	for (int mode = 0; mode < 3; mode++) {
 		ck_assert_int_eq(cuStreamBeginCapture_v2(&streams[0], mode), MAM_CUDA_SUCCESS);
@@ -308,8 +308,8 @@ START_TEST(a_capture_that_ended_unseen_is_forgotten)
 }
 END_TEST
 
-/* Destroying a green context invalidates captures, and leaves the streams to the program. */
-START_TEST(a_capture_whose_stream_means_nothing_is_forgotten)
+/* Destroying a green context invalidates captures and leaves the streams to the program. */
+START_TEST(capture_of_an_invalid_stream_is_dropped)
 {
 	const int answers[] = { MAM_CUDA_INVALID_HANDLE, MAM_CUDA_CONTEXT_IS_DESTROYED,
 				MAM_CUDA_STREAM_DETACHED };
@@ -328,7 +328,7 @@ START_TEST(a_capture_whose_stream_means_nothing_is_forgotten)
 }
 END_TEST
 
-START_TEST(a_context_takes_its_captures_along)
+START_TEST(context_end_drops_its_captures)
 {
 	int here, there;
 	uint64_t serial;
@@ -342,7 +342,7 @@ START_TEST(a_context_takes_its_captures_along)
 	mam_capture_context_ended(&here, serial, false);
 	ck_assert_uint_eq(atomic_load(&mam_capture_count), 3);
 	serial = mam_capture_context_ending(&here);
-	streams[0].gone = 1; /* in the middle of the driver's call */
+	streams[0].gone = 1; /* during the driver's call */
 	ck_assert(!mam_capture_hold());
 	mam_capture_context_ended(&here, serial, true);
 	ck_assert_uint_eq(atomic_load(&mam_capture_count), 2);
@@ -359,8 +359,11 @@ static void *restricted_elsewhere(void *mode)
 	return NULL;
 }
 
-/* By the mode of the capture, then that of the thread; cuda.h, cuThreadExchangeStreamCaptureMode. */
-START_TEST(modes_decide_whom_a_capture_restricts)
+/*
+ * Depends on the mode of the capture, then on that of the thread; cuda.h,
+ * cuThreadExchangeStreamCaptureMode.
+ */
+START_TEST(modes_decide_which_threads_a_capture_restricts)
 {
 	static const bool same_thread[3][3] = { { true, true }, { true, true }, { false } };
 	static const bool other_thread[3][3] = { { true, false }, { false }, { false } };
@@ -394,12 +397,12 @@ int main(void)
 	tcase_set_timeout(tests, 120);
 	tcase_add_test(tests, threads_share_streams);
 	tcase_add_test(tests, threads_destroy_streams);
-	tcase_add_test(tests, an_end_that_fails_does_not_end);
-	tcase_add_test(tests, a_capture_that_began_unseen_fails_no_wait);
-	tcase_add_test(tests, a_capture_that_ended_unseen_is_forgotten);
-	tcase_add_test(tests, a_capture_whose_stream_means_nothing_is_forgotten);
-	tcase_add_test(tests, a_context_takes_its_captures_along);
-	tcase_add_test(tests, modes_decide_whom_a_capture_restricts);
+	tcase_add_test(tests, failed_end_leaves_the_capture_active);
+	tcase_add_test(tests, wait_succeeds_in_a_capture_that_began_unseen);
+	tcase_add_test(tests, capture_that_ended_unseen_is_dropped);
+	tcase_add_test(tests, capture_of_an_invalid_stream_is_dropped);
+	tcase_add_test(tests, context_end_drops_its_captures);
+	tcase_add_test(tests, modes_decide_which_threads_a_capture_restricts);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_file.c - names of files that watchers write, and that nobody sees half of one.
+ * test_file.c - names of the files that observers write, and that no reader sees an incomplete
+ * file.
  */
 #include "interpose/process/file.h"
 
@@ -18,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A file system that has no files without a name, as NFS. */
+/* A file system without unnamed files, such as NFS. */
 static bool refuses_unnamed;
 
 int open(const char *name, int flags, ...)
@@ -48,7 +49,7 @@ static bool has_unnamed(void)
 static char folder[] = "/tmp/mam-test-file.XXXXXX";
 static char path[PATH_MAX];
 
-/* Each test runs in a process of its own, which is the started one. */
+/* Each test runs in a process of its own, which counts as the started one. */
 static void setup(void)
 {
 	char number[32];
@@ -89,7 +90,7 @@ static void expect_name(const char *pattern, const char *format)
 	ck_assert_str_eq(name, wanted);
 }
 
-START_TEST(names_have_process_and_host)
+START_TEST(names_expand_process_and_host)
 {
 	char name[20];
 
@@ -106,7 +107,7 @@ START_TEST(names_have_process_and_host)
 }
 END_TEST
 
-START_TEST(a_file_appears_whole)
+START_TEST(file_appears_complete)
 {
 	struct mam_file file;
 	struct stat status;
@@ -122,7 +123,7 @@ START_TEST(a_file_appears_whole)
 	ck_assert_int_eq(stat(path, &status), 0);
 	ck_assert_uint_eq(status.st_mode & 0777, 0600);
 	ck_assert_int_eq(status.st_size, 5);
-	/* Who has the old one open keeps it. */
+	/* A process that has the old file open keeps it. */
 	old = open(path, O_RDONLY);
 	ck_assert_int_eq(mam_file_open(path, &file), 0);
 	ck_assert_int_eq(mam_file_write(&file, "other", 5), 0);
@@ -134,7 +135,7 @@ START_TEST(a_file_appears_whole)
 }
 END_TEST
 
-START_TEST(what_is_not_published_is_removed)
+START_TEST(unpublished_file_is_removed)
 {
 	struct mam_file file;
 
@@ -166,8 +167,8 @@ static void expect_text(const char *wanted)
 	close(file);
 }
 
-/* The old file stays, and nothing beside it. */
-START_TEST(a_killed_writer_leaves_nothing)
+/* The old file stays, and no other file is next to it. */
+START_TEST(killed_writer_leaves_no_file)
 {
 	struct mam_file file;
 	pid_t child;
@@ -189,8 +190,8 @@ START_TEST(a_killed_writer_leaves_nothing)
 }
 END_TEST
 
-/* A name of its own for the moment before the rename must not be left either. */
-START_TEST(a_file_is_replaced_at_once)
+/* The temporary name that exists just before the rename must not remain either. */
+START_TEST(file_is_replaced_atomically)
 {
 	refuses_unnamed = _i == 1;
 	write_file("old");
@@ -200,8 +201,8 @@ START_TEST(a_file_is_replaced_at_once)
 }
 END_TEST
 
-/* flock() of two descriptors of one process is as of two processes. */
-START_TEST(a_file_that_is_written_is_locked)
+/* flock() treats two descriptors of one process like those of two processes. */
+START_TEST(open_file_is_locked)
 {
 	struct mam_file first, second;
 
@@ -224,8 +225,11 @@ START_TEST(a_file_that_is_written_is_locked)
 }
 END_TEST
 
-/* Of processes that publish at once, the one that holds the lock finds its file under the name. */
-START_TEST(one_of_several_gets_the_lock)
+/*
+ * Of several processes that publish at once, the one that holds the lock finds its file under the
+ * name.
+ */
+START_TEST(one_of_several_processes_gets_the_lock)
 {
 	enum { PROCESSES = 8, TURNS = 50 };
 	pid_t children[PROCESSES];
@@ -258,7 +262,7 @@ START_TEST(one_of_several_gets_the_lock)
 }
 END_TEST
 
-START_TEST(a_pipe_without_a_reader_is_an_error)
+START_TEST(pipe_without_a_reader_is_an_error)
 {
 	struct mam_file file;
 
@@ -268,7 +272,7 @@ START_TEST(a_pipe_without_a_reader_is_an_error)
 }
 END_TEST
 
-START_TEST(a_link_is_refused)
+START_TEST(symbolic_link_is_refused)
 {
 	struct mam_file file;
 	char target[PATH_MAX];
@@ -284,14 +288,14 @@ START_TEST(a_link_is_refused)
 }
 END_TEST
 
-START_TEST(a_pipe_stays_a_pipe)
+START_TEST(pipe_stays_a_pipe)
 {
 	struct mam_file file;
 	char read_back[8] = "";
 	struct stat status;
 	int reader;
 
-	setenv("MAM_RUN_PID", "1", 1); /* no number behind a pipe's name */
+	setenv("MAM_RUN_PID", "1", 1); /* a pipe's name gets no process ID */
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
 	reader = open(path, O_RDONLY | O_NONBLOCK);
 	ck_assert_int_eq(mam_file_open(path, &file), 0);
@@ -308,7 +312,7 @@ START_TEST(a_pipe_stays_a_pipe)
 END_TEST
 
 /* The program closed a descriptor that it does not know, and opened a file of its own. */
-START_TEST(a_descriptor_that_the_program_took_is_its_own)
+START_TEST(descriptor_reused_by_the_program_is_not_written)
 {
 	struct mam_file file;
 	char own[PATH_MAX];
@@ -327,7 +331,7 @@ START_TEST(a_descriptor_that_the_program_took_is_its_own)
 }
 END_TEST
 
-START_TEST(a_limit_is_an_error_and_no_signal)
+START_TEST(file_size_limit_is_an_error_without_a_signal)
 {
 	struct mam_file_signals signals;
 	struct rlimit limit = { 0, RLIM_INFINITY };
@@ -347,7 +351,7 @@ START_TEST(a_limit_is_an_error_and_no_signal)
 }
 END_TEST
 
-START_TEST(text_comes_whole)
+START_TEST(long_text_is_written_completely)
 {
 	static struct mam_file_text text;
 	struct mam_file file;
@@ -380,19 +384,19 @@ int main(void)
 
 	suite_add_tcase(suite, cases);
 	tcase_add_checked_fixture(cases, setup, teardown);
-	tcase_add_test(cases, names_have_process_and_host);
-	tcase_add_test(cases, a_file_appears_whole);
-	tcase_add_loop_test(cases, what_is_not_published_is_removed, 0, 2);
-	tcase_add_test(cases, a_killed_writer_leaves_nothing);
-	tcase_add_loop_test(cases, a_file_is_replaced_at_once, 0, 2);
-	tcase_add_loop_test(cases, a_file_that_is_written_is_locked, 0, 2);
-	tcase_add_test(cases, one_of_several_gets_the_lock);
-	tcase_add_test(cases, a_pipe_without_a_reader_is_an_error);
-	tcase_add_test(cases, a_link_is_refused);
-	tcase_add_test(cases, a_pipe_stays_a_pipe);
-	tcase_add_test(cases, a_descriptor_that_the_program_took_is_its_own);
-	tcase_add_test(cases, a_limit_is_an_error_and_no_signal);
-	tcase_add_test(cases, text_comes_whole);
+	tcase_add_test(cases, names_expand_process_and_host);
+	tcase_add_test(cases, file_appears_complete);
+	tcase_add_loop_test(cases, unpublished_file_is_removed, 0, 2);
+	tcase_add_test(cases, killed_writer_leaves_no_file);
+	tcase_add_loop_test(cases, file_is_replaced_atomically, 0, 2);
+	tcase_add_loop_test(cases, open_file_is_locked, 0, 2);
+	tcase_add_test(cases, one_of_several_processes_gets_the_lock);
+	tcase_add_test(cases, pipe_without_a_reader_is_an_error);
+	tcase_add_test(cases, symbolic_link_is_refused);
+	tcase_add_test(cases, pipe_stays_a_pipe);
+	tcase_add_test(cases, descriptor_reused_by_the_program_is_not_written);
+	tcase_add_test(cases, file_size_limit_is_an_error_without_a_signal);
+	tcase_add_test(cases, long_text_is_written_completely);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_ipc.c - what sharing between processes is made of: notes that are believed only when
- * everything about them is in order, the list of what is open, the option.
+ * test_ipc.c - the parts of sharing between processes: notes, which are accepted only if every
+ * field is valid; the list of open blocks; the option.
  *
  * Each test has a process and two folders of its own.
  */
@@ -78,7 +78,7 @@ static bool is_there(const char *folder)
 	return lstat(path_in(folder), &status) == 0;
 }
 
-/* In place of what is there. */
+/* Replaces the file that exists. */
 static void put(const void *bytes, size_t count)
 {
 	int file = open(path_in(first), O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -88,7 +88,7 @@ static void put(const void *bytes, size_t count)
 	ck_assert_int_eq(close(file), 0);
 }
 
-START_TEST(what_was_written_is_read)
+START_TEST(written_note_is_read_back)
 {
 	struct stat status;
 
@@ -99,7 +99,7 @@ START_TEST(what_was_written_is_read)
 	ck_assert(mam_ipc_note_read(note.token, &got));
 	ck_assert_int_eq(memcmp(&got, &note, sizeof(note)), 0);
 	note.offset = 0;
-	ck_assert(mam_ipc_note_write(&note)); /* beside: nothing is written over */
+	ck_assert(mam_ipc_note_write(&note)); /* in the other folder: no note is overwritten */
 	ck_assert(is_there(second));
 	ck_assert(mam_ipc_note_read(note.token, &got));
 	ck_assert_uint_eq(got.offset, MIB);
@@ -110,7 +110,7 @@ START_TEST(what_was_written_is_read)
 }
 END_TEST
 
-START_TEST(each_note_has_a_token_of_its_own)
+START_TEST(each_note_has_a_unique_token)
 {
 	struct mam_ipc_note other;
 
@@ -119,7 +119,7 @@ START_TEST(each_note_has_a_token_of_its_own)
 }
 END_TEST
 
-START_TEST(another_folder_where_the_first_takes_none)
+START_TEST(note_goes_to_another_folder_if_the_first_fails)
 {
 	mam_ipc_note_folder = "/nowhere/at/all";
 	ck_assert(mam_ipc_note_write(&note));
@@ -132,7 +132,7 @@ START_TEST(another_folder_where_the_first_takes_none)
 	ck_assert(is_there("/tmp"));
 	mam_ipc_note_remove(note.token);
 	ck_assert(!is_there("/tmp"));
-	setenv("TMPDIR", ".", 1); /* a peer may be elsewhere */
+	setenv("TMPDIR", ".", 1); /* another process may have another working folder */
 	ck_assert_int_eq(chdir(second), 0);
 	ck_assert(mam_ipc_note_write(&note));
 	ck_assert(!is_there(second));
@@ -140,7 +140,7 @@ START_TEST(another_folder_where_the_first_takes_none)
 }
 END_TEST
 
-START_TEST(only_a_file_of_this_user_alone_is_believed)
+START_TEST(only_private_files_of_this_user_are_accepted)
 {
 	char aside[300];
 
@@ -169,7 +169,7 @@ START_TEST(only_a_file_of_this_user_alone_is_believed)
 }
 END_TEST
 
-START_TEST(the_block_lies_in_its_chunk)
+START_TEST(block_must_fit_in_its_chunk)
 {
 	static const struct {
 		uint64_t offset, bytes, chunk_bytes;
@@ -196,8 +196,8 @@ START_TEST(the_block_lies_in_its_chunk)
 }
 END_TEST
 
-/* Every length but the right one, and every bit of what says what it is. */
-START_TEST(a_changed_note_is_refused)
+/* Every length except the right one, and every bit of the fields that identify the note. */
+START_TEST(changed_note_is_refused)
 {
 	const size_t named = offsetof(struct mam_ipc_note, owner);
 	unsigned char bytes[2 * sizeof(note)] = { 0 };
@@ -227,8 +227,8 @@ START_TEST(a_changed_note_is_refused)
 }
 END_TEST
 
-/* Any bytes at all, behind a head that looks right in most of them. */
-START_TEST(random_notes_never_leave_their_chunk)
+/* Random bytes after a header that is valid in most notes. */
+START_TEST(random_notes_stay_within_their_chunk)
 {
 	unsigned char bytes[sizeof(note)];
 	unsigned int believed = 0;
@@ -250,7 +250,7 @@ START_TEST(random_notes_never_leave_their_chunk)
 }
 END_TEST
 
-START_TEST(the_owner_must_run)
+START_TEST(owner_must_be_running)
 {
 	pid_t ended = fork();
 	int status;
@@ -259,19 +259,20 @@ START_TEST(the_owner_must_run)
 		_exit(0);
 	ck_assert_int_eq(waitpid(ended, &status, 0), ended);
 	note.started++;
-	put(&note, sizeof(note)); /* its number was given to another process */
+	put(&note, sizeof(note)); /* its process ID was reused */
 	ck_assert(!mam_ipc_note_read(note.token, &got));
 	note.started--;
 	note.owner = (int32_t)ended;
 	put(&note, sizeof(note));
 	ck_assert(!mam_ipc_note_read(note.token, &got));
 	note.names_space++;
-	put(&note, sizeof(note)); /* elsewhere, where that number says nothing here */
+	put(&note, sizeof(note)); /* in another PID namespace, where that process ID means
+				   * nothing here */
 	ck_assert(mam_ipc_note_read(note.token, &got));
 }
 END_TEST
 
-START_TEST(the_sweep_takes_what_nobody_owns)
+START_TEST(sweep_removes_notes_without_an_owner)
 {
 	struct timespec old[2] = { { .tv_sec = time(NULL) - 3600 },
 				   { .tv_sec = time(NULL) - 3600 } };
@@ -293,14 +294,14 @@ START_TEST(the_sweep_takes_what_nobody_owns)
 	ck_assert_int_eq(utimensat(AT_FDCWD, path_in(first), old, 0), 0);
 	mam_ipc_note_sweep();
 	ck_assert(!is_there(first));
-	put(&note, 10); /* perhaps a later mam's */
+	put(&note, 10); /* may be from a later version of mam */
 	ck_assert_int_eq(utimensat(AT_FDCWD, path_in(first), old, 0), 0);
 	mam_ipc_note_sweep();
 	ck_assert(is_there(first));
 }
 END_TEST
 
-/* --- what is open --- */
+/* --- open blocks --- */
 
 static bool add(unsigned long long address, unsigned long long chunk, size_t bytes)
 {
@@ -309,7 +310,7 @@ static bool add(unsigned long long address, unsigned long long chunk, size_t byt
 	return mam_ipc_opened_add(&opened);
 }
 
-START_TEST(closed_as_often_as_opened)
+START_TEST(block_is_closed_as_often_as_opened)
 {
 	struct mam_ipc_opened opened;
 
@@ -346,11 +347,11 @@ START_TEST(one_address_in_two_chunks)
 }
 END_TEST
 
-START_TEST(found_by_any_address_inside)
+START_TEST(block_is_found_by_any_interior_address)
 {
 	struct mam_ipc_opened opened;
 
-	for (unsigned long long i = 0; i < 300; i++) /* not in their order */
+	for (unsigned long long i = 0; i < 300; i++) /* not in order */
 		ck_assert(add(10000 + 100 * (i * 7 % 300), 8192, 50));
 	for (unsigned long long at = 9990; at < 10000 + 300 * 100; at++) {
 		bool is_inside = at >= 10000 && (at - 10000) % 100 < 50;
@@ -395,7 +396,7 @@ static const struct {
 	{ "alone", SIZE_MAX, true },
 };
 
-START_TEST(the_option)
+START_TEST(option_values)
 {
 	char path[64], text[512] = "";
 	ssize_t length;
@@ -426,19 +427,19 @@ int main(void)
 	suite_add_tcase(suite, cases);
 	tcase_add_checked_fixture(cases, set_up, tear_down);
 	tcase_set_timeout(cases, 60);
-	tcase_add_test(cases, what_was_written_is_read);
-	tcase_add_test(cases, each_note_has_a_token_of_its_own);
-	tcase_add_test(cases, another_folder_where_the_first_takes_none);
-	tcase_add_test(cases, only_a_file_of_this_user_alone_is_believed);
-	tcase_add_test(cases, the_block_lies_in_its_chunk);
-	tcase_add_test(cases, a_changed_note_is_refused);
-	tcase_add_test(cases, random_notes_never_leave_their_chunk);
-	tcase_add_test(cases, the_owner_must_run);
-	tcase_add_test(cases, the_sweep_takes_what_nobody_owns);
-	tcase_add_test(cases, closed_as_often_as_opened);
+	tcase_add_test(cases, written_note_is_read_back);
+	tcase_add_test(cases, each_note_has_a_unique_token);
+	tcase_add_test(cases, note_goes_to_another_folder_if_the_first_fails);
+	tcase_add_test(cases, only_private_files_of_this_user_are_accepted);
+	tcase_add_test(cases, block_must_fit_in_its_chunk);
+	tcase_add_test(cases, changed_note_is_refused);
+	tcase_add_test(cases, random_notes_stay_within_their_chunk);
+	tcase_add_test(cases, owner_must_be_running);
+	tcase_add_test(cases, sweep_removes_notes_without_an_owner);
+	tcase_add_test(cases, block_is_closed_as_often_as_opened);
 	tcase_add_test(cases, one_address_in_two_chunks);
-	tcase_add_test(cases, found_by_any_address_inside);
-	tcase_add_loop_test(cases, the_option, 0, sizeof(options) / sizeof(options[0]));
+	tcase_add_test(cases, block_is_found_by_any_interior_address);
+	tcase_add_loop_test(cases, option_values, 0, sizeof(options) / sizeof(options[0]));
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

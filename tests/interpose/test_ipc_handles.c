@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_ipc_handles.c - what is asked of the driver, and what of it is undone, where a handle is
- * made, opened and closed. Notes and the list are the real ones; pools and the driver are played:
- * one pool with one chunk, which a peer opens at PEER.
+ * test_ipc_handles.c - the driver calls, and which of them are undone, when a handle is created,
+ * opened and closed. Notes and the list of open blocks are the real ones. Pools and the driver are
+ * simulated: one pool with one chunk, which a peer opens at PEER.
  *
  * Each test has a process and a folder of its own.
  */
@@ -31,7 +31,7 @@
 #define CHUNK_BYTES ((size_t)4 << 20)
 #define PEER 0x7e0000000000ull
 #define BLOCK (CHUNK + 4096)
-#define LIVE_END (CHUNK + CHUNK_BYTES / 2) /* blocks below, free ground above */
+#define LIVE_END (CHUNK + CHUNK_BYTES / 2) /* blocks below, free memory above */
 
 __thread int mam_init_depth;
 _Atomic unsigned int mam_watch_bits;
@@ -40,16 +40,16 @@ __thread bool mam_thunk_flag;
 static char folder[] = "/tmp/mam-test-ipc-XXXXXX";
 static struct mam_ipc_handle handle;
 static unsigned int sentences;
-/* What marks.c would know. */
+/* The state of marks.c. */
 static bool has_token, takes_token;
 static unsigned char token[MAM_MARKS_TOKEN_BYTES];
-static const void *forgotten; /* the block whose marks went last */
+static const void *forgotten; /* the block whose marks were dropped last */
 /* The driver. */
 static unsigned long long asked, closed; /* addresses of the last calls */
 static unsigned int opens, closes;
-static size_t range_bytes; /* what it says of a chunk that was opened; 0: it does not know */
+static size_t range_bytes; /* size of an opened chunk according to the driver; 0: unknown */
 static int get_answer, close_answer;
-/* Peers: openings that began and did not end, the address of the last one. */
+/* Peers: openings that began and have not ended, and the address of the last one. */
 static int peer_opens;
 static bool peer_is_full;
 static unsigned long long peer_address;
@@ -147,7 +147,7 @@ bool mam_marks_token(const void *block, unsigned char *answer)
 bool mam_marks_set_token(const void *block, unsigned char *given)
 {
 	(void)block;
-	memcpy(token, given, sizeof(token)); /* whose note is to go where it is not taken */
+	memcpy(token, given, sizeof(token)); /* its note must be removed if the token is refused */
 	has_token = takes_token;
 	return takes_token;
 }
@@ -187,7 +187,7 @@ static void set_up(void)
 static void tear_down(void)
 {
 	mam_ipc_finish();
-	ck_assert_int_eq(rmdir(folder), 0); /* no note is left */
+	ck_assert_int_eq(rmdir(folder), 0); /* no note remains */
 }
 
 static int open_it(unsigned long long *address)
@@ -198,7 +198,7 @@ static int open_it(unsigned long long *address)
 	return answer;
 }
 
-START_TEST(a_handle_lives_as_long_as_its_block)
+START_TEST(handle_lives_as_long_as_its_block)
 {
 	struct mam_ipc_handle again;
 	struct mam_ipc_note note;
@@ -217,7 +217,7 @@ START_TEST(a_handle_lives_as_long_as_its_block)
 }
 END_TEST
 
-START_TEST(the_driver_judges_what_may_be_shared)
+START_TEST(driver_decides_which_memory_may_be_shared)
 {
 	memset(&handle, 0x11, sizeof(handle));
 	get_answer = 801;
@@ -225,15 +225,15 @@ START_TEST(the_driver_judges_what_may_be_shared)
 	ck_assert_int_eq(handle.bytes[0], 0x11);
 	get_answer = 0;
 	ck_assert_int_eq(cuIpcGetMemHandle(&handle, CHUNK + CHUNK_BYTES), 0);
-	ck_assert_uint_eq(asked, CHUNK + CHUNK_BYTES); /* its own */
+	ck_assert_uint_eq(asked, CHUNK + CHUNK_BYTES); /* forwarded */
 	ck_assert_int_eq(handle.bytes[0], 0x5a);
 	get_answer = 1;
 	ck_assert_int_eq(cuIpcGetMemHandle(&handle, LIVE_END), 1);
-	ck_assert(asked - CHUNK >= CHUNK_BYTES); /* free ground is nobody's */
+	ck_assert(asked - CHUNK >= CHUNK_BYTES); /* free memory has no owner */
 }
 END_TEST
 
-START_TEST(where_no_note_can_be_kept_no_handle_is_given)
+START_TEST(no_handle_is_returned_if_no_note_can_be_kept)
 {
 	memset(&handle, 0x11, sizeof(handle));
 	takes_token = false;
@@ -242,7 +242,7 @@ START_TEST(where_no_note_can_be_kept_no_handle_is_given)
 }
 END_TEST
 
-START_TEST(a_block_is_opened_inside_its_chunk)
+START_TEST(block_is_opened_inside_its_chunk)
 {
 	unsigned long long address = 0, second = 0;
 	struct mam_ipc_opened opened;
@@ -261,13 +261,16 @@ START_TEST(a_block_is_opened_inside_its_chunk)
 	ck_assert_int_eq(cuIpcCloseMemHandle(address), 0);
 	ck_assert_ptr_eq(forgotten, (void *)(uintptr_t)address);
 	ck_assert_uint_eq(closes, 2);
-	ck_assert_int_eq(cuIpcCloseMemHandle(address), 0); /* the driver's business now */
+	ck_assert_int_eq(cuIpcCloseMemHandle(address), 0); /* forwarded to the driver now */
 	ck_assert_uint_eq(closed, address);
 }
 END_TEST
 
-/* The driver enables peer access with the block: where that cannot be noted, it is not asked. */
-START_TEST(without_room_for_the_peer_nothing_is_opened)
+/*
+ * The driver enables peer access when it opens the block: if mam cannot note that, it does not call
+ * the driver.
+ */
+START_TEST(nothing_is_opened_if_the_peer_list_is_full)
 {
 	unsigned long long address = 7;
 
@@ -277,14 +280,14 @@ START_TEST(without_room_for_the_peer_nothing_is_opened)
 	ck_assert_uint_eq(address, 7);
 	ck_assert_uint_eq(opens, 0);
 	peer_is_full = false;
-	range_bytes = 4096; /* less than the note says: opened, refused and closed again */
+	range_bytes = 4096; /* less than in the note: opened, refused and closed again */
 	ck_assert_int_eq(open_it(&address), MAM_CUDA_INVALID_VALUE);
 	ck_assert_uint_eq(closes, 1);
 	ck_assert_uint_eq(peer_address, PEER);
 }
 END_TEST
 
-START_TEST(what_the_driver_does_not_close_stays_open)
+START_TEST(block_the_driver_fails_to_close_stays_open)
 {
 	unsigned long long address = 0;
 
@@ -298,8 +301,11 @@ START_TEST(what_the_driver_does_not_close_stays_open)
 }
 END_TEST
 
-/* The note says more than there is: its owner gave the chunk back, and another one has its handle. */
-START_TEST(a_chunk_that_is_smaller_than_its_note_is_closed_again)
+/*
+ * The note gives a larger chunk than there is: its owner released the chunk, and another chunk has
+ * its handle.
+ */
+START_TEST(chunk_smaller_than_in_its_note_is_closed_again)
 {
 	unsigned long long address = 77;
 	struct mam_ipc_opened opened;
@@ -314,14 +320,14 @@ START_TEST(a_chunk_that_is_smaller_than_its_note_is_closed_again)
 	ck_assert(!mam_ipc_opened_find(PEER + 4096, &opened));
 	range_bytes = 4096 + 1000;
 	ck_assert_int_eq(open_it(&address), 0);
-	range_bytes = 0; /* not known: the note counts */
+	range_bytes = 0; /* unknown: the note counts */
 	ck_assert_int_eq(open_it(&address), 0);
 	ck_assert_uint_eq(closes, 1);
 }
 END_TEST
 
-/* Each of its 64 bytes says something. */
-START_TEST(a_changed_handle_opens_nothing)
+/* Each of the handle's 64 bytes matters. */
+START_TEST(changed_handle_opens_nothing)
 {
 	unsigned long long address = 77;
 	unsigned int drivers = 0;
@@ -329,7 +335,7 @@ START_TEST(a_changed_handle_opens_nothing)
 	ck_assert_int_eq(cuIpcGetMemHandle(&handle, BLOCK), 0);
 	for (size_t bit = 0; bit < 8 * sizeof(handle); bit++) {
 		handle.bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
-		if (bit < 64) /* another mark: the driver's own handle, then */
+		if (bit < 64) /* not mam's magic: treated as a handle of the driver */
 			drivers += open_it(&address) == 0;
 		else
 			ck_assert_msg(open_it(&address) == MAM_CUDA_INVALID_VALUE, "bit %zu", bit);
@@ -350,14 +356,14 @@ int main(void)
 
 	suite_add_tcase(suite, cases);
 	tcase_add_checked_fixture(cases, set_up, tear_down);
-	tcase_add_test(cases, a_handle_lives_as_long_as_its_block);
-	tcase_add_test(cases, the_driver_judges_what_may_be_shared);
-	tcase_add_test(cases, where_no_note_can_be_kept_no_handle_is_given);
-	tcase_add_test(cases, a_block_is_opened_inside_its_chunk);
-	tcase_add_test(cases, without_room_for_the_peer_nothing_is_opened);
-	tcase_add_test(cases, what_the_driver_does_not_close_stays_open);
-	tcase_add_test(cases, a_chunk_that_is_smaller_than_its_note_is_closed_again);
-	tcase_add_test(cases, a_changed_handle_opens_nothing);
+	tcase_add_test(cases, handle_lives_as_long_as_its_block);
+	tcase_add_test(cases, driver_decides_which_memory_may_be_shared);
+	tcase_add_test(cases, no_handle_is_returned_if_no_note_can_be_kept);
+	tcase_add_test(cases, block_is_opened_inside_its_chunk);
+	tcase_add_test(cases, nothing_is_opened_if_the_peer_list_is_full);
+	tcase_add_test(cases, block_the_driver_fails_to_close_stays_open);
+	tcase_add_test(cases, chunk_smaller_than_in_its_note_is_closed_again);
+	tcase_add_test(cases, changed_handle_opens_nothing);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_ledger.c - the ledger against an array that knows the same.
+ * test_ledger.c - the ledger compared with an array.
  */
 #include "interpose/watch/ledger.h"
 
@@ -29,14 +29,14 @@ static bool put(unsigned int block, uint64_t id, void *context, struct mam_ledge
 	return mam_ledger_put(&ledger, &entry, old);
 }
 
-START_TEST(what_is_put_is_taken_once)
+START_TEST(entry_is_taken_exactly_once)
 {
 	struct mam_ledger_entry entry;
 
 	ck_assert(!mam_ledger_take(&ledger, key_of(1), &entry));
 	ck_assert(put(1, 11, NULL, &entry));
 	ck_assert_uint_eq(entry.key, 0);
-	ck_assert(put(1, 12, NULL, &entry)); /* takes the old one out, and is not put */
+	ck_assert(put(1, 12, NULL, &entry)); /* removes the old entry, and adds none */
 	ck_assert_uint_eq(entry.key, key_of(1));
 	ck_assert_uint_eq(entry.id, 11);
 	ck_assert(!mam_ledger_take(&ledger, key_of(1), &entry));
@@ -49,9 +49,9 @@ START_TEST(what_is_put_is_taken_once)
 }
 END_TEST
 
-START_TEST(random_steps_agree_with_an_array)
+START_TEST(random_steps_match_an_array)
 {
-	static uint64_t ids[BLOCKS]; /* 0: not in */
+	static uint64_t ids[BLOCKS]; /* 0: no entry */
 	struct mam_ledger_entry entry;
 	uint64_t next = 1;
 	size_t count = 0;
@@ -94,7 +94,7 @@ static void see(const struct mam_ledger_entry *entry)
 	seen[(entry->key - key_of(0)) / 512]++;
 }
 
-START_TEST(a_context_takes_its_entries_once)
+START_TEST(entries_of_a_context_are_taken_once)
 {
 	int one, other;
 	struct mam_ledger_entry entry;
@@ -112,7 +112,7 @@ START_TEST(a_context_takes_its_entries_once)
 }
 END_TEST
 
-START_TEST(a_copy_has_what_there_is_room_for)
+START_TEST(copy_is_truncated_to_the_buffer)
 {
 	struct mam_ledger_entry entries[10], old;
 
@@ -126,8 +126,8 @@ START_TEST(a_copy_has_what_there_is_room_for)
 }
 END_TEST
 
-/* A handle may have the number of an address. */
-START_TEST(a_handle_is_not_an_address)
+/* A handle may have the same value as an address. */
+START_TEST(handle_and_address_have_different_keys)
 {
 	void *number = (void *)(uintptr_t)0x7f1234567000;
 	uint64_t address = mam_ledger_key(MAM_TABLE_cudaMalloc, number);
@@ -158,7 +158,7 @@ static void *churn(void *user)
 	return (void *)(uintptr_t)wrong;
 }
 
-START_TEST(threads_keep_their_entries_apart)
+START_TEST(threads_use_separate_entries)
 {
 	unsigned int first[4] = { 0, 1, 2, 3 };
 	pthread_t threads[4];
@@ -184,12 +184,12 @@ int main(void)
 
 	suite_add_tcase(suite, cases);
 	tcase_add_checked_fixture(cases, setup, NULL);
-	tcase_add_test(cases, what_is_put_is_taken_once);
-	tcase_add_test(cases, random_steps_agree_with_an_array);
-	tcase_add_test(cases, a_context_takes_its_entries_once);
-	tcase_add_test(cases, a_copy_has_what_there_is_room_for);
-	tcase_add_test(cases, a_handle_is_not_an_address);
-	tcase_add_test(cases, threads_keep_their_entries_apart);
+	tcase_add_test(cases, entry_is_taken_exactly_once);
+	tcase_add_test(cases, random_steps_match_an_array);
+	tcase_add_test(cases, entries_of_a_context_are_taken_once);
+	tcase_add_test(cases, copy_is_truncated_to_the_buffer);
+	tcase_add_test(cases, handle_and_address_have_different_keys);
+	tcase_add_test(cases, threads_use_separate_entries);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_marks.c - what blocks lose with their free, one thing after the other and all at random
- * against a plain table.
+ * test_marks.c - attributes that blocks lose when they are freed: single cases, and random steps
+ * compared with a plain table.
  *
- * The rest of the interposer is played here. Each test has a process of its own.
+ * The rest of the interposer is simulated here. Each test runs in a process of its own.
  */
 #include "interpose/share/marks.h"
 
@@ -20,14 +20,14 @@
 #define CHUNK ((uintptr_t)0x7f0000000000)
 #define CHUNK_BYTES ((size_t)2 << 20)
 #define BLOCK 512u
-#define BLOCKS 200 /* in a chunk, of those that are used here */
+#define BLOCKS 200 /* per chunk, as used in these tests */
 #define CHUNKS 8
 #define ROUNDS 60000
 
 _Atomic unsigned int mam_watch_bits;
 static unsigned int starts, stops;
 static unsigned int withdrawn[256]; /* by a token's first byte */
-static const void *off[4];          /* chunks that were switched off, the newest ones */
+static const void *off[4];          /* the latest chunks whose attribute was unset */
 static unsigned int offs;
 
 void mam_watch_start(unsigned int bits)
@@ -59,7 +59,7 @@ static void *block_of(unsigned int chunk, unsigned int block)
 	return (void *)(CHUNK + chunk * CHUNK_BYTES + block * BLOCK);
 }
 
-START_TEST(an_id_lives_as_long_as_its_block)
+START_TEST(buffer_id_lives_as_long_as_its_block)
 {
 	uint64_t first = 0, again = 0, other = 0, next = 0;
 
@@ -76,7 +76,7 @@ START_TEST(an_id_lives_as_long_as_its_block)
 }
 END_TEST
 
-START_TEST(frees_are_watched_while_there_is_a_mark)
+START_TEST(frees_are_watched_while_a_mark_exists)
 {
 	uint64_t id;
 
@@ -97,11 +97,11 @@ START_TEST(frees_are_watched_while_there_is_a_mark)
 }
 END_TEST
 
-START_TEST(a_chunk_is_synchronous_until_its_last_block)
+START_TEST(chunk_is_synchronous_until_its_last_block_is_freed)
 {
 	void *chunk = block_of(0, 0);
 
-	/* The first block begins where the chunk begins. */
+	/* The first block starts at the start of the chunk. */
 	ck_assert(mam_marks_set_synchronous(block_of(0, 0), chunk, true));
 	ck_assert(mam_marks_set_synchronous(block_of(0, 1), chunk, true));
 	ck_assert(mam_marks_set_synchronous(block_of(0, 1), chunk, true));
@@ -124,7 +124,7 @@ START_TEST(a_chunk_is_synchronous_until_its_last_block)
 }
 END_TEST
 
-START_TEST(the_last_block_unset_is_nobodys_business_here)
+START_TEST(unsetting_the_last_block_does_not_unset_the_chunk)
 {
 	ck_assert(mam_marks_set_synchronous(block_of(0, 1), block_of(0, 0), true));
 	ck_assert(mam_marks_set_synchronous(block_of(0, 1), block_of(0, 0), false));
@@ -134,7 +134,7 @@ START_TEST(the_last_block_unset_is_nobodys_business_here)
 }
 END_TEST
 
-START_TEST(a_token_stays_until_the_free)
+START_TEST(token_stays_until_the_free)
 {
 	unsigned char first[MAM_MARKS_TOKEN_BYTES] = { 1 }, second[MAM_MARKS_TOKEN_BYTES] = { 2 };
 	unsigned char got[MAM_MARKS_TOKEN_BYTES] = { 0 };
@@ -154,7 +154,7 @@ START_TEST(a_token_stays_until_the_free)
 }
 END_TEST
 
-START_TEST(a_chunk_takes_its_blocks_along)
+START_TEST(chunk_end_drops_the_marks_of_its_blocks)
 {
 	unsigned char token[MAM_MARKS_TOKEN_BYTES] = { 0 };
 	uint64_t id, before;
@@ -181,12 +181,15 @@ START_TEST(a_chunk_takes_its_blocks_along)
 }
 END_TEST
 
-START_TEST(what_takes_no_memory_succeeds_without)
+START_TEST(calls_that_need_no_memory_succeed_without_memory)
 {
 	const struct rlimit none = { 0, RLIM_INFINITY };
 	uint64_t id = 0;
 
-	/* With the chunk's own half of the first 256 slots, which is when they grow. */
+	/*
+	 * Together with the chunk's own mark they fill half of the first 256 slots, which is when
+	 * the table grows.
+	 */
 	ck_assert(mam_marks_set_synchronous(block_of(0, 0), block_of(0, 0), true));
 	for (unsigned int i = 1; i < 127; i++)
 		ck_assert(mam_marks_buffer_id(block_of(0, i), &id));
@@ -209,7 +212,7 @@ static void visit(const unsigned char *token)
 	visits += token[0];
 }
 
-START_TEST(the_end_sees_every_token_and_a_child_none)
+START_TEST(exit_visits_every_token_and_a_child_visits_none)
 {
 	unsigned char token[MAM_MARKS_TOKEN_BYTES] = { 3 };
 	uint64_t id;
@@ -232,7 +235,7 @@ END_TEST
 
 static _Atomic bool holds, lets_go;
 
-/* Whoever comes second would wait for a minute. */
+/* A second caller would wait for a minute. */
 static void visit_slowly(const unsigned char *token)
 {
 	const struct timespec moment = { 0, 1000000 };
@@ -252,7 +255,7 @@ static void *hold_the_lock(void *unused)
 	return NULL;
 }
 
-START_TEST(the_end_does_not_wait_for_ever)
+START_TEST(exit_does_not_wait_forever)
 {
 	const struct timespec moment = { 0, 1000000 };
 	unsigned char token[MAM_MARKS_TOKEN_BYTES] = { 3 };
@@ -263,14 +266,14 @@ START_TEST(the_end_does_not_wait_for_ever)
 	while (!atomic_load(&holds))
 		nanosleep(&moment, NULL);
 	mam_marks_each_token(visit_slowly);
-	ck_assert(atomic_load(&holds)); /* it did not wait until the other was done */
+	ck_assert(atomic_load(&holds)); /* it did not wait for the other caller */
 	atomic_store(&lets_go, true);
 	pthread_join(holder, NULL);
 	ck_assert(!atomic_load(&holds));
 }
 END_TEST
 
-/* --- all at random --- */
+/* --- random steps --- */
 
 static struct {
 	uint64_t id;
@@ -321,7 +324,7 @@ static void release(unsigned int chunk, unsigned int block)
 	ck_assert_uint_eq(offs - before, last);
 }
 
-START_TEST(as_a_plain_table)
+START_TEST(random_steps_match_a_plain_table)
 {
 	for (unsigned int round = 0; round < ROUNDS; round++) {
 		uint64_t word = random_word();
@@ -371,16 +374,16 @@ int main(void)
 
 	suite_add_tcase(suite, cases);
 	tcase_set_timeout(cases, 60);
-	tcase_add_test(cases, an_id_lives_as_long_as_its_block);
-	tcase_add_test(cases, frees_are_watched_while_there_is_a_mark);
-	tcase_add_test(cases, a_chunk_is_synchronous_until_its_last_block);
-	tcase_add_test(cases, the_last_block_unset_is_nobodys_business_here);
-	tcase_add_test(cases, a_token_stays_until_the_free);
-	tcase_add_test(cases, a_chunk_takes_its_blocks_along);
-	tcase_add_test(cases, what_takes_no_memory_succeeds_without);
-	tcase_add_test(cases, the_end_sees_every_token_and_a_child_none);
-	tcase_add_test(cases, the_end_does_not_wait_for_ever);
-	tcase_add_test(cases, as_a_plain_table);
+	tcase_add_test(cases, buffer_id_lives_as_long_as_its_block);
+	tcase_add_test(cases, frees_are_watched_while_a_mark_exists);
+	tcase_add_test(cases, chunk_is_synchronous_until_its_last_block_is_freed);
+	tcase_add_test(cases, unsetting_the_last_block_does_not_unset_the_chunk);
+	tcase_add_test(cases, token_stays_until_the_free);
+	tcase_add_test(cases, chunk_end_drops_the_marks_of_its_blocks);
+	tcase_add_test(cases, calls_that_need_no_memory_succeed_without_memory);
+	tcase_add_test(cases, exit_visits_every_token_and_a_child_visits_none);
+	tcase_add_test(cases, exit_does_not_wait_forever);
+	tcase_add_test(cases, random_steps_match_a_plain_table);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_refs.c - when physical memory is gone: handles and mappings in the orders that programs
- * have them.
+ * test_refs.c - when physical memory is freed: handles and mappings in the orders that occur in
+ * programs.
  *
- * Each test has a process of its own.
+ * Each test runs in a process of its own.
  */
 #include "interpose/kinds/refs.h"
 
@@ -12,7 +12,7 @@
 #define MIB ((size_t)1 << 20)
 #define BASE ((uint64_t)0x7f0000000000)
 
-static uint64_t ended[8]; /* pieces that unmapping ended, in order */
+static uint64_t ended[8]; /* pieces that an unmapping freed, in order */
 static unsigned int ends;
 
 static void gone(uint64_t piece)
@@ -20,7 +20,7 @@ static void gone(uint64_t piece)
 	ended[ends++ % 8] = piece;
 }
 
-START_TEST(a_handle_alone_holds_it)
+START_TEST(handle_alone_keeps_the_memory)
 {
 	uint64_t piece = mam_refs_create(77);
 
@@ -32,7 +32,7 @@ START_TEST(a_handle_alone_holds_it)
 }
 END_TEST
 
-START_TEST(a_mapping_outlives_the_handle)
+START_TEST(mapping_outlives_the_handle)
 {
 	uint64_t piece = mam_refs_create(77);
 
@@ -50,7 +50,7 @@ START_TEST(a_mapping_outlives_the_handle)
 }
 END_TEST
 
-START_TEST(the_handle_outlives_a_mapping)
+START_TEST(handle_outlives_a_mapping)
 {
 	uint64_t piece = mam_refs_create(77);
 
@@ -61,7 +61,7 @@ START_TEST(the_handle_outlives_a_mapping)
 }
 END_TEST
 
-START_TEST(what_was_retained_is_released_twice)
+START_TEST(retained_handle_is_released_twice)
 {
 	uint64_t piece = mam_refs_create(77);
 
@@ -74,7 +74,7 @@ START_TEST(what_was_retained_is_released_twice)
 }
 END_TEST
 
-START_TEST(another_name_of_it_is_known_by_the_address)
+START_TEST(retained_handle_is_identified_by_its_address)
 {
 	uint64_t piece = mam_refs_create(77);
 
@@ -88,7 +88,7 @@ START_TEST(another_name_of_it_is_known_by_the_address)
 }
 END_TEST
 
-START_TEST(one_unmapping_ends_many_and_steps_over_strangers)
+START_TEST(unmap_frees_many_pieces_and_skips_foreign_ones)
 {
 	uint64_t pieces[3];
 
@@ -97,7 +97,8 @@ START_TEST(one_unmapping_ends_many_and_steps_over_strangers)
 		mam_refs_map(BASE + i * 8 * MIB, i == 1 ? 2 * MIB : 8 * MIB, 100 + i);
 		ck_assert(!mam_refs_release(pieces[i]));
 	}
-	mam_refs_map(BASE + 10 * MIB, 4 * MIB, 999); /* an import; what follows was never told */
+	mam_refs_map(BASE + 10 * MIB, 4 * MIB, 999); /* an import; mam saw no call for the range
+						      * after it */
 	mam_refs_unmap(BASE, 24 * MIB, gone);
 	ck_assert_uint_eq(ends, 3);
 	for (unsigned int i = 0; i < 3; i++)
@@ -105,8 +106,8 @@ START_TEST(one_unmapping_ends_many_and_steps_over_strangers)
 }
 END_TEST
 
-/* Another thread made new memory between the driver's release and the word of it. */
-START_TEST(a_handle_that_came_again_is_new_memory)
+/* Another thread created new memory after the driver's release and before mam recorded it. */
+START_TEST(reused_handle_is_new_memory)
 {
 	uint64_t first = mam_refs_create(77), second = mam_refs_create(77);
 
@@ -118,7 +119,7 @@ START_TEST(a_handle_that_came_again_is_new_memory)
 }
 END_TEST
 
-START_TEST(strangers_change_nothing)
+START_TEST(foreign_handles_change_nothing)
 {
 	uint64_t piece = mam_refs_create(77);
 
@@ -135,20 +136,20 @@ END_TEST
 
 int main(void)
 {
-	TCase *cases = tcase_create("holds");
-	Suite *suite = suite_create("holds");
+	TCase *cases = tcase_create("refs");
+	Suite *suite = suite_create("refs");
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
 	suite_add_tcase(suite, cases);
-	tcase_add_test(cases, a_handle_alone_holds_it);
-	tcase_add_test(cases, a_mapping_outlives_the_handle);
-	tcase_add_test(cases, the_handle_outlives_a_mapping);
-	tcase_add_test(cases, what_was_retained_is_released_twice);
-	tcase_add_test(cases, another_name_of_it_is_known_by_the_address);
-	tcase_add_test(cases, one_unmapping_ends_many_and_steps_over_strangers);
-	tcase_add_test(cases, a_handle_that_came_again_is_new_memory);
-	tcase_add_test(cases, strangers_change_nothing);
+	tcase_add_test(cases, handle_alone_keeps_the_memory);
+	tcase_add_test(cases, mapping_outlives_the_handle);
+	tcase_add_test(cases, handle_outlives_a_mapping);
+	tcase_add_test(cases, retained_handle_is_released_twice);
+	tcase_add_test(cases, retained_handle_is_identified_by_its_address);
+	tcase_add_test(cases, unmap_frees_many_pieces_and_skips_foreign_ones);
+	tcase_add_test(cases, reused_handle_is_new_memory);
+	tcase_add_test(cases, foreign_handles_change_nothing);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_trace_ring.c - the ring of events: order, a reader that is slow, and what is in the file.
+ * test_trace_ring.c - the ring of events: order, a slow reader, and the contents of the file.
  */
 #include "interpose/watch/trace_ring.h"
 
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define CAPACITY ((uint64_t)1 << 14)
-#define EVENTS 40000 /* of each thread */
+#define EVENTS 40000 /* per thread */
 #define THREADS 4
 
 static const struct mam_trace_ring heading = { .magic = MAM_TRACE_RING_MAGIC,
@@ -27,7 +27,7 @@ static void setup(void)
 	ck_assert_int_eq(mam_trace_ring_open(NULL, &heading), 0);
 }
 
-/* The number of the event's place, 0: dropped. */
+/* Returns the number of the event's slot, 0: dropped. */
 static uint64_t add(uint64_t id, uint32_t thread)
 {
 	bool full;
@@ -43,7 +43,7 @@ static uint64_t add(uint64_t id, uint32_t thread)
 	return number;
 }
 
-START_TEST(places_are_in_order)
+START_TEST(slots_are_in_order)
 {
 	uint64_t tail, number;
 	bool full;
@@ -57,14 +57,14 @@ START_TEST(places_are_in_order)
 	ck_assert_ptr_nonnull(mam_trace_ring_reserve(&number, &full));
 	ck_assert_uint_eq(number, 101);
 	ck_assert_uint_eq(mam_trace_ring_waiting(&tail), 101);
-	ck_assert_ptr_null(mam_trace_ring_record(100, 3)); /* not whole */
+	ck_assert_ptr_null(mam_trace_ring_record(100, 3)); /* incomplete */
 	mam_trace_ring_advance(101);
 	ck_assert_uint_eq(mam_trace_ring_waiting(&tail), 0);
 	ck_assert_uint_eq(tail, 101);
 }
 END_TEST
 
-START_TEST(the_end_of_a_segment_is_told)
+START_TEST(end_of_a_segment_is_reported)
 {
 	struct mam_trace_record *record;
 	uint64_t number, fulls = 0;
@@ -80,7 +80,7 @@ START_TEST(the_end_of_a_segment_is_told)
 }
 END_TEST
 
-START_TEST(a_full_ring_drops_and_says_how_many)
+START_TEST(full_ring_drops_events_and_counts_them)
 {
 	struct timespec start, end;
 	uint64_t last = 0, tail, dropped = 0, number;
@@ -95,9 +95,10 @@ START_TEST(a_full_ring_drops_and_says_how_many)
 	ck_assert_uint_eq(dropped, 1000);
 	ck_assert_uint_le(last, CAPACITY);
 	ck_assert_uint_ge(last, CAPACITY / 2);
-	/* One waited, a thousand did not. */
+	/* One call waited, a thousand did not. */
 	ck_assert_int_lt(end.tv_sec - start.tv_sec, 3);
-	mam_trace_ring_advance(100); /* little room: still dropped, so that it is not one by one */
+	mam_trace_ring_advance(100); /* little room: events are still dropped, so that drops do
+				      * not alternate with events */
 	ck_assert_uint_eq(add(1, 1), 0);
 	mam_trace_ring_advance(last);
 	ck_assert_uint_eq(add(77, 1), last + 2);
@@ -109,7 +110,7 @@ START_TEST(a_full_ring_drops_and_says_how_many)
 }
 END_TEST
 
-START_TEST(a_closed_ring_takes_nothing)
+START_TEST(closed_ring_accepts_no_event)
 {
 	uint64_t tail;
 
@@ -127,11 +128,11 @@ static void *produce(void *user)
 
 	for (uint64_t i = 0; i < EVENTS; i++)
 		while (add(i, thread) == 0)
-			; /* dropped: once more */
+			; /* dropped: try again */
 	return NULL;
 }
 
-START_TEST(no_event_of_any_thread_is_missing)
+START_TEST(no_event_of_any_thread_is_lost)
 {
 	uint32_t names[THREADS];
 	uint64_t next[THREADS] = { 0 }, seen = 0, tail, waiting;
@@ -160,7 +161,7 @@ START_TEST(no_event_of_any_thread_is_missing)
 }
 END_TEST
 
-START_TEST(the_file_has_it_all)
+START_TEST(file_contains_all_events)
 {
 	char folder[] = "/tmp/mam-test-ring.XXXXXX", path[64];
 	struct mam_trace_ring written;
@@ -190,7 +191,7 @@ START_TEST(the_file_has_it_all)
 	ck_assert_int_eq(symlink("/tmp/mam-test-nothing", path), 0);
 	ck_assert_int_eq(mam_trace_ring_open(path, &heading), ELOOP);
 	ck_assert_int_eq(unlink(path), 0);
-	ck_assert_int_eq(rmdir(folder), 0); /* nothing else was left in it */
+	ck_assert_int_eq(rmdir(folder), 0); /* no other file remains in it */
 }
 END_TEST
 
@@ -204,12 +205,12 @@ int main(void)
 	suite_add_tcase(suite, cases);
 	tcase_add_checked_fixture(cases, setup, NULL);
 	tcase_set_timeout(cases, 60);
-	tcase_add_test(cases, places_are_in_order);
-	tcase_add_test(cases, the_end_of_a_segment_is_told);
-	tcase_add_test(cases, a_full_ring_drops_and_says_how_many);
-	tcase_add_test(cases, a_closed_ring_takes_nothing);
-	tcase_add_test(cases, no_event_of_any_thread_is_missing);
-	tcase_add_test(cases, the_file_has_it_all);
+	tcase_add_test(cases, slots_are_in_order);
+	tcase_add_test(cases, end_of_a_segment_is_reported);
+	tcase_add_test(cases, full_ring_drops_events_and_counts_them);
+	tcase_add_test(cases, closed_ring_accepts_no_event);
+	tcase_add_test(cases, no_event_of_any_thread_is_lost);
+	tcase_add_test(cases, file_contains_all_events);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

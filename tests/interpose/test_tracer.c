@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_tracer.c - what the tracer writes of calls that no program makes to order: addresses that
- * come again unfreed, frees of strangers, disks that fill up in the middle.
+ * test_tracer.c - what the tracer writes for events that no program produces on demand: addresses
+ * that are reused without a free, frees of foreign pointers, disks that fill up during a run.
  *
- * The rest of the interposer is played here. Each test has a process of its own.
+ * The rest of the interposer is simulated here. Each test runs in a process of its own.
  */
 #include "interpose/watch/tracer.h"
 
@@ -73,7 +73,7 @@ static void setup(void)
 	snprintf(number, sizeof(number), "%d", (int)getpid());
 	setenv("MAM_RUN_PID", number, 1);
 	setenv("MAM_TRACE", path, 1);
-	has_zlib = false; /* plain text, to be read here */
+	has_zlib = false; /* plain text, which this test can read */
 	mam_tracer_start();
 	ck_assert_uint_eq(mam_watch_bits, MAM_WATCH_TRACE);
 }
@@ -106,7 +106,7 @@ static void release(enum mam_table_id function, unsigned int block)
 	mam_tracer_free(&call);
 }
 
-/* The events of the trace without what changes from run to run: "a0:100 f0 ". */
+/* The events of the trace without the fields that vary from run to run: "a0:100 f0 ". */
 static const char *events(void)
 {
 	static char text[512];
@@ -137,7 +137,7 @@ static const char *events(void)
 	return text;
 }
 
-START_TEST(an_alloc_and_its_free_share_an_id)
+START_TEST(alloc_and_its_free_share_an_id)
 {
 	allocate(MAM_TABLE_cudaMalloc, 1, 100, NULL, MAM_FATE_SERVED);
 	allocate(MAM_TABLE_cuMemAllocAsync, 2, 200, NULL, MAM_FATE_FORWARDED);
@@ -151,7 +151,7 @@ START_TEST(an_alloc_and_its_free_share_an_id)
 }
 END_TEST
 
-START_TEST(an_address_given_out_again_was_freed)
+START_TEST(reused_address_implies_a_free)
 {
 	allocate(MAM_TABLE_cudaMalloc, 1, 100, NULL, MAM_FATE_SERVED);
 	allocate(MAM_TABLE_cudaMalloc, 1, 200, NULL, MAM_FATE_SERVED);
@@ -162,7 +162,7 @@ START_TEST(an_address_given_out_again_was_freed)
 }
 END_TEST
 
-START_TEST(what_was_not_traced_is_not_freed)
+START_TEST(untraced_block_is_not_freed)
 {
 	release(MAM_TABLE_cudaFree, 5);
 	allocate(MAM_TABLE_cuMemAllocManaged, 1, 100, NULL, MAM_FATE_FORWARDED);
@@ -172,13 +172,13 @@ START_TEST(what_was_not_traced_is_not_freed)
 	release(MAM_TABLE_cuMemFreeHost, 2);
 	release(MAM_TABLE_cuMemRelease, 3);
 	allocate(MAM_TABLE_cuMemAllocPitch_v2, 4, 7, NULL, MAM_FATE_SERVED);
-	release(MAM_TABLE_cuMemRelease, 4); /* a handle of that number is another thing */
+	release(MAM_TABLE_cuMemRelease, 4); /* a handle with that value is a different object */
 	mam_tracer_finish();
 	ck_assert_str_eq(events(), "a0:7 ");
 }
 END_TEST
 
-START_TEST(a_context_takes_its_blocks_along)
+START_TEST(context_end_frees_its_blocks)
 {
 	int one, other;
 
@@ -192,7 +192,7 @@ START_TEST(a_context_takes_its_blocks_along)
 }
 END_TEST
 
-/* As forwarded frees do, which are told only when another thread may have the address already. */
+/* Like forwarded frees, which are traced only when another thread may already have the address. */
 static void *quarrel(void *unused)
 {
 	for (unsigned int i = 0; i < 50000; i++) {
@@ -202,7 +202,7 @@ static void *quarrel(void *unused)
 	return unused;
 }
 
-START_TEST(no_line_frees_what_is_not_alive)
+START_TEST(no_line_frees_a_dead_block)
 {
 	static bool alive[1000000];
 	char line[256];
@@ -235,8 +235,8 @@ START_TEST(no_line_frees_what_is_not_alive)
 }
 END_TEST
 
-/* No disk is full to order; a limit on files is the same to the writer. */
-START_TEST(a_file_that_cannot_grow_ends_with_a_whole_line)
+/* A test cannot fill a disk; for the writer a file size limit is the same. */
+START_TEST(file_that_cannot_grow_ends_with_a_complete_line)
 {
 	struct rlimit limit = { 9000000, RLIM_INFINITY };
 	char line[256] = "", said[256] = "";
@@ -266,8 +266,8 @@ START_TEST(a_file_that_cannot_grow_ends_with_a_whole_line)
 }
 END_TEST
 
-/* Neither the C library nor mam hears of this child, and it shares the ring. */
-START_TEST(a_child_that_nobody_announced_writes_nothing)
+/* Neither the C library nor mam sees this child, and it shares the ring. */
+START_TEST(unseen_child_writes_nothing)
 {
 	pid_t child;
 	int status;
@@ -288,7 +288,7 @@ START_TEST(a_child_that_nobody_announced_writes_nothing)
 }
 END_TEST
 
-START_TEST(a_child_begins_anew)
+START_TEST(child_starts_a_new_trace)
 {
 	int status;
 	pid_t child;
@@ -320,14 +320,14 @@ int main(void)
 	suite_add_tcase(suite, cases);
 	tcase_add_checked_fixture(cases, setup, teardown);
 	tcase_set_timeout(cases, 60);
-	tcase_add_test(cases, an_alloc_and_its_free_share_an_id);
-	tcase_add_test(cases, an_address_given_out_again_was_freed);
-	tcase_add_test(cases, what_was_not_traced_is_not_freed);
-	tcase_add_test(cases, no_line_frees_what_is_not_alive);
-	tcase_add_test(cases, a_context_takes_its_blocks_along);
-	tcase_add_test(cases, a_file_that_cannot_grow_ends_with_a_whole_line);
-	tcase_add_test(cases, a_child_that_nobody_announced_writes_nothing);
-	tcase_add_test(cases, a_child_begins_anew);
+	tcase_add_test(cases, alloc_and_its_free_share_an_id);
+	tcase_add_test(cases, reused_address_implies_a_free);
+	tcase_add_test(cases, untraced_block_is_not_freed);
+	tcase_add_test(cases, no_line_frees_a_dead_block);
+	tcase_add_test(cases, context_end_frees_its_blocks);
+	tcase_add_test(cases, file_that_cannot_grow_ends_with_a_complete_line);
+	tcase_add_test(cases, unseen_child_writes_nothing);
+	tcase_add_test(cases, child_starts_a_new_trace);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

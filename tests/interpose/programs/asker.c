@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * asker.c - prints what dlsym answers a program without CUDA, and one between two wrapper
+ * asker.c - prints what dlsym returns to a program without CUDA, and to one between two wrapper
  * libraries (lookups.sh).
  */
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@ static void ask(const char *where, void *handle, const char *name)
 	dlerror();
 	found = dlsym(handle, name);
 	error = dlerror();
-	/* Only the end of the message: the linker puts the asking program's name before it. */
+	/* Only the end of the message: the linker puts the program's name in front of it. */
 	error = error == NULL                               ? "none"
 		: strstr(error, "undefined symbol") != NULL ? "undefined symbol"
 							    : "other";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counter.c - a preloaded library as people write them: it wraps cudaMalloc and cudaFree, passes both on and says at
- * the end how often that was.
+ * counter.c - a typical preloaded library: it wraps cudaMalloc and cudaFree, forwards both, and
+ * prints at exit how often they were called.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deepbind_play.c - makes a client (tests/clients, its main() renamed to client_main) a plugin for
- * deepbind_host.
+ * deepbind_play.c - builds a client (tests/clients, with main() renamed to client_main) as a plugin
+ * for deepbind_host.
  */
 #include <stddef.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe.h - what the probes share: a table of scenes, each printing what CUDA answered.
+ * probe.h - the frame of all probes: a table of scenes, each of which prints what CUDA returned.
  *
- * A probe judges nothing. A test runs a scene plain and under `mam run` and compares the lines,
- * so that an answer of mam's own making shows, whatever it is.
+ * A probe checks nothing itself. A test runs a scene plain and under `mam run` and compares the
+ * output, so that any result that mam changes shows up.
  */
 #ifndef MAM_TESTS_PROBE_H
 #define MAM_TESTS_PROBE_H

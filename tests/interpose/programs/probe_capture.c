@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * probe_capture.c - scenes about stream captures: the ways in which they end, what they forbid to
- * which thread, and memory that is freed meanwhile.
+ * which thread, and memory that is freed during a capture.
  *
- * A scene ends with allocations that a pool serves unless mam still sees a capture: "after" of them,
- * which the test counts in the driver's log.
+ * A scene ends with the allocations of "after". A pool serves them unless mam still sees a capture;
+ * the test counts the driver's allocations in its log.
  */
 #include "probe.h"
 
@@ -16,7 +16,7 @@
 #define MIB ((size_t)1 << 20)
 #define MANY 200
 
-/* The forms for per-thread default streams. */
+/* The variants for per-thread default streams. */
 int cuStreamBeginCapture_v2_ptsz(struct CUstream_st *stream, int mode);
 int cuMemAllocAsync_ptsz(unsigned long long *address, size_t bytes, struct CUstream_st *stream);
 int cuMemFreeAsync_ptsz(unsigned long long address, struct CUstream_st *stream);
@@ -81,7 +81,7 @@ static void end_graph(void)
 	after();
 }
 
-/* An end that fails leaves the capture alive, unless the capture was invalidated. */
+/* A cuStreamEndCapture that fails leaves the capture active, unless the capture was invalidated. */
 static void end_fails(void)
 {
 	start();
@@ -99,7 +99,7 @@ static void end_fails(void)
 	after();
 }
 
-/* A stream in capture is destroyed, and no new stream gets its handle: it must not be asked about. */
+/* A capturing stream is destroyed, and no new stream reuses its handle: mam must not query it. */
 static void destroyed(void)
 {
 	start();
@@ -115,7 +115,7 @@ static void destroyed(void)
 	after();
 }
 
-/* The stream is destroyed while another context is current, and its handle is used again. */
+/* The stream is destroyed while another context is current, and its handle is reused. */
 static void destroys(void)
 {
 	int (*destroy[])(struct CUstream_st *) = { cuStreamDestroy, cuStreamDestroy_v2 };
@@ -137,7 +137,7 @@ static void destroys(void)
 	after();
 }
 
-/* The context ends, in each way there is, before and after it had memory. */
+/* The context ends, in each possible way, before and after it had memory. */
 static void contexts(void)
 {
 	struct CUctx_st *own;
@@ -172,7 +172,7 @@ static void contexts(void)
 	after();
 }
 
-/* mam does not see that a green context's streams end with it: it asks the driver. */
+/* mam does not see that the streams of a green context end with it: it queries the driver. */
 static void unseen(void)
 {
 	struct CUgreenCtx_st *green;
@@ -189,7 +189,7 @@ static void unseen(void)
 	after();
 }
 
-/* The handle of the per-thread stream means another stream in another context. */
+/* The handle of the per-thread stream denotes a different stream in another context. */
 static void per_thread(void)
 {
 	start();
@@ -227,7 +227,10 @@ static void many(void)
 	after();
 }
 
-/* A stream of the other device joins. No thread may synchronize its context then. */
+/*
+ * A stream of the other device joins the capture. From then on no thread may synchronize its
+ * context.
+ */
 static void joined(void)
 {
 	struct CUstream_st *joining;
@@ -254,7 +257,10 @@ static void joined(void)
 	after();
 }
 
-/* Into a stream in capture only memory of the graph can be freed; elsewhere it makes no difference. */
+/*
+ * On a capturing stream only memory of the graph can be freed; on other streams the capture makes
+ * no difference.
+ */
 static void frees_async(void)
 {
 	struct CUstream_st *other;
@@ -293,7 +299,7 @@ static void frees_async(void)
 	after();
 }
 
-/* The context and mode of another thread that allocates. */
+/* The context and capture mode of another thread that allocates. */
 struct other {
 	struct CUctx_st *context;
 	int mode;
@@ -337,7 +343,7 @@ static void other_threads(void)
 	after();
 }
 
-/* A global capture restricts other threads, unless their mode is not global. */
+/* A global capture restricts other threads, except threads whose mode is not global. */
 static void global(void)
 {
 	start();
@@ -352,7 +358,10 @@ static void global(void)
 	after();
 }
 
-/* The capturing thread itself, relaxed: pools grow, and a context appears that mam has not seen. */
+/*
+ * The capturing thread itself, in relaxed mode: pools grow, and a context appears that mam has not
+ * seen.
+ */
 static void relaxed(void)
 {
 	struct CUctx_st *own;
@@ -375,7 +384,10 @@ static void relaxed(void)
 	after();
 }
 
-/* Much memory comes and goes during a capture: the driver's free waits, so no more is needed. */
+/*
+ * Much memory is allocated and freed during a capture: the driver's free waits, so no more memory
+ * is needed.
+ */
 static void turnover(void)
 {
 	int failed = 0;
@@ -410,7 +422,10 @@ static void busy(void)
 	SHOW(cuStreamEndCapture(stream, &graph));
 }
 
-/* The null stream of _ptsz functions is the thread's own, which a blocking stream's capture leaves alone. */
+/*
+ * The null stream of the _ptsz functions belongs to the thread. A capture of a blocking stream does
+ * not affect it.
+ */
 static void frees_per_thread(void)
 {
 	struct CUstream_st *blocking;

@@ -43,7 +43,7 @@ static void show_free(const char *when)
 	       total_bytes / MIB);
 }
 
-/* Blocks of two contexts, freed from the other one, and after their own is gone. */
+/* Blocks of two contexts, freed from the other context, and after their own context has ended. */
 static void contexts(void)
 {
 	struct CUctx_st *one = NULL, *two = NULL;
@@ -70,7 +70,7 @@ static void contexts(void)
 	SHOW(cuMemAlloc_v2(&a, MIB));
 }
 
-/* cuCtxDetach ends a context only when it was called once more than cuCtxAttach. */
+/* cuCtxDetach ends a context only after one more call than cuCtxAttach. */
 static void detach(void)
 {
 	struct CUctx_st *context = NULL, *attached;
@@ -100,7 +100,7 @@ static void detach(void)
 	SHOW(cuMemFree_v2(a));
 }
 
-/* A context made again, perhaps at the same address, has none of the old one's blocks. */
+/* A new context, perhaps at the same address, has none of the old context's blocks. */
 static void context_again(void)
 {
 	struct CUctx_st *context = NULL;
@@ -154,8 +154,7 @@ static void reset(void)
 }
 
 /*
- * Whether a free waits for work of its block's context (FAKE_CUDA_LAG_US says how long that
- * takes).
+ * Whether a free waits for work of its block's context (FAKE_CUDA_LAG_US sets how long that takes).
  */
 static void waits(void)
 {
@@ -185,7 +184,10 @@ static void waits(void)
 	SHOW(cuMemFree_v2(b));
 }
 
-/* A free in a capture that minds: refused, the capture is spoilt, and the block lives on. */
+/*
+ * A free in a capture that forbids it: it fails, the capture is invalidated, and the block stays
+ * allocated.
+ */
 static void capture(void)
 {
 	struct CUstream_st *stream;
@@ -202,7 +204,7 @@ static void capture(void)
 	SHOW(cuMemFree_v2(a));
 }
 
-/* The same in a thread that is in relaxed mode: allowed, and the capture goes on. */
+/* The same in a thread in relaxed mode: the free is allowed, and the capture continues. */
 static void relaxed(void)
 {
 	struct CUstream_st *stream;
@@ -258,7 +260,7 @@ static void child_before(void)
 	SHOW(cuMemFree_v2(a));
 }
 
-/* The parent knows CUDA's names but has not started it: its children may. */
+/* The parent has looked up CUDA functions but not initialized CUDA: its children may do so. */
 static void fork_before(void)
 {
 	void *found;
@@ -269,7 +271,7 @@ static void fork_before(void)
 	child_before();
 }
 
-/* Memory that one context freed is there for another. */
+/* Memory that one context freed is available to another one. */
 static void scarce(void)
 {
 	struct CUctx_st *one = NULL, *two = NULL;
@@ -321,7 +323,7 @@ static void bad_arguments(void)
 	SHOW(cuMemFree_v2(b));
 }
 
-/* Blocks that never were the pool's: host, managed, stream-ordered. */
+/* Blocks that the pool never owned: host, managed, stream-ordered. */
 static void foreign(void)
 {
 	void *host;
@@ -338,7 +340,7 @@ static void foreign(void)
 	SHOW(cuMemFree_v2(c));
 }
 
-/* For runs in which something was made to fail. */
+/* For runs in which a driver call fails on purpose. */
 static void once(void)
 {
 	primary(0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe_kept.c - scenes about memory that the driver keeps: freed memory in its own pools, and the
- * memory of graphs. Devices have 64 MiB, or the limit is 64 MiB. "trim" and "graphs" run on a GPU too.
+ * probe_kept.c - scenes about memory that the driver keeps cached: freed memory in its own pools,
+ * and the memory of graphs. Devices have 64 MiB, or the limit is 64 MiB. "trim" and "graphs" also
+ * run on a GPU.
  */
 #include "probe.h"
 
@@ -24,7 +25,7 @@ static void start(void)
 	SHOW(cuDeviceGetDefaultMemPool(&pool, 0));
 }
 
-/* The default pool keeps 40 MiB that nothing uses. */
+/* The default pool caches 40 MiB that are not in use. */
 static void keep(void)
 {
 	uint64_t all = UINT64_MAX;
@@ -35,7 +36,10 @@ static void keep(void)
 	SHOW(cuCtxSynchronize());
 }
 
-/* Each kind of memory asks for what the pool keeps. mam forwards a block of more than half the device. */
+/*
+ * Each kind of memory needs the memory that the pool caches. mam forwards a block of more than half
+ * the device.
+ */
 static void pools(void)
 {
 	struct cu_memory_properties properties = { .type = 1, .location = { 1, 0 } };
@@ -62,7 +66,7 @@ static void show_kept(void)
 	printf("kept %llu MiB\n", (unsigned long long)(kept / MIB));
 }
 
-/* A request that no device can serve, and what the pool keeps before and after it. */
+/* A request larger than any device, and the bytes that the pool caches before and after it. */
 static void trim(void)
 {
 	start();
@@ -72,7 +76,7 @@ static void trim(void)
 	show_kept();
 }
 
-/* The pool of device 1 keeps memory, which is of no use to device 0. */
+/* The pool of device 1 caches memory, which device 0 cannot use. */
 static void other_device(void)
 {
 	struct CUctx_st *other;
@@ -84,11 +88,11 @@ static void other_device(void)
 	keep();
 	SHOW(cuCtxSetCurrent(context));
 	SHOW(cuMemAlloc_v2(&b, 100 * MIB));
-	for (int i = 0; i < 3; i++) /* blocks of a pool, and one for which there is no memory */
+	for (int i = 0; i < 3; i++) /* blocks of a pool, and one that does not fit */
 		SHOW(cuMemAlloc_v2(&b, 30 * MIB));
 }
 
-/* The pool that is current is one of the program's. */
+/* The current pool is one that the program created. */
 static void current_pool(void)
 {
 	struct cu_pool_properties properties = { .type = 1, .location = { 1, 0 } };
@@ -159,7 +163,9 @@ static void graphs(void)
 	SHOW(cuGraphDestroy(graph));
 }
 
-/* 70 and 40 MiB in a stream in capture: nodes of its graph, which the stand-in driver does not have. */
+/*
+ * 70 and 40 MiB on a capturing stream: nodes of its graph, which the fake driver does not support.
+ */
 static void captured(void)
 {
 	struct CUstream_st *stream;

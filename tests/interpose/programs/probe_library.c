@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe_library.c - a program that uses libmam.so, which opens the driver by dlopen() and dlsym().
+ * probe_library.c - a program that uses libmam.so, which loads the driver with dlopen() and
+ * dlsym().
  *
  *   strict          Strict frees of blocks that a fill still writes.
- *   strict-mapped   The same on mapped memory, which is unmapped then.
+ *   strict-mapped   The same with mapped memory, which is unmapped afterwards.
  */
 #include <mam/mam.h>
 

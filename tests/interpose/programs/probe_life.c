@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * probe_life.c - scenes about when and from where a program calls CUDA: before main, in signal
- * handlers, around vfork and exec, with libraries that come and go, while it ends.
+ * handlers, around vfork and exec, with libraries that are loaded and closed, and during exit.
  */
 #define _GNU_SOURCE /* vfork */
 #include "probe.h"
@@ -29,7 +29,7 @@ static void start(void)
 	SHOW(cuCtxSetCurrent(context));
 }
 
-/* Only in the scene that looks at it: constructors know no arguments but the environment. */
+/* Only in the scene that tests it: constructors get no arguments, so they read the environment. */
 __attribute__((constructor)) static void before(void)
 {
 	if (getenv("PROBE_EARLY") == NULL)
@@ -62,7 +62,7 @@ static void signals(void)
 	SHOW(cuMemFree_v2(early));
 }
 
-/* Children that only become another program leave the parent's memory as it was. */
+/* Children that only exec another program leave the parent's memory unchanged. */
 static void vforks(void)
 {
 	int status;
@@ -84,7 +84,7 @@ static void vforks(void)
 	SHOW(cuMemFree_v2(a));
 }
 
-/* A library that loads CUDA by itself, is closed, and opened again. */
+/* A library that loads CUDA itself is closed and opened again. */
 static void closes(void)
 {
 	start();
@@ -125,7 +125,7 @@ static void *leave(void *unused)
 	exit(3);
 }
 
-/* The program ends in a thread while another one holds blocks. */
+/* A thread ends the program while another thread owns blocks. */
 static void ends_in_thread(void)
 {
 	pthread_t thread;
@@ -136,7 +136,7 @@ static void ends_in_thread(void)
 	pthread_join(thread, NULL);
 }
 
-/* --- ends that run no destructor --- */
+/* --- ways to exit that run no destructor --- */
 
 static void two_blocks(void)
 {
@@ -170,7 +170,7 @@ static void leaves_quickly(void)
 	quick_exit(5);
 }
 
-/* A handle of a block that a peer may ask for. */
+/* A handle of a block that another process may open. */
 static void leaves_shared(void)
 {
 	struct cu_ipc_handle handle;
@@ -204,7 +204,7 @@ static void leaves_on_other_stack(void)
 	raise(SIGUSR1);
 }
 
-/* The handler interrupts a free that waits for work of a second or so. */
+/* The handler interrupts a free that waits about a second for work. */
 static void leaves_inside(void)
 {
 	const struct itimerval soon = { .it_value = { 0, 100000 } };
@@ -216,7 +216,7 @@ static void leaves_inside(void)
 	SHOW(cuMemFree_v2(a));
 }
 
-/* A child that shares its parent's memory and ends; the parent goes on. */
+/* A child that shares its parent's memory exits, and the parent continues. */
 static void vfork_leaves(void)
 {
 	int status;
@@ -233,14 +233,14 @@ static void vfork_leaves(void)
 	SHOW(cuMemFree_v2(a));
 }
 
-/* Children that use CUDA by themselves, as worker processes do. */
+/* Children that use CUDA themselves, like worker processes. */
 static void fork_leaves(void)
 {
 	size_t free_bytes, total_bytes;
 	int status;
 	pid_t child;
 
-	/* The parent has called CUDA, and started nothing. */
+	/* The parent has called CUDA, but has not created a context. */
 	SHOW(cuMemGetInfo_v2(&free_bytes, &total_bytes));
 	child = fork();
 

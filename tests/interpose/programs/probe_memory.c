@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe_memory.c - scenes about what a pointer is, here and in another process, and about contexts
- * that share or break, on the driver API.
+ * probe_memory.c - scenes on the driver API about pointers in this process and in another one, and
+ * about contexts that share memory or fail.
  *
- * Addresses and ids differ from run to run, so what is printed is how they relate.
+ * Addresses and ids differ from run to run, so the scenes print how they relate.
  */
 #include "probe.h"
 
@@ -162,14 +162,14 @@ static void synchronous(void)
 }
 
 /*
- * Of each pair of blocks one is set while the other is unset or freed, a little earlier or later
- * each time: the first one is set in the end, and the chunk with it.
+ * Of each pair of blocks one is set while the other is unset or freed, slightly earlier or later
+ * each time. At the end the first one is set, and so is the chunk.
  */
 #define TOGGLES 4000
 
 static atomic_uint meetings;
 
-/* Both leave at nearly the same moment. */
+/* Both threads return at nearly the same time. */
 static void meet(void)
 {
 	unsigned int number = atomic_fetch_add(&meetings, 1) / 2;
@@ -192,7 +192,7 @@ static void *set_first(void *unused)
 			;
 		cuPointerSetAttribute(&on, POINTER_SYNC_MEMOPS, a);
 		meet();
-		cuMemsetD8_v2(a, 1, 1); /* a line for whoever reads the driver's log */
+		cuMemsetD8_v2(a, 1, 1); /* a line in the driver's log, for the test */
 		meet();
 	}
 	return NULL;
@@ -239,7 +239,7 @@ static void toggles(void)
 
 struct message {
 	struct cu_ipc_handle handle;
-	int byte; /* all of the block's bytes */
+	int byte; /* the value of every byte of the block */
 };
 
 static void answer_messages(int from, int to)
@@ -321,7 +321,8 @@ static void processes(void)
 		exit(1);
 	child = fork();
 	if (child == 0) {
-		setvbuf(stdout, NULL, _IOFBF, 1 << 16); /* its lines come together, at its end */
+		setvbuf(stdout, NULL, _IOFBF, 1 << 16); /* its lines are printed together, when
+							 * it exits */
 		close(down[1]);
 		close(up[0]);
 		answer_messages(down[0], up[1]);
@@ -353,7 +354,7 @@ static void processes(void)
 	printf("peer ended %d\n", status);
 }
 
-/* Handles that look like mam's and are not: random, cut, changed by a bit. */
+/* Handles that look like mam's but are invalid: random, truncated, or with one bit flipped. */
 static void hostile(void)
 {
 	struct cu_ipc_handle handle;
@@ -391,7 +392,7 @@ static void green(void)
 	printf("the primary's %d\n", owner == context);
 	SHOW(cuMemFree_v2(a));
 	SHOW(cuGreenCtxDestroy(made));
-	/* Another context, perhaps where that one was. */
+	/* Another context, perhaps at the address of that one. */
 	SHOW(cuCtxCreate_v2(&own, 0, 0));
 	SHOW(cuMemAlloc_v2(&c, MIB));
 	SHOW(cuPointerGetAttribute(&owner, POINTER_CONTEXT, c));
@@ -404,7 +405,10 @@ static void green(void)
 	SHOW(cuMemFree_v2(a));
 }
 
-/* What was known of blocks ends with their context, though the next ones may lie where they lay. */
+/*
+ * mam forgets what it knows about blocks when their context ends, although new blocks may have the
+ * same addresses.
+ */
 static void resets(void)
 {
 	const unsigned int on = 1;
@@ -422,7 +426,7 @@ static void resets(void)
 	}
 }
 
-/* A kernel's fault: from then on every call says so, until the context is reset. */
+/* A kernel fault: from then on every call reports it, until the context is reset. */
 static void broken(void)
 {
 	start();
@@ -440,7 +444,7 @@ static void broken(void)
 	SHOW(cuMemFree_v2(a));
 }
 
-/* Blocks of more than 1 MiB lie on multiples of 64 KiB, as network cards and file systems need it. */
+/* Blocks larger than 1 MiB are aligned to 64 KiB, as network cards and file systems require. */
 static void aligned(void)
 {
 	unsigned long long blocks[16] = { 0 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe_pass.c - scenes about memory that stays the driver's: by which roads it is asked for, what
- * --limit lets through, and what happens when a device is full, on the driver API.
+ * probe_pass.c - scenes on the driver API about memory that the driver still allocates: through
+ * which interfaces it is requested, which requests --limit allows, and what happens when a device
+ * is full.
  */
 #include "probe.h"
 
@@ -25,7 +26,7 @@ static void start(void)
 	SHOW(cuDeviceGetDefaultMemPool(&pool, 0));
 }
 
-/* --- every function by each road --- */
+/* --- every function through each interface --- */
 
 #define FIND(name, base, version, flags)       \
 	__typeof__(&name) name##_found = NULL; \
@@ -117,7 +118,7 @@ static void by_lookup(void)
 	SHOW(cuMemFree_v2(a));
 }
 
-static void roads(void)
+static void interfaces(void)
 {
 	start();
 	by_symbol();
@@ -131,7 +132,7 @@ static void roads(void)
 		SHOW(name arguments);         \
 	} while (0)
 
-/* The last argument of cuIpcOpenMemHandle lies behind a struct on the stack. */
+/* The last argument of cuIpcOpenMemHandle follows a struct on the stack. */
 static void pointers(void)
 {
 	struct cu_ipc_handle handle = { { 1, 2, 3 } };
@@ -172,7 +173,7 @@ static void pointers(void)
 	BOTH(cuIpcCloseMemHandle, (512));
 }
 
-/* Freed by another call than is usual, twice, and what is nobody's. */
+/* Frees by another function than usual, double frees, and foreign pointers. */
 static void wrong_ends(void)
 {
 	void *host;
@@ -198,7 +199,7 @@ static void wrong_ends(void)
 	SHOW(cuMemFreeAsync_found(a, NULL));
 }
 
-/* --- what a limit of 64 MiB lets through --- */
+/* --- requests that a limit of 64 MiB allows --- */
 
 static int create(unsigned long long *handle, size_t bytes, int device)
 {
@@ -267,7 +268,7 @@ static void limit(void)
 	printf("free %zu MiB\n", free_bytes / MIB);
 }
 
-/* Each of these is there alone. */
+/* Each of these is allocated alone. */
 static void limit_devices(void)
 {
 	struct CUctx_st *other;
@@ -293,7 +294,7 @@ static void limit_devices(void)
 	SHOW(cuMemAllocManaged(&b, 60 * MIB, 1));
 }
 
-/* Contexts end with their memory in them, with a pool and without. */
+/* Contexts end while they have memory, with a pool and without one. */
 static void limit_resets(void)
 {
 	struct CUctx_st *own;
@@ -315,7 +316,7 @@ static void limit_resets(void)
 		SHOW(cuMemAllocManaged(&a, 40 * MIB, 1));
 		SHOW(cuCtxDestroy_v2(own));
 	}
-	/* Of no context: it stays. */
+	/* Belongs to no context: it stays allocated. */
 	start();
 	SHOW(create(&a, 40 * MIB, 0));
 	SHOW(cuDevicePrimaryCtxReset_v2(0));
@@ -325,7 +326,7 @@ static void limit_resets(void)
 	SHOW(create(&b, 40 * MIB, 0));
 }
 
-/* What is mapped is there, whatever became of its handle. */
+/* Mapped memory exists, even after its handle was released. */
 static void limit_maps(void)
 {
 	unsigned long long range, handle, again;
@@ -352,8 +353,7 @@ static void limit_maps(void)
 	SHOW(cuMemRelease(again));
 }
 
-/* Of streams in capture nothing is charged; of others all is. */
-/* Memory of a stream of the other device, while this one's context is current. */
+/* Memory of a stream of the other device, while this device's context is current. */
 static void limit_streams(void)
 {
 	struct CUctx_st *other;
@@ -372,13 +372,14 @@ static void limit_streams(void)
 	SHOW(cuMemFreeAsync(a, stream));
 	SHOW(cuStreamSynchronize(stream));
 	SHOW(cuMemAllocAsync(&a, 60 * MIB, stream));
-	/* Its memory goes with its own context. */
+	/* Its memory ends with its own context. */
 	SHOW(cuCtxSetCurrent(context));
 	SHOW(cuDevicePrimaryCtxReset_v2(1));
 	SHOW(cuCtxSetCurrent(other));
 	SHOW(cuMemAlloc_v2(&c, 60 * MIB));
 }
 
+/* Allocations of a capturing stream are not charged; those of other streams are. */
 static void limit_captures(void)
 {
 	struct CUstream_st *captured, *free_stream;
@@ -388,7 +389,7 @@ static void limit_captures(void)
 	SHOW(cuStreamCreate(&captured, STREAM_NON_BLOCKING));
 	SHOW(cuStreamCreate(&free_stream, STREAM_NON_BLOCKING));
 	SHOW(cuStreamBeginCapture_v2(captured, CAPTURE_RELAXED));
-	cuMemAllocAsync(&a, 40 * MIB, captured); /* a node; the fake has none */
+	cuMemAllocAsync(&a, 40 * MIB, captured); /* a node; the fake driver does not support it */
 	SHOW(cuMemAllocAsync(&b, 40 * MIB, free_stream));
 	SHOW(cuMemAllocAsync(&c, 40 * MIB, free_stream));
 	SHOW(cuMemFreeAsync(b, free_stream));
@@ -398,7 +399,9 @@ static void limit_captures(void)
 	SHOW(cuMemFreeAsync(c, free_stream));
 }
 
-/* Many threads want more than there is; the driver's log tells whether they ever had it. */
+/*
+ * Many threads request more than the limit; the driver's log shows whether they ever exceeded it.
+ */
 static void *racer(void *seed)
 {
 	unsigned int state = (unsigned int)(size_t)seed;
@@ -443,7 +446,7 @@ static void limit_races(void)
 
 /* --- a full device --- */
 
-/* Of 64 MiB a pool holds the most, and does without; 0.3 s of work may be in flight on it. */
+/* A pool holds most of the 64 MiB and releases them; 0.3 s of work may be in flight on them. */
 static void scarce(void)
 {
 	static const char *const kinds[] = { "managed", "create", "async", "large" };
@@ -476,7 +479,7 @@ static void scarce(void)
 	SHOW(cuMemFree_v2(a));
 }
 
-/* A sparse array, of which mam says that it takes nothing; the fake driver thinks otherwise. */
+/* A sparse array, which takes no memory according to mam; according to the fake driver it does. */
 static void beside(void)
 {
 	struct cu_array3d_descriptor sparse = { 1024, 64, 16, 0x20, 1, 0x40 };
@@ -502,7 +505,9 @@ static double now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* Forty widths twice over, by several sizes of elements; then what is no width, height or size. */
+/*
+ * Forty widths, twice, with several element sizes; then an invalid width, height and element size.
+ */
 static void pitches(void)
 {
 	static const unsigned int elements[] = { 4, 8, 16 };
@@ -531,7 +536,7 @@ static void pitches(void)
 	SHOW(cuMemAllocPitch_v2(&a, &pitch, 1000, (size_t)1 << 60, 4));
 }
 
-/* Nobody waits for the work of others, and what a capture forbids is forbidden. */
+/* No call waits for other work, and calls that a capture forbids fail. */
 static void pitch_waits(void)
 {
 	struct CUstream_st *stream;
@@ -557,7 +562,7 @@ static void pitch_waits(void)
 }
 
 static const struct probe_scene scenes[] = {
-	{ "roads", roads },
+	{ "interfaces", interfaces },
 	{ "pointers", pointers },
 	{ "wrong-ends", wrong_ends },
 	{ "limit", limit },

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe_peers.c - is memory handed out while a context of another device still uses it?
+ * probe_peers.c - checks that memory is not allocated again while a context of another device still
+ * uses it.
  *
  * In each round the context of device 1, the owner, allocates a block; a peer submits work that
- * uses the block; the owner frees it. The fake driver is asked after each allocation whether
- * unfinished work uses the new block. The blocks of all rounds together are many times the
+ * uses the block; the owner frees it. After each allocation the probe queries the fake driver
+ * whether unfinished work uses the new block. The blocks of all rounds together are many times the
  * device's memory, so an allocation fails if freed blocks do not become reusable.
  *
  *   probe_peers SCENE
@@ -44,7 +45,9 @@ static void end(void)
 	printf("failures %d touched %d\n", failures, touched);
 }
 
-/* The peer's work is in `stream` of its own, or in its default stream. NULL: the block is not used. */
+/*
+ * The peer's work is in `stream` of its own, or in its default stream. NULL: the block is not used.
+ */
 static void play_round(struct CUctx_st *peer, struct CUstream_st *stream)
 {
 	unsigned long long block, id;
@@ -105,7 +108,7 @@ static void many_peers(void)
 		peers[i] = make_peer();
 	for (int i = 0; i < 4 * ROUNDS; i++)
 		play_round(peers[i % MANY], NULL);
-	/* Fewer again, and others in between. */
+	/* Fewer peers, and new ones among the old. */
 	for (int i = 0; i < MANY; i += 2)
 		check(cuCtxDestroy_v2(peers[i]));
 	for (int i = 0; i < MANY; i += 4)
@@ -143,7 +146,7 @@ static void peer_is_reset(void)
 	end();
 }
 
-/* Its last release ends a primary context too. */
+/* The last release of a primary context ends it too. */
 static void peer_is_released(void)
 {
 	start();
@@ -157,7 +160,7 @@ static void peer_is_released(void)
 	end();
 }
 
-/* Access that mam did not see to be enabled; the program then tries to enable it. */
+/* Access that was enabled without mam's knowledge; the program then tries to enable it. */
 static void already_enabled(void)
 {
 	start();
@@ -168,7 +171,7 @@ static void already_enabled(void)
 	end();
 }
 
-/* The peer gets a sticky error: its events answer that from then on, and the owner goes on. */
+/* The peer gets a sticky error: its event calls return it from then on, and the owner continues. */
 static void peer_breaks(void)
 {
 	unsigned long long block;
@@ -195,7 +198,10 @@ static struct CUctx_st *make_green(int device, struct CUstream_st **stream)
 	return context;
 }
 
-/* Access that was enabled in a green context is that of its primary one, and of the others. */
+/*
+ * Access that was enabled in a green context applies to its primary context and to the other green
+ * ones.
+ */
 static void green_peer(void)
 {
 	struct CUstream_st *stream, *others;
@@ -225,7 +231,7 @@ static void green_owner(void)
 	end();
 }
 
-/* A process that exports a block of device 1, until it reads the end of `until`. */
+/* A process that exports a block of device 1, and exits when `until` is closed. */
 static void export_block(int to, int until)
 {
 	struct cu_ipc_handle handle;
@@ -243,7 +249,9 @@ static void export_block(int to, int until)
 	_exit(0);
 }
 
-/* A handle opened in a context of device 0 gives that context access to memory of device 1. */
+/*
+ * A handle that is opened in a context of device 0 gives that context access to memory of device 1.
+ */
 static void opened_handle(void)
 {
 	int handles[2], until[2], status = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe_policy.c - scenes about when freed memory is used again, and about captures, on the driver API.
+ * probe_policy.c - scenes on the driver API about when freed memory is reused, and about captures.
  */
 #include "probe.h"
 
@@ -66,7 +66,7 @@ static void captures(void)
 			allocate_in_capture(capture_mode, thread_mode);
 }
 
-/* A free in a capture that allows it, while the device has nothing left. */
+/* A free in a capture that allows it, while the device has no free memory. */
 static void captures_full(void)
 {
 	struct CUstream_st *stream;
@@ -84,7 +84,7 @@ static void captures_full(void)
 	SHOW(cuStreamEndCapture(stream, &graph));
 }
 
-/* A global capture of one thread binds another one. */
+/* A global capture of one thread restricts another thread. */
 static void *allocate(void *unused)
 {
 	(void)unused;
@@ -119,8 +119,8 @@ static void *end_capture(void *stream)
 }
 
 /*
- * Captures that end in other ways: with their stream, with an error, with their context, and that do
- * not: by another thread.
+ * Captures that end in other ways: with their stream, with an error, with their context. Another
+ * thread cannot end them.
  */
 static void captures_end(void)
 {
@@ -161,7 +161,10 @@ static void captures_end(void)
 	SHOW(cuMemFree_v2(b));
 }
 
-/* How many of the blocks that captures left behind came from the driver: asked of the log. */
+/*
+ * How many of the blocks allocated after captures came from the driver: the test counts them in the
+ * log.
+ */
 static void after_captures(void)
 {
 	captures_end();
@@ -171,7 +174,10 @@ static void after_captures(void)
 	}
 }
 
-/* Work in flight on a block that is freed: who waits, and who gets the block next. */
+/*
+ * Work in flight on a block that is freed: which call waits, and which allocation gets the block
+ * next.
+ */
 static void in_flight(void)
 {
 	struct CUstream_st *stream;
@@ -213,7 +219,7 @@ static void in_flight_async(void)
 	printf("it got the same block: %d\n", a == b);
 }
 
-/* The same with a device that is full: then somebody has to wait. */
+/* The same on a full device: some call has to wait. */
 static void in_flight_full(void)
 {
 	struct CUstream_st *stream;
@@ -232,7 +238,7 @@ static void in_flight_full(void)
 	SHOW(cuMemFree_v2(c));
 }
 
-/* Idle: the memory that was freed serves the next request, however large. */
+/* Idle: the freed memory serves the next request of any size. */
 static void idle(void)
 {
 	start();
@@ -243,7 +249,7 @@ static void idle(void)
 	puts("done");
 }
 
-/* Less than what mam lets wait before it waits itself. */
+/* Less memory than mam keeps waiting for work before it waits itself. */
 static void idle_small(void)
 {
 	start();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe_quarantine.c - is memory ever handed out while work still touches it?
+ * probe_quarantine.c - checks that memory is not allocated again while work still accesses it.
  *
  * Threads allocate blocks, fill them on streams whose work takes a random time, and free them at
- * once. After each allocation the fake driver is asked whether unfinished work touches the new
- * block. That never happens without mam, where a free waits, and must not happen with it.
+ * once. After each allocation the probe queries the fake driver whether unfinished work accesses
+ * the new block. That never happens without mam, where a free waits, and must not happen with it.
  *
  *   probe_quarantine THREADS ROUNDS
  */
@@ -37,7 +37,7 @@ static void check(int code)
 		atomic_fetch_add(&failures, 1);
 }
 
-/* By either free; the stream-ordered one in the stream that uses the block. */
+/* By either free; the stream-ordered free uses the block's stream. */
 static void release(uint64_t *random, unsigned long long block, struct CUstream_st *stream)
 {
 	check(next(random) % 4 == 0 ? cuMemFreeAsync(block, stream) : cuMemFree_v2(block));

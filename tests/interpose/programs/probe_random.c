@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe_random.c - random calls of several threads on streams, captures, events, contexts and memory.
+ * probe_random.c - random calls of several threads on streams, captures, events, contexts and
+ * memory.
  *
  *   probe_random SEED STEPS [pending]
  *
- * One thread at a time makes a call, so that the lines depend on the seed alone: each call with what
- * it returned, and after it the state of each stream. A test compares the lines of a plain run and of
- * one under `mam run`. With "pending" each allocation is followed by the number of unfinished pieces
- * of work that touch it, and calls whose result depends on the time are left out.
+ * Only one thread at a time makes a call, so the output depends on the seed alone: each call with
+ * its result, followed by the state of each stream. A test compares the output of a plain run with
+ * that of a run under `mam run`. With "pending" each allocation is followed by the number of
+ * unfinished pieces of work that access it, and calls whose result depends on timing are left out.
  *
- * At the end all captures end, and after a call of cuModuleLoadData, which marks the place in the
- * driver's log, memory is allocated that a pool serves if mam sees no capture any more.
+ * At the end all captures end. A call of cuModuleLoadData marks this place in the driver's log.
+ * After it the probe allocates memory, which a pool serves if mam sees no capture any more.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -22,7 +23,9 @@
 #include "fake/driver_api.h"
 
 #define THREADS 3
-#define CONTEXTS 4 /* the primary ones of two devices, then two that come and go */
+#define CONTEXTS \
+	4 /* the primary contexts of two devices, then two that are created and
+		    * destroyed */
 #define STREAMS 6
 #define EVENTS 3
 #define BLOCKS 24
@@ -52,7 +55,7 @@ enum operation {
 	OPERATIONS
 };
 
-/* How often each comes. */
+/* How often each operation is drawn. */
 static const unsigned char weights[OPERATIONS] = {
 	[ALLOC] = 30,     [ALLOC_ASYNC] = 4, [FREE] = 20,       [FREE_TWICE] = 2,
 	[FREE_ASYNC] = 8, [FILL] = 10,       [BEGIN] = 14,      [BEGIN_OWN] = 4,
@@ -77,7 +80,7 @@ struct block {
 	int context;
 };
 
-/* All are changed by the one thread that makes a step. */
+/* Only the thread that makes a step changes these. */
 static struct CUctx_st *contexts[CONTEXTS];
 static struct stream streams[STREAMS];
 static struct CUevent_st *events[EVENTS];
@@ -85,7 +88,7 @@ static struct block blocks[BLOCKS];
 static bool pending;
 static uint64_t state;
 
-static __thread int current; /* of the calling thread: a place in contexts */
+static __thread int current; /* of the calling thread: an index into contexts */
 
 static unsigned int draw(void)
 {
@@ -103,7 +106,7 @@ static void keep_block(struct block *block, unsigned long long address, size_t b
 		printf(" pending %d", fake_pending(address, bytes));
 }
 
-/* A context ended: its streams and blocks are gone. */
+/* A context ended, and with it its streams and blocks. */
 static void forget(int context)
 {
 	for (int i = 0; i < STREAMS; i++)
@@ -186,7 +189,7 @@ static int release(struct block *block, enum operation operation, struct CUstrea
 	unsigned long long address = block->address;
 	int code, device;
 
-	/* Without a current context mam frees the block, and the driver does not. */
+	/* Without a current context mam frees the block, but the driver does not. */
 	if (!address || cuCtxGetDevice(&device) != CUDA_SUCCESS)
 		return -1;
 	code = operation == FREE_ASYNC ? cuMemFreeAsync(address, stream) : cuMemFree_v2(address);
@@ -208,7 +211,7 @@ static int reset(int device)
 	return code;
 }
 
-/* -1: there is nothing to do it with. */
+/* -1: no object to call it with */
 static int make(const struct step *step)
 {
 	struct stream *stream = &streams[step->random[0] % STREAMS];
@@ -272,7 +275,7 @@ static void end_own(void)
 			printf(" %d", end(STREAM_PER_THREAD));
 }
 
-/* The thread `turn` makes the step `order`, and then hands the turn back to the main thread (-1). */
+/* The thread `turn` makes the step `order`, and then passes the turn to the main thread (-1). */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int turn = -1;            /* lock: lock */
@@ -367,7 +370,7 @@ int main(int count, char **arguments)
 			failed += cuStreamDestroy_v2(streams[i].handle) != 0;
 	printf("streams failed %d\n", failed);
 	cuCtxSetCurrent(contexts[0]);
-	cuMemAlloc_v2(&address, 1000); /* the pool, if there is none yet */
+	cuMemAlloc_v2(&address, 1000); /* creates the pool if there is none yet */
 	cuModuleLoadData(&module, "");
 	for (int i = 0; i < PAIRS; i++)
 		failed += cuMemAlloc_v2(&address, 1000) != 0 || cuMemFree_v2(address) != 0;

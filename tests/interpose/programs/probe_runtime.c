@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe_runtime.c - scenes on the runtime API: last errors, devices, resets, the end of the
- * process.
+ * probe_runtime.c - scenes on the runtime API: last errors, devices, resets, process exit.
  */
 #include "probe.h"
 
@@ -32,7 +31,7 @@ static void show_free(const char *when)
 	       total_bytes / MIB);
 }
 
-/* The first call of all is cudaMalloc. */
+/* The very first call is cudaMalloc. */
 static void once(void)
 {
 	ASK(cudaMalloc(&a, MIB));
@@ -93,7 +92,7 @@ static void reset(void)
 	}
 }
 
-/* Entry points that the runtime hands out are caught as well. */
+/* Entry points that the runtime returns are intercepted as well. */
 static void entry(void)
 {
 	int (*alloc)(unsigned long long *, size_t) = NULL, (*release)(unsigned long long) = NULL;
@@ -145,7 +144,7 @@ static void pitched(void)
 	ASK(cudaMallocPitch(&a, &pitch, 1234, (size_t)1 << 60));
 }
 
-/* The program's variables after an allocation of each kind failed. */
+/* The program's variables after a failed allocation of each kind. */
 static void failures(void)
 {
 	const size_t much = (size_t)1 << 46;
@@ -177,8 +176,8 @@ static void failures(void)
 }
 
 /*
- * Captures that end while another device is current, with their stream and with their device. A pool
- * serves the allocations at the end.
+ * Captures that end while another device is current, with their stream and with their device. A
+ * pool serves the allocations at the end.
  */
 static void captures(void)
 {

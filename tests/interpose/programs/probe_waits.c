@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe_waits.c - does an allocation ever wait for the GPU?
+ * probe_waits.c - checks that no allocation waits for the GPU.
  *
- * A stream always has work that only a wait ends. The fake driver counts waits (fake_waited). Its clock, which each call
- * moves by a microsecond, counts calls: one that asks again and again whether work is done waits as well. Each scene
- * prints how many calls failed, and how many allocations waited, which none of the driver's own does. Frees may wait.
+ * A stream always has work that only a wait ends. The fake driver counts waits (fake_waited). Its
+ * clock advances by a microsecond per call and so counts calls: a call that polls whether work is
+ * done counts as a wait too. Each scene prints how many calls failed and how many allocations
+ * waited. No allocation of the driver's own waits. Frees may wait.
  */
 #include "probe.h"
 
@@ -67,7 +68,7 @@ static void tell(void)
 	printf("failed %d\nwaited %d\n", failed, waits);
 }
 
-/* Sizes at random: the pool grows again and again, with idle chunks that are too small. */
+/* Random sizes: the pool grows again and again, with idle chunks that are too small. */
 static void random_sizes(void)
 {
 	static const size_t scales[] = { 4096, 600 << 10, 40 * MIB, 300 * MIB };
@@ -89,7 +90,10 @@ static void random_sizes(void)
 	tell();
 }
 
-/* As large a block as there is room for, freed and allocated while the GPU lags: much is freed and in use. */
+/*
+ * The largest block that fits is freed and allocated while the GPU lags: much memory is freed and
+ * still in use.
+ */
 static void lagging(void)
 {
 	struct CUstream_st *stream;
@@ -105,7 +109,7 @@ static void lagging(void)
 	tell();
 }
 
-/* The first allocation in a context: its owner is asked for. */
+/* The first allocation in a context: mam queries the context's owner. */
 static void contexts(void)
 {
 	struct CUctx_st *own, *green_context, *primary = start();
@@ -126,7 +130,7 @@ static void contexts(void)
 	tell();
 }
 
-/* Two chunks are idle, and too small, when the pool grows; then a free. */
+/* Two chunks are idle and too small when the pool grows; a free follows. */
 static void outgrow(bool busy)
 {
 	unsigned long long a, b, small;
@@ -155,9 +159,10 @@ static void outgrown_busy(void)
 }
 
 /*
- * No memory on one device, while another one works and its pool has an idle chunk and blocks that work may still
- * touch: for a block of the pool, for one that the driver serves, for managed memory, for an array, and for memory of a
- * stream while the context of the other device is current.
+ * No memory on one device, while another one works and its pool has an idle chunk and blocks that
+ * work may still access. Requests are for a block of the pool, for a block that the driver serves,
+ * for managed memory, for an array, and for memory of a stream while the context of the other
+ * device is current.
  */
 static void devices(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe_watched.c - scenes for those who only look on: what they should see is in each scene's
- * comment. Linked so that its functions have names for the dynamic linker.
+ * probe_watched.c - scenes for the observers (statistics, leaks, trace): each scene's comment gives
+ * the expected report. Linked so that the dynamic linker knows the names of its functions.
  */
 #include "probe.h"
 
@@ -34,7 +34,7 @@ static void put(void *block)
 		exit(4);
 }
 
-/* Not inlined, and not the last call: their names must be on the stack. */
+/* Not inlined and not tail calls: their names must be on the stack. */
 #define NAMED __attribute__((noinline, visibility("default")))
 NAMED void probe_lose_large(void);
 NAMED void probe_lose_small(void);
@@ -53,12 +53,12 @@ void probe_lose_small(void)
 	__asm__ volatile("" : : "r"(block) : "memory");
 }
 
-/* Five blocks of two places are left, 4195204 bytes, and a hundred are not. */
+/* Five blocks of two call sites are leaked, 4195204 bytes; a hundred blocks are freed. */
 static void leak(void)
 {
 	for (int i = 0; i < 100; i++)
 		put(get(1000));
-	for (volatile int i = 0; i < 3; i++) /* one place: not to be unrolled */
+	for (volatile int i = 0; i < 3; i++) /* one call site: not unrolled */
 		probe_lose_small();
 	for (volatile int i = 0; i < 2; i++)
 		probe_lose_large();
@@ -73,8 +73,8 @@ static void tidy(void)
 }
 
 /*
- * What a reset takes is not lost; what comes after it is: one block of 300. Of the places that are
- * lost before, the last is not given out again.
+ * Blocks freed by a reset are not leaks. A block allocated afterwards is: one block of 300 bytes.
+ * Of the blocks before the reset, the address of the last is not reused.
  */
 static void reset(void)
 {
@@ -85,7 +85,7 @@ static void reset(void)
 	tidy();
 }
 
-/* Each thread's blocks overlap with the others'; none is left. */
+/* Each thread's blocks overlap with those of the others; none is leaked. */
 static void *work(void *unused)
 {
 	void *held[8] = { NULL };
@@ -114,7 +114,7 @@ static void threads(void)
 	puts("joined");
 }
 
-/* Forty thousand events, then a signal that nothing survives. */
+/* Forty thousand events, then SIGKILL. */
 static void killed(void)
 {
 	void *last[16];
@@ -129,7 +129,7 @@ static void killed(void)
 	kill(getpid(), SIGKILL);
 }
 
-/* No file may be longer from here on. CUDA is started, and needs none. */
+/* From here on no file may grow beyond the limit. CUDA is initialized and needs no file. */
 static void limit_files(rlim_t bytes)
 {
 	struct rlimit limit = { bytes, bytes };
@@ -149,7 +149,7 @@ static void no_files(void)
 	limit_files(0);
 }
 
-/* A child of a process that used no CUDA yet uses some, and so does the process afterwards. */
+/* A child of a process that has not used CUDA uses it, and so does the process afterwards. */
 static void family(void)
 {
 	pid_t child = fork();
@@ -167,21 +167,21 @@ static void family(void)
 	probe_lose_large();
 }
 
-/* Mam hears of CUDA, and no more. */
+/* mam sees a lookup of CUDA, and nothing else. */
 static void woken(void)
 {
 	if (dlsym(dlopen(NULL, RTLD_LAZY), "cudaMalloc") == NULL)
 		exit(6);
 }
 
-/* A family after mam has heard of CUDA. */
+/* family(), after mam has seen a lookup of CUDA. */
 static void woken_family(void)
 {
 	woken();
 	family();
 }
 
-/* The process had CUDA before the fork: the child's frees are the driver's to refuse. */
+/* The process used CUDA before the fork: the driver rejects the child's frees. */
 static void late_child(void)
 {
 	void *block = get(5000);
@@ -197,7 +197,7 @@ static void late_child(void)
 	put(block);
 }
 
-/* One block, then a word into the pipe READY; another block when a word has come through GO. */
+/* One block, then a word into the pipe READY; another block after a word from GO. */
 static void held(void)
 {
 	const char *ready = getenv("READY"), *go = getenv("GO");
@@ -216,7 +216,7 @@ static void held(void)
 	puts("held");
 }
 
-/* One process, two programs: work, and then this one again. */
+/* One process, two programs: work, and then an exec of this program. */
 static void again(void)
 {
 	tidy();

@@ -2,8 +2,8 @@
 /*
  * two_runtimes.c - a program whose plugins each opened a CUDA runtime of their own, found by dlsym.
  *
- * Arguments: the runtimes' files. An error belongs to the runtime that was asked, so each has to be
- * asked itself, and what one allocates the other one frees.
+ * Arguments: the runtimes' files. An error belongs to the runtime that was called, so the program
+ * queries each of them. Memory that one runtime allocates is freed by the other.
  */
 #include <dlfcn.h>
 #include <stdio.h>

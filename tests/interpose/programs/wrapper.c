@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wrapper.c - libraries that define a function and look for the next one of that name, as
- * wrappers and profilers do.
+ * wrapper.c - libraries that define a function and look up the next one of that name, as wrappers
+ * and profilers do.
  *
- * Compiled three times by lookups.sh: with VALUE 1 as the outer library, with VALUE 2 as the
- * inner one, and with VALUE 3 as one that only the outer library's own search path leads to. The
- * outer one must reach the inner by RTLD_NEXT, which the linker answers for the library that
- * asks.
+ * lookups.sh compiles it three times: with VALUE 1 as the outer library, with VALUE 2 as the inner
+ * one, and with VALUE 3 as a library that is found only on the outer library's own search path. The
+ * outer one must reach the inner one by RTLD_NEXT, which the linker resolves relative to the
+ * calling library.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -37,7 +37,7 @@ int wrapper_next(void)
 	return call(dlsym(RTLD_NEXT, "wrapper_value"));
 }
 
-/* The C library's own printf by version, seen from here. */
+/* The C library's own printf by version, looked up from here. */
 int wrapper_next_version(void)
 {
 	return dlvsym(RTLD_NEXT, "printf", VERSION) != NULL;
