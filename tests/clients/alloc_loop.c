@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alloc_loop.c - what one allocation and its free cost, on an idle GPU and on a busy one.
+ * alloc_loop.c - the cost of one allocation and its free, on an idle GPU and on a busy one.
  *
- * For each size, pairs are made in five batches and the median batch counts. A few pairs go
- * first, so that neither the context's start nor a pool's first growth is in the number. One
- * line a size on stdout: bytes, nanoseconds.
+ * For each size, pairs are timed in five batches, and the median batch counts. A few pairs run
+ * first, so that the result includes neither the context's start nor a pool's first growth. One
+ * line per size on stdout: bytes, nanoseconds.
  *
- * With --in-flight a gigabyte is being filled four times over on a non-blocking stream, a
- * millisecond and more of work that has nothing to do with the block, and the free alone is
- * timed; the median of 50.
+ * With --in-flight a gigabyte is filled four times on a non-blocking stream, which is more than a
+ * millisecond of work unrelated to the block. Only the free is timed; the median of 50 counts.
  *
- * Calls are the runtime's, or built with ALLOC_LOOP_DRIVER the driver's and no others.
+ * Calls are those of the runtime or, when built with ALLOC_LOOP_DRIVER, only those of the driver.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,7 +158,7 @@ static int print_median(size_t bytes, double *times, int count, int result)
 	return 0;
 }
 
-/* Large blocks cost the driver milliseconds: fewer of them tell as much. */
+/* Large blocks cost the driver milliseconds: fewer of them give the same result. */
 static int measure(size_t bytes, unsigned long count)
 {
 	double times[BATCHES] = { 0 };
@@ -179,7 +178,7 @@ static int measure(size_t bytes, unsigned long count)
 	return print_median(bytes, times, BATCHES, result);
 }
 
-/* The free alone, with work in flight that has nothing to do with the block. */
+/* The free alone, with unrelated work in flight. */
 static int measure_in_flight(size_t bytes, size_t filled_bytes)
 {
 	struct CUstream_st *stream;

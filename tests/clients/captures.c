@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * captures.c - stream captures and memory, on the driver API: which allocations and frees a capture
- * rejects, what becomes of the capture, and allocations after it, however it ended.
+ * rejects, what happens to the capture, and allocations after it, however it ended.
  *
  *   captures modes     every mode of the capture and of the thread, in two contexts
  *   captures threads   the same in another thread
@@ -10,7 +10,8 @@
  *   captures destroy   captures that end with their stream and with their context
  *   captures detach    a context that cuCtxDetach ends
  *
- * It prints what each call returned and judges nothing. The lines are the same with mam as without.
+ * It prints what each call returned and checks nothing itself. The lines are the same with mam as
+ * without it.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -46,7 +47,7 @@ static int end(struct CUstream_st *which)
 	return code;
 }
 
-/* Contexts of two devices, or two of one. */
+/* Contexts of two devices, or two contexts of one device. */
 static void start(void)
 {
 	int devices = 0;
@@ -152,7 +153,7 @@ static void threads(void)
 	each_mode(1);
 }
 
-/* The pool serves these under mam, unless it still counts a capture. */
+/* Under mam the pool serves these, unless it still counts a capture. */
 static void pairs(void)
 {
 	unsigned long long block;

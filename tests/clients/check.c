@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.c - the answers a program gets when it asks for something wrong.
+ * check.c - the results that a program gets for invalid calls.
  *
- * Each is printed, not judged: the driver's and the runtime's answers differ in places, and a test
- * compares the lines of a plain run with those of a run under mam.
+ * They are printed, not checked: the driver and the runtime differ in places, and a test compares
+ * the lines of a plain run with those of a run under mam.
  */
 #include "workload.h"
 
@@ -44,7 +44,7 @@ static int twice(void)
 	return result ? -1 : api->release(address);
 }
 
-/* The block must survive the attempt: it is freed rightly afterwards. */
+/* The block must survive the attempt: it is freed correctly afterwards. */
 static int interior(void)
 {
 	uintptr_t address = 0;
@@ -80,7 +80,7 @@ static int overflowing(void)
 	return api->alloc(&address, SIZE_MAX - 100);
 }
 
-/* Ask until refused, free all of it, and ask again. */
+/* Allocate until a call fails, free all blocks, and allocate again. */
 static int until_full(int *after)
 {
 	uintptr_t pieces[PIECES] = { 0 };

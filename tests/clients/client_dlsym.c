@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client_dlsym.c - a program that finds the driver as a statically linked CUDA runtime does.
+ * client_dlsym.c - a program that finds the driver like a statically linked CUDA runtime.
  *
- * The steps were seen in NVIDIA's static runtime: dlopen of libcuda.so.1, one dlsym of
- * cuGetProcAddress_v2, a first call with an empty name, cuGetProcAddress asked for through
- * itself, and then every function by base name and version. No other name ever reaches dlsym.
+ * The steps were observed in NVIDIA's static runtime: dlopen of libcuda.so.1, one dlsym of
+ * cuGetProcAddress_v2, a first call with an empty name, a lookup of cuGetProcAddress through
+ * itself, and then lookups of every function by base name and version. No other name ever reaches
+ * dlsym.
  */
 #include "workload.h"
 
@@ -114,7 +115,7 @@ static int memory(size_t *free_bytes, size_t *total_bytes)
 	return cuda.cuMemGetInfo(free_bytes, total_bytes);
 }
 
-/* The next start takes the primary context anew. */
+/* The next start retains the primary context again. */
 static int reset(void)
 {
 	int result = cuda.cuDevicePrimaryCtxReset(client_options.device);

@@ -4,7 +4,7 @@
 
 #include "../fake/driver_api.h"
 
-/* All threads use one context: the primary one, or with --own-context one of our own. */
+/* All threads use one context: the primary one, or with --own-context one of the program's own. */
 static int start(int device)
 {
 	static struct CUctx_st *context;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The work of workload.c in Python, on the CUDA driver through ctypes: the same result line.
+"""The work of workload.c in Python, on the CUDA driver through ctypes, with the same result line.
 
-ctypes finds each function with dlsym under its full name, cuMemAlloc_v2 and so on.
+ctypes looks up each function with dlsym under its full name, such as cuMemAlloc_v2.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 /*
  * client_shared.c - a program on the CUDA runtime, linked to a shared libcudart.
  *
- * Linked with -lcudart_static the same source is a program on the static runtime.
+ * The same source linked with -lcudart_static uses the static runtime.
  */
 #include "workload.h"
 

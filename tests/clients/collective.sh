@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# collective.sh - collective.cuh as `make install` puts it down: what it shows, each way to include it, in C++11 to
-# C++20, files that share a heap, and collective.cu. Nothing may be said by a compiler. Where there is a GPU
-# collective.cu also runs, over CUDA's malloc() and over a heap.
+# collective.sh - collective.cuh as `make install` installs it: its example, each way to include it,
+# in C++11 to C++20, files that share a heap, and collective.cu. Compilers must print nothing. Where
+# there is a GPU collective.cu also runs, over CUDA's malloc() and over a heap.
 # shellcheck disable=SC2317 # called through try
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -12,14 +12,14 @@ device_test=collective
 
 staged collective.cuh install-heap-headers install-coalesce-headers
 
-# The first program of its comment.
+# The first program in the header's comment.
 awk '/^ \*\t#include/ { on = 1 }
 	on && /^ \* / { exit }
 	on { sub(/^ \*\t?/, ""); gsub(/\.\.\./, ";"); print }' "$include/mam/collective.cuh" > "$scratch/shown.cu"
-try 'what it shows is a kernel' grep -q '^__global__' "$scratch/shown.cu"
-try 'what it shows builds' compile shown.o "$scratch/shown.cu" -std=c++11 -Xcompiler -Wshadow
+try "the header's example is a kernel" grep -q '^__global__' "$scratch/shown.cu"
+try "the header's example builds" compile shown.o "$scratch/shown.cu" -std=c++11 -Xcompiler -Wshadow
 
-# Each way to include it, also twice; and classes as programs have them.
+# Each way to include it, also twice, and classes like those of real programs.
 cat > "$scratch/ways.cu" << 'EOC'
 #include <mam/collective.cuh>
 #include <mam/collective.cuh>
@@ -45,22 +45,22 @@ __global__ void touch(shape **kept)
 shape *on_host(void) { return new (MAM_COLLECTIVE_BLOCK) shape; }
 EOC
 for standard in 11 14 17 20; do
-	try "with both defines: C++$standard" compile ways.o "$scratch/ways.cu" -std=c++$standard -Xcompiler -Wshadow \
+	try "builds with both defines: C++$standard" compile ways.o "$scratch/ways.cu" -std=c++$standard -Xcompiler -Wshadow \
 		-DMAM_COLLECTIVE_HEAP -DMAM_COLLECTIVE_NEW
 done
-try 'with none' compile ways.o "$scratch/ways.cu" -std=c++17
-try 'with new' compile ways.o "$scratch/ways.cu" -std=c++17 -DMAM_COLLECTIVE_NEW
+try 'builds without defines' compile ways.o "$scratch/ways.cu" -std=c++17
+try 'builds with MAM_COLLECTIVE_NEW' compile ways.o "$scratch/ways.cu" -std=c++17 -DMAM_COLLECTIVE_NEW
 
-# Over a heap nothing of the toolkit's allocator is left in the code.
-toolkits() # FLAGS... - calls of it
+# Over a heap the code contains no call of the toolkit's allocator.
+toolkits() # FLAGS... - the number of such calls
 {
 	silent "$NVCC" -arch=compute_90 -I "$include" "$@" -ptx -o "$scratch/ptx" "$scratch/ways.cu" || echo failed
 	grep -cE '^[[:space:]]*(malloc|free)[[:space:]]*,' "$scratch/ptx"
 }
-try "over CUDA's malloc() it is called" test "$(toolkits -DMAM_COLLECTIVE_NEW)" -ge 2
-same "over a heap it is not" 0 "$(toolkits -DMAM_COLLECTIVE_NEW -DMAM_COLLECTIVE_HEAP)"
+try "over CUDA's malloc() the toolkit's allocator is called" test "$(toolkits -DMAM_COLLECTIVE_NEW)" -ge 2
+same "over a heap the toolkit's allocator is not called" 0 "$(toolkits -DMAM_COLLECTIVE_NEW -DMAM_COLLECTIVE_HEAP)"
 
-# A type whose alignment is above 16 has no collective new, and says so.
+# A type with an alignment above 16 has no collective new: the compiler reports an error.
 cat > "$scratch/aligned.cu" << 'EOC'
 #include <mam/collective.cuh>
 struct alignas(64) line { int words[16]; };
@@ -69,9 +69,9 @@ EOC
 try 'an aligned type keeps its own new' compile aligned.o "$scratch/aligned.cu" -std=c++17 -DNEW=new
 "$NVCC" -arch="$architecture" -I "$include" -std=c++17 '-DNEW=new (MAM_COLLECTIVE_BLOCK)' -c -o "$scratch/aligned.o" \
 	"$scratch/aligned.cu" > "$scratch/said" 2>&1
-same 'and has no collective one' '2 yes' "$? $(grep -q 'cannot be referenced.*deleted\|deleted function' "$scratch/said" && echo yes)"
+same 'an aligned type has no collective new' '2 yes' "$? $(grep -q 'cannot be referenced.*deleted\|deleted function' "$scratch/said" && echo yes)"
 
-# Files that give each other's memory back: with the device's linker they share a setting.
+# Files that free each other's memory: with relocatable device code they share a setting.
 cat > "$scratch/one.cu" << 'EOC'
 #define MAM_COLLECTIVE_HEAP
 #include <mam/collective.cuh>
@@ -96,10 +96,10 @@ for rdc in true false; do
 		compile two.o '$scratch/two.cu' -rdc=$rdc && link both -rdc=$rdc one.o two.o"
 done
 if "$NVCC" -arch=compute_90 -rdc=true -I "$include" -ptx -o "$scratch/ptx" "$scratch/one.cu"; then
-	same 'one setting for all files' 1 "$(grep -c '^\.weak .*mam_collective_setting.*heap' "$scratch/ptx")"
+	same 'all files share one setting' 1 "$(grep -c '^\.weak .*mam_collective_setting.*heap' "$scratch/ptx")"
 fi
 
-# The program that puts it under load, and the one that is rewritten and timed.
+# The load test, and the program that is rewritten and timed.
 source=$MAM_SRCDIR/tests/clients/kernels/collective.cu
 try "collective over CUDA's malloc() builds" eval "compile collective.o '$source' -O2 &&
 	link collective -O2 collective.o"
@@ -110,7 +110,7 @@ try 'gpu-collective builds' eval "compile timed.o '$MAM_SRCDIR/tools/bench/clien
 if [ "$has_gpu" = no ]; then
 	for program in collective collective-heap timed; do
 		LD_LIBRARY_PATH=$libraries "$scratch/$program" > /dev/null 2>&1
-		same "$program: without a GPU its status is 77" 77 $?
+		same "$program: status 77 without a GPU" 77 $?
 	done
 fi
 runs collective

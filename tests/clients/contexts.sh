@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# contexts.sh - the default pools of contexts that are destroyed and reset: contexts.cu, in the library, on both sources.
+# contexts.sh - the default pools of contexts that are destroyed and reset: contexts.cu, in the
+# library, on both sources.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 # shellcheck disable=SC2034 # device.sh reads it
 device_test=contexts

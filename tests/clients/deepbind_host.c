@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deepbind_host.c - opens a plugin with RTLD_DEEPBIND and calls its play(): the plugin's
- * references bind to its own libraries before they see any preloaded object.
+ * deepbind_host.c - opens a plugin with RTLD_DEEPBIND and calls its play(): the plugin's references
+ * bind to its own libraries before any preloaded object.
  */
 #define _GNU_SOURCE /* RTLD_DEEPBIND */
 #include <dlfcn.h>
@@ -16,7 +16,7 @@ int main(int count, char **arguments)
 
 	if (plugin == NULL) {
 		fprintf(stderr, "usage: %s PLUGIN (%s)\n", arguments[0],
-			count == 2 ? dlerror() : "none was named");
+			count == 2 ? dlerror() : "no plugin was given");
 		return 2;
 	}
 	play = (int (*)(void))(uintptr_t)dlsym(plugin, "play");

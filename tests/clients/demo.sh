@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# demo.cu builds with the static and with the shared runtime. Where there is a GPU it also runs, and its
-# result is the one that was worked out by hand on a CPU.
+# demo.cu builds with the static and with the shared runtime. Where there is a GPU it also runs, and
+# its result is compared with one that was computed on a CPU.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 if [ "$HAVE_CUDA" != yes ] || [ -z "$NVCC" ]; then
@@ -24,10 +24,10 @@ for runtime in static shared; do
 	shared) same 'demo, shared runtime, needs libcudart' 1 "$linked" ;;
 	esac
 	if nvidia-smi > /dev/null 2>&1; then
-		same "demo, $runtime runtime, counts right" "$result" \
+		same "demo, $runtime runtime, prints the right result" "$result" \
 			"$(LD_LIBRARY_PATH=$(dirname "$NVCC")/../lib64 "$demo" 20 2> "$scratch/err")"
 	else
-		skip "demo, $runtime runtime, counts right" 'there is no GPU'
+		skip "demo, $runtime runtime, prints the right result" 'there is no GPU'
 	fi
 done
 

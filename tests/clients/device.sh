@@ -1,8 +1,9 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# device.sh - what tests of programs with kernels share; sourced after lib.sh, with $device_test, their name. They
-# are skipped where nothing can be built. $architecture is what is built for: this machine's GPU, or sm_90.
+# device.sh - functions shared by the tests of programs with kernels; sourced after lib.sh, with the
+# test's name in $device_test. The tests are skipped where the programs cannot be built.
+# $architecture is the target: this machine's GPU, or sm_90.
 # shellcheck disable=SC2034,SC2154 # shared with those
 
 if [ "$HAVE_CUDA" != yes ] || [ -z "$NVCC" ]; then
@@ -19,13 +20,13 @@ architecture=sm_90
 has_gpu=no
 nvidia-smi > /dev/null 2>&1 && architecture=native has_gpu=yes
 
-silent() # COMMAND... - it works, and says nothing
+silent() # COMMAND... - it succeeds and prints nothing
 {
 	"$@" > "$scratch/said" 2>&1 || { cat "$scratch/said"; return 1; }
 	[ ! -s "$scratch/said" ] || { cat "$scratch/said"; return 1; }
 }
 
-build() # PROGRAM SOURCE FLAGS... - of this folder, against the tree's headers
+build() # PROGRAM SOURCE FLAGS... - of this folder, with the headers of the source tree
 {
 	program=$1
 	source=$2
@@ -34,7 +35,7 @@ build() # PROGRAM SOURCE FLAGS... - of this folder, against the tree's headers
 		-I "$MAM_SRCDIR/src" -o "$scratch/$program" "$MAM_SRCDIR/tests/clients/kernels/$source" -L "$libraries" -lmam
 }
 
-staged() # HEADER TARGET... - sets $include: where make puts mam's headers, HEADER among them
+staged() # HEADER TARGET... - sets $include: where make installs mam's headers, HEADER among them
 {
 	header=$1
 	shift
@@ -44,7 +45,7 @@ staged() # HEADER TARGET... - sets $include: where make puts mam's headers, HEAD
 	[ -e "$include/mam/$header" ] || { not_ok "$header is installed" "not in $include"; finish; }
 }
 
-compile() # OBJECT SOURCE FLAGS... - against what is staged
+compile() # OBJECT SOURCE FLAGS... - with the installed headers
 {
 	object=$1
 	source=$2

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# equal.sh - programs of several contexts and of two processes do the same plain and under mam run, with each policy
-# of freeing.
+# equal.sh - programs with several contexts and with two processes behave the same plain and under
+# mam run, with each policy of frees.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
 
@@ -22,17 +22,18 @@ for policy in strict deferred stream; do
 done
 run=
 
-# Without mam a peer opens what the driver gives; under mam it is refused, and sees no wrong bytes.
+# Without mam a peer can open the driver's handles. If only the exporting program runs under mam,
+# opening fails, and the peer never sees wrong bytes.
 "$clients/ipc_pair" --peer-plain > "$scratch/out" 2> "$scratch/err"
-same "a plain peer of a plain program opens every block" "0 7" \
+same "a plain peer opens every block of a plain program" "0 7" \
 	"$? $(grep -c 'opened 0, right there 1, right here 1, others wrong 0' "$scratch/out")"
 for client in ipc_pair ipc_pair_driver; do
 	"$MAM" run -- "$clients/$client" --peer-plain > "$scratch/out" 2> "$scratch/err"
-	same "$client: a plain peer of a program under mam is refused every block" "0 7" \
+	same "$client: a plain peer opens no block of a program under mam" "0 7" \
 		"$? $(grep -c 'opened 1, right there 0, right here 1, others wrong 0' "$scratch/out")"
 done
 
-# The clock of a free while work is in flight: under strict it waits, and the others do not.
+# The time of a free while work is in flight: it waits only under strict.
 in_flight() # POLICY - nanoseconds of a free of 256 bytes, with 4 fills of 5 ms in flight
 {
 	FAKE_CUDA_LAG_US=5000 "$MAM" run --free="$1" -- "$clients/alloc_loop_driver" --in-flight \
@@ -49,12 +50,12 @@ for policy in strict deferred stream; do
 done
 
 for client in alloc_loop alloc_loop_driver; do
-	same "$client: a line for each size and way" 4 "$({
+	same "$client: a line for each size and mode" 4 "$({
 		"$clients/$client" --pairs 20 --largest 65536
 		"$clients/$client" --in-flight --largest 65536
 	} | grep -c '^[0-9]* [0-9.]*$')"
 	FAKE_CUDA_DEVICES=0 "$clients/$client" > "$scratch/out" 2>&1
-	same "$client: without a device it says so" "1 0 refused: no CUDA-capable device is detected" \
+	same "$client: an error without a device" "1 0 refused: no CUDA-capable device is detected" \
 		"$? $(cat "$scratch/out")"
 done
 

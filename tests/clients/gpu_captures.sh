@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# gpu_captures.sh - captures.c and refused.c build against the real CUDA. Where there is a GPU they print the same lines
-# plain and under mam run with each policy, and the pools serve after captures that ended.
+# gpu_captures.sh - captures.c and refused.c build against the real CUDA. Where there is a GPU they
+# print the same lines plain and under mam run with each policy, and the pools serve allocations
+# after captures that ended.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 if [ "$HAVE_CUDA" != yes ] && [ ! -x "${NVCC:=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}" ]; then
@@ -47,11 +48,12 @@ done
 for part in modes threads joined ends destroy detach; do
 	compare "captures: $part" "$scratch/captures" $part
 done
-# 50 pairs follow the captures of this part: without a pool each allocation of them is counted here.
+# This part makes 50 pairs after its captures: without a pool the driver counts each allocation of
+# them.
 compare 'captures: ends' "$scratch/captures" ends
 for policy in strict deferred stream; do
 	forwarded=$(sed -n 's/^call.cuMemAlloc_v2.driver.forwarded	//p' "$scratch/stats-$policy")
-	same "after captures the pool serves, $policy" yes \
+	same "the pool serves after captures, $policy" yes \
 		"$([ "${forwarded:-0}" -le 5 ] && echo yes || echo "$forwarded allocations of the driver's")"
 done
 finish

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# host_waits.sh - no allocation waits for a kernel that waits for the host, and none waits for another device: under mam
-# run with each free policy, and in the library. The programs build everywhere with the CUDA toolkit, and run where there
-# is a GPU, or two.
+# host_waits.sh - no allocation waits for a kernel that waits for the host, and none waits for
+# another device: under mam run with each free policy, and in the library. The programs build
+# everywhere with the CUDA toolkit, and run where there is a GPU, or two.
 # shellcheck disable=SC2154 # set by device.sh
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 device_test=host_waits
@@ -11,10 +11,10 @@ device_test=host_waits
 
 try 'the program builds' silent "$NVCC" -arch="$architecture" -Xcompiler -Wall,-Wextra -o "$scratch/host_waits" \
 	"$MAM_SRCDIR/tests/clients/kernels/host_waits.cu"
-try 'the program of the library builds' build host_waits_library host_waits.cu -DHOST_WAITS_LIBRARY
-try 'the program of two devices builds' silent "$NVCC" -arch="$architecture" -Xcompiler -Wall,-Wextra \
+try 'the program with the library builds' build host_waits_library host_waits.cu -DHOST_WAITS_LIBRARY
+try 'the program for two devices builds' silent "$NVCC" -arch="$architecture" -Xcompiler -Wall,-Wextra \
 	-o "$scratch/two_devices" "$MAM_SRCDIR/tests/clients/kernels/two_devices.cu"
-try 'the program of two devices and the library builds' build two_devices_library two_devices.cu -DTWO_DEVICES_LIBRARY
+try 'the program for two devices with the library builds' build two_devices_library two_devices.cu -DTWO_DEVICES_LIBRARY
 
 if [ "$has_gpu" != yes ]; then
 	skip host_waits 'there is no GPU'

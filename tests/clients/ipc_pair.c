@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ipc_pair.c - two processes share blocks of device memory by their IPC handles.
+ * ipc_pair.c - two processes share blocks of device memory through IPC handles.
  *
- * The parent allocates blocks of several sizes, fills each with its own byte and sends the
- * handles through a pipe. The child, a program started anew before the parent touches CUDA,
- * opens each, checks every byte of it, fills it with another, and answers; the parent checks
- * that, and that no other block has changed. Then the largest is freed and allocated again: its
- * handle must be another one.
+ * The parent allocates blocks of several sizes, fills each with its own byte and sends the handles
+ * through a pipe. The child is a program that starts before the parent uses CUDA. It opens each
+ * handle, checks every byte, fills the block with another byte, and replies. The parent checks the
+ * new bytes, and that no other block has changed. Then the largest block is freed and allocated
+ * again: its handle must be a different one.
  *
- * stdout: one line a block. With --peer-plain the child is started without LD_PRELOAD and
- * LD_AUDIT, to show what a peer without mam gets: an error, and never the wrong bytes.
+ * stdout: one line per block. With --peer-plain the child starts without LD_PRELOAD and LD_AUDIT,
+ * to show the result for a peer without mam: an error, and never wrong bytes.
  *
- * Exit status: 0; 1 when a block was opened and held the wrong bytes, or a call failed.
+ * Exit status: 0; 1 if a block was opened and held wrong bytes, or if a call failed.
  *
- * Calls are the runtime's, or built with IPC_PAIR_DRIVER the driver's.
+ * Calls are those of the runtime or, when built with IPC_PAIR_DRIVER, those of the driver.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# lists.cu, whose kernels allocate, builds without a warning, optimised and for debuggers. Where
+# lists.cu, whose kernels allocate, builds without a warning, optimized and for debuggers. Where
 # there is a GPU it also runs.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 

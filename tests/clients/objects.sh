@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# objects.sh - kernels that allocate, against headers as `make install` puts them down: README's,
-# objects.cu, and override.cu of one file and of two, with -rdc=true and without, in C++11 to
-# C++20. Nothing may be said by a compiler. Where there is a GPU the programs also run.
+# objects.sh - kernels that allocate, with the headers that `make install` installs: README's
+# example, objects.cu, and override.cu as one file and as two, with -rdc=true and without, in C++11
+# to C++20. Compilers must print nothing. Where there is a GPU the programs also run.
 # shellcheck disable=SC2317 # called through try
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -15,13 +15,13 @@ staged kmalloc_override.cuh install-heap-headers
 # README's kernel: the fenced block that calls mam_kmalloc().
 awk '/^```/ { if (inside && text ~ /mam_kmalloc\(/) { printf "%s", text; exit } inside = !inside; text = ""; next }
 	inside { text = text $0 "\n" }' "$MAM_SRCDIR/README.md" > "$scratch/readme.cu"
-same "README's kernel is of ten lines" yes "$([ "$(awk '/__global__/ { n = 1 } n { n++ } /^}/ { print n - 1; exit }' \
+same "README's kernel has ten lines" yes "$([ "$(awk '/__global__/ { n = 1 } n { n++ } /^}/ { print n - 1; exit }' \
 	"$scratch/readme.cu")" -le 10 ] && echo yes)"
 for rdc in true false; do
 	try "README's kernel builds with -rdc=$rdc" compile readme-$rdc.o "$scratch/readme.cu" -rdc=$rdc
 done
 
-# A heap passed on from file to file.
+# A heap that one file passes to another.
 cat > "$scratch/main.cu" << 'EOC'
 #include <mam/heap.cuh>
 struct node;
@@ -39,7 +39,7 @@ for rdc in true false; do
 		link readme -rdc=$rdc readme-$rdc.o main.o"
 done
 
-# malloc() and new in kernels, of one file and of two.
+# malloc() and new in kernels, in one file and in two.
 source=$MAM_SRCDIR/tests/clients/kernels/override.cu
 for standard in 11 17; do
 	try "malloc in kernels: C++$standard" compile one-false.o "$source" -rdc=false -std=c++$standard -DFILES=2
@@ -54,7 +54,8 @@ for rdc in true false; do
 	runs override-$rdc
 done
 
-# It stands first or last, and then nothing of the toolkit's allocator is left in the code.
+# The header comes first or last; in both cases the code contains no call of the toolkit's
+# allocator.
 cat > "$scratch/last.cu" << 'EOC'
 #include <cstdlib>
 #include <vector>
@@ -64,17 +65,17 @@ cat > "$scratch/last.cu" << 'EOC'
 #endif
 __global__ void touch(void **o) { o[0] = malloc(3); o[1] = new int; std::free(o[2]); delete (int *)o[3]; }
 EOC
-toolkits() # FLAGS... - calls of the toolkit's allocator in the code that comes of it
+toolkits() # FLAGS... - the number of calls of the toolkit's allocator in the generated code
 {
 	silent "$NVCC" -arch=compute_90 -I "$include" "$@" -ptx -o "$scratch/ptx" "$scratch/last.cu" || echo failed
 	grep -cE '^[[:space:]]*(malloc|free)[[:space:]]*,' "$scratch/ptx"
 }
 same "without the header kernels call the toolkit's malloc" 4 "$(toolkits)"
 for flag in -rdc=true -rdc=false -G; do
-	same "with it they do not, with $flag" 0 "$(toolkits -DMAM $flag)"
+	same "with the header they do not, with $flag" 0 "$(toolkits -DMAM $flag)"
 done
 
-# clang has its own headers for either side.
+# clang has its own headers for host and device code.
 mkdir "$scratch/shim"
 : > "$scratch/shim/texture_fetch_functions.h"
 by_clang() # SOURCE SIDE
@@ -86,9 +87,9 @@ by_clang() # SOURCE SIDE
 echo '__global__ void probe(int *at) { *at = threadIdx.x; }' > "$scratch/probe.cu"
 for side in host device; do
 	if by_clang "$scratch/probe.cu" $side > /dev/null; then
-		try "clang reads malloc in kernels, for the $side" by_clang "$source" $side
+		try "clang compiles malloc in kernels, for the $side" by_clang "$source" $side
 	else
-		skip "clang reads malloc in kernels, for the $side" 'no clang here can use this toolkit'
+		skip "clang compiles malloc in kernels, for the $side" 'no clang here can use this toolkit'
 	fi
 done
 
@@ -97,7 +98,7 @@ source=$MAM_SRCDIR/tests/clients/kernels/objects.cu
 try 'objects builds' eval "compile objects.o '$source' -O2 && link objects -O2 objects.o"
 runs objects --lanes 4096
 
-# A heap that grows: the program README shows, and the one that measures.
+# A heap that grows: the program that README shows, and the one that measures.
 try 'grow builds' eval "compile grow.o '$MAM_SRCDIR/tests/clients/kernels/grow.cu' -O2 && link grow -O2 grow.o"
 runs grow
 try 'gpu-growth builds' eval "compile growth.o '$MAM_SRCDIR/tools/bench/growth/gpu-growth.cu' -O2 -I '$MAM_SRCDIR/tests/clients/kernels' &&

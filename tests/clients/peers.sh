@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# peers.sh - pools of two devices on mapped memory copy between each other, and kernels of each reach the other's
-# blocks: peer_pools.cu, and PyTorch with mam as its allocator. With one GPU the first does what it can, and the second
-# is skipped.
+# peers.sh - pools of two devices on mapped memory copy between each other, and kernels of each
+# device access the other's blocks: peer_pools.cu, and PyTorch with mam as its allocator. With one
+# GPU the first runs only its first part, and the second is skipped.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 # shellcheck disable=SC2034 # device.sh reads it
 device_test=peers

@@ -3,7 +3,8 @@
  * refused.c - calls of the runtime that fail: the program's pointers after allocations that no
  * device can serve, and memory that is freed in each mode of a stream capture.
  *
- * It prints what each call returned and judges nothing. The lines are the same with mam as without.
+ * It prints what each call returned and checks nothing itself. The lines are the same with mam as
+ * without it.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +14,7 @@
 #include "../fake/runtime_api.h"
 
 #define BYTES ((size_t)1 << 20)
-#define MUCH ((size_t)1 << 60) /* more than there are addresses */
+#define MUCH ((size_t)1 << 60) /* more than the address space */
 
 static void show(const char *what, int code)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * two_contexts.c - blocks in the primary context, in two of a program's own, and in a green one
- * where the driver has them: allocated in each, freed while another one is current.
+ * two_contexts.c - blocks in the primary context, in two contexts of the program's own, and in a
+ * green one where the driver supports it: allocated in each, freed while another context is
+ * current.
  *
- * stdout: what each step answered, and whether the bytes were right. stderr: milliseconds a round.
+ * stdout: the result of each step, and whether the bytes were right. stderr: milliseconds per
+ * round.
  */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <dlfcn.h>
@@ -37,7 +39,7 @@ static uintptr_t find(const char *name)
 
 /*
  * A context over some of the device's processors, by functions that came with CUDA 12.4. A driver
- * that has no way to describe such a part may still make one over all of them.
+ * that cannot describe such a part may still create one over all of them.
  */
 static struct CUctx_st *green(void)
 {
@@ -92,7 +94,7 @@ static int round_trip(int round)
 	return wrong;
 }
 
-/* Memory made in a green context outlives it: it is the primary one's. */
+/* Memory allocated in a green context outlives it: it belongs to the primary one. */
 static void end_green(void)
 {
 	int (*destroy)(void *made) = (int (*)(void *))find("cuGreenCtxDestroy");

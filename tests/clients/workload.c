@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workload.c - allocate, write, read back, verify, free, in a mixed order that is the same in
- * every run.
+ * workload.c - allocate, write, read back, verify, free, in a mixed order that is the same in every
+ * run.
  *
- * A round makes 48 blocks. Sizes are spread evenly over the powers of two up to --bytes. A
- * block is filled with one byte of its key, then its first kilobyte is written with words made
- * from the key. After a third of the allocations some block, any block, is verified and freed;
- * what is left goes in random order at the end. Verifying reads the head and the tail back
- * (--check: everything) and adds the head to the checksum. A block that overlaps another, or
- * was handed out too early, shows as an error.
+ * A round allocates 48 blocks. Sizes are spread evenly over the powers of two up to --bytes. A
+ * block is filled with one byte of its key, then its first kilobyte is written with words made from
+ * the key. After a third of the allocations a random block is verified and freed; the remaining
+ * blocks are freed in random order at the end. Verifying reads the head and the tail back (--check:
+ * everything) and adds the head to the checksum. A block that overlaps another, or was reused too
+ * early, shows as an error.
  *
- * stdout has results only, equal in every run; times go to stderr.
+ * stdout has only results, equal in every run; times go to stderr.
  */
 #include "workload.h"
 
@@ -31,14 +31,14 @@ struct block {
 	uint64_t key;
 };
 
-/* What one thread does, and what came of it. */
+/* The work of one thread, and its results. */
 struct worker {
 	const struct client_api *api;
 	uint64_t random;
 	unsigned long made, refused, errors;
 	uint64_t bytes;
 	uint32_t checksum;
-	int failed;          /* the first answer that was no refusal */
+	int failed;          /* the first error other than out of memory */
 	unsigned char *copy; /* as large as any block */
 	struct block live[BLOCKS];
 	unsigned int count;

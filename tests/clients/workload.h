@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workload.h - the work that every client does, over the calls that each makes in its own way.
+ * workload.h - the work that every client does, with the calls that each client provides.
  *
- * A client fills in a struct client_api and hands it to workload_main(). All clients print the same
- * result lines for the same options, whichever way their calls take, plain or under `mam run`.
+ * A client fills in a struct client_api and passes it to workload_main(). All clients print the
+ * same result lines for the same options, through any interface, plain or under `mam run`.
  */
 #ifndef MAM_TESTS_WORKLOAD_H
 #define MAM_TESTS_WORKLOAD_H
@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Each call answers 0 or CUDA's own number for what went wrong. */
+/* Each call returns 0 or CUDA's error code. */
 struct client_api {
-	int (*start)(int device); /* once in each thread */
+	int (*start)(int device); /* once per thread */
 	int (*alloc)(uintptr_t *address, size_t bytes);
 	int (*release)(uintptr_t address);
 	int (*up)(uintptr_t to, const void *from, size_t bytes);
@@ -22,8 +22,8 @@ struct client_api {
 	int (*fill)(uintptr_t to, unsigned char value, size_t bytes);
 	int (*wait)(void);
 	int (*memory)(size_t *free_bytes, size_t *total_bytes);
-	int (*last_error)(void); /* NULL: the API has none */
-	int (*reset)(void);      /* ends all memory of the device; NULL: not offered */
+	int (*last_error)(void); /* NULL: the API does not have it */
+	int (*reset)(void);      /* frees all memory of the device; NULL: not supported */
 };
 
 struct client_options {
@@ -31,7 +31,7 @@ struct client_options {
 	size_t bytes; /* blocks are smaller than twice this */
 	unsigned int threads;
 	int device;
-	bool check;       /* read whole blocks, and try the error answers */
+	bool check;       /* read whole blocks, and test invalid calls */
 	bool own_context; /* driver clients: not the primary context */
 	bool leak;        /* one block stays allocated at the end */
 	bool reset;       /* reset the device after the work, and work again */
@@ -41,6 +41,6 @@ struct client_options {
 extern struct client_options client_options;
 
 int workload_main(int count, char **arguments, const struct client_api *api);
-void workload_check(const struct client_api *api); /* check.c: prints one line an answer */
+void workload_check(const struct client_api *api); /* check.c: prints one line per result */
 
 #endif

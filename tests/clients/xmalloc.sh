@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# xmalloc.sh - requests that are put together, against headers as `make install` puts them down: the programs that
-# xmalloc.cuh and coalesce.cuh show, files that share one setting and files that do not, in C++11 to C++20, and
-# xmalloc.cu. Nothing may be said by a compiler. Where there is a GPU xmalloc.cu also runs.
+# xmalloc.sh - coalesced requests, with the headers that `make install` installs: the example
+# programs of xmalloc.cuh and coalesce.cuh, files that share one setting and files that do not, in
+# C++11 to C++20, and xmalloc.cu. Compilers must print nothing. Where there is a GPU xmalloc.cu also
+# runs.
 # shellcheck disable=SC2317 # called through try
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -12,8 +13,9 @@ device_test=xmalloc
 
 staged xmalloc.cuh install-heap-headers install-coalesce-headers
 
-# The first program of a header's comment: its lines behind " *<tab>" up to the next paragraph, kernels first.
-shown() # HEADER - what it shows, with the host's lines in a function
+# The first program of a header's comment: its lines after " *<tab>" up to the next paragraph,
+# kernels first.
+shown() # HEADER - its example, with the host's lines in a function
 {
 	awk '/^ \*\t#include/ { on = 1 }
 		on && /^ \* / { exit }
@@ -37,14 +39,15 @@ shown() # HEADER - what it shows, with the host's lines in a function
 shown xmalloc.cuh 'struct node { int value; };' 'void host(struct node **lists, int blocks, int threads)' \
 	> "$scratch/xmalloc-shown.cu"
 for standard in 11 20; do
-	try "what xmalloc.cuh shows builds: C++$standard" compile shown.o "$scratch/xmalloc-shown.cu" -std=c++$standard \
+	try "example of xmalloc.cuh builds: C++$standard" compile shown.o "$scratch/xmalloc-shown.cu" -std=c++$standard \
 		-Xcompiler -Wshadow
 done
 shown coalesce.cuh '' 'void host(struct mam_heap *heap, struct mam_buffers *buffers, int blocks)' \
 	> "$scratch/coalesce-shown.cu"
-try 'what coalesce.cuh shows builds' compile shown.o "$scratch/coalesce-shown.cu" -std=c++11 -Xcompiler -Wshadow
+try 'example of coalesce.cuh builds' compile shown.o "$scratch/coalesce-shown.cu" -std=c++11 -Xcompiler -Wshadow
 
-# Figure 1 of the paper, the kernel in a file of its own; a third file has a heap below, a fourth both layers over it.
+# Figure 1 of the paper, with the kernel in a file of its own; a third file uses a heap underneath,
+# a fourth both layers over it.
 cat > "$scratch/kernel.cu" << 'EOC'
 #include <mam/xmalloc.cuh>
 #include <mam/xmalloc.cuh>
@@ -101,9 +104,10 @@ for rdc in true false; do
 	try "figure 1 links with -rdc=$rdc" link figure-$rdc -rdc=$rdc kernel-$rdc.o main-$rdc.o heap-$rdc.o \
 		layers-$rdc.o
 done
-# With the device's linker files share a setting, one for each of the three ways to include the header.
+# With relocatable device code files share a setting, one for each of the three ways to include the
+# header.
 if command -v nm > /dev/null && "$NVCC" -arch=compute_90 -rdc=true -I "$include" -ptx -o "$scratch/ptx" "$scratch/kernel.cu"; then
-	same 'one setting for all files' 1 "$(grep -c '^\.weak .*xmc_setting_over_cuda.*setting' "$scratch/ptx")"
+	same 'all files share one setting' 1 "$(grep -c '^\.weak .*xmc_setting_over_cuda.*setting' "$scratch/ptx")"
 fi
 
 # The program that puts all ways under load.
@@ -113,12 +117,12 @@ try 'xmalloc over a heap builds' eval "compile xmalloc-heap.o '$source' -O2 -DXM
 	link xmalloc-heap -O2 xmalloc-heap.o"
 try 'gpu-layout builds' eval "compile layout.o '$MAM_SRCDIR/tools/bench/clients/gpu-layout.cu' -O2 && link gpu-layout -O2 layout.o"
 "$scratch/gpu-layout" > /dev/null 2>&1
-same 'gpu-layout: no file' 2 $?
+same 'gpu-layout: missing file argument' 2 $?
 if [ "$has_gpu" = no ]; then
 	"$scratch/gpu-layout" "$scratch/layout.csv" > /dev/null 2>&1
 	same 'gpu-layout: without a GPU' '77 none' "$? $([ -e "$scratch/layout.csv" ] || echo none)"
 	LD_LIBRARY_PATH=$libraries "$scratch/xmalloc" > /dev/null 2>&1
-	same 'without a GPU its status is 77' 77 $?
+	same 'status 77 without a GPU' 77 $?
 fi
 runs xmalloc --lanes 8192
 runs xmalloc-heap --lanes 8192

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collective.cu - mam_cmalloc() for lanes, warps and blocks, new and delete: what a thread gets is its
- * alone, whoever gives it back, and when.
+ * collective.cu - mam_cmalloc() for lanes, warps and blocks, new and delete: no two threads share
+ * memory that each allocated, whichever thread frees it, and when.
  *
- * Over CUDA's malloc() in kernels; over a heap if this is compiled with -DMAM_COLLECTIVE_HEAP. Each
- * thread has a place in a table where it keeps what it got: the address, the bytes, and in all of
- * them a pattern made of the two. Kernels fill the table, others look, and others empty it, by other
- * threads, in parts; or a kernel has all three forms at once and threads give back each other's.
- * Between kernels the host looks: no two overlap, and each is at a multiple of 16. In the end
- * nothing is left in the heap.
+ * Over CUDA's malloc() in kernels, or over a heap if compiled with -DMAM_COLLECTIVE_HEAP. Each
+ * thread has an entry in a table for its memory: the address, the bytes, and in all of the memory a
+ * pattern made of the two. Kernels fill the table, others check it, and others empty it with
+ * different threads, in parts. Another kernel uses all three forms at once, and threads free each
+ * other's memory. Between kernels the host checks that no two overlap and that each is aligned to
+ * 16 bytes. At the end the heap must be empty.
  *
  *     nvcc -arch=native -I PREFIX/include -o collective collective.cu -L PREFIX/lib -lmam
  *     ./collective [--blocks N]
  *
  * Prints "ok - PART: ..." for each part, and "all is well" at the end, with status 0; 77 without a
- * GPU. A kernel that does not come back within a minute ends the program with status 3.
+ * GPU. A kernel that does not finish within a minute ends the program with status 3.
  */
 #include <algorithm>
 #include <cstdio>
@@ -30,10 +30,11 @@
 #include "say.cuh"
 
 static const char *const wrongs[WRONGS] = { "another's pattern", "a free refused",
-					    "a request in vain", "the answer to a mistake",
-					    "an object that is not what was made" };
+					    "a failed request",
+					    "an unexpected result of an invalid call",
+					    "an object with wrong contents" };
 
-/* Waits for all kernels; then nothing may have been wrong. */
+/* Waits for all kernels, and fails if one counted an error. */
 static void finish(const struct table *table, const char *what)
 {
 	finish((cudaStream_t)NULL, what);
@@ -42,14 +43,14 @@ static void finish(const struct table *table, const char *what)
 			fail(1, "%s: %s, %llu times", what, wrongs[i], table->bad[i]);
 }
 
-/* ---- what the host sees -------------------------------------------------------------------- */
+/* ---- host checks --------------------------------------------------------------------------- */
 
 static unsigned int grid_of(const struct table *table)
 {
 	return (table->places + THREADS - 1) / THREADS;
 }
 
-/* How many there are, which overlap nowhere. */
+/* Returns the number of parts; no two may overlap. */
 static size_t compare(const struct table *table, const char *name)
 {
 	std::vector<unsigned char *> at(table->places);
@@ -76,13 +77,13 @@ static size_t compare(const struct table *table, const char *name)
 	return parts.size();
 }
 
-/* Looked at, and emptied by other kernels: a half, then the rest. */
+/* Checked and emptied by other kernels: half of the parts, then the rest. */
 static void empty(const struct table *table, size_t wanted, const char *name)
 {
 	size_t got = compare(table, name);
 
 	if (got != wanted)
-		fail(1, "%s: %zu have memory, and not %zu", name, got, wanted);
+		fail(1, "%s: %zu parts are allocated, expected %zu", name, got, wanted);
 	look<<<grid_of(table), THREADS>>>(*table);
 	finish(table, name);
 	drop<<<grid_of(table), THREADS>>>(*table, 2, 5);
@@ -92,7 +93,7 @@ static void empty(const struct table *table, size_t wanted, const char *name)
 	drop<<<grid_of(table), THREADS>>>(*table, 1, 5);
 	finish(table, name);
 	if (compare(table, name))
-		fail(1, "%s: there is some left", name);
+		fail(1, "%s: some parts are left", name);
 }
 
 static void play_form(struct table table, unsigned int blocks, dim3 shape, enum mam_coalesce form,
@@ -119,17 +120,17 @@ static void play_forms(const struct table *table, unsigned int blocks)
 		play_form(*table, blocks, dim3(49), one.form, one.name); /* a warp and a half */
 		play_form(*table, blocks, dim3(1), one.form, one.name);
 		play_form(*table, 3, dim3(1024), one.form, one.name);
-		std::printf("ok - %s: blocks of five shapes, given back by others\n", one.name);
+		std::printf("ok - %s: blocks of five shapes, freed by other threads\n", one.name);
 	}
 	for (unsigned int lanes = 1; lanes < 32; lanes += 10) {
 		struct table some = *table;
 
 		some.places = blocks * 96;
 		ended<<<blocks, 96>>>(some, lanes);
-		finish(&some, "lanes that have ended");
-		empty(&some, (size_t)blocks * 3 * lanes, "lanes that have ended");
+		finish(&some, "lanes that have exited");
+		empty(&some, (size_t)blocks * 3 * lanes, "lanes that have exited");
 	}
-	std::printf("ok - warp: lanes that have ended\n");
+	std::printf("ok - warp: lanes that have exited\n");
 }
 
 static struct mam_heap *heap_of(void)
@@ -151,7 +152,7 @@ static void leave_none(struct mam_heap *heap)
 	check(mam_heap_stats(heap, NULL, &info), "mam_heap_stats");
 	seen = info.double_frees + info.foreign_frees + info.interior_frees;
 	if (info.objects || seen != MISTAKES)
-		fail(1, "in the heap are %llu objects, and it saw %llu mistakes, not %d",
+		fail(1, "the heap has %llu objects and counted %llu errors, expected %d",
 		     (u64)info.objects, (u64)seen, MISTAKES);
 }
 
@@ -171,9 +172,9 @@ int main(int argument_count, char **arguments)
 	if (argument_count == 3 && !std::strcmp(arguments[1], "--blocks"))
 		blocks = (unsigned int)std::atoi(arguments[2]);
 	else if (argument_count > 1)
-		fail(2, "what is %s? Give --blocks N", arguments[1]);
+		fail(2, "unknown option %s; use --blocks N", arguments[1]);
 	if (!blocks || blocks > 4096)
-		fail(2, "give --blocks a number from 1 to 4096");
+		fail(2, "--blocks must be a number from 1 to 4096");
 	alarm(5 * SECONDS);
 	std::setvbuf(stdout, NULL, _IOLBF, 0);
 	max = std::max<size_t>((size_t)blocks * THREADS, 3 * 1024);
@@ -196,30 +197,30 @@ int main(int argument_count, char **arguments)
 	play_forms(&table, blocks);
 	mixed<<<blocks, THREADS>>>(table, 12);
 	finish(&table, "mixed");
-	std::printf("ok - mixed: all three at once, given back by neighbours\n");
+	std::printf("ok - mixed: all three at once, freed by neighbors\n");
 	make_objects<<<blocks, THREADS>>>(table, 5);
 	finish(&table, "objects");
 	count_objects<<<1, 1>>>(count);
 	finish(&table, "objects");
 	if (*count)
 		fail(1, "objects: %u were not destroyed", *count);
-	std::printf("ok - objects: by new and delete, by their base class and in arrays\n");
-	/* One block, so that nobody else has been given what is freed twice. */
+	std::printf("ok - objects: by new and delete, through their base class and in arrays\n");
+	/* One block, so that no other thread gets the memory between the two frees. */
 	mistakes<<<1, THREADS>>>(table, zeros);
 	finish(&table, "mistakes");
 	on_device<<<2, THREADS>>>(table);
 	finish(&table, "both sides");
 	if (!both_sides(MAM_COLLECTIVE_ALONE) || !both_sides(MAM_COLLECTIVE_BLOCK))
-		fail(1, "on the host: nothing was given");
-	std::printf("ok - mistakes: each is answered as it is written\n");
+		fail(1, "on the host: an allocation failed");
+	std::printf("ok - invalid calls: each returns what is documented\n");
 	of_heap<<<blocks, THREADS>>>(mam_heap_device(heap), table);
-	finish(&table, "a heap that is told");
-	std::printf("ok - a heap that is told: three forms\n");
+	finish(&table, "an explicit heap");
+	std::printf("ok - an explicit heap: three forms\n");
 	leave_none(heap);
 #ifdef MAM_COLLECTIVE_HEAP
 	check(mam_collective_use(NULL), "mam_collective_use");
 	nobody<<<2, THREADS>>>(table);
-	finish(&table, "with no heap any more");
+	finish(&table, "after the heap was unset");
 #endif
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
 	check(cudaFree(count), "cudaFree");

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collective_kernels.cuh - the kernels of collective.cu: threads get memory in each form, write all
- * of it, and look whether it is still theirs; objects; and mistakes.
+ * collective_kernels.cuh - the kernels of collective.cu: threads allocate memory in each form,
+ * write all of it, and check that it is unchanged; objects; and invalid calls.
  *
- * What was not as it should be is counted in the table's `bad`, which the host reads between
- * kernels.
+ * The table's `bad` counts the errors, and the host reads it between kernels.
  */
 #ifndef MAM_TESTS_CLIENTS_COLLECTIVE_KERNELS_CUH
 #define MAM_TESTS_CLIENTS_COLLECTIVE_KERNELS_CUH
@@ -14,12 +13,12 @@
 
 #define THREADS 128
 #define ROOM ((size_t)1 << 30)
-#ifdef MAM_COLLECTIVE_HEAP /* which may grow up to what the device has */
+#ifdef MAM_COLLECTIVE_HEAP /* which may grow up to the memory of the device */
 #define TOO_MUCH ((size_t)1 << 40)
 #else
 #define TOO_MUCH ROOM
 #endif
-/* Mistakes that mistakes() makes of each thread, and of every second one, which a heap counts. */
+/* Errors that mistakes() makes per thread, and per second thread, as a heap counts them. */
 #ifdef MAM_COLLECTIVE_HEAP
 #define MISTAKES (3 * THREADS + THREADS / 2)
 #else
@@ -37,14 +36,14 @@ struct table {
 	u64 *bad;
 };
 
-/* ---- what threads do with a place ---------------------------------------------------------- */
+/* ---- operations of threads on an entry ----------------------------------------------------- */
 
 __device__ static void wrong(struct table table, int what)
 {
 	atomicAdd(&table.bad[what], 1ull);
 }
 
-/* In the order of lanes, whatever the block's dimensions. */
+/* In the order of lanes, for any dimensions of the block. */
 __device__ static unsigned int number(void)
 {
 	return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
@@ -64,7 +63,7 @@ __device__ static unsigned int mix(unsigned int a, unsigned int b)
 	return x ^ x >> 13;
 }
 
-/* Lanes go their own ways for a while. */
+/* Lets lanes diverge for a while. */
 __device__ static void stray(unsigned int random)
 {
 	if (random % 3 == 0)
@@ -85,7 +84,7 @@ __device__ static bool is_written(const unsigned char *at, unsigned int place, u
 	return true;
 }
 
-/* What a form takes: a block's the same, a warp's one of three, a lane's its own. */
+/* Sizes by form: one per block, one of three within a warp, one per lane. */
 __device__ static unsigned int bytes_for(enum mam_coalesce form, unsigned int seed)
 {
 	unsigned int lane = number() % 32;
@@ -123,7 +122,7 @@ __global__ void __launch_bounds__(1024) look(struct table table)
 		wrong(table, WRONG_PATTERN);
 }
 
-/* One place of `every`, by a thread far from it. */
+/* Frees one of `every` entries, by a thread far from the one that allocated it. */
 __global__ void __launch_bounds__(1024)
 	drop(struct table table, unsigned int every, unsigned int seed)
 {
@@ -140,7 +139,7 @@ __global__ void __launch_bounds__(1024)
 	table.at[place] = NULL;
 }
 
-/* A pointer of each thread goes to its neighbour, who sees that it is right, and gives it back. */
+/* Each thread passes its pointer to its neighbor, which checks the contents and frees it. */
 __device__ static void hand_on(struct table table, unsigned char **all, unsigned char *mine,
 			       unsigned int bytes, unsigned int seed)
 {
@@ -160,7 +159,10 @@ __device__ static void hand_on(struct table table, unsigned char **all, unsigned
 	__syncthreads();
 }
 
-/* All three at once, the block's held while warps and lanes come and go. */
+/*
+ * All three forms at once: the block's memory stays allocated while warps and lanes allocate and
+ * free.
+ */
 __global__ void mixed(struct table table, unsigned int rounds)
 {
 	__shared__ unsigned char *all[THREADS];
@@ -194,7 +196,7 @@ __global__ void mixed(struct table table, unsigned int rounds)
 	}
 }
 
-/* A warp some of whose lanes have ended, and where the last warp is a part of one. */
+/* A warp in which some lanes have exited, also the last warp of a block that is not full. */
 __global__ void ended(struct table table, unsigned int lanes)
 {
 	unsigned int place = blockIdx.x * threads() + number();
@@ -247,8 +249,9 @@ struct star : shape {
 };
 
 /*
- * What arrays are of. Not of stars: nvcc 13.0's delete[] of what has a virtual destructor jumps to
- * anywhere, if it is called through shared memory, and no less with the toolkit's own new.
+ * The element type of arrays. star is not used: in code of nvcc 13.0, delete[] of a type with a
+ * virtual destructor through shared memory jumps to a random address, also with the toolkit's own
+ * new.
  */
 struct pebble {
 	unsigned char filler[52];
@@ -268,7 +271,7 @@ struct pebble {
 	}
 };
 
-/* One of each, arrays of some, given back by the neighbour, by their base class, or as arrays. */
+/* One of each, and arrays, freed by the neighbor, through their base class, or as arrays. */
 __global__ void make_objects(struct table table, unsigned int rounds)
 {
 	__shared__ shape *ones[THREADS];
@@ -316,7 +319,7 @@ __global__ void count_objects(unsigned int *count)
 	*count = there;
 }
 
-/* ---- mistakes ------------------------------------------------------------------------------ */
+/* ---- invalid calls ------------------------------------------------------------------------- */
 
 __device__ static void answers(struct table table, bool as_wanted)
 {
@@ -324,7 +327,7 @@ __device__ static void answers(struct table table, bool as_wanted)
 		wrong(table, WRONG_ANSWER);
 }
 
-/* `zeros` are 64 bytes of no allocator's. */
+/* `zeros` are 64 bytes that belong to no allocator. */
 __global__ void mistakes(struct table table, unsigned char *zeros)
 {
 	const size_t max = (size_t)1 << 40; /* 1 TiB */
@@ -337,17 +340,17 @@ __global__ void mistakes(struct table table, unsigned char *zeros)
 	answers(table, !mam_cmalloc(max + 1));
 	answers(table, !mam_cmalloc(~(size_t)0));
 	answers(table, !mam_cmalloc(~(size_t)0, MAM_COLLECTIVE_BLOCK));
-#ifndef MAM_COLLECTIVE_HEAP /* of which each lane asks for its own */
+#ifndef MAM_COLLECTIVE_HEAP /* where each lane allocates separately */
 	answers(table, !mam_cmalloc(max / 31, MAM_COLLECTIVE_WARP));
 	answers(table, !mam_cmalloc(max / 127, MAM_COLLECTIVE_BLOCK));
 	answers(table, !mam_cmalloc(ROOM, MAM_COLLECTIVE_WARP));
 #endif
-	/* No mistake, but there is no room. */
+	/* A valid request for which there is no room. */
 	answers(table, !mam_cmalloc(TOO_MUCH, MAM_COLLECTIVE_BLOCK));
 	answers(table, !(new (MAM_COLLECTIVE_BLOCK) char[TOO_MUCH]));
 	answers(table, !mam_cfree(zeros + 16));
 	answers(table, !mam_cfree(zeros + 20));
-	/* Twice, while neighbours hold their parts. */
+	/* Double frees, while the neighbors' parts are live. */
 	mine = (unsigned char *)mam_cmalloc(24, MAM_COLLECTIVE_BLOCK);
 	answers(table, mine && !mam_cfree(mine + 8));
 	__syncthreads();
@@ -366,7 +369,7 @@ __global__ void nobody(struct table table)
 	answers(table, mam_cfree(NULL));
 }
 
-/* Of a heap that is told. */
+/* An explicit heap. */
 __global__ void of_heap(struct mam_kheap *heap, struct table table)
 {
 	unsigned int me = number(), own = 3 + mix(me, blockIdx.x) % 200;
@@ -393,7 +396,7 @@ __global__ void of_heap(struct mam_kheap *heap, struct table table)
 	}
 }
 
-/* The same code for both sides: there it is libc's. */
+/* The same code for host and device: on the host it uses libc. */
 __host__ __device__ static bool both_sides(enum mam_coalesce form)
 {
 	int *words = (int *)mam_cmalloc(16, form), *one = new (form) int(3), *two = new int[4];

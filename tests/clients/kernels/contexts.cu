@@ -2,9 +2,9 @@
 /*
  * contexts.cu - each CUDA context has its own default pool, which ends with it.
  *
- * A block of mam_malloc(NULL) belongs to the context that is current. After cuCtxDestroy and after a
- * device reset, the next block belongs to a context that exists, can be written, and the blocks of
- * the ended context are not owned. The last line is "all is well".
+ * A block of mam_malloc(NULL) belongs to the current context. After cuCtxDestroy and after a device
+ * reset, the next block belongs to a context that exists and can be written, and blocks of the
+ * ended context have no owner. The last line is "all is well".
  */
 #include <cstdio>
 #include <cstdlib>
@@ -25,7 +25,7 @@ static void need(bool holds, const char *what)
 	exit(1);
 }
 
-/* cuCtxCreate has another argument since CUDA 13. */
+/* cuCtxCreate has one more parameter since CUDA 13. */
 static CUcontext create()
 {
 	CUcontext context;
@@ -49,7 +49,7 @@ static void *block_in(CUcontext context)
 	need(cuPointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, (CUdeviceptr)block) ==
 		     CUDA_SUCCESS,
 	     "the driver knows the block");
-	/* The driver names no context for mapped memory. */
+	/* The driver reports no context for mapped memory. */
 	need(owner == context || !owner, "the block belongs to the current context");
 	need(cuMemsetD8((CUdeviceptr)block, 7, BYTES) == CUDA_SUCCESS &&
 		     cuCtxSynchronize() == CUDA_SUCCESS,
@@ -76,8 +76,8 @@ int main()
 		     "the primary context is current again");
 		second = block_in(primary);
 		need(second == lost || mam_free(NULL, lost) == MAM_ERROR_NOT_OWNED,
-		     "a block of a context that was destroyed is not owned");
-		need(mam_free(NULL, second) == MAM_OK, "a block after it is freed");
+		     "a block of a destroyed context is not owned");
+		need(mam_free(NULL, second) == MAM_OK, "a block allocated afterwards is freed");
 	}
 	need(mam_free(NULL, first) == MAM_OK, "the first block is freed");
 	for (int round = 0; round < ROUNDS; round++) {
@@ -86,7 +86,7 @@ int main()
 			     cuCtxGetCurrent(&primary) == CUDA_SUCCESS,
 		     "the device is reset");
 		second = block_in(primary);
-		need(mam_free(NULL, second) == MAM_OK, "a block after a reset is freed");
+		need(mam_free(NULL, second) == MAM_OK, "a block allocated after a reset is freed");
 	}
 	printf("%d contexts destroyed, %d resets\nall is well\n", ROUNDS, ROUNDS);
 	return 0;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * debug.cu - a program whose kernels make each mistake with memory once, and what mam says of it.
+ * debug.cu - a program whose kernels make each memory error once, and mam's reports of them.
  *
- * Compiled with -DMAM_KDEBUG, on heaps that are made to find mistakes. First kernels that make none,
- * many lanes at once with sizes from 1 B to 20 KiB: nothing may be said. Then one mistake after the
- * other, each by a thread of its own, which must be reported with the right address, block and
- * thread; in a heap that grows also of objects that lie in a grant, and of a large one. At last a
- * kernel that is told of while it runs, and one that dies after its mistakes.
+ * Compiled with -DMAM_KDEBUG, on heaps with checks. First run kernels without errors, with many
+ * lanes at once and sizes from 1 B to 20 KiB: there must be no report. Then each error is made by a
+ * thread of its own. Its report must have the right address, block and thread. In a heap that
+ * grows, the errors also concern objects in a grant and a large object. Finally there is a kernel
+ * whose error is reported while it runs, and one that faults after its errors.
  *
  *     nvcc -DMAM_KDEBUG -arch=native -I PREFIX/include -o debug debug.cu -L PREFIX/lib -lmam
  *     ./debug [--lanes N] [--rounds N]
  *
- * Prints the reports, "ok - PART: ..." for each part, and "all is well" at the end, with status 0. A
- * kernel that does not come back within half a minute ends the program with status 3.
+ * Prints the reports, "ok - PART: ..." for each part, and "all is well" at the end, with status 0.
+ * A kernel that does not finish within half a minute ends the program with status 3.
  */
 #ifndef MAM_KDEBUG
 #define MAM_KDEBUG
@@ -50,7 +50,7 @@ static bool collect(void *argument, const struct mam_heap_report *report)
 	return true;
 }
 
-/* The reports that nobody has seen, printed. */
+/* Prints and returns the new reports. */
 static std::vector<struct mam_heap_report> reports_of(struct mam_heap *heap)
 {
 	std::vector<struct mam_heap_report> reports;
@@ -72,7 +72,7 @@ __device__ static unsigned int mix(unsigned int a, unsigned int b)
 	return a ^ a >> 16;
 }
 
-/* No mistakes: each byte of each object is written, and read again before it is given back. */
+/* No errors: each byte of each object is written, and read again before the object is freed. */
 __global__ void churn(struct mam_kheap *heap, unsigned int rounds, unsigned int seed,
 		      unsigned long long *counts)
 {
@@ -123,29 +123,29 @@ static void make_churn(unsigned int lanes, unsigned int rounds, size_t bytes, si
 		finish((cudaStream_t)NULL, "churn");
 	}
 	if (counts[1] || counts[2] || counts[3])
-		fail(1, "churn: %llu times another's bytes, %llu frees refused, %llu wrong sizes",
+		fail(1, "churn: %llu overwritten objects, %llu failed frees, %llu wrong sizes",
 		     counts[1], counts[2], counts[3]);
 	if (!reports_of(heap).empty())
-		fail(1, "churn: a report where there was no mistake");
+		fail(1, "churn: a report without an error");
 	info.size = sizeof(info);
 	check(mam_heap_stats(heap, NULL, &info), "mam_heap_stats");
 	if (info.objects)
 		fail(1, "churn: %llu objects left", (unsigned long long)info.objects);
-	std::printf("ok - churn: %u lanes, %u rounds, %llu in vain, %llu grants\n", lanes,
+	std::printf("ok - churn: %u lanes, %u rounds, %llu failed requests, %llu grants\n", lanes,
 		    3 * rounds, counts[0], (unsigned long long)info.grants);
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
 	check(cudaFree(counts), "cudaFree");
 }
 
-/* What each thread that makes a mistake had: its object's address, and the answer of its free. */
+/* Per thread that makes an error: its object's address, and the result of its free. */
 struct note {
 	unsigned long long address;
 	unsigned int answer;
 };
 
 /*
- * Block b makes mistake number b, by its thread (b, 1, 0), of a block of 32 by 2 threads, with an
- * object of `bytes` and b more.
+ * Block b makes error number b in its thread (b, 1, 0). Blocks have 32 by 2 threads, and the object
+ * has `bytes` + b bytes.
  */
 __global__ void mistakes(struct mam_kheap *heap, struct note *notes, unsigned int bytes,
 			 unsigned int b)
@@ -172,7 +172,7 @@ __global__ void mistakes(struct mam_kheap *heap, struct note *notes, unsigned in
 	case MAM_HEAP_WRITTEN_AFTER_FREE:
 		notes[b].answer = mam_kfree(heap, object);
 		object[8] = 1;
-		/* Until the memory comes again. */
+		/* Until the memory is allocated again. */
 		for (slot = 0; slot < 4096; slot++) {
 			again = (unsigned char *)mam_kmalloc(heap, n);
 			if (again == object || !again)
@@ -210,7 +210,7 @@ static void make_mistakes(size_t max_bytes, unsigned int bytes)
 	unsigned int seen = 0;
 
 	check(cudaMallocManaged(&notes, kinds * sizeof(*notes)), "cudaMallocManaged");
-	/* One after the other, so that who gets which memory is no accident. */
+	/* One kernel after the other, so that it is fixed which thread gets which memory. */
 	for (unsigned int b = 0; b < kinds; b++)
 		mistakes<<<kinds, dim3(32, 2)>>>(mam_heap_device(heap), notes, bytes, b);
 	finish((cudaStream_t)NULL, "mistakes");
@@ -221,7 +221,7 @@ static void make_mistakes(size_t max_bytes, unsigned int bytes)
 		long long offset = b < kinds ? offsets[b] : 0;
 
 		if (b >= kinds || seen >> b & 1)
-			fail(1, "a report of kind %u that is one too many", b);
+			fail(1, "unexpected report of kind %u", b);
 		seen |= 1u << b;
 		if (b == MAM_HEAP_OVERRUN)
 			offset += bytes + b;
@@ -230,23 +230,28 @@ static void make_mistakes(size_t max_bytes, unsigned int bytes)
 			fail(1, "a report of kind %u with the wrong address, offset or thread", b);
 		if (b != MAM_HEAP_FOREIGN_FREE &&
 		    (report.bytes != bytes + b || !is_thread(&report.holder, b)))
-			fail(1, "a report of kind %u with the wrong bytes or holder", b);
+			fail(1,
+			     "a report of kind %u with wrong bytes or the wrong allocating thread",
+			     b);
 		if (gone != report.giver.known || (gone && !is_thread(&report.giver, b)))
-			fail(1, "a report of kind %u with the wrong giver", b);
+			fail(1, "a report of kind %u with the wrong freeing thread", b);
 		if (notes[b].answer != (b < MAM_HEAP_DOUBLE_FREE))
-			fail(1, "mistake %u was answered with %u", b, notes[b].answer);
+			fail(1, "the free of error %u returned %u", b, notes[b].answer);
 	}
 	for (unsigned int b = 0; b < kinds; b++)
 		if (!(seen >> b & 1))
-			fail(1, "mistake %u was not found", b);
-	std::printf("ok - mistakes: all found in %u bytes, heap %s\n", bytes,
+			fail(1, "error %u was not found", b);
+	std::printf("ok - mistakes: all found in objects of %u bytes, heap %s\n", bytes,
 		    max_bytes ? "grows" : "does not grow");
 	std::fflush(stdout);
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
 	check(cudaFree(notes), "cudaFree");
 }
 
-/* Of a large object, which the host gives: no byte of it is the heap's once it was given back. */
+/*
+ * Errors with a large object, which the host allocates. No byte of it belongs to the heap once it
+ * is freed.
+ */
 __global__ void large(struct mam_kheap *heap, unsigned int bytes)
 {
 	unsigned char *object = (unsigned char *)mam_kmalloc(heap, bytes);
@@ -275,11 +280,14 @@ static void make_large(void)
 	for (size_t i = 0; i < 4; i++)
 		if (reports[i].kind != kinds[i])
 			fail(1, "large: report %zu is of kind %d", i, reports[i].kind);
-	std::printf("ok - large: 4 mistakes found\n");
+	std::printf("ok - large: 4 errors found\n");
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
 }
 
-/* A mistake is told while its kernel still runs: that goes on until the host has answered. */
+/*
+ * An error is reported while its kernel still runs: the kernel continues only when the host has
+ * read the report.
+ */
 __global__ void alive(struct mam_kheap *heap, volatile unsigned int *flags)
 {
 	long long since = clock64();
@@ -312,12 +320,12 @@ static void make_alive(void)
 	finish((cudaStream_t)NULL, "alive");
 	if (flags[1] != 1)
 		fail(1, "alive: the kernel did not wait");
-	std::printf("ok - alive: told while the kernel runs\n");
+	std::printf("ok - alive: reported while the kernel runs\n");
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
 	check(cudaFreeHost(memory), "cudaFreeHost");
 }
 
-/* More mistakes than reports have room for. */
+/* More errors than the report buffer can hold. */
 __global__ void many(struct mam_kheap *heap)
 {
 	char here;
@@ -337,12 +345,12 @@ static void make_many(void)
 	for (const struct mam_heap_report &report : reports)
 		told += report.kind == MAM_HEAP_UNTOLD ? report.bytes : 1;
 	if (told != 65536 || reports.size() != 1025)
-		fail(1, "many: %llu of 65536 told, in %zu reports", told, reports.size());
-	std::printf("ok - many: 65536 mistakes, %zu reports\n", reports.size());
+		fail(1, "many: %llu of 65536 errors counted, in %zu reports", told, reports.size());
+	std::printf("ok - many: 65536 errors, %zu reports\n", reports.size());
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
 }
 
-/* What a kernel found before it died. */
+/* Errors that a kernel found before it faulted. */
 __global__ void die(struct mam_kheap *heap)
 {
 	int *object = (int *)mam_kmalloc(heap, 40);
@@ -365,12 +373,12 @@ static void make_death(void)
 	die<<<1, 1>>>(mam_heap_device(heap));
 	result = wait((cudaStream_t)NULL, "death");
 	if (result == cudaSuccess)
-		fail(1, "death: the kernel is well");
+		fail(1, "death: the kernel did not fault");
 	reports = reports_of(heap);
 	if (reports.size() != 2 || reports[0].kind != MAM_HEAP_OVERRUN ||
 	    reports[1].kind != MAM_HEAP_DOUBLE_FREE)
 		fail(1, "death: %zu reports", reports.size());
-	std::printf("ok - death: %s, and both mistakes told\n", cudaGetErrorString(result));
+	std::printf("ok - death: %s, and both errors reported\n", cudaGetErrorString(result));
 }
 
 int main(int argument_count, char **arguments)
@@ -383,7 +391,7 @@ int main(int argument_count, char **arguments)
 		else if (!std::strcmp(arguments[i], "--rounds"))
 			rounds = (unsigned int)std::atoi(arguments[i + 1]);
 		else
-			fail(2, "what is %s? Give --lanes N or --rounds N", arguments[i]);
+			fail(2, "unknown option %s; use --lanes N or --rounds N", arguments[i]);
 	}
 	alarm(4 * SECONDS);
 	make_churn(lanes, rounds, (size_t)lanes * 4 * 4096, 0);

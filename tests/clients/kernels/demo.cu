@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * demo.cu - a small CUDA program that allocates inside its loop, as much real code does.
+ * demo.cu - a small CUDA program that allocates inside its loop, like much real code.
  *
- * It counts, for numbers 1 to n, the steps of the Collatz walk down to 1. Each round takes
- * another n, makes its own buffers, runs two kernels over them and frees them again. The sums
- * are whole numbers, so the result is the same on every GPU and with every allocator.
+ * It counts, for numbers 1 to n, the steps of the Collatz sequence down to 1. Each round uses
+ * another n, allocates its own buffers, runs two kernels on them and frees them again. The sums are
+ * integers, so the result is the same on every GPU and with every allocator.
  *
  *     nvcc -O2 -o demo demo.cu && ./demo && mam run --stats -- ./demo
  */
@@ -79,7 +79,7 @@ int main(int argument_count, char **arguments)
 	unsigned int rounds = argument_count > 1 ? std::atoi(arguments[1]) : 1000;
 	unsigned long long checksum = 0;
 
-	count_steps(1000); /* the first kernel's loading is not in the time */
+	count_steps(1000); /* the first kernel's loading is not timed */
 	auto start = std::chrono::steady_clock::now();
 	for (unsigned int round = 0; round < rounds; round++)
 		checksum = checksum * 31 + count_steps(1000 + round * 7919 % 100000);

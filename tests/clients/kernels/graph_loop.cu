@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * graph_loop.cu - a program of CUDA graphs: captures, allocations inside and between, many launches.
+ * graph_loop.cu - a program with CUDA graphs: captures, allocations inside and between them, many
+ * launches.
  *
- * stdout: what cudaMalloc and cudaFree answer inside a capture of each mode and what becomes of the
- * capture, then sums over what the graphs computed. stderr: milliseconds a round.
+ * stdout: what cudaMalloc and cudaFree return inside a capture of each mode and what happens to the
+ * capture, then sums over the results of the graphs. stderr: milliseconds per round.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -77,9 +78,9 @@ static unsigned long long sum(const unsigned *words)
 }
 
 /*
- * A graph over memory from cudaMalloc, with memory of its own inside. A relaxed capture allows
- * cudaMalloc and cudaFree while it lasts, so there a block that the graph uses is made and another
- * is freed.
+ * A graph over memory from cudaMalloc, with memory nodes of its own. A relaxed capture allows
+ * cudaMalloc and cudaFree, so during that capture a block that the graph uses is allocated and
+ * another block is freed.
  */
 static unsigned long long round_trip(cudaStream_t stream, cudaStreamCaptureMode mode,
 				     unsigned value)

@@ -5,10 +5,10 @@
  *     nvcc -arch=native -I PREFIX/include -o grow grow.cu -L PREFIX/lib -lmam
  *     ./grow
  *
- * Each lane makes a list of nodes; there is no room for them, so the heap grows while the kernel
- * runs. A second kernel adds up what the lists hold, a third gives them back, and mam_heap_trim()
- * what the heap has grown by. Status: 0, and "all is well" last; 1 when something failed, or the
- * kernel did not come back within half a minute.
+ * Each lane makes a list of nodes. The heap is too small for them, so it grows while the kernel
+ * runs. A second kernel sums up the lists, a third frees them, and mam_heap_trim() releases the
+ * memory by which the heap has grown. Status: 0, and "all is well" last; 1 if something failed, or
+ * a kernel did not finish within half a minute.
  */
 #include <cstdio>
 #include <ctime>
@@ -80,14 +80,14 @@ static void check(enum mam_status status)
 	check(status == MAM_OK, mam_strerror(status));
 }
 
-/* Waits for all kernels, but not for ever. */
+/* Waits for all kernels, with a timeout. */
 static void finish()
 {
 	std::time_t deadline = std::time(NULL) + 30;
 
 	check(cudaGetLastError());
 	while (cudaStreamQuery(NULL) == cudaErrorNotReady)
-		check(std::time(NULL) < deadline, "a kernel did not come back within 30 s");
+		check(std::time(NULL) < deadline, "a kernel did not finish within 30 s");
 	check(cudaStreamSynchronize(NULL));
 }
 
@@ -125,7 +125,7 @@ int main()
 	pool_attr.source = "vmm";
 	check(mam_pool_create(&pool_attr, &pool));
 	attr.bytes = 1 << 20;
-	attr.max_bytes = MAM_HEAP_UNLIMITED; /* that it grows */
+	attr.max_bytes = MAM_HEAP_UNLIMITED; /* so that it grows */
 	check(mam_heap_create(pool, &attr, &heap));
 	tell(heap, "made:");
 
@@ -140,13 +140,13 @@ int main()
 	add<<<LANES / 256, 256>>>(lists, sum);
 	finish();
 	check(cudaMemcpy(&total, sum, sizeof(total), cudaMemcpyDeviceToHost));
-	check(total == wanted, "the lists do not hold what was put in");
+	check(total == wanted, "the lists do not contain the stored values");
 
 	drop<<<LANES / 256, 256>>>(mam_heap_device(heap), lists);
 	finish();
 	check(mam_heap_trim(heap, NULL, &freed));
 	tell(heap, "after a trim:");
-	std::printf("                 %.1f MiB went back to the pool\n", (double)freed / (1 << 20));
+	std::printf("                 %.1f MiB released to the pool\n", (double)freed / (1 << 20));
 
 	check(mam_heap_destroy(heap));
 	check(mam_pool_destroy(pool));

@@ -2,12 +2,12 @@
 /*
  * host_waits.cu - a kernel waits for the host while the host allocates.
  *
- * Free memory that is too small is around, so that each request makes a pool grow. If an allocation
- * waited for the GPU, the kernel would wait for the allocation, and give up after LIMIT_MS on the
- * GPU's clock. The program prints the longest allocation of each round, and fails if a kernel gave up.
+ * There are free blocks, all too small, so each request makes a pool grow. If an allocation waited
+ * for the GPU, the kernel would wait for the allocation, and give up after LIMIT_MS on the GPU's
+ * clock. The program prints the longest allocation of each round, and fails if a kernel gave up.
  *
- *   host_waits                 by cudaMalloc, plain or under mam run
- *   host_waits SOURCE POLICY   by the library, built with HOST_WAITS_LIBRARY: a source by its name;
+ *   host_waits                 cudaMalloc, plain or under mam run
+ *   host_waits SOURCE POLICY   the library, built with HOST_WAITS_LIBRARY: a source by its name;
  *                              strict, stream or async (mam_malloc_async)
  */
 #include <cstdio>
@@ -136,7 +136,7 @@ static void start_kernel(struct shared *shared)
 		;
 }
 
-/* Every other piece is free: more than a request together, and none large enough for one. */
+/* Every other block is free: in sum more than a request, but each of them is too small for one. */
 static void make_pieces(size_t bytes, void **pieces)
 {
 	for (int i = 0; i < PIECES; i++)
@@ -145,7 +145,7 @@ static void make_pieces(size_t bytes, void **pieces)
 		give(pieces[i]);
 }
 
-/* False: the kernel gave up. */
+/* Returns false if the kernel gave up. */
 static bool play(struct shared *shared, int round)
 {
 	size_t bytes = (size_t)(40 + 24 * round) * MIB;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * library_loop.cu - programs that use cuBLAS and cuFFT: the libraries allocate by themselves, with a
- * CUDA runtime of their own inside.
+ * library_loop.cu - programs that use cuBLAS and cuFFT: the libraries allocate memory themselves,
+ * with a CUDA runtime of their own inside.
  *
- * Built with LIBRARY_LOOP_CUBLAS or with LIBRARY_LOOP_CUFFT, so that one does without the other.
- * Each round makes a handle, allocates, computes, frees. stdout: a sum. stderr: milliseconds a round.
+ * Built with LIBRARY_LOOP_CUBLAS or with LIBRARY_LOOP_CUFFT, so that neither needs the other. Each
+ * round creates a handle, allocates, computes, frees. stdout: a sum. stderr: milliseconds per
+ * round.
  */
 #include <cstdio>
 #include <cstdlib>

@@ -2,18 +2,19 @@
 /*
  * lists.cu - a program whose kernels allocate: lists that grow while a kernel runs.
  *
- * It sorts numbers by the length of their Collatz walk. Nobody knows beforehand how long a list
- * will be, so each lane takes a page from a heap, writes its number there and pushes the page onto
- * the list of its length. A second kernel walks the lists, adds up what is in them, and gives the
- * pages back. Sums and counts are compared with the host's. Then come what heaps do besides: one
- * that is too small, pages in a row, lanes that part, a reset, a reset in a graph, mistakes, and
- * several heaps at once.
+ * It sorts numbers by the length of their Collatz sequence. The length of a list is not known in
+ * advance, so each lane allocates a page from a heap, writes its number there and pushes the page
+ * onto the list of that length. A second kernel traverses the lists, sums up their contents, and
+ * frees the pages. Sums and counts are compared with the host's. Then other features of heaps are
+ * tested: a heap that is too small, runs of pages, lanes that diverge, a reset, a reset in a graph,
+ * invalid calls, and several heaps at once.
  *
  *     nvcc -arch=native -I PREFIX/include -o lists lists.cu -L PREFIX/lib -lmam
  *     ./lists [LANES [ROUNDS]]
  *
  * Prints a line for each part, and "all is well" at the end, with status 0. A kernel that does not
- * come back within a minute ends the program with status 3; a call that does not, with a signal.
+ * finish within a minute ends the program with status 3; a call that does not return ends it with a
+ * signal.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -60,11 +61,11 @@ static void same(unsigned long long wanted, unsigned long long got, const char *
 	if (wanted == got)
 		return;
 	std::fflush(stdout);
-	std::fprintf(stderr, "lists: %s: %llu, and not %llu\n", what, got, wanted);
+	std::fprintf(stderr, "lists: %s: %llu, expected %llu\n", what, got, wanted);
 	_exit(1);
 }
 
-/* Two events: waits for what lies between them, but not for ever; gives its milliseconds. */
+/* Two events: waits with a timeout for the work between them, and returns its milliseconds. */
 struct watch {
 	cudaEvent_t begun, done;
 };
@@ -150,7 +151,7 @@ __global__ void push(struct mam_kheap *heap, unsigned long long *lists, unsigned
 		(struct node *)atomicExch(&lists[length_of(i + 1ull)], (unsigned long long)node);
 }
 
-/* One lane a list. Words that are not what was written there are bad. */
+/* One lane per list. Words that differ from what was written count as bad. */
 __global__ void pop(struct mam_kheap *heap, unsigned long long *lists, unsigned long long *counts,
 		    unsigned long long *sums, unsigned long long *bad)
 {
@@ -175,7 +176,7 @@ __global__ void pop(struct mam_kheap *heap, unsigned long long *lists, unsigned 
 	sums[list] = sum;
 }
 
-/* A page a lane, written to the last byte and read again, and given back if told so. */
+/* One page per lane, written to the last byte, read again, and freed if `give`. */
 __global__ void fill(struct mam_kheap *heap, unsigned int **kept, unsigned int count, bool give,
 		     unsigned long long *vain, unsigned long long *bad)
 {
@@ -202,7 +203,7 @@ __global__ void fill(struct mam_kheap *heap, unsigned int **kept, unsigned int c
 		atomicAdd(bad, 1ull);
 }
 
-/* What the fill before wrote is still there. */
+/* Checks what the fill before wrote, and frees the page. */
 __global__ void give(struct mam_kheap *heap, unsigned int **kept, unsigned int count,
 		     unsigned long long *bad)
 {
@@ -218,7 +219,9 @@ __global__ void give(struct mam_kheap *heap, unsigned int **kept, unsigned int c
 		atomicAdd(bad, 1ull);
 }
 
-/* Each lane a run of another length, marked on each page, given back in two parts. */
+/*
+ * Each lane allocates a run of a different length, marks each page, and frees the run in two parts.
+ */
 __global__ void rows(struct mam_kheap *heap, unsigned int count, unsigned long long *vain,
 		     unsigned long long *bad)
 {
@@ -262,8 +265,9 @@ __global__ void mistakes(struct mam_kheap *heap, unsigned long long *answers)
 }
 
 /*
- * Pages taken and given back again and again by lanes that part: a third of them sleep while they have
- * one, so that groups of a warp are in the allocator at the same time, and many find the heap full.
+ * Lanes that diverge allocate and free pages again and again: a third of them sleep while they have
+ * a page, so that groups of a warp are in the allocator at the same time, and many find the heap
+ * full.
  */
 __global__ void churn(struct mam_kheap *heap, unsigned int *owners, unsigned int rounds,
 		      unsigned long long *vain, unsigned long long *bad)
@@ -292,7 +296,7 @@ __global__ void churn(struct mam_kheap *heap, unsigned int *owners, unsigned int
 	}
 }
 
-/* What all parts share. */
+/* Shared by all parts. */
 struct stage {
 	struct mam_pool *pool;
 	unsigned long long *lists, *counts, *sums, *vain, *bad; /* managed */
@@ -323,7 +327,7 @@ static void make_lists(const struct stage *stage)
 							   stage->lanes, stage->vain);
 		take = stop(&watch, "push");
 		same(stage->lanes, info_of(heap).taken, "pages taken");
-		same(0, *stage->vain, "requests in vain");
+		same(0, *stage->vain, "failed requests");
 		start(&watch);
 		pop<<<blocks_of(LENGTHS), THREADS>>>(mam_heap_device(heap), stage->lists,
 						     stage->counts, stage->sums, stage->bad);
@@ -333,14 +337,16 @@ static void make_lists(const struct stage *stage)
 			same(counts[i], stage->counts[i], "a list's length");
 			same(sums[i], stage->sums[i], "a list's sum");
 		}
-		same(0, info_of(heap).taken, "pages taken after all");
+		same(0, info_of(heap).taken, "pages allocated after all frees");
 	}
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
 	std::printf("lists: %u numbers, %u rounds; the last: %.3f ms to push, %.3f ms to pop\n",
 		    stage->lanes, stage->rounds, take, walk);
 }
 
-/* 100 of the lanes get nothing, and all is there again afterwards; a reset forgets who has what. */
+/*
+ * 100 of the lanes get nothing, and afterwards all pages are free again; a reset frees all pages.
+ */
 static void make_small(const struct stage *stage, size_t page_bytes)
 {
 	unsigned int pages = stage->lanes / (unsigned int)(page_bytes / PAGE) - 100;
@@ -357,8 +363,8 @@ static void make_small(const struct stage *stage, size_t page_bytes)
 		stop(&watch, "fill");
 		same(100, *stage->vain, "lanes without a page");
 		info = info_of(heap);
-		same(pages, info.taken, "pages taken of a heap too small");
-		same(100, info.full, "requests that found it full");
+		same(pages, info.taken, "pages allocated in a heap that is too small");
+		same(100, info.full, "requests that found the heap full");
 		if (round % 2) {
 			check(mam_heap_reset(heap, NULL), "mam_heap_reset");
 		} else {
@@ -366,12 +372,12 @@ static void make_small(const struct stage *stage, size_t page_bytes)
 			give<<<blocks_of(pages + 100), THREADS>>>(
 				mam_heap_device(heap), stage->kept, pages + 100, stage->bad);
 			stop(&watch, "give");
-			same(pages, info_of(heap).free, "pages free after all were given back");
+			same(pages, info_of(heap).free, "free pages after all frees");
 			check(mam_heap_reset(heap, NULL), "mam_heap_reset");
 		}
 		info = info_of(heap);
-		same(pages, info.longest_free, "free pages in a row after a reset");
-		same(0, info.full, "a count after a reset");
+		same(pages, info.longest_free, "longest run of free pages after a reset");
+		same(0, info.full, "a counter after a reset");
 		same(0, *stage->bad, "bad words");
 	}
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
@@ -379,7 +385,7 @@ static void make_small(const struct stage *stage, size_t page_bytes)
 		    pages + 100);
 }
 
-/* Twice as many lanes as pages, 200 rounds: nobody has another's page, and none is lost. */
+/* Twice as many lanes as pages, 200 rounds: no page has two owners, and none is lost. */
 static void make_churn(const struct stage *stage)
 {
 	static const unsigned int pages[] = { 64, 960, 1000, 4096 };
@@ -397,13 +403,13 @@ static void make_churn(const struct stage *stage)
 		churn<<<lanes / THREADS, THREADS>>>(mam_heap_device(heap), owners, 200, stage->vain,
 						    stage->bad);
 		stop(&watch, "churn");
-		same(0, *stage->bad, "pages with two owners, or none");
+		same(0, *stage->bad, "pages with two owners, or without one");
 		same(0, info_of(heap).taken, "pages lost in a churn");
 		check(mam_heap_destroy(heap), "mam_heap_destroy");
 		runs++;
 	}
 	check(cudaFree(owners), "cudaFree");
-	std::printf("churn: %u runs, %llu requests in vain\n", runs, *stage->vain);
+	std::printf("churn: %u runs, %llu failed requests\n", runs, *stage->vain);
 }
 
 static void make_rows(const struct stage *stage)
@@ -420,10 +426,10 @@ static void make_rows(const struct stage *stage)
 	ms = stop(&watch, "rows");
 	same(0, *stage->bad, "bad words in runs");
 	info = info_of(heap);
-	same(0, info.taken, "pages taken after runs");
-	same(*stage->vain, info.no_run + info.contended, "runs in vain");
+	same(0, info.taken, "pages allocated after runs");
+	same(*stage->vain, info.no_run + info.contended, "failed runs");
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
-	std::printf("runs: %u lanes, 1 to 200 pages each, %llu in vain, %.3f ms\n", lanes,
+	std::printf("runs: %u lanes, 1 to 200 pages each, %llu failed, %.3f ms\n", lanes,
 		    *stage->vain, ms);
 }
 
@@ -438,17 +444,17 @@ static void make_mistakes(const struct stage *stage)
 	mistakes<<<1, 1>>>(mam_heap_device(heap), stage->counts);
 	stop(&watch, "mistakes");
 	for (int i = 0; i < 6; i++)
-		same(wanted[i], stage->counts[i], "an answer to a mistake");
+		same(wanted[i], stage->counts[i], "result of an invalid call");
 	info = info_of(heap);
 	same(1, info.double_frees, "double frees");
 	same(2, info.foreign_frees, "foreign frees");
 	same(1, info.bad_sizes, "bad sizes");
-	same(0, info.taken, "pages taken after mistakes");
+	same(0, info.taken, "pages allocated after invalid calls");
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
 	std::printf("mistakes: counted\n");
 }
 
-/* A graph that begins with a reset may be run again and again, though nothing is given back. */
+/* A graph that begins with a reset can be launched again and again, although nothing is freed. */
 static void make_graph(const struct stage *stage)
 {
 	unsigned int pages = stage->lanes / 16;
@@ -475,8 +481,8 @@ static void make_graph(const struct stage *stage)
 		check(cudaGraphLaunch(runnable, stream), "cudaGraphLaunch");
 	stop(&watch, "the graph");
 	check(mam_heap_stats(heap, stream, &info), "mam_heap_stats");
-	same(pages, info.taken, "pages taken by the last run of a graph");
-	same(0, *stage->vain, "requests in vain in a graph");
+	same(pages, info.taken, "pages allocated by the last launch of a graph");
+	same(0, *stage->vain, "failed requests in a graph");
 	check(cudaGraphExecDestroy(runnable), "cudaGraphExecDestroy");
 	check(cudaGraphDestroy(graph), "cudaGraphDestroy");
 	check(cudaStreamDestroy(stream), "cudaStreamDestroy");
@@ -516,13 +522,13 @@ static void make_several(const struct stage *stage)
 
 		info.size = sizeof(info);
 		check(mam_heap_stats(heaps[i], streams[i], &info), "mam_heap_stats");
-		same(pages, info.taken, "pages taken in a heap among several");
+		same(pages, info.taken, "pages allocated in one of several heaps");
 	}
 	start(&watch);
 	stop(&watch, "several heaps");
 	check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-	same(0, *stage->vain, "requests in vain among several heaps");
-	same(0, *stage->bad, "bad words among several heaps");
+	same(0, *stage->vain, "failed requests in several heaps");
+	same(0, *stage->bad, "bad words in several heaps");
 	for (int i = 0; i < 8; i++) {
 		check(mam_heap_destroy(heaps[i]), "mam_heap_destroy");
 		check(cudaStreamDestroy(streams[i]), "cudaStreamDestroy");
@@ -540,7 +546,7 @@ int main(int argument_count, char **arguments)
 	stage.lanes = argument_count > 1 ? (unsigned int)std::atoi(arguments[1]) : 1u << 20;
 	stage.rounds = argument_count > 2 ? (unsigned int)std::atoi(arguments[2]) : 4;
 	if (stage.lanes < 1u << 13)
-		fail("LANES", "give 8192 at least");
+		fail("LANES", "must be at least 8192");
 	alarm(2 * SECONDS);
 	check(cudaMallocManaged(&stage.lists, 5 * LENGTHS * sizeof(*stage.lists)), "memory");
 	check(cudaMallocManaged(&stage.kept, (stage.lanes + 100) * sizeof(*stage.kept)), "memory");

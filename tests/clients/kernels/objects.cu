@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * objects.cu - a heap of objects under load: what a million lanes get from it is theirs alone.
+ * objects.cu - a heap of objects under load: no two of a million lanes get the same memory.
  *
- * Each lane has a place in a table where it keeps an object: its address, its bytes, and in its
- * first and last eight bytes a pattern made of the place and the bytes. Kernels fill the table,
- * free some of it, and fill it again, with sizes from 1 B to 64 KiB; lanes of a warp part and sleep
- * on the way. Between kernels the host looks: no two objects overlap, each is aligned, and the
- * heap's statistics say what the table says. Then come heaps that are too small, lanes that
- * allocate and free while others do, several kernels at once, what lanes share, calloc and realloc,
- * and mistakes.
+ * Each lane has an entry in a table for an object: its address, its bytes, and in its first and
+ * last eight bytes a pattern made of the entry and the bytes. Kernels fill the table, free some of
+ * it, and fill it again, with sizes from 1 B to 64 KiB; lanes of a warp diverge and sleep in
+ * between. Between kernels the host checks that no two objects overlap, that each is aligned, and
+ * that the heap's statistics match the table. Further parts test heaps that are too small, lanes
+ * that allocate while others free, several kernels at once, shared objects, calloc and realloc, and
+ * invalid calls.
  *
  *     nvcc -arch=native -I PREFIX/include -o objects objects.cu -L PREFIX/lib -lmam
  *     ./objects [--lanes N] [--seconds N] [--part mistakes|forms|host|full|churn|mixed] [--first N]
  *
  * Prints "ok - PART: ..." for each part, and "all is well" at the end, with status 0. With
- * --seconds it goes on for so long with random work, and verifies it all. With --first heaps that are
- * larger begin with so many MiB, and grow. A kernel that does not come back within a minute ends the
- * program with status 3.
+ * --seconds it continues that long with random work, and verifies all of it. With --first, heaps
+ * larger than N MiB start with N MiB and grow. A kernel that does not finish within a minute ends
+ * the program with status 3.
  */
 #include "objects_table.cuh"
 
@@ -33,14 +33,14 @@ static void make_mixed(struct stage *stage)
 	finish(stage->streams[0], "a fill");
 	first = compare(stage, heap, "a fill", true);
 	if (first * 100 < (u64)stage->table.lanes * 95)
-		fail(1, "in a heap twice as large as need be only %llu lanes got an object", first);
+		fail(1, "in a heap twice as large as needed only %llu lanes got an object", first);
 	for (unsigned int round = 0; round < 6; round++) {
 		cudaStream_t one = stage->streams[round % 4], two = stage->streams[(round + 1) % 4];
 
 		drop<<<grid, THREADS, 0, one>>>(device, stage->table, round, 1 + round);
 		finish(one, "a drop");
 		compare(stage, heap, "after a drop");
-		/* Who got nothing before asks again. */
+		/* Lanes without an object try again. */
 		*stage->table.vain = 0;
 		fill<<<grid, THREADS, 0, two>>>(device, stage->table, 100 + round, 0, round % 2);
 		finish(two, "a second fill");
@@ -48,25 +48,25 @@ static void make_mixed(struct stage *stage)
 		finish(two, "a look");
 		live = compare(stage, heap, "after a second fill", round == 5);
 	}
-	same(stage->table.lanes, live + *stage->table.vain, "lanes with an object, and without");
+	same(stage->table.lanes, live + *stage->table.vain, "failures in the counts");
 	drop<<<grid, THREADS, 0, stage->streams[3]>>>(device, stage->table, 0, 8);
 	finish(stage->streams[3], "the last drop");
 	same(0, compare(stage, heap, "after the last drop"), "objects left");
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
-	std::printf(
-		"ok - mixed: %llu objects of 1 B to 64 KiB, 6 rounds in 4 streams, %llu in vain\n",
-		first, *stage->table.vain);
+	std::printf("ok - mixed: %llu objects of 1 B to 64 KiB, 6 rounds in 4 streams, %llu failed "
+		    "requests\n",
+		    first, *stage->table.vain);
 }
 
 /*
- * A heap too small, filled with one size after another: what was given back can all be had. Objects
- * with units of their own lie as chance has it, with gaps between them: as many as before need not
- * go in, but while a gap is long enough nobody may have got NULL.
+ * A heap that is too small is filled with one size after another: all freed memory can be allocated
+ * again. Objects that take whole units are placed in an arbitrary order, with gaps between them. So
+ * fewer than before may fit, but no request may return NULL while a gap is long enough.
  */
 static void make_full(struct stage *stage)
 {
 	static const unsigned int sizes[] = { 256, 16, 1050, 8192, 4100, 64, 65536, 9000, 48 };
-	/* What is less than a grant a heap that grows does not get. */
+	/* A heap that grows does not use a remainder that is smaller than a grant. */
 	size_t whole = first_bytes ? 60 : 80;
 	size_t room =
 		std::min<size_t>(stage->room, (size_t)stage->table.lanes * 40 + 4 * first_bytes);
@@ -89,30 +89,34 @@ static void make_full(struct stage *stage)
 			got[again] = compare(stage, heap, "after a fill too large");
 			after = info_of(heap);
 			same(stage->table.lanes, got[again] + *stage->table.vain,
-			     "lanes with an object, and without");
+			     "failures in the counts");
 			same(*stage->table.vain, refusals_of(&after) - refusals_of(&before),
 			     "failures in the counts");
 			if (size > 8192 && *stage->table.vain &&
 			    after.longest_free * after.page_bytes >= size)
-				fail(1, "%u bytes: NULL, and %llu pages in a row are free", size,
-				     (u64)after.longest_free);
+				fail(1, "%u bytes: NULL, although %llu adjacent pages are free",
+				     size, (u64)after.longest_free);
 			drop<<<grid, THREADS, 0, stage->streams[2]>>>(device, stage->table, 0, 8);
 			finish(stage->streams[2], "a drop");
 			same(0, compare(stage, heap, "after a drop"), "objects left");
 		}
 		if (got[0] < stage->table.lanes && size <= 8192 && got[1] * 100 < got[0] * 99)
-			fail(1, "%u bytes: %llu the first time and %llu the second", size, got[0],
-			     got[1]);
+			fail(1, "%u bytes: %llu the first time and %llu the second time", size,
+			     got[0], got[1]);
 		if (got[0] < stage->table.lanes && size <= 8192 &&
 		    got[0] * size * 100 < room * whole)
-			fail(1, "%u bytes: only %llu got one of %zu bytes", size, got[0], room);
+			fail(1, "%u bytes: only %llu lanes got one, of %zu bytes", size, got[0],
+			     room);
 		parts++;
 	}
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
-	std::printf("ok - full: %u sizes, each until none is left, twice\n", parts);
+	std::printf("ok - full: %u sizes, each until the heap is full, twice\n", parts);
 }
 
-/* Four kernels at once: with room for all, and with room for a part: then each request searches. */
+/*
+ * Four kernels at once: with room for all objects, and with room for some, so that each request
+ * searches.
+ */
 static void make_churn(struct stage *stage)
 {
 	size_t all = std::max<size_t>((size_t)stage->table.lanes * 2048, 32 << 20);
@@ -124,15 +128,16 @@ static void make_churn(struct stage *stage)
 		for (unsigned int round = 0; round < 3; round++)
 			run_churn(stage, heap, share == 1 ? 12 : 4, 1000 * share + 100 * round);
 		if (share == 1)
-			same(0, *stage->table.vain, "requests in vain with room for all");
+			same(0, *stage->table.vain, "failed requests with room for all");
 		empty_heap(stage, heap);
-		std::printf("ok - churn: four kernels at once in a heap of %zu MiB, %llu in vain\n",
+		std::printf("ok - churn: four kernels at once in a heap of %zu MiB, %llu failed "
+			    "requests\n",
 			    (all / share) >> 20, *stage->table.vain);
 		check(mam_heap_destroy(heap), "mam_heap_destroy");
 	}
 }
 
-/* One object for the block, and one for a kernel's every block. */
+/* One object per block of threads. */
 __global__ void share_block(struct mam_kheap *heap, struct table table)
 {
 	unsigned int place = blockIdx.x * blockDim.x + threadIdx.x;
@@ -153,7 +158,7 @@ __global__ void share_block(struct mam_kheap *heap, struct table table)
 	}
 }
 
-/* One for every third lane, and meanwhile others for the rest. */
+/* One object for every third lane, and at the same time others for the rest. */
 __global__ void share_lanes(struct mam_kheap *heap, struct table table)
 {
 	unsigned int place = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
@@ -177,7 +182,7 @@ __global__ void share_lanes(struct mam_kheap *heap, struct table table)
 	}
 }
 
-/* Lanes that come together, whoever they are; who shares is known by the address. */
+/* Lanes that happen to be active together; lanes with the same address share an object. */
 __global__ void share_warp(struct mam_kheap *heap, struct table table)
 {
 	unsigned int place = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
@@ -238,7 +243,7 @@ __global__ void resize(struct mam_kheap *heap, struct table table)
 		wrong(table, WRONG_FREE);
 }
 
-/* Where the part of the first of `mask` leads, by what all before this lane want. */
+/* Whether `part` follows the parts of the lanes of `mask` before this one. */
 __device__ static bool behind(unsigned int mask, const unsigned char *part, unsigned int bytes)
 {
 	unsigned int lane = threadIdx.x % 32, before = 0;
@@ -253,7 +258,10 @@ __device__ static bool behind(unsigned int mask, const unsigned char *part, unsi
 	return (u64)(uintptr_t)part == first + before && first % 16 == 0;
 }
 
-/* Parts for every third lane, and for the rest; given back by the next of them, some late. */
+/*
+ * Parts for every third lane, and for the rest. The next of these lanes frees the part, sometimes
+ * late.
+ */
 __global__ void part_lanes(struct mam_kheap *heap, struct table table)
 {
 	unsigned int place = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
@@ -290,8 +298,8 @@ __global__ void part_lanes(struct mam_kheap *heap, struct table table)
 }
 
 /*
- * Each thread a part, which it keeps: of those that its warp got together, or its block. Every fifth
- * block's threads with an odd number have none.
+ * Each thread keeps a part of an object that its warp, or its block, allocated. In every fifth
+ * block, threads with an odd number get none.
  */
 __global__ void part_keep(struct mam_kheap *heap, struct table table, bool block, unsigned int seed)
 {
@@ -316,7 +324,9 @@ __global__ void part_keep(struct mam_kheap *heap, struct table table, bool block
 	write_object(part, place, bytes);
 }
 
-/* All parts at once, by one thread of those that got them together: a warp's, or a block's. */
+/*
+ * One thread of each group that allocated together (a warp or a block) frees all its parts at once.
+ */
 __global__ void part_all(struct mam_kheap *heap, struct table table, unsigned int together)
 {
 	unsigned int place = blockIdx.x * blockDim.x + threadIdx.x;
@@ -326,7 +336,7 @@ __global__ void part_all(struct mam_kheap *heap, struct table table, unsigned in
 	table.at[place] = NULL;
 }
 
-/* In a block of three dimensions threads are in the order of lanes. */
+/* In a three-dimensional block the threads are in the order of lanes. */
 __global__ void part_cube(struct mam_kheap *heap, struct table table)
 {
 	unsigned int i = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
@@ -342,7 +352,10 @@ __global__ void part_cube(struct mam_kheap *heap, struct table table)
 		wrong(table, WRONG_FREE);
 }
 
-/* Parts that outlive their kernel: one by one in another order, among objects; or all at once. */
+/*
+ * Parts that outlive their kernel: freed one by one in another order, among objects; or all at
+ * once.
+ */
 static void make_parts(struct stage *stage, struct mam_heap *heap, bool block)
 {
 	struct mam_kheap *device = mam_heap_device(heap);
@@ -358,7 +371,7 @@ static void make_parts(struct stage *stage, struct mam_heap *heap, bool block)
 		part_keep<<<grid, THREADS>>>(device, stage->table, block, round);
 		finish(NULL, "parts");
 		look<<<grid, THREADS>>>(device, stage->table);
-		finish(NULL, "a look at parts");
+		finish(NULL, "a check of parts");
 		vain += *stage->table.vain;
 		info = info_of(heap);
 		if (!*stage->table.vain)
@@ -374,14 +387,14 @@ static void make_parts(struct stage *stage, struct mam_heap *heap, bool block)
 			drop<<<blocks_of(stage->table.lanes), THREADS>>>(device, stage->table,
 									 round, 8);
 		}
-		finish(NULL, "parts given back");
+		finish(NULL, "parts freed");
 		no_wrongs(stage->table.bad, block ? "parts of blocks" : "parts of warps");
 		info = info_of(heap);
 		same(0, info.objects, "objects after their parts");
 		same(0, info.double_frees + info.foreign_frees + info.interior_frees,
-		     "mistakes with parts");
+		     "errors with parts");
 	}
-	std::printf("ok - forms: parts of %s in later kernels, %llu in vain\n",
+	std::printf("ok - forms: parts of %s in later kernels, %llu failed requests\n",
 		    block ? "blocks" : "warps", vain);
 }
 
@@ -407,7 +420,8 @@ static void make_forms(struct stage *stage)
 		info = info_of(heap);
 		same(0, info.objects, form.name);
 		same(0, info.double_frees + info.foreign_frees + info.interior_frees, form.name);
-		std::printf("ok - forms: %s, %llu in vain\n", form.name, *stage->table.vain);
+		std::printf("ok - forms: %s, %llu failed requests\n", form.name,
+			    *stage->table.vain);
 	}
 	make_parts(stage, heap, false);
 	make_parts(stage, heap, true);
@@ -419,7 +433,7 @@ __global__ void drain(struct mam_kheap *heap)
 	mam_kdrain(heap);
 }
 
-/* The host gives back every second object, while a kernel in another stream allocates. */
+/* The host frees every second object, while a kernel in another stream allocates. */
 static void make_host(struct stage *stage)
 {
 	struct mam_heap *heap = heap_of(stage->pool, stage->room);
@@ -458,7 +472,7 @@ static void make_host(struct stage *stage)
 	empty_heap(stage, heap);
 	stage->table.lanes = lanes;
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
-	std::printf("ok - host: gave back %zu objects\n", gone.size());
+	std::printf("ok - host: freed %zu objects\n", gone.size());
 }
 
 __global__ void mistakes(struct mam_kheap *heap, struct mam_kheap *pages, struct mam_kheap *other,
@@ -514,17 +528,17 @@ static void make_mistakes(struct stage *stage)
 	finish(NULL, "mistakes");
 	for (size_t i = 0; i < sizeof(wanted); i++)
 		if (answers[i] != wanted[i])
-			fail(1, "the answer to mistake %zu: %llu", i, answers[i]);
+			fail(1, "result of invalid call %zu: %llu", i, answers[i]);
 	info = info_of(heap);
-	same(0, info.objects, "objects left after mistakes");
-	same(4, info.interior_frees, "frees inside of an object");
-	same(0, info_of(pages).taken, "pages taken by who asked for objects");
+	same(0, info.objects, "objects left after invalid calls");
+	same(4, info.interior_frees, "frees inside an object");
+	same(0, info_of(pages).taken, "pages allocated by object calls");
 	same(2, info_of(pages).wrong_heaps, "calls for objects on a heap of pages");
-	same(2, info.zero_sizes, "requests for nothing");
-	same(2, info.bad_sizes, "requests for too much");
-	same(1, info.double_frees, "objects given back twice");
+	same(2, info.zero_sizes, "requests for 0 bytes");
+	same(2, info.bad_sizes, "requests that are too large");
+	same(1, info.double_frees, "double frees");
 	same(10, info.interior_frees + info.foreign_frees + info.double_frees, "mistakes counted");
-	same(0, info_of(other).foreign_frees, "mistakes counted of the other heap");
+	same(0, info_of(other).foreign_frees, "errors counted in the other heap");
 	check(cudaFree(answers), "cudaFree");
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
 	check(mam_heap_destroy(other), "mam_heap_destroy");
@@ -551,7 +565,7 @@ static void make_long(struct stage *stage, int seconds)
 	}
 	empty_heap(stage, heap);
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
-	std::printf("ok - long: %d s, %u rounds, %llu requests in vain\n", seconds, rounds,
+	std::printf("ok - long: %d s, %u rounds, %llu failed requests\n", seconds, rounds,
 		    *stage->table.vain);
 }
 
@@ -580,11 +594,13 @@ int main(int argument_count, char **arguments)
 		else if (!std::strcmp(arguments[i], "--first"))
 			first_bytes = (size_t)std::atoi(arguments[i + 1]) << 20;
 		else
-			fail(2, "what is %s? Give --lanes N, --seconds N, --part NAME or --first N",
+			fail(2,
+			     "unknown option %s; use --lanes N, --seconds N, --part NAME or "
+			     "--first N",
 			     arguments[i]);
 	}
 	if (stage.table.lanes < 4 * THREADS)
-		fail(2, "give --lanes %d at least", 4 * THREADS);
+		fail(2, "--lanes must be at least %d", 4 * THREADS);
 	alarm((unsigned int)(4 * SECONDS + seconds));
 	check(cudaMemGetInfo(&free_bytes, &all_bytes), "cudaMemGetInfo");
 	stage.room = std::min<size_t>((size_t)stage.table.lanes * 20480, free_bytes / 4 * 3);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * objects_table.cuh - the table of objects.cu: who has which object, kernels that fill it, empty it
- * and look at it, and the host's look at all of it.
+ * objects_table.cuh - the table of objects.cu, with each lane's object, the kernels that fill,
+ * empty and check it, and the host's check of all of it.
  *
- * The pattern of an object is its place and its bytes, mixed, in its first and last eight bytes: one
- * that overlaps another, or is freed twice and had by two, shows.
+ * The pattern of an object is its entry and its bytes, mixed, in its first and last eight bytes. It
+ * shows objects that overlap, and memory that is freed twice and then allocated twice.
  */
 #ifndef OBJECTS_TABLE_CUH
 #define OBJECTS_TABLE_CUH
@@ -30,29 +30,29 @@
 
 typedef unsigned long long u64;
 
-/* What all kernels share; the numbers are in managed memory. */
+/* Shared by all kernels; the counters are in managed memory. */
 struct table {
-	unsigned char **at; /* of each lane; NULL: nothing */
+	unsigned char **at; /* per lane; NULL: no object */
 	unsigned int *bytes;
 	unsigned int lanes;
-	u64 *vain; /* requests that got NULL */
-	u64 *bad;  /* what must not be, by enum wrong */
+	u64 *vain; /* requests that returned NULL */
+	u64 *bad;  /* errors, by enum wrong */
 };
 
-/* What must not be. */
+/* Errors. */
 enum wrong {
-	WRONG_USABLE,  /* fewer bytes than were asked for */
-	WRONG_PATTERN, /* what a lane wrote to its object is not there */
-	WRONG_FREE,    /* what a lane has could not be given back */
-	WRONG_CLEAR,   /* a byte of mam_kcalloc() that is not zero */
-	WRONG_COPY,    /* mam_krealloc() lost something */
-	WRONG_LANES,   /* lanes do not see what others wrote to the object they share */
-	WRONG_BLOCK,   /* nor a block's threads */
-	WRONG_PART, /* a part that is not where it must be, or not as large, or not the lane's alone */
+	WRONG_USABLE,  /* fewer bytes than requested */
+	WRONG_PATTERN, /* the object does not contain what the lane wrote */
+	WRONG_FREE,    /* the lane's object could not be freed */
+	WRONG_CLEAR,   /* a byte of mam_kcalloc() is not zero */
+	WRONG_COPY,    /* mam_krealloc() did not copy everything */
+	WRONG_LANES,   /* lanes do not see each other's writes to a shared object */
+	WRONG_BLOCK,   /* threads of a block do not see each other's writes */
+	WRONG_PART,    /* a part has the wrong address or size, or two lanes share it */
 	WRONGS
 };
 
-static const char *const wrongs[WRONGS] = { "fewer bytes than asked for",
+static const char *const wrongs[WRONGS] = { "fewer bytes than requested",
 					    "another's pattern",
 					    "a free refused",
 					    "not cleared",
@@ -64,7 +64,7 @@ static const char *const wrongs[WRONGS] = { "fewer bytes than asked for",
 static void same(u64 wanted, u64 got, const char *what)
 {
 	if (wanted != got)
-		fail(1, "%s: %llu, and not %llu", what, got, wanted);
+		fail(1, "%s: %llu, expected %llu", what, got, wanted);
 }
 
 static struct mam_heap_info info_of(struct mam_heap *heap)
@@ -76,7 +76,7 @@ static struct mam_heap_info info_of(struct mam_heap *heap)
 	return info;
 }
 
-/* All requests that got NULL for want of room, whatever the cause. */
+/* All requests that returned NULL for lack of room, for any reason. */
 static u64 refusals_of(const struct mam_heap_info *info)
 {
 	return info->full + info->contended + info->at_limit + info->pool_full + info->silent +
@@ -90,7 +90,9 @@ static void no_wrongs(const u64 *bad, const char *what)
 			fail(1, "%s: %s, %llu times", what, wrongs[i], bad[i]);
 }
 
-/* Larger heaps begin with so much, and grow to what they are asked to have; 0: they have it all. */
+/*
+ * Larger heaps start with this size and grow to their full size; 0: they start with the full size.
+ */
 static size_t first_bytes;
 
 static struct mam_heap *heap_of(struct mam_pool *pool, size_t bytes)
@@ -111,7 +113,7 @@ struct stage {
 	struct mam_pool *pool;
 	struct table table;
 	cudaStream_t streams[4];
-	size_t room; /* bytes a heap may have */
+	size_t room; /* bytes that a heap may have */
 };
 
 static unsigned int blocks_of(unsigned int lanes)
@@ -128,7 +130,7 @@ __device__ static unsigned int mix(unsigned int a, unsigned int b)
 	return x ^ x >> 15;
 }
 
-/* 1 B to 64 KiB, each doubling as likely as another. */
+/* 1 B to 64 KiB; each power of two is equally likely. */
 __device__ static unsigned int size_of(unsigned int random)
 {
 	unsigned int doubling = random % 17;
@@ -160,7 +162,7 @@ __device__ static void wrong(struct table table, enum wrong what)
 	atomicAdd(&table.bad[what], 1ull);
 }
 
-/* Some lanes take longer, so that a warp's lanes come in groups. */
+/* Some lanes take longer, so that a warp's lanes arrive in groups. */
 __device__ static void stray(unsigned int random)
 {
 	if (random % 5 == 0)
@@ -192,7 +194,7 @@ __device__ static void give(struct mam_kheap *heap, struct table table, unsigned
 	table.at[place] = NULL;
 }
 
-/* Each lane whose place is empty takes an object; `bytes` 0: of a random size. */
+/* Each lane without an object allocates one; `bytes` 0: of a random size. */
 __global__ void fill(struct mam_kheap *heap, struct table table, unsigned int seed,
 		     unsigned int bytes, bool strays)
 {
@@ -205,7 +207,7 @@ __global__ void fill(struct mam_kheap *heap, struct table table, unsigned int se
 	take(heap, table, place, bytes ? bytes : size_of(random));
 }
 
-/* Of those who have one, `of_8` in eight give it back, in another order than it was taken. */
+/* `of_8` in eight of the objects are freed, in another order than they were allocated. */
 __global__ void drop(struct mam_kheap *heap, struct table table, unsigned int seed,
 		     unsigned int of_8)
 {
@@ -216,7 +218,7 @@ __global__ void drop(struct mam_kheap *heap, struct table table, unsigned int se
 		give(heap, table, place);
 }
 
-/* All that is there is as it was written. */
+/* Every object is as it was written. */
 __global__ void look(struct mam_kheap *heap, struct table table)
 {
 	unsigned int place = blockIdx.x * blockDim.x + threadIdx.x;
@@ -227,7 +229,7 @@ __global__ void look(struct mam_kheap *heap, struct table table)
 		wrong(table, WRONG_PATTERN);
 }
 
-/* Lanes take and give for themselves, part, sleep, and leave rounds out. */
+/* Lanes allocate and free on their own, diverge, sleep, and skip rounds. */
 __global__ void churn(struct mam_kheap *heap, struct table table, unsigned int first,
 		      unsigned int rounds, unsigned int seed)
 {
@@ -254,7 +256,10 @@ struct visit {
 	size_t count;
 };
 
-/* Of the table, and not seen before; those of a heap that grows come in an order of their own. */
+/*
+ * The object must be in the table, and not seen before. Objects of a heap that grows come in a
+ * different order.
+ */
 static bool visit_object(void *argument, void *address, size_t bytes)
 {
 	struct visit *visit = (struct visit *)argument;
@@ -272,8 +277,8 @@ static bool visit_object(void *argument, void *address, size_t bytes)
 }
 
 /*
- * The host's look at the table: what is there overlaps nowhere, is aligned, and in the books; with
- * `walk` each of them.
+ * The host's check of the table: objects do not overlap, are aligned, and are in the heap's
+ * statistics; with `walk` mam_heap_walk() must visit each of them.
  */
 static u64 compare(const struct stage *stage, struct mam_heap *heap, const char *what,
 		   bool walk = false)
@@ -309,10 +314,10 @@ static u64 compare(const struct stage *stage, struct mam_heap *heap, const char 
 			     objects[i - 1].first, objects[i - 1].second, objects[i].first);
 	info = info_of(heap);
 	no_wrongs(table->bad, what);
-	/* What is large, and a block of the pool, is in no table. */
+	/* A large object is a block of the pool, and in no table. */
 	same(objects.size(), info.objects - info.host_objects, what);
 	if (info.object_bytes < bytes)
-		fail(1, "%s: live bytes %llu, and not %llu at least", what, (u64)info.object_bytes,
+		fail(1, "%s: live bytes %llu, expected at least %llu", what, (u64)info.object_bytes,
 		     bytes);
 	same(0, info.double_frees + info.foreign_frees + info.interior_frees, what);
 	visit.objects = &objects;

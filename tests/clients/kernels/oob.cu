@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oob.cu - writes a few bytes past the end of a block: something for compute-sanitizer to find.
+ * oob.cu - writes a few bytes past the end of a block, for compute-sanitizer to find.
  *
- * The bytes are none of any block's: behind it, and before the next one begins.
+ * The bytes belong to no block: they are between the end of this one and the start of the next.
  */
 #include <cstdio>
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * override.cu - a program whose kernels call malloc, free and new, and get memory of a heap.
+ * override.cu - a program whose kernels call malloc, free and new, and get memory from a heap.
  *
- * It stands for one that was written for the toolkit's allocator: what makes the difference is the
- * first include, and mam_kmalloc_use(). Built twice and linked, with -DPART=2 the second time, it
- * is a program of two files (the first time with -DFILES=2); with -rdc=true these share the setting, without they have one each.
+ * It stands for a program that was written for the toolkit's allocator: only the first include and
+ * mam_kmalloc_use() were added. Built twice and linked, the second time with -DPART=2, it is a
+ * program of two files (the first time with -DFILES=2). With -rdc=true these share the setting,
+ * without it each file has its own.
  *
  *     nvcc -rdc=true -arch=native -I PREFIX/include -c -o one.o override.cu
  *     nvcc -rdc=true -arch=native -I PREFIX/include -DPART=2 -c -o two.o override.cu
@@ -27,7 +28,7 @@
 #define LANES 4096
 #define SECONDS 30
 
-/* Members of these names are no allocators. */
+/* Members with these names are not allocators. */
 struct counter {
 	int count;
 	__host__ __device__ void free(int n)
@@ -64,7 +65,7 @@ struct star : shape {
 	}
 };
 
-/* The same code for both sides: here it is libc's malloc, there the heap's. */
+/* The same code for host and device: libc's malloc on the host, the heap's on the device. */
 __host__ __device__ static inline int *both(int value)
 {
 	int *at = (int *)std::malloc(sizeof(*at));
@@ -80,7 +81,7 @@ struct alignas(256) line {
 };
 #endif
 
-/* Where there is no heap: NULL, and nothing breaks. */
+/* Without a heap: NULL, and nothing breaks. */
 static __global__ void without(unsigned int *bad)
 {
 	int *at = (int *)malloc(4);
@@ -168,7 +169,7 @@ static unsigned long long live(struct mam_heap *heap)
 	return info.objects;
 }
 
-/* What one file does; `shared`: another one has said already which heap. */
+/* The work of one file; `shared`: another file has already set the heap. */
 static void work(struct mam_heap *heap, bool shared, unsigned int *bad, int **kept)
 {
 	if (!shared) {
@@ -223,7 +224,7 @@ int main()
 	second(heap, false, bad, kept);
 #endif
 #endif
-	check(mam_kmalloc_use(NULL) == MAM_OK, "mam_kmalloc_use of none");
+	check(mam_kmalloc_use(NULL) == MAM_OK, "mam_kmalloc_use(NULL)");
 	without<<<1, 32>>>(bad);
 	finish(bad, "no heap any more");
 	check(mam_heap_destroy(heap) == MAM_OK, "mam_heap_destroy");

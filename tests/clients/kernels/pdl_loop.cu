@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pdl_loop.cu - programmatic dependent launch: the next kernel of a stream starts before the one
- * before it has ended, so the order of the stream does not say when memory is free again.
+ * pdl_loop.cu - programmatic dependent launch: the next kernel of a stream starts before the
+ * previous one has ended, so the order of the stream does not determine when memory is free again.
  *
  * A kernel writes its block, lets the next one start at once, and keeps reading its block for a
  * tenth of a millisecond. Each round:
  *
- *   1. block a, a kernel over it; block b, a kernel over that one, beside the first
- *   2. a is freed; block c, which may get a's memory, and a kernel over it that first waits for the
- *      kernel before it, and looks whether b holds what that one wrote
+ *   1. block a, a kernel over it; block b, a kernel over b, concurrent with the first
+ *   2. a is freed; block c, which may get a's memory, and a kernel over c that first waits for the
+ *      previous kernel, and checks that b contains what that one wrote
  *   3. b and c are freed
  *
- * stdout: how many words a kernel read that it had not written. stderr: milliseconds a round, and
- * how many kernels began before the one ahead of them had ended.
+ * stdout: how many words a kernel read that it had not written. stderr: milliseconds per round, and
+ * how many kernels started before the previous one had ended.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -33,13 +33,14 @@
 
 enum { WORDS = 1 << 14, ROUNDS = 300, KERNELS = 3 * ROUNDS };
 
-/* What kernels saw, in memory that is no pool's. */
+/* Results of the kernels, in memory outside any pool. */
 struct seen {
-	unsigned long long foreign;                      /* words that were not what was written */
+	unsigned long long foreign;                      /* words that differ from what was
+							  * written */
 	unsigned long long begin[KERNELS], end[KERNELS]; /* nanoseconds */
 };
 
-/* A block and what is in it: word i is mark + i. */
+/* A block and its contents: word i is mark + i. */
 struct piece {
 	unsigned *words;
 	unsigned mark;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peer_pools.cu - pools of two devices on the source vmm, and everything that passes memory between
+ * peer_pools.cu - pools of two devices on the source vmm, and every way to pass memory between
  * them.
  *
  *     nvcc -arch=native -I PREFIX/include -o peer_pools peer_pools.cu -L PREFIX/lib -lmam
@@ -9,12 +9,12 @@
  * 1. One device: blocks from 4 KiB to 64 MiB are filled and checked.
  * 2. Two devices: blocks of each size are copied both ways, before and after
  *    cudaDeviceEnablePeerAccess(); then kernels of each device read and write the other's block.
- *    Each size makes both pools grow, and the blocks from before are checked again.
+ *    Each size makes both pools grow, and the earlier blocks are checked again.
  * 3. Half of the blocks are freed and larger ones allocated, so that memory moves, and again.
  * 4. The cost of a map with access for all devices and for one is printed.
  *
  * Prints the number of wrong words of each way; every word is checked. With one device, or without
- * peer access between the first two, only part 1 is run. Status: 0, and "all is well" last.
+ * peer access between the first two, only part 1 runs. Status: 0, and "all is well" last.
  */
 #include <algorithm>
 #include <chrono>
@@ -86,17 +86,17 @@ static void finish(int device, const char *what)
 	check(cudaDeviceSynchronize(), what);
 }
 
-/* Fills a block by a kernel of `device`, on which the block need not be. */
+/* Fills a block by a kernel of `device`, which need not be the block's device. */
 static void write_by(int device, struct block *block, word seed)
 {
 	use(device);
 	block->seed = seed;
 	fill<<<256, 256, 0, sides[device].stream>>>(block->words, block->count, seed);
-	check(cudaGetLastError(), "the launch of a kernel that writes");
+	check(cudaGetLastError(), "launching a kernel that writes");
 	finish(device, "a kernel that writes");
 }
 
-/* How many words are wrong, as a kernel of `device` sees it. */
+/* The number of wrong words, as seen by a kernel of `device`. */
 static unsigned long long wrong_by(int device, const struct block *block, word seed)
 {
 	unsigned long long wrong = 0;
@@ -104,7 +104,7 @@ static unsigned long long wrong_by(int device, const struct block *block, word s
 	use(device);
 	check(cudaMemset(sides[device].wrong, 0, sizeof(wrong)), "cudaMemset");
 	count_wrong<<<256, 256>>>(block->words, block->count, seed, sides[device].wrong);
-	check(cudaGetLastError(), "the launch of a kernel that reads");
+	check(cudaGetLastError(), "launching a kernel that reads");
 	check(cudaMemcpy(&wrong, sides[device].wrong, sizeof(wrong), cudaMemcpyDeviceToHost),
 	      "a kernel that reads");
 	failed = failed || wrong != 0;
@@ -124,7 +124,9 @@ static struct block allocate(int device, size_t bytes)
 
 enum way { PEER, PEER_ASYNC, DEFAULT_ASYNC, DEFAULT_SYNC, WAYS };
 
-/* One copy, in a stream of device `user`. Returns words that are wrong, or -1 after an error. */
+/*
+ * One copy, in a stream of device `user`. Returns the number of wrong words, or -1 after an error.
+ */
 static long long copy(enum way way, struct block blocks[2], int from, int user)
 {
 	const int to = 1 - from;
@@ -228,7 +230,7 @@ static void one_device()
 	std::printf("\n");
 }
 
-/* Blocks that hold what was last written to them, seen from both devices. */
+/* Blocks that contain what was last written to them, seen from both devices. */
 static void still_right(const char *when, std::vector<struct block> pairs[2])
 {
 	unsigned long long wrong = 0;
@@ -289,7 +291,7 @@ static void two_devices()
 	}
 }
 
-/* Median microseconds of one map: creating, mapping and giving access. */
+/* Median microseconds of one map: creating, mapping and setting access. */
 static double map_us(uint64_t peers, size_t bytes)
 {
 	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
@@ -325,7 +327,7 @@ static void costs(int devices)
 			    map_us(1, bytes), map_us(0, bytes));
 }
 
-/* Whether access starts a context on a device that the program does not use. */
+/* Whether setting access starts a context on a device that the program does not use. */
 static void peer_is_idle()
 {
 	unsigned int (*get_state)(int device, unsigned int *flags, int *active) = NULL;
@@ -362,10 +364,11 @@ int main()
 		check(mam_pool_destroy(sides[1].pool), "mam_pool_destroy");
 	} else {
 		std::printf("two devices: skipped, %s\n",
-			    devices < 2 ? "there is one" : "the first two have no peer access");
+			    devices < 2 ? "there is only one"
+					: "the first two have no peer access");
 	}
 	use(0);
 	check(mam_pool_destroy(sides[0].pool), "mam_pool_destroy");
-	std::printf("%s\n", failed ? "peer_pools: something is wrong" : "all is well");
+	std::printf("%s\n", failed ? "peer_pools: there are errors" : "all is well");
 	return failed ? 1 : 0;
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * say.cuh - how programs that run on a GPU say that something is wrong, and wait for kernels that may
- * never end.
+ * say.cuh - how programs that run on a GPU report errors, and wait for kernels with a timeout.
  *
- *	#define CLIENT "objects"        who says it
+ *	#define CLIENT "objects"        name in messages
  *	#define SECONDS 60              that a kernel may take
  *	#include "say.cuh"
  *
- * Exit status: 1, wrong; 3, a kernel was not done in time. It ends at once, as to wait for the device
- * might take for ever.
+ * Exit status: 1, an error; 3, a kernel did not finish in time. The program exits at once, because
+ * waiting for the device might never end.
  */
 #ifndef MAM_TESTS_CLIENTS_SAY_CUH
 #define MAM_TESTS_CLIENTS_SAY_CUH
@@ -45,7 +44,7 @@ static inline void check(enum mam_status status, const char *what)
 		fail(1, "%s: %s", what, mam_strerror(status));
 }
 
-/* What became of the last launch, and of all that `stream` had to do. */
+/* The result of the last launch, and of all work in `stream`. */
 static inline cudaError_t wait(cudaStream_t stream, const char *what)
 {
 	std::time_t deadline = std::time(NULL) + SECONDS;

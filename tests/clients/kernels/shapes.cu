@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shapes.cu - kernels allocate in blocks and grids of one, two and three dimensions, also where the rows of a
- * block end in the middle of a warp.
+ * shapes.cu - kernels allocate in blocks and grids of one, two and three dimensions, also where the
+ * rows of a block end in the middle of a warp.
  *
  *	nvcc -arch=native -I PREFIX/include -o shapes shapes.cu -L PREFIX/lib -lmam
  *	./shapes
  *
- * 1. In each shape every thread allocates an object and writes all of its words. All objects are live at once.
+ * 1. In each shape every thread allocates an object and writes all of its words. All objects are
+ *    live at once.
  * 2. A second kernel reads every word. The host sorts the addresses: no two objects may overlap.
  * 3. A kernel of the same shape frees all objects. The heap must then be empty.
  *
- * Objects have one size, mixed sizes, or are parts of one object for each block (mam_kmalloc_block()). At the end
- * come the times of kernels in three shapes, which are not judged. Prints "ok - SHAPE: ..." for each shape, and
- * "all is well" at the end, with status 0.
+ * Objects have one size, mixed sizes, or are parts of one object per block (mam_kmalloc_block()).
+ * At the end the times of kernels in three shapes are printed, which are not checked. Prints "ok -
+ * SHAPE: ..." for each shape, and "all is well" at the end, with status 0.
  */
 #define CLIENT "shapes"
 #define SECONDS 60
@@ -34,7 +35,7 @@ typedef unsigned long long u64;
 enum { ONE_SIZE, MIXED_SIZES, PARTS, WAYS };
 
 static const char *const ways[WAYS] = { "objects of 64 bytes", "objects of mixed sizes",
-					"parts of an object for each block" };
+					"parts of an object per block" };
 
 /* Arguments of all kernels; the counters are in mapped memory. */
 struct stage {
@@ -98,7 +99,7 @@ __global__ void give(struct stage stage)
 		atomicAdd(stage.refused, 1ull);
 }
 
-/* The same without a look at anything, for times. */
+/* The same without checks, for timing. */
 __global__ void take_only(struct stage stage)
 {
 	stage.at[self()] = (unsigned int *)mam_kmalloc(stage.heap, 64);
@@ -147,7 +148,7 @@ static void run_shape(struct stage stage, struct mam_heap *heap, dim3 grid, dim3
 		finish(NULL, name);
 		check(mam_heap_stats(heap, NULL, &info), "mam_heap_stats");
 		if (*stage.refused || info.objects)
-			fail(1, "%s, %s: %llu frees were refused, %llu objects are left", name,
+			fail(1, "%s, %s: %llu frees failed, %llu objects are left", name,
 			     ways[stage.way], *stage.refused, (u64)info.objects);
 	}
 	std::printf("ok - %s: %u threads, each word as its thread wrote it\n", name, stage.threads);
@@ -175,7 +176,7 @@ static float time_shape(struct stage stage, dim3 grid, dim3 block)
 	check(cudaEventDestroy(begin), "cudaEventDestroy");
 	check(cudaEventDestroy(end), "cudaEventDestroy");
 	if (*stage.refused)
-		fail(1, "%llu frees of a timed kernel were refused", *stage.refused);
+		fail(1, "%llu frees of a timed kernel failed", *stage.refused);
 	return best;
 }
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * structures.cu - the structures of mam/ds.cuh under load on a GPU: what some hundred thousand lanes put into
- * them at the same time is there afterwards, once each.
+ * structures.cu - the structures of mam/ds.cuh under load on a GPU: everything that some hundred
+ * thousand lanes insert at the same time is found afterwards, exactly once.
  *
  *	nvcc -arch=native -I PREFIX/include -o structures structures.cu -L PREFIX/lib -lmam
  *	./structures
  *
  * 1. A kernel fills a structure, over a heap of mam's or over CUDA's malloc().
- * 2. A second kernel looks at it, and counts in a table what it finds of each lane.
- * 3. The host looks at the table. Then a kernel takes the structure apart, and the heap must be empty.
+ * 2. A second kernel reads it, and counts in a table what it finds of each lane.
+ * 3. The host checks the table. Then a kernel takes the structure apart, and the heap must be
+ *    empty.
  *
  * Prints "ok - BASE: STRUCTURE: ..." for each, "all is well" at the end, with status 0.
  */
@@ -22,7 +23,7 @@
 
 #define LANES (256u * 1024)
 #define THREADS 256u
-#define KEYS 10007u /* different ones, of which each is wanted often */
+#define KEYS 10007u /* different ones, each of which many lanes use */
 #define BUCKETS 4096u
 
 typedef unsigned long long u64;
@@ -40,8 +41,8 @@ struct stage {
 	struct all *all;
 	struct mam_dsmap *map;
 	struct mam_kheap *heap;
-	unsigned int *seen; /* of each lane, or key: how often it was found */
-	unsigned int *odd;  /* what must not be */
+	unsigned int *seen; /* per lane, or key: how often it was found */
+	unsigned int *odd;  /* number of errors */
 };
 
 struct item {
@@ -70,7 +71,7 @@ static __device__ void odd(struct stage stage, bool is)
 		atomicAdd(stage.odd, 1u);
 }
 
-/* A number between 0 and LANES comes here once, or is odd. */
+/* A number must be between 0 and LANES; it is counted. */
 static __device__ void saw(struct stage stage, uint64_t number)
 {
 	odd(stage, number >= LANES);
@@ -78,7 +79,7 @@ static __device__ void saw(struct stage stage, uint64_t number)
 		atomicAdd(&stage.seen[number], 1u);
 }
 
-/* Some lanes sleep, so that they part. */
+/* Some lanes sleep, so that they diverge. */
 static __device__ void part(void)
 {
 	if (self() * 2654435761u >> 30 == 0)
@@ -148,7 +149,7 @@ template <int over> __global__ void end_list(struct stage stage)
 	odd(stage, mam_sll_first(&stage.all->list) != NULL);
 }
 
-/* By lanes, each for itself. */
+/* By lanes, each on its own. */
 template <int over> __global__ void fill_lanes_list(struct stage stage)
 {
 	uint64_t number, *place;
@@ -183,7 +184,7 @@ template <int over> __global__ void end_lanes_list(struct stage stage)
 	odd(stage, mam_arraylist_count(&stage.all->lanes_list) != 0);
 }
 
-/* By blocks of threads: of four threads one wants four elements, for all of them. */
+/* By blocks of threads: one of four threads requests four elements, for all of them. */
 template <int over> __global__ void fill_blocks_list(struct stage stage)
 {
 	unsigned int count = threadIdx.x % 4 ? 0 : 4, i;
@@ -195,7 +196,7 @@ template <int over> __global__ void fill_blocks_list(struct stage stage)
 	odd(stage, !place != !count);
 	for (i = 0; place && i < count; i++)
 		place[i] = self() + i;
-	/* Once more, and nobody wants any. */
+	/* Once more, without any request. */
 	place = (uint64_t *)mam_arraylist_grow_local(&stage.all->blocks_list, base_of<over>(stage),
 						     shared, 0, &first);
 	odd(stage, place != NULL);
@@ -211,7 +212,7 @@ template <int over> __global__ void end_blocks_list(struct stage stage)
 	mam_arraylist_clear(&stage.all->blocks_list, base_of<over>(stage));
 }
 
-/* Every lane wants one of KEYS, in an order in which the tree is not deep. */
+/* Every lane uses one of KEYS, in an order that keeps the tree shallow. */
 static __device__ uint64_t key_of(unsigned int lane)
 {
 	return mam_dsmap_mix(lane % KEYS) | 1;
@@ -250,7 +251,10 @@ template <int over> __global__ void end_tree(struct stage stage)
 	odd(stage, count != KEYS);
 }
 
-/* Each key with one value, whoever is the first; and each lane's own number, under one of KEYS. */
+/*
+ * Each key with one value, from the first lane that inserts it; and each lane's own number, under
+ * one of KEYS.
+ */
 template <int over> __global__ void fill_map(struct stage stage)
 {
 	uint64_t key = self() % KEYS;
@@ -307,10 +311,10 @@ static void one(struct stage stage, const char *base, const char *what, kernel f
 	check(cudaMemcpy(seen, stage.seen, sizeof(seen), cudaMemcpyDeviceToHost), "cudaMemcpy");
 	check(cudaMemcpy(&count, stage.odd, sizeof(count), cudaMemcpyDeviceToHost), "cudaMemcpy");
 	if (count)
-		fail(1, "%s: %s: %u times what must not be", base, what, count);
+		fail(1, "%s: %s: %u errors", base, what, count);
 	for (i = 0; i < LANES; i++)
 		if (seen[i] != 1)
-			fail(1, "%s: %s: what lane %u put in is there %u times", base, what, i,
+			fail(1, "%s: %s: the value of lane %u was found %u times", base, what, i,
 			     seen[i]);
 	std::printf("ok - %s: %s: %u lanes\n", base, what, LANES);
 }
@@ -335,8 +339,8 @@ template <int over> static void every(struct stage stage, const char *base)
 	}
 	one(stage, base, "vector", fill_vector<over>, look_vector<over>, end_vector<over>);
 	/*
-	 * CUDA's free() did not come to an end in a minute, on an H100, where one lane gave back some
-	 * thousands of objects of others.
+	 * On an H100, CUDA's free() did not finish within a minute when one lane freed some
+	 * thousands of objects of other lanes.
 	 */
 	if (over == OVER_CUDA)
 		return;

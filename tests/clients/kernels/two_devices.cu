@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * two_devices.cu - a request without hope on one device, while another device works.
+ * two_devices.cu - a request that cannot succeed on one device, while another device works.
  *
- * The second device has an idle chunk, a block that was just freed, and a kernel that runs for 300 ms.
- * A request for more memory than the first device has must fail without waiting for it: it takes less
- * than a third of the kernel's time, measured in the same run.
+ * The second device has an idle chunk, a block that was just freed, and a kernel that runs for 300
+ * ms. A request for more memory than the first device has must fail without waiting for that
+ * kernel: it takes less than a third of the kernel's time, measured in the same run.
  *
- *   two_devices            by cudaMalloc, plain or under mam run
- *   two_devices SOURCE     by the library, built with TWO_DEVICES_LIBRARY: a source by its name; both
+ *   two_devices            cudaMalloc, plain or under mam run
+ *   two_devices SOURCE     the library, built with TWO_DEVICES_LIBRARY: a source by its name; both
  *                          pools are in one quota
  */
 #include <cstdio>
@@ -150,7 +150,7 @@ int main(int count, char **arguments)
 
 	CHECK(cudaGetDeviceCount(&devices));
 	if (devices < 2) {
-		puts("there are not two GPUs");
+		puts("there are fewer than two GPUs");
 		return 77;
 	}
 	CHECK(cudaSetDevice(0));
@@ -164,6 +164,6 @@ int main(int count, char **arguments)
 	CHECK(cudaStreamSynchronize(stream));
 	for (int round = 0; round < ROUNDS; round++)
 		good = play(stream, round) && good;
-	puts(good ? "all is well" : "a request on one device waited for another one");
+	puts(good ? "all is well" : "a request on one device waited for another device");
 	return good ? 0 : 1;
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xmalloc.cu - a million lanes whose requests are put together, each way that there is, and by the
- * calls of XMalloc as published: what a lane gets is its alone.
+ * xmalloc.cu - a million lanes whose requests are coalesced, in each available way, and through the
+ * calls of XMalloc as published: no two lanes get the same memory.
  *
- * Over CUDA's malloc() in kernels; over a heap if this is compiled with -DXMC_HEAP, whose requests
- * XMalloc's calls hand on as they are, or, with -DXMC_LAYERS=1, put together and keep, too. Each lane has a
- * place in a table where it keeps what it got: the address, the bytes, and in the first and last
- * eight bytes a pattern made of the two. Kernels get, write, look and give back by themselves; or
- * fill the table, and others empty it, by other lanes, in parts, in several streams. Sizes are mixed
- * where a way takes them so. Between kernels the host looks: no two overlap, each is aligned, and in
- * the end nothing is left in the heap.
+ * Over CUDA's malloc() in kernels, or over a heap if compiled with -DXMC_HEAP. Then XMalloc's calls
+ * pass requests on to the heap unchanged or, with -DXMC_LAYERS=1, coalesce and buffer them too.
+ * Each lane has an entry in a table for its memory: the address, the bytes, and in the first and
+ * last eight bytes a pattern made of the two. Kernels allocate, write, check and free on their own.
+ * Or one kernel fills the table, and others empty it with other lanes, in parts, in several
+ * streams. Sizes are mixed if a way supports that. Between kernels the host checks that no two
+ * overlap and that each is aligned, and at the end that the heap is empty.
  *
  *     nvcc -arch=native -I PREFIX/include -o xmalloc xmalloc.cu -L PREFIX/lib -lmam
  *     ./xmalloc [--lanes N] [--part NAME]
  *
  * Prints "ok - PART: ..." for each part, and "all is well" at the end, with status 0; 77 without a
- * GPU. A kernel that does not come back within a minute ends the program with status 3.
+ * GPU. A kernel that does not finish within a minute ends the program with status 3.
  */
 #include <algorithm>
 #include <chrono>
@@ -38,19 +38,21 @@ struct stage {
 	struct means means;
 	struct mam_pool *pool;
 	struct mam_heap *heap; /* NULL over CUDA's malloc() */
-	u64 mistakes;          /* that the heap has seen, and should */
+	u64 mistakes;          /* that the heap has counted, and should have */
 	cudaStream_t streams[4];
 };
 
 static void same(u64 wanted, u64 got, const char *name, const char *what)
 {
 	if (wanted != got)
-		fail(1, "%s: %s: %llu, and not %llu", name, what, got, wanted);
+		fail(1, "%s: %s: %llu, expected %llu", name, what, got, wanted);
 }
 
-/* ---- what the host sees -------------------------------------------------------------------- */
+/* ---- host checks --------------------------------------------------------------------------- */
 
-/* The parts that are there, which overlap nowhere, and are aligned as the way says. */
+/*
+ * Returns the number of live parts, which must not overlap and must have the alignment of the way.
+ */
 static u64 compare(const struct stage *stage, int way, const char *name)
 {
 	const struct table *table = &stage->table;
@@ -103,16 +105,16 @@ static u64 mistakes_of(const struct stage *stage)
 	return info.double_frees + info.foreign_frees + info.interior_frees;
 }
 
-/* After all was given back, and drained: nothing is left, and no free was a mistake. */
+/* After all parts were freed and drained: no object is left, and no free was an error. */
 static void compare_empty(const struct stage *stage, const char *name)
 {
 	same(0, info_of(stage).objects, name, "objects left in the heap");
-	same(stage->mistakes, mistakes_of(stage), name, "mistakes in the heap");
+	same(stage->mistakes, mistakes_of(stage), name, "errors in the heap");
 }
 
 /* ---- each way ------------------------------------------------------------------------------ */
 
-/* Four kernels at once, each with a quarter of the places. */
+/* Four kernels at once, each with a quarter of the entries. */
 static void play_churn(struct stage *stage, int way, const char *name)
 {
 	unsigned int part = stage->table.lanes / 4;
@@ -143,7 +145,7 @@ static void play(struct stage *stage, int way, const char *name)
 	finish(stage->streams[0], name);
 	first = compare(stage, way, name);
 	if (first * 100 < (u64)table.lanes * 95)
-		fail(1, "%s: only %llu lanes got anything", name, first);
+		fail(1, "%s: only %llu lanes got memory", name, first);
 	for (unsigned int round = 0; round < 3; round++) {
 		cudaStream_t one = stage->streams[1 + round % 3], two = stage->streams[0];
 		bool all = group_of(way) != 1;
@@ -164,7 +166,7 @@ static void play(struct stage *stage, int way, const char *name)
 	drop<<<grid, THREADS, 0, stage->streams[3]>>>(way, means, table, 0, 8);
 	finish(stage->streams[3], name);
 	same(0, compare(stage, way, name), name, "parts left");
-	same(0, *table.vain, name, "requests in vain");
+	same(0, *table.vain, name, "failed requests");
 	if (way == MAM_WAY_XMALLOC && means.buffers) {
 		drain<<<64, 64>>>(means);
 		finish(NULL, name);
@@ -199,7 +201,7 @@ static void make_xmalloc(struct stage *stage)
 static void make_fixed(struct stage *stage)
 {
 	struct means *means = &stage->means;
-	/* With room to spare: where it is half full, one part of some millions finds no place. */
+	/* With spare room: when the map is half full, one part in a few million finds no entry. */
 	unsigned int entries = 2 * stage->table.lanes;
 	size_t bytes = mam_map_bytes(entries);
 
@@ -241,7 +243,7 @@ static enum mam_status init(const struct stage *stage, unsigned int buffers, uns
 #endif
 }
 
-/* Numbers that there may not be. */
+/* Invalid numbers. */
 static void make_refused(const struct stage *stage)
 {
 	static const unsigned int wrong[][2] = {
@@ -250,7 +252,7 @@ static void make_refused(const struct stage *stage)
 
 	for (const unsigned int *numbers : wrong)
 		same(MAM_ERROR_INVALID_VALUE, init(stage, numbers[0], numbers[1]), "published",
-		     "xmcInit() with wrong numbers");
+		     "xmcInit() with invalid numbers");
 }
 
 static void make_published(struct stage *stage)
@@ -264,7 +266,7 @@ static void make_published(struct stage *stage)
 	same(MAM_OK, xmcFini(), "published", "xmcFini() before xmcInit()");
 	before_init<<<1, 1>>>(answers);
 	finish(NULL, "published");
-	same(0, answers[0] + answers[1], "published", "answers before xmcInit()");
+	same(0, answers[0] + answers[1], "published", "results before xmcInit()");
 	if (XMC_LAYERS)
 		make_refused(stage);
 #ifdef XMC_HEAP
@@ -277,11 +279,14 @@ static void make_published(struct stage *stage)
 	mistakes<<<1, 32>>>(answers);
 	finish(NULL, "published");
 	for (unsigned int lane = 0; lane < 32; lane++)
-		same(7, answers[lane], "published", "answers to mistakes");
+		same(7, answers[lane], "published", "results of invalid calls");
 	same(MAM_OK, xmcFini(), "published", "xmcFini()");
-	/* Without layers all of them are the heap's: three of each lane, and each but one twice. */
+	/*
+	 * Without layers the heap counts all of them: three per lane, and all but one a second
+	 * time.
+	 */
 	if (!XMC_LAYERS)
-		same(3 * 32 + 31, mistakes_of(stage), "published", "mistakes in the heap");
+		same(3 * 32 + 31, mistakes_of(stage), "published", "errors in the heap");
 	stage->mistakes = mistakes_of(stage);
 	for (unsigned int i = 0; i < (XMC_LAYERS ? 4 : 1); i++) {
 		same(MAM_OK, init(stage, counts[i], blocks[i]), "published", "xmcInit()");
@@ -294,7 +299,7 @@ static void make_published(struct stage *stage)
 	check(cudaFree(answers), "cudaFree");
 }
 
-/* What is below all ways has so much. */
+/* The allocator underneath all ways gets this many bytes. */
 static void make_room(struct stage *stage, size_t bytes)
 {
 #ifdef XMC_HEAP
@@ -338,10 +343,10 @@ int main(int argument_count, char **arguments)
 		else if (!std::strcmp(arguments[i], "--part"))
 			part = arguments[i + 1];
 		else
-			fail(2, "what is %s? Give --lanes N or --part NAME", arguments[i]);
+			fail(2, "unknown option %s; use --lanes N or --part NAME", arguments[i]);
 	}
 	if (!stage.table.lanes || stage.table.lanes % (4 * THREADS))
-		fail(2, "give --lanes a multiple of %d", 4 * THREADS);
+		fail(2, "--lanes must be a multiple of %d", 4 * THREADS);
 	alarm(10 * SECONDS);
 	check(cudaMemGetInfo(&free_bytes, &all_bytes), "cudaMemGetInfo");
 	room = std::min<size_t>((size_t)stage.table.lanes * 2048 + (64 << 20), free_bytes / 2);

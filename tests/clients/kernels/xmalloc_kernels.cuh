@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xmalloc_kernels.cuh - the kernels of xmalloc.cu: lanes that get, write, look and give back, by any
- * way there is, and keep what they have in a table.
+ * xmalloc_kernels.cuh - the kernels of xmalloc.cu: lanes allocate, write, check and free in any
+ * available way, and keep their memory in a table.
  *
- * The pattern of a part is its place and its bytes, mixed, in its first and last eight bytes: one
- * that overlaps another, or is freed twice and had by two, shows.
+ * The pattern of a part is its entry and its bytes, mixed, in its first and last eight bytes. It
+ * shows parts that overlap, and memory that is freed twice and then allocated twice.
  */
 #ifndef XMALLOC_KERNELS_CUH
 #define XMALLOC_KERNELS_CUH
@@ -17,18 +17,18 @@
 
 typedef unsigned long long u64;
 
-/* What all kernels share; the numbers are in managed memory. */
+/* Shared by all kernels; the counters are in managed memory. */
 struct table {
-	unsigned char **at; /* of each lane; NULL: nothing */
+	unsigned char **at; /* per lane; NULL: nothing */
 	unsigned int *bytes;
 	unsigned int lanes;
-	u64 *vain; /* requests that got NULL */
-	u64 *bad;  /* what must not be, by enum wrong */
+	u64 *vain; /* requests that returned NULL */
+	u64 *bad;  /* errors, by enum wrong */
 };
 
 enum wrong { WRONG_PATTERN, WRONG_FREE, WRONGS };
 
-/* What a way works with. */
+/* The objects that a way uses. */
 struct means {
 	struct mam_kheap *heap; /* NULL over CUDA's malloc() */
 	struct mam_buffers *buffers;
@@ -68,7 +68,7 @@ __device__ static void wrong(struct table table, enum wrong what)
 	atomicAdd(&table.bad[what], 1ull);
 }
 
-/* Some lanes take longer, so that a warp's lanes come in groups. */
+/* Some lanes take longer, so that a warp's lanes arrive in groups. */
 __device__ static void stray(unsigned int random)
 {
 	if (random % 5 == 0)
@@ -76,8 +76,8 @@ __device__ static void stray(unsigned int random)
 }
 
 /*
- * A base of the program's own: mam_kmalloc() and mam_kfree(), once for all ways, so that this is
- * compiled in a short time. The calls as published have mam_base_heap().
+ * A base of the program's own: mam_kmalloc() and mam_kfree(), once for all ways, to keep the
+ * compilation short. The calls as published use mam_base_heap().
  */
 #ifdef XMC_HEAP
 __device__ static __noinline__ void *heap_alloc(void *heap, size_t bytes)
@@ -103,7 +103,7 @@ __device__ static struct mam_kbase base_of(struct mam_kheap *heap)
 #endif
 }
 
-/* How many threads must come together. */
+/* How many threads must call together. */
 __host__ __device__ static unsigned int group_of(int way)
 {
 	return way == MAM_WAY_BLOCK || way == MAM_WAY_BLOCK_HEADERS ? THREADS
@@ -111,7 +111,7 @@ __host__ __device__ static unsigned int group_of(int way)
 								    : 1;
 }
 
-/* Those who must come together ask for the same. */
+/* Threads that must call together request the same size. */
 __device__ static unsigned int size_of(int way, unsigned int place, unsigned int seed)
 {
 	unsigned int random = mix(place / group_of(way), seed);
@@ -119,7 +119,7 @@ __device__ static unsigned int size_of(int way, unsigned int place, unsigned int
 	return random % 16 ? 1 + (random >> 8) % 300 : 1 + (random >> 8) % 3000;
 }
 
-/* Nobody needs to wait here where each may come alone. */
+/* No thread needs to wait here if each may call alone. */
 __device__ static void meet(int way, unsigned int random)
 {
 	if (group_of(way) == 1)
@@ -153,8 +153,8 @@ __device__ static __noinline__ bool put(void *at)
 }
 
 /*
- * A way is a constant where the call stands. That each kernel has all of them, and takes one, is for
- * a short compilation: what kernels call is compiled for each of them again.
+ * A way is a constant at its call. Each kernel contains all ways and selects one, to keep the
+ * compilation short: functions called by kernels are compiled again for each kernel.
  */
 __device__ static void *take(int way, struct means means, size_t bytes)
 {
@@ -193,7 +193,7 @@ __device__ static void give(int way, struct means means, struct table table, uns
 		wrong(table, WRONG_FREE);
 }
 
-/* Gets, writes, looks and gives back, all in one kernel. */
+/* Allocates, writes, checks and frees, all in one kernel. */
 __global__ void within(int way, struct means means, struct table table, unsigned int seed,
 		       unsigned int rounds)
 {
@@ -217,8 +217,8 @@ __global__ void within(int way, struct means means, struct table table, unsigned
 }
 
 /*
- * Each lane whose place is empty takes something, and keeps it. Where all must come together, all
- * places must be empty.
+ * Each lane without memory allocates some, and keeps it. If all must call together, all entries
+ * must be empty.
  */
 __global__ void fill(int way, struct means means, struct table table, unsigned int seed)
 {
@@ -238,7 +238,7 @@ __global__ void fill(int way, struct means means, struct table table, unsigned i
 		atomicAdd(table.vain, 1ull);
 }
 
-/* Of what is there, `of_8` in eight are given back by other lanes, in another order. */
+/* `of_8` in eight of the parts are freed by other lanes, in another order. */
 __global__ void drop(int way, struct means means, struct table table, unsigned int seed,
 		     unsigned int of_8)
 {
@@ -260,7 +260,7 @@ __global__ void look(struct table table)
 		wrong(table, WRONG_PATTERN);
 }
 
-/* Lanes take and give for themselves, part, sleep, and leave rounds out. */
+/* Lanes allocate and free on their own, diverge, sleep, and skip rounds. */
 __global__ void churn(int way, struct means means, struct table table, unsigned int first,
 		      unsigned int rounds, unsigned int seed)
 {
@@ -310,7 +310,7 @@ __global__ void before_init(u64 *answers)
 	answers[1] = put(answers);
 }
 
-/* A warp: the first lane keeps its part while the others err. */
+/* A warp: the first lane keeps its part while the others make errors. */
 __global__ void mistakes(u64 *answers)
 {
 	unsigned char *own, *large;
