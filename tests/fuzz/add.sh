@@ -5,9 +5,9 @@
 #
 #	usage: add.sh NAME [FILE...]
 #
-# Each FILE is stored in corpus/NAME.tar.gz as found-HASH, HASH being the first eight digits of its
-# SHA-1. The archive depends only on its inputs: sorted names, fixed times, owners and modes. Without
-# a FILE it is packed again. Needs GNU tar. Exit status: 0; 2 after an error.
+# Each FILE is stored in corpus/NAME.tar.gz as found-HASH, where HASH is the first eight digits of
+# its SHA-1. The archive depends only on its inputs: sorted names, fixed times, owners and modes.
+# Without a FILE it is packed again. Needs GNU tar. Exit status: 0; 2 after an error.
 
 : "${MAM_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$MAM_SRCDIR/tests/fuzz/lib.sh"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz.h - what fuzz targets share: a demand that must hold, an input taken byte by byte, a file of
- * any bytes under a name, and what would go to standard error.
+ * fuzz.h - shared by the fuzz targets: a check that must hold, an input read byte by byte, a file
+ * with any contents, and captured output.
  *
- * A target is LLVMFuzzerTestOneInput(). With libFuzzer that is all; with -DFUZZ_REPLAY there is a
- * main() that plays the files on the command line (without.h).
+ * A target is LLVMFuzzerTestOneInput(). libFuzzer needs nothing else; with -DFUZZ_REPLAY there is a
+ * main() that runs the target on the files of the command line (without.h).
  */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
@@ -19,7 +19,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-/* Not assert(): it must hold with NDEBUG too. fuzz.sh looks for such lines. */
+/* Not assert(): the check also runs with NDEBUG. fuzz.sh searches for such lines. */
 #define require(holds, what) fuzz_require((holds), __FILE__, __LINE__, (what))
 
 static inline void fuzz_require(bool holds, const char *file, int line, const char *what)
@@ -32,7 +32,7 @@ static inline void fuzz_require(bool holds, const char *file, int line, const ch
 	abort();
 }
 
-/* An input that is taken from its front; behind its end are zeros. */
+/* An input that is read from its front; after its end it returns zeros. */
 struct fuzz_bytes {
 	const uint8_t *next, *end;
 };
@@ -42,7 +42,7 @@ static inline unsigned int fuzz_byte(struct fuzz_bytes *bytes)
 	return bytes->next < bytes->end ? *bytes->next++ : 0;
 }
 
-/* So many bytes as a number, the lowest first. */
+/* A number of `width` bytes, little endian. */
 static inline uint64_t fuzz_number(struct fuzz_bytes *bytes, unsigned int width)
 {
 	uint64_t number = 0;
@@ -57,9 +57,9 @@ static inline size_t fuzz_left(const struct fuzz_bytes *bytes)
 	return (size_t)(bytes->end - bytes->next);
 }
 
-/* A file in memory, made with the first call; its path opens it again and again. */
+/* A file in memory, created by the first call; its path opens it again and again. */
 struct fuzz_file {
-	int descriptor; /* 0: not made yet */
+	int descriptor; /* 0: not created yet */
 	char path[40];
 };
 
@@ -67,17 +67,17 @@ static inline void fuzz_file_put(struct fuzz_file *file, const void *data, size_
 {
 	if (file->descriptor == 0) {
 		file->descriptor = memfd_create("fuzz", MFD_CLOEXEC);
-		require(file->descriptor > 0, "no file in memory");
+		require(file->descriptor > 0, "cannot create a file in memory");
 		snprintf(file->path, sizeof(file->path), "/proc/self/fd/%d", file->descriptor);
 	}
 	require(ftruncate(file->descriptor, 0) == 0 &&
 			pwrite(file->descriptor, data, bytes, 0) == (ssize_t)bytes,
-		"a file in memory takes no bytes");
+		"cannot write a file in memory");
 }
 
 #define FUZZ_FOLDER_BYTES 40
 
-/* A folder of this process's own, in memory where there is such a place. */
+/* A folder of this process's own, in memory where possible. */
 static inline void fuzz_folder_make(char path[FUZZ_FOLDER_BYTES])
 {
 	snprintf(path, FUZZ_FOLDER_BYTES, "/dev/shm/mam-fuzz-XXXXXX");
@@ -87,7 +87,7 @@ static inline void fuzz_folder_make(char path[FUZZ_FOLDER_BYTES])
 	require(mkdtemp(path) != NULL, "no folder");
 }
 
-/* What the code under test prints, and what it says, kept from the terminal. */
+/* The output of the code under test, captured from stdout and stderr. */
 struct fuzz_heard {
 	FILE *stdout_before, *stderr_before;
 	char *printed, *said; /* after fuzz_heard_end() */
@@ -99,7 +99,7 @@ static inline void fuzz_heard_begin(struct fuzz_heard *heard)
 	FILE *out = open_memstream(&heard->printed, &heard->printed_bytes);
 	FILE *err = open_memstream(&heard->said, &heard->said_bytes);
 
-	require(out && err, "no memory for what is said");
+	require(out && err, "no memory for captured output");
 	heard->stdout_before = stdout;
 	heard->stderr_before = stderr;
 	stdout = out;
@@ -130,9 +130,9 @@ static inline bool fuzz_is(const char *word, const char *line, size_t bytes)
 }
 
 /*
- * How many errors were printed: one line each that begins with the name of the command and "error:",
- * next to notes and warnings; no line ends with a full stop, or has a character that controls a
- * terminal.
+ * The number of errors printed: one line each that starts with the name of the command and
+ * "error:". Notes and warnings may be printed too. No line ends with a full stop or contains a
+ * control character.
  */
 static inline size_t fuzz_sentences(const struct fuzz_heard *heard)
 {
@@ -145,20 +145,20 @@ static inline size_t fuzz_sentences(const struct fuzz_heard *heard)
 			const char *line = heard->said + start;
 
 			require(i > start && line[i - start - 1] != '.',
-				"a message with a full stop");
+				"a message ends with a full stop");
 			if (!fuzz_is(": note: ", line, i - start) &&
 			    !fuzz_is(": warning: ", line, i - start)) {
 				require(fuzz_is(": error: ", line, i - start),
-					"a message of no kind");
+					"a message is not an error, a warning or a note");
 				lines++;
 			}
 			start = i + 1;
 		}
 		require(c == '\n' || (c >= 0x20 && c != 0x7f),
-			"a sentence with control characters");
+			"a message contains control characters");
 	}
 	require(heard->said_bytes == 0 || heard->said[heard->said_bytes - 1] == '\n',
-		"a sentence without an end");
+		"a message does not end with a newline");
 	return lines;
 }
 

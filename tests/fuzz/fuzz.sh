@@ -10,13 +10,13 @@
 
 seconds=${FUZZ_SECONDS:-2}
 
-# The first line that says what is wrong.
+# The first line that describes the error.
 wrong() # FILE
 {
 	grep -m 1 -e '^[a-z_]*\.[ch]:[0-9]*: ' -e ERROR: -e 'runtime error:' "$1" || tail -n 1 "$1"
 }
 
-# So that a finding can be made again from the log alone.
+# So that a finding can be reproduced from the log alone.
 show() # FOLDER
 {
 	for input in "$1"/*; do
@@ -38,10 +38,10 @@ play_corpus() # NAME
 		got=$(MAM_FUZZ_LAST=$scratch/last/input "$work/$1" "$2"/* 2> "$scratch/log")
 	fi
 	if [ "$want" -gt 0 ] && [ "${got:-0}" -eq "$want" ]; then
-		ok "$1: the corpus, $want inputs"
+		ok "$1: corpus, $want inputs"
 	else
 		show "$scratch/last"
-		not_ok "$1: the corpus" "played ${got:-0} of $want: $(wrong "$scratch/log")"
+		not_ok "$1: corpus" "played ${got:-0} of $want: $(wrong "$scratch/log")"
 	fi
 	rm -rf "$scratch/last"
 }
@@ -65,7 +65,7 @@ mkdir "$work"
 fuzz_build "$work"
 for name in ${MAM_FUZZ_TARGETS:-$(fuzz_names)}; do
 	if [ ! -x "$work/$name" ]; then
-		not_ok "$name" "it does not compile: $(grep -m 1 -e error: -e 'undefined reference' "$work/log")"
+		not_ok "$name" "does not compile: $(grep -m 1 -e error: -e 'undefined reference' "$work/log")"
 		continue
 	fi
 	play_corpus "$name"

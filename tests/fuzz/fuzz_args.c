@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes at all as a command line against a table with an option of every kind.
+ * Any bytes as a command line, against a table with an option of every kind.
  *
- * The first byte says how the rest is read. As words, split at zero bytes: whatever comes of them
- * is within the rules of args.h, and what is wrong is said in one line. Or as a recipe of good
- * options, values and operands: then all of them arrive.
+ * The first byte selects how the rest is read. As words, split at zero bytes: any result must
+ * follow the rules of args.h, and errors are reported in one line each. As a recipe of valid
+ * options, values and operands: then all of them must arrive.
  */
 #include "kit/args.h"
 #include "command.h"
@@ -46,7 +46,7 @@ static const struct args_command commands[] = {
 	  true },
 };
 
-/* The words of a command line: the first is the command's name, NULL stands behind the last. */
+/* The words of a command line: the first is the command's name, NULL follows the last. */
 struct line {
 	char *words[WORDS + 1];
 	int count;
@@ -60,7 +60,7 @@ static bool is_word(const struct line *line, const char *text)
 	return false;
 }
 
-/* The same words, in whatever order. */
+/* The same words, in any order. */
 static void require_same_words(const struct line *before, const struct line *after)
 {
 	bool used[WORDS] = { false };
@@ -73,19 +73,19 @@ static void require_same_words(const struct line *before, const struct line *aft
 		require(at < after->count, "a word is lost");
 		used[at] = true;
 	}
-	require(after->words[after->count] == NULL, "the words have no end");
+	require(after->words[after->count] == NULL, "the words do not end with NULL");
 }
 
 static void require_settings(const struct line *line, const struct settings *settings)
 {
-	require(settings->count >= 1, "a count of nothing");
-	require(settings->word >= 6 && settings->word <= 9, "a word that the table has not");
-	require(!settings->text || is_word(line, settings->text), "a text from nowhere");
+	require(settings->count >= 1, "a count of 0");
+	require(settings->word >= 6 && settings->word <= 9, "a keyword that is not in the table");
+	require(!settings->text || is_word(line, settings->text), "a text that is not an argument");
 	require(!settings->optional || !settings->optional[0] || is_word(line, settings->optional),
-		"an optional text from nowhere");
+		"an optional text that is not an argument");
 }
 
-/* What is the same for any words. */
+/* Checks that hold for any words. */
 static bool parse(const struct args_command *command, struct line *line, struct settings *settings,
 		  int *first)
 {
@@ -99,20 +99,20 @@ static bool parse(const struct args_command *command, struct line *line, struct 
 	fuzz_heard_end(&heard);
 	require_same_words(&before, line);
 	if (good) {
-		require(heard.printed_bytes == 0, "something is printed where all is well");
-		require(*first >= 1 && *first <= line->count, "no such first operand");
+		require(heard.printed_bytes == 0, "a message without an error");
+		require(*first >= 1 && *first <= line->count, "the first operand does not exist");
 		require_settings(line, settings);
 	} else if (status == STATUS_GOOD) {
 		require(strncmp(heard.printed, "Usage: mam fuzz ", 16) == 0,
-			"help without its use");
+			"help without its usage line");
 		require(strstr(heard.printed, "--optional[=TEXT]") != NULL,
 			"help without an option");
 	} else {
 		require(status == STATUS_BAD, "another status");
-		require(heard.printed_bytes == 0, "an error among the output");
+		require(heard.printed_bytes == 0, "an error on stdout");
 	}
 	require(fuzz_sentences(&heard) == (!good && status == STATUS_BAD),
-		"not a sentence for each mistake");
+		"not one message per error");
 	fuzz_heard_free(&heard);
 	return good;
 }
@@ -131,11 +131,11 @@ static void play_words(const struct args_command *command, const uint8_t *data, 
 		line.words[line.count++] = at;
 	if (parse(command, &line, &settings, &first) && command->stops)
 		for (int i = first; i > 1 && i < line.count; i++)
-			require(line.words[i] > line.words[i - 1], "operands are moved");
+			require(line.words[i] > line.words[i - 1], "operands were moved");
 	free(text);
 }
 
-/* One option, or an operand, and what comes of it. */
+/* One option, or an operand, and its expected result. */
 static void add(struct fuzz_bytes *from, struct line *line, char *text, struct settings *wanted)
 {
 	unsigned int what = fuzz_byte(from), number = fuzz_byte(from) + 1;
@@ -177,7 +177,7 @@ static void add(struct fuzz_bytes *from, struct line *line, char *text, struct s
 		if (apart)
 			wanted->optional = text + (is_long ? 11 : 2);
 		break;
-	default: /* an option cut short that could be two */
+	default: /* an abbreviated option that matches two options */
 		strcpy(text, "--flag");
 		wanted->flag = true;
 		break;
@@ -210,17 +210,17 @@ static void play_recipe(const struct args_command *command, struct fuzz_bytes *f
 	}
 	line.words[line.count++] = strcpy(texts[WORDS - 1], "--");
 	line.words[line.count++] = operands[count++] = strcpy(texts[WORDS - 2], "--flap");
-	require(parse(command, &line, &settings, &first), "a good command line is refused");
+	require(parse(command, &line, &settings, &first), "a valid command line is refused");
 	require(settings.flag == wanted.flag && settings.other == wanted.other, "a flag is lost");
 	require(settings.count == wanted.count && settings.bytes == wanted.bytes &&
 			settings.word == wanted.word,
-		"a number is another");
+		"a number has the wrong value");
 	require(same_text(settings.text, wanted.text) &&
 			same_text(settings.optional, wanted.optional),
-		"a text is another");
-	require(line.count - first == count, "not all operands come");
+		"a text has the wrong value");
+	require(line.count - first == count, "operands are missing");
 	for (int i = 0; i < count; i++)
-		require(line.words[first + i] == operands[i], "operands come in another order");
+		require(line.words[first + i] == operands[i], "operands arrive in the wrong order");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes at all as FILE and FILE.ring: what mam replay reads of them is what a killed process
- * left, line for line, or the start of it where gzip data is cut.
+ * Any bytes as FILE and FILE.ring: mam replay must read exactly the lines that a killed process
+ * left, or their beginning if gzip data is truncated.
  *
- * Input: a byte of how, two of how long the file's text is, the text, then the ring. The text may
- * go into the file as it is, by gzip, or by gzip cut short. The ring is bytes as they are, or a
- * sound heading that the file's first line names, with records from bytes, of which this file
- * knows by itself how they read.
+ * Input: a byte of settings, two for the length of the file's text, the text, then the ring. The
+ * text is stored in the file as it is, compressed by gzip, or compressed and truncated. The ring
+ * consists of the given bytes, or of a valid header that the file's first line names, and records
+ * made from bytes, whose text this file computes itself.
  */
 #include <inttypes.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ enum { BY_GZIP = 1, CUT = 2, RING = 4, SMALL_READS = 8, HEAD_FIRST = 16 };
 
 static char folder[FUZZ_FOLDER_BYTES], path[64], ring_path[72];
 
-/* What the file should say, and what came of it. */
+/* The expected contents of the file, and the result. */
 static struct text {
 	char bytes[READ_MAX];
 	size_t count;
@@ -35,7 +35,7 @@ static struct text {
 static void append(struct text *text, const void *bytes, size_t count)
 {
 	if (count > READ_MAX - text->count)
-		count = READ_MAX - text->count; /* gzip that unpacks to very much */
+		count = READ_MAX - text->count; /* gzip that unpacks to a large size */
 	memcpy(text->bytes + text->count, bytes, count);
 	text->count += count;
 }
@@ -48,7 +48,10 @@ static void write_whole(const char *name, const void *bytes, size_t count)
 	close(file);
 }
 
-/* The plain text into the file, as `how` says; how many of its gzip bytes in a hundred. */
+/*
+ * Writes the plain text to the file according to `how`. Truncation keeps `share` in 256 of the gzip
+ * bytes.
+ */
 static void write_text(unsigned int how, unsigned int share)
 {
 	static unsigned char packed[READ_MAX];
@@ -72,7 +75,7 @@ static void write_text(unsigned int how, unsigned int share)
 	write_whole(path, packed, count);
 }
 
-/* As mam-trace(5) says of the ring's records. */
+/* The text of the ring's records according to mam-trace(5). */
 static void print(const struct mam_trace_record *record, struct text *text)
 {
 	char line[256];
@@ -111,7 +114,7 @@ static void print(const struct mam_trace_record *record, struct text *text)
 	append(text, line, (size_t)length);
 }
 
-/* Numbers large and small. */
+/* Small and large numbers. */
 static uint64_t number(struct fuzz_bytes *from)
 {
 	unsigned int drawn = fuzz_byte(from);
@@ -119,7 +122,7 @@ static uint64_t number(struct fuzz_bytes *from)
 	return drawn < 128 ? drawn : fuzz_number(from, drawn % 8 + 1) << drawn % 3 * 8;
 }
 
-/* A ring, and behind the text's whole lines in `wanted` what it should give. */
+/* A ring, whose expected text is appended to the text's whole lines in `wanted`. */
 static void write_ring(struct fuzz_bytes *from, uint64_t token)
 {
 	static union {
@@ -160,7 +163,7 @@ static void write_ring(struct fuzz_bytes *from, uint64_t token)
 			print(&records[(first + i) % capacity], &wanted);
 }
 
-/* All that can be read; true: to its end. */
+/* Reads everything; true: up to the end. */
 static bool read_all(unsigned int how)
 {
 	static char buffer[2 * 4096 + 100];
@@ -170,19 +173,19 @@ static bool read_all(unsigned int how)
 	uint64_t taken, in_all;
 	enum mam_status status;
 
-	require(input != NULL, "a file that is there cannot be opened");
+	require(input != NULL, "an existing file cannot be opened");
 	if (how & HEAD_FIRST)
 		head_bytes = input_head(input, head);
 	while ((status = input_read(input, buffer, room, &more)) == MAM_OK && more > 0) {
-		require(more <= room, "more than there is room for");
+		require(more <= room, "more bytes than the buffer holds");
 		append(&got, buffer, more);
 		input_position(input, &taken, &in_all);
-		require(in_all == 0 || taken <= in_all, "more is taken than there is");
+		require(in_all == 0 || taken <= in_all, "more bytes consumed than available");
 	}
-	require((status == MAM_OK) == (input_trouble(input) == NULL), "trouble that is none");
-	/* Of half a line that a ring goes on behind, nothing comes. */
+	require((status == MAM_OK) == (input_trouble(input) == NULL), "an error without a cause");
+	/* If a ring continues after half a line, that line is dropped. */
 	require(how & RING || (head_bytes <= got.count && memcmp(head, got.bytes, head_bytes) == 0),
-		"it begins otherwise than it said");
+		"the start differs from what was reported");
 	input_close(input);
 	return status == MAM_OK;
 }
@@ -192,7 +195,7 @@ static bool is_start_of(const struct text *start, const struct text *text)
 	return start->count <= text->count && memcmp(start->bytes, text->bytes, start->count) == 0;
 }
 
-/* Longer than any of a trace: behind a ring's file it is given out in pieces as it comes. */
+/* Longer than any line of a trace: with a ring file it is returned in pieces as they arrive. */
 static bool has_long_line(void)
 {
 	size_t begin = 0;
@@ -252,16 +255,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	if (how & RING && has_long_line())
 		return 0;
 	if (!(how & BY_GZIP) && plain.count >= 2 && memcmp(plain.bytes, "\x1f\x8b", 2) == 0)
-		return 0; /* gzip, as it seems, of what is not known */
+		return 0; /* apparently gzip, with unknown contents */
 	if (how & BY_GZIP && how & CUT) {
-		/* With its first line whole it has a ring, and ends well. */
+		/* With its complete first line it has a ring, and ends well. */
 		if (!whole || !(how & RING) || how & SMALL_READS)
-			require(is_start_of(&got, &plain), "of a cut file comes what it has not");
+			require(is_start_of(&got, &plain),
+				"a truncated file returns bytes that it does not contain");
 		return 0;
 	}
 	if (!(how & RING) && plain.count > 0 && memmem(plain.bytes, plain.count, " ring=", 6))
 		return 0; /* it may be that ring's */
-	require(whole, "a whole file is in trouble");
-	require(is_start_of(&got, &wanted) && got.count == wanted.count, "something else is read");
+	require(whole, "an error in a complete file");
+	require(is_start_of(&got, &wanted) && got.count == wanted.count,
+		"different bytes are read");
 	return 0;
 }

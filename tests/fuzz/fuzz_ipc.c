@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes at all as what happens to blocks shared between processes: a handle opens its block
- * while that lives and never anything else, whatever is forged; nothing stays behind.
+ * Any bytes as operations on blocks that processes share: a handle opens its block while the block
+ * is live, and never anything else, whatever is forged; no note, mark or open chunk remains.
  *
  * The interposer's part is real: ipc.c, its notes in a folder of this process's own, the list of
- * what is open, the marks of blocks. Pools and the driver are played: a few chunks of a few blocks,
- * which their own process opens at another place, as often as it likes. A model beside it knows
- * which block lives, which handle is whose, and how often each block is open.
+ * open blocks, the marks of blocks. Pools and the driver are simulated: a few chunks with a few
+ * blocks, which their own process opens at another address, any number of times. A model tracks
+ * which block is live, which handle belongs to it, and how often each block is open.
  *
- * Input: steps of a byte that says which, and one or two of arguments each.
+ * Input: operations of one byte that selects the operation, and one or two bytes of arguments each.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -28,29 +28,29 @@
 #include "interpose/watch/watch.h"
 
 #define CHUNKS 3u
-#define SLOTS 6u /* of blocks in a chunk */
+#define SLOTS 6u /* per chunk */
 #define SLOT_BYTES ((uint64_t)1 << 16)
 #define CHUNK_BYTES (SLOTS * SLOT_BYTES)
-#define HERE ((uintptr_t)0x7f0000000000)  /* where chunks lie */
-#define THERE ((uintptr_t)0x7e0000000000) /* where they are opened */
-#define APART ((uintptr_t)1 << 32)        /* between two of them */
+#define HERE ((uintptr_t)0x7f0000000000)  /* addresses of chunks */
+#define THERE ((uintptr_t)0x7e0000000000) /* addresses where they are opened */
+#define APART ((uintptr_t)1 << 32)        /* distance between two of them */
 #define HANDLES 64
 
 struct block {
 	bool lives, is_shared, is_synchronous;
 	uint64_t bytes, buffer_id;
 	struct mam_ipc_handle handle;
-	unsigned int times_open; /* at its place there; as long as that place is its own */
+	unsigned int times_open; /* at its address there, while that address belongs to the chunk */
 };
 
 static struct model {
 	struct block blocks[CHUNKS][SLOTS];
 	struct mam_ipc_handle handles[HANDLES];
-	uint8_t owners[HANDLES]; /* chunk * SLOTS + slot of its block; 255: that is gone */
+	uint8_t owners[HANDLES]; /* chunk * SLOTS + slot of its block; 255: the block was freed */
 	unsigned int handle_count;
 	unsigned int driver_opens[CHUNKS];
 	bool driver_fails, knows_ranges;
-	bool forged;         /* a forged note was believed: what is open may overlap */
+	bool forged;         /* a forged note was accepted: open blocks may overlap */
 	unsigned int marked; /* blocks that have a mark */
 	uint64_t newest_id;
 } model;
@@ -102,7 +102,8 @@ static int driver_range(unsigned long long *base, size_t *bytes, unsigned long l
 {
 	uintptr_t chunk = (address - THERE) / APART;
 
-	require(address >= THERE && chunk < CHUNKS, "the driver is asked about what is not open");
+	require(address >= THERE && chunk < CHUNKS,
+		"the driver is queried about a chunk that is not open");
 	*base = THERE + chunk * APART;
 	*bytes = CHUNK_BYTES;
 	return model.knows_ranges ? MAM_CUDA_SUCCESS : MAM_CUDA_INVALID_VALUE;
@@ -186,10 +187,10 @@ void mam_attribute_not_synchronous(void *chunk)
 {
 	uintptr_t at = ((uintptr_t)chunk - HERE) / APART;
 
-	require(at < CHUNKS, "no such chunk");
+	require(at < CHUNKS, "unknown chunk");
 	for (unsigned int i = 0; i < SLOTS; i++)
 		require(!model.blocks[at][i].is_synchronous,
-			"a chunk loses its synchronous copies before its last block");
+			"a chunk loses its synchronous copies before its last block is freed");
 }
 
 static uintptr_t here(unsigned int at)
@@ -215,11 +216,12 @@ static void alloc(unsigned int at, uint64_t bytes)
 		return;
 	block->lives = true;
 	block->bytes = bytes;
-	require(!mam_marks_token((void *)here(at), block->handle.bytes), "a new block is shared");
-	require(!mam_marks_is_synchronous((void *)here(at)), "a new block is synchronous");
+	require(!mam_marks_token((void *)here(at), block->handle.bytes),
+		"a new block is already shared");
+	require(!mam_marks_is_synchronous((void *)here(at)), "a new block is already synchronous");
 }
 
-/* What the model forgets of a block with its free. */
+/* Drops what the model knows of a block that is freed. */
 static void forget(unsigned int at)
 {
 	struct block *block = block_of(at);
@@ -234,7 +236,7 @@ static void free_block(unsigned int at)
 {
 	if (!block_of(at)->lives)
 		return;
-	block_of(at)->is_synchronous = false; /* before the chunk hears of it */
+	block_of(at)->is_synchronous = false; /* before the chunk is updated */
 	mam_forget_block((void *)here(at));
 	forget(at);
 }
@@ -245,7 +247,7 @@ static void drop_chunk(unsigned int chunk)
 	for (unsigned int i = 0; i < SLOTS; i++)
 		forget(chunk * SLOTS + i);
 	require(!mam_marks_chunk_is_synchronous((void *)(HERE + chunk * APART)),
-		"a chunk that is gone is synchronous");
+		"a released chunk is synchronous");
 }
 
 static void get(unsigned int at, uint64_t inside)
@@ -257,18 +259,18 @@ static void get(unsigned int at, uint64_t inside)
 	memset(&handle, 0x11, sizeof(handle));
 	answer = cuIpcGetMemHandle(&handle, here(at) + inside);
 	if (!block->lives || model.driver_fails) {
-		require(answer != MAM_CUDA_SUCCESS, "a handle of nothing");
-		require(handle.bytes[0] == 0x11, "a refused handle is written");
+		require(answer != MAM_CUDA_SUCCESS, "a handle of free memory");
+		require(handle.bytes[0] == 0x11, "a failed call wrote the handle");
 		return;
 	}
-	require(answer == MAM_CUDA_SUCCESS, "a live block has no handle");
+	require(answer == MAM_CUDA_SUCCESS, "a live block gets no handle");
 	if (block->is_shared) {
 		require(memcmp(&handle, &block->handle, sizeof(handle)) == 0, "another handle");
 		return;
 	}
 	for (unsigned int i = 0; i < model.handle_count; i++)
 		require(memcmp(&handle, &model.handles[i], sizeof(handle)) != 0,
-			"the handle of another block");
+			"the handle of a different block");
 	block->is_shared = true;
 	block->handle = handle;
 	if (model.handle_count == HANDLES)
@@ -288,7 +290,7 @@ static const char *note_path(const unsigned char *token)
 	return path;
 }
 
-/* Somebody writes into a note of this user's. */
+/* Another process writes into one of this user's notes. */
 static void forge_note(struct fuzz_bytes *from, const struct mam_ipc_handle *handle)
 {
 	unsigned char bytes[sizeof(struct mam_ipc_note) + 8] = { 0 };
@@ -309,26 +311,26 @@ static void forge_note(struct fuzz_bytes *from, const struct mam_ipc_handle *han
 	if (fuzz_byte(from) % 4 == 0)
 		length = fuzz_byte(from) % (ssize_t)sizeof(bytes);
 	require(ftruncate(file, 0) == 0 && pwrite(file, bytes, (size_t)length, 0) == length,
-		"a note cannot be forged");
+		"cannot forge a note");
 	close(file);
 	if (mam_ipc_note_read(handle->bytes + 8, &note))
 		require(note.bytes > 0 && note.offset <= note.chunk_bytes &&
 				note.bytes <= note.chunk_bytes - note.offset,
-			"a block outside of its chunk is believed");
+			"a block outside its chunk is accepted");
 }
 
-/* After any open: what is answered lies where blocks may lie. */
+/* After any open: the returned address is where blocks may be. */
 static void require_inside(unsigned long long address)
 {
 	uintptr_t offset = address - THERE;
 	struct mam_ipc_opened opened;
 
-	require(address >= THERE && offset / APART < CHUNKS, "opened outside of all chunks");
-	require(mam_ipc_opened_find(address, &opened), "what was opened is not known");
+	require(address >= THERE && offset / APART < CHUNKS, "opened outside all chunks");
+	require(mam_ipc_opened_find(address, &opened), "the opened block is not in the list");
 	if (model.knows_ranges && !model.forged)
-		require(opened.bytes <= CHUNK_BYTES - offset % APART, "a block leaves its chunk");
+		require(opened.bytes <= CHUNK_BYTES - offset % APART, "a block exceeds its chunk");
 	require(opened.address <= address && address - opened.address < opened.bytes,
-		"an address lies in another block");
+		"an address is in a different block");
 }
 
 static void open_one(struct fuzz_bytes *from)
@@ -353,16 +355,16 @@ static void open_one(struct fuzz_bytes *from)
 			break;
 	at = which < model.handle_count ? model.owners[which] : 255;
 	if (answer != MAM_CUDA_SUCCESS) {
-		require(address == 77, "a refused open writes its answer");
+		require(address == 77, "a failed open wrote its result");
 		require(at == 255 || model.driver_fails || model.forged,
-			"a good handle is refused");
+			"a valid handle is refused");
 		return;
 	}
 	require_inside(address);
-	require(at != 255, "a handle of nothing is opened");
+	require(at != 255, "a handle of a freed block is opened");
 	if (model.forged)
 		return;
-	require(address == there(at), "another block is opened");
+	require(address == there(at), "a different block is opened");
 	block_of(at)->times_open++;
 }
 
@@ -371,19 +373,19 @@ static void close_one(unsigned int at, uint64_t inside)
 	struct block *block = block_of(at);
 	int answer;
 
-	/* A chunk that the program closes without having opened it: the driver's business. */
+	/* The program closes a chunk that it has not opened: forwarded to the driver. */
 	if (at % SLOTS == 0 && inside == 0 && block->times_open == 0)
 		return;
 	answer = cuIpcCloseMemHandle(there(at) + inside);
 	if (model.forged)
 		return;
 	if (answer == MAM_CUDA_SUCCESS) {
-		require(inside == 0 && block->times_open > 0, "what is not open is closed");
+		require(inside == 0 && block->times_open > 0, "a block that is not open is closed");
 		block->times_open--;
 		return;
 	}
 	require(model.driver_fails || inside != 0 || block->times_open == 0,
-		"an open block stays open");
+		"an open block remains after its close");
 }
 
 static void find_one(unsigned int at, uint64_t inside)
@@ -393,14 +395,14 @@ static void find_one(unsigned int at, uint64_t inside)
 
 	if (found)
 		require(there(at) + inside - opened.address < opened.bytes,
-			"an address lies in another block");
+			"an address is in a different block");
 	if (model.forged)
 		return;
 	require(found || inside != 0 || block_of(at)->times_open == 0,
 		"an open block is not found");
 	require(!found || block_of(at)->times_open > 0, "a closed block is found");
 	require(!found || (opened.address == there(at) && opened.count == block_of(at)->times_open),
-		"it is open another number of times");
+		"wrong number of opens");
 }
 
 static void mark(unsigned int at, unsigned int what)
@@ -426,7 +428,7 @@ static void mark(unsigned int at, unsigned int what)
 	for (unsigned int i = 0; i < SLOTS; i++)
 		any |= model.blocks[at / SLOTS][i].is_synchronous;
 	require(mam_marks_is_synchronous(address) == block->is_synchronous, "a flag is lost");
-	require(mam_marks_chunk_is_synchronous(chunk) == any, "a chunk's flag is another");
+	require(mam_marks_chunk_is_synchronous(chunk) == any, "a chunk's flag is wrong");
 }
 
 static void step(struct fuzz_bytes *from)
@@ -468,7 +470,7 @@ static size_t count_files(bool unlinks)
 	struct dirent *entry;
 	size_t count = 0;
 
-	require(listing != NULL, "the folder of notes is gone");
+	require(listing != NULL, "the folder of notes is missing");
 	while ((entry = readdir(listing)) != NULL) {
 		count += entry->d_name[0] != '.';
 		if (unlinks && entry->d_name[0] != '.')
@@ -478,7 +480,7 @@ static size_t count_files(bool unlinks)
 	return count;
 }
 
-/* Each shared block has a note, and there are no others; then all ends. */
+/* Each shared block has a note, and there are no other notes; then everything is freed. */
 static void end(void)
 {
 	struct mam_ipc_opened opened;
@@ -488,20 +490,21 @@ static void end(void)
 	for (unsigned int at = 0; at < CHUNKS * SLOTS; at++)
 		shared += block_of(at)->is_shared;
 	if (!model.forged)
-		require(count_files(false) == shared, "notes and shared blocks do not agree");
+		require(count_files(false) == shared, "notes and shared blocks do not match");
 	for (unsigned int chunk = 1; chunk < CHUNKS; chunk++)
 		drop_chunk(chunk);
 	mam_ipc_finish();
-	require(count_files(model.forged) == 0 || model.forged, "a note stays behind");
+	require(count_files(model.forged) == 0 || model.forged, "a note remains");
 	for (unsigned int at = 0; at < CHUNKS * SLOTS; at++) {
 		free_block(at);
 		while (block_of(at)->times_open > 0 && !model.forged)
 			close_one(at, 0);
 	}
-	require(mam_watch_bits == 0, "a mark stays behind");
+	require(mam_watch_bits == 0, "a mark remains");
 	for (unsigned int chunk = 0; chunk < CHUNKS && !model.forged; chunk++) {
-		require(model.driver_opens[chunk] == 0, "a chunk stays open");
-		require(!mam_ipc_opened_find(THERE + chunk * APART, &opened), "a block stays open");
+		require(model.driver_opens[chunk] == 0, "a chunk remains open");
+		require(!mam_ipc_opened_find(THERE + chunk * APART, &opened),
+			"a block remains open");
 	}
 	mam_ipc_opened_restart();
 	mam_marks_restart();

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes at all as the environment: each option has the value that its row allows or its
- * default, says where that came from, and what is wrong is reported once, in a line each.
+ * Any bytes as the environment: each option has its default or a value that its row allows, and
+ * reports where the value came from. Each error is reported exactly once, in one line.
  *
- * The option parser and the log are compiled into this file, so that they can begin anew with each
- * input and what they write goes into a buffer. Values are judged a second time here, by other
- * code; sizes have a target of their own.
+ * The option parser and the log are compiled into this file, so that they start anew for each
+ * input, and their output goes to a buffer. Values are checked here by separate code; sizes have a
+ * target of their own.
  *
- * Input: a byte of how the log's file behaves, then texts that end in a zero byte. The first byte of
- * a text names the option that the rest is a value of; where it names none, the text is a variable.
+ * Input: a byte that sets how the log's file behaves, then texts that end in a zero byte. The first
+ * byte of a text selects the option, and the rest is its value. If it selects none, the text is a
+ * variable.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@
 #include "fuzz.h"
 
 #define LOG_BYTES ((size_t)1 << 16)
-#define LOG_FD 1000 /* nobody's */
+#define LOG_FD 1000 /* not used otherwise */
 #define VARIABLES 40
 
 static char written[LOG_BYTES];
@@ -38,11 +39,11 @@ static void fuzz_close(int fd)
 	require(fd == LOG_FD, "another file is closed");
 }
 
-/* Two bytes at a time now and then, as a terminal may. */
+/* Sometimes two bytes at a time, as on a terminal. */
 static ssize_t fuzz_write(int fd, const char *text, size_t bytes)
 {
-	require(fd == LOG_FD || fd == STDERR_FILENO, "a line goes elsewhere");
-	require(bytes > 0 && written_bytes + bytes < LOG_BYTES, "too much is said");
+	require(fd == LOG_FD || fd == STDERR_FILENO, "a line goes to the wrong file");
+	require(bytes > 0 && written_bytes + bytes < LOG_BYTES, "too many lines are printed");
 	if (bytes > 2 && written_bytes % 3 == 1)
 		bytes = 2;
 	memcpy(written + written_bytes, text, bytes);
@@ -58,7 +59,7 @@ static ssize_t fuzz_write(int fd, const char *text, size_t bytes)
 #undef close
 #undef write
 
-/* As at the start of a process. */
+/* As at process start. */
 static void begin_anew(void)
 {
 	for (size_t i = 0; i < MAM_OPTION_COUNT; i++) {
@@ -73,7 +74,7 @@ static void begin_anew(void)
 	written_bytes = 0;
 }
 
-/* The place of a word in "a|b|c"; -1: it is none of them. */
+/* The index of a word in "a|b|c"; -1: not found. */
 static int place_of(const char *word, const char *list)
 {
 	char copy[200], *rest = NULL, *each;
@@ -86,7 +87,7 @@ static int place_of(const char *word, const char *list)
 	return -1;
 }
 
-/* Whether a row allows a text, and what it means. */
+/* Whether a row allows a text, and its value. */
 static bool judge(const struct mam_option_row *row, const char *text, uint64_t *number)
 {
 	int place;
@@ -115,7 +116,7 @@ static bool judge(const struct mam_option_row *row, const char *text, uint64_t *
 	       (*number >= 16 && *number <= 2u << 20 && __builtin_popcountll(*number) == 1);
 }
 
-/* One row, against what the environment says. Counts what must have been reported of it. */
+/* Checks one row against the environment. Counts the errors that must have been reported for it. */
 static void check_row(const struct mam_option_row *row, size_t *warnings)
 {
 	const char *given = getenv(row->name), *text = mam_option_value(row->name);
@@ -123,11 +124,11 @@ static void check_row(const struct mam_option_row *row, size_t *warnings)
 	uint64_t number, fallback;
 	bool good;
 
-	require(judge(row, row->fallback, &fallback), "a default that its row forbids");
+	require(judge(row, row->fallback, &fallback), "the row forbids its default");
 	if (!given || !given[0]) {
-		require(strcmp(origin, "default") == 0, "a value from nowhere");
-		require(strcmp(text, row->fallback) == 0, "a default has another text");
-		require(mam_option_number(row->name) == fallback, "a default is another");
+		require(strcmp(origin, "default") == 0, "a value without a variable");
+		require(strcmp(text, row->fallback) == 0, "a default has the wrong text");
+		require(mam_option_number(row->name) == fallback, "a default has the wrong value");
 		return;
 	}
 	good = judge(row, given, &number);
@@ -135,11 +136,12 @@ static void check_row(const struct mam_option_row *row, size_t *warnings)
 	require(strcmp(origin, good ? "environment" : "default, refused") == 0, "another origin");
 	require(mam_option_number(row->name) == (good ? number : fallback), "another number");
 	if (!good)
-		require(strcmp(text, row->fallback) == 0, "a refused value has left its text");
+		require(strcmp(text, row->fallback) == 0,
+			"a refused value does not have the default's text");
 	else if (strcmp(row->kind, "bool") == 0)
-		require(strcmp(text, number ? "yes" : "no") == 0, "a bool has another text");
+		require(strcmp(text, number ? "yes" : "no") == 0, "a bool has the wrong text");
 	else
-		require(strcasecmp(text, given) == 0, "a value has another text");
+		require(strcasecmp(text, given) == 0, "a value has the wrong text");
 }
 
 static size_t count_lines(void)
@@ -151,12 +153,13 @@ static size_t count_lines(void)
 	for (size_t i = 0; i < written_bytes; i++) {
 		unsigned char c = (unsigned char)written[i];
 
-		require(c == '\n' || (c >= ' ' && c != 0x7f), "a report draws on the terminal");
+		require(c == '\n' || (c >= ' ' && c != 0x7f),
+			"a report contains control characters");
 		if (c == '\n')
 			count++;
 		if (i == 0 || written[i - 1] == '\n')
 			require(strncmp(written + i, speaker, 4) == 0,
-				"a report without its speaker");
+				"a report does not start with mam");
 	}
 	require(written_bytes == 0 || written[written_bytes - 1] == '\n', "half a report");
 	return count;
@@ -166,7 +169,7 @@ static void check(void)
 {
 	size_t wanted = 0, warnings = 0, infos = 0;
 
-	mam_option_bool(MAM_OPTION_DISABLE); /* the first call reads */
+	mam_option_bool(MAM_OPTION_DISABLE); /* the first call reads the environment */
 	for (size_t i = 0; i < MAM_OPTION_COUNT; i++)
 		check_row(&rows[i], &warnings);
 	for (char **each = environ; *each; each++) {
@@ -183,9 +186,9 @@ static void check(void)
 		wanted += warnings;
 	if (mam_option_choice(MAM_OPTION_LOG) >= MAM_LOG_INFO)
 		wanted += infos;
-	require(count_lines() == wanted, "not as many reports as there should be");
+	require(count_lines() == wanted, "wrong number of reports");
 	require(mam_option_value("MAM_") == NULL && mam_option_origin(NULL) == NULL,
-		"an option of no name");
+		"an option without a name");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

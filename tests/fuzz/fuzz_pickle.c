@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes at all as a pickle, and any plain data through the writer and back.
+ * Any bytes as a pickle, and any plain data through the writer and back.
  *
- * The first byte says which, and in what pieces the bytes arrive.
- *   bytes    The reader ends, with values that can be walked or with a sentence, whatever the
- *            pieces; without its last byte a good pickle is cut short; memory is bounded by the
- *            bytes.
- *   data     What the writer puts is what the reader gives.
- *   asks     The same with one opcode in it that asks for more than data: always refused.
+ * The first byte selects the mode, and the pieces in which the bytes arrive.
+ *   bytes    The reader terminates, with values that can be visited or with an error, for any
+ *            pieces. A valid pickle without its last byte is truncated. Memory is bounded by the
+ *            number of bytes.
+ *   data     The reader returns what the writer wrote.
+ *   asks     The same with one opcode that requests more than data: always refused.
  */
 #include <inttypes.h>
 
@@ -19,8 +19,8 @@
 #define DEPTH_MAX 64
 #define STEPS_LIMIT 20000
 #define KEPT 8u
-#define KEPT_MAX 2000    /* bytes as shown, of what is put again */
-#define MEMORY_A_BYTE 80 /* what arrays of twice the room needed make of some 40 */
+#define KEPT_MAX 2000    /* bytes as shown, of data that is written again */
+#define MEMORY_A_BYTE 80 /* some 40, doubled because arrays may have twice the needed room */
 #define MEMORY_FIRST 20000
 
 struct pieces {
@@ -58,7 +58,7 @@ static void show_text(FILE *out, char mark, const char *text, size_t bytes)
 	fwrite(text, 1, bytes, out);
 }
 
-/* A value as one text; what is deep or long is left out. */
+/* A value as text; deep or long parts are omitted. */
 static void show(const struct pickle *pickle, struct pickle_value value, unsigned int depth,
 		 unsigned int *steps, FILE *out)
 {
@@ -69,11 +69,11 @@ static void show(const struct pickle *pickle, struct pickle_value value, unsigne
 	int64_t number = 0;
 	double real;
 
-	require(kind >= PICKLE_NONE && kind <= PICKLE_DICT, "a value of no kind");
+	require(kind >= PICKLE_NONE && kind <= PICKLE_DICT, "a value of unknown kind");
 	if (depth == DEPTH_MAX || ++*steps > STEPS_LIMIT)
 		return;
 	if (kind < PICKLE_LIST)
-		require(pickle_count(pickle, value) == 0, "items of what has none");
+		require(pickle_count(pickle, value) == 0, "items of a value without items");
 	if (pickle_int(pickle, value, &number))
 		fprintf(out, "i%" PRId64 ";", number);
 	else if (pickle_float(pickle, value, &real))
@@ -83,7 +83,7 @@ static void show(const struct pickle *pickle, struct pickle_value value, unsigne
 	else
 		fprintf(out, "k%d(", (int)kind);
 	if (kind >= PICKLE_LIST)
-		require(pickle_box(value) < pickle->boxes.count, "a box without a place");
+		require(pickle_box(value) < pickle->boxes.count, "a box without an index");
 	for (size_t i = 0; i < pickle_count(pickle, value) && *steps < STEPS_LIMIT; i++) {
 		if (kind == PICKLE_DICT) {
 			pickle_pair(pickle, value, i, &key, &held);
@@ -115,9 +115,9 @@ static void check_problem(const struct pickle *pickle, size_t bytes)
 	const struct pickle_problem *problem = &pickle->problem;
 	const char *end = memchr(problem->text, '\0', sizeof(problem->text));
 
-	require(end && end > problem->text, "a problem without a sentence");
-	require(problem->byte <= bytes, "a problem behind the end");
-	require(!(problem->cut && problem->unread), "cut and unread at once");
+	require(end && end > problem->text, "an error without a message");
+	require(problem->byte <= bytes, "an error after the end");
+	require(!(problem->cut && problem->unread), "both truncated and unreadable");
 }
 
 static void check_memory(const struct pickle *pickle, size_t bytes)
@@ -125,8 +125,7 @@ static void check_memory(const struct pickle *pickle, size_t bytes)
 	size_t held = pickle->boxes.room * 16 + pickle->items.room * 8 + pickle->texts.room * 16 +
 		      pickle->chars.room + pickle->wides.room * 8;
 
-	require(held <= MEMORY_FIRST + MEMORY_A_BYTE * bytes,
-		"more memory than the bytes are worth");
+	require(held <= MEMORY_FIRST + MEMORY_A_BYTE * bytes, "more memory than the bytes justify");
 }
 
 /* The same bytes in other pieces. */
@@ -136,17 +135,17 @@ static void check_pieces(const struct pickle *pickle, bool good, const uint8_t *
 	struct pickle other;
 	char *a, *b;
 
-	require(load(&other, data, bytes, piece, false) == good, "pieces make a difference");
+	require(load(&other, data, bytes, piece, false) == good, "other pieces change the result");
 	if (good) {
 		a = shown(pickle);
 		b = shown(&other);
-		require(strcmp(a, b) == 0, "pieces make another value");
+		require(strcmp(a, b) == 0, "other pieces change the value");
 		free(a);
 		free(b);
 	} else {
 		require(pickle->problem.byte == other.problem.byte &&
 				strcmp(pickle->problem.text, other.problem.text) == 0,
-			"pieces make another problem");
+			"other pieces change the error");
 	}
 	pickle_fini(&other);
 }
@@ -166,17 +165,17 @@ static void play_bytes(unsigned int how, const uint8_t *data, size_t bytes)
 	if (good) {
 		require(used > 0 && used <= bytes, "a pickle of more bytes than there are");
 		require(!load(&pickle, data, used - 1, piece, false) && pickle.problem.cut,
-			"half a pickle is a whole one");
+			"a truncated pickle is accepted");
 		pickle_fini(&pickle);
 	}
 	if (load(&pickle, data, good ? used - 1 : bytes, piece, true))
-		require(!good, "what cannot be read is");
+		require(!good, "a pickle with a read error is accepted");
 	else
 		check_problem(&pickle, bytes);
 	pickle_fini(&pickle);
 }
 
-/* Data on its way to the writer, and as show() will have it. */
+/* Data for the writer, and the text that show() should return for it. */
 struct data {
 	struct fuzz_bytes from;
 	struct pickle_put put;
@@ -187,7 +186,7 @@ struct data {
 		size_t begin, end; /* in text */
 	} kept[KEPT];
 	unsigned int kept_count, steps;
-	int ask_at, ask; /* at which step which opcode; -1: none */
+	int ask_at, ask; /* which opcode at which step; -1: none */
 };
 
 static void put_words(struct data *data, bool again)
@@ -205,7 +204,7 @@ static void put_words(struct data *data, bool again)
 	require(repaired != NULL, "no memory");
 	for (size_t i = 0, one; i < length; i += one) {
 		one = utf8_length(repaired + i, length - i);
-		require(one > 0, "a repaired text is broken");
+		require(one > 0, "a repaired text is invalid");
 	}
 	show_text(data->out, 't', repaired, length);
 	free(repaired);
@@ -312,15 +311,14 @@ static void play_data(const uint8_t *bytes, size_t count, bool asks)
 	fclose(data.out);
 	if (asks && data.ask_at < (int)data.steps) {
 		require(!load(&pickle, written, written_bytes, 7, false),
-			"a pickle that asks for more than data is read");
-		require(strchr("ci", data.ask) || /* their names may be cut short */
+			"a pickle that requests more than data is read");
+		require(strchr("ci", data.ask) || /* their names may be truncated */
 				strncmp(pickle.problem.text, "refused", 7) == 0,
-			"what asks for more than data is not refused as such");
+			"a pickle that requests more than data is refused for another reason");
 	} else {
-		require(load(&pickle, written, written_bytes, 7, false),
-			"what is written is refused");
+		require(load(&pickle, written, written_bytes, 7, false), "written data is refused");
 		read = shown(&pickle);
-		require(data.steps > 200 || strcmp(read, data.text) == 0, "something else is read");
+		require(data.steps > 200 || strcmp(read, data.text) == 0, "different data is read");
 		free(read);
 	}
 	pickle_fini(&pickle);

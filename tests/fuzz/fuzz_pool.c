@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes at all as calls on a pool: after each call its books hold, and a model beside it agrees.
+ * Any bytes as calls on a pool: after each call its metadata is consistent and matches a model.
  *
- * The source gives simulated memory in pieces, or addresses alone, so that growth, remapping, trim, limits and a
- * device that is full all happen without a driver. The model knows which blocks live and how large they are; it checks
- * that no two overlap, that every wrong free is refused for its reason, and that the counts are right.
+ * The source provides simulated memory in pieces, or addresses alone, so growth, remapping, trim,
+ * limits and a full device all happen without a driver. The model knows which blocks are live and
+ * how large they are. It checks that no two overlap, that every invalid free is refused for the
+ * right reason, and that the counters are right.
  *
- * Input: one byte of how the pool is made, then calls: a byte that says which, and one or two of arguments each.
+ * Input: one byte for the pool's attributes, then calls: one byte that selects the call, and one or
+ * two bytes of arguments each.
  */
 #include <mam/mam.h>
 #include <mam/source.h>
@@ -32,7 +34,7 @@ struct model {
 	uint64_t allocs, frees, failures;
 	uint64_t ticket, retired;
 	size_t limit, granule;
-	bool cached; /* a cached block may be somewhat larger than asked for */
+	bool cached; /* a cached block may be somewhat larger than requested */
 };
 
 static unsigned byte(struct model *model)
@@ -40,7 +42,7 @@ static unsigned byte(struct model *model)
 	return model->next < model->end ? *model->next++ : 0;
 }
 
-/* 64 bytes to 32 MiB, in sixteen steps an octave. */
+/* 64 bytes to 32 MiB, in sixteen steps per power of two. */
 static size_t size(struct model *model)
 {
 	unsigned drawn = byte(model);
@@ -61,8 +63,8 @@ static void took(struct model *model, enum mam_status status, void *block, size_
 
 	if (status != MAM_OK) {
 		require(status == MAM_ERROR_OUT_OF_MEMORY || status == MAM_ERROR_WOULD_WAIT,
-			"a request is refused for another reason than memory");
-		require(block == model, "a refused request writes its output");
+			"a request fails for another reason than memory");
+		require(block == model, "a failed request wrote its output");
 		model->failures++;
 		return;
 	}
@@ -72,7 +74,7 @@ static void took(struct model *model, enum mam_status status, void *block, size_
 		"a new block has no size");
 	require(made->bytes >= asked &&
 			made->bytes - asked < model->granule + (model->cached ? asked / 2 : 0),
-		"a new block has another size");
+		"a new block has the wrong size");
 	require((uintptr_t)block % (alignment > model->granule ? alignment : model->granule) == 0,
 		"a new block is not aligned");
 	for (unsigned i = 0; i < model->count; i++)
@@ -129,7 +131,7 @@ static void give(struct model *model, unsigned kind)
 	} else {
 		status = mam_pool_retire(model->pool, block.at, &model->ticket, &bytes);
 		require(status != MAM_OK || bytes == block.bytes,
-			"a retired block has another size");
+			"a retired block has the wrong size");
 		model->retired++;
 	}
 	require(status == MAM_OK, "a live block cannot be freed");
@@ -137,7 +139,7 @@ static void give(struct model *model, unsigned kind)
 	status = mam_free(model->pool, block.at);
 	require(status == MAM_ERROR_DOUBLE_FREE || status == MAM_ERROR_NOT_OWNED ||
 			status == MAM_ERROR_INTERIOR,
-		"a second free is not refused");
+		"a double free is not refused");
 }
 
 static void misuse(struct model *model)
@@ -147,7 +149,7 @@ static void misuse(struct model *model)
 	const struct block *block;
 
 	require(mam_free(model->pool, model) == MAM_ERROR_NOT_OWNED,
-		"the pool owns what is not its");
+		"the pool owns foreign memory");
 	if (model->count == 0)
 		return;
 	block = &model->blocks[kind % model->count];
@@ -155,7 +157,7 @@ static void misuse(struct model *model)
 		return;
 	status = kind % 2 ? mam_free(model->pool, block->at + 1 + kind % 15)
 			  : mam_free_async(NULL, block->at + block->bytes - 1, NULL);
-	require(status == MAM_ERROR_INTERIOR, "a free inside a block is not refused as such");
+	require(status == MAM_ERROR_INTERIOR, "an interior free is not refused as such");
 }
 
 static void reclaim(struct model *model)
@@ -164,11 +166,11 @@ static void reclaim(struct model *model)
 
 	if (byte(model) % 2 && model->ticket)
 		require(mam_pool_reclaim(model->pool, model->ticket - 1, NULL) == MAM_OK,
-			"no reclaim of some");
+			"a partial reclaim fails");
 	require(mam_pool_reclaim(model->pool, model->ticket, NULL) == MAM_OK, "no reclaim");
 	model->retired = 0;
 	require(mam_pool_stats(model->pool, &stats) == MAM_OK && stats.retired_blocks == 0,
-		"something stays retired");
+		"a block remains retired");
 }
 
 static void trim(struct model *model)
@@ -181,9 +183,9 @@ static void trim(struct model *model)
 	require(mam_pool_stats(model->pool, &after) == MAM_OK, "no statistics");
 	require(after.physical_bytes + released == before.physical_bytes ||
 			after.reserved_bytes + released == before.reserved_bytes,
-		"a trim gives back another sum than it says");
+		"a trim releases another size than it reports");
 	require(before.physical_bytes <= keep || after.physical_bytes >= keep,
-		"a trim keeps less than asked");
+		"a trim keeps less than requested");
 }
 
 static void look(struct model *model)
@@ -200,19 +202,19 @@ static void look(struct model *model)
 		bytes += model->blocks[i].bytes;
 	require(mam_pool_stats(model->pool, &stats) == MAM_OK, "no statistics");
 	require(stats.live_blocks == model->count && stats.live_rounded_bytes == bytes,
-		"live is miscounted");
+		"live blocks are miscounted");
 	require(stats.allocs == model->allocs && stats.frees == model->frees &&
 			stats.failures == model->failures,
 		"calls are miscounted");
 	require(stats.physical_bytes >= bytes + stats.cached_bytes + stats.retired_bytes,
-		"blocks have no memory behind them");
-	require(stats.retired_blocks == model->retired, "retired is miscounted");
+		"blocks have no physical memory");
+	require(stats.retired_blocks == model->retired, "retired blocks are miscounted");
 	require(!model->limit || stats.physical_bytes <= model->limit,
-		"the pool is over its limit");
+		"the pool exceeds its limit");
 	require(stats.physical_bytes <= DEVICE_BYTES &&
 			stats.peak_physical_bytes >= stats.physical_bytes &&
 			stats.peak_live_rounded_bytes >= bytes,
-		"a peak is below its value");
+		"a peak is below the current value");
 }
 
 static void step(struct model *model)
@@ -266,10 +268,10 @@ static void end(struct model *model)
 		give(model, 1);
 	reclaim(model);
 	look(model);
-	require(mam_pool_trim(model->pool, 0, NULL) == MAM_OK, "no trim of everything");
+	require(mam_pool_trim(model->pool, 0, NULL) == MAM_OK, "cannot trim everything");
 	require(mam_pool_stats(model->pool, &stats) == MAM_OK && stats.physical_bytes <= 4 * MIB,
-		"a trim of everything leaves more than 4 MiB");
-	require(mam_pool_destroy(model->pool) == MAM_OK, "the pool cannot end");
+		"more than 4 MiB remain after trimming everything");
+	require(mam_pool_destroy(model->pool) == MAM_OK, "cannot destroy the pool");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

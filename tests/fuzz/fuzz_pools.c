@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes at all as calls on two pools that share a quota, on memory that can be written: what a
- * block holds stays until its free, no two overlap, and the pools' and the quota's books agree
- * after each call.
+ * Any bytes as calls on two pools that share a quota, with memory that can be written: the contents
+ * of a block stay until its free, no two blocks overlap, and the metadata of the pools and the
+ * quota is consistent after each call.
  *
- * Beside allocations and frees of all kinds: limits and the quota that change, ground made sure of,
- * streams that end, counts of a while, a callback that gives up blocks before a request fails,
- * pools that end and begin anew.
+ * Besides allocations and frees of all kinds: limits and the quota change, memory is reserved,
+ * streams end, statistics scopes are pushed and popped, a callback frees blocks before a request
+ * fails, and pools are destroyed and created again.
  *
- * Input: a byte of how the pools are made, then calls of a byte and one or two of arguments each.
+ * Input: a byte for the pools' attributes, then calls of one byte and one or two bytes of arguments
+ * each.
  */
 #include <mam/mam.h>
 #include <mam/pools.h>
@@ -36,7 +37,7 @@ struct pool {
 	struct block blocks[BLOCKS];
 	unsigned int count, scopes;
 	size_t limit;  /* 0: none */
-	bool was_over; /* the limit was set below what was held */
+	bool was_over; /* the limit was set below the pool's current memory */
 };
 
 static struct model {
@@ -44,8 +45,8 @@ static struct model {
 	struct pool pools[POOLS];
 	struct mam_quota *quota;
 	size_t quota_bytes;             /* 0: none */
-	bool was_over;                  /* the quota was set below what was held */
-	unsigned int how, marks, gives; /* blocks that the callback may still give up */
+	bool was_over;                  /* the quota was set below the pools' current memory */
+	unsigned int how, marks, gives; /* blocks that the callback may still free */
 } model;
 
 static size_t draw_size(void)
@@ -55,7 +56,7 @@ static size_t draw_size(void)
 	return (size_t)(1 + drawn % 16) << (5 + drawn / 16); /* 32 B to 16 MiB */
 }
 
-/* Its ends, and a byte here and there between. */
+/* Marks both ends, and a byte every MARK_EACH in between. */
 static void mark(struct block *block)
 {
 	block->mark = (unsigned char)++model.marks;
@@ -67,8 +68,8 @@ static void mark(struct block *block)
 static void require_mark(const struct block *block)
 {
 	for (size_t i = 0; i < block->bytes; i += MARK_EACH)
-		require(block->at[i] == block->mark, "a block's contents are another's");
-	require(block->at[block->bytes - 1] == block->mark, "a block's end is another's");
+		require(block->at[i] == block->mark, "a block's contents changed");
+	require(block->at[block->bytes - 1] == block->mark, "a block's last byte changed");
 }
 
 static struct block take_out(struct pool *pool, unsigned int at)
@@ -80,7 +81,7 @@ static struct block take_out(struct pool *pool, unsigned int at)
 	return block;
 }
 
-/* The pool has no memory: give up a block of one of them, if that is allowed. */
+/* The pool is out of memory: frees a block of one of the pools, if allowed. */
 static bool give_up(struct mam_pool *asked, size_t bytes, void *user)
 {
 	struct pool *pool = user;
@@ -90,7 +91,7 @@ static bool give_up(struct mam_pool *asked, size_t bytes, void *user)
 	if (model.gives == 0 || pool->count == 0)
 		return false;
 	model.gives--;
-	require(mam_free(NULL, take_out(pool, 0).at) == MAM_OK, "a callback cannot free");
+	require(mam_free(NULL, take_out(pool, 0).at) == MAM_OK, "the callback cannot free");
 	return true;
 }
 
@@ -156,7 +157,7 @@ static void give(struct pool *pool, unsigned int kind)
 		status = mam_free_async(NULL, block.at,
 					(struct CUstream_st *)(uintptr_t)(kind / 2 % 3));
 	require(status == MAM_OK, "a live block cannot be freed");
-	require(mam_free(NULL, block.at) != MAM_OK, "a second free is not refused");
+	require(mam_free(NULL, block.at) != MAM_OK, "a double free is not refused");
 }
 
 static struct mam_stats stats_of(const struct pool *pool)
@@ -181,7 +182,7 @@ static size_t held(void)
 {
 	size_t bytes;
 
-	require(mam_quota_held(model.quota, &bytes) == MAM_OK, "the quota does not say");
+	require(mam_quota_held(model.quota, &bytes) == MAM_OK, "cannot read the quota");
 	return bytes;
 }
 
@@ -192,7 +193,7 @@ static void set_quota(void)
 	model.was_over = model.quota_bytes > 0 && held() > model.quota_bytes;
 }
 
-/* What is made sure of is there, without a call to the source. */
+/* Reserved memory can be allocated without a call to the source. */
 static void reserve(struct pool *pool)
 {
 	size_t bytes = draw_size();
@@ -200,24 +201,27 @@ static void reserve(struct pool *pool)
 	void *at;
 
 	if (status != MAM_OK) {
-		require(status == MAM_ERROR_OUT_OF_MEMORY, "another failure of a reserve");
+		require(status == MAM_ERROR_OUT_OF_MEMORY,
+			"a reserve fails for another reason than memory");
 		return;
 	}
 	require(mam_pool_alloc_nowait(pool->pool, bytes, 0, &at) == MAM_OK,
-		"what was made sure of is not there");
-	require(mam_free(pool->pool, at) == MAM_OK, "it cannot be freed");
+		"reserved memory is missing");
+	require(mam_free(pool->pool, at) == MAM_OK, "cannot free reserved memory");
 }
 
-/* A pool ends with its last block, and begins anew otherwise. */
+/* A pool without live blocks can be destroyed, and is created again. */
 static void renew(struct pool *pool, unsigned int how)
 {
 	enum mam_status status = mam_pool_destroy(pool->pool);
 	size_t bytes;
 
-	require(status == (pool->count > 0 ? MAM_ERROR_LIVE_BLOCKS : MAM_OK), "an odd end");
+	require(status == (pool->count > 0 ? MAM_ERROR_LIVE_BLOCKS : MAM_OK),
+		"wrong result of mam_pool_destroy()");
 	if (status != MAM_OK)
 		return;
-	require(mam_pool_limit(pool->pool, &bytes) == MAM_ERROR_DESTROYED, "a pool after its end");
+	require(mam_pool_limit(pool->pool, &bytes) == MAM_ERROR_DESTROYED,
+		"a pool exists after its destruction");
 	pool->scopes = 0;
 	make(pool, how);
 }
@@ -232,7 +236,7 @@ static void scope(struct pool *pool, bool push)
 	} else if (!push) {
 		require(mam_stats_pop(pool->pool, &stats) ==
 				(pool->scopes > 0 ? MAM_OK : MAM_ERROR_INVALID_VALUE),
-			"another scope ends");
+			"a wrong scope ends");
 		pool->scopes -= pool->scopes > 0;
 	}
 }
@@ -251,16 +255,16 @@ static void look(void)
 		for (unsigned int j = 0; j < pool->count; j++)
 			bytes += pool->blocks[j].bytes;
 		require(stats.live_blocks == pool->count && stats.live_rounded_bytes == bytes,
-			"live is miscounted");
+			"live blocks are miscounted");
 		pool->was_over &= stats.physical_bytes > pool->limit;
 		require(pool->limit == 0 || pool->was_over || stats.physical_bytes <= pool->limit,
-			"a pool is over its limit");
+			"a pool exceeds its limit");
 		physical += stats.physical_bytes;
 	}
-	require(held() == physical, "the quota counts another sum");
+	require(held() == physical, "the quota has the wrong sum");
 	model.was_over &= physical > model.quota_bytes;
 	require(model.quota_bytes == 0 || model.was_over || physical <= model.quota_bytes,
-		"the pools are over their quota");
+		"the pools exceed their quota");
 }
 
 static void step(void)
@@ -291,7 +295,7 @@ static void step(void)
 			require(mam_stream_release(pool->pool,
 						   (struct CUstream_st *)(uintptr_t)(kind % 3)) ==
 					MAM_OK,
-				"a stream cannot end");
+				"cannot end a stream");
 		break;
 	}
 	look();
@@ -303,11 +307,12 @@ static void end(void)
 		struct pool *pool = &model.pools[i];
 
 		while (pool->count > 0)
-			require(mam_free(NULL, take_out(pool, 0).at) == MAM_OK, "no last free");
+			require(mam_free(NULL, take_out(pool, 0).at) == MAM_OK,
+				"the last free fails");
 		require(mam_pool_off_oom(pool->pool, give_up, pool) == MAM_OK, "no callback");
-		require(mam_pool_destroy(pool->pool) == MAM_OK, "a pool cannot end");
+		require(mam_pool_destroy(pool->pool) == MAM_OK, "cannot destroy a pool");
 	}
-	require(held() == 0, "the quota holds what nobody has");
+	require(held() == 0, "the quota still counts memory");
 	mam_quota_destroy(model.quota);
 	for (int i = 0; i < POOLS; i++)
 		mam_source_destroy(model.pools[i].source);

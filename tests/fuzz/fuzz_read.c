@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes at all as a file for mam replay: a trace, RMM's log, PyTorch's snapshot. What comes of
- * it is a whole trace, or a sentence and nothing; as a trace written by our own writer and read
- * again it is the same.
+ * Any bytes as a file for mam replay: a trace, RMM's log, PyTorch's snapshot. The result is a valid
+ * trace, or an error and nothing else. A trace that our own writer writes and that is read again is
+ * the same.
  *
- * The first byte says which kind the file is said to be, and what else is asked of the reader.
+ * The first byte selects the declared kind of the file, and further settings of the reader.
  */
 #include "write/export.h"
 #include "fuzz.h"
@@ -24,15 +24,15 @@ static bool load(const char *path, const struct replay_settings *settings,
 	good = replay_trace_load(path, settings, trace);
 	fuzz_heard_end(&heard);
 	sentences = fuzz_sentences(&heard);
-	require(good || sentences > 0, "a failure without a word");
-	require(heard.printed_bytes == 0, "words among the output");
+	require(good || sentences > 0, "a failure without a message");
+	require(heard.printed_bytes == 0, "messages on stdout");
 	fuzz_heard_free(&heard);
 	require(good || (!trace->events && !trace->blocks && !trace->names && !trace->event_count),
-		"half a trace is left");
+		"half a trace remains");
 	return good;
 }
 
-/* By our own writer, and read again. */
+/* Written by our own writer, and read again. */
 static void check_written(const struct replay_trace *trace)
 {
 	static struct fuzz_file file;
@@ -46,10 +46,10 @@ static void check_written(const struct replay_trace *trace)
 	replay_settings_begin(&settings);
 	settings.format = READ_MAM;
 	job.file = open_memstream(&text, &bytes);
-	require(job.file != NULL && write_trace(&job), "a trace cannot be written");
+	require(job.file != NULL && write_trace(&job), "cannot write a trace");
 	fclose(job.file);
 	fuzz_file_put(&file, text, bytes);
-	require(load(file.path, &settings, &again), "what is written is no trace");
+	require(load(file.path, &settings, &again), "the written text is not a trace");
 	whole_trace_check(&again);
 	whole_trace_same(trace, &again, WHO_MAX);
 	replay_trace_fini(&again);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes at all as a program's memory, played whole: bytes become a trace, it is loaded, played
- * on a small pool under any policy with a check after each event, and drawn or exported.
+ * Any bytes as the memory calls of a program, replayed: bytes become a trace, which is loaded,
+ * replayed on a small pool under any policy with a check after each event, and drawn or exported.
  *
- *   numbers   what the report says is what the trace comes to
- *   places    no two blocks lie at one place at once, nor before the lag of a free has passed
+ *   numbers   the report matches the trace
+ *   places    no two blocks overlap, and freed memory is not reused before the free's lag
  *   drawn     the page's data unpacks to the map; the page's text is no script; stills are XML
  *   exported  counters and slices are JSON; a snapshot is read back as the same history
  *
- * Input: three bytes of settings, then steps of two bytes or three each.
+ * Input: three bytes of settings, then steps of two or three bytes each.
  */
 #include <inttypes.h>
 
@@ -29,7 +29,7 @@ static struct replay_settings settings;
 static struct replay_trace trace;
 static struct replay_result result;
 
-/* The settings of an input. False: they do not go together, which was said. */
+/* The settings of an input. False: they are incompatible, which was reported. */
 static bool set(struct fuzz_bytes *from)
 {
 	static const uint64_t chunks[] = { REPLAY_DEFAULT, 2 * MIB, 16 * MIB, REPLAY_LARGEST };
@@ -37,7 +37,7 @@ static bool set(struct fuzz_bytes *from)
 	unsigned int a = fuzz_byte(from), b = fuzz_byte(from), c = fuzz_byte(from);
 
 	replay_settings_begin(&settings);
-	settings.simulate = b % 8 == 7; /* rarely: its range is large, and looked at often */
+	settings.simulate = b % 8 == 7; /* rarely: its range is large and often checked */
 	settings.source = settings.simulate ? "vmm" : "host";
 	settings.free = a / 2 % 4;
 	settings.cache = a & 8 ? REPLAY_CACHE_ON : REPLAY_CACHE_OFF;
@@ -47,7 +47,7 @@ static bool set(struct fuzz_bytes *from)
 	settings.growth_bytes = growths[c / 4 % 4];
 	settings.limit_bytes = c & 16 ? 16 * MIB : 0;
 	settings.granule = c & 32 ? 4096 : c & 64 ? 64 : REPLAY_DEFAULT;
-	/* Of simulated pieces a check looks at each of some ten thousands. */
+	/* A check visits each of some ten thousand simulated pieces. */
 	settings.check = !settings.simulate || fuzz_left(from) < 24;
 	settings.repeats = 1;
 	settings.quiet = true;
@@ -113,7 +113,8 @@ static void check_numbers(const struct map *map)
 		bool has = map->places[i] != MAP_NOWHERE;
 
 		require(!has || map->sizes[i] >= block->bytes, "a block is too small");
-		require(!has || map->sizes[i] % settings.granule == 0, "a block is no granules");
+		require(!has || map->sizes[i] % settings.granule == 0,
+			"a block is not a multiple of the granule");
 		failed += !has && block->bytes > 0;
 		if (has && block->death == REPLAY_ALIVE) {
 			live += block->bytes;
@@ -122,14 +123,15 @@ static void check_numbers(const struct map *map)
 	}
 	require(result.failures == failed, "failures are miscounted");
 	require(result.events == trace.event_count, "events are miscounted");
-	require(result.end.live_bytes == live, "another sum is live at the end");
+	require(result.end.live_bytes == live, "wrong number of live bytes at the end");
 	require(settings.limit_bytes == 0 || result.end.peak_physical_bytes <= settings.limit_bytes,
-		"the pool is over its limit");
-	require(result.end.high_water_bytes <= result.end.peak_reserved_bytes, "higher than high");
-	require(result.peak.live_bytes >= live || failed > 0, "the peak is below the end");
+		"the pool exceeds its limit");
+	require(result.end.high_water_bytes <= result.end.peak_reserved_bytes,
+		"a value exceeds its peak");
+	require(result.peak.live_bytes >= live || failed > 0, "the peak is below the final value");
 }
 
-/* May a block that was freed before lie where this one does? */
+/* Whether a block that was freed before may have memory at this one's address. */
 static bool may_follow(const struct replay_block *old, uint64_t freed_on,
 		       const struct replay_block *young)
 {
@@ -150,7 +152,10 @@ static bool overlap(const struct map *map, uint32_t a, uint32_t b)
 	       map->places[b] < map->places[a] + map->sizes[a];
 }
 
-/* Did a third block lie there between the two? Then each had to wait for the one before alone. */
+/*
+ * Whether a third block was there between the two. Then each had to wait only for the one before
+ * it.
+ */
 static bool has_between(const struct map *map, uint32_t old, uint32_t young)
 {
 	for (uint32_t i = old + 1; i < young; i++)
@@ -170,11 +175,11 @@ static void check_places(const struct map *map)
 			if (overlap(map, old, young) && !has_between(map, old, young))
 				require(may_follow(&trace.blocks[old], freed_on,
 						   &trace.blocks[young]),
-					"two blocks at one place at once");
+					"two blocks overlap in time and space");
 	}
 }
 
-/* base64 of numbers of seven bits a byte. */
+/* base64 of numbers of seven bits per byte. */
 struct packed {
 	const char *at;
 	unsigned int bits;
@@ -221,27 +226,27 @@ static void check_data(const struct map *map, const char *text)
 		size = unpack(&from) * unit;
 		rest = unpack(&from);
 		place = unpack(&from) * unit;
-		require(birth == block->birth, "data: another birth");
+		require(birth == block->birth, "data: wrong birth");
 		require(life ? birth + life == block->death : block->death == REPLAY_ALIVE,
-			"data: another death");
+			"data: wrong death");
 		require(size == map->sizes[i] && (size ? size - rest : rest) == block->bytes,
-			"data: another size");
-		require(!size || place == map->places[i], "data: another place");
+			"data: wrong size");
+		require(!size || place == map->places[i], "data: wrong address");
 		require(unpack(&from) == block->id && unpack(&from) == block->stream,
-			"data: another id or stream");
+			"data: wrong id or stream");
 		require(!trace.has_threads || unpack(&from) == trace.origins[i].thread,
-			"data: another thread");
+			"data: wrong thread");
 		require(!trace.origins || unpack(&from) == trace.origins[i].who,
-			"data: another who");
+			"data: wrong call site");
 		require(!trace.free_streams || unpack(&from) == trace.free_streams[i],
-			"data: another stream of a free");
+			"data: wrong stream of a free");
 	}
 	for (uint32_t i = 0; trace.times && i < trace.event_count; i++)
 		require(unpack(&from) == trace.times[i] - (i ? trace.times[i - 1] : 0),
-			"data: another time");
+			"data: wrong time");
 }
 
-/* The history of a snapshot is that of the blocks that had memory, at their addresses. */
+/* The history of a snapshot matches that of the blocks that had memory, at their addresses. */
 static void check_snapshot(const struct map *map, const char *text, size_t bytes)
 {
 	struct replay_trace again;
@@ -263,15 +268,15 @@ static void check_snapshot(const struct map *map, const char *text, size_t bytes
 			mapped[number] = block++;
 		require(event < again.event_count &&
 				again.events[event] == (mapped[number] << 1 | frees),
-			"a snapshot tells other events");
+			"a snapshot has the wrong events");
 		require(again.blocks[mapped[number]].bytes == trace.blocks[number].bytes &&
 				again.blocks[mapped[number]].stream == trace.blocks[number].stream,
-			"a snapshot tells another block");
+			"a snapshot has the wrong block");
 		require(again.blocks[mapped[number]].id == export_address(map, number),
-			"a snapshot tells another address");
+			"a snapshot has the wrong address");
 		event++;
 	}
-	require(event == again.event_count, "a snapshot tells more");
+	require(event == again.event_count, "a snapshot has too many events");
 	replay_trace_fini(&again);
 }
 
@@ -286,22 +291,23 @@ static size_t count_of(const char *text, const char *what)
 	return count;
 }
 
-/* What the trace says is data in it and never markup. */
+/* Text of the trace is data in the page and never markup. */
 static void check_page(const char *text, size_t bytes)
 {
-	static size_t scripts; /* of the first page, with their ends */
+	static size_t scripts; /* of the first page, with their end tags */
 	const char *meta = strstr(text, "{\"events\":");
 	size_t count = count_of(text, "<script") + count_of(text, "</script");
 
 	require(strlen(text) == bytes && meta != NULL, "half a page");
-	require(*json_blanks(json_value(meta, 0)) == '<', "what the scripts need has another end");
+	require(*json_blanks(json_value(meta, 0)) == '<',
+		"the data of the scripts has the wrong end");
 	scripts = scripts ? scripts : count;
 	require(count == scripts, "a trace's text became a script");
 }
 
 static void check_outputs(const struct map *map, enum then then)
 {
-	/* A map with a sanitizer takes a thousand times longer than all else here. */
+	/* With a sanitizer a map takes a thousand times longer than everything else here. */
 	static const char *const views[] = {
 		"strip", "curves", "strip,curves", "strip",  "curves", "strip",  "size",
 		"strip", "curves", "curves,strip", "curves", "strip",  "curves",
@@ -325,7 +331,7 @@ static void check_outputs(const struct map *map, enum then then)
 	case PAGE: good = map_html(job.file, map, &settings, &result); break;
 	default: break;
 	}
-	require(good && fclose(job.file) == 0, "something cannot be written");
+	require(good && fclose(job.file) == 0, "cannot write the output");
 	if (then == DATA)
 		check_data(map, text);
 	if (then == JSON)
@@ -352,9 +358,9 @@ static void play(enum then then)
 		check_places(map);
 		check_outputs(map, then);
 	} else {
-		/* A chunk that the source has not, or none at all. */
+		/* A chunk larger than the source, or none at all. */
 		require(settings.chunk_bytes != 0 || settings.growth_bytes == REPLAY_LARGEST,
-			"a trace is not played");
+			"a trace is not replayed");
 	}
 	map_destroy(map);
 }
@@ -376,7 +382,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		require(file != NULL, "no memory");
 		write_steps(&from, file);
 		fclose(file);
-		require(load_text(text, text_bytes, READ_MAM, &trace), "a good trace is refused");
+		require(load_text(text, text_bytes, READ_MAM, &trace), "a valid trace is refused");
 		whole_trace_check(&trace);
 		play((enum then)(data[2] / 128 * 3 + data[1] / 64 % 3));
 		replay_trace_fini(&trace);

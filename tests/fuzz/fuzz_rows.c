@@ -77,7 +77,7 @@ static bool check_lines(const char *text, const struct results_rows *rows, bool 
 						   fields[3]) == value,
 				"the last row has another value");
 	}
-	require(sound == good, good ? "what is no row is one" : "good rows are refused");
+	require(sound == good, good ? "an invalid row is accepted" : "valid rows are refused");
 	return true;
 }
 
@@ -94,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	fuzz_heard_begin(&heard);
 	status = results_rows_read(file.path, &rows);
 	fuzz_heard_end(&heard);
-	require(fuzz_sentences(&heard) == (status != STATUS_GOOD), "not a sentence for a mistake");
+	require(fuzz_sentences(&heard) == (status != STATUS_GOOD), "not one message per error");
 	fuzz_heard_free(&heard);
 	if (strlen(text) == bytes)
 		check_lines(text, &rows, status == STATUS_GOOD);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any text at all as a size: the command line's reader and the library's, against sums that are
- * reckoned another way, digit by digit in 128 bits; and what the library writes is read back.
+ * Any text as a size: the readers of the command line and of the library, compared with results
+ * that are computed in another way, digit by digit in 128 bits. What the library writes is read
+ * back.
  */
 #include <ctype.h>
 
@@ -9,12 +10,12 @@
 #include "base/bytes.h"
 #include "fuzz.h"
 
-typedef unsigned __int128 wide; /* nothing but this has the room */
+typedef unsigned __int128 wide; /* no other code has this much room */
 
 #define WIDE_MAX ((wide)1 << 100)
 #define DIGITS_MAX ((wide)10000000000u * 10000000000u) /* times 2^60 it still fits */
 
-/* Digits as a number, WIDE_MAX at most. Returns what follows them. */
+/* Digits as a number, WIDE_MAX at most. Returns the text after them. */
 static const char *digits(const char *text, wide *number)
 {
 	*number = 0;
@@ -26,7 +27,7 @@ static const char *digits(const char *text, wide *number)
 	return text;
 }
 
-/* Which of k, m, g, t, p, e, counted from 1; 0: none. */
+/* The index of k, m, g, t, p or e, counted from 1; 0: none. */
 static unsigned int letter(char c)
 {
 	const char *at = c ? strchr("kmgtpe", tolower((unsigned char)c)) : NULL;
@@ -35,8 +36,8 @@ static unsigned int letter(char c)
 }
 
 /*
- * As args.h says: "512", "64K", "64KiB", "1.5G", "10B". The exact value lies from `least` up to,
- * and not with, `least` and one more. False: no such text.
+ * As args.h specifies: "512", "64K", "64KiB", "1.5G", "10B". The exact value is at least `least`
+ * and less than `least` plus one. Returns false for any other text.
  */
 static bool args_oracle(const char *text, wide *min, unsigned int *shift)
 {
@@ -73,20 +74,20 @@ static void check_args(const char *text)
 	unsigned int shift = 0;
 	wide min = 0;
 	bool good = args_bytes(text, &bytes), wanted = args_oracle(text, &min, &shift);
-	/* Parts of a unit go by way of a double, which has 53 bits. */
+	/* Fractions of a unit are computed as double, which has 53 bits. */
 	wide slack = shift > 50 ? (wide)1 << (shift - 50) : 1, away;
 
-	require(good || bytes == 4711, "a refused size is set");
+	require(good || bytes == 4711, "a refused size was stored");
 	if (good != wanted) {
 		require(shift != 0 && min + 2 * slack > UINT64_MAX,
-			wanted ? "a good size is refused" : "a bad size is taken");
+			wanted ? "a valid size is refused" : "an invalid size is accepted");
 		return;
 	}
 	away = bytes > min ? bytes - min : min - bytes;
-	require(!good || away <= slack, "a size is another");
+	require(!good || away <= slack, "a size has the wrong value");
 }
 
-/* As bytes.h says. */
+/* As bytes.h specifies. */
 static bool library_oracle(const char *text, wide *bytes)
 {
 	wide number;
@@ -122,11 +123,12 @@ static void check_library(const char *text)
 	const char *rest = digits(text, &number);
 
 	require(good == library_oracle(text, &wanted),
-		good ? "a bad size is taken" : "a good size is refused");
-	require(good ? bytes == wanted : bytes == 4711, "a size is another");
+		good ? "an invalid size is accepted" : "a valid size is refused");
+	require(good ? bytes == wanted : bytes == 4711, "a size has the wrong value");
 	good = mam_parse_count(text, &count);
-	require(good == (rest != text && !*rest && number <= UINT64_MAX), "another count is one");
-	require(good ? count == number : count == 4711, "a count is another");
+	require(good == (rest != text && !*rest && number <= UINT64_MAX),
+		"an invalid count is accepted");
+	require(good ? count == number : count == 4711, "a count has the wrong value");
 }
 
 static void check_written(uint64_t bytes)
@@ -139,9 +141,10 @@ static void check_written(uint64_t bytes)
 		"no text");
 	if (strchr(text, '.'))
 		return;
-	require(mam_parse_bytes(text, &back) && back == bytes, "what is written is not read back");
+	require(mam_parse_bytes(text, &back) && back == bytes,
+		"a written size cannot be read back");
 	require(strcmp(mam_format_bytes(back, again), text) == 0,
-		"written otherwise the second time");
+		"the second text differs from the first");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

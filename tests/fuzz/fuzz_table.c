@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes at all as steps on the table of ids and the list of names, beside lists that are
+ * Any bytes as operations on the table of ids and the list of names, compared with lists that are
  * searched from end to end.
  *
- * A step is a byte that says which, and its arguments: an id of eight bytes or a near one, many ids
- * in a row, a name.
+ * An operation is a byte that selects it, and its arguments: an id of eight bytes or a nearby one,
+ * many consecutive ids, a name.
  */
 #include "kit/idtable.h"
 #include "kit/names.h"
@@ -36,7 +36,7 @@ static void find(const struct idtable *table, uint64_t id)
 	size_t at = place_of(id);
 
 	require(idtable_find(table, id) == (at < model.count ? model.blocks[at] : IDTABLE_NONE),
-		"an id names another block");
+		"an id has the wrong block");
 }
 
 static void put(struct idtable *table, uint64_t id, uint32_t block)
@@ -47,9 +47,9 @@ static void put(struct idtable *table, uint64_t id, uint32_t block)
 	if (at == IDS)
 		return;
 	now = idtable_at(table, id);
-	require(now != NULL, "no place for an id");
+	require(now != NULL, "an id cannot be added");
 	require(*now == (at < model.count ? model.blocks[at] : IDTABLE_NONE),
-		"an id's place is another's");
+		"an id has the slot of another id");
 	*now = model.blocks[at] = block;
 	model.ids[at] = id;
 	model.count += at == model.count;
@@ -70,7 +70,7 @@ static void name(struct names *names, struct fuzz_bytes *from)
 	if (wanted == NAMES)
 		return;
 	require(names_number(names, text, bytes, &number) && number == wanted,
-		"a name has another number");
+		"a name has the wrong number");
 	if (wanted == model.name_count)
 		memcpy(model.names[model.name_count++], text, strnlen(text, bytes));
 }
@@ -79,12 +79,13 @@ static void check(const struct idtable *table, const struct names *names)
 {
 	require(table->used == model.count, "ids are miscounted");
 	require(3 * table->used <= 2 * table->slots_count, "the table is too full");
-	require((table->slots_count & (table->slots_count - 1)) == 0, "no power of two");
+	require((table->slots_count & (table->slots_count - 1)) == 0,
+		"the size is not a power of two");
 	require(names->count == model.name_count, "names are miscounted");
 	for (size_t i = 0; i < model.count; i++)
-		require(idtable_find(table, model.ids[i]) == model.blocks[i], "an id is lost");
+		require(idtable_find(table, model.ids[i]) == model.blocks[i], "an id is missing");
 	for (uint32_t i = 0; i < model.name_count; i++)
-		require(strcmp(names->texts[i], model.names[i]) == 0, "a name is lost");
+		require(strcmp(names->texts[i], model.names[i]) == 0, "a name is missing");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes at all as a trace: the reader must end, and what it gives out must hold.
+ * Any bytes as a trace: the reader must terminate, and what it returns must be consistent.
  *
- * The first byte says in which pieces the rest arrives, and whether reading fails at the end.
+ * The first byte selects the pieces in which the rest arrives, and whether reading fails at the
+ * end.
  */
 #include <mam/trace.h>
 
@@ -37,11 +38,11 @@ static void check_event(const struct mam_trace_event *event, uint64_t last_line)
 	size_t length;
 
 	require(event->kind == MAM_TRACE_ALLOC || event->kind == MAM_TRACE_FREE, "a third kind");
-	require(event->line > last_line, "lines do not rise");
+	require(event->line > last_line, "line numbers do not increase");
 	require(event->kind == MAM_TRACE_ALLOC || (event->bytes == 0 && event->stream == 0),
 		"a free with a size");
 	require(event->fields_bytes < MAM_TRACE_LINE_BYTES, "fields longer than a line");
-	require(!memchr(event->fields, '\n', event->fields_bytes), "fields over two lines");
+	require(!memchr(event->fields, '\n', event->fields_bytes), "fields span two lines");
 	if (mam_trace_field(event, "who", &value, &length))
 		require(value >= event->fields &&
 				value + length <= event->fields + event->fields_bytes,
@@ -50,12 +51,12 @@ static void check_event(const struct mam_trace_event *event, uint64_t last_line)
 
 static void check_problem(const struct mam_trace_problem *problem, uint64_t last_line)
 {
-	require(problem != NULL, "an error without a problem");
+	require(problem != NULL, "a read error without a problem");
 	require(problem->line >= last_line, "a problem before the last event");
 	require(problem->text[0] && memchr(problem->text, '\0', sizeof(problem->text)),
-		"a problem without a sentence");
+		"a problem without a message");
 	for (const char *c = problem->text; *c; c++)
-		require(*c >= 0x20 && *c < 0x7f, "a sentence that is not printable");
+		require(*c >= 0x20 && *c < 0x7f, "a message that is not printable");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -78,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	}
 	if (status)
 		check_problem(mam_trace_problem_of(reader), last_line);
-	require(mam_trace_next(reader, &event) == status, "another answer after the end");
+	require(mam_trace_next(reader, &event) == status, "a different result after the end");
 	mam_trace_reader_destroy(reader);
 	return 0;
 }

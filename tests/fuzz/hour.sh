@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# hour.sh - a long run: all fuzz targets in turn, MAM_FUZZ_TOTAL seconds together (default 3600),
+# hour.sh - a long run: all fuzz targets in turn, MAM_FUZZ_TOTAL seconds in total (default 3600), on
 # one core, whatever they find. Prints a table; the status is 1 if something was found.
 #
-#   MAM_FUZZ_KEEP     a folder for the corpora as they grow, and for what is found; a second run
-#                     goes on with them. Default: a new one
+#   MAM_FUZZ_KEEP     a folder for the growing corpora and for the findings; a second run
+#                     continues with them. Default: a new folder
 #   MAM_FUZZ_ROUNDS   how often each target has its turn (default 4)
-#   MAM_FUZZ_TARGETS  only these
+#   MAM_FUZZ_TARGETS  only these targets
 
 : "${MAM_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${MAM_BUILDDIR:=$(pwd)}"
@@ -36,7 +36,7 @@ rounds=${MAM_FUZZ_ROUNDS:-4}
 slice=$((${MAM_FUZZ_TOTAL:-3600} / count / rounds))
 [ "$slice" -gt 0 ] || slice=1
 
-# One turn. A finding ends a fuzzer: it begins again for what is left of the slice.
+# One turn. A finding ends a fuzzer, which then starts again for the rest of the slice.
 turn() # NAME
 {
 	until=$(($(date +%s) + slice))
@@ -70,7 +70,7 @@ printf '%-10s %8s %12s %9s %6s\n' target seconds runs coverage found
 bad=0
 for name in $names; do
 	if [ ! -x "$work/$name" ]; then
-		printf '%-10s it does not compile\n' "$name"
+		printf '%-10s does not compile\n' "$name"
 		bad=1
 		continue
 	fi
@@ -82,5 +82,5 @@ for name in $names; do
 		END { printf "%-10s %8d %12d %9d %6d\n", name, seconds, runs, cov, found }' \
 		"$keep/slices" "$keep/turns"
 done
-[ "$bad" -eq 0 ] || echo "what was found: $keep/found"
+[ "$bad" -eq 0 ] || echo "findings: $keep/found"
 exit "$bad"

@@ -1,11 +1,11 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# lib.sh - the fuzz targets, and how they are built: what fuzz.sh and hour.sh share.
+# lib.sh - the fuzz targets and how they are built; shared by fuzz.sh and hour.sh.
 #
 # A target is a row here and a file fuzz_NAME.c; corpus/NAME.tar.gz has its inputs, NAME.dict its
-# words if there is one. All code under test is compiled once into an archive, of which each target takes
-# what it calls: no row says which files.
+# dictionary, if any. All code under test is compiled once into an archive, from which each target
+# links what it calls, so no row lists files.
 #
 # Set before: MAM_SRCDIR, MAM_BUILDDIR, CC.
 
@@ -64,7 +64,7 @@ fuzz_unpack() # NAME FOLDER
 	mkdir -p "$2" && gzip -dc "$(fuzz_archive "$1")" | tar -xof - -C "$2"
 }
 
-# What a fuzzer takes beside its folders, one word a line.
+# The arguments of a fuzzer besides its folders, one word per line.
 fuzz_words() # NAME
 {
 	echo "-max_len=$(fuzz_longest "$1")"
@@ -75,7 +75,7 @@ fuzz_words() # NAME
 	[ ! -f "$fuzz_here/$1.dict" ] || echo "-dict=$fuzz_here/$1.dict"
 }
 
-# The code under test. Of the interposer what needs no driver.
+# The code under test. Of the interposer only the part that needs no driver.
 fuzz_sources()
 {
 	for layer in $(sed -n 's,^include src/\([a-z]*\)/Makefile.inc,\1,p' "$MAM_SRCDIR/Makefile.am"); do
@@ -86,7 +86,7 @@ fuzz_sources()
 	ls "$MAM_BUILDDIR"/tools/*/*_text.c
 }
 
-# Which compiler, and how: clang's libFuzzer; without it, a main() that plays inputs (without.h),
+# Selects the compiler: clang with libFuzzer; without it, a main() that plays inputs (without.h),
 # with sanitizers where they work.
 fuzz_choose() # FOLDER - sets fuzz_kind, fuzz_compiler, fuzz_flags
 {
@@ -112,7 +112,7 @@ fuzz_choose() # FOLDER - sets fuzz_kind, fuzz_compiler, fuzz_flags
 	fi
 }
 
-# A makefile for it all: FOLDER/NAME is the program of a target.
+# A makefile for everything: FOLDER/NAME is the program of a target.
 fuzz_rules() # FOLDER
 {
 	echo "flags = -std=gnu11 -g1 -O1 -MMD -MP $fuzz_flags -D_GNU_SOURCE= -DMAM_DEBUG=1 \\"
@@ -135,8 +135,8 @@ fuzz_rules() # FOLDER
 	echo "-include $1/*.d"
 }
 
-# All targets, as programs FOLDER/NAME. What a compiler says goes to FOLDER/log; who cannot be
-# built is not there.
+# Builds all targets as programs FOLDER/NAME. The compiler's output goes to FOLDER/log; a target
+# that cannot be built has no program.
 fuzz_build() # FOLDER
 {
 	fuzz_choose "$1"

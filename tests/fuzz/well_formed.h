@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * well_formed.h - whether a text is JSON, or XML as our pictures use it: by grammar alone, no
- * library.
+ * well_formed.h - checks that a text is JSON, or XML as in our plots, by grammar alone and without
+ * a library.
  */
 #ifndef TESTS_FUZZ_WELL_FORMED_H
 #define TESTS_FUZZ_WELL_FORMED_H
@@ -28,15 +28,15 @@ static inline const char *json_blanks(const char *at)
 
 static inline const char *json_string(const char *at)
 {
-	require(*at++ == '"', "JSON: no string");
+	require(*at++ == '"', "JSON: not a string");
 	for (; *at != '"'; at++) {
-		require((unsigned char)*at >= 0x20, "JSON: a string with a control character");
+		require((unsigned char)*at >= 0x20, "JSON: a string contains a control character");
 		if (*at != '\\')
 			continue;
 		at++;
-		require(*at && strchr("\"\\/bfnrtu", *at), "JSON: no such escape");
+		require(*at && strchr("\"\\/bfnrtu", *at), "JSON: invalid escape");
 		for (int i = 0; *at == 'u' && i < 4; i++)
-			require(isxdigit((unsigned char)at[i + 1]), "JSON: no such character");
+			require(isxdigit((unsigned char)at[i + 1]), "JSON: invalid \\u escape");
 	}
 	return at + 1;
 }
@@ -44,8 +44,9 @@ static inline const char *json_string(const char *at)
 static inline const char *json_number(const char *at)
 {
 	at += *at == '-';
-	require(isdigit((unsigned char)*at), "JSON: no value");
-	require(at[0] != '0' || !isdigit((unsigned char)at[1]), "JSON: a number with a zero first");
+	require(isdigit((unsigned char)*at), "JSON: not a value");
+	require(at[0] != '0' || !isdigit((unsigned char)at[1]),
+		"JSON: a number with a leading zero");
 	at += strspn(at, "0123456789");
 	if (*at == '.') {
 		require(isdigit((unsigned char)at[1]), "JSON: a number without digits");
@@ -64,7 +65,7 @@ static inline const char *json_value(const char *at, unsigned int depth)
 	char close;
 
 	at = json_blanks(at);
-	require(depth < 20, "JSON: too deep");
+	require(depth < 20, "JSON: nested too deeply");
 	if (*at == '"')
 		return json_string(at);
 	if (strncmp(at, "true", 4) == 0 || strncmp(at, "null", 4) == 0)
@@ -78,23 +79,23 @@ static inline const char *json_value(const char *at, unsigned int depth)
 	while (*at != close) {
 		if (close == '}') {
 			at = json_blanks(json_string(at));
-			require(*at++ == ':', "JSON: no colon");
+			require(*at++ == ':', "JSON: missing colon");
 		}
 		at = json_blanks(json_value(at, depth + 1));
-		require(*at == ',' || *at == close, "JSON: no comma");
+		require(*at == ',' || *at == close, "JSON: missing comma");
 		if (*at == ',') {
 			at = json_blanks(at + 1);
-			require(*at != close, "JSON: a comma at the end");
+			require(*at != close, "JSON: trailing comma");
 		}
 	}
 	return at + 1;
 }
 
-/* pre: a zero byte stands behind the text. */
+/* pre: a zero byte follows the text. */
 static inline void well_formed_json(const char *text, size_t bytes)
 {
 	well_formed_utf8(text, bytes);
-	require(json_blanks(json_value(text, 0)) == text + bytes, "JSON: more behind its end");
+	require(json_blanks(json_value(text, 0)) == text + bytes, "JSON: text after the end");
 }
 
 #define XML_DEPTH 32
@@ -105,14 +106,14 @@ static inline const char *xml_text(const char *at, const char *end)
 	for (; at < end && *at != '<'; at++) {
 		size_t name = strcspn(at, ";");
 
-		require(*at != '>', "XML: an angle alone");
+		require(*at != '>', "XML: unescaped '>'");
 		if (*at != '&')
 			continue;
 		require((name == 3 && strncmp(at, "&lt", 3) == 0) ||
 				(name == 3 && strncmp(at, "&gt", 3) == 0) ||
 				(name == 4 && strncmp(at, "&amp", 4) == 0) ||
 				(name == 5 && strncmp(at, "&quot", 5) == 0) || at[1] == '#',
-			"XML: no such entity");
+			"XML: invalid entity");
 	}
 	return at;
 }
@@ -129,13 +130,13 @@ static inline const char *xml_attributes(const char *at)
 		require(at[0] == '=' && at[1] == '"', "XML: an attribute without a value");
 		require(strncmp(at, "=\"nan", 5) && strncmp(at, "=\"-nan", 6) &&
 				strncmp(at, "=\"inf", 5) && strncmp(at, "=\"-inf", 6),
-			"XML: a number that is none");
+			"XML: an attribute is not a finite number");
 		at = xml_text(at + 2, at + 2 + strcspn(at + 2, "\"<"));
-		require(*at++ == '"', "XML: a value without an end");
+		require(*at++ == '"', "XML: unterminated value");
 	}
 }
 
-/* pre: a zero byte stands behind the text. */
+/* pre: a zero byte follows the text. */
 static inline void well_formed_xml(const char *text, size_t bytes)
 {
 	char open[XML_DEPTH][XML_NAME];
@@ -148,7 +149,7 @@ static inline void well_formed_xml(const char *text, size_t bytes)
 
 		if (strncmp(at, "<!--", 4) == 0 || strncmp(at, "<?", 2) == 0) {
 			at = strstr(at, at[1] == '?' ? "?>" : "-->");
-			require(at != NULL, "XML: something without an end");
+			require(at != NULL, "XML: unterminated comment or instruction");
 			at = strchr(at, '>') + 1;
 			continue;
 		}
@@ -157,12 +158,12 @@ static inline void well_formed_xml(const char *text, size_t bytes)
 			name = strcspn(at + 2, ">");
 			require(depth > 0 && strlen(open[depth - 1]) == name &&
 					strncmp(open[depth - 1], at + 2, name) == 0,
-				"XML: another end than beginning");
+				"XML: mismatched end tag");
 			depth--;
 			at += 2 + name + 1;
 			continue;
 		}
-		require(depth < XML_DEPTH && name > 0 && name < XML_NAME, "XML: no element");
+		require(depth < XML_DEPTH && name > 0 && name < XML_NAME, "XML: invalid element");
 		memcpy(open[depth], at + 1, name);
 		open[depth++][name] = '\0';
 		elements++;
@@ -173,7 +174,7 @@ static inline void well_formed_xml(const char *text, size_t bytes)
 		}
 		at++;
 	}
-	require(depth == 0 && elements > 0, "XML: it has no end");
+	require(depth == 0 && elements > 0, "XML: an element is not closed");
 }
 
 #endif

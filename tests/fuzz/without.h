@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * without.h - a main() for fuzz targets where there is no fuzzer. Each file named is played as it
- * is, then cut short and with numbers in it changed: the same inputs in every run, for as long as
- * FUZZ_SECONDS (default 2) are not over. How many files had something in them is printed.
+ * without.h - a main() for fuzz targets without a fuzzer. Each named file is run as it is, then
+ * truncated and with changed numbers: the same inputs in every run, until FUZZ_SECONDS (default 2)
+ * have passed. Prints how many files were not empty.
  */
 #ifndef TESTS_FUZZ_WITHOUT_H
 #define TESTS_FUZZ_WITHOUT_H
@@ -26,7 +26,7 @@ static uint64_t without_next(uint64_t *state)
 	return *state;
 }
 
-/* A few numbers that readers trip over, at places that are mostly near the start. */
+/* A few numbers that often break readers, mostly near the start. */
 static void without_change(uint8_t *data, size_t bytes, uint64_t *state)
 {
 	static const uint64_t numbers[] = {
@@ -44,7 +44,7 @@ static void without_change(uint8_t *data, size_t bytes, uint64_t *state)
 		memcpy(data + place, &number, width);
 }
 
-/* The input at work into the file MAM_FUZZ_LAST, to be looked at should it be the last one. */
+/* Writes the current input to the file MAM_FUZZ_LAST, for inspection if it is the last one. */
 static void without_keep(const uint8_t *data, size_t bytes)
 {
 	const char *path = getenv("MAM_FUZZ_LAST");
@@ -56,7 +56,7 @@ static void without_keep(const uint8_t *data, size_t bytes)
 	fclose(file);
 }
 
-/* In memory of just its size, so that a sanitizer sees one byte too many. */
+/* In memory of exactly its size, so that a sanitizer detects one byte too many. */
 static void without_copy(const uint8_t *data, size_t bytes, unsigned int changes, uint64_t *state)
 {
 	uint8_t *copy = malloc(bytes ? bytes : 1);
@@ -83,7 +83,7 @@ static bool without_time(void)
 	return now.tv_sec - begun.tv_sec < (seconds ? atol(seconds) : 2);
 }
 
-/* As it is, or in all other ways. */
+/* Unchanged, or in all other ways. */
 static bool without_file(const char *path, bool changed)
 {
 	FILE *file = fopen(path, "rb");
@@ -92,7 +92,7 @@ static bool without_file(const char *path, bool changed)
 	size_t bytes;
 
 	if (!file || !data) {
-		fprintf(stderr, "fuzz: %s cannot be read\n", path);
+		fprintf(stderr, "fuzz: cannot read '%s'\n", path);
 		exit(EXIT_FAILURE);
 	}
 	bytes = fread(data, 1, WITHOUT_MAX, file);

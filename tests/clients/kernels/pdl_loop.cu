@@ -35,8 +35,7 @@ enum { WORDS = 1 << 14, ROUNDS = 300, KERNELS = 3 * ROUNDS };
 
 /* Results of the kernels, in memory outside any pool. */
 struct seen {
-	unsigned long long foreign;                      /* words that differ from what was
-							  * written */
+	unsigned long long foreign;                      /* words with wrong values */
 	unsigned long long begin[KERNELS], end[KERNELS]; /* nanoseconds */
 };
 

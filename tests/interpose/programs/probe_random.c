@@ -23,9 +23,7 @@
 #include "fake/driver_api.h"
 
 #define THREADS 3
-#define CONTEXTS \
-	4 /* the primary contexts of two devices, then two that are created and
-		    * destroyed */
+#define CONTEXTS 4 /* primary contexts of two devices, then two temporary ones */
 #define STREAMS 6
 #define EVENTS 3
 #define BLOCKS 24
