@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# bench.sh - `mam bench host` runs, prints what it promises, and refuses what it cannot do.
-# What the numbers are is no matter here, but that they are numbers above zero.
+# bench.sh - `mam bench host` runs, prints what its manual specifies, and rejects invalid requests.
+# The measured values are not checked, except that they are numbers above zero.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 bench()
@@ -10,7 +10,7 @@ bench()
 	"$MAM" bench host "$@"
 }
 
-refused() # NAME TEXT ARGUMENT... - exit 2, one sentence with TEXT in it, nothing on standard output
+refused() # NAME TEXT ARGUMENT... - exit status 2, one line with TEXT in it, nothing on stdout
 {
 	refused_name=$1
 	refused_text=$2
@@ -18,13 +18,13 @@ refused() # NAME TEXT ARGUMENT... - exit 2, one sentence with TEXT in it, nothin
 	bench "$@" >"$scratch/out" 2>"$scratch/err"
 	same "$refused_name: exit status" 2 $?
 	if [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -q -e "$refused_text" "$scratch/err"; then
-		ok "$refused_name: one sentence"
+		ok "$refused_name: one line"
 	else
-		not_ok "$refused_name: one sentence" "$(lib_tail "$scratch/err")"
+		not_ok "$refused_name: one line" "$(lib_tail "$scratch/err")"
 	fi
 }
 
-# The manual page is the list of promised keys.
+# The manual page lists the keys that are printed.
 keys=$(sed -n '/^\.SH PLAIN OUTPUT/,/^\.SH CSV/p' "$MAM_SRCDIR/tools/mam-bench.1" |
 	sed -n '/^\.nf/,/^\.fi/p' | sed '/^\./d; s/ .*//')
 [ "$(printf '%s\n' "$keys" | wc -l)" -ge 15 ] && ok "the manual page lists the keys" ||
@@ -49,7 +49,7 @@ done
 for key in targets_met targets_missed; do
 	try "$key is counted" grep -qE "^$key	[0-9]+\$" "$scratch/keys"
 done
-same "every line is a key, a tab and a value" "" \
+same "every line has a key, a tab and a value" "" \
 	"$(grep -vE '^[A-Za-z0-9_.-]+	[0-9.e+-]+$' "$scratch/keys")"
 
 # The CSV file.
@@ -64,10 +64,10 @@ done
 for workload in pair threads foreign random training footprint latency fill policy replay; do
 	try "csv: has $workload of the simulated source" grep -q "^$workload,mam-simulated" "$scratch/all.csv"
 done
-same "csv: nothing half written is left" "" "$(find "$scratch" -name 'all.csv?*')"
+same "csv: no temporary file remains" "" "$(find "$scratch" -name 'all.csv?*')"
 
-# What the numbers have to be whatever the machine.
-holds() # NAME ALLOCATOR... - NAME is a test in awk of v["WORKLOAD,ALLOCATOR,PARAMETER,METRIC"]; p is the allocator
+# Relations that hold on any machine.
+holds() # NAME ALLOCATOR... - NAME is a condition in awk on v["WORKLOAD,ALLOCATOR,PARAMETER,METRIC"]; p is the allocator
 {
 	holds_what=$1
 	shift
@@ -117,36 +117,36 @@ else
 	no_matplotlib
 fi
 
-# The keys are the same every time.
+# The keys are the same in every run.
 bench --smoke -p --only pair,holes,create --sources host --peers none 2>/dev/null | cut -f 1 >"$scratch/once"
 bench --smoke -p --only pair,holes,create --sources host --peers none 2>/dev/null | cut -f 1 >"$scratch/twice"
-same "the keys are the same every time" "$(cat "$scratch/once")" "$(cat "$scratch/twice")"
-[ "$(wc -l <"$scratch/once")" -ge 8 ] && ok "there are keys" || not_ok "there are keys" "$(cat "$scratch/once")"
+same "the keys are the same in every run" "$(cat "$scratch/once")" "$(cat "$scratch/twice")"
+[ "$(wc -l <"$scratch/once")" -ge 8 ] && ok "keys are printed" || not_ok "keys are printed" "$(cat "$scratch/once")"
 
-# A peer's numbers carry its name; a workload not asked for is not played.
+# A peer's results carry its name; only requested workloads are run.
 bench --smoke -p --only pair --peers glibc >"$scratch/keys" 2>/dev/null
 try "a peer's keys carry its name" grep -qE '^glibc\.pair_ns	[0-9.]+$' "$scratch/keys"
-same "--only plays no other workload" "" "$(grep alloc_1000 "$scratch/keys")"
+same "--only runs no other workload" "" "$(grep alloc_1000 "$scratch/keys")"
 
-# The table for people.
+# The printed table.
 bench --smoke --only pair --peers glibc >"$scratch/table" 2>/dev/null
-try "the table names target and verdict" grep -qE '<= 80.*(met|missed)' "$scratch/table"
+try "the table has target and result" grep -qE '<= 80.*(met|missed)' "$scratch/table"
 
-# Each allocator is measured, or named with the reason why not.
+# Each allocator is measured, or listed with the reason why not.
 bench --smoke --only pair,vmm --csv "$scratch/pair.csv" >"$scratch/table" 2>/dev/null
 for name in $(bench --list | awk '$1 != "workload" { print $2 }'); do
 	if grep -qE "^(pair|vmm),$name," "$scratch/pair.csv" ||
 		grep -qE "^note: skipped.*[ ,]$name[,:].*:? [a-z]+" "$scratch/table"; then
-		ok "$name is measured or skipped aloud"
+		ok "$name is measured, or skipped with a message"
 	else
-		not_ok "$name is measured or skipped aloud" "neither a row nor a note"
+		not_ok "$name is measured, or skipped with a message" "neither a row nor a note"
 	fi
 done
 
-# The list is what the other options take.
+# The list contains the values that the other options accept.
 bench --list >"$scratch/list"
 for name in $(awk '$1 == "workload" { print $2 }' "$scratch/list"); do
-	try "--list names $name, as the manual does" grep -qx "\.B $name" "$MAM_SRCDIR/tools/mam-bench.1"
+	try "--list has $name, as in the manual" grep -qx "\.B $name" "$MAM_SRCDIR/tools/mam-bench.1"
 done
 
 # Every option has its paragraph.
@@ -159,17 +159,17 @@ done
 refused "unknown workload" "'speed'" --only pair,speed
 refused "unknown source" "'moon'" --sources moon
 refused "unknown peer" "'tcmalloc'" --peers glibc,tcmalloc
-refused "a word too many" "'now'" --smoke now
+refused "extra argument" "'now'" --smoke now
 refused "unknown option" "'--fast'" --fast
 refused "csv without a file" "'--csv'" --csv
 bench --smoke --only pair --peers none --csv "$scratch/no/such/place.csv" >/dev/null 2>"$scratch/err"
-same "csv that cannot be written: exit status" 2 $?
-try "csv that cannot be written: says which" grep -q 'no/such/place.csv' "$scratch/err"
+same "csv cannot be written: exit status" 2 $?
+try "csv cannot be written: message names it" grep -q 'no/such/place.csv' "$scratch/err"
 refused "plot without a file" "'--plot'" --plot
-refused "a plot that cannot be written" "no/such/place.svg" --smoke --only pair --peers none --plot "$scratch/no/such/place.svg"
-refused "a trace that is not there" "nowhere.trace" --smoke --only replay --trace "$scratch/nowhere.trace"
+refused "plot cannot be written" "no/such/place.svg" --smoke --only pair --peers none --plot "$scratch/no/such/place.svg"
+refused "trace does not exist" "nowhere.trace" --smoke --only replay --trace "$scratch/nowhere.trace"
 echo 'mam-trace 1' >"$scratch/empty.trace"
-refused "a trace without an event" "empty.trace" --smoke --only replay --trace "$scratch/empty.trace"
+refused "trace without events" "empty.trace" --smoke --only replay --trace "$scratch/empty.trace"
 echo 'hello' >"$scratch/bad.trace"
 refused "a file that is no trace" "bad.trace" --smoke --only replay --trace "$scratch/bad.trace"
 if can_plot; then
@@ -182,8 +182,8 @@ if can_plot; then
 fi
 bench --seconds 1 --sources host --peers glibc --only pair,threads,foreign >"$scratch/table" 2>/dev/null
 same "--seconds ends the bench: exit status" 0 $?
-try "--seconds: what was left out is named" grep -q "^note: foreign: cells left out" "$scratch/table"
-refused "no number of seconds" "'soon'" --seconds soon
+try "--seconds: the skipped part is listed" grep -q "^note: foreign: cells left out" "$scratch/table"
+refused "invalid number of seconds" "'soon'" --seconds soon
 "$MAM" bench moon >/dev/null 2>"$scratch/err"
 same "unknown benchmark: exit status" 2 $?
 

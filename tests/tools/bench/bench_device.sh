@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# bench_device.sh - the parts of `mam bench host` that need a driver, on the one of tests/fake: every workload of
-# device memory is played, and what it must be whatever the machine holds. How long it took is no matter here.
+# bench_device.sh - the parts of `mam bench host` that need a driver, on the fake driver: every
+# workload of device memory runs, and its results satisfy relations that hold on any machine. Times
+# are not checked.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 fake=$MAM_BUILDDIR/tests/fake/lib
@@ -49,20 +50,20 @@ for pool in mam-cudamalloc mam-cudamalloc-cache mam-vmm mam-vmm-cache; do
 	positive stream $pool other,4KiB free_ns
 	same "stream $pool: calls do not wait for the kernel" yes \
 		"$(value stream $pool same,4KiB waited_ratio | awk '{ print ($1 < 0.7) ? "yes" : "no: " $1 }')"
-	same "footprint $pool: at most 4 MiB are kept" yes \
+	same "footprint $pool: at most 4 MiB remain" yes \
 		"$(value footprint $pool trimmed kept_bytes | awk '{ print ($1 <= 4194304) ? "yes" : "no: " $1 }')"
 done
 for pool in mam-cudamalloc mam-cudamalloc-cache mam-vmm mam-vmm-cache; do
-	same "training $pool: played to its end" 1 "$(value training $pool growing done_ratio)"
+	same "training $pool: runs to its end" 1 "$(value training $pool growing done_ratio)"
 	for ratio in reserved_ratio physical_ratio; do
-		same "training $pool: $ratio is not below what was live" yes \
+		same "training $pool: $ratio is at least 1" yes \
 			"$(value training $pool growing $ratio | awk '{ print ($1 >= 0.999) ? "yes" : "no: " $1 }')"
 	done
 done
 for pool in mam-pinned mam-managed cudaHostAlloc cudaMallocManaged cudaMalloc; do
 	positive pair $pool 1MiB pair_ns
 done
-same "what has memory of the host is not asked for much" "" "$(value pair mam-pinned 1GiB pair_ns)"
+same "pools of host memory get no requests of 1 GiB" "" "$(value pair mam-pinned 1GiB pair_ns)"
 for pool in mam-cudamalloc mam-vmm mam-pinned mam-managed; do
 	for policy in strict deferred stream strict,cache deferred,cache stream,cache; do
 		positive policy $pool $policy pair_ns
@@ -74,21 +75,21 @@ for metric in reserve_us create_us map_us access_us unmap_us release_us unreserv
 	positive vmm cuMemMap 2MiB $metric
 done
 
-# Libraries that are none.
+# Libraries that are missing.
 BENCH_RMM=$scratch/none.so BENCH_TORCH='' bench --only pair --peers rmm-pool,torch --sources cudamalloc
-try "a library that is not there is named" grep -q 'skipped rmm-pool.*: .*none\.so' "$scratch/out"
-try "a library that was not named is said so" grep -q 'skipped torch.*: BENCH_TORCH' "$scratch/out"
+try "a missing library is listed" grep -q 'skipped rmm-pool.*: .*none\.so' "$scratch/out"
+try "a library without a path is reported" grep -q 'skipped torch.*: BENCH_TORCH' "$scratch/out"
 
 # ---- libraries that are peers ----
 
-peer_opens() # KIND - what it was opened with, each once, on one line
+peer_opens() # KIND - the distinct arguments it was opened with, on one line
 {
 	grep "^$1 " "$scratch/opens" | sort -u | tr '\n' ';'
 }
 
 if ! $CC -shared -fPIC -I"$MAM_SRCDIR/tools/bench/host" "$MAM_SRCDIR/tests/tools/bench/peer_stub.c" -o "$scratch/peer.so" \
 	>"$scratch/cc" 2>&1; then
-	not_ok "the peer of this test can be built" "$(lib_tail "$scratch/cc")"
+	not_ok "the stub peer builds" "$(lib_tail "$scratch/cc")"
 	finish
 fi
 export BENCH_RMM="$scratch/peer.so" BENCH_TORCH="$scratch/peer.so" PEER_LOG="$scratch/opens"
@@ -97,35 +98,36 @@ bench --only pair,training --sources none --csv "$scratch/all.csv" --peers rmm-p
 same "RMM's kinds: exit status" 0 $?
 for peer in rmm-pool rmm-arena rmm-binning; do
 	positive pair $peer 256B pair_ns
-	same "training $peer: reserved what was live" 1 "$(value training $peer growing reserved_ratio)"
+	same "training $peer: reserved equals peak live" 1 "$(value training $peer growing reserved_ratio)"
 done
 positive training rmm-pool-grow growing event_ns
-same "what grows only is not asked for pairs" "" "$(value pair rmm-pool-grow 256B pair_ns)"
-same "what grows only is never given its ground" "1 0 0;" "$(peer_opens 1)"
-same "a pool is given its ground, or chooses" "0 0 0;0 $ground 0;" "$(peer_opens 0)"
+same "a pool that only grows runs no pairs" "" "$(value pair rmm-pool-grow 256B pair_ns)"
+same "a pool that only grows gets no initial size" "1 0 0;" "$(peer_opens 1)"
+same "other pools get an initial size, or choose it" "0 0 0;0 $ground 0;" "$(peer_opens 0)"
 
 : >"$scratch/opens"
 PEER_REFUSE=1 bench --only pair --sources none --peers torch --csv "$scratch/all.csv"
 same "PyTorch's kinds: exit status" 0 $?
 same "each kind is opened" "0 1 2" "$(cut -d' ' -f1 "$scratch/opens" | sort -u | tr '\n' ' ' | sed 's/ $//')"
-try "a kind without a heap is named, with its reason" \
+try "a kind without a heap is listed, with its reason" \
 	grep -q 'skipped torch-expandable: this kind is refused' "$scratch/out"
 for peer in torch torch-async; do
 	positive pair $peer 256B pair_ns
 done
 
-# An allocator that never answers costs what it would have measured, and nothing else.
+# An allocator that hangs loses only its own results.
 rm -f "$scratch/all.csv"
 PEER_HANG=1000 BENCH_GRACE=5 LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} timeout 100 "$MAM" bench host --smoke \
 	--seconds 1 --verbose --only pair --sources host --peers rmm-pool --csv "$scratch/all.csv" \
 	>"$scratch/out" 2>"$scratch/err"
 same "an allocator that hangs: exit status" 1 $?
 positive pair mam-host 256B pair_ns
-try "it is named" grep -q '^note: pair 256B: rmm-pool did not come back' "$scratch/out"
-same "one sentence says so" 1 "$(grep -c 'did not return' "$scratch/err")"
-try "--verbose says what was begun, and when" grep -q '^[0-9.]* s: pair 256B rmm-pool$' "$scratch/err"
+try "an allocator that hangs: it is listed" grep -q '^note: pair 256B: rmm-pool did not come back' "$scratch/out"
+same "an allocator that hangs: one message" 1 "$(grep -c 'did not return' "$scratch/err")"
+try "--verbose prints each start, with its time" grep -q '^[0-9.]* s: pair 256B rmm-pool$' "$scratch/err"
 
-# C++'s library makes a text that the peer's library frees. jemalloc, when it is loaded first, must not come between.
+# The C++ library allocates a text that the peer's library frees. jemalloc must not interpose even
+# if it is loaded first.
 cat >"$scratch/text.cc" <<'END'
 #include <sstream>
 #include "peer_library.h"
@@ -140,13 +142,13 @@ static const char *open_text(int kind, size_t, size_t)
 extern "C" const bench_library bench_library_2 = { open_text, nullptr, nullptr, nullptr, nullptr, nullptr };
 END
 if ! ${CXX:-c++} -shared -fPIC -I"$MAM_SRCDIR/tools/bench/host" "$scratch/text.cc" -o "$scratch/text.so" >"$scratch/cc" 2>&1; then
-	skip "a library in C++ beside jemalloc" "no C++ compiler"
+	skip "a C++ library next to jemalloc" "no C++ compiler"
 	finish
 fi
 BENCH_RMM=$scratch/text.so GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384 bench --only pair --sources none \
 	--peers jemalloc,rmm-arena
-same "a library in C++ beside jemalloc: exit status" 0 $?
-try "a library in C++ beside jemalloc: its words" \
+same "a C++ library next to jemalloc: exit status" 0 $?
+try "a C++ library next to jemalloc: its text" \
 	grep -q 'skipped rmm-arena: kind 2 of this library gives no heap, .* of its own' "$scratch/out"
 
 finish

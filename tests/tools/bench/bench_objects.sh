@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# bench_objects.sh - `mam bench device` where there is no GPU: what it refuses and lists, what it reckons and draws of
-# stored numbers, and that on a device that does nothing it goes on behind a kernel that hangs, a process that dies and
-# a driver that does not come back. What its kernels do is tested on a simulated device, by test_bench_device_*.
+# bench_objects.sh - `mam bench device` without a GPU: what it rejects and lists, what it computes
+# and plots from stored results, and that with an idle device it continues after a kernel that
+# hangs, a process that dies and a driver that hangs. Its kernels are tested on a simulated device,
+# by test_bench_device_*.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 suite=device
@@ -18,21 +19,21 @@ refused "a picture that cannot be written" 2 "--plot" --plot "$scratch/no/where.
 refused "a file to read that is not there" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
 help_says 'malloc and free in kernels' '--allocators LIST' 'gets no time there' 'bench device --quick'
 
-# No driver; one that takes no kernels; a mam without kernels.
+# No driver; a driver that rejects kernels; a mam without kernels.
 refused_without_driver
 fake=$MAM_BUILDDIR/tests/fake/lib
 if [ "$HAVE_BENCH_KERNELS" = yes ] && [ -e "$fake/libcuda.so.1" ]; then
 	LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$MAM" bench device >"$scratch/out" 2>"$scratch/err"
-	same "a driver that takes no kernels: exit status" 77 $?
-	try "a driver that takes no kernels: says so" grep -q 'does not load the kernels' "$scratch/err"
+	same "driver rejects kernels: exit status" 77 $?
+	try "driver rejects kernels: message" grep -q 'does not load the kernels' "$scratch/err"
 else
-	skip "a driver that takes no kernels" "there is no fake driver in this build"
+	skip "driver rejects kernels" "there is no fake driver in this build"
 fi
 
 # The plan.
 suite --list
 same "the list: exit status" 0 $?
-same "the list: allocators, and who may hang is last" "mam rw crw corw rw-malloc bump bumpw cuda-malloc" \
+same "the list: allocators, those that may hang last" "mam rw crw corw rw-malloc bump bumpw cuda-malloc" \
 	"$(listed allocator)"
 same "the list: workloads" "w1 w2 w3 w4 w5 w6 w7 scale fragment registers start graph generate shapes" \
 	"$(listed workload)"
@@ -45,7 +46,7 @@ for cell in "w1 16B 1M	quick" "w1 8192B 128K	quick" "w1 4096B 1K" "w2 4..8192B 1
 done
 same "the list: 2^0 to 2^20 threads" 21 "$(grep -c '^cell	scale' "$scratch/out")"
 
-# Stored numbers: tables, targets and pictures.
+# Stored results: tables, targets and plots.
 cat >"$scratch/stored.csv" <<'END'
 # gpu: made up <1>
 # driver: 1.2.3
@@ -94,56 +95,56 @@ device-shapes,rw,64B 48x4,wrong,82092
 device-shapes,mam,64B 16x16 in 64x64,mops,18000
 END
 suite --read "$scratch/stored.csv"
-same "stored numbers: exit status" 0 $?
-same "the head of a table: who is no allocator of ours comes last" \
+same "stored results: exit status" 0 $?
+same "table header: other allocators come last" \
 	"x any x pages x bump mam rw crw rw-malloc bump cuda-malloc theirs" \
 	"$(awk '/^device-w1: malloc/ { getline; $1 = $1; print }' "$scratch/out")"
-same "ratios first: more is better of rates" "2.00 1.30 0.80 26000 - - 20000 32500 4.00 13000" \
+same "ratios come first: higher is better for rates" "2.00 1.30 0.80 26000 - - 20000 32500 4.00 13000" \
 	"$(line 'device-w1: malloc' '16B 1M')"
-same "who served only some, was wrong or lost is not the best, and is marked" "- - - 24000 48000! wrong - - lost -" \
+same "partial, wrong or lost results are marked and never best" "- - - 24000 48000! wrong - - lost -" \
 	"$(line 'device-w1: malloc' '64B 1M')"
-same "and so of costs" "4.00 0.50 - 10.0 5.00 40.0" "$(line 'device-w5: malloc' '256B 10% 16K')"
-same "a heap that is full must fail" "- - - 0.89" "$(line 'device-w6' '1050B')"
-same "less than another" "0.50 - - 7.00 14.0" "$(line 'device-w2: malloc' '4..8192B 1M')"
+same "the same for costs" "4.00 0.50 - 10.0 5.00 40.0" "$(line 'device-w5: malloc' '256B 10% 16K')"
+same "a full heap must fail" "- - - 0.89" "$(line 'device-w6' '1050B')"
+same "fewer served than another" "0.50 - - 7.00 14.0" "$(line 'device-w2: malloc' '4..8192B 1M')"
 same "shapes" "- - - 19000 wrong -" "$(line 'device-shapes: malloc' '64B 48x4')"
-try "what a launch costs" grep -q 'takes 2\.50 us with 1K threads, 6\.25 us with 1M' "$scratch/out"
-try "a target that is met, and the best other" \
+try "cost of a launch" grep -q 'takes 2\.50 us with 1K threads, 6\.25 us with 1M' "$scratch/out"
+try "target met, with the best other" \
 	grep -q '^malloc 16 B, 1M threads *26\.0 G/s *>= 25\.0 *met *13\.0 theirs$' "$scratch/out"
-try "a target that is missed" grep -q '^malloc 64 B, 1M threads *24\.0 G/s *>= 25\.0 *missed$' "$scratch/out"
-try "a cost that is met" grep -q '^16K requests, 10% free *10\.0 us *<= 12\.0 *met *40\.0 cuda-malloc$' "$scratch/out"
+try "target missed" grep -q '^malloc 64 B, 1M threads *24\.0 G/s *>= 25\.0 *missed$' "$scratch/out"
+try "cost target met" grep -q '^16K requests, 10% free *10\.0 us *<= 12\.0 *met *40\.0 cuda-malloc$' "$scratch/out"
 
 sed -n '/^\.SH PLAIN OUTPUT/,/^\.SH ADAPTERS/s/\\f[IP]//gp
 /^\.SH PLAIN OUTPUT/,/^\.SH ADAPTERS/p' "$manual" >"$scratch/keys"
 suite --read "$scratch/stored.csv" -p
-same "plain: a value" 26 "$(key w1_malloc_16_1m_gps)"
-same "plain: its target" ">=25" "$(key w1_malloc_16_1m_gps.target)"
+same "plain: value" 26 "$(key w1_malloc_16_1m_gps)"
+same "plain: target" ">=25" "$(key w1_malloc_16_1m_gps.target)"
 same "plain: met" yes "$(key w1_malloc_16_1m_gps.met)"
-same "plain: the best other" "13 theirs" "$(key w1_malloc_16_1m_gps.best)"
+same "plain: best other" "13 theirs" "$(key w1_malloc_16_1m_gps.best)"
 same "plain: not met" "40 no" "$(key w1_free_16_1m_gps) $(key w1_free_16_1m_gps.met)"
-same "plain: 128K threads have their own" "9.5 >=9 yes" \
+same "plain: a separate target for 128K threads" "9.5 >=9 yes" \
 	"$(key w1_malloc_256_128k_gps) $(key w1_malloc_256_128k_gps.target) $(key w1_malloc_256_128k_gps.met)"
 same "plain: mixed" "0.007 >=12 no" "$(key w2_1m_gps) $(key w2_1m_gps.target) $(key w2_1m_gps.met)"
 same "plain: pairs" "61 >=60 yes" "$(key w4_4_gps) $(key w4_4_gps.target) $(key w4_4_gps.met)"
 same "plain: nearly full" "10 <=12 yes 0 <=0 yes" "$(key w5_16k_10_us) $(key w5_16k_10_us.target) $(key w5_16k_10_us.met) $(
 	key w5_16k_10_failed) $(key w5_16k_10_failed.target) $(key w5_16k_10_failed.met)"
-same "plain: use" "89 >=90 no 97 >=96 yes" "$(key w6_1050_percent) $(key w6_1050_percent.target) $(
+same "plain: utilization" "89 >=90 no 97 >=96 yes" "$(key w6_1050_percent) $(key w6_1050_percent.target) $(
 	key w6_1050_percent.met) $(key w6_16_percent) $(key w6_16_percent.target) $(key w6_16_percent.met)"
 same "plain: cycles" "1001 <=1000 no" "$(key w7_malloc_cycles) $(key w7_malloc_cycles.target) $(key w7_malloc_cycles.met)"
-same "plain: the first kernel" "2.5 <=3 yes" "$(key first_over_steady) $(key first_over_steady.target) $(
+same "plain: first kernel" "2.5 <=3 yes" "$(key first_over_steady) $(key first_over_steady.target) $(
 	key first_over_steady.met)"
 same "plain: registers" "32 <=32 yes" "$(key registers) $(key registers.target) $(key registers.met)"
-same "plain: faults, and failures where there was room" "0 yes 0 yes" \
+same "plain: faults, and failures despite free memory" "0 yes 0 yes" \
 	"$(key faults) $(key faults.met) $(key failed) $(key failed.met)"
 for name in $(cut -f 1 "$scratch/out" | sed 's/\.[a-z]*$//' | sort -u | sed 's/_\(16\|64\|256\|1050\)_\(1m\|128k\|percent\)/_SIZE_\2/'); do
 	try "the manual explains $name" grep -q "^\(.*, \)\{0,1\}$name\( \|,\|\$\)" "$scratch/keys"
 done
-same "plain: what is not known is not told" "" "$(grep w3_ "$scratch/out")"
+same "plain: unknown values are omitted" "" "$(grep w3_ "$scratch/out")"
 same "plain: targets met and missed" "10 5" "$(key targets_met) $(key targets_missed)"
 for metric in wrong lost; do
 	sed "s/mam,16B 1M,none,0/mam,16B 1M,$metric,9/" "$scratch/stored.csv" | grep -v 'mam,16B 1M,wrong,0' >"$scratch/faulty.csv"
 	suite --read "$scratch/faulty.csv"
 	same "mam's own $metric: exit status" 1 $?
-	try "mam's own $metric: one sentence" grep -q "errors of mam's own malloc, or it lost the device" "$scratch/err"
+	try "mam's own $metric: one message" grep -q "errors of mam's own malloc, or it lost the device" "$scratch/err"
 done
 suite --read "$scratch/faulty.csv" -p
 same "mam's own faults are counted" "9 no" "$(key faults) $(key faults.met)"
@@ -165,61 +166,61 @@ if can_plot; then
 	try "one picture of all: has the last" grep -q 'by shape of the thread block' "$scratch/all.svg"
 fi
 
-# The whole command on a device that does nothing.
+# The whole command on an idle device.
 if idle_driver; then
 	idle --smoke --verbose --allocators rw,crw,bump,cuda-malloc
 	same "idle: exit status" 0 $?
-	same "idle: a time, and what it is a rate of" "device-w1,rw,64B 1K,us,8 device-w1,rw,64B 1K,mops,128" \
+	same "idle: a time and its rate" "device-w1,rw,64B 1K,us,8 device-w1,rw,64B 1K,mops,128" \
 		"$(grep '^device-w1,rw,64B 1K,\(us\|mops\)' "$scratch/idle.csv" | tr '\n' ' ' | sed 's/ $//')"
 	try "idle: the GPU is named" grep -q '^# gpu: Idle 0$' "$scratch/idle.csv"
-	same "idle: eight lines before the rows" 8 "$(grep -c '^# [a-z]*: .' "$scratch/idle.csv")"
-	same "idle: allocators take turns in each cell" "rw crw bump cuda-malloc rw crw bump cuda-malloc" \
+	same "idle: eight header lines before the rows" 8 "$(grep -c '^# [a-z]*: .' "$scratch/idle.csv")"
+	same "idle: allocators alternate in each cell" "rw crw bump cuda-malloc rw crw bump cuda-malloc" \
 		"$(sed -n 's/^[0-9.]* s: device-w1 \(16\|64\)B 1K //p' "$scratch/err" | tr '\n' ' ' | sed 's/ $//')"
-	same "idle: a counter takes nothing back" 0 "$(rows '^device-w[123],bump,.*free')"
-	same "idle: who knows one size is not asked for many" 0 "$(rows '^device-w2,rw,')"
+	same "idle: bump allocators free nothing" 0 "$(rows '^device-w[123],bump,.*free')"
+	same "idle: page allocators skip mixed sizes" 0 "$(rows '^device-w2,rw,')"
 	for kernel in get give share fill check_mark check_write check_read check_span; do
 		try "idle: $kernel is launched" grep -q "^$kernel " "$scratch/launched"
 	done
 	idle --smoke --allocators rw --only w3
-	same "idle: 1K lone lanes are 1K warps" "get 128 256" "$(grep '^get ' "$scratch/launched" | sort -u)"
+	same "idle: 1K single lanes are 1K warps" "get 128 256" "$(grep '^get ' "$scratch/launched" | sort -u)"
 	same "idle: --only" "" "$(grep '^device' "$scratch/idle.csv" | grep -v '^device-\(w3\|launch\),')"
 	idle --smoke --allocators bump --only w4
-	same "idle: churn is made small" "churn 64 256" "$(grep '^churn ' "$scratch/launched" | sort -u)"
+	same "idle: churn is reduced" "churn 64 256" "$(grep '^churn ' "$scratch/launched" | sort -u)"
 	TWICE=1 idle --smoke --allocators rw,crw --only w1
-	same "an overlap: exit status is good, it was not mam's" 0 $?
-	same "an overlap: no time" "1 0" "$(rows '^device-w1,rw,16B 1K,wrong,1') $(rows '^device-w1,rw,16B 1K,us')"
-	try "an overlap: a note" grep -q '^note: device-w1 16B 1K: rw: objects overlap others: 1$' "$scratch/out"
-	same "an overlap: the others have theirs" 1 "$(rows '^device-w1,crw,16B 1K,us')"
+	same "overlap in another allocator: exit status is 0" 0 $?
+	same "overlap: no time" "1 0" "$(rows '^device-w1,rw,16B 1K,wrong,1') $(rows '^device-w1,rw,16B 1K,us')"
+	try "overlap: a note" grep -q '^note: device-w1 16B 1K: rw: objects overlap others: 1$' "$scratch/out"
+	same "overlap: other allocators have times" 1 "$(rows '^device-w1,crw,16B 1K,us')"
 
 	HANG=share idle --smoke --allocators rw,bump --only w3,w5,w7
-	same "a kernel that hangs: exit status" 0 $?
-	same "a kernel that hangs: its cells are lost" 3 "$(rows '^device-w5,rw,.*,lost,1')"
-	try "a kernel that hangs: is named" grep -q '^note: .*: rw: share of rw has not ended after 1 second$' "$scratch/out"
-	try "a kernel that hangs: three times" grep -q '^note: rw lost the device 3 times and was not asked again$' "$scratch/out"
-	same "a kernel that hangs: what was before is told" 1 "$(rows '^device-w3,rw,64B 1K,us,8')"
-	same "a kernel that hangs: it is not asked again" 0 "$(rows '^device-w7,rw')"
-	same "a kernel that hangs: others are" 1 "$(rows '^device-w7,bump,64B 1,malloc_cycles')"
+	same "kernel hangs: exit status" 0 $?
+	same "kernel hangs: its cells are lost" 3 "$(rows '^device-w5,rw,.*,lost,1')"
+	try "kernel hangs: it is named" grep -q '^note: .*: rw: share of rw has not ended after 1 second$' "$scratch/out"
+	try "kernel hangs: three times at most" grep -q '^note: rw lost the device 3 times and was not asked again$' "$scratch/out"
+	same "kernel hangs: earlier results are kept" 1 "$(rows '^device-w3,rw,64B 1K,us,8')"
+	same "kernel hangs: its allocator is dropped" 0 "$(rows '^device-w7,rw')"
+	same "kernel hangs: other allocators continue" 1 "$(rows '^device-w7,bump,64B 1,malloc_cycles')"
 	CRASH=share idle --smoke --allocators rw,bump --only w5
-	try "a process that dies: a note" grep -q '^note: .*: rw: the process died of signal 9$' "$scratch/out"
+	try "process dies: a note" grep -q '^note: .*: rw: the process died of signal 9$' "$scratch/out"
 	REFUSE=give idle --smoke --allocators rw,bump --only w2,w3
-	try "a launch that fails: a note" grep -q '^note: .*: rw: kernel give of rw: the driver says error 719$' "$scratch/out"
-	same "a launch that fails: others go on" 2 "$(rows '^device-w3,bump,.*,us,')"
+	try "launch fails: a note" grep -q '^note: .*: rw: kernel give of rw: the driver says error 719$' "$scratch/out"
+	same "launch fails: other allocators continue" 2 "$(rows '^device-w3,bump,.*,us,')"
 	STUCK=give idle --smoke --seconds 4 --allocators rw --only w3
-	try "a driver that is stuck: a note" grep -q '^note: .*: rw: the driver did not come back$' "$scratch/out"
-	try "a driver that is stuck: the time is up then" grep -q "^note: cells left out: the bench's time was up" "$scratch/out"
+	try "driver hangs: a note" grep -q '^note: .*: rw: the driver did not come back$' "$scratch/out"
+	try "driver hangs: the time is up then" grep -q "^note: cells left out: the bench's time was up" "$scratch/out"
 	STUCK=give LD_LIBRARY_PATH=$scratch timeout --preserve-status 2 "$MAM" bench device --smoke --only w3,w1 \
 		--allocators bump,rw --csv "$scratch/idle.csv" >"$scratch/out" 2>"$scratch/err"
-	same "a bench that is told to stop: exit status" 1 $?
-	try "a bench that is told to stop: a note" grep -q '^note: cells left out: the bench was stopped by signal 15' \
+	same "bench terminated: exit status" 1 $?
+	try "bench terminated: a note" grep -q '^note: cells left out: the bench was stopped by signal 15' \
 		"$scratch/out"
-	same "a bench that is told to stop: what was before is told" 1 "$(rows '^device-launch,empty,1K')"
+	same "bench terminated: earlier results are kept" 1 "$(rows '^device-launch,empty,1K')"
 	HANG=check_nothing idle --smoke --allocators bump --only w1
-	same "a device of which nothing comes back: no cells" 0 "$(rows '^device-w')"
-	try "a device of which nothing comes back: a note" \
+	same "device returns nothing: no cells" 0 "$(rows '^device-w')"
+	try "device returns nothing: a note" \
 		grep -q '^note: the device failed: check_nothing has not ended after 1 second$' "$scratch/out"
 fi
 
-# gpu-device.sh with stand-ins: a mam, and a GPU that is a name.
+# gpu-device.sh with stubs: a mam, and a GPU that is only a name.
 script=$MAM_SRCDIR/tools/bench/gpu-device.sh
 if [ ! -e "$script" ]; then
 	skip "gpu-device.sh" "it is not here"
@@ -262,27 +263,27 @@ gpu_device() # VARIABLE...
 }
 gpu_device BUDGET=200
 same "gpu-device.sh: exit status" 0 $?
-same "gpu-device.sh: a quarter of its time is the sanitizer's" \
+same "gpu-device.sh: a quarter of the time goes to the sanitizer" \
 	"bench device --verbose --seconds 135 --csv $scratch/results/device-h100.csv" \
 	"$(head -n 1 "$scratch/calls" | sed 's/ 13[45] / 135 /')"
-same "gpu-device.sh: numbers" "device-w1,mam,x,us,1" "$(cat "$scratch/results/device-h100.csv")"
-same "gpu-device.sh: pictures" "bench plot -o $scratch/results $scratch/results/device-h100.csv" \
+same "gpu-device.sh: results" "device-w1,mam,x,us,1" "$(cat "$scratch/results/device-h100.csv")"
+same "gpu-device.sh: plots" "bench plot -o $scratch/results $scratch/results/device-h100.csv" \
 	"$(sed -n 2p "$scratch/calls")"
-same "gpu-device.sh: both tools" "memcheck racecheck" \
+same "gpu-device.sh: both sanitizer tools run" "memcheck racecheck" \
 	"$(sed 's/^--tool \([a-z]*\) .*/\1/' "$scratch/sanitized" | tr '\n' ' ' | sed 's/ $//')"
 try "gpu-device.sh: tables" grep -q '^the tables$' "$scratch/out"
 try "gpu-device.sh: keys" grep -q '^faults	0$' "$scratch/out"
-try "gpu-device.sh: what was begun" grep -q '^0.1 s: device-w1 x mam$' "$scratch/results/device-h100.begun"
+try "gpu-device.sh: log of started cells" grep -q '^0.1 s: device-w1 x mam$' "$scratch/results/device-h100.begun"
 gpu_device SANITIZER=9
-same "gpu-device.sh: what a sanitizer finds is in its status" 1 $?
+same "gpu-device.sh: a sanitizer finding sets the status" 1 $?
 gpu_device BENCH=1 SANITIZE=0
-same "gpu-device.sh: and what the bench finds" 1 $?
-try "gpu-device.sh: with its last word" grep -q 'ended with status 1: a word$' "$scratch/out"
-same "gpu-device.sh: no sanitizer" "" "$(cat "$scratch/sanitized" 2>/dev/null)"
+same "gpu-device.sh: a failed bench sets the status" 1 $?
+try "gpu-device.sh: a failed bench, last message" grep -q 'ended with status 1: a word$' "$scratch/out"
+same "gpu-device.sh: without a sanitizer" "" "$(cat "$scratch/sanitized" 2>/dev/null)"
 gpu_device QUICK=1 ADAPTER=a.fatbin
-try "gpu-device.sh: quick, and an adapter" grep -q '^bench device --adapter a.fatbin --quick ' "$scratch/calls"
+try "gpu-device.sh: quick, with an adapter" grep -q '^bench device --adapter a.fatbin --quick ' "$scratch/calls"
 gpu_device BUDGET=soon
-same "gpu-device.sh: no number of seconds" 2 $?
+same "gpu-device.sh: invalid number of seconds" 2 $?
 sh "$script" >/dev/null 2>&1
 same "gpu-device.sh: without arguments" 2 $?
 

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# bench_plugs.sh - tools/bench/gpu-plugs.sh from its call to its file, with stand-ins for the GPU and for Python:
-# each outcome of a client becomes its row, what is missing is said, README's examples are found, and the exit status
-# tells. And tools/bench/frameworks/plug.py knows struct mam_stats as <mam/stats.h> has it.
+# bench_plugs.sh - tools/bench/gpu-plugs.sh from its call to its file, with stubs for the GPU and
+# for Python: each result of a client becomes its row, missing parts are reported, README's examples
+# are found, and the exit status reports failures. Also, tools/bench/frameworks/plug.py declares
+# struct mam_stats like <mam/stats.h>.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -40,7 +41,7 @@ esac
 END
 chmod +x "$scratch"/bin/* "$scratch/prefix/bin/mam"
 
-script() # ENVIRONMENT... - in $scratch/out/plugs-h100.csv
+script() # ENVIRONMENT... - writes $scratch/out/plugs-h100.csv
 {
 	rm -f "$scratch/out/plugs-h100.csv"
 	env PATH="$scratch/bin:$PATH" PYTHON="$scratch/bin/python" NVCC="$scratch/bin/nvcc" BENCH_COMMIT=abc "$@" "$bench/gpu-plugs.sh" \
@@ -53,42 +54,42 @@ row() # CLIENT,MODE - the rest of that row
 }
 
 script
-same "a client that fails: the exit status" 1 $?
-same "a file begins with eight lines" 8 "$(grep -c '^# [a-z]*: ' "$scratch/out/plugs-h100.csv")"
-same "and the names of its columns" \
+same "a client fails: exit status" 1 $?
+same "the file starts with eight header lines" 8 "$(grep -c '^# [a-z]*: ' "$scratch/out/plugs-h100.csv")"
+same "the column names follow" \
 	client,mode,unit,time,equal,peak_live_bytes,peak_reserved_bytes,peak_physical_bytes,physical_ratio \
 	"$(sed -n 9p "$scratch/out/plugs-h100.csv")"
 same "equal output, and peaks" ms_per_round,12.5,yes,1000,1500,1200,1.2000 "$(row torch-gnn,mam-vmm)"
-same "another output" ms_per_round,12.5,no,1000,1500,1200,1.2000 "$(row torch-gnn,mam-cudamalloc)"
-same "a run that fails" "ms_per_round,-,failed: status 3: out of luck ,-,-,-,-" "$(row torch-gpt2,mam-vmm)"
-same "a run without numbers" ms_per_round,-,yes,-,-,-,- "$(row torch-gpt2,mam-cudamalloc)"
-same "a promise" -,-,yes,-,-,-,- "$(row torch-plug-graph,mam-vmm)"
-same "a promise that was not kept" "-,-,no: 3 sums; [1; 2; 3]; are wrong,-,-,-,-" \
+same "different output" ms_per_round,12.5,no,1000,1500,1200,1.2000 "$(row torch-gnn,mam-cudamalloc)"
+same "run fails" "ms_per_round,-,failed: status 3: out of luck ,-,-,-,-" "$(row torch-gpt2,mam-vmm)"
+same "run without numbers" ms_per_round,-,yes,-,-,-,- "$(row torch-gpt2,mam-cudamalloc)"
+same "check without a time" -,-,yes,-,-,-,- "$(row torch-plug-graph,mam-vmm)"
+same "failed check" "-,-,no: 3 sums; [1; 2; 3]; are wrong,-,-,-,-" \
 	"$(row torch-plug-record_stream,mam-cudamalloc)"
-same "the promise of MemPool" -,-,yes,-,-,-,- "$(row torch-plug-mempool,mam-cudamalloc)"
-same "the example of PyTorch" -,-,yes,-,-,-,- "$(row readme-torch,mam-vmm)"
-same "the example of CuPy" -,-,yes,-,-,-,- "$(row readme-cupy,mam-cudamalloc)"
-same "a library that is not there" "-,-,skipped: python3 has no rmm,-,-,-,-" "$(row readme-rmm,-)"
-same "what cannot be built" "-,-,failed: pinned_loop.cu could not be built: no compiler; here ,-,-,-,-" "$(row pinned,-)"
+same "check of MemPool" -,-,yes,-,-,-,- "$(row torch-plug-mempool,mam-cudamalloc)"
+same "example of PyTorch" -,-,yes,-,-,-,- "$(row readme-torch,mam-vmm)"
+same "example of CuPy" -,-,yes,-,-,-,- "$(row readme-cupy,mam-cudamalloc)"
+same "library is missing" "-,-,skipped: python3 has no rmm,-,-,-,-" "$(row readme-rmm,-)"
+same "program cannot be built" "-,-,failed: pinned_loop.cu could not be built: no compiler; here ,-,-,-,-" "$(row pinned,-)"
 
 script CLIENTS='torch-gnn readme'
-same "some clients only" "readme-cupy readme-rmm readme-torch torch-gnn" \
+same "only some clients" "readme-cupy readme-rmm readme-torch torch-gnn" \
 	"$(sed '/^#/d; /^client,/d; s/,.*//' "$scratch/out/plugs-h100.csv" | LC_ALL=C sort -u | tr '\n' ' ' | sed 's/ $//')"
 script CLIENTS='cupy readme'
-same "all equal: the exit status" 0 $?
+same "all equal: exit status" 0 $?
 script BUDGET=0 CLIENTS=cupy
-same "no time" "-,-,skipped: no time was left of 0 s,-,-,-,-" "$(row cupy,-)"
+same "no time left" "-,-,skipped: no time was left of 0 s,-,-,-,-" "$(row cupy,-)"
 
 rm "$scratch/prefix/lib/libmam.so"
 script
-same "no library: the exit status" 2 $?
+same "no library: exit status" 2 $?
 same "no library: one line" 1 "$(wc -l < "$scratch/err" | tr -d ' ')"
 
 sed -n '/^struct mam_stats {/,/^};/p' "$MAM_SRCDIR/include/mam/stats.h" |
 	sed -n 's/^	\(size_t\|uint64_t\) \([a-z_]*\);.*/\2/p' > "$scratch/wanted"
 sed -n '/^FIELDS/,/split()/p' "$bench/frameworks/plug.py" | sed 's/^FIELDS = //; s/\.split()//' | tr -d '"' | tr -s ' ' '\n' |
 	grep . > "$scratch/found"
-try "plug.py knows the fields of struct mam_stats" diff "$scratch/wanted" "$scratch/found"
-same "the struct mam_stats of docs/frameworks.md is as long" "$(wc -l < "$scratch/wanted" | tr -d ' ')" \
+try "plug.py declares the fields of struct mam_stats" diff "$scratch/wanted" "$scratch/found"
+same "struct mam_stats in docs/frameworks.md has as many fields" "$(wc -l < "$scratch/wanted" | tr -d ' ')" \
 	"$(sed -n 's/.*c_uint64 \* \([0-9]*\))(\1 \* 8).*/\1/p' "$MAM_SRCDIR/docs/frameworks.md")"
 finish

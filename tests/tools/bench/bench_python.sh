@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# bench_python.sh - the peers of mam bench host that are reached through Python, with modules that stand for CuPy and
-# PyTorch: the rows are there, the requests are those that the bench itself makes, and what fails is said.
+# bench_python.sh - the peers of mam bench host that are called through Python, with stub modules
+# for CuPy and PyTorch: the rows are printed, the requests are those that the bench itself makes,
+# and failures are reported.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 tools=$MAM_SRCDIR/tools/bench/host
@@ -92,7 +93,7 @@ peer() # SCRIPT ARGUMENT...
 	PYTHONPATH=$scratch/stub ASKED=$scratch/asked python3 "$tools/$peer_script" "$@" >"$scratch/rows" 2>"$scratch/err"
 }
 
-each() # FILE - what the first heap that was used was asked for, as bytes for 1,000,000 blocks
+each() # FILE - the requests to the first heap that was used, in bytes for 1,000,000 blocks
 {
 	awk '$1 >= 1000 { printf "%.0f\n", $2 / $1 * 1000000; exit }' "$1"
 }
@@ -103,31 +104,31 @@ each() # FILE - what the first heap that was used was asked for, as bytes for 1,
 printf 'a 1 1000 0\na 2 3000 0\nf 1\na 3 500 0\nf 9\n' | gzip >"$scratch/a program.trace.gz"
 peer peer_cupy.py --only pair,size,threads,replay "$scratch/a program.trace.gz"
 same "CuPy: exit status" 0 $?
-try "CuPy: what Python takes is said" grep -q '^note: cupy: .* own [1-9][0-9]* ns' "$scratch/err"
+try "CuPy: Python's own time is reported" grep -q '^note: cupy: .* own [1-9][0-9]* ns' "$scratch/err"
 same "CuPy: no other note" 1 "$(wc -l <"$scratch/err")"
 for row in pair,cupy,256B,pair_ns pair,cupy,1GiB,pair_ns size,cupy,64KiB,alloc_ns size,cupy,1GiB,free_ns \
 	threads,cupy,1,mops threads,cupy,16,mops replay,cupy,a_program,event_ns; do
 	same "CuPy: one row of $row, with a number" 1 "$(grep -cE "^$row,[0-9.e+-]+\$" "$scratch/rows")"
 done
 # 2 x 4,000 bytes of the stub's pool, over 4,000 bytes live
-same "CuPy: what was reserved over what was live" 2 "$(sed -n 's/^replay,cupy,a_program,reserved_ratio,//p' "$scratch/rows")"
-same "CuPy: all events were played" 1 "$(sed -n 's/^replay,cupy,a_program,done_ratio,//p' "$scratch/rows")"
+same "CuPy: reserved over live memory" 2 "$(sed -n 's/^replay,cupy,a_program,reserved_ratio,//p' "$scratch/rows")"
+same "CuPy: all events are replayed" 1 "$(sed -n 's/^replay,cupy,a_program,done_ratio,//p' "$scratch/rows")"
 same "CuPy: rows of five fields" "" "$(grep -vE '^[a-z]+,cupy,("[^"]*"|[^",]*),[a-z0-9_]+,[^,]+$' "$scratch/rows")"
 
 peer peer_cupy.py --only random --seconds 0
 same "without time: exit status" 0 $?
 same "without time: no rows" "" "$(cat "$scratch/rows")"
-try "without time: said so" grep -q 'cells left out, the time was up: random 1000,1MiB, ' "$scratch/err"
+try "without time: reported" grep -q 'cells left out, the time was up: random 1000,1MiB, ' "$scratch/err"
 
 SPARE=2000 peer peer_cupy.py --only size,threads,replay "$scratch/a program.trace.gz"
 same "without memory: exit status" 0 $?
-try "without memory: the case is named" grep -q '^note: size 64KiB: cupy left out: out of memory' "$scratch/err"
-try "without memory: threads are told" grep -q '^note: threads 4: cupy left out: out of memory' "$scratch/err"
-try "without memory: what fits is played" grep -q '^replay,cupy,a_program,failures,[1-9]' "$scratch/rows"
+try "without memory: the case is listed" grep -q '^note: size 64KiB: cupy left out: out of memory' "$scratch/err"
+try "without memory: threads are reported" grep -q '^note: threads 4: cupy left out: out of memory' "$scratch/err"
+try "without memory: requests that fit are replayed" grep -q '^replay,cupy,a_program,failures,[1-9]' "$scratch/rows"
 
 PYTHONPATH=$scratch/none python3 "$tools/peer_cupy.py" >"$scratch/rows" 2>"$scratch/err"
 same "without CuPy: exit status" 1 $?
-try "without CuPy: said so" grep -q '^peer_cupy.py: no CuPy here: ' "$scratch/err"
+try "without CuPy: reported" grep -q '^peer_cupy.py: no CuPy here: ' "$scratch/err"
 
 # ---- Python's calls ----
 
@@ -136,12 +137,12 @@ same "Python's calls: exit status" 0 $?
 for way in torch-api cupy-api cupy-array; do
 	same "Python's calls, $way: rows" 6 "$(grep -cE "^python,$way,(256B|1MiB),(alloc|free|call)_ns,[0-9.e+-]+\$" "$scratch/rows")"
 done
-try "Python's calls: what fails is named" \
+try "Python's calls: the failed part is listed" \
 	grep -qx 'note: python 256B: torch-tensor left out: no such device' "$scratch/err"
 peer peer_api.py jax
-same "Python's calls of what is not known: exit status" 2 $?
+same "Python's calls, unknown module: exit status" 2 $?
 
-# ---- the same requests as the bench makes ----
+# ---- the same requests as in the bench ----
 
 if [ ! -e "$fake/libcuda.so.1" ]; then
 	skip "the same requests" "there is no fake driver in this build"
@@ -153,7 +154,7 @@ for workload in random training; do
 	LD_LIBRARY_PATH=$fake FAKE_CUDA_MEMORY=80G BENCH_TORCH=$scratch/peer.so PEER_ASKED=$scratch/bench.asked \
 		"$MAM" bench host --smoke --seconds 240 --only $workload --sources none --peers torch >"$scratch/out" 2>&1
 	peer peer_cupy.py --limit 60 --only $workload --training "$scratch/training"
-	same "$workload: the bench asks for as much" "$(each "$scratch/bench.asked")" "$(each "$scratch/asked")"
+	same "$workload: the bench makes the same requests" "$(each "$scratch/bench.asked")" "$(each "$scratch/asked")"
 done
 
 finish

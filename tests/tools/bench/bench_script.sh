@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# bench_script.sh - tools/bench/gpu-host.sh from its call to its table, with the driver of tests/fake and a
-# nvidia-smi that names a GPU. The numbers are no matter here.
+# bench_script.sh - tools/bench/gpu-host.sh from its call to its table, with the fake driver and a
+# stub of nvidia-smi that reports a GPU. The measured values are not checked.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 script=$MAM_SRCDIR/tools/bench/gpu-host.sh
@@ -19,15 +19,15 @@ printf '#!/bin/sh\nexit 9\n' >"$scratch/none/nvidia-smi"
 chmod +x "$scratch/none/nvidia-smi"
 PATH=$scratch/none:$PATH sh "$script" "$MAM" "$scratch/out" >"$scratch/words" 2>&1
 same "without a GPU: exit status" 77 $?
-try "without a GPU: said so" grep -q 'finds no GPU' "$scratch/words"
+try "without a GPU: message" grep -q 'finds no GPU' "$scratch/words"
 
 printf '#!/bin/sh\necho NVIDIA GeForce RTX 4090\n' >"$scratch/bin/nvidia-smi"
 printf '#!/bin/sh\nexit 1\n' >"$scratch/bin/python3"
 chmod +x "$scratch/bin/nvidia-smi" "$scratch/bin/python3"
 PATH=$scratch/bin:$PATH BUDGET=soon sh "$script" "$MAM" "$scratch/out" >"$scratch/words" 2>&1
-same "a budget that is no number: exit status" 2 $?
+same "invalid budget: exit status" 2 $?
 
-# ---- a mam whose numbers are known ----
+# ---- a mam with known results ----
 
 cat >"$scratch/bin/mam" <<'END'
 #!/bin/sh
@@ -75,22 +75,22 @@ cat >"$scratch/known/csv.async" <<'END'
 pair,torch-async,256B,pair_ns,50
 END
 
-known() # ENVIRONMENT... - its words, and its exit status
+known() # ENVIRONMENT... - its output, and its exit status
 {
 	env PATH="$scratch/bin:$PATH" TRACES="$scratch/known/traces" KNOWN="$scratch/known/csv" BUDGET=60 \
 		TMPDIR="$scratch/known" "$@" \
 		sh "$script" "$scratch/bin/mam" "$scratch/known" >"$scratch/words" 2>&1
 }
 
-verdict() # WHAT WANTED - of the table's line that begins so
+verdict() # WHAT WANTED - of the table's line that starts with WHAT
 {
 	same "the table: $1" "$2" "$(sed -n "s/^$1 .* \(met\|MISSED\|not measured\)\$/\1/p" "$scratch/words")"
 }
 
 known QUICK=1
-same "all is well: exit status" 0 $?
-try "the bench's words are shown" grep -q 'asked with bench host --quick' "$scratch/words"
-try "the bench's words are kept" grep -q 'asked with bench host' "$scratch/known/host-rtx4090.log"
+same "success: exit status" 0 $?
+try "the output of the bench is shown" grep -q 'asked with bench host --quick' "$scratch/words"
+try "the output of the bench is stored" grep -q 'asked with bench host' "$scratch/known/host-rtx4090.log"
 verdict "pair of 256 B, mam-host-cache" met
 verdict "pair of 256 B, mam-vmm-cache" MISSED
 verdict "pair of 256 B, mam-cudamalloc-cache" "not measured"
@@ -103,14 +103,14 @@ verdict "replay one_block, physical over live" met
 verdict "replay one_block, simulated over real" MISSED
 known ALONE=1
 verdict "replay one_block, simulated over real" "not measured"
-same "no scratch is left" "" "$(find "$scratch/known" -name 'gpu-host.*')"
+same "no temporary file remains" "" "$(find "$scratch/known" -name 'gpu-host.*')"
 known STATUS=3
-same "a bench that failed: exit status" 1 $?
-try "its numbers are kept all the same" grep -q '^replay,mam-vmm,one_block,physical_ratio,1.01$' "$scratch/known/host-rtx4090.csv"
+same "bench fails: exit status" 1 $?
+try "bench fails: its results are kept" grep -q '^replay,mam-vmm,one_block,physical_ratio,1.01$' "$scratch/known/host-rtx4090.csv"
 
 # ---- more peers, and peers that fail ----
 
-ratio() # WHAT WANTED - the line of the table of ratios that ends its first part so
+ratio() # WHAT WANTED - the line of the table of ratios whose first part ends with WHAT
 {
 	same "the ratios: $1" "$2" "$(sed -n "s/  *$1  .*//p" "$scratch/words" | tr -s ' ' | sed 's/^ //')"
 }
@@ -134,9 +134,9 @@ same "more peers: exit status" 0 $?
 for row in pair,torch-async,256B,pair_ns,50 pair,cupy,256B,pair_ns,40 pair,mam-vmm-cache,256B,pair_ns,30; do
 	try "more peers: $row" grep -qx "$row" "$scratch/known/host-rtx4090.csv"
 done
-same "no other's header" 0 "$(grep -c 'not this' "$scratch/known/host-rtx4090.csv")"
+same "no second header" 0 "$(grep -c 'not this' "$scratch/known/host-rtx4090.csv")"
 try "a peer's note is shown" grep -qx 'note: python is slow' "$scratch/words"
-try "a script that failed is named" grep -q '^peer api: ended with status 3: it broke' "$scratch/words"
+try "a script that fails is listed" grep -q '^peer api: ended with status 3: it broke' "$scratch/words"
 ratio "H1 pair 256B pair_ns" "- 0.750"
 ratio "H4 threads 16 mops" "- -"
 printf 'threads,cudaMalloc,16,mops,7\nthreads,torch,16,mops,35\nthreads,glibc,16,mops,140\n' >>"$scratch/known/csv"
@@ -146,29 +146,29 @@ try "the best peer and the floor are named" grep -q '^ .*H4 threads 16 mops .*70
 	"$scratch/words"
 : >"$scratch/peers/ends.so"
 known BENCH_RMM="$scratch/peers/ends.so" PEERS="$scratch/peers" BUDGET=200
-same "a peer that ends its process: exit status" 0 $?
-try "a peer that ends its process is left out" \
+same "peer ends its process: exit status" 0 $?
+try "peer ends its process: it is left out" \
 	grep -q '^peer rmm: ended a trial with status 134 .*: no good' "$scratch/words"
 known BENCH_RMM="$scratch/peers/rmm.so" BUDGET=200
-same "a peer that ends the bench: exit status" 1 $?
-try "a peer that ends the bench: the others are played" grep -qx pair,mam-vmm-cache,256B,pair_ns,30 \
+same "peer ends the bench: exit status" 1 $?
+try "peer ends the bench: other peers run" grep -qx pair,mam-vmm-cache,256B,pair_ns,30 \
 	"$scratch/known/host-rtx4090.csv"
 known PEERS="$scratch/nowhere"
-same "peers that are not there: exit status" 2 $?
+same "missing peers: exit status" 2 $?
 printf '#!/bin/sh\nexit 1\n' >"$scratch/bin/python3"
 rm "$scratch/bin/ldd"
 
 known KNOWN=/nonexistent
-same "a bench without numbers: exit status" 1 $?
-try "a bench without numbers: said so" grep -q 'wrote no numbers' "$scratch/words"
+same "bench without results: exit status" 1 $?
+try "bench without results: message" grep -q 'wrote no numbers' "$scratch/words"
 
 # ---- mam itself ----
 
-[ -e "$fake/libcuda.so.1" ] || { skip "a whole run" "there is no fake driver in this build"; finish; }
+[ -e "$fake/libcuda.so.1" ] || { skip "complete run" "there is no fake driver in this build"; finish; }
 
 mkdir "$scratch/traces"
 printf 'a 1 1000000 0\na 2 3000000 0\nf 1\nf 2\n' | gzip >"$scratch/traces/two blocks.trace.gz"
-# The bench is asked for as little as can be: with its own times a slow machine would leave workloads out.
+# The bench runs as little as possible: with its own times a slow machine would skip workloads.
 cat >"$scratch/mam" <<'end'
 #!/bin/bash
 exec "$REAL_MAM" "${@/#--quick/--smoke}"
@@ -185,10 +185,10 @@ else
 fi
 csv=$scratch/out/host-rtx4090.csv
 try "the file is named after the GPU" test -s "$csv"
-same "eight lines of header" 8 "$(head -n 8 "$csv" | grep -c '^# [a-z]*: ')"
-try "the commit is the one that was named" grep -qx '# commit: abc' "$csv"
-try "all words are kept" grep -q 'run on' "$scratch/out/host-rtx4090.log"
-try "a peer that cannot be built is said so" grep -q '^peer torch: python3 has no torch' "$scratch/words"
+same "eight header lines" 8 "$(head -n 8 "$csv" | grep -c '^# [a-z]*: ')"
+try "the commit is the given one" grep -qx '# commit: abc' "$csv"
+try "all output is stored" grep -q 'run on' "$scratch/out/host-rtx4090.log"
+try "a peer that cannot be built is reported" grep -q '^peer torch: python3 has no torch' "$scratch/words"
 for pool in mam-vmm mam-vmm-simulated; do
 	same "replay, $pool: memory held over 4,000,000 bytes live" yes \
 		"$(sed -n "s/^replay,$pool,two_blocks,physical_ratio,//p" "$csv" |

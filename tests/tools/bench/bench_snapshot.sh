@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# bench_snapshot.sh - tools/bench/gpu-snapshot.sh from its call to its file, with stand-ins for the GPU, for Python and
-# for mam: each outcome becomes its row, and the exit status tells.
+# bench_snapshot.sh - tools/bench/gpu-snapshot.sh from its call to its file, with stubs for the GPU,
+# for Python and for mam: each result becomes its row, and the exit status reports failures.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -56,26 +56,26 @@ row() # PROGRAM NUMBER - its value
 }
 
 script KEEP="$scratch/kept"
-same "all is well: the exit status" 0 $?
+same "success: exit status" 0 $?
 same "eight lines, then the names of the columns" "8 program,number,value" \
 	"$(grep -c '^# [a-z]*: ' "$file") $(sed -n 9p "$file")"
-same "what was asked for" 1000 "$(row gnn torch_requested_bytes)"
-same "the same peak" yes "$(row late-oom same_peak)"
-same "what PyTorch reserved" 1.5000 "$(row gnn torch_reserved_ratio)"
-same "what mam would" "1.1 1.01" "$(row gpt2 mam_reserved_ratio) $(row gpt2 mam_vmm_physical_ratio)"
-same "the viewer reads both" "yes yes" "$(row gnn-own viewer_trace) $(row gnn viewer_trace_plot)"
+same "requested bytes" 1000 "$(row gnn torch_requested_bytes)"
+same "same peak" yes "$(row late-oom same_peak)"
+same "reserved by PyTorch" 1.5000 "$(row gnn torch_reserved_ratio)"
+same "reserved by mam" "1.1 1.01" "$(row gpt2 mam_reserved_ratio) $(row gpt2 mam_vmm_physical_ratio)"
+same "the viewer reads both exports" "yes yes" "$(row gnn-own viewer_trace) $(row gnn viewer_trace_plot)"
 same "a trace is exported too" "40 yes" "$(row small events) $(row small viewer_stats)"
 same "snapshots are kept" 4 "$(find "$scratch/kept" -name '*.pickle' | wc -l)"
 
 script LIVE=999
-same "another peak: the exit status" 1 $?
-same "another peak" "no: 999 and not 1000" "$(row gnn same_peak)"
+same "different peak: exit status" 1 $?
+same "different peak" "no: 999 and not 1000" "$(row gnn same_peak)"
 script BAD_VIEW=1
-same "a viewer that fails: the exit status" 1 $?
-same "its words, without commas" "failed: too old; sorry" "$(row gnn viewer_segment_plot)"
+same "viewer fails: exit status" 1 $?
+same "viewer fails: its message, without commas" "failed: too old; sorry" "$(row gnn viewer_segment_plot)"
 script BAD_DUMP=1
-same "a program that fails" "failed: no memory" "$(row gpt2 dump)"
-same "the others go on" yes "$(row late-oom same_peak)"
+same "program fails" "failed: no memory" "$(row gpt2 dump)"
+same "program fails: others continue" yes "$(row late-oom same_peak)"
 script NO_TORCH=1
-same "no PyTorch: the exit status" 77 $?
+same "no PyTorch: exit status" 77 $?
 finish

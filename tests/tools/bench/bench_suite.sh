@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# bench_suite.sh - what tests of `mam bench $suite` share, a suite of kernels; sourced after lib.sh, with $suite set.
-# What was run last has left its words in $scratch/out and $scratch/err.
+# bench_suite.sh - functions for the tests of `mam bench $suite`, a suite of kernels; sourced after
+# lib.sh, with $suite set. The output of the last run is in $scratch/out and $scratch/err.
 # shellcheck disable=SC2034,SC2154 # shared with those
 
 suite() # ARGUMENT...
@@ -15,7 +15,7 @@ refused() # NAME STATUS TEXT ARGUMENT...
 	refused_by suite "$@"
 }
 
-# Where there is no driver, or mam has no kernels. Where there is one it would measure.
+# Without a driver, or with a mam without kernels. With a driver it would measure.
 refused_without_driver()
 {
 	if ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
@@ -27,23 +27,23 @@ refused_without_driver()
 	fi
 }
 
-help_says() # TEXT... - and the manual explains each option
+help_says() # TEXT... - also, the manual explains each option
 {
 	manual=$MAM_SRCDIR/tools/mam-bench-$suite.1
 	suite --help
 	same "--help: exit status" 0 $?
 	for text in "$@"; do
-		try "--help says: $text" grep -qF -e "$text" "$scratch/out"
+		try "--help prints: $text" grep -qF -e "$text" "$scratch/out"
 	done
 	explained_in "$manual"
 }
 
-listed() # KIND - names of what --list has of it, on one line
+listed() # KIND - the names of that kind that --list prints, on one line
 {
 	awk -F '\t' -v kind="$1" '$1 == kind { print $2 }' "$scratch/out" | tr '\n' ' ' | sed 's/ $//'
 }
 
-# The manual names each workload and each allocator that --list has.
+# The manual names each workload and each allocator that --list prints.
 named_in_manual()
 {
 	for name in $(listed workload) $(listed allocator); do
@@ -52,18 +52,18 @@ named_in_manual()
 	done
 }
 
-line() # TITLE CELL - of the table whose head begins so: its columns, with one blank between
+line() # TITLE CELL - of the table whose header starts with TITLE: its columns, with single blanks between them
 {
 	awk -v title="$1" -v cell="$2" 'index($0, title) == 1 { on = 1 } /^$/ { on = 0 }
 	on && index($0, cell " ") == 1 { $0 = substr($0, length(cell) + 1); $1 = $1; print }' "$scratch/out"
 }
 
-key() # KEY - its value in what -p said
+key() # KEY - its value in the output of -p
 {
 	awk -F '\t' -v key="$1" '$1 == key { print $2 }' "$scratch/out"
 }
 
-# The manual explains each key that -p said.
+# The manual explains each key that -p prints.
 keys_in_manual()
 {
 	sed -n '/^\.SH PLAIN OUTPUT/,/^\.SH EXIT/p' "$manual" >"$scratch/keys"
@@ -72,42 +72,42 @@ keys_in_manual()
 	done
 }
 
-pictures_are() # FILE NAMES - what is drawn of a CSV file; has() looks into it
+pictures_are() # FILE NAMES - the plots of a CSV file; has() searches them
 {
 	can_plot || { no_matplotlib; return; }
 	mkdir "$scratch/pictures"
 	"$MAM" bench plot -o "$scratch/pictures" "$1" >"$scratch/out" 2>"$scratch/err"
-	same "pictures: exit status" 0 $?
-	same "pictures: their names" "$2" "$(sed 's|.*/||' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
+	same "plots: exit status" 0 $?
+	same "plots: their names" "$2" "$(sed 's|.*/||' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
 }
 
-has() # PICTURE TEXT
+has() # PLOT TEXT
 {
 	[ ! -d "$scratch/pictures" ] || try "$1 says $2" grep -qF -- "$2" "$scratch/pictures/$1.svg"
 }
 
-# A driver whose device does nothing. False: there can be none here, which is said.
+# A driver with an idle device. Returns false if it cannot be used here, which is reported.
 idle_driver()
 {
 	if [ "$HAVE_BENCH_KERNELS" != yes ]; then
-		skip "a device that does nothing" "this mam has no kernels"
+		skip "an idle device" "this mam has no kernels"
 	elif ! ${CC:-cc} -shared -fPIC -I"$MAM_SRCDIR/src" -I"$MAM_SRCDIR/tools" -I"$MAM_SRCDIR/tests" \
 		-o "$scratch/libcuda.so.1" "$MAM_SRCDIR/tests/tools/bench/device_driver.c" >"$scratch/cc" 2>&1; then
-		not_ok "a device that does nothing" "$(lib_tail "$scratch/cc")"
+		not_ok "an idle device" "$(lib_tail "$scratch/cc")"
 	else
 		return 0
 	fi
 	return 1
 }
 
-idle() # ARGUMENT... - the whole command on it: $scratch/idle.csv, and in $scratch/launched its kernels
+idle() # ARGUMENT... - the whole command on it: results in $scratch/idle.csv, its kernels in $scratch/launched
 {
 	rm -f "$scratch/launched"
 	LD_LIBRARY_PATH=$scratch BENCH_GRACE=1 LAUNCHED=$scratch/launched timeout 100 "$MAM" bench "$suite" \
 		--csv "$scratch/idle.csv" "$@" >"$scratch/out" 2>"$scratch/err"
 }
 
-rows() # PATTERN - in its CSV file
+rows() # PATTERN - number of matching rows in its CSV file
 {
 	grep -c "$1" "$scratch/idle.csv"
 }

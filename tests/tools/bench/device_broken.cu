@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_broken.cu - an allocator that hands out four places, again and again: what the checks of
- * `mam bench device` must find.
+ * device_broken.cu - an allocator that returns the same four addresses again and again, which the
+ * checks of `mam bench device` must detect.
  */
 #include "device/port.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_driver.c - a CUDA driver for bench_objects.sh: that of pages_driver.c, whose device does
- * nothing, and what libmam calls beside it. Where the environment says so, a kernel of a name
+ * device_driver.c - a CUDA driver for bench_objects.sh: that of pages_driver.c, whose device is
+ * idle, and the functions that libmam calls besides. With these environment variables, a kernel
+ * with that name
  *   CRASH=NAME   ends the process by a signal
- *   STUCK=NAME   is launched by a call that does not come back
- *   RESIDENT=N   threads that run at once on each of its 4 SMs, in place of more than anybody has
- *   TWICE=N      and the Nth check_mark counts an object that is there twice
+ *   STUCK=NAME   is launched by a call that does not return
+ *   RESIDENT=N   threads that run at once on each of its 4 SMs, instead of an unlimited number
+ *   TWICE=N      and the Nth check_mark counts an object as allocated twice
  */
 #include <signal.h>
 #include <stdint.h>

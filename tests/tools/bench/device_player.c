@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_player.c - one cell of `mam bench device`, played by a worker on a simulated GPU.
+ * device_player.c - runs one cell of `mam bench device`, by a worker on a simulated GPU.
  */
 #include "device_player.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages_driver.c - a CUDA driver for bench_pages.sh, whose device does nothing: memory is the
- * host's, a kernel ends at once and leaves all as it was, and took 8 microseconds, or TOOK_MS
- * milliseconds. Where the environment says HANG=NAME, the kernel of that name never ends; with
- * REFUSE=NAME its launch fails. What was called is written into the file LAUNCHED names.
+ * pages_driver.c - a CUDA driver for bench_pages.sh with an idle device: memory is host memory; a
+ * kernel ends at once without any effect, and reports a time of 8 microseconds, or TOOK_MS
+ * milliseconds. With the environment variable HANG=NAME, the kernel of that name never ends; with
+ * REFUSE=NAME its launch fails. The calls are logged to the file LAUNCHED.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pages_sim.c - pages_device.h by the simulator: the very files that nvcc compiles, as C.
+ * pages_sim.c - pages_device.h on the simulator: the same files that nvcc compiles, as C.
  */
 #include "pages_sim.h"
 
@@ -17,7 +17,7 @@
 #include "bench/pages/pages_ours.cu"
 #include "bench/papers/walk/pages_published.cu"
 
-#define CHECK_THREADS 32 /* of a check, which does with any number; fibers take their time */
+#define CHECK_THREADS 32 /* of a check, which works with any number; fibers are slow */
 
 #define ONE(name)                                                       \
 	{ "get_" #name, get_##name }, { "steps_" #name, steps_##name }, \
@@ -205,6 +205,6 @@ bool pages_device_run(const char *kernel, uint64_t threads, const struct pages_j
 	if (pages_sim_after != NULL)
 		pages_sim_after(kernel, job);
 	if (us != NULL)
-		*us = threads > 0 ? 1 + (double)result.steps / 1000 : 1; /* any, above 0 */
+		*us = threads > 0 ? 1 + (double)result.steps / 1000 : 1; /* any value above 0 */
 	return true;
 }

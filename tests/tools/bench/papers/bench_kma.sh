@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# bench_kma.sh - `mam bench kma` where there is no GPU: what it refuses and lists, what it reckons and draws of stored
-# numbers, what it hears of a program that asks OpenCL, and what it plays on a device that does nothing. What its kernels
-# do is tested on a simulated device, by test_bench_kma.
+# bench_kma.sh - `mam bench kma` without a GPU: what it rejects and lists, what it computes and
+# plots from stored results, what it reads from a program that uses OpenCL, and what it runs on an
+# idle device. Its kernels are tested on a simulated device, by test_bench_kma.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 suite=kma
 . "$MAM_SRCDIR/tests/tools/bench/bench_suite.sh"
 
-# None, unless a part below says otherwise.
+# None, unless a part below sets it.
 BENCH_OPENCL=$scratch/none
 export BENCH_OPENCL
 
@@ -22,7 +22,7 @@ help_says 'as its paper did' '--allocators LIST' '--platform NAME-PART' '--devic
 refused_without_driver
 refused "nobody to ask" 77 "OpenCL was left out: this mam was built without it: there is no mam-bench-opencl" \
 	--allocators kma-opencl
-# Other suites ask no OpenCL.
+# Other suites do not use OpenCL.
 device()
 {
 	"$MAM" bench device "$@" >"$scratch/out" 2>"$scratch/err"
@@ -32,7 +32,7 @@ refused_by device "another suite" 2 "platform" --platform x
 # The plan.
 suite --list
 same "the list: exit status" 0 $?
-same "the list: allocators, and who is slow is last" "kma mam_kmalloc poor kma-opencl poor-opencl cuda" "$(listed allocator)"
+same "the list: allocators, slow ones last" "kma mam_kmalloc poor kma-opencl poor-opencl cuda" "$(listed allocator)"
 same "the list: workloads" "one many arraylist tree setup" "$(listed workload)"
 named_in_manual
 for cell in "one 10000	quick" "one 100000" "many none 4608	quick" "many high 4608	quick" "many low 1M" "arraylist malloc 4B 16K	quick" \
@@ -40,7 +40,7 @@ for cell in "one 10000	quick" "one 100000" "many none 4608	quick" "many high 460
 	try "the list: $cell" grep -qxF "cell	$cell" "$scratch/out"
 done
 
-# Stored numbers: tables, targets and pictures.
+# Stored results: tables, targets and plots.
 cat >"$scratch/stored.csv" <<'END'
 # gpu: made up <1>
 # driver: 1.2.3; OpenCL: Some platform, Some device, 7
@@ -71,31 +71,31 @@ kma-ratio,published,one,times,1.8
 kma-device,kma-opencl,Some platform: Some device,processor,1
 END
 suite --read "$scratch/stored.csv"
-same "stored numbers: exit status" 0 $?
+same "stored results: exit status" 0 $?
 try "OpenCL's device is in the first line" grep -q '^stored run on made up <1>, driver 1.2.3; OpenCL: Some platform, Some device, 7$' \
 	"$scratch/out"
-same "ratios are first, what was published last" "kma-ratio kma-one" "$(sed -n 's/^\(kma-[a-z]*\): .*/\1/p' "$scratch/out" | head -n 2 | tr '\n' ' ' | sed 's/ $//')"
-same "a line of ratios" "3.00 - 1.80" "$(line 'kma-ratio' 'one')"
-same "a line of a table" "500 1500 9800" "$(line 'kma-one' '10000')"
-same "who served only some is marked" "400 6.50 8.00!" "$(line 'kma-many' 'none 4608')"
-same "who was lost is named" "- - lost" "$(line 'kma-many' 'high 384')"
-same "a heap by one lane has its own table" "700" "$(line 'kma-setup: the same by one lane' '512')"
-try "a target that is met" grep -q "^KMA over CUDA's malloc, one lane *3\.00 times *>= 1\.80 *met *\$" "$scratch/out"
-try "a target that is missed" grep -q "^a list over malloc, 16K lanes *6\.00 times *>= 7\.00 *missed" "$scratch/out"
-try "a target that is a cost" grep -q "^graph: mam_kmalloc's time over poor's *1\.18 times *<= 1\.30 *met" "$scratch/out"
-try "OpenCL on processors, the best" grep -q "^pairs of OpenCL on processors *6\.50 M/s *>= 5\.00 *met" "$scratch/out"
+same "ratios come first, published values last" "kma-ratio kma-one" "$(sed -n 's/^\(kma-[a-z]*\): .*/\1/p' "$scratch/out" | head -n 2 | tr '\n' ' ' | sed 's/ $//')"
+same "a row of ratios" "3.00 - 1.80" "$(line 'kma-ratio' 'one')"
+same "a table row" "500 1500 9800" "$(line 'kma-one' '10000')"
+same "partial results are marked" "400 6.50 8.00!" "$(line 'kma-many' 'none 4608')"
+same "lost results are listed" "- - lost" "$(line 'kma-many' 'high 384')"
+same "a heap used by one lane has its own table" "700" "$(line 'kma-setup: the same by one lane' '512')"
+try "target met" grep -q "^KMA over CUDA's malloc, one lane *3\.00 times *>= 1\.80 *met *\$" "$scratch/out"
+try "target missed" grep -q "^a list over malloc, 16K lanes *6\.00 times *>= 7\.00 *missed" "$scratch/out"
+try "cost target" grep -q "^graph: mam_kmalloc's time over poor's *1\.18 times *<= 1\.30 *met" "$scratch/out"
+try "best result of OpenCL on processors" grep -q "^pairs of OpenCL on processors *6\.50 M/s *>= 5\.00 *met" "$scratch/out"
 
 suite --read "$scratch/stored.csv" -p
 same "plain: met" "3 >=1.8 yes" "$(key one_times) $(key one_times.target) $(key one_times.met)"
 same "plain: missed" "20 >=22.5 no" "$(key scale_times) $(key scale_times.target) $(key scale_times.met)"
 same "plain: a cost" "1.18 <=1.3 yes" "$(key tree_ratio) $(key tree_ratio.target) $(key tree_ratio.met)"
 same "plain: processors" "6.5 >=5 yes" "$(key processor_mpairs) $(key processor_mpairs.target) $(key processor_mpairs.met)"
-same "plain: what was not measured is not told" "" "$(key many_low_times)"
+same "plain: unmeasured values are omitted" "" "$(key many_low_times)"
 same "plain: targets met and missed" "5 2" "$(key targets_met) $(key targets_missed)"
 keys_in_manual
 sed 's/,processor,1/,processor,0/' "$scratch/stored.csv" >"$scratch/gpu.csv"
 suite --read "$scratch/gpu.csv" -p
-same "plain: of a GPU there is no such target" "" "$(key processor_mpairs)"
+same "plain: no processor target for a GPU" "" "$(key processor_mpairs)"
 for metric in wrong lost; do
 	sed "s/kma,10000,wrong,0/kma-opencl,10000,$metric,9/" "$scratch/stored.csv" >"$scratch/faulty.csv"
 	suite --read "$scratch/faulty.csv"
@@ -105,7 +105,7 @@ for metric in wrong lost; do
 done
 sed "s/kma,10000,wrong,0/cuda,10000,wrong,9/" "$scratch/stored.csv" >"$scratch/faulty.csv"
 suite --read "$scratch/faulty.csv"
-same "a fault of CUDA's own: exit status" 0 $?
+same "a fault of CUDA's malloc: exit status" 0 $?
 
 pictures_are "$scratch/stored.csv" "kma-one.svg kma-many.svg kma-arraylist.svg kma-tree.svg"
 has kma-one 'KMA, 2014, 10k: 9.8k'
@@ -114,7 +114,7 @@ has kma-many 'KMA, OpenCL, 4 to 2048 B, 4.5K: 4.5'
 has kma-arraylist 'KMA, list, 4 B, 16K: 20'
 has kma-tree 'mam_kmalloc, 384: 130'
 
-# A program that asks OpenCL, as far as mam knows.
+# The program that uses OpenCL, as mam sees it.
 cat >"$scratch/opencl" <<'END'
 #!/bin/sh
 echo "$*" >"${0%/*}/told"
@@ -130,28 +130,28 @@ chmod +x "$scratch/opencl"
 BENCH_OPENCL=$scratch/opencl
 suite --quick --allocators kma-opencl,poor-opencl --only one,tree --platform 'A p' --csv "$scratch/heard.csv"
 same "OpenCL alone: exit status" 0 $?
-same "OpenCL alone: what it is told" "--only one,tree --effort quick --seconds 25 --platform A p --device " "$(cat "$scratch/told")"
+same "OpenCL alone: its arguments" "--only one,tree --effort quick --seconds 25 --platform A p --device " "$(cat "$scratch/told")"
 try "OpenCL alone: its device" grep -q '^# driver: none; OpenCL: A platform, A device, 1\.0$' "$scratch/heard.csv"
 try "OpenCL alone: its device is a row" grep -qxF 'kma-device,kma-opencl,A platform: A device,processor,1' "$scratch/heard.csv"
 try "OpenCL alone: its rows" grep -qxF 'kma-one,kma-opencl,10000,ns,250' "$scratch/heard.csv"
-try "OpenCL alone: over the poor man's there" grep -qxF 'kma-ratio,kma-opencl,tree,times,1.5' "$scratch/heard.csv"
+try "OpenCL alone: ratio to poor-opencl" grep -qxF 'kma-ratio,kma-opencl,tree,times,1.5' "$scratch/heard.csv"
 try "OpenCL alone: its notes" grep -qxF 'note: kma-many high 1M: kma-opencl: left out' "$scratch/out"
-same "OpenCL alone: eight lines before all" 8 "$(grep -c '^#' "$scratch/heard.csv")"
+same "OpenCL alone: eight header lines" 8 "$(grep -c '^#' "$scratch/heard.csv")"
 ENDS=3 suite --quick --allocators kma-opencl
-try "OpenCL: another exit status is told" grep -qxF 'note: mam-bench-opencl ended with status 3' "$scratch/out"
+try "OpenCL: another exit status is reported" grep -qxF 'note: mam-bench-opencl ended with status 3' "$scratch/out"
 NO_DEVICE=1 refused "OpenCL: no device" 77 'OpenCL was left out: no device of OpenCL has "x" in its name' --allocators kma-opencl
 DIES=1 refused "OpenCL: dies" 77 'mam-bench-opencl died of signal 9' --allocators kma-opencl
 suite --quick --allocators kma
 if ! ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
 	rm "$scratch/told"
 	suite --quick --allocators kma --only one
-	try "OpenCL: who is not asked for is not asked" test ! -e "$scratch/told"
+	try "OpenCL: not run unless requested" test ! -e "$scratch/told"
 	suite --quick --only one
 	same "OpenCL in place of CUDA: exit status" 0 $?
-	try "OpenCL in place of CUDA: said" grep -q '^note: CUDA was left out: ' "$scratch/out"
+	try "OpenCL in place of CUDA: note" grep -q '^note: CUDA was left out: ' "$scratch/out"
 fi
 
-# The program itself, on whatever device there is.
+# The program itself, on any device.
 BENCH_OPENCL=
 export POCL_CACHE_DIR="$scratch"
 if [ ! -x "$MAM_BUILDDIR/mam-bench-opencl" ]; then
@@ -166,11 +166,11 @@ else
 		"tree,kma-opencl,64K 384,us" "tree,poor-opencl,64K 384,us" "setup,kma-opencl,512,make_us"; do
 		try "OpenCL's smoke: $cell" grep -q "^kma-$cell," "$scratch/opencl.csv"
 	done
-	same "OpenCL's smoke: nothing is wrong" "" "$(grep -E ',(wrong|none|lost),[^0]' "$scratch/opencl.csv")"
+	same "OpenCL's smoke: no errors" "" "$(grep -E ',(wrong|none|lost),[^0]' "$scratch/opencl.csv")"
 	refused "no such platform" 77 "none has 'nobody' in its name" --allocators kma-opencl --platform nobody
 fi
 
-# The whole command on a device that does nothing: a heap of superblocks has none, and no graph is right.
+# The whole command on an idle device: a heap of superblocks has none, and no graph is right.
 BENCH_OPENCL=$scratch/opencl
 if idle_driver; then
 	idle --smoke --verbose
@@ -180,20 +180,20 @@ if idle_driver; then
 	same "idle: CUDA's time of a pair" "us,8 ns,80 mpairs,12.5 " \
 		"$(sed -n 's/^kma-one,cuda,10000,\(\(us\|ns\|mpairs\),\)/\1/p' "$scratch/idle.csv" | tr '\n' ' ')"
 	same "idle: lists without elements are wrong" 1 "$(rows '^kma-arraylist,cuda,list 4B 16K,wrong,3$')"
-	same "idle: they have no time" 0 "$(rows '^kma-arraylist,cuda,list 4B 16K,us,')"
+	same "idle: lists without elements have no time" 0 "$(rows '^kma-arraylist,cuda,list 4B 16K,us,')"
 	same "idle: graphs without links are wrong" 1 "$(rows '^kma-tree,poor,64K 384,wrong,3$')"
-	same "idle: what OpenCL says is beside" 1 "$(rows '^kma-one,kma-opencl,10000,ns,250$')"
-	same "idle: the poor man's heap has no pairs" 0 "$(rows '^kma-one,poor,')"
-	try "idle: lists are grown by blocks of 256" grep -q '^together [0-9]* 256$' "$scratch/launched"
+	same "idle: OpenCL's results are included" 1 "$(rows '^kma-one,kma-opencl,10000,ns,250$')"
+	same "idle: poor runs no pairs" 0 "$(rows '^kma-one,poor,')"
+	try "idle: lists grow by blocks of 256" grep -q '^together [0-9]* 256$' "$scratch/launched"
 	TOOK_MS=400 idle --only many --allocators cuda --seconds 20
-	try "what takes too long is left out, and said" \
+	try "a cell that takes too long is skipped with a note" \
 		grep -q '^note: kma-many none 4608: cuda: left out, since each run would take 8 s$' "$scratch/out"
 	HANG=learn idle --smoke --allocators kma --only one
-	same "a kernel that hangs: exit status, since it is ours" 1 $?
-	same "a kernel that hangs: three cells are lost" 3 "$(rows '^kma-one,kma,.*,lost,1')"
+	same "kernel hangs: exit status, since it is mam's" 1 $?
+	same "kernel hangs: three cells are lost" 3 "$(rows '^kma-one,kma,.*,lost,1')"
 fi
 
-# gpu-kma.sh with stand-ins: a mam, a GPU that is a name, and an OpenCL driver that nothing names.
+# gpu-kma.sh with stubs: a mam, a GPU that is only a name, and an OpenCL driver without an entry.
 script=$MAM_SRCDIR/tools/bench/gpu-kma.sh
 if [ ! -e "$script" ]; then
 	skip "gpu-kma.sh" "it is not here"
@@ -241,33 +241,33 @@ gpu_kma() # VARIABLE...
 }
 gpu_kma BUDGET=200 OCL_ICD_VENDORS="$scratch/nothing"
 same "gpu-kma.sh: exit status" 0 $?
-same "gpu-kma.sh: half of its time is CUDA's, half OpenCL's, on NVIDIA's platform" \
+same "gpu-kma.sh: half of the time is CUDA's, half OpenCL's, on NVIDIA's platform" \
 	"bench kma --platform NVIDIA --verbose --seconds 65 --csv $scratch/results/kma-h100.csv" \
 	"$(head -n 1 "$scratch/calls" | sed 's/ 64 / 65 /')"
-same "gpu-kma.sh: a driver that nothing names is named" libnvidia-opencl.so.1 "$(cat "$scratch/drivers")"
-same "gpu-kma.sh: numbers" "kma-one,kma,10000,ns,1" "$(tail -n 1 "$scratch/results/kma-h100.csv")"
-same "gpu-kma.sh: pictures" "bench plot -o $scratch/results $scratch/results/kma-h100.csv" "$(sed -n 2p "$scratch/calls")"
-same "gpu-kma.sh: the sanitizer looks for wrong accesses" memcheck \
+same "gpu-kma.sh: an OpenCL driver without an entry gets one" libnvidia-opencl.so.1 "$(cat "$scratch/drivers")"
+same "gpu-kma.sh: results" "kma-one,kma,10000,ns,1" "$(tail -n 1 "$scratch/results/kma-h100.csv")"
+same "gpu-kma.sh: plots" "bench plot -o $scratch/results $scratch/results/kma-h100.csv" "$(sed -n 2p "$scratch/calls")"
+same "gpu-kma.sh: memcheck runs" memcheck \
 	"$(sed 's/^--tool \([a-z]*\) .*/\1/' "$scratch/sanitized" | tr '\n' ' ' | sed 's/ $//')"
 try "gpu-kma.sh: tables" grep -q '^the tables$' "$scratch/out"
 try "gpu-kma.sh: keys" grep -q '^faults	0$' "$scratch/out"
-try "gpu-kma.sh: what was begun" grep -q '^0.1 s: kma-one 10000 kma$' "$scratch/results/kma-h100.begun"
+try "gpu-kma.sh: log of started cells" grep -q '^0.1 s: kma-one 10000 kma$' "$scratch/results/kma-h100.begun"
 gpu_kma SANITIZER=9
-same "gpu-kma.sh: what a sanitizer finds is in its status" 1 $?
+same "gpu-kma.sh: a sanitizer finding sets the status" 1 $?
 gpu_kma BENCH=1 SANITIZE=0
-same "gpu-kma.sh: and what the bench finds" 1 $?
-try "gpu-kma.sh: with its last word" grep -q 'ended with status 1: a word$' "$scratch/out"
-same "gpu-kma.sh: no sanitizer" "" "$(cat "$scratch/sanitized" 2> /dev/null)"
+same "gpu-kma.sh: a failed bench sets the status" 1 $?
+try "gpu-kma.sh: a failed bench, last message" grep -q 'ended with status 1: a word$' "$scratch/out"
+same "gpu-kma.sh: without a sanitizer" "" "$(cat "$scratch/sanitized" 2> /dev/null)"
 gpu_kma CL_DEVICE='a processor' SANITIZE=0
-same "gpu-kma.sh: a device of OpenCL that is not the GPU is no result" 1 $?
-try "gpu-kma.sh: and is named" grep -q "OpenCL's device is not NVIDIA H100.*a processor" "$scratch/out"
+same "gpu-kma.sh: an OpenCL device other than the GPU fails" 1 $?
+try "gpu-kma.sh: an OpenCL device other than the GPU is named" grep -q "OpenCL's device is not NVIDIA H100.*a processor" "$scratch/out"
 gpu_kma PLATFORM= CL_DEVICE='a processor' SANITIZE=0
 same "gpu-kma.sh: without OpenCL" "0 bench kma --allocators kma,mam_kmalloc,cuda,poor" \
 	"$? $(head -n 1 "$scratch/calls" | sed 's/ --verbose.*//')"
 gpu_kma QUICK=1 SANITIZE=0
 try "gpu-kma.sh: quick" grep -q '^bench kma --platform NVIDIA --quick ' "$scratch/calls"
 gpu_kma BUDGET=soon
-same "gpu-kma.sh: no number of seconds" 2 $?
+same "gpu-kma.sh: invalid number of seconds" 2 $?
 sh "$script" > /dev/null 2>&1
 same "gpu-kma.sh: without arguments" 2 $?
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# bench_model.sh - `mam bench model` where there is no GPU: what it refuses and lists, what it reckons of stored numbers,
-# the whole command on a device that does nothing, and gpu-model.sh with stand-ins. What its kernels do is tested on a
-# simulated device, by test_bench_model.
+# bench_model.sh - `mam bench model` without a GPU: what it rejects and lists, what it computes from
+# stored results, the whole command on an idle device, and gpu-model.sh with stubs. Its kernels are
+# tested on a simulated device, by test_bench_model.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 model()
@@ -16,18 +16,18 @@ refused() # NAME STATUS TEXT ARGUMENT...
 	refused_by model "$@"
 }
 
-refused "a word too many" 2 "'now' is one word too many" now
-refused "an allocator that is none" 2 "no allocator 'rww'" --peers rw,rww
-refused "one that has no equation" 2 "no allocator 'bump'" --peers bump
-refused "a workload that is none" 2 "no workload 'take'" --only get,take
-refused "pages that are no multiple" 2 "multiple of 64" --pages 6401
+refused "extra argument" 2 "'now' is one word too many" now
+refused "unknown allocator" 2 "no allocator 'rww'" --peers rw,rww
+refused "allocator without an equation" 2 "no allocator 'bump'" --peers bump
+refused "unknown workload" 2 "no workload 'take'" --only get,take
+refused "pages not a multiple" 2 "multiple of 64" --pages 6401
 refused "too few pages" 2 "multiple of 64" --pages 640
 refused "too many pages" 2 "multiple of 64" --pages 1073741824
-refused "a CSV file that cannot be written" 2 "--csv" --csv "$scratch/no/where.csv"
-refused "a picture that cannot be written" 2 "--plot" --plot "$scratch/no/where.svg"
-refused "a file to read that is not there" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
-try "--help says what it does" sh -c "'$MAM' bench model --help | grep -q -e 'equations expect'"
-try "mam bench names it" sh -c "'$MAM' bench fly 2>&1 | grep -q ' model,'"
+refused "CSV file cannot be written" 2 "--csv" --csv "$scratch/no/where.csv"
+refused "plot cannot be written" 2 "--plot" --plot "$scratch/no/where.svg"
+refused "stored file does not exist" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
+try "--help describes the command" sh -c "'$MAM' bench model --help | grep -q -e 'equations expect'"
+try "mam bench lists it" sh -c "'$MAM' bench fly 2>&1 | grep -q ' model,'"
 
 if ldconfig -p 2> /dev/null | grep -q 'libcuda\.so\.1'; then
 	skip "no driver" "there is one here"
@@ -45,9 +45,9 @@ for cell in "get 1000000 0.7% 3000" "get 1000000 0.5% 5000" "get 32M 10% 1M" "la
 	"malloc 4M 100% 16K 4100B" "malloc 4M 50% 16K 4..8192B" "use 1050B" "found 5%" "give 50% 125K" "again 0.5% /100 1000"; do
 	try "the list: $cell" grep -q "^cell	$cell" "$scratch/out"
 done
-same "nothing is asked that is not there" 0 "$(grep -c '1000000 0.5% 6000' "$scratch/out")"
+same "impossible cells are not in the list" 0 "$(grep -c '1000000 0.5% 6000' "$scratch/out")"
 
-# Stored numbers: tables and targets.
+# Stored results: tables and targets.
 cat > "$scratch/stored.csv" << 'END'
 # gpu: made up <1>
 # driver: 1.2.3
@@ -78,27 +78,27 @@ model-correlation,all,time,low,0.05
 model-correlation,all,time,high,0.2
 END
 model --read "$scratch/stored.csv"
-same "stored numbers: exit status" 0 $?
-try "an atomic's clocks" grep -q '^1K  *900  500$' "$scratch/out"
-try "measured, equation, host's walk" grep -q '^1000000 50% 500 .*  rw 2\.02/2\.00/2\.25' "$scratch/out"
-try "what is not known is a dash" grep -q '  rw-bm 5\.50/5\.00/-' "$scratch/out"
+same "stored results: exit status" 0 $?
+try "clocks of an atomic" grep -q '^1K  *900  500$' "$scratch/out"
+try "measured, equation, host's simulation" grep -q '^1000000 50% 500 .*  rw 2\.02/2\.00/2\.25' "$scratch/out"
+try "unknown values are dashes" grep -q '  rw-bm 5\.50/5\.00/-' "$scratch/out"
 try "correlations" grep -q '^correlation with time, all, 100 cells: TAS 0\.850, WAS 0\.970; .* 0\.050 to 0\.200$' "$scratch/out"
-try "a target that is met" grep -q '^TAS of RW, off (3) at most *1 % *<= 5 *met$' "$scratch/out"
-try "a target that is missed" grep -q '^TAS of RW-BM, off (5) at most *10 % *<= 5 *missed$' "$scratch/out"
+try "target met" grep -q '^TAS of RW, off (3) at most *1 % *<= 5 *met$' "$scratch/out"
+try "target missed" grep -q '^TAS of RW-BM, off (5) at most *10 % *<= 5 *missed$' "$scratch/out"
 model --read "$scratch/stored.csv" -p
 key() # KEY
 {
 	awk -F '\t' -v key="$1" '$1 == key { print $2 }' "$scratch/out"
 }
-same "plain: an error in per cent" 10 "$(key tas_rw_bm_error)"
+same "plain: error in percent" 10 "$(key tas_rw_bm_error)"
 same "plain: cells above a bound" 1 "$(key was_rw_above)"
 same "plain: speed" 16 "$(key corw_over_queue)"
 same "plain: correlations" "0.85 0.97" "$(key corr_tas) $(key corr_was)"
-same "plain: what is not known is not told" "" "$(key mam_over_queue)"
+same "plain: unknown values are omitted" "" "$(key mam_over_queue)"
 same "plain: targets met and missed" "4 3" "$(key targets_met) $(key targets_missed)"
 has() # PICTURE TEXT
 {
-	try "$1 says $2" grep -qF -- "$2" "$scratch/pictures/$1.svg"
+	try "$1 has $2" grep -qF -- "$2" "$scratch/pictures/$1.svg"
 }
 if can_plot; then
 	mkdir "$scratch/pictures"
@@ -119,13 +119,13 @@ fi
 sed 's/50% 500,wrong,0/50% 500,wrong,9/' "$scratch/stored.csv" > "$scratch/faulty.csv"
 model --read "$scratch/faulty.csv"
 same "a fault of mam's: exit status" 1 $?
-try "a fault of mam's: one sentence" grep -q "errors of mam's own allocator" "$scratch/err"
+try "a fault of mam's: one message" grep -q "errors of mam's own allocator" "$scratch/err"
 
-# The whole command on a device that does nothing: kernels are launched, and what ends the bench ends it.
+# The whole command on an idle device: kernels are launched, and a failed kernel ends the bench.
 if [ "$HAVE_BENCH_KERNELS" != yes ]; then
-	skip "a device that does nothing" "this mam has no kernels"
+	skip "an idle device" "this mam has no kernels"
 elif ! ${CC:-cc} -shared -fPIC -o "$scratch/libcuda.so.1" "$MAM_SRCDIR/tests/tools/bench/pages_driver.c" > "$scratch/cc" 2>&1; then
-	not_ok "a device that does nothing" "$(lib_tail "$scratch/cc")"
+	not_ok "an idle device" "$(lib_tail "$scratch/cc")"
 else
 	idle() # ARGUMENT...
 	{
@@ -137,21 +137,21 @@ else
 	for kernel in model_atomic open_rwbm open_crw getrun_mam stepsrun_rwmalloc giverun_rwmalloc get_cuda check_mark; do
 		try "idle: $kernel is launched" grep -q "^$kernel " "$scratch/launched"
 	done
-	same "idle: nothing of bare counters" 0 "$(grep -c '_bumpw\? ' "$scratch/launched")"
-	try "idle: a line for each cell" grep -q '^model-atomic 32 atomic$' "$scratch/err"
-	try "idle: what was not opened is said" grep -q '^note: model-get 6400 50% 6: rw: .*other pages free' "$scratch/out"
+	same "idle: bare counters have no results" 0 "$(grep -c '_bumpw\? ' "$scratch/launched")"
+	try "idle: one line per cell" grep -q '^model-atomic 32 atomic$' "$scratch/err"
+	try "idle: devices that were not opened are reported" grep -q '^note: model-get 6400 50% 6: rw: .*other pages free' "$scratch/out"
 	rm -f "$scratch/launched"
 	LAUNCHED=$scratch/launched idle --only atomic
 	same "idle: --only" "model_atomic" "$(sed 's/ .*//' "$scratch/launched" | sort -u | grep -v spin)"
 	HANG=model_atomic idle
-	same "a kernel that hangs: exit status" 1 $?
-	try "a kernel that hangs: is named" grep -q 'model_atomic has not ended after 1 second' "$scratch/err"
+	same "kernel hangs: exit status" 1 $?
+	try "kernel hangs: it is named" grep -q 'model_atomic has not ended after 1 second' "$scratch/err"
 	REFUSE=getrun_rwmalloc idle --only malloc,get
-	same "a launch that fails: exit status" 1 $?
-	try "a launch that fails: its error" grep -q 'kernel getrun_rwmalloc: the driver says error 719' "$scratch/err"
+	same "launch fails: exit status" 1 $?
+	try "launch fails: its error" grep -q 'kernel getrun_rwmalloc: the driver says error 719' "$scratch/err"
 fi
 
-# gpu-model.sh with stand-ins: a mam that says what it was asked, and a GPU that is a name.
+# gpu-model.sh with stubs: a mam that prints its arguments, and a GPU that is only a name.
 script=$MAM_SRCDIR/tools/bench/gpu-model.sh
 if [ ! -e "$script" ]; then
 	skip "gpu-model.sh" "it is not here"
@@ -189,15 +189,15 @@ run_script() # ARGUMENT...
 }
 PEERS=rw run_script "$scratch/bin/mam" "$scratch/results"
 same "gpu-model.sh: exit status" 0 $?
-try "gpu-model.sh: the numbers" grep -q '^model-get,rw,x,us,1$' "$scratch/results/model-h100.csv"
-try "gpu-model.sh: who is asked" grep -q '^bench model --peers rw --verbose --seconds 1[0-9]* --csv ' "$scratch/calls"
-try "gpu-model.sh: pictures" grep -q "^bench plot -o $scratch/results $scratch/results/model-h100.csv" "$scratch/calls"
+try "gpu-model.sh: results" grep -q '^model-get,rw,x,us,1$' "$scratch/results/model-h100.csv"
+try "gpu-model.sh: the allocators" grep -q '^bench model --peers rw --verbose --seconds 1[0-9]* --csv ' "$scratch/calls"
+try "gpu-model.sh: plots" grep -q "^bench plot -o $scratch/results $scratch/results/model-h100.csv" "$scratch/calls"
 try "gpu-model.sh: the sanitizer" grep -q 'memcheck .* bench model --smoke --pages 6400 --peers rw,rw-bm,crw,corw,rw-malloc,queue -p' "$scratch/sanitized"
 try "gpu-model.sh: keys" grep -q '^corr_was	0.97$' "$scratch/out"
 ENDS=1 run_script "$scratch/bin/mam" "$scratch/results"
-same "gpu-model.sh: what failed is in its status" 1 $?
+same "gpu-model.sh: a failure sets the status" 1 $?
 run_script
 same "gpu-model.sh: without arguments" 2 $?
 run_script "$scratch/none" "$scratch/results"
-same "gpu-model.sh: no program" 2 $?
+same "gpu-model.sh: missing program" 2 $?
 finish

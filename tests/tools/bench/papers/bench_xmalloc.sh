@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# bench_xmalloc.sh - `mam bench xmalloc` where there is no GPU: what it refuses and lists, what it reckons and draws of
-# stored numbers, and what it plays on a device that does nothing. What its kernels do is tested on a simulated
-# device, by test_bench_xmalloc.
+# bench_xmalloc.sh - `mam bench xmalloc` without a GPU: what it rejects and lists, what it computes
+# and plots from stored results, and what it runs on an idle device. Its kernels are tested on a
+# simulated device, by test_bench_xmalloc.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 suite=xmalloc
@@ -20,7 +20,7 @@ refused_without_driver
 # The plan.
 suite --list
 same "the list: exit status" 0 $?
-same "the list: allocators, and who is slow is last" \
+same "the list: allocators, slow ones last" \
 	"mam mam-coalesce mam-xmalloc mam-xmc pages pages-coalesce rw crw corw rw-malloc bump bumpw cuda cuda-coalesce cuda-xmalloc cuda-xmc" \
 	"$(listed allocator)"
 same "the list: workloads" "time prefilled coalesce buffers hold" \
@@ -31,7 +31,7 @@ for cell in "time 1M 32	quick" "time 1M 16" "time 16K 1	quick" "prefilled 1M 32"
 	try "the list: $cell" grep -qxF "cell	$cell" "$scratch/out"
 done
 
-# Stored numbers: tables, targets and pictures.
+# Stored results: tables, targets and plots.
 cat >"$scratch/stored.csv" <<'END'
 # gpu: made up <1>
 # driver: 1.2.3
@@ -68,26 +68,26 @@ xmalloc-speedup,published,prefilled,times,6
 xmalloc-speedup,published,coalesce,times,50
 END
 suite --read "$scratch/stored.csv"
-same "stored numbers: exit status" 0 $?
-same "the head of a table: what was published comes last" \
+same "stored results: exit status" 0 $?
+same "table header: published results come last" \
 	"mam mam-coalesce mam-xmalloc mam-xmc pages-coalesce cuda cuda-xmalloc published published-cuda" \
 	"$(awk '/^xmalloc-time: malloc/ { getline; $1 = $1; print }' "$scratch/out")"
-same "a line of a table: small numbers are seen" "0.04 0.06 0.09 0.042 0.50 420 8.00 24.0 900" "$(line 'xmalloc-time' '1M 32')"
-same "who served only some is marked, who was lost is named" "2.50 - - - - lost 99.0! - -" "$(line 'xmalloc-time' '16K 1')"
+same "table row: small numbers keep their digits" "0.04 0.06 0.09 0.042 0.50 420 8.00 24.0 900" "$(line 'xmalloc-time' '1M 32')"
+same "partial results are marked, lost ones listed" "2.50 - - - - lost 99.0! - -" "$(line 'xmalloc-time' '16K 1')"
 same "free has its own table" 3.50 "$(line 'xmalloc-hold: free' '128K 32')"
-same "speedups, beside what was published" "52.5 0.95 - 48.0" "$(line 'xmalloc-speedup' 'time')"
-same "a speedup over pages" "13.0 - 17.0 50.0" "$(line 'xmalloc-speedup' 'coalesce')"
+same "speedups, next to published ones" "52.5 0.95 - 48.0" "$(line 'xmalloc-speedup' 'time')"
+same "speedup over pages" "13.0 - 17.0 50.0" "$(line 'xmalloc-speedup' 'coalesce')"
 try "the manual names over-pages" grep -qE '^\.(B|BR) over\\-pages( [,.])?$' "$manual"
-try "a target that is met" grep -q "^xmcMalloc over CUDA's malloc *52\.5 times *>= 48\.0 *met *\$" "$scratch/out"
-try "a target that is missed" grep -q "^coalescing alone over CUDA's malloc *13\.0 times *>= 50\.0 *missed" "$scratch/out"
-try "a target that is a cost" grep -q "^xmcMalloc's time over mam, .*1\.05 times *<= 1\.10 *met" "$scratch/out"
+try "target met" grep -q "^xmcMalloc over CUDA's malloc *52\.5 times *>= 48\.0 *met *\$" "$scratch/out"
+try "target missed" grep -q "^coalescing alone over CUDA's malloc *13\.0 times *>= 50\.0 *missed" "$scratch/out"
+try "cost target" grep -q "^xmcMalloc's time over mam, .*1\.05 times *<= 1\.10 *met" "$scratch/out"
 
 suite --read "$scratch/stored.csv" -p
 same "plain: met" "52.5 >=48 yes" "$(key time_times) $(key time_times.target) $(key time_times.met)"
 same "plain: as published" "12 >=48 no" "$(key time_256_times) $(key time_256_times.target) $(key time_256_times.met)"
 same "plain: missed" "13 >=50 no" "$(key coalesce_times) $(key coalesce_times.target) $(key coalesce_times.met)"
-same "plain: what the calls cost over mam" "1.05 <=1.1 yes" "$(key over_mam) $(key over_mam.target) $(key over_mam.met)"
-same "plain: what was not measured is not told" "" "$(key prefilled_times)"
+same "plain: cost of the calls over mam" "1.05 <=1.1 yes" "$(key over_mam) $(key over_mam.target) $(key over_mam.met)"
+same "plain: unmeasured values are omitted" "" "$(key prefilled_times)"
 same "plain: faults" "0 yes" "$(key faults) $(key faults.met)"
 same "plain: targets met and missed" "3 2" "$(key targets_met) $(key targets_missed)"
 keys_in_manual
@@ -100,7 +100,7 @@ for metric in wrong lost; do
 done
 sed "s/mam-xmalloc,1M 32,wrong,0/cuda,1M 32,wrong,9/" "$scratch/stored.csv" >"$scratch/faulty.csv"
 suite --read "$scratch/faulty.csv"
-same "a fault of CUDA's own: exit status" 0 $?
+same "a fault of CUDA's malloc: exit status" 0 $?
 
 pictures_are "$scratch/stored.csv" "xmalloc-lanes.svg xmalloc-coalesce.svg xmalloc-buffers.svg xmalloc-speedup.svg"
 has xmalloc-lanes 'XMalloc, 2011, 1M workers, 32: 24'
@@ -114,43 +114,43 @@ has xmalloc-speedup 'over CUDA malloc, coalesce: 13'
 has xmalloc-speedup 'over pages, coalesce: 17'
 has xmalloc-speedup 'published, 2011, coalesce: 50'
 
-# The whole command on a device that does nothing.
+# The whole command on an idle device.
 if idle_driver; then
-	# Where there is no device libmam makes no heap; what is over CUDA's malloc has none of its own.
+	# Without a device libmam creates no heap; allocators over CUDA's malloc need none.
 	idle --smoke --verbose
 	same "idle: exit status" 0 $?
-	same "idle: a time, and what it is of an object and of a warp" "us,8 ns,1.95313 request_ns,62.5 " \
+	same "idle: a time, per object and per warp" "us,8 ns,1.95313 request_ns,62.5 " \
 		"$(sed -n 's/^xmalloc-time,cuda-xmalloc,1M 32,\(\(us\|ns\|request_ns\),\)/\1/p' "$scratch/idle.csv" | tr '\n' ' ')"
 	for kernel in use get give hold drop fill base_fill base_give layers_learn layers_format layers_drain; do
 		try "idle: $kernel is launched" grep -q "^$kernel " "$scratch/launched"
 	done
-	same "idle: coalescing is played without buffers" 0 "$(rows '^xmalloc-coalesce,.*-xm[a-z]*,')"
-same "idle: what it asks is asked of bases alone" "1 0" "$(rows '^xmalloc-coalesce,cuda,32K 1 520B,ns,') $(rows '^xmalloc-coalesce,.*-coalesce,32K')"
-	same "idle: pages of one size are not asked for many" 0 "$(rows '^xmalloc-hold,rw,')"
+	same "idle: coalescing runs without buffers" 0 "$(rows '^xmalloc-coalesce,.*-xm[a-z]*,')"
+same "idle: its requests go to base allocators alone" "1 0" "$(rows '^xmalloc-coalesce,cuda,32K 1 520B,ns,') $(rows '^xmalloc-coalesce,.*-coalesce,32K')"
+	same "idle: page allocators skip mixed sizes" 0 "$(rows '^xmalloc-hold,rw,')"
 	same "idle: each speedup" 6 "$(rows '^xmalloc-speedup,over-cuda,')"
-	same "idle: what was published is beside" 8 "$(rows '^xmalloc-[a-z]*,published')"
+	same "idle: published results are included" 8 "$(rows '^xmalloc-[a-z]*,published')"
 	idle --smoke --only hold
-	same "idle: nothing published goes with that" 0 "$(rows ',published')"
+	same "idle: no published results for hold" 0 "$(rows ',published')"
 	idle --quick --only time --allocators cuda-xmalloc
-	same "idle: 1M lone workers are 1M warps" "use 131072 256" "$(grep '^use ' "$scratch/launched" | sort -u | grep 131072)"
-	same "idle: a 64th of them shows how long they take" "use 2048 256" \
+	same "idle: 1M single workers are 1M warps" "use 131072 256" "$(grep '^use ' "$scratch/launched" | sort -u | grep 131072)"
+	same "idle: a 64th of them is timed first" "use 2048 256" \
 		"$(grep '^use ' "$scratch/launched" | sort -u | grep -w 2048)"
 	TOOK_MS=50 idle --quick --only time --allocators cuda-coalesce
-	try "what takes too long is left out, and said" \
+	try "a cell that takes too long is skipped with a note" \
 		grep -q '^note: xmalloc-time 1M 1: cuda-coalesce: left out, since each run would take 3 s$' "$scratch/out"
-	same "what takes too long has no time" 0 "$(rows '^xmalloc-time,cuda-coalesce,1M')"
-	same "fewer workers have one, of the paper's four runs" 4 \
+	same "a cell that takes too long has no time" 0 "$(rows '^xmalloc-time,cuda-coalesce,1M')"
+	same "fewer workers have a time, of the paper's four runs" 4 \
 		"$(sed -n 's/^xmalloc-time,cuda-coalesce,16K 1,runs,//p' "$scratch/idle.csv")"
 
 	HANG=layers_drain idle --smoke --allocators cuda-xmalloc,bumpw --only time
-	same "a kernel that hangs: exit status, since it is ours" 1 $?
-	same "a kernel that hangs: three cells are lost" 3 "$(rows '^xmalloc-time,cuda-xmalloc,.*,lost,1')"
-	try "a kernel that hangs: is named" grep -q '^note: .*: layers_drain of cuda-xmalloc has not ended after 1 second$' "$scratch/out"
-	same "a kernel that hangs: others are played" 12 "$(rows '^xmalloc-time,bumpw,.*,us,')"
+	same "kernel hangs: exit status, since it is mam's" 1 $?
+	same "kernel hangs: three cells are lost" 3 "$(rows '^xmalloc-time,cuda-xmalloc,.*,lost,1')"
+	try "kernel hangs: it is named" grep -q '^note: .*: layers_drain of cuda-xmalloc has not ended after 1 second$' "$scratch/out"
+	same "kernel hangs: other allocators run" 12 "$(rows '^xmalloc-time,bumpw,.*,us,')"
 	TWICE=1 idle --smoke --allocators cuda-coalesce,cuda-xmalloc --only prefilled
-	same "an overlap: exit status" 1 $?
-	same "an overlap: no time" "1 0" "$(rows '^xmalloc-prefilled,cuda-coalesce,.*,wrong,1') $(rows '^xmalloc-prefilled,cuda-coalesce,1M 32,us,')"
-	same "an overlap: the others have theirs" 1 "$(rows '^xmalloc-prefilled,cuda-xmalloc,1M 32,us,')"
+	same "overlap: exit status" 1 $?
+	same "overlap: no time" "1 0" "$(rows '^xmalloc-prefilled,cuda-coalesce,.*,wrong,1') $(rows '^xmalloc-prefilled,cuda-coalesce,1M 32,us,')"
+	same "overlap: other allocators have times" 1 "$(rows '^xmalloc-prefilled,cuda-xmalloc,1M 32,us,')"
 fi
 
 finish
