@@ -10,13 +10,13 @@
 suite=device
 . "$MAM_SRCDIR/tests/tools/bench/bench_suite.sh"
 
-refused "a word too many" 2 "'now' is one word too many" now
-refused "an allocator that is none" 2 "no allocator 'rww'" --allocators mam,rww
-refused "a workload that is none" 2 "no workload 'w8'" --only w1,w8
-refused "an adapter that is not there" 2 "nowhere.fatbin" --adapter "$scratch/nowhere.fatbin"
-refused "a CSV file that cannot be written" 2 "--csv" --csv "$scratch/no/where.csv"
-refused "a picture that cannot be written" 2 "--plot" --plot "$scratch/no/where.svg"
-refused "a file to read that is not there" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
+refused "extra argument" 2 "'now' is one word too many" now
+refused "unknown allocator" 2 "no allocator 'rww'" --allocators mam,rww
+refused "unknown workload" 2 "no workload 'w8'" --only w1,w8
+refused "adapter does not exist" 2 "nowhere.fatbin" --adapter "$scratch/nowhere.fatbin"
+refused "CSV file cannot be written" 2 "--csv" --csv "$scratch/no/where.csv"
+refused "plot cannot be written" 2 "--plot" --plot "$scratch/no/where.svg"
+refused "stored file does not exist" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
 help_says 'malloc and free in kernels' '--allocators LIST' 'gets no time there' 'bench device --quick'
 
 # No driver; a driver that rejects kernels; a mam without kernels.

@@ -9,10 +9,10 @@
 suite=case
 . "$MAM_SRCDIR/tests/tools/bench/bench_suite.sh"
 
-refused "a case that is none" 2 "there is no case 'sort'; there are join, group, octree and graph" sort
-refused "a word too many" 2 "'now' is one word too many; see mam bench case --help" join now
-refused "an allocator that is none" 2 "no allocator 'mam'; mam bench case --list" --allocators corw,mam
-refused "no number of seconds" 2 "--seconds" join --seconds soon
+refused "unknown case" 2 "there is no case 'sort'; there are join, group, octree and graph" sort
+refused "extra argument" 2 "'now' is one word too many; see mam bench case --help" join now
+refused "unknown allocator" 2 "no allocator 'mam'; mam bench case --list" --allocators corw,mam
+refused "invalid number of seconds" 2 "--seconds" join --seconds soon
 refused_without_driver
 
 help_says 'mam bench case [NAME]' '--allocators LIST' 'join, group, octree and graph' 'mam-bench-case(1)'

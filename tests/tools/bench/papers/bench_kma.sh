@@ -13,21 +13,21 @@ suite=kma
 BENCH_OPENCL=$scratch/none
 export BENCH_OPENCL
 
-refused "a word too many" 2 "'now' is one word too many; see mam bench kma --help" now
-refused "an allocator that is none" 2 "no allocator 'mam'; mam bench kma --list" --allocators kma,mam
-refused "a workload that is none" 2 "no workload 'w1'; mam bench kma --list" --only one,w1
-refused "a CSV file that cannot be written" 2 "--csv" --csv "$scratch/no/where.csv"
-refused "a file to read that is not there" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
+refused "extra argument" 2 "'now' is one word too many; see mam bench kma --help" now
+refused "unknown allocator" 2 "no allocator 'mam'; mam bench kma --list" --allocators kma,mam
+refused "unknown workload" 2 "no workload 'w1'; mam bench kma --list" --only one,w1
+refused "CSV file cannot be written" 2 "--csv" --csv "$scratch/no/where.csv"
+refused "stored file does not exist" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
 help_says 'as its paper did' '--allocators LIST' '--platform NAME-PART' '--device NAME-PART' 'bench kma --quick' 'mam-bench-kma(1)'
 refused_without_driver
-refused "nobody to ask" 77 "OpenCL was left out: this mam was built without it: there is no mam-bench-opencl" \
+refused "missing mam-bench-opencl" 77 "OpenCL was left out: this mam was built without it: there is no mam-bench-opencl" \
 	--allocators kma-opencl
 # Other suites do not use OpenCL.
 device()
 {
 	"$MAM" bench device "$@" >"$scratch/out" 2>"$scratch/err"
 }
-refused_by device "another suite" 2 "platform" --platform x
+refused_by device "option of another suite" 2 "platform" --platform x
 
 # The plan.
 suite --list
@@ -167,7 +167,7 @@ else
 		try "OpenCL's smoke: $cell" grep -q "^kma-$cell," "$scratch/opencl.csv"
 	done
 	same "OpenCL's smoke: no errors" "" "$(grep -E ',(wrong|none|lost),[^0]' "$scratch/opencl.csv")"
-	refused "no such platform" 77 "none has 'nobody' in its name" --allocators kma-opencl --platform nobody
+	refused "unknown platform" 77 "none has 'nobody' in its name" --allocators kma-opencl --platform nobody
 fi
 
 # The whole command on an idle device: a heap of superblocks has none, and no graph is right.

@@ -9,10 +9,10 @@
 suite=mpi
 . "$MAM_SRCDIR/tests/tools/bench/bench_suite.sh"
 
-refused "a word too many" 2 "'now' is one word too many; see mam bench mpi --help" now
-refused "an allocator that is none" 2 "no allocator 'cuda-malloc'; mam bench mpi --list" --allocators mam,cuda-malloc
-refused "a workload that is none" 2 "no workload 'cubic'; mam bench mpi --list" --only linear,cubic
-refused "a file to read that is not there" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
+refused "extra argument" 2 "'now' is one word too many; see mam bench mpi --help" now
+refused "unknown allocator" 2 "no allocator 'cuda-malloc'; mam bench mpi --list" --allocators mam,cuda-malloc
+refused "unknown workload" 2 "no workload 'cubic'; mam bench mpi --list" --only linear,cubic
+refused "stored file does not exist" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
 help_says 'coalescing mallocs' '--allocators LIST' 'bench mpi --quick' 'mam-bench-mpi(1)'
 refused_without_driver
 

@@ -9,11 +9,11 @@
 suite=xmalloc
 . "$MAM_SRCDIR/tests/tools/bench/bench_suite.sh"
 
-refused "a word too many" 2 "'now' is one word too many; see mam bench xmalloc --help" now
-refused "an allocator that is none" 2 "no allocator 'cuda-malloc'; mam bench xmalloc --list" --allocators mam,cuda-malloc
-refused "a workload that is none" 2 "no workload 'w1'; mam bench xmalloc --list" --only time,w1
-refused "a CSV file that cannot be written" 2 "--csv" --csv "$scratch/no/where.csv"
-refused "a file to read that is not there" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
+refused "extra argument" 2 "'now' is one word too many; see mam bench xmalloc --help" now
+refused "unknown allocator" 2 "no allocator 'cuda-malloc'; mam bench xmalloc --list" --allocators mam,cuda-malloc
+refused "unknown workload" 2 "no workload 'w1'; mam bench xmalloc --list" --only time,w1
+refused "CSV file cannot be written" 2 "--csv" --csv "$scratch/no/where.csv"
+refused "stored file does not exist" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
 help_says 'as its paper did' '--allocators LIST' 'bench xmalloc --quick' 'mam-bench-xmalloc(1)'
 refused_without_driver
 
