@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peer_stub.c - a library with an allocator for `mam bench host`, as peer_library.h wants it: addresses
- * without memory, and what it was opened with as lines "KIND INITIAL MOST" in the file PEER_LOG, what
- * each heap was asked for as lines "BLOCKS BYTES" in PEER_ASKED. The kind PEER_REFUSE gives no heap.
- * After PEER_HANG requests no other is ever answered.
+ * peer_stub.c - a library with an allocator for `mam bench host`, as peer_library.h requires:
+ * addresses without memory. It logs its arguments as lines "KIND INITIAL MAX" to the file PEER_LOG,
+ * and the requests to each heap as lines "BLOCKS BYTES" to PEER_ASKED. The kind PEER_REFUSE creates
+ * no heap. After PEER_HANG requests no call ever returns.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_bench_device.c - `mam bench device` on a simulated GPU: every allocator passes W1, W2, W3
- * and W5, a broken one does not, and the checks find what they are there for, one fault at a time.
+ * and W5, a broken one does not, and each check detects its kind of error.
  */
 #include <check.h>
 #include <math.h>
@@ -15,12 +15,12 @@
 
 extern const unsigned char mam_device_checks_fatbin[];
 
-/* ---- works ---- */
+/* ---- workloads ---- */
 
 START_TEST(test_malloc)
 {
 	static const uint32_t cells[][3] = {
-		/* work, askers, bytes */
+		/* work, requesting lanes, bytes */
 		{ DEVICE_W1, 256, 16 },  { DEVICE_W1, 64, 4096 }, { DEVICE_W1, 32, 8192 },
 		{ DEVICE_SCALE, 1, 64 }, { DEVICE_SCALE, 7, 64 },
 	};
@@ -31,7 +31,7 @@ START_TEST(test_malloc)
 	player_check_all("free_mops", false, true);
 	ck_assert_double_eq(player_value("mam", "none"), 0);
 	ck_assert_double_eq(player_value("bump", "free_us"), -1);
-	/* A rate is askers by time. */
+	/* A rate is requests per time. */
 	ck_assert_double_eq_tol(player_value("mam", "mops") * player_value("mam", "us"), askers,
 				askers * 1e-6);
 	ck_assert_double_eq_tol(player_value("mam", "free_mops") * player_value("mam", "free_us"),
@@ -39,7 +39,7 @@ START_TEST(test_malloc)
 }
 END_TEST
 
-/* All threads of blocks and grids of any shape ask, and have an object each. */
+/* All threads of blocks and grids of any shape allocate one object each. */
 START_TEST(test_shapes)
 {
 	static const struct {
@@ -87,8 +87,10 @@ START_TEST(test_smaller_shapes)
 }
 END_TEST
 
-/* Without CUDA's own: under a sanitizer the host's malloc, which stands for it, is all over the
- * place, and no map is large enough. */
+/*
+ * Without CUDA's own: the host's malloc, which replaces it, spreads its blocks widely under a
+ * sanitizer, and no map is large enough.
+ */
 START_TEST(test_mixed)
 {
 	static const char *const names[] = { "mam", "rw-malloc", "bump", "bumpw", "rw" };
@@ -96,7 +98,7 @@ START_TEST(test_mixed)
 
 	cell.heap_bytes = 8 * PLAYER_HEAP; /* a slab for each of many classes */
 	player_play(names[_i], cell);
-	if (strcmp(names[_i], "rw") == 0) /* it knows one size */
+	if (strcmp(names[_i], "rw") == 0) /* it serves one size only */
 		ck_assert_double_eq(player_value("rw", "mops"), -1);
 	else
 		player_check_all("mops", true, false);
@@ -116,7 +118,7 @@ START_TEST(test_lone)
 }
 END_TEST
 
-/* Who gets nothing is counted, and the others are timed. */
+/* Failed requests are counted, and the others are timed. */
 START_TEST(test_too_small)
 {
 	struct device_cell cell = player_cell(DEVICE_W1, 96, 4096, 4096, 1);
@@ -156,13 +158,16 @@ START_TEST(test_nearly_full)
 	ck_assert_double_eq(player_value("mam", "free_us"), -1);
 	ck_assert_double_eq(player_value("corw", "none"), 0);
 	ck_assert_double_gt(player_value("corw", "us"), 0);
-	ck_assert_double_eq(player_value("bump", "us"), -1); /* it takes nothing back */
+	ck_assert_double_eq(player_value("bump", "us"), -1); /* it frees nothing */
 	player_play("broken", cell);
 	player_check_broken("us");
 }
 END_TEST
 
-/* As many ask as were given back, or more: some get nothing, and as many as there are too few. */
+/*
+ * As many requests as freed objects, or more: some get nothing, exactly as many as there are too
+ * few.
+ */
 START_TEST(test_full)
 {
 	struct device_cell cell = player_cell(DEVICE_W5, 64, 256, 256, 1);
@@ -287,7 +292,7 @@ START_TEST(test_span)
 }
 END_TEST
 
-/* Whoever sees to an object, each byte of it is looked at, and no other. */
+/* Each byte of an object is checked by one lane, and no other byte is. */
 START_TEST(test_bytes)
 {
 	static const uint32_t widths[] = { 1, 8, 32 };
@@ -319,7 +324,7 @@ START_TEST(test_bytes)
 }
 END_TEST
 
-/* Two owners of one place: one of them finds the other's. */
+/* Two owners of one place: one of them finds the other's mark. */
 START_TEST(test_shared)
 {
 	got[2] = got[3] = at(512);
@@ -329,7 +334,7 @@ START_TEST(test_shared)
 }
 END_TEST
 
-/* What an asker asks for is in its bounds, and every bound is met. */
+/* A request is within its bounds, and every bound occurs. */
 START_TEST(test_sizes)
 {
 	bool seen[8] = { false };

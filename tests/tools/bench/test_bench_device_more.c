@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_bench_device_more.c - `mam bench device` on a simulated GPU: every allocator passes the
- * works beyond malloc and free, a broken one passes none of them, and a file that is no module is
- * refused.
+ * workloads beyond malloc and free, a broken one passes none of them, and a file that is not a
+ * module is refused.
  */
 #include <check.h>
 #include <math.h>
@@ -21,7 +21,7 @@ extern const unsigned char mam_device_example_fatbin[];
 
 START_TEST(test_churn)
 {
-	/* More than the heap has, if nothing came back. */
+	/* More than the heap has, if nothing were freed. */
 	struct device_cell cells[] = { player_cell(DEVICE_W4, 256, 64, 64, 8),
 				       player_cell(DEVICE_W4, 64, 4, 4, 2) };
 
@@ -85,7 +85,7 @@ START_TEST(test_start)
 	ck_assert_double_gt(player_value("mam", "make_us"), 0);
 	ck_assert_double_gt(player_value("mam", "first_us"), 0);
 	ck_assert_double_gt(player_value("mam", "steady_us"), 0);
-	/* Who finds no handle walks, and that takes longer. */
+	/* A lane without a handle searches, which takes longer. */
 	ck_assert_double_gt(player_value("mam", "first_us"), player_value("mam", "steady_us"));
 	ck_assert_double_gt(player_value("rw", "first_us"), 0);
 	ck_assert_double_eq(player_value("cuda-malloc", "make_us"), -1);
@@ -97,7 +97,7 @@ START_TEST(test_fragment)
 	struct device_cell cell = _i == 0 ? player_cell(DEVICE_FRAGMENT, 64, 64, 64, 60)
 					  : player_cell(DEVICE_FRAGMENT, 64, 4, 4096, 8);
 
-	/* More than the heap has, if nothing came back. */
+	/* More than the heap has, if nothing were freed. */
 	if (_i == 0)
 		cell.heap_bytes = PLAYER_HEAP / 8;
 	player_play(NULL, cell);
@@ -115,14 +115,14 @@ END_TEST
 
 START_TEST(test_graph)
 {
-	/* 32 of a vertex on average: lists of 16 to 256 bytes. */
+	/* 32 per vertex on average: lists of 16 to 256 bytes. */
 	struct device_cell cell = player_cell(DEVICE_GRAPH, 256, 16, 4096, 32);
 
 	cell.heap_bytes = PLAYER_HEAP / 2;
 	player_play(NULL, cell);
 	player_check_all("mops", true, false);
 	ck_assert_double_eq(player_value("mam", "none"), 0);
-	/* Old lists went back, or the heap would not have been large enough so often. */
+	/* Old lists were freed, or the heap would not have sufficed so often. */
 	ck_assert_ptr_null(strstr(player_notes, " mam: "));
 	player_play("broken", cell);
 	player_check_broken("mops");
@@ -134,7 +134,7 @@ START_TEST(test_generate)
 	/* More than one block, and a last one that is not full. */
 	struct device_cell cell = player_cell(DEVICE_GENERATE, 600, 4, 64, 0);
 
-	/* Twice, if nothing came back. */
+	/* Twice as much, if nothing were freed. */
 	cell.heap_bytes = PLAYER_HEAP / 8;
 	player_play("mam", cell);
 	ck_assert_double_eq(player_value("mam", "none"), 0);
@@ -148,7 +148,7 @@ START_TEST(test_generate)
 }
 END_TEST
 
-/* Every heap goes back, and its ground is what it says. */
+/* Every heap is destroyed, and its memory range is as reported. */
 START_TEST(test_heaps)
 {
 	size_t i;
@@ -173,7 +173,7 @@ START_TEST(test_heaps)
 }
 END_TEST
 
-/* A page's number comes back from its address, whatever its size. */
+/* The number of a page is computed from its address, for any page size. */
 START_TEST(test_inverse)
 {
 	static unsigned char space[1];
@@ -214,7 +214,9 @@ static void refuse(const char *text, const char *with)
 
 START_TEST(test_files)
 {
-	/* A fat binary's head: magic, version, bytes of the head, bytes behind it. */
+	/*
+	 * The header of a fat binary: magic, version, size of the header, number of bytes after it.
+	 */
 	unsigned char image[128] = { 0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 112 };
 	char folder[] = "/tmp/mam-device-XXXXXX", path[64], sized[80];
 	struct device_allocator added = { .name = NULL }, second = { .name = NULL };
@@ -241,7 +243,7 @@ START_TEST(test_files)
 	ck_assert_str_eq(added.name, "mine");
 	ck_assert(device_added_read(path, &second, why, sizeof(why)));
 	ck_assert_int_eq(memcmp(added.module, image, sizeof(image)), 0);
-	/* A heap of so many bytes, which its first 8 say. */
+	/* A heap of a given number of bytes, which its first 8 bytes contain. */
 	heap.module = bench_gpu_module(mam_device_example_fatbin, why, sizeof(why));
 	ck_assert_ptr_null(added.make(&heap, PLAYER_HEAP, 64));
 	memcpy(&first, heap.heap, sizeof(first));

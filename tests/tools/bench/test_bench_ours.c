@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_bench_ours.c - mam's heaps as `mam bench device` and its sisters make them, on the stand-in
- * driver: they take what they were told to and hardly less, say where objects may lie, and leave
- * nothing behind.
+ * test_bench_ours.c - mam's heaps as `mam bench device` and its sister commands create them, on the
+ * fake driver: they use the given memory almost completely, report their address range, and leave
+ * nothing allocated.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -69,7 +69,7 @@ START_TEST(test_made)
 	ck_assert_uint_eq((uintptr_t)head, heap.high);
 	ck_assert_uint_eq((uint64_t)head->pages * PAGE, pages ? objects : 0);
 	ck_assert_uint_eq(head->shift, pages ? 10 : MAM_UNIT_SHIFT);
-	/* What more would not go in: a page and a word, or a block and its books. */
+	/* Memory too small for more: one page and one word, or one block and its metadata. */
 	ck_assert_uint_gt(heap.space_bytes, objects);
 	ck_assert_uint_le(heap.space_bytes, bytes);
 	ck_assert_uint_gt(heap.space_bytes + (pages ? PAGE + 8 : 70000), bytes);

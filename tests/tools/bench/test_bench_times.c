@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What single operations took: quantiles, mean, what finds no room, what is less than a look at the
- * clock.
+ * Times of single operations: quantiles, mean, times beyond the stored maximum, times shorter than
+ * reading the clock.
  */
 #include <check.h>
 #include <stdlib.h>
 
 #include "bench/bench.h"
 
-/* The clock costs what it costs: times are told as looks that lie so much further apart. */
+/*
+ * Reading the clock takes time itself: times are given as two readings that are this much further
+ * apart.
+ */
 static void add(struct bench_times *times, double ns)
 {
 	bench_times_add(times, 0, (uint64_t)(ns + bench_measure_clock_cost()));
 }
 
-START_TEST(quantiles_are_times_that_were)
+START_TEST(quantiles_are_recorded_times)
 {
 	struct bench_times times;
 	int i;
@@ -48,7 +51,7 @@ START_TEST(more_times_may_follow_a_quantile)
 }
 END_TEST
 
-START_TEST(what_finds_no_room_counts_in_mean_and_maximum)
+START_TEST(times_that_do_not_fit_count_in_mean_and_maximum)
 {
 	struct bench_times times;
 
@@ -65,7 +68,7 @@ START_TEST(what_finds_no_room_counts_in_mean_and_maximum)
 }
 END_TEST
 
-START_TEST(no_time_is_below_zero)
+START_TEST(no_time_is_negative)
 {
 	struct bench_times times;
 
@@ -73,19 +76,19 @@ START_TEST(no_time_is_below_zero)
 	ck_assert_double_eq(bench_times_quantile(&times, 0.5), 0);
 	ck_assert_double_eq(bench_times_mean(&times), 0);
 	ck_assert_double_gt(bench_measure_clock_cost(), 0);
-	bench_times_add(&times, 1000, 1000); /* the clock has not moved */
+	bench_times_add(&times, 1000, 1000); /* the clock has not advanced */
 	ck_assert_double_eq(bench_times_quantile(&times, 0.5), 0);
 	ck_assert_double_eq(times.sum, 0);
 	bench_times_fini(&times);
 }
 END_TEST
 
-START_TEST(no_quantile_is_above_the_maximum)
+START_TEST(no_quantile_exceeds_the_maximum)
 {
 	struct bench_times times;
 
 	ck_assert(bench_times_init(&times, 1));
-	bench_times_add(&times, 0, 33554435); /* what a float has no room for */
+	bench_times_add(&times, 0, 33554435); /* not representable as float */
 	ck_assert_double_le(bench_times_quantile(&times, 0.5), times.max);
 	ck_assert_double_ge(bench_times_quantile(&times, 1), times.max);
 	bench_times_fini(&times);
@@ -100,11 +103,11 @@ int main(void)
 	int failed;
 
 	bench_measure_init();
-	tcase_add_test(tests, quantiles_are_times_that_were);
+	tcase_add_test(tests, quantiles_are_recorded_times);
 	tcase_add_test(tests, more_times_may_follow_a_quantile);
-	tcase_add_test(tests, what_finds_no_room_counts_in_mean_and_maximum);
-	tcase_add_test(tests, no_time_is_below_zero);
-	tcase_add_test(tests, no_quantile_is_above_the_maximum);
+	tcase_add_test(tests, times_that_do_not_fit_count_in_mean_and_maximum);
+	tcase_add_test(tests, no_time_is_negative);
+	tcase_add_test(tests, no_quantile_exceeds_the_maximum);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workloads of the bench with a heap that only counts: what they ask of it adds up, what they
- * answer is what it did, and they give back what they took.
+ * Workloads of the bench with a heap that only counts: their requests add up, their results match
+ * what the heap did, and they free what they allocated.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -11,10 +11,12 @@
 
 #define MIB BENCH_MIB
 
-/* A heap without memory: blocks are numbers, and it takes whole MiB from a source that has none. */
+/*
+ * A heap without memory: blocks are numbers, and it takes whole MiB from a source without memory.
+ */
 static struct counting {
 	size_t live, reserved, peak_live; /* bytes */
-	size_t capacity;                  /* it refuses what is beyond; 0: nothing */
+	size_t capacity;                  /* larger requests fail; 0: all succeed */
 	size_t allocs, frees, growths, opens, closes;
 	uintptr_t next;
 } heap;
@@ -103,7 +105,7 @@ static struct bench_effort effort = { .name = "test",
 
 static struct bench_sample sample;
 
-/* One case, and nothing is left. */
+/* One case, after which nothing remains allocated. */
 static const char *play(const struct bench_workload *workload, size_t which)
 {
 	struct bench_random random = { 1 };
@@ -136,7 +138,7 @@ static double number(const char *parameter, const char *metric)
 	return 0;
 }
 
-START_TEST(latency_counts_growths_apart)
+START_TEST(latency_counts_growths_separately)
 {
 	size_t which;
 
@@ -155,7 +157,7 @@ START_TEST(latency_counts_growths_apart)
 }
 END_TEST
 
-START_TEST(latency_keeps_to_its_share_of_the_space)
+START_TEST(latency_stays_within_its_share_of_the_heap)
 {
 	ck_assert_ptr_null(play(&bench_work_latency, 2)); /* large blocks */
 	ck_assert_uint_le(heap.peak_live, counter.space_bytes / 4);
@@ -163,9 +165,9 @@ START_TEST(latency_keeps_to_its_share_of_the_space)
 }
 END_TEST
 
-START_TEST(fill_is_full_each_time)
+START_TEST(fill_fills_the_heap_each_time)
 {
-	effort.slice_ns = 0; /* the least it does */
+	effort.slice_ns = 0; /* its minimum */
 	ck_assert_ptr_null(play(&bench_work_fill, 0));
 	ck_assert_uint_le(heap.peak_live, counter.space_bytes);
 	ck_assert_uint_ge(heap.peak_live, counter.space_bytes - BENCH_GIB);
@@ -177,7 +179,7 @@ START_TEST(fill_is_full_each_time)
 }
 END_TEST
 
-START_TEST(the_smallest_chunk_of_a_perfect_heap_is_the_peak)
+START_TEST(smallest_chunk_of_a_perfect_heap_equals_the_peak)
 {
 	double enough, fails;
 
@@ -192,7 +194,7 @@ START_TEST(the_smallest_chunk_of_a_perfect_heap_is_the_peak)
 }
 END_TEST
 
-START_TEST(a_training_is_played_cold_and_warm)
+START_TEST(training_is_replayed_cold_and_warm)
 {
 	struct training training;
 	size_t allocs = 0, i;
@@ -213,9 +215,9 @@ START_TEST(a_training_is_played_cold_and_warm)
 }
 END_TEST
 
-START_TEST(refusals_are_counted_where_they_may_be)
+START_TEST(expected_failures_are_counted)
 {
-	/* 1 B, 5 B and 2 B where 6 B fit: the second gets nothing, and its free is left out */
+	/* 1 B, 5 B and 2 B where 6 B fit: the second request fails, and its free is skipped */
 	struct training_event events[] = { { 2, 0 }, { 5, 1 }, { 1, 2 }, { 0, 1 },
 					   { 0, 0 }, { 5, 1 }, { 0, 1 }, { 0, 2 } };
 	struct training script = { events, 8, 3, 8, 0 };
@@ -247,12 +249,12 @@ int main(void)
 
 	bench_measure_init();
 	tcase_set_timeout(tests, 120);
-	tcase_add_test(tests, latency_counts_growths_apart);
-	tcase_add_test(tests, latency_keeps_to_its_share_of_the_space);
-	tcase_add_test(tests, fill_is_full_each_time);
-	tcase_add_test(tests, the_smallest_chunk_of_a_perfect_heap_is_the_peak);
-	tcase_add_test(tests, a_training_is_played_cold_and_warm);
-	tcase_add_test(tests, refusals_are_counted_where_they_may_be);
+	tcase_add_test(tests, latency_counts_growths_separately);
+	tcase_add_test(tests, latency_stays_within_its_share_of_the_heap);
+	tcase_add_test(tests, fill_fills_the_heap_each_time);
+	tcase_add_test(tests, smallest_chunk_of_a_perfect_heap_equals_the_peak);
+	tcase_add_test(tests, training_is_replayed_cold_and_warm);
+	tcase_add_test(tests, expected_failures_are_counted);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

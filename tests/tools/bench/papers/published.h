@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * published.h - what the tests of tools/bench/papers/walk share: all variants behind one set of calls, a
- * heap with a word of payload a page that is written plainly, and kernels that take, use and give
- * back.
+ * published.h - shared by the tests of tools/bench/papers/walk: all variants through one set of
+ * functions, a heap with one word of payload per page that is written without atomics, and kernels
+ * that allocate, use and free.
  */
 #ifndef MAM_TESTS_HEAP_PUBLISHED_H
 #define MAM_TESTS_HEAP_PUBLISHED_H
@@ -39,19 +39,21 @@ struct published {
 	uint32_t (*take)(void *s, struct mam_published_walk *walk, uint32_t n);
 	bool (*give)(void *s, uint32_t page, uint32_t n);
 	bool (*is_taken)(void *s, uint32_t page); /* at rest */
-	bool (*is_locked)(void *s);               /* at rest: is any word? may be NULL */
+	bool (*is_locked)(void *s);               /* at rest: whether any word is locked; may be
+						   * NULL */
 };
 
-/* One heap under test, and what its kernels are to do. */
+/* One heap under test, and the parameters of its kernels. */
 struct published_job {
 	const struct published *of;
 	void *s;
 	uint32_t count, low;
-	uint32_t rounds; /* a lane's requests */
-	uint32_t max;    /* a lane asks for 1 to so many pages; 1 but of rwmalloc */
-	uint32_t payload[PUBLISHED_PAGES]; /* who has it now, 0: nobody; written plainly */
+	uint32_t rounds; /* requests per lane */
+	uint32_t max;    /* a lane requests 1 to `max` pages; 1 except for rwmalloc */
+	uint32_t payload[PUBLISHED_PAGES]; /* the page's current owner, 0: none; written without
+					    * atomics */
 	uint32_t taken[PUBLISHED_TAKEN];   /* by kernel fill: lane by lane, `rounds` each */
-	uint32_t failed;                   /* requests; atomic */
+	uint32_t failed;                   /* failed requests; atomic */
 	uint64_t steps;                    /* of all lanes; atomic */
 	char wrong[160];
 };
@@ -87,7 +89,7 @@ static inline bool published_flag(void *s, uint32_t page)
 	return ((uint32_t *)((struct mam_rw *)s + 1))[page];
 }
 
-/* A page is free if the ring has it, in one of the places between the ends. */
+/* A page is free if the ring contains it, in one of the places between the ends. */
 static inline bool published_queued(void *s, uint32_t page)
 {
 	struct mam_queue *queue = s;
@@ -114,7 +116,7 @@ static inline uint32_t published_n(const struct published_job *job, uint32_t id,
 	return 1 + mam_published_mix(id * 64 + round) % job->max;
 }
 
-/* A new heap; the walk gives up below `low` thousandths. */
+/* A new heap; a search gives up when less than `low` thousandths are free. */
 static inline void published_begin(void *argument)
 {
 	struct published_job *job = argument;
@@ -133,7 +135,9 @@ static inline const char *published_wrong(struct published_job *job, const char 
 	return job->wrong;
 }
 
-/* At rest: nothing is locked, nothing lies past the end, and exactly `taken` pages are taken. */
+/*
+ * At rest: no word is locked, no bit is set past the end, and exactly `taken` pages are allocated.
+ */
 static inline const char *published_metadata(struct published_job *job, uint32_t taken)
 {
 	uint32_t page, found = 0;
@@ -141,9 +145,9 @@ static inline const char *published_metadata(struct published_job *job, uint32_t
 	for (page = 0; page < job->count; page++)
 		found += job->of->is_taken(job->s, page);
 	if (found != taken)
-		return published_wrong(job, "pages are taken that should not be, or not", found);
+		return published_wrong(job, "wrong number of allocated pages", found);
 	if (job->of->is_locked && job->of->is_locked(job->s))
-		return published_wrong(job, "a word stayed locked", 0);
+		return published_wrong(job, "a word is still locked", 0);
 	return NULL;
 }
 
@@ -171,7 +175,7 @@ static inline void published_end(struct published_job *job)
 	free(job);
 }
 
-/* Has the pages for a while: nobody else may. */
+/* Owns the pages for a while: no other lane may own them. */
 static inline void published_use(struct published_job *job, uint32_t page, uint32_t n, uint32_t who)
 {
 	uint32_t i;
@@ -200,7 +204,7 @@ static inline uint32_t published_id(void)
 	return mam_block() * simt_block_threads() + simt_thread();
 }
 
-/* One request, used and given back. */
+/* One request: the pages are used and freed. */
 static inline void published_turn(struct published_job *job, struct mam_published_walk *walk,
 				  uint32_t round)
 {
@@ -227,7 +231,7 @@ static inline MAM_KERNEL(published_churn)
 		published_turn(job, &walk, round);
 }
 
-/* Lanes that part: by lane in two branches, then after more or fewer rounds. */
+/* Lanes that diverge: into branches by lane, then for different numbers of rounds. */
 static inline MAM_KERNEL(published_part)
 {
 	struct published_job *job = argument;
@@ -243,7 +247,7 @@ static inline MAM_KERNEL(published_part)
 		published_turn(job, &walk, round);
 }
 
-/* Each lane takes `rounds` times and keeps what it gets. */
+/* Each lane allocates `rounds` times and keeps the pages. */
 static inline MAM_KERNEL(published_fill)
 {
 	struct published_job *job = argument;
@@ -264,7 +268,7 @@ static inline MAM_KERNEL(published_fill)
 	mam_atomic_add64(&job->steps, walk.steps, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/* Each lane gives back what another lane of the grid has kept. */
+/* Each lane frees pages that another lane of the grid has kept. */
 static inline MAM_KERNEL(published_empty)
 {
 	struct published_job *job = argument;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_bench_advise.c - what `mam bench advise` reckons, beside numbers had by hand and steps that an
- * H100 counted.
+ * test_bench_advise.c - the computations of `mam bench advise`, compared with values computed by
+ * hand and with steps counted on an H100.
  */
 #include <check.h>
 #include <math.h>
@@ -26,7 +26,7 @@ static void one_size(uint64_t bytes)
 	ask.size_count = 1;
 }
 
-START_TEST(waste_is_what_nobody_asked_for)
+START_TEST(waste_is_the_unrequested_memory)
 {
 	/* 1000 of 64 and 50 of 256 are 76,800 bytes of 1050 pages */
 	ck_assert(advise_sizes("64:1000,256:50", &ask));
@@ -37,7 +37,7 @@ START_TEST(waste_is_what_nobody_asked_for)
 	one_size(1050); /* five pages */
 	ck_assert_double_eq_tol(advise_waste(&ask, 256), 230 / 1280.0, 1e-12);
 	ck_assert_double_eq(advise_burst(&ask, 256), 25000);
-	ask.size_count = 0; /* a page each */
+	ask.size_count = 0; /* one page each */
 	ck_assert_double_eq(advise_waste(&ask, 256), 0);
 }
 END_TEST
@@ -45,16 +45,16 @@ END_TEST
 static const struct {
 	uint64_t bytes, page;
 } pages[] = {
-	{ 256, 256 },                     /* nothing is lost */
-	{ 4096, 4096 },                   /* nor here, from 256 on: the largest of those */
+	{ 256, 256 },                     /* no waste */
+	{ 4096, 4096 },                   /* nor here, from 256 up: the largest of those */
 	{ 1050, 256 },                    /* 1280, 1536, 2048, 2048 */
 	{ 4100, 256 },                    /* 17 of 256 */
 	{ 16384, 16384 }, { 16385, 512 }, /* 64 of 256 are too few */
-	{ 100000, 2048 },                 /* 49; 1024 would be 98 */
+	{ 100000, 2048 },                 /* 49; 1024 would take 98 */
 	{ 1, 256 },
 };
 
-START_TEST(a_page_loses_least_and_a_word_holds_a_request)
+START_TEST(page_size_minimizes_waste_and_fits_a_word)
 {
 	one_size(pages[_i].bytes);
 	ck_assert_ptr_null(advise_compute(&ask, &advice));
@@ -62,8 +62,8 @@ START_TEST(a_page_loses_least_and_a_word_holds_a_request)
 }
 END_TEST
 
-/* The paper's own: at L = 0.5% a walk gives up after 1,076 steps. */
-START_TEST(low_is_the_least_that_serves)
+/* The paper's own example: at L = 0.5% a search gives up after 1,076 steps. */
+START_TEST(low_is_the_minimum_that_suffices)
 {
 	ck_assert_ptr_null(advise_compute(&ask, &advice));
 	ck_assert_uint_eq(advice.low, 5);
@@ -76,8 +76,8 @@ START_TEST(low_is_the_least_that_serves)
 }
 END_TEST
 
-/* 990,000 taken and 5,000 more leave 0.5% of 1,000,000. */
-START_TEST(a_heap_has_room_for_the_burst_and_low)
+/* 990,000 allocated and 5,000 more leave 0.5% of 1,000,000. */
+START_TEST(heap_has_room_for_the_burst_and_low)
 {
 	ask.pages = 1000000;
 	ask.free = 0.01;
@@ -91,7 +91,7 @@ START_TEST(a_heap_has_room_for_the_burst_and_low)
 	ck_assert_double_eq_tol(advice.now.steps_limit, bench_steps_corw_whole(1000, 5, 0, 64, 32),
 				1e-6);
 	ck_assert_double_lt(advice.now.steps, advice.now.steps_limit);
-	ask.free = 0.005; /* a page too many */
+	ask.free = 0.005; /* one page too many */
 	ask.threads = 5001;
 	ck_assert_ptr_null(advise_compute(&ask, &advice));
 	ck_assert(!advice.knows_now);
@@ -100,8 +100,8 @@ START_TEST(a_heap_has_room_for_the_burst_and_low)
 }
 END_TEST
 
-/* Taken bytes stay what they are when pages become smaller. */
-START_TEST(taken_pages_are_computed_again)
+/* The number of allocated bytes stays the same when pages become smaller. */
+START_TEST(allocated_pages_are_computed_again)
 {
 	ask.pages = 6400;
 	ask.page_bytes = 4096;
@@ -116,7 +116,7 @@ START_TEST(taken_pages_are_computed_again)
 }
 END_TEST
 
-/* tools/bench/results/h100/pages-h100.csv, 1,048,576 pages: share, threads, steps counted. */
+/* tools/bench/results/h100/pages-h100.csv, 1,048,576 pages: share, threads, counted steps. */
 static const struct {
 	double free, threads, steps;
 } counted[] = {
@@ -124,7 +124,7 @@ static const struct {
 	{ 0.01, 4096, 2.4375 }, { 0.005, 1024, 3.8125 }, { 0.005, 4096, 7.39062 },
 };
 
-START_TEST(steps_are_those_of_an_h100)
+START_TEST(steps_match_those_of_an_h100)
 {
 	const double t = 1048576, a = floor(t * counted[_i].free);
 
@@ -133,7 +133,7 @@ START_TEST(steps_are_those_of_an_h100)
 }
 END_TEST
 
-START_TEST(what_cannot_be_is_said)
+START_TEST(impossible_requests_are_refused)
 {
 	one_size(UINT64_C(300) << 20);
 	ck_assert_ptr_nonnull(advise_compute(&ask, &advice));
@@ -153,15 +153,15 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, NULL);
-	tcase_add_test(tcase, waste_is_what_nobody_asked_for);
-	tcase_add_loop_test(tcase, a_page_loses_least_and_a_word_holds_a_request, 0,
+	tcase_add_test(tcase, waste_is_the_unrequested_memory);
+	tcase_add_loop_test(tcase, page_size_minimizes_waste_and_fits_a_word, 0,
 			    sizeof(pages) / sizeof(pages[0]));
-	tcase_add_test(tcase, low_is_the_least_that_serves);
-	tcase_add_test(tcase, a_heap_has_room_for_the_burst_and_low);
-	tcase_add_test(tcase, taken_pages_are_computed_again);
-	tcase_add_loop_test(tcase, steps_are_those_of_an_h100, 0,
+	tcase_add_test(tcase, low_is_the_minimum_that_suffices);
+	tcase_add_test(tcase, heap_has_room_for_the_burst_and_low);
+	tcase_add_test(tcase, allocated_pages_are_computed_again);
+	tcase_add_loop_test(tcase, steps_match_those_of_an_h100, 0,
 			    sizeof(counted) / sizeof(counted[0]));
-	tcase_add_test(tcase, what_cannot_be_is_said);
+	tcase_add_test(tcase, impossible_requests_are_refused);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_bench_case.c - what all cases of `mam bench case` share, on a simulated GPU: a heap that is in use
- * before, what is live at the most, steps a request, and the ratios of what was measured.
+ * test_bench_case.c - the common part of all cases of `mam bench case`, on a simulated GPU: a heap
+ * that is in use before, the peak of live memory, steps per request, and the ratios of the results.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #define PAGE 256u
 
-/* A case of its own: an object for each of a heap's free pages but a few, and all go back. */
+/* A case of this test: one object for almost each of a heap's free pages, and all are freed. */
 static bool once(struct device_run *run, struct device_heap *heap, const struct device_cell *cell,
 		 struct case_pass *pass, void *user)
 {
@@ -90,7 +90,7 @@ START_TEST(test_in_use)
 		ck_assert_double_eq_tol(player_value(names[i], "free_percent"), shares[_i] / 10.0,
 					2.5);
 		ck_assert_double_gt(player_value(names[i], "us"), 0);
-		/* Nobody in `thin` runs before all of `occupy` has run. */
+		/* No lane of `thin` runs before all of `occupy` has run. */
 		ck_assert_double_eq_tol(player_value(names[i], "objects_mib"),
 					40.0 * PAGE / BENCH_MIB, 1e-9);
 		ck_assert_double_eq_tol(player_value(names[i], "peak_mib"),
@@ -98,7 +98,7 @@ START_TEST(test_in_use)
 		ck_assert_double_eq(player_value(names[i], "asks"), 40);
 		ck_assert_double_ge(player_value(names[i], "steps"), 1);
 	}
-	/* Of pages of which one in twenty is free, a walk over flags looks at about as many. */
+	/* If one page in twenty is free, a search over flags reads about as many. */
 	if (shares[_i] == 50)
 		ck_assert_double_ge(player_value("rw", "steps"), 8);
 }

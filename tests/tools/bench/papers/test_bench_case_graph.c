@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_bench_case_graph.c - the graph of `mam bench case` on a simulated GPU: every allocator's lists have
- * the edges that the host reckons, and all of them go back, in heaps that are in use, too; one vertex
- * has all edges; a heap that is too small.
+ * test_bench_case_graph.c - the graph of `mam bench case` on a simulated GPU: with every allocator
+ * the lists have the edges that the host computes, and all lists are freed, also in heaps that are
+ * in use; one vertex has all edges; a heap is too small.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void setup(void)
 
 static bool takes_part(size_t i, uint32_t share)
 {
-	/* Pages of mam's are too large for a chunk. */
+	/* mam's pages are too large for a chunk. */
 	return strcmp(case_allocators[i].name, CASE_COMPACT) != 0 &&
 	       strcmp(case_allocators[i].name, CASE_MAM_PAGES) != 0 &&
 	       (share == 1000 || !case_allocators[i].slow);
@@ -65,7 +65,7 @@ static void check_all(uint32_t share)
 	}
 }
 
-/* Vertices, edges; 0: as many as the bench has. */
+/* Vertices, edges; 0: as many as in the bench. */
 static const struct {
 	uint32_t edges, vertices, share;
 } graphs[] = {
@@ -84,7 +84,10 @@ START_TEST(test_all)
 }
 END_TEST
 
-/* Arrays of one vertex: 75 come in each round, so there are 225 at the most or so, in one of 256. */
+/*
+ * Arrays of one vertex: 75 edges are added per round, so there are about 225 at most, in an array
+ * of 256.
+ */
 START_TEST(test_shapes)
 {
 	player_play(NULL, cell_of(1000, 300, 1));
@@ -93,7 +96,7 @@ START_TEST(test_shapes)
 	ck_assert_double_eq(player_value("corw", "asks"), player_value("rw", "asks"));
 	/* Chunks of 15. */
 	ck_assert_double_ge(player_value("rw", "asks"), 10);
-	/* What was replaced goes back: less than two arrays of 2 KiB and what is beside them. */
+	/* Replaced arrays are freed: less than two arrays of 2 KiB and the rest remain. */
 	ck_assert_double_le(player_value(CASE_MAM, "objects_mib"), 3.0 * 1024 / BENCH_MIB);
 }
 END_TEST

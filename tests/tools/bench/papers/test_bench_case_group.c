@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_bench_case_group.c - the group-by of `mam bench case` on a simulated GPU: whoever is asked, its
- * groups are the reference's, and nothing is left.
+ * test_bench_case_group.c - the group-by of `mam bench case` on a simulated GPU: with every
+ * allocator the groups are those of the reference, and no memory remains allocated.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static struct device_cell cell_of(uint32_t rows, uint32_t spread, uint32_t bits,
 	return cell;
 }
 
-/* All who take part are right, and have a time and a peak. */
+/* All that take part are right, and have a time and a peak. */
 static void check_right(uint32_t share)
 {
 	static const char *const names[] = { CASE_MAM,      CASE_MAM_PAGES, "corw",      "rw",
@@ -88,7 +88,10 @@ START_TEST(test_shares)
 }
 END_TEST
 
-/* All goes back in a heap that is too small: the next pass of the same finds as much. */
+/*
+ * Everything is freed in a heap that is too small: the next pass of the same case finds as much
+ * memory.
+ */
 START_TEST(test_too_small)
 {
 	static const char *const names[] = { CASE_MAM, CASE_MAM_PAGES, "corw", "rw" };
@@ -106,7 +109,7 @@ START_TEST(test_too_small)
 }
 END_TEST
 
-/* 2^32 counters are more than the device has. */
+/* 2^32 counters exceed the device's memory. */
 START_TEST(test_counters)
 {
 	player_play(CASE_RESERVED, cell_of(300, 4, 32, 1000));
@@ -118,7 +121,10 @@ START_TEST(test_counters)
 }
 END_TEST
 
-/* A page has tuples of one list: as long as all is in lists, pages have little more than the tuples. */
+/*
+ * A page contains tuples of one list: while everything is in lists, pages need little more than the
+ * tuples.
+ */
 START_TEST(test_memory)
 {
 	const double tuples = 40000 * 8.0 / BENCH_MIB;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_bench_case_join.c - the hash joins of `mam bench case` on a simulated GPU: over each allocator and in
- * two passes what comes out is what a naive join of the two tables gives, whatever the tables, pages,
- * partitions and ranges; nothing is left over; and where memory runs out it is said.
+ * test_bench_case_join.c - the hash joins of `mam bench case` on a simulated GPU: with each
+ * allocator and in two passes the result is that of a naive join of the two tables, for any tables,
+ * pages, partitions and ranges; no memory remains allocated; and running out of memory is reported.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void setup(void)
 	player_setup_suite(&suite);
 }
 
-/* Every tuple beside every other. */
+/* Every tuple with every other. */
 static struct join_result naive(uint32_t kind, uint32_t n)
 {
 	struct join_result right = { 0, 0, 0 };
@@ -77,7 +77,7 @@ START_TEST(test_reference)
 			ck_assert_uint_eq(one.more, two.more);
 		}
 	}
-	/* About one match each, and none where none is to be. */
+	/* About one match each, and none where none must be. */
 	one = join_reference(JOIN_USUAL, 100000);
 	ck_assert_double_eq_tol((double)one.rows, 100000, 1000);
 	ck_assert_uint_eq(join_reference(JOIN_NONE, 1000).rows, 0);
@@ -85,7 +85,7 @@ START_TEST(test_reference)
 }
 END_TEST
 
-/* All who take part are right. */
+/* All that take part are right. */
 static void play_all(struct device_cell cell)
 {
 	size_t i;
@@ -134,7 +134,7 @@ START_TEST(test_kinds)
 }
 END_TEST
 
-/* One key only, and more of R than a table holds: S is walked again, lists have trees. */
+/* Only one key, and more of R than a table holds: S is read again, lists have trees. */
 START_TEST(test_pieces)
 {
 	struct device_cell cell = cell_of(2700, 2700, 256, 0);
@@ -182,7 +182,7 @@ START_TEST(test_shape)
 }
 END_TEST
 
-/* A heap in which the half of it has no room. */
+/* A heap with too little room for half of it. */
 START_TEST(test_none)
 {
 	static const char *const names[] = { CASE_MAM, CASE_MAM_PAGES, "corw", "rw" };
@@ -200,7 +200,7 @@ START_TEST(test_none)
 }
 END_TEST
 
-/* Counting first takes both tables and the results; one pass in two ranges far less. */
+/* Counting first needs both tables and the results; one pass in two ranges needs far less. */
 START_TEST(test_memory)
 {
 	const struct device_cell cell = cell_of(20000, 1000, 512, 780);
@@ -214,7 +214,10 @@ START_TEST(test_memory)
 	ck_assert_double_ge(two, 28 * n * 0.99);
 	ck_assert_double_le(two, 28 * n * 1.03);
 	ck_assert_double_ge(one, 12 * n * 0.99);
-	/* From a million on, where what pages and blocks have left over is little, it is less than half. */
+	/*
+	 * From a million up, where the remainders of pages and blocks are small, it is less than
+	 * half.
+	 */
 	ck_assert_msg(one <= two * 0.53, "%g of %g", one, two);
 }
 END_TEST

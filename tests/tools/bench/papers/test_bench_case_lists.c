@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_bench_case_lists.c - lists of pages that many lanes append to, under many interleavings: nothing is
- * lost, nothing is there twice, no page is asked for in vain, all go back; also behind a directory of
- * three trees, and where pages run out.
+ * test_bench_case_lists.c - lists of pages to which many lanes append, under many interleavings: no
+ * item is lost, none occurs twice, no page is requested needlessly, all pages are freed; also with
+ * a directory of three trees, and when pages run out.
  */
 #include <string.h>
 
@@ -30,11 +30,11 @@ static struct own {
 	struct case_lists lists;
 	uint64_t words[LISTS * (DIRECT + 1 + CASE_TREES)];
 	uint64_t next;        /* page of the pool */
-	uint32_t room;        /* pages that there are */
-	uint32_t taken[POOL]; /* 1: it is somebody's */
+	uint32_t room;        /* number of pages */
+	uint32_t taken[POOL]; /* 1: the page has an owner */
 	uint64_t asked, given;
 	uint32_t lane_max; /* lanes that append */
-	uint32_t scale;    /* of what each appends */
+	uint32_t scale;    /* items that each appends */
 	uint32_t dropped;
 } own;
 static uint64_t pool[POOL][PAGE / 8];
@@ -66,7 +66,7 @@ static uint32_t wants(uint32_t lane, uint32_t list)
 	return own.scale * (bench_mix(lane * LISTS + list) % (WANT_MAX + 1));
 }
 
-/* Each lane appends to each list so many items that say its number. */
+/* Each lane appends `items` items with its own number to each list. */
 static void append(void *argument)
 {
 	const struct device_job *job = argument;
@@ -116,18 +116,18 @@ static const char *check_list(uint32_t n)
 	for (lane = 0; lane < own.lane_max; lane++)
 		count += wants(lane, n);
 	if (case_list_count(list) != count)
-		return "a list has another count";
+		return "a list has the wrong count";
 	for (i = 0; i < count; i++) {
 		page = case_list_page(&own.job, &own.lists, list, i / ITEMS);
 		if (page == 0 && own.dropped == 0)
-			return "a page is not there";
+			return "a page is missing";
 		if (page != 0)
 			seen[((uint64_t *)(uintptr_t)page)[i % ITEMS]]++;
 	}
 	for (lane = 0; lane < own.lane_max; lane++) {
 		if (own.dropped == 0 ? seen[lane + 1] != wants(lane, n)
 				     : seen[lane + 1] > wants(lane, n))
-			return "items are lost, or there twice";
+			return "items are lost, or duplicated";
 	}
 	case_list_end(&own.job, &own.lists, list, true);
 	return NULL;
@@ -145,7 +145,7 @@ static const char *check(void *argument)
 		wrong = check_list(n);
 	for (i = 0; i < POOL && wrong == NULL; i++) {
 		if (own.taken[i])
-			wrong = "a page was not given back";
+			wrong = "a page was not freed";
 	}
 	for (i = 0; i < sizeof(own.words) / 8 && wrong == NULL; i++) {
 		if (own.words[i] != 0)
@@ -174,7 +174,7 @@ static void explore(const char *name, uint32_t lanes, uint32_t scale, uint32_t r
 
 START_TEST(test_short)
 {
-	explore("lists that the directory holds", 4, 1, POOL);
+	explore("lists within the directory", 4, 1, POOL);
 }
 END_TEST
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_bench_case_octree.c - the octree of `mam bench case` on a simulated GPU: every allocator's tree is the
- * host's, and all nodes go back, in heaps that are in use, too; bodies that are all in one place, or
- * two in each; a heap that is too small.
+ * test_bench_case_octree.c - the octree of `mam bench case` on a simulated GPU: with every
+ * allocator the tree is the host's, and all nodes are freed, also in heaps that are in use; all
+ * bodies are in one place, or two in each; a heap is too small.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static void check_one(const char *name, uint64_t nodes)
 	ck_assert_double_gt(player_value(name, "us"), player_value(name, "build_us"));
 	if (strcmp(name, CASE_RESERVED) == 0)
 		return;
-	/* As many are asked for as there are in the tree: who has the lock asks, nobody else. */
+	/* As many requests as nodes in the tree: only the thread that has the lock allocates. */
 	ck_assert_double_eq(player_value(name, "asks"), (double)nodes);
 	ck_assert_double_eq_tol(player_value(name, "objects_mib"), bytes / BENCH_MIB, 1e-6);
 }
@@ -75,7 +75,7 @@ START_TEST(test_all)
 	player_play(NULL, cell_of(trees[_i].share, trees[_i].bodies, trees[_i].kind));
 	ck_assert_str_eq(player_trouble, "");
 	for (i = 0; i < case_allocator_count; i++) {
-		/* Pages of mam's are too large for a node. */
+		/* mam's pages are too large for a node. */
 		if (strcmp(case_allocators[i].name, CASE_COMPACT) != 0 &&
 		    strcmp(case_allocators[i].name, CASE_MAM_PAGES) != 0 &&
 		    (trees[_i].share == 1000 || !case_allocators[i].slow))
@@ -84,7 +84,7 @@ START_TEST(test_all)
 }
 END_TEST
 
-/* More bodies than are put in first, so there is a second kernel. */
+/* More bodies than the first kernel inserts, so there is a second kernel. */
 START_TEST(test_more)
 {
 	const struct octree_reference *wanted = octree_reference_of(5000, OCTREE_CLUSTERED, 0);
@@ -96,7 +96,7 @@ START_TEST(test_more)
 }
 END_TEST
 
-/* The reference itself, where it can be told. */
+/* The reference itself, where its result is known. */
 START_TEST(test_reference)
 {
 	const struct octree_reference *found = octree_reference_of(300, OCTREE_ALIKE, 2);
@@ -112,7 +112,7 @@ START_TEST(test_reference)
 	found = octree_reference_of(2000, OCTREE_CLUSTERED, 1);
 	ck_assert_uint_gt(found->count, 700);
 	ck_assert_uint_lt(found->count, 1400);
-	/* Cells pull in place of what is in them. */
+	/* Cells attract instead of their bodies. */
 	ck_assert_uint_lt(found->pulled[0].count, 500);
 }
 END_TEST
@@ -126,10 +126,10 @@ START_TEST(test_none)
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const bool is_mam = strcmp(names[i], CASE_MAM) == 0;
 
-		/* Walks through all of a full heap take their time: few bodies. */
+		/* Searches through all of a full heap take long: few bodies. */
 		cell.heap_bytes = is_mam ? 1 << 17 : 1 << 13;
 		cell.filled = is_mam ? 1400 : 300;
-		/* Pairs have a node at each level: more than are reserved. */
+		/* Pairs have a node on each level: more than are reserved. */
 		if (strcmp(names[i], CASE_RESERVED) == 0)
 			cell.buffers = OCTREE_TWINS;
 		player_play(names[i], cell);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_bench_kma.c - `mam bench kma` on a simulated GPU: every allocator passes its works and leaves
- * nothing behind, too small a heap is told, and what it reckons of what was measured.
+ * test_bench_kma.c - `mam bench kma` on a simulated GPU: every allocator passes its workloads and
+ * leaves nothing allocated, a heap that is too small is reported, and the results are computed
+ * correctly.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -132,7 +133,7 @@ START_TEST(test_setup)
 }
 END_TEST
 
-/* A heap of a few superblocks, and more lanes than blocks: told, and without a time. */
+/* A heap of a few superblocks, and more lanes than blocks: reported, and without a time. */
 START_TEST(test_no_room)
 {
 	struct device_cell cell = cell_of(KMA_ARRAYLIST, 200, 8, 8, 20);
@@ -165,7 +166,7 @@ START_TEST(test_no_superblock)
 }
 END_TEST
 
-/* ---- numbers ---- */
+/* ---- results ---- */
 
 static double ratio(const struct bench_results *results, const char *name, const char *parameter)
 {

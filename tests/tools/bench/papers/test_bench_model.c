@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_bench_model.c - `mam bench model` on a simulated device: its kernels count what they should,
- * what they got is looked at, the host's walks agree with the equations where those are exact, and
- * what is reckoned of numbers is right.
+ * test_bench_model.c - `mam bench model` on a simulated device: its kernels count correctly, their
+ * results are checked, the host's simulations match the equations where those are exact, and
+ * computed values are right.
  */
 #include <check.h>
 #include <math.h>
@@ -61,7 +61,7 @@ static void teardown(void)
 
 /* ---- the plan ---- */
 
-START_TEST(a_plan_asks_for_what_is_there)
+START_TEST(plan_has_only_possible_cells)
 {
 	static const uint32_t pages[] = { 6400, 64000, 1000000, 1048576 };
 	const struct pages_plan *all = &plan.pages;
@@ -82,11 +82,11 @@ START_TEST(a_plan_asks_for_what_is_there)
 			if (memcmp(&cell->space, &all->cells[k].space, sizeof(cell->space)) == 0)
 				last = k;
 		}
-		/* cells of a ground stand together */
+		/* cells of one heap are adjacent */
 		ck_assert(last == 0 || i == 0 || last == i - 1 ||
 			  memcmp(&cell->space, &all->cells[last].space, sizeof(cell->space)) != 0);
 	}
-	if (_i > 0) /* else too few are free for clusters of 100 */
+	if (_i > 0) /* otherwise too few are free for clusters of 100 */
 		ck_assert_uint_eq(plan.again_count, 4 * 3 * 3);
 	for (i = 0; i < plan.again_count; i++) {
 		const struct model_again *again = &plan.again[i];
@@ -99,7 +99,7 @@ START_TEST(a_plan_asks_for_what_is_there)
 END_TEST
 
 /* The cells of the paper: N = 5,000 of the last 5,000 pages; 156 warps of 32 lanes. */
-START_TEST(the_papers_cells_are_there)
+START_TEST(plan_has_the_cells_of_the_paper)
 {
 	static const char *const names[] = { "1000000 50% 500",
 					     "1000000 0.7% 5000",
@@ -154,8 +154,8 @@ START_TEST(cells_have_steps_and_errors)
 }
 END_TEST
 
-/* The second pass has other walks than the first. */
-START_TEST(walks_differ_from_pass_to_pass)
+/* The second pass searches differently than the first. */
+START_TEST(searches_differ_between_passes)
 {
 	struct model_request ask = request();
 	const char *at;
@@ -190,7 +190,7 @@ START_TEST(atomics_are_counted)
 }
 END_TEST
 
-START_TEST(what_a_warp_finds_is_nearly_normal)
+START_TEST(finds_of_a_warp_are_nearly_normal)
 {
 	struct model_request ask = request();
 	double sum = 0, normal = 0;
@@ -201,7 +201,7 @@ START_TEST(what_a_warp_finds_is_nearly_normal)
 	ck_assert_msg(model_play(&plan, &ask, &results, now, sizeof(now)), "%s",
 		      pages_device_trouble());
 	ck_assert_uint_eq(results.note_count, 0);
-	/* 1024 places of which a tenth is free */
+	/* 1024 places, of which a tenth is free */
 	ck_assert_double_eq_tol(value("model-found", "formula", "10%", "mean"), 102.4, 1e-9);
 	ck_assert_double_eq_tol(value("model-found", "formula", "10%", "deviation"),
 				sqrt(1024 * 0.1 * 0.9), 1e-9);
@@ -216,14 +216,14 @@ START_TEST(what_a_warp_finds_is_nearly_normal)
 }
 END_TEST
 
-START_TEST(threads_take_several_pages)
+START_TEST(threads_allocate_several_pages)
 {
 	struct model_request ask = request();
 	const char *at;
 
 	model_plan_make(&plan, 64000);
 	plan.again[0] = plan.again[2]; /* 50%, clusters of 100, 64 threads */
-	plan.again[1] = plan.again[8]; /* 50%, as chance has it */
+	plan.again[1] = plan.again[8]; /* 50%, at random */
 	plan.again_count = 2;
 	ask.wanted[MODEL_AGAIN] = true;
 	ck_assert_msg(model_play(&plan, &ask, &results, now, sizeof(now)), "%s",
@@ -234,7 +234,7 @@ START_TEST(threads_take_several_pages)
 	ck_assert_double_eq(value("model-again", "crw", at, "wrong"), 0);
 	ck_assert_double_eq(value("model-again", "crw", at, "none"), 0);
 	ck_assert_double_eq_tol(value("model-again", "rw", at, "tas"), 2, 0.5);
-	/* where pages lie together, the one behind the last is free */
+	/* in clusters, the page after the last one is free */
 	ck_assert_double_lt(value("model-again", "crw", at, "tas"), 1.2);
 	ck_assert_double_ge(value("model-again", "crw", at, "was"),
 			    value("model-again", "crw", at, "tas"));
@@ -245,7 +245,7 @@ START_TEST(threads_take_several_pages)
 }
 END_TEST
 
-START_TEST(pages_go_back)
+START_TEST(pages_are_freed)
 {
 	static const char *const names[] = { "mam-pages", "rw", "rw-bm", "corw", "queue" };
 	struct model_request ask = request();
@@ -270,7 +270,7 @@ static void same_page(const char *kernel, const struct pages_job *job)
 		job->got[7] = job->got[100];
 }
 
-START_TEST(a_page_of_two_threads_is_found)
+START_TEST(page_with_two_owners_is_detected)
 {
 	struct model_request ask = request();
 
@@ -290,7 +290,7 @@ END_TEST
 static const char *const refused[] = { "model_atomic", "model_found_corw", "model_again_rwbm",
 				       "model_give_queue" };
 
-START_TEST(a_device_that_fails)
+START_TEST(device_failure_is_reported)
 {
 	struct model_request ask = request();
 
@@ -304,7 +304,7 @@ START_TEST(a_device_that_fails)
 }
 END_TEST
 
-START_TEST(nothing_is_begun_late)
+START_TEST(nothing_starts_after_the_deadline)
 {
 	struct model_request ask = request();
 
@@ -317,10 +317,10 @@ START_TEST(nothing_is_begun_late)
 }
 END_TEST
 
-/* ---- the host's walks ---- */
+/* ---- the host's simulations ---- */
 
-/* RW's TAS is the sum of harmonic numbers, exactly: (3) treats threads one after another. */
-START_TEST(a_walk_of_single_pages_is_equation_3)
+/* RW's TAS is exactly the sum of harmonic numbers: (3) treats threads one after another. */
+START_TEST(search_of_single_pages_matches_equation_3)
 {
 	static const uint32_t tenths[] = { 500, 100, 10 };
 	const struct pages_space space = { 100000, tenths[_i], 1 };
@@ -334,8 +334,8 @@ START_TEST(a_walk_of_single_pages_is_equation_3)
 }
 END_TEST
 
-/* With few threads no word is locked, and hardly one changes. */
-START_TEST(a_walk_of_words_is_equation_5)
+/* With few threads no word is locked, and hardly any word changes. */
+START_TEST(search_of_words_matches_equation_5)
 {
 	const struct pages_space space = { 1000000, 10, 1 };
 	struct model_steps steps;
@@ -346,8 +346,8 @@ START_TEST(a_walk_of_words_is_equation_5)
 }
 END_TEST
 
-/* Two lanes at the only word: the second finds it locked. */
-START_TEST(a_word_has_one_visitor_a_step)
+/* Two lanes at the only word: the second one finds it locked. */
+START_TEST(word_has_one_visitor_per_step)
 {
 	const struct pages_space space = { 32, 1000, 1 };
 	struct model_steps steps;
@@ -362,8 +362,8 @@ START_TEST(a_word_has_one_visitor_a_step)
 }
 END_TEST
 
-/* Nothing is free: 5.411 * 999 steps, and no more. */
-START_TEST(a_walk_gives_up)
+/* No page is free: 5.411 * 999 steps, and no more. */
+START_TEST(search_gives_up)
 {
 	const struct pages_space space = { 6400, 0, 1 };
 	struct model_steps steps;
@@ -377,8 +377,8 @@ START_TEST(a_walk_gives_up)
 }
 END_TEST
 
-/* Who remembers finds the next page at once. */
-START_TEST(a_walk_that_remembers_is_short)
+/* A thread that remembers its position finds the next page at once. */
+START_TEST(search_from_the_last_position_is_short)
 {
 	const struct pages_space space = { 1000000, 5, 100 };
 	struct model_steps random, remembered;
@@ -391,9 +391,9 @@ START_TEST(a_walk_that_remembers_is_short)
 }
 END_TEST
 
-/* ---- what is reckoned ---- */
+/* ---- computed values ---- */
 
-START_TEST(locks_make_the_bound_larger)
+START_TEST(locks_increase_the_bound)
 {
 	/* one thread: no others, so (6) */
 	ck_assert_double_eq_tol(model_locked_was(1000000, 10000, 1, 32, 32),
@@ -453,7 +453,7 @@ START_TEST(targets_are_computed)
 	put("rw", "1000000 50% 500", "tas", 2.1);
 	put("rw-formula", "1000000 50% 500", "tas", 2);
 	put("rw-log", "1000000 50% 500", "tas", 2.4);
-	put("rw", "1000000 0.5% 500", "tas", 900); /* below 1%: not looked at */
+	put("rw", "1000000 0.5% 500", "tas", 900); /* below 1%: ignored */
 	put("rw-formula", "1000000 0.5% 500", "tas", 200);
 	put("rw-bm", "1000000 1% 5000", "tas", 5);
 	put("rw-bm-formula", "1000000 1% 5000", "tas", 4);
@@ -470,7 +470,7 @@ START_TEST(targets_are_computed)
 	ck_assert_double_eq_tol(target("was_rw_above", &known), 0, 1e-9);
 	put("rw-formula", "1000000 50% 500", "was", 6.1);
 	ck_assert_double_eq_tol(target("was_rw_above", &known), 1, 1e-9);
-	put("corw", "32M 10% 128K", "us", 50); /* fewer threads than the next: not looked at */
+	put("corw", "32M 10% 128K", "us", 50); /* fewer threads than the next: ignored */
 	put("queue", "32M 10% 128K", "us", 100);
 	put("corw", "32M 10% 1M", "us", 50);
 	put("queue", "32M 10% 1M", "us", 800);
@@ -484,7 +484,7 @@ START_TEST(targets_are_computed)
 }
 END_TEST
 
-START_TEST(correlations_are_over_all_cells)
+START_TEST(correlations_include_all_cells)
 {
 	size_t i, count = 0;
 
@@ -513,26 +513,26 @@ int main(void)
 
 	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_loop_test(tcase, a_plan_asks_for_what_is_there, 0, 4);
-	tcase_add_test(tcase, the_papers_cells_are_there);
+	tcase_add_loop_test(tcase, plan_has_only_possible_cells, 0, 4);
+	tcase_add_test(tcase, plan_has_the_cells_of_the_paper);
 	tcase_add_test(tcase, cells_have_steps_and_errors);
-	tcase_add_test(tcase, walks_differ_from_pass_to_pass);
+	tcase_add_test(tcase, searches_differ_between_passes);
 	tcase_add_test(tcase, atomics_are_counted);
-	tcase_add_test(tcase, what_a_warp_finds_is_nearly_normal);
-	tcase_add_test(tcase, threads_take_several_pages);
-	tcase_add_test(tcase, pages_go_back);
-	tcase_add_test(tcase, a_page_of_two_threads_is_found);
-	tcase_add_loop_test(tcase, a_device_that_fails, 0, 4);
-	tcase_add_test(tcase, nothing_is_begun_late);
-	tcase_add_loop_test(tcase, a_walk_of_single_pages_is_equation_3, 0, 3);
-	tcase_add_test(tcase, a_walk_of_words_is_equation_5);
-	tcase_add_test(tcase, a_word_has_one_visitor_a_step);
-	tcase_add_test(tcase, a_walk_gives_up);
-	tcase_add_test(tcase, a_walk_that_remembers_is_short);
-	tcase_add_test(tcase, locks_make_the_bound_larger);
+	tcase_add_test(tcase, finds_of_a_warp_are_nearly_normal);
+	tcase_add_test(tcase, threads_allocate_several_pages);
+	tcase_add_test(tcase, pages_are_freed);
+	tcase_add_test(tcase, page_with_two_owners_is_detected);
+	tcase_add_loop_test(tcase, device_failure_is_reported, 0, 4);
+	tcase_add_test(tcase, nothing_starts_after_the_deadline);
+	tcase_add_loop_test(tcase, search_of_single_pages_matches_equation_3, 0, 3);
+	tcase_add_test(tcase, search_of_words_matches_equation_5);
+	tcase_add_test(tcase, word_has_one_visitor_per_step);
+	tcase_add_test(tcase, search_gives_up);
+	tcase_add_test(tcase, search_from_the_last_position_is_short);
+	tcase_add_test(tcase, locks_increase_the_bound);
 	tcase_add_test(tcase, correlations_are_pearsons);
 	tcase_add_test(tcase, targets_are_computed);
-	tcase_add_test(tcase, correlations_are_over_all_cells);
+	tcase_add_test(tcase, correlations_include_all_cells);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

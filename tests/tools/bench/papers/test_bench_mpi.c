@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_bench_mpi.c - `mam bench mpi` on a simulated GPU: every allocator passes its works, who cannot
- * have all ranks at once is refused, and what is wrong or lacking is told; and what it reckons.
+ * test_bench_mpi.c - `mam bench mpi` on a simulated GPU: every allocator passes its workloads, an
+ * allocator that cannot run all ranks at once is refused, errors and failed requests are reported,
+ * and the results are computed correctly.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static void setup(void)
 	player_setup_suite(&suite);
 }
 
-/* Smaller than those of the plan: a lane is a fiber. */
+/* Smaller than in the plan: a lane is a fiber. */
 static struct device_cell unit_cell(enum mpi_work work, uint32_t n, uint32_t variant)
 {
 	struct device_cell cell = player_cell(work, 2 * MPI_UNIT_BLOCK, n * 4, n * 4, n);
@@ -71,7 +72,7 @@ START_TEST(test_linear)
 	ck_assert_double_gt(player_value(name, "free_ms"), 0);
 	ck_assert_double_eq(player_value(name, "threads"), 2 * MPI_UNIT_BLOCK);
 	ck_assert_double_eq(player_value(name, "runs"), 2);
-	/* 400 bytes apart at least; and what is without gaps is held by the fewest lines. */
+	/* at least 400 bytes apart; without gaps the fewest lines suffice. */
 	ck_assert_double_ge(player_value(name, "lane_distance"), 400);
 	ck_assert_double_ge(player_value(name, "lines_held"), 1);
 	ck_assert_double_le(player_value(name, "lines_per_access"), 32);
@@ -127,7 +128,7 @@ START_TEST(test_too_many)
 }
 END_TEST
 
-/* A heap that is too small: who gets nothing says so, and nobody waits for ever. */
+/* A heap that is too small: failed requests are reported, and no rank waits forever. */
 START_TEST(test_lacks)
 {
 	struct device_cell cell = operation_cell(MPI_ALLTOALL, 64, 32, 500);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_bench_pages.c - `mam bench pages` on a simulated device: every allocator passes its checks,
- * every kind of broken allocator is found by them, and what is reckoned of the numbers is right.
+ * the checks detect every kind of broken allocator, and computed values are right.
  */
 #include <check.h>
 #include <math.h>
@@ -80,8 +80,8 @@ static void teardown(void)
 static const char *const singles[] = { "mam-pages", "rw",    "rw-bm", "crw",
 				       "corw",      "queue", "bump",  "bumpw" };
 
-/* Half of the pages free, and a quarter asked for. */
-START_TEST(good_ones_pass)
+/* Half of the pages are free, and a quarter is requested. */
+START_TEST(correct_allocators_pass)
 {
 	const char *name = singles[_i];
 
@@ -103,7 +103,7 @@ START_TEST(good_ones_pass)
 }
 END_TEST
 
-START_TEST(all_pages_are_had)
+START_TEST(all_pages_are_allocated)
 {
 	const char *name = singles[_i];
 
@@ -116,7 +116,7 @@ START_TEST(all_pages_are_had)
 }
 END_TEST
 
-START_TEST(few_lanes_a_warp)
+START_TEST(few_lanes_per_warp_pass)
 {
 	one_cell(PAGES_LANES, 500, 96, 256)->lanes = 3;
 	ck_assert(play(NULL));
@@ -152,8 +152,8 @@ START_TEST(runs_freed_at_once_pass)
 }
 END_TEST
 
-/* 1050 bytes are five pages of 256; 1024 pages are 204 such, and four over. */
-START_TEST(use_is_computed)
+/* 1050 bytes are five pages of 256; 1024 pages are 204 such runs, and four pages remain. */
+START_TEST(utilization_is_computed)
 {
 	one_cell(PAGES_USE, 1000, 32, 1050);
 	ck_assert_msg(play("mam-pages"), "%s", pages_device_trouble());
@@ -163,7 +163,7 @@ START_TEST(use_is_computed)
 }
 END_TEST
 
-/* ---- broken ones ---- */
+/* ---- broken allocators ---- */
 
 static void same_page(const char *kernel, const struct pages_job *job)
 {
@@ -171,7 +171,7 @@ static void same_page(const char *kernel, const struct pages_job *job)
 		job->got[7] = job->got[200];
 }
 
-/* The same, but only in the kernel that is timed. */
+/* The same, but only in the timed kernel. */
 static void same_page_when_timed(const char *kernel, const struct pages_job *job)
 {
 	if (strcmp(kernel, "get_mam") == 0)
@@ -184,14 +184,14 @@ static void no_page(const char *kernel, const struct pages_job *job)
 		job->got[7] = PAGES;
 }
 
-/* The kernel ended without an answer for this asker. */
+/* The kernel ended without a result for this request. */
 static void no_answer(const char *kernel, const struct pages_job *job)
 {
 	if (strcmp(kernel, "steps_mam") == 0)
 		job->got[3] = 0xfefefefe;
 }
 
-/* A page that is marked as taken and handed to nobody. */
+/* A page that is marked as allocated but not returned. */
 static void lost_page(const char *kernel, const struct pages_job *job)
 {
 	uint64_t *word = (uint64_t *)((unsigned char *)job->heap + pages_allocators[0].metadata_at);
@@ -200,10 +200,10 @@ static void lost_page(const char *kernel, const struct pages_job *job)
 		return;
 	while (*word == ~UINT64_C(0))
 		word++;
-	*word |= *word + 1; /* the lowest that is free */
+	*word |= *word + 1; /* the lowest free one */
 }
 
-/* A page that is handed out and not marked. */
+/* A page that is returned but not marked. */
 static void open_page(const char *kernel, const struct pages_job *job)
 {
 	uint64_t *words =
@@ -213,7 +213,7 @@ static void open_page(const char *kernel, const struct pages_job *job)
 		words[job->got[0] / 64] &= ~((uint64_t)1 << job->got[0] % 64);
 }
 
-/* One of the pages given back stays taken. */
+/* One of the freed pages stays allocated. */
 static void kept_page(const char *kernel, const struct pages_job *job)
 {
 	uint64_t *words =
@@ -223,7 +223,7 @@ static void kept_page(const char *kernel, const struct pages_job *job)
 		words[job->got[0] / 64] |= (uint64_t)1 << job->got[0] % 64;
 }
 
-/* Somebody writes into a page of another. */
+/* A thread writes into another thread's page. */
 static void foreign_write(const char *kernel, const struct pages_job *job)
 {
 	if (strcmp(kernel, "check_write") == 0)
@@ -244,7 +244,7 @@ static const struct {
 	{ foreign_write, "pages written by another than their owner: 1" },
 };
 
-START_TEST(broken_ones_are_found)
+START_TEST(broken_allocators_are_detected)
 {
 	one_cell(PAGES_GET, 500, 256, 256);
 	pages_sim_after = broken[_i].harm;
@@ -275,14 +275,14 @@ static void churn_loses(const char *kernel, const struct pages_job *job)
 		words[5] |= 1;
 }
 
-/* Each is one page before the end, and sixteen long. */
+/* Each starts one page before the end, and has sixteen pages. */
 static void over_the_end(const char *kernel, const struct pages_job *job)
 {
 	if (strcmp(kernel, "stepsrun_mam") == 0)
 		job->got[2] = PAGES - 1;
 }
 
-START_TEST(a_run_that_goes_over_the_end)
+START_TEST(run_past_the_end_is_detected)
 {
 	one_cell(PAGES_MALLOC, 1000, 8, 4096);
 	pages_sim_after = over_the_end;
@@ -293,7 +293,7 @@ START_TEST(a_run_that_goes_over_the_end)
 }
 END_TEST
 
-/* Each asker of three in a warp: 7, 1, 1. */
+/* Each of three requesting lanes in a warp: 7, 1, 1. */
 static void known_steps(const char *kernel, const struct pages_job *job)
 {
 	uint32_t i;
@@ -302,7 +302,7 @@ static void known_steps(const char *kernel, const struct pages_job *job)
 		job->steps[i] = i % 3 == 0 ? 7 : 1;
 }
 
-START_TEST(steps_are_those_of_askers_and_warps)
+START_TEST(steps_count_per_request_and_per_warp)
 {
 	one_cell(PAGES_LANES, 500, 95, 256)->lanes = 3;
 	pages_sim_after = known_steps;
@@ -312,7 +312,7 @@ START_TEST(steps_are_those_of_askers_and_warps)
 }
 END_TEST
 
-START_TEST(a_run_that_stays_taken)
+START_TEST(run_that_stays_allocated_is_detected)
 {
 	one_cell(PAGES_MALLOC, 1000, 8, 4096)->at_once = true;
 	pages_sim_after = churn_loses;
@@ -322,7 +322,7 @@ START_TEST(a_run_that_stays_taken)
 }
 END_TEST
 
-START_TEST(a_space_that_is_not_as_it_should_be)
+START_TEST(wrong_initial_heap_is_detected)
 {
 	one_cell(PAGES_GET, 500, 256, 256);
 	pages_sim_after = wrong_share;
@@ -333,7 +333,7 @@ START_TEST(a_space_that_is_not_as_it_should_be)
 }
 END_TEST
 
-START_TEST(a_device_that_fails)
+START_TEST(device_failure_is_reported)
 {
 	one_cell(PAGES_GET, 500, 256, 256);
 	pages_sim_refused = "give_rw";
@@ -347,7 +347,7 @@ END_TEST
 
 /* ---- the plan ---- */
 
-START_TEST(a_plan_asks_for_what_is_there)
+START_TEST(plan_has_only_possible_cells)
 {
 	static const uint32_t pages[] = { 1024, 65536, 1048576 };
 	size_t i, k;
@@ -369,7 +369,7 @@ START_TEST(a_plan_asks_for_what_is_there)
 }
 END_TEST
 
-START_TEST(places_come_once)
+START_TEST(random_places_are_distinct)
 {
 	static const uint32_t counts[] = { 1, 2, 3, 5, 64, 1000, 1024, 100000 };
 	const uint32_t count = counts[_i];
@@ -404,7 +404,7 @@ START_TEST(overlaps_are_counted)
 }
 END_TEST
 
-/* ---- what is reckoned ---- */
+/* ---- computed values ---- */
 
 static double target(const char *key, bool *known)
 {
@@ -451,7 +451,7 @@ START_TEST(targets_are_computed)
 }
 END_TEST
 
-START_TEST(formulas_stand_beside_what_was_measured)
+START_TEST(formulas_accompany_the_measured_values)
 {
 	double tas, was;
 
@@ -477,24 +477,27 @@ int main(void)
 
 	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_loop_test(tcase, good_ones_pass, 0, sizeof(singles) / sizeof(singles[0]));
-	tcase_add_loop_test(tcase, all_pages_are_had, 0, sizeof(singles) / sizeof(singles[0]));
-	tcase_add_test(tcase, few_lanes_a_warp);
+	tcase_add_loop_test(tcase, correct_allocators_pass, 0,
+			    sizeof(singles) / sizeof(singles[0]));
+	tcase_add_loop_test(tcase, all_pages_are_allocated, 0,
+			    sizeof(singles) / sizeof(singles[0]));
+	tcase_add_test(tcase, few_lanes_per_warp_pass);
 	tcase_add_loop_test(tcase, runs_pass, 0, sizeof(several) / sizeof(several[0]));
 	tcase_add_loop_test(tcase, runs_freed_at_once_pass, 0,
 			    sizeof(several) / sizeof(several[0]));
-	tcase_add_test(tcase, use_is_computed);
-	tcase_add_loop_test(tcase, broken_ones_are_found, 0, sizeof(broken) / sizeof(broken[0]));
-	tcase_add_test(tcase, a_run_that_goes_over_the_end);
-	tcase_add_test(tcase, steps_are_those_of_askers_and_warps);
-	tcase_add_test(tcase, a_run_that_stays_taken);
-	tcase_add_test(tcase, a_space_that_is_not_as_it_should_be);
-	tcase_add_test(tcase, a_device_that_fails);
-	tcase_add_loop_test(tcase, a_plan_asks_for_what_is_there, 0, 3);
-	tcase_add_loop_test(tcase, places_come_once, 0, 8);
+	tcase_add_test(tcase, utilization_is_computed);
+	tcase_add_loop_test(tcase, broken_allocators_are_detected, 0,
+			    sizeof(broken) / sizeof(broken[0]));
+	tcase_add_test(tcase, run_past_the_end_is_detected);
+	tcase_add_test(tcase, steps_count_per_request_and_per_warp);
+	tcase_add_test(tcase, run_that_stays_allocated_is_detected);
+	tcase_add_test(tcase, wrong_initial_heap_is_detected);
+	tcase_add_test(tcase, device_failure_is_reported);
+	tcase_add_loop_test(tcase, plan_has_only_possible_cells, 0, 3);
+	tcase_add_loop_test(tcase, random_places_are_distinct, 0, 8);
 	tcase_add_test(tcase, overlaps_are_counted);
 	tcase_add_test(tcase, targets_are_computed);
-	tcase_add_test(tcase, formulas_stand_beside_what_was_measured);
+	tcase_add_test(tcase, formulas_accompany_the_measured_values);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_bench_xmalloc.c - `mam bench xmalloc` on a simulated GPU: every allocator passes its works,
- * with as many workers a warp and as many buffers as there can be, a broken one does not, and what
- * buffers keep goes back to their base.
+ * test_bench_xmalloc.c - `mam bench xmalloc` on a simulated GPU: every allocator passes its
+ * workloads, with any number of workers per warp and any number of buffers, a broken one fails, and
+ * buffered memory is returned to its base.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -90,7 +90,7 @@ START_TEST(test_prefilled)
 	ck_assert_double_eq(player_value("rw", "ns"), -1);
 	ck_assert_double_eq(player_value("bump", "ns"), -1);
 	ck_assert_str_eq(player_notes, "");
-	cell.filled = 4000; /* more than there is */
+	cell.filled = 4000; /* more than available */
 	player_play("mam-coalesce", cell);
 	ck_assert_ptr_nonnull(strstr(player_notes, "blocks that could not be allocated before"));
 }
@@ -110,7 +110,7 @@ START_TEST(test_coalesce)
 	ck_assert_double_eq(player_value("cuda-xmalloc", "ns"), -1);
 	ck_assert_double_eq(player_value("cuda-xmc", "ns"), -1);
 	ck_assert_double_eq(player_value("rw", "ns"), -1);
-	cell.min = cell.max = 520; /* what coalescing asks for */
+	cell.min = cell.max = 520; /* the requests of coalescing */
 	cell.lanes = 1;
 	player_play(NULL, cell);
 	check_times(&cell, "mam");
@@ -159,7 +159,7 @@ START_TEST(test_hold)
 }
 END_TEST
 
-/* Where each object has a page, what is held would not go in. */
+/* With a page per object, the held objects would not fit. */
 START_TEST(test_hold_pages)
 {
 	struct device_cell cell = cell_of(XMALLOC_HOLD, 40, 32);
@@ -172,10 +172,13 @@ START_TEST(test_hold_pages)
 }
 END_TEST
 
-/* More workers than pages: as many are looked at as have one; others fail where they are timed. */
+/*
+ * More workers than pages: only those with a page are checked; the others fail while they are
+ * timed.
+ */
 START_TEST(test_few_pages)
 {
-	/* Lanes that come together in a simulated warp are not always all. */
+	/* Lanes that are active together in a simulated warp are not always all lanes. */
 	struct device_cell cell = cell_of(XMALLOC_TIME, 64, _i % 2 == 0 ? 32 : 1);
 	const char *const name = _i % 2 == 0 ? "pages" : "pages-coalesce";
 
@@ -283,7 +286,7 @@ START_TEST(test_sizes)
 	ck_assert(xmalloc_format(&run, &over_mam, 4));
 	job.heap = over_mam.heap;
 	ck_assert(device_launch(&over_mam, "hold", &job, NULL));
-	/* One of the two is not the first in the ground. */
+	/* One of the two is not the first in the memory. */
 	ck_assert_uint_ne(tag_of(got[got[0] == over_mam.low]), MAM_COMPARTMENT_ALONE);
 	ck_assert(device_launch(&over_mam, "drop", &job, NULL));
 	job.heap = with_layers.heap;
@@ -314,7 +317,7 @@ static unsigned int taken_pages(const struct device_heap *heap)
 	return taken;
 }
 
-/* A page for each lane, or for those of a warp that come together; and all of them come back. */
+/* One page per lane, or per group of active lanes of a warp; all pages are freed. */
 START_TEST(test_pages)
 {
 	const bool alone = _i < 2 || _i % 2 == 1;
@@ -381,7 +384,7 @@ static double times_of(const char *base, const char *name)
 	return value;
 }
 
-/* How many times faster: which over which; of fewer workers where a million have no time. */
+/* How many times faster, and over which base; with fewer workers where a million have no time. */
 START_TEST(test_speedups)
 {
 	bench_results_add(&results, "xmalloc-time", "cuda", "1M 32", "ns", 600);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_published.c - the random-walk paper's allocators and the queue, one page a request: no
- * page is had by two, none is lost, whichever lanes call and however they come.
+ * test_published.c - the random-walk paper's allocators and the queue, one page per request: no
+ * page has two owners, and none is lost, for any lanes and any interleaving.
  */
 #include "tools/bench/papers/published.h"
 
@@ -55,15 +55,15 @@ static void churn(int which, const char *name, simt_kernel *kernel, unsigned int
 	published_end(job);
 }
 
-/* As many pages as lanes: nobody may be left without, if walks are long enough. */
-START_TEST(a_page_for_each)
+/* As many pages as lanes: every lane gets one if searches are long enough. */
+START_TEST(every_lane_gets_a_page)
 {
 	churn(_i, "a page for each", published_churn, 2, 64, 128, 1, 2, served_and_back, 25);
 }
 END_TEST
 
-/* Five pages for 64 lanes, and a single one: collisions and refusals all the time. */
-START_TEST(hardly_any_pages)
+/* Five pages for 64 lanes, and a single one: collisions and failures all the time. */
+START_TEST(few_pages_for_many_lanes)
 {
 	churn(_i, "five pages", published_churn, 2, 32, 5, 300, 3, all_is_back, 60);
 	churn(_i, "one page", published_churn, 2, 16, 1, 500, 3, all_is_back, 60);
@@ -71,13 +71,13 @@ START_TEST(hardly_any_pages)
 }
 END_TEST
 
-START_TEST(a_heap_of_none)
+START_TEST(empty_heap_returns_no_page)
 {
 	churn(_i, "no page", published_churn, 1, 32, 0, 5, 1, all_is_back, 3);
 }
 END_TEST
 
-/* Blocks of 7 and 45 lanes: warps that were never whole. */
+/* Blocks of 7 and 45 lanes: warps that were never full. */
 START_TEST(warps_with_few_lanes)
 {
 	churn(_i, "7 lanes", published_churn, 3, 7, 24, 50, 3, all_is_back, 60);
@@ -85,16 +85,13 @@ START_TEST(warps_with_few_lanes)
 }
 END_TEST
 
-START_TEST(lanes_that_part)
+START_TEST(lanes_that_diverge)
 {
-	churn(_i, "lanes that part", published_part, 2, 32, 50, 100, 4, all_is_back, 50);
+	churn(_i, "lanes that diverge", published_part, 2, 32, 50, 100, 4, all_is_back, 50);
 }
 END_TEST
 
-/*
- * Fill; give back by other lanes; fill again: each time what was handed out is what the books
- * say.
- */
+/* Fill; free by other lanes; fill again: each time the returned pages match the metadata. */
 static bool refill(struct simt_world *world, void *argument)
 {
 	return simt_world_launch(world, 0, published_fill, 2, 32, argument) &&
@@ -116,13 +113,13 @@ static const char *metadata_agree(void *argument)
 	struct published_job *job = argument;
 	uint32_t n = kept(job);
 
-	/* The statistical end comes early now and then, not for one page in ten. */
+	/* The statistical end comes early now and then, but not for one page in ten. */
 	if (n > job->count || n < job->count * 9 / 10)
-		return published_wrong(job, "pages were handed out", n);
+		return published_wrong(job, "pages were allocated", n);
 	return published_metadata(job, n);
 }
 
-START_TEST(fill_and_give_back_and_fill)
+START_TEST(fill_free_and_fill_again)
 {
 	struct published_job *job = published_job(&variants[_i], 100, 40, 2);
 	char title[64];
@@ -141,7 +138,7 @@ START_TEST(fill_and_give_back_and_fill)
 END_TEST
 
 /*
- * One lane alone gets every page, then none; after all came back the same again, a hundred times.
+ * One lane alone gets every page, then none; after all are freed the same again, a hundred times.
  */
 MAM_KERNEL(alone)
 {
@@ -171,7 +168,7 @@ START_TEST(every_page_is_found)
 }
 END_TEST
 
-/* A lane's second page lies behind its first: the clustered walk, and only that one, says so. */
+/* A lane's second page follows its first: only the clustered search does that. */
 MAM_KERNEL(two_in_a_row)
 {
 	struct published_job *job = argument;
@@ -184,17 +181,17 @@ MAM_KERNEL(two_in_a_row)
 	MAM_KASSERT(walk.last == first && walk.steps == 1);
 	second = mam_crw_take(job->s, &walk);
 	MAM_KASSERT(second == first + 1 && walk.last == second && walk.steps == 2);
-	walk.last = job->count - 1; /* behind the last page comes the first */
+	walk.last = job->count - 1; /* after the last page comes the first */
 	MAM_KASSERT(mam_crw_take(job->s, &walk) / 32 == 0 && walk.steps == 3);
 }
 
-START_TEST(a_cluster_goes_on)
+START_TEST(cluster_continues_after_the_first_page)
 {
 	churn(2, "two in a row", two_in_a_row, 1, 1, 4096, 5, 1, NULL, 20);
 }
 END_TEST
 
-/* Refusals leave no trace in the queue: its counts would run away from each other else. */
+/* Failed requests leave no trace in the queue: otherwise its counters would drift apart. */
 MAM_KERNEL(refused)
 {
 	struct published_job *job = argument;
@@ -214,13 +211,13 @@ MAM_KERNEL(refused)
 	MAM_KASSERT(mam_queue_take(queue, &walk) == 0 && walk.steps == 8);
 }
 
-START_TEST(the_queue_forgets_refusals)
+START_TEST(queue_forgets_failed_requests)
 {
 	churn(4, "refused", refused, 1, 1, 1, 5, 1, NULL, 1);
 }
 END_TEST
 
-/* Bare counters: each number once, to the end, and nothing after it. */
+/* Bare counters: each number once, to the end, and none after it. */
 MAM_KERNEL(count_up)
 {
 	struct published_job *job = argument;
@@ -253,15 +250,16 @@ static const char *all_counted(void *argument)
 
 	for (page = 0; page < job->count; page++) {
 		if (!job->payload[page])
-			return published_wrong(job, "a page was left out", page);
+			return published_wrong(job, "a page was skipped", page);
 	}
 	/*
-	 * 64 lanes ask twice, and a third of 0, 1 and 2 times more: 22 + 2 * 20 + 128 less 100.
+	 * 64 lanes request twice, and a third of them 0, 1 and 2 more times: 22 + 2 * 20 + 128
+	 * minus 100.
 	 */
 	return job->failed == 190 - 100 ? NULL : published_wrong(job, "failed", job->failed);
 }
 
-START_TEST(a_counter_counts)
+START_TEST(counter_counts_requests)
 {
 	struct published_job *job = published_job(&counters[_i], 100, 5, 2);
 	struct simt_case test = { .name = counters[_i].name,
@@ -289,16 +287,16 @@ int main(void)
 	int n = COUNT_OF(variants), failed;
 
 	tcase_set_timeout(all, 300);
-	tcase_add_loop_test(all, a_page_for_each, 0, n);
-	tcase_add_loop_test(all, hardly_any_pages, 0, n);
-	tcase_add_loop_test(all, a_heap_of_none, 0, n);
+	tcase_add_loop_test(all, every_lane_gets_a_page, 0, n);
+	tcase_add_loop_test(all, few_pages_for_many_lanes, 0, n);
+	tcase_add_loop_test(all, empty_heap_returns_no_page, 0, n);
 	tcase_add_loop_test(all, warps_with_few_lanes, 0, n);
-	tcase_add_loop_test(all, lanes_that_part, 0, n);
-	tcase_add_loop_test(all, fill_and_give_back_and_fill, 0, n);
+	tcase_add_loop_test(all, lanes_that_diverge, 0, n);
+	tcase_add_loop_test(all, fill_free_and_fill_again, 0, n);
 	tcase_add_loop_test(all, every_page_is_found, 0, n);
-	tcase_add_test(all, a_cluster_goes_on);
-	tcase_add_test(all, the_queue_forgets_refusals);
-	tcase_add_loop_test(all, a_counter_counts, 0, COUNT_OF(counters));
+	tcase_add_test(all, cluster_continues_after_the_first_page);
+	tcase_add_test(all, queue_forgets_failed_requests);
+	tcase_add_loop_test(all, counter_counts_requests, 0, COUNT_OF(counters));
 	suite_add_tcase(suite, all);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

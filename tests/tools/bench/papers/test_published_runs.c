@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_published_runs.c - RW_malloc: runs of every length up to a region, of lanes that ask for
- * different ones, in heaps where runs collide; its parts against what they are by definition.
+ * test_published_runs.c - RW_malloc: runs of every length up to a region, of lanes with different
+ * requests, in heaps where runs collide; its parts are compared with their definitions.
  */
 #include "tools/bench/papers/published.h"
 
@@ -57,8 +57,8 @@ static void churn(const char *name, simt_kernel *kernel, unsigned int grid, unsi
 	published_end(job);
 }
 
-/* Requests of one unit; then small ones; room for all: nobody is refused. */
-START_TEST(room_for_all)
+/* Requests of one unit; then small ones; room for all: no request fails. */
+START_TEST(no_request_fails_with_room_for_all)
 {
 	churn("one unit", published_churn, 2, 64, 128, 1, 2, 1, served_and_back, 20);
 	churn("up to 8 units", published_churn, 2, 32, 1024, 5, 3, 8, served_and_back, 20);
@@ -66,7 +66,7 @@ START_TEST(room_for_all)
 }
 END_TEST
 
-/* Too little for all: runs collide, lose units, go back. */
+/* Too little for all: runs collide, lose units, are freed. */
 START_TEST(runs_collide)
 {
 	churn("five units", published_churn, 3, 8, 5, 600, 3, 3, all_is_back, 60);
@@ -79,9 +79,9 @@ END_TEST
 /* Few lanes: regions of few words, and runs longer than those. */
 START_TEST(few_lanes)
 {
-	churn("one lane a block", published_churn, 4, 1, 300, 100, 4, 100, all_is_back, 50);
+	churn("one lane per block", published_churn, 4, 1, 300, 100, 4, 100, all_is_back, 50);
 	churn("two lanes, long runs", published_churn, 3, 2, 4096, 100, 3, 1024, all_is_back, 40);
-	churn("lanes that part", published_part, 2, 32, 400, 500, 2, 40, all_is_back, 15);
+	churn("lanes that diverge", published_part, 2, 32, 400, 500, 2, 40, all_is_back, 15);
 	churn("45 lanes", published_churn, 1, 45, 600, 500, 2, 90, all_is_back, 15);
 }
 END_TEST
@@ -105,11 +105,11 @@ static const char *metadata_agree(void *argument)
 		}
 	}
 	if (units > job->count || units < job->count / 2)
-		return published_wrong(job, "units were handed out", units);
+		return published_wrong(job, "units were allocated", units);
 	return published_metadata(job, units);
 }
 
-START_TEST(fill_and_give_back_and_fill)
+START_TEST(fill_free_and_fill_again)
 {
 	struct published_job *job = published_job(&rwmalloc, 600, 500, 2);
 	struct simt_case test = { .name = "refill",
@@ -127,8 +127,8 @@ START_TEST(fill_and_give_back_and_fill)
 END_TEST
 
 /*
- * A lane alone, then a whole warp: every length is served from an empty heap; none that is
- * refused.
+ * A lane alone, then a whole warp: every length is served from an empty heap, and a length that is
+ * too large is not.
  */
 MAM_KERNEL(every_length)
 {
@@ -154,16 +154,16 @@ MAM_KERNEL(every_length)
 	MAM_KASSERT(!mam_rwmalloc_give(job->s, 1, 0xffffffffu));
 }
 
-START_TEST(lengths)
+START_TEST(every_length_is_served)
 {
-	churn("every length, a lane", every_length, 1, 1, 1100, 1, 1, 1, all_is_back, 2);
+	churn("every length, one lane", every_length, 1, 1, 1100, 1, 1, 1, all_is_back, 2);
 	churn("every length, a heap of one region", every_length, 1, 1, 1024, 1, 1, 1, all_is_back,
 	      2);
 }
 END_TEST
 
 /*
- * A whole warp in one region: all that is free is found, in one step, if it is not in too small
+ * A whole warp in one region: all free units are found, in one step, unless they are in too small
  * pieces.
  */
 static void only_some_are_free(void *argument)
@@ -221,7 +221,7 @@ START_TEST(segments_are_joined)
 END_TEST
 
 /*
- * A lane alone finds the one run of 40 that begins in the middle of a word and ends in another's.
+ * A lane alone finds the one run of 40 that starts in the middle of a word and ends in another one.
  */
 static void only_one_run(void *argument)
 {
@@ -244,7 +244,7 @@ MAM_KERNEL(take_forty)
 	MAM_KASSERT(mam_rwmalloc_take(job->s, &walk, 40) == MAM_NO_PAGE);
 }
 
-START_TEST(a_run_across_words_alone)
+START_TEST(run_across_words_is_found_by_one_lane)
 {
 	struct published_job *job = published_job(&rwmalloc, 2048, 5, 1);
 	struct simt_case test = { .name = "alone, across",
@@ -261,7 +261,7 @@ START_TEST(a_run_across_words_alone)
 }
 END_TEST
 
-/* The lowest place of a run, unit by unit. */
+/* The lowest position of a run, unit by unit. */
 static uint32_t fit_by_hand(uint32_t free, uint32_t ahead, uint32_t n)
 {
 	uint32_t at, i;
@@ -277,7 +277,7 @@ static uint32_t fit_by_hand(uint32_t free, uint32_t ahead, uint32_t n)
 	return 32;
 }
 
-START_TEST(parts)
+START_TEST(parts_match_their_definitions)
 {
 	uint32_t x = 1, i, n, ahead;
 
@@ -320,14 +320,14 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(all, 300);
-	tcase_add_test(all, parts);
-	tcase_add_test(all, room_for_all);
+	tcase_add_test(all, parts_match_their_definitions);
+	tcase_add_test(all, no_request_fails_with_room_for_all);
 	tcase_add_test(all, runs_collide);
 	tcase_add_test(all, few_lanes);
-	tcase_add_test(all, lengths);
+	tcase_add_test(all, every_length_is_served);
 	tcase_add_test(all, segments_are_joined);
-	tcase_add_test(all, a_run_across_words_alone);
-	tcase_add_test(all, fill_and_give_back_and_fill);
+	tcase_add_test(all, run_across_words_is_found_by_one_lane);
+	tcase_add_test(all, fill_free_and_fill_again);
 	suite_add_tcase(suite, all);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_published_steps.c - steps as they are counted against the paper's formulas: lanes one
- * after the other, as its derivation has them, on heaps of which a share is free at random
- * places.
+ * test_published_steps.c - counted steps compared with the paper's formulas: lanes one after the
+ * other, as in its derivation, on heaps with a share of free pages at random positions.
  */
 #include <math.h>
 
@@ -29,15 +28,15 @@ static const struct published variants[] = {
 	{ "queue", mam_queue_bytes, format_queue, take_queue, give_queue, published_queued, NULL },
 };
 
-/* Steps of the threads of a run that came one after the other. */
+/* Steps of the threads of a run, which run one after the other. */
 struct line {
 	struct published_job *job;
 	uint32_t threads;
-	uint32_t lanes;  /* to a warp, for the most steps of one */
+	uint32_t lanes;  /* per warp, for the maximum of its steps */
 	double sum, max; /* over all threads, over all warps */
 };
 
-/* All but `free` pages, at random places, are taken. */
+/* Marks all except `free` pages, at random positions, as allocated. */
 static void leave_free(struct published_job *job, uint32_t free, uint32_t *seed)
 {
 	uint32_t *flags = (uint32_t *)((struct mam_rw *)job->s + 1), left = free, page;
@@ -72,7 +71,7 @@ MAM_KERNEL(one_after_another)
 	}
 }
 
-/* The means of TIMES heaps of `count` pages, `free` of them free. */
+/* The means over TIMES heaps of `count` pages, `free` of them free. */
 static void measure(int which, uint32_t count, uint32_t free, uint32_t threads, double *tas,
 		    double *was)
 {
@@ -99,7 +98,7 @@ static void measure(int which, uint32_t count, uint32_t free, uint32_t threads, 
 #define NEARLY(got, want, share) \
 	ck_assert_msg(fabs((got) / (want)-1) < (share), "%g where %g was expected", got, want)
 
-START_TEST(a_walk)
+START_TEST(search_of_flags)
 {
 	double tas, was;
 
@@ -112,8 +111,8 @@ START_TEST(a_walk)
 }
 END_TEST
 
-/* Few take a page, so that what is free stays spread at random, as (5) supposes. */
-START_TEST(a_walk_on_a_bitmap)
+/* Few pages are allocated, so that the free ones stay spread at random, as (5) assumes. */
+START_TEST(search_of_a_bitmap)
 {
 	double tas, was;
 
@@ -123,13 +122,13 @@ START_TEST(a_walk_on_a_bitmap)
 	NEARLY(tas, bench_steps_walk_tas(4096, 205, 32, 32), 0.05);
 	ck_assert_double_lt(was, bench_steps_walk_was(4096, 205, 40, 32, 32));
 	ck_assert_double_gt(was, bench_steps_walk_was(4096, 205, 0, 32, 32));
-	/* A lane that has had no page walks as well. */
+	/* A lane that already had no page searches as well. */
 	measure(CRW, 4096, 205, 32, &tas, &was);
 	NEARLY(tas, bench_steps_walk_tas(4096, 205, 32, 32), 0.05);
 }
 END_TEST
 
-START_TEST(a_line)
+START_TEST(queue_is_linear)
 {
 	double tas, was;
 
@@ -138,7 +137,10 @@ START_TEST(a_line)
 }
 END_TEST
 
-/* CRW: who had a page of the cluster takes one step; who had another, a walk and one more. */
+/*
+ * CRW: a thread that owns a page of the cluster takes one step; one that owns another page takes a
+ * search and one step.
+ */
 MAM_KERNEL(beside_a_cluster)
 {
 	struct line *line = argument;
@@ -159,7 +161,7 @@ MAM_KERNEL(beside_a_cluster)
 	}
 }
 
-START_TEST(a_cluster)
+START_TEST(clustered_search)
 {
 	struct published_job *job = published_job(&variants[CRW], 4096, 1, 1);
 	uint32_t i;
@@ -216,7 +218,7 @@ static double warps(uint32_t free, uint32_t count)
 	return line.sum / TIMES / count;
 }
 
-START_TEST(a_warp_shares)
+START_TEST(warp_shares_finds)
 {
 	double steps = warps(82, 1); /* 2% */
 
@@ -228,7 +230,7 @@ START_TEST(a_warp_shares)
 }
 END_TEST
 
-START_TEST(a_walk_gives_up)
+START_TEST(search_gives_up)
 {
 	uint32_t low, which;
 
@@ -238,7 +240,7 @@ START_TEST(a_walk_gives_up)
 	for (low = 1; low < 840; low++)
 		ck_assert_uint_eq(mam_published_bound(1, low),
 				  (uint32_t)floor(bench_steps_bound(low / 1000.0) + 1e-9));
-	/* In a full heap a walk takes so many steps and no more. */
+	/* In a full heap a search takes this many steps and no more. */
 	for (which = RW; which <= CORW; which++) {
 		struct published_job *job = published_job(&variants[which], 64, 5, 1);
 		struct simt_config config = { 0 };
@@ -275,11 +277,12 @@ MAM_KERNEL(two_together)
 }
 
 /*
- * Five steps in a row must fail, not five in all. A step of both finds nothing with chance 9/16,
- * five do with 1/18; and where one lane found something first, which is nearly always, the other
- * has to go through that once more: 1/18 and nearly half of it again. Five in all would be 0.106.
+ * Five steps in a row must fail, not five in total. A step of both finds nothing with probability
+ * 9/16, and five do with 1/18. Where one lane found something first, which is nearly always, the
+ * other has to go through that once more: 1/18 and nearly half of it again. Five in total would be
+ * 0.106.
  */
-START_TEST(a_find_renews_patience)
+START_TEST(find_restarts_the_patience)
 {
 	struct published_job *job = published_job(&variants[CORW], 4096, 500, 1);
 	struct line line = { job, 3000, 32, 0, 0 };
@@ -299,7 +302,7 @@ START_TEST(a_find_renews_patience)
 }
 END_TEST
 
-START_TEST(the_kth_bit)
+START_TEST(kth_bit_is_found)
 {
 	uint32_t x = 7, i, k, bit, seen;
 
@@ -316,7 +319,7 @@ START_TEST(the_kth_bit)
 }
 END_TEST
 
-/* Random numbers of neighbouring lanes fall evenly on places: chi-squared of 64 places. */
+/* Random numbers of adjacent lanes fall evenly on places: chi-squared of 64 places. */
 MAM_KERNEL(draw)
 {
 	uint32_t *hits = argument;
@@ -331,7 +334,7 @@ MAM_KERNEL(draw)
 	}
 }
 
-START_TEST(random_places)
+START_TEST(random_places_are_uniform)
 {
 	uint32_t hits[64] = { 0 }, i;
 	struct simt_config config = { 0 };
@@ -356,15 +359,15 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(all, 300);
-	tcase_add_test(all, a_walk);
-	tcase_add_test(all, a_walk_on_a_bitmap);
-	tcase_add_test(all, a_line);
-	tcase_add_loop_test(all, a_cluster, 0, SIMT_SHAPES);
-	tcase_add_test(all, a_warp_shares);
-	tcase_add_test(all, a_walk_gives_up);
-	tcase_add_loop_test(all, a_find_renews_patience, 0, SIMT_SHAPES);
-	tcase_add_test(all, the_kth_bit);
-	tcase_add_loop_test(all, random_places, 0, SIMT_SHAPES);
+	tcase_add_test(all, search_of_flags);
+	tcase_add_test(all, search_of_a_bitmap);
+	tcase_add_test(all, queue_is_linear);
+	tcase_add_loop_test(all, clustered_search, 0, SIMT_SHAPES);
+	tcase_add_test(all, warp_shares_finds);
+	tcase_add_test(all, search_gives_up);
+	tcase_add_loop_test(all, find_restarts_the_patience, 0, SIMT_SHAPES);
+	tcase_add_test(all, kth_bit_is_found);
+	tcase_add_loop_test(all, random_places_are_uniform, 0, SIMT_SHAPES);
 	suite_add_tcase(suite, all);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * case_sim_module.h - makes a module for device_sim.c of a file of kernels of `mam bench case`. Before it
- * stand CASE_SIM_NAME and CASE_SIM_FILE, which is included; its kernels are static here. CUDA's malloc is
- * device_sim.c's.
+ * case_sim_module.h - makes a module for device_sim.c from a file of kernels of `mam bench case`.
+ * The including file defines CASE_SIM_NAME and CASE_SIM_FILE, which is included; its kernels are
+ * static here. CUDA's malloc is that of device_sim.c.
  */
 #include "device_sim.h"
 #include "bench/device/device_kit.h"

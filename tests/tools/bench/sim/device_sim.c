@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_sim.c - gpu.h by the simulator, and what else of a GPU the bench asks: a driver that knows
- * how large CUDA's heap is, and mam's heaps without the library, as kernels see them.
+ * device_sim.c - gpu.h on the simulator, and the other functions of a GPU that the bench uses: a
+ * driver that knows the size of CUDA's heap, and mam's heaps without the library, as kernels see
+ * them.
  */
 #include "device_sim.h"
 
@@ -17,10 +18,10 @@
 #include "heap/pages/head.h"
 #include "simt/simt.h"
 
-#define CHECK_THREADS 32 /* of a check, which does with any number; fibers take their time */
+#define CHECK_THREADS 32 /* of a check, which works with any number; fibers are slow */
 #define SMS 2
 #define FREE_BYTES (UINT64_C(1) << 28)
-#define ALIGNMENT 65536 /* a block of a heap of objects lies at a multiple of it */
+#define ALIGNMENT 65536 /* alignment of a block of a heap of objects */
 
 #define IMAGE(name)                                              \
 	extern const unsigned char mam_device_##name##_fatbin[]; \
@@ -62,18 +63,18 @@ unsigned int device_sim_blocks, device_sim_base_blocks;
 static unsigned int launches;
 static char trouble[SIMT_TEXT_BYTES + 64];
 
-/* ---- what stands for CUDA's malloc ---- */
+/* ---- replacement of CUDA's malloc ---- */
 
 /*
- * Powers of two out of one piece of ground, as the bench looks for overlaps in all that lies between
- * the lowest and the highest object: the C library's blocks, above all under a sanitizer, may be
- * terabytes apart. In front of each block are 16 bytes: which power it is.
+ * Powers of two from one piece of memory, because the bench searches for overlaps in the whole
+ * range between the lowest and the highest object. Blocks of the C library, in particular under a
+ * sanitizer, may be terabytes apart. The 16 bytes in front of each block contain its power.
  */
 #define BASE_BYTES ((size_t)64 << 20)
 #define BASE_HEAD 16u
 
 struct base_block {
-	struct base_block *next; /* of the same power, and free as well */
+	struct base_block *next; /* of the same power, and also free */
 };
 
 static _Alignas(16) unsigned char base_space[BASE_BYTES];
@@ -144,9 +145,9 @@ bool bench_cuda_facts(char *gpu, size_t gpu_bytes, char *driver, size_t driver_b
 
 /* ---- mam's heaps ---- */
 
-enum { NUMBER_PAGE = 0 }; /* of own_numbers: bytes of a page; 0: a heap of objects */
+enum { NUMBER_PAGE = 0 }; /* of own_numbers: bytes per page; 0: a heap of objects */
 
-/* `ground` bytes for kernels, and books behind them. */
+/* `ground` bytes for kernels, followed by metadata. */
 static const char *make(struct device_heap *heap, uint64_t space, uint64_t metadata)
 {
 	heap->space_bytes = space + metadata;
@@ -187,7 +188,7 @@ bool device_ours_reset(struct device_heap *heap)
 {
 	const uint64_t page = heap->own_numbers[NUMBER_PAGE], space = heap->high - heap->low;
 	const uint32_t blocks = (uint32_t)(space >> MAM_BLOCK_SHIFT);
-	/* Of pages; under layers the heap is not what kernels are told. */
+	/* Of pages; with layers the kernels get another pointer than the heap. */
 	struct mam_kheap *head = (void *)((unsigned char *)heap->own[0] + space);
 
 	memset(head, 0, heap->space_bytes - space);
@@ -265,7 +266,7 @@ unsigned int bench_gpu_sms(void)
 	return SMS;
 }
 
-/* More than buffers have as published. */
+/* More than the published number of buffers. */
 unsigned int bench_gpu_warps(void)
 {
 	return 600;
@@ -349,7 +350,7 @@ bool bench_gpu_run_shape(void *kernel, const char *name, struct bench_gpu_dims g
 		return false;
 	}
 	if (us != NULL)
-		*us = 1 + (double)result.steps / 1000; /* any, above 0 */
+		*us = 1 + (double)result.steps / 1000; /* any value above 0 */
 	return true;
 }
 

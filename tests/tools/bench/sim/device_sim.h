@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_sim.h - the GPU of `mam bench device` as tests have it: memory of the host, and kernels
- * that the simulator runs. A module is a C file that includes a .cu file of the bench, by
- * device_sim_module.h; what stands for its fat binary is its name.
+ * device_sim.h - the GPU of `mam bench device` in tests: host memory, and kernels that run on the
+ * simulator. A module is a C file that includes a .cu file of the bench through
+ * device_sim_module.h; its name replaces its fat binary.
  */
 #ifndef MAM_TESTS_TOOLS_DEVICE_SIM_H
 #define MAM_TESTS_TOOLS_DEVICE_SIM_H
@@ -22,7 +22,7 @@ struct device_sim_kernel {
 #define DEVICE_SIM_DECLARE(name) extern const struct device_sim_kernel device_sim_##name[];
 DEVICE_SIM_MODULES(DEVICE_SIM_DECLARE)
 
-/* Those of `mam bench xmalloc`, where a test says DEVICE_SIM_XMALLOC. */
+/* Those of `mam bench xmalloc`, if a test defines DEVICE_SIM_XMALLOC. */
 #ifdef DEVICE_SIM_XMALLOC
 #define DEVICE_SIM_LAYERED(each)                                                                  \
 	each(cuda_buffers) each(cuda_calls) each(cuda_coalesce) each(mam_buffers) each(mam_calls) \
@@ -30,7 +30,7 @@ DEVICE_SIM_MODULES(DEVICE_SIM_DECLARE)
 #else
 #define DEVICE_SIM_LAYERED(each)
 #endif
-/* Those of `mam bench mpi`, where a test says DEVICE_SIM_MPI. */
+/* Those of `mam bench mpi`, if a test defines DEVICE_SIM_MPI. */
 #ifdef DEVICE_SIM_MPI
 #define DEVICE_SIM_RANKS(each) each(cuda) each(mam) each(mam_collective) each(mam_fixed)
 #else
@@ -39,7 +39,7 @@ DEVICE_SIM_MODULES(DEVICE_SIM_DECLARE)
 #define DEVICE_SIM_DECLARE_RANKS(name) \
 	extern const struct device_sim_kernel device_sim_mpi_##name[];
 DEVICE_SIM_RANKS(DEVICE_SIM_DECLARE_RANKS)
-/* Those of `mam bench kma`, where a test says DEVICE_SIM_KMA. */
+/* Those of `mam bench kma`, if a test defines DEVICE_SIM_KMA. */
 #ifdef DEVICE_SIM_KMA
 #define DEVICE_SIM_SUPERBLOCKS(each) each(superblocks) each(mam) each(cuda) each(poor)
 #else
@@ -48,7 +48,7 @@ DEVICE_SIM_RANKS(DEVICE_SIM_DECLARE_RANKS)
 #define DEVICE_SIM_DECLARE_SUPERBLOCKS(name) \
 	extern const struct device_sim_kernel device_sim_kma_##name[];
 DEVICE_SIM_SUPERBLOCKS(DEVICE_SIM_DECLARE_SUPERBLOCKS)
-/* Those of `mam bench case`, where a test says DEVICE_SIM_CASES. */
+/* Those of `mam bench case`, if a test defines DEVICE_SIM_CASES. */
 #ifdef DEVICE_SIM_CASES
 #define DEVICE_SIM_OF_CASES(each) \
 	each(mam) each(pages) each(corw) each(rw) each(cuda) each(reserved)
@@ -62,12 +62,12 @@ DEVICE_SIM_OF_CASES(DEVICE_SIM_DECLARE_CASES)
 	extern const struct device_sim_kernel device_sim_xmalloc_##name[];
 DEVICE_SIM_LAYERED(DEVICE_SIM_DECLARE_LAYERED)
 
-/* Blocks that a layered module has of what stands for CUDA's malloc, and not given back. */
+/* Blocks of the simulated CUDA malloc that a layered module has not freed. */
 extern unsigned int device_sim_base_blocks;
 void *device_sim_base_alloc(size_t bytes);
 void device_sim_base_free(void *block);
 
-/* Memory that was taken and not given back. */
+/* Memory that was allocated and not freed. */
 extern unsigned int device_sim_blocks;
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_sim_module.h - makes a module for device_sim.c of a .cu file of the bench. Before it stand
- * DEVICE_SIM_NAME, and DEVICE_SIM_FILE, which is included. All modules have kernels of the same
- * names, so they are static here.
+ * device_sim_module.h - makes a module for device_sim.c from a .cu file of the bench. The including
+ * file defines DEVICE_SIM_NAME, and DEVICE_SIM_FILE, which is included. All modules have kernels of
+ * the same names, so they are static here.
  */
 #include <stdlib.h>
 

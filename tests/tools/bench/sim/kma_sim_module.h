@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kma_sim_module.h - makes a module for device_sim.c of a file of kernels of `mam bench kma`. Before it
- * stand KMA_SIM_NAME and KMA_SIM_FILE, which is included; its kernels are static here. CUDA's malloc is
- * device_sim.c's.
+ * kma_sim_module.h - makes a module for device_sim.c from a file of kernels of `mam bench kma`. The
+ * including file defines KMA_SIM_NAME and KMA_SIM_FILE, which is included; its kernels are static
+ * here. CUDA's malloc is that of device_sim.c.
  */
 #include "device_sim.h"
 #include "bench/device/device_kit.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_sim_module.h - makes a module for device_sim.c of a file of kernels of `mam bench mpi`. Before it stand
- * MPI_SIM_NAME, MPI_SIM_FILE, which is included, and MPI_SIM_WAYS(each), its ways; of these all have
- * trees if MPI_SIM_TREES is defined. CUDA's malloc is device_sim.c's.
+ * mpi_sim_module.h - makes a module for device_sim.c from a file of kernels of `mam bench mpi`. The
+ * including file defines MPI_SIM_NAME, MPI_SIM_FILE, which is included, and MPI_SIM_WAYS(each), its
+ * ways; all of these have trees if MPI_SIM_TREES is defined. CUDA's malloc is that of device_sim.c.
  */
 #include "device_sim.h"
 #include "bench/papers/mpi/mpi_kernels.h"
