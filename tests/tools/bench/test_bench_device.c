@@ -17,7 +17,7 @@ extern const unsigned char mam_device_checks_fatbin[];
 
 /* ---- workloads ---- */
 
-START_TEST(test_malloc)
+START_TEST(malloc_and_free_are_timed)
 {
 	static const uint32_t cells[][3] = {
 		/* work, requesting lanes, bytes */
@@ -40,7 +40,7 @@ START_TEST(test_malloc)
 END_TEST
 
 /* All threads of blocks and grids of any shape allocate one object each. */
-START_TEST(test_shapes)
+START_TEST(every_thread_of_any_shape_gets_an_object)
 {
 	static const struct {
 		struct bench_gpu_dims block, grid;
@@ -67,7 +67,7 @@ START_TEST(test_shapes)
 }
 END_TEST
 
-START_TEST(test_smaller_shapes)
+START_TEST(reduced_shapes_keep_their_proportions)
 {
 	struct device_plan plan;
 	size_t i;
@@ -91,7 +91,7 @@ END_TEST
  * Without CUDA's own: the host's malloc, which replaces it, spreads its blocks widely under a
  * sanitizer, and no map is large enough.
  */
-START_TEST(test_mixed)
+START_TEST(mixed_sizes_are_timed)
 {
 	static const char *const names[] = { "mam", "rw-malloc", "bump", "bumpw", "rw" };
 	struct device_cell cell = player_cell(DEVICE_W2, 96, 4, 8192, 1);
@@ -106,7 +106,7 @@ START_TEST(test_mixed)
 }
 END_TEST
 
-START_TEST(test_lone)
+START_TEST(single_lanes_are_timed)
 {
 	struct device_cell cell = player_cell(DEVICE_W3, 12, 64, 64, 1);
 
@@ -119,7 +119,7 @@ START_TEST(test_lone)
 END_TEST
 
 /* Failed requests are counted, and the others are timed. */
-START_TEST(test_too_small)
+START_TEST(failed_requests_are_counted)
 {
 	struct device_cell cell = player_cell(DEVICE_W1, 96, 4096, 4096, 1);
 
@@ -133,7 +133,7 @@ START_TEST(test_too_small)
 }
 END_TEST
 
-START_TEST(test_broken)
+START_TEST(broken_allocator_is_detected)
 {
 	player_play("broken", player_cell(DEVICE_W1, 64, 64, 64, 1));
 	player_check_broken("mops");
@@ -143,7 +143,7 @@ START_TEST(test_broken)
 END_TEST
 
 /* 64 KiB, so that it is soon full; of 256 objects a half, or 1 in 8. */
-START_TEST(test_nearly_full)
+START_TEST(nearly_full_heap_serves_all_requests)
 {
 	struct device_cell cell = player_cell(DEVICE_W5, 24, 256, 256, 1);
 
@@ -168,7 +168,7 @@ END_TEST
  * As many requests as freed objects, or more: some get nothing, exactly as many as there are too
  * few.
  */
-START_TEST(test_full)
+START_TEST(full_heap_fails_the_missing_objects)
 {
 	struct device_cell cell = player_cell(DEVICE_W5, 64, 256, 256, 1);
 
@@ -225,7 +225,7 @@ static void run(const char *kernel)
 		      "%s", bench_gpu_trouble());
 }
 
-START_TEST(test_mark)
+START_TEST(check_finds_objects_that_overlap)
 {
 	static const struct {
 		uint32_t bytes;
@@ -251,7 +251,7 @@ START_TEST(test_mark)
 }
 END_TEST
 
-START_TEST(test_bounds)
+START_TEST(check_finds_objects_outside_the_heap)
 {
 	got[0] = at(sizeof(space) - 100);
 	got[1] = at(sizeof(space) - 99);
@@ -270,7 +270,7 @@ START_TEST(test_bounds)
 }
 END_TEST
 
-START_TEST(test_crooked)
+START_TEST(check_finds_misaligned_objects)
 {
 	job.max = job.min = _i == 0 ? 16 : 15;
 	got[0] = at(8);
@@ -281,7 +281,7 @@ START_TEST(test_crooked)
 }
 END_TEST
 
-START_TEST(test_span)
+START_TEST(check_computes_the_address_range)
 {
 	got[2] = at(5000);
 	got[3] = at(70);
@@ -293,7 +293,7 @@ START_TEST(test_span)
 END_TEST
 
 /* Each byte of an object is checked by one lane, and no other byte is. */
-START_TEST(test_bytes)
+START_TEST(each_byte_is_written_and_checked_once)
 {
 	static const uint32_t widths[] = { 1, 8, 32 };
 	uint32_t bytes, i, crooked;
@@ -325,7 +325,7 @@ START_TEST(test_bytes)
 END_TEST
 
 /* Two owners of one place: one of them finds the other's mark. */
-START_TEST(test_shared)
+START_TEST(check_finds_an_object_with_two_owners)
 {
 	got[2] = got[3] = at(512);
 	run("check_write");
@@ -335,7 +335,7 @@ START_TEST(test_shared)
 END_TEST
 
 /* A request is within its bounds, and every bound occurs. */
-START_TEST(test_sizes)
+START_TEST(sizes_stay_within_their_bounds)
 {
 	bool seen[8] = { false };
 	uint32_t asker, other = 0;
@@ -367,23 +367,23 @@ int main(void)
 	tcase_set_timeout(works, 120);
 	tcase_set_timeout(checks, 60);
 	tcase_add_checked_fixture(works, player_setup, NULL);
-	tcase_add_loop_test(works, test_shapes, 0, 6);
-	tcase_add_test(works, test_smaller_shapes);
-	tcase_add_loop_test(works, test_malloc, 0, 5);
-	tcase_add_loop_test(works, test_mixed, 0, 5);
-	tcase_add_test(works, test_lone);
-	tcase_add_test(works, test_too_small);
-	tcase_add_test(works, test_broken);
-	tcase_add_loop_test(works, test_nearly_full, 0, 2);
-	tcase_add_test(works, test_full);
+	tcase_add_loop_test(works, every_thread_of_any_shape_gets_an_object, 0, 6);
+	tcase_add_test(works, reduced_shapes_keep_their_proportions);
+	tcase_add_loop_test(works, malloc_and_free_are_timed, 0, 5);
+	tcase_add_loop_test(works, mixed_sizes_are_timed, 0, 5);
+	tcase_add_test(works, single_lanes_are_timed);
+	tcase_add_test(works, failed_requests_are_counted);
+	tcase_add_test(works, broken_allocator_is_detected);
+	tcase_add_loop_test(works, nearly_full_heap_serves_all_requests, 0, 2);
+	tcase_add_test(works, full_heap_fails_the_missing_objects);
 	tcase_add_checked_fixture(checks, setup, NULL);
-	tcase_add_loop_test(checks, test_mark, 0, 14);
-	tcase_add_test(checks, test_bounds);
-	tcase_add_loop_test(checks, test_crooked, 0, 2);
-	tcase_add_test(checks, test_span);
-	tcase_add_loop_test(checks, test_bytes, 0, 3);
-	tcase_add_test(checks, test_shared);
-	tcase_add_test(checks, test_sizes);
+	tcase_add_loop_test(checks, check_finds_objects_that_overlap, 0, 14);
+	tcase_add_test(checks, check_finds_objects_outside_the_heap);
+	tcase_add_loop_test(checks, check_finds_misaligned_objects, 0, 2);
+	tcase_add_test(checks, check_computes_the_address_range);
+	tcase_add_loop_test(checks, each_byte_is_written_and_checked_once, 0, 3);
+	tcase_add_test(checks, check_finds_an_object_with_two_owners);
+	tcase_add_test(checks, sizes_stay_within_their_bounds);
 	suite_add_tcase(suite, works);
 	suite_add_tcase(suite, checks);
 	runner = srunner_create(suite);

@@ -19,7 +19,7 @@
 
 extern const unsigned char mam_device_example_fatbin[];
 
-START_TEST(test_churn)
+START_TEST(churn_reuses_freed_memory)
 {
 	/* More than the heap has, if nothing were freed. */
 	struct device_cell cells[] = { player_cell(DEVICE_W4, 256, 64, 64, 8),
@@ -35,7 +35,7 @@ START_TEST(test_churn)
 }
 END_TEST
 
-START_TEST(test_use)
+START_TEST(utilization_is_reported)
 {
 	static const uint32_t sizes[] = { 64, 1050, 8192 };
 	struct device_cell cell = player_cell(DEVICE_W6, 32, sizes[_i], sizes[_i], 0);
@@ -56,7 +56,7 @@ START_TEST(test_use)
 }
 END_TEST
 
-START_TEST(test_latency)
+START_TEST(latencies_are_reported)
 {
 	struct device_cell cell = player_cell(DEVICE_W7, _i == 0 ? 32 : 1, 64, 64, 100);
 
@@ -69,7 +69,7 @@ START_TEST(test_latency)
 }
 END_TEST
 
-START_TEST(test_registers)
+START_TEST(registers_are_reported)
 {
 	player_play(NULL, player_cell(DEVICE_REGISTERS, 32, 64, 64, 0));
 	player_check_all("registers", false, false);
@@ -78,7 +78,7 @@ START_TEST(test_registers)
 }
 END_TEST
 
-START_TEST(test_start)
+START_TEST(start_times_are_reported)
 {
 	player_play(NULL, player_cell(DEVICE_START, 128, 64, 64, 0));
 	ck_assert_str_eq(player_trouble, "");
@@ -92,7 +92,7 @@ START_TEST(test_start)
 }
 END_TEST
 
-START_TEST(test_fragment)
+START_TEST(address_range_stays_small)
 {
 	struct device_cell cell = _i == 0 ? player_cell(DEVICE_FRAGMENT, 64, 64, 64, 60)
 					  : player_cell(DEVICE_FRAGMENT, 64, 4, 4096, 8);
@@ -113,7 +113,7 @@ START_TEST(test_fragment)
 }
 END_TEST
 
-START_TEST(test_graph)
+START_TEST(growing_lists_are_correct)
 {
 	/* 32 per vertex on average: lists of 16 to 256 bytes. */
 	struct device_cell cell = player_cell(DEVICE_GRAPH, 256, 16, 4096, 32);
@@ -129,7 +129,7 @@ START_TEST(test_graph)
 }
 END_TEST
 
-START_TEST(test_generate)
+START_TEST(generated_objects_are_correct)
 {
 	/* More than one block, and a last one that is not full. */
 	struct device_cell cell = player_cell(DEVICE_GENERATE, 600, 4, 64, 0);
@@ -149,7 +149,7 @@ START_TEST(test_generate)
 END_TEST
 
 /* Every heap is destroyed, and its memory range is as reported. */
-START_TEST(test_heaps)
+START_TEST(every_heap_is_created_and_destroyed)
 {
 	size_t i;
 
@@ -174,7 +174,7 @@ START_TEST(test_heaps)
 END_TEST
 
 /* The number of a page is computed from its address, for any page size. */
-START_TEST(test_inverse)
+START_TEST(page_number_is_the_inverse_of_its_address)
 {
 	static unsigned char space[1];
 	struct bench_pages pages;
@@ -212,7 +212,7 @@ static void refuse(const char *text, const char *with)
 	ck_assert_ptr_null(added.name);
 }
 
-START_TEST(test_files)
+START_TEST(invalid_fat_binaries_are_refused)
 {
 	/*
 	 * The header of a fat binary: magic, version, size of the header, number of bytes after it.
@@ -270,17 +270,17 @@ int main(void)
 
 	tcase_add_checked_fixture(works, player_setup, NULL);
 	tcase_set_timeout(works, 120);
-	tcase_add_loop_test(works, test_churn, 0, 2);
-	tcase_add_loop_test(works, test_use, 0, 3);
-	tcase_add_loop_test(works, test_latency, 0, 2);
-	tcase_add_test(works, test_registers);
-	tcase_add_test(works, test_start);
-	tcase_add_loop_test(works, test_fragment, 0, 2);
-	tcase_add_test(works, test_graph);
-	tcase_add_test(works, test_generate);
-	tcase_add_test(pieces, test_heaps);
-	tcase_add_test(pieces, test_inverse);
-	tcase_add_test(pieces, test_files);
+	tcase_add_loop_test(works, churn_reuses_freed_memory, 0, 2);
+	tcase_add_loop_test(works, utilization_is_reported, 0, 3);
+	tcase_add_loop_test(works, latencies_are_reported, 0, 2);
+	tcase_add_test(works, registers_are_reported);
+	tcase_add_test(works, start_times_are_reported);
+	tcase_add_loop_test(works, address_range_stays_small, 0, 2);
+	tcase_add_test(works, growing_lists_are_correct);
+	tcase_add_test(works, generated_objects_are_correct);
+	tcase_add_test(pieces, every_heap_is_created_and_destroyed);
+	tcase_add_test(pieces, page_number_is_the_inverse_of_its_address);
+	tcase_add_test(pieces, invalid_fat_binaries_are_refused);
 	suite_add_tcase(suite, works);
 	suite_add_tcase(suite, pieces);
 	runner = srunner_create(suite);

@@ -46,7 +46,7 @@ static size_t free_bytes(const struct cuda *cuda)
 	return free;
 }
 
-START_TEST(test_made)
+START_TEST(heap_uses_the_given_memory)
 {
 	static const uint64_t sizes[] = { 300000, 4 * (uint64_t)BENCH_MIB,
 					  96 * (uint64_t)BENCH_MIB };
@@ -81,7 +81,7 @@ START_TEST(test_made)
 }
 END_TEST
 
-START_TEST(test_too_small)
+START_TEST(heap_that_is_too_small_is_refused)
 {
 	struct device_heap heap = { .own_numbers = { 0 } };
 
@@ -92,7 +92,7 @@ START_TEST(test_too_small)
 }
 END_TEST
 
-START_TEST(test_too_large)
+START_TEST(heap_that_is_too_large_is_refused)
 {
 	struct device_heap heap = { .own_numbers = { 0 } };
 
@@ -112,9 +112,9 @@ int main(void)
 	SRunner *runner = srunner_create(s);
 	int failed;
 
-	tcase_add_loop_test(tcase, test_made, 0, 6);
-	tcase_add_loop_test(tcase, test_too_small, 0, 2);
-	tcase_add_loop_test(tcase, test_too_large, 0, 2);
+	tcase_add_loop_test(tcase, heap_uses_the_given_memory, 0, 6);
+	tcase_add_loop_test(tcase, heap_that_is_too_small_is_refused, 0, 2);
+	tcase_add_loop_test(tcase, heap_that_is_too_large_is_refused, 0, 2);
 	suite_add_tcase(s, tcase);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

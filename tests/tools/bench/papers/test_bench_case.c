@@ -77,7 +77,7 @@ static void setup(void)
 	player_setup_suite(&suite);
 }
 
-START_TEST(test_in_use)
+START_TEST(heap_in_use_before_is_measured)
 {
 	static const char *const names[] = { CASE_MAM, CASE_MAM_PAGES, "corw", "rw" };
 	static const uint32_t shares[] = { 500, 50 };
@@ -104,7 +104,7 @@ START_TEST(test_in_use)
 }
 END_TEST
 
-START_TEST(test_none)
+START_TEST(failed_requests_give_no_time)
 {
 	player_play(CASE_MAM, cell_of(500, 3000));
 	ck_assert_msg(player_value(CASE_MAM, "none") > 0, "%s %s", player_trouble, player_notes);
@@ -113,7 +113,7 @@ START_TEST(test_none)
 }
 END_TEST
 
-START_TEST(test_wrong)
+START_TEST(wrong_result_is_reported)
 {
 	struct device_cell cell = cell_of(1000, 8);
 
@@ -125,7 +125,7 @@ START_TEST(test_wrong)
 }
 END_TEST
 
-START_TEST(test_ratios)
+START_TEST(ratios_are_computed)
 {
 	struct bench_results results = { .count = 0 };
 	double value = 0;
@@ -154,10 +154,10 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, test_in_use, 0, 2);
-	tcase_add_test(tc, test_none);
-	tcase_add_test(tc, test_wrong);
-	tcase_add_test(tc, test_ratios);
+	tcase_add_loop_test(tc, heap_in_use_before_is_measured, 0, 2);
+	tcase_add_test(tc, failed_requests_give_no_time);
+	tcase_add_test(tc, wrong_result_is_reported);
+	tcase_add_test(tc, ratios_are_computed);
 	suite_add_tcase(checks, tc);
 	runner = srunner_create(checks);
 	srunner_run_all(runner, CK_ENV);

@@ -73,7 +73,7 @@ static const struct {
 	{ 4, 1, 1000 },   { 400, 0, 500 },  { 300, 1, 500 },  { 400, 20, 50 },
 };
 
-START_TEST(test_all)
+START_TEST(every_graph_equals_the_reference)
 {
 	player_play(NULL, cell_of(graphs[_i].share, graphs[_i].edges, graphs[_i].vertices));
 	check_all(graphs[_i].share);
@@ -88,7 +88,7 @@ END_TEST
  * Arrays of one vertex: 75 edges are added per round, so there are about 225 at most, in an array
  * of 256.
  */
-START_TEST(test_shapes)
+START_TEST(arrays_and_chunks_grow_as_expected)
 {
 	player_play(NULL, cell_of(1000, 300, 1));
 	ck_assert_double_ge(player_value("cuda-malloc", "asks"), 8);
@@ -101,7 +101,7 @@ START_TEST(test_shapes)
 }
 END_TEST
 
-START_TEST(test_none)
+START_TEST(failed_requests_give_no_time)
 {
 	static const char *const names[] = { CASE_MAM, "corw", "rw" };
 	struct device_cell cell = cell_of(1000, 2000, 700);
@@ -129,9 +129,10 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, test_all, 0, sizeof(graphs) / sizeof(graphs[0]));
-	tcase_add_test(tc, test_shapes);
-	tcase_add_test(tc, test_none);
+	tcase_add_loop_test(tc, every_graph_equals_the_reference, 0,
+			    sizeof(graphs) / sizeof(graphs[0]));
+	tcase_add_test(tc, arrays_and_chunks_grow_as_expected);
+	tcase_add_test(tc, failed_requests_give_no_time);
 	suite_add_tcase(checks, tc);
 	runner = srunner_create(checks);
 	srunner_run_all(runner, CK_ENV);

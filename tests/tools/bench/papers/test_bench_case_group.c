@@ -70,14 +70,14 @@ static const struct {
 	{ 1, GROUP_UNIFORM, 12 },
 };
 
-START_TEST(test_right)
+START_TEST(groups_equal_the_reference)
 {
 	player_play(NULL, cell_of(inputs[_i].rows, inputs[_i].spread, inputs[_i].bits, 1000));
 	check_right(1000);
 }
 END_TEST
 
-START_TEST(test_shares)
+START_TEST(heap_in_use_gives_the_same_groups)
 {
 	static const uint32_t shares[] = { 500, 50 };
 	struct device_cell cell = cell_of(6007, 9, 14, shares[_i]);
@@ -92,7 +92,7 @@ END_TEST
  * Everything is freed in a heap that is too small: the next pass of the same case finds as much
  * memory.
  */
-START_TEST(test_too_small)
+START_TEST(failed_requests_give_no_time)
 {
 	static const char *const names[] = { CASE_MAM, CASE_MAM_PAGES, "corw", "rw" };
 	struct device_cell cell = cell_of(12345, 10, 16, 1000);
@@ -110,7 +110,7 @@ START_TEST(test_too_small)
 END_TEST
 
 /* 2^32 counters exceed the device's memory. */
-START_TEST(test_counters)
+START_TEST(counters_need_too_much_memory)
 {
 	player_play(CASE_RESERVED, cell_of(300, 4, 32, 1000));
 	ck_assert_str_eq(player_trouble, "");
@@ -125,7 +125,7 @@ END_TEST
  * A page contains tuples of one list: while everything is in lists, pages need little more than the
  * tuples.
  */
-START_TEST(test_memory)
+START_TEST(pages_need_less_than_twice_the_tuples)
 {
 	const double tuples = 40000 * 8.0 / BENCH_MIB;
 
@@ -145,11 +145,12 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_set_timeout(tc, 240);
-	tcase_add_loop_test(tc, test_right, 0, (int)(sizeof(inputs) / sizeof(inputs[0])));
-	tcase_add_loop_test(tc, test_shares, 0, 2);
-	tcase_add_test(tc, test_too_small);
-	tcase_add_test(tc, test_counters);
-	tcase_add_test(tc, test_memory);
+	tcase_add_loop_test(tc, groups_equal_the_reference, 0,
+			    (int)(sizeof(inputs) / sizeof(inputs[0])));
+	tcase_add_loop_test(tc, heap_in_use_gives_the_same_groups, 0, 2);
+	tcase_add_test(tc, failed_requests_give_no_time);
+	tcase_add_test(tc, counters_need_too_much_memory);
+	tcase_add_test(tc, pages_need_less_than_twice_the_tuples);
 	suite_add_tcase(checks, tc);
 	runner = srunner_create(checks);
 	srunner_run_all(runner, CK_ENV);

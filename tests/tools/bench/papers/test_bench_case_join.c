@@ -61,7 +61,7 @@ static struct join_result naive(uint32_t kind, uint32_t n)
 	return right;
 }
 
-START_TEST(test_reference)
+START_TEST(reference_equals_a_naive_join)
 {
 	static const uint32_t sizes[] = { 1, 2, 3, 4, 5, 7, 8, 13, 100, 1023, 3000 };
 	struct join_result one, two;
@@ -105,7 +105,7 @@ static void play_all(struct device_cell cell)
 	}
 }
 
-START_TEST(test_sizes)
+START_TEST(tables_of_any_size_are_joined)
 {
 	static const struct {
 		uint32_t n, part, page, first;
@@ -125,7 +125,7 @@ START_TEST(test_sizes)
 }
 END_TEST
 
-START_TEST(test_kinds)
+START_TEST(equal_and_unmatched_keys_are_joined)
 {
 	struct device_cell cell = cell_of(300, 64, 256, _i % 2 ? 780 : 0);
 
@@ -135,7 +135,7 @@ START_TEST(test_kinds)
 END_TEST
 
 /* Only one key, and more of R than a table holds: S is read again, lists have trees. */
-START_TEST(test_pieces)
+START_TEST(table_larger_than_its_buffer_is_joined_in_pieces)
 {
 	struct device_cell cell = cell_of(2700, 2700, 256, 0);
 
@@ -147,7 +147,7 @@ START_TEST(test_pieces)
 }
 END_TEST
 
-START_TEST(test_in_use)
+START_TEST(heap_in_use_gives_the_same_result)
 {
 	static const uint32_t shares[] = { 500, 50 };
 	struct device_cell cell = cell_of(600, 64, 256, 780);
@@ -160,7 +160,7 @@ START_TEST(test_in_use)
 }
 END_TEST
 
-START_TEST(test_shape)
+START_TEST(shape_matches_the_plan)
 {
 	struct device_cell cell = cell_of(1 << 20, 2048, 1024, 780);
 	struct join_shape shape = join_shape_of(&cell);
@@ -183,7 +183,7 @@ START_TEST(test_shape)
 END_TEST
 
 /* A heap with too little room for half of it. */
-START_TEST(test_none)
+START_TEST(failed_requests_give_no_time)
 {
 	static const char *const names[] = { CASE_MAM, CASE_MAM_PAGES, "corw", "rw" };
 	struct device_cell cell = _i == 0 ? cell_of(9000, 128, 256, 780) : cell_of(2100, 4, 256, 0);
@@ -201,7 +201,7 @@ START_TEST(test_none)
 END_TEST
 
 /* Counting first needs both tables and the results; one pass in two ranges needs far less. */
-START_TEST(test_memory)
+START_TEST(peak_memory_is_as_computed)
 {
 	const struct device_cell cell = cell_of(20000, 1000, 512, 780);
 	const double n = 20000.0 / BENCH_MIB;
@@ -231,14 +231,14 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_set_timeout(tc, 300);
-	tcase_add_test(tc, test_reference);
-	tcase_add_test(tc, test_shape);
-	tcase_add_loop_test(tc, test_sizes, 0, 8);
-	tcase_add_loop_test(tc, test_kinds, 0, 4);
-	tcase_add_test(tc, test_pieces);
-	tcase_add_loop_test(tc, test_in_use, 0, 2);
-	tcase_add_loop_test(tc, test_none, 0, 2);
-	tcase_add_test(tc, test_memory);
+	tcase_add_test(tc, reference_equals_a_naive_join);
+	tcase_add_test(tc, shape_matches_the_plan);
+	tcase_add_loop_test(tc, tables_of_any_size_are_joined, 0, 8);
+	tcase_add_loop_test(tc, equal_and_unmatched_keys_are_joined, 0, 4);
+	tcase_add_test(tc, table_larger_than_its_buffer_is_joined_in_pieces);
+	tcase_add_loop_test(tc, heap_in_use_gives_the_same_result, 0, 2);
+	tcase_add_loop_test(tc, failed_requests_give_no_time, 0, 2);
+	tcase_add_test(tc, peak_memory_is_as_computed);
 	suite_add_tcase(checks, tc);
 	runner = srunner_create(checks);
 	srunner_run_all(runner, CK_ENV);

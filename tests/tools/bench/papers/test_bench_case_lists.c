@@ -172,27 +172,27 @@ static void explore(const char *name, uint32_t lanes, uint32_t scale, uint32_t r
 	simt_must_pass(&test);
 }
 
-START_TEST(test_short)
+START_TEST(lists_within_the_directory_keep_all_items)
 {
 	explore("lists within the directory", 4, 1, POOL);
 }
 END_TEST
 
-START_TEST(test_long)
+START_TEST(lists_with_trees_keep_all_items)
 {
 	explore("lists with trees", 80, 1, POOL);
 	ck_assert_uint_eq(own.dropped, 0);
 }
 END_TEST
 
-START_TEST(test_wide)
+START_TEST(appends_of_many_pages_keep_all_items)
 {
 	explore("appends of many pages", 6, 9, POOL);
 	ck_assert_uint_eq(own.dropped, 0);
 }
 END_TEST
 
-START_TEST(test_none)
+START_TEST(appends_without_pages_are_dropped_and_counted)
 {
 	explore("too few pages", LANES, 1, 40);
 	ck_assert_uint_gt(own.dropped, 0);
@@ -200,4 +200,6 @@ START_TEST(test_none)
 }
 END_TEST
 
-SIMT_SUITE("bench case lists", test_short, test_long, test_wide, test_none)
+SIMT_SUITE("bench case lists", lists_within_the_directory_keep_all_items,
+	   lists_with_trees_keep_all_items, appends_of_many_pages_keep_all_items,
+	   appends_without_pages_are_dropped_and_counted)

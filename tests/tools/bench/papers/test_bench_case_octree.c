@@ -65,7 +65,7 @@ static const struct {
 	{ 300, OCTREE_CLUSTERED, 50 },
 };
 
-START_TEST(test_all)
+START_TEST(every_tree_equals_the_reference)
 {
 	const struct octree_reference *wanted;
 	size_t i;
@@ -85,7 +85,7 @@ START_TEST(test_all)
 END_TEST
 
 /* More bodies than the first kernel inserts, so there is a second kernel. */
-START_TEST(test_more)
+START_TEST(second_kernel_inserts_the_remaining_bodies)
 {
 	const struct octree_reference *wanted = octree_reference_of(5000, OCTREE_CLUSTERED, 0);
 
@@ -97,7 +97,7 @@ START_TEST(test_more)
 END_TEST
 
 /* The reference itself, where its result is known. */
-START_TEST(test_reference)
+START_TEST(reference_has_the_known_values)
 {
 	const struct octree_reference *found = octree_reference_of(300, OCTREE_ALIKE, 2);
 
@@ -117,7 +117,7 @@ START_TEST(test_reference)
 }
 END_TEST
 
-START_TEST(test_none)
+START_TEST(failed_requests_give_no_time)
 {
 	static const char *const names[] = { CASE_MAM, "corw", "rw", CASE_RESERVED };
 	struct device_cell cell = cell_of(1000, 1400, OCTREE_CLUSTERED);
@@ -153,10 +153,11 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, test_all, 0, sizeof(trees) / sizeof(trees[0]));
-	tcase_add_test(tc, test_more);
-	tcase_add_test(tc, test_reference);
-	tcase_add_test(tc, test_none);
+	tcase_add_loop_test(tc, every_tree_equals_the_reference, 0,
+			    sizeof(trees) / sizeof(trees[0]));
+	tcase_add_test(tc, second_kernel_inserts_the_remaining_bodies);
+	tcase_add_test(tc, reference_has_the_known_values);
+	tcase_add_test(tc, failed_requests_give_no_time);
 	suite_add_tcase(checks, tc);
 	runner = srunner_create(checks);
 	srunner_run_all(runner, CK_ENV);

@@ -50,7 +50,7 @@ static void check_good(const char *name, const char *metric)
 	ck_assert_msg(player_value(name, metric) > 0, "%s: %s", name, player_notes);
 }
 
-START_TEST(test_one)
+START_TEST(single_lane_pairs_are_timed)
 {
 	struct device_cell cell = cell_of(KMA_ONE, 1, 4, 4, 50);
 	size_t i;
@@ -68,7 +68,7 @@ START_TEST(test_one)
 }
 END_TEST
 
-START_TEST(test_many)
+START_TEST(pairs_of_many_lanes_are_counted)
 {
 	static const uint32_t sizes[][2] = { { 64, 64 }, { 32, 128 }, { 4, 2048 } };
 	const struct device_cell cell = cell_of(KMA_MANY, 70, sizes[_i][0], sizes[_i][1], 7);
@@ -83,7 +83,7 @@ START_TEST(test_many)
 }
 END_TEST
 
-START_TEST(test_arraylist)
+START_TEST(array_lists_are_correct)
 {
 	struct device_cell cell = cell_of(KMA_ARRAYLIST, 300, _i < 2 ? 4 : 8, _i < 2 ? 4 : 8, 3);
 	size_t i;
@@ -97,7 +97,7 @@ START_TEST(test_arraylist)
 }
 END_TEST
 
-START_TEST(test_graph)
+START_TEST(graphs_are_correct)
 {
 	static const uint32_t lanes[] = { 1, 64, 100 };
 	struct device_cell cell = cell_of(KMA_GRAPH, lanes[_i], 0, 0, 1);
@@ -115,7 +115,7 @@ START_TEST(test_graph)
 }
 END_TEST
 
-START_TEST(test_setup)
+START_TEST(setup_times_are_reported)
 {
 	struct device_cell cell = cell_of(KMA_SETUP, 1, 4, 4, 1);
 
@@ -134,7 +134,7 @@ START_TEST(test_setup)
 END_TEST
 
 /* A heap of a few superblocks, and more lanes than blocks: reported, and without a time. */
-START_TEST(test_no_room)
+START_TEST(heap_that_is_too_small_gives_no_time)
 {
 	struct device_cell cell = cell_of(KMA_ARRAYLIST, 200, 8, 8, 20);
 
@@ -154,7 +154,7 @@ START_TEST(test_no_room)
 }
 END_TEST
 
-START_TEST(test_no_superblock)
+START_TEST(heap_without_a_superblock_is_reported)
 {
 	struct device_cell cell = cell_of(KMA_ONE, 1, 4, 4, 1);
 
@@ -176,7 +176,7 @@ static double ratio(const struct bench_results *results, const char *name, const
 	return value;
 }
 
-START_TEST(test_ratios)
+START_TEST(ratios_are_computed)
 {
 	struct bench_results results = { .rows = NULL };
 
@@ -213,16 +213,16 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(works, setup, NULL);
-	tcase_add_test(works, test_one);
-	tcase_add_loop_test(works, test_many, 0, 3);
-	tcase_add_loop_test(works, test_arraylist, 0, 4);
-	tcase_add_loop_test(works, test_graph, 0, 3);
-	tcase_add_test(works, test_setup);
-	tcase_add_loop_test(works, test_no_room, 0, 2);
-	tcase_add_test(works, test_no_superblock);
+	tcase_add_test(works, single_lane_pairs_are_timed);
+	tcase_add_loop_test(works, pairs_of_many_lanes_are_counted, 0, 3);
+	tcase_add_loop_test(works, array_lists_are_correct, 0, 4);
+	tcase_add_loop_test(works, graphs_are_correct, 0, 3);
+	tcase_add_test(works, setup_times_are_reported);
+	tcase_add_loop_test(works, heap_that_is_too_small_gives_no_time, 0, 2);
+	tcase_add_test(works, heap_without_a_superblock_is_reported);
 	tcase_set_timeout(works, 120);
 	suite_add_tcase(s, works);
-	tcase_add_test(numbers, test_ratios);
+	tcase_add_test(numbers, ratios_are_computed);
 	suite_add_tcase(s, numbers);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

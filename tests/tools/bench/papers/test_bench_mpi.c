@@ -60,7 +60,7 @@ static void check_good(const char *name, const char *metric)
 	ck_assert_msg(player_value(name, metric) > 0, "%s: %s", name, player_notes);
 }
 
-START_TEST(test_linear)
+START_TEST(linear_messages_are_correct)
 {
 	const char *name = mpi_allocators[_i].name;
 
@@ -82,7 +82,7 @@ START_TEST(test_linear)
 }
 END_TEST
 
-START_TEST(test_quadratic)
+START_TEST(quadratic_messages_are_correct)
 {
 	static const char *const names[] = { "cuda-NB", "cuda", "mam-NW", "mam-kwarp" };
 	const char *name = names[_i];
@@ -94,7 +94,7 @@ START_TEST(test_quadratic)
 }
 END_TEST
 
-START_TEST(test_alltoall)
+START_TEST(alltoall_is_correct)
 {
 	const char *name = mpi_allocators[_i].name;
 
@@ -106,7 +106,7 @@ START_TEST(test_alltoall)
 }
 END_TEST
 
-START_TEST(test_trees)
+START_TEST(tree_operations_are_correct)
 {
 	const char *name = mpi_allocators[_i / 2].name;
 
@@ -118,7 +118,7 @@ START_TEST(test_trees)
 }
 END_TEST
 
-START_TEST(test_too_many)
+START_TEST(ranks_that_cannot_all_run_are_refused)
 {
 	player_play("mam", operation_cell(MPI_ALLTOALL, 4096, 512, 1));
 	ck_assert_ptr_nonnull(
@@ -129,7 +129,7 @@ START_TEST(test_too_many)
 END_TEST
 
 /* A heap that is too small: failed requests are reported, and no rank waits forever. */
-START_TEST(test_lacks)
+START_TEST(failed_requests_are_reported)
 {
 	struct device_cell cell = operation_cell(MPI_ALLTOALL, 64, 32, 500);
 
@@ -141,7 +141,7 @@ START_TEST(test_lacks)
 }
 END_TEST
 
-START_TEST(test_numbers)
+START_TEST(mean_deviation_and_quantiles_are_computed)
 {
 	struct mpi_numbers numbers = { .count = 0 };
 	int i;
@@ -158,7 +158,7 @@ START_TEST(test_numbers)
 }
 END_TEST
 
-START_TEST(test_places)
+START_TEST(accessed_lines_are_counted)
 {
 	uint64_t addresses[64];
 	struct mpi_places places;
@@ -189,14 +189,14 @@ int main(void)
 
 	tcase_set_timeout(tcase, 300);
 	tcase_add_checked_fixture(tcase, setup, NULL);
-	tcase_add_loop_test(tcase, test_linear, 0, (int)mpi_allocator_count);
-	tcase_add_loop_test(tcase, test_quadratic, 0, 4);
-	tcase_add_loop_test(tcase, test_alltoall, 0, (int)mpi_allocator_count);
-	tcase_add_loop_test(tcase, test_trees, 0, 2 * (int)mpi_allocator_count);
-	tcase_add_test(tcase, test_too_many);
-	tcase_add_loop_test(tcase, test_lacks, 0, 2);
-	tcase_add_test(tcase, test_numbers);
-	tcase_add_test(tcase, test_places);
+	tcase_add_loop_test(tcase, linear_messages_are_correct, 0, (int)mpi_allocator_count);
+	tcase_add_loop_test(tcase, quadratic_messages_are_correct, 0, 4);
+	tcase_add_loop_test(tcase, alltoall_is_correct, 0, (int)mpi_allocator_count);
+	tcase_add_loop_test(tcase, tree_operations_are_correct, 0, 2 * (int)mpi_allocator_count);
+	tcase_add_test(tcase, ranks_that_cannot_all_run_are_refused);
+	tcase_add_loop_test(tcase, failed_requests_are_reported, 0, 2);
+	tcase_add_test(tcase, mean_deviation_and_quantiles_are_computed);
+	tcase_add_test(tcase, accessed_lines_are_counted);
 	suite_add_tcase(suite_of, tcase);
 	runner = srunner_create(suite_of);
 	srunner_run_all(runner, CK_ENV);

@@ -61,7 +61,7 @@ static void check_times(const struct device_cell *cell, const char *name)
 	ck_assert_double_eq(player_value(name, "runs"), 2);
 }
 
-START_TEST(test_time)
+START_TEST(pairs_are_timed)
 {
 	static const uint32_t lanes[] = { 1, 3, 16, 32 };
 	const struct device_cell cell = cell_of(XMALLOC_TIME, 3 * lanes[_i] - 1, lanes[_i]);
@@ -76,7 +76,7 @@ START_TEST(test_time)
 }
 END_TEST
 
-START_TEST(test_prefilled)
+START_TEST(prefilled_heap_is_timed)
 {
 	struct device_cell cell = cell_of(XMALLOC_PREFILLED, 64, 32);
 	size_t i;
@@ -96,7 +96,7 @@ START_TEST(test_prefilled)
 }
 END_TEST
 
-START_TEST(test_coalesce)
+START_TEST(coalesced_requests_are_timed)
 {
 	struct device_cell cell = cell_of(XMALLOC_COALESCE, 64, 32);
 
@@ -121,7 +121,7 @@ START_TEST(test_coalesce)
 }
 END_TEST
 
-START_TEST(test_buffers)
+START_TEST(buffers_are_timed)
 {
 	static const uint32_t counts[] = { 0, 1, 4, 32 };
 	struct device_cell cell = cell_of(XMALLOC_FIFOS, _i < 4 ? 7 : 96, _i < 4 ? 1 : 32);
@@ -138,7 +138,7 @@ START_TEST(test_buffers)
 }
 END_TEST
 
-START_TEST(test_hold)
+START_TEST(held_objects_are_timed)
 {
 	static const char *const names[] = { "mam",       "mam-coalesce", "mam-xmalloc",
 					     "rw-malloc", "bump",         "pages-coalesce" };
@@ -160,7 +160,7 @@ START_TEST(test_hold)
 END_TEST
 
 /* With a page per object, the held objects would not fit. */
-START_TEST(test_hold_pages)
+START_TEST(pages_hold_no_mixed_sizes)
 {
 	struct device_cell cell = cell_of(XMALLOC_HOLD, 40, 32);
 
@@ -176,7 +176,7 @@ END_TEST
  * More workers than pages: only those with a page are checked; the others fail while they are
  * timed.
  */
-START_TEST(test_few_pages)
+START_TEST(workers_without_a_page_are_counted)
 {
 	/* Lanes that are active together in a simulated warp are not always all lanes. */
 	struct device_cell cell = cell_of(XMALLOC_TIME, 64, _i % 2 == 0 ? 32 : 1);
@@ -193,7 +193,7 @@ START_TEST(test_few_pages)
 }
 END_TEST
 
-START_TEST(test_broken)
+START_TEST(broken_allocator_is_detected)
 {
 	struct device_cell cell = cell_of(_i == 0 ? XMALLOC_TIME : XMALLOC_HOLD, 64, 32);
 
@@ -223,7 +223,7 @@ static struct device_heap heap_of(const char *name)
 	return heap;
 }
 
-START_TEST(test_drained)
+START_TEST(drained_buffers_return_to_the_base)
 {
 	static const char *const names[] = { "cuda-xmalloc", "cuda-coalesce", "cuda-xmc" };
 	const char *const name = names[_i / 2];
@@ -263,7 +263,7 @@ static uint32_t tag_of(uint64_t object)
 }
 
 /* As published; by the calls, for 600 warps; over mam by the calls, there is nothing between. */
-START_TEST(test_sizes)
+START_TEST(layers_have_the_published_sizes)
 {
 	struct device_run run = { .got = got, .found = &found };
 	struct device_heap published = heap_of("cuda-xmalloc"), called = heap_of("cuda-xmc");
@@ -318,7 +318,7 @@ static unsigned int taken_pages(const struct device_heap *heap)
 }
 
 /* One page per lane, or per group of active lanes of a warp; all pages are freed. */
-START_TEST(test_pages)
+START_TEST(each_lane_or_group_takes_a_page)
 {
 	const bool alone = _i < 2 || _i % 2 == 1;
 	struct device_heap heap = heap_of(_i < 2 ? "pages" : "pages-coalesce");
@@ -354,7 +354,7 @@ START_TEST(test_pages)
 }
 END_TEST
 
-START_TEST(test_no_room)
+START_TEST(heap_too_small_for_the_layers_is_reported)
 {
 	size_t i;
 
@@ -385,7 +385,7 @@ static double times_of(const char *base, const char *name)
 }
 
 /* How many times faster, and over which base; with fewer workers where a million have no time. */
-START_TEST(test_speedups)
+START_TEST(speedups_are_computed)
 {
 	bench_results_add(&results, "xmalloc-time", "cuda", "1M 32", "ns", 600);
 	bench_results_add(&results, "xmalloc-time", "cuda", "16K 32", "ns", 1);
@@ -436,23 +436,23 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(works, setup, NULL);
-	tcase_add_loop_test(works, test_time, 0, 4);
-	tcase_add_test(works, test_prefilled);
-	tcase_add_test(works, test_coalesce);
-	tcase_add_loop_test(works, test_buffers, 0, 8);
-	tcase_add_loop_test(works, test_hold, 0, 6);
-	tcase_add_test(works, test_hold_pages);
-	tcase_add_loop_test(works, test_few_pages, 0, 4);
-	tcase_add_loop_test(works, test_broken, 0, 2);
-	tcase_add_test(works, test_no_room);
+	tcase_add_loop_test(works, pairs_are_timed, 0, 4);
+	tcase_add_test(works, prefilled_heap_is_timed);
+	tcase_add_test(works, coalesced_requests_are_timed);
+	tcase_add_loop_test(works, buffers_are_timed, 0, 8);
+	tcase_add_loop_test(works, held_objects_are_timed, 0, 6);
+	tcase_add_test(works, pages_hold_no_mixed_sizes);
+	tcase_add_loop_test(works, workers_without_a_page_are_counted, 0, 4);
+	tcase_add_loop_test(works, broken_allocator_is_detected, 0, 2);
+	tcase_add_test(works, heap_too_small_for_the_layers_is_reported);
 	tcase_set_timeout(works, 120);
 	suite_add_tcase(s, works);
 	tcase_add_checked_fixture(hand, setup, NULL);
-	tcase_add_loop_test(hand, test_drained, 0, 6);
-	tcase_add_test(hand, test_sizes);
-	tcase_add_loop_test(hand, test_pages, 0, 4);
+	tcase_add_loop_test(hand, drained_buffers_return_to_the_base, 0, 6);
+	tcase_add_test(hand, layers_have_the_published_sizes);
+	tcase_add_loop_test(hand, each_lane_or_group_takes_a_page, 0, 4);
 	suite_add_tcase(s, hand);
-	tcase_add_test(numbers, test_speedups);
+	tcase_add_test(numbers, speedups_are_computed);
 	suite_add_tcase(s, numbers);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
