@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * failing.c - memory that runs out when a test says so.
+ * failing.c - memory that runs out when a test requests it.
  */
 #undef malloc
 #undef calloc
@@ -20,7 +20,7 @@ static int fails(void)
 	return 0;
 }
 
-/* Fresh memory is full of junk, so that nobody takes it for zero. */
+/* Fresh memory is filled with junk, so that no code relies on zeros. */
 #define JUNK 0xa5
 
 void *failing_malloc(size_t bytes)

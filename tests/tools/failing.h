@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * failing.h - memory that runs out when a test says so. A test's Makefile lines include this in front
- * of everything else, so that the files under test ask failing.c.
+ * failing.h - memory that runs out when a test requests it. A test's Makefile lines include this
+ * before everything else, so that the files under test allocate through failing.c.
  */
 #ifndef TESTS_TOOLS_FAILING_H
 #define TESTS_TOOLS_FAILING_H

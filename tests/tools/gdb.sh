@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# gdb.sh - the commands of tools/gdb/mam.py print the numbers of a program whose blocks are known: on
-# source host, from a core file, and for heaps on the fake driver.
+# gdb.sh - the commands of tools/gdb/mam.py print the numbers of a program whose blocks are known:
+# on source host, from a core file, and for heaps on the fake driver.
 # shellcheck disable=SC2016 # gdb expands them
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
@@ -27,7 +27,7 @@ esac
 # shellcheck disable=SC2086 # CFLAGS are words
 if ! $CC ${CFLAGS:-} -g -O2 -I "$MAM_SRCDIR/include" "$MAM_SRCDIR/tests/tools/gdb_program.c" -o "$program" \
 	"$library/libmam.so.0" > "$scratch/out" 2>&1; then
-	not_ok "the program is built" "$(lib_tail "$scratch/out")"
+	not_ok "the program builds" "$(lib_tail "$scratch/out")"
 	finish
 fi
 
@@ -88,25 +88,25 @@ same "mam pool without argument prints each pool that exists" "first second " \
 stopped -ex 'mam segments first'
 segments_are_right "mam segments"
 stopped -ex 'mam pool (unsigned long)first' -ex 'mam pool *second'
-prints "a pool by its number" "'first'"
+prints "pool by its number" "'first'"
 
 stopped -ex 'mam pool ended' -ex 'mam pool 0' -ex 'mam pool 77' -ex 'mam pool nothing' -ex 'mam segments' \
 	-ex 'mam heap first' -ex up -ex 'print argc' -ex 'mam pool argc'
-prints "a pool that ended" "mam: error: the pool of 'ended' (0x"
+prints "destroyed pool" "mam: error: the pool of 'ended' (0x"
 prints "NULL" "mam: error: '0' is NULL, the default pool"
 prints "not a pool" "mam: error: '77' (0x4d) is not a pool"
-prints "an unknown name" "mam: error: cannot evaluate 'nothing': No symbol"
-prints "no argument" "mam segments: error: missing POOL"
+prints "unknown name" "mam: error: cannot evaluate 'nothing': No symbol"
+prints "missing argument" "mam segments: error: missing POOL"
 prints "not a heap" "mam: error: 'first' (0x"
 if grep -q '^\$1 = <optimized out>' "$scratch/out"; then
-	prints "a variable that is optimized out" "mam: error: 'argc' is optimized out in this frame"
+	prints "variable that is optimized out" "mam: error: 'argc' is optimized out in this frame"
 else
-	skip "a variable that is optimized out" "the compiler keeps it"
+	skip "variable that is optimized out" "the compiler keeps it"
 fi
 debug "$library" -ex 'mam pool' "$program"
 prints "before the program runs" "mam: error: no program is running"
 debug "$library" -ex starti -ex 'mam pool' "$(command -v sh)"
-prints "a program without libmam" "mam: error: no libmam was found"
+prints "program without libmam" "mam: error: no libmam was found"
 debug "$library" -ex 'help mam'
 prints "the help names each command" "mam segments POOL"
 same "the help fits on a page of 50 lines" yes "$([ "$(wc -l < "$scratch/out")" -le 50 ] && echo yes)"
@@ -118,10 +118,10 @@ case ${CFLAGS:-} in
 esac
 if [ -s "$scratch/core" ]; then
 	debug "$library" -ex 'mam pool first' -ex 'mam segments first' "$program" "$scratch/core"
-	pool_is_right "a core file"
-	segments_are_right "a core file: segments"
+	pool_is_right "core file"
+	segments_are_right "core file: segments"
 else
-	skip "a core file" "gdb writes none here, or the program has a sanitizer in it"
+	skip "core file" "gdb writes none here, or the program has a sanitizer in it"
 fi
 
 # The same library without debug symbols.
@@ -148,29 +148,29 @@ heaps() # GDB-ARGUMENT...
 }
 
 heaps -ex 'mam heap pages'
-prints "a heap of pages: pool" "'heaps'"
-prints "a heap of pages: kind" " kind pages"
-prints "a heap of pages: pages" " pages 256 of 4096 bytes"
-prints "a heap of pages: all are free" " taken 0, free 256"
-prints "a heap of pages: errors" " errors none"
-prints "a heap of pages: growth" " growth off"
+prints "heap of pages: pool" "'heaps'"
+prints "heap of pages: kind" " kind pages"
+prints "heap of pages: pages" " pages 256 of 4096 bytes"
+prints "heap of pages: all are free" " taken 0, free 256"
+prints "heap of pages: errors" " errors none"
+prints "heap of pages: growth" " growth off"
 heaps -ex 'mam heap objects'
-prints "a heap of objects: kind" " kind objects"
-prints "a heap of objects: units" " units 1024 of 1024 bytes"
-prints "a heap of objects: all are free" " taken 0, free 1024"
-# As kernels do: allocate page 3, and count two double frees.
+prints "heap of objects: kind" " kind objects"
+prints "heap of objects: units" " units 1024 of 1024 bytes"
+prints "heap of objects: all are free" " taken 0, free 1024"
+# Like kernels: allocate page 3, and count two double frees.
 heaps -ex 'set $head = (char *)pages->space + (256 << 12)' \
 	-ex 'set $pages = (struct mam_pages *)($head + sizeof(struct mam_kheap))' \
 	-ex 'set *(unsigned long *)($pages + 1) = 8' -ex 'set $pages->tally[4] = 2' -ex 'mam heap pages'
-prints "an allocated page" " taken 1, free 255"
-prints "a double free" " errors twice 2"
+prints "allocated page" " taken 1, free 255"
+prints "double free" " errors twice 2"
 heaps -ex 'mam heap growing'
-prints "a heap that grows" " large 0 objects, 0 bytes"
+prints "heap that grows" " large 0 objects, 0 bytes"
 unreadable=' taken unknown: gdb cannot read the device memory at 0x'
 heaps -ex 'set pages->space = (unsigned char *)4096' -ex 'mam heap pages'
 prints "device memory that gdb cannot read" "$unreadable"
 heaps -ex 'set *(unsigned char **)(pages->space + (256 << 12)) = 0' -ex 'mam heap pages'
 prints "device memory that gdb reads as zeros" "$unreadable"
 heaps -ex 'set *(unsigned char **)(pages->space + (256 << 12)) = (unsigned char *)1' -ex 'mam heap pages'
-prints "a head that was overwritten" " metadata overwritten: the head at 0x"
+prints "overwritten header" " metadata overwritten: the head at 0x"
 finish

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# quickstart.sh - tools/quickstart in a tree whose build is a stand-in: it installs libclang where it may, so that
-# mam coalesce is built; where it may not, it goes on and names the command that installs it. Package managers, sudo
-# and make are stand-ins, too.
+# quickstart.sh - tools/quickstart in a tree with a stub build: it installs libclang if it may, so
+# that mam coalesce is built; otherwise it continues and prints the command that installs it.
+# Package managers, sudo and make are stubs, too.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -12,7 +12,7 @@ tree=$scratch/tree
 bin=$scratch/bin
 mkdir -p "$tree/tools" "$bin"
 cp "$MAM_SRCDIR/tools/quickstart" "$tree/tools"
-# All is there but the words in the file "absent".
+# Everything is installed except the words in the file "absent".
 # shellcheck disable=SC2016 # the copy expands them
 {
 	cat "$MAM_SRCDIR/tools/setup.sh"
@@ -91,9 +91,9 @@ done_line="quickstart: done: build/mam is the command; see 'build/mam --help'"
 
 begin apt-get 0
 run
-same "all is there: exit status" 0 $status
-same "all is there: nothing is installed" "" "$(installs)"
-same "all is there: the last line" "$done_line" "$(last_line)"
+same "all installed: exit status" 0 $status
+same "all installed: nothing is installed" "" "$(installs)"
+same "all installed: the last line" "$done_line" "$(last_line)"
 
 for row in 'apt-get:apt-get -q -y --no-install-recommends install libclang-dev' 'dnf:dnf -q -y install clang-devel' \
 	'pacman:pacman -Sy --noconfirm --needed clang' 'zypper:zypper --non-interactive install clang-devel' \
@@ -116,19 +116,19 @@ for row in 'apt-get:apt-get install libclang-dev' 'dnf:dnf install clang-devel' 
 		"quickstart: mam coalesce is not built: as root, '${row#*:}', then run tools/quickstart again" "$(last_line)"
 done
 
-# Done as it says: the same build folder is configured again.
+# After following the advice, the same build folder is configured again.
 : > "$scratch/absent"
 run
-same "installed since: exit status" 0 $status
-same "installed since: the last line" "$done_line" "$(last_line)"
-try "installed since: mam coalesce is built" test -x "$tree/build/mam-coalesce"
+same "installed later: exit status" 0 $status
+same "installed later: the last line" "$done_line" "$(last_line)"
+try "installed later: mam coalesce is built" test -x "$tree/build/mam-coalesce"
 run
-same "once more: not configured again" 2 "$(grep -c '^configure' "$scratch/calls")"
+same "third run: not configured again" 2 "$(grep -c '^configure' "$scratch/calls")"
 
 begin apt-get 1000 libclang
 : > "$scratch/sudo"
 run
-same "sudo without a password: it is installed" "apt-get -q -y --no-install-recommends install libclang-dev " "$(installs)"
+same "sudo without a password: libclang is installed" "apt-get -q -y --no-install-recommends install libclang-dev " "$(installs)"
 same "sudo without a password: the last line" "$done_line" "$(last_line)"
 
 begin apt-get 0 libclang
@@ -147,8 +147,8 @@ same "no package manager: the last line" \
 
 begin apt-get 1000 libclang make
 run
-same "something that must be there: exit status" 77 $status
-try "something that must be there: what to run as root" grep -qx 'quickstart: run as root: apt-get install make libclang-dev ' \
+same "missing requirement: exit status" 77 $status
+try "missing requirement: the command to run as root" grep -qx 'quickstart: run as root: apt-get install make libclang-dev ' \
 	"$scratch/out"
 
 for argument in --without-libclang --with-libclang=no; do
@@ -159,11 +159,11 @@ for argument in --without-libclang --with-libclang=no; do
 	same "$argument: the last line" "$done_line" "$(last_line)"
 done
 
-# One that is too old is there, and configure does without it.
+# A version that is too old is installed, and configure does not use it.
 begin apt-get 0
 sed -i 's/^grep -qx libclang.*/exit 0/' "$tree/configure"
 run
-same "one that is too old: the last line" \
+same "version too old: the last line" \
 	"quickstart: mam coalesce is not built, as configure found no libclang 13 or later; see $tree/build/config.log" \
 	"$(last_line)"
 finish

@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The command as people meet it: every NAME.transcript beside this file is played, one test a
-# command. In a transcript
+# The command as users see it: every NAME.transcript next to this file is run, one test per command.
+# In a transcript
 #
 #	$ COMMAND      is run by the shell, in an empty folder of the transcript's own
-#	TEXT           below it is what it prints on both outputs
-#	[2]            below that is its exit status, where it is not 0
+#	TEXT           below it is its output on stdout and stderr
+#	[2]            below that is its exit status, if it is not 0
 #	# TEXT         is a comment
 #
-# Numbers that a clock made are compared as N. To write the transcripts anew from what the command
-# prints now (then look at the difference): MAM_TRANSCRIPTS=write tests/tools/transcripts.sh
+# Numbers that depend on a clock are compared as N. To write the transcripts again from the
+# command's current output (then inspect the difference): MAM_TRANSCRIPTS=write
+# tests/tools/transcripts.sh
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -25,7 +26,7 @@ released()
 	sed "s/$version/$header/g"
 }
 
-# What varies from run to run.
+# Replaces what varies from run to run.
 mask()
 {
 	released | sed -e 's/  *[0-9][0-9]* ns/ N ns/g' -e 's/^\(ns_per_event[a-z_]*	\).*/\1N/' \
@@ -33,7 +34,7 @@ mask()
 		-e "s|$MAM_SRCDIR|SRC|g"
 }
 
-# Run $command; what a transcript would say of it goes to the file "now".
+# Runs $command; its transcript goes to the file "now".
 play()
 {
 	(
@@ -45,14 +46,14 @@ play()
 	[ "$status" -eq 0 ] || echo "[$status]" >> "$scratch/now"
 }
 
-# The command before this line is over, and "wanted" holds what stood below it.
+# The command before this line is complete, and "wanted" holds its expected output.
 settle()
 {
 	[ -n "$command" ] || return 0
 	play
 	printf '$ %s\n' "$command" >> "$scratch/written"
 	cat "$scratch/now" >> "$scratch/written"
-	# Some shells' echo would obey the command's backslashes.
+	# echo of some shells would interpret backslashes in the command.
 	title="$name: $(printf '%s' "$command" | tr '\\' '/')"
 	if cmp -s "$scratch/wanted" "$scratch/now"; then
 		ok "$title"
@@ -64,7 +65,7 @@ settle()
 }
 
 if [ "$(mam --version 2>&1 | cut -c 1-4)" != "mam " ]; then
-	not_ok "mam is there" "$MAM does not run"
+	not_ok "mam is built" "$MAM does not run"
 	finish
 fi
 version=$(mam --version | cut -c 5- | sed 's/[.]/[.]/g')

@@ -93,7 +93,7 @@ if ! $CC -shared -fPIC -I"$MAM_SRCDIR/tools/bench/host" "$MAM_SRCDIR/tests/tools
 	finish
 fi
 export BENCH_RMM="$scratch/peer.so" BENCH_TORCH="$scratch/peer.so" PEER_LOG="$scratch/opens"
-ground=$((24 << 30))
+initial=$((24 << 30))
 bench --only pair,training --sources none --csv "$scratch/all.csv" --peers rmm-pool,rmm-arena,rmm-binning
 same "RMM's kinds: exit status" 0 $?
 for peer in rmm-pool rmm-arena rmm-binning; do
@@ -103,7 +103,7 @@ done
 positive training rmm-pool-grow growing event_ns
 same "a pool that only grows runs no pairs" "" "$(value pair rmm-pool-grow 256B pair_ns)"
 same "a pool that only grows gets no initial size" "1 0 0;" "$(peer_opens 1)"
-same "other pools get an initial size, or choose it" "0 0 0;0 $ground 0;" "$(peer_opens 0)"
+same "other pools get an initial size, or choose it" "0 0 0;0 $initial 0;" "$(peer_opens 0)"
 
 : >"$scratch/opens"
 PEER_REFUSE=1 bench --only pair --sources none --peers torch --csv "$scratch/all.csv"

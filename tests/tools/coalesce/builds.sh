@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# builds.sh - what a build may make of a source that `mam coalesce` does not see in it: callers in other
-# files, where device code is linked, and other text on other architectures. Verdicts hold for all, or the
-# flags must say for which.
+# builds.sh - properties of a build that `mam coalesce` cannot see in a source: callers in other
+# files, where device code is linked, and different text for other architectures. Verdicts hold for
+# all builds, or the flags must specify the build.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -20,7 +20,7 @@ run()
 	timeout 60 "$tool" "$@" > out 2> err < /dev/null
 }
 
-scopes() # FLAG... - of linked.cu, in its order
+scopes() # FLAG... - verdicts of linked.cu, in its order
 {
 	run -p linked.cu -- "$@" || cat err
 	cut -f 3,4 out | tr '\t\n' '  '
@@ -41,9 +41,9 @@ __global__ void k(int **p, int n)
 END
 all="open_to_all block of_this_file block (anonymous)::nameless block maker::make block of_type<int> block k block "
 some="open_to_all none of_this_file block (anonymous)::nameless block maker::make none of_type<int> none k block "
-same "a file by itself" "$all" "$(scopes)"
+same "a single file" "$all" "$(scopes)"
 same "-rdc=false" "$all" "$(scopes -rdc=false)"
-same "-rdc=true: others may call" "$some" "$(scopes -rdc=true)"
+same "-rdc=true: other files may call" "$some" "$(scopes -rdc=true)"
 same "-rdc true" "$some" "$(scopes -rdc true)"
 same "-dc" "$some" "$(scopes -dc)"
 same "--relocatable-device-code=true" "$some" "$(scopes --relocatable-device-code=true)"
@@ -65,7 +65,7 @@ for condition in '#if __CUDA_ARCH__ >= 900' '#if 900 <= __CUDA_ARCH__' '#if __CU
 done
 printf '#define NEW __CUDA_ARCH__\n' > arch.h
 printf '#include "arch.h"\n' | cat - linked.cu > includes.cu
-refused_by run "in a header" 2 'arch.h:1: .*__CUDA_ARCH__' includes.cu
+refused_by run "condition in a header" 2 'arch.h:1: .*__CUDA_ARCH__' includes.cu
 for condition in '#ifndef __CUDA_ARCH__' '#if !defined(__CUDA_ARCH__)' '#if !defined __CUDA_ARCH__' '#if __CUDA_ARCH__ < 600' \
 	'#if (__CUDA_ARCH__ < 700)' '#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ <= 610' \
 	'#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 700 /* __CUDA_ARCH__ */'; do

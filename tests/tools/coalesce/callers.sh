@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# callers.sh - callers that `mam coalesce` must not overlook. In each of these sources all threads of a block come to a
-# function that allocates, as far as kernels show it; and some threads alone come to it in another way. A verdict of
-# block would let them wait for the others forever.
+# callers.sh - callers that `mam coalesce` must not overlook. In each of these sources all threads
+# of a block reach a function that allocates, as far as kernels show; and only some threads reach it
+# in another way. With a verdict of block they would wait for the others forever.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -124,7 +124,7 @@ struct S { __device__ int *get(int n) { return (int *)malloc(n); } };
 __global__ void k(int **p) { S s; p[threadIdx.x] = s.get(8); auto f = [=](auto m) { return m.get(3); }; if (threadIdx.x == 2) p[0] = f(s); }
 END
 
-# ---- what libclang does not show: constructors, destructors, conversions ----
+# ---- calls that libclang does not show: constructors, destructors, conversions ----
 scope ctor_lambda 'none ' << 'END'
 struct D { int *p; __device__ D() { p = (int *)malloc(8); } };
 struct E { D d; int n = 4; };
@@ -309,7 +309,7 @@ __global__ void k(int **o) { op b; b.get(3); }
 int main() { lib::for_each(3, op()); }
 END
 
-# ---- what stays proven ----
+# ---- cases that remain proven ----
 scope own_method_of_derived 'block ' << 'END'
 #include <lib.h>
 struct op : lib::wrap<int> { __device__ void go2() { malloc(3); } };

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# corpus.sh - `mam coalesce` on labelled kernels: none of its verdicts is bolder than the truth, and it finds
-# 80% at least of what can be proven; the same of those that are kept back; and the paper's first listing
-# is rewritten as its colours say.
+# corpus.sh - `mam coalesce` on labeled kernels: none of its verdicts claims more than the label,
+# and it finds at least 80% of the provable ones; the same holds for the kernels that are kept back.
+# The paper's first listing is rewritten as its colors show.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -11,7 +11,7 @@ here=$MAM_SRCDIR/tests/tools/coalesce
 COALESCE_INCLUDE=$MAM_SRCDIR/tools/coalesce/headers
 export COALESCE_INCLUDE
 tool=${MAM_BUILDDIR:-.}/mam-coalesce
-[ -x "$tool" ] || skip_all 'labelled kernels' 'this mam was built without libclang'
+[ -x "$tool" ] || skip_all 'labeled kernels' 'this mam was built without libclang'
 for kernels in corpus corpus_kept; do
 	for file in "$here/$kernels"/*.cu; do
 		try "$(basename "$file") is read" eval "'$tool' -p '$file' -- -I '$MAM_SRCDIR/include' \
@@ -21,12 +21,13 @@ for kernels in corpus corpus_kept; do
 		eval "awk -f '$here/score.awk' '$scratch/$kernels' '$here/$kernels'/*.cu > '$scratch/score' 2>&1"
 	sed 's/^/# /' "$scratch/score"
 done
-# Behind tests for null: what comes together once the file is rewritten has a comment that says so.
+# Allocations after tests for null: those that all threads reach once the file is rewritten have a
+# comment that says so.
 grep -n 'later: block' "$here"/corpus/*.cu | sed 's/:\([0-9]*\):.*/ \1/' > "$scratch/later"
 awk -F '\t' '/once the file is rewritten: block/ { print $1, $2 }' "$scratch/corpus" > "$scratch/found"
 try "tests for null: $(wc -l < "$scratch/later" | tr -d ' ') allocations come together by rewriting" \
 	eval "[ -s '$scratch/later' ] && diff '$scratch/later' '$scratch/found'"
 try "listing 1 is rewritten" "$tool" -o "$scratch/listing1.cu" --library MPI_Alltoall "$here/listing1.cu" -- \
 	-I "$MAM_SRCDIR/include" -I "$MAM_SRCDIR/src"
-try "listing 1: as its colours say" cmp "$scratch/listing1.cu" "$here/listing1.want.cu"
+try "listing 1: rewritten as its colors show" cmp "$scratch/listing1.cu" "$here/listing1.want.cu"
 finish

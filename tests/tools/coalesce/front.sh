@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# front.sh - sources become the trees that are written beside them: front_cases/*.cu, expected/*.expected.
+# front.sh - sources become the trees that are stored next to them: front_cases/*.cu,
+# expected/*.expected.
 #
-# Of some there is a *.later.expected, too: libclang 18, and 19, know more places than those before.
-# FRONT_PUT names the program that puts a source down as a tree (front_put.c); where there is none,
-# as there is no libclang, nothing is tested. FRONT_WRITE=1 writes what comes instead: read it before
-# you keep it. Also: what cannot be read is told in one sentence that names the line, and nothing makes
-# the program fall over.
+# For some there is also a *.later.expected, because libclang 18 and 19 know more positions than
+# earlier versions. FRONT_PUT names the program that prints the tree of a source (front_put.c).
+# Without that program, that is without libclang, nothing is tested. FRONT_WRITE=1 stores the new
+# output: read it before you keep it. Also, unreadable input is reported in one line that names the
+# line, and no input crashes the program.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -20,7 +21,7 @@ unset CUDA_HOME
 
 cases=$(cd "$MAM_SRCDIR/tests/tools/coalesce/front_cases" && pwd)
 
-tree() # FILE FLAG... - leaves the tree in $scratch/tree, and what was said in $scratch/err
+tree() # FILE FLAG... - leaves the tree in $scratch/tree, and the messages in $scratch/err
 {
 	(cd "$(dirname "$1")" && file=$(basename "$1") && shift &&
 		timeout 60 "$put" "$file" "$@") > "$scratch/tree" 2> "$scratch/err"
@@ -48,29 +49,29 @@ refused() # NAME TEXT - of $scratch/bad.cu
 }
 
 printf '__global__ void k(int n)\n{\n\tn = not_there;\n}\n' > "$scratch/bad.cu"
-refused "an unknown name" "^bad.cu:3: .*'not_there'; pass the compiler's -I"
+refused "unknown name" "^bad.cu:3: .*'not_there'; pass the compiler's -I"
 printf '\n#include <not/there.h>\n' > "$scratch/bad.cu"
-refused "an unknown header" "^bad.cu:2: .*not/there.h.*; pass the compiler's -I"
+refused "unknown header" "^bad.cu:2: .*not/there.h.*; pass the compiler's -I"
 printf '__global__ void k(int n)\n{\n' > "$scratch/bad.cu"
 refused "half a function" "^bad.cu:2: "
 rm "$scratch/bad.cu"
-refused "no file" '^bad.cu: it cannot be read'
+refused "missing file" '^bad.cu: it cannot be read'
 mkdir "$scratch/bad.cu"
-refused "a folder" '^bad.cu: it cannot be read'
+refused "folder as input" '^bad.cu: it cannot be read'
 
 mkdir "$scratch/part"
 printf '#define PART 3\n' > "$scratch/part/part.h"
 printf '#include "part.h"\n__global__ void k(int *out) { out[0] = TWO + PART; }\n' > "$scratch/good.cu"
-try "flags that matter are taken, others are not" tree "$scratch/good.cu" -arch=sm_90 -O3 \
+try "relevant flags are used, others are ignored" tree "$scratch/good.cu" -arch=sm_90 -O3 \
 	-Xcompiler -Wall -D TWO=2 -I "$scratch/part" -rdc=true --std=c++14 -gencode arch=compute_80
 
 : > "$scratch/empty.cu"
-try "an empty file" tree "$scratch/empty.cu"
+try "empty file" tree "$scratch/empty.cu"
 awk 'BEGIN { printf "__global__ void k(int *o, int n) { o[0] = n"
 	for (i = 0; i < 3000; i++) printf " + n"
 	print "; }" }' > "$scratch/deep.cu"
-try "a deep expression" tree "$scratch/deep.cu"
-try "a deep expression is cut" grep -q '(unknown' "$scratch/tree"
+try "deep expression" tree "$scratch/deep.cu"
+try "deep expression is truncated" grep -q '(unknown' "$scratch/tree"
 for bytes in 50 250 450 650; do
 	head -c "$bytes" "$cases/operators_in_macros.cu" > "$scratch/cut.cu"
 	tree "$scratch/cut.cu"

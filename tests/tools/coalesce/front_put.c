@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * front_put.c - puts a source down as `mam coalesce` understands it: FILE [COMPILER-FLAG]...
+ * front_put.c - prints a source as `mam coalesce` understands it: FILE [COMPILER-FLAG]...
  */
 #include <stdio.h>
 
@@ -12,7 +12,7 @@ int main(int argc, char **argv)
 	char why[1024] = "";
 
 	if (argc < 2) {
-		fprintf(stderr, "front_put: name a file\n");
+		fprintf(stderr, "usage: front_put FILE [COMPILER-FLAG]...\n");
 		return 2;
 	}
 	program = co_program_read(argv[1], (const char *const *)argv + 2, (size_t)argc - 2, why,

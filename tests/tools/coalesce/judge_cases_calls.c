@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls: contexts, what comes back, who calls, circles, templates, libraries.
+ * Calls: contexts, return values, callers, cycles, templates, libraries.
  */
 #include <stddef.h>
 
@@ -13,7 +13,7 @@ const struct judge_case judge_cases_calls[] = {
 	  NULL },
 	{ "(device f (n) (malloc n)) (kernel k (n) (if tid (call f n)))", "none; helper none",
 	  NULL },
-	/* the coalesce parameter: by all from one place, by some from another */
+	/* the coalesce parameter: all threads at one call, some threads at another */
 	{ "(device f () (malloc 4)) (kernel k (n) (call f) (if (< tid 4) (call f)))",
 	  "none/block; helper block; helper none", NULL },
 	{ "(device f () (if tid (malloc 4))) (kernel k (n) (call f) (if (< tid 4) (call f)))",
@@ -25,7 +25,7 @@ const struct judge_case judge_cases_calls[] = {
 	  "none/block; helper none/block; helper block; helper none", NULL },
 	{ "(device f () (malloc 4)) (kernel k (n) (call f) (if (call __any_sync 1 tid) (call f)))",
 	  "warp uniform; helper block; helper warp", NULL },
-	/* what comes back */
+	/* return values */
 	{ "(device f (n) (return (+ n 1))) (kernel k (n) (malloc (call f n)) (malloc (call f "
 	  "tid)))",
 	  "block uniform; block varying", NULL },
@@ -48,7 +48,7 @@ const struct judge_case judge_cases_calls[] = {
 	{ "(device f (a b) (return a)) (kernel k (n) (malloc (call f n)))", "block varying", NULL },
 	{ "(device f (a b) (return a)) (kernel k (n) (malloc (call f n tid)))", "block uniform",
 	  NULL },
-	/* who calls */
+	/* callers */
 	{ "(device f () (malloc 8))", "none", "the callers of this function are unknown" },
 	{ "(virtual f () (malloc 8)) (kernel k () (call f))", "none/block; helper block", NULL },
 	{ "(device f () (malloc 8)) (kernel k () (unknown (call f)))", "none; helper none", NULL },
@@ -56,7 +56,7 @@ const struct judge_case judge_cases_calls[] = {
 	{ "(device f () (malloc 8) (call g)) (device g () (call f))",
 	  "none; helper none; helper none", NULL },
 	{ "(kernel k () (malloc 8)) (kernel l () (if tid (call k)))", "block uniform", NULL },
-	/* circles */
+	/* cycles */
 	{ "(device f (n) (malloc 4) (if n (call f (- n 1)))) (kernel k (n) (call f n) (malloc 8))",
 	  "block uniform; helper block; helper block; block uniform", NULL },
 	{ "(device f (n) (malloc 4) (if n (call f (- n 1)))) (kernel k (n) (call f tid) (malloc "
@@ -67,7 +67,7 @@ const struct judge_case judge_cases_calls[] = {
 	{ "(device f (n) (malloc n) (if n (call g (- n 1)))) (device g (n) (if n (call f n)))"
 	  "(kernel k (n) (call f n))",
 	  "block uniform; helper block; helper block; helper block", NULL },
-	/* strangers */
+	/* unknown functions */
 	{ "(kernel k (n) (call stranger n) (malloc 8))", "none",
 	  "threads may not return from stranger" },
 	{ "(kernel k (n) (malloc 8) (call stranger n))", "block uniform", NULL },
@@ -77,7 +77,7 @@ const struct judge_case judge_cases_calls[] = {
 	{ "(kernel k (n) (if tid (call MPI_Alltoall n)) (malloc (call MPI_Alltoall n)))",
 	  "helper none; block varying; helper block", NULL },
 	{ "(device malloc (n) (return n)) (kernel k (n) (call malloc n))", "", NULL },
-	/* shared variables over calls */
+	/* shared variables across calls */
 	{ "(shared s) (device meet () (call __syncthreads)) (kernel k (n) (if (== tid 0) (= s n))"
 	  "(call meet) (malloc s))",
 	  "block uniform", NULL },
@@ -107,14 +107,14 @@ const struct judge_case judge_cases_calls[] = {
 	  "block varying; helper block; helper block", NULL },
 	{ "(device f (n) (malloc n)) (again f) (kernel k (n) (call f n) (call again n))",
 	  "block uniform; helper block; helper block", NULL },
-	/* circles that nobody comes to, and that wait */
+	/* cycles that no kernel reaches, and that wait */
 	{ "(device f () (call g)) (device g () (call f) (call h)) (device h () (malloc 8))"
 	  "(kernel k () (call h))",
 	  "helper none; helper none; helper none; none/block; helper block", NULL },
 	{ "(device f (p*) (call g p)) (device g (p*) (if (call atomicCAS p 0 1) (call f p)))"
 	  "(kernel k (p*) (call f p) (malloc 8))",
 	  "none", "wait" },
-	/* what the caller read, the callee writes */
+	/* the caller reads a value that the callee writes */
 	{ "(shared s) (device set (n) (= s n)) (kernel k (n) (if (== tid 0) (= s n))"
 	  "(call __syncthreads) (malloc s) (if (== tid 0) (call set 1)))",
 	  "block varying", NULL },
@@ -124,13 +124,13 @@ const struct judge_case judge_cases_calls[] = {
 	{ "(kernel k (n) (malloc (call own::min n)))", "none", NULL },
 	{ "(kernel k (n) (malloc (call ::min n)))", "block uniform", NULL },
 	{ "(kernel k (n) (malloc (call __fadd_rn n)))", "block uniform", NULL },
-	/* and those that are somebody's own */
+	/* and functions of the program with those names */
 	{ "(kernel k (n) (malloc (own __fadd_rn n)))", "none", NULL },
 	{ "(kernel k (n) (malloc (own min n 3)))", "none", NULL },
 	{ "(kernel k (n) (malloc (own std::min n 3)))", "block uniform", NULL },
 	{ "(included min (n m) (return tid)) (kernel k (n) (malloc (call min n 3)))",
 	  "block varying", NULL },
-	/* arguments may be evaluated from the last to the first */
+	/* arguments may be evaluated from last to first */
 	{ "(device f (n m) (return n)) (kernel k (n) (malloc (call f n (= n tid))))",
 	  "block varying", NULL },
 	{ "(device f (n m) (return n)) (kernel k (n) (malloc (call f (= n 1) 2)))", "block uniform",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loops: rounds, ways out, what is the same behind them, and waiting.
+ * Loops: iterations, exits, values that are uniform after the loop, and waiting.
  */
 #include <stddef.h>
 
@@ -57,7 +57,7 @@ const struct judge_case judge_cases_loops[] = {
 	  NULL },
 	{ "(kernel k (n) (loop _ _ _ (if tid (return) (break))) (malloc 8))", "none", NULL },
 	{ "(kernel k (n) (loop _ _ _ (if n (return) (break))) (malloc 8))", "block uniform", NULL },
-	/* what is set in them */
+	/* variables that are set in them */
 	{ "(kernel k (n) (declare m 0) " FOR("n", "(+= m 2)") " (malloc m))", "block uniform",
 	  NULL },
 	{ "(kernel k (n) (declare m 0) " FOR("tid", "(+= m 2)") " (malloc m))", "block varying",
@@ -101,7 +101,7 @@ const struct judge_case judge_cases_loops[] = {
 	  "none", "wait" },
 	{ "(kernel k (p* n) (declare v 1) " WHILE("v", "(= v (@ p))") " (malloc 8))", "none",
 	  "wait" },
-	/* no waiting: they go on by themselves */
+	/* no waiting: threads continue on their own */
 	{ "(kernel k (p* n) " FOR("(@ p tid)", "1") " (malloc 8))", "block uniform", NULL },
 	{ "(kernel k (p* n) (declare i 0) " WHILE("(@ p i)", "(+= i 1)") " (malloc 8))",
 	  "block uniform", NULL },
@@ -117,7 +117,7 @@ const struct judge_case judge_cases_loops[] = {
 	  "block uniform; block uniform", NULL },
 	{ "(kernel k (p*) (loop _ (call __any_sync 1 (call atomicCAS p 0 1)) _ 1) (malloc 8))",
 	  "warp uniform", "wait" },
-	/* but not if they only seem to */
+	/* but not if that only seems so */
 	{ "(kernel k (p*) (declare i 0) " WHILE("(@! p i)", "(+= i 1)") " (malloc 8))", "none",
 	  "wait" },
 	{ "(kernel k (p*) (declare i 0) " WHILE("(call __ldcv p i)", "(+= i 1)") " (malloc 8))",
@@ -149,7 +149,7 @@ const struct judge_case judge_cases_loops[] = {
 	{ "(kernel k (p* n) (declare i 0) (loop _ (< i 2) _ (sequence " TRY
 	  "(+= i 1))) (malloc 8))",
 	  "block uniform", NULL },
-	/* loops in loops, and in what is left early */
+	/* nested loops, and loops inside code with early exits */
 	{ "(kernel k (p* n) (declare v 1) " WHILE(
 		  "v", "(sequence (= v (@ p)) " FOR("n", "1") ")") " (malloc 8))",
 	  "none", "wait" },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who comes: conditions, ways out of functions and switches.
+ * Which threads reach a call: conditions, exits from functions, and switches.
  */
 #include <stddef.h>
 
@@ -67,7 +67,7 @@ const struct judge_case judge_cases_reach[] = {
 	{ "(kernel k (n) (switch tid (sequence (case (= n 1)) (break) (default (= n 2))))"
 	  " (malloc n))",
 	  "block varying", NULL },
-	/* what is not understood */
+	/* constructs that are not understood */
 	{ "(kernel k (n) (malloc 8) (if n\n(jump)))", "none", "at line 2" },
 	{ "(device f () (jump)) (kernel k (n) (malloc 8) (call f) (malloc 9))",
 	  "block uniform; none", "control flow is unknown after the jump" },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests for null, once what is claimed gives all threads of the block memory, or none of them: what is
- * claimed then, and by that, until there is no more.
+ * Tests for null, if claimed allocations give all threads of the block memory, or none of them:
+ * which verdicts follow, and which follow from those, until there are no more.
  */
 #include <stddef.h>
 
@@ -16,7 +16,7 @@ const struct judge_case judge_cases_together[] = {
 	  "block uniform; block uniform", NULL },
 	{ "(kernel k (n) (declare p* (malloc n)) (if (&& (null p) n) (return)) (malloc 8))",
 	  "block uniform; block uniform", NULL },
-	/* one by the other */
+	/* one through the other */
 	{ "(kernel k (n) (declare p* (malloc n)) (if (null p) (return)) (declare q* (malloc 8))"
 	  "(if (null q) (return)) (declare r* (malloc 9)) (if (null r) (return)) (malloc 7))",
 	  "block uniform; block uniform; block uniform; block uniform", NULL },
@@ -26,7 +26,7 @@ const struct judge_case judge_cases_together[] = {
 	{ "(device f (n) (return (malloc n)))"
 	  "(kernel k (n) (declare p* (call f n)) (if (null p) (return)) (malloc 8))",
 	  "block uniform; helper block; block uniform", NULL },
-	/* it is not asked whether it is null */
+	/* the pointer is not tested for null */
 	{ "(kernel k (n) (declare p* (malloc n)) (if p (return)) (malloc 8))",
 	  "block uniform; none", "the memory that malloc returned" },
 	{ "(kernel k (n) (declare p* (+ (malloc n) 1)) (if (null p) (return)) (malloc 8))",
@@ -46,7 +46,7 @@ const struct judge_case judge_cases_together[] = {
 	  "block uniform; none", NULL },
 	{ "(kernel k (n) (declare p* (malloc n)) (if (null (@ p)) (return)) (malloc 8))",
 	  "block uniform; none", NULL },
-	/* what is asked is not what was given */
+	/* the tested pointer is not the allocated one */
 	{ "(kernel k (n) (declare p* (malloc n)) (if (< tid n) (= p 0)) (if (null p) (return))"
 	  "(malloc 8))",
 	  "block uniform; none", NULL },
@@ -65,7 +65,7 @@ const struct judge_case judge_cases_together[] = {
 	{ "(device f (n) (declare p* (malloc 4)) (declare q* (call f n)) (if q (return 0))"
 	  "(return p)) (kernel k (n) (if (null (call f n)) (return)) (malloc 8))",
 	  "block uniform; helper block; helper block; none", NULL },
-	/* not all are given memory, or none is */
+	/* not all threads or none get memory */
 	{ "(kernel k (n) (declare p* (malloc tid)) (if (null p) (return)) (malloc 8))",
 	  "block varying; none", NULL },
 	{ "(kernel k (n) (declare p* 0) (if tid (= p (malloc n))) (if (null p) (return))"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For whom values are the same: indices, memory, votes, shared variables.
+ * For which threads values are uniform: indices, memory, votes, shared variables.
  */
 #include <stddef.h>
 
@@ -73,14 +73,14 @@ const struct judge_case judge_cases_values[] = {
 	{ "(kernel k (n) (if (call __shfl_xor_sync 1 tid 1) (malloc 8)))", "none", NULL },
 	{ "(kernel k (n) (if (call __syncthreads_count tid) (malloc 8)))", "block uniform", NULL },
 	{ "(kernel k (n) (if tid (if (call __syncthreads_or n) (malloc 8))))", "none", NULL },
-	/* lanes that wait at one barrier for those that come to another */
+	/* lanes that wait at one barrier for lanes that arrive at another */
 	{ "(kernel k (n) (if (< tid n) (call __syncwarp)) (malloc 8) (if (< n tid) (call "
 	  "__syncwarp)))",
 	  "none", "wait" },
 	{ "(kernel k (n) (if (< tid n) (call __any_sync 1 n)) (malloc 8))", "none", "wait" },
 	{ "(kernel k (n) (call __syncwarp) (if n (call __syncwarp)) (malloc 8))", "block uniform",
 	  NULL },
-	/* tiles: a warp's votes, others do not */
+	/* tiles: a warp's votes are uniform, others are not */
 	{ "(kernel k (t) (if (call " TILE "<32>::any (& t) tid) (malloc 8)))", "warp uniform",
 	  NULL },
 	{ "(kernel k (t) (if (call " TILE "::any (& t) tid) (malloc 8)))", "none", NULL },
@@ -143,7 +143,7 @@ const struct judge_case judge_cases_values[] = {
 	{ "(shared s*) (kernel k (n) " FIRST("(= s (malloc n))") SYNC "(if (@ s) (malloc 8)))",
 	  "none; none", NULL },
 	{ "(kernel k (n) (share s _) " FIRST("(= s n)") SYNC "(malloc s))", "block uniform", NULL },
-	/* ways that are gone at the same time */
+	/* paths that end at the same time */
 	{ "(shared s) (kernel k (n) " FIRST("(= s n)") SYNC
 	  "(if (call __any_sync 1 tid) (= s 1) (malloc s)))",
 	  "warp varying", NULL },
@@ -186,7 +186,7 @@ const struct judge_case judge_cases_values[] = {
 	{ "(kernel k (n p*) (declare a n) (= (@ p) a) (= (@ p) (& a)) (malloc (@ a 1)))",
 	  "block varying", NULL },
 	{ "(kernel k (n) (declare a n) (malloc (@! a 1)))", "block varying", NULL },
-	/* what some ways leave as it was */
+	/* values that some paths leave unchanged */
 	{ "(kernel k (n) (declare a tid) (&& n (= a 1)) (malloc a))", "block varying", NULL },
 	{ "(kernel k (n) (declare a 1) (? n (= a tid) 0) (malloc a))", "block varying", NULL },
 	{ "(kernel k (n) (declare a tid) (? n (= a 1)) (malloc a))", "block varying", NULL },

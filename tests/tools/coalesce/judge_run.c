@@ -2,8 +2,8 @@
 /*
  * judge_run.c - see judge_run.h.
  *
- * Each thread writes down the calls that are claimed for the block, in order, and their sizes where
- * those are claimed to be the same; all must have written the same.
+ * Each thread records, in order, the calls that are claimed for the block, and their sizes if those
+ * are claimed to be uniform. All threads must have recorded the same.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static unsigned long mixed(unsigned long a, unsigned long b)
 	return (x ^ x >> 32) & 0xffff;
 }
 
-/* Something that only this thread has, and only now. */
+/* A value that only this thread has, and only now. */
 static unsigned long own(struct thread *thread)
 {
 	return mixed(mixed(thread->number + 1, thread->noise++), thread->input) % 5;
@@ -186,7 +186,7 @@ static unsigned long evaluate(struct thread *thread, struct frame *frame,
 	return node->kind == CO_LOAD || node->kind == CO_UNKNOWN ? own(thread) : value;
 }
 
-/* The statements of a switch: its body's, or its body. */
+/* The statements of a switch: those of its body, or its body. */
 static enum flow execute_switch(struct thread *thread, struct frame *frame,
 				const struct co_node *node)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * listing1_mpi.h - what listing1.cu needs of an MPI whose ranks are threads. Its functions are in a
- * library; who made that has given those that allocate the coalesce parameter, by hand.
+ * library, whose author added the coalesce parameter by hand to those that allocate.
  *
- * With -DCORPUS_MAIN the library is here, as far as it shows whether it was called by all, and so is
- * what runs the program, as main.h says.
+ * With -DCORPUS_MAIN the library is defined here, as far as needed to show whether all ranks called
+ * it, and so is the code that runs the program, as in main.h.
  */
 #ifndef MAM_TESTS_COALESCE_TOOL_LISTING1_MPI_H
 #define MAM_TESTS_COALESCE_TOOL_LISTING1_MPI_H
@@ -29,7 +29,7 @@ extern __device__ int MPI_Alltoall(const void *send, int send_count, MPI_Datatyp
 
 static __device__ int *listing1_out;
 
-/* Each rank's number goes by a buffer of its own, and a neighbour's is read. */
+/* Each rank's number passes through a buffer of its own, and a neighbor's is read. */
 __device__ int MPI_Alltoall(const void *, int send_count, MPI_Datatype send_type, void *,
 			    int receive_count, MPI_Datatype receive_type, MPI_Comm,
 			    enum mam_coalesce coalesce)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * main.h - runs the kernels of a corpus file and prints a checksum of what each of them wrote, so
- * that the file as it is and the file as it was rewritten can be compared.
+ * that the original and the rewritten file can be compared.
  *
- * A file is compiled with -DCORPUS_MAIN for this; where its kernels take a heap of mam's it defines
- * CORPUS_HEAP, and is linked to libmam. Kernels write to corpus_out, up to CORPUS_WORDS numbers,
- * all 0 before each of them. Inputs depend on nothing but their arguments. Exit status: 1 when a
- * call of CUDA's failed.
+ * For this a file is compiled with -DCORPUS_MAIN. If its kernels use a heap of mam's, it defines
+ * CORPUS_HEAP and is linked to libmam. Kernels write to corpus_out, up to CORPUS_WORDS numbers, all
+ * 0 before each of them. Inputs depend only on their arguments. Exit status: 1 if a call of CUDA
+ * failed.
  */
 #ifndef MAM_TESTS_COALESCE_TOOL_MAIN_H
 #define MAM_TESTS_COALESCE_TOOL_MAIN_H
@@ -49,7 +49,7 @@ static inline int *corpus_numbers(int count, int limit, unsigned int seed)
 	return there;
 }
 
-/* corpus_text - `count` lower-case letters on the device, with a blank now and then, and a 0 */
+/* corpus_text - `count` lower-case letters on the device, with an occasional blank, and a 0 */
 static inline char *corpus_text(int count, unsigned int seed)
 {
 	char *text = (char *)malloc(count + 1), *there = nullptr;
@@ -76,7 +76,7 @@ static inline struct mam_kheap *corpus_heap(void)
 
 	attr.bytes = (size_t)16 << 20;
 	if (mam_heap_create(nullptr, &attr, &heap) != MAM_OK) {
-		fprintf(stderr, "no heap could be made\n");
+		fprintf(stderr, "cannot create a heap\n");
 		exit(1);
 	}
 	return mam_heap_device(heap);
@@ -88,7 +88,7 @@ static inline void corpus_begin(void)
 	if (corpus_out == nullptr) {
 		corpus_check(cudaMalloc((void **)&corpus_out, CORPUS_WORDS * sizeof(int)),
 			     "cudaMalloc");
-		/* For functions that call themselves. */
+		/* For recursive functions. */
 		corpus_check(cudaDeviceSetLimit(cudaLimitStackSize, 8192), "cudaDeviceSetLimit");
 	}
 	corpus_check(cudaMemset(corpus_out, 0, CORPUS_WORDS * sizeof(int)), "cudaMemset");
@@ -109,7 +109,7 @@ static inline void corpus_end(const char *name)
 	fflush(stdout); /* the next kernel may not end */
 }
 
-/* The kernel's arguments are behind its blocks and threads; its output is corpus_out. */
+/* The kernel's arguments follow its blocks and threads; its output is corpus_out. */
 #define CORPUS_RUN(kernel, blocks, threads, ...)              \
 	do {                                                  \
 		corpus_begin();                               \

@@ -2,8 +2,8 @@
 /*
  * program_read_text.c - see program_read_text.h.
  *
- * First all functions are given their numbers, so that they can call later ones; then each is
- * read, by recursion. Names of variables are looked for from the newest to the oldest.
+ * First all functions get their numbers, so that they can call later ones. Then each is read, by
+ * recursion. Variable names are searched from the newest to the oldest.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,7 +217,7 @@ static const struct {
 	{ "@!", CO_LOAD },         { "member[]", CO_MEMBER },
 };
 
-/* What stands behind a list's first word, in front of its children. */
+/* The arguments of a list that follow its first word, in front of its children. */
 static void read_head(struct reader *reader, struct co_node *node, const struct word *word)
 {
 	if (node->kind == CO_DECLARE) {
@@ -350,7 +350,7 @@ static void read_again(struct reader *reader, int first, const char *text)
 	}
 }
 
-/* Numbers first; then what is in them. */
+/* Numbers first, then the bodies. */
 static void read_all(struct reader *reader, const char *text, bool names)
 {
 	int next = 0;

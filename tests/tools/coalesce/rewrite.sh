@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# rewrite.sh OUT - labelled kernels, listing 1 and the kernels that are timed, as they are and as `mam coalesce`
-# rewrites them: OUT/before/NAME.cu and OUT/after/NAME.cu. tools/bench/gpu-collective.sh runs both on a GPU, where no
-# libclang need be.
+# rewrite.sh OUT - labeled kernels, listing 1 and the kernels that are timed, unchanged and as `mam
+# coalesce` rewrites them: OUT/before/NAME.cu and OUT/after/NAME.cu. tools/bench/gpu-collective.sh
+# runs both on a GPU, where libclang is not needed.
 #
-# Environment: MAM_SRCDIR (else the tree that this file is in), MAM_BUILDDIR (where mam-coalesce is; else here).
-# Exit status: 0, 1 when a file could not be rewritten, 2 for a wrong call, 77 without mam-coalesce.
+# Environment: MAM_SRCDIR (default: the tree of this file), MAM_BUILDDIR (the folder of
+# mam-coalesce; default: the current one). Exit status: 0, 1 if a file could not be rewritten, 2 for
+# an invalid call, 77 without mam-coalesce.
 
 if [ $# -ne 1 ]; then
 	echo 'rewrite: name one folder for the files' >&2

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rewrite_kit.h - what tests of the rewriter share: a program is a text whose functions and calls
- * are found by what they read, with verdicts by hand.
+ * rewrite_kit.h - shared by the tests of the rewriter: a program is a text whose functions and
+ * calls are located by their text, with verdicts given by hand.
  *
- *	kit_text("#include <a>\n__global__ void k() { p = malloc(4); }\n");
+ *	kit_text("#include <a>
+ * __global__ void k() { p = malloc(4); }
+ * ");
  *	kit_function("k", "__global__ void k(", true);
  *	kit_call(CO_MALLOC, "malloc(4)", CO_ALL, CO_ALL, CO_ALL);
- *	kit_expect("#include <a>\n#include ...", "");
+ *	kit_expect("#include <a>
+ * #include ...", "");
  *
- * Each rewriting is done again with each of its allocations failing, and must then give nothing,
- * and leak nothing.
+ * Each rewriting is repeated with each of its allocations failing. It must then return nothing and
+ * leak nothing.
  */
 #ifndef MAM_TESTS_COALESCE_TOOL_REWRITE_KIT_H
 #define MAM_TESTS_COALESCE_TOOL_REWRITE_KIT_H
@@ -56,7 +59,7 @@ static inline unsigned int kit_line(size_t byte)
 	return line;
 }
 
-/* The first place of a piece of the text, at `from` or behind it. */
+/* The first occurrence of a piece of the text, at `from` or later. */
 static inline size_t kit_find(const char *piece, size_t from)
 {
 	const char *at = strstr(kit_program->text + from, piece);
@@ -65,7 +68,7 @@ static inline size_t kit_find(const char *piece, size_t from)
 	return (size_t)(at - kit_program->text);
 }
 
-/* The byte of the closing bracket of the first one that opens at `from` or behind it. */
+/* The byte of the bracket that closes the first one opened at `from` or later. */
 static inline size_t kit_close(size_t from, char open, char close)
 {
 	size_t depth = 0;
@@ -79,7 +82,7 @@ static inline size_t kit_close(size_t from, char open, char close)
 	return 0;
 }
 
-/* A function of the file that begins at a byte, of which the test says more. */
+/* A function of the file that starts at a byte; the test adds the details. */
 static inline struct co_function *kit_add(const char *name, size_t begin)
 {
 	int index = co_function_new(kit_program);
@@ -94,7 +97,7 @@ static inline struct co_function *kit_add(const char *name, size_t begin)
 	return it;
 }
 
-/* One that begins with `head`, up to the "(" of its parameters. */
+/* One that starts with `head`, up to the "(" of its parameters. */
 static inline struct co_function *kit_function(const char *name, const char *head, bool kernel)
 {
 	struct co_function *it = kit_add(name, kit_find(head, 0));
@@ -110,7 +113,7 @@ static inline struct co_function *kit_function(const char *name, const char *hea
 	return it;
 }
 
-/* The innermost function that a byte is in. */
+/* The innermost function that contains a byte. */
 static inline int kit_at(size_t byte)
 {
 	int found = CO_NONE;
@@ -123,7 +126,10 @@ static inline int kit_at(size_t byte)
 	return found;
 }
 
-/* A call that reads so; the first behind the last one of the same text. Its callee by its name. */
+/*
+ * A call with this text; the first after the last one with the same text. The callee is given by
+ * name.
+ */
 static inline struct co_node *kit_call(enum co_call_kind kind, const char *piece,
 				       enum co_level reached, enum co_level size,
 				       enum co_level best)
@@ -169,7 +175,7 @@ static inline struct co_node *kit_helper(const char *name, const char *piece, en
 	return node;
 }
 
-/* A place of the text where malloc's family is named; what stands there is the name. */
+/* A place of the text with a name of malloc's family, which is the text there. */
 static inline struct co_use *kit_use(const char *name, const char *piece)
 {
 	struct co_use *use = co_use_new(kit_program);
@@ -216,7 +222,7 @@ static inline void kit_check(const struct co_edits *edits, const char *expected,
 	free(lines);
 }
 
-/* The program is rewritten so, and that is what was left alone. */
+/* The expected text of the rewritten program, and the expected messages about unchanged calls. */
 static inline void kit_expect(const char *expected, const char *left)
 {
 	struct co_edits *edits = NULL;

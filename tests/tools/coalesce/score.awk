@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# score.awk - how well `mam coalesce` judges files whose allocations say the truth about themselves.
+# score.awk - scores `mam coalesce` on files whose allocations are labeled with the truth.
 #
 #	mam coalesce -p FILE... > VERDICTS; awk -f score.awk VERDICTS FILE...
 #
-# A verdict is a line of it: file, line, function, scope (block, warp, none), size (uniform,
-# varying, -), reason, and, if it is there, the scope where callers who cannot pass it are left
-# aside; a tab between them. A label ends the line of its allocation:
+# A verdict is a line of VERDICTS: file, line, function, scope (block, warp, none), size (uniform,
+# varying, -), reason, and, if present, the scope without callers that cannot pass it; separated by
+# tabs. A label ends the line of its allocation:
 #
 #	// want: block|warp uniform|varying	or	// want: none -
-#	... want-best: block|warp		after that, in helpers that all call, and some
+#	... want-best: block|warp		after that, in helpers with callers of both kinds
 #
-# 1. Verdicts are kept by file and line; a template's instances are several on one line.
-# 2. For each label all verdicts of its line are looked at. One whose scope is wider than the
-#    label's, or which says `uniform` where the label does not, is unsafe: it would be rewritten,
-#    and go wrong.
-# 3. A call that is labelled block or warp is found if there are verdicts and each says just that.
-# What has no label is not looked at: calls of helpers, frees, what the main does.
+# 1. Verdicts are stored by file and line; a template's instances are several on one line.
+# 2. For each label all verdicts of its line are compared. One whose scope is wider than the
+#    label's, or that claims `uniform` where the label does not, is unsafe: the rewritten program
+#    would be wrong.
+# 3. A call labeled block or warp is found if there are verdicts and each of them equals the label.
+#    Lines without a label are ignored: calls of helpers, frees, the code of main.
 #
-# Exit status: 0; 1 when there is an unsafe verdict, or less than 80 of 100 safe calls are found; 2
-# when the input is none: a label or a verdict that nobody understands, or no label at all.
+# Exit status: 0; 1 if there is an unsafe verdict, or if fewer than 80 of 100 safe calls are found;
+# 2 for invalid input: a label or a verdict that cannot be parsed, or no label at all.
 
 function wrong(why)
 {
@@ -33,7 +33,7 @@ function say(kind, text)
 	print kind ": " FILENAME ":" FNR ": " text
 }
 
-# The wider, the less; 0: no word for a scope.
+# The wider, the smaller; 0: not a scope.
 function rank(scope)
 {
 	return scope == "block" ? 3 : scope == "warp" ? 2 : scope == "none" ? 1 : 0
@@ -52,7 +52,7 @@ BEGIN {
 
 FILENAME == ARGV[1] {
 	if (NF < 6 || !is_claim($4, $5) || (NF > 6 && !rank($7)))
-		wrong(FILENAME ":" FNR ": this is no verdict")
+		wrong(FILENAME ":" FNR ": invalid verdict")
 	at = $1 SUBSEP $2
 	n = ++verdicts[at]
 	scope[at, n] = $4
@@ -69,7 +69,7 @@ FILENAME == ARGV[1] {
 		words--
 	if (!is_claim(word[1], word[2]) ||
 	    !(words == 2 || (words == 4 && word[3] == "want-best:" && rank(word[4]) > 1)))
-		wrong(FILENAME ":" FNR ": this is no label: " text)
+		wrong(FILENAME ":" FNR ": invalid label: " text)
 	labels++
 	safe = word[1] != "none"
 	total += safe
@@ -106,7 +106,7 @@ END {
 		exit 2
 	}
 	share = total > 0 ? found * 100 / total : 100
-	printf "safe calls labelled: %d\nfound: %d\nmissed: %d\n", total, found, total - found
+	printf "safe calls labeled: %d\nfound: %d\nmissed: %d\n", total, found, total - found
 	printf "score: %d of %d safe calls found (%d%%), %d unsafe verdicts\n", found, total, share, unsafe
 	exit unsafe > 0 || share < 80
 }

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# score.sh - what counts the tool's verdicts counts right, on made-up input with each kind of
-# mistake; and the labelled files are fit for it: each allocation in them says what it is.
+# score.sh - score.awk counts the tool's verdicts correctly, on made-up input with each kind of
+# error; and the labeled files are suitable for it: each allocation in them has a label.
 #
-# 1. Files of a few labels are made, with verdicts that are right, too timid, and too bold.
-# 2. Of each, every line of the answer and the exit status are compared.
+# 1. Files with a few labels are made, with verdicts that are right, too timid, and too bold.
+# 2. For each of them every line of the output and the exit status are compared.
 # 3. In the corpus, lines with an allocation and lines with a label must be the same ones.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
@@ -20,7 +20,7 @@ verdict() # LINE SCOPE SIZE [BEST] - of the file a.cu
 	printf '\n'
 }
 
-score() # NAME STATUS ANSWER - of `verdicts` over a.cu
+score() # NAME STATUS OUTPUT - of `verdicts` over a.cu
 {
 	awk -f "$here/score.awk" verdicts a.cu > out 2> err
 	same "$1: exit status" "$2" $?
@@ -31,13 +31,13 @@ refused() # NAME TEXT
 {
 	awk -f "$here/score.awk" verdicts a.cu > out 2> err
 	same "$1: exit status" 2 $?
-	try "$1: says so" grep -q "$2" err
+	try "$1: message" grep -q "$2" err
 	same "$1: no score" "" "$(cat out)"
 }
 
-sum() # LABELLED FOUND PERCENT UNSAFE
+sum() # LABELED FOUND PERCENT UNSAFE
 {
-	printf 'safe calls labelled: %s\nfound: %s\nmissed: %s\n' "$1" "$2" $(($1 - $2))
+	printf 'safe calls labeled: %s\nfound: %s\nmissed: %s\n' "$1" "$2" $(($1 - $2))
 	printf 'score: %s of %s safe calls found (%s%%), %s unsafe verdicts' "$2" "$1" "$3" "$4"
 }
 
@@ -62,14 +62,14 @@ right()
 }
 
 right > verdicts
-score "all right" 0 "$(sum 4 4 100 0)"
+score "all verdicts right" 0 "$(sum 4 4 100 0)"
 
 right | sed '2d' > verdicts
-score "one not reported" 1 "missed: a.cu:2: nothing said, is block varying
+score "one verdict missing" 1 "missed: a.cu:2: nothing said, is block varying
 $(sum 4 3 75 0)"
 
 (right; verdict 7 block uniform; printf 'b.cu\t5\tf\tblock\tuniform\tof another file\n') > verdicts
-score "what has no label does not count" 0 "$(sum 4 4 100 0)"
+score "lines without a label do not count" 0 "$(sum 4 4 100 0)"
 
 for change in 1,warp,uniform,block,uniform 1,block,varying,block,uniform 3,none,-,warp,uniform \
 	4,none,-,warp,varying; do
@@ -102,7 +102,7 @@ for claim in block,uniform block,varying warp,uniform warp,varying; do
 $(sum 4 4 100 1)"
 done
 
-# A template: one line, an instance each.
+# A template: one line with one verdict per instance.
 (right; verdict 1 block uniform) > verdicts
 score "two instances, both right" 0 "$(sum 4 4 100 0)"
 (right; verdict 1 none -) > verdicts
@@ -112,11 +112,11 @@ $(sum 4 3 75 0)"
 score "two instances, one bold" 1 "unsafe: a.cu:5: said block uniform, is none -
 $(sum 4 4 100 1)"
 
-# The scope without divergent callers, where it is told.
+# The scope without divergent callers, if present.
 (right | sed '6d'; verdict 6 none - block) > verdicts
-score "the best scope, right" 0 "$(sum 4 4 100 0)"
+score "best scope, right" 0 "$(sum 4 4 100 0)"
 (right | sed '5d'; verdict 5 none - warp) > verdicts
-score "the best scope, too bold" 1 "unsafe: a.cu:5: said at best warp, is none
+score "best scope, too bold" 1 "unsafe: a.cu:5: said at best warp, is none
 $(sum 4 4 100 1)"
 
 # Two files: lines of one are not those of the other.
@@ -155,12 +155,12 @@ same "no verdict at all: exit status" 1 $?
 same "no verdict at all" "score: 0 of 113 safe calls found (0%), 0 unsafe verdicts" \
 	"$(tail -n 1 out)"
 
-# What nobody understands is not a bad score, but none.
+# Input that cannot be parsed has no score instead of a bad one.
 verdict 1 block uniform > verdicts
 for label in 'block' 'block often' 'grid uniform' 'none uniform' 'block uniform today' \
 	'none - want-best: none' 'none - want-best:'; do
 	echo "p = malloc(8); // want: $label" > a.cu
-	refused "the label '$label'" "a.cu:1: this is no label"
+	refused "the label '$label'" "a.cu:1: invalid label"
 done
 echo 'p = malloc(8);' > a.cu
 refused "no label" "no label was found"
@@ -169,12 +169,12 @@ for line in 'a.cu 1 f block uniform' 'a.cu	1	f	grid	uniform	why' 'a.cu	1	f	none	
 	'a.cu	1	f	block	-	why' \
 	'a.cu	1	f	block	uniform	why	all'; do
 	echo "$line" > verdicts
-	refused "the verdict '$line'" "verdicts:1: this is no verdict"
+	refused "the verdict '$line'" "verdicts:1: invalid verdict"
 done
 
-# Lines with an allocation have a label, and lines with a label an allocation; of the files' mains,
-# which run on the host, nothing is said.
-unlabelled() # FILE...
+# Lines with an allocation have a label, and lines with a label have an allocation. The files' main
+# functions, which run on the host, are ignored.
+unlabeled() # FILE...
 {
 	awk '
 		FNR == 1 { main = comment = 0 }
@@ -198,15 +198,15 @@ unlabelled() # FILE...
 
 printf '%s\n' '/* new memory */' 'p = malloc(8);' 'q = new int; // want: none -' \
 	'r = 1; // want: none -' > a.cu
-same "a line without a label, and a label without a call, are seen" "a.cu:2
-a.cu:4" "$(unlabelled a.cu)"
+same "a line without a label, and a label without a call, are detected" "a.cu:2
+a.cu:4" "$(unlabeled a.cu)"
 for corpus in corpus corpus_kept; do
-	same "$corpus: each allocation has its label" "" "$(unlabelled "$here/$corpus"/*.cu)"
+	same "$corpus: each allocation has its label" "" "$(unlabeled "$here/$corpus"/*.cu)"
 	: > verdicts
 	awk -f "$here/score.awk" verdicts "$here/$corpus"/*.cu > out 2> err
-	same "$corpus: the labels are understood" "1 0" "$? $(wc -l < err | tr -d ' ')"
+	same "$corpus: the labels can be parsed" "1 0" "$? $(wc -l < err | tr -d ' ')"
 done
-same "files of both have names of their own" "" \
+same "files of both folders have different names" "" \
 	"$(find "$here"/corpus* -name '*.cu' | sed 's|.*/||' | LC_ALL=C sort | uniq -d)"
 
 at_least() # WHAT WANTED GOT

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is decided of a program: its verdicts as it is, and as they become by rewriting it.
+ * The decisions about a program: its verdicts before and after rewriting it.
  *
- * Programs are S-expressions (program_read_text.h) in whose text "(malloc 4)" is then made
+ * Programs are S-expressions (program_read_text.h). In their text "(malloc 4)" is replaced by
  * "malloc( 4)", so that the rewriter finds what it expects.
  */
 #include <check.h>
@@ -38,7 +38,7 @@ static void end(void)
 	program = NULL;
 }
 
-/* Of the calls of malloc a letter each: B, W or - for block, warp or none. */
+/* One letter per call of malloc: B, W or - for block, warp or none. */
 static const char *letters(const struct co_judgement *judgement)
 {
 	static char said[MANY + 1];
@@ -60,7 +60,7 @@ static void check(const char *text, const char *before, const char *after, size_
 	end();
 }
 
-START_TEST(tests_for_null_divide_nobody_then)
+START_TEST(tests_for_null_do_not_diverge_after_rewriting)
 {
 	check("(kernel k (n) (declare p* (malloc n)) (if (null p) (return)) (malloc 8))", "B-",
 	      "BB", 2);
@@ -72,28 +72,28 @@ START_TEST(tests_for_null_divide_nobody_then)
 }
 END_TEST
 
-START_TEST(what_is_not_rewritten_is_not_assumed)
+START_TEST(only_rewritten_allocations_are_assumed_uniform)
 {
-	/* A free whose text is not understood: malloc stays as it is. */
+	/* A free whose text is not understood: malloc stays unchanged. */
 	check("(kernel k (n) (declare p* (malloc n)) (if (null p) (return)) (malloc 8)"
 	      "(call free p))",
 	      "B-", "B-", 0);
-	/* It is told by its callers how to ask. */
+	/* Its callers pass the scope. */
 	check("(device f (n) (return (malloc n))) (kernel k (n) (declare p* (call f n))"
 	      "(if tid (call f n)) (if (null p) (return)) (malloc 8))",
 	      "--", "--", 0);
-	/* Not all come to the first, so the second divides them. */
+	/* Not all threads reach the first call, so the second one diverges. */
 	check("(kernel k (n) (declare p* 0) (if tid (= p (malloc n))) (if (null p) (return))"
 	      "(malloc 8))",
 	      "--", "--", 0);
-	/* One whose size differs is asked by all, but each gets its own answer. */
+	/* All threads reach a call whose size differs, but each gets its own result. */
 	check("(kernel k (n) (declare p* (malloc tid)) (if (null p) (return)) (malloc 8))", "B-",
 	      "B-", 0);
 }
 END_TEST
 
-/* Many of them, one by the other: all hold, or all fall with the first. */
-START_TEST(what_hangs_together_falls_together)
+/* Many of them, each depending on the other: all hold, or all fail with the first. */
+START_TEST(dependent_allocations_fail_together)
 {
 	for (int falls = 0; falls < 2; falls++) {
 		char *text = NULL, before[MANY + 1], after[MANY + 1];
@@ -114,7 +114,7 @@ START_TEST(what_hangs_together_falls_together)
 }
 END_TEST
 
-START_TEST(without_memory_nothing_is_decided)
+START_TEST(nothing_is_decided_without_memory)
 {
 	long enough = 0;
 	bool decided = false;
@@ -135,10 +135,10 @@ int main(void)
 	Suite *suite = suite_create("decide");
 	TCase *cases = tcase_create("decide");
 	SRunner *runner = srunner_create(suite);
-	tcase_add_test(cases, tests_for_null_divide_nobody_then);
-	tcase_add_test(cases, what_is_not_rewritten_is_not_assumed);
-	tcase_add_test(cases, what_hangs_together_falls_together);
-	tcase_add_test(cases, without_memory_nothing_is_decided);
+	tcase_add_test(cases, tests_for_null_do_not_diverge_after_rewriting);
+	tcase_add_test(cases, only_rewritten_allocations_are_assumed_uniform);
+	tcase_add_test(cases, dependent_allocations_fail_together);
+	tcase_add_test(cases, nothing_is_decided_without_memory);
 	suite_add_tcase(suite, cases);
 	srunner_run_all(runner, CK_ENV);
 	int failed = srunner_ntests_failed(runner);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_diff.c - unified diffs by diff(1): known ones, random ones as our own reader and patch(1)
- * apply them, none longer than necessary, texts with nothing in common, odd paths, and errors.
+ * test_diff.c - unified diffs by diff(1): known ones; random ones, applied by our own reader and by
+ * patch(1), none longer than necessary; texts with nothing in common; odd paths; and errors.
  */
 #include <check.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 
 static char *shown;
 
-/* The diff of two texts, until the next call. */
+/* The diff of two texts, valid until the next call. */
 static const char *diff(const char *before, const char *after)
 {
 	size_t bytes;
@@ -48,7 +48,7 @@ static void end(void)
 
 #define HEAD "--- a.cu\n+++ b.cu\n"
 
-START_TEST(equal_texts_have_none)
+START_TEST(equal_texts_have_no_diff)
 {
 	ck_assert_str_eq(diff("", ""), "");
 	ck_assert_str_eq(diff("a\nb\n", "a\nb\n"), "");
@@ -56,7 +56,7 @@ START_TEST(equal_texts_have_none)
 }
 END_TEST
 
-START_TEST(one_line)
+START_TEST(one_changed_line_gives_one_hunk)
 {
 	ck_assert_str_eq(diff("1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nx\n6\n7\n8\n9\n"),
 			 HEAD "@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+x\n 6\n 7\n 8\n");
@@ -66,14 +66,14 @@ START_TEST(one_line)
 }
 END_TEST
 
-START_TEST(from_and_to_nothing)
+START_TEST(empty_texts_are_diffed)
 {
 	ck_assert_str_eq(diff("", "a\nb\n"), HEAD "@@ -0,0 +1,2 @@\n+a\n+b\n");
 	ck_assert_str_eq(diff("a\n", ""), HEAD "@@ -1 +0,0 @@\n-a\n");
 }
 END_TEST
 
-START_TEST(a_last_line_without_an_end)
+START_TEST(last_line_without_a_newline_is_noted)
 {
 	ck_assert_str_eq(diff("a\nb", "a\nb\n"),
 			 HEAD "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n");
@@ -84,8 +84,8 @@ START_TEST(a_last_line_without_an_end)
 }
 END_TEST
 
-/* Six kept lines between two changes are in one hunk, seven part them. */
-START_TEST(near_changes_are_one_hunk)
+/* Six kept lines between two changes are in one hunk, seven separate two hunks. */
+START_TEST(nearby_changes_share_one_hunk)
 {
 	ck_assert_str_eq(diff("a\n1\n2\n3\n4\n5\n6\nb\n", "A\n1\n2\n3\n4\n5\n6\nB\n"),
 			 HEAD "@@ -1,8 +1,8 @@\n-a\n+A\n 1\n 2\n 3\n 4\n 5\n 6\n-b\n+B\n");
@@ -110,14 +110,14 @@ static bool diff_of(const char *path_before, const char *path_after)
 	return done;
 }
 
-START_TEST(a_path_with_a_blank_ends_with_a_tab)
+START_TEST(path_with_a_blank_ends_with_a_tab)
 {
 	ck_assert(diff_of("my file.cu", "b.cu"));
 	ck_assert_str_eq(shown, "--- my file.cu\t\n+++ b.cu\n@@ -1 +1 @@\n-a\n+b\n");
 }
 END_TEST
 
-START_TEST(odd_paths)
+START_TEST(odd_paths_are_not_expanded)
 {
 	ck_assert(diff_of("--help", "$(false); `'*.cu"));
 	ck_assert_str_eq(shown, "--- --help\n+++ $(false); `'*.cu\t\n@@ -1 +1 @@\n-a\n+b\n");
@@ -139,7 +139,7 @@ static unsigned int any(unsigned int below)
 	return (seed >> 12) % below;
 }
 
-/* Few different lines, so that many are equal; the last one may have no end. */
+/* Few different lines, so that many are equal; the last one may have no newline. */
 static void make(char *text)
 {
 	unsigned int lines = any(LINES_MAX), kinds = 1 + any(6);
@@ -151,7 +151,7 @@ static void make(char *text)
 		strcpy(text, "end");
 }
 
-/* The other text with some lines out, in, or changed. */
+/* The other text, with some lines removed, inserted, or changed. */
 static void make_like(char *text, const char *other)
 {
 	const char *line, *next;
@@ -167,7 +167,7 @@ static void make_like(char *text, const char *other)
 	}
 }
 
-/* Up to the end of a line, which is left out; where the next one begins. */
+/* Up to the end of a line, without the newline; `at` moves to the next line. */
 static const char *line_end(const char *line)
 {
 	const char *end = strchr(line, '\n');
@@ -177,7 +177,7 @@ static const char *line_end(const char *line)
 
 struct reader {
 	const char *at;                    /* of the diff */
-	char old[TEXT_MAX], new[TEXT_MAX]; /* as the diff tells both */
+	char old[TEXT_MAX], new[TEXT_MAX]; /* as given by the diff */
 	long changes;
 };
 
@@ -224,7 +224,7 @@ static const char *read_range(const char *at, long *from, long *count)
 	return rest;
 }
 
-/* Reads a diff as patch(1) would: both texts must come out of it, and what is between the hunks. */
+/* Reads a diff like patch(1): both texts must result from it, with the text between the hunks. */
 static long read_diff(const char *text, const char *before, const char *after)
 {
 	struct reader reader = { .at = text };
@@ -257,7 +257,7 @@ static long read_diff(const char *text, const char *before, const char *after)
 		}
 		ck_assert_int_eq(old_count, 0);
 		ck_assert_int_eq(new_count, 0);
-		/* What the hunk says of the old text stands there, up to its end. */
+		/* The old text of the hunk must be there, up to its end. */
 		ck_assert(strlen(reader.old) <= (size_t)(rest - before));
 		ck_assert_int_eq(strncmp(rest - strlen(reader.old), reader.old, strlen(reader.old)),
 				 0);
@@ -278,7 +278,7 @@ static size_t count_lines(const char *text, const char *lines[LINES_MAX * 2])
 	return count;
 }
 
-/* Lines that must change at the least: all but the longest common subsequence. */
+/* The minimum number of changed lines: all except the longest common subsequence. */
 static long min_changes(const char *before, const char *after)
 {
 	static long common[LINES_MAX * 2][LINES_MAX * 2];
@@ -300,7 +300,7 @@ static long min_changes(const char *before, const char *after)
 	return (long)(olds + news) - 2 * common[0][0];
 }
 
-START_TEST(random_texts)
+START_TEST(random_texts_are_reproduced_by_minimal_diffs)
 {
 	char before[TEXT_MAX * 2], after[TEXT_MAX * 2];
 
@@ -336,7 +336,7 @@ static void assert_file(const char *name, const char *text)
 	static char room[TEXT_MAX * 2];
 	FILE *file = fopen(name, "r");
 
-	if (!file) { /* patch removes what is empty */
+	if (!file) { /* patch removes empty files */
 		ck_assert_str_eq(text, "");
 		return;
 	}
@@ -345,7 +345,7 @@ static void assert_file(const char *name, const char *text)
 	ck_assert_str_eq(room, text);
 }
 
-START_TEST(patch_takes_them)
+START_TEST(patch_applies_the_diffs)
 {
 	char folder[] = "diff.XXXXXX", before[TEXT_MAX * 2], after[TEXT_MAX * 2];
 
@@ -373,10 +373,10 @@ START_TEST(patch_takes_them)
 }
 END_TEST
 
-/* ---- at the borders -------------------------------------------------------------------------- */
+/* ---- limits and errors ----------------------------------------------------------------------- */
 
-/* 20,000 lines each, of which none, or every third, is the other's. */
-START_TEST(far_apart)
+/* 20,000 lines each, of which none, or every third, is also in the other text. */
+START_TEST(distant_texts_are_diffed)
 {
 	enum { LINES = 20000 };
 	char *before = calloc(LINES, 16), *after = calloc(LINES, 16), *a = before, *b = after;
@@ -404,7 +404,7 @@ START_TEST(far_apart)
 }
 END_TEST
 
-START_TEST(without_memory)
+START_TEST(out_of_memory_gives_no_diff)
 {
 	char *text = NULL;
 	size_t bytes;
@@ -456,14 +456,14 @@ static void leave_folder(void)
 }
 
 static const struct {
-	const char *script, *said; /* in one line on standard error */
+	const char *script, *said; /* in one line on stderr */
 } failures[] = {
 	{ NULL, "cannot run 'diff': No such file or directory" },
 	{ "echo half; exit 2", "cannot run 'diff': exit status 2" },
 	{ "echo half; kill -9 $$", "cannot run 'diff': Killed" },
 };
 
-START_TEST(diff_fails)
+START_TEST(diff_failures_are_reported)
 {
 	char said[256] = "";
 
@@ -479,16 +479,16 @@ START_TEST(diff_fails)
 }
 END_TEST
 
-/* Then the system reaps children by itself. */
-START_TEST(sigchld_is_ignored)
+/* The system then reaps children by itself. */
+START_TEST(ignored_sigchld_does_not_matter)
 {
 	signal(SIGCHLD, SIG_IGN);
 	ck_assert_str_eq(diff("a\n", "b\n"), HEAD "@@ -1 +1 @@\n-a\n+b\n");
 }
 END_TEST
 
-/* diff(1) translates the note on a last line without an end. */
-START_TEST(in_another_locale)
+/* diff(1) translates the note on a last line without a newline. */
+START_TEST(locale_does_not_matter)
 {
 	ck_assert_int_eq(setenv("LC_ALL", "de_DE.UTF-8", 1), 0);
 	replace_diff("echo $LC_ALL");
@@ -506,20 +506,21 @@ int main(void)
 
 	tcase_set_timeout(cases, 60);
 	tcase_add_checked_fixture(cases, begin, end);
-	tcase_add_test(cases, equal_texts_have_none);
-	tcase_add_test(cases, one_line);
-	tcase_add_test(cases, from_and_to_nothing);
-	tcase_add_test(cases, a_last_line_without_an_end);
-	tcase_add_test(cases, near_changes_are_one_hunk);
-	tcase_add_test(cases, a_path_with_a_blank_ends_with_a_tab);
-	tcase_add_test(cases, odd_paths);
-	tcase_add_test(cases, random_texts);
-	tcase_add_test(cases, patch_takes_them);
-	tcase_add_loop_test(cases, far_apart, 0, 2);
-	tcase_add_test(cases, without_memory);
-	tcase_add_loop_test(cases, diff_fails, 0, sizeof(failures) / sizeof(failures[0]));
-	tcase_add_test(cases, sigchld_is_ignored);
-	tcase_add_test(cases, in_another_locale);
+	tcase_add_test(cases, equal_texts_have_no_diff);
+	tcase_add_test(cases, one_changed_line_gives_one_hunk);
+	tcase_add_test(cases, empty_texts_are_diffed);
+	tcase_add_test(cases, last_line_without_a_newline_is_noted);
+	tcase_add_test(cases, nearby_changes_share_one_hunk);
+	tcase_add_test(cases, path_with_a_blank_ends_with_a_tab);
+	tcase_add_test(cases, odd_paths_are_not_expanded);
+	tcase_add_test(cases, random_texts_are_reproduced_by_minimal_diffs);
+	tcase_add_test(cases, patch_applies_the_diffs);
+	tcase_add_loop_test(cases, distant_texts_are_diffed, 0, 2);
+	tcase_add_test(cases, out_of_memory_gives_no_diff);
+	tcase_add_loop_test(cases, diff_failures_are_reported, 0,
+			    sizeof(failures) / sizeof(failures[0]));
+	tcase_add_test(cases, ignored_sigchld_does_not_matter);
+	tcase_add_test(cases, locale_does_not_matter);
 	suite_add_tcase(suite, cases);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

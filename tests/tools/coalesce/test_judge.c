@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The judge: its verdicts on small programs, what it does without memory, on programs that nobody
- * would write, and on programs that are too large.
+ * The judge: its verdicts on small programs, its behavior without memory, on unrealistic programs,
+ * and on programs that are too large.
  */
 #include <check.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "tools/failing.h"
 
 #ifndef RUNS
-#define RUNS 2000u /* programs that are run */
+#define RUNS 2000u /* number of programs that are run */
 #endif
 
 static const char *const library[] = { "MPI_Alltoall", NULL };
@@ -79,33 +79,33 @@ static void check_cases(const struct judge_case *cases)
 		check_case(cases);
 }
 
-START_TEST(who_comes)
+START_TEST(reaching_threads_are_judged)
 {
 	check_cases(judge_cases_reach);
 }
 END_TEST
 
-START_TEST(loops)
+START_TEST(loops_are_judged)
 {
 	check_cases(judge_cases_loops);
 }
 END_TEST
 
-START_TEST(values)
+START_TEST(values_are_judged)
 {
 	check_cases(judge_cases_values);
 }
 END_TEST
 
-START_TEST(calls)
+START_TEST(calls_are_judged)
 {
 	check_cases(judge_cases_calls);
 }
 END_TEST
 
 /*
- * Assumes of every malloc that all threads are given memory, or none is; then only of those that are
- * claimed with that, until all are. `count`: of those.
+ * First assumes for every malloc that all threads or none get memory; then only for those that are
+ * claimed under that assumption, until all are. `count`: the number of those.
  */
 static struct co_judgement *judge_assuming(const struct co_program *program,
 					   struct co_place *together, size_t room, size_t *count)
@@ -143,7 +143,7 @@ static void check_together(const struct judge_case *one)
 	co_program_free(program);
 }
 
-START_TEST(tests_for_null)
+START_TEST(tests_for_null_are_judged)
 {
 	for (const struct judge_case *one = judge_cases_together; one->text; one++)
 		check_together(one);
@@ -162,7 +162,7 @@ static const char rich[] =
 	"(loop _ n _ (call h p tid)) (&& tid (malloc 8)) (? n (call f tid) g) (call other)"
 	"(malloc g)) (again h)";
 
-START_TEST(without_memory_there_is_no_judgement)
+START_TEST(without_memory_there_is_no_judgment)
 {
 	struct co_program *program = program_read_text(rich);
 	struct co_judgement *judgement = NULL;
@@ -196,7 +196,7 @@ START_TEST(without_memory_there_is_no_program)
 }
 END_TEST
 
-START_TEST(programs_are_put_down_as_text)
+START_TEST(programs_are_printed_as_text)
 {
 	char *said = NULL;
 	size_t bytes = 0;
@@ -217,7 +217,7 @@ START_TEST(programs_are_put_down_as_text)
 }
 END_TEST
 
-/* ---- programs that nobody would write -------------------------------------------------------- */
+/* ---- unrealistic programs -------------------------------------------------------------------- */
 
 static unsigned int chance;
 
@@ -230,7 +230,7 @@ static unsigned int below(unsigned int limit)
 struct shape {
 	FILE *file;
 	bool shared;              /* with shared variables */
-	unsigned int taint, seen; /* the value that is to be another one; values up to now */
+	unsigned int taint, seen; /* the value that is to be different; number of values so far */
 };
 
 static void put_value(struct shape *shape, unsigned int depth)
@@ -306,7 +306,7 @@ static void put_statement(struct shape *shape, unsigned int depth)
 	fprintf(shape->file, "\n");
 }
 
-/* The program of a seed; values from `taint` on: that one is each thread's own. */
+/* The program of a seed; values from `taint` up are each thread's own. */
 static char *put_program(unsigned int seed, unsigned int taint, bool shared)
 {
 	char *text = NULL;
@@ -365,7 +365,7 @@ static void check_not_better(const struct co_judgement *worse, const struct co_j
 	}
 }
 
-START_TEST(what_differs_more_is_never_judged_better)
+START_TEST(more_differing_values_never_improve_a_verdict)
 {
 	for (unsigned int seed = 1; seed <= 300; seed++) {
 		struct co_program *program = program_of(seed, 1u << 30, false);
@@ -384,8 +384,10 @@ START_TEST(what_differs_more_is_never_judged_better)
 }
 END_TEST
 
-/* Threads are as their verdicts say; enough are claimed to come for that to mean something. */
-START_TEST(what_is_claimed_is_what_threads_do)
+/*
+ * Threads behave according to their verdicts; enough calls are claimed for that to be meaningful.
+ */
+START_TEST(claimed_calls_are_reached_by_all_threads)
 {
 	unsigned long held = 0, fine = 0;
 	for (unsigned int seed = 1; seed <= RUNS; seed++) {
@@ -409,10 +411,10 @@ START_TEST(what_is_claimed_is_what_threads_do)
 END_TEST
 
 /*
- * The same where all threads are given memory, or none is, in all that is claimed. Some claims must
- * have come of that.
+ * The same if all threads or none get memory from all claimed allocations. Some claims must depend
+ * on that.
  */
-START_TEST(what_is_claimed_of_tests_for_null_is_what_threads_do)
+START_TEST(claims_with_tests_for_null_hold_for_all_threads)
 {
 	struct co_place together[200];
 	unsigned long held = 0, more = 0;
@@ -464,7 +466,7 @@ static void check_nested(const char *open, size_t count, const char *want, const
 	free(text);
 }
 
-START_TEST(loops_in_loops_do_not_multiply)
+START_TEST(nested_loops_do_not_multiply_the_time)
 {
 	check_nested("(loop (declare i 0) (< i n) (+= i 1) ", 150, "block uniform", NULL);
 	check_nested("(loop (declare i 0) (< i tid) (+= i n) ", 150, "none", NULL);
@@ -480,7 +482,7 @@ START_TEST(trees_that_are_too_deep_are_not_judged)
 }
 END_TEST
 
-START_TEST(calls_by_calls_settle)
+START_TEST(recursive_calls_reach_a_fixed_point)
 {
 	char *text = NULL;
 	size_t bytes = 0;
@@ -504,10 +506,10 @@ START_TEST(calls_by_calls_settle)
 END_TEST
 
 /*
- * More ways to call a function than are told apart: what is still known is who comes, which is what
- * the calls pass; and nothing else is given up for it.
+ * More contexts of a call than are distinguished: the threads that reach it are still known,
+ * because the calls pass that; and nothing else is given up for it.
  */
-START_TEST(ways_to_call_that_are_not_told_apart_are_the_worst)
+START_TEST(contexts_that_are_not_distinguished_use_the_worst)
 {
 	static const char *const levels[] = { "n", "w", "tid" };
 	char *text = NULL, *want = NULL;
@@ -540,22 +542,22 @@ int main(void)
 	TCase *cases = tcase_create("judge");
 	SRunner *runner = srunner_create(suite);
 	tcase_set_timeout(cases, 120);
-	tcase_add_test(cases, who_comes);
-	tcase_add_test(cases, loops);
-	tcase_add_test(cases, values);
-	tcase_add_test(cases, calls);
-	tcase_add_test(cases, tests_for_null);
-	tcase_add_test(cases, without_memory_there_is_no_judgement);
+	tcase_add_test(cases, reaching_threads_are_judged);
+	tcase_add_test(cases, loops_are_judged);
+	tcase_add_test(cases, values_are_judged);
+	tcase_add_test(cases, calls_are_judged);
+	tcase_add_test(cases, tests_for_null_are_judged);
+	tcase_add_test(cases, without_memory_there_is_no_judgment);
 	tcase_add_test(cases, without_memory_there_is_no_program);
-	tcase_add_test(cases, programs_are_put_down_as_text);
+	tcase_add_test(cases, programs_are_printed_as_text);
 	tcase_add_test(cases, any_tree_is_judged);
-	tcase_add_test(cases, what_differs_more_is_never_judged_better);
-	tcase_add_test(cases, what_is_claimed_is_what_threads_do);
-	tcase_add_test(cases, what_is_claimed_of_tests_for_null_is_what_threads_do);
-	tcase_add_test(cases, loops_in_loops_do_not_multiply);
+	tcase_add_test(cases, more_differing_values_never_improve_a_verdict);
+	tcase_add_test(cases, claimed_calls_are_reached_by_all_threads);
+	tcase_add_test(cases, claims_with_tests_for_null_hold_for_all_threads);
+	tcase_add_test(cases, nested_loops_do_not_multiply_the_time);
 	tcase_add_test(cases, trees_that_are_too_deep_are_not_judged);
-	tcase_add_test(cases, calls_by_calls_settle);
-	tcase_add_test(cases, ways_to_call_that_are_not_told_apart_are_the_worst);
+	tcase_add_test(cases, recursive_calls_reach_a_fixed_point);
+	tcase_add_test(cases, contexts_that_are_not_distinguished_use_the_worst);
 	suite_add_tcase(suite, cases);
 	srunner_run_all(runner, CK_ENV);
 	int failed = srunner_ntests_failed(runner);

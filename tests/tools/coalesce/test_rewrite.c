@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_rewrite.c - what is rewritten of single calls: malloc's family, all of it or none; new;
- * mam_kmalloc(); where the #include goes; and what is left alone, with its reason.
+ * test_rewrite.c - how single calls are rewritten: malloc's family, all of it or none; new;
+ * mam_kmalloc(); the position of the #include; and what stays unchanged, with its reason.
  */
 #include "tools/coalesce/rewrite_kit.h"
 
 #define INCLUDE "#include <mam/collective.cuh>\n"
 #define INCLUDE_NEW "#define MAM_COLLECTIVE_NEW\n#include <mam/collective.cuh>\n"
 
-/* A kernel with `body`; calls of it are judged by the test. */
+/* A kernel with `body`; the test sets the verdicts of its calls. */
 static void kernel(const char *body)
 {
 	char text[2048];
@@ -18,7 +18,7 @@ static void kernel(const char *body)
 	kit_function("k", "__global__ void k(", true);
 }
 
-/* Above the kernel with `body` is `head`. */
+/* The kernel with `body` follows `head`. */
 static void expect(const char *head, const char *body, const char *left)
 {
 	char text[2048];
@@ -30,7 +30,7 @@ static void expect(const char *head, const char *body, const char *left)
 
 /* ---- malloc's family ------------------------------------------------------------------------- */
 
-START_TEST(malloc_and_free)
+START_TEST(malloc_and_free_are_rewritten)
 {
 	kernel("\tp = malloc(n * 4);\n\tq = (int *)malloc(8);\n\tif "
 	       "(q)\n\t\tfree(q);\n\tfree(p);\n");
@@ -46,7 +46,7 @@ START_TEST(malloc_and_free)
 }
 END_TEST
 
-START_TEST(names_with_their_scope)
+START_TEST(qualified_names_are_rewritten)
 {
 	kernel("\tp = std::malloc(8), ::free(q);\n\t::std::free (\n\t\tp);\n");
 	kit_call(CO_MALLOC, "std::malloc(8)", CO_WARP, CO_WARP, CO_WARP);
@@ -59,8 +59,8 @@ START_TEST(names_with_their_scope)
 }
 END_TEST
 
-/* Of reached and size, what each is, or where it is left alone. */
-START_TEST(levels)
+/* Each combination of scope and size: the new text, or the reason why it stays unchanged. */
+START_TEST(scopes_and_sizes_select_the_call)
 {
 	static const char varying[] =
 		"a.cu:4: malloc is left alone: its size may differ from thread to "
@@ -85,7 +85,7 @@ START_TEST(levels)
 }
 END_TEST
 
-START_TEST(nothing_to_gain)
+START_TEST(file_without_a_gain_is_unchanged)
 {
 	kernel("\tp = malloc(4);\n\tfree(p);\n");
 	kit_call(CO_MALLOC, "malloc(4)", CO_EACH, CO_ALL, CO_EACH);
@@ -94,7 +94,7 @@ START_TEST(nothing_to_gain)
 }
 END_TEST
 
-START_TEST(one_in_a_macro_holds_all)
+START_TEST(one_call_in_a_macro_keeps_all)
 {
 	kernel("\tp = malloc(4);\n\tCHECK(free(p));\n\tfree(p);\n");
 	kit_call(CO_MALLOC, "malloc(4)", CO_ALL, CO_ALL, CO_ALL);
@@ -105,8 +105,8 @@ START_TEST(one_in_a_macro_holds_all)
 }
 END_TEST
 
-/* Each place that names one of them must be the name of a call that is changed. */
-START_TEST(names_that_are_calls)
+/* Each place with one of these names must be the name of a call that is rewritten. */
+START_TEST(each_name_must_be_a_rewritten_call)
 {
 	kernel("\tp = std::malloc(malloc(4));\n\tfree(p), ::free(q);\n");
 	kit_call(CO_MALLOC, "std::malloc(malloc(4))", CO_ALL, CO_ALL, CO_ALL);
@@ -124,8 +124,8 @@ START_TEST(names_that_are_calls)
 }
 END_TEST
 
-/* An address, a call that was not found, one in a macro, one of an included file. */
-START_TEST(one_that_is_no_such_call_holds_all)
+/* An address, a call that was not found, one in a macro, one in an included file. */
+START_TEST(one_name_that_is_not_such_a_call_keeps_all)
 {
 	static const struct {
 		const char *line, *name, *piece, *file, *why, *left;
@@ -160,8 +160,8 @@ START_TEST(one_that_is_no_such_call_holds_all)
 }
 END_TEST
 
-/* Comments and strings are text, and stay. */
-START_TEST(comments_and_strings)
+/* Comments and strings are text, and stay unchanged. */
+START_TEST(comments_and_strings_are_unchanged)
 {
 	kernel("\tp = malloc(4); // free(p)\n\t/* malloc */ puts(\"free(p)\");\n");
 	kit_call(CO_MALLOC, "malloc(4)", CO_ALL, CO_ALL, CO_ALL);
@@ -172,8 +172,8 @@ START_TEST(comments_and_strings)
 }
 END_TEST
 
-/* new or delete that no verdict is of: the header's operators take their place, too. */
-START_TEST(new_without_a_verdict)
+/* new or delete without a verdict: the header's operators replace them, too. */
+START_TEST(new_without_a_verdict_uses_the_header)
 {
 	kernel("\tp = malloc(4);\n\tdelete q;\n");
 	kit_call(CO_MALLOC, "malloc(4)", CO_ALL, CO_ALL, CO_ALL);
@@ -182,8 +182,8 @@ START_TEST(new_without_a_verdict)
 }
 END_TEST
 
-/* A ' between digits begins no character, and what begins as a name may be a string. */
-START_TEST(numbers_and_strings)
+/* A ' between digits does not start a character constant, and a word may start a string. */
+START_TEST(numbers_and_strings_are_skipped)
 {
 	static const char before[] = "\ts = u8R\"x(\" free(p) )x\"; c = L'\\''; n = 1'000; ";
 
@@ -199,7 +199,7 @@ END_TEST
 
 /* ---- new ------------------------------------------------------------------------------------- */
 
-START_TEST(news)
+START_TEST(new_expressions_are_rewritten)
 {
 	static const struct {
 		const char *before, *after;
@@ -224,8 +224,11 @@ START_TEST(news)
 }
 END_TEST
 
-/* What has arguments of its own, or looks so, stays, as does one in a macro; all others change. */
-START_TEST(news_that_stay)
+/*
+ * new with placement arguments, or what looks like it, stays unchanged, as does one in a macro; all
+ * others change.
+ */
+START_TEST(new_with_arguments_is_unchanged)
 {
 	kernel("\tp = new (place) T;\n\tr = new (T)(1);\n\tq = M(new T);\n\ts = malloc(4);\n");
 	kit_call(CO_OPERATOR_NEW, "new (place) T", CO_ALL, CO_ALL, CO_ALL);
@@ -243,7 +246,7 @@ END_TEST
 
 /* ---- mam_kmalloc() --------------------------------------------------------------------------- */
 
-START_TEST(kmallocs)
+START_TEST(kmalloc_is_rewritten)
 {
 	static const struct {
 		const char *before, *after;
@@ -270,7 +273,7 @@ START_TEST(kmallocs)
 }
 END_TEST
 
-START_TEST(kmallocs_of_a_warp_or_alone)
+START_TEST(kmalloc_of_a_warp_or_a_lane_is_rewritten)
 {
 	kernel("\tp = mam_kmalloc(h, 16);\n\tq = mam_kmalloc(h, 48);\n\tr = mam_kmalloc(h<a, b>, "
 	       "8);\n"
@@ -289,8 +292,8 @@ END_TEST
 
 /* ---- templates ------------------------------------------------------------------------------- */
 
-/* Two instances of one place: what holds for both. */
-START_TEST(instances)
+/* Two instances of one place: the rewriting must hold for both. */
+START_TEST(instances_get_the_common_verdict)
 {
 	int other;
 
@@ -309,7 +312,7 @@ START_TEST(instances)
 			   "MAM_COLLECTIVE_ALONE); "
 			   "q = mam_cmalloc(8, MAM_COLLECTIVE_BLOCK); }\n",
 		   "");
-	/* In one of them it is somebody's own malloc. */
+	/* In one of them malloc is another function. */
 	kit_verdicts[2].kind = CO_HELPER;
 	kit_expect_none(
 		"a.cu:1: malloc is left alone: malloc at line 1 cannot be changed: it is another "
@@ -317,9 +320,9 @@ START_TEST(instances)
 }
 END_TEST
 
-/* ---- places that are not what they should be ------------------------------------------------- */
+/* ---- wrong positions ------------------------------------------------------------------------- */
 
-START_TEST(wrong_places)
+START_TEST(wrong_positions_change_nothing)
 {
 	struct co_node *node;
 
@@ -345,10 +348,10 @@ END_TEST
 
 /* ---- the #include ---------------------------------------------------------------------------- */
 
-START_TEST(heads)
+START_TEST(include_goes_after_the_other_includes)
 {
 	static const struct {
-		const char *before, *behind; /* where the #include comes: between the two */
+		const char *before, *behind; /* position of the new #include: between the two */
 	} rows[] = {
 		{ "", "int x;\n" },
 		{ "", "/* a */\n#pragma once\nint x;\n#include <late>\n" },
@@ -378,7 +381,7 @@ START_TEST(heads)
 }
 END_TEST
 
-START_TEST(it_is_there_already)
+START_TEST(include_that_exists_is_not_added)
 {
 	kit_text("#include <mam/collective.cuh>\n__global__ void k() { p = malloc(4); }\n");
 	kit_function("k", "__global__ void k(", true);
@@ -412,8 +415,8 @@ START_TEST(it_is_there_already)
 }
 END_TEST
 
-/* Nothing that is read as a text may end the tool. */
-START_TEST(random_texts)
+/* No text may crash the tool. */
+START_TEST(random_texts_do_not_crash)
 {
 	static const char *const pieces[] = { "malloc(4)", "free(p)",  "\"",    "'",     "R\"(",
 					      ")\"",       "/*",       "*/",    "//",    "\\",
@@ -457,25 +460,25 @@ int main(void)
 
 	tcase_set_timeout(cases, 60);
 	tcase_add_checked_fixture(cases, NULL, kit_end);
-	tcase_add_test(cases, malloc_and_free);
-	tcase_add_test(cases, names_with_their_scope);
-	tcase_add_loop_test(cases, levels, 0, 9);
-	tcase_add_test(cases, nothing_to_gain);
-	tcase_add_test(cases, one_in_a_macro_holds_all);
-	tcase_add_test(cases, names_that_are_calls);
-	tcase_add_loop_test(cases, one_that_is_no_such_call_holds_all, 0, 6);
-	tcase_add_test(cases, comments_and_strings);
-	tcase_add_test(cases, new_without_a_verdict);
-	tcase_add_test(cases, numbers_and_strings);
-	tcase_add_loop_test(cases, news, 0, 7);
-	tcase_add_test(cases, news_that_stay);
-	tcase_add_loop_test(cases, kmallocs, 0, 7);
-	tcase_add_test(cases, kmallocs_of_a_warp_or_alone);
-	tcase_add_test(cases, instances);
-	tcase_add_test(cases, wrong_places);
-	tcase_add_loop_test(cases, heads, 0, 11);
-	tcase_add_test(cases, it_is_there_already);
-	tcase_add_test(cases, random_texts);
+	tcase_add_test(cases, malloc_and_free_are_rewritten);
+	tcase_add_test(cases, qualified_names_are_rewritten);
+	tcase_add_loop_test(cases, scopes_and_sizes_select_the_call, 0, 9);
+	tcase_add_test(cases, file_without_a_gain_is_unchanged);
+	tcase_add_test(cases, one_call_in_a_macro_keeps_all);
+	tcase_add_test(cases, each_name_must_be_a_rewritten_call);
+	tcase_add_loop_test(cases, one_name_that_is_not_such_a_call_keeps_all, 0, 6);
+	tcase_add_test(cases, comments_and_strings_are_unchanged);
+	tcase_add_test(cases, new_without_a_verdict_uses_the_header);
+	tcase_add_test(cases, numbers_and_strings_are_skipped);
+	tcase_add_loop_test(cases, new_expressions_are_rewritten, 0, 7);
+	tcase_add_test(cases, new_with_arguments_is_unchanged);
+	tcase_add_loop_test(cases, kmalloc_is_rewritten, 0, 7);
+	tcase_add_test(cases, kmalloc_of_a_warp_or_a_lane_is_rewritten);
+	tcase_add_test(cases, instances_get_the_common_verdict);
+	tcase_add_test(cases, wrong_positions_change_nothing);
+	tcase_add_loop_test(cases, include_goes_after_the_other_includes, 0, 11);
+	tcase_add_test(cases, include_that_exists_is_not_added);
+	tcase_add_test(cases, random_texts_do_not_crash);
 	suite_add_tcase(suite, cases);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_rewrite_helpers.c - the coalesce parameter: who gets it, what is passed where, and which
- * functions do without.
+ * test_rewrite_helpers.c - the coalesce parameter: which functions get it, which values are passed,
+ * and which functions cannot have it.
  */
 #include "tools/coalesce/rewrite_kit.h"
 
 #define INCLUDE "#include <mam/collective.cuh>\n"
 #define PARAMETER "enum mam_coalesce coalesce = MAM_COLLECTIVE_ALONE"
 
-/* The paper's listing 1, without MPI: f() is called by all, and by some. */
-START_TEST(listing)
+/* The paper's listing 1, without MPI: f() is called by all threads, and by some. */
+START_TEST(listing_1_is_rewritten)
 {
 	kit_text("__device__ void f() { p = malloc(4); free(p); }\n"
 		 "__global__ void k() { q = malloc(4); f(); if (i < 4) { f(); } free(q); }\n");
@@ -29,7 +29,10 @@ START_TEST(listing)
 }
 END_TEST
 
-/* A function as `head`, called as `call`, with an allocation that all come to if it is told so. */
+/*
+ * A function as `head`, called as `call`, with an allocation that all threads reach if the caller
+ * passes that.
+ */
 static struct co_function *one(const char *head, const char *call, const char *more)
 {
 	struct co_function *it;
@@ -62,7 +65,7 @@ static void expect_one(const char *head, const char *call, const char *more)
 	kit_expect(text, "");
 }
 
-START_TEST(parameters)
+START_TEST(parameter_is_added_to_any_head)
 {
 	static const struct {
 		const char *before, *after;
@@ -87,9 +90,9 @@ START_TEST(parameters)
 }
 END_TEST
 
-/* ---- who does without ------------------------------------------------------------------------ */
+/* ---- functions without the parameter --------------------------------------------------------- */
 
-/* Nothing is changed; `why` it does not get it. */
+/* Nothing is changed; `why` is the reason why it does not get the parameter. */
 static void expect_without(const char *why)
 {
 	char left[400];
@@ -99,7 +102,7 @@ static void expect_without(const char *why)
 	kit_expect_none(left);
 }
 
-START_TEST(texts_that_forbid_it)
+START_TEST(texts_that_forbid_the_parameter)
 {
 	static const struct {
 		const char *head, *more, *why;
@@ -117,7 +120,7 @@ START_TEST(texts_that_forbid_it)
 }
 END_TEST
 
-START_TEST(functions_that_forbid_it)
+START_TEST(functions_that_forbid_the_parameter)
 {
 	struct co_function *it = one("void f(int n) ", "f(1)", "");
 
@@ -137,8 +140,8 @@ START_TEST(functions_that_forbid_it)
 }
 END_TEST
 
-/* Calls that leave arguments out pass nothing; the others do. */
-START_TEST(calls_that_leave_arguments_out)
+/* Calls that omit arguments pass nothing; the others pass the scope. */
+START_TEST(calls_that_omit_arguments_pass_nothing)
 {
 	one("void f(int n, int m = 1) ", "f(1, 2)", "")->parameter_count = 2;
 	expect_one("void f(int n, int m = 1, " PARAMETER ") ", "f(1, 2, MAM_COLLECTIVE_BLOCK)", "");
@@ -151,8 +154,8 @@ START_TEST(calls_that_leave_arguments_out)
 }
 END_TEST
 
-/* In a macro, or where the text is another: nobody tells it anything. */
-START_TEST(calls_that_cannot_pass_it)
+/* In a macro, or where the text differs: no scope is passed. */
+START_TEST(calls_that_cannot_pass_it_are_unchanged)
 {
 	one("void f(int n) ", "M(f(1))", "")->parameter_count = 1;
 	kit_expect_none("");
@@ -162,8 +165,8 @@ START_TEST(calls_that_cannot_pass_it)
 }
 END_TEST
 
-/* Where malloc's family stays as it is there is nothing to take it for. */
-START_TEST(a_family_that_stays)
+/* If malloc's family stays unchanged, the function needs no parameter. */
+START_TEST(unchanged_family_needs_no_parameter)
 {
 	one("void f(int n) ", "f(1)", "")->parameter_count = 1;
 	((struct co_node *)kit_verdicts[0].node)->macro = true;
@@ -175,10 +178,10 @@ START_TEST(a_family_that_stays)
 }
 END_TEST
 
-/* ---- what is passed -------------------------------------------------------------------------- */
+/* ---- passed values --------------------------------------------------------------------------- */
 
-/* Through two functions; of what whole warps come to, no more than a warp's. */
-START_TEST(handed_on)
+/* Through two functions; a call that whole warps reach passes at most a warp's scope. */
+START_TEST(scope_is_passed_through_functions)
 {
 	kit_text("void g(int n) { p = malloc(n); q = malloc(8); }\n"
 		 "void f(int n) { g(n); if (warp) { r = new T; g(2); } }\n"
@@ -206,8 +209,11 @@ START_TEST(handed_on)
 }
 END_TEST
 
-/* The one between cannot have it, so the inner one has nothing to be told, and does without. */
-START_TEST(a_gap_in_between)
+/*
+ * The function in between cannot have the parameter, so the inner one has nothing to receive, and
+ * gets none.
+ */
+START_TEST(gap_in_between_stops_the_parameter)
 {
 	struct co_function *between;
 
@@ -231,8 +237,8 @@ START_TEST(a_gap_in_between)
 }
 END_TEST
 
-/* Two that call each other, and only some come to them. */
-START_TEST(a_circle_that_nobody_enters_together)
+/* Two functions that call each other, reached only by some threads. */
+START_TEST(cycle_reached_by_some_threads_is_unchanged)
 {
 	kit_text("void f(int n) { p = malloc(n); f(n - 1); }\n"
 		 "__global__ void k(int n) { if (i) f(n); }\n");
@@ -242,7 +248,7 @@ START_TEST(a_circle_that_nobody_enters_together)
 	kit_helper("f", "f(n - 1)", CO_EACH, CO_ALL);
 	kit_helper("f", "f(n);", CO_EACH, CO_EACH)->end--;
 	kit_expect_none("");
-	/* But if all come to another call of it. */
+	/* But if all threads reach another call of it. */
 	kit_verdicts[2].reached = kit_verdicts[2].best = CO_ALL;
 	kit_expect(INCLUDE "void f(int n, " PARAMETER
 			   ") { p = mam_cmalloc(n, coalesce); f(n - 1, coalesce); }\n"
@@ -251,8 +257,8 @@ START_TEST(a_circle_that_nobody_enters_together)
 }
 END_TEST
 
-/* mam's own has a form that takes it; it needs no other, and no alike sizes. */
-START_TEST(kmalloc_in_a_helper)
+/* mam's own function has a form with the parameter; it needs no other, and no uniform sizes. */
+START_TEST(kmalloc_in_a_helper_uses_its_own_form)
 {
 	kit_text("void f(H *h) { p = mam_kmalloc(h, 8); q = mam_kmalloc(h, 16); }\n"
 		 "__global__ void k(H *h) { f(h); M(free(p)); }\n");
@@ -270,7 +276,7 @@ START_TEST(kmalloc_in_a_helper)
 END_TEST
 
 /* Instances of one template: one parameter, and what holds for all of them. */
-START_TEST(instances)
+START_TEST(instances_share_one_parameter)
 {
 	int other;
 
@@ -290,7 +296,7 @@ START_TEST(instances)
 			   "__global__ void k() { f(1, MAM_COLLECTIVE_BLOCK); f(1.0, "
 			   "MAM_COLLECTIVE_BLOCK); }\n",
 		   "");
-	/* One of them is of a virtual class: then neither has it. */
+	/* One of them belongs to a virtual class: then none has it. */
 	kit_program->functions[other].is_virtual = true;
 	kit_expect_none(
 		"a.cu:1: f does not get the parameter coalesce: it is virtual, or its address "
@@ -298,8 +304,8 @@ START_TEST(instances)
 }
 END_TEST
 
-/* A library's take it, whatever becomes of malloc's family. */
-START_TEST(library)
+/* Functions of a library accept the parameter, whether malloc's family changes or not. */
+START_TEST(library_calls_pass_the_parameter)
 {
 	kit_text("void f(int n) { lib_get(n); }\n"
 		 "__global__ void k() { f(1); lib_get(1); if (w) lib::all(); if (i) lib_get(2); "
@@ -331,19 +337,19 @@ int main(void)
 
 	tcase_set_timeout(cases, 60);
 	tcase_add_checked_fixture(cases, NULL, kit_end);
-	tcase_add_test(cases, listing);
-	tcase_add_loop_test(cases, parameters, 0, 5);
-	tcase_add_loop_test(cases, texts_that_forbid_it, 0, 4);
-	tcase_add_test(cases, functions_that_forbid_it);
-	tcase_add_test(cases, calls_that_leave_arguments_out);
-	tcase_add_test(cases, calls_that_cannot_pass_it);
-	tcase_add_test(cases, a_family_that_stays);
-	tcase_add_test(cases, handed_on);
-	tcase_add_test(cases, a_gap_in_between);
-	tcase_add_test(cases, a_circle_that_nobody_enters_together);
-	tcase_add_test(cases, kmalloc_in_a_helper);
-	tcase_add_test(cases, instances);
-	tcase_add_test(cases, library);
+	tcase_add_test(cases, listing_1_is_rewritten);
+	tcase_add_loop_test(cases, parameter_is_added_to_any_head, 0, 5);
+	tcase_add_loop_test(cases, texts_that_forbid_the_parameter, 0, 4);
+	tcase_add_test(cases, functions_that_forbid_the_parameter);
+	tcase_add_test(cases, calls_that_omit_arguments_pass_nothing);
+	tcase_add_test(cases, calls_that_cannot_pass_it_are_unchanged);
+	tcase_add_test(cases, unchanged_family_needs_no_parameter);
+	tcase_add_test(cases, scope_is_passed_through_functions);
+	tcase_add_test(cases, gap_in_between_stops_the_parameter);
+	tcase_add_test(cases, cycle_reached_by_some_threads_is_unchanged);
+	tcase_add_test(cases, kmalloc_in_a_helper_uses_its_own_form);
+	tcase_add_test(cases, instances_share_one_parameter);
+	tcase_add_test(cases, library_calls_pass_the_parameter);
 	suite_add_tcase(suite, cases);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# uses.sh - `mam coalesce` changes all calls of malloc and free that may run on the device, wherever they are, or
-# none; and lists each malloc and new.
+# uses.sh - `mam coalesce` changes all calls of malloc and free that may run on the device, wherever
+# they are, or none; and it lists each malloc and new.
 #
-# In the sources below malloc_ and free_ stand for calls that must be changed, malloc and free for what must stay as
-# it is, and new_ for a new that must be listed. Each source also has a kernel whose malloc is collective, so that
-# there is a reason to change the file. With nvcc all changed sources are compiled as well, and no function of the
-# device but those of mam/collective.cuh may call CUDA's malloc or free.
+# In the sources below malloc_ and free_ are calls that must be changed, malloc and free must stay
+# unchanged, and new_ is a new that must be listed. Each source also has a kernel whose malloc is
+# collective, so that there is a reason to change the file. With nvcc all changed sources are
+# compiled as well. No device function except those of mam/collective.cuh may call CUDA's malloc or
+# free.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -20,7 +21,7 @@ export COALESCE_INCLUDE
 unset CUDA_HOME
 cd "$scratch" || exit 99
 
-# The source of the case is $1.want; what the tool gets is $1.cu.
+# The source of the case is $1.want; the tool reads $1.cu.
 take() # NAME
 {
 	cat > "$1.want"
@@ -36,13 +37,13 @@ END
 changed() # NAME [MORE] - the source follows; MORE allocations are listed again, as other instances of a template
 {
 	take "$1"
-	same "$1: is read" "0 " "$status $(cat err)"
+	same "$1: can be read" "0 " "$status $(cat err)"
 	grep -v '^#include <mam/collective.cuh>$\|^#define MAM_COLLECTIVE_NEW$' "$1.out" |
 		sed 's/, MAM_COLLECTIVE_[A-Z]*//g; s/(void)mam_cfree/mam_cfree/g; s/mam_cmalloc(/malloc_(/g; s/mam_cfree(/free_(/g' \
 		> got
 	sed 's/new_ /new /g' "$1.want" > want
 	try "$1: all calls are changed, and nothing else" diff want got
-	same "$1: allocations listed" "$(($(grep -o 'malloc_(\|new_ ' "$1.want" | wc -l) + ${2:-0}))" \
+	same "$1: allocations are listed" "$(($(grep -o 'malloc_(\|new_ ' "$1.want" | wc -l) + ${2:-0}))" \
 		"$(wc -l < list | tr -d ' ')"
 	printf 'namespace n%d {\n#include "%s.out"\n}\n' "$((cases += 1))" "$1" >> all.cu
 }
@@ -50,10 +51,10 @@ changed() # NAME [MORE] - the source follows; MORE allocations are listed again,
 stays() # NAME WHY [MORE] - the source follows; MORE allocations are in macros
 {
 	take "$1"
-	same "$1: is read" 0 $status
-	try "$1: is not changed" cmp "$1.cu" "$1.out"
+	same "$1: can be read" 0 $status
+	try "$1: is unchanged" cmp "$1.cu" "$1.out"
 	try "$1: the reason" grep -q "malloc is left alone: .*$2" err
-	same "$1: allocations listed" "$(($(grep -o 'malloc_(\|new_ ' "$1.want" | wc -l) + ${3:-0}))" \
+	same "$1: allocations are listed" "$(($(grep -o 'malloc_(\|new_ ' "$1.want" | wc -l) + ${3:-0}))" \
 		"$(wc -l < list | tr -d ' ')"
 }
 
@@ -282,7 +283,7 @@ template <class T> __device__ auto e(T *t) -> decltype(free(t)) { return free_(t
 __global__ void k(void *p) { a(p); b(p, 1); c(p); d(p, p); e(p); }
 END
 
-# ---- others that allocate and free ----
+# ---- other functions that allocate and free ----
 stays assembly 'inline assembly at line 1 calls malloc or free' << 'END'
 __global__ void k(void *p) { asm volatile("{ .param .b64 a; st.param.b64 [a], %0; call free, (a); }" :: "l"(p)); }
 END
@@ -347,7 +348,7 @@ done
 echo '#include <mam/kmalloc_override.cuh>' > h.head
 stays h_override 'malloc at .*kmalloc_override.cuh:' < h.head
 
-# ---- what nvcc makes of all that was changed ----
+# ---- compiling the changed sources with nvcc ----
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 if [ ! -x "$nvcc" ]; then
 	skip "compiled" "there is no nvcc"
@@ -359,6 +360,6 @@ try "all changed sources compile" "$nvcc" -std=c++17 -arch=sm_90 --extended-lamb
 awk '/\.(func|entry)/ { name = $0 }
 	/^[ \t]*(malloc|free|_Zn[wa]m|_Zd[la]Pvm?),?[ \t]*$/ { print $1, name }' all.ptx > calls
 try "mam/collective.cuh calls CUDA's heap" grep -q '^malloc,.*mam_collective_get' calls
-# The toolkit's delete of types of larger alignment, which keep the toolkit's new, is inlined.
-same "and nothing else does" "" "$(grep -v 'mam_collective_\(get\|give\)\|aligned' calls)"
+# The toolkit's delete of types with larger alignment, which keep the toolkit's new, is inlined.
+same "no other code calls CUDA's heap" "" "$(grep -v 'mam_collective_\(get\|give\)\|aligned' calls)"
 finish

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A command line read by a table: what sizes are, and where values and operands end up.
+ * A command line read by a table: valid sizes, and where values and operands are stored.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ START_TEST(sizes_are_read_in_every_spelling)
 }
 END_TEST
 
-START_TEST(what_is_no_size_is_refused)
+START_TEST(invalid_sizes_are_refused)
 {
 	static const char *const bad[] = {
 		"",     "K",   "-1",  "+1",   "1e3",
@@ -49,7 +49,7 @@ START_TEST(what_is_no_size_is_refused)
 	uint64_t bytes;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ck_assert_msg(!args_bytes(bad[i], &bytes), "'%s' is no size", bad[i]);
+		ck_assert_msg(!args_bytes(bad[i], &bytes), "'%s' is accepted as a size", bad[i]);
 }
 END_TEST
 
@@ -83,7 +83,7 @@ static const struct args_command stopping = {
 
 #define COUNT(words) ((int)(sizeof(words) / sizeof((words)[0])) - 1)
 
-START_TEST(values_go_to_their_fields)
+START_TEST(values_are_stored_in_their_fields)
 {
 	char *line[] = { "x",  "-f",   "operand", "--count", "7", "--bytes=2K",
 			 "-t", "word", "--",      "-f",      NULL };
@@ -101,7 +101,7 @@ START_TEST(values_go_to_their_fields)
 }
 END_TEST
 
-START_TEST(words_stand_for_numbers)
+START_TEST(keywords_stand_for_numbers)
 {
 	char *line[] = { "x", "-c", "most", "--bytes", "most", "--colour=green", NULL };
 	struct settings settings = { false, 0, 0, NULL, 0 };
@@ -114,7 +114,7 @@ START_TEST(words_stand_for_numbers)
 }
 END_TEST
 
-START_TEST(a_stopping_command_leaves_the_rest_alone)
+START_TEST(stopping_command_leaves_the_rest_alone)
 {
 	char *line[] = { "x", "-f", "program", "-c", "0", NULL };
 	struct settings settings = { false, 5, 0, NULL, 0 };
@@ -127,7 +127,7 @@ START_TEST(a_stopping_command_leaves_the_rest_alone)
 }
 END_TEST
 
-START_TEST(bad_values_end_with_status_2)
+START_TEST(invalid_values_end_with_status_2)
 {
 	static char *const bad[] = { "--count=0", "--count=-1", "--count=x",  "--bytes=x",
 				     "--text",    "--no",       "-z",         "--flag=1",
@@ -146,7 +146,7 @@ START_TEST(bad_values_end_with_status_2)
 END_TEST
 
 /* "--" and "--flag" are not values unless they follow an equals sign. */
-START_TEST(an_option_is_not_taken_for_a_value)
+START_TEST(option_is_not_used_as_a_value)
 {
 	static char *const options_with_value[] = { "--text", "-t", "--count", "--bytes",
 						    "--colour" };
@@ -182,12 +182,12 @@ int main(void)
 	int failed;
 
 	tcase_add_test(tests, sizes_are_read_in_every_spelling);
-	tcase_add_test(tests, what_is_no_size_is_refused);
-	tcase_add_test(tests, values_go_to_their_fields);
-	tcase_add_test(tests, words_stand_for_numbers);
-	tcase_add_test(tests, a_stopping_command_leaves_the_rest_alone);
-	tcase_add_test(tests, bad_values_end_with_status_2);
-	tcase_add_test(tests, an_option_is_not_taken_for_a_value);
+	tcase_add_test(tests, invalid_sizes_are_refused);
+	tcase_add_test(tests, values_are_stored_in_their_fields);
+	tcase_add_test(tests, keywords_stand_for_numbers);
+	tcase_add_test(tests, stopping_command_leaves_the_rest_alone);
+	tcase_add_test(tests, invalid_values_end_with_status_2);
+	tcase_add_test(tests, option_is_not_used_as_a_value);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers as people read them.
+ * Numbers formatted for output.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "kit/format.h"
 
-START_TEST(bytes_have_the_unit_that_fits)
+START_TEST(bytes_have_a_suitable_unit)
 {
 	ck_assert_str_eq(format_bytes(0).text, "0 B");
 	ck_assert_str_eq(format_bytes(1023).text, "1023 B");
@@ -39,7 +39,7 @@ START_TEST(plurals_fit_the_number)
 }
 END_TEST
 
-START_TEST(quotients_of_nothing_are_defined)
+START_TEST(quotients_with_zero_are_defined)
 {
 	ck_assert_double_eq(format_quotient(3, 2), 1.5);
 	ck_assert_double_eq(format_quotient(0, 0), 1);
@@ -47,7 +47,7 @@ START_TEST(quotients_of_nothing_are_defined)
 }
 END_TEST
 
-START_TEST(names_are_short)
+START_TEST(names_are_shortened)
 {
 	ck_assert_str_eq(format_name("a/b/gpt2.trace.gz", 39).text, "gpt2");
 	ck_assert_str_eq(format_name("gpt2.trace", 39).text, "gpt2");
@@ -74,11 +74,11 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_test(tests, bytes_have_the_unit_that_fits);
+	tcase_add_test(tests, bytes_have_a_suitable_unit);
 	tcase_add_test(tests, counts_have_commas);
 	tcase_add_test(tests, plurals_fit_the_number);
-	tcase_add_test(tests, quotients_of_nothing_are_defined);
-	tcase_add_test(tests, names_are_short);
+	tcase_add_test(tests, quotients_with_zero_are_defined);
+	tcase_add_test(tests, names_are_shortened);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

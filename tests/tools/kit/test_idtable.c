@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table from ids to blocks, against an array that knows.
+ * The table from ids to blocks, compared with an array.
  */
 #include <check.h>
 #include <stdlib.h>
 
 #include "kit/idtable.h"
 
-START_TEST(an_empty_table_knows_nothing)
+START_TEST(empty_table_finds_nothing)
 {
 	struct idtable table = { 0 };
 
@@ -17,7 +17,7 @@ START_TEST(an_empty_table_knows_nothing)
 }
 END_TEST
 
-/* Ids as programs have them: small numbers, addresses, high bits only. */
+/* Ids like those of programs: small numbers, addresses, high bits only. */
 #define KINDS 4
 
 static uint64_t id_of(uint32_t number, int kind)
@@ -27,7 +27,7 @@ static uint64_t id_of(uint32_t number, int kind)
 	return (uint64_t)number << shifts[kind];
 }
 
-/* The most slots in a row that are full: what a search may have to walk. */
+/* The longest run of full slots, which a search may have to scan. */
 static size_t longest_run(const struct idtable *table)
 {
 	size_t run = 0, longest = 0;
@@ -62,7 +62,7 @@ START_TEST(ids_of_every_kind_are_kept)
 }
 END_TEST
 
-START_TEST(an_id_may_change_its_block)
+START_TEST(id_can_change_its_block)
 {
 	struct idtable table = { 0 };
 
@@ -82,9 +82,9 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_test(tests, an_empty_table_knows_nothing);
+	tcase_add_test(tests, empty_table_finds_nothing);
 	tcase_add_loop_test(tests, ids_of_every_kind_are_kept, 0, KINDS);
-	tcase_add_test(tests, an_id_may_change_its_block);
+	tcase_add_test(tests, id_can_change_its_block);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

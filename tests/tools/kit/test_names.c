@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texts that are kept once and numbered.
+ * Texts that are stored once and numbered.
  */
 #include <check.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static uint32_t number_of(const char *text)
 	return number;
 }
 
-START_TEST(the_first_name_is_empty)
+START_TEST(first_name_is_empty)
 {
 	ck_assert_uint_eq(names.count, 1);
 	ck_assert_str_eq(names.texts[0], "");
@@ -41,7 +41,7 @@ START_TEST(the_first_name_is_empty)
 }
 END_TEST
 
-START_TEST(numbers_follow_the_first_coming)
+START_TEST(numbers_follow_the_first_occurrence)
 {
 	ck_assert_uint_eq(number_of("b"), 1);
 	ck_assert_uint_eq(number_of("a"), 2);
@@ -52,7 +52,7 @@ START_TEST(numbers_follow_the_first_coming)
 }
 END_TEST
 
-START_TEST(a_zero_byte_ends_a_text)
+START_TEST(zero_byte_ends_a_text)
 {
 	uint32_t one, two;
 
@@ -65,7 +65,7 @@ START_TEST(a_zero_byte_ends_a_text)
 }
 END_TEST
 
-START_TEST(many_are_kept_apart)
+START_TEST(many_texts_have_distinct_numbers)
 {
 	char text[32];
 	uint32_t wrong = 0;
@@ -85,7 +85,7 @@ START_TEST(many_are_kept_apart)
 }
 END_TEST
 
-/* FNV-1a, with its published numbers. */
+/* FNV-1a, with its published constants. */
 static uint64_t hash_of(const char *text)
 {
 	uint64_t hash = UINT64_C(14695981039346656037);
@@ -95,8 +95,8 @@ static uint64_t hash_of(const char *text)
 	return hash;
 }
 
-/* As if the hashes of three texts, one the beginning of another, were the same. */
-START_TEST(texts_of_one_hash_hang_behind_each_other)
+/* As if the hashes of three texts, one a prefix of another, were equal. */
+START_TEST(texts_with_equal_hashes_are_chained)
 {
 	uint32_t abc = number_of("abc"), ab, x;
 
@@ -115,7 +115,7 @@ START_TEST(texts_of_one_hash_hang_behind_each_other)
 }
 END_TEST
 
-START_TEST(without_memory_nothing_is_lost)
+START_TEST(out_of_memory_loses_nothing)
 {
 	char text[32];
 	uint32_t number, fails = 0;
@@ -137,7 +137,7 @@ START_TEST(without_memory_nothing_is_lost)
 }
 END_TEST
 
-START_TEST(beginning_without_memory_leaves_nothing)
+START_TEST(init_without_memory_leaves_nothing)
 {
 	struct names other;
 	long enough = 0;
@@ -164,13 +164,13 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(cases, begin, end);
-	tcase_add_test(cases, the_first_name_is_empty);
-	tcase_add_test(cases, numbers_follow_the_first_coming);
-	tcase_add_test(cases, a_zero_byte_ends_a_text);
-	tcase_add_test(cases, many_are_kept_apart);
-	tcase_add_test(cases, texts_of_one_hash_hang_behind_each_other);
-	tcase_add_test(cases, without_memory_nothing_is_lost);
-	tcase_add_test(cases, beginning_without_memory_leaves_nothing);
+	tcase_add_test(cases, first_name_is_empty);
+	tcase_add_test(cases, numbers_follow_the_first_occurrence);
+	tcase_add_test(cases, zero_byte_ends_a_text);
+	tcase_add_test(cases, many_texts_have_distinct_numbers);
+	tcase_add_test(cases, texts_with_equal_hashes_are_chained);
+	tcase_add_test(cases, out_of_memory_loses_nothing);
+	tcase_add_test(cases, init_without_memory_leaves_nothing);
 	suite_add_tcase(suite, cases);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which bytes are UTF-8, and what stands for those that are not; and texts as JSON.
+ * Which bytes are UTF-8, and how the others are replaced; and texts as JSON.
  */
 #include <check.h>
 #include <stdio.h>
@@ -25,26 +25,26 @@ static const struct {
 	{ "\xf4\x8f\xbf\xbf", 4 },
 	{ "\xe2\x82\xac and more", 3 },
 	{ "", 0 },
-	{ "\x80", 0 },             /* begins in the middle */
+	{ "\x80", 0 },             /* starts in the middle */
 	{ "\xc1\xbf", 0 },         /* longer than needed */
 	{ "\xe0\x9f\xbf", 0 },     /* the same */
 	{ "\xf0\x8f\xbf\xbf", 0 }, /* the same */
-	{ "\xed\xa0\x80", 0 },     /* half of a pair */
-	{ "\xf4\x90\x80\x80", 0 }, /* above the highest */
+	{ "\xed\xa0\x80", 0 },     /* half of a surrogate pair */
+	{ "\xf4\x90\x80\x80", 0 }, /* above the highest code point */
 	{ "\xff", 0 },
-	{ "\xc2", 0 }, /* ends too early */
+	{ "\xc2", 0 }, /* truncated */
 	{ "\xe2\x82", 0 },
 	{ "\xe2\x82z", 0 },
 	{ "\xf0\x90\x80", 0 },
 };
 
-START_TEST(the_first_character_is_measured)
+START_TEST(first_character_is_measured)
 {
 	ck_assert_uint_eq(utf8_length(firsts[_i].text, strlen(firsts[_i].text)), firsts[_i].length);
 }
 END_TEST
 
-START_TEST(it_ends_where_it_is_told)
+START_TEST(text_ends_at_its_length)
 {
 	ck_assert_uint_eq(utf8_length("\xe2\x82\xac", 3), 3);
 	ck_assert_uint_eq(utf8_length("\xe2\x82\xac", 2), 0);
@@ -53,7 +53,7 @@ START_TEST(it_ends_where_it_is_told)
 }
 END_TEST
 
-START_TEST(bad_bytes_are_replaced_one_by_one)
+START_TEST(invalid_bytes_are_replaced_one_by_one)
 {
 	size_t bytes;
 	char *text = utf8_repaired("a\xff\xe2\x82z\xe2\x82\xac", 8, &bytes);
@@ -64,7 +64,7 @@ START_TEST(bad_bytes_are_replaced_one_by_one)
 }
 END_TEST
 
-/* What a function wrote, up to 200 bytes. */
+/* The output of a function, up to 200 bytes. */
 static char wrote[200];
 
 static FILE *begin(void)
@@ -82,7 +82,7 @@ static void end(FILE *file)
 	fclose(file);
 }
 
-START_TEST(json_escapes_what_it_must)
+START_TEST(json_escapes_are_complete)
 {
 	FILE *file = begin();
 
@@ -117,11 +117,11 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_loop_test(tests, the_first_character_is_measured, 0,
+	tcase_add_loop_test(tests, first_character_is_measured, 0,
 			    sizeof(firsts) / sizeof(firsts[0]));
-	tcase_add_test(tests, it_ends_where_it_is_told);
-	tcase_add_test(tests, bad_bytes_are_replaced_one_by_one);
-	tcase_add_test(tests, json_escapes_what_it_must);
+	tcase_add_test(tests, text_ends_at_its_length);
+	tcase_add_test(tests, invalid_bytes_are_replaced_one_by_one);
+	tcase_add_test(tests, json_escapes_are_complete);
 	tcase_add_test(tests, json_numbers_stay_exact);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);

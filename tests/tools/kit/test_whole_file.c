@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file that appears whole or not at all: what is in the folder after success and after each
+ * A file that appears whole or not at all: the contents of the folder after success and after each
  * failure.
  */
 #define _GNU_SOURCE /* O_TMPFILE */
@@ -21,9 +21,9 @@
 #include "bench/bench.h"
 #include "kit/whole_file.h"
 
-/* A file system that has no files without a name, as NFS. */
+/* A file system without unnamed files, such as NFS. */
 static bool refuses_unnamed;
-/* The signal that comes when the next file is open; 0: none. */
+/* The signal that arrives when the next file is open; 0: none. */
 static int raised;
 
 int open(const char *name, int flags, ...)
@@ -61,7 +61,7 @@ static void remove_folder(void)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unlink(names[i]);
 	ck_assert_int_eq(chdir(".."), 0);
-	ck_assert_int_eq(rmdir(folder), 0); /* fails if a file was left behind */
+	ck_assert_int_eq(rmdir(folder), 0); /* fails if a file remains */
 }
 
 static int count_files(void)
@@ -96,7 +96,7 @@ static void assert_holds(const char *text)
 	ck_assert_str_eq(room, text);
 }
 
-START_TEST(nobody_sees_it_before_it_is_closed)
+START_TEST(file_appears_when_it_is_closed)
 {
 	struct whole_file whole;
 	FILE *file = whole_file_open(&whole, "new", "a test");
@@ -111,7 +111,7 @@ START_TEST(nobody_sees_it_before_it_is_closed)
 }
 END_TEST
 
-START_TEST(a_failure_leaves_the_old_one)
+START_TEST(failure_leaves_the_old_file)
 {
 	struct whole_file whole;
 	FILE *file;
@@ -126,7 +126,7 @@ START_TEST(a_failure_leaves_the_old_one)
 }
 END_TEST
 
-START_TEST(a_full_disk_is_a_failure)
+START_TEST(full_disk_is_a_failure)
 {
 	struct whole_file whole;
 	FILE *file;
@@ -142,7 +142,7 @@ START_TEST(a_full_disk_is_a_failure)
 }
 END_TEST
 
-START_TEST(rights_are_those_of_a_new_file)
+START_TEST(mode_is_that_of_a_new_file)
 {
 	struct whole_file whole;
 	struct stat status;
@@ -155,7 +155,7 @@ START_TEST(rights_are_those_of_a_new_file)
 }
 END_TEST
 
-START_TEST(a_link_stays_a_link)
+START_TEST(symbolic_link_stays_a_link)
 {
 	struct whole_file whole;
 	struct stat status;
@@ -174,7 +174,7 @@ START_TEST(a_link_stays_a_link)
 }
 END_TEST
 
-START_TEST(nothing_but_plain_files_is_replaced)
+START_TEST(only_regular_files_are_replaced)
 {
 	static const char *const paths[] = { "/dev/null", ".", "nowhere/new", "" };
 	struct whole_file whole;
@@ -188,10 +188,10 @@ START_TEST(nothing_but_plain_files_is_replaced)
 END_TEST
 
 /*
- * A signal in the middle of a write: the old file stays, and nothing is beside it, with a file system that
- * has files without a name and one that has not.
+ * A signal in the middle of a write: the old file stays, and no other file is next to it, on file
+ * systems with unnamed files and without.
  */
-START_TEST(a_signal_leaves_nothing)
+START_TEST(signal_leaves_no_file)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ };
 	const int number = signals[_i % 6];
@@ -224,8 +224,8 @@ START_TEST(a_signal_leaves_nothing)
 }
 END_TEST
 
-/* The results of a benchmark too, whose writer waits with signals instead of a handler. */
-START_TEST(a_signal_leaves_no_results)
+/* The results of a benchmark too, whose writer blocks signals instead of installing a handler. */
+START_TEST(signal_leaves_no_results)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGXFSZ };
 	const int number = signals[_i % 3];
@@ -257,8 +257,8 @@ START_TEST(a_signal_leaves_no_results)
 }
 END_TEST
 
-/* A handler that the command has itself is left alone, and works again afterwards. */
-START_TEST(signals_are_as_before)
+/* A handler of the command's own is left alone, and works again afterwards. */
+START_TEST(signal_handlers_are_restored)
 {
 	struct whole_file whole;
 	struct sigaction action;
@@ -284,15 +284,15 @@ static Suite *whole_file_suite(void)
 	TCase *tests = tcase_create("whole_file");
 
 	tcase_add_checked_fixture(tests, make_folder, remove_folder);
-	tcase_add_test(tests, nobody_sees_it_before_it_is_closed);
-	tcase_add_test(tests, a_failure_leaves_the_old_one);
-	tcase_add_test(tests, a_full_disk_is_a_failure);
-	tcase_add_test(tests, rights_are_those_of_a_new_file);
-	tcase_add_test(tests, a_link_stays_a_link);
-	tcase_add_test(tests, nothing_but_plain_files_is_replaced);
-	tcase_add_loop_test(tests, a_signal_leaves_nothing, 0, 12);
-	tcase_add_loop_test(tests, a_signal_leaves_no_results, 0, 6);
-	tcase_add_test(tests, signals_are_as_before);
+	tcase_add_test(tests, file_appears_when_it_is_closed);
+	tcase_add_test(tests, failure_leaves_the_old_file);
+	tcase_add_test(tests, full_disk_is_a_failure);
+	tcase_add_test(tests, mode_is_that_of_a_new_file);
+	tcase_add_test(tests, symbolic_link_stays_a_link);
+	tcase_add_test(tests, only_regular_files_are_replaced);
+	tcase_add_loop_test(tests, signal_leaves_no_file, 0, 12);
+	tcase_add_loop_test(tests, signal_leaves_no_results, 0, 6);
+	tcase_add_test(tests, signal_handlers_are_restored);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

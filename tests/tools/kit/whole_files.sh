@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# whole_files.sh - a signal in the middle of a write leaves the old file, and nothing beside it: each writer of the
-# command under a limit on the size of files, whose signal (SIGXFSZ) comes at the first write. Other signals are in
-# test_whole_file.
+# whole_files.sh - a signal in the middle of a write leaves the old file, and no other file next to
+# it: each writer of the command runs under a limit on the size of files, whose signal (SIGXFSZ)
+# arrives at the first write. Other signals are in test_whole_file.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 # shellcheck disable=SC2317 # called through limited
-limited() # NAME FILE COMMAND... - FILE has been written before by the same command, and is the only one in its folder
+limited() # NAME FILE COMMAND... - FILE was written before by the same command, and is the only file in its folder
 {
 	limited_name=$1
 	limited_file=$2
@@ -18,7 +18,8 @@ limited() # NAME FILE COMMAND... - FILE has been written before by the same comm
 		return
 	fi
 	cp "$limited_file" "$scratch/before"
-	# A pipe is not limited. The subshell reports the status of the command, which the pipe would hide.
+	# A pipe is not limited. The subshell reports the status of the command, which the pipe
+	# would hide.
 	{
 		(
 			ulimit -c 0
@@ -28,8 +29,8 @@ limited() # NAME FILE COMMAND... - FILE has been written before by the same comm
 		) | cat > "$scratch/said"
 	} 2> /dev/null
 	try "$limited_name: the write fails" grep -qE '^status (153|2)$' "$scratch/said"
-	try "$limited_name: the old file is as it was" cmp "$scratch/before" "$limited_file"
-	same "$limited_name: nothing is beside it" "$(basename "$limited_file")" "$(ls -A "$scratch/out")"
+	try "$limited_name: the old file is unchanged" cmp "$scratch/before" "$limited_file"
+	same "$limited_name: no other file is next to it" "$(basename "$limited_file")" "$(ls -A "$scratch/out")"
 	rm -rf "$scratch/out"
 }
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# export_read.py NAME - what a program finds in NAME.json and NAME.pickle, as key=value lines.
+# export_read.py NAME - what a program reads from NAME.json and NAME.pickle, as key=value lines.
 #
-# It knows nothing of mam: Python's own readers, and the rules that viewers go by. What breaks one
-# stands in `problem`, otherwise "none".
+# It knows nothing about mam: it uses Python's own readers, and the rules of viewers. A violation is
+# printed in `problem`, otherwise "none".
 
 import bisect
 import json
@@ -110,12 +110,12 @@ def read_pickle(path, out):
                 problem = 'never completed: %s' % entry
         elif entry['action'] == 'free_completed':
             if live.pop(entry['addr'], None) != entry['size']:
-                problem = 'freed and not there: %s' % entry
+                problem = 'freed but not live: %s' % entry
             now -= entry['size']
     if live != left:
-        problem = 'the end is not what the events lead to'
+        problem = 'the final blocks do not match the events'
     if opened != set(segments):
-        problem = 'segments that nobody opened'
+        problem = 'segments that were never opened'
     out['pickle_problem'] = problem
     for action in 'alloc', 'free_completed', 'oom':
         out['pickle ' + action] = sum(e['action'] == action for e in entries)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# read_make.py NAME [PROTOCOL] - a pickle on standard output: snapshots of PyTorch's kind, made by
-# Python's own writer, and files that want more than to be read.
+# read_make.py NAME [PROTOCOL] - writes a pickle to stdout: snapshots like PyTorch's, made by
+# Python's own writer, and malicious files.
 
 import collections
 import os
@@ -11,7 +11,7 @@ import sys
 
 MIB = 1 << 20
 BASE = 0x7f0000000000
-NEWER = []  # values that older protocols call functions for
+NEWER = []  # values for which older protocols call functions
 
 
 def event(action, number, size, **more):
@@ -99,7 +99,7 @@ def plain():
 
 
 def late():
-    """Begins in the midst; a block lives all along, one came after the history was stopped."""
+    """Starts in the middle; one block lives all the time, one came after the history stopped."""
     return snapshot([
         event('free_completed', 5, 400),
         *free(3, 300),
@@ -144,7 +144,7 @@ SHAPES = {
 
 
 def many():
-    """A list that stands in the file once and in its segments a hundred thousand times."""
+    """A list that is in the file once and in its segments a hundred thousand times."""
     blocks = [{'size': 512, 'state': 'inactive'}] * 100000
     part = {'device': 0, 'address': BASE, 'total_size': 1, 'stream': 0, 'blocks': blocks}
     return snapshot([event('alloc', 0, 10)], segments=[part] * 100000)

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# replay_sources.sh - mam replay on sources that need a GPU, with the fake driver in its place: what
-# the real vmm source does is what the simulated one said, to the byte; a GPU that is too small or
-# refuses ends in numbers or a sentence.
+# replay_sources.sh - mam replay on sources that need a GPU, with the fake driver instead: the real
+# vmm source gives exactly the simulated results; a GPU that is too small or whose calls fail leads
+# to results or an error message.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -15,7 +15,7 @@ if [ ! -e "$fake/libcuda.so.1" ]; then
 	skip_all "mam replay on sources of a GPU" "there are no shared libraries in this build"
 fi
 
-replay() # MEMORY OPTION... - on the fakes; numbers in "out", sentences in "err"
+replay() # MEMORY OPTION... - on the fake driver; results in "out", messages in "err"
 {
 	memory=$1
 	shift
@@ -28,7 +28,8 @@ value() # KEY
 	awk -F '\t' -v key="$1" '$1 == key { print $2 }' "$scratch/out"
 }
 
-# Blocks of every size from 64 KiB up, a third of them freed and asked for again a little larger.
+# Blocks of every size from 64 KiB up, of which a third is freed and allocated again with a slightly
+# larger size.
 awk 'BEGIN {
 	for (i = 0; i < 600; i++)
 		print "a", i, 65536 * (1 + i * 7 % 60), 0
@@ -44,10 +45,10 @@ awk 'BEGIN {
 
 for source in cudamalloc vmm pinned managed; do
 	if replay 8G --source $source "$trace"; then
-		same "$source: all of it fits in 8 GiB" 0 "$(value failures)"
+		same "$source: everything fits in 8 GiB" 0 "$(value failures)"
 		same "$source: not simulated" "$source no" "$(value source) $(value simulated)"
 	else
-		not_ok "$source: all of it fits in 8 GiB" "$(lib_tail "$scratch/err")"
+		not_ok "$source: everything fits in 8 GiB" "$(lib_tail "$scratch/err")"
 	fi
 done
 
@@ -71,22 +72,23 @@ compare() # NAME OPTION... - real and simulated
 		return
 	fi
 	real=$(numbers)
-	same "$name: the driver is asked" 1 "$(grep -c -m 1 '^cuMemMap ' "$scratch/log")"
+	same "$name: the driver is called" 1 "$(grep -c -m 1 '^cuMemMap ' "$scratch/log")"
 	rm -f "$scratch/log"
 	FAKE_CUDA_LOG=$scratch/log replay 8G --source vmm --simulate "$@"
 	same "$name" "$real" "$(numbers)"
-	same "$name: and it says so" yes "$(value simulated)"
-	same "$name: without the driver" no \
+	same "$name: the simulated run is marked" yes "$(value simulated)"
+	same "$name: the simulated run calls no driver" no \
 		"$(grep -q -s '^cuMemMap ' "$scratch/log" && echo yes || echo no)"
 }
 
-compare "a training" "$trace"
-compare "a training, deferred" --free deferred "$trace"
+compare "a training run" "$trace"
+compare "a training run, deferred" --free deferred "$trace"
 compare "large blocks" "$small"
 compare "large blocks, under a limit" --limit 700M "$small"
 compare "large blocks, with caches" --cache on "$small"
 
-# A strict free waits for the device each time, by a small block that it frees; no other kind ever does.
+# A strict free waits for the device each time, by means of a small block that it frees; frees of
+# other policies never wait.
 for free in strict stream deferred; do
 	: > "$scratch/log"
 	FAKE_CUDA_LOG=$scratch/log replay 8G --source cudamalloc --free $free "$small"
@@ -99,16 +101,16 @@ done
 
 if replay 1G --source vmm "$trace"; then
 	if [ "$(value failures)" -gt 0 ] && [ "$(value physical_peak_bytes)" -le 1073741824 ]; then
-		ok "vmm: 1 GiB is too small, and the rest is played"
+		ok "vmm: 1 GiB is too small, and the rest is replayed"
 	else
-		not_ok "vmm: 1 GiB is too small, and the rest is played" \
+		not_ok "vmm: 1 GiB is too small, and the rest is replayed" \
 			"$(value failures) failures, $(value physical_peak_bytes) bytes"
 	fi
 else
-	not_ok "vmm: 1 GiB is too small, and the rest is played" "$(lib_tail "$scratch/err")"
+	not_ok "vmm: 1 GiB is too small, and the rest is replayed" "$(lib_tail "$scratch/err")"
 fi
 
-# A driver that refuses, once, anywhere: no crash, and where the replay ends, a sentence.
+# A driver call that fails once, anywhere: no crash, and an error message if the replay ends.
 ends=0
 for call in cuInit cuMemAddressReserve cuMemCreate cuMemMap cuMemSetAccess cuMemUnmap cuMemRelease; do
 	for n in 1 2 3 9; do
@@ -125,9 +127,9 @@ for call in cuInit cuMemAddressReserve cuMemCreate cuMemMap cuMemSetAccess cuMem
 		[ $status -eq 0 ] || ends=$((ends + 1))
 	done
 done
-try "vmm: some refusals end a replay" [ $ends -gt 0 ]
+try "vmm: some failures end a replay" [ $ends -gt 0 ]
 
-# No GPU: vmm is simulated, the others say what they lack.
+# No GPU: vmm is simulated, the other sources report what is missing.
 for source in cudamalloc pinned managed; do
 	LD_LIBRARY_PATH="" "$MAM" replay --source $source "$small" > /dev/null 2> "$scratch/err"
 	status=$?
@@ -135,7 +137,7 @@ for source in cudamalloc pinned managed; do
 		skip "$source without a GPU" "there is one"
 	else
 		same "$source without a GPU: status" 77 $status
-		try "$source without a GPU: the sentence" grep -q "source '$source' needs a GPU" "$scratch/err"
+		try "$source without a GPU: message" grep -q "source '$source' needs a GPU" "$scratch/err"
 	fi
 done
 

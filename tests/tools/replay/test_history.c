@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events of logs in disorder, and the trace that is made of them.
+ * Events of logs that are out of order, and the trace made of them.
  */
 #include <check.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@ static struct replay_trace trace;
 static char said[400];
 static bool ended;
 
-/* In place of tools/message.c. */
+/* Replaces tools/message.c. */
 void message_error(const char *format, ...)
 {
 	va_list arguments;
@@ -62,7 +62,7 @@ static void end(void)
 }
 
 /*
- * A log as words: "a1" allocates address 1, "f1" frees it; "@5" behind them is the time, "a1@5".
+ * A log as words: "a1" allocates address 1, "f1" frees it; "@5" after them is the time, "a1@5".
  * Places count from 1. False: no memory.
  */
 static bool add(const char *log)
@@ -85,7 +85,7 @@ static bool add(const char *log)
 	return true;
 }
 
-/* What the trace has, in the same words, with the place of each event: "a1:1 f1:2". */
+/* The events of the trace, in the same words, with the place of each event: "a1:1 f1:2". */
 static const char *events(void)
 {
 	static char text[1000];
@@ -109,29 +109,29 @@ static const struct {
 } logs[] = {
 	{ "", true, "", 0, 0, 0, false },
 	{ "a1 a2 f1 a1 f2", false, "a1:1 a2:2 f1:3 a1:4 f2:5", 0, 0, 0, false },
-	/* Older than the log; told by address. */
+	/* Older than the log; sorted by address. */
 	{ "f9 a1 f3 f1", false, "a3:3 a9:1 f9:1 a1:2 f3:3 f1:4", 0, 2, 0, false },
 	{ "f9 a9 f9 a9", false, "a9:1 f9:1 a9:2 f9:3 a9:4", 0, 1, 0, false },
-	/* A free of what was freed, or lost its allocation in a gap. */
+	/* A double free, or a free whose allocation was lost in a gap. */
 	{ "a1 f1 f1 a1", false, "a1:1 f1:2 a1:4", 0, 0, 1, false },
-	/* The free was overtaken: it comes later, and another one after it. */
+	/* The free was overtaken: it comes later, followed by another one. */
 	{ "a1 a1 f1 f1", false, "a1:1 f1:2 a1:2 f1:4", 1, 0, 0, false },
 	{ "a1 a1 a2 f1 f2 f1 a1", false, "a1:1 f1:2 a1:2 a2:3 f2:5 f1:6 a1:7", 1, 0, 0, false },
 	/* The free was lost. */
 	{ "a1 a1 f1 a1", false, "a1:1 f1:2 a1:2 f1:3 a1:4", 1, 0, 0, false },
 	{ "a1 a1", false, "a1:1 f1:2 a1:2", 1, 0, 0, false },
 	{ "a1 a1 a1 f1", false, "a1:1 f1:2 a1:2 f1:3 a1:3 f1:4", 2, 0, 0, false },
-	/* Times are looked at only where the order makes no sense, and they make more. */
+	/* Times are used only if the order is inconsistent and the times are less so. */
 	{ "a1@5 f1@4 a1@9 f1@8", true, "a1:1 f1:2 a1:3 f1:4", 0, 0, 0, false },
 	{ "a1@1 a1@3 f1@2 f1@4", true, "a1:1 f1:3 a1:2 f1:4", 0, 0, 0, true },
 	{ "a1@1 a1@3 f1@2 f1@4", false, "a1:1 f1:2 a1:2 f1:4", 1, 0, 0, false },
 	{ "a1@4 a1@3 f1@2 f1@1", true, "a1:1 f1:2 a1:2 f1:4", 1, 0, 0, false },
-	/* Of one time they stay as they are. */
+	/* Events with equal times keep their order. */
 	{ "a2@2 a1@1 f2@2 a1@3 f1@2 a2@2 f2@2", true, "a1:2 a2:1 f2:3 f1:5 a2:6 f2:7 a1:4", 0, 0, 0,
 	  true },
 };
 
-START_TEST(logs_are_put_right)
+START_TEST(logs_are_put_in_order)
 {
 	ck_assert(add(logs[_i].log));
 	ck_assert(history_report(&history, &build, logs[_i].may_sort));
@@ -144,7 +144,7 @@ START_TEST(logs_are_put_right)
 }
 END_TEST
 
-START_TEST(what_was_there_before_is_told_first)
+START_TEST(older_blocks_come_first)
 {
 	struct history_event one = { .id = 7, .bytes = 10, .place = 1 };
 	struct history_event two = { .id = 5, .bytes = 20, .place = 1 };
@@ -158,7 +158,7 @@ START_TEST(what_was_there_before_is_told_first)
 }
 END_TEST
 
-START_TEST(what_was_there_before_is_there_once)
+START_TEST(older_blocks_are_counted_once)
 {
 	struct history_event one = { .id = 7, .bytes = 10, .place = 1 };
 
@@ -170,7 +170,7 @@ START_TEST(what_was_there_before_is_there_once)
 }
 END_TEST
 
-START_TEST(a_free_of_unknown_size_is_left_out)
+START_TEST(free_of_unknown_size_is_ignored)
 {
 	struct history_event event = { .id = 7, .place = 1, .frees = true };
 
@@ -182,8 +182,8 @@ START_TEST(a_free_of_unknown_size_is_left_out)
 }
 END_TEST
 
-/* Nobody knows when, and on which thread; only what. */
-START_TEST(what_was_there_before_has_the_first_time)
+/* Its time and thread are unknown; only the block is known. */
+START_TEST(older_blocks_have_the_first_time)
 {
 	struct history_event event = { .id = 9,
 				       .bytes = 1,
@@ -206,7 +206,7 @@ START_TEST(what_was_there_before_has_the_first_time)
 }
 END_TEST
 
-START_TEST(all_that_is_known_goes_over)
+START_TEST(all_known_fields_are_kept)
 {
 	struct history_event event = { .id = 7,
 				       .bytes = 11,
@@ -237,7 +237,7 @@ START_TEST(all_that_is_known_goes_over)
 END_TEST
 
 /* Thousands in any order of time: sorted, and none lost. */
-START_TEST(many_are_sorted)
+START_TEST(many_events_are_sorted)
 {
 	enum { COUNT = 3000 };
 	static uint32_t turns[COUNT]; /* of each place */
@@ -272,7 +272,7 @@ START_TEST(many_are_sorted)
 }
 END_TEST
 
-START_TEST(memory_runs_out)
+START_TEST(out_of_memory_is_reported)
 {
 	long enough = 0;
 
@@ -301,14 +301,14 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(cases, begin, end);
-	tcase_add_loop_test(cases, logs_are_put_right, 0, (int)(sizeof(logs) / sizeof(logs[0])));
-	tcase_add_test(cases, what_was_there_before_is_told_first);
-	tcase_add_test(cases, what_was_there_before_is_there_once);
-	tcase_add_test(cases, a_free_of_unknown_size_is_left_out);
-	tcase_add_test(cases, what_was_there_before_has_the_first_time);
-	tcase_add_test(cases, all_that_is_known_goes_over);
-	tcase_add_test(cases, many_are_sorted);
-	tcase_add_test(cases, memory_runs_out);
+	tcase_add_loop_test(cases, logs_are_put_in_order, 0, (int)(sizeof(logs) / sizeof(logs[0])));
+	tcase_add_test(cases, older_blocks_come_first);
+	tcase_add_test(cases, older_blocks_are_counted_once);
+	tcase_add_test(cases, free_of_unknown_size_is_ignored);
+	tcase_add_test(cases, older_blocks_have_the_first_time);
+	tcase_add_test(cases, all_known_fields_are_kept);
+	tcase_add_test(cases, many_events_are_sorted);
+	tcase_add_test(cases, out_of_memory_is_reported);
 	suite_add_tcase(suite, cases);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lanes: the lowest free one, nobody twice, and no more of them than things at once.
+ * Lanes: the lowest free one is used, no lane is used twice, and there are no more lanes than users
+ * at once.
  */
 #include <check.h>
 #include <stdlib.h>
 
 #include "write/lanes.h"
 
-START_TEST(the_lowest_free_lane_is_taken)
+START_TEST(lowest_free_lane_is_used)
 {
 	static const uint32_t given[] = { 3, 0, 4, 1 }, wanted[] = { 0, 1, 3, 4, 5 };
 	struct lanes lanes = { 0 };
@@ -27,8 +28,8 @@ START_TEST(the_lowest_free_lane_is_taken)
 }
 END_TEST
 
-/* Many in and out, against an array that knows which are free. */
-START_TEST(long_use_keeps_to_the_lowest)
+/* Many allocated and freed, compared with an array of free lanes. */
+START_TEST(long_use_keeps_to_the_lowest_lanes)
 {
 	static bool taken[400];
 	struct lanes lanes = { 0 };
@@ -69,8 +70,8 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_test(tests, the_lowest_free_lane_is_taken);
-	tcase_add_test(tests, long_use_keeps_to_the_lowest);
+	tcase_add_test(tests, lowest_free_lane_is_used);
+	tcase_add_test(tests, long_use_keeps_to_the_lowest_lanes);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pickles as Python writes them, byte by byte, and what nobody should write. The bytes in the
- * tables of values are what Python's pickle.dumps() makes of the value in the comment.
+ * Pickles as Python writes them, byte by byte, and malicious ones. The bytes in the tables of
+ * values are the output of Python's pickle.dumps() for the value in the comment.
  */
 #include <check.h>
 #include <inttypes.h>
@@ -12,14 +12,14 @@
 
 static struct pickle pickle;
 
-/* Bytes that are given out in portions. */
+/* Bytes that are returned in portions. */
 struct source {
 	const char *at;
 	size_t left;
 	size_t portion; /* 0: all that there are */
-	size_t fill;    /* bytes 'fill_with' behind them, without end if SIZE_MAX */
+	size_t fill;    /* number of bytes 'fill_with' that follow, unlimited if SIZE_MAX */
 	char fill_with;
-	bool breaks; /* at their end it cannot be read */
+	bool breaks; /* reading fails at their end */
 	uint64_t taken;
 };
 
@@ -117,7 +117,7 @@ static const struct source huges[] = {
 	BYTES("L123456789012345678901234567890L\n."),
 };
 
-START_TEST(integers_that_do_not_fit_are_no_integers)
+START_TEST(integers_that_do_not_fit_are_not_integers)
 {
 	int64_t number = 99;
 
@@ -211,12 +211,12 @@ static const struct source nests[] = {
 	      "\x03\x85\x94\x65\x8c\x01\x62\x94}\x94\x8c\x01\x63\x94Ns\x8c\x02\x61\x32\x94)u."),
 };
 
-START_TEST(nests_are_read)
+START_TEST(nested_values_are_read)
 {
 	struct source source = nests[_i / 2];
 	struct pickle_value list, dict, tuple;
 
-	source.portion = _i % 2; /* byte by byte, too */
+	source.portion = _i % 2; /* also byte by byte */
 	ck_assert_msg(load(source), "%s", pickle.problem.text);
 	ck_assert_int_eq(pickle_kind(pickle.root), PICKLE_DICT);
 	ck_assert_uint_eq(pickle_count(&pickle, pickle.root), 3);
@@ -237,14 +237,14 @@ START_TEST(nests_are_read)
 }
 END_TEST
 
-START_TEST(the_last_of_equal_keys_counts)
+START_TEST(last_of_equal_keys_counts)
 {
 	ck_assert(LOAD("}(U\x01kK\x01U\x01kK\x02u."));
 	ck_assert_int_eq(int_of(pickle_get(&pickle, pickle.root, "k")), 2);
 }
 END_TEST
 
-START_TEST(the_memo_gives_the_same_again)
+START_TEST(memo_returns_the_same_value)
 {
 	struct pickle_value inner;
 
@@ -257,15 +257,15 @@ START_TEST(the_memo_gives_the_same_again)
 }
 END_TEST
 
-/* A number put twice is one of the memo's all the same. */
-START_TEST(the_memo_counts_what_it_has)
+/* A number that is stored twice counts once in the memo. */
+START_TEST(memo_counts_its_entries)
 {
 	ck_assert(LOAD("Nq\0q\0]\x94h\1."));
 	ck_assert_int_eq(pickle_kind(pickle.root), PICKLE_LIST);
 }
 END_TEST
 
-START_TEST(tuples_take_what_they_say)
+START_TEST(tuples_take_their_items)
 {
 	struct pickle_value inner;
 
@@ -278,7 +278,7 @@ START_TEST(tuples_take_what_they_say)
 }
 END_TEST
 
-START_TEST(long_lines_grow)
+START_TEST(long_lines_are_read)
 {
 	char text[1003];
 	struct source source = { .at = text, .left = sizeof(text) };
@@ -295,7 +295,7 @@ START_TEST(long_lines_grow)
 }
 END_TEST
 
-START_TEST(a_list_alone_grows_in_place)
+START_TEST(single_list_grows_in_place)
 {
 	char text[2 * 5000 + 2];
 	struct source source = { .at = text, .left = sizeof(text) };
@@ -310,7 +310,7 @@ START_TEST(a_list_alone_grows_in_place)
 }
 END_TEST
 
-START_TEST(a_list_may_hold_itself)
+START_TEST(list_may_contain_itself)
 {
 	ck_assert(LOAD("\x80\x04]\x94h\x00\x61h\x00\x61."));
 	ck_assert_uint_eq(pickle_count(&pickle, pickle.root), 2);
@@ -319,8 +319,8 @@ START_TEST(a_list_may_hold_itself)
 }
 END_TEST
 
-/* Lists that grow by turns, so that each has to move. */
-START_TEST(lists_grow_by_turns)
+/* Lists that grow in turns, so that each has to move. */
+START_TEST(lists_grow_in_turns)
 {
 	char *text = malloc(100000), *at = text;
 	struct source source = { .at = text };
@@ -408,7 +408,7 @@ static const struct {
 	{ BYTES("\x8b\xff\xff\xff\xff"), "negative length", 0 },
 };
 
-START_TEST(what_is_no_data_is_refused)
+START_TEST(pickle_that_is_not_data_is_refused)
 {
 	ck_assert(!load(refused[_i].source));
 	ck_assert_msg(strstr(pickle.problem.text, refused[_i].says), "'%s'", pickle.problem.text);
@@ -418,8 +418,8 @@ START_TEST(what_is_no_data_is_refused)
 }
 END_TEST
 
-/* Wherever it ends, that is said, and never that it was whole. */
-START_TEST(every_cut_is_seen)
+/* Truncation is reported at any position, and the pickle never counts as complete. */
+START_TEST(every_truncation_is_detected)
 {
 	for (size_t left = 0; left < nests[_i].left; left++) {
 		struct source source = nests[_i];
@@ -439,8 +439,8 @@ START_TEST(every_cut_is_seen)
 }
 END_TEST
 
-/* A long length with nothing behind it costs what came. */
-START_TEST(lengths_are_not_believed)
+/* A large length without data takes only the memory of the bytes present. */
+START_TEST(lengths_are_not_trusted)
 {
 	struct source source = BYTES("\x80\x04\x8d\x00\x00\x00\x01\x00\x00\x00\x00");
 
@@ -452,7 +452,7 @@ START_TEST(lengths_are_not_believed)
 }
 END_TEST
 
-/* Opcodes of one byte, a million times: nests, marks, copies. */
+/* Opcodes of one byte, a million times: nesting, marks, copies. */
 static const struct {
 	struct source source;
 	const char *says;
@@ -466,7 +466,7 @@ static const struct {
 	{ { .at = "]", .left = 1, .fill = 1000000, .fill_with = 'a' }, "too few values" },
 };
 
-START_TEST(bombs_cost_what_they_weigh)
+START_TEST(bombs_take_memory_in_proportion)
 {
 	const struct pickle_array *arrays[] = { &pickle.boxes, &pickle.items, &pickle.texts };
 	size_t room = 0;
@@ -479,8 +479,8 @@ START_TEST(bombs_cost_what_they_weigh)
 }
 END_TEST
 
-/* Fifty thousand lists, each in the next one: no code here may go down with them. */
-START_TEST(depth_is_no_matter)
+/* Fifty thousand lists, each in the next one: no code may recurse for them. */
+START_TEST(depth_is_unlimited)
 {
 	const size_t depth = 50000;
 	char *text = malloc(2 * depth + 2);
@@ -499,7 +499,7 @@ START_TEST(depth_is_no_matter)
 }
 END_TEST
 
-START_TEST(memory_runs_out)
+START_TEST(out_of_memory_is_reported)
 {
 	long enough = 0;
 
@@ -526,24 +526,24 @@ int main(void)
 
 	tcase_add_checked_fixture(cases, begin, end);
 	tcase_add_loop_test(cases, integers_are_read, 0, COUNT(integers));
-	tcase_add_loop_test(cases, integers_that_do_not_fit_are_no_integers, 0, COUNT(huges));
+	tcase_add_loop_test(cases, integers_that_do_not_fit_are_not_integers, 0, COUNT(huges));
 	tcase_add_loop_test(cases, texts_are_read, 0, COUNT(texts));
 	tcase_add_test(cases, constants_and_fractions_are_read);
-	tcase_add_loop_test(cases, nests_are_read, 0, 2 * COUNT(nests));
-	tcase_add_test(cases, the_last_of_equal_keys_counts);
-	tcase_add_test(cases, the_memo_gives_the_same_again);
-	tcase_add_test(cases, the_memo_counts_what_it_has);
-	tcase_add_test(cases, tuples_take_what_they_say);
-	tcase_add_test(cases, long_lines_grow);
-	tcase_add_test(cases, a_list_alone_grows_in_place);
-	tcase_add_test(cases, a_list_may_hold_itself);
-	tcase_add_test(cases, lists_grow_by_turns);
-	tcase_add_loop_test(cases, what_is_no_data_is_refused, 0, COUNT(refused));
-	tcase_add_loop_test(cases, every_cut_is_seen, 0, COUNT(nests));
-	tcase_add_test(cases, lengths_are_not_believed);
-	tcase_add_loop_test(cases, bombs_cost_what_they_weigh, 0, COUNT(bombs));
-	tcase_add_test(cases, depth_is_no_matter);
-	tcase_add_loop_test(cases, memory_runs_out, 0, COUNT(nests));
+	tcase_add_loop_test(cases, nested_values_are_read, 0, 2 * COUNT(nests));
+	tcase_add_test(cases, last_of_equal_keys_counts);
+	tcase_add_test(cases, memo_returns_the_same_value);
+	tcase_add_test(cases, memo_counts_its_entries);
+	tcase_add_test(cases, tuples_take_their_items);
+	tcase_add_test(cases, long_lines_are_read);
+	tcase_add_test(cases, single_list_grows_in_place);
+	tcase_add_test(cases, list_may_contain_itself);
+	tcase_add_test(cases, lists_grow_in_turns);
+	tcase_add_loop_test(cases, pickle_that_is_not_data_is_refused, 0, COUNT(refused));
+	tcase_add_loop_test(cases, every_truncation_is_detected, 0, COUNT(nests));
+	tcase_add_test(cases, lengths_are_not_trusted);
+	tcase_add_loop_test(cases, bombs_take_memory_in_proportion, 0, COUNT(bombs));
+	tcase_add_test(cases, depth_is_unlimited);
+	tcase_add_loop_test(cases, out_of_memory_is_reported, 0, COUNT(nests));
 	suite_add_tcase(suite, cases);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plain data as a pickle, byte by byte: expected bytes are what Python's pickletools reads back as
- * the value in the comment.
+ * Plain data as a pickle, byte by byte: Python's pickletools reads the expected bytes back as the
+ * value in the comment.
  */
 #include <check.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ static const struct {
 	{ INT64_MIN, BYTES("\x80\x02\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x80.") },
 };
 
-START_TEST(numbers_are_as_short_as_they_can_be)
+START_TEST(numbers_use_the_shortest_form)
 {
 	begin();
 	pickle_put_number(&put, numbers[_i].number);
@@ -94,7 +94,7 @@ START_TEST(containers_are_built)
 END_TEST
 
 /* ['x', 'x', 'y', 'x', 'y'] */
-START_TEST(a_word_is_spelt_once)
+START_TEST(repeated_word_is_stored_once)
 {
 	static const char *const words[] = { "x", "x", "y", "x", "y" };
 
@@ -115,7 +115,7 @@ START_TEST(a_word_is_spelt_once)
 END_TEST
 
 /* [[], the same list], and numbers that need more than a byte */
-START_TEST(what_is_kept_is_put_again)
+START_TEST(stored_value_is_used_again)
 {
 	begin();
 	pickle_put_open_list(&put);
@@ -139,7 +139,7 @@ START_TEST(what_is_kept_is_put_again)
 END_TEST
 
 /* ['', '', 'a\ufffd'] */
-START_TEST(texts_may_be_anything)
+START_TEST(texts_may_contain_any_bytes)
 {
 	begin();
 	pickle_put_open_list(&put);
@@ -158,7 +158,7 @@ START_TEST(texts_may_be_anything)
 }
 END_TEST
 
-START_TEST(a_full_disk_is_told)
+START_TEST(full_disk_is_reported)
 {
 	FILE *file = fopen("/dev/full", "w");
 
@@ -178,13 +178,13 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_loop_test(tests, numbers_are_as_short_as_they_can_be, 0,
+	tcase_add_loop_test(tests, numbers_use_the_shortest_form, 0,
 			    sizeof(numbers) / sizeof(numbers[0]));
 	tcase_add_test(tests, containers_are_built);
-	tcase_add_test(tests, a_word_is_spelt_once);
-	tcase_add_test(tests, what_is_kept_is_put_again);
-	tcase_add_test(tests, texts_may_be_anything);
-	tcase_add_test(tests, a_full_disk_is_told);
+	tcase_add_test(tests, repeated_word_is_stored_once);
+	tcase_add_test(tests, stored_value_is_used_again);
+	tcase_add_test(tests, texts_may_contain_any_bytes);
+	tcase_add_test(tests, full_disk_is_reported);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A trace in the making: its rules, its columns, and memory that runs out.
+ * Building a trace: its rules, its columns, and memory that runs out.
  */
 #include <check.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@ static struct replay_trace trace;
 static char said[400];
 static bool ended;
 
-/* In place of tools/message.c. */
+/* Replaces tools/message.c. */
 void message_error(const char *format, ...)
 {
 	va_list arguments;
@@ -55,7 +55,7 @@ static void begin(void)
 	ended = false;
 }
 
-/* The trace is whole: once only. */
+/* The trace is complete: called once only. */
 static void complete(void)
 {
 	replay_build_fini(&build);
@@ -86,7 +86,7 @@ static bool release(uint64_t id)
 	return replay_build_free(&build, &told);
 }
 
-START_TEST(events_and_blocks_name_each_other)
+START_TEST(events_and_blocks_refer_to_each_other)
 {
 	place = 10;
 	ck_assert(alloc(1000, 64, 0) && alloc(7, 32, 0) && release(1000) && alloc(1000, 8, 5));
@@ -110,7 +110,7 @@ START_TEST(events_and_blocks_name_each_other)
 }
 END_TEST
 
-START_TEST(who_is_alive)
+START_TEST(live_blocks_are_known)
 {
 	ck_assert_uint_eq(replay_build_alive(&build, 5), REPLAY_NOBODY);
 	ck_assert(alloc(9, 1, 0) && alloc(5, 1, 0));
@@ -132,7 +132,7 @@ START_TEST(streams_are_counted_once)
 }
 END_TEST
 
-START_TEST(an_id_is_allocated_once)
+START_TEST(second_alloc_of_a_live_id_is_an_error)
 {
 	place = 0;
 	ck_assert(alloc(42, 1, 0) && alloc(43, 1, 0));
@@ -144,7 +144,7 @@ START_TEST(an_id_is_allocated_once)
 }
 END_TEST
 
-START_TEST(an_id_is_freed_once)
+START_TEST(second_free_of_an_id_is_an_error)
 {
 	place = 0;
 	ck_assert(alloc(42, 1, 0) && release(42));
@@ -156,7 +156,7 @@ START_TEST(an_id_is_freed_once)
 }
 END_TEST
 
-START_TEST(the_peak_is_the_first_of_the_highest)
+START_TEST(peak_is_the_first_of_the_highest)
 {
 	ck_assert(alloc(1, 100, 0) && alloc(2, 50, 0) && release(1) && alloc(3, 100, 0));
 	ck_assert_uint_eq(trace.peak_event, 1);
@@ -165,7 +165,7 @@ START_TEST(the_peak_is_the_first_of_the_highest)
 }
 END_TEST
 
-START_TEST(columns_are_missing_until_told)
+START_TEST(missing_columns_are_added_when_first_used)
 {
 	ck_assert(alloc(1, 1, 3) && release(1));
 	ck_assert_ptr_null(trace.times);
@@ -185,7 +185,7 @@ static bool alloc_at(uint64_t id, uint64_t time)
 	return replay_build_alloc(&build, &told);
 }
 
-START_TEST(times_count_from_the_first_and_never_fall)
+START_TEST(times_start_at_the_first_and_never_decrease)
 {
 	ck_assert(alloc(1, 1, 0) && alloc_at(2, 1000) && alloc_at(3, 1700) && alloc_at(4, 1500) &&
 		  alloc(5, 1, 0) && alloc_at(6, 10) && alloc_at(7, 1800));
@@ -199,7 +199,7 @@ START_TEST(times_count_from_the_first_and_never_fall)
 }
 END_TEST
 
-START_TEST(origins_begin_with_the_first)
+START_TEST(origins_start_with_the_first)
 {
 	struct replay_told told = { .id = 2, .who = "a.py:1 f", .who_bytes = 8 };
 
@@ -224,7 +224,7 @@ START_TEST(origins_begin_with_the_first)
 }
 END_TEST
 
-START_TEST(streams_of_frees_begin_with_the_first_other)
+START_TEST(streams_of_frees_start_with_the_first_other)
 {
 	struct replay_told told = { .id = 1, .stream = 3, .has_stream = true };
 
@@ -240,7 +240,7 @@ START_TEST(streams_of_frees_begin_with_the_first_other)
 }
 END_TEST
 
-/* All columns, past the room that they begin with. */
+/* All columns, beyond their initial size. */
 static bool report_all(uint32_t count)
 {
 	char who[20];
@@ -291,8 +291,8 @@ START_TEST(columns_grow_together)
 END_TEST
 
 /*
- * One event of several devices: `count` blocks of the devices 0, 10, 20 and so on, in turn. `only`: no
- * event of any other device.
+ * One event of several devices: `count` blocks of the devices 0, 10, 20 and so on, in turn. `only`:
+ * no event of any other device.
  */
 static bool add_devices(uint32_t count, uint32_t devices, uint64_t only)
 {
@@ -346,8 +346,8 @@ static void expect_same(const struct replay_trace *a, const struct replay_trace 
 	ck_assert_uint_eq(wrong, 0);
 }
 
-/* A device of a trace of three is as if it were alone in the file. */
-START_TEST(a_device_is_as_if_it_were_alone)
+/* A device of a trace of three is replayed as if it were alone in the file. */
+START_TEST(device_is_replayed_as_if_alone)
 {
 	struct replay_trace alone;
 
@@ -374,7 +374,7 @@ static bool alloc_on(uint64_t id, uint64_t device)
 	return replay_build_alloc(&build, &told);
 }
 
-START_TEST(the_busiest_device_is_picked)
+START_TEST(busiest_device_is_chosen)
 {
 	ck_assert(alloc(1, 1, 0) && alloc(2, 1, 0) && alloc(3, 1, 0) && alloc(4, 1, 0));
 	ck_assert(alloc_on(5, 9) && alloc_on(6, 3) && alloc_on(7, 9) && alloc_on(8, 3));
@@ -388,7 +388,7 @@ START_TEST(the_busiest_device_is_picked)
 }
 END_TEST
 
-START_TEST(one_event_is_no_plural)
+START_TEST(one_event_is_singular)
 {
 	ck_assert(alloc_on(1, 1) && alloc_on(2, 0));
 	ck_assert(replay_devices_reduce(&build));
@@ -397,7 +397,7 @@ START_TEST(one_event_is_no_plural)
 }
 END_TEST
 
-START_TEST(a_device_that_the_file_lacks_is_an_error)
+START_TEST(device_missing_in_the_file_is_an_error)
 {
 	build.device = 4 + 1;
 	ck_assert(alloc_on(1, 1));
@@ -414,7 +414,7 @@ START_TEST(a_device_that_the_file_lacks_is_an_error)
 }
 END_TEST
 
-START_TEST(a_file_may_not_add_devices)
+START_TEST(file_cannot_add_devices)
 {
 	ck_assert(alloc(1, 1, 0) && replay_devices_reduce(&build));
 	ck_assert_uint_eq(trace.device_count, 0);
@@ -424,8 +424,8 @@ START_TEST(a_file_may_not_add_devices)
 }
 END_TEST
 
-/* Wherever memory runs out, it is said, and what was there before is whole and given back. */
-START_TEST(memory_runs_out)
+/* Out of memory is reported at any allocation, and the earlier contents are complete and freed. */
+START_TEST(out_of_memory_is_reported)
 {
 	long enough = 0;
 
@@ -444,7 +444,7 @@ START_TEST(memory_runs_out)
 }
 END_TEST
 
-START_TEST(memory_runs_out_among_devices)
+START_TEST(out_of_memory_with_devices_is_reported)
 {
 	for (failing_left = 0;; failing_left = (long)_i + 1, _i++) {
 		said[0] = '\0';
@@ -468,24 +468,24 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(cases, begin, end);
-	tcase_add_test(cases, events_and_blocks_name_each_other);
-	tcase_add_test(cases, who_is_alive);
+	tcase_add_test(cases, events_and_blocks_refer_to_each_other);
+	tcase_add_test(cases, live_blocks_are_known);
 	tcase_add_test(cases, streams_are_counted_once);
-	tcase_add_test(cases, an_id_is_allocated_once);
-	tcase_add_test(cases, an_id_is_freed_once);
-	tcase_add_test(cases, the_peak_is_the_first_of_the_highest);
-	tcase_add_test(cases, columns_are_missing_until_told);
-	tcase_add_test(cases, times_count_from_the_first_and_never_fall);
-	tcase_add_test(cases, origins_begin_with_the_first);
-	tcase_add_test(cases, streams_of_frees_begin_with_the_first_other);
+	tcase_add_test(cases, second_alloc_of_a_live_id_is_an_error);
+	tcase_add_test(cases, second_free_of_an_id_is_an_error);
+	tcase_add_test(cases, peak_is_the_first_of_the_highest);
+	tcase_add_test(cases, missing_columns_are_added_when_first_used);
+	tcase_add_test(cases, times_start_at_the_first_and_never_decrease);
+	tcase_add_test(cases, origins_start_with_the_first);
+	tcase_add_test(cases, streams_of_frees_start_with_the_first_other);
 	tcase_add_test(cases, columns_grow_together);
-	tcase_add_test(cases, memory_runs_out);
-	tcase_add_loop_test(cases, a_device_is_as_if_it_were_alone, 0, 3);
-	tcase_add_test(cases, the_busiest_device_is_picked);
-	tcase_add_test(cases, one_event_is_no_plural);
-	tcase_add_test(cases, a_device_that_the_file_lacks_is_an_error);
-	tcase_add_test(cases, a_file_may_not_add_devices);
-	tcase_add_test(cases, memory_runs_out_among_devices);
+	tcase_add_test(cases, out_of_memory_is_reported);
+	tcase_add_loop_test(cases, device_is_replayed_as_if_alone, 0, 3);
+	tcase_add_test(cases, busiest_device_is_chosen);
+	tcase_add_test(cases, one_event_is_singular);
+	tcase_add_test(cases, device_missing_in_the_file_is_an_error);
+	tcase_add_test(cases, file_cannot_add_devices);
+	tcase_add_test(cases, out_of_memory_with_devices_is_reported);
 	suite_add_tcase(suite, cases);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

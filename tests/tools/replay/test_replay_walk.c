@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks through random traces, beside a shadow that knows of every piece of ground who freed it,
- * on which stream, and when.
+ * Replays random traces, and tracks for every granule of memory which event freed it, on which
+ * stream, and when.
  *
- * A block may lie on ground that was never used, or was freed on its own stream, or at least `lag`
- * events ago, or before a wait for all streams. Anything else is a block that a GPU might still be
- * writing to.
+ * A block may use memory that was never used, or was freed on its own stream, or at least `lag`
+ * events ago, or before a wait for all streams. A GPU might still be writing to any other memory.
  */
 #include <check.h>
 #include <stdint.h>
@@ -24,9 +23,9 @@
 struct piece {
 	bool live;
 	bool used;       /* ever */
-	uint32_t freed;  /* the event */
+	uint32_t freed;  /* the event that freed it */
 	uint64_t stream; /* it was freed on */
-	uint64_t waits;  /* there had been then */
+	uint64_t waits;  /* number of waits by then */
 };
 
 struct scene {
@@ -38,17 +37,17 @@ struct scene {
 	struct mam_pool *pool;
 	uint64_t random;
 	struct piece pieces[PIECES];
-	uint64_t seen_same;    /* count: ground of one's own stream, before the lag */
-	uint64_t seen_late;    /* count: ground of another stream, after it */
-	uint64_t seen_exactly; /* count: the same at the very event */
+	uint64_t seen_same;    /* count: memory of its own stream, before the lag */
+	uint64_t seen_late;    /* count: memory of another stream, after the lag */
+	uint64_t seen_exactly; /* count: the same, exactly at the lag */
 };
 
 static const struct kind {
 	uint64_t free;
 	uint64_t lag;
 	uint32_t streams;   /* count */
-	uint32_t foreign;   /* of 100 frees, how many are on any stream */
-	size_t chunk_bytes; /* the pool's only one */
+	uint32_t foreign;   /* percentage of frees on a random stream */
+	size_t chunk_bytes; /* the pool's only chunk */
 } kinds[] = {
 	{ REPLAY_FREE_STREAM, 64, 3, 0, SPACE },
 	{ REPLAY_FREE_STREAM, 64, 3, 30, SPACE },
@@ -71,7 +70,7 @@ static uint32_t draw(struct scene *scene, uint32_t below)
 	return (uint32_t)((scene->random >> 20) % below);
 }
 
-/* Sizes that come again, and sizes that do not, and none at all. */
+/* Sizes that recur, sizes that do not, and 0. */
 static uint64_t draw_bytes(struct scene *scene)
 {
 	static const uint64_t often[] = { 512, 4096, 65536, 40000, 39990, 0, 200000 };
@@ -106,7 +105,7 @@ static void make_trace(struct scene *scene, const struct kind *kind)
 			live[count++] = block;
 			trace->events[event] = block << 1;
 		} else {
-			/* Often the newest: programs are like that. */
+			/* Often the newest block, as in real programs. */
 			uint32_t at = draw(scene, 3) ? count - 1 : draw(scene, count);
 
 			block = live[at];
@@ -156,7 +155,7 @@ static void end(struct scene *scene)
 	free(scene);
 }
 
-/* The ground of a block that is alive. */
+/* The memory of a live block. */
 static struct piece *space_at(struct scene *scene, uint32_t block, size_t *count)
 {
 	uint64_t bytes = scene->trace.blocks[block].bytes;
@@ -180,14 +179,14 @@ static void see_alloc(struct scene *scene, uint32_t event, uint32_t block)
 	struct piece *piece = space_at(scene, block, &count);
 
 	for (; count > 0; count--, piece++) {
-		if (piece->live) /* an assertion that holds is written down: slow for each piece */
-			ck_abort_msg("event %u: two blocks on one ground", event);
+		if (piece->live) /* a passed assertion is logged: too slow for each piece */
+			ck_abort_msg("event %u: two blocks overlap", event);
 		if (piece->used && piece->waits == scene->walk.waits) {
 			uint64_t ago = event - piece->freed;
 
 			if (ago < lag && !(own && piece->stream == stream))
 				ck_abort_msg(
-					"event %u: ground freed %u events ago on another stream",
+					"event %u: memory freed %u events ago on another stream",
 					event, (unsigned int)ago);
 			scene->seen_same += ago < lag;
 			scene->seen_late += ago >= lag && piece->stream != stream;
@@ -220,7 +219,7 @@ static void walk(struct scene *scene)
 		struct piece *piece = NULL;
 		size_t count = 0;
 
-		/* Afterwards its memory may be another's already. */
+		/* Afterwards its memory may already be reused. */
 		if (what & 1 && scene->walk.addresses[block])
 			piece = space_at(scene, block, &count);
 		ck_assert(replay_walk_step(&scene->walk));
@@ -234,7 +233,7 @@ static void walk(struct scene *scene)
 	ck_assert_uint_eq(scene->walk.done, EVENTS);
 }
 
-START_TEST(no_block_comes_before_its_time)
+START_TEST(memory_is_not_reused_too_early)
 {
 	const struct kind *kind = &kinds[_i];
 	struct scene *scene = begin(kind);
@@ -263,8 +262,8 @@ START_TEST(no_block_comes_before_its_time)
 }
 END_TEST
 
-/* After the last event nothing waits but what the trace never freed. */
-START_TEST(what_was_freed_is_everybodys_in_the_end)
+/* After the last event only blocks that the trace never freed remain. */
+START_TEST(freed_memory_is_available_at_the_end)
 {
 	struct scene *scene = begin(&kinds[_i]);
 	struct mam_stats stats = { .size = sizeof(stats) };
@@ -283,8 +282,11 @@ START_TEST(what_was_freed_is_everybodys_in_the_end)
 }
 END_TEST
 
-/* Memory that nobody has: no wait helps, and it is a failure, not an end. */
-START_TEST(a_request_that_never_fits_is_counted)
+/*
+ * Requests that can never succeed: no wait helps, and each counts as a failure without ending the
+ * replay.
+ */
+START_TEST(request_that_never_fits_is_counted)
 {
 	struct scene *scene = begin(&kinds[_i]);
 
@@ -311,9 +313,9 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tests, 60);
-	tcase_add_loop_test(tests, no_block_comes_before_its_time, 0, KINDS);
-	tcase_add_loop_test(tests, what_was_freed_is_everybodys_in_the_end, 0, KINDS);
-	tcase_add_loop_test(tests, a_request_that_never_fits_is_counted, 0, KINDS);
+	tcase_add_loop_test(tests, memory_is_not_reused_too_early, 0, KINDS);
+	tcase_add_loop_test(tests, freed_memory_is_available_at_the_end, 0, KINDS);
+	tcase_add_loop_test(tests, request_that_never_fits_is_counted, 0, KINDS);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -256,7 +256,7 @@ START_TEST(drained_buffers_return_to_the_base)
 }
 END_TEST
 
-/* What XMalloc's own layers write in front of an object. */
+/* The tag that XMalloc's own layers write in front of an object. */
 static uint32_t tag_of(uint64_t object)
 {
 	return (uint32_t)(((const uint64_t *)(uintptr_t)object)[-1] >> 32);
