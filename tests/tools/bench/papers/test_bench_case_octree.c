@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_bench_case_octree.c - the octree of `mam bench case` on a simulated GPU: with every
- * allocator the tree equals that of the host, and all nodes are freed, also in heaps that are in use; all
- * bodies are in one place, or two in each; a heap is too small.
+ * allocator the tree equals that of the host, and all nodes are freed, also in heaps that are in
+ * use; all bodies are in one place, or two in each; a heap is too small.
  */
 #include <check.h>
 #include <stdlib.h>
