@@ -94,7 +94,7 @@ struct message {
 	int byte;
 };
 
-struct answer {
+struct reply {
 	int opened; /* the code */
 	int right;  /* every byte was what it should be */
 };
@@ -124,17 +124,17 @@ static int child(void)
 
 	CHECK(start());
 	while (read(0, &message, sizeof(message)) == (ssize_t)sizeof(message)) {
-		struct answer answer = { 0, 0 };
+		struct reply reply = { 0, 0 };
 		ADDRESS block;
 
-		answer.opened = import_handle(&block, message.handle, LAZY_PEER_ACCESS);
-		if (answer.opened == 0) {
-			answer.right = all_are(block, message.bytes, message.byte);
+		reply.opened = import_handle(&block, message.handle, LAZY_PEER_ACCESS);
+		if (reply.opened == 0) {
+			reply.right = all_are(block, message.bytes, message.byte);
 			CHECK(fill(block, message.byte ^ 0xff, message.bytes));
 			CHECK(wait_for_all());
 			CHECK(close_handle(block));
 		}
-		if (write(1, &answer, sizeof(answer)) != (ssize_t)sizeof(answer))
+		if (write(1, &reply, sizeof(reply)) != (ssize_t)sizeof(reply))
 			return 1;
 	}
 	return 0;
@@ -184,7 +184,7 @@ static int exchange(int number, struct shared *all, int to, int from, HANDLE *ha
 {
 	struct shared *one = &all[number];
 	struct message message;
-	struct answer answer;
+	struct reply reply;
 	int right_here, others;
 
 	memset(&message, 0, sizeof(message));
@@ -193,17 +193,17 @@ static int exchange(int number, struct shared *all, int to, int from, HANDLE *ha
 	CHECK(export_handle(&message.handle, one->block));
 	*handle = message.handle;
 	if (write(to, &message, sizeof(message)) != (ssize_t)sizeof(message) ||
-	    read(from, &answer, sizeof(answer)) != (ssize_t)sizeof(answer)) {
+	    read(from, &reply, sizeof(reply)) != (ssize_t)sizeof(reply)) {
 		fprintf(stderr, "ipc_pair: the child is gone\n");
 		exit(1);
 	}
-	if (answer.opened == 0)
+	if (reply.opened == 0)
 		one->byte ^= 0xff;
 	right_here = all_are(one->block, sizes[number], one->byte);
 	others = changed(all) - !right_here;
 	printf("block %d of %zu bytes: opened %d, right there %d, right here %d, others wrong %d\n",
-	       number, sizes[number], answer.opened, answer.right, right_here, others);
-	return (answer.opened == 0 && !answer.right) + !right_here + others;
+	       number, sizes[number], reply.opened, reply.right, right_here, others);
+	return (reply.opened == 0 && !reply.right) + !right_here + others;
 }
 
 static double now(void)

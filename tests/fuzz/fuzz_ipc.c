@@ -254,16 +254,16 @@ static void get(unsigned int at, uint64_t inside)
 {
 	struct block *block = block_of(at);
 	struct mam_ipc_handle handle;
-	int answer;
+	int result;
 
 	memset(&handle, 0x11, sizeof(handle));
-	answer = cuIpcGetMemHandle(&handle, here(at) + inside);
+	result = cuIpcGetMemHandle(&handle, here(at) + inside);
 	if (!block->lives || model.driver_fails) {
-		require(answer != MAM_CUDA_SUCCESS, "a handle of free memory");
+		require(result != MAM_CUDA_SUCCESS, "a handle of free memory");
 		require(handle.bytes[0] == 0x11, "a failed call wrote the handle");
 		return;
 	}
-	require(answer == MAM_CUDA_SUCCESS, "a live block gets no handle");
+	require(result == MAM_CUDA_SUCCESS, "a live block gets no handle");
 	if (block->is_shared) {
 		require(memcmp(&handle, &block->handle, sizeof(handle)) == 0, "another handle");
 		return;
@@ -338,7 +338,7 @@ static void open_one(struct fuzz_bytes *from)
 	unsigned int which = fuzz_byte(from), changes = fuzz_byte(from) % 4, at;
 	struct mam_ipc_handle handle;
 	unsigned long long address = 77;
-	int answer;
+	int result;
 
 	if (model.handle_count == 0)
 		return;
@@ -349,12 +349,12 @@ static void open_one(struct fuzz_bytes *from)
 
 		handle.bytes[place] ^= (unsigned char)fuzz_byte(from);
 	}
-	answer = cuIpcOpenMemHandle_v2(&address, handle, 0);
+	result = cuIpcOpenMemHandle_v2(&address, handle, 0);
 	for (which = 0; which < model.handle_count; which++)
 		if (memcmp(&handle, &model.handles[which], sizeof(handle)) == 0)
 			break;
 	at = which < model.handle_count ? model.owners[which] : 255;
-	if (answer != MAM_CUDA_SUCCESS) {
+	if (result != MAM_CUDA_SUCCESS) {
 		require(address == 77, "a failed open wrote its result");
 		require(at == 255 || model.driver_fails || model.forged,
 			"a valid handle is refused");
@@ -371,15 +371,15 @@ static void open_one(struct fuzz_bytes *from)
 static void close_one(unsigned int at, uint64_t inside)
 {
 	struct block *block = block_of(at);
-	int answer;
+	int result;
 
 	/* The program closes a chunk that it has not opened: forwarded to the driver. */
 	if (at % SLOTS == 0 && inside == 0 && block->times_open == 0)
 		return;
-	answer = cuIpcCloseMemHandle(there(at) + inside);
+	result = cuIpcCloseMemHandle(there(at) + inside);
 	if (model.forged)
 		return;
-	if (answer == MAM_CUDA_SUCCESS) {
+	if (result == MAM_CUDA_SUCCESS) {
 		require(inside == 0 && block->times_open > 0, "a block that is not open is closed");
 		block->times_open--;
 		return;

@@ -26,8 +26,8 @@ static bool allowed; /* --capture=allow */
 /* A stream's address is its handle. */
 static struct stream {
 	_Atomic int capturing;
-	_Atomic int answer; /* result of a query whether it is capturing */
-	_Atomic int gone;   /* destroyed: no function may get its handle */
+	_Atomic int status_result; /* result of a query whether it is capturing */
+	_Atomic int gone;          /* destroyed: no function may get its handle */
 } streams[STREAMS];
 static _Atomic int capturing, synchronizing, misuses, fails;
 static _Atomic(void *) stream_context;
@@ -94,11 +94,11 @@ static int destroy(void *handle)
 
 static int is_capturing(void *handle, int *status)
 {
-	int answer = atomic_load(&stream_of(handle)->answer);
+	int status_result = atomic_load(&stream_of(handle)->status_result);
 
-	if (answer == MAM_CUDA_SUCCESS)
+	if (status_result == MAM_CUDA_SUCCESS)
 		*status = atomic_load(&stream_of(handle)->capturing);
-	return answer;
+	return status_result;
 }
 
 static int get_context(void *handle, void **context)
@@ -311,19 +311,19 @@ END_TEST
 /* Destroying a green context invalidates captures and leaves the streams to the program. */
 START_TEST(capture_of_an_invalid_stream_is_dropped)
 {
-	const int answers[] = { MAM_CUDA_INVALID_HANDLE, MAM_CUDA_CONTEXT_IS_DESTROYED,
-				MAM_CUDA_STREAM_DETACHED };
+	const int status_results[] = { MAM_CUDA_INVALID_HANDLE, MAM_CUDA_CONTEXT_IS_DESTROYED,
+				       MAM_CUDA_STREAM_DETACHED };
 
-	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+	for (size_t i = 0; i < sizeof(status_results) / sizeof(status_results[0]); i++) {
 		ck_assert_int_eq(cuStreamBeginCapture_v2(&streams[0], 0), MAM_CUDA_SUCCESS);
-		atomic_store(&streams[0].answer, 999);
+		atomic_store(&streams[0].status_result, 999);
 		ck_assert(mam_capture_restricts());
 		ck_assert(!mam_capture_hold());
-		atomic_store(&streams[0].answer, answers[i]);
+		atomic_store(&streams[0].status_result, status_results[i]);
 		ck_assert(!mam_capture_restricts());
 		nothing_is_left();
 		stop(&streams[0]);
-		atomic_store(&streams[0].answer, MAM_CUDA_SUCCESS);
+		atomic_store(&streams[0].status_result, MAM_CUDA_SUCCESS);
 	}
 }
 END_TEST

@@ -70,14 +70,14 @@ static void teardown(void)
 
 static int entries(void)
 {
-	char command[PATH_MAX + 32], answer[16] = "";
+	char command[PATH_MAX + 32], count[16] = "";
 	FILE *pipe;
 
 	snprintf(command, sizeof(command), "ls -A '%s' | wc -l", folder);
 	pipe = popen(command, "r");
-	ck_assert_ptr_nonnull(fgets(answer, sizeof(answer), pipe));
+	ck_assert_ptr_nonnull(fgets(count, sizeof(count), pipe));
 	pclose(pipe);
-	return atoi(answer);
+	return atoi(count);
 }
 
 static void expect_name(const char *pattern, const char *format)

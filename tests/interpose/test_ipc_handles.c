@@ -48,17 +48,17 @@ static const void *forgotten; /* the block whose marks were dropped last */
 static unsigned long long asked, closed; /* addresses of the last calls */
 static unsigned int opens, closes;
 static size_t range_bytes; /* size of an opened chunk according to the driver; 0: unknown */
-static int get_answer, close_answer;
+static int get_result, close_result;
 /* Peers: openings that began and have not ended, and the address of the last one. */
 static int peer_opens;
 static bool peer_is_full;
 static unsigned long long peer_address;
 
-static int driver_get(struct mam_ipc_handle *answer, unsigned long long address)
+static int driver_get(struct mam_ipc_handle *result, unsigned long long address)
 {
 	asked = address;
-	memset(answer, 0x5a, sizeof(*answer));
-	return get_answer;
+	memset(result, 0x5a, sizeof(*result));
+	return get_result;
 }
 
 static int driver_open(unsigned long long *address, struct mam_ipc_handle theirs,
@@ -75,7 +75,7 @@ static int driver_close(unsigned long long address)
 {
 	closes++;
 	closed = address;
-	return close_answer;
+	return close_result;
 }
 
 static int driver_range(unsigned long long *base, size_t *bytes, unsigned long long address)
@@ -136,11 +136,11 @@ enum mam_status mam_owner(const void *block, struct mam_pool **pool, struct mam_
 	return MAM_OK;
 }
 
-bool mam_marks_token(const void *block, unsigned char *answer)
+bool mam_marks_token(const void *block, unsigned char *result)
 {
 	(void)block;
 	if (has_token)
-		memcpy(answer, token, sizeof(token));
+		memcpy(result, token, sizeof(token));
 	return has_token;
 }
 
@@ -192,10 +192,10 @@ static void tear_down(void)
 
 static int open_it(unsigned long long *address)
 {
-	int answer = cuIpcOpenMemHandle_v2(address, handle, 1);
+	int result = cuIpcOpenMemHandle_v2(address, handle, 1);
 
 	ck_assert_int_eq(peer_opens, 0);
-	return answer;
+	return result;
 }
 
 START_TEST(handle_lives_as_long_as_its_block)
@@ -220,14 +220,14 @@ END_TEST
 START_TEST(driver_decides_which_memory_may_be_shared)
 {
 	memset(&handle, 0x11, sizeof(handle));
-	get_answer = 801;
+	get_result = 801;
 	ck_assert_int_eq(cuIpcGetMemHandle(&handle, BLOCK), 801);
 	ck_assert_int_eq(handle.bytes[0], 0x11);
-	get_answer = 0;
+	get_result = 0;
 	ck_assert_int_eq(cuIpcGetMemHandle(&handle, CHUNK + CHUNK_BYTES), 0);
 	ck_assert_uint_eq(asked, CHUNK + CHUNK_BYTES); /* forwarded */
 	ck_assert_int_eq(handle.bytes[0], 0x5a);
-	get_answer = 1;
+	get_result = 1;
 	ck_assert_int_eq(cuIpcGetMemHandle(&handle, LIVE_END), 1);
 	ck_assert(asked - CHUNK >= CHUNK_BYTES); /* free memory has no owner */
 }
@@ -293,9 +293,9 @@ START_TEST(block_the_driver_fails_to_close_stays_open)
 
 	ck_assert_int_eq(cuIpcGetMemHandle(&handle, BLOCK), 0);
 	ck_assert_int_eq(open_it(&address), 0);
-	close_answer = 709;
+	close_result = 709;
 	ck_assert_int_eq(cuIpcCloseMemHandle(address), 709);
-	close_answer = 0;
+	close_result = 0;
 	ck_assert_int_eq(cuIpcCloseMemHandle(address), 0);
 	ck_assert_uint_eq(closed, PEER);
 }

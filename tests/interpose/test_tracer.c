@@ -239,12 +239,12 @@ END_TEST
 START_TEST(file_that_cannot_grow_ends_with_a_complete_line)
 {
 	struct rlimit limit = { 9000000, RLIM_INFINITY };
-	char line[256] = "", said[256] = "";
-	int told = open(folder, O_TMPFILE | O_RDWR, 0600);
+	char line[256] = "", message[256] = "";
+	int log = open(folder, O_TMPFILE | O_RDWR, 0600);
 	struct stat status;
 	FILE *trace;
 
-	ck_assert_int_ge(dup2(told, STDERR_FILENO), 0);
+	ck_assert_int_ge(dup2(log, STDERR_FILENO), 0);
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	for (unsigned int i = 0; i < 300000; i++) {
 		allocate(MAM_TABLE_cudaMalloc, i % 100, 100, NULL, MAM_FATE_SERVED);
@@ -258,9 +258,9 @@ START_TEST(file_that_cannot_grow_ends_with_a_complete_line)
 	fseek(trace, -1, SEEK_END);
 	ck_assert_int_eq(fgetc(trace), '\n');
 	fclose(trace);
-	ck_assert_int_gt(pread(told, said, sizeof(said) - 1, 0), 0);
-	ck_assert_ptr_nonnull(strstr(said, "ends early: File too large"));
-	ck_assert_ptr_eq(strchr(said, '\n'), said + strlen(said) - 1);
+	ck_assert_int_gt(pread(log, message, sizeof(message) - 1, 0), 0);
+	ck_assert_ptr_nonnull(strstr(message, "ends early: File too large"));
+	ck_assert_ptr_eq(strchr(message, '\n'), message + strlen(message) - 1);
 	snprintf(line, sizeof(line), "%s.ring", path);
 	ck_assert_int_ne(access(line, F_OK), 0);
 }

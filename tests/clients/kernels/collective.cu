@@ -188,7 +188,7 @@ int main(int argument_count, char **arguments)
 	std::memset(table.bad, 0, WRONGS * sizeof(*table.bad));
 	heap = heap_of();
 #ifdef MAM_COLLECTIVE_HEAP
-	nobody<<<2, THREADS>>>(table);
+	without_heap<<<2, THREADS>>>(table);
 	finish(&table, "without a heap");
 	check(mam_collective_use(heap), "mam_collective_use");
 	std::printf("ok - without a heap: NULL\n");
@@ -219,7 +219,7 @@ int main(int argument_count, char **arguments)
 	leave_none(heap);
 #ifdef MAM_COLLECTIVE_HEAP
 	check(mam_collective_use(NULL), "mam_collective_use");
-	nobody<<<2, THREADS>>>(table);
+	without_heap<<<2, THREADS>>>(table);
 	finish(&table, "after the heap was unset");
 #endif
 	check(mam_heap_destroy(heap), "mam_heap_destroy");

@@ -321,7 +321,7 @@ __global__ void count_objects(unsigned int *count)
 
 /* ---- invalid calls ------------------------------------------------------------------------- */
 
-__device__ static void answers(struct table table, bool as_wanted)
+__device__ static void expect(struct table table, bool as_wanted)
 {
 	if (!as_wanted)
 		wrong(table, WRONG_ANSWER);
@@ -333,40 +333,40 @@ __global__ void mistakes(struct table table, unsigned char *zeros)
 	const size_t max = (size_t)1 << 40; /* 1 TiB */
 	unsigned char *mine;
 
-	answers(table, mam_cfree(NULL));
-	answers(table, !mam_cmalloc(0));
-	answers(table, !mam_cmalloc(0, MAM_COLLECTIVE_WARP));
-	answers(table, !mam_cmalloc(0, MAM_COLLECTIVE_BLOCK));
-	answers(table, !mam_cmalloc(max + 1));
-	answers(table, !mam_cmalloc(~(size_t)0));
-	answers(table, !mam_cmalloc(~(size_t)0, MAM_COLLECTIVE_BLOCK));
+	expect(table, mam_cfree(NULL));
+	expect(table, !mam_cmalloc(0));
+	expect(table, !mam_cmalloc(0, MAM_COLLECTIVE_WARP));
+	expect(table, !mam_cmalloc(0, MAM_COLLECTIVE_BLOCK));
+	expect(table, !mam_cmalloc(max + 1));
+	expect(table, !mam_cmalloc(~(size_t)0));
+	expect(table, !mam_cmalloc(~(size_t)0, MAM_COLLECTIVE_BLOCK));
 #ifndef MAM_COLLECTIVE_HEAP /* where each lane allocates separately */
-	answers(table, !mam_cmalloc(max / 31, MAM_COLLECTIVE_WARP));
-	answers(table, !mam_cmalloc(max / 127, MAM_COLLECTIVE_BLOCK));
-	answers(table, !mam_cmalloc(ROOM, MAM_COLLECTIVE_WARP));
+	expect(table, !mam_cmalloc(max / 31, MAM_COLLECTIVE_WARP));
+	expect(table, !mam_cmalloc(max / 127, MAM_COLLECTIVE_BLOCK));
+	expect(table, !mam_cmalloc(ROOM, MAM_COLLECTIVE_WARP));
 #endif
 	/* A valid request for which there is no room. */
-	answers(table, !mam_cmalloc(TOO_MUCH, MAM_COLLECTIVE_BLOCK));
-	answers(table, !(new (MAM_COLLECTIVE_BLOCK) char[TOO_MUCH]));
-	answers(table, !mam_cfree(zeros + 16));
-	answers(table, !mam_cfree(zeros + 20));
+	expect(table, !mam_cmalloc(TOO_MUCH, MAM_COLLECTIVE_BLOCK));
+	expect(table, !(new (MAM_COLLECTIVE_BLOCK) char[TOO_MUCH]));
+	expect(table, !mam_cfree(zeros + 16));
+	expect(table, !mam_cfree(zeros + 20));
 	/* Double frees, while the neighbors' parts are live. */
 	mine = (unsigned char *)mam_cmalloc(24, MAM_COLLECTIVE_BLOCK);
-	answers(table, mine && !mam_cfree(mine + 8));
+	expect(table, mine && !mam_cfree(mine + 8));
 	__syncthreads();
 	if (threadIdx.x % 2)
-		answers(table, mam_cfree(mine) && !mam_cfree(mine));
+		expect(table, mam_cfree(mine) && !mam_cfree(mine));
 	__syncthreads();
 	if (threadIdx.x % 2 == 0)
-		answers(table, mam_cfree(mine));
+		expect(table, mam_cfree(mine));
 }
 
-__global__ void nobody(struct table table)
+__global__ void without_heap(struct table table)
 {
-	answers(table, !mam_cmalloc(16));
-	answers(table, !mam_cmalloc(16, MAM_COLLECTIVE_WARP));
-	answers(table, !mam_cmalloc(16, MAM_COLLECTIVE_BLOCK));
-	answers(table, mam_cfree(NULL));
+	expect(table, !mam_cmalloc(16));
+	expect(table, !mam_cmalloc(16, MAM_COLLECTIVE_WARP));
+	expect(table, !mam_cmalloc(16, MAM_COLLECTIVE_BLOCK));
+	expect(table, mam_cfree(NULL));
 }
 
 /* An explicit heap. */
@@ -409,9 +409,9 @@ __host__ __device__ static bool both_sides(enum mam_coalesce form)
 
 __global__ void on_device(struct table table)
 {
-	answers(table, both_sides(MAM_COLLECTIVE_ALONE));
-	answers(table, both_sides(MAM_COLLECTIVE_WARP));
-	answers(table, both_sides(MAM_COLLECTIVE_BLOCK));
+	expect(table, both_sides(MAM_COLLECTIVE_ALONE));
+	expect(table, both_sides(MAM_COLLECTIVE_WARP));
+	expect(table, both_sides(MAM_COLLECTIVE_BLOCK));
 }
 
 #endif

@@ -140,7 +140,7 @@ static void make_churn(unsigned int lanes, unsigned int rounds, size_t bytes, si
 /* Per thread that makes an error: its object's address, and the result of its free. */
 struct note {
 	unsigned long long address;
-	unsigned int answer;
+	unsigned int result_of_free;
 };
 
 /*
@@ -157,20 +157,20 @@ __global__ void mistakes(struct mam_kheap *heap, struct note *notes, unsigned in
 		return;
 	object = (unsigned char *)mam_kmalloc(heap, n);
 	notes[b].address = (unsigned long long)(uintptr_t)object;
-	notes[b].answer = 2;
+	notes[b].result_of_free = 2;
 	if (!object)
 		return;
 	switch (b) {
 	case MAM_HEAP_OVERRUN:
 		object[n + 3] = 1;
-		notes[b].answer = mam_kfree(heap, object);
+		notes[b].result_of_free = mam_kfree(heap, object);
 		break;
 	case MAM_HEAP_UNDERRUN:
 		object[-5] = 1;
-		notes[b].answer = mam_kfree(heap, object);
+		notes[b].result_of_free = mam_kfree(heap, object);
 		break;
 	case MAM_HEAP_WRITTEN_AFTER_FREE:
-		notes[b].answer = mam_kfree(heap, object);
+		notes[b].result_of_free = mam_kfree(heap, object);
 		object[8] = 1;
 		/* Until the memory is allocated again. */
 		for (slot = 0; slot < 4096; slot++) {
@@ -181,14 +181,14 @@ __global__ void mistakes(struct mam_kheap *heap, struct note *notes, unsigned in
 		break;
 	case MAM_HEAP_DOUBLE_FREE:
 		(void)mam_kfree(heap, object);
-		notes[b].answer = mam_kfree(heap, object);
+		notes[b].result_of_free = mam_kfree(heap, object);
 		break;
 	case MAM_HEAP_FOREIGN_FREE:
-		notes[b].answer = mam_kfree(heap, &notes[b]);
+		notes[b].result_of_free = mam_kfree(heap, &notes[b]);
 		notes[b].address = (unsigned long long)(uintptr_t)&notes[b];
 		break;
 	case MAM_HEAP_INTERIOR_FREE:
-		notes[b].answer = mam_kfree(heap, object + 16);
+		notes[b].result_of_free = mam_kfree(heap, object + 16);
 		notes[b].address += 16;
 		break;
 	}
@@ -235,8 +235,8 @@ static void make_mistakes(size_t max_bytes, unsigned int bytes)
 			     b);
 		if (gone != report.giver.known || (gone && !is_thread(&report.giver, b)))
 			fail(1, "a report of kind %u with the wrong freeing thread", b);
-		if (notes[b].answer != (b < MAM_HEAP_DOUBLE_FREE))
-			fail(1, "the free of error %u returned %u", b, notes[b].answer);
+		if (notes[b].result_of_free != (b < MAM_HEAP_DOUBLE_FREE))
+			fail(1, "the free of error %u returned %u", b, notes[b].result_of_free);
 	}
 	for (unsigned int b = 0; b < kinds; b++)
 		if (!(seen >> b & 1))
@@ -337,15 +337,16 @@ static void make_many(void)
 {
 	struct mam_heap *heap = heap_of((size_t)1 << 20, 0);
 	std::vector<struct mam_heap_report> reports;
-	unsigned long long told = 0;
+	unsigned long long counted = 0;
 
 	many<<<64, 1024>>>(mam_heap_device(heap));
 	finish((cudaStream_t)NULL, "many");
 	check(mam_heap_reports(heap, collect, &reports), "mam_heap_reports");
 	for (const struct mam_heap_report &report : reports)
-		told += report.kind == MAM_HEAP_UNTOLD ? report.bytes : 1;
-	if (told != 65536 || reports.size() != 1025)
-		fail(1, "many: %llu of 65536 errors counted, in %zu reports", told, reports.size());
+		counted += report.kind == MAM_HEAP_UNTOLD ? report.bytes : 1;
+	if (counted != 65536 || reports.size() != 1025)
+		fail(1, "many: %llu of 65536 errors counted, in %zu reports", counted,
+		     reports.size());
 	std::printf("ok - many: 65536 errors, %zu reports\n", reports.size());
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
 }

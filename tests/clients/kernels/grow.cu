@@ -91,7 +91,7 @@ static void finish()
 	check(cudaStreamSynchronize(NULL));
 }
 
-static void tell(struct mam_heap *heap, const char *when)
+static void report(struct mam_heap *heap, const char *when)
 {
 	struct mam_heap_info info = {};
 
@@ -127,14 +127,14 @@ int main()
 	attr.bytes = 1 << 20;
 	attr.max_bytes = MAM_HEAP_UNLIMITED; /* so that it grows */
 	check(mam_heap_create(pool, &attr, &heap));
-	tell(heap, "made:");
+	report(heap, "made:");
 
 	check(cudaEventRecord(from));
 	make<<<LANES / 256, 256>>>(mam_heap_device(heap), lists);
 	check(cudaEventRecord(to));
 	finish();
 	check(cudaEventElapsedTime(&ms, from, to));
-	tell(heap, "after a kernel:");
+	report(heap, "after a kernel:");
 	std::printf("                 one launch, %.2f ms\n", ms);
 
 	add<<<LANES / 256, 256>>>(lists, sum);
@@ -145,7 +145,7 @@ int main()
 	drop<<<LANES / 256, 256>>>(mam_heap_device(heap), lists);
 	finish();
 	check(mam_heap_trim(heap, NULL, &freed));
-	tell(heap, "after a trim:");
+	report(heap, "after a trim:");
 	std::printf("                 %.1f MiB released to the pool\n", (double)freed / (1 << 20));
 
 	check(mam_heap_destroy(heap));

@@ -249,19 +249,19 @@ __global__ void rows(struct mam_kheap *heap, unsigned int count, unsigned long l
 		atomicAdd(bad, 1ull);
 }
 
-__global__ void mistakes(struct mam_kheap *heap, unsigned long long *answers)
+__global__ void mistakes(struct mam_kheap *heap, unsigned long long *results)
 {
 	struct mam_kwalk walk;
 	char *page;
 
 	mam_kpage_start(heap, &walk);
 	page = (char *)mam_kpage_alloc(heap, &walk);
-	answers[0] = mam_kpage_free(heap, page);
-	answers[1] = mam_kpage_free(heap, page);
-	answers[2] = mam_kpage_free(heap, page + 1);
-	answers[3] = mam_kpage_free(heap, heap);
-	answers[4] = mam_kpage_free(heap, NULL);
-	answers[5] = mam_kpage_alloc_run(heap, &walk, 0) != NULL;
+	results[0] = mam_kpage_free(heap, page);
+	results[1] = mam_kpage_free(heap, page);
+	results[2] = mam_kpage_free(heap, page + 1);
+	results[3] = mam_kpage_free(heap, heap);
+	results[4] = mam_kpage_free(heap, NULL);
+	results[5] = mam_kpage_alloc_run(heap, &walk, 0) != NULL;
 }
 
 /*

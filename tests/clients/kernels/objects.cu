@@ -476,36 +476,36 @@ static void make_host(struct stage *stage)
 }
 
 __global__ void mistakes(struct mam_kheap *heap, struct mam_kheap *pages, struct mam_kheap *other,
-			 void *host, u64 *answers)
+			 void *host, u64 *results)
 {
 	char *object = (char *)mam_kmalloc(heap, 100), *large = (char *)mam_kmalloc(heap, 20000);
 	char *foreign = (char *)mam_kmalloc(other, 100);
 
-	*answers++ = object && large && foreign;
-	*answers++ = mam_kfree(heap, NULL);
-	*answers++ = mam_kfree(heap, object + 1);
-	*answers++ = mam_kfree(heap, object + 16);
-	*answers++ = mam_kfree(heap, large + 16);
-	*answers++ = mam_kfree(heap, large + 1024);
-	*answers++ = mam_kfree(heap, foreign);
-	*answers++ = mam_kfree(heap, host);
-	*answers++ = mam_kfree(heap, answers);
-	*answers++ = mam_krealloc(heap, foreign, 10) != NULL;
-	*answers++ = mam_kusable(heap, foreign) + mam_kusable(heap, object + 1);
-	*answers++ = mam_kfree(heap, object);
-	*answers++ = mam_kfree(heap, object);
-	*answers++ = mam_kusable(heap, object);
-	*answers++ = mam_kfree(heap, large);
-	*answers++ = mam_kfree(heap, large);
-	*answers++ = mam_kmalloc(heap, 0) != NULL;
-	*answers++ = mam_kcalloc(heap, 0, 7) != NULL;
-	*answers++ = mam_kmalloc(heap, (size_t)1 << 50) != NULL;
-	*answers++ = mam_kcalloc(heap, (size_t)1 << 33, (size_t)1 << 33) != NULL;
-	*answers++ = mam_kmalloc(pages, 10) != NULL;
-	*answers++ = mam_kfree(pages, object);
-	*answers++ = mam_kmalloc(NULL, 10) != NULL;
-	*answers++ = mam_kfree(NULL, object);
-	*answers++ = mam_kfree(other, foreign);
+	*results++ = object && large && foreign;
+	*results++ = mam_kfree(heap, NULL);
+	*results++ = mam_kfree(heap, object + 1);
+	*results++ = mam_kfree(heap, object + 16);
+	*results++ = mam_kfree(heap, large + 16);
+	*results++ = mam_kfree(heap, large + 1024);
+	*results++ = mam_kfree(heap, foreign);
+	*results++ = mam_kfree(heap, host);
+	*results++ = mam_kfree(heap, results);
+	*results++ = mam_krealloc(heap, foreign, 10) != NULL;
+	*results++ = mam_kusable(heap, foreign) + mam_kusable(heap, object + 1);
+	*results++ = mam_kfree(heap, object);
+	*results++ = mam_kfree(heap, object);
+	*results++ = mam_kusable(heap, object);
+	*results++ = mam_kfree(heap, large);
+	*results++ = mam_kfree(heap, large);
+	*results++ = mam_kmalloc(heap, 0) != NULL;
+	*results++ = mam_kcalloc(heap, 0, 7) != NULL;
+	*results++ = mam_kmalloc(heap, (size_t)1 << 50) != NULL;
+	*results++ = mam_kcalloc(heap, (size_t)1 << 33, (size_t)1 << 33) != NULL;
+	*results++ = mam_kmalloc(pages, 10) != NULL;
+	*results++ = mam_kfree(pages, object);
+	*results++ = mam_kmalloc(NULL, 10) != NULL;
+	*results++ = mam_kfree(NULL, object);
+	*results++ = mam_kfree(other, foreign);
 }
 
 static void make_mistakes(struct stage *stage)
@@ -516,19 +516,19 @@ static void make_mistakes(struct stage *stage)
 	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
 	struct mam_heap *pages;
 	struct mam_heap_info info;
-	u64 *answers = NULL;
+	u64 *results = NULL;
 	int host;
 
 	attr.bytes = 1 << 20;
 	attr.kind = MAM_HEAP_PAGES;
 	check(mam_heap_create(stage->pool, &attr, &pages), "mam_heap_create");
-	check(cudaMallocManaged(&answers, sizeof(wanted) * sizeof(*answers)), "memory");
+	check(cudaMallocManaged(&results, sizeof(wanted) * sizeof(*results)), "memory");
 	mistakes<<<1, 1>>>(mam_heap_device(heap), mam_heap_device(pages), mam_heap_device(other),
-			   &host, answers);
+			   &host, results);
 	finish(NULL, "mistakes");
 	for (size_t i = 0; i < sizeof(wanted); i++)
-		if (answers[i] != wanted[i])
-			fail(1, "result of invalid call %zu: %llu", i, answers[i]);
+		if (results[i] != wanted[i])
+			fail(1, "result of invalid call %zu: %llu", i, results[i]);
 	info = info_of(heap);
 	same(0, info.objects, "objects left after invalid calls");
 	same(4, info.interior_frees, "frees inside an object");
@@ -539,7 +539,7 @@ static void make_mistakes(struct stage *stage)
 	same(1, info.double_frees, "double frees");
 	same(10, info.interior_frees + info.foreign_frees + info.double_frees, "mistakes counted");
 	same(0, info_of(other).foreign_frees, "errors counted in the other heap");
-	check(cudaFree(answers), "cudaFree");
+	check(cudaFree(results), "cudaFree");
 	check(mam_heap_destroy(heap), "mam_heap_destroy");
 	check(mam_heap_destroy(other), "mam_heap_destroy");
 	check(mam_heap_destroy(pages), "mam_heap_destroy");

@@ -259,14 +259,14 @@ static void make_published(struct stage *stage)
 {
 	static const unsigned int counts[] = { 0, 2, 16, XMC_BUFFERS_OVER_CUDA };
 	static const unsigned int blocks[] = { 0, 32, MAM_BUFFERS_BLOCKS, 0 };
-	u64 *answers;
+	u64 *results;
 	char name[32];
 
-	check(cudaMallocManaged(&answers, 32 * sizeof(*answers)), "memory");
+	check(cudaMallocManaged(&results, 32 * sizeof(*results)), "memory");
 	same(MAM_OK, xmcFini(), "published", "xmcFini() before xmcInit()");
-	before_init<<<1, 1>>>(answers);
+	before_init<<<1, 1>>>(results);
 	finish(NULL, "published");
-	same(0, answers[0] + answers[1], "published", "results before xmcInit()");
+	same(0, results[0] + results[1], "published", "results before xmcInit()");
 	if (XMC_LAYERS)
 		make_refused(stage);
 #ifdef XMC_HEAP
@@ -276,10 +276,10 @@ static void make_published(struct stage *stage)
 	same(MAM_OK, xmcInit(), "published", "xmcInit()");
 #endif
 	same(MAM_ERROR_INVALID_VALUE, init(stage, 1, 0), "published", "a second xmcInit()");
-	mistakes<<<1, 32>>>(answers);
+	mistakes<<<1, 32>>>(results);
 	finish(NULL, "published");
 	for (unsigned int lane = 0; lane < 32; lane++)
-		same(7, answers[lane], "published", "results of invalid calls");
+		same(7, results[lane], "published", "results of invalid calls");
 	same(MAM_OK, xmcFini(), "published", "xmcFini()");
 	/*
 	 * Without layers the heap counts all of them: three per lane, and all but one a second
@@ -296,7 +296,7 @@ static void make_published(struct stage *stage)
 		same(MAM_OK, xmcFini(), name, "xmcFini()");
 		compare_empty(stage, name);
 	}
-	check(cudaFree(answers), "cudaFree");
+	check(cudaFree(results), "cudaFree");
 }
 
 /* The allocator underneath all ways gets this many bytes. */

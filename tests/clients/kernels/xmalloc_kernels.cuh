@@ -170,7 +170,7 @@ __device__ static void *take(int way, struct means means, size_t bytes)
 	}
 }
 
-__device__ static bool give_back(int way, struct means means, void *at)
+__device__ static bool free_part(int way, struct means means, void *at)
 {
 	switch (way) {
 	case MAM_WAY_BASE: return give_by<MAM_WAY_BASE>(means, at);
@@ -189,7 +189,7 @@ __device__ static void give(int way, struct means means, struct table table, uns
 {
 	if (!is_written(at, place, bytes))
 		wrong(table, WRONG_PATTERN);
-	if (!give_back(way, means, at))
+	if (!free_part(way, means, at))
 		wrong(table, WRONG_FREE);
 }
 
@@ -304,14 +304,14 @@ __global__ void format_map(struct means means, unsigned int entries)
 	mam_map_format(means.map, entries);
 }
 
-__global__ void before_init(u64 *answers)
+__global__ void before_init(u64 *results)
 {
-	answers[0] = get(100) != NULL;
-	answers[1] = put(answers);
+	results[0] = get(100) != NULL;
+	results[1] = put(results);
 }
 
 /* A warp: the first lane keeps its part while the others make errors. */
-__global__ void mistakes(u64 *answers)
+__global__ void mistakes(u64 *results)
 {
 	unsigned char *own, *large;
 	bool all;
@@ -324,14 +324,14 @@ __global__ void mistakes(u64 *answers)
 	all = own && large;
 	all = all && !get(0) && !get((size_t)-1) && put(NULL);
 	all = all && !put(own + 8) && !put(own + 16) && !put(large + 32);
-	answers[threadIdx.x] = all;
+	results[threadIdx.x] = all;
 	__syncwarp();
 	if (threadIdx.x)
 		all = put(own) && !put(own);
 	__syncwarp();
 	if (!threadIdx.x)
 		all = put(own);
-	answers[threadIdx.x] += 2 * all + 4 * put(large);
+	results[threadIdx.x] += 2 * all + 4 * put(large);
 }
 
 #endif

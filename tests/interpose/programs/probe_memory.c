@@ -148,7 +148,7 @@ static void synchronous(void)
 	SHOW(cuMemAlloc_v2(&b, 3 * MIB));
 	printf("before %u\n", is_synchronous(a));
 	SHOW(cuPointerSetAttribute(&on, POINTER_SYNC_MEMOPS, a));
-	printf("after %u, a neighbour %u\n", is_synchronous(a), is_synchronous(b));
+	printf("after %u, a neighbor %u\n", is_synchronous(a), is_synchronous(b));
 	SHOW(cuPointerSetAttribute(&off, POINTER_SYNC_MEMOPS, a));
 	printf("off %u\n", is_synchronous(a));
 	SHOW(cuPointerSetAttribute(&on, POINTER_SYNC_MEMOPS, a + MIB));

@@ -63,7 +63,7 @@ static void use(unsigned long long block, struct CUstream_st *stream)
 	failed += fake_use(block, 512, stream, &id, &due) != 0;
 }
 
-static void tell(void)
+static void report(void)
 {
 	printf("failed %d\nwaited %d\n", failed, waits);
 }
@@ -87,7 +87,7 @@ static void random_sizes(void)
 		*block = allocate(1 + draw(scales[draw(4)]));
 		use(*block, stream);
 	}
-	tell();
+	report();
 }
 
 /*
@@ -106,7 +106,7 @@ static void lagging(void)
 		use(block, stream);
 		failed += cuMemFreeAsync(block, stream) != 0;
 	}
-	tell();
+	report();
 }
 
 /* The first allocation in a context: mam queries the context's owner. */
@@ -127,7 +127,7 @@ static void contexts(void)
 	failed += cuCtxFromGreenCtx(&green_context, green) != 0;
 	failed += cuCtxSetCurrent(green_context) != 0;
 	allocate(MIB);
-	tell();
+	report();
 }
 
 /* Two chunks are idle and too small when the pool grows; a free follows. */
@@ -145,7 +145,7 @@ static void outgrow(bool busy)
 		use(small, stream);
 	a = allocate(70 * MIB);
 	failed += cuMemFree_v2(small) != 0;
-	tell();
+	report();
 }
 
 static void outgrown_idle(void)
@@ -191,7 +191,7 @@ static void devices(void)
 	failed += cuCtxSetCurrent(second) != 0;
 	printf("of a stream: %d\n", cuMemAllocAsync(&block, (size_t)1 << 40, of_first));
 	waits += fake_waited() != before;
-	tell();
+	report();
 }
 
 static const struct probe_scene scenes[] = {

@@ -17,7 +17,7 @@ refused "adapter does not exist" 2 "nowhere.fatbin" --adapter "$scratch/nowhere.
 refused "CSV file cannot be written" 2 "--csv" --csv "$scratch/no/where.csv"
 refused "plot cannot be written" 2 "--plot" --plot "$scratch/no/where.svg"
 refused "stored file does not exist" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
-help_says 'malloc and free in kernels' '--allocators LIST' 'gets no time there' 'bench device --quick'
+help_has 'malloc and free in kernels' '--allocators LIST' 'gets no time there' 'bench device --quick'
 
 # No driver; a driver that rejects kernels; a mam without kernels.
 refused_without_driver

@@ -27,7 +27,7 @@ refused_without_driver()
 	fi
 }
 
-help_says() # TEXT... - also, the manual explains each option
+help_has() # TEXT... - also, the manual explains each option
 {
 	manual=$MAM_SRCDIR/tools/mam-bench-$suite.1
 	suite --help

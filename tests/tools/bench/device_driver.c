@@ -126,7 +126,7 @@ int cuMemcpyDtoH_v2(void *to, address from, size_t bytes)
 	return cuMemcpyDtoHAsync_v2(to, from, bytes, &hangs);
 }
 
-static int says(const char *variable, const char *name)
+static int is_set_to(const char *variable, const char *name)
 {
 	const char *text = getenv(variable);
 
@@ -140,9 +140,9 @@ int cuLaunchKernel(void *function, unsigned int grid_x, unsigned int grid_y, uns
 	static long marks;
 	const char *twice = getenv("TWICE");
 
-	if (says("CRASH", function))
+	if (is_set_to("CRASH", function))
 		raise(SIGKILL);
-	while (says("STUCK", function))
+	while (is_set_to("STUCK", function))
 		pause();
 	if (twice != NULL && strcmp(function, "check_mark") == 0 && ++marks == atol(twice))
 		((const struct device_job *)parameters[0])->found->twice = 1;

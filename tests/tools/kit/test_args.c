@@ -63,14 +63,14 @@ struct settings {
 
 static const struct args_word words[] = { { "most", 99 }, { NULL, 0 } };
 
-static const struct args_word colours[] = { { "red", 1 }, { "green", 2 }, { NULL, 0 } };
+static const struct args_word colors[] = { { "red", 1 }, { "green", 2 }, { NULL, 0 } };
 
 static const struct args_option options[] = {
 	{ "flag", 'f', ARGS_FLAG, offsetof(struct settings, flag), NULL, NULL, "" },
 	{ "count", 'c', ARGS_COUNT, offsetof(struct settings, count), "N", words, "" },
 	{ "bytes", 0, ARGS_BYTES, offsetof(struct settings, bytes), "BYTES", words, "" },
 	{ "text", 't', ARGS_TEXT, offsetof(struct settings, text), "TEXT", NULL, "" },
-	{ "colour", 0, ARGS_WORD, offsetof(struct settings, word), "WHAT", colours, "" },
+	{ "color", 0, ARGS_WORD, offsetof(struct settings, word), "WHAT", colors, "" },
 	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
 };
 
@@ -103,7 +103,7 @@ END_TEST
 
 START_TEST(keywords_stand_for_numbers)
 {
-	char *line[] = { "x", "-c", "most", "--bytes", "most", "--colour=green", NULL };
+	char *line[] = { "x", "-c", "most", "--bytes", "most", "--color=green", NULL };
 	struct settings settings = { false, 0, 0, NULL, 0 };
 	int first, status;
 
@@ -129,9 +129,9 @@ END_TEST
 
 START_TEST(invalid_values_end_with_status_2)
 {
-	static char *const bad[] = { "--count=0", "--count=-1", "--count=x",  "--bytes=x",
-				     "--text",    "--no",       "-z",         "--flag=1",
-				     "--colour",  "--colour=",  "--colour=1", "--colour=reds" };
+	static char *const bad[] = { "--count=0", "--count=-1", "--count=x", "--bytes=x",
+				     "--text",    "--no",       "-z",        "--flag=1",
+				     "--color",   "--color=",   "--color=1", "--color=reds" };
 	struct settings settings;
 	int first, status;
 
@@ -149,7 +149,7 @@ END_TEST
 START_TEST(option_is_not_used_as_a_value)
 {
 	static char *const options_with_value[] = { "--text", "-t", "--count", "--bytes",
-						    "--colour" };
+						    "--color" };
 	static char *const words_after[] = { "--", "--flag", "--no-such" };
 	char *exact[] = { "x", "--text=--", NULL }, *joined[] = { "x", "-t--", NULL },
 	     *dash[] = { "x", "--text", "-", NULL };

@@ -129,7 +129,7 @@ counters() # NAME TEXT LINE... - rejected
 	done > "$scratch/bad"
 	refused "$counters_name" "$counters_text" --threads 5 --counters "$scratch/bad"
 }
-counters "unknown key" "line 2: 'colour' is not a field" 'pages\t10' 'colour\t3'
+counters "unknown key" "line 2: 'color' is not a field" 'pages\t10' 'color\t3'
 counters "duplicate key" "line 2: 'pages' comes a second time" 'pages\t10' 'pages\t10'
 counters "not a number" "line 1: '-3' is not a 64-bit number" 'pages\t-3'
 counters "number that overflows" "is not a 64-bit number" 'pages\t18446744073709551616'

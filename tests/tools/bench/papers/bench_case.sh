@@ -15,7 +15,7 @@ refused "unknown allocator" 2 "no allocator 'mam'; mam bench case --list" --allo
 refused "invalid number of seconds" 2 "--seconds" join --seconds soon
 refused_without_driver
 
-help_says 'mam bench case [NAME]' '--allocators LIST' 'join, group, octree and graph' 'mam-bench-case(1)'
+help_has 'mam bench case [NAME]' '--allocators LIST' 'join, group, octree and graph' 'mam-bench-case(1)'
 
 suite --list
 same "the list: allocators, slow ones last" "mam_kmalloc mam-pages corw rw two-pass two-pass-compact cuda-malloc" "$(listed allocator)"

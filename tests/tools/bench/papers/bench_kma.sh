@@ -18,7 +18,7 @@ refused "unknown allocator" 2 "no allocator 'mam'; mam bench kma --list" --alloc
 refused "unknown workload" 2 "no workload 'w1'; mam bench kma --list" --only one,w1
 refused "CSV file cannot be written" 2 "--csv" --csv "$scratch/no/where.csv"
 refused "stored file does not exist" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
-help_says 'as its paper did' '--allocators LIST' '--platform NAME-PART' '--device NAME-PART' 'bench kma --quick' 'mam-bench-kma(1)'
+help_has 'as its paper did' '--allocators LIST' '--platform NAME-PART' '--device NAME-PART' 'bench kma --quick' 'mam-bench-kma(1)'
 refused_without_driver
 refused "missing mam-bench-opencl" 77 "OpenCL was left out: this mam was built without it: there is no mam-bench-opencl" \
 	--allocators kma-opencl
@@ -117,7 +117,7 @@ has kma-tree 'mam_kmalloc, 384: 130'
 # The program that uses OpenCL, as mam sees it.
 cat >"$scratch/opencl" <<'END'
 #!/bin/sh
-echo "$*" >"${0%/*}/told"
+echo "$*" >"${0%/*}/arguments"
 [ -z "$DIES" ] || kill -9 $$
 [ -z "$NO_DEVICE" ] || { printf 'X\tno device of OpenCL has "x" in its name\n'; exit 77; }
 printf 'D\tA platform\tA device\t1.0\t1\n'
@@ -130,7 +130,7 @@ chmod +x "$scratch/opencl"
 BENCH_OPENCL=$scratch/opencl
 suite --quick --allocators kma-opencl,poor-opencl --only one,tree --platform 'A p' --csv "$scratch/heard.csv"
 same "OpenCL alone: exit status" 0 $?
-same "OpenCL alone: its arguments" "--only one,tree --effort quick --seconds 25 --platform A p --device " "$(cat "$scratch/told")"
+same "OpenCL alone: its arguments" "--only one,tree --effort quick --seconds 25 --platform A p --device " "$(cat "$scratch/arguments")"
 try "OpenCL alone: its device" grep -q '^# driver: none; OpenCL: A platform, A device, 1\.0$' "$scratch/heard.csv"
 try "OpenCL alone: its device is a row" grep -qxF 'kma-device,kma-opencl,A platform: A device,processor,1' "$scratch/heard.csv"
 try "OpenCL alone: its rows" grep -qxF 'kma-one,kma-opencl,10000,ns,250' "$scratch/heard.csv"
@@ -143,9 +143,9 @@ NO_DEVICE=1 refused "OpenCL: no device" 77 'OpenCL was left out: no device of Op
 DIES=1 refused "OpenCL: dies" 77 'mam-bench-opencl died of signal 9' --allocators kma-opencl
 suite --quick --allocators kma
 if ! ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
-	rm "$scratch/told"
+	rm "$scratch/arguments"
 	suite --quick --allocators kma --only one
-	try "OpenCL: not run unless requested" test ! -e "$scratch/told"
+	try "OpenCL: not run unless requested" test ! -e "$scratch/arguments"
 	suite --quick --only one
 	same "OpenCL in place of CUDA: exit status" 0 $?
 	try "OpenCL in place of CUDA: note" grep -q '^note: CUDA was left out: ' "$scratch/out"

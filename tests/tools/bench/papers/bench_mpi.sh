@@ -13,7 +13,7 @@ refused "extra argument" 2 "'now' is one word too many; see mam bench mpi --help
 refused "unknown allocator" 2 "no allocator 'cuda-malloc'; mam bench mpi --list" --allocators mam,cuda-malloc
 refused "unknown workload" 2 "no workload 'cubic'; mam bench mpi --list" --only linear,cubic
 refused "stored file does not exist" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
-help_says 'coalescing mallocs' '--allocators LIST' 'bench mpi --quick' 'mam-bench-mpi(1)'
+help_has 'coalescing mallocs' '--allocators LIST' 'bench mpi --quick' 'mam-bench-mpi(1)'
 refused_without_driver
 
 # The plan.

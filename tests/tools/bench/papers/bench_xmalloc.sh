@@ -14,7 +14,7 @@ refused "unknown allocator" 2 "no allocator 'cuda-malloc'; mam bench xmalloc --l
 refused "unknown workload" 2 "no workload 'w1'; mam bench xmalloc --list" --only time,w1
 refused "CSV file cannot be written" 2 "--csv" --csv "$scratch/no/where.csv"
 refused "stored file does not exist" 2 "nowhere.csv" --read "$scratch/nowhere.csv"
-help_says 'as its paper did' '--allocators LIST' 'bench xmalloc --quick' 'mam-bench-xmalloc(1)'
+help_has 'as its paper did' '--allocators LIST' 'bench xmalloc --quick' 'mam-bench-xmalloc(1)'
 refused_without_driver
 
 # The plan.

@@ -147,7 +147,7 @@ bool bench_cuda_facts(char *gpu, size_t gpu_bytes, char *driver, size_t driver_b
 
 enum { NUMBER_PAGE = 0 }; /* of own_numbers: bytes per page; 0: a heap of objects */
 
-/* `ground` bytes for kernels, followed by metadata. */
+/* `space` bytes for kernels, followed by metadata. */
 static const char *make(struct device_heap *heap, uint64_t space, uint64_t metadata)
 {
 	heap->space_bytes = space + metadata;
