@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes at all as results of mam bench host --csv: each row has the value that stands in its
- * last line, or one sentence says which line is none.
+ * Any bytes as results of mam bench host --csv: each row has the value of its last line, or one
+ * message names the invalid line.
  */
 #include "bench/harness/results_read.h"
 #include "command.h"
 #include "fuzz.h"
 
-#define LINE_LIMIT 511 /* what is longer is read as two lines */
+#define LINE_LIMIT 511 /* a longer line is read as two */
 
-/* The fields of a line: quoted or not, five of them, the last a number. Another code's view. */
+/* The fields of a line: quoted or not, five of them, the last a number. A second implementation. */
 static bool is_row(const char *line, char fields[RESULTS_FIELDS][LINE_LIMIT + 1], double *value)
 {
 	char *end;
@@ -30,7 +30,7 @@ static bool is_row(const char *line, char fields[RESULTS_FIELDS][LINE_LIMIT + 1]
 	}
 	*value = strtod(fields[RESULTS_FIELDS - 1], &end);
 	if (!(*value < 1e100 && *value > -1e100))
-		*value = 0; /* not drawn */
+		*value = 0; /* not plotted */
 	return end != fields[RESULTS_FIELDS - 1] && !*end;
 }
 
@@ -48,7 +48,7 @@ static bool has_row(const struct results_rows *rows, char fields[RESULTS_FIELDS]
 	return false;
 }
 
-/* Line by line; `rows` holds what is written down so far at the end. */
+/* Line by line; `rows` holds the expected rows at the end. */
 static bool check_lines(const char *text, const struct results_rows *rows, bool good)
 {
 	static char fields[RESULTS_FIELDS][LINE_LIMIT + 1];
@@ -71,11 +71,11 @@ static bool check_lines(const char *text, const struct results_rows *rows, bool 
 		sound = is_row(line, fields, &value);
 		if (!sound || !good)
 			continue;
-		require(has_row(rows, fields), "a row is lost");
+		require(has_row(rows, fields), "a row is missing");
 		if (*text == '\0')
 			require(results_rows_value(rows, fields[0], fields[1], fields[2],
 						   fields[3]) == value,
-				"the last row has another value");
+				"the last row has the wrong value");
 	}
 	require(sound == good, good ? "an invalid row is accepted" : "valid rows are refused");
 	return true;

@@ -42,20 +42,20 @@ rm -f "$scratch"/stats.*
 same "a table is printed" 1 "$("$MAM" run --stats -- "$probe" leaves 2>&1 | grep -c '^mam: .*process')"
 
 # mam calls the _exit of the object that is preloaded after it.
-cat > "$scratch/behind.c" << 'END'
+cat > "$scratch/next.c" << 'END'
 #include <sys/syscall.h>
 #include <unistd.h>
 void _exit(int status)
 {
-	if (write(1, "behind\n", 7) != 7)
+	if (write(1, "next\n", 5) != 5)
 		status = 99;
 	for (;;)
 		syscall(SYS_exit_group, status + 1);
 }
 END
-if $CC -shared -fPIC -o "$scratch/behind.so" "$scratch/behind.c" 2> "$scratch/err"; then
-	LD_PRELOAD=$scratch/behind.so "$MAM" run -- "$probe" leaves > "$scratch/out" 2>&1
-	same "mam calls an _exit defined by a later object" "4 behind" "$? $(tail -n 1 "$scratch/out")"
+if $CC -shared -fPIC -o "$scratch/next.so" "$scratch/next.c" 2> "$scratch/err"; then
+	LD_PRELOAD=$scratch/next.so "$MAM" run -- "$probe" leaves > "$scratch/out" 2>&1
+	same "mam calls an _exit defined by a later object" "4 next" "$? $(tail -n 1 "$scratch/out")"
 else
 	not_ok "mam calls an _exit defined by a later object" "$(lib_tail "$scratch/err")"
 fi

@@ -19,7 +19,7 @@ aarch64) version=GLIBC_2.17 ;;
 esac
 here=$MAM_SRCDIR/tests/interpose
 
-build() # FOLDER OPTIMISATION
+build() # FOLDER OPTIMIZATION
 {
 	mkdir -p "$1/beside" &&
 	$CC "$2" -fPIC -shared -DVALUE=1 -DVERSION="\"$version\"" -o "$1/libwrapper-outer.so" "$here/programs/wrapper.c" \
@@ -30,12 +30,12 @@ build() # FOLDER OPTIMISATION
 		-Wl,-rpath,'$ORIGIN' -ldl
 }
 
-for optimisation in -O0 -O2; do
-	folder=$scratch/out$optimisation
-	try "programs compiled with $optimisation build" build "$folder" "$optimisation"
+for optimization in -O0 -O2; do
+	folder=$scratch/out$optimization
+	try "programs compiled with $optimization build" build "$folder" "$optimization"
 	"$folder/asker" > "$scratch/plain" 2>&1
 	for auditor in '' "$audit"; do
-		route="$optimisation${auditor:+, audited}"
+		route="$optimization${auditor:+, audited}"
 		LD_PRELOAD=$preload LD_AUDIT=$auditor "$folder/asker" > "$scratch/caught" 2>&1
 		try "$route: a program without CUDA gets the same results" cmp "$scratch/plain" "$scratch/caught"
 		same "$route: RTLD_NEXT, dlvsym, RTLD_DEFAULT and RUNPATH resolve for the calling library" \

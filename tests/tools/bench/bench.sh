@@ -30,7 +30,7 @@ keys=$(sed -n '/^\.SH PLAIN OUTPUT/,/^\.SH CSV/p' "$MAM_SRCDIR/tools/mam-bench.1
 [ "$(printf '%s\n' "$keys" | wc -l)" -ge 15 ] && ok "the manual page lists the keys" ||
 	not_ok "the manual page lists the keys" "found: $keys"
 
-# The peers are left out here: a heap of 200,000 blocks of malloc is too much for a small machine.
+# No peers here: 200,000 blocks of malloc are too much for a small machine.
 plot=
 can_plot && plot="--plot $scratch/all.svg"
 # shellcheck disable=SC2086 # two words or none
@@ -102,15 +102,15 @@ for policy in strict deferred stream strict,cache deferred,cache stream,cache; d
 	holds "at(\"policy,\" p \",$policy,pair_ns\") > 0 && at(\"policy,\" p \",$policy,op_ns\") > 0" mam-host mam-simulated
 done
 
-# The picture: whole, with what was measured in it.
+# The plot: complete, with the measured values in it.
 if [ -n "$plot" ]; then
 	try "plot: it is well-formed" python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' "$scratch/all.svg"
 	for title in 'Time of one allocation and free' 'Threads that share one pool' 'Time of an operation with many live blocks' \
 		'Latency percentiles of single operations' 'Random sizes until memory is exhausted' 'Memory held beyond live memory'; do
 		try "plot: has '$title'" grep -qF ">$title<" "$scratch/all.svg"
 	done
-	try "plot: says on which machine" grep -qF "$(sed -n 's/^# cpu: //p' "$scratch/all.csv")" "$scratch/all.svg"
-	try "plot: says when" grep -qF "; $(sed -n 's/^# date: \(.*\)T.*/\1/p' "$scratch/all.csv")<" "$scratch/all.svg"
+	try "plot: names the machine" grep -qF "$(sed -n 's/^# cpu: //p' "$scratch/all.csv")" "$scratch/all.svg"
+	try "plot: has the date" grep -qF "; $(sed -n 's/^# date: \(.*\)T.*/\1/p' "$scratch/all.csv")<" "$scratch/all.svg"
 	try "plot: has each value of pair" sh -c "sed -n 's/^pair,mam-host-cache,256B,pair_ns,//p' '$scratch/all.csv' |
 		awk '{ printf \"mam, 256 B: %.3g<\", \$1 }' | grep -qFf - '$scratch/all.svg'"
 else
@@ -171,14 +171,14 @@ refused "trace does not exist" "nowhere.trace" --smoke --only replay --trace "$s
 echo 'mam-trace 1' >"$scratch/empty.trace"
 refused "trace without events" "empty.trace" --smoke --only replay --trace "$scratch/empty.trace"
 echo 'hello' >"$scratch/bad.trace"
-refused "a file that is no trace" "bad.trace" --smoke --only replay --trace "$scratch/bad.trace"
+refused "not a trace" "bad.trace" --smoke --only replay --trace "$scratch/bad.trace"
 if can_plot; then
 	bench --smoke --only create --sources host --peers none --csv "$scratch/none.csv" --plot "$scratch/none.svg" \
 		>/dev/null 2>"$scratch/err"
-	same "nothing to draw: exit status" 2 $?
-	try "nothing to draw: says so" grep -q '^mam bench host: error: nothing to draw' "$scratch/err"
-	try "nothing to draw: no picture is left" test ! -e "$scratch/none.svg"
-	try "nothing to draw: the results are kept" grep -q '^create,mam-host,' "$scratch/none.csv"
+	same "nothing to plot: exit status" 2 $?
+	try "nothing to plot: message" grep -q '^mam bench host: error: nothing to draw' "$scratch/err"
+	try "nothing to plot: no plot remains" test ! -e "$scratch/none.svg"
+	try "nothing to plot: the results are kept" grep -q '^create,mam-host,' "$scratch/none.csv"
 fi
 bench --seconds 1 --sources host --peers glibc --only pair,threads,foreign >"$scratch/table" 2>/dev/null
 same "--seconds ends the bench: exit status" 0 $?

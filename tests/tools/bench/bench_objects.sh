@@ -162,8 +162,8 @@ has device-full 'RW_malloc, 16K threads, 10: 5'
 has device-shapes 'mam, 48x4: 19k'
 if can_plot; then
 	suite --read "$scratch/stored.csv" --plot "$scratch/all.svg"
-	same "one picture of all: exit status" 0 $?
-	try "one picture of all: has the last" grep -q 'by shape of the thread block' "$scratch/all.svg"
+	same "a single plot: exit status" 0 $?
+	try "a single plot: has the last title" grep -q 'by shape of the thread block' "$scratch/all.svg"
 fi
 
 # The whole command on an idle device.

@@ -179,7 +179,7 @@ PATH=$scratch/bin:$PATH LD_LIBRARY_PATH=$fake CUDA_HOME=$scratch/none FAKE_CUDA_
 	>"$scratch/words" 2>&1
 status=$?
 if [ $drawn = yes ]; then
-	same "a whole run: exit status" 0 $status
+	same "complete run: exit status" 0 $status
 else
 	no_matplotlib
 fi
@@ -196,9 +196,9 @@ for pool in mam-vmm mam-vmm-simulated; do
 done
 same "the table ends with verdicts only" "" \
 	"$(sed -n '/^what .*target/,/^$/p' "$scratch/words" | grep -vE '^what|^$|(met|MISSED|not measured)$')"
-try "the table has a line a target" test "$(grep -cE '(met|MISSED|not measured)$' "$scratch/words")" -ge 20
-same "nothing half written is left" "" "$(find "$scratch/out" -name '*.csv?*')"
-[ $drawn = no ] || same "there are pictures of it" \
+try "the table has one line per target" test "$(grep -cE '(met|MISSED|not measured)$' "$scratch/words")" -ge 20
+same "no temporary file remains" "" "$(find "$scratch/out" -name '*.csv?*')"
+[ $drawn = no ] || same "the plots are written" \
 	"footprint.svg holes.svg latency.svg live.svg percentiles.svg random.svg sizes.svg threads.svg" \
 	"$(cd "$scratch/out" && echo *.svg)"
 

@@ -83,7 +83,7 @@ pictures_are() # FILE NAMES - the plots of a CSV file; has() searches them
 
 has() # PLOT TEXT
 {
-	[ ! -d "$scratch/pictures" ] || try "$1 says $2" grep -qF -- "$2" "$scratch/pictures/$1.svg"
+	[ ! -d "$scratch/pictures" ] || try "$1 has $2" grep -qF -- "$2" "$scratch/pictures/$1.svg"
 }
 
 # A driver with an idle device. Returns false if it cannot be used here, which is reported.

@@ -21,11 +21,11 @@ for kernels in corpus corpus_kept; do
 		eval "awk -f '$here/score.awk' '$scratch/$kernels' '$here/$kernels'/*.cu > '$scratch/score' 2>&1"
 	sed 's/^/# /' "$scratch/score"
 done
-# Allocations after tests for null: those that all threads reach once the file is rewritten have a
-# comment that says so.
+# Allocations after tests for null: those that all threads reach once the file is rewritten are
+# labeled "later: block".
 grep -n 'later: block' "$here"/corpus/*.cu | sed 's/:\([0-9]*\):.*/ \1/' > "$scratch/later"
 awk -F '\t' '/once the file is rewritten: block/ { print $1, $2 }' "$scratch/corpus" > "$scratch/found"
-try "tests for null: $(wc -l < "$scratch/later" | tr -d ' ') allocations come together by rewriting" \
+try "tests for null: $(wc -l < "$scratch/later" | tr -d ' ') allocations become collective by rewriting" \
 	eval "[ -s '$scratch/later' ] && diff '$scratch/later' '$scratch/found'"
 try "listing 1 is rewritten" "$tool" -o "$scratch/listing1.cu" --library MPI_Alltoall "$here/listing1.cu" -- \
 	-I "$MAM_SRCDIR/include" -I "$MAM_SRCDIR/src"

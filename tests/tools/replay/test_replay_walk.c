@@ -241,7 +241,7 @@ START_TEST(memory_is_not_reused_too_early)
 	struct mam_stats stats = { .size = sizeof(stats) };
 
 	walk(scene);
-	/* What is forbidden did not happen; what is allowed did. */
+	/* Forbidden reuse did not happen; allowed reuse did. */
 	if (kind->free == REPLAY_FREE_STREAM && kind->lag > 1)
 		ck_assert_uint_gt(scene->seen_same, 0);
 	if (kind->streams > 1 && !tight)

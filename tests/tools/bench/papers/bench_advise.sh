@@ -76,8 +76,8 @@ model-get,rw,1000000 1% 500,us,400
 model-get,rw,1000000 1% 500,was,400
 END
 advise --threads 5000 --pages 1000000 --free 1 --page-bytes 256 --read "$scratch/times.csv" -p
-same "times: a line" "4 2" "$(key first_us) $(key step_us)"
-same "times: the kernel" "$(key now_steps | awk '{ printf "%.4g", 4 + 2 * $1 }')" "$(key now_us | awk '{ printf "%.4g", $1 }')"
+same "times: fitted line" "4 2" "$(key first_us) $(key step_us)"
+same "times: time of the kernel" "$(key now_steps | awk '{ printf "%.4g", 4 + 2 * $1 }')" "$(key now_us | awk '{ printf "%.4g", $1 }')"
 if [ -e "$MAM_SRCDIR/tools/bench/results/h100/pages-h100.csv.gz" ]; then
 	advise --threads 4096 --read "$MAM_SRCDIR/tools/bench/results/h100/pages-h100.csv.gz" -p
 	same "times of an H100: exit status" 0 $?
@@ -87,10 +87,10 @@ fi
 printf 'model-atomic,rw,x,us,1\n' | gzip -c > "$scratch/whole.csv.gz"
 head -c $(($(wc -c < "$scratch/whole.csv.gz") - 4)) "$scratch/whole.csv.gz" > "$scratch/cut.csv.gz"
 advise --threads 5 --read "$scratch/cut.csv.gz"
-same "a damaged compressed file: exit status" 2 $?
-try "a damaged compressed file is reported" grep -q 'cut.csv.gz cannot be read: its gzip data is damaged' "$scratch/err"
+same "damaged compressed file: exit status" 2 $?
+try "damaged compressed file: message" grep -q 'cut.csv.gz cannot be read: its gzip data is damaged' "$scratch/err"
 
-# ---- what it refuses ----
+# ---- rejected input ----
 
 refused "no threads" "--threads is missing"
 refused "extra argument" "one word too many" --threads 5 now

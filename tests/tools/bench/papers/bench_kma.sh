@@ -159,7 +159,7 @@ if [ ! -x "$MAM_BUILDDIR/mam-bench-opencl" ]; then
 elif ! "$MAM_BUILDDIR/mam-bench-opencl" --only none >"$scratch/device" 2>"$scratch/err"; then
 	skip "mam-bench-opencl" "$(cut -f 2 "$scratch/device")"
 else
-	same "its device comes first" D "$(head -n 1 "$scratch/device" | cut -f 1)"
+	same "the device comes first" D "$(head -n 1 "$scratch/device" | cut -f 1)"
 	suite --smoke --seconds 600 --allocators kma-opencl,poor-opencl --csv "$scratch/opencl.csv"
 	same "OpenCL's smoke: exit status" 0 $?
 	for cell in "one,kma-opencl,10000,ns" "many,kma-opencl,high 4608,mpairs" "arraylist,kma-opencl,malloc 4B 384,us" \

@@ -96,15 +96,15 @@ same "plain: speed" 16 "$(key corw_over_queue)"
 same "plain: correlations" "0.85 0.97" "$(key corr_tas) $(key corr_was)"
 same "plain: unknown values are omitted" "" "$(key mam_over_queue)"
 same "plain: targets met and missed" "4 3" "$(key targets_met) $(key targets_missed)"
-has() # PICTURE TEXT
+has() # PLOT TEXT
 {
 	try "$1 has $2" grep -qF -- "$2" "$scratch/pictures/$1.svg"
 }
 if can_plot; then
 	mkdir "$scratch/pictures"
 	"$MAM" bench plot -o "$scratch/pictures" "$scratch/stored.csv" > "$scratch/out" 2> "$scratch/err"
-	same "pictures: exit status" 0 $?
-	same "pictures: their names" "model-tas.svg model-was.svg model-time.svg model-large.svg model-ratio.svg model-give.svg" \
+	same "plots: exit status" 0 $?
+	same "plots: their names" "model-tas.svg model-was.svg model-time.svg model-large.svg model-ratio.svg model-give.svg" \
 		"$(sed 's|.*/||' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
 	has model-tas 'RW, (3), (4), 50% free, 500: 2'
 	# RW is orange, and its equations are dashed.

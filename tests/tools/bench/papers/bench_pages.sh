@@ -123,15 +123,15 @@ same "a fault of mam's: exit status" 1 $?
 try "a fault of mam's: one message" grep -q "errors of mam's own allocator" "$scratch/err"
 same "a fault of mam's has no time" "- - wrong - 6.00 5.00! -" "$(line pages-get '1M 1% 4K')"
 
-has() # PICTURE TEXT
+has() # PLOT TEXT
 {
 	try "$1 has $2" grep -qF -- "$2" "$scratch/pictures/$1.svg"
 }
 if can_plot; then
 	mkdir "$scratch/pictures"
 	"$MAM" bench plot -o "$scratch/pictures" "$scratch/stored.csv" >"$scratch/out" 2>"$scratch/err"
-	same "pictures: exit status" 0 $?
-	same "pictures: their names" \
+	same "plots: exit status" 0 $?
+	same "plots: their names" \
 		"pages-threads.svg pages-frees.svg pages-share.svg pages-tas.svg pages-was.svg pages-lanes.svg pages-malloc.svg" \
 		"$(sed 's|.*/||' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
 	has pages-threads 'mam, all free, 1M: 26.2k'
@@ -145,8 +145,8 @@ if can_plot; then
 	has pages-lanes 'mam, 16K threads, 5% free, 1: 1.5k'
 	has pages-malloc 'mam, 16K threads, all free, mix: 700'
 	pages --read "$scratch/stored.csv" --plot "$scratch/all.svg"
-	same "one picture of all: exit status" 0 $?
-	try "one picture of all: has the last" grep -q 'Allocation of several contiguous pages' "$scratch/all.svg"
+	same "a single plot: exit status" 0 $?
+	try "a single plot: has the last title" grep -q 'Allocation of several contiguous pages' "$scratch/all.svg"
 else
 	no_matplotlib
 fi
