@@ -33,10 +33,10 @@ struct mam_stats {
 	uint64_t high_water_bytes; /* peak of: sum of the highest block ends so far in all chunks */
 
 	/* fragmentation */
-	uint64_t segments;   /* count, live and free */
-	uint64_t holes;      /* count: free segments with a block above them in the chunk */
-	uint64_t hole_bytes; /* sum of those */
-	uint64_t largest_hole_bytes;
+	uint64_t segments;         /* count, live and free */
+	uint64_t free_blocks;      /* count: free segments with a block above them in the chunk */
+	uint64_t free_block_bytes; /* sum of those */
+	uint64_t largest_free_block_bytes;
 	uint64_t largest_free_bytes; /* the largest request that is served without growth */
 
 	/* operations */

@@ -22,28 +22,29 @@ static bool ready_locked(const struct mam_pool *pool)
 }
 
 /* The same where memory is mapped in pieces: every free segment counts as a free block. */
-static void count_range_holes(const struct mam_pool *pool, struct mam_stats *stats)
+static void count_range_free_blocks(const struct mam_pool *pool, struct mam_stats *stats)
 {
 	uint64_t unmapped;
 
 	(void)mam_range_unmapped_locked(pool, &unmapped);
 	stats->segments -= unmapped + stats->cached_blocks;
-	stats->holes = stats->segments - stats->live_blocks - stats->retired_blocks;
-	stats->hole_bytes = stats->physical_bytes - stats->live_rounded_bytes -
-			    stats->cached_bytes - stats->retired_bytes;
+	stats->free_blocks = stats->segments - stats->live_blocks - stats->retired_blocks;
+	stats->free_block_bytes = stats->physical_bytes - stats->live_rounded_bytes -
+				  stats->cached_bytes - stats->retired_bytes;
 	for (int i = 0; i < MAM_RANGE_PARTS; i++) {
-		uint32_t at = mam_freelists_largest(&pool->range->part[i].holes, &pool->segments);
+		uint32_t at =
+			mam_freelists_largest(&pool->range->part[i].free_blocks, &pool->segments);
 
 		if (at != 0)
-			mam_pool_peak(&stats->largest_hole_bytes,
+			mam_pool_peak(&stats->largest_free_block_bytes,
 				      mam_segment_at(&pool->segments, at)->bytes);
 	}
-	stats->largest_free_bytes = stats->largest_hole_bytes;
+	stats->largest_free_bytes = stats->largest_free_block_bytes;
 	stats->high_water_bytes = stats->peak_physical_bytes;
 }
 
 /* Free chunk ends do not count as free blocks: no live block is above them. */
-static void count_holes(const struct mam_pool *pool, struct mam_stats *stats)
+static void count_free_blocks(const struct mam_pool *pool, struct mam_stats *stats)
 {
 	uint64_t ends = 0;
 	uint64_t end_bytes = 0;
@@ -59,9 +60,9 @@ static void count_holes(const struct mam_pool *pool, struct mam_stats *stats)
 		}
 	}
 	stats->segments -= stats->cached_blocks;
-	stats->holes = stats->segments - stats->live_blocks - stats->retired_blocks - ends;
-	stats->hole_bytes = stats->reserved_bytes - stats->live_rounded_bytes -
-			    stats->cached_bytes - stats->retired_bytes - end_bytes;
+	stats->free_blocks = stats->segments - stats->live_blocks - stats->retired_blocks - ends;
+	stats->free_block_bytes = stats->reserved_bytes - stats->live_rounded_bytes -
+				  stats->cached_bytes - stats->retired_bytes - end_bytes;
 
 	at = mam_freelists_largest(&pool->freelists, &pool->segments);
 	if (at != 0)
@@ -71,17 +72,17 @@ static void count_holes(const struct mam_pool *pool, struct mam_stats *stats)
 		stats->largest_free_bytes = mam_segment_at(&pool->segments, pool->tail)->bytes;
 	at = mam_freelists_largest_inner(&pool->freelists, &pool->segments);
 	if (at != 0)
-		stats->largest_hole_bytes = mam_segment_at(&pool->segments, at)->bytes;
+		stats->largest_free_block_bytes = mam_segment_at(&pool->segments, at)->bytes;
 }
 
 void mam_inspect_complete_locked(const struct mam_pool *pool, struct mam_stats *full)
 {
 	full->largest_free_bytes = 0;
-	full->largest_hole_bytes = 0;
+	full->largest_free_block_bytes = 0;
 	if (pool->range != NULL) {
-		count_range_holes(pool, full);
+		count_range_free_blocks(pool, full);
 	} else {
-		count_holes(pool, full);
+		count_free_blocks(pool, full);
 		full->physical_bytes = full->reserved_bytes;
 		full->peak_physical_bytes = full->peak_reserved_bytes;
 	}

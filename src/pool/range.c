@@ -69,7 +69,7 @@ static enum mam_status make_part(struct mam_pool *pool, struct mam_range_part *p
 	if (status == MAM_OK)
 		status = mam_records_reserve(&pool->segments, MAM_SEGMENT_RECORDS);
 	if (status == MAM_OK)
-		status = mam_freelists_init(&part->holes, pool->config.granule);
+		status = mam_freelists_init(&part->free_blocks, pool->config.granule);
 	if (status == MAM_OK)
 		status = mam_freelists_init(&part->unmapped, pool->config.granule);
 	if (status != MAM_OK)
@@ -134,7 +134,7 @@ void mam_range_fini(struct mam_pool *pool)
 		return;
 	for (int i = 0; i < MAM_RANGE_PARTS; i++) {
 		mam_pieces_fini(&pool->range->part[i].pieces);
-		mam_freelists_fini(&pool->range->part[i].holes);
+		mam_freelists_fini(&pool->range->part[i].free_blocks);
 		mam_freelists_fini(&pool->range->part[i].unmapped);
 	}
 	free(pool->range);
@@ -197,10 +197,10 @@ static uint64_t room(struct mam_pool *pool, const struct mam_edge *edge)
 }
 
 /* Bytes of the free pieces in a free block. */
-static uint64_t movable(const struct mam_pieces *pieces, const struct mam_segment *hole)
+static uint64_t movable(const struct mam_pieces *pieces, const struct mam_segment *free_block)
 {
-	uint64_t end = mam_segment_end(hole);
-	uint64_t from = hole->base;
+	uint64_t end = mam_segment_end(free_block);
+	uint64_t from = free_block->base;
 	struct mam_piece piece;
 	uint64_t sum = 0;
 
@@ -215,7 +215,7 @@ static uint64_t movable_everywhere_locked(const struct mam_pool *pool)
 
 	for (int i = 0; i < MAM_RANGE_PARTS; i++) {
 		const struct mam_range_part *part = &pool->range->part[i];
-		uint32_t first = mam_freelists_largest(&part->holes, &pool->segments);
+		uint32_t first = mam_freelists_largest(&part->free_blocks, &pool->segments);
 
 		while (first != 0 &&
 		       mam_segment_at(&pool->segments, first)->bytes >= unit_of(pool)) {
@@ -223,7 +223,7 @@ static uint64_t movable_everywhere_locked(const struct mam_pool *pool)
 
 			for (; at != 0; at = mam_segment_at(&pool->segments, at)->peer_next)
 				sum += movable(&part->pieces, mam_segment_at(&pool->segments, at));
-			first = mam_freelists_below(&part->holes, &pool->segments,
+			first = mam_freelists_below(&part->free_blocks, &pool->segments,
 						    mam_segment_at(&pool->segments, first)->bytes);
 		}
 	}
@@ -271,23 +271,25 @@ static struct need need_locked(const struct mam_pool *pool, const struct mam_req
 	};
 }
 
-/* An edge of `hole` with enough unmapped addresses beside it. */
-static bool edge_of_locked(const struct mam_pool *pool, const struct mam_segment *hole,
+/* An edge of `free_block` with enough unmapped addresses beside it. */
+static bool edge_of_locked(const struct mam_pool *pool, const struct mam_segment *free_block,
 			   uint64_t lack, struct mam_edge *edge)
 {
-	edge->at = mam_segment_end(hole);
+	edge->at = mam_segment_end(free_block);
 	edge->down = false;
-	if (hole->next != 0 && room_locked(pool, edge) >= lack)
+	if (free_block->next != 0 && room_locked(pool, edge) >= lack)
 		return true;
-	edge->at = hole->base;
+	edge->at = free_block->base;
 	edge->down = true;
-	return hole->prev != 0 && room_locked(pool, edge) >= lack;
+	return free_block->prev != 0 && room_locked(pool, edge) >= lack;
 }
 
-/* Bytes at the start of `hole` that alignment skips; whole units are added before it, if any. */
-static uint64_t skip_of(const struct need *need, const struct mam_segment *hole)
+/* Bytes at the start of `free_block` that alignment skips; whole units are added before it, if any. */
+static uint64_t skip_of(const struct need *need, const struct mam_segment *free_block)
 {
-	return need->alignment == 0 ? 0 : mam_round_up(hole->base, need->alignment) - hole->base;
+	return need->alignment == 0
+		       ? 0
+		       : mam_round_up(free_block->base, need->alignment) - free_block->base;
 }
 
 /*
@@ -297,7 +299,7 @@ static uint64_t best_edge_locked(const struct mam_pool *pool, const struct need 
 				 uint64_t have, struct mam_edge *edge)
 {
 	const struct mam_range_part *part = &pool->range->part[edge->part];
-	uint32_t first = mam_freelists_below(&part->holes, &pool->segments, need->bytes);
+	uint32_t first = mam_freelists_below(&part->free_blocks, &pool->segments, need->bytes);
 	uint64_t max_stuck = 0, lack = 0;
 	int seen = 0;
 
@@ -305,15 +307,16 @@ static uint64_t best_edge_locked(const struct mam_pool *pool, const struct need 
 		uint32_t at = first;
 
 		for (; at != 0; at = mam_segment_at(&pool->segments, at)->peer_next) {
-			const struct mam_segment *hole = mam_segment_at(&pool->segments, at);
-			uint64_t lacks = mam_round_up(
-				need->bytes + skip_of(need, hole) - hole->bytes, unit_of(pool));
-			uint64_t stuck = hole->bytes - movable(&part->pieces, hole);
+			const struct mam_segment *free_block = mam_segment_at(&pool->segments, at);
+			uint64_t lacks = mam_round_up(need->bytes + skip_of(need, free_block) -
+							      free_block->bytes,
+						      unit_of(pool));
+			uint64_t stuck = free_block->bytes - movable(&part->pieces, free_block);
 			struct mam_edge here = { .part = edge->part };
 
 			if (seen++ == EDGES)
 				return lack;
-			if (!edge_of_locked(pool, hole, lacks, &here))
+			if (!edge_of_locked(pool, free_block, lacks, &here))
 				continue;
 			/* Its own bytes count as well, including those that cannot move. */
 			if (need->bytes <= have + stuck) {
@@ -326,7 +329,7 @@ static uint64_t best_edge_locked(const struct mam_pool *pool, const struct need 
 				*edge = here;
 			}
 		}
-		first = mam_freelists_below(&part->holes, &pool->segments,
+		first = mam_freelists_below(&part->free_blocks, &pool->segments,
 					    mam_segment_at(&pool->segments, first)->bytes);
 	}
 	return lack;

@@ -39,7 +39,7 @@ enum mam_range_part_id { MAM_RANGE_LARGE, MAM_RANGE_SMALL, MAM_RANGE_PARTS };
 
 /* lock: pool, all fields */
 struct mam_range_part {
-	struct mam_freelists holes;
+	struct mam_freelists free_blocks;
 	struct mam_freelists unmapped;
 	struct mam_pieces pieces;
 	uint32_t chunk; /* its handle; 0: not made */
@@ -67,7 +67,7 @@ static inline struct mam_freelists *mam_range_freelists(struct mam_range *range,
 {
 	struct mam_range_part *part = &range->part[mam_range_part_at(range, segment)];
 
-	return segment->state == MAM_SEGMENT_UNMAPPED ? &part->unmapped : &part->holes;
+	return segment->state == MAM_SEGMENT_UNMAPPED ? &part->unmapped : &part->free_blocks;
 }
 
 /*
@@ -105,10 +105,11 @@ enum mam_status mam_range_grow_new(struct mam_pool *pool, const struct mam_reque
 enum mam_status mam_range_trim(struct mam_pool *pool, uint64_t keep_bytes, uint64_t *released);
 
 /*
- * mam_range_fault_locked - NULL, or one sentence about free lists that do not contain the `holes`
+ * mam_range_fault_locked - NULL, or one sentence about free lists that do not contain the `free_blocks`
  * and `voids` that a scan found, or pieces that do not match the segments.
  */
-const char *mam_range_fault_locked(const struct mam_pool *pool, uint64_t holes, uint64_t unmapped);
+const char *mam_range_fault_locked(const struct mam_pool *pool, uint64_t free_blocks,
+				   uint64_t unmapped);
 
 /* mam_range_unmapped_locked - bytes and number of the unmapped segments, O(segments). */
 uint64_t mam_range_unmapped_locked(const struct mam_pool *pool, uint64_t *count);

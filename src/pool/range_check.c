@@ -51,25 +51,26 @@ static const char *check_part(const struct mam_pool *pool, const struct mam_rang
 	return NULL;
 }
 
-const char *mam_range_fault_locked(const struct mam_pool *pool, uint64_t holes, uint64_t unmapped)
+const char *mam_range_fault_locked(const struct mam_pool *pool, uint64_t free_blocks,
+				   uint64_t unmapped)
 {
-	uint64_t found, found_holes = 0, found_unmapped = 0, bytes = 0;
+	uint64_t found, found_free_blocks = 0, found_unmapped = 0, bytes = 0;
 	const char *fault = NULL;
 	bool moving = false;
 
 	for (int i = 0; i < MAM_RANGE_PARTS && fault == NULL; i++) {
 		const struct mam_range_part *part = &pool->range->part[i];
 
-		fault = mam_freelists_check(&part->holes, &pool->segments, &found);
+		fault = mam_freelists_check(&part->free_blocks, &pool->segments, &found);
 		if (fault == NULL) {
-			found_holes += found;
+			found_free_blocks += found;
 			fault = mam_freelists_check(&part->unmapped, &pool->segments, &found);
 			found_unmapped += found;
 		}
 		if (fault == NULL)
 			fault = check_part(pool, part, &bytes, &moving);
 	}
-	if (fault == NULL && found_holes != holes)
+	if (fault == NULL && found_free_blocks != free_blocks)
 		fault = "the free lists do not contain exactly the free segments";
 	if (fault == NULL && found_unmapped != unmapped)
 		fault = "the free lists do not contain exactly the unmapped segments";

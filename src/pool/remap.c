@@ -141,12 +141,13 @@ bool mam_remap_revive_locked(struct mam_pool *pool)
 	return any;
 }
 
-static void look_at_hole(const struct mam_pieces *pieces, const struct mam_segment *hole,
-			 uint64_t want, uint64_t max, unsigned part, struct mam_free_piece *best)
+static void look_at_free_block(const struct mam_pieces *pieces,
+			       const struct mam_segment *free_block, uint64_t want, uint64_t max,
+			       unsigned part, struct mam_free_piece *best)
 {
-	uint64_t end = mam_segment_end(hole);
+	uint64_t end = mam_segment_end(free_block);
 	struct mam_piece piece;
-	uint64_t from = hole->base;
+	uint64_t from = free_block->base;
 
 	for (; mam_pieces_first(pieces, from, end, &piece); from = piece.base + piece.bytes) {
 		uint64_t have = best->piece.bytes;
@@ -163,19 +164,20 @@ static void look_at_part(const struct mam_pool *pool, unsigned part, uint64_t av
 {
 	const struct mam_range_part *here = &pool->range->part[part];
 	uint64_t unit = (uint64_t)1 << here->pieces.unit_shift;
-	uint32_t first = mam_freelists_largest(&here->holes, &pool->segments);
+	uint32_t first = mam_freelists_largest(&here->free_blocks, &pool->segments);
 	uint32_t at;
 
 	while (first != 0 && mam_segment_at(&pool->segments, first)->bytes >= unit) {
 		for (at = first; at != 0; at = mam_segment_at(&pool->segments, at)->peer_next) {
-			const struct mam_segment *hole = mam_segment_at(&pool->segments, at);
+			const struct mam_segment *free_block = mam_segment_at(&pool->segments, at);
 
-			if (avoid - hole->base >= hole->bytes)
-				look_at_hole(&here->pieces, hole, want, max, part, best);
+			if (avoid - free_block->base >= free_block->bytes)
+				look_at_free_block(&here->pieces, free_block, want, max, part,
+						   best);
 			if (best->piece.bytes == want)
 				return;
 		}
-		first = mam_freelists_below(&here->holes, &pool->segments,
+		first = mam_freelists_below(&here->free_blocks, &pool->segments,
 					    mam_segment_at(&pool->segments, first)->bytes);
 	}
 }

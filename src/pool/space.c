@@ -121,7 +121,7 @@ static uint32_t find_space(const struct mam_pool *pool, const struct mam_request
 	uint32_t found;
 
 	if (pool->range != NULL)
-		freelists = &pool->range->part[mam_range_part_of(request->bytes)].holes;
+		freelists = &pool->range->part[mam_range_part_of(request->bytes)].free_blocks;
 	if (request->alignment == 0)
 		found = mam_freelists_best(freelists, &pool->segments, request->bytes);
 	else

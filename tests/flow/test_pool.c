@@ -72,9 +72,9 @@ START_TEST(pool_lifecycle_works)
 	ck_assert_uint_eq(stats.live_bytes, 1 + MIB);
 	ck_assert_uint_eq(stats.live_rounded_bytes, 512 + MIB);
 	ck_assert_uint_eq(stats.peak_live_bytes, 1 + 513 + MIB);
-	ck_assert_uint_eq(stats.holes, 1);
-	ck_assert_uint_eq(stats.hole_bytes, 64 * 1024 - 512);
-	ck_assert_uint_eq(stats.largest_hole_bytes, 64 * 1024 - 512);
+	ck_assert_uint_eq(stats.free_blocks, 1);
+	ck_assert_uint_eq(stats.free_block_bytes, 64 * 1024 - 512);
+	ck_assert_uint_eq(stats.largest_free_block_bytes, 64 * 1024 - 512);
 	ck_assert_uint_eq(stats.allocs, 3);
 	ck_assert_uint_eq(stats.frees, 1);
 	ck_assert_ptr_eq(alloc(pool, 1000), second); /* best fit: the free block that it left */

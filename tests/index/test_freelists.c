@@ -59,13 +59,13 @@ static uint64_t best_granules(uint64_t granules)
 	return found == 0 ? 0 : mam_segment_at(&segments, found)->bytes / GRANULE;
 }
 
-static void check_lists(uint64_t holes)
+static void check_lists(uint64_t free_blocks)
 {
 	uint64_t count = 0;
 	const char *fault = mam_freelists_check(&freelists, &segments, &count);
 
 	ck_assert_msg(fault == NULL, "%s", fault);
-	ck_assert_uint_eq(count, holes);
+	ck_assert_uint_eq(count, free_blocks);
 }
 
 START_TEST(empty_freelists_find_nothing)
@@ -267,8 +267,8 @@ static uint64_t any_size(unsigned *seed)
 
 START_TEST(random_free_blocks_match_scan)
 {
-	enum { HOLES = 400, STEPS = 20000 };
-	static uint32_t handle[HOLES];
+	enum { FREE_BLOCKS = 400, STEPS = 20000 };
+	static uint32_t handle[FREE_BLOCKS];
 	unsigned seed = 20261;
 	int count = 0;
 
@@ -277,7 +277,7 @@ START_TEST(random_free_blocks_match_scan)
 		uint64_t min = 0, max = 0;
 		uint32_t below;
 
-		if (count < HOLES && rand_r(&seed) % 2 == 0) {
+		if (count < FREE_BLOCKS && rand_r(&seed) % 2 == 0) {
 			handle[count++] =
 				free_block((uint64_t)rand_r(&seed) * GRANULE, any_size(&seed), 0);
 		} else if (count > 0) {

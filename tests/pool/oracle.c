@@ -220,16 +220,16 @@ static void remove_free(struct oracle *oracle, size_t place)
 static void update_freelists(struct oracle *oracle)
 {
 	struct oracle_run *runs;
-	size_t count, holes = 0;
+	size_t count, free_blocks = 0;
 
 	runs = oracle_runs(oracle, &count);
 	for (size_t i = 0; i < count; i++)
 		if (!is_fresh(oracle, &runs[i]))
-			runs[holes++] = runs[i];
+			runs[free_blocks++] = runs[i];
 	for (size_t i = oracle->listed; i-- > 0;)
-		if (!stands_in(&oracle->freelists[i], runs, holes))
+		if (!stands_in(&oracle->freelists[i], runs, free_blocks))
 			remove_free(oracle, i);
-	for (size_t i = 0; i < holes; i++)
+	for (size_t i = 0; i < free_blocks; i++)
 		if (!stands_in(&runs[i], oracle->freelists, oracle->listed))
 			insert_free(oracle, &runs[i]);
 	free(runs);
@@ -482,10 +482,10 @@ static void count_runs(const struct oracle *oracle, struct mam_stats *stats)
 			stats->largest_free_bytes = runs[i].bytes;
 		if (runs[i].base >= top || runs[i].tail)
 			continue;
-		stats->holes++;
-		stats->hole_bytes += runs[i].bytes;
-		if (stats->largest_hole_bytes < runs[i].bytes)
-			stats->largest_hole_bytes = runs[i].bytes;
+		stats->free_blocks++;
+		stats->free_block_bytes += runs[i].bytes;
+		if (stats->largest_free_block_bytes < runs[i].bytes)
+			stats->largest_free_block_bytes = runs[i].bytes;
 	}
 	free(runs);
 }
@@ -505,8 +505,8 @@ static const struct number numbers[] = {
 	NUMBER(peak_live_blocks), NUMBER(peak_live_bytes), NUMBER(peak_live_rounded_bytes),
 	NUMBER(chunks), NUMBER(reserved_bytes), NUMBER(peak_reserved_bytes),
 	NUMBER(high_water_bytes),
-	NUMBER(segments), NUMBER(holes), NUMBER(hole_bytes),
-	NUMBER(largest_hole_bytes), NUMBER(largest_free_bytes),
+	NUMBER(segments), NUMBER(free_blocks), NUMBER(free_block_bytes),
+	NUMBER(largest_free_block_bytes), NUMBER(largest_free_bytes),
 	NUMBER(allocs), NUMBER(frees), NUMBER(failures), NUMBER(grows), NUMBER(shrinks),
 };
 /* clang-format on */

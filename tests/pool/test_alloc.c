@@ -74,7 +74,7 @@ START_TEST(exact_fit_is_used_whole)
 	segments = stats_of(f).segments;
 	ck_assert_ptr_eq(alloc(f, 3 * 512 - 1), free_block);
 	ck_assert_uint_eq(stats_of(f).segments, segments);
-	ck_assert_uint_eq(stats_of(f).holes, 0);
+	ck_assert_uint_eq(stats_of(f).free_blocks, 0);
 	fixture_end(f);
 }
 END_TEST
@@ -131,7 +131,7 @@ START_TEST(bins_and_tree_split_at_last_bin_size)
 	ck_assert_ptr_eq(alloc(f, 2 * 512), at(free_block[0], 511 * 512));
 	ck_assert_ptr_eq(alloc(f, 514 * 512), free_block[4]);
 	ck_assert_ptr_eq(alloc(f, 512), free_block[5]);
-	ck_assert_uint_eq(stats_of(f).holes, 0);
+	ck_assert_uint_eq(stats_of(f).free_blocks, 0);
 	fixture_end(f);
 }
 END_TEST

@@ -39,7 +39,7 @@ END_TEST
 
 /* A row frees some of the small blocks; a request may use only free memory and `more`. */
 static const struct {
-	const char *holes;
+	const char *free_blocks;
 	size_t more, wanted;
 	char where;
 	bool driver; /* the driver has no more memory, instead of a limit */
@@ -78,11 +78,11 @@ START_TEST(largest_free_block_grows_if_memory_suffices)
 	trim_all();
 	dealloc(first);
 	dealloc(last);
-	if (strchr(edges[_i].holes, '1'))
+	if (strchr(edges[_i].free_blocks, '1'))
 		dealloc(one);
-	if (strchr(edges[_i].holes, '2'))
+	if (strchr(edges[_i].free_blocks, '2'))
 		dealloc(two);
-	if (strchr(edges[_i].holes, 's'))
+	if (strchr(edges[_i].free_blocks, 's'))
 		dealloc(small);
 	if (edges[_i].driver)
 		inner->properties.total_bytes = stats().physical_bytes;

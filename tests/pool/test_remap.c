@@ -371,7 +371,7 @@ static void too_many_bytes_counted(void)
 static void free_block_not_in_freelists(void)
 {
 	mam_freelists_remove(
-		&pool->range->part[MAM_RANGE_LARGE].holes, &pool->segments,
+		&pool->range->part[MAM_RANGE_LARGE].free_blocks, &pool->segments,
 		mam_addrtree_find(&pool->segments, pool->by_address, (uintptr_t)free_block));
 }
 

@@ -67,8 +67,8 @@ START_TEST(retired_block_counts_as_freed)
 	ck_assert_uint_eq(stats.frees, 1);
 	ck_assert_uint_eq(stats.retired_blocks, 1);
 	ck_assert_uint_eq(stats.retired_bytes, 1024);
-	ck_assert_uint_eq(stats.holes, 0);
-	ck_assert_uint_eq(stats.hole_bytes, 0);
+	ck_assert_uint_eq(stats.free_blocks, 0);
+	ck_assert_uint_eq(stats.free_block_bytes, 0);
 	ck_assert_int_eq(mam_pool_trim(f->pool, 0, &released), MAM_OK);
 	ck_assert_uint_eq(released, 0);
 	fixture_end(f);
@@ -103,11 +103,11 @@ START_TEST(reclaim_follows_order_up_to_ticket)
 	ck_assert_uint_eq(reclaim(f, first - 1), 0);
 	ck_assert_uint_eq(reclaim(f, first), 512);
 	ck_assert_uint_eq(reclaim(f, first), 0);
-	ck_assert_uint_eq(stats_of(f).holes, 1);
+	ck_assert_uint_eq(stats_of(f).free_blocks, 1);
 	retire(f, b);
 	ck_assert_uint_eq(reclaim(f, UINT64_MAX), 512 + 1024);
-	ck_assert_uint_eq(stats_of(f).holes, 1);
-	ck_assert_uint_eq(stats_of(f).largest_hole_bytes, 2048);
+	ck_assert_uint_eq(stats_of(f).free_blocks, 1);
+	ck_assert_uint_eq(stats_of(f).largest_free_block_bytes, 2048);
 	ck_assert_uint_eq(stats_of(f).peak_retired_bytes, 1536);
 	ck_assert_uint_eq(retire(f, alloc(f, 512)), first + 3);
 	fixture_end(f);

@@ -89,7 +89,7 @@ START_TEST(both_trees_stay_balanced)
 	ck_assert_low(address_height(f->pool), stats.segments, "by address, all live");
 	free_all(f, block, counts[_i]);
 	stats = stats_of(f);
-	ck_assert_uint_eq(stats.holes, counts[_i]);
+	ck_assert_uint_eq(stats.free_blocks, counts[_i]);
 	ck_assert_low(address_height(f->pool), stats.segments, "by address, with free blocks");
 	ck_assert_low(size_height(f->pool), 32, "by size: at most one node per size");
 	/* The free blocks are in a tree, not in bins. */
@@ -115,7 +115,7 @@ START_TEST(segment_needs_at_most_128_bytes_of_host_memory)
 	for (size_t i = 0; i < COUNT; i += 2)
 		ck_assert_int_eq(mam_pool_free(f->pool, block[i]), MAM_OK);
 	stats = stats_of(f);
-	ck_assert_uint_eq(stats.holes, COUNT / 2);
+	ck_assert_uint_eq(stats.free_blocks, COUNT / 2);
 	ck_assert_uint_le(stats.host_bytes, 128 * stats.segments);
 	fixture_end(f);
 	free(block);

@@ -222,7 +222,7 @@ static void ck_assert_scope(const struct mam_stats *got, const struct model *mod
 	ck_assert_uint_eq(got->grows, now->grows - model->start.grows);
 	ck_assert_uint_eq(got->shrinks, now->shrinks - model->start.shrinks);
 	ck_assert_uint_eq(got->live_bytes, now->live_bytes);
-	ck_assert_uint_eq(got->hole_bytes, now->hole_bytes);
+	ck_assert_uint_eq(got->free_block_bytes, now->free_block_bytes);
 }
 
 START_TEST(random_nested_scopes_match_model)

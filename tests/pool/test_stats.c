@@ -23,7 +23,8 @@ START_TEST(new_pool_counts_only_its_chunk)
 	ck_assert_uint_eq(stats.peak_reserved_bytes, 64 * KIB);
 	ck_assert_uint_eq(stats.largest_free_bytes, 64 * KIB);
 	ck_assert_uint_eq(stats.live_blocks + stats.live_bytes + stats.live_rounded_bytes, 0);
-	ck_assert_uint_eq(stats.holes + stats.hole_bytes + stats.largest_hole_bytes, 0);
+	ck_assert_uint_eq(
+		stats.free_blocks + stats.free_block_bytes + stats.largest_free_block_bytes, 0);
 	ck_assert_uint_eq(stats.allocs + stats.frees + stats.failures + stats.shrinks, 0);
 	ck_assert_uint_eq(stats.high_water_bytes, 0);
 	ck_assert_uint_gt(stats.host_bytes, 0);
@@ -160,7 +161,7 @@ START_TEST(high_water_is_sum_over_chunks)
 }
 END_TEST
 
-START_TEST(free_chunk_ends_are_not_counted_as_holes)
+START_TEST(free_chunk_ends_are_not_counted_as_free_blocks)
 {
 	struct mam_pool_config config = { .growth_bytes = 16 * KIB };
 	struct fixture *f = fixture_new(&config);
@@ -173,9 +174,9 @@ START_TEST(free_chunk_ends_are_not_counted_as_holes)
 	alloc(f, 12 * KIB); /* chunk 2: live block, fresh end of 4 KiB */
 	stats = stats_of(f);
 	ck_assert_picture(f, KIB, "F3 L5 F8 | L12 F4");
-	ck_assert_uint_eq(stats.holes, 1);
-	ck_assert_uint_eq(stats.hole_bytes, 3 * KIB);
-	ck_assert_uint_eq(stats.largest_hole_bytes, 3 * KIB);
+	ck_assert_uint_eq(stats.free_blocks, 1);
+	ck_assert_uint_eq(stats.free_block_bytes, 3 * KIB);
+	ck_assert_uint_eq(stats.largest_free_block_bytes, 3 * KIB);
 	ck_assert_uint_eq(stats.largest_free_bytes, 8 * KIB);
 	ck_assert_uint_eq(stats.segments, 5);
 	fixture_end(f);
@@ -193,9 +194,9 @@ START_TEST(largest_free_block_is_found_among_many)
 	}
 	for (int i = 0; i < 10; i++)
 		dealloc(f, block[i]);
-	ck_assert_uint_eq(stats_of(f).holes, 10);
-	ck_assert_uint_eq(stats_of(f).hole_bytes, 55 * 512);
-	ck_assert_uint_eq(stats_of(f).largest_hole_bytes, 10 * 512);
+	ck_assert_uint_eq(stats_of(f).free_blocks, 10);
+	ck_assert_uint_eq(stats_of(f).free_block_bytes, 55 * 512);
+	ck_assert_uint_eq(stats_of(f).largest_free_block_bytes, 10 * 512);
 	fixture_end(f);
 }
 END_TEST
@@ -283,7 +284,7 @@ int main(void)
 	tcase_add_test(tcase, peaks_are_independent);
 	tcase_add_test(tcase, high_water_is_highest_block_end);
 	tcase_add_test(tcase, high_water_is_sum_over_chunks);
-	tcase_add_test(tcase, free_chunk_ends_are_not_counted_as_holes);
+	tcase_add_test(tcase, free_chunk_ends_are_not_counted_as_free_blocks);
 	tcase_add_test(tcase, largest_free_block_is_found_among_many);
 	tcase_add_test(tcase, refused_request_counts_only_as_failure);
 	tcase_add_test(tcase, older_caller_gets_its_fields);

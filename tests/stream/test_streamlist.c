@@ -102,7 +102,7 @@ START_TEST(listed_memory_is_freed_but_not_reusable)
 	ck_assert_uint_eq(stats.retired_blocks, 1);
 	ck_assert_uint_eq(stats.retired_bytes, 64 * KIB);
 	ck_assert_uint_eq(stats.peak_retired_bytes, 64 * KIB);
-	ck_assert_uint_eq(stats.holes, 0);
+	ck_assert_uint_eq(stats.free_blocks, 0);
 	ck_assert_uint_eq(release(f, list, 64), 1);
 	ck_assert_uint_eq(stats_of(f).retired_bytes, 0);
 	ck_assert_ptr_eq(alloc(f, 64 * KIB), a);

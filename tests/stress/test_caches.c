@@ -177,18 +177,19 @@ static void *look_on(void *user)
 		if (mam_pool_stats(scene->pool, &stats) != MAM_OK || stats.allocs < stats.frees ||
 		    stats.allocs - stats.frees != stats.live_blocks ||
 		    stats.live_bytes > stats.live_rounded_bytes ||
-		    stats.live_rounded_bytes + stats.cached_bytes + stats.hole_bytes >
+		    stats.live_rounded_bytes + stats.cached_bytes + stats.free_block_bytes >
 			    stats.reserved_bytes)
-			ck_abort_msg("round %u: the statistics are inconsistent: %llu allocs, "
-				     "%llu frees, %llu live; "
-				     "%llu live, %llu cached, %llu holes, %llu reserved bytes",
-				     round, (unsigned long long)stats.allocs,
-				     (unsigned long long)stats.frees,
-				     (unsigned long long)stats.live_blocks,
-				     (unsigned long long)stats.live_rounded_bytes,
-				     (unsigned long long)stats.cached_bytes,
-				     (unsigned long long)stats.hole_bytes,
-				     (unsigned long long)stats.reserved_bytes);
+			ck_abort_msg(
+				"round %u: the statistics are inconsistent: %llu allocs, "
+				"%llu frees, %llu live; "
+				"%llu live, %llu cached, %llu free blocks, %llu reserved bytes",
+				round, (unsigned long long)stats.allocs,
+				(unsigned long long)stats.frees,
+				(unsigned long long)stats.live_blocks,
+				(unsigned long long)stats.live_rounded_bytes,
+				(unsigned long long)stats.cached_bytes,
+				(unsigned long long)stats.free_block_bytes,
+				(unsigned long long)stats.reserved_bytes);
 		if (round % 4 == 1 &&
 		    mam_pool_trim(scene->pool, round % 3 * 8 * MIB, NULL) != MAM_OK)
 			ck_abort_msg("a trim failed");

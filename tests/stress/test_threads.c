@@ -158,7 +158,7 @@ static void look_on(struct worker *worker)
 		    stats.allocs - stats.frees != stats.live_blocks ||
 		    stats.grows - stats.shrinks < stats.chunks ||
 		    stats.live_bytes > stats.live_rounded_bytes ||
-		    stats.live_rounded_bytes + stats.hole_bytes > stats.reserved_bytes)
+		    stats.live_rounded_bytes + stats.free_block_bytes > stats.reserved_bytes)
 			ck_abort_msg("the statistics are inconsistent");
 		break;
 	case 2:

@@ -4,8 +4,8 @@
  *
  * Terms:
  *   peer      an allocator under measurement: a mam pool, glibc's malloc, cudaMalloc, ...
- *   workload  a kind of load: "pair", "size", "live", "holes", "random", "training", ...
- *   case      one parameter of a workload: the 1,000 of "holes 1000"
+ *   workload  a kind of load: "pair", "size", "live", "fragmented", "random", "training", ...
+ *   case      one parameter of a workload: the 1,000 of "fragmented 1000"
  *   run       one peer on one case, on a fresh heap
  *   batch     operations of one kind timed between two clock reads
  *   metric    a number of a run: alloc_ns, free_ns, ...
@@ -50,15 +50,15 @@ struct bench_peer {
 	const char *name;
 	bool on_device; /* needs a CUDA driver */
 	bool is_mam;
-	const char *only;    /* takes part in these, separated by commas; NULL: all that fit */
-	const char *source;  /* mam's pools: the source's name */
-	bool cached;         /* mam's pools: threads cache freed blocks */
-	int variant;         /* specific to the peer: policy, pool threshold */
-	size_t max_blocks;   /* maximum live blocks, to bound a run's time; 0: any */
-	size_t max_bytes;    /* the largest block of pair and size; 0: any */
-	size_t max_holes;    /* maximum free blocks between live ones; 0: any */
-	size_t block_memory; /* assumed minimum host memory per live block */
-	bool bounded;        /* its heap can be limited to one chunk of chunk_bytes: smallest */
+	const char *only;       /* takes part in these, separated by commas; NULL: all that fit */
+	const char *source;     /* mam's pools: the source's name */
+	bool cached;            /* mam's pools: threads cache freed blocks */
+	int variant;            /* specific to the peer: policy, pool threshold */
+	size_t max_blocks;      /* maximum live blocks, to bound a run's time; 0: any */
+	size_t max_bytes;       /* the largest block of pair and size; 0: any */
+	size_t max_free_blocks; /* maximum free blocks between live ones; 0: any */
+	size_t block_memory;    /* assumed minimum host memory per live block */
+	bool bounded;           /* its heap can be limited to one chunk of chunk_bytes: smallest */
 	/*
 	 * probe - return true if it can be used here. If not, return false and one sentence in
 	 * `why`. Called once.
@@ -229,7 +229,7 @@ struct bench_effort {
 	uint64_t other_case_ns; /* the same for any other allocator */
 	uint64_t deadline_ns;   /* from the start; later runs are skipped with a note */
 	size_t max_live;        /* of workload "live", for mam's pools */
-	size_t max_live_others; /* and for the others, of workload "holes" too */
+	size_t max_live_others; /* and for the others, of workload "fragmented" too */
 	bool fine;              /* all cases, not only those with a target */
 };
 
@@ -368,7 +368,7 @@ extern const struct bench_workload *const bench_workloads[];
 extern const size_t bench_workload_count;
 
 extern const struct bench_workload bench_work_pair, bench_work_size, bench_work_live,
-	bench_work_holes, bench_work_random, bench_work_threads, bench_work_foreign,
+	bench_work_free_blocks, bench_work_random, bench_work_threads, bench_work_foreign,
 	bench_work_create, bench_work_training, bench_work_footprint, bench_work_stream,
 	bench_work_vmm;
 /*

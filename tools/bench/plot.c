@@ -153,7 +153,8 @@ static const struct args_option options[] = {
 static const struct args_command command = {
 	"mam bench plot",
 	"[OPTION]... FILE...",
-	"Draw results of mam bench host --csv: latency.svg, threads.svg, live.svg, holes.svg,\n"
+	"Draw results of mam bench host --csv: latency.svg, threads.svg, live.svg, "
+	"fragmented.svg,\n"
 	"percentiles.svg, random.svg, sizes.svg and footprint.svg; and of mam bench pages --csv:\n"
 	"pages-threads.svg, pages-frees.svg, pages-share.svg, pages-tas.svg, pages-was.svg,\n"
 	"pages-lanes.svg and pages-malloc.svg; of mam bench device: device-*.svg; of mam bench\n"

@@ -104,7 +104,7 @@ END {
 	lines("H1 pair", "pair", "256B 1MiB 16MiB 1GiB", "pair_ns")
 	lines("H1 sync after free", "size", "256B 64KiB 1MiB 16MiB 256MiB 1GiB", "sync_ns")
 	lines("H2 live", "live", "10 100 1000 10000 100000 1000000", "alloc_ns free_ns")
-	lines("H2b live + holes", "holes", "10,1B 100,1B 1000,1B 10000,1B 100000,1B", "alloc_ns free_ns")
+	lines("H2b live + fragmented", "fragmented", "10,1B 100,1B 1000,1B 10000,1B 100000,1B", "alloc_ns free_ns")
 	lines("H3 random", "random", "1000,1MiB 1000,4MiB 1000,64MiB 1000,1GiB 1000,4GiB 10000,4MiB 100000,1MiB 100000,4MiB " \
 		"100000,64MiB", "op_ns")
 	lines("H4 threads", "threads", "1 2 4 8 16", "mops")

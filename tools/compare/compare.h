@@ -60,7 +60,7 @@ struct compare_row {
 	uint64_t needed_bytes;
 	double needed_ratio;     /* relative to peak live bytes */
 	double high_water_ratio; /* likewise */
-	double holes;            /* free blocks, relative to live bytes, at the peak; -1: unknown */
+	double free_blocks;      /* free blocks, relative to live bytes, at the peak; -1: unknown */
 	double waste;            /* lost to rounding, likewise */
 	double driver_ms;        /* in the driver's calls, measured or estimated; -1: unknown */
 	double ns_per_event;     /* of the fastest pass, including the driver's share */

@@ -142,7 +142,7 @@ void compare_compute_each(const struct replay_trace *trace, struct compare_row *
 	row->result.allocs = trace->block_count;
 	row->result.events = trace->event_count;
 	row->driver_ms = 1e-6 * driver.ns;
-	row->holes = -1;
+	row->free_blocks = -1;
 	if (trace->event_count)
 		row->ns_per_event = driver.ns / trace->event_count;
 }
@@ -205,9 +205,10 @@ void compare_compute(struct compare_row *row, uint64_t peak_live_bytes)
 					    ? end->high_water_bytes
 					    : end->peak_physical_bytes;
 		compute_time(row);
-		row->holes = -1;
+		row->free_blocks = -1;
 		if (result->peak.size)
-			row->holes = format_quotient(result->peak.hole_bytes, peak_live_bytes);
+			row->free_blocks =
+				format_quotient(result->peak.free_block_bytes, peak_live_bytes);
 		peak_live_bytes *= row->setting->settings.threads;
 		row->high_water_ratio = format_quotient(end->high_water_bytes, peak_live_bytes);
 	}

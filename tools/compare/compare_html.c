@@ -112,7 +112,7 @@ static void put_setting(FILE *file, const struct compare_row *row)
 		row->setting ? "false" : "true", row->needed_bytes, row->result.failures,
 		row->result.waits);
 	put_known(file, "needs", row->needed_ratio);
-	put_known(file, "holes", row->holes);
+	put_known(file, "free_blocks", row->free_blocks);
 	put_known(file, "waste", row->waste);
 	put_known(file, "ns", row->ns_per_event);
 	put_known(file, "driver", row->driver_ms);

@@ -23,7 +23,7 @@ static void mean_row(const struct compare_table *tables, int count, size_t i,
 	double needs = 0, water = 0, time = 0;
 
 	mean->setting = tables[0].rows[i].setting;
-	mean->holes = -1;
+	mean->free_blocks = -1;
 	mean->waste = -1;
 	mean->driver_ms = -1;
 	for (int t = 0; t < count; t++) {

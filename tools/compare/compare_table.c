@@ -50,9 +50,9 @@ static struct format_text water_of(const struct compare_row *row)
 	return ratio_cell(row->high_water_ratio);
 }
 
-static struct format_text holes_of(const struct compare_row *row)
+static struct format_text free_blocks_of(const struct compare_row *row)
 {
-	return part_cell(row->holes);
+	return part_cell(row->free_blocks);
 }
 
 static struct format_text waste_of(const struct compare_row *row)
@@ -85,9 +85,9 @@ static double water_number(const struct compare_row *row)
 	return row->high_water_ratio;
 }
 
-static double holes_number(const struct compare_row *row)
+static double free_blocks_number(const struct compare_row *row)
 {
-	return row->holes;
+	return row->free_blocks;
 }
 
 static double waste_number(const struct compare_row *row)
@@ -110,7 +110,7 @@ static const struct column {
 	{ "needs", "of live", 7, needs_of, needs_number, 0 },
 	{ "", "bytes", 9, bytes_of, NULL, 0 },
 	{ "high", "water", 8, water_of, water_number, 0 },
-	{ "free", "at peak", 7, holes_of, holes_number, 0 },
+	{ "free", "at peak", 7, free_blocks_of, free_blocks_number, 0 },
 	{ "waste", "", 6, waste_of, waste_number, 0 },
 	{ "ns per", "event", 7, time_of, time_number, COMPARE_NOISE },
 	{ "driver", "ms", 7, driver_of, NULL, 0 },

@@ -22,7 +22,7 @@ const columns = [
 		about: "peak of the memory that the driver had allocated" },
 	{ key: "reserved", head: "reserved", text: (s) => known(s.reserved, bytes),
 		about: "peak of chunks, or of mapped memory" },
-	{ key: "holes", head: "free at peak", text: (s) => known(s.holes, percents), least: true,
+	{ key: "free_blocks", head: "free at peak", text: (s) => known(s.free_blocks, percents), least: true,
 		about: "free blocks at the peak, relative to live bytes" },
 	{ key: "waste", head: "waste", text: (s) => known(s.waste, percents), least: true,
 		about: "lost to rounding at the peak, relative to live bytes" },

@@ -35,7 +35,7 @@ static const char style[] =
 	".thin{stroke-width:.6}\n"
 	".bad{stroke:#c81e3c;fill:none}\n"
 	".badtext{fill:#c81e3c;font-weight:600}\n"
-	".hole{fill:#fbe3e0}\n"
+	".free_block{fill:#fbe3e0}\n"
 	".live{stroke:#2367c9;stroke-width:1.2;fill:none}\n"
 	".under{fill:#2367c9;fill-opacity:.18}\n"
 	".high{stroke:#d0472f;stroke-width:1.6;fill:none}\n"
@@ -52,7 +52,7 @@ static const char style[] =
 	".mark{stroke:#fff}\n"
 	".bad{stroke:#ff6680}\n"
 	".badtext{fill:#ff6680}\n"
-	".hole{fill:#43232c}\n"
+	".free_block{fill:#43232c}\n"
 	".live{stroke:#6ea8ff}\n"
 	".under{fill:#6ea8ff}\n"
 	".high{stroke:#ff8a6b}\n"
@@ -61,8 +61,9 @@ static const char style[] =
 	".recorded{stroke:#bb9bff}\n"
 	"}\n"
 	"</style>\n"
-	"<defs><pattern id=\"holes\" width=\"7\" height=\"7\" patternUnits=\"userSpaceOnUse\">"
-	"<rect class=\"hole\" width=\"7\" height=\"7\"/>"
+	"<defs><pattern id=\"free_blocks\" width=\"7\" height=\"7\" "
+	"patternUnits=\"userSpaceOnUse\">"
+	"<rect class=\"free_block\" width=\"7\" height=\"7\"/>"
 	"<path class=\"bad\" d=\"M-1 8L8 -1M-1 1L1 -1M6 8L8 6\"/></pattern></defs>\n";
 
 static void put_number(FILE *file, double number)

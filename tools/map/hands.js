@@ -204,7 +204,7 @@ const keys = {
 	"N": () => pickNext(-1),
 	"f": zoomToPicked,
 	"/": () => byId("find").focus(),
-	"h": showLargestHole,
+	"h": showLargestFreeBlock,
 	"t": switchTheme,
 	"c": copyLink,
 	"?": help,
@@ -229,7 +229,7 @@ document.addEventListener("keydown", (event) => {
 const buttons = {
 	"zoom-in": keys["+"], "zoom-out": keys["-"], "reset": showAll, "theme": switchTheme,
 	"copy": copyLink, "keys": help, "back": keys[","], "on": keys["."], "last": keys["["],
-	"next": keys["]"], "peak": keys["p"], "largest": showLargestHole, "close": help,
+	"next": keys["]"], "peak": keys["p"], "largest": showLargestFreeBlock, "close": help,
 };
 for (const [id, action] of Object.entries(buttons))
 	byId(id).onclick = () => action();

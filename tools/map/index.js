@@ -65,7 +65,7 @@ const kept = (() => {
 })();
 
 /* The free blocks below the highest block of each chunk, and totals. */
-function countHoles(list) {
+function countFreeBlocks(list) {
 	const found = { low: [], high: [], bytes: 0, largest: -1, taken: 0, asked: 0, tops: [] };
 	let chunk = -1, above = 0;
 	for (const i of list) {
@@ -101,7 +101,7 @@ function heapAt(event) {
 		if (blocks.death[i] > event && blocks.taken[i])
 			ranks.push(rank[i]);
 	const list = Uint32Array.from(ranks).sort().map((at) => byPlace[at]);
-	heap = { event, list, holes: countHoles(list) };
+	heap = { event, list, free_blocks: countFreeBlocks(list) };
 	if (heaps.size >= 4)
 		heaps.delete(heaps.keys().next().value);
 	heaps.set(event, heap);

@@ -51,12 +51,12 @@ static void list_live(const struct map *map, uint32_t event, struct entry *entri
 			*entries++ = (struct entry){ map->places[i], i };
 }
 
-static void add_hole(struct map_heap *heap, uint64_t low, uint64_t high)
+static void add_free_block(struct map_heap *heap, uint64_t low, uint64_t high)
 {
-	if (high - low > (heap->hole_count ? heap->holes[heap->largest].bytes : 0))
-		heap->largest = heap->hole_count;
-	heap->holes[heap->hole_count++] = (struct map_hole){ low, high - low };
-	heap->hole_bytes += high - low;
+	if (high - low > (heap->free_block_count ? heap->free_blocks[heap->largest].bytes : 0))
+		heap->largest = heap->free_block_count;
+	heap->free_blocks[heap->free_block_count++] = (struct map_free_block){ low, high - low };
+	heap->free_block_bytes += high - low;
 }
 
 static void walk_up(const struct map *map, const struct entry *entries, struct map_heap *heap)
@@ -70,7 +70,7 @@ static void walk_up(const struct map *map, const struct entry *entries, struct m
 		for (; chunk < map->chunk_count && low >= map->chunks[chunk].place; chunk++)
 			above = map->chunks[chunk].place;
 		if (low > above)
-			add_hole(heap, above, low);
+			add_free_block(heap, above, low);
 		if (end > above)
 			above = end;
 		heap->blocks[i] = entries[i].block;
@@ -86,8 +86,8 @@ bool map_heap_at(const struct map *map, uint32_t event, struct map_heap *heap)
 
 	*heap = (struct map_heap){ .block_count = count };
 	heap->blocks = malloc((count + 1) * sizeof(*heap->blocks));
-	heap->holes = malloc((count + 1) * sizeof(*heap->holes));
-	if (!entries || !heap->blocks || !heap->holes) {
+	heap->free_blocks = malloc((count + 1) * sizeof(*heap->free_blocks));
+	if (!entries || !heap->blocks || !heap->free_blocks) {
 		free(entries);
 		map_heap_fini(heap);
 		return false;
@@ -102,5 +102,5 @@ bool map_heap_at(const struct map *map, uint32_t event, struct map_heap *heap)
 void map_heap_fini(struct map_heap *heap)
 {
 	free(heap->blocks);
-	free(heap->holes);
+	free(heap->free_blocks);
 }

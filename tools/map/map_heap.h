@@ -9,7 +9,7 @@
 #include "map/map.h"
 
 /* A free block: free space below a live block of its chunk. */
-struct map_hole {
+struct map_free_block {
 	uint64_t place;
 	uint64_t bytes;
 };
@@ -17,12 +17,12 @@ struct map_hole {
 struct map_heap {
 	uint32_t *blocks; /* indices of the live blocks, by place */
 	size_t block_count;
-	struct map_hole *holes; /* by place */
-	size_t hole_count;
+	struct map_free_block *free_blocks; /* by place */
+	size_t free_block_count;
 	size_t largest;       /* index of the first of the largest free blocks; 0 without any */
 	uint64_t asked_bytes; /* of the live blocks, as requested */
 	uint64_t taken_bytes; /* of the live blocks, rounded up */
-	uint64_t hole_bytes;
+	uint64_t free_block_bytes;
 };
 
 /*

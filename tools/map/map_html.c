@@ -36,8 +36,8 @@ static void put_summary(FILE *file, const void *what)
 		page_fact(file, "program's own pool", format_bytes(r->recorded_reserved_bytes).text,
 			  format_ratio(r->recorded_reserved_ratio).text);
 	if (r->peak.size)
-		page_fact(file, "free blocks at the peak", format_count(r->peak.holes).text,
-			  format_bytes(r->peak.hole_bytes).text);
+		page_fact(file, "free blocks at the peak", format_count(r->peak.free_blocks).text,
+			  format_bytes(r->peak.free_block_bytes).text);
 	if (r->failures)
 		page_fact(file, "failed allocations", format_count(r->failures).text, "");
 }

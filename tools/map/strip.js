@@ -21,7 +21,7 @@ function layoutStrip(ratio) {
 /* One row of a heap's colors between two addresses; large blocks over small ones. */
 function rowOf(heap, w, a0, a1) {
 	const row = new Uint32Array(w).fill(pixel(look.paper)), k = w / (a1 - a0);
-	const hole = pixel(look.hole), dim = pixel(look.dim), drawn = new Float64Array(w);
+	const free_block = pixel(look.free_block), dim = pixel(look.dim), drawn = new Float64Array(w);
 	const put = (low, high, fill, edge) => {
 		if (high <= a0 || low >= a1)
 			return;
@@ -33,7 +33,7 @@ function rowOf(heap, w, a0, a1) {
 				row[x] = x === x1 - 1 && x1 - x0 >= EDGE_PIXELS ? edge : fill;
 			}
 	};
-	heap.holes.low.forEach((low, i) => put(low, heap.holes.high[i], hole, hole));
+	heap.free_blocks.low.forEach((low, i) => put(low, heap.free_blocks.high[i], free_block, free_block));
 	for (const i of heap.list) {
 		const lit = only < 0 || coloring.tone[i] === only;
 		put(blocks.place[i], blocks.end[i], lit ? coloring.fills[coloring.tone[i]] : dim,
@@ -45,13 +45,13 @@ function rowOf(heap, w, a0, a1) {
 function paintStrip(heap, y, height, a0, a1) {
 	const w = Math.round(box.w * box.ratio), h = Math.round(height * box.ratio);
 	const image = strip.createImageData(w, h), to = new Uint32Array(image.data.buffer);
-	const row = rowOf(heap, w, a0, a1), hole = pixel(look.hole), dark = pixel(look.bad);
+	const row = rowOf(heap, w, a0, a1), free_block = pixel(look.free_block), dark = pixel(look.bad);
 	const every = Math.round(HATCH * box.ratio), thick = Math.round(box.ratio);
 	for (let line = 0; line < h; line++) {
 		to.set(row, line * w);
 		for (let x = (every - line % every) % every; x < w; x += every)
 			for (let dot = x; dot < Math.min(x + thick, w); dot++)
-				if (row[dot] === hole)
+				if (row[dot] === free_block)
 					to[line * w + dot] = dark;
 	}
 	strip.putImageData(image, Math.round(box.x * box.ratio), Math.round(y * box.ratio));
@@ -60,7 +60,7 @@ function paintStrip(heap, y, height, a0, a1) {
 }
 
 /* Draws a bracket over a range of the strip and its name, both kept within the picture. */
-function nameHole(low, high, text) {
+function nameFreeBlock(low, high, text) {
 	const left = box.x, right = box.x + box.w, y = STRIP.y - 5;
 	const x0 = Math.max(left, Math.min(right, stripX(low)));
 	const x1 = Math.max(left, Math.min(right, stripX(high)));
@@ -104,7 +104,7 @@ function drawStripAxis() {
 }
 
 function drawStrip(heap) {
-	const { holes } = heap, y = STRIP.y + STRIP.h;
+	const { free_blocks } = heap, y = STRIP.y + STRIP.h;
 
 	strip.clearRect(0, 0, box.width, STRIP.height);
 	strip.font = FONT;
@@ -119,15 +119,15 @@ function drawStrip(heap) {
 			STRIP.thin + 1.5);
 	}
 	strip.fillStyle = look.bad;
-	holes.low.forEach((low, i) => {
-		const x0 = stripX(low), x1 = stripX(holes.high[i]);
+	free_blocks.low.forEach((low, i) => {
+		const x0 = stripX(low), x1 = stripX(free_blocks.high[i]);
 		if (x1 >= box.x && x0 <= box.x + box.w)
 			strip.fillRect(Math.max(box.x, Math.round(x0)), y + 2,
 				Math.max(1, Math.min(x1, box.x + box.w) - Math.max(x0, box.x)), 3);
 	});
-	if (holes.largest >= 0) {
-		const low = holes.low[holes.largest], high = holes.high[holes.largest];
-		nameHole(low, high, `largest free block ${bytes(high - low)} at ${addressOf(low)}`);
+	if (free_blocks.largest >= 0) {
+		const low = free_blocks.low[free_blocks.largest], high = free_blocks.high[free_blocks.largest];
+		nameFreeBlock(low, high, `largest free block ${bytes(high - low)} at ${addressOf(low)}`);
 	}
 	drawStripAxis();
 	const seen = pointer && pointer.block >= 0 ? pointer.block : moment.picked;
@@ -153,29 +153,29 @@ function tellEvent(event) {
 }
 
 function tellFigures(heap) {
-	const { holes } = heap, at = holes.largest;
-	const largest = at < 0 ? 0 : holes.high[at] - holes.low[at];
+	const { free_blocks } = heap, at = free_blocks.largest;
+	const largest = at < 0 ? 0 : free_blocks.high[at] - free_blocks.low[at];
 	/*
 	 * If memory is mapped on demand, most free blocks have none: show the memory that is not in
 	 * use.
 	 */
-	const idle = meta.mapped ? stepAt(heap.event)[3] - holes.taken : holes.bytes;
-	const ground = holes.taken + idle, part = ground > 0 ? idle / ground : 0;
+	const idle = meta.mapped ? stepAt(heap.event)[3] - free_blocks.taken : free_blocks.bytes;
+	const ground = free_blocks.taken + idle, part = ground > 0 ? idle / ground : 0;
 	const put = (id, text) => byId(id).textContent = text;
 
-	put("f-live", `${bytes(holes.asked)} in ${counted(heap.list.length, "block")}`);
-	put("f-taken", bytes(holes.taken));
-	put("f-holes", count(holes.low.length));
-	put("f-bytes", bytes(holes.bytes));
-	put("largest", at < 0 ? "none" : `${bytes(largest)} at ${addressOf(holes.low[at])}`);
+	put("f-live", `${bytes(free_blocks.asked)} in ${counted(heap.list.length, "block")}`);
+	put("f-taken", bytes(free_blocks.taken));
+	put("f-free_blocks", count(free_blocks.low.length));
+	put("f-bytes", bytes(free_blocks.bytes));
+	put("largest", at < 0 ? "none" : `${bytes(largest)} at ${addressOf(free_blocks.low[at])}`);
 	put("f-idle", bytes(idle));
 	put("f-part", percent(part, part && part < 0.01 ? 2 : 1));
 	byId("largest").disabled = at < 0;
 	put("event-what", tellEvent(heap.event));
 	Object.assign(root.dataset, {
-		event: heap.event, live: holes.asked, blocks: heap.list.length, taken: holes.taken,
-		holes: holes.low.length, holeBytes: holes.bytes, largestHole: largest,
-		largestPlace: at < 0 ? "" : holes.low[at],
+		event: heap.event, live: free_blocks.asked, blocks: heap.list.length, taken: free_blocks.taken,
+		free_blocks: free_blocks.low.length, freeBlockBytes: free_blocks.bytes, largestFreeBlock: largest,
+		largestPlace: at < 0 ? "" : free_blocks.low[at],
 	});
 }
 
@@ -201,10 +201,10 @@ function jump(forward) {
 		go(found);
 }
 
-function showLargestHole() {
-	const { holes } = heapAt(moment.event), at = holes.largest;
+function showLargestFreeBlock() {
+	const { free_blocks } = heapAt(moment.event), at = free_blocks.largest;
 	if (at >= 0)
-		bring("a0", "a1", holes.low[at], holes.high[at]);
+		bring("a0", "a1", free_blocks.low[at], free_blocks.high[at]);
 }
 
 /* Picks a block, and brings it into view. */

@@ -59,8 +59,8 @@ static size_t count_thin(const struct strip *strip)
 
 	for (size_t i = 0; i < heap->block_count; i++)
 		thin += (double)strip->svg->map->sizes[heap->blocks[i]] < bytes;
-	for (size_t i = 0; i < heap->hole_count; i++)
-		thin += (double)heap->holes[i].bytes < bytes;
+	for (size_t i = 0; i < heap->free_block_count; i++)
+		thin += (double)heap->free_blocks[i].bytes < bytes;
 	return thin;
 }
 
@@ -72,7 +72,7 @@ static struct strip lay_out(const struct svg *svg, const struct map_heap *heap)
 	strip.top = svg->map->top ? (double)svg->map->top : 4096;
 	strip.row_bytes = strip.top;
 	while (rows < ROWS_MAX &&
-	       count_thin(&strip) > (heap->block_count + heap->hole_count) / THIN_SHARE)
+	       count_thin(&strip) > (heap->block_count + heap->free_block_count) / THIN_SHARE)
 		strip.row_bytes = round_up(strip.top, rows *= 2);
 	strip.rows = (int)ceil(strip.top / strip.row_bytes);
 	return strip;
@@ -105,22 +105,24 @@ static void put_range(struct svg_path *path, const struct row *row, struct svg_r
 	svg_box(path, SVG_LEFT + rect.x0, row->y, rect.x1 - rect.x0, STRIP);
 }
 
-static void put_holes(const struct strip *strip, const struct row *row)
+static void put_free_blocks(const struct strip *strip, const struct row *row)
 {
 	const struct map_heap *heap = strip->heap;
-	struct svg_path hatched = { .file = strip->svg->file, .fill = "url(#holes)" };
+	struct svg_path hatched = { .file = strip->svg->file, .fill = "url(#free_blocks)" };
 	struct svg_path ticks = { .file = strip->svg->file, .look = "bad", .width = 3 };
 	struct svg_rect rect;
 	double last = -1;
 
-	for (size_t i = 0; i < heap->hole_count; i++) {
-		if (part_of(strip, row, heap->holes[i].place, heap->holes[i].bytes, &rect) &&
+	for (size_t i = 0; i < heap->free_block_count; i++) {
+		if (part_of(strip, row, heap->free_blocks[i].place, heap->free_blocks[i].bytes,
+			    &rect) &&
 		    rect.x1 - rect.x0 >= 0.5)
 			put_range(&hatched, row, rect);
 	}
 	svg_path_end(&hatched);
-	for (size_t i = 0; i < heap->hole_count; i++) {
-		if (!part_of(strip, row, heap->holes[i].place, heap->holes[i].bytes, &rect) ||
+	for (size_t i = 0; i < heap->free_block_count; i++) {
+		if (!part_of(strip, row, heap->free_blocks[i].place, heap->free_blocks[i].bytes,
+			     &rect) ||
 		    rect.x1 <= last)
 			continue;
 		rect.x0 = fmax(rect.x0, last);
@@ -237,28 +239,30 @@ static uint64_t address_of(const struct map *map, uint64_t place)
 /* The row that contains most of the largest free block. */
 static int bracket_row(const struct strip *strip)
 {
-	const struct map_hole *hole = &strip->heap->holes[strip->heap->largest];
+	const struct map_free_block *free_block = &strip->heap->free_blocks[strip->heap->largest];
 
-	if (strip->heap->hole_count == 0)
+	if (strip->heap->free_block_count == 0)
 		return -1;
-	return (int)(((double)hole->place + (double)hole->bytes / 2) / strip->row_bytes);
+	return (int)(((double)free_block->place + (double)free_block->bytes / 2) /
+		     strip->row_bytes);
 }
 
 static void put_bracket(const struct strip *strip, const struct row *row)
 {
-	const struct map_hole *hole = &strip->heap->holes[strip->heap->largest];
+	const struct map_free_block *free_block = &strip->heap->free_blocks[strip->heap->largest];
 	struct svg_path path = { .file = strip->svg->file, .look = "bad", .width = 1.5 };
 	struct svg_rect rect;
 	double half, middle;
 	char text[120];
 
-	if (!part_of(strip, row, hole->place, hole->bytes, &rect))
+	if (!part_of(strip, row, free_block->place, free_block->bytes, &rect))
 		return;
 	svg_draw(&path, "MvHv", SVG_LEFT + rect.x0, row->y - 2, -3,
 		 SVG_LEFT + fmax(rect.x1, rect.x0 + 1), 3);
 	svg_path_end(&path);
 	snprintf(text, sizeof(text), "largest free block %s at 0x%" PRIx64,
-		 format_bytes(hole->bytes).text, address_of(strip->svg->map, hole->place));
+		 format_bytes(free_block->bytes).text,
+		 address_of(strip->svg->map, free_block->place));
 	half = svg_width(text) / 2;
 	middle = SVG_LEFT + (rect.x0 + rect.x1) / 2;
 	middle = fmax(SVG_LEFT + half, fmin(middle, SVG_LEFT + SVG_PLOT - half));
@@ -276,7 +280,7 @@ static bool put_row(const struct strip *strip, int number, double y)
 
 	svg_frame(strip->svg->file, row.y, (row.to - row.from) / strip->row_bytes * SVG_PLOT,
 		  STRIP);
-	put_holes(strip, &row);
+	put_free_blocks(strip, &row);
 	if (!put_small(strip, &row))
 		return false;
 	for (unsigned int tone = 0; tone < MAP_COLORS; tone++)
@@ -315,8 +319,8 @@ static void put_figures(const struct strip *strip, uint32_t event, double y)
 {
 	const struct map_heap *heap = strip->heap;
 	const struct svg *svg = strip->svg;
-	uint64_t largest = heap->hole_count ? heap->holes[heap->largest].bytes : 0;
-	uint64_t idle = heap->hole_bytes;
+	uint64_t largest = heap->free_block_count ? heap->free_blocks[heap->largest].bytes : 0;
+	uint64_t idle = heap->free_block_bytes;
 	double x = SVG_LEFT;
 	char text[160];
 
@@ -324,12 +328,12 @@ static void put_figures(const struct strip *strip, uint32_t event, double y)
 		 format_counted(heap->block_count, "block").text);
 	x = put_figure(strip, x, y, "live", text);
 	x = put_figure(strip, x, y, "taken", format_bytes(heap->taken_bytes).text);
-	x = put_figure(strip, x, y, "free blocks", format_count(heap->hole_count).text);
-	x = put_figure(strip, x, y, "free bytes", format_bytes(heap->hole_bytes).text);
+	x = put_figure(strip, x, y, "free blocks", format_count(heap->free_block_count).text);
+	x = put_figure(strip, x, y, "free bytes", format_bytes(heap->free_block_bytes).text);
 	x = put_figure(strip, x, y, "largest free block",
 		       largest ? format_bytes(largest).text : "none");
 	put_percent(text, sizeof(text),
-		    largest ? 1 - (double)largest / (double)heap->hole_bytes : 0);
+		    largest ? 1 - (double)largest / (double)heap->free_block_bytes : 0);
 	x = put_figure(strip, x, y, "of free bytes, outside the largest", text);
 	/*
 	 * If memory is mapped on demand, most free blocks have none: print the memory that is not

@@ -8,7 +8,7 @@
  *    that follow the pointer and the moment are on an overlay canvas and cost little.
  *
  * The root element's data-* attributes report the state and its cost, for tests and scripts: drawn,
- * view, coloring, event, holes..., open-ms (from the start of loading until the first picture) and
+ * view, coloring, event, free_blocks..., open-ms (from the start of loading until the first picture) and
  * frame-ms (of the last frame).
  */
 const figure = byId("figure"), tip = byId("tip");

@@ -170,11 +170,11 @@ void mam_account_note(uint64_t key, void *context, int device, enum mam_account_
 }
 
 /* Empties a slot. Moves up the following notes that a lookup could no longer find. */
-static void empty_locked(size_t hole)
+static void empty_locked(size_t free_block)
 {
-	size_t at = hole;
+	size_t at = free_block;
 
-	notes[hole].bytes = 0;
+	notes[free_block].bytes = 0;
 	for (;;) {
 		size_t home;
 
@@ -182,11 +182,11 @@ static void empty_locked(size_t hole)
 		if (notes[at].bytes == 0)
 			break;
 		home = slot_of(notes[at].key, slots);
-		if (((at - home) & (slots - 1)) < ((at - hole) & (slots - 1)))
+		if (((at - home) & (slots - 1)) < ((at - free_block) & (slots - 1)))
 			continue;
-		notes[hole] = notes[at];
+		notes[free_block] = notes[at];
 		notes[at].bytes = 0;
-		hole = at;
+		free_block = at;
 	}
 	used--;
 	atomic_store_explicit(&note_count, used, memory_order_relaxed);

@@ -115,19 +115,19 @@ static struct mark *make_locked(uint64_t key)
 /* Other entries may move. */
 static void remove_locked(struct mark *mark)
 {
-	size_t hole = (size_t)(mark - marks), at = hole;
+	size_t free_block = (size_t)(mark - marks), at = free_block;
 
-	marks[hole].key = 0;
+	marks[free_block].key = 0;
 	for (;;) {
 		at = (at + 1) & (slots - 1);
 		if (marks[at].key == 0)
 			break;
 		if (((at - slot_of(marks[at].key, slots)) & (slots - 1)) <
-		    ((at - hole) & (slots - 1)))
+		    ((at - free_block) & (slots - 1)))
 			continue;
-		marks[hole] = marks[at];
+		marks[free_block] = marks[at];
 		marks[at].key = 0;
-		hole = at;
+		free_block = at;
 	}
 	if (--used == 0)
 		mam_watch_stop(MAM_WATCH_MARKS);

@@ -56,7 +56,7 @@ same "every line has a key, a tab and a value" "" \
 same "csv: eight lines of header" "gpu driver cpu kernel date commit command columns" \
 	"$(sed -n 's/^# \([a-z]*\): ..*/\1/p' "$scratch/all.csv" | tr '\n' ' ' | sed 's/ $//')"
 same "csv: the header comes first" 8 "$(head -n 8 "$scratch/all.csv" | grep -c '^# ')"
-for workload in pair size holes live threads foreign create random training footprint latency fill policy replay \
+for workload in pair size fragmented live threads foreign create random training footprint latency fill policy replay \
 	smallest; do
 	try "csv: has $workload" grep -qE "^$workload,mam-host,(\"[^\"]*\"|[^,]*),[a-z_]+,[0-9.e+-]+\$" \
 		"$scratch/all.csv"
@@ -118,8 +118,8 @@ else
 fi
 
 # The keys are the same in every run.
-bench --smoke -p --only pair,holes,create --sources host --peers none 2>/dev/null | cut -f 1 >"$scratch/once"
-bench --smoke -p --only pair,holes,create --sources host --peers none 2>/dev/null | cut -f 1 >"$scratch/twice"
+bench --smoke -p --only pair,fragmented,create --sources host --peers none 2>/dev/null | cut -f 1 >"$scratch/once"
+bench --smoke -p --only pair,fragmented,create --sources host --peers none 2>/dev/null | cut -f 1 >"$scratch/twice"
 same "the keys are the same in every run" "$(cat "$scratch/once")" "$(cat "$scratch/twice")"
 [ "$(wc -l <"$scratch/once")" -ge 8 ] && ok "keys are printed" || not_ok "keys are printed" "$(cat "$scratch/once")"
 

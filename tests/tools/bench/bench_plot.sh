@@ -126,9 +126,9 @@ live,mam-cudamalloc,100000,alloc_ns,41
 live,mam-cudamalloc,10,free_ns,51
 live,mam-cudamalloc,1000000,free_ns,61
 live,cudaMalloc,10,alloc_ns,2200
-holes,mam-host,1000,alloc_ns,44
-holes,jemalloc,1000,alloc_ns,55
-holes,mam-host,"1000,1B",alloc_ns,77
+fragmented,mam-host,1000,alloc_ns,44
+fragmented,jemalloc,1000,alloc_ns,55
+fragmented,mam-host,"1000,1B",alloc_ns,77
 latency,mam-host-cache,mixed,alloc_p50_ns,40
 latency,mam-host-cache,mixed,alloc_p999_ns,4000
 latency,mam-host-cache,mixed,alloc_max_ns,50000
@@ -146,11 +146,11 @@ plot -o "$scratch/pictures" "$scratch/first.csv" >"$scratch/out" 2>"$scratch/err
 same "all pictures: exit status" 0 $?
 same "all pictures: no message" "" "$(cat "$scratch/err")"
 same "all pictures: their names" \
-	"latency.svg threads.svg live.svg holes.svg percentiles.svg random.svg sizes.svg footprint.svg" \
+	"latency.svg threads.svg live.svg fragmented.svg percentiles.svg random.svg sizes.svg footprint.svg" \
 	"$(sed 's|.*/||' "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
 mkdir "$scratch/second"
 plot -o "$scratch/second" "$scratch/first.csv" >/dev/null 2>&1
-for picture in latency threads live holes percentiles random sizes footprint; do
+for picture in latency threads live fragmented percentiles random sizes footprint; do
 	check_form "$scratch/pictures/$picture.svg"
 	try "$picture.svg says on what and when" grep -qF \
 		'>made up &lt;1&gt;, driver 1.2.3; four cores; 2026-02-03</text>' "$scratch/pictures/$picture.svg"
@@ -176,7 +176,7 @@ has live 'mam, free, 1M: 61'
 has live '>free</text>'
 has live '>ns per operation</text>'
 has live '>live blocks</text>'
-has holes 'jemalloc (CPU), alloc, 1k: 55'
+has fragmented 'jemalloc (CPU), alloc, 1k: 55'
 has percentiles 'mam, alloc, 99.9%: 4k'
 has percentiles 'mam, free, 50%: 30'
 has random 'RMM pool, 1,000 blocks, 4096: 471'
@@ -192,10 +192,10 @@ hides() # PICTURE TEXT
 		ok "$1 does not say $2"
 	fi
 }
-has holes 'mam, alloc, 1k: 44'
-hides holes 'mam, host memory' # the same again
+has fragmented 'mam, alloc, 1k: 44'
+hides fragmented 'mam, host memory' # the same again
 hides percentiles ': 17<'         # of another case
-hides holes ': 77<'               # of other sizes
+hides fragmented ': 77<'               # of other sizes
 parts() # FILE - what it shows, one line per part
 {
 	"$plot_python" "$MAM_SRCDIR/tests/tools/bench/svg_parts.py" "$1"
@@ -217,7 +217,7 @@ same "what was simulated is not drawn beside the real one" 1 \
 same "a line has a point for each value and no other" 2 \
 	"$(grep -c '<title>mam, [^<]*: [0-9.]*</title>' "$scratch/pictures/latency.svg")"
 same "mam is blue in each figure" "#0072b2" \
-	"$(drawn latency threads live holes percentiles footprint |
+	"$(drawn latency threads live fragmented percentiles footprint |
 		awk -F '\t' '$1 == "value" && $5 ~ /^mam[,:]/ && !/simulated/ { print $4 }' | sort -u)"
 same "cudaMalloc is gray in each figure" "#5f6877" \
 	"$(drawn latency live sizes | awk -F '\t' '$1 == "value" && $5 ~ /^cudaMalloc,/ { print $4 }' | sort -u)"

@@ -199,7 +199,7 @@ same "the table ends with verdicts only" "" \
 try "the table has one line per target" test "$(grep -cE '(met|MISSED|not measured)$' "$scratch/words")" -ge 20
 same "no temporary file remains" "" "$(find "$scratch/out" -name '*.csv?*')"
 [ $drawn = no ] || same "the plots are written" \
-	"footprint.svg holes.svg latency.svg live.svg percentiles.svg random.svg sizes.svg threads.svg" \
+	"footprint.svg fragmented.svg latency.svg live.svg percentiles.svg random.svg sizes.svg threads.svg" \
 	"$(cd "$scratch/out" && echo *.svg)"
 
 finish

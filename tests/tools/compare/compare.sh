@@ -38,7 +38,7 @@ alone() # SETTING NEED-KEY OPTION...
 	same "$alone_name: needs what it would alone" \
 		"$(sed -n "s/^$alone_key	//p" "$scratch/alone")" \
 		"$(value "$alone_name" needed_bytes < "$scratch/usual")"
-	for key in high_water_bytes peak_reserved_bytes hole_bytes_peak waste_bytes granule_bytes \
+	for key in high_water_bytes peak_reserved_bytes free_block_bytes_peak waste_bytes granule_bytes \
 		cache free source; do
 		echo "$(sed -n "s/^$key	//p" "$scratch/alone")" \
 			"$(value "$alone_name" $key < "$scratch/usual")"

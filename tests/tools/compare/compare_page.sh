@@ -122,7 +122,7 @@ probe "hands on it" "$page" <<- 'END'
 	key("2");
 	key("7");
 	key("t");
-	document.querySelector("th[data-key=holes] button").click();
+	document.querySelector("th[data-key=free_blocks] button").click();
 	frame();
 	say("off", page.dataset.off);
 	say("gone", getComputedStyle(maps[1]).display);
@@ -140,7 +140,7 @@ same "keys switch settings off" "1 6 none" "$(said off) $(said gone)"
 link=$(said link)
 theme=$(said theme)
 view=$(said dragged | cut -d ' ' -f 3-)
-same "the link tells" "#t=$(echo "$view" | tr ' ' '-')&off=1.6&sort=holes&theme=$theme" "$link"
+same "the link tells" "#t=$(echo "$view" | tr ' ' '-')&off=1.6&sort=free_blocks&theme=$theme" "$link"
 
 probe "a link is followed" "$page" "$link&big=4" <<- 'END'
 	say("state", facts("view", "off", "big", "theme"));

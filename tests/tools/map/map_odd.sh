@@ -43,7 +43,7 @@ odd() # PAGE NAME [SIZE]
 			key(name);
 		hand("pointermove", 0.5, 0.5);
 		hand("pointerleave", 0.5, 0.5);
-		say("drawn", facts("drawn", "holes", "event"));
+		say("drawn", facts("drawn", "free_blocks", "event"));
 		say("chunks", meta.chunks.length);
 		say("top", meta.top);
 		say("wide", page.scrollWidth <= window.innerWidth);
@@ -54,7 +54,7 @@ odd empty "an empty trace"
 same "an empty trace is an empty page" "0 0 0" "$(said drawn)"
 "$MAM" replay -q --map "$scratch/failed.html" "$scratch/failed.trace"
 odd failed "a trace of failures alone"
-same "keys go to its failures and find no hole" "0 0 1" "$(said drawn)"
+same "keys go to its failures and find no free block" "0 0 1" "$(said drawn)"
 awk 'BEGIN { for (i = 0; i < 60; i++) print "a", i, 900000 + i, 0 }' > "$scratch/chunks.trace"
 "$MAM" replay -q --chunk 8M --growth 8M --map "$scratch/chunks.html" "$scratch/chunks.trace"
 odd chunks "a heap of many chunks"

@@ -21,7 +21,7 @@ need_browser
 probe "a page is drawn" "$scratch/map.html" <<- 'END'
 	say("drawn", page.dataset.drawn);
 	say("whole", page.dataset.view);
-	say("moment", facts("event", "holes", "holeBytes", "largestHole"));
+	say("moment", facts("event", "free_blocks", "freeBlockBytes", "largestFreeBlock"));
 	for (let i = 0; i < 6; i++)
 		hand("wheel", 0.5, 0.5, { deltaY: -240 });
 	say("zoomed", page.dataset.view);
@@ -56,8 +56,8 @@ same "key 0 shows the whole again" "$(said whole)" "$(said again)"
 yes "a rectangle drawn with Shift becomes the window" \
 	'$2 < 37695 * 0.45 && $2 - $1 > 37695 * 0.1 && $2 - $1 < 37695 * 0.15 && $3 > 5e8 && $4 > $3' \
 	"$(said framed)"
-same "at the peak the strip counts the pool's holes" \
-	"$("$MAM" replay -p "$trace" | awk '/^(hole|largest_hole).*peak/ { printf " %s", $2 }')" \
+same "at the peak the strip counts the pool's free blocks" \
+	"$("$MAM" replay -p "$trace" | awk '/^(free_block|largest_free_block).*peak/ { printf " %s", $2 }')" \
 	" $(said moment | cut -d ' ' -f 2-)"
 same "what a trace does not tell is no choice, and why is said" \
 	"The trace does not record which thread allocated a block; size" \
@@ -103,7 +103,7 @@ awk 'BEGIN {
 		print "f", i
 	}
 }' > "$scratch/rows.trace"
-holes_at() # EVENT - count, bytes and largest of the holes, and the live bytes
+free_blocks_at() # EVENT - count, bytes and largest of the free blocks, and the live bytes
 {
 	head -n $(($1 + 1)) "$scratch/rows.trace" | awk '
 		$1 == "a" { order[++n] = $2; asked[$2] = $3; taken[$2] = int(($3 + 511) / 512) * 512 }
@@ -115,7 +115,7 @@ holes_at() # EVENT - count, bytes and largest of the holes, and the live bytes
 					continue
 				}
 				if (run) {
-					holes++
+					free_blocks++
 					bytes += run
 					if (run > most)
 						most = run
@@ -123,7 +123,7 @@ holes_at() # EVENT - count, bytes and largest of the holes, and the live bytes
 				run = 0
 				live += asked[order[k]]
 			}
-			print holes + 0, bytes + 0, most + 0, live
+			print free_blocks + 0, bytes + 0, most + 0, live
 		}'
 }
 "$MAM" replay -q --map "$scratch/rows.html" "$scratch/rows.trace"
@@ -133,7 +133,7 @@ probe "the heap at some events is counted" "$scratch/rows.html" <<- 'END'
 		slider.value = event;
 		slider.dispatchEvent(new Event("input"));
 		frame();
-		say(event, facts("holes", "holeBytes", "largestHole", "live"));
+		say(event, facts("free_blocks", "freeBlockBytes", "largestFreeBlock", "live"));
 	}
 	say("strip-349", picture("strip"));
 	key(",");
@@ -166,7 +166,7 @@ probe "the heap at some events is counted" "$scratch/rows.html" <<- 'END'
 	document.getElementById("event").oninput();
 	frame();
 	key("h");
-	say("hole", facts("view", "largestPlace", "largestHole"));
+	say("free_block", facts("view", "largestPlace", "largestFreeBlock"));
 	key("0");
 	for (const n of [1, 2, 3, 4, 5]) {
 		key(String(n));
@@ -193,7 +193,7 @@ probe "the heap at some events is counted" "$scratch/rows.html" <<- 'END'
 	say("link", await copyLink());
 END
 for event in 100 230 301 349; do
-	same "the strip's holes after event $event are awk's" "$(holes_at $event)" "$(said $event)"
+	same "the strip's free blocks after event $event are awk's" "$(free_blocks_at $event)" "$(said $event)"
 done
 same "keys step from event to event" 348 "$(said step)"
 yes "another event is another strip" '$1 != $2' "$(said strip-349) $(said strip-348)"
@@ -203,7 +203,7 @@ same "a block is found by its id or who asked for it, one after the other" \
 	"77 77 77,78 78 78,83 83 83, 83 83" "$(said found | paste -s -d , -)"
 same "what is typed there is no key" "size true" "$(said typed)"
 yes "a click chooses the event there" '$1 > 300 && $1 < 345' "$(said clicked)"
-yes "key h shows the largest hole" '$3 <= $5 && $4 >= $5 + $6 && $4 - $3 < $6 * 2' "$(said hole)"
+yes "key h shows the largest free block" '$3 <= $5 && $4 >= $5 + $6 && $4 - $3 < $6 * 2' "$(said free_block)"
 for what in map strip; do
 	same "each colouring gives another picture of the $what" 5 \
 		"$(sed -n "s/^$what-[1-5]=//p" "$scratch/said" | sort -u | wc -l | tr -d ' ')"

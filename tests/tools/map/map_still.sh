@@ -88,7 +88,7 @@ awk '
 			if (!live[i])
 				continue
 			if (at[i] > end) {
-				holes++
+				free_blocks++
 				sum += at[i] - end
 				if (at[i] - end > most) { most = at[i] - end; where = end }
 			}
@@ -104,7 +104,7 @@ awk '
 		}
 		print "first=\"stream 0: " used[0] " blocks, " human(held[0]) " at the peak\""
 		print "others=\"3 others: " rest_blocks " blocks, " human(rest) " at the peak\""
-		print "holes=" holes "; hole_bytes=\"" human(sum) "\"; largest=\"" human(most) "\""
+		print "free_blocks=" free_blocks "; free_block_bytes=\"" human(sum) "\"; largest=\"" human(most) "\""
 		print "where=" where "; live=\"" human(all) " in " kept " blocks\"; streams=" streams
 		printf "outside=\"%.1f %%\"; part=\"%.1f %%\"\n", 100 - 100 * most / sum, 100 * sum / (sum + all)
 	}' small.trace > known
@@ -114,20 +114,20 @@ events=$(wc -l < small.trace | tr -d ' ')
 draw "the strip of an event" strip.svg --export small.json --view strip --at $((events - 1)) small.trace
 base=$(grep -o '0x[0-9a-f]*' small.json | sort | head -n 1)
 says "its live blocks" strip.svg "$live"
-same "its holes, in words" "$holes" "$(texts strip.svg | awk '/^[0-9]+$/ && !found { print; found = 1 }')"
-same "a tick for each hole" "$holes" "$(moves strip.svg 'class="bad" stroke-width="3"')"
-same "each hole is hatched" "$holes" "$(moves strip.svg 'url(#holes)')"
-says "bytes in holes" strip.svg "$hole_bytes"
+same "its free blocks, in words" "$free_blocks" "$(texts strip.svg | awk '/^[0-9]+$/ && !found { print; found = 1 }')"
+same "a tick for each free block" "$free_blocks" "$(moves strip.svg 'class="bad" stroke-width="3"')"
+same "each free block is hatched" "$free_blocks" "$(moves strip.svg 'url(#free_blocks)')"
+says "bytes in free blocks" strip.svg "$free_block_bytes"
 says "of free bytes, outside the largest" strip.svg "$outside"
 says "fragmentation" strip.svg "$part"
-says "the largest hole by size and address" strip.svg \
+says "the largest free block by size and address" strip.svg \
 	"$(printf 'largest free block %s at 0x%x' "$largest" $((base + where)))"
 draw "the strip without an event" peak.svg --view strip small.trace
 says "is that of the peak" peak.svg \
 	"after event 59 of $events, the peak of live bytes; free blocks are hatched, each with a tick below"
 draw "the strip of the first event" first.svg --view strip --at 0 small.trace
 says "has one block" first.svg "256.00 KiB in 1 block"
-says "and no hole" first.svg "none"
+says "and no free block" first.svg "none"
 
 draw "blocks by size" size.svg small.trace
 same "a rectangle a block" 60 "$(($(moves size.svg 'fill="#.* d="M') - $(moves size.svg 'h[0-9.]*v10h-')))"

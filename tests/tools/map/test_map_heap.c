@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The heap of a map after one event: which blocks are live, and what is a hole.
+ * The heap of a map after one event: which blocks are live, and what is a free block.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -38,11 +38,11 @@ static void look(uint32_t event)
 	ck_assert(map_heap_at(&map, event, &heap));
 }
 
-static void is_hole(size_t number, uint64_t place, uint64_t bytes)
+static void is_free_block(size_t number, uint64_t place, uint64_t bytes)
 {
-	ck_assert_uint_lt(number, heap.hole_count);
-	ck_assert_uint_eq(heap.holes[number].place, place);
-	ck_assert_uint_eq(heap.holes[number].bytes, bytes);
+	ck_assert_uint_lt(number, heap.free_block_count);
+	ck_assert_uint_eq(heap.free_blocks[number].place, place);
+	ck_assert_uint_eq(heap.free_blocks[number].bytes, bytes);
 }
 
 START_TEST(blocks_are_sorted_by_place_and_the_failed_left_out)
@@ -58,15 +58,15 @@ START_TEST(blocks_are_sorted_by_place_and_the_failed_left_out)
 }
 END_TEST
 
-START_TEST(holes_begin_where_their_chunk_does_and_end_with_its_last_block)
+START_TEST(free_blocks_begin_where_their_chunk_does_and_end_with_its_last_block)
 {
 	look(4);
-	ck_assert_uint_eq(heap.hole_count, 3);
-	is_hole(0, 0, 10);
-	is_hole(1, 25, 25);
-	is_hole(2, 100, 30);
+	ck_assert_uint_eq(heap.free_block_count, 3);
+	is_free_block(0, 0, 10);
+	is_free_block(1, 25, 25);
+	is_free_block(2, 100, 30);
 	ck_assert_uint_eq(heap.largest, 2);
-	ck_assert_uint_eq(heap.hole_bytes, 65);
+	ck_assert_uint_eq(heap.free_block_bytes, 65);
 	map_heap_fini(&heap);
 }
 END_TEST
@@ -75,39 +75,39 @@ START_TEST(a_block_is_live_from_its_birth_until_before_its_death)
 {
 	look(0);
 	ck_assert_uint_eq(heap.block_count, 1);
-	is_hole(0, 0, 50);
+	is_free_block(0, 0, 50);
 	map_heap_fini(&heap);
 	look(5);
 	ck_assert_uint_eq(heap.block_count, 3);
-	ck_assert_uint_eq(heap.hole_count, 2);
+	ck_assert_uint_eq(heap.free_block_count, 2);
 	ck_assert_uint_eq(heap.largest, 1);
 	map_heap_fini(&heap);
 	look(6);
-	is_hole(0, 0, 20);
-	is_hole(1, 25, 25);
+	is_free_block(0, 0, 20);
+	is_free_block(1, 25, 25);
 	map_heap_fini(&heap);
 }
 END_TEST
 
-START_TEST(a_block_at_the_begin_of_its_chunk_is_above_no_hole)
+START_TEST(a_block_at_the_begin_of_its_chunk_is_above_no_free_block)
 {
 	places[3] = 100;
 	places[1] = 0;
 	look(4);
-	ck_assert_uint_eq(heap.hole_count, 2);
-	is_hole(0, 10, 10);
-	is_hole(1, 25, 25);
+	ck_assert_uint_eq(heap.free_block_count, 2);
+	is_free_block(0, 10, 10);
+	is_free_block(1, 25, 25);
 	map_heap_fini(&heap);
 }
 END_TEST
 
-START_TEST(of_equal_holes_the_lowest_is_the_largest)
+START_TEST(of_equal_free_blocks_the_lowest_is_the_largest)
 {
 	places[4] = 30; /* 20..30 and 35..50 */
 	places[1] = 15; /* 0..15 and 25..30 */
 	look(4);
-	is_hole(0, 0, 15);
-	is_hole(2, 35, 15);
+	is_free_block(0, 0, 15);
+	is_free_block(2, 35, 15);
 	chunks[1].place = 125;
 	map_heap_fini(&heap);
 	look(4);
@@ -116,13 +116,13 @@ START_TEST(of_equal_holes_the_lowest_is_the_largest)
 }
 END_TEST
 
-START_TEST(a_heap_of_nothing_has_no_holes)
+START_TEST(a_heap_of_nothing_has_no_free_blocks)
 {
 	static const struct replay_trace nothing = { .event_count = 0 };
 	const struct map empty = { .trace = &nothing };
 
 	ck_assert(map_heap_at(&empty, 0, &heap));
-	ck_assert_uint_eq(heap.block_count + heap.hole_count + heap.hole_bytes, 0);
+	ck_assert_uint_eq(heap.block_count + heap.free_block_count + heap.free_block_bytes, 0);
 	map_heap_fini(&heap);
 }
 END_TEST
@@ -135,11 +135,11 @@ int main(void)
 	int failed;
 
 	tcase_add_test(tests, blocks_are_sorted_by_place_and_the_failed_left_out);
-	tcase_add_test(tests, holes_begin_where_their_chunk_does_and_end_with_its_last_block);
+	tcase_add_test(tests, free_blocks_begin_where_their_chunk_does_and_end_with_its_last_block);
 	tcase_add_test(tests, a_block_is_live_from_its_birth_until_before_its_death);
-	tcase_add_test(tests, a_block_at_the_begin_of_its_chunk_is_above_no_hole);
-	tcase_add_test(tests, of_equal_holes_the_lowest_is_the_largest);
-	tcase_add_test(tests, a_heap_of_nothing_has_no_holes);
+	tcase_add_test(tests, a_block_at_the_begin_of_its_chunk_is_above_no_free_block);
+	tcase_add_test(tests, of_equal_free_blocks_the_lowest_is_the_largest);
+	tcase_add_test(tests, a_heap_of_nothing_has_no_free_blocks);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -11,7 +11,7 @@ import sys
 # struct mam_stats of <mam/stats.h>, in order: its own size, then numbers of 8 bytes.
 FIELDS = """size live_blocks live_bytes live_rounded_bytes peak_live_blocks peak_live_bytes
     peak_live_rounded_bytes chunks reserved_bytes peak_reserved_bytes high_water_bytes segments
-    holes hole_bytes largest_hole_bytes largest_free_bytes allocs frees failures grows shrinks host_bytes
+    free_blocks free_block_bytes largest_free_block_bytes largest_free_bytes allocs frees failures grows shrinks host_bytes
     retired_blocks retired_bytes peak_retired_bytes physical_bytes peak_physical_bytes remaps
     driver_calls driver_ns cached_blocks cached_bytes""".split()
 

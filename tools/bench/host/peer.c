@@ -8,7 +8,7 @@
  *
  * A mam pool has two rows: with `-cache` in its name threads cache freed blocks, which is a
  * program's default; without, every call reaches the pool. The cost of the pool's own structure
- * (holes, live, size) is measured without.
+ * (fragmented, live, size) is measured without.
  */
 #include <dlfcn.h>
 #include <malloc.h>
@@ -134,7 +134,7 @@ static void malloc_release(struct bench_peer *peer, void *block, size_t bytes)
 /*
  * RMM's pool has its free blocks in one list: 100,000 free blocks between live ones take minutes.
  */
-#define LIST_HOLES 10000
+#define LIST_FREE_BLOCKS 10000
 
 #define MAM_CALLS                                                                         \
 	.is_mam = true, .probe = bench_mam_probe, .open = bench_mam_open,                 \
@@ -207,12 +207,12 @@ struct bench_peer bench_peers[] = {
 	{ .name = "mam-cudamalloc-strict",
 	  MAM_DEVICE,
 	  .source = "cudamalloc",
-	  .only = "pair,size,holes,threads",
+	  .only = "pair,size,fragmented,threads",
 	  .variant = MAM_FREE_STRICT },
 	{ .name = "mam-vmm",
 	  MAM_DEVICE,
 	  .source = "vmm",
-	  .only = CACHED_ONLY ",size,holes,create",
+	  .only = CACHED_ONLY ",size,fragmented,create",
 	  .variant = MAM_FREE_STREAM },
 	{ .name = "mam-vmm-cache",
 	  MAM_DEVICE,
@@ -262,10 +262,14 @@ struct bench_peer bench_peers[] = {
 	  .alloc = bench_cuda_alloc_managed,
 	  .release = bench_cuda_release,
 	  HOST_MEMORY },
-	{ .name = "rmm-pool", RMM_CALLS, .bounded = true, .max_holes = LIST_HOLES, .variant = 0 },
+	{ .name = "rmm-pool",
+	  RMM_CALLS,
+	  .bounded = true,
+	  .max_free_blocks = LIST_FREE_BLOCKS,
+	  .variant = 0 },
 	{ .name = "rmm-pool-grow", RMM_CALLS, .only = "training,footprint", .variant = 1 },
 	{ .name = "rmm-arena", RMM_CALLS, .bounded = true, .variant = 2 },
-	{ .name = "rmm-binning", RMM_CALLS, .max_holes = 100000, .variant = 3 },
+	{ .name = "rmm-binning", RMM_CALLS, .max_free_blocks = 100000, .variant = 3 },
 	{ .name = "torch",
 	  LIBRARY_CALLS,
 	  .trim = bench_library_trim,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * work_live.c - the cost of an operation when the pool has many blocks: workloads "live" and
- * "holes".
+ * "fragmented".
  *
  * live: L blocks of 1 to 10 bytes are live; then one more of that size is allocated, and a random
  * one freed. It is the second experiment of Can Aknesil and Didem Unat, "MAM: A Memory Allocation
  * Manager for GPUs" (figure 10). There are almost no free blocks between live ones: the cost is
  * that of finding a block among L. The size of the metadata per segment is measured here, too.
  *
- * holes: L blocks are live with L free blocks between them, sizes uniform in 512 B to 16 KiB (or
+ * fragmented: L blocks are live with L free blocks between them, sizes uniform in 512 B to 16 KiB (or
  * from 1 B); then random blocks are freed and random sizes allocated. 2 L blocks are allocated and
  * every second one freed. That state does not last: each free merges two free blocks, and after
  * about 2 L replacements the heap reaches its own balance with fewer free blocks. So the churn is
@@ -178,9 +178,9 @@ static const char *churn_steady(struct bench_peer *peer, struct bench_table *tab
 	return why != NULL ? why : bench_churn_run(peer, table, churn, effort, random, sample);
 }
 
-static const char *run_holes(struct bench_peer *peer, const struct bench_case *one,
-			     const struct bench_effort *effort, struct bench_random *random,
-			     struct bench_sample *sample)
+static const char *run_free_blocks(struct bench_peer *peer, const struct bench_case *one,
+				   const struct bench_effort *effort, struct bench_random *random,
+				   struct bench_sample *sample)
 {
 	struct bench_churn churn = { one->b, 16 * BENCH_KIB, batch_for(one->a), true };
 	struct bench_table table;
@@ -211,7 +211,7 @@ static const struct bench_case live_cases[] = {
 	{ "10000000", 10000000, 0, false, 0 },
 };
 
-static const struct bench_case hole_cases[] = {
+static const struct bench_case free_block_cases[] = {
 	{ "10", 10, 512, true, 0 },
 	{ "100", 100, 512, true, 0 },
 	{ "1000", 1000, 512, false, 0 },
@@ -237,11 +237,11 @@ const struct bench_workload bench_work_live = {
 	.run = run_live,
 };
 
-const struct bench_workload bench_work_holes = {
-	.name = "holes",
+const struct bench_workload bench_work_free_blocks = {
+	.name = "fragmented",
 	.title = "ns alloc/free, as many free blocks as live ones, 512 B to 16 KiB (1B: from 1 B)",
 	.metrics = { "alloc_ns", "free_ns" },
-	.cases = hole_cases,
-	.case_count = sizeof(hole_cases) / sizeof(hole_cases[0]),
-	.run = run_holes,
+	.cases = free_block_cases,
+	.case_count = sizeof(free_block_cases) / sizeof(free_block_cases[0]),
+	.run = run_free_blocks,
 };
