@@ -79,7 +79,7 @@ fuzz_words() # NAME
 fuzz_sources()
 {
 	for layer in $(sed -n 's,^include src/\([a-z]*\)/Makefile.inc,\1,p' "$MAM_SRCDIR/Makefile.am"); do
-		[ "$layer" = interpose ] || ls "$MAM_SRCDIR/src/$layer"/*.c
+		[ "$layer" = interpose ] || find "$MAM_SRCDIR/src/$layer" -name "*.c"
 	done
 	ls "$MAM_SRCDIR"/src/interpose/share/*.c "$MAM_SRCDIR"/tools/*.c "$MAM_SRCDIR"/tools/[!bc]*/*.c "$MAM_SRCDIR"/tools/compare/*.c "$MAM_SRCDIR"/tools/bench/harness/results*.c |
 		grep -v -e '/mam\.c' -e '/bench\.c'

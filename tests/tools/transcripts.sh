@@ -71,7 +71,7 @@ fi
 version=$(mam --version | cut -c 5- | sed 's/[.]/[.]/g')
 header=$(sed -n 's/^#define MAM_VERSION "\(.*\)"$/\1/p' "$MAM_SRCDIR/include/mam/mam.h")
 
-for transcript in "$MAM_SRCDIR"/tests/tools/*.transcript; do
+for transcript in "$MAM_SRCDIR"/tests/tools/*.transcript "$MAM_SRCDIR"/tests/tools/*/*.transcript; do
 	name=$(basename "$transcript" .transcript)
 	folder=$scratch/$name
 	mkdir "$folder"
