@@ -10,7 +10,7 @@
 device_test=collective
 . "$MAM_SRCDIR/tests/clients/device.sh"
 
-staged collective.cuh install-heap-headers install-coalesce-headers
+staged collective.cuh install-device-headers
 
 # The first program in the header's comment.
 awk '/^ \*\t#include/ { on = 1 }

@@ -165,7 +165,7 @@ fi
 nvcc=$(PATH=${PATH#*:} command -v nvcc)
 for file in "$top"/tests/clients/kernels/*.cu "$bench"/clients/gpu-stress*.cu; do
 	if [ "$HAVE_CUDA" != yes ] || [ -z "$nvcc" ]; then
-		skip "$(basename "$file") builds" 'mam was built without the CUDA toolkit'
+		skip "$(basename "$file") compiles" 'mam was built without the CUDA toolkit'
 		continue
 	fi
 	define=
@@ -175,7 +175,7 @@ for file in "$top"/tests/clients/kernels/*.cu "$bench"/clients/gpu-stress*.cu; d
 		define=-DLIBRARY_LOOP_CUBLAS
 		;;
 	esac
-	try "$(basename "$file") builds" "$nvcc" -arch=sm_90 -I"$top/include" -I"$top/src" $define -c -o "$scratch/object" "$file"
+	try "$(basename "$file") compiles" "$nvcc" -arch=sm_90 -I"$top/include" -I"$top/src" $define -ptx -o "$scratch/ptx" "$file"
 done
 
 finish

@@ -10,7 +10,7 @@
 device_test=objects
 . "$MAM_SRCDIR/tests/clients/device.sh"
 
-staged kmalloc_override.cuh install-heap-headers
+staged kmalloc_override.cuh install-device-headers
 
 # README's kernel: the fenced block that calls mam_kmalloc().
 awk '/^```/ { if (inside && text ~ /mam_kmalloc\(/) { printf "%s", text; exit } inside = !inside; text = ""; next }

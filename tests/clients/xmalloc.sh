@@ -11,7 +11,7 @@
 device_test=xmalloc
 . "$MAM_SRCDIR/tests/clients/device.sh"
 
-staged xmalloc.cuh install-heap-headers install-coalesce-headers
+staged xmalloc.cuh install-device-headers
 
 # The first program of a header's comment: its lines after " *<tab>" up to the next paragraph,
 # kernels first.

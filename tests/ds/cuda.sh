@@ -9,7 +9,7 @@
 device_test=structures
 . "$MAM_SRCDIR/tests/clients/device.sh"
 
-staged ds.cuh install-heap-headers install-coalesce-headers install-ds-headers
+staged ds.cuh install-device-headers
 
 # The first program in its comment.
 awk '/^ \*\t#include/ { on = 1 }

@@ -10,7 +10,7 @@
 device_test='examples for CUDA'
 . "$MAM_SRCDIR/tests/clients/device.sh"
 
-staged ds.cuh install-heap-headers install-coalesce-headers install-ds-headers
+staged ds.cuh install-device-headers
 examples=$MAM_SRCDIR/examples
 
 # For another architecture than the linked program, so that no list of two is needed.

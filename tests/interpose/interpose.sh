@@ -6,7 +6,7 @@
 
 fakes=$MAM_BUILDDIR/tests/fake/lib
 clients=$MAM_BUILDDIR/tests/clients
-probes=$MAM_BUILDDIR/tests/interpose
+probes=$MAM_BUILDDIR/tests/interpose/programs
 
 [ -f "$MAM_BUILDDIR/.libs/libmam-preload.so" ] || skip_all "$0" "this build has no libmam-preload.so"
 case "$CFLAGS" in

@@ -6,7 +6,7 @@
 # files.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
-example=$MAM_SRCDIR/tools/bench/device_example
+example=$MAM_SRCDIR/tools/bench/device/device_example
 
 refused() # NAME TEXT FILE - one line with TEXT in it
 {
