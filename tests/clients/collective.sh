@@ -99,6 +99,8 @@ if "$NVCC" -arch=compute_90 -rdc=true -I "$include" -ptx -o "$scratch/ptx" "$scr
 	same 'all files share one setting' 1 "$(grep -c '^\.weak .*mam_collective_setting.*heap' "$scratch/ptx")"
 fi
 
+at_length 'collective and gpu-collective' || finish
+
 # The load test, and the program that is rewritten and timed.
 source=$MAM_SRCDIR/tests/clients/kernels/collective.cu
 try "collective over CUDA's malloc() builds" eval "compile collective.o '$source' -O2 &&

@@ -9,10 +9,12 @@
 device_test=debug
 . "$MAM_SRCDIR/tests/clients/device.sh"
 
-try 'debug builds' build debug debug.cu -O2
-try 'malloc in kernels builds for a heap with checks' build override override.cu -DMAM_KDEBUG
-runs debug
-runs override
+if at_length 'debug and override'; then
+	try 'debug builds' build debug debug.cu -O2
+	try 'malloc in kernels builds for a heap with checks' build override override.cu -DMAM_KDEBUG
+	runs debug
+	runs override
+fi
 
 # The code of a kernel shows whether it handles red zones.
 cat > "$scratch/kernel.cu" << 'EOC'

@@ -35,6 +35,14 @@ build() # PROGRAM SOURCE FLAGS... - of this folder, with the headers of the sour
 		-I "$MAM_SRCDIR/src" -o "$scratch/$program" "$MAM_SRCDIR/tests/clients/kernels/$source" -L "$libraries" -lmam
 }
 
+# True where a program that takes long to compile is worth it: at full length, or on a GPU.
+at_length() # NAME - of what is skipped otherwise
+{
+	[ "${TEST_SHARE:-1}" -gt 1 ] && [ "$has_gpu" = no ] || return 0
+	skip "$1" 'without a GPU only tools/check --all compiles it'
+	return 1
+}
+
 staged() # HEADER TARGET... - sets $include: where make installs mam's headers, HEADER among them
 {
 	header=$1

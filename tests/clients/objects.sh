@@ -93,6 +93,8 @@ for side in host device; do
 	fi
 done
 
+at_length 'objects, grow and gpu-growth' || finish
+
 # The program that puts a heap under load.
 source=$MAM_SRCDIR/tests/clients/kernels/objects.cu
 try 'objects builds' eval "compile objects.o '$source' -O2 && link objects -O2 objects.o"

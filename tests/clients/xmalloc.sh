@@ -110,6 +110,8 @@ if command -v nm > /dev/null && "$NVCC" -arch=compute_90 -rdc=true -I "$include"
 	same 'all files share one setting' 1 "$(grep -c '^\.weak .*xmc_setting_over_cuda.*setting' "$scratch/ptx")"
 fi
 
+at_length 'xmalloc and gpu-layout' || finish
+
 # The program that puts all ways under load.
 source=$MAM_SRCDIR/tests/clients/kernels/xmalloc.cu
 try 'xmalloc over malloc() builds' eval "compile xmalloc.o '$source' -O2 && link xmalloc -O2 xmalloc.o"

@@ -16,7 +16,9 @@ awk '/^ \*\t#include/ { on = 1 }
 	on && /^ \* / { exit }
 	on { sub(/^ \*\t?/, ""); print }' "$include/mam/ds.cuh" > "$scratch/shown.cu"
 try 'the example contains a kernel' grep -q '__global__' "$scratch/shown.cu"
-for standard in 11 14 17 20; do
+standards='11 14 17 20'
+[ "${TEST_SHARE:-1}" -eq 1 ] || standards='11 20'
+for standard in $standards; do
 	try "the example builds: C++$standard" compile shown.o "$scratch/shown.cu" -std=c++$standard
 done
 

@@ -30,8 +30,11 @@ refused() # PROGRAM MESSAGE ARGUMENT... - status 2, the message, and no other ou
 	same "$program $*: message" "$sentence" "$(cat "$scratch/out" "$scratch/err")"
 }
 
-for program in automaton edges frontier; do
-	try "$program.cu builds for sm_75" of_old "$program"
+programs='automaton edges frontier'
+at_length 'edges and frontier' || programs=automaton
+for program in $programs; do
+	# Once at full length, as it takes as long as the others together.
+	[ "${TEST_SHARE:-1}" -gt 1 ] || try "$program.cu builds for sm_75" of_old "$program"
 	try "$program.cu builds" compile "$program.o" "$examples/$program.cu" -O2 -Werror all-warnings -Xcompiler -Werror
 	try "$program links" link "$program" -O2 "$program.o"
 	try "$program.cu compiles to PTX" "$NVCC" -arch=sm_90 -I "$include" -ptx -o "$scratch/$program.ptx" "$examples/$program.cu"
@@ -43,6 +46,7 @@ for program in automaton edges frontier; do
 	refused "$program" "$program: error: invalid value '1048577' for --seed: expected 0 to 1048576" --seed 1048577
 	refused "$program" "$program: error: invalid value '5x' for --seed: expected 0 to 1048576" --seed 5x
 done
+[ "$programs" != automaton ] || finish
 runs edges --edges 20000 --nodes 1000 --rounds 2 --cuda 1
 runs edges --edges 1 --nodes 1
 runs edges --edges 3000 --lanes 7

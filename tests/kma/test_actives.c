@@ -100,7 +100,7 @@ START_TEST(lanes_are_spread_over_entries)
 {
 	static uint64_t entries[16 << MAM_KMA_ENTRIES_SHIFT_MAX];
 	uint64_t *entry;
-	uint32_t shift, which, lane, used;
+	uint32_t shift, which, lane, used, wrong = 0;
 	bool seen[1 << MAM_KMA_ENTRIES_SHIFT_MAX];
 
 	for (shift = 0; shift <= MAM_KMA_ENTRIES_SHIFT_MAX; shift++)
@@ -108,14 +108,16 @@ START_TEST(lanes_are_spread_over_entries)
 			memset(seen, 0, sizeof(seen));
 			for (lane = used = 0; lane < 256u << shift; lane++) {
 				entry = mam_kma_entry(entries, shift, which, lane);
-				ck_assert_ptr_eq(entry, mam_kma_entry(entries, shift, which,
-								      lane / 32 * 32));
-				ck_assert((size_t)(entry - entries) >> shift == which);
+				/* Lanes of a warp have one entry, which is of the class. */
+				wrong += entry != mam_kma_entry(entries, shift, which,
+								lane / 32 * 32) ||
+					 (size_t)(entry - entries) >> shift != which;
 				used += !seen[(entry - entries) % (1u << shift)];
 				seen[(entry - entries) % (1u << shift)] = true;
 			}
 			ck_assert_uint_ge(used * 8, 7u << shift);
 		}
+	ck_assert_uint_eq(wrong, 0);
 }
 END_TEST
 
