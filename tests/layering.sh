@@ -127,17 +127,28 @@ violations() # ROOT
 	cat "$scratch/found"
 }
 
-must_report() # NAME FILE LINE - append LINE to FILE in a copy of the tree; it must be reported
+# A copy of the tree, to which lines are added.
+mkdir -p "$scratch/copy/tests"
+cp -R "$MAM_SRCDIR/src" "$MAM_SRCDIR/include" "$MAM_SRCDIR/tools" "$MAM_SRCDIR/examples" "$scratch/copy"
+cp -R "$MAM_SRCDIR/tests/clients" "$scratch/copy/tests"
+cp "$MAM_SRCDIR/Makefile.am" "$scratch/copy"
+chmod -R u+w "$scratch/copy"
+
+reported() # FILE LINE - the violations in FILE, in $scratch/why, if LINE is at its end; FILE stays as it was
 {
-	rm -rf "$scratch/copy"
-	mkdir -p "$scratch/copy/tests"
-	cp -R "$MAM_SRCDIR/src" "$MAM_SRCDIR/include" "$MAM_SRCDIR/tools" "$MAM_SRCDIR/examples" "$scratch/copy"
-	cp -R "$MAM_SRCDIR/tests/clients" "$scratch/copy/tests"
-	cp "$MAM_SRCDIR/Makefile.am" "$scratch/copy"
-	chmod -R u+w "$scratch/copy"
-	mkdir -p "$scratch/copy/$(dirname "$2")"
-	echo "$3" >> "$scratch/copy/$2"
-	if violations "$scratch/copy" | grep -q "^$2:"; then
+	mkdir -p "$scratch/copy/$(dirname "$1")"
+	rm -f "$scratch/was"
+	[ ! -e "$scratch/copy/$1" ] || cp "$scratch/copy/$1" "$scratch/was"
+	echo "$2" >> "$scratch/copy/$1"
+	violations "$scratch/copy" | grep "^$1:" > "$scratch/why"
+	rm -f "$scratch/copy/$1"
+	[ ! -e "$scratch/was" ] || mv "$scratch/was" "$scratch/copy/$1"
+	[ -s "$scratch/why" ]
+}
+
+must_report() # NAME FILE LINE - LINE at the end of FILE must be reported
+{
+	if reported "$2" "$3"; then
 		ok "$1"
 	else
 		not_ok "$1" "'$3' at the end of $2 was not reported"
@@ -146,8 +157,7 @@ must_report() # NAME FILE LINE - append LINE to FILE in a copy of the tree; it m
 
 may_stay() # NAME FILE LINE - the same, and it must not be reported
 {
-	echo "$3" >> "$scratch/copy/$2"
-	if violations "$scratch/copy" | grep "^$2:" > "$scratch/why"; then
+	if reported "$2" "$3"; then
 		not_ok "$1" "$(head -n 1 "$scratch/why")"
 	else
 		ok "$1"
