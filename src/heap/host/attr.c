@@ -81,7 +81,7 @@ static enum mam_status check_objects(struct mam_heap_attr *terms)
 	return check_growth(terms);
 }
 
-enum mam_status mam_terms_read(const struct mam_heap_attr *given, struct mam_heap_attr *terms)
+enum mam_status mam_heap_attr_read(const struct mam_heap_attr *given, struct mam_heap_attr *terms)
 {
 	static const struct mam_sized_field fields[] = {
 		MAM_SIZED_FIELD(struct mam_heap_attr, max_bytes),

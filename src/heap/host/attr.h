@@ -8,7 +8,7 @@
 
 #include <mam/heap.h>
 
-/* mam_terms_read - returns INVALID_VALUE on failure. */
-enum mam_status mam_terms_read(const struct mam_heap_attr *given, struct mam_heap_attr *terms);
+/* mam_heap_attr_read - returns INVALID_VALUE on failure. */
+enum mam_status mam_heap_attr_read(const struct mam_heap_attr *given, struct mam_heap_attr *terms);
 
 #endif

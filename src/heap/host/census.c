@@ -51,14 +51,14 @@ static void count_word(struct tally *tally, uint64_t taken)
 	}
 }
 
-static void read_bitmap(uintptr_t at, size_t left, struct mam_reach_visit *visit, uint64_t *piece,
+static void read_bitmap(uintptr_t at, size_t left, struct mam_copy_visit *visit, uint64_t *piece,
 			struct tally *tally)
 {
-	while (left != 0 && mam_reach_good(visit)) {
+	while (left != 0 && mam_copy_good(visit)) {
 		size_t words = left < PIECE_WORDS ? left : PIECE_WORDS;
 
-		mam_reach_read(visit, piece, at, words * sizeof(*piece));
-		mam_reach_wait(visit);
+		mam_copy_read(visit, piece, at, words * sizeof(*piece));
+		mam_copy_wait(visit);
 		for (size_t i = 0; i < words; i++)
 			count_word(tally, piece[i]);
 		at += words * sizeof(*piece);
@@ -67,12 +67,12 @@ static void read_bitmap(uintptr_t at, size_t left, struct mam_reach_visit *visit
 }
 
 /* A failed copy leaves undefined content: the counts are discarded then. */
-enum mam_status mam_census_pages(const struct mam_reach *reach, struct CUstream_st *stream,
+enum mam_status mam_census_pages(const struct mam_copy *reach, struct CUstream_st *stream,
 				 uintptr_t at, uint32_t pages, struct mam_heap_info *info)
 {
 	const size_t words = mam_layout_words(pages);
 	struct tally tally = { 0 };
-	struct mam_reach_visit visit;
+	struct mam_copy_visit visit;
 	struct mam_pages metadata;
 	enum mam_status status;
 	uint64_t *piece;
@@ -80,12 +80,12 @@ enum mam_status mam_census_pages(const struct mam_reach *reach, struct CUstream_
 	piece = calloc(words < PIECE_WORDS ? words : PIECE_WORDS, sizeof(*piece));
 	if (!piece)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
-	status = mam_reach_begin(reach, stream, true, &visit);
+	status = mam_copy_begin(reach, stream, true, &visit);
 	if (status == MAM_OK) {
 		memset(&metadata, 0, sizeof(metadata));
-		mam_reach_read(&visit, &metadata, at, sizeof(metadata));
+		mam_copy_read(&visit, &metadata, at, sizeof(metadata));
 		read_bitmap(at + sizeof(metadata), words, &visit, piece, &tally);
-		status = mam_reach_end(&visit);
+		status = mam_copy_end(&visit);
 	}
 	free(piece);
 	if (status != MAM_OK)
@@ -186,36 +186,36 @@ struct counts {
 	uint32_t *closes; /* of each block */
 };
 
-static void read_counts(const struct mam_plot *plot, struct mam_reach_visit *visit,
+static void read_counts(const struct mam_plot *plot, struct mam_copy_visit *visit,
 			struct counts *counts)
 {
 	const struct mam_metadata_plan plan = mam_plot_metadata(plot);
 	const uintptr_t head = mam_plot_head(plot), returns = head + plan.returns;
 	const uintptr_t pages = head + sizeof(struct mam_kheap);
 
-	mam_reach_read(visit, &counts->tallies, head + plan.tallies, sizeof(counts->tallies));
-	mam_reach_read(visit, counts->pages, pages + offsetof(struct mam_pages, tally),
-		       sizeof(counts->pages));
-	mam_reach_read(visit, &counts->taken, returns + offsetof(struct mam_returns, taken),
-		       sizeof(counts->taken));
-	mam_reach_read(visit, &counts->told, returns + offsetof(struct mam_returns, told),
-		       sizeof(counts->told));
-	mam_reach_read(visit, counts->steps, head + plan.steps,
-		       plot->columns * sizeof(*counts->steps));
-	mam_reach_read(visit, counts->closes, head + plan.closes,
-		       plot->blocks * sizeof(*counts->closes));
+	mam_copy_read(visit, &counts->tallies, head + plan.tallies, sizeof(counts->tallies));
+	mam_copy_read(visit, counts->pages, pages + offsetof(struct mam_pages, tally),
+		      sizeof(counts->pages));
+	mam_copy_read(visit, &counts->taken, returns + offsetof(struct mam_returns, taken),
+		      sizeof(counts->taken));
+	mam_copy_read(visit, &counts->told, returns + offsetof(struct mam_returns, told),
+		      sizeof(counts->told));
+	mam_copy_read(visit, counts->steps, head + plan.steps,
+		      plot->columns * sizeof(*counts->steps));
+	mam_copy_read(visit, counts->closes, head + plan.closes,
+		      plot->blocks * sizeof(*counts->closes));
 }
 
-static enum mam_status read_objects(const struct mam_reach *reach, struct CUstream_st *stream,
+static enum mam_status read_objects(const struct mam_copy *reach, struct CUstream_st *stream,
 				    struct mam_survey *survey, struct counts *counts,
 				    struct mam_heap_info *info)
 {
 	struct mam_survey_item item;
-	struct mam_reach_visit visit;
+	struct mam_copy_visit visit;
 	enum mam_status status;
 	uint64_t standing = 0;
 
-	status = mam_reach_begin(reach, stream, true, &visit);
+	status = mam_copy_begin(reach, stream, true, &visit);
 	if (status != MAM_OK)
 		return status;
 	read_counts(&survey->plot, &visit, counts);
@@ -224,7 +224,7 @@ static enum mam_status read_objects(const struct mam_reach *reach, struct CUstre
 			standing += item.units;
 			count_item(info, &item);
 		}
-	status = mam_reach_end(&visit);
+	status = mam_copy_end(&visit);
 	if (status != MAM_OK)
 		return status;
 	count_slabs(info);
@@ -239,7 +239,7 @@ static enum mam_status read_objects(const struct mam_reach *reach, struct CUstre
 	return MAM_OK;
 }
 
-static enum mam_status count_objects(const struct mam_reach *reach, struct CUstream_st *stream,
+static enum mam_status count_objects(const struct mam_copy *reach, struct CUstream_st *stream,
 				     const struct mam_plot *plot, struct mam_heap_info *info)
 {
 	struct mam_survey survey;
@@ -259,7 +259,7 @@ static enum mam_status count_objects(const struct mam_reach *reach, struct CUstr
 	return status;
 }
 
-enum mam_status mam_census_plot(const struct mam_reach *reach, struct CUstream_st *stream,
+enum mam_status mam_census_plot(const struct mam_copy *reach, struct CUstream_st *stream,
 				const struct mam_plot *plot, struct mam_heap_info *info)
 {
 	const uintptr_t units = mam_plot_head(plot) + mam_plot_metadata(plot).units;

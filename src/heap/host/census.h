@@ -21,10 +21,10 @@
  *
  * mam_census_pages - counts `pages` pages; the header of their bitmap is at `at`.
  */
-enum mam_status mam_census_pages(const struct mam_reach *reach, struct CUstream_st *stream,
+enum mam_status mam_census_pages(const struct mam_copy *reach, struct CUstream_st *stream,
 				 uintptr_t at, uint32_t pages, struct mam_heap_info *info);
 /* mam_census_plot - counts the plot's units and their contents. */
-enum mam_status mam_census_plot(const struct mam_reach *reach, struct CUstream_st *stream,
+enum mam_status mam_census_plot(const struct mam_copy *reach, struct CUstream_st *stream,
 				const struct mam_plot *plot, struct mam_heap_info *info);
 
 /* mam_census_add - adds; takes the larger `longest_free`. */

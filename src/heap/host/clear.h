@@ -13,9 +13,9 @@
 #include "heap/service/copy.h"
 
 /* mam_clear_pages - clears the metadata of a page heap, whose header is at `books`. */
-void mam_clear_pages(struct mam_reach_visit *visit, uintptr_t metadata, uint32_t pages);
+void mam_clear_pages(struct mam_copy_visit *visit, uintptr_t metadata, uint32_t pages);
 
 /* mam_clear_plot - clears a plot's metadata. */
-void mam_clear_plot(struct mam_reach_visit *visit, const struct mam_plot *plot);
+void mam_clear_plot(struct mam_copy_visit *visit, const struct mam_plot *plot);
 
 #endif

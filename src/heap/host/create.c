@@ -82,7 +82,7 @@ static void make(const struct mam_heap *heap, struct made *made)
 	mam_pages_head(&made->metadata, heap->pages, heap->low);
 }
 
-static void write_objects(const struct mam_heap *heap, struct mam_reach_visit *visit,
+static void write_objects(const struct mam_heap *heap, struct mam_copy_visit *visit,
 			  const struct mam_growth *growth)
 {
 	const uintptr_t at = mam_grant_head(heap) + mam_grant_plan(heap).units;
@@ -91,7 +91,7 @@ static void write_objects(const struct mam_heap *heap, struct mam_reach_visit *v
 
 	memset(&units, 0, sizeof(units));
 	mam_pages_head(&units, heap->blocks * MAM_BLOCK_UNITS, heap->low);
-	mam_reach_write(visit, at, &units, offsetof(struct mam_pages, open));
+	mam_copy_write(visit, at, &units, offsetof(struct mam_pages, open));
 	mam_clear_plot(visit, &plot);
 	if (growth)
 		mam_table_make(heap, visit, growth);
@@ -101,21 +101,21 @@ static void write_objects(const struct mam_heap *heap, struct mam_reach_visit *v
 static enum mam_status write_metadata(const struct mam_heap *heap, const struct mam_growth *growth)
 {
 	const size_t constant = offsetof(struct mam_pages, open);
-	struct mam_reach_visit visit;
+	struct mam_copy_visit visit;
 	enum mam_status status;
 	struct made made;
 
 	make(heap, &made);
-	status = mam_reach_begin_apart(&heap->reach, &visit);
+	status = mam_copy_begin_apart(&heap->reach, &visit);
 	if (status != MAM_OK)
 		return status;
-	mam_reach_write(&visit, mam_grant_head(heap), &made, sizeof(made.head) + constant);
+	mam_copy_write(&visit, mam_grant_head(heap), &made, sizeof(made.head) + constant);
 	if (heap->blocks != 0)
 		write_objects(heap, &visit, growth);
 	else
 		mam_clear_pages(&visit, mam_grant_metadata(heap), heap->pages);
-	mam_reach_wait(&visit);
-	return mam_reach_end(&visit);
+	mam_copy_wait(&visit);
+	return mam_copy_end(&visit);
 }
 
 /* Ends the objects that serve the heap, after its memory was freed. */
@@ -171,7 +171,7 @@ static enum mam_status finish_growth(const struct mam_heap_attr *attr, struct ma
 /* Steps 4 to 6. */
 static enum mam_status settle(const struct mam_heap_attr *attr, struct mam_heap *heap)
 {
-	enum mam_status status = mam_reach_knows(&heap->reach, heap->space);
+	enum mam_status status = mam_copy_knows(&heap->reach, heap->space);
 
 	if (status == MAM_OK && !heap->pool->strict)
 		status = mam_device_quiesce(&heap->reach.device, NULL);
@@ -187,7 +187,7 @@ static enum mam_status build(const struct mam_heap_attr *attr, struct mam_heap *
 	enum mam_status status;
 	void *space;
 
-	status = mam_reach_bind(&heap->reach, heap->pool->source);
+	status = mam_copy_bind(&heap->reach, heap->pool->source);
 	if (status != MAM_OK)
 		return status;
 	status = mam_malloc_aligned(heap->handle, heap->space_bytes, align, &space);
@@ -198,7 +198,7 @@ static enum mam_status build(const struct mam_heap_attr *attr, struct mam_heap *
 			(void)mam_free(heap->handle, space);
 	}
 	if (status != MAM_OK)
-		mam_reach_unbind(&heap->reach);
+		mam_copy_unbind(&heap->reach);
 	return status;
 }
 
@@ -240,7 +240,7 @@ enum mam_status mam_heap_create(struct mam_pool *pool, const struct mam_heap_att
 
 	if (!heap)
 		return MAM_ERROR_INVALID_VALUE;
-	status = mam_terms_read(attr, &whole);
+	status = mam_heap_attr_read(attr, &whole);
 	if (status != MAM_OK)
 		return status;
 	made = calloc(1, sizeof(*made));
@@ -253,7 +253,7 @@ enum mam_status mam_heap_create(struct mam_pool *pool, const struct mam_heap_att
 	}
 	made->returning = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	made->counting = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	if (whole.max_bytes != 0 && !mam_replay_lets_grow())
+	if (whole.max_bytes != 0 && !mam_profiler_lets_grow())
 		whole.max_bytes = 0;
 	describe(&whole, made);
 	status = mam_grant_alive(made) ? build(&whole, made) : MAM_ERROR_DESTROYED;
@@ -281,7 +281,7 @@ enum mam_status mam_heap_destroy(struct mam_heap *heap)
 	if (status != MAM_OK && status != MAM_ERROR_DESTROYED)
 		return status;
 	end_growth(heap);
-	mam_reach_unbind(&heap->reach);
+	mam_copy_unbind(&heap->reach);
 	pthread_mutex_destroy(&heap->returning);
 	pthread_mutex_destroy(&heap->counting);
 	let_go(heap);

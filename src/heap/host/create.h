@@ -20,7 +20,7 @@ struct mam_heap {
 	/* lock: none, set by mam_heap_create() */
 	struct mam_pool *handle; /* of the pool */
 	struct mam_pool *pool;   /* its storage, which is pinned (api/slots.h) */
-	struct mam_reach reach;
+	struct mam_copy reach;
 	unsigned char *space; /* a block of the pool */
 	uint64_t space_bytes;
 	uint32_t pages;        /* count; 0: an object heap */

@@ -29,19 +29,19 @@ struct walk {
 static enum mam_status read_object(const struct walk *walk, void *base,
 				   struct mam_heap_report *report)
 {
-	struct mam_reach_visit visit;
+	struct mam_copy_visit visit;
 	struct mam_guard guard;
 	enum mam_status status;
 
 	*report = (struct mam_heap_report){ .size = sizeof(*report),
 					    .kind = MAM_HEAP_LEAK,
 					    .address = base };
-	status = mam_reach_begin(&walk->heap->reach, walk->stream, true, &visit);
+	status = mam_copy_begin(&walk->heap->reach, walk->stream, true, &visit);
 	if (status != MAM_OK)
 		return status;
-	mam_reach_read(&visit, &guard, (uintptr_t)base, sizeof(guard));
-	mam_reach_wait(&visit);
-	status = mam_reach_end(&visit);
+	mam_copy_read(&visit, &guard, (uintptr_t)base, sizeof(guard));
+	mam_copy_wait(&visit);
+	status = mam_copy_end(&visit);
 	if (status == MAM_OK)
 		(void)mam_reader_object(walk->heap->reader, &guard, (uintptr_t)base, report);
 	return status;

@@ -108,14 +108,14 @@ static const struct tool *find(void)
 	return NULL;
 }
 
-const char *mam_replay_tool(void)
+const char *mam_profiler_tool(void)
 {
 	const struct tool *tool = find();
 
 	return tool ? tool->name : NULL;
 }
 
-bool mam_replay_lets_grow(void)
+bool mam_profiler_lets_grow(void)
 {
 	static atomic_bool said;
 	const struct tool *tool;

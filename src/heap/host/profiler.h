@@ -24,13 +24,13 @@
 
 #include <stdbool.h>
 
-/* mam_replay_tool - returns the name of the active tool, or NULL. */
-const char *mam_replay_tool(void);
+/* mam_profiler_tool - returns the name of the active tool, or NULL. */
+const char *mam_profiler_tool(void);
 
 /*
- * mam_replay_lets_grow - returns whether heaps may grow, by option or by detection; false is logged
+ * mam_profiler_lets_grow - returns whether heaps may grow, by option or by detection; false is logged
  * once per process.
  */
-bool mam_replay_lets_grow(void);
+bool mam_profiler_lets_grow(void);
 
 #endif

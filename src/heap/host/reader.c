@@ -22,7 +22,7 @@
 
 struct mam_reader {
 	/* lock: none, set when made */
-	const struct mam_reach *reach;
+	const struct mam_copy *reach;
 	struct mam_shared memory;
 	struct mam_reports *reports; /* `memory`, mapped */
 	uint64_t salt;
@@ -45,7 +45,7 @@ static uint64_t new_salt(void)
 	return mam_guard_mix(mam_clock_ns(), atomic_fetch_add(&heaps, 1) + 1) | 1;
 }
 
-enum mam_status mam_reader_create(const struct mam_reach *reach, struct mam_reader **reader)
+enum mam_status mam_reader_create(const struct mam_copy *reach, struct mam_reader **reader)
 {
 	struct mam_reader *made = calloc(1, sizeof(*made));
 	enum mam_status status;

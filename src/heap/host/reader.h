@@ -16,7 +16,7 @@ struct mam_reader;
  * mam_reader_create - creates the ring, in memory that kernels can access, too. Returns
  * OUT_OF_MEMORY, OUT_OF_HOST_MEMORY, DRIVER or NO_DEVICE on failure; nothing is created then.
  */
-enum mam_status mam_reader_create(const struct mam_reach *reach, struct mam_reader **reader);
+enum mam_status mam_reader_create(const struct mam_copy *reach, struct mam_reader **reader);
 
 /* mam_reader_report - stores the ring's address and the heap's number in `growth`, for kernels. */
 void mam_reader_report(const struct mam_reader *reader, struct mam_growth *growth);

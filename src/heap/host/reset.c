@@ -15,7 +15,7 @@
 #include "heap/host/table.h"
 
 /* Step 2, except for the wait. */
-static void clear_parts(const struct mam_heap *heap, struct mam_reach_visit *visit,
+static void clear_parts(const struct mam_heap *heap, struct mam_copy_visit *visit,
 			struct mam_growth *growth)
 {
 	struct mam_plot plot = mam_grant_plot(heap);
@@ -29,20 +29,20 @@ static void clear_parts(const struct mam_heap *heap, struct mam_reach_visit *vis
 static enum mam_status reset_grown(struct mam_heap *heap, struct CUstream_st *stream)
 {
 	struct mam_growth *growth = calloc(1, sizeof(*growth));
-	struct mam_reach_visit visit;
+	struct mam_copy_visit visit;
 	enum mam_status status;
 	uint64_t bytes = 0;
 
 	if (!growth)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
-	status = mam_reach_begin(&heap->reach, stream, true, &visit);
+	status = mam_copy_begin(&heap->reach, stream, true, &visit);
 	if (status == MAM_OK) {
 		mam_table_copy(heap, &visit, growth);
-		mam_reach_wait(&visit);
-		if (mam_reach_good(&visit))
+		mam_copy_wait(&visit);
+		if (mam_copy_good(&visit))
 			clear_parts(heap, &visit, growth);
-		mam_reach_wait(&visit);
-		status = mam_reach_end(&visit);
+		mam_copy_wait(&visit);
+		status = mam_copy_end(&visit);
 	}
 	free(growth);
 	if (status != MAM_OK)
@@ -56,7 +56,7 @@ static enum mam_status reset_grown(struct mam_heap *heap, struct CUstream_st *st
 
 enum mam_status mam_heap_reset(struct mam_heap *heap, struct CUstream_st *stream)
 {
-	struct mam_reach_visit visit;
+	struct mam_copy_visit visit;
 	enum mam_status status;
 	struct mam_plot plot;
 
@@ -66,7 +66,7 @@ enum mam_status mam_heap_reset(struct mam_heap *heap, struct CUstream_st *stream
 		return MAM_ERROR_DESTROYED;
 	if (heap->post)
 		return reset_grown(heap, stream);
-	status = mam_reach_begin(&heap->reach, stream, false, &visit);
+	status = mam_copy_begin(&heap->reach, stream, false, &visit);
 	if (status != MAM_OK)
 		return status;
 	if (heap->blocks != 0) {
@@ -75,5 +75,5 @@ enum mam_status mam_heap_reset(struct mam_heap *heap, struct CUstream_st *stream
 	} else {
 		mam_clear_pages(&visit, mam_grant_metadata(heap), heap->pages);
 	}
-	return mam_reach_end(&visit);
+	return mam_copy_end(&visit);
 }

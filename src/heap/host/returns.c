@@ -28,29 +28,28 @@ struct counts {
 
 static enum mam_status wait_for(const struct mam_heap *heap, struct CUstream_st *stream)
 {
-	struct mam_reach_visit visit;
+	struct mam_copy_visit visit;
 	enum mam_status status;
 
-	status = mam_reach_begin(&heap->reach, stream, true, &visit);
+	status = mam_copy_begin(&heap->reach, stream, true, &visit);
 	if (status != MAM_OK)
 		return status;
-	mam_reach_wait(&visit);
-	return mam_reach_end(&visit);
+	mam_copy_wait(&visit);
+	return mam_copy_end(&visit);
 }
 
 /* Writes entries starting at number `at`; those past the ring's end wrap to its start. */
-static void write_entries(struct mam_reach_visit *visit, uintptr_t ring, uint64_t at,
+static void write_entries(struct mam_copy_visit *visit, uintptr_t ring, uint64_t at,
 			  void *const *objects, size_t count)
 {
 	const uintptr_t entries = ring + offsetof(struct mam_returns, address);
 	const size_t place = (size_t)(at % MAM_RETURNS);
 	const size_t first = count < MAM_RETURNS - place ? count : MAM_RETURNS - place;
 
-	mam_reach_write(visit, entries + place * sizeof(uint64_t), objects,
-			first * sizeof(uint64_t));
+	mam_copy_write(visit, entries + place * sizeof(uint64_t), objects,
+		       first * sizeof(uint64_t));
 	if (first < count)
-		mam_reach_write(visit, entries, objects + first,
-				(count - first) * sizeof(uint64_t));
+		mam_copy_write(visit, entries, objects + first, (count - first) * sizeof(uint64_t));
 }
 
 /* Steps 2 to 4; `count`: in: how many are wanted, out: how many there is room for. */
@@ -58,15 +57,15 @@ static enum mam_status give(const struct mam_heap *heap, void *const *objects, s
 {
 	const uintptr_t ring = mam_grant_head(heap) + mam_grant_plan(heap).returns;
 	struct counts counts = { 0 };
-	struct mam_reach_visit visit;
+	struct mam_copy_visit visit;
 	enum mam_status status;
 	uint64_t told, room;
 
-	status = mam_reach_begin_apart(&heap->reach, &visit);
+	status = mam_copy_begin_apart(&heap->reach, &visit);
 	if (status != MAM_OK)
 		return status;
-	mam_reach_read(&visit, &counts, ring, sizeof(counts));
-	mam_reach_wait(&visit);
+	mam_copy_read(&visit, &counts, ring, sizeof(counts));
+	mam_copy_wait(&visit);
 	/* Impossible counts, of a heap that was overwritten: no room. */
 	room = counts.told - counts.taken;
 	room = room < MAM_RETURNS ? MAM_RETURNS - room : 0;
@@ -75,11 +74,11 @@ static enum mam_status give(const struct mam_heap *heap, void *const *objects, s
 	if (*count != 0) {
 		told = counts.told + *count;
 		write_entries(&visit, ring, counts.told, objects, *count);
-		mam_reach_write(&visit, ring + offsetof(struct mam_returns, told), &told,
-				sizeof(told));
-		mam_reach_wait(&visit);
+		mam_copy_write(&visit, ring + offsetof(struct mam_returns, told), &told,
+			       sizeof(told));
+		mam_copy_wait(&visit);
 	}
-	return mam_reach_end(&visit);
+	return mam_copy_end(&visit);
 }
 
 static enum mam_status check(const struct mam_heap *heap, void *const *objects, size_t count)

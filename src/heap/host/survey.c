@@ -79,7 +79,7 @@ static void find_words(const struct mam_survey *survey, struct reach_of *ranges)
 	}
 }
 
-static void read_words(const struct mam_survey *survey, struct mam_reach_visit *visit)
+static void read_words(const struct mam_survey *survey, struct mam_copy_visit *visit)
 {
 	const uintptr_t words =
 		mam_plot_head(&survey->plot) + mam_plot_metadata(&survey->plot).words;
@@ -94,13 +94,13 @@ static void read_words(const struct mam_survey *survey, struct mam_reach_visit *
 			continue;
 		first = (uint64_t)mam_class_words_before(class_) * survey->plot.blocks +
 			(uint64_t)mam_class_words(class_) * survey->block;
-		mam_reach_read(visit, words_of(survey, class_) + range.from,
-			       words + (first + range.from) * sizeof(*survey->words),
-			       (range.to - range.from) * sizeof(*survey->words));
+		mam_copy_read(visit, words_of(survey, class_) + range.from,
+			      words + (first + range.from) * sizeof(*survey->words),
+			      (range.to - range.from) * sizeof(*survey->words));
 	}
 }
 
-bool mam_survey_read(struct mam_survey *survey, struct mam_reach_visit *visit)
+bool mam_survey_read(struct mam_survey *survey, struct mam_copy_visit *visit)
 {
 	const uintptr_t head = mam_plot_head(&survey->plot);
 	const struct mam_metadata_plan plan = mam_plot_metadata(&survey->plot);
@@ -114,15 +114,15 @@ bool mam_survey_read(struct mam_survey *survey, struct mam_reach_visit *visit)
 	if (left == 0)
 		return false;
 	owners = head + plan.owners + (size_t)survey->block * MAM_BLOCK_UNITS;
-	mam_reach_read(visit, survey->before, owners, (size_t)survey->blocks * MAM_BLOCK_UNITS);
-	mam_reach_read(visit, survey->longs,
-		       head + plan.longs + survey->block * sizeof(*survey->longs),
-		       survey->blocks * sizeof(*survey->longs));
-	mam_reach_wait(visit);
+	mam_copy_read(visit, survey->before, owners, (size_t)survey->blocks * MAM_BLOCK_UNITS);
+	mam_copy_read(visit, survey->longs,
+		      head + plan.longs + survey->block * sizeof(*survey->longs),
+		      survey->blocks * sizeof(*survey->longs));
+	mam_copy_wait(visit);
 	read_words(survey, visit);
-	mam_reach_read(visit, survey->owners, owners, (size_t)survey->blocks * MAM_BLOCK_UNITS);
-	mam_reach_wait(visit);
-	return mam_reach_good(visit);
+	mam_copy_read(visit, survey->owners, owners, (size_t)survey->blocks * MAM_BLOCK_UNITS);
+	mam_copy_wait(visit);
+	return mam_copy_good(visit);
 }
 
 /* The item with this owner at the piece's unit; units of 0: none. */

@@ -49,7 +49,7 @@ void mam_survey_fini(struct mam_survey *survey);
  * mam_survey_read - reads the next piece. Waits, several times. Returns false if there is none, or
  * if the visit has failed, which its end reports.
  */
-bool mam_survey_read(struct mam_survey *survey, struct mam_reach_visit *visit);
+bool mam_survey_read(struct mam_survey *survey, struct mam_copy_visit *visit);
 
 /* mam_survey_next - returns the next item of the piece that was read. False: no more. */
 bool mam_survey_next(struct mam_survey *survey, struct mam_survey_item *item);

@@ -19,38 +19,38 @@ uintptr_t mam_table_at(const struct mam_heap *heap)
 	return mam_grant_head(heap) + mam_growth_offset(heap->blocks, heap->columns);
 }
 
-void mam_table_make(const struct mam_heap *heap, struct mam_reach_visit *visit,
+void mam_table_make(const struct mam_heap *heap, struct mam_copy_visit *visit,
 		    const struct mam_growth *growth)
 {
 	const size_t constant = offsetof(struct mam_growth, stage);
 	const size_t free_at = offsetof(struct mam_growth, large_free);
 	const uintptr_t at = mam_table_at(heap);
 
-	mam_reach_write(visit, at, growth, constant);
-	mam_reach_fill(visit, at + constant, 0, sizeof(*growth) - constant);
-	mam_reach_fill(visit, at + free_at, 0xff, sizeof(growth->large_free));
+	mam_copy_write(visit, at, growth, constant);
+	mam_copy_fill(visit, at + constant, 0, sizeof(*growth) - constant);
+	mam_copy_fill(visit, at + free_at, 0xff, sizeof(growth->large_free));
 }
 
-void mam_table_copy(const struct mam_heap *heap, struct mam_reach_visit *visit,
+void mam_table_copy(const struct mam_heap *heap, struct mam_copy_visit *visit,
 		    struct mam_growth *growth)
 {
-	mam_reach_read(visit, growth, mam_table_at(heap), offsetof(struct mam_growth, dry));
+	mam_copy_read(visit, growth, mam_table_at(heap), offsetof(struct mam_growth, dry));
 }
 
 enum mam_status mam_table_read(const struct mam_heap *heap, struct CUstream_st *stream,
 			       struct mam_growth **growth)
 {
 	struct mam_growth *copy = calloc(1, sizeof(*copy));
-	struct mam_reach_visit visit;
+	struct mam_copy_visit visit;
 	enum mam_status status;
 
 	if (!copy)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
-	status = mam_reach_begin(&heap->reach, stream, true, &visit);
+	status = mam_copy_begin(&heap->reach, stream, true, &visit);
 	if (status == MAM_OK) {
 		mam_table_copy(heap, &visit, copy);
-		mam_reach_wait(&visit);
-		status = mam_reach_end(&visit);
+		mam_copy_wait(&visit);
+		status = mam_copy_end(&visit);
 	}
 	if (status == MAM_OK)
 		*growth = copy;
@@ -78,14 +78,14 @@ bool mam_table_large(const struct mam_growth *growth, uint32_t i)
 }
 
 /* Parts that had no room may have some now, or may be other parts. */
-static void forget_dry(const struct mam_heap *heap, struct mam_reach_visit *visit)
+static void forget_dry(const struct mam_heap *heap, struct mam_copy_visit *visit)
 {
-	mam_reach_fill(visit, mam_table_at(heap) + offsetof(struct mam_growth, dry), 0,
-		       sizeof(((struct mam_growth *)NULL)->dry));
+	mam_copy_fill(visit, mam_table_at(heap) + offsetof(struct mam_growth, dry), 0,
+		      sizeof(((struct mam_growth *)NULL)->dry));
 }
 
 /* Generations stay: the mailbox still has the last message of each slot. */
-void mam_table_forget(const struct mam_heap *heap, struct mam_reach_visit *visit,
+void mam_table_forget(const struct mam_heap *heap, struct mam_copy_visit *visit,
 		      struct mam_growth *growth)
 {
 	const uintptr_t at = mam_table_at(heap);
@@ -95,12 +95,12 @@ void mam_table_forget(const struct mam_heap *heap, struct mam_reach_visit *visit
 		state = growth->large[i].state & ~(uint64_t)0xff;
 		growth->large[i] = (struct mam_large){ .state = state | MAM_LARGE_FREE };
 	}
-	mam_reach_write(visit, at + offsetof(struct mam_growth, large), growth->large,
-			sizeof(growth->large));
-	mam_reach_fill(visit, at + offsetof(struct mam_growth, large_hint), 0,
-		       sizeof(growth->large_hint));
-	mam_reach_fill(visit, at + offsetof(struct mam_growth, large_free), 0xff,
-		       sizeof(growth->large_free));
+	mam_copy_write(visit, at + offsetof(struct mam_growth, large), growth->large,
+		       sizeof(growth->large));
+	mam_copy_fill(visit, at + offsetof(struct mam_growth, large_hint), 0,
+		      sizeof(growth->large_hint));
+	mam_copy_fill(visit, at + offsetof(struct mam_growth, large_free), 0xff,
+		      sizeof(growth->large_free));
 	forget_dry(heap, visit);
 }
 
@@ -108,15 +108,15 @@ void mam_table_forget(const struct mam_heap *heap, struct mam_reach_visit *visit
  * Writes the table and its count in one copy, as they are adjacent, and nothing between them
  * changes meanwhile.
  */
-void mam_table_write(const struct mam_heap *heap, struct mam_reach_visit *visit,
+void mam_table_write(const struct mam_heap *heap, struct mam_copy_visit *visit,
 		     const struct mam_growth *growth)
 {
 	const uint64_t current = growth->parts.value;
 	const size_t from = offsetof(struct mam_growth, parts);
 	const size_t to = offsetof(struct mam_growth, large_free);
 
-	mam_reach_write(visit, mam_grant_head(heap) + offsetof(struct mam_kheap, current), &current,
-			sizeof(current));
-	mam_reach_write(visit, mam_table_at(heap) + from, (const char *)growth + from, to - from);
+	mam_copy_write(visit, mam_grant_head(heap) + offsetof(struct mam_kheap, current), &current,
+		       sizeof(current));
+	mam_copy_write(visit, mam_table_at(heap) + from, (const char *)growth + from, to - from);
 	forget_dry(heap, visit);
 }

@@ -12,14 +12,14 @@
 uintptr_t mam_table_at(const struct mam_heap *heap);
 
 /* mam_table_make - creates that of a new heap, with the constant fields of `growth`. */
-void mam_table_make(const struct mam_heap *heap, struct mam_reach_visit *visit,
+void mam_table_make(const struct mam_heap *heap, struct mam_copy_visit *visit,
 		    const struct mam_growth *growth);
 
 /*
  * mam_table_copy - copies it, except for hints at its end, to `growth`, which is valid once the
  * visit has waited.
  */
-void mam_table_copy(const struct mam_heap *heap, struct mam_reach_visit *visit,
+void mam_table_copy(const struct mam_heap *heap, struct mam_copy_visit *visit,
 		    struct mam_growth *growth);
 
 /*
@@ -38,13 +38,13 @@ bool mam_table_large(const struct mam_growth *growth, uint32_t i);
 /*
  * mam_table_forget - removes all large objects on the device and in `growth`, a copy of the table.
  */
-void mam_table_forget(const struct mam_heap *heap, struct mam_reach_visit *visit,
+void mam_table_forget(const struct mam_heap *heap, struct mam_copy_visit *visit,
 		      struct mam_growth *growth);
 
 /*
  * mam_table_write - writes the grants in use, as in `growth`; requests then start at the last one.
  */
-void mam_table_write(const struct mam_heap *heap, struct mam_reach_visit *visit,
+void mam_table_write(const struct mam_heap *heap, struct mam_copy_visit *visit,
 		     const struct mam_growth *growth);
 
 #endif

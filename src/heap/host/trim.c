@@ -74,15 +74,15 @@ static enum mam_status sort_out(struct trim *trim)
 /* Step 3. */
 static enum mam_status write_table(const struct trim *trim)
 {
-	struct mam_reach_visit visit;
+	struct mam_copy_visit visit;
 	enum mam_status status;
 
-	status = mam_reach_begin(&trim->heap->reach, trim->stream, true, &visit);
+	status = mam_copy_begin(&trim->heap->reach, trim->stream, true, &visit);
 	if (status != MAM_OK)
 		return status;
 	mam_table_write(trim->heap, &visit, trim->growth);
-	mam_reach_wait(&visit);
-	return mam_reach_end(&visit);
+	mam_copy_wait(&visit);
+	return mam_copy_end(&visit);
 }
 
 /* Step 4. */

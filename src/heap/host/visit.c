@@ -17,7 +17,7 @@
 struct visitor {
 	bool (*visit)(void *argument, void *address, size_t bytes);
 	void *argument;
-	const struct mam_reach *reach;
+	const struct mam_copy *reach;
 	struct CUstream_st *stream;
 	bool enough; /* the caller's function asked to stop */
 };
@@ -41,14 +41,14 @@ static bool visit_item(struct visitor *visitor, const struct mam_plot *plot,
 static enum mam_status read_piece(const struct visitor *visitor, struct mam_survey *survey,
 				  bool *more)
 {
-	struct mam_reach_visit visit;
+	struct mam_copy_visit visit;
 	enum mam_status status;
 
-	status = mam_reach_begin(visitor->reach, visitor->stream, true, &visit);
+	status = mam_copy_begin(visitor->reach, visitor->stream, true, &visit);
 	if (status != MAM_OK)
 		return status;
 	*more = mam_survey_read(survey, &visit);
-	return mam_reach_end(&visit);
+	return mam_copy_end(&visit);
 }
 
 static enum mam_status visit_pieces(struct visitor *visitor, struct mam_survey *survey)

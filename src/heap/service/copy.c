@@ -15,7 +15,7 @@ static bool has_functions(const struct mam_driver *driver)
 	       driver->stream_is_capturing && driver->pointer_get_attribute;
 }
 
-enum mam_status mam_reach_bind(struct mam_reach *reach, struct mam_source *source)
+enum mam_status mam_copy_bind(struct mam_copy *reach, struct mam_source *source)
 {
 	struct mam_device device = { .context = mam_source_context(source),
 				     .ordinal = source->properties.device };
@@ -36,12 +36,12 @@ enum mam_status mam_reach_bind(struct mam_reach *reach, struct mam_source *sourc
 	return status;
 }
 
-void mam_reach_unbind(struct mam_reach *reach)
+void mam_copy_unbind(struct mam_copy *reach)
 {
 	mam_device_unbind(&reach->device);
 }
 
-enum mam_status mam_reach_knows(const struct mam_reach *reach, const void *address)
+enum mam_status mam_copy_knows(const struct mam_copy *reach, const void *address)
 {
 	const struct mam_driver *driver = reach->device.driver;
 	unsigned int type, result;
@@ -52,16 +52,16 @@ enum mam_status mam_reach_knows(const struct mam_reach *reach, const void *addre
 	return mam_driver_status(driver, "cuPointerGetAttribute", result);
 }
 
-bool mam_reach_good(const struct mam_reach_visit *visit)
+bool mam_copy_good(const struct mam_copy_visit *visit)
 {
 	return visit->answer.result == MAM_DRIVER_SUCCESS;
 }
 
-static enum mam_status enter(const struct mam_reach *reach, struct mam_reach_visit *visit)
+static enum mam_status enter(const struct mam_copy *reach, struct mam_copy_visit *visit)
 {
-	*visit = (struct mam_reach_visit){ .reach = reach };
+	*visit = (struct mam_copy_visit){ .reach = reach };
 	visit->answer = mam_device_enter(&reach->device, &visit->inside);
-	return mam_reach_good(visit) ? MAM_OK : mam_device_status(&reach->device, visit->answer);
+	return mam_copy_good(visit) ? MAM_OK : mam_device_status(&reach->device, visit->answer);
 }
 
 /*
@@ -83,8 +83,8 @@ static enum mam_status may_use(const struct mam_driver *driver, struct CUstream_
 	}
 }
 
-enum mam_status mam_reach_begin(const struct mam_reach *reach, struct CUstream_st *stream,
-				bool waits, struct mam_reach_visit *visit)
+enum mam_status mam_copy_begin(const struct mam_copy *reach, struct CUstream_st *stream, bool waits,
+			       struct mam_copy_visit *visit)
 {
 	enum mam_status status = enter(reach, visit);
 
@@ -97,7 +97,7 @@ enum mam_status mam_reach_begin(const struct mam_reach *reach, struct CUstream_s
 	return status;
 }
 
-enum mam_status mam_reach_begin_apart(const struct mam_reach *reach, struct mam_reach_visit *visit)
+enum mam_status mam_copy_begin_apart(const struct mam_copy *reach, struct mam_copy_visit *visit)
 {
 	enum mam_status status = enter(reach, visit);
 
@@ -106,43 +106,43 @@ enum mam_status mam_reach_begin_apart(const struct mam_reach *reach, struct mam_
 	visit->answer = mam_device_answer_of(
 		"cuStreamCreate",
 		reach->device.driver->stream_create(&visit->stream, STREAM_NON_BLOCKING));
-	visit->own = mam_reach_good(visit);
-	return visit->own ? MAM_OK : mam_reach_end(visit);
+	visit->own = mam_copy_good(visit);
+	return visit->own ? MAM_OK : mam_copy_end(visit);
 }
 
-void mam_reach_fill(struct mam_reach_visit *visit, uintptr_t at, unsigned char value, size_t bytes)
+void mam_copy_fill(struct mam_copy_visit *visit, uintptr_t at, unsigned char value, size_t bytes)
 {
-	if (mam_reach_good(visit) && bytes != 0)
+	if (mam_copy_good(visit) && bytes != 0)
 		visit->answer = mam_device_answer_of("cuMemsetD8Async",
 						     visit->reach->device.driver->memset_d8_async(
 							     at, value, bytes, visit->stream));
 }
 
-void mam_reach_write(struct mam_reach_visit *visit, uintptr_t at, const void *from, size_t bytes)
+void mam_copy_write(struct mam_copy_visit *visit, uintptr_t at, const void *from, size_t bytes)
 {
-	if (mam_reach_good(visit))
+	if (mam_copy_good(visit))
 		visit->answer = mam_device_answer_of("cuMemcpyHtoDAsync",
 						     visit->reach->device.driver->memcpy_htod_async(
 							     at, from, bytes, visit->stream));
 }
 
-void mam_reach_read(struct mam_reach_visit *visit, void *to, uintptr_t at, size_t bytes)
+void mam_copy_read(struct mam_copy_visit *visit, void *to, uintptr_t at, size_t bytes)
 {
-	if (mam_reach_good(visit))
+	if (mam_copy_good(visit))
 		visit->answer = mam_device_answer_of("cuMemcpyDtoHAsync",
 						     visit->reach->device.driver->memcpy_dtoh_async(
 							     to, at, bytes, visit->stream));
 }
 
-void mam_reach_wait(struct mam_reach_visit *visit)
+void mam_copy_wait(struct mam_copy_visit *visit)
 {
-	if (mam_reach_good(visit))
+	if (mam_copy_good(visit))
 		visit->answer = mam_device_answer_of(
 			"cuStreamSynchronize",
 			visit->reach->device.driver->stream_synchronize(visit->stream));
 }
 
-enum mam_status mam_reach_end(struct mam_reach_visit *visit)
+enum mam_status mam_copy_end(struct mam_copy_visit *visit)
 {
 	const struct mam_device *device = &visit->reach->device;
 

@@ -15,12 +15,12 @@
 #include "source/device.h"
 #include "source/source.h"
 
-struct mam_reach {
+struct mam_copy {
 	struct mam_device device; /* lock: none, set at bind */
 };
 
-struct mam_reach_visit {
-	const struct mam_reach *reach;
+struct mam_copy_visit {
+	const struct mam_copy *reach;
 	struct CUstream_st *stream;
 	bool own; /* the stream was made for the visit */
 	struct mam_device_visit inside;
@@ -28,39 +28,39 @@ struct mam_reach_visit {
 };
 
 /*
- * mam_reach_bind - to the context of the source, or, if the source does not provide one, as
+ * mam_copy_bind - to the context of the source, or, if the source does not provide one, as
  * mam_device_bind() does. Returns UNSUPPORTED if its memory is not device memory, or if the driver
  * lacks a function.
  */
-enum mam_status mam_reach_bind(struct mam_reach *reach, struct mam_source *source);
-void mam_reach_unbind(struct mam_reach *reach);
+enum mam_status mam_copy_bind(struct mam_copy *reach, struct mam_source *source);
+void mam_copy_unbind(struct mam_copy *reach);
 
 /*
- * mam_reach_knows - returns whether `address` is memory of the driver. For sources that are not
+ * mam_copy_knows - returns whether `address` is memory of the driver. For sources that are not
  * mam's.
  */
-enum mam_status mam_reach_knows(const struct mam_reach *reach, const void *address);
+enum mam_status mam_copy_knows(const struct mam_copy *reach, const void *address);
 
 /*
- * mam_reach_begin - in the order of `stream`; `waits`: mam_reach_wait() will be called. After
+ * mam_copy_begin - in the order of `stream`; `waits`: mam_copy_wait() will be called. After
  * MAM_OK an end must follow. Otherwise returns INVALID_VALUE (no such stream), WOULD_WAIT (see
  * above) or DRIVER.
  */
-enum mam_status mam_reach_begin(const struct mam_reach *reach, struct CUstream_st *stream,
-				bool waits, struct mam_reach_visit *visit);
-/* mam_reach_begin_apart - in a stream of the visit's own, which waits for no other. */
-enum mam_status mam_reach_begin_apart(const struct mam_reach *reach, struct mam_reach_visit *visit);
+enum mam_status mam_copy_begin(const struct mam_copy *reach, struct CUstream_st *stream, bool waits,
+			       struct mam_copy_visit *visit);
+/* mam_copy_begin_apart - in a stream of the visit's own, which waits for no other. */
+enum mam_status mam_copy_begin_apart(const struct mam_copy *reach, struct mam_copy_visit *visit);
 
-void mam_reach_fill(struct mam_reach_visit *visit, uintptr_t at, unsigned char value, size_t bytes);
-/* mam_reach_write - `from` may be reused after the call. Not in a capture. */
-void mam_reach_write(struct mam_reach_visit *visit, uintptr_t at, const void *from, size_t bytes);
-/* mam_reach_read - `to` is valid after mam_reach_wait(). */
-void mam_reach_read(struct mam_reach_visit *visit, void *to, uintptr_t at, size_t bytes);
-void mam_reach_wait(struct mam_reach_visit *visit);
+void mam_copy_fill(struct mam_copy_visit *visit, uintptr_t at, unsigned char value, size_t bytes);
+/* mam_copy_write - `from` may be reused after the call. Not in a capture. */
+void mam_copy_write(struct mam_copy_visit *visit, uintptr_t at, const void *from, size_t bytes);
+/* mam_copy_read - `to` is valid after mam_copy_wait(). */
+void mam_copy_read(struct mam_copy_visit *visit, void *to, uintptr_t at, size_t bytes);
+void mam_copy_wait(struct mam_copy_visit *visit);
 
-/* mam_reach_good - returns whether nothing has failed so far. */
-bool mam_reach_good(const struct mam_reach_visit *visit);
+/* mam_copy_good - returns whether nothing has failed so far. */
+bool mam_copy_good(const struct mam_copy_visit *visit);
 
-enum mam_status mam_reach_end(struct mam_reach_visit *visit);
+enum mam_status mam_copy_end(struct mam_copy_visit *visit);
 
 #endif

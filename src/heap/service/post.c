@@ -30,7 +30,7 @@ struct mam_post {
 	struct mam_service_client client; /* first */
 	/* lock: none, set by mam_post_create() */
 	struct mam_pool *pool;
-	struct mam_reach reach; /* to the device to which the mailbox is mapped */
+	struct mam_copy reach; /* to the device to which the mailbox is mapped */
 	struct mam_shared shared;
 	bool copied; /* set in a fork's child */
 	struct mam_lock lock;
@@ -138,7 +138,7 @@ enum mam_status mam_post_create(struct mam_pool *pool, const struct mam_post_con
 		(struct mam_service_client){ .look = look, .spare = spare, .forked = forked };
 	made->pool = pool;
 	mam_lock_init(&made->lock, MAM_RANK_POST, "post");
-	status = mam_reach_bind(&made->reach, pool->source);
+	status = mam_copy_bind(&made->reach, pool->source);
 	if (status != MAM_OK)
 		goto no_reach;
 	status = mam_shared_map(&made->reach.device, sizeof(struct mam_mail), &made->shared);
@@ -153,7 +153,7 @@ enum mam_status mam_post_create(struct mam_pool *pool, const struct mam_post_con
 no_start:
 	mam_shared_unmap(&made->reach.device, &made->shared);
 no_mail:
-	mam_reach_unbind(&made->reach);
+	mam_copy_unbind(&made->reach);
 no_reach:
 	mam_lock_fini(&made->lock);
 	free(made);
@@ -209,7 +209,7 @@ void mam_post_destroy(struct mam_post *post)
 	if (!post->copied)
 		mam_post_close(&post->box);
 	mam_shared_unmap(&post->reach.device, &post->shared);
-	mam_reach_unbind(&post->reach);
+	mam_copy_unbind(&post->reach);
 	mam_lock_fini(&post->lock);
 	free(post);
 }

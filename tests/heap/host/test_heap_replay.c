@@ -76,7 +76,7 @@ static bool grows(void)
 
 START_TEST(heap_grows_without_tool)
 {
-	ck_assert_ptr_null(mam_replay_tool());
+	ck_assert_ptr_null(mam_profiler_tool());
 	ck_assert(grows());
 }
 END_TEST
@@ -88,10 +88,10 @@ START_TEST(tool_is_detected_by_environment)
 	} rows[] = { { PERFWORKS, "ncu" }, { PORT, "ncu" }, { SANITIZER, "compute-sanitizer" } };
 
 	setenv(rows[_i].name, "49152", 1);
-	ck_assert_ptr_nonnull(strstr(mam_replay_tool(), rows[_i].tool));
+	ck_assert_ptr_nonnull(strstr(mam_profiler_tool(), rows[_i].tool));
 	ck_assert(!grows());
 	unsetenv(rows[_i].name);
-	ck_assert_ptr_null(mam_replay_tool());
+	ck_assert_ptr_null(mam_profiler_tool());
 }
 END_TEST
 
@@ -101,7 +101,7 @@ START_TEST(other_tools_do_not_prevent_growth)
 	setenv("NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT", "1", 1);
 	setenv("NSYS_PROFILING_SESSION_ID", "1", 1);
 	load_as("libcupti.so.13");
-	ck_assert_ptr_null(mam_replay_tool());
+	ck_assert_ptr_null(mam_profiler_tool());
 	ck_assert(grows());
 }
 END_TEST
@@ -113,7 +113,7 @@ START_TEST(tool_is_detected_by_library)
 						 "compute-sanitizer" } };
 
 	load_as(rows[_i][0]);
-	ck_assert_ptr_nonnull(strstr(mam_replay_tool(), rows[_i][1]));
+	ck_assert_ptr_nonnull(strstr(mam_profiler_tool(), rows[_i][1]));
 	ck_assert(!grows());
 }
 END_TEST
@@ -132,7 +132,7 @@ static int traced_by(const char *name, bool is_tool)
 	if (child == 0) {
 		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
 			_exit(77);
-		tool = mam_replay_tool();
+		tool = mam_profiler_tool();
 		_exit(is_tool ? !tool || strcmp(tool, "cuda-gdb") != 0 : tool != NULL);
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -147,7 +147,7 @@ START_TEST(tool_is_detected_as_tracer)
 	ck_assert(status == 0 || status == 77);
 	status = traced_by("gdb", false);
 	ck_assert(status == 0 || status == 77);
-	ck_assert_ptr_null(mam_replay_tool());
+	ck_assert_ptr_null(mam_profiler_tool());
 }
 END_TEST
 
@@ -155,7 +155,7 @@ END_TEST
 START_TEST(similar_library_name_is_ignored)
 {
 	load_as("not-libcuda-injection.so");
-	ck_assert_ptr_null(mam_replay_tool());
+	ck_assert_ptr_null(mam_profiler_tool());
 	ck_assert(grows());
 }
 END_TEST
