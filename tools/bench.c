@@ -226,7 +226,7 @@ struct play {
 	struct bench_machine machine;
 };
 
-static int tell(struct play *play)
+static int report(struct play *play)
 {
 	const struct request *request = play->request;
 	int status = STATUS_GOOD;
@@ -250,7 +250,7 @@ static int tell(struct play *play)
 
 static int report_late(void *user)
 {
-	int status = tell(user);
+	int status = report(user);
 
 	message_error("a call of the allocator in the notes did not return; the results so "
 		      "far are printed; use --peers or --only to exclude it");
@@ -279,7 +279,7 @@ static int play(const struct request *request, const char *typed)
 	bench_machine_read(&play.machine);
 	choose_peers(request, &play.results);
 	bench_run_all(&play.effort, wanted, request->verbose, report_late, &play, &play.results);
-	status = tell(&play);
+	status = report(&play);
 	bench_results_fini(&play.results);
 	return status;
 }

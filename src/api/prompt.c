@@ -9,8 +9,8 @@
 #include "base/event.h"
 #include "cache/cache.h"
 
-static enum mam_status tell(enum mam_status status, const struct mam_pool *pool, size_t bytes,
-			    void *const *block)
+static enum mam_status emit_event(enum mam_status status, const struct mam_pool *pool, size_t bytes,
+				  void *const *block)
 {
 	if (status == MAM_OK)
 		mam_event_emit(MAM_EVENT_ALLOC, pool, *block, bytes);
@@ -22,8 +22,8 @@ static enum mam_status tell(enum mam_status status, const struct mam_pool *pool,
 enum mam_status mam_prompt_alloc(struct mam_pool *pool, size_t bytes, size_t alignment,
 				 uint64_t patience_ns, void **block)
 {
-	return tell(mam_pool_alloc_new(pool, bytes, alignment, patience_ns, block), pool, bytes,
-		    block);
+	return emit_event(mam_pool_alloc_new(pool, bytes, alignment, patience_ns, block), pool,
+			  bytes, block);
 }
 
 enum mam_status mam_prompt_alloc_here(struct mam_pool *pool, size_t bytes, size_t alignment,
@@ -31,7 +31,7 @@ enum mam_status mam_prompt_alloc_here(struct mam_pool *pool, size_t bytes, size_
 {
 	enum mam_status status = mam_pool_alloc_here(pool, bytes, alignment, block);
 
-	return status == MAM_ERROR_WOULD_WAIT ? status : tell(status, pool, bytes, block);
+	return status == MAM_ERROR_WOULD_WAIT ? status : emit_event(status, pool, bytes, block);
 }
 
 enum mam_status mam_prompt_free(struct mam_pool *pool, void *block)

@@ -59,7 +59,7 @@ static void count_as_cached(struct mam_stats *counts, const struct callers *note
 	counts->frees = noted->frees;
 }
 
-static void tell(const struct mam_pool *pool, struct mam_tally *tally)
+static void account_tally(const struct mam_pool *pool, struct mam_tally *tally)
 {
 	const struct mam_stats *counts = &pool->counts;
 	int64_t live = (int64_t)counts->live_rounded_bytes;
@@ -73,7 +73,7 @@ static void meet_locked(struct mam_pool *pool, struct mam_tally *tally)
 {
 	struct mam_stats *counts = &pool->counts;
 
-	tell(pool, tally);
+	account_tally(pool, tally);
 	if (tally->allocs == 0 && tally->frees == 0)
 		return;
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {
@@ -88,7 +88,7 @@ static void meet_locked(struct mam_pool *pool, struct mam_tally *tally)
 		counts->frees += tally->frees;
 	}
 	*tally = (struct mam_tally){ .allocs = 0 };
-	tell(pool, tally);
+	account_tally(pool, tally);
 }
 
 void mam_pool_meet(struct mam_pool *pool, struct mam_tally *tally)

@@ -221,8 +221,8 @@ static int by_address(const void *a, const void *b)
 	return (left->id > right->id) - (left->id < right->id);
 }
 
-static bool tell(struct history *history, struct replay_build *build,
-		 const struct history_event *event, bool frees)
+static bool pass_on(struct history *history, struct replay_build *build,
+		    const struct history_event *event, bool frees)
 {
 	const char *who = history->names.texts[event->who];
 	struct replay_told told = {
@@ -252,7 +252,7 @@ static bool report_before(struct history *history, struct replay_build *build)
 	for (size_t i = 0; i < history->before_count; i++) {
 		if (replay_build_alive(build, history->before[i].id) != REPLAY_NOBODY)
 			history->unknown++;
-		else if (!tell(history, build, &history->before[i], false))
+		else if (!pass_on(history, build, &history->before[i], false))
 			return false;
 	}
 	return true;
@@ -273,12 +273,12 @@ static bool report_events(struct history *history, struct replay_build *build, u
 		}
 		if (!event->frees && alive) {
 			history->late++;
-			if (!tell(history, build, event, true))
+			if (!pass_on(history, build, event, true))
 				return false;
 			if (is_free(history, then) && is_free(history, next[then]))
 				history->events[then].place = 0;
 		}
-		if (!tell(history, build, event, event->frees))
+		if (!pass_on(history, build, event, event->frees))
 			return false;
 	}
 	return true;

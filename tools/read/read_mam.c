@@ -81,7 +81,7 @@ static void read_who(const struct mam_trace_event *event, char *room, struct rep
 	told->who = room;
 }
 
-static bool tell(struct replay_build *build, const struct mam_trace_event *event)
+static bool pass_on(struct replay_build *build, const struct mam_trace_event *event)
 {
 	char room[MAM_TRACE_LINE_BYTES];
 	struct replay_told told = {
@@ -157,7 +157,7 @@ static bool read_events(struct mam_trace_reader *reader, struct input *input,
 	while (mam_trace_next(reader, &event) == MAM_OK) {
 		if (event.kind == MAM_TRACE_END)
 			return true;
-		if (!tell(build, &event))
+		if (!pass_on(build, &event))
 			return false;
 		if (build->trace->event_count % PROGRESS_STEP == 0) {
 			input_position(input, &taken, &in_all);

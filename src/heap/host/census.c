@@ -141,7 +141,7 @@ void mam_census_finish(struct mam_heap_info *sum)
 	}
 }
 
-static void tell(struct mam_heap_info *info, const struct mam_tallies *tallies)
+static void copy_tallies(struct mam_heap_info *info, const struct mam_tallies *tallies)
 {
 #define OF(kind) tallies->of[MAM_OBJECT_##kind].value
 	info->full = OF(FULL);
@@ -228,7 +228,7 @@ static enum mam_status read_objects(const struct mam_copy *reach, struct CUstrea
 	if (status != MAM_OK)
 		return status;
 	count_slabs(info);
-	tell(info, &counts->tallies);
+	copy_tallies(info, &counts->tallies);
 	for (unsigned int kind = 0; kind < MAM_TALLIES; kind++)
 		info->wrong_heaps += counts->pages[kind];
 	report_steps(info, counts->steps, survey->plot.columns);

@@ -221,7 +221,7 @@ static bool has_faults(const struct run *run)
 	return false;
 }
 
-static int tell(struct run *run)
+static int report(struct run *run)
 {
 	const struct request *request = run->request;
 	int status = STATUS_GOOD;
@@ -281,7 +281,7 @@ static int measure(struct run *run)
 
 		if (run->play.suite->complete != NULL)
 			run->play.suite->complete(&run->results);
-		status = tell(run);
+		status = report(run);
 		return run->heard.stopped && status == STATUS_GOOD ? STATUS_FAILED : status;
 	}
 	if (run->heard.refusal[0] == '\0' && run->results.note_count > 0)
@@ -301,7 +301,7 @@ static int read_back(struct run *run)
 
 	run->play.effort.name = "stored";
 	if (status == STATUS_GOOD)
-		status = tell(run);
+		status = report(run);
 	results_rows_fini(&rows);
 	return status;
 }

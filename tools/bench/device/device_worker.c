@@ -35,7 +35,7 @@ static void put_text(FILE *out, const char *text)
 		putc((unsigned char)*text < ' ' ? ' ' : *text, out);
 }
 
-static void tell(struct device_play *play, char kind, const char *text)
+static void send(struct device_play *play, char kind, const char *text)
 {
 	fprintf(play->out, "%c\t", kind);
 	put_text(play->out, text);
@@ -75,7 +75,7 @@ void device_note(struct device_run *run, const struct device_heap *heap,
 	va_end(arguments);
 	snprintf(text, sizeof(text), "%s-%s %s: %s: %s", run->play->request->suite->prefix,
 		 work_of(run, cell)->name, cell->parameter, heap->allocator->name, sentence);
-	tell(run->play, 'N', text);
+	send(run->play, 'N', text);
 }
 
 void device_ask(const struct device_run *run, const struct device_heap *heap,
@@ -329,11 +329,11 @@ static bool play_all(struct device_run *run, size_t first, uint64_t deadline)
 		    !play->request->suite->takes_part(&play->request->allocators[which], cell))
 			continue;
 		if (bench_now() > deadline) {
-			tell(play, 'L', "");
+			send(play, 'L', "");
 			break;
 		}
 		snprintf(number, sizeof(number), "%zu", pair);
-		tell(play, 'B', number);
+		send(play, 'B', number);
 		if (!play_pair(run, which, cell))
 			return false;
 	}
@@ -375,7 +375,7 @@ static bool start(struct device_play *play, bool again, char *why, size_t why_by
 		play->modules[i] = bench_gpu_module(allocator->module, why, why_bytes);
 		if (play->modules[i] == NULL && !again) {
 			snprintf(text, sizeof(text), "%s: %.200s", allocator->name, why);
-			tell(play, 'N', text);
+			send(play, 'N', text);
 		}
 		/* For those of --adapter, their kernels determine whether they support free. */
 		if (play->modules[i] != NULL && allocator->role == DEVICE_ADDED)
@@ -403,15 +403,15 @@ void device_worker(const struct device_request *request, const struct device_pla
 	if (play.out == NULL)
 		_exit(1);
 	if (!start(&play, first > 0, why, sizeof(why))) {
-		tell(&play, 'X', why);
+		send(&play, 'X', why);
 	} else if (!bench_gpu_warm()) {
-		tell(&play, 'X', bench_gpu_trouble());
+		send(&play, 'X', bench_gpu_trouble());
 	} else if (!take_room(&run, plan, request)) {
-		tell(&play, 'X', "there is too little free memory on the device");
+		send(&play, 'X', "there is too little free memory on the device");
 	} else if (!play_all(&run, first, deadline)) {
-		tell(&play, 'T', bench_gpu_trouble());
+		send(&play, 'T', bench_gpu_trouble());
 	} else {
-		tell(&play, 'Z', "");
+		send(&play, 'Z', "");
 		bench_gpu_stop();
 	}
 	fflush(NULL);

@@ -115,7 +115,7 @@ __global__ void ask_later(struct mam_kheap *heap, struct table table, unsigned i
 	atomicMax(&numbers[0], now_ns() - start);
 }
 
-static void tell(int pipe)
+static void signal_host(int pipe)
 {
 	if (write(pipe, "", 1) != 1)
 		fail(1, "the other process is gone");
@@ -155,7 +155,7 @@ static void ask_while_stopped(struct growth_stage *stage, int ready, unsigned in
 	stage->numbers[0] = 0;
 	ask_later<<<lanes / THREADS, THREADS, 0, stage->objects.streams[0]>>>(
 		mam_heap_device(heap), table, bytes, 1000000000ull, stage->numbers);
-	tell(ready);
+	signal_host(ready);
 	finish(stage->objects.streams[0], "a kernel whose process was stopped");
 	info = info_of(heap);
 	if (*table.vain < lanes - 64)
@@ -224,7 +224,7 @@ static void hold_memory(int ready, int done)
 		      "memory");
 		held.push_back(piece);
 	}
-	tell(ready);
+	signal_host(ready);
 	await(done);
 	for (void *each : held)
 		check(cudaFree(each), "cudaFree");
@@ -255,7 +255,7 @@ static void fill_under_pressure(struct growth_stage *stage, int ready, int done,
 	row("pressure", "got of what was free", (double)got / (double)free_bytes * 100, "%");
 	std::printf("ok - pressure: %llu MiB of %zu that were free, then %llu NULLs, all counted\n",
 		    got / MIB, free_bytes / MIB, vain);
-	tell(done);
+	signal_host(done);
 	await_child(holder, "pressure");
 	same(0,
 	     fill_until(stage, heap, 1u << 19, (unsigned int)bytes, COUNTED(pool_full),
@@ -286,7 +286,7 @@ static void fork_pressure(void (*begin)(struct growth_stage *stage), struct grow
 	close(done[0]);
 	close(started[0]);
 	begin(stage);
-	tell(started[1]);
+	signal_host(started[1]);
 	fill_under_pressure(stage, ready[0], done[1], child);
 }
 

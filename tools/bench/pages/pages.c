@@ -170,7 +170,7 @@ static bool has_faults(const struct bench_results *results)
 	return false;
 }
 
-static int tell(struct run *run)
+static int report(struct run *run)
 {
 	const struct request *request = run->request;
 
@@ -190,7 +190,7 @@ static int report_late(void *user)
 	bench_results_note(&run->results, "%s did not come back, and the bench ends there",
 			   run->now);
 	pages_formula_add(&run->results, &run->plan);
-	status = tell(run);
+	status = report(run);
 	message_error("a kernel did not return; see the notes; earlier results are printed, and "
 		      "--peers or --only exclude the kernel");
 	return status == STATUS_GOOD ? STATUS_FAILED : status;
@@ -215,7 +215,7 @@ static int play(struct run *run)
 	good = pages_run_all(&run->plan, &ask, &run->results, run->now, sizeof(run->now));
 	bench_watch_end();
 	pages_formula_add(&run->results, &run->plan);
-	status = tell(run);
+	status = report(run);
 	if (good) {
 		pages_device_stop();
 		bench_results_fini(&run->results);
@@ -236,7 +236,7 @@ static int read_back(struct run *run)
 
 	run->effort.name = "stored";
 	if (status == STATUS_GOOD)
-		status = tell(run);
+		status = report(run);
 	bench_results_fini(&run->results);
 	results_rows_fini(&rows);
 	return status;

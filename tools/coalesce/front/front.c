@@ -66,8 +66,8 @@ static bool no_memory(char *why, size_t why_bytes)
  * passes the advice. False: the error is in a system header, not in the source or in a file that it
  * includes.
  */
-static bool tell(CXDiagnostic error, const char *path, const char *advice, char *why,
-		 size_t why_bytes)
+static bool report(CXDiagnostic error, const char *path, const char *advice, char *why,
+		   size_t why_bytes)
 {
 	struct front_place at = front_expanded(clang_getDiagnosticLocation(error));
 	CXString text = clang_getDiagnosticSpelling(error);
@@ -143,7 +143,7 @@ static bool is_good(struct front *f, const char *path, const char *advice, char 
 		if (severity >= CXDiagnostic_Error && !is_of_clang(f, error) &&
 		    (severity == CXDiagnostic_Fatal ||
 		     !front_tolerates(f, front_expanded(clang_getDiagnosticLocation(error))))) {
-			f->error_in_source = tell(error, path, advice, why, why_bytes);
+			f->error_in_source = report(error, path, advice, why, why_bytes);
 			good = false;
 		}
 		clang_disposeDiagnostic(error);

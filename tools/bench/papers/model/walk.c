@@ -132,7 +132,7 @@ static uint32_t look(struct walk *walk, struct lane *lane)
 }
 
 /* A lane has its page: records its steps, and starts the next round. */
-static void tell(struct walk *walk, uint32_t asker, uint32_t page)
+static void note_page(struct walk *walk, uint32_t asker, uint32_t page)
 {
 	struct lane *lane = &walk->lane[asker];
 	uint32_t *max = &walk->max[asker / walk->lanes * walk->rounds + lane->round];
@@ -159,7 +159,7 @@ static uint32_t step_alone(struct walk *walk, uint32_t count)
 		lane->steps++;
 		page = look(walk, lane);
 		if (page != PAGES_NONE || lane->steps >= mam_layout_patience(LOW))
-			tell(walk, walk->needy[i], page);
+			note_page(walk, walk->needy[i], page);
 		if (lane->round < walk->rounds)
 			walk->needy[left++] = walk->needy[i];
 	}
@@ -196,7 +196,7 @@ static bool step_warp(struct walk *walk, uint32_t first, uint32_t end)
 		return true;
 	for (i = first; i < end; i++) { /* all of them searched as long as the last */
 		walk->lane[i].round = 0;
-		tell(walk, i, PAGES_NONE);
+		note_page(walk, i, PAGES_NONE);
 	}
 	return false;
 }

@@ -98,7 +98,7 @@ static bool play_runs(struct operation *operation)
 	return true;
 }
 
-static void tell(const struct operation *operation)
+static void report(const struct operation *operation)
 {
 	static const struct {
 		const char *metric;
@@ -163,6 +163,6 @@ bool mpi_play_operations(struct device_run *run, struct device_heap *heap,
 		return false;
 	mpi_verdict_report(run, heap, cell, &operation.verdict);
 	if (operation.verdict.wrong == 0 && operation.medians.count > 0)
-		tell(&operation);
+		report(&operation);
 	return true;
 }

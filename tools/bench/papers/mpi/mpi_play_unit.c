@@ -130,7 +130,7 @@ static void put_ms(const struct unit *unit, const char *metric, const char *devi
 		put(unit, deviation, mpi_numbers_deviation(&unit->parts[part]) / ghz * 1e-6);
 }
 
-static void tell(const struct unit *unit)
+static void report(const struct unit *unit)
 {
 	const double n = unit->cell->rounds, ghz = mpi_verdict_ghz(&unit->verdict);
 	const double flops = (unit->cell->work == MPI_WORK_LINEAR ? n : 2 * n * n) * unit->threads;
@@ -190,6 +190,6 @@ bool mpi_play_unit(struct device_run *run, struct device_heap *heap, const struc
 		return false;
 	mpi_verdict_report(run, heap, cell, &unit.verdict);
 	if (unit.verdict.wrong == 0)
-		tell(&unit);
+		report(&unit);
 	return true;
 }
