@@ -5,8 +5,7 @@
  *
  * 1. Claim at the home in the part where requests currently start (`current` of the root's head):
  *    only the part's entry in the table is read.
- * 2. Search that part as any heap (search.h), but briefly. If that finds nothing, close idle slabs
- *    found by sampling (reap.h), and search once more.
+ * 2. Search that part as any heap (search.h), but briefly, without a scan.
  * 3. The same in the other parts that are not known to be dry (parts.h), in turn.
  * 4. Fetch a grant (grow.h); all lanes that waited for it continue with 2 there.
  * 5. If there is none: scan the root and all parts. A lane that finds nothing gets NULL, counted by
@@ -17,23 +16,16 @@
  *
  * Large requests (growth.h) go to the host directly: large.h.
  *
- * Must hold: all code with collectives below mam_roam() is inlined into it (seek.h explains why).
+ * Must hold: all code with collectives below mam_roam() is inlined into it (search.h explains why).
  */
 #ifndef MAM_HEAP_GROWTH_ROAM_H
 #define MAM_HEAP_GROWTH_ROAM_H
 
 #include "heap/growth/grow.h"
 #include "heap/growth/large.h"
-#include "heap/slab/reap.h"
 #include "heap/slab/search.h"
 
-/*
- * Looks in the part where requests start, and in others; and the number of retries where reap.h
- * freed units.
- */
-#define MAM_ROAM_LOOKS 8u
-#define MAM_ROAM_LOOKS_NEXT 8u
-#define MAM_ROAM_LOOKS_FEW 24u /* with fewer than half of a warp's lanes, in either */
+/* More visits to parts than there are, before a grant is fetched. */
 #define MAM_ROAM_AGAIN 2u
 
 /* The kind of request: a class, or 0: a run. */
@@ -44,22 +36,17 @@ MAM_KFN uint32_t mam_roam_kind(struct mam_kwish wish)
 
 /*
  * Searches part `number`, or the root, 0, for the lanes of `mask`; lanes that failed elsewhere try
- * again. If nothing is found, but idle slabs are, the part is searched again.
+ * again.
  */
 MAM_KFN struct mam_kwish mam_roam_visit(struct mam_kheap *root, struct mam_growth *growth,
 					uint32_t number, uint32_t mask, struct mam_keffort effort,
 					struct mam_kwish wish)
 {
 	struct mam_kheap *heap = number ? mam_parts_heap(growth, number) : root;
-	uint32_t again = 0;
 
-	do {
-		if (wish.mine.slot == MAM_SLOT_NONE)
-			wish.mine.slot = MAM_NO_SLOT;
-		wish = mam_search_look(root, heap, mask, effort, wish);
-	} while (!effort.all && mam_warp_ballot(mask, mam_search_wants(wish)) &&
-		 !mam_seek_over(mask, effort) && again++ < MAM_ROAM_AGAIN && mam_reap(heap, mask));
-	return wish;
+	if (wish.mine.slot == MAM_SLOT_NONE || wish.mine.slot == MAM_SLOT_REFUSED)
+		wish.mine.slot = MAM_NO_SLOT;
+	return mam_search_look(root, heap, mask, effort, wish);
 }
 
 /*
@@ -150,7 +137,7 @@ MAM_KFN struct mam_kwish mam_roam_tour(struct mam_kheap *root, struct mam_growth
 
 	effort.counts = false;
 	effort.all = false;
-	effort.looks = mam_popc32(mask) < 16 ? MAM_ROAM_LOOKS_FEW : MAM_ROAM_LOOKS;
+	effort.looks = true;
 	effort.watch = &root->current;
 	effort.stage = &growth->stage.value;
 	number = mam_roam_hint(root, growth, mask);
@@ -174,7 +161,7 @@ MAM_KFN struct mam_kwish mam_roam_tour(struct mam_kheap *root, struct mam_growth
 		if (next != effort.was) {
 			/* Other warps have found room elsewhere since. */
 			effort.was = next;
-		} else if (mam_seek_over(mask, effort)) {
+		} else if (mam_search_over(mask, effort)) {
 			next = MAM_NO_PART;
 		} else {
 			/*
@@ -190,8 +177,6 @@ MAM_KFN struct mam_kwish mam_roam_tour(struct mam_kheap *root, struct mam_growth
 		}
 		if (next <= parts && visits++ < parts + MAM_ROAM_AGAIN) {
 			number = next;
-			if (effort.looks != MAM_ROAM_LOOKS_FEW)
-				effort.looks = MAM_ROAM_LOOKS_NEXT;
 			continue;
 		}
 		visits = 0;
@@ -202,7 +187,7 @@ MAM_KFN struct mam_kwish mam_roam_tour(struct mam_kheap *root, struct mam_growth
 		number = parts;
 		effort.was = parts;
 		if (cause) {
-			effort.looks = 0;
+			effort.looks = false;
 			effort.all = true;
 		} else if (mam_lane() == leader &&
 			   mam_atomic_load64(effort.watch, MAM_RELAXED, MAM_AT_DEVICE) != parts) {
@@ -233,7 +218,7 @@ MAM_KFN void *mam_roam_current(struct mam_kheap *root, struct mam_growth *growth
 	if (!number)
 		return NULL;
 	head = mam_head_read(mam_parts_heap(growth, number));
-	mine = mam_search_claim(&head, mask, traits, false);
+	mine = mam_search_claim(&head, mask, traits, 0);
 	return mine.slot < MAM_NO_SLOT ? mam_traits_at(&head, traits, mine.word, mine.slot) : NULL;
 }
 

@@ -15,6 +15,10 @@
  * units. So a slot whose size is a power of two is aligned to its size, and a slab has at least 32
  * slots up to 2 KiB. Units that the last slot does not reach do not belong to the slab.
  *
+ * A slab consists of groups, which are opened and closed one by one (slab.h). A group is the fewest
+ * units whose slots do not straddle its end: 64 B: 1 unit of 16 slots; 1.5 KiB: 3 units, 2 slots; a
+ * power of two from 1 KiB: one slot. The last group of a slab may be smaller.
+ *
  * Everything is computed from the class's number: a table would cost one more load before the
  * first.
  */
@@ -98,6 +102,25 @@ MAM_KBOTH uint32_t mam_class_units(uint32_t class_)
 {
 	return (mam_class_slots(class_) * mam_class_quanta(class_) + MAM_BLOCK_UNITS - 1) /
 	       MAM_BLOCK_UNITS;
+}
+
+/*
+ * Slots of a group are 1 << this: as many as a unit has alignment units, divided by what both have
+ * in common.
+ */
+MAM_KBOTH uint32_t mam_class_group_shift(uint32_t class_)
+{
+	uint32_t quanta = mam_class_quanta(class_), shift = 6;
+
+	for (; shift && !(quanta & 1); quanta >>= 1)
+		shift--;
+	return shift;
+}
+
+/* Units of a group. */
+MAM_KBOTH uint32_t mam_class_group_units(uint32_t class_)
+{
+	return mam_class_quanta(class_) >> (6 - mam_class_group_shift(class_));
 }
 
 /* Words of a class in one block: one for each slab that fits. */
@@ -192,6 +215,18 @@ MAM_KFN uint32_t mam_traits_units(uint64_t traits)
 {
 	return (mam_traits_slots(traits) * mam_traits_quanta(traits) + MAM_BLOCK_UNITS - 1) /
 	       MAM_BLOCK_UNITS;
+}
+
+/* Slots of a group are 1 << this. */
+MAM_KFN uint32_t mam_traits_group_shift(uint64_t traits)
+{
+	return 7 - mam_ffs32(mam_traits_quanta(traits) | MAM_BLOCK_UNITS);
+}
+
+/* Units of a group. */
+MAM_KFN uint32_t mam_traits_group_units(uint64_t traits)
+{
+	return mam_traits_quanta(traits) >> (6 - mam_traits_group_shift(traits));
 }
 
 /* Divides `n` alignment units, fewer than those of a block, by the size of a slot. */

@@ -12,13 +12,14 @@
  *            words, which costs 3.7% of the memory.
  * All others are hints, which may be wrong:
  *   hints    one bit per block for each class: a slab of the class started there at some time
+ *   searches  where searches last found room, and where they open slabs
  *   handles  for each warp's position on its SM and each class: the last warp there, and where it
  *            found room
  *
  * A new heap is all zeros, except for the head and the header of `units`.
  *
- * The order after the head, each at a cache line: metadata of no pages; tallies; returns; units;
- * owners; words; hints; longs; closes; steps; handles.
+ * The order after the head, each at a cache line: metadata of no pages; tallies; searches; returns;
+ * units; owners; words; hints; longs; closes; steps; handles.
  */
 #ifndef MAM_HEAP_SLAB_METADATA_H
 #define MAM_HEAP_SLAB_METADATA_H
@@ -31,6 +32,8 @@
 #define MAM_OWNER_RUN \
 	64u                   /* plus 9 to 63: the number of units of a run, of which this is the
 				 first */
+#define MAM_OWNER_FEW 200u    /* plus 1 to 8: likewise, of a shorter run */
+#define MAM_FEW_UNITS 8u
 #define MAM_OWNER_LONG 254u   /* the first of more units: `longs` of the block has their number */
 #define MAM_OWNER_INSIDE 255u /* of a run, except the first */
 
@@ -73,6 +76,17 @@ struct mam_steps {
 };
 
 /*
+ * What searches share (find.h). A row of words for each class follows: where there was room, plus
+ * 1; 0: unknown. All are hints; all fields are atomic.
+ */
+struct mam_searches {
+	uint32_t frontier; /* unit: searches open groups before it, or move it */
+	uint32_t pad[MAM_PAGES_LINE / 4 - 1];
+};
+/* Added to a word of a row while a lane searches for the next one. */
+#define MAM_SHARED_BUSY 0x80000000u
+
+/*
  * Addresses that the host frees: it writes them and then `told`; device code takes them in order by
  * raising `taken`.
  */
@@ -90,7 +104,7 @@ struct mam_returns {
 
 /* Byte offsets from the head. */
 struct mam_metadata_plan {
-	uint64_t tallies, returns, units, owners, words, hints, longs, closes, steps, handles, end;
+	uint64_t tallies, searches, returns, units, owners, words, hints, longs, closes, steps, handles, end;
 };
 
 MAM_KBOTH uint64_t mam_metadata_line(uint64_t bytes)
@@ -98,7 +112,20 @@ MAM_KBOTH uint64_t mam_metadata_line(uint64_t bytes)
 	return (bytes + MAM_PAGES_LINE - 1) / MAM_PAGES_LINE * MAM_PAGES_LINE;
 }
 
-/* 64-bit words of `seats` for one class. */
+/*
+ * Words of a row that searches share, a power of two: one for each 64 blocks, 16 to 2048. So the
+ * groups that a row refers to are at most a small share of the heap.
+ */
+MAM_KBOTH uint32_t mam_metadata_shared(uint32_t blocks)
+{
+	uint32_t words = 16;
+
+	while (words < blocks / 64 && words < 2048)
+		words *= 2;
+	return words;
+}
+
+/* 64-bit words of `hints` for one class. */
 MAM_KBOTH uint32_t mam_metadata_hint_words(uint32_t blocks)
 {
 	return (blocks + 63) / 64;
@@ -109,7 +136,9 @@ MAM_KBOTH struct mam_metadata_plan mam_metadata_plan_of(uint32_t blocks, uint32_
 	struct mam_metadata_plan plan;
 
 	plan.tallies = mam_metadata_line(mam_head_bytes(0));
-	plan.returns = plan.tallies + sizeof(struct mam_tallies);
+	plan.searches = plan.tallies + sizeof(struct mam_tallies);
+	plan.returns = plan.searches + sizeof(struct mam_searches) +
+		       mam_metadata_line(MAM_CLASSES * 4 * (uint64_t)mam_metadata_shared(blocks));
 	plan.units = plan.returns + mam_metadata_line(sizeof(struct mam_returns));
 	plan.owners = mam_metadata_line(plan.units + mam_pages_bytes(blocks * MAM_BLOCK_UNITS));
 	plan.words = plan.owners + mam_metadata_line((uint64_t)blocks * MAM_BLOCK_UNITS);
@@ -169,6 +198,12 @@ MAM_KBOTH void mam_metadata_format(struct mam_kheap *head, unsigned char *space,
 	mam_metadata_head(head, space, (unsigned char *)head, blocks, columns);
 	mam_pages_format((struct mam_pages *)(head + 1), 0, 5);
 	mam_pages_format(head->units, blocks * MAM_BLOCK_UNITS, 5);
+}
+
+/* Directly behind the tallies, so that the head needs no address of it. */
+MAM_KBOTH struct mam_searches *mam_metadata_searches(const struct mam_kheap *heap)
+{
+	return (struct mam_searches *)(heap->tallies + 1);
 }
 
 /* The words of a class: `blocks` times mam_class_words(). */

@@ -30,7 +30,7 @@ MAM_KFN uint32_t mam_owners_load(const struct mam_kheap *heap, uint32_t unit)
 		mam_global_load64(&heap->owners[unit / 8], MAM_RELAXED, MAM_AT_DEVICE), unit);
 }
 
-/* The same with an acquire: pairs with mam_owners_publish(). */
+/* The same with an acquire: pairs with mam_owners_remove(). */
 MAM_KFN uint32_t mam_owners_load_acquire(const struct mam_kheap *heap, uint32_t unit)
 {
 	return mam_owners_byte(
@@ -65,6 +65,52 @@ MAM_KFN void mam_owners_clear(const struct mam_kheap *heap, uint32_t unit, uint3
 	}
 }
 
+/* A byte of 255 for each bit of `bits`, 0 to 255. */
+MAM_KFN uint64_t mam_owners_spread(uint32_t bits)
+{
+	uint64_t one = bits * (uint64_t)0x0101010101010101 & 0x8040201008040201;
+
+	/* A byte with a bit overflows into its highest bit, and never into the next byte. */
+	one = (one + 0x7f7f7f7f7f7f7f7f) >> 7 & 0x0101010101010101;
+	return one * 255;
+}
+
+/* Adds the bits of `byte` to the owners of some units of a block. */
+MAM_KFN void mam_owners_add(const struct mam_kheap *heap, uint32_t block, uint64_t units,
+			    uint32_t byte)
+{
+	uint64_t each = (uint64_t)0x0101010101010101 * byte;
+	uint32_t at;
+
+	MAM_ROLLED
+	for (; units; units &= MAM_WORD_FULL << 8 * at << 8) {
+		at = (mam_ffs64(units) - 1) / 8;
+		(void)mam_global_or64(&heap->owners[block * 8 + at],
+				      mam_owners_spread((uint32_t)(units >> 8 * at) & 255) & each,
+				      MAM_RELAXED, MAM_AT_DEVICE);
+	}
+}
+
+/*
+ * Removes the bits of `byte` from the owners of some units of a block, as a release: a thread that
+ * sees this sees everything done before.
+ */
+MAM_KFN void mam_owners_remove(const struct mam_kheap *heap, uint32_t block, uint64_t units,
+			       uint32_t byte)
+{
+	uint64_t each = (uint64_t)0x0101010101010101 * byte;
+	uint32_t at;
+
+	MAM_ROLLED
+	for (; units; units &= MAM_WORD_FULL << 8 * at << 8) {
+		at = (mam_ffs64(units) - 1) / 8;
+		(void)mam_global_and64(
+			&heap->owners[block * 8 + at],
+			~(mam_owners_spread((uint32_t)(units >> 8 * at) & 255) & each), MAM_RELEASE,
+			MAM_AT_DEVICE);
+	}
+}
+
 /* Changes the unit from `byte` to `next`. Returns false if it had another value. */
 MAM_KFN bool mam_owners_change(const struct mam_kheap *heap, uint32_t unit, uint32_t byte,
 			       uint32_t next)
@@ -82,14 +128,6 @@ MAM_KFN bool mam_owners_change(const struct mam_kheap *heap, uint32_t unit, uint
 		seen = old;
 	}
 	return false;
-}
-
-/* Clears MOVING, as a release: a thread that sees this sees everything done before. */
-MAM_KFN void mam_owners_publish(const struct mam_kheap *heap, uint32_t unit)
-{
-	(void)mam_global_and64(&heap->owners[unit / 8],
-			       ~((uint64_t)MAM_OWNER_MOVING << 8 * (unit % 8)), MAM_RELEASE,
-			       MAM_AT_DEVICE);
 }
 
 #endif

@@ -5,10 +5,16 @@
  *
  * 1. Claim: the lanes' home is tried blindly (handle.h).
  * 2. Open: if no lane got a slot, the slab at home is opened if its units are free, and claimed.
- * 3. Search: slots by seek.h, runs by spans.h. A heap that grows has a function of its own for 2
- *    and 3: roam.h.
+ * 3. Find: the lanes that want the same class have a leader, which searches alone (find.h); of
+ *    different classes all leaders at once. The slots that it won are dealt out by rank.
+ * 4. Scan: one class after the other, everything is scanned by all lanes (pass.h). Where no group
+ *    fits an object becomes a run.
+ * 5. Runs by spans.h. A heap that grows has a function of its own for 2 to 5: roam.h.
  *
- * Must hold: all code with collectives below mam_search() is inlined into it (seek.h explains why).
+ * Must hold: all code with collectives below mam_search() is inlined into it. Split into functions
+ * that are not inlined it was wrong on an H100: among lanes of a warp that had diverged, some got
+ * objects that others had. nvcc 13.0 does not keep two groups of a warp apart in a function with
+ * collectives that another function calls. Code without collectives may be split at will.
  */
 #ifndef MAM_HEAP_SLAB_SEARCH_H
 #define MAM_HEAP_SLAB_SEARCH_H
@@ -16,6 +22,20 @@
 #include "heap/slab/spans.h"
 
 #define MAM_RECLAIM_TRIES 4
+
+/* Returns whether the search should stop early. The same in all lanes of `mask`. */
+MAM_KFN bool mam_search_over(uint32_t mask, struct mam_keffort effort)
+{
+	uint32_t now = effort.was, stage = 0;
+
+	if (!effort.watch)
+		return false;
+	if (mam_lane() == mam_ffs32(mask) - 1) {
+		now = (uint32_t)mam_atomic_load64(effort.watch, MAM_RELAXED, MAM_AT_DEVICE);
+		stage = (uint32_t)mam_atomic_load64(effort.stage, MAM_RELAXED, MAM_AT_DEVICE);
+	}
+	return mam_warp_ballot(mask, now != effort.was || (stage & 255)) != 0;
+}
 
 /* Returns whether this code can allocate objects from this heap. */
 MAM_KFN bool mam_search_serves(const struct mam_kheap *heap)
@@ -43,10 +63,10 @@ MAM_KFN struct mam_kslot mam_search_claim_lone(const struct mam_kheap *heap, uin
 
 /*
  * Step 1 for lanes of one class. A lane is served by the word of its rank. The first of the lanes
- * that share a word claims for them, unless the slots are already claimed: `had`.
+ * that share a word claims for them, unless it has already won some of their slots: `won`.
  */
 MAM_KFN struct mam_kslot mam_search_claim(const struct mam_kheap *heap, uint32_t mask,
-					  uint64_t traits, bool had)
+					  uint64_t traits, uint64_t won)
 {
 	uint32_t lanes = mam_popc32(mask), rank = mam_popc32(mask & ((1u << mam_lane()) - 1));
 	uint32_t leader = mam_ffs32(mask) - 1, round = 1u << mam_traits_round_shift(traits);
@@ -60,8 +80,8 @@ MAM_KFN struct mam_kslot mam_search_claim(const struct mam_kheap *heap, uint32_t
 		lanes = lanes < round ? lanes : round;
 		rank &= round - 1;
 	}
-	if (had)
-		lost = 0;
+	if (won)
+		lost = ~(uint32_t)(won >> mine.slot);
 	else if (!rank && mine.word < heap->blocks << mam_traits_words_shift(traits))
 		lost = ~(uint32_t)(mam_slots_claim(mam_traits_words(heap, traits), mine.word,
 						   mam_bits_span(mine.slot, lanes)) >>
@@ -72,8 +92,8 @@ MAM_KFN struct mam_kslot mam_search_claim(const struct mam_kheap *heap, uint32_t
 }
 
 /*
- * Step 2: no lane has a slot, so the home may not have a slab yet. Opens it, and claims again. The
- * same class in all lanes of `mask`.
+ * Step 2: no lane of a full warp has a slot, so the home may not be open yet. Opens the slab, and
+ * claims again. The same class in all lanes of `mask`.
  */
 MAM_KFN struct mam_kslot mam_search_open(const struct mam_kheap *heap, uint32_t mask,
 					 uint32_t class_)
@@ -81,22 +101,25 @@ MAM_KFN struct mam_kslot mam_search_open(const struct mam_kheap *heap, uint32_t 
 	const struct mam_kheap head = mam_head_read(heap);
 	uint32_t lanes = mam_popc32(mask), rank = mam_popc32(mask & ((1u << mam_lane()) - 1)),
 		 tries;
-	uint64_t traits = mam_traits_of(class_);
+	uint64_t traits = mam_traits_of(class_), slots = mam_slots_all(traits), own;
 	uint32_t round = 1u << mam_traits_round_shift(traits), word, share;
 	struct mam_kslot home = mam_handle_home(&head, traits, mam_handle_warp(), lanes), mine;
-	enum mam_opening opening;
+	bool later;
 
 	word = home.word + rank / round;
 	share = lanes - rank < round ? lanes - rank : round;
 	MAM_ROLLED
 	for (tries = 0; tries < MAM_RECLAIM_TRIES; tries++) {
-		opening = MAM_OPEN_NOT;
+		own = 0;
+		later = false;
 		if (!(rank % round) && word < head.blocks << mam_traits_words_shift(traits) &&
-		    !mam_slots_load(mam_traits_words(&head, traits), word))
-			opening =
-				mam_slab_open(heap, class_, word, mam_bits_span(home.slot, share));
-		mine = mam_search_claim(&head, mask, traits, opening == MAM_OPEN_DONE);
-		if (!mam_warp_ballot(mask, opening == MAM_OPEN_LATER) ||
+		    !(mam_slots_load(mam_traits_words(&head, traits), word) & slots)) {
+			own = mam_slab_open(heap, class_, word, slots,
+					    mam_bits_span(home.slot, share));
+			later = !own && mam_slab_opens(heap, class_, traits, word, home.slot);
+		}
+		mine = mam_search_claim(&head, mask, traits, own);
+		if (!mam_warp_ballot(mask, later) ||
 		    mam_warp_ballot(mask, mine.slot != MAM_NO_SLOT))
 			break;
 	}
@@ -131,27 +154,217 @@ MAM_KFN struct mam_kwish mam_search_wish(const struct mam_kheap *heap, uint32_t 
 	return wish;
 }
 
+/* Returns whether the lane still wants a slot. */
+MAM_KFN bool mam_search_slotless(struct mam_kwish wish)
+{
+	return !wish.object &&
+	       (wish.mine.slot == MAM_NO_SLOT || wish.mine.slot == MAM_SLOT_NONE);
+}
+
+/* Returns whether the lane's request is still open. */
+MAM_KFN bool mam_search_wants(struct mam_kwish wish)
+{
+	return !wish.object && (wish.units || wish.mine.slot == MAM_SLOT_REFUSED ||
+				mam_search_slotless(wish));
+}
+
 /*
- * Steps 2 and 3 in the root or in one part, for the lanes of `mask`, some of which have an open
+ * Step 3, for the lanes of `mask` whose slot is MAM_NO_SLOT; sets MAM_SLOT_NONE if none was found.
+ */
+MAM_KFN struct mam_kslot mam_search_find(const struct mam_kheap *heap, uint32_t mask,
+					 uint32_t class_, struct mam_keffort effort,
+					 struct mam_kslot mine)
+{
+	uint32_t lower = (1u << mam_lane()) - 1, needy, group, rank, round, lanes, leader, from;
+	struct mam_kfind found;
+	struct mam_kneed need;
+
+	needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT);
+	leader = mam_warp_shuffle32(mask, class_, mam_ffs32(mask) - 1);
+	lanes = mam_popc32(mask);
+	if (mam_warp_ballot(mask, class_ != leader))
+		lanes = 0;
+	round = 1u << mam_traits_round_shift(mam_traits_of(class_));
+	MAM_ROLLED
+	while (needy) {
+		from = needy >> mam_lane() & 1 ? class_ : 0;
+		group = mam_warp_match32(mask, from);
+		group &= needy;
+		rank = mam_popc32(group & lower);
+		/* Lanes that one word cannot serve have several leaders. */
+		from = rank & ~(round - 1);
+		leader = group ? mam_bits_nth(group, from) : mam_lane();
+		found.won = 0;
+		found.word = 0;
+		if (group && mam_lane() == leader) {
+			need.class_ = class_;
+			need.n = mam_popc32(group) - rank;
+			need.n = need.n < round ? need.n : round;
+			need.lanes = lanes;
+			need.first = rank;
+			found = mam_find(heap, need);
+		}
+		mam_warp_sync(mask);
+		found.won = mam_warp_shuffle64(mask, found.won, leader);
+		found.word = mam_warp_shuffle32(mask, found.word, leader);
+		if (group && !found.won) {
+			mine.slot = MAM_SLOT_NONE;
+		} else if (group && rank - from < mam_popc64(found.won)) {
+			mine.slot = mam_slots_pick(found.won, rank - from);
+			mine.word = found.word;
+		}
+		needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT);
+		if (needy && mam_search_over(mask, effort))
+			break;
+	}
+	return mine;
+}
+
+/* Where a scan found room for one lane or several. */
+struct mam_kroom {
+	struct mam_kfind slots;
+	uint32_t unit; /* of a run for one lane; or MAM_NO_PAGE */
+};
+
+/* Takes what a look found, for at most `n` lanes. */
+MAM_KSLOW struct mam_kroom mam_search_take(const struct mam_kheap *heap, uint32_t class_,
+					   struct mam_klook look, uint32_t n)
+{
+	uint64_t traits = mam_traits_of(class_), *words = mam_traits_words(heap, traits), seen;
+	uint32_t units = mam_pass_units(traits);
+	struct mam_kroom room;
+	struct mam_kneed need;
+
+	room.unit = MAM_NO_PAGE;
+	room.slots.won = 0;
+	room.slots.word = look.word;
+	if (look.word == MAM_NO_WORD) {
+		room.unit = mam_runs_take_within(heap->units, look.unit / MAM_BLOCK_UNITS, units);
+		if (room.unit != MAM_NO_PAGE)
+			mam_spans_own(heap, room.unit, units);
+		return room;
+	}
+	seen = mam_slots_load(words, look.word);
+	if (seen) {
+		room.slots.won = mam_find_claim(words, look.word, seen, n, mam_find_random(0),
+						traits);
+		return room;
+	}
+	need.class_ = class_;
+	need.n = n;
+	need.lanes = 0;
+	need.first = 0;
+	room.slots = mam_find_place(heap, traits, need, mam_slab_unit(traits, look.word),
+				    mam_bitmap_load(mam_pages_bits(heap->units),
+						    mam_slab_block(traits, look.word)));
+	return room;
+}
+
+/*
+ * Step 4, by all lanes of `mask`, for those of `needy`, which want this class. Objects that the
+ * host frees are in the root's ring. Sets `wish.object` of each lane that gets one.
+ */
+MAM_KFN struct mam_kwish mam_search_scan(struct mam_kheap *root, struct mam_kheap *heap,
+					 uint32_t mask, uint32_t needy, uint32_t class_,
+					 struct mam_keffort effort, struct mam_kwish wish)
+{
+	uint32_t rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), next, block, passes, doubt;
+	uint32_t shift = 63 - mam_clz64(mam_popc32(mask)), leader = mam_ffs32(mask) - 1;
+	uint32_t order, ready, who;
+	struct mam_klook look;
+	struct mam_kroom room;
+
+	if (effort.counts)
+		mam_returns_drain_lone(root);
+	mam_warp_sync(mask);
+	order = mam_warp_shuffle32(mask, mam_walk_mix((uint32_t)mam_clock()), leader);
+	MAM_ROLLED
+	for (passes = 0; passes < MAM_PASSES_MAX; passes++) {
+		if (mam_lane() == leader)
+			MAM_STEPS_ADD(heap, passes, 1);
+		doubt = 0;
+		next = 0;
+		block = mam_tour_next(heap->blocks, shift, order, &next);
+		MAM_ROLLED
+		while (block != MAM_TOUR_END) {
+			look.word = MAM_NO_WORD;
+			look.unit = MAM_NO_PAGE;
+			look.doubt = 0;
+			if (rank < 1u << shift && block + rank < heap->blocks)
+				look = mam_pass_block(heap, class_, block + rank);
+			doubt |= look.doubt;
+			mam_warp_sync(mask);
+			ready = mam_warp_ballot(mask, look.word != MAM_NO_WORD ||
+							      look.unit != MAM_NO_PAGE);
+			if (!ready) {
+				block = mam_tour_next(heap->blocks, shift, order, &next);
+				continue;
+			}
+			/* The first lane that found room, as long as these blocks have some. */
+			who = mam_ffs32(ready) - 1;
+			room.slots.won = 0;
+			room.slots.word = 0;
+			room.unit = MAM_NO_PAGE;
+			if (mam_lane() == who)
+				room = mam_search_take(heap, class_, look, mam_popc32(needy));
+			mam_warp_sync(mask);
+			room.slots.won = mam_warp_shuffle64(mask, room.slots.won, who);
+			room.slots.word = mam_warp_shuffle32(mask, room.slots.word, who);
+			room.unit = mam_warp_shuffle32(mask, room.unit, who);
+			who = mam_popc32(needy & ((1u << mam_lane()) - 1));
+			if (needy >> mam_lane() & 1 && who < mam_popc64(room.slots.won))
+				wish.object = mam_metadata_at(
+					heap, class_, room.slots.word,
+					mam_slots_pick(room.slots.won, who));
+			else if (needy >> mam_lane() & 1 && !who && room.unit != MAM_NO_PAGE)
+				wish.object =
+					heap->space + ((uint64_t)room.unit << MAM_UNIT_SHIFT);
+			needy = mam_warp_ballot(mask, !wish.object) & needy;
+			if (!needy)
+				return wish;
+		}
+		if (!mam_warp_ballot(mask, doubt != 0))
+			break;
+		mam_scan_pause(passes);
+	}
+	if (effort.counts && mam_lane() == leader)
+		mam_object_tally_add(
+			heap, passes < MAM_PASSES_MAX ? MAM_OBJECT_FULL : MAM_OBJECT_CONTENDED,
+			mam_popc32(needy));
+	return wish;
+}
+
+/*
+ * Steps 2 to 5 in the root or in one part, for the lanes of `mask`, some of which have an open
  * request.
  */
 MAM_KFN struct mam_kwish mam_search_look(struct mam_kheap *root, struct mam_kheap *heap,
 					 uint32_t mask, struct mam_keffort effort,
 					 struct mam_kwish wish)
 {
-	uint32_t one = mam_warp_shuffle32(mask, wish.class_, mam_ffs32(mask) - 1), large;
+	uint32_t one = mam_warp_shuffle32(mask, wish.class_, mam_ffs32(mask) - 1), large, needy;
 
-	if (effort.looks &&
+	if (effort.looks && mam_popc32(mask) >= MAM_FIND_FULL &&
 	    !mam_warp_ballot(mask, wish.mine.slot != MAM_NO_SLOT || wish.class_ != one))
 		wish.mine = mam_search_open(heap, mask, wish.class_);
-	wish.mine = mam_seek(root, heap, mask, wish.class_, effort, wish.mine);
-	if (wish.mine.slot < MAM_NO_SLOT) {
+	if (effort.looks)
+		wish.mine = mam_search_find(heap, mask, wish.class_, effort, wish.mine);
+	if (wish.mine.slot < MAM_NO_SLOT)
 		wish.object = mam_metadata_at(heap, wish.class_, wish.mine.word, wish.mine.slot);
-		wish.mine.slot = MAM_SLOT_DONE;
+	MAM_ROLLED
+	while (effort.all && (needy = mam_warp_ballot(mask, mam_search_slotless(wish))) != 0) {
+		one = mam_warp_shuffle32(mask, wish.class_, mam_ffs32(needy) - 1);
+		needy = mam_warp_ballot(mask, wish.class_ == one) & needy;
+		wish = mam_search_scan(root, heap, mask, needy, one, effort, wish);
+		/* A failed scan is not repeated here. */
+		if (needy >> mam_lane() & 1 && !wish.object)
+			wish.mine.slot = MAM_SLOT_REFUSED;
 	}
+	if (wish.object)
+		wish.mine.slot = MAM_SLOT_DONE;
 	large = mam_warp_ballot(mask, wish.units && !wish.object &&
 					      wish.units <= heap->blocks * MAM_BLOCK_UNITS);
-	if (large && !effort.all && mam_seek_over(mask, effort))
+	if (large && !effort.all && mam_search_over(mask, effort))
 		large = 0;
 	if (large >> mam_lane() & 1)
 		wish.object = mam_spans_take(root, heap, large, wish.units, effort);
@@ -159,21 +372,14 @@ MAM_KFN struct mam_kwish mam_search_look(struct mam_kheap *root, struct mam_khea
 	return wish;
 }
 
-/* Returns whether the lane's request is still open. */
-MAM_KFN bool mam_search_wants(struct mam_kwish wish)
-{
-	return !wish.object &&
-	       (wish.units || wish.mine.slot == MAM_NO_SLOT || wish.mine.slot == MAM_SLOT_NONE);
-}
-
 /*
- * mam_search - steps 2 and 3, for the lanes of `mask`, which must be the active lanes that use this
+ * mam_search - steps 2 to 5, for the lanes of `mask`, which must be the active lanes that use this
  * heap. `mine` is the caller's slot, if it has one.
  */
 MAM_KSLOW void *mam_search(struct mam_kheap *heap, uint32_t mask, size_t bytes,
 			   struct mam_kslot mine)
 {
-	struct mam_keffort effort = { MAM_SEEK_LOOKS, true, true, NULL, NULL, 0 };
+	struct mam_keffort effort = { true, true, true, NULL, NULL, 0 };
 	struct mam_kwish wish;
 
 	if (!mam_search_serves(heap)) {

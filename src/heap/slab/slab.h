@@ -1,33 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slab.h - opens a slab on free units, and closes it when all its slots are free and its units are
- * needed.
+ * slab.h - opens the groups of a slab on free units, and closes a group when all its slots are free
+ * and its units are needed.
  *
- * To open the slab that has word w of its class:
- * 1. claim its units, all or none: one compare-and-swap on the block's word, or an OR for one unit;
- * 2. owners: the class, with MOVING in the first;
- * 3. publish: store w with the slots that stay free, as a release. Until then w is 0, and no claim
- *    wins anything;
+ * A slab has one word. Its groups (classes.h) are opened and closed one by one, so a slab may have
+ * gaps, in which there are slabs of other classes and runs. The bit of a slot is set only while all
+ * units of its group belong to the class.
+ *
+ * To open groups of the slab that has word w of its class:
+ * 1. claim their units, those of the groups whose units are all free, by one compare-and-swap on
+ *    the block's word;
+ * 2. owners of these units: the class, with MOVING;
+ * 3. publish: set in w, as a release, those of their slots that stay free. Until then they are 0
+ *    in w, and no claim wins any;
  * 4. owners: clear MOVING.
  *
- * To close it:
+ * To close a group:
  * 1. change the owner of its first unit from the class to the class and MOVING, by
- *    compare-and-swap. Of two threads that want to close the slab, one fails here;
+ *    compare-and-swap. Of two threads that want to close the group, one fails here;
  * 2. raise `closes` of the block, for threads that check whether there is room (pass.h);
- * 3. change w from "all free" to 0 by compare-and-swap. An earlier claim has cleared a bit, so this
- *    fails: MOVING is cleared, and nothing has changed. A later claim wins nothing;
+ * 3. clear the group's slots in w by compare-and-swap while all of them are set. An earlier claim
+ *    has cleared a bit, so this fails: MOVING is cleared, and nothing has changed. A later claim
+ *    wins nothing;
  * 4. owners: clear to 0;
  * 5. free the units, as a release.
  *
- * A stale idea of where the slab is does no harm: w stays 0 from step 3 until a slab of the same
- * class opens there again, and a slot won from that slab is valid. A correct program never frees a
- * free slot. If a double free does so, then the owner is 0 or another class, or the bit is already
- * set. Only a double free between steps 3 and 4 goes undetected: the owner still has the class, and
- * the OR sets a bit of a w that belongs to no slab.
+ * A stale idea of where slabs are does no harm: the slots stay 0 from step 3 until a group of the
+ * same class opens there again, and a slot won from that group is valid. A correct program never
+ * frees a free slot. If a double free does so, then the owner is 0 or another class, or the bit is
+ * already set. Only a double free between steps 3 and 4 goes undetected: the owner still has the
+ * class, and the OR sets a bit of a w that belongs to no group.
  *
  * A thread that sees a claimed unit whose owner is 0 or has MOVING knows that the unit is in
  * transition, and draws no conclusion from it yet (pass.h). A release of the last slot does not
- * close the slab: that is left to the thread that needs units.
+ * close the group: that is left to the thread that needs units.
  */
 #ifndef MAM_HEAP_SLAB_SLAB_H
 #define MAM_HEAP_SLAB_SLAB_H
@@ -45,94 +51,173 @@ MAM_KFN uint32_t mam_slab_block(uint64_t traits, uint32_t word)
 	return word >> mam_traits_words_shift(traits);
 }
 
-/* The bits of the slab's units in their block's word. */
+/* The bits of the slab's units in their block's word, whether they belong to it or not. */
 MAM_KFN uint64_t mam_slab_span(uint64_t traits, uint32_t word)
 {
 	return mam_bits_span(mam_slab_unit(traits, word) % MAM_BLOCK_UNITS,
 			     mam_traits_units(traits));
 }
 
-/* Step 1 of opening; `taken` is the block's word as last seen. */
-MAM_KFN bool mam_slab_space(const struct mam_kheap *heap, uint64_t traits, uint32_t word,
-			    uint64_t taken)
+/* The number of groups. */
+MAM_KFN uint32_t mam_slab_groups(uint64_t traits)
 {
-	uint64_t *bits = mam_pages_bits(heap->units), span = mam_slab_span(traits, word), old;
-	uint32_t block = mam_slab_block(traits, word);
+	uint32_t shift = mam_traits_group_shift(traits);
 
-	if (!(span & (span - 1)))
-		return !(mam_bitmap_claim(bits, block, span) & span);
+	return (mam_traits_slots(traits) + (1u << shift) - 1) >> shift;
+}
+
+/* The group of the slab that has this unit. */
+MAM_KFN uint32_t mam_slab_group(uint64_t traits, uint32_t word, uint32_t unit)
+{
+	return (unit - mam_slab_unit(traits, word)) / mam_traits_group_units(traits);
+}
+
+/* The bits of a group's units in their block's word. */
+MAM_KFN uint64_t mam_slab_group_units(uint64_t traits, uint32_t word, uint32_t group)
+{
+	uint32_t each = mam_traits_group_units(traits);
+
+	return mam_slab_span(traits, word) &
+	       mam_bits_span(0, each) << (mam_slab_unit(traits, word) % MAM_BLOCK_UNITS +
+					  group * each);
+}
+
+/* The bits of a group's slots in the slab's word. */
+MAM_KFN uint64_t mam_slab_group_slots(uint64_t traits, uint32_t group)
+{
+	uint32_t shift = mam_traits_group_shift(traits);
+
+	return mam_slots_all(traits) & mam_bits_span(0, 1u << shift) << (group << shift);
+}
+
+/* Some groups of a slab: bits of slots, and bits of units in the block's word. */
+struct mam_kgroups {
+	uint64_t slots;
+	uint64_t units;
+};
+
+/* Those of the groups with slots in `slots` whose units are all free in `taken`. */
+MAM_KFN struct mam_kgroups mam_slab_free(uint64_t traits, uint32_t word, uint64_t slots,
+					 uint64_t taken)
+{
+	uint32_t groups = mam_slab_groups(traits), group;
+	struct mam_kgroups free;
+	uint64_t own, units;
+
+	free.slots = 0;
+	free.units = 0;
 	MAM_ROLLED
-	while (!(taken & span)) {
-		old = mam_bitmap_swap(bits, block, taken, taken | span);
+	for (group = 0; group < groups; group++) {
+		own = mam_slab_group_slots(traits, group);
+		units = mam_slab_group_units(traits, word, group);
+		if (own & slots && !(taken & units)) {
+			free.slots |= own;
+			free.units |= units;
+		}
+	}
+	return free;
+}
+
+/*
+ * Step 1 of opening: claims the units of those groups with slots in `slots` that are free; `taken`
+ * is the block's word as last seen. Returns the groups; no slots: none is free.
+ */
+MAM_KFN struct mam_kgroups mam_slab_claim(const struct mam_kheap *heap, uint64_t traits,
+					  uint32_t word, uint64_t slots, uint64_t taken)
+{
+	uint64_t *bits = mam_pages_bits(heap->units), old;
+	uint32_t block = mam_slab_block(traits, word);
+	struct mam_kgroups groups;
+
+	MAM_ROLLED
+	for (;;) {
+		groups = mam_slab_free(traits, word, slots, taken);
+		if (!groups.slots)
+			return groups;
+		old = mam_bitmap_swap(bits, block, taken, taken | groups.units);
 		if (old == taken)
-			return true;
+			return groups;
 		taken = old;
 	}
-	return false;
 }
 
 /* Steps 2 to 4; the slots of `left` are free. */
 MAM_KFN void mam_slab_publish(const struct mam_kheap *heap, uint32_t class_, uint64_t traits,
-			      uint32_t word, uint64_t left)
+			      uint32_t word, uint64_t units, uint64_t left)
 {
-	uint32_t unit = mam_slab_unit(traits, word), block = unit / MAM_BLOCK_UNITS;
+	uint32_t block = mam_slab_block(traits, word);
 	uint64_t *hints = heap->hints + (class_ - 1) * mam_metadata_hint_words(heap->blocks);
 
-	mam_owners_set(heap, unit, 1, class_ + MAM_OWNER_MOVING);
-	mam_owners_set(heap, unit + 1, mam_traits_units(traits) - 1, class_);
+	mam_owners_add(heap, block, units, class_ + MAM_OWNER_MOVING);
 	(void)mam_global_or64(&hints[block / 64], (uint64_t)1 << block % 64, MAM_RELAXED,
 			      MAM_AT_DEVICE);
-	mam_atomic_store64(&mam_traits_words(heap, traits)[word], left, MAM_RELEASE, MAM_AT_DEVICE);
-	mam_owners_publish(heap, unit);
+	(void)mam_slots_release(mam_traits_words(heap, traits), word, left);
+	mam_owners_remove(heap, block, units, MAM_OWNER_MOVING);
 }
-
-enum mam_opening {
-	MAM_OPEN_NOT,   /* its units are claimed */
-	MAM_OPEN_LATER, /* another thread is about to open it, or has opened it: look again */
-	MAM_OPEN_DONE,
-};
 
 /*
- * Opens the slab if its units are free. The slots of `mine`, at least one, belong to the caller
- * then, so no thread ever sees the slab idle before its first use and closes it.
+ * Opens those of the groups with slots in `slots` whose units are free. Those of `mine` that they
+ * have belong to the caller then, so no thread ever sees a group of these idle before its first use
+ * and closes it. Returns them; 0: none was free, and nothing has changed. pre: each group with
+ * slots in `slots` has one in `mine`, or another of them that is free does.
  */
-MAM_KSLOW enum mam_opening mam_slab_open(const struct mam_kheap *heap, uint32_t class_,
-					 uint32_t word, uint64_t mine)
+MAM_KSLOW uint64_t mam_slab_open(const struct mam_kheap *heap, uint32_t class_, uint32_t word,
+				 uint64_t slots, uint64_t mine)
 {
-	uint64_t traits = mam_traits_of(class_), *bits = mam_pages_bits(heap->units), taken;
-	uint32_t owner;
+	uint64_t traits = mam_traits_of(class_);
+	struct mam_kgroups groups;
 
-	taken = mam_bitmap_load(bits, mam_slab_block(traits, word));
-	if (!(taken & mam_slab_span(traits, word)) && mam_slab_space(heap, traits, word, taken)) {
-		mam_slab_publish(heap, class_, traits, word, mam_slots_all(traits) & ~mine);
-		return MAM_OPEN_DONE;
-	}
-	owner = mam_owners_load(heap, mam_slab_unit(traits, word));
-	return !owner || owner == class_ + MAM_OWNER_MOVING ||
-			       mam_slots_load(mam_traits_words(heap, traits), word)
-		       ? MAM_OPEN_LATER
-		       : MAM_OPEN_NOT;
+	groups = mam_slab_claim(heap, traits, word, slots,
+				mam_bitmap_load(mam_pages_bits(heap->units),
+						mam_slab_block(traits, word)));
+	mine &= groups.slots;
+	if (groups.slots)
+		mam_slab_publish(heap, class_, traits, word, groups.units, groups.slots & ~mine);
+	return mine;
 }
 
-/* Returns false if a slot is not free, or if another thread is closing the slab. */
-MAM_KSLOW bool mam_slab_close(const struct mam_kheap *heap, uint32_t class_, uint32_t word)
+/*
+ * After an attempt to open the group of a slot failed: returns whether another thread is about to
+ * open it, or has opened it, so that a claim may succeed now.
+ */
+MAM_KFN bool mam_slab_opens(const struct mam_kheap *heap, uint32_t class_, uint64_t traits,
+			    uint32_t word, uint32_t slot)
 {
-	uint64_t traits = mam_traits_of(class_), all = mam_slots_all(traits);
-	uint32_t unit = mam_slab_unit(traits, word);
+	uint32_t group = slot >> mam_traits_group_shift(traits);
+	uint32_t owner = mam_owners_load(heap, mam_slab_unit(traits, word) +
+						       group * mam_traits_group_units(traits));
 
-	if (!mam_owners_change(heap, unit, class_, class_ + MAM_OWNER_MOVING))
+	return !owner || owner == class_ + MAM_OWNER_MOVING ||
+	       mam_slots_load(mam_traits_words(heap, traits), word);
+}
+
+/* Returns false if a slot is not free, or if another thread is closing the group. */
+MAM_KSLOW bool mam_slab_close(const struct mam_kheap *heap, uint32_t class_, uint32_t word,
+			      uint32_t group)
+{
+	uint64_t traits = mam_traits_of(class_), slots = mam_slab_group_slots(traits, group);
+	uint64_t units = mam_slab_group_units(traits, word, group), seen, old;
+	uint64_t *words = mam_traits_words(heap, traits);
+	uint32_t block = mam_slab_block(traits, word);
+
+	if (!mam_owners_change(heap, block * MAM_BLOCK_UNITS + mam_ffs64(units) - 1, class_,
+			       class_ + MAM_OWNER_MOVING))
 		return false;
-	(void)mam_atomic_add32(&heap->closes[unit / MAM_BLOCK_UNITS], 1, MAM_RELEASE,
-			       MAM_AT_DEVICE);
-	if (mam_global_cas64(&mam_traits_words(heap, traits)[word], all, 0, MAM_ACQ_REL,
-			     MAM_AT_DEVICE) != all) {
-		mam_owners_publish(heap, unit);
-		return false;
+	(void)mam_atomic_add32(&heap->closes[block], 1, MAM_RELEASE, MAM_AT_DEVICE);
+	seen = mam_slots_load(words, word);
+	MAM_ROLLED
+	while (!(~seen & slots)) {
+		old = mam_global_cas64(&words[word], seen, seen & ~slots, MAM_ACQ_REL,
+				       MAM_AT_DEVICE);
+		if (old == seen) {
+			mam_owners_remove(heap, block, units, 255);
+			(void)mam_bitmap_release(mam_pages_bits(heap->units), block, units);
+			return true;
+		}
+		seen = old;
 	}
-	mam_owners_clear(heap, unit, mam_traits_units(traits));
-	(void)mam_bitmap_release(mam_pages_bits(heap->units), unit / MAM_BLOCK_UNITS,
-				 mam_slab_span(traits, word));
-	return true;
+	mam_owners_remove(heap, block, units & (~units + 1), MAM_OWNER_MOVING);
+	return false;
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spans.h - objects that are too large for a slab: runs of units, from 9 to all.
+ * spans.h - objects in runs of units: those that are too large for a slab, and those of up to 8
+ * units for which no slab had room (search.h).
  *
  * 1. Allocate as many consecutive units (runs_warp.h).
  * 2. If there are none: close every slab with all slots free, and try again, until two such scans,
@@ -17,7 +18,34 @@
 #define MAM_HEAP_SLAB_SPANS_H
 
 #include "heap/pages/runs_warp.h"
-#include "heap/slab/seek.h"
+#include "heap/slab/find.h"
+#include "heap/slab/returns.h"
+
+/* The slot of a lane that wants none, that found none, that failed, or that has its object. */
+#define MAM_SLOT_OUT 65u
+#define MAM_SLOT_NONE 66u
+#define MAM_SLOT_REFUSED 67u
+#define MAM_SLOT_DONE 68u
+
+/* The effort of a search. */
+struct mam_keffort {
+	bool looks;  /* find slots by looks */
+	bool all;    /* scan everything */
+	bool counts; /* count a failed request as FULL or CONTENDED */
+	/*
+	 * Of a heap that grows, otherwise NULL: a search stops when the first no longer equals
+	 * `was`, as other lanes have found room elsewhere, or when the second shows that a fetch is
+	 * in progress.
+	 */
+	uint64_t *watch, *stage;
+	uint32_t was;
+};
+
+MAM_KSLOW void mam_object_tally_add(const struct mam_kheap *heap, enum mam_object_tally kind,
+				    uint32_t n)
+{
+	(void)mam_atomic_add64(&heap->tallies->of[kind].value, n, MAM_RELAXED, MAM_AT_DEVICE);
+}
 
 #define MAM_SPAN_SHORT 63u
 #define MAM_SPAN_PASSES_MAX 8
@@ -28,6 +56,20 @@ MAM_KFN uint32_t mam_spans_units(const struct mam_kheap *heap, size_t bytes)
 	if (bytes > (uint64_t)heap->blocks << MAM_BLOCK_SHIFT)
 		return 0;
 	return (uint32_t)((bytes + (1u << MAM_UNIT_SHIFT) - 1) >> MAM_UNIT_SHIFT);
+}
+
+/* Step 3: sets the owners of a run. */
+MAM_KFN void mam_spans_own(const struct mam_kheap *heap, uint32_t unit, uint32_t n)
+{
+	uint32_t first = n > MAM_FEW_UNITS ? MAM_OWNER_RUN + n : MAM_OWNER_FEW + n;
+
+	if (n > MAM_SPAN_SHORT) {
+		first = MAM_OWNER_LONG;
+		mam_atomic_store32(&heap->longs[unit / MAM_BLOCK_UNITS], n, MAM_RELAXED,
+				   MAM_AT_DEVICE);
+	}
+	mam_owners_set(heap, unit + 1, n - 1, MAM_OWNER_INSIDE);
+	mam_owners_set(heap, unit, 1, first);
 }
 
 /* The result of a scan over all blocks. */
@@ -101,11 +143,7 @@ MAM_KFN void *mam_spans_take(struct mam_kheap *root, struct mam_kheap *heap, uin
 					     1);
 		return NULL;
 	}
-	if (n > MAM_SPAN_SHORT)
-		mam_atomic_store32(&heap->longs[page / MAM_BLOCK_UNITS], n, MAM_RELAXED,
-				   MAM_AT_DEVICE);
-	mam_owners_set(heap, page + 1, n - 1, MAM_OWNER_INSIDE);
-	mam_owners_set(heap, page, 1, n > MAM_SPAN_SHORT ? MAM_OWNER_LONG : MAM_OWNER_RUN + n);
+	mam_spans_own(heap, page, n);
 	return heap->space + ((uint64_t)page << MAM_UNIT_SHIFT);
 }
 
@@ -115,7 +153,7 @@ MAM_KFN uint32_t mam_spans_length(const struct mam_kheap *heap, uint32_t unit, u
 	if (owner == MAM_OWNER_LONG)
 		return mam_atomic_load32(&heap->longs[unit / MAM_BLOCK_UNITS], MAM_RELAXED,
 					 MAM_AT_DEVICE);
-	return owner > MAM_CLASSES && owner < MAM_OWNER_MOVING ? owner - MAM_OWNER_RUN : 0;
+	return mam_pass_run(owner);
 }
 
 /* Frees a run. Returns false if another thread has just freed it. */
