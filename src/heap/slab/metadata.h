@@ -113,14 +113,14 @@ MAM_KBOTH uint64_t mam_metadata_line(uint64_t bytes)
 }
 
 /*
- * Words of a row that searches share, a power of two: one for each 64 blocks, 16 to 2048. So the
+ * Words of a row that searches share, a power of two: one for each 16 blocks, 16 to 8192. So the
  * groups that a row refers to are at most a small share of the heap.
  */
 MAM_KBOTH uint32_t mam_metadata_shared(uint32_t blocks)
 {
 	uint32_t words = 16;
 
-	while (words < blocks / 64 && words < 2048)
+	while (words < blocks / 16 && words < 8192)
 		words *= 2;
 	return words;
 }

@@ -93,7 +93,8 @@ MAM_KFN void mam_owners_add(const struct mam_kheap *heap, uint32_t block, uint64
 
 /*
  * Removes the bits of `byte` from the owners of some units of a block, as a release: a thread that
- * sees this sees everything done before.
+ * sees this sees everything done before. One fence, as each of several releases would wait for the
+ * one before.
  */
 MAM_KFN void mam_owners_remove(const struct mam_kheap *heap, uint32_t block, uint64_t units,
 			       uint32_t byte)
@@ -101,12 +102,13 @@ MAM_KFN void mam_owners_remove(const struct mam_kheap *heap, uint32_t block, uin
 	uint64_t each = (uint64_t)0x0101010101010101 * byte;
 	uint32_t at;
 
+	mam_fence(MAM_RELEASE, MAM_AT_DEVICE);
 	MAM_ROLLED
 	for (; units; units &= MAM_WORD_FULL << 8 * at << 8) {
 		at = (mam_ffs64(units) - 1) / 8;
 		(void)mam_global_and64(
 			&heap->owners[block * 8 + at],
-			~(mam_owners_spread((uint32_t)(units >> 8 * at) & 255) & each), MAM_RELEASE,
+			~(mam_owners_spread((uint32_t)(units >> 8 * at) & 255) & each), MAM_RELAXED,
 			MAM_AT_DEVICE);
 	}
 }

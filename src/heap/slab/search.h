@@ -169,53 +169,86 @@ MAM_KFN bool mam_search_wants(struct mam_kwish wish)
 }
 
 /*
+ * Step 3 by the leader of lanes that want one class. If it wins none, `word` is MAM_SHARED_BUSY if
+ * it may try again, because it has not searched.
+ */
+MAM_KFN struct mam_kfind mam_search_lead(const struct mam_kheap *heap, uint32_t need,
+					 uint32_t polls)
+{
+	struct mam_kfind found;
+	uint32_t looks, was;
+
+	found.won = 0;
+	found.word = 0;
+	if (!polls && mam_find_lanes(need) >= MAM_FIND_FULL) {
+		was = mam_handle_get(heap, mam_find_class(need));
+		MAM_ROLLED
+		for (looks = 0; looks < MAM_FIND_OWN && !found.won; looks++)
+			found = mam_find_own(heap, need, was++);
+		if (found.won) {
+			mam_handle_set(heap, mam_find_class(need), was - 1);
+			return found;
+		}
+	}
+	found = mam_find_known(heap, need);
+	if (!found.won && (found.word != MAM_SHARED_BUSY || polls >= MAM_FIND_POLLS)) {
+		was = found.word;
+		found = mam_find_anywhere(heap, need);
+		mam_find_share(heap, mam_find_class(need), found, was);
+		found.word = found.won ? found.word : 0;
+	}
+	return found;
+}
+
+/*
  * Step 3, for the lanes of `mask` whose slot is MAM_NO_SLOT; sets MAM_SLOT_NONE if none was found.
  */
 MAM_KFN struct mam_kslot mam_search_find(const struct mam_kheap *heap, uint32_t mask,
 					 uint32_t class_, struct mam_keffort effort,
 					 struct mam_kslot mine)
 {
-	uint32_t lower = (1u << mam_lane()) - 1, needy, group, rank, round, lanes, leader, from;
+	uint32_t needy, group, rank, round, lanes, leader, from, polls = 0;
 	struct mam_kfind found;
-	struct mam_kneed need;
 
 	needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT);
 	leader = mam_warp_shuffle32(mask, class_, mam_ffs32(mask) - 1);
-	lanes = mam_popc32(mask);
-	if (mam_warp_ballot(mask, class_ != leader))
-		lanes = 0;
-	round = 1u << mam_traits_round_shift(mam_traits_of(class_));
+	/* Of a warp that wants one class: its lanes. */
+	lanes = mam_warp_ballot(mask, class_ != leader) ? 0 : mam_popc32(mask);
 	MAM_ROLLED
 	while (needy) {
 		from = needy >> mam_lane() & 1 ? class_ : 0;
 		group = mam_warp_match32(mask, from);
 		group &= needy;
-		rank = mam_popc32(group & lower);
+		rank = mam_popc32(group & ((1u << mam_lane()) - 1));
 		/* Lanes that one word cannot serve have several leaders. */
-		from = rank & ~(round - 1);
-		leader = group ? mam_bits_nth(group, from) : mam_lane();
+		round = 1u << mam_traits_round_shift(mam_traits_of(class_));
+		leader = group ? mam_bits_nth(group, rank & ~(round - 1)) : mam_lane();
 		found.won = 0;
 		found.word = 0;
 		if (group && mam_lane() == leader) {
-			need.class_ = class_;
-			need.n = mam_popc32(group) - rank;
-			need.n = need.n < round ? need.n : round;
-			need.lanes = lanes;
-			need.first = rank;
-			found = mam_find(heap, need);
+			from = mam_popc32(group) - rank;
+			found = mam_search_lead(heap,
+						mam_find_need(class_, from < round ? from : round,
+							      lanes, rank),
+						polls);
 		}
 		mam_warp_sync(mask);
 		found.won = mam_warp_shuffle64(mask, found.won, leader);
 		found.word = mam_warp_shuffle32(mask, found.word, leader);
-		if (group && !found.won) {
+		rank = mam_popc32(group & ((1u << mam_lane()) - 1)) & (round - 1);
+		if (group && !found.won && found.word != MAM_SHARED_BUSY) {
 			mine.slot = MAM_SLOT_NONE;
-		} else if (group && rank - from < mam_popc64(found.won)) {
-			mine.slot = mam_slots_pick(found.won, rank - from);
+		} else if (group && rank < mam_popc64(found.won)) {
+			mine.slot = mam_slots_pick(found.won, rank);
 			mine.word = found.word;
 		}
 		needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT);
 		if (needy && mam_search_over(mask, effort))
 			break;
+		/* Leaders that have searched do not wait for others that have not. */
+		if (!mam_warp_ballot(mask, found.won != 0))
+			mam_nanosleep(MAM_FIND_NS);
+		polls++;
 	}
 	return mine;
 }
@@ -230,10 +263,9 @@ struct mam_kroom {
 MAM_KSLOW struct mam_kroom mam_search_take(const struct mam_kheap *heap, uint32_t class_,
 					   struct mam_klook look, uint32_t n)
 {
-	uint64_t traits = mam_traits_of(class_), *words = mam_traits_words(heap, traits), seen;
+	uint64_t traits = mam_traits_of(class_), *word;
 	uint32_t units = mam_pass_units(traits);
 	struct mam_kroom room;
-	struct mam_kneed need;
 
 	room.unit = MAM_NO_PAGE;
 	room.slots.won = 0;
@@ -244,19 +276,11 @@ MAM_KSLOW struct mam_kroom mam_search_take(const struct mam_kheap *heap, uint32_
 			mam_spans_own(heap, room.unit, units);
 		return room;
 	}
-	seen = mam_slots_load(words, look.word);
-	if (seen) {
-		room.slots.won = mam_find_claim(words, look.word, seen, n, mam_find_random(0),
-						traits);
-		return room;
-	}
-	need.class_ = class_;
-	need.n = n;
-	need.lanes = 0;
-	need.first = 0;
-	room.slots = mam_find_place(heap, traits, need, mam_slab_unit(traits, look.word),
-				    mam_bitmap_load(mam_pages_bits(heap->units),
-						    mam_slab_block(traits, look.word)));
+	word = &mam_traits_words(heap, traits)[look.word];
+	room.slots.won = mam_find_claim(word, mam_slots_load(word, 0), n, mam_find_random(0));
+	if (!room.slots.won)
+		room.slots = mam_find_place(heap, mam_find_need(class_, n, 0, 0),
+					    mam_slab_unit(traits, look.word));
 	return room;
 }
 

@@ -40,6 +40,9 @@
 
 #include "heap/slab/owners.h"
 
+/* Attempts to claim units, while others change the block's word. */
+#define MAM_SLAB_TRIES 8u
+
 /* The first unit of the slab with this word. */
 MAM_KFN uint32_t mam_slab_unit(uint64_t traits, uint32_t word)
 {
@@ -100,17 +103,22 @@ struct mam_kgroups {
 MAM_KFN struct mam_kgroups mam_slab_free(uint64_t traits, uint32_t word, uint64_t slots,
 					 uint64_t taken)
 {
-	uint32_t groups = mam_slab_groups(traits), group;
 	struct mam_kgroups free;
 	uint64_t own, units;
+	uint32_t group;
 
+	free.slots = slots & mam_slots_all(traits);
+	free.units = mam_slab_span(traits, word);
+	if (free.slots == mam_slots_all(traits) && !(taken & free.units))
+		return free;
 	free.slots = 0;
 	free.units = 0;
 	MAM_ROLLED
-	for (group = 0; group < groups; group++) {
+	for (slots &= mam_slots_all(traits); slots; slots &= ~own) {
+		group = (mam_ffs64(slots) - 1) >> mam_traits_group_shift(traits);
 		own = mam_slab_group_slots(traits, group);
 		units = mam_slab_group_units(traits, word, group);
-		if (own & slots && !(taken & units)) {
+		if (!(taken & units)) {
 			free.slots |= own;
 			free.units |= units;
 		}
@@ -128,14 +136,21 @@ MAM_KFN struct mam_kgroups mam_slab_claim(const struct mam_kheap *heap, uint64_t
 	uint64_t *bits = mam_pages_bits(heap->units), old;
 	uint32_t block = mam_slab_block(traits, word);
 	struct mam_kgroups groups;
+	uint32_t tries = 0;
 
 	MAM_ROLLED
 	for (;;) {
 		groups = mam_slab_free(traits, word, slots, taken);
-		if (!groups.slots)
+		if (!groups.slots || tries++ == MAM_SLAB_TRIES) {
+			groups.slots = 0;
 			return groups;
-		old = mam_bitmap_swap(bits, block, taken, taken | groups.units);
-		if (old == taken)
+		}
+		/* One unit is won by an OR, whatever happens to the others. */
+		if (!(groups.units & (groups.units - 1)))
+			old = mam_bitmap_claim(bits, block, groups.units);
+		else
+			old = mam_bitmap_swap(bits, block, taken, taken | groups.units);
+		if (old == taken || (!(groups.units & (groups.units - 1)) && !(old & groups.units)))
 			return groups;
 		taken = old;
 	}
