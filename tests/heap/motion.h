@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * motion.h - lays out a heap of objects slab by slab and run by run, for tests of what happens
- * while slabs open and close; built on objects_kit.h.
+ * motion.h - lays out a heap of objects group by group and run by run, for tests of what happens
+ * while groups of slabs open and close; built on objects_kit.h.
  *
  * The shadow knows everything that is laid out by hand: a thread that claims one of its slots owns
  * it there.
@@ -49,15 +49,21 @@ static inline uint64_t motion_span(uint32_t class_, uint32_t word)
 	return mam_slab_span(mam_traits_of(class_), word);
 }
 
-/* Claims the units of a slab in a block whose units were seen as `taken`. */
-static inline bool motion_space(struct okit *kit, uint32_t class_, uint32_t word, uint64_t taken)
+/*
+ * Claims the units of those groups with slots in `slots` that are free, in a block whose units were
+ * seen as `taken`.
+ */
+static inline struct mam_kgroups motion_space(struct okit *kit, uint32_t class_, uint32_t word,
+					      uint64_t slots, uint64_t taken)
 {
-	return mam_slab_space(kit->heap, mam_traits_of(class_), word, taken);
+	return mam_slab_claim(kit->heap, mam_traits_of(class_), word, slots, taken);
 }
 
-static inline void motion_publish(struct okit *kit, uint32_t class_, uint32_t word, uint64_t left)
+/* Completes the open of groups whose units were claimed; the slots of `left` are free. */
+static inline void motion_publish(struct okit *kit, uint32_t class_, uint32_t word, uint64_t units,
+				  uint64_t left)
 {
-	mam_slab_publish(kit->heap, class_, mam_traits_of(class_), word, left);
+	mam_slab_publish(kit->heap, class_, mam_traits_of(class_), word, units, left);
 }
 
 /* Claims slots of `chosen`, whatever the word contains; the caller owns the claimed ones. */
@@ -78,55 +84,77 @@ static inline void motion_release(struct okit *kit, uint32_t class_, uint32_t wo
 	MAM_KASSERT(!(seen & slots));
 }
 
-/* Allocates a slot of the class for one lane, by a pass alone. */
+/* Allocates an object of the class for one lane, by a scan alone. */
 static inline void *motion_by_pass(struct okit *kit, uint32_t class_)
 {
-	struct mam_kslot mine = { .word = 0, .slot = MAM_NO_SLOT };
-	struct mam_keffort effort = { .looks = 0, .all = true, .counts = true };
+	struct mam_keffort effort = { .looks = false, .all = true, .counts = true };
+	struct mam_kwish wish = { .class_ = class_, .mine = { .word = 0, .slot = MAM_NO_SLOT } };
 	uint32_t mask = 1u << mam_lane();
-	void *object;
 
-	mine = mam_seek_pass(kit->heap, kit->heap, mask, mask, class_, effort, mine);
-	if (mine.slot == MAM_NO_SLOT) {
+	wish = mam_search_scan(kit->heap, kit->heap, mask, mask, class_, effort, wish);
+	if (!wish.object)
 		okit_count_failure(kit, mam_class_bytes(class_));
-		return NULL;
-	}
-	object = mam_metadata_at(kit->heap, class_, mine.word, mine.slot);
-	okit_own(kit, object, mam_class_bytes(class_));
-	return object;
+	else
+		okit_own(kit, wish.object, mam_class_bytes(class_));
+	return wish.object;
 }
 
 /*
- * Opens the slab of this word with the slots of `used` owned by the caller. False if its units are
- * not free.
+ * Opens those of the groups with slots in `slots` whose units are free, with their slots in `used`
+ * owned by the caller. Returns the slots of the groups; 0: none was free.
  */
-static inline bool motion_open(struct okit *kit, uint32_t class_, uint32_t word, uint64_t used)
+static inline uint64_t motion_open_some(struct okit *kit, uint32_t class_, uint32_t word,
+					uint64_t slots, uint64_t used)
 {
 	uint32_t block = mam_metadata_unit(class_, word) / MAM_BLOCK_UNITS;
 	uint64_t taken = mam_bitmap_load(mam_pages_bits(kit->heap->units), block);
+	struct mam_kgroups groups = motion_space(kit, class_, word, slots, taken);
 
-	if (!motion_space(kit, class_, word, taken))
-		return false;
-	motion_publish(kit, class_, word, okit_all_slots(class_) & ~used);
-	motion_own(kit, class_, word, used);
-	return true;
+	if (!groups.slots)
+		return 0;
+	motion_publish(kit, class_, word, groups.units, groups.slots & ~used);
+	motion_own(kit, class_, word, groups.slots & used);
+	return groups.slots;
+}
+
+/* The same with all groups of the slab; returns whether one was free. */
+static inline bool motion_open(struct okit *kit, uint32_t class_, uint32_t word, uint64_t used)
+{
+	return motion_open_some(kit, class_, word, okit_all_slots(class_), used);
+}
+
+/* Closes what it can of a slab; returns the slots of the closed groups. */
+static inline uint64_t motion_close(struct okit *kit, uint32_t class_, uint32_t word)
+{
+	uint64_t closed = 0;
+	uint32_t group;
+
+	for (group = 0; group < okit_groups(class_); group++)
+		if (mam_slab_close(kit->heap, class_, word, group))
+			closed |= okit_group_slots(class_, group);
+	return closed;
 }
 
 /* ---- before a run --------------------------------------------------------------------------- */
 
-/* Opens the slab, with the slots of `used` allocated. */
+/* Opens all groups of the slab, with the slots of `used` allocated. */
 static inline void motion_slab(struct okit *kit, uint32_t class_, uint32_t word, uint64_t used)
 {
-	ck_assert(motion_open(kit, class_, word, used));
+	uint64_t all = okit_all_slots(class_);
+
+	ck_assert(motion_open_some(kit, class_, word, all, used) == all);
 }
 
-/* Allocates `n` consecutive units, 9 to 63. */
+/* Allocates `n` consecutive units of one block, 1 to 63; up to 8 have the largest such object. */
 static inline void motion_run(struct okit *kit, uint32_t unit, uint32_t n)
 {
+	size_t bytes = (size_t)n << MAM_UNIT_SHIFT;
+
+	if (n <= MAM_FEW_UNITS)
+		bytes = mam_class_bytes(mam_class_of(bytes) - 1);
 	mam_pages_bits(kit->heap->units)[unit / 64] |= mam_bits_span(unit % 64, n);
-	mam_owners_set(kit->heap, unit + 1, n - 1, MAM_OWNER_INSIDE);
-	mam_owners_set(kit->heap, unit, 1, MAM_OWNER_RUN + n);
-	okit_own(kit, kit->space + ((size_t)unit << MAM_UNIT_SHIFT), (size_t)n << MAM_UNIT_SHIFT);
+	mam_spans_own(kit->heap, unit, n);
+	okit_own(kit, kit->space + ((size_t)unit << MAM_UNIT_SHIFT), bytes);
 }
 
 /* Explores `kernel` on the heap that `begin` lays out before each run. */
@@ -143,7 +171,7 @@ static inline void motion_explore(struct okit *kit, const char *name, void (*beg
 		.begin = begin,
 		.check = check ? check : okit_check,
 		.seeds = seeds,
-		.config = { .race = KIT_RACE, .strict = true },
+		.config = { .race = KIT_RACE, .strict = true, .steps_max = kit->steps_max },
 	};
 
 	simt_must_pass(&test);

@@ -265,8 +265,8 @@ static void tail(struct dkit *dkit, size_t bytes)
 }
 
 /*
- * The memory is reused at once, as no other lane allocates: first as the same slot, then
- * inside a larger object.
+ * The memory is reused at once, as no other lane allocates: first as the same slot, the lane's home,
+ * which the first object opened; then inside a larger object.
  */
 static void after_free(struct dkit *dkit, size_t bytes)
 {
@@ -274,6 +274,7 @@ static void after_free(struct dkit *dkit, size_t bytes)
 	unsigned char *object, *again;
 	size_t at;
 
+	MAM_KASSERT(mam_kfree(heap, mam_kmalloc(heap, bytes)));
 	for (at = 0; at < bytes; at += 1 + bytes / 9) {
 		object = mam_kmalloc(heap, bytes);
 		MAM_KASSERT(mam_kfree(heap, object));
@@ -306,6 +307,15 @@ static void begin_anew(struct dkit *dkit)
 	heap->growth = dkit->growth;
 }
 
+/* Makes one unit unavailable, without a write to its memory. */
+static void block_unit(struct mam_kheap *heap, const unsigned char *address)
+{
+	uint32_t unit = (uint32_t)((address - heap->space) >> MAM_UNIT_SHIFT);
+
+	mam_pages_bits(heap->units)[unit / 64] |= (uint64_t)1 << unit % 64;
+	mam_spans_own(heap, unit, 1);
+}
+
 /*
  * Freed memory is partly reused, and the new object is live during a reset: there was no invalid
  * write.
@@ -316,36 +326,25 @@ static void reset_between(struct dkit *dkit, size_t bytes)
 	const size_t all = (size_t)dkit->kit->blocks << MAM_BLOCK_SHIFT;
 	unsigned char *object, *last;
 	uint64_t was;
-	size_t n, i;
+	size_t i;
 
 	(void)bytes;
-	/*
-	 * Repeats until the last object is in the checked range, and the guard of the first is
-	 * intact.
-	 */
-	for (n = 1;; n += 16) {
-		MAM_KASSERT(n < 8000);
-		begin_anew(dkit);
-		last = mam_kmalloc(heap, n);
-		object = mam_kmalloc(heap, all / 2);
-		if (!object || !last)
-			continue;
-		last = (unsigned char *)dkit_guard(dkit, object);
-		MAM_KASSERT(mam_kfree(heap, object));
-		object = last;
-		was = ((struct mam_guard *)object)->state;
-		begin_anew(dkit);
-		for (i = 0; i < 40; i++) {
-			last = mam_kmalloc(heap, n);
-			if (!last || ((struct mam_guard *)object)->state != was)
-				break;
-			memset(last, 1, n);
-			if (last > object + 512 && last < object + MAM_GUARD_LOOK / 2)
-				break;
-		}
-		if (last && i < 40 && ((struct mam_guard *)object)->state == was)
-			break;
-	}
+	MAM_KASSERT(mam_kmalloc(heap, 1000));
+	object = mam_kmalloc(heap, MAM_GUARD_LOOK / 2);
+	MAM_KASSERT(object);
+	last = (unsigned char *)dkit_guard(dkit, object);
+	MAM_KASSERT(mam_kfree(heap, object));
+	object = last;
+	was = ((struct mam_guard *)object)->state;
+	begin_anew(dkit);
+	/* Until one is in the checked range; the guard of the first stays intact. */
+	block_unit(heap, object);
+	do {
+		last = mam_kmalloc(heap, 1000);
+		MAM_KASSERT(last);
+		memset(last, 1, 1000);
+	} while (last < object || last > object + MAM_GUARD_LOOK / 2 - 2000);
+	MAM_KASSERT(((struct mam_guard *)object)->state == was);
 	begin_anew(dkit);
 	for (i = 0; i < 2; i++) {
 		object = mam_kmalloc(heap, all - 1040);

@@ -55,7 +55,7 @@ static MAM_KERNEL(by_others)
 		bytes = sizes[(mam_lane() * 3 + i) % SIZES];
 		object = gkit_alloc(kit, bytes);
 		MAM_KASSERT(object);
-		MAM_KASSERT(mam_objects_usable(kit->o.heap, object) == okit_usable(bytes));
+		MAM_KASSERT(okit_fits(bytes, mam_objects_usable(kit->o.heap, object)));
 		okit_keep(&kit->o, i * lanes + me(), object);
 	}
 	mam_syncthreads();

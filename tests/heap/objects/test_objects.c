@@ -36,7 +36,7 @@ static MAM_KERNEL(alloc_and_free)
 		bytes = plan->bytes[(mam_lane() + round) % plan->count];
 		object = okit_alloc(kit, bytes);
 		MAM_KASSERT(object);
-		MAM_KASSERT(mam_objects_usable(kit->heap, object) == okit_usable(bytes));
+		MAM_KASSERT(okit_fits(bytes, mam_objects_usable(kit->heap, object)));
 		okit_free(kit, object);
 	}
 }
@@ -174,7 +174,7 @@ static MAM_KERNEL(all_borders)
 		bytes = mam_class_bytes(1 + i / 3) + i % 3 - 1;
 		object = okit_alloc(kit, bytes);
 		MAM_KASSERT(object);
-		MAM_KASSERT(mam_objects_usable(kit->heap, object) == okit_usable(bytes));
+		MAM_KASSERT(okit_fits(bytes, mam_objects_usable(kit->heap, object)));
 		okit_free(kit, object);
 	}
 }

@@ -144,8 +144,8 @@ START_TEST(live_objects_match_metadata)
 END_TEST
 
 /*
- * A slab of one class has one slot more than there are lanes that ever request one, and one lane
- * keeps its first object to the end, so the slab stays. Each request for a slot succeeds, in
+ * A slab of one class, which has one group, has more slots than there are lanes that ever request
+ * one, and one lane keeps its first object to the end, so the slab stays. Each request for a slot succeeds, in
  * every interleaving with the others.
  */
 #define PATIENT 40
@@ -157,7 +157,7 @@ static MAM_KERNEL(slot_is_always_free)
 	void *object;
 
 	if (!mam_block() && !simt_thread())
-		okit_keep(kit, 0, okit_alloc(kit, 256));
+		okit_keep(kit, 0, okit_alloc(kit, 80));
 	/* All lanes wait for that. */
 	while (!mam_atomic_load64(&kit->kept[0], MAM_ACQUIRE, MAM_AT_DEVICE))
 		mam_nanosleep(10);
@@ -165,7 +165,7 @@ static MAM_KERNEL(slot_is_always_free)
 		if (mam_block() % 2) {
 			object = okit_alloc(kit, some_size(plan, round));
 		} else {
-			object = okit_alloc(kit, 230);
+			object = okit_alloc(kit, 72);
 			MAM_KASSERT(object);
 		}
 		if (simt_random() & 1)

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_objects_few.c - few lanes use a heap of objects, each alone in its thread block, in many
- * interleavings: the work of one overlaps each step of another. A heap here is one or two slabs. A
- * request that can be served must succeed while slabs are in transition: a slab that opens or
- * closes does not prove that there is no room.
+ * interleavings: the work of one overlaps each step of another. A heap here is one or two groups of
+ * slabs. A request that can be served must succeed while groups are in transition: a group that
+ * opens or closes does not prove that there is no room.
+ *
+ * Groups of 960, 1920, 3840 and 7680 bytes have 15 units, with 16, 8, 4 and 2 slots.
  */
-#include "heap/objects/objects_kit.h"
+#include "heap/motion.h"
 
 struct plan {
 	const char *name;
 	uint32_t blocks, grid;
 	uint32_t live; /* at the end */
 	uint32_t seeds;
+	uint32_t free;    /* the first units of each block, of which the rest is a run; 0: all */
 	size_t held;      /* size of an object that is live from the start, or 0 */
-	size_t before[2]; /* sizes of which empty slabs exist at the start */
+	size_t before[2]; /* sizes of which idle groups exist at the start */
 	size_t bytes[6];  /* sizes that lanes request */
 };
 
-/* Outside of a launch: leaves an empty slab. */
+/* Outside of a launch: leaves an idle group. */
 static void leave_idle(struct okit *kit, size_t bytes)
 {
 	bool freed = true;
@@ -31,8 +34,11 @@ static void begin(void *argument)
 {
 	struct okit *kit = argument;
 	const struct plan *plan = kit->plan;
+	uint32_t block;
 
 	okit_begin(kit);
+	for (block = 0; plan->free && block < plan->blocks; block++)
+		motion_run(kit, block * MAM_BLOCK_UNITS + plan->free, MAM_BLOCK_UNITS - plan->free);
 	leave_idle(kit, plan->before[0]);
 	if (plan->held)
 		ck_assert_ptr_nonnull(okit_alloc(kit, plan->held));
@@ -45,8 +51,10 @@ static const char *check_live(void *argument)
 	const struct okit *kit = argument;
 	const struct plan *plan = kit->plan;
 
-	if (kit->live != plan->live)
-		return okit_wrong("%u lanes own an object, not %u", kit->live, plan->live);
+	uint32_t live = kit->live - (plan->free ? plan->blocks : 0);
+
+	if (live != plan->live)
+		return okit_wrong("%u lanes own an object, not %u", live, plan->live);
 	return kit->failed && kit->only_taken ? okit_check_full(argument) : okit_check(argument);
 }
 
@@ -83,28 +91,32 @@ static MAM_KERNEL(allocate_once)
 
 #define S 300
 static const struct plan once[] = {
-	{ "two lanes open one slab", 1, 2, 2, S, 0, { 0 }, { 1024, 1024 } },
-	{ "three lanes open one slab", 1, 3, 3, S, 0, { 0 }, { 5000, 5000, 5000 } },
-	{ "two lanes open one of two slabs", 1, 2, 2, S, 0, { 0 }, { 512, 512 } },
-	{ "one slab changes its class", 1, 2, 2, S, 0, { 2048 }, { 1024, 1024 } },
-	{ "two slabs become one", 1, 3, 3, S, 0, { 512, 700 }, { 1024, 1024, 1024 } },
-	{ "slab reused or replaced", 1, 2, 1, S, 0, { 1024 }, { 1024, 2048 } },
-	{ "slab reused by two lanes or replaced",
+	{ "two lanes open one group", 1, 2, 2, S, 15, 0, { 0 }, { 960, 960 } },
+	{ "three lanes open one group", 1, 3, 3, S, 15, 0, { 0 }, { 3840, 3840, 3840 } },
+	{ "two lanes open one of two groups", 1, 2, 2, S, 30, 0, { 0 }, { 960, 960 } },
+	{ "one group changes its class", 1, 2, 2, S, 15, 0, { 1920 }, { 960, 960 } },
+	/* Each of these has 7 units. */
+	{ "two groups become one", 1, 3, 3, S, 15, 0, { 224, 448 }, { 960, 960, 960 } },
+	{ "group reused or replaced", 1, 2, 1, S, 15, 0, { 960 }, { 960, 1920 } },
+	{ "group reused by two lanes or replaced",
 	  2,
 	  3,
 	  2,
 	  S,
+	  15,
 	  0,
-	  { 1024, 2048 },
-	  { 1024, 2048, 1088 } },
-	{ "three lanes for two slabs", 2, 3, 2, S, 0, { 4096, 3000 }, { 1024, 2048, 1088 } },
-	{ "four lanes for two slabs", 2, 4, 2, S, 0, { 0, 0 }, { 1024, 2048, 1088, 8192 } },
-	{ "one slab becomes a run", 1, 2, 1, S, 0, { 1024 }, { 1024, 60000 } },
-	{ "two slabs become a run", 2, 2, 1, S, 0, { 1024, 2048 }, { 131072, 2048 } },
-	{ "the whole heap, or a slab", 2, 2, 1, S, 0, { 0, 0 }, { 131072, 100 } },
-	{ "a run, and one that cannot fit", 2, 2, 2, 3000, 2048, { 0, 1024 }, { 131072, 65536 } },
-	{ "a slab, and a run that cannot fit", 2, 2, 2, 3000, 2048, { 0, 1024 }, { 131072, 8192 } },
-	{ "two runs across blocks", 3, 3, 1, S, 0, { 1024, 2048 }, { 131072, 131072, 131072 } },
+	  { 960, 1920 },
+	  { 960, 1920, 3840 } },
+	{ "three lanes for two groups", 2, 3, 2, S, 15, 0, { 7680, 0 }, { 960, 1920, 3840 } },
+	{ "four lanes for two groups", 2, 4, 2, S, 15, 0, { 0, 0 }, { 960, 1920, 3840, 7680 } },
+	{ "one group becomes a run", 1, 2, 1, S, 15, 0, { 960 }, { 960, 15360 } },
+	{ "two lanes, one short run", 1, 2, 1, S, 4, 0, { 0 }, { 3840, 3840 } },
+	{ "a short run where a group was", 1, 2, 1, S, 4, 0, { 80 }, { 3840, 3000 } },
+	{ "two slabs become a run", 2, 2, 1, S, 0, 0, { 1024, 2048 }, { 131072, 2048 } },
+	{ "the whole heap, or a slab", 2, 2, 1, S, 0, 0, { 0, 0 }, { 131072, 100 } },
+	{ "a run, and one that cannot fit", 2, 2, 2, 3000, 0, 2048, { 0, 1024 }, { 131072, 65536 } },
+	{ "a slab, and a run that cannot fit", 2, 2, 2, 3000, 0, 2048, { 0, 1024 }, { 131072, 8192 } },
+	{ "two runs across blocks", 3, 3, 1, S, 0, 0, { 1024, 2048 }, { 131072, 131072, 131072 } },
 };
 #define ONCE ((int)(sizeof(once) / sizeof(once[0])))
 
@@ -150,19 +162,20 @@ static MAM_KERNEL(go_from_size_to_size)
 }
 
 static const struct plan moving[] = {
-	{ "from class to class", 2, 2, 1, S, 0, { 0 }, { 1024, 2048, 0, 0, 0, 4096 } },
-	{ "from class to class, same class", 2, 2, 1, S, 0, { 0 }, { 1024, 1024, 0, 0, 0, 8192 } },
+	{ "from class to class", 2, 2, 1, S, 0, 0, { 0 }, { 1024, 2048, 0, 0, 0, 4096 } },
+	{ "from class to class, same class", 2, 2, 1, S, 0, 0, { 0 }, { 1024, 1024, 0, 0, 0, 8192 } },
 	{ "from class to class, two others",
 	  3,
 	  3,
 	  2,
 	  S,
 	  0,
+	  0,
 	  { 0 },
 	  { 1024, 2048, 1088, 0, 0, 4096 } },
-	{ "from class to run", 2, 2, 1, S, 0, { 0 }, { 1024, 2048, 0, 0, 0, 65536 } },
-	{ "from run to run", 2, 2, 1, S, 0, { 0 }, { 40000, 256, 0, 0, 0, 30000 } },
-	{ "from half to half", 1, 2, 1, S, 0, { 0 }, { 512, 600, 0, 0, 0, 700 } },
+	{ "from class to run", 2, 2, 1, S, 0, 0, { 0 }, { 1024, 2048, 0, 0, 0, 65536 } },
+	{ "from run to run", 2, 2, 1, S, 0, 0, { 0 }, { 40000, 256, 0, 0, 0, 30000 } },
+	{ "from half to half", 1, 2, 1, S, 0, 0, { 0 }, { 512, 600, 0, 0, 0, 700 } },
 };
 #define GOES ((int)(sizeof(moving) / sizeof(moving[0])))
 
@@ -205,9 +218,9 @@ static void begin_with_everything(void *argument)
 }
 
 static const struct plan thens[] = {
-	{ "the whole heap, then a slab", 1, 2, 0, S, 0, { 0 }, { 1024, 1024 } },
-	{ "the whole heap, then slabs", 2, 3, 0, S, 0, { 0 }, { 5000, 5000, 5000 } },
-	{ "the whole heap, then runs", 2, 2, 0, S, 0, { 0 }, { 20000, 20000 } },
+	{ "the whole heap, then a slab", 1, 2, 0, S, 0, 0, { 0 }, { 1024, 1024 } },
+	{ "the whole heap, then slabs", 2, 3, 0, S, 0, 0, { 0 }, { 5000, 5000, 5000 } },
+	{ "the whole heap, then runs", 2, 2, 0, S, 0, 0, { 0 }, { 20000, 20000 } },
 };
 #define THENS ((int)(sizeof(thens) / sizeof(thens[0])))
 
@@ -261,9 +274,9 @@ static void begin_almost_full(void *argument)
 }
 
 static const struct plan lasts[] = {
-	{ "the last slot but one", 1, 2, 62, S, 0, { 0 }, { 1024 } },
-	{ "the last three slots", 1, 3, 5, S, 0, { 0 }, { 8192 } },
-	{ "the last slot, one lane", 1, 1, 7, S, 0, { 0 }, { 8000 } },
+	{ "the last slot but one", 1, 2, 62, S, 0, 0, { 0 }, { 1024 } },
+	{ "the last three slots", 1, 3, 5, S, 0, 0, { 0 }, { 8192 } },
+	{ "the last slot, one lane", 1, 1, 7, S, 0, 0, { 0 }, { 8000 } },
 };
 #define LASTS ((int)(sizeof(lasts) / sizeof(lasts[0])))
 

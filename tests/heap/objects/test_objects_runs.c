@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_objects_runs.c - objects that are too large for a slab: of every length up to the whole
- * heap, one or many at a time, until none fits; and beside slabs, whose units they get when the
- * slabs are empty and not before.
+ * heap, one or many at a time, until none fits; and beside slabs, whose units they get when a group
+ * is idle and not before. Also objects of a class that get a run as no group fits.
  */
-#include "heap/objects/objects_kit.h"
+#include "heap/motion.h"
 
 #define UNIT ((size_t)1 << MAM_UNIT_SHIFT)
 #define BLOCK ((size_t)1 << MAM_BLOCK_SHIFT)
@@ -189,22 +189,24 @@ END_TEST
 
 /* ---- beside slabs -------------------------------------------------------------------------- */
 
-/* A slab with one live object keeps its units; when it is empty, a run gets them. */
+/* A group with one live object keeps its units; when it is idle, a run gets them. */
 static MAM_KERNEL(beside)
 {
 	struct okit *kit = argument;
 	const size_t *bytes = kit->plan;
-	uint32_t class_ = mam_class_of(*bytes), i;
+	uint32_t class_ = mam_class_of(*bytes), i, unit, units;
 	size_t all = (size_t)kit->blocks * BLOCK;
 	void *slot, *run, *rest;
 
 	slot = okit_alloc(kit, *bytes);
 	MAM_KASSERT(!okit_alloc(kit, all));
-	MAM_KASSERT(!okit_alloc(kit, all - (mam_class_units(class_) - 1) * UNIT));
+	unit = (uint32_t)(((unsigned char *)slot - kit->space) / UNIT);
+	units = okit_group_units(class_, okit_group(class_, unit));
+	MAM_KASSERT(!okit_alloc(kit, all - (units - 1) * UNIT));
 	run = okit_alloc(kit, (all - BLOCK) / 2);
 	MAM_KASSERT(run);
 	okit_free(kit, run);
-	/* Slabs of other classes, empty again, do not block the run. */
+	/* Groups of other classes, idle again, do not block the run. */
 	for (i = 1; i <= MAM_CLASSES; i += 7) {
 		rest = okit_alloc(kit, mam_class_bytes(i));
 		MAM_KASSERT(rest);
@@ -220,7 +222,7 @@ static MAM_KERNEL(beside)
 	okit_free(kit, slot);
 }
 
-START_TEST(run_takes_units_of_empty_slabs_only)
+START_TEST(run_takes_units_of_idle_groups_only)
 {
 	static const size_t bytes[] = { 48, 256, 1050, 8192 };
 	struct okit *kit = okit_create(3, 2, &bytes[_i]);
@@ -263,6 +265,132 @@ START_TEST(slots_and_runs_do_not_overlap)
 }
 END_TEST
 
+/* ---- short runs ---------------------------------------------------------------------------- */
+
+/*
+ * Units `first` to `first` + n - 1 are free, and all others live. No group of a class fits whose
+ * objects need n units, unless they are a power of two.
+ */
+struct few {
+	uint32_t first, n;
+};
+
+static const struct few few[] = {
+	{ 17, 1 }, { 41, 2 }, { 62, 2 }, { 5, 3 }, { 31, 3 }, { 1, 4 },
+	{ 18, 5 }, { 40, 5 }, { 50, 6 }, { 3, 7 }, { 9, 7 },  { 21, 8 }, { 56, 8 },
+};
+
+static void begin_few(void *argument)
+{
+	struct okit *kit = argument;
+	const struct few *plan = kit->plan;
+	uint32_t end = plan->first + plan->n;
+
+	okit_begin(kit);
+	motion_run(kit, 0, plan->first);
+	if (end < MAM_BLOCK_UNITS)
+		motion_run(kit, end, MAM_BLOCK_UNITS - end);
+}
+
+/* Allocated, looked up and freed as any other object. */
+static void use_few(struct okit *kit, size_t bytes, uint32_t n)
+{
+	const struct few *plan = kit->plan;
+	unsigned char *object = okit_alloc(kit, bytes);
+	struct mam_karound around;
+	size_t at;
+
+	MAM_KASSERT(object == kit->space + plan->first * UNIT);
+	MAM_KASSERT(okit_owner_of(kit, plan->first) == MAM_OWNER_FEW + n);
+	MAM_KASSERT(mam_objects_usable(kit->heap, object) == n * UNIT);
+	for (at = 16; at < n * UNIT; at += 64) {
+		MAM_KASSERT(!mam_objects_usable(kit->heap, object + at));
+		around = mam_place_around(kit->heap, mam_place_of(kit->heap, object + at),
+					  object + at);
+		MAM_KASSERT(around.base == object && around.bytes == n * UNIT);
+		if (at % 512)
+			continue;
+		MAM_KASSERT(!mam_objects_free(kit->heap, object + at));
+		MAM_KASSERT(okit_tally(kit, MAM_OBJECT_INTERIOR) == at / 512);
+	}
+	kit->heap->tallies->of[MAM_OBJECT_INTERIOR].value = 0;
+	MAM_KASSERT(!okit_check(kit));
+	okit_free(kit, object);
+	MAM_KASSERT(!okit_taken(kit, plan->first) && !mam_objects_usable(kit->heap, object));
+	MAM_KASSERT(!mam_objects_free(kit->heap, object));
+	MAM_KASSERT(okit_tally(kit, MAM_OBJECT_FOREIGN) == 1);
+	kit->heap->tallies->of[MAM_OBJECT_FOREIGN].value = 0;
+}
+
+/* Those classes for which no group fits; each has one object at a time. */
+static MAM_KERNEL(each_class)
+{
+	struct okit *kit = argument;
+	const struct few *plan = kit->plan;
+	uint32_t class_, n, runs = 0;
+
+	for (class_ = 1; class_ <= MAM_CLASSES; class_++) {
+		n = (mam_class_quanta(class_) + OKIT_UNIT_GRAINS - 1) / OKIT_UNIT_GRAINS;
+		if (okit_room_slots(kit, class_))
+			continue;
+		if (!okit_room(kit, class_)) {
+			MAM_KASSERT(!okit_alloc(kit, mam_class_bytes(class_)));
+			continue;
+		}
+		MAM_KASSERT(n <= plan->n);
+		use_few(kit, mam_class_bytes(class_), n);
+		use_few(kit, mam_class_bytes(class_ - 1) + 1, n);
+		runs++;
+	}
+	MAM_KASSERT(runs);
+}
+
+START_TEST(run_is_used_where_no_group_fits)
+{
+	struct okit *kit = okit_create(1, 1, &few[_i]);
+
+	kit->steps_max = 20000000;
+	motion_explore(kit, "a short run", begin_few, each_class, 1, 1, 2, okit_check);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* All lanes of a warp, and other warps, want one, until there is none. */
+static MAM_KERNEL(share_few)
+{
+	struct okit *kit = argument;
+	uint32_t round;
+	void *object;
+
+	for (round = 0; round < 3; round++) {
+		object = okit_alloc(kit, 1500 + 16 * mam_lane());
+		if (simt_random() & 1)
+			mam_nanosleep(50);
+		okit_free(kit, object);
+	}
+}
+
+/* The 6 units are for two or three of the objects, of 2 units each or 1.5 KiB. */
+static const char *check_some(void *argument)
+{
+	const struct okit *kit = argument;
+
+	if (kit->live != 2 || kit->max < 4)
+		return okit_wrong("%u objects were live at once", kit->max);
+	return okit_check(argument);
+}
+
+START_TEST(lanes_share_few_units)
+{
+	static const struct few six = { 33, 6 };
+	struct okit *kit = okit_create(1, 1, &six);
+
+	motion_explore(kit, "short runs for some", begin_few, share_few, 2, 5, KIT_RACE ? 20 : 60,
+		       check_some);
+	okit_destroy(kit);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("objects_runs");
@@ -273,7 +401,10 @@ int main(void)
 	/* The race checker takes a minute for five. */
 	tcase_add_loop_test(tcase, runs_leave_no_gaps, 0, KIT_RACE ? 1 : 5);
 	tcase_add_loop_test(tcase, each_lane_gets_whole_heap_once, 0, 3);
-	tcase_add_loop_test(tcase, run_takes_units_of_empty_slabs_only, 0, 4);
+	tcase_add_loop_test(tcase, run_takes_units_of_idle_groups_only, 0, 4);
 	tcase_add_loop_test(tcase, slots_and_runs_do_not_overlap, 0, 4);
+	tcase_add_loop_test(tcase, run_is_used_where_no_group_fits, 0,
+			    sizeof(few) / sizeof(few[0]));
+	tcase_add_test(tcase, lanes_share_few_units);
 	return kit_run(tcase, "heap/objects_runs");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_classes.c - size classes: which one serves each request, how far apart they are, how a slab
- * of each is divided, and that the words of all classes fill a block's share without a gap.
+ * of each is divided into slots and groups, and that the words of all classes fill a block's share
+ * without a gap.
  */
 #include "heap/slab/classes.h"
 #include "heap/kit.h"
@@ -112,6 +113,49 @@ START_TEST(slab_wastes_no_slot)
 }
 END_TEST
 
+/*
+ * A group is the fewest units, starting at the slab's first, that end where a slot ends; groups have
+ * a power of two of slots each. No slot of a slab straddles two groups.
+ */
+START_TEST(groups_are_minimal_and_hold_whole_slots)
+{
+	uint32_t class_, quanta, units, slots;
+
+	for (class_ = 1; class_ <= MAM_CLASSES; class_++) {
+		quanta = mam_class_quanta(class_);
+		for (units = 1; units * 64 % quanta; units++)
+			;
+		slots = units * 64 / quanta;
+		ck_assert_uint_eq(mam_class_group_units(class_), units);
+		ck_assert_uint_eq(1u << mam_class_group_shift(class_), slots);
+		/* Each of 64 slots needs a word's bit, so a group never has more. */
+		ck_assert_uint_le(slots, 64);
+	}
+}
+END_TEST
+
+/* Examples of classes.h, and the last group of a slab. */
+START_TEST(groups_of_some_sizes)
+{
+	static const struct {
+		uint32_t bytes, units, slots, slab;
+	} some[] = {
+		{ 16, 1, 64, 1 },    { 64, 1, 16, 4 },  { 80, 5, 64, 4 },    { 96, 3, 32, 4 },
+		{ 1024, 1, 1, 64 }, { 1536, 3, 2, 63 }, { 2048, 2, 1, 64 }, { 8192, 8, 1, 64 },
+		{ 7680, 15, 2, 60 },
+	};
+	uint32_t i, class_;
+
+	for (i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+		class_ = mam_class_of(some[i].bytes);
+		ck_assert_uint_eq(mam_class_bytes(class_), some[i].bytes);
+		ck_assert_uint_eq(mam_class_group_units(class_), some[i].units);
+		ck_assert_uint_eq(1u << mam_class_group_shift(class_), some[i].slots);
+		ck_assert_uint_eq(mam_class_units(class_), some[i].slab);
+	}
+}
+END_TEST
+
 START_TEST(class_words_have_no_gaps)
 {
 	uint32_t class_, before = 0;
@@ -147,6 +191,8 @@ int main(void)
 	tcase_add_test(tcase, adjacent_classes_are_close);
 	tcase_add_test(tcase, powers_of_two_are_classes);
 	tcase_add_test(tcase, slab_wastes_no_slot);
+	tcase_add_test(tcase, groups_are_minimal_and_hold_whole_slots);
+	tcase_add_test(tcase, groups_of_some_sizes);
 	tcase_add_test(tcase, class_words_have_no_gaps);
 	tcase_add_test(tcase, odd_sizes_fill_nine_tenths);
 	return kit_run(tcase, "heap/classes");

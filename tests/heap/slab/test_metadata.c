@@ -7,7 +7,7 @@
 #include "heap/kit.h"
 
 #define BLOCKS_MAX (1u << 20)
-#define PARTS 10
+#define PARTS 11
 
 static const uint32_t some_blocks[] = { 1,   2,   3,    7,    8,     63,    64,       65,
 					100, 127, 1000, 4097, 16384, 99999, 1u << 18, BLOCKS_MAX };
@@ -22,6 +22,8 @@ static void parts_of(uint32_t blocks, uint32_t columns, struct part parts[PARTS]
 	struct mam_metadata_plan plan = mam_metadata_plan_of(blocks, columns);
 	struct part all[PARTS] = {
 		{ plan.tallies, sizeof(struct mam_tallies) },
+		{ plan.searches, sizeof(struct mam_searches) +
+					 MAM_CLASSES * 4 * (uint64_t)mam_metadata_shared(blocks) },
 		{ plan.returns, sizeof(struct mam_returns) },
 		{ plan.units, mam_pages_bytes(blocks * MAM_BLOCK_UNITS) },
 		{ plan.owners, (uint64_t)blocks * MAM_BLOCK_UNITS },
@@ -67,10 +69,14 @@ START_TEST(structures_fill_cache_lines)
 	ck_assert_uint_eq(sizeof(struct mam_tallies), MAM_OBJECT_TALLIES * MAM_PAGES_LINE);
 	ck_assert_uint_eq(offsetof(struct mam_returns, taken), MAM_PAGES_LINE);
 	ck_assert_uint_eq(offsetof(struct mam_returns, address), 2 * MAM_PAGES_LINE);
-	/* The owner codes of classes, runs and slabs in transition are distinct. */
-	ck_assert_uint_lt(MAM_CLASSES, MAM_OWNER_RUN + 9);
+	ck_assert_uint_eq(sizeof(struct mam_searches), MAM_PAGES_LINE);
+	/* The owner codes of classes, runs and groups in transition are distinct. */
+	ck_assert_uint_lt(MAM_CLASSES, MAM_OWNER_RUN + MAM_FEW_UNITS + 1);
 	ck_assert_uint_lt(MAM_OWNER_RUN + 63, MAM_OWNER_MOVING);
-	ck_assert_uint_lt(MAM_OWNER_MOVING + MAM_CLASSES, MAM_OWNER_LONG);
+	ck_assert_uint_le(MAM_OWNER_MOVING + MAM_CLASSES, MAM_OWNER_FEW);
+	ck_assert_uint_lt(MAM_OWNER_FEW + MAM_FEW_UNITS, MAM_OWNER_LONG);
+	/* A run of few units may have any object of a class. */
+	ck_assert_uint_eq(MAM_FEW_UNITS << MAM_UNIT_SHIFT, MAM_CLASS_BYTES_MAX);
 }
 END_TEST
 
@@ -87,6 +93,23 @@ START_TEST(handle_columns_are_powers_of_two)
 		ck_assert(columns >= blocks / 4 || columns == 8192);
 		ck_assert(columns < blocks || columns == 32);
 	}
+}
+END_TEST
+
+/* Powers of two, one for each 64 blocks, within bounds; the index of any word fits beside BUSY. */
+START_TEST(shared_words_are_powers_of_two)
+{
+	uint32_t blocks, words;
+
+	for (blocks = 1; blocks <= BLOCKS_MAX; blocks += 1 + blocks / 100) {
+		words = mam_metadata_shared(blocks);
+		ck_assert_uint_eq(words & (words - 1), 0);
+		ck_assert_uint_ge(words, 16);
+		ck_assert_uint_le(words, 2048);
+		ck_assert(words >= blocks / 64 || words == 2048);
+		ck_assert(words / 2 < blocks / 64 || words == 16);
+	}
+	ck_assert_uint_lt((uint64_t)BLOCKS_MAX * MAM_BLOCK_UNITS, MAM_SHARED_BUSY);
 }
 END_TEST
 
@@ -132,6 +155,7 @@ START_TEST(new_heap_is_empty)
 	ck_assert_uint_eq(head->blocks, blocks);
 	ck_assert_uint_eq(head->columns, columns - 1);
 	ck_assert_ptr_eq(head->tallies, at + plan.tallies);
+	ck_assert_ptr_eq(mam_metadata_searches(head), at + plan.searches);
 	ck_assert_ptr_eq(head->returns, at + plan.returns);
 	ck_assert_ptr_eq(head->units, at + plan.units);
 	ck_assert_ptr_eq(head->owners, at + plan.owners);
@@ -148,6 +172,8 @@ START_TEST(new_heap_is_empty)
 	ck_assert_uint_eq(head->units->words, blocks);
 	for (i = 0; i < blocks; i++)
 		ck_assert_uint_eq(bits[i], 0);
+	for (; plan.searches < plan.units; plan.searches++)
+		ck_assert_uint_eq(at[plan.searches], 0);
 	for (; plan.owners < plan.end; plan.owners++)
 		ck_assert_uint_eq(at[plan.owners], 0);
 	free(head);
@@ -244,6 +270,7 @@ int main(void)
 	tcase_add_loop_test(tcase, parts_are_in_order, 0, SOME);
 	tcase_add_test(tcase, structures_fill_cache_lines);
 	tcase_add_test(tcase, handle_columns_are_powers_of_two);
+	tcase_add_test(tcase, shared_words_are_powers_of_two);
 	tcase_add_test(tcase, metadata_costs_at_most_four_percent);
 	tcase_add_loop_test(tcase, new_heap_is_empty, 0, 5);
 	tcase_add_loop_test(tcase, class_words_are_contiguous, 0, SOME);

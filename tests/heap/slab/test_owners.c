@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_owners.c - compares the owner bytes of units with a plain model. Eight of them share one
- * word, which several lanes change at once. Also: the marks that a new slab leaves.
+ * word, which several lanes change at once. Also: the marks that new groups of a slab leave.
  */
 #include "heap/motion.h"
 
@@ -47,7 +47,7 @@ START_TEST(set_and_clear_match_model)
 }
 END_TEST
 
-/* One unit: read it, change it if it has the expected value, publish it. */
+/* One unit: read it, and change it if it has the expected value. */
 START_TEST(change_requires_expected_owner)
 {
 	struct okit *kit = okit_create(3, 1, NULL);
@@ -64,8 +64,53 @@ START_TEST(change_requires_expected_owner)
 		ck_assert(mam_owners_change(kit->heap, unit, want[unit], other));
 		want[unit] = (unsigned char)other;
 		ck_assert(same_bytes(kit));
-		mam_owners_publish(kit->heap, unit);
-		want[unit] &= 127;
+	}
+	okit_destroy(kit);
+}
+END_TEST
+
+/* A byte of 255 for each bit that is set, for all sets of bits. */
+START_TEST(spread_matches_model)
+{
+	uint32_t bits, i;
+	uint64_t bytes;
+
+	for (bits = 0; bits < 256; bits++) {
+		bytes = mam_owners_spread(bits);
+		for (i = 0; i < 8; i++)
+			ck_assert_uint_eq(bytes >> 8 * i & 255, bits >> i & 1 ? 255 : 0);
+	}
+}
+END_TEST
+
+/* Any units of any block; bits are added to bytes that have others, and removed from any. */
+START_TEST(add_and_remove_match_model)
+{
+	struct okit *kit = okit_create(3, 1, NULL);
+	uint32_t n, i, block, byte;
+	uint64_t units;
+
+	for (n = 0; n < 3000; n++) {
+		for (i = 0; i < UNITS; i++)
+			want[i] = (unsigned char)simt_random();
+		memcpy(bytes_of(kit), want, UNITS);
+		units = simt_random();
+		for (i = motion_below(5); i; i--)
+			units &= simt_random();
+		/* Also none, all, and the last. */
+		units = n % 16 == 0 ? 0 : n % 16 == 1 ? ~(uint64_t)0 : units;
+		units |= n % 16 == 2 ? (uint64_t)1 << 63 : 0;
+		block = motion_below(3);
+		byte = motion_below(256);
+		if (n & 1)
+			mam_owners_add(kit->heap, block, units, byte);
+		else
+			mam_owners_remove(kit->heap, block, units, byte);
+		for (i = 0; i < 64; i++)
+			if (units >> i & 1)
+				want[64 * block + i] = (unsigned char)(
+					n & 1 ? want[64 * block + i] | byte
+					      : want[64 * block + i] & ~byte);
 		ck_assert(same_bytes(kit));
 	}
 	okit_destroy(kit);
@@ -80,7 +125,11 @@ MAM_KERNEL(change_beside)
 
 	for (n = 0; n < 6; n++) {
 		next = 1 + motion_below(127);
-		if (!current)
+		if (motion_below(2)) {
+			/* The bits that are missing, and then those that are too many. */
+			mam_owners_add(kit->heap, 0, (uint64_t)1 << unit, next & ~current);
+			mam_owners_remove(kit->heap, 0, (uint64_t)1 << unit, current & ~next);
+		} else if (!current)
 			mam_owners_set(kit->heap, unit, 1, next);
 		else if (motion_below(2))
 			MAM_KASSERT(mam_owners_change(kit->heap, unit, current, next));
@@ -121,7 +170,9 @@ static const char *one_has(void *argument)
 {
 	struct okit *kit = argument;
 
-	mam_owners_publish(kit->heap, 21);
+	mam_owners_remove(kit->heap, 0, (uint64_t)1 << 21, MAM_OWNER_MOVING);
+	if (mam_owners_load(kit->heap, 21) != 5)
+		return "the unit has another owner";
 	mam_owners_clear(kit->heap, 16, 8);
 	return kit->number == 1 ? all_clear(kit) : "not exactly one lane changed it";
 }
@@ -137,17 +188,24 @@ START_TEST(concurrent_changes_are_independent)
 }
 END_TEST
 
-/* ---- marks of a new slab --------------------------------------------------------------------- */
+/* ---- marks of new groups --------------------------------------------------------------------- */
 
 #define BLOCKS 70
 
-/* Its owners, its word and the hint of its class and block are set; nothing else. */
-OKIT_UNSEEN bool is_marked(const struct okit *kit, uint32_t class_, uint32_t word, uint64_t left)
+/*
+ * The owners of the groups that have `slots`, the word and the hint of its class and block are set;
+ * nothing else.
+ */
+OKIT_UNSEEN bool is_marked(const struct okit *kit, uint32_t class_, uint32_t word, uint64_t slots,
+			   uint64_t left)
 {
-	uint32_t unit = mam_metadata_unit(class_, word), block = unit / 64, i;
-	uint64_t hints = mam_metadata_hint_words(BLOCKS),
+	uint32_t first = mam_metadata_unit(class_, word), block = first / 64, i, group;
+	uint64_t hints = mam_metadata_hint_words(BLOCKS), units = 0,
 		 *own = &mam_metadata_words(kit->heap, class_)[word];
 
+	for (i = 0; i < mam_class_units(class_); i++)
+		if (slots & okit_group_slots(class_, okit_group(class_, first + i)))
+			units |= (uint64_t)1 << (first + i) % 64;
 	for (i = 0; i < MAM_CLASSES * hints; i++)
 		if (kit->heap->hints[i] !=
 		    (i == (class_ - 1) * hints + block / 64 ? (uint64_t)1 << block % 64 : 0))
@@ -156,31 +214,41 @@ OKIT_UNSEEN bool is_marked(const struct okit *kit, uint32_t class_, uint32_t wor
 		if (kit->heap->words[i] != (&kit->heap->words[i] == own ? left : 0))
 			return false;
 	for (i = 0; i < BLOCKS * 64; i++)
-		if (bytes_of(kit)[i] !=
-		    (i >= unit && i < unit + mam_class_units(class_) ? class_ : 0))
+		if (bytes_of(kit)[i] != (i / 64 == block && units >> i % 64 & 1 ? class_ : 0))
 			return false;
 	for (i = 0; i < BLOCKS; i++)
-		if (mam_pages_bits(kit->heap->units)[i] !=
-		    (i == block ? motion_span(class_, word) : 0))
+		if (mam_pages_bits(kit->heap->units)[i] != (i == block ? units : 0))
 			return false;
-	return true;
+	for (group = 0; group < okit_groups(class_); group++)
+		if (slots & okit_group_slots(class_, group))
+			slots |= okit_group_slots(class_, group);
+	return !(left & ~slots);
 }
 
-START_TEST(open_slab_marks_owner_word_and_hint)
+/* Any groups of a slab; then they close one by one. */
+START_TEST(open_groups_mark_owners_word_and_hint)
 {
 	struct okit *kit = okit_create(BLOCKS, 1, NULL);
-	uint32_t class_, word;
-	uint64_t used;
+	uint32_t class_, word, group;
+	uint64_t slots, used;
 
 	for (class_ = 1; class_ <= MAM_CLASSES; class_++) {
 		okit_begin(kit);
 		word = motion_below(mam_metadata_word_count(kit->heap, class_));
-		used = simt_random() & okit_all_slots(class_);
-		ck_assert(motion_open(kit, class_, word, used));
-		ck_assert(is_marked(kit, class_, word, okit_all_slots(class_) & ~used));
+		slots = okit_all_slots(class_) &
+			(motion_below(3) ? simt_random() & simt_random() : ~(uint64_t)0);
+		slots = slots ? slots : 1;
+		used = simt_random();
+		slots = motion_open_some(kit, class_, word, slots, used);
+		ck_assert(is_marked(kit, class_, word, slots, slots & ~used));
 		ck_assert(!okit_check(kit));
-		motion_release(kit, class_, word, used);
-		ck_assert(mam_slab_close(kit->heap, class_, word));
+		motion_release(kit, class_, word, slots & used);
+		for (group = 0; group < okit_groups(class_); group++) {
+			ck_assert(mam_slab_close(kit->heap, class_, word, group) ==
+				  !!(slots & okit_group_slots(class_, group)));
+			slots &= ~okit_group_slots(class_, group);
+			ck_assert(is_marked(kit, class_, word, slots, slots));
+		}
 		ck_assert(!mam_pages_bits(kit->heap->units)[mam_metadata_unit(class_, word) / 64]);
 		ck_assert(!okit_check_empty(kit));
 	}
@@ -194,7 +262,9 @@ int main(void)
 
 	tcase_add_test(tcase, set_and_clear_match_model);
 	tcase_add_test(tcase, change_requires_expected_owner);
+	tcase_add_test(tcase, spread_matches_model);
+	tcase_add_test(tcase, add_and_remove_match_model);
 	tcase_add_test(tcase, concurrent_changes_are_independent);
-	tcase_add_test(tcase, open_slab_marks_owner_word_and_hint);
+	tcase_add_test(tcase, open_groups_mark_owners_word_and_hint);
 	return kit_run(tcase, "heap/owners");
 }

@@ -5,7 +5,7 @@
  */
 #include "heap/motion.h"
 
-/* Returns whether no slab is empty. */
+/* Returns whether no group is idle. */
 OKIT_UNSEEN bool is_tidy(const struct okit *kit)
 {
 	uint32_t unit;
@@ -17,9 +17,10 @@ OKIT_UNSEEN bool is_tidy(const struct okit *kit)
 }
 
 /*
- * Units 0 to 7 are four slabs of class 2 with one object each. One lane frees these and opens a
- * slab of class 8 there. The other requests class 1, which has room in unit 8. Slabs of other
- * lengths than those that it passed first may hide that room.
+ * Units 0 to 7 are four slabs of class 3, which have one group of two units, with one object each.
+ * One lane frees these and opens a group of class 11 there, of seven units. The other requests class
+ * 1, which has room in unit 8. Groups of other lengths than those that it passed first may hide that
+ * room.
  */
 static void begin_joined(void *argument)
 {
@@ -28,7 +29,7 @@ static void begin_joined(void *argument)
 
 	okit_begin(kit);
 	for (i = 0; i < 4; i++)
-		motion_slab(kit, 2, i, 1);
+		motion_slab(kit, 3, i, 1);
 	motion_slab(kit, 1, 8, 1);
 	motion_run(kit, 9, 55);
 }
@@ -43,8 +44,8 @@ MAM_KERNEL(join_slabs)
 		return;
 	}
 	for (i = 0; i < 4; i++)
-		okit_free(kit, mam_metadata_at(kit->heap, 2, i, 0));
-	(void)motion_by_pass(kit, 8);
+		okit_free(kit, mam_metadata_at(kit->heap, 3, i, 0));
+	(void)motion_by_pass(kit, 11);
 }
 
 START_TEST(merged_slabs_hide_no_room)
@@ -58,7 +59,7 @@ START_TEST(merged_slabs_hide_no_room)
 END_TEST
 
 /*
- * One slab is empty, nothing else is free. A lane that requests a run of units closes it; two
+ * One slab, of one group, is empty, nothing else is free. A lane that requests a run of units closes it; two
  * others request its class. One reopens it at the same place, and there is room for both.
  */
 static void begin_reopened(void *argument)
@@ -98,10 +99,10 @@ END_TEST
 
 /* ---- without other lanes --------------------------------------------------------------------- */
 
-/* Opens random slabs, empty, in use or full, and runs; the rest stays free. */
+/* Opens what is free of random slabs, empty, in use or full, and runs; the rest stays free. */
 static void lay_anything(struct okit *kit)
 {
-	uint32_t n, class_, word, run;
+	uint32_t n, class_, word, run, units;
 	uint64_t *bits = mam_pages_bits(kit->heap->units), used;
 
 	okit_begin(kit);
@@ -111,8 +112,9 @@ static void lay_anything(struct okit *kit)
 		used = motion_below(3) ? ~(uint64_t)0 : motion_below(2) ? 0 : simt_random();
 		(void)motion_open(kit, class_, word, used & okit_all_slots(class_));
 		run = motion_below(50);
-		if (!motion_below(4) && !(bits[0] & mam_bits_span(run, 9)))
-			motion_run(kit, run, 9);
+		units = 1 + motion_below(12);
+		if (!motion_below(4) && !(bits[0] & mam_bits_span(run, units)))
+			motion_run(kit, run, units);
 	}
 	/* Leaves little free. */
 	for (n = 0; n < kit->blocks * 64; n++)
@@ -121,8 +123,8 @@ static void lay_anything(struct okit *kit)
 }
 
 /*
- * There is room exactly if the shadow has room, and no doubt; an unsuccessful pass leaves no slab
- * empty.
+ * There is room exactly if the shadow has room, and no doubt; an unsuccessful pass leaves no group
+ * idle.
  */
 MAM_KERNEL(look_at_anything)
 {
@@ -136,7 +138,10 @@ MAM_KERNEL(look_at_anything)
 		room = class_ ? okit_room(kit, class_) : 0;
 		look = mam_pass_block(kit->heap, class_, 0);
 		MAM_KASSERT(!look.doubt);
-		MAM_KASSERT((look.word != MAM_NO_WORD) == !!room);
+		MAM_KASSERT((look.word != MAM_NO_WORD || look.unit != MAM_NO_PAGE) == !!room);
+		/* A run only where no slot is left. */
+		if (look.unit != MAM_NO_PAGE)
+			MAM_KASSERT(look.word == MAM_NO_WORD && !okit_room_slots(kit, class_));
 		MAM_KASSERT(!class_ || okit_room(kit, class_) == room);
 		if (!room)
 			MAM_KASSERT(is_tidy(kit));
@@ -155,16 +160,63 @@ START_TEST(pass_finds_room_exactly_if_there_is)
 }
 END_TEST
 
+/* ---- groups in a block ----------------------------------------------------------------------- */
+
+/* The first free group of the class that starts at `from` or later, or else the first; by search. */
+static uint32_t open_by_model(uint32_t class_, uint64_t taken, uint32_t from)
+{
+	uint32_t n, unit, group;
+
+	for (n = 0; n < MAM_BLOCK_UNITS; n++) {
+		unit = (from + n) % MAM_BLOCK_UNITS;
+		group = okit_group(class_, unit);
+		if (group < okit_groups(class_) &&
+		    unit % (1u << mam_class_span_shift(class_)) ==
+			    group * mam_class_group_units(class_) &&
+		    !(taken & mam_bits_span(unit, okit_group_units(class_, group))))
+			return unit;
+	}
+	return MAM_NO_PAGE;
+}
+
+START_TEST(open_finds_group_exactly_if_one_is_free)
+{
+	uint32_t class_, n, i, from, want, word, group;
+	uint64_t taken;
+
+	for (class_ = 1; class_ <= MAM_CLASSES; class_++) {
+		for (n = 0; n < 2000; n++) {
+			taken = n ? simt_random() : 0;
+			for (i = motion_below(8); i && n; i--)
+				taken = motion_below(3) ? taken & simt_random()
+							: taken | simt_random();
+			from = n ? motion_below(MAM_BLOCK_UNITS) : 0;
+			want = open_by_model(class_, taken, from);
+			group = 99;
+			word = mam_pass_open(mam_traits_of(class_), 7, taken, from, &group);
+			if (want == MAM_NO_PAGE) {
+				ck_assert(word == MAM_NO_WORD);
+				continue;
+			}
+			ck_assert_uint_eq(group, okit_group(class_, want));
+			ck_assert_uint_eq(word, (7 * MAM_BLOCK_UNITS + want) >>
+							mam_class_span_shift(class_));
+		}
+	}
+}
+END_TEST
+
 /* ---- a slab stays in transition -------------------------------------------------------------- */
 
 /*
- * How far a slab that opens or closes has come: of class 4 in units 4 to 7, or of class 72 in all
- * units.
+ * How far the groups of a slab that open or close have come: of class 5 in units 4 to 7, or of class
+ * 72 in all units.
  */
 enum stage {
-	TAKEN,     /* its units are claimed, and have no owner yet or no longer */
-	NAMED,     /* the owners are set, and its word is 0 */
-	PUBLISHED, /* its word is set, but MOVING is set, too */
+	TAKEN,     /* their units are claimed, and have no owner yet or no longer */
+	NAMED,     /* the owners are set, and the word is 0 */
+	PUBLISHED, /* the word is set, but MOVING is set, too */
+	CLEARED,   /* the same, but MOVING is set in the last 8 units only */
 	STAGES,
 };
 
@@ -177,47 +229,55 @@ static void begin_in_motion(void *argument)
 {
 	struct okit *kit = argument;
 	const struct moving *slab = kit->plan;
-	uint32_t unit = mam_metadata_unit(slab->class_, slab->word);
+	struct mam_kgroups groups;
 
 	okit_begin(kit);
-	if (slab->class_ == 4) {
+	if (slab->class_ == 5) {
 		motion_run(kit, 8, 56);
 		motion_slab(kit, 1, 0, ~(uint64_t)0);
 		motion_slab(kit, 1, 1, ~(uint64_t)0);
 		motion_slab(kit, 2, 1, okit_all_slots(2));
 	}
-	MAM_KASSERT(motion_space(kit, slab->class_, slab->word, 0));
+	groups = motion_space(kit, slab->class_, slab->word, ~(uint64_t)0, 0);
+	MAM_KASSERT(groups.slots == okit_all_slots(slab->class_));
 	if (slab->stage == TAKEN)
 		return;
-	mam_owners_set(kit->heap, unit, 1, slab->class_ + MAM_OWNER_MOVING);
-	mam_owners_set(kit->heap, unit + 1, mam_class_units(slab->class_) - 1, slab->class_);
-	if (slab->stage == PUBLISHED)
-		mam_metadata_words(kit->heap, slab->class_)[slab->word] =
-			okit_all_slots(slab->class_);
+	mam_owners_add(kit->heap, 0, groups.units, slab->class_ + MAM_OWNER_MOVING);
+	if (slab->stage == NAMED)
+		return;
+	mam_metadata_words(kit->heap, slab->class_)[slab->word] = groups.slots;
+	if (slab->stage == CLEARED)
+		mam_owners_remove(kit->heap, 0, groups.units >> 8, MAM_OWNER_MOVING);
 }
 
-/* Finds no room, or that of the slab; never reports for certain that there is none. */
+/* Finds no room, or that of the slab's complete groups; never reports for certain that there is none. */
 MAM_KERNEL(look_at_motion)
 {
-	static const uint32_t classes[] = { 0, 1, 2, 3, 4, 5, 8, 24, 72 };
+	static const uint32_t classes[] = { 1, 2, 3, 4, 5, 8, 24, 71, 72 };
 	struct okit *kit = argument;
 	const struct moving *slab = kit->plan;
 	struct mam_klook look;
 	uint32_t i;
 
-	for (i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
-		look = mam_pass_block(kit->heap, classes[i], 0);
-		if (classes[i] == slab->class_ && slab->stage == PUBLISHED) {
-			MAM_KASSERT(look.word == slab->word);
-			continue;
-		}
-		MAM_KASSERT(look.word == MAM_NO_WORD && look.doubt);
+	if (slab->stage == CLEARED) {
+		look = mam_pass_block(kit->heap, slab->class_, 0);
+		MAM_KASSERT(look.word == slab->word);
+		/* The other groups have a live object each. */
+		MAM_KASSERT(motion_claim(kit, slab->class_, slab->word, 127) == 127);
 	}
+	for (i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+		if (classes[i] == slab->class_ && slab->stage == CLEARED)
+			continue;
+		look = mam_pass_block(kit->heap, classes[i], 0);
+		MAM_KASSERT(look.word == MAM_NO_WORD && look.unit == MAM_NO_PAGE && look.doubt);
+	}
+	look = mam_pass_block(kit->heap, 0, 0);
+	MAM_KASSERT(!look.closed && look.doubt);
 }
 
 START_TEST(pass_doubts_slab_in_transition)
 {
-	const struct moving slab = { (enum stage)(_i / 2), _i % 2 ? 72 : 4, _i % 2 ? 0 : 1 };
+	const struct moving slab = { (enum stage)(_i / 2), _i % 2 ? 72 : 5, _i % 2 ? 0 : 1 };
 	struct okit *kit = okit_create(1, 1, &slab);
 	struct simt_case test = {
 		.name = "a slab in transition",
@@ -230,7 +290,9 @@ START_TEST(pass_doubts_slab_in_transition)
 		.config = { .race = KIT_RACE, .strict = true },
 	};
 
-	simt_must_pass(&test);
+	/* The owners of class 5 are in one word. */
+	if (slab.stage != CLEARED || slab.class_ == 72)
+		simt_must_pass(&test);
 	okit_destroy(kit);
 }
 END_TEST
@@ -270,7 +332,7 @@ static void begin_nothing(void *argument)
 
 START_TEST(alloc_fails_after_bounded_passes)
 {
-	const struct moving slab = { (enum stage)_i, 4, 1 };
+	const struct moving slab = { (enum stage)_i, 5, 1 };
 	struct okit *kit = okit_create(1, 1, &slab);
 	bool full = slab.stage == STAGES;
 	struct simt_case test = {
@@ -286,7 +348,7 @@ START_TEST(alloc_fails_after_bounded_passes)
 		.config = { .race = KIT_RACE, .strict = true, .steps_max = full ? 3000 : 300000 },
 	};
 
-	if (slab.stage != PUBLISHED)
+	if (slab.stage != CLEARED)
 		simt_must_pass(&test);
 	okit_destroy(kit);
 }
@@ -296,7 +358,7 @@ END_TEST
 
 /*
  * There is only one slab, and it has a slot for each lane that requests one. So no request may
- * fail, although lanes that do nothing else close the slab whenever it is empty.
+ * fail, although lanes that do nothing else close its groups whenever they are idle.
  */
 struct enough {
 	const char *name;
@@ -312,6 +374,8 @@ static const struct enough enough[] = {
 	{ "one unit for three lanes", 1, 1, 4, 1, 5, 400, 100 },
 	{ "one unit for 60 lanes", 1, 1, 4, 20, 1, 40, 10 },
 	{ "four units for three lanes", 4, 4, 4, 1, 5, 400, 100 },
+	{ "one group of four units", 5, 4, 4, 1, 5, 400, 100 },
+	{ "groups of three units and one", 6, 4, 4, 5, 3, 100, 30 },
 	{ "eight units for 14 lanes", 8, 8, 3, 7, 2, 100, 30 },
 };
 
@@ -359,8 +423,8 @@ START_TEST(lanes_with_a_slot_each_never_fail)
 END_TEST
 
 /*
- * The same for one run of all units; some of its units belong to empty slabs, and other lanes close
- * slabs.
+ * The same for one run of all units; some of its units belong to idle groups, and other lanes close
+ * these.
  */
 static void begin_idle_slabs(void *argument)
 {
@@ -403,7 +467,7 @@ START_TEST(run_of_all_units_succeeds)
 }
 END_TEST
 
-/* Some lanes of a warp request runs, for which empty slabs of all blocks must close. */
+/* Some lanes of a warp request runs, for which idle groups of all blocks must close. */
 static void begin_idle_blocks(void *argument)
 {
 	struct okit *kit = argument;
@@ -474,6 +538,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("pass");
 
+	tcase_add_test(tcase, open_finds_group_exactly_if_one_is_free);
 	tcase_add_test(tcase, pass_finds_room_exactly_if_there_is);
 	tcase_add_loop_test(tcase, pass_doubts_slab_in_transition, 0, 2 * STAGES);
 	tcase_add_loop_test(tcase, alloc_fails_after_bounded_passes, 0, STAGES + 1);

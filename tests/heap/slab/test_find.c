@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_find.c - the search of a lone lane (find.h) in small heaps: where each of its steps finds
+ * slots, that it ends whatever other lanes leave behind, and what it leaves for them.
+ */
+#include "heap/motion.h"
+
+#define ROW 16 /* words of a row in heaps of up to 1024 blocks */
+
+static uint32_t *row_of(const struct okit *kit, uint32_t class_)
+{
+	return (uint32_t *)(mam_metadata_searches(kit->heap) + 1) + (class_ - 1) * ROW;
+}
+
+static uint32_t *frontier_of(const struct okit *kit)
+{
+	return &mam_metadata_searches(kit->heap)->frontier;
+}
+
+/* The word that the caller uses. */
+static uint32_t shared(const struct okit *kit, uint32_t class_)
+{
+	return row_of(kit, class_)[mam_handle_warp() % ROW];
+}
+
+/* Sets all words of a row, so that it does not matter which one a warp uses. */
+static void fill_row(const struct okit *kit, uint32_t class_, uint32_t value)
+{
+	uint32_t i;
+
+	for (i = 0; i < ROW; i++)
+		row_of(kit, class_)[i] = value;
+}
+
+/* Searches for at most `n` slots; the caller owns those that were found. */
+static struct mam_kfind find(struct okit *kit, uint32_t class_, uint32_t n, uint32_t lanes)
+{
+	struct mam_kneed need = { .class_ = class_, .n = n, .lanes = lanes, .first = 0 };
+	struct mam_kfind found = mam_find(kit->heap, need);
+
+	MAM_KASSERT(mam_popc64(found.won) <= n);
+	motion_own(kit, class_, found.word, found.won);
+	return found;
+}
+
+/* ---- the word that is known ------------------------------------------------------------------ */
+
+/* Word 3 is known, and word 0 has room, too. */
+static void begin_known(void *argument)
+{
+	struct okit *kit = argument;
+
+	okit_begin(kit);
+	motion_slab(kit, 4, 0, 1);
+	motion_slab(kit, 4, 3, 0xff);
+	fill_row(kit, 4, 3 + 1 + *(const uint32_t *)kit->plan);
+}
+
+MAM_KERNEL(find_known)
+{
+	struct okit *kit = argument;
+	uint32_t i, was = row_of(kit, 4)[0];
+	struct mam_kfind found;
+
+	/* 56 slots are free. */
+	for (i = 0; i < 11; i++) {
+		found = find(kit, 4, 5, 0);
+		MAM_KASSERT(found.word == 3 && mam_popc64(found.won) == 5);
+	}
+	found = find(kit, 4, 5, 0);
+	MAM_KASSERT(found.word == 3 && mam_popc64(found.won) == 1);
+	for (i = 0; i < ROW; i++)
+		MAM_KASSERT(row_of(kit, 4)[i] == was);
+	/* Then the next one becomes known. */
+	found = find(kit, 4, 5, 0);
+	MAM_KASSERT(found.word != 3 && found.won);
+	MAM_KASSERT(shared(kit, 4) == found.word + 1);
+}
+
+/* The same if another lane searches for the next one. */
+START_TEST(known_word_is_used_until_it_is_full)
+{
+	const uint32_t busy = _i ? MAM_SHARED_BUSY : 0;
+	struct okit *kit = okit_create(2, 1, &busy);
+
+	motion_explore(kit, "a known word", begin_known, find_known, 1, 1, 20, NULL);
+	okit_destroy(kit);
+}
+END_TEST
+
+/*
+ * A lane marked the word as busy and stopped forever: another one waits a moment, searches as well
+ * and replaces the mark. If it finds nothing, it leaves the mark.
+ */
+struct busy {
+	const char *name;
+	bool full;
+	uint32_t known; /* a full word, plus 1; or 0 */
+};
+
+static const struct busy busy[] = {
+	{ "busy, room", false, 0 },
+	{ "busy with a full word, room", false, 1 },
+	{ "busy, no room", true, 0 },
+	{ "busy with a full word, no room", true, 1 },
+};
+
+static void begin_busy(void *argument)
+{
+	struct okit *kit = argument;
+	const struct busy *plan = kit->plan;
+
+	okit_begin(kit);
+	motion_slab(kit, 4, 0, ~(uint64_t)0);
+	motion_run(kit, 4, plan->full ? 60 : 30);
+	fill_row(kit, 4, plan->known | MAM_SHARED_BUSY);
+}
+
+MAM_KERNEL(find_busy)
+{
+	struct okit *kit = argument;
+	const struct busy *plan = kit->plan;
+	struct mam_kfind found = find(kit, 4, 2, 0);
+
+	MAM_KASSERT(!found.won == plan->full);
+	MAM_KASSERT(shared(kit, 4) ==
+		    (plan->full ? plan->known | MAM_SHARED_BUSY : found.word + 1));
+}
+
+START_TEST(busy_word_delays_search_briefly)
+{
+	struct okit *kit = okit_create(1, 1, &busy[_i]);
+	struct simt_case test = {
+		.name = busy[_i].name,
+		.kernel = find_busy,
+		.grid = 1,
+		.block = 1,
+		.argument = kit,
+		.begin = begin_busy,
+		.check = okit_check,
+		.seeds = 40,
+		/* The bound of find.h: some looks of four words each, and a few polls. */
+		.config = { .race = KIT_RACE, .strict = true, .steps_max = 600 },
+	};
+
+	simt_must_pass(&test);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* A full heap: nothing is found, within the same bound, and the word is as before. */
+static void begin_full(void *argument)
+{
+	struct okit *kit = argument;
+
+	okit_begin(kit);
+	motion_slab(kit, 4, 0, ~(uint64_t)0);
+	motion_run(kit, 4, 60);
+	fill_row(kit, 4, 1);
+}
+
+MAM_KERNEL(find_nothing)
+{
+	struct okit *kit = argument;
+
+	MAM_KASSERT(!find(kit, 4, 2, mam_block() ? 0 : 32).won);
+	MAM_KASSERT(!find(kit, 72, 1, 0).won);
+}
+
+static const char *words_are_as_before(void *argument)
+{
+	struct okit *kit = argument;
+	uint32_t i;
+
+	for (i = 0; i < ROW; i++)
+		if (row_of(kit, 4)[i] != 1 || row_of(kit, 72)[i])
+			return "a word of a row has changed";
+	return okit_check(kit);
+}
+
+START_TEST(search_of_full_heap_ends)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+	struct simt_case test = {
+		.name = "no room",
+		.kernel = find_nothing,
+		.grid = 2,
+		.block = 1,
+		.argument = kit,
+		.begin = begin_full,
+		.check = words_are_as_before,
+		.seeds = 40,
+		.config = { .race = KIT_RACE, .strict = true, .steps_max = 2400 },
+	};
+
+	simt_must_pass(&test);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* ---- where groups are opened ----------------------------------------------------------------- */
+
+/*
+ * Objects of 1 KiB, each a group, in a heap that is empty at first: groups are opened before the
+ * frontier or at it, or a block or two later where its block is full. So all units after these stay
+ * free. It moves as far as needed.
+ */
+MAM_KERNEL(fill_up)
+{
+	struct okit *kit = argument;
+	uint32_t end = kit->blocks * MAM_BLOCK_UNITS, n, edge, unit, high = 0;
+	struct mam_kfind found;
+
+	for (n = 0; *frontier_of(kit) < end - MAM_BLOCK_UNITS; n++) {
+		found = find(kit, 24, 1, 0);
+		MAM_KASSERT(found.won);
+		unit = found.word * MAM_BLOCK_UNITS + mam_ffs64(found.won) - 1;
+		high = unit > high ? unit : high;
+		edge = *frontier_of(kit);
+		MAM_KASSERT(edge <= n + 1);
+		MAM_KASSERT(high / MAM_BLOCK_UNITS <
+			    (edge - 1) / MAM_BLOCK_UNITS + MAM_FIND_OPENINGS);
+	}
+	/* Most were opened where others had left units free. */
+	MAM_KASSERT(n > 2 * end / 3);
+}
+
+START_TEST(groups_stay_before_frontier)
+{
+	struct okit *kit = okit_create(5, 1, NULL);
+
+	motion_explore(kit, "the frontier", okit_begin, fill_up, 1, 1, 4, okit_check);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* Two full blocks at the frontier: it moves on by a block. */
+static void begin_two_full(void *argument)
+{
+	struct okit *kit = argument;
+	uint32_t block;
+
+	okit_begin(kit);
+	for (block = 0; block < 2; block++) {
+		motion_run(kit, 64 * block, 32);
+		motion_run(kit, 64 * block + 32, 32);
+	}
+}
+
+MAM_KERNEL(find_after_full)
+{
+	struct okit *kit = argument;
+
+	MAM_KASSERT(find(kit, 24, 1, 0).word == 2);
+	MAM_KASSERT(*frontier_of(kit) == 1 + MAM_BLOCK_UNITS);
+}
+
+START_TEST(frontier_moves_past_full_blocks)
+{
+	struct okit *kit = okit_create(6, 1, NULL);
+
+	motion_explore(kit, "full blocks", begin_two_full, find_after_full, 1, 1, 5, okit_check);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* An empty heap whose frontier is far: it moves back, down to a limit. */
+static void begin_far(void *argument)
+{
+	okit_begin(argument);
+	*frontier_of(argument) = MAM_FIND_EDGE + 70;
+}
+
+MAM_KERNEL(find_in_empty)
+{
+	struct okit *kit = argument;
+	uint32_t i;
+
+	for (i = 0; i < 3; i++) {
+		MAM_KASSERT(find(kit, 60 + i, 1, 0).won);
+		MAM_KASSERT(*frontier_of(kit) <= MAM_FIND_EDGE + 70);
+	}
+	MAM_KASSERT(*frontier_of(kit) < MAM_FIND_EDGE + 70);
+	MAM_KASSERT(*frontier_of(kit) > MAM_FIND_EDGE - MAM_BLOCK_UNITS);
+}
+
+START_TEST(frontier_moves_back_in_empty_heap)
+{
+	struct okit *kit = okit_create(72, 1, NULL);
+
+	motion_explore(kit, "a frontier too far", begin_far, find_in_empty, 1, 1, 5, okit_check);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* Every unit is a group of class 4, all idle: one is closed, and a group of another opens there. */
+static void begin_all_idle(void *argument)
+{
+	struct okit *kit = argument;
+	uint32_t word;
+
+	okit_begin(kit);
+	for (word = 0; word < 16; word++)
+		motion_slab(kit, 4, word, 0);
+}
+
+MAM_KERNEL(find_idle)
+{
+	struct okit *kit = argument;
+
+	MAM_KASSERT(find(kit, 1, 3, 0).won);
+	MAM_KASSERT(find(kit, 24, 1, 0).won);
+	MAM_KASSERT(kit->heap->closes[0] == 2);
+}
+
+START_TEST(idle_group_is_closed_for_another_class)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "idle groups", begin_all_idle, find_idle, 1, 1, 20, okit_check);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* A full warp has words of its own: those of its home, generation by generation. */
+MAM_KERNEL(find_own)
+{
+	struct okit *kit = argument;
+	uint64_t traits = mam_traits_of(4);
+	struct mam_kfind found;
+	struct mam_kslot home;
+	uint32_t i;
+
+	for (i = 0; i < 6; i++) {
+		home = mam_handle_home(kit->heap, traits,
+				       mam_handle_warp() + i / 2 * mam_handle_warps(), 32);
+		found = find(kit, 4, 32, 32);
+		MAM_KASSERT(mam_popc64(found.won) == 32);
+		MAM_KASSERT(found.word == home.word || i);
+		MAM_KASSERT(mam_handle_get(kit->heap, 4) <= i);
+	}
+	for (i = 0; i < ROW; i++)
+		MAM_KASSERT(!row_of(kit, 4)[i]);
+}
+
+START_TEST(full_warp_has_words_of_its_own)
+{
+	struct okit *kit = okit_create(8, 1, NULL);
+
+	motion_explore(kit, "homes", okit_begin, find_own, 1, 1, 5, okit_check);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* ---- lanes that search at the same time ------------------------------------------------------ */
+
+#define HELD 3
+
+MAM_KERNEL(find_and_free)
+{
+	static const uint32_t classes[] = { 1, 4, 4, 5, 6, 24, 40 };
+	struct okit *kit = argument;
+	struct mam_kfind held[HELD] = { { 0, 0 } };
+	uint32_t class_[HELD] = { 0 }, n, i;
+
+	for (n = 0; n < 12; n++) {
+		i = motion_below(HELD);
+		if (held[i].won) {
+			motion_release(kit, class_[i], held[i].word, held[i].won);
+			held[i].won = 0;
+			continue;
+		}
+		class_[i] = classes[motion_below(7)];
+		held[i] = find(kit, class_[i], 1 + motion_below(4), motion_below(4) ? 0 : 16);
+	}
+	for (i = 0; i < HELD; i++)
+		if (held[i].won)
+			motion_release(kit, class_[i], held[i].word, held[i].won);
+}
+
+/* Each lane that marked a word as busy has cleared the mark. */
+static const char *no_word_is_busy(void *argument)
+{
+	struct okit *kit = argument;
+	uint32_t class_, i;
+
+	for (class_ = 1; class_ <= MAM_CLASSES; class_++)
+		for (i = 0; i < ROW; i++)
+			if (row_of(kit, class_)[i] & MAM_SHARED_BUSY)
+				return "a word is still busy";
+	return okit_check_empty(kit);
+}
+
+START_TEST(concurrent_searches_share_words)
+{
+	struct okit *kit = okit_create(1 + (uint32_t)_i, 2, NULL);
+
+	motion_explore(kit, "lanes that search", okit_begin, find_and_free, 3, 3,
+		       KIT_RACE ? 60 : 200, no_word_is_busy);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* ---- arithmetic ------------------------------------------------------------------------------ */
+
+/* The rows follow each other as the layout of the metadata assumes. */
+MAM_KERNEL(compare_width)
+{
+	static const uint32_t near[] = { 64, 128, 1024, 2048, 65536, 131072, 1u << 20 };
+	struct mam_kheap heap = *((struct okit *)argument)->heap;
+	struct mam_metadata_plan plan;
+	uint32_t blocks, i, turn, width, *first = (uint32_t *)(mam_metadata_searches(&heap) + 1);
+
+	for (turn = 0; turn < 4000; turn++) {
+		i = near[turn % 7];
+		blocks = turn < 1000   ? turn + 1
+			 : turn < 2000 ? i * (1 + turn % 5) + turn / 7 % 9 - 4
+				       : 1 + motion_below(1u << (1 + turn % 20));
+		heap.blocks = blocks;
+		width = mam_metadata_shared(blocks);
+		plan = mam_metadata_plan_of(blocks, 32);
+		MAM_KASSERT(mam_find_shared(&heap, 1) - first == mam_handle_warp() % width);
+		MAM_KASSERT(mam_find_shared(&heap, MAM_CLASSES) - mam_find_shared(&heap, 1) ==
+			    (MAM_CLASSES - 1) * width);
+		MAM_KASSERT(plan.searches + sizeof(struct mam_searches) + MAM_CLASSES * 4 * width <=
+			    plan.returns);
+	}
+}
+
+START_TEST(rows_have_the_width_of_the_layout)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "rows", okit_begin, compare_width, 20, 32, 1, okit_check);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* Traits, from the table, equal what is computed from the class's number. */
+START_TEST(traits_equal_classes)
+{
+	uint32_t class_, word;
+	uint64_t traits;
+
+	for (class_ = 1; class_ <= MAM_CLASSES; class_++) {
+		traits = mam_traits_of(class_);
+		ck_assert_uint_eq(mam_traits_quanta(traits), mam_class_quanta(class_));
+		ck_assert_uint_eq(mam_traits_slots(traits), mam_class_slots(class_));
+		ck_assert_uint_eq(mam_traits_units(traits), mam_class_units(class_));
+		ck_assert_uint_eq(mam_traits_span_shift(traits), mam_class_span_shift(class_));
+		ck_assert_uint_eq(mam_traits_words_before(traits), mam_class_words_before(class_));
+		ck_assert_uint_eq(mam_traits_group_shift(traits), mam_class_group_shift(class_));
+		ck_assert_uint_eq(mam_traits_group_units(traits), mam_class_group_units(class_));
+		ck_assert_uint_eq(mam_slab_groups(traits), okit_groups(class_));
+		for (word = 0; word < mam_class_words(class_); word++)
+			ck_assert_uint_eq(mam_slab_unit(traits, word),
+					  mam_metadata_unit(class_, word));
+	}
+}
+END_TEST
+
+/* The groups of a slab divide its slots and its units, each slot inside its group's units. */
+START_TEST(groups_divide_slab)
+{
+	uint32_t class_, word, group, i, first;
+	uint64_t traits, slots, units, all_slots, all_units;
+
+	for (class_ = 1; class_ <= MAM_CLASSES; class_++) {
+		traits = mam_traits_of(class_);
+		word = motion_below(3 * mam_class_words(class_));
+		first = mam_metadata_unit(class_, word);
+		all_slots = all_units = 0;
+		for (group = 0; group < mam_slab_groups(traits); group++) {
+			slots = mam_slab_group_slots(traits, group);
+			units = mam_slab_group_units(traits, word, group);
+			ck_assert(slots && slots == okit_group_slots(class_, group));
+			ck_assert_uint_eq(mam_popc64(units), okit_group_units(class_, group));
+			ck_assert(!(all_slots & slots) && !(all_units & units));
+			all_slots |= slots;
+			all_units |= units;
+			for (i = 0; i < 64; i++)
+				if (units >> i & 1)
+					ck_assert_uint_eq(
+						mam_slab_group(traits, word,
+							       first / 64 * 64 + i),
+						group);
+		}
+		ck_assert(all_slots == okit_all_slots(class_));
+		ck_assert(all_units == mam_slab_span(traits, word));
+	}
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("find");
+
+	tcase_add_loop_test(tcase, known_word_is_used_until_it_is_full, 0, 2);
+	tcase_add_loop_test(tcase, busy_word_delays_search_briefly, 0,
+			    sizeof(busy) / sizeof(busy[0]));
+	tcase_add_test(tcase, search_of_full_heap_ends);
+	tcase_add_test(tcase, groups_stay_before_frontier);
+	tcase_add_test(tcase, frontier_moves_past_full_blocks);
+	tcase_add_test(tcase, frontier_moves_back_in_empty_heap);
+	tcase_add_test(tcase, idle_group_is_closed_for_another_class);
+	tcase_add_test(tcase, full_warp_has_words_of_its_own);
+	tcase_add_loop_test(tcase, concurrent_searches_share_words, 0, 2);
+	tcase_add_test(tcase, rows_have_the_width_of_the_layout);
+	tcase_add_test(tcase, traits_equal_classes);
+	tcase_add_test(tcase, groups_divide_slab);
+	return kit_run(tcase, "heap/find");
+}
