@@ -35,13 +35,18 @@ suite --list
 same "the list: exit status" 0 $?
 same "the list: allocators, those that may hang last" "mam rw crw corw rw-malloc bump bumpw cuda-malloc" \
 	"$(listed allocator)"
-same "the list: workloads" "w1 w2 w3 w4 w5 w6 w7 scale fragment registers start graph generate shapes" \
+same "the list: workloads" "w1 w2 w3 w4 w5 w6 w7 scale fragment registers start graph generate shapes reuse churn exchange small fail" \
 	"$(listed workload)"
 named_in_manual
 for cell in "w1 16B 1M	quick" "w1 8192B 128K	quick" "w1 4096B 1K" "w2 4..8192B 1M	quick" "w2 4..8192B 16K" \
 	"w3 64B 1M	quick" "w3 256B 1K" "w4 4B x10 1M	quick" "w5 256B 50% 4K" "w5 256B 1% 16K	quick" \
 	"w6 1050B	quick" "w7 64B 32	quick" "scale 64B 1" "scale 64B 512K" \
-	"shapes 64B 48x4	quick" "shapes 64B 33x3" "shapes 64B 8x8x4 in 16x16x16"; do
+	"shapes 64B 48x4	quick" "shapes 64B 33x3" "shapes 64B 8x8x4 in 16x16x16" \
+	"reuse 25% full then 4096B	quick" "reuse 25% full then 8192B" "reuse 75% freed then 65536B	quick" \
+	"reuse 75% by 256 then 4096B" "reuse 75% by 8K then 65536B	quick" "churn 16..4096B 50%	quick" \
+	"churn 16..4096B 80%	quick" "exchange 16..512B 35%	quick" "exchange 16..512B 70%	quick" \
+	"exchange 16..512B 90%	quick" "small 256B 32	quick" "small 256B 16K	quick" "small 4096B 4K" \
+	"fail 16B 128K	quick" "fail 16..512B 128K	quick"; do
 	try "the list: $cell" grep -qxF "cell	$cell" "$scratch/out"
 done
 same "the list: 2^0 to 2^20 threads" 21 "$(grep -c '^cell	scale' "$scratch/out")"
@@ -93,6 +98,22 @@ device-shapes,bump,64B 256x1,mops,40000
 device-shapes,mam,64B 48x4,mops,19000
 device-shapes,rw,64B 48x4,wrong,82092
 device-shapes,mam,64B 16x16 in 64x64,mops,18000
+device-reuse,mam,75% freed then 4096B,free_ratio,0.25
+device-reuse,mam,75% freed then 4096B,room_ratio,0.5
+device-reuse,rw-malloc,75% freed then 4096B,free_ratio,0.125
+device-reuse,mam,75% freed then 4096B,us,300
+device-exchange,mam,16..512B 90%,mops,150
+device-exchange,mam,16..512B 90%,max_us,4000
+device-exchange,mam,16..512B 90%,none,17
+device-exchange,cuda-malloc,16..512B 90%,mops,15
+device-small,mam,256B 32,us,7
+device-small,cuda-malloc,256B 32,us,14
+device-fail,mam,16B 128K,us,600
+device-fail,bump,16B 128K,us,6
+device-churn,mam,16..4096B 50%,early_us,2000
+device-churn,mam,16..4096B 50%,late_us,4000
+device-churn,mam,16..4096B 50%,none,0
+device-churn,cuda-malloc,16..4096B 50%,late_us,8000
 END
 suite --read "$scratch/stored.csv"
 same "stored results: exit status" 0 $?
@@ -107,6 +128,14 @@ same "the same for costs" "4.00 0.50 - 10.0 5.00 40.0" "$(line 'device-w5: mallo
 same "a full heap must fail" "- - - 0.89" "$(line 'device-w6' '1050B')"
 same "fewer served than another" "0.50 - - 7.00 14.0" "$(line 'device-w2: malloc' '4..8192B 1M')"
 same "shapes" "- - - 19000 wrong -" "$(line 'device-shapes: malloc' '64B 48x4')"
+same "share of free memory: more is better" "- 2.00 - 0.25 0.12" "$(line 'device-reuse: share of the free' '75% freed then 4096B')"
+same "share of what fits" "- - - 0.50 -" "$(line 'device-reuse: share of those' '75% freed then 4096B')"
+same "exchange: failed requests are marked" "- - - 150! 15.0" "$(line 'device-exchange: malloc' '16..512B 90%')"
+same "exchange: failed requests are shown" "- - - 17.0 -" "$(line 'device-exchange: of all' '16..512B 90%')"
+same "few threads" "2.00 - - 7.00 14.0" "$(line 'device-small: malloc' '256B 32')"
+same "requests to a full heap" "- - 0.01 600 6.00" "$(line 'device-fail' '16B 128K')"
+same "churn: late kernels" "2.00 - - 4000 8000" "$(line 'device-churn: the same' '16..4096B 50%')"
+same "churn: no failed requests" "- - - 0.00 -" "$(line 'device-churn: of all' '16..4096B 50%')"
 try "cost of a launch" grep -q 'takes 2\.50 us with 1K threads, 6\.25 us with 1M' "$scratch/out"
 try "target met, with the best other" \
 	grep -q '^malloc 16 B, 1M threads *26\.0 G/s *>= 25\.0 *met *13\.0 theirs$' "$scratch/out"
@@ -186,12 +215,34 @@ if idle_driver; then
 	same "idle: --only" "" "$(grep '^device' "$scratch/idle.csv" | grep -v '^device-\(w3\|launch\),')"
 	idle --smoke --allocators bump --only w4
 	same "idle: churn is reduced" "churn 64 256" "$(grep '^churn ' "$scratch/launched" | sort -u)"
+	idle --smoke --allocators rw,bump,cuda-malloc --only reuse,churn,exchange,small,fail
+	same "idle: reused memory: exit status" 0 $?
+	for kernel in exhaust missed swap exchange exchange_check exchange_fill exchange_write; do
+		try "idle: $kernel is launched" grep -q "^$kernel " "$scratch/launched"
+	done
+	same "idle: kernels of churn and their times" \
+		"device-churn,cuda-malloc,16..4096B 50%,late_us,8 device-churn,cuda-malloc,16..4096B 50%,early_us,8" \
+		"$(grep '^device-churn.*_us' "$scratch/idle.csv" | tr '\n' ' ' | sed 's/ $//')"
+	same "idle: the first kernel of churn fills the heap, 50 follow" 51 "$(grep -c '^swap ' "$scratch/launched")"
+	same "idle: pairs of an exchange" "device-exchange,cuda-malloc,16..512B 35%,mops,65536" \
+		"$(grep '^device-exchange.*mops' "$scratch/idle.csv")"
+	same "idle: bump allocators reuse nothing" 3 "$(rows '^device-reuse,bump,25% full then .*B,free_ratio,0$')"
+	same "idle: CUDA's heap is never full" 0 "$(rows '^device-\(reuse\|fail\),cuda-malloc')"
 	TWICE=1 idle --smoke --allocators rw,crw --only w1
 	same "overlap in another allocator: exit status is 0" 0 $?
 	same "overlap: no time" "1 0" "$(rows '^device-w1,rw,16B 1K,wrong,1') $(rows '^device-w1,rw,16B 1K,us')"
 	try "overlap: a note" grep -q '^note: device-w1 16B 1K: rw: objects overlap others: 1$' "$scratch/out"
 	same "overlap: other allocators have times" 1 "$(rows '^device-w1,crw,16B 1K,us')"
 
+	for kernel in exchange_check exchange_fill; do
+		CORRUPT=$kernel idle --smoke --allocators cuda-malloc --only exchange
+		same "error in $kernel: no time" "1 0" \
+			"$(rows '^device-exchange,.*,wrong,1') $(rows '^device-exchange,.*,mops')"
+		try "error in $kernel: a note" \
+			grep -q '^note: .*: cuda-malloc: objects in slots were written by others: 1$' "$scratch/out"
+	done
+	CORRUPT=check_read idle --smoke --allocators cuda-malloc --only churn
+	try "error in churn: a note" grep -q '^note: .*: cuda-malloc: objects changed after the check' "$scratch/out"
 	HANG=share idle --smoke --allocators rw,bump --only w3,w5,w7
 	same "kernel hangs: exit status" 0 $?
 	same "kernel hangs: its cells are lost" 3 "$(rows '^device-w5,rw,.*,lost,1')"
@@ -200,6 +251,9 @@ if idle_driver; then
 	same "kernel hangs: earlier results are kept" 1 "$(rows '^device-w3,rw,64B 1K,us,8')"
 	same "kernel hangs: its allocator is dropped" 0 "$(rows '^device-w7,rw')"
 	same "kernel hangs: other allocators continue" 1 "$(rows '^device-w7,bump,64B 1,malloc_cycles')"
+	HANG=exhaust idle --smoke --allocators rw,bump,cuda-malloc --only reuse,fail,churn
+	same "a full heap hangs: its cells are lost" 4 "$(rows '^device-\(reuse,bump\|fail,rw\),.*,lost,1')"
+	same "a full heap hangs: other allocators continue" 1 "$(rows '^device-churn,cuda-malloc,.*,late_us,8')"
 	CRASH=share idle --smoke --allocators rw,bump --only w5
 	try "process dies: a note" grep -q '^note: .*: rw: the process died of signal 9$' "$scratch/out"
 	REFUSE=give idle --smoke --allocators rw,bump --only w2,w3

@@ -6,6 +6,7 @@
  *   CRASH=NAME   ends the process by a signal
  *   STUCK=NAME   is launched by a call that does not return
  *   RESIDENT=N   threads that run at once on each of its 4 SMs, instead of an unlimited number
+ *   CORRUPT=NAME counts an object with a wrong word
  *   TWICE=N      and the Nth check_mark counts an object as allocated twice
  */
 #include <signal.h>
@@ -146,6 +147,8 @@ int cuLaunchKernel(void *function, unsigned int grid_x, unsigned int grid_y, uns
 		pause();
 	if (twice != NULL && strcmp(function, "check_mark") == 0 && ++marks == atol(twice))
 		((const struct device_job *)parameters[0])->found->twice = 1;
+	if (is_set_to("CORRUPT", function))
+		((const struct device_job *)parameters[0])->found->corrupt = 1;
 	return launch_nothing(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
 			      shared_bytes, stream, parameters, extra);
 }

@@ -10,7 +10,7 @@
 #define SECOND UINT64_C(1000000000)
 
 static const struct device_effort efforts[] = {
-	{ "full", 21, 3, 3, 150 * SECOND, UINT32_MAX, UINT64_MAX, true },
+	{ "full", 21, 3, 3, 200 * SECOND, UINT32_MAX, UINT64_MAX, true },
 	{ "quick", 7, 2, 3, 40 * SECOND, UINT32_MAX, UINT64_MAX, false },
 	{ "smoke", 1, 1, 3, 30 * SECOND, 16384, 192 * BENCH_MIB, true },
 };

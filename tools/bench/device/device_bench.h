@@ -81,6 +81,11 @@ enum device_work_kind {
 	DEVICE_GRAPH,    /* growing adjacency lists */
 	DEVICE_GENERATE, /* work is generated: malloc and write of mixed sizes */
 	DEVICE_SHAPES,   /* as W1, in blocks and grids of two and three dimensions */
+	DEVICE_REUSE,    /* larger objects in the memory of small ones */
+	DEVICE_CHURN,    /* kernels that exchange half of the objects for others */
+	DEVICE_EXCHANGE, /* other askers free the objects */
+	DEVICE_SMALL,    /* as W1, with few askers */
+	DEVICE_FAIL,     /* requests to a full heap */
 	DEVICE_WORKS,
 };
 
@@ -94,6 +99,8 @@ struct device_cell {
 	uint32_t share;                    /* per mille */
 	uint32_t buffers;                  /* per class, if it has buffers */
 	uint32_t filled;                   /* blocks allocated before */
+	uint32_t group;                    /* neighbors freed together, of DEVICE_REUSE; 0: none */
+	uint32_t then;                     /* bytes of its larger objects */
 	struct bench_gpu_dims grid, block; /* of DEVICE_SHAPES: an asker is a thread */
 	bool fine;                         /* not in a quick run */
 };
@@ -127,7 +134,10 @@ void device_plan_add(struct device_plan *plan, struct device_cell cell, const ch
 /* device_plan_number - 1024 is 1K, 1048576 is 1M */
 const char *device_plan_number(uint64_t number, char *text, size_t bytes);
 
-/* Those of device_more.c; the matching play function runs their cells. */
+/*
+ * Those of device_more.c, device_lists.c, device_reuse.c and device_churn.c; the matching play
+ * function runs their cells.
+ */
 void device_plan_w4(struct device_plan *plan);
 void device_plan_w6(struct device_plan *plan);
 void device_plan_w7(struct device_plan *plan);
@@ -136,6 +146,10 @@ void device_plan_registers(struct device_plan *plan);
 void device_plan_start(struct device_plan *plan);
 void device_plan_graph(struct device_plan *plan);
 void device_plan_generate(struct device_plan *plan);
+void device_plan_reuse(struct device_plan *plan);
+void device_plan_churn(struct device_plan *plan);
+void device_plan_exchange(struct device_plan *plan);
+void device_plan_fail(struct device_plan *plan);
 bool device_play_w4(struct device_run *run, struct device_heap *heap,
 		    const struct device_cell *cell);
 bool device_play_w6(struct device_run *run, struct device_heap *heap,
@@ -152,6 +166,17 @@ bool device_play_graph(struct device_run *run, struct device_heap *heap,
 		       const struct device_cell *cell);
 bool device_play_generate(struct device_run *run, struct device_heap *heap,
 			  const struct device_cell *cell);
+bool device_play_reuse(struct device_run *run, struct device_heap *heap,
+		       const struct device_cell *cell);
+bool device_play_churn(struct device_run *run, struct device_heap *heap,
+		       const struct device_cell *cell);
+bool device_play_exchange(struct device_run *run, struct device_heap *heap,
+			  const struct device_cell *cell);
+bool device_play_fail(struct device_run *run, struct device_heap *heap,
+		      const struct device_cell *cell);
+/* Number of elements that such a cell needs in the run's arrays. */
+uint64_t device_reuse_places(const struct device_cell *cell); /* fail, too */
+uint64_t device_exchange_places(const struct device_cell *cell);
 
 /* ---- running them: device_run.c ---- */
 
@@ -207,6 +232,12 @@ bool device_count_end(const struct device_run *run, struct device_found *found);
  */
 bool device_look(struct device_run *run, struct device_heap *heap, const struct device_job *job,
 		 struct device_verdict *verdict);
+/*
+ * device_look_again - check that objects still contain the words that device_look() wrote. An
+ * element without an object is skipped, so objects that were freed since do not matter.
+ */
+bool device_look_again(struct device_run *run, struct device_heap *heap,
+		       const struct device_job *job, struct device_verdict *verdict);
 
 /* mam bench device */
 int device_main(int argc, char **argv);

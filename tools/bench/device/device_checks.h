@@ -19,6 +19,12 @@
 
 #include "bench/device/device_kit.h"
 
+/* The bytes of an asker's object. */
+MAM_KFN uint32_t device_checked_bytes(const struct device_job *job, uint32_t asker)
+{
+	return job->sizes != NULL ? job->sizes[asker] : device_bytes_of(job, asker);
+}
+
 MAM_KFN bool device_is_inside(const struct device_job *job, uint64_t object, uint64_t bytes)
 {
 	return object >= job->low && object < job->high && bytes <= job->high - object;
@@ -35,8 +41,8 @@ MAM_KFN void device_span(const struct device_job *job)
 		if (object == 0)
 			continue;
 		low = ~object > low ? ~object : low;
-		if (object + device_bytes_of(job, asker) > high)
-			high = object + device_bytes_of(job, asker);
+		if (object + device_checked_bytes(job, asker) > high)
+			high = object + device_checked_bytes(job, asker);
 	}
 	device_report_max(&job->found->low, low);
 	device_report_max(&job->found->high, high);
@@ -67,7 +73,7 @@ MAM_KFN void device_mark(const struct device_job *job)
 
 	for (asker = device_thread(); asker < job->askers; asker += device_threads()) {
 		const uint64_t object = job->got[asker], at = object - job->low;
-		const uint64_t asked = device_bytes_of(job, asker);
+		const uint64_t asked = device_checked_bytes(job, asker);
 
 		if (object == 0) {
 			none++;
@@ -104,7 +110,7 @@ MAM_KFN uint32_t device_word(uint32_t asker, uint64_t k)
 MAM_KFN bool device_word_by_word(const struct device_job *job, uint32_t asker, uint32_t k,
 				 uint32_t width, bool write)
 {
-	const uint64_t object = job->got[asker], bytes = device_bytes_of(job, asker);
+	const uint64_t object = job->got[asker], bytes = device_checked_bytes(job, asker);
 	const uint64_t words = object % 4 == 0 ? bytes / 4 : 0;
 	uint64_t i;
 	bool other = false;

@@ -34,13 +34,14 @@ struct device_found {
 };
 
 struct device_job {
-	void *heap;         /* the allocator's */
-	uint32_t askers;    /* count */
-	uint32_t lanes;     /* requesting lanes of each warp: from 1 to DEVICE_WARP */
-	uint32_t min, max;  /* requested bytes; sizes in between depend on the asker's number */
-	uint32_t seed;      /* of those sizes */
-	uint32_t rounds;    /* of kernels that repeat something */
-	uint32_t count;     /* share: number of the askers that free theirs */
+	void *heap;        /* the allocator's */
+	uint32_t askers;   /* count */
+	uint32_t lanes;    /* requesting lanes of each warp: from 1 to DEVICE_WARP */
+	uint32_t min, max; /* requested bytes; sizes in between depend on the asker's number */
+	uint32_t seed;     /* of those sizes */
+	uint32_t rounds;   /* of kernels that repeat something */
+	/* number of: share: askers that free theirs; exhaust, release: requests; exchange: slots */
+	uint32_t count;
 	uint32_t flags;     /* specific to the kernel */
 	uint64_t *got;      /* an asker's object, 0: none */
 	uint64_t *more;     /* a second array, specific to the kernel */
@@ -49,6 +50,8 @@ struct device_job {
 	uint64_t low, high; /* address range of the heap, which the map covers */
 	struct device_found *found;
 	uint64_t own[4]; /* specific to the kernel */
+	/* bytes of each object for the checks; NULL: those of device_bytes_of() */
+	const uint32_t *sizes;
 };
 
 /* The size that an asker requests. */

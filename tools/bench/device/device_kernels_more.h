@@ -9,7 +9,8 @@
  *   latency                  W7: the cycles of a malloc and of a free, seen by the first lane
  *   turn                     fragmentation: half of the askers exchange their object for another
  *   site, site_packed        a malloc and a store, to measure its cost in registers
- * and those of device_kernels_graph.h, device_kernels_use.h and device_kernels_work.h.
+ * and those of device_kernels_graph.h, device_kernels_reuse.h, device_kernels_use.h and
+ * device_kernels_work.h.
  *
  * Written with port.h's primitives, so that tests run them under the simulator.
  */
@@ -17,6 +18,7 @@
 #define MAM_TOOLS_BENCH_DEVICE_KERNELS_MORE_H
 
 #include "bench/device/device_kernels_graph.h"
+#include "bench/device/device_kernels_reuse.h"
 #include "bench/device/device_kernels_use.h"
 #include "bench/device/device_kernels_work.h"
 

@@ -46,76 +46,34 @@ void device_plan_fragment(struct device_plan *plan)
 	}
 }
 
-struct extent {
-	uint64_t first, end;
-};
-
-static int compare_extents(const void *left, const void *right)
-{
-	const struct extent *a = left, *b = right;
-
-	return (a->first > b->first) - (a->first < b->first);
-}
-
 /* The address range of the objects of `got`. */
 struct cover {
 	uint64_t live, range, overlaps;
 };
 
-static struct cover find_cover(struct extent *extents, size_t count)
+static struct cover find_cover(const struct device_extents *extents)
 {
-	struct cover cover = { .live = 0 };
+	struct cover cover = { .live = device_extents_bytes(extents) };
 	uint64_t end = 0;
 	size_t i;
 
-	qsort(extents, count, sizeof(*extents), compare_extents);
-	for (i = 0; i < count; i++) {
-		cover.live += extents[i].end - extents[i].first;
-		cover.overlaps += extents[i].first < end;
-		if (extents[i].end > end)
-			end = extents[i].end;
+	for (i = 0; i < extents->count; i++) {
+		cover.overlaps += extents->of[i].first < end;
+		if (extents->of[i].end > end)
+			end = extents->of[i].end;
 	}
-	cover.range = count > 0 ? end - extents[0].first : 0;
+	cover.range = extents->count > 0 ? end - extents->of[0].first : 0;
 	return cover;
-}
-
-/*
- * Reads them from the device. Returns false if the device failed, or if host memory ran out; *known
- * distinguishes the two.
- */
-static bool fetch_cover(const struct device_job *job, struct cover *cover, bool *known)
-{
-	struct extent *extents = malloc((size_t)job->askers * sizeof(*extents));
-	uint64_t *got = malloc((size_t)job->askers * sizeof(*got));
-	uint32_t *bytes = malloc((size_t)job->askers * sizeof(*bytes));
-	size_t count = 0, i;
-	bool good = true;
-
-	*known = extents != NULL && got != NULL && bytes != NULL;
-	if (*known)
-		good = bench_gpu_fetch(got, job->got, job->askers * sizeof(*got)) &&
-		       bench_gpu_fetch(bytes, job->numbers, job->askers * sizeof(*bytes));
-	if (*known && good) {
-		for (i = 0; i < job->askers; i++) {
-			if (got[i] != 0)
-				extents[count++] = (struct extent){ got[i], got[i] + bytes[i] };
-		}
-		*cover = find_cover(extents, count);
-	}
-	free(extents);
-	free(got);
-	free(bytes);
-	return good;
 }
 
 bool device_play_fragment(struct device_run *run, struct device_heap *heap,
 			  const struct device_cell *cell)
 {
-	struct cover cover = { .live = 0 };
+	struct device_extents extents = { .of = NULL };
 	struct device_found found;
 	struct device_job job;
+	struct cover cover;
 	uint32_t round;
-	bool known;
 
 	if (!heap->allocator->frees)
 		return true;
@@ -127,13 +85,15 @@ bool device_play_fragment(struct device_run *run, struct device_heap *heap,
 		if (!device_launch(heap, "turn", &job, NULL))
 			return false;
 	}
-	if (!device_count_end(run, &found) || !fetch_cover(&job, &cover, &known))
+	if (!device_count_end(run, &found) || !device_extents_fetch(&job, &extents))
 		return false;
-	if (!known) {
+	if (extents.of == NULL) {
 		device_note(run, heap, cell,
 			    "there is too little host memory to check the objects");
 		return true;
 	}
+	cover = find_cover(&extents);
+	free(extents.of);
 	if (!device_time_is_right(run, heap, cell, found.none, found.corrupt + cover.overlaps,
 				  "objects overlap, or were written by another than their owner"))
 		return true;

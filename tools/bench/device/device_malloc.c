@@ -29,13 +29,16 @@ static void report_times(struct device_run *run, const struct device_heap *heap,
 	}
 }
 
-static void report_verdict(struct device_run *run, const struct device_heap *heap,
-			   const struct device_cell *cell, const struct device_verdict *verdict)
+bool device_time_verdict(struct device_run *run, const struct device_heap *heap,
+			 const struct device_cell *cell, const struct device_verdict *verdict,
+			 bool may_fail)
 {
 	device_row(run, heap, cell, "wrong", (double)verdict->wrong);
-	device_row(run, heap, cell, "none", (double)verdict->none);
+	if (!may_fail)
+		device_row(run, heap, cell, "none", (double)verdict->none);
 	if (verdict->wrong > 0)
 		device_note(run, heap, cell, "%s", verdict->why);
+	return verdict->wrong == 0;
 }
 
 /* One round; the times may be NULL. */
@@ -95,8 +98,7 @@ bool device_play_malloc(struct device_run *run, struct device_heap *heap,
 		run->repeats = 1;
 	else if (verdict.wrong == 0 && !time_rounds(run, heap, &job, &verdict, gets, gives))
 		return false;
-	report_verdict(run, heap, cell, &verdict);
-	if (verdict.wrong == 0)
+	if (device_time_verdict(run, heap, cell, &verdict, false))
 		report_times(run, heap, cell, gets, heap->allocator->frees ? gives : NULL);
 	return true;
 }
@@ -202,8 +204,7 @@ bool device_play_w5(struct device_run *run, struct device_heap *heap,
 		    !device_launch(heap, "give", &full.ask, NULL))
 			return false;
 	}
-	report_verdict(run, heap, cell, &verdict);
-	if (verdict.wrong > 0)
+	if (!device_time_verdict(run, heap, cell, &verdict, false))
 		return true;
 	device_row(run, heap, cell, "failed_percent", (double)verdict.none * 100 / cell->askers);
 	report_times(run, heap, cell, us, NULL);

@@ -8,9 +8,11 @@
  *   w5     1 GiB is filled with 256-byte objects, a pseudorandom share of them is freed, then a number
  *          of threads allocate
  *   scale  as w1, with 1 to 2^20 threads
+ *   small  as w1, with 32 to 16384 threads
  *   shapes as w1, 64 bytes, by a million threads in blocks and grids of other shapes
  * Heaps have 8 GiB, and 16 GiB for a million objects of 8192 bytes; less if the device has less
- * free memory. device_more.c has W4, W6, W7 and the others.
+ * free memory. device_more.c has W4, W6, W7; it, device_lists.c, device_reuse.c and device_churn.c
+ * have the others.
  *
  * Cells are in the order in which they are run: those of the targets come first.
  */
@@ -20,6 +22,7 @@
 #define K UINT32_C(1024)
 #define M (1024 * K)
 #define W5_OBJECT 256
+#define SHRUNK_HEAP (16 * (uint64_t)BENCH_MIB) /* of works that fill one, in a smoke run */
 
 static void add_malloc(struct device_plan *plan, enum device_work_kind work, uint32_t min,
 		       uint32_t max, uint32_t askers, bool fine)
@@ -105,6 +108,18 @@ static void plan_scale(struct device_plan *plan)
 		add_malloc(plan, DEVICE_SCALE, 64, 64, askers, true);
 }
 
+static void plan_small(struct device_plan *plan)
+{
+	static const uint32_t askers[] = { 32, 1 * K, 4 * K, 16 * K }, sizes[] = { 256, 16, 4096 };
+	size_t i, k;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		for (k = 0; k < sizeof(askers) / sizeof(askers[0]); k++)
+			add_malloc(plan, DEVICE_SMALL, sizes[i], sizes[i], askers[k],
+				   sizes[i] != 256 || askers[k] == 4 * K);
+	}
+}
+
 /* "48x4", "1x4096" or "8x8x4". */
 static const char *name_dims(struct bench_gpu_dims dims, char *text, size_t bytes)
 {
@@ -183,6 +198,14 @@ const struct device_work device_works[DEVICE_WORKS] = {
 			      device_play_generate },
 	[DEVICE_SHAPES] = { "shapes", "malloc by blocks and grids of several dimensions",
 			    plan_shapes, device_play_shapes },
+	[DEVICE_REUSE] = { "reuse", "larger objects in the memory of small ones", device_plan_reuse,
+			   device_play_reuse },
+	[DEVICE_CHURN] = { "churn", "mixed sizes, freed and replaced", device_plan_churn,
+			   device_play_churn },
+	[DEVICE_EXCHANGE] = { "exchange", "objects freed by other threads", device_plan_exchange,
+			      device_play_exchange },
+	[DEVICE_SMALL] = { "small", "malloc by few threads", plan_small, device_play_malloc },
+	[DEVICE_FAIL] = { "fail", "requests to a full heap", device_plan_fail, device_play_fail },
 };
 
 void device_plan_make(struct device_plan *plan)
@@ -191,7 +214,8 @@ void device_plan_make(struct device_plan *plan)
 	static const enum device_work_kind order[] = {
 		DEVICE_REGISTERS, DEVICE_W1,       DEVICE_W2,    DEVICE_W3,     DEVICE_W4,
 		DEVICE_W5,        DEVICE_W6,       DEVICE_W7,    DEVICE_START,  DEVICE_SCALE,
-		DEVICE_FRAGMENT,  DEVICE_GENERATE, DEVICE_GRAPH, DEVICE_SHAPES,
+		DEVICE_FRAGMENT,  DEVICE_GENERATE, DEVICE_GRAPH, DEVICE_SHAPES, DEVICE_SMALL,
+		DEVICE_REUSE,     DEVICE_EXCHANGE, DEVICE_FAIL,  DEVICE_CHURN,
 	};
 	size_t i;
 
@@ -205,8 +229,15 @@ void device_plan_shrink(struct device_cell *cell, uint32_t MAX_ASKERS)
 {
 	struct bench_gpu_dims *const grid = &cell->grid;
 
-	if ((cell->work == DEVICE_W4 || cell->work == DEVICE_GRAPH) && cell->askers > MAX_ASKERS)
+	if ((cell->work == DEVICE_W4 || cell->work == DEVICE_GRAPH || cell->work == DEVICE_FAIL) &&
+	    cell->askers > MAX_ASKERS)
 		cell->askers = MAX_ASKERS;
+	if ((cell->work == DEVICE_REUSE || cell->work == DEVICE_EXCHANGE ||
+	     cell->work == DEVICE_FAIL) &&
+	    cell->heap_bytes > SHRUNK_HEAP)
+		cell->heap_bytes = SHRUNK_HEAP;
+	for (; cell->work == DEVICE_CHURN && cell->askers > MAX_ASKERS; cell->askers /= 2)
+		cell->heap_bytes /= 2;
 	while (cell->work == DEVICE_SHAPES && cell->askers > MAX_ASKERS) {
 		*(grid->x >= grid->y && grid->x >= grid->z ? &grid->x
 		  : grid->y >= grid->z                     ? &grid->y
@@ -217,9 +248,13 @@ void device_plan_shrink(struct device_cell *cell, uint32_t MAX_ASKERS)
 
 uint64_t device_plan_places(const struct device_cell *cell)
 {
-	if (cell->work == DEVICE_W5)
-		return cell->askers + cell->heap_bytes / cell->min;
-	return cell->askers;
+	switch (cell->work) {
+	case DEVICE_W5: return cell->askers + cell->heap_bytes / cell->min;
+	case DEVICE_REUSE:
+	case DEVICE_FAIL: return device_reuse_places(cell);
+	case DEVICE_EXCHANGE: return device_exchange_places(cell);
+	default: return cell->askers;
+	}
 }
 
 bool device_plan_takes_part(const struct device_allocator *allocator,
@@ -227,7 +262,7 @@ bool device_plan_takes_part(const struct device_allocator *allocator,
 {
 	const bool simple = cell->work == DEVICE_W1 || cell->work == DEVICE_W2 ||
 			    cell->work == DEVICE_W3 || cell->work == DEVICE_SCALE ||
-			    cell->work == DEVICE_SHAPES;
+			    cell->work == DEVICE_SHAPES || cell->work == DEVICE_SMALL;
 
 	if (allocator->one_size && cell->min != cell->max)
 		return false;
@@ -237,7 +272,13 @@ bool device_plan_takes_part(const struct device_allocator *allocator,
 		return cell->askers <= (cell->max <= 64 ? 1 * M : 128 * K);
 	if (cell->work == DEVICE_W5)
 		return allocator->frees && !allocator->slow;
-	if (cell->work == DEVICE_W6) /* CUDA's own heap has the size that the bench set */
+	if (cell->work == DEVICE_REUSE && cell->group > 0 && !allocator->frees)
+		return false;
+	/* CUDA's own heap has the size that the bench set: it is never full. */
+	if (cell->work == DEVICE_W6 || cell->work == DEVICE_REUSE || cell->work == DEVICE_FAIL)
 		return allocator->role != DEVICE_SYSTEM;
+	/* For the same reason it has only the first of these cells. */
+	if (cell->work == DEVICE_CHURN || cell->work == DEVICE_EXCHANGE)
+		return allocator->frees && (allocator->role != DEVICE_SYSTEM || cell->share <= 500);
 	return true;
 }

@@ -71,7 +71,7 @@ struct device_suite {
 			  const struct device_request *request);
 };
 
-#define DEVICE_WORKS_MAX 16
+#define DEVICE_WORKS_MAX 24
 _Static_assert(DEVICE_WORKS <= DEVICE_WORKS_MAX, "all works of mam bench device");
 
 struct device_request {
@@ -92,7 +92,7 @@ bool device_plan_takes_part(const struct device_allocator *allocator,
 			    const struct device_cell *cell);
 /* device_plan_shrink - see struct device_suite */
 void device_plan_shrink(struct device_cell *cell, uint32_t MAX_ASKERS);
-/* device_plan_places - see struct device_suite; W5's objects in addition to those of its askers */
+/* device_plan_places - see struct device_suite; those of objects that fill a heap, too */
 uint64_t device_plan_places(const struct device_cell *cell);
 bool device_plan_is_wanted(const struct device_request *request, const struct device_cell *cell);
 

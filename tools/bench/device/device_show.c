@@ -46,6 +46,20 @@ static const struct {
 	{ "device-shapes", "mops", "malloc by blocks and grids of these extents, million a second",
 	  false },
 	{ "device-shapes", "free_mops", "free of the same, million a second", false },
+	{ "device-small", "us", "malloc by so few threads, microseconds", true },
+	{ "device-small", "free_us", "free of the same, microseconds", true },
+	{ "device-reuse", "free_ratio", "share of the free memory that larger objects got", false },
+	{ "device-reuse", "room_ratio", "share of those that fit between the live objects", false },
+	{ "device-reuse", "us", "until all threads got NULL, microseconds", true },
+	{ "device-exchange", "mops", "malloc, and free by other threads, million pairs a second",
+	  false },
+	{ "device-exchange", "max_us", "the slowest of these kernels, microseconds", true },
+	{ "device-exchange", "none", "of all requests, failed", true },
+	{ "device-fail", "us", "requests that must fail, microseconds", true },
+	{ "device-churn", "early_us",
+	  "half of all objects exchanged, first 10 kernels, microseconds", true },
+	{ "device-churn", "late_us", "the same, last 10 of 50 kernels, microseconds", true },
+	{ "device-churn", "none", "of all requests, failed", true },
 };
 
 size_t device_show_columns(const struct bench_results *results,
@@ -118,7 +132,7 @@ static void put_line(const struct bench_results *results, const struct device_re
 	}
 	for (i = 0; i < count; i++)
 		device_show_cell(results, workload, names[i], parameter, metric,
-				 strcmp(workload, "device-w6") == 0);
+				 strcmp(workload, "device-w6") == 0 || strcmp(metric, "none") == 0);
 	printf("\n");
 }
 

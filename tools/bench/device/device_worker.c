@@ -183,16 +183,24 @@ static bool clear_map(struct device_play *play, struct device_job *job)
 	return play->map != NULL && bench_gpu_fill(play->map, 0, bytes);
 }
 
+/* The job of the kernels that check another one's objects. */
+static bool start_look(const struct device_run *run, const struct device_heap *heap,
+		       const struct device_job *job, struct device_job *look)
+{
+	*look = *job;
+	look->low = heap->low;
+	look->high = heap->high;
+	look->flags = job->max >= 1024 ? DEVICE_WARP : job->max >= 128 ? 8 : 1;
+	return find_space(run, look);
+}
+
 bool device_look(struct device_run *run, struct device_heap *heap, const struct device_job *job,
 		 struct device_verdict *verdict)
 {
-	struct device_job look = *job;
 	struct device_found found;
+	struct device_job look;
 
-	look.low = heap->low;
-	look.high = heap->high;
-	look.flags = job->max >= 1024 ? DEVICE_WARP : job->max >= 128 ? 8 : 1;
-	if (!find_space(run, &look))
+	if (!start_look(run, heap, job, &look))
 		return false;
 	if (!clear_map(run->play, &look)) {
 		complain(verdict, 1, "cells without memory to check them");
@@ -207,6 +215,19 @@ bool device_look(struct device_run *run, struct device_heap *heap, const struct 
 	complain(verdict, found.twice, "objects overlap others");
 	complain(verdict, found.corrupt, "objects were written by another than their owner");
 	complain(verdict, found.crooked, "objects are not aligned");
+	return true;
+}
+
+bool device_look_again(struct device_run *run, struct device_heap *heap,
+		       const struct device_job *job, struct device_verdict *verdict)
+{
+	struct device_found found;
+	struct device_job look;
+
+	if (!start_look(run, heap, job, &look) || !device_count_begin(run) ||
+	    !run_check(run, "check_read", &look) || !device_count_end(run, &found))
+		return false;
+	complain(verdict, found.corrupt, "objects changed after the check, while others were used");
 	return true;
 }
 

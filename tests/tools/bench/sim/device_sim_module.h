@@ -34,11 +34,20 @@ const struct device_sim_kernel TABLE(DEVICE_SIM_NAME)[] = {
 	KERNEL(layers_learn), KERNEL(layers_format), KERNEL(layers_drain), KERNEL(base_fill),
 	KERNEL(base_give),
 #else
-	KERNEL(churn),       KERNEL(churn_check), KERNEL(missed),        KERNEL(latency),
-	KERNEL(turn),        KERNEL(graph),       KERNEL(graph_sum),     KERNEL(graph_wanted),
-	KERNEL(graph_drop),  KERNEL(generate),    KERNEL(generate_read), KERNEL(generate_drop),
-	KERNEL(prefix_sum),  KERNEL(prefix_scan), KERNEL(prefix_write),  KERNEL(site),
-	KERNEL(site_packed),
+	KERNEL(churn),         KERNEL(churn_check),
+	KERNEL(missed),        KERNEL(latency),
+	KERNEL(turn),          KERNEL(graph),
+	KERNEL(graph_sum),     KERNEL(graph_wanted),
+	KERNEL(graph_drop),    KERNEL(generate),
+	KERNEL(generate_read), KERNEL(generate_drop),
+	KERNEL(prefix_sum),    KERNEL(prefix_scan),
+	KERNEL(prefix_write),  KERNEL(site),
+	KERNEL(site_packed),   KERNEL(exhaust),
+#ifndef BENCH_NO_FREE
+	KERNEL(release),       KERNEL(swap),
+	KERNEL(exchange),      KERNEL(exchange_check),
+	KERNEL(exchange_fill), KERNEL(exchange_write),
+#endif
 #endif
 	KERNEL(get),          KERNEL(fill),          KERNEL(use),          KERNEL(hold),
 #ifndef BENCH_NO_FREE
