@@ -6,7 +6,7 @@
  * 1. Lanes of a full warp have words of their own: the homes of later generations (handle.h). They
  *    claim there, or open the slab.
  * 2. Each class has a row of words where searches found room; neighboring warps share a word. If it
- *    has no room, one lane marks it as busy and searches for the next word; others wait for that a
+ *    has no room, and a few others have none, one lane marks it as busy and searches for the next word; others wait for that a
  *    moment. So few groups are open that are not full.
  * 3. The search: the home's group is opened, for lanes of one class; random words where the class
  *    was seen.
@@ -36,6 +36,7 @@
 
 #define MAM_FIND_FULL 16u  /* lanes of a warp that count as a full one */
 #define MAM_FIND_OWN 4u    /* generations */
+#define MAM_FIND_KNOWN 2u  /* words of a row */
 #define MAM_FIND_FIRST 2u  /* looks before a group is opened */
 #define MAM_FIND_LOOKS 8u  /* looks after that */
 #define MAM_FIND_IDLE 8u   /* random units */
@@ -176,53 +177,51 @@ MAM_KSLOW struct mam_kfind mam_find_own(const struct mam_kheap *heap, uint32_t n
 	return found;
 }
 
-/* Step 2: a word of the row of a class, the same for warps with neighboring numbers. */
-MAM_KFN uint32_t *mam_find_shared(const struct mam_kheap *heap, uint32_t class_)
+/* Step 2: a word of the row of a class; that of the calling warp if `warp` is its number. */
+MAM_KFN uint32_t *mam_find_shared(const struct mam_kheap *heap, uint32_t class_, uint32_t warp)
 {
 	uint32_t *rows = (uint32_t *)(mam_metadata_searches(heap) + 1);
 	uint32_t width = heap->blocks >= 32 ? 64 - mam_clz64(heap->blocks / 16 - 1) : 0;
-	uint32_t units = mam_traits_group_units(mam_traits_of(class_)), warp;
+	uint32_t units = mam_traits_group_units(mam_traits_of(class_));
 
 	/* As mam_metadata_shared(). A class with larger groups uses fewer words. */
 	width = width < 4 ? 4 : width < 13 ? width : 13;
-	warp = mam_handle_warp() & ((1u << width) - 1) >> (units > 8 ? 2 : units > 2);
+	warp &= ((1u << width) - 1) >> (units > 8 ? 2 : units > 2);
 	return rows + ((class_ - 1) << width) + warp;
 }
 
-/* Claims slots in the word that `at` stands for. */
-MAM_KFN struct mam_kfind mam_find_there(const struct mam_kheap *heap, uint32_t need, uint32_t at)
-{
-	uint64_t *word;
-	struct mam_kfind found;
-
-	found.won = 0;
-	found.word = at & ~MAM_SHARED_BUSY;
-	if (!found.word)
-		return found;
-	found.word--;
-	word = &mam_traits_words(heap, mam_traits_of(mam_find_class(need)))[found.word];
-	found.won = mam_find_claim(word, mam_slots_load(word, 0), mam_find_n(need),
-				   mam_handle_warp() * 8);
-	return found;
-}
-
 /*
- * Step 2. Finds slots; otherwise `word` is the value of the
- * caller's word when it was marked as busy, or MAM_SHARED_BUSY if another lane searches.
+ * Step 2, in the caller's word, then in its neighbors: this code is there already, and that of the
+ * search may not be. Finds slots; otherwise `word` is the value of the caller's word when it was
+ * marked as busy, or MAM_SHARED_BUSY if another lane searches.
  */
 MAM_KSLOW struct mam_kfind mam_find_known(const struct mam_kheap *heap, uint32_t need)
 {
-	uint32_t *shared = mam_find_shared(heap, mam_find_class(need)), at;
+	uint64_t *words = mam_traits_words(heap, mam_traits_of(mam_find_class(need))), *word;
+	uint32_t *shared, at, was = 0, looks;
 	struct mam_kfind found;
 
-	at = mam_atomic_load32(shared, MAM_RELAXED, MAM_AT_DEVICE);
-	found = mam_find_there(heap, need, at);
-	if (found.won)
-		return found;
+	MAM_ROLLED
+	for (looks = 0; looks < MAM_FIND_KNOWN; looks++) {
+		shared = mam_find_shared(heap, mam_find_class(need),
+					 mam_handle_warp() ^ looks);
+		at = mam_atomic_load32(shared, MAM_RELAXED, MAM_AT_DEVICE);
+		was = looks ? was : at;
+		found.word = (at & ~MAM_SHARED_BUSY) - 1;
+		if (!(at & ~MAM_SHARED_BUSY))
+			continue;
+		word = &words[found.word];
+		found.won = mam_find_claim(word, mam_slots_load(word, 0), mam_find_n(need),
+					   mam_handle_warp() * 8);
+		if (found.won)
+			return found;
+	}
+	shared = mam_find_shared(heap, mam_find_class(need), mam_handle_warp());
+	found.won = 0;
 	found.word = MAM_SHARED_BUSY;
-	if (!(at & MAM_SHARED_BUSY) &&
-	    mam_atomic_cas32(shared, at, at | MAM_SHARED_BUSY, MAM_RELAXED, MAM_AT_DEVICE) == at)
-		found.word = at;
+	if (!(was & MAM_SHARED_BUSY) && mam_atomic_cas32(shared, was, was | MAM_SHARED_BUSY,
+							 MAM_RELAXED, MAM_AT_DEVICE) == was)
+		found.word = was;
 	return found;
 }
 
@@ -233,7 +232,8 @@ MAM_KFN void mam_find_share(const struct mam_kheap *heap, uint32_t class_, struc
 	if (found.won)
 		was = found.word + 1;
 	if (was != MAM_SHARED_BUSY)
-		mam_atomic_store32(mam_find_shared(heap, class_), was, MAM_RELAXED, MAM_AT_DEVICE);
+		mam_atomic_store32(mam_find_shared(heap, class_, mam_handle_warp()), was,
+				   MAM_RELAXED, MAM_AT_DEVICE);
 }
 
 /* A random block in which the class was seen, from one word of `hints`, or MAM_NO_WORD. */

@@ -428,11 +428,11 @@ MAM_KERNEL(compare_width)
 		heap.blocks = blocks;
 		width = mam_metadata_shared(blocks);
 		plan = mam_metadata_plan_of(blocks, 32);
-		MAM_KASSERT(mam_find_shared(&heap, 1) - first == mam_handle_warp() % width);
+		MAM_KASSERT(mam_find_shared(&heap, 1, mam_handle_warp()) - first == mam_handle_warp() % width);
 		/* A group has 3 units, or 17. */
-		MAM_KASSERT(mam_find_shared(&heap, 3) - first ==
+		MAM_KASSERT(mam_find_shared(&heap, 3, mam_handle_warp()) - first ==
 			    2 * width + mam_handle_warp() % (width / 2));
-		MAM_KASSERT(mam_find_shared(&heap, 25) - first ==
+		MAM_KASSERT(mam_find_shared(&heap, 25, mam_handle_warp()) - first ==
 			    24 * width + mam_handle_warp() % (width / 4));
 		MAM_KASSERT(plan.searches + sizeof(struct mam_searches) + MAM_CLASSES * 4 * width <=
 			    plan.returns);
