@@ -38,7 +38,8 @@
  * can return NULL although some memory was free all the time. mam_heap_stats() counts two cases:
  *
  * - full: each place was taken at the moment when the search examined it. For objects of up to 8
- *   KiB a place is a slot of their size, or free units where a slab of their size may begin; for
+ *   KiB a place is a slot of their size, or free units where a slab of their size may begin, or,
+ *   unless the size is rounded up to a power of two, enough free units in a row for one object; for
  *   larger objects as many free units in a row; for pages a page. The search misses memory that
  *   other lanes free in places that it has already examined. If other lanes also allocate the free
  *   memory in the remaining places before the search examines them, NULL is wrong. If no lane frees

@@ -154,10 +154,14 @@ MAM_API struct mam_kheap *mam_heap_device(const struct mam_heap *heap);
  */
 MAM_API enum mam_status mam_heap_reset(struct mam_heap *heap, struct CUstream_st *stream);
 
-/* The objects of one size class of a heap of objects. */
+/*
+ * The objects of one size class of a heap of objects. Slabs hold them: a slab has 1 to 31 units, up
+ * to 64 objects, and no object that reaches beyond it. For example 16 objects of 64 bytes have 1
+ * unit, and two of 1.5 KiB have 3 units. Each slab is opened and closed by itself.
+ */
 struct mam_heap_class {
 	uint64_t bytes;   /* of one object: requests of this class are rounded up to this size */
-	uint64_t objects; /* live */
+	uint64_t objects; /* live, except those that have units of their own */
 	uint64_t slabs;
 	uint64_t idle; /* count of slabs without a live object: any class may use them */
 };
@@ -195,7 +199,11 @@ struct mam_heap_info {
 
 	uint64_t objects;       /* count of live objects */
 	uint64_t object_bytes;  /* total size of those, each rounded up to its class or to units */
-	uint64_t large_objects; /* count of objects that have their own units */
+	/*
+	 * Count of objects that have units of their own: all of more than 8 KiB, and smaller ones
+	 * for which no slab had room.
+	 */
+	uint64_t large_objects;
 	uint64_t large_bytes;   /* total size of those */
 	uint64_t slabs;         /* count */
 	uint64_t idle_slabs;    /* count of slabs without a live object */
@@ -240,10 +248,10 @@ struct mam_heap_info {
  *
  * The values are a consistent snapshot if no kernel in another stream uses the heap meanwhile.
  * Otherwise each page and each slab is shown as it was at some time during the call. The call
- * transfers one bit per page; for a heap of objects a thousandth of its bytes and at least 8 bytes
- * per slab. Set stats->size first. Errors: INVALID_VALUE (a NULL, no such stream), WOULD_WAIT
- * (`stream` is in capture, or is the legacy one while a blocking stream is), DESTROYED,
- * OUT_OF_HOST_MEMORY, DRIVER.
+ * transfers one bit per page; for a heap of objects two thousandths of its bytes, and up to 4
+ * percent where slabs of many classes are mixed. Set stats->size first. Errors: INVALID_VALUE (a
+ * NULL, no such stream), WOULD_WAIT (`stream` is in capture, or is the legacy one while a blocking
+ * stream is), DESTROYED, OUT_OF_HOST_MEMORY, DRIVER.
  */
 MAM_API enum mam_status mam_heap_stats(struct mam_heap *heap, struct CUstream_st *stream,
 				       struct mam_heap_info *stats);

@@ -169,7 +169,7 @@ static void report_steps(struct mam_heap_info *info, const struct mam_steps *ste
 	}
 }
 
-/* Each slab that was opened is still open or was closed. */
+/* Each group that was opened is still open or was closed. */
 static void report_slabs(struct mam_heap_info *info, const uint32_t *closes, uint32_t blocks)
 {
 	for (uint32_t i = 0; i < blocks; i++)
@@ -297,7 +297,7 @@ void mam_census_gone(struct mam_heap_info *sum, const struct mam_heap_info *one)
 		.searches = one->searches,
 		.looks = one->looks,
 		.opened = one->opened,
-		.closed = one->opened, /* including the slabs that are still open */
+		.closed = one->opened, /* including the groups that are still open */
 		.passes = one->passes,
 		.at_limit = one->at_limit,
 		.pool_full = one->pool_full,

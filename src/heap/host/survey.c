@@ -32,11 +32,15 @@ void mam_survey_fini(struct mam_survey *survey)
 	free(survey->words);
 }
 
-/* No other unit of a slab is at a multiple of its span. */
-static bool begins_slab(uint32_t owner, uint32_t unit)
+/* No other unit of a group is at such a position of its slab. */
+static bool begins_group(uint32_t owner, uint32_t unit)
 {
-	return owner != 0 && owner <= MAM_CLASSES &&
-	       unit % (1u << mam_class_span_shift(owner)) == 0;
+	const uint32_t at = owner == 0 || owner > MAM_CLASSES
+				    ? 0
+				    : unit % (1u << mam_class_span_shift(owner));
+
+	return owner != 0 && owner <= MAM_CLASSES && at < mam_class_units(owner) &&
+	       at % mam_class_group_units(owner) == 0;
 }
 
 /* The next unit with an owner, starting at `unit`: eight units without one are one step. */
@@ -70,7 +74,7 @@ static void find_words(const struct mam_survey *survey, struct reach_of *ranges)
 
 	for (; unit < units; unit = next_said(survey->before, unit + 1, units)) {
 		owner = survey->before[unit];
-		if (!begins_slab(owner, unit))
+		if (!begins_group(owner, unit))
 			continue;
 		word = unit >> mam_class_span_shift(owner);
 		if (ranges[owner].to == 0)
@@ -125,22 +129,38 @@ bool mam_survey_read(struct mam_survey *survey, struct mam_copy_visit *visit)
 	return mam_copy_good(visit);
 }
 
+/* The group of a class that starts at the piece's unit. */
+static void describe_group(const struct mam_survey *survey, uint32_t unit, uint32_t class_,
+			   struct mam_survey_item *item)
+{
+	const uint32_t span = mam_class_span_shift(class_), each = mam_class_group_units(class_);
+	const uint32_t at = unit % (1u << span), left = mam_class_units(class_) - at;
+	const uint32_t slots = mam_class_slots(class_), first = at / each
+							 << mam_class_group_shift(class_);
+	const uint32_t full = 1u << mam_class_group_shift(class_);
+	const uint32_t count = slots - first < full ? slots - first : full;
+
+	item->class_ = class_;
+	item->units = left < each ? left : each;
+	item->slab -= at;
+	item->live = ~words_of(survey, class_)[unit >> span] &
+		     ~(uint64_t)0 >> (64 - count) << first;
+}
+
 /* The item with this owner at the piece's unit; units of 0: none. */
 static struct mam_survey_item item_at(const struct mam_survey *survey, uint32_t unit,
 				      uint32_t owner)
 {
 	const uint32_t all = survey->plot.blocks * MAM_BLOCK_UNITS;
 	struct mam_survey_item item = { .unit = survey->block * MAM_BLOCK_UNITS + unit, .live = 1 };
-	uint32_t slots;
 
-	if (begins_slab(owner, unit)) {
-		slots = mam_class_slots(owner);
-		item.class_ = owner;
-		item.units = mam_class_units(owner);
-		item.live = ~words_of(survey, owner)[unit >> mam_class_span_shift(owner)] &
-			    ~(uint64_t)0 >> (64 - slots);
+	item.slab = item.unit;
+	if (begins_group(owner, unit)) {
+		describe_group(survey, unit, owner, &item);
 	} else if (owner > MAM_CLASSES && owner < MAM_OWNER_MOVING) {
 		item.units = owner - MAM_OWNER_RUN;
+	} else if (owner > MAM_OWNER_FEW && owner <= MAM_OWNER_FEW + MAM_FEW_UNITS) {
+		item.units = owner - MAM_OWNER_FEW;
 	} else if (owner == MAM_OWNER_LONG) {
 		item.units = survey->longs[unit / MAM_BLOCK_UNITS];
 	}

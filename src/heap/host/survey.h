@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * survey.h - the contents of a plot of an object heap according to its metadata: slabs and large
- * objects, in the order of their addresses, for code that counts or visits them.
+ * survey.h - the contents of a plot of an object heap according to its metadata: groups of slabs
+ * (classes.h) and runs of units, in the order of their addresses, for code that counts or visits
+ * them.
  *
  * The metadata is read in pieces of blocks, so that a plot of any size needs little host memory. Of
  * a piece:
@@ -10,9 +11,9 @@
  *    first slab to its last. Words are 4 percent of a plot, and mostly none of them matters;
  * 3. an item is reported if both readings of its owner agree.
  *
- * Why twice: kernels may be running in other streams. The word of a slab that has just closed is 0,
- * as is that of a full one. But a thread that closes a slab sets MOVING before (slab.h), so that
- * the second reading shows it, unless a slab of the same class has opened there again.
+ * Why twice: kernels may be running in other streams. The slots of a group that has just closed are
+ * 0, as are those of a full one. But a thread that closes a group sets MOVING before (slab.h), so
+ * that the second reading shows it, unless a group of the same class has opened there again.
  *
  * Bound: 64 KiB of owners and 4 KiB of lengths at a time, and at most 2.4 MiB of words.
  */
@@ -33,12 +34,13 @@ struct mam_survey {
 	uint64_t *words;       /* of the piece, grouped by class, in the metadata's order */
 };
 
-/* A slab or a large object. */
+/* A group of a slab, or an object that is a run of units. */
 struct mam_survey_item {
-	uint32_t class_; /* 0: a large object */
+	uint32_t class_; /* 0: a run */
 	uint32_t unit;   /* its first, of the plot */
 	uint32_t units;  /* count */
-	uint64_t live;   /* a bit per slot; a large object: 1 */
+	uint32_t slab;   /* of a group: the unit at which slot 0 of its slab starts; a run: `unit` */
+	uint64_t live;   /* of a group: the slab's slots that it has and that are live; a run: 1 */
 };
 
 /* mam_survey_init - returns OUT_OF_HOST_MEMORY on failure. */

@@ -4,7 +4,7 @@
  *
  * 1. Wait for the stream, and read the grants. If a fetch is still in progress, a kernel uses the
  *    heap, and nothing is done.
- * 2. Keep each grant that has a live object, or a unit that is neither free nor in an idle slab.
+ * 2. Keep each grant that has a live object, or a unit that is neither free nor in an idle group.
  * 3. Write the table without the others; requests then start at the last one. Wait for that: after
  *    this no kernel knows them.
  * 4. Free them, and also the grants that are posted but not taken. Add their event counts to the

@@ -25,7 +25,7 @@ struct visitor {
 static bool visit_item(struct visitor *visitor, const struct mam_plot *plot,
 		       const struct mam_survey_item *item)
 {
-	unsigned char *at = plot->space + ((uint64_t)item->unit << MAM_UNIT_SHIFT);
+	unsigned char *at = plot->space + ((uint64_t)item->slab << MAM_UNIT_SHIFT);
 	size_t bytes = item->class_ != 0 ? mam_class_bytes(item->class_)
 					 : (size_t)item->units << MAM_UNIT_SHIFT;
 

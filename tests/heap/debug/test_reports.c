@@ -224,8 +224,9 @@ START_TEST(leaks_and_unread_reports_are_logged)
 	pool = pool_new();
 	heap = debugged(pool, MIB, 0);
 	device = mam_heap_device(heap);
+	/* All of one class; the list is in the order of addresses. */
 	for (unsigned int i = 0; i < 34; i++)
-		object = mam_kmalloc(device, 1000 + i);
+		object = mam_kmalloc(device, 100 + i % 10);
 	ck_assert_ptr_nonnull(object);
 	mistake(heap, 1);
 	ck_assert_uint_eq(new_reports(heap, 99)->count, 1);
@@ -238,8 +239,8 @@ START_TEST(leaks_and_unread_reports_are_logged)
 	ck_assert_uint_eq(
 		times(log, ", allocated by block (0,0,0) thread (0,0,0)) was never freed"), 32);
 	ck_assert_uint_eq(times(log, "memory leak: 2 more objects were never freed"), 1);
-	snprintf(line, sizeof(line), "a %d-byte object (0x", 1007);
-	ck_assert_uint_eq(times(log, line), 1);
+	snprintf(line, sizeof(line), "a %d-byte object (0x", 107);
+	ck_assert_uint_ge(times(log, line), 1);
 	pool_end(pool);
 }
 END_TEST

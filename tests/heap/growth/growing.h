@@ -96,6 +96,11 @@ static inline struct mam_heap_info counted(struct mam_heap *heap)
 	struct mam_heap_info info = stats_of(heap);
 	uint64_t objects = info.large_objects, bytes = info.large_bytes, slabs = 0, idle = 0;
 	uint64_t units = (info.large_bytes - info.host_bytes) / 1024, space = 0;
+	uint64_t groups[MAM_HEAP_CLASSES] = { 0 };
+
+	units += slab_units(mam_heap_device(heap), groups);
+	for (uint64_t i = 0; i < growth->parts.value; i++)
+		units += slab_units(&growth->head[i], groups);
 
 	for (unsigned int i = 0; i < MAM_HEAP_CLASSES; i++) {
 		ck_assert_uint_eq(info.classes[i].bytes, mam_class_bytes(i + 1));
@@ -103,7 +108,7 @@ static inline struct mam_heap_info counted(struct mam_heap *heap)
 		bytes += info.classes[i].objects * info.classes[i].bytes;
 		slabs += info.classes[i].slabs;
 		idle += info.classes[i].idle;
-		units += info.classes[i].slabs * mam_class_units(i + 1);
+		ck_assert_uint_eq(info.classes[i].slabs, groups[i]);
 	}
 	for (uint64_t i = 0; i < growth->parts.value; i++)
 		space += ((uint64_t)growth->part[i].blocks << MAM_BLOCK_SHIFT) +

@@ -16,7 +16,7 @@
 #include <mam/source.h>
 #include <mam/stats.h>
 
-#include "heap/pages/head.h"
+#include "heap/slab/metadata.h"
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
@@ -104,6 +104,37 @@ static inline struct mam_heap_info stats_in(struct mam_heap *heap, struct CUstre
 static inline struct mam_heap_info stats_of(struct mam_heap *heap)
 {
 	return stats_in(heap, NULL);
+}
+
+/*
+ * Units of an object heap's own memory that belong to slabs; adds the groups of each class to
+ * `groups`.
+ */
+static inline uint64_t slab_units(const struct mam_kheap *head, uint64_t *groups)
+{
+	const unsigned char *owners = (const unsigned char *)head->owners;
+	uint64_t units = 0;
+
+	for (uint32_t unit = 0; unit < head->blocks * MAM_BLOCK_UNITS; unit++) {
+		const uint32_t owner = owners[unit];
+
+		if (owner == 0 || owner > MAM_CLASSES)
+			continue;
+		units++;
+		groups[owner - 1] += unit % (1u << mam_class_span_shift(owner)) %
+					     mam_class_group_units(owner) ==
+				     0;
+	}
+	return units;
+}
+
+/* The class of an object, or 0 if it has units of its own. pre: in the heap's own memory. */
+static inline uint32_t class_at(const struct mam_kheap *head, const void *object)
+{
+	const size_t at = (size_t)((const unsigned char *)object - head->space);
+	const uint32_t owner = ((const unsigned char *)head->owners)[at >> MAM_UNIT_SHIFT];
+
+	return owner <= MAM_CLASSES ? owner : 0;
 }
 
 static inline struct mam_pages *metadata_of(const struct mam_heap *heap)

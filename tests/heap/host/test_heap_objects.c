@@ -70,17 +70,18 @@ static struct mam_heap_info counted(struct mam_heap *heap)
 {
 	struct mam_heap_info info = stats_of(heap);
 	uint64_t objects = info.large_objects, bytes = info.large_bytes, slabs = 0, idle = 0;
-	uint64_t units = info.large_bytes / 1024;
+	uint64_t groups[MAM_HEAP_CLASSES] = { 0 };
+	uint64_t units = info.large_bytes / 1024 + slab_units(mam_heap_device(heap), groups);
 
 	for (unsigned int i = 0; i < MAM_HEAP_CLASSES; i++) {
 		ck_assert_uint_eq(info.classes[i].bytes, mam_class_bytes(i + 1));
+		ck_assert_uint_eq(info.classes[i].slabs, groups[i]);
 		ck_assert_uint_le(info.classes[i].objects,
-				  info.classes[i].slabs * mam_class_slots(i + 1));
+				  info.classes[i].slabs << mam_class_group_shift(i + 1));
 		objects += info.classes[i].objects;
 		bytes += info.classes[i].objects * info.classes[i].bytes;
 		slabs += info.classes[i].slabs;
 		idle += info.classes[i].idle;
-		units += info.classes[i].slabs * mam_class_units(i + 1);
 	}
 	ck_assert_uint_eq(info.objects, objects);
 	ck_assert_uint_eq(info.object_bytes, bytes);
@@ -99,8 +100,8 @@ static void compare(struct mam_heap *heap)
 	uint64_t of[MAM_HEAP_CLASSES + 1] = { 0 }, bytes = 0;
 
 	for (unsigned int i = 0; i < held.count; i++) {
-		of[mam_class_of(held.bytes[i])]++;
-		bytes += usable(held.bytes[i]);
+		of[class_at(mam_heap_device(heap), held.address[i])]++;
+		bytes += mam_objects_usable(mam_heap_device(heap), held.address[i]);
 	}
 	ck_assert_uint_eq(info.objects, held.count);
 	ck_assert_uint_eq(info.object_bytes, bytes);
@@ -146,7 +147,7 @@ static void walk_and_compare(struct mam_heap *heap)
 	uint64_t bytes = 0, sum = 0;
 
 	for (unsigned int i = 0; i < held.count; i++) {
-		bytes += usable(held.bytes[i]);
+		bytes += mam_objects_usable(mam_heap_device(heap), held.address[i]);
 		sum += (uintptr_t)held.address[i];
 	}
 	ck_assert_uint_eq(walked.count, held.count);
@@ -302,23 +303,22 @@ START_TEST(each_class_is_counted_separately)
 	uint64_t before;
 
 	(void)cuda;
-	/* Large objects first, while there is room for them. */
-	ck_assert(take(heap, 8193) && take(heap, 63 * 1024) && take(heap, 64 * 1024) &&
-		  take(heap, 5 * MIB));
 	for (uint32_t class_ = 1; class_ <= MAM_CLASSES; class_++)
 		for (uint32_t i = 0; i < class_; i++)
 			ck_assert(take(heap, mam_class_bytes(class_)));
+	ck_assert(take(heap, 8193) && take(heap, 63 * 1024) && take(heap, 64 * 1024) &&
+		  take(heap, 300 * 1024));
 	info = counted(heap);
 	for (uint32_t class_ = 1; class_ <= MAM_CLASSES; class_++)
 		ck_assert_uint_eq(info.classes[class_ - 1].objects, class_);
 	ck_assert_uint_eq(info.large_objects, 4);
-	ck_assert_uint_eq(info.large_bytes, 9 * 1024 + 127 * 1024 + 5 * MIB);
+	ck_assert_uint_eq(info.large_bytes, 9 * 1024 + 127 * 1024 + 300 * 1024);
 	ck_assert_uint_eq(info.idle_slabs, 0);
 	ck_assert_uint_eq(info.closed, 0);
 	compare(heap);
 	walk_and_compare(heap);
 
-	/* After all frees, empty slabs stay in place until a request needs their units. */
+	/* After all frees, idle slabs stay in place until a request needs their units. */
 	while (held.count != 0)
 		give(heap, 0);
 	compare(heap);
@@ -482,6 +482,75 @@ START_TEST(errors_are_counted_by_cause)
 }
 END_TEST
 
+/* Objects of other classes between those of a slab, whose idle parts were closed. */
+START_TEST(walk_shows_parts_of_slabs)
+{
+	struct cuda cuda = load();
+	struct mam_pool *pool = pool_new();
+	struct mam_heap *heap = objects_of(pool, MAM_HEAP_BLOCK);
+	struct mam_heap_info info;
+
+	(void)cuda;
+	while (take(heap, 1024))
+		;
+	ck_assert_uint_eq(held.count, 64);
+	ck_assert_uint_eq(counted(heap).slabs, 64);
+	/* Every second unit of the block, as the objects are in it by address. */
+	for (unsigned int i = held.count; i-- > 0;)
+		if ((held.address[i] - mam_heap_device(heap)->space) / 1024 % 2)
+			give(heap, i);
+	info = counted(heap);
+	ck_assert_uint_eq(info.slabs, 64);
+	ck_assert_uint_eq(info.idle_slabs, 32);
+	ck_assert(!take(heap, 16 * 1024));
+	info = counted(heap);
+	ck_assert_uint_eq(info.slabs, 32);
+	ck_assert_uint_eq(info.idle_slabs, 0);
+	ck_assert_uint_eq(info.free, 32);
+	/* 20 units of 16-byte slots, 8 of 64-byte slots. */
+	for (unsigned int i = 0; i < 20 * 64; i++)
+		ck_assert(take(heap, 16));
+	for (unsigned int i = 0; i < 8 * 16; i++)
+		ck_assert(take(heap, 64));
+	compare(heap);
+	walk_and_compare(heap);
+	info = counted(heap);
+	ck_assert_uint_eq(info.slabs, 32 + 20 + 8);
+	ck_assert_uint_eq(info.large_objects, 0);
+	heap_end(heap);
+	pool_end(pool);
+}
+END_TEST
+
+/* Small objects that have units of their own, as no slab fits. */
+START_TEST(short_runs_are_large_objects)
+{
+	struct cuda cuda = load();
+	struct mam_pool *pool = pool_new();
+	struct mam_heap *heap = objects_of(pool, MAM_HEAP_BLOCK);
+	struct mam_heap_info info;
+
+	(void)cuda;
+	/* 14 units are left, at least 7 of them in a row; slabs of this class have 21. */
+	ck_assert(take(heap, 50 * 1024));
+	ck_assert(take(heap, 5300));
+	info = counted(heap);
+	ck_assert_uint_eq(info.slabs, 0);
+	ck_assert_uint_eq(info.large_objects, 2);
+	ck_assert_uint_eq(info.large_bytes, 56 * 1024);
+	ck_assert_uint_eq(info.objects, 2);
+	ck_assert_uint_eq(info.free, 8);
+	ck_assert_uint_eq(walk(heap, 0).bytes, 56 * 1024);
+	compare(heap);
+	walk_and_compare(heap);
+	give(heap, 1);
+	ck_assert_uint_eq(counted(heap).free, 14);
+	walk_and_compare(heap);
+	heap_end(heap);
+	pool_end(pool);
+}
+END_TEST
+
 /* Claimed units without an owner are counted: a warp was stopped there. */
 START_TEST(slabs_in_transition_are_counted)
 {
@@ -491,17 +560,19 @@ START_TEST(slabs_in_transition_are_counted)
 	struct mam_kheap *device = mam_heap_device(heap);
 	unsigned char *owners = (unsigned char *)device->owners;
 	struct mam_heap_info info;
+	size_t unit;
 
 	(void)cuda;
-	ck_assert(take(heap, 1024)); /* a slab that fills a block */
+	ck_assert(take(heap, 7680)); /* a slab that is one of four groups of 15 units */
 	ck_assert(take(heap, 16));
 	mam_pages_bits(device->units)[15] |= 6;
 	info = stats_of(heap);
 	ck_assert_uint_eq(info.moving, 2);
 	ck_assert_uint_eq(info.objects, 2);
-	owners[(held.address[0] - device->space) / 1024 & ~63] |= MAM_OWNER_MOVING;
+	unit = (size_t)(held.address[0] - device->space) / 1024;
+	owners[unit - unit % 64 % 15] |= MAM_OWNER_MOVING;
 	info = stats_of(heap);
-	ck_assert_uint_eq(info.moving, 2 + mam_class_units(mam_class_of(1024)));
+	ck_assert_uint_eq(info.moving, 2 + 15);
 	ck_assert_uint_eq(info.objects, 1);
 	ck_assert_uint_eq(info.slabs, 1);
 	ck_assert_uint_eq(walk(heap, 0).count, 1);
@@ -611,6 +682,8 @@ static void add(TCase *tests)
 	tcase_add_test(tests, large_heap_is_scanned_in_pieces);
 	tcase_add_test(tests, walk_stops_when_visitor_returns_false);
 	tcase_add_test(tests, errors_are_counted_by_cause);
+	tcase_add_test(tests, walk_shows_parts_of_slabs);
+	tcase_add_test(tests, short_runs_are_large_objects);
 	tcase_add_test(tests, slabs_in_transition_are_counted);
 	tcase_add_test(tests, search_counters_are_summed);
 	tcase_add_test(tests, corrupted_metadata_is_harmless);
