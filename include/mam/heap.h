@@ -53,8 +53,9 @@ struct mam_kheap; /* device-side handle, in device memory: heap.cuh */
 #define MAM_HEAP_PAGE_MAX (4u << 20)
 #define MAM_HEAP_PAGE_DEFAULT 4096u
 #define MAM_HEAP_LOW_DEFAULT 5u
-#define MAM_HEAP_BLOCK 65536u /* heaps of objects consist of blocks of this size */
-#define MAM_HEAP_CLASSES 72u  /* size classes of objects that share slabs */
+#define MAM_HEAP_BLOCK 65536u  /* heaps of objects consist of blocks of this size */
+#define MAM_HEAP_CLASSES 72u   /* size classes of objects that share slabs */
+#define MAM_HEAP_REACHABLE 11u /* powers of two from 1 KiB to 1 MiB */
 
 /* Attributes of a heap. Zero means the default in every field except `size` and `bytes`. */
 struct mam_heap_attr {
@@ -197,18 +198,18 @@ struct mam_heap_info {
 	uint64_t zero_sizes;     /* count of requests for 0 bytes, which returned NULL */
 	uint64_t interior_frees; /* count of frees that did not pass the first byte of an object */
 
-	uint64_t objects;       /* count of live objects */
-	uint64_t object_bytes;  /* total size of those, each rounded up to its class or to units */
+	uint64_t objects;      /* count of live objects */
+	uint64_t object_bytes; /* total size of those, each rounded up to its class or to units */
 	/*
 	 * Count of objects that have units of their own: all of more than 8 KiB, and smaller ones
 	 * for which no slab had room.
 	 */
 	uint64_t large_objects;
-	uint64_t large_bytes;   /* total size of those */
-	uint64_t slabs;         /* count */
-	uint64_t idle_slabs;    /* count of slabs without a live object */
-	uint64_t moving;        /* count of allocated pages that are becoming or leaving a slab */
-	uint64_t returned;      /* count of objects passed to mam_heap_free() and not drained yet */
+	uint64_t large_bytes; /* total size of those */
+	uint64_t slabs;       /* count */
+	uint64_t idle_slabs;  /* count of slabs without a live object */
+	uint64_t moving;      /* count of allocated pages that are becoming or leaving a slab */
+	uint64_t returned;    /* count of objects passed to mam_heap_free() and not drained yet */
 
 	/* count since create or the last reset */
 	uint64_t searches; /* groups of lanes that did not find memory at once */
@@ -241,6 +242,16 @@ struct mam_heap_info {
 	uint64_t silent;    /* the host did not reply in time */
 	uint64_t no_slot;   /* no slot for another grant or large object */
 	uint64_t refused;   /* the host no longer serves the heap */
+
+	/*
+	 * Only for a heap of objects; otherwise 0. Bytes of available memory that objects of 1 KiB
+	 * << i can use. Units are available if they are free or belong to an idle slab. An object
+	 * of up to 8 KiB needs available units that are aligned to its size, a larger one as many
+	 * in a row. So reachable[0] is all available memory, and a value far below it shows that
+	 * the memory is fragmented: requests of that size fail earlier than `free` suggests. Free
+	 * slots of slabs in use are not included.
+	 */
+	uint64_t reachable[MAM_HEAP_REACHABLE];
 };
 
 /*

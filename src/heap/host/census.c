@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "heap/host/room.h"
 #include "heap/host/survey.h"
 
 _Static_assert(MAM_HEAP_CLASSES == MAM_CLASSES, "one row for each class");
 _Static_assert(MAM_HEAP_RETURNS == MAM_RETURNS, "as many as the ring holds");
-_Static_assert(offsetof(struct mam_heap_info, refused) ==
-		       sizeof(struct mam_heap_info) - sizeof(uint64_t),
+_Static_assert(offsetof(struct mam_heap_info, reachable) ==
+		       sizeof(struct mam_heap_info) - MAM_HEAP_REACHABLE * sizeof(uint64_t),
 	       "numbers up to the last field");
 
 #define PIECE_WORDS ((size_t)1 << 16)
@@ -206,6 +207,16 @@ static void read_counts(const struct mam_plot *plot, struct mam_copy_visit *visi
 		      plot->blocks * sizeof(*counts->closes));
 }
 
+/* Makes the units of an idle group available, in the piece that was read. */
+static void free_idle(struct mam_survey *survey, const struct mam_survey_item *item)
+{
+	const uint32_t unit = item->unit - survey->block * MAM_BLOCK_UNITS;
+
+	if (item->class_ != 0 && item->live == 0)
+		survey->taken[unit / MAM_BLOCK_UNITS] &=
+			~(UINT64_MAX >> (MAM_BLOCK_UNITS - item->units) << unit % MAM_BLOCK_UNITS);
+}
+
 static enum mam_status read_objects(const struct mam_copy *reach, struct CUstream_st *stream,
 				    struct mam_survey *survey, struct counts *counts,
 				    struct mam_heap_info *info)
@@ -213,20 +224,26 @@ static enum mam_status read_objects(const struct mam_copy *reach, struct CUstrea
 	struct mam_survey_item item;
 	struct mam_copy_visit visit;
 	enum mam_status status;
+	struct mam_room room = { 0 };
 	uint64_t standing = 0;
 
 	status = mam_copy_begin(reach, stream, true, &visit);
 	if (status != MAM_OK)
 		return status;
 	read_counts(&survey->plot, &visit, counts);
-	while (mam_survey_read(survey, &visit))
+	while (mam_survey_read(survey, &visit)) {
 		while (mam_survey_next(survey, &item)) {
 			standing += item.units;
 			count_item(info, &item);
+			free_idle(survey, &item);
 		}
+		for (uint32_t i = 0; i < survey->blocks; i++)
+			mam_room_add(&room, ~survey->taken[i]);
+	}
 	status = mam_copy_end(&visit);
 	if (status != MAM_OK)
 		return status;
+	mam_room_finish(&room, info);
 	count_slabs(info);
 	copy_tallies(info, &counts->tallies);
 	for (unsigned int kind = 0; kind < MAM_TALLIES; kind++)

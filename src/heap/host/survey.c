@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * survey.c - survey.h: reads owners, the relevant words, owners again.
+ * survey.c - survey.h: reads owners, the relevant words, owners again and units.
  */
 #include "heap/host/survey.h"
 
@@ -17,8 +17,9 @@ enum mam_status mam_survey_init(struct mam_survey *survey, const struct mam_plot
 	survey->owners = calloc(blocks, MAM_BLOCK_UNITS);
 	survey->before = calloc(blocks, MAM_BLOCK_UNITS);
 	survey->longs = calloc(blocks, sizeof(*survey->longs));
+	survey->taken = calloc(blocks, sizeof(*survey->taken));
 	survey->words = calloc(blocks * MAM_BLOCK_WORDS, sizeof(*survey->words));
-	if (survey->owners && survey->before && survey->longs && survey->words)
+	if (survey->owners && survey->before && survey->longs && survey->taken && survey->words)
 		return MAM_OK;
 	mam_survey_fini(survey);
 	return MAM_ERROR_OUT_OF_HOST_MEMORY;
@@ -29,15 +30,15 @@ void mam_survey_fini(struct mam_survey *survey)
 	free(survey->owners);
 	free(survey->before);
 	free(survey->longs);
+	free(survey->taken);
 	free(survey->words);
 }
 
 /* No other unit of a group is at such a position of its slab. */
 static bool begins_group(uint32_t owner, uint32_t unit)
 {
-	const uint32_t at = owner == 0 || owner > MAM_CLASSES
-				    ? 0
-				    : unit % (1u << mam_class_span_shift(owner));
+	const uint32_t at =
+		owner == 0 || owner > MAM_CLASSES ? 0 : unit % (1u << mam_class_span_shift(owner));
 
 	return owner != 0 && owner <= MAM_CLASSES && at < mam_class_units(owner) &&
 	       at % mam_class_group_units(owner) == 0;
@@ -125,6 +126,10 @@ bool mam_survey_read(struct mam_survey *survey, struct mam_copy_visit *visit)
 	mam_copy_wait(visit);
 	read_words(survey, visit);
 	mam_copy_read(visit, survey->owners, owners, (size_t)survey->blocks * MAM_BLOCK_UNITS);
+	mam_copy_read(visit, survey->taken,
+		      head + plan.units + sizeof(struct mam_pages) +
+			      survey->block * sizeof(*survey->taken),
+		      survey->blocks * sizeof(*survey->taken));
 	mam_copy_wait(visit);
 	return mam_copy_good(visit);
 }
@@ -135,16 +140,16 @@ static void describe_group(const struct mam_survey *survey, uint32_t unit, uint3
 {
 	const uint32_t span = mam_class_span_shift(class_), each = mam_class_group_units(class_);
 	const uint32_t at = unit % (1u << span), left = mam_class_units(class_) - at;
-	const uint32_t slots = mam_class_slots(class_), first = at / each
-							 << mam_class_group_shift(class_);
+	const uint32_t slots = mam_class_slots(class_),
+		       first = at / each << mam_class_group_shift(class_);
 	const uint32_t full = 1u << mam_class_group_shift(class_);
 	const uint32_t count = slots - first < full ? slots - first : full;
 
 	item->class_ = class_;
 	item->units = left < each ? left : each;
 	item->slab -= at;
-	item->live = ~words_of(survey, class_)[unit >> span] &
-		     ~(uint64_t)0 >> (64 - count) << first;
+	item->live = ~words_of(survey, class_)[unit >> span] & ~(uint64_t)0 >> (64 - count)
+										       << first;
 }
 
 /* The item with this owner at the piece's unit; units of 0: none. */

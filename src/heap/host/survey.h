@@ -7,15 +7,17 @@
  * The metadata is read in pieces of blocks, so that a plot of any size needs little host memory. Of
  * a piece:
  * 1. the owners, and the lengths of long runs;
- * 2. the owners again, after the words of the slabs that 1 showed: of each class the words from its
- *    first slab to its last. Words are 4 percent of a plot, and mostly none of them matters;
+ * 2. the owners again, and which units are claimed, after the words of the slabs that 1 showed: of
+ *    each class the words from its first slab to its last. Words are 4 percent of a plot, and
+ *    mostly none of them matters;
  * 3. an item is reported if both readings of its owner agree.
  *
  * Why twice: kernels may be running in other streams. The slots of a group that has just closed are
  * 0, as are those of a full one. But a thread that closes a group sets MOVING before (slab.h), so
  * that the second reading shows it, unless a group of the same class has opened there again.
  *
- * Bound: 64 KiB of owners and 4 KiB of lengths at a time, and at most 2.4 MiB of words.
+ * Bound: 64 KiB of owners, 4 KiB of lengths and 8 KiB of bits at a time, and at most 2.4 MiB of
+ * words.
  */
 #ifndef MAM_HEAP_HOST_SURVEY_H
 #define MAM_HEAP_HOST_SURVEY_H
@@ -31,6 +33,7 @@ struct mam_survey {
 	unsigned char *owners; /* of the piece, a byte per unit */
 	unsigned char *before; /* the first reading */
 	uint32_t *longs;       /* of the piece, one per block */
+	uint64_t *taken;       /* likewise: a bit per unit */
 	uint64_t *words;       /* of the piece, grouped by class, in the metadata's order */
 };
 
@@ -39,8 +42,8 @@ struct mam_survey_item {
 	uint32_t class_; /* 0: a run */
 	uint32_t unit;   /* its first, of the plot */
 	uint32_t units;  /* count */
-	uint32_t slab;   /* of a group: the unit at which slot 0 of its slab starts; a run: `unit` */
-	uint64_t live;   /* of a group: the slab's slots that it has and that are live; a run: 1 */
+	uint32_t slab; /* of a group: the unit at which slot 0 of its slab starts; a run: `unit` */
+	uint64_t live; /* of a group: the slab's slots that it has and that are live; a run: 1 */
 };
 
 /* mam_survey_init - returns OUT_OF_HOST_MEMORY on failure. */

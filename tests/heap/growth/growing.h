@@ -97,10 +97,15 @@ static inline struct mam_heap_info counted(struct mam_heap *heap)
 	uint64_t objects = info.large_objects, bytes = info.large_bytes, slabs = 0, idle = 0;
 	uint64_t units = (info.large_bytes - info.host_bytes) / 1024, space = 0;
 	uint64_t groups[MAM_HEAP_CLASSES] = { 0 };
+	uint64_t reachable[MAM_HEAP_REACHABLE] = { 0 };
 
 	units += slab_units(mam_heap_device(heap), groups);
-	for (uint64_t i = 0; i < growth->parts.value; i++)
+	reach(mam_heap_device(heap), reachable);
+	for (uint64_t i = 0; i < growth->parts.value; i++) {
 		units += slab_units(&growth->head[i], groups);
+		reach(&growth->head[i], reachable);
+	}
+	ck_assert_mem_eq(info.reachable, reachable, sizeof(reachable));
 
 	for (unsigned int i = 0; i < MAM_HEAP_CLASSES; i++) {
 		ck_assert_uint_eq(info.classes[i].bytes, mam_class_bytes(i + 1));

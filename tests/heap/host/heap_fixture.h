@@ -121,11 +121,52 @@ static inline uint64_t slab_units(const struct mam_kheap *head, uint64_t *groups
 		if (owner == 0 || owner > MAM_CLASSES)
 			continue;
 		units++;
-		groups[owner - 1] += unit % (1u << mam_class_span_shift(owner)) %
-					     mam_class_group_units(owner) ==
-				     0;
+		groups[owner - 1] +=
+			unit % (1u << mam_class_span_shift(owner)) % mam_class_group_units(owner) ==
+			0;
 	}
 	return units;
+}
+
+/* Returns whether a unit of the heap's own memory is free, or all slots of its group are. */
+static inline bool unit_available(const struct mam_kheap *head, uint32_t unit)
+{
+	const uint32_t owner = ((const unsigned char *)head->owners)[unit];
+	const uint64_t *bits = (const uint64_t *)(const void *)(head->units + 1);
+	uint32_t at, shift, slots;
+	uint64_t word;
+
+	if (!(bits[unit / 64] >> unit % 64 & 1))
+		return true;
+	if (owner == 0 || owner > MAM_CLASSES)
+		return false;
+	at = unit % (1u << mam_class_span_shift(owner)) / mam_class_group_units(owner);
+	shift = mam_class_group_shift(owner);
+	word = mam_metadata_words(head, owner)[unit >> mam_class_span_shift(owner)];
+	slots = mam_class_slots(owner);
+	for (uint32_t slot = at << shift; slot < slots && slot < (at + 1) << shift; slot++)
+		if (!(word >> slot & 1))
+			return false;
+	return true;
+}
+
+/* Adds what mam_heap_info calls `reachable`, unit by unit. */
+static inline void reach(const struct mam_kheap *head, uint64_t *reachable)
+{
+	const uint32_t units = head->blocks * MAM_BLOCK_UNITS;
+
+	for (uint32_t i = 0; i < MAM_HEAP_REACHABLE; i++) {
+		const uint32_t n = 1u << i;
+		uint32_t unit = 0, have;
+
+		while (unit + n <= units) {
+			for (have = 0; have < n && unit_available(head, unit + have); have++)
+				;
+			reachable[i] += have == n ? (uint64_t)n << MAM_UNIT_SHIFT : 0;
+			/* Small ones are aligned; others start anywhere, after what is in the way. */
+			unit += n <= 8 || have == n ? n : have + 1;
+		}
+	}
 }
 
 /* The class of an object, or 0 if it has units of its own. pre: in the heap's own memory. */

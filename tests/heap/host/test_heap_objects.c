@@ -72,7 +72,10 @@ static struct mam_heap_info counted(struct mam_heap *heap)
 	uint64_t objects = info.large_objects, bytes = info.large_bytes, slabs = 0, idle = 0;
 	uint64_t groups[MAM_HEAP_CLASSES] = { 0 };
 	uint64_t units = info.large_bytes / 1024 + slab_units(mam_heap_device(heap), groups);
+	uint64_t reachable[MAM_HEAP_REACHABLE] = { 0 };
 
+	reach(mam_heap_device(heap), reachable);
+	ck_assert_mem_eq(info.reachable, reachable, sizeof(reachable));
 	for (unsigned int i = 0; i < MAM_HEAP_CLASSES; i++) {
 		ck_assert_uint_eq(info.classes[i].bytes, mam_class_bytes(i + 1));
 		ck_assert_uint_eq(info.classes[i].slabs, groups[i]);
@@ -522,6 +525,50 @@ START_TEST(walk_shows_parts_of_slabs)
 }
 END_TEST
 
+/* The memory that objects of each size can use, in heaps of known contents. */
+START_TEST(reachable_memory_shows_fragmentation)
+{
+	static const uint64_t all[] = { 640, 640, 640, 640, 640, 640, 640, 640, 512, 512, 0 };
+	static const uint64_t half[] = { 320, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+	static const uint64_t rest[] = { 575, 574, 572, 568, 560, 544, 512, 512, 512, 512, 0 };
+	struct cuda cuda = load();
+	struct mam_pool *pool = pool_new();
+	struct mam_heap *heap = objects_of(pool, 10 * MAM_HEAP_BLOCK);
+	struct mam_kheap *device = mam_heap_device(heap);
+	struct mam_heap_info info = counted(heap);
+
+	(void)cuda;
+	for (unsigned int i = 0; i < MAM_HEAP_REACHABLE; i++)
+		ck_assert_uint_eq(info.reachable[i], all[i] * 1024);
+	while (take(heap, 1024))
+		;
+	ck_assert_uint_eq(held.count, 640);
+	info = counted(heap);
+	for (unsigned int i = 0; i < MAM_HEAP_REACHABLE; i++)
+		ck_assert_uint_eq(info.reachable[i], 0);
+	/* Every second unit: its slab is idle, but still open. */
+	for (unsigned int i = held.count; i-- > 0;)
+		if ((held.address[i] - device->space) / 1024 % 2)
+			give(heap, i);
+	info = counted(heap);
+	ck_assert_uint_eq(info.free, 0);
+	for (unsigned int i = 0; i < MAM_HEAP_REACHABLE; i++)
+		ck_assert_uint_eq(info.reachable[i], half[i] * 1024);
+	/* Filled again; then all except unit 0 and those of the last block: one run of 575 units. */
+	while (take(heap, 1024))
+		;
+	for (unsigned int i = held.count; i-- > 0;)
+		if (held.address[i] > device->space + 1023 &&
+		    held.address[i] < device->space + 576 * 1024)
+			give(heap, i);
+	info = counted(heap);
+	for (unsigned int i = 0; i < MAM_HEAP_REACHABLE; i++)
+		ck_assert_uint_eq(info.reachable[i], rest[i] * 1024);
+	heap_end(heap);
+	pool_end(pool);
+}
+END_TEST
+
 /* Small objects that have units of their own, as no slab fits. */
 START_TEST(short_runs_are_large_objects)
 {
@@ -683,6 +730,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, walk_stops_when_visitor_returns_false);
 	tcase_add_test(tests, errors_are_counted_by_cause);
 	tcase_add_test(tests, walk_shows_parts_of_slabs);
+	tcase_add_test(tests, reachable_memory_shows_fragmentation);
 	tcase_add_test(tests, short_runs_are_large_objects);
 	tcase_add_test(tests, slabs_in_transition_are_counted);
 	tcase_add_test(tests, search_counters_are_summed);

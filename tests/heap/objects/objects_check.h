@@ -172,8 +172,7 @@ OKIT_UNSEEN const char *okit_check_group(const struct okit *kit, uint32_t class_
 	uint32_t group = okit_group(class_, unit), at, first = mam_metadata_unit(class_, word);
 	uint64_t slots = mam_metadata_words(kit->heap, class_)[word];
 
-	if (group >= okit_groups(class_) ||
-	    unit != first + group * mam_class_group_units(class_))
+	if (group >= okit_groups(class_) || unit != first + group * mam_class_group_units(class_))
 		return okit_wrong("no group of class %u can start at unit %u", class_, unit);
 	for (i = 0; i < okit_group_units(class_, group); i++)
 		if (!okit_taken(kit, unit + i) || okit_owner_of(kit, unit + i) != class_)

@@ -145,8 +145,8 @@ END_TEST
 
 /*
  * A slab of one class, which has one group, has more slots than there are lanes that ever request
- * one, and one lane keeps its first object to the end, so the slab stays. Each request for a slot succeeds, in
- * every interleaving with the others.
+ * one, and one lane keeps its first object to the end, so the slab stays. Each request for a slot
+ * succeeds, in every interleaving with the others.
  */
 #define PATIENT 40
 static MAM_KERNEL(slot_is_always_free)

@@ -493,8 +493,7 @@ START_TEST(groups_divide_slab)
 			for (i = 0; i < 64; i++)
 				if (units >> i & 1)
 					ck_assert_uint_eq(
-						mam_slab_group(traits, word,
-							       first / 64 * 64 + i),
+						mam_slab_group(traits, word, first / 64 * 64 + i),
 						group);
 		}
 		ck_assert(all_slots == okit_all_slots(class_));

@@ -108,9 +108,9 @@ START_TEST(add_and_remove_match_model)
 			mam_owners_remove(kit->heap, block, units, byte);
 		for (i = 0; i < 64; i++)
 			if (units >> i & 1)
-				want[64 * block + i] = (unsigned char)(
-					n & 1 ? want[64 * block + i] | byte
-					      : want[64 * block + i] & ~byte);
+				want[64 * block + i] =
+					(unsigned char)(n & 1 ? want[64 * block + i] | byte
+							      : want[64 * block + i] & ~byte);
 		ck_assert(same_bytes(kit));
 	}
 	okit_destroy(kit);

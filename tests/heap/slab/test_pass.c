@@ -59,8 +59,8 @@ START_TEST(merged_slabs_hide_no_room)
 END_TEST
 
 /*
- * One slab, of one group, is empty, nothing else is free. A lane that requests a run of units closes it; two
- * others request its class. One reopens it at the same place, and there is room for both.
+ * One slab, of one group, is empty, nothing else is free. A lane that requests a run of units closes
+ * it; two others request its class. One reopens it at the same place, and there is room for both.
  */
 static void begin_reopened(void *argument)
 {

@@ -604,7 +604,8 @@ static const char *live_untouched(void *argument)
 {
 	struct okit *kit = argument;
 	uint32_t i = (uint32_t)(uintptr_t)kit->plan, class_ = slabs[i].class_;
-	unsigned char *object = mam_metadata_at(kit->heap, class_, slabs[i].word, live_slot(class_));
+	unsigned char *object =
+		mam_metadata_at(kit->heap, class_, slabs[i].word, live_slot(class_));
 	const char *wrong = kit->live == 1 ? okit_check(kit) : "an object was not freed";
 
 	if (wrong)
