@@ -229,8 +229,8 @@ OKIT_UNSEEN bool is_marked(const struct okit *kit, uint32_t class_, uint32_t wor
 START_TEST(open_groups_mark_owners_word_and_hint)
 {
 	struct okit *kit = okit_create(BLOCKS, 1, NULL);
-	uint32_t class_, word, group;
-	uint64_t slots, used;
+	uint32_t class_, word, group, block;
+	uint64_t slots, used, bits;
 
 	for (class_ = 1; class_ <= MAM_CLASSES; class_++) {
 		okit_begin(kit);
@@ -242,6 +242,15 @@ START_TEST(open_groups_mark_owners_word_and_hint)
 		slots = motion_open_some(kit, class_, word, slots, used);
 		ck_assert(is_marked(kit, class_, word, slots, slots & ~used));
 		ck_assert(!okit_check(kit));
+		/* No group is free there for another class: nothing changes. */
+		block = mam_metadata_unit(class_, word) / 64;
+		bits = mam_pages_bits(kit->heap->units)[block];
+		mam_pages_bits(kit->heap->units)[block] = ~(uint64_t)0;
+		ck_assert(!mam_slab_open(kit->heap, 1 + class_ % MAM_CLASSES,
+					 block * mam_class_words(1 + class_ % MAM_CLASSES),
+					 ~(uint64_t)0, 1));
+		mam_pages_bits(kit->heap->units)[block] = bits;
+		ck_assert(is_marked(kit, class_, word, slots, slots & ~used));
 		motion_release(kit, class_, word, slots & used);
 		for (group = 0; group < okit_groups(class_); group++) {
 			ck_assert(mam_slab_close(kit->heap, class_, word, group) ==
