@@ -8,7 +8,7 @@
  *    claims one slot per lane there, blindly, by one atomic, and each lane takes one by rank;
  * 2. if no lane got one, a slab is opened at the home if its units are free, and claimed again;
  * 3. lanes that got none there, and all lanes of a warp that wants different classes, are served by
- *    a search (seek.h); requests larger than a slab's slots by runs of units (spans.h). Everything
+ *    a search (search.h); requests larger than a slab's slots by runs of units (spans.h). Everything
  *    starting with 2 is in one function that is not inlined.
  *
  * To free: the owner of the unit gives the class, arithmetic the slab and the slot. Lanes with
@@ -23,7 +23,7 @@
  * written by each free, 1.3 times; sizes by arithmetic in place of a table, and the head read where
  * it is needed, 1.6 times. Relaxed releases would be 1.1 times faster, and wrong.
  *
- * Bound: one atomic for a class of a warp where the home has room; MAM_SEEK_LOOKS looks, then the
+ * Bound: one atomic for a class of a warp where the home has room; MAM_FIND_LOOKS looks, then the
  * size of the heap in round trips, to find the last slot or none.
  */
 #ifndef MAM_HEAP_OBJECTS_OBJECTS_H

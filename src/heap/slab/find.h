@@ -34,18 +34,18 @@
 
 #include "heap/slab/pass.h"
 
-#define MAM_FIND_FULL 16u  /* lanes of a warp that count as a full one */
-#define MAM_FIND_OWN 4u    /* generations */
-#define MAM_FIND_KNOWN 2u  /* words of a row */
-#define MAM_FIND_FIRST 2u  /* looks before a group is opened */
-#define MAM_FIND_LOOKS 8u  /* looks after that */
-#define MAM_FIND_IDLE 8u   /* random units */
-#define MAM_FIND_TRIES 4u  /* claims in one word */
-#define MAM_FIND_WIDTH 4u  /* words or blocks in one look */
-#define MAM_FIND_SHARE 10  /* blocks >> this: units that are opened together */
+#define MAM_FIND_FULL 16u /* lanes of a warp that count as a full one */
+#define MAM_FIND_OWN 4u   /* generations */
+#define MAM_FIND_KNOWN 2u /* words of a row */
+#define MAM_FIND_FIRST 2u /* looks before a group is opened */
+#define MAM_FIND_LOOKS 8u /* looks after that */
+#define MAM_FIND_IDLE 8u  /* random units */
+#define MAM_FIND_TRIES 4u /* claims in one word */
+#define MAM_FIND_WIDTH 4u /* words or blocks in one look */
+#define MAM_FIND_SHARE 10 /* blocks >> this: units that are opened together */
 #define MAM_FIND_OPENINGS 4u
-#define MAM_FIND_POLLS 99u /* of a word that another lane searches for */
-#define MAM_FIND_NS 300   /* between two of them */
+#define MAM_FIND_POLLS 99u  /* of a word that another lane searches for */
+#define MAM_FIND_NS 300     /* between two of them */
 #define MAM_FIND_EDGE 4096u /* the frontier does not move back below this unit */
 
 /* Slots that the caller has won in a word. */
@@ -159,11 +159,11 @@ MAM_KSLOW struct mam_kfind mam_find_own(const struct mam_kheap *heap, uint32_t n
 	struct mam_kfind found;
 
 	found.won = 0;
-	found.word = mam_handle_home(heap, traits,
-				     mam_handle_warp() + generation * mam_handle_warps(),
-				     mam_find_lanes(need))
-			     .word +
-		     (need >> 24 >> mam_traits_round_shift(traits));
+	found.word =
+		mam_handle_home(heap, traits, mam_handle_warp() + generation * mam_handle_warps(),
+				mam_find_lanes(need))
+			.word +
+		(need >> 24 >> mam_traits_round_shift(traits));
 	if (found.word >= heap->blocks << mam_traits_words_shift(traits))
 		return found;
 	word = &mam_traits_words(heap, traits)[found.word];
@@ -171,9 +171,9 @@ MAM_KSLOW struct mam_kfind mam_find_own(const struct mam_kheap *heap, uint32_t n
 	if (seen)
 		found.won = mam_find_claim(word, seen, mam_find_n(need), 0);
 	else
-		found.won = mam_slab_open(
-			heap, mam_find_class(need), found.word, mam_slots_all(traits),
-			mam_slots_lowest(mam_slots_all(traits), mam_find_n(need)));
+		found.won =
+			mam_slab_open(heap, mam_find_class(need), found.word, mam_slots_all(traits),
+				      mam_slots_lowest(mam_slots_all(traits), mam_find_n(need)));
 	return found;
 }
 
@@ -203,8 +203,7 @@ MAM_KSLOW struct mam_kfind mam_find_known(const struct mam_kheap *heap, uint32_t
 
 	MAM_ROLLED
 	for (looks = 0; looks < MAM_FIND_KNOWN; looks++) {
-		shared = mam_find_shared(heap, mam_find_class(need),
-					 mam_handle_warp() ^ looks);
+		shared = mam_find_shared(heap, mam_find_class(need), mam_handle_warp() ^ looks);
 		at = mam_atomic_load32(shared, MAM_RELAXED, MAM_AT_DEVICE);
 		was = looks ? was : at;
 		found.word = (at & ~MAM_SHARED_BUSY) - 1;
@@ -219,8 +218,8 @@ MAM_KSLOW struct mam_kfind mam_find_known(const struct mam_kheap *heap, uint32_t
 	shared = mam_find_shared(heap, mam_find_class(need), mam_handle_warp());
 	found.won = 0;
 	found.word = MAM_SHARED_BUSY;
-	if (!(was & MAM_SHARED_BUSY) && mam_atomic_cas32(shared, was, was | MAM_SHARED_BUSY,
-							 MAM_RELAXED, MAM_AT_DEVICE) == was)
+	if (!(was & MAM_SHARED_BUSY) &&
+	    mam_atomic_cas32(shared, was, was | MAM_SHARED_BUSY, MAM_RELAXED, MAM_AT_DEVICE) == was)
 		found.word = was;
 	return found;
 }
@@ -356,8 +355,7 @@ MAM_KSLOW bool mam_find_close(const struct mam_kheap *heap, uint32_t unit)
 	of = mam_traits_of(owner);
 	word = unit >> mam_traits_span_shift(of);
 	group = mam_slab_group(of, word, unit);
-	return !(~mam_global_load64(&mam_traits_words(heap, of)[word], MAM_ACQUIRE,
-				    MAM_AT_DEVICE) &
+	return !(~mam_global_load64(&mam_traits_words(heap, of)[word], MAM_ACQUIRE, MAM_AT_DEVICE) &
 		 mam_slab_group_slots(of, group)) &&
 	       mam_slab_close(heap, owner, word, group);
 }

@@ -30,9 +30,9 @@
 /* The owner byte of a unit: 0 (none), the class of the slab, or: */
 #define MAM_OWNER_MOVING 128u /* added to a class: the slab is about to open or to close */
 #define MAM_OWNER_RUN \
-	64u                   /* plus 9 to 63: the number of units of a run, of which this is the
+	64u                /* plus 9 to 63: the number of units of a run, of which this is the
 				 first */
-#define MAM_OWNER_FEW 200u    /* plus 1 to 8: likewise, of a shorter run */
+#define MAM_OWNER_FEW 200u /* plus 1 to 8: likewise, of a shorter run */
 #define MAM_FEW_UNITS 8u
 #define MAM_OWNER_LONG 254u   /* the first of more units: `longs` of the block has their number */
 #define MAM_OWNER_INSIDE 255u /* of a run, except the first */
@@ -104,7 +104,8 @@ struct mam_returns {
 
 /* Byte offsets from the head. */
 struct mam_metadata_plan {
-	uint64_t tallies, searches, returns, units, owners, words, hints, longs, closes, steps, handles, end;
+	uint64_t tallies, searches, returns, units, owners, words, hints, longs, closes, steps,
+		handles, end;
 };
 
 MAM_KBOTH uint64_t mam_metadata_line(uint64_t bytes)
@@ -200,7 +201,7 @@ MAM_KBOTH void mam_metadata_format(struct mam_kheap *head, unsigned char *space,
 	mam_pages_format(head->units, blocks * MAM_BLOCK_UNITS, 5);
 }
 
-/* Directly behind the tallies, so that the head needs no address of it. */
+/* Directly after the tallies, so that the head needs no address of it. */
 MAM_KBOTH struct mam_searches *mam_metadata_searches(const struct mam_kheap *heap)
 {
 	return (struct mam_searches *)(heap->tallies + 1);

@@ -105,8 +105,8 @@ MAM_KSLOW struct mam_klook mam_pass_block(const struct mam_kheap *heap, uint32_t
 			continue;
 		}
 		owner = mam_owners_load_acquire(heap, block * MAM_BLOCK_UNITS + unit);
-		look.doubt |= !owner || (owner > MAM_OWNER_MOVING &&
-					 owner <= MAM_OWNER_MOVING + MAM_CLASSES);
+		look.doubt |= !owner ||
+			      (owner > MAM_OWNER_MOVING && owner <= MAM_OWNER_MOVING + MAM_CLASSES);
 		if (owner - 1 >= MAM_CLASSES) {
 			unit += mam_pass_run(owner) ? mam_pass_run(owner) : 1;
 			continue;

@@ -157,15 +157,14 @@ MAM_KFN struct mam_kwish mam_search_wish(const struct mam_kheap *heap, uint32_t 
 /* Returns whether the lane still wants a slot. */
 MAM_KFN bool mam_search_slotless(struct mam_kwish wish)
 {
-	return !wish.object &&
-	       (wish.mine.slot == MAM_NO_SLOT || wish.mine.slot == MAM_SLOT_NONE);
+	return !wish.object && (wish.mine.slot == MAM_NO_SLOT || wish.mine.slot == MAM_SLOT_NONE);
 }
 
 /* Returns whether the lane's request is still open. */
 MAM_KFN bool mam_search_wants(struct mam_kwish wish)
 {
-	return !wish.object && (wish.units || wish.mine.slot == MAM_SLOT_REFUSED ||
-				mam_search_slotless(wish));
+	return !wish.object &&
+	       (wish.units || wish.mine.slot == MAM_SLOT_REFUSED || mam_search_slotless(wish));
 }
 
 /*
@@ -227,10 +226,10 @@ MAM_KFN struct mam_kslot mam_search_find(const struct mam_kheap *heap, uint32_t 
 		found.word = 0;
 		if (group && mam_lane() == leader) {
 			from = mam_popc32(group) - rank;
-			found = mam_search_lead(heap,
-						mam_find_need(class_, from < round ? from : round,
-							      lanes, rank),
-						polls);
+			found = mam_search_lead(
+				heap,
+				mam_find_need(class_, from < round ? from : round, lanes, rank),
+				polls);
 		}
 		mam_warp_sync(mask);
 		found.won = mam_warp_shuffle64(mask, found.won, leader);
@@ -337,12 +336,10 @@ MAM_KFN struct mam_kwish mam_search_scan(struct mam_kheap *root, struct mam_khea
 			room.unit = mam_warp_shuffle32(mask, room.unit, who);
 			who = mam_popc32(needy & ((1u << mam_lane()) - 1));
 			if (needy >> mam_lane() & 1 && who < mam_popc64(room.slots.won))
-				wish.object = mam_metadata_at(
-					heap, class_, room.slots.word,
-					mam_slots_pick(room.slots.won, who));
+				wish.object = mam_metadata_at(heap, class_, room.slots.word,
+							      mam_slots_pick(room.slots.won, who));
 			else if (needy >> mam_lane() & 1 && !who && room.unit != MAM_NO_PAGE)
-				wish.object =
-					heap->space + ((uint64_t)room.unit << MAM_UNIT_SHIFT);
+				wish.object = heap->space + ((uint64_t)room.unit << MAM_UNIT_SHIFT);
 			needy = mam_warp_ballot(mask, !wish.object) & needy;
 			if (!needy)
 				return wish;

@@ -81,8 +81,8 @@ MAM_KFN uint64_t mam_slab_group_units(uint64_t traits, uint32_t word, uint32_t g
 	uint32_t each = mam_traits_group_units(traits);
 
 	return mam_slab_span(traits, word) &
-	       mam_bits_span(0, each) << (mam_slab_unit(traits, word) % MAM_BLOCK_UNITS +
-					  group * each);
+	       mam_bits_span(0, each)
+		       << (mam_slab_unit(traits, word) % MAM_BLOCK_UNITS + group * each);
 }
 
 /* The bits of a group's slots in the slab's word. */
@@ -182,9 +182,9 @@ MAM_KSLOW uint64_t mam_slab_open(const struct mam_kheap *heap, uint32_t class_, 
 	uint64_t traits = mam_traits_of(class_);
 	struct mam_kgroups groups;
 
-	groups = mam_slab_claim(heap, traits, word, slots,
-				mam_bitmap_load(mam_pages_bits(heap->units),
-						mam_slab_block(traits, word)));
+	groups = mam_slab_claim(
+		heap, traits, word, slots,
+		mam_bitmap_load(mam_pages_bits(heap->units), mam_slab_block(traits, word)));
 	mine &= groups.slots;
 	if (groups.slots)
 		mam_slab_publish(heap, class_, traits, word, groups.units, groups.slots & ~mine);

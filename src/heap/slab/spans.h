@@ -4,8 +4,8 @@
  * units for which no slab had room (search.h).
  *
  * 1. Allocate as many consecutive units (runs_warp.h).
- * 2. If there are none: close every slab with all slots free, and try again, until two such scans,
- *    before and after a try, saw nothing in transition, and no slab was closed between them. Then
+ * 2. If there are none: close every group with all slots free, and try again, until two such scans,
+ *    before and after a try, saw nothing in transition, and no group was closed between them. Then
  *    the units that were in the way belong to live objects.
  * 3. The owner of the first unit has the number of units, or shows that `longs` of its block has
  *    it; the owners of the others show that they are inside. No two runs of more than 63 units
@@ -74,8 +74,8 @@ MAM_KFN void mam_spans_own(const struct mam_kheap *heap, uint32_t unit, uint32_t
 
 /* The result of a scan over all blocks. */
 struct mam_kspans {
-	uint32_t doubt;  /* something was in transition, or a slab was closed */
-	uint32_t closes; /* total of closed slabs */
+	uint32_t doubt;  /* something was in transition, or a group was closed */
+	uint32_t closes; /* total of closed groups */
 };
 
 /* Step 2, by the lanes of `mask`; the same in all. */

@@ -428,7 +428,8 @@ MAM_KERNEL(compare_width)
 		heap.blocks = blocks;
 		width = mam_metadata_shared(blocks);
 		plan = mam_metadata_plan_of(blocks, 32);
-		MAM_KASSERT(mam_find_shared(&heap, 1, mam_handle_warp()) - first == mam_handle_warp() % width);
+		MAM_KASSERT(mam_find_shared(&heap, 1, mam_handle_warp()) - first ==
+			    mam_handle_warp() % width);
 		/* A group has 3 units, or 17. */
 		MAM_KASSERT(mam_find_shared(&heap, 3, mam_handle_warp()) - first ==
 			    2 * width + mam_handle_warp() % (width / 2));
