@@ -54,8 +54,14 @@
  * heap's own memory and then each grant in turn in this way, and NULL is counted by the reason of
  * the refusal.
  *
- * Free slots of other sizes do not count as free memory: a slab's units serve other sizes only when
- * all of its slots are free, so one live object keeps them.
+ * Free slots of other sizes do not count as free memory: the 1 to 31 KiB of a slab serve other sizes
+ * only when all of its slots are free, so one live object keeps them.
+ *
+ * Registers. A kernel that calls mam_kmalloc() needs about 126 registers, one that only frees about
+ * 44, as a rare search is compiled into it: with 256 threads per block two blocks run on an SM. If
+ * the kernel itself needs fewer, bound them: __launch_bounds__(256, 8), or -maxrregcount=40 for a
+ * whole file. The search then keeps up to 350 bytes per thread in local memory, and a malloc of a
+ * million threads takes 16 us in place of 26 on an H200.
  *
  * Invalid calls. Each changes nothing, is counted (mam_heap_stats()), and returns this:
  *

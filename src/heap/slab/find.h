@@ -224,15 +224,24 @@ MAM_KSLOW struct mam_kfind mam_find_known(const struct mam_kheap *heap, uint32_t
 	return found;
 }
 
-/* The caller's search for the next word is over: it found `found`, or the word stays as `was`. */
-MAM_KFN void mam_find_share(const struct mam_kheap *heap, uint32_t class_, struct mam_kfind found,
-			    uint32_t was)
+/*
+ * The caller's search for the next word is over: it found `found`, or the word stays as `was`. So it
+ * does if that is its home: the warps whose home it is claim there, and others should not.
+ */
+MAM_KSLOW void mam_find_share(const struct mam_kheap *heap, uint32_t need, struct mam_kfind found,
+			      uint32_t was)
 {
-	if (found.won)
+	uint64_t traits = mam_traits_of(mam_find_class(need));
+
+	if (found.won && (!mam_find_lanes(need) ||
+			  found.word != mam_handle_home(heap, traits, mam_handle_warp(),
+							mam_find_lanes(need))
+						.word))
 		was = found.word + 1;
 	if (was != MAM_SHARED_BUSY)
-		mam_atomic_store32(mam_find_shared(heap, class_, mam_handle_warp()), was,
-				   MAM_RELAXED, MAM_AT_DEVICE);
+		mam_atomic_store32(
+			mam_find_shared(heap, mam_find_class(need), mam_handle_warp()), was,
+			MAM_RELAXED, MAM_AT_DEVICE);
 }
 
 /* A random block in which the class was seen, from one word of `hints`, or MAM_NO_WORD. */
