@@ -74,7 +74,7 @@ static MAM_KERNEL(by_others)
 
 START_TEST(other_lanes_may_free)
 {
-	static const uint32_t shapes[][2] = { { 1, 32 }, { 3, 9 }, { 18, 1 } };
+	static const uint32_t shapes[][2] = { { 1, 32 }, { 3, 9 }, { 12, 3 } };
 	struct gkit *kit = gkit_create(1, 1, NULL, NULL);
 
 	parts = 0;
