@@ -28,10 +28,13 @@ static uint64_t mean_of(const struct device_cell *cell)
 	return ((uint64_t)cell->min + cell->max) / 2;
 }
 
-/* Maximum number of requests of `bytes` in this heap; more than fit, as each asker has a failure. */
+/*
+ * Maximum number of requests of `bytes` on average in this heap: twice as many as fit, because small
+ * ones still succeed where large ones fail, and the failure of each asker.
+ */
 static uint32_t limit_of(const struct device_cell *cell, uint64_t bytes)
 {
-	return (uint32_t)(cell->heap_bytes / bytes + cell->heap_bytes / bytes / 8) + ASKERS;
+	return (uint32_t)(2 * cell->heap_bytes / bytes) + ASKERS;
 }
 
 /* Of smallest objects: they are to fill an eighth of the heap if others left that much free. */
