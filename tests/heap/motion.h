@@ -91,7 +91,8 @@ static inline void *motion_by_pass(struct okit *kit, uint32_t class_)
 	struct mam_kwish wish = { .class_ = class_, .mine = { .word = 0, .slot = MAM_NO_SLOT } };
 	uint32_t mask = 1u << mam_lane();
 
-	wish = mam_search_scan(kit->heap, kit->heap, mask, mask, class_, effort, wish);
+	wish = mam_search_scan(kit->heap, mask, mask, class_, effort,
+			       mam_search_since(kit->heap, kit->heap, mask, effort), wish);
 	if (!wish.object)
 		okit_count_failure(kit, mam_class_bytes(class_));
 	else

@@ -12,7 +12,7 @@
  *            words, which costs 3.7% of the memory.
  * All others are hints, which may be wrong:
  *   hints    one bit per block for each class: a slab of the class started there at some time
- *   searches  where searches last found room, and where they open slabs
+ *   searches  where searches last found room, where they open slabs, and which scans found none
  *   handles  for each warp's position on its SM and each class: the last warp there, and where it
  *            found room
  *
@@ -75,13 +75,23 @@ struct mam_steps {
 	uint64_t pad;
 };
 
+/* The state that scans for one class share (scans.h). */
+struct mam_scan {
+	uint64_t vain; /* the number of the last scan that found no room, or of an earlier one */
+	uint32_t turn; /* odd while a scan is running */
+	uint32_t pad;
+};
+
 /*
- * What searches share (find.h). A row of words for each class follows: where there was room, plus
- * 1; 0: unknown. All are hints; all fields are atomic.
+ * The state that searches share (find.h). A row of words for each class follows: where there was
+ * room, plus 1; 0: unknown. All are hints, except `clock` and `vain`; all fields are atomic.
  */
 struct mam_searches {
 	uint32_t frontier; /* unit: searches open groups before it, or move it */
-	uint32_t pad[MAM_PAGES_LINE / 4 - 1];
+	uint32_t pad0[MAM_PAGES_LINE / 4 - 1];
+	uint64_t clock; /* the last number of a request or a scan */
+	uint64_t pad1[MAM_PAGES_LINE / 8 - 1];
+	struct mam_scan scans[MAM_CLASSES];
 };
 /* Added to a word of a row while a lane searches for the next one. */
 #define MAM_SHARED_BUSY 0x80000000u

@@ -7,8 +7,8 @@
  * 2. Open: if no lane got a slot, the slab at home is opened if its units are free, and claimed.
  * 3. Find: the lanes that want the same class have a leader, which searches alone (find.h); of
  *    different classes all leaders at once. The slots that it won are dealt out by rank.
- * 4. Scan: one class after the other, everything is scanned by all lanes (pass.h). Where no group
- *    fits an object becomes a run.
+ * 4. Scan: one class after the other, everything is scanned by all lanes (pass.h), or by those of
+ *    another warp (scans.h). Where no group fits an object becomes a run.
  * 5. Runs by spans.h. A heap that grows has a function of its own for 2 to 5: roam.h.
  *
  * Must hold: all code with collectives below mam_search() is inlined into it. Split into functions
@@ -19,6 +19,7 @@
 #ifndef MAM_HEAP_SLAB_SEARCH_H
 #define MAM_HEAP_SLAB_SEARCH_H
 
+#include "heap/slab/scans.h"
 #include "heap/slab/spans.h"
 
 #define MAM_RECLAIM_TRIES 4
@@ -284,32 +285,50 @@ MAM_KSLOW struct mam_kroom mam_search_take(const struct mam_kheap *heap, uint32_
 }
 
 /*
- * Step 4, by all lanes of `mask`, for those of `needy`, which want this class. Objects that the
- * host frees are in the root's ring. Sets `wish.object` of each lane that gets one.
+ * Before scans by the lanes of `mask`: draws their number, known to their leader alone; not 0.
+ * Objects that the host frees are in the root's ring.
  */
-MAM_KFN struct mam_kwish mam_search_scan(struct mam_kheap *root, struct mam_kheap *heap,
-					 uint32_t mask, uint32_t needy, uint32_t class_,
-					 struct mam_keffort effort, struct mam_kwish wish)
+MAM_KFN uint64_t mam_search_since(struct mam_kheap *root, const struct mam_kheap *heap,
+				  uint32_t mask, struct mam_keffort effort)
+{
+	if (effort.counts)
+		mam_returns_drain_lone(root);
+	/* The draw releases what all lanes have freed. */
+	mam_warp_sync(mask);
+	return mam_lane() == mam_ffs32(mask) - 1 ? mam_scans_draw(heap) : 1;
+}
+
+/*
+ * Step 4, by all lanes of `mask`, for those of `needy`, which want this class. Sets `wish.object` of
+ * each lane that gets one. `since`: from mam_search_since().
+ */
+MAM_KFN struct mam_kwish mam_search_scan(struct mam_kheap *heap, uint32_t mask, uint32_t needy,
+					 uint32_t class_, struct mam_keffort effort, uint64_t since,
+					 struct mam_kwish wish)
 {
 	uint32_t rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), next, block, passes, doubt;
 	uint32_t shift = 63 - mam_clz64(mam_popc32(mask)), leader = mam_ffs32(mask) - 1;
-	uint32_t order, ready, who;
+	uint32_t order, ready, who, turn = MAM_SCANS_VAIN;
 	struct mam_klook look;
 	struct mam_kroom room;
 
-	if (effort.counts)
-		mam_returns_drain_lone(root);
+	if (mam_lane() == leader) {
+		turn = mam_scans_wait(heap, class_, since, heap->blocks >> shift);
+		since = turn == MAM_SCANS_VAIN ? 0 : mam_scans_draw(heap);
+	}
+	/* All lanes see what the leader has acquired. */
 	mam_warp_sync(mask);
+	turn = mam_warp_shuffle32(mask, turn, leader);
 	order = mam_warp_shuffle32(mask, mam_walk_mix((uint32_t)mam_clock()), leader);
 	MAM_ROLLED
-	for (passes = 0; passes < MAM_PASSES_MAX; passes++) {
+	for (passes = 0; turn != MAM_SCANS_VAIN && passes < MAM_PASSES_MAX; passes++) {
 		if (mam_lane() == leader)
 			MAM_STEPS_ADD(heap, passes, 1);
 		doubt = 0;
 		next = 0;
 		block = mam_tour_next(heap->blocks, shift, order, &next);
 		MAM_ROLLED
-		while (block != MAM_TOUR_END) {
+		while (needy && block != MAM_TOUR_END) {
 			look.word = MAM_NO_WORD;
 			look.unit = MAM_NO_PAGE;
 			look.doubt = 0;
@@ -341,17 +360,22 @@ MAM_KFN struct mam_kwish mam_search_scan(struct mam_kheap *root, struct mam_khea
 			else if (needy >> mam_lane() & 1 && !who && room.unit != MAM_NO_PAGE)
 				wish.object = heap->space + ((uint64_t)room.unit << MAM_UNIT_SHIFT);
 			needy = mam_warp_ballot(mask, !wish.object) & needy;
-			if (!needy)
-				return wish;
 		}
-		if (!mam_warp_ballot(mask, doubt != 0))
+		/* The scan was complete, even if it also served some lanes: no other one gets more. */
+		if (!needy || !mam_warp_ballot(mask, doubt != 0))
 			break;
 		mam_scan_pause(passes);
 	}
-	if (effort.counts && mam_lane() == leader)
-		mam_object_tally_add(
-			heap, passes < MAM_PASSES_MAX ? MAM_OBJECT_FULL : MAM_OBJECT_CONTENDED,
-			mam_popc32(needy));
+	if (mam_lane() == leader) {
+		if (turn != MAM_SCANS_VAIN)
+			mam_scans_end(heap, class_, turn,
+				      needy && passes < MAM_PASSES_MAX ? since : 0);
+		if (effort.counts && needy)
+			mam_object_tally_add(heap,
+					     passes < MAM_PASSES_MAX ? MAM_OBJECT_FULL
+								     : MAM_OBJECT_CONTENDED,
+					     mam_popc32(needy));
+	}
 	return wish;
 }
 
@@ -364,6 +388,7 @@ MAM_KFN struct mam_kwish mam_search_look(struct mam_kheap *root, struct mam_khea
 					 struct mam_kwish wish)
 {
 	uint32_t one = mam_warp_shuffle32(mask, wish.class_, mam_ffs32(mask) - 1), large, needy;
+	volatile uint64_t since = 0;
 
 	if (effort.looks && mam_popc32(mask) >= MAM_FIND_FULL &&
 	    !mam_warp_ballot(mask, wish.mine.slot != MAM_NO_SLOT || wish.class_ != one))
@@ -376,7 +401,9 @@ MAM_KFN struct mam_kwish mam_search_look(struct mam_kheap *root, struct mam_khea
 	while (effort.all && (needy = mam_warp_ballot(mask, mam_search_slotless(wish))) != 0) {
 		one = mam_warp_shuffle32(mask, wish.class_, mam_ffs32(needy) - 1);
 		needy = mam_warp_ballot(mask, wish.class_ == one) & needy;
-		wish = mam_search_scan(root, heap, mask, needy, one, effort, wish);
+		if (!since)
+			since = mam_search_since(root, heap, mask, effort);
+		wish = mam_search_scan(heap, mask, needy, one, effort, since, wish);
 		/* A failed scan is not repeated here. */
 		if (needy >> mam_lane() & 1 && !wish.object)
 			wish.mine.slot = MAM_SLOT_REFUSED;

@@ -69,7 +69,9 @@ START_TEST(structures_fill_cache_lines)
 	ck_assert_uint_eq(sizeof(struct mam_tallies), MAM_OBJECT_TALLIES * MAM_PAGES_LINE);
 	ck_assert_uint_eq(offsetof(struct mam_returns, taken), MAM_PAGES_LINE);
 	ck_assert_uint_eq(offsetof(struct mam_returns, address), 2 * MAM_PAGES_LINE);
-	ck_assert_uint_eq(sizeof(struct mam_searches), MAM_PAGES_LINE);
+	ck_assert_uint_eq(offsetof(struct mam_searches, clock), MAM_PAGES_LINE);
+	ck_assert_uint_eq(offsetof(struct mam_searches, scans), 2 * MAM_PAGES_LINE);
+	ck_assert_uint_eq(sizeof(struct mam_searches) % MAM_PAGES_LINE, 0);
 	/* The owner codes of classes, runs and groups in transition are distinct. */
 	ck_assert_uint_lt(MAM_CLASSES, MAM_OWNER_RUN + MAM_FEW_UNITS + 1);
 	ck_assert_uint_lt(MAM_OWNER_RUN + 63, MAM_OWNER_MOVING);

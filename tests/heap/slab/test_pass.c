@@ -206,6 +206,57 @@ START_TEST(open_finds_group_exactly_if_one_is_free)
 }
 END_TEST
 
+/* An owner: of any kind; often the same as the one before. */
+static uint32_t any_owner(uint32_t before)
+{
+	switch (motion_below(8)) {
+	case 0: return 0;
+	case 1: return 1 + motion_below(MAM_CLASSES);
+	case 2: return 1 + motion_below(MAM_CLASSES) + MAM_OWNER_MOVING;
+	case 3: return MAM_OWNER_FEW + 1 + motion_below(MAM_FEW_UNITS);
+	case 4: return MAM_OWNER_RUN + 9 + motion_below(55);
+	case 5: return motion_below(3) ? MAM_OWNER_INSIDE : MAM_OWNER_LONG;
+	default: return before;
+	}
+}
+
+/*
+ * Of each slab in a block's owners, the units are found whose predecessors belong to another slab
+ * or to none.
+ */
+START_TEST(owners_are_sorted_eight_at_a_time)
+{
+	uint32_t owner[MAM_BLOCK_UNITS], n, unit, i, starts, moving;
+	uint64_t words[MAM_PASS_OWNERS];
+	bool first, class_;
+
+	for (n = 0; n < 20000; n++) {
+		memset(words, 0, sizeof(words));
+		for (unit = 0; unit < MAM_BLOCK_UNITS; unit++) {
+			owner[unit] = n < MAM_CLASSES ? n + 1
+						      : any_owner(unit ? owner[unit - 1] : n % 256);
+			words[unit / 8] |= (uint64_t)owner[unit] << 8 * (unit % 8);
+		}
+		for (unit = 0; unit < MAM_BLOCK_UNITS; unit++) {
+			i = unit / 8;
+			starts = mam_pass_starts(words[i], i ? words[i - 1] : 0, i);
+			moving = mam_pass_moving(words[i]);
+			ck_assert_uint_eq(mam_pass_owner(words, unit), owner[unit]);
+			class_ = owner[unit] && owner[unit] <= MAM_CLASSES;
+			first = !unit || owner[unit] != owner[unit - 1] ||
+				(class_ &&
+				 !(unit & ((1u << mam_class_span_shift(owner[unit])) - 1)));
+			ck_assert_uint_eq(starts >> unit % 8 & 1, class_ && first);
+			ck_assert_uint_eq(moving >> unit % 8 & 1,
+					  !owner[unit] ||
+						  (owner[unit] > MAM_OWNER_MOVING &&
+						   owner[unit] <= MAM_OWNER_MOVING + MAM_CLASSES));
+			ck_assert_uint_eq((starts | moving) >> 8, 0);
+		}
+	}
+}
+END_TEST
+
 /* ---- a slab stays in transition -------------------------------------------------------------- */
 
 /*
@@ -539,6 +590,7 @@ int main(void)
 	TCase *tcase = tcase_create("pass");
 
 	tcase_add_test(tcase, open_finds_group_exactly_if_one_is_free);
+	tcase_add_test(tcase, owners_are_sorted_eight_at_a_time);
 	tcase_add_test(tcase, pass_finds_room_exactly_if_there_is);
 	tcase_add_loop_test(tcase, pass_doubts_slab_in_transition, 0, 2 * STAGES);
 	tcase_add_loop_test(tcase, alloc_fails_after_bounded_passes, 0, STAGES + 1);

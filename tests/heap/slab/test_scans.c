@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_scans.c - scans that several requests share: a request fails by another warp's scan only if
+ * that scan began after the request; no request waits forever; few scans serve many requests.
+ */
+#include <string.h>
+
+#include "heap/stop.h"
+#include "heap/motion.h"
+
+#define CLASS 4 /* 64 bytes */
+
+static struct mam_scan *record(const struct okit *kit, uint32_t class_)
+{
+	return &mam_metadata_searches(kit->heap)->scans[class_ - 1];
+}
+
+/* Nothing is free: slabs of three classes, and runs. */
+static void begin_full(void *argument)
+{
+	struct okit *kit = argument;
+	uint32_t block;
+
+	okit_begin(kit);
+	motion_slab(kit, CLASS, 0, okit_all_slots(CLASS));
+	motion_slab(kit, 5, 1, okit_all_slots(5));
+	motion_run(kit, 8, 56);
+	for (block = 1; block < kit->blocks; block++) {
+		motion_run(kit, 64 * block, 63);
+		motion_slab(kit, 1, 64 * block + 63, ~(uint64_t)0);
+	}
+	stop_begin(3);
+}
+
+static uint64_t passes(const struct okit *kit)
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < kit->columns; i++)
+		sum += kit->heap->steps[i].passes;
+	return sum;
+}
+
+/* ---- the protocol, step by step ------------------------------------------------------------- */
+
+MAM_KERNEL(wait_alone)
+{
+	struct okit *kit = argument;
+	struct mam_scan *scan = record(kit, CLASS);
+	uint64_t since = mam_scans_draw(kit->heap), ticket;
+
+	MAM_KASSERT(since == 1);
+	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS, since, 1) == 1 && scan->turn == 1);
+	/* The scan does not end: it loses its turn, and does not end the next one's. */
+	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS, since, 1) == 3 && scan->turn == 3);
+	ticket = mam_scans_draw(kit->heap);
+	MAM_KASSERT(ticket == 2);
+	mam_scans_end(kit->heap, CLASS, 1, 0);
+	MAM_KASSERT(scan->turn == 3 && !scan->vain);
+	mam_scans_end(kit->heap, CLASS, MAM_SCANS_ALONE, ticket);
+	MAM_KASSERT(scan->turn == 3 && scan->vain == ticket);
+	/* Only for requests that began before. */
+	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS, since, 1) == MAM_SCANS_VAIN);
+	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS, ticket - 1, 1) == MAM_SCANS_VAIN);
+	MAM_KASSERT(scan->turn == 3);
+	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS, ticket, 1) == 5);
+	MAM_KASSERT(mam_scans_draw(kit->heap) == 3);
+	/* An older result does not replace it. */
+	mam_scans_end(kit->heap, CLASS, 5, 1);
+	MAM_KASSERT(scan->turn == 6 && scan->vain == ticket);
+	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS, ticket, 1) == 7);
+	/* Of this class alone. */
+	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS + 1, since, 1) == 1);
+	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS - 1, since, 1) == 1);
+	/* Numbers of turns repeat. */
+	scan->turn = ~1u;
+	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS, 9, 1) == ~0u);
+	mam_scans_end(kit->heap, CLASS, ~0u, 9);
+	MAM_KASSERT(scan->turn == 0 && scan->vain == 9);
+}
+
+START_TEST(turns_and_results_follow_the_protocol)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "one lane", okit_begin, wait_alone, 1, 1, 1, NULL);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* A lone lane waits for a stopped scan: so many polls of four steps each, then it has the turn. */
+MAM_KERNEL(wait_for_stopped)
+{
+	struct okit *kit = argument;
+	uint32_t blocks = *(const uint32_t *)kit->plan;
+	uint64_t time;
+
+	record(kit, CLASS)->turn = 1;
+	time = mam_timer();
+	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS, 1, blocks) == 3);
+	MAM_KASSERT(mam_timer() - time >= 4 * (MAM_SCANS_POLLS + 32 * blocks));
+}
+
+START_TEST(wait_is_as_long_as_a_scan_takes)
+{
+	const uint32_t blocks = _i ? 50 : 0;
+	struct okit *kit = okit_create(1, 1, &blocks);
+	struct simt_case test = {
+		.name = "a stopped scan",
+		.kernel = wait_for_stopped,
+		.grid = 1,
+		.block = 1,
+		.argument = kit,
+		.begin = okit_begin,
+		.check = okit_check,
+		.seeds = 3,
+		.config = { .race = KIT_RACE,
+			    .strict = true,
+			    .steps_max = 4 * (MAM_SCANS_POLLS + 32 * blocks) + 20 },
+	};
+
+	simt_must_pass(&test);
+	okit_destroy(kit);
+}
+END_TEST
+
+/*
+ * A scan is running, and ends without a result: a request that began before does not wait for it.
+ * If another one begins and ends so, the request does not wait for a third.
+ */
+MAM_KERNEL(wait_for_vainless)
+{
+	struct okit *kit = argument;
+	struct mam_scan *scan = record(kit, CLASS);
+	uint32_t turn;
+
+	if (!mam_block()) {
+		turn = mam_scans_wait(kit->heap, CLASS, 1, 1);
+		MAM_KASSERT(turn == 3 || turn == MAM_SCANS_ALONE);
+		return;
+	}
+	mam_nanosleep(3000);
+	mam_atomic_store32(&scan->turn, 2, MAM_RELAXED, MAM_AT_DEVICE);
+	turn = mam_atomic_cas32(&scan->turn, 2, 3, MAM_RELAXED, MAM_AT_DEVICE);
+	mam_nanosleep(10000);
+	if (turn == 2)
+		/* The scan ends, and the next one never does. */
+		mam_atomic_store32(&scan->turn, 5, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+static void begin_running(void *argument)
+{
+	okit_begin(argument);
+	record(argument, CLASS)->turn = 1;
+}
+
+START_TEST(request_does_not_wait_after_room_was_found)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+	struct simt_case test = {
+		.name = "scans that find room",
+		.kernel = wait_for_vainless,
+		.grid = 2,
+		.block = 1,
+		.argument = kit,
+		.begin = begin_running,
+		.check = okit_check,
+		.seeds = 200,
+		/* Far fewer than MAM_SCANS_POLLS polls. */
+		.config = { .race = KIT_RACE, .strict = true, .steps_max = 120 },
+	};
+
+	simt_must_pass(&test);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* ---- a result is no older than the request -------------------------------------------------- */
+
+/*
+ * The only slab is full. Some lanes scan all the time, as requests do, but take nothing. The others
+ * have an object each, free it, and request one, by a scan: there is room for them.
+ */
+static void begin_one_slab(void *argument)
+{
+	struct okit *kit = argument;
+
+	okit_begin(kit);
+	motion_slab(kit, CLASS, 0, okit_all_slots(CLASS));
+	motion_run(kit, 4, 60);
+}
+
+static void scan_in_vain(struct okit *kit, uint32_t rounds)
+{
+	struct mam_klook look;
+	uint64_t since, ticket;
+	uint32_t turn;
+
+	while (rounds--) {
+		since = mam_scans_draw(kit->heap);
+		turn = mam_scans_wait(kit->heap, CLASS, since, 1);
+		if (turn == MAM_SCANS_VAIN)
+			continue;
+		ticket = mam_scans_draw(kit->heap);
+		look = mam_pass_block(kit->heap, CLASS, 0);
+		mam_scans_end(kit->heap, CLASS, turn,
+			      look.doubt || look.word != MAM_NO_WORD ? 0 : ticket);
+	}
+}
+
+MAM_KERNEL(free_and_request)
+{
+	struct okit *kit = argument;
+	void *object = mam_metadata_at(kit->heap, CLASS, 0, 5 * simt_block());
+	uint32_t round;
+
+	if (mam_block() < 2) {
+		scan_in_vain(kit, 4);
+		return;
+	}
+	for (round = 0; round < 3; round++) {
+		motion_wait(20);
+		okit_free(kit, object);
+		object = motion_by_pass(kit, CLASS);
+		MAM_KASSERT(object);
+	}
+}
+
+START_TEST(scan_before_request_proves_nothing)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "others scan in vain", begin_one_slab, free_and_request, 4, 1,
+		       KIT_RACE ? 300 : 2000, NULL);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* Two lanes request an object each. The third frees three objects and requests one. */
+MAM_KERNEL(free_three)
+{
+	struct okit *kit = argument;
+	uint32_t i;
+
+	if (mam_block() < 2) {
+		(void)motion_by_pass(kit, CLASS);
+		return;
+	}
+	motion_wait(20);
+	for (i = 0; i < 3; i++)
+		okit_free(kit, mam_metadata_at(kit->heap, CLASS, 0, 20 * i));
+	MAM_KASSERT(motion_by_pass(kit, CLASS));
+}
+
+START_TEST(request_before_free_proves_nothing)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "others request", begin_one_slab, free_three, 3, 1,
+		       KIT_RACE ? 300 : 2000, NULL);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* ---- many requests -------------------------------------------------------------------------- */
+
+/* Warps, some of whose lanes request three classes, in an order of their own. */
+struct many {
+	const char *name;
+	uint32_t blocks, grid, block, classes;
+	uint32_t seeds, seeds_race;
+};
+
+static const struct many many[] = {
+	{ "one lane each", 1, 12, 1, 1, 60, 20 },
+	{ "warps", 3, 8, 5, 1, 40, 10 },
+	{ "warps and classes", 3, 8, 5, 3, 40, 10 },
+	{ "many blocks", 40, 4, 3, 2, 10, 4 },
+};
+
+/* All begin before any of them scans. */
+MAM_KERNEL(fail_together)
+{
+	static const uint32_t classes[] = { CLASS, 1, 5 };
+	struct okit *kit = argument;
+	const struct many *plan = kit->plan;
+	struct mam_keffort effort = { .looks = false, .all = true, .counts = true };
+	struct mam_kwish wish = { .mine = { .word = 0, .slot = MAM_NO_SLOT } };
+	uint32_t mask = (1u << plan->block) - 1, i;
+	uint64_t since;
+
+	since = mam_search_since(kit->heap, kit->heap, mask, effort);
+	(void)mam_atomic_add64(&kit->kept[0], 1, MAM_ACQ_REL, MAM_AT_DEVICE);
+	while (mam_atomic_load64(&kit->kept[0], MAM_ACQUIRE, MAM_AT_DEVICE) <
+	       (uint64_t)plan->grid * plan->block)
+		mam_nanosleep(100);
+	for (i = 0; i < plan->classes; i++) {
+		wish.class_ = classes[(mam_block() + i) % plan->classes];
+		wish = mam_search_scan(kit->heap, mask, mask, wish.class_, effort, since, wish);
+		MAM_KASSERT(!wish.object);
+	}
+}
+
+static const char *one_scan_each(void *argument)
+{
+	struct okit *kit = argument;
+	const struct many *plan = kit->plan;
+
+	if (passes(kit) != plan->classes)
+		return "more than one scan for a class";
+	return okit_tally(kit, MAM_OBJECT_FULL) == plan->grid * plan->block * plan->classes
+		       ? NULL
+		       : "failures were not counted";
+}
+
+START_TEST(one_scan_serves_all_that_wait)
+{
+	const struct many *plan = &many[_i];
+	struct okit *kit = okit_create(plan->blocks, 2, plan);
+
+	motion_explore(kit, plan->name, begin_full, fail_together, plan->grid, plan->block,
+		       KIT_RACE ? plan->seeds_race : plan->seeds, one_scan_each);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* Lanes of a few warps that arrive at different times, and want different classes. */
+MAM_KERNEL(fail_apart)
+{
+	static const size_t bytes[] = { 64, 80, 64, 100, 80, 3000 };
+	struct okit *kit = argument;
+
+	motion_wait(200);
+	MAM_KASSERT(!okit_alloc(kit, bytes[(mam_lane() + mam_block()) % 6]));
+}
+
+static const char *all_failed(void *argument)
+{
+	struct okit *kit = argument;
+
+	return kit->failed == 21 && okit_tally(kit, MAM_OBJECT_FULL) == 21
+		       ? okit_check(kit)
+		       : "failures were not counted";
+}
+
+START_TEST(lanes_of_a_warp_wait_for_each_other)
+{
+	struct okit *kit = okit_create(2, 1, NULL);
+
+	kit->only_taken = true;
+	motion_explore(kit, "lanes apart", begin_full, fail_apart, 3, 7, KIT_RACE ? 30 : 200,
+		       all_failed);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* ---- stopped scans -------------------------------------------------------------------------- */
+
+/* A lane of the first warp stops somewhere in its scan. All others fail, twice. */
+MAM_KERNEL(stop_in_scan)
+{
+	struct okit *kit = argument;
+	uint32_t round;
+
+	if (!mam_block()) {
+		stop_after(1 + motion_below(40));
+		MAM_KASSERT(!motion_by_pass(kit, CLASS));
+		return;
+	}
+	motion_wait(100);
+	for (round = 0; round < 2; round++)
+		MAM_KASSERT(!motion_by_pass(kit, CLASS));
+	stop_leave();
+}
+
+static uint32_t runs, halts;
+
+static const char *seven_failed(void *argument)
+{
+	struct okit *kit = argument;
+
+	runs++;
+	halts += stop.stopped;
+	return okit_tally(kit, MAM_OBJECT_FULL) == 7 ? okit_check(kit)
+						     : "failures were not counted";
+}
+
+START_TEST(stopped_scan_stops_no_other)
+{
+	struct okit *kit = okit_create(2, 1, NULL);
+	struct simt_case test = {
+		.name = "a scan stops",
+		.kernel = stop_in_scan,
+		.grid = 4,
+		.block = 1,
+		.argument = kit,
+		.begin = begin_full,
+		.check = seven_failed,
+		.seeds = KIT_RACE ? 100 : 500,
+		/* One wait for each of three lanes, and scans. */
+		.config = { .race = KIT_RACE, .strict = true, .steps_max = 8000 },
+	};
+
+	runs = halts = 0;
+	simt_must_pass(&test);
+	ck_assert(runs < 30 || halts > runs / 3);
+	okit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("scans");
+
+	tcase_add_test(tcase, turns_and_results_follow_the_protocol);
+	tcase_add_loop_test(tcase, wait_is_as_long_as_a_scan_takes, 0, 2);
+	tcase_add_test(tcase, request_does_not_wait_after_room_was_found);
+	tcase_add_test(tcase, scan_before_request_proves_nothing);
+	tcase_add_test(tcase, request_before_free_proves_nothing);
+	tcase_add_loop_test(tcase, one_scan_serves_all_that_wait, 0,
+			    sizeof(many) / sizeof(many[0]));
+	tcase_add_test(tcase, lanes_of_a_warp_wait_for_each_other);
+	tcase_add_test(tcase, stopped_scan_stops_no_other);
+	return kit_run(tcase, "heap/scans");
+}
