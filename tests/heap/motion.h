@@ -87,7 +87,7 @@ static inline void motion_release(struct okit *kit, uint32_t class_, uint32_t wo
 /* Allocates an object of the class for one lane, by a scan alone. */
 static inline void *motion_by_pass(struct okit *kit, uint32_t class_)
 {
-	struct mam_keffort effort = { .looks = false, .all = true, .counts = true };
+	struct mam_keffort effort = { .all = true };
 	struct mam_kwish wish = { .class_ = class_, .mine = { .word = 0, .slot = MAM_NO_SLOT } };
 	uint32_t mask = 1u << mam_lane();
 

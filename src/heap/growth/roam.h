@@ -135,11 +135,8 @@ MAM_KFN struct mam_kwish mam_roam_tour(struct mam_kheap *root, struct mam_growth
 	struct mam_keffort effort;
 	bool known = false;
 
-	effort.counts = false;
 	effort.all = false;
-	effort.looks = true;
-	effort.watch = &root->current;
-	effort.stage = &growth->stage.value;
+	effort.grows = true;
 	number = mam_roam_hint(root, growth, mask);
 	effort.was = number;
 	for (;;) {
@@ -156,12 +153,12 @@ MAM_KFN struct mam_kwish mam_roam_tour(struct mam_kheap *root, struct mam_growth
 			parts = mam_roam_parts(growth, mask);
 			known = true;
 		}
-		next = (uint32_t)mam_atomic_load64(effort.watch, MAM_RELAXED, MAM_AT_DEVICE);
+		next = (uint32_t)mam_atomic_load64(&root->current, MAM_RELAXED, MAM_AT_DEVICE);
 		next = mam_warp_shuffle32(mask, next, leader);
 		if (next != effort.was) {
 			/* Other warps have found room elsewhere since. */
 			effort.was = next;
-		} else if (mam_search_over(mask, effort)) {
+		} else if (mam_search_over(root, mask, effort)) {
 			next = MAM_NO_PART;
 		} else {
 			/*
@@ -187,12 +184,11 @@ MAM_KFN struct mam_kwish mam_roam_tour(struct mam_kheap *root, struct mam_growth
 		number = parts;
 		effort.was = parts;
 		if (cause) {
-			effort.looks = false;
 			effort.all = true;
 		} else if (mam_lane() == leader &&
-			   mam_atomic_load64(effort.watch, MAM_RELAXED, MAM_AT_DEVICE) != parts) {
+			   mam_atomic_load64(&root->current, MAM_RELAXED, MAM_AT_DEVICE) != parts) {
 			/* Lanes that search full parts see it. */
-			mam_atomic_store64(effort.watch, parts, MAM_RELEASE, MAM_AT_DEVICE);
+			mam_atomic_store64(&root->current, parts, MAM_RELEASE, MAM_AT_DEVICE);
 		}
 	}
 	visits = mam_warp_ballot(mask, wish.object != NULL);

@@ -26,8 +26,7 @@
  * for 18% of its free memory as 4 KiB objects, in place of 92%; a zone of random blocks in place of
  * the frontier: 15 times slower for a million lanes.
  *
- * Bound: MAM_FIND_OWN + 1 + MAM_FIND_FIRST + MAM_FIND_LOOKS looks, at most four words each, two
- * openings at other places, MAM_FIND_OPENINGS at the frontier, and MAM_FIND_IDLE units.
+ * Bound: MAM_FIND_OWN + MAM_FIND_KNOWN looks and MAM_FIND_TURNS attempts.
  */
 #ifndef MAM_HEAP_SLAB_FIND_H
 #define MAM_HEAP_SLAB_FIND_H
@@ -37,16 +36,24 @@
 #define MAM_FIND_FULL 16u /* lanes of a warp that count as a full one */
 #define MAM_FIND_OWN 4u   /* generations */
 #define MAM_FIND_KNOWN 2u /* words of a row */
-#define MAM_FIND_FIRST 2u /* looks before a group is opened */
-#define MAM_FIND_LOOKS 8u /* looks after that */
-#define MAM_FIND_IDLE 8u  /* random units */
 #define MAM_FIND_TRIES 4u /* claims in one word */
 #define MAM_FIND_WIDTH 4u /* words or blocks in one look */
 #define MAM_FIND_SHARE 10 /* blocks >> this: units that are opened together */
-#define MAM_FIND_OPENINGS 4u
+/* Attempts of a search, in turn: the home; two looks; openings; more looks; closings. */
+#define MAM_FIND_OPEN_BEGIN 3u
+#define MAM_FIND_OPEN_END 8u
+#define MAM_FIND_LOOKS_END 16u
+#define MAM_FIND_TURNS 24u
 #define MAM_FIND_POLLS 99u  /* of a word that another lane searches for */
 #define MAM_FIND_NS 300     /* between two of them */
 #define MAM_FIND_EDGE 4096u /* the frontier does not move back below this unit */
+
+/* Returns whether this attempt of a search looks for slots. */
+MAM_KFN bool mam_find_looks(uint32_t turn)
+{
+	return (turn && turn < MAM_FIND_OPEN_BEGIN) ||
+	       (turn >= MAM_FIND_OPEN_END && turn < MAM_FIND_LOOKS_END);
+}
 
 /* Slots that the caller has won in a word. */
 struct mam_kfind {
@@ -123,32 +130,39 @@ MAM_KFN uint64_t mam_find_slots(const struct mam_kheap *heap, uint64_t traits, u
 	return end << shift < 64 ? slots & (((uint64_t)1 << (end << shift)) - 1) : slots;
 }
 
-/* Opens some groups of a slab, starting with this one. Returns slots of the caller. */
-MAM_KFN uint64_t mam_find_groups(const struct mam_kheap *heap, uint32_t need, uint32_t word,
-				 uint32_t group)
+/*
+ * Opens some groups of a slab, starting with this one. Returns slots of the caller. A word of
+ * MAM_NO_WORD: none.
+ */
+MAM_KSLOW uint64_t mam_find_groups(const struct mam_kheap *heap, uint32_t need, uint32_t word,
+				   uint32_t group)
 {
-	uint64_t traits = mam_traits_of(mam_find_class(need));
-	uint64_t slots = mam_find_slots(heap, traits, group, mam_find_n(need));
+	uint64_t traits = mam_traits_of(mam_find_class(need)), slots;
 
+	if (word >= heap->blocks << mam_traits_words_shift(traits))
+		return 0;
+	slots = mam_find_slots(heap, traits, group, mam_find_n(need));
 	return mam_slab_open(heap, mam_find_class(need), word, slots,
 			     mam_slots_lowest(slots, mam_find_n(need)));
 }
 
-/* Opens groups of one slab, at this unit if possible, or elsewhere in its block. */
-MAM_KSLOW struct mam_kfind mam_find_place(const struct mam_kheap *heap, uint32_t need,
+/*
+ * A group whose units are free, at this unit if possible, or elsewhere in its block: the word of its
+ * slab, and its number; or MAM_NO_WORD. A unit of MAM_NO_PAGE: none.
+ */
+MAM_KSLOW struct mam_kslot mam_find_place(const struct mam_kheap *heap, uint32_t class_,
 					  uint32_t unit)
 {
-	uint32_t block = unit / MAM_BLOCK_UNITS, group = 0;
-	struct mam_kfind found;
-	uint64_t taken;
+	uint32_t block = unit / MAM_BLOCK_UNITS;
+	struct mam_kslot place;
 
-	found.won = 0;
-	taken = mam_bitmap_load(mam_pages_bits(heap->units), block);
-	found.word = mam_pass_open(mam_traits_of(mam_find_class(need)), block, taken,
-				   unit % MAM_BLOCK_UNITS, &group);
-	if (found.word != MAM_NO_WORD)
-		found.won = mam_find_groups(heap, need, found.word, group);
-	return found;
+	place.word = MAM_NO_WORD;
+	place.slot = 0;
+	if (block < heap->blocks)
+		place.word = mam_pass_open(mam_traits_of(class_), block,
+					   mam_bitmap_load(mam_pages_bits(heap->units), block),
+					   unit % MAM_BLOCK_UNITS, &place.slot);
+	return place;
 }
 
 /* Step 1: the word of the next generation; its slots, or the slab is opened. */
@@ -233,15 +247,14 @@ MAM_KSLOW void mam_find_share(const struct mam_kheap *heap, uint32_t need, struc
 {
 	uint64_t traits = mam_traits_of(mam_find_class(need));
 
-	if (found.won && (!mam_find_lanes(need) ||
-			  found.word != mam_handle_home(heap, traits, mam_handle_warp(),
-							mam_find_lanes(need))
-						.word))
+	if (found.won &&
+	    (!mam_find_lanes(need) ||
+	     found.word !=
+		     mam_handle_home(heap, traits, mam_handle_warp(), mam_find_lanes(need)).word))
 		was = found.word + 1;
 	if (was != MAM_SHARED_BUSY)
-		mam_atomic_store32(
-			mam_find_shared(heap, mam_find_class(need), mam_handle_warp()), was,
-			MAM_RELAXED, MAM_AT_DEVICE);
+		mam_atomic_store32(mam_find_shared(heap, mam_find_class(need), mam_handle_warp()),
+				   was, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
 /* A random block in which the class was seen, from one word of `hints`, or MAM_NO_WORD. */
@@ -315,102 +328,104 @@ MAM_KSLOW uint32_t mam_find_block(const struct mam_kheap *heap, uint32_t class_,
 	return best;
 }
 
-/* Step 4. */
-MAM_KSLOW struct mam_kfind mam_find_open(const struct mam_kheap *heap, uint32_t need,
-					 uint32_t random)
+/*
+ * Step 4: the unit of the next attempt to open a group after `unit`: MAM_NO_PAGE at first, and at
+ * last. The first attempt is before the frontier, the others are at it.
+ */
+MAM_KSLOW uint32_t mam_find_next(const struct mam_kheap *heap, uint32_t class_, uint32_t tries,
+				 uint32_t unit)
 {
-	uint32_t *frontier = &mam_metadata_searches(heap)->frontier, edge, unit, tries, units;
+	uint32_t *frontier = &mam_metadata_searches(heap)->frontier, edge, units;
 	uint32_t end = heap->blocks * MAM_BLOCK_UNITS;
-	struct mam_kfind found;
 
-	found.won = 0;
-	found.word = 0;
 	edge = mam_atomic_load32(frontier, MAM_RELAXED, MAM_AT_DEVICE);
-	edge = edge < end ? edge : end;
-	units = mam_traits_group_units(mam_traits_of(mam_find_class(need)));
+	if (!tries)
+		return edge < MAM_FIND_EDGE && edge < end
+			       ? MAM_NO_PAGE
+			       : mam_find_block(heap, class_, edge < end ? edge : end,
+						mam_find_random(0));
+	if (edge >= end)
+		return MAM_NO_PAGE;
+	/* Occupied, by homes or by runs: on to the next block. */
+	if (tries > 1 && edge / MAM_BLOCK_UNITS == unit / MAM_BLOCK_UNITS)
+		(void)mam_atomic_cas32(frontier, edge, (unit | (MAM_BLOCK_UNITS - 1)) + 1,
+				       MAM_RELAXED, MAM_AT_DEVICE);
+	units = mam_traits_group_units(mam_traits_of(class_));
 	/* Groups start at multiples of their units, so some are left out. */
 	units += units > 2 ? units / 2 : 0;
-	unit = MAM_NO_PAGE;
-	if (edge >= MAM_FIND_EDGE || edge == end)
-		unit = mam_find_block(heap, mam_find_class(need), edge, random);
-	MAM_ROLLED
-	for (tries = 0;; tries++) {
-		if (unit != MAM_NO_PAGE)
-			found = mam_find_place(heap, need, unit);
-		if (found.won || tries == MAM_FIND_OPENINGS || edge >= end)
-			return found;
-		if (tries) {
-			/* Occupied, by homes or by runs: on to the next block. */
-			edge = mam_atomic_load32(frontier, MAM_RELAXED, MAM_AT_DEVICE);
-			if (edge / MAM_BLOCK_UNITS == unit / MAM_BLOCK_UNITS)
-				(void)mam_atomic_cas32(frontier, edge,
-						       (unit | (MAM_BLOCK_UNITS - 1)) + 1,
-						       MAM_RELAXED, MAM_AT_DEVICE);
-		}
-		unit = mam_atomic_add32(frontier, units, MAM_RELAXED, MAM_AT_DEVICE);
-		if (unit >= end)
-			return found;
-	}
+	return mam_atomic_add32(frontier, units, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/* Closes the group of a unit if all its slots are free. Returns whether it did. */
-MAM_KSLOW bool mam_find_close(const struct mam_kheap *heap, uint32_t unit)
+/*
+ * Step 5: closes the group of a random unit if all its slots are free. Returns the unit, or
+ * MAM_NO_PAGE.
+ */
+MAM_KSLOW uint32_t mam_find_close(const struct mam_kheap *heap, uint32_t random)
 {
+	uint32_t unit = (uint32_t)((uint64_t)random * (heap->blocks * MAM_BLOCK_UNITS) >> 32);
 	uint32_t owner = mam_owners_load_acquire(heap, unit), word, group;
 	uint64_t of;
 
 	if (owner - 1 >= MAM_CLASSES)
-		return false;
+		return MAM_NO_PAGE;
 	of = mam_traits_of(owner);
 	word = unit >> mam_traits_span_shift(of);
 	group = mam_slab_group(of, word, unit);
-	return !(~mam_global_load64(&mam_traits_words(heap, of)[word], MAM_ACQUIRE, MAM_AT_DEVICE) &
-		 mam_slab_group_slots(of, group)) &&
-	       mam_slab_close(heap, owner, word, group);
+	if (~mam_global_load64(&mam_traits_words(heap, of)[word], MAM_ACQUIRE, MAM_AT_DEVICE) &
+		    mam_slab_group_slots(of, group) ||
+	    !mam_slab_close(heap, owner, word, group))
+		return MAM_NO_PAGE;
+	return unit;
 }
 
 /* The group of the home, for a few lanes of one class. */
-MAM_KSLOW struct mam_kfind mam_find_home(const struct mam_kheap *heap, uint32_t need)
+MAM_KSLOW struct mam_kslot mam_find_home(const struct mam_kheap *heap, uint32_t need)
 {
 	uint64_t traits = mam_traits_of(mam_find_class(need));
 	struct mam_kslot home;
-	struct mam_kfind found;
 
 	home = mam_handle_home(heap, traits, mam_handle_warp(), mam_find_lanes(need));
-	found.won = 0;
-	found.word = home.word;
-	if (home.word < heap->blocks << mam_traits_words_shift(traits))
-		found.won = mam_find_groups(heap, need, home.word,
-					    home.slot >> mam_traits_group_shift(traits));
-	return found;
+	home.slot >>= mam_traits_group_shift(traits);
+	return home;
 }
 
-/* Steps 3 to 5. No collectives. Finds at least one slot and at most as many as needed, or none. */
+/*
+ * Steps 3 to 5, as a sequence of attempts, each of which looks at one place for slots or for units.
+ * No collectives. Finds at least one slot and at most as many as needed, or none.
+ */
 MAM_KSLOW struct mam_kfind mam_find_anywhere(const struct mam_kheap *heap, uint32_t need)
 {
+	uint32_t turn, unit = MAM_NO_PAGE;
 	struct mam_kfind found;
-	uint32_t looks, unit;
+	struct mam_kslot place;
 
-	found.won = 0;
-	found.word = 0;
-	if (mam_find_lanes(need))
-		found = mam_find_home(heap, need);
 	MAM_ROLLED
-	for (looks = 0; looks < MAM_FIND_FIRST + MAM_FIND_LOOKS && !found.won; looks++) {
-		if (looks == MAM_FIND_FIRST && !found.won)
-			found = mam_find_open(heap, need, mam_find_random(looks));
-		if (!found.won)
-			found = mam_find_seen(heap, need, mam_find_random(looks));
+	for (turn = 0; turn < MAM_FIND_TURNS; turn++) {
+		place.word = MAM_NO_WORD;
+		place.slot = 0;
+		if (mam_find_looks(turn)) {
+			found = mam_find_seen(heap, need, mam_find_random(turn));
+			if (found.won)
+				break;
+			continue;
+		}
+		if (!turn) {
+			if (mam_find_lanes(need))
+				place = mam_find_home(heap, need);
+		} else {
+			if (turn < MAM_FIND_OPEN_END)
+				unit = mam_find_next(heap, mam_find_class(need),
+						     turn - MAM_FIND_OPEN_BEGIN, unit);
+			else
+				unit = mam_find_close(heap, mam_find_random(turn));
+			place = mam_find_place(heap, mam_find_class(need), unit);
+		}
+		found.word = place.word;
+		found.won = mam_find_groups(heap, need, place.word, place.slot);
+		if (found.won)
+			break;
 	}
-	MAM_STEPS_ADD(heap, looks, looks);
-	MAM_ROLLED
-	for (looks = 0; looks < MAM_FIND_IDLE && !found.won; looks++) {
-		unit = (uint32_t)((uint64_t)mam_find_random(looks) *
-					  (heap->blocks * MAM_BLOCK_UNITS) >>
-				  32);
-		if (mam_find_close(heap, unit))
-			found = mam_find_place(heap, need, unit);
-	}
+	MAM_STEPS_ADD(heap, looks, turn);
 	return found;
 }
 

@@ -20,7 +20,7 @@
  *
  * The turn only limits how many warps scan at once: no result depends on it. It is odd while a scan
  * is running. So it may be taken over from a warp that has stopped, and a scan without a turn
- * publishes its result, too. A request may use one draw for several classes.
+ * publishes its result, too.
  *
  * Why requests do not wait after a scan that found room: there may be room for all of them, and
  * they would get it one after the other.

@@ -19,21 +19,25 @@
 #ifndef MAM_HEAP_SLAB_SEARCH_H
 #define MAM_HEAP_SLAB_SEARCH_H
 
+#include "heap/growth/growth.h"
 #include "heap/slab/scans.h"
 #include "heap/slab/spans.h"
 
 #define MAM_RECLAIM_TRIES 4
 
 /* Returns whether the search should stop early. The same in all lanes of `mask`. */
-MAM_KFN bool mam_search_over(uint32_t mask, struct mam_keffort effort)
+MAM_KFN bool mam_search_over(struct mam_kheap *root, uint32_t mask, struct mam_keffort effort)
 {
 	uint32_t now = effort.was, stage = 0;
+	struct mam_growth *growth;
 
-	if (!effort.watch)
+	if (!effort.grows)
 		return false;
 	if (mam_lane() == mam_ffs32(mask) - 1) {
-		now = (uint32_t)mam_atomic_load64(effort.watch, MAM_RELAXED, MAM_AT_DEVICE);
-		stage = (uint32_t)mam_atomic_load64(effort.stage, MAM_RELAXED, MAM_AT_DEVICE);
+		growth = (struct mam_growth *)mam_constant_pointer(&root->growth);
+		now = (uint32_t)mam_atomic_load64(&root->current, MAM_RELAXED, MAM_AT_DEVICE);
+		stage = (uint32_t)mam_atomic_load64(&growth->stage.value, MAM_RELAXED,
+						    MAM_AT_DEVICE);
 	}
 	return mam_warp_ballot(mask, now != effort.was || (stage & 255)) != 0;
 }
@@ -203,8 +207,8 @@ MAM_KFN struct mam_kfind mam_search_lead(const struct mam_kheap *heap, uint32_t 
 /*
  * Step 3, for the lanes of `mask` whose slot is MAM_NO_SLOT; sets MAM_SLOT_NONE if none was found.
  */
-MAM_KFN struct mam_kslot mam_search_find(const struct mam_kheap *heap, uint32_t mask,
-					 uint32_t class_, struct mam_keffort effort,
+MAM_KFN struct mam_kslot mam_search_find(struct mam_kheap *root, const struct mam_kheap *heap,
+					 uint32_t mask, uint32_t class_, struct mam_keffort effort,
 					 struct mam_kslot mine)
 {
 	uint32_t needy, group, rank, round, lanes, leader, from, polls = 0;
@@ -243,7 +247,7 @@ MAM_KFN struct mam_kslot mam_search_find(const struct mam_kheap *heap, uint32_t 
 			mine.word = found.word;
 		}
 		needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT);
-		if (needy && mam_search_over(mask, effort))
+		if (needy && mam_search_over(root, mask, effort))
 			break;
 		/* Leaders that have searched do not wait for others that have not. */
 		if (!mam_warp_ballot(mask, found.won != 0))
@@ -265,6 +269,7 @@ MAM_KSLOW struct mam_kroom mam_search_take(const struct mam_kheap *heap, uint32_
 {
 	uint64_t traits = mam_traits_of(class_), *word;
 	uint32_t units = mam_pass_units(traits);
+	struct mam_kslot place;
 	struct mam_kroom room;
 
 	room.unit = MAM_NO_PAGE;
@@ -278,9 +283,12 @@ MAM_KSLOW struct mam_kroom mam_search_take(const struct mam_kheap *heap, uint32_
 	}
 	word = &mam_traits_words(heap, traits)[look.word];
 	room.slots.won = mam_find_claim(word, mam_slots_load(word, 0), n, mam_find_random(0));
-	if (!room.slots.won)
-		room.slots = mam_find_place(heap, mam_find_need(class_, n, 0, 0),
-					    mam_slab_unit(traits, look.word));
+	if (room.slots.won)
+		return room;
+	place = mam_find_place(heap, class_, mam_slab_unit(traits, look.word));
+	room.slots.word = place.word;
+	room.slots.won =
+		mam_find_groups(heap, mam_find_need(class_, n, 0, 0), place.word, place.slot);
 	return room;
 }
 
@@ -291,7 +299,7 @@ MAM_KSLOW struct mam_kroom mam_search_take(const struct mam_kheap *heap, uint32_
 MAM_KFN uint64_t mam_search_since(struct mam_kheap *root, const struct mam_kheap *heap,
 				  uint32_t mask, struct mam_keffort effort)
 {
-	if (effort.counts)
+	if (!effort.grows)
 		mam_returns_drain_lone(root);
 	/* The draw releases what all lanes have freed. */
 	mam_warp_sync(mask);
@@ -308,7 +316,8 @@ MAM_KFN struct mam_kwish mam_search_scan(struct mam_kheap *heap, uint32_t mask, 
 {
 	uint32_t rank = mam_popc32(mask & ((1u << mam_lane()) - 1)), next, block, passes, doubt;
 	uint32_t shift = 63 - mam_clz64(mam_popc32(mask)), leader = mam_ffs32(mask) - 1;
-	uint32_t order, ready, who, turn = MAM_SCANS_VAIN;
+	uint32_t ready, who, turn = MAM_SCANS_VAIN, spare;
+	volatile uint32_t order; /* not in a register: a kernel's count of them includes these */
 	struct mam_klook look;
 	struct mam_kroom room;
 
@@ -326,29 +335,41 @@ MAM_KFN struct mam_kwish mam_search_scan(struct mam_kheap *heap, uint32_t mask, 
 			MAM_STEPS_ADD(heap, passes, 1);
 		doubt = 0;
 		next = 0;
+		spare = MAM_NO_PAGE;
 		block = mam_tour_next(heap->blocks, shift, order, &next);
 		MAM_ROLLED
-		while (needy && block != MAM_TOUR_END) {
+		while (needy) {
 			look.word = MAM_NO_WORD;
 			look.unit = MAM_NO_PAGE;
 			look.doubt = 0;
-			if (rank < 1u << shift && block + rank < heap->blocks)
+			if (block == MAM_TOUR_END) {
+				/* Runs are the last resort; a block may have room for several. */
+				look.unit = spare;
+				doubt |= spare != MAM_NO_PAGE;
+			} else if (rank < 1u << shift && block + rank < heap->blocks) {
 				look = mam_pass_block(heap, class_, block + rank);
-			doubt |= look.doubt;
+				doubt |= look.doubt;
+				spare = look.unit == MAM_NO_PAGE ? spare : look.unit;
+				look.unit = MAM_NO_PAGE;
+			}
 			mam_warp_sync(mask);
 			ready = mam_warp_ballot(mask, look.word != MAM_NO_WORD ||
 							      look.unit != MAM_NO_PAGE);
+			if (!ready && block == MAM_TOUR_END)
+				break;
 			if (!ready) {
 				block = mam_tour_next(heap->blocks, shift, order, &next);
 				continue;
 			}
-			/* The first lane that found room, as long as these blocks have some. */
+			/* The first lane that found room, as long as there is some. */
 			who = mam_ffs32(ready) - 1;
 			room.slots.won = 0;
 			room.slots.word = 0;
 			room.unit = MAM_NO_PAGE;
-			if (mam_lane() == who)
+			if (mam_lane() == who) {
 				room = mam_search_take(heap, class_, look, mam_popc32(needy));
+				spare = look.unit == MAM_NO_PAGE ? spare : MAM_NO_PAGE;
+			}
 			mam_warp_sync(mask);
 			room.slots.won = mam_warp_shuffle64(mask, room.slots.won, who);
 			room.slots.word = mam_warp_shuffle32(mask, room.slots.word, who);
@@ -370,7 +391,7 @@ MAM_KFN struct mam_kwish mam_search_scan(struct mam_kheap *heap, uint32_t mask, 
 		if (turn != MAM_SCANS_VAIN)
 			mam_scans_end(heap, class_, turn,
 				      needy && passes < MAM_PASSES_MAX ? since : 0);
-		if (effort.counts && needy)
+		if (!effort.grows && needy)
 			mam_object_tally_add(heap,
 					     passes < MAM_PASSES_MAX ? MAM_OBJECT_FULL
 								     : MAM_OBJECT_CONTENDED,
@@ -388,21 +409,21 @@ MAM_KFN struct mam_kwish mam_search_look(struct mam_kheap *root, struct mam_khea
 					 struct mam_kwish wish)
 {
 	uint32_t one = mam_warp_shuffle32(mask, wish.class_, mam_ffs32(mask) - 1), large, needy;
-	volatile uint64_t since = 0;
+	uint64_t since;
+	bool looks = !effort.all || !effort.grows;
 
-	if (effort.looks && mam_popc32(mask) >= MAM_FIND_FULL &&
+	if (looks && mam_popc32(mask) >= MAM_FIND_FULL &&
 	    !mam_warp_ballot(mask, wish.mine.slot != MAM_NO_SLOT || wish.class_ != one))
 		wish.mine = mam_search_open(heap, mask, wish.class_);
-	if (effort.looks)
-		wish.mine = mam_search_find(heap, mask, wish.class_, effort, wish.mine);
+	if (looks)
+		wish.mine = mam_search_find(root, heap, mask, wish.class_, effort, wish.mine);
 	if (wish.mine.slot < MAM_NO_SLOT)
 		wish.object = mam_metadata_at(heap, wish.class_, wish.mine.word, wish.mine.slot);
 	MAM_ROLLED
 	while (effort.all && (needy = mam_warp_ballot(mask, mam_search_slotless(wish))) != 0) {
 		one = mam_warp_shuffle32(mask, wish.class_, mam_ffs32(needy) - 1);
 		needy = mam_warp_ballot(mask, wish.class_ == one) & needy;
-		if (!since)
-			since = mam_search_since(root, heap, mask, effort);
+		since = mam_search_since(root, heap, mask, effort);
 		wish = mam_search_scan(heap, mask, needy, one, effort, since, wish);
 		/* A failed scan is not repeated here. */
 		if (needy >> mam_lane() & 1 && !wish.object)
@@ -412,7 +433,7 @@ MAM_KFN struct mam_kwish mam_search_look(struct mam_kheap *root, struct mam_khea
 		wish.mine.slot = MAM_SLOT_DONE;
 	large = mam_warp_ballot(mask, wish.units && !wish.object &&
 					      wish.units <= heap->blocks * MAM_BLOCK_UNITS);
-	if (large && !effort.all && mam_search_over(mask, effort))
+	if (large && !effort.all && mam_search_over(root, mask, effort))
 		large = 0;
 	if (large >> mam_lane() & 1)
 		wish.object = mam_spans_take(root, heap, large, wish.units, effort);
@@ -427,7 +448,7 @@ MAM_KFN struct mam_kwish mam_search_look(struct mam_kheap *root, struct mam_khea
 MAM_KSLOW void *mam_search(struct mam_kheap *heap, uint32_t mask, size_t bytes,
 			   struct mam_kslot mine)
 {
-	struct mam_keffort effort = { true, true, true, NULL, NULL, 0 };
+	struct mam_keffort effort = { true, false, 0 };
 	struct mam_kwish wish;
 
 	if (!mam_search_serves(heap)) {

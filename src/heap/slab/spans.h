@@ -29,15 +29,13 @@
 
 /* The effort of a search. */
 struct mam_keffort {
-	bool looks;  /* find slots by looks */
-	bool all;    /* scan everything */
-	bool counts; /* count a failed request as FULL or CONTENDED */
+	bool all; /* scan everything */
 	/*
-	 * Of a heap that grows, otherwise NULL: a search stops when the first no longer equals
-	 * `was`, as other lanes have found room elsewhere, or when the second shows that a fetch is
-	 * in progress.
+	 * The heap grows: failed requests are not counted here, slots are found by looks or by a
+	 * scan, and a search stops when `current` of the root no longer equals `was`, as other lanes
+	 * have found room elsewhere, or when a fetch is in progress.
 	 */
-	uint64_t *watch, *stage;
+	bool grows;
 	uint32_t was;
 };
 
@@ -125,7 +123,7 @@ MAM_KFN void *mam_spans_take(struct mam_kheap *root, struct mam_kheap *heap, uin
 		needy = mam_warp_ballot(mask, page == MAM_NO_PAGE);
 		if (!needy || !effort.all)
 			break;
-		if (!passes && effort.counts)
+		if (!passes && !effort.grows)
 			mam_returns_drain_lone(root);
 		all = mam_spans_close(heap, mask);
 		/* The units in the way are still there, and belong to live objects. */
@@ -136,7 +134,7 @@ MAM_KFN void *mam_spans_take(struct mam_kheap *root, struct mam_kheap *heap, uin
 			mam_scan_pause(passes);
 	}
 	if (page == MAM_NO_PAGE) {
-		if (effort.counts)
+		if (!effort.grows)
 			mam_object_tally_add(heap,
 					     passes < MAM_SPAN_PASSES_MAX ? MAM_OBJECT_FULL
 									  : MAM_OBJECT_CONTENDED,

@@ -223,7 +223,7 @@ MAM_KERNEL(fill_up)
 		edge = *frontier_of(kit);
 		MAM_KASSERT(edge <= n + 1);
 		MAM_KASSERT(high / MAM_BLOCK_UNITS <
-			    (edge - 1) / MAM_BLOCK_UNITS + MAM_FIND_OPENINGS);
+			    (edge - 1) / MAM_BLOCK_UNITS + MAM_FIND_OPEN_END - MAM_FIND_OPEN_BEGIN);
 	}
 	/* Most were opened where others had left units free. */
 	MAM_KASSERT(n > 2 * end / 3);

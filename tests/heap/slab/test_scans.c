@@ -285,7 +285,7 @@ MAM_KERNEL(fail_together)
 	static const uint32_t classes[] = { CLASS, 1, 5 };
 	struct okit *kit = argument;
 	const struct many *plan = kit->plan;
-	struct mam_keffort effort = { .looks = false, .all = true, .counts = true };
+	struct mam_keffort effort = { .all = true };
 	struct mam_kwish wish = { .mine = { .word = 0, .slot = MAM_NO_SLOT } };
 	uint32_t mask = (1u << plan->block) - 1, i;
 	uint64_t since;
