@@ -23,7 +23,7 @@
  * written by each free, 1.3 times; sizes by arithmetic in place of a table, and the head read where
  * it is needed, 1.6 times. Relaxed releases would be 1.1 times faster, and wrong.
  *
- * Bound: one atomic for a class of a warp where the home has room; MAM_FIND_LOOKS looks, then the
+ * Bound: one atomic for a class of a warp where the home has room; MAM_FIND_TURNS attempts, then the
  * size of the heap in round trips, to find the last slot or none.
  */
 #ifndef MAM_HEAP_OBJECTS_OBJECTS_H

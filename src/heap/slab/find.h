@@ -240,21 +240,17 @@ MAM_KSLOW struct mam_kfind mam_find_known(const struct mam_kheap *heap, uint32_t
 
 /*
  * The caller's search for the next word is over: it found `found`, or the word stays as `was`. So it
- * does if that is its home: the warps whose home it is claim there, and others should not.
+ * does if MAM_SHARED_BUSY is added to `found.word`: that is a home, where the warps whose home it is
+ * claim blindly, and others should not.
  */
-MAM_KSLOW void mam_find_share(const struct mam_kheap *heap, uint32_t need, struct mam_kfind found,
-			      uint32_t was)
+MAM_KFN void mam_find_share(const struct mam_kheap *heap, uint32_t class_, struct mam_kfind found,
+			    uint32_t was)
 {
-	uint64_t traits = mam_traits_of(mam_find_class(need));
-
-	if (found.won &&
-	    (!mam_find_lanes(need) ||
-	     found.word !=
-		     mam_handle_home(heap, traits, mam_handle_warp(), mam_find_lanes(need)).word))
+	if (found.won && !(found.word & MAM_SHARED_BUSY))
 		was = found.word + 1;
 	if (was != MAM_SHARED_BUSY)
-		mam_atomic_store32(mam_find_shared(heap, mam_find_class(need), mam_handle_warp()),
-				   was, MAM_RELAXED, MAM_AT_DEVICE);
+		mam_atomic_store32(mam_find_shared(heap, class_, mam_handle_warp()), was,
+				   MAM_RELAXED, MAM_AT_DEVICE);
 }
 
 /* A random block in which the class was seen, from one word of `hints`, or MAM_NO_WORD. */
@@ -391,7 +387,8 @@ MAM_KSLOW struct mam_kslot mam_find_home(const struct mam_kheap *heap, uint32_t 
 
 /*
  * Steps 3 to 5, as a sequence of attempts, each of which looks at one place for slots or for units.
- * No collectives. Finds at least one slot and at most as many as needed, or none.
+ * No collectives. Finds at least one slot and at most as many as needed, or none. MAM_SHARED_BUSY is
+ * added to the word of a home.
  */
 MAM_KSLOW struct mam_kfind mam_find_anywhere(const struct mam_kheap *heap, uint32_t need)
 {
@@ -420,7 +417,7 @@ MAM_KSLOW struct mam_kfind mam_find_anywhere(const struct mam_kheap *heap, uint3
 				unit = mam_find_close(heap, mam_find_random(turn));
 			place = mam_find_place(heap, mam_find_class(need), unit);
 		}
-		found.word = place.word;
+		found.word = turn ? place.word : place.word | MAM_SHARED_BUSY;
 		found.won = mam_find_groups(heap, need, place.word, place.slot);
 		if (found.won)
 			break;

@@ -198,8 +198,8 @@ MAM_KFN struct mam_kfind mam_search_lead(const struct mam_kheap *heap, uint32_t 
 	if (!found.won && (found.word != MAM_SHARED_BUSY || polls >= MAM_FIND_POLLS)) {
 		was = found.word;
 		found = mam_find_anywhere(heap, need);
-		mam_find_share(heap, need, found, was);
-		found.word = found.won ? found.word : 0;
+		mam_find_share(heap, mam_find_class(need), found, was);
+		found.word = found.won ? found.word & ~MAM_SHARED_BUSY : 0;
 	}
 	return found;
 }

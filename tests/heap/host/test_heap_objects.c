@@ -518,7 +518,9 @@ START_TEST(walk_shows_parts_of_slabs)
 	compare(heap);
 	walk_and_compare(heap);
 	info = counted(heap);
-	ck_assert_uint_eq(info.slabs, 32 + 20 + 8);
+	/* Lanes that search for room may open a slab before the last one is full. */
+	ck_assert_uint_ge(info.slabs, 32 + 20 + 8);
+	ck_assert_uint_le(info.slabs, 64);
 	ck_assert_uint_eq(info.large_objects, 0);
 	heap_end(heap);
 	pool_end(pool);

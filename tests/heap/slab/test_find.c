@@ -361,6 +361,36 @@ START_TEST(full_warp_has_words_of_its_own)
 }
 END_TEST
 
+/*
+ * A lone lane opens its home, and leaves the row as it was: other warps claim there blindly. Its next
+ * objects come from there as well, and the word is known then.
+ */
+MAM_KERNEL(find_home)
+{
+	struct okit *kit = argument;
+	struct mam_kslot home;
+	struct mam_kfind found;
+	uint32_t i;
+
+	home = mam_handle_home(kit->heap, mam_traits_of(4), mam_handle_warp(), 1);
+	found = find(kit, 4, 1, 1);
+	MAM_KASSERT(found.won && found.word == home.word);
+	MAM_KASSERT(!shared(kit, 4));
+	for (i = 0; i < 8; i++) {
+		found = find(kit, 4, 1, 1);
+		MAM_KASSERT(found.won && shared(kit, 4) == found.word + 1);
+	}
+}
+
+START_TEST(home_is_opened_and_not_shared)
+{
+	struct okit *kit = okit_create(2, 1, NULL);
+
+	motion_explore(kit, "the home of a lone lane", okit_begin, find_home, 1, 1, 5, okit_check);
+	okit_destroy(kit);
+}
+END_TEST
+
 /* ---- lanes that search at the same time ------------------------------------------------------ */
 
 #define HELD 3
@@ -516,6 +546,7 @@ int main(void)
 	tcase_add_test(tcase, frontier_moves_back_in_empty_heap);
 	tcase_add_test(tcase, idle_group_is_closed_for_another_class);
 	tcase_add_test(tcase, full_warp_has_words_of_its_own);
+	tcase_add_test(tcase, home_is_opened_and_not_shared);
 	tcase_add_loop_test(tcase, concurrent_searches_share_words, 0, 2);
 	tcase_add_test(tcase, rows_have_the_width_of_the_layout);
 	tcase_add_test(tcase, traits_equal_classes);
