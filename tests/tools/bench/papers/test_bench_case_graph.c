@@ -104,7 +104,7 @@ END_TEST
 START_TEST(failed_requests_give_no_time)
 {
 	static const char *const names[] = { CASE_MAM, "corw", "rw" };
-	struct device_cell cell = cell_of(1000, 2000, 700);
+	struct device_cell cell = cell_of(1000, 6000, 700);
 	size_t i;
 
 	cell.heap_bytes = 1 << 17;
