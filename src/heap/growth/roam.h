@@ -136,7 +136,7 @@ MAM_KFN struct mam_kwish mam_roam_tour(struct mam_kheap *root, struct mam_growth
 	bool known = false;
 
 	effort.all = false;
-	effort.grows = true;
+	effort.stage = &growth->stage.value;
 	number = mam_roam_hint(root, growth, mask);
 	effort.was = number;
 	for (;;) {

@@ -19,7 +19,6 @@
 #ifndef MAM_HEAP_SLAB_SEARCH_H
 #define MAM_HEAP_SLAB_SEARCH_H
 
-#include "heap/growth/growth.h"
 #include "heap/slab/scans.h"
 #include "heap/slab/spans.h"
 
@@ -29,15 +28,12 @@
 MAM_KFN bool mam_search_over(struct mam_kheap *root, uint32_t mask, struct mam_keffort effort)
 {
 	uint32_t now = effort.was, stage = 0;
-	struct mam_growth *growth;
 
-	if (!effort.grows)
+	if (!effort.stage)
 		return false;
 	if (mam_lane() == mam_ffs32(mask) - 1) {
-		growth = (struct mam_growth *)mam_constant_pointer(&root->growth);
 		now = (uint32_t)mam_atomic_load64(&root->current, MAM_RELAXED, MAM_AT_DEVICE);
-		stage = (uint32_t)mam_atomic_load64(&growth->stage.value, MAM_RELAXED,
-						    MAM_AT_DEVICE);
+		stage = (uint32_t)mam_atomic_load64(effort.stage, MAM_RELAXED, MAM_AT_DEVICE);
 	}
 	return mam_warp_ballot(mask, now != effort.was || (stage & 255)) != 0;
 }
@@ -299,7 +295,7 @@ MAM_KSLOW struct mam_kroom mam_search_take(const struct mam_kheap *heap, uint32_
 MAM_KFN uint64_t mam_search_since(struct mam_kheap *root, const struct mam_kheap *heap,
 				  uint32_t mask, struct mam_keffort effort)
 {
-	if (!effort.grows)
+	if (!effort.stage)
 		mam_returns_drain_lone(root);
 	/* The draw releases what all lanes have freed. */
 	mam_warp_sync(mask);
@@ -391,7 +387,7 @@ MAM_KFN struct mam_kwish mam_search_scan(struct mam_kheap *heap, uint32_t mask, 
 		if (turn != MAM_SCANS_VAIN)
 			mam_scans_end(heap, class_, turn,
 				      needy && passes < MAM_PASSES_MAX ? since : 0);
-		if (!effort.grows && needy)
+		if (!effort.stage && needy)
 			mam_object_tally_add(heap,
 					     passes < MAM_PASSES_MAX ? MAM_OBJECT_FULL
 								     : MAM_OBJECT_CONTENDED,
@@ -410,7 +406,7 @@ MAM_KFN struct mam_kwish mam_search_look(struct mam_kheap *root, struct mam_khea
 {
 	uint32_t one = mam_warp_shuffle32(mask, wish.class_, mam_ffs32(mask) - 1), large, needy;
 	uint64_t since;
-	bool looks = !effort.all || !effort.grows;
+	bool looks = !effort.all || !effort.stage;
 
 	if (looks && mam_popc32(mask) >= MAM_FIND_FULL &&
 	    !mam_warp_ballot(mask, wish.mine.slot != MAM_NO_SLOT || wish.class_ != one))
@@ -448,7 +444,7 @@ MAM_KFN struct mam_kwish mam_search_look(struct mam_kheap *root, struct mam_khea
 MAM_KSLOW void *mam_search(struct mam_kheap *heap, uint32_t mask, size_t bytes,
 			   struct mam_kslot mine)
 {
-	struct mam_keffort effort = { true, false, 0 };
+	struct mam_keffort effort = { true, NULL, 0 };
 	struct mam_kwish wish;
 
 	if (!mam_search_serves(heap)) {

@@ -31,11 +31,12 @@
 struct mam_keffort {
 	bool all; /* scan everything */
 	/*
-	 * The heap grows: failed requests are not counted here, slots are found by looks or by a
-	 * scan, and a search stops when `current` of the root no longer equals `was`, as other lanes
-	 * have found room elsewhere, or when a fetch is in progress.
+	 * Of a heap that grows, otherwise NULL. Then failed requests are not counted here, slots are
+	 * found by looks or by a scan, and a search stops when `current` of the root no longer equals
+	 * `was`, as other lanes have found room elsewhere, or when this shows that a fetch is in
+	 * progress.
 	 */
-	bool grows;
+	uint64_t *stage;
 	uint32_t was;
 };
 
@@ -123,7 +124,7 @@ MAM_KFN void *mam_spans_take(struct mam_kheap *root, struct mam_kheap *heap, uin
 		needy = mam_warp_ballot(mask, page == MAM_NO_PAGE);
 		if (!needy || !effort.all)
 			break;
-		if (!passes && !effort.grows)
+		if (!passes && !effort.stage)
 			mam_returns_drain_lone(root);
 		all = mam_spans_close(heap, mask);
 		/* The units in the way are still there, and belong to live objects. */
@@ -134,7 +135,7 @@ MAM_KFN void *mam_spans_take(struct mam_kheap *root, struct mam_kheap *heap, uin
 			mam_scan_pause(passes);
 	}
 	if (page == MAM_NO_PAGE) {
-		if (!effort.grows)
+		if (!effort.stage)
 			mam_object_tally_add(heap,
 					     passes < MAM_SPAN_PASSES_MAX ? MAM_OBJECT_FULL
 									  : MAM_OBJECT_CONTENDED,
