@@ -50,6 +50,9 @@
  *   pages. If a lane stops forever in the middle of such a step, all later requests that find no
  *   memory fail in this way.
  *
+ * One warp at a time searches for each size. Requests that wait meanwhile fail with a search that
+ * began after them and found nothing, and otherwise search themselves.
+ *
  * A heap that grows asks the host for memory first. If the host refuses, the request searches the
  * heap's own memory and then each grant in turn in this way, and NULL is counted by the reason of
  * the refusal.
