@@ -62,9 +62,9 @@ struct mam_kfind {
 };
 
 /*
- * What a lane looks for, in one register, as calls of small functions are cheap only with few:
- * the class; 8 bits from bit 8 the number of slots, at least one; from bit 16 the lanes of the
- * warp, if all of them want the class, otherwise 0; from bit 24 the rank of the caller among them.
+ * A request, in one register, because each argument of a call costs a kernel registers: from bit 0
+ * the class; from bit 8 the number of slots, at least one; from bit 16 the number of lanes of the
+ * warp, or 0 if they want different classes; from bit 24 the caller's rank among those lanes.
  */
 MAM_KFN uint32_t mam_find_need(uint32_t class_, uint32_t n, uint32_t lanes, uint32_t first)
 {

@@ -243,7 +243,7 @@ MAM_KFN struct mam_kslot mam_search_find(struct mam_kheap *root, const struct ma
 			mine.word = found.word;
 		}
 		needy = mam_warp_ballot(mask, mine.slot == MAM_NO_SLOT);
-		if (needy && mam_search_over(root, mask, effort))
+		if (!needy || mam_search_over(root, mask, effort))
 			break;
 		/* Leaders that have searched do not wait for others that have not. */
 		if (!mam_warp_ballot(mask, found.won != 0))

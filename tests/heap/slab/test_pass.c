@@ -404,6 +404,39 @@ START_TEST(alloc_fails_after_bounded_passes)
 }
 END_TEST
 
+/* ---- runs are the last resort ---------------------------------------------------------------- */
+
+/* Block 0 has room for a run of two units, block 1 a slab with free slots: 1088 B, 17-unit groups. */
+static void begin_run_or_slot(void *argument)
+{
+	struct okit *kit = argument;
+
+	okit_begin(kit);
+	motion_run(kit, 2, 62);
+	motion_slab(kit, 25, 1, 1);
+}
+
+MAM_KERNEL(prefer_slot)
+{
+	struct okit *kit = argument;
+	unsigned char *object;
+
+	/* The block where a scan starts depends on the clock. */
+	motion_wait(40);
+	object = motion_by_pass(kit, 25);
+	MAM_KASSERT(object && object >= kit->space + (1 << MAM_BLOCK_SHIFT));
+}
+
+START_TEST(slot_is_preferred_to_run)
+{
+	struct okit *kit = okit_create(2, 1, NULL);
+
+	motion_explore(kit, "a slot or a run", begin_run_or_slot, prefer_slot, 1, 1, 20,
+		       okit_check);
+	okit_destroy(kit);
+}
+END_TEST
+
 /* ---- a slot for each lane, at any time ------------------------------------------------------- */
 
 /*
@@ -597,6 +630,7 @@ int main(void)
 	tcase_add_test(tcase, reopened_slab_hides_no_room);
 	tcase_add_loop_test(tcase, lanes_with_a_slot_each_never_fail, 0,
 			    sizeof(enough) / sizeof(enough[0]));
+	tcase_add_test(tcase, slot_is_preferred_to_run);
 	tcase_add_test(tcase, run_of_all_units_succeeds);
 	tcase_add_test(tcase, runs_close_slabs_of_all_blocks);
 	tcase_add_loop_test(tcase, memory_freed_by_host_is_reused, 0, 2);
