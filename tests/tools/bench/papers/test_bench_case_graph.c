@@ -104,12 +104,13 @@ END_TEST
 START_TEST(failed_requests_give_no_time)
 {
 	static const char *const names[] = { CASE_MAM, "corw", "rw" };
-	struct device_cell cell = cell_of(1000, 6000, 700);
+	struct device_cell cell = cell_of(1000, 2000, 700);
 	size_t i;
 
 	cell.heap_bytes = 1 << 17;
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		cell.heap_bytes = strcmp(names[i], CASE_MAM) == 0 ? 1 << 17 : 1 << 15;
+		cell.filled = strcmp(names[i], CASE_MAM) == 0 ? 16000 : 2000;
 		player_play(names[i], cell);
 		ck_assert_str_eq(player_trouble, "");
 		ck_assert_msg(player_value(names[i], "none") > 0, "%s: %s", names[i], player_notes);
