@@ -443,38 +443,31 @@ END_TEST
 /* ---- arithmetic ------------------------------------------------------------------------------ */
 
 /* The rows follow each other as the layout of the metadata assumes. */
-MAM_KERNEL(compare_width)
-{
-	static const uint32_t near[] = { 64, 128, 1024, 2048, 65536, 131072, 1u << 20 };
-	struct mam_kheap heap = *((struct okit *)argument)->heap;
-	struct mam_metadata_plan plan;
-	uint32_t blocks, i, turn, width, *first = (uint32_t *)(mam_metadata_searches(&heap) + 1);
-
-	for (turn = 0; turn < 4000; turn++) {
-		i = near[turn % 7];
-		blocks = turn < 1000   ? turn + 1
-			 : turn < 2000 ? i * (1 + turn % 5) + turn / 7 % 9 - 4
-				       : 1 + motion_below(1u << (1 + turn % 20));
-		heap.blocks = blocks;
-		width = mam_metadata_shared(blocks);
-		plan = mam_metadata_plan_of(blocks, 32);
-		MAM_KASSERT(mam_find_shared(&heap, 1, mam_handle_warp()) - first ==
-			    mam_handle_warp() % width);
-		/* A group has 3 units, or 17. */
-		MAM_KASSERT(mam_find_shared(&heap, 3, mam_handle_warp()) - first ==
-			    2 * width + mam_handle_warp() % (width / 2));
-		MAM_KASSERT(mam_find_shared(&heap, 25, mam_handle_warp()) - first ==
-			    24 * width + mam_handle_warp() % (width / 4));
-		MAM_KASSERT(plan.searches + sizeof(struct mam_searches) + MAM_CLASSES * 4 * width <=
-			    plan.returns);
-	}
-}
-
 START_TEST(rows_have_the_width_of_the_layout)
 {
+	static const uint32_t near[] = { 64, 128, 1024, 2048, 65536, 131072, 1u << 20 };
 	struct okit *kit = okit_create(1, 1, NULL);
+	struct mam_kheap heap = *kit->heap;
+	struct mam_metadata_plan plan;
+	uint32_t *first = (uint32_t *)(mam_metadata_searches(&heap) + 1), turn, width, warp;
 
-	motion_explore(kit, "rows", okit_begin, compare_width, 20, 32, 1, okit_check);
+	for (turn = 0; turn < 20000; turn++) {
+		heap.blocks = turn < 1000    ? turn + 1
+			      : turn < 10000 ? near[turn % 7] * (1 + turn % 5) + turn / 7 % 9 - 4
+					     : 1 + motion_below(1u << (1 + turn % 20));
+		warp = turn % 2 ? turn : motion_below(1u << (1 + turn % 31));
+		width = mam_metadata_shared(heap.blocks);
+		plan = mam_metadata_plan_of(heap.blocks, 32);
+		ck_assert_int_eq(mam_find_shared(&heap, 1, warp) - first, warp % width);
+		/* A group has 3 units, or 17. */
+		ck_assert_int_eq(mam_find_shared(&heap, 3, warp) - first,
+				 2 * width + warp % (width / 2));
+		ck_assert_int_eq(mam_find_shared(&heap, 25, warp) - first,
+				 24 * width + warp % (width / 4));
+		ck_assert_uint_le(plan.searches + sizeof(struct mam_searches) +
+					  MAM_CLASSES * 4 * width,
+				  plan.returns);
+	}
 	okit_destroy(kit);
 }
 END_TEST
