@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * memory.c - atomics, fences and plain accesses: the scheduler selects a lane, then the access
- * takes effect at once and is checked. Interleavings are sequentially consistent; the race checker
- * finds errors that weaker orders would allow.
+ * takes effect at once and is checked. Interleavings are sequentially consistent, unless loads may
+ * return older values (race_past.h); the race checker finds errors that weaker orders would allow.
  */
 #include "simt/hooks_core.h"
 #include "simt/report.h"
@@ -61,6 +61,22 @@ static void trace(const struct simt_lane *lane, unsigned int bytes, enum simt_op
 				  wrote ? "" : ": in vain");
 }
 
+/* Returns whether a load returns an older value than the newest one. */
+static bool stale(struct simt_lane *lane, volatile void *where, unsigned int bytes, uint64_t *value,
+		  enum simt_order order, enum simt_scope scope, const char *site)
+{
+	if (!simt_now->race_on || !simt_now->config.stale)
+		return false;
+	*value = read_word(where, bytes);
+	if (!race_stale(simt_now->race, lane->number, where, bytes, value, order, scope, site,
+			simt_random()))
+		return false;
+	if (simt_now->trace)
+		simt_report_trace(lane, "load%u of 0x%llx, an older value", 8 * bytes,
+				  (unsigned long long)*value);
+	return true;
+}
+
 uint64_t simt_atomic(volatile void *where, unsigned int bytes, enum simt_op op, uint64_t operand,
 		     uint64_t expected, enum simt_order order, enum simt_scope scope,
 		     const char *site)
@@ -75,6 +91,8 @@ uint64_t simt_atomic(volatile void *where, unsigned int bytes, enum simt_op op, 
 	if (!lane)
 		return apply(where, bytes, op, operand, expected, &wrote);
 	simt_step(lane, site);
+	if (op == SIMT_LOAD && stale(lane, where, bytes, &old, order, scope, site))
+		return old;
 	old = apply(where, bytes, op, operand, expected, &wrote);
 	if (simt_now->trace)
 		trace(lane, bytes, op, operand, old, wrote);
@@ -83,6 +101,9 @@ uint64_t simt_atomic(volatile void *where, unsigned int bytes, enum simt_op op, 
 				   scope, site);
 		if (race)
 			simt_stop(SIMT_RACE, "%s", race);
+		if (simt_now->config.stale && op != SIMT_LOAD)
+			race_keep(simt_now->race, lane->number, where, bytes, old,
+				  read_word(where, bytes), wrote);
 	}
 	return old;
 }

@@ -28,8 +28,9 @@
  *   allow. It follows orders, fences and scopes: of the collectives, only mam_warp_sync() and
  *   mam_syncthreads() order accesses there; the start of a launch follows the earlier work in its
  *   stream.
- * It does not include: values that relaxed atomics alone might return out of order, the width of
- * stores, texture and constant memory, real time.
+ * - With `stale`, an atomic load may return an older value, as far as orders, fences, scopes and
+ *   what the lane knows allow it (race/race_past.h).
+ * It does not include: loads that return a value that is stored later, the width of stores, texture and constant memory, real time.
  *
  * Code outside a launch may also call device functions: it is the only lane of the only block.
  */
@@ -74,6 +75,7 @@ struct simt_config {
 	uint64_t steps_max;    /* more scheduling points than this are a livelock; 0: 1,000,000 */
 	bool strict;           /* a lane that a mask names must not have ended */
 	bool race;             /* check happens-before; plain accesses too if the build has hooks */
+	bool stale;            /* atomic loads may return older values; needs `race` */
 	bool lockstep;         /* SIMT_BY_WARP: a spinning lane blocks its warp, as before Volta */
 };
 

@@ -9,9 +9,9 @@
  * that; only sequentially consistent fences do.
  * Seen in: closing, retiring and hazard-pointer schemes on every kind of machine. The twin's fences
  * are MAM_SEQ_CST.
- * Found by: neither program, which is why it is here. The simulator performs stores when they are
- * made, and the accesses are atomic, so the race checker has nothing to report. Only a rule helps:
- * if lanes must see each other's stores, both sides need MAM_SEQ_CST.
+ * Found by: loads that return older values. The simulator performs stores when they are made, and
+ * the accesses are atomic, so the race checker has nothing to report. If lanes must see each other's
+ * stores, both sides need MAM_SEQ_CST.
  */
 #include "simt/gallery/gallery.h"
 
@@ -70,4 +70,7 @@ const struct gallery_row gallery_store_buffer_row = {
 	.block = 1,
 	.begin = gates_begin,
 	.check = gates_check,
+	.plain = GALLERY_WRONG,
+	.hooks = GALLERY_WRONG,
+	.config = { .race = true, .stale = true },
 };

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simt/race/race_past.h"
 #include "simt/race/race_report.h"
 #include "simt/race/race_shadow.h"
 
@@ -227,6 +228,56 @@ const char *race_atomic(struct race *race, unsigned int lane, const volatile voi
 	if (wrote && race_releases(order))
 		race_sync_tick(self, lane);
 	return good ? NULL : starve(race);
+}
+
+/* The location of an aligned atomic access; NULL: out of memory. */
+static struct race_sync *sync_of(struct race *race, const volatile void *where, size_t bytes)
+{
+	uintptr_t from = (uintptr_t)where;
+	struct race_granule *granule = race_shadow_reach(&race->shadow, from / RACE_GRANULE);
+	uint8_t mask;
+
+	race_granule_cut(from, from + bytes, &mask);
+	return granule ? race_granule_sync(&race->memory, granule, mask) : NULL;
+}
+
+bool race_stale(struct race *race, unsigned int lane, const volatile void *where, size_t bytes,
+		uint64_t *value, enum simt_order order, enum simt_scope scope, const char *site,
+		uint64_t random)
+{
+	struct race_side side = { site, order, scope };
+	struct race_sync *sync = lane_of(race, lane) ? sync_of(race, where, bytes) : NULL;
+	struct race_past *past;
+
+	if (!sync) {
+		race->starved = true;
+		return false;
+	}
+	past = race_past_pick(race->lanes, lane, sync, *value, random);
+	if (past)
+		*value = past->value;
+	else if (!sync->past || sync->past->value != *value)
+		return false;
+	if (!race_past_see(&race->memory, race->lanes, race->count, past ? past : sync->past,
+			   lane) ||
+	    (past && !race_sync_read(&race->memory, race->lanes, lane, &past->write, &side)))
+		race->starved = true;
+	return past;
+}
+
+void race_keep(struct race *race, unsigned int lane, const volatile void *where, size_t bytes,
+	       uint64_t before, uint64_t after, bool wrote)
+{
+	struct race_sync *sync = sync_of(race, where, bytes);
+
+	if (!sync)
+		race->starved = true;
+	else if (wrote)
+		race->starved |= !race_past_add(&race->memory, race->lanes, race->count, sync, lane,
+						before, after);
+	else if (sync->past && sync->past->value == before)
+		race->starved |=
+			!race_past_see(&race->memory, race->lanes, race->count, sync->past, lane);
 }
 
 void race_fence(struct race *race, unsigned int lane, enum simt_order order, enum simt_scope scope)

@@ -35,6 +35,17 @@ const char *race_plain(struct race *race, unsigned int lane, const volatile void
 const char *race_atomic(struct race *race, unsigned int lane, const volatile void *where,
 			size_t bytes, enum simt_op op, bool wrote, enum simt_order order,
 			enum simt_scope scope, const char *site);
+/*
+ * Loads that return older values (race_past.h). Before race_atomic() for a load: `value` is the
+ * newest one. Returns true if the load returns an older one, and sets `value`: then the load is
+ * complete. `random` selects it.
+ */
+bool race_stale(struct race *race, unsigned int lane, const volatile void *where, size_t bytes,
+		uint64_t *value, enum simt_order order, enum simt_scope scope, const char *site,
+		uint64_t random);
+/* After race_atomic() for any other access, which saw `before` and left `after`. */
+void race_keep(struct race *race, unsigned int lane, const volatile void *where, size_t bytes,
+	       uint64_t before, uint64_t after, bool wrote);
 void race_fence(struct race *race, unsigned int lane, enum simt_order order, enum simt_scope scope);
 /*
  * Past accesses of `from` happen before future accesses of `to`: launches, ends, one-way barriers.

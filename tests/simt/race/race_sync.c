@@ -149,9 +149,31 @@ bool race_sync_write(struct race_memory *memory, struct race_lane *lanes, uint32
 	return good;
 }
 
+bool race_sync_copy(struct race_memory *memory, struct race_sync *to, const struct race_sync *from)
+{
+	heads_drop(to->heads);
+	for (const struct race_head *head = from->heads; head; head = head->next) {
+		struct race_head *copy;
+
+		if (!head->clock.set)
+			continue;
+		copy = head_find(memory, &to->heads, head->scope, head->group);
+		if (!copy || !race_clock_copy(memory, &copy->clock, &head->clock))
+			return false;
+		copy->lane = head->lane;
+		copy->epoch = head->epoch;
+	}
+	to->written = from->written;
+	to->lane = from->lane;
+	to->epoch = from->epoch;
+	to->write = from->write;
+	return true;
+}
+
 void race_sync_break(struct race_sync *sync)
 {
 	heads_drop(sync->heads);
+	sync->past = NULL;
 	sync->written = false;
 }
 

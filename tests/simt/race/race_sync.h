@@ -80,11 +80,14 @@ struct race_head {
 	uint32_t lane, epoch; /* owner of this clock, or RACE_NOBODY if several were joined */
 };
 
+struct race_past;
+
 struct race_sync {
 	struct race_sync *next; /* of the granule */
 	struct race_head *heads;
-	uint8_t mask; /* bytes of the granule: the location */
-	bool written; /* by an atomic access; what follows is of the newest one */
+	struct race_past *past; /* race_past.h; NULL: no writes are kept */
+	uint8_t mask;           /* bytes of the granule: the location */
+	bool written;           /* by an atomic access; what follows is of the newest one */
 	uint32_t lane, epoch;
 	struct race_side write;
 };
@@ -124,6 +127,8 @@ bool race_sync_read(struct race_memory *memory, struct race_lane *lanes, uint32_
 /* `rmw`: the write is part of a read-modify-write. Does not start a new epoch. */
 bool race_sync_write(struct race_memory *memory, struct race_lane *lanes, uint32_t id,
 		     struct race_sync *sync, const struct race_side *write, bool rmw);
+/* Makes `to` what a reader of the newest write of `from` may acquire. */
+bool race_sync_copy(struct race_memory *memory, struct race_sync *to, const struct race_sync *from);
 /* The location is reused: drops its heads. */
 void race_sync_break(struct race_sync *sync);
 /* `fences`: heads of seq_cst fences. */

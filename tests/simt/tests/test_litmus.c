@@ -2,7 +2,8 @@
 /*
  * Litmus kernels in the simulator, with plain accesses checked: a race is found in few
  * interleavings, or in none of ten thousand. Every run computes right values, since interleavings
- * are sequentially consistent: only the checker distinguishes the wrong kernels.
+ * are sequentially consistent: only the checker distinguishes the wrong kernels. Kernels with atomics
+ * alone never race: there, loads may return older values, and a wrong kernel sees a wrong value.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -186,7 +187,7 @@ MAM_KERNEL(copies)
 /* clang-format off */
 static const struct litmus {
 	const char *name;
-	bool races;
+	bool races; /* or fails */
 	simt_kernel *kernel;
 	unsigned int grid, block;
 	struct how how;
@@ -302,6 +303,176 @@ static bool build(struct simt_world *world, void *argument)
 
 #define SYSTEM MAM_AT_SYSTEM
 
+/* ---- atomics alone: loads that return older values ------------------------------------------- */
+
+static uint64_t load(uint64_t *where)
+{
+	return mam_atomic_load64(where, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+static void store(uint64_t *where, uint64_t value)
+{
+	mam_atomic_store64(where, value, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+/* The message is atomic, and the flag is raised once it is written. */
+MAM_KERNEL(atomic_message)
+{
+	struct space *here = argument;
+
+	if (!mam_block()) {
+		store(&here->data[0], 6);
+		store(&here->data[0], 7);
+		raise_flag(here, 1);
+	} else {
+		await_flag(here, 1);
+		MAM_KASSERT(load(&here->data[0]) == 7);
+	}
+}
+
+/* The same, passed on as in chain(); the last block may also see that the middle one saw it. */
+MAM_KERNEL(atomic_chain)
+{
+	struct space *here = argument;
+
+	switch (mam_block()) {
+	case 0:
+		store(&here->data[0], 7);
+		raise_flag(here, 1);
+		return;
+	case 1:
+		while (load(&here->flag) != 1)
+			;
+		if (here->how->what == 1)
+			store(&here->flag, 2);
+		else
+			mam_atomic_add64(&here->flag, 1, MAM_RELAXED, MAM_AT_DEVICE);
+		return;
+	default: await_flag(here, 2); MAM_KASSERT(load(&here->data[0]) == 7);
+	}
+}
+
+/* Each lane writes a word and then reads the other's: one of them sees the other's. */
+MAM_KERNEL(each_other)
+{
+	struct space *here = argument;
+
+	store(&here->data[mam_block()], 1);
+	mam_fence(here->how->write.fence, here->how->write.fence_scope);
+	if (!load(&here->data[1 - mam_block()]))
+		MAM_KASSERT(!mam_atomic_add64(&here->count, 1, MAM_RELAXED, MAM_AT_DEVICE));
+}
+
+/*
+ * One location: a lane never sees values in another order than they were written in (`what` 0); nor
+ * does a lane that hears of a value (1). Read-modify-writes see the newest value (2).
+ */
+MAM_KERNEL(one_location)
+{
+	struct space *here = argument;
+	uint64_t last = 0, now;
+
+	if (here->how->what == 2) {
+		mam_atomic_add64(&here->data[0], 1, MAM_RELAXED, MAM_AT_DEVICE);
+		mam_atomic_add64(&here->count, 1, MAM_RELAXED, MAM_AT_DEVICE);
+		while (load(&here->count) != 3)
+			;
+		now = mam_atomic_cas64(&here->data[0], 9, 9, MAM_RELAXED, MAM_AT_DEVICE);
+		MAM_KASSERT(now == 3);
+	} else if (!mam_block()) {
+		for (now = 1; now < 5; now++)
+			store(&here->data[0], now);
+	} else if (mam_block() == 1) {
+		for (uint32_t i = 0; i < 5; i++, last = now) {
+			now = load(&here->data[0]);
+			MAM_KASSERT(now >= last);
+		}
+		store(&here->data[1], last);
+		raise_flag(here, 1);
+	} else if (here->how->what) {
+		await_flag(here, 1);
+		MAM_KASSERT(load(&here->data[0]) >= load(&here->data[1]));
+	}
+}
+
+/* A lane of a warp knows what another one knew before a barrier, but not before a shuffle. */
+MAM_KERNEL(warp_knows)
+{
+	struct space *here = argument;
+
+	if (mam_block()) {
+		store(&here->data[0], 7);
+		raise_flag(here, 1);
+		return;
+	}
+	if (!simt_thread())
+		await_flag(here, 1);
+	if (here->how->what)
+		(void)mam_warp_shuffle32(3, 0, 0);
+	else
+		mam_warp_sync(3);
+	MAM_KASSERT(load(&here->data[0]) == 7);
+}
+
+/* clang-format off */
+static const struct litmus atomics[] = {
+	{ "atomics, release and acquire", false, atomic_message, 2, 1,
+	  { ALL(REL, DEVICE), ALL(ACQ, DEVICE), 0 } },
+	{ "atomics, relaxed write", true, atomic_message, 2, 1,
+	  { ALL(RLX, DEVICE), ALL(ACQ, DEVICE), 0 } },
+	{ "atomics, relaxed read", true, atomic_message, 2, 1,
+	  { ALL(REL, DEVICE), ALL(RLX, DEVICE), 0 } },
+	{ "atomics, fences", false, atomic_message, 2, 1,
+	  { FENCED(REL, DEVICE, DEVICE), FENCED(ACQ, DEVICE, DEVICE), 0 } },
+	{ "atomics, block fence", true, atomic_message, 2, 1,
+	  { FENCED(REL, BLOCK, DEVICE), FENCED(ACQ, DEVICE, DEVICE), 0 } },
+	{ "atomics, block acquire fence", true, atomic_message, 2, 1,
+	  { FENCED(REL, DEVICE, DEVICE), FENCED(ACQ, BLOCK, DEVICE), 0 } },
+	{ "atomics, chain of read-modify-writes", false, atomic_chain, 3, 1,
+	  { ALL(REL, DEVICE), ALL(ACQ, DEVICE), 0 } },
+	{ "atomics, chain broken by a store", true, atomic_chain, 3, 1,
+	  { ALL(REL, DEVICE), ALL(ACQ, DEVICE), 1 } },
+	{ "each other, seq_cst fences", false, each_other, 2, 1,
+	  { FENCED(MAM_SEQ_CST, DEVICE, DEVICE), NONE, 0 } },
+	{ "each other, other fences", true, each_other, 2, 1,
+	  { FENCED(MAM_ACQ_REL, DEVICE, DEVICE), NONE, 0 } },
+	{ "each other, seq_cst block fences", true, each_other, 2, 1,
+	  { FENCED(MAM_SEQ_CST, BLOCK, DEVICE), NONE, 0 } },
+	{ "one location, one lane", false, one_location, 3, 1, { NONE, NONE, 0 } },
+	{ "one location, two lanes", false, one_location, 3, 1,
+	  { ALL(REL, DEVICE), ALL(ACQ, DEVICE), 1 } },
+	{ "one location, two lanes, relaxed", true, one_location, 3, 1,
+	  { ALL(RLX, DEVICE), ALL(RLX, DEVICE), 1 } },
+	{ "one location, read-modify-writes", false, one_location, 3, 1, { NONE, NONE, 2 } },
+	{ "a warp, a barrier", false, warp_knows, 2, 2,
+	  { ALL(REL, DEVICE), ALL(ACQ, DEVICE), 0 } },
+	{ "a warp, a shuffle", true, warp_knows, 2, 2,
+	  { ALL(REL, DEVICE), ALL(ACQ, DEVICE), 1 } },
+};
+/* clang-format on */
+
+START_TEST(litmus_atomics_have_expected_verdict)
+{
+	const struct litmus *litmus = &atomics[_i];
+	struct simt_case test = { .name = litmus->name,
+				  .kernel = litmus->kernel,
+				  .grid = litmus->grid,
+				  .block = litmus->block,
+				  .argument = &space,
+				  .begin = begin,
+				  .seeds = litmus->races ? 300 : 3400,
+				  .config = { .race = true, .stale = true } };
+
+	space.how = &litmus->how;
+	if (litmus->races)
+		simt_must_fail(&test, SIMT_FAILED);
+	else
+		simt_must_pass(&test);
+}
+END_TEST
+
+/* ---- worlds ---------------------------------------------------------------------------------- */
+
 static const struct {
 	const char *name;
 	bool races;
@@ -371,6 +542,8 @@ int main(void)
 	tcase_set_timeout(tests, 300);
 	tcase_add_loop_test(tests, litmus_kernel_has_expected_verdict, 0,
 			    sizeof(kernels) / sizeof(kernels[0]));
+	tcase_add_loop_test(tests, litmus_atomics_have_expected_verdict, 0,
+			    sizeof(atomics) / sizeof(atomics[0]));
 	tcase_add_loop_test(tests, litmus_world_has_expected_verdict, 0,
 			    sizeof(worlds) / sizeof(worlds[0]));
 	tcase_add_test(tests, race_text_names_places_and_remedy);
