@@ -172,7 +172,10 @@ static inline void motion_explore(struct okit *kit, const char *name, void (*beg
 		.begin = begin,
 		.check = check ? check : okit_check,
 		.seeds = seeds,
-		.config = { .race = KIT_RACE, .strict = true, .steps_max = kit->steps_max },
+		.config = { .race = KIT_RACE,
+			    .stale = KIT_RACE && !kit->fresh,
+			    .strict = true,
+			    .steps_max = kit->steps_max },
 	};
 
 	simt_must_pass(&test);

@@ -42,6 +42,7 @@ struct okit {
 	uint64_t kept[OKIT_KEPT];      /* objects that lanes leave for others; atomic */
 	bool only_taken;               /* nothing is freed while requests may fail */
 	uint64_t steps_max;            /* of a run; 0: the simulator's default */
+	bool fresh;                    /* loads return the newest values (simt.h) */
 	bool whole;                    /* blocks have no other threads than these lanes */
 	const void *plan;              /* test-specific */
 };
