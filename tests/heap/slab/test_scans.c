@@ -78,6 +78,10 @@ MAM_KERNEL(wait_alone)
 	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS, 9, 1) == ~0u);
 	mam_scans_end(kit->heap, CLASS, ~0u, 9);
 	MAM_KASSERT(scan->turn == 0 && scan->vain == 9);
+	/* A scan without a turn ends no turn, whatever the number of the last one. */
+	scan->turn = MAM_SCANS_ALONE;
+	mam_scans_end(kit->heap, CLASS, MAM_SCANS_ALONE, 0);
+	MAM_KASSERT(scan->turn == MAM_SCANS_ALONE);
 }
 
 START_TEST(turns_and_results_follow_the_protocol)
@@ -94,12 +98,9 @@ MAM_KERNEL(wait_for_stopped)
 {
 	struct okit *kit = argument;
 	uint32_t blocks = *(const uint32_t *)kit->plan;
-	uint64_t time;
 
 	record(kit, CLASS)->turn = 1;
-	time = mam_timer();
 	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS, 1, blocks) == 3);
-	MAM_KASSERT(mam_timer() - time >= 4 * (MAM_SCANS_POLLS + 32 * blocks));
 }
 
 START_TEST(wait_is_as_long_as_a_scan_takes)
@@ -118,6 +119,46 @@ START_TEST(wait_is_as_long_as_a_scan_takes)
 		.config = { .race = KIT_RACE,
 			    .strict = true,
 			    .steps_max = 4 * (MAM_SCANS_POLLS + 32 * blocks) + 20 },
+	};
+
+	simt_must_pass(&test);
+	/* No less, either. */
+	test.config.steps_max -= 40;
+	simt_must_fail(&test, SIMT_LIVELOCK);
+	okit_destroy(kit);
+}
+END_TEST
+
+/*
+ * Several lanes wait for a stopped scan at once: one of them gets its turn, and does not end. The
+ * others wait no longer than twice that, even if they lose the turn at their last poll.
+ */
+static void begin_running(void *argument)
+{
+	okit_begin(argument);
+	record(argument, CLASS)->turn = 1;
+}
+
+MAM_KERNEL(wait_together)
+{
+	MAM_KASSERT(mam_scans_wait(((struct okit *)argument)->heap, CLASS, 1, 0) != MAM_SCANS_VAIN);
+}
+
+START_TEST(lanes_that_lose_the_last_poll_do_not_wait)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+	struct simt_case test = {
+		.name = "several wait for a stopped scan",
+		.kernel = wait_together,
+		.grid = 4,
+		.block = 1,
+		.argument = kit,
+		.begin = begin_running,
+		.check = okit_check,
+		.seeds = KIT_RACE ? 30 : 150,
+		.config = { .race = KIT_RACE,
+			    .strict = true,
+			    .steps_max = 4 * 2 * 4 * MAM_SCANS_POLLS },
 	};
 
 	simt_must_pass(&test);
@@ -149,12 +190,6 @@ MAM_KERNEL(wait_for_vainless)
 	if (turn == 2)
 		/* The scan ends, and the next one never does. */
 		mam_atomic_store32(&scan->turn, 5, MAM_RELAXED, MAM_AT_DEVICE);
-}
-
-static void begin_running(void *argument)
-{
-	okit_begin(argument);
-	record(argument, CLASS)->turn = 1;
 }
 
 START_TEST(request_does_not_wait_after_room_was_found)
@@ -193,21 +228,26 @@ static void begin_one_slab(void *argument)
 	motion_run(kit, 4, 60);
 }
 
-static void scan_in_vain(struct okit *kit, uint32_t rounds)
+static void scan_in_vain(struct okit *kit, uint32_t class_, uint32_t rounds)
 {
-	struct mam_klook look;
 	uint64_t since, ticket;
-	uint32_t turn;
+	uint32_t turn, block;
+	struct mam_klook look;
+	bool room;
 
 	while (rounds--) {
 		since = mam_scans_draw(kit->heap);
-		turn = mam_scans_wait(kit->heap, CLASS, since, 1);
+		turn = mam_scans_wait(kit->heap, class_, since, 1);
 		if (turn == MAM_SCANS_VAIN)
 			continue;
 		ticket = mam_scans_draw(kit->heap);
-		look = mam_pass_block(kit->heap, CLASS, 0);
-		mam_scans_end(kit->heap, CLASS, turn,
-			      look.doubt || look.word != MAM_NO_WORD ? 0 : ticket);
+		room = false;
+		for (block = 0; block < kit->blocks; block++) {
+			look = mam_pass_block(kit->heap, class_, block);
+			room = room || look.doubt || look.word != MAM_NO_WORD ||
+			       look.unit != MAM_NO_PAGE;
+		}
+		mam_scans_end(kit->heap, class_, turn, room ? 0 : ticket);
 	}
 }
 
@@ -218,7 +258,7 @@ MAM_KERNEL(free_and_request)
 	uint32_t round;
 
 	if (mam_block() < 2) {
-		scan_in_vain(kit, 4);
+		scan_in_vain(kit, CLASS, 4);
 		return;
 	}
 	for (round = 0; round < 3; round++) {
@@ -261,6 +301,105 @@ START_TEST(request_before_free_proves_nothing)
 
 	motion_explore(kit, "others request", begin_one_slab, free_three, 3, 1,
 		       KIT_RACE ? 300 : 2000, NULL);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* ---- a request with room of its own --------------------------------------------------------- */
+
+/*
+ * At any time there is room for each lane that requests an object of one class: two slots in one
+ * word for two lanes; or a unit, an idle group or a run for one. All other memory is full, or other
+ * lanes allocate and free it, by requests of which many fail. Another lane scans all the time, and
+ * finds nothing while the object is allocated. No request fails.
+ */
+enum own { OWN_SLOTS, OWN_UNIT, OWN_IDLE, OWN_RUN, OWNS };
+
+#define OWN_BLOCKS 3
+
+static void begin_own(void *argument)
+{
+	struct okit *kit = argument;
+	enum own own = (enum own)(uintptr_t)kit->plan;
+	uint32_t block, first;
+
+	okit_begin(kit);
+	for (block = 0; block < OWN_BLOCKS; block++) {
+		/* Up to 20 units for others, then a few of one lane in one of the blocks. */
+		first = 64 * block + 20;
+		if (block != 1) {
+			motion_run(kit, first, 44);
+			continue;
+		}
+		motion_run(kit, first + 3, 41);
+		motion_slab(kit, 1, first, ~(uint64_t)0);
+		if (own == OWN_SLOTS)
+			(void)motion_open_some(kit, CLASS, (first + 1) / 4, 0xffffu << 16,
+					       0xffffu << 16 & ~0x180000u);
+		if (own == OWN_IDLE)
+			(void)motion_open_some(kit, CLASS, (first + 1) / 4, 0xffffu << 16, 0);
+		if (own != OWN_RUN)
+			motion_slab(kit, 1, first + 2, ~(uint64_t)0);
+	}
+}
+
+/* Sizes that no single unit has room for; by scans, so that idle groups of any class are closed. */
+static void churn(struct okit *kit, uint32_t rounds)
+{
+	static const uint32_t units[] = { 3, 4, 5, 9, 12, 19 };
+	void *held[2] = { NULL, NULL };
+	uint32_t i, n;
+
+	while (rounds--) {
+		i = motion_below(2);
+		n = units[motion_below(6)];
+		if (held[i]) {
+			okit_free(kit, held[i]);
+			held[i] = NULL;
+		} else if (n > MAM_FEW_UNITS) {
+			held[i] = okit_alloc(kit, n << MAM_UNIT_SHIFT);
+		} else {
+			held[i] = motion_by_pass(kit, mam_class_of((n << MAM_UNIT_SHIFT) - 64));
+		}
+	}
+	for (i = 0; i < 2; i++)
+		if (held[i])
+			okit_free(kit, held[i]);
+}
+
+MAM_KERNEL(request_own)
+{
+	struct okit *kit = argument;
+	enum own own = (enum own)(uintptr_t)kit->plan;
+	uint32_t class_ = own == OWN_SLOTS ? CLASS : own == OWN_RUN ? 25 : 24, round;
+	void *object;
+
+	/* Two slots serve two lanes. */
+	if (mam_block() >= (own == OWN_SLOTS ? 2 : 1)) {
+		if (mam_block() < 4)
+			churn(kit, 10);
+		else
+			scan_in_vain(kit, class_, 8);
+		return;
+	}
+	for (round = 0; round < 6; round++) {
+		motion_wait(30);
+		object = motion_below(3) ? motion_by_pass(kit, class_)
+					 : okit_alloc(kit, mam_class_bytes(class_));
+		MAM_KASSERT(object);
+		motion_wait(10);
+		okit_free(kit, object);
+	}
+}
+
+START_TEST(request_with_room_never_fails)
+{
+	static const char *const names[] = { "a slot stays free", "a unit stays free",
+					     "a group stays idle", "a run stays free" };
+	struct okit *kit = okit_create(OWN_BLOCKS, 2, (const void *)(uintptr_t)_i);
+
+	kit->steps_max = 4000000;
+	motion_explore(kit, names[_i], begin_own, request_own, 5, 1, KIT_RACE ? 40 : 150, NULL);
 	okit_destroy(kit);
 }
 END_TEST
@@ -419,9 +558,11 @@ int main(void)
 
 	tcase_add_test(tcase, turns_and_results_follow_the_protocol);
 	tcase_add_loop_test(tcase, wait_is_as_long_as_a_scan_takes, 0, 2);
+	tcase_add_test(tcase, lanes_that_lose_the_last_poll_do_not_wait);
 	tcase_add_test(tcase, request_does_not_wait_after_room_was_found);
 	tcase_add_test(tcase, scan_before_request_proves_nothing);
 	tcase_add_test(tcase, request_before_free_proves_nothing);
+	tcase_add_loop_test(tcase, request_with_room_never_fails, 0, OWNS);
 	tcase_add_loop_test(tcase, one_scan_serves_all_that_wait, 0,
 			    sizeof(many) / sizeof(many[0]));
 	tcase_add_test(tcase, lanes_of_a_warp_wait_for_each_other);
