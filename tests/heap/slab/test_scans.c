@@ -325,13 +325,13 @@ static void begin_own(void *argument)
 
 	okit_begin(kit);
 	for (block = 0; block < OWN_BLOCKS; block++) {
-		/* Up to 20 units for others, then a few of one lane in one of the blocks. */
-		first = 64 * block + 20;
+		/* Four units for others, mostly full; then, in one block, a few of one lane. */
+		first = 64 * block + 4;
 		if (block != 1) {
-			motion_run(kit, first, 44);
+			motion_run(kit, first, 60);
 			continue;
 		}
-		motion_run(kit, first + 3, 41);
+		motion_run(kit, first + 3, 57);
 		motion_slab(kit, 1, first, ~(uint64_t)0);
 		if (own == OWN_SLOTS)
 			(void)motion_open_some(kit, CLASS, (first + 1) / 4, 0xffffu << 16,
@@ -346,7 +346,7 @@ static void begin_own(void *argument)
 /* Sizes that no single unit has room for; by scans, so that idle groups of any class are closed. */
 static void churn(struct okit *kit, uint32_t rounds)
 {
-	static const uint32_t units[] = { 3, 4, 5, 9, 12, 19 };
+	static const uint32_t units[] = { 3, 3, 3, 4, 4, 9 };
 	void *held[2] = { NULL, NULL };
 	uint32_t i, n;
 
