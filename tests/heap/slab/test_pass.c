@@ -3,6 +3,8 @@
  * test_pass.c - the pass that reports "no room": never while there is room, whatever opens and
  * closes meanwhile; always where there is none.
  */
+#include <string.h>
+
 #include "heap/stop.h"
 #include "heap/motion.h"
 
