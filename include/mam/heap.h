@@ -240,7 +240,7 @@ struct mam_heap_info {
 	uint64_t at_limit;  /* the heap has reached its maximum size */
 	uint64_t pool_full; /* the pool had no memory */
 	uint64_t silent;    /* the host did not reply in time */
-	uint64_t no_slot;   /* no slot for another grant or large object */
+	uint64_t no_slot;   /* too many requests for large objects at once: no slot in time */
 	uint64_t refused;   /* the host no longer serves the heap */
 
 	/*

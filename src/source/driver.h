@@ -145,6 +145,7 @@ struct CUgraphEdgeData_st;
 	    (struct CUstream_st **stream, unsigned int flags))                                     \
 	row(stream_destroy, cuStreamDestroy_v2, optional, (struct CUstream_st *stream))            \
 	row(stream_synchronize, cuStreamSynchronize, optional, (struct CUstream_st *stream))       \
+	row(stream_query, cuStreamQuery, optional, (struct CUstream_st *stream))                   \
 	row(stream_wait_event, cuStreamWaitEvent, optional,                                        \
 	    (struct CUstream_st *stream, struct CUevent_st *event, unsigned int flags))            \
 	row(stream_get_id, cuStreamGetId, optional,                                                \

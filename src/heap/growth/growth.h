@@ -7,6 +7,9 @@
  * and metadata of its own after its memory, and independent of the others. The root has a table of
  * them, numbered starting at 1, and a hint where requests start to search: `current` of its head.
  *
+ * Large objects are blocks of the host's pool. Each has a record, in tables that the host adds as
+ * their number grows (large.h).
+ *
  * One warp at a time fetches a grant (grow.h). `stage` records its generation, which increases
  * whenever a fetch ends, successful or not, and its phase.
  */
@@ -41,23 +44,42 @@ struct mam_growth_hot {
 	uint64_t pad[MAM_PAGES_LINE / 8 - 1];
 };
 
-/* The state of a mailbox slot on the device. */
-enum mam_large_phase {
-	MAM_LARGE_FREE,
-	MAM_LARGE_ASKING,
-	MAM_LARGE_LIVE,
-	MAM_LARGE_LEAVING, /* a FREE or a CANCEL was posted: free after the reply */
-};
-
+/*
+ * The record of a live large object. The host chooses its place (mail.h): a free record of the row
+ * that the object's address selects, in any of the tables. So a lookup reads one row of each table.
+ */
 struct mam_large {
-	uint64_t state;   /* generation << 8 | enum mam_large_phase; atomic */
-	uint64_t address; /* of the object while it is LIVE, otherwise 0; atomic */
-	uint64_t bytes;   /* its size; atomic */
-	uint64_t marked;  /* the state, if lanes have parts of it (collective.h); atomic */
+	uint64_t address; /* 0: none; | MAM_LARGE_UNSENT; atomic */
+	uint64_t bytes;   /* its size, | MAM_LARGE_MARKED; atomic */
 };
 
-/* Entries of the hash table of hints where large objects are: large.h. */
-#define MAM_LARGE_HINTS (4 * MAM_MAIL_SLOTS)
+#define MAM_LARGE_UNSENT ((uint64_t)1) /* it was freed, but no message could be sent */
+#define MAM_LARGE_MARKED ((uint64_t)1) /* lanes have parts of it (collective.h) */
+
+#define MAM_LARGE_ROW 8u /* records of a row: a cache line */
+/* Rows of the first table; each further table has twice as many as the last. */
+#define MAM_LARGE_ROWS 64u
+
+/* Rows and bytes of table number `table`, from 0. */
+MAM_KBOTH uint32_t mam_large_rows(uint32_t table)
+{
+	return MAM_LARGE_ROWS << table;
+}
+
+MAM_KBOTH uint64_t mam_large_table_bytes(uint32_t table)
+{
+	return (uint64_t)mam_large_rows(table) * MAM_LARGE_ROW * sizeof(struct mam_large);
+}
+
+/* The first record of the row of an address in that table. */
+MAM_KBOTH uint32_t mam_large_row(uint64_t address, uint32_t table)
+{
+	uint64_t mixed = (address >> MAM_UNIT_SHIFT) * 0x9e3779b97f4a7c15u;
+
+	/* Twice, as addresses often have equal distances. */
+	mixed = (mixed ^ mixed >> 32) * 0x9e3779b97f4a7c15u;
+	return ((uint32_t)(mixed >> 32) & (mam_large_rows(table) - 1)) * MAM_LARGE_ROW;
+}
 
 struct mam_reports; /* of a heap that is debugged */
 
@@ -92,10 +114,12 @@ struct mam_growth {
 	 * zeros or the right values of it.
 	 */
 	struct mam_kheap head[MAM_PARTS_MAX];
+	struct mam_large large[MAM_LARGE_ROWS * MAM_LARGE_ROW]; /* the first table */
 	uint64_t large_free[MAM_MAIL_SLOTS / 64]; /* a bit per slot, 1: unused; atomic */
-	uint32_t large_hint[MAM_LARGE_HINTS];     /* slots by a hash of the object's address: hints;
-						 atomic */
-	struct mam_large large[MAM_MAIL_SLOTS];
+	uint64_t large_sent[MAM_MAIL_SLOTS]; /* the stamp of each slot's last message; atomic */
+	uint64_t large_unsent;               /* 0: no record is UNSENT; atomic */
+	uint64_t large_marked; /* bit i: rows i, i + 64, ... may have MARKED records; atomic */
+	uint64_t large_table[MAM_LARGE_TABLES]; /* the tables after the first; 0: none; atomic */
 	/*
 	 * When a search for a class (0: for runs) failed in the root or in a part: mam_timer() | 1;
 	 * 0: none failed. Hints (parts.h); atomic
@@ -115,5 +139,6 @@ MAM_KBOTH uint64_t mam_growth_offset(uint32_t blocks, uint32_t columns)
 /* Causes besides the host's. */
 #define MAM_GROWTH_SILENT 128u /* no reply in time */
 #define MAM_GROWTH_PARTS 129u  /* the table of parts is full */
+#define MAM_GROWTH_BUSY 130u   /* no slot was available in time */
 
 #endif

@@ -1,46 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * large.h - objects that are too large for a grant: each is a block of the host's pool, requested
- * and freed through a mailbox slot (mail.h) that it owns meanwhile.
+ * and freed by messages through the slots of the mailbox (mail.h). A live object has a record in a
+ * table in device memory, and no slot.
  *
  * To allocate, by a single lane:
- * 1. Claim a slot: clear a bit of `large_free`, starting at a random place. If several looks find
- *    no set bit: no slot.
- * 2. If the last message in the slot was a FREE or a CANCEL, wait for the reply.
- * 3. Post ALLOC with the next generation, and wait for the reply, with growing pauses.
- * 4. GIVEN: record address and length, set LIVE, and leave a hint where to find the object.
- *    Refused: set the bit again. No reply in time: post CANCEL, never read that reply, and set the
- *    bit again: the lane that claims the slot next waits for the end of the CANCEL first.
+ * 1. Claim a slot: clear a bit of `large_free`, starting at a random place. If no bit is set, look
+ *    again, as long as the lane may wait. If the last message in the slot was a FREE or a CANCEL,
+ *    wait for its reply.
+ * 2. Post ALLOC with the next generation, and wait for the reply, with growing pauses.
+ * 3. GIVEN: write length and address to the record that the host chose. Set the bit again.
+ *    Refused: set the bit. No reply in time: post CANCEL, never read that reply, and set the bit.
  *
  * To free:
- * 1. Look up the slot: where the hint points, otherwise all slots in use.
- * 2. Change its state from LIVE to LEAVING by compare-and-swap: the lane that succeeds frees.
- * 3. Post FREE, set the bit, and wait for nothing.
+ * 1. Look up the record: in the row of each table that the address selects (growth.h).
+ * 2. Change its address to 0 by compare-and-swap: the lane that succeeds frees.
+ * 3. Claim a slot, as above; post FREE, set the bit, and do not wait for the reply. If no slot was
+ *    available in time, mark the record as UNSENT instead: the next lane that allocates a large
+ *    object sends the message first, and a reset frees the object, too.
  *
- * An address inside of a large object is searched for in all slots, but only if lanes have parts of
- * it.
+ * An address inside of a large object is searched for in all rows that have records of objects with
+ * parts.
  *
  * Why a slot has one owner at a time: the atomic that clears its bit identifies the winner, and
- * the bit is set again only by that lane, or by the lane that frees the object. A lane that stops
- * in between keeps the slot and nothing else. The state changes from LIVE once, as its generation
- * never recurs. So of concurrent frees of an object one succeeds, and a lane with a stale address
- * finds the state of another generation, or another address.
+ * the bit is set again only by that lane. A lane that stops in between keeps the slot and nothing
+ * else.
+ *
+ * Why a record has one owner at a time: the host gives it away with an object, and again only after
+ * the FREE of that object, which the lane posts that has erased the address. An address is in one
+ * record at a time, as a block of the pool has one owner. So of concurrent frees of an object one
+ * succeeds.
  *
  * Why memory has one owner at a time: FREE is posted with a system-scope release, so all accesses
  * before the free precede the host's acquire of it; and the next owner of the memory acquires the
- * host's reply. The address is erased before FREE is posted, so it is in one slot at a time.
+ * host's reply.
+ *
+ * Why a lookup sees each table that it needs: a lane stores the addresses of all tables before that
+ * of its object, and the lane that looks up has got the object from it.
  *
  * After a timeout no lane waits for the host again until its beat changes: `silent` has the beat of
  * the timeout, plus 1.
  *
- * No lane waits for another one, except in step 2 for the host's reply to another lane's message.
+ * No lane waits for another one, except for a slot, and for the host's reply to its last message.
  *
  * Bound: to allocate, three round trips to device memory and two times the host's time, at most
- * wait_ns; to free, four round trips and three writes to host memory. An address outside of all
- * objects costs a load for each slot in use, MAM_LARGE_LOOKS at a time. On an H100, with a host
- * that polls all the time: 8 us and 2.6 us for one lane, 15 us and 6 us for 132 concurrent lanes; a
- * lookup takes 1.1 us with few objects, 4 us with 512; a failed lookup 6 us with few, 50 us with
- * 512. An unordered knock would save half a microsecond.
+ * wait_ns; to free, five round trips and three writes to host memory. A lookup costs a load for
+ * each table and MAM_LARGE_ROW loads at a time in each, also for an address outside of all objects;
+ * the number of tables is the logarithm of the number of objects.
  */
 #ifndef MAM_HEAP_GROWTH_LARGE_H
 #define MAM_HEAP_GROWTH_LARGE_H
@@ -51,20 +57,12 @@
 enum mam_large_answer { MAM_LARGE_UNKNOWN, MAM_LARGE_GIVEN };
 
 #define MAM_LARGE_WORDS (MAM_MAIL_SLOTS / 64)
-#define MAM_LARGE_LOOKS 8
-#define MAM_LARGE_PASSES 4
 #define MAM_LARGE_NO_SLOT 0xffffffffu
 #define MAM_LARGE_GOLDEN 0x9e3779b97f4a7c15u
 
-/* The low bits of state and stamps; the rest is the generation, which is incremented in place. */
+/* The low bits of stamps; the rest is the generation, which is incremented in place. */
 #define MAM_LARGE_LOW ((uint64_t)255)
 #define MAM_LARGE_NEXT ((uint64_t)256)
-
-/* A slot as it was at the lookup. */
-struct mam_kplaced {
-	uint64_t state;
-	uint32_t slot; /* or MAM_LARGE_NO_SLOT */
-};
 
 MAM_KFN struct mam_growth *mam_large_growth(const struct mam_kheap *heap)
 {
@@ -83,6 +81,7 @@ MAM_KFN enum mam_object_tally mam_large_why(uint32_t cause)
 	       : cause == MAM_MAIL_FULL     ? MAM_OBJECT_POOL_FULL
 	       : cause == MAM_MAIL_BAD      ? MAM_OBJECT_TOO_LARGE
 	       : cause == MAM_GROWTH_SILENT ? MAM_OBJECT_SILENT
+	       : cause == MAM_GROWTH_BUSY   ? MAM_OBJECT_NO_SLOT
 					    : MAM_OBJECT_REFUSED;
 }
 
@@ -123,19 +122,23 @@ MAM_KFN uint32_t mam_large_grab(struct mam_growth *growth, uint32_t word, uint32
 	return MAM_LARGE_NO_SLOT;
 }
 
-/* Step 1. Under contention one look at all slots may miss each of them, so it takes a few. */
-MAM_KFN uint32_t mam_large_claim(struct mam_growth *growth)
+/* Returns whether a lane that began to wait then must not wait any longer. */
+MAM_KFN bool mam_large_late(const struct mam_growth *growth, uint64_t begun)
+{
+	return mam_timer() - begun >= mam_constant64(&growth->wait_ns);
+}
+
+/* Step 1: looks at all slots until it claims one, or time is up. */
+MAM_KFN uint32_t mam_large_claim(struct mam_growth *growth, uint64_t begun)
 {
 	uint32_t random =
 		mam_walk_mix((mam_block() * mam_block_threads() + mam_thread()) * MAM_WALK_GOLDEN +
 			     (uint32_t)mam_clock());
-	uint32_t passes, i, slot = MAM_LARGE_NO_SLOT;
+	uint32_t looks, i, slot;
 	uint64_t any;
 
 	MAM_ROLLED
-	for (passes = 0; passes < MAM_LARGE_PASSES; passes++) {
-		if (passes)
-			mam_scan_pause(passes);
+	for (looks = 0;; looks++) {
 		any = 0;
 		for (i = 0; i < MAM_LARGE_WORDS; i++)
 			any |= mam_global_load64(&growth->large_free[i], MAM_RELAXED,
@@ -147,8 +150,10 @@ MAM_KFN uint32_t mam_large_claim(struct mam_growth *growth)
 			if (slot != MAM_LARGE_NO_SLOT)
 				return slot;
 		}
+		if (mam_large_late(growth, begun))
+			return MAM_LARGE_NO_SLOT;
+		mam_scan_pause(looks);
 	}
-	return slot;
 }
 
 /* Marks the slot unused. */
@@ -158,13 +163,22 @@ MAM_KFN void mam_large_leave(struct mam_growth *growth, uint32_t slot)
 			      MAM_AT_DEVICE);
 }
 
-/* Posts a message whose detail, if any, is written, and changes the knock to a new value. */
-MAM_KFN void mam_large_post(struct mam_mail *mail, uint32_t slot, uint64_t stamp)
+/* Posts a message in a slot of the caller's, and changes the knock. Returns its stamp. */
+MAM_KFN uint64_t mam_large_send(struct mam_growth *growth, uint32_t slot, enum mam_mail_kind kind,
+				uint64_t detail)
 {
+	struct mam_mail *mail = mam_large_mail(growth);
+	uint64_t *sent = &growth->large_sent[slot], stamp;
+
+	stamp = mam_global_load64(sent, MAM_RELAXED, MAM_AT_DEVICE);
+	stamp = ((stamp & ~MAM_LARGE_LOW) + MAM_LARGE_NEXT) | (uint64_t)kind;
+	mam_atomic_store64(sent, stamp, MAM_RELAXED, MAM_AT_DEVICE);
+	mam_atomic_store64(&mail->ask[slot].detail, detail, MAM_RELAXED, MAM_AT_SYSTEM);
 	mam_atomic_store64(&mail->ask[slot].stamp, stamp, MAM_RELEASE, MAM_AT_SYSTEM);
 	mam_atomic_store64(&mail->knock,
 			   (stamp * MAM_MAIL_SLOTS + slot) * MAM_LARGE_GOLDEN + mam_timer(),
 			   MAM_RELEASE, MAM_AT_SYSTEM);
+	return stamp;
 }
 
 /* Waits for the reply to the generation of `stamp`: returns its cause, or MAM_GROWTH_SILENT. */
@@ -180,75 +194,135 @@ MAM_KFN uint32_t mam_large_wait(const struct mam_growth *growth, uint32_t slot, 
 		answer = mam_global_load64(&mail->answer[slot].stamp, MAM_ACQUIRE, MAM_AT_SYSTEM);
 		if ((answer ^ stamp) <= MAM_LARGE_LOW)
 			return (uint32_t)(answer & MAM_LARGE_LOW);
-		if (mam_timer() - begun >= mam_constant64(&growth->wait_ns))
+		if (mam_large_late(growth, begun))
 			return MAM_GROWTH_SILENT;
 		mam_scan_pause(looks);
 	}
 }
 
-MAM_KFN uint32_t mam_large_hint(uint64_t address)
+/* Step 1: returns a slot whose last message has its reply, or NO_SLOT and `cause`. */
+MAM_KFN uint32_t mam_large_enter(struct mam_growth *growth, uint64_t begun, uint32_t *cause)
 {
-	return mam_walk_mix((uint32_t)(address >> 9)) % MAM_LARGE_HINTS;
+	uint32_t slot = mam_large_claim(growth, begun);
+	uint64_t stamp;
+
+	*cause = MAM_GROWTH_BUSY;
+	if (slot == MAM_LARGE_NO_SLOT)
+		return slot;
+	*cause = MAM_MAIL_GIVEN;
+	stamp = mam_global_load64(&growth->large_sent[slot], MAM_RELAXED, MAM_AT_DEVICE);
+	if ((stamp & MAM_LARGE_LOW) >= MAM_MAIL_FREE)
+		*cause = mam_large_wait(growth, slot, stamp, begun);
+	if (*cause != MAM_GROWTH_SILENT)
+		return slot;
+	mam_large_leave(growth, slot);
+	mam_large_note_silence(growth);
+	return MAM_LARGE_NO_SLOT;
 }
 
-/* Step 4 on success: publishes the object for lookups. */
-MAM_KFN void mam_large_keep(struct mam_growth *growth, uint32_t slot, uint64_t stamp,
-			    uint64_t address, uint64_t bytes)
+/* Table number `table` of records, or NULL. */
+MAM_KFN struct mam_large *mam_large_table(struct mam_growth *growth, uint32_t table)
 {
-	struct mam_large *large = &growth->large[slot];
-
-	mam_atomic_store64(&large->address, address, MAM_RELAXED, MAM_AT_DEVICE);
-	mam_atomic_store64(&large->bytes, bytes, MAM_RELAXED, MAM_AT_DEVICE);
-	mam_atomic_store32(&growth->large_hint[mam_large_hint(address)], slot, MAM_RELAXED,
-			   MAM_AT_DEVICE);
-	mam_atomic_store64(&large->state, stamp | MAM_LARGE_LIVE, MAM_RELEASE, MAM_AT_DEVICE);
+	if (!table)
+		return growth->large;
+	return (struct mam_large *)(uintptr_t)mam_global_load64(&growth->large_table[table - 1],
+								MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/* Step 4 on failure; `stamp` is that of the slot's last message. */
-MAM_KFN void mam_large_drop(struct mam_growth *growth, uint32_t slot, uint64_t stamp,
-			    uint32_t cause)
+/* Step 3 on success: publishes the object for lookups, and all tables before it. */
+MAM_KFN void mam_large_keep(struct mam_growth *growth, uint32_t slot, uint64_t address,
+			    uint64_t bytes)
 {
-	uint64_t *state = &growth->large[slot].state;
+	struct mam_mail *mail = mam_large_mail(growth);
+	struct mam_mail_answer *answer = &mail->answer[slot];
+	struct mam_large *record;
+	uint64_t tables, i;
 
-	if (cause == MAM_GROWTH_SILENT) {
-		stamp += MAM_LARGE_NEXT;
-		mam_atomic_store64(state, stamp | MAM_LARGE_LEAVING, MAM_RELAXED, MAM_AT_DEVICE);
-		mam_large_post(mam_large_mail(growth), slot, stamp | MAM_MAIL_CANCEL);
-	} else {
-		mam_atomic_store64(state, stamp | MAM_LARGE_FREE, MAM_RELAXED, MAM_AT_DEVICE);
-	}
+	record = (struct mam_large *)(uintptr_t)mam_global_load64(&answer->record, MAM_RELAXED,
+								  MAM_AT_SYSTEM);
+	tables = mam_global_load64(&answer->tables, MAM_RELAXED, MAM_AT_SYSTEM);
+	MAM_ROLLED
+	for (i = 0; i < tables; i++)
+		if (!mam_global_load64(&growth->large_table[i], MAM_RELAXED, MAM_AT_DEVICE))
+			mam_atomic_store64(
+				&growth->large_table[i],
+				mam_global_load64(&mail->table[i], MAM_RELAXED, MAM_AT_SYSTEM),
+				MAM_RELAXED, MAM_AT_DEVICE);
+	mam_atomic_store64(&record->bytes, bytes, MAM_RELAXED, MAM_AT_DEVICE);
+	mam_atomic_store64(&record->address, address, MAM_RELEASE, MAM_AT_DEVICE);
 }
 
-/* Steps 2 to 4 in a slot that the caller owns: returns the address, or 0 and `cause`. */
+/* Step 2 in a slot of the caller's, then 3: returns the address, or 0 and `cause`. */
 MAM_KFN uint64_t mam_large_ask(struct mam_growth *growth, uint32_t slot, uint64_t bytes,
 			       uint64_t begun, uint32_t *cause)
 {
-	struct mam_mail *mail = mam_large_mail(growth);
-	uint64_t *state = &growth->large[slot].state, address = 0, stamp;
+	uint64_t stamp = mam_large_send(growth, slot, MAM_MAIL_ALLOC, bytes), address = 0;
 
-	stamp = mam_global_load64(state, MAM_RELAXED, MAM_AT_DEVICE);
-	*cause = MAM_MAIL_GIVEN;
-	if ((stamp & MAM_LARGE_LOW) == MAM_LARGE_LEAVING)
-		*cause = mam_large_wait(growth, slot, stamp, begun);
-	if (*cause != MAM_GROWTH_SILENT) {
-		stamp = (stamp & ~MAM_LARGE_LOW) + MAM_LARGE_NEXT;
-		mam_atomic_store64(state, stamp | MAM_LARGE_ASKING, MAM_RELAXED, MAM_AT_DEVICE);
-		mam_atomic_store64(&mail->ask[slot].detail, bytes, MAM_RELAXED, MAM_AT_SYSTEM);
-		mam_large_post(mail, slot, stamp | MAM_MAIL_ALLOC);
-		*cause = mam_large_wait(growth, slot, stamp, begun);
-		if (*cause == MAM_MAIL_GIVEN)
-			address = mam_global_load64(&mail->answer[slot].address, MAM_RELAXED,
-						    MAM_AT_SYSTEM);
-		if (address) {
-			mam_large_keep(growth, slot, stamp, address, bytes);
-			return address;
+	*cause = mam_large_wait(growth, slot, stamp, begun);
+	if (*cause == MAM_MAIL_GIVEN)
+		address = mam_global_load64(&mam_large_mail(growth)->answer[slot].address,
+					    MAM_RELAXED, MAM_AT_SYSTEM);
+	if (address)
+		mam_large_keep(growth, slot, address, bytes);
+	else if (*cause == MAM_GROWTH_SILENT)
+		(void)mam_large_send(growth, slot, MAM_MAIL_CANCEL, 0);
+	return address;
+}
+
+/*
+ * Sends the messages of all records that are UNSENT, and waits for the replies, in a slot of the
+ * caller's. Returns the last cause.
+ */
+MAM_KSLOW uint32_t mam_large_resend(struct mam_growth *growth, uint32_t slot, uint64_t begun)
+{
+	uint32_t table, i, cause = MAM_MAIL_GIVEN;
+	struct mam_large *record;
+	uint64_t address, stamp;
+
+	/* One lane at a time. */
+	if (!mam_atomic_xchg64(&growth->large_unsent, 0, MAM_ACQUIRE, MAM_AT_DEVICE))
+		return cause;
+	MAM_ROLLED
+	for (table = 0; table <= MAM_LARGE_TABLES; table++) {
+		record = mam_large_table(growth, table);
+		if (!record)
+			break;
+		MAM_ROLLED
+		for (i = 0; i < mam_large_rows(table) * MAM_LARGE_ROW; i++, record++) {
+			address = mam_global_load64(&record->address, MAM_RELAXED, MAM_AT_DEVICE);
+			if (!(address & MAM_LARGE_UNSENT) ||
+			    mam_global_cas64(&record->address, address, 0, MAM_RELAXED,
+					     MAM_AT_DEVICE) != address)
+				continue;
+			stamp = mam_large_send(growth, slot, MAM_MAIL_FREE,
+					       address & ~MAM_LARGE_UNSENT);
+			cause = mam_large_wait(growth, slot, stamp, begun);
+			if (cause != MAM_GROWTH_SILENT)
+				continue;
+			mam_atomic_store64(&growth->large_unsent, 1, MAM_RELAXED, MAM_AT_DEVICE);
+			return cause;
 		}
-		mam_large_drop(growth, slot, stamp, *cause);
 	}
+	return cause;
+}
+
+/* Steps 1 to 3: returns the address, or 0 and `cause`. */
+MAM_KFN uint64_t mam_large_request(struct mam_growth *growth, uint64_t bytes, uint64_t begun,
+				   uint32_t *cause)
+{
+	uint32_t slot = mam_large_enter(growth, begun, cause);
+	uint64_t address = 0;
+
+	if (slot == MAM_LARGE_NO_SLOT)
+		return 0;
+	if (mam_global_load64(&growth->large_unsent, MAM_RELAXED, MAM_AT_DEVICE))
+		*cause = mam_large_resend(growth, slot, begun);
+	if (*cause != MAM_GROWTH_SILENT)
+		address = mam_large_ask(growth, slot, bytes, begun, cause);
 	mam_large_leave(growth, slot);
-	if (*cause == MAM_GROWTH_SILENT)
+	if (!address && *cause == MAM_GROWTH_SILENT)
 		mam_large_note_silence(growth);
-	return 0;
+	return address;
 }
 
 /*
@@ -261,8 +335,8 @@ MAM_KSLOW void *mam_large_alloc(const struct mam_kheap *heap, size_t bytes)
 	const uint64_t unit = (uint64_t)1 << MAM_UNIT_SHIFT, begun = mam_timer();
 	uint64_t wanted = ((uint64_t)bytes + unit - 1) & ~(unit - 1), address = 0;
 	struct mam_growth *growth = mam_large_growth(heap);
-	enum mam_object_tally why = MAM_OBJECT_NO_SLOT;
-	uint32_t slot, cause;
+	enum mam_object_tally why;
+	uint32_t cause;
 
 	if (!wanted) {
 		/* Also if rounding up overflows. */
@@ -270,11 +344,8 @@ MAM_KSLOW void *mam_large_alloc(const struct mam_kheap *heap, size_t bytes)
 	} else if (mam_large_silent(growth)) {
 		why = MAM_OBJECT_SILENT;
 	} else {
-		slot = mam_large_claim(growth);
-		if (slot != MAM_LARGE_NO_SLOT) {
-			address = mam_large_ask(growth, slot, wanted, begun, &cause);
-			why = mam_large_why(cause);
-		}
+		address = mam_large_request(growth, wanted, begun, &cause);
+		why = mam_large_why(cause);
 	}
 	if (!address)
 		(void)mam_atomic_add64(&heap->tallies->of[why].value, 1, MAM_RELAXED,
@@ -282,65 +353,29 @@ MAM_KSLOW void *mam_large_alloc(const struct mam_kheap *heap, size_t bytes)
 	return (void *)(uintptr_t)address;
 }
 
-/* The state of the slot if the object is there, otherwise 0. */
-MAM_KFN uint64_t mam_large_look(struct mam_growth *growth, uint32_t slot, uint64_t address)
+/* The record of the large object that starts at an address, or NULL. */
+MAM_KFN struct mam_large *mam_large_find(struct mam_growth *growth, uint64_t address)
 {
-	struct mam_large *large = &growth->large[slot];
-	uint64_t state = mam_global_load64(&large->state, MAM_ACQUIRE, MAM_AT_DEVICE);
+	uint32_t table, i, found = MAM_LARGE_ROW;
+	struct mam_large *row;
+	uint64_t seen[MAM_LARGE_ROW];
 
-	return (state & MAM_LARGE_LOW) == MAM_LARGE_LIVE &&
-			       mam_global_load64(&large->address, MAM_RELAXED, MAM_AT_DEVICE) ==
-				       address
-		       ? state
-		       : 0;
-}
-
-/* Without a hit by a hint: searches all slots in use. */
-MAM_KSLOW struct mam_kplaced mam_large_search(struct mam_growth *growth, uint64_t address)
-{
-	uint64_t used, seen[MAM_LARGE_LOOKS];
-	uint32_t word, slot[MAM_LARGE_LOOKS], last, i;
-	struct mam_kplaced placed;
-
-	placed.state = 0;
-	last = 0;
+	if (!address || address & ((1u << MAM_UNIT_SHIFT) - 1))
+		return NULL;
 	MAM_ROLLED
-	for (word = 0; word < MAM_LARGE_WORDS; word++) {
-		used = ~mam_global_load64(&growth->large_free[word], MAM_RELAXED, MAM_AT_DEVICE);
-		MAM_ROLLED
-		while (used) {
-			/* Fill up with repeated slots. */
-			for (i = 0; i < MAM_LARGE_LOOKS; i++) {
-				last = used ? word * 64 + mam_ffs64(used) - 1 : last;
-				slot[i] = last;
-				used &= used - 1;
-			}
-			for (i = 0; i < MAM_LARGE_LOOKS; i++)
-				seen[i] = mam_global_load64(&growth->large[slot[i]].address,
-							    MAM_RELAXED, MAM_AT_DEVICE);
-			placed.slot = MAM_LARGE_NO_SLOT;
-			for (i = 0; i < MAM_LARGE_LOOKS; i++)
-				placed.slot = seen[i] == address ? slot[i] : placed.slot;
-			if (placed.slot == MAM_LARGE_NO_SLOT)
-				continue;
-			placed.state = mam_large_look(growth, placed.slot, address);
-			if (placed.state)
-				return placed;
-		}
+	for (table = 0; table <= MAM_LARGE_TABLES; table++) {
+		row = mam_large_table(growth, table);
+		if (!row)
+			break;
+		row += mam_large_row(address, table);
+		for (i = 0; i < MAM_LARGE_ROW; i++)
+			seen[i] = mam_global_load64(&row[i].address, MAM_RELAXED, MAM_AT_DEVICE);
+		for (i = 0; i < MAM_LARGE_ROW; i++)
+			found = seen[i] == address ? i : found;
+		if (found < MAM_LARGE_ROW)
+			return &row[found];
 	}
-	placed.slot = MAM_LARGE_NO_SLOT;
-	return placed;
-}
-
-MAM_KFN struct mam_kplaced mam_large_find(struct mam_growth *growth, uint64_t address)
-{
-	struct mam_kplaced placed;
-
-	placed.slot = mam_atomic_load32(&growth->large_hint[mam_large_hint(address)], MAM_RELAXED,
-					MAM_AT_DEVICE) %
-		      MAM_MAIL_SLOTS;
-	placed.state = mam_large_look(growth, placed.slot, address);
-	return placed.state ? placed : mam_large_search(growth, address);
+	return NULL;
 }
 
 /*
@@ -351,22 +386,25 @@ MAM_KSLOW enum mam_large_answer mam_large_free(const struct mam_kheap *heap, con
 {
 	const uint64_t address = (uint64_t)(uintptr_t)object;
 	struct mam_growth *growth = mam_large_growth(heap);
-	struct mam_mail *mail = mam_large_mail(growth);
-	struct mam_kplaced placed = mam_large_find(growth, address);
-	struct mam_large *large;
-	uint64_t stamp;
+	struct mam_large *record = mam_large_find(growth, address);
+	uint64_t begun = mam_timer();
+	uint32_t slot, cause;
 
-	if (placed.slot == MAM_LARGE_NO_SLOT)
+	if (!record ||
+	    mam_global_cas64(&record->address, address, 0, MAM_RELAXED, MAM_AT_DEVICE) != address)
 		return MAM_LARGE_UNKNOWN;
-	large = &growth->large[placed.slot];
-	stamp = (placed.state & ~MAM_LARGE_LOW) + MAM_LARGE_NEXT;
-	if (mam_global_cas64(&large->state, placed.state, stamp | MAM_LARGE_LEAVING, MAM_RELAXED,
-			     MAM_AT_DEVICE) != placed.state)
-		return MAM_LARGE_UNKNOWN;
-	mam_atomic_store64(&large->address, 0, MAM_RELAXED, MAM_AT_DEVICE);
-	mam_atomic_store64(&mail->ask[placed.slot].detail, address, MAM_RELAXED, MAM_AT_SYSTEM);
-	mam_large_post(mail, placed.slot, stamp | MAM_MAIL_FREE);
-	mam_large_leave(growth, placed.slot);
+	/* No lane waits for a host that was silent before. */
+	if (mam_large_silent(growth))
+		begun -= mam_constant64(&growth->wait_ns);
+	slot = mam_large_enter(growth, begun, &cause);
+	if (slot != MAM_LARGE_NO_SLOT) {
+		(void)mam_large_send(growth, slot, MAM_MAIL_FREE, address);
+		mam_large_leave(growth, slot);
+	} else {
+		mam_atomic_store64(&record->address, address | MAM_LARGE_UNSENT, MAM_RELEASE,
+				   MAM_AT_DEVICE);
+		mam_atomic_store64(&growth->large_unsent, 1, MAM_RELEASE, MAM_AT_DEVICE);
+	}
 	return MAM_LARGE_GIVEN;
 }
 
@@ -376,82 +414,108 @@ MAM_KSLOW enum mam_large_answer mam_large_free(const struct mam_kheap *heap, con
  */
 MAM_KSLOW size_t mam_large_usable(const struct mam_kheap *heap, const void *object)
 {
-	struct mam_growth *growth = mam_large_growth(heap);
-	struct mam_kplaced placed = mam_large_find(growth, (uint64_t)(uintptr_t)object);
+	const uint64_t address = (uint64_t)(uintptr_t)object;
+	struct mam_large *record = mam_large_find(mam_large_growth(heap), address);
 
-	if (placed.slot == MAM_LARGE_NO_SLOT)
+	if (!record || mam_global_load64(&record->address, MAM_ACQUIRE, MAM_AT_DEVICE) != address)
 		return 0;
-	return (size_t)mam_global_load64(&growth->large[placed.slot].bytes, MAM_RELAXED,
-					 MAM_AT_DEVICE);
+	return (size_t)(mam_global_load64(&record->bytes, MAM_RELAXED, MAM_AT_DEVICE) &
+			~MAM_LARGE_MARKED);
 }
 
 /* The large object that contains an address. */
 struct mam_klarge {
+	struct mam_large *record;
 	uint64_t address, bytes; /* bytes of 0: none */
-	uint64_t state;
-	uint32_t slot;
 	bool marked;
 };
 
 /*
- * mam_large_around - looks at all slots in use, two at a time. By any single lane. pre: the heap
- * grows.
+ * mam_large_around - looks at the rows of `rows`, as in `large_marked`: the object that contains
+ * the address starts closest before it. By any single lane. pre: the heap grows.
  */
-MAM_KSLOW struct mam_klarge mam_large_around(const struct mam_kheap *heap, const void *inside)
+MAM_KSLOW struct mam_klarge mam_large_around(const struct mam_kheap *heap, const void *inside,
+					     uint64_t rows)
 {
+	const uint64_t last = (uint64_t)(uintptr_t)inside;
 	struct mam_growth *growth = mam_large_growth(heap);
-	uint64_t used, address[2], bytes[2];
-	uint32_t word, first, i;
+	struct mam_large *at;
 	struct mam_klarge large;
+	uint64_t seen[4]; /* more need registers that all frees would have */
+	uint32_t table, left, i;
 
-	MAM_ROLLED
-	for (word = 0; word < MAM_LARGE_WORDS; word++) {
-		used = ~mam_global_load64(&growth->large_free[word], MAM_RELAXED, MAM_AT_DEVICE);
-		MAM_ROLLED
-		for (; used; used &= ~((uint64_t)3 << first)) {
-			first = (mam_ffs64(used) - 1) & ~1u;
-			large.slot = word * 64 + first;
-			for (i = 0; i < 2; i++) {
-				address[i] =
-					mam_global_load64(&growth->large[large.slot + i].address,
-							  MAM_RELAXED, MAM_AT_DEVICE);
-				bytes[i] = mam_global_load64(&growth->large[large.slot + i].bytes,
-							     MAM_RELAXED, MAM_AT_DEVICE);
-			}
-			large.address = address[0];
-			large.bytes = bytes[0];
-			if ((uint64_t)(uintptr_t)inside - address[0] >= bytes[0]) {
-				large.slot++;
-				large.address = address[1];
-				large.bytes = bytes[1];
-			}
-			if ((uint64_t)(uintptr_t)inside - large.address >= large.bytes)
-				continue;
-			large.state = mam_large_look(growth, large.slot, large.address);
-			large.marked = large.state &&
-				       mam_global_load64(&growth->large[large.slot].marked,
-							 MAM_RELAXED, MAM_AT_DEVICE) == large.state;
-			if (large.state)
-				return large;
-		}
-	}
+	large.record = NULL;
+	large.address = 0;
 	large.bytes = 0;
 	large.marked = false;
+	MAM_ROLLED
+	for (table = 0; rows && table <= MAM_LARGE_TABLES; table++) {
+		at = mam_large_table(growth, table);
+		if (!at)
+			break;
+		MAM_ROLLED
+		for (left = mam_large_rows(table) * MAM_LARGE_ROW; left; left -= 4, at += 4) {
+			/* Tables end with row 63, modulo 64. */
+			if (!(rows >> (63 - (left - 1) / MAM_LARGE_ROW % 64) & 1))
+				continue;
+			for (i = 0; i < 4; i++)
+				seen[i] = mam_global_load64(&at[i].address, MAM_RELAXED,
+							    MAM_AT_DEVICE);
+			for (i = 0; i < 4; i++)
+				if (seen[i] > large.address && seen[i] <= last &&
+				    !(seen[i] & MAM_LARGE_UNSENT)) {
+					large.address = seen[i];
+					large.record = &at[i];
+				}
+		}
+	}
+	if (!large.record ||
+	    mam_global_load64(&large.record->address, MAM_ACQUIRE, MAM_AT_DEVICE) != large.address)
+		return large;
+	seen[0] = mam_global_load64(&large.record->bytes, MAM_RELAXED, MAM_AT_DEVICE);
+	if (last - large.address < (seen[0] & ~MAM_LARGE_MARKED)) {
+		large.bytes = seen[0] & ~MAM_LARGE_MARKED;
+		large.marked = seen[0] & MAM_LARGE_MARKED;
+	}
+	return large;
+}
+
+/* mam_large_parts - the same among objects with parts: `bytes` is 0 if none contains the address. */
+MAM_KFN struct mam_klarge mam_large_parts(const struct mam_kheap *heap, const void *inside)
+{
+	struct mam_growth *growth = mam_large_growth(heap);
+	struct mam_klarge large = mam_large_around(
+		heap, inside, mam_global_load64(&growth->large_marked, MAM_RELAXED, MAM_AT_DEVICE));
+
+	if (!large.marked)
+		large.bytes = 0;
 	return large;
 }
 
 /*
- * mam_large_mark - records that lanes have parts of the object that contains the address
+ * mam_large_mark - records that lanes have parts of the caller's object that contains the address
  * (collective.h). Other objects' memory is never read, as it may be returning to the host.
  */
 MAM_KSLOW void mam_large_mark(const struct mam_kheap *heap, const void *inside)
 {
 	struct mam_growth *growth = mam_large_growth(heap);
-	struct mam_klarge large = mam_large_around(heap, inside);
+	struct mam_large *record = mam_large_find(growth, (uint64_t)(uintptr_t)inside);
+	struct mam_klarge large;
+	uint64_t bytes;
 
-	if (large.bytes)
-		mam_atomic_store64(&growth->large[large.slot].marked, large.state, MAM_RELAXED,
-				   MAM_AT_DEVICE);
+	large.address = (uint64_t)(uintptr_t)inside;
+	if (!record) {
+		/* In a heap that is debugged the address is not the object's first byte. */
+		large = mam_large_around(heap, inside, ~(uint64_t)0);
+		record = large.bytes ? large.record : NULL;
+	}
+	if (!record)
+		return;
+	bytes = mam_global_load64(&record->bytes, MAM_RELAXED, MAM_AT_DEVICE);
+	mam_atomic_store64(&record->bytes, bytes | MAM_LARGE_MARKED, MAM_RELAXED, MAM_AT_DEVICE);
+	(void)mam_global_or64(&growth->large_marked,
+			      (uint64_t)1 << mam_large_row(large.address, 0) / MAM_LARGE_ROW,
+			      MAM_RELAXED, MAM_AT_DEVICE);
 }
 
 #endif

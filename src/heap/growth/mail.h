@@ -16,19 +16,21 @@
  * 3. The requester takes the next posted grant. A grant that comes late is the first that the next
  *    requester finds.
  *
- * Large objects: blocks of the pool. Each has a slot of its own from the request until the host
- * knows that it is freed. Both stamps of a slot contain a generation, which each message of the
- * device raises: a reply belongs to the message of its generation and to no other.
- * 1. ALLOC: the device writes `bytes`, then the stamp. The host replies with the address or a
- *    cause, under the same generation.
- * 2. FREE: the device writes the address, then the stamp. The host frees the block to its pool and
- *    replies.
- * 3. CANCEL: the device has waited for an ALLOC as long as it may, and will never read its reply.
- *    The host frees the block that it had allocated, if any, and replies. A lane that sees the
- *    reply to a FREE or a CANCEL may reuse the slot. Before it refuses for lack of memory, the host
- *    serves each FREE and CANCEL that it finds, and tries again: a lane that frees an object and
- *    then allocates another may get that memory. A CANCEL of that very ALLOC may be among them:
- *    then no reply is left to send.
+ * Large objects: blocks of the pool. A slot serves one message at a time, from any lane: a lane
+ * owns it until the reply, or, if it does not wait for that, until the message is written. Both
+ * stamps of a slot contain a generation, which each message raises: a reply belongs to the message
+ * of its generation and to no other.
+ * 1. ALLOC: the device writes `bytes`, then the stamp. The host replies under the same generation,
+ *    with a cause, or with the address and with the record where kernels find the object. The
+ *    device has the first table of records; the host provides more when they fill up.
+ * 2. FREE: the device writes the address, then the stamp. The host frees the block and its record,
+ *    and replies.
+ * 3. CANCEL: the device has waited for the ALLOC of the previous generation as long as it may, and
+ *    will never read its reply. The host frees the block that it had allocated, if any, and
+ *    replies. Before it refuses for lack of memory, the host serves each FREE and CANCEL that it
+ *    finds, and tries again: a lane that frees an object and then allocates another may get that
+ *    memory. A CANCEL of that very ALLOC may be among them: then no reply is left to send.
+ * The next user of a slot waits for the reply to its last FREE or CANCEL.
  *
  * `beat` changes whenever the host looks at the mailbox. A lane whose wait timed out records it,
  * and no lane waits again before it has changed (grow.h): so a stopped host costs one wait.
@@ -42,6 +44,7 @@
 #ifndef MAM_MAIL_SLOTS /* smaller in tests */
 #define MAM_MAIL_SLOTS 512u
 #endif
+#define MAM_LARGE_TABLES 20u /* more records than memory can hold objects */
 
 /* The host's reply. */
 enum mam_mail_cause {
@@ -73,8 +76,11 @@ struct mam_mail_ask {
 };
 
 struct mam_mail_answer {
-	uint64_t stamp;   /* generation << 8 | enum mam_mail_cause */
-	uint64_t address; /* of an ALLOC that was GIVEN */
+	uint64_t stamp; /* generation << 8 | enum mam_mail_cause */
+	/* Of an ALLOC that was GIVEN: */
+	uint64_t address;
+	uint64_t record; /* address of a struct mam_large */
+	uint64_t tables; /* count of those in `table` */
 };
 
 struct mam_mail {
@@ -89,6 +95,7 @@ struct mam_mail {
 	uint64_t beat;
 	uint64_t pad1[MAM_PAGES_LINE / 8 - 3];
 	struct mam_grant grant[MAM_MAIL_GRANTS];       /* written by the host */
+	uint64_t table[MAM_LARGE_TABLES];              /* tables of records; written by the host */
 	struct mam_mail_ask ask[MAM_MAIL_SLOTS];       /* written by the device */
 	struct mam_mail_answer answer[MAM_MAIL_SLOTS]; /* written by the host */
 };

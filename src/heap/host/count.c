@@ -11,16 +11,21 @@
 #include "heap/host/table.h"
 
 /* Objects that are blocks of the pool, as kernels know them. */
-static void count_large(const struct mam_growth *growth, struct mam_heap_info *info)
+static enum mam_status count_large(const struct mam_heap *heap, struct CUstream_st *stream,
+				   struct mam_heap_info *info)
 {
-	for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++) {
-		if (!mam_table_large(growth, i))
-			continue;
-		info->host_objects++;
-		info->host_bytes += growth->large[i].bytes;
-	}
+	struct mam_table_large live;
+	enum mam_status status = mam_table_large(heap, stream, &live);
+
+	if (status != MAM_OK)
+		return status;
+	info->host_objects = live.count;
+	for (size_t i = 0; i < live.count; i++)
+		info->host_bytes += live.large[i].bytes;
 	info->large_objects += info->host_objects;
 	info->large_bytes += info->host_bytes;
+	free(live.large);
+	return MAM_OK;
 }
 
 static void report_mail(const struct mam_heap *heap, struct mam_heap_info *info)
@@ -28,7 +33,7 @@ static void report_mail(const struct mam_heap *heap, struct mam_heap_info *info)
 	struct mam_post_counts counts = { 0 };
 
 	mam_post_count(heap->post, &counts);
-	info->space_bytes += counts.posted_bytes + counts.large_bytes;
+	info->space_bytes += counts.posted_bytes + counts.large_bytes + counts.table_bytes;
 	info->asks = counts.asks;
 	info->refusals = counts.refusals;
 	/* Kernels and the service may have continued since the table was read. */
@@ -63,8 +68,9 @@ static enum mam_status count_growth(struct mam_heap *heap, struct CUstream_st *s
 		info->grant_bytes += mam_plot_bytes(&plot);
 		status = count_plot(heap, stream, &plot, info);
 	}
-	count_large(growth, info);
 	free(growth);
+	if (status == MAM_OK)
+		status = count_large(heap, stream, info);
 	pthread_mutex_lock(&heap->counting);
 	mam_census_add(info, &heap->gone);
 	pthread_mutex_unlock(&heap->counting);

@@ -136,6 +136,7 @@ static enum mam_status begin_growth(const struct mam_heap_attr *attr, struct mam
 		.root_bytes = root,
 		.grow_bytes = attr->grow_bytes,
 		.ahead = attr->ahead,
+		.large = mam_table_at(heap) + offsetof(struct mam_growth, large),
 	};
 	enum mam_status status = MAM_OK;
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "heap/service/post.h"
+
 /* So that a cache line of one head never held another one (parts.h). */
 _Static_assert(offsetof(struct mam_growth, head) % MAM_PAGES_LINE == 0, "heads begin lines");
 
@@ -72,9 +74,45 @@ bool mam_table_plot(const struct mam_growth *growth, uint32_t i, struct mam_plot
 	return true;
 }
 
-bool mam_table_large(const struct mam_growth *growth, uint32_t i)
+/* Appends the live ones of `count` records to `live`. */
+static void append(const struct mam_large *large, size_t count, struct mam_table_large *live)
 {
-	return (growth->large[i].state & 0xff) == MAM_LARGE_LIVE;
+	for (size_t i = 0; i < count; i++)
+		if (large[i].address != 0 && !(large[i].address & MAM_LARGE_UNSENT)) {
+			live->large[live->count] = large[i];
+			live->large[live->count++].bytes &= ~MAM_LARGE_MARKED;
+		}
+}
+
+enum mam_status mam_table_large(const struct mam_heap *heap, struct CUstream_st *stream,
+				struct mam_table_large *live)
+{
+	const size_t one = sizeof(struct mam_large);
+	uint64_t at[MAM_LARGE_TABLES + 1];
+	uint32_t tables = mam_post_tables(heap->post, at);
+	size_t bytes = 0, done = 0;
+	struct mam_copy_visit visit;
+	enum mam_status status;
+	struct mam_large *copy;
+
+	for (uint32_t i = 0; i < tables; i++)
+		bytes += mam_large_table_bytes(i);
+	copy = malloc(bytes);
+	*live = (struct mam_table_large){ .large = malloc(bytes) };
+	status = copy && live->large ? mam_copy_begin(&heap->reach, stream, true, &visit)
+				     : MAM_ERROR_OUT_OF_HOST_MEMORY;
+	if (status == MAM_OK) {
+		for (uint32_t i = 0; i < tables; done += mam_large_table_bytes(i++))
+			mam_copy_read(&visit, (char *)copy + done, at[i], mam_large_table_bytes(i));
+		mam_copy_wait(&visit);
+		status = mam_copy_end(&visit);
+	}
+	if (status == MAM_OK)
+		append(copy, bytes / one, live);
+	else
+		free(live->large);
+	free(copy);
+	return status;
 }
 
 /* Parts that had no room may have some now, or may be other parts. */
@@ -89,16 +127,14 @@ void mam_table_forget(const struct mam_heap *heap, struct mam_copy_visit *visit,
 		      struct mam_growth *growth)
 {
 	const uintptr_t at = mam_table_at(heap);
-	uint64_t state;
+	const size_t unsent = offsetof(struct mam_growth, large_unsent);
 
-	for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++) {
-		state = growth->large[i].state & ~(uint64_t)0xff;
-		growth->large[i] = (struct mam_large){ .state = state | MAM_LARGE_FREE };
-	}
-	mam_copy_write(visit, at + offsetof(struct mam_growth, large), growth->large,
-		       sizeof(growth->large));
-	mam_copy_fill(visit, at + offsetof(struct mam_growth, large_hint), 0,
-		      sizeof(growth->large_hint));
+	for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++)
+		growth->large_sent[i] &= ~(uint64_t)0xff;
+	mam_copy_write(visit, at + offsetof(struct mam_growth, large_sent), growth->large_sent,
+		       sizeof(growth->large_sent));
+	mam_copy_fill(visit, at + offsetof(struct mam_growth, large), 0, sizeof(growth->large));
+	mam_copy_fill(visit, at + unsent, 0, offsetof(struct mam_growth, dry) - unsent);
 	mam_copy_fill(visit, at + offsetof(struct mam_growth, large_free), 0xff,
 		      sizeof(growth->large_free));
 	forget_dry(heap, visit);
@@ -113,7 +149,7 @@ void mam_table_write(const struct mam_heap *heap, struct mam_copy_visit *visit,
 {
 	const uint64_t current = growth->parts.value;
 	const size_t from = offsetof(struct mam_growth, parts);
-	const size_t to = offsetof(struct mam_growth, large_free);
+	const size_t to = offsetof(struct mam_growth, large);
 
 	mam_copy_write(visit, mam_grant_head(heap) + offsetof(struct mam_kheap, current), &current,
 		       sizeof(current));

@@ -32,11 +32,21 @@ enum mam_status mam_table_read(const struct mam_heap *heap, struct CUstream_st *
 /* mam_table_plot - number `i` of the grants in use. Returns false if there are not so many. */
 bool mam_table_plot(const struct mam_growth *growth, uint32_t i, struct mam_plot *plot);
 
-/* mam_table_large - returns whether slot `i` has a live object. */
-bool mam_table_large(const struct mam_growth *growth, uint32_t i);
+/* The live large objects, in no order. */
+struct mam_table_large {
+	struct mam_large *large;
+	size_t count;
+};
 
 /*
- * mam_table_forget - removes all large objects on the device and in `growth`, a copy of the table.
+ * mam_table_large - reads them, in the order of `stream`. The caller must free() `large`. pre: the
+ * heap grows.
+ */
+enum mam_status mam_table_large(const struct mam_heap *heap, struct CUstream_st *stream,
+				struct mam_table_large *live);
+
+/*
+ * mam_table_forget - removes all large objects on the device. `growth` is a copy of the table.
  */
 void mam_table_forget(const struct mam_heap *heap, struct mam_copy_visit *visit,
 		      struct mam_growth *growth);

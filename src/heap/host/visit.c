@@ -83,19 +83,20 @@ static int compare(const void *one, const void *other)
 	return (a->address > b->address) - (a->address < b->address);
 }
 
-/* Moves the live ones to the front and sorts them there. */
-static void visit_large(struct visitor *visitor, struct mam_growth *growth)
+static enum mam_status visit_large(struct visitor *visitor, const struct mam_heap *heap)
 {
-	uint32_t count = 0;
+	struct mam_table_large live;
+	enum mam_status status = mam_table_large(heap, visitor->stream, &live);
 
-	for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++)
-		if (mam_table_large(growth, i))
-			growth->large[count++] = growth->large[i];
-	qsort(growth->large, count, sizeof(growth->large[0]), compare);
-	for (uint32_t i = 0; i < count && !visitor->enough; i++)
-		visitor->enough = !visitor->visit(visitor->argument,
-						  (void *)(uintptr_t)growth->large[i].address,
-						  growth->large[i].bytes);
+	if (status != MAM_OK)
+		return status;
+	qsort(live.large, live.count, sizeof(live.large[0]), compare);
+	for (size_t i = 0; i < live.count && !visitor->enough; i++)
+		visitor->enough =
+			!visitor->visit(visitor->argument, (void *)(uintptr_t)live.large[i].address,
+					live.large[i].bytes);
+	free(live.large);
+	return MAM_OK;
 }
 
 static enum mam_status visit_all(struct visitor *visitor, const struct mam_heap *heap,
@@ -111,8 +112,8 @@ static enum mam_status visit_all(struct visitor *visitor, const struct mam_heap 
 			break;
 		status = visit_plot(visitor, &plot);
 	}
-	if (status == MAM_OK)
-		visit_large(visitor, growth);
+	if (status == MAM_OK && !visitor->enough)
+		status = visit_large(visitor, heap);
 	return status;
 }
 

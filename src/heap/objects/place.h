@@ -160,8 +160,8 @@ MAM_KFN struct mam_karound mam_place_holder(struct mam_kheap *root, const void *
 		return mam_place_around(at, mam_place_of(at, address), address);
 	if (!mam_place_grows(root))
 		return around;
-	large = mam_large_around(root, address);
-	if (!large.marked)
+	large = mam_large_parts(root, address);
+	if (!large.bytes)
 		return around;
 	around.base = (unsigned char *)(uintptr_t)large.address;
 	around.bytes = large.bytes;

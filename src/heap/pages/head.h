@@ -19,8 +19,8 @@
 #include "heap/pages/layout.h"
 
 /* Raised when code of two versions must not work on the same heap. */
-#define MAM_HEAP_LAYOUT_PLAIN 0x6d616d04u
-#define MAM_HEAP_LAYOUT_DEBUG 0x6d616d84u /* its objects have red zones: kdebug.h */
+#define MAM_HEAP_LAYOUT_PLAIN 0x6d616d05u
+#define MAM_HEAP_LAYOUT_DEBUG 0x6d616d85u /* its objects have red zones: kdebug.h */
 /* The layout that the code being compiled works on. */
 #ifdef MAM_KDEBUG
 #define MAM_HEAP_LAYOUT MAM_HEAP_LAYOUT_DEBUG

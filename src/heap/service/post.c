@@ -22,6 +22,7 @@
 #include "heap/service/post_quiet.h"
 #include "heap/service/service.h"
 #include "heap/service/shared.h"
+#include "heap/service/zero.h"
 
 /* How long another thread may be in the pool's source before memory counts as exhausted. */
 #define PATIENCE_NS 10000000u
@@ -30,12 +31,16 @@ struct mam_post {
 	struct mam_service_client client; /* first */
 	/* lock: none, set by mam_post_create() */
 	struct mam_pool *pool;
-	struct mam_copy reach; /* to the device to which the mailbox is mapped */
-	struct mam_shared shared;
-	bool copied; /* set in a fork's child */
+	struct mam_copy reach;    /* to the device to which the mailbox is mapped */
+	struct mam_shared shared; /* the mailbox, then zeros */
+	bool copied;              /* set in a fork's child */
 	struct mam_lock lock;
-	struct mam_post_box box; /* lock: post */
+	struct mam_post_box box; /* lock: post, as `zero` */
+	struct mam_zero zero;
 };
+
+/* Of the zeros, after the mailbox. */
+#define ZEROS_OFFSET ((sizeof(struct mam_mail) + 4095) / 4096 * 4096)
 
 /* A source defined by the program may need the context for new memory. */
 static enum mam_status take_new(struct mam_post *post, uint64_t bytes, uint64_t alignment,
@@ -81,6 +86,13 @@ static void give(void *user, uint64_t address)
 			(unsigned long long)address, mam_status_name(status));
 }
 
+static enum mam_status zero(void *user, uint64_t address, uint64_t bytes)
+{
+	struct mam_post *post = user;
+
+	return mam_zero_memory(&post->zero, (uintptr_t)address, (size_t)bytes);
+}
+
 static bool look(struct mam_service_client *client)
 {
 	struct mam_post *post = (struct mam_post *)client;
@@ -117,7 +129,7 @@ static enum mam_status start(struct mam_post *post, const struct mam_post_config
 	enum mam_status status;
 
 	mam_post_open(&post->box, post->shared.at, config,
-		      (struct mam_post_pool){ take, give, post });
+		      (struct mam_post_pool){ take, give, zero, post });
 	while (mam_post_ahead(&post->box, mam_clock_ns(), true))
 		;
 	status = mam_service_add(&post->client);
@@ -141,9 +153,13 @@ enum mam_status mam_post_create(struct mam_pool *pool, const struct mam_post_con
 	status = mam_copy_bind(&made->reach, pool->source);
 	if (status != MAM_OK)
 		goto no_reach;
-	status = mam_shared_map(&made->reach.device, sizeof(struct mam_mail), &made->shared);
+	status = mam_shared_map(&made->reach.device, ZEROS_OFFSET + MAM_ZERO_BYTES, &made->shared);
 	if (status != MAM_OK)
 		goto no_mail;
+	status = mam_zero_open(&made->zero, &made->reach,
+			       (const char *)made->shared.at + ZEROS_OFFSET);
+	if (status != MAM_OK)
+		goto no_zero;
 	status = start(made, config);
 	if (status != MAM_OK)
 		goto no_start;
@@ -151,6 +167,8 @@ enum mam_status mam_post_create(struct mam_pool *pool, const struct mam_post_con
 	return MAM_OK;
 
 no_start:
+	mam_zero_close(&made->zero);
+no_zero:
 	mam_shared_unmap(&made->reach.device, &made->shared);
 no_mail:
 	mam_copy_unbind(&made->reach);
@@ -170,6 +188,18 @@ void mam_post_count(struct mam_post *post, struct mam_post_counts *counts)
 	mam_lock_take(&post->lock);
 	*counts = post->box.counts;
 	mam_lock_release(&post->lock);
+}
+
+uint32_t mam_post_tables(struct mam_post *post, uint64_t *at)
+{
+	uint32_t tables;
+
+	mam_lock_take(&post->lock);
+	tables = post->box.tables;
+	for (uint32_t i = 0; i < tables; i++)
+		at[i] = post->box.table[i].at;
+	mam_lock_release(&post->lock);
+	return tables;
 }
 
 enum mam_status mam_post_retract(struct mam_post *post, uint64_t taken, uint64_t *bytes)
@@ -196,6 +226,7 @@ enum mam_status mam_post_return(struct mam_post *post, uint64_t space, uint64_t 
 void mam_post_clear(struct mam_post *post, uint64_t *bytes)
 {
 	mam_lock_take(&post->lock);
+	mam_zero_wait(&post->zero);
 	mam_post_forget(&post->box, bytes);
 	mam_lock_release(&post->lock);
 	mam_service_stir();
@@ -206,8 +237,10 @@ void mam_post_destroy(struct mam_post *post)
 	if (!post)
 		return;
 	mam_service_remove(&post->client);
-	if (!post->copied)
+	if (!post->copied) {
+		mam_zero_close(&post->zero);
 		mam_post_close(&post->box);
+	}
 	mam_shared_unmap(&post->reach.device, &post->shared);
 	mam_copy_unbind(&post->reach);
 	mam_lock_fini(&post->lock);

@@ -4,8 +4,8 @@
  * heap's pool, and frees what they no longer need.
  *
  * Nothing here waits for a kernel, as a kernel may be waiting for the reply: no synchronization,
- * launch, copy, fill or free of the driver's between a request and its reply, and no lock that is
- * held during such a call.
+ * launch, fill or free of the driver's between a request and its reply, no lock that is held during
+ * such a call, and no copy except of zeros, in a stream of its own, without a wait (zero.h).
  */
 #ifndef MAM_HEAP_SERVICE_POST_H
 #define MAM_HEAP_SERVICE_POST_H
@@ -30,13 +30,20 @@ struct mam_mail *mam_post_mail(const struct mam_post *post);
 void mam_post_count(struct mam_post *post, struct mam_post_counts *counts);
 
 /*
+ * mam_post_tables - the device addresses of the tables of large objects, of which there are at most
+ * MAM_LARGE_TABLES + 1. Returns their number.
+ */
+uint32_t mam_post_tables(struct mam_post *post, uint64_t *at);
+
+/*
  * Between kernels: no kernel of this heap runs, and none will before the call returns. The rule
  * that keeps the counts of both sides consistent is in post_quiet.h. The caller must ensure:
  * - the device's `taken` and `asks` never change; parts that were freed are removed from its table,
  *   and `parts` is lowered;
  * - first retract with the device's `taken`, then return the empty grants;
- * - after clear all of the device's slots are free (state FREE and large_free all ones); their
- *   generations may continue or restart at 0.
+ * - after clear the device has no large objects and no tables of them except the first; all of its
+ *   slots are free (large_free all ones, large_sent without a kind); their generations may continue
+ *   or restart at 0.
  *
  * mam_post_retract - frees the grants starting at number `taken`, which were posted but not taken,
  * to the pool. No more are posted ahead before the next request of a kernel. Returns INVALID_VALUE

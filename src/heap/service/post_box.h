@@ -12,7 +12,7 @@
  *	static struct mam_post_box box;
  *	const struct mam_post_config config = { .max_bytes = ..., .root_bytes = ..., .ahead = 1 };
  *
- *	mam_post_open(&box, &mail, &config, (struct mam_post_pool){ take, give, user });
+ *	mam_post_open(&box, &mail, &config, (struct mam_post_pool){ take, give, zero, user });
  *	while (mam_post_ahead(&box, now, true))            posts ahead, before any kernel runs
  *		;
  *	...
@@ -33,7 +33,7 @@
  *
  * Invariants:
  * 1. Held memory is all that was allocated and not freed: grants in `grant`, with rising numbers,
- *    and large objects in `slot`. Nothing in the mailbox is trusted about it.
+ *    and large objects in `table`. Nothing in the mailbox is trusted about it.
  * 2. `posted` is one more than the number of the last grant, or, where the last was taken back, its
  *    number; never more than MAM_MAIL_GRANTS above the number that the device reported as taken.
  * 3. The held bytes, including the root's memory and large objects, never exceed max_bytes, unless
@@ -42,6 +42,7 @@
 #ifndef MAM_HEAP_SERVICE_POST_BOX_H
 #define MAM_HEAP_SERVICE_POST_BOX_H
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <mam/mam.h>
@@ -57,7 +58,7 @@
 
 #define MAM_POST_WORDS ((MAM_MAIL_SLOTS + 63) / 64)
 
-/* The source of memory. Neither call may wait for a kernel. */
+/* The source of memory. No call may wait for a kernel. */
 struct mam_post_pool {
 	/*
 	 * may_grow false: only memory that the pool has already; WOULD_WAIT: there is none. True:
@@ -67,6 +68,11 @@ struct mam_post_pool {
 	enum mam_status (*take)(void *user, uint64_t bytes, uint64_t alignment, bool may_grow,
 				uint64_t *address);
 	void (*give)(void *user, uint64_t address);
+	/*
+	 * Zeroes memory without a kernel. WOULD_WAIT: that has begun, or will when other memory is
+	 * zero; call again with the same arguments. Other failures: it has not begun.
+	 */
+	enum mam_status (*zero)(void *user, uint64_t address, uint64_t bytes);
 	void *user;
 };
 
@@ -76,6 +82,7 @@ struct mam_post_config {
 	uint64_t grow_bytes; /* the minimum of a grant; 0: half of the held bytes */
 	unsigned int ahead;  /* grants posted before they are requested; 0: none */
 	uint32_t columns;    /* of each grant's metadata; 0: from mam_metadata_columns() */
+	uint64_t large;      /* address of the first table of records of large objects */
 };
 
 /* A grant that was posted and belongs to the heap. */
@@ -86,12 +93,24 @@ struct mam_post_grant {
 	uint32_t blocks;
 };
 
-/* A slot: its last request, and its block. */
+/* A slot: its last message. */
 struct mam_post_slot {
 	uint64_t seen;       /* stamp of the last message that was read */
 	uint64_t generation; /* the highest that was read */
-	uint64_t address;    /* 0: none */
-	uint64_t bytes;      /* of that, or of the waiting request */
+	uint64_t bytes;      /* of the waiting request */
+	uint64_t address;    /* given in reply to the last message; 0: none */
+};
+
+/* A large object; its place in its table is that of the device's record. */
+struct mam_post_large {
+	uint64_t address; /* 0: none */
+	uint64_t bytes;
+};
+
+/* A table of records (growth.h). */
+struct mam_post_table {
+	uint64_t at; /* address on the device; 0: none yet */
+	struct mam_post_large *large;
 };
 
 struct mam_post_counts {
@@ -99,6 +118,7 @@ struct mam_post_counts {
 	uint64_t posted_bytes; /* of those, including metadata */
 	uint64_t large;        /* count of large objects */
 	uint64_t large_bytes;  /* of those */
+	uint64_t table_bytes;  /* of tables of their records, except for the first */
 	uint64_t asks;         /* total count of requests for either */
 	uint64_t refusals;     /* total count of refused requests */
 	uint64_t bad;          /* total count of invalid messages */
@@ -130,6 +150,11 @@ struct mam_post_box {
 	uint64_t waiting[MAM_POST_WORDS]; /* slots whose ALLOC has no reply yet */
 	uint32_t turn;                    /* slot that gets new memory next */
 	struct mam_post_slot slot[MAM_MAIL_SLOTS];
+
+	bool cramped;    /* an object needs the next table */
+	uint32_t tables; /* count of those that kernels may know; the next one may exist, too */
+	struct mam_post_table table[MAM_LARGE_TABLES + 1];
+	struct mam_post_large first[MAM_LARGE_ROWS * MAM_LARGE_ROW];
 };
 
 /* ---- words shared with the device ----  */
@@ -246,6 +271,8 @@ static inline void mam_post_open(struct mam_post_box *box, struct mam_mail *mail
 		box->config.ahead = MAM_POST_AHEAD_MAX;
 	box->held = config->root_bytes;
 	box->target = box->config.ahead;
+	box->tables = 1;
+	box->table[0] = (struct mam_post_table){ config->large, box->first };
 }
 
 /* Frees the block to the pool. */
@@ -254,16 +281,43 @@ static inline void mam_post_drop(struct mam_post_box *box, uint64_t address)
 	box->pool.give(box->pool.user, address);
 }
 
-static inline void mam_post_drop_slot(struct mam_post_box *box, struct mam_post_slot *slot)
+/* Returns the freed bytes. */
+static inline uint64_t mam_post_drop_large(struct mam_post_box *box, struct mam_post_large *large)
 {
-	if (slot->address == 0)
-		return;
-	mam_post_drop(box, slot->address);
-	box->held -= slot->bytes;
+	const uint64_t bytes = large->bytes;
+
+	if (large->address == 0)
+		return 0;
+	mam_post_drop(box, large->address);
+	box->held -= bytes;
 	box->counts.large--;
-	box->counts.large_bytes -= slot->bytes;
-	slot->address = 0;
-	slot->bytes = 0;
+	box->counts.large_bytes -= bytes;
+	*large = (struct mam_post_large){ 0 };
+	return bytes;
+}
+
+/* Frees all large objects, and all tables except the first. Returns the freed bytes. */
+static inline uint64_t mam_post_drop_tables(struct mam_post_box *box)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t n = 0; n <= MAM_LARGE_TABLES && box->table[n].large != NULL; n++) {
+		struct mam_post_table *table = &box->table[n];
+
+		for (uint32_t i = 0; i < mam_large_rows(n) * MAM_LARGE_ROW; i++)
+			bytes += mam_post_drop_large(box, &table->large[i]);
+		if (n == 0)
+			continue;
+		if (table->at != 0)
+			mam_post_drop(box, table->at);
+		free(table->large);
+		*table = (struct mam_post_table){ 0 };
+	}
+	bytes += box->counts.table_bytes;
+	box->counts.table_bytes = 0;
+	box->tables = 1;
+	box->cramped = false;
+	return bytes;
 }
 
 /* Returns the freed bytes. */
@@ -286,8 +340,7 @@ static inline void mam_post_close(struct mam_post_box *box)
 {
 	while (box->grants != 0)
 		(void)mam_post_drop_grant(box, box->grants - 1);
-	for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++)
-		mam_post_drop_slot(box, &box->slot[i]);
+	(void)mam_post_drop_tables(box);
 }
 
 #endif

@@ -15,6 +15,8 @@
  * Grants ahead of need are another call, mam_post_ahead(), for when nothing waits. A failure is not
  * reported: it is retried after MAM_POST_RETRY_NS, or after the next request.
  *
+ * An object that has no record waits until there is another table of them (post_large.h).
+ *
  * No request is refused before the frees that arrived meanwhile are read; then it waits for the
  * next look.
  *
@@ -29,7 +31,7 @@
 #ifndef MAM_HEAP_SERVICE_POST_LOOK_H
 #define MAM_HEAP_SERVICE_POST_LOOK_H
 
-#include "heap/service/post_box.h"
+#include "heap/service/post_large.h"
 
 #define MAM_POST_SCAN 8u
 
@@ -172,37 +174,34 @@ static inline bool mam_post_any_waits(const struct mam_post_box *box)
 }
 
 static inline void mam_post_answer(struct mam_post_box *box, uint32_t i, uint64_t generation,
-				   enum mam_mail_cause cause, uint64_t address)
+				   enum mam_mail_cause cause)
 {
-	struct mam_mail_answer *answer = &box->mail->answer[i];
-
-	mam_post_write(&answer->address, address);
-	mam_post_report(&answer->stamp, generation << 8 | cause);
+	mam_post_report(&box->mail->answer[i].stamp, generation << 8 | cause);
 }
 
-/* Replies to a waiting ALLOC. */
+/* The reply to a waiting ALLOC, whose object, if any, has its record at `record`. */
 static inline void mam_post_answer_alloc(struct mam_post_box *box, uint32_t i,
-					 enum mam_mail_cause cause, uint64_t address)
+					 enum mam_mail_cause cause, uint64_t address,
+					 uint64_t record)
 {
+	struct mam_mail_answer *answer = &box->mail->answer[i];
 	struct mam_post_slot *slot = &box->slot[i];
 
 	box->waiting[i / 64] &= ~((uint64_t)1 << i % 64);
-	if (cause == MAM_MAIL_GIVEN) {
-		slot->address = address;
-		box->held += slot->bytes;
-		box->counts.large++;
-		box->counts.large_bytes += slot->bytes;
-	} else {
-		box->counts.refusals++;
-	}
-	mam_post_answer(box, i, slot->generation, cause, address);
+	slot->address = address;
+	box->counts.refusals += cause != MAM_MAIL_GIVEN;
+	mam_post_write(&answer->address, address);
+	mam_post_write(&answer->record, record);
+	mam_post_write(&answer->tables, box->tables - 1);
+	mam_post_answer(box, i, slot->generation, cause);
 }
 
 /* An invalid message does not change the held memory. */
 static inline void mam_post_answer_bad(struct mam_post_box *box, uint32_t i, uint64_t generation)
 {
 	box->counts.bad++;
-	mam_post_answer(box, i, generation, MAM_MAIL_BAD, 0);
+	mam_post_write(&box->mail->answer[i].address, 0);
+	mam_post_answer(box, i, generation, MAM_MAIL_BAD);
 }
 
 static inline void mam_post_read_alloc(struct mam_post_box *box, uint32_t i, uint64_t bytes)
@@ -211,7 +210,7 @@ static inline void mam_post_read_alloc(struct mam_post_box *box, uint32_t i, uin
 	struct mam_post_slot *slot = &box->slot[i];
 
 	box->counts.asks++;
-	if (slot->address != 0 || bytes == 0 || bytes > MAM_POST_ABSURD) {
+	if (bytes == 0 || bytes > MAM_POST_ABSURD) {
 		box->counts.refusals++;
 		mam_post_answer_bad(box, i, slot->generation);
 		return;
@@ -220,23 +219,13 @@ static inline void mam_post_read_alloc(struct mam_post_box *box, uint32_t i, uin
 	box->waiting[i / 64] |= (uint64_t)1 << i % 64;
 }
 
-static inline void mam_post_read_end(struct mam_post_box *box, uint32_t i, bool known)
-{
-	struct mam_post_slot *slot = &box->slot[i];
-
-	if (!known) {
-		mam_post_answer_bad(box, i, slot->generation);
-		return;
-	}
-	mam_post_drop_slot(box, slot);
-	mam_post_answer(box, i, slot->generation, MAM_MAIL_GIVEN, 0);
-}
-
 /* A message that was not there at the last look. */
 static inline void mam_post_read_message(struct mam_post_box *box, uint32_t i, uint64_t stamp)
 {
 	const uint64_t detail = mam_post_detail(&box->mail->ask[i].detail);
 	struct mam_post_slot *slot = &box->slot[i];
+	/* Of the request that a CANCEL means; otherwise a lane has it. */
+	const uint64_t given = stamp >> 8 == slot->generation + 1 ? slot->address : 0;
 
 	slot->seen = stamp;
 	if (stamp >> 8 <= slot->generation) {
@@ -245,15 +234,19 @@ static inline void mam_post_read_message(struct mam_post_box *box, uint32_t i, u
 	}
 	/* A new message ends the wait of an older one. */
 	slot->generation = stamp >> 8;
+	slot->address = 0;
 	box->waiting[i / 64] &= ~((uint64_t)1 << i % 64);
 	switch (stamp & 255) {
-	case MAM_MAIL_ALLOC: mam_post_read_alloc(box, i, detail); break;
+	case MAM_MAIL_ALLOC: mam_post_read_alloc(box, i, detail); return;
 	case MAM_MAIL_FREE:
-		mam_post_read_end(box, i, slot->address != 0 && slot->address == detail);
-		break;
-	case MAM_MAIL_CANCEL: mam_post_read_end(box, i, true); break;
-	default: mam_post_answer_bad(box, i, slot->generation); break;
+		if (mam_post_remove(box, detail))
+			break;
+		mam_post_answer_bad(box, i, slot->generation);
+		return;
+	case MAM_MAIL_CANCEL: (void)mam_post_remove(box, given); break;
+	default: mam_post_answer_bad(box, i, slot->generation); return;
 	}
+	mam_post_answer(box, i, slot->generation, MAM_MAIL_GIVEN);
 }
 
 /* Step 2 of slots. Returns true if there was a message. */
@@ -282,7 +275,7 @@ static inline void mam_post_refuse_from(struct mam_post_box *box, uint64_t bytes
 {
 	for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++)
 		if (mam_post_waits(box, i) && box->slot[i].bytes >= bytes)
-			mam_post_answer_alloc(box, i, cause, 0);
+			mam_post_answer_alloc(box, i, cause, 0, 0);
 }
 
 /*
@@ -305,6 +298,33 @@ static inline bool mam_post_read_ends(struct mam_post_box *box)
 	return any;
 }
 
+/* Returns whether objects can be placed now. Otherwise they wait, or slot `i` is refused. */
+static inline bool mam_post_has_table(struct mam_post_box *box, uint32_t i, bool may_grow)
+{
+	enum mam_status status = box->cramped ? mam_post_extend(box, may_grow) : MAM_OK;
+
+	if (status == MAM_ERROR_WOULD_WAIT)
+		return false;
+	box->cramped = false;
+	if (status == MAM_OK)
+		return true;
+	box->ended = box->ended || status == MAM_ERROR_DESTROYED;
+	mam_post_answer_alloc(box, i, box->ended ? MAM_MAIL_ENDED : MAM_MAIL_FULL, 0, 0);
+	return false;
+}
+
+/* Gives a block to a waiting ALLOC, or, without a record for it, back to the pool. */
+static inline void mam_post_give_large(struct mam_post_box *box, uint32_t i, uint64_t address)
+{
+	const uint64_t record = mam_post_place(box, address, box->slot[i].bytes);
+
+	box->cramped = record == 0;
+	if (record != 0)
+		mam_post_answer_alloc(box, i, MAM_MAIL_GIVEN, address, record);
+	else
+		mam_post_drop(box, address);
+}
+
 static inline void mam_post_serve_slot(struct mam_post_box *box, uint32_t i, bool may_grow)
 {
 	const uint64_t bytes = box->slot[i].bytes;
@@ -312,8 +332,10 @@ static inline void mam_post_serve_slot(struct mam_post_box *box, uint32_t i, boo
 	const bool fits = bytes <= mam_post_room(box);
 	uint64_t address;
 
+	if (!mam_post_has_table(box, i, may_grow))
+		return;
 	if (fits && mam_post_take(box, bytes, MAM_POST_LARGE_ALIGNMENT, may_grow, &address, &cause))
-		mam_post_answer_alloc(box, i, MAM_MAIL_GIVEN, address);
+		mam_post_give_large(box, i, address);
 	else if (fits && !may_grow && !box->ended)
 		return;
 	/* The freed memory may suffice at the next look; or the request was canceled. */
@@ -322,7 +344,7 @@ static inline void mam_post_serve_slot(struct mam_post_box *box, uint32_t i, boo
 	else if (fits)
 		mam_post_refuse_from(box, box->held_up ? 0 : bytes, cause);
 	else
-		mam_post_answer_alloc(box, i, cause, 0);
+		mam_post_answer_alloc(box, i, cause, 0, 0);
 }
 
 /* Step 4 of slots: the next one in turn. */

@@ -57,11 +57,11 @@ static inline bool mam_post_give_back(struct mam_post_box *box, uint64_t space, 
 /* mam_post_forget - frees all large objects and resets all slots; adds to `bytes`. */
 static inline void mam_post_forget(struct mam_post_box *box, uint64_t *bytes)
 {
+	*bytes += mam_post_drop_tables(box);
+	for (uint32_t i = 0; i < MAM_LARGE_TABLES; i++)
+		mam_post_write(&box->mail->table[i], 0);
 	for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++) {
-		*bytes += box->slot[i].address != 0 ? box->slot[i].bytes : 0;
-		mam_post_drop_slot(box, &box->slot[i]);
-		box->slot[i].seen = 0;
-		box->slot[i].generation = 0;
+		box->slot[i] = (struct mam_post_slot){ 0 };
 		mam_post_write(&box->mail->ask[i].stamp, 0);
 		mam_post_write(&box->mail->answer[i].address, 0);
 		mam_post_report(&box->mail->answer[i].stamp, 0);

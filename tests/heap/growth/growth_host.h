@@ -16,6 +16,8 @@
 #ifndef MAM_TESTS_HEAP_GROWTH_HOST_H
 #define MAM_TESTS_HEAP_GROWTH_HOST_H
 
+#include "heap/growth/records.h"
+
 #ifndef GKIT_PIECES
 #define GKIT_PIECES 40u
 #endif
@@ -38,6 +40,7 @@ struct gkit_host {
 struct gkit_piece {
 	bool given;
 	bool large; /* for a large object; otherwise for a grant */
+	struct mam_large *record;
 };
 
 /* The state of the host. */
@@ -64,7 +67,8 @@ struct gkit {
 	struct mam_grant grant[GKIT_PIECES]; /* grants allocated from the pool, in order */
 	uint32_t granted;                    /* their number */
 	uint32_t larges;                     /* live large objects */
-	uint64_t held[MAM_MAIL_SLOTS];       /* the answer to each slot */
+	uint64_t held[MAM_MAIL_SLOTS];       /* the answer to each slot's last message */
+	struct records records;
 	uint64_t wait_ns;
 	struct okit *view; /* of the root and each part: growth_check.h */
 	bool only_taken;   /* nothing is freed while requests may fail, and the host lives */
@@ -239,7 +243,7 @@ OKIT_UNSEEN uint32_t gkit_large_piece(const struct gkit *kit, uint64_t address)
 }
 
 OKIT_UNSEEN enum mam_mail_cause gkit_large_alloc(struct gkit *kit, uint64_t bytes,
-						 uint64_t *address)
+						 uint64_t *address, struct mam_mail_answer *answer)
 {
 	uint32_t piece;
 
@@ -253,6 +257,9 @@ OKIT_UNSEEN enum mam_mail_cause gkit_large_alloc(struct gkit *kit, uint64_t byte
 		return MAM_MAIL_FULL;
 	kit->larges++;
 	*address = (uintptr_t)gkit_piece_at(kit, piece);
+	kit->piece[piece].record =
+		records_take(&kit->records, *address, simt_random(), &answer->tables);
+	answer->record = (uintptr_t)kit->piece[piece].record;
 	gkit_fence(kit, gkit_piece_at(kit, piece),
 		   (size_t)gkit_piece_blocks(kit) << MAM_BLOCK_SHIFT, false);
 	return MAM_MAIL_GIVEN;
@@ -264,6 +271,7 @@ OKIT_UNSEEN enum mam_mail_cause gkit_large_free(struct gkit *kit, uint64_t addre
 
 	if (piece == GKIT_PIECES)
 		return MAM_MAIL_BAD;
+	records_give(&kit->records, kit->piece[piece].record);
 	kit->piece[piece].given = false;
 	kit->larges--;
 	gkit_fence(kit, gkit_piece_at(kit, piece),
@@ -284,7 +292,7 @@ static inline bool gkit_look_slot(struct gkit *kit, uint32_t slot)
 	gkit_be_late(kit);
 	switch (stamp & 255) {
 	case MAM_MAIL_ALLOC:
-		cause = gkit_large_alloc(kit, detail, &address);
+		cause = gkit_large_alloc(kit, detail, &address, answer);
 		kit->held[slot] = address;
 		if (!gkit_store(kit, &answer->address, address))
 			return false;
@@ -294,7 +302,9 @@ static inline bool gkit_look_slot(struct gkit *kit, uint32_t slot)
 		kit->held[slot] = 0;
 		break;
 	case MAM_MAIL_CANCEL:
-		cause = kit->held[slot] ? gkit_large_free(kit, kit->held[slot]) : MAM_MAIL_GIVEN;
+		cause = MAM_MAIL_GIVEN;
+		if (kit->held[slot] && stamp >> 8 == (answer->stamp >> 8) + 1)
+			cause = gkit_large_free(kit, kit->held[slot]);
 		kit->held[slot] = 0;
 	}
 	MAM_KASSERT(cause != MAM_MAIL_BAD);

@@ -70,6 +70,7 @@ static inline void gkit_begin(void *argument)
 	kit->growth->wait_ns = kit->wait_ns;
 	o->heap->growth = kit->host.absent ? NULL : kit->growth;
 	memset(kit->mail, 0, sizeof(*kit->mail));
+	records_begin(&kit->records, kit->growth->large, kit->mail);
 	memset(&kit->life, 0, sizeof(kit->life));
 	memset(kit->piece, 0, sizeof(kit->piece));
 	memset(kit->held, 0, sizeof(kit->held));
@@ -125,6 +126,7 @@ static inline struct gkit *gkit_create(uint32_t blocks, uint32_t columns,
 
 static inline void gkit_destroy(struct gkit *kit)
 {
+	records_end(&kit->records);
 	free(kit->view);
 	free(kit->mail);
 	free(kit->o.extent);

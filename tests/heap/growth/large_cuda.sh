@@ -34,23 +34,28 @@ alloc atom.release.gpu.global.or.b64
 alloc ld.acquire.sys.global.b64
 alloc ld.relaxed.gpu.global.b64
 alloc ld.relaxed.sys.global.b64
-alloc st.relaxed.gpu.b32
 alloc st.relaxed.gpu.b64
 alloc st.relaxed.sys.b64
 alloc st.release.gpu.b64
 alloc st.release.sys.b64
+free atom.acquire.gpu.global.and.b64
 free atom.relaxed.gpu.global.cas.b64
 free atom.release.gpu.global.or.b64
-free ld.acquire.gpu.global.b64
-free ld.relaxed.gpu.b32
+free ld.acquire.sys.global.b64
 free ld.relaxed.gpu.global.b64
+free ld.relaxed.sys.global.b64
 free st.relaxed.gpu.b64
 free st.relaxed.sys.b64
+free st.release.gpu.b64
 free st.release.sys.b64
-search ld.acquire.gpu.global.b64
-search ld.relaxed.gpu.global.b64
+resend atom.exch.acquire.gpu.b64
+resend atom.relaxed.gpu.global.cas.b64
+resend ld.acquire.sys.global.b64
+resend ld.relaxed.gpu.global.b64
+resend st.relaxed.gpu.b64
+resend st.relaxed.sys.b64
+resend st.release.sys.b64
 usable ld.acquire.gpu.global.b64
-usable ld.relaxed.gpu.b32
 usable ld.relaxed.gpu.global.b64
 EOF
 
@@ -88,5 +93,5 @@ sed 's|"heap/growth/large.h"|"large.h"|' "$scratch/large.cu" > "$scratch/wrong.c
 "$NVCC" -arch=compute_90 -ptx -I "$scratch" -I "$MAM_SRCDIR/src" -o "$scratch/ptx" "$scratch/wrong.cu" \
 	> "$scratch/said" 2>&1
 instructions "$scratch/ptx" > "$scratch/got"
-same "a scope that is too small is detected" 2 "$(diff "$scratch/wanted" "$scratch/got" | grep -c '^<.*release.sys')"
+same "a scope that is too small is detected" 3 "$(diff "$scratch/wanted" "$scratch/got" | grep -c '^<.*release.sys')"
 finish

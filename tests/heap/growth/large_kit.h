@@ -9,7 +9,7 @@
  *    accesses, as other users of the pool would.
  * 2. lkit_own() detects memory with two owners. The host detects double frees, frees of memory that
  *    still has an owner, and invalid messages.
- * 3. After a run each slot and the host must agree on what is live (lkit_check()).
+ * 3. After a run the records and the host must agree on what is live (lkit_check()).
  *
  * The shadow is written between two steps of the simulator and orders nothing.
  */
@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "heap/growth/large.h"
+#include "heap/growth/records.h"
 #include "simt/explore.h"
 #include "simt/suite.h"
 
@@ -73,9 +74,10 @@ struct lkit_plan {
 	bool (*look)(void);
 };
 
+/* A large object, by its first unit. */
 struct lkit_given {
-	uint64_t address; /* 0: none */
-	uint64_t bytes;
+	uint64_t bytes; /* 0: none starts here */
+	struct mam_large *record;
 };
 
 struct lkit {
@@ -86,15 +88,17 @@ struct lkit {
 	const struct lkit_plan *plan;
 	unsigned char *space;
 	/* Owned by the host. */
-	uint64_t seen[MAM_MAIL_SLOTS]; /* stamps */
-	struct lkit_given given[MAM_MAIL_SLOTS];
+	uint64_t seen[MAM_MAIL_SLOTS];     /* stamps */
+	uint64_t answered[MAM_MAIL_SLOTS]; /* the address, if the last message was an ALLOC */
+	struct lkit_given given[LKIT_UNITS];
+	struct records records;
 	bool taken[LKIT_UNITS];
 	uint32_t held;           /* units */
 	uint32_t messages, lost; /* count */
 	bool dead;
 	/* Owned by the lanes. */
 	uint32_t owner[LKIT_UNITS];
-	uint32_t number, failed[MAM_OBJECT_TALLIES], answered;
+	uint32_t number, failed[MAM_OBJECT_TALLIES], nulls;
 	uint64_t left;            /* lanes that have left; atomic */
 	uint32_t lanes;           /* lanes in all */
 	uint64_t kept[LKIT_KEPT]; /* objects that lanes leave for others; atomic */
@@ -217,32 +221,46 @@ static inline void lkit_before(uint32_t slot, uint64_t stamp)
 	lkit_wait(2);
 }
 
-/* A message follows the previous one, or is the CANCEL of one that was not seen. */
-static inline void lkit_see(uint32_t slot, uint64_t stamp)
+/*
+ * A message follows the previous one: then this returns true. Or it is the CANCEL of one that was
+ * not seen.
+ */
+static inline bool lkit_see(uint32_t slot, uint64_t stamp)
 {
 	uint64_t step = ((stamp >> 8) - (lkit.seen[slot] >> 8)) & (MAM_WORD_FULL >> 8);
 
 	MAM_KASSERT(step == 1 || (step == 2 && (stamp & 255) == MAM_MAIL_CANCEL));
 	lkit.seen[slot] = stamp;
 	lkit.messages++;
+	return step == 1;
 }
 
-static inline void lkit_serve_end(uint32_t slot, uint64_t stamp, bool cancel)
+/* Frees the object at an address to the pool. */
+static inline void lkit_take_back(uint64_t address)
 {
-	struct lkit_given *given = &lkit.given[slot];
-	uint64_t address;
+	struct lkit_given *given = &lkit.given[lkit_unit(address)];
+
+	MAM_KASSERT(given->bytes);
+	lkit_write(address, given->bytes, 1);
+	lkit_return(address, given->bytes);
+	records_give(&lkit.records, given->record);
+	given->bytes = 0;
+}
+
+static inline void lkit_serve_end(uint32_t slot, uint64_t stamp, bool cancel, bool next)
+{
+	uint64_t address = lkit_load(&lkit.mail.ask[slot].detail, MAM_RELAXED);
 
 	if (cancel) {
 		lkit.all_cancelled++;
+		/* Of the request before it; another one's object has an owner. */
+		address = next ? lkit.answered[slot] : 0;
 	} else {
-		address = lkit_load(&lkit.mail.ask[slot].detail, MAM_RELAXED);
-		MAM_KASSERT(address && address == given->address);
+		MAM_KASSERT(address);
 	}
-	if (given->address) {
-		lkit_write(given->address, given->bytes, 1);
-		lkit_return(given->address, given->bytes);
-		given->address = 0;
-	}
+	lkit.answered[slot] = 0;
+	if (address)
+		lkit_take_back(address);
 	lkit_before(slot, stamp);
 	lkit_answer(slot, stamp & ~(uint64_t)255);
 }
@@ -252,6 +270,7 @@ static inline void lkit_serve_ends(void)
 {
 	uint64_t stamp;
 	uint32_t slot;
+	bool next;
 
 	for (slot = 0; slot < MAM_MAIL_SLOTS; slot++) {
 		if (!lkit_usable(slot))
@@ -259,18 +278,32 @@ static inline void lkit_serve_ends(void)
 		stamp = lkit_load(&lkit.mail.ask[slot].stamp, MAM_ACQUIRE);
 		if (stamp == lkit.seen[slot] || (stamp & 255) == MAM_MAIL_ALLOC)
 			continue;
-		lkit_see(slot, stamp);
-		lkit_serve_end(slot, stamp, (stamp & 255) == MAM_MAIL_CANCEL);
+		next = lkit_see(slot, stamp);
+		lkit_serve_end(slot, stamp, (stamp & 255) == MAM_MAIL_CANCEL, next);
 	}
 }
 
-/* Returns whether the slot is in the state of this request, or its lane has given up meanwhile. */
+/* Returns whether this is the slot's last message, or its lane has given up meanwhile. */
 LKIT_UNSEEN bool lkit_has_request(uint32_t slot, uint64_t stamp)
 {
-	uint64_t state = lkit.growth.large[slot].state, asked = stamp & ~MAM_LARGE_LOW;
+	uint64_t sent = lkit.growth.large_sent[slot];
 
-	return state == (asked | MAM_LARGE_ASKING) ||
-	       state == ((asked + MAM_LARGE_NEXT) | MAM_LARGE_LEAVING);
+	return sent == stamp ||
+	       sent == (((stamp & ~MAM_LARGE_LOW) + MAM_LARGE_NEXT) | MAM_MAIL_CANCEL);
+}
+
+/* Enters an object, and chooses its record. */
+LKIT_UNSEEN void lkit_enter(uint32_t slot, uint64_t address, uint64_t bytes)
+{
+	struct lkit_given *given = &lkit.given[lkit_unit(address)];
+	struct mam_mail_answer *answer = &lkit.mail.answer[slot];
+
+	MAM_KASSERT(!given->bytes);
+	given->bytes = bytes;
+	given->record = records_take(&lkit.records, address, simt_random(), &answer->tables);
+	MAM_KASSERT(given->record);
+	answer->record = (uintptr_t)given->record;
+	lkit.answered[slot] = address;
 }
 
 static inline void lkit_serve_alloc(uint32_t slot, uint64_t stamp)
@@ -279,7 +312,7 @@ static inline void lkit_serve_alloc(uint32_t slot, uint64_t stamp)
 	uint32_t cause = lkit.plan->ended ? MAM_MAIL_ENDED : lkit.plan->odd ? 77 : MAM_MAIL_GIVEN;
 	uint64_t address = 0;
 
-	MAM_KASSERT(!lkit.given[slot].address);
+	lkit.answered[slot] = 0;
 	MAM_KASSERT(lkit_has_request(slot, stamp));
 	if (lkit_fails(lkit.plan->lost)) {
 		lkit.lost++;
@@ -295,8 +328,7 @@ static inline void lkit_serve_alloc(uint32_t slot, uint64_t stamp)
 		cause = lkit_take(bytes, &address);
 	}
 	if (address) {
-		lkit.given[slot].address = address;
-		lkit.given[slot].bytes = bytes;
+		lkit_enter(slot, address, bytes);
 		lkit_write(address, bytes, 0);
 	}
 	lkit_before(slot, stamp);
@@ -308,14 +340,15 @@ static inline void lkit_serve_alloc(uint32_t slot, uint64_t stamp)
 static inline bool lkit_serve(uint32_t slot)
 {
 	uint64_t stamp = lkit_load(&lkit.mail.ask[slot].stamp, MAM_ACQUIRE);
+	bool next;
 
 	if (stamp == lkit.seen[slot])
 		return false;
-	lkit_see(slot, stamp);
+	next = lkit_see(slot, stamp);
 	switch (stamp & 255) {
 	case MAM_MAIL_ALLOC: lkit_serve_alloc(slot, stamp); break;
-	case MAM_MAIL_FREE: lkit_serve_end(slot, stamp, false); break;
-	case MAM_MAIL_CANCEL: lkit_serve_end(slot, stamp, true); break;
+	case MAM_MAIL_FREE: lkit_serve_end(slot, stamp, false, next); break;
+	case MAM_MAIL_CANCEL: lkit_serve_end(slot, stamp, true, next); break;
 	default: MAM_KASSERT(!"an invalid message");
 	}
 	return true;
@@ -402,10 +435,10 @@ LKIT_UNSEEN void lkit_count(void)
 {
 	uint32_t all = 0, i;
 
-	lkit.answered++;
+	lkit.nulls++;
 	for (i = 0; i < MAM_OBJECT_TALLIES; i++)
 		all += (uint32_t)lkit.tallies.of[i].value;
-	MAM_KASSERT(all >= lkit.answered);
+	MAM_KASSERT(all >= lkit.nulls);
 }
 
 /* Number of messages that lanes have posted. */
@@ -472,10 +505,12 @@ static inline void lkit_begin(void *argument)
 	memset(&lkit.growth, 0, sizeof(lkit.growth));
 	memset(&lkit.mail, 0, sizeof(lkit.mail));
 	memset(lkit.given, 0, sizeof(lkit.given));
+	memset(lkit.answered, 0, sizeof(lkit.answered));
+	records_begin(&lkit.records, lkit.growth.large, &lkit.mail);
 	memset(lkit.taken, 0, sizeof(lkit.taken));
 	memset(lkit.owner, 0, sizeof(lkit.owner));
 	memset(lkit.kept, 0, sizeof(lkit.kept));
-	lkit.held = lkit.messages = lkit.lost = lkit.number = lkit.answered = lkit.left = 0;
+	lkit.held = lkit.messages = lkit.lost = lkit.number = lkit.nulls = lkit.left = 0;
 	lkit.dead = false;
 	if (lkit.plan->begin)
 		lkit.plan->begin(argument);
@@ -483,11 +518,8 @@ static inline void lkit_begin(void *argument)
 	lkit.heap.growth = &lkit.growth;
 	lkit.growth.mail = &lkit.mail;
 	lkit.growth.wait_ns = lkit.plan->wait_ns ? lkit.plan->wait_ns : LKIT_FOREVER;
-	/* Hints may have any value. */
-	for (slot = 0; slot < MAM_LARGE_HINTS; slot++)
-		lkit.growth.large_hint[slot] = slot * 0x9e3779b9u;
 	for (slot = 0; slot < MAM_MAIL_SLOTS; slot++) {
-		lkit.growth.large[slot].state = stamp | MAM_LARGE_FREE;
+		lkit.growth.large_sent[slot] = stamp;
 		lkit.mail.ask[slot].stamp = lkit.seen[slot] = stamp;
 		lkit.mail.answer[slot].stamp = stamp;
 		if (lkit_usable(slot))
@@ -504,49 +536,53 @@ LKIT_UNSEEN uint64_t lkit_failed(void)
 	return all;
 }
 
+/* Units of objects that were freed without a message. */
+static uint32_t lkit_unsent;
+
+/* The record of a unit where an object starts, or where none does. */
+static inline const char *lkit_check_unit(uint32_t unit)
+{
+	const struct lkit_given *given = &lkit.given[unit];
+	uint64_t address = (uintptr_t)lkit.space + (uint64_t)unit * LKIT_UNIT;
+	const struct mam_large *found = mam_large_find(&lkit.growth, address);
+
+	if (!given->bytes)
+		return found ? lkit_wrong("there is a record of unit %u", unit, 0) : NULL;
+	if (given->record->address == (address | MAM_LARGE_UNSENT)) {
+		if (!lkit.growth.large_unsent || lkit.owner[unit])
+			return lkit_wrong("no message will be sent for unit %u", unit, 0);
+		lkit_unsent += (uint32_t)(given->bytes / LKIT_UNIT);
+		return NULL;
+	}
+	if (found != given->record || found->bytes != given->bytes)
+		return lkit_wrong("host and device disagree on unit %u", unit, 0);
+	if (!lkit.owner[unit])
+		return lkit_wrong("the object at unit %u has no owner", unit, 0);
+	return NULL;
+}
+
 /* Device and host agree on the live objects. Messages without an answer are answered now. */
 static inline const char *lkit_check(void *argument)
 {
-	const struct mam_large *large;
-	bool usable, free_;
-	uint32_t slot;
+	const char *wrong = NULL;
+	uint32_t slot, unit;
 
 	(void)argument;
 	lkit.dead = true;
 	while (lkit_look())
 		;
-	if (lkit_failed() != lkit.answered)
-		return lkit_wrong("%u requests failed, but %u were counted", lkit.answered,
+	if (lkit_failed() != lkit.nulls)
+		return lkit_wrong("%u requests failed, but %u were counted", lkit.nulls,
 				  (uint32_t)lkit_failed());
 	for (uint32_t i = 0; i < MAM_OBJECT_TALLIES; i++)
 		lkit.all_failed[i] += lkit.tallies.of[i].value;
-	for (slot = 0; slot < MAM_MAIL_SLOTS; slot++) {
-		large = &lkit.growth.large[slot];
-		usable = lkit_usable(slot);
-		free_ = lkit.growth.large_free[slot / 64] >> slot % 64 & 1;
-		switch (large->state & 255) {
-		case MAM_LARGE_FREE:
-		case MAM_LARGE_LEAVING:
-			if (free_ != usable)
-				return lkit_wrong("slot %u is unused, but its bit is %u", slot,
-						  free_);
-			if (lkit.given[slot].address || large->address)
-				return lkit_wrong("slot %u is unused, but has an object", slot, 0);
-			break;
-		case MAM_LARGE_LIVE:
-			if (free_ || !usable)
-				return lkit_wrong("slot %u is in use, but its bit is %u", slot,
-						  free_);
-			if (large->address != lkit.given[slot].address ||
-			    large->bytes != lkit.given[slot].bytes)
-				return lkit_wrong("host and device disagree on slot %u", slot, 0);
-			if (!lkit.owner[lkit_unit(large->address)])
-				return lkit_wrong("the object of slot %u has no owner", slot, 0);
-			break;
-		default: return lkit_wrong("the request of slot %u is still pending", slot, 0);
-		}
-	}
-	return NULL;
+	for (slot = 0; slot < MAM_MAIL_SLOTS; slot++)
+		if ((lkit.growth.large_free[slot / 64] >> slot % 64 & 1) != lkit_usable(slot))
+			return lkit_wrong("slot %u is unused, but its bit is wrong", slot, 0);
+	lkit_unsent = 0;
+	for (unit = 0; unit < LKIT_UNITS && !wrong; unit++)
+		wrong = lkit_check_unit(unit);
+	return wrong;
 }
 
 /* As lkit_check(), and no object is live. */
@@ -554,9 +590,9 @@ static inline const char *lkit_check_empty(void *argument)
 {
 	const char *wrong = lkit_check(argument);
 
-	return wrong       ? wrong
-	       : lkit.held ? lkit_wrong("%u units are still allocated", lkit.held, 0)
-			   : NULL;
+	return wrong                      ? wrong
+	       : lkit.held != lkit_unsent ? lkit_wrong("%u units are still allocated", lkit.held, 0)
+					  : NULL;
 }
 
 /* Runs a suite that consists of this one case. */
@@ -575,6 +611,7 @@ static inline int lkit_run(TCase *tcase, const char *name)
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+static uint64_t lkit_steps = 3000000; /* of a run, at most */
 static simt_kernel *lkit_kernel;
 static uint32_t lkit_grid, lkit_block;
 
@@ -596,7 +633,7 @@ static inline void lkit_explore(const char *name, const struct lkit_plan *plan, 
 		.begin = lkit_begin,
 		.check = check,
 		.seeds = LKIT_SEEDS(seeds),
-		.config = { .race = LKIT_RACE, .strict = true, .steps_max = 3000000 },
+		.config = { .race = LKIT_RACE, .strict = true, .steps_max = lkit_steps },
 	};
 
 	if (!lkit.space)

@@ -170,6 +170,9 @@ START_TEST(wait_is_bounded)
 	static const struct lkit_plan plan = { .wait_ns = WAIT, .slots = 2, .absent = true };
 
 	lkit_explore("no longer", &plan, bounded_wait, 1, 8, 20, lkit_check_empty);
+	/* Lanes that found no slot, and lanes that got no answer. */
+	ck_assert_uint_gt(lkit.all_failed[MAM_OBJECT_NO_SLOT], 0);
+	ck_assert_uint_gt(lkit.all_failed[MAM_OBJECT_SILENT], 0);
 }
 END_TEST
 
@@ -189,11 +192,11 @@ static MAM_KERNEL(after_a_free)
 	for (uint32_t slot = 0; slot < MAM_MAIL_SLOTS; slot++) {
 		if (!lkit_usable(slot))
 			continue;
-		state = lkit.growth.large[slot].state;
+		state = lkit.growth.large_sent[slot];
 		stamp = lkit.mail.ask[slot].stamp;
-		MAM_KASSERT((state & 255) == MAM_LARGE_LEAVING);
+		MAM_KASSERT((state & 255) == MAM_MAIL_FREE);
 		MAM_KASSERT(failing_steps() >= WAIT);
-		MAM_KASSERT(lkit.growth.large[slot].state == state);
+		MAM_KASSERT(lkit.growth.large_sent[slot] == state);
 		MAM_KASSERT(lkit.mail.ask[slot].stamp == stamp);
 	}
 	MAM_KASSERT(lkit.growth.silent == lkit.mail.beat + 1);
@@ -207,6 +210,50 @@ START_TEST(unanswered_free_blocks_slot_for_bounded_time)
 
 	lkit_explore("end not said", &plan, after_a_free, 1, 1, 5, lkit_check_empty);
 	ck_assert_uint_gt(lkit.all_given, 0);
+}
+END_TEST
+
+/* A free always succeeds, and in time; its message is sent when the host is back. */
+static MAM_KERNEL(late_message)
+{
+	void *object[3];
+	uint64_t begun;
+	uint32_t i;
+
+	(void)argument;
+	for (i = 0; i < 3; i++) {
+		object[i] = lkit_alloc(1024);
+		MAM_KASSERT(object[i]);
+	}
+	lkit.growth.wait_ns = WAIT;
+	for (i = 0; i < 3; i++) {
+		begun = mam_timer();
+		lkit_free(object[i]);
+		MAM_KASSERT(mam_timer() - begun < WAIT + SLACK);
+		MAM_KASSERT(!mam_large_usable(&lkit.heap, object[i]));
+		MAM_KASSERT(mam_large_free(&lkit.heap, object[i]) == MAM_LARGE_UNKNOWN);
+		MAM_KASSERT((lkit.growth.large_unsent != 0) == (i != 0));
+	}
+	/* The second waited, but not the third. */
+	MAM_KASSERT(mam_timer() - begun < WAIT);
+	lkit.growth.wait_ns = LKIT_FOREVER;
+	while (mam_atomic_load64(&lkit.mail.beat, MAM_RELAXED, MAM_AT_SYSTEM) + 1 ==
+	       lkit.growth.silent)
+		mam_nanosleep(50);
+	object[0] = lkit_alloc(LKIT_UNITS * LKIT_UNIT);
+	MAM_KASSERT(object[0] && !lkit.growth.large_unsent);
+	lkit_free(object[0]);
+	MAM_KASSERT(lkit_posted() == 3 + 3 + 2);
+	lkit_leave();
+}
+
+START_TEST(free_message_is_sent_later)
+{
+	static const struct lkit_plan plan = {
+		.slots = 1, .slow = 100, .patience = 4 * WAIT, .first = 4
+	};
+
+	lkit_explore("sent later", &plan, late_message, 1, 1, 10, lkit_check_empty);
 }
 END_TEST
 
@@ -255,6 +302,7 @@ int main(void)
 	tcase_add_test(tcase, any_beat_value_is_valid);
 	tcase_add_test(tcase, wait_is_bounded);
 	tcase_add_test(tcase, unanswered_free_blocks_slot_for_bounded_time);
+	tcase_add_test(tcase, free_message_is_sent_later);
 	tcase_add_test(tcase, requests_succeed_when_host_returns);
 	return lkit_run(tcase, "heap/large_late");
 }

@@ -2,7 +2,7 @@
 /*
  * test_large_service.c - large objects of the library's host (post_look.h): whatever lanes do, and
  * however late its pool is, host and device agree on what is live; a lane that frees memory and
- * requests as much again gets it.
+ * requests as much again gets it; and thousands of objects can be live at once.
  */
 #include "heap/growth/large_kit.h"
 #include "heap/service/post_look.h"
@@ -12,6 +12,10 @@ static struct mam_post_box box;
 static uint64_t max_bytes; /* for large objects */
 static uint64_t extent[LKIT_UNITS];
 
+/* Memory for tables is not in the pool. */
+static unsigned char tables[2][MAM_LARGE_ROWS * MAM_LARGE_ROW * 4 * sizeof(struct mam_large)];
+static uint32_t zeroing;
+
 /* One of three requests for existing memory needs new memory instead, which takes time. */
 static enum mam_status take(void *user, uint64_t bytes, uint64_t alignment, bool may_grow,
 			    uint64_t *address)
@@ -20,6 +24,12 @@ static enum mam_status take(void *user, uint64_t bytes, uint64_t alignment, bool
 
 	(void)user;
 	MAM_KASSERT(alignment <= LKIT_UNIT);
+	if (alignment != MAM_POST_LARGE_ALIGNMENT) {
+		MAM_KASSERT(bytes <= sizeof(tables[0]) && box.tables <= 2);
+		*address = (uintptr_t)tables[box.tables - 1];
+		memset(tables[box.tables - 1], 0x5b, bytes);
+		return MAM_OK;
+	}
 	if (!may_grow && lkit_chance(33))
 		return MAM_ERROR_WOULD_WAIT;
 	if (may_grow)
@@ -35,28 +45,55 @@ static enum mam_status take(void *user, uint64_t bytes, uint64_t alignment, bool
 static void give(void *user, uint64_t address)
 {
 	(void)user;
+	if (address - (uintptr_t)lkit.space >= LKIT_UNITS * LKIT_UNIT)
+		return;
 	lkit_write(address, extent[lkit_unit(address)], 1);
 	lkit_return(address, extent[lkit_unit(address)]);
+}
+
+/* Takes a few looks. */
+static enum mam_status zero(void *user, uint64_t address, uint64_t bytes)
+{
+	(void)user;
+	if (zeroing++ % 4 != 3)
+		return MAM_ERROR_WOULD_WAIT;
+	memset((void *)(uintptr_t)address, 0, bytes);
+	return MAM_OK;
+}
+
+LKIT_UNSEEN void see_objects(void)
+{
+	memset(lkit.given, 0, sizeof(lkit.given));
+	for (uint32_t n = 0; n < box.tables; n++)
+		for (uint32_t i = 0; i < mam_large_rows(n) * MAM_LARGE_ROW; i++) {
+			const struct mam_post_large *large = &box.table[n].large[i];
+
+			if (large->address)
+				lkit.given[lkit_unit(large->address)] = (struct lkit_given){
+					large->bytes,
+					(struct mam_large *)(uintptr_t)box.table[n].at + i
+				};
+		}
 }
 
 static bool look(void)
 {
 	bool any = mam_post_look(&box);
 
-	for (uint32_t slot = 0; slot < MAM_MAIL_SLOTS; slot++) {
-		lkit.given[slot].address = box.slot[slot].address;
-		lkit.given[slot].bytes = box.slot[slot].bytes;
-	}
+	see_objects();
 	return any;
 }
 
 static void begin(void *argument)
 {
 	const struct mam_post_config config = { .max_bytes = max_bytes + LKIT_UNIT,
-						.root_bytes = LKIT_UNIT };
+						.root_bytes = LKIT_UNIT,
+						.large = (uintptr_t)lkit.growth.large };
 
 	(void)argument;
-	mam_post_open(&box, &lkit.mail, &config, (struct mam_post_pool){ take, give, NULL });
+	for (uint32_t n = 1; n < box.tables; n++)
+		free(box.table[n].large); /* of the last run */
+	mam_post_open(&box, &lkit.mail, &config, (struct mam_post_pool){ take, give, zero, NULL });
 }
 
 static MAM_KERNEL(churn)
@@ -152,6 +189,119 @@ START_TEST(oversized_request_fails_with_cause)
 }
 END_TEST
 
+/* ---- many objects, in memory that is not accessed ---- */
+
+#define MANY 5000u
+#define MANY_LANES 8u
+#define MANY_BYTES ((uint64_t)300 << 10)
+
+static struct {
+	uint64_t unused[MANY]; /* addresses */
+	uint32_t left;
+	void *table[MAM_LARGE_TABLES];
+	uint32_t tables;
+	void *object[MANY];
+} many;
+
+static enum mam_status many_take(void *user, uint64_t bytes, uint64_t alignment, bool may_grow,
+				 uint64_t *address)
+{
+	(void)user;
+	(void)may_grow;
+	if (alignment == MAM_POST_LARGE_ALIGNMENT) {
+		MAM_KASSERT(bytes == MANY_BYTES);
+		if (!many.left)
+			return may_grow ? MAM_ERROR_OUT_OF_MEMORY : MAM_ERROR_WOULD_WAIT;
+		*address = many.unused[--many.left];
+	} else {
+		many.table[many.tables] = aligned_alloc(MAM_PAGES_LINE, bytes);
+		memset(many.table[many.tables], 0x5b, bytes);
+		*address = (uintptr_t)many.table[many.tables++];
+	}
+	return MAM_OK;
+}
+
+static void many_give(void *user, uint64_t address)
+{
+	(void)user;
+	for (uint32_t i = 0; i < many.tables; i++)
+		if ((uintptr_t)many.table[i] == address) {
+			free(many.table[i]);
+			return;
+		}
+	many.unused[many.left++] = address;
+}
+
+static bool many_look(void)
+{
+	return mam_post_look(&box);
+}
+
+static void many_begin(void *argument)
+{
+	const struct mam_post_config config = { .max_bytes = UINT64_MAX,
+						.root_bytes = LKIT_UNIT,
+						.large = (uintptr_t)lkit.growth.large };
+
+	(void)argument;
+	many.tables = 0;
+	for (many.left = 0; many.left < MANY; many.left++)
+		many.unused[many.left] = ((uint64_t)1 << 40) + many.left * MANY_BYTES * 3;
+	mam_post_open(&box, &lkit.mail, &config,
+		      (struct mam_post_pool){ many_take, many_give, zero, NULL });
+}
+
+static const char *many_check(void *argument)
+{
+	struct mam_post_counts counts;
+
+	(void)argument;
+	while (mam_post_look(&box))
+		;
+	counts = box.counts;
+	mam_post_close(&box);
+	if (counts.large != 0 || counts.bad != 0 || many.left != MANY)
+		return lkit_wrong("%u objects are live", (uint32_t)counts.large, 0);
+	return NULL;
+}
+
+/* Each lane takes its share, then all are live at once, and each frees another one's share. */
+static MAM_KERNEL(take_many)
+{
+	const uint32_t lane = simt_thread(), each = MANY / MANY_LANES;
+	uint32_t i;
+
+	(void)argument;
+	for (i = 0; i < each; i++) {
+		many.object[lane * each + i] = mam_large_alloc(&lkit.heap, MANY_BYTES);
+		MAM_KASSERT(many.object[lane * each + i]);
+	}
+	mam_syncthreads();
+	MAM_KASSERT(box.counts.large == MANY);
+	if (!lane)
+		MAM_KASSERT(!mam_large_alloc(&lkit.heap, MANY_BYTES));
+	mam_syncthreads();
+	for (i = lane; i < MANY; i += MANY_LANES) {
+		MAM_KASSERT(mam_large_usable(&lkit.heap, many.object[i]) == MANY_BYTES);
+		MAM_KASSERT(mam_large_free(&lkit.heap, many.object[i]) == MAM_LARGE_GIVEN);
+		MAM_KASSERT(mam_large_free(&lkit.heap, many.object[i]) == MAM_LARGE_UNKNOWN);
+	}
+	lkit_leave();
+}
+
+START_TEST(thousands_of_objects_are_live_at_once)
+{
+	static const struct lkit_plan plan = { .slots = 16,
+					       .begin = many_begin,
+					       .look = many_look };
+
+	ck_assert_uint_gt(MANY, 4 * MAM_MAIL_SLOTS);
+	lkit_steps = 200000000;
+	lkit_explore("many", &plan, take_many, 1, MANY_LANES, 1, many_check);
+	ck_assert_uint_ge(many.tables, 3);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("large_service");
@@ -159,5 +309,6 @@ int main(void)
 	tcase_add_loop_test(tcase, host_and_device_agree_on_live_objects, 0, 3);
 	tcase_add_test(tcase, all_memory_can_be_allocated_repeatedly);
 	tcase_add_test(tcase, oversized_request_fails_with_cause);
+	tcase_add_test(tcase, thousands_of_objects_are_live_at_once);
 	return lkit_run(tcase, "heap/large_service");
 }

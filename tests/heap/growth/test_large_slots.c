@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_large_slots.c - the slot of a large object: it is found at any place, with or without a
- * hint; an invalid pointer is not found, and no message is sent about it; of several concurrent
- * frees of an object exactly one succeeds; and all slots are available to all requests.
+ * test_large_slots.c - the records and the slots of large objects: each object is found in any
+ * table, within few steps; an invalid pointer is not found, and no message is sent about it; of
+ * several concurrent frees of an object exactly one succeeds; and all slots are available to all
+ * requests.
  */
 #include <stdlib.h>
 
@@ -20,14 +21,11 @@ static bool unknown(const void *object)
 	       mam_large_free(&lkit.heap, object) == MAM_LARGE_UNKNOWN && lkit_posted() == posted;
 }
 
-/*
- * As many objects as there is room for, in all slots; with hints that are right, wrong, or of
- * others.
- */
+/* As many objects as there is room for, more than slots. */
 static MAM_KERNEL(finds_all)
 {
-	uint32_t i, j, hint = (uint32_t)simt_random() % 3;
 	unsigned char *object;
+	uint32_t i, j;
 
 	(void)argument;
 	for (i = 0; i < ALL; i++) {
@@ -35,11 +33,7 @@ static MAM_KERNEL(finds_all)
 		MAM_KASSERT(all[i]);
 	}
 	MAM_KASSERT(!lkit_alloc(1));
-	MAM_KASSERT(lkit.tallies.of[MAM_OBJECT_NO_SLOT].value == 1);
-	for (i = 0; hint && i < MAM_LARGE_HINTS; i++)
-		mam_atomic_store32(&lkit.growth.large_hint[i],
-				   hint == 1 ? 0 : (uint32_t)simt_random(), MAM_RELAXED,
-				   MAM_AT_DEVICE);
+	MAM_KASSERT(lkit.tallies.of[MAM_OBJECT_POOL_FULL].value == 1);
 	for (i = 0; i < ALL; i++) {
 		object = all[i];
 		MAM_KASSERT(mam_large_usable(&lkit.heap, object) == LKIT_UNIT);
@@ -61,18 +55,60 @@ static MAM_KERNEL(finds_all)
 	lkit_leave();
 }
 
-START_TEST(object_is_found_in_any_slot)
+START_TEST(object_is_found_in_any_table)
 {
-	static const struct lkit_plan plan = { .slots = ALL };
+	static const struct lkit_plan plan = { .slots = 4 };
 
-	lkit_explore("each is found", &plan, finds_all, 1, 1, 8, lkit_check_empty);
+	lkit_explore("each is found", &plan, finds_all, 1, 1, 12, lkit_check_empty);
 }
 END_TEST
 
-/*
- * Steps that a lane takes to find one object of as many as there are slots, with and without a
- * hint.
- */
+/* An address inside of an object is found only if lanes have parts of that object. */
+static MAM_KERNEL(finds_parts)
+{
+	unsigned char *object;
+	struct mam_klarge large;
+	uint32_t i;
+
+	(void)argument;
+	for (i = 0; i < ALL / 4; i++) {
+		all[i] = lkit_alloc(4 * LKIT_UNIT);
+		MAM_KASSERT(all[i]);
+	}
+	for (i = 0; i < ALL / 4; i++) {
+		MAM_KASSERT(!mam_large_parts(&lkit.heap, all[i]).bytes);
+		if (i % 3 == 0)
+			mam_large_mark(&lkit.heap, (unsigned char *)all[i] + (i % 2 ? 100 : 0));
+	}
+	for (i = 0; i < ALL / 4; i++) {
+		object = (unsigned char *)all[i] + simt_random() % (4 * LKIT_UNIT);
+		large = mam_large_parts(&lkit.heap, object);
+		MAM_KASSERT(large.bytes == (i % 3 ? 0 : 4 * LKIT_UNIT));
+		MAM_KASSERT(i % 3 || large.address == (uintptr_t)all[i]);
+		MAM_KASSERT(mam_large_usable(&lkit.heap, all[i]) == 4 * LKIT_UNIT);
+	}
+	MAM_KASSERT(!mam_large_parts(&lkit.heap, lkit.space - 1).bytes);
+	MAM_KASSERT(!mam_large_parts(&lkit.heap, lkit.space + ALL * LKIT_UNIT).bytes);
+	for (i = 0; i < ALL / 4; i++) {
+		lkit_free(all[i]);
+		MAM_KASSERT(!mam_large_parts(&lkit.heap, (unsigned char *)all[i] + 1).bytes);
+	}
+	/* The next objects there have no parts. */
+	all[0] = lkit_alloc(LKIT_UNITS * LKIT_UNIT);
+	MAM_KASSERT(all[0] && !mam_large_parts(&lkit.heap, all[0]).bytes);
+	lkit_free(all[0]);
+	lkit_leave();
+}
+
+START_TEST(parts_are_found_in_marked_objects)
+{
+	static const struct lkit_plan plan = { .slots = 4 };
+
+	lkit_explore("parts are found", &plan, finds_parts, 1, 1, 12, lkit_check_empty);
+}
+END_TEST
+
+/* Steps that a lane takes to look up an address. */
 static uint64_t steps_of(uint64_t address, size_t usable)
 {
 	uint64_t begun = mam_timer();
@@ -81,48 +117,40 @@ static uint64_t steps_of(uint64_t address, size_t usable)
 	return mam_timer() - begun;
 }
 
+/* A lookup reads one row of each table, and of a hit the record again, however many there are. */
 static MAM_KERNEL(looks)
 {
 	/* The clock, and in builds with hooks plain reads, for example of the head. */
-	const uint64_t plain = LKIT_RACE ? 4 : 1;
-	uint64_t address, steps;
-	uint32_t slot;
+	const uint64_t plain = LKIT_RACE ? 4 : 1, row = MAM_LARGE_ROW;
+	uint64_t address;
+	uint32_t i;
 
 	(void)argument;
-	for (slot = 0; slot < MAM_MAIL_SLOTS; slot++) {
-		address = ((uint64_t)slot + 1) << 20;
-		/* The hint, state, address, bytes. */
-		lkit.growth.large_hint[mam_large_hint(address)] = slot;
-		MAM_KASSERT(steps_of(address, 1000 + slot) <= 4 + plain);
-		/* Another slot's hint, and one address after the other, eight at a time. */
-		lkit.growth.large_hint[mam_large_hint(address)] = (slot + 1) % MAM_MAIL_SLOTS;
-		steps = steps_of(address, 1000 + slot);
-		MAM_KASSERT(steps <= 3 + MAM_LARGE_WORDS + slot / 8 * 8 + 8 + 3 + plain);
-		MAM_KASSERT(steps >= 3 + slot / 8 * 8);
-		/* All of them. */
-		MAM_KASSERT(steps_of(address + 1, 0) <=
-			    3 + MAM_LARGE_WORDS + MAM_MAIL_SLOTS + plain);
+	for (i = 0; i < ALL; i++) {
+		address = ((uint64_t)i + 1) << 20;
+		MAM_KASSERT(steps_of(address, 1024 * (1 + i)) <=
+			    RECORDS_TABLES * (row + 1) + 2 + plain);
+		MAM_KASSERT(steps_of(address + 1024, 0) <= RECORDS_TABLES * (row + 1) + 1 + plain);
 	}
-	/* The search skips unused slots. */
-	for (slot = 0; slot < MAM_LARGE_WORDS; slot++)
-		lkit.growth.large_free[slot] = MAM_WORD_FULL;
-	MAM_KASSERT(steps_of((uint64_t)1 << 60, 0) <= 3 + MAM_LARGE_WORDS + plain);
 }
 
-START_TEST(search_takes_bounded_steps)
+START_TEST(lookup_takes_bounded_steps)
 {
 	static const struct lkit_plan plan = { .slots = 1 };
 	struct simt_config config = { .seed = 1 };
 	struct simt_result result;
+	struct mam_large *record;
+	uint64_t tables;
 
 	lkit.plan = &plan;
 	lkit_begin(NULL);
-	memset(lkit.growth.large_free, 0, sizeof(lkit.growth.large_free));
-	for (uint32_t slot = 0; slot < MAM_MAIL_SLOTS; slot++) {
-		lkit.growth.large[slot].state = 5 << 8 | MAM_LARGE_LIVE;
-		lkit.growth.large[slot].address = ((uint64_t)slot + 1) << 20;
-		lkit.growth.large[slot].bytes = 1000 + slot;
+	for (uint32_t i = 0; i < ALL; i++) {
+		record = records_take(&lkit.records, ((uint64_t)i + 1) << 20, i, &tables);
+		record->address = ((uint64_t)i + 1) << 20;
+		record->bytes = 1024 * (1 + i);
 	}
+	for (uint32_t i = 1; i < RECORDS_TABLES; i++)
+		lkit.growth.large_table[i - 1] = lkit.mail.table[i - 1];
 	simt_set_shape(&config, (uint64_t)_i);
 	ck_assert_msg(simt_launch(&config, looks, 1, 1, NULL, &result) == SIMT_FINE, "%s",
 		      result.text);
@@ -288,8 +316,9 @@ int main(void)
 {
 	TCase *tcase = tcase_create("large_slots");
 
-	tcase_add_test(tcase, object_is_found_in_any_slot);
-	tcase_add_loop_test(tcase, search_takes_bounded_steps, 0, SIMT_SHAPES);
+	tcase_add_test(tcase, object_is_found_in_any_table);
+	tcase_add_test(tcase, parts_are_found_in_marked_objects);
+	tcase_add_loop_test(tcase, lookup_takes_bounded_steps, 0, SIMT_SHAPES);
 	tcase_add_test(tcase, released_slots_are_reusable);
 	tcase_add_test(tcase, search_starts_at_any_slot);
 	tcase_add_test(tcase, concurrent_free_succeeds_once);

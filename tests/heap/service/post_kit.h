@@ -34,7 +34,9 @@ struct kit_pool {
 	unsigned int fails;              /* calls until one fails; KIT_NEVER */
 	unsigned int takes, news, gives; /* counts */
 	uint64_t lies;                   /* added to the returned address */
-	bool gone;
+	unsigned int slow;               /* calls of `zero` until memory is zero */
+	unsigned int zeros;              /* count of those calls */
+	bool unzeroable, no_tables, gone;
 };
 
 static inline enum mam_status kit_take(void *user, uint64_t bytes, uint64_t alignment,
@@ -46,6 +48,8 @@ static inline enum mam_status kit_take(void *user, uint64_t bytes, uint64_t alig
 	pool->news += may_grow;
 	if (pool->gone)
 		return MAM_ERROR_DESTROYED;
+	if (pool->no_tables && alignment == MAM_PAGES_LINE)
+		return may_grow ? MAM_ERROR_OUT_OF_MEMORY : MAM_ERROR_WOULD_WAIT;
 	if (pool->fails != KIT_NEVER && pool->fails-- == 0) {
 		pool->fails = KIT_NEVER;
 		return may_grow ? MAM_ERROR_DRIVER : MAM_ERROR_WOULD_WAIT;
@@ -75,6 +79,22 @@ static inline void kit_give(void *user, uint64_t address)
 	ck_abort_msg("%#llx was freed, but never allocated", (unsigned long long)address);
 }
 
+/* Only for memory of the pool. */
+static inline enum mam_status kit_zero(void *user, uint64_t address, uint64_t bytes)
+{
+	struct kit_pool *pool = user;
+	unsigned int i;
+
+	for (i = 0; i < pool->blocks; i++)
+		if (address >= pool->block[i].address &&
+		    address + bytes <= pool->block[i].address + pool->block[i].bytes)
+			break;
+	ck_assert_uint_lt(i, pool->blocks);
+	if (pool->unzeroable)
+		return MAM_ERROR_DRIVER;
+	return pool->zeros++ < pool->slow ? MAM_ERROR_WOULD_WAIT : MAM_OK;
+}
+
 struct kit {
 	struct mam_mail mail;
 	struct mam_post_box box;
@@ -85,14 +105,16 @@ struct kit {
 
 static inline struct kit *kit_new(const struct mam_post_config *config)
 {
+	struct mam_post_config with_table = *config;
 	struct kit *kit = calloc(1, sizeof(*kit));
 
 	ck_assert_ptr_nonnull(kit);
+	with_table.large = MIB;
 	kit->pool.next = GIB;
 	kit->pool.fails = KIT_NEVER;
 	kit->pool.mapped = 1024 * GIB;
-	mam_post_open(&kit->box, &kit->mail, config,
-		      (struct mam_post_pool){ kit_take, kit_give, &kit->pool });
+	mam_post_open(&kit->box, &kit->mail, &with_table,
+		      (struct mam_post_pool){ kit_take, kit_give, kit_zero, &kit->pool });
 	return kit;
 }
 
@@ -103,7 +125,9 @@ static inline void kit_end(struct kit *kit)
 	ck_assert_uint_eq(kit->pool.blocks, 0);
 	ck_assert_uint_eq(kit->box.held, kit->box.config.root_bytes);
 	ck_assert_uint_eq(kit->box.counts.posted + kit->box.counts.large, 0);
-	ck_assert_uint_eq(kit->box.counts.posted_bytes + kit->box.counts.large_bytes, 0);
+	ck_assert_uint_eq(kit->box.counts.posted_bytes + kit->box.counts.large_bytes +
+				  kit->box.counts.table_bytes,
+			  0);
 	free(kit);
 }
 

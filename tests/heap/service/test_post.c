@@ -6,7 +6,9 @@ static const struct mam_post_config plain = { .max_bytes = UINT64_MAX, .root_byt
 
 static struct kit *kit_of(uint64_t max, uint64_t root, uint64_t grow, unsigned int ahead)
 {
-	const struct mam_post_config config = { max, root, grow, ahead, 0 };
+	const struct mam_post_config config = {
+		.max_bytes = max, .root_bytes = root, .grow_bytes = grow, .ahead = ahead
+	};
 
 	return kit_new(&config);
 }

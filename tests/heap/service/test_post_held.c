@@ -36,13 +36,22 @@ static void give(void *user, uint64_t address)
 	ck_assert_uint_ne(address, 0);
 }
 
+static enum mam_status zero(void *user, uint64_t address, uint64_t bytes)
+{
+	(void)user;
+	(void)address;
+	(void)bytes;
+	return MAM_OK;
+}
+
 static void set_up(void)
 {
 	const struct mam_post_config config = { .max_bytes = UINT64_MAX,
 						.root_bytes = 64 * MIB,
-						.grow_bytes = 64 * MIB };
+						.grow_bytes = 64 * MIB,
+						.large = MIB };
 
-	mam_post_open(&box, &mail, &config, (struct mam_post_pool){ take, give, NULL });
+	mam_post_open(&box, &mail, &config, (struct mam_post_pool){ take, give, zero, NULL });
 	answer = MAM_ERROR_WOULD_WAIT;
 }
 

@@ -34,16 +34,159 @@ START_TEST(all_slots_are_reusable)
 	for (unsigned int round = 0; round < 3; round++) {
 		for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++)
 			kit_send(kit, i, MAM_MAIL_ALLOC, 300 * KIB);
-		ck_assert_uint_eq(kit_look(kit), 1);
-		ck_assert_uint_eq(kit->pool.blocks, MAM_MAIL_SLOTS);
+		ck_assert_uint_le(kit_look(kit), round == 0 ? 4 : 1);
+		ck_assert_uint_eq(kit->box.counts.large, MAM_MAIL_SLOTS);
 		for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++) {
 			ck_assert_uint_eq(kit_answer(kit, i), MAM_MAIL_GIVEN);
 			kit_send(kit, i, MAM_MAIL_FREE, kit->mail.answer[i].address);
 		}
 		kit_look(kit);
-		ck_assert_uint_eq(kit->pool.blocks, 0);
+		ck_assert_uint_eq(kit->box.counts.large, 0);
 	}
 	ck_assert_uint_eq(kit->box.counts.asks, 3 * MAM_MAIL_SLOTS);
+	kit_end(kit);
+}
+END_TEST
+
+/* Puts `count` objects into records, through a few slots, and checks where each record is. */
+static void fill(struct kit *kit, uint64_t *address, unsigned int count)
+{
+	const struct mam_mail_answer *answer;
+	uint64_t table, record;
+
+	for (unsigned int i = 0; i < count; i++) {
+		answer = &kit->mail.answer[i % 7];
+		kit_send(kit, i % 7, MAM_MAIL_ALLOC, 300 * KIB);
+		kit_look(kit);
+		ck_assert_uint_eq(kit_answer(kit, i % 7), MAM_MAIL_GIVEN);
+		address[i] = answer->address;
+		for (table = answer->tables;; table--) {
+			record = answer->record -
+				 (table ? kit->mail.table[table - 1] : kit->box.config.large);
+			if (record < mam_large_table_bytes((uint32_t)table))
+				break;
+			ck_assert_uint_ne(table, 0);
+		}
+		record /= sizeof(struct mam_large);
+		ck_assert_uint_eq(record / MAM_LARGE_ROW * MAM_LARGE_ROW,
+				  mam_large_row(address[i], (uint32_t)table));
+		ck_assert_uint_eq(kit->box.table[table].large[record].address, address[i]);
+	}
+}
+
+START_TEST(records_grow_with_objects)
+{
+	enum { OBJECTS = 3900 };
+	struct kit *kit = kit_new(&plain);
+	uint64_t *address = calloc(OBJECTS, sizeof(*address)), bytes = 0;
+
+	ck_assert_ptr_nonnull(address);
+	fill(kit, address, OBJECTS);
+	ck_assert_uint_eq(kit->box.counts.large, OBJECTS);
+	/* A record for each, and not too many. */
+	ck_assert_uint_ge(kit->box.tables, 4);
+	ck_assert_uint_le(kit->box.tables, 6);
+	ck_assert_uint_eq(kit->pool.blocks, OBJECTS + kit->box.tables - 1);
+	for (unsigned int i = 0; i < OBJECTS; i += 2) {
+		kit_send(kit, i % 5, MAM_MAIL_FREE, address[i]);
+		kit_look(kit);
+		ck_assert_uint_eq(kit_answer(kit, i % 5), MAM_MAIL_GIVEN);
+		kit_send(kit, i % 5, MAM_MAIL_FREE, address[i]);
+		kit_look(kit);
+		ck_assert_uint_eq(kit_answer(kit, i % 5), MAM_MAIL_BAD);
+	}
+	ck_assert_uint_eq(kit->box.counts.large, OBJECTS / 2);
+	/* Records are reused: no more tables. */
+	bytes = kit->box.counts.table_bytes;
+	fill(kit, address, OBJECTS / 2);
+	ck_assert_uint_eq(kit->box.counts.table_bytes, bytes);
+	bytes = 0;
+	mam_post_forget(&kit->box, &bytes);
+	ck_assert_uint_gt(bytes, (uint64_t)OBJECTS * 300 * KIB);
+	ck_assert_uint_eq(kit->pool.blocks, 0);
+	ck_assert_uint_eq(kit->mail.table[0], 0);
+	free(address);
+	kit_end(kit);
+}
+END_TEST
+
+/* While a table is not zero yet, objects that need it wait, and frees are served. */
+START_TEST(object_waits_for_table)
+{
+	struct kit *kit = kit_new(&plain);
+	uint64_t first[600];
+	unsigned int count = 0;
+
+	kit->pool.slow = KIT_NEVER;
+	while (count < 600) {
+		kit_send(kit, 0, MAM_MAIL_ALLOC, 300 * KIB);
+		for (unsigned int i = 0; i < 5; i++)
+			(void)mam_post_look(&kit->box);
+		if (!kit_answered(kit, 0))
+			break;
+		first[count++] = kit->mail.answer[0].address;
+	}
+	ck_assert_uint_gt(count, 100);
+	ck_assert_uint_lt(count, 513);
+	ck_assert(kit->box.cramped);
+	ck_assert_uint_eq(kit->pool.blocks, count + 1);
+	kit_send(kit, 1, MAM_MAIL_FREE, first[0]);
+	ck_assert(mam_post_look(&kit->box));
+	ck_assert_uint_eq(kit_answer(kit, 1), MAM_MAIL_GIVEN);
+	ck_assert_uint_eq(kit->mail.table[0], 0);
+	/* It is zero now. */
+	kit->pool.slow = 0;
+	kit_look(kit);
+	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_GIVEN);
+	ck_assert_uint_eq(kit->mail.answer[0].tables, 1);
+	ck_assert_uint_ne(kit->mail.table[0], 0);
+	kit_end(kit);
+}
+END_TEST
+
+/* Without a table the request fails, and the pool has its memory. */
+START_TEST(table_may_be_unavailable)
+{
+	struct kit *kit = kit_new(&plain);
+	unsigned int count = 0;
+
+	kit->pool.unzeroable = _i == 0;
+	kit->pool.no_tables = _i == 1;
+	for (; count < 600; count++) {
+		kit_send(kit, 0, MAM_MAIL_ALLOC, 300 * KIB);
+		kit_look(kit);
+		if (kit_answer(kit, 0) != MAM_MAIL_GIVEN)
+			break;
+	}
+	ck_assert_uint_gt(count, 100);
+	ck_assert_uint_lt(count, 513);
+	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_FULL);
+	ck_assert_uint_eq(kit->pool.blocks, count);
+	/* Then it works again. */
+	kit->pool.unzeroable = false;
+	kit->pool.no_tables = false;
+	kit_send(kit, 0, MAM_MAIL_ALLOC, 300 * KIB);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_GIVEN);
+	kit_end(kit);
+}
+END_TEST
+
+/* A CANCEL means the request before it, and not an object that a lane got earlier in this slot. */
+START_TEST(cancel_of_unseen_request_frees_nothing)
+{
+	struct kit *kit = kit_new(&plain);
+
+	kit_send(kit, 0, MAM_MAIL_ALLOC, 300 * KIB);
+	kit_look(kit);
+	kit_send(kit, 0, MAM_MAIL_ALLOC, 300 * KIB);
+	kit_send(kit, 0, MAM_MAIL_CANCEL, 0);
+	kit_look(kit);
+	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_GIVEN);
+	ck_assert_uint_eq(kit->pool.blocks, 1);
+	kit_send(kit, 0, MAM_MAIL_CANCEL, 0);
+	kit_look(kit);
+	ck_assert_uint_eq(kit->pool.blocks, 1);
 	kit_end(kit);
 }
 END_TEST
@@ -132,15 +275,9 @@ START_TEST(invalid_message_is_rejected)
 	kit_look(kit);
 	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_BAD);
 	ck_assert_uint_eq(kit->box.counts.bad, ++bad);
-	/* A second object in a slot that has one. */
-	kit_send(kit, 0, MAM_MAIL_ALLOC, 300 * KIB);
-	kit_look(kit);
-	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_BAD);
-	ck_assert_uint_eq(kit->box.counts.bad, ++bad);
-	ck_assert_uint_eq(kit->pool.blocks, 1);
 	/* An old generation, also the previous one. */
 	kit->generation[0]--;
-	kit_send(kit, 0, MAM_MAIL_FREE, address);
+	kit_send(kit, 0, MAM_MAIL_CANCEL, address);
 	kit_look(kit);
 	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_BAD);
 	ck_assert_uint_eq(kit->box.counts.bad, ++bad);
@@ -270,6 +407,17 @@ START_TEST(destroyed_pool_refuses_requests)
 }
 END_TEST
 
+/* The address of an object, often of the last one; 0 if there is none. */
+static uint64_t some_object(const struct kit *kit, unsigned int *seed)
+{
+	uint64_t address = 0;
+
+	for (uint32_t i = 0; i < MAM_LARGE_ROWS * MAM_LARGE_ROW; i++)
+		if (kit->box.first[i].address != 0 && (address == 0 || rand_r(seed) % 2))
+			address = kit->box.first[i].address;
+	return address;
+}
+
 /* A device that writes random values. */
 static void scribble(struct kit *kit, unsigned int *seed)
 {
@@ -289,7 +437,7 @@ static void scribble(struct kit *kit, unsigned int *seed)
 				  (uint32_t)(kit->box.posted + (uint64_t)(rand_r(seed) % 12) - 2);
 		break;
 	case 3: /* an address of some object */
-		kit->mail.ask[slot].detail = kit->box.slot[(slot + what) % MAM_MAIL_SLOTS].address;
+		kit->mail.ask[slot].detail = some_object(kit, seed);
 		kit->mail.ask[slot].stamp =
 			(kit->box.slot[slot].generation + 1) << 8 | MAM_MAIL_FREE;
 		break;
@@ -313,10 +461,14 @@ static void must_match_pool(const struct kit *kit)
 {
 	uint64_t count = kit->box.grants, bytes = 0;
 
-	for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++) {
-		count += kit->box.slot[i].address != 0;
-		bytes += kit->box.slot[i].address != 0 ? kit->box.slot[i].bytes : 0;
+	for (uint32_t n = 0; n < kit->box.tables; n++) {
+		count += n != 0;
+		for (uint32_t i = 0; i < mam_large_rows(n) * MAM_LARGE_ROW; i++) {
+			count += kit->box.table[n].large[i].address != 0;
+			bytes += kit->box.table[n].large[i].bytes;
+		}
 	}
+	count += kit->box.table[kit->box.tables].at != 0;
 	ck_assert_uint_eq(count, kit->pool.blocks);
 	ck_assert_uint_eq(bytes, kit->box.counts.large_bytes);
 	for (unsigned int i = 0; i < kit->box.grants; i++)
@@ -376,6 +528,10 @@ int main(void)
 	tcase_set_timeout(large, 60);
 	tcase_add_test(large, object_is_allocated_and_freed);
 	tcase_add_test(large, all_slots_are_reusable);
+	tcase_add_test(large, records_grow_with_objects);
+	tcase_add_test(large, object_waits_for_table);
+	tcase_add_loop_test(large, table_may_be_unavailable, 0, 2);
+	tcase_add_test(large, cancel_of_unseen_request_frees_nothing);
 	tcase_add_test(large, lost_knock_is_found_by_scan);
 	tcase_add_test(large, cancel_frees_object);
 	tcase_add_test(large, invalid_message_is_rejected);
