@@ -90,7 +90,10 @@ struct mam_heap_attr {
 	 * MAM_HEAP_GROWTH, mam(7).
 	 */
 	size_t max_bytes;
-	/* Minimum size of a grant, 2 MiB or more. 0: half of the heap's size, 2 MiB to 1 GiB. */
+	/*
+	 * Minimum size of a grant, 2 MiB or more. 0: half of the heap's size, 2 MiB to 1 GiB, and at
+	 * least a quarter of it. If the pool has no such piece, a grant is smaller.
+	 */
 	size_t grow_bytes;
 	/*
 	 * Microseconds that a lane waits for the host before it gets NULL, up to 10 s; 0: 100,000.

@@ -126,8 +126,6 @@ MAM_KFN uint64_t mam_grow_ask(struct mam_growth *growth, uint64_t stage, struct 
 	uint64_t silent = mam_atomic_load64(&growth->silent, MAM_RELAXED, MAM_AT_DEVICE);
 	uint64_t taken = mam_atomic_load64(&growth->taken, MAM_RELAXED, MAM_AT_DEVICE);
 
-	if (mine->seen >= MAM_PARTS_MAX)
-		return MAM_GROWTH_PARTS << 8 | MAM_GROW_REFUSED;
 	/* Grants that a silent host posted earlier are available all the same. */
 	if (silent && silent == mam_atomic_load64(&mail->beat, MAM_RELAXED, MAM_AT_SYSTEM) + 1 &&
 	    mam_atomic_load64(&mail->posted, MAM_RELAXED, MAM_AT_SYSTEM) <= taken)
@@ -273,6 +271,21 @@ MAM_KFN void mam_grow_zero(struct mam_growth *growth, uint64_t task, uint32_t ra
 		metadata[at] = zeros;
 }
 
+/* Takes over the table of entry `index`, which the host has provided. */
+MAM_KFN void mam_grow_extend(struct mam_growth *growth, uint32_t index)
+{
+	uint32_t table = 0;
+
+	MAM_ROLLED
+	while (index >= mam_parts_before(table + 1))
+		table++;
+	if (table && !mam_atomic_load64(&growth->part_table[table - 1], MAM_RELAXED, MAM_AT_DEVICE))
+		mam_atomic_store64(&growth->part_table[table - 1],
+				   mam_atomic_load64(&growth->mail->part_table[table - 1],
+						     MAM_RELAXED, MAM_AT_SYSTEM),
+				   MAM_RELAXED, MAM_AT_DEVICE);
+}
+
 /*
  * Step 3: the pieces of `task` are zero. Called by one of the lanes that zeroed them, after a
  * barrier.
@@ -286,6 +299,7 @@ MAM_KSLOW void mam_grow_zeroed(struct mam_growth *growth, uint64_t task)
 	uint64_t count = task >> 8 & 255;
 	uint64_t done =
 		mam_atomic_add64(&growth->done.value, count, MAM_ACQ_REL, MAM_AT_DEVICE) + count;
+	struct mam_kheap *head;
 	uint64_t stage, parts, *words;
 
 	if (done < mam_grow_pieces(fresh))
@@ -293,11 +307,12 @@ MAM_KSLOW void mam_grow_zeroed(struct mam_growth *growth, uint64_t task)
 	mam_metadata_format(mam_parts_at(fresh), (unsigned char *)(uintptr_t)fresh.space,
 			    (uint32_t)fresh.shape, (uint32_t)(fresh.shape >> 32));
 	parts = mam_atomic_load64(&growth->parts.value, MAM_RELAXED, MAM_AT_DEVICE);
-	mam_metadata_head(&growth->head[parts], (unsigned char *)(uintptr_t)fresh.space,
+	mam_grow_extend(growth, (uint32_t)parts);
+	head = mam_parts_heap(growth, (uint32_t)parts + 1);
+	mam_metadata_head(head, (unsigned char *)(uintptr_t)fresh.space,
 			  (unsigned char *)mam_parts_at(fresh), (uint32_t)fresh.shape,
 			  (uint32_t)(fresh.shape >> 32));
-	growth->head[parts].born =
-		(uint32_t)mam_atomic_load64(&growth->taken, MAM_RELAXED, MAM_AT_DEVICE);
+	head->born = (uint32_t)mam_atomic_load64(&growth->taken, MAM_RELAXED, MAM_AT_DEVICE);
 	words = mam_parts_words(growth, (uint32_t)parts);
 	/* Releases, as lanes may also read them as a hint. */
 	mam_atomic_store64(&words[0], fresh.space, MAM_RELEASE, MAM_AT_DEVICE);

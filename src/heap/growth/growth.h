@@ -4,8 +4,9 @@
  * which creates it, and for kernels.
  *
  * Such a heap, the root, is an ordinary object heap with parts. Each grant is one part, with head
- * and metadata of its own after its memory, and independent of the others. The root has a table of
+ * and metadata of its own after its memory, and independent of the others. The root has tables of
  * them, numbered starting at 1, and a hint where requests start to search: `current` of its head.
+ * The first table is here; the host adds others as the number of grants grows (mail.h).
  *
  * Large objects are blocks of the host's pool. Each has a record, in tables that the host adds as
  * their number grows (large.h).
@@ -19,8 +20,9 @@
 #include "heap/slab/metadata.h"
 #include "heap/growth/mail.h"
 
-#ifndef MAM_PARTS_MAX
-#define MAM_PARTS_MAX 64u
+/* Parts of the first table; each further table has twice as many as the last. */
+#ifndef MAM_PARTS_FIRST /* fewer in tests */
+#define MAM_PARTS_FIRST 64u
 #endif
 /* Minimum blocks of a grant, so that every object that is not large fits: 2 MiB. */
 #ifndef MAM_GRANT_BLOCKS /* smaller in tests */
@@ -107,13 +109,15 @@ struct mam_growth {
 	uint64_t silent; /* the `beat` seen when a wait timed out, plus 1; 0: none did; atomic */
 	uint64_t pad1[MAM_PAGES_LINE / 8 - 6];
 
-	struct mam_grant part[MAM_PARTS_MAX]; /* number 0 is the first; changed only while no
-						 kernel runs */
+	/* The first table: number 0 is the first part; changed only while no kernel runs. */
+	struct mam_grant part[MAM_PARTS_FIRST];
 	/*
 	 * Copies of their heads: this memory never had another use, so an incoherent cache holds
 	 * zeros or the right values of it.
 	 */
-	struct mam_kheap head[MAM_PARTS_MAX];
+	struct mam_kheap head[MAM_PARTS_FIRST];
+	uint64_t part_table[MAM_PARTS_TABLES]; /* the other tables; 0: none; atomic */
+	uint64_t pad2[MAM_PAGES_LINE / 8 - MAM_PARTS_TABLES % (MAM_PAGES_LINE / 8)];
 	struct mam_large large[MAM_LARGE_ROWS * MAM_LARGE_ROW]; /* the first table */
 	uint64_t large_free[MAM_MAIL_SLOTS / 64]; /* a bit per slot, 1: unused; atomic */
 	uint64_t large_sent[MAM_MAIL_SLOTS]; /* the stamp of each slot's last message; atomic */
@@ -124,11 +128,58 @@ struct mam_growth {
 	 * When a search for a class (0: for runs) failed in the root or in a part: mam_timer() | 1;
 	 * 0: none failed. Hints (parts.h); atomic
 	 */
-	uint64_t dry[MAM_CLASSES + 1][MAM_PARTS_MAX + 1];
+	uint64_t dry[MAM_CLASSES + 1][MAM_PARTS_FIRST + 1];
 	/* Of a debugged heap (reports.h); a reset keeps them. */
 	struct mam_growth_hot told;   /* total of reports written */
 	struct mam_growth_hot untold; /* total of reports lost for lack of space */
 };
+
+/*
+ * A table of parts after the first: grants, then copies of their heads, then what `dry` is for the
+ * first table, part by part. All zero when the host provides it.
+ */
+struct mam_parts_table {
+	uint64_t at;
+	uint32_t size; /* of parts */
+};
+
+/* Size of table number `table`, where 0 is the first. */
+MAM_KBOTH uint32_t mam_parts_size(uint32_t table)
+{
+	return MAM_PARTS_FIRST << table;
+}
+
+/* Parts in the tables before that one. */
+MAM_KBOTH uint32_t mam_parts_before(uint32_t table)
+{
+	return MAM_PARTS_FIRST * ((1u << table) - 1);
+}
+
+MAM_KBOTH struct mam_grant *mam_parts_grants(struct mam_parts_table table)
+{
+	return (struct mam_grant *)(uintptr_t)table.at;
+}
+
+MAM_KBOTH struct mam_kheap *mam_parts_heads(struct mam_parts_table table)
+{
+	return (struct mam_kheap *)(uintptr_t)(table.at +
+					       mam_metadata_line(table.size *
+								 sizeof(struct mam_grant)));
+}
+
+MAM_KBOTH uint64_t *mam_parts_dry(struct mam_parts_table table)
+{
+	return (uint64_t *)(uintptr_t)(mam_parts_heads(table) + table.size);
+}
+
+MAM_KBOTH uint64_t mam_parts_table_bytes(uint32_t size)
+{
+	struct mam_parts_table table;
+
+	table.at = 0;
+	table.size = size;
+	return (uint64_t)(uintptr_t)(mam_parts_dry(table) + (uint64_t)size * (MAM_CLASSES + 1));
+}
 
 /* Bytes from the root's head to its growth. */
 MAM_KBOTH uint64_t mam_growth_offset(uint32_t blocks, uint32_t columns)
@@ -138,7 +189,6 @@ MAM_KBOTH uint64_t mam_growth_offset(uint32_t blocks, uint32_t columns)
 
 /* Causes besides the host's. */
 #define MAM_GROWTH_SILENT 128u /* no reply in time */
-#define MAM_GROWTH_PARTS 129u  /* the table of parts is full */
-#define MAM_GROWTH_BUSY 130u   /* no slot was available in time */
+#define MAM_GROWTH_BUSY 129u   /* no slot was available in time */
 
 #endif

@@ -244,10 +244,10 @@ MAM_KFN void mam_large_keep(struct mam_growth *growth, uint32_t slot, uint64_t a
 	MAM_ROLLED
 	for (i = 0; i < tables; i++)
 		if (!mam_global_load64(&growth->large_table[i], MAM_RELAXED, MAM_AT_DEVICE))
-			mam_atomic_store64(
-				&growth->large_table[i],
-				mam_global_load64(&mail->table[i], MAM_RELAXED, MAM_AT_SYSTEM),
-				MAM_RELAXED, MAM_AT_DEVICE);
+			mam_atomic_store64(&growth->large_table[i],
+					   mam_global_load64(&mail->large_table[i], MAM_RELAXED,
+							     MAM_AT_SYSTEM),
+					   MAM_RELAXED, MAM_AT_DEVICE);
 	mam_atomic_store64(&record->bytes, bytes, MAM_RELAXED, MAM_AT_DEVICE);
 	mam_atomic_store64(&record->address, address, MAM_RELEASE, MAM_AT_DEVICE);
 }

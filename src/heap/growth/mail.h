@@ -14,7 +14,7 @@
  *    ahead: the entry of grant i at i % MAM_MAIL_GRANTS, then `posted`, i + 1. If it cannot post as
  *    many as are wanted, it stores `refused` instead: the number of that request, and the cause.
  * 3. The requester takes the next posted grant. A grant that comes late is the first that the next
- *    requester finds.
+ *    requester finds. The host provides tables for as many grants as it posts (growth.h).
  *
  * Large objects: blocks of the pool. A slot serves one message at a time, from any lane: a lane
  * owns it until the reply, or, if it does not wait for that, until the message is written. Both
@@ -44,7 +44,9 @@
 #ifndef MAM_MAIL_SLOTS /* smaller in tests */
 #define MAM_MAIL_SLOTS 512u
 #endif
-#define MAM_LARGE_TABLES 20u /* more records than memory can hold objects */
+/* Tables after the first (growth.h): more than memory can have objects and grants. */
+#define MAM_LARGE_TABLES 20u
+#define MAM_PARTS_TABLES 16u
 
 /* The host's reply. */
 enum mam_mail_cause {
@@ -80,7 +82,7 @@ struct mam_mail_answer {
 	/* Of an ALLOC that was GIVEN: */
 	uint64_t address;
 	uint64_t record; /* address of a struct mam_large */
-	uint64_t tables; /* count of those in `table` */
+	uint64_t tables; /* count of those in `large_table` */
 };
 
 struct mam_mail {
@@ -94,8 +96,10 @@ struct mam_mail {
 	uint64_t refused; /* number of the request << 8 | enum mam_mail_cause */
 	uint64_t beat;
 	uint64_t pad1[MAM_PAGES_LINE / 8 - 3];
-	struct mam_grant grant[MAM_MAIL_GRANTS];       /* written by the host */
-	uint64_t table[MAM_LARGE_TABLES];              /* tables of records; written by the host */
+	struct mam_grant grant[MAM_MAIL_GRANTS]; /* written by the host */
+	/* Tables, each announced with the first reply that needs it; written by the host. */
+	uint64_t large_table[MAM_LARGE_TABLES];
+	uint64_t part_table[MAM_PARTS_TABLES];
 	struct mam_mail_ask ask[MAM_MAIL_SLOTS];       /* written by the device */
 	struct mam_mail_answer answer[MAM_MAIL_SLOTS]; /* written by the host */
 };

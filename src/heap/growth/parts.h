@@ -6,14 +6,16 @@
  * uses the heap runs. So a stale value from an incoherent cache is 0 or right, and everything about
  * a part is computed from it. The part's head is not read, as that memory may have had another use
  * a moment ago, and such a cache may still hold the old content. A thread that reads there acquires
- * the count of parts first.
+ * the count of parts first. The same holds for tables after the first, whose memory comes from the
+ * pool.
  *
  * A part in which a search for a class failed is dry for that class, and is skipped for MAM_DRY_NS,
  * or until an object of that class is freed there. So lanes that find no room where they start do
  * not all search everywhere before the heap grows, and yet it does not grow while other parts have
  * room.
  *
- * Bound: one look at each entry for an address outside the heap.
+ * Bound: one look at each entry for an address outside the heap. Grants get larger as the heap grows
+ * (post_box.h), so there are few, except in a pool whose free memory is in small pieces.
  */
 #ifndef MAM_HEAP_GROWTH_PARTS_H
 #define MAM_HEAP_GROWTH_PARTS_H
@@ -32,20 +34,42 @@ struct mam_kpart {
 	uint64_t shape; /* blocks, and columns << 32 */
 };
 
-/* The address of the two words of entry `number`. */
-MAM_KFN uint64_t *mam_parts_words(struct mam_growth *growth, uint32_t number)
+/* The table after the first that has entry `*index`, which becomes its place in that table. */
+MAM_KFN struct mam_parts_table mam_parts_table(struct mam_growth *growth, uint32_t *index)
 {
-	return (uint64_t *)&growth->part[number];
+	struct mam_parts_table table;
+	uint64_t *where = growth->part_table;
+
+	*index -= MAM_PARTS_FIRST;
+	MAM_ROLLED
+	for (table.size = mam_parts_size(1); *index >= table.size; table.size *= 2, where++)
+		*index -= table.size;
+	table.at = mam_atomic_load64(where, MAM_RELAXED, MAM_AT_DEVICE);
+	return table;
 }
 
-/* The entry, maybe stale. Number 0 is the root, which has no entry; the first part is number 1. */
+/* The address of the two words of an entry. */
+MAM_KFN uint64_t *mam_parts_words(struct mam_growth *growth, uint32_t index)
+{
+	struct mam_parts_table table;
+
+	if (index < MAM_PARTS_FIRST)
+		return (uint64_t *)&growth->part[index];
+	table = mam_parts_table(growth, &index);
+	return (uint64_t *)&mam_parts_grants(table)[index];
+}
+
+/*
+ * The entry, maybe stale, if it is in the first table. Number 0 is the root, which has no entry; the
+ * first part is number 1.
+ */
 MAM_KFN struct mam_kpart mam_parts_hint(struct mam_growth *growth, uint32_t number)
 {
 	struct mam_kpart part;
 
 	part.space = 0;
 	part.shape = 0;
-	if (number - 1 < MAM_PARTS_MAX) {
+	if (number - 1 < MAM_PARTS_FIRST) {
 		part.space = mam_stale64(&mam_parts_words(growth, number - 1)[0]);
 		part.shape = mam_stale64(&mam_parts_words(growth, number - 1)[1]);
 	}
@@ -118,7 +142,25 @@ MAM_KSLOW uint32_t mam_parts_number(struct mam_growth *growth, const void *objec
 /* The head of a part. pre: the caller has seen its entry or the count of parts. */
 MAM_KFN struct mam_kheap *mam_parts_heap(struct mam_growth *growth, uint32_t number)
 {
-	return &growth->head[number - 1];
+	struct mam_parts_table table;
+	uint32_t index = number - 1;
+
+	if (index < MAM_PARTS_FIRST)
+		return &growth->head[index];
+	table = mam_parts_table(growth, &index);
+	return &mam_parts_heads(table)[index];
+}
+
+/* When a search for a class failed there; number 0 is the root. pre: as mam_parts_heap(). */
+MAM_KFN uint64_t *mam_parts_dry_of(struct mam_growth *growth, uint32_t class_, uint32_t number)
+{
+	struct mam_parts_table table;
+	uint32_t index = number - 1;
+
+	if (number <= MAM_PARTS_FIRST)
+		return &growth->dry[class_][number];
+	table = mam_parts_table(growth, &index);
+	return &mam_parts_dry(table)[(uint64_t)index * (MAM_CLASSES + 1) + class_];
 }
 
 /* The growth of a heap, or NULL. */
@@ -143,14 +185,14 @@ MAM_KSLOW struct mam_kheap *mam_parts_of(struct mam_kheap *heap, const void *obj
 /* Records that no room for this class (0: for runs) was found in that part. */
 MAM_KFN void mam_parts_mark(struct mam_growth *growth, uint32_t class_, uint32_t number)
 {
-	mam_atomic_store64(&growth->dry[class_][number], mam_timer() | 1, MAM_RELAXED,
+	mam_atomic_store64(mam_parts_dry_of(growth, class_, number), mam_timer() | 1, MAM_RELAXED,
 			   MAM_AT_DEVICE);
 }
 
 /* Clears that record after an object of the class was freed there. */
 MAM_KSLOW void mam_parts_unmark(struct mam_growth *growth, uint32_t class_, uint32_t number)
 {
-	uint64_t *dry = &growth->dry[class_][number];
+	uint64_t *dry = mam_parts_dry_of(growth, class_, number);
 
 	if (mam_atomic_load64(dry, MAM_RELAXED, MAM_AT_DEVICE))
 		mam_atomic_store64(dry, 0, MAM_RELAXED, MAM_AT_DEVICE);
@@ -171,7 +213,7 @@ MAM_KFN uint32_t mam_parts_next(struct mam_growth *growth, uint32_t mask, uint32
 		at = (number + first + rank) % (parts + 1);
 		stamp = 1;
 		if (first + rank <= parts)
-			stamp = mam_atomic_load64(&growth->dry[class_][at], MAM_RELAXED,
+			stamp = mam_atomic_load64(mam_parts_dry_of(growth, class_, at), MAM_RELAXED,
 						  MAM_AT_DEVICE);
 		if (first + rank <= parts && stamp && mam_timer() - stamp > MAM_DRY_NS)
 			stamp = 0;

@@ -87,7 +87,6 @@ MAM_KFN enum mam_object_tally mam_roam_cause(uint32_t cause)
 	case MAM_MAIL_LIMIT: return MAM_OBJECT_AT_LIMIT;
 	case MAM_MAIL_FULL: return MAM_OBJECT_POOL_FULL;
 	case MAM_GROWTH_SILENT: return MAM_OBJECT_SILENT;
-	case MAM_GROWTH_PARTS: return MAM_OBJECT_NO_SLOT;
 	default: return MAM_OBJECT_REFUSED;
 	}
 }
@@ -114,7 +113,7 @@ MAM_KFN uint32_t mam_roam_hint(struct mam_kheap *root, struct mam_growth *growth
 
 	number = mam_warp_shuffle32(mask, number, mam_ffs32(mask) - 1);
 	mam_warp_sync(mask);
-	if (number - 1 >= MAM_PARTS_MAX)
+	if (!number || (number > MAM_PARTS_FIRST && number > mam_roam_parts(growth, mask)))
 		return 0;
 	head = mam_head_read(mam_parts_heap(growth, number));
 	/* A piece of the head may be stale, from before the part existed. */

@@ -57,18 +57,18 @@ static enum mam_status count_plot(const struct mam_heap *heap, struct CUstream_s
 static enum mam_status count_growth(struct mam_heap *heap, struct CUstream_st *stream,
 				    struct mam_heap_info *info)
 {
-	struct mam_growth *growth;
-	enum mam_status status = mam_table_read(heap, stream, &growth);
+	struct mam_table *table;
+	enum mam_status status = mam_table_read(heap, stream, &table);
 	struct mam_plot plot;
 
 	if (status != MAM_OK)
 		return status;
-	for (uint32_t i = 0; status == MAM_OK && mam_table_plot(growth, i, &plot); i++) {
+	for (uint32_t i = 0; status == MAM_OK && mam_table_plot(table, i, &plot); i++) {
 		info->grants++;
 		info->grant_bytes += mam_plot_bytes(&plot);
 		status = count_plot(heap, stream, &plot, info);
 	}
-	free(growth);
+	free(table);
 	if (status == MAM_OK)
 		status = count_large(heap, stream, info);
 	pthread_mutex_lock(&heap->counting);

@@ -16,35 +16,33 @@
 
 /* Step 2, except for the wait. */
 static void clear_parts(const struct mam_heap *heap, struct mam_copy_visit *visit,
-			struct mam_growth *growth)
+			struct mam_table *table)
 {
 	struct mam_plot plot = mam_grant_plot(heap);
 
 	mam_clear_plot(visit, &plot);
-	for (uint32_t i = 0; mam_table_plot(growth, i, &plot); i++)
+	for (uint32_t i = 0; mam_table_plot(table, i, &plot); i++)
 		mam_clear_plot(visit, &plot);
-	mam_table_forget(heap, visit, growth);
+	mam_table_forget(heap, visit, table);
 }
 
 static enum mam_status reset_grown(struct mam_heap *heap, struct CUstream_st *stream)
 {
-	struct mam_growth *growth = calloc(1, sizeof(*growth));
+	struct mam_table *table = NULL;
 	struct mam_copy_visit visit;
-	enum mam_status status;
+	enum mam_status status, end;
 	uint64_t bytes = 0;
 
-	if (!growth)
-		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	status = mam_copy_begin(&heap->reach, stream, true, &visit);
-	if (status == MAM_OK) {
-		mam_table_copy(heap, &visit, growth);
-		mam_copy_wait(&visit);
-		if (mam_copy_good(&visit))
-			clear_parts(heap, &visit, growth);
-		mam_copy_wait(&visit);
-		status = mam_copy_end(&visit);
-	}
-	free(growth);
+	if (status != MAM_OK)
+		return status;
+	status = mam_table_copy(heap, &visit, &table);
+	if (status == MAM_OK && mam_copy_good(&visit))
+		clear_parts(heap, &visit, table);
+	mam_copy_wait(&visit);
+	end = mam_copy_end(&visit);
+	status = status == MAM_OK ? end : status;
+	free(table);
 	if (status != MAM_OK)
 		return status;
 	mam_post_clear(heap->post, &bytes);

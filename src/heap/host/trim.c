@@ -22,8 +22,8 @@
 struct trim {
 	struct mam_heap *heap;
 	struct CUstream_st *stream;
-	struct mam_growth *growth; /* the table as it was, then as it will be */
-	struct mam_grant back[MAM_PARTS_MAX];
+	struct mam_table *table; /* as it was, then as it will be */
+	struct mam_grant *back;
 	uint32_t backs;            /* count of those */
 	struct mam_heap_info gone; /* of those */
 	uint64_t bytes;            /* freed so far */
@@ -48,26 +48,29 @@ static enum mam_status look(struct trim *trim, const struct mam_plot *plot, bool
 /* Moves those that stay to the front, in their order. */
 static enum mam_status sort_out(struct trim *trim)
 {
-	struct mam_growth *growth = trim->growth;
+	struct mam_table *table = trim->table;
 	enum mam_status status = MAM_OK;
 	struct mam_plot plot;
 	uint32_t kept = 0;
 	bool idle;
 
-	for (uint32_t i = 0; mam_table_plot(growth, i, &plot); i++) {
+	trim->back = calloc(table->room, sizeof(*trim->back));
+	if (!trim->back)
+		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	for (uint32_t i = 0; mam_table_plot(table, i, &plot); i++) {
 		status = look(trim, &plot, &idle);
 		if (status != MAM_OK)
 			return status;
 		if (idle) {
-			trim->back[trim->backs++] = growth->part[i];
+			trim->back[trim->backs++] = table->part[i];
 		} else {
-			growth->head[kept] = growth->head[i];
-			growth->part[kept++] = growth->part[i];
+			table->head[kept] = table->head[i];
+			table->part[kept++] = table->part[i];
 		}
 	}
-	memset(&growth->head[kept], 0, (MAM_PARTS_MAX - kept) * sizeof(growth->head[0]));
-	memset(&growth->part[kept], 0, (MAM_PARTS_MAX - kept) * sizeof(growth->part[0]));
-	growth->parts.value = kept;
+	memset(&table->head[kept], 0, (table->room - kept) * sizeof(table->head[0]));
+	memset(&table->part[kept], 0, (table->room - kept) * sizeof(table->part[0]));
+	table->growth.parts.value = kept;
 	return MAM_OK;
 }
 
@@ -80,7 +83,7 @@ static enum mam_status write_table(const struct trim *trim)
 	status = mam_copy_begin(&trim->heap->reach, trim->stream, true, &visit);
 	if (status != MAM_OK)
 		return status;
-	mam_table_write(trim->heap, &visit, trim->growth);
+	mam_table_write(trim->heap, &visit, trim->table);
 	mam_copy_wait(&visit);
 	return mam_copy_end(&visit);
 }
@@ -91,7 +94,7 @@ static enum mam_status give_back(struct trim *trim)
 	struct mam_heap *heap = trim->heap;
 	enum mam_status status, one;
 
-	status = mam_post_retract(heap->post, trim->growth->taken, &trim->bytes);
+	status = mam_post_retract(heap->post, trim->table->growth.taken, &trim->bytes);
 	for (uint32_t i = 0; i < trim->backs; i++) {
 		one = mam_post_return(heap->post, trim->back[i].space, &trim->bytes);
 		if (status == MAM_OK)
@@ -107,10 +110,10 @@ static enum mam_status trim_grown(struct trim *trim)
 {
 	enum mam_status status;
 
-	status = mam_table_read(trim->heap, trim->stream, &trim->growth);
+	status = mam_table_read(trim->heap, trim->stream, &trim->table);
 	if (status != MAM_OK)
 		return status;
-	if ((trim->growth->stage.value & 0xff) != MAM_STAGE_IDLE)
+	if ((trim->table->growth.stage.value & 0xff) != MAM_STAGE_IDLE)
 		status = MAM_ERROR_WOULD_WAIT;
 	if (status == MAM_OK)
 		status = sort_out(trim);
@@ -118,7 +121,8 @@ static enum mam_status trim_grown(struct trim *trim)
 		status = write_table(trim);
 	if (status == MAM_OK)
 		status = give_back(trim);
-	free(trim->growth);
+	free(trim->back);
+	free(trim->table);
 	return status;
 }
 

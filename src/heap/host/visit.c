@@ -100,15 +100,15 @@ static enum mam_status visit_large(struct visitor *visitor, const struct mam_hea
 }
 
 static enum mam_status visit_all(struct visitor *visitor, const struct mam_heap *heap,
-				 struct mam_growth *growth)
+				 const struct mam_table *table)
 {
 	struct mam_plot plot = mam_grant_plot(heap);
 	enum mam_status status = visit_plot(visitor, &plot);
 
-	if (!growth)
+	if (!table)
 		return status;
 	for (uint32_t i = 0; status == MAM_OK && !visitor->enough; i++) {
-		if (!mam_table_plot(growth, i, &plot))
+		if (!mam_table_plot(table, i, &plot))
 			break;
 		status = visit_plot(visitor, &plot);
 	}
@@ -124,14 +124,14 @@ enum mam_status mam_visit_objects(const struct mam_heap *heap, struct CUstream_s
 	struct visitor visitor = {
 		.visit = visit, .argument = argument, .reach = &heap->reach, .stream = stream
 	};
-	struct mam_growth *growth = NULL;
+	struct mam_table *table = NULL;
 	enum mam_status status = MAM_OK;
 
 	if (heap->post)
-		status = mam_table_read(heap, stream, &growth);
+		status = mam_table_read(heap, stream, &table);
 	if (status == MAM_OK)
-		status = visit_all(&visitor, heap, growth);
-	free(growth);
+		status = visit_all(&visitor, heap, table);
+	free(table);
 	return status;
 }
 

@@ -190,7 +190,18 @@ void mam_post_count(struct mam_post *post, struct mam_post_counts *counts)
 	mam_lock_release(&post->lock);
 }
 
-uint32_t mam_post_tables(struct mam_post *post, uint64_t *at)
+uint32_t mam_post_part_tables(struct mam_post *post, uint64_t *at)
+{
+	uint32_t tables;
+
+	mam_lock_take(&post->lock);
+	tables = post->box.part_tables;
+	memcpy(at, post->box.part_table, tables * sizeof(*at));
+	mam_lock_release(&post->lock);
+	return tables;
+}
+
+uint32_t mam_post_large_tables(struct mam_post *post, uint64_t *at)
 {
 	uint32_t tables;
 

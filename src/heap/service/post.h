@@ -30,10 +30,12 @@ struct mam_mail *mam_post_mail(const struct mam_post *post);
 void mam_post_count(struct mam_post *post, struct mam_post_counts *counts);
 
 /*
- * mam_post_tables - the device addresses of the tables of large objects, of which there are at most
- * MAM_LARGE_TABLES + 1. Returns their number.
+ * mam_post_large_tables - the device addresses of the tables of large objects, of which there are at
+ * most MAM_LARGE_TABLES + 1. Returns their number. mam_post_part_tables - the same of grants, at
+ * most MAM_PARTS_TABLES + 1; the first one's is 0.
  */
-uint32_t mam_post_tables(struct mam_post *post, uint64_t *at);
+uint32_t mam_post_large_tables(struct mam_post *post, uint64_t *at);
+uint32_t mam_post_part_tables(struct mam_post *post, uint64_t *at);
 
 /*
  * Between kernels: no kernel of this heap runs, and none will before the call returns. The rule

@@ -27,9 +27,11 @@
  * One thread at a time may use a box; post.c has a lock for that.
  *
  * The size of a grant: `grow_bytes`, or such that memory and metadata together are half of the held
- * bytes, 2 MiB to 1 GiB, in multiples of 2 MiB. At least a sixteenth of the held bytes, and at
- * least so much that the grants that fit into the table reach the limit. If the pool cannot provide
- * a size, half of it is tried, down to the minimum of a grant.
+ * bytes, 2 MiB to 1 GiB, in multiples of 2 MiB; at least a quarter of the held bytes, or with
+ * `grow_bytes` a sixteenth. So each is larger than the last, and a hundred grants reach any size. If
+ * the pool cannot provide a size, half of it is tried, down to the minimum of a grant; after that at
+ * most twice as much as it provided. So a pool whose free memory is in small pieces is used up to
+ * the last one, with few tries in vain.
  *
  * Invariants:
  * 1. Held memory is all that was allocated and not freed: grants in `grant`, with rising numbers,
@@ -118,7 +120,7 @@ struct mam_post_counts {
 	uint64_t posted_bytes; /* of those, including metadata */
 	uint64_t large;        /* count of large objects */
 	uint64_t large_bytes;  /* of those */
-	uint64_t table_bytes;  /* of tables of their records, except for the first */
+	uint64_t table_bytes;  /* of tables that the device does not have from the start */
 	uint64_t asks;         /* total count of requests for either */
 	uint64_t refusals;     /* total count of refused requests */
 	uint64_t bad;          /* total count of invalid messages */
@@ -143,8 +145,13 @@ struct mam_post_box {
 	uint64_t settled; /* grants below this number are known to be taken */
 	uint32_t blocks;  /* size of the current tries; 0: none yet */
 	uint64_t retry_at;
+	uint32_t max_blocks; /* of the next try, as the pool had no more; 0: no maximum */
 	unsigned int grants;
-	struct mam_post_grant grant[MAM_PARTS_MAX];
+	unsigned int room; /* for so many */
+	struct mam_post_grant *grant;
+	uint32_t
+		part_tables; /* count of tables that kernels may know; the next one may exist, too */
+	uint64_t part_table[MAM_PARTS_TABLES + 1]; /* addresses; that of the first is not needed */
 
 	uint64_t knock;                   /* as last read */
 	uint64_t waiting[MAM_POST_WORDS]; /* slots whose ALLOC has no reply yet */
@@ -239,19 +246,15 @@ static inline uint32_t mam_post_blocks(const struct mam_post_box *box)
 	const uint64_t max = (uint64_t)MAM_PAGES_COUNT_MAX / MAM_BLOCK_UNITS - 1;
 	uint64_t room = mam_post_room(box) >> MAM_BLOCK_SHIFT, blocks, min, half;
 
-	if (room < MAM_GRANT_BLOCKS || box->grants >= MAM_PARTS_MAX)
+	if (room < MAM_GRANT_BLOCKS)
 		return 0;
 	half = box->held / 2 / MAM_POST_PIECE * MAM_POST_PIECE;
 	half = half < MAM_POST_PIECE ? MAM_POST_PIECE : half > MAM_POST_MAX ? MAM_POST_MAX : half;
 	blocks = box->config.grow_bytes ? ((box->config.grow_bytes - 1) >> MAM_BLOCK_SHIFT) + 1
 					: mam_post_fit(box, half);
-	min = box->held >> (MAM_BLOCK_SHIFT + 4);
+	min = box->held >> (MAM_BLOCK_SHIFT + (box->config.grow_bytes ? 4 : 2));
 	blocks = blocks < min ? min : blocks;
-	/* Without a real limit there is no share of it. */
-	min = room < MAM_POST_ABSURD >> MAM_BLOCK_SHIFT
-		      ? (room - 1) / (MAM_PARTS_MAX - box->grants) + 1
-		      : 0;
-	blocks = blocks < min ? min : blocks;
+	blocks = box->max_blocks && blocks > box->max_blocks ? box->max_blocks : blocks;
 	blocks = blocks < MAM_GRANT_BLOCKS ? MAM_GRANT_BLOCKS : blocks;
 	blocks = blocks > room ? room : blocks;
 	return (uint32_t)(blocks > max ? max : blocks);
@@ -272,6 +275,7 @@ static inline void mam_post_open(struct mam_post_box *box, struct mam_mail *mail
 	box->held = config->root_bytes;
 	box->target = box->config.ahead;
 	box->tables = 1;
+	box->part_tables = 1;
 	box->table[0] = (struct mam_post_table){ config->large, box->first };
 }
 
@@ -313,8 +317,10 @@ static inline uint64_t mam_post_drop_tables(struct mam_post_box *box)
 		free(table->large);
 		*table = (struct mam_post_table){ 0 };
 	}
-	bytes += box->counts.table_bytes;
-	box->counts.table_bytes = 0;
+	for (uint32_t n = 1; n < box->tables; n++) {
+		bytes += mam_large_table_bytes(n);
+		box->counts.table_bytes -= mam_large_table_bytes(n);
+	}
 	box->tables = 1;
 	box->cramped = false;
 	return bytes;
@@ -340,6 +346,14 @@ static inline void mam_post_close(struct mam_post_box *box)
 {
 	while (box->grants != 0)
 		(void)mam_post_drop_grant(box, box->grants - 1);
+	for (uint32_t n = 1; n <= MAM_PARTS_TABLES; n++)
+		if (box->part_table[n] != 0)
+			mam_post_drop(box, box->part_table[n]);
+	for (uint32_t n = 1; n < box->part_tables; n++)
+		box->counts.table_bytes -= mam_parts_table_bytes(mam_parts_size(n));
+	free(box->grant);
+	box->grant = NULL;
+	box->room = 0;
 	(void)mam_post_drop_tables(box);
 }
 

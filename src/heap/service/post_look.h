@@ -95,16 +95,26 @@ static inline enum mam_post_try mam_post_fetch(struct mam_post_box *box, bool ma
 					       enum mam_mail_cause *cause)
 {
 	const uint32_t max = mam_post_blocks(box);
+	enum mam_status status;
 	uint64_t space;
 
 	*cause = box->ended ? MAM_MAIL_ENDED : MAM_MAIL_LIMIT;
 	if (box->ended || max == 0)
+		return MAM_POST_NONE;
+	status = mam_post_make_room(box, may_grow);
+	if (status == MAM_ERROR_WOULD_WAIT)
+		return MAM_POST_NOT_THERE;
+	box->ended = status == MAM_ERROR_DESTROYED;
+	*cause = box->ended ? MAM_MAIL_ENDED : MAM_MAIL_FULL;
+	if (status != MAM_OK)
 		return MAM_POST_NONE;
 	if (box->blocks == 0 || box->blocks > max)
 		box->blocks = max;
 	if (mam_post_take(box, mam_post_bytes(box, box->blocks), (uint64_t)1 << MAM_BLOCK_SHIFT,
 			  may_grow, &space, cause)) {
 		mam_post_enter(box, space, box->blocks);
+		/* If this was not the first try, more would fail again. */
+		box->max_blocks = box->blocks < max || box->max_blocks ? 2 * box->blocks : 0;
 		box->blocks = 0;
 		return MAM_POST_HAD;
 	}

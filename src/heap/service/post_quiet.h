@@ -34,6 +34,7 @@ static inline bool mam_post_take_back(struct mam_post_box *box, uint64_t taken, 
 	box->target = taken;
 	box->open = false;
 	box->blocks = 0;
+	box->max_blocks = 0;
 	box->asked = mam_post_read(&box->mail->asked);
 	mam_post_report(&box->mail->posted, taken);
 	return true;
@@ -59,7 +60,7 @@ static inline void mam_post_forget(struct mam_post_box *box, uint64_t *bytes)
 {
 	*bytes += mam_post_drop_tables(box);
 	for (uint32_t i = 0; i < MAM_LARGE_TABLES; i++)
-		mam_post_write(&box->mail->table[i], 0);
+		mam_post_write(&box->mail->large_table[i], 0);
 	for (uint32_t i = 0; i < MAM_MAIL_SLOTS; i++) {
 		box->slot[i] = (struct mam_post_slot){ 0 };
 		mam_post_write(&box->mail->ask[i].stamp, 0);

@@ -51,8 +51,7 @@ enum mam_object_tally {
 	MAM_OBJECT_AT_LIMIT,  /* NULL: no room, and the heap has reached its size limit */
 	MAM_OBJECT_POOL_FULL, /* NULL: no room, and the pool had no memory */
 	MAM_OBJECT_SILENT,    /* NULL: no room, and the host did not reply in time */
-	MAM_OBJECT_NO_SLOT,   /* NULL: no slot of the mailbox in time, or no room and no more
-				 grants can be recorded */
+	MAM_OBJECT_NO_SLOT,   /* NULL: no slot of the mailbox was available in time */
 	MAM_OBJECT_REFUSED,   /* NULL: no room, and the host replied that it does not serve the
 				 heap */
 	MAM_OBJECT_TALLIES,

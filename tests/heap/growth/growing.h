@@ -136,7 +136,7 @@ static inline bool nothing_is_dry(struct mam_heap *heap)
 	const struct mam_growth *growth = mam_heap_device(heap)->growth;
 
 	for (unsigned int i = 0; i <= MAM_CLASSES; i++)
-		for (unsigned int k = 0; k <= MAM_PARTS_MAX; k++)
+		for (unsigned int k = 0; k <= MAM_PARTS_FIRST; k++)
 			if (growth->dry[i][k] != 0)
 				return false;
 	return true;

@@ -25,7 +25,7 @@ OKIT_UNSEEN struct mam_kheap *gkit_head(const struct gkit *kit, uint32_t number)
 
 	if (!number)
 		return kit->o.heap;
-	part = &kit->growth->part[number - 1];
+	part = records_part(kit->growth, number - 1);
 	return (struct mam_kheap *)(uintptr_t)(part->space +
 					       ((uint64_t)part->blocks << MAM_BLOCK_SHIFT));
 }
@@ -115,7 +115,7 @@ OKIT_UNSEEN const char *gkit_check_tallies(const struct gkit *kit)
 /* The parts are the grants in order, and no fetch is in progress. */
 OKIT_UNSEEN const char *gkit_check_grants(const struct gkit *kit)
 {
-	const struct mam_growth *growth = kit->growth;
+	struct mam_growth *growth = kit->growth;
 	uint32_t number, parts = gkit_parts(kit);
 
 	if ((growth->stage.value & 255) != MAM_STAGE_IDLE)
@@ -124,7 +124,8 @@ OKIT_UNSEEN const char *gkit_check_grants(const struct gkit *kit)
 		return okit_wrong("%u grants were posted and %u used, but there are %u parts",
 				  kit->granted, (uint32_t)growth->taken, parts);
 	for (number = 0; number < parts; number++)
-		if (memcmp(&growth->part[number], &kit->grant[number], sizeof(struct mam_grant)))
+		if (memcmp(records_part(growth, number), &kit->grant[number],
+			   sizeof(struct mam_grant)))
 			return okit_wrong("part %u differs from the host's grant", number + 1);
 	return NULL;
 }

@@ -116,7 +116,7 @@ static inline struct gkit *gkit_create(uint32_t blocks, uint32_t columns,
 	kit->mail = aligned_alloc(MAM_PAGES_LINE, mam_metadata_line(sizeof(*kit->mail)));
 	o->owner = calloc((size_t)o->blocks * OKIT_BLOCK_GRAINS, 4);
 	o->extent = calloc((size_t)o->blocks * OKIT_BLOCK_GRAINS, 4);
-	kit->view = calloc(MAM_PARTS_MAX + 1, sizeof(*kit->view));
+	kit->view = calloc(GKIT_PIECES + 1, sizeof(*kit->view));
 	ck_assert(kit->view && o->space && o->heap && kit->mail && o->owner && o->extent);
 	kit->growth = (struct mam_growth *)((unsigned char *)o->heap +
 					    mam_growth_offset(blocks, columns));

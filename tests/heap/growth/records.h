@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * records.h - the records of large objects for the hosts of tests, which are not the library's: each
- * object gets a record of the right row, in any of the tables.
+ * object gets a record of the right row, in any of the tables. And the tables of parts.
  */
 #ifndef MAM_TESTS_HEAP_RECORDS_H
 #define MAM_TESTS_HEAP_RECORDS_H
@@ -12,9 +12,11 @@
 #include "heap/growth/growth.h"
 
 #define RECORDS_TABLES 3u /* including the first */
+#define RECORDS_PARTS 5u  /* tables of parts, likewise */
 
 struct records {
 	struct mam_large *table[RECORDS_TABLES];
+	void *parts[RECORDS_PARTS];
 	/* Which of them have an object. */
 	bool used[RECORDS_TABLES][(MAM_LARGE_ROWS << (RECORDS_TABLES - 1)) * MAM_LARGE_ROW];
 };
@@ -30,8 +32,30 @@ static inline void records_begin(struct records *records, struct mam_large *firs
 		if (!records->table[i])
 			records->table[i] = aligned_alloc(MAM_PAGES_LINE, mam_large_table_bytes(i));
 		memset(records->table[i], 0, mam_large_table_bytes(i));
-		mail->table[i - 1] = (uintptr_t)records->table[i];
+		mail->large_table[i - 1] = (uintptr_t)records->table[i];
 	}
+	for (i = 1; i < RECORDS_PARTS; i++) {
+		size_t bytes = mam_metadata_line(mam_parts_table_bytes(mam_parts_size(i)));
+
+		if (!records->parts[i])
+			records->parts[i] = aligned_alloc(MAM_PAGES_LINE, bytes);
+		memset(records->parts[i], 0, bytes);
+		mail->part_table[i - 1] = (uintptr_t)records->parts[i];
+	}
+}
+
+/* The entry of a part, from 0 up, by plain accesses. */
+static inline struct mam_grant *records_part(struct mam_growth *growth, uint32_t index)
+{
+	struct mam_parts_table table = { 0, MAM_PARTS_FIRST };
+	uint32_t i;
+
+	for (i = 0; index >= table.size; i++) {
+		index -= table.size;
+		table.size *= 2;
+		table.at = growth->part_table[i];
+	}
+	return table.at ? &mam_parts_grants(table)[index] : &growth->part[index];
 }
 
 static inline void records_end(struct records *records)
@@ -40,6 +64,8 @@ static inline void records_end(struct records *records)
 
 	for (i = 1; i < RECORDS_TABLES; i++)
 		free(records->table[i]);
+	for (i = 1; i < RECORDS_PARTS; i++)
+		free(records->parts[i]);
 }
 
 /* A free record for the address, in the first table or in one that `random` selects. */

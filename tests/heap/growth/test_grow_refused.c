@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_grow_refused.c - growth is refused in the middle of a kernel: at the limit, by a full pool,
- * with a full table of parts, or after the host has ended growth. A request fails only if no part
+ * with parts in several tables, or after the host has ended growth. A request fails only if no part
  * has room. Each NULL is counted once, under its cause. Freed memory is reused without growth.
  */
-#define MAM_PARTS_MAX 4u
+#define MAM_PARTS_FIRST 4u
 #define GKIT_PIECES 12u
 
 #include "heap/growth/growth_kit.h"
@@ -105,10 +105,10 @@ static const struct plan plans[] = {
 	  { .grants = 2, .cause = MAM_MAIL_FULL, .late = 500 }, MAM_OBJECT_POOL_FULL, 2, 12, 4 },
 	{ "growth has ended", 1, 20, 0, { 8192, 5000, 20000, 3000 },
 	  { .grants = 1, .cause = MAM_MAIL_ENDED }, MAM_OBJECT_REFUSED, 1, 12, 4 },
-	{ "full table", 1, 32, 0, { 8192, 12000, 8192, 8192 }, { .grants = 0 },
-	  MAM_OBJECT_NO_SLOT, 4, 10, 4 },
-	{ "full table, grants ahead", 1, 32, 0, { 8192, 12000, 8192, 8192 }, { .ahead = 3 },
-	  MAM_OBJECT_NO_SLOT, 4, 10, 4 },
+	{ "two tables", 1, 32, 0, { 8192, 12000, 8192, 8192 }, { .grants = 7 },
+	  MAM_OBJECT_AT_LIMIT, 7, 10, 4 },
+	{ "two tables, grants ahead", 1, 32, 0, { 8192, 12000, 8192, 8192 },
+	  { .grants = 7, .ahead = 3 }, MAM_OBJECT_AT_LIMIT, 7, 10, 4 },
 	{ "limit, lone lanes", 12, 1, 0, { 8192, 5000, 20000, 3000 },
 	  { .grants = 3 }, MAM_OBJECT_AT_LIMIT, 3, 12, 4 },
 	{ "limit, few lanes at a time", 6, 16, 2, { 8192, 3000, 5000, 9000 },

@@ -9,7 +9,8 @@
  * would erase.
  */
 #define MAM_RETURNS 8u
-#define MAM_PARTS_MAX 20u
+#define MAM_PARTS_FIRST 4u
+#define PARTS 20u
 #define MAM_MAIL_SLOTS 64u
 /* The metadata of these grants consists of one to three pieces. */
 #define MAM_GROW_PIECE 12288u
@@ -19,6 +20,7 @@
 #include <string.h>
 
 #include "heap/growth/grow.h"
+#include "heap/growth/records.h"
 #include "simt/explore.h"
 #include "simt/suite.h"
 
@@ -46,6 +48,7 @@ struct plan {
 
 static struct mam_growth growth;
 static struct mam_mail mail;
+static struct records records;
 static const struct plan *plan;
 static unsigned char *arena;
 static uint64_t left; /* lanes that have left; atomic */
@@ -76,12 +79,12 @@ static void serve(uint64_t asked)
 
 	for (uint64_t i = plan->patience ? simt_random() % plan->patience : 0; i; i--)
 		simt_host_yield("host is slow");
-	if (posted < wanted && (posted >= MAM_PARTS_MAX || simt_random() % 100 < plan->refuses)) {
+	if (posted < wanted && (posted >= PARTS || simt_random() % 100 < plan->refuses)) {
 		mam_atomic_store64(&mail.refused, asked >> 32 << 8 | MAM_MAIL_LIMIT, MAM_RELEASE,
 				   MAM_AT_SYSTEM);
 		return;
 	}
-	while (posted < wanted + plan->ahead && posted < MAM_PARTS_MAX)
+	while (posted < wanted + plan->ahead && posted < PARTS)
 		post();
 }
 
@@ -157,8 +160,7 @@ MAM_KERNEL(grow)
 	for (tries = 0; seen < plan->parts && tries < 3 * plan->parts; tries++) {
 		task = wait_for(parts);
 		if ((task & 255) == MAM_GROW_REFUSED) {
-			MAM_KASSERT(task >> 8 == MAM_MAIL_LIMIT || task >> 8 == MAM_GROWTH_SILENT ||
-				    task >> 8 == MAM_GROWTH_PARTS);
+			MAM_KASSERT(task >> 8 == MAM_MAIL_LIMIT || task >> 8 == MAM_GROWTH_SILENT);
 			(void)mam_atomic_add64(task >> 8 == MAM_GROWTH_SILENT ? &all_silent
 									      : &all_refused,
 					       1, MAM_RELAXED, MAM_AT_DEVICE);
@@ -177,10 +179,11 @@ static void begin(void *argument)
 	(void)argument;
 	memset(&growth, 0, sizeof(growth));
 	memset(&mail, 0, sizeof(mail));
+	records_begin(&records, growth.large, &mail);
 	left = posted = 0;
 	growth.mail = &mail;
 	growth.wait_ns = plan->wait_ns;
-	for (uint32_t i = 0; i < MAM_PARTS_MAX; i++)
+	for (uint32_t i = 0; i < PARTS; i++)
 		memset(arena + i * STEP + STEP / 2, 0xa5,
 		       mam_metadata_plan_of(1, COLUMNS_LIMIT).end + MAM_PAGES_LINE);
 }
@@ -251,7 +254,7 @@ static void explore(const char *name, const struct plan *with, uint32_t seeds)
 	/* clang-format on */
 
 	if (!arena)
-		arena = aligned_alloc((size_t)1 << MAM_BLOCK_SHIFT, MAM_PARTS_MAX * STEP);
+		arena = aligned_alloc((size_t)1 << MAM_BLOCK_SHIFT, PARTS * STEP);
 	ck_assert_ptr_nonnull(arena);
 	plan = with;
 	all_parts = all_refused = all_silent = 0;
@@ -298,14 +301,12 @@ START_TEST(late_grant_is_used_by_next_fetch)
 }
 END_TEST
 
-/* Fills the table of parts; then requests fail. */
-START_TEST(full_table_of_parts_refuses_growth)
+/* More parts than the first tables have room for; then the host refuses. */
+START_TEST(parts_are_in_several_tables)
 {
-	static const struct plan with = { .wait_ns = FOREVER,
-					  .parts = MAM_PARTS_MAX + 1,
-					  .ahead = 3 };
+	static const struct plan with = { .wait_ns = FOREVER, .parts = PARTS + 1, .ahead = 3 };
 
-	explore("table is full", &with, 30);
+	explore("several tables", &with, 30);
 	ck_assert_uint_gt(all_refused, 0);
 	ck_assert_uint_eq(all_silent, 0);
 }
@@ -313,4 +314,4 @@ END_TEST
 
 SIMT_SUITE("heap/grow_turns", consecutive_fetches_publish_each_part_once,
 	   grants_on_request_publish_each_part_once, refused_fetch_does_not_disturb_others,
-	   late_grant_is_used_by_next_fetch, full_table_of_parts_refuses_growth)
+	   late_grant_is_used_by_next_fetch, parts_are_in_several_tables)

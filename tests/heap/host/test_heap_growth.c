@@ -378,7 +378,7 @@ START_TEST(trim_keeps_grants_in_use)
 	struct mam_pool *pool = pool_new();
 	struct mam_heap *heap = made(pool, &attr);
 	const struct mam_growth *growth = mam_heap_device(heap)->growth;
-	struct mam_grant part[MAM_PARTS_MAX];
+	struct mam_grant part[MAM_PARTS_FIRST];
 	uint64_t parts;
 	size_t freed;
 

@@ -53,14 +53,13 @@ START_TEST(grant_size_follows_policy)
 	} rows[] = {
 		{ 1 << 20, 64, 0, 28, 32 }, /* half of the reserved bytes, including metadata */
 		{ 1 << 20, 1, 0, 2, 2 },    /* the minimum */
-		{ 1 << 20, 8192, 0, 970, 1024 },
-		{ 1 << 20, 131072, 0, 8192, 8192 }, /* a sixteenth of the reserved bytes */
-		{ 1 << 20, 64, 16, 16, 16 },        /* as configured */
+		{ 1 << 20, 8192, 0, 2048, 2048 }, /* a quarter of the reserved bytes */
+		{ 1 << 20, 131072, 0, 32768, 32768 },
+		{ 1 << 20, 64, 16, 16, 16 }, /* as configured */
 		{ 1 << 20, 16, 1, 2, 2 },
 		{ 66, 64, 0, 2, 2 }, /* the rest up to the limit */
 		{ 70, 64, 0, 6, 6 },
-		{ 6400, 64, 2, 99,
-		  99 }, /* a share, so that the table of parts suffices for all of it */
+		{ 6400, 64, 2, 4, 4 }, /* a sixteenth of the reserved bytes */
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -115,21 +114,57 @@ START_TEST(grants_stay_within_limit)
 }
 END_TEST
 
-START_TEST(full_table_of_parts_refuses_growth)
+/* There are tables for as many grants as are posted, before they are posted. */
+START_TEST(grants_have_tables)
 {
 	struct kit *kit = kit_of(UINT64_MAX, MIB, 2 * MIB, 4);
 
-	for (unsigned int i = 0; i < MAM_PARTS_MAX; i++) {
+	kit->pool.slow = 3;
+	for (unsigned int i = 0; i < 200; i++) {
 		kit_ask(kit);
 		kit_look(kit);
 		while (mam_post_ahead(&kit->box, 0, true))
 			;
 		(void)kit_grant(kit);
+		ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_GIVEN);
+		for (uint32_t n = 1; n < 4; n++)
+			ck_assert(kit->box.grants <= mam_parts_before(n) ||
+				  kit->mail.part_table[n - 1] != 0);
+		ck_assert_uint_eq(kit->pool.blocks,
+				  kit->box.grants + kit->box.part_tables - 1 +
+					  (kit->box.part_table[kit->box.part_tables] != 0));
 	}
+	ck_assert_uint_ge(kit->mail.posted, 200);
+	ck_assert_uint_eq(kit->box.part_tables, 3);
+	kit_end(kit);
+}
+END_TEST
+
+/* A pool in small pieces is used up, with few tries of sizes that it does not have. */
+START_TEST(small_pieces_are_used)
+{
+	struct kit *kit = kit_of(UINT64_MAX, GIB, 0, 0);
+
+	kit->pool.mapped = 0;
+	kit->pool.max = 3 * MIB;
+	for (unsigned int i = 0; i < 150; i++) {
+		kit_ask(kit);
+		kit_look(kit);
+		ck_assert_uint_ge(space_bytes(kit_grant(kit)), 2 * MIB - 65536);
+	}
+	ck_assert_uint_le(kit->pool.news, 2 * 150 + 10);
+	kit->pool.max = MIB;
 	kit_ask(kit);
 	kit_look(kit);
-	ck_assert_uint_eq(kit->mail.posted, MAM_PARTS_MAX);
-	ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_LIMIT);
+	ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_FULL);
+	/* When there is more again, grants double. */
+	kit->pool.max = 0;
+	for (unsigned int i = 0; i < 8; i++) {
+		kit_ask(kit);
+		kit_look(kit);
+		ck_assert_uint_le(space_bytes(kit_grant(kit)), 8 * MIB << i);
+	}
+	ck_assert_uint_ge((uint64_t)kit->box.grant[kit->box.grants - 1].blocks << 16, 256 * MIB);
 	kit_end(kit);
 }
 END_TEST
@@ -155,6 +190,7 @@ END_TEST
 START_TEST(small_pool_gets_smaller_grant)
 {
 	struct kit *kit = kit_new(&plain);
+	uint64_t bytes = 0;
 
 	kit->pool.mapped = 0;
 	kit->pool.max = 9 * MIB;
@@ -167,8 +203,13 @@ START_TEST(small_pool_gets_smaller_grant)
 	kit_ask(kit);
 	kit_look(kit);
 	ck_assert_uint_eq(kit_refused(kit), MAM_MAIL_FULL);
-	/* The next request starts with the full size again. */
+	/* The next request starts with twice the last size, or after a trim with the full size. */
 	kit->pool.max = 0;
+	kit_ask(kit);
+	kit_look(kit);
+	ck_assert_uint_gt(space_bytes(kit_grant(kit)), 14 * MIB);
+	ck_assert_uint_lt(kit->box.held, (64 + 8 + 17) * MIB);
+	ck_assert(mam_post_take_back(&kit->box, kit->taken, &bytes));
 	kit_ask(kit);
 	kit_look(kit);
 	ck_assert_uint_gt(space_bytes(kit_grant(kit)), 28 * MIB);
@@ -427,7 +468,8 @@ int main(void)
 	tcase_add_test(grants, grant_size_follows_policy);
 	tcase_add_test(grants, automatic_size_includes_metadata);
 	tcase_add_test(grants, grants_stay_within_limit);
-	tcase_add_test(grants, full_table_of_parts_refuses_growth);
+	tcase_add_test(grants, grants_have_tables);
+	tcase_add_test(grants, small_pieces_are_used);
 	tcase_add_test(grants, new_memory_is_used_only_if_needed);
 	tcase_add_test(grants, small_pool_gets_smaller_grant);
 	tcase_add_test(grants, refused_request_is_not_served_later);

@@ -62,7 +62,7 @@ static void fill(struct kit *kit, uint64_t *address, unsigned int count)
 		address[i] = answer->address;
 		for (table = answer->tables;; table--) {
 			record = answer->record -
-				 (table ? kit->mail.table[table - 1] : kit->box.config.large);
+				 (table ? kit->mail.large_table[table - 1] : kit->box.config.large);
 			if (record < mam_large_table_bytes((uint32_t)table))
 				break;
 			ck_assert_uint_ne(table, 0);
@@ -104,7 +104,7 @@ START_TEST(records_grow_with_objects)
 	mam_post_forget(&kit->box, &bytes);
 	ck_assert_uint_gt(bytes, (uint64_t)OBJECTS * 300 * KIB);
 	ck_assert_uint_eq(kit->pool.blocks, 0);
-	ck_assert_uint_eq(kit->mail.table[0], 0);
+	ck_assert_uint_eq(kit->mail.large_table[0], 0);
 	free(address);
 	kit_end(kit);
 }
@@ -133,13 +133,13 @@ START_TEST(object_waits_for_table)
 	kit_send(kit, 1, MAM_MAIL_FREE, first[0]);
 	ck_assert(mam_post_look(&kit->box));
 	ck_assert_uint_eq(kit_answer(kit, 1), MAM_MAIL_GIVEN);
-	ck_assert_uint_eq(kit->mail.table[0], 0);
+	ck_assert_uint_eq(kit->mail.large_table[0], 0);
 	/* It is zero now. */
 	kit->pool.slow = 0;
 	kit_look(kit);
 	ck_assert_uint_eq(kit_answer(kit, 0), MAM_MAIL_GIVEN);
 	ck_assert_uint_eq(kit->mail.answer[0].tables, 1);
-	ck_assert_uint_ne(kit->mail.table[0], 0);
+	ck_assert_uint_ne(kit->mail.large_table[0], 0);
 	kit_end(kit);
 }
 END_TEST
@@ -469,6 +469,8 @@ static void must_match_pool(const struct kit *kit)
 		}
 	}
 	count += kit->box.table[kit->box.tables].at != 0;
+	count += kit->box.part_tables - 1;
+	count += kit->box.part_table[kit->box.part_tables] != 0;
 	ck_assert_uint_eq(count, kit->pool.blocks);
 	ck_assert_uint_eq(bytes, kit->box.counts.large_bytes);
 	for (unsigned int i = 0; i < kit->box.grants; i++)
