@@ -33,22 +33,24 @@ static inline struct mam_post_large *mam_post_find(struct mam_post_box *box, uin
 }
 
 /*
- * Enters a block as a large object. Returns the address of the device's record; 0: another table is
- * needed.
+ * Enters a block as a large object, and sets the address of the device's record. Returns false if
+ * another table is needed.
  */
-static inline uint64_t mam_post_place(struct mam_post_box *box, uint64_t address, uint64_t bytes)
+static inline bool mam_post_place(struct mam_post_box *box, uint64_t address, uint64_t bytes,
+				  uint64_t *record)
 {
 	uint32_t n;
 	struct mam_post_large *large = mam_post_find(box, address, 0, &n);
 
 	if (!large)
-		return 0;
+		return false;
 	*large = (struct mam_post_large){ address, bytes };
 	box->held += bytes;
 	box->counts.large++;
 	box->counts.large_bytes += bytes;
-	return box->table[n].at +
-	       (uint64_t)(large - box->table[n].large) * sizeof(struct mam_large);
+	*record = box->table[n].at +
+		  (uint64_t)(large - box->table[n].large) * sizeof(struct mam_large);
+	return true;
 }
 
 /* Frees the object that starts at `address`. Returns false if there is none. */

@@ -326,10 +326,10 @@ static inline bool mam_post_has_table(struct mam_post_box *box, uint32_t i, bool
 /* Gives a block to a waiting ALLOC, or, without a record for it, back to the pool. */
 static inline void mam_post_give_large(struct mam_post_box *box, uint32_t i, uint64_t address)
 {
-	const uint64_t record = mam_post_place(box, address, box->slot[i].bytes);
+	uint64_t record;
 
-	box->cramped = record == 0;
-	if (record != 0)
+	box->cramped = !mam_post_place(box, address, box->slot[i].bytes, &record);
+	if (!box->cramped)
 		mam_post_answer_alloc(box, i, MAM_MAIL_GIVEN, address, record);
 	else
 		mam_post_drop(box, address);
