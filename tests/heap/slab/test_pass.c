@@ -3,9 +3,6 @@
  * test_pass.c - the pass that reports "no room": never while there is room, whatever opens and
  * closes meanwhile; always where there is none.
  */
-#include <string.h>
-
-#include "heap/stop.h"
 #include "heap/motion.h"
 
 /* Returns whether no group is idle. */
@@ -407,77 +404,6 @@ START_TEST(alloc_fails_after_bounded_passes)
 }
 END_TEST
 
-/* ---- a group that changes during the pass ---------------------------------------------------- */
-
-/*
- * Litmus cases of the orders in slab.h and pass.h, for loads that return older values. Units 0 to 3
- * are an idle group of class 5, or free. Other lanes close it, open it, or open a group of class 4 in
- * one of its units, with all slots free, and may stop before any of their atomics. No lane takes an
- * object, so a pass finds room, or closes a group, or is in doubt.
- */
-struct change {
-	const char *name;
-	bool idle, opens;
-	uint32_t other;  /* the class that opens */
-	uint32_t class_; /* that the pass looks for */
-};
-
-static const struct change changes[] = {
-	{ "a group closes", true, false, 0, 5 },
-	{ "a group closes, for a smaller class", true, false, 0, 24 },
-	{ "a group opens", false, true, 5, 5 },
-	{ "a group opens, for another class", false, true, 4, 24 },
-	{ "a group closes and opens", true, true, 5, 5 },
-	{ "a group closes, and another opens", true, true, 4, 5 },
-	{ "a group closes, and another is found", true, true, 4, 4 },
-};
-
-static void begin_change(void *argument)
-{
-	struct okit *kit = argument;
-	const struct change *plan = kit->plan;
-
-	okit_begin(kit);
-	if (plan->idle)
-		motion_slab(kit, 5, 0, 0);
-	motion_run(kit, 4, 60);
-	stop_begin(1);
-}
-
-MAM_KERNEL(change_during_pass)
-{
-	struct okit *kit = argument;
-	const struct change *plan = kit->plan;
-	uint32_t tries = 4;
-	struct mam_klook look;
-
-	switch (mam_block()) {
-	case 0:
-		motion_wait(16);
-		look = mam_pass_block(kit->heap, plan->class_, 0);
-		MAM_KASSERT(look.word != MAM_NO_WORD || look.unit != MAM_NO_PAGE || look.doubt);
-		stop_leave();
-		return;
-	case 1:
-		stop_after(1 + motion_below(10));
-		if (plan->idle)
-			(void)mam_slab_close(kit->heap, 5, 0, 0);
-		return;
-	}
-	stop_after(1 + motion_below(10));
-	while (plan->opens && tries-- && !motion_open_some(kit, plan->other, 0, ~(uint64_t)0, 0))
-		;
-}
-
-START_TEST(pass_doubts_group_that_changes)
-{
-	struct okit *kit = okit_create(1, 1, &changes[_i]);
-
-	motion_explore(kit, changes[_i].name, begin_change, change_during_pass, 3, 1, 1500, NULL);
-	okit_destroy(kit);
-}
-END_TEST
-
 /* ---- runs are the last resort ---------------------------------------------------------------- */
 
 /* Block 0 has room for a run of two units, block 1 a slab with free slots: 1088 B, 17-unit groups. */
@@ -700,8 +626,6 @@ int main(void)
 	tcase_add_test(tcase, pass_finds_room_exactly_if_there_is);
 	tcase_add_loop_test(tcase, pass_doubts_slab_in_transition, 0, 2 * STAGES);
 	tcase_add_loop_test(tcase, alloc_fails_after_bounded_passes, 0, STAGES + 1);
-	tcase_add_loop_test(tcase, pass_doubts_group_that_changes, 0,
-			    sizeof(changes) / sizeof(changes[0]));
 	tcase_add_test(tcase, merged_slabs_hide_no_room);
 	tcase_add_test(tcase, reopened_slab_hides_no_room);
 	tcase_add_loop_test(tcase, lanes_with_a_slot_each_never_fail, 0,

@@ -398,46 +398,6 @@ START_TEST(open_returns_requested_slots)
 END_TEST
 
 /*
- * Lanes change the block's word all the time, and a claim of several units may give up: then it
- * reports no group, and has claimed no unit.
- */
-static uint32_t gave_up, runs;
-
-MAM_KERNEL(claim_contended)
-{
-	struct okit *kit = argument;
-	uint64_t *bits = mam_pages_bits(kit->heap->units), one = ONE << (40 + mam_block());
-	struct mam_kgroups groups;
-	uint32_t n;
-
-	for (n = 0; mam_block() && n < 30; n++) {
-		(void)mam_bitmap_claim(bits, 0, one);
-		(void)mam_bitmap_release(bits, 0, one);
-	}
-	if (mam_block())
-		return;
-	groups = motion_space(kit, 5, 1, okit_all_slots(5), 0);
-	if (groups.slots) {
-		motion_publish(kit, 5, 1, groups.units, 0);
-		motion_own(kit, 5, 1, groups.slots);
-	}
-	gave_up += !groups.slots;
-	runs++;
-}
-
-START_TEST(claim_that_gives_up_claims_nothing)
-{
-	struct okit *kit = okit_create(1, 1, NULL);
-
-	gave_up = runs = 0;
-	motion_explore(kit, "a contended claim", okit_begin, claim_contended, 6, 1,
-		       KIT_RACE ? 60 : 200, NULL);
-	ck_assert(runs < 100 || gave_up);
-	okit_destroy(kit);
-}
-END_TEST
-
-/*
  * Twelve units are free: a run of 9 or 12 units against a slab of class 8, 4, 2 or 1, or two of
  * these.
  */
@@ -726,7 +686,6 @@ int main(void)
 	tcase_add_loop_test(tcase, concurrent_free_succeeds_once, 0, 4);
 	tcase_add_test(tcase, overlapping_groups_open_once);
 	tcase_add_test(tcase, open_returns_requested_slots);
-	tcase_add_test(tcase, claim_that_gives_up_claims_nothing);
 	tcase_add_test(tcase, open_races_with_run);
 	tcase_add_test(tcase, random_steps_keep_slabs_consistent);
 	tcase_add_loop_test(tcase, groups_change_beside_live_group, 0,

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_change.c - what a lane sees of a block that other lanes change meanwhile: a pass never misses
+ * room while groups close and open; a claim of units that gives up has claimed none.
+ */
+#include <string.h>
+
+#include "heap/stop.h"
+#include "heap/motion.h"
+
+/* ---- a group that changes during the pass ---------------------------------------------------- */
+
+/*
+ * Litmus cases of the orders in slab.h and pass.h, for loads that return older values. Units 0 to 3
+ * are an idle group of class 5, or free. Other lanes close it, open it, or open a group of class 4 in
+ * one of its units, with all slots free, and may stop before any of their atomics. No lane takes an
+ * object, so a pass finds room, or closes a group, or is in doubt.
+ */
+struct change {
+	const char *name;
+	bool idle, opens;
+	uint32_t other;  /* the class that opens */
+	uint32_t class_; /* that the pass looks for */
+};
+
+static const struct change changes[] = {
+	{ "a group closes", true, false, 0, 5 },
+	{ "a group closes, for a smaller class", true, false, 0, 24 },
+	{ "a group opens", false, true, 5, 5 },
+	{ "a group opens, for another class", false, true, 4, 24 },
+	{ "a group closes and opens", true, true, 5, 5 },
+	{ "a group closes, and another opens", true, true, 4, 5 },
+	{ "a group closes, and another is found", true, true, 4, 4 },
+};
+
+static void begin_change(void *argument)
+{
+	struct okit *kit = argument;
+	const struct change *plan = kit->plan;
+
+	okit_begin(kit);
+	if (plan->idle)
+		motion_slab(kit, 5, 0, 0);
+	motion_run(kit, 4, 60);
+	stop_begin(1);
+}
+
+MAM_KERNEL(change_during_pass)
+{
+	struct okit *kit = argument;
+	const struct change *plan = kit->plan;
+	uint32_t tries = 4;
+	struct mam_klook look;
+
+	switch (mam_block()) {
+	case 0:
+		motion_wait(16);
+		look = mam_pass_block(kit->heap, plan->class_, 0);
+		MAM_KASSERT(look.word != MAM_NO_WORD || look.unit != MAM_NO_PAGE || look.doubt);
+		stop_leave();
+		return;
+	case 1:
+		stop_after(1 + motion_below(10));
+		if (plan->idle)
+			(void)mam_slab_close(kit->heap, 5, 0, 0);
+		return;
+	}
+	stop_after(1 + motion_below(10));
+	while (plan->opens && tries-- && !motion_open_some(kit, plan->other, 0, ~(uint64_t)0, 0))
+		;
+}
+
+START_TEST(pass_doubts_group_that_changes)
+{
+	struct okit *kit = okit_create(1, 1, &changes[_i]);
+
+	motion_explore(kit, changes[_i].name, begin_change, change_during_pass, 3, 1, 1500, NULL);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* ---- units of a block that changes ------------------------------------------------------------ */
+
+/*
+ * Lanes change the block's word all the time, and a claim of several units may give up: then it
+ * reports no group, and has claimed no unit.
+ */
+static uint32_t gave_up, runs;
+
+MAM_KERNEL(claim_contended)
+{
+	struct okit *kit = argument;
+	uint64_t *bits = mam_pages_bits(kit->heap->units), one = (uint64_t)1 << (40 + mam_block());
+	struct mam_kgroups groups;
+	uint32_t n;
+
+	for (n = 0; mam_block() && n < 30; n++) {
+		(void)mam_bitmap_claim(bits, 0, one);
+		(void)mam_bitmap_release(bits, 0, one);
+	}
+	if (mam_block())
+		return;
+	groups = motion_space(kit, 5, 1, okit_all_slots(5), 0);
+	if (groups.slots) {
+		motion_publish(kit, 5, 1, groups.units, 0);
+		motion_own(kit, 5, 1, groups.slots);
+	}
+	gave_up += !groups.slots;
+	runs++;
+}
+
+START_TEST(claim_that_gives_up_claims_nothing)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	gave_up = runs = 0;
+	motion_explore(kit, "a contended claim", okit_begin, claim_contended, 6, 1,
+		       KIT_RACE ? 60 : 200, NULL);
+	ck_assert(runs < 100 || gave_up);
+	okit_destroy(kit);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("change");
+
+	tcase_add_loop_test(tcase, pass_doubts_group_that_changes, 0,
+			    sizeof(changes) / sizeof(changes[0]));
+	tcase_add_test(tcase, claim_that_gives_up_claims_nothing);
+	return kit_run(tcase, "heap/change");
+}
