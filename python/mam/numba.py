@@ -40,7 +40,7 @@ def __getattr__(name: str) -> Any:
 
 @functools.lru_cache(maxsize=None)
 def _manager() -> Any:
-    """The class of the plugin, made when it is needed: its bases are Numba's."""
+    """The class of the plugin, made when it is needed, since its bases come from Numba."""
     from numba import cuda
     from numba.cuda.cudadrv import driver as numba_driver
 

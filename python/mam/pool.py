@@ -282,7 +282,7 @@ class Pool:
 
         @SEGMENT_VISIT
         def visit(segment: Any, _: Any) -> bool:
-            values = ((name, getattr(segment.contents, name)) for name, _ in SegmentInfo._fields_[1:])
+            values = ((name, getattr(segment.contents, name)) for name, *_ in SegmentInfo._fields_[1:])
             found.append({name: 0 if value is None else value for name, value in values})
             return True
 

@@ -19,6 +19,8 @@ from typing import Dict, List, Optional, Union
 
 from mam.native import VERSION
 
+Event = Dict[str, Union[int, str]]
+
 _active: "List[Recording]" = []
 
 
@@ -36,9 +38,9 @@ class Recording:
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             path = os.path.join(folder, "mam.trace")
         self.path: str = os.fspath(path)
-        self.events: List[Dict[str, Union[int, str]]] = []
+        self.events: List[Event] = []
         self._ids = itertools.count()
-        self._live: Dict[int, Dict[str, Union[int, str]]] = {}
+        self._live: Dict[int, Event] = {}
         self._start = 0
 
     def __fspath__(self) -> str:
@@ -55,11 +57,11 @@ class Recording:
             file.write(f"# mam {VERSION} trace of Python, process {os.getpid()}\n")
             file.writelines(_line(event) for event in self.events)
 
-    def _append(self, event: Dict[str, Union[int, str]]) -> None:
+    def _append(self, event: Event) -> None:
         self.events.append({**event, "t": time.monotonic_ns() - self._start})
 
 
-def _line(event: Dict[str, Union[int, str]]) -> str:
+def _line(event: Event) -> str:
     """The event as mam-trace(5) has it."""
     if event["event"] == "f":
         stream = f" stream={event['stream']}" if event["stream"] else ""
@@ -71,7 +73,7 @@ def _line(event: Dict[str, Union[int, str]]) -> str:
 def note_alloc(address: int, size: int, stream: int, device: int) -> None:
     """Record an allocation of `size` bytes in all running recordings."""
     for recording in tuple(_active):
-        block = {"event": "a", "id": next(recording._ids), "bytes": size, "stream": stream, "device": device}
+        block: Event = {"event": "a", "id": next(recording._ids), "bytes": size, "stream": stream, "device": device}
         recording._live[address] = block
         recording._append(block)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run.py FILE - run the tests of this folder, and write a line per test: "ok NAME", "skip NAME WHY", "failed NAME WHY"."""
+"""run.py FILE - run the tests of this folder, and write a line for each: ok NAME, skip NAME WHY or failed NAME WHY."""
 
 import os
 import sys

@@ -232,7 +232,12 @@ class Sources(unittest.TestCase):
         return done.stdout.strip()
 
     def test_source_of_the_default_pool(self):
-        text = "import fakes, mam; fakes.install_torch(); mam.torch.enable(source='vmm'); print(mam.Pool.default().source)"
+        text = """
+import fakes, mam
+fakes.install_torch()
+mam.torch.enable(source="vmm")
+print(mam.Pool.default().source)
+"""
         self.assertEqual(self.run_python(text), "vmm")
 
     def test_source_that_comes_too_late(self):
