@@ -8,8 +8,7 @@
  * environment: mam.7), in the order of the given stream (stream.h): memory freed on a stream is
  * reusable there at once, and elsewhere when that stream's work is done. 0 bytes: NULL, and freeing
  * NULL is a no-op. If there is no memory, no such device or no such block, the function logs one
- * line. Python can call mam_pool_default() and mam_pool_stats() by ctypes. docs/frameworks.md has an
- * example of each.
+ * line. The Python package calls them: docs/frameworks.md.
  *
  * PyTorch, torch.cuda.memory.CUDAPluggableAllocator(path of libmam.so, "mam_torch_alloc",
  * "mam_torch_free"), before the first tensor on a GPU:

@@ -141,7 +141,8 @@ class Pool:
     cache: whether threads keep freed blocks.
     name: for reports, at most 31 characters.
 
-    With several threads no lock is needed. `with Pool(...) as pool:` destroys the pool at the end.
+    Threads need no lock. `with Pool(...) as pool:` destroys the pool at the end of the block; if arrays still exist, it
+    allocates no more and is destroyed with the last of them.
     """
 
     def __init__(
@@ -192,6 +193,7 @@ class Pool:
         self._handle = handle
         self._is_owned = is_owned
         self._is_destroyed = False
+        self._is_ending = False
         #: name: for reports. source: as in Pool(). device: the CUDA ordinal; -1: not on a device.
         self.name, self.source, self.device = _describe(handle.value)
 
@@ -228,6 +230,8 @@ class Pool:
 
     def take(self, size: int, stream: Optional[int] = None, alignment: int = 0) -> int:
         """Allocate `size` bytes and return the address, for adapters: nothing frees the block automatically."""
+        if self._is_ending:
+            raise Error(f"the pool '{self.name}' has ended", "MAM_ERROR_DESTROYED")
         block = c_void_p()
         if stream is None:
             status = LIBRARY.mam_malloc_aligned(self._handle, size, alignment or 1, byref(block))
@@ -249,6 +253,8 @@ class Pool:
         else:
             status = LIBRARY.mam_free_async(self._handle, address, stream)
         check(status, f"cannot free the block at {address:#x} of the pool '{self.name}'")
+        if self._is_ending:
+            self._end()
 
     def stats(self) -> Stats:
         """The pool's counters now. `with pool.stats() as period:` leaves those of the block in `period`."""
@@ -303,10 +309,14 @@ class Pool:
     def __enter__(self) -> "Pool":
         return self
 
-    def __exit__(self, kind: Any, *error: Any) -> None:
-        # After an exception its traceback may hold arrays; the pool then ends with the last of them.
-        if kind is None:
-            self.destroy()
+    def __exit__(self, *error: Any) -> None:
+        self._is_ending = True
+        self._end()
+
+    def _end(self) -> None:
+        """Destroy the pool unless it has live blocks; the free of the last one tries again."""
+        if not self._is_destroyed and LIBRARY.mam_pool_destroy(self._handle) == 0:
+            self._is_destroyed = True
 
     def __del__(self) -> None:
         if getattr(self, "_is_owned", False) and not self._is_destroyed:

@@ -94,7 +94,7 @@ def trace(path: Optional[str] = None) -> Recording:
         mam.heap_map(trace)
 
     path: the file; None: a temporary one, which lives as long as the returned object. Recorded are mam.Pool and the
-    adapters of Numba and RMM. PyTorch and CuPy call the library directly: `python -m mam run --trace FILE` records all
-    memory of a process.
+    adapters of Numba and RMM. PyTorch and CuPy call the library directly, and are not recorded. `python -m mam run
+    --trace FILE` records each cudaMalloc of a program, and a snapshot of PyTorch's own allocator each tensor.
     """
     return Recording(path)

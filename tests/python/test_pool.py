@@ -60,13 +60,31 @@ class Pools(unittest.TestCase):
 
     def test_alignment_and_stream_order(self):
         with mam.Pool("vmm") as pool:
-            self.assertEqual(pool.alloc(1, alignment=1 << 20).address % (1 << 20), 0)
+            below = pool.alloc(1)
+            aligned = pool.alloc(1, alignment=1 << 20)
+            self.assertEqual(aligned.address % (1 << 20), 0)
+            self.assertNotEqual(below.address, aligned.address)
             first = pool.alloc(1 << 20, stream=0)
             address = first.address
             pool.free(first)
             self.assertEqual(pool.alloc(1 << 20, stream=0).address, address)
             with self.assertRaisesRegex(mam.Error, "alignment"):
                 pool.alloc(1, stream=0, alignment=4096)
+
+    def test_unknown_stream(self):
+        with mam.Pool("cudamalloc") as pool:
+            address = pool.take(64)
+            with self.assertRaises(mam.Error) as caught:
+                pool.give(address, 0xBAD)
+            self.assertEqual(caught.exception.status, "MAM_ERROR_INVALID_VALUE")
+            pool.give(address)
+
+    def test_cache(self):
+        for cache in (False, True):
+            with mam.Pool("host", cache=cache) as pool:
+                for _ in range(100):
+                    pool.free(pool.alloc(4096))
+                self.assertEqual(pool.stats().cached_blocks > 0, cache)
 
     def test_period_of_statistics(self):
         with mam.Pool("host") as pool:
@@ -141,6 +159,20 @@ class Pools(unittest.TestCase):
         with self.assertRaises(mam.Error) as caught:
             pool.alloc(1)
         self.assertEqual(caught.exception.status, "MAM_ERROR_DESTROYED")
+
+    def test_pool_ends_with_its_block_or_its_last_array(self):
+        with mam.Pool("host") as pool:
+            pass
+        with self.assertRaisesRegex(mam.Error, "destroyed"):
+            pool.stats()
+        with mam.Pool("host", name="later") as pool:
+            array = pool.alloc(1)
+        self.assertEqual(pool.stats().live_blocks, 1)
+        with self.assertRaisesRegex(mam.Error, "the pool 'later' has ended"):
+            pool.alloc(1)
+        array.free()
+        with self.assertRaisesRegex(mam.Error, "destroyed"):
+            pool.stats()
 
     def test_exception_in_a_block_is_not_replaced(self):
         with self.assertRaises(ZeroDivisionError):

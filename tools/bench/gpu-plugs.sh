@@ -39,7 +39,7 @@ library=$prefix/lib/libmam.so
 [ -e "$library" ] || stop 2 "$library is not there: name the mam command of an installed mam"
 file=$folder/plugs-$gpu_name.csv
 PYTHONDONTWRITEBYTECODE=1
-PYTHONPATH=$here
+PYTHONPATH=$here:$here/../../python
 LD_LIBRARY_PATH=$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export PYTHONDONTWRITEBYTECODE PYTHONPATH LD_LIBRARY_PATH
 work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-plugs.XXXXXX") || exit 2
@@ -149,15 +149,15 @@ run() # COMMAND... - leaves $work/out and $work/err; no longer than LIMIT, nor m
 
 # --- the clients ----------------------------------------------------------------------------------------------------
 
-# The Python programs of docs/frameworks.md, verbatim: fenced blocks, each importing one of the three.
+# The Python programs of docs/frameworks.md, verbatim: fenced blocks, each importing mam and one framework.
 examples()
 {
 	awk -v to="$work/example-" '/^```python/ { inside = 1; text = ""; next }
-		/^```/ { if (inside && match(text, /import ctypes, [a-z]+/))
-				printf "%s", text > (to substr(text, RSTART + 15, RLENGTH - 15) ".py")
+		/^```/ { if (inside && match(text, /import mam, [a-z]+/))
+				printf "%s", text > (to substr(text, RSTART + 12, RLENGTH - 12) ".py")
 			inside = 0; next }
 		inside { text = text $0 "\n" }' "$here/../../docs/frameworks.md"
-	for framework in torch cupy rmm; do
+	for framework in torch cupy numba rmm; do
 		wanted "readme-$framework" || continue
 		hindered "readme-$framework" "$framework" && continue
 		if [ ! -s "$work/example-$framework.py" ]; then
