@@ -79,6 +79,8 @@ want|c++|g++|gcc-c++|gcc|gcc-c++|g++
 want|codespell|codespell|codespell|codespell|codespell|codespell
 want|clang-format|clang-format|clang-tools-extra|clang|clang|clang-extra-tools
 want|matplotlib|python3-matplotlib|python3-matplotlib|python-matplotlib|python3-matplotlib|py3-matplotlib
+want|venv|python3-venv|python3 python3-pip|python|python3|python3 py3-pip
+want|cmake|cmake|cmake|cmake|cmake|cmake
 tool|libclang|libclang-dev|clang-devel|clang|clang-devel|clang-dev
 want|opencl|opencl-headers ocl-icd-opencl-dev|opencl-headers ocl-icd-devel|opencl-headers ocl-icd|opencl-headers ocl-icd-devel|opencl-headers opencl-icd-loader-dev
 want|pocl|pocl-opencl-icd|pocl|pocl|pocl|pocl
@@ -120,6 +122,7 @@ is_there() # WHAT
 	case $1 in
 	cc) command -v "${CC:-cc}" && printf '#include <stdlib.h>\n' | "${CC:-cc}" -E -o /dev/null - ;;
 	*.pc) pkg-config --exists "${1%.pc}" ;;
+	venv) python3 -c 'import ensurepip, venv' ;;
 	libclang) libclang_is_there ;;
 	opencl) opencl_is_there ;;
 	pocl) opencl_driver_is_there ;;
