@@ -84,20 +84,38 @@ static inline void motion_release(struct okit *kit, uint32_t class_, uint32_t wo
 	MAM_KASSERT(!(seen & slots));
 }
 
+/* The request of a lane that scans everything with the lanes of `mask`. */
+static inline struct mam_krequest motion_request(const struct okit *kit, uint32_t class_,
+						 uint32_t mask)
+{
+	return (struct mam_krequest){ .mask = mask,
+				      .class_ = class_,
+				      .mine = { .slot = MAM_NO_SLOT },
+				      .root = kit->heap,
+				      .heap = kit->heap,
+				      .all = true };
+}
+
+/* Closes all idle groups, by one lane. */
+static inline void motion_close_idle(const struct okit *kit)
+{
+	struct mam_krequest request = motion_request(kit, 1, 1u << mam_lane());
+
+	mam_spans_close(&request, 0, 1);
+}
+
 /* Allocates an object of the class for one lane, by a scan alone. */
 static inline void *motion_by_pass(struct okit *kit, uint32_t class_)
 {
-	struct mam_keffort effort = { .all = true };
-	struct mam_kwish wish = { .class_ = class_, .mine = { .word = 0, .slot = MAM_NO_SLOT } };
-	uint32_t mask = 1u << mam_lane();
+	struct mam_krequest request = motion_request(kit, class_, 1u << mam_lane());
 
-	wish = mam_search_scan(kit->heap, mask, mask, class_, effort,
-			       mam_search_since(kit->heap, kit->heap, mask, effort), wish);
-	if (!wish.object)
+	mam_search_since(&request);
+	mam_search_scan(&request, request.mask, class_);
+	if (!request.object)
 		okit_count_failure(kit, mam_class_bytes(class_));
 	else
-		okit_own(kit, wish.object, mam_class_bytes(class_));
-	return wish.object;
+		okit_own(kit, request.object, mam_class_bytes(class_));
+	return request.object;
 }
 
 /*

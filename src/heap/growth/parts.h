@@ -169,6 +169,14 @@ MAM_KFN struct mam_growth *mam_parts_growth(const struct mam_kheap *heap)
 	return (struct mam_growth *)mam_constant_pointer(&heap->growth);
 }
 
+/* The growth of a heap that grows, or NULL. pre: an object heap. */
+MAM_KFN struct mam_growth *mam_parts_growing(const struct mam_kheap *heap)
+{
+	struct mam_growth *growth = mam_parts_growth(heap);
+
+	return growth && mam_constant_pointer(&growth->mail) ? growth : NULL;
+}
+
 /* The head of the heap or of the part that contains an address, or NULL. */
 MAM_KSLOW struct mam_kheap *mam_parts_of(struct mam_kheap *heap, const void *object)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * roam.h - a search in a heap that grows: through its parts, and for new memory when they have no
- * room.
+ * roam.h - the search in a heap for requests that the home does not serve; in one that grows:
+ * through its parts, and for new memory when they have no room.
  *
+ * A heap that does not grow is searched once, completely (search.h). In one that grows:
  * 1. Claim at the home in the part where requests currently start (`current` of the root's head):
  *    only the part's entry in the table is read.
- * 2. Search that part as any heap (search.h), but briefly, without a scan.
+ * 2. Search that part as any heap, but briefly, without a scan.
  * 3. The same in the other parts that are not known to be dry (parts.h), in turn.
  * 4. Fetch a grant (grow.h); all lanes that waited for it continue with 2 there.
  * 5. If there is none: scan the root and all parts. A lane that finds nothing gets NULL, counted by
@@ -16,7 +17,8 @@
  *
  * Large requests (growth.h) go to the host directly: large.h.
  *
- * Must hold: all code with collectives below mam_roam() is inlined into it (search.h explains why).
+ * Must hold: all code with collectives below mam_roam() is inlined into it (search.h explains why), and
+ * keeps little across a call (request.h explains why).
  */
 #ifndef MAM_HEAP_GROWTH_ROAM_H
 #define MAM_HEAP_GROWTH_ROAM_H
@@ -28,25 +30,35 @@
 /* More visits to parts than there are, before a grant is fetched. */
 #define MAM_ROAM_AGAIN 2u
 
+/* The search of a lane through a heap and its parts; in memory, as its request. */
+struct mam_kroam {
+	struct mam_krequest request;
+	struct mam_growth *growth; /* NULL: the heap does not grow */
+	uint32_t number;           /* of the part that is searched; 0: the root */
+	uint32_t parts;            /* count, as last read */
+	uint32_t known;            /* 1: `parts` was read */
+	uint32_t visits;           /* to parts since the last grant */
+	uint32_t cause;            /* why there was no grant; 0: none was refused */
+};
+
 /* The kind of request: a class, or 0: a run. */
-MAM_KFN uint32_t mam_roam_kind(struct mam_kwish wish)
+MAM_KFN uint32_t mam_roam_kind(const struct mam_krequest *request)
 {
-	return wish.units ? 0 : wish.class_;
+	return request->units ? 0 : request->class_;
 }
 
 /*
- * Searches part `number`, or the root, 0, for the lanes of `mask`; lanes that failed elsewhere try
+ * Searches the part `number`, or the root, for the lanes of `mask`; lanes that failed elsewhere try
  * again.
  */
-MAM_KFN struct mam_kwish mam_roam_visit(struct mam_kheap *root, struct mam_growth *growth,
-					uint32_t number, uint32_t mask, struct mam_keffort effort,
-					struct mam_kwish wish)
+MAM_KFN void mam_roam_visit(struct mam_kroam *roam)
 {
-	struct mam_kheap *heap = number ? mam_parts_heap(growth, number) : root;
+	struct mam_krequest *request = &roam->request;
 
-	if (wish.mine.slot == MAM_SLOT_NONE || wish.mine.slot == MAM_SLOT_REFUSED)
-		wish.mine.slot = MAM_NO_SLOT;
-	return mam_search_look(root, heap, mask, effort, wish);
+	request->heap = roam->number ? mam_parts_heap(roam->growth, roam->number) : request->root;
+	if (request->mine.slot == MAM_SLOT_NONE || request->mine.slot == MAM_SLOT_REFUSED)
+		request->mine.slot = MAM_NO_SLOT;
+	mam_search_look(request);
 }
 
 /*
@@ -123,125 +135,189 @@ MAM_KFN uint32_t mam_roam_hint(struct mam_kheap *root, struct mam_growth *growth
 }
 
 /*
- * The search in a heap that grows. In turn: the part where requests start; the others that are not
+ * The part to search next, or MAM_NO_PART: a grant is needed. The same in all lanes of `mask`.
+ */
+MAM_KFN uint32_t mam_roam_next(struct mam_kroam *roam)
+{
+	struct mam_krequest *request = &roam->request;
+	uint32_t leader = mam_ffs32(roam->request.mask) - 1, next;
+
+	if (!roam->known) {
+		roam->parts = mam_roam_parts(roam->growth, roam->request.mask);
+		roam->known = 1;
+	}
+	next = (uint32_t)mam_atomic_load64(&request->root->current, MAM_RELAXED, MAM_AT_DEVICE);
+	next = mam_warp_shuffle32(roam->request.mask, next, leader);
+	if (next != request->was) {
+		/* Other warps have found room elsewhere since. */
+		request->was = next;
+	} else if (mam_search_over(request)) {
+		next = MAM_NO_PART;
+	} else {
+		/* The lanes' remaining requests; the next part is for the kind of the first one. */
+		if (mam_search_wants(request))
+			mam_parts_mark(roam->growth, mam_roam_kind(request), roam->number);
+		next = mam_warp_ballot(roam->request.mask, mam_search_wants(request));
+		next = mam_warp_shuffle32(roam->request.mask, mam_roam_kind(request),
+					  mam_ffs32(next) - 1);
+		mam_warp_sync(roam->request.mask);
+		next = mam_parts_next(roam->growth, roam->request.mask, next, roam->number,
+				      roam->parts);
+	}
+	return next <= roam->parts && roam->visits++ < roam->parts + MAM_ROAM_AGAIN ? next
+										    : MAM_NO_PART;
+}
+
+/* Fetches a grant; after a refusal, everything is scanned. */
+MAM_KFN void mam_roam_fetch(struct mam_kroam *roam)
+{
+	struct mam_kheap *root = roam->request.root;
+
+	roam->visits = 0;
+	mam_returns_drain_lone(root);
+	mam_warp_sync(roam->request.mask);
+	roam->cause = mam_roam_grow(roam->growth, roam->request.mask, roam->parts);
+	roam->parts = mam_roam_parts(roam->growth, roam->request.mask);
+	roam->number = roam->parts;
+	roam->request.was = roam->parts;
+	if (roam->cause) {
+		roam->request.all = true;
+	} else if (mam_lane() == mam_ffs32(roam->request.mask) - 1 &&
+		   mam_atomic_load64(&root->current, MAM_RELAXED, MAM_AT_DEVICE) != roam->parts) {
+		/* Lanes that search full parts see it. */
+		mam_atomic_store64(&root->current, roam->parts, MAM_RELEASE, MAM_AT_DEVICE);
+	}
+}
+
+/*
+ * The search of a heap that grows. In turn: the part where requests start; the others that are not
  * dry; then a grant is fetched, and all lanes start there. After a refusal: a scan of the root and
  * every part. A lane that finds nothing there gets NULL, counted by the cause of the refusal.
  */
-MAM_KFN struct mam_kwish mam_roam_tour(struct mam_kheap *root, struct mam_growth *growth,
-				       uint32_t mask, struct mam_kwish wish)
+MAM_KFN void mam_roam_tour(struct mam_kroam *roam)
 {
-	uint32_t leader = mam_ffs32(mask) - 1, number, visits = 0, cause = 0, next, parts = 0;
-	struct mam_keffort effort;
-	bool known = false;
+	struct mam_krequest *request = &roam->request;
+	uint32_t next;
 
-	effort.all = false;
-	effort.stage = &growth->stage.value;
-	number = mam_roam_hint(root, growth, mask);
-	effort.was = number;
 	for (;;) {
-		wish = mam_roam_visit(root, growth, number, mask, effort, wish);
-		if (!mam_warp_ballot(mask, mam_search_wants(wish)))
+		mam_roam_visit(roam);
+		if (!roam->growth)
+			return;
+		if (!mam_warp_ballot(roam->request.mask, mam_search_wants(request)))
 			break;
-		if (cause) {
-			if (!number)
+		if (roam->cause) {
+			if (!roam->number)
 				break;
-			number--;
+			roam->number--;
 			continue;
 		}
-		if (!known) {
-			parts = mam_roam_parts(growth, mask);
-			known = true;
-		}
-		next = (uint32_t)mam_atomic_load64(&root->current, MAM_RELAXED, MAM_AT_DEVICE);
-		next = mam_warp_shuffle32(mask, next, leader);
-		if (next != effort.was) {
-			/* Other warps have found room elsewhere since. */
-			effort.was = next;
-		} else if (mam_search_over(root, mask, effort)) {
-			next = MAM_NO_PART;
-		} else {
-			/*
-			 * The lanes' remaining requests; the next part is for the kind of the first
-			 * one.
-			 */
-			if (mam_search_wants(wish))
-				mam_parts_mark(growth, mam_roam_kind(wish), number);
-			next = mam_warp_ballot(mask, mam_search_wants(wish));
-			next = mam_warp_shuffle32(mask, mam_roam_kind(wish), mam_ffs32(next) - 1);
-			mam_warp_sync(mask);
-			next = mam_parts_next(growth, mask, next, number, parts);
-		}
-		if (next <= parts && visits++ < parts + MAM_ROAM_AGAIN) {
-			number = next;
-			continue;
-		}
-		visits = 0;
-		mam_returns_drain_lone(root);
-		mam_warp_sync(mask);
-		cause = mam_roam_grow(growth, mask, parts);
-		parts = mam_roam_parts(growth, mask);
-		number = parts;
-		effort.was = parts;
-		if (cause) {
-			effort.all = true;
-		} else if (mam_lane() == leader &&
-			   mam_atomic_load64(&root->current, MAM_RELAXED, MAM_AT_DEVICE) != parts) {
-			/* Lanes that search full parts see it. */
-			mam_atomic_store64(&root->current, parts, MAM_RELEASE, MAM_AT_DEVICE);
-		}
+		next = mam_roam_next(roam);
+		if (next != MAM_NO_PART)
+			roam->number = next;
+		else
+			mam_roam_fetch(roam);
 	}
-	visits = mam_warp_ballot(mask, wish.object != NULL);
-	if (visits && mam_lane() == leader && effort.was != number)
-		mam_atomic_store64(&root->current, number, MAM_RELEASE, MAM_AT_DEVICE);
-	visits = mam_warp_ballot(mask, mam_search_wants(wish));
-	if (visits && mam_lane() == leader)
-		mam_object_tally_add(root, mam_roam_cause(cause), mam_popc32(visits));
-	return wish;
+	next = mam_warp_ballot(roam->request.mask, request->object != NULL);
+	if (next && mam_lane() == mam_ffs32(roam->request.mask) - 1 && request->was != roam->number)
+		mam_atomic_store64(&request->root->current, roam->number, MAM_RELEASE,
+				   MAM_AT_DEVICE);
+	next = mam_warp_ballot(roam->request.mask, mam_search_wants(request));
+	if (next && mam_lane() == mam_ffs32(roam->request.mask) - 1)
+		mam_object_tally_add(request->root, mam_roam_cause(roam->cause), mam_popc32(next));
 }
 
 /*
  * Step 1: claims at the home in the part where requests currently start, by lanes that want one
- * class. Returns the caller's object, or NULL.
+ * class. Sets `object` of those that win.
  */
-MAM_KFN void *mam_roam_current(struct mam_kheap *root, struct mam_growth *growth, uint32_t mask,
-			       uint64_t traits)
+MAM_KFN void mam_roam_current(struct mam_kroam *roam)
 {
-	uint32_t number = mam_roam_hint(root, growth, mask);
-	struct mam_kslot mine;
-	struct mam_kheap head;
+	const struct mam_kheap head = mam_head_read(mam_parts_heap(roam->growth, roam->number));
+	uint64_t traits = mam_traits_of(roam->request.class_);
+	struct mam_kslot mine = mam_search_claim(&head, roam->request.mask, traits);
 
-	if (!number)
-		return NULL;
-	head = mam_head_read(mam_parts_heap(growth, number));
-	mine = mam_search_claim(&head, mask, traits, 0);
-	return mine.slot < MAM_NO_SLOT ? mam_traits_at(&head, traits, mine.word, mine.slot) : NULL;
+	if (mine.slot >= MAM_NO_SLOT)
+		return;
+	roam->request.object = mam_traits_at(&head, traits, mine.word, mine.slot);
+	roam->request.mine.slot = MAM_SLOT_DONE;
 }
 
-/* mam_roam - as mam_search(), for a heap that grows. pre: it serves. */
-MAM_KSLOW void *mam_roam(struct mam_kheap *heap, uint32_t mask, size_t bytes, struct mam_kslot mine)
+/* Sets the request of a lane for so many bytes that are not in a class: a run, or a large object. */
+MAM_KFN void mam_roam_run(struct mam_kroam *roam, size_t bytes)
 {
-	struct mam_growth *growth = mam_parts_growth(heap);
-	struct mam_kwish wish;
-	uint32_t one;
+	struct mam_kheap *root = roam->request.root;
 
-	wish = mam_search_wish(heap, mask, bytes, mine);
-	if (bytes > MAM_CLASS_BYTES_MAX && bytes <= (size_t)MAM_LARGE_UNITS << MAM_UNIT_SHIFT)
-		wish.units = (uint32_t)((bytes + (1u << MAM_UNIT_SHIFT) - 1) >> MAM_UNIT_SHIFT);
-	else if (bytes > MAM_CLASS_BYTES_MAX)
-		wish.object = mam_large_alloc(heap, bytes);
+	if (!roam->growth)
+		roam->request.units = mam_spans_units(root, bytes);
+	else if (bytes <= (size_t)MAM_LARGE_UNITS << MAM_UNIT_SHIFT)
+		roam->request.units =
+			(uint32_t)((bytes + (1u << MAM_UNIT_SHIFT) - 1) >> MAM_UNIT_SHIFT);
+	else
+		roam->request.object = mam_large_alloc(root, bytes);
+	if (!roam->growth && !roam->request.units)
+		mam_object_tally_add(root, MAM_OBJECT_TOO_LARGE, 1);
+}
+
+/* The request of a lane that has this slot. */
+MAM_KFN void mam_roam_begin(struct mam_kroam *roam, struct mam_kheap *heap, uint32_t mask,
+			    size_t bytes, struct mam_kslot mine)
+{
+	struct mam_krequest *request = &roam->request;
+
+	roam->growth = mam_parts_growing(heap);
+	roam->number = roam->known = roam->visits = roam->cause = 0;
+	request->mask = mask;
+	request->root = heap;
+	request->object = NULL;
+	request->class_ = mam_class_of(bytes);
+	request->class_ = request->class_ ? request->class_ : 1;
+	request->units = 0;
+	request->mine = mine;
+	request->stage = roam->growth ? &roam->growth->stage.value : NULL;
+	request->all = !roam->growth;
+	if (mine.slot < MAM_NO_SLOT) {
+		request->object = mam_metadata_at(heap, request->class_, mine.word, mine.slot);
+		request->mine.slot = MAM_SLOT_DONE;
+	}
+	if (bytes > MAM_CLASS_BYTES_MAX)
+		mam_roam_run(roam, bytes);
 	else if (!bytes)
 		mam_object_tally_add(heap, MAM_OBJECT_ZERO, 1);
-	one = mam_warp_shuffle32(mask, wish.class_, mam_ffs32(mask) - 1);
-	if (!mam_warp_ballot(mask, wish.mine.slot != MAM_NO_SLOT || wish.class_ != one)) {
-		wish.object = mam_roam_current(heap, growth, mask, mam_traits_of(wish.class_));
-		if (wish.object)
-			wish.mine.slot = MAM_SLOT_DONE;
+}
+
+/*
+ * mam_roam - allocates for the lanes of `mask`, which must be the active lanes that use this heap.
+ * `mine` is the caller's slot, if it has one. Returns NULL, and counts an error, if there is no room
+ * or the heap is of another kind. One function for all heaps: the first warp that gets here waits
+ * for its code.
+ */
+MAM_KSLOW void *mam_roam(struct mam_kheap *heap, uint32_t mask, size_t bytes, struct mam_kslot mine)
+{
+	struct mam_krequest *request;
+	struct mam_kroam roam;
+	uint32_t one;
+
+	if (!mam_search_serves(heap)) {
+		mam_search_wrong(heap);
+		return NULL;
 	}
-	mam_warp_sync(mask);
-	if (mam_warp_ballot(mask, mam_search_wants(wish)))
-		wish = mam_roam_tour(heap, growth, mask, wish);
-	mam_warp_sync(mask);
-	return wish.object;
+	if (mam_lane() == mam_ffs32(mask) - 1)
+		MAM_STEPS_ADD(heap, searches, 1);
+	request = &roam.request;
+	mam_roam_begin(&roam, heap, mask, bytes, mine);
+	if (roam.growth) {
+		one = mam_warp_shuffle32(mask, request->class_, mam_ffs32(mask) - 1);
+		roam.number = mam_roam_hint(heap, roam.growth, mask);
+		if (roam.number && !mam_warp_ballot(mask, request->mine.slot != MAM_NO_SLOT ||
+								  request->class_ != one))
+			mam_roam_current(&roam);
+	}
+	request->was = roam.number;
+	mam_warp_sync(request->mask);
+	if (mam_warp_ballot(request->mask, mam_search_wants(request)))
+		mam_roam_tour(&roam);
+	mam_warp_sync(request->mask);
+	return request->object;
 }
 
 #endif

@@ -63,13 +63,12 @@ MAM_KFN void *mam_objects_alloc(struct mam_kheap *heap, size_t bytes)
 		/* By all lanes, also if some of them see that the heap has grown. */
 		one = mam_warp_shuffle64(mask, key, mam_ffs32(mask) - 1);
 		if (!mam_warp_ballot(mask, head.current || key != one) && class_)
-			mine = mam_search_claim(&head, mask, traits, 0);
+			mine = mam_search_claim(&head, mask, traits);
 	}
 	if (mam_warp_ballot(mask, mine.slot >= MAM_NO_SLOT)) {
 		/* Lanes that use different heaps form groups of their own from here. */
 		mask = mam_warp_match64(mask, (uint64_t)(uintptr_t)heap);
-		return mam_place_grows(heap) ? mam_roam(heap, mask, bytes, mine)
-					     : mam_search(heap, mask, bytes, mine);
+		return mam_roam(heap, mask, bytes, mine);
 	}
 	mam_warp_sync(mask);
 	return mam_traits_at(&head, traits, mine.word, mine.slot);

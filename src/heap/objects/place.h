@@ -40,9 +40,7 @@ struct mam_karound {
 /* Returns whether the heap can grow. */
 MAM_KFN bool mam_place_grows(const struct mam_kheap *heap)
 {
-	struct mam_growth *growth = mam_parts_growth(heap);
-
-	return growth && mam_search_serves(heap) && mam_constant_pointer(&growth->mail);
+	return mam_search_serves(heap) && mam_parts_growing(heap);
 }
 
 /* Step 1. */

@@ -165,29 +165,39 @@ MAM_KSLOW struct mam_kslot mam_find_place(const struct mam_kheap *heap, uint32_t
 	return place;
 }
 
-/* Step 1: the word of the next generation; its slots, or the slab is opened. */
+/*
+ * Step 1: the word of a generation: its slots, or the slab is opened. As long as another thread
+ * opens it, it is tried again.
+ */
 MAM_KSLOW struct mam_kfind mam_find_own(const struct mam_kheap *heap, uint32_t need,
 					uint32_t generation)
 {
-	uint64_t traits = mam_traits_of(mam_find_class(need)), *word, seen;
+	uint64_t traits = mam_traits_of(mam_find_class(need)), *words, seen;
 	struct mam_kfind found;
+	struct mam_kslot home;
+	uint32_t tries;
 
+	home = mam_handle_home(heap, traits, mam_handle_warp() + generation * mam_handle_warps(),
+			       mam_find_lanes(need));
 	found.won = 0;
-	found.word =
-		mam_handle_home(heap, traits, mam_handle_warp() + generation * mam_handle_warps(),
-				mam_find_lanes(need))
-			.word +
-		(need >> 24 >> mam_traits_round_shift(traits));
+	found.word = home.word + (need >> 24 >> mam_traits_round_shift(traits));
 	if (found.word >= heap->blocks << mam_traits_words_shift(traits))
 		return found;
-	word = &mam_traits_words(heap, traits)[found.word];
-	seen = mam_slots_load(word, 0);
-	if (seen)
-		found.won = mam_find_claim(word, seen, mam_find_n(need), 0);
-	else
-		found.won =
-			mam_slab_open(heap, mam_find_class(need), found.word, mam_slots_all(traits),
-				      mam_slots_lowest(mam_slots_all(traits), mam_find_n(need)));
+	words = mam_traits_words(heap, traits);
+	MAM_ROLLED
+	for (tries = 0; tries < MAM_FIND_TRIES && !found.won; tries++) {
+		seen = mam_slots_load(words, found.word);
+		if (seen)
+			found.won = mam_find_claim(&words[found.word], seen, mam_find_n(need),
+						   home.slot);
+		else
+			found.won = mam_slab_open(heap, mam_find_class(need), found.word,
+						  mam_slots_all(traits),
+						  mam_bits_span(home.slot, mam_find_n(need)));
+		if (!found.won &&
+		    !mam_slab_opens(heap, mam_find_class(need), traits, found.word, home.slot))
+			break;
+	}
 	return found;
 }
 

@@ -116,18 +116,4 @@ MAM_KFN struct mam_kslot mam_handle_home(const struct mam_kheap *heap, uint64_t 
 	return home;
 }
 
-/*
- * The home of lanes of a warp that wants different classes; assumes one lane per class. `place` is
- * counted in lanes; the word is that of a nearly full slab.
- */
-MAM_KFN uint32_t mam_handle_home_mixed(const struct mam_kheap *heap, uint64_t traits,
-				       uint32_t place)
-{
-	uint64_t quanta = (uint64_t)place * mam_traits_quanta(traits);
-
-	return mam_handle_word(heap, traits, 7 << 10,
-			       (uint32_t)(quanta >> (6 + mam_traits_span_shift(traits))),
-			       mam_traits_words_shift(traits));
-}
-
 #endif

@@ -18,27 +18,8 @@
 #define MAM_HEAP_SLAB_SPANS_H
 
 #include "heap/pages/runs_warp.h"
-#include "heap/slab/find.h"
+#include "heap/slab/request.h"
 #include "heap/slab/returns.h"
-
-/* The slot of a lane that wants none, that found none, that failed, or that has its object. */
-#define MAM_SLOT_OUT 65u
-#define MAM_SLOT_NONE 66u
-#define MAM_SLOT_REFUSED 67u
-#define MAM_SLOT_DONE 68u
-
-/* The effort of a search. */
-struct mam_keffort {
-	bool all; /* scan everything */
-	/*
-	 * Of a heap that grows, otherwise NULL. Then failed requests are not counted here, slots are
-	 * found by looks or by a scan, and a search stops when `current` of the root no longer equals
-	 * `was`, as other lanes have found room elsewhere, or when this shows that a fetch is in
-	 * progress.
-	 */
-	uint64_t *stage;
-	uint32_t was;
-};
 
 MAM_KSLOW void mam_object_tally_add(const struct mam_kheap *heap, enum mam_object_tally kind,
 				    uint32_t n)
@@ -71,79 +52,88 @@ MAM_KFN void mam_spans_own(const struct mam_kheap *heap, uint32_t unit, uint32_t
 	mam_owners_set(heap, unit, 1, first);
 }
 
-/* The result of a scan over all blocks. */
-struct mam_kspans {
-	uint32_t doubt;  /* something was in transition, or a group was closed */
-	uint32_t closes; /* total of closed groups */
-};
-
-/* Step 2, by the lanes of `mask`; the same in all. */
-MAM_KFN struct mam_kspans mam_spans_close(const struct mam_kheap *heap, uint32_t mask)
+/*
+ * Step 2, by a lane, for every `step`-th block, starting with this one: sets `doubt` if something
+ * was in transition, or a group was closed, and `closes`.
+ */
+MAM_KSLOW void mam_spans_close(struct mam_krequest *request, uint32_t block, uint32_t step)
 {
-	uint32_t block = mam_popc32(mask & ((1u << mam_lane()) - 1)), rest, sum = 0;
-	struct mam_kspans all;
 	struct mam_klook look;
 
-	all.doubt = 0;
-	all.closes = 0;
+	request->doubt = 0;
+	request->closes = 0;
 	MAM_ROLLED
-	for (; block < heap->blocks; block += mam_popc32(mask)) {
-		look = mam_pass_block(heap, 0, block);
-		all.doubt |= look.doubt | look.closed;
-		sum += look.closes;
+	for (; block < request->heap->blocks; block += step) {
+		look = mam_pass_block(request->heap, 0, block);
+		request->doubt |= look.doubt | look.closed;
+		request->closes += look.closes;
 	}
-	mam_warp_sync(mask);
-	all.doubt = mam_warp_ballot(mask, all.doubt != 0);
-	MAM_ROLLED
-	for (rest = mask; rest; rest &= rest - 1)
-		all.closes += mam_warp_shuffle32(mask, sum, mam_ffs32(rest) - 1);
-	return all;
 }
 
 /*
- * Allocates `n` units for each lane of `mask`, which must be the active lanes; returns NULL if
- * there are none. Objects that the host frees are in the root's ring.
+ * Step 2. Returns whether the scan and the one before it saw the same: then the units in the way are
+ * still there, and belong to live objects. The same in all lanes.
  */
-MAM_KFN void *mam_spans_take(struct mam_kheap *root, struct mam_kheap *heap, uint32_t mask,
-			     uint32_t n, struct mam_keffort effort)
+MAM_KFN bool mam_spans_same(struct mam_krequest *request)
 {
-	uint32_t needy = mask, passes, page = MAM_NO_PAGE;
-	struct mam_kspans all, before;
+	uint32_t rest, closes = 0, doubt;
+
+	mam_spans_close(request, mam_popc32(request->runs_mask & ((1u << mam_lane()) - 1)),
+			mam_popc32(request->runs_mask));
+	mam_warp_sync(request->runs_mask);
+	doubt = mam_warp_ballot(request->runs_mask, request->doubt != 0);
+	MAM_ROLLED
+	for (rest = request->runs_mask; rest; rest &= rest - 1)
+		closes += mam_warp_shuffle32(request->runs_mask, request->closes,
+					     mam_ffs32(rest) - 1);
+	rest = request->last_doubt | doubt | (closes != request->last_closes);
+	request->last_doubt = doubt;
+	request->last_closes = closes;
+	return !rest;
+}
+
+/*
+ * Allocates the units that each lane of `mask` wants, which must be the active lanes; `object` stays
+ * NULL if there are none. Objects that the host frees are in the root's ring.
+ */
+MAM_KFN void mam_spans_take(struct mam_krequest *request)
+{
+	uint32_t needy = request->runs_mask, passes;
 	struct mam_kfound found;
 
-	before.doubt = 1;
-	before.closes = 0;
-	mam_kwalk_start(&found.walk, heap->units);
+	request->unit = MAM_NO_PAGE;
+	request->last_doubt = 1;
+	request->last_closes = 0;
+	mam_kwalk_start(&request->walk, request->heap->units);
 	MAM_ROLLED
 	for (passes = 0; passes < MAM_SPAN_PASSES_MAX; passes++) {
 		if (needy >> mam_lane() & 1) {
-			found = mam_runs_take_here(heap->units, found.walk, needy, n, !effort.all);
-			page = found.page;
+			found = mam_runs_take_here(request->heap->units, request->walk, needy,
+						   request->units, !request->all);
+			request->walk = found.walk;
+			request->unit = found.page;
 		}
-		mam_warp_sync(mask);
-		needy = mam_warp_ballot(mask, page == MAM_NO_PAGE);
-		if (!needy || !effort.all)
+		mam_warp_sync(request->runs_mask);
+		needy = mam_warp_ballot(request->runs_mask, request->unit == MAM_NO_PAGE);
+		if (!needy || !request->all)
 			break;
-		if (!passes && !effort.stage)
-			mam_returns_drain_lone(root);
-		all = mam_spans_close(heap, mask);
-		/* The units in the way are still there, and belong to live objects. */
-		if (!before.doubt && !all.doubt && all.closes == before.closes)
+		if (!passes && !request->stage)
+			mam_returns_drain_lone(request->root);
+		if (mam_spans_same(request))
 			break;
-		before = all;
 		if (passes)
 			mam_scan_pause(passes);
 	}
-	if (page == MAM_NO_PAGE) {
-		if (!effort.stage)
-			mam_object_tally_add(heap,
+	if (request->unit == MAM_NO_PAGE) {
+		if (!request->stage)
+			mam_object_tally_add(request->heap,
 					     passes < MAM_SPAN_PASSES_MAX ? MAM_OBJECT_FULL
 									  : MAM_OBJECT_CONTENDED,
 					     1);
-		return NULL;
+		return;
 	}
-	mam_spans_own(heap, page, n);
-	return heap->space + ((uint64_t)page << MAM_UNIT_SHIFT);
+	mam_spans_own(request->heap, request->unit, request->units);
+	request->object = request->heap->space + ((uint64_t)request->unit << MAM_UNIT_SHIFT);
 }
 
 /* Units of the run whose first unit has this owner; 0: not a run. */

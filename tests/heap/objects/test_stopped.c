@@ -149,7 +149,7 @@ MAM_KERNEL(stop_in_the_middle)
 		if (plan->opens)
 			(void)motion_open(kit, 12, 0, 1);
 		else
-			(void)mam_spans_close(kit->heap, 1);
+			motion_close_idle(kit);
 		return;
 	}
 	object = okit_alloc(kit, plan->bytes);

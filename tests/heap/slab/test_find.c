@@ -35,12 +35,14 @@ static void fill_row(const struct okit *kit, uint32_t class_, uint32_t value)
 /* Searches for at most `n` slots; the caller owns those that were found. */
 static struct mam_kfind find(struct okit *kit, uint32_t class_, uint32_t n, uint32_t lanes)
 {
+	struct mam_krequest request = motion_request(kit, class_, 1u << mam_lane());
 	uint32_t need = mam_find_need(class_, n, lanes, 0), polls = 0;
 	struct mam_kfind found;
 
-	do
-		found = mam_search_lead(kit->heap, need, polls);
-	while (!found.won && found.word == MAM_SHARED_BUSY && polls++ < MAM_FIND_POLLS);
+	do {
+		mam_search_lead(&request, need, polls);
+		found = request.found;
+	} while (!found.won && found.word == MAM_SHARED_BUSY && polls++ < MAM_FIND_POLLS);
 
 	MAM_KASSERT(mam_popc64(found.won) <= n && polls <= MAM_FIND_POLLS);
 	motion_own(kit, class_, found.word, found.won);

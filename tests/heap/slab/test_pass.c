@@ -82,7 +82,7 @@ MAM_KERNEL(reopen)
 		motion_wait(4);
 		MAM_KASSERT(motion_by_pass(kit, 5));
 		return;
-	case 1: (void)mam_spans_close(kit->heap, 1); return;
+	case 1: motion_close_idle(kit); return;
 	}
 	while (tries-- && !motion_open(kit, 5, 0, 1))
 		;
@@ -484,7 +484,7 @@ MAM_KERNEL(request_slots)
 
 	if (mam_block() == plan->grid - 1) {
 		for (n = 0; !mam_lane() && n < 4 * plan->rounds; n++)
-			(void)mam_spans_close(kit->heap, 1);
+			motion_close_idle(kit);
 		return;
 	}
 	for (n = 0; n < plan->rounds; n++) {
@@ -529,9 +529,9 @@ MAM_KERNEL(run_of_all)
 
 	if (mam_block()) {
 		motion_wait(30);
-		(void)mam_spans_close(kit->heap, 1);
+		motion_close_idle(kit);
 		motion_wait(30);
-		(void)mam_spans_close(kit->heap, 1);
+		motion_close_idle(kit);
 		return;
 	}
 	okit_free(kit, mam_metadata_at(kit->heap, 1, 0, 0));

@@ -426,20 +426,21 @@ MAM_KERNEL(fail_together)
 	static const uint32_t classes[] = { CLASS, 1, 5 };
 	struct okit *kit = argument;
 	const struct many *plan = kit->plan;
-	struct mam_keffort effort = { .all = true };
-	struct mam_kwish wish = { .mine = { .word = 0, .slot = MAM_NO_SLOT } };
-	uint32_t mask = (1u << plan->block) - 1, i;
+	struct mam_krequest request = motion_request(kit, 1, (1u << plan->block) - 1);
 	uint64_t since;
+	uint32_t i;
 
-	since = mam_search_since(kit->heap, kit->heap, mask, effort);
+	mam_search_since(&request);
+	since = request.since;
 	(void)mam_atomic_add64(&kit->kept[0], 1, MAM_ACQ_REL, MAM_AT_DEVICE);
 	while (mam_atomic_load64(&kit->kept[0], MAM_ACQUIRE, MAM_AT_DEVICE) <
 	       (uint64_t)plan->grid * plan->block)
 		mam_nanosleep(100);
 	for (i = 0; i < plan->classes; i++) {
-		wish.class_ = classes[(mam_block() + i) % plan->classes];
-		wish = mam_search_scan(kit->heap, mask, mask, wish.class_, effort, since, wish);
-		MAM_KASSERT(!wish.object);
+		request.since = since;
+		request.class_ = classes[(mam_block() + i) % plan->classes];
+		mam_search_scan(&request, request.mask, request.class_);
+		MAM_KASSERT(!request.object);
 	}
 }
 
