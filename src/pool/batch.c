@@ -13,16 +13,9 @@
 #include "index/addrtree.h"
 #include "pool/space.h"
 
-/* The counts that space.c updates when it allocates and frees blocks. */
-struct callers {
-	uint64_t live_blocks, live_bytes, live_rounded_bytes;
-	uint64_t peak_live_blocks, peak_live_bytes, peak_live_rounded_bytes;
-	uint64_t allocs, frees;
-};
-
-static struct callers note(const struct mam_stats *counts)
+static struct mam_callers note(const struct mam_stats *counts)
 {
-	return (struct callers){
+	return (struct mam_callers){
 		counts->live_blocks,      counts->live_bytes,      counts->live_rounded_bytes,
 		counts->peak_live_blocks, counts->peak_live_bytes, counts->peak_live_rounded_bytes,
 		counts->allocs,           counts->frees,
@@ -45,7 +38,7 @@ static void lend(struct mam_stats *counts)
 }
 
 /* Blocks that became live since `noted` are now cached; those freed since were cached before. */
-static void count_as_cached(struct mam_stats *counts, const struct callers *noted)
+static void count_as_cached(struct mam_stats *counts, const struct mam_callers *noted)
 {
 	counts->cached_blocks += counts->live_blocks - noted->live_blocks;
 	counts->cached_bytes += counts->live_rounded_bytes - noted->live_rounded_bytes;
@@ -59,6 +52,19 @@ static void count_as_cached(struct mam_stats *counts, const struct callers *note
 	counts->frees = noted->frees;
 }
 
+struct mam_callers mam_pool_lend_locked(struct mam_pool *pool)
+{
+	struct mam_callers noted = note(&pool->counts);
+
+	lend(&pool->counts);
+	return noted;
+}
+
+void mam_pool_lent_locked(struct mam_pool *pool, const struct mam_callers *noted)
+{
+	count_as_cached(&pool->counts, noted);
+}
+
 static void account_tally(const struct mam_pool *pool, struct mam_tally *tally)
 {
 	const struct mam_stats *counts = &pool->counts;
@@ -69,7 +75,7 @@ static void account_tally(const struct mam_pool *pool, struct mam_tally *tally)
 	tally->high_bytes = pool->high_bytes;
 }
 
-static void meet_locked(struct mam_pool *pool, struct mam_tally *tally)
+void mam_pool_meet_locked(struct mam_pool *pool, struct mam_tally *tally)
 {
 	struct mam_stats *counts = &pool->counts;
 
@@ -94,7 +100,7 @@ static void meet_locked(struct mam_pool *pool, struct mam_tally *tally)
 void mam_pool_meet(struct mam_pool *pool, struct mam_tally *tally)
 {
 	mam_lock_take(&pool->lock);
-	meet_locked(pool, tally);
+	mam_pool_meet_locked(pool, tally);
 	mam_lock_release(&pool->lock);
 }
 
@@ -102,7 +108,7 @@ void mam_pool_meet(struct mam_pool *pool, struct mam_tally *tally)
 static size_t take_more_locked(struct mam_pool *pool, const struct mam_request *request,
 			       size_t wanted, void **more)
 {
-	struct callers noted = note(&pool->counts);
+	struct mam_callers noted = note(&pool->counts);
 	size_t got = 0;
 
 	while (got < wanted && mam_space_take_locked(pool, request, &more[got]) == MAM_OK)
@@ -121,7 +127,7 @@ enum mam_status mam_pool_alloc_batch(struct mam_pool *pool, size_t bytes, size_t
 	if (status == MAM_ERROR_INVALID_VALUE)
 		return status;
 	mam_lock_take(&pool->lock);
-	meet_locked(pool, tally);
+	mam_pool_meet_locked(pool, tally);
 	if (status == MAM_OK)
 		status = mam_space_take_locked(pool, &request, block);
 	else if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
@@ -147,7 +153,7 @@ enum mam_status mam_pool_alloc_below(struct mam_pool *pool, size_t bytes, size_t
 	if (status != MAM_OK)
 		return MAM_ERROR_WOULD_WAIT;
 	mam_lock_take(&pool->lock);
-	meet_locked(pool, tally);
+	mam_pool_meet_locked(pool, tally);
 	if (pool->high_bytes > high_max && pool->tail != 0 &&
 	    mam_space_find_locked(pool, &request) == pool->tail)
 		status = MAM_ERROR_WOULD_WAIT;
@@ -164,7 +170,7 @@ enum mam_status mam_pool_free_one(struct mam_pool *pool, void *block, size_t req
 	uint32_t handle;
 
 	mam_lock_take(&pool->lock);
-	meet_locked(pool, tally);
+	mam_pool_meet_locked(pool, tally);
 	status = mam_space_end_locked(pool, (uintptr_t)block, &handle);
 	if (status == MAM_OK) {
 		if (requested != 0)
@@ -180,36 +186,38 @@ enum mam_status mam_pool_free_one(struct mam_pool *pool, void *block, size_t req
 void mam_pool_free_batch(struct mam_pool *pool, void *const *blocks, size_t count,
 			 struct mam_tally *tally)
 {
-	struct callers noted;
+	struct mam_callers noted;
 	uint32_t handle;
 
 	mam_lock_take(&pool->lock);
-	meet_locked(pool, tally);
-	noted = note(&pool->counts);
-	lend(&pool->counts);
+	mam_pool_meet_locked(pool, tally);
+	noted = mam_pool_lend_locked(pool);
 	for (size_t i = 0; i < count; i++)
 		if (mam_space_end_locked(pool, (uintptr_t)blocks[i], &handle) == MAM_OK)
 			mam_space_release_locked(pool, handle);
 	mam_pool_unfence_locked(pool);
-	count_as_cached(&pool->counts, &noted);
+	mam_pool_lent_locked(pool, &noted);
 	mam_lock_release(&pool->lock);
+}
+
+void mam_pool_amend_locked(struct mam_pool *pool, void *block, size_t requested)
+{
+	uint32_t handle;
+
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
+		return;
+	handle = mam_blockmap_find(&pool->blocks, &pool->segments, (uintptr_t)block);
+	if (handle == 0)
+		handle = mam_addrtree_find(&pool->segments, pool->by_address, (uintptr_t)block);
+	if (handle != 0 && mam_segment_at(&pool->segments, handle)->state == MAM_SEGMENT_LIVE)
+		mam_segment_at(&pool->segments, handle)->requested = requested;
 }
 
 void mam_pool_amend(struct mam_pool *pool, void *block, size_t requested, struct mam_tally *tally)
 {
-	uint32_t handle;
-
 	mam_lock_take(&pool->lock);
-	meet_locked(pool, tally);
-	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {
-		handle = mam_blockmap_find(&pool->blocks, &pool->segments, (uintptr_t)block);
-		if (handle == 0)
-			handle = mam_addrtree_find(&pool->segments, pool->by_address,
-						   (uintptr_t)block);
-		if (handle != 0 &&
-		    mam_segment_at(&pool->segments, handle)->state == MAM_SEGMENT_LIVE)
-			mam_segment_at(&pool->segments, handle)->requested = requested;
-	}
+	mam_pool_meet_locked(pool, tally);
+	mam_pool_amend_locked(pool, block, requested);
 	mam_lock_release(&pool->lock);
 }
 

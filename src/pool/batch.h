@@ -64,9 +64,11 @@ static inline void mam_tally_free(struct mam_tally *tally, uint64_t bytes, uint6
 
 /*
  * mam_pool_meet - add the tally to the counts, and do nothing else. A pool that has ended ignores
- * it. The tally is empty afterwards in both cases.
+ * it. The tally is empty afterwards in both cases. mam_pool_meet_locked: the caller holds
+ * pool->lock.
  */
 void mam_pool_meet(struct mam_pool *pool, struct mam_tally *tally);
+void mam_pool_meet_locked(struct mam_pool *pool, struct mam_tally *tally);
 
 /*
  * mam_pool_alloc_batch - allocate a block for a caller, then up to `wanted` more of its size for a
@@ -104,7 +106,25 @@ void mam_pool_recount(struct mam_pool *pool,
 		      size_t (*asked)(const struct mam_pool *pool,
 				      const struct mam_segment_info *segment));
 
-/* mam_pool_amend - write the requested size of a live block into its record. */
+/*
+ * mam_pool_amend - write the requested size of a live block into its record. mam_pool_amend_locked:
+ * the caller holds pool->lock.
+ */
 void mam_pool_amend(struct mam_pool *pool, void *block, size_t requested, struct mam_tally *tally);
+void mam_pool_amend_locked(struct mam_pool *pool, void *block, size_t requested);
+
+/* The counts that space.c updates when it allocates and frees blocks. */
+struct mam_callers {
+	uint64_t live_blocks, live_bytes, live_rounded_bytes;
+	uint64_t peak_live_blocks, peak_live_bytes, peak_live_rounded_bytes;
+	uint64_t allocs, frees;
+};
+
+/*
+ * mam_pool_lend_locked, mam_pool_lent_locked - around frees of cached blocks: the counts of live
+ * blocks stay, those of cached blocks fall. The caller holds pool->lock throughout.
+ */
+struct mam_callers mam_pool_lend_locked(struct mam_pool *pool);
+void mam_pool_lent_locked(struct mam_pool *pool, const struct mam_callers *noted);
 
 #endif

@@ -28,8 +28,8 @@ enum mam_drain_level { MAM_DRAIN_PASSED, MAM_DRAIN_ALL, MAM_DRAIN_END };
 typedef bool mam_drain_fn(struct mam_pool *pool, enum mam_drain_level level);
 
 enum mam_drain_stop {
-	MAM_DRAIN_STREAM, /* called first */
-	MAM_DRAIN_CACHE,
+	MAM_DRAIN_CACHE, /* called first: blocks that it holds for streams are returned to these */
+	MAM_DRAIN_STREAM,
 	MAM_DRAIN_STOPS
 };
 

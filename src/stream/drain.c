@@ -150,7 +150,7 @@ static void bury(struct mam_streams *streams)
 	for (uint32_t at = 0; (at = mam_stream_next_locked(streams, at)) != 0;) {
 		const struct mam_stream *stream = mam_stream_at(streams, at);
 
-		if (stream->orphan && stream->batches == 0 &&
+		if (stream->orphan && stream->batches == 0 && stream->pins == 0 &&
 		    !mam_stream_has_open_locked(streams, stream))
 			mam_stream_forget_locked(streams, at);
 	}

@@ -101,22 +101,17 @@ static bool is_little(const struct mam_stream *stream, uint64_t bytes)
 	return bytes <= LITTLE_BYTES || bytes <= stream->swing;
 }
 
-/* Whether memory leaves at every free: no fence could cover it later. */
-static bool leaves_at_once(const struct mam_streams *streams, const struct mam_stream *stream)
-{
-	return !stream->lasting || stream->context != streams->fences.device.context;
-}
-
-static bool is_due_locked(const struct mam_streams *streams, const struct mam_stream *stream)
+bool mam_stream_is_due_locked(const struct mam_streams *streams, uint32_t handle)
 {
 	const struct mam_pool *pool = streams->pool;
+	const struct mam_stream *stream = mam_stream_at(streams, handle);
 	uint64_t few = 1 + stream->frees / 8;
 	int64_t live = (int64_t)pool->counts.live_rounded_bytes; /* may be below zero (pool.h) */
 	uint64_t bytes;
 
 	if (stream->key.capture != 0)
 		return false;
-	if (leaves_at_once(streams, stream))
+	if (mam_stream_leaves_at_once(streams, stream))
 		return true;
 	if (stream->frees < stream->leave_at)
 		return false;
@@ -140,15 +135,14 @@ static void end_turn(struct mam_stream *stream)
 	stream->taken = 0;
 }
 
-static enum mam_status put_locked(struct mam_streams *streams, uint32_t handle, void *block,
-				  bool *due)
+enum mam_status mam_stream_put_locked(struct mam_streams *streams, uint32_t handle, void *block)
 {
 	struct mam_pool *pool = streams->pool;
 	struct mam_stream *stream = mam_stream_at(streams, handle);
 	uint64_t before = pool->counts.retired_bytes;
 	enum mam_status status;
 
-	if (leaves_at_once(streams, stream) || stream->swing == 0 ||
+	if (mam_stream_leaves_at_once(streams, stream) || stream->swing == 0 ||
 	    mam_streamlist_at(pool, stream->loose)->segments == MAM_LOOSE_MAX)
 		status = mam_streamlist_put_locked(pool, stream->open, (uintptr_t)block);
 	else
@@ -159,7 +153,6 @@ static enum mam_status put_locked(struct mam_streams *streams, uint32_t handle, 
 		stream->given += pool->counts.retired_bytes - before;
 		stream->frees++;
 		stream->put++;
-		*due = is_due_locked(streams, stream);
 	}
 	return status;
 }
@@ -174,37 +167,74 @@ static enum mam_status add(struct mam_streams *streams, const struct mam_stream_
 	return status;
 }
 
-enum mam_status mam_stream_free(struct mam_pool *pool, void *block, struct CUstream_st *stream)
+enum mam_status mam_stream_query_slowly(struct mam_pool *pool, struct CUstream_st *stream,
+					bool with_id, struct mam_stream_now *now)
 {
 	struct mam_streams *streams = pool->stream;
-	struct mam_stream_key key;
 	enum mam_status status;
-	uint32_t handle = 0;
-	bool due = false;
 
-	if (streams == NULL)
-		return mam_pool_free(pool, block);
 	if (!is_ready(pool))
 		return MAM_ERROR_DESTROYED;
 	status = mam_stream_bind(streams);
 	if (status == MAM_OK)
-		status = mam_key_of(&streams->fences, stream, &key);
-	while (status == MAM_OK && handle == 0) {
-		mam_lock_take(&pool->lock);
-		if (!is_ready(pool))
-			status = MAM_ERROR_DESTROYED;
-		else
-			handle = mam_stream_find_locked(streams, &key);
-		if (handle != 0) {
-			mam_stream_seen_locked(streams, &key);
-			status = put_locked(streams, handle, block, &due);
-		}
-		mam_lock_release(&pool->lock);
-		if (status == MAM_OK && handle == 0)
-			status = add(streams, &key);
+		status = mam_key_of(&streams->fences, stream, &now->key);
+	if (status != MAM_OK)
+		return status;
+	now->id = 0;
+	now->has_id = with_id && !mam_key_is_whole(&now->key) &&
+		      mam_key_id(&streams->fences, &now->key, &now->id);
+	return MAM_OK;
+}
+
+enum mam_status mam_stream_put(struct mam_pool *pool, void *block, size_t requested,
+			       const struct mam_stream_key *key, struct mam_tally *tally, bool *due)
+{
+	struct mam_streams *streams = pool->stream;
+	enum mam_status status = MAM_ERROR_WOULD_WAIT;
+	uint32_t handle = 0;
+
+	mam_lock_take(&pool->lock);
+	mam_pool_meet_locked(pool, tally);
+	if (!is_ready(pool))
+		status = MAM_ERROR_DESTROYED;
+	else
+		handle = mam_stream_find_locked(streams, key);
+	if (handle != 0) {
+		mam_stream_seen_locked(streams, key);
+		if (requested != 0)
+			mam_pool_amend_locked(pool, block, requested);
+		status = mam_stream_put_locked(streams, handle, block);
+		*due = status == MAM_OK && mam_stream_is_due_locked(streams, handle);
+	}
+	mam_lock_release(&pool->lock);
+	return status;
+}
+
+enum mam_status mam_stream_meet(struct mam_pool *pool, const struct mam_stream_key *key)
+{
+	return add(pool->stream, key);
+}
+
+enum mam_status mam_stream_free(struct mam_pool *pool, void *block, struct CUstream_st *stream)
+{
+	struct mam_tally none = { 0 };
+	struct mam_stream_now now;
+	enum mam_status status;
+	bool due = false;
+
+	if (pool->stream == NULL)
+		return mam_pool_free(pool, block);
+	status = mam_stream_query(pool, stream, false, &now);
+	if (status != MAM_OK)
+		return status;
+	while ((status = mam_stream_put(pool, block, 0, &now.key, &none, &due)) ==
+	       MAM_ERROR_WOULD_WAIT) {
+		status = mam_stream_meet(pool, &now.key);
+		if (status != MAM_OK)
+			return status;
 	}
 	if (due)
-		mam_stream_reclaim(streams, &key, false);
+		mam_stream_reclaim(pool->stream, &now.key, false);
 	return status;
 }
 
@@ -260,9 +290,8 @@ static bool take_own_locked(struct mam_streams *streams, struct mam_stream *stre
 	return true;
 }
 
-static enum mam_status alloc_locked(struct mam_streams *streams, const struct mam_stream_key *key,
-				    bool has_id, unsigned long long id, struct mam_request *request,
-				    void **block, bool *held)
+static enum mam_status alloc_locked(struct mam_streams *streams, const struct mam_stream_now *now,
+				    struct mam_request *request, void **block, bool *own)
 {
 	struct mam_pool *pool = streams->pool;
 	enum mam_status status = MAM_OK;
@@ -271,9 +300,9 @@ static enum mam_status alloc_locked(struct mam_streams *streams, const struct ma
 
 	if (!is_ready(pool))
 		return MAM_ERROR_DESTROYED;
-	mam_stream_seen_locked(streams, key);
-	handle = owner_locked(streams, key, has_id, id);
-	*held = handle != 0;
+	mam_stream_seen_locked(streams, &now->key);
+	handle = owner_locked(streams, &now->key, now->has_id, now->id);
+	*own = handle != 0;
 	stream = mam_stream_at(streams, handle);
 	if (handle == 0 || !take_own_locked(streams, stream, request, &status, block))
 		status = mam_space_take_locked(pool, request, block);
@@ -289,8 +318,29 @@ static enum mam_status alloc_locked(struct mam_streams *streams, const struct ma
 	return status;
 }
 
+enum mam_status mam_stream_take(struct mam_pool *pool, const struct mam_stream_now *now,
+				struct mam_request *request, struct mam_tally *tally, void **block,
+				bool *own)
+{
+	enum mam_status status;
+
+	mam_lock_take(&pool->lock);
+	mam_pool_meet_locked(pool, tally);
+	status = alloc_locked(pool->stream, now, request, block, own);
+	mam_lock_release(&pool->lock);
+	return status;
+}
+
+enum mam_status mam_stream_grow(struct mam_pool *pool, const struct mam_stream_key *key,
+				const struct mam_request *request, bool own, void **block)
+{
+	if (own)
+		mam_stream_reclaim(pool->stream, key, true);
+	return mam_grow_for(pool, request, block);
+}
+
 /* A failed request is counted, whatever the reason. */
-static enum mam_status refused(struct mam_pool *pool, enum mam_status status)
+enum mam_status mam_stream_refuse(struct mam_pool *pool, enum mam_status status)
 {
 	mam_lock_take(&pool->lock);
 	pool->counts.failures++;
@@ -301,30 +351,23 @@ static enum mam_status refused(struct mam_pool *pool, enum mam_status status)
 enum mam_status mam_stream_alloc(struct mam_pool *pool, size_t bytes, struct CUstream_st *stream,
 				 void **block)
 {
-	struct mam_streams *streams = pool->stream;
+	struct mam_tally none = { 0 };
 	struct mam_request request;
-	struct mam_stream_key key;
-	unsigned long long id = 0;
+	struct mam_stream_now now;
 	enum mam_status status;
-	bool has_id, held = false;
+	bool own = false;
 
-	if (streams == NULL || !atomic_load_explicit(&streams->any, memory_order_acquire) ||
-	    mam_space_shape(pool, bytes, 0, &request) != MAM_OK)
+	if (!mam_stream_is_any(pool) || mam_space_shape(pool, bytes, 0, &request) != MAM_OK)
 		return mam_pool_alloc(pool, bytes, 0, block);
-	if (!is_ready(pool))
-		return MAM_ERROR_DESTROYED;
-	status = mam_key_of(&streams->fences, stream, &key);
-	if (status != MAM_OK)
-		return refused(pool, status);
-	has_id = !mam_key_is_whole(&key) && mam_key_id(&streams->fences, &key, &id);
-	mam_lock_take(&pool->lock);
-	status = alloc_locked(streams, &key, has_id, id, &request, block, &held);
-	mam_lock_release(&pool->lock);
-	if (status != MAM_ERROR_WOULD_WAIT)
+	status = mam_stream_query(pool, stream, true, &now);
+	if (status == MAM_ERROR_DESTROYED)
 		return status;
-	if (held)
-		mam_stream_reclaim(streams, &key, true);
-	return mam_grow_for(pool, &request, block);
+	if (status != MAM_OK)
+		return mam_stream_refuse(pool, status);
+	status = mam_stream_take(pool, &now, &request, &none, block, &own);
+	return status == MAM_ERROR_WOULD_WAIT
+		       ? mam_stream_grow(pool, &now.key, &request, own, block)
+		       : status;
 }
 
 /* Memory freed in captures of this stream becomes normal open memory of the stream. */
@@ -355,29 +398,26 @@ static void free_captured(struct mam_streams *streams, const struct mam_stream_k
 enum mam_status mam_stream_let_go(struct mam_pool *pool, struct CUstream_st *stream)
 {
 	struct mam_streams *streams = pool->stream;
-	struct mam_stream_key key;
-	unsigned long long id = 0;
+	struct mam_stream_now now;
 	enum mam_status status;
-	bool has_id;
 
 	if (!is_ready(pool))
 		return MAM_ERROR_DESTROYED;
-	if (streams == NULL || !atomic_load_explicit(&streams->any, memory_order_acquire))
+	if (!mam_stream_is_any(pool))
 		return MAM_OK;
-	status = mam_key_of(&streams->fences, stream, &key);
-	if (status != MAM_OK || key.capture != 0)
+	status = mam_stream_query(pool, stream, true, &now);
+	if (status != MAM_OK || now.key.capture != 0)
 		return status;
-	has_id = !mam_key_is_whole(&key) && mam_key_id(&streams->fences, &key, &id);
 	mam_lock_take(&pool->lock);
 	if (is_ready(pool))
-		(void)owner_locked(streams, &key, has_id, id);
+		(void)owner_locked(streams, &now.key, now.has_id, now.id);
 	mam_lock_release(&pool->lock);
-	status = add(streams, &key);
+	status = add(streams, &now.key);
 	if (status != MAM_OK)
 		return status;
 	mam_lock_take(&streams->lock);
-	free_captured(streams, &key, id);
+	free_captured(streams, &now.key, now.id);
 	mam_lock_release(&streams->lock);
-	mam_stream_reclaim(streams, &key, true);
+	mam_stream_reclaim(streams, &now.key, true);
 	return MAM_OK;
 }

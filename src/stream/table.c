@@ -54,7 +54,8 @@ void mam_stream_forget_locked(struct mam_streams *streams, uint32_t handle)
 
 static bool is_empty(const struct mam_streams *streams, const struct mam_stream *stream)
 {
-	return stream->batches == 0 && !mam_stream_has_open_locked(streams, stream);
+	return stream->batches == 0 && stream->pins == 0 &&
+	       !mam_stream_has_open_locked(streams, stream);
 }
 
 static void sweep_locked(struct mam_streams *streams)
@@ -159,12 +160,14 @@ void mam_stream_seen_locked(struct mam_streams *streams, const struct mam_stream
 	while (at < count && (streams->captured[at].stream != key->stream ||
 			      streams->captured[at].thread != key->thread))
 		at++;
-	if (key->capture == 0 && at < count)
+	if (key->capture == 0 && at < count) {
 		streams->captured[at] = streams->captured[--count];
-	else if (key->capture != 0 && at == count && count < MAM_CAPTURES_NOTED)
+	} else if (key->capture != 0 && at == count && count < MAM_CAPTURES_NOTED) {
 		streams->captured[count++] = *key;
-	else if (key->capture != 0 && at == count)
+		atomic_fetch_add_explicit(&streams->captures, 1, memory_order_relaxed);
+	} else if (key->capture != 0 && at == count) {
 		atomic_store_explicit(&streams->lost_count, true, memory_order_relaxed);
+	}
 	atomic_store_explicit(&streams->capturing, count, memory_order_relaxed);
 }
 

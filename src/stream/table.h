@@ -52,6 +52,7 @@ struct mam_stream {
 	uint64_t taken;    /* lock: pool; bytes allocated since then */
 	uint64_t swing;    /* lock: pool; bytes that it is expected to reuse (stream.c) */
 	bool lasting;      /* lock: none; no other stream can get its handle unnoticed */
+	uint32_t pins;     /* lock: pool; count of thread caches with bins of the stream (pin.c) */
 	bool orphan;       /* lock: pool */
 	bool in_use;       /* lock: pool; otherwise the record is not in use */
 } __attribute__((aligned(16)));
@@ -74,6 +75,7 @@ struct mam_streams {
 	_Atomic uint32_t capturing;                         /* atomic; length of captured[] */
 	struct mam_stream_key captured[MAM_CAPTURES_NOTED]; /* lock: pool; last seen in capture */
 	atomic_bool lost_count;                             /* atomic; there were more captures */
+	_Atomic uint32_t captures; /* atomic; written under lock: pool; count of entries so far */
 };
 
 static inline struct mam_stream *mam_stream_at(const struct mam_streams *streams, uint32_t handle)
