@@ -21,6 +21,10 @@
  * stay with it until the pool runs short or is trimmed; call mam_stream_release() first to avoid
  * that.
  *
+ * In a pool with thread caches, a thread keeps blocks of up to 1 MiB that it freed on a stream for
+ * its next requests on that stream. They become available to others as other cached blocks do
+ * (mam.h), and by mam_stream_release().
+ *
  * Captures: a block freed on a stream in capture is reused only within the same capture. It becomes
  * available elsewhere in two cases: the program calls mam_stream_release() with the captured
  * stream's handle and the graph is gone, or the pool ends. No call here ends a capture, with one

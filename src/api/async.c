@@ -24,7 +24,7 @@ static enum mam_status alloc_from(const struct mam_pool *handle, size_t bytes,
 
 	if (!pool)
 		return MAM_ERROR_DESTROYED;
-	status = mam_stream_alloc(pool, bytes, stream, block);
+	status = mam_cache_alloc_async(pool, bytes, stream, block);
 	mam_epoch_leave(section);
 	return status;
 }
@@ -89,9 +89,7 @@ static enum mam_status give(struct mam_pool *pool, void *block, struct CUstream_
 	enum mam_status status;
 
 	mam_announce_free(pool, block);
-	status = mam_cache_claim(pool, block);
-	if (status == MAM_OK)
-		status = mam_stream_free(pool, block, stream);
+	status = mam_cache_free_async(pool, block, stream);
 	if (status == MAM_ERROR_INTERIOR)
 		status = mam_cache_judge(pool, block);
 	if (status != MAM_OK)
@@ -136,6 +134,7 @@ enum mam_status mam_stream_release(struct mam_pool *handle, struct CUstream_st *
 		status = mam_slots_enter(handle, &pool, &section);
 	if (status != MAM_OK)
 		return status;
+	mam_cache_release_async(pool, stream);
 	status = mam_stream_let_go(pool, stream);
 	mam_epoch_leave(section);
 	return status;

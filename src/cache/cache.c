@@ -214,7 +214,7 @@ static struct mam_tcache *tcache_at(struct mam_pool *pool)
  * Enter the thread's cache; NULL: there is none. The thread that stopped this one holds the cache's
  * lock until it may continue.
  */
-static struct mam_tcache *enter(struct mam_pool *pool)
+struct mam_tcache *mam_cache_enter(struct mam_pool *pool)
 {
 	for (;;) {
 		struct mam_tcache *tcache = tcache_at(pool);
@@ -264,8 +264,9 @@ static void keep(struct mam_tcache *tcache, struct mam_pool *pool, void **more, 
 		mam_pool_free_batch(pool, more, left, &tcache->tally);
 }
 
-static void tag_live(struct mam_tcache *tcache, void *block, size_t bytes, uint64_t granules)
+void mam_cache_tag_live(struct mam_tcache *tcache, void *block, size_t bytes)
 {
+	uint64_t granules = mam_cache_granules(tcache, bytes);
 	mam_tag_word *tag = mam_tag_make((uintptr_t)block, granules);
 
 	if (tag)
@@ -302,10 +303,10 @@ static enum mam_status alloc_inside(struct mam_tcache *tcache, struct mam_pool *
 	size_t got;
 
 	if (small) {
-		void *found = mam_cache_take_inside(tcache, bytes);
+		void *found = mam_cache_take_inside(tcache, &tcache->bins, bytes);
 
 		if (!found && take_from_transfer(tcache, granules))
-			found = mam_cache_take_inside(tcache, bytes);
+			found = mam_cache_take_inside(tcache, &tcache->bins, bytes);
 		if (found) {
 			*block = found;
 			return MAM_OK;
@@ -318,7 +319,7 @@ static enum mam_status alloc_inside(struct mam_tcache *tcache, struct mam_pool *
 	mam_cache_limit(tcache);
 	if (small) {
 		keep(tcache, pool, more, got, granules);
-		tag_live(tcache, *block, bytes, granules);
+		mam_cache_tag_live(tcache, *block, bytes);
 	}
 	return MAM_OK;
 }
@@ -359,18 +360,18 @@ static enum mam_status alloc_large(struct mam_pool *pool, struct mam_tcache *tca
 /* Inside the thread cache: after those of a pool are closed, no tag is written for it. */
 static void tag_fresh(struct mam_pool *pool, void *block, size_t bytes)
 {
-	struct mam_tcache *tcache = enter(pool);
+	struct mam_tcache *tcache = mam_cache_enter(pool);
 
 	if (!tcache)
 		return;
-	tag_live(tcache, block, bytes, mam_cache_granules(tcache, bytes));
+	mam_cache_tag_live(tcache, block, bytes);
 	mam_asymlock_leave(&tcache->hand);
 }
 
 enum mam_status mam_cache_alloc_slowly(struct mam_pool *pool, size_t bytes, size_t alignment,
 				       void **block)
 {
-	struct mam_tcache *tcache = pool->cache ? enter(pool) : NULL;
+	struct mam_tcache *tcache = pool->cache ? mam_cache_enter(pool) : NULL;
 	enum mam_status status = MAM_ERROR_WOULD_WAIT;
 	bool look = false;
 
@@ -394,7 +395,8 @@ enum mam_status mam_cache_alloc_slowly(struct mam_pool *pool, size_t bytes, size
 enum mam_status mam_cache_alloc_nowait(struct mam_pool *pool, size_t bytes, size_t alignment,
 				       void **block)
 {
-	struct mam_tcache *tcache = pool->cache && bytes != 0 && block ? enter(pool) : NULL;
+	struct mam_tcache *tcache =
+		pool->cache && bytes != 0 && block ? mam_cache_enter(pool) : NULL;
 	enum mam_status status;
 
 	if (!tcache)
@@ -406,26 +408,52 @@ enum mam_status mam_cache_alloc_nowait(struct mam_pool *pool, size_t bytes, size
 					      : status;
 }
 
-/* Evict down to three quarters of the limit, and make room for `granules` more. */
-static void give_up(struct mam_tcache *tcache, struct mam_pool *pool, uint64_t granules)
+static size_t evict_plain(struct mam_tcache *tcache, struct mam_pool *pool)
+{
+	void *blocks[BATCH];
+	size_t count = 0;
+
+	if (!is_alone(tcache))
+		count = mam_transfer_give(&tcache->cache->transfer, &tcache->bins,
+					  TRANSFER_TCACHES * tcache->max);
+	if (count != 0)
+		return count;
+	count = mam_bins_evict(&tcache->bins, blocks, BATCH);
+	if (count != 0)
+		mam_pool_free_batch(pool, blocks, count, &tcache->tally);
+	return count;
+}
+
+/* Evict a batch of the bins that contain most bytes. */
+static size_t evict(struct mam_tcache *tcache, struct mam_pool *pool)
+{
+	struct mam_stream_bins *fullest = NULL;
+
+	if (tcache->stream_granules == 0)
+		return evict_plain(tcache, pool);
+	for (unsigned i = 0; i < MAM_TCACHE_STREAMS; i++) {
+		struct mam_stream_bins *bins = tcache->streams[i];
+
+		if (bins && (!fullest || bins->bins.granules > fullest->bins.granules))
+			fullest = bins;
+	}
+	return fullest && fullest->bins.granules > tcache->bins.granules
+		       ? mam_cache_evict_async(tcache, pool, fullest)
+		       : evict_plain(tcache, pool);
+}
+
+/* Evicts down to three quarters of the limit. */
+void mam_cache_make_room(struct mam_tcache *tcache, struct mam_pool *pool, uint64_t granules)
 {
 	uint64_t goal = tcache->max / 4 * 3;
-	void *blocks[BATCH];
-	size_t count;
 
 	goal = goal > granules ? goal - granules : 0;
-	while (tcache->bins.granules > goal && !is_alone(tcache) &&
-	       mam_transfer_give(&tcache->cache->transfer, &tcache->bins,
-				 TRANSFER_TCACHES * tcache->max))
+	while (mam_tcache_held(tcache) > goal && evict(tcache, pool) != 0)
 		continue;
-	while (tcache->bins.granules > goal &&
-	       (count = mam_bins_evict(&tcache->bins, blocks, BATCH)) != 0)
-		mam_pool_free_batch(pool, blocks, count, &tcache->tally);
 	mam_cache_limit(tcache);
 }
 
-/* The tag of a block that a caller holds in this pool, and its value; NULL: it has none. */
-static mam_tag_word *live_here(const struct mam_pool *pool, const void *block, uint64_t *value)
+mam_tag_word *mam_cache_live_here(const struct mam_pool *pool, const void *block, uint64_t *value)
 {
 	const struct mam_cache *cache = pool->cache;
 
@@ -444,6 +472,15 @@ bool mam_cache_has(const struct mam_segment_info *segment)
 					segment->bytes >> MAM_TAG_SHIFT)) == MAM_TAG_CACHED;
 }
 
+/* Usually both tags show that it is not cached, and the record need not be read. */
+bool mam_cache_is_cached(struct mam_pool *pool, const void *block)
+{
+	struct mam_segment_info segment;
+
+	return mam_tag_may_be_cached((uintptr_t)block) &&
+	       mam_pool_find(pool, block, &segment) == MAM_OK && mam_cache_has(&segment);
+}
+
 enum mam_status mam_cache_judge(struct mam_pool *pool, const void *address)
 {
 	struct mam_segment_info segment;
@@ -456,12 +493,9 @@ enum mam_status mam_cache_judge(struct mam_pool *pool, const void *address)
 /* A block without a live tag: either it bypassed the cache, or the free is an error. */
 static enum mam_status free_untagged(struct mam_pool *pool, void *block, struct mam_tally *tally)
 {
-	struct mam_segment_info segment;
 	enum mam_status status;
 
-	/* Usually both tags show that it is not cached, and the record need not be read. */
-	if (mam_tag_may_be_cached((uintptr_t)block) &&
-	    mam_pool_find(pool, block, &segment) == MAM_OK && mam_cache_has(&segment))
+	if (mam_cache_is_cached(pool, block))
 		return MAM_ERROR_DOUBLE_FREE;
 	status = mam_pool_free_one(pool, block, 0, tally);
 	return status == MAM_ERROR_INTERIOR ? mam_cache_judge(pool, block) : status;
@@ -474,9 +508,9 @@ static enum mam_status free_tagged(struct mam_pool *pool, struct mam_tcache *tca
 	struct mam_tally none = { 0 };
 	uint64_t granules = mam_tag_granules(value);
 
-	if (tcache && tcache->bins.granules + granules > tcache->max)
-		give_up(tcache, pool, granules);
-	if (tcache && mam_cache_give_inside(tcache, (uintptr_t)block))
+	if (tcache && mam_tcache_held(tcache) + granules > tcache->max)
+		mam_cache_make_room(tcache, pool, granules);
+	if (tcache && mam_cache_give_inside(tcache, &tcache->bins, (uintptr_t)block))
 		return MAM_OK;
 	mam_tag_write(tag, MAM_TAG_NONE);
 	return mam_pool_free_one(pool, block, mam_tag_requested(value),
@@ -493,10 +527,10 @@ enum mam_status mam_cache_free_slowly(struct mam_pool *pool, void *block)
 
 	if (!pool->cache)
 		return mam_pool_free(pool, block);
-	tcache = enter(pool);
+	tcache = mam_cache_enter(pool);
 	if (tcache)
 		tcache->turns++;
-	tag = live_here(pool, block, &value);
+	tag = mam_cache_live_here(pool, block, &value);
 	status = tag ? free_tagged(pool, tcache, block, tag, value)
 		     : free_untagged(pool, block, tcache ? &tcache->tally : &none);
 	if (tcache)
@@ -510,11 +544,10 @@ enum mam_status mam_cache_free_slowly(struct mam_pool *pool, void *block)
 static enum mam_status claim(struct mam_pool *pool, struct mam_tcache *tcache, void *block)
 {
 	struct mam_tally none = { 0 };
-	struct mam_segment_info segment;
 	enum mam_status status = MAM_OK;
 	struct mam_tally *tally = tcache ? &tcache->tally : &none;
 	uint64_t value;
-	mam_tag_word *tag = live_here(pool, block, &value);
+	mam_tag_word *tag = mam_cache_live_here(pool, block, &value);
 
 	if (tag) {
 		mam_tag_write(tag, MAM_TAG_NONE);
@@ -522,8 +555,7 @@ static enum mam_status claim(struct mam_pool *pool, struct mam_tcache *tcache, v
 	} else {
 		if (tally->allocs != 0 || tally->frees != 0)
 			mam_pool_meet(pool, tally);
-		if (mam_tag_may_be_cached((uintptr_t)block) &&
-		    mam_pool_find(pool, block, &segment) == MAM_OK && mam_cache_has(&segment))
+		if (mam_cache_is_cached(pool, block))
 			status = MAM_ERROR_DOUBLE_FREE;
 	}
 	return status;
@@ -531,7 +563,7 @@ static enum mam_status claim(struct mam_pool *pool, struct mam_tcache *tcache, v
 
 enum mam_status mam_cache_claim_slowly(struct mam_pool *pool, void *block)
 {
-	struct mam_tcache *tcache = enter(pool);
+	struct mam_tcache *tcache = mam_cache_enter(pool);
 	enum mam_status status = claim(pool, tcache, block);
 
 	if (tcache)
@@ -557,7 +589,7 @@ void mam_cache_correct(const struct mam_pool *pool, struct mam_segment_info *seg
 	if (mam_cache_has(segment)) {
 		segment->live = false;
 		segment->requested = 0;
-	} else if (live_here(pool, segment->base, &value)) {
+	} else if (mam_cache_live_here(pool, segment->base, &value)) {
 		segment->requested = mam_tag_requested(value);
 	}
 }

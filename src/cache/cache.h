@@ -13,6 +13,7 @@
 
 #include "cache/transfer.h"
 #include "cache/tcache.h"
+#include "stream/stream.h"
 
 #define MAM_CACHE_MAX_BYTES ((size_t)MAM_TAG_MAX * MAM_TAG_GRANULE)
 
@@ -64,6 +65,17 @@ static inline enum mam_status mam_cache_claim(struct mam_pool *pool, void *block
 	}
 	return mam_cache_claim_slowly(pool, block);
 }
+
+/*
+ * mam_cache_alloc_async, mam_cache_free_async - as mam_stream_alloc() and mam_stream_free()
+ * (async.c). mam_cache_release_async: before mam_stream_let_go(), return blocks of the stream in
+ * all thread caches to it.
+ */
+enum mam_status mam_cache_alloc_async(struct mam_pool *pool, size_t bytes,
+				      struct CUstream_st *stream, void **block);
+enum mam_status mam_cache_free_async(struct mam_pool *pool, void *block,
+				     struct CUstream_st *stream);
+void mam_cache_release_async(struct mam_pool *pool, struct CUstream_st *stream);
 
 /* mam_cache_judge - classify an address inside a block: INTERIOR, or DOUBLE_FREE. */
 enum mam_status mam_cache_judge(struct mam_pool *pool, const void *address);
@@ -156,6 +168,30 @@ void mam_cache_retire(struct mam_cache *cache);
 /* Set the granules that a thread cache may contain, from the values of its last flush. */
 void mam_cache_limit(struct mam_tcache *tcache);
 
+/* mam_cache_enter - enter the calling thread's cache at the pool; NULL: it has none now. */
+struct mam_tcache *mam_cache_enter(struct mam_pool *pool);
+
+/* mam_cache_make_room - evict until the bins have room for that many granules. pre: inside. */
+void mam_cache_make_room(struct mam_tcache *tcache, struct mam_pool *pool, uint64_t granules);
+
+/*
+ * mam_cache_live_here - the tag of a block that a caller holds in this pool, and its value; NULL:
+ * it has none. mam_cache_is_cached: whether a block without that tag is in a cache.
+ * mam_cache_tag_live: tag a block that a caller got from the pool. pre: inside the thread cache.
+ */
+mam_tag_word *mam_cache_live_here(const struct mam_pool *pool, const void *block, uint64_t *value);
+bool mam_cache_is_cached(struct mam_pool *pool, const void *block);
+void mam_cache_tag_live(struct mam_tcache *tcache, void *block, size_t bytes);
+
+/*
+ * mam_cache_evict_async - return up to a batch of blocks to their stream, from any thread that may
+ * touch the thread cache. 0: there are none. mam_cache_unbind: return all, and give up the record.
+ */
+size_t mam_cache_evict_async(struct mam_tcache *tcache, struct mam_pool *pool,
+			     struct mam_stream_bins *bins);
+void mam_cache_unbind(struct mam_tcache *tcache, struct mam_pool *pool,
+		      struct mam_stream_bins *bins);
+
 /* ---- the fast path ---- */
 
 static inline uint64_t mam_cache_granules(const struct mam_tcache *tcache, size_t bytes)
@@ -163,18 +199,18 @@ static inline uint64_t mam_cache_granules(const struct mam_tcache *tcache, size_
 	return (bytes + tcache->round_up) >> MAM_TAG_SHIFT & tcache->unit_mask;
 }
 
-/* pre: inside the thread cache. NULL: no block fits. */
-static inline void *mam_cache_take_inside(struct mam_tcache *tcache, size_t bytes)
+/* `bins`: the thread cache's or those of a stream. pre: inside. NULL: no block fits. */
+static inline __attribute__((always_inline)) void *
+mam_cache_take_inside(struct mam_tcache *tcache, struct mam_bins *bins, size_t bytes)
 {
 	uint64_t granules = mam_cache_granules(tcache, bytes);
-	uint64_t bin =
-		mam_bins_best(&tcache->bins, granules, granules + (granules >> tcache->slack));
+	uint64_t bin = mam_bins_best(bins, granules, granules + (granules >> tcache->slack));
 	mam_tag_word *tag;
 	uintptr_t block;
 
 	if (bin == 0)
 		return NULL;
-	block = mam_bins_pop(&tcache->bins, bin, &tag);
+	block = mam_bins_pop(bins, bin, &tag);
 	if (block == 0)
 		return NULL;
 	mam_tag_write(tag, mam_tag_live(tcache->live_key, block, bin, bytes));
@@ -195,7 +231,7 @@ static inline void *mam_cache_alloc_own(struct mam_pool *pool, size_t bytes)
 	if (atomic_load_explicit(&tcache->pool, memory_order_relaxed) != pool ||
 	    bytes > MAM_CACHE_MAX_BYTES || !mam_asymlock_enter(&tcache->hand))
 		return NULL;
-	found = mam_cache_take_inside(tcache, bytes);
+	found = mam_cache_take_inside(tcache, &tcache->bins, bytes);
 	mam_asymlock_leave(&tcache->hand);
 	return found;
 }
@@ -208,8 +244,9 @@ static inline enum mam_status mam_cache_alloc(struct mam_pool *pool, size_t byte
 			   : mam_pool_alloc(pool, bytes, alignment, block);
 }
 
-/* pre: inside the thread cache. False: the block is not for its bins, or they are full. */
-static inline bool mam_cache_give_inside(struct mam_tcache *tcache, uintptr_t block)
+/* The same for a free. False: the block is not for these bins, or the thread cache is full. */
+static inline __attribute__((always_inline)) bool
+mam_cache_give_inside(struct mam_tcache *tcache, struct mam_bins *bins, uintptr_t block)
 {
 	uint64_t value, granules;
 	mam_tag_word *tag = mam_tag_live_at(block, tcache->live_key, &value);
@@ -217,9 +254,9 @@ static inline bool mam_cache_give_inside(struct mam_tcache *tcache, uintptr_t bl
 	if (!tag)
 		return false;
 	granules = mam_tag_granules(value);
-	if (tcache->bins.granules + granules > tcache->max)
+	if (mam_tcache_held(tcache) + granules > tcache->max)
 		return false;
-	mam_bins_push(&tcache->bins, block, tag, granules);
+	mam_bins_push(bins, block, tag, granules);
 	mam_tally_free(&tcache->tally, mam_tag_requested(value), granules << MAM_TAG_SHIFT);
 	return true;
 }
@@ -235,7 +272,7 @@ static inline bool mam_cache_free_own(struct mam_pool *pool, void *block)
 	if (atomic_load_explicit(&tcache->pool, memory_order_relaxed) != pool ||
 	    !mam_asymlock_enter(&tcache->hand))
 		return false;
-	given = mam_cache_give_inside(tcache, (uintptr_t)block);
+	given = mam_cache_give_inside(tcache, &tcache->bins, (uintptr_t)block);
 	mam_asymlock_leave(&tcache->hand);
 	return given;
 }

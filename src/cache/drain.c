@@ -96,10 +96,21 @@ void mam_cache_go(struct mam_cache *held)
 		release(held);
 }
 
+static bool empty_streams(struct mam_pool *pool, struct mam_tcache *tcache)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < MAM_TCACHE_STREAMS; i++)
+		while (tcache->streams[i] &&
+		       mam_cache_evict_async(tcache, pool, tcache->streams[i]) != 0)
+			any = true;
+	return any;
+}
+
 static bool empty(struct mam_pool *pool, struct mam_tcache *tcache)
 {
+	bool any = empty_streams(pool, tcache);
 	void *blocks[BATCH];
-	bool any = false;
 	size_t count;
 
 	while ((count = mam_bins_evict(&tcache->bins, blocks, BATCH)) != 0) {
@@ -124,12 +135,21 @@ static bool empty_transfer(struct mam_pool *pool, struct mam_transfer *transfer)
 	return any;
 }
 
+static uint64_t lost_in_streams(const struct mam_tcache *tcache)
+{
+	uint64_t lost = 0;
+
+	for (unsigned i = 0; i < MAM_TCACHE_STREAMS; i++)
+		lost += tcache->streams[i] ? tcache->streams[i]->bins.lost : 0;
+	return lost;
+}
+
 static uint64_t count_lost_locked(struct mam_cache *cache)
 {
 	uint64_t lost = cache->transfer.lost + cache->lost;
 
 	for (struct mam_tcache *tcache = cache->tcaches; tcache; tcache = tcache->next)
-		lost += tcache->bins.lost;
+		lost += tcache->bins.lost + lost_in_streams(tcache);
 	return lost;
 }
 
@@ -155,13 +175,39 @@ static size_t asked(const struct mam_pool *pool, const struct mam_segment_info *
 	return seen.requested;
 }
 
+/* The record of a stream whose bins lost blocks; 0: none did. */
+static uint32_t loser_locked(const struct mam_cache *cache)
+{
+	for (struct mam_tcache *tcache = cache->tcaches; tcache; tcache = tcache->next)
+		for (unsigned i = 0; i < MAM_TCACHE_STREAMS; i++)
+			if (tcache->streams[i] && tcache->streams[i]->bins.lost != 0)
+				return tcache->streams[i]->record;
+	return 0;
+}
+
+/* Empty bins have lost nothing any more. */
+static void forgive(struct mam_pool *pool, struct mam_tcache *tcache)
+{
+	tcache->bins.lost = 0;
+	for (unsigned i = 0; i < MAM_TCACHE_STREAMS; i++) {
+		struct mam_stream_bins *bins = tcache->streams[i];
+
+		if (!bins || bins->bins.lost == 0)
+			continue;
+		bins->bins.lost = 0;
+		mam_cache_unbind(tcache, pool, bins);
+	}
+}
+
 /*
  * A program freed a block from two threads at once, and a bin became unreadable (bins.h). All bins
  * are empty now: blocks that still have the tag of a cached block were in that one, and all other
- * live records belong to callers.
+ * live records belong to callers. If a stream's bins lost blocks, any stream may still use what is
+ * found: it waits for the whole context.
  */
 static void find_lost_locked(struct mam_cache *cache, struct mam_pool *pool)
 {
+	uint32_t loser = loser_locked(cache);
 	struct mam_tally none = { 0 };
 	struct search search;
 
@@ -174,12 +220,15 @@ static void find_lost_locked(struct mam_cache *cache, struct mam_pool *pool)
 			return;
 		for (size_t i = 0; i < search.count; i++)
 			mam_cache_forget(search.blocks[i]);
-		mam_pool_free_batch(pool, search.blocks, search.count, &none);
+		if (loser != 0)
+			mam_stream_put_orphans(pool, loser, search.blocks, search.count);
+		else
+			mam_pool_free_batch(pool, search.blocks, search.count, &none);
 	} while (search.count != 0);
 	mam_pool_recount(pool, asked);
 	cache->transfer.lost = cache->lost = 0;
 	for (struct mam_tcache *tcache = cache->tcaches; tcache; tcache = tcache->next)
-		tcache->bins.lost = 0;
+		forgive(pool, tcache);
 }
 
 bool mam_cache_drain(struct mam_pool *pool)
@@ -198,6 +247,29 @@ bool mam_cache_drain(struct mam_pool *pool)
 		find_lost_locked(cache, pool);
 	release(cache);
 	return any;
+}
+
+static void release_locked(struct mam_pool *pool, struct mam_tcache *tcache,
+			   const struct CUstream_st *stream)
+{
+	for (unsigned i = 0; i < MAM_TCACHE_STREAMS; i++)
+		if (tcache->streams[i] && tcache->streams[i]->stream == stream)
+			mam_cache_unbind(tcache, pool, tcache->streams[i]);
+}
+
+/* A per-thread default stream is a different one in each thread. */
+void mam_cache_release_async(struct mam_pool *pool, struct CUstream_st *stream)
+{
+	struct mam_cache *cache = hold(pool);
+
+	if (!cache)
+		return;
+	if (stream == NULL)
+		stream = MAM_STREAM_LEGACY;
+	for (struct mam_tcache *tcache = cache->tcaches; tcache; tcache = tcache->next)
+		if (may_touch(tcache) && (stream != MAM_STREAM_PER_THREAD || is_ours(tcache)))
+			release_locked(pool, tcache, stream);
+	release(cache);
 }
 
 static bool was_idle(struct mam_tcache *tcache)
@@ -242,8 +314,25 @@ void mam_cache_age(struct mam_pool *pool, uint64_t now)
 	release(cache);
 }
 
+/* Their blocks are gone. After the pool has ended there are no records. */
+static void drop_streams(struct mam_pool *pool, struct mam_tcache *tcache)
+{
+	for (unsigned i = 0; i < MAM_TCACHE_STREAMS; i++) {
+		struct mam_stream_bins *bins = tcache->streams[i];
+
+		if (!bins)
+			continue;
+		if (bins->record != 0)
+			mam_stream_unpin(pool, bins->record);
+		mam_tcache_bins_free(bins);
+		tcache->streams[i] = NULL;
+	}
+}
+
 static void unlink_locked(struct mam_cache *cache, struct mam_tcache *tcache)
 {
+	if (may_touch(tcache))
+		drop_streams(atomic_load_explicit(&tcache->pool, memory_order_relaxed), tcache);
 	*(tcache->previous ? &tcache->previous->next : &cache->tcaches) = tcache->next;
 	if (tcache->next)
 		tcache->next->previous = tcache->previous;
@@ -258,8 +347,11 @@ void mam_cache_leave_tcache(struct mam_tcache *tcache)
 	struct mam_cache *cache = tcache->cache;
 	struct mam_pool *pool;
 
-	if (atomic_load_explicit(&tcache->pool, memory_order_relaxed) == NULL)
+	pool = atomic_load_explicit(&tcache->pool, memory_order_relaxed);
+	if (pool == NULL)
 		return;
+	if (lost_in_streams(tcache) != 0) /* which streams these blocks belong to is known here */
+		(void)mam_cache_drain(pool);
 	mam_lock_take(&cache->lock);
 	pool = atomic_load_explicit(&tcache->pool, memory_order_relaxed);
 	if (pool) {
@@ -277,6 +369,11 @@ static void forget(struct mam_tcache *tcache)
 
 	while (mam_bins_evict(&tcache->bins, blocks, BATCH) != 0)
 		continue;
+	for (unsigned i = 0; i < MAM_TCACHE_STREAMS; i++)
+		while (tcache->streams[i] &&
+		       mam_bins_evict(&tcache->streams[i]->bins, blocks, BATCH) != 0)
+			continue;
+	tcache->stream_granules = 0;
 }
 
 /* Owners stay stopped: no thread cache is used for this pool again. */
@@ -328,6 +425,22 @@ void mam_cache_close(struct mam_pool *pool)
 	mam_cache_retire(cache);
 }
 
+static const char *check(const struct mam_tcache *tcache)
+{
+	const char *why = mam_bins_check(&tcache->bins);
+	uint64_t granules = 0;
+
+	for (unsigned i = 0; i < MAM_TCACHE_STREAMS && !why; i++) {
+		if (!tcache->streams[i])
+			continue;
+		why = mam_bins_check(&tcache->streams[i]->bins);
+		granules += tcache->streams[i]->bins.granules;
+	}
+	if (!why && granules != tcache->stream_granules)
+		why = "a thread cache's count of blocks of streams does not match their bins";
+	return why;
+}
+
 const char *mam_cache_check(const struct mam_cache *held)
 {
 	const char *why = NULL;
@@ -336,7 +449,7 @@ const char *mam_cache_check(const struct mam_cache *held)
 		return NULL;
 	for (struct mam_tcache *tcache = held->tcaches; tcache && !why; tcache = tcache->next)
 		if (may_touch(tcache))
-			why = mam_bins_check(&tcache->bins);
+			why = check(tcache);
 	return why ? why : mam_transfer_check(&held->transfer);
 }
 

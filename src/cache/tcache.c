@@ -16,6 +16,7 @@
 #include "base/pages.h"
 
 #define TCACHE_BYTES mam_round_up(sizeof(struct mam_tcache), 4096)
+#define BINS_BYTES mam_round_up(sizeof(struct mam_stream_bins), 4096)
 
 /* Initial value of mam_tcache_last: it belongs to no pool. */
 static struct mam_tcache nobody;
@@ -107,4 +108,14 @@ struct mam_tcache *mam_tcache_take(void)
 void mam_tcache_drop(struct mam_tcache *tcache)
 {
 	mam_pages_unmap(tcache, TCACHE_BYTES);
+}
+
+struct mam_stream_bins *mam_tcache_bins_new(void)
+{
+	return mam_pages_map(BINS_BYTES);
+}
+
+void mam_tcache_bins_free(struct mam_stream_bins *bins)
+{
+	mam_pages_unmap(bins, BINS_BYTES);
 }

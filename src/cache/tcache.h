@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tcache.h - a thread cache: a thread's bins at one pool, and the tally of its use.
+ * tcache.h - a thread cache: a thread's bins at one pool, and the tally of its use. Blocks that
+ * were freed on a stream are in bins of their own, one set per stream.
  *
  * A thread has one thread cache per pool that it uses, made at its first request there. The one
  * that it used last is compared first. The owner uses its thread cache inside the asymmetric lock;
@@ -15,10 +16,23 @@
 #include "cache/bins.h"
 #include "cache/asymlock.h"
 #include "pool/batch.h"
+#include "stream/key.h"
 
-#define MAM_TCACHE_SMALL 128 /* granules: up to this size a request may allocate extra blocks */
+#define MAM_TCACHE_STREAMS 16 /* streams of which a thread cache holds blocks */
+#define MAM_TCACHE_SMALL 128  /* granules: up to this size a request may allocate extra blocks */
 
 struct mam_cache;
+
+/* Blocks that the thread freed on one stream (async.c). */
+struct mam_stream_bins {
+	struct CUstream_st *stream; /* handle; NULL: the bins are empty and not in use */
+	unsigned long long id;      /* 0: a default stream */
+	uint32_t record;            /* pinned (stream/stream.h); 0: none */
+	uint32_t captures;          /* as of mam_stream_note() */
+	bool due;                   /* its memory should leave the stream at its next call */
+	bool stale;                 /* the handle stands for another stream by now */
+	struct mam_bins bins;
+};
 
 struct mam_tcache {
 	struct mam_asymlock hand;
@@ -36,6 +50,9 @@ struct mam_tcache {
 	uint64_t slack; /* a block that is larger by up to 1 / 2^slack may serve a request */
 	struct mam_tally tally;
 	struct mam_bins bins;
+	struct mam_stream_bins *streams[MAM_TCACHE_STREAMS]; /* by handle; NULL: not made yet */
+	uint64_t stream_granules;                            /* sum over streams[] */
+	uint32_t clashes; /* count of streams that found no place in streams[] */
 	uint8_t appetite[MAM_TCACHE_SMALL + 1]; /* extra blocks to allocate next time */
 
 	uint64_t turns; /* thread; count: slow paths of the owner */
@@ -44,6 +61,12 @@ struct mam_tcache {
 	struct mam_tcache *next, *previous; /* lock: cache; thread caches of one pool */
 	struct mam_tcache *of_thread;       /* thread; next of the thread's */
 };
+
+/* mam_tcache_held - granules in all bins. */
+static inline uint64_t mam_tcache_held(const struct mam_tcache *tcache)
+{
+	return tcache->bins.granules + tcache->stream_granules;
+}
 
 /* The thread cache that a thread used last; initially a dummy without a pool. */
 extern _Thread_local struct mam_tcache *mam_tcache_last __attribute__((tls_model("initial-exec")));
@@ -64,6 +87,10 @@ struct mam_tcache *mam_tcache_take(void);
  * cache that still has a pool when its thread ends.
  */
 void mam_tcache_prepare(void (*on_exit)(struct mam_tcache *tcache));
+
+/* mam_tcache_bins_new, mam_tcache_bins_free - bins for a stream; NULL: no host memory. */
+struct mam_stream_bins *mam_tcache_bins_new(void);
+void mam_tcache_bins_free(struct mam_stream_bins *bins);
 
 /*
  * mam_tcache_drop - in a fork's child: free the thread cache of a thread that does not exist there.

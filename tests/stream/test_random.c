@@ -169,11 +169,14 @@ START_TEST(no_block_has_unfinished_work_of_other_stream)
 	static const struct {
 		const char *source;
 		size_t spare_bytes, limit_bytes;
+		enum mam_cache_mode cache;
 	} pools[] = {
-		{ "vmm", 0, 0 },
-		{ "vmm", 64 * MIB, 640 * MIB },
-		{ "cudamalloc", 0, 0 },
-		{ "cudamalloc", 64 * MIB, 640 * MIB },
+		{ "vmm", 0, 0, MAM_CACHE_OFF },
+		{ "vmm", 64 * MIB, 640 * MIB, MAM_CACHE_OFF },
+		{ "cudamalloc", 0, 0, MAM_CACHE_OFF },
+		{ "cudamalloc", 64 * MIB, 640 * MIB, MAM_CACHE_OFF },
+		{ "vmm", 64 * MIB, 640 * MIB, MAM_CACHE_ON },
+		{ "cudamalloc", 0, 0, MAM_CACHE_ON },
 	};
 	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 
@@ -186,6 +189,7 @@ START_TEST(no_block_has_unfinished_work_of_other_stream)
 	attr.spare_bytes = pools[_i / SEEDS].spare_bytes;
 	attr.limit_bytes = pools[_i / SEEDS].limit_bytes;
 	attr.free_policy = MAM_FREE_STREAM;
+	attr.cache = pools[_i / SEEDS].cache;
 	program.s = scene_with(&attr);
 	program.seed = (unsigned)_i % SEEDS + 1;
 	for (unsigned i = 0; i < LEGACY; i++)
@@ -203,7 +207,7 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_loop_test(tests, no_block_has_unfinished_work_of_other_stream, 0, 4 * SEEDS);
+	tcase_add_loop_test(tests, no_block_has_unfinished_work_of_other_stream, 0, 6 * SEEDS);
 }
 
 int main(void)

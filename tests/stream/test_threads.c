@@ -96,13 +96,17 @@ static void *look(void *argument)
 
 START_TEST(threads_use_streams_of_their_own)
 {
-	struct scene *s;
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
 	struct worker workers[THREADS + 1];
+	struct scene *s;
 
+	attr.growth_bytes = 8 * MIB;
+	attr.limit_bytes = 64 * MIB;
+	attr.cache = _i == 0 ? MAM_CACHE_OFF : MAM_CACHE_ON;
 	unsetenv("FAKE_CUDA_LOG");
 	setenv("FAKE_CUDA_LAG_RANDOM", "5", 1);
 	setenv("FAKE_CUDA_LAG_US", "20", 1);
-	s = scene_new(64 * MIB);
+	s = scene_with(&attr);
 	for (int i = 0; i <= THREADS; i++) {
 		workers[i] = (struct worker){ .s = s, .seed = (unsigned)i + 1 };
 		workers[i].stream = i < THREADS ? stream_new(s) : s->one;
@@ -123,7 +127,7 @@ END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_test(tests, threads_use_streams_of_their_own);
+	tcase_add_loop_test(tests, threads_use_streams_of_their_own, 0, 2);
 }
 
 int main(void)
