@@ -35,6 +35,7 @@
 #define BATCH 32      /* blocks per acquisition of the pool's lock */
 #define CLASH_EVERY 8 /* a stream without a place gets that of another one at every eighth call */
 #define TURNS_A_LOOK 256
+#define TURNS_A_LIMIT 16
 
 static unsigned place_of(const struct CUstream_st *stream)
 {
@@ -231,6 +232,13 @@ struct free_call {
 	bool due;         /* memory of the stream should leave it */
 };
 
+/* Divisions: not at each call that the bins do not serve. */
+static void count_turn(struct mam_tcache *tcache)
+{
+	if (tcache->turns++ % TURNS_A_LIMIT == 0)
+		mam_cache_limit(tcache);
+}
+
 /* pre: inside the thread cache, if there is one. Errors as mam_stream_put(). */
 static enum mam_status free_inside(struct mam_pool *pool, struct mam_tcache *tcache,
 				   struct free_call *call)
@@ -256,10 +264,9 @@ static enum mam_status free_inside(struct mam_pool *pool, struct mam_tcache *tca
 				tcache ? &tcache->tally : &none, &call->due);
 	if (!tcache)
 		return status;
-	mam_cache_limit(tcache);
+	count_turn(tcache);
 	if (!bins && status == MAM_OK && call->key.capture == 0)
 		(void)bind(tcache, pool, &call->key);
-	tcache->turns++;
 	return status;
 }
 
@@ -293,10 +300,26 @@ static __attribute__((noinline)) enum mam_status free_slowly(struct mam_pool *po
 	return status;
 }
 
+/* A block that never went through a cache needs no bins. WOULD_WAIT: nothing happened. */
+static enum mam_status free_untagged(struct mam_pool *pool, void *block,
+				     const struct mam_stream_key *key, bool *due)
+{
+	struct mam_tcache *tcache = mam_tag_is_none((uintptr_t)block) ? enter_own(pool, key) : NULL;
+	enum mam_status status = MAM_ERROR_WOULD_WAIT;
+
+	if (!tcache)
+		return status;
+	if (tcache->turns++ % TURNS_A_LIMIT != 0)
+		status = mam_stream_put(pool, block, 0, key, &tcache->tally, due);
+	mam_asymlock_leave(&tcache->hand);
+	return status;
+}
+
 enum mam_status mam_cache_free_async(struct mam_pool *pool, void *block, struct CUstream_st *stream)
 {
 	struct mam_stream_now now;
 	enum mam_status status;
+	bool due = false;
 
 	if (!pool->cache)
 		return mam_stream_free(pool, block, stream);
@@ -307,7 +330,12 @@ enum mam_status mam_cache_free_async(struct mam_pool *pool, void *block, struct 
 		return status;
 	if (free_own(pool, block, &now.key))
 		return MAM_OK;
-	return free_slowly(pool, block, &now.key);
+	status = free_untagged(pool, block, &now.key, &due);
+	if (status == MAM_ERROR_WOULD_WAIT)
+		return free_slowly(pool, block, &now.key);
+	if (due)
+		mam_stream_reclaim(pool->stream, &now.key, false);
+	return status;
 }
 
 /* An allocation in progress. */
@@ -341,8 +369,8 @@ static enum mam_status alloc_inside(struct mam_pool *pool, struct mam_tcache *tc
 				 block, &call->own);
 	if (!tcache)
 		return status;
-	mam_cache_limit(tcache);
-	call->look = ++tcache->turns % TURNS_A_LOOK == 0;
+	count_turn(tcache);
+	call->look = tcache->turns % TURNS_A_LOOK == 0;
 	if (!bins && call->own && call->now.key.capture == 0)
 		bins = bind(tcache, pool, &call->now.key);
 	if (status == MAM_OK && bins && small)
@@ -357,6 +385,20 @@ static enum mam_status alloc_once(struct mam_pool *pool, struct alloc_call *call
 
 	if (tcache)
 		mam_asymlock_leave(&tcache->hand);
+	return status;
+}
+
+/* No bins may serve it. */
+static enum mam_status alloc_large(struct mam_pool *pool, struct alloc_call *call, void **block)
+{
+	struct mam_tcache *tcache = enter_own(pool, &call->now.key);
+	enum mam_status status;
+
+	if (!tcache)
+		return alloc_once(pool, call, block);
+	status = mam_stream_take(pool, &call->now, &call->request, &tcache->tally, block,
+				 &call->own);
+	mam_asymlock_leave(&tcache->hand);
 	return status;
 }
 
@@ -406,7 +448,8 @@ alloc_slowly(struct mam_pool *pool, size_t bytes, const struct mam_stream_now *n
 
 	if (mam_space_shape(pool, bytes, 0, &call.request) != MAM_OK)
 		return mam_pool_alloc(pool, bytes, 0, block);
-	status = alloc_once(pool, &call, block);
+	status = bytes > MAM_CACHE_MAX_BYTES ? alloc_large(pool, &call, block)
+					     : alloc_once(pool, &call, block);
 	if (call.look)
 		mam_cache_age(pool, mam_clock_ns());
 	return status == MAM_ERROR_WOULD_WAIT ? grow(pool, &call, block) : status;

@@ -456,10 +456,11 @@ START_TEST(forks_while_threads_use_their_caches)
 		void *block = NULL;
 		int status = -1;
 
-		ck_assert_int_ge(child, 0);
+		/* No assertion in the child: another thread may have been in one. */
 		if (child == 0)
 			_exit(mam_malloc_async(s->pool, 64 * KIB, s->one, &block) !=
 			      MAM_ERROR_DESTROYED);
+		ck_assert_int_gt(child, 0);
 		dealloc(s, alloc(s, 64 * KIB, s->one), s->one);
 		ck_assert_int_eq(waitpid(child, &status, 0), child);
 		ck_assert_int_eq(status, 0);
