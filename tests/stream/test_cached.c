@@ -331,6 +331,7 @@ START_TEST(blocks_of_a_broken_bin_wait_for_the_context)
 {
 	struct scene *s = cached_scene("cudamalloc", 0);
 	void *a, *b, *c = NULL;
+	uint64_t retired;
 
 	warm_up(s, s->one);
 	a = alloc(s, 64 * KIB, s->one);
@@ -341,6 +342,9 @@ START_TEST(blocks_of_a_broken_bin_wait_for_the_context)
 	mam_tag_write(mam_tag_find((uintptr_t)a, 128),
 		      mam_tag_cached(mam_tag_cached_key(1000), 128, 0));
 	ck_assert_ptr_ne(alloc(s, 64 * KIB, s->one), a);
+	retired = stats_of(s).retired_bytes;
+	ck_assert(!mam_cache_drain(mam_handle_storage(s->pool)));
+	ck_assert_uint_eq(stats_of(s).retired_bytes, retired + 128 * KIB);
 	ck_assert_int_eq(mam_malloc(s->pool, 7 * MIB, &c), MAM_OK);
 	ck_assert_int_eq(pending(s, c, 7 * MIB), 0);
 	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
@@ -349,6 +353,22 @@ START_TEST(blocks_of_a_broken_bin_wait_for_the_context)
 	ck_assert_uint_eq(stats_of(s).retired_bytes, 0);
 	ck_assert_int_eq(mam_pool_abandon(s->pool), MAM_OK);
 	free(s);
+}
+END_TEST
+
+/* Records without memory are freed from time to time, but not this one. */
+START_TEST(record_stays_while_a_thread_has_bins)
+{
+	struct scene *s = cached_scene("cudamalloc", 0);
+	const struct mam_stream_key key = { .stream = s->one };
+
+	warm_up(s, s->one);
+	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
+	dealloc(s, alloc(s, 64 * KIB, s->one), s->one);
+	for (int i = 0; i < 200; i++)
+		dealloc(s, alloc(s, 64 * KIB, s->two), stream_new(s));
+	ck_assert_uint_ne(mam_stream_find_locked(streams_of(s), &key), 0);
+	scene_end(s);
 }
 END_TEST
 
@@ -514,6 +534,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, thread_that_ends_returns_them_to_their_stream);
 	tcase_add_test(tests, invalid_frees_are_reported);
 	tcase_add_test(tests, blocks_of_a_broken_bin_wait_for_the_context);
+	tcase_add_test(tests, record_stays_while_a_thread_has_bins);
 	tcase_add_test(tests, thread_with_many_streams);
 	tcase_add_test(tests, streams_that_come_and_go_leave_nothing);
 	tcase_add_test(tests, forks_while_threads_use_their_caches);
