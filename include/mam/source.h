@@ -123,11 +123,12 @@ struct mam_vmm_attr {
 	bool exportable;    /* handles can be passed to other processes as file descriptors */
 	bool simulated;     /* no driver: only addresses, and the costs measured on an H100 */
 	size_t total_bytes; /* simulated: the total that it can give; 0: 80 GiB */
+	size_t lag; /* simulated streams, for replay: 1 + the number of calls by which work lags */
 };
 
 #define MAM_VMM_ATTR_INIT                                                                     \
 	{                                                                                     \
-		sizeof(struct mam_vmm_attr), MAM_DEVICE_CURRENT, 0, 0, false, false, false, 0 \
+		sizeof(struct mam_vmm_attr), MAM_DEVICE_CURRENT, 0, 0, false, false, false, 0, 0 \
 	}
 
 /*
@@ -144,6 +145,11 @@ struct mam_vmm_attr {
  * logs a warning. For a device in `peers` this is an error instead: UNSUPPORTED here, and DRIVER or
  * OUT_OF_MEMORY when a pool grows. Without access, a kernel of that device faults, and
  * cudaMemcpyPeer() may copy wrong bytes and report success.
+ *
+ * lag: the pool's streams are simulated, also above real memory that no kernel uses. Any handle
+ * except NULL, 1 and 2 is a stream. Work that was submitted before a call of mam_malloc_async() or
+ * mam_free_async() is done when the lag-th call after that begins, or after a wait; 1: before the
+ * call itself. 0 (the default): the streams are the driver's, and a simulated source has none.
  */
 MAM_API enum mam_status mam_source_vmm(const struct mam_vmm_attr *attr, struct mam_source **source);
 

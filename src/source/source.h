@@ -133,6 +133,13 @@ struct CUctx_st *mam_whole_context(struct mam_source *source);
 struct CUctx_st *mam_vmm_context(struct mam_source *source);
 
 /*
+ * mam_source_lag - the simulated streams of a vmm source; NULL: none, and the streams are the
+ * driver's.
+ */
+struct mam_lag;
+struct mam_lag *mam_source_lag(struct mam_source *source);
+
+/*
  * mam_source_abandon - frees the host memory of a source without calling the driver: its context is
  * gone or no longer usable, and the device memory with it. Sources that are not mam's own are left
  * alone. NULL: no effect. pre: no thread is in the source or will use it.

@@ -325,6 +325,13 @@ void mam_vmm_init(struct mam_vmm *vmm, const struct mam_vmm_backend *backend)
 	mam_lock_init(&vmm->lock, MAM_RANK_SOURCE, "vmm source");
 }
 
+struct mam_lag *mam_source_lag(struct mam_source *source)
+{
+	struct mam_vmm *vmm = vmm_of(source);
+
+	return source->ops->destroy == vmm_destroy && vmm->lag.calls != 0 ? &vmm->lag : NULL;
+}
+
 bool mam_vmm_room(struct mam_source *source, size_t *bytes)
 {
 	struct mam_vmm *vmm = vmm_of(source);
@@ -347,8 +354,10 @@ enum mam_status mam_source_vmm(const struct mam_vmm_attr *attr, struct mam_sourc
 		MAM_SIZED_FIELD(struct mam_vmm_attr, exportable),
 		MAM_SIZED_FIELD(struct mam_vmm_attr, simulated),
 		MAM_SIZED_FIELD(struct mam_vmm_attr, total_bytes),
+		MAM_SIZED_FIELD(struct mam_vmm_attr, lag),
 	};
 	struct mam_vmm_attr whole = MAM_VMM_ATTR_INIT;
+	enum mam_status status;
 
 	if (attr != NULL) {
 		if (!mam_sized_fits(attr, sizeof(whole), fields,
@@ -358,8 +367,11 @@ enum mam_status mam_source_vmm(const struct mam_vmm_attr *attr, struct mam_sourc
 	}
 	if (source == NULL || whole.device < MAM_DEVICE_CURRENT)
 		return MAM_ERROR_INVALID_VALUE;
-	return whole.simulated ? mam_vmm_sim_create(&whole, source)
-			       : mam_vmm_cuda_create(&whole, source);
+	status = whole.simulated ? mam_vmm_sim_create(&whole, source)
+				 : mam_vmm_cuda_create(&whole, source);
+	if (status == MAM_OK)
+		vmm_of(*source)->lag.calls = whole.lag;
+	return status;
 }
 
 enum mam_status mam_vmm_create(int device, struct mam_source **source)

@@ -10,6 +10,7 @@
 #define MAM_SOURCE_VMM_H
 
 #include "base/lock.h"
+#include "source/lag.h"
 #include "source/pieces.h"
 #include "source/source.h"
 
@@ -40,6 +41,7 @@ struct mam_vmm {
 	struct mam_source source;
 	struct mam_source_ops ops; /* lock: none, set at creation */
 	const struct mam_vmm_backend *backend;
+	struct mam_lag lag; /* of simulated streams; synchronizes itself */
 	struct mam_lock lock;
 	struct mam_vmm_range ranges[MAM_VMM_RANGES]; /* lock: lock */
 };

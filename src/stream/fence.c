@@ -23,6 +23,11 @@ enum mam_status mam_fences_bind(struct mam_fences *fences, struct mam_source *so
 				     .ordinal = source->properties.device };
 	enum mam_status status = MAM_OK;
 
+	fences->lag = mam_source_lag(source);
+	if (fences->lag != NULL) {
+		fences->device.context = (struct CUctx_st *)fences->lag; /* no driver sees it */
+		return MAM_OK;
+	}
 	if (device.context != NULL)
 		status = mam_driver_get(&device.driver);
 	else
@@ -52,6 +57,8 @@ static void destroy(const struct mam_fences *fences, const struct mam_fence *fen
 
 void mam_fences_end(struct mam_fences *fences)
 {
+	if (fences->lag != NULL)
+		return;
 	while (fences->idle_count != 0)
 		destroy(fences, &fences->idle[--fences->idle_count]);
 	mam_device_unbind(&fences->device);
@@ -86,9 +93,9 @@ void mam_fence_drop(struct mam_fences *fences, struct mam_fence *fence)
 {
 	if (fence->event == NULL)
 		return;
-	if (fences->idle_count < MAM_FENCES_IDLE)
+	if (fences->lag == NULL && fences->idle_count < MAM_FENCES_IDLE)
 		fences->idle[fences->idle_count++] = *fence;
-	else
+	else if (fences->lag == NULL)
 		destroy(fences, fence);
 	fence->event = NULL;
 }
@@ -101,6 +108,11 @@ bool mam_fence_record(struct mam_fences *fences, struct CUctx_st *context,
 	struct mam_device_visit visit;
 	bool good;
 
+	if (fences->lag != NULL) {
+		fence->event = (struct CUevent_st *)(uintptr_t)mam_lag_end(fences->lag);
+		fence->context = context;
+		return true;
+	}
 	if (!enter(fences, context, &visit))
 		return false;
 	good = take(fences, context, &taken);
@@ -128,8 +140,12 @@ enum mam_fence_state mam_fence_look(const struct mam_fences *fences, const struc
 {
 	const struct mam_driver *driver = fences->device.driver;
 	unsigned int mode = MAM_DRIVER_CAPTURE_RELAXED;
-	unsigned int result = driver->thread_exchange_stream_capture_mode(&mode);
+	unsigned int result;
 
+	if (fences->lag != NULL)
+		return mam_lag_is_over(fences->lag, (uintptr_t)fence->event) ? MAM_FENCE_PASSED
+									     : MAM_FENCE_PENDING;
+	result = driver->thread_exchange_stream_capture_mode(&mode);
 	if (result == MAM_DRIVER_SUCCESS) {
 		result = driver->event_query(fence->event);
 		driver->thread_exchange_stream_capture_mode(&mode);
@@ -141,8 +157,13 @@ bool mam_fence_wait(const struct mam_fences *fences, const struct mam_fence *fen
 {
 	const struct mam_driver *driver = fences->device.driver;
 	unsigned int mode = MAM_DRIVER_CAPTURE_RELAXED;
-	unsigned int result = driver->thread_exchange_stream_capture_mode(&mode);
+	unsigned int result;
 
+	if (fences->lag != NULL) {
+		mam_lag_wait(fences->lag, (uintptr_t)fence->event);
+		return true;
+	}
+	result = driver->thread_exchange_stream_capture_mode(&mode);
 	if (result == MAM_DRIVER_SUCCESS) {
 		result = driver->event_synchronize(fence->event);
 		driver->thread_exchange_stream_capture_mode(&mode);
@@ -152,8 +173,12 @@ bool mam_fence_wait(const struct mam_fences *fences, const struct mam_fence *fen
 
 bool mam_fences_may_wait(const struct mam_fences *fences, bool captures, unsigned long long *ticket)
 {
-	enum mam_status status = mam_device_quiesce_begin(&fences->device, ticket);
+	enum mam_status status;
 
+	*ticket = 0;
+	if (fences->lag != NULL)
+		return true;
+	status = mam_device_quiesce_begin(&fences->device, ticket);
 	return status == MAM_OK || (status == MAM_ERROR_OUT_OF_MEMORY && !captures);
 }
 
@@ -165,6 +190,10 @@ bool mam_fences_wait_all(struct mam_fences *fences, unsigned long long ticket)
 	struct mam_device_visit visit;
 	unsigned int result;
 
+	if (fences->lag != NULL) {
+		mam_lag_wait(fences->lag, mam_lag_end(fences->lag));
+		return true;
+	}
 	if (ticket != 0)
 		return mam_device_quiesce_end(&fences->device, ticket) == MAM_OK;
 	if (!enter(fences, fences->device.context, &visit))

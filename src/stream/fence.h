@@ -15,16 +15,18 @@
 #define MAM_STREAM_FENCE_H
 
 #include "source/device.h"
+#include "source/lag.h"
 
 #define MAM_FENCES_IDLE 32
 
 struct mam_fence {
-	struct CUevent_st *event; /* NULL: not recorded */
+	struct CUevent_st *event; /* NULL: not recorded; of simulated streams the time (lag.h) */
 	struct CUctx_st *context; /* in which it was made */
 };
 
 struct mam_fences {
 	struct mam_device device; /* lock: none, set at bind */
+	struct mam_lag *lag;      /* lock: none, set at bind; NULL: the driver's streams */
 
 	struct mam_fence idle[MAM_FENCES_IDLE]; /* lock: stream */
 	unsigned int idle_count;                /* lock: stream */

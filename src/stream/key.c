@@ -78,12 +78,16 @@ enum mam_status mam_key_of(const struct mam_fences *fences, struct CUstream_st *
 	unsigned int status = 0, result;
 
 	*key = (struct mam_stream_key){ .stream = stream };
+	if (fences->lag != NULL)
+		mam_lag_tick(fences->lag);
 	if (stream == NULL || stream == MAM_STREAM_LEGACY) {
 		key->stream = MAM_STREAM_LEGACY;
 		return MAM_OK;
 	}
 	if (stream == MAM_STREAM_PER_THREAD)
 		key->thread = this_thread();
+	if (fences->lag != NULL)
+		return MAM_OK;
 	result = ask(fences, stream, &status);
 	if (result != MAM_DRIVER_SUCCESS && result != MAM_DRIVER_DEINITIALIZED)
 		return status_of(fences->device.driver, result);
@@ -97,6 +101,10 @@ bool mam_key_id(const struct mam_fences *fences, const struct mam_stream_key *ke
 {
 	const struct mam_driver *driver = fences->device.driver;
 
+	if (fences->lag != NULL) {
+		*id = (uintptr_t)key->stream;
+		return true;
+	}
 	return driver->stream_get_id != NULL &&
 	       driver->stream_get_id(key->stream, id) == MAM_DRIVER_SUCCESS;
 }
@@ -105,6 +113,6 @@ bool mam_key_recordable(const struct mam_fences *fences, const struct mam_stream
 {
 	unsigned int status = 0;
 
-	return key->stream != MAM_STREAM_LEGACY ||
+	return fences->lag != NULL || key->stream != MAM_STREAM_LEGACY ||
 	       (ask(fences, key->stream, &status) == MAM_DRIVER_SUCCESS && status == 0);
 }

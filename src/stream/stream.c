@@ -41,6 +41,7 @@
 #include <stdlib.h>
 
 #include "pool/grow.h"
+#include "source/source.h"
 
 #define OPEN_LIMIT 16
 #define OPEN_BYTES ((uint64_t)32 << 20)
@@ -49,11 +50,11 @@
 #define LITTLE_BYTES ((uint64_t)1 << 20)
 #define SWING_WEAR 8
 
-enum mam_status mam_streams_attach(struct mam_pool *pool, const struct mam_source *source)
+enum mam_status mam_streams_attach(struct mam_pool *pool, struct mam_source *source)
 {
 	struct mam_streams *streams;
 
-	if (source->properties.device < 0)
+	if (source->properties.device < 0 && mam_source_lag(source) == NULL)
 		return MAM_OK;
 	streams = calloc(1, sizeof(*streams));
 	if (streams == NULL)

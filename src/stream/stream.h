@@ -31,7 +31,7 @@
  * Sets pool->stream and the stream layer's function in pool->relief[]. OUT_OF_HOST_MEMORY.
  * mam_streams_detach - free what attach made, for a pool that no call uses.
  */
-enum mam_status mam_streams_attach(struct mam_pool *pool, const struct mam_source *source);
+enum mam_status mam_streams_attach(struct mam_pool *pool, struct mam_source *source);
 void mam_streams_detach(struct mam_pool *pool, struct mam_streams *streams);
 
 /* As in <mam/stream.h>. pre: bytes > 0, block not NULL. */

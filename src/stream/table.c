@@ -135,9 +135,11 @@ enum mam_status mam_stream_add(struct mam_streams *streams, const struct mam_str
 	struct mam_stream made = { .key = *key, .in_use = true };
 	enum mam_status status;
 
-	if (mam_key_is_whole(key)) {
+	if (mam_key_is_whole(key) || streams->fences.lag != NULL) {
 		made.context = streams->fences.device.context;
 		made.lasting = true;
+		if (!mam_key_is_whole(key))
+			(void)mam_key_id(&streams->fences, key, &made.id);
 	} else {
 		made.lasting = mam_key_id(&streams->fences, key, &made.id);
 		if (driver->stream_get_ctx == NULL ||

@@ -138,7 +138,7 @@ static const struct {
 	    POOL(free_policy), POOL(name), POOL(cache), POOL(quota), POOL(spare_bytes) } },
 	{ "struct mam_vmm_attr", read_vmm_attr, &vmm_attr, sizeof(vmm_attr),
 	  { VMM(range_bytes), VMM(peers), VMM(gpudirect), VMM(exportable), VMM(simulated),
-	    VMM(total_bytes) } },
+	    VMM(total_bytes), VMM(lag) } },
 	{ "struct mam_heap_attr", read_heap_attr, &heap_attr, sizeof(heap_attr),
 	  { HEAP(max_bytes), HEAP(grow_bytes), HEAP(wait_us), HEAP(ahead), HEAP(debug),
 	    HEAP(reserved) } },

@@ -54,7 +54,7 @@ static const struct args_word format_words[] = {
 };
 
 /* Options that accept 0, which a count does not. */
-static const struct args_word device_words[] = {
+static const struct args_word zero_words[] = {
 	{ "0", 0 },
 	{ NULL, 0 },
 };
@@ -82,9 +82,9 @@ const struct args_option replay_options[] = {
 	  "when a freed block is reused: stream (default; by its\n"
 	  "own stream at once, by others N events later), strict (at\n"
 	  "once), deferred (N events later)" },
-	{ "lag", 0, ARGS_COUNT, FIELD(lag), "N", NULL,
+	{ "lag", 0, ARGS_COUNT, FIELD(lag), "N", zero_words,
 	  "events until the GPU has finished with a freed block;\n"
-	  "default 64" },
+	  "default 64; vmm also accepts 0" },
 	{ "streams", 0, ARGS_WORD, FIELD(streams), "WHAT", streams_words,
 	  "honor (default) or ignore the streams of the trace" },
 	{ "cache", 0, ARGS_WORD, FIELD(cache), "WHAT", cache_words,
@@ -116,7 +116,7 @@ const struct args_option replay_options[] = {
 	{ "format", 0, ARGS_WORD, FIELD(format), "KIND", format_words,
 	  "input format: auto (default), mam (man 5 mam-trace), rmm\n"
 	  "(the CSV log of RMM), torch (PyTorch's memory snapshot)" },
-	{ "device", 0, ARGS_COUNT, FIELD(device), "N", device_words,
+	{ "device", 0, ARGS_COUNT, FIELD(device), "N", zero_words,
 	  "the GPU to replay if a file has several; default: the\n"
 	  "one with the most events" },
 	{ "salvage", 0, ARGS_FLAG, FIELD(salvage), NULL, NULL,

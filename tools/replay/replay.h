@@ -51,6 +51,7 @@ enum replay_cache { REPLAY_CACHE_OFF = 1, REPLAY_CACHE_ON = 2 };
 struct replay_settings {
 	const char *source; /* NULL: not given */
 	bool simulate;      /* use no driver under the source, even if there is one */
+	bool lags;          /* the pool's own streams, of a simulated GPU that lags (vmm) */
 	uint64_t chunk_bytes;
 	uint64_t growth_bytes;
 	uint64_t limit_bytes; /* 0: none */

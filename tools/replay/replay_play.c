@@ -357,6 +357,7 @@ static int timed_pass(const struct passes *passes, const struct held *held, doub
 		if (!replay_walk_init(&players[made].walk, passes->trace, passes->plan,
 				      passes->settings))
 			break;
+		players[made].walk.copy = made;
 	}
 	if (made == count)
 		status = make_space(passes->settings, &space);
@@ -449,8 +450,8 @@ int replay_play(const struct replay_settings *settings, const struct replay_trac
 	result->streams = trace->stream_count;
 	result->device = trace->device;
 	result->devices = trace->device_count;
-	if (settings->free == REPLAY_FREE_STREAM && settings->streams == REPLAY_STREAMS_HONOR &&
-	    trace->stream_count > 1) {
+	if (settings->free == REPLAY_FREE_STREAM && !settings->lags &&
+	    settings->streams == REPLAY_STREAMS_HONOR && trace->stream_count > 1) {
 		if (!replay_streams_plan(trace, (uint32_t)settings->lag, settings->granule,
 					 &plan)) {
 			message_error("%s: out of memory", trace->path);

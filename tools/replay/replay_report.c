@@ -35,7 +35,8 @@ enum when {
 	WITH_CALLS,   /* for people only if the source's calls were counted */
 	WITH_CACHE,   /* and one thread: the total peak of several caches is unknown */
 	WITH_DEVICES, /* if the file has device numbers; for people if it has several */
-	WITH_LAG      /* for people only if blocks waited for their streams */
+	WITH_LAG,     /* for people only if blocks waited for their streams */
+	WITH_WAITS    /* the same, unless the pool waits by itself */
 };
 
 #define AT(field) offsetof(struct replay_result, field)
@@ -91,7 +92,7 @@ static const struct row {
 	{ "largest_free_block_end_bytes", "  largest free", UNIT_BYTES, ALWAYS,
 	  AT(end.largest_free_block_bytes), NOTHING },
 	{ "streams", "streams", UNIT_COUNT, WITH_LAG, AT(streams), NOTHING },
-	{ "stream_waits", "  waits for them", UNIT_COUNT, WITH_LAG, AT(waits), NOTHING },
+	{ "stream_waits", "  waits for them", UNIT_COUNT, WITH_WAITS, AT(waits), NOTHING },
 	{ "device", "device", UNIT_COUNT, WITH_DEVICES, AT(device), NOTHING },
 	{ "devices", "  devices in file", UNIT_COUNT, WITH_DEVICES, AT(devices), NOTHING },
 	{ "host_bytes", "pool's metadata", UNIT_BYTES, ALWAYS, AT(end.host_bytes), NOTHING },
@@ -118,6 +119,8 @@ static bool is_known(const struct row *row, const struct replay_settings *settin
 		return result->recorded_reserved_bytes;
 	if (row->when == WITH_DEVICES)
 		return result->devices;
+	if (row->when == WITH_WAITS)
+		return !settings->lags;
 	return row->when != WITH_CACHE ||
 	       (settings->cache == REPLAY_CACHE_ON && settings->threads == 1);
 }
@@ -125,9 +128,9 @@ static bool is_known(const struct row *row, const struct replay_settings *settin
 /* Whether blocks of this trace waited until the GPU had finished using them. */
 static bool has_lag(const struct replay_settings *settings, const struct replay_result *result)
 {
-	if (settings->free == REPLAY_FREE_STREAM)
+	if (settings->free == REPLAY_FREE_STREAM && !settings->lags)
 		return settings->streams == REPLAY_STREAMS_HONOR && result->streams > 1;
-	return settings->free == REPLAY_FREE_DEFERRED;
+	return settings->free != REPLAY_FREE_STRICT;
 }
 
 static bool any_has_lag(const struct replay_settings *settings, const struct replay_result *results,
@@ -178,6 +181,7 @@ static bool is_shown(const struct row *row, const struct replay_settings *settin
 	case WITH_DEVICES: return any_devices(results, count);
 	case WITH_CALLS: return strcmp(settings->source, "host") != 0 && any_calls(results, count);
 	case WITH_CACHE: return settings->cache == REPLAY_CACHE_ON;
+	case WITH_WAITS: return !settings->lags && any_has_lag(settings, results, count);
 	case WITH_LAG: return any_has_lag(settings, results, count);
 	default: return true;
 	}

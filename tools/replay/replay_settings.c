@@ -50,9 +50,20 @@ static void fill(struct replay_settings *settings)
 		settings->free = REPLAY_FREE_STREAM;
 }
 
+/*
+ * Whether the pool's own streams play the trace. Of the source vmm alone: the others do not map
+ * memory while the GPU uses it.
+ */
+static bool has_streams(const struct replay_settings *settings)
+{
+	return settings->free == REPLAY_FREE_STREAM && strcmp(settings->source, "vmm") == 0;
+}
+
 /* Whether a freed block may have to wait. */
 static bool lag_counts(const struct replay_settings *settings)
 {
+	if (has_streams(settings))
+		return true;
 	if (settings->free == REPLAY_FREE_STREAM)
 		return settings->streams != REPLAY_STREAMS_IGNORE;
 	return settings->free == REPLAY_FREE_DEFERRED;
@@ -84,6 +95,8 @@ static bool are_good(const struct replay_settings *settings, int files)
 		message_error("--export accepts one trace, but %d were given", files);
 	else if (settings->lag != REPLAY_DEFAULT && settings->lag > REPLAY_LAG_MAX)
 		message_error("--lag must be at most %d", (int)REPLAY_LAG_MAX);
+	else if (settings->lag == 0 && !has_streams(settings))
+		message_error("--lag 0 requires --source vmm and --free stream");
 	else if (settings->lag != REPLAY_DEFAULT && !lag_counts(settings))
 		message_error("--lag has no effect with --%s: no block waits",
 			      settings->free == REPLAY_FREE_STRICT ? "free strict"
@@ -113,6 +126,7 @@ static void complete(struct replay_settings *settings)
 	}
 	if (settings->growth_bytes == REPLAY_DEFAULT)
 		settings->growth_bytes = as_needed ? 0 : REPLAY_LARGEST;
+	settings->lags = has_streams(settings);
 	if (settings->lag == REPLAY_DEFAULT)
 		settings->lag = REPLAY_LAG;
 	if (settings->streams == REPLAY_DEFAULT)

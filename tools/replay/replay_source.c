@@ -64,6 +64,8 @@ static enum mam_status make_vmm(const struct replay_settings *settings, struct m
 
 	attr.simulated = settings->simulate;
 	attr.total_bytes = settings->simulate ? total_of(settings) : 0;
+	if (settings->lags) /* each thread plays its own events */
+		attr.lag = 1 + settings->lag * settings->threads;
 	return mam_source_vmm(&attr, source);
 }
 

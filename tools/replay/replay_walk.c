@@ -17,15 +17,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <mam/stream.h>
+
 #include "kit/format.h"
 #include "kit/message.h"
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-enum way { AT_ONCE, PLANNED, DEFERRED };
+#define HANDLE_BIT ((uint64_t)1 << 63) /* so that no handle is that of a default stream */
+
+enum way { AT_ONCE, PLANNED, DEFERRED, IN_STREAMS };
 
 static inline enum way way_of(const struct replay_walk *walk)
 {
+	if (walk->streams)
+		return IN_STREAMS;
 	return walk->plan ? PLANNED : walk->deferred ? DEFERRED : AT_ONCE;
 }
 
@@ -36,6 +42,8 @@ bool replay_walk_init(struct replay_walk *walk, const struct replay_trace *trace
 	walk->trace = trace;
 	walk->plan = plan;
 	walk->deferred = !plan && settings->free == REPLAY_FREE_DEFERRED;
+	walk->streams = settings->lags;
+	walk->one_stream = settings->streams == REPLAY_STREAMS_IGNORE;
 	walk->lag = plan || walk->deferred ? (uint32_t)settings->lag : 0;
 	walk->addresses = calloc((size_t)trace->block_count + 1, sizeof(*walk->addresses));
 	if (!walk->addresses)
@@ -150,12 +158,40 @@ static inline enum mam_status step_deferred(struct replay_walk *walk, uint32_t e
 	return status;
 }
 
+/* A stream of the trace as the pool sees it: a simulated GPU accepts any handle. */
+static inline struct CUstream_st *handle_of(const struct replay_walk *walk, uint64_t stream)
+{
+	uint64_t number = (walk->one_stream ? 0 : stream) ^ (uint64_t)walk->copy << 48;
+
+	return (struct CUstream_st *)(uintptr_t)(number ^ HANDLE_BIT);
+}
+
+static inline enum mam_status step_in_streams(struct replay_walk *walk, uint32_t event)
+{
+	uint32_t what = walk->trace->events[event], block = what >> 1;
+	void **address = &walk->addresses[block];
+	enum mam_status status;
+
+	if (what & 1) {
+		status = mam_free_async(
+			walk->pool, *address,
+			handle_of(walk, replay_streams_freed_on(walk->trace, block)));
+		*address = NULL;
+		return status;
+	}
+	status = mam_malloc_async(walk->pool, walk->trace->blocks[block].bytes,
+				  handle_of(walk, walk->trace->blocks[block].stream), address);
+	return status == MAM_ERROR_OUT_OF_MEMORY ? fail(walk, event) : status;
+}
+
 static ALWAYS_INLINE enum mam_status step(struct replay_walk *walk, uint32_t event, enum way way)
 {
 	enum mam_status status = MAM_OK;
 
 	if (way == AT_ONCE)
 		return step_at_once(walk, event);
+	if (way == IN_STREAMS)
+		return step_in_streams(walk, event);
 	walk->done = event; /* a wait depends on it */
 	if (event >= walk->lag)
 		status = give(walk, event - walk->lag, way == DEFERRED);
@@ -193,6 +229,7 @@ void replay_walk_all(struct replay_walk *walk)
 	case AT_ONCE: go(walk, AT_ONCE); break;
 	case PLANNED: go(walk, PLANNED); break;
 	case DEFERRED: go(walk, DEFERRED); break;
+	case IN_STREAMS: go(walk, IN_STREAMS); break;
 	}
 }
 

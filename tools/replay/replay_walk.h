@@ -11,10 +11,13 @@
  *             Which later block of that stream reuses it was planned before
  *             (replay_streams_plan), so the timed loop decides nothing. A block without reuse
  *             returns to the pool, and so becomes available to all streams.
+ *   streams   the pool's own stream-ordered calls, on a source whose GPU lags by `lag` such calls
+ *             (mam_source_vmm). The pool decides what is reused, as in the program.
  *   deferred  a freed block is retired, and reclaimed for all streams `lag` events later.
  *
  * If the pool is out of memory, a program would wait until the GPU is idle: all waiting blocks
- * return to the pool, and the allocation is retried. Such waits are counted.
+ * return to the pool, and the allocation is retried. Such waits are counted, except those of the
+ * pool's own streams, which the pool does by itself.
  */
 #ifndef TOOLS_REPLAY_WALK_H
 #define TOOLS_REPLAY_WALK_H
@@ -48,7 +51,10 @@ struct replay_walk {
 	struct mam_pool *pool;
 	void **addresses; /* of each block; NULL: not allocated. Deferred: a retired one's ticket */
 	bool deferred;
-	uint32_t lag;           /* events; 0: at once */
+	bool streams;           /* the pool's own streams */
+	bool one_stream;        /* of the trace's, all are one */
+	uint32_t copy;          /* of the trace; each has streams of its own */
+	uint32_t lag;           /* events; 0: at once, or the pool's streams lag */
 	uint32_t done;          /* events played so far */
 	uint32_t first_failure; /* number of the event; undefined without failures */
 	uint64_t failures;      /* count */

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The simulated streams of a GPU that lags (source/lag.h): when memory that one stream freed is
+ * available to another, and that the pool waits only instead of returning OUT_OF_MEMORY.
+ */
+#include <check.h>
+#include <stdlib.h>
+
+#include <mam/source.h>
+#include <mam/stats.h>
+#include <mam/stream.h>
+
+#define MIB ((size_t)1 << 20)
+#define TOTAL (64 * MIB)
+#define BLOCK (24 * MIB)
+
+static struct mam_source *source;
+static struct mam_pool *pool;
+
+static struct CUstream_st *stream(uintptr_t number)
+{
+	return (struct CUstream_st *)(0x1000 + number); /* any handle is a stream */
+}
+
+static void make_pool(size_t lag)
+{
+	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
+	struct mam_pool_attr pool_attr = MAM_POOL_ATTR_INIT;
+
+	attr.simulated = true;
+	attr.total_bytes = TOTAL;
+	attr.lag = 1 + lag;
+	pool_attr.cache = MAM_CACHE_OFF;
+	pool_attr.free_policy = MAM_FREE_STREAM;
+	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_OK);
+	ck_assert_int_eq(mam_pool_create_on(source, &pool_attr, &pool), MAM_OK);
+}
+
+static void end(void)
+{
+	char why[200] = "";
+
+	ck_assert_msg(mam_pool_check(pool, why, sizeof(why)) == MAM_OK, "%s", why);
+	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
+	mam_source_destroy(source);
+}
+
+static void *alloc(size_t bytes, uintptr_t number)
+{
+	void *block = NULL;
+
+	ck_assert_int_eq(mam_malloc_async(pool, bytes, stream(number), &block), MAM_OK);
+	return block;
+}
+
+static void dealloc(void *block, uintptr_t number)
+{
+	ck_assert_int_eq(mam_free_async(pool, block, stream(number)), MAM_OK);
+}
+
+static uint64_t physical(void)
+{
+	struct mam_stats stats = { .size = sizeof(stats) };
+
+	ck_assert_int_eq(mam_pool_stats(pool, &stats), MAM_OK);
+	return stats.physical_bytes;
+}
+
+START_TEST(own_stream_reuses_memory_at_once)
+{
+	void *block;
+
+	make_pool(1000);
+	block = alloc(BLOCK, 1);
+	dealloc(block, 1);
+	ck_assert_ptr_eq(alloc(BLOCK, 1), block);
+	dealloc(block, 1);
+	end();
+}
+END_TEST
+
+/* Calls on a third stream let time pass; each pair is two calls. */
+START_TEST(other_streams_reuse_memory_after_lag)
+{
+	size_t lag = (size_t)_i;
+	void *block, *other;
+
+	make_pool(lag);
+	block = alloc(BLOCK, 1);
+	dealloc(block, 1);
+	for (size_t calls = 1; calls + 2 < lag; calls += 2)
+		dealloc(alloc(512, 3), 3);
+	other = alloc(BLOCK, 2); /* call 2 after the free at the latest, or call lag - 1 */
+	if (lag > 2)
+		ck_assert_ptr_ne(other, block);
+	else if (lag < 2)
+		ck_assert_ptr_eq(other, block);
+	dealloc(other, 2);
+	end();
+}
+END_TEST
+
+/* Two blocks fit into the memory, and the third one needs what stream 1 freed. */
+START_TEST(pool_waits_instead_of_out_of_memory)
+{
+	void *a, *b, *c;
+
+	make_pool(1000000);
+	a = alloc(BLOCK, 1);
+	b = alloc(BLOCK, 1);
+	dealloc(a, 1);
+	c = alloc(BLOCK, 2);
+	ck_assert_uint_le(physical(), TOTAL);
+	dealloc(b, 1);
+	dealloc(c, 2);
+	end();
+}
+END_TEST
+
+/* Without `lag`, a simulated source has no streams: a free takes effect at once. */
+START_TEST(without_lag_there_are_no_streams)
+{
+	void *block;
+
+	make_pool((size_t)-1);
+	block = alloc(BLOCK, 1);
+	dealloc(block, 1);
+	ck_assert_ptr_eq(alloc(BLOCK, 2), block);
+	dealloc(block, 2);
+	end();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("stream/lag");
+	TCase *tests = tcase_create("all");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tests, own_stream_reuses_memory_at_once);
+	tcase_add_loop_test(tests, other_streams_reuse_memory_after_lag, 0, 12);
+	tcase_add_test(tests, pool_waits_instead_of_out_of_memory);
+	tcase_add_test(tests, without_lag_there_are_no_streams);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
