@@ -82,6 +82,17 @@ struct mam_source_ops {
 	 * instead of waiting; NULL: the pool measures the time.
 	 */
 	uint64_t (*cost)(struct mam_source *source);
+	/*
+	 * Sources that can map a piece at several addresses at once have these two; others leave
+	 * both NULL. The pool unmaps and moves only pieces with one address.
+	 *
+	 * alias   - map the piece at `from` at `to` as well. OUT_OF_MEMORY, DRIVER: nothing
+	 *           changed. Must not wait for the device.
+	 * unalias - unmap one of the addresses of a piece; its memory remains at the others. The
+	 *           pool ensures that no work uses the address any more. DRIVER: nothing changed.
+	 */
+	enum mam_status (*alias)(struct mam_source *source, void *from, size_t bytes, void *to);
+	enum mam_status (*unalias)(struct mam_source *source, void *base, size_t bytes);
 };
 
 struct mam_source {
@@ -126,8 +137,8 @@ struct mam_vmm_attr {
 	size_t lag; /* simulated streams, for replay: 1 + the number of calls by which work lags */
 };
 
-#define MAM_VMM_ATTR_INIT                                                                     \
-	{                                                                                     \
+#define MAM_VMM_ATTR_INIT                                                                        \
+	{                                                                                        \
 		sizeof(struct mam_vmm_attr), MAM_DEVICE_CURRENT, 0, 0, false, false, false, 0, 0 \
 	}
 
@@ -149,7 +160,7 @@ struct mam_vmm_attr {
  * lag: the pool's streams are simulated, also above real memory that no kernel uses. Any handle
  * except NULL, 1 and 2 is a stream. Work that was submitted before a call of mam_malloc_async() or
  * mam_free_async() is done when the lag-th call after that begins, or after a wait; 1: before the
- * call itself. 0 (the default): the streams are the driver's, and a simulated source has none.
+ * call itself. 0 (the default): streams of the driver; a simulated source has none.
  */
 MAM_API enum mam_status mam_source_vmm(const struct mam_vmm_attr *attr, struct mam_source **source);
 

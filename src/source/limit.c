@@ -122,6 +122,16 @@ static enum mam_status limit_move(struct mam_source *source, void *from, size_t 
 	return status;
 }
 
+static enum mam_status limit_alias(struct mam_source *source, void *from, size_t bytes, void *to)
+{
+	return mam_source_alias(((struct limit_source *)source)->inner, from, bytes, to);
+}
+
+static enum mam_status limit_unalias(struct mam_source *source, void *base, size_t bytes)
+{
+	return mam_source_unalias(((struct limit_source *)source)->inner, base, bytes);
+}
+
 static uint64_t limit_cost(struct mam_source *source)
 {
 	struct mam_source *inner = ((struct limit_source *)source)->inner;
@@ -185,6 +195,8 @@ static struct limit_source *make(struct mam_source *inner, bool owns_inner, stru
 		.unmap = MAM_SOURCE_OP(inner, unmap) ? limit_unmap : NULL,
 		.move = MAM_SOURCE_OP(inner, move) ? limit_move : NULL,
 		.cost = MAM_SOURCE_OP(inner, cost) ? limit_cost : NULL,
+		.alias = MAM_SOURCE_OP(inner, alias) ? limit_alias : NULL,
+		.unalias = MAM_SOURCE_OP(inner, unalias) ? limit_unalias : NULL,
 		.destroy = limit_destroy,
 	};
 	limit->source.size = sizeof(limit->source);

@@ -14,14 +14,21 @@ enum mam_status mam_pieces_init(struct mam_pieces *pieces, uint64_t base, uint64
 	pieces->unit_shift = (unsigned)__builtin_ctzll(unit);
 	pieces->units = bytes >> pieces->unit_shift;
 	pieces->table_bytes = mam_round_up(pieces->units * sizeof(*pieces->length), PAGE);
+	pieces->twin_bytes = mam_round_up(pieces->units * sizeof(*pieces->twin), PAGE);
 	pieces->length = mam_pages_map(pieces->table_bytes);
-	return pieces->length != NULL ? MAM_OK : MAM_ERROR_OUT_OF_HOST_MEMORY;
+	pieces->twin = mam_pages_map(pieces->twin_bytes);
+	if (pieces->length != NULL && pieces->twin != NULL)
+		return MAM_OK;
+	mam_pieces_fini(pieces);
+	return MAM_ERROR_OUT_OF_HOST_MEMORY;
 }
 
 void mam_pieces_fini(struct mam_pieces *pieces)
 {
 	if (pieces->length != NULL)
 		mam_pages_unmap(pieces->length, pieces->table_bytes);
+	if (pieces->twin != NULL)
+		mam_pages_unmap(pieces->twin, pieces->twin_bytes);
 	*pieces = (struct mam_pieces){ 0 };
 }
 
@@ -66,4 +73,40 @@ bool mam_pieces_tile(const struct mam_pieces *pieces, uint64_t from, uint64_t to
 		at = next;
 	}
 	return at == end;
+}
+
+uint64_t *mam_pieces_twin(mam_pieces_fn *range, void *user, uint64_t base)
+{
+	struct mam_pieces *pieces;
+
+	for (unsigned i = 0; (pieces = range(user, i)) != NULL; i++) {
+		uint64_t unit = (base - pieces->base) >> pieces->unit_shift;
+
+		if (pieces->twin != NULL && base >= pieces->base && unit < pieces->units)
+			return &pieces->twin[unit];
+	}
+	return NULL;
+}
+
+void mam_pieces_link(mam_pieces_fn *range, void *user, uint64_t from, uint64_t to)
+{
+	uint64_t *first = mam_pieces_twin(range, user, from);
+	uint64_t *second = mam_pieces_twin(range, user, to);
+
+	*second = *first != 0 ? *first : from;
+	*first = to;
+}
+
+void mam_pieces_unlink(mam_pieces_fn *range, void *user, uint64_t base)
+{
+	uint64_t *slot = mam_pieces_twin(range, user, base);
+	uint64_t next = *slot, at = next;
+	uint64_t *last;
+
+	if (next == 0)
+		return;
+	while (*(last = mam_pieces_twin(range, user, at)) != base)
+		at = *last;
+	*last = at != next ? next : 0; /* one is left: it has no other address */
+	*slot = 0;
 }

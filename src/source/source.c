@@ -85,6 +85,8 @@ bool mam_source_is_usable(const struct mam_source *source)
 		MAM_SIZED_FIELD(struct mam_source_ops, unmap),
 		MAM_SIZED_FIELD(struct mam_source_ops, move),
 		MAM_SIZED_FIELD(struct mam_source_ops, cost),
+		MAM_SIZED_FIELD(struct mam_source_ops, alias),
+		MAM_SIZED_FIELD(struct mam_source_ops, unalias),
 	};
 	const struct mam_source_ops *ops;
 
@@ -97,6 +99,8 @@ bool mam_source_is_usable(const struct mam_source *source)
 	       ops->grow && ops->shrink &&
 	       !MAM_SOURCE_OP(source, map) == !MAM_SOURCE_OP(source, unmap) &&
 	       !MAM_SOURCE_OP(source, map) == !MAM_SOURCE_OP(source, move) &&
+	       !MAM_SOURCE_OP(source, alias) == !MAM_SOURCE_OP(source, unalias) &&
+	       (!MAM_SOURCE_OP(source, alias) || MAM_SOURCE_OP(source, map)) &&
 	       mam_is_power_of_two(source->properties.granularity) &&
 	       mam_is_power_of_two(source->properties.alignment);
 }

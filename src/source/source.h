@@ -87,6 +87,30 @@ static inline enum mam_status mam_source_move(struct mam_source *source, void *f
 	return source->ops->move(source, from, bytes, to, lost);
 }
 
+static inline bool mam_source_has_aliases(const struct mam_source *source)
+{
+	return MAM_SOURCE_OP(source, alias) != NULL;
+}
+
+static inline enum mam_status mam_source_alias(struct mam_source *source, void *from, size_t bytes,
+					       void *to)
+{
+#if MAM_DEBUG
+	assert(from && to && from != to && bytes > 0);
+	assert((uintptr_t)to % source->properties.granularity == 0);
+#endif
+	return source->ops->alias(source, from, bytes, to);
+}
+
+static inline enum mam_status mam_source_unalias(struct mam_source *source, void *base,
+						 size_t bytes)
+{
+#if MAM_DEBUG
+	assert(base && bytes > 0);
+#endif
+	return source->ops->unalias(source, base, bytes);
+}
+
 static inline enum mam_status mam_source_quiesce(struct mam_source *source)
 {
 	return source->ops->quiesce ? source->ops->quiesce(source) : MAM_OK;
@@ -133,8 +157,7 @@ struct CUctx_st *mam_whole_context(struct mam_source *source);
 struct CUctx_st *mam_vmm_context(struct mam_source *source);
 
 /*
- * mam_source_lag - the simulated streams of a vmm source; NULL: none, and the streams are the
- * driver's.
+ * mam_source_lag - the simulated streams of a vmm source; NULL: none.
  */
 struct mam_lag;
 struct mam_lag *mam_source_lag(struct mam_source *source);

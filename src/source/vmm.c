@@ -6,6 +6,7 @@
  *   map     creates a handle and maps it     unmap   unmaps it and releases it
  *   move    unmaps a handle and maps it at the new address; if that fails, maps it back; if that
  *           fails too, releases it
+ *   alias   maps a handle at a second address   unalias   unmaps it at one of several
  *
  * The driver names memory by handle, the pool by address: the metadata maps an address to its
  * handle. An invalid call of the pool (mapping over a piece, unmapping where there is none) returns
@@ -118,6 +119,23 @@ static void forget(struct mam_vmm *vmm, uint64_t base, size_t bytes)
 	mam_lock_release(&vmm->lock);
 }
 
+static struct mam_pieces *range_at(void *user, unsigned i)
+{
+	return i < MAM_VMM_RANGES ? &((struct mam_vmm *)user)->ranges[i].pieces : NULL;
+}
+
+static bool has_twin(struct mam_vmm *vmm, uint64_t base)
+{
+	const uint64_t *twin;
+	bool has;
+
+	mam_lock_take(&vmm->lock);
+	twin = mam_pieces_twin(range_at, vmm, base);
+	has = twin != NULL && *twin != 0;
+	mam_lock_release(&vmm->lock);
+	return has;
+}
+
 static struct mam_vmm *vmm_of(struct mam_source *source)
 {
 	return (struct mam_vmm *)source;
@@ -222,6 +240,8 @@ static enum mam_status vmm_unmap(struct mam_source *source, void *base, size_t b
 	uint64_t handle;
 	enum mam_status status = find(vmm, address, bytes, &handle);
 
+	if (status == MAM_OK && has_twin(vmm, address))
+		status = wrong("the piece is mapped elsewhere, too", address);
 	if (status == MAM_OK)
 		status = vmm->backend->unmap(vmm, address, bytes);
 	if (status != MAM_OK)
@@ -241,6 +261,8 @@ static enum mam_status vmm_move(struct mam_source *source, void *from, size_t by
 	enum mam_status status = find(vmm, here, bytes, &handle);
 
 	*lost = false;
+	if (status == MAM_OK && has_twin(vmm, here))
+		status = wrong("the piece is mapped elsewhere, too", here);
 	if (status == MAM_OK && !is_vacant(vmm, there, bytes))
 		status = wrong("memory is mapped already, or the range ends", there);
 	if (status == MAM_OK)
@@ -259,6 +281,46 @@ static enum mam_status vmm_move(struct mam_source *source, void *from, size_t by
 		*lost = true;
 	}
 	return status;
+}
+
+static enum mam_status vmm_alias(struct mam_source *source, void *from, size_t bytes, void *to)
+{
+	struct mam_vmm *vmm = vmm_of(source);
+	uint64_t here = (uintptr_t)from, there = (uintptr_t)to;
+	uint64_t handle;
+	enum mam_status status = find(vmm, here, bytes, &handle);
+
+	if (status == MAM_OK && !is_vacant(vmm, there, bytes))
+		status = wrong("memory is mapped already, or the range ends", there);
+	if (status == MAM_OK)
+		status = vmm->backend->map(vmm, there, bytes, handle);
+	if (status != MAM_OK)
+		return status;
+	note(vmm, there, bytes, handle);
+	mam_lock_take(&vmm->lock);
+	mam_pieces_link(range_at, vmm, here, there);
+	mam_lock_release(&vmm->lock);
+	return MAM_OK;
+}
+
+static enum mam_status vmm_unalias(struct mam_source *source, void *base, size_t bytes)
+{
+	struct mam_vmm *vmm = vmm_of(source);
+	uint64_t address = (uintptr_t)base;
+	uint64_t handle;
+	enum mam_status status = find(vmm, address, bytes, &handle);
+
+	if (status == MAM_OK && !has_twin(vmm, address))
+		status = wrong("the piece has no other address", address);
+	if (status == MAM_OK)
+		status = vmm->backend->unmap(vmm, address, bytes);
+	if (status != MAM_OK)
+		return status;
+	mam_lock_take(&vmm->lock);
+	mam_pieces_unlink(range_at, vmm, address);
+	mam_lock_release(&vmm->lock);
+	forget(vmm, address, bytes);
+	return MAM_OK;
 }
 
 static void drop_ranges(struct mam_vmm *vmm)
@@ -290,7 +352,8 @@ bool mam_vmm_free_mapped(struct mam_source *source)
 		if (!pieces->length)
 			continue;
 		while (mam_pieces_first(pieces, base, base + bytes, &piece))
-			if (vmm_unmap(source, (void *)(uintptr_t)piece.base, piece.bytes) != MAM_OK)
+			if ((has_twin(vmm, piece.base) ? vmm_unalias : vmm_unmap)(
+				    source, (void *)(uintptr_t)piece.base, piece.bytes) != MAM_OK)
 				return true;
 		(void)vmm_shrink(source, (void *)(uintptr_t)base, bytes);
 	}
@@ -317,6 +380,8 @@ void mam_vmm_init(struct mam_vmm *vmm, const struct mam_vmm_backend *backend)
 		.map = vmm_map,
 		.unmap = vmm_unmap,
 		.move = vmm_move,
+		.alias = vmm_alias,
+		.unalias = vmm_unalias,
 		.destroy = vmm_destroy,
 	};
 	vmm->source.size = sizeof(vmm->source);

@@ -145,7 +145,8 @@ static const struct {
 	{ "struct mam_source", read_source, NULL, sizeof(struct mam_source),
 	  { offsetof(struct mam_source, properties.range_bytes) } },
 	{ "struct mam_source_ops", read_source_ops, NULL, sizeof(struct mam_source_ops),
-	  { OPS(map), OPS(unmap), OPS(move), OPS(cost) } },
+	  { OPS(map), OPS(unmap), OPS(move), OPS(cost), OPS(alias),
+	    OPS(unalias) } },
 	{ "struct mam_heap_report", read_report, &report, sizeof(report), { 0 } },
 };
 /* clang-format on */

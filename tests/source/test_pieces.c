@@ -109,6 +109,34 @@ START_TEST(init_fails_without_table_memory)
 END_TEST
 #endif
 
+static struct mam_pieces *range(void *user, unsigned i)
+{
+	(void)user;
+	return i == 0 ? &pieces : NULL;
+}
+
+START_TEST(addresses_of_a_piece_are_a_ring)
+{
+	for (uint64_t unit = 1; unit <= 4; unit++)
+		mam_pieces_put(&pieces, at(unit), UNIT);
+	mam_pieces_link(range, NULL, at(1), at(2));
+	mam_pieces_link(range, NULL, at(1), at(3));
+	ck_assert(!mam_pieces_has_twin(&pieces, at(4)));
+	ck_assert_ptr_null(mam_pieces_twin(range, NULL, at(64)));
+	ck_assert_ptr_null(mam_pieces_twin(range, NULL, BASE - UNIT));
+	ck_assert_uint_eq(*mam_pieces_twin(range, NULL, at(1)), at(3));
+	ck_assert_uint_eq(*mam_pieces_twin(range, NULL, at(3)), at(2));
+	ck_assert_uint_eq(*mam_pieces_twin(range, NULL, at(2)), at(1));
+	mam_pieces_unlink(range, NULL, at(3));
+	ck_assert(!mam_pieces_has_twin(&pieces, at(3)));
+	ck_assert_uint_eq(*mam_pieces_twin(range, NULL, at(1)), at(2));
+	mam_pieces_unlink(range, NULL, at(1));
+	for (uint64_t unit = 1; unit <= 4; unit++)
+		ck_assert(!mam_pieces_has_twin(&pieces, at(unit)));
+	mam_pieces_unlink(range, NULL, at(2)); /* alone: nothing happens */
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("source/pieces");
@@ -120,6 +148,7 @@ int main(void)
 	tcase_add_test(tcase, empty_range_has_no_piece);
 	tcase_add_test(tcase, piece_is_found_only_if_entirely_inside);
 	tcase_add_test(tcase, pieces_are_found_in_address_order);
+	tcase_add_test(tcase, addresses_of_a_piece_are_a_ring);
 	tcase_add_test(tcase, tile_rejects_gaps_and_overhang);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they need address space */
 	tcase_add_test(tcase, init_fails_without_table_memory);

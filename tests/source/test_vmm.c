@@ -352,9 +352,9 @@ START_TEST(simulated_range_is_whole_units_and_released)
 				 MAP_FAILED);
 		taken_pages += page;
 		ranges[i] = range_of(source, bytes);
-		/* a page of each of the two tables */
+		/* a page of each of the three tables */
 		ck_assert_uint_le(address_space(),
-				  before + taken_pages + (size_t)(i + 1) * (bytes + 2 * page));
+				  before + taken_pages + (size_t)(i + 1) * (bytes + 3 * page));
 	}
 	for (int i = 0; i < 12; i++)
 		ck_assert_int_eq(mam_source_shrink(source, ranges[i], bytes), MAM_OK);
@@ -382,12 +382,86 @@ START_TEST(child_of_fork_gets_no_memory)
 }
 END_TEST
 
+/* Each address reaches the same bytes, and the memory is freed with the last one. */
+START_TEST(piece_has_several_addresses)
+{
+	struct cuda cuda = load();
+	struct mam_source *inner = made(NULL), *source = inner;
+	char *range, *a, *b, *c;
+	bool lost;
+
+	if (_i == 1) /* through a limit of one piece: an alias takes no memory */
+		ck_assert_int_eq(mam_source_limit(inner, 4 * MIB, 0, 0, &source), MAM_OK);
+	ck_assert(mam_source_has_aliases(source));
+	range = range_of(source, 1024 * MIB);
+	a = range;
+	b = range + 100 * MIB;
+	c = range + 8 * MIB;
+	ck_assert_int_eq(mam_source_map(source, a, 4 * MIB), MAM_OK);
+	ck_assert_int_eq(mam_source_alias(source, a, 4 * MIB, b), MAM_OK);
+	ck_assert_int_eq(mam_source_alias(source, b, 4 * MIB, c), MAM_OK);
+	ck_assert_uint_eq(allocated(&cuda), 4 * MIB);
+	ck_assert_int_eq(cuda.cuMemsetD8_v2((uintptr_t)a, 7, 4 * MIB), CUDA_SUCCESS);
+	ck_assert_int_eq(b[4 * MIB - 1], 7);
+	ck_assert_int_eq(c[0], 7);
+	/* Only an address that is the last one is unmapped or moved. */
+	ck_assert_int_eq(mam_source_unmap(source, b, 4 * MIB), MAM_ERROR_DRIVER);
+	ck_assert_int_eq(mam_source_move(source, a, 4 * MIB, range + 16 * MIB, &lost),
+			 MAM_ERROR_DRIVER);
+	ck_assert(!lost);
+	ck_assert_int_eq(mam_source_alias(source, a, 4 * MIB, b), MAM_ERROR_DRIVER); /* used */
+	ck_assert_int_eq(mam_source_unalias(source, a, 4 * MIB), MAM_OK);
+	ck_assert_int_eq(mam_source_unalias(source, c, 4 * MIB), MAM_OK);
+	ck_assert_uint_eq(allocated(&cuda), 4 * MIB);
+	ck_assert_int_eq(b[0], 7);
+	ck_assert_int_eq(mam_source_unalias(source, b, 4 * MIB), MAM_ERROR_DRIVER);
+	ck_assert_int_eq(mam_source_unmap(source, b, 4 * MIB), MAM_OK);
+	ck_assert_uint_eq(allocated(&cuda), 0);
+	ck_assert_int_eq(mam_source_shrink(source, range, 1024 * MIB), MAM_OK);
+	if (source != inner)
+		mam_source_destroy(source);
+	mam_source_destroy(inner);
+}
+END_TEST
+
+/* A failed call of the driver leaves the addresses as they were. */
+START_TEST(failed_alias_changes_nothing)
+{
+	static const char *const rules[] = { "cuMemMap:2", "cuMemSetAccess:2", "cuMemUnmap:1" };
+	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
+	struct cuda cuda;
+	struct mam_source *source;
+	enum mam_status status;
+	char *range;
+
+	setenv("FAKE_CUDA_FAIL_AT", rules[_i], 1);
+	cuda = load();
+	attr.peers = 1; /* the device alone */
+	source = made(&attr);
+	range = range_of(source, 64 * MIB);
+	ck_assert_int_eq(mam_source_map(source, range, 2 * MIB), MAM_OK);
+	status = mam_source_alias(source, range, 2 * MIB, range + 8 * MIB);
+	ck_assert_int_eq(status == MAM_OK, _i == 2);
+	if (_i == 2)
+		ck_assert_int_eq(mam_source_unalias(source, range, 2 * MIB), MAM_ERROR_DRIVER);
+	else
+		ck_assert_int_eq(mam_source_alias(source, range, 2 * MIB, range + 8 * MIB), MAM_OK);
+	ck_assert_int_eq(mam_source_unalias(source, range, 2 * MIB), MAM_OK);
+	ck_assert_int_eq(mam_source_unmap(source, range + 8 * MIB, 2 * MIB), MAM_OK);
+	ck_assert_uint_eq(allocated(&cuda), 0);
+	ck_assert_int_eq(mam_source_shrink(source, range, 64 * MIB), MAM_OK);
+	mam_source_destroy(source);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, properties_are_correct);
 	tcase_add_test(tests, memory_is_mapped_moved_and_unmapped);
 	tcase_add_test(tests, invalid_call_changes_nothing);
+	tcase_add_loop_test(tests, piece_has_several_addresses, 0, 2);
+	tcase_add_loop_test(tests, failed_alias_changes_nothing, 0, 3);
 	tcase_add_loop_test(tests, map_is_bounded_by_device_memory, 0, 2);
 	tcase_add_loop_test(tests, failed_call_leaks_nothing, 0, 48);
 	tcase_add_loop_test(tests, captures_stay_valid, 0, 3);
