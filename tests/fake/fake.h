@@ -148,6 +148,7 @@ int fake_memory_alloc(struct CUctx_st *context, int device, enum fake_kind kind,
 		      uintptr_t *address);
 int fake_memory_add(struct fake_block *block); /* a block with an address; gets an id */
 bool fake_memory_overlaps(uintptr_t address, size_t bytes);
+void *fake_memory_place(uintptr_t address);
 struct fake_block *fake_memory_next(uintptr_t address); /* the first that ends after it */
 void fake_memory_release(struct fake_block *block);
 void fake_memory_release_id(uint64_t id);
@@ -206,7 +207,8 @@ int fake_timeline_fill(uint64_t due_ns, const struct fake_end *to, unsigned char
 int fake_timeline_release(uint64_t due_ns, uint64_t block_id);
 int fake_timeline_use(uint64_t due_ns, uintptr_t address, size_t bytes); /* changes nothing */
 int fake_timeline_touching(uintptr_t address, size_t bytes); /* number of copies and fills */
-void fake_timeline_forget(void);                             /* in the child of a fork */
+int fake_timeline_reaching(const void *place, size_t bytes);
+void fake_timeline_forget(void); /* in the child of a fork */
 
 /* stream.c */
 int fake_stream_submit(struct CUctx_st *context, struct CUstream_st *stream, uint64_t *due_ns);

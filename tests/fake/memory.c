@@ -47,6 +47,16 @@ struct fake_block *fake_memory_find(uintptr_t address)
 	return &blocks[at];
 }
 
+/* Where the fake accesses the byte at an address; NULL: no memory is there. */
+void *fake_memory_place(uintptr_t address)
+{
+	const struct fake_block *block = fake_memory_find(address);
+
+	if (!block)
+		return NULL;
+	return (void *)(block->kind == FAKE_DEVICE ? address + block->shift : address);
+}
+
 struct fake_block *fake_memory_next(uintptr_t address)
 {
 	size_t at = position(address);

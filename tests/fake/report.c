@@ -18,11 +18,14 @@ static struct {
 
 int fake_pending(unsigned long long address, size_t bytes)
 {
+	const void *place;
 	int pending;
 
 	fake_lock_retake();
 	fake_timeline_run();
-	pending = fake_timeline_touching(address, bytes);
+	place = fake_memory_place(address);
+	pending = place ? fake_timeline_reaching(place, bytes)
+			: fake_timeline_touching(address, bytes);
 	fake_lock_drop();
 	return pending;
 }

@@ -180,11 +180,23 @@ int fake_timeline_touching(uintptr_t address, size_t bytes)
 	return touching;
 }
 
+/* The same by place: memory may be mapped at several addresses. */
+int fake_timeline_reaching(const void *place, size_t bytes)
+{
+	int reaching = 0;
+
+	for (const struct piece *piece = first; piece; piece = piece->next)
+		reaching += overlap((uintptr_t)place, bytes, (uintptr_t)piece->to, piece->bytes) ||
+			    overlap((uintptr_t)place, bytes, (uintptr_t)piece->from, piece->bytes);
+	return reaching;
+}
+
 int fake_timeline_use(uint64_t due_ns, uintptr_t address, size_t bytes)
 {
 	struct piece *piece = make(0, due_ns, PIECE_USE);
 
 	if (piece) {
+		piece->to = fake_memory_place(address);
 		piece->to_address = address;
 		piece->bytes = bytes;
 	}
