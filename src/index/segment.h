@@ -40,6 +40,7 @@ enum mam_segment_state {
 	MAM_SEGMENT_UNMAPPED = 4, /* addresses without memory (range.h) */
 	MAM_SEGMENT_MOVING = 5,   /* used by the thread that calls the source */
 	MAM_SEGMENT_LOST = 6,  /* as VOID, but the source failed there: must not be tried again */
+	MAM_SEGMENT_LEAVING = 7, /* mapped, but unused: unmapped after a fence (pool/alias.h) */
 	MAM_SEGMENT_HELD = 256 /* + handle of a stream free list: in that list (streamlist.h) */
 };
 
@@ -59,6 +60,7 @@ struct mam_segment {
 		};
 		uint64_t requested;    /* live: size that the caller requested */
 		uint32_t retired_next; /* retired: the one retired after it; 0: none */
+		uint32_t leaving_next; /* leaving: another one of its group; 0: none */
 	};
 	/* enum mam_segment_state; a separate word, as it is written before sizes are read */
 	uint32_t state;

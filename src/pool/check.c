@@ -41,14 +41,15 @@ static const char *check_segment(const struct mam_pool *pool, const struct mam_c
 	    segment->state != MAM_SEGMENT_RETIRED && !mam_streamlist_is(segment->state) &&
 	    (pool->range == NULL ||
 	     (segment->state != MAM_SEGMENT_UNMAPPED && segment->state != MAM_SEGMENT_MOVING &&
-	      segment->state != MAM_SEGMENT_LOST)))
+	      segment->state != MAM_SEGMENT_LOST && segment->state != MAM_SEGMENT_LEAVING)))
 		return "a chunk's list contains an unused record";
 	if (segment->chunk != chunk_handle)
 		return "a segment names the wrong chunk";
 	if (segment->bytes == 0 || (segment->bytes & mask) != 0 || (segment->base & mask) != 0)
 		return "a segment does not consist of whole granules";
 	totals->segments++;
-	if (segment->state == MAM_SEGMENT_MOVING || segment->state == MAM_SEGMENT_LOST)
+	if (segment->state == MAM_SEGMENT_MOVING || segment->state == MAM_SEGMENT_LOST ||
+	    segment->state == MAM_SEGMENT_LEAVING)
 		return NULL;
 	if (segment->state == MAM_SEGMENT_UNMAPPED) {
 		totals->unmapped++;

@@ -145,7 +145,7 @@ enum mam_status mam_pool_visit(struct mam_pool *pool,
 		struct mam_segment_info info;
 
 		if (state == MAM_SEGMENT_UNMAPPED || state == MAM_SEGMENT_MOVING ||
-		    state == MAM_SEGMENT_LOST)
+		    state == MAM_SEGMENT_LOST || state == MAM_SEGMENT_LEAVING)
 			continue;
 		mam_segment_describe(pool, at, &info);
 		if (!visit(&info, user))

@@ -10,7 +10,8 @@
  *   grow.c      a request that no free memory fits: add chunks from the source, and release idle
  *               ones (trim).
  *   range.c     the same on a source that maps memory in pieces; remap.c moves them, growth_policy.h
- *               determines when, and their size.
+ *               determines when, and their size; alias.c maps memory that a stream still uses
+ *               at a second address.
  *   prompt.c    for threads that a running kernel waits for: allocate new memory and free without a
  *               wait.
  *   spare.c     memory that the pool releases by itself once much of it is free.
@@ -85,6 +86,7 @@ enum mam_pool_state {
 
 struct mam_range;
 struct mam_scope;
+struct mam_alias_ops;
 
 struct mam_pool {
 	/* lock: none, set at init */
@@ -96,6 +98,7 @@ struct mam_pool {
 	mam_drain_fn *drain[MAM_DRAIN_STOPS]; /* NULL: no such layer */
 	void *cache;                          /* state of the cache layer; lock: its own */
 	void *stream;                         /* state of the stream layer; lock: its own */
+	const struct mam_alias_ops *fences;   /* of the stream layer, for alias.h; NULL: none */
 
 	_Atomic uint32_t state;   /* enum mam_pool_state; written under both locks */
 	_Atomic uint32_t waiters; /* in the source's quiesce, which keeps the source alive */

@@ -13,7 +13,9 @@
  *      they lack. A piece moves here only if that needs no wait for the GPU: a kernel may be
  *      waiting for the thread that allocates. After a free without a wait (the stream policy) new
  *      memory is mapped instead, beyond the budget: replayed traces of gnn, gpt2 and resnet50 then
- *      hold 1.21, 1.10 and 1.02 times their live bytes instead of 1.01, 1.02 and 1.01.
+ *      hold 1.21, 1.10 and 1.02 times their live bytes instead of 1.01, 1.02 and 1.01. For a
+ *      stream's request, pieces of memory that the stream freed are mapped at the edge as well as
+ *      at their old address (alias.h): whatever work uses them, nothing waits.
  *   3. If the driver has no more memory, or the limit is reached: move free pieces whatever the
  *      budget is, after a wait if needed.
  *   4. If there are none that fit: release a free piece that is wider than the unmapped addresses
@@ -36,6 +38,7 @@
 #include "base/bits.h"
 #include "base/log.h"
 #include "index/addrtree.h"
+#include "pool/alias.h"
 #include "pool/growth_policy.h"
 #include "pool/streamlist.h"
 #include "pool/remap.h"
@@ -147,8 +150,12 @@ void mam_range_fini(struct mam_pool *pool)
  */
 void mam_range_give_back(struct mam_pool *pool)
 {
-	bool in_use = pool->unfenced && mam_source_quiesce(pool->source) != MAM_OK;
+	bool leaves = pool->range->leaving_count != 0 || pool->range->unsealed != 0;
+	bool in_use = (pool->unfenced || leaves) && mam_source_quiesce(pool->source) != MAM_OK;
 	bool refused = in_use;
+
+	if (!in_use && leaves)
+		mam_alias_collect(pool, true);
 
 	for (int i = 0; i < MAM_RANGE_PARTS && !in_use; i++) {
 		const struct mam_pieces *pieces = &pool->range->part[i].pieces;
@@ -160,7 +167,8 @@ void mam_range_give_back(struct mam_pool *pool)
 		if (pieces->length == NULL)
 			continue;
 		for (; mam_pieces_first(pieces, from, end, &piece); from = piece.base + piece.bytes)
-			stuck |= mam_source_unmap(pool->source, (void *)(uintptr_t)piece.base,
+			stuck |= mam_pieces_has_twin(pieces, piece.base) ||
+				 mam_source_unmap(pool->source, (void *)(uintptr_t)piece.base,
 						  piece.bytes) != MAM_OK;
 		if (!stuck)
 			stuck = mam_source_shrink(pool->source, (void *)(uintptr_t)pieces->base,
@@ -243,6 +251,8 @@ struct need {
 	uint64_t budget;    /* bytes that may be mapped before free pieces are moved */
 	uint64_t max;       /* maximum of mapped bytes */
 	uint64_t piece;     /* largest new piece */
+	const struct mam_request *request;
+	bool may_alias; /* memory that the request's stream freed */
 };
 
 static uint64_t limit_of(const struct mam_pool *pool)
@@ -251,17 +261,21 @@ static uint64_t limit_of(const struct mam_pool *pool)
 }
 
 /* lock: pool */
-static struct need need_locked(const struct mam_pool *pool, const struct mam_request *request)
+static struct need need_locked(const struct mam_pool *pool, const struct mam_request *request,
+			       bool may_alias)
 {
 	const struct mam_stats *counts = &pool->counts;
 	const struct mam_chunk *large =
 		mam_chunk_at(&pool->chunks, pool->range->part[MAM_RANGE_LARGE].chunk);
-	uint64_t live = counts->live_rounded_bytes + counts->retired_bytes + counts->cached_bytes +
-			request->bytes;
+	/* Memory that a stream freed is needed only as long as it cannot be used elsewhere. */
+	uint64_t live = counts->live_rounded_bytes + counts->cached_bytes + request->bytes +
+			(may_alias ? 0 : counts->retired_bytes);
 	uint64_t peak = counts->peak_live_rounded_bytes;
 	uint64_t slack = request->alignment > unit_of(pool) ? request->alignment : 0;
 
 	return (struct need){
+		.request = request,
+		.may_alias = may_alias,
 		.bytes = request->bytes + slack,
 		.alignment = slack == 0 ? request->alignment : 0,
 		.budget = mam_growth_policy_budget(live > peak ? live : peak),
@@ -275,6 +289,8 @@ static struct need need_locked(const struct mam_pool *pool, const struct mam_req
 static bool edge_of_locked(const struct mam_pool *pool, const struct mam_segment *free_block,
 			   uint64_t lack, struct mam_edge *edge)
 {
+	edge->keep_from = free_block->base;
+	edge->keep_to = mam_segment_end(free_block);
 	edge->at = mam_segment_end(free_block);
 	edge->down = false;
 	if (free_block->next != 0 && room_locked(pool, edge) >= lack)
@@ -354,6 +370,7 @@ static uint64_t unmapped_edge_locked(const struct mam_pool *pool, const struct n
 	if (handle == 0)
 		return 0;
 	edge->at = mam_segment_at(&pool->segments, handle)->base;
+	edge->keep_from = edge->keep_to = edge->at;
 	edge->down = false;
 	return lack;
 }
@@ -364,6 +381,7 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 {
 	enum mam_status status = MAM_OK;
 	bool refused = false; /* the driver has less than was requested */
+	bool may_alias = need->may_alias;
 
 	while (lack != 0 && (status == MAM_OK || status == MAM_ERROR_WOULD_WAIT)) {
 		/* Only the holder of grow_lock changes this count. */
@@ -383,6 +401,16 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 				continue;
 			}
 			status = mam_remap_move(pool, edge, &piece, may_wait);
+		} else if (lack > fresh && may_alias && !mam_remap_would_wait(pool) &&
+			   mam_alias_pick(pool, need->request, edge, lack - fresh, room(pool, edge),
+					  &piece)) {
+			bytes = piece.piece.bytes;
+			status = mam_alias_move(pool, need->request, edge, &piece);
+			if (status == MAM_ERROR_OUT_OF_MEMORY) { /* use new memory */
+				may_alias = false;
+				status = MAM_OK;
+				continue;
+			}
 		} else if (bytes != 0) {
 			status = mam_remap_fresh(pool, edge, bytes);
 			if (status == MAM_ERROR_OUT_OF_MEMORY) {
@@ -438,7 +466,8 @@ static enum mam_status take(struct mam_pool *pool, const struct mam_request *req
 static uint64_t choose_locked(struct mam_pool *pool, const struct mam_request *request,
 			      const struct need *need, bool first, struct mam_edge *edge)
 {
-	uint64_t free_bytes = movable_everywhere_locked(pool);
+	uint64_t free_bytes = movable_everywhere_locked(pool) +
+			      (need->may_alias ? mam_alias_bytes_locked(pool, request) : 0);
 	uint64_t held = pool->counts.physical_bytes;
 	uint64_t fresh = units_between(pool, held, min_of(need->budget, need->max));
 	struct mam_edge own = *edge;
@@ -467,12 +496,15 @@ enum mam_status mam_range_grow_for(struct mam_pool *pool, const struct mam_reque
 	bool strapped = false; /* the driver gave less than the budget allows */
 	struct mam_edge edge;
 	struct need need;
+	bool may_alias;
 	uint64_t lack;
 
+	mam_alias_collect(pool, false);
+	may_alias = mam_alias_may(pool, request);
 	for (int i = 0; i < ATTEMPTS && status == MAM_ERROR_WOULD_WAIT; i++) {
 		edge = (struct mam_edge){ .part = mam_range_part_of(request->bytes) };
 		mam_lock_take(&pool->lock);
-		need = need_locked(pool, request);
+		need = need_locked(pool, request, may_alias);
 		if (strapped)
 			need.budget = min_of(need.budget, pool->counts.physical_bytes);
 		lack = choose_locked(pool, request, &need, i == 0, &edge);
@@ -482,6 +514,7 @@ enum mam_status mam_range_grow_for(struct mam_pool *pool, const struct mam_reque
 		if (!strapped)
 			lack = ahead(pool, &need, &edge, lack);
 		status = filled = fill(pool, &need, &edge, lack);
+		mam_alias_seal(pool, request);
 		/*
 		 * The call may have tried to add more than the request lacks: a part may suffice.
 		 */
@@ -511,7 +544,7 @@ static enum mam_status bring_new(struct mam_pool *pool, const struct mam_request
 	struct need need;
 
 	mam_lock_take(&pool->lock);
-	need = need_locked(pool, request);
+	need = need_locked(pool, request, false);
 	max = min_of(units_between(pool, pool->counts.physical_bytes, need.max), room_now);
 	if (request->alignment <= unit_of(pool))
 		lack = best_edge_locked(pool, &need, UINT64_MAX / 2, &edge);
@@ -575,6 +608,7 @@ enum mam_status mam_range_first(struct mam_pool *pool)
 	/* As for blocks of an eighth of it: the block sizes are not known yet. */
 	need.piece = mam_growth_policy_piece(bytes, 8, unit_of(pool));
 	edge.at = pool->range->part[MAM_RANGE_LARGE].pieces.base;
+	edge.keep_from = edge.keep_to = edge.at;
 	if (bytes > room(pool, &edge))
 		return MAM_ERROR_OUT_OF_MEMORY;
 	status = fill(pool, &need, &edge, bytes);
@@ -590,6 +624,9 @@ enum mam_status mam_range_trim(struct mam_pool *pool, uint64_t keep_bytes, uint6
 	struct mam_free_piece piece;
 
 	*released = 0;
+	mam_alias_collect(pool, false);
+	if (pool->range->leaving_count != 0 && mam_source_quiesce(pool->source) == MAM_OK)
+		mam_alias_collect(pool, true);
 	for (;;) {
 		uint64_t held = pool->counts.physical_bytes;
 		enum mam_status status;
@@ -615,7 +652,7 @@ uint64_t mam_range_unmapped_locked(const struct mam_pool *pool, uint64_t *count)
 		uint32_t state = mam_segment_at(&pool->segments, at)->state;
 
 		if (state == MAM_SEGMENT_UNMAPPED || state == MAM_SEGMENT_MOVING ||
-		    state == MAM_SEGMENT_LOST) {
+		    state == MAM_SEGMENT_LOST || state == MAM_SEGMENT_LEAVING) {
 			(*count)++;
 			bytes += mam_segment_at(&pool->segments, at)->bytes;
 		}

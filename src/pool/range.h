@@ -45,9 +45,50 @@ struct mam_range_part {
 	uint32_t chunk; /* its handle; 0: not made */
 };
 
+/* A fence of the stream layer. */
+struct mam_alias_fence {
+	struct CUevent_st *event; /* NULL: only a wait for the device is sure */
+	struct CUctx_st *context;
+	struct CUstream_st *stream; /* the stream: its handle, thread and id */
+	uint64_t thread;
+	unsigned long long id;
+};
+
+/*
+ * Functions of the stream layer. grow_lock is held, the pool's lock is not. None waits.
+ *
+ * may     whether a fence could be recorded in the stream `order`
+ * record  record one; false: that failed. `fence` may be one of the same stream, which is replaced
+ * passed  whether the fence has passed
+ * drop    the fence is no longer needed; may be called after the streams' end
+ */
+struct mam_alias_ops {
+	bool (*may)(struct mam_pool *pool, const void *order);
+	bool (*record)(struct mam_pool *pool, const void *order, struct mam_alias_fence *fence);
+	bool (*passed)(struct mam_pool *pool, const struct mam_alias_fence *fence);
+	void (*drop)(struct mam_pool *pool, struct mam_alias_fence *fence);
+};
+
+/* Old addresses that leave after one fence. */
+struct mam_leaving {
+	uint32_t first; /* segment, or 0 */
+	struct mam_alias_fence fence;
+};
+
+#define MAM_LEAVING_MAX 64
+
 struct mam_range {
 	struct mam_range_part part[MAM_RANGE_PARTS];
+	struct mam_leaving leaving[MAM_LEAVING_MAX]; /* oldest first; lock: grow and pool */
+	uint32_t leaving_count;                      /* lock: grow and pool */
+	uint32_t unsealed; /* first of the segments without a fence yet; lock: grow and pool */
 };
+
+/* mam_range_pieces - the tables of both parts, for rings of addresses (source/pieces.h). */
+static inline struct mam_pieces *mam_range_pieces(void *range, unsigned part)
+{
+	return part < MAM_RANGE_PARTS ? &((struct mam_range *)range)->part[part].pieces : NULL;
+}
 
 static inline unsigned mam_range_part_of(uint64_t bytes)
 {

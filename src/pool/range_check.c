@@ -5,6 +5,7 @@
 #include "pool/range.h"
 
 #include "index/addrtree.h"
+#include "pool/alias.h"
 
 static uint32_t lowest(const struct mam_pool *pool, const struct mam_range_part *part)
 {
@@ -14,7 +15,7 @@ static uint32_t lowest(const struct mam_pool *pool, const struct mam_range_part 
 static bool has_memory(uint32_t state)
 {
 	return state != MAM_SEGMENT_UNMAPPED && state != MAM_SEGMENT_MOVING &&
-	       state != MAM_SEGMENT_LOST;
+	       state != MAM_SEGMENT_LOST && state != MAM_SEGMENT_LEAVING;
 }
 
 /*
@@ -22,7 +23,7 @@ static bool has_memory(uint32_t state)
  * bytes.
  */
 static const char *check_part(const struct mam_pool *pool, const struct mam_range_part *part,
-			      uint64_t *bytes, bool *moving)
+			      uint64_t *bytes, bool *moving, uint64_t *leaving)
 {
 	const struct mam_segment *segment;
 	struct mam_piece piece;
@@ -34,7 +35,9 @@ static const char *check_part(const struct mam_pool *pool, const struct mam_rang
 		run = segment->base;
 		if (!has_memory(segment->state)) {
 			*moving |= segment->state == MAM_SEGMENT_MOVING;
+			*leaving += segment->state == MAM_SEGMENT_LEAVING;
 			if (segment->state != MAM_SEGMENT_MOVING &&
+			    segment->state != MAM_SEGMENT_LEAVING &&
 			    mam_pieces_first(&part->pieces, run, mam_segment_end(segment), &piece))
 				return "an unmapped segment contains a mapped piece";
 			at = segment->next;
@@ -54,7 +57,7 @@ static const char *check_part(const struct mam_pool *pool, const struct mam_rang
 const char *mam_range_fault_locked(const struct mam_pool *pool, uint64_t free_blocks,
 				   uint64_t unmapped)
 {
-	uint64_t found, found_free_blocks = 0, found_unmapped = 0, bytes = 0;
+	uint64_t found, found_free_blocks = 0, found_unmapped = 0, bytes = 0, leaving = 0;
 	const char *fault = NULL;
 	bool moving = false;
 
@@ -68,8 +71,10 @@ const char *mam_range_fault_locked(const struct mam_pool *pool, uint64_t free_bl
 			found_unmapped += found;
 		}
 		if (fault == NULL)
-			fault = check_part(pool, part, &bytes, &moving);
+			fault = check_part(pool, part, &bytes, &moving, &leaving);
 	}
+	if (fault == NULL)
+		fault = mam_alias_fault_locked(pool, leaving);
 	if (fault == NULL && found_free_blocks != free_blocks)
 		fault = "the free lists do not contain exactly the free segments";
 	if (fault == NULL && found_unmapped != unmapped)

@@ -75,14 +75,18 @@ static enum mam_status begin_locked(struct mam_pool *pool)
 	return mam_records_reserve(&pool->segments, SPARE_RECORDS);
 }
 
-static struct mam_piece place_of(const struct mam_edge *edge, uint64_t bytes)
+struct mam_piece mam_edge_place(const struct mam_edge *edge, uint64_t bytes)
 {
 	return (struct mam_piece){ edge->down ? edge->at - bytes : edge->at, bytes };
 }
 
-static void advance(struct mam_edge *edge, uint64_t bytes)
+void mam_edge_advance(struct mam_edge *edge, uint64_t bytes)
 {
 	edge->at = edge->down ? edge->at - bytes : edge->at + bytes;
+	if (edge->down)
+		edge->keep_from = edge->at;
+	else
+		edge->keep_to = edge->at;
 }
 
 /* Whether work on freed blocks may still be running; the caller must then wait for it. */
@@ -105,7 +109,7 @@ static enum mam_status fence(struct mam_pool *pool, bool unfenced)
 }
 
 /* No memory was mapped at this place. */
-static void leave_locked(struct mam_pool *pool, uint32_t handle, enum mam_status status)
+void mam_remap_leave_locked(struct mam_pool *pool, uint32_t handle, enum mam_status status)
 {
 	if (status == MAM_ERROR_DRIVER)
 		mam_segment_at(&pool->segments, handle)->state = MAM_SEGMENT_LOST;
@@ -141,6 +145,18 @@ bool mam_remap_revive_locked(struct mam_pool *pool)
 	return any;
 }
 
+void mam_remap_prefer(struct mam_free_piece *best, unsigned part, const struct mam_piece *piece,
+		      uint64_t want, uint64_t max)
+{
+	uint64_t have = best->piece.bytes;
+
+	if (piece->bytes > max)
+		return;
+	if (have < want ? piece->bytes > have : piece->bytes >= want && piece->bytes < have)
+		*best = (struct mam_free_piece){ part, *piece };
+}
+
+/* A piece with a second address is not released, nor moved, until that one is unmapped. */
 static void look_at_free_block(const struct mam_pieces *pieces,
 			       const struct mam_segment *free_block, uint64_t want, uint64_t max,
 			       unsigned part, struct mam_free_piece *best)
@@ -149,18 +165,13 @@ static void look_at_free_block(const struct mam_pieces *pieces,
 	struct mam_piece piece;
 	uint64_t from = free_block->base;
 
-	for (; mam_pieces_first(pieces, from, end, &piece); from = piece.base + piece.bytes) {
-		uint64_t have = best->piece.bytes;
-
-		if (piece.bytes > max)
-			continue;
-		if (have < want ? piece.bytes > have : piece.bytes >= want && piece.bytes < have)
-			*best = (struct mam_free_piece){ part, piece };
-	}
+	for (; mam_pieces_first(pieces, from, end, &piece); from = piece.base + piece.bytes)
+		if (!mam_pieces_has_twin(pieces, piece.base))
+			mam_remap_prefer(best, part, &piece, want, max);
 }
 
-static void look_at_part(const struct mam_pool *pool, unsigned part, uint64_t avoid, uint64_t want,
-			 uint64_t max, struct mam_free_piece *best)
+static void look_at_part(const struct mam_pool *pool, unsigned part, const struct mam_edge *edge,
+			 uint64_t want, uint64_t max, struct mam_free_piece *best)
 {
 	const struct mam_range_part *here = &pool->range->part[part];
 	uint64_t unit = (uint64_t)1 << here->pieces.unit_shift;
@@ -171,7 +182,8 @@ static void look_at_part(const struct mam_pool *pool, unsigned part, uint64_t av
 		for (at = first; at != 0; at = mam_segment_at(&pool->segments, at)->peer_next) {
 			const struct mam_segment *free_block = mam_segment_at(&pool->segments, at);
 
-			if (avoid - free_block->base >= free_block->bytes)
+			if (edge == NULL || free_block->base >= edge->keep_to ||
+			    mam_segment_end(free_block) <= edge->keep_from)
 				look_at_free_block(&here->pieces, free_block, want, max, part,
 						   best);
 			if (best->piece.bytes == want)
@@ -186,13 +198,11 @@ bool mam_remap_pick(struct mam_pool *pool, const struct mam_edge *edge, uint64_t
 		    struct mam_free_piece *found)
 {
 	struct mam_free_piece best = { 0 };
-	/* an address in the free block at the edge; without an edge 0 */
-	uint64_t avoid = edge == NULL ? 0 : edge->down ? edge->at : edge->at - 1;
 
 	mam_lock_take(&pool->lock);
 	if (!has_ended_locked(pool))
 		for (unsigned part = 0; part < MAM_RANGE_PARTS; part++)
-			look_at_part(pool, part, avoid, want, max, &best);
+			look_at_part(pool, part, edge, want, max, &best);
 	mam_lock_release(&pool->lock);
 	*found = best;
 	return best.piece.bytes != 0;
@@ -200,7 +210,7 @@ bool mam_remap_pick(struct mam_pool *pool, const struct mam_edge *edge, uint64_t
 
 enum mam_status mam_remap_fresh(struct mam_pool *pool, struct mam_edge *edge, uint64_t bytes)
 {
-	struct mam_piece place = place_of(edge, bytes);
+	struct mam_piece place = mam_edge_place(edge, bytes);
 	uint64_t began, ended;
 	enum mam_status status;
 	uint32_t handle = 0;
@@ -225,12 +235,12 @@ enum mam_status mam_remap_fresh(struct mam_pool *pool, struct mam_edge *edge, ui
 	if (status == MAM_OK) {
 		mam_pieces_put(&pool->range->part[edge->part].pieces, place.base, bytes);
 		count_memory_locked(pool, (int64_t)bytes);
-		advance(edge, bytes);
+		mam_edge_advance(edge, bytes);
 	}
 	if (status == MAM_OK)
 		mam_space_become_locked(pool, handle, MAM_SEGMENT_FREE);
 	else
-		leave_locked(pool, handle, status);
+		mam_remap_leave_locked(pool, handle, status);
 	mam_pool_prove_locked(pool);
 	mam_lock_release(&pool->lock);
 	return status;
@@ -284,7 +294,7 @@ static void put_back(struct mam_pool *pool, const struct seized *seized)
 enum mam_status mam_remap_move(struct mam_pool *pool, struct mam_edge *edge,
 			       const struct mam_free_piece *from, bool may_wait)
 {
-	struct mam_piece to = place_of(edge, from->piece.bytes);
+	struct mam_piece to = mam_edge_place(edge, from->piece.bytes);
 	struct seized seized = { 0 };
 	enum mam_status status = seize_both(pool, &from->piece, &to, may_wait, &seized);
 	uint64_t began, ended;
@@ -309,19 +319,19 @@ enum mam_status mam_remap_move(struct mam_pool *pool, struct mam_edge *edge,
 	if (status == MAM_OK) {
 		mam_pieces_put(&pool->range->part[edge->part].pieces, to.base, to.bytes);
 		pool->counts.remaps++;
-		advance(edge, to.bytes);
+		mam_edge_advance(edge, to.bytes);
 	} else if (lost) {
 		count_memory_locked(pool, -(int64_t)to.bytes);
 	}
 	if (lost)
-		leave_locked(pool, seized.from, status);
+		mam_remap_leave_locked(pool, seized.from, status);
 	else
 		mam_space_become_locked(pool, seized.from,
 					status == MAM_OK ? MAM_SEGMENT_UNMAPPED : MAM_SEGMENT_FREE);
 	if (status == MAM_OK)
 		mam_space_become_locked(pool, seized.to, MAM_SEGMENT_FREE);
 	else
-		leave_locked(pool, seized.to, status);
+		mam_remap_leave_locked(pool, seized.to, status);
 	mam_pool_prove_locked(pool);
 	mam_lock_release(&pool->lock);
 	return status;

@@ -13,7 +13,13 @@ struct mam_edge {
 	unsigned part;
 	uint64_t at; /* first address above the mapped memory, or its first one when `down` */
 	bool down;
+	uint64_t keep_from; /* the free memory that is to grow: its pieces stay */
+	uint64_t keep_to;
 };
+
+/* mam_edge_place - where `bytes` more are mapped; mam_edge_advance - they are part of the memory. */
+struct mam_piece mam_edge_place(const struct mam_edge *edge, uint64_t bytes);
+void mam_edge_advance(struct mam_edge *edge, uint64_t bytes);
 
 /* A free piece in its part. */
 struct mam_free_piece {
@@ -40,6 +46,11 @@ enum mam_status mam_remap_move(struct mam_pool *pool, struct mam_edge *edge,
 			       const struct mam_free_piece *from, bool may_wait);
 enum mam_status mam_remap_release(struct mam_pool *pool, const struct mam_free_piece *from,
 				  bool may_wait);
+
+/* For alias.c: prefer `piece` to `best` as pick does; no memory was mapped at a seized place. */
+void mam_remap_prefer(struct mam_free_piece *best, unsigned part, const struct mam_piece *piece,
+		      uint64_t want, uint64_t max);
+void mam_remap_leave_locked(struct mam_pool *pool, uint32_t handle, enum mam_status status);
 
 /* mam_remap_would_wait - whether a piece can be unmapped only after a wait for the device. */
 bool mam_remap_would_wait(struct mam_pool *pool);

@@ -61,6 +61,7 @@ enum mam_status mam_space_shape(const struct mam_pool *pool, size_t bytes, size_
 	request->alignment = alignment > granule ? alignment : 0;
 	request->requested = bytes;
 	request->list = 0;
+	request->order = NULL;
 	return MAM_OK;
 }
 

@@ -95,6 +95,7 @@ enum mam_status mam_streamlist_begin_locked(struct mam_pool *pool, uint32_t *lis
 	made->in_use = 1;
 	made->loose = 0;
 	made->older = 0;
+	made->moving = 0;
 	made->use++;
 	return MAM_OK;
 }
@@ -253,8 +254,7 @@ enum mam_status mam_streamlist_take_locked(struct mam_pool *pool, uint32_t segme
 	return MAM_OK;
 }
 
-/* A free segment, cut out and in no list, joins the stream free list. */
-static void adopt(struct mam_pool *pool, uint32_t handle, uint32_t list)
+void mam_streamlist_adopt_locked(struct mam_pool *pool, uint32_t handle, uint32_t list)
 {
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
 	struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, segment->chunk);
@@ -272,12 +272,31 @@ static void adopt(struct mam_pool *pool, uint32_t handle, uint32_t list)
 	join_hold(pool, handle, list);
 }
 
+bool mam_streamlist_is_of_chain_locked(const struct mam_pool *pool, uint32_t state, uint32_t list)
+{
+	return state == MAM_SEGMENT_HELD + list || is_older(pool, state, list);
+}
+
+uint32_t mam_streamlist_cut_locked(struct mam_pool *pool, uint32_t handle, uint64_t from,
+				   uint64_t to)
+{
+	const struct mam_segment *held = mam_segment_at(&pool->segments, handle);
+	struct mam_chunk *chunk = mam_chunk_at(&pool->chunks, held->chunk);
+	/* One held segment becomes none, one or two. */
+	int64_t more = (int64_t)(held->base < from) + (to < mam_segment_end(held)) - 1;
+
+	chunk->live_blocks += (uint64_t)more;
+	pool->counts.retired_blocks += (uint64_t)more;
+	pool->counts.retired_bytes -= to - from;
+	return mam_space_carve_locked(pool, handle, from, to);
+}
+
 static bool is_ours(const struct mam_pool *pool, uint32_t handle, uint32_t list)
 {
 	uint32_t state = mam_segment_at(&pool->segments, handle)->state;
 
-	return handle != 0 && (state == MAM_SEGMENT_FREE || state == MAM_SEGMENT_HELD + list ||
-			       is_older(pool, state, list));
+	return handle != 0 &&
+	       (state == MAM_SEGMENT_FREE || mam_streamlist_is_of_chain_locked(pool, state, list));
 }
 
 /* Neighbors that are free, in a stream free list or in one that it follows. */
@@ -392,8 +411,10 @@ static void absorb(struct mam_pool *pool, uint32_t list, uint64_t from, uint64_t
 		uint64_t end = mam_segment_end(segment);
 
 		if (segment->state == MAM_SEGMENT_FREE) {
-			adopt(pool, mam_space_carve_locked(pool, handle, from, end < to ? end : to),
-			      list);
+			mam_streamlist_adopt_locked(
+				pool,
+				mam_space_carve_locked(pool, handle, from, end < to ? end : to),
+				list);
 		} else if (segment->state != MAM_SEGMENT_HELD + list) {
 			mam_streamlist_remove_free_locked(pool, handle);
 			join_hold(pool, handle, list);
@@ -433,9 +454,11 @@ void mam_streamlist_offer_locked(const struct mam_pool *pool, uint32_t list,
 	request->streamlist_use = mam_streamlist_at(pool, list)->use;
 }
 
-static bool is_offered(const struct mam_pool *pool, const struct mam_request *request)
+bool mam_streamlist_is_offered_locked(const struct mam_pool *pool,
+				      const struct mam_request *request)
 {
 	return request->list != 0 && ready(pool) &&
+	       mam_streamlist_at(pool, request->list)->in_use != 0 &&
 	       mam_streamlist_at(pool, request->list)->use == request->streamlist_use;
 }
 
@@ -445,7 +468,7 @@ enum mam_status mam_streamlist_serve_locked(struct mam_pool *pool,
 	enum mam_status status = mam_space_take_locked(pool, request, block);
 	uint32_t found;
 
-	if (status != MAM_ERROR_WOULD_WAIT || !is_offered(pool, request))
+	if (status != MAM_ERROR_WOULD_WAIT || !mam_streamlist_is_offered_locked(pool, request))
 		return status;
 	(void)mam_streamlist_absorb_locked(pool, request->list, request);
 	found = mam_streamlist_best_locked(pool, request->list, request);
@@ -467,7 +490,7 @@ uint64_t mam_streamlist_edge_locked(const struct mam_pool *pool, const struct ma
 	struct scan scan;
 	uint32_t at;
 
-	if (!is_offered(pool, request))
+	if (!mam_streamlist_is_offered_locked(pool, request))
 		return 0;
 	scan_begin(pool, request->list, request->bytes, &scan);
 	while ((at = scan_next(pool, &scan)) != 0) {
@@ -482,6 +505,8 @@ uint64_t mam_streamlist_edge_locked(const struct mam_pool *pool, const struct ma
 		min = lack;
 		edge->down = !up;
 		edge->at = up ? run.to : run.from;
+		edge->keep_from = run.from;
+		edge->keep_to = run.to;
 	}
 	return min;
 }

@@ -49,7 +49,8 @@ struct mam_streamlist {
 	uint32_t older;     /* the list that it follows; 0: none */
 	uint32_t use;       /* count of uses of the record; distinguishes them */
 	uint16_t in_use;
-	uint16_t loose; /* its segments are blocks as they were freed; neighbors are not joined */
+	uint32_t moving; /* count of pieces that are being mapped elsewhere (alias.c) */
+	uint16_t loose;  /* its segments are blocks as they were freed; neighbors are not joined */
 } __attribute__((aligned(16)));
 
 _Static_assert(sizeof(struct mam_streamlist) <= 4096, "maximum size of a record");
@@ -163,6 +164,19 @@ uint64_t mam_streamlist_edge_locked(const struct mam_pool *pool, const struct ma
 unsigned mam_streamlist_release_locked(struct mam_pool *pool, uint32_t list, unsigned max);
 unsigned mam_streamlist_move_locked(struct mam_pool *pool, uint32_t from, uint32_t to,
 				    unsigned max);
+
+/*
+ * For alias.c. mam_streamlist_is_offered_locked: whether the request's list is still in use.
+ * mam_streamlist_is_of_chain_locked: whether `state` names the list or one that it follows.
+ * mam_streamlist_cut_locked: cut [from, to) out of a held segment; it is in no list afterwards. pre:
+ * two records are reserved. mam_streamlist_adopt_locked: a segment that is in no list joins one.
+ */
+bool mam_streamlist_is_offered_locked(const struct mam_pool *pool,
+				      const struct mam_request *request);
+bool mam_streamlist_is_of_chain_locked(const struct mam_pool *pool, uint32_t state, uint32_t list);
+uint32_t mam_streamlist_cut_locked(struct mam_pool *pool, uint32_t handle, uint64_t from,
+				   uint64_t to);
+void mam_streamlist_adopt_locked(struct mam_pool *pool, uint32_t handle, uint32_t list);
 
 void mam_holds_fini(struct mam_pool *pool);
 

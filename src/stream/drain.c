@@ -19,6 +19,7 @@
 #include "stream/stream.h"
 
 #include "base/log.h"
+#include "pool/alias.h"
 
 #define STEP 64
 
@@ -220,6 +221,8 @@ static void end(struct mam_streams *streams)
 	unsigned long long ticket = 0;
 	bool open = false;
 
+	if (streams->pool->range != NULL)
+		mam_alias_end(streams->pool);
 	mam_lock_take(&streams->lock);
 	streams->ended = true;
 	for (uint32_t at = 0; (at = mam_stream_next_locked(streams, at)) != 0;) {
@@ -235,11 +238,14 @@ static void end(struct mam_streams *streams)
 		}
 	}
 	if (atomic_load_explicit(&streams->bound, memory_order_relaxed)) {
-		if (open && may_wait(streams, &ticket))
-			(void)mam_fences_wait_all(&streams->fences, ticket);
+		if (open && may_wait(streams, &ticket) &&
+		    mam_fences_wait_all(&streams->fences, ticket))
+			open = false;
 		mam_fences_end(&streams->fences);
 	}
 	mam_lock_take(&streams->pool->lock);
+	if (open) /* the pool must wait before it unmaps memory */
+		streams->pool->unfenced = true;
 	if (streams->records.base != NULL)
 		mam_records_fini(&streams->records);
 	mam_lock_release(&streams->pool->lock);

@@ -63,6 +63,7 @@ enum mam_status mam_streams_attach(struct mam_pool *pool, struct mam_source *sou
 	mam_lock_init(&streams->lock, MAM_RANK_STREAM, "stream");
 	pool->stream = streams;
 	pool->drain[MAM_DRAIN_STREAM] = mam_stream_drain;
+	pool->fences = &mam_stream_fences;
 	return MAM_OK;
 }
 
@@ -73,6 +74,7 @@ void mam_streams_detach(struct mam_pool *pool, struct mam_streams *streams)
 	free(streams);
 	pool->stream = NULL;
 	pool->drain[MAM_DRAIN_STREAM] = NULL;
+	pool->fences = NULL;
 }
 
 enum mam_status mam_stream_bind(struct mam_streams *streams)
@@ -335,9 +337,13 @@ enum mam_status mam_stream_take(struct mam_pool *pool, const struct mam_stream_n
 enum mam_status mam_stream_grow(struct mam_pool *pool, const struct mam_stream_key *key,
 				const struct mam_request *request, bool own, void **block)
 {
-	if (own)
+	struct mam_request ordered = *request;
+
+	if (own) {
 		mam_stream_reclaim(pool->stream, key, true);
-	return mam_grow_for(pool, request, block);
+		ordered.order = key;
+	}
+	return mam_grow_for(pool, &ordered, block);
 }
 
 /* A failed request is counted, whatever the reason. */

@@ -11,6 +11,7 @@
  *   pin.c      for thread caches: keep a stream's record, and add many blocks at once.
  *   key.c      from a handle to a stream.
  *   fence.c    events.
+ *   alias.c    fences for memory that is mapped at a second address.
  *
  * A stream-ordered free costs one driver query (is the stream in capture?) and one acquisition of
  * the pool's lock, unless a thread cache serves it (cache/async.c). An allocation that uses memory
@@ -168,6 +169,9 @@ bool mam_stream_collect(struct mam_streams *streams, uint32_t handle);
 
 /* mam_stream_give - return all of a stream free list to the pool, in small steps. lock: stream */
 void mam_stream_give(struct mam_streams *streams, uint32_t list);
+
+/* alias.c, for the pool. */
+extern const struct mam_alias_ops mam_stream_fences;
 
 bool mam_stream_drain(struct mam_pool *pool, enum mam_drain_level level);
 

@@ -140,6 +140,7 @@ static inline bool mam_stream_has_open_locked(const struct mam_streams *streams,
 					      const struct mam_stream *stream)
 {
 	return mam_streamlist_at(streams->pool, stream->open)->segments != 0 ||
+	       mam_streamlist_at(streams->pool, stream->open)->moving != 0 ||
 	       mam_streamlist_at(streams->pool, stream->loose)->segments != 0;
 }
 

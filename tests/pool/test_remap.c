@@ -51,9 +51,13 @@ START_TEST(free_block_at_edge_keeps_its_pieces)
 	ck_assert_int_eq(mam_pool_trim(pool, 0, NULL), MAM_OK);
 	dealloc(free_block);
 	edge = edge_at(free_block + 16 * MIB);
+	edge.keep_from = (uintptr_t)free_block;
+	edge.keep_to = edge.at;
 	ck_assert(!mam_remap_pick(pool, &edge, MIB, UINT64_MAX, &found));
 	edge = edge_at(free_block);
 	edge.down = true;
+	edge.keep_from = edge.at;
+	edge.keep_to = (uintptr_t)free_block + 16 * MIB;
 	ck_assert(!mam_remap_pick(pool, &edge, MIB, UINT64_MAX, &found));
 	ck_assert(mam_remap_pick(pool, NULL, MIB, UINT64_MAX, &found));
 }

@@ -20,7 +20,8 @@ ADDRESS = (1 << 64) - 1
 
 NEEDED = ("struct mam_slot", "struct mam_segment", "struct mam_chunk")
 NEEDED_BY_HEAP = ("struct mam_heap", "struct mam_kheap", "struct mam_pages")
-STATES = {"MAM_SEGMENT_UNMAPPED": "unmapped", "MAM_SEGMENT_LOST": "unmapped, failed"}
+STATES = {"MAM_SEGMENT_UNMAPPED": "unmapped", "MAM_SEGMENT_LOST": "unmapped, failed",
+          "MAM_SEGMENT_LEAVING": "leaving"}
 
 
 def say(name, text):
