@@ -17,6 +17,7 @@ struct worker {
 	struct CUctx_st *context;
 	struct CUstream_st *stream;
 	unsigned seed;
+	size_t unit; /* of block sizes */
 	pthread_t thread;
 };
 
@@ -49,7 +50,7 @@ static void *churn(void *argument)
 			draw(&worker->seed) % 8 == 0 ? MAM_STREAM_PER_THREAD : worker->stream;
 
 		if (slots[i].base == NULL) {
-			slots[i].bytes = 512 * (1 + draw(&worker->seed) % 2000);
+			slots[i].bytes = worker->unit * (1 + draw(&worker->seed) % 2000);
 			slots[i].stream = stream;
 			if (mam_malloc_async(s->pool, slots[i].bytes, stream, &slots[i].base) !=
 			    MAM_OK) {
@@ -76,6 +77,13 @@ static void *churn(void *argument)
 	return NULL;
 }
 
+/* On vmm, blocks of up to 8 MiB make the pool move and alias pieces. */
+static const struct {
+	const char *source;
+	size_t limit;
+	size_t unit;
+} kinds[] = { { "cudamalloc", 64 * MIB, 512 }, { "vmm", 0, 4096 } };
+
 static void *look(void *argument)
 {
 	struct worker *worker = argument;
@@ -101,14 +109,17 @@ START_TEST(threads_use_streams_of_their_own)
 	struct scene *s;
 
 	attr.growth_bytes = 8 * MIB;
-	attr.limit_bytes = 64 * MIB;
+	attr.source = kinds[_i / 2].source;
+	attr.limit_bytes = kinds[_i / 2].limit;
 	attr.cache = _i == 0 ? MAM_CACHE_OFF : MAM_CACHE_ON;
 	unsetenv("FAKE_CUDA_LOG");
 	setenv("FAKE_CUDA_LAG_RANDOM", "5", 1);
 	setenv("FAKE_CUDA_LAG_US", "20", 1);
+	setenv("FAKE_CUDA_MEMORY", "512M", 1);
 	s = scene_with(&attr);
 	for (int i = 0; i <= THREADS; i++) {
-		workers[i] = (struct worker){ .s = s, .seed = (unsigned)i + 1 };
+		workers[i] =
+			(struct worker){ .s = s, .seed = (unsigned)i + 1, .unit = kinds[_i / 2].unit };
 		workers[i].stream = i < THREADS ? stream_new(s) : s->one;
 		ck_assert_int_eq(s->cuda.cuCtxGetCurrent(&workers[i].context), CUDA_SUCCESS);
 		ck_assert_int_eq(pthread_create(&workers[i].thread, NULL,
@@ -121,13 +132,16 @@ START_TEST(threads_use_streams_of_their_own)
 	ck_assert_int_eq(pthread_join(workers[THREADS].thread, NULL), 0);
 	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
 	ck_assert_uint_eq(stats_of(s).retired_bytes, 0);
+	if (kinds[_i].limit == 0)
+		ck_assert_uint_gt(stats_of(s).remaps, 0);
 	scene_end(s);
 }
 END_TEST
 
 static void add(TCase *tests)
 {
-	tcase_add_loop_test(tests, threads_use_streams_of_their_own, 0, 2);
+	tcase_add_loop_test(tests, threads_use_streams_of_their_own, 0,
+			    2 * (int)(sizeof(kinds) / sizeof(kinds[0])));
 }
 
 int main(void)
