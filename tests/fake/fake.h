@@ -149,6 +149,7 @@ int fake_memory_alloc(struct CUctx_st *context, int device, enum fake_kind kind,
 int fake_memory_add(struct fake_block *block); /* a block with an address; gets an id */
 bool fake_memory_overlaps(uintptr_t address, size_t bytes);
 void *fake_memory_place(uintptr_t address);
+size_t fake_memory_extent(uintptr_t address, size_t bytes);
 struct fake_block *fake_memory_next(uintptr_t address); /* the first that ends after it */
 void fake_memory_release(struct fake_block *block);
 void fake_memory_release_id(uint64_t id);

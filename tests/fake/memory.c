@@ -57,6 +57,15 @@ void *fake_memory_place(uintptr_t address)
 	return (void *)(block->kind == FAKE_DEVICE ? address + block->shift : address);
 }
 
+/* How many of the bytes from an address on are in one block; all of them if none is there. */
+size_t fake_memory_extent(uintptr_t address, size_t bytes)
+{
+	const struct fake_block *block = fake_memory_find(address);
+	size_t left = block ? block->base + block->bytes - address : bytes;
+
+	return left < bytes ? left : bytes;
+}
+
 struct fake_block *fake_memory_next(uintptr_t address)
 {
 	size_t at = position(address);

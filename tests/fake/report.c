@@ -18,14 +18,19 @@ static struct {
 
 int fake_pending(unsigned long long address, size_t bytes)
 {
-	const void *place;
-	int pending;
+	int pending = 0;
 
 	fake_lock_retake();
 	fake_timeline_run();
-	place = fake_memory_place(address);
-	pending = place ? fake_timeline_reaching(place, bytes)
-			: fake_timeline_touching(address, bytes);
+	while (bytes != 0) {
+		size_t part = fake_memory_extent(address, bytes);
+		const void *place = fake_memory_place(address);
+
+		pending += place ? fake_timeline_reaching(place, part)
+				 : fake_timeline_touching(address, part);
+		address += part;
+		bytes -= part;
+	}
 	fake_lock_drop();
 	return pending;
 }

@@ -191,16 +191,25 @@ int fake_timeline_reaching(const void *place, size_t bytes)
 	return reaching;
 }
 
+/* One entry for each mapping: neighbors in addresses may be anywhere in memory. */
 int fake_timeline_use(uint64_t due_ns, uintptr_t address, size_t bytes)
 {
-	struct piece *piece = make(0, due_ns, PIECE_USE);
+	int result = CUDA_SUCCESS;
 
-	if (piece) {
-		piece->to = fake_memory_place(address);
-		piece->to_address = address;
-		piece->bytes = bytes;
+	while (bytes != 0 && result == CUDA_SUCCESS) {
+		size_t part = fake_memory_extent(address, bytes);
+		struct piece *piece = make(0, due_ns, PIECE_USE);
+
+		if (piece) {
+			piece->to = fake_memory_place(address);
+			piece->to_address = address;
+			piece->bytes = part;
+		}
+		result = submit(piece);
+		address += part;
+		bytes -= part;
 	}
-	return submit(piece);
+	return result;
 }
 
 int fake_timeline_release(uint64_t due_ns, uint64_t block_id)
