@@ -2,7 +2,8 @@
 /*
  * alias.c - the steps of alias.h.
  *
- * move:    1. Under the lock: cut the piece out of a segment that the request's stream freed, and
+ * move:    1. Under the lock: join the piece, which the request's stream freed in one or several
+ *             parts and of which some may be free, in the stream's list; cut it out of there, and
  *             its destination out of an unmapped one; both are MOVING.
  *          2. Without the lock: the source maps the piece at the second address.
  *          3. Under the lock: the old address is LEAVING, without a fence yet; the new one joins the
@@ -28,7 +29,7 @@
 #include "pool/streamlist.h"
 #include "source/source.h"
 
-#define SPARE_RECORDS (4 * MAM_SEGMENT_RECORDS) /* two cuts, each with two */
+#define SPARE_RECORDS (6 * MAM_SEGMENT_RECORDS) /* three cuts, each with two */
 
 static bool is_offered(const struct mam_pool *pool, const struct mam_request *request)
 {
@@ -55,15 +56,18 @@ bool mam_alias_may(struct mam_pool *pool, const struct mam_request *request)
 	       pool->fences->may(pool, request->order);
 }
 
-/* Call `see` for each segment of a unit or more that the request's stream freed. */
+/*
+ * Call `see` for each segment of a unit or more that the request's stream freed, together with the
+ * free and freed memory beside it: pieces cross the bounds of segments.
+ */
 struct visit {
 	void (*see)(struct visit *visit, const struct mam_pieces *pieces, unsigned part,
-		    const struct mam_segment *segment);
+		    const struct mam_piece *run);
 	uint64_t keep_from, keep_to, want, max, sum;
 	struct mam_free_piece best;
 };
 
-static void visit_list(const struct mam_pool *pool, uint32_t list, unsigned part,
+static void visit_list(const struct mam_pool *pool, uint32_t list, uint32_t newest, unsigned part,
 		       struct visit *visit)
 {
 	const struct mam_freelists *freelists = &mam_streamlist_at(pool, list)->freelists[part];
@@ -73,8 +77,11 @@ static void visit_list(const struct mam_pool *pool, uint32_t list, unsigned part
 
 	while (first != 0 && mam_segment_at(&pool->segments, first)->bytes >= unit) {
 		for (uint32_t at = first; at != 0;
-		     at = mam_segment_at(&pool->segments, at)->peer_next)
-			visit->see(visit, pieces, part, mam_segment_at(&pool->segments, at));
+		     at = mam_segment_at(&pool->segments, at)->peer_next) {
+			struct mam_piece run = mam_streamlist_run_locked(pool, at, newest);
+
+			visit->see(visit, pieces, part, &run);
+		}
 		first = mam_freelists_below(freelists, &pool->segments,
 					    mam_segment_at(&pool->segments, first)->bytes);
 	}
@@ -87,18 +94,17 @@ static void visit_all(const struct mam_pool *pool, const struct mam_request *req
 
 	for (; list != 0; list = mam_streamlist_at(pool, list)->older)
 		for (unsigned part = 0; part < MAM_RANGE_PARTS; part++)
-			visit_list(pool, list, part, visit);
+			visit_list(pool, list, request->list, part, visit);
 }
 
 static void add_bytes(struct visit *visit, const struct mam_pieces *pieces, unsigned part,
-		      const struct mam_segment *segment)
+		      const struct mam_piece *run)
 {
-	uint64_t from = segment->base;
+	uint64_t from = run->base, end = run->base + run->bytes;
 	struct mam_piece piece;
 
 	(void)part;
-	for (; mam_pieces_first(pieces, from, mam_segment_end(segment), &piece);
-	     from = piece.base + piece.bytes)
+	for (; mam_pieces_first(pieces, from, end, &piece); from = piece.base + piece.bytes)
 		visit->sum += piece.bytes;
 }
 
@@ -112,15 +118,14 @@ uint64_t mam_alias_bytes_locked(const struct mam_pool *pool, const struct mam_re
 }
 
 static void choose(struct visit *visit, const struct mam_pieces *pieces, unsigned part,
-		   const struct mam_segment *segment)
+		   const struct mam_piece *run)
 {
-	uint64_t from = segment->base;
+	uint64_t from = run->base, end = run->base + run->bytes;
 	struct mam_piece piece;
 
-	if (segment->base < visit->keep_to && visit->keep_from < mam_segment_end(segment))
+	if (run->base < visit->keep_to && visit->keep_from < end)
 		return;
-	for (; mam_pieces_first(pieces, from, mam_segment_end(segment), &piece);
-	     from = piece.base + piece.bytes)
+	for (; mam_pieces_first(pieces, from, end, &piece); from = piece.base + piece.bytes)
 		mam_remap_prefer(&visit->best, part, &piece, visit->want, visit->max);
 }
 
@@ -144,7 +149,6 @@ bool mam_alias_pick(struct mam_pool *pool, const struct mam_request *request,
 
 struct seized {
 	uint32_t from, to; /* segments, MOVING */
-	uint32_t list;     /* in which the first one was */
 };
 
 static enum mam_status seize(struct mam_pool *pool, const struct mam_request *request,
@@ -160,17 +164,13 @@ static enum mam_status seize(struct mam_pool *pool, const struct mam_request *re
 	status = mam_records_reserve(&pool->segments, SPARE_RECORDS);
 	if (status != MAM_OK)
 		return status;
-	source = mam_addrtree_find(&pool->segments, pool->by_address, from->base);
 	unmapped = mam_addrtree_find(&pool->segments, pool->by_address, to->base);
-	if (source == 0 || mam_segment_end(mam_segment_at(&pool->segments, source)) < end ||
-	    !mam_streamlist_is_of_chain_locked(pool, mam_segment_at(&pool->segments, source)->state,
-					       request->list) ||
-	    unmapped == 0 ||
+	if ((pool->unfenced && pool->source->ops->quiesce != NULL) || unmapped == 0 ||
 	    mam_segment_at(&pool->segments, unmapped)->state != MAM_SEGMENT_UNMAPPED ||
 	    mam_segment_end(mam_segment_at(&pool->segments, unmapped)) < to->base + to->bytes ||
-	    (pool->unfenced && pool->source->ops->quiesce != NULL))
+	    !mam_streamlist_gather_locked(pool, request->list, from->base, end))
 		return MAM_ERROR_WOULD_WAIT;
-	seized->list = mam_segment_at(&pool->segments, source)->state - MAM_SEGMENT_HELD;
+	source = mam_addrtree_find(&pool->segments, pool->by_address, from->base);
 	seized->from = mam_streamlist_cut_locked(pool, source, from->base, end);
 	mam_segment_at(&pool->segments, seized->from)->state = MAM_SEGMENT_MOVING;
 	seized->to = mam_space_carve_locked(pool, unmapped, to->base, to->base + to->bytes);
@@ -224,7 +224,8 @@ enum mam_status mam_alias_move(struct mam_pool *pool, const struct mam_request *
 	ended = mam_clock_ns();
 	mam_lock_take(&pool->lock);
 	mam_pool_called_locked(pool, ended - began);
-	mam_streamlist_at(pool, request->list)->moving--;
+	if (is_offered(pool, request)) /* otherwise the record may be another list's */
+		mam_streamlist_at(pool, request->list)->moving--;
 	if (status == MAM_OK) {
 		finish(pool, request, &seized, edge, from, &to);
 	} else {

@@ -272,11 +272,6 @@ void mam_streamlist_adopt_locked(struct mam_pool *pool, uint32_t handle, uint32_
 	join_hold(pool, handle, list);
 }
 
-bool mam_streamlist_is_of_chain_locked(const struct mam_pool *pool, uint32_t state, uint32_t list)
-{
-	return state == MAM_SEGMENT_HELD + list || is_older(pool, state, list);
-}
-
 uint32_t mam_streamlist_cut_locked(struct mam_pool *pool, uint32_t handle, uint64_t from,
 				   uint64_t to)
 {
@@ -295,8 +290,26 @@ static bool is_ours(const struct mam_pool *pool, uint32_t handle, uint32_t list)
 {
 	uint32_t state = mam_segment_at(&pool->segments, handle)->state;
 
-	return handle != 0 &&
-	       (state == MAM_SEGMENT_FREE || mam_streamlist_is_of_chain_locked(pool, state, list));
+	return handle != 0 && (state == MAM_SEGMENT_FREE || state == MAM_SEGMENT_HELD + list ||
+			       is_older(pool, state, list));
+}
+
+struct mam_piece mam_streamlist_run_locked(const struct mam_pool *pool, uint32_t handle,
+					   uint32_t list)
+{
+	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
+	uint32_t below = segment->prev, above = segment->next;
+	uint64_t from = segment->base, to = mam_segment_end(segment);
+
+	for (int tries = RUN_TRIES; is_ours(pool, above, list) && tries > 0; tries--) {
+		to = mam_segment_end(mam_segment_at(&pool->segments, above));
+		above = mam_segment_at(&pool->segments, above)->next;
+	}
+	for (int tries = RUN_TRIES; is_ours(pool, below, list) && tries > 0; tries--) {
+		from = mam_segment_at(&pool->segments, below)->base;
+		below = mam_segment_at(&pool->segments, below)->prev;
+	}
+	return (struct mam_piece){ from, to - from };
 }
 
 /* Neighbors that are free, in a stream free list or in one that it follows. */
@@ -421,6 +434,19 @@ static void absorb(struct mam_pool *pool, uint32_t list, uint64_t from, uint64_t
 		}
 		from = end;
 	}
+}
+
+bool mam_streamlist_gather_locked(struct mam_pool *pool, uint32_t list, uint64_t from, uint64_t to)
+{
+	for (uint64_t at = from; at < to;) {
+		uint32_t handle = mam_addrtree_find(&pool->segments, pool->by_address, at);
+
+		if (!is_ours(pool, handle, list))
+			return false;
+		at = mam_segment_end(mam_segment_at(&pool->segments, handle));
+	}
+	absorb(pool, list, from, to);
+	return true;
 }
 
 bool mam_streamlist_absorb_locked(struct mam_pool *pool, uint32_t list,
