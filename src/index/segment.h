@@ -39,9 +39,9 @@ enum mam_segment_state {
 	MAM_SEGMENT_RETIRED = 3,
 	MAM_SEGMENT_UNMAPPED = 4, /* addresses without memory (range.h) */
 	MAM_SEGMENT_MOVING = 5,   /* used by the thread that calls the source */
-	MAM_SEGMENT_LOST = 6,  /* as VOID, but the source failed there: must not be tried again */
+	MAM_SEGMENT_LOST = 6,    /* as VOID, but the source failed there: must not be tried again */
 	MAM_SEGMENT_LEAVING = 7, /* mapped, but unused: unmapped after a fence (pool/alias.h) */
-	MAM_SEGMENT_HELD = 256 /* + handle of a stream free list: in that list (streamlist.h) */
+	MAM_SEGMENT_HELD = 256   /* + handle of a stream free list: in that list (streamlist.h) */
 };
 
 /* lock: pool, all fields */
