@@ -111,15 +111,16 @@ START_TEST(threads_use_streams_of_their_own)
 	attr.growth_bytes = 8 * MIB;
 	attr.source = kinds[_i / 2].source;
 	attr.limit_bytes = kinds[_i / 2].limit;
-	attr.cache = _i == 0 ? MAM_CACHE_OFF : MAM_CACHE_ON;
+	attr.cache = _i % 2 == 0 ? MAM_CACHE_OFF : MAM_CACHE_ON;
 	unsetenv("FAKE_CUDA_LOG");
 	setenv("FAKE_CUDA_LAG_RANDOM", "5", 1);
 	setenv("FAKE_CUDA_LAG_US", "20", 1);
 	setenv("FAKE_CUDA_MEMORY", "512M", 1);
 	s = scene_with(&attr);
 	for (int i = 0; i <= THREADS; i++) {
-		workers[i] =
-			(struct worker){ .s = s, .seed = (unsigned)i + 1, .unit = kinds[_i / 2].unit };
+		workers[i] = (struct worker){ .s = s,
+					      .seed = (unsigned)i + 1,
+					      .unit = kinds[_i / 2].unit };
 		workers[i].stream = i < THREADS ? stream_new(s) : s->one;
 		ck_assert_int_eq(s->cuda.cuCtxGetCurrent(&workers[i].context), CUDA_SUCCESS);
 		ck_assert_int_eq(pthread_create(&workers[i].thread, NULL,
@@ -132,7 +133,7 @@ START_TEST(threads_use_streams_of_their_own)
 	ck_assert_int_eq(pthread_join(workers[THREADS].thread, NULL), 0);
 	ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK);
 	ck_assert_uint_eq(stats_of(s).retired_bytes, 0);
-	if (kinds[_i].limit == 0)
+	if (kinds[_i / 2].limit == 0)
 		ck_assert_uint_gt(stats_of(s).remaps, 0);
 	scene_end(s);
 }

@@ -150,7 +150,7 @@ START_TEST(lookup_takes_bounded_steps)
 		record->bytes = 1024 * (1 + i);
 	}
 	for (uint32_t i = 1; i < RECORDS_TABLES; i++)
-		lkit.growth.large_table[i - 1] = lkit.mail.table[i - 1];
+		lkit.growth.large_table[i - 1] = lkit.mail.large_table[i - 1];
 	simt_set_shape(&config, (uint64_t)_i);
 	ck_assert_msg(simt_launch(&config, looks, 1, 1, NULL, &result) == SIMT_FINE, "%s",
 		      result.text);
