@@ -290,8 +290,9 @@ MAM_KSLOW uint32_t mam_large_resend(struct mam_growth *growth, uint32_t slot, ui
 		MAM_ROLLED
 		for (i = 0; i < mam_large_rows(table) * MAM_LARGE_ROW; i++, record++) {
 			address = mam_global_load64(&record->address, MAM_RELAXED, MAM_AT_DEVICE);
+			/* Acquires, as the mark may be newer than the one of `large_unsent`. */
 			if (!(address & MAM_LARGE_UNSENT) ||
-			    mam_global_cas64(&record->address, address, 0, MAM_RELAXED,
+			    mam_global_cas64(&record->address, address, 0, MAM_ACQUIRE,
 					     MAM_AT_DEVICE) != address)
 				continue;
 			stamp = mam_large_send(growth, slot, MAM_MAIL_FREE,
