@@ -35,7 +35,7 @@ struct mam_kpart {
 };
 
 /* The table after the first that has entry `*index`, which becomes its place in that table. */
-MAM_KFN struct mam_parts_table mam_parts_table(struct mam_growth *growth, uint32_t *index)
+MAM_KFN struct mam_parts_table mam_parts_find_table(struct mam_growth *growth, uint32_t *index)
 {
 	struct mam_parts_table table;
 	uint64_t *where = growth->part_table;
@@ -55,7 +55,7 @@ MAM_KFN uint64_t *mam_parts_words(struct mam_growth *growth, uint32_t index)
 
 	if (index < MAM_PARTS_FIRST)
 		return (uint64_t *)&growth->part[index];
-	table = mam_parts_table(growth, &index);
+	table = mam_parts_find_table(growth, &index);
 	return (uint64_t *)&mam_parts_grants(table)[index];
 }
 
@@ -147,7 +147,7 @@ MAM_KFN struct mam_kheap *mam_parts_heap(struct mam_growth *growth, uint32_t num
 
 	if (index < MAM_PARTS_FIRST)
 		return &growth->head[index];
-	table = mam_parts_table(growth, &index);
+	table = mam_parts_find_table(growth, &index);
 	return &mam_parts_heads(table)[index];
 }
 
@@ -159,7 +159,7 @@ MAM_KFN uint64_t *mam_parts_dry_of(struct mam_growth *growth, uint32_t class_, u
 
 	if (number <= MAM_PARTS_FIRST)
 		return &growth->dry[class_][number];
-	table = mam_parts_table(growth, &index);
+	table = mam_parts_find_table(growth, &index);
 	return &mam_parts_dry(table)[(uint64_t)index * (MAM_CLASSES + 1) + class_];
 }
 
