@@ -63,7 +63,10 @@ static inline bool mam_stream_is_any(const struct mam_pool *pool)
 	return streams != NULL && atomic_load_explicit(&streams->any, memory_order_acquire);
 }
 
-/* The common cases inline: the legacy stream, and handles that are not in capture. */
+/*
+ * The common cases inline: the driver's streams, if it is the legacy stream or one that is not in
+ * capture.
+ */
 static inline enum mam_status mam_stream_query(struct mam_pool *pool, struct CUstream_st *stream,
 					       bool with_id, struct mam_stream_now *now)
 {
@@ -72,7 +75,8 @@ static inline enum mam_status mam_stream_query(struct mam_pool *pool, struct CUs
 	unsigned int status = 0;
 
 	*now = (struct mam_stream_now){ .key = { .stream = stream } };
-	if (stream == MAM_STREAM_PER_THREAD || !mam_stream_is_any(pool))
+	if (stream == MAM_STREAM_PER_THREAD || !mam_stream_is_any(pool) ||
+	    streams->fences.lag != NULL)
 		return mam_stream_query_slowly(pool, stream, with_id, now);
 	if (stream == NULL || stream == MAM_STREAM_LEGACY) {
 		now->key.stream = MAM_STREAM_LEGACY;
