@@ -86,6 +86,17 @@ static inline struct mam_stats pool_stats(struct mam_pool *pool)
 	return stats;
 }
 
+/* Grants are counted from 0 here, parts from 1. */
+static inline const struct mam_grant *grant_at(const struct mam_growth *growth, uint64_t i)
+{
+	return (struct mam_grant *)mam_parts_words((struct mam_growth *)growth, (uint32_t)i);
+}
+
+static inline const struct mam_kheap *head_at(const struct mam_growth *growth, uint64_t i)
+{
+	return mam_parts_heap((struct mam_growth *)growth, (uint32_t)i + 1);
+}
+
 /*
  * Returns statistics after checking that they are consistent, and match the device's metadata,
  * whatever the heap contains.
@@ -102,8 +113,8 @@ static inline struct mam_heap_info counted(struct mam_heap *heap)
 	units += slab_units(mam_heap_device(heap), groups);
 	reach(mam_heap_device(heap), reachable);
 	for (uint64_t i = 0; i < growth->parts.value; i++) {
-		units += slab_units(&growth->head[i], groups);
-		reach(&growth->head[i], reachable);
+		units += slab_units(head_at(growth, i), groups);
+		reach(head_at(growth, i), reachable);
 	}
 	ck_assert_mem_eq(info.reachable, reachable, sizeof(reachable));
 
@@ -116,8 +127,10 @@ static inline struct mam_heap_info counted(struct mam_heap *heap)
 		ck_assert_uint_eq(info.classes[i].slabs, groups[i]);
 	}
 	for (uint64_t i = 0; i < growth->parts.value; i++)
-		space += ((uint64_t)growth->part[i].blocks << MAM_BLOCK_SHIFT) +
-			 mam_metadata_plan_of(growth->part[i].blocks, growth->part[i].columns).end;
+		space += ((uint64_t)grant_at(growth, i)->blocks << MAM_BLOCK_SHIFT) +
+			 mam_metadata_plan_of(grant_at(growth, i)->blocks,
+					      grant_at(growth, i)->columns)
+				 .end;
 	ck_assert_uint_eq(info.objects, objects);
 	ck_assert_uint_eq(info.object_bytes, bytes);
 	ck_assert_uint_eq(info.slabs, slabs);
@@ -159,29 +172,37 @@ static inline uint64_t longest(struct mam_heap *heap)
 	uint64_t max = mam_heap_device(heap)->blocks;
 
 	for (uint64_t i = 0; i < growth->parts.value; i++)
-		if (growth->part[i].blocks > max)
-			max = growth->part[i].blocks;
+		if (grant_at(growth, i)->blocks > max)
+			max = grant_at(growth, i)->blocks;
 	return max * MAM_BLOCK_UNITS;
+}
+
+static inline bool is_in(const struct mam_grant *grant, const void *address)
+{
+	return (uintptr_t)address - grant->space < (uint64_t)grant->blocks << MAM_BLOCK_SHIFT;
 }
 
 /* The grant that contains an address, counted from 0; `parts` if none does. */
 static inline uint64_t part_of(const struct mam_grant *part, uint64_t parts, const void *address)
 {
-	for (uint64_t i = 0; i < parts; i++)
-		if ((uintptr_t)address - part[i].space < (uint64_t)part[i].blocks
-								 << MAM_BLOCK_SHIFT)
-			return i;
-	return parts;
+	uint64_t i = 0;
+
+	while (i < parts && !is_in(&part[i], address))
+		i++;
+	return i;
 }
 
 /* The order of the heap walk: the heap's own memory, then grants by number, then large objects. */
 static inline uint64_t place_of(struct mam_heap *heap, const void *address)
 {
 	const struct mam_kheap *head = mam_heap_device(heap);
+	uint64_t i = 0;
 
 	if ((uintptr_t)address - (uintptr_t)head->space < (uint64_t)head->blocks << MAM_BLOCK_SHIFT)
 		return 0;
-	return 1 + part_of(head->growth->part, head->growth->parts.value, address);
+	while (i < head->growth->parts.value && !is_in(grant_at(head->growth, i), address))
+		i++;
+	return 1 + i;
 }
 
 struct seen {

@@ -419,6 +419,90 @@ START_TEST(trim_keeps_grants_in_use)
 }
 END_TEST
 
+/* ---- more parts than the first table has ---- */
+
+#define PIECES 200
+#define PIECE (2 * MIB + 256 * KIB)
+
+/* Allocates all of the pool, and frees pieces of it that a small grant fits into. */
+static unsigned int break_up(struct mam_pool *pool, void *pins[PIECES])
+{
+	void *piece[PIECES];
+	unsigned int count = 0;
+
+	while (count < PIECES && mam_malloc(pool, PIECE, &piece[count]) == MAM_OK &&
+	       mam_malloc(pool, 64 * KIB, &pins[count]) == MAM_OK)
+		count++;
+	ck_assert_uint_gt(count, MAM_PARTS_FIRST + 10);
+	ck_assert_uint_lt(count, PIECES);
+	for (unsigned int i = 0; i < count; i++)
+		ck_assert_int_eq(mam_free(pool, piece[i]), MAM_OK);
+	return count;
+}
+
+static void fill_all(struct mam_heap *heap)
+{
+	while (take(heap, 64 * KIB))
+		;
+	compare(heap);
+}
+
+START_TEST(parts_of_later_tables_are_counted_walked_and_released)
+{
+	struct mam_heap_attr attr = GROWING(MIB, MAM_HEAP_UNLIMITED);
+	struct mam_pool_attr chunks = MAM_POOL_ATTR_INIT;
+	struct cuda cuda = load();
+	const struct mam_growth *growth;
+	unsigned int pieces, objects;
+	struct mam_pool *pool;
+	struct mam_heap *heap;
+	void *pins[PIECES];
+	uint64_t parts, i;
+
+	(void)cuda;
+	chunks.source = "cudamalloc";
+	chunks.growth_bytes = chunks.limit_bytes = 240 * MIB; /* so it has one chunk */
+	chunks.cache = MAM_CACHE_OFF; /* and pins are where the test allocated them */
+	ck_assert_int_eq(mam_pool_create(&chunks, &pool), MAM_OK);
+	pieces = break_up(pool, pins);
+	heap = made(pool, &attr);
+	growth = mam_heap_device(heap)->growth;
+	fill_all(heap);
+	objects = held.count;
+	parts = growth->parts.value;
+	ck_assert_uint_gt(parts, MAM_PARTS_FIRST + 5);
+	/* Only objects in every fourth grant stay; these are in both tables. */
+	for (unsigned int k = 0; k < held.count;)
+		if (place_of(heap, held.address[k]) % 4 == 0)
+			k++;
+		else
+			give(heap, k);
+	compare(heap);
+	ck_assert_int_eq(mam_heap_trim(heap, NULL, NULL), MAM_OK);
+	ck_assert_uint_eq(growth->parts.value, parts / 4);
+	for (i = 0; i < parts; i++)
+		ck_assert_uint_eq(grant_at(growth, i)->space != 0, i < parts / 4);
+	compare(heap);
+	fill_all(heap);
+	ck_assert_uint_ge(held.count, objects - 64);
+	ck_assert_uint_gt(growth->parts.value, MAM_PARTS_FIRST);
+	ck_assert_int_eq(mam_heap_reset(heap, NULL), MAM_OK);
+	held.count = 0;
+	compare(heap);
+	fill_all(heap);
+	ck_assert_uint_ge(held.count, objects - 64);
+	free_all(heap);
+	compare(heap);
+	ck_assert_int_eq(mam_heap_trim(heap, NULL, NULL), MAM_OK);
+	ck_assert_uint_eq(growth->parts.value, 0);
+	compare(heap);
+	heap_end(heap);
+	for (i = 0; i < pieces; i++)
+		ck_assert_int_eq(mam_free(pool, pins[i]), MAM_OK);
+	pool_end(pool);
+}
+END_TEST
+
 /* A fetch in progress means that the heap is in use. */
 START_TEST(trim_fails_during_fetch)
 {
@@ -550,6 +634,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, reset_and_trim_cannot_be_captured);
 	tcase_add_test(tests, trim_releases_empty_grants);
 	tcase_add_test(tests, trim_keeps_grants_in_use);
+	tcase_add_test(tests, parts_of_later_tables_are_counted_walked_and_released);
 	tcase_add_test(tests, trim_fails_during_fetch);
 	tcase_add_test(tests, host_frees_objects_in_all_grants);
 	tcase_add_test(tests, destroy_leaks_nothing);
