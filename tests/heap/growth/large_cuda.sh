@@ -48,8 +48,8 @@ free st.relaxed.gpu.b64
 free st.relaxed.sys.b64
 free st.release.gpu.b64
 free st.release.sys.b64
-resend atom.exch.acquire.gpu.b64
 resend atom.acquire.gpu.global.cas.b64
+resend atom.exch.acquire.gpu.b64
 resend ld.acquire.sys.global.b64
 resend ld.relaxed.gpu.global.b64
 resend st.relaxed.gpu.b64
