@@ -372,12 +372,13 @@ extern const struct bench_workload bench_work_pair, bench_work_size, bench_work_
 	bench_work_create, bench_work_training, bench_work_footprint, bench_work_stream,
 	bench_work_vmm;
 /*
- * latency, fill, replay, policy. smallest needs peers that are `bounded`, ownstream and multistream
- * those with alloc_on, and bigchunk those on a device that are neither mam's nor a library
+ * latency, fill, replay, policy. smallest needs peers that are `bounded`, ownstream, handover and
+ * multistream those with alloc_on, and bigchunk those on a device that are neither mam's nor a
+ * library
  */
 extern const struct bench_workload bench_work_latency, bench_work_fill, bench_work_replay,
-	bench_work_policy, bench_work_smallest, bench_work_ownstream, bench_work_multistream,
-	bench_work_bigchunk;
+	bench_work_policy, bench_work_smallest, bench_work_ownstream, bench_work_handover,
+	bench_work_multistream, bench_work_bigchunk;
 
 /*
  * bench_replay_add - add a trace to workload replay; returns false after reporting that it cannot

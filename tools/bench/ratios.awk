@@ -107,8 +107,10 @@ END {
 	lines("H2b live + fragmented", "fragmented", "10,1B 100,1B 1000,1B 10000,1B 100000,1B", "alloc_ns free_ns")
 	lines("H3 random", "random", "1000,1MiB 1000,4MiB 1000,64MiB 1000,1GiB 1000,4GiB 10000,4MiB 100000,1MiB 100000,4MiB " \
 		"100000,64MiB", "op_ns")
-	lines("H4 threads", "threads", "1 2 4 8 16", "mops")
-	lines("H4 threads, own streams", "ownstream", "1 2 4 8 16", "mops")
+	lines("H4 threads", "threads", "1 2 4 8 16 1,4MiB 16,4MiB", "mops")
+	lines("H4 threads, foreign frees", "foreign", "1 2 4 8 16 1,4MiB 16,4MiB", "mops")
+	lines("H4 threads, own streams", "ownstream", "1 2 4 8 16 1,4MiB 16,4MiB", "mops")
+	lines("H4 threads, handed over to other streams", "handover", "2 4 8 16 16,4MiB", "mops")
 	lines("H5 training", "training", "growing", "cold_alloc_mean_ns cold_free_mean_ns alloc_ns free_ns alloc_p99_ns " \
 		"alloc_mean_ns physical_ratio")
 	lines("H5 smallest chunk", "smallest", "training", "chunk_ratio")

@@ -32,7 +32,7 @@ positive() # WORKLOAD ALLOCATOR PARAMETER METRIC
 }
 
 bench --sources cudamalloc,vmm,pinned,managed --peers cudaMalloc,cudaHostAlloc,cudaMallocManaged,cuMemMap \
-	--only pair,training,footprint,stream,vmm,foreign,ownstream,multistream,bigchunk,latency,policy --csv "$scratch/all.csv"
+	--only pair,training,footprint,stream,vmm,foreign,ownstream,handover,multistream,bigchunk,latency,policy --csv "$scratch/all.csv"
 same "exit status" 0 $?
 same "no message" "" "$(cat "$scratch/err")"
 
@@ -40,6 +40,8 @@ for pool in mam-cudamalloc mam-cudamalloc-cache mam-vmm mam-vmm-cache; do
 	positive pair $pool 256B pair_ns
 	positive foreign $pool 2 mops
 	positive ownstream $pool 16 mops
+	positive handover $pool 16 mops
+	positive handover $pool 16 p999_ns
 	positive multistream $pool 4 total_us
 	positive multistream $pool 4,warm total_us
 	positive latency $pool mixed growths

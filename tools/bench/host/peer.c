@@ -124,7 +124,7 @@ static void malloc_release(struct bench_peer *peer, void *block, size_t bytes)
 #define CACHED_ONLY                                                                         \
 	"pair,threads,foreign,random,training,footprint,stream,replay,latency,fill,policy," \
 	"smallest,"                                                                         \
-	"multistream,ownstream"
+	"multistream,ownstream,handover"
 /* The driver takes half a second per gibibyte of this memory. */
 #define HOST_MEMORY .only = "pair,size,footprint,latency,policy", .max_bytes = 16 * BENCH_MIB
 

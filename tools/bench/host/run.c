@@ -21,13 +21,13 @@
 
 /* In this order: if time runs out, the last ones are skipped. */
 const struct bench_workload *const bench_workloads[] = {
-	&bench_work_pair,      &bench_work_threads,     &bench_work_foreign,
-	&bench_work_training,  &bench_work_stream,      &bench_work_footprint,
-	&bench_work_replay,    &bench_work_latency,     &bench_work_random,
-	&bench_work_fill,      &bench_work_policy,      &bench_work_vmm,
-	&bench_work_smallest,  &bench_work_create,      &bench_work_multistream,
-	&bench_work_ownstream, &bench_work_size,        &bench_work_bigchunk,
-	&bench_work_live,      &bench_work_free_blocks,
+	&bench_work_pair,      &bench_work_threads,  &bench_work_foreign,
+	&bench_work_training,  &bench_work_stream,   &bench_work_footprint,
+	&bench_work_replay,    &bench_work_latency,  &bench_work_random,
+	&bench_work_fill,      &bench_work_policy,   &bench_work_vmm,
+	&bench_work_smallest,  &bench_work_create,   &bench_work_multistream,
+	&bench_work_ownstream, &bench_work_handover, &bench_work_size,
+	&bench_work_bigchunk,  &bench_work_live,     &bench_work_free_blocks,
 };
 
 const size_t bench_workload_count = sizeof(bench_workloads) / sizeof(bench_workloads[0]);

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work_threads.c - several threads on one heap: workloads "threads", "ownstream" and "foreign".
+ * work_threads.c - several threads on one heap: workloads "threads", "foreign", "ownstream" and
+ * "handover".
  *
  * threads: each of T threads keeps SLOTS blocks and replaces one of them at random, repeatedly: a
- * free and an alloc, sizes from 256 B to 1 MiB, uniform in their logarithm. Choices come from a
- * table made in advance. All start at a gate and stop at a flag. The result is million operations
- * per second of all threads, from the opening of the gate until the last thread has seen the flag.
- *
- * ownstream: the same, but each thread's operations are in the order of its own stream.
+ * free and an alloc, sizes from 256 B to 1 MiB, or 4 MiB where the case says so, uniform in their
+ * logarithm. Choices come from a table made in advance. All start at a gate and stop at a flag. The
+ * result is million operations per second of all threads, from the opening of the gate until the
+ * last thread has seen the flag, and quantiles of single operations. One of LOOK_EVERY is timed.
  *
  * foreign: no thread frees blocks that it allocated. Each allocates the same sizes and passes the
  * block to the next thread through a ring of RING places, and frees those that the previous thread
  * passed to it. A thread that can do neither yields. The ring is lock-free: one writer, one reader.
+ *
+ * ownstream, handover: the same two, but each thread's operations are in the order of its own
+ * stream. So a block that was handed over is freed on another stream than it was allocated on.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -25,6 +28,8 @@
 #define CHOICES 4096  /* a power of two */
 #define LOOK_EVERY 64 /* replacements between checks of the flag */
 #define RING 256      /* a power of two */
+#define TIMES 4096    /* of a thread's last timed operations */
+#define OCTAVES 12    /* of sizes, from 256 B */
 
 struct choice {
 	unsigned int slot;
@@ -43,6 +48,8 @@ struct worker;
 struct crew {
 	struct bench_peer *peer;
 	void (*play)(struct worker *worker); /* once, then until the flag */
+	size_t octaves;                      /* of sizes */
+	bool on_streams;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	size_t waiting; /* lock: lock; workers at the gate */
@@ -58,6 +65,9 @@ struct worker {
 	struct bench_block blocks[SLOTS];
 	uint64_t operations;
 	uint64_t ended; /* when it saw the flag */
+	uint32_t ns[TIMES];
+	size_t timed;  /* count of timed operations, of which the last are in ns */
+	uint64_t most; /* ns of the longest */
 	uint64_t seed;
 	size_t which;        /* its stream, if each has its own */
 	struct ring ring;    /* blocks for this one to free */
@@ -70,8 +80,8 @@ static void choose(struct worker *worker)
 	size_t i;
 
 	for (i = 0; i < CHOICES; i++) {
-		/* an octave from 2^8 to 2^19, then a place in it */
-		size_t octave = (size_t)256 << bench_random_below(&random, 12);
+		/* an octave, then a place in it */
+		size_t octave = (size_t)256 << bench_random_below(&random, worker->crew->octaves);
 
 		worker->choices[i].slot = (unsigned int)bench_random_below(&random, SLOTS);
 		worker->choices[i].bytes =
@@ -100,29 +110,50 @@ static void open_gate(struct crew *crew, size_t workers)
 	pthread_mutex_unlock(&crew->lock);
 }
 
-static void play_own(struct worker *worker)
+static void note(struct worker *worker, uint64_t start)
 {
-	struct crew *crew = worker->crew;
-	struct bench_peer *peer = crew->peer;
-	size_t at = 0, i;
+	uint64_t ns = bench_now() - start;
 
-	do {
-		for (i = 0; i < LOOK_EVERY; i++) {
-			struct choice choice = worker->choices[at++ % CHOICES];
-
-			if (worker->blocks[choice.slot].address != NULL)
-				bench_give(peer, &worker->blocks[choice.slot]);
-			if (!bench_take(peer, choice.bytes, &worker->blocks[choice.slot]))
-				atomic_store(&crew->refused, true);
-		}
-		worker->operations += 2 * LOOK_EVERY;
-	} while (!atomic_load_explicit(&crew->stop, memory_order_relaxed));
+	worker->ns[worker->timed++ % TIMES] = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+	if (ns > worker->most)
+		worker->most = ns;
 }
 
-static void play_own_stream(struct worker *worker)
+static inline void give(struct worker *worker, struct bench_block *block, bool timed)
 {
-	struct crew *crew = worker->crew;
-	struct bench_peer *peer = crew->peer;
+	struct bench_peer *peer = worker->crew->peer;
+	uint64_t start = timed ? bench_now() : 0;
+
+	if (worker->crew->on_streams)
+		peer->release_on(peer, block->address, block->bytes, worker->which);
+	else
+		bench_give(peer, block);
+	if (timed)
+		note(worker, start);
+}
+
+static inline bool take(struct worker *worker, size_t bytes, struct bench_block *block, bool timed)
+{
+	struct bench_peer *peer = worker->crew->peer;
+	uint64_t start = timed ? bench_now() : 0;
+	bool good;
+
+	if (worker->crew->on_streams) {
+		block->bytes = bytes;
+		block->address = peer->alloc_on(peer, bytes, worker->which);
+		good = block->address != NULL;
+	} else {
+		good = bench_take(peer, bytes, block);
+	}
+	if (timed)
+		note(worker, start);
+	if (!good)
+		atomic_store(&worker->crew->refused, true);
+	return good;
+}
+
+static void play_own(struct worker *worker)
+{
 	size_t at = 0, i;
 
 	do {
@@ -131,14 +162,11 @@ static void play_own_stream(struct worker *worker)
 			struct bench_block *block = &worker->blocks[choice.slot];
 
 			if (block->address != NULL)
-				peer->release_on(peer, block->address, block->bytes, worker->which);
-			block->bytes = choice.bytes;
-			block->address = peer->alloc_on(peer, choice.bytes, worker->which);
-			if (block->address == NULL)
-				atomic_store(&crew->refused, true);
+				give(worker, block, i == 0);
+			(void)take(worker, choice.bytes, block, i == 1);
 		}
 		worker->operations += 2 * LOOK_EVERY;
-	} while (!atomic_load_explicit(&crew->stop, memory_order_relaxed));
+	} while (!atomic_load_explicit(&worker->crew->stop, memory_order_relaxed));
 }
 
 static bool ring_get(struct ring *ring, struct bench_block *block)
@@ -169,8 +197,6 @@ static void ring_put(struct ring *ring, struct bench_block block)
 
 static void play_foreign(struct worker *worker)
 {
-	struct crew *crew = worker->crew;
-	struct bench_peer *peer = crew->peer;
 	size_t at = 0, i;
 
 	do {
@@ -180,21 +206,20 @@ static void play_foreign(struct worker *worker)
 			struct bench_block block;
 
 			if (ring_has_room(&worker->next->ring)) {
-				if (bench_take(peer, worker->choices[at++ % CHOICES].bytes, &block))
+				if (take(worker, worker->choices[at++ % CHOICES].bytes, &block,
+					 i == 0))
 					ring_put(&worker->next->ring, block);
-				else
-					atomic_store(&crew->refused, true);
 				done++;
 			}
 			if (ring_get(&worker->ring, &block)) {
-				bench_give(peer, &block);
+				give(worker, &block, i == 1);
 				done++;
 			}
 		}
 		worker->operations += done;
 		if (done == 0)
 			sched_yield();
-	} while (!atomic_load_explicit(&crew->stop, memory_order_relaxed));
+	} while (!atomic_load_explicit(&worker->crew->stop, memory_order_relaxed));
 }
 
 static void *work(void *argument)
@@ -208,38 +233,46 @@ static void *work(void *argument)
 		peer->enter_thread(peer);
 	choose(worker);
 	for (i = 0; i < SLOTS && crew->play == play_own; i++)
-		bench_take(peer, worker->choices[i].bytes, &worker->blocks[i]);
-	for (i = 0; i < SLOTS && crew->play == play_own_stream; i++) {
-		worker->blocks[i].bytes = worker->choices[i].bytes;
-		worker->blocks[i].address =
-			peer->alloc_on(peer, worker->blocks[i].bytes, worker->which);
-	}
+		(void)take(worker, worker->choices[i].bytes, &worker->blocks[i], false);
 	wait_at_gate(crew);
 	crew->play(worker);
 	worker->ended = bench_now();
-	for (i = 0; i < SLOTS; i++) {
-		struct bench_block *block = &worker->blocks[i];
-
-		if (block->address == NULL)
-			continue;
-		if (crew->play == play_own_stream)
-			peer->release_on(peer, block->address, block->bytes, worker->which);
-		else
-			bench_give(peer, block);
-	}
+	for (i = 0; i < SLOTS; i++)
+		if (worker->blocks[i].address != NULL)
+			give(worker, &worker->blocks[i], false);
 	return NULL;
 }
 
 /* Frees the blocks that were in transit when the threads ended. */
-static void empty_rings(struct bench_peer *peer, struct worker *workers, size_t count)
+static void empty_rings(struct worker *workers, size_t count)
 {
 	struct bench_block block;
 	size_t i;
 
 	for (i = 0; i < count; i++) {
 		while (ring_get(&workers[i].ring, &block))
-			bench_give(peer, &block);
+			give(&workers[i], &block, false);
 	}
+}
+
+static void answer_times(const struct worker *workers, size_t count, struct bench_sample *sample)
+{
+	struct bench_times times;
+	uint64_t most = 0;
+
+	if (!bench_times_init(&times, count * TIMES))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		for (size_t k = 0; k < workers[i].timed && k < TIMES; k++)
+			bench_times_add(&times, 0, workers[i].ns[k]);
+		if (workers[i].most > most)
+			most = workers[i].most;
+	}
+	bench_sample_add(sample, "p50_ns", bench_times_quantile(&times, 0.5));
+	bench_sample_add(sample, "p99_ns", bench_times_quantile(&times, 0.99));
+	bench_sample_add(sample, "p999_ns", bench_times_quantile(&times, 0.999));
+	bench_sample_add(sample, "max_ns", (double)most);
+	bench_times_fini(&times);
 }
 
 static const char *run_crew(struct crew *crew, struct worker *workers, size_t count,
@@ -272,21 +305,25 @@ static const char *run_crew(struct crew *crew, struct worker *workers, size_t co
 		if (workers[i].ended > end)
 			end = workers[i].ended;
 	}
-	empty_rings(crew->peer, workers, made);
+	empty_rings(workers, made);
 	if (made < count)
 		return "the system gave too few threads";
 	if (atomic_load(&crew->refused))
 		return "a request was refused";
 	bench_sample_add(sample, "mops", (double)operations * 1000 / (double)(end - start));
+	answer_times(workers, made, sample);
 	return NULL;
 }
 
 static const char *run_play(struct bench_peer *peer, const struct bench_case *one,
 			    const struct bench_effort *effort, struct bench_random *random,
-			    struct bench_sample *sample, void (*play)(struct worker *worker))
+			    struct bench_sample *sample, void (*play)(struct worker *worker),
+			    bool on_streams)
 {
 	struct crew crew = { .peer = peer,
 			     .play = play,
+			     .octaves = one->b,
+			     .on_streams = on_streams,
 			     .lock = PTHREAD_MUTEX_INITIALIZER,
 			     .changed = PTHREAD_COND_INITIALIZER };
 	size_t bytes = one->a * sizeof(struct worker);
@@ -306,21 +343,28 @@ static const char *run_threads(struct bench_peer *peer, const struct bench_case 
 			       const struct bench_effort *effort, struct bench_random *random,
 			       struct bench_sample *sample)
 {
-	return run_play(peer, one, effort, random, sample, play_own);
+	return run_play(peer, one, effort, random, sample, play_own, false);
 }
 
 static const char *run_foreign(struct bench_peer *peer, const struct bench_case *one,
 			       const struct bench_effort *effort, struct bench_random *random,
 			       struct bench_sample *sample)
 {
-	return run_play(peer, one, effort, random, sample, play_foreign);
+	return run_play(peer, one, effort, random, sample, play_foreign, false);
 }
 
 static const char *run_ownstream(struct bench_peer *peer, const struct bench_case *one,
 				 const struct bench_effort *effort, struct bench_random *random,
 				 struct bench_sample *sample)
 {
-	return run_play(peer, one, effort, random, sample, play_own_stream);
+	return run_play(peer, one, effort, random, sample, play_own, true);
+}
+
+static const char *run_handover(struct bench_peer *peer, const struct bench_case *one,
+				const struct bench_effort *effort, struct bench_random *random,
+				struct bench_sample *sample)
+{
+	return run_play(peer, one, effort, random, sample, play_foreign, true);
 }
 
 static bool has_streams(const struct bench_peer *peer, const struct bench_case *one)
@@ -329,12 +373,15 @@ static bool has_streams(const struct bench_peer *peer, const struct bench_case *
 	return peer->on_device && peer->alloc_on != NULL && peer->release_on != NULL;
 }
 
+/* Threads, and octaves of sizes. */
 static const struct bench_case thread_cases[] = {
-	{ "1", 1, 0, false, 0 },
-	{ "2", 2, 0, false, 0 },
-	{ "4", 4, 0, false, 0 },
-	{ "8", 8, 0, false, 0 },
-	{ "16", MAX_THREADS, 0, false, 0 },
+	{ "1", 1, OCTAVES, false, 0 },
+	{ "2", 2, OCTAVES, false, 0 },
+	{ "4", 4, OCTAVES, false, 0 },
+	{ "8", 8, OCTAVES, false, 0 },
+	{ "16", MAX_THREADS, OCTAVES, false, 0 },
+	{ "1,4MiB", 1, OCTAVES + 2, true, 0 },
+	{ "16,4MiB", MAX_THREADS, OCTAVES + 2, true, 0 },
 };
 
 const struct bench_workload bench_work_threads = {
@@ -366,4 +413,16 @@ const struct bench_workload bench_work_ownstream = {
 	.repeats = 2,
 	.suits = has_streams,
 	.run = run_ownstream,
+};
+
+const struct bench_workload bench_work_handover = {
+	.name = "handover",
+	.title = "million operations/s, so many threads, each frees the last one's blocks on its "
+		 "own stream",
+	.metrics = { "mops", NULL },
+	.cases = thread_cases,
+	.case_count = sizeof(thread_cases) / sizeof(thread_cases[0]),
+	.repeats = 2,
+	.suits = has_streams,
+	.run = run_handover,
 };
