@@ -4,10 +4,11 @@
  * "handover".
  *
  * threads: each of T threads keeps SLOTS blocks and replaces one of them at random, repeatedly: a
- * free and an alloc, sizes from 256 B to 1 MiB, or 4 MiB where the case says so, uniform in their
- * logarithm. Choices come from a table made in advance. All start at a gate and stop at a flag. The
- * result is million operations per second of all threads, from the opening of the gate until the
- * last thread has seen the flag, and quantiles of single operations. One of LOOK_EVERY is timed.
+ * free and an alloc, sizes from 256 B to 1 MiB, or in cases named ",4MiB" to 4 MiB, uniform in
+ * their logarithm. Choices come from a table made in advance. All start at a gate and stop at a
+ * flag. The result is million operations per second of all threads, from the opening of the gate
+ * until the last thread has seen the flag, and quantiles of single operations. One of LOOK_EVERY is
+ * timed.
  *
  * foreign: no thread frees blocks that it allocated. Each allocates the same sizes and passes the
  * block to the next thread through a ring of RING places, and frees those that the previous thread
