@@ -147,6 +147,15 @@ class _Wheel:
         self.zip.close()
 
 
+def write_metadata(folder):
+    """Write mam_gpu-VERSION.dist-info into a folder that another package manager installs (packaging/debian)."""
+    version = _version()
+    info = f"{folder}/mam_gpu-{version}.dist-info"
+    os.makedirs(info)
+    with open(f"{info}/METADATA", "w") as file:
+        file.write(METADATA.format(version=version))
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """Write mam_gpu-VERSION-py3-none-PLATFORM.whl into a folder, and return its name."""
     version = _version()

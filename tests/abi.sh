@@ -49,6 +49,11 @@ fi
 in_map "$MAM_SRCDIR/src/libmam.map" > "$scratch/map"
 same_list "src/libmam.map lists the same symbols" "$scratch/stored" "$scratch/map"
 
+# With the version that each symbol came with, for dependencies of packages; update it when you add a symbol.
+sed -n 's/^ \(.*\)@MAM_0 [0-9].*/\1/p' "$MAM_SRCDIR/packaging/debian/libmam0.symbols" | grep -vx MAM_0 |
+	LC_ALL=C sort > "$scratch/debian"
+same_list "packaging/debian/libmam0.symbols lists the same symbols" "$scratch/stored" "$scratch/debian"
+
 declared "$MAM_SRCDIR/include/mam/opencl.h" > "$scratch/declared_opencl"
 in_map "$MAM_SRCDIR/src/libmam-opencl.map" > "$scratch/map_opencl"
 same_list "src/libmam-opencl.map lists the symbols of opencl.h" "$scratch/declared_opencl" \

@@ -17,6 +17,8 @@ case $version in
 esac
 same "CITATION.cff has the version of mam.h" "$header" \
 	"$(sed -n 's/^version: //p' "$MAM_SRCDIR/CITATION.cff")"
+same "Debian packages have the version of mam.h" "$header" \
+	"$(sed -n '1s/^mam (\(.*\)) .*/\1/p' "$MAM_SRCDIR/packaging/debian/changelog")"
 
 # A separate tree, with only the files that the script reads.
 tree=$scratch/tree
