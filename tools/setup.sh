@@ -59,7 +59,8 @@ step()
 
 # How to check for a dependency; its importance (must: the build fails without it; tool: a command
 # is left out, `mam coalesce` without libclang, which is a 50 MB download; want: some tests are
-# skipped, and `mam bench plot` draws nothing without matplotlib; PoCL, an OpenCL driver for the CPU, brings a 150 MB LLVM); and its package for apt-get,
+# skipped, and `mam bench plot` draws nothing without matplotlib; PoCL, an OpenCL driver for the CPU, brings a 150 MB LLVM; full: tests of Debian packages
+# are skipped, which only tools/check --all runs); and its package for apt-get,
 # dnf, pacman, zypper and apk.
 needs_table()
 {
@@ -84,6 +85,9 @@ want|cmake|cmake|cmake|cmake|cmake|cmake
 tool|libclang|libclang-dev|clang-devel|clang|clang-devel|clang-dev
 want|opencl|opencl-headers ocl-icd-opencl-dev|opencl-headers ocl-icd-devel|opencl-headers ocl-icd|opencl-headers ocl-icd-devel|opencl-headers opencl-icd-loader-dev
 want|pocl|pocl-opencl-icd|pocl|pocl|pocl|pocl
+full|dh|debhelper||||
+full|dh_python3|dh-python||||
+full|lintian|lintian||||
 EOF
 }
 
@@ -167,7 +171,7 @@ missing_packages() # KIND MANAGER
 		apk) echo "$apk" ;;
 		*) echo "$what" ;;
 		esac
-	done < <(needs_table) | tr '\n' ' '
+	done < <(needs_table) | grep . | tr '\n' ' '
 }
 
 install_packages() # MANAGER SUDO PACKAGES...
@@ -188,7 +192,7 @@ install_packages() # MANAGER SUDO PACKAGES...
 	esac
 }
 
-# setup_packages KINDS - a pattern: 'must', '@(must|tool)' or '*'
+# setup_packages KINDS - a pattern: 'must', '@(must|tool)', '!(full)' or '*'
 setup_packages()
 {
 	local manager missing must sudo='' left_out='so parts of mam or of its tests are left out'
