@@ -248,7 +248,9 @@ void mam_post_destroy(struct mam_post *post)
 	if (!post)
 		return;
 	mam_service_remove(&post->client);
-	if (!post->copied) {
+	if (post->copied) {
+		mam_post_leave(&post->box);
+	} else {
 		mam_zero_close(&post->zero);
 		mam_post_close(&post->box);
 	}

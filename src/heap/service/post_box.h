@@ -341,6 +341,14 @@ static inline uint64_t mam_post_drop_grant(struct mam_post_box *box, unsigned in
 	return gone.bytes;
 }
 
+/* Frees host memory only: in the child of a fork the other memory is the parent's. */
+static inline void mam_post_leave(struct mam_post_box *box)
+{
+	free(box->grant);
+	for (uint32_t n = 1; n <= MAM_LARGE_TABLES; n++)
+		free(box->table[n].large);
+}
+
 /* pre: no thread looks at the mailbox any more, and no kernel uses any of its memory. */
 static inline void mam_post_close(struct mam_post_box *box)
 {
