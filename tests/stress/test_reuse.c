@@ -55,7 +55,9 @@ START_TEST(no_block_is_allocated_too_early)
 		      (int)setup.policy, setup.threads, result.why);
 	ck_assert_uint_gt(result.allocs, setup.operations / 4);
 	ck_assert_uint_gt(result.reused, result.allocs);
-	ck_assert_uint_gt(result.ahead, 0);
+	/* With several threads, all work may be done when a block is reused. */
+	if (setup.threads == 1)
+		ck_assert_uint_gt(result.ahead, 0);
 }
 END_TEST
 
