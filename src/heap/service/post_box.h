@@ -341,7 +341,7 @@ static inline uint64_t mam_post_drop_grant(struct mam_post_box *box, unsigned in
 	return gone.bytes;
 }
 
-/* Frees host memory only: in the child of a fork the other memory is the parent's. */
+/* Frees host memory only: in the child of a fork, the other memory belongs to the parent. */
 static inline void mam_post_leave(struct mam_post_box *box)
 {
 	free(box->grant);

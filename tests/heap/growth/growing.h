@@ -177,31 +177,21 @@ static inline uint64_t longest(struct mam_heap *heap)
 	return max * MAM_BLOCK_UNITS;
 }
 
-static inline bool is_in(const struct mam_grant *grant, const void *address)
-{
-	return (uintptr_t)address - grant->space < (uint64_t)grant->blocks << MAM_BLOCK_SHIFT;
-}
-
-/* The grant that contains an address, counted from 0; `parts` if none does. */
-static inline uint64_t part_of(const struct mam_grant *part, uint64_t parts, const void *address)
-{
-	uint64_t i = 0;
-
-	while (i < parts && !is_in(&part[i], address))
-		i++;
-	return i;
-}
-
 /* The order of the heap walk: the heap's own memory, then grants by number, then large objects. */
 static inline uint64_t place_of(struct mam_heap *heap, const void *address)
 {
 	const struct mam_kheap *head = mam_heap_device(heap);
-	uint64_t i = 0;
+	const struct mam_growth *growth = head->growth;
+	const struct mam_grant *grant;
+	uint64_t i;
 
 	if ((uintptr_t)address - (uintptr_t)head->space < (uint64_t)head->blocks << MAM_BLOCK_SHIFT)
 		return 0;
-	while (i < head->growth->parts.value && !is_in(grant_at(head->growth, i), address))
-		i++;
+	for (i = 0; i < growth->parts.value; i++) {
+		grant = grant_at(growth, i);
+		if ((uintptr_t)address - grant->space < (uint64_t)grant->blocks << MAM_BLOCK_SHIFT)
+			break;
+	}
 	return 1 + i;
 }
 

@@ -370,6 +370,16 @@ START_TEST(trim_releases_empty_grants)
 }
 END_TEST
 
+/* Frees all objects but those of the heap's own memory and of each nth grant. */
+static void keep_only(struct mam_heap *heap, uint64_t nth)
+{
+	for (unsigned int i = 0; i < held.count;)
+		if (place_of(heap, held.address[i]) % nth == 0)
+			i++;
+		else
+			give(heap, i);
+}
+
 /* A grant with live objects stays, and the objects stay in place. */
 START_TEST(trim_keeps_grants_in_use)
 {
@@ -388,11 +398,7 @@ START_TEST(trim_keeps_grants_in_use)
 	memcpy(part, growth->part, sizeof(part));
 	ck_assert_uint_ge(parts, 3);
 	/* Only objects in every second grant stay. */
-	for (unsigned int i = 0; i < held.count;)
-		if (part_of(part, parts, held.address[i]) % 2 == 1)
-			i++;
-		else
-			give(heap, i);
+	keep_only(heap, 2);
 	ck_assert_uint_gt(held.count, 0);
 	ck_assert_int_eq(mam_heap_trim(heap, NULL, &freed), MAM_OK);
 	ck_assert_uint_gt(freed, 0);
@@ -472,11 +478,7 @@ START_TEST(parts_of_later_tables_are_counted_walked_and_released)
 	parts = growth->parts.value;
 	ck_assert_uint_gt(parts, MAM_PARTS_FIRST + 5);
 	/* Only objects in every fourth grant stay; these are in both tables. */
-	for (unsigned int k = 0; k < held.count;)
-		if (place_of(heap, held.address[k]) % 4 == 0)
-			k++;
-		else
-			give(heap, k);
+	keep_only(heap, 4);
 	compare(heap);
 	ck_assert_int_eq(mam_heap_trim(heap, NULL, NULL), MAM_OK);
 	ck_assert_uint_eq(growth->parts.value, parts / 4);
