@@ -153,4 +153,11 @@ same "a C++ library next to jemalloc: exit status" 0 $?
 try "a C++ library next to jemalloc: its text" \
 	grep -q 'skipped rmm-arena: kind 2 of this library gives no heap, .* of its own' "$scratch/out"
 
+# A free or allocation on a stream asks the driver about it.
+(
+	FAKE_CUDA_LOG=$scratch/calls
+	export FAKE_CUDA_LOG
+	bench --sources cudamalloc --peers none --only handover
+)
+try "handover uses streams" [ "$(grep -c cuStreamIsCapturing "$scratch/calls")" -gt 1000 ]
 finish
