@@ -152,6 +152,8 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 			if (known[i].attribute == attribute)
 				*value = known[i].value;
+		if (attribute == DEVICE_VMM && device >= fake_knobs.mappers)
+			*value = 0;
 	}
 	return fake_leave("cuDeviceGetAttribute", result, "attribute=%d device=%d", attribute,
 			  device);

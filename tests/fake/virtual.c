@@ -63,7 +63,9 @@ static int check(const struct cu_memory_properties *wanted)
 {
 	if (!wanted || wanted->type != 1 || wanted->location.type != 1)
 		return CUDA_ERROR_INVALID_VALUE;
-	return fake_device_valid(wanted->location.id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+	if (!fake_device_valid(wanted->location.id))
+		return CUDA_ERROR_INVALID_DEVICE;
+	return wanted->location.id < fake_knobs.mappers ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 int cuMemGetAllocationGranularity(size_t *bytes, const struct cu_memory_properties *wanted,

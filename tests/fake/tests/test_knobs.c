@@ -96,12 +96,19 @@ END_TEST
 static const struct {
 	const char *name, *value;
 } unreadable[] = {
-	{ "FAKE_CUDA_DEVICES", "9" },          { "FAKE_CUDA_DEVICES", "two" },
-	{ "FAKE_CUDA_MEMORY", "1G,x" },        { "FAKE_CUDA_MEMORY", "0" },
-	{ "FAKE_CUDA_FAIL_AT", "cuMemAlloc" }, { "FAKE_CUDA_FAIL_AT", "cuMemAlloc:0" },
-	{ "FAKE_CUDA_LAG_US", "-1" },          { "FAKE_CUDA_LOG", "/no/such/folder/log" },
-	{ "FAKE_CUDA_LAG_RANDOM", "seed" },    { "FAKE_CUDA_STICKY_AFTER", "cuMemAlloc" },
-	{ "FAKE_CUDA_VERSION", "12.4" },       { "FAKE_CUDA_STICKY_AFTER", "cuMemAlloc:1+" },
+	{ "FAKE_CUDA_DEVICES", "9" },
+	{ "FAKE_CUDA_DEVICES", "two" },
+	{ "FAKE_CUDA_MEMORY", "1G,x" },
+	{ "FAKE_CUDA_MEMORY", "0" },
+	{ "FAKE_CUDA_FAIL_AT", "cuMemAlloc" },
+	{ "FAKE_CUDA_FAIL_AT", "cuMemAlloc:0" },
+	{ "FAKE_CUDA_LAG_US", "-1" },
+	{ "FAKE_CUDA_LOG", "/no/such/folder/log" },
+	{ "FAKE_CUDA_LAG_RANDOM", "seed" },
+	{ "FAKE_CUDA_STICKY_AFTER", "cuMemAlloc" },
+	{ "FAKE_CUDA_VERSION", "12.4" },
+	{ "FAKE_CUDA_STICKY_AFTER", "cuMemAlloc:1+" },
+	{ "FAKE_CUDA_VMM", "9" },
 };
 
 START_TEST(invalid_setting_ends_program)

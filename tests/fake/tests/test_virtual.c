@@ -226,6 +226,28 @@ START_TEST(setting_allows_host_access_to_mapped_memory)
 }
 END_TEST
 
+START_TEST(setting_takes_virtual_memory_from_later_devices)
+{
+	struct cu_memory_properties there = on_device;
+	unsigned long long handle;
+	size_t bytes;
+	int value = 7;
+
+	setenv("FAKE_CUDA_DEVICES", "2", 1);
+	setenv("FAKE_CUDA_VMM", "1", 1);
+	cuda = load();
+	ck_assert_int_eq(cuda.cuDeviceGetAttribute(&value, DEVICE_VMM, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(value, 1);
+	ck_assert_int_eq(cuda.cuDeviceGetAttribute(&value, DEVICE_VMM, 1), CUDA_SUCCESS);
+	ck_assert_int_eq(value, 0);
+	ck_assert_int_eq(cuda.cuMemCreate(&handle, 2 * MIB, &there, 0), CUDA_SUCCESS);
+	there.location.id = 1;
+	ck_assert_int_eq(cuda.cuMemCreate(&handle, 2 * MIB, &there, 0), CUDA_ERROR_NOT_SUPPORTED);
+	ck_assert_int_eq(cuda.cuMemGetAllocationGranularity(&bytes, &there, 0),
+			 CUDA_ERROR_NOT_SUPPORTED);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, mapped_memory_works_after_set_access);
@@ -237,6 +259,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, pointers_to_mapped_memory_have_own_attributes);
 	tcase_add_test(tests, sizes_have_a_unit_and_addresses_a_limit);
 	tcase_add_test(tests, setting_allows_host_access_to_mapped_memory);
+	tcase_add_test(tests, setting_takes_virtual_memory_from_later_devices);
 }
 
 int main(void)
