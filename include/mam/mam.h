@@ -165,7 +165,8 @@ MAM_API enum mam_status mam_pool_create_on(struct mam_source *source,
  * mam_pool_default - the pool that NULL stands for, of one CUDA context: that of the calling thread
  * if it is on `device`, otherwise the device's primary context. MAM_DEVICE_CURRENT: the device of the
  * thread's context; without one, the first. The first call creates it with the settings of the
- * environment (mam.7). With the source "host" there is one for all contexts.
+ * environment (mam.7), and the source that mam_plug_source() selected (plug.h). With the source
+ * "host" there is one for all contexts.
  *
  * It lives until its context or the process ends. cuCtxDestroy and a device reset free its memory:
  * its blocks are gone, mam_free() with NULL returns NOT_OWNED for them, and the next use in a new

@@ -5,10 +5,10 @@
  *
  * All of them use the default pool of the given device (mam_pool_default(): that of the current
  * context if it is on that device, otherwise of the primary one; with the settings of the
- * environment: mam.7), in the order of the given stream (stream.h): memory freed on a stream is
- * reusable there at once, and elsewhere when that stream's work is done. 0 bytes: NULL, and freeing
- * NULL is a no-op. If there is no memory, no such device or no such block, the function logs one
- * line. The Python package calls them: docs/frameworks.md.
+ * environment: mam.7, and the source of mam_plug_source()), in the order of the given stream
+ * (stream.h): memory freed on a stream is reusable there at once, and elsewhere when that stream's
+ * work is done. 0 bytes: NULL, and freeing NULL is a no-op. If there is no memory, no such device or
+ * no such block, the function logs one line. The Python package calls them: docs/frameworks.md.
  *
  * PyTorch, torch.cuda.memory.CUDAPluggableAllocator(path of libmam.so, "mam_torch_alloc",
  * "mam_torch_free"), before the first tensor on a GPU:
@@ -57,6 +57,17 @@ extern "C" {
 #endif
 
 struct CUstream_st;
+
+/*
+ * mam_plug_source - select the source of the default pools, in place of MAM_SOURCE: "vmm",
+ * "cudamalloc", "pinned", "managed" or "host" (mam.7). NULL: if MAM_SOURCE is not set and no source
+ * was selected, vmm on devices that can map memory, and cudamalloc on others. mam_torch_alloc() and
+ * mam_torch_pool_alloc() select NULL.
+ *
+ * The first default pool decides: once it was created, NULL has no effect, and another source than
+ * its own returns UNSUPPORTED. INVALID_VALUE: no such source.
+ */
+MAM_API enum mam_status mam_plug_source(const char *source);
 
 MAM_API void *mam_torch_alloc(ssize_t bytes, int device, struct CUstream_st *stream);
 MAM_API void mam_torch_free(void *block, ssize_t bytes, int device, struct CUstream_st *stream);

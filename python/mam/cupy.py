@@ -23,7 +23,8 @@ def enable(source: Optional[str] = None) -> None:
     global _previous
     import cupy
 
-    choose_source(source)
+    if source is not None:
+        choose_source(source)
     if _previous is not None:
         return
     functions = address_of("mam_cupy_alloc"), address_of("mam_cupy_free")

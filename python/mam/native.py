@@ -155,6 +155,7 @@ POOL_VISIT = ctypes.CFUNCTYPE(c_bool, POINTER(PoolInfo), c_void_p)
 
 # Every function that returns an enum mam_status, with its arguments.
 _FUNCTIONS = {
+    "mam_plug_source": [c_char_p],
     "mam_pool_create": [POINTER(PoolAttr), POINTER(c_void_p)],
     "mam_pool_named": [c_char_p, c_int, POINTER(PoolAttr), POINTER(c_void_p)],
     "mam_pool_default": [c_int, POINTER(c_void_p)],
@@ -185,9 +186,8 @@ def _load() -> ctypes.CDLL:
     for function, arguments in _FUNCTIONS.items():
         getattr(library, function).argtypes = arguments
         getattr(library, function).restype = c_int
-    for function in ("mam_version", "mam_strerror", "mam_status_name", "mam_option_value"):
+    for function in ("mam_version", "mam_strerror", "mam_status_name"):
         getattr(library, function).restype = c_char_p
-    library.mam_option_value.argtypes = [c_char_p]
     return library
 
 
@@ -211,10 +211,14 @@ def address_of(function: str) -> int:
 
 
 def choose_source(source: Optional[str]) -> None:
-    """Set the source of the default pools (MAM_SOURCE), which libmam reads once. None: leave it as it is."""
-    if source is None:
-        return
-    os.environ["MAM_SOURCE"] = source
-    value = LIBRARY.mam_option_value(b"MAM_SOURCE").decode()
-    if value != source:
-        raise Error(f"the default pools cannot use the source '{source}': this process uses '{value}' already")
+    """Select the source of the default pools, in place of MAM_SOURCE. The first default pool decides.
+
+    None: if MAM_SOURCE is not set and no source was selected, "vmm" on devices that can map memory.
+    """
+    status = LIBRARY.mam_plug_source(None if source is None else source.encode())
+    what = f"the default pools cannot use the source '{source}'"
+    if LIBRARY.mam_status_name(status) == b"MAM_ERROR_UNSUPPORTED":
+        from mam.pool import Pool  # which imports this module
+
+        raise Error(f"{what}: this process uses '{Pool.default().source}' already", "MAM_ERROR_UNSUPPORTED")
+    check(status, what)

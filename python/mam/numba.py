@@ -28,7 +28,8 @@ def enable(source: Optional[str] = None) -> None:
     """
     from numba import cuda
 
-    choose_source(source)
+    if source is not None:
+        choose_source(source)
     cuda.set_memory_manager(_manager())
 
 

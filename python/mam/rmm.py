@@ -21,7 +21,8 @@ def resource(pool: Optional[Pool] = None, *, source: Optional[str] = None) -> An
     """
     import rmm
 
-    choose_source(source)
+    if source is not None:
+        choose_source(source)
 
     def allocate(size: int, stream: Any) -> int:
         return (pool or Pool.default()).take(size, _handle(stream)) if size else 0

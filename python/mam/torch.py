@@ -20,9 +20,10 @@ _plug: Any = None  # PyTorch does not hold a reference
 def enable(source: Optional[str] = None) -> None:
     """Make mam the allocator of PyTorch, before the first tensor on a GPU.
 
-    source: "vmm" maps memory on demand and has the smallest footprint, "cudamalloc" takes whole chunks; None: as the
-    environment says (MAM_SOURCE). The other settings of mam(7) are read from the environment too. A second call does
-    nothing. Raises Error if PyTorch has used its own allocator already.
+    source: "vmm" maps memory on demand and has the smallest footprint; "cudamalloc" takes whole chunks, which network
+    cards can use. None: as the environment says (MAM_SOURCE); if it does not, "vmm" on devices that can map memory,
+    and "cudamalloc" on others. The other settings of mam(7) are read from the environment too. A second call does
+    nothing. Raises Error if PyTorch has used its own allocator already, or if a default pool has another source.
     """
     global _previous, _plug
     import torch

@@ -4,6 +4,7 @@
  */
 #include "api/attr.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -12,9 +13,16 @@
 #include "base/log.h"
 #include "base/option.h"
 #include "base/sized.h"
+#include "source/source.h"
 
 /* Index of "off" among the words of MAM_CACHE. */
 #define CACHE_IS_OFF 1u
+
+/* The words of MAM_SOURCE, in their order, and what is selected instead of one. */
+static const char *const sources[] = { "vmm", "cudamalloc", "pinned", "managed", "host" };
+enum { VMM, CUDAMALLOC, PINNED, MANAGED, HOST, VMM_IF_POSSIBLE, NONE };
+
+static _Atomic int selected = NONE; /* atomic */
 
 #define MIN_GRANULE 16u
 #define MAX_GRANULE (2u << 20)
@@ -99,4 +107,44 @@ void mam_attr_environment(struct mam_pool_attr *attr)
 			attr->chunk_bytes, attr->limit_bytes);
 		attr->chunk_bytes = attr->limit_bytes;
 	}
+}
+
+enum mam_status mam_attr_select_source(const char *source)
+{
+	const bool is_set = strcmp(mam_option_origin("MAM_SOURCE"), "default") != 0;
+
+	if (!source) {
+		if (!is_set && atomic_load(&selected) == NONE)
+			atomic_store(&selected, VMM_IF_POSSIBLE);
+		return MAM_OK;
+	}
+	for (int i = VMM; i <= HOST; i++) {
+		if (strcmp(sources[i], source) == 0) {
+			atomic_store(&selected, i);
+			return MAM_OK;
+		}
+	}
+	return MAM_ERROR_INVALID_VALUE;
+}
+
+/* The index of a word, or VMM_IF_POSSIBLE. */
+static int source_in_effect(void)
+{
+	int index = atomic_load_explicit(&selected, memory_order_relaxed);
+
+	return index == NONE ? (int)mam_option_choice(MAM_OPTION_SOURCE) : index;
+}
+
+const char *mam_attr_source(int device)
+{
+	int index = source_in_effect();
+
+	if (index == VMM_IF_POSSIBLE)
+		index = mam_vmm_is_possible(device) ? VMM : CUDAMALLOC;
+	return sources[index];
+}
+
+bool mam_attr_source_is_host(void)
+{
+	return source_in_effect() == HOST;
 }

@@ -142,6 +142,11 @@ static struct CUstream_st *cupy_stream(void *stream)
 	return !stream && cupy_is_per_thread() ? MAM_STREAM_PER_THREAD : stream;
 }
 
+enum mam_status mam_plug_source(const char *source)
+{
+	return mam_registry_select_source(source);
+}
+
 void *mam_cupy_alloc(void *stream, size_t bytes, int device)
 {
 	void *block = NULL;

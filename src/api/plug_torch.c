@@ -47,14 +47,17 @@ static void raise_no_memory(ssize_t bytes, int device, enum mam_status status)
 static enum mam_status alloc(const char *name, ssize_t bytes, int device,
 			     struct CUstream_st *stream, void **block)
 {
+	bool is_listed = device >= 0 && device < DEVICES_MAX;
+	bool is_used = is_listed && atomic_load_explicit(&used[device], memory_order_relaxed);
 	enum mam_status status;
 
 	if (bytes == 0)
 		return MAM_OK;
+	if (!is_used)
+		(void)mam_plug_source(NULL);
 	/* Negative sizes become larger than any memory. */
 	status = mam_plug_alloc(name, (size_t)bytes, device, stream, block);
-	if (status == MAM_OK && device >= 0 && device < DEVICES_MAX &&
-	    !atomic_load_explicit(&used[device], memory_order_relaxed))
+	if (status == MAM_OK && is_listed && !is_used)
 		atomic_store_explicit(&used[device], true, memory_order_relaxed);
 	return status;
 }

@@ -36,7 +36,6 @@
 #include "api/slots.h"
 #include "base/event.h"
 #include "base/lock.h"
-#include "base/option.h"
 #include "cache/cache.h"
 #include "pool/pool.h"
 #include "source/device.h"
@@ -47,15 +46,13 @@
 /* So many default pools a thread remembers. A power of two. */
 #define KNOWN 4u
 
-/* Index of "host" among the words of MAM_SOURCE. */
-#define SOURCE_IS_HOST 4u
-
 static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_REGISTRY, "registry");
 static struct mam_slot *oldest, *newest;        /* lock: registry */
 static _Atomic uint64_t pools_made;             /* atomic; count */
 static _Atomic(struct mam_pool *) host_default; /* atomic; set under lock: registry */
 static struct mam_slot *defaults;               /* lock: registry; of contexts */
 static _Atomic bool any_default;                /* atomic; one was made, once */
+static const char *first_source;                /* lock: registry; of the first one that was made */
 
 /* A default pool that the thread used; the pool is a handle. */
 struct known {
@@ -300,9 +297,17 @@ enum mam_status mam_registry_bind(const struct mam_pool *handle, struct mam_cont
 	return MAM_OK;
 }
 
-static bool is_on_host(void)
+enum mam_status mam_registry_select_source(const char *source)
 {
-	return mam_option_choice(MAM_OPTION_SOURCE) == SOURCE_IS_HOST;
+	enum mam_status status = MAM_OK;
+
+	mam_lock_take(&lock);
+	if (!first_source)
+		status = mam_attr_select_source(source);
+	else if (source && strcmp(source, first_source) != 0)
+		status = MAM_ERROR_UNSUPPORTED;
+	mam_lock_release(&lock);
+	return status;
 }
 
 /* The pool of a handle may be used. It may end a moment later: calls then return DESTROYED. */
@@ -393,7 +398,7 @@ void mam_registry_abandon_ended(void)
 	} while (handle);
 }
 
-/* `name` and `device` are set in `attr` already. The pool is on no list of defaults yet. */
+/* `name`, `device` and `source` are set in `attr` already. The pool is on no list of defaults yet. */
 static enum mam_status make_default_locked(struct mam_pool_attr *attr, struct mam_slot **made)
 {
 	struct mam_slot *slot = mam_slots_take();
@@ -410,6 +415,8 @@ static enum mam_status make_default_locked(struct mam_pool_attr *attr, struct ma
 		return status;
 	}
 	link_locked(slot);
+	if (!first_source)
+		first_source = attr->source;
 	atomic_store_explicit(&any_default, true, memory_order_relaxed);
 	*made = slot;
 	return MAM_OK;
@@ -437,6 +444,7 @@ static enum mam_status make_in_locked(struct mam_context *context, struct mam_po
 			snprintf(name, sizeof(name), "default (context %llu)", context->id);
 		attr.name = name;
 		attr.device = context->device;
+		attr.source = mam_attr_source(context->device);
 		status = make_default_locked(&attr, &slot);
 	}
 	if (!*pool && status == MAM_OK) {
@@ -483,6 +491,7 @@ static enum mam_status default_on_host(struct mam_pool **pool)
 		if (!made) {
 			mam_attr_environment(&attr);
 			attr.name = "default (host)";
+			attr.source = "host";
 			status = make_default_locked(&attr, &slot);
 		}
 		if (!made && status == MAM_OK) {
@@ -502,7 +511,8 @@ enum mam_status mam_pool_default(int device, struct mam_pool **pool)
 
 	if (!pool || device < MAM_DEVICE_CURRENT)
 		return MAM_ERROR_INVALID_VALUE;
-	status = is_on_host() ? default_on_host(&found) : default_in_context(device, &found);
+	status = mam_attr_source_is_host() ? default_on_host(&found)
+					   : default_in_context(device, &found);
 	if (status == MAM_OK)
 		*pool = found;
 	return status;
@@ -536,7 +546,7 @@ static struct mam_pool *current_default(void)
 
 	if (!atomic_load_explicit(&any_default, memory_order_relaxed))
 		return NULL;
-	if (is_on_host())
+	if (mam_attr_source_is_host())
 		return atomic_load_explicit(&host_default, memory_order_acquire);
 	if (mam_context_find(MAM_DEVICE_CURRENT, &context) != MAM_OK)
 		return NULL;

@@ -71,6 +71,12 @@ bool mam_registry_next(size_t *number, struct mam_registry_view *view);
  */
 enum mam_status mam_registry_bind(const struct mam_pool *handle, struct mam_context *context);
 
+/*
+ * mam_registry_select_source - mam_attr_select_source(), as long as there was no default pool. After
+ * that, UNSUPPORTED: the first one has another source.
+ */
+enum mam_status mam_registry_select_source(const char *source);
+
 /* Around a fork: the registry's lock, then each pool's locks in the order of the list. */
 void mam_registry_fork_prepare(void);
 void mam_registry_fork_parent(void);

@@ -206,4 +206,7 @@ enum mam_status mam_managed_create(int device, struct mam_source **source);
 enum mam_status mam_vmm_create(int device, struct mam_source **source);
 enum mam_status mam_vmm_simulated(int device, struct mam_source **source);
 
+/* mam_vmm_is_possible - whether driver and device (an ordinal) can map memory in pieces. */
+bool mam_vmm_is_possible(int device);
+
 #endif

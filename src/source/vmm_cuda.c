@@ -231,13 +231,24 @@ static bool has_functions(const struct mam_driver *driver)
 	       driver->mem_get_allocation_granularity;
 }
 
-static bool device_can(const struct mam_device *device, unsigned int attribute)
+static bool device_can(const struct mam_driver *driver, int ordinal, unsigned int attribute)
 {
 	int value = 0;
 
-	return device->driver->device_get_attribute(&value, attribute, device->ordinal) ==
-		       MAM_DRIVER_SUCCESS &&
+	return driver->device_get_attribute(&value, attribute, ordinal) == MAM_DRIVER_SUCCESS &&
 	       value != 0;
+}
+
+static bool can_map(const struct mam_driver *driver, int ordinal)
+{
+	return has_functions(driver) && device_can(driver, ordinal, ATTRIBUTE_VMM);
+}
+
+bool mam_vmm_is_possible(int device)
+{
+	const struct mam_driver *driver;
+
+	return mam_driver_get(&driver) == MAM_OK && can_map(driver, device);
 }
 
 static enum mam_status unsupported(const struct mam_device *device, const char *what)
@@ -252,11 +263,11 @@ static enum mam_status describe(struct cuda_vmm *cuda, const struct mam_vmm_attr
 	const struct mam_device *device = &cuda->device;
 	const struct location here = { LOCATION_DEVICE, device->ordinal };
 
-	if (!has_functions(device->driver) || !device_can(device, ATTRIBUTE_VMM))
+	if (!can_map(device->driver, device->ordinal))
 		return unsupported(device, "map memory in pieces; use the source cudamalloc");
-	if (attr->gpudirect && !device_can(device, ATTRIBUTE_GPUDIRECT))
+	if (attr->gpudirect && !device_can(device->driver, device->ordinal, ATTRIBUTE_GPUDIRECT))
 		return unsupported(device, "map memory for GPUDirect RDMA");
-	if (attr->exportable && !device_can(device, ATTRIBUTE_POSIX_FD))
+	if (attr->exportable && !device_can(device->driver, device->ordinal, ATTRIBUTE_POSIX_FD))
 		return unsupported(device, "export mapped memory as a file descriptor");
 	cuda->properties = (struct allocation_properties){
 		.kind = ALLOCATION_PINNED,

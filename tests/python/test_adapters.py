@@ -79,7 +79,7 @@ class PyTorch(unittest.TestCase):
         self.assertEqual((change["allocation.all.current"], change["allocation.all.allocated"]), (1, 1))
         self.assertGreaterEqual(stats["reserved_bytes.all.peak"], stats["allocated_bytes.all.peak"])
         summary = mam.torch.memory_summary(0)
-        self.assertIn("mam: device 0, source cudamalloc", summary)
+        self.assertIn(f"mam: device 0, source {mam.Pool.default().source}\n", summary)
         self.assertRegex(summary, r"requested +4\.883 KiB")
         self.torch.current.free(block, 5000, 0, None)
 
@@ -223,34 +223,57 @@ class RMM(unittest.TestCase):
 
 
 class Sources(unittest.TestCase):
-    """The environment is read once, so each case has its own process."""
+    """The first default pool decides, so each case has its own process."""
 
-    def run_python(self, text):
+    def run_python(self, text, **environment):
         here = os.path.dirname(os.path.abspath(__file__))
-        done = subprocess.run([sys.executable, "-c", text], cwd=here, capture_output=True, text=True)
+        variables = {name: value for name, value in os.environ.items() if name != "MAM_SOURCE"}
+        done = subprocess.run(
+            [sys.executable, "-c", "import fakes, mam\n" + text],
+            cwd=here,
+            env={**variables, **environment},
+            capture_output=True,
+            text=True,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout.strip()
 
+    def source_of(self, text, **environment):
+        return self.run_python(text + "\nprint(mam.Pool.default().source)", **environment)
+
     def test_source_of_the_default_pool(self):
-        text = """
-import fakes, mam
-fakes.install_torch()
-mam.torch.enable(source="vmm")
-print(mam.Pool.default().source)
-"""
-        self.assertEqual(self.run_python(text), "vmm")
+        enable = "fakes.install_torch(); mam.torch.enable(source='{}')"
+        for source in "vmm", "cudamalloc", "managed":
+            self.assertEqual(self.source_of(enable.format(source)), source)
+            self.assertEqual(self.source_of(enable.format(source), MAM_SOURCE="pinned"), source)
+
+    def test_pytorch_prefers_mapped_memory(self):
+        enable = "fakes.install_torch(); mam.torch.enable()"
+        self.assertEqual(self.source_of(enable), "vmm")
+        self.assertEqual(self.source_of(enable, FAKE_CUDA_VMM="0"), "cudamalloc")
+        self.assertEqual(self.source_of(enable, MAM_SOURCE="cudamalloc"), "cudamalloc")
+        self.assertEqual(self.source_of(enable + "\nmam.torch.enable(source='managed')"), "managed")
+
+    def test_other_frameworks_do_not(self):
+        self.assertEqual(self.source_of("fakes.install_cupy(); mam.cupy.enable()"), "cudamalloc")
+        self.assertEqual(self.source_of("fakes.install_rmm(); mam.rmm.resource()"), "cudamalloc")
+        self.assertEqual(self.source_of("fakes.install_numba(); mam.numba.enable()"), "cudamalloc")
+        self.assertEqual(self.source_of("fakes.install_rmm(); mam.rmm.resource(source='vmm')"), "vmm")
+
+    def test_source_is_for_this_process_only(self):
+        text = "import os; fakes.install_cupy(); mam.cupy.enable(source='vmm'); print(os.environ.get('MAM_SOURCE'))"
+        self.assertEqual(self.run_python(text), "None")
+
+    def refused(self, text):
+        return self.run_python(f"try:\n    {text}\nexcept mam.Error as error:\n    print(error.status, error)")
 
     def test_source_that_comes_too_late(self):
-        text = """
-import fakes, mam
-fakes.install_cupy()
-mam.Pool.default()
-try:
-    mam.cupy.enable(source="vmm")
-except mam.Error as error:
-    print(error)
-"""
-        self.assertRegex(self.run_python(text), "cannot use the source 'vmm': this process uses 'cudamalloc' already")
+        text = "fakes.install_cupy(); mam.Pool.default(); mam.cupy.enable(source='vmm')"
+        self.assertRegex(self.refused(text), "cannot use the source 'vmm': this process uses 'cudamalloc' already")
+
+    def test_unknown_source(self):
+        text = "fakes.install_cupy(); mam.cupy.enable(source='disk')"
+        self.assertRegex(self.refused(text), "MAM_ERROR_INVALID_VALUE the default pools cannot use the source 'disk': ")
 
 
 if __name__ == "__main__":
