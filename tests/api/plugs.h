@@ -40,6 +40,13 @@ static inline void set_up(void)
 	unsetenv("CUPY_CUDA_PER_THREAD_DEFAULT_STREAM");
 }
 
+/* PyTorch's default. */
+static inline void set_up_mapped(void)
+{
+	set_up();
+	setenv("MAM_SOURCE", "vmm", 1);
+}
+
 static inline void tear_down(void)
 {
 	unlink(log_path);

@@ -499,13 +499,12 @@ START_TEST(random_blocks_of_many_streams)
 }
 END_TEST
 
-int main(void)
+static void add(Suite *suite, SFun set_up_source)
 {
-	Suite *suite = suite_create("api/plug");
 	TCase *each = suite_case(suite, "each");
 	TCase *joined = suite_case(suite, "joined");
 
-	tcase_add_checked_fixture(each, set_up, tear_down);
+	tcase_add_checked_fixture(each, set_up_source, tear_down);
 	tcase_add_loop_test(each, blocks_follow_order_of_their_stream, 0, WAYS);
 	tcase_add_loop_test(each, zero_size_and_null_are_no_ops, 0, WAYS);
 	tcase_add_loop_test(each, out_of_memory_returns_null_and_logs_one_line, 0, WAYS);
@@ -513,7 +512,7 @@ int main(void)
 	tcase_add_loop_test(each, invalid_frees_are_logged, 0, WAYS);
 	tcase_add_test(each, rmm_functions_accept_pool);
 	tcase_add_test(each, empty_cache_releases_free_memory);
-	tcase_add_checked_fixture(joined, set_up, tear_down);
+	tcase_add_checked_fixture(joined, set_up_source, tear_down);
 	tcase_add_test(joined, recorded_stream_delays_reuse);
 	tcase_add_test(joined, streams_do_not_wait_for_each_other);
 	tcase_add_test(joined, each_recorded_stream_delays_reuse);
@@ -526,5 +525,13 @@ int main(void)
 	tcase_add_test(joined, child_of_fork_gets_nothing_and_does_not_wait);
 	tcase_add_loop_test(joined, plugs_survive_failure_of_any_call, 1, CALLS);
 	tcase_add_test(joined, random_blocks_of_many_streams);
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("api/plug");
+
+	add(suite, set_up);
+	add(suite, set_up_mapped);
 	return suite_run(suite);
 }

@@ -152,17 +152,24 @@ START_TEST(cupy_default_stream_follows_cupy_setting)
 	ck_assert_str_eq(logged(), "");
 }
 END_TEST
-int main(void)
+static void add(Suite *suite, SFun set_up_source)
 {
-	Suite *suite = suite_create("api/plug_streams");
 	TCase *each = suite_case(suite, "each");
 
-	tcase_add_checked_fixture(each, set_up, tear_down);
+	tcase_add_checked_fixture(each, set_up_source, tear_down);
 	tcase_add_loop_test(each, block_of_per_thread_stream_is_not_reused_elsewhere, 0,
 			    (int)COUNT_OF(own_streams));
 	tcase_add_test(each, rmm_handle_0_waits_for_legacy_stream);
 	tcase_add_loop_test(each, block_of_per_thread_stream_can_be_freed_anywhere, 0, RMM);
 	tcase_add_loop_test(each, memory_freed_in_per_thread_capture_stays_in_it, 0, WAYS);
 	tcase_add_loop_test(each, cupy_default_stream_follows_cupy_setting, 0, 2);
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("api/plug_streams");
+
+	add(suite, set_up);
+	add(suite, set_up_mapped);
 	return suite_run(suite);
 }
