@@ -368,6 +368,8 @@ int cuLaunchKernel(struct CUfunc_st *function, unsigned int grid_x, unsigned int
  * fake_enable_peer - cuCtxEnablePeerAccess, under a name that no tool replaces.
  * fake_disturbed - how often device memory was freed or unmapped while work still used it, and the
  *                 first such block or mapping.
+ * fake_begin     - when work that is submitted to the stream now begins, on the clock of due_ns.
+ * fake_crossed   - how many uses began before earlier work on the same bytes ended.
  * fake_waited    - how often calls of this thread had to wait for unfinished work.
  * fake_holds     - the driver resources in use now.
  * fake_fail      - fail the at-th call from now, and `times` calls in total (at 0: none).
@@ -388,6 +390,8 @@ int fake_enable_peer(struct CUctx_st *peer);
 int fake_use(unsigned long long address, size_t bytes, struct CUstream_st *stream,
 	     unsigned long long *stream_id, uint64_t *due_ns);
 int fake_disturbed(unsigned long long *address, size_t *bytes);
+uint64_t fake_begin(struct CUstream_st *stream);
+int fake_crossed(void);
 unsigned long fake_waited(void);
 void fake_holds(struct fake_held *held);
 void fake_fail(unsigned long at, unsigned long times);

@@ -209,11 +209,13 @@ int fake_timeline_fill(uint64_t due_ns, const struct fake_end *to, unsigned char
 int fake_timeline_release(uint64_t due_ns, uint64_t block_id);
 int fake_timeline_use(uint64_t due_ns, uintptr_t address, size_t bytes); /* changes nothing */
 int fake_timeline_touching(uintptr_t address, size_t bytes); /* number of copies and fills */
-int fake_timeline_reaching(const void *place, size_t bytes);
+int fake_timeline_reaching(const void *place, size_t bytes, uint64_t after_ns);
 void fake_timeline_forget(void); /* in the child of a fork */
 
 /* stream.c */
 int fake_stream_submit(struct CUctx_st *context, struct CUstream_st *stream, uint64_t *due_ns);
+/* When work that is submitted now begins. */
+int fake_stream_begin(struct CUctx_st *context, struct CUstream_st *stream, uint64_t *begin_ns);
 int fake_stream_context(struct CUstream_st *stream, struct CUctx_st **context);
 unsigned long long fake_stream_id(const struct CUstream_st *stream); /* NULL: legacy */
 int fake_stream_end(struct CUctx_st *context, struct CUstream_st *stream, uint64_t *end_ns);

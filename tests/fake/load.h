@@ -53,7 +53,7 @@
 	X(cuGreenCtxStreamCreate) X(cuCtxGetStreamPriorityRange) X(cuStreamBeginCapture) \
 	X(cuStreamBeginCaptureToGraph) X(cuGraphCreate) X(cuCtxDestroy) X(cuCtxGetId) \
 	X(fake_pending) X(fake_clock) X(fake_use) X(fake_disturbed) X(fake_enable_peer) \
-	X(fake_waited) X(fake_holds) X(fake_fail) X(fake_failed) X(cuStreamGetId) \
+	X(fake_waited) X(fake_begin) X(fake_crossed) X(fake_holds) X(fake_fail) X(fake_failed) X(cuStreamGetId) \
 	X(cuStreamDestroy) X(cuCtxAttach) X(cuCtxDetach) \
 	X(cuMemPoolSetAttribute) X(cuMemPoolGetAttribute) X(cuMemPoolTrimTo) X(cuDeviceSetMemPool) \
 	X(cuDeviceGetMemPool) \

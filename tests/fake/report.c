@@ -16,23 +16,56 @@ static struct {
 	size_t bytes;
 } disturbed;
 
-int fake_pending(unsigned long long address, size_t bytes)
-{
-	int pending = 0;
+static int crossed; /* uses that began before other work on the same bytes ended. lock: fake */
 
-	fake_lock_retake();
+/* Unfinished work on these bytes that ends after some time. */
+static int count_unfinished(uintptr_t address, size_t bytes, uint64_t after_ns)
+{
+	int unfinished = 0;
+
 	fake_timeline_run();
 	while (bytes != 0) {
 		size_t part = fake_memory_extent(address, bytes);
 		const void *place = fake_memory_place(address);
 
-		pending += place ? fake_timeline_reaching(place, part)
-				 : fake_timeline_touching(address, part);
+		unfinished += place ? fake_timeline_reaching(place, part, after_ns)
+				    : fake_timeline_touching(address, part);
 		address += part;
 		bytes -= part;
 	}
+	return unfinished;
+}
+
+int fake_pending(unsigned long long address, size_t bytes)
+{
+	int pending;
+
+	fake_lock_retake();
+	pending = count_unfinished(address, bytes, 0);
 	fake_lock_drop();
 	return pending;
+}
+
+uint64_t fake_begin(struct CUstream_st *stream)
+{
+	uint64_t begin_ns = UINT64_MAX;
+	struct CUctx_st *context;
+
+	fake_lock_retake();
+	if (fake_stream_context(stream, &context) == CUDA_SUCCESS)
+		(void)fake_stream_begin(context, stream, &begin_ns);
+	fake_lock_drop();
+	return begin_ns;
+}
+
+int fake_crossed(void)
+{
+	int times;
+
+	fake_lock_retake();
+	times = crossed;
+	fake_lock_drop();
+	return times;
 }
 
 uint64_t fake_clock(void)
@@ -49,10 +82,13 @@ int fake_use(unsigned long long address, size_t bytes, struct CUstream_st *strea
 	     unsigned long long *stream_id, uint64_t *due_ns)
 {
 	struct CUctx_st *context;
+	uint64_t begin_ns = 0;
 	int result;
 
 	fake_lock_retake();
 	result = fake_stream_context(stream, &context);
+	if (result == CUDA_SUCCESS)
+		result = fake_stream_begin(context, stream, &begin_ns);
 	if (result == CUDA_SUCCESS)
 		result = fake_stream_resolve(context, &stream);
 	if (result == CUDA_SUCCESS)
@@ -61,8 +97,11 @@ int fake_use(unsigned long long address, size_t bytes, struct CUstream_st *strea
 		*stream_id = fake_stream_id(stream);
 	if (result == CUDA_SUCCESS && fake_memory_denied(address, bytes, context->device))
 		fake_context_owner(context)->broken = CUDA_ERROR_ILLEGAL_ADDRESS;
-	else if (result == CUDA_SUCCESS && *due_ns != FAKE_CAPTURED)
+	else if (result == CUDA_SUCCESS && *due_ns != FAKE_CAPTURED) {
+		crossed += fake_memory_place(address) &&
+			   count_unfinished(address, bytes, begin_ns) != 0;
 		result = fake_timeline_use(*due_ns, address, bytes);
+	}
 	fake_lock_drop();
 	return result;
 }

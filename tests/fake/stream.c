@@ -162,6 +162,15 @@ static uint64_t lag(void)
 	return (mixed ^ mixed >> 31) % (fake_knobs.lag_ns + 1);
 }
 
+int fake_stream_begin(struct CUctx_st *context, struct CUstream_st *stream, uint64_t *begin_ns)
+{
+	int result = fake_stream_end(context, stream, begin_ns);
+
+	if (result == CUDA_SUCCESS)
+		*begin_ns = later(*begin_ns, fake_now());
+	return result;
+}
+
 int fake_stream_submit(struct CUctx_st *context, struct CUstream_st *stream, uint64_t *due_ns)
 {
 	int result = fake_stream_resolve(context, &stream);

@@ -180,14 +180,17 @@ int fake_timeline_touching(uintptr_t address, size_t bytes)
 	return touching;
 }
 
-/* The same by place: memory may be mapped at several addresses. */
-int fake_timeline_reaching(const void *place, size_t bytes)
+/* The same by place, for work that ends after some time: memory may be mapped at several addresses. */
+int fake_timeline_reaching(const void *place, size_t bytes, uint64_t after_ns)
 {
 	int reaching = 0;
 
 	for (const struct piece *piece = first; piece; piece = piece->next)
-		reaching += overlap((uintptr_t)place, bytes, (uintptr_t)piece->to, piece->bytes) ||
-			    overlap((uintptr_t)place, bytes, (uintptr_t)piece->from, piece->bytes);
+		if (piece->due_ns > after_ns)
+			reaching += overlap((uintptr_t)place, bytes, (uintptr_t)piece->to,
+					    piece->bytes) ||
+				    overlap((uintptr_t)place, bytes, (uintptr_t)piece->from,
+					    piece->bytes);
 	return reaching;
 }
 

@@ -67,6 +67,7 @@ void scene_end(struct scene *s)
 	ck_assert_int_eq(events(s), 0);
 	ck_assert_msg(s->cuda.fake_disturbed(&address, &bytes) == 0,
 		      "memory was released while work used it");
+	ck_assert_msg(s->cuda.fake_crossed() == 0, "two streams used memory at the same time");
 	free(s);
 }
 

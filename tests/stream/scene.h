@@ -13,7 +13,7 @@
  * nanoseconds, and only waits advance it. So work is unfinished until a test or mam waits.
  *
  * Each helper asserts that its call succeeds. scene_end checks the pool's metadata, that no memory
- * was released while work used it, and that no event is left.
+ * was released or used by other work while work used it, and that no event is left.
  */
 #ifndef TESTS_STREAM_SCENE_H
 #define TESTS_STREAM_SCENE_H

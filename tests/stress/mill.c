@@ -137,6 +137,9 @@ static void use(struct worker *worker, struct block *block)
 	       "fake_use");
 	if (id != block->home->id)
 		blame(worker, "stream %llu changed its id to %llu", block->home->id, id);
+	if (run->cuda->fake_crossed())
+		blame(worker, "a use of %zu bytes at %p began while work used them", block->bytes,
+		      block->at);
 	shadow_use(run->shadow, block->at, block->bytes, id, due_ns);
 }
 
@@ -282,7 +285,9 @@ static void obtain(struct worker *worker)
 	if (worker->live_bytes > worker->peak_bytes)
 		worker->peak_bytes = worker->live_bytes;
 	why = shadow_take(worker->run->shadow, block->at, block->bytes,
-			  block->home ? block->home->id : SHADOW_ANYBODY);
+			  block->home ? block->home->id : SHADOW_ANYBODY,
+			  block->home ? worker->run->cuda->fake_begin(block->home->handle)
+				      : worker->run->cuda->fake_clock());
 	if (why)
 		blame(worker, "%s", why);
 	if (!block->home && draw(worker) % 2) {

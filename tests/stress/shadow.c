@@ -100,7 +100,7 @@ __attribute__((format(printf, 2, 3))) static const char *complain(struct shadow 
 }
 
 static const char *take_one(struct shadow *shadow, uintptr_t block, size_t bytes, size_t at,
-			    uint64_t stream_id, uint64_t now)
+			    uint64_t stream_id, uint64_t begin_ns, uint64_t now)
 {
 	struct granule *granule = find(shadow, block + at);
 
@@ -111,20 +111,21 @@ static const char *take_one(struct shadow *shadow, uintptr_t block, size_t bytes
 			"its byte %zu is in a live block of %zu",
 			bytes, (size_t)block, (unsigned long long)stream_id, at,
 			granule->live * SHADOW_GRANULE);
-	if (granule->due_ns > now && granule->stream_id != stream_id)
+	if (granule->due_ns > begin_ns && granule->stream_id != stream_id)
 		return complain(
 			shadow,
 			"the block of %zu bytes at %#zx for stream %llu was allocated although "
 			"stream %u uses its byte %zu for another %llu ns",
 			bytes, (size_t)block, (unsigned long long)stream_id, granule->stream_id, at,
-			(unsigned long long)(granule->due_ns - now));
+			(unsigned long long)(granule->due_ns - begin_ns));
 	shadow->reused += granule->due_ns != 0;
 	shadow->ahead += granule->due_ns > now;
 	granule->live = (bytes + SHADOW_GRANULE - 1) / SHADOW_GRANULE;
 	return NULL;
 }
 
-const char *shadow_take(struct shadow *shadow, const void *block, size_t bytes, uint64_t stream_id)
+const char *shadow_take(struct shadow *shadow, const void *block, size_t bytes, uint64_t stream_id,
+			uint64_t begin_ns)
 {
 	uint64_t now = shadow->cuda->fake_clock();
 	const char *why = NULL;
@@ -134,7 +135,7 @@ const char *shadow_take(struct shadow *shadow, const void *block, size_t bytes, 
 		why = complain(shadow, "the block at %p is not aligned to %zu", block,
 			       SHADOW_GRANULE);
 	for (size_t at = 0; !why && at < bytes; at += SHADOW_GRANULE)
-		why = take_one(shadow, (uintptr_t)block, bytes, at, stream_id, now);
+		why = take_one(shadow, (uintptr_t)block, bytes, at, stream_id, begin_ns, now);
 	pthread_mutex_unlock(&shadow->lock);
 	return why;
 }

@@ -7,9 +7,9 @@
  * (fake_clock). The map stores that per granule. So for each block that a pool allocates, it
  * detects whether work still uses some byte of it, or whether some byte belongs to another block:
  *
- *   shadow_take   a block was allocated, for work on one stream or on any: each granule must belong
- *                 to no block, and be unused so far, or its last work must be done, or be in that
- *                 stream
+ *   shadow_take   a block was allocated, for work on one stream or on any that begins at `begin_ns`
+ *                 (fake_begin): each granule must belong to no block, and be unused so far, or its
+ *                 last work must end before that, or be in that stream
  *   shadow_use    work on a live block was submitted; all earlier work on the block is done or
  *                 ordered before it
  *   shadow_give   a block is about to be freed: call before the free, because another thread may
@@ -37,7 +37,8 @@ struct shadow;
 struct shadow *shadow_new(const struct cuda *cuda);
 void shadow_end(struct shadow *shadow);
 
-const char *shadow_take(struct shadow *shadow, const void *block, size_t bytes, uint64_t stream_id);
+const char *shadow_take(struct shadow *shadow, const void *block, size_t bytes, uint64_t stream_id,
+			uint64_t begin_ns);
 const char *shadow_give(struct shadow *shadow, const void *block, size_t bytes);
 void shadow_use(struct shadow *shadow, const void *block, size_t bytes, uint64_t stream_id,
 		uint64_t due_ns);

@@ -44,6 +44,35 @@ START_TEST(own_clock_waits_without_sleeping)
 }
 END_TEST
 
+/* Uses of one stream, of other bytes, and those that wait for an event do not cross. */
+START_TEST(uses_at_the_same_time_are_counted)
+{
+	struct cuda cuda = load_clocked();
+	unsigned long long address, id;
+	struct CUstream_st *one, *two;
+	struct CUevent_st *event;
+	uint64_t due, later;
+
+	cuda.cuMemAlloc_v2(&address, 1024);
+	cuda.cuStreamCreate(&one, STREAM_NON_BLOCKING);
+	cuda.cuStreamCreate(&two, STREAM_NON_BLOCKING);
+	cuda.cuEventCreate(&event, 2);
+	cuda.fake_use(address, 512, one, &id, &due);
+	cuda.fake_use(address, 512, one, &id, &due);
+	cuda.fake_use(address + 512, 512, two, &id, &later);
+	ck_assert_int_eq(cuda.fake_crossed(), 0);
+	ck_assert_uint_eq(cuda.fake_begin(one), due);
+	ck_assert_uint_eq(cuda.fake_begin(two), later);
+	cuda.cuEventRecord(event, one);
+	cuda.cuStreamWaitEvent(two, event, 0);
+	ck_assert_uint_eq(cuda.fake_begin(two), due);
+	cuda.fake_use(address, 512, two, &id, &later);
+	ck_assert_int_eq(cuda.fake_crossed(), 0);
+	cuda.fake_use(address, 512, one, &id, &due);
+	ck_assert_int_eq(cuda.fake_crossed(), 1);
+}
+END_TEST
+
 START_TEST(hasty_driver_reports_done_too_early)
 {
 	unsigned long long address, id, where = 0;
@@ -172,6 +201,7 @@ END_TEST
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, own_clock_waits_without_sleeping);
+	tcase_add_test(tests, uses_at_the_same_time_are_counted);
 	tcase_add_test(tests, hasty_driver_reports_done_too_early);
 	tcase_add_test(tests, unmapping_memory_in_use_is_recorded);
 	tcase_add_test(tests, unmapping_idle_memory_is_not_recorded);
