@@ -25,7 +25,8 @@
  * thread caches and release entirely free memory to their sources.
  *
  * An allocation does not wait for the GPU while its source has memory: a kernel may be waiting for
- * the thread that allocates. It may wait once the source, a limit or a quota has refused memory.
+ * the thread that allocates. It may wait once the source, a limit or a quota has refused memory; a
+ * request in stream order (stream.h) first lets its stream wait instead.
  *
  * The pool is based on Can Aknesil and Didem Unat, "MAM: A Memory Allocation Manager for GPUs": two
  * red-black trees over the segments of a chunk, one by address and one by size. mam differs in two
@@ -137,12 +138,18 @@ struct mam_pool_attr {
 	enum mam_cache_mode cache;
 	struct mam_quota *quota; /* pools.h: shared with other pools; NULL: none */
 	size_t spare_bytes; /* a free releases memory when twice this is free; 0: only trim does */
+	/*
+	 * Percent over the live bytes, up to 1000. A request in stream order (stream.h) that would
+	 * make the pool larger first uses memory that other streams freed, and the GPU waits for
+	 * these streams. 0: only in place of OUT_OF_MEMORY.
+	 */
+	size_t footprint;
 };
 
 #define MAM_POOL_ATTR_INIT                                                          \
 	{                                                                           \
 		sizeof(struct mam_pool_attr), NULL, MAM_DEVICE_CURRENT, 0, 0, 0, 0, \
-			MAM_FREE_DEFAULT, NULL, MAM_CACHE_DEFAULT, NULL, 0          \
+			MAM_FREE_DEFAULT, NULL, MAM_CACHE_DEFAULT, NULL, 0, 0       \
 	}
 
 /*

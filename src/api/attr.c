@@ -26,13 +26,14 @@ static _Atomic int selected = NONE; /* atomic */
 
 #define MIN_GRANULE 16u
 #define MAX_GRANULE (2u << 20)
+#define MAX_FOOTPRINT 1000u /* percent */
 
 /* All fields except the first one. */
 #define FIELD(name) MAM_SIZED_FIELD(struct mam_pool_attr, name)
 static const struct mam_sized_field fields[] = {
 	FIELD(device),  FIELD(chunk_bytes), FIELD(growth_bytes), FIELD(limit_bytes),
 	FIELD(granule), FIELD(free_policy), FIELD(name),         FIELD(cache),
-	FIELD(quota),   FIELD(spare_bytes),
+	FIELD(quota),   FIELD(spare_bytes), FIELD(footprint),
 };
 
 static bool fields_are_valid(const struct mam_pool_attr *attr)
@@ -47,6 +48,8 @@ static bool fields_are_valid(const struct mam_pool_attr *attr)
 				   attr->granule < MIN_GRANULE || attr->granule > MAX_GRANULE))
 		return false;
 	if (attr->cache < MAM_CACHE_DEFAULT || attr->cache > MAM_CACHE_OFF)
+		return false;
+	if (attr->footprint > MAX_FOOTPRINT)
 		return false;
 	return attr->free_policy == MAM_FREE_DEFAULT || attr->free_policy == MAM_FREE_STRICT ||
 	       attr->free_policy == MAM_FREE_STREAM || attr->free_policy == MAM_FREE_DEFERRED;
@@ -78,6 +81,7 @@ void mam_attr_config(const struct mam_pool_attr *attr, struct mam_pool_config *c
 	config->granule = attr->granule;
 	config->free_policy = attr->free_policy;
 	config->spare_bytes = attr->spare_bytes;
+	config->footprint = attr->footprint;
 	if (attr->name)
 		memcpy(config->name, attr->name, strnlen(attr->name, sizeof(config->name) - 1));
 }

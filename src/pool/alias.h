@@ -18,7 +18,8 @@
  *
  * No piece is aliased
  *   - for a stream in capture: its graph will use the old address each time that it runs;
- *   - of another stream's memory: its work is not ordered before that of the request;
+ *   - of another stream's memory: its work is not ordered before that of the request, unless the
+ *     request's stream waits for it (stream/borrow.c);
  *   - after a free without a wait or a stream (mam_pool.unfenced): no fence covers its user;
  *   - if no fence can be recorded (the stream layer decides).
  *

@@ -24,6 +24,10 @@
  * Two waits remain, both in the driver: another thread of the process may be in a free, in step 4
  * or in trim, with grow_lock or the driver's own lock held, and wait there for its work.
  *
+ * A request in the order of a stream may use memory that other streams freed, before their work is
+ * done: the stream waits for them on the GPU, and the host does not wait (stream/borrow.c). It does
+ * so before step 3 if growth would exceed the pool's footprint, and after step 4.
+ *
  * A request of a thread that may not wait (prompt.c) takes step 1 for a bounded time, and steps 2,
  * 3 and 5.
  *
@@ -479,8 +483,7 @@ static bool may_grow_by(const struct mam_pool *pool, uint64_t need)
 	       (pool->config.limit_bytes == 0 || need <= pool->config.limit_bytes);
 }
 
-static enum mam_status grow_for(struct mam_pool *pool, const struct mam_request *request,
-				void **block)
+static enum mam_status grow_for(struct mam_pool *pool, struct mam_request *request, void **block)
 {
 	uint64_t need = need_of(pool, request);
 	uint64_t released = 0;
@@ -499,21 +502,64 @@ static enum mam_status grow_for(struct mam_pool *pool, const struct mam_request 
 	return status;
 }
 
-enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *request, void **block)
+/* Whether growth for the request exceeds the pool's footprint. */
+static bool exceeds_footprint(struct mam_pool *pool, const struct mam_request *request)
 {
+	uint64_t held, max;
+
+	mam_lock_take(&pool->lock);
+	held = pool->counts.reserved_bytes;
+	max = mam_pool_footprint_locked(pool, request->bytes);
+	mam_lock_release(&pool->lock);
+	return held > max || request->bytes > max - held;
+}
+
+/* Allocate a block of memory that another stream freed. WOULD_WAIT: none fits. */
+static enum mam_status borrow(struct mam_pool *pool, const struct mam_request *request,
+			      void **block)
+{
+	return mam_grow_may_borrow(pool, request) ? pool->fences->borrow(pool, request, block)
+						  : MAM_ERROR_WOULD_WAIT;
+}
+
+static enum mam_status retry(struct mam_pool *pool, struct mam_request *request, void **block)
+{
+	enum mam_status status = try_again(pool, request, block);
+
+	return status == MAM_ERROR_WOULD_WAIT ? grow_for(pool, request, block) : status;
+}
+
+/* Instead of OUT_OF_MEMORY: use memory that other streams freed, without a wait of the host. */
+static enum mam_status borrow_all(struct mam_pool *pool, struct mam_request *request, void **block)
+{
+	enum mam_status status = borrow(pool, request, block);
+
+	if (status != MAM_ERROR_WOULD_WAIT)
+		return status;
+	status = MAM_ERROR_OUT_OF_MEMORY;
+	while (status == MAM_ERROR_OUT_OF_MEMORY && mam_grow_may_borrow(pool, request) &&
+	       pool->fences->gather(pool, request, request->bytes) != 0)
+		status = retry(pool, request, block);
+	return status;
+}
+
+enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *given, void **block)
+{
+	struct mam_request request = *given;
 	enum mam_status status;
 
 	mam_lock_take(&pool->grow_lock);
-	status = try_again(pool, request, block);
+	status = try_again(pool, &request, block);
 	if (status == MAM_ERROR_WOULD_WAIT && drain(pool, MAM_DRAIN_PASSED))
-		status = try_again(pool, request, block);
+		status = try_again(pool, &request, block);
+	if (status == MAM_ERROR_WOULD_WAIT && exceeds_footprint(pool, &request))
+		status = borrow(pool, &request, block);
 	if (status == MAM_ERROR_WOULD_WAIT)
-		status = grow_for(pool, request, block);
-	if (status == MAM_ERROR_OUT_OF_MEMORY && drain(pool, MAM_DRAIN_ALL)) {
-		status = try_again(pool, request, block);
-		if (status == MAM_ERROR_WOULD_WAIT)
-			status = grow_for(pool, request, block);
-	}
+		status = grow_for(pool, &request, block);
+	if (status == MAM_ERROR_OUT_OF_MEMORY)
+		status = borrow_all(pool, &request, block);
+	if (status == MAM_ERROR_OUT_OF_MEMORY && drain(pool, MAM_DRAIN_ALL))
+		status = retry(pool, &request, block);
 	if (status != MAM_OK) {
 		mam_lock_take(&pool->lock);
 		pool->counts.failures++;

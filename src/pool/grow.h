@@ -12,6 +12,13 @@
 enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *request,
 			     void **block);
 
+/* mam_grow_may_borrow - whether the request is in the order of a stream, which can wait for others. */
+static inline bool mam_grow_may_borrow(const struct mam_pool *pool,
+				       const struct mam_request *request)
+{
+	return pool->fences != NULL && request->order != NULL;
+}
+
 /*
  * mam_grow_new - the same for mam_pool_alloc_new(): only new memory. WOULD_WAIT if grow_lock is not
  * available within `patience_ns`.

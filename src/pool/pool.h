@@ -75,6 +75,7 @@ struct mam_pool_config {
 	size_t large_alignment; /* of addresses and sizes of large blocks; 0: the granule */
 	enum mam_free_policy free_policy;
 	size_t spare_bytes;
+	size_t footprint; /* percent; 0: off */
 	char name[32];
 };
 
@@ -86,7 +87,7 @@ enum mam_pool_state {
 
 struct mam_range;
 struct mam_scope;
-struct mam_alias_ops;
+struct mam_stream_ops;
 
 struct mam_pool {
 	/* lock: none, set at init */
@@ -98,7 +99,7 @@ struct mam_pool {
 	mam_drain_fn *drain[MAM_DRAIN_STOPS]; /* NULL: no such layer */
 	void *cache;                          /* state of the cache layer; lock: its own */
 	void *stream;                         /* state of the stream layer; lock: its own */
-	const struct mam_alias_ops *fences;   /* of the stream layer, for alias.h; NULL: none */
+	const struct mam_stream_ops *fences;  /* of the stream layer (range.h); NULL: none */
 
 	_Atomic uint32_t state;   /* enum mam_pool_state; written under both locks */
 	_Atomic uint32_t waiters; /* in the source's quiesce, which keeps the source alive */
@@ -252,6 +253,20 @@ static inline void mam_pool_called_locked(struct mam_pool *pool, uint64_t ns)
 		pool->counts.driver_ns = pool->source->ops->cost(pool->source);
 	else
 		pool->counts.driver_ns += ns;
+}
+
+/*
+ * mam_pool_footprint_locked - how many bytes the pool may have before a request of `bytes` uses
+ * memory that other streams freed.
+ */
+static inline uint64_t mam_pool_footprint_locked(const struct mam_pool *pool, uint64_t bytes)
+{
+	int64_t live = (int64_t)pool->counts.live_rounded_bytes; /* may be below zero */
+
+	if (pool->config.footprint == 0)
+		return UINT64_MAX;
+	bytes += live > 0 ? (uint64_t)live : 0;
+	return bytes + bytes / 100 * pool->config.footprint;
 }
 
 static inline void mam_pool_peak(uint64_t *peak, uint64_t value)

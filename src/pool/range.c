@@ -15,7 +15,9 @@
  *      memory is mapped instead, beyond the budget: replayed traces of gnn, gpt2 and resnet50 then
  *      hold 1.21, 1.10 and 1.02 times their live bytes instead of 1.01, 1.02 and 1.01. For a
  *      stream's request, pieces of memory that the stream freed are mapped at the edge as well as
- *      at their old address (alias.h): whatever work uses them, nothing waits.
+ *      at their old address (alias.h): whatever work uses them, nothing waits. Above the pool's
+ *      footprint, memory that other streams freed joins that of the stream before new memory is
+ *      mapped: the stream waits for them on the GPU.
  *   3. If the driver has no more memory, or the limit is reached: move free pieces whatever the
  *      budget is, after a wait if needed.
  *   4. If there are none that fit: release a free piece that is wider than the unmapped addresses
@@ -39,6 +41,7 @@
 #include "base/log.h"
 #include "index/addrtree.h"
 #include "pool/alias.h"
+#include "pool/grow.h"
 #include "pool/growth_policy.h"
 #include "pool/streamlist.h"
 #include "pool/remap.h"
@@ -249,10 +252,11 @@ struct need {
 	uint64_t bytes;     /* of the request, plus slack for a large alignment */
 	uint64_t alignment; /* of an address in a free block; 0: above a unit, or no alignment */
 	uint64_t budget;    /* bytes that may be mapped before free pieces are moved */
+	uint64_t footprint; /* bytes that may be mapped before other streams' memory is used */
 	uint64_t max;       /* maximum of mapped bytes */
 	uint64_t piece;     /* largest new piece */
-	const struct mam_request *request;
-	bool may_alias; /* memory that the request's stream freed */
+	struct mam_request *request; /* to use memory of its stream; NULL: none */
+	bool may_alias;              /* memory that the request's stream freed */
 };
 
 static uint64_t limit_of(const struct mam_pool *pool)
@@ -272,13 +276,14 @@ static struct need need_locked(const struct mam_pool *pool, const struct mam_req
 			(may_alias ? 0 : counts->retired_bytes);
 	uint64_t peak = counts->peak_live_rounded_bytes;
 	uint64_t slack = request->alignment > unit_of(pool) ? request->alignment : 0;
+	uint64_t footprint = mam_pool_footprint_locked(pool, request->bytes);
 
 	return (struct need){
-		.request = request,
 		.may_alias = may_alias,
 		.bytes = request->bytes + slack,
 		.alignment = slack == 0 ? request->alignment : 0,
-		.budget = mam_growth_policy_budget(live > peak ? live : peak),
+		.budget = min_of(mam_growth_policy_budget(live > peak ? live : peak), footprint),
+		.footprint = footprint,
 		.max = pool->config.growth_bytes == MAM_GROWTH_NONE ? counts->physical_bytes
 								    : limit_of(pool),
 		.piece = mam_growth_policy_piece(live, large->live_blocks + 1, unit_of(pool)),
@@ -375,6 +380,17 @@ static uint64_t unmapped_edge_locked(const struct mam_pool *pool, const struct n
 	return lack;
 }
 
+/*
+ * Before `bytes` of new memory exceed the footprint: move memory that other streams freed to the
+ * request's stream.
+ */
+static bool gather(struct mam_pool *pool, const struct need *need, uint64_t bytes, uint64_t lack)
+{
+	return pool->counts.physical_bytes + bytes > need->footprint && need->request != NULL &&
+	       mam_grow_may_borrow(pool, need->request) &&
+	       pool->fences->gather(pool, need->request, lack) != 0;
+}
+
 /* Steps 2 to 4: add `lack` bytes at the edge. OUT_OF_MEMORY: some of them may have been added. */
 static enum mam_status fill(struct mam_pool *pool, const struct need *need, struct mam_edge *edge,
 			    uint64_t lack)
@@ -411,6 +427,9 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 				status = MAM_OK;
 				continue;
 			}
+		} else if (bytes != 0 && gather(pool, need, bytes, lack)) {
+			may_alias = mam_alias_may(pool, need->request);
+			continue;
 		} else if (bytes != 0) {
 			status = mam_remap_fresh(pool, edge, bytes);
 			if (status == MAM_ERROR_OUT_OF_MEMORY) {
@@ -489,8 +508,7 @@ static uint64_t choose_locked(struct mam_pool *pool, const struct mam_request *r
 	return lack > free_bytes && lack - free_bytes > fresh ? 0 : lack;
 }
 
-enum mam_status mam_range_grow_for(struct mam_pool *pool, const struct mam_request *request,
-				   void **block)
+enum mam_status mam_range_grow_for(struct mam_pool *pool, struct mam_request *request, void **block)
 {
 	enum mam_status status = MAM_ERROR_WOULD_WAIT, filled;
 	bool strapped = false; /* the driver gave less than the budget allows */
@@ -505,6 +523,7 @@ enum mam_status mam_range_grow_for(struct mam_pool *pool, const struct mam_reque
 		edge = (struct mam_edge){ .part = mam_range_part_of(request->bytes) };
 		mam_lock_take(&pool->lock);
 		need = need_locked(pool, request, may_alias);
+		need.request = request;
 		if (strapped)
 			need.budget = min_of(need.budget, pool->counts.physical_bytes);
 		lack = choose_locked(pool, request, &need, i == 0, &edge);

@@ -61,12 +61,19 @@ struct mam_alias_fence {
  * record  record one; false: that failed. `fence` may be one of the same stream, which is replaced
  * passed  whether the fence has passed
  * drop    the fence is no longer needed; may be called after the streams' end
+ * borrow  allocate a block of memory that another stream freed; later work of the request's stream
+ *         waits for that stream on the GPU. Errors as mam_space_take_locked().
+ * gather  move about `bytes` of such memory to the request's stream, which also waits on the GPU,
+ *         and offer it to the request. Returns the bytes; 0: there are none.
  */
-struct mam_alias_ops {
+struct mam_stream_ops {
 	bool (*may)(struct mam_pool *pool, const void *order);
 	bool (*record)(struct mam_pool *pool, const void *order, struct mam_alias_fence *fence);
 	bool (*passed)(struct mam_pool *pool, const struct mam_alias_fence *fence);
 	void (*drop)(struct mam_pool *pool, struct mam_alias_fence *fence);
+	enum mam_status (*borrow)(struct mam_pool *pool, const struct mam_request *request,
+				  void **block);
+	uint64_t (*gather)(struct mam_pool *pool, struct mam_request *request, uint64_t bytes);
 };
 
 /* Old addresses that leave after one fence. */
@@ -129,7 +136,7 @@ enum mam_status mam_range_first(struct mam_pool *pool);
  * mam_range_grow_for - grow for a request that no free block fits, and allocate the block. The
  * caller holds grow_lock. OUT_OF_MEMORY, OUT_OF_HOST_MEMORY, DRIVER, NO_DEVICE, DESTROYED.
  */
-enum mam_status mam_range_grow_for(struct mam_pool *pool, const struct mam_request *request,
+enum mam_status mam_range_grow_for(struct mam_pool *pool, struct mam_request *request,
 				   void **block);
 
 /*

@@ -15,7 +15,7 @@ struct mam_request {
 	uint64_t requested;      /* 0: only ensure that such memory is free (reserve.c) */
 	uint32_t list;           /* stream free list for it while the pool grows; 0: none */
 	uint32_t streamlist_use; /* which use of that record (streamlist.h) */
-	const void *order;       /* its stream, for mam_alias_ops; NULL: none */
+	const void *order;       /* its stream, for mam_stream_ops; NULL: none */
 };
 
 /*

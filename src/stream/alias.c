@@ -13,9 +13,8 @@
 
 #include "pool/alias.h"
 
-/* The stream's id; false: no fence can be recorded. lock: stream */
-static bool identify(struct mam_streams *streams, const struct mam_stream_key *key,
-		     unsigned long long *id)
+bool mam_stream_identify(struct mam_streams *streams, const struct mam_stream_key *key,
+			 unsigned long long *id)
 {
 	const struct mam_stream *stream;
 	uint32_t handle = 0;
@@ -49,7 +48,7 @@ static bool may(struct mam_pool *pool, const void *order)
 	bool good;
 
 	mam_lock_take(&streams->lock);
-	good = identify(streams, order, &id);
+	good = mam_stream_identify(streams, order, &id);
 	mam_lock_release(&streams->lock);
 	return good;
 }
@@ -63,7 +62,7 @@ static bool record(struct mam_pool *pool, const void *order, struct mam_alias_fe
 	bool good;
 
 	mam_lock_take(&streams->lock);
-	good = identify(streams, key, &id) &&
+	good = mam_stream_identify(streams, key, &id) &&
 	       mam_fence_record(&streams->fences, streams->fences.device.context, key->stream,
 				&made);
 	mam_lock_release(&streams->lock);
@@ -101,9 +100,11 @@ static void drop(struct mam_pool *pool, struct mam_alias_fence *fence)
 	fence->event = NULL;
 }
 
-const struct mam_alias_ops mam_stream_fences = {
+const struct mam_stream_ops mam_stream_fences = {
 	.may = may,
 	.record = record,
 	.passed = passed,
 	.drop = drop,
+	.borrow = mam_stream_borrow,
+	.gather = mam_stream_gather,
 };

@@ -171,6 +171,23 @@ bool mam_fence_wait(const struct mam_fences *fences, const struct mam_fence *fen
 	return state_of(result) == MAM_FENCE_PASSED;
 }
 
+/* A default stream is that of the current context; the event may be of any context. */
+bool mam_fence_order(const struct mam_fences *fences, const struct mam_fence *fence,
+		     struct CUstream_st *stream)
+{
+	const struct mam_driver *driver = fences->device.driver;
+	struct mam_device_visit visit;
+	unsigned int result;
+
+	if (fences->lag != NULL)
+		return true;
+	if (driver->stream_wait_event == NULL || !enter(fences, fences->device.context, &visit))
+		return false;
+	result = driver->stream_wait_event(stream, fence->event, 0);
+	mam_device_leave(&fences->device, &visit);
+	return result == MAM_DRIVER_SUCCESS;
+}
+
 bool mam_fences_may_wait(const struct mam_fences *fences, bool captures, unsigned long long *ticket)
 {
 	enum mam_status status;

@@ -62,6 +62,13 @@ enum mam_fence_state mam_fence_look(const struct mam_fences *fences, const struc
  */
 bool mam_fence_wait(const struct mam_fences *fences, const struct mam_fence *fence);
 
+/*
+ * mam_fence_order - let work that is submitted to `stream` from now on wait for the fence, on the
+ * GPU. False: the driver cannot, and nothing changed. pre: the stream exists and is not in capture.
+ */
+bool mam_fence_order(const struct mam_fences *fences, const struct mam_fence *fence,
+		     struct CUstream_st *stream);
+
 /* mam_fence_drop - make its event idle. */
 void mam_fence_drop(struct mam_fences *fences, struct mam_fence *fence);
 

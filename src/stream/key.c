@@ -26,6 +26,11 @@ static uint64_t this_thread(void)
 	return number;
 }
 
+struct mam_stream_key mam_key_of_thread(void)
+{
+	return (struct mam_stream_key){ .stream = MAM_STREAM_PER_THREAD, .thread = this_thread() };
+}
+
 static enum mam_status status_of(const struct mam_driver *driver, unsigned int result)
 {
 	if (result == MAM_DRIVER_INVALID_HANDLE || result == MAM_DRIVER_INVALID_VALUE)

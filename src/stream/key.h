@@ -48,6 +48,9 @@ static inline bool mam_key_equal(const struct mam_stream_key *a, const struct ma
 enum mam_status mam_key_of(const struct mam_fences *fences, struct CUstream_st *stream,
 			   struct mam_stream_key *key);
 
+/* mam_key_of_thread - the key of the calling thread's default stream outside of captures. */
+struct mam_stream_key mam_key_of_thread(void);
+
 /*
  * mam_key_id - the id of a stream other than a default one; false: the driver has no ids, and the
  * handle may stand for another stream at each call. pre: the stream is not in capture. In capture,

@@ -68,6 +68,30 @@ static void drop_oldest(struct mam_streams *streams, uint32_t handle)
 	mam_fence_drop(&streams->fences, &oldest.fence);
 }
 
+/* Whether the oldest batch is under a fence, and has no memory left. */
+static bool is_used_up(const struct mam_streams *streams, uint32_t handle)
+{
+	const struct mam_streamlist *list;
+	const struct mam_stream *stream;
+	bool used_up = false;
+
+	mam_lock_take(&streams->pool->lock);
+	stream = mam_stream_at(streams, handle);
+	if (atomic_load_explicit(&streams->pool->state, memory_order_relaxed) == MAM_POOL_READY &&
+	    stream->batches != 0 && stream->batch[0].fence.event != NULL) {
+		list = mam_streamlist_at(streams->pool, stream->batch[0].list);
+		used_up = list->segments == 0 && list->moving == 0;
+	}
+	mam_lock_release(&streams->pool->lock);
+	return used_up;
+}
+
+void mam_stream_drop_empty(struct mam_streams *streams, uint32_t handle)
+{
+	while (is_used_up(streams, handle))
+		drop_oldest(streams, handle);
+}
+
 bool mam_stream_collect(struct mam_streams *streams, uint32_t handle)
 {
 	const struct mam_stream *stream = mam_stream_at(streams, handle);
@@ -253,7 +277,8 @@ void mam_stream_reclaim(struct mam_streams *streams, const struct mam_stream_key
 		same = is_same(streams, stream);
 		if (open && same && stream->context != NULL &&
 		    mam_key_recordable(&streams->fences, key))
-			leave(streams, handle, all);
+			leave(streams, handle,
+			      all || atomic_load_explicit(&streams->lends, memory_order_relaxed));
 		note(streams, handle, same);
 	}
 	mam_lock_release(&streams->lock);

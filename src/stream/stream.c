@@ -27,7 +27,9 @@
  *   - at OPEN_LIMIT frees more than reuses or, in a stream with few frees, at an eighth of them, so
  *     that the first one leaves at once. A small amount, up to 1 MiB or the swing, leaves at
  *     LITTLE_MAX: an event costs as much as three frees;
- *   - when it is more than an eighth of the pool's live bytes, 32 MiB and twice the swing.
+ *   - when it is more than an eighth of the pool's live bytes, 32 MiB and twice the swing;
+ *   - when it is more than 1/512 of them, once a stream has lacked the open memory of another one
+ *     (borrow.c): only memory under a fence can be used by other streams.
  * When the pool runs out of memory all swings are set to 0 (drain.c): no stream is expected to
  * reuse memory any more. For a stream of another context than the pool's, which no fence of the
  * pool could cover later, memory leaves at every free. The same holds for every stream if the
@@ -46,6 +48,7 @@
 #define OPEN_LIMIT 16
 #define OPEN_BYTES ((uint64_t)32 << 20)
 #define OPEN_SHARE 8
+#define LEND_SHARE 512
 #define LITTLE_MAX 256
 #define LITTLE_BYTES ((uint64_t)1 << 20)
 #define SWING_WEAR 8
@@ -116,10 +119,12 @@ bool mam_stream_is_due_locked(const struct mam_streams *streams, uint32_t handle
 		return false;
 	if (mam_stream_leaves_at_once(streams, stream))
 		return true;
-	if (stream->frees < stream->leave_at)
-		return false;
 	bytes = mam_streamlist_at(pool, stream->open)->bytes +
 		mam_streamlist_at(pool, stream->loose)->bytes;
+	if (atomic_load_explicit(&streams->lends, memory_order_relaxed))
+		return bytes > (live > 0 ? (uint64_t)live : 0) / LEND_SHARE;
+	if (stream->frees < stream->leave_at)
+		return false;
 	if (stream->put >= (few < OPEN_LIMIT ? few : OPEN_LIMIT) &&
 	    (few < OPEN_LIMIT || stream->put >= LITTLE_MAX || !is_little(stream, bytes)))
 		return true;
@@ -339,10 +344,9 @@ enum mam_status mam_stream_grow(struct mam_pool *pool, const struct mam_stream_k
 {
 	struct mam_request ordered = *request;
 
-	if (own) {
+	if (own)
 		mam_stream_reclaim(pool->stream, key, true);
-		ordered.order = key;
-	}
+	ordered.order = key;
 	return mam_grow_for(pool, &ordered, block);
 }
 

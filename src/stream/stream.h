@@ -12,6 +12,7 @@
  *   key.c      from a handle to a stream.
  *   fence.c    events.
  *   alias.c    fences for memory that is mapped at a second address.
+ *   borrow.c   memory that another stream freed: the GPU waits for that stream.
  *
  * A stream-ordered free costs one driver query (is the stream in capture?) and one acquisition of
  * the pool's lock, unless a thread cache serves it (cache/async.c). An allocation that uses memory
@@ -171,11 +172,26 @@ void mam_stream_reclaim(struct mam_streams *streams, const struct mam_stream_key
 /* mam_stream_collect - return batches whose fence has passed to the pool. lock: stream */
 bool mam_stream_collect(struct mam_streams *streams, uint32_t handle);
 
+/*
+ * mam_stream_drop_empty - drop the oldest batches without memory: others used it (borrow.c). pre: the
+ * stream is lasting. lock: stream
+ */
+void mam_stream_drop_empty(struct mam_streams *streams, uint32_t handle);
+
 /* mam_stream_give - return all of a stream free list to the pool, in small steps. lock: stream */
 void mam_stream_give(struct mam_streams *streams, uint32_t list);
 
 /* alias.c, for the pool. */
-extern const struct mam_alias_ops mam_stream_fences;
+extern const struct mam_stream_ops mam_stream_fences;
+
+/* mam_stream_identify - the stream's id; false: no fence can be recorded in it. lock: stream */
+bool mam_stream_identify(struct mam_streams *streams, const struct mam_stream_key *key,
+			 unsigned long long *id);
+
+/* borrow.c, as in struct mam_stream_ops. */
+enum mam_status mam_stream_borrow(struct mam_pool *pool, const struct mam_request *request,
+				  void **block);
+uint64_t mam_stream_gather(struct mam_pool *pool, struct mam_request *request, uint64_t bytes);
 
 bool mam_stream_drain(struct mam_pool *pool, enum mam_drain_level level);
 

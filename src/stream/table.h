@@ -7,7 +7,8 @@
  *            +-- batch 0   left together, under one fence
  *            +-- batch 1   ... later ones
  *
- * The stream may reuse all of it immediately (hold.h). When a batch's fence has passed, its memory
+ * The stream may reuse all of it immediately (pool/streamlist.h). Another stream may use a batch once
+ * its later work waits for the fence (borrow.c). When a batch's fence has passed, its memory
  * becomes free memory of the pool. The loose list counts as open. Its blocks are joined with the
  * open list when a request needs more than a loose block of its size.
  *
@@ -64,7 +65,8 @@ struct mam_streams {
 	atomic_bool bound;        /* atomic; whether fences are bound */
 	atomic_bool any;          /* atomic; a stream was ever in the table */
 	atomic_bool faulty;       /* atomic; the driver reported an error: no memory is released */
-	bool ended;               /* lock: stream */
+	atomic_bool lends; /* atomic; a stream needed the open memory of another (borrow.c) */
+	bool ended;        /* lock: stream */
 
 	struct mam_records records;          /* lock: pool */
 	uint32_t bucket[MAM_STREAM_BUCKETS]; /* lock: pool; heads of lists */

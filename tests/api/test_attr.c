@@ -185,6 +185,20 @@ START_TEST(names_are_copied_and_truncated)
 }
 END_TEST
 
+START_TEST(footprint_has_maximum)
+{
+	struct mam_pool_attr given = defaults, attr;
+	struct mam_pool_config config;
+
+	given.footprint = 1000;
+	ck_assert_int_eq(mam_attr_read(&given, &attr), MAM_OK);
+	mam_attr_config(&attr, &config);
+	ck_assert_uint_eq(config.footprint, 1000);
+	given.footprint = 1001;
+	ck_assert_int_eq(mam_attr_read(&given, &attr), MAM_ERROR_INVALID_VALUE);
+}
+END_TEST
+
 START_TEST(environment_sets_every_field)
 {
 	struct mam_pool_attr attr;
@@ -261,6 +275,7 @@ int main(void)
 	tcase_add_loop_test(fields, field_ranges_are_checked, 0, COUNT_OF(ranges));
 	tcase_add_test(fields, rejected_attr_leaves_output_unchanged);
 	tcase_add_test(fields, names_are_copied_and_truncated);
+	tcase_add_test(environment, footprint_has_maximum);
 	tcase_add_test(environment, environment_sets_every_field);
 	tcase_add_test(environment, empty_environment_means_defaults);
 	tcase_add_test(environment, contradictory_options_give_valid_attr);

@@ -472,7 +472,7 @@ static void *play(void *argument)
 		last = users[(uintptr_t)held[slot].block / MIB % 4096];
 		for (int i = 0; i < 2; i++) {
 			if (last[i].stream && (last[0].joined || last[i].stream != stream))
-				ck_assert_uint_ge(cuda.fake_clock(), last[i].due);
+				ck_assert_uint_ge(cuda.fake_begin(stream), last[i].due);
 		}
 		memset(last, 0, sizeof(users[0]));
 		pthread_mutex_unlock(&users_lock);

@@ -135,7 +135,8 @@ static const struct {
 } inputs[] = {
 	{ "struct mam_pool_attr", read_pool_attr, &pool_attr, sizeof(pool_attr),
 	  { POOL(device), POOL(chunk_bytes), POOL(growth_bytes), POOL(limit_bytes), POOL(granule),
-	    POOL(free_policy), POOL(name), POOL(cache), POOL(quota), POOL(spare_bytes) } },
+	    POOL(free_policy), POOL(name), POOL(cache), POOL(quota), POOL(spare_bytes),
+	    POOL(footprint) } },
 	{ "struct mam_vmm_attr", read_vmm_attr, &vmm_attr, sizeof(vmm_attr),
 	  { VMM(range_bytes), VMM(peers), VMM(gpudirect), VMM(exportable), VMM(simulated),
 	    VMM(total_bytes), VMM(lag) } },

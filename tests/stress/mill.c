@@ -455,6 +455,7 @@ static bool make_pool(struct run *run, struct mam_source **source)
 	attr.free_policy = setup->policy;
 	attr.cache = setup->cache;
 	attr.limit_bytes = setup->limit_bytes;
+	attr.footprint = setup->footprint;
 	*source = NULL;
 	if (strcmp(setup->source, "vmm") == 0) {
 		status = mam_source_vmm(&vmm, source);

@@ -32,6 +32,7 @@ struct mill_setup {
 	uint64_t seed;
 	/* Sometimes frees on a stream other than the one with the block's work. */
 	bool wrong_stream;
+	size_t footprint; /* of the pool */
 };
 
 struct mill_result {

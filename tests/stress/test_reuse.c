@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_reuse.c - no block is allocated while work that may use it is unfinished: a million random
+ * test_reuse.c - no block is allocated while work that may use it is unfinished: random
  * operations, on streams that lag, under every policy, on both sources of device memory, by one
  * thread and by several (mill.h).
  *
@@ -9,7 +9,7 @@
  *
  * A failure prints its seed. With one thread, the same seed fails at the same operation again:
  *   STRESS_SEED=N        this seed instead of those of the table
- *   STRESS_OPERATIONS=N  this many, instead of a million in all
+ *   STRESS_OPERATIONS=N  this many, instead of TOTAL in all
  */
 #include "mill.h"
 
@@ -18,20 +18,28 @@
 #include "api/suite.h"
 #include "scale.h"
 
-/* All rows together: a million. */
+/* All rows together: TOTAL. */
+#define TOTAL 1200000
+
 static const struct mill_setup setups[] = {
-	/* source, policy, cache, limit, largest, threads, operations, seed */
-	{ "cudamalloc", MAM_FREE_STRICT, MAM_CACHE_ON, 96 * MIB, 4 * MIB, 1, 100000, 1, false },
-	{ "cudamalloc", MAM_FREE_STREAM, MAM_CACHE_ON, 96 * MIB, 4 * MIB, 1, 100000, 2, false },
-	{ "cudamalloc", MAM_FREE_DEFERRED, MAM_CACHE_ON, 96 * MIB, 4 * MIB, 1, 100000, 3, false },
-	{ "cudamalloc", MAM_FREE_DEFAULT, MAM_CACHE_OFF, 96 * MIB, 256 * KIB, 1, 50000, 4, false },
-	{ "cudamalloc", MAM_FREE_STREAM, MAM_CACHE_ON, 96 * MIB, 256 * KIB, 4, 100000, 5, false },
-	{ "cudamalloc", MAM_FREE_STRICT, MAM_CACHE_ON, 0, 4 * MIB, 4, 50000, 6, false },
-	{ "vmm", MAM_FREE_STRICT, MAM_CACHE_ON, 96 * MIB, 4 * MIB, 1, 100000, 7, false },
-	{ "vmm", MAM_FREE_STREAM, MAM_CACHE_ON, 96 * MIB, 32 * MIB, 1, 100000, 8, false },
-	{ "vmm", MAM_FREE_DEFERRED, MAM_CACHE_OFF, 96 * MIB, 4 * MIB, 1, 100000, 9, false },
-	{ "vmm", MAM_FREE_STREAM, MAM_CACHE_ON, 96 * MIB, 4 * MIB, 4, 100000, 10, false },
-	{ "vmm", MAM_FREE_DEFERRED, MAM_CACHE_ON, 0, 32 * MIB, 4, 100000, 11, false },
+	/* source, policy, cache, limit, largest, threads, operations, seed, wrong stream, footprint */
+	{ "cudamalloc", MAM_FREE_STRICT, MAM_CACHE_ON, 96 * MIB, 4 * MIB, 1, 100000, 1, false, 0 },
+	{ "cudamalloc", MAM_FREE_STREAM, MAM_CACHE_ON, 96 * MIB, 4 * MIB, 1, 100000, 2, false, 0 },
+	{ "cudamalloc", MAM_FREE_DEFERRED, MAM_CACHE_ON, 96 * MIB, 4 * MIB, 1, 100000, 3, false,
+	  0 },
+	{ "cudamalloc", MAM_FREE_DEFAULT, MAM_CACHE_OFF, 96 * MIB, 256 * KIB, 1, 50000, 4, false,
+	  0 },
+	{ "cudamalloc", MAM_FREE_STREAM, MAM_CACHE_ON, 96 * MIB, 256 * KIB, 4, 100000, 5, false,
+	  0 },
+	{ "cudamalloc", MAM_FREE_STRICT, MAM_CACHE_ON, 0, 4 * MIB, 4, 50000, 6, false, 0 },
+	{ "vmm", MAM_FREE_STRICT, MAM_CACHE_ON, 96 * MIB, 4 * MIB, 1, 100000, 7, false, 0 },
+	{ "vmm", MAM_FREE_STREAM, MAM_CACHE_ON, 96 * MIB, 32 * MIB, 1, 100000, 8, false, 0 },
+	{ "vmm", MAM_FREE_DEFERRED, MAM_CACHE_OFF, 96 * MIB, 4 * MIB, 1, 100000, 9, false, 0 },
+	{ "vmm", MAM_FREE_STREAM, MAM_CACHE_ON, 96 * MIB, 4 * MIB, 4, 100000, 10, false, 0 },
+	{ "vmm", MAM_FREE_DEFERRED, MAM_CACHE_ON, 0, 32 * MIB, 4, 100000, 11, false, 0 },
+	{ "vmm", MAM_FREE_STREAM, MAM_CACHE_ON, 0, 32 * MIB, 1, 100000, 12, false, 5 },
+	{ "vmm", MAM_FREE_STREAM, MAM_CACHE_OFF, 0, 4 * MIB, 4, 50000, 13, false, 1 },
+	{ "cudamalloc", MAM_FREE_STREAM, MAM_CACHE_ON, 0, 4 * MIB, 1, 50000, 14, false, 1 },
 };
 
 static struct mill_setup setup_at(int row, unsigned share)
@@ -40,7 +48,7 @@ static struct mill_setup setup_at(int row, unsigned share)
 
 	setup.seed = from_environment("STRESS_SEED", setup.seed);
 	setup.operations =
-		from_environment("STRESS_OPERATIONS", 1000000) * setup.operations / 1000000 / share;
+		from_environment("STRESS_OPERATIONS", TOTAL) * setup.operations / TOTAL / share;
 	return setup;
 }
 
