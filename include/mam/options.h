@@ -20,7 +20,7 @@ extern "C" {
 struct mam_option_row {
 	size_t size;          /* sizeof(struct mam_option_row), of the library */
 	const char *name;     /* "MAM_CHUNK" */
-	const char *kind;     /* "bool", "bytes", "power" (bytes, 2 to the n), "text" or "choice" */
+	const char *kind;     /* "bool", "bytes", "power" of two, "percent", "text" or "choice" */
 	const char *values;   /* choice: its words, as "a|b"; bytes: a word for a size; or NULL */
 	const char *fallback; /* the default, as a user would write it */
 	const char *doc;      /* one sentence */

@@ -120,6 +120,7 @@ class PoolAttr(ctypes.Structure):
         ("cache", c_int),
         ("quota", c_void_p),
         ("spare_bytes", c_size_t),
+        ("footprint", c_size_t),
     ]
 
 

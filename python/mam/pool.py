@@ -135,6 +135,8 @@ class Pool:
     device: the CUDA ordinal; None: that of the current context.
     chunk, growth, limit, spare: bytes, as chunk_bytes, growth_bytes, limit_bytes and spare_bytes in mam.h. 0 is the
         default.
+    footprint: percent over the live bytes above which the pool uses memory that other streams freed before it grows,
+        while the GPU waits for them; 0: only in place of an out-of-memory error.
     granule: the unit of block sizes in bytes, a power of two from 16 to 2 MiB; 0: 512.
     free: when a freed block may be reused: "strict" (the default on a device; a free waits for the GPU), "stream",
         "deferred" or "default".
@@ -154,13 +156,14 @@ class Pool:
         growth: int = 0,
         limit: int = 0,
         spare: int = 0,
+        footprint: int = 0,
         granule: int = 0,
         free: str = "default",
         cache: bool = True,
         name: Optional[str] = None,
     ) -> None:
         handle = c_void_p()
-        attr = _attr(source, device, chunk, growth, limit, spare, granule, free, cache, name)
+        attr = _attr(source, device, chunk, growth, limit, spare, footprint, granule, free, cache, name)
         check(LIBRARY.mam_pool_create(byref(attr), byref(handle)), f"cannot create a pool on the source '{source}'")
         self._adopt(handle, True)
 
@@ -327,7 +330,8 @@ class Pool:
 
 
 _DEFAULTS: Dict[str, Any] = dict(
-    source="cudamalloc", chunk=0, growth=0, limit=0, spare=0, granule=0, free="default", cache=True, name=None
+    source="cudamalloc", chunk=0, growth=0, limit=0, spare=0, footprint=0, granule=0, free="default",
+    cache=True, name=None
 )
 
 
@@ -335,10 +339,11 @@ def _ordinal(device: Optional[int]) -> int:
     return -1 if device is None else device
 
 
-def _attr(source, device, chunk, growth, limit, spare, granule, free, cache, name) -> PoolAttr:
+def _attr(source, device, chunk, growth, limit, spare, footprint, granule, free, cache, name) -> PoolAttr:
     if free not in _FREE:
         raise Error(f"unknown free policy '{free}': use one of {', '.join(_FREE)}")
-    for what, size in (("chunk", chunk), ("growth", growth), ("limit", limit), ("spare", spare), ("granule", granule)):
+    sizes = dict(chunk=chunk, growth=growth, limit=limit, spare=spare, footprint=footprint, granule=granule)
+    for what, size in sizes.items():
         if size < 0:
             raise Error(f"{what} is negative: {size}")
     return PoolAttr(
@@ -353,6 +358,7 @@ def _attr(source, device, chunk, growth, limit, spare, granule, free, cache, nam
         name=name.encode() if name else None,
         cache=1 if cache else 2,
         spare_bytes=spare,
+        footprint=footprint,
     )
 
 

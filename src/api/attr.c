@@ -96,6 +96,7 @@ void mam_attr_environment(struct mam_pool_attr *attr)
 	attr->growth_bytes = mam_option_bytes(MAM_OPTION_GROWTH);
 	attr->limit_bytes = mam_option_bytes(MAM_OPTION_LIMIT);
 	attr->granule = mam_option_bytes(MAM_OPTION_GRANULE);
+	attr->footprint = mam_option_percent(MAM_OPTION_FOOTPRINT);
 	attr->free_policy = (enum mam_free_policy)mam_option_choice(MAM_OPTION_FREE);
 	attr->cache =
 		mam_option_choice(MAM_OPTION_CACHE) == CACHE_IS_OFF ? MAM_CACHE_OFF : MAM_CACHE_ON;

@@ -30,6 +30,7 @@
 /* The range that a pool allows for a granule. */
 #define POWER_MIN 16
 #define POWER_MAX (2 << 20)
+#define PERCENT_MAX 1000 /* of a footprint */
 
 #define ROW(...)                                           \
 	{                                                  \
@@ -55,6 +56,9 @@ static const struct mam_option_row rows[] = {
 	[MAM_OPTION_LIMIT] = ROW("MAM_LIMIT", "bytes", NULL, "0",
 		"Maximum memory of a default pool, and under mam run of all intercepted calls of a device "
 		"together; 0: no limit."),
+	[MAM_OPTION_FOOTPRINT] = ROW("MAM_FOOTPRINT", "percent", NULL, "0",
+		"Percent over its live bytes above which a default pool uses memory that other streams freed "
+		"before it grows, while the GPU waits for them; 0: only in place of an out-of-memory error."),
 	[MAM_OPTION_GRANULE] = ROW("MAM_GRANULE", "power", NULL, "512",
 		"Unit in bytes to which block sizes are rounded up, from 16 to 2 MiB."),
 	[MAM_OPTION_FREE] = ROW("MAM_FREE", "choice", "default|strict|stream|deferred", "default",
@@ -165,6 +169,23 @@ static bool parse_power(const struct mam_option_row *row, const char *text, stru
 	return true;
 }
 
+static bool parse_percent(const struct mam_option_row *row, const char *text, struct value *value)
+{
+	uint64_t percent = 0;
+
+	(void)row;
+	for (const char *at = text; *at; at++) {
+		if (*at < '0' || *at > '9')
+			return false;
+		percent = percent * 10 + (uint64_t)(*at - '0');
+		if (percent > PERCENT_MAX)
+			return false;
+	}
+	value->number = percent;
+	value->text = text;
+	return true;
+}
+
 static bool parse_text(const struct mam_option_row *row, const char *text, struct value *value)
 {
 	(void)row;
@@ -194,6 +215,7 @@ static const struct kind kinds[] = {
 	{ "bool", parse_bool, "yes or no (1 or 0, on or off, true or false)" },
 	{ "bytes", parse_size, "a size such as 512, 64K, 64MiB or 2G" },
 	{ "power", parse_power, "a power of two from 16 to 2M" },
+	{ "percent", parse_percent, "a whole number from 0 to 1000" },
 	{ "choice", parse_choice, NULL },
 	{ "text", parse_text, NULL },
 };
@@ -365,6 +387,11 @@ bool mam_option_bool(enum mam_option_id id)
 }
 
 uint64_t mam_option_bytes(enum mam_option_id id)
+{
+	return value_of(&rows[id])->number;
+}
+
+uint64_t mam_option_percent(enum mam_option_id id)
 {
 	return value_of(&rows[id])->number;
 }

@@ -22,6 +22,7 @@ enum mam_option_id {
 	MAM_OPTION_CHUNK,
 	MAM_OPTION_GROWTH,
 	MAM_OPTION_LIMIT,
+	MAM_OPTION_FOOTPRINT,
 	MAM_OPTION_GRANULE,
 	MAM_OPTION_FREE,
 	MAM_OPTION_CACHE,
@@ -45,7 +46,8 @@ enum mam_option_id {
 };
 
 bool mam_option_bool(enum mam_option_id id);
-uint64_t mam_option_bytes(enum mam_option_id id);      /* a word instead of a size: SIZE_MAX */
+uint64_t mam_option_bytes(enum mam_option_id id); /* a word instead of a size: SIZE_MAX */
+uint64_t mam_option_percent(enum mam_option_id id);
 unsigned int mam_option_choice(enum mam_option_id id); /* index of the word, counted from 0 */
 const char *mam_option_text(enum mam_option_id id);    /* value of a text or choice; not NULL */
 

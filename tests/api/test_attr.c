@@ -209,7 +209,9 @@ START_TEST(environment_sets_every_field)
 	setenv("MAM_LIMIT", "64M", 1);
 	setenv("MAM_GRANULE", "1K", 1);
 	setenv("MAM_FREE", "stream", 1);
+	setenv("MAM_FOOTPRINT", "5", 1);
 	mam_attr_environment(&attr);
+	ck_assert_uint_eq(attr.footprint, 5);
 	ck_assert_str_eq(attr.source, "host");
 	ck_assert_int_eq(attr.device, MAM_DEVICE_CURRENT);
 	ck_assert_uint_eq(attr.chunk_bytes, 2 << 20);

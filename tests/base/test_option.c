@@ -108,7 +108,9 @@ START_TEST(valid_values_are_used)
 	setenv("MAM_LIMIT", "2GiB", 1);
 	setenv("MAM_GRANULE", "2M", 1);
 	setenv("MAM_FREE", "stream", 1);
+	setenv("MAM_FOOTPRINT", "1000", 1);
 	setenv("MAM_STATS", "1", 1);
+	ck_assert_uint_eq(mam_option_percent(MAM_OPTION_FOOTPRINT), 1000);
 	ck_assert(mam_option_bool(MAM_OPTION_DISABLE));
 	ck_assert_str_eq(mam_option_text(MAM_OPTION_SOURCE), "host");
 	ck_assert_uint_eq(mam_option_bytes(MAM_OPTION_CHUNK), SIZE_MAX);
@@ -191,6 +193,10 @@ static const struct {
 	{ "MAM_GRANULE", "8", "from 16" },
 	{ "MAM_GRANULE", "4M", "to 2M" },
 	{ "MAM_GRANULE", "0", "power of two" },
+	{ "MAM_FOOTPRINT", "5%", "from 0 to 1000" },
+	{ "MAM_FOOTPRINT", "-1", "from 0 to 1000" },
+	{ "MAM_FOOTPRINT", "1001", "from 0 to 1000" },
+	{ "MAM_FOOTPRINT", "18446744073709551621", "from 0 to 1000" },
 	{ "MAM_FREE", "Strict", "default|strict|stream|deferred" },
 	{ "MAM_LOG", "loud", "error|warn|info|debug" },
 };

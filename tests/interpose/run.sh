@@ -63,7 +63,7 @@ reports "invalid log level" 2 "must be one of error|warn|info|debug" "$MAM" run 
 # A variable that no option replaces is checked like the option: the program must not start without
 # its limit.
 for row in "MAM_LIMIT=banana|a size" "MAM_LIMIT=-1|a size" "MAM_CHUNK=x|a size .* or largest" "MAM_GROWTH=x|or none" \
-	"MAM_PASS_ABOVE=much|a size" "MAM_GRANULE=3|a power of two" "MAM_FREE=banana|one of default|strict" \
+	"MAM_PASS_ABOVE=much|a size" "MAM_GRANULE=3|a power of two" "MAM_FOOTPRINT=x|a whole number" "MAM_FREE=banana|one of default|strict" \
 	"MAM_CAPTURE=x|one of strict|allow" "MAM_IPC=banana|dedicated:SIZE" "MAM_IPC=dedicated:0|dedicated:SIZE" \
 	"MAM_NVTX=x|one of auto|no" "MAM_STATS=banana|yes or no" "MAM_LEAKS=2|yes or no" "MAM_DISABLE=x|yes or no" \
 	"MAM_TRACE_WHO=x|yes or no" "MAM_CHILDREN=some|yes or no" "MAM_CACHE=x|one of on|off" \

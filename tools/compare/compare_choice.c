@@ -125,6 +125,8 @@ void compare_choice_code(const struct compare_row *row, char *text, size_t bytes
 		add(text, bytes, "MAM_CACHE", "off");
 	if (settings->limit_bytes)
 		add_size(text, bytes, "MAM_LIMIT", settings->limit_bytes);
+	if (settings->footprint)
+		add_size(text, bytes, "MAM_FOOTPRINT", settings->footprint);
 }
 
 static const char *reason_of(const struct compare_choice *choice)

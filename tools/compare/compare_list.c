@@ -28,8 +28,9 @@ static const char usual[] = ";"
 			    "free=deferred";
 
 /* The options in which settings may differ. */
-static const char *const words[] = { "source", "simulate", "chunk", "growth",  "limit",  "align",
-				     "free",   "lag",      "cache", "streams", "threads" };
+static const char *const words[] = { "source", "simulate",  "chunk",   "growth",
+				     "limit",  "footprint", "align",   "free",
+				     "lag",    "cache",     "streams", "threads" };
 
 #define WORDS (sizeof(words) / sizeof(words[0]))
 

@@ -17,7 +17,8 @@
 
 /* The parts that are needed to distinguish the settings. */
 struct parts {
-	bool source, simulate, chunk, growth, limit, granule, free, lag, cache, streams, threads;
+	bool source, simulate, chunk, growth, limit, footprint, granule, free, lag, cache, streams;
+	bool threads;
 };
 
 void compare_size(uint64_t size, char *text, size_t bytes)
@@ -63,6 +64,7 @@ static struct parts find_parts(const struct compare_list *list)
 		parts.chunk |= given->chunk_bytes != also->chunk_bytes;
 		parts.growth |= given->growth_bytes != also->growth_bytes;
 		parts.limit |= a->limit_bytes != b->limit_bytes;
+		parts.footprint |= a->footprint != b->footprint;
 		parts.granule |= a->granule != b->granule;
 		parts.free |= a->free != b->free;
 		parts.lag |= a->lag != b->lag;
@@ -150,6 +152,8 @@ static void name_one(struct compare_setting *setting, const struct parts *parts,
 	put_policy(setting, parts);
 	if (parts->limit && settings->limit_bytes)
 		put_size(setting, "limit ", settings->limit_bytes);
+	if (parts->footprint && settings->footprint)
+		put_count(setting, "footprint ", settings->footprint);
 	if (parts->threads)
 		put_count(setting, "threads ", settings->threads);
 	if (!setting->name[0])

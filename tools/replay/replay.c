@@ -75,6 +75,9 @@ const struct args_option replay_options[] = {
 	  "minimum size of later chunks, 'auto', or 'none' (default,\n"
 	  "unless chunks are added on demand)" },
 	{ "limit", 'l', ARGS_BYTES, FIELD(limit_bytes), "BYTES", NULL, "maximum size of the pool" },
+	{ "footprint", 0, ARGS_COUNT, FIELD(footprint), "PERCENT", NULL,
+	  "above PERCENT over the live bytes, use memory that other\n"
+	  "streams freed before the pool grows: the GPU waits for them" },
 	{ "align", 'a', ARGS_BYTES, FIELD(granule), "BYTES", NULL,
 	  "alignment of block sizes and addresses: a power of two\n"
 	  "from 16 to 2M; default 512" },

@@ -55,6 +55,7 @@ struct replay_settings {
 	uint64_t chunk_bytes;
 	uint64_t growth_bytes;
 	uint64_t limit_bytes; /* 0: none */
+	uint64_t footprint;   /* percent; 0: off */
 	uint64_t granule;     /* REPLAY_DEFAULT: not given */
 	uint64_t repeats;     /* count; REPLAY_DEFAULT: not given */
 	uint64_t threads;     /* count */

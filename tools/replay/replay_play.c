@@ -89,6 +89,7 @@ static int make_space(const struct replay_settings *settings, struct space *spac
 	attr.growth_bytes = settings->growth_bytes;
 	attr.limit_bytes = settings->limit_bytes;
 	attr.granule = settings->granule;
+	attr.footprint = settings->footprint;
 	/* No kernels run, so only a strict free has to query the device. */
 	attr.free_policy = settings->free == REPLAY_FREE_STRICT ? MAM_FREE_STRICT : MAM_FREE_STREAM;
 	attr.cache = settings->cache == REPLAY_CACHE_ON ? MAM_CACHE_ON : MAM_CACHE_OFF;

@@ -19,6 +19,7 @@
 #define REPEATS_DEFAULT 5
 #define REPEATS_COMPARED 15 /* enough that the fastest one ran undisturbed */
 #define GRANULE_DEFAULT 512
+#define FOOTPRINT_MAX 1000
 #define HOST_CHUNK ((uint64_t)80 << 30) /* the capacity of the largest common GPU */
 
 void replay_settings_begin(struct replay_settings *settings)
@@ -101,6 +102,10 @@ static bool are_good(const struct replay_settings *settings, int files)
 		message_error("--lag has no effect with --%s: no block waits",
 			      settings->free == REPLAY_FREE_STRICT ? "free strict"
 								   : "streams ignore");
+	else if (settings->footprint && !has_streams(settings))
+		message_error("--footprint requires --source vmm and --free stream");
+	else if (settings->footprint > FOOTPRINT_MAX)
+		message_error("--footprint must be at most %d", FOOTPRINT_MAX);
 	else if (settings->streams != REPLAY_DEFAULT && settings->free != REPLAY_FREE_STREAM)
 		message_error("--streams requires --free stream");
 	else

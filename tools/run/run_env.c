@@ -123,10 +123,11 @@ static bool set_stats(const char *file)
 /* The values that a row allows, to follow "must be". */
 static const char *allowed_by(const struct mam_option_row *row)
 {
-	return strcmp(row->kind, "bool") == 0    ? "yes or no"
-	       : strcmp(row->kind, "bytes") == 0 ? "a size such as 512, 64K or 80G"
-	       : strcmp(row->kind, "power") == 0 ? "a power of two from 16 to 2M"
-						 : "one of ";
+	return strcmp(row->kind, "bool") == 0      ? "yes or no"
+	       : strcmp(row->kind, "bytes") == 0   ? "a size such as 512, 64K or 80G"
+	       : strcmp(row->kind, "power") == 0   ? "a power of two from 16 to 2M"
+	       : strcmp(row->kind, "percent") == 0 ? "a whole number from 0 to 1000"
+						   : "one of ";
 }
 
 /*

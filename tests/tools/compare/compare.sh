@@ -102,9 +102,9 @@ same "a lag leaves out what does not wait" "plain/cache/align 256/align 2M/defer
 	"$(names '' --lag 9 --source vmm)"
 
 refused "an unknown word" 'source=vmm;cach=on' \
-	"--compare: settings cannot differ in 'cach', only in source, simulate, chunk, growth, limit, align, free, lag, cache, streams and threads"
+	"--compare: settings cannot differ in 'cach', only in source, simulate, chunk, growth, limit, footprint, align, free, lag, cache, streams and threads"
 refused "a word of the command line alone" 'map=x.html' \
-	"--compare: settings cannot differ in 'map', only in source, simulate, chunk, growth, limit, align, free, lag, cache, streams and threads"
+	"--compare: settings cannot differ in 'map', only in source, simulate, chunk, growth, limit, footprint, align, free, lag, cache, streams and threads"
 refused "no value" 'align' "--compare: 'align' requires a value, as in align=BYTES"
 refused "a wrong value" 'cache=maybe' "--cache expects on or off, not 'maybe'"
 refused "a value too many" 'source=vmm,simulate=1' \

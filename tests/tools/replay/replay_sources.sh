@@ -141,4 +141,23 @@ for source in cudamalloc pinned managed; do
 	fi
 done
 
+# Five streams take turns of 200 events, and the GPU lags: with a footprint, memory that one stream freed
+# serves the others.
+gzip -dc "$trace" | awk '/^#/ { next } $1 == "a" { $4 = int(n / 200) % 5 } { n++; print }' > "$scratch/five.trace"
+
+needs() # OPTION... - physical over live bytes in thousandths
+{
+	"$MAM" replay -p --repeat 1 --source vmm --simulate --lag 512 "$@" "$scratch/five.trace" |
+		awk -F '\t' '$1 == "physical_peak_ratio" { printf "%d", 1000 * $2 }'
+}
+
+without=$(needs)
+with=$(needs --footprint 2)
+if [ "$without" -gt 1500 ] && [ "$with" -le 1050 ]; then
+	ok "five streams need 1.05 times their live bytes with a footprint"
+else
+	not_ok "five streams need 1.05 times their live bytes with a footprint" \
+		"they need $with thousandths, and $without without it"
+fi
+
 finish
