@@ -123,9 +123,10 @@ static void choose(struct visit *visit, const struct mam_pieces *pieces, unsigne
 	uint64_t from = run->base, end = run->base + run->bytes;
 	struct mam_piece piece;
 
+	if (run->base < visit->keep_to && visit->keep_from < end)
+		return;
 	for (; mam_pieces_first(pieces, from, end, &piece); from = piece.base + piece.bytes)
-		if (piece.base >= visit->keep_to || piece.base + piece.bytes <= visit->keep_from)
-			mam_remap_prefer(&visit->best, part, &piece, visit->want, visit->max);
+		mam_remap_prefer(&visit->best, part, &piece, visit->want, visit->max);
 }
 
 bool mam_alias_pick(struct mam_pool *pool, const struct mam_request *request,

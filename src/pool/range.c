@@ -393,7 +393,7 @@ static bool gather(struct mam_pool *pool, const struct need *need, uint64_t byte
 
 /* Steps 2 to 4: add `lack` bytes at the edge. OUT_OF_MEMORY: some of them may have been added. */
 static enum mam_status fill(struct mam_pool *pool, const struct need *need, struct mam_edge *edge,
-			    uint64_t lack)
+			    uint64_t lack, bool *gathered)
 {
 	enum mam_status status = MAM_OK;
 	bool refused = false; /* the driver has less than was requested */
@@ -428,8 +428,8 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 				continue;
 			}
 		} else if (bytes != 0 && gather(pool, need, bytes, lack)) {
-			may_alias = mam_alias_may(pool, need->request);
-			continue;
+			*gathered = true;
+			return MAM_ERROR_WOULD_WAIT;
 		} else if (bytes != 0) {
 			status = mam_remap_fresh(pool, edge, bytes);
 			if (status == MAM_ERROR_OUT_OF_MEMORY) {
@@ -512,27 +512,30 @@ enum mam_status mam_range_grow_for(struct mam_pool *pool, struct mam_request *re
 {
 	enum mam_status status = MAM_ERROR_WOULD_WAIT, filled;
 	bool strapped = false; /* the driver gave less than the budget allows */
+	bool gathered = true;  /* the stream's memory is as it was freed, or more joined it */
+	bool may_alias = false;
 	struct mam_edge edge;
 	struct need need;
-	bool may_alias;
 	uint64_t lack;
 
 	mam_alias_collect(pool, false);
-	may_alias = mam_alias_may(pool, request);
-	for (int i = 0; i < ATTEMPTS && status == MAM_ERROR_WOULD_WAIT; i++) {
+	for (int i = 0; i < ATTEMPTS && status == MAM_ERROR_WOULD_WAIT; i += !gathered) {
+		if (gathered)
+			may_alias = mam_alias_may(pool, request);
 		edge = (struct mam_edge){ .part = mam_range_part_of(request->bytes) };
 		mam_lock_take(&pool->lock);
 		need = need_locked(pool, request, may_alias);
 		need.request = request;
 		if (strapped)
 			need.budget = min_of(need.budget, pool->counts.physical_bytes);
-		lack = choose_locked(pool, request, &need, i == 0, &edge);
+		lack = choose_locked(pool, request, &need, gathered, &edge);
 		mam_lock_release(&pool->lock);
 		if (lack == 0)
 			return MAM_ERROR_OUT_OF_MEMORY;
 		if (!strapped)
 			lack = ahead(pool, &need, &edge, lack);
-		status = filled = fill(pool, &need, &edge, lack);
+		gathered = false;
+		status = filled = fill(pool, &need, &edge, lack, &gathered);
 		mam_alias_seal(pool, request);
 		/*
 		 * The call may have tried to add more than the request lacks: a part may suffice.
@@ -610,7 +613,8 @@ enum mam_status mam_range_first(struct mam_pool *pool)
 {
 	uint64_t bytes = pool->config.chunk_bytes;
 	uint64_t room_now = mam_source_room(pool->source);
-	struct need need = { .budget = UINT64_MAX, .max = limit_of(pool) };
+	struct need need = { .budget = UINT64_MAX, .footprint = UINT64_MAX, .max = limit_of(pool) };
+	bool gathered = false;
 	struct mam_edge edge = { .part = MAM_RANGE_LARGE };
 	enum mam_status status;
 
@@ -630,7 +634,7 @@ enum mam_status mam_range_first(struct mam_pool *pool)
 	edge.keep_from = edge.keep_to = edge.at;
 	if (bytes > room(pool, &edge))
 		return MAM_ERROR_OUT_OF_MEMORY;
-	status = fill(pool, &need, &edge, bytes);
+	status = fill(pool, &need, &edge, bytes, &gathered);
 	/* As much as possible: a refused last step does not undo the others. */
 	if (status == MAM_ERROR_OUT_OF_MEMORY && pool->config.chunk_bytes == MAM_CHUNK_LARGEST &&
 	    pool->counts.physical_bytes != 0)

@@ -177,6 +177,27 @@ START_TEST(pieces_of_other_stream_are_mapped_elsewhere)
 }
 END_TEST
 
+/* Freed memory beside free memory is used where it is: nothing is mapped. */
+START_TEST(gathered_memory_joins_free_neighbor)
+{
+	struct scene *s = pool_with("vmm", 0, 1);
+	void *a = used(s, 2 * BLOCK, s->one), *b = used(s, BLOCK, s->one), *wide;
+
+	dealloc(s, b, s->one);
+	finish(s, s->one);
+	ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK); /* b is free */
+	work(s, a, 2 * BLOCK, s->one);
+	dealloc(s, a, s->one);
+	calls_forget();
+	wide = used(s, 2 * BLOCK + 8 * MIB, s->two);
+	ck_assert_ptr_eq(wide, a);
+	ck_assert_uint_eq(calls("cuStreamWaitEvent"), 1);
+	ck_assert_uint_eq(calls("cuMemMap"), 0);
+	dealloc(s, wide, s->two);
+	scene_end(s);
+}
+END_TEST
+
 /*
  * Memory that the second stream does not need returns to the pool, although that stream makes no further
  * call: another stream gets it without a wait of the host, which is a small allocation and its free.
@@ -440,6 +461,7 @@ static void add(TCase *tests)
 	tcase_add_loop_test(tests, rest_stays_with_stream_that_freed_it, 0, 2);
 	tcase_add_test(tests, memory_of_several_streams_serves_one_request);
 	tcase_add_test(tests, pieces_of_other_stream_are_mapped_elsewhere);
+	tcase_add_test(tests, gathered_memory_joins_free_neighbor);
 	tcase_add_test(tests, gathered_memory_returns_to_pool);
 	tcase_add_loop_test(tests, default_streams_take_part, 0, 6);
 	tcase_add_loop_test(tests, host_waits_for_open_memory_once, 0, 2);
