@@ -108,15 +108,19 @@ uint32_t mam_freelists_best_aligned(const struct mam_freelists *freelists,
 /* The last nonempty class below `class`; MAM_FREELISTS_CLASSES if there is none. */
 static uint64_t full_below(const struct mam_freelists_metadata *metadata, uint64_t class)
 {
-	uint64_t word = class / 64;
+	uint64_t word = class / 64, sum = word / 64;
 	uint64_t left = metadata->full[word] & (((uint64_t)1 << class % 64) - 1);
 
+	if (left != 0)
+		return word * 64 + 63 - (unsigned)__builtin_clzll(left);
+	left = metadata->sums[sum] & (((uint64_t)1 << word % 64) - 1);
 	while (left == 0) {
-		if (word-- == 0)
+		if (sum-- == 0)
 			return MAM_FREELISTS_CLASSES;
-		left = metadata->full[word];
+		left = metadata->sums[sum];
 	}
-	return word * 64 + 63 - (unsigned)__builtin_clzll(left);
+	word = sum * 64 + 63 - (unsigned)__builtin_clzll(left);
+	return word * 64 + 63 - (unsigned)__builtin_clzll(metadata->full[word]);
 }
 
 /* One of the largest free blocks under `bytes` in a nonempty class; 0 if there is none. */

@@ -25,8 +25,8 @@
  * Allocator", 1996. We differ in keeping a class in order, so that the fit is best fit and not good
  * fit.
  *
- * Bound: O(1) for small sizes, O(log s) in distinct sizes of a class for the rest; best reads two
- * words of bits and at most eleven of those above them. Memory: a few pages, one of them for each
+ * Bound: O(1) for small sizes, O(log s) in distinct sizes of a class for the rest; best and below
+ * read two words of bits and at most eleven of those above them. Memory: a few pages, one of them for each
  * octave of sizes that ever occurred. lock: pool.
  *
  * Invariants between calls: each free segment except the tail is in the class of its size; a class
