@@ -66,6 +66,7 @@ void fake_context_end(struct CUctx_st *context)
 	fake_array_drop_context(context);
 	fake_peer_drop_context(context);
 	context->alive = false;
+	context->broken = 0;
 	context->retained = 0;
 }
 

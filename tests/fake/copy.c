@@ -3,7 +3,9 @@
  * copy.c - copies and fills, submitted to a stream.
  *
  * Both ends of a copy are looked up in the table of allocations. An end in known memory must be
- * inside one live block, otherwise the result is CUDA_ERROR_INVALID_VALUE. As with the real driver,
+ * inside one live block or inside adjacent mappings, otherwise the result is
+ * CUDA_ERROR_INVALID_VALUE. Adjacent mappings may be anywhere in memory, so a copy or fill has one
+ * part for each. As with the real driver,
  * pageable host memory makes an asynchronous copy partly synchronous: host-to-device bytes are read
  * before the call returns, and a device-to-host copy waits.
  *
@@ -15,15 +17,32 @@
 
 #define WRONG_BYTE 0xee /* of a peer copy without access */
 
+/* Whether a device reaches all bytes, in one block or in adjacent mappings. */
+static bool is_reached(uintptr_t address, size_t bytes, int user)
+{
+	const struct fake_block *block = fake_memory_find(address);
+	enum fake_kind kind;
+
+	while (block && block->origin == FAKE_MAPPED &&
+	       block->base + block->bytes - address < bytes) {
+		size_t part = block->base + block->bytes - address;
+
+		if (!fake_memory_reach(address, part, user, &kind))
+			return false;
+		address += part;
+		bytes -= part;
+		block = fake_memory_find(address);
+	}
+	return fake_memory_reach(address, bytes, user, &kind) != NULL;
+}
+
 /* `user`: the device of the copy. */
 static int find_end(uintptr_t address, size_t bytes, bool device, int user, struct fake_end *end)
 {
-	enum fake_kind kind;
-
 	end->address = address;
-	end->reach = fake_memory_reach(address, bytes, user, &kind);
+	end->reach = fake_memory_place(address);
 	end->pageable = false;
-	if (end->reach)
+	if (is_reached(address, bytes, user))
 		return CUDA_SUCCESS;
 	if (device || fake_memory_find(address) || fake_virtual_reserved(address))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -33,6 +52,49 @@ static int find_end(uintptr_t address, size_t bytes, bool device, int user, stru
 	end->reach = (void *)address;
 	end->pageable = true;
 	return CUDA_SUCCESS;
+}
+
+/* The rest of an end, `bytes` later. */
+static void skip(struct fake_end *end, size_t bytes)
+{
+	end->address += bytes;
+	end->reach = end->pageable ? (void *)end->address : fake_memory_place(end->address);
+}
+
+/* The first bytes of an end, at most as many: those in one block. */
+static size_t part_of(const struct fake_end *end, size_t bytes)
+{
+	return end->pageable ? bytes : fake_memory_extent(end->address, bytes);
+}
+
+static int submit_copy(uint64_t due_ns, struct fake_end to, struct fake_end from, size_t bytes,
+		       bool keep)
+{
+	int result = CUDA_SUCCESS;
+
+	while (bytes != 0 && result == CUDA_SUCCESS) {
+		size_t part = part_of(&from, part_of(&to, bytes));
+
+		result = fake_timeline_copy(due_ns, &to, &from, part, keep);
+		bytes -= part;
+		skip(&to, part);
+		skip(&from, part);
+	}
+	return result;
+}
+
+static int submit_fill(uint64_t due_ns, struct fake_end to, unsigned char value, size_t bytes)
+{
+	int result = CUDA_SUCCESS;
+
+	while (bytes != 0 && result == CUDA_SUCCESS) {
+		size_t part = part_of(&to, bytes);
+
+		result = fake_timeline_fill(due_ns, &to, value, part);
+		bytes -= part;
+		skip(&to, part);
+	}
+	return result;
 }
 
 /* `wait`: the call returns only after the copy is done. */
@@ -56,7 +118,7 @@ static int copy(uintptr_t to, bool to_device, uintptr_t from, bool from_device, 
 	if (result != CUDA_SUCCESS || due_ns == FAKE_CAPTURED)
 		return result;
 	wait = wait || target.pageable;
-	result = fake_timeline_copy(due_ns, &target, &source, bytes, source.pageable && !wait);
+	result = submit_copy(due_ns, target, source, bytes, source.pageable && !wait);
 	if (result == CUDA_SUCCESS && wait)
 		fake_timeline_wait(due_ns);
 	return result;
@@ -76,7 +138,7 @@ static int fill(uintptr_t to, unsigned char value, size_t bytes, struct CUstream
 		result = fake_stream_submit(context, stream, &due_ns);
 	if (result != CUDA_SUCCESS || due_ns == FAKE_CAPTURED)
 		return result;
-	return fake_timeline_fill(due_ns, &target, value, bytes);
+	return submit_fill(due_ns, target, value, bytes);
 }
 
 static int do_copy(const char *name, uintptr_t to, bool to_device, uintptr_t from, bool from_device,
@@ -125,8 +187,8 @@ static int copy_to_peer(uintptr_t to, struct CUctx_st *to_context, uintptr_t fro
 		return result;
 	if (fake_memory_denied(to, bytes, from_context->device) ||
 	    fake_memory_denied(from, bytes, to_context->device))
-		return fake_timeline_fill(due_ns, &target, WRONG_BYTE, bytes);
-	return fake_timeline_copy(due_ns, &target, &source, bytes, false);
+		return submit_fill(due_ns, target, WRONG_BYTE, bytes);
+	return submit_copy(due_ns, target, source, bytes, false);
 }
 
 static int do_copy_to_peer(const char *name, uintptr_t to, struct CUctx_st *to_context,

@@ -165,8 +165,8 @@ int cuMemCreate(unsigned long long *handle, size_t bytes, const struct cu_memory
 		result = fake_memory_alloc(NULL, wanted->location.id, FAKE_PHYSICAL, bytes, &place);
 	if (result == CUDA_SUCCESS)
 		*handle = id = fake_memory_next(place)->id;
-	return fake_leave("cuMemCreate", result, "bytes=%zu handle=%llu", bytes,
-			  (unsigned long long)id);
+	return fake_leave("cuMemCreate", result, "bytes=%zu handle=%llu device=%d", bytes,
+			  (unsigned long long)id, wanted ? wanted->location.id : -1);
 }
 
 /* The physical block of a handle that was not released. */

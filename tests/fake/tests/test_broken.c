@@ -40,6 +40,23 @@ START_TEST(calls_in_broken_context_return_its_code)
 }
 END_TEST
 
+/* Mapped memory belongs to no context, and can be unmapped after the context has ended. */
+START_TEST(broken_context_ends_with_its_code)
+{
+	const struct cu_memory_properties on_device = { .type = 1, .location = { 1, 0 } };
+	struct cuda cuda = load_broken("cuMemMap:1");
+	const size_t bytes = (size_t)2 << 20;
+	unsigned long long address, handle;
+
+	ck_assert_int_eq(cuda.cuMemAddressReserve(&address, bytes, 0, 0, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemCreate(&handle, bytes, &on_device, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemMap(address, bytes, 0, handle, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemUnmap(address, bytes), CUDA_ERROR_ILLEGAL_ADDRESS);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemUnmap(address, bytes), CUDA_SUCCESS);
+}
+END_TEST
+
 START_TEST(lookups_work_in_broken_context)
 {
 	struct cuda cuda = load_broken("cuMemAlloc:1:719");
@@ -98,6 +115,7 @@ END_TEST
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, calls_in_broken_context_return_its_code);
+	tcase_add_test(tests, broken_context_ends_with_its_code);
 	tcase_add_test(tests, lookups_work_in_broken_context);
 	tcase_add_test(tests, reset_repairs_context);
 	tcase_add_test(tests, other_contexts_are_not_affected);

@@ -95,6 +95,35 @@ START_TEST(remapped_bytes_keep_their_contents)
 }
 END_TEST
 
+/* Adjacent in addresses, in another order in memory. */
+START_TEST(copies_and_fills_may_span_mappings)
+{
+	unsigned char bytes[4], twos[] = { 2, 2, 2, 2 };
+	unsigned long long address, low, high;
+
+	cuda = load();
+	address = map(2 * MIB, &high);
+	ck_assert_int_eq(cuda.cuMemCreate(&low, 2 * MIB, &on_device, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemUnmap(address, 2 * MIB), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemMap(address, 2 * MIB, 0, low, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemMap(address + 2 * MIB, 2 * MIB, 0, high, 0), CUDA_SUCCESS);
+	cuda.cuMemSetAccess(address, 2 * MIB, &read_write, 1);
+	ck_assert_int_eq(cuda.cuMemsetD8_v2(address, 1, 4 * MIB), CUDA_ERROR_INVALID_VALUE);
+	cuda.cuMemSetAccess(address + 2 * MIB, 2 * MIB, &read_write, 1);
+	ck_assert_int_eq(cuda.cuMemsetD8_v2(address, 1, 4 * MIB), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemcpyHtoD_v2(address + 2 * MIB - 1, twos, 2), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemcpyDtoH_v2(bytes, address + 2 * MIB - 2, 4), CUDA_SUCCESS);
+	ck_assert_uint_eq(bytes[0], 1);
+	ck_assert_uint_eq(bytes[1], 2);
+	ck_assert_uint_eq(bytes[2], 2);
+	ck_assert_uint_eq(bytes[3], 1);
+	ck_assert_int_eq(cuda.cuMemcpy(address, address + 2 * MIB - 2, 4), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemcpyDtoH_v2(bytes, address, 4), CUDA_SUCCESS);
+	ck_assert_uint_eq(bytes[2], 2);
+	ck_assert_int_eq(cuda.cuMemsetD8_v2(address + 1, 1, 4 * MIB), CUDA_ERROR_INVALID_VALUE);
+}
+END_TEST
+
 START_TEST(mapping_may_start_inside_the_bytes)
 {
 	unsigned long long address, handle;
@@ -253,6 +282,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, mapped_memory_works_after_set_access);
 	tcase_add_test(tests, bytes_live_until_handle_and_mappings_end);
 	tcase_add_test(tests, remapped_bytes_keep_their_contents);
+	tcase_add_test(tests, copies_and_fills_may_span_mappings);
 	tcase_add_test(tests, mapping_may_start_inside_the_bytes);
 	tcase_add_test(tests, retained_handle_is_released_twice);
 	tcase_add_test(tests, released_handle_can_be_retained);
