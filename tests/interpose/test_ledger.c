@@ -72,6 +72,10 @@ START_TEST(random_steps_match_an_array)
 			ids[block] = 0;
 			count--;
 		} else {
+			ck_assert_int_eq(mam_ledger_find(&ledger, key_of(block), &entry),
+					 ids[block] != 0);
+			ck_assert(ids[block] == 0 || entry.id == ids[block]);
+			entry.id = 0;
 			ck_assert_int_eq(mam_ledger_take(&ledger, key_of(block), &entry),
 					 ids[block] != 0);
 			if (ids[block] == 0)

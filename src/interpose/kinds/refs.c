@@ -35,10 +35,7 @@ static uint64_t look(struct mam_ledger *ledger, uint64_t key)
 {
 	struct mam_ledger_entry entry;
 
-	if (key == 0 || !mam_ledger_take(ledger, key, &entry))
-		return 0;
-	put(ledger, key, entry.id, entry.bytes);
-	return entry.id;
+	return key != 0 && mam_ledger_find(ledger, key, &entry) ? entry.id : 0;
 }
 
 /*

@@ -135,7 +135,8 @@ bool mam_ledger_put(struct mam_ledger *ledger, const struct mam_ledger_entry *en
 	return fits;
 }
 
-bool mam_ledger_take(struct mam_ledger *ledger, uint64_t key, struct mam_ledger_entry *entry)
+static bool look_up(struct mam_ledger *ledger, uint64_t key, struct mam_ledger_entry *entry,
+		    bool takes)
 {
 	struct mam_ledger_shard *shard = shard_of(ledger, hash(key));
 	bool found = false;
@@ -145,13 +146,23 @@ bool mam_ledger_take(struct mam_ledger *ledger, uint64_t key, struct mam_ledger_
 	if (shard->used != 0) {
 		at = find(shard, key);
 		found = shard->slots[at].key == key;
-		if (found) {
+		if (found)
 			*entry = shard->slots[at];
+		if (found && takes)
 			remove_at(shard, at);
-		}
 	}
 	unlock(shard);
 	return found;
+}
+
+bool mam_ledger_find(struct mam_ledger *ledger, uint64_t key, struct mam_ledger_entry *entry)
+{
+	return look_up(ledger, key, entry, false);
+}
+
+bool mam_ledger_take(struct mam_ledger *ledger, uint64_t key, struct mam_ledger_entry *entry)
+{
+	return look_up(ledger, key, entry, true);
 }
 
 /*

@@ -63,7 +63,8 @@ uint64_t mam_ledger_key(enum mam_table_id function, const void *block);
 bool mam_ledger_put(struct mam_ledger *ledger, const struct mam_ledger_entry *entry,
 		    struct mam_ledger_entry *old);
 
-/* Removes the entry of a key. Returns false if there is none. */
+/* Finds the entry of a key, or removes it. Returns false if there is none. */
+bool mam_ledger_find(struct mam_ledger *ledger, uint64_t key, struct mam_ledger_entry *entry);
 bool mam_ledger_take(struct mam_ledger *ledger, uint64_t key, struct mam_ledger_entry *entry);
 
 /*
