@@ -18,6 +18,22 @@ done
 LD_LIBRARY_PATH=$fakes${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 
+# Runs this test once for each source of the pools (--source), with MAM_SOURCE set, and ends it. In
+# these runs, pool_call is the driver's function by which a pool grows.
+on_both_sources()
+{
+	pool_call=cuMemAlloc
+	[ "${MAM_SOURCE-}" != vmm ] || pool_call=cuMemCreate
+	[ -z "${MAM_SOURCE-}" ] || return 0
+	both_status=0
+	for both_source in cudamalloc vmm; do
+		MAM_SOURCE=$both_source sh "$0" > "$scratch/both" 2>&1 || both_status=1
+		sed "s/^\(ok\|not ok\|skip\) - /&$both_source: /" "$scratch/both"
+	done
+	lib_finished=yes
+	exit $both_status
+}
+
 # Prints the value of one key of the last run's statistics.
 stat_of() # KEY
 {

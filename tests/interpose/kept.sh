@@ -7,6 +7,7 @@
 # trims nothing.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
+on_both_sources
 
 probe=$probes/probe_kept
 log=$scratch/log

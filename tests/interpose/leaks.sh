@@ -4,6 +4,7 @@
 # leaks.sh - --leaks lists exactly the blocks that were not freed, grouped by call site.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
+on_both_sources
 
 probe=$probes/probe_watched
 list=$scratch/leaks

@@ -7,6 +7,7 @@
 # keeps managed memory elsewhere.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
+on_both_sources
 
 probe=$probes/probe_pass
 run='--limit 64M --growth 2M --log error'

@@ -5,25 +5,49 @@
 # faulted, behave with mam as without it. The scenes are described in probe_memory.c.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
+on_both_sources
 
 probe=$probes/probe_memory
 
 for policy in strict deferred; do
 	run="--free $policy"
-	for scene in ranges attributes buffer-ids synchronous green resets aligned; do
+	for scene in ranges attributes buffer-ids green aligned; do
 		same_run "$policy: $scene" "$probe" $scene
 	done
 done
 run=
-# One thread sets the attribute on a block of a chunk while another unsets it on a neighbor. The
-# driver knows only the chunk, which must be set at the end.
-rm -f "$scratch/log"
-FAKE_CUDA_LOG=$scratch/log "$MAM" run -- "$probe" toggles > "$scratch/out" 2>&1
-same "a chunk's last flag is that of the block that still has it" "the first 1, the second 0 4000 of 4000" \
-	"$(tail -n 1 "$scratch/out") $(awk '
-	/^cuPointerSetAttribute .*value=/ { on = $0 ~ /value=1/ }
-	/^cuMemsetD8 / { rounds++; right += on }
-	END { print right " of " rounds }' "$scratch/log")"
+
+# The driver cannot set SYNC_MEMOPS on mapped memory: error 801, and a message names the option.
+# Everything else is as without mam.
+no_flag() # SCENE
+{
+	"$probe" "$1" | sed 's/^\(cuPointerSetAttribute(&on, .*\): 0$/\1: 801/; s/^after 1,/after 0,/' > "$scratch/wanted"
+	"$MAM" run -- "$probe" "$1" > "$scratch/out" 2> "$scratch/err"
+	try "$1, without SYNC_MEMOPS" cmp "$scratch/wanted" "$scratch/out"
+	same "$1: one message" 1 "$(grep -c 'warning: .*SYNC_MEMOPS cannot .*; use --source=cudamalloc$' "$scratch/err")"
+}
+if [ "$MAM_SOURCE" = vmm ]; then
+	no_flag synchronous
+	no_flag resets
+else
+	for policy in strict deferred; do
+		run="--free $policy" same_run "$policy: synchronous" "$probe" synchronous
+		run="--free $policy" same_run "$policy: resets" "$probe" resets
+	done
+	for call in 1 2 3; do
+		set=FAKE_CUDA_FAIL_AT=cuPointerSetAttribute:$call same_run "SYNC_MEMOPS, call $call fails" "$probe" synchronous
+	done
+	# One thread sets the attribute on a block of a chunk while another unsets it on a neighbor. The
+	# driver knows only the chunk, which must be set at the end.
+	rm -f "$scratch/log"
+	FAKE_CUDA_LOG=$scratch/log "$MAM" run -- "$probe" toggles > "$scratch/out" 2>&1
+	same "a chunk's last flag is that of the block that still has it" "the first 1, the second 0 4000 of 4000" \
+		"$(tail -n 1 "$scratch/out") $(awk '
+		/^cuPointerSetAttribute .*value=/ { on = $0 ~ /value=1/ }
+		/^cuMemsetD8 / { rounds++; right += on }
+		END { print right " of " rounds }' "$scratch/log")"
+fi
+
 # A context with a sticky error returns it from every call. A free that does not wait does not see
 # it.
 set=FAKE_CUDA_STICKY_AFTER=cuMemsetD8:1 same_run "context with a sticky error" "$probe" broken
@@ -31,14 +55,19 @@ sed 's/^cuMemFree_v2(b): 700/cuMemFree_v2(b): 0/' "$scratch/plain" > "$scratch/w
 FAKE_CUDA_STICKY_AFTER=cuMemsetD8:1 "$MAM" run --free deferred -- "$probe" broken > "$scratch/caught" 2>&1
 try "deferred: context with a sticky error" cmp "$scratch/wanted" "$scratch/caught"
 
+if [ "$MAM_SOURCE" = vmm ]; then
+	"$MAM" run -- "$probe" hostile > "$scratch/out" 2> "$scratch/err"
+	same "handles of mapped memory: the driver's error, and a message" "1 1" \
+		"$(grep -c '^cuIpcGetMemHandle(&handle, a): 1$' "$scratch/out") $(grep -c \
+			'warning: mapped memory cannot be shared with other processes; use --source=cudamalloc$' "$scratch/err")"
+	finish
+fi
+
 # Under mam another process can open the handle of a block, and can do so in no other way.
 same_run "processes" "$probe" processes
 same "every call is intercepted" "" "$(grep 'failed' "$scratch/caught.err")"
 same "no note remains" "" "$(notes_left_by "$probe" processes)"
 set=FAKE_CUDA_FAIL_AT=cuIpcCloseMemHandle:2 same_run "processes, and a block that is not closed" "$probe" processes
-for call in 1 2 3; do
-	set=FAKE_CUDA_FAIL_AT=cuPointerSetAttribute:$call same_run "SYNC_MEMOPS, call $call fails" "$probe" synchronous
-done
 same_run "corrupt handles" "$probe" hostile
 run='--ipc dedicated' same_run "--ipc=dedicated: processes" "$probe" processes
 rm -f "$scratch/log"

@@ -6,6 +6,7 @@
 # the device is full. The scenes are described in probe_pass.c.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
+on_both_sources
 
 probe=$probes/probe_pass
 

@@ -5,6 +5,7 @@
 # allocation on, and no call waits. The scenes are described in probe_pass.c and probe_runtime.c.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
+on_both_sources
 
 probe=$probes/probe_pass
 

@@ -5,6 +5,7 @@
 # probe_quarantine.c queries the fake driver after each allocation.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
+on_both_sources
 
 probe=$probes/probe_quarantine
 wanted="failures 0 touched 0"

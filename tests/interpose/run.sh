@@ -74,9 +74,13 @@ try "invalid variable: the program does not start" test ! -e "$scratch/started"
 same "an option replaces an invalid variable" "1024 yes" \
 	"$(MAM_LIMIT=banana MAM_STATS=banana "$MAM" run --limit 1K --stats=/dev/null sh -c 'echo $MAM_LIMIT yes')"
 same "MAM_SOURCE has no effect: one warning, and the program runs" "3 1 1" \
-	"$(MAM_SOURCE=vmm "$MAM" run sh -c 'exit 3' 2> "$scratch/err"
-	echo $? "$(wc -l < "$scratch/err")" "$(grep -c '^mam run: warning: MAM_SOURCE=vmm has no effect' "$scratch/err")")"
-same "the default source prints no warning" "" "$(MAM_SOURCE=cudamalloc "$MAM" run true 2>&1)"
+	"$(MAM_SOURCE=pinned "$MAM" run sh -c 'exit 3' 2> "$scratch/err"
+	echo $? "$(wc -l < "$scratch/err")" "$(grep -c '^mam run: warning: MAM_SOURCE=pinned has no effect' "$scratch/err")")"
+for source in cudamalloc vmm; do
+	same "a source of pools prints no warning: $source" "" "$(MAM_SOURCE=$source "$MAM" run true 2>&1)"
+	same "--source=$source sets the variable" $source "$("$MAM" run --source $source sh -c 'echo $MAM_SOURCE' 2>&1)"
+done
+reports "invalid --source" 2 "must be vmm or cudamalloc" "$MAM" run --source=pinned true
 # The same where the object is preloaded by hand: reported at any MAM_LOG level, and the default is
 # used.
 for row in "MAM_LIMIT=banana|using the default '0'" "MAM_FREE=banana|using the default 'default'" \
@@ -84,10 +88,10 @@ for row in "MAM_LIMIT=banana|using the default '0'" "MAM_FREE=banana|using the d
 	env "${row%%|*}" MAM_LOG=error LD_PRELOAD="$preload" "$client" --rounds 1 > "$scratch/out" 2> "$scratch/err"
 	same "${row%%|*}, preloaded by hand" "0 1" "$? $(grep -c "^mam: .*${row#*|}" "$scratch/err")"
 done
-MAM_SOURCE=vmm LD_PRELOAD=$preload "$client" --rounds 1 > "$scratch/out" 2> "$scratch/err"
-same "MAM_SOURCE, preloaded by hand" "0 1" "$? $(grep -c '^mam: warning: MAM_SOURCE=vmm has no effect' "$scratch/err")"
+MAM_SOURCE=pinned LD_PRELOAD=$preload "$client" --rounds 1 > "$scratch/out" 2> "$scratch/err"
+same "MAM_SOURCE, preloaded by hand" "0 1" "$? $(grep -c '^mam: warning: MAM_SOURCE=pinned has no effect' "$scratch/err")"
 # An option whose value is missing does not consume the next argument.
-for option in trace free limit log ipc; do
+for option in trace source free limit log ipc; do
 	reports "--$option without a value, last option" 2 "'--$option' requires a value, but '--' follows" \
 		"$MAM" run "--$option" -- true
 done

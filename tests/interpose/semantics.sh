@@ -6,6 +6,7 @@
 # shellcheck disable=SC2086 # a client and its options are words
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
+on_both_sources
 
 driver=$probes/probe_driver
 runtime=$probes/probe_runtime
@@ -35,10 +36,10 @@ same "--free stream never waits" 3 "$(grep -c 'waited.*: 0' "$scratch/out")"
 # results must be the same.
 for probe in "$driver" "$runtime"; do
 	name=${probe##*/}
-	set=FAKE_CUDA_FAIL_AT=cuMemAlloc:1+ same_run "$name: the driver never has memory" "$probe" once
+	set=FAKE_CUDA_FAIL_AT=cuMemAlloc:1+,cuMemCreate:1+ same_run "$name: the driver never has memory" "$probe" once
 	set=FAKE_CUDA_FAIL_AT=cuMemFree:1:700 set_mam=FAKE_CUDA_FAIL_AT=cuCtxSynchronize:1:700 \
 		same_run "$name: a free that reports a kernel fault leaves the block allocated" "$probe" once
-	FAKE_CUDA_FAIL_AT=cuMemAlloc:1 "$MAM" run -- "$probe" once > "$scratch/out" 2> /dev/null
+	FAKE_CUDA_FAIL_AT=$pool_call:1 "$MAM" run -- "$probe" once > "$scratch/out" 2> /dev/null
 	"$probe" once > "$scratch/plain"
 	try "$name: the second allocation attempt succeeds" cmp "$scratch/plain" "$scratch/out"
 	FAKE_CUDA_FAIL_AT=cuCtxSynchronize:1:4 "$MAM" run -- "$probe" once 2> /dev/null |

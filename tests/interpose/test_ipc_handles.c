@@ -14,6 +14,7 @@
 
 #include <mam/mam.h>
 
+#include "interpose/memory/chunks.h"
 #include "interpose/memory/peer.h"
 #include "interpose/memory/pools.h"
 #include "interpose/process/say.h"
@@ -112,6 +113,14 @@ void mam_peer_open_end(unsigned int flags, unsigned long long address)
 
 bool mam_init_is_off(void)
 {
+	return false;
+}
+
+bool mam_chunks_piece(uint64_t range, uint64_t address, struct mam_chunks_piece *piece)
+{
+	(void)range;
+	(void)address;
+	(void)piece;
 	return false;
 }
 

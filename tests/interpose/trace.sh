@@ -5,6 +5,7 @@
 # program that is killed, a full disk and a file that cannot be opened affect only the trace.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
+on_both_sources
 
 probe=$probes/probe_watched
 trace=$scratch/trace

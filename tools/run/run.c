@@ -34,6 +34,9 @@ static const struct args_option options[] = {
 	  "without mam; deferred: no wait, memory is reused when the\n"
 	  "GPU has finished with it; stream: reused at once, the\n"
 	  "program guarantees that a block's users are ordered" },
+	{ "source", 0, ARGS_TEXT, FIELD(source), "SOURCE", NULL,
+	  "cudamalloc (default): pools allocate chunks with cuMemAlloc;\n"
+	  "vmm: they map memory on demand and reserve less" },
 	{ "limit", 0, ARGS_BYTES, FIELD(limit), "SIZE", NULL,
 	  "limit the memory per device for all intercepted calls" },
 	{ "stats", 0, ARGS_OPTIONAL, FIELD(stats), "FILE", NULL,

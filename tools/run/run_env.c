@@ -106,6 +106,14 @@ static bool set_ipc(const char *word)
 	return setenv("MAM_IPC", text, 1) == 0;
 }
 
+static bool set_source(const char *word)
+{
+	if (word == NULL || strcmp(word, "vmm") == 0 || strcmp(word, "cudamalloc") == 0)
+		return word == NULL || setenv("MAM_SOURCE", word, 1) == 0;
+	message_error("--source is '%s', but must be vmm or cudamalloc", word);
+	return false;
+}
+
 static bool set_stats(const char *file)
 {
 	char number[32];
@@ -159,7 +167,8 @@ static void warn_of_source(void)
 {
 	const char *source = getenv("MAM_SOURCE");
 
-	if (source != NULL && *source != '\0' && strcmp(source, "cudamalloc") != 0)
+	if (source != NULL && *source != '\0' && strcmp(source, "cudamalloc") != 0 &&
+	    strcmp(source, "vmm") != 0)
 		message_warning("MAM_SOURCE=%s has no effect on pools of mam run, which "
 				"allocate with cuMemAlloc",
 				source);
@@ -171,7 +180,7 @@ static bool set_all(const struct run_settings *settings)
 	       set_bytes("MAM_GROWTH", settings->growth, run_env_none) &&
 	       set_bytes("MAM_LIMIT", settings->limit, NULL) &&
 	       set_bytes("MAM_PASS_ABOVE", settings->pass_above, NULL) &&
-	       set_choice("free", "MAM_FREE", settings->free) &&
+	       set_source(settings->source) && set_choice("free", "MAM_FREE", settings->free) &&
 	       set_choice("capture", "MAM_CAPTURE", settings->capture) &&
 	       set_choice("nvtx", "MAM_NVTX", settings->nvtx) && set_children(settings->children) &&
 	       set_ipc(settings->ipc) && run_env_file("trace", "MAM_TRACE", settings->trace) &&

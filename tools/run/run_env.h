@@ -16,7 +16,7 @@
 struct run_settings {
 	const char *stats, *leaks; /* "": print to stderr; otherwise a file */
 	const char *trace;
-	const char *free, *capture, *ipc, *children, *nvtx, *log;
+	const char *source, *free, *capture, *ipc, *children, *nvtx, *log;
 	const char *route;
 	uint64_t chunk, growth, limit, pass_above; /* RUN_ENV_UNSET: not given */
 	bool who;

@@ -7,9 +7,13 @@
  * It belongs to the device that its properties name, and to no context. It stays on the account
  * until its last reference is dropped (refs.h). A handle obtained by an import refers to memory of
  * another process, which accounts for it.
+ *
+ * Pools may map memory, too (--source=vmm). Their blocks are blocks of cuMemAlloc to the program, so
+ * the functions for mapped memory reject them: the driver receives an address that is never mapped.
  */
 #include "interpose/kinds/refs.h"
 #include "interpose/memory/pass.h"
+#include "interpose/memory/pools.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 
@@ -22,6 +26,7 @@ struct properties {
 };
 
 #define LOCATION_DEVICE 1
+#define UNUSED_ADDRESS 512
 
 struct arguments {
 	const void *properties;
@@ -107,12 +112,23 @@ int cuMemRelease(unsigned long long handle)
 }
 MAM_THUNK(cuMemRelease);
 
+/* Returns the address for the driver: that of the program unless it is in a pool. */
+static unsigned long long outside_pools(unsigned long long address)
+{
+	bool is_pooled = !mam_init_passes() && mam_pools_exist() &&
+			 mam_owner((void *)(uintptr_t)address, NULL, NULL) == MAM_OK;
+
+	return is_pooled ? UNUSED_ADDRESS : address;
+}
+
 int cuMemRetainAllocationHandle(unsigned long long *handle, void *address)
 {
 	__typeof__(&cuMemRetainAllocationHandle) real =
 		MAM_TABLE_ORIGINAL(cuMemRetainAllocationHandle);
-	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(handle, address);
+	int answer = MAM_CUDA_NOT_INITIALIZED;
 
+	if (real != NULL)
+		answer = real(handle, (void *)(uintptr_t)outside_pools((uintptr_t)address));
 	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes())
 		mam_refs_retain(*handle, (uintptr_t)address);
 	return answer;
@@ -133,8 +149,10 @@ int cuMemMap(unsigned long long address, size_t bytes, size_t offset, unsigned l
 int cuMemUnmap(unsigned long long address, size_t bytes)
 {
 	__typeof__(&cuMemUnmap) real = MAM_TABLE_ORIGINAL(cuMemUnmap);
-	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(address, bytes);
+	int answer = MAM_CUDA_NOT_INITIALIZED;
 
+	if (real != NULL)
+		answer = real(outside_pools(address), bytes);
 	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes())
 		mam_refs_unmap(address, bytes, gone);
 	return answer;

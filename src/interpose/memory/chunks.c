@@ -3,6 +3,11 @@
  * chunks.c - a source around libmam's "cudamalloc" source. It charges each chunk to the device's
  * account before it calls the driver, notifies the watchers and measures the time of the driver.
  *
+ * With --source=vmm it is around a source that maps memory in pieces (mapped.h), and the same
+ * happens for each piece; address ranges are not charged. A ledger records the pieces: mapped memory
+ * belongs to no context, so it must be freed when the context of its pool ends. Marks of blocks in
+ * a range end with the context, so watchers are not notified of pieces.
+ *
  * At most once per second, growth also queries how much memory of the device is in use. This costs
  * 27 us, and shows how much memory contexts and modules take.
  *
@@ -19,9 +24,14 @@
 #include "interpose/memory/account.h"
 #include "interpose/memory/capture.h"
 #include "interpose/memory/kept.h"
+#include "interpose/memory/mapped.h"
 #include "interpose/routes/hooks.h"
+#include "interpose/routes/init.h"
 #include "interpose/routes/table.h"
+#include "interpose/watch/ledger.h"
 #include "interpose/watch/watch.h"
+
+#define PIECE_UNIT ((uint64_t)2 << 20) /* pieces start at multiples of it */
 
 struct chunks {
 	struct mam_source source;
@@ -29,11 +39,16 @@ struct chunks {
 	struct mam_source *inner;
 	void *context;
 	int device;
-	_Atomic size_t held;   /* atomic; bytes */
-	atomic_uint next_free; /* atomic; number of the next free since growth (free.c); 0: no
+	_Atomic size_t held;       /* atomic; bytes */
+	atomic_uint next_free;     /* atomic; number of the next free since growth (free.c); 0: no
 			        * growth */
-	bool chooses_sizes;    /* lock: none, set at creation */
+	bool chooses_sizes;        /* lock: none, set at creation */
+	struct mam_source_ops ops; /* lock: none, set at creation; of mapped memory */
 };
+
+/* By address; the context of an entry is its struct chunks. */
+static struct mam_ledger pieces, ranges;
+static atomic_bool in_pieces; /* atomic; there was a piece */
 
 static _Atomic uint64_t grows, grow_ns, shrinks, shrink_ns; /* atomic */
 
@@ -62,29 +77,51 @@ static void look(int device, uint64_t time)
 		mam_account_look(device, total_bytes, free_bytes);
 }
 
+/* Charges the account; false: the limit would be exceeded. */
+static bool charge(const struct chunks *chunks, size_t bytes)
+{
+	mam_kept_look(chunks->device);
+	return mam_account_charge(chunks->device, MAM_ACCOUNT_CHUNK, bytes);
+}
+
+/* The driver was called for the charged bytes, and returned. */
+static void called(struct chunks *chunks, size_t bytes, uint64_t start, enum mam_status status)
+{
+	if (status != MAM_OK) {
+		mam_account_refund(chunks->device, MAM_ACCOUNT_CHUNK, bytes);
+		return;
+	}
+	mam_account_confirm(chunks->device, MAM_ACCOUNT_CHUNK);
+	atomic_fetch_add_explicit(&grow_ns, now() - start, memory_order_relaxed);
+	atomic_fetch_add_explicit(&grows, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&chunks->held, bytes, memory_order_relaxed);
+	atomic_store_explicit(&chunks->next_free, chunks->chooses_sizes, memory_order_relaxed);
+}
+
+/* The memory was returned to the driver. */
+static void returned(struct chunks *chunks, size_t bytes, uint64_t start)
+{
+	atomic_fetch_add_explicit(&shrink_ns, now() - start, memory_order_relaxed);
+	atomic_fetch_add_explicit(&shrinks, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&chunks->held, bytes, memory_order_relaxed);
+	mam_account_refund(chunks->device, MAM_ACCOUNT_CHUNK, bytes);
+}
+
 static enum mam_status grow(struct mam_source *source, size_t bytes, void **base)
 {
 	struct chunks *chunks = (struct chunks *)source;
 	enum mam_status status;
-	uint64_t start, end;
+	uint64_t start;
 
-	mam_kept_look(chunks->device);
-	if (!mam_account_charge(chunks->device, MAM_ACCOUNT_CHUNK, bytes))
+	if (!charge(chunks, bytes))
 		return MAM_ERROR_OUT_OF_MEMORY;
 	start = now();
 	status = chunks->inner->ops->grow(chunks->inner, bytes, base);
-	if (status != MAM_OK) {
-		mam_account_refund(chunks->device, MAM_ACCOUNT_CHUNK, bytes);
+	called(chunks, bytes, start, status);
+	if (status != MAM_OK)
 		return status;
-	}
-	mam_account_confirm(chunks->device, MAM_ACCOUNT_CHUNK);
-	end = now();
-	atomic_fetch_add_explicit(&grow_ns, end - start, memory_order_relaxed);
-	atomic_fetch_add_explicit(&grows, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&chunks->held, bytes, memory_order_relaxed);
-	atomic_store_explicit(&chunks->next_free, chunks->chooses_sizes, memory_order_relaxed);
 	mam_watch_chunk(*base, bytes, chunks->context, true);
-	look(chunks->device, end);
+	look(chunks->device, now());
 	return MAM_OK;
 }
 
@@ -101,10 +138,7 @@ static enum mam_status shrink(struct mam_source *source, void *base, size_t byte
 		mam_watch_chunk(base, bytes, chunks->context, true);
 		return status;
 	}
-	atomic_fetch_add_explicit(&shrink_ns, now() - start, memory_order_relaxed);
-	atomic_fetch_add_explicit(&shrinks, 1, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&chunks->held, bytes, memory_order_relaxed);
-	mam_account_refund(chunks->device, MAM_ACCOUNT_CHUNK, bytes);
+	returned(chunks, bytes, start);
 	return MAM_OK;
 }
 
@@ -115,14 +149,137 @@ static const struct mam_source_ops chunks_ops = {
 	.shrink = shrink,
 };
 
+/* Returns false if there is no host memory. */
+static bool record(struct mam_ledger *ledger, struct chunks *chunks, const void *base, size_t bytes)
+{
+	const struct mam_ledger_entry entry = { .key = (uintptr_t)base,
+						.bytes = bytes,
+						.context = chunks };
+	struct mam_ledger_entry old;
+
+	return mam_ledger_put(ledger, &entry, &old) &&
+	       (old.key == 0 || mam_ledger_put(ledger, &entry, &old));
+}
+
+static void erase(struct mam_ledger *ledger, const void *base)
+{
+	struct mam_ledger_entry entry;
+
+	mam_ledger_take(ledger, (uintptr_t)base, &entry);
+}
+
+static enum mam_status reserve(struct mam_source *source, size_t bytes, void **base)
+{
+	struct chunks *chunks = (struct chunks *)source;
+	enum mam_status status = chunks->inner->ops->grow(chunks->inner, bytes, base);
+
+	if (status == MAM_OK && !record(&ranges, chunks, *base, bytes)) {
+		chunks->inner->ops->shrink(chunks->inner, *base, bytes);
+		status = MAM_ERROR_OUT_OF_MEMORY;
+	}
+	return status;
+}
+
+static enum mam_status unreserve(struct mam_source *source, void *base, size_t bytes)
+{
+	struct chunks *chunks = (struct chunks *)source;
+	enum mam_status status = chunks->inner->ops->shrink(chunks->inner, base, bytes);
+
+	if (status == MAM_OK)
+		erase(&ranges, base);
+	return status;
+}
+
+static enum mam_status map(struct mam_source *source, void *base, size_t bytes)
+{
+	struct chunks *chunks = (struct chunks *)source;
+	enum mam_status status;
+	uint64_t start;
+
+	if (!charge(chunks, bytes))
+		return MAM_ERROR_OUT_OF_MEMORY;
+	start = now();
+	status = chunks->inner->ops->map(chunks->inner, base, bytes);
+	if (status == MAM_OK && !record(&pieces, chunks, base, bytes)) {
+		chunks->inner->ops->unmap(chunks->inner, base, bytes);
+		status = MAM_ERROR_OUT_OF_MEMORY;
+	}
+	called(chunks, bytes, start, status);
+	if (status == MAM_OK) {
+		atomic_store_explicit(&in_pieces, true, memory_order_relaxed);
+		look(chunks->device, now());
+	}
+	return status;
+}
+
+static enum mam_status unmap(struct mam_source *source, void *base, size_t bytes)
+{
+	struct chunks *chunks = (struct chunks *)source;
+	uint64_t start = now();
+	enum mam_status status = chunks->inner->ops->unmap(chunks->inner, base, bytes);
+
+	if (status == MAM_OK) {
+		erase(&pieces, base);
+		returned(chunks, bytes, start);
+	}
+	return status;
+}
+
+/* If there is no host memory to record the new place, the piece is freed only with the process. */
+static enum mam_status move(struct mam_source *source, void *from, size_t bytes, void *to,
+			    bool *lost)
+{
+	struct chunks *chunks = (struct chunks *)source;
+	uint64_t start = now();
+	enum mam_status status = chunks->inner->ops->move(chunks->inner, from, bytes, to, lost);
+
+	if (status == MAM_OK || *lost)
+		erase(&pieces, from);
+	if (status == MAM_OK)
+		record(&pieces, chunks, to, bytes);
+	if (*lost)
+		returned(chunks, bytes, start);
+	return status;
+}
+
+/* Before a piece of a block that was freed without a wait is unmapped. */
+static enum mam_status quiesce(struct mam_source *source)
+{
+	struct mam_source *inner = ((struct chunks *)source)->inner;
+
+	return inner->ops->quiesce(inner);
+}
+
+/*
+ * Under the policies strict and deferred a block is free only when its work is done, so the pool
+ * need not wait before it moves a piece.
+ */
+static void wrap_mapped(struct chunks *chunks)
+{
+	chunks->ops = (struct mam_source_ops){
+		.size = sizeof(chunks->ops),
+		.grow = reserve,
+		.shrink = unreserve,
+		.quiesce = mam_init_policy() == MAM_INIT_STREAM ? quiesce : NULL,
+		.map = map,
+		.unmap = unmap,
+		.move = move,
+	};
+	chunks->source.ops = &chunks->ops;
+	chunks->chooses_sizes = false;
+}
+
 enum mam_status mam_chunks_create(void *context, int device, struct mam_source **source)
 {
 	struct chunks *chunks = calloc(1, sizeof(*chunks));
 	enum mam_status status;
+	bool is_mapped;
 
 	if (chunks == NULL)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
-	status = mam_source_create("cudamalloc", device, &chunks->inner);
+	is_mapped = mam_mapped_is_possible(device);
+	status = is_mapped ? mam_mapped_create(device, &chunks->inner)
+			   : mam_source_create("cudamalloc", device, &chunks->inner);
 	if (status != MAM_OK) {
 		free(chunks);
 		return status;
@@ -134,6 +291,8 @@ enum mam_status mam_chunks_create(void *context, int device, struct mam_source *
 	chunks->device = device;
 	chunks->chooses_sizes =
 		mam_option_number("MAM_CHUNK") == 0 && mam_option_number("MAM_GROWTH") == 0;
+	if (is_mapped)
+		wrap_mapped(chunks);
 	*source = &chunks->source;
 	return MAM_OK;
 }
@@ -146,12 +305,46 @@ void mam_chunks_destroy(struct mam_source *source)
 	free(chunks);
 }
 
-/* The source is not freed: a thread may be inside it, and destroying it would call the driver. */
+static void free_piece(const struct mam_ledger_entry *entry)
+{
+	struct mam_source *inner = ((struct chunks *)entry->context)->inner;
+
+	inner->ops->unmap(inner, (void *)(uintptr_t)entry->key, entry->bytes);
+}
+
+static void free_range(const struct mam_ledger_entry *entry)
+{
+	struct mam_source *inner = ((struct chunks *)entry->context)->inner;
+
+	inner->ops->shrink(inner, (void *)(uintptr_t)entry->key, entry->bytes);
+}
+
+/*
+ * The source is not freed: a thread may be inside it, and destroying it would call the driver. No
+ * thread is in map, unmap and move: the pool has ended.
+ */
 void mam_chunks_lose(struct mam_source *source)
 {
 	struct chunks *chunks = (struct chunks *)source;
 
+	mam_ledger_take_context(&pieces, chunks, free_piece);
+	mam_ledger_take_context(&ranges, chunks, free_range);
 	mam_account_refund(chunks->device, MAM_ACCOUNT_CHUNK, atomic_exchange(&chunks->held, 0));
+}
+
+bool mam_chunks_piece(uint64_t range, uint64_t address, struct mam_chunks_piece *piece)
+{
+	struct mam_ledger_entry entry;
+	bool found = false;
+
+	if (!atomic_load_explicit(&in_pieces, memory_order_relaxed))
+		return false;
+	for (uint64_t base = address / PIECE_UNIT * PIECE_UNIT; base >= range && !found;
+	     base -= PIECE_UNIT)
+		found = mam_ledger_find(&pieces, base, &entry);
+	if (found)
+		*piece = (struct mam_chunks_piece){ entry.key, entry.bytes };
+	return found && address - entry.key < entry.bytes;
 }
 
 unsigned int mam_chunks_count_free(struct mam_source *source)
@@ -181,4 +374,5 @@ void mam_chunks_cost(struct mam_chunks_costs *costs)
 	costs->grow_ns = atomic_load_explicit(&grow_ns, memory_order_relaxed);
 	costs->shrinks = atomic_load_explicit(&shrinks, memory_order_relaxed);
 	costs->shrink_ns = atomic_load_explicit(&shrink_ns, memory_order_relaxed);
+	costs->in_pieces = atomic_load_explicit(&in_pieces, memory_order_relaxed);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chunks.h - the source of chunks for the pools of mam run: the driver's cuMemAlloc, charged to the
- * account of the device.
+ * chunks.h - the source of memory for the pools of mam run, charged to the account of the device:
+ * chunks of the driver's cuMemAlloc, or mapped memory (--source).
  */
 #ifndef MAM_INTERPOSE_CHUNKS_H
 #define MAM_INTERPOSE_CHUNKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <mam/source.h>
@@ -19,6 +20,16 @@ enum mam_status mam_chunks_create(void *context, int device, struct mam_source *
 void mam_chunks_destroy(struct mam_source *source);
 void mam_chunks_lose(struct mam_source *source);
 
+/*
+ * mam_chunks_piece - find the piece of mapped memory that contains `address`, in the range that
+ * starts at `range`. Returns false if the memory there is not mapped by a pool: chunks of
+ * cuMemAlloc have no pieces.
+ */
+struct mam_chunks_piece {
+	uint64_t base, bytes;
+};
+bool mam_chunks_piece(uint64_t range, uint64_t address, struct mam_chunks_piece *piece);
+
 /* Returns the bytes that the source's pool holds. */
 size_t mam_chunks_held(const struct mam_source *source);
 
@@ -30,9 +41,10 @@ size_t mam_chunks_held(const struct mam_source *source);
 unsigned int mam_chunks_count_free(struct mam_source *source);
 void mam_chunks_forget_growth(struct mam_source *source);
 
-/* How often the driver allocated and freed a chunk, and the time it took. */
+/* How often the driver allocated and freed a chunk or a piece, and the time it took. */
 struct mam_chunks_costs {
 	uint64_t grows, grow_ns, shrinks, shrink_ns;
+	bool in_pieces; /* a pool has mapped memory */
 };
 void mam_chunks_cost(struct mam_chunks_costs *costs);
 

@@ -123,8 +123,9 @@ static void put_costs(struct mam_file_text *text, const struct mam_report *repor
 
 	if (costs->grows + costs->shrinks == 0)
 		return;
-	mam_file_put(text, "  the pools allocated %llu chunk%s from the driver in ",
-		     (unsigned long long)costs->grows, costs->grows == 1 ? "" : "s");
+	mam_file_put(text, "  the pools allocated %llu %s%s from the driver in ",
+		     (unsigned long long)costs->grows, costs->in_pieces ? "piece" : "chunk",
+		     costs->grows == 1 ? "" : "s");
 	put_time(text, (double)costs->grow_ns);
 	mam_file_put(text, " and released %llu in ", (unsigned long long)costs->shrinks);
 	put_time(text, (double)costs->shrink_ns);

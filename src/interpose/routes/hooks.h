@@ -26,6 +26,7 @@ enum mam_cuda_code {
 	MAM_CUDA_INVALID_HANDLE = 400,
 	MAM_CUDA_NOT_READY = 600,
 	MAM_CUDA_CONTEXT_IS_DESTROYED = 709,
+	MAM_CUDA_NOT_SUPPORTED = 801,
 	MAM_CUDA_STREAM_DETACHED = 917 /* its green context is destroyed */
 };
 

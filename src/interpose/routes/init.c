@@ -59,7 +59,8 @@ static void warn_of_source(void)
 {
 	const char *source = mam_option_value("MAM_SOURCE");
 
-	if (secure_getenv("MAM_RUN_PID") == NULL && strcmp(source, "cudamalloc") != 0)
+	if (secure_getenv("MAM_RUN_PID") == NULL && strcmp(source, "cudamalloc") != 0 &&
+	    strcmp(source, "vmm") != 0)
 		mam_say(MAM_SAY_WARN,
 			"MAM_SOURCE=%s has no effect on cudaMalloc: its pools allocate memory with "
 			"cuMemAlloc",

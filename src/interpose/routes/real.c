@@ -185,6 +185,10 @@ static const struct {
 	{ "cuDeviceGetGraphMemAttribute", offsetof(struct mam_real_driver, graph_attribute),
 	  false },
 	{ "cuDeviceGraphMemTrim", offsetof(struct mam_real_driver, graph_trim), false },
+	{ "cuCtxGetId", offsetof(struct mam_real_driver, ctx_id), false },
+	{ "cuDeviceGetCount", offsetof(struct mam_real_driver, device_count), false },
+	{ "cuDeviceGetAttribute", offsetof(struct mam_real_driver, device_attribute), false },
+	{ "cuDeviceCanAccessPeer", offsetof(struct mam_real_driver, can_access_peer), false },
 };
 
 const struct mam_real_driver *mam_real_driver(void)

@@ -61,6 +61,10 @@ struct mam_real_driver {
 	int (*pool_trim)(void *pool, size_t min_bytes);
 	int (*graph_attribute)(int device, int attribute, uint64_t *value);
 	int (*graph_trim)(int device);
+	int (*ctx_id)(void *context, unsigned long long *id);
+	int (*device_count)(int *count);
+	int (*device_attribute)(int *value, int attribute, int device);
+	int (*can_access_peer)(int *can, int device, int peer);
 	/*
 	 * The cheapest function that reports a fault of an earlier kernel: 14 ns, allowed during a
 	 * capture.

@@ -11,6 +11,9 @@
  *   everything else       the driver's value for the chunk: context, device, mapping
  *   dma-buf handles       only for ranges inside one block
  *
+ * Of mapped memory (--source=vmm) the driver knows no context, which is that of the pool here. It
+ * cannot set SYNC_MEMOPS there, so that call returns the driver's error, and the value is always 0.
+ *
  * A block of another process, opened by a handle of mam's, is a separate allocation here too: it
  * has its own range and ID. Whether its copies are synchronous is known for its chunk only.
  *
@@ -20,6 +23,7 @@
 #include "interpose/share/attribute.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,7 +31,9 @@
 #include <mam/mam.h>
 
 #include "interpose/memory/capture.h"
+#include "interpose/memory/chunks.h"
 #include "interpose/memory/pools.h"
+#include "interpose/process/say.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/table.h"
@@ -38,9 +44,10 @@
 #define UNUSED_ADDRESS 512
 
 /* CUpointer_attribute. */
-enum { SYNC_MEMOPS = 6, BUFFER_ID = 7, RANGE_START_ADDR = 11, RANGE_SIZE = 12 };
+enum { CONTEXT = 1, SYNC_MEMOPS = 6, BUFFER_ID = 7, RANGE_START_ADDR = 11, RANGE_SIZE = 12 };
 
-enum space { SPACE_FOREIGN, SPACE_FREE, SPACE_BLOCK, SPACE_OPENED };
+/* MAPPED: a block in mapped memory. */
+enum space { SPACE_FOREIGN, SPACE_FREE, SPACE_BLOCK, SPACE_MAPPED, SPACE_OPENED };
 
 /*
  * Held from a change of marks until the driver's flag of the chunk is set: of two threads with
@@ -51,10 +58,15 @@ static pthread_mutex_t switch_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static enum space find(unsigned long long address, struct mam_segment_info *block)
 {
+	struct mam_chunks_piece piece;
 	struct mam_ipc_opened opened;
 
 	if (mam_pools_exist() && mam_owner((void *)(uintptr_t)address, NULL, block) == MAM_OK)
-		return block->live ? SPACE_BLOCK : SPACE_FREE;
+		return !block->live ? SPACE_FREE
+		       : mam_chunks_piece((uintptr_t)block->chunk_base, (uintptr_t)block->base,
+					  &piece)
+			       ? SPACE_MAPPED
+			       : SPACE_BLOCK;
 	if (!mam_ipc_opened_find(address, &opened))
 		return SPACE_FOREIGN;
 	block->base = (void *)(uintptr_t)opened.address;
@@ -64,7 +76,7 @@ static enum space find(unsigned long long address, struct mam_segment_info *bloc
 
 static bool is_block(enum space space)
 {
-	return space == SPACE_BLOCK || space == SPACE_OPENED;
+	return space == SPACE_BLOCK || space == SPACE_MAPPED || space == SPACE_OPENED;
 }
 
 static void watch(enum mam_table_id function, enum mam_road road, enum space space, int answer)
@@ -86,14 +98,21 @@ static void watch(enum mam_table_id function, enum mam_road road, enum space spa
 static void override(int attribute, enum space space, const struct mam_segment_info *block,
 		     void *value)
 {
+	struct mam_pool *pool;
 	uint64_t id;
 
 	switch (attribute) {
+	case CONTEXT:
+		if (space == SPACE_MAPPED && mam_owner(block->base, &pool, NULL) == MAM_OK)
+			*(void **)value = mam_pools_context(pool);
+		break;
 	case RANGE_START_ADDR: *(void **)value = block->base; break;
 	case RANGE_SIZE: *(size_t *)value = block->requested; break;
 	case SYNC_MEMOPS:
 		if (space == SPACE_BLOCK)
 			*(unsigned int *)value = mam_marks_is_synchronous(block->base);
+		else if (space == SPACE_MAPPED)
+			*(unsigned int *)value = 0;
 		break;
 	case BUFFER_ID:
 		if (mam_marks_buffer_id(block->base, &id))
@@ -117,6 +136,8 @@ static int get(enum mam_road road, void *value, int attribute, unsigned long lon
 	mam_init_depth++;
 	space = find(address, &block);
 	answer = real(value, attribute, space == SPACE_FREE ? UNUSED_ADDRESS : address);
+	if (answer == MAM_CUDA_NOT_SUPPORTED && space == SPACE_MAPPED && attribute == SYNC_MEMOPS)
+		answer = MAM_CUDA_SUCCESS;
 	if (answer == MAM_CUDA_SUCCESS && is_block(space))
 		override(attribute, space, &block, value);
 	watch(MAM_TABLE_cuPointerGetAttribute, road, space, answer);
@@ -161,6 +182,24 @@ int cuPointerGetAttributes(unsigned int count, int *attributes, void **values,
 MAM_THUNK(cuPointerGetAttributes);
 
 /*
+ * The driver refuses the flag for mapped memory. Clearing it succeeds, since it is not set.
+ */
+static int judge_mapped(int answer, const void *value)
+{
+	static atomic_bool said;
+
+	if (answer != MAM_CUDA_NOT_SUPPORTED)
+		return answer;
+	if (*(const unsigned int *)value == 0)
+		return MAM_CUDA_SUCCESS;
+	if (!atomic_exchange(&said, true))
+		mam_say(MAM_SAY_WARN,
+			"CU_POINTER_ATTRIBUTE_SYNC_MEMOPS cannot be set on mapped memory; use "
+			"--source=cudamalloc");
+	return answer;
+}
+
+/*
  * Sets the chunk's flag with its first block and clears it with its last. If there is no memory for
  * the mark, only the driver's flag is set: it applies to the block's neighbors too, and is never
  * cleared.
@@ -199,6 +238,8 @@ static int set(enum mam_road road, const void *value, int attribute, unsigned lo
 		answer = set_synchronous(real, value, &block);
 	else
 		answer = real(value, attribute, space == SPACE_FREE ? UNUSED_ADDRESS : address);
+	if (space == SPACE_MAPPED && attribute == SYNC_MEMOPS)
+		answer = judge_mapped(answer, value);
 	watch(MAM_TABLE_cuPointerSetAttribute, road, space, answer);
 	mam_init_depth--;
 	return answer;

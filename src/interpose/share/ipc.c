@@ -22,6 +22,7 @@
 
 #include <mam/mam.h>
 
+#include "interpose/memory/chunks.h"
 #include "interpose/memory/peer.h"
 #include "interpose/memory/pools.h"
 #include "interpose/process/say.h"
@@ -100,9 +101,15 @@ static int get_ours(__typeof__(&cuIpcGetMemHandle) real, const struct mam_segmen
 		    struct mam_ipc_handle *handle)
 {
 	struct handle ours = { .mark = "mamipc1" };
+	struct mam_chunks_piece piece;
 	struct mam_ipc_handle chunk;
+	static atomic_bool said;
 	int answer = real(&chunk, (uintptr_t)block->chunk_base);
 
+	if (answer != MAM_CUDA_SUCCESS &&
+	    mam_chunks_piece((uintptr_t)block->chunk_base, (uintptr_t)block->base, &piece))
+		say_once(&said, "mapped memory cannot be shared with other processes; use "
+				"--source=cudamalloc");
 	if (answer != MAM_CUDA_SUCCESS)
 		return answer;
 	if (!mam_marks_token(block->base, ours.token) && !share(&chunk, block, ours.token))

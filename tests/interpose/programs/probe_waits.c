@@ -17,7 +17,7 @@
 #define MIB ((size_t)1 << 20)
 #define BLOCKS 12
 #define CALL_NS 1000
-#define CALLS_MAX 200 /* of an allocation that does not wait */
+#define CALLS_MAX 1000 /* of an allocation that does not wait: growth maps piece by piece */
 
 static int failed, waits;
 static uint64_t seed = 88172645463325252u;

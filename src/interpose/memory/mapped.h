@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mapped.h - mapped memory for the pools of mam run (--source=vmm).
+ *
+ * A program must not notice the source of its memory. So a device whose mapped memory would behave
+ * differently from memory of cuMemAlloc keeps its chunks, and a message gives the reason.
+ */
+#ifndef MAM_INTERPOSE_MAPPED_H
+#define MAM_INTERPOSE_MAPPED_H
+
+#include <stdbool.h>
+
+#include <mam/source.h>
+
+/* Whether the pools of a device use mapped memory: the user selected it, and the device can. */
+bool mam_mapped_is_possible(int device);
+
+/*
+ * Creates the source, in the current context: usable by all devices, by network cards if the device
+ * can, and for export to other processes if it can.
+ */
+enum mam_status mam_mapped_create(int device, struct mam_source **source);
+
+#endif

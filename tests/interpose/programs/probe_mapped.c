@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe_mapped.c - scenes on the driver API in which mapped memory would behave differently from
+ * memory of cuMemAlloc: copies between devices, the functions for mapped memory, the end of a
+ * context.
+ */
+#include "probe.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fake/driver_api.h"
+
+#define MIB ((size_t)1 << 20)
+#define BYTES (5 * MIB)
+
+static struct CUctx_st *contexts[2];
+static unsigned long long blocks[2][2];
+
+static void start(int devices)
+{
+	SHOW(cuInit(0));
+	for (int device = 0; device < devices; device++) {
+		SHOW(cuDevicePrimaryCtxRetain(&contexts[device], device));
+		SHOW(cuCtxSetCurrent(contexts[device]));
+	}
+}
+
+static bool holds(unsigned long long block, unsigned char value)
+{
+	static unsigned char bytes[BYTES];
+
+	if (cuMemcpyDtoH_v2(bytes, block, BYTES) != 0)
+		return false;
+	for (size_t i = 0; i < BYTES; i++)
+		if (bytes[i] != value)
+			return false;
+	return true;
+}
+
+static void fill(int device, unsigned char value)
+{
+	SHOW(cuCtxSetCurrent(contexts[device]));
+	SHOW(cuMemsetD8_v2(blocks[device][0], value, BYTES));
+	SHOW(cuMemsetD8_v2(blocks[device][1], 0, BYTES));
+}
+
+/* Copies from the first block of one device to the second of the other, in each context. */
+static void copy_between(int from, unsigned char value)
+{
+	const int to = 1 - from;
+
+	fill(from, value);
+	SHOW(cuMemcpyPeer(blocks[to][1], contexts[to], blocks[from][0], contexts[from], BYTES));
+	SHOW(cuCtxSynchronize());
+	SHOW(cuCtxSetCurrent(contexts[to]));
+	SHOW(cuCtxSynchronize());
+	printf("peer copy right %d\n", holds(blocks[to][1], value));
+	for (int user = 0; user < 2; user++) {
+		fill(from, (unsigned char)(value + user + 1));
+		SHOW(cuCtxSynchronize());
+		SHOW(cuCtxSetCurrent(contexts[user]));
+		SHOW(cuMemcpyDtoD_v2(blocks[to][1], blocks[from][0], BYTES));
+		SHOW(cuCtxSynchronize());
+		SHOW(cuCtxSetCurrent(contexts[to]));
+		printf("copy right %d\n", holds(blocks[to][1], (unsigned char)(value + user + 1)));
+	}
+}
+
+static void allocate(void)
+{
+	for (int device = 0; device < 2; device++) {
+		SHOW(cuCtxSetCurrent(contexts[device]));
+		SHOW(cuMemAlloc_v2(&blocks[device][0], BYTES));
+		SHOW(cuMemAlloc_v2(&blocks[device][1], BYTES));
+	}
+}
+
+/* Memory that was allocated before peer access was enabled, and after. */
+static void devices(void)
+{
+	start(2);
+	for (int round = 0; round < 2; round++) {
+		allocate();
+		copy_between(0, 10);
+		copy_between(1, 20);
+		SHOW(cuCtxSetCurrent(contexts[0]));
+		SHOW(cuCtxEnablePeerAccess(contexts[1], 0));
+		SHOW(cuCtxSetCurrent(contexts[1]));
+		SHOW(cuCtxEnablePeerAccess(contexts[0], 0));
+		copy_between(0, 30);
+		copy_between(1, 40);
+	}
+}
+
+/* To the program, a block of cuMemAlloc is not mapped memory: nothing can unmap it. */
+static void pieces(void)
+{
+	unsigned long long handle = 0, small;
+
+	start(1);
+	SHOW(cuMemAlloc_v2(&small, 512));
+	SHOW(cuMemAlloc_v2(&blocks[0][0], BYTES));
+	SHOW(cuMemAlloc_v2(&blocks[0][1], BYTES));
+	fill(0, 7);
+	SHOW(cuMemRetainAllocationHandle(&handle, (void *)(uintptr_t)blocks[0][0]));
+	SHOW(cuMemUnmap(small / (2 * MIB) * (2 * MIB), 2 * MIB));
+	SHOW(cuMemsetD8_v2(small, 7, 512));
+	SHOW(cuMemUnmap(blocks[0][0] / (2 * MIB) * (2 * MIB), 2 * MIB));
+	printf("the block is unchanged %d\n", holds(blocks[0][0], 7));
+}
+
+static void show_held(void)
+{
+	struct fake_held held;
+
+	fake_holds(&held);
+	printf("handles %d mappings %d reservations %d\n", held.handles, held.mappings,
+	       held.reservations);
+}
+
+/* Memory ends with its context, whichever call ends it. */
+static void ends(void)
+{
+	struct CUctx_st *own;
+
+	start(1);
+	for (int round = 0; round < 2; round++) {
+		SHOW(cuMemAlloc_v2(&blocks[0][0], BYTES));
+		SHOW(cuMemAlloc_v2(&blocks[0][1], 512));
+		SHOW(cuDevicePrimaryCtxReset_v2(0));
+		show_held();
+		SHOW(cuMemFree_v2(blocks[0][0]));
+		SHOW(cuDevicePrimaryCtxRetain(&contexts[0], 0));
+		SHOW(cuCtxSetCurrent(contexts[0]));
+	}
+	SHOW(cuCtxCreate_v2(&own, 0, 0));
+	SHOW(cuMemAlloc_v2(&blocks[0][0], BYTES));
+	SHOW(cuCtxDestroy(own));
+	show_held();
+	SHOW(cuCtxSetCurrent(contexts[0]));
+	SHOW(cuMemFree_v2(blocks[0][0]));
+}
+
+static const struct probe_scene scenes[] = {
+	{ "devices", devices },
+	{ "pieces", pieces },
+	{ "ends", ends },
+};
+
+int main(int count, char **arguments)
+{
+	return probe_play(count, arguments, scenes, sizeof(scenes) / sizeof(scenes[0]));
+}

@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# source.sh - mam run --source=vmm: mapped memory looks like memory of cuMemAlloc to the program, and
+# a device that cannot use it keeps its chunks. The scenes are described in probe_mapped.c. Most
+# other tests of mam run run on both sources (on_both_sources in interpose.sh).
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+. "$MAM_SRCDIR/tests/interpose/interpose.sh"
+
+probe=$probes/probe_mapped
+client=$clients/client_driver
+log=$scratch/log
+
+# Runs the client, and prints the driver's functions by which the pool has grown.
+grown_by() # VARIABLE=VALUE... [OPTION...] - the options of mam run begin with a dash
+{
+	rm -f "$log"
+	grown_set=
+	while [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; do
+		grown_set="$grown_set $1"
+		shift
+	done
+	# shellcheck disable=SC2086 # variables are words
+	env $grown_set FAKE_CUDA_LOG="$log" "$MAM" run "$@" -- "$client" --rounds 2 > "$scratch/out" 2> "$scratch/err"
+	grown_status=$?
+	sed -n 's/^\(cuMemAlloc\|cuMemCreate\) .*result=0$/\1/p' "$log" | sort -u | paste -s -d ' '
+	return $grown_status
+}
+
+same "by default pools allocate chunks" cuMemAlloc "$(grown_by)"
+same "--source=cudamalloc: chunks" cuMemAlloc "$(grown_by --source=cudamalloc)"
+same "--source=vmm: mapped memory" cuMemCreate "$(grown_by --source=vmm)"
+same "MAM_SOURCE=vmm: mapped memory" cuMemCreate "$(grown_by MAM_SOURCE=vmm)"
+same "an option replaces the variable" cuMemAlloc "$(grown_by MAM_SOURCE=vmm --source=cudamalloc)"
+same "no message" "" "$(grown_by --source=vmm > /dev/null; grep -v '^ms_per_round' "$scratch/err")"
+
+# Each of these keeps a device's chunks. One message gives the reason and the effect.
+kept() # NAME REASON VARIABLE=VALUE...
+{
+	kept_name=$1
+	kept_reason=$2
+	shift 2
+	same "$kept_name: chunks" cuMemAlloc "$(grown_by "$@" --source=vmm)"
+	grown_by "$@" --source=vmm > /dev/null
+	same "$kept_name: one message" "1 1" "$(grep -c '^mam: warning' "$scratch/err") $(grep -c \
+		"^mam: warning: device 0 cannot use mapped memory ($kept_reason): its pools allocate chunks, as with --source=cudamalloc" "$scratch/err")"
+}
+kept "no mapped memory" "CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED is 0" \
+	FAKE_CUDA_FAIL_AT=cuDeviceGetAttribute:1+
+kept "no peer access" "device 1 has no peer access to it, and copies between the two could be wrong" \
+	FAKE_CUDA_DEVICES=2 FAKE_CUDA_FAIL_AT=cuDeviceCanAccessPeer:1+
+same "no peer access, and MAM_PEERS=none: mapped memory" cuMemCreate \
+	"$(grown_by FAKE_CUDA_DEVICES=2 FAKE_CUDA_FAIL_AT=cuDeviceCanAccessPeer:1+ MAM_PEERS=none --source=vmm)"
+
+run=--source=vmm
+set=FAKE_CUDA_DEVICES=2 same_run "copies between devices" "$probe" devices
+FAKE_CUDA_DEVICES=2 MAM_PEERS=none "$MAM" run --source=vmm -- "$probe" devices > "$scratch/out" 2>&1
+try "the scene detects missing access" grep -q 'right 0' "$scratch/out"
+same_run "functions for mapped memory reject blocks" "$probe" pieces
+same_run "memory ends with its context" "$probe" ends
+for call in cuMemAddressReserve cuMemCreate cuMemMap cuMemSetAccess; do
+	for number in 1 2 3; do
+		set=FAKE_CUDA_FAIL_AT=$call:$number same_run "call $number of $call fails" "$probe" ends
+	done
+done
+finish
