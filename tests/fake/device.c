@@ -141,6 +141,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 		{ DEVICE_MINOR, 0 },
 		{ DEVICE_MANAGED, 1 },
 		{ DEVICE_VMM, 1 },
+		{ DEVICE_EXPORTS_DESCRIPTORS, 1 },
 		{ DEVICE_POOLS, 1 },
 	};
 	int result = fake_enter("cuDeviceGetAttribute");

@@ -92,6 +92,7 @@ enum {
 	DEVICE_MINOR = 76,
 	DEVICE_MANAGED = 83,
 	DEVICE_VMM = 102,
+	DEVICE_EXPORTS_DESCRIPTORS = 103,
 	DEVICE_POOLS = 115
 };
 
@@ -282,6 +283,9 @@ int cuMemSetAccess(unsigned long long address, size_t bytes, const struct cu_acc
 		   size_t count);
 int cuMemGetAccess(unsigned long long *flags, const struct cu_location *location,
 		   unsigned long long address);
+int cuMemGetAllocationPropertiesFromHandle(struct cu_memory_properties *properties,
+					   unsigned long long handle);
+int cuMemImportFromShareableHandle(unsigned long long *handle, void *shareable, int type);
 int cuMemExportToShareableHandle(void *shareable, unsigned long long handle, int type,
 				 unsigned long long flags);
 

@@ -81,7 +81,7 @@ enum fake_origin {
 	FAKE_PLAIN,      /* cuMemAlloc and similar functions */
 	FAKE_ORDERED,    /* cuMemAllocAsync: its free does not wait */
 	FAKE_REGISTERED, /* cuMemHostRegister: the program's own memory */
-	FAKE_IMPORTED,   /* cuIpcOpenMemHandle */
+	FAKE_IMPORTED,   /* cuIpcOpenMemHandle, cuMemImportFromShareableHandle */
 	FAKE_MAPPED      /* cuMemMap */
 };
 
@@ -96,6 +96,7 @@ struct fake_block {
 	bool freed; /* ORDERED: its free waits for its stream; PHYSICAL: the handle was released */
 	bool sync_memops; /* set by cuPointerSetAttribute */
 	bool exported;    /* an IPC handle of it was created */
+	bool exportable;  /* PHYSICAL: created for export as a file descriptor */
 	/* MAPPED: each device's access by cuMemSetAccess: 0 none, 1 read, 3 read and write */
 	unsigned char access[FAKE_DEVICES];
 	unsigned int uses;     /* PHYSICAL: number of mappings */
@@ -180,6 +181,7 @@ void fake_ipc_unmap(const struct fake_block *block);
 
 /* virtual.c */
 bool fake_virtual_reserved(uintptr_t address);
+struct fake_block *fake_virtual_physical(uint64_t handle); /* NULL: it was released */
 void fake_virtual_unmap(const struct fake_block *block);
 int fake_virtual_count(void); /* number of address reservations */
 

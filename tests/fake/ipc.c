@@ -13,7 +13,7 @@
  * Small blocks have no id of their own: a block allocated at the address of a freed one has the
  * same handle, as was measured. Memory of a device other than the current context's makes that
  * device's primary context a peer. Nothing remains at the end: an unnamed file ends with its last
- * user.
+ * user. Physical memory (virtual.c) is exported and imported in the same way.
  */
 #define _GNU_SOURCE
 #include "fake.h"
@@ -84,11 +84,39 @@ void fake_ipc_forget(const struct fake_block *block)
 	publish(block, 0);
 }
 
+/* A ticket with the location of the bytes of a block. */
+static struct ticket locate(const struct fake_block *block)
+{
+	const struct fake_device *device = &fake_devices[block->device];
+	struct stat status;
+
+	return (struct ticket){ .magic = MAGIC,
+				.process = getpid(),
+				.file = (int16_t)device->file,
+				.device = (int16_t)block->device,
+				.inode = fstat(device->file, &status) == 0 ? status.st_ino : 0,
+				.range = device->range,
+				.offset = block->base - device->base,
+				.bytes = block->bytes };
+}
+
+static int write_ticket(const struct fake_block *physical)
+{
+	int file = memfd_create("fake-cuda-handle", MFD_CLOEXEC);
+	struct ticket ticket = locate(physical);
+
+	ticket.check = check_of(&ticket);
+	if (file >= 0 && write(file, &ticket, sizeof(ticket)) == sizeof(ticket))
+		return file;
+	if (file >= 0)
+		close(file);
+	return -1;
+}
+
 int cuIpcGetMemHandle(struct cu_ipc_handle *handle, unsigned long long address)
 {
-	struct ticket ticket = { .magic = MAGIC };
+	struct ticket ticket = { 0 };
 	struct fake_block *block;
-	struct stat status;
 	int result = fake_enter("cuIpcGetMemHandle");
 
 	if (result == CUDA_SUCCESS) {
@@ -97,15 +125,7 @@ int cuIpcGetMemHandle(struct cu_ipc_handle *handle, unsigned long long address)
 			result = CUDA_ERROR_INVALID_VALUE;
 	}
 	if (result == CUDA_SUCCESS) {
-		const struct fake_device *device = &fake_devices[block->device];
-
-		ticket.process = getpid();
-		ticket.file = (int16_t)device->file;
-		ticket.device = (int16_t)block->device;
-		ticket.inode = fstat(device->file, &status) == 0 ? status.st_ino : 0;
-		ticket.range = device->range;
-		ticket.offset = block->base - device->base;
-		ticket.bytes = block->bytes;
+		ticket = locate(block);
 		if (block->rounded >= FAKE_SLAB) {
 			ticket.id = block->id;
 			block->exported = true;
@@ -297,7 +317,8 @@ void fake_ipc_unmap(const struct fake_block *block)
 		*link = old->next;
 	free(old);
 	munmap((void *)slabs_start(block), slabs_bytes(block));
-	if (fake_timeline_touching(block->base, block->bytes) == 0)
+	if (fake_timeline_touching(block->base, block->bytes) == 0 &&
+	    fake_timeline_reaching((void *)(block->base + block->shift), block->bytes) == 0)
 		munmap((void *)(slabs_start(block) + block->shift), slabs_bytes(block));
 }
 
@@ -326,4 +347,71 @@ int cuIpcCloseMemHandle(unsigned long long address)
 			fake_memory_release(block);
 	}
 	return fake_leave("cuIpcCloseMemHandle", result, "address=%#llx", address);
+}
+
+/*
+ * A descriptor of physical memory is an unnamed file with a ticket. Unlike the driver's, it does not
+ * keep the memory: that ends with the process that created it.
+ */
+int cuMemExportToShareableHandle(void *shareable, unsigned long long handle, int type,
+				 unsigned long long flags)
+{
+	int result = fake_enter("cuMemExportToShareableHandle"), file = -1;
+
+	if (result == CUDA_SUCCESS) {
+		const struct fake_block *physical = fake_virtual_physical(handle);
+
+		if (!shareable || !physical || type != 1 || flags)
+			result = CUDA_ERROR_INVALID_VALUE;
+		else if (!physical->exportable || physical->origin == FAKE_IMPORTED)
+			result = CUDA_ERROR_NOT_SUPPORTED;
+		else
+			file = write_ticket(physical);
+		if (result == CUDA_SUCCESS && file < 0)
+			result = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (result == CUDA_SUCCESS)
+		*(int *)shareable = file;
+	return fake_leave("cuMemExportToShareableHandle", result, "handle=%llu type=%d flags=%llu",
+			  handle, type, flags);
+}
+
+static int import_physical(int descriptor, uint64_t *handle)
+{
+	struct fake_block block = { .kind = FAKE_PHYSICAL,
+				    .origin = FAKE_IMPORTED,
+				    .exportable = true };
+	struct ticket ticket;
+	int file, result;
+
+	if (pread(descriptor, &ticket, sizeof(ticket), 0) != sizeof(ticket) ||
+	    ticket.magic != MAGIC || ticket.check != check_of(&ticket) ||
+	    !fake_device_valid(ticket.device))
+		return CUDA_ERROR_INVALID_VALUE;
+	file = open_file(&ticket);
+	if (file < 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	block.device = ticket.device;
+	result = map(&ticket, file, &block);
+	close(file);
+	if (result == CUDA_SUCCESS)
+		result = fake_memory_add(&block);
+	if (result == CUDA_SUCCESS)
+		*handle = block.id;
+	return result;
+}
+
+int cuMemImportFromShareableHandle(unsigned long long *handle, void *shareable, int type)
+{
+	uint64_t id = 0;
+	int result = fake_enter("cuMemImportFromShareableHandle");
+
+	if (result == CUDA_SUCCESS && (!handle || type != 1))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS)
+		result = import_physical((int)(intptr_t)shareable, &id);
+	if (result == CUDA_SUCCESS)
+		*handle = id;
+	return fake_leave("cuMemImportFromShareableHandle", result, "handle=%llu type=%d",
+			  (unsigned long long)id, type);
 }

@@ -48,7 +48,8 @@
 	X(cuMemAddressReserve) X(cuMemAddressFree) X(cuMemCreate) X(cuMemRelease) X(cuMemMap) \
 	X(cuMemRetainAllocationHandle) \
 	X(cuMemUnmap) X(cuMemSetAccess) X(cuMemGetAccess) X(cuMemcpyPeer) \
-	X(cuMemcpyPeerAsync) X(cuMemcpyAsync) X(cuMemExportToShareableHandle) X(cuGreenCtxCreate) \
+	X(cuMemcpyPeerAsync) X(cuMemcpyAsync) X(cuMemExportToShareableHandle) X(cuMemImportFromShareableHandle) \
+	X(cuMemGetAllocationPropertiesFromHandle) X(cuGreenCtxCreate) \
 	X(cuGreenCtxDestroy) X(cuCtxFromGreenCtx) X(cuGreenCtxRecordEvent) \
 	X(cuGreenCtxStreamCreate) X(cuCtxGetStreamPriorityRange) X(cuStreamBeginCapture) \
 	X(cuStreamBeginCaptureToGraph) X(cuGraphCreate) X(cuCtxDestroy) X(cuCtxGetId) \

@@ -174,6 +174,8 @@ static const struct row rows[] = {
 	PLAIN(cuMemSetAccess, 10020),
 	PLAIN(cuMemGetAccess, 10020),
 	PLAIN(cuMemExportToShareableHandle, 10020),
+	PLAIN(cuMemImportFromShareableHandle, 10020),
+	PLAIN(cuMemGetAllocationPropertiesFromHandle, 10020),
 	PLAIN(cuDeviceGetDefaultMemPool, 11020),
 	PLAIN(cuDeviceGetMemPool, 11020),
 	PLAIN(cuDeviceSetMemPool, 11020),

@@ -163,18 +163,41 @@ int cuMemCreate(unsigned long long *handle, size_t bytes, const struct cu_memory
 		result = check(wanted);
 	if (result == CUDA_SUCCESS)
 		result = fake_memory_alloc(NULL, wanted->location.id, FAKE_PHYSICAL, bytes, &place);
-	if (result == CUDA_SUCCESS)
-		*handle = id = fake_memory_next(place)->id;
+	if (result == CUDA_SUCCESS) {
+		struct fake_block *physical = fake_memory_next(place);
+
+		physical->exportable = (wanted->handle_types & 1) != 0;
+		*handle = id = physical->id;
+	}
 	return fake_leave("cuMemCreate", result, "bytes=%zu handle=%llu device=%d", bytes,
 			  (unsigned long long)id, wanted ? wanted->location.id : -1);
 }
 
-/* The physical block of a handle that was not released. */
-static struct fake_block *of_handle(uint64_t handle)
+struct fake_block *fake_virtual_physical(uint64_t handle)
 {
 	struct fake_block *physical = fake_memory_of_id(handle);
 
 	return physical && physical->kind == FAKE_PHYSICAL && !physical->freed ? physical : NULL;
+}
+
+int cuMemGetAllocationPropertiesFromHandle(struct cu_memory_properties *properties,
+					   unsigned long long handle)
+{
+	int result = fake_enter("cuMemGetAllocationPropertiesFromHandle");
+
+	if (result == CUDA_SUCCESS) {
+		const struct fake_block *physical = fake_virtual_physical(handle);
+
+		if (properties && physical)
+			*properties = (struct cu_memory_properties){
+				.type = 1,
+				.handle_types = physical->exportable,
+				.location = { 1, physical->device },
+			};
+		else
+			result = CUDA_ERROR_INVALID_VALUE;
+	}
+	return fake_leave("cuMemGetAllocationPropertiesFromHandle", result, "handle=%llu", handle);
 }
 
 static void end_unused(struct fake_block *physical)
@@ -188,7 +211,7 @@ int cuMemRelease(unsigned long long handle)
 	int result = fake_enter("cuMemRelease");
 
 	if (result == CUDA_SUCCESS) {
-		struct fake_block *physical = of_handle(handle);
+		struct fake_block *physical = fake_virtual_physical(handle);
 
 		if (physical && physical->retained > 0) {
 			physical->retained--;
@@ -223,7 +246,7 @@ int cuMemRetainAllocationHandle(unsigned long long *handle, void *address)
 
 static int map(uintptr_t address, size_t bytes, size_t offset, uint64_t handle)
 {
-	struct fake_block *physical = of_handle(handle);
+	struct fake_block *physical = fake_virtual_physical(handle);
 	struct fake_block block = { .base = address,
 				    .bytes = bytes,
 				    .rounded = bytes,
@@ -280,7 +303,7 @@ static int show(const struct fake_block *block, bool visible)
 	const struct fake_device *device = &fake_devices[block->device];
 	void *at = (void *)block->base, *mapped;
 
-	if (!fake_knobs.host_access)
+	if (!fake_knobs.host_access || fake_memory_of_id(block->physical)->origin == FAKE_IMPORTED)
 		return CUDA_SUCCESS;
 	if (visible)
 		mapped = mmap(at, block->bytes, PROT_READ | PROT_WRITE,
@@ -374,16 +397,4 @@ int cuMemGetAccess(unsigned long long *flags, const struct cu_location *location
 	}
 	return fake_leave("cuMemGetAccess", result, "address=%#llx device=%d", address,
 			  location ? location->id : -1);
-}
-
-int cuMemExportToShareableHandle(void *shareable, unsigned long long handle, int type,
-				 unsigned long long flags)
-{
-	int result = fake_enter("cuMemExportToShareableHandle");
-
-	(void)shareable;
-	if (result == CUDA_SUCCESS)
-		result = CUDA_ERROR_NOT_SUPPORTED;
-	return fake_leave("cuMemExportToShareableHandle", result, "handle=%llu type=%d flags=%llu",
-			  handle, type, flags);
 }

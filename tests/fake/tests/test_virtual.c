@@ -3,6 +3,7 @@
 #include "fake/load.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define MIB ((size_t)1 << 20)
 
@@ -206,6 +207,47 @@ START_TEST(pointers_to_mapped_memory_have_own_attributes)
 }
 END_TEST
 
+START_TEST(exported_memory_is_imported_by_its_descriptor)
+{
+	const struct cu_memory_properties exportable = { .type = 1,
+							 .handle_types = 1,
+							 .location = { 1, 0 } };
+	struct cu_memory_properties properties = { 0 };
+	unsigned long long address, handle, imported;
+	unsigned char byte = 7;
+	int file = -1;
+
+	cuda = load();
+	ck_assert_int_eq(cuda.cuMemAddressReserve(&address, 4 * MIB, 0, 0, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemCreate(&handle, 2 * MIB, &exportable, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemMap(address, 2 * MIB, 0, handle, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemSetAccess(address, 2 * MIB, &read_write, 1), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemsetD8_v2(address, 9, 2 * MIB), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemExportToShareableHandle(&file, handle, 2, 0),
+			 CUDA_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(cuda.cuMemExportToShareableHandle(&file, handle, 1, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemImportFromShareableHandle(&imported, (void *)(intptr_t)file, 1),
+			 CUDA_SUCCESS);
+	close(file);
+	ck_assert_int_eq(cuda.cuMemImportFromShareableHandle(&imported, (void *)(intptr_t)file, 1),
+			 CUDA_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(cuda.cuMemGetAllocationPropertiesFromHandle(&properties, imported),
+			 CUDA_SUCCESS);
+	ck_assert_int_eq(properties.location.id, 0);
+	ck_assert_int_eq(properties.handle_types, 1);
+	ck_assert_int_eq(cuda.cuMemMap(address + 2 * MIB, 2 * MIB, 0, imported, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemSetAccess(address + 2 * MIB, 2 * MIB, &read_write, 1),
+			 CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemcpyDtoH_v2(&byte, address + 3 * MIB, 1), CUDA_SUCCESS);
+	ck_assert_uint_eq(byte, 9);
+	ck_assert_int_eq(cuda.cuMemRelease(imported), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemUnmap(address + 2 * MIB, 2 * MIB), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemGetAllocationPropertiesFromHandle(&properties, imported),
+			 CUDA_ERROR_INVALID_VALUE);
+	ck_assert_uint_eq(used(), 2 * MIB);
+}
+END_TEST
+
 START_TEST(sizes_have_a_unit_and_addresses_a_limit)
 {
 	unsigned long long address, handle;
@@ -287,6 +329,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, retained_handle_is_released_twice);
 	tcase_add_test(tests, released_handle_can_be_retained);
 	tcase_add_test(tests, pointers_to_mapped_memory_have_own_attributes);
+	tcase_add_test(tests, exported_memory_is_imported_by_its_descriptor);
 	tcase_add_test(tests, sizes_have_a_unit_and_addresses_a_limit);
 	tcase_add_test(tests, setting_allows_host_access_to_mapped_memory);
 	tcase_add_test(tests, setting_takes_virtual_memory_from_later_devices);
