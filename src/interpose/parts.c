@@ -13,6 +13,7 @@
 #include "interpose/routes/init.h"
 #include "interpose/share/forget.h"
 #include "interpose/share/ipc_opened.h"
+#include "interpose/share/ipc_pieces.h"
 #include "interpose/share/marks.h"
 #include "interpose/watch/count.h"
 #include "interpose/watch/leaks.h"
@@ -30,6 +31,7 @@ const struct mam_init_part mam_init_parts[] = {
 	{ NULL, mam_refs_restart },
 	{ NULL, mam_marks_restart },
 	{ NULL, mam_ipc_opened_restart },
+	{ NULL, mam_ipc_pieces_restart },
 	{ mam_tracer_start, mam_tracer_restart },
 	{ mam_leaks_start, mam_leaks_restart },
 	{ mam_end_start, mam_end_restart },

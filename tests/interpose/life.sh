@@ -5,6 +5,7 @@
 # described in probe_life.c.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
+on_both_sources
 
 probe=$probes/probe_life
 for policy in strict deferred stream; do

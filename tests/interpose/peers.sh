@@ -7,6 +7,7 @@
 # probe_peers.c.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
+on_both_sources
 
 probe=$probes/probe_peers
 wanted='failures 0 touched 0'

@@ -58,6 +58,31 @@ FAKE_CUDA_DEVICES=2 MAM_PEERS=none "$MAM" run --source=vmm -- "$probe" devices >
 try "the scene detects missing access" grep -q 'right 0' "$scratch/out"
 same_run "functions for mapped memory reject blocks" "$probe" pieces
 same_run "memory ends with its context" "$probe" ends
+
+# Another process maps the pieces of a block. It receives all of them or none, whichever call fails,
+# and unmaps them at the end.
+rm -f "$log"
+set_mam=FAKE_CUDA_LOG=$log same_run "blocks of several pieces are shared" "$probe" share
+try "a block has several pieces" test "$(grep -c '^cuMemImportFromShareableHandle .*result=0' "$log")" -gt 3
+same "no note remains" "" "$(MAM_SOURCE=vmm notes_left_by "$probe" share)"
+for call in cuMemExportToShareableHandle cuMemRetainAllocationHandle cuMemImportFromShareableHandle \
+	cuMemAddressReserve cuMemMap cuMemSetAccess cuMemGetAllocationPropertiesFromHandle; do
+	for number in 1 2 3 5; do
+		rm -f "$log"
+		FAKE_CUDA_LOG=$log FAKE_CUDA_FAIL_AT=$call:$number "$MAM" run --source=vmm -- "$probe" share > "$scratch/out" 2> "$scratch/err"
+		same "call $number of $call fails: what is opened is right" "0 0" "$(grep -c 'right 0' "$scratch/out") $(sed -n 's/^peer ended //p' "$scratch/out")"
+		same "call $number of $call fails: what is opened is closed" "handles 0 mappings 0 reservations 0" \
+			"$(grep '^handles' "$scratch/out")"
+	done
+done
+FAKE_CUDA_FAIL_AT=cuCtxSynchronize:2 "$MAM" run --source=vmm -- "$probe" share > "$scratch/out" 2> "$scratch/err"
+same "a block stays open if the wait of its close fails" "1 handles 1 mappings 1 reservations 1" \
+	"$(grep -c '^cuIpcCloseMemHandle(opened\[i\]): 999$' "$scratch/out") $(grep '^handles' "$scratch/out")"
+FAKE_CUDA_FAIL_AT=cuDeviceGetAttribute:3 "$MAM" run --source=vmm -- "$probe" share > "$scratch/out" 2> "$scratch/err"
+same "a device that exports nothing: not supported, and a message" "3 1" \
+	"$(grep -c '^cuIpcGetMemHandle.*: 801$' "$scratch/out") $(grep -c \
+	'warning: cannot share a block in mapped memory: .*; use --source=cudamalloc$' "$scratch/err")"
+
 for call in cuMemAddressReserve cuMemCreate cuMemMap cuMemSetAccess; do
 	for number in 1 2 3; do
 		set=FAKE_CUDA_FAIL_AT=$call:$number same_run "call $number of $call fails" "$probe" ends

@@ -330,6 +330,33 @@ START_TEST(block_is_closed_as_often_as_opened)
 }
 END_TEST
 
+/* Only blocks in mapped memory are found by their token: the driver counts the others. */
+START_TEST(mapped_block_is_opened_again_by_its_token)
+{
+	struct mam_ipc_opened opened = { .address = 5000, .chunk = 4096, .bytes = 10 }, again;
+
+	memset(opened.token, 7, sizeof(opened.token));
+	again = opened;
+	again.address = 0;
+	ck_assert(!mam_ipc_opened_again(&again));
+	ck_assert(mam_ipc_opened_add(&opened));
+	ck_assert(!mam_ipc_opened_again(&again));
+	opened.address = 9000;
+	opened.mapped_bytes = 8192;
+	ck_assert(mam_ipc_opened_add(&opened));
+	ck_assert(mam_ipc_opened_again(&again));
+	ck_assert_uint_eq(again.address, 9000);
+	ck_assert_uint_eq(again.mapped_bytes, 8192);
+	again.token[0]++;
+	ck_assert(!mam_ipc_opened_again(&again));
+	ck_assert(mam_ipc_opened_take(9000, &opened));
+	ck_assert_uint_eq(opened.count, 1);
+	ck_assert(mam_ipc_opened_take(9000, &opened));
+	again.token[0]--;
+	ck_assert(!mam_ipc_opened_again(&again));
+}
+END_TEST
+
 START_TEST(one_address_in_two_chunks)
 {
 	struct mam_ipc_opened opened;
@@ -437,6 +464,7 @@ int main(void)
 	tcase_add_test(cases, owner_must_be_running);
 	tcase_add_test(cases, sweep_removes_notes_without_an_owner);
 	tcase_add_test(cases, block_is_closed_as_often_as_opened);
+	tcase_add_test(cases, mapped_block_is_opened_again_by_its_token);
 	tcase_add_test(cases, one_address_in_two_chunks);
 	tcase_add_test(cases, block_is_found_by_any_interior_address);
 	tcase_add_loop_test(cases, option_values, 0, sizeof(options) / sizeof(options[0]));

@@ -20,11 +20,13 @@
 #include "interpose/process/say.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
+#include "interpose/routes/real.h"
 #include "interpose/routes/table.h"
 #include "interpose/share/forget.h"
 #include "interpose/share/ipc.h"
 #include "interpose/share/ipc_note.h"
 #include "interpose/share/ipc_opened.h"
+#include "interpose/share/ipc_pieces.h"
 #include "interpose/share/marks.h"
 #include "interpose/watch/watch.h"
 
@@ -122,6 +124,36 @@ bool mam_chunks_piece(uint64_t range, uint64_t address, struct mam_chunks_piece 
 	(void)address;
 	(void)piece;
 	return false;
+}
+
+int mam_ipc_pieces_offer(const struct mam_segment_info *block, struct mam_ipc_note *note)
+{
+	(void)block;
+	(void)note;
+	return MAM_CUDA_NOT_SUPPORTED;
+}
+
+int mam_ipc_pieces_open(const struct mam_ipc_note *note, unsigned long long *base)
+{
+	(void)note;
+	(void)base;
+	return MAM_CUDA_NOT_SUPPORTED;
+}
+
+int mam_ipc_pieces_close(unsigned long long base, size_t bytes)
+{
+	(void)base;
+	(void)bytes;
+	return MAM_CUDA_NOT_SUPPORTED;
+}
+
+void mam_ipc_pieces_stop(void)
+{
+}
+
+const struct mam_real_driver *mam_real_driver(void)
+{
+	return NULL;
 }
 
 bool mam_pools_exist(void)

@@ -138,14 +138,21 @@ START_TEST(token_stays_until_the_free)
 {
 	unsigned char first[MAM_MARKS_TOKEN_BYTES] = { 1 }, second[MAM_MARKS_TOKEN_BYTES] = { 2 };
 	unsigned char got[MAM_MARKS_TOKEN_BYTES] = { 0 };
+	const void *block = NULL;
 
 	ck_assert(!mam_marks_token(block_of(0, 1), got));
+	ck_assert(!mam_marks_block_of(first, &block));
 	ck_assert(mam_marks_set_token(block_of(0, 1), first));
 	ck_assert(mam_marks_set_token(block_of(0, 1), second));
 	ck_assert_uint_eq(second[0], 1);
 	ck_assert(mam_marks_token(block_of(0, 1), got));
 	ck_assert_uint_eq(got[0], 1);
+	second[0] = 2;
+	ck_assert(!mam_marks_block_of(second, &block));
+	ck_assert(mam_marks_block_of(first, &block));
+	ck_assert_ptr_eq(block, block_of(0, 1));
 	mam_marks_free(block_of(0, 1), &ends);
+	ck_assert(!mam_marks_block_of(first, &block));
 	ck_assert_uint_eq(withdrawn[1], 1);
 	ck_assert_uint_eq(withdrawn[2], 0);
 	ck_assert(!mam_marks_token(block_of(0, 1), got));

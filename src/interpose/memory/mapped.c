@@ -95,6 +95,11 @@ bool mam_mapped_is_possible(int device)
 	return false;
 }
 
+bool mam_mapped_is_exportable(int device)
+{
+	return attribute_of(mam_real_driver(), EXPORTS_DESCRIPTORS, device) != 0;
+}
+
 enum mam_status mam_mapped_create(int device, struct mam_source **source)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
@@ -102,6 +107,6 @@ enum mam_status mam_mapped_create(int device, struct mam_source **source)
 
 	attr.device = device;
 	attr.gpudirect = attribute_of(driver, MAPS_FOR_GPUDIRECT, device) != 0;
-	attr.exportable = attribute_of(driver, EXPORTS_DESCRIPTORS, device) != 0;
+	attr.exportable = mam_mapped_is_exportable(device);
 	return mam_source_vmm(&attr, source);
 }

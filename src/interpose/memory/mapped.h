@@ -15,6 +15,9 @@
 /* Whether the pools of a device use mapped memory: the user selected it, and the device can. */
 bool mam_mapped_is_possible(int device);
 
+/* Whether other processes can open mapped memory of a device. */
+bool mam_mapped_is_exportable(int device);
+
 /*
  * Creates the source, in the current context: usable by all devices, by network cards if the device
  * can, and for export to other processes if it can.

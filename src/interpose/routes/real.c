@@ -189,6 +189,13 @@ static const struct {
 	{ "cuDeviceGetCount", offsetof(struct mam_real_driver, device_count), false },
 	{ "cuDeviceGetAttribute", offsetof(struct mam_real_driver, device_attribute), false },
 	{ "cuDeviceCanAccessPeer", offsetof(struct mam_real_driver, can_access_peer), false },
+	{ "cuMemAddressReserve", offsetof(struct mam_real_driver, mem_reserve), false },
+	{ "cuMemAddressFree", offsetof(struct mam_real_driver, mem_unreserve), false },
+	{ "cuMemSetAccess", offsetof(struct mam_real_driver, mem_set_access), false },
+	{ "cuMemGetAllocationPropertiesFromHandle",
+	  offsetof(struct mam_real_driver, mem_properties), false },
+	{ "cuMemExportToShareableHandle", offsetof(struct mam_real_driver, mem_export), false },
+	{ "cuMemImportFromShareableHandle", offsetof(struct mam_real_driver, mem_import), false },
 };
 
 const struct mam_real_driver *mam_real_driver(void)

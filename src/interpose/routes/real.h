@@ -65,6 +65,15 @@ struct mam_real_driver {
 	int (*device_count)(int *count);
 	int (*device_attribute)(int *value, int attribute, int device);
 	int (*can_access_peer)(int *can, int device, int peer);
+	int (*mem_reserve)(unsigned long long *address, size_t bytes, size_t alignment,
+			   unsigned long long hint, unsigned long long flags);
+	int (*mem_unreserve)(unsigned long long address, size_t bytes);
+	int (*mem_set_access)(unsigned long long address, size_t bytes, const void *access,
+			      size_t count);
+	int (*mem_properties)(void *properties, unsigned long long handle);
+	int (*mem_export)(void *shareable, unsigned long long handle, int kind,
+			  unsigned long long flags);
+	int (*mem_import)(unsigned long long *handle, void *shareable, int kind);
 	/*
 	 * The cheapest function that reports a fault of an earlier kernel: 14 ns, allowed during a
 	 * capture.

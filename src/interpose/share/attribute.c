@@ -11,8 +11,9 @@
  *   everything else       the driver's value for the chunk: context, device, mapping
  *   dma-buf handles       only for ranges inside one block
  *
- * Of mapped memory (--source=vmm) the driver knows no context, which is that of the pool here. It
- * cannot set SYNC_MEMOPS there, so that call returns the driver's error, and the value is always 0.
+ * Of mapped memory (--source=vmm) the driver knows no context, which is that of the pool here, and
+ * no IPC handle, which mam has. It cannot set SYNC_MEMOPS there, so that call returns the driver's
+ * error, and the value is always 0.
  *
  * A block of another process, opened by a handle of mam's, is a separate allocation here too: it
  * has its own range and ID. Whether its copies are synchronous is known for its chunk only.
@@ -32,6 +33,7 @@
 
 #include "interpose/memory/capture.h"
 #include "interpose/memory/chunks.h"
+#include "interpose/memory/mapped.h"
 #include "interpose/memory/pools.h"
 #include "interpose/process/say.h"
 #include "interpose/routes/hooks.h"
@@ -44,10 +46,22 @@
 #define UNUSED_ADDRESS 512
 
 /* CUpointer_attribute. */
-enum { CONTEXT = 1, SYNC_MEMOPS = 6, BUFFER_ID = 7, RANGE_START_ADDR = 11, RANGE_SIZE = 12 };
+enum {
+	CONTEXT = 1,
+	SYNC_MEMOPS = 6,
+	BUFFER_ID = 7,
+	IPC_CAPABLE = 10,
+	RANGE_START_ADDR = 11,
+	RANGE_SIZE = 12
+};
 
-/* MAPPED: a block in mapped memory. */
-enum space { SPACE_FOREIGN, SPACE_FREE, SPACE_BLOCK, SPACE_MAPPED, SPACE_OPENED };
+enum space { SPACE_FOREIGN, SPACE_FREE, SPACE_BLOCK, SPACE_OPENED };
+
+struct found {
+	enum space space;
+	struct mam_segment_info block;
+	void *context; /* of mapped memory; NULL: the driver knows it */
+};
 
 /*
  * Held from a change of marks until the driver's flag of the chunk is set: of two threads with
@@ -56,27 +70,31 @@ enum space { SPACE_FOREIGN, SPACE_FREE, SPACE_BLOCK, SPACE_MAPPED, SPACE_OPENED 
  */
 static pthread_mutex_t switch_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static enum space find(unsigned long long address, struct mam_segment_info *block)
+static struct found find(unsigned long long address)
 {
+	struct found found = { .space = SPACE_FOREIGN, .block = { .size = sizeof(found.block) } };
+	struct mam_segment_info *block = &found.block;
 	struct mam_chunks_piece piece;
 	struct mam_ipc_opened opened;
+	struct mam_pool *pool;
 
-	if (mam_pools_exist() && mam_owner((void *)(uintptr_t)address, NULL, block) == MAM_OK)
-		return !block->live ? SPACE_FREE
-		       : mam_chunks_piece((uintptr_t)block->chunk_base, (uintptr_t)block->base,
-					  &piece)
-			       ? SPACE_MAPPED
-			       : SPACE_BLOCK;
-	if (!mam_ipc_opened_find(address, &opened))
-		return SPACE_FOREIGN;
-	block->base = (void *)(uintptr_t)opened.address;
-	block->requested = block->bytes = opened.bytes;
-	return SPACE_OPENED;
+	if (mam_pools_exist() && mam_owner((void *)(uintptr_t)address, &pool, block) == MAM_OK) {
+		found.space = block->live ? SPACE_BLOCK : SPACE_FREE;
+		if (block->live &&
+		    mam_chunks_piece((uintptr_t)block->chunk_base, (uintptr_t)block->base, &piece))
+			found.context = mam_pools_context(pool);
+	} else if (mam_ipc_opened_find(address, &opened)) {
+		found.space = SPACE_OPENED;
+		found.context = opened.mapped_bytes != 0 ? opened.context : NULL;
+		block->base = (void *)(uintptr_t)opened.address;
+		block->requested = block->bytes = opened.bytes;
+	}
+	return found;
 }
 
 static bool is_block(enum space space)
 {
-	return space == SPACE_BLOCK || space == SPACE_MAPPED || space == SPACE_OPENED;
+	return space == SPACE_BLOCK || space == SPACE_OPENED;
 }
 
 static void watch(enum mam_table_id function, enum mam_road road, enum space space, int answer)
@@ -95,24 +113,28 @@ static void watch(enum mam_table_id function, enum mam_road road, enum space spa
  * Writes a value of the attribute's type to the program's variable. Other attributes keep the
  * driver's value.
  */
-static void override(int attribute, enum space space, const struct mam_segment_info *block,
-		     void *value)
+static void override(int attribute, const struct found *found, void *value)
 {
-	struct mam_pool *pool;
+	const struct mam_segment_info *block = &found->block;
 	uint64_t id;
 
 	switch (attribute) {
 	case CONTEXT:
-		if (space == SPACE_MAPPED && mam_owner(block->base, &pool, NULL) == MAM_OK)
-			*(void **)value = mam_pools_context(pool);
+		if (found->context != NULL)
+			*(void **)value = found->context;
 		break;
 	case RANGE_START_ADDR: *(void **)value = block->base; break;
 	case RANGE_SIZE: *(size_t *)value = block->requested; break;
 	case SYNC_MEMOPS:
-		if (space == SPACE_BLOCK)
-			*(unsigned int *)value = mam_marks_is_synchronous(block->base);
-		else if (space == SPACE_MAPPED)
+		if (found->context != NULL)
 			*(unsigned int *)value = 0;
+		else if (found->space == SPACE_BLOCK)
+			*(unsigned int *)value = mam_marks_is_synchronous(block->base);
+		break;
+	case IPC_CAPABLE:
+		if (found->context != NULL && found->space == SPACE_BLOCK)
+			*(unsigned int *)value =
+				mam_mapped_is_exportable(mam_pools_device(found->context));
 		break;
 	case BUFFER_ID:
 		if (mam_marks_buffer_id(block->base, &id))
@@ -122,11 +144,17 @@ static void override(int attribute, enum space space, const struct mam_segment_i
 	}
 }
 
+/* Whether the driver does not know an attribute of mapped memory that mam knows. */
+static bool is_unknown(int answer, int attribute)
+{
+	return (answer == MAM_CUDA_NOT_SUPPORTED || answer == MAM_CUDA_INVALID_VALUE) &&
+	       (attribute == CONTEXT || attribute == SYNC_MEMOPS || attribute == IPC_CAPABLE);
+}
+
 static int get(enum mam_road road, void *value, int attribute, unsigned long long address)
 {
 	__typeof__(&cuPointerGetAttribute) real = MAM_TABLE_ORIGINAL(cuPointerGetAttribute);
-	struct mam_segment_info block = { .size = sizeof(block) };
-	enum space space;
+	struct found found;
 	int answer;
 
 	if (real == NULL)
@@ -134,13 +162,13 @@ static int get(enum mam_road road, void *value, int attribute, unsigned long lon
 	if (mam_init_passes() || value == NULL)
 		return real(value, attribute, address);
 	mam_init_depth++;
-	space = find(address, &block);
-	answer = real(value, attribute, space == SPACE_FREE ? UNUSED_ADDRESS : address);
-	if (answer == MAM_CUDA_NOT_SUPPORTED && space == SPACE_MAPPED && attribute == SYNC_MEMOPS)
+	found = find(address);
+	answer = real(value, attribute, found.space == SPACE_FREE ? UNUSED_ADDRESS : address);
+	if (found.context != NULL && is_unknown(answer, attribute))
 		answer = MAM_CUDA_SUCCESS;
-	if (answer == MAM_CUDA_SUCCESS && is_block(space))
-		override(attribute, space, &block, value);
-	watch(MAM_TABLE_cuPointerGetAttribute, road, space, answer);
+	if (answer == MAM_CUDA_SUCCESS && is_block(found.space))
+		override(attribute, &found, value);
+	watch(MAM_TABLE_cuPointerGetAttribute, road, found.space, answer);
 	mam_init_depth--;
 	return answer;
 }
@@ -155,8 +183,7 @@ static int get_all(enum mam_road road, unsigned int count, int *attributes, void
 		   unsigned long long address)
 {
 	__typeof__(&cuPointerGetAttributes) real = MAM_TABLE_ORIGINAL(cuPointerGetAttributes);
-	struct mam_segment_info block = { .size = sizeof(block) };
-	enum space space;
+	struct found found;
 	int answer;
 
 	if (real == NULL)
@@ -164,12 +191,14 @@ static int get_all(enum mam_road road, unsigned int count, int *attributes, void
 	if (mam_init_passes())
 		return real(count, attributes, values, address);
 	mam_init_depth++;
-	space = find(address, &block);
-	answer = real(count, attributes, values, space == SPACE_FREE ? UNUSED_ADDRESS : address);
-	for (unsigned int i = 0; answer == MAM_CUDA_SUCCESS && is_block(space) && i < count; i++)
+	found = find(address);
+	answer = real(count, attributes, values,
+		      found.space == SPACE_FREE ? UNUSED_ADDRESS : address);
+	for (unsigned int i = 0; answer == MAM_CUDA_SUCCESS && is_block(found.space) && i < count;
+	     i++)
 		if (values[i] != NULL)
-			override(attributes[i], space, &block, values[i]);
-	watch(MAM_TABLE_cuPointerGetAttributes, road, space, answer);
+			override(attributes[i], &found, values[i]);
+	watch(MAM_TABLE_cuPointerGetAttributes, road, found.space, answer);
 	mam_init_depth--;
 	return answer;
 }
@@ -224,8 +253,7 @@ static int set_synchronous(__typeof__(&cuPointerSetAttribute) real, const void *
 static int set(enum mam_road road, const void *value, int attribute, unsigned long long address)
 {
 	__typeof__(&cuPointerSetAttribute) real = MAM_TABLE_ORIGINAL(cuPointerSetAttribute);
-	struct mam_segment_info block = { .size = sizeof(block) };
-	enum space space;
+	struct found found;
 	int answer;
 
 	if (real == NULL)
@@ -233,14 +261,15 @@ static int set(enum mam_road road, const void *value, int attribute, unsigned lo
 	if (mam_init_passes() || value == NULL)
 		return real(value, attribute, address);
 	mam_init_depth++;
-	space = find(address, &block);
-	if (space == SPACE_BLOCK && attribute == SYNC_MEMOPS)
-		answer = set_synchronous(real, value, &block);
+	found = find(address);
+	if (found.space == SPACE_BLOCK && found.context == NULL && attribute == SYNC_MEMOPS)
+		answer = set_synchronous(real, value, &found.block);
 	else
-		answer = real(value, attribute, space == SPACE_FREE ? UNUSED_ADDRESS : address);
-	if (space == SPACE_MAPPED && attribute == SYNC_MEMOPS)
+		answer = real(value, attribute,
+			      found.space == SPACE_FREE ? UNUSED_ADDRESS : address);
+	if (found.context != NULL && attribute == SYNC_MEMOPS)
 		answer = judge_mapped(answer, value);
-	watch(MAM_TABLE_cuPointerSetAttribute, road, space, answer);
+	watch(MAM_TABLE_cuPointerSetAttribute, road, found.space, answer);
 	mam_init_depth--;
 	return answer;
 }
@@ -269,8 +298,7 @@ static int range(enum mam_road road, unsigned long long *base, size_t *bytes,
 		 unsigned long long address)
 {
 	__typeof__(&cuMemGetAddressRange_v2) real = MAM_TABLE_ORIGINAL(cuMemGetAddressRange_v2);
-	struct mam_segment_info block = { .size = sizeof(block) };
-	enum space space;
+	struct found found;
 	int answer;
 
 	if (real == NULL)
@@ -278,15 +306,15 @@ static int range(enum mam_road road, unsigned long long *base, size_t *bytes,
 	if (mam_init_passes())
 		return real(base, bytes, address);
 	mam_init_depth++;
-	space = find(address, &block);
-	answer = real(base, bytes, space == SPACE_FREE ? UNUSED_ADDRESS : address);
-	if (answer == MAM_CUDA_SUCCESS && is_block(space)) {
+	found = find(address);
+	answer = real(base, bytes, found.space == SPACE_FREE ? UNUSED_ADDRESS : address);
+	if (answer == MAM_CUDA_SUCCESS && is_block(found.space)) {
 		if (base != NULL)
-			*base = (uintptr_t)block.base;
+			*base = (uintptr_t)found.block.base;
 		if (bytes != NULL)
-			*bytes = block.requested;
+			*bytes = found.block.requested;
 	}
-	watch(MAM_TABLE_cuMemGetAddressRange_v2, road, space, answer);
+	watch(MAM_TABLE_cuMemGetAddressRange_v2, road, found.space, answer);
 	mam_init_depth--;
 	return answer;
 }
@@ -303,8 +331,7 @@ static int handle_for(enum mam_road road, void *handle, unsigned long long addre
 {
 	__typeof__(&cuMemGetHandleForAddressRange) real =
 		MAM_TABLE_ORIGINAL(cuMemGetHandleForAddressRange);
-	struct mam_segment_info block = { .size = sizeof(block) };
-	enum space space;
+	struct found found;
 	int answer;
 
 	if (real == NULL)
@@ -312,11 +339,13 @@ static int handle_for(enum mam_road road, void *handle, unsigned long long addre
 	if (mam_init_passes())
 		return real(handle, address, bytes, type, flags);
 	mam_init_depth++;
-	space = find(address, &block);
-	if (is_block(space) && bytes > block.bytes - (address - (uintptr_t)block.base))
-		space = SPACE_FREE;
-	answer = real(handle, space == SPACE_FREE ? UNUSED_ADDRESS : address, bytes, type, flags);
-	watch(MAM_TABLE_cuMemGetHandleForAddressRange, road, space, answer);
+	found = find(address);
+	if (is_block(found.space) &&
+	    bytes > found.block.bytes - (address - (uintptr_t)found.block.base))
+		found.space = SPACE_FREE;
+	answer = real(handle, found.space == SPACE_FREE ? UNUSED_ADDRESS : address, bytes, type,
+		      flags);
+	watch(MAM_TABLE_cuMemGetHandleForAddressRange, road, found.space, answer);
 	mam_init_depth--;
 	return answer;
 }

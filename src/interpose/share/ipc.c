@@ -10,11 +10,15 @@
  *           process opened a chunk.
  *   close   Close the chunk of a block as often as the block was opened (ipc_opened.h).
  *
+ * The driver has no handles of mapped memory (--source=vmm): it is passed in pieces (ipc_pieces.h),
+ * and mam counts the opens.
+ *
  * A peer without mam passes mam's handle to the driver, which returns invalid value. Security: the
  * peer maps the whole chunk, including the block's neighbors (mam-run.1, IPC).
  */
 #include "interpose/share/ipc.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,15 +32,19 @@
 #include "interpose/process/say.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
+#include "interpose/routes/real.h"
 #include "interpose/routes/table.h"
 #include "interpose/share/forget.h"
 #include "interpose/share/ipc_note.h"
 #include "interpose/share/ipc_opened.h"
+#include "interpose/share/ipc_pieces.h"
 #include "interpose/share/marks.h"
 #include "interpose/watch/watch.h"
 
 /* Passed to the driver instead of an address in a pool that is not in a live block. */
 #define UNUSED_ADDRESS 512
+
+#define LAZY_ENABLE_PEER_ACCESS 1u /* CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS */
 
 /* The contents of the 64 bytes that a program passes around. */
 struct handle {
@@ -67,55 +75,65 @@ static void say_once(atomic_bool *said, const char *sentence)
 		mam_say(MAM_SAY_WARN, "%s", sentence);
 }
 
-/* Writes a note for the block, with a new token. Returns false if that failed. */
-static bool share(const struct mam_ipc_handle *chunk, const struct mam_segment_info *block,
-		  unsigned char *token)
+/*
+ * Writes a note for the block, with a new token. `chunk`: the driver's handle of its chunk; NULL: it is
+ * in mapped memory. Returns CUDA's code.
+ */
+static int share(const struct mam_ipc_handle *chunk, const struct mam_segment_info *block,
+		 unsigned char *token)
 {
-	static atomic_bool swept, said;
+	static atomic_bool swept, said, said_pieces;
+	int answer = MAM_CUDA_SUCCESS;
 	struct mam_ipc_note note;
 
 	if (!atomic_exchange(&swept, true))
 		mam_ipc_note_sweep();
 	if (!mam_ipc_note_begin(&note))
-		return false;
-	note.chunk = *chunk;
-	note.offset = (uintptr_t)block->base - (uintptr_t)block->chunk_base;
-	note.bytes = block->requested;
-	note.chunk_bytes = block->chunk_bytes;
+		return MAM_CUDA_OUT_OF_MEMORY;
+	if (chunk != NULL) {
+		note.chunk = *chunk;
+		note.offset = (uintptr_t)block->base - (uintptr_t)block->chunk_base;
+		note.bytes = block->requested;
+		note.chunk_bytes = block->chunk_bytes;
+	} else {
+		answer = mam_ipc_pieces_offer(block, &note);
+	}
+	if (answer != MAM_CUDA_SUCCESS) {
+		say_once(&said_pieces,
+			 "cannot share a block in mapped memory: this device, or this "
+			 "process, cannot export it; use --source=cudamalloc");
+		return answer;
+	}
 	if (!mam_ipc_note_write(&note)) {
 		say_once(&said, "cannot share a block: no file can be created in /dev/shm or /tmp; "
 				"free space there, or try --ipc=dedicated");
-		return false;
+		return MAM_CUDA_OUT_OF_MEMORY;
 	}
 	memcpy(token, note.token, sizeof(note.token));
 	if (!mam_marks_set_token(block->base, token)) {
 		mam_ipc_note_remove(note.token);
-		return false;
+		return MAM_CUDA_OUT_OF_MEMORY;
 	}
 	if (memcmp(token, note.token, sizeof(note.token)) != 0)
 		mam_ipc_note_remove(note.token); /* another thread was first */
-	return true;
+	return MAM_CUDA_SUCCESS;
 }
 
 static int get_ours(__typeof__(&cuIpcGetMemHandle) real, const struct mam_segment_info *block,
 		    struct mam_ipc_handle *handle)
 {
 	struct handle ours = { .mark = "mamipc1" };
-	struct mam_chunks_piece piece;
 	struct mam_ipc_handle chunk;
-	static atomic_bool said;
-	int answer = real(&chunk, (uintptr_t)block->chunk_base);
+	struct mam_chunks_piece piece;
+	bool is_mapped =
+		mam_chunks_piece((uintptr_t)block->chunk_base, (uintptr_t)block->base, &piece);
+	int answer = is_mapped ? MAM_CUDA_SUCCESS : real(&chunk, (uintptr_t)block->chunk_base);
 
-	if (answer != MAM_CUDA_SUCCESS &&
-	    mam_chunks_piece((uintptr_t)block->chunk_base, (uintptr_t)block->base, &piece))
-		say_once(&said, "mapped memory cannot be shared with other processes; use "
-				"--source=cudamalloc");
-	if (answer != MAM_CUDA_SUCCESS)
-		return answer;
-	if (!mam_marks_token(block->base, ours.token) && !share(&chunk, block, ours.token))
-		return MAM_CUDA_OUT_OF_MEMORY;
-	memcpy(handle, &ours, sizeof(ours));
-	return MAM_CUDA_SUCCESS;
+	if (answer == MAM_CUDA_SUCCESS && !mam_marks_token(block->base, ours.token))
+		answer = share(is_mapped ? NULL : &chunk, block, ours.token);
+	if (answer == MAM_CUDA_SUCCESS)
+		memcpy(handle, &ours, sizeof(ours));
+	return answer;
 }
 
 static int get(enum mam_road road, struct mam_ipc_handle *handle, unsigned long long address)
@@ -171,13 +189,71 @@ static int ask_driver(open_function *real, const struct mam_ipc_handle *handle, 
 	return answer;
 }
 
+static void *current_context(void)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	void *context = NULL;
+
+	return driver != NULL && driver->ctx_current(&context) == MAM_CUDA_SUCCESS ? context : NULL;
+}
+
+static int map_pieces(const struct mam_ipc_note *note, unsigned int flags, unsigned long long *base)
+{
+	int answer;
+
+	if (!mam_peer_open_begin(flags))
+		return MAM_CUDA_OUT_OF_MEMORY;
+	answer = mam_ipc_pieces_open(note, base);
+	mam_peer_open_end(flags, answer == MAM_CUDA_SUCCESS ? *base : 0);
+	return answer;
+}
+
+/*
+ * Opens a block in mapped memory, as the driver opens an allocation: again at the same address, not in
+ * the process that shares it, and only with this flag.
+ */
+static int open_pieces(const struct mam_ipc_note *note, unsigned int flags,
+		       unsigned long long *address)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of two opens of one block */
+	static atomic_bool said;
+	struct mam_ipc_opened opened = { .bytes = (size_t)note->bytes,
+					 .mapped_bytes = (size_t)note->chunk_bytes };
+	int answer = MAM_CUDA_SUCCESS;
+
+	if (flags != LAZY_ENABLE_PEER_ACCESS)
+		return MAM_CUDA_INVALID_VALUE;
+	if (mam_ipc_note_is_own(note))
+		return MAM_CUDA_INVALID_CONTEXT;
+	memcpy(opened.token, note->token, sizeof(opened.token));
+	pthread_mutex_lock(&lock);
+	if (!mam_ipc_opened_again(&opened)) {
+		answer = map_pieces(note, flags, &opened.chunk);
+		opened.address = opened.chunk + note->offset;
+		opened.context = current_context();
+		if (answer == MAM_CUDA_SUCCESS && !mam_ipc_opened_add(&opened)) {
+			mam_ipc_pieces_close(opened.chunk, opened.mapped_bytes);
+			answer = MAM_CUDA_OUT_OF_MEMORY;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	if (answer == MAM_CUDA_SUCCESS)
+		*address = opened.address;
+	else
+		say_once(&said,
+			 "cannot open a block in mapped memory: its process does not send it, or "
+			 "no device here can map it; both must be in one network namespace, or "
+			 "use --source=cudamalloc there");
+	return answer;
+}
+
 static int open_ours(open_function *real, const struct handle *handle, unsigned int flags,
 		     unsigned long long *address)
 {
 	static const unsigned char nothing[sizeof(handle->zero)];
 	__typeof__(&cuIpcCloseMemHandle) close = MAM_TABLE_ORIGINAL(cuIpcCloseMemHandle);
 	static atomic_bool said;
-	struct mam_ipc_opened opened;
+	struct mam_ipc_opened opened = { 0 };
 	struct mam_ipc_note note;
 	int answer;
 
@@ -187,6 +263,8 @@ static int open_ours(open_function *real, const struct handle *handle, unsigned 
 				"or that process belongs to another user or has another /dev/shm");
 		return MAM_CUDA_INVALID_VALUE;
 	}
+	if (note.pieces != 0)
+		return open_pieces(&note, flags, address);
 	answer = ask_driver(real, &note.chunk, flags, &opened.chunk);
 	if (answer != MAM_CUDA_SUCCESS)
 		return answer;
@@ -230,11 +308,14 @@ static int open_handle(enum mam_table_id function, open_function *real, enum mam
  */
 static int close_ours(__typeof__(&cuIpcCloseMemHandle) real, const struct mam_ipc_opened *opened)
 {
-	int answer;
+	int answer = MAM_CUDA_SUCCESS;
 
 	if (opened->count == 0)
 		mam_forget_block((void *)(uintptr_t)opened->address);
-	answer = real(opened->chunk);
+	if (opened->mapped_bytes == 0)
+		answer = real(opened->chunk);
+	else if (opened->count == 0)
+		answer = mam_ipc_pieces_close(opened->chunk, opened->mapped_bytes);
 	if (answer != MAM_CUDA_SUCCESS)
 		mam_ipc_opened_add(opened);
 	return answer;
@@ -290,5 +371,6 @@ MAM_THUNK(cuIpcCloseMemHandle);
 
 void mam_ipc_finish(void)
 {
+	mam_ipc_pieces_stop();
 	mam_marks_each_token(mam_ipc_note_remove);
 }

@@ -89,11 +89,17 @@ bool mam_ipc_note_begin(struct mam_ipc_note *note)
 {
 	memset(note, 0, sizeof(*note));
 	memcpy(note->mark, mark, sizeof(mark));
-	note->version = 1;
+	note->version = 2;
 	note->owner = (int32_t)getpid();
 	note->names_space = names_space();
 	note->started = start_of((long)getpid());
 	return getrandom(note->token, sizeof(note->token), 0) == (ssize_t)sizeof(note->token);
+}
+
+bool mam_ipc_note_is_own(const struct mam_ipc_note *note)
+{
+	return note->owner == (int32_t)getpid() && note->names_space == names_space() &&
+	       note->started == start_of((long)getpid());
 }
 
 static bool write_note(const char *path, const struct mam_ipc_note *note)
@@ -131,9 +137,9 @@ static bool is_safe(int file)
 
 static bool is_sound(const struct mam_ipc_note *note)
 {
-	return memcmp(note->mark, mark, sizeof(mark)) == 0 && note->version == 1 &&
+	return memcmp(note->mark, mark, sizeof(mark)) == 0 && note->version == 2 &&
 	       note->bytes != 0 && note->offset <= note->chunk_bytes &&
-	       note->bytes <= note->chunk_bytes - note->offset;
+	       note->bytes <= note->chunk_bytes - note->offset && note->pieces <= note->chunk_bytes;
 }
 
 static bool read_note(const char *path, struct mam_ipc_note *note)

@@ -25,6 +25,7 @@ struct mam_ipc_note {
 	unsigned char token[MAM_MARKS_TOKEN_BYTES];
 	struct mam_ipc_handle chunk;         /* the driver's handle of the whole chunk */
 	uint64_t offset, bytes, chunk_bytes; /* of the block in it, as requested; of the chunk */
+	uint64_t pieces; /* 0; or the chunk is that many pieces of mapped memory (ipc_pieces.h) */
 };
 
 /*
@@ -34,10 +35,13 @@ struct mam_ipc_note {
 extern const char *mam_ipc_note_folder __attribute__((visibility("hidden")));
 
 /*
- * Fills in all fields except the last three lines, with a new token. Returns false if the kernel
+ * Fills in all fields up to the token, which is new; the others are 0. Returns false if the kernel
  * returns no random bytes.
  */
 bool mam_ipc_note_begin(struct mam_ipc_note *note);
+
+/* Whether this process wrote it. */
+bool mam_ipc_note_is_own(const struct mam_ipc_note *note);
 
 /* Writes it where peers search. Returns false if that failed; no file remains then. */
 bool mam_ipc_note_write(const struct mam_ipc_note *note);

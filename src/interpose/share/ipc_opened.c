@@ -86,6 +86,23 @@ bool mam_ipc_opened_add(const struct mam_ipc_opened *opened)
 	return good;
 }
 
+bool mam_ipc_opened_again(struct mam_ipc_opened *opened)
+{
+	bool is_open = false;
+
+	pthread_mutex_lock(&list_lock);
+	for (size_t i = 0; i < listed_now() && !is_open; i++) {
+		is_open = list[i].mapped_bytes != 0 &&
+			  memcmp(list[i].token, opened->token, sizeof(opened->token)) == 0;
+		if (is_open) {
+			list[i].count++;
+			*opened = list[i];
+		}
+	}
+	pthread_mutex_unlock(&list_lock);
+	return is_open;
+}
+
 bool mam_ipc_opened_take(unsigned long long address, struct mam_ipc_opened *opened)
 {
 	size_t at, count;

@@ -10,15 +10,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "interpose/share/marks.h"
+
 struct mam_ipc_opened {
 	unsigned long long address; /* of the block, in this process */
 	unsigned long long chunk;   /* the chunk that the driver opened for it */
 	size_t bytes;               /* of the block, as its owner requested it */
 	unsigned int count;         /* number of opens; set by mam_ipc_opened_add() */
+	/* of a block in mapped memory: */
+	size_t mapped_bytes; /* of the chunk, which is mapped here; 0: the driver opened it */
+	void *context;       /* in which it was opened */
+	unsigned char token[MAM_MARKS_TOKEN_BYTES]; /* of its note */
 };
 
 /* Adds an open. Returns false if there is no memory. */
 bool mam_ipc_opened_add(const struct mam_ipc_opened *opened);
+
+/*
+ * Adds an open of a block in mapped memory that is open already, found by its token. Returns false if
+ * it is not open.
+ */
+bool mam_ipc_opened_again(struct mam_ipc_opened *opened);
 
 /*
  * Removes an open. Returns the block in *opened, with its count after the removal. Returns false if

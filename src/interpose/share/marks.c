@@ -215,6 +215,22 @@ bool mam_marks_token(const void *block, unsigned char *token)
 	return shared;
 }
 
+/* A search: a program shares few blocks, and a peer opens each of them once. */
+bool mam_marks_block_of(const unsigned char *token, const void **block)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&marks_lock);
+	for (size_t i = 0; i < slots && !found; i++) {
+		found = marks[i].key != 0 && marks[i].shared &&
+			memcmp(marks[i].token, token, MAM_MARKS_TOKEN_BYTES) == 0;
+		if (found)
+			*block = (const void *)(uintptr_t)marks[i].key;
+	}
+	pthread_mutex_unlock(&marks_lock);
+	return found;
+}
+
 bool mam_marks_set_token(const void *block, unsigned char *token)
 {
 	struct mark *mark = NULL;

@@ -34,6 +34,9 @@ bool mam_marks_chunk_is_synchronous(const void *chunk);
 /* Gets the token under which a block is shared (ipc.c). Returns false if it is not shared. */
 bool mam_marks_token(const void *block, unsigned char *token);
 
+/* Gets the block that is shared under a token. Returns false if there is none. */
+bool mam_marks_block_of(const unsigned char *token, const void **block);
+
 /* If two threads share a block at once, the first one's token is kept, and returned in `token`. */
 bool mam_marks_set_token(const void *block, unsigned char *token);
 

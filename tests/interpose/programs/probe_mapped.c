@@ -2,12 +2,15 @@
 /*
  * probe_mapped.c - scenes on the driver API in which mapped memory would behave differently from
  * memory of cuMemAlloc: copies between devices, the functions for mapped memory, the end of a
- * context.
+ * context, another process.
  */
 #include "probe.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fake/driver_api.h"
 
@@ -142,10 +145,90 @@ static void ends(void)
 	SHOW(cuMemFree_v2(blocks[0][0]));
 }
 
+#define SHARED 3
+
+static const size_t shared_bytes[SHARED] = { 512, BYTES, 40 * MIB };
+
+static bool is_filled(unsigned long long block, size_t bytes, unsigned char value)
+{
+	static unsigned char part[MIB];
+
+	for (size_t at = 0; at < bytes; at += MIB) {
+		size_t length = bytes - at < MIB ? bytes - at : MIB;
+
+		if (cuMemcpyDtoH_v2(part, block + at, length) != 0)
+			return false;
+		for (size_t i = 0; i < length; i++)
+			if (part[i] != value)
+				return false;
+	}
+	return true;
+}
+
+/* Opens each block twice, checks its bytes and changes them. */
+static void open_blocks(int from)
+{
+	unsigned long long opened[SHARED] = { 0 }, again = 0;
+	struct cu_ipc_handle handles[SHARED];
+
+	if (read(from, handles, sizeof(handles)) != sizeof(handles))
+		exit(1);
+	start(1);
+	for (int i = 0; i < SHARED; i++) {
+		int code = cuIpcOpenMemHandle_v2(&opened[i], handles[i], IPC_LAZY_PEER_ACCESS);
+
+		printf("peer: open %d\n", code);
+		if (code != 0)
+			continue;
+		printf("peer: right %d\n",
+		       is_filled(opened[i], shared_bytes[i], (unsigned char)(i + 1)));
+		SHOW(cuMemsetD8_v2(opened[i], (unsigned char)(i + 11), shared_bytes[i]));
+		SHOW(cuIpcOpenMemHandle_v2(&again, handles[i], IPC_LAZY_PEER_ACCESS));
+		printf("peer: the same address %d\n", again == opened[i]);
+		SHOW(cuIpcCloseMemHandle(again));
+	}
+	for (int i = 0; i < SHARED; i++)
+		if (opened[i] != 0)
+			SHOW(cuIpcCloseMemHandle(opened[i]));
+	show_held();
+	exit(0);
+}
+
+static void share(void)
+{
+	unsigned long long shared[SHARED];
+	struct cu_ipc_handle handles[SHARED] = { 0 };
+	int down[2], status = -1;
+	pid_t child;
+
+	if (pipe(down) != 0)
+		exit(1);
+	child = fork();
+	if (child == 0)
+		open_blocks(down[0]);
+	start(1);
+	for (int i = 0; i < SHARED; i++) {
+		SHOW(cuMemAlloc_v2(&shared[i], shared_bytes[i]));
+		SHOW(cuMemsetD8_v2(shared[i], (unsigned char)(i + 1), shared_bytes[i]));
+		SHOW(cuIpcGetMemHandle(&handles[i], shared[i]));
+	}
+	SHOW(cuCtxSynchronize());
+	if (write(down[1], handles, sizeof(handles)) != sizeof(handles))
+		exit(1);
+	waitpid(child, &status, 0);
+	printf("peer ended %d\n", status);
+	for (int i = 0; i < SHARED; i++) {
+		printf("changed %d\n",
+		       is_filled(shared[i], shared_bytes[i], (unsigned char)(i + 11)));
+		SHOW(cuMemFree_v2(shared[i]));
+	}
+}
+
 static const struct probe_scene scenes[] = {
 	{ "devices", devices },
 	{ "pieces", pieces },
 	{ "ends", ends },
+	{ "share", share },
 };
 
 int main(int count, char **arguments)

@@ -247,6 +247,7 @@ static void answer_messages(int from, int to)
 	const unsigned int on = 1;
 	unsigned long long last = 0, id;
 	struct message message;
+	struct fake_held held;
 
 	start();
 	while (read(from, &message, sizeof(message)) == (ssize_t)sizeof(message)) {
@@ -280,6 +281,9 @@ static void answer_messages(int from, int to)
 		if (write(to, &code, sizeof(code)) != (ssize_t)sizeof(code))
 			return;
 	}
+	fake_holds(&held);
+	printf("peer: handles %d mappings %d reservations %d\n", held.handles, held.mappings,
+	       held.reservations);
 }
 
 static int down[2], up[2];
