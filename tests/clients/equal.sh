@@ -5,6 +5,7 @@
 # mam run, with each policy of frees.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
+on_both_sources
 
 for policy in strict deferred stream; do
 	run="--free=$policy"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # gpu_captures.sh - captures.c and refused.c build against the real CUDA. Where there is a GPU they
-# print the same lines plain and under mam run with each policy, and the pools serve allocations
-# after captures that ended.
+# print the same lines plain and under mam run with each source and policy, and the pools serve
+# allocations after captures that ended.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 if [ "$HAVE_CUDA" != yes ] && [ ! -x "${NVCC:=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}" ]; then
@@ -34,11 +34,11 @@ compare() # NAME COMMAND... - the lines and the exit status, plain and under eac
 	shift
 	"$@" > "$scratch/plain" 2> "$scratch/err"
 	compare_plain=$?
-	for policy in strict deferred stream; do
-		"$MAM" run --stats="$scratch/stats-$policy" --free=$policy -- "$@" > "$scratch/caught" 2> "$scratch/err"
+	for run in cudamalloc-strict cudamalloc-deferred cudamalloc-stream vmm-strict vmm-deferred vmm-stream; do
+		"$MAM" run --stats="$scratch/stats-$run" --source="${run%-*}" --free="${run#*-}" -- "$@" > "$scratch/caught" 2> "$scratch/err"
 		compare_status=$?
 		diff "$scratch/plain" "$scratch/caught" > "$scratch/diff"
-		same "$compare_name, $policy" "$compare_plain " "$compare_status $(head -n 20 "$scratch/diff" | tr '\n' ';')"
+		same "$compare_name, $run" "$compare_plain " "$compare_status $(head -n 20 "$scratch/diff" | tr '\n' ';')"
 	done
 }
 
@@ -51,9 +51,9 @@ done
 # This part makes 50 pairs after its captures: without a pool the driver counts each allocation of
 # them.
 compare 'captures: ends' "$scratch/captures" ends
-for policy in strict deferred stream; do
-	forwarded=$(sed -n 's/^call.cuMemAlloc_v2.driver.forwarded	//p' "$scratch/stats-$policy")
-	same "the pool serves after captures, $policy" yes \
+for run in cudamalloc-strict cudamalloc-deferred cudamalloc-stream vmm-strict vmm-deferred vmm-stream; do
+	forwarded=$(sed -n 's/^call.cuMemAlloc_v2.driver.forwarded	//p' "$scratch/stats-$run")
+	same "the pool serves after captures, $run" yes \
 		"$([ "${forwarded:-0}" -le 5 ] && echo yes || echo "$forwarded allocations of the driver's")"
 done
 finish

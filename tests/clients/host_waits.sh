@@ -40,9 +40,13 @@ well() # NAME COMMAND...
 
 well 'plain' "$scratch/host_waits"
 if [ -f "$libraries/libmam-preload.so" ]; then
-	for policy in strict deferred stream; do
-		well "mam run --free=$policy" "$MAM" run --free=$policy -- "$scratch/host_waits"
-		well "two devices, mam run --free=$policy" "$MAM" run --free=$policy -- "$scratch/two_devices"
+	for source in cudamalloc vmm; do
+		for policy in strict deferred stream; do
+			well "mam run --source=$source --free=$policy" \
+				"$MAM" run --source=$source --free=$policy -- "$scratch/host_waits"
+			well "two devices, mam run --source=$source --free=$policy" \
+				"$MAM" run --source=$source --free=$policy -- "$scratch/two_devices"
+		done
 	done
 fi
 well 'two devices, plain' "$scratch/two_devices"
