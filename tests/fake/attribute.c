@@ -6,7 +6,13 @@
  * and -2 as the device. VMM memory has no context and refuses SYNC_MEMOPS. Small blocks share a
  * mapping of 2 MiB.
  */
+#define _GNU_SOURCE
 #include "fake.h"
+
+#include <sys/mman.h>
+
+#define PAGE 4096
+#define RANGE_DMA_BUF 1
 
 static uintptr_t mapping_base(const struct fake_block *block)
 {
@@ -135,14 +141,42 @@ int cuPointerSetAttribute(const void *value, int attribute, unsigned long long a
 			  attribute, address, value ? *(const unsigned int *)value : 0);
 }
 
+/* Whether all bytes are device memory, in one block or in adjacent mappings of one device. */
+static bool is_device_memory(uintptr_t address, size_t bytes)
+{
+	const struct fake_block *first = fake_memory_find(address), *block = first;
+
+	while (block && block->kind == FAKE_DEVICE && block->device == first->device) {
+		size_t left = block->base + block->bytes - address;
+
+		if (bytes <= left)
+			return true;
+		if (block->origin != FAKE_MAPPED)
+			return false;
+		address += left;
+		bytes -= left;
+		block = fake_memory_find(address);
+	}
+	return false;
+}
+
+/* The descriptor of a dma-buf is that of an empty file: no device is there to read it. */
 int cuMemGetHandleForAddressRange(void *handle, unsigned long long address, size_t bytes, int type,
 				  unsigned long long flags)
 {
-	int result = fake_enter("cuMemGetHandleForAddressRange");
+	int result = fake_enter("cuMemGetHandleForAddressRange"), file = -1;
 
-	(void)handle;
+	if (result == CUDA_SUCCESS &&
+	    (!handle || type != RANGE_DMA_BUF || flags || bytes == 0 || (address | bytes) % PAGE ||
+	     !is_device_memory(address, bytes)))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS) {
+		file = memfd_create("fake-cuda-dma-buf", MFD_CLOEXEC);
+		if (file < 0)
+			result = CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	if (result == CUDA_SUCCESS)
-		result = CUDA_ERROR_NOT_SUPPORTED;
+		*(int *)handle = file;
 	return fake_leave("cuMemGetHandleForAddressRange", result,
 			  "address=%#llx bytes=%zu type=%d flags=%#llx", address, bytes, type,
 			  flags);

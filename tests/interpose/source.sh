@@ -57,6 +57,9 @@ set=FAKE_CUDA_DEVICES=2 same_run "copies between devices" "$probe" devices
 FAKE_CUDA_DEVICES=2 MAM_PEERS=none "$MAM" run --source=vmm -- "$probe" devices > "$scratch/out" 2>&1
 try "the scene detects missing access" grep -q 'right 0' "$scratch/out"
 same_run "functions for mapped memory reject blocks" "$probe" pieces
+for source in cudamalloc vmm; do
+	run=--source=$source same_run "$source: dma-bufs of blocks" "$probe" dma-bufs
+done
 same_run "memory ends with its context" "$probe" ends
 
 # Another process maps the pieces of a block. It receives all of them or none, whichever call fails,

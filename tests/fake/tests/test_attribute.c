@@ -2,6 +2,8 @@
 /* test_attribute.c - the driver's attributes of addresses, and registered memory of the program. */
 #include "fake/load.h"
 
+#include <unistd.h>
+
 #include <stdint.h>
 
 #define MIB ((size_t)1 << 20)
@@ -127,8 +129,34 @@ START_TEST(only_plain_device_memory_is_shareable)
 	ck_assert_uint_eq(capable, 0);
 	cuda.cuPointerGetAttribute(&capable, POINTER_IPC_CAPABLE, managed);
 	ck_assert_uint_eq(capable, 0);
-	ck_assert_int_eq(cuda.cuMemGetHandleForAddressRange(&capable, plain, 512, 1, 0),
-			 CUDA_ERROR_NOT_SUPPORTED);
+}
+END_TEST
+
+START_TEST(dma_buf_is_given_for_whole_pages_of_device_memory)
+{
+	struct cuda cuda = load();
+	unsigned long long block, other;
+	int file = -1;
+
+	cuda.cuMemAlloc_v2(&block, 3 * MIB);
+	cuda.cuMemAlloc_v2(&other, 3 * MIB);
+	ck_assert_int_eq(cuda.cuMemGetHandleForAddressRange(&file, block, 3 * MIB, 1, 0),
+			 CUDA_SUCCESS);
+	ck_assert_int_eq(close(file), 0);
+	ck_assert_int_eq(cuda.cuMemGetHandleForAddressRange(&file, block + MIB, 4096, 1, 0),
+			 CUDA_SUCCESS);
+	ck_assert_int_eq(close(file), 0);
+	ck_assert_int_eq(cuda.cuMemGetHandleForAddressRange(&file, block, 512, 1, 0),
+			 CUDA_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(cuda.cuMemGetHandleForAddressRange(&file, block + 512, 4096, 1, 0),
+			 CUDA_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(cuda.cuMemGetHandleForAddressRange(&file, block, 4 * MIB, 1, 0),
+			 CUDA_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(cuda.cuMemGetHandleForAddressRange(&file, block, 4096, 2, 0),
+			 CUDA_ERROR_INVALID_VALUE);
+	cuda.cuMemFree_v2(block);
+	ck_assert_int_eq(cuda.cuMemGetHandleForAddressRange(&file, block, 4096, 1, 0),
+			 CUDA_ERROR_INVALID_VALUE);
 }
 END_TEST
 
@@ -165,6 +193,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, sync_memops_applies_to_whole_allocation);
 	tcase_add_test(tests, small_blocks_share_a_mapping);
 	tcase_add_test(tests, only_plain_device_memory_is_shareable);
+	tcase_add_test(tests, dma_buf_is_given_for_whole_pages_of_device_memory);
 	tcase_add_test(tests, registered_memory_is_known_until_unregistered);
 }
 

@@ -113,6 +113,33 @@ static void pieces(void)
 	printf("the block is unchanged %d\n", holds(blocks[0][0], 7));
 }
 
+static void show_dma_buf(const char *what, unsigned long long address, size_t bytes)
+{
+	int file = -1, code = cuMemGetHandleForAddressRange(&file, address, bytes, 1, 0);
+
+	printf("dma-buf of %s: %d\n", what, code);
+	if (code == 0)
+		close(file);
+}
+
+/* Network cards and storage access memory by a dma-buf, which must not contain other blocks. */
+static void dma_bufs(void)
+{
+	start(1);
+	SHOW(cuMemAlloc_v2(&blocks[0][0], BYTES));
+	SHOW(cuMemAlloc_v2(&blocks[0][1], 40 * MIB));
+	for (int i = 0; i < 2; i++) {
+		size_t bytes = i == 0 ? BYTES : 40 * MIB;
+
+		show_dma_buf("a block", blocks[0][i], bytes);
+		show_dma_buf("its inside", blocks[0][i] + MIB, bytes - 2 * MIB);
+		show_dma_buf("more than a block", blocks[0][i], bytes + MIB);
+		show_dma_buf("a part of a page", blocks[0][i], 512);
+	}
+	SHOW(cuMemFree_v2(blocks[0][1]));
+	show_dma_buf("freed memory", blocks[0][1], MIB);
+}
+
 static void show_held(void)
 {
 	struct fake_held held;
@@ -225,10 +252,8 @@ static void share(void)
 }
 
 static const struct probe_scene scenes[] = {
-	{ "devices", devices },
-	{ "pieces", pieces },
-	{ "ends", ends },
-	{ "share", share },
+	{ "devices", devices }, { "pieces", pieces }, { "dma-bufs", dma_bufs },
+	{ "ends", ends },       { "share", share },
 };
 
 int main(int count, char **arguments)
