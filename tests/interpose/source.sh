@@ -62,6 +62,16 @@ for source in cudamalloc vmm; do
 done
 same_run "memory ends with its context" "$probe" ends
 
+# Memory for 64 MiB, and work that takes longer than the calls that submit it.
+for policy in strict deferred stream; do
+	rm -f "$log"
+	FAKE_CUDA_LOG=$log FAKE_CUDA_MEMORY=64M FAKE_CUDA_LAG_US=100 FAKE_CUDA_CLOCK_NS=1000 \
+		"$MAM" run --log error --source=vmm --free=$policy -- "$probe" moves > "$scratch/out" 2>&1
+	same "$policy: pieces move and are unmapped after their work" "wrong 0, disturbed 0, most served 1" \
+		"$(tail -n 1 "$scratch/out")"
+	try "$policy: many pieces move or are unmapped" test "$(grep -c '^cuMemUnmap .*result=0' "$log")" -gt 50
+done
+
 # Another process maps the pieces of a block. It receives all of them or none, whichever call fails,
 # and unmaps them at the end.
 rm -f "$log"

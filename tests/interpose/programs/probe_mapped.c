@@ -251,9 +251,74 @@ static void share(void)
 	}
 }
 
+#define SLOTS 12
+
+static uint64_t seed = 88172645463325252u;
+
+static uint64_t draw(uint64_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed % below;
+}
+
+struct slot {
+	unsigned long long block;
+	size_t bytes;
+	unsigned char value;
+};
+
+/* Checks both ends of a block, changes all of it, and frees it while that work is in flight. */
+static int check_and_free(const struct slot *slot, struct CUstream_st *stream)
+{
+	unsigned char first = 0, last = 0;
+	int wrong = cuMemcpyDtoHAsync_v2(&first, slot->block, 1, stream) != 0 ||
+		    cuMemcpyDtoHAsync_v2(&last, slot->block + slot->bytes - 1, 1, stream) != 0 ||
+		    first != slot->value || last != slot->value;
+
+	wrong += cuMemsetD8Async(slot->block, 0, slot->bytes, stream) != 0;
+	wrong += (draw(3) == 0 ? cuMemFreeAsync(slot->block, stream) : cuMemFree_v2(slot->block)) !=
+		 0;
+	return wrong;
+}
+
+/*
+ * Random sizes on a small device, in the order of one stream that lags behind. Pieces of memory move
+ * and are unmapped, but neither while work uses them, nor with the bytes of a live block.
+ */
+static void moves(void)
+{
+	static const size_t scales[] = { 4096, 600 << 10, 8 * MIB, 24 * MIB };
+	struct slot slots[SLOTS] = { 0 };
+	struct CUstream_st *stream;
+	unsigned long long address;
+	int wrong = 0, served = 0;
+	size_t bytes;
+
+	start(1);
+	SHOW(cuStreamCreate(&stream, STREAM_NON_BLOCKING));
+	for (int i = 0; i < 1500; i++) {
+		struct slot *slot = &slots[draw(SLOTS)];
+
+		if (slot->block != 0)
+			wrong += check_and_free(slot, stream);
+		*slot = (struct slot){ .bytes = 1 + draw(scales[draw(4)]),
+				       .value = (unsigned char)(1 + draw(255)) };
+		if (cuMemAlloc_v2(&slot->block, slot->bytes) != 0) {
+			slot->block = 0;
+			continue;
+		}
+		served++;
+		wrong += cuMemsetD8Async(slot->block, slot->value, slot->bytes, stream) != 0;
+	}
+	printf("wrong %d, disturbed %d, most served %d\n", wrong, fake_disturbed(&address, &bytes),
+	       served > 1000);
+}
+
 static const struct probe_scene scenes[] = {
 	{ "devices", devices }, { "pieces", pieces }, { "dma-bufs", dma_bufs },
-	{ "ends", ends },       { "share", share },
+	{ "ends", ends },       { "share", share },   { "moves", moves },
 };
 
 int main(int count, char **arguments)
