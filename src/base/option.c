@@ -43,8 +43,9 @@ static const struct mam_option_row rows[] = {
 		"Under mam run, leave every call to the CUDA driver as it is."),
 	[MAM_OPTION_SOURCE] = ROW("MAM_SOURCE", "choice", "vmm|cudamalloc|pinned|managed|host",
 		"cudamalloc",
-		"Memory of default pools: vmm: device memory, mapped in pieces; cudamalloc: device memory "
-		"in whole chunks; pinned: host memory; managed: migrates on access; host: addresses only."),
+		"Memory of default pools, and under mam run of its pools (the first two): vmm: device memory, "
+		"mapped in pieces; cudamalloc: device memory in whole chunks; pinned: host memory; managed: "
+		"migrates on access; host: addresses only."),
 	[MAM_OPTION_PEERS] = ROW("MAM_PEERS", "choice", "all|none", "all",
 		"Other devices that may access memory of the source vmm: all that can, or none, which makes "
 		"mapping faster if many devices are visible."),
