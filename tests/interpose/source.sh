@@ -76,6 +76,7 @@ done
 # and unmaps them at the end.
 rm -f "$log"
 set_mam=FAKE_CUDA_LOG=$log same_run "blocks of several pieces are shared" "$probe" share
+set='FAKE_CUDA_LAG_US=100 FAKE_CUDA_CLOCK_NS=1000' same_run "blocks are shared, with work in flight" "$probe" share
 try "a block has several pieces" test "$(grep -c '^cuMemImportFromShareableHandle .*result=0' "$log")" -gt 3
 same "no note remains" "" "$(MAM_SOURCE=vmm notes_left_by "$probe" share)"
 for call in cuMemExportToShareableHandle cuMemRetainAllocationHandle cuMemImportFromShareableHandle \

@@ -20,7 +20,6 @@
 #include "interpose/process/say.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
-#include "interpose/routes/real.h"
 #include "interpose/routes/table.h"
 #include "interpose/share/forget.h"
 #include "interpose/share/ipc.h"
@@ -133,27 +132,21 @@ int mam_ipc_pieces_offer(const struct mam_segment_info *block, struct mam_ipc_no
 	return MAM_CUDA_NOT_SUPPORTED;
 }
 
-int mam_ipc_pieces_open(const struct mam_ipc_note *note, unsigned long long *base)
+int mam_ipc_pieces_open(const struct mam_ipc_note *note, struct mam_ipc_opened *opened)
 {
 	(void)note;
-	(void)base;
+	(void)opened;
 	return MAM_CUDA_NOT_SUPPORTED;
 }
 
-int mam_ipc_pieces_close(unsigned long long base, size_t bytes)
+int mam_ipc_pieces_close(const struct mam_ipc_opened *opened)
 {
-	(void)base;
-	(void)bytes;
+	(void)opened;
 	return MAM_CUDA_NOT_SUPPORTED;
 }
 
 void mam_ipc_pieces_stop(void)
 {
-}
-
-const struct mam_real_driver *mam_real_driver(void)
-{
-	return NULL;
 }
 
 bool mam_pools_exist(void)

@@ -32,7 +32,6 @@
 #include "interpose/process/say.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
-#include "interpose/routes/real.h"
 #include "interpose/routes/table.h"
 #include "interpose/share/forget.h"
 #include "interpose/share/ipc_note.h"
@@ -189,22 +188,15 @@ static int ask_driver(open_function *real, const struct mam_ipc_handle *handle, 
 	return answer;
 }
 
-static void *current_context(void)
-{
-	const struct mam_real_driver *driver = mam_real_driver();
-	void *context = NULL;
-
-	return driver != NULL && driver->ctx_current(&context) == MAM_CUDA_SUCCESS ? context : NULL;
-}
-
-static int map_pieces(const struct mam_ipc_note *note, unsigned int flags, unsigned long long *base)
+static int map_pieces(const struct mam_ipc_note *note, unsigned int flags,
+		      struct mam_ipc_opened *opened)
 {
 	int answer;
 
 	if (!mam_peer_open_begin(flags))
 		return MAM_CUDA_OUT_OF_MEMORY;
-	answer = mam_ipc_pieces_open(note, base);
-	mam_peer_open_end(flags, answer == MAM_CUDA_SUCCESS ? *base : 0);
+	answer = mam_ipc_pieces_open(note, opened);
+	mam_peer_open_end(flags, answer == MAM_CUDA_SUCCESS ? opened->chunk : 0);
 	return answer;
 }
 
@@ -228,11 +220,10 @@ static int open_pieces(const struct mam_ipc_note *note, unsigned int flags,
 	memcpy(opened.token, note->token, sizeof(opened.token));
 	pthread_mutex_lock(&lock);
 	if (!mam_ipc_opened_again(&opened)) {
-		answer = map_pieces(note, flags, &opened.chunk);
+		answer = map_pieces(note, flags, &opened);
 		opened.address = opened.chunk + note->offset;
-		opened.context = current_context();
 		if (answer == MAM_CUDA_SUCCESS && !mam_ipc_opened_add(&opened)) {
-			mam_ipc_pieces_close(opened.chunk, opened.mapped_bytes);
+			mam_ipc_pieces_close(&opened);
 			answer = MAM_CUDA_OUT_OF_MEMORY;
 		}
 	}
@@ -315,7 +306,7 @@ static int close_ours(__typeof__(&cuIpcCloseMemHandle) real, const struct mam_ip
 	if (opened->mapped_bytes == 0)
 		answer = real(opened->chunk);
 	else if (opened->count == 0)
-		answer = mam_ipc_pieces_close(opened->chunk, opened->mapped_bytes);
+		answer = mam_ipc_pieces_close(opened);
 	if (answer != MAM_CUDA_SUCCESS)
 		mam_ipc_opened_add(opened);
 	return answer;

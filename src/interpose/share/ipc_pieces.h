@@ -21,6 +21,7 @@
 #include <mam/mam.h>
 
 #include "interpose/share/ipc_note.h"
+#include "interpose/share/ipc_opened.h"
 
 /*
  * A piece is a message of its size, with a descriptor. The peer closes the connection if it cannot
@@ -44,11 +45,11 @@ int mam_ipc_pieces_offer(const struct mam_segment_info *block, struct mam_ipc_no
 
 /*
  * mam_ipc_pieces_open - map the pieces of a note, accessible to each device that can reach them.
- * Returns CUDA's code; *base is the start of the first piece. mam_ipc_pieces_close - wait for the
- * current context, and unmap them.
+ * Returns CUDA's code; *opened has the chunk and the current context then. mam_ipc_pieces_close - wait
+ * for that context, if it still exists, and unmap them.
  */
-int mam_ipc_pieces_open(const struct mam_ipc_note *note, unsigned long long *base);
-int mam_ipc_pieces_close(unsigned long long base, size_t bytes);
+int mam_ipc_pieces_open(const struct mam_ipc_note *note, struct mam_ipc_opened *opened);
+int mam_ipc_pieces_close(const struct mam_ipc_opened *opened);
 
 /* Called at the end of the process, and in the child of a fork: no peer is served any more. */
 void mam_ipc_pieces_stop(void);

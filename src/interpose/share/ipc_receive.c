@@ -178,11 +178,11 @@ static bool is_possible(const struct mam_real_driver *driver)
 {
 	return driver != NULL && driver->mem_import != NULL && driver->mem_reserve != NULL &&
 	       driver->mem_unreserve != NULL && driver->mem_set_access != NULL &&
-	       MAM_TABLE_ORIGINAL(cuMemMap) != NULL && MAM_TABLE_ORIGINAL(cuMemUnmap) != NULL &&
-	       MAM_TABLE_ORIGINAL(cuMemRelease) != NULL;
+	       driver->ctx_id != NULL && MAM_TABLE_ORIGINAL(cuMemMap) != NULL &&
+	       MAM_TABLE_ORIGINAL(cuMemUnmap) != NULL && MAM_TABLE_ORIGINAL(cuMemRelease) != NULL;
 }
 
-int mam_ipc_pieces_open(const struct mam_ipc_note *note, unsigned long long *base)
+int mam_ipc_pieces_open(const struct mam_ipc_note *note, struct mam_ipc_opened *opened)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
 	struct target target = { .bytes = note->chunk_bytes, .device = -1 };
@@ -190,6 +190,11 @@ int mam_ipc_pieces_open(const struct mam_ipc_note *note, unsigned long long *bas
 
 	if (!is_possible(driver))
 		return MAM_CUDA_NOT_SUPPORTED;
+	answer = driver->ctx_current(&opened->context);
+	if (answer == MAM_CUDA_SUCCESS)
+		answer = driver->ctx_id(opened->context, &opened->context_id);
+	if (answer != MAM_CUDA_SUCCESS)
+		return answer;
 	answer = driver->mem_reserve(&target.base, target.bytes, 0, 0, 0);
 	if (answer != MAM_CUDA_SUCCESS)
 		return answer;
@@ -199,15 +204,34 @@ int mam_ipc_pieces_open(const struct mam_ipc_note *note, unsigned long long *bas
 	if (answer != MAM_CUDA_SUCCESS)
 		undo(driver, &target);
 	else
-		*base = target.base;
+		opened->chunk = target.base;
 	return answer;
 }
 
-int mam_ipc_pieces_close(unsigned long long base, size_t bytes)
+/* Work of a context that has ended has ended, too. */
+static int wait_for(const struct mam_real_driver *driver, const struct mam_ipc_opened *opened)
+{
+	unsigned long long id;
+	void *popped;
+	int answer;
+
+	if (driver->ctx_id(opened->context, &id) != MAM_CUDA_SUCCESS || id != opened->context_id)
+		return MAM_CUDA_SUCCESS;
+	answer = driver->ctx_push(opened->context);
+	if (answer != MAM_CUDA_SUCCESS)
+		return answer;
+	answer = mam_capture_wait(false);
+	driver->ctx_pop(&popped);
+	return answer;
+}
+
+int mam_ipc_pieces_close(const struct mam_ipc_opened *opened)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
-	const struct target target = { .base = base, .bytes = bytes, .mapped = bytes };
-	int answer = mam_capture_wait(false);
+	const struct target target = { .base = opened->chunk,
+				       .bytes = opened->mapped_bytes,
+				       .mapped = opened->mapped_bytes };
+	int answer = wait_for(driver, opened);
 
 	if (answer == MAM_CUDA_SUCCESS)
 		undo(driver, &target);

@@ -197,6 +197,8 @@ static void open_blocks(int from)
 {
 	unsigned long long opened[SHARED] = { 0 }, again = 0;
 	struct cu_ipc_handle handles[SHARED];
+	struct CUctx_st *other;
+	size_t bytes;
 
 	if (read(from, handles, sizeof(handles)) != sizeof(handles))
 		exit(1);
@@ -214,10 +216,13 @@ static void open_blocks(int from)
 		printf("peer: the same address %d\n", again == opened[i]);
 		SHOW(cuIpcCloseMemHandle(again));
 	}
+	/* The close waits for the context in which the block was opened. */
+	SHOW(cuCtxCreate_v2(&other, 0, 0));
 	for (int i = 0; i < SHARED; i++)
 		if (opened[i] != 0)
 			SHOW(cuIpcCloseMemHandle(opened[i]));
 	show_held();
+	printf("peer: disturbed %d\n", fake_disturbed(&again, &bytes));
 	exit(0);
 }
 
