@@ -31,8 +31,6 @@
 #include "interpose/watch/ledger.h"
 #include "interpose/watch/watch.h"
 
-#define PIECE_UNIT ((uint64_t)2 << 20) /* pieces start at multiples of it */
-
 struct chunks {
 	struct mam_source source;
 	/* lock: none, set at creation */
@@ -48,7 +46,7 @@ struct chunks {
 
 /* By address; the context of an entry is its struct chunks. */
 static struct mam_ledger pieces, ranges;
-static atomic_bool in_pieces; /* atomic; there was a piece */
+static _Atomic uint64_t piece_unit; /* atomic; pieces start at multiples of it; 0: there is none */
 
 static _Atomic uint64_t grows, grow_ns, shrinks, shrink_ns; /* atomic */
 
@@ -205,10 +203,8 @@ static enum mam_status map(struct mam_source *source, void *base, size_t bytes)
 		status = MAM_ERROR_OUT_OF_MEMORY;
 	}
 	called(chunks, bytes, start, status);
-	if (status == MAM_OK) {
-		atomic_store_explicit(&in_pieces, true, memory_order_relaxed);
+	if (status == MAM_OK)
 		look(chunks->device, now());
-	}
 	return status;
 }
 
@@ -256,6 +252,8 @@ static enum mam_status quiesce(struct mam_source *source)
  */
 static void wrap_mapped(struct chunks *chunks)
 {
+	uint64_t unit = atomic_load_explicit(&piece_unit, memory_order_relaxed);
+
 	chunks->ops = (struct mam_source_ops){
 		.size = sizeof(chunks->ops),
 		.grow = reserve,
@@ -267,6 +265,9 @@ static void wrap_mapped(struct chunks *chunks)
 	};
 	chunks->source.ops = &chunks->ops;
 	chunks->chooses_sizes = false;
+	if (unit == 0 || unit > chunks->source.properties.granularity)
+		atomic_store_explicit(&piece_unit, chunks->source.properties.granularity,
+				      memory_order_relaxed);
 }
 
 enum mam_status mam_chunks_create(void *context, int device, struct mam_source **source)
@@ -334,13 +335,13 @@ void mam_chunks_lose(struct mam_source *source)
 
 bool mam_chunks_piece(uint64_t range, uint64_t address, struct mam_chunks_piece *piece)
 {
+	uint64_t unit = atomic_load_explicit(&piece_unit, memory_order_relaxed);
 	struct mam_ledger_entry entry;
 	bool found = false;
 
-	if (!atomic_load_explicit(&in_pieces, memory_order_relaxed))
+	if (unit == 0)
 		return false;
-	for (uint64_t base = address / PIECE_UNIT * PIECE_UNIT; base >= range && !found;
-	     base -= PIECE_UNIT)
+	for (uint64_t base = address / unit * unit; base >= range && !found; base -= unit)
 		found = mam_ledger_find(&pieces, base, &entry);
 	if (found)
 		*piece = (struct mam_chunks_piece){ entry.key, entry.bytes };
@@ -374,5 +375,5 @@ void mam_chunks_cost(struct mam_chunks_costs *costs)
 	costs->grow_ns = atomic_load_explicit(&grow_ns, memory_order_relaxed);
 	costs->shrinks = atomic_load_explicit(&shrinks, memory_order_relaxed);
 	costs->shrink_ns = atomic_load_explicit(&shrink_ns, memory_order_relaxed);
-	costs->in_pieces = atomic_load_explicit(&in_pieces, memory_order_relaxed);
+	costs->in_pieces = atomic_load_explicit(&piece_unit, memory_order_relaxed) != 0;
 }
