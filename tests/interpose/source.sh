@@ -54,8 +54,11 @@ same "no peer access, and MAM_PEERS=none: mapped memory" cuMemCreate \
 
 run=--source=vmm
 set=FAKE_CUDA_DEVICES=2 same_run "copies between devices" "$probe" devices
+same "copies between devices: no message" "" "$(cat "$scratch/caught.err")"
 FAKE_CUDA_DEVICES=2 MAM_PEERS=none "$MAM" run --source=vmm -- "$probe" devices > "$scratch/out" 2>&1
 try "the scene detects missing access" grep -q 'right 0' "$scratch/out"
+same "peer access that has no effect: one message" 1 \
+	"$(grep -c '^mam: warning: peers have no access to mapped memory with MAM_PEERS=none: .*; unset it, or use --source=cudamalloc$' "$scratch/out")"
 same_run "functions for mapped memory reject blocks" "$probe" pieces
 for source in cudamalloc vmm; do
 	run=--source=$source same_run "$source: dma-bufs of blocks" "$probe" dma-bufs

@@ -49,6 +49,7 @@ static int maps, unmaps, reserved, handles, waits, accesses;
 static int fail_map = -1, fail_import = -1, access_code, wait_code;
 static unsigned long long context_id = 7;
 static int devices_with_access;
+static uint64_t reserved_bytes;
 
 bool mam_chunks_piece(uint64_t range, uint64_t address, struct mam_chunks_piece *piece)
 {
@@ -136,6 +137,7 @@ static int driver_reserve(unsigned long long *address, size_t bytes, size_t alig
 {
 	ck_assert(bytes != 0 && alignment == 0 && hint == 0 && flags == 0);
 	reserved++;
+	reserved_bytes = bytes;
 	*address = TARGET;
 	return 0;
 }
@@ -155,6 +157,7 @@ static int driver_map(unsigned long long address, size_t bytes, size_t offset,
 		return 2;
 	ck_assert_uint_eq(address, TARGET + (uint64_t)maps * 2 * MIB);
 	ck_assert_uint_eq(bytes, 2 * MIB);
+	ck_assert_uint_le((uint64_t)(maps + 1) * 2 * MIB, reserved_bytes);
 	mapped_from[maps++] = imported[handle - 1];
 	return 0;
 }

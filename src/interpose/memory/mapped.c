@@ -58,6 +58,11 @@ static bool is_known(const struct mam_real_driver *driver)
 	       driver->can_access_peer != NULL && driver->ctx_id != NULL;
 }
 
+static bool is_selected(void)
+{
+	return strcmp(mam_option_value("MAM_SOURCE"), "vmm") == 0;
+}
+
 bool mam_mapped_is_possible(int device)
 {
 	static const char instead[] = "its pools allocate chunks, as with --source=cudamalloc";
@@ -67,7 +72,7 @@ bool mam_mapped_is_possible(int device)
 	bool is_new = is_known(driver), maps;
 	int peer = -1;
 
-	if (strcmp(mam_option_value("MAM_SOURCE"), "vmm") != 0 || mam_watch_wants(MAM_WATCH_NVTX))
+	if (!is_selected() || mam_watch_wants(MAM_WATCH_NVTX))
 		return false;
 	maps = is_new && attribute_of(driver, MAPS_MEMORY, device) != 0;
 	if (maps)
@@ -93,6 +98,18 @@ bool mam_mapped_is_possible(int device)
 			"with CUDA_VISIBLE_DEVICES",
 			device, peer, instead);
 	return false;
+}
+
+void mam_mapped_note_peer(void)
+{
+	static atomic_bool said;
+
+	if (!is_selected() || mam_option_number("MAM_PEERS") != PEERS_ARE_NONE ||
+	    atomic_exchange(&said, true))
+		return;
+	mam_say(MAM_SAY_WARN, "peers have no access to mapped memory with MAM_PEERS=none: kernels "
+			      "fault, and copies may be wrong; unset it, or use "
+			      "--source=cudamalloc");
 }
 
 bool mam_mapped_is_exportable(int device)

@@ -15,6 +15,12 @@
 /* Whether the pools of a device use mapped memory: the user selected it, and the device can. */
 bool mam_mapped_is_possible(int device);
 
+/*
+ * Called when the program has enabled peer access. Mapped memory is accessible to peers in any case,
+ * except with MAM_PEERS=none, which a message reports then.
+ */
+void mam_mapped_note_peer(void);
+
 /* Whether other processes can open mapped memory of a device. */
 bool mam_mapped_is_exportable(int device);
 

@@ -23,6 +23,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "interpose/memory/mapped.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
@@ -214,8 +215,10 @@ int cuCtxEnablePeerAccess(void *context, unsigned int flags)
 	if (!reserve())
 		return MAM_CUDA_OUT_OF_MEMORY;
 	answer = real(context, flags);
-	if (answer == MAM_CUDA_SUCCESS || answer == ALREADY_ENABLED)
+	if (answer == MAM_CUDA_SUCCESS || answer == ALREADY_ENABLED) {
 		link_current(driver, context, primary_beside(driver, context));
+		mam_mapped_note_peer();
+	}
 	unreserve();
 	return answer;
 }
