@@ -260,7 +260,7 @@ MAM_KFN void mam_roam_run(struct mam_kroam *roam, size_t bytes)
 
 /* The request of a lane that has this slot. */
 MAM_KFN void mam_roam_begin(struct mam_kroam *roam, struct mam_kheap *heap, uint32_t mask,
-			    size_t bytes, struct mam_kslot mine)
+			    size_t bytes, struct mam_kslot mine, void *object)
 {
 	struct mam_krequest *request = &roam->request;
 
@@ -268,21 +268,45 @@ MAM_KFN void mam_roam_begin(struct mam_kroam *roam, struct mam_kheap *heap, uint
 	roam->number = roam->known = roam->visits = roam->cause = 0;
 	request->mask = mask;
 	request->root = heap;
-	request->object = NULL;
+	request->object = object;
 	request->class_ = mam_class_of(bytes);
 	request->class_ = request->class_ ? request->class_ : 1;
 	request->units = 0;
 	request->mine = mine;
 	request->stage = roam->growth ? &roam->growth->stage.value : NULL;
 	request->all = !roam->growth;
-	if (mine.slot < MAM_NO_SLOT) {
+	if (mine.slot < MAM_NO_SLOT)
 		request->object = mam_metadata_at(heap, request->class_, mine.word, mine.slot);
+	if (request->object)
 		request->mine.slot = MAM_SLOT_DONE;
-	}
 	if (bytes > MAM_CLASS_BYTES_MAX)
 		mam_roam_run(roam, bytes);
 	else if (!bytes)
 		mam_object_tally_add(heap, MAM_OBJECT_ZERO, 1);
+}
+
+/*
+ * A first look by the lanes of `mask`, in a heap that does not grow: the objects of those that won at
+ * home, and of those that find room at once (glance.h).
+ */
+MAM_KFN void *mam_roam_glance(struct mam_kheap *heap, uint32_t mask, uint32_t class_,
+			      struct mam_kslot mine)
+{
+	uint32_t one = mam_warp_shuffle32(mask, class_, mam_ffs32(mask) - 1), rank = 0;
+	uint32_t mixed = mam_warp_ballot(mask, class_ != one);
+	void *object = NULL;
+
+	if (mixed)
+		rank = mam_popc32(mam_warp_match32(mask, class_) & ((1u << mam_lane()) - 1)) |
+		       MAM_GLANCE_MIXED;
+	if (mine.slot < MAM_NO_SLOT)
+		object = mam_metadata_at(heap, class_, mine.word, mine.slot);
+	/* Lanes of which none won at home open it first. */
+	mixed |= mam_warp_ballot(mask, object != NULL);
+	if (mixed && mine.slot == MAM_NO_SLOT)
+		object = mam_glance(heap, class_, rank);
+	mam_warp_sync(mask);
+	return object;
 }
 
 /*
@@ -295,16 +319,22 @@ MAM_KSLOW void *mam_roam(struct mam_kheap *heap, uint32_t mask, size_t bytes, st
 {
 	struct mam_krequest *request;
 	struct mam_kroam roam;
+	void *object = NULL;
 	uint32_t one;
 
 	if (!mam_search_serves(heap)) {
 		mam_search_wrong(heap);
 		return NULL;
 	}
+	if (!mam_parts_growing(heap)) {
+		object = mam_roam_glance(heap, mask, mam_class_of(bytes), mine);
+		if (!mam_warp_ballot(mask, !object))
+			return object;
+	}
 	if (mam_lane() == mam_ffs32(mask) - 1)
 		MAM_STEPS_ADD(heap, searches, 1);
 	request = &roam.request;
-	mam_roam_begin(&roam, heap, mask, bytes, mine);
+	mam_roam_begin(&roam, heap, mask, bytes, mine, object);
 	if (roam.growth) {
 		one = mam_warp_shuffle32(mask, request->class_, mam_ffs32(mask) - 1);
 		roam.number = mam_roam_hint(heap, roam.growth, mask);

@@ -250,6 +250,19 @@ MAM_KSLOW bool mam_objects_free_rest(struct mam_kheap *root, void *object, uint3
 	return old >> piece.part & 1;
 }
 
+/* Frees a run of at most 8 units that starts at `unit` of the root, by a lane without the others. */
+MAM_KSLOW bool mam_objects_free_few(struct mam_kheap *root, void *object, uint32_t unit,
+				    uint32_t owner)
+{
+	mam_collective_wipe(root, object);
+	if (!mam_spans_give(root, unit, owner)) {
+		mam_object_tally_add(root, MAM_OBJECT_TWICE, 1);
+		return false;
+	}
+	mam_objects_wet(root, object, 0);
+	return true;
+}
+
 /*
  * Returns true if the object was freed or is NULL. Returns false and counts an error if it is not
  * allocated, or not the first byte of an object or of a part; nothing has changed then.
@@ -272,6 +285,9 @@ MAM_KFN bool mam_objects_free(struct mam_kheap *heap, void *object)
 			mam_objects_wet(heap, object, place.owner);
 		return true;
 	}
+	if (place.owner - MAM_OWNER_FEW - 1 < MAM_FEW_UNITS &&
+	    !((uintptr_t)object & ((1u << MAM_UNIT_SHIFT) - 1)))
+		return mam_objects_free_few(heap, object, place.unit, place.owner);
 	if (place.slot == MAM_SLOT_OUT && mam_place_grows(heap))
 		place.slot = mam_objects_free_beyond(heap, object);
 	return place.slot == MAM_SLOT_DONE || mam_objects_free_rest(heap, object, place.slot);

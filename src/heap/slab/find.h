@@ -3,13 +3,12 @@
  * find.h - finds free slots for lanes that want the same class, by one of them alone: ordinary code
  * without collectives, which lanes with different classes execute at the same time.
  *
- * 1. Lanes of a full warp have words of their own: the homes of later generations (handle.h). They
- *    claim there, or open the slab.
+ * 1. Lanes of one warp that want the same class have a home (handle.h). One of them opens it; a full
+ *    warp then tries its homes of later generations.
  * 2. Each class has a row of words where searches found room; neighboring warps share a word. If it
- *    has no room, and a few others have none, one lane marks it as busy and searches for the next word; others wait for that a
+ *    has no room, one lane marks it as busy and searches for the next word; others wait for that a
  *    moment. So few groups are open that are not full.
- * 3. The search: the home's group is opened, for lanes of one class; random words where the class
- *    was seen.
+ * 3. The search: random words where the class was seen.
  * 4. Open a group: in a random block before the frontier, the fullest of four that have room; or at
  *    the frontier, which moves. So groups stay at the low end of the heap, and the memory after the
  *    frontier stays in one piece. If all four blocks were empty, the frontier moves back.
@@ -24,9 +23,11 @@
  * of one warp wait for each other, and the words stay busy; all lanes at the first block: a hundred
  * times slower for the first 16,384 lanes; a few waits only: a heap that is a quarter full has room
  * for 18% of its free memory as 4 KiB objects, in place of 92%; a zone of random blocks in place of
- * the frontier: 15 times slower for a million lanes.
+ * the frontier: 15 times slower for a million lanes; the home after the row: 3 times slower for lone
+ * lanes, whose home is never opened then; each lane looks and opens for itself: 5 times slower for
+ * 128K mixed objects of up to 64 B, as lanes meet in one word.
  *
- * Bound: MAM_FIND_OWN + MAM_FIND_KNOWN looks and MAM_FIND_TURNS attempts.
+ * Bound: MAM_FIND_OWN homes, MAM_FIND_KNOWN looks and MAM_FIND_TURNS attempts.
  */
 #ifndef MAM_HEAP_SLAB_FIND_H
 #define MAM_HEAP_SLAB_FIND_H
@@ -34,24 +35,25 @@
 #include "heap/slab/pass.h"
 
 #define MAM_FIND_FULL 16u /* lanes of a warp that count as a full one */
-#define MAM_FIND_OWN 4u   /* generations */
+#define MAM_FIND_OWN 2u   /* generations */
 #define MAM_FIND_KNOWN 2u /* words of a row */
 #define MAM_FIND_TRIES 4u /* claims in one word */
 #define MAM_FIND_WIDTH 4u /* words or blocks in one look */
 #define MAM_FIND_SHARE 10 /* blocks >> this: units that are opened together */
-/* Attempts of a search, in turn: the home; two looks; openings; more looks; closings. */
-#define MAM_FIND_OPEN_BEGIN 3u
-#define MAM_FIND_OPEN_END 8u
-#define MAM_FIND_LOOKS_END 16u
-#define MAM_FIND_TURNS 24u
+/* Attempts of a search, in turn: two looks; openings; more looks; closings. */
+#define MAM_FIND_OPEN_BEGIN 2u
+#define MAM_FIND_OPEN_END 7u
+#define MAM_FIND_LOOKS_END 15u
+#define MAM_FIND_TURNS 23u
 #define MAM_FIND_POLLS 99u  /* of a word that another lane searches for */
 #define MAM_FIND_NS 300     /* between two of them */
+#define MAM_FIND_SMALL 24u  /* the last class of at most one unit */
 #define MAM_FIND_EDGE 4096u /* the frontier does not move back below this unit */
 
 /* Returns whether this attempt of a search looks for slots. */
 MAM_KFN bool mam_find_looks(uint32_t turn)
 {
-	return (turn && turn < MAM_FIND_OPEN_BEGIN) ||
+	return turn < MAM_FIND_OPEN_BEGIN ||
 	       (turn >= MAM_FIND_OPEN_END && turn < MAM_FIND_LOOKS_END);
 }
 
@@ -166,16 +168,16 @@ MAM_KSLOW struct mam_kslot mam_find_place(const struct mam_kheap *heap, uint32_t
 }
 
 /*
- * Step 1: the word of a generation: its slots, or the slab is opened. As long as another thread
- * opens it, it is tried again.
+ * Step 1: the slots of the home in a generation, or its slab is opened: completely by a full warp,
+ * otherwise the home's groups. As long as another thread opens it, it is tried again.
  */
 MAM_KSLOW struct mam_kfind mam_find_own(const struct mam_kheap *heap, uint32_t need,
 					uint32_t generation)
 {
-	uint64_t traits = mam_traits_of(mam_find_class(need)), *words, seen;
+	uint64_t traits = mam_traits_of(mam_find_class(need)), *words, seen, slots;
 	struct mam_kfind found;
 	struct mam_kslot home;
-	uint32_t tries;
+	uint32_t tries, owner, shift = mam_traits_group_shift(traits);
 
 	home = mam_handle_home(heap, traits, mam_handle_warp() + generation * mam_handle_warps(),
 			       mam_find_lanes(need));
@@ -184,18 +186,25 @@ MAM_KSLOW struct mam_kfind mam_find_own(const struct mam_kheap *heap, uint32_t n
 	if (found.word >= heap->blocks << mam_traits_words_shift(traits))
 		return found;
 	words = mam_traits_words(heap, traits);
+	slots = mam_slots_all(traits);
+	if (mam_find_lanes(need) < MAM_FIND_FULL)
+		slots &= mam_bits_span(
+			home.slot >> shift << shift,
+			(((home.slot + mam_find_n(need) - 1) >> shift) + 1 - (home.slot >> shift))
+				<< shift);
 	MAM_ROLLED
 	for (tries = 0; tries < MAM_FIND_TRIES && !found.won; tries++) {
-		seen = mam_slots_load(words, found.word);
+		owner = mam_owners_load(heap, mam_slab_unit(traits, found.word) +
+						      (home.slot >> shift) *
+							      mam_traits_group_units(traits));
+		seen = mam_slots_load(words, found.word) & slots;
 		if (seen)
 			found.won = mam_find_claim(&words[found.word], seen, mam_find_n(need),
 						   home.slot);
-		else
-			found.won = mam_slab_open(heap, mam_find_class(need), found.word,
-						  mam_slots_all(traits),
+		else if (!owner)
+			found.won = mam_slab_open(heap, mam_find_class(need), found.word, slots,
 						  mam_bits_span(home.slot, mam_find_n(need)));
-		if (!found.won &&
-		    !mam_slab_opens(heap, mam_find_class(need), traits, found.word, home.slot))
+		else if (owner != mam_find_class(need) + MAM_OWNER_MOVING)
 			break;
 	}
 	return found;
@@ -210,7 +219,7 @@ MAM_KFN uint32_t *mam_find_shared(const struct mam_kheap *heap, uint32_t class_,
 
 	/* As mam_metadata_shared(). A class with larger groups uses fewer words. */
 	width = width < 4 ? 4 : width < 13 ? width : 13;
-	warp &= ((1u << width) - 1) >> (units > 8 ? 2 : units > 2);
+	warp &= ((1u << width) - 1) >> (units > 8 ? 4 : units > 2 ? 2 : 0);
 	return rows + ((class_ - 1) << width) + warp;
 }
 
@@ -221,10 +230,11 @@ MAM_KFN uint32_t *mam_find_shared(const struct mam_kheap *heap, uint32_t class_,
  */
 MAM_KSLOW struct mam_kfind mam_find_known(const struct mam_kheap *heap, uint32_t need)
 {
-	uint64_t *words = mam_traits_words(heap, mam_traits_of(mam_find_class(need))), *word;
+	uint64_t traits = mam_traits_of(mam_find_class(need)), *words;
 	uint32_t *shared, at, was = 0, looks;
 	struct mam_kfind found;
 
+	words = mam_traits_words(heap, traits);
 	MAM_ROLLED
 	for (looks = 0; looks < MAM_FIND_KNOWN; looks++) {
 		shared = mam_find_shared(heap, mam_find_class(need), mam_handle_warp() ^ looks);
@@ -233,9 +243,8 @@ MAM_KSLOW struct mam_kfind mam_find_known(const struct mam_kheap *heap, uint32_t
 		found.word = (at & ~MAM_SHARED_BUSY) - 1;
 		if (!(at & ~MAM_SHARED_BUSY))
 			continue;
-		word = &words[found.word];
-		found.won = mam_find_claim(word, mam_slots_load(word, 0), mam_find_n(need),
-					   mam_handle_warp() * 8);
+		found.won = mam_find_claim(&words[found.word], mam_slots_load(words, found.word),
+					   mam_find_n(need), mam_handle_warp() * 8);
 		if (found.won)
 			return found;
 	}
@@ -248,15 +257,11 @@ MAM_KSLOW struct mam_kfind mam_find_known(const struct mam_kheap *heap, uint32_t
 	return found;
 }
 
-/*
- * The caller's search for the next word is over: it found `found`, or the word stays as `was`. So it
- * does if MAM_SHARED_BUSY is added to `found.word`: that is a home, where the warps whose home it is
- * claim blindly, and others should not.
- */
+/* The caller's search for the next word is over: it found `found`, or the word stays as `was`. */
 MAM_KFN void mam_find_share(const struct mam_kheap *heap, uint32_t class_, struct mam_kfind found,
 			    uint32_t was)
 {
-	if (found.won && !(found.word & MAM_SHARED_BUSY))
+	if (found.won)
 		was = found.word + 1;
 	if (was != MAM_SHARED_BUSY)
 		mam_atomic_store32(mam_find_shared(heap, class_, mam_handle_warp()), was,
@@ -384,21 +389,9 @@ MAM_KSLOW uint32_t mam_find_close(const struct mam_kheap *heap, uint32_t random)
 	return unit;
 }
 
-/* The group of the home, for a few lanes of one class. */
-MAM_KSLOW struct mam_kslot mam_find_home(const struct mam_kheap *heap, uint32_t need)
-{
-	uint64_t traits = mam_traits_of(mam_find_class(need));
-	struct mam_kslot home;
-
-	home = mam_handle_home(heap, traits, mam_handle_warp(), mam_find_lanes(need));
-	home.slot >>= mam_traits_group_shift(traits);
-	return home;
-}
-
 /*
  * Steps 3 to 5, as a sequence of attempts, each of which looks at one place for slots or for units.
- * No collectives. Finds at least one slot and at most as many as needed, or none. MAM_SHARED_BUSY is
- * added to the word of a home.
+ * No collectives. Finds at least one slot and at most as many as needed, or none.
  */
 MAM_KSLOW struct mam_kfind mam_find_anywhere(const struct mam_kheap *heap, uint32_t need)
 {
@@ -408,17 +401,8 @@ MAM_KSLOW struct mam_kfind mam_find_anywhere(const struct mam_kheap *heap, uint3
 
 	MAM_ROLLED
 	for (turn = 0; turn < MAM_FIND_TURNS; turn++) {
-		place.word = MAM_NO_WORD;
-		place.slot = 0;
 		if (mam_find_looks(turn)) {
 			found = mam_find_seen(heap, need, mam_find_random(turn));
-			if (found.won)
-				break;
-			continue;
-		}
-		if (!turn) {
-			if (mam_find_lanes(need))
-				place = mam_find_home(heap, need);
 		} else {
 			if (turn < MAM_FIND_OPEN_END)
 				unit = mam_find_next(heap, mam_find_class(need),
@@ -426,9 +410,9 @@ MAM_KSLOW struct mam_kfind mam_find_anywhere(const struct mam_kheap *heap, uint3
 			else
 				unit = mam_find_close(heap, mam_find_random(turn));
 			place = mam_find_place(heap, mam_find_class(need), unit);
+			found.word = place.word;
+			found.won = mam_find_groups(heap, need, place.word, place.slot);
 		}
-		found.word = turn ? place.word : place.word | MAM_SHARED_BUSY;
-		found.won = mam_find_groups(heap, need, place.word, place.slot);
 		if (found.won)
 			break;
 	}

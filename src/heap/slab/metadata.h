@@ -67,8 +67,8 @@ struct mam_tallies {
 
 /* Work done by searches, one row per column of handles, so that two warps rarely share a row. */
 struct mam_steps {
-	uint64_t searches; /* groups of lanes that did not find room at once; atomic, as are all
-			      fields here */
+	uint64_t searches; /* groups of lanes that did not find room at a glance; atomic, as are
+			      all fields here */
 	uint64_t looks;
 	uint64_t passes; /* scans over everything */
 	uint64_t pad;

@@ -132,4 +132,27 @@ MAM_KFN bool mam_owners_change(const struct mam_kheap *heap, uint32_t unit, uint
 	return false;
 }
 
+/*
+ * Sets `n` units starting at `unit` to 0 if the first one has the value `byte`. Returns false if it
+ * had another one.
+ */
+MAM_KFN bool mam_owners_take(const struct mam_kheap *heap, uint32_t unit, uint32_t n, uint32_t byte)
+{
+	uint32_t end = unit + n < (unit | 7) + 1 ? unit + n : (unit | 7) + 1;
+	uint64_t *where = &heap->owners[unit / 8], old;
+	uint64_t seen = mam_global_load64(where, MAM_RELAXED, MAM_AT_DEVICE);
+	uint64_t own = mam_owners_pattern(255, unit % 8, (end - 1) % 8 + 1);
+
+	MAM_ROLLED
+	while (mam_owners_byte(seen, unit) == byte) {
+		old = mam_global_cas64(where, seen, seen & ~own, MAM_RELAXED, MAM_AT_DEVICE);
+		if (old == seen) {
+			mam_owners_clear(heap, end, unit + n - end);
+			return true;
+		}
+		seen = old;
+	}
+	return false;
+}
+
 #endif

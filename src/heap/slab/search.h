@@ -4,8 +4,11 @@
  * which serves most requests, followed by one function that does everything else.
  *
  * 1. Claim: the lanes' home is tried blindly (handle.h).
- * 2. Find: the lanes that want the same class have a leader, which searches alone (find.h); of
- *    different classes all leaders at once. The slots that it won are dealt out by rank.
+ * 2. Find: lanes that want one class, of which none won at home, have a leader, which opens it
+ *    (find.h). Then each lane looks for itself, if the lanes want different classes for a run
+ *    (few.h). Then the lanes that want the same class have a leader, which searches alone; of
+ *    different classes all leaders at once. The slots that a leader won are dealt out by rank. Where
+ *    even that fails a lane with an object of several units tries a run once more.
  * 3. Scan: one class after the other, everything is scanned by all lanes (pass.h), or by those of
  *    another warp (scans.h). Where no group fits an object becomes a run.
  * 4. Runs by spans.h. Steps 2 to 4 are in one function, mam_roam(), which also grows the heap.
@@ -18,8 +21,10 @@
 #ifndef MAM_HEAP_SLAB_SEARCH_H
 #define MAM_HEAP_SLAB_SEARCH_H
 
+#include "heap/slab/glance.h"
 #include "heap/slab/scans.h"
-#include "heap/slab/spans.h"
+
+#define MAM_SEARCH_LOOKS 2u /* by each lane for itself */
 
 /* Returns whether the search should stop early. The same in all lanes of `mask`. */
 MAM_KFN bool mam_search_over(const struct mam_krequest *request)
@@ -102,34 +107,105 @@ MAM_KFN bool mam_search_wants(const struct mam_krequest *request)
 				    mam_search_slotless(request));
 }
 
+/* Step 2 by one lane of several that want one class: looks for a slot where the class was seen. */
+MAM_KSLOW void mam_search_seek(struct mam_krequest *request)
+{
+	struct mam_kfind found =
+		mam_find_seen(request->heap, mam_find_need(request->class_, 1, 0, 0),
+			      mam_find_random(mam_lane()));
+
+	if (!found.won)
+		return;
+	request->mine.word = found.word;
+	request->mine.slot = mam_ffs64(found.won) - 1;
+}
+
+/* Step 2 by one lane: looks for a run in place of a slot. */
+MAM_KSLOW void mam_search_run(struct mam_krequest *request)
+{
+	request->object = mam_few_take(request->heap, request->class_, mam_find_random(0));
+	if (request->object)
+		request->mine.slot = MAM_SLOT_DONE;
+}
+
+/* Step 2 by the leader of lanes that want one class: sets `found` from their home. */
+MAM_KSLOW void mam_search_home(struct mam_krequest *request, uint32_t need)
+{
+	uint32_t full = mam_find_lanes(need) >= MAM_FIND_FULL, was, looks;
+
+	was = full ? mam_handle_get(request->heap, mam_find_class(need)) : 0;
+	MAM_ROLLED
+	for (looks = 0; looks < (full ? MAM_FIND_OWN : 1) && !request->found.won; looks++)
+		request->found = mam_find_own(request->heap, need, was++);
+	if (full && request->found.won)
+		mam_handle_set(request->heap, mam_find_class(need), was - 1);
+	/* They may try again. */
+	if (!request->found.won)
+		request->found.word = MAM_SHARED_BUSY;
+}
+
 /*
- * Step 2 by the leader of lanes that want one class: sets `found`. If it wins none, the word is
- * MAM_SHARED_BUSY if it may try again, because it has not searched.
+ * The same, from anywhere. If it wins none, the word is MAM_SHARED_BUSY if it may try again, because
+ * it has not searched.
  */
 MAM_KSLOW void mam_search_lead(struct mam_krequest *request, uint32_t need, uint32_t polls)
 {
 	const struct mam_kheap *heap = request->heap;
-	struct mam_kfind found;
-	uint32_t looks, was;
+	struct mam_kfind found = mam_find_known(heap, need);
+	uint32_t was;
 
-	found.won = 0;
-	if (!polls && mam_find_lanes(need) >= MAM_FIND_FULL) {
-		was = mam_handle_get(heap, mam_find_class(need));
-		MAM_ROLLED
-		for (looks = 0; looks < MAM_FIND_OWN && !found.won; looks++)
-			found = mam_find_own(heap, need, was++);
-		if (found.won)
-			mam_handle_set(heap, mam_find_class(need), was - 1);
-	}
-	if (!found.won)
-		found = mam_find_known(heap, need);
 	if (!found.won && (found.word != MAM_SHARED_BUSY || polls >= MAM_FIND_POLLS)) {
 		was = found.word;
 		found = mam_find_anywhere(heap, need);
 		mam_find_share(heap, mam_find_class(need), found, was);
-		found.word = found.won ? found.word & ~MAM_SHARED_BUSY : 0;
+		found.word = found.won ? found.word : 0;
 	}
 	request->found = found;
+}
+
+/* Step 2, by the leaders of lanes of `needy` that want the same class; deals out what they win. */
+MAM_KFN void mam_search_share(struct mam_krequest *request, uint32_t needy, uint32_t lanes,
+			      uint32_t polls)
+{
+	uint32_t group, rank, round, leader, n;
+	struct mam_kfind found;
+
+	group = mam_warp_match32(request->mask, needy >> mam_lane() & 1 ? request->class_ : 0);
+	group &= needy;
+	rank = mam_popc32(group & ((1u << mam_lane()) - 1));
+	/* Lanes that one word cannot serve have several leaders. */
+	round = 1u << mam_traits_round_shift(mam_traits_of(request->class_));
+	leader = group ? mam_bits_nth(group, rank & ~(round - 1)) : mam_lane();
+	request->found.won = 0;
+	request->found.word = 0;
+	if (group && mam_lane() == leader) {
+		n = mam_popc32(group) - rank;
+		n = mam_find_need(request->class_, n < round ? n : round, lanes, rank);
+		if (lanes)
+			mam_search_home(request, n);
+		else
+			mam_search_lead(request, n, polls);
+	}
+	mam_warp_sync(request->mask);
+	found.won = mam_warp_shuffle64(request->mask, request->found.won, leader);
+	found.word = mam_warp_shuffle32(request->mask, request->found.word, leader);
+	round = 1u << mam_traits_round_shift(mam_traits_of(request->class_));
+	rank = mam_popc32(group & ((1u << mam_lane()) - 1)) & (round - 1);
+	if (group && !found.won && found.word != MAM_SHARED_BUSY) {
+		request->mine.slot = MAM_SLOT_NONE;
+	} else if (group && rank < mam_popc64(found.won)) {
+		request->mine.slot = mam_slots_pick(found.won, rank);
+		request->mine.word = found.word;
+	}
+	/* Leaders that have searched do not wait for others that have not. */
+	if (!lanes && !mam_warp_ballot(request->mask, found.won != 0))
+		mam_nanosleep(MAM_FIND_NS);
+}
+
+/* The lanes of `mask` whose slot is MAM_NO_SLOT. */
+MAM_KFN uint32_t mam_search_needy(const struct mam_krequest *request)
+{
+	return mam_warp_ballot(request->mask, request->mine.slot == MAM_NO_SLOT);
 }
 
 /*
@@ -137,50 +213,37 @@ MAM_KSLOW void mam_search_lead(struct mam_krequest *request, uint32_t need, uint
  */
 MAM_KFN void mam_search_find(struct mam_krequest *request)
 {
-	uint32_t needy, group, rank, round, lanes, leader, from, polls = 0;
-	struct mam_kfind found;
+	uint32_t needy = mam_search_needy(request), one, turn;
+	bool mixed;
 
-	needy = mam_warp_ballot(request->mask, request->mine.slot == MAM_NO_SLOT);
-	leader = mam_warp_shuffle32(request->mask, request->class_, mam_ffs32(request->mask) - 1);
-	/* Of a warp that wants one class: its lanes. */
-	lanes = mam_warp_ballot(request->mask, request->class_ != leader)
-			? 0
-			: mam_popc32(request->mask);
+	one = mam_warp_shuffle32(request->mask, request->class_, mam_ffs32(request->mask) - 1);
+	mixed = mam_warp_ballot(request->mask, request->class_ != one) != 0;
+	if (needy == request->mask && !mixed)
+		mam_search_share(request, needy, mam_popc32(request->mask), 0);
 	MAM_ROLLED
-	while (needy) {
-		group = mam_warp_match32(request->mask,
-					 needy >> mam_lane() & 1 ? request->class_ : 0);
-		group &= needy;
-		rank = mam_popc32(group & ((1u << mam_lane()) - 1));
-		/* Lanes that one word cannot serve have several leaders. */
-		round = 1u << mam_traits_round_shift(mam_traits_of(request->class_));
-		leader = group ? mam_bits_nth(group, rank & ~(round - 1)) : mam_lane();
-		request->found.won = 0;
-		request->found.word = 0;
-		if (group && mam_lane() == leader) {
-			from = mam_popc32(group) - rank;
-			from = mam_find_need(request->class_, from < round ? from : round, lanes,
-					     rank);
-			mam_search_lead(request, from, polls);
+	for (turn = 0; turn < MAM_SEARCH_LOOKS && needy; turn++) {
+		if (request->mine.slot == MAM_NO_SLOT) {
+			if (!mixed)
+				mam_search_seek(request);
+			else if (mam_few_suits(mam_traits_of(request->class_)))
+				mam_search_run(request);
 		}
 		mam_warp_sync(request->mask);
-		found.won = mam_warp_shuffle64(request->mask, request->found.won, leader);
-		found.word = mam_warp_shuffle32(request->mask, request->found.word, leader);
-		round = 1u << mam_traits_round_shift(mam_traits_of(request->class_));
-		rank = mam_popc32(group & ((1u << mam_lane()) - 1)) & (round - 1);
-		if (group && !found.won && found.word != MAM_SHARED_BUSY) {
-			request->mine.slot = MAM_SLOT_NONE;
-		} else if (group && rank < mam_popc64(found.won)) {
-			request->mine.slot = mam_slots_pick(found.won, rank);
-			request->mine.word = found.word;
-		}
-		needy = mam_warp_ballot(request->mask, request->mine.slot == MAM_NO_SLOT);
-		if (!needy || mam_search_over(request))
+		needy = mam_search_needy(request);
+	}
+	MAM_ROLLED
+	for (turn = 0; needy; turn++) {
+		mam_search_share(request, needy, 0, turn);
+		needy = mam_search_needy(request);
+		if (mam_search_over(request))
 			break;
-		/* Leaders that have searched do not wait for others that have not. */
-		if (!mam_warp_ballot(request->mask, found.won != 0))
-			mam_nanosleep(MAM_FIND_NS);
-		polls++;
+	}
+	MAM_ROLLED
+	for (turn = 0; turn < MAM_SEARCH_LOOKS; turn++) {
+		if (mixed && request->mine.slot == MAM_SLOT_NONE &&
+		    request->class_ > MAM_FIND_SMALL)
+			mam_search_run(request);
+		mam_warp_sync(request->mask);
 	}
 }
 

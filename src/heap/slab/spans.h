@@ -11,8 +11,8 @@
  *    it; the owners of the others show that they are inside. No two runs of more than 63 units
  *    start in one block.
  *
- * To free: the owner of the first unit is cleared by compare-and-swap, so of two concurrent frees
- * one fails; then the other owners; then the units.
+ * To free: the owners are cleared, that of the first unit by compare-and-swap, so of two concurrent
+ * frees one fails; then the units.
  */
 #ifndef MAM_HEAP_SLAB_SPANS_H
 #define MAM_HEAP_SLAB_SPANS_H
@@ -150,9 +150,8 @@ MAM_KFN bool mam_spans_give(const struct mam_kheap *heap, uint32_t unit, uint32_
 {
 	uint32_t n = mam_spans_length(heap, unit, owner);
 
-	if (!mam_owners_change(heap, unit, owner, 0))
+	if (!mam_owners_take(heap, unit, n, owner))
 		return false;
-	mam_owners_clear(heap, unit + 1, n - 1);
 	(void)mam_runs_release(mam_pages_bits(heap->units), unit, unit + n);
 	return true;
 }

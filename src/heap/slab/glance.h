@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * glance.h - where a lane looks before it searches: one place, without collectives, and without
+ * state in memory. Most requests that are not served at home end here.
+ *
+ * Lanes that want different classes have no home:
+ * 1. A lane whose object a run fits well (few.h) looks for one.
+ * 2. Others look at the word of their class's row (find.h). Each takes the free slot of its rank
+ *    among the lanes of its class, so that they do not meet.
+ *
+ * Lanes of one class, of which some won a slot at home:
+ * 3. The slab at home is in use, so each looks for a slot where the class was seen (find.h).
+ *
+ * A lane that finds nothing goes on with all others to the search (search.h).
+ *
+ * Bound: three round trips, and one for each claim that is lost, at most MAM_FIND_TRIES.
+ */
+#ifndef MAM_HEAP_SLAB_GLANCE_H
+#define MAM_HEAP_SLAB_GLANCE_H
+
+#include "heap/slab/few.h"
+
+#define MAM_GLANCE_MIXED 256u /* added to the rank: lanes want different classes */
+
+/* Claims one of the slots that are free in `seen`: that of this rank, counted from bit `from`. */
+MAM_KFN uint64_t mam_glance_claim(uint64_t *word, uint64_t seen, uint32_t rank, uint32_t from)
+{
+	uint64_t left, one = 0;
+	uint32_t tries;
+
+	MAM_ROLLED
+	for (tries = 0; tries < MAM_FIND_TRIES && seen; tries++) {
+		left = mam_bits_rotate_right(seen, from);
+		MAM_ROLLED
+		for (; rank && left; rank--)
+			left &= left - 1;
+		left = left ? left : mam_bits_rotate_right(seen, from);
+		one = mam_bits_rotate_left(left & (~left + 1), from);
+		seen = mam_slots_claim(word, 0, one);
+		if (seen & one)
+			return one;
+	}
+	return 0;
+}
+
+/* Step 2. Returns the object or NULL. */
+MAM_KFN void *mam_glance_row(const struct mam_kheap *heap, uint32_t class_, uint32_t rank)
+{
+	uint32_t word = mam_atomic_load32(mam_find_shared(heap, class_, mam_handle_warp()),
+					  MAM_RELAXED, MAM_AT_DEVICE);
+	uint64_t traits = mam_traits_of(class_), *words = mam_traits_words(heap, traits), one;
+
+	word = (word & ~MAM_SHARED_BUSY) - 1;
+	if (word == MAM_NO_WORD)
+		return NULL;
+	one = mam_glance_claim(&words[word], mam_slots_load(words, word), rank,
+			       mam_handle_warp() * 8 % 64);
+	return one ? mam_traits_at(heap, traits, word, mam_ffs64(one) - 1) : NULL;
+}
+
+/* Step 3. */
+MAM_KFN void *mam_glance_seen(const struct mam_kheap *heap, uint32_t class_)
+{
+	struct mam_kfind found;
+
+	found = mam_find_seen(heap, mam_find_need(class_, 1, 0, 0), mam_find_random(0));
+	return found.won ? mam_traits_at(heap, mam_traits_of(class_), found.word,
+					 mam_ffs64(found.won) - 1)
+			 : NULL;
+}
+
+/*
+ * Steps 1 to 3. `rank` is the lane's among those that want its class, plus MAM_GLANCE_MIXED. Returns
+ * the object, or NULL.
+ */
+MAM_KSLOW void *mam_glance(const struct mam_kheap *heap, uint32_t class_, uint32_t rank)
+{
+	if (!(rank & MAM_GLANCE_MIXED))
+		return mam_glance_seen(heap, class_);
+	if (mam_few_suits(mam_traits_of(class_)))
+		return mam_few_take(heap, class_, mam_find_random(0));
+	return mam_glance_row(heap, class_, rank % MAM_GLANCE_MIXED);
+}
+
+#endif
