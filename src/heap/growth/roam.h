@@ -292,18 +292,18 @@ MAM_KFN void mam_roam_begin(struct mam_kroam *roam, struct mam_kheap *heap, uint
 MAM_KFN void *mam_roam_glance(struct mam_kheap *heap, uint32_t mask, uint32_t class_,
 			      struct mam_kslot mine)
 {
-	uint32_t one = mam_warp_shuffle32(mask, class_, mam_ffs32(mask) - 1), rank = 0;
+	uint32_t one = mam_warp_shuffle32(mask, class_, mam_ffs32(mask) - 1), rank, same = mask;
 	uint32_t mixed = mam_warp_ballot(mask, class_ != one);
 	void *object = NULL;
 
-	if (mixed)
-		rank = mam_popc32(mam_warp_match32(mask, class_) & ((1u << mam_lane()) - 1)) |
-		       MAM_GLANCE_MIXED;
 	if (mine.slot < MAM_NO_SLOT)
 		object = mam_metadata_at(heap, class_, mine.word, mine.slot);
-	/* Lanes of which none won at home open it first. */
-	mixed |= mam_warp_ballot(mask, object != NULL);
-	if (mixed && mine.slot == MAM_NO_SLOT)
+	if (mixed)
+		same = mam_warp_match32(mask, class_);
+	rank = mam_popc32(same & ((1u << mam_lane()) - 1)) | mam_popc32(mask) << 16;
+	rank |= mixed ? MAM_GLANCE_MIXED : 0;
+	rank |= mam_warp_ballot(mask, object != NULL) ? MAM_GLANCE_WON : 0;
+	if (mine.slot == MAM_NO_SLOT)
 		object = mam_glance(heap, class_, rank);
 	mam_warp_sync(mask);
 	return object;

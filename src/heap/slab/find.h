@@ -219,7 +219,7 @@ MAM_KFN uint32_t *mam_find_shared(const struct mam_kheap *heap, uint32_t class_,
 
 	/* As mam_metadata_shared(). A class with larger groups uses fewer words. */
 	width = width < 4 ? 4 : width < 13 ? width : 13;
-	warp &= ((1u << width) - 1) >> (units > 8 ? 4 : units > 2 ? 2 : 0);
+	warp &= ((1u << width) - 1) >> (units > 8 ? 4 : units > 2);
 	return rows + ((class_ - 1) << width) + warp;
 }
 

@@ -8,12 +8,14 @@
  * 2. Others look at the word of their class's row (find.h). Each takes the free slot of its rank
  *    among the lanes of its class, so that they do not meet.
  *
- * Lanes of one class, of which some won a slot at home:
- * 3. The slab at home is in use, so each looks for a slot where the class was seen (find.h).
+ * Lanes of one class:
+ * 3. If their home is not open, none of them looks: the search opens it.
+ * 4. Lanes of a full warp, or of one in which some won a slot at home, look where the class was seen
+ *    (find.h). A few lanes look as in 2: neighboring warps fill the same word.
  *
  * A lane that finds nothing goes on with all others to the search (search.h).
  *
- * Bound: three round trips, and one for each claim that is lost, at most MAM_FIND_TRIES.
+ * Bound: four round trips, and one for each claim that is lost, at most MAM_FIND_TRIES.
  */
 #ifndef MAM_HEAP_SLAB_GLANCE_H
 #define MAM_HEAP_SLAB_GLANCE_H
@@ -21,6 +23,7 @@
 #include "heap/slab/few.h"
 
 #define MAM_GLANCE_MIXED 256u /* added to the rank: lanes want different classes */
+#define MAM_GLANCE_WON 512u   /* likewise: some lanes won at home */
 
 /* Claims one of the slots that are free in `seen`: that of this rank, counted from bit `from`. */
 MAM_KFN uint64_t mam_glance_claim(uint64_t *word, uint64_t seen, uint32_t rank, uint32_t from)
@@ -58,7 +61,7 @@ MAM_KFN void *mam_glance_row(const struct mam_kheap *heap, uint32_t class_, uint
 	return one ? mam_traits_at(heap, traits, word, mam_ffs64(one) - 1) : NULL;
 }
 
-/* Step 3. */
+/* Step 4. */
 MAM_KFN void *mam_glance_seen(const struct mam_kheap *heap, uint32_t class_)
 {
 	struct mam_kfind found;
@@ -69,16 +72,30 @@ MAM_KFN void *mam_glance_seen(const struct mam_kheap *heap, uint32_t class_)
 			 : NULL;
 }
 
+/* Step 3: returns whether the home of so many lanes is open, or belongs to others. */
+MAM_KFN bool mam_glance_open(const struct mam_kheap *heap, uint32_t class_, uint32_t lanes)
+{
+	uint64_t traits = mam_traits_of(class_);
+	struct mam_kslot home = mam_handle_home(heap, traits, mam_handle_warp(), lanes);
+
+	return mam_owners_load(heap, mam_slab_unit(traits, home.word) +
+					     (home.slot >> mam_traits_group_shift(traits)) *
+						     mam_traits_group_units(traits)) != 0;
+}
+
 /*
- * Steps 1 to 3. `rank` is the lane's among those that want its class, plus MAM_GLANCE_MIXED. Returns
- * the object, or NULL.
+ * Steps 1 to 4. `rank`: the lane's among those that want its class, plus 65,536 times the number of
+ * lanes, plus the flags above. Returns the object, or NULL.
  */
 MAM_KSLOW void *mam_glance(const struct mam_kheap *heap, uint32_t class_, uint32_t rank)
 {
-	if (!(rank & MAM_GLANCE_MIXED))
-		return mam_glance_seen(heap, class_);
-	if (mam_few_suits(mam_traits_of(class_)))
+	if (!(rank & (MAM_GLANCE_MIXED | MAM_GLANCE_WON)) &&
+	    !mam_glance_open(heap, class_, rank >> 16))
+		return NULL;
+	if (rank & MAM_GLANCE_MIXED && mam_few_suits(mam_traits_of(class_)))
 		return mam_few_take(heap, class_, mam_find_random(0));
+	if (!(rank & MAM_GLANCE_MIXED) && (rank & MAM_GLANCE_WON || rank >> 16 >= MAM_FIND_FULL))
+		return mam_glance_seen(heap, class_);
 	return mam_glance_row(heap, class_, rank % MAM_GLANCE_MIXED);
 }
 

@@ -24,7 +24,9 @@
 #include "heap/slab/glance.h"
 #include "heap/slab/scans.h"
 
-#define MAM_SEARCH_LOOKS 2u /* by each lane for itself */
+/* By each lane for itself: looks for a slot, or for a run. */
+#define MAM_SEARCH_LOOKS 4u
+#define MAM_SEARCH_RUNS 2u
 
 /* Returns whether the search should stop early. The same in all lanes of `mask`. */
 MAM_KFN bool mam_search_over(const struct mam_krequest *request)
@@ -221,7 +223,7 @@ MAM_KFN void mam_search_find(struct mam_krequest *request)
 	if (needy == request->mask && !mixed)
 		mam_search_share(request, needy, mam_popc32(request->mask), 0);
 	MAM_ROLLED
-	for (turn = 0; turn < MAM_SEARCH_LOOKS && needy; turn++) {
+	for (turn = 0; turn < (mixed ? MAM_SEARCH_RUNS : MAM_SEARCH_LOOKS) && needy; turn++) {
 		if (request->mine.slot == MAM_NO_SLOT) {
 			if (!mixed)
 				mam_search_seek(request);
@@ -239,9 +241,8 @@ MAM_KFN void mam_search_find(struct mam_krequest *request)
 			break;
 	}
 	MAM_ROLLED
-	for (turn = 0; turn < MAM_SEARCH_LOOKS; turn++) {
-		if (mixed && request->mine.slot == MAM_SLOT_NONE &&
-		    request->class_ > MAM_FIND_SMALL)
+	for (turn = 0; mixed && turn < MAM_SEARCH_RUNS; turn++) {
+		if (request->mine.slot == MAM_SLOT_NONE && request->class_ > MAM_FIND_SMALL)
 			mam_search_run(request);
 		mam_warp_sync(request->mask);
 	}
