@@ -50,7 +50,8 @@ struct mam_krequest {
 	uint32_t block;       /* the first of those that are looked at */
 	uint32_t next;        /* of `order`: tour.h */
 	uint32_t order;
-	uint64_t since; /* the leader's: scans.h */
+	uint64_t since;  /* the leader's: scans.h */
+	uint64_t ticket; /* likewise */
 	struct mam_kwalk walk;
 };
 

@@ -343,7 +343,7 @@ MAM_KFN void mam_search_scan(struct mam_krequest *request, uint32_t needy, uint3
 	if (mam_lane() == mam_ffs32(request->mask) - 1) {
 		request->turn = mam_scans_wait(request->heap, class_, request->since,
 					       request->heap->blocks >> shift);
-		request->since =
+		request->ticket =
 			request->turn == MAM_SCANS_VAIN ? 0 : mam_scans_draw(request->heap);
 	}
 	/* All lanes see what the leader has acquired. */
@@ -401,7 +401,7 @@ MAM_KFN void mam_search_scan(struct mam_krequest *request, uint32_t needy, uint3
 	}
 	if (mam_lane() == mam_ffs32(request->mask) - 1 && request->turn != MAM_SCANS_VAIN)
 		mam_scans_end(request->heap, class_, request->turn,
-			      needy && passes < MAM_PASSES_MAX ? request->since : 0);
+			      needy && passes < MAM_PASSES_MAX ? request->ticket : 0);
 	if (mam_lane() == mam_ffs32(request->mask) - 1 && !request->stage && needy)
 		mam_object_tally_add(request->heap,
 				     passes < MAM_PASSES_MAX ? MAM_OBJECT_FULL
@@ -419,6 +419,9 @@ MAM_KFN void mam_search_look(struct mam_krequest *request)
 
 	if (!request->all || !request->stage)
 		mam_search_find(request);
+	/* One number for all classes: scans of other warps for the next class begin meanwhile. */
+	if (request->all && mam_warp_ballot(request->mask, mam_search_slotless(request)))
+		mam_search_since(request);
 	if (request->mine.slot < MAM_NO_SLOT)
 		request->object = mam_metadata_at(request->heap, request->class_,
 						  request->mine.word, request->mine.slot);
@@ -427,7 +430,6 @@ MAM_KFN void mam_search_look(struct mam_krequest *request)
 	       (needy = mam_warp_ballot(request->mask, mam_search_slotless(request))) != 0) {
 		one = mam_warp_shuffle32(request->mask, request->class_, mam_ffs32(needy) - 1);
 		needy = mam_warp_ballot(request->mask, request->class_ == one) & needy;
-		mam_search_since(request);
 		mam_search_scan(request, needy, one);
 		/* A failed scan is not repeated here. */
 		if (needy >> mam_lane() & 1 && !request->object)
