@@ -60,8 +60,8 @@
  * Free slots of other sizes do not count as free memory: the 1 to 31 KiB of a slab serve other sizes
  * only when all of its slots are free, so one live object keeps them.
  *
- * Registers. A small kernel that calls mam_kmalloc() needs about 98 registers, 105 if it also frees,
- * and 44 if it only frees, as a rare search is compiled into it: with 256 threads per block two
+ * Registers. A small kernel that calls mam_kmalloc() needs about 92 registers, also if it frees,
+ * and 42 if it only frees, as a rare search is compiled into it: with 256 threads per block two
  * blocks run on an SM. What the kernel keeps in registers across the call comes on top. If it needs
  * fewer, bound them: __launch_bounds__(256, 8), or -maxrregcount=40 for a whole file. The search
  * then keeps some 400 bytes per thread in local memory in place of 220.
