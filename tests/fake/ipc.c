@@ -318,7 +318,7 @@ void fake_ipc_unmap(const struct fake_block *block)
 	free(old);
 	munmap((void *)slabs_start(block), slabs_bytes(block));
 	if (fake_timeline_touching(block->base, block->bytes) == 0 &&
-	    fake_timeline_reaching((void *)(block->base + block->shift), block->bytes) == 0)
+	    fake_timeline_reaching((void *)(block->base + block->shift), block->bytes, 0) == 0)
 		munmap((void *)(slabs_start(block) + block->shift), slabs_bytes(block));
 }
 
