@@ -100,12 +100,8 @@ static void visit_all(const struct mam_pool *pool, const struct mam_request *req
 static void add_bytes(struct visit *visit, const struct mam_pieces *pieces, unsigned part,
 		      const struct mam_piece *run)
 {
-	uint64_t from = run->base, end = run->base + run->bytes;
-	struct mam_piece piece;
-
 	(void)part;
-	for (; mam_pieces_first(pieces, from, end, &piece); from = piece.base + piece.bytes)
-		visit->sum += piece.bytes;
+	visit->sum += mam_pieces_whole(pieces, run->base, run->base + run->bytes);
 }
 
 uint64_t mam_alias_bytes_locked(const struct mam_pool *pool, const struct mam_request *request)

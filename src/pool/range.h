@@ -88,7 +88,8 @@ struct mam_range {
 	struct mam_range_part part[MAM_RANGE_PARTS];
 	struct mam_leaving leaving[MAM_LEAVING_MAX]; /* oldest first; lock: grow and pool */
 	uint32_t leaving_count;                      /* lock: grow and pool */
-	uint32_t unsealed; /* first of the segments without a fence yet; lock: grow and pool */
+	uint64_t piece_max; /* bytes of the largest piece ever mapped; lock: grow and pool */
+	uint32_t unsealed;  /* first of the segments without a fence yet; lock: grow and pool */
 };
 
 /* mam_range_pieces - the tables of both parts, for rings of addresses (source/pieces.h). */

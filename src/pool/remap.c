@@ -14,7 +14,7 @@
  * mapping, and then every later mapping there fails as well. Growth skips them until no other
  * addresses are left.
  *
- * Bound: O(log n) per step and one source call; pick checks each free piece.
+ * Bound: O(log n) per step and one source call; pick checks free pieces until none can be better.
  */
 #include "pool/remap.h"
 
@@ -170,10 +170,13 @@ static void look_at_free_block(const struct mam_pieces *pieces,
 			mam_remap_prefer(best, part, &piece, want, max);
 }
 
+/* Ends early at a piece than which none can be better. */
 static void look_at_part(const struct mam_pool *pool, unsigned part, const struct mam_edge *edge,
 			 uint64_t want, uint64_t max, struct mam_free_piece *best)
 {
 	const struct mam_range_part *here = &pool->range->part[part];
+	uint64_t most = pool->range->piece_max < max ? pool->range->piece_max : max;
+	uint64_t ideal = want < most ? want : most;
 	uint64_t unit = (uint64_t)1 << here->pieces.unit_shift;
 	uint32_t first = mam_freelists_largest(&here->free_blocks, &pool->segments);
 	uint32_t at;
@@ -186,7 +189,7 @@ static void look_at_part(const struct mam_pool *pool, unsigned part, const struc
 			    mam_segment_end(free_block) <= edge->keep_from)
 				look_at_free_block(&here->pieces, free_block, want, max, part,
 						   best);
-			if (best->piece.bytes == want)
+			if (best->piece.bytes == ideal)
 				return;
 		}
 		first = mam_freelists_below(&here->free_blocks, &pool->segments,
@@ -234,6 +237,8 @@ enum mam_status mam_remap_fresh(struct mam_pool *pool, struct mam_edge *edge, ui
 	mam_pool_called_locked(pool, ended - began);
 	if (status == MAM_OK) {
 		mam_pieces_put(&pool->range->part[edge->part].pieces, place.base, bytes);
+		if (bytes > pool->range->piece_max)
+			pool->range->piece_max = bytes;
 		count_memory_locked(pool, (int64_t)bytes);
 		mam_edge_advance(edge, bytes);
 	}

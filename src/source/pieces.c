@@ -59,6 +59,24 @@ bool mam_pieces_first(const struct mam_pieces *pieces, uint64_t from, uint64_t t
 	return true;
 }
 
+uint64_t mam_pieces_whole(const struct mam_pieces *pieces, uint64_t from, uint64_t to)
+{
+	uint64_t unit = (uint64_t)1 << pieces->unit_shift;
+	uint64_t at = (mam_round_up(from, unit) - pieces->base) >> pieces->unit_shift;
+	uint64_t end = (mam_round_down(to, unit) - pieces->base) >> pieces->unit_shift;
+	uint64_t last = end;
+
+	while (at < end && pieces->length[at] == 0)
+		at++;
+	if (at >= end)
+		return 0;
+	while (pieces->length[--last] == 0)
+		continue;
+	if (last + pieces->length[last] != end) /* the last piece extends beyond it */
+		end = last;
+	return (end - at) << pieces->unit_shift;
+}
+
 bool mam_pieces_tile(const struct mam_pieces *pieces, uint64_t from, uint64_t to)
 {
 	uint64_t at = (from - pieces->base) >> pieces->unit_shift;

@@ -70,6 +70,27 @@ START_TEST(pieces_are_found_in_address_order)
 }
 END_TEST
 
+/* Of pieces of 1 to 5 units without gaps, for all bounds, also between units; compared with a scan. */
+START_TEST(whole_pieces_of_a_run_are_summed)
+{
+	uint64_t unit = 3, granule = UNIT / 2;
+
+	for (uint64_t units = 1; unit + units <= 60; unit += units, units = units % 5 + 1)
+		mam_pieces_put(&pieces, at(unit), units * UNIT);
+	for (uint64_t from = at(3); from <= at(unit); from += granule) {
+		for (uint64_t to = from; to <= at(unit); to += granule) {
+			struct mam_piece piece;
+			uint64_t sum = 0, next = from;
+
+			for (; mam_pieces_first(&pieces, next, to, &piece);
+			     next = piece.base + piece.bytes)
+				sum += piece.bytes;
+			ck_assert_uint_eq(mam_pieces_whole(&pieces, from, to), sum);
+		}
+	}
+}
+END_TEST
+
 START_TEST(tile_rejects_gaps_and_overhang)
 {
 	mam_pieces_put(&pieces, at(4), 2 * UNIT);
@@ -149,6 +170,7 @@ int main(void)
 	tcase_add_test(tcase, piece_is_found_only_if_entirely_inside);
 	tcase_add_test(tcase, pieces_are_found_in_address_order);
 	tcase_add_test(tcase, addresses_of_a_piece_are_a_ring);
+	tcase_add_test(tcase, whole_pieces_of_a_run_are_summed);
 	tcase_add_test(tcase, tile_rejects_gaps_and_overhang);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they need address space */
 	tcase_add_test(tcase, init_fails_without_table_memory);
