@@ -389,8 +389,9 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 			    uint64_t lack, bool *gathered)
 {
 	enum mam_status status = MAM_OK;
-	bool refused = false; /* the driver has less than was requested */
-	bool may_alias = need->may_alias;
+	bool refused = false;             /* the driver has less than was requested */
+	bool may_move = true;             /* a search that found no piece is not repeated */
+	bool may_alias = need->may_alias; /* likewise */
 
 	while (lack != 0 && (status == MAM_OK || status == MAM_ERROR_WOULD_WAIT)) {
 		/* Only the holder of grow_lock changes this count. */
@@ -401,8 +402,9 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 		bool may_wait = bytes == 0;
 		struct mam_free_piece piece;
 
-		if (lack > fresh && (may_wait || !mam_remap_would_wait(pool)) &&
-		    mam_remap_pick(pool, edge, lack - fresh, room(pool, edge), &piece)) {
+		if (lack > fresh && may_move && (may_wait || !mam_remap_would_wait(pool)) &&
+		    (may_move =
+			     mam_remap_pick(pool, edge, lack - fresh, room(pool, edge), &piece))) {
 			bytes = piece.piece.bytes;
 			if (bytes > 2 * lack && bytes > lack + TOO_LARGE && !refused &&
 			    need->max > held) {
@@ -411,8 +413,8 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 			}
 			status = mam_remap_move(pool, edge, &piece, may_wait);
 		} else if (lack > fresh && may_alias && !mam_remap_would_wait(pool) &&
-			   mam_alias_pick(pool, need->request, edge, lack - fresh, room(pool, edge),
-					  &piece)) {
+			   (may_alias = mam_alias_pick(pool, need->request, edge, lack - fresh,
+						       room(pool, edge), &piece))) {
 			bytes = piece.piece.bytes;
 			status = mam_alias_move(pool, need->request, edge, &piece);
 			if (status == MAM_ERROR_OUT_OF_MEMORY) { /* use new memory */
@@ -426,7 +428,7 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 		} else if (bytes != 0) {
 			status = mam_remap_fresh(pool, edge, bytes);
 			if (status == MAM_ERROR_OUT_OF_MEMORY) {
-				refused = true;
+				refused = may_move = true;
 				status = MAM_OK;
 				continue;
 			}
