@@ -37,7 +37,8 @@ struct stage {
 	uint64_t live, failures, remaps;
 	unsigned long n, times; /* the first failing call, and the number of failing calls */
 	unsigned calls;
-	unsigned differs; /* calls since the first driver failure */
+	unsigned long waits; /* of the program for unfinished work */
+	unsigned differs;    /* calls since the first driver failure */
 };
 
 static bool is_refusal(enum mam_status status)
@@ -203,6 +204,30 @@ static void play_streams(struct stage *stage)
 	alloc(stage, 1, 12 * MIB, NULL, false);
 }
 
+/* A block whose free failed belongs to its former stream. */
+static void alloc_and_use(struct stage *stage, unsigned at, size_t bytes,
+			  struct CUstream_st *stream)
+{
+	if (stage->blocks[at])
+		return;
+	alloc(stage, at, bytes, stream, true);
+	use(stage, at, bytes, stream);
+}
+
+/* Each stream needs memory that others freed and still use: as one block, and in pieces. */
+static void play_lent(struct stage *stage)
+{
+	for (unsigned i = 0; i < 12; i++)
+		alloc_and_use(stage, i, (i % 4 + 1) * 2 * MIB, stage->streams[i % 3]);
+	for (unsigned i = 0; i < 12; i += 2)
+		dealloc(stage, i, stage->streams[i % 3], true);
+	for (unsigned i = 0; i < 12; i += 2)
+		alloc_and_use(stage, i, (i % 4 + 1) * 2 * MIB, stage->streams[(i + 1) % 3]);
+	for (unsigned i = 0; i < 12; i += 2)
+		dealloc(stage, i, stage->streams[(i + 1) % 3], true);
+	alloc_and_use(stage, 0, 20 * MIB, stage->streams[2]);
+}
+
 static void play_small(struct stage *stage)
 {
 	for (unsigned i = 0; i < 200; i++)
@@ -220,20 +245,24 @@ static const struct program {
 	const char *source;
 	enum mam_free_policy policy;
 	size_t limit;
+	size_t footprint;
 } programs[] = {
-	{ "growth", play_growth, "cudamalloc", MAM_FREE_STRICT, 0 },
-	{ "growth", play_growth, "vmm", MAM_FREE_STRICT, 0 },
-	{ "growth, deferred", play_growth, "vmm", MAM_FREE_DEFERRED, 0 },
-	{ "fragments", play_fragments, "cudamalloc", MAM_FREE_STRICT, 64 * MIB },
-	{ "fragments", play_fragments, "vmm", MAM_FREE_STRICT, 64 * MIB },
-	{ "busy fragments", play_busy_fragments, "cudamalloc", MAM_FREE_DEFERRED, 64 * MIB },
-	{ "busy fragments", play_busy_fragments, "vmm", MAM_FREE_DEFERRED, 64 * MIB },
-	{ "trim", play_trim, "cudamalloc", MAM_FREE_STRICT, 0 },
-	{ "trim", play_trim, "vmm", MAM_FREE_STRICT, 0 },
-	{ "streams", play_streams, "cudamalloc", MAM_FREE_STRICT, 32 * MIB },
-	{ "streams", play_streams, "vmm", MAM_FREE_STRICT, 32 * MIB },
-	{ "small blocks", play_small, "cudamalloc", MAM_FREE_STRICT, 0 },
-	{ "small blocks", play_small, "vmm", MAM_FREE_STRICT, 0 },
+	{ "growth", play_growth, "cudamalloc", MAM_FREE_STRICT, 0, 0 },
+	{ "growth", play_growth, "vmm", MAM_FREE_STRICT, 0, 0 },
+	{ "growth, deferred", play_growth, "vmm", MAM_FREE_DEFERRED, 0, 0 },
+	{ "fragments", play_fragments, "cudamalloc", MAM_FREE_STRICT, 64 * MIB, 0 },
+	{ "fragments", play_fragments, "vmm", MAM_FREE_STRICT, 64 * MIB, 0 },
+	{ "busy fragments", play_busy_fragments, "cudamalloc", MAM_FREE_DEFERRED, 64 * MIB, 0 },
+	{ "busy fragments", play_busy_fragments, "vmm", MAM_FREE_DEFERRED, 64 * MIB, 0 },
+	{ "trim", play_trim, "cudamalloc", MAM_FREE_STRICT, 0, 0 },
+	{ "trim", play_trim, "vmm", MAM_FREE_STRICT, 0, 0 },
+	{ "streams", play_streams, "cudamalloc", MAM_FREE_STRICT, 32 * MIB, 0 },
+	{ "streams", play_streams, "vmm", MAM_FREE_STRICT, 32 * MIB, 0 },
+	{ "lent", play_lent, "cudamalloc", MAM_FREE_STRICT, 0, 1 },
+	{ "lent", play_lent, "vmm", MAM_FREE_STRICT, 0, 1 },
+	{ "lent, limited", play_lent, "vmm", MAM_FREE_STRICT, 64 * MIB, 0 },
+	{ "small blocks", play_small, "cudamalloc", MAM_FREE_STRICT, 0, 0 },
+	{ "small blocks", play_small, "vmm", MAM_FREE_STRICT, 0, 0 },
 };
 
 static enum mam_status make_pool(struct stage *stage, const struct program *program)
@@ -244,6 +273,7 @@ static enum mam_status make_pool(struct stage *stage, const struct program *prog
 
 	attr.free_policy = program->policy;
 	attr.limit_bytes = program->limit;
+	attr.footprint = program->footprint;
 	if (strcmp(program->source, "vmm") != 0) {
 		attr.source = program->source;
 		return mam_pool_create(&attr, &stage->pool);
@@ -370,14 +400,18 @@ static bool play(struct stage *stage, const struct program *program, unsigned lo
 	stage->cuda->fake_holds(&before);
 	stage->cuda->fake_fail(n, times);
 	status = make_pool(stage, program);
+	stage->waits = stage->cuda->fake_waited();
 	if (status == MAM_OK)
 		program->play(stage);
 	else
 		ck_assert_msg(is_refusal(status) || status == MAM_ERROR_NO_DEVICE ||
 				      status == MAM_ERROR_UNSUPPORTED,
 			      "n %lu: pool creation returns %s", n, mam_status_name(status));
+	stage->waits = stage->cuda->fake_waited() - stage->waits;
 	stage->cuda->fake_failed(name, sizeof(name));
 	stage->cuda->fake_fail(0, 0);
+	ck_assert_msg(stage->cuda->fake_crossed() == 0,
+		      "n %lu (%s): two streams used memory at the same time", n, name);
 	if (status == MAM_OK)
 		end_well(stage, name);
 	nothing_leaked(stage, &before, name);
@@ -417,6 +451,8 @@ static void play_all(const struct program *program, unsigned long times, unsigne
 		      program->name, (unsigned long)stage.failures);
 	if (program->play == play_fragments && stage.source)
 		ck_assert_uint_gt(stage.remaps, 0); /* otherwise no move is tested */
+	if (program->play == play_lent)
+		ck_assert_uint_eq(stage.waits, 0); /* the GPU waits instead */
 	while (play(&stage, program, n, times)) {
 		n = next(n);
 		ck_assert_uint_lt(n, MAX_CALLS);
