@@ -74,13 +74,28 @@ MAM_KFN void *mam_objects_alloc(struct mam_kheap *heap, size_t bytes)
 	return mam_traits_at(&head, traits, mine.word, mine.slot);
 }
 
-/* An object of this class (0: a run) was freed: its part is no longer dry for the class. */
-MAM_KSLOW void mam_objects_wet(struct mam_kheap *root, const void *object, uint32_t class_)
+/*
+ * An object with this owner was freed: its part is no longer dry for objects that may use the
+ * memory. That of a short run serves the classes of its size, as a run again.
+ */
+MAM_KSLOW void mam_objects_wet(struct mam_kheap *root, const void *object, uint32_t owner)
 {
 	struct mam_growth *growth = mam_parts_growth(root);
+	uint32_t number, class_ = owner, n = owner - MAM_OWNER_FEW;
 
-	if (growth)
-		mam_parts_unmark(growth, class_, mam_parts_number(growth, object));
+	if (!growth)
+		return;
+	number = mam_parts_number(growth, object);
+	if (owner > MAM_CLASSES) {
+		mam_parts_unmark(growth, 0, number);
+		if (n - 1 >= MAM_FEW_UNITS)
+			return;
+		class_ = mam_few_first(n);
+		owner = mam_class_of(n << MAM_UNIT_SHIFT);
+	}
+	MAM_ROLLED
+	for (; class_ <= owner; class_++)
+		mam_parts_unmark(growth, class_, number);
 }
 
 /*
@@ -117,7 +132,7 @@ MAM_KSLOW enum mam_object_tally mam_objects_give(struct mam_kheap *root, void *o
 	mam_collective_wipe(root, object);
 	if (!mam_spans_give(at, place.unit, place.owner))
 		return MAM_OBJECT_TWICE;
-	mam_objects_wet(root, object, 0);
+	mam_objects_wet(root, object, place.owner);
 	return MAM_OBJECT_TALLIES;
 }
 
@@ -259,7 +274,7 @@ MAM_KSLOW bool mam_objects_free_few(struct mam_kheap *root, void *object, uint32
 		mam_object_tally_add(root, MAM_OBJECT_TWICE, 1);
 		return false;
 	}
-	mam_objects_wet(root, object, 0);
+	mam_objects_wet(root, object, owner);
 	return true;
 }
 

@@ -31,6 +31,13 @@ MAM_KFN bool mam_few_suits(uint64_t traits)
 	       (MAM_FEW_WASTE - 1) * MAM_BLOCK_UNITS * mam_pass_units(traits);
 }
 
+/* The lowest class whose objects are runs of `n` units: of 1, only those that it fits well. */
+MAM_KFN uint32_t mam_few_first(uint32_t n)
+{
+	return mam_class_of(n > 1 ? ((n - 1) << MAM_UNIT_SHIFT) + 1
+				  : ((MAM_FEW_WASTE - 1) << MAM_UNIT_SHIFT) / MAM_FEW_WASTE);
+}
+
 /* The multiples of 1, 2, 4 or 8, as bits. */
 MAM_KFN uint64_t mam_few_multiples(uint32_t of)
 {
@@ -97,7 +104,8 @@ MAM_KSLOW void *mam_few_take(const struct mam_kheap *heap, uint32_t class_, uint
 		return heap->space + ((uint64_t)unit << MAM_UNIT_SHIFT);
 	}
 	if (edge < end)
-		(void)mam_atomic_cas32(frontier, before, edge + edge / 8, MAM_RELAXED,
+		(void)mam_atomic_cas32(frontier, before,
+				       edge / 8 < end - edge ? edge + edge / 8 : end, MAM_RELAXED,
 				       MAM_AT_DEVICE);
 	return NULL;
 }
