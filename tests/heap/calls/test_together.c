@@ -154,6 +154,7 @@ static MAM_KERNEL(twice)
 {
 	struct okit *kit = argument;
 	uint32_t mask = mam_lane() < 16 ? 0xffff : 0xffff0000, all, freed;
+	size_t usable;
 	void *object = mam_kmalloc_shared_lanes(kit->heap, ~0u, 64);
 
 	freed = mam_kfree_shared_lanes(kit->heap, mask, object);
@@ -163,7 +164,9 @@ static MAM_KERNEL(twice)
 	MAM_KASSERT(!mam_kfree_shared_lanes(kit->heap, ~0u, (char *)object + 1));
 	/* The size is that of the lowest lane, and of the first thread. */
 	object = mam_kmalloc_shared_lanes(kit->heap, mask, 100 * (1 + mam_lane()));
-	MAM_KASSERT(mam_kusable(kit->heap, object) == (mam_lane() < 16 ? 112 : 1728));
+	usable = mam_kusable(kit->heap, object);
+	/* Two sizes at once: the larger one fits a short run well. */
+	MAM_KASSERT(mam_lane() < 16 ? usable == 112 : okit_fits(1700, usable));
 	MAM_KASSERT(mam_kfree_shared_lanes(kit->heap, mask, object));
 	object = mam_kmalloc_shared_block(kit->heap, 100 * (1 + simt_thread()));
 	MAM_KASSERT(mam_kusable(kit->heap, object) == 112);

@@ -220,7 +220,17 @@ static inline bool see(void *argument, void *address, size_t bytes)
 	return true;
 }
 
-/* Compares statistics and heap walk with the list. */
+/* Returns whether the object is a run of at most 8 units, whatever its class. */
+static inline bool is_short_run(struct mam_heap *heap, const unsigned char *object)
+{
+	const struct mam_kheap *at = mam_parts_of(mam_heap_device(heap), object);
+
+	return at != NULL && ((const unsigned char *)at->owners)[(object - at->space) / 1024] -
+					     MAM_OWNER_FEW - 1 <
+				     MAM_FEW_UNITS;
+}
+
+/* Compares statistics and heap walk with the list: objects that are runs are not in a class. */
 static inline void compare(struct mam_heap *heap)
 {
 	struct mam_heap_info info = counted(heap);
@@ -228,7 +238,14 @@ static inline void compare(struct mam_heap *heap)
 	uint64_t of[MAM_HEAP_CLASSES + 1] = { 0 }, sum = 0;
 
 	for (unsigned int i = 0; i < held.count; i++) {
-		of[mam_class_of(held.bytes[i])]++;
+		unsigned int class_ = mam_class_of(held.bytes[i]);
+
+		if (class_ != 0 && is_short_run(heap, held.address[i])) {
+			class_ = 0;
+			ck_assert_uint_eq(mam_kusable(mam_heap_device(heap), held.address[i]),
+					  (held.bytes[i] + 1023) / 1024 * 1024);
+		}
+		of[class_]++;
 		sum += (uintptr_t)held.address[i];
 	}
 	ck_assert_uint_eq(info.objects, held.count);

@@ -209,7 +209,7 @@ OKIT_UNSEEN uint32_t okit_run_units(const struct okit *kit, uint32_t unit, uint3
 
 /*
  * Checks the units of the run that starts with this one. One of a few units has an object of a
- * class that is not a power of two, and fewer quanta.
+ * class, which may have fewer quanta. A power of two is aligned to its size (okit_note()).
  */
 OKIT_UNSEEN const char *okit_check_run(const struct okit *kit, uint32_t unit, uint32_t n)
 {
@@ -218,8 +218,7 @@ OKIT_UNSEEN const char *okit_check_run(const struct okit *kit, uint32_t unit, ui
 	if (n > kit->blocks * 64 - unit)
 		return okit_wrong("a run at unit %u has %u units", unit, n);
 	if (n > MAM_FEW_UNITS ? quanta != n * OKIT_UNIT_GRAINS
-			      : !(quanta & (quanta - 1)) ||
-					(quanta + OKIT_UNIT_GRAINS - 1) / OKIT_UNIT_GRAINS != n)
+			      : (quanta + OKIT_UNIT_GRAINS - 1) / OKIT_UNIT_GRAINS != n)
 		return okit_wrong("the run of %u units at unit %u has no owner", n, unit);
 	for (i = 0; i < n; i++)
 		if (!okit_taken(kit, unit + i) ||
