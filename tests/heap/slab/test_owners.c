@@ -69,6 +69,29 @@ START_TEST(change_requires_expected_owner)
 }
 END_TEST
 
+/* A run, within one word of owners or across several, if its first unit has the expected owner. */
+START_TEST(take_requires_expected_owner)
+{
+	struct okit *kit = okit_create(3, 1, NULL);
+	uint32_t unit, n, i, other;
+
+	for (unit = 0; unit < 72; unit++) {
+		for (n = 1; n < 20; n = n == 18 ? 100 : n + 1) {
+			for (i = 0; i < UNITS; i++)
+				want[i] = (unsigned char)(1 + simt_random() % 255);
+			memcpy(bytes_of(kit), want, UNITS);
+			other = want[unit] ^ (1u << motion_below(8));
+			ck_assert(!mam_owners_take(kit->heap, unit, n, other));
+			ck_assert(same_bytes(kit));
+			ck_assert(mam_owners_take(kit->heap, unit, n, want[unit]));
+			memset(want + unit, 0, n);
+			ck_assert(same_bytes(kit));
+		}
+	}
+	okit_destroy(kit);
+}
+END_TEST
+
 /* A byte of 255 for each bit that is set, for all sets of bits. */
 START_TEST(spread_matches_model)
 {
@@ -141,6 +164,50 @@ MAM_KERNEL(change_beside)
 	mam_owners_clear(kit->heap, unit, 1);
 }
 
+/*
+ * Lane 0 sets and takes a run across two words; the other lanes change neighbors of it in both, so
+ * that it loses races for the first word.
+ */
+MAM_KERNEL(take_beside)
+{
+	struct okit *kit = argument;
+	uint32_t unit = mam_block() < 5 ? 7 + mam_block() : 14 + mam_block(), n, i;
+
+	for (n = 0; n < 6; n++) {
+		if (mam_block()) {
+			mam_owners_set(kit->heap, unit, 1, 1 + n);
+			MAM_KASSERT(mam_owners_load(kit->heap, unit) == 1 + n);
+			mam_owners_clear(kit->heap, unit, 1);
+			continue;
+		}
+		mam_owners_set(kit->heap, 13, 6, MAM_OWNER_INSIDE);
+		mam_owners_set(kit->heap, 12, 1, MAM_OWNER_FEW + 7);
+		MAM_KASSERT(!mam_owners_take(kit->heap, 12, 7, MAM_OWNER_FEW + 8));
+		MAM_KASSERT(mam_owners_take(kit->heap, 12, 7, MAM_OWNER_FEW + 7));
+		for (i = 12; i < 19; i++)
+			MAM_KASSERT(!mam_owners_load(kit->heap, i));
+	}
+}
+
+/* Several lanes try to take one run: one of them succeeds. */
+MAM_KERNEL(take_the_same)
+{
+	struct okit *kit = argument;
+
+	motion_wait(3);
+	if (mam_owners_take(kit->heap, 21, 6, MAM_OWNER_FEW + 6))
+		kit->number++;
+}
+
+static void begin_run(void *argument)
+{
+	struct okit *kit = argument;
+
+	okit_begin(kit);
+	mam_owners_set(kit->heap, 21, 1, MAM_OWNER_FEW + 6);
+	mam_owners_set(kit->heap, 22, 5, MAM_OWNER_INSIDE);
+}
+
 /* Several lanes try to change one unit: one of them succeeds. */
 MAM_KERNEL(change_the_same)
 {
@@ -166,6 +233,13 @@ static const char *all_clear(void *argument)
 	return memcmp(bytes_of(argument), none, UNITS) ? "a unit still has an owner" : NULL;
 }
 
+static const char *one_took(void *argument)
+{
+	struct okit *kit = argument;
+
+	return kit->number == 1 ? all_clear(kit) : "not exactly one lane took it";
+}
+
 static const char *one_has(void *argument)
 {
 	struct okit *kit = argument;
@@ -184,6 +258,9 @@ START_TEST(concurrent_changes_are_independent)
 	motion_explore(kit, "neighboring bytes", okit_begin, change_beside, LANES, 1, 100,
 		       all_clear);
 	motion_explore(kit, "the same byte", begin_five, change_the_same, 4, 1, 60, one_has);
+	motion_explore(kit, "bytes beside a run", okit_begin, take_beside, LANES, 1, 100,
+		       all_clear);
+	motion_explore(kit, "the same run", begin_run, take_the_same, 4, 1, 60, one_took);
 	okit_destroy(kit);
 }
 END_TEST
@@ -271,6 +348,7 @@ int main(void)
 
 	tcase_add_test(tcase, set_and_clear_match_model);
 	tcase_add_test(tcase, change_requires_expected_owner);
+	tcase_add_test(tcase, take_requires_expected_owner);
 	tcase_add_test(tcase, spread_matches_model);
 	tcase_add_test(tcase, add_and_remove_match_model);
 	tcase_add_test(tcase, concurrent_changes_are_independent);
