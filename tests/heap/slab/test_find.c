@@ -484,7 +484,7 @@ START_TEST(rows_have_the_width_of_the_layout)
 		ck_assert_int_eq(mam_find_shared(&heap, 1, warp) - first, warp % width);
 		/* A group has 3 units, or 17. */
 		ck_assert_int_eq(mam_find_shared(&heap, 3, warp) - first,
-				 2 * width + warp % (width / 4));
+				 2 * width + warp % (width / 2));
 		ck_assert_int_eq(mam_find_shared(&heap, 25, warp) - first,
 				 24 * width + warp % (width / 16));
 		ck_assert_uint_le(plan.searches + sizeof(struct mam_searches) +
