@@ -19,7 +19,7 @@
 #include "scale.h"
 
 /* All rows together: TOTAL. */
-#define TOTAL 1200000
+#define TOTAL 1250000
 
 static const struct mill_setup setups[] = {
 	/* source, policy, cache, limit, largest, threads, operations, seed, wrong stream, footprint */
@@ -39,7 +39,7 @@ static const struct mill_setup setups[] = {
 	{ "vmm", MAM_FREE_DEFERRED, MAM_CACHE_ON, 0, 32 * MIB, 4, 100000, 11, false, 0 },
 	{ "vmm", MAM_FREE_STREAM, MAM_CACHE_ON, 0, 32 * MIB, 1, 100000, 12, false, 5 },
 	{ "vmm", MAM_FREE_STREAM, MAM_CACHE_OFF, 0, 4 * MIB, 4, 50000, 13, false, 1 },
-	{ "cudamalloc", MAM_FREE_STREAM, MAM_CACHE_ON, 0, 4 * MIB, 1, 50000, 14, false, 1 },
+	{ "cudamalloc", MAM_FREE_STREAM, MAM_CACHE_ON, 0, 4 * MIB, 1, 100000, 16, false, 1 },
 };
 
 static struct mill_setup setup_at(int row, unsigned share)
