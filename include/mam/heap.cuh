@@ -133,10 +133,12 @@
  *
  * Up to 8 KiB the size is rounded up to one of 72 size classes. These are 16 B apart up to 128 B.
  * Above that, each is at most 1.25 times the previous one, from 512 B up 1.125 times, and from 4
- * KiB up 1.0625 times. Larger sizes are rounded up to whole KiB. The address is a multiple of 16. A
- * size class that is a power of two, up to 8 KiB, is aligned to its size; whole KiB are aligned to
- * 1 KiB. Converged lanes are served together: usually one atomic operation for all that need the
- * same size. NULL, counted: out of memory, as described above, or an invalid call.
+ * KiB up 1.0625 times. Larger sizes are rounded up to whole KiB. So are smaller ones that lanes of
+ * a warp request together with other sizes, if it wastes at most a quarter, and sizes for which no
+ * slab has room. The address is a multiple of 16. A size class that is a power of two, up to 8 KiB,
+ * is aligned to its size; whole KiB are aligned to 1 KiB. Converged lanes are served together:
+ * usually one atomic operation for all that need the same size. NULL, counted: out of memory, as
+ * described above, or an invalid call.
  */
 MAM_KFN void *mam_kmalloc(struct mam_kheap *heap, size_t bytes)
 {
@@ -179,8 +181,9 @@ MAM_KFN void *mam_krealloc(struct mam_kheap *heap, void *object, size_t bytes)
 
 /*
  * mam_kusable - the usable bytes of `object`, at least the requested size; for a part
- * (mam_kmalloc_warp()) the requested size. 0, not counted: NULL, or a free object, or not the first
- * byte of an object or part of this heap.
+ * (mam_kmalloc_warp()) the requested size. Two objects of one requested size may differ:
+ * mam_kmalloc(). 0, not counted: NULL, or a free object, or not the first byte of an object or part
+ * of this heap.
  */
 MAM_KFN size_t mam_kusable(struct mam_kheap *heap, const void *object)
 {

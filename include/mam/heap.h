@@ -204,8 +204,8 @@ struct mam_heap_info {
 	uint64_t objects;      /* count of live objects */
 	uint64_t object_bytes; /* total size of those, each rounded up to its class or to units */
 	/*
-	 * Count of objects that have units of their own: all of more than 8 KiB, and smaller ones
-	 * for which no slab had room.
+	 * Count of objects that have units of their own: all of more than 8 KiB, and some smaller
+	 * ones: where lanes of a warp requested different sizes, or no slab had room.
 	 */
 	uint64_t large_objects;
 	uint64_t large_bytes; /* total size of those */
@@ -215,7 +215,7 @@ struct mam_heap_info {
 	uint64_t returned;    /* count of objects passed to mam_heap_free() and not drained yet */
 
 	/* count since create or the last reset */
-	uint64_t searches; /* groups of lanes that did not find memory at once */
+	uint64_t searches; /* groups of lanes that did not find memory at the first look */
 	uint64_t looks;    /* places that those searched */
 	uint64_t opened;   /* slabs opened */
 	uint64_t closed;   /* slabs closed; a slab lost to a faster request counts in both */

@@ -7,9 +7,10 @@
  * 1. Lanes that are active together and want the same class have a home (handle.h): one of them
  *    claims one slot per lane there, blindly, by one atomic, and each lane takes one by rank;
  * 2. if no lane got one, a slab is opened at the home if its units are free, and claimed again;
- * 3. lanes that got none there, and all lanes of a warp that wants different classes, are served by
- *    a search (search.h); requests larger than a slab's slots by runs of units (spans.h). Everything
- *    starting with 2 is in one function that is not inlined.
+ * 3. lanes that got none there, and all lanes of a warp that wants different classes, look at one
+ *    place (glance.h), and are then served by a search (search.h); requests larger than a slab's
+ *    slots by runs of units (spans.h). Everything starting with 2 is in one function that is not
+ *    inlined.
  *
  * To free: the owner of the unit gives the class, arithmetic the slab and the slot. Lanes with
  * consecutive slots of one word free them by one atomic of one lane; other lanes by one each, all

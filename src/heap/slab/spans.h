@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spans.h - objects in runs of units: those that are too large for a slab, and those of up to 8
- * units for which no slab had room (search.h).
+ * spans.h - objects in runs of units: those that are too large for a slab, and some of up to 8
+ * units, which few.h or a scan (search.h) allocates.
  *
  * 1. Allocate as many consecutive units (runs_warp.h).
  * 2. If there are none: close every group with all slots free, and try again, until two such scans,
