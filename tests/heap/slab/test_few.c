@@ -173,14 +173,21 @@ END_TEST
  * The blocks before the frontier's limit are full: the frontier moves by an eighth when an attempt
  * has found nothing, at most to the end, and not when it has found something.
  */
+struct edge {
+	uint32_t blocks;
+	uint32_t full;     /* blocks that are */
+	uint32_t frontier; /* at first */
+};
+
 static void begin_full_start(void *argument)
 {
 	struct okit *kit = argument;
+	const struct edge *plan = kit->plan;
 	uint32_t block;
 
 	okit_begin(kit);
-	memset(mam_pages_bits(kit->heap->units), 0xff, MAM_FIND_EDGE / 8);
-	for (block = 0; block < MAM_FIND_EDGE / MAM_BLOCK_UNITS; block++) {
+	*frontier_of(kit) = plan->frontier;
+	for (block = 0; block < plan->full; block++) {
 		motion_run(kit, 64 * block, 32);
 		motion_run(kit, 64 * block + 32, 32);
 	}
@@ -189,7 +196,9 @@ static void begin_full_start(void *argument)
 MAM_KERNEL(move_frontier)
 {
 	struct okit *kit = argument;
-	uint32_t end = kit->blocks * MAM_BLOCK_UNITS, edge = MAM_FIND_EDGE, found, turn;
+	const struct edge *plan = kit->plan;
+	uint32_t end = kit->blocks * MAM_BLOCK_UNITS, found, turn;
+	uint32_t edge = plan->frontier ? plan->frontier : MAM_FIND_EDGE;
 	unsigned char *object;
 
 	MAM_KASSERT(!take(kit, 72));
@@ -199,7 +208,7 @@ MAM_KERNEL(move_frontier)
 		object = take(kit, 72);
 		if (object) {
 			found++;
-			MAM_KASSERT(object - kit->space >= (ptrdiff_t)MAM_FIND_EDGE * 1024);
+			MAM_KASSERT(object - kit->space >= (ptrdiff_t)plan->full * 65536);
 			MAM_KASSERT(object - kit->space < (ptrdiff_t)edge * 1024);
 		} else {
 			edge = edge + edge / 8 < end ? edge + edge / 8 : end;
@@ -209,13 +218,45 @@ MAM_KERNEL(move_frontier)
 	MAM_KASSERT(found == 6);
 }
 
+/* The end is before the first step, at it, after it, after the second one, and just before one. */
+static const struct edge edges[] = {
+	{ 67, 64, 0 }, { 72, 64, 0 }, { 75, 64, 0 }, { 90, 64, 0 }, { 87, 79, 5000 },
+};
+
 START_TEST(frontier_moves_if_nothing_fits)
 {
-	/* The end is before the first step, at it, after it and after the second one. */
-	static const uint32_t blocks[] = { 67, 72, 75, 90 };
-	struct okit *kit = okit_create(blocks[_i], 1, NULL);
+	struct okit *kit = okit_create(edges[_i].blocks, 1, &edges[_i]);
 
 	motion_explore(kit, "the frontier", begin_full_start, move_frontier, 1, 1, 3, okit_check);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* Lanes that find nothing at the same time move it once: each value follows from the one before. */
+MAM_KERNEL(move_together)
+{
+	struct okit *kit = argument;
+	uint32_t end = kit->blocks * MAM_BLOCK_UNITS, last = 0, now, edge, found = 0, turn;
+
+	for (turn = 0; turn < 800 && found < 2; turn++) {
+		found += take(kit, 72) != NULL;
+		now = mam_atomic_load32(frontier_of(kit), MAM_RELAXED, MAM_AT_DEVICE);
+		MAM_KASSERT(now >= last && now <= end);
+		edge = MAM_FIND_EDGE;
+		while (now && edge < now)
+			edge = edge + edge / 8 < end ? edge + edge / 8 : end;
+		MAM_KASSERT(!now || edge == now);
+		last = now;
+	}
+	MAM_KASSERT(found == 2);
+}
+
+START_TEST(concurrent_lanes_move_frontier_once)
+{
+	struct okit *kit = okit_create(edges[3].blocks, 1, &edges[3]);
+
+	motion_explore(kit, "the frontier of several lanes", begin_full_start, move_together, 3, 2,
+		       KIT_RACE ? 6 : 15, okit_check);
 	okit_destroy(kit);
 }
 END_TEST
@@ -332,7 +373,9 @@ int main(void)
 	tcase_add_test(tcase, run_wastes_at_most_a_quarter);
 	tcase_add_test(tcase, claim_is_lowest_in_fullest_block);
 	tcase_add_loop_test(tcase, full_block_has_no_room, 0, sizeof(sizes) / sizeof(sizes[0]));
-	tcase_add_loop_test(tcase, frontier_moves_if_nothing_fits, 0, 4);
+	tcase_add_loop_test(tcase, frontier_moves_if_nothing_fits, 0,
+			    sizeof(edges) / sizeof(edges[0]));
+	tcase_add_test(tcase, concurrent_lanes_move_frontier_once);
 	tcase_add_loop_test(tcase, concurrent_claims_do_not_overlap, 0, 2);
 	tcase_add_loop_test(tcase, double_free_of_run_is_counted_once, 0, 2);
 	return kit_run(tcase, "heap/few");
