@@ -27,36 +27,7 @@ exemptions() # prints "NAME REASON"
 # Prints "NAME FIRST-MEMBER" of each struct that is defined in the files.
 structs() # FILE...
 {
-	cat "$@" | awk '
-	{
-		line = $0
-		while (match(line, /\/\*([^*]|\*[^\/])*\*\//))
-			line = substr(line, 1, RSTART - 1) " " substr(line, RSTART + RLENGTH)
-		if (inside && match(line, /\*\//)) {
-			line = substr(line, RSTART + 2)
-			inside = 0
-		}
-		if (inside)
-			next
-		if (match(line, /\/\*/)) {
-			line = substr(line, 1, RSTART - 1)
-			inside = 1
-		}
-		sub(/^[ \t]+/, "", line)
-		sub(/[ \t]+$/, "", line)
-		if (line == "")
-			next
-		if (name != "") {
-			print name, line
-			name = ""
-		}
-		if (line ~ /^(typedef )?(struct|union) [a-z_0-9]+ \{$/) {
-			name = line
-			sub(/^typedef /, "", name)
-			sub(/^(struct|union) /, "", name)
-			sub(/ \{$/, "", name)
-		}
-	}'
+	cat "$@" | awk -f "$MAM_SRCDIR/tests/structs.awk" | awk '!seen[$1]++'
 }
 
 # Prints the names of structs that cannot grow and are not exempt, and of exemptions without a
