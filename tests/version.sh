@@ -15,10 +15,28 @@ case $version in
 *-*) skip "a release has the version of mam.h" "this is a commit after a release" ;;
 *) same "a release has the version of mam.h" "$header" "$version" ;;
 esac
-same "CITATION.cff has the version of mam.h" "$header" \
-	"$(sed -n 's/^version: //p' "$MAM_SRCDIR/CITATION.cff")"
-same "Debian packages have the version of mam.h" "$header" \
-	"$(sed -n '1s/^mam (\(.*\)) .*/\1/p' "$MAM_SRCDIR/packaging/debian/changelog")"
+
+# Prints FILE for each file whose line with a version, found by SED-SCRIPT, has another one than mam.h.
+other_versions() # TREE
+{
+	while read -r file script; do
+		[ "$(sed -n "$script" "$1/$file" | head -n 1)" = "$header" ] || echo "$file"
+	done << 'END'
+CITATION.cff s/^version: //p
+ChangeLog s/^mam \([0-9].*\)/\1/p
+packaging/debian/changelog s/^mam (\(.*\)) .*/\1/p
+packaging/rpm/mam.spec s/^Version: *//p
+packaging/conda/recipe.yaml s/^  version: "\(.*\)"$/\1/p
+packaging/spack/package.py s/^    version("\(.*\)")$/\1/p
+packaging/spack/package.py s/.*mam-\(.*\)\.tar\.gz.*/\1/p
+END
+}
+same "other files have the version of mam.h" "" "$(other_versions "$MAM_SRCDIR" | tr '\n' ' ')"
+for file in CITATION.cff ChangeLog packaging/debian/changelog packaging/rpm/mam.spec packaging/conda/recipe.yaml packaging/spack/package.py; do
+	mkdir -p "$scratch/other/$(dirname "$file")"
+	sed "s/$header/99.9.9/" "$MAM_SRCDIR/$file" > "$scratch/other/$file"
+done
+same "another version is found in each" 7 "$(other_versions "$scratch/other" | wc -l)"
 
 # A separate tree, with only the files that the script reads.
 tree=$scratch/tree

@@ -60,7 +60,7 @@ step()
 # How to check for a dependency; its importance (must: the build fails without it; tool: a command
 # is left out, `mam coalesce` without libclang, which is a 50 MB download; want: some tests are
 # skipped, and `mam bench plot` draws nothing without matplotlib; PoCL, an OpenCL driver for the
-# CPU, brings a 150 MB LLVM; full: tests of Debian packages are skipped, which only
+# CPU, brings a 150 MB LLVM; full: tests of packages are skipped, which only
 # tools/check --all runs); and its package for apt-get, dnf, pacman, zypper and apk.
 needs_table()
 {
@@ -88,6 +88,7 @@ want|pocl|pocl-opencl-icd|pocl|pocl|pocl|pocl
 full|dh|debhelper||||
 full|dh_python3|dh-python||||
 full|lintian|lintian||||
+full|rpmspec|rpm||||
 EOF
 }
 
