@@ -89,6 +89,7 @@ full|dh|debhelper||||
 full|dh_python3|dh-python||||
 full|lintian|lintian||||
 full|rpmspec|rpm||||
+full|abidiff|abigail-tools||||
 EOF
 }
 
