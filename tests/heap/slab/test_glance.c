@@ -155,13 +155,15 @@ START_TEST(known_word_serves_lanes)
 }
 END_TEST
 
-/* The same by one lane after the other: exactly the slot of the rank. */
+/* The same by one lane, of a warp that starts in the upper half: exactly the slot of the rank. */
 MAM_KERNEL(look_alone)
 {
 	struct okit *kit = argument;
 	uint32_t from = mam_handle_warp() * 8 % 64, n, rank;
 	uint64_t *word = &mam_metadata_words(kit->heap, 4)[3], seen;
 
+	if (mam_block() != 6)
+		return;
 	for (n = 0; n < 30; n++) {
 		seen = *word;
 		rank = motion_below(32);
@@ -174,12 +176,12 @@ START_TEST(rank_selects_slot)
 {
 	struct okit *kit = okit_create(1, 1, &known[_i]);
 
-	motion_explore(kit, "one lane", begin_known, look_alone, 1, 1, 20, NULL);
+	motion_explore(kit, "one lane", begin_known, look_alone, 7, 1, 20, NULL);
 	okit_destroy(kit);
 }
 END_TEST
 
-/* Several warps share a word: no slot is given twice, and as many lanes win as it has slots. */
+/* Several warps share a word: no slot is given twice, also while a search sets the row's word. */
 MAM_KERNEL(share_row)
 {
 	struct okit *kit = argument;
@@ -187,6 +189,8 @@ MAM_KERNEL(share_row)
 
 	if (!object)
 		return;
+	if (!mam_lane())
+		mam_find_share(kit->heap, 4, (struct mam_kfind){ 1, 3 }, 0);
 	okit_own(kit, object, 64);
 	motion_wait(3);
 	okit_free(kit, object);
