@@ -60,8 +60,7 @@ MAM_KFN uint32_t mam_few_claim(const struct mam_kheap *heap, uint64_t traits, ui
 			       uint32_t random)
 {
 	uint64_t *bits = mam_pages_bits(heap->units), taken[MAM_FIND_WIDTH], seen, starts, old;
-	uint32_t at[MAM_FIND_WIDTH], i, block = MAM_NO_PAGE, first;
-	int32_t most = -1;
+	uint32_t at[MAM_FIND_WIDTH], i, block = MAM_NO_PAGE, first, most = 0;
 
 	for (i = 0; i < MAM_FIND_WIDTH; i++) {
 		at[i] = (uint32_t)((uint64_t)mam_walk_mix(random + i) * edge >> 32) /
@@ -70,8 +69,8 @@ MAM_KFN uint32_t mam_few_claim(const struct mam_kheap *heap, uint64_t traits, ui
 	}
 	seen = MAM_WORD_FULL;
 	for (i = 0; i < MAM_FIND_WIDTH; i++)
-		if ((int32_t)mam_popc64(taken[i]) > most && mam_few_starts(traits, taken[i])) {
-			most = (int32_t)mam_popc64(taken[i]);
+		if (mam_popc64(taken[i]) >= most && mam_few_starts(traits, taken[i])) {
+			most = mam_popc64(taken[i]);
 			block = at[i];
 			seen = taken[i];
 		}
