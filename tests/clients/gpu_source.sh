@@ -48,7 +48,7 @@ if ! nvidia-smi > /dev/null 2>&1; then
 	finish
 fi
 
-# Without lines that depend on what the driver placed behind a block.
+# Without lines that depend on what the driver placed after a block.
 comparable() # FILE
 {
 	grep -v '^dma-buf of more than a block' "$1"

@@ -20,7 +20,7 @@ struct mam_ipc_opened {
 	/* of a block in mapped memory: */
 	size_t mapped_bytes; /* of the chunk, which is mapped here; 0: the driver opened it */
 	void *context;       /* in which it was opened */
-	unsigned long long context_id; /* tells a later context with the same handle apart */
+	unsigned long long context_id; /* distinguishes a later context with the same handle */
 	unsigned char token[MAM_MARKS_TOKEN_BYTES]; /* of its note */
 };
 

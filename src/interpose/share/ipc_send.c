@@ -223,7 +223,7 @@ void mam_ipc_pieces_stop(void)
 		shutdown(made, SHUT_RDWR);
 }
 
-/* The socket belongs to the parent: nothing would answer a peer that connected to this one. */
+/* The socket belongs to the parent: no thread of this process serves it. */
 void mam_ipc_pieces_restart(void)
 {
 	int made = atomic_exchange(&listener, -1);

@@ -289,7 +289,7 @@ static int check_and_free(const struct slot *slot, struct CUstream_st *stream)
 }
 
 /*
- * Random sizes on a small device, in the order of one stream that lags behind. Pieces of memory move
+ * Random sizes on a small device, in the order of one stream that lags. Pieces of memory move
  * and are unmapped, but neither while work uses them, nor with the bytes of a live block.
  */
 static void moves(void)
