@@ -69,8 +69,8 @@ MAM_KFN uint32_t mam_few_claim(const struct mam_kheap *heap, uint64_t traits, ui
 	}
 	seen = MAM_WORD_FULL;
 	for (i = 0; i < MAM_FIND_WIDTH; i++)
-		if (mam_popc64(taken[i]) >= most && mam_few_starts(traits, taken[i])) {
-			most = mam_popc64(taken[i]);
+		if (mam_popc64(taken[i]) + 1 > most && mam_few_starts(traits, taken[i])) {
+			most = mam_popc64(taken[i]) + 1;
 			block = at[i];
 			seen = taken[i];
 		}

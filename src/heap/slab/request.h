@@ -42,7 +42,7 @@ struct mam_krequest {
 	uint32_t word;        /* where the last look found room; or MAM_NO_WORD */
 	uint32_t unit;        /* of a run; or MAM_NO_PAGE */
 	uint32_t spare;       /* a unit of a block with room for a run; or MAM_NO_PAGE */
-	uint32_t doubt;       /* something was in transition */
+	uint32_t doubt;       /* bit 0: something was in transition; bit 1: `spare` was set */
 	uint32_t closes;      /* closed groups, ever, of the caller's blocks */
 	uint32_t last_doubt;  /* of all lanes, in the last scan */
 	uint32_t last_closes; /* likewise */

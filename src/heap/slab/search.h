@@ -27,6 +27,7 @@
 /* By each lane for itself: looks for a slot, or for a run. */
 #define MAM_SEARCH_LOOKS 4u
 #define MAM_SEARCH_RUNS 2u
+#define MAM_SEARCH_PASSES 2u /* of a scan, before runs are taken where something changes hands */
 
 /* Returns whether the search should stop early. The same in all lanes of `mask`. */
 MAM_KFN bool mam_search_over(const struct mam_krequest *request)
@@ -366,9 +367,14 @@ MAM_KFN void mam_search_scan(struct mam_krequest *request, uint32_t needy, uint3
 			request->unit = MAM_NO_PAGE;
 			rank = mam_popc32(request->mask & ((1u << mam_lane()) - 1));
 			if (request->block == MAM_TOUR_END) {
-				/* Runs are the last resort; a block may have room for several. */
-				request->unit = request->spare;
-				request->doubt |= request->spare != MAM_NO_PAGE;
+				/*
+				 * Runs are the last resort: units that are changing hands may
+				 * become a group. A block may have room for several.
+				 */
+				if (passes >= MAM_SEARCH_PASSES ||
+				    !mam_warp_ballot(request->mask, request->doubt & 1))
+					request->unit = request->spare;
+				request->doubt |= request->spare != MAM_NO_PAGE ? 2 : 0;
 			} else if (rank < 1u << shift &&
 				   request->block + rank < request->heap->blocks) {
 				mam_search_check(request, class_, request->block + rank);
