@@ -15,10 +15,13 @@
 #include <sys/stat.h>
 
 #include "fuzz.h"
+#include "interpose/memory/capture.h"
+#include "interpose/memory/chunks.h"
 #include "interpose/memory/peer.h"
 #include "interpose/memory/pools.h"
 #include "interpose/process/say.h"
 #include "interpose/routes/init.h"
+#include "interpose/routes/real.h"
 #include "interpose/share/attribute.h"
 #include "interpose/share/forget.h"
 #include "interpose/share/ipc.h"
@@ -170,6 +173,25 @@ void mam_say(enum mam_say_level level, const char *format, ...)
 {
 	(void)level;
 	(void)format;
+}
+
+/* Chunks have no pieces: the driver of this process does not import any that a note promises. */
+bool mam_chunks_piece(uint64_t range, uint64_t address, struct mam_chunks_piece *piece)
+{
+	(void)range, (void)address, (void)piece;
+	return false;
+}
+
+const struct mam_real_driver *mam_real_driver(void)
+{
+	return NULL;
+}
+
+int mam_capture_wait(bool runtime)
+{
+	(void)runtime;
+	require(false, "a wait for pieces that were never mapped");
+	return 0;
 }
 
 bool mam_peer_open_begin(unsigned int flags)
