@@ -2,7 +2,7 @@
 /*
  * few.h - an object of at most 8 units as a run of its own, found by a single lane: ordinary code
  * without collectives. Lanes of a warp that want different sizes are served in this way first, as it
- * takes two round trips, where to open a group takes eight.
+ * takes three round trips, and to open a group eight.
  *
  * 1. Look at a few random blocks before the frontier (find.h), and choose the fullest one that has a
  *    stretch of so many free units.
@@ -12,8 +12,8 @@
  * 4. If no block had room, move the frontier, so that the next attempt has more blocks to choose
  *    from.
  *
- * A run is used where it wastes at most a quarter (mam_few_suits()), and otherwise if nothing else
- * was found. Its units are free as soon as the object is freed, for objects of any size.
+ * Such a warp uses a run where it wastes at most a quarter (mam_few_suits()), and otherwise if
+ * nothing else was found. Its units are free as soon as the object is freed, for objects of any size.
  *
  * Bound: one look, with a claim for each change that other lanes make meanwhile.
  */

@@ -194,9 +194,7 @@ MAM_KSLOW struct mam_kfind mam_find_own(const struct mam_kheap *heap, uint32_t n
 				<< shift);
 	MAM_ROLLED
 	for (tries = 0; tries < MAM_FIND_TRIES && !found.won; tries++) {
-		owner = mam_owners_load(heap, mam_slab_unit(traits, found.word) +
-						      (home.slot >> shift) *
-							      mam_traits_group_units(traits));
+		owner = mam_slab_owner(heap, traits, found.word, home.slot);
 		seen = mam_slots_load(words, found.word) & slots;
 		if (seen)
 			found.won = mam_find_claim(&words[found.word], seen, mam_find_n(need),
@@ -230,11 +228,10 @@ MAM_KFN uint32_t *mam_find_shared(const struct mam_kheap *heap, uint32_t class_,
  */
 MAM_KSLOW struct mam_kfind mam_find_known(const struct mam_kheap *heap, uint32_t need)
 {
-	uint64_t traits = mam_traits_of(mam_find_class(need)), *words;
+	uint64_t *words = mam_traits_words(heap, mam_traits_of(mam_find_class(need)));
 	uint32_t *shared, at, was = 0, looks;
 	struct mam_kfind found;
 
-	words = mam_traits_words(heap, traits);
 	MAM_ROLLED
 	for (looks = 0; looks < MAM_FIND_KNOWN; looks++) {
 		shared = mam_find_shared(heap, mam_find_class(need), mam_handle_warp() ^ looks);

@@ -78,9 +78,7 @@ MAM_KFN bool mam_glance_open(const struct mam_kheap *heap, uint32_t class_, uint
 	uint64_t traits = mam_traits_of(class_);
 	struct mam_kslot home = mam_handle_home(heap, traits, mam_handle_warp(), lanes);
 
-	return mam_owners_load(heap, mam_slab_unit(traits, home.word) +
-					     (home.slot >> mam_traits_group_shift(traits)) *
-						     mam_traits_group_units(traits)) != 0;
+	return mam_slab_owner(heap, traits, home.word, home.slot) != 0;
 }
 
 /*

@@ -191,19 +191,14 @@ MAM_KSLOW uint64_t mam_slab_open(const struct mam_kheap *heap, uint32_t class_, 
 	return mine;
 }
 
-/*
- * After an attempt to open the group of a slot failed: returns whether another thread is about to
- * open it, or has opened it, so that a claim may succeed now.
- */
-MAM_KFN bool mam_slab_opens(const struct mam_kheap *heap, uint32_t class_, uint64_t traits,
-			    uint32_t word, uint32_t slot)
+/* The owner of the first unit of a slot's group, whatever it belongs to. */
+MAM_KFN uint32_t mam_slab_owner(const struct mam_kheap *heap, uint64_t traits, uint32_t word,
+				uint32_t slot)
 {
 	uint32_t group = slot >> mam_traits_group_shift(traits);
-	uint32_t owner = mam_owners_load(heap, mam_slab_unit(traits, word) +
-						       group * mam_traits_group_units(traits));
 
-	return !owner || owner == class_ + MAM_OWNER_MOVING ||
-	       mam_slots_load(mam_traits_words(heap, traits), word);
+	return mam_owners_load(heap, mam_slab_unit(traits, word) +
+					     group * mam_traits_group_units(traits));
 }
 
 /* Returns false if a slot is not free, or if another thread is closing the group. */
