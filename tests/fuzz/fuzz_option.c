@@ -101,6 +101,12 @@ static bool judge(const struct mam_option_row *row, const char *text, uint64_t *
 		return *number || !strcasecmp(text, "0") || !strcasecmp(text, "no") ||
 		       !strcasecmp(text, "off") || !strcasecmp(text, "false");
 	}
+	if (strcmp(row->kind, "percent") == 0) {
+		if (strspn(text, "0123456789") != strlen(text))
+			return false;
+		*number = strtoull(text, NULL, 10);
+		return *number <= 1000;
+	}
 	if (strcmp(row->kind, "choice") == 0) {
 		place = text[0] ? place_of(text, row->values) : -1;
 		*number = place < 0 ? 0 : (uint64_t)place;
