@@ -21,7 +21,7 @@ struct plan {
 	uint32_t first, count; /* of sizes */
 	uint32_t alike;        /* of eight requests, those with one size for the warp */
 	uint32_t apart;        /* maximum delay of a lane in ticks */
-	uint32_t parts;        /* minimum number of parts at the end */
+	uint32_t parts;        /* minimum number of parts at the end, as a mean of all runs */
 	struct gkit_host host;
 	uint32_t seeds, seeds_race;
 };
@@ -66,12 +66,9 @@ static MAM_KERNEL(allocate_more)
 static const char *check_grown(void *argument)
 {
 	const struct gkit *kit = argument;
-	const struct plan *plan = kit->o.plan;
 
 	runs++;
 	parts += gkit_parts(kit);
-	if (gkit_parts(kit) < plan->parts)
-		return okit_wrong("the heap grew by only %u parts", gkit_parts(kit));
 	return gkit_check_served(argument);
 }
 
@@ -114,6 +111,9 @@ START_TEST(heap_grows_until_requests_succeed)
 	kit->only_taken = plan->held >= plan->rounds;
 	gkit_explore(kit, plan->name, allocate_more, plan->grid, plan->block, plan->resident,
 		     seeds(plan), check_grown);
+	/* Not of each run: where a warp ends before the next begins, they need little memory. */
+	ck_assert_msg(parts >= plan->parts * runs, "%s: %llu runs grew by only %llu parts in all",
+		      plan->name, (unsigned long long)runs, (unsigned long long)parts);
 	gkit_destroy(kit);
 }
 END_TEST
