@@ -102,6 +102,10 @@ START_TEST(names_expand_process_and_host)
 	expect_name("a-%h", "a-%2$s.%1$d");
 	unsetenv("MAM_RUN_PID");
 	expect_name("plain", "plain.%1$d");
+	setenv("RANK", "3", 1);
+	expect_name("a-%r", "a-3");
+	ck_assert(mam_file_is_of_rank("a-%r"));
+	ck_assert(!mam_file_is_of_rank("a-%p%%r"));
 	ck_assert_int_eq(mam_file_name("a-name-of-20-letters", sizeof(name), name), ENAMETOOLONG);
 	ck_assert_int_eq(mam_file_name("a-name-of-16-let", sizeof(name), name), ENAMETOOLONG);
 }

@@ -83,6 +83,8 @@ static const struct args_command command = {
 		 "  mam run ./simulate input.dat\n"
 		 "  mam run --stats python3 train.py\n"
 		 "  mam run --limit 20G -- ./server --port 80\n"
+		 "In a FILE, %p is the process ID, %r the rank (torchrun, mpirun, srun), %h the "
+		 "host.\n"
 		 "Check a program first: mam info --check PROGRAM. See what was intercepted:\n"
 		 "mam run --stats PROGRAM.\n",
 	.options = options,

@@ -3,12 +3,13 @@
  * run_file.c - file names for the object, which opens them in another process and possibly in
  * another folder.
  *
- * 1. Make the name absolute. Keep %p and %h: each process substitutes its own (file.h of the
- *    object). Double each % in parts that the user did not write, such as the current folder.
+ * 1. Make the name absolute. Keep %p, %r and %h: each process substitutes its own
+ *    (<mam/filename.h>). Double each % in parts that the user did not write, such as the current
+ *    folder.
  * 2. Try to write to the name that the program itself will use: mam run becomes the program, so the
  *    process id is the same. An error is reported now, not after the program has run for hours.
  */
-#define _GNU_SOURCE /* realpath, gethostname */
+#define _GNU_SOURCE /* realpath */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,6 +19,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <mam/filename.h>
 
 #include "kit/message.h"
 #include "run/run_env.h"
@@ -79,26 +82,6 @@ static bool make_absolute(const char *file, struct name *pattern)
 	return !pattern->too_long;
 }
 
-/* Substitute the pattern as the program will. */
-static bool expand(const char *pattern, struct name *name)
-{
-	char word[HOST_NAME_MAX + 1];
-
-	for (; *pattern != '\0'; pattern++) {
-		const char letter = *pattern == '%' ? pattern[1] : '\0';
-
-		if (letter == 'p')
-			snprintf(word, sizeof(word), "%ld", (long)getpid());
-		else if (letter != 'h' || gethostname(word, sizeof(word)) != 0)
-			snprintf(word, sizeof(word), "%c", *pattern);
-		word[sizeof(word) - 1] = '\0';
-		append(name, word, strlen(word));
-		pattern += letter == 'p' || letter == 'h' || letter == '%';
-	}
-	errno = ENAMETOOLONG;
-	return !name->too_long;
-}
-
 static bool is_below(const char *path, const char *folder)
 {
 	return strncmp(path, folder, strlen(folder)) == 0;
@@ -139,7 +122,8 @@ static bool is_being_written(const char *path)
 
 bool run_env_file(const char *option, const char *variable, const char *file)
 {
-	struct name pattern = { .length = 0 }, name = { .length = 0 };
+	struct name pattern = { .length = 0 };
+	char name[PATH_MAX];
 	const char *trouble;
 
 	if (file == NULL)
@@ -148,13 +132,14 @@ bool run_env_file(const char *option, const char *variable, const char *file)
 		trouble = "the name is empty";
 	else if (file[strlen(file) - 1] == '/')
 		trouble = "it is the name of a folder";
-	else if (!make_absolute(file, &pattern) || !expand(pattern.text, &name))
+	else if (!make_absolute(file, &pattern))
 		trouble = strerror(errno);
+	else if (mam_filename_expand(pattern.text, sizeof(name), name) < 0)
+		trouble = strerror(ENAMETOOLONG);
 	else
-		trouble = trouble_with(name.text);
-	if (trouble == NULL && strcmp(option, "trace") == 0 && is_being_written(name.text))
-		trouble = "another process is writing it; wait for it, or use %p, the process id, "
-			  "in the name";
+		trouble = trouble_with(name);
+	if (trouble == NULL && strcmp(option, "trace") == 0 && is_being_written(name))
+		trouble = "another process is writing it; wait for it, XX";
 	if (trouble != NULL) {
 		message_error("--%s: cannot write to '%.300s': %s", option, file, trouble);
 		return false;

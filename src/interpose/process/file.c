@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <mam/filename.h>
 #include <mam/options.h>
 
 #define TRIES_MAX 100
@@ -43,33 +44,26 @@ bool mam_file_is_watched(void)
 
 int mam_file_name(const char *pattern, size_t bytes, char *name)
 {
-	bool has_pid = false;
-	size_t length = 0;
+	const int parts = mam_filename_expand(pattern, bytes, name);
+	size_t length;
 
-	for (const char *at = pattern; *at != '\0'; at++) {
-		char word[HOST_NAME_MAX + 1] = { *at };
-
-		if (*at == '%' && at[1] == 'p') {
-			snprintf(word, sizeof(word), "%d", (int)getpid());
-			has_pid = true;
-		} else if (*at == '%' && at[1] == 'h') {
-			if (gethostname(word, sizeof(word)) != 0)
-				snprintf(word, sizeof(word), "host");
-			word[sizeof(word) - 1] = '\0';
-		}
-		if (*at == '%' && (at[1] == 'p' || at[1] == 'h' || at[1] == '%'))
-			at++;
-		if (length + strlen(word) >= bytes)
-			return ENAMETOOLONG;
-		length += (size_t)snprintf(name + length, bytes - length, "%s", word);
-	}
-	name[length] = '\0';
-	if (has_pid || mam_file_is_started_one())
+	if (parts < 0)
+		return ENAMETOOLONG;
+	if (parts != 0 || mam_file_is_started_one())
 		return 0;
+	length = strlen(name);
 	return (size_t)snprintf(name + length, bytes - length, ".%d", (int)getpid()) <
 			       bytes - length
 		       ? 0
 		       : ENAMETOOLONG;
+}
+
+bool mam_file_is_of_rank(const char *pattern)
+{
+	char name[PATH_MAX];
+	const int parts = mam_filename_expand(pattern, sizeof(name), name);
+
+	return parts >= 0 && (parts & MAM_FILENAME_RANK) != 0;
 }
 
 static int remember(struct mam_file *file)

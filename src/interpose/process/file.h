@@ -3,8 +3,8 @@
  * file.h - the files that watchers write: their names, and how they become visible only when
  * complete.
  *
- *   name     %p is the process ID, %h the host name, %% a percent sign. Without %p, a process other
- *            than the one that mam run started appends a dot and its process ID.
+ *   name     <mam/filename.h> has the patterns: %p, %r, %h. Without %p and %r, a process other than
+ *            the one that mam run started appends a dot and its process ID.
  *   content  The content is written to a file that gets its name when it is complete
  *            (<mam/newfile.h>). A pipe or a device is written directly; a pipe without a reader is
  *            an error. A symbolic link in the place of a file is refused, except below /dev and
@@ -43,6 +43,12 @@ bool mam_file_is_watched(void);
 
 /* Expands a pattern to a file name for this process. */
 int mam_file_name(const char *pattern, size_t bytes, char *name);
+
+/*
+ * Whether the name contains %r. All processes of one rank have that name, so one that has nothing
+ * to report writes no file: it might replace the file of another.
+ */
+bool mam_file_is_of_rank(const char *pattern);
 
 /*
  * Opens the file of that pattern for writing. The name of a pipe or a device is the same for all

@@ -137,7 +137,8 @@ void mam_report_statistics(void)
 	collect(&report);
 	if (report.caught == 0 && !mam_file_is_started_one())
 		return;
-	if (path == NULL || path[0] == '\0') {
+	/* No file without calls: it might replace that of another process of the rank. */
+	if (path == NULL || path[0] == '\0' || (report.caught == 0 && mam_file_is_of_rank(path))) {
 		struct mam_file_text text = { .number = STDERR_FILENO };
 
 		mam_report_table(&text, &report);

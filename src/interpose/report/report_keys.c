@@ -7,6 +7,8 @@
 
 #include <unistd.h>
 
+#include <mam/filename.h>
+
 static void put(struct mam_file_text *text, const char *key, uint64_t value)
 {
 	mam_file_put(text, "%s\t%llu\n", key, (unsigned long long)value);
@@ -55,7 +57,11 @@ static void put_account(struct mam_file_text *text, const struct mam_account_sum
 
 void mam_report_keys(struct mam_file_text *text, const struct mam_report *report)
 {
+	const long rank = mam_filename_rank();
+
 	put(text, "pid", (uint64_t)getpid());
+	if (rank >= 0)
+		put(text, "rank", (uint64_t)rank);
 	put(text, "calls_caught", report->caught);
 	put(text, "calls_runtime", report->road[MAM_ROAD_RUNTIME]);
 	put(text, "calls_driver", report->road[MAM_ROAD_SYMBOL]);

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <mam/filename.h>
+
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
 
@@ -141,13 +143,17 @@ static void put_costs(struct mam_file_text *text, const struct mam_report *repor
 
 void mam_report_table(struct mam_file_text *text, const struct mam_report *report)
 {
+	const long rank = mam_filename_rank();
+
 	if (report->caught == 0) {
 		mam_file_put(text, "mam: intercepted no CUDA memory calls of %s (process %d): %s\n",
 			     program_invocation_short_name, (int)getpid(), likely_reason());
 		return;
 	}
-	mam_file_put(text, "mam: CUDA memory calls of %s (process %d)\n",
-		     program_invocation_short_name, (int)getpid());
+	mam_file_put(text, "mam: CUDA memory calls of %s (", program_invocation_short_name);
+	if (rank >= 0)
+		mam_file_put(text, "rank %ld, ", rank);
+	mam_file_put(text, "process %d)\n", (int)getpid());
 	put_calls(text, &report->counts);
 	put_memory(text, report);
 	put_costs(text, report);

@@ -103,16 +103,17 @@ static struct mam_ledger_entry *copy(size_t *count)
 
 void mam_leaks_finish(void)
 {
+	const char *path = mam_option_value("MAM_LEAKS_FILE");
 	struct mam_leaks_left left = { .now = now() };
 
 	if (!atomic_load(&wanted) && (mam_init_is_awake() || mam_option_number("MAM_LEAKS") == 0))
 		return;
 	mam_watch_stop(MAM_WATCH_LEAKS);
-	if (atomic_load(&seen) == 0 && !mam_file_is_started_one())
+	if (atomic_load(&seen) == 0 && (!mam_file_is_started_one() || mam_file_is_of_rank(path)))
 		return; /* an intermediate process that used no CUDA memory */
 	left.entries = copy(&left.count);
 	left.forgotten = atomic_load(&forgotten);
-	mam_leaks_report(&left, mam_option_value("MAM_LEAKS_FILE"));
+	mam_leaks_report(&left, path);
 }
 
 void mam_leaks_restart(void)

@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# ranks.sh - %r in a file name is the rank of the process, whichever launcher sets it. Processes of
+# one rank that made no CUDA memory calls replace no file.
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+. "$MAM_SRCDIR/tests/interpose/interpose.sh"
+
+unset RANK OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID
+probe=$probes/probe_watched
+
+# Starts the command once per rank, as a launcher does.
+launch() # RANKS COMMAND...
+{
+	launch_ranks=$1
+	shift
+	for launch_rank in $launch_ranks; do
+		RANK=$launch_rank "$@" || return
+	done
+}
+
+files() # - the names of all files, without the folder
+{
+	(cd "$scratch/files" && echo *)
+}
+
+value_of() # KEY FILE
+{
+	# shellcheck disable=SC2086 # a pattern
+	sed -n "s/^$1	//p" "$scratch/files/"$2
+}
+
+fresh()
+{
+	rm -rf "$scratch/files"
+	mkdir "$scratch/files"
+}
+
+for variable in RANK OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID; do
+	fresh
+	env "$variable=5" "$MAM" run --stats="$scratch/files/s.%r" -- "$probe" tidy > /dev/null 2>&1
+	same "$variable: name and key are the rank" "s.5 5 100" "$(files) $(value_of rank s.5) $(value_of allocs s.5)"
+done
+fresh
+"$MAM" run --stats="$scratch/files/s.%r" -- "$probe" tidy > /dev/null 2>&1
+same "no rank: the name is that of the process" "s.pid$(value_of pid 's.pid*') " "$(files) $(value_of rank 's.pid*')"
+fresh
+RANK=../../x "$MAM" run --stats="$scratch/files/s.%r" -- "$probe" tidy > /dev/null 2>&1
+same "a variable that is not a number is not in the name" 1 "$(files | grep -c '^s\.pid[0-9]*$')"
+RANK=5 "$MAM" run --stats -- "$probe" tidy > "$scratch/out" 2> "$scratch/err"
+try "table: the title has the rank" grep -q '^mam: CUDA memory calls of probe_watched (rank 5, process [0-9]*)$' "$scratch/err"
+
+reports() # TEXT - the number of lines on stderr with it
+{
+	grep -c "$1" "$scratch/err"
+}
+
+# The launcher starts mam run.
+fresh
+launch '0 1 2' "$MAM" run --stats="$scratch/files/s.%r" --trace="$scratch/files/t.%r" --leaks="$scratch/files/l.%r" -- \
+	"$probe" leak > "$scratch/out" 2> "$scratch/err"
+same "mam run per rank: one file of each kind per rank" "l.0 l.1 l.2 s.0 s.1 s.2 t.0 t.1 t.2" "$(files)"
+same "mam run per rank: each file is of its rank" "0 1 2" "$(cat "$scratch"/files/s.? | sed -n 's/^rank	//p' | paste -sd ' ')"
+same "mam run per rank: each trace replays" "105 105 105" \
+	"$(for rank in 0 1 2; do "$MAM" replay -p "$scratch/files/t.$rank"; done 2> /dev/null | sed -n 's/^allocs	//p' | paste -sd ' ')"
+
+# mam run starts the launcher, which has no rank. timeout(1) stands for it, as it ends by exit().
+fresh
+export probe
+# shellcheck disable=SC2016 # the inner shell expands
+"$MAM" run --stats="$scratch/files/s.%r" --leaks="$scratch/files/l.%r" -- timeout 60 sh -c '
+	for RANK in 0 1; do
+		export RANK
+		"$probe" leak
+	done' > "$scratch/out" 2> "$scratch/err"
+same "mam run of a launcher: one file of each kind per rank" "l.0 l.1 s.0 s.1" "$(files)"
+fresh
+"$MAM" run --stats="$scratch/files/s.%r" -- true > "$scratch/out" 2> "$scratch/err"
+same "a program without CUDA is reported on stderr" "* 1" "$(files) $(reports '^mam: intercepted no CUDA memory calls of true ')"
+
+# A program between, which has the rank of the program that it starts, and ends after it.
+fresh
+launch '3' "$MAM" run --stats="$scratch/files/s.%r" --leaks="$scratch/files/l.%r" -- timeout 60 "$probe" leak \
+	> "$scratch/out" 2> "$scratch/err"
+same "a wrapper of the rank does not replace the program's files" "l.3 s.3 105" "$(files) $(value_of allocs s.3)"
+try "a wrapper of the rank: the leak report is the program's" grep -q '5 blocks' "$scratch/files/l.3"
+launch '3' "$MAM" run --stats="$scratch/files/s.%r" -- "$probe" tidy > "$scratch/out" 2> "$scratch/err"
+same "another run replaces the file of the rank" "100" "$(value_of allocs s.3)"
+
+# Names that cannot be written are reported before the program starts.
+launch '4' "$MAM" run --stats="$scratch/none/s.%r" -- "$probe" tidy > "$scratch/out" 2> "$scratch/err"
+same "a folder that does not exist: refused" "2 1" "$? $(reports '^mam run: error: --stats: cannot write to ')"
+mkdir "$scratch/files/d.4"
+launch '4' "$MAM" run --stats="$scratch/files/d.%r" -- "$probe" tidy > "$scratch/out" 2> "$scratch/err"
+same "the name of this rank is checked" "2 1" "$? $(reports 'it is a folder')"
+finish
