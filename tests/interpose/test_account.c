@@ -21,7 +21,7 @@ static uint64_t now(enum mam_account_kind kind)
 {
 	struct mam_account_sums sums;
 
-	mam_account_sum(&sums);
+	mam_account_sum(-1, &sums);
 	return sums.now[kind];
 }
 
@@ -134,7 +134,7 @@ START_TEST(peak_counts_confirmed_charges_only)
 	mam_account_drop(1, MAM_ACCOUNT_DIRECT);
 	mam_account_charge(0, MAM_ACCOUNT_HOST, 5 * MIB);
 	mam_account_note(2, NULL, 0, MAM_ACCOUNT_HOST, 5 * MIB);
-	mam_account_sum(&sums);
+	mam_account_sum(-1, &sums);
 	ck_assert_uint_eq(sums.peak[MAM_ACCOUNT_DIRECT], 2 * MIB);
 	ck_assert_uint_eq(sums.peak[MAM_ACCOUNT_CHUNK], 4 * MIB);
 	ck_assert_uint_eq(sums.peak[MAM_ACCOUNT_HOST], 5 * MIB);
@@ -253,10 +253,10 @@ START_TEST(other_memory_is_the_rest_of_the_used_memory)
 	mam_account_charge(1, MAM_ACCOUNT_ARRAY, 5 * MIB);
 	mam_account_charge(1, MAM_ACCOUNT_HOST, 50 * MIB);
 	mam_account_look(1, 100 * MIB, 60 * MIB);
-	mam_account_sum(&sums);
+	mam_account_sum(-1, &sums);
 	ck_assert_uint_eq(sums.other, 25 * MIB);
 	mam_account_look(1, 100 * MIB, 90 * MIB); /* the driver's number is newer */
-	mam_account_sum(&sums);
+	mam_account_sum(-1, &sums);
 	ck_assert_uint_eq(sums.other, 0);
 }
 END_TEST
@@ -281,7 +281,7 @@ START_TEST(memory_reported_by_the_driver_counts)
 	mam_account_set(0, MAM_ACCOUNT_GRAPH, 0);
 	mam_account_refund(0, MAM_ACCOUNT_DIRECT, 40);
 	ck_assert_uint_eq(mam_account_room(0), 100);
-	mam_account_sum(&sums);
+	mam_account_sum(-1, &sums);
 	ck_assert_uint_eq(sums.now[MAM_ACCOUNT_GRAPH], 0);
 	ck_assert_uint_eq(sums.peak[MAM_ACCOUNT_GRAPH], 130);
 	ck_assert_uint_eq(sums.peak_together, 170);

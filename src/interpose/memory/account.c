@@ -19,7 +19,8 @@
 
 #include <mam/options.h>
 
-#define DEVICES_MAX 64
+#include "interpose/watch/watch.h"
+
 #define SLOTS_FIRST 1024u /* a power of two */
 
 struct device {
@@ -29,7 +30,7 @@ struct device {
 	_Atomic uint64_t other;                   /* atomic; bytes, when last queried */
 };
 
-static struct device devices[DEVICES_MAX];
+static struct device devices[MAM_WATCH_DEVICES_MAX];
 
 struct note {
 	uint64_t key;
@@ -53,7 +54,7 @@ static bool is_limited(enum mam_account_kind kind)
 
 static struct device *device_of(int device)
 {
-	return &devices[device < 0 || device >= DEVICES_MAX ? 0 : device];
+	return &devices[device < 0 || device >= MAM_WATCH_DEVICES_MAX ? 0 : device];
 }
 
 static void raise_to(_Atomic uint64_t *peak, uint64_t value)
@@ -286,10 +287,12 @@ void mam_account_restart(void)
 	pthread_mutex_init(&notes_lock, NULL);
 }
 
-void mam_account_sum(struct mam_account_sums *sums)
+void mam_account_sum(int device, struct mam_account_sums *sums)
 {
 	memset(sums, 0, sizeof(*sums));
-	for (int i = 0; i < DEVICES_MAX; i++) {
+	for (int i = 0; i < MAM_WATCH_DEVICES_MAX; i++) {
+		if (device >= 0 && device != i)
+			continue;
 		for (int kind = 0; kind < MAM_ACCOUNT_COUNT; kind++) {
 			sums->now[kind] += atomic_load(&devices[i].now[kind]);
 			sums->peak[kind] += atomic_load(&devices[i].peak[kind]);

@@ -102,6 +102,6 @@ struct mam_account_sums {
 	uint64_t peak_together;           /* peak of the limited bytes */
 	uint64_t other;                   /* bytes not on the account, when last queried */
 };
-void mam_account_sum(struct mam_account_sums *sums); /* over all devices */
+void mam_account_sum(int device, struct mam_account_sums *sums); /* device below 0: all */
 
 #endif

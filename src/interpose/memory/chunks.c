@@ -17,6 +17,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include <mam/options.h>
@@ -48,7 +49,9 @@ struct chunks {
 static struct mam_ledger pieces, ranges;
 static _Atomic uint64_t piece_unit; /* atomic; pieces start at multiples of it; 0: there is none */
 
-static _Atomic uint64_t grows, grow_ns, shrinks, shrink_ns; /* atomic */
+static struct cost {
+	_Atomic uint64_t grows, grow_ns, shrinks, shrink_ns; /* atomic */
+} costs_of[MAM_WATCH_DEVICES_MAX];
 
 static uint64_t now(void)
 {
@@ -82,16 +85,25 @@ static bool charge(const struct chunks *chunks, size_t bytes)
 	return mam_account_charge(chunks->device, MAM_ACCOUNT_CHUNK, bytes);
 }
 
+static struct cost *cost_of(const struct chunks *chunks)
+{
+	int device = chunks->device;
+
+	return &costs_of[device < 0 || device >= MAM_WATCH_DEVICES_MAX ? 0 : device];
+}
+
 /* The driver was called for the charged bytes, and returned. */
 static void called(struct chunks *chunks, size_t bytes, uint64_t start, enum mam_status status)
 {
+	struct cost *cost = cost_of(chunks);
+
 	if (status != MAM_OK) {
 		mam_account_refund(chunks->device, MAM_ACCOUNT_CHUNK, bytes);
 		return;
 	}
 	mam_account_confirm(chunks->device, MAM_ACCOUNT_CHUNK);
-	atomic_fetch_add_explicit(&grow_ns, now() - start, memory_order_relaxed);
-	atomic_fetch_add_explicit(&grows, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&cost->grow_ns, now() - start, memory_order_relaxed);
+	atomic_fetch_add_explicit(&cost->grows, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&chunks->held, bytes, memory_order_relaxed);
 	atomic_store_explicit(&chunks->next_free, chunks->chooses_sizes, memory_order_relaxed);
 }
@@ -99,8 +111,10 @@ static void called(struct chunks *chunks, size_t bytes, uint64_t start, enum mam
 /* The memory was returned to the driver. */
 static void returned(struct chunks *chunks, size_t bytes, uint64_t start)
 {
-	atomic_fetch_add_explicit(&shrink_ns, now() - start, memory_order_relaxed);
-	atomic_fetch_add_explicit(&shrinks, 1, memory_order_relaxed);
+	struct cost *cost = cost_of(chunks);
+
+	atomic_fetch_add_explicit(&cost->shrink_ns, now() - start, memory_order_relaxed);
+	atomic_fetch_add_explicit(&cost->shrinks, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&chunks->held, bytes, memory_order_relaxed);
 	mam_account_refund(chunks->device, MAM_ACCOUNT_CHUNK, bytes);
 }
@@ -369,11 +383,18 @@ size_t mam_chunks_held(const struct mam_source *source)
 	return atomic_load_explicit(&chunks->held, memory_order_relaxed);
 }
 
-void mam_chunks_cost(struct mam_chunks_costs *costs)
+void mam_chunks_cost(int device, struct mam_chunks_costs *costs)
 {
-	costs->grows = atomic_load_explicit(&grows, memory_order_relaxed);
-	costs->grow_ns = atomic_load_explicit(&grow_ns, memory_order_relaxed);
-	costs->shrinks = atomic_load_explicit(&shrinks, memory_order_relaxed);
-	costs->shrink_ns = atomic_load_explicit(&shrink_ns, memory_order_relaxed);
+	memset(costs, 0, sizeof(*costs));
+	for (int i = 0; i < MAM_WATCH_DEVICES_MAX; i++) {
+		const struct cost *cost = &costs_of[i];
+
+		if (device >= 0 && device != i)
+			continue;
+		costs->grows += atomic_load_explicit(&cost->grows, memory_order_relaxed);
+		costs->grow_ns += atomic_load_explicit(&cost->grow_ns, memory_order_relaxed);
+		costs->shrinks += atomic_load_explicit(&cost->shrinks, memory_order_relaxed);
+		costs->shrink_ns += atomic_load_explicit(&cost->shrink_ns, memory_order_relaxed);
+	}
 	costs->in_pieces = atomic_load_explicit(&piece_unit, memory_order_relaxed) != 0;
 }

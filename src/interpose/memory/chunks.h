@@ -41,11 +41,14 @@ size_t mam_chunks_held(const struct mam_source *source);
 unsigned int mam_chunks_count_free(struct mam_source *source);
 void mam_chunks_forget_growth(struct mam_source *source);
 
-/* How often the driver allocated and freed a chunk or a piece, and the time it took. */
+/*
+ * How often the driver allocated and freed a chunk or a piece on a device (below 0: on all), and the
+ * time it took.
+ */
 struct mam_chunks_costs {
 	uint64_t grows, grow_ns, shrinks, shrink_ns;
-	bool in_pieces; /* a pool has mapped memory */
+	bool in_pieces; /* a pool of any device has mapped memory */
 };
-void mam_chunks_cost(struct mam_chunks_costs *costs);
+void mam_chunks_cost(int device, struct mam_chunks_costs *costs);
 
 #endif

@@ -118,6 +118,7 @@ static void announce(const struct mam_free_request *request, const struct mam_po
 						 .block = request->block,
 						 .bytes = request->bytes,
 						 .context = entry->owner,
+						 .device = entry->device,
 						 .stream = request->stream });
 }
 
@@ -164,6 +165,7 @@ enum mam_free_outcome mam_free_strictly(struct mam_free_request *request)
 		return not_owned(request);
 	if (status != MAM_OK)
 		return refuse(request);
+	request->device = entry->device;
 	request->code = wait_for(request, entry->owner);
 	if (request->code == MAM_CUDA_DEINITIALIZED)
 		request->code = MAM_CUDA_SUCCESS;
@@ -183,6 +185,7 @@ enum mam_free_outcome mam_free_at_once(struct mam_free_request *request)
 		return not_owned(request);
 	if (status != MAM_OK)
 		return refuse(request);
+	request->device = entry->device;
 	request->code = judge(request, entry);
 	if (request->code != MAM_CUDA_SUCCESS)
 		return MAM_FREE_DONE;
@@ -202,6 +205,8 @@ enum mam_free_outcome mam_free_later(struct mam_free_request *request)
 
 	if (__builtin_expect(mam_watch_wants(~0u) != 0 || mam_capture_alive(), 0)) {
 		status = mam_pools_find(request->block, &entry, &request->bytes);
+		if (status == MAM_OK)
+			request->device = entry->device;
 		request->code = status == MAM_OK ? judge(request, entry) : MAM_CUDA_SUCCESS;
 		if (request->code != MAM_CUDA_SUCCESS)
 			return MAM_FREE_DONE;
@@ -242,6 +247,7 @@ void mam_free_watch(const struct mam_free_request *request, enum mam_free_outcom
 		.code = answer,
 		.block = outcome == MAM_FREE_FORWARD ? request->block : NULL,
 		.bytes = request->bytes,
+		.device = request->device,
 		.stream = request->stream,
 	};
 
@@ -258,8 +264,10 @@ void mam_free_before(struct mam_free_request *request, struct mam_account_noted 
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !request->is_noted; i++)
 		request->is_noted = mam_account_take((uintptr_t)request->block, kinds[i], noted);
-	if (request->is_noted)
+	if (request->is_noted) {
 		request->bytes = noted->bytes;
+		request->device = noted->device;
+	}
 }
 
 void mam_free_after(const struct mam_free_request *request, const struct mam_account_noted *noted)
@@ -274,7 +282,8 @@ int cudaFree(void *block)
 	const struct mam_real_runtime *runtime = mam_real_runtime();
 	struct mam_free_request request = { .function = MAM_TABLE_cudaFree,
 					    .road = MAM_ROAD_RUNTIME,
-					    .block = block };
+					    .block = block,
+					    .device = -1 };
 	struct mam_account_noted noted;
 	enum mam_free_outcome outcome;
 
@@ -300,7 +309,8 @@ static int driver_free(enum mam_road road, unsigned long long block)
 	const struct mam_real_driver *driver = mam_real_driver();
 	struct mam_free_request request = { .function = MAM_TABLE_cuMemFree_v2,
 					    .road = road,
-					    .block = (void *)(uintptr_t)block };
+					    .block = (void *)(uintptr_t)block,
+					    .device = -1 };
 	struct mam_account_noted noted;
 	enum mam_free_outcome outcome;
 

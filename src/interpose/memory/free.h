@@ -25,6 +25,7 @@ struct mam_free_request {
 	void *block;
 	void *stream; /* set for a stream-ordered free */
 	size_t bytes; /* of the block, once known */
+	int device;   /* of the block, once known; -1 before */
 	enum mam_why why;
 	int code;
 	bool is_ordered; /* ordered by `stream`: the free itself does not wait */

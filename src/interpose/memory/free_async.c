@@ -43,6 +43,7 @@ static int free_async(free_function *real, enum mam_table_id function, enum mam_
 	struct mam_free_request request = { .function = function,
 					    .road = road,
 					    .block = (void *)(uintptr_t)block,
+					    .device = -1,
 					    .stream = stream,
 					    .is_ordered = true };
 	struct mam_account_noted noted;

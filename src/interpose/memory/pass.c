@@ -114,7 +114,8 @@ void mam_pass_watch(enum mam_table_id function, enum mam_road road, enum mam_why
 		.road = road,
 		.fate = answer == MAM_CUDA_SUCCESS ? MAM_FATE_FORWARDED : MAM_FATE_FAILED,
 		.why = why,
-		.code = answer });
+		.code = answer,
+		.device = -1 });
 }
 
 /*
@@ -189,14 +190,18 @@ int mam_pass_alloc(struct mam_pass *pass)
 int mam_pass_free(enum mam_table_id function, enum mam_road road, enum mam_account_kind kind,
 		  uint64_t key, int (*release)(uint64_t key))
 {
-	struct mam_watch_call call = {
-		.function = function, .road = road, .fate = MAM_FATE_FORWARDED, .why = MAM_WHY_KIND
-	};
+	struct mam_watch_call call = { .function = function,
+				       .road = road,
+				       .fate = MAM_FATE_FORWARDED,
+				       .why = MAM_WHY_KIND,
+				       .device = -1 };
 	struct mam_account_noted noted;
 	bool known, announced;
 
 	mam_init_depth++;
 	known = mam_account_take(key, kind, &noted);
+	if (known)
+		call.device = noted.device;
 	announced = known && is_block(kind);
 	if (is_block(kind))
 		call.block = (void *)(uintptr_t)key;

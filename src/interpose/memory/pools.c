@@ -18,6 +18,7 @@
 #include "interpose/memory/pools.h"
 
 #include <pthread.h>
+#include <string.h>
 
 #include <mam/options.h>
 #include <mam/source.h>
@@ -40,8 +41,8 @@
 
 static struct mam_pools_entry entries[MAM_POOLS_MAX];
 static pthread_mutex_t entries_lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_uint entries_used;   /* atomic: entries starting at this index were never used */
-static struct mam_pools_sums past; /* lock: entries; of destroyed pools */
+static atomic_uint entries_used; /* atomic: entries starting at this index were never used */
+static struct mam_pools_sums past[MAM_WATCH_DEVICES_MAX]; /* lock: entries; of destroyed pools */
 
 /* Raises the guard, which shows a program that ends in a signal handler that a lock is held. */
 static void lock_entries(void)
@@ -363,6 +364,12 @@ static void add_locked(struct mam_pools_sums *sums, struct mam_pool *pool)
 	sums->peak_retired_bytes += stats.peak_retired_bytes;
 }
 
+/* Where the numbers of a pool remain; device 0 has those of devices above the maximum. */
+static unsigned int past_of(int device)
+{
+	return device < 0 || device >= MAM_WATCH_DEVICES_MAX ? 0 : (unsigned int)device;
+}
+
 static void clear_locked(struct mam_pools_entry *entry)
 {
 	atomic_store_explicit(&entry->context, NULL, memory_order_release);
@@ -394,7 +401,7 @@ static void drop_locked(struct mam_pools_entry *entry)
 		clear_locked(entry);
 		return;
 	}
-	add_locked(&past, pool);
+	add_locked(&past[past_of(entry->device)], pool);
 	if (mam_watch_wants(MAM_WATCH_NVTX | MAM_WATCH_MARKS))
 		mam_pool_walk(pool, visit_chunk, context);
 	/* The pool first: a thread that still finds it receives DESTROYED and calls the driver. */
@@ -437,12 +444,29 @@ void mam_pools_drop_aliases(void)
 	unlock_entries();
 }
 
-void mam_pools_sum(struct mam_pools_sums *sums)
+static void add_past_locked(struct mam_pools_sums *sums, const struct mam_pools_sums *more)
 {
+	sums->pools += more->pools;
+	sums->allocs += more->allocs;
+	sums->frees += more->frees;
+	sums->failures += more->failures;
+	sums->live_blocks += more->live_blocks;
+	sums->live_bytes += more->live_bytes;
+	sums->peak_live_bytes += more->peak_live_bytes;
+	sums->peak_reserved_bytes += more->peak_reserved_bytes;
+	sums->peak_retired_bytes += more->peak_retired_bytes;
+}
+
+void mam_pools_sum(int device, struct mam_pools_sums *sums)
+{
+	memset(sums, 0, sizeof(*sums));
 	lock_entries();
-	*sums = past;
+	for (unsigned int i = 0; i < MAM_WATCH_DEVICES_MAX; i++)
+		if (device < 0 || past_of(device) == i)
+			add_past_locked(sums, &past[i]);
 	for (unsigned int i = 0; i < entries_used; i++)
-		if (entries[i].context != NULL && !mam_pools_is_alias(&entries[i]))
+		if (entries[i].context != NULL && !mam_pools_is_alias(&entries[i]) &&
+		    (device < 0 || past_of(entries[i].device) == past_of(device)))
 			add_locked(sums, entries[i].pool);
 	unlock_entries();
 }

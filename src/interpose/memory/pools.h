@@ -95,11 +95,14 @@ void mam_pools_drop_primary(int device);
 /* Called when a green context is destroyed. It is unknown which one, so all aliases are dropped. */
 void mam_pools_drop_aliases(void);
 
-/* Sums over all pools that ever existed. Peaks of several pools are added up. */
+/*
+ * Sums over all pools that a device ever had; over those of all devices if `device` is below 0.
+ * Peaks of several pools are added up.
+ */
 struct mam_pools_sums {
 	uint64_t pools, allocs, frees, failures, live_blocks, live_bytes, peak_live_bytes,
 		peak_reserved_bytes, peak_retired_bytes;
 };
-void mam_pools_sum(struct mam_pools_sums *sums);
+void mam_pools_sum(int device, struct mam_pools_sums *sums);
 
 #endif

@@ -67,7 +67,8 @@ static int info(enum mam_table_id function, enum mam_road road, __typeof__(&cuMe
 		.function = function,
 		.road = road,
 		.fate = answer == MAM_CUDA_SUCCESS ? MAM_FATE_SERVED : MAM_FATE_FAILED,
-		.code = answer });
+		.code = answer,
+		.device = device });
 	mam_init_depth--;
 	return answer;
 }

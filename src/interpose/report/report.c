@@ -63,14 +63,14 @@ const char *mam_report_kind_text(enum mam_account_kind kind)
 static void collect_calls(struct mam_report *report)
 {
 	for (int function = 0; function < MAM_TABLE_COUNT; function++) {
-		report->bytes_asked += report->counts.bytes[function];
+		report->all.bytes_asked += report->counts.bytes[function];
 		for (int road = 0; road < MAM_ROAD_COUNT; road++) {
 			for (int fate = 0; fate < MAM_FATE_COUNT; fate++) {
 				uint64_t calls = report->counts.calls[function][road][fate];
 
-				report->caught += calls;
+				report->all.caught += calls;
 				report->road[road] += calls;
-				report->fate[fate] += calls;
+				report->all.fate[fate] += calls;
 			}
 		}
 	}
@@ -82,20 +82,46 @@ static double mean(uint64_t ns, uint64_t calls, double of_both)
 	return calls < TIMED_MIN ? of_both : (double)ns / (double)calls;
 }
 
-static void estimate_saving(struct mam_report *report)
+static void estimate_saving(struct mam_report_part *part)
 {
-	const struct mam_chunks_costs *costs = &report->costs;
+	const struct mam_chunks_costs *costs = &part->costs;
 	uint64_t timed = costs->grows + costs->shrinks,
-		 calls = report->pools.allocs + report->pools.frees;
+		 calls = part->pools.allocs + part->pools.frees;
 	double spent = (double)(costs->grow_ns + costs->shrink_ns), both, instead;
 
 	if (timed < TIMED_MIN || calls == 0)
 		return;
 	both = spent / (double)timed;
-	instead = (double)report->pools.allocs * mean(costs->grow_ns, costs->grows, both) +
-		  (double)report->pools.frees * mean(costs->shrink_ns, costs->shrinks, both);
-	report->call_ns = instead / (double)calls;
-	report->saved_ns = instead > spent ? instead - spent : 0;
+	instead = (double)part->pools.allocs * mean(costs->grow_ns, costs->grows, both) +
+		  (double)part->pools.frees * mean(costs->shrink_ns, costs->shrinks, both);
+	part->call_ns = instead / (double)calls;
+	part->saved_ns = instead > spent ? instead - spent : 0;
+}
+
+/* device below 0: all */
+static void collect_memory(int device, struct mam_report_part *part)
+{
+	mam_pools_sum(device, &part->pools);
+	mam_account_sum(device, &part->account);
+	mam_chunks_cost(device, &part->costs);
+	if (part->pools.peak_live_bytes != 0)
+		part->ratio = (double)part->pools.peak_reserved_bytes /
+			      (double)part->pools.peak_live_bytes;
+	estimate_saving(part);
+}
+
+/* Pinned host memory belongs to no device. */
+static bool is_used(int device)
+{
+	struct mam_pools_sums pools;
+	struct mam_account_sums account;
+
+	mam_pools_sum(device, &pools);
+	mam_account_sum(device, &account);
+	for (int kind = 0; kind < MAM_ACCOUNT_COUNT; kind++)
+		if (kind != MAM_ACCOUNT_HOST && account.peak[kind] != 0)
+			return true;
+	return pools.pools != 0;
 }
 
 static void collect(struct mam_report *report)
@@ -103,13 +129,30 @@ static void collect(struct mam_report *report)
 	memset(report, 0, sizeof(*report));
 	mam_count_sum(&report->counts);
 	collect_calls(report);
-	mam_pools_sum(&report->pools);
-	mam_account_sum(&report->account);
-	mam_chunks_cost(&report->costs);
-	if (report->pools.peak_live_bytes != 0)
-		report->ratio = (double)report->pools.peak_reserved_bytes /
-				(double)report->pools.peak_live_bytes;
-	estimate_saving(report);
+	collect_memory(-1, &report->all);
+	for (int device = 0; device < MAM_WATCH_DEVICES_MAX; device++)
+		report->devices |= (uint64_t)is_used(device) << device;
+}
+
+bool mam_report_next_device(const struct mam_report *report, int *device,
+			    struct mam_report_part *part)
+{
+	struct mam_count_device counts;
+
+	while (*device < MAM_WATCH_DEVICES_MAX && (report->devices >> *device & 1) == 0)
+		++*device;
+	if (*device == MAM_WATCH_DEVICES_MAX || (report->devices & (report->devices - 1)) == 0)
+		return false;
+	memset(part, 0, sizeof(*part));
+	mam_count_sum_device(*device, &counts);
+	for (int fate = 0; fate < MAM_FATE_COUNT; fate++) {
+		part->fate[fate] = counts.calls[fate];
+		part->caught += counts.calls[fate];
+	}
+	part->bytes_asked = counts.bytes;
+	collect_memory(*device, part);
+	part->account.peak[MAM_ACCOUNT_HOST] = 0;
+	return true;
 }
 
 static int write_keys(const struct mam_report *report, const char *path)
@@ -135,10 +178,11 @@ void mam_report_statistics(void)
 	int error;
 
 	collect(&report);
-	if (report.caught == 0 && !mam_file_is_started_one())
+	if (report.all.caught == 0 && !mam_file_is_started_one())
 		return;
 	/* No file without calls: it might replace that of another process of the rank. */
-	if (path == NULL || path[0] == '\0' || (report.caught == 0 && mam_file_is_of_rank(path))) {
+	if (path == NULL || path[0] == '\0' ||
+	    (report.all.caught == 0 && mam_file_is_of_rank(path))) {
 		struct mam_file_text text = { .number = STDERR_FILENO };
 
 		mam_report_table(&text, &report);

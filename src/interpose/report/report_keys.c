@@ -5,13 +5,15 @@
  */
 #include "interpose/report/report.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 #include <mam/filename.h>
 
-static void put(struct mam_file_text *text, const char *key, uint64_t value)
+/* `device` is "" or "device.0." and the like. */
+static void put(struct mam_file_text *text, const char *device, const char *key, uint64_t value)
 {
-	mam_file_put(text, "%s\t%llu\n", key, (unsigned long long)value);
+	mam_file_put(text, "%s%s\t%llu\n", device, key, (unsigned long long)value);
 }
 
 static void put_calls(struct mam_file_text *text, const struct mam_count_sums *counts)
@@ -45,45 +47,61 @@ static void put_calls(struct mam_file_text *text, const struct mam_count_sums *c
 				     (unsigned long long)counts->why[why]);
 }
 
-static void put_account(struct mam_file_text *text, const struct mam_account_sums *account)
+static void put_account(struct mam_file_text *text, const char *device,
+			const struct mam_account_sums *account)
 {
 	for (int kind = 0; kind < MAM_ACCOUNT_COUNT; kind++)
-		mam_file_put(text, "peak_%s_bytes\t%llu\n",
-			     mam_report_kind_key((enum mam_account_kind)kind),
-			     (unsigned long long)account->peak[kind]);
-	put(text, "peak_together_bytes", account->peak_together);
-	put(text, "other_bytes", account->other);
+		if (kind != MAM_ACCOUNT_HOST || device[0] == '\0')
+			mam_file_put(text, "%speak_%s_bytes\t%llu\n", device,
+				     mam_report_kind_key((enum mam_account_kind)kind),
+				     (unsigned long long)account->peak[kind]);
+	put(text, device, "peak_together_bytes", account->peak_together);
+	put(text, device, "other_bytes", account->other);
+}
+
+static void put_part(struct mam_file_text *text, const char *device,
+		     const struct mam_report_part *part)
+{
+	put(text, device, "served", part->fate[MAM_FATE_SERVED]);
+	put(text, device, "forwarded", part->fate[MAM_FATE_FORWARDED]);
+	put(text, device, "failed", part->fate[MAM_FATE_FAILED]);
+	put(text, device, "bytes_asked", part->bytes_asked);
+	put(text, device, "pools", part->pools.pools);
+	put(text, device, "allocs", part->pools.allocs);
+	put(text, device, "frees", part->pools.frees);
+	put(text, device, "live_blocks", part->pools.live_blocks);
+	put(text, device, "live_bytes", part->pools.live_bytes);
+	put(text, device, "peak_live_bytes", part->pools.peak_live_bytes);
+	put(text, device, "peak_reserved_bytes", part->pools.peak_reserved_bytes);
+	put(text, device, "retired_peak_bytes", part->pools.peak_retired_bytes);
+	mam_file_put(text, "%sreserved_ratio\t%.4f\n", device, part->ratio);
+	put_account(text, device, &part->account);
+	put(text, device, "driver_grows", part->costs.grows);
+	put(text, device, "driver_grow_ns", part->costs.grow_ns);
+	put(text, device, "driver_shrinks", part->costs.shrinks);
+	put(text, device, "driver_shrink_ns", part->costs.shrink_ns);
+	put(text, device, "saved_ns", (uint64_t)part->saved_ns);
 }
 
 void mam_report_keys(struct mam_file_text *text, const struct mam_report *report)
 {
 	const long rank = mam_filename_rank();
+	struct mam_report_part part;
 
-	put(text, "pid", (uint64_t)getpid());
+	put(text, "", "pid", (uint64_t)getpid());
 	if (rank >= 0)
-		put(text, "rank", (uint64_t)rank);
-	put(text, "calls_caught", report->caught);
-	put(text, "calls_runtime", report->road[MAM_ROAD_RUNTIME]);
-	put(text, "calls_driver", report->road[MAM_ROAD_SYMBOL]);
-	put(text, "calls_lookup", report->road[MAM_ROAD_LOOKUP]);
-	put(text, "served", report->fate[MAM_FATE_SERVED]);
-	put(text, "forwarded", report->fate[MAM_FATE_FORWARDED]);
-	put(text, "failed", report->fate[MAM_FATE_FAILED]);
-	put(text, "bytes_asked", report->bytes_asked);
-	put(text, "pools", report->pools.pools);
-	put(text, "allocs", report->pools.allocs);
-	put(text, "frees", report->pools.frees);
-	put(text, "live_blocks", report->pools.live_blocks);
-	put(text, "live_bytes", report->pools.live_bytes);
-	put(text, "peak_live_bytes", report->pools.peak_live_bytes);
-	put(text, "peak_reserved_bytes", report->pools.peak_reserved_bytes);
-	put(text, "retired_peak_bytes", report->pools.peak_retired_bytes);
-	mam_file_put(text, "reserved_ratio\t%.4f\n", report->ratio);
-	put_account(text, &report->account);
-	put(text, "driver_grows", report->costs.grows);
-	put(text, "driver_grow_ns", report->costs.grow_ns);
-	put(text, "driver_shrinks", report->costs.shrinks);
-	put(text, "driver_shrink_ns", report->costs.shrink_ns);
-	put(text, "saved_ns", (uint64_t)report->saved_ns);
+		put(text, "", "rank", (uint64_t)rank);
+	put(text, "", "calls_caught", report->all.caught);
+	put(text, "", "calls_runtime", report->road[MAM_ROAD_RUNTIME]);
+	put(text, "", "calls_driver", report->road[MAM_ROAD_SYMBOL]);
+	put(text, "", "calls_lookup", report->road[MAM_ROAD_LOOKUP]);
+	put_part(text, "", &report->all);
+	for (int device = 0; mam_report_next_device(report, &device, &part); device++) {
+		char name[24];
+
+		snprintf(name, sizeof(name), "device.%d.", device);
+		put(text, name, "calls_caught", part.caught);
+		put_part(text, name, &part);
+	}
 	put_calls(text, &report->counts);
 }

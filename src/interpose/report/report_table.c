@@ -75,36 +75,43 @@ static void put_calls(struct mam_file_text *text, const struct mam_count_sums *c
 				     mam_count_why_text((enum mam_why)why));
 }
 
-static void put_memory(struct mam_file_text *text, const struct mam_report *report)
+/* `indent` is at the start of each line. */
+static void put_memory(struct mam_file_text *text, const char *indent,
+		       const struct mam_report_part *part)
 {
-	mam_file_put(text, "  requested ");
-	mam_file_put_bytes(text, report->bytes_asked);
+	mam_file_put(text, "%srequested ", indent);
+	mam_file_put_bytes(text, part->bytes_asked);
 	mam_file_put(text, " in total; peak live ");
-	mam_file_put_bytes(text, report->pools.peak_live_bytes);
+	mam_file_put_bytes(text, part->pools.peak_live_bytes);
 	mam_file_put(text, ", peak reserved ");
-	mam_file_put_bytes(text, report->pools.peak_reserved_bytes);
-	mam_file_put(text, " (%.2f times peak live); %llu block%s never freed\n", report->ratio,
-		     (unsigned long long)report->pools.live_blocks,
-		     report->pools.live_blocks == 1 ? "" : "s");
-	if (report->pools.peak_retired_bytes != 0) {
-		mam_file_put(text, "  peak in quarantine (freed, waiting for the GPU): ");
-		mam_file_put_bytes(text, report->pools.peak_retired_bytes);
+	mam_file_put_bytes(text, part->pools.peak_reserved_bytes);
+	mam_file_put(text, " (%.2f times peak live); %llu block%s never freed\n", part->ratio,
+		     (unsigned long long)part->pools.live_blocks,
+		     part->pools.live_blocks == 1 ? "" : "s");
+	if (part->pools.peak_retired_bytes != 0) {
+		mam_file_put(text, "%speak in quarantine (freed, waiting for the GPU): ", indent);
+		mam_file_put_bytes(text, part->pools.peak_retired_bytes);
 		mam_file_put(text, "\n");
 	}
 	for (int kind = 0; kind < MAM_ACCOUNT_COUNT; kind++) {
-		if (kind == MAM_ACCOUNT_CHUNK || report->account.peak[kind] == 0)
+		if (kind == MAM_ACCOUNT_CHUNK || part->account.peak[kind] == 0)
 			continue;
-		mam_file_put(text, "  outside the pools: %s, peak ",
+		mam_file_put(text, "%soutside the pools: %s, peak ", indent,
 			     mam_report_kind_text((enum mam_account_kind)kind));
-		mam_file_put_bytes(text, report->account.peak[kind]);
+		mam_file_put_bytes(text, part->account.peak[kind]);
 		mam_file_put(text, "\n");
 	}
-	if (report->account.other != 0) {
-		mam_file_put(text, "  other memory in use on the devices (contexts, modules, other "
-				   "processes): ");
-		mam_file_put_bytes(text, report->account.other);
-		mam_file_put(text, " when last queried\n");
-	}
+}
+
+static void put_other(struct mam_file_text *text, const char *indent, const char *where,
+		      const struct mam_report_part *part)
+{
+	if (part->account.other == 0)
+		return;
+	mam_file_put(text, "%sother memory in use on the %s (contexts, modules, other processes): ",
+		     indent, where);
+	mam_file_put_bytes(text, part->account.other);
+	mam_file_put(text, " when last queried\n");
 }
 
 static void put_time(struct mam_file_text *text, double ns)
@@ -119,33 +126,57 @@ static void put_time(struct mam_file_text *text, double ns)
 	mam_file_put(text, ns < 10 && unit > 0 ? "%.1f %s" : "%.0f %s", ns, units[unit]);
 }
 
-static void put_costs(struct mam_file_text *text, const struct mam_report *report)
+static void put_costs(struct mam_file_text *text, const char *indent,
+		      const struct mam_report_part *part)
 {
-	const struct mam_chunks_costs *costs = &report->costs;
+	const struct mam_chunks_costs *costs = &part->costs;
 
 	if (costs->grows + costs->shrinks == 0)
 		return;
-	mam_file_put(text, "  the pools allocated %llu %s%s from the driver in ",
+	mam_file_put(text, "%sthe pools allocated %llu %s%s from the driver in ", indent,
 		     (unsigned long long)costs->grows, costs->in_pieces ? "piece" : "chunk",
 		     costs->grows == 1 ? "" : "s");
 	put_time(text, (double)costs->grow_ns);
 	mam_file_put(text, " and released %llu in ", (unsigned long long)costs->shrinks);
 	put_time(text, (double)costs->shrink_ns);
 	mam_file_put(text, "\n");
-	if (report->saved_ns <= 0)
+	if (part->saved_ns <= 0)
 		return;
-	mam_file_put(text, "  time saved: about ");
-	put_time(text, report->saved_ns);
+	mam_file_put(text, "%stime saved: about ", indent);
+	put_time(text, part->saved_ns);
 	mam_file_put(text, ", if each call had taken ");
-	put_time(text, report->call_ns);
+	put_time(text, part->call_ns);
 	mam_file_put(text, " (the mean of those above); the driver is faster for small blocks\n");
+}
+
+static void put_part(struct mam_file_text *text, const char *indent, const char *where,
+		     const struct mam_report_part *part)
+{
+	put_memory(text, indent, part);
+	put_other(text, indent, where, part);
+	put_costs(text, indent, part);
+}
+
+static void put_devices(struct mam_file_text *text, const struct mam_report *report)
+{
+	struct mam_report_part part;
+
+	for (int device = 0; mam_report_next_device(report, &device, &part); device++) {
+		mam_file_put(text,
+			     "  device %d: %llu call%s, %llu served, %llu forwarded, %llu failed\n",
+			     device, (unsigned long long)part.caught, part.caught == 1 ? "" : "s",
+			     (unsigned long long)part.fate[MAM_FATE_SERVED],
+			     (unsigned long long)part.fate[MAM_FATE_FORWARDED],
+			     (unsigned long long)part.fate[MAM_FATE_FAILED]);
+		put_part(text, "    ", "device", &part);
+	}
 }
 
 void mam_report_table(struct mam_file_text *text, const struct mam_report *report)
 {
 	const long rank = mam_filename_rank();
 
-	if (report->caught == 0) {
+	if (report->all.caught == 0) {
 		mam_file_put(text, "mam: intercepted no CUDA memory calls of %s (process %d): %s\n",
 			     program_invocation_short_name, (int)getpid(), likely_reason());
 		return;
@@ -155,6 +186,6 @@ void mam_report_table(struct mam_file_text *text, const struct mam_report *repor
 		mam_file_put(text, "rank %ld, ", rank);
 	mam_file_put(text, "process %d)\n", (int)getpid());
 	put_calls(text, &report->counts);
-	put_memory(text, report);
-	put_costs(text, report);
+	put_part(text, "  ", "devices", &report->all);
+	put_devices(text, report);
 }

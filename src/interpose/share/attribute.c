@@ -106,7 +106,8 @@ static void watch(enum mam_table_id function, enum mam_road road, enum space spa
 						  : is_block(space)          ? MAM_FATE_SERVED
 									     : MAM_FATE_FORWARDED,
 					  .why = is_block(space) ? MAM_WHY_NONE : MAM_WHY_FOREIGN,
-					  .code = answer });
+					  .code = answer,
+					  .device = -1 });
 }
 
 /*

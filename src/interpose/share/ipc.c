@@ -64,7 +64,8 @@ static void watch(enum mam_table_id function, enum mam_road road, bool ours, int
 							 : ours ? MAM_FATE_SERVED
 								: MAM_FATE_FORWARDED,
 						 .why = ours ? MAM_WHY_NONE : MAM_WHY_FOREIGN,
-						 .code = answer });
+						 .code = answer,
+						 .device = -1 });
 }
 
 /* Prints a message once per process, so that a program that retries does not flood the log. */

@@ -38,6 +38,9 @@ struct block {
 	_Atomic uint64_t calls[MAM_TABLE_COUNT][MAM_ROAD_COUNT][MAM_FATE_COUNT];
 	_Atomic uint64_t bytes[MAM_TABLE_COUNT];
 	_Atomic uint64_t why[MAM_WHY_COUNT];
+	struct {
+		_Atomic uint64_t calls[MAM_FATE_COUNT], bytes;
+	} devices[MAM_WATCH_DEVICES_MAX];
 };
 
 static __thread struct block *mine __attribute__((tls_model("initial-exec"))); /* thread */
@@ -141,13 +144,20 @@ static bool gives_memory(enum mam_table_id function)
 
 void mam_count_call(const struct mam_watch_call *call)
 {
+	bool gives =
+		call->bytes != 0 && call->fate != MAM_FATE_FAILED && gives_memory(call->function);
 	struct block *block = mine;
 
 	if (__builtin_expect(block == NULL, 0))
 		block = take_block();
 	add(block, &block->calls[call->function][call->road][call->fate], 1);
-	if (call->bytes != 0 && call->fate != MAM_FATE_FAILED && gives_memory(call->function))
+	if (gives)
 		add(block, &block->bytes[call->function], call->bytes);
+	if (call->device >= 0 && call->device < MAM_WATCH_DEVICES_MAX) {
+		add(block, &block->devices[call->device].calls[call->fate], 1);
+		if (gives)
+			add(block, &block->devices[call->device].bytes, call->bytes);
+	}
 	if (call->why != MAM_WHY_NONE)
 		add(block, &block->why[call->why], 1);
 }
@@ -166,6 +176,20 @@ static void sum_block(const struct block *block, struct mam_count_sums *sums)
 	sum_array(block->why, sums->why, MAM_WHY_COUNT);
 }
 
+static void sum_device(const struct block *block, int device, struct mam_count_device *sums)
+{
+	sum_array(block->devices[device].calls, sums->calls, MAM_FATE_COUNT);
+	sum_array(&block->devices[device].bytes, &sums->bytes, 1);
+}
+
+void mam_count_sum_device(int device, struct mam_count_device *sums)
+{
+	memset(sums, 0, sizeof(*sums));
+	for (const struct block *at = atomic_load(&blocks); at != NULL; at = at->next)
+		sum_device(at, device, sums);
+	sum_device(&shared, device, sums);
+}
+
 void mam_count_sum(struct mam_count_sums *sums)
 {
 	memset(sums, 0, sizeof(*sums));
@@ -179,6 +203,7 @@ static void clear(struct block *block)
 	memset(block->calls, 0, sizeof(block->calls));
 	memset(block->bytes, 0, sizeof(block->bytes));
 	memset(block->why, 0, sizeof(block->why));
+	memset(block->devices, 0, sizeof(block->devices));
 }
 
 void mam_count_start(void)

@@ -21,6 +21,9 @@
 #include "interpose/routes/table.h"
 #include "interpose/routes/thunk.h"
 
+/* Devices with numbers of their own, in the account and in the statistics. */
+#define MAM_WATCH_DEVICES_MAX 64
+
 enum mam_watch_bit {
 	MAM_WATCH_STATS = 1u << 0,
 	MAM_WATCH_TRACE = 1u << 1,
@@ -76,7 +79,7 @@ struct mam_watch_call {
 	void *block;      /* NULL: none */
 	size_t bytes;     /* as requested; of a free: of the block, 0 if unknown */
 	void *context;    /* CUcontext of the block's pool, or NULL */
-	int device;       /* of mam_watch_alloc(): the block's; -1: unknown */
+	int device;       /* that the call concerns; -1: unknown, or several */
 	void *stream;     /* of a stream-ordered call, or NULL */
 };
 

@@ -294,6 +294,45 @@ static void limit_devices(void)
 	SHOW(cuMemAllocManaged(&b, 60 * MIB, 1));
 }
 
+/* Memory of every kind on two devices. The second one's context ends, and its next one has a pool. */
+static void devices(void)
+{
+	struct CUctx_st *other;
+	void *host;
+
+	start();
+	SHOW(cuMemAlloc_v2(&a, 3 * MIB));
+	SHOW(cuMemHostAlloc(&host, MIB, 0));
+	SHOW(cuMemFree_v2(a));
+	SHOW(cuMemFree_v2(a));
+	SHOW(cuDevicePrimaryCtxRetain(&other, 1));
+	SHOW(cuCtxSetCurrent(other));
+	SHOW(cuMemAlloc_v2(&a, 5 * MIB));
+	SHOW(cuDevicePrimaryCtxReset_v2(1));
+	SHOW(cuDevicePrimaryCtxRetain(&other, 1));
+	SHOW(cuCtxSetCurrent(other));
+	SHOW(cuMemAlloc_v2(&a, 7 * MIB));
+	SHOW(cuMemAllocAsync(&b, 2 * MIB, NULL));
+	SHOW(cuMemFreeAsync(b, NULL));
+	SHOW(cuMemAlloc_v2(&b, (size_t)1 << 50));
+	SHOW(cuMemHostAlloc(&host, 2 * MIB, 0));
+}
+
+/* The second device has a context, which is current when host memory is allocated. */
+static void one_device(void)
+{
+	struct CUctx_st *other;
+	void *host;
+
+	start();
+	SHOW(cuMemAlloc_v2(&a, 3 * MIB));
+	SHOW(cuDevicePrimaryCtxRetain(&other, 1));
+	SHOW(cuCtxSetCurrent(other));
+	SHOW(cuMemHostAlloc(&host, MIB, 0));
+	SHOW(cuMemFreeHost(host));
+	SHOW(cuMemFree_v2(a));
+}
+
 /* Contexts end while they have memory, with a pool and without one. */
 static void limit_resets(void)
 {
@@ -567,6 +606,8 @@ static const struct probe_scene scenes[] = {
 	{ "wrong-ends", wrong_ends },
 	{ "limit", limit },
 	{ "limit-devices", limit_devices },
+	{ "devices", devices },
+	{ "one-device", one_device },
 	{ "limit-resets", limit_resets },
 	{ "limit-maps", limit_maps },
 	{ "limit-captures", limit_captures },
