@@ -23,7 +23,7 @@ static const struct subcommand {
 	{ "bench", "mam bench", bench_main, "measure pools beside other allocators" },
 	{ "coalesce", "mam coalesce", coalesce_main,
 	  "find, and rewrite, allocations that a kernel's threads make together" },
-	{ "info", "mam info", info_main, "version, devices, options; --self-test" },
+	{ "info", "mam info", info_main, "version, devices, options; --self-test; --stats" },
 };
 
 #define SUBCOMMANDS (sizeof(subcommands) / sizeof(subcommands[0]))

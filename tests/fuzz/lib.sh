@@ -27,6 +27,7 @@ read 3000 61
 replay 400 50
 rows 3000 62
 size 40 38
+stats 4000 87
 table 4000 60
 trace 20000 10
 EOF

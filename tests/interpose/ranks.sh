@@ -63,6 +63,18 @@ same "mam run per rank: one file of each kind per rank" "l.0 l.1 l.2 s.0 s.1 s.2
 same "mam run per rank: each file is of its rank" "0 1 2" "$(cat "$scratch"/files/s.? | sed -n 's/^rank	//p' | paste -sd ' ')"
 same "mam run per rank: each trace replays" "105 105 105" \
 	"$(for rank in 0 1 2; do "$MAM" replay -p "$scratch/files/t.$rank"; done 2> /dev/null | sed -n 's/^allocs	//p' | paste -sd ' ')"
+"$MAM" info --stats "$scratch"/files/s.* > "$scratch/out" 2> "$scratch/err"
+same "mam info --stats: a row per rank, all equal" "0 0 1 2 5" "$? $(awk 'NF == 0 { exit } NR > 1 { print $1 }' "$scratch/out" |
+	paste -sd ' ') $(grep -c ' 1\.00  all equal$' "$scratch/out")"
+
+# One rank uses two devices.
+RANK=3 FAKE_CUDA_DEVICES=2 "$MAM" run --stats="$scratch/files/s.%r" -- "$probes/probe_pass" limit-devices > /dev/null 2>&1
+"$MAM" info --plain --stats "$scratch"/files/s.* > "$scratch/out" 2> "$scratch/err"
+same "mam info --stats: a row per device" "0 5 3 0 3 1" "$? $(sed -n 's/^rows	//p; s/^row\.[34]\.rank	//p; s/^row\.[34]\.device	//p' \
+	"$scratch/out" | paste -sd ' ')"
+same "mam info --stats: the numbers are those of the files" "$(value_of device.1.peak_together_bytes s.3)" \
+	"$(sed -n 's/^row\.4\.peak_together_bytes	//p' "$scratch/out")"
+same "mam info --stats: the maximum is on a device of rank 3" 3 "$(sed -n 's/^max_row\.peak_live_bytes	//p' "$scratch/out")"
 
 # mam run starts the launcher, which has no rank. timeout(1) stands for it, as it ends by exit().
 fresh

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * info.c - `mam info`: print this version of mam, the CUDA devices that it finds, and its settings.
+ * info.c - `mam info`: print this version of mam, the CUDA devices that it finds, its settings, and
+ * files that mam run wrote.
  */
 #include "info/info.h"
 
@@ -22,6 +23,7 @@
 struct settings {
 	bool options;
 	bool self_test;
+	bool stats;
 	bool plain;
 	const char *check;
 };
@@ -33,6 +35,9 @@ static const struct args_option options[] = {
 	{ "options", 'o', ARGS_FLAG, offsetof(struct settings, options), NULL, NULL,
 	  "explain the environment variables mam reads, with their\n"
 	  "values and their origins" },
+	{ "stats", 's', ARGS_FLAG, offsetof(struct settings, stats), NULL, NULL,
+	  "combine files of mam run --stats=FILE in one table, with\n"
+	  "the maximum over the mean and the rank that has it" },
 	{ "self-test", 't', ARGS_FLAG, offsetof(struct settings, self_test), NULL, NULL,
 	  "fill blocks of a pool on the GPU with patterns and read them\n"
 	  "back; exit 0: correct, 1: wrong, 77: no GPU" },
@@ -43,12 +48,13 @@ static const struct args_option options[] = {
 
 static const struct args_command command = {
 	.name = "mam info",
-	.use = "[OPTION]...",
+	.use = "[OPTION]... | --stats FILE...",
 	.intro = "Print the version of mam, the driver and devices that it finds, and its "
 		 "settings.\n",
 	.outro = "Examples:\n"
 		 "  mam info --check ./app            can mam run intercept its calls?\n"
-		 "  MAM_LIMIT=4G mam info --options\n",
+		 "  MAM_LIMIT=4G mam info --options\n"
+		 "  mam info --stats stats.*          the ranks of mam run --stats=stats.%r\n",
 	.options = options,
 };
 
@@ -94,6 +100,12 @@ int info_main(int argc, char **argv)
 
 	if (!args_parse(&command, argc, argv, &settings, &first, &status))
 		return status;
+	if (settings.stats && first == argc) {
+		message_error("no file given; see 'mam info --help'");
+		return STATUS_BAD;
+	}
+	if (settings.stats)
+		return info_stats(argc - first, argv + first, settings.plain);
 	if (first < argc) {
 		message_error("unexpected argument '%s'; see 'mam info --help'", argv[first]);
 		return STATUS_BAD;

@@ -18,6 +18,7 @@ void info_devices(bool plain);     /* the driver, its devices, and mam's support
 int info_device_count(void);       /* devices that the driver reports; 0 without a driver */
 void info_options(bool plain);     /* the value of each option and its origin */
 void info_options_explained(void); /* the table of options, one paragraph per option */
-int info_check(const char *program, bool plain); /* returns the exit status */
+int info_check(const char *program, bool plain);     /* returns the exit status */
+int info_stats(int count, char **paths, bool plain); /* files of mam run --stats; the same */
 
 #endif

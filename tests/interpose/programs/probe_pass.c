@@ -294,7 +294,7 @@ static void limit_devices(void)
 	SHOW(cuMemAllocManaged(&b, 60 * MIB, 1));
 }
 
-/* Memory of every kind on two devices. The second one's context ends, and its next one has a pool. */
+/* Memory on two devices. The context of the second one ends, and its next one gets a new pool. */
 static void devices(void)
 {
 	struct CUctx_st *other;
