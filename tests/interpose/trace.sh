@@ -72,7 +72,11 @@ for device in 0 1; do
 	same "two devices: device $device alone replays" "$(lines "$trace" | awk -v key="device=$device" '
 		$1 == "a" { ours[$2] = index($0 " ", " " key " ") > 0 } ours[$2] { count++ } END { print count + 0 }')" \
 		"$(sed -n 's/^events	//p' "$scratch/replayed")"
+	cat "$scratch/replayed" >> "$scratch/each"
 done
+"$MAM" replay -p -r 1 --device all "$trace" > "$scratch/replayed" 2> "$scratch/err"
+same "two devices: --device all replays both" "$(grep -E '^(events|peak_live_bytes|live_end_bytes|device)	' "$scratch/each")" \
+	"$(grep -E '^(events|peak_live_bytes|live_end_bytes|device)	' "$scratch/replayed")"
 
 # Compression with libz. A library of that name without its functions stands for a machine without
 # libz.

@@ -178,6 +178,7 @@ static bool choose_device(struct torch_snapshot *snapshot, struct replay_build *
 	       replay_devices_pick(snapshot->path, devices, count, build->device, &picked);
 	if (good) {
 		snapshot->device = (size_t)devices[picked].number;
+		build->trace->next_device = replay_devices_after(devices, count, picked);
 		snapshot->trace = pickle_item(pickle, traces, snapshot->device);
 		good = devices[picked].events < UINT32_MAX ||
 		       torch_fail(snapshot, "has more entries than a replay supports");

@@ -4,9 +4,11 @@
  */
 #include "replay/replay.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "command.h"
 #include "compare/compare.h"
@@ -56,6 +58,12 @@ static const struct args_word format_words[] = {
 /* Options that accept 0, which a count does not. */
 static const struct args_word zero_words[] = {
 	{ "0", 0 },
+	{ NULL, 0 },
+};
+
+static const struct args_word device_words[] = {
+	{ "0", 0 },
+	{ "all", REPLAY_ALL },
 	{ NULL, 0 },
 };
 
@@ -119,9 +127,9 @@ const struct args_option replay_options[] = {
 	{ "format", 0, ARGS_WORD, FIELD(format), "KIND", format_words,
 	  "input format: auto (default), mam (man 5 mam-trace), rmm\n"
 	  "(the CSV log of RMM), torch (PyTorch's memory snapshot)" },
-	{ "device", 0, ARGS_COUNT, FIELD(device), "N", zero_words,
-	  "the GPU to replay if a file has several; default: the\n"
-	  "one with the most events" },
+	{ "device", 0, ARGS_COUNT, FIELD(device), "N", device_words,
+	  "the GPU to replay if a file has several, or 'all' of\n"
+	  "them; default: the one with the most events" },
 	{ "salvage", 0, ARGS_FLAG, FIELD(salvage), NULL, NULL,
 	  "play the complete events of a truncated trace" },
 	{ "plain", 'p', ARGS_FLAG, FIELD(plain), NULL, NULL,
@@ -145,18 +153,94 @@ static const struct args_command command = {
 		 "  mam replay --chunk 2G --growth 1G train.trace.gz\n"
 		 "  mam replay --source vmm train.trace.gz         memory mapped on demand\n"
 		 "  mam replay --streams ignore train.trace.gz     as if it had one stream\n"
+		 "  mam replay --device all --map heap.svg train.trace.gz    heap.0.svg, "
+		 "heap.1.svg\n"
 		 "  mam replay --compare train.trace.gz            which settings are best?\n"
 		 "  mam replay -p a.trace b.trace | grep high_water_ratio\n"
 		 "\nThe trace format is in man 5 mam-trace.\n",
 	.options = replay_options,
 };
 
-/* Load, play and draw one file. */
-static int replay_file(const struct replay_settings *settings, const char *path,
-		       struct replay_trace *trace, struct replay_result *result)
+/* The replays of a command line: one per file or, of all devices, one per device. */
+struct plays {
+	struct replay_result *results;
+	struct replay_trace **traces;
+	int count;
+};
+
+/* Another one, with no contents yet. NULL: out of memory (reported). */
+static struct replay_trace *add_play(struct plays *plays)
+{
+	size_t count = (size_t)plays->count + 1;
+	struct replay_result *results = realloc(plays->results, count * sizeof(*results));
+	struct replay_trace **traces =
+				    realloc(plays->traces, count * sizeof(struct replay_trace *)),
+			    *trace = calloc(1, sizeof(*trace));
+
+	if (results)
+		plays->results = results;
+	if (traces)
+		plays->traces = traces;
+	if (!results || !traces || !trace) {
+		message_error("out of memory for %s", format_counted(count, "replay").text);
+		free(trace);
+		return NULL;
+	}
+	memset(&results[plays->count], 0, sizeof(*results));
+	traces[plays->count++] = trace;
+	return trace;
+}
+
+static void drop_plays(struct plays *plays)
+{
+	for (int i = 0; i < plays->count; i++) {
+		replay_trace_fini(plays->traces[i]);
+		free(plays->traces[i]);
+	}
+	free(plays->traces);
+	free(plays->results);
+}
+
+/* The map of one of several devices: "heap.1.html" for "heap.html". NULL: out of memory (reported). */
+static char *map_path_of(const char *path, uint64_t device)
+{
+	const char *suffix = strrchr(path, '.');
+	size_t bytes = strlen(path) + 24;
+	char *text = malloc(bytes);
+
+	if (text)
+		snprintf(text, bytes, "%.*s.%" PRIu64 "%s", (int)(suffix - path), path, device,
+			 suffix);
+	else
+		message_error("out of memory");
+	return text;
+}
+
+static int draw(const struct replay_settings *settings, const struct replay_result *result,
+		const struct map *map, bool all)
+{
+	const struct replay_trace *trace = result->trace;
+	char *of_device = NULL;
+	bool good = true;
+
+	if (settings->map && all && trace->device_count > 1) {
+		of_device = map_path_of(settings->map, trace->device);
+		good = of_device && map_write(map, settings, result, of_device);
+		free(of_device);
+	} else if (settings->map) {
+		good = map_write(map, settings, result, settings->map);
+	}
+	return good && (!settings->export || export_write(map, settings, settings->export))
+		       ? STATUS_GOOD
+		       : STATUS_BAD;
+}
+
+/* Load, play and draw one device of a file. `all`: the other devices are drawn as well. */
+static int replay_device(const struct replay_settings *settings, const char *path, bool all,
+			 struct replay_trace *trace, struct replay_result *result)
 {
 	struct map *map = NULL;
-	int status = STATUS_BAD;
+	int status;
 	uint32_t event;
 
 	progress_begin(settings->quiet);
@@ -170,52 +254,66 @@ static int replay_file(const struct replay_settings *settings, const char *path,
 			return STATUS_BAD;
 	}
 	status = replay_play(settings, trace, map, result);
-	if (status == STATUS_GOOD && map)
+	if (status == STATUS_GOOD && map) {
 		map_finish(map);
-	if (status == STATUS_GOOD && settings->map &&
-	    !map_write(map, settings, result, settings->map))
-		status = STATUS_BAD;
-	if (status == STATUS_GOOD && settings->export &&
-	    !export_write(map, settings, settings->export))
-		status = STATUS_BAD;
+		status = draw(settings, result, map, all);
+	}
 	map_destroy(map);
 	return status;
+}
+
+/* Each device of a file is read by itself. False: that is impossible (reported). */
+static bool can_read_again(const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status) == 0 && S_ISREG(status.st_mode))
+		return true;
+	message_error("%s: cannot be read once per device for --device all: not a regular file",
+		      path);
+	return false;
+}
+
+static int replay_file(const struct replay_settings *settings, const char *path,
+		       struct plays *plays)
+{
+	struct replay_settings one = *settings;
+	const bool all = settings->device == REPLAY_ALL;
+
+	for (;;) {
+		struct replay_trace *trace = add_play(plays);
+		int status;
+
+		if (!trace)
+			return STATUS_BAD;
+		status = replay_device(&one, path, all, trace, &plays->results[plays->count - 1]);
+		one.device = trace->next_device;
+		if (status != STATUS_GOOD || !all || one.device == REPLAY_DEFAULT)
+			return status;
+		if (!can_read_again(path))
+			return STATUS_BAD;
+	}
 }
 
 int replay_main(int argc, char **argv)
 {
 	struct replay_settings settings;
-	struct replay_result *results;
-	struct replay_trace *traces;
-	int first, status, files, played = 0;
+	struct plays plays = { .count = 0 };
+	int first, status;
 
 	replay_settings_begin(&settings);
 	if (!args_parse(&command, argc, argv, &settings, &first, &status))
 		return status;
-	files = argc - first;
 	if (settings.compare)
-		return compare_main(&settings, argv + first, files);
-	if (!replay_settings_end(&settings, files))
+		return compare_main(&settings, argv + first, argc - first);
+	if (!replay_settings_end(&settings, argc - first))
 		return STATUS_BAD;
-	results = calloc((size_t)files, sizeof(*results));
-	traces = calloc((size_t)files, sizeof(*traces));
-	status = STATUS_BAD;
-	if (!results || !traces) {
-		message_error("out of memory for %s", format_counted((uint64_t)files, "file").text);
-	} else {
-		status = STATUS_GOOD;
-		while (played < files && status == STATUS_GOOD) {
-			status = replay_file(&settings, argv[first + played], &traces[played],
-					     &results[played]);
-			played++;
-		}
-	}
+	status = STATUS_GOOD;
+	for (int i = first; i < argc && status == STATUS_GOOD; i++)
+		status = replay_file(&settings, argv[i], &plays);
 	/* All or nothing: a reader could take a partial table for a complete one. */
 	if (status == STATUS_GOOD)
-		replay_report(&settings, results, files);
-	for (int i = 0; i < played; i++)
-		replay_trace_fini(&traces[i]);
-	free(traces);
-	free(results);
+		replay_report(&settings, plays.results, plays.count);
+	drop_plays(&plays);
 	return status;
 }

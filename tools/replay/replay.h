@@ -32,6 +32,7 @@ struct mam_source;
 
 #define REPLAY_DEFAULT (UINT64_MAX - 1) /* for a size: not given */
 #define REPLAY_LARGEST UINT64_MAX       /* of --chunk; also "none" of --growth */
+#define REPLAY_ALL UINT64_MAX           /* of --device: one replay per device */
 #define REPLAY_ALIVE UINT32_MAX         /* death of a block: never freed */
 #define REPLAY_NOBODY UINT32_MAX        /* as a block: none */
 #define REPLAY_THREADS ((uint64_t)256)  /* maximum number of threads */
@@ -69,7 +70,8 @@ struct replay_settings {
 	const char *export;   /* comma-separated files to write for other tools; NULL: none */
 	const char *compare;  /* settings to compare, "": the default ones; NULL: play one */
 	uint64_t format;      /* format of the files: enum read_kind of read.h; 0: not given */
-	uint64_t device;      /* number of the GPU; REPLAY_DEFAULT: the one with most events */
+	uint64_t device;      /* number of the GPU; REPLAY_DEFAULT: the one with most events;
+			       * REPLAY_ALL */
 	bool time;            /* x axis of a static map is time, not events */
 	bool check;
 	bool salvage;
@@ -124,11 +126,13 @@ struct replay_trace {
 	uint32_t peak_event;   /* the first event after which live bytes reach their peak */
 	uint64_t device;       /* number of the GPU that has these blocks */
 	uint64_t device_count; /* of the file; 0: it has no device numbers */
+	uint64_t next_device;  /* the number that follows in the file; REPLAY_DEFAULT: none */
 	uint64_t recorded_reserved_peak; /* bytes, of the recorded program; 0: unknown */
 };
 
 /*
- * replay_trace_load - read a file; the settings give its format, and which part of it to use.
+ * replay_trace_load - read a file; the settings give its format, and which part of it to use. Of
+ * REPLAY_ALL devices it is the one with the lowest number.
  * False: it is not a complete trace (reported).
  */
 bool replay_trace_load(const char *path, const struct replay_settings *settings,

@@ -75,12 +75,41 @@ static bool is_better(const struct replay_device *one, const struct replay_devic
 					    : one->number < other->number;
 }
 
+/* The device with the lowest number. Reports events that no replay of a device plays. */
+static void pick_first(const char *path, const struct replay_device *devices, size_t count,
+		       size_t *picked)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!devices[i].is_known)
+			message_note("%s: %s of unknown devices %s not replayed", path,
+				     format_counted(devices[i].events, "event").text,
+				     devices[i].events == 1 ? "is" : "are");
+		else if (!devices[*picked].is_known || devices[i].number < devices[*picked].number)
+			*picked = i;
+	}
+}
+
+uint64_t replay_devices_after(const struct replay_device *devices, size_t count, size_t picked)
+{
+	uint64_t next = REPLAY_DEFAULT;
+
+	for (size_t i = 0; i < count; i++)
+		if (devices[i].is_known && devices[i].number > devices[picked].number &&
+		    devices[i].number < next)
+			next = devices[i].number;
+	return next;
+}
+
 bool replay_devices_pick(const char *path, const struct replay_device *devices, size_t count,
 			 uint64_t wanted, size_t *picked)
 {
 	char known[512];
 
 	*picked = 0;
+	if (wanted == REPLAY_DEVICES_FIRST) {
+		pick_first(path, devices, count, picked);
+		return true;
+	}
 	for (size_t i = 0; i < count; i++) {
 		if (wanted && devices[i].is_known && devices[i].number == wanted - 1) {
 			*picked = i;
@@ -252,7 +281,7 @@ bool replay_devices_reduce(struct replay_build *build)
 
 	if (trace->device_count) /* the reader picked one itself */
 		return true;
-	if (devices->count == 0 && !build->device)
+	if (devices->count == 0 && (!build->device || build->device == REPLAY_DEVICES_FIRST))
 		return true;
 	if (devices->count == 0) {
 		message_error("%s: --device %" PRIu64 ": the file has no device numbers",
@@ -266,6 +295,7 @@ bool replay_devices_reduce(struct replay_build *build)
 		return false;
 	trace->device = devices->list[picked].number;
 	trace->device_count = devices->count;
+	trace->next_device = replay_devices_after(devices->list, devices->count, picked);
 	if (devices->count == 1)
 		return true;
 	keep_device(build, (uint32_t)picked);

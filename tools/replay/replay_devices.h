@@ -14,6 +14,8 @@
 
 struct replay_build;
 
+#define REPLAY_DEVICES_FIRST UINT64_MAX /* in place of a wanted number + 1: the lowest number */
+
 /* A device that events of a file name. */
 struct replay_device {
 	uint64_t number;
@@ -23,11 +25,14 @@ struct replay_device {
 
 /*
  * replay_devices_pick - the index of the device to replay. `wanted` is its number + 1, or 0 for the
- * one with most events, of equal ones the one with the lowest number. False: the file has no such
- * device, which was reported. pre: count > 0
+ * one with most events, of equal ones the one with the lowest number, or REPLAY_DEVICES_FIRST.
+ * False: the file has no such device, which was reported. pre: count > 0, and a device is known
  */
 bool replay_devices_pick(const char *path, const struct replay_device *devices, size_t count,
 			 uint64_t wanted, size_t *picked);
+
+/* replay_devices_after - the number that follows the picked one; REPLAY_DEFAULT: none. */
+uint64_t replay_devices_after(const struct replay_device *devices, size_t count, size_t picked);
 
 /*
  * replay_devices_note - record that the next block of `build` is on device `number`, or on an

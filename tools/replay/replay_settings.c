@@ -90,6 +90,9 @@ static bool are_good(const struct replay_settings *settings, int files)
 		message_error("--repeat must be at most 1000000");
 	else if (settings->map && files > 1)
 		message_error("--map accepts one trace, but %d were given", files);
+	else if (settings->device == REPLAY_ALL && (settings->compare || settings->export))
+		message_error("--%s requires one device; use --device N",
+			      settings->compare ? "compare" : "export");
 	else if (settings->export && settings->compare)
 		message_error("--export cannot be combined with --compare");
 	else if (settings->export && files > 1)

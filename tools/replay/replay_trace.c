@@ -34,7 +34,10 @@ bool replay_trace_load(const char *path, const struct replay_settings *settings,
 	else
 		format = read_format_named((enum read_kind)settings->format);
 	replay_build_init(&build, trace, path, format->place);
-	build.device = settings->device == REPLAY_DEFAULT ? 0 : settings->device + 1;
+	trace->next_device = REPLAY_DEFAULT;
+	build.device = settings->device == REPLAY_DEFAULT ? 0
+		       : settings->device == REPLAY_ALL   ? REPLAY_DEVICES_FIRST
+							  : settings->device + 1;
 	good = format->read(input, &build, settings->salvage) && replay_devices_reduce(&build);
 	progress_end();
 	replay_build_fini(&build);

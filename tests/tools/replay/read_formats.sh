@@ -146,6 +146,48 @@ same "--map names the device" 1 "$(grep -c '<title>.*x, device 0.*</title>' x.ht
 same "--export: a trace" "a 0 1048576 0,f 0,a 3 2097152 0" "$(grep -v '^#' y.trace | paste -s -d ,)"
 same "--export: for Perfetto" yes "$(grep -q 'x, device 0' x.json && echo yes)"
 
+# All devices: one replay for each, in the order of their numbers, as if it were alone in the file.
+all_devices() # FILE OPTION... - the lines for scripts, without times
+{
+	all_file=$1
+	shift
+	"$MAM" replay -p -r 1 "$@" "$all_file" 2>> said | grep -vE '^(file|path|ns_per|driver_ms)'
+}
+for options in "" "--source vmm --simulate"; do
+	: > said
+	# shellcheck disable=SC2086 # words
+	same "--device all is --device 0 and --device 1${options:+, $options}" "$(all_devices x.trace --device 0 $options
+		all_devices x.trace --device 1 $options)" "$(all_devices x.trace --device all $options)"
+	same "--device all: no note${options:+, $options}" "" "$(cat said)"
+done
+same "--device all: devices with gaps" "0 2" "$(all_devices x.csv --device all | sed -n 's/^device	//p' | paste -s -d ' ')"
+same "--device all of a file without device numbers" "$(all_devices alone.trace)" "$(all_devices alone.trace --device all)"
+same "--device all of two files" "0 1 0 1" "$("$MAM" replay -p -r 1 --device all x.trace x.trace | sed -n 's/^device	//p' |
+	paste -s -d ' ')"
+same "--device all: a column per device" "device 0 1" "$("$MAM" replay -r 1 --device all x.trace | awk '/^device/ { $1 = $1; print }')"
+{ cat x.trace; echo 'a 4 100 0'; } > y.trace
+: > said
+same "--device all: events of unknown devices are not replayed" "0 1" "$(all_devices y.trace --device all | sed -n 's/^device	//p' |
+	paste -s -d ' ')"
+same "--device all: and counted" "mam replay: note: y.trace: 1 event of unknown devices is not replayed" "$(cat said)"
+rm -f x.html x.*.html
+"$MAM" replay -q -r 1 --device all --map x.html x.trace
+same "--device all --map: one map per device" "x.0.html x.1.html" "$(echo x*.html)"
+same "--device all --map: each is of its device" "1 1" "$(grep -c '<title>.*x, device 0.*</title>' x.0.html) \
+$(grep -c '<title>.*x, device 1.*</title>' x.1.html)"
+for device in 0 1; do
+	"$MAM" replay -q -r 1 --device $device --map wanted.svg x.trace
+	"$MAM" replay -q -r 1 --device all --map x.svg x.trace
+	try "--device all --map: the still of device $device" cmp wanted.svg x.$device.svg
+done
+rm -f x*.html
+"$MAM" replay -q -r 1 --device all --map x.html alone.trace
+same "--device all --map of a file without device numbers" "x.html" "$(echo x*.html)"
+refuses "--device all, standard input" "cannot be read once per device for --device all: not a regular file" --device all - < x.trace
+refuses "--device all --export" "mam replay: error: --export requires one device; use --device N" --device all --export y.json x.trace
+refuses "--device all --compare" "mam replay: error: --compare requires one device; use --device N" --device all --compare x.trace
+refuses "--device with another word" "mam replay: error: --device expects a number of at least 1, not 'none'" --device none x.trace
+
 # Lines of several threads, out of order.
 log 1,1,allocate,0x1,10,0 2,3,allocate,0x1,20,0 1,2,free,0x1,10,0 2,4,free,0x1,20,0
 same "RMM: order by time if lines contradict each other" \
@@ -267,6 +309,8 @@ refuses "PyTorch: device without events" "--device 2: the file has events of dev
 refuses "PyTorch: missing device" "--device 3: the file has events of devices 0 and 1 only" --device 3 x.pickle
 same "PyTorch: -p names the device" "device	1 devices	2" "$("$MAM" replay -p -r 1 x.pickle 2> said |
 	grep '^device' | paste -s -d ' ')"
+same "PyTorch: --device all" "events	1 device	0 events	3 device	1" "$("$MAM" replay -p -r 1 --device all x.pickle 2> said |
+	grep -E '^(events|device)	' | paste -s -d ' ')"
 make completed
 same "PyTorch: frees that were only completed" "a 1 7 0,a 2 10 0,f 2,a 2 20 0,f 1" "$(events x.pickle)"
 make old
