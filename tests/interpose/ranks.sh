@@ -99,6 +99,27 @@ try "a wrapper of the rank: the leak report is the program's" grep -q '5 blocks'
 launch '3' "$MAM" run --stats="$scratch/files/s.%r" -- "$probe" tidy > "$scratch/out" 2> "$scratch/err"
 same "another run replaces the file of the rank" "100" "$(value_of allocs s.3)"
 
+# docs/gpus.md: its script, and its table, whose process IDs differ.
+page=$MAM_SRCDIR/docs/gpus.md
+awk '/^```/ { inside = $0 == "```sh"; next } inside' "$page" > "$scratch/each"
+ln -s "$clients/client_driver" "$scratch/app"
+(cd "$scratch" && PATH=$(dirname "$MAM"):$PATH sh each 4 ./app --rounds 1) > "$scratch/out" 2> "$scratch/err"
+same "docs/gpus.md: the script starts the ranks and prints a table" "0 0 96 1 96 2 96 3 96" \
+	"$? $(awk '/^$/ { exit } rows && NF > 4 { print $1, $3 } $1 == "rank" { rows = 1 }' "$scratch/out" | paste -sd ' ')"
+fresh
+for rank in 0 1 2 3; do
+	bytes=4M
+	[ $rank -ne 2 ] || bytes=16M
+	launch $rank "$MAM" run --chunk 2M --growth 2M --stats="$scratch/files/stats.%r" -- "$clients/client_driver" \
+		--rounds 3 --bytes $((${bytes%M} * 1048576)) > /dev/null 2>&1
+done
+unnumbered() # - the words of each line, the second one of a row replaced
+{
+	awk '{ $1 = $1 } NF > 5 && $1 + 0 == $1 { $2 = "-" } { print }'
+}
+same "docs/gpus.md: the table is that of a run" "$(awk '/^    [$] mam info --stats/ { inside = 1; next } inside && /^[^ ]/ { exit }
+	inside' "$page" | unnumbered)" "$("$MAM" info --stats "$scratch"/files/stats.* | unnumbered)"
+
 # Names that cannot be written are reported before the program starts.
 launch '4' "$MAM" run --stats="$scratch/none/s.%r" -- "$probe" tidy > "$scratch/out" 2> "$scratch/err"
 same "a folder that does not exist: refused" "2 1" "$? $(reports '^mam run: error: --stats: cannot write to ')"

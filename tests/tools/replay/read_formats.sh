@@ -165,6 +165,9 @@ same "--device all of a file without device numbers" "$(all_devices alone.trace)
 same "--device all of two files" "0 1 0 1" "$("$MAM" replay -p -r 1 --device all x.trace x.trace | sed -n 's/^device	//p' |
 	paste -s -d ' ')"
 same "--device all: a column per device" "device 0 1" "$("$MAM" replay -r 1 --device all x.trace | awk '/^device/ { $1 = $1; print }')"
+printf 'a 1 100 0\na 2 100 0 device=9\na 3 100 0 device=2\na 4 100 0 device=5\n' > y.trace
+same "--device all: in the order of the numbers" "2 5 9" "$(all_devices y.trace --device all | sed -n 's/^device	//p' |
+	paste -s -d ' ')"
 { cat x.trace; echo 'a 4 100 0'; } > y.trace
 : > said
 same "--device all: events of unknown devices are not replayed" "0 1" "$(all_devices y.trace --device all | sed -n 's/^device	//p' |
