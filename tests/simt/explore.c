@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * explore.c - runs each seed under every policy in turn, so that a failure that any policy finds
- * early is found early.
+ * explore.c - first all schedules with no deviation, with one and so on (bound.h), so that a
+ * failure is found with as few as possible. Then each seed under every policy in turn, so that a
+ * failure that any policy finds early is found early.
  *
  * The counts of a program are in memory that it shares with the child processes in which Check may
  * run its tests. The first process prints the counts at exit.
@@ -15,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "simt/bound.h"
 #include "simt/crash.h"
 
 /* Shapes of blocks and grids. */
@@ -87,11 +89,12 @@ static unsigned int policies_of(const struct simt_case *test)
 	const char *text = getenv("SIMT_POLICY");
 
 	if (text && *text) {
-		for (unsigned int i = 0; i < SIMT_POLICIES; i++) {
+		for (unsigned int i = 0; i <= SIMT_BY_BOUND; i++) {
 			if (!strcmp(text, simt_policy_name(i)))
 				return 1u << i;
 		}
-		fprintf(stderr, "simt: SIMT_POLICY=%s is not lane, warp or pct; ignored\n", text);
+		fprintf(stderr, "simt: SIMT_POLICY=%s is not lane, warp, pct or bound; ignored\n",
+			text);
 	}
 	return test->policies ? test->policies : (1u << SIMT_POLICIES) - 1;
 }
@@ -167,7 +170,19 @@ static bool try_one(const struct simt_case *test, uint64_t seed, enum simt_polic
 	return search->result.verdict == SIMT_FINE;
 }
 
-static bool try_all(const struct simt_case *test, struct simt_search *search, uint64_t share)
+/* The same, and notes a failure. */
+static bool try(const struct simt_case *test, uint64_t seed, enum simt_policy policy,
+		struct simt_search *search)
+{
+	if (try_one(test, seed, policy, search))
+		return true;
+	search->failed = true;
+	search->seed = seed;
+	search->policy = policy;
+	return false;
+}
+
+static bool try_random(const struct simt_case *test, struct simt_search *search, uint64_t share)
 {
 	uint64_t first = 1, seeds = test->seeds, seed;
 	unsigned int policies = policies_of(test);
@@ -176,7 +191,7 @@ static bool try_all(const struct simt_case *test, struct simt_search *search, ui
 		seeds = (seeds + share - 1) / share;
 
 	/* Each shape at least once. */
-	if (seeds < SIMT_SHAPES && !(policies & (policies - 1)))
+	if (seeds && seeds < SIMT_SHAPES && !(policies & (policies - 1)))
 		seeds = SIMT_SHAPES;
 	number_of("SIMT_FIRST", &first);
 	number_of("SIMT_SEEDS", &seeds);
@@ -184,17 +199,56 @@ static bool try_all(const struct simt_case *test, struct simt_search *search, ui
 		first = seed;
 		seeds = 1;
 	}
-	for (seed = first; seed - first < seeds; seed++) {
-		for (unsigned int policy = 0; policy < SIMT_POLICIES; policy++) {
-			if (!(policies >> policy & 1) || try_one(test, seed, policy, search))
-				continue;
-			search->failed = true;
-			search->seed = seed;
-			search->policy = policy;
-			return false;
-		}
-	}
+	for (seed = first; seed - first < seeds; seed++)
+		for (unsigned int policy = 0; policy <= SIMT_BY_BOUND; policy++)
+			if ((policies >> policy & 1) && !try(test, seed, policy, search))
+				return false;
 	return true;
+}
+
+/*
+ * All schedules with exactly `left` more deviations than `plan`, which has `used`, the last one at
+ * point `last`; of those that would be run last, one of `share`.
+ */
+static bool try_plan(const struct simt_case *test, struct simt_search *search, uint64_t plan,
+		     unsigned int used, uint32_t last, unsigned int left, uint64_t share)
+{
+	const uint8_t *others;
+	uint8_t *copy;
+	uint32_t count;
+	bool well = true;
+
+	if (left == 0 && search->plans++ % share != 0 && used != 0)
+		return true;
+	if (!try(test, plan, SIMT_BY_BOUND, search) || left == 0)
+		return !search->failed;
+	/* The runs below overwrite the choices of this one. */
+	count = simt_bound_points(&others);
+	copy = malloc(count + 1);
+	if (!copy)
+		abort();
+	memcpy(copy, others, count);
+	for (uint32_t at = last + 1; well && at <= count; at++)
+		for (uint64_t which = 1; well && which <= copy[at - 1]; which++)
+			well = try_plan(test, search,
+					plan | (at | which << SIMT_POINT_BITS)
+							<< used * SIMT_DEVIATION_BITS,
+					used + 1, at, left - 1, share);
+	free(copy);
+	return well;
+}
+
+static bool try_all(const struct simt_case *test, struct simt_search *search, uint64_t share)
+{
+	bool chosen = getenv("SIMT_SEED") || getenv("SIMT_SEEDS") || getenv("SIMT_POLICY");
+
+	if (test->deviations > SIMT_DEVIATIONS_MAX)
+		abort();
+	for (unsigned int count = 0; !chosen && test->deviations && count <= test->deviations;
+	     count++)
+		if (!try_plan(test, search, 0, 0, 0, count, share))
+			return false;
+	return try_random(test, search, share);
 }
 
 static bool explore(const struct simt_case *test, struct simt_search *search, uint64_t share)
@@ -203,7 +257,7 @@ static bool explore(const struct simt_case *test, struct simt_search *search, ui
 	uint64_t began = now(), took;
 	bool well;
 
-	search->schedules = search->steps = 0;
+	search->schedules = search->steps = search->plans = 0;
 	search->seconds = 0;
 	search->failed = false;
 	if (only && *only && strcmp(only, test->name))

@@ -13,6 +13,9 @@
  * kernel runs in as many threads of each block as the case specifies (simt.h), so the time is the
  * same. A case whose kernel needs all threads of a block sets config.whole.
  *
+ * A case with `deviations` begins with all schedules that deviate from a fixed one at up to that
+ * number of points (bound.h). Its failure names the policy "bound" and the deviations as a seed.
+ *
  * The environment: SIMT_SEED and SIMT_POLICY select one interleaving, SIMT_CASE selects the case of
  * that name, SIMT_SEEDS is the number of seeds (instead of the case's own number), SIMT_FIRST is
  * the first seed, SIMT_SHAPE (line, 48x4 or 16x16) is the shape of all blocks, and SIMT_TRACE=1
@@ -33,6 +36,8 @@ struct simt_case {
 	const char *(*check)(void *argument);
 	/* Instead of one kernel: a world of several launches and host threads. May be NULL. */
 	bool (*build)(struct simt_world *world, void *argument);
+	/* Of host threads: before the seeds, all schedules with up to this number of them; at most 4. */
+	unsigned int deviations;
 	unsigned int seeds;        /* number of seeds per policy */
 	unsigned int policies;     /* bits 1 << SIMT_BY_...; 0: all */
 	struct simt_config config; /* the search sets seed, policy and, if it has none, the shape */
@@ -40,6 +45,7 @@ struct simt_case {
 
 struct simt_search {
 	uint64_t schedules, steps;
+	uint64_t plans; /* lists of deviations, with those that TEST_SHARE leaves out */
 	double seconds;
 	bool failed;
 	uint64_t seed;           /* of the failure */

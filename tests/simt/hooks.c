@@ -10,8 +10,9 @@
  *    (newer versions of clang use the names below by themselves). The whole range is one access.
  *    clang 14 does not instrument the assignment of structs that are too large for registers: it
  *    calls memcpy itself.
- * 4. The compiler's own atomics are not those of device code, which specify order and scope; they
- *    are treated as seq_cst ones at device scope.
+ * 4. The compiler's own atomics have the orders that C11 gives them in a host thread. In device
+ *    code they are not those that specify order and scope, and are treated as seq_cst ones at
+ *    device scope.
  *
  * Supports gcc 12 and clang 14. If the whole build uses the sanitizer's library, this file is
  * empty.
@@ -65,7 +66,7 @@ static const char *site_of(const void *pc)
 
 static inline void see(const volatile void *where, size_t bytes, bool write, const void *pc)
 {
-	if (bytes && simt_inside())
+	if (bytes && simt_inside() && !simt_host_own(where))
 		simt_plain(where, bytes, write, site_of(pc));
 }
 
@@ -167,97 +168,120 @@ HOOK(void *, __tsan_memset, void *to, int value, size_t bytes)
 	return memset(to, value, bytes);
 }
 
+static enum simt_order order_of(int order)
+{
+	switch (order) {
+	case __ATOMIC_RELAXED: return MAM_RELAXED;
+	case __ATOMIC_CONSUME:
+	case __ATOMIC_ACQUIRE: return MAM_ACQUIRE;
+	case __ATOMIC_RELEASE: return MAM_RELEASE;
+	case __ATOMIC_ACQ_REL: return MAM_ACQ_REL;
+	default: return MAM_SEQ_CST;
+	}
+}
+
 /* Device code only has atomics of two, four and eight bytes. */
 static uint64_t atomic(volatile void *where, unsigned int bytes, enum simt_op op, uint64_t operand,
-		       uint64_t expected, const void *pc)
+		       uint64_t expected, int order, int otherwise, const void *pc)
 {
+	if (simt_on_host())
+		return simt_host_atomic(where, bytes, op, operand, expected, order_of(order),
+					order_of(otherwise), site_of(pc));
 	if (bytes < 2)
 		simt_fail("an atomic of the compiler's own, of one byte", site_of(pc));
 	return simt_atomic(where, bytes, op, operand, expected, MAM_SEQ_CST, MAM_AT_DEVICE,
 			   site_of(pc));
 }
 
-#define FETCH(bits, name, update)                                                                \
+#define FETCH(bits, name, op, operand)                                                           \
+	HOOK(uint##bits##_t, __tsan_atomic##bits##_fetch_##name, volatile uint##bits##_t *where, \
+	     uint##bits##_t value, int order)                                                    \
+	{                                                                                        \
+		if (!simt_inside())                                                              \
+			return __atomic_fetch_##name(where, value, __ATOMIC_SEQ_CST);            \
+		return (uint##bits##_t)atomic(where, bits / 8, op, (uint##bits##_t)(operand), 0, \
+					      order, order, CALLER);                             \
+	}
+
+#define FETCH_BY_SWAP(bits, name, update)                                                        \
 	HOOK(uint##bits##_t, __tsan_atomic##bits##_fetch_##name, volatile uint##bits##_t *where, \
 	     uint##bits##_t value, int order)                                                    \
 	{                                                                                        \
 		uint##bits##_t old, seen;                                                        \
                                                                                                  \
-		(void)order;                                                                     \
 		if (!simt_inside())                                                              \
 			return __atomic_fetch_##name(where, value, __ATOMIC_SEQ_CST);            \
-		old = (uint##bits##_t)atomic(where, bits / 8, SIMT_LOAD, 0, 0, CALLER);          \
+		old = (uint##bits##_t)atomic(where, bits / 8, SIMT_LOAD, 0, 0, __ATOMIC_RELAXED, \
+					     0, CALLER);                                         \
 		while ((seen = (uint##bits##_t)atomic(where, bits / 8, SIMT_CAS,                 \
-						      (uint##bits##_t)(update), old, CALLER)) != \
-		       old)                                                                      \
+						      (uint##bits##_t)(update), old, order,      \
+						      __ATOMIC_RELAXED, CALLER)) != old)         \
 			old = seen;                                                              \
 		return old;                                                                      \
 	}
 
-#define SWAP(bits, strength)                                                                      \
-	HOOK(int, __tsan_atomic##bits##_compare_exchange_##strength,                              \
-	     volatile uint##bits##_t *where, uint##bits##_t *expected, uint##bits##_t desired,    \
-	     int order, int otherwise)                                                            \
-	{                                                                                         \
-		uint##bits##_t want = *expected;                                                  \
-                                                                                                  \
-		(void)order, (void)otherwise;                                                     \
-		if (!simt_inside())                                                               \
-			return __atomic_compare_exchange_n(where, expected, desired, false,       \
-							   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);   \
-		*expected =                                                                       \
-			(uint##bits##_t)atomic(where, bits / 8, SIMT_CAS, desired, want, CALLER); \
-		return *expected == want;                                                         \
+#define SWAP(bits, strength)                                                                    \
+	HOOK(int, __tsan_atomic##bits##_compare_exchange_##strength,                            \
+	     volatile uint##bits##_t *where, uint##bits##_t *expected, uint##bits##_t desired,  \
+	     int order, int otherwise)                                                          \
+	{                                                                                       \
+		uint##bits##_t want = *expected;                                                \
+                                                                                                \
+		(void)order, (void)otherwise;                                                   \
+		if (!simt_inside())                                                             \
+			return __atomic_compare_exchange_n(where, expected, desired, false,     \
+							   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+		*expected = (uint##bits##_t)atomic(where, bits / 8, SIMT_CAS, desired, want,    \
+						   order, otherwise, CALLER);                   \
+		return *expected == want;                                                       \
 	}
 
-#define ATOMICS(bits)                                                                          \
-	HOOK(uint##bits##_t, __tsan_atomic##bits##_load, const volatile uint##bits##_t *where, \
-	     int order)                                                                        \
-	{                                                                                      \
-		(void)order;                                                                   \
-		if (!simt_inside())                                                            \
-			return __atomic_load_n(where, __ATOMIC_SEQ_CST);                       \
-		return (uint##bits##_t)atomic((volatile void *)(uintptr_t)where, bits / 8,     \
-					      SIMT_LOAD, 0, 0, CALLER);                        \
-	}                                                                                      \
-	HOOK(void, __tsan_atomic##bits##_store, volatile uint##bits##_t *where,                \
-	     uint##bits##_t value, int order)                                                  \
-	{                                                                                      \
-		(void)order;                                                                   \
-		if (simt_inside())                                                             \
-			atomic(where, bits / 8, SIMT_STORE, value, 0, CALLER);                 \
-		else                                                                           \
-			__atomic_store_n(where, value, __ATOMIC_SEQ_CST);                      \
-	}                                                                                      \
-	HOOK(uint##bits##_t, __tsan_atomic##bits##_exchange, volatile uint##bits##_t *where,   \
-	     uint##bits##_t value, int order)                                                  \
-	{                                                                                      \
-		(void)order;                                                                   \
-		if (!simt_inside())                                                            \
-			return __atomic_exchange_n(where, value, __ATOMIC_SEQ_CST);            \
-		return (uint##bits##_t)atomic(where, bits / 8, SIMT_XCHG, value, 0, CALLER);   \
-	}                                                                                      \
-	HOOK(uint##bits##_t, __tsan_atomic##bits##_compare_exchange_val,                       \
-	     volatile uint##bits##_t *where, uint##bits##_t expected, uint##bits##_t desired,  \
-	     int order, int otherwise)                                                         \
-	{                                                                                      \
-		uint##bits##_t seen = expected;                                                \
-                                                                                               \
-		(void)order, (void)otherwise;                                                  \
-		if (simt_inside())                                                             \
-			return (uint##bits##_t)atomic(where, bits / 8, SIMT_CAS, desired,      \
-						      expected, CALLER);                       \
-		__atomic_compare_exchange_n(where, &seen, desired, false, __ATOMIC_SEQ_CST,    \
-					    __ATOMIC_SEQ_CST);                                 \
-		return seen;                                                                   \
-	}                                                                                      \
-	FETCH(bits, add, old + value)                                                          \
-	FETCH(bits, sub, old - value)                                                          \
-	FETCH(bits, and, old &value)                                                           \
-	FETCH(bits, or, old | value)                                                           \
-	FETCH(bits, xor, old ^ value)                                                          \
-	FETCH(bits, nand, ~(old & value))                                                      \
-	SWAP(bits, strong)                                                                     \
+#define ATOMICS(bits)                                                                             \
+	HOOK(uint##bits##_t, __tsan_atomic##bits##_load, const volatile uint##bits##_t *where,    \
+	     int order)                                                                           \
+	{                                                                                         \
+		if (!simt_inside())                                                               \
+			return __atomic_load_n(where, __ATOMIC_SEQ_CST);                          \
+		return (uint##bits##_t)atomic((volatile void *)(uintptr_t)where, bits / 8,        \
+					      SIMT_LOAD, 0, 0, order, order, CALLER);             \
+	}                                                                                         \
+	HOOK(void, __tsan_atomic##bits##_store, volatile uint##bits##_t *where,                   \
+	     uint##bits##_t value, int order)                                                     \
+	{                                                                                         \
+		if (simt_inside())                                                                \
+			atomic(where, bits / 8, SIMT_STORE, value, 0, order, order, CALLER);      \
+		else                                                                              \
+			__atomic_store_n(where, value, __ATOMIC_SEQ_CST);                         \
+	}                                                                                         \
+	HOOK(uint##bits##_t, __tsan_atomic##bits##_exchange, volatile uint##bits##_t *where,      \
+	     uint##bits##_t value, int order)                                                     \
+	{                                                                                         \
+		if (!simt_inside())                                                               \
+			return __atomic_exchange_n(where, value, __ATOMIC_SEQ_CST);               \
+		return (uint##bits##_t)atomic(where, bits / 8, SIMT_XCHG, value, 0, order, order, \
+					      CALLER);                                            \
+	}                                                                                         \
+	HOOK(uint##bits##_t, __tsan_atomic##bits##_compare_exchange_val,                          \
+	     volatile uint##bits##_t *where, uint##bits##_t expected, uint##bits##_t desired,     \
+	     int order, int otherwise)                                                            \
+	{                                                                                         \
+		uint##bits##_t seen = expected;                                                   \
+                                                                                                  \
+		(void)order, (void)otherwise;                                                     \
+		if (simt_inside())                                                                \
+			return (uint##bits##_t)atomic(where, bits / 8, SIMT_CAS, desired,         \
+						      expected, order, otherwise, CALLER);        \
+		__atomic_compare_exchange_n(where, &seen, desired, false, __ATOMIC_SEQ_CST,       \
+					    __ATOMIC_SEQ_CST);                                    \
+		return seen;                                                                      \
+	}                                                                                         \
+	FETCH(bits, add, SIMT_ADD, value)                                                         \
+	FETCH(bits, sub, SIMT_ADD, 0 - (uint64_t)value)                                           \
+	FETCH(bits, and, SIMT_AND, value)                                                         \
+	FETCH(bits, or, SIMT_OR, value)                                                           \
+	FETCH_BY_SWAP(bits, xor, old ^ value)                                                     \
+	FETCH_BY_SWAP(bits, nand, ~(old & value))                                                 \
+	SWAP(bits, strong)                                                                        \
 	SWAP(bits, weak)
 
 ATOMICS(8)
@@ -267,8 +291,9 @@ ATOMICS(64)
 
 HOOK(void, __tsan_atomic_thread_fence, int order)
 {
-	(void)order;
-	if (simt_inside())
+	if (simt_on_host())
+		simt_fence(order_of(order), MAM_AT_SYSTEM, site_of(CALLER));
+	else if (simt_inside())
 		simt_fence(MAM_SEQ_CST, MAM_AT_DEVICE, site_of(CALLER));
 }
 

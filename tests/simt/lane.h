@@ -122,6 +122,8 @@ struct simt_sched {
 	uint64_t last_key; /* by PCT: the key that is after all others */
 	uint32_t early;    /* of 64 calls of mam_warp_active(), this number returns at once */
 	bool run_on;       /* by warp: a lane continues until it waits */
+	bool yields;       /* by bound: the running lane lets another one run */
+	uint64_t plan;     /* by bound: the deviations that are left */
 	struct simt_lane *last;
 };
 

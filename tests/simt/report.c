@@ -34,9 +34,10 @@ const char *simt_policy_name(enum simt_policy policy)
 		[SIMT_BY_LANE] = "lane",
 		[SIMT_BY_WARP] = "warp",
 		[SIMT_BY_PCT] = "pct",
+		[SIMT_BY_BOUND] = "bound",
 	};
 
-	return policy < SIMT_POLICIES ? names[policy] : "none";
+	return policy <= SIMT_BY_BOUND ? names[policy] : "none";
 }
 
 static void __attribute__((format(printf, 2, 3))) append(char *text, const char *format, ...)

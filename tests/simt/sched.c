@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "simt/bound.h"
 #include "simt/heap.h"
 
 #define BEHIND (UINT64_C(1) << 63) /* first key for lanes that fell behind */
@@ -53,6 +54,8 @@ void simt_sched_begin(struct simt_world *world, uint32_t lanes)
 	sched->early = early[simt_below(&sched->random, sizeof(early))];
 	if (sched->policy == SIMT_BY_PCT)
 		choose_changes(sched, world->config.changes, lanes);
+	if (sched->policy == SIMT_BY_BOUND)
+		simt_bound_begin(world);
 }
 
 bool simt_sched_room(struct simt_world *world, uint32_t lanes)
@@ -250,6 +253,7 @@ struct simt_lane *simt_sched_next(struct simt_world *world)
 		lane = world->config.lockstep ? next_in_lockstep(sched) : next_by_warp(sched);
 		break;
 	case SIMT_BY_PCT: lane = next_by_pct(world); break;
+	case SIMT_BY_BOUND: lane = simt_bound_next(world); break;
 	default: lane = sched->ready[simt_below(&sched->random, sched->lanes_ready)];
 	}
 	world->hash = (world->hash ^ (lane->number + 1)) * UINT64_C(0x100000001b3);

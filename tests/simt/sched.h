@@ -13,6 +13,8 @@
  * By warp and in lockstep, as before Volta: a lane that spins keeps its warp's lower lanes from
  * running until it waits or ends, so that a lock that one of them owns is never released.
  *
+ * By bound: bound.h.
+ *
  * A sleeping lane is skipped until the simulated clock, one tick per step, has reached its time; if
  * all lanes sleep, the clock jumps.
  */

@@ -30,6 +30,8 @@
  *   stream.
  * - With `stale`, an atomic load may return an older value, as far as orders, fences, scopes and
  *   what the lane knows allow it (race/race_past.h).
+ * - In host threads, host code with C11's atomics, membarrier, futex and thread-local variables, if
+ *   it is built with access hooks (host.h).
  * It does not include: loads that return a value that is stored later, the width of stores, texture and constant memory, real time.
  *
  * Code outside a launch may also call device functions: it is the only lane of the only block.
@@ -49,6 +51,8 @@ enum simt_policy {
 	SIMT_BY_WARP, /* a warp's lanes one after the other, as hardware mostly does */
 	SIMT_BY_PCT,  /* priorities and a few changes of them (Burckhardt et al., ASPLOS 2010) */
 	SIMT_POLICIES,
+	SIMT_BY_BOUND =
+		SIMT_POLICIES, /* the seed lists the deviations from a fixed schedule: bound.h */
 };
 
 /* Extents in x, y and z. An extent of 0 takes all that is left, and those after it are 1. */
@@ -76,7 +80,12 @@ struct simt_config {
 	bool strict;           /* a lane that a mask names must not have ended */
 	bool race;             /* check happens-before; plain accesses too if the build has hooks */
 	bool stale;            /* atomic loads may return older values; needs `race` */
-	bool lockstep;         /* SIMT_BY_WARP: a spinning lane blocks its warp, as before Volta */
+	/*
+	 * Plain accesses are not scheduling points: if two of them race, the checker finds it in any
+	 * order. Not for code that calls membarrier(), which orders accesses of other threads too.
+	 */
+	bool atomics_only;
+	bool lockstep; /* SIMT_BY_WARP: a spinning lane blocks its warp, as before Volta */
 };
 
 enum simt_verdict {
@@ -120,7 +129,10 @@ bool simt_world_launch(struct simt_world *world, unsigned int stream, simt_kerne
 		       unsigned int grid, unsigned int block, void *argument);
 bool simt_world_host(struct simt_world *world, void (*work)(void *argument), void *argument);
 enum simt_verdict simt_world_run(struct simt_world *world, struct simt_result *result);
+/* Lets another lane run; by bound, a lane that waits for another one must call it. */
 void simt_host_yield(const char *site);
+/* membarrier(2): a fence in all host threads. */
+void simt_host_barrier(const char *site);
 /*
  * A host thread's stream wait: until all launches in `stream`, made before the run or by this
  * thread, have ended.

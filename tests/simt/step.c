@@ -85,6 +85,11 @@ void simt_fail(const char *what, const char *site)
 	simt_stop(SIMT_FAILED, "%s, at %s, %s", what, site, simt_report_name(simt_here));
 }
 
+bool simt_on_host(void)
+{
+	return simt_here && simt_here->block->launch->host;
+}
+
 uint64_t simt_random(void)
 {
 	static uint64_t outside;
@@ -117,6 +122,8 @@ void simt_nanosleep(uint32_t ns, const char *site)
 
 void simt_host_yield(const char *site)
 {
-	if (simt_here)
-		simt_step(simt_here, site);
+	if (!simt_here)
+		return;
+	simt_now->sched.yields = true;
+	simt_step(simt_here, site);
 }

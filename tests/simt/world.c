@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "simt/block.h"
+#include "simt/hooks_core.h"
 #include "simt/launch.h"
 #include "simt/report.h"
 #include "simt/sched.h"
@@ -242,6 +243,7 @@ enum simt_verdict simt_world_run(struct simt_world *world, struct simt_result *r
 {
 	abandon();
 	simt_now = world;
+	simt_host_begin();
 	world->trace = getenv("SIMT_TRACE") && getenv("SIMT_SEED");
 	world->hash = UINT64_C(0xcbf29ce484222325);
 	simt_sched_begin(world, world->numbers);
@@ -250,6 +252,7 @@ enum simt_verdict simt_world_run(struct simt_world *world, struct simt_result *r
 		simt_report_no_memory(world);
 	else
 		run(world);
+	simt_host_begin();
 	world->result.steps = world->steps;
 	world->result.hash = world->hash;
 	if (result)

@@ -241,9 +241,19 @@ static struct race_sync *sync_of(struct race *race, const volatile void *where, 
 	return granule ? race_granule_sync(&race->memory, granule, mask) : NULL;
 }
 
-bool race_stale(struct race *race, unsigned int lane, const volatile void *where, size_t bytes,
+uint32_t race_older(struct race *race, unsigned int lane, const volatile void *where, size_t bytes,
+		    uint64_t value)
+{
+	struct race_sync *sync = lane_of(race, lane) ? sync_of(race, where, bytes) : NULL;
+
+	if (!sync)
+		race->starved = true;
+	return sync ? race_past_older(race->lanes, lane, sync, value) : 0;
+}
+
+void race_stale(struct race *race, unsigned int lane, const volatile void *where, size_t bytes,
 		uint64_t *value, enum simt_order order, enum simt_scope scope, const char *site,
-		uint64_t random)
+		uint32_t which)
 {
 	struct race_side side = { site, order, scope };
 	struct race_sync *sync = lane_of(race, lane) ? sync_of(race, where, bytes) : NULL;
@@ -251,18 +261,17 @@ bool race_stale(struct race *race, unsigned int lane, const volatile void *where
 
 	if (!sync) {
 		race->starved = true;
-		return false;
+		return;
 	}
-	past = race_past_pick(race->lanes, lane, sync, *value, random);
-	if (past)
-		*value = past->value;
-	else if (!sync->past || sync->past->value != *value)
-		return false;
-	if (!race_past_see(&race->memory, race->lanes, race->count, past ? past : sync->past,
-			   lane) ||
-	    (past && !race_sync_read(&race->memory, race->lanes, lane, &past->write, &side)))
+	past = sync->past;
+	if (!past || past->value != *value)
+		return;
+	for (uint32_t i = 0; i < which; i++)
+		past = past->older;
+	*value = past->value;
+	if (!race_past_see(&race->memory, race->lanes, race->count, past, lane) ||
+	    (which != 0 && !race_sync_read(&race->memory, race->lanes, lane, &past->write, &side)))
 		race->starved = true;
-	return past;
 }
 
 void race_keep(struct race *race, unsigned int lane, const volatile void *where, size_t bytes,

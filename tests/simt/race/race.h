@@ -37,12 +37,15 @@ const char *race_atomic(struct race *race, unsigned int lane, const volatile voi
 			enum simt_scope scope, const char *site);
 /*
  * Loads that return older values (race_past.h). Before race_atomic() for a load: `value` is the
- * newest one. Returns true if the load returns an older one, and sets `value`: then the load is
- * complete. `random` selects it.
+ * newest one. race_older() returns how many older ones the load may return. race_stale() with one
+ * of these numbers, from 1, the newest of them, sets `value` and completes the load; with 0 it
+ * notes that the load returns the newest value.
  */
-bool race_stale(struct race *race, unsigned int lane, const volatile void *where, size_t bytes,
+uint32_t race_older(struct race *race, unsigned int lane, const volatile void *where, size_t bytes,
+		    uint64_t value);
+void race_stale(struct race *race, unsigned int lane, const volatile void *where, size_t bytes,
 		uint64_t *value, enum simt_order order, enum simt_scope scope, const char *site,
-		uint64_t random);
+		uint32_t which);
 /* After race_atomic() for any other access, which saw `before` and left `after`. */
 void race_keep(struct race *race, unsigned int lane, const volatile void *where, size_t bytes,
 	       uint64_t before, uint64_t after, bool wrote);

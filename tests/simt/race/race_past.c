@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#define FRESH 3 /* of 4 loads, so many take the newest value without looking at others */
-
 /* An entry for the next write, at the front of the list. */
 static struct race_past *push(struct race_memory *memory, struct race_sync *sync)
 {
@@ -83,21 +81,15 @@ static bool knows(const struct race_clock *now, const struct race_past *past)
 	return past->known;
 }
 
-struct race_past *race_past_pick(const struct race_lane *lanes, uint32_t id,
-				 const struct race_sync *sync, uint64_t now, uint64_t random)
+uint32_t race_past_older(const struct race_lane *lanes, uint32_t id, const struct race_sync *sync,
+			 uint64_t now)
 {
-	struct race_past *past = sync->past, *chosen = NULL;
-	uint32_t older = 1;
+	const struct race_past *past = sync->past;
+	uint32_t older = 0;
 
-	if (!past || past->value != now || random % 4 < FRESH)
-		return NULL;
-	random /= 4;
-	/* Each of the older ones with the same probability. */
-	while (!knows(&lanes[id].now, past) && past->older) {
-		past = past->older;
-		if (random % older++ == 0)
-			chosen = past;
-		random /= 8;
-	}
-	return chosen;
+	if (!past || past->value != now)
+		return 0;
+	for (; !knows(&lanes[id].now, past) && past->older; past = past->older)
+		older++;
+	return older;
 }

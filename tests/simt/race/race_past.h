@@ -41,9 +41,9 @@ struct race_past {
  */
 bool race_past_add(struct race_memory *memory, const struct race_lane *lanes, uint32_t count,
 		   struct race_sync *sync, uint32_t id, uint64_t before, uint64_t after);
-/* A write that the lane may see in place of the newest one, whose value is `now`; NULL: none. */
-struct race_past *race_past_pick(const struct race_lane *lanes, uint32_t id,
-				 const struct race_sync *sync, uint64_t now, uint64_t random);
+/* The number of older writes that the lane may see in place of the newest one, whose value is `now`. */
+uint32_t race_past_older(const struct race_lane *lanes, uint32_t id, const struct race_sync *sync,
+			 uint64_t now);
 /* The lane saw this write, or the newest one. `count`: the number of lanes. */
 bool race_past_see(struct race_memory *memory, const struct race_lane *lanes, uint32_t count,
 		   struct race_past *past, uint32_t id);
