@@ -72,7 +72,7 @@ static inline struct mam_section mam_epoch_enter(void)
 	if (__builtin_expect(mine->fences, 0))
 		atomic_exchange(&mine->since, now);
 	else
-		atomic_store_explicit(&mine->since, now, memory_order_relaxed);
+		atomic_store_explicit(&mine->since, now, memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
 	return (struct mam_section){ mine };
 }
