@@ -496,6 +496,17 @@ START_TEST(forks_while_threads_use_their_caches)
 }
 END_TEST
 
+/* What stops the owners of caches, while they come and go. */
+static void stop_owners(struct scene *s, int turn)
+{
+	switch (turn % 4) {
+	case 0: ck_assert_int_eq(mam_pool_trim(s->pool, 0, NULL), MAM_OK); break;
+	case 1: ck_assert_int_eq(mam_stream_release(s->pool, s->one), MAM_OK); break;
+	case 2: intact(s); break;
+	default: (void)stats_of(s);
+	}
+}
+
 START_TEST(threads_that_come_and_go_leave_nothing)
 {
 	struct scene *s;
@@ -512,8 +523,10 @@ START_TEST(threads_that_come_and_go_leave_nothing)
 			others[k].stream = k % 2 ? s->one : MAM_STREAM_PER_THREAD;
 			ck_assert_int_eq(pthread_create(&threads[k], NULL, churn, &others[k]), 0);
 		}
-		for (int k = 0; k < 4; k++)
+		for (int k = 0; k < 4; k++) {
+			stop_owners(s, i + k);
 			ck_assert_int_eq(pthread_join(threads[k], NULL), 0);
+		}
 	}
 	ck_assert_uint_eq(stats_of(s).live_blocks, 0);
 	ck_assert_uint_eq(stats_of(s).cached_blocks, 0);

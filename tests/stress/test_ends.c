@@ -382,7 +382,7 @@ START_TEST(forks_work_while_threads_run)
 		ck_assert(fill_cache(pool));
 	for (unsigned i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, fill_for_ever, pool), 0);
-	for (unsigned i = 0; i < (STRESS_TSAN ? 10 : 60); i++)
+	for (unsigned i = 0; i < (STRESS_TSAN ? 10 : STRESS_SHARE == 1 ? 400 : 60); i++)
 		in_child(use_after_fork, pool);
 	ck_assert_int_eq(mam_pool_abandon(pool), MAM_OK);
 	for (unsigned i = 0; i < THREADS; i++)
