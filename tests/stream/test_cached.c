@@ -12,8 +12,8 @@
 
 #include "cache/cache.h"
 #include "pool/handle.h"
+#include "stress/scale.h"
 
-#define KIB ((size_t)1 << 10)
 #define LONG_LIVED 100 /* frees on a stream after which a thread has bins for it */
 
 static struct scene *cached_scene(const char *source, size_t limit_bytes)
@@ -398,7 +398,7 @@ START_TEST(thread_with_many_streams)
 }
 END_TEST
 
-#define STORM 100000
+#define STORM (STRESS_TSAN ? 5000 : 100000)
 
 START_TEST(streams_that_come_and_go_leave_nothing)
 {
