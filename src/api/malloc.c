@@ -143,7 +143,8 @@ static __attribute__((noinline)) enum mam_status give_to_owner(void *block)
 {
 	struct mam_segment_info segment;
 	struct mam_section section = mam_epoch_enter();
-	struct mam_pool *pool = mam_registry_owner(block), *handle = NULL;
+	size_t bytes;
+	struct mam_pool *pool = mam_registry_owner(block, &bytes), *handle = NULL;
 	enum mam_status status = MAM_OK;
 
 	if (!pool)
@@ -173,13 +174,14 @@ enum mam_status mam_free(struct mam_pool *handle, void *block)
 	struct mam_section section;
 	struct mam_pool *pool;
 	enum mam_status status;
+	size_t bytes;
 
 	if (handle && !mam_slots_span(handle))
 		return MAM_ERROR_INVALID_VALUE;
 	if (!block)
 		return MAM_OK;
 	if (!handle) {
-		pool = mam_registry_owner(block);
+		pool = mam_registry_owner(block, &bytes);
 		return pool && give_own(pool, block) ? MAM_OK : give_to_owner(block);
 	}
 	pool = mam_handle_storage(handle);
@@ -193,12 +195,22 @@ enum mam_status mam_free(struct mam_pool *handle, void *block)
 	return status;
 }
 
+/* The tag of a block that went through a cache shows its pool and its size without a lock. */
 static enum mam_status size_of(struct mam_pool *pool, const void *block, size_t *bytes)
 {
 	struct mam_segment_info segment;
-	enum mam_status status = pool ? mam_pool_find(pool, block, &segment)
-				      : mam_registry_find(block, &pool, &segment);
+	enum mam_status status;
+	size_t tagged;
+	const struct mam_pool *owner = mam_registry_owner(block, &tagged);
 
+	if (owner && pool && owner != pool)
+		return MAM_ERROR_NOT_OWNED;
+	if (owner) {
+		*bytes = tagged;
+		return MAM_OK;
+	}
+	status = pool ? mam_pool_find(pool, block, &segment)
+		      : mam_registry_find(block, &pool, &segment);
 	if (status != MAM_OK)
 		return status;
 	mam_cache_correct(pool, &segment);

@@ -582,12 +582,12 @@ enum mam_status mam_registry_find(const void *address, struct mam_pool **pool,
 	return MAM_OK;
 }
 
-struct mam_pool *mam_registry_owner(const void *block)
+struct mam_pool *mam_registry_owner(const void *block, size_t *bytes)
 {
 	struct mam_pool *pool;
 	uint64_t number;
 
-	if (!mam_cache_number_of(block, &number))
+	if (!mam_cache_number_of(block, &number, bytes))
 		return NULL;
 	/* Remains of an ended pool do not identify the current owner of the address. */
 	pool = mam_slots_at(number);

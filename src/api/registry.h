@@ -26,10 +26,10 @@ enum mam_status mam_registry_find(const void *address, struct mam_pool **pool,
 				  struct mam_segment_info *segment);
 
 /*
- * mam_registry_owner - the pool of a block that a caller holds and a cache knows, without a lock;
- * NULL: unknown, call mam_registry_find().
+ * mam_registry_owner - the pool and the rounded size of a block that a caller holds and a cache
+ * knows, without a lock; NULL: unknown, call mam_registry_find().
  */
-struct mam_pool *mam_registry_owner(const void *block);
+struct mam_pool *mam_registry_owner(const void *block, size_t *bytes);
 
 /*
  * mam_registry_forget - the pool has ended: if it was a default pool, the next use creates a new

@@ -604,7 +604,7 @@ void mam_cache_forget(const void *block)
 	}
 }
 
-bool mam_cache_number_of(const void *block, uint64_t *number)
+bool mam_cache_number_of(const void *block, uint64_t *number, size_t *bytes)
 {
 	struct mam_tag_table *table = mam_tag_table_of((uintptr_t)block);
 	uint64_t value, key;
@@ -617,6 +617,7 @@ bool mam_cache_number_of(const void *block, uint64_t *number)
 		if (mam_tag_state(value) == MAM_TAG_LIVE &&
 		    mam_tag_live_at((uintptr_t)block, key, &value)) {
 			*number = mam_tag_pool(value);
+			*bytes = mam_tag_granules(value) << MAM_TAG_SHIFT;
 			return true;
 		}
 	}

@@ -83,8 +83,11 @@ enum mam_status mam_cache_judge(struct mam_pool *pool, const void *address);
 /* mam_cache_correct - change the pool's description of a segment to the callers' view. */
 void mam_cache_correct(const struct mam_pool *pool, struct mam_segment_info *segment);
 
-/* mam_cache_number_of - number of the pool that may have the block; false: it has no tag. */
-bool mam_cache_number_of(const void *block, uint64_t *number);
+/*
+ * mam_cache_number_of - number of the pool that may have the block, and its rounded size; false: it
+ * has no tag.
+ */
+bool mam_cache_number_of(const void *block, uint64_t *number, size_t *bytes);
 
 /* ---- drain.c ---- */
 

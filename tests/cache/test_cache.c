@@ -113,6 +113,33 @@ START_TEST(misuse_has_same_statuses_as_without_cache)
 }
 END_TEST
 
+/* A tag that shows the size must not make a block belong to any other pool. */
+START_TEST(usable_size_is_that_of_block_that_serves)
+{
+	void *block = pool_alloc(pool, 90 * KIB), *large = pool_alloc(pool, 2 * MIB);
+	struct mam_pool *stranger = cached_pool(MIB);
+	size_t bytes = 1;
+
+	pool_free(pool, block);
+	ck_assert_ptr_eq(pool_alloc(pool, 81 * KIB), block);
+	for (int tagged = 1; tagged >= 0; tagged--) { /* then a block that bypasses the cache */
+		ck_assert_int_eq(mam_usable_size(stranger, block, &bytes), MAM_ERROR_NOT_OWNED);
+		ck_assert_uint_eq(bytes, 1);
+		ck_assert_int_eq(mam_usable_size(pool, block, &bytes), MAM_OK);
+		ck_assert_uint_eq(bytes, tagged ? 90 * KIB : 2 * MIB);
+		ck_assert_int_eq(mam_usable_size(NULL, block, &bytes), MAM_OK);
+		ck_assert_uint_eq(bytes, tagged ? 90 * KIB : 2 * MIB);
+		ck_assert_int_eq(mam_usable_size(pool, (char *)block + 512, &bytes),
+				 MAM_ERROR_INTERIOR);
+		bytes = 1;
+		pool_free(pool, block);
+		block = large;
+	}
+	ck_assert_int_eq(mam_pool_destroy(stranger), MAM_OK);
+	done_with(pool);
+}
+END_TEST
+
 static size_t live_seen, free_seen, requested_seen;
 
 static bool count(const struct mam_segment_info *segment, void *user)
@@ -376,6 +403,7 @@ int main(void)
 	tcase_add_test(tcase, block_up_to_an_eighth_larger_is_reused);
 	tcase_add_test(tcase, free_that_bypasses_cache_keeps_peak_correct);
 	tcase_add_test(tcase, misuse_has_same_statuses_as_without_cache);
+	tcase_add_test(tcase, usable_size_is_that_of_block_that_serves);
 	tcase_add_test(tcase, walk_reports_blocks_of_callers_only);
 	tcase_add_test(tcase, retired_block_bypasses_cache);
 	tcase_add_test(tcase, statistics_match_pool_without_cache);

@@ -134,7 +134,9 @@ static struct mam_pool *make_pool(struct mam_source *source)
 	/* free.c waits itself, so that it can return the driver's own code. */
 	attr.free_policy = MAM_FREE_STREAM;
 	attr.name = "mam run";
-	attr.cache = MAM_CACHE_OFF; /* free.c and quarantine.c must see each block */
+	/* A retired block bypasses the caches, so they would only cost time. */
+	if (mam_init_policy() == MAM_INIT_DEFERRED)
+		attr.cache = MAM_CACHE_OFF;
 	status = mam_pool_create_on(source, &attr, &pool);
 	if (status == MAM_ERROR_OUT_OF_MEMORY) {
 		/* A first chunk that does not fit must not make every call try again. */
