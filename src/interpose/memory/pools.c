@@ -36,6 +36,7 @@
 #include "interpose/watch/watch.h"
 
 #define MAM_POOLS_MAX 64
+#define CACHE_IS_OFF 1                /* index of the word among those of MAM_CACHE */
 #define POINTER_CONTEXT 1             /* CU_POINTER_ATTRIBUTE_CONTEXT */
 #define STREAM_PER_THREAD ((void *)2) /* CU_STREAM_PER_THREAD */
 
@@ -135,7 +136,8 @@ static struct mam_pool *make_pool(struct mam_source *source)
 	attr.free_policy = MAM_FREE_STREAM;
 	attr.name = "mam run";
 	/* A retired block bypasses the caches, so they would only cost time. */
-	if (mam_init_policy() == MAM_INIT_DEFERRED)
+	if (mam_option_number("MAM_CACHE") == CACHE_IS_OFF ||
+	    mam_init_policy() == MAM_INIT_DEFERRED)
 		attr.cache = MAM_CACHE_OFF;
 	status = mam_pool_create_on(source, &attr, &pool);
 	if (status == MAM_ERROR_OUT_OF_MEMORY) {
