@@ -251,9 +251,25 @@ MAM_API enum mam_status mam_pool_retire(struct mam_pool *pool, void *block, uint
 					size_t *bytes);
 
 /*
+ * mam_pool_retire_shared - the same for a program that retires many blocks: blocks of a thread share
+ * a ticket, and the thread keeps them to reuse them when they are reclaimed, without a lock.
+ *
+ * `ticket` receives 0, or a ticket of this block and of all blocks that the thread retired so far.
+ * Then `bytes` receives the sum of the rounded sizes of those that had no ticket before. Blocks of
+ * over 1 MiB, and those of a pool without caches, always get a ticket. Errors as mam_pool_retire();
+ * INVALID_VALUE: NULL.
+ *
+ * mam_pool_retired - give a ticket to each block that any thread retired so far. `ticket` receives
+ * the highest one; 0: no block was ever retired. Errors: INVALID_VALUE, DESTROYED.
+ */
+MAM_API enum mam_status mam_pool_retire_shared(struct mam_pool *pool, void *block, uint64_t *ticket,
+					       size_t *bytes);
+MAM_API enum mam_status mam_pool_retired(struct mam_pool *pool, uint64_t *ticket);
+
+/*
  * mam_pool_reclaim - make every block that was retired with this ticket or a lower one available.
- * `reclaimed` (may be NULL) receives their total size in bytes. O(log n) per block. Errors:
- * INVALID_VALUE, DESTROYED.
+ * `reclaimed` (may be NULL) receives their total size in bytes, without those that threads keep.
+ * O(log n) per block. Errors: INVALID_VALUE, DESTROYED.
  */
 MAM_API enum mam_status mam_pool_reclaim(struct mam_pool *pool, uint64_t ticket, size_t *reclaimed);
 

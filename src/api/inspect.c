@@ -31,8 +31,19 @@ enum mam_status mam_pool_alloc_nowait(struct mam_pool *handle, size_t bytes, siz
 {
 	struct mam_section section;
 	struct mam_pool *pool;
-	enum mam_status status = enter(handle, &pool, &section);
+	enum mam_status status;
+	void *own = NULL;
 
+	if (handle && block && bytes != 0 && alignment == 0) {
+		pool = mam_handle_storage(handle);
+		if (mam_handle_is(handle, pool))
+			own = mam_cache_alloc_own(pool, bytes);
+	}
+	if (own) {
+		*block = own;
+		return MAM_OK;
+	}
+	status = enter(handle, &pool, &section);
 	if (status != MAM_OK)
 		return status;
 	status = mam_cache_alloc_nowait(pool, bytes, alignment, block);
@@ -56,6 +67,36 @@ enum mam_status mam_pool_retire(struct mam_pool *handle, void *block, uint64_t *
 		status = mam_cache_judge(pool, block);
 	mam_epoch_leave(section);
 	return status;
+}
+
+enum mam_status mam_pool_retire_shared(struct mam_pool *handle, void *block, uint64_t *ticket,
+				       size_t *bytes)
+{
+	struct mam_section section;
+	struct mam_pool *pool;
+	enum mam_status status =
+		ticket && bytes ? enter(handle, &pool, &section) : MAM_ERROR_INVALID_VALUE;
+
+	if (status != MAM_OK)
+		return status;
+	status = mam_cache_retire_shared(pool, block, ticket, bytes);
+	mam_epoch_leave(section);
+	return status;
+}
+
+enum mam_status mam_pool_retired(struct mam_pool *handle, uint64_t *ticket)
+{
+	struct mam_tally none = { 0 };
+	struct mam_section section;
+	struct mam_pool *pool;
+	enum mam_status status = ticket ? enter(handle, &pool, &section) : MAM_ERROR_INVALID_VALUE;
+
+	if (status != MAM_OK)
+		return status;
+	mam_cache_gather(pool);
+	*ticket = mam_pool_ticket(pool, 0, &none);
+	mam_epoch_leave(section);
+	return MAM_OK;
 }
 
 enum mam_status mam_pool_stats(struct mam_pool *handle, struct mam_stats *stats)

@@ -97,7 +97,7 @@ static struct mam_cache *take_idle(void)
 	return cache;
 }
 
-void mam_cache_retire(struct mam_cache *cache)
+void mam_cache_end(struct mam_cache *cache)
 {
 	mam_lock_take(&idle_lock);
 	cache->next = idle;
@@ -292,6 +292,16 @@ static bool take_from_transfer(struct mam_tcache *tcache, uint64_t granules)
 				 granules + (granules >> tcache->slack));
 }
 
+/* Kept blocks that are available move into the bins, which then evict those that are too many. */
+static bool absorb(struct mam_tcache *tcache, struct mam_pool *pool)
+{
+	if (tcache->kept.count == 0 || !mam_kept_absorb(tcache, pool))
+		return false;
+	if (mam_tcache_held(tcache) > tcache->max)
+		mam_cache_make_room(tcache, pool, 0);
+	return true;
+}
+
 /* pre: inside. WOULD_WAIT: the pool must grow for it. */
 static enum mam_status alloc_inside(struct mam_tcache *tcache, struct mam_pool *pool, size_t bytes,
 				    size_t alignment, void **block)
@@ -305,6 +315,8 @@ static enum mam_status alloc_inside(struct mam_tcache *tcache, struct mam_pool *
 	if (small) {
 		void *found = mam_cache_take_inside(tcache, &tcache->bins, bytes);
 
+		if (!found && absorb(tcache, pool))
+			found = mam_cache_take_inside(tcache, &tcache->bins, bytes);
 		if (!found && take_from_transfer(tcache, granules))
 			found = mam_cache_take_inside(tcache, &tcache->bins, bytes);
 		if (found) {
@@ -571,6 +583,43 @@ enum mam_status mam_cache_claim_slowly(struct mam_pool *pool, void *block)
 	return status;
 }
 
+static enum mam_status retire_alone(struct mam_pool *pool, void *block, uint64_t *ticket,
+				    size_t *bytes)
+{
+	enum mam_status status = mam_cache_claim(pool, block);
+
+	if (status == MAM_OK)
+		status = mam_pool_set_aside(pool, block, ticket, bytes);
+	return status == MAM_ERROR_INTERIOR ? mam_cache_judge(pool, block) : status;
+}
+
+enum mam_status mam_cache_retire_shared(struct mam_pool *pool, void *block, uint64_t *ticket,
+					size_t *bytes)
+{
+	struct mam_tcache *tcache = pool->cache ? mam_cache_enter(pool) : NULL;
+	uint64_t value, granules;
+	mam_tag_word *tag;
+
+	if (!tcache)
+		return retire_alone(pool, block, ticket, bytes);
+	tag = mam_tag_live_at((uintptr_t)block, tcache->live_key, &value);
+	if (!tag) {
+		mam_asymlock_leave(&tcache->hand);
+		return retire_alone(pool, block, ticket, bytes);
+	}
+	granules = mam_tag_granules(value);
+	mam_kept_push(&tcache->kept, tcache->bins.key, (uintptr_t)block, tag, granules);
+	mam_tally_free(&tcache->tally, mam_tag_requested(value), granules << MAM_TAG_SHIFT);
+	mam_tally_keep(&tcache->tally, granules << MAM_TAG_SHIFT);
+	*ticket = 0;
+	if (mam_kept_is_due(&tcache->kept, tcache->max)) {
+		*bytes = tcache->kept.open.granules << MAM_TAG_SHIFT;
+		*ticket = mam_kept_seal(tcache, pool);
+	}
+	mam_asymlock_leave(&tcache->hand);
+	return MAM_OK;
+}
+
 enum mam_status mam_cache_free_now(struct mam_pool *pool, void *block)
 {
 	enum mam_status status = pool->cache ? claim(pool, NULL, block) : MAM_OK;
@@ -588,20 +637,28 @@ void mam_cache_correct(const struct mam_pool *pool, struct mam_segment_info *seg
 		return;
 	if (mam_cache_has(segment)) {
 		segment->live = false;
+		segment->retired =
+			(mam_tag_of((uintptr_t)segment->base, segment->bytes >> MAM_TAG_SHIFT) &
+			 MAM_TAG_KEPT) != 0;
 		segment->requested = 0;
 	} else if (mam_cache_live_here(pool, segment->base, &value)) {
 		segment->requested = mam_tag_requested(value);
 	}
 }
 
-void mam_cache_forget(const void *block)
+bool mam_cache_forget(const void *block)
 {
+	bool kept = false;
+
 	for (uint64_t granules = 1; granules <= MAM_TAG_LARGE; granules += MAM_TAG_LARGE - 1) {
 		mam_tag_word *tag = mam_tag_find((uintptr_t)block, granules);
 
-		if (tag && mam_tag_state(mam_tag_read(tag)) == MAM_TAG_CACHED)
-			mam_tag_write(tag, MAM_TAG_NONE);
+		if (!tag || mam_tag_state(mam_tag_read(tag)) != MAM_TAG_CACHED)
+			continue;
+		kept = (mam_tag_read(tag) & MAM_TAG_KEPT) != 0;
+		mam_tag_write(tag, MAM_TAG_NONE);
 	}
+	return kept;
 }
 
 bool mam_cache_number_of(const void *block, uint64_t *number, size_t *bytes)

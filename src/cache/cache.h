@@ -67,6 +67,15 @@ static inline enum mam_status mam_cache_claim(struct mam_pool *pool, void *block
 }
 
 /*
+ * mam_cache_retire_shared - as mam_pool_retire_shared(). mam_cache_gather - all blocks that thread
+ * caches keep join the pool's queue of retired blocks, except those whose tickets were reclaimed,
+ * which are free.
+ */
+enum mam_status mam_cache_retire_shared(struct mam_pool *pool, void *block, uint64_t *ticket,
+					size_t *bytes);
+void mam_cache_gather(struct mam_pool *pool);
+
+/*
  * mam_cache_alloc_async, mam_cache_free_async - as mam_stream_alloc() and mam_stream_free()
  * (async.c). mam_cache_release_async: before mam_stream_let_go(), return blocks of the stream in
  * all thread caches to it.
@@ -162,11 +171,14 @@ void mam_cache_leave_tcache(struct mam_tcache *tcache);
 /* mam_cache_has - whether a segment that is live in the pool is in a cache. */
 bool mam_cache_has(const struct mam_segment_info *segment);
 
-/* mam_cache_forget - remove the CACHED tag of a block at this address, if it has one. */
-void mam_cache_forget(const void *block);
+/*
+ * mam_cache_forget - remove the CACHED tag of a block at this address, if it has one. Returns
+ * whether it was kept.
+ */
+bool mam_cache_forget(const void *block);
 
-/* mam_cache_retire - keep a closed cache for the next pool. */
-void mam_cache_retire(struct mam_cache *cache);
+/* mam_cache_end - keep a closed cache for the next pool. */
+void mam_cache_end(struct mam_cache *cache);
 
 /* Set the granules that a thread cache may contain, from the values of its last flush. */
 void mam_cache_limit(struct mam_tcache *tcache);

@@ -113,6 +113,8 @@ static bool empty(struct mam_pool *pool, struct mam_tcache *tcache)
 	void *blocks[BATCH];
 	size_t count;
 
+	(void)mam_kept_absorb(tcache, pool);
+	mam_kept_flush(tcache, pool);
 	while ((count = mam_bins_evict(&tcache->bins, blocks, BATCH)) != 0) {
 		mam_pool_free_batch(pool, blocks, count, &tcache->tally);
 		any = true;
@@ -149,7 +151,7 @@ static uint64_t count_lost_locked(struct mam_cache *cache)
 	uint64_t lost = cache->transfer.lost + cache->lost;
 
 	for (struct mam_tcache *tcache = cache->tcaches; tcache; tcache = tcache->next)
-		lost += tcache->bins.lost + lost_in_streams(tcache);
+		lost += tcache->bins.lost + tcache->kept.lost + lost_in_streams(tcache);
 	return lost;
 }
 
@@ -188,7 +190,7 @@ static uint32_t loser_locked(const struct mam_cache *cache)
 /* Empty bins have lost nothing any more. */
 static void forgive(struct mam_pool *pool, struct mam_tcache *tcache)
 {
-	tcache->bins.lost = 0;
+	tcache->bins.lost = tcache->kept.lost = 0;
 	for (unsigned i = 0; i < MAM_TCACHE_STREAMS; i++) {
 		struct mam_stream_bins *bins = tcache->streams[i];
 
@@ -202,7 +204,7 @@ static void forgive(struct mam_pool *pool, struct mam_tcache *tcache)
 /*
  * A program freed a block from two threads at once, and a bin became unreadable (bins.h). All bins
  * are empty now: blocks that still have the tag of a cached block were in that one, and all other
- * live records belong to callers. If a stream's bins lost blocks, any stream may still use what is
+ * live records belong to callers. Kept blocks (kept.h) must still wait for a ticket. If a stream's bins lost blocks, any stream may still use what is
  * found: it waits for the whole context.
  */
 static void find_lost_locked(struct mam_cache *cache, struct mam_pool *pool)
@@ -210,6 +212,7 @@ static void find_lost_locked(struct mam_cache *cache, struct mam_pool *pool)
 	uint32_t loser = loser_locked(cache);
 	struct mam_tally none = { 0 };
 	struct search search;
+	size_t found;
 
 	mam_log(MAM_LOG_WARN,
 		"pool %s: double free by two threads at the same time; the block was freed once",
@@ -218,13 +221,20 @@ static void find_lost_locked(struct mam_cache *cache, struct mam_pool *pool)
 		search.count = 0;
 		if (mam_pool_visit(pool, note_cached, &search) != MAM_OK)
 			return;
-		for (size_t i = 0; i < search.count; i++)
-			mam_cache_forget(search.blocks[i]);
+		found = search.count;
+		for (size_t i = found; i-- > 0;) {
+			void *block = search.blocks[i];
+
+			if (!mam_cache_forget(block))
+				continue;
+			(void)mam_pool_set_aside(pool, block, NULL, NULL);
+			search.blocks[i] = search.blocks[--search.count];
+		}
 		if (loser != 0)
 			mam_stream_put_orphans(pool, loser, search.blocks, search.count);
 		else
 			mam_pool_free_batch(pool, search.blocks, search.count, &none);
-	} while (search.count != 0);
+	} while (found != 0);
 	mam_pool_recount(pool, asked);
 	cache->transfer.lost = cache->lost = 0;
 	for (struct mam_tcache *tcache = cache->tcaches; tcache; tcache = tcache->next)
@@ -247,6 +257,21 @@ bool mam_cache_drain(struct mam_pool *pool)
 		find_lost_locked(cache, pool);
 	release(cache);
 	return any;
+}
+
+void mam_cache_gather(struct mam_pool *pool)
+{
+	struct mam_cache *cache = hold(pool);
+
+	if (!cache)
+		return;
+	for (struct mam_tcache *tcache = cache->tcaches; tcache; tcache = tcache->next) {
+		if (!may_touch(tcache))
+			continue;
+		(void)mam_kept_absorb(tcache, pool);
+		mam_kept_flush(tcache, pool);
+	}
+	release(cache);
 }
 
 static void release_locked(struct mam_pool *pool, struct mam_tcache *tcache,
@@ -356,7 +381,7 @@ void mam_cache_leave_tcache(struct mam_tcache *tcache)
 	pool = atomic_load_explicit(&tcache->pool, memory_order_relaxed);
 	if (pool) {
 		(void)empty(pool, tcache);
-		cache->lost += tcache->bins.lost;
+		cache->lost += tcache->bins.lost + tcache->kept.lost;
 		unlink_locked(cache, tcache);
 	}
 	mam_lock_release(&cache->lock);
@@ -374,6 +399,7 @@ static void forget(struct mam_tcache *tcache)
 		       mam_bins_evict(&tcache->streams[i]->bins, blocks, BATCH) != 0)
 			continue;
 	tcache->stream_granules = 0;
+	mam_kept_forget(tcache);
 }
 
 /* Owners stay stopped: no thread cache is used for this pool again. */
@@ -422,7 +448,7 @@ void mam_cache_close(struct mam_pool *pool)
 	 * Live blocks of an abandoned pool: the next pool with its number must not find their tags.
 	 */
 	(void)mam_pool_visit(pool, forget_live, &number);
-	mam_cache_retire(cache);
+	mam_cache_end(cache);
 }
 
 static const char *check(const struct mam_tcache *tcache)
@@ -436,6 +462,8 @@ static const char *check(const struct mam_tcache *tcache)
 		why = mam_bins_check(&tcache->streams[i]->bins);
 		granules += tcache->streams[i]->bins.granules;
 	}
+	if (!why)
+		why = mam_kept_check(&tcache->kept, tcache->bins.key);
 	if (!why && granules != tcache->stream_granules)
 		why = "a thread cache's count of blocks of streams does not match their bins";
 	return why;
@@ -509,5 +537,5 @@ void mam_cache_fork_child(struct mam_pool *pool)
 		close_locked(cache);
 	mam_lock_release(&cache->lock);
 	if (ended)
-		mam_cache_retire(cache);
+		mam_cache_end(cache);
 }

@@ -10,7 +10,7 @@
  *  2. Only a block that went through a cache has a tag. It is
  *       LIVE     a caller holds the block: its pool, its length, the requested size
  *       CACHED   in a thread's bins or in the transfer cache: which one, its length, and the next
- *                block
+ *                block; kept: in a group of retired blocks instead (kept.h)
  *     and 0 otherwise: then only the pool's record describes the block.
  *  3. The holder of a block may write its tag: its caller's free, then the owner of the bins. Reads
  *     and writes are relaxed atomics. A program that frees one block from two threads at once
@@ -18,7 +18,7 @@
  *     thread cache number in the tag (bins.h).
  *
  *   LIVE    pool 20 | zero 1 | granule in window 6 | requested 22 | granules 12 | zero 1 | state 2
- *   CACHED  thread cache 10 | next granule's number 39 | granules 12 | zero 1 | state 2
+ *   CACHED  thread cache 10 | next granule's number 39 | granules 12 | kept 1 | state 2
  *
  * A tag is LIVE or CACHED for an existing pool only while that pool's record of the block is live.
  * Pool numbers are reused: when a pool ends, no tag of its number remains.
@@ -56,6 +56,7 @@ _Static_assert(MAM_TAG_LARGE << MAM_TAG_SHIFT == 1u << MAM_TAG_WINDOW_SHIFT,
 #define MAM_TAG_NONE 0u
 #define MAM_TAG_LIVE 1u
 #define MAM_TAG_CACHED 2u
+#define MAM_TAG_KEPT 4u /* with CACHED */
 
 #define MAM_TAG_TCACHES 1024u /* numbers of thread caches; 0 is the transfer cache */
 #define MAM_TAG_POOLS (1u << 20)

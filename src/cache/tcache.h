@@ -15,6 +15,7 @@
 
 #include "cache/bins.h"
 #include "cache/asymlock.h"
+#include "cache/kept.h"
 #include "pool/batch.h"
 #include "stream/key.h"
 
@@ -50,6 +51,7 @@ struct mam_tcache {
 	uint64_t slack; /* a block that is larger by up to 1 / 2^slack may serve a request */
 	struct mam_tally tally;
 	struct mam_bins bins;
+	struct mam_kept kept;
 	struct mam_stream_bins *streams[MAM_TCACHE_STREAMS]; /* by handle; NULL: not made yet */
 	uint64_t stream_granules;                            /* sum over streams[] */
 	uint32_t clashes; /* count of streams that found no place in streams[] */

@@ -58,8 +58,11 @@ struct mam_segment {
 			uint32_t peer_prev;        /* 0: the first */
 			uint32_t peer_next;        /* 0: the last */
 		};
-		uint64_t requested;    /* live: size that the caller requested */
-		uint32_t retired_next; /* retired: the one retired after it; 0: none */
+		uint64_t requested; /* live: size that the caller requested */
+		struct {
+			uint64_t retired_ticket; /* retired: its ticket */
+			uint32_t retired_next;   /* retired: the one retired after it; 0: none */
+		};
 		uint32_t leaving_next; /* leaving: another one of its group; 0: none */
 	};
 	/* enum mam_segment_state; a separate word, as it is written before sizes are read */

@@ -5,8 +5,8 @@
  * space.c counts every block that it allocates or frees as a caller's. For a block that a cache
  * receives or returns, these counts are restored and cached_* changed instead.
  *
- * Invariant: live_blocks + cached_blocks is the number of live records, and the same for the
- * rounded bytes.
+ * Invariant: live_blocks + cached_blocks + kept_blocks is the number of live records, and the same
+ * for the rounded bytes.
  */
 #include "pool/batch.h"
 
@@ -80,7 +80,7 @@ void mam_pool_meet_locked(struct mam_pool *pool, struct mam_tally *tally)
 	struct mam_stats *counts = &pool->counts;
 
 	account_tally(pool, tally);
-	if (tally->allocs == 0 && tally->frees == 0)
+	if (tally->allocs == 0 && tally->frees == 0 && tally->kept_blocks == 0)
 		return;
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {
 		mam_pool_peak_live(counts, tally->peak_blocks, tally->peak_bytes,
@@ -90,6 +90,14 @@ void mam_pool_meet_locked(struct mam_pool *pool, struct mam_tally *tally)
 		counts->live_rounded_bytes += (uint64_t)tally->rounded;
 		counts->cached_blocks -= (uint64_t)tally->blocks;
 		counts->cached_bytes -= (uint64_t)tally->rounded;
+		mam_pool_peak(&counts->peak_retired_bytes,
+			      counts->retired_bytes + (uint64_t)tally->peak_kept_bytes);
+		counts->retired_blocks += (uint64_t)tally->kept_blocks;
+		counts->retired_bytes += (uint64_t)tally->kept_bytes;
+		counts->cached_blocks -= (uint64_t)tally->kept_blocks;
+		counts->cached_bytes -= (uint64_t)tally->kept_bytes;
+		pool->kept_blocks += (uint64_t)tally->kept_blocks;
+		pool->kept_bytes += (uint64_t)tally->kept_bytes;
 		counts->allocs += tally->allocs;
 		counts->frees += tally->frees;
 	}
@@ -232,6 +240,9 @@ void mam_pool_recount(struct mam_pool *pool,
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY) {
 		counts->live_blocks = counts->live_bytes = counts->live_rounded_bytes = 0;
 		counts->cached_blocks = counts->cached_bytes = 0;
+		counts->retired_blocks -= pool->kept_blocks;
+		counts->retired_bytes -= pool->kept_bytes;
+		pool->kept_blocks = pool->kept_bytes = 0;
 		for (at = mam_addrtree_first(&pool->segments, pool->by_address); at != 0;
 		     at = mam_addrtree_next(&pool->segments, at)) {
 			struct mam_segment_info info;

@@ -7,7 +7,8 @@
  * allocated again. To callers, the block is free. The counts show the callers' view:
  *
  *   live_*    what callers hold, as of the last time that each thread flushed its tally
- *   cached_*  live records that no caller holds, as of the same time
+ *   cached_*  live records that no caller holds, as of the same time; not those of retired blocks
+ *             that a thread keeps (pool.h:kept_blocks), which count as retired
  *
  * Between two flushes, a thread allocates from its cache and frees to it without informing the
  * pool, and records the difference in a tally. Every call here first adds the caller's tally to the
@@ -33,7 +34,10 @@ struct mam_tally {
 	int64_t blocks, peak_blocks;   /* count */
 	int64_t bytes, peak_bytes;     /* requested */
 	int64_t rounded, peak_rounded; /* rounded to granules */
-	uint64_t allocs, frees;        /* count */
+	/* the same for retired blocks that the thread keeps, within the free ones */
+	int64_t kept_blocks;                 /* count */
+	int64_t kept_bytes, peak_kept_bytes; /* rounded to granules */
+	uint64_t allocs, frees;              /* count */
 	/* out: values of the pool at the last flush */
 	uint64_t reserved_bytes;
 	uint64_t live_bytes; /* rounded */
@@ -60,6 +64,21 @@ static inline void mam_tally_free(struct mam_tally *tally, uint64_t bytes, uint6
 	tally->blocks--;
 	tally->bytes -= (int64_t)bytes;
 	tally->rounded -= (int64_t)rounded;
+}
+
+/* A block that was freed, and its thread keeps it; and a kept block that became available. */
+static inline void mam_tally_keep(struct mam_tally *tally, uint64_t rounded)
+{
+	tally->kept_blocks++;
+	tally->kept_bytes += (int64_t)rounded;
+	if (tally->kept_bytes > tally->peak_kept_bytes)
+		tally->peak_kept_bytes = tally->kept_bytes;
+}
+
+static inline void mam_tally_unkeep(struct mam_tally *tally, uint64_t rounded)
+{
+	tally->kept_blocks--;
+	tally->kept_bytes -= (int64_t)rounded;
 }
 
 /*
@@ -96,6 +115,17 @@ enum mam_status mam_pool_free_one(struct mam_pool *pool, void *block, size_t req
 /* mam_pool_free_batch - free blocks that no caller held. Unknown blocks are skipped. */
 void mam_pool_free_batch(struct mam_pool *pool, void *const *blocks, size_t count,
 			 struct mam_tally *tally);
+
+/*
+ * mam_pool_ticket - a ticket for blocks that were retired and that a thread keeps. Tickets count
+ * blocks: it is the number of the last one of them.
+ *
+ * mam_pool_set_aside_batch - blocks that a thread kept join the queue of retired blocks, with new
+ * tickets. The thread's tally counts them as kept. Unknown blocks are skipped.
+ */
+uint64_t mam_pool_ticket(struct mam_pool *pool, uint64_t blocks, struct mam_tally *tally);
+void mam_pool_set_aside_batch(struct mam_pool *pool, void *const *blocks, size_t count,
+			      struct mam_tally *tally);
 
 /*
  * mam_pool_recount - rebuild the counts after a program's error made them wrong, while no cache

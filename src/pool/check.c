@@ -151,16 +151,17 @@ static const char *check_counts(const struct mam_pool *pool, const struct totals
 	if (counts->segments != totals->segments)
 		return "the count of segments is wrong";
 	/* A cached block is live to the pool, and its record does not have the requested size. */
-	if (counts->live_blocks + counts->cached_blocks != totals->live ||
+	if (counts->live_blocks + counts->cached_blocks + pool->kept_blocks != totals->live ||
 	    counts->allocs - counts->frees != counts->live_blocks ||
 	    pool->blocks.count != totals->live)
 		return "the count of live or of cached blocks is wrong";
 	if ((pool->cache == NULL && counts->cached_blocks == 0 &&
 	     counts->live_bytes != totals->live_bytes) ||
-	    counts->live_rounded_bytes + counts->cached_bytes != totals->live_rounded)
+	    counts->live_rounded_bytes + counts->cached_bytes + pool->kept_bytes !=
+		    totals->live_rounded)
 		return "the count of live or of cached bytes is wrong";
-	if (counts->retired_blocks != totals->retired ||
-	    counts->retired_bytes != totals->retired_bytes)
+	if (counts->retired_blocks != totals->retired + pool->kept_blocks ||
+	    counts->retired_bytes != totals->retired_bytes + pool->kept_bytes)
 		return "the count of retired blocks is wrong";
 	if (counts->chunks != totals->chunks || counts->reserved_bytes != totals->reserved)
 		return "the count of chunks or reserved bytes is wrong";

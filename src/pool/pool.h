@@ -116,9 +116,11 @@ struct mam_pool {
 	uint32_t newest_chunk;  /* head of the list of chunks, or 0 */
 	uint32_t retired_first; /* queue of retired blocks, oldest first; 0: none */
 	uint32_t retired_last;
-	uint64_t retired_ticket;   /* of the newest retired block ever; 0: none was ever retired */
-	uint64_t reclaimed_ticket; /* of the newest one that was reclaimed */
-	uint64_t high_bytes;       /* sum of the chunks' high */
+	uint64_t retired_ticket; /* of the newest retired block ever; 0: none was ever retired */
+	_Atomic uint64_t passed_ticket;   /* atomic, written under lock: pool; retired blocks with a
+					 * ticket up to this are available */
+	uint64_t kept_blocks, kept_bytes; /* retired blocks in thread caches: live records */
+	uint64_t high_bytes;              /* sum of the chunks' high */
 	struct mam_range *range; /* of a source that maps in pieces, otherwise NULL; set at init */
 	uint64_t stuck_bytes;    /* free, but could not be released at the last attempt (spare.c) */
 	atomic_bool outgrown;    /* it grew; a strict free must release idle chunks (grow.c) */

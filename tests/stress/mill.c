@@ -62,7 +62,6 @@ struct worker {
 	struct CUevent_st *event;
 	struct block *held[HELD];
 	unsigned count;
-	uint64_t ticket; /* the newest one that this thread retired */
 	unsigned retired;
 	uint64_t allocs, frees, failures;
 	uint64_t live_bytes, peak_bytes;
@@ -196,32 +195,42 @@ static void free_now(struct worker *worker, struct block *block)
 	worker->frees++;
 }
 
-/* Only the first thread does: a ticket covers everything before it, also of other threads. */
+/* With a ticket of its own, or one that it shares with others of the thread. */
 static void retire(struct worker *worker, struct block *block)
 {
 	struct run *run = worker->run;
 	const char *why = shadow_give(run->shadow, block->at, block->bytes);
+	uint64_t ticket;
+	size_t bytes;
 
 	if (why)
 		blame(worker, "%s", why);
-	expect(worker, mam_pool_retire(run->pool, block->at, &worker->ticket, NULL),
-	       "mam_pool_retire");
+	if (worker->number == 0 && draw(worker) % 4 == 0)
+		expect(worker, mam_pool_retire(run->pool, block->at, NULL, NULL),
+		       "mam_pool_retire");
+	else
+		expect(worker, mam_pool_retire_shared(run->pool, block->at, &ticket, &bytes),
+		       "mam_pool_retire_shared");
 	worker->frees++;
 	worker->retired++;
 }
 
+/* The ticket covers what any thread retired before it, and the wait the work on that. */
 static void reclaim(struct worker *worker)
 {
-	driver(worker, worker->run->cuda->cuCtxSynchronize(), "cuCtxSynchronize");
-	expect(worker, mam_pool_reclaim(worker->run->pool, worker->ticket, NULL),
-	       "mam_pool_reclaim");
+	struct run *run = worker->run;
+	uint64_t ticket = 0;
+
+	expect(worker, mam_pool_retired(run->pool, &ticket), "mam_pool_retired");
+	driver(worker, run->cuda->cuCtxSynchronize(), "cuCtxSynchronize");
+	expect(worker, mam_pool_reclaim(run->pool, ticket, NULL), "mam_pool_reclaim");
 	worker->retired = 0;
 }
 
 static void dispose(struct worker *worker, struct block *block)
 {
 	worker->live_bytes -= block->bytes;
-	if (worker->number == 0 && draw(worker) % 64 == 0)
+	if (draw(worker) % 64 == 0)
 		retire(worker, block);
 	else
 		free_now(worker, block);
