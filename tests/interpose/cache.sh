@@ -15,6 +15,15 @@ for policy in strict stream; do
 	same "$policy: MAM_CACHE=off is respected" "the newest was reused: 0" \
 		"$(MAM_CACHE=off "$MAM" run --free $policy -- "$probe" newest | tail -1)"
 done
+# Blocks of a thread share a fence: 64 of them, or fewer if the pool would have to map memory.
+FAKE_CUDA_LOG=$scratch/log "$MAM" run --free deferred --stats="$scratch/stats" -- "$probe" pairs > /dev/null
+fences=$(grep -c '^cuCtxRecordEvent ' "$scratch/log")
+same "deferred: blocks share fences" "6400 0 1" \
+	"$(stat_of frees) $(stat_of live_blocks) $([ "$fences" -ge 90 ] && [ "$fences" -le 400 ] && echo 1)"
+same "deferred: few blocks are in quarantine" 1 \
+	"$([ "$(stat_of retired_peak_bytes)" -le $((3 * 64 * 70000)) ] && echo 1)"
+rm -f "$scratch/log"
+
 for policy in strict stream deferred; do
 	run="--free $policy"
 	same_run "$policy: double frees and interior pointers" "$probe" mistakes

@@ -91,7 +91,7 @@ static enum mam_status take(const struct mam_pools_entry *entry, size_t bytes, v
 {
 	enum mam_status status;
 
-	if (!mam_quarantine_holds(entry->quarantine))
+	if (!mam_quarantine_is_used(entry->quarantine))
 		return mam_malloc(entry->pool, bytes, block);
 	status = mam_pool_alloc_nowait(entry->pool, bytes, 0, block);
 	if (status != MAM_ERROR_WOULD_WAIT)

@@ -195,36 +195,34 @@ enum mam_free_outcome mam_free_at_once(struct mam_free_request *request)
 }
 
 /*
- * Looks up the block first only if a watcher or a capture needs it, because that is a second
- * lookup.
+ * Looks up the block first only if a watcher, a capture or a choice of pools needs it, because that
+ * is a second lookup.
  */
 enum mam_free_outcome mam_free_later(struct mam_free_request *request)
 {
-	struct mam_pools_entry *entry;
-	enum mam_status status;
+	struct mam_pools_entry *entry = mam_pools_only();
+	bool watched = mam_watch_wants(~0u) != 0 || mam_capture_alive();
+	enum mam_status status = MAM_OK;
 
-	if (__builtin_expect(mam_watch_wants(~0u) != 0 || mam_capture_alive(), 0)) {
+	if (__builtin_expect(watched || entry == NULL, 0))
 		status = mam_pools_find(request->block, &entry, &request->bytes);
-		if (status == MAM_OK)
-			request->device = entry->device;
-		request->code = status == MAM_OK ? judge(request, entry) : MAM_CUDA_SUCCESS;
+	if (watched && status == MAM_OK) {
+		request->device = entry->device;
+		request->code = judge(request, entry);
 		if (request->code != MAM_CUDA_SUCCESS)
 			return MAM_FREE_DONE;
-		if (status == MAM_OK)
-			announce(request, entry);
+		announce(request, entry);
 	}
-	for (unsigned int at = 0; (entry = mam_pools_next(&at)) != NULL;) {
+	if (status == MAM_OK)
 		status = mam_quarantine_put(entry->quarantine, request->block);
-		if (status == MAM_OK && !request->is_ordered)
-			catch_up(entry->quarantine);
-		if (status == MAM_OK) {
-			release_outgrown(request, entry, false);
-			return MAM_FREE_DONE;
-		}
-		if (status == MAM_ERROR_INTERIOR || status == MAM_ERROR_DOUBLE_FREE)
-			return refuse(request);
-	}
-	return not_owned(request);
+	if (status == MAM_ERROR_INTERIOR || status == MAM_ERROR_DOUBLE_FREE)
+		return refuse(request);
+	if (status != MAM_OK)
+		return not_owned(request);
+	if (!request->is_ordered)
+		catch_up(entry->quarantine);
+	release_outgrown(request, entry, false);
+	return MAM_FREE_DONE;
 }
 
 static enum mam_free_outcome give_back(struct mam_free_request *request)

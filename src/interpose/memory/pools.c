@@ -135,9 +135,7 @@ static struct mam_pool *make_pool(struct mam_source *source)
 	/* free.c waits itself, so that it can return the driver's own code. */
 	attr.free_policy = MAM_FREE_STREAM;
 	attr.name = "mam run";
-	/* A retired block bypasses the caches, so they would only cost time. */
-	if (mam_option_number("MAM_CACHE") == CACHE_IS_OFF ||
-	    mam_init_policy() == MAM_INIT_DEFERRED)
+	if (mam_option_number("MAM_CACHE") == CACHE_IS_OFF)
 		attr.cache = MAM_CACHE_OFF;
 	status = mam_pool_create_on(source, &attr, &pool);
 	if (status == MAM_ERROR_OUT_OF_MEMORY) {
@@ -297,6 +295,14 @@ struct mam_pools_entry *mam_pools_next(unsigned int *at)
 			return entry;
 	}
 	return NULL;
+}
+
+struct mam_pools_entry *mam_pools_only(void)
+{
+	unsigned int at = 0;
+	struct mam_pools_entry *entry = mam_pools_next(&at);
+
+	return entry != NULL && mam_pools_next(&at) == NULL ? entry : NULL;
 }
 
 void *mam_pools_context(const struct mam_pool *pool)

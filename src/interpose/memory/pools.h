@@ -75,6 +75,9 @@ struct mam_pools_entry *mam_pools_next(unsigned int *at);
 /* The same for the pools of one device; for all pools if `device` is below 0. */
 struct mam_pools_entry *mam_pools_next_on(int device, unsigned int *at);
 
+/* Returns the only entry with its own pool, or NULL: there are several, or none. */
+struct mam_pools_entry *mam_pools_only(void);
+
 /* Whether this process ever had a pool. */
 bool mam_pools_exist(void);
 

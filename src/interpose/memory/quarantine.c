@@ -2,13 +2,15 @@
 /*
  * quarantine.c - retire, fence, reclaim (quarantine.h).
  *
- *   put     1. Retire the block in its pool. Its ticket is its number in the order of frees.
- *           2. If enough blocks or bytes are without a fence: turn.
+ *   put     1. Retire the block in its pool. The thread keeps it, and blocks of up to 1 MiB get
+ *              tickets in groups (mam_pool_retire_shared).
+ *           2. If enough blocks or bytes with tickets are without a fence: turn.
  *   turn    1. Query the oldest fences; reclaim up to the newest that has passed.
  *           2. Record a fence over all tickets so far. Its ticket is read before the record, so
- *              that no block is covered by a fence that was recorded before its free.
- *   reclaim The same at once (mam_quarantine_reclaim), for a thread that found no free memory: it
- *           reclaims blocks that were freed while the GPU was idle.
+ *              that no block is covered by a fence that was recorded before its free. A group
+ *              gets its ticket after the last of its frees.
+ *   reclaim The same at once (mam_quarantine_reclaim), for a thread that found no free memory: all
+ *           blocks get tickets, and those that were freed while the GPU was idle are reclaimed.
  *   catch   Reclaim repeatedly until a fence has passed, for at most 0.1 s. This happens in the
  *   up      first free after the pool had to grow although much was in quarantine. The program runs
  *           ahead of the GPU, and the pool would grow as long as it does. The growth itself does
@@ -23,8 +25,8 @@
  * more; the driver reports the error to the program at its next call. Any other failure of a call
  * is considered transient, and the call is repeated at the next turn (peer_fence.c).
  *
- * Costs on an H100: retire 36 ns, record 200 ns, query 180 ns. With a fence for each COUNT blocks
- * or for an eighth of the pool's bytes, that is a few nanoseconds per free.
+ * Costs on an H100: record 200 ns, query 180 ns. With a fence for each COUNT blocks or for an eighth
+ * of the pool's bytes, that is a few nanoseconds per free.
  *
  * Invariants: fences are in the order of their tickets; a fence's ticket was assigned before it was
  * recorded. `lock` is never held across a wait.
@@ -68,6 +70,7 @@ struct mam_quarantine {
 	_Atomic uint64_t unfenced_bytes; /* atomic; about: of blocks >= BYTES_COUNTED */
 	atomic_bool faulty;              /* atomic; the context has a sticky error */
 	atomic_bool behind;              /* atomic; the next free must catch up */
+	atomic_bool used;                /* atomic; a block was put into it */
 
 	pthread_mutex_t lock;
 	struct fence fences[FENCES]; /* lock: lock; a ring */
@@ -93,7 +96,13 @@ void mam_quarantine_destroy(struct mam_quarantine *quarantine)
 	free(quarantine);
 }
 
-bool mam_quarantine_holds(const struct mam_quarantine *quarantine)
+bool mam_quarantine_is_used(const struct mam_quarantine *quarantine)
+{
+	return atomic_load_explicit(&quarantine->used, memory_order_relaxed);
+}
+
+/* Whether blocks with tickets have not been reclaimed. */
+static bool holds(const struct mam_quarantine *quarantine)
 {
 	return atomic_load_explicit(&quarantine->ticket, memory_order_relaxed) !=
 	       atomic_load_explicit(&quarantine->reclaimed, memory_order_relaxed);
@@ -116,6 +125,18 @@ static void raise_to(_Atomic uint64_t *value, uint64_t to)
 	while (now < to && !atomic_compare_exchange_weak_explicit(
 				   value, &now, to, memory_order_release, memory_order_relaxed))
 		;
+}
+
+/* Gives a ticket to every block in quarantine. Returns false if there is none. */
+static bool gather(struct mam_quarantine *quarantine)
+{
+	uint64_t ticket;
+
+	if (!mam_quarantine_is_used(quarantine) ||
+	    mam_pool_retired(quarantine->pool, &ticket) != MAM_OK)
+		return false;
+	raise_to(&quarantine->ticket, ticket);
+	return holds(quarantine);
 }
 
 static void reclaim(struct mam_quarantine *quarantine, uint64_t ticket)
@@ -207,12 +228,16 @@ enum mam_status mam_quarantine_put(struct mam_quarantine *quarantine, void *bloc
 {
 	uint64_t ticket, unfenced;
 	size_t bytes;
-	enum mam_status status = mam_pool_retire(quarantine->pool, block, &ticket, &bytes);
+	enum mam_status status = mam_pool_retire_shared(quarantine->pool, block, &ticket, &bytes);
 
 	if (status != MAM_OK)
 		return status;
+	if (!mam_quarantine_is_used(quarantine))
+		atomic_store_explicit(&quarantine->used, true, memory_order_relaxed);
+	if (ticket == 0)
+		return MAM_OK;
 	/*
-	 * Every free executes this, so it uses no locked instruction. A late thread may overwrite a
+	 * Many frees execute this, so it uses no locked instruction. A late thread may overwrite a
 	 * higher ticket with a lower one, and that block then waits for the fence after the next
 	 * free. Bytes are added up where they matter.
 	 */
@@ -229,7 +254,7 @@ enum mam_status mam_quarantine_put(struct mam_quarantine *quarantine, void *bloc
 
 bool mam_quarantine_reclaim(struct mam_quarantine *quarantine)
 {
-	return mam_quarantine_holds(quarantine) && turn(quarantine, true);
+	return gather(quarantine) && turn(quarantine, true);
 }
 
 /*
@@ -241,12 +266,13 @@ static void await_oldest(struct mam_quarantine *quarantine)
 	const struct timespec a_moment = { 0, 20000 };
 	uint64_t before = atomic_load_explicit(&quarantine->reclaimed, memory_order_relaxed);
 
+	if (!gather(quarantine))
+		return;
 	for (int look = 0; look < LOOKS_MAX; look++) {
-		if (mam_quarantine_reclaim(quarantine) ||
+		if (turn(quarantine, true) ||
 		    atomic_load_explicit(&quarantine->reclaimed, memory_order_relaxed) != before)
 			return;
-		if (!mam_quarantine_holds(quarantine) || !mam_peer_fence_is_possible() ||
-		    mam_capture_alive() ||
+		if (!holds(quarantine) || !mam_peer_fence_is_possible() || mam_capture_alive() ||
 		    atomic_load_explicit(&quarantine->faulty, memory_order_relaxed))
 			return;
 		nanosleep(&a_moment, NULL);
@@ -290,10 +316,9 @@ static bool wait_for_context(struct mam_quarantine *quarantine)
 
 bool mam_quarantine_wait(struct mam_quarantine *quarantine)
 {
-	if (!mam_quarantine_holds(quarantine) ||
-	    atomic_load_explicit(&quarantine->faulty, memory_order_relaxed))
+	if (!gather(quarantine) || atomic_load_explicit(&quarantine->faulty, memory_order_relaxed))
 		return false;
-	if (mam_quarantine_reclaim(quarantine) && !mam_quarantine_holds(quarantine))
+	if (turn(quarantine, true) && !holds(quarantine))
 		return true;
 	return wait_for_context(quarantine);
 }

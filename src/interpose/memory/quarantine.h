@@ -38,11 +38,14 @@ struct mam_quarantine *mam_quarantine_create(struct mam_pool *pool, struct mam_s
  */
 void mam_quarantine_destroy(struct mam_quarantine *quarantine);
 
-/* mam_quarantine_put - free the block at this address. Errors as mam_pool_retire(). */
+/*
+ * mam_quarantine_put - free the block at this address. Takes no lock for most blocks of up to 1 MiB:
+ * the thread keeps them. Errors as mam_pool_retire().
+ */
 enum mam_status mam_quarantine_put(struct mam_quarantine *quarantine, void *block);
 
-/* Whether it contains blocks. */
-bool mam_quarantine_holds(const struct mam_quarantine *quarantine);
+/* Whether a block was ever put into it. */
+bool mam_quarantine_is_used(const struct mam_quarantine *quarantine);
 
 /*
  * Whether it holds so much, compared with the bytes in use, that the program runs far ahead of the

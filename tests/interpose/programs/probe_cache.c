@@ -13,6 +13,7 @@
 #define BLOCKS 24 /* of each thread; all of them fit into its cache */
 #define THREADS 4
 #define ROUNDS 2000
+#define PAIRS 6400
 
 static struct CUctx_st *context;
 static pthread_barrier_t barrier;
@@ -44,6 +45,19 @@ static void newest(void)
 	require(cuMemFree_v2(blocks[5]));
 	SHOW(cuMemAlloc_v2(&again, 4096));
 	printf("the newest was reused: %d\n", again == blocks[5]);
+}
+
+/* Blocks of several sizes, one after the other. */
+static void pairs(void)
+{
+	unsigned long long block;
+
+	start();
+	for (size_t i = 0; i < PAIRS; i++) {
+		require(cuMemAlloc_v2(&block, 4096 + i % 3 * 65536));
+		require(cuMemFree_v2(block));
+	}
+	printf("pairs: %d\n", PAIRS);
 }
 
 static void *free_block(void *block)
@@ -170,8 +184,8 @@ static void counts(void)
 int main(int count, char **arguments)
 {
 	static const struct probe_scene scenes[] = {
-		{ "newest", newest }, { "mistakes", mistakes }, { "full", full },
-		{ "ended", ended },   { "counts", counts },
+		{ "newest", newest }, { "pairs", pairs }, { "mistakes", mistakes },
+		{ "full", full },     { "ended", ended }, { "counts", counts },
 	};
 
 	return probe_play(count, arguments, scenes, sizeof(scenes) / sizeof(scenes[0]));
