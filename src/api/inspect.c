@@ -74,9 +74,15 @@ enum mam_status mam_pool_retire_shared(struct mam_pool *handle, void *block, uin
 {
 	struct mam_section section;
 	struct mam_pool *pool;
-	enum mam_status status =
-		ticket && bytes ? enter(handle, &pool, &section) : MAM_ERROR_INVALID_VALUE;
+	enum mam_status status;
 
+	if (!ticket || !bytes)
+		return MAM_ERROR_INVALID_VALUE;
+	pool = mam_handle_storage(handle);
+	if (handle && mam_handle_is(handle, pool) &&
+	    mam_cache_retire_own(pool, block, ticket, bytes))
+		return MAM_OK;
+	status = enter(handle, &pool, &section);
 	if (status != MAM_OK)
 		return status;
 	status = mam_cache_retire_shared(pool, block, ticket, bytes);

@@ -597,27 +597,16 @@ enum mam_status mam_cache_retire_shared(struct mam_pool *pool, void *block, uint
 					size_t *bytes)
 {
 	struct mam_tcache *tcache = pool->cache ? mam_cache_enter(pool) : NULL;
-	uint64_t value, granules;
-	mam_tag_word *tag;
+	mam_tag_word *tag = NULL;
+	uint64_t value;
 
-	if (!tcache)
-		return retire_alone(pool, block, ticket, bytes);
-	tag = mam_tag_live_at((uintptr_t)block, tcache->live_key, &value);
-	if (!tag) {
+	if (tcache) {
+		tag = mam_tag_live_at((uintptr_t)block, tcache->live_key, &value);
+		if (tag)
+			mam_cache_keep_inside(tcache, pool, block, tag, value, ticket, bytes);
 		mam_asymlock_leave(&tcache->hand);
-		return retire_alone(pool, block, ticket, bytes);
 	}
-	granules = mam_tag_granules(value);
-	mam_kept_push(&tcache->kept, tcache->bins.key, (uintptr_t)block, tag, granules);
-	mam_tally_free(&tcache->tally, mam_tag_requested(value), granules << MAM_TAG_SHIFT);
-	mam_tally_keep(&tcache->tally, granules << MAM_TAG_SHIFT);
-	*ticket = 0;
-	if (mam_kept_is_due(&tcache->kept, tcache->max)) {
-		*bytes = tcache->kept.open.granules << MAM_TAG_SHIFT;
-		*ticket = mam_kept_seal(tcache, pool);
-	}
-	mam_asymlock_leave(&tcache->hand);
-	return MAM_OK;
+	return tag ? MAM_OK : retire_alone(pool, block, ticket, bytes);
 }
 
 enum mam_status mam_cache_free_now(struct mam_pool *pool, void *block)

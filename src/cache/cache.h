@@ -292,6 +292,41 @@ static inline bool mam_cache_free_own(struct mam_pool *pool, void *block)
 	return given;
 }
 
+/* The thread keeps a live block; `tag` and `value`: of mam_tag_live_at(). pre: inside. */
+static inline void mam_cache_keep_inside(struct mam_tcache *tcache, struct mam_pool *pool,
+					 void *block, mam_tag_word *tag, uint64_t value,
+					 uint64_t *ticket, size_t *bytes)
+{
+	uint64_t granules = mam_tag_granules(value);
+
+	mam_kept_push(&tcache->kept, tcache->bins.key, (uintptr_t)block, tag, granules);
+	mam_tally_free(&tcache->tally, mam_tag_requested(value), granules << MAM_TAG_SHIFT);
+	mam_tally_keep(&tcache->tally, granules << MAM_TAG_SHIFT);
+	*ticket = 0;
+	if (mam_kept_is_due(&tcache->kept, tcache->max)) {
+		*bytes = tcache->kept.open.granules << MAM_TAG_SHIFT;
+		*ticket = mam_kept_seal(tcache, pool);
+	}
+}
+
+/* mam_cache_retire_own - retire into the thread's own cache, as mam_cache_free_own(). */
+static inline bool mam_cache_retire_own(struct mam_pool *pool, void *block, uint64_t *ticket,
+					size_t *bytes)
+{
+	struct mam_tcache *tcache = mam_tcache_last;
+	mam_tag_word *tag;
+	uint64_t value;
+
+	if (atomic_load_explicit(&tcache->pool, memory_order_relaxed) != pool ||
+	    !mam_asymlock_enter(&tcache->hand))
+		return false;
+	tag = mam_tag_live_at((uintptr_t)block, tcache->live_key, &value);
+	if (tag)
+		mam_cache_keep_inside(tcache, pool, block, tag, value, ticket, bytes);
+	mam_asymlock_leave(&tcache->hand);
+	return tag != NULL;
+}
+
 /* mam_cache_free - the slow path. pre: inside a section. */
 static inline enum mam_status mam_cache_free(struct mam_pool *pool, void *block)
 {

@@ -228,12 +228,12 @@ static bool restricts(const struct capture *capture, int mode)
 	       (mode == MAM_CAPTURE_GLOBAL && capture->mode == MAM_CAPTURE_GLOBAL);
 }
 
-bool mam_capture_restricts(void)
+bool mam_capture_restricts_slow(void)
 {
 	bool restricted = false;
 	int mode;
 
-	if (!mam_capture_alive() || mam_init_serves_captures())
+	if (mam_init_serves_captures())
 		return false;
 	mode = mam_capture_mode(MAM_CAPTURE_RELAXED);
 	mam_capture_mode(mode);

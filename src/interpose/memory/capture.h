@@ -34,7 +34,12 @@ static inline bool mam_capture_alive(void)
  * mam_capture_restricts - whether a capture forbids unsafe calls to the calling thread. False with
  * --capture=allow. The guard is up.
  */
-bool mam_capture_restricts(void);
+bool mam_capture_restricts_slow(void);
+
+static inline bool mam_capture_restricts(void)
+{
+	return mam_capture_alive() && mam_capture_restricts_slow();
+}
 
 /*
  * mam_capture_has - whether a stream is in capture, whether it began the capture or joined it. Also

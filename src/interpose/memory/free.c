@@ -296,7 +296,8 @@ int cudaFree(void *block)
 		request.code = real(request.block);
 		mam_free_after(&request, &noted);
 	}
-	mam_free_watch(&request, outcome, request.code);
+	if (outcome != MAM_FREE_DONE || request.code != MAM_CUDA_SUCCESS)
+		mam_free_watch(&request, outcome, request.code);
 	mam_init_depth--;
 	return request.code;
 }
@@ -323,7 +324,8 @@ static int driver_free(enum mam_road road, unsigned long long block)
 		request.code = real((unsigned long long)(uintptr_t)request.block);
 		mam_free_after(&request, &noted);
 	}
-	mam_free_watch(&request, outcome, request.code);
+	if (outcome != MAM_FREE_DONE || request.code != MAM_CUDA_SUCCESS)
+		mam_free_watch(&request, outcome, request.code);
 	mam_init_depth--;
 	return request.code;
 }

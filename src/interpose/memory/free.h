@@ -50,7 +50,7 @@ enum mam_free_outcome mam_free_refuse(struct mam_free_request *request, enum mam
 void mam_free_before(struct mam_free_request *request, struct mam_account_noted *noted);
 void mam_free_after(const struct mam_free_request *request, const struct mam_account_noted *noted);
 
-/* Called after a pool handled the call, or after the real function rejected it. */
+/* Called after the real function handled the call, or if the program receives an error. */
 void mam_free_watch(const struct mam_free_request *request, enum mam_free_outcome outcome,
 		    int answer);
 
