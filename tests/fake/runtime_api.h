@@ -16,6 +16,7 @@
 struct CUstream_st;
 struct CUevent_st;
 struct CUgraph_st;
+struct CUgraphExec_st;
 struct CUmemPoolHandle_st;
 struct CUarray_st;
 
@@ -148,7 +149,22 @@ int cudaStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph);
 int cudaStreamEndCapture_ptsz(struct CUstream_st *stream, struct CUgraph_st **graph);
 int cudaStreamIsCapturing(struct CUstream_st *stream, int *status);
 int cudaThreadExchangeStreamCaptureMode(int *mode);
+int cudaStreamCreateWithPriority(struct CUstream_st **stream, unsigned int flags, int priority);
+int cudaStreamGetCaptureInfo(struct CUstream_st *stream, int *status, unsigned long long *id,
+			     struct CUgraph_st **graph, void *dependencies, void *edges,
+			     size_t *count);
 int cudaGraphDestroy(struct CUgraph_st *graph);
+int cudaGraphGetNodes(struct CUgraph_st *graph, void *nodes, size_t *count);
+int cudaGraphInstantiate(struct CUgraphExec_st **exec, struct CUgraph_st *graph,
+			 unsigned long long flags);
+int cudaGraphInstantiateWithFlags(struct CUgraphExec_st **exec, struct CUgraph_st *graph,
+				  unsigned long long flags);
+int cudaGraphLaunch(struct CUgraphExec_st *exec, struct CUstream_st *stream);
+int cudaGraphExecDestroy(struct CUgraphExec_st *exec);
+int cudaGetDeviceProperties(void *properties, int device);
+int cudaDeviceGetStreamPriorityRange(int *lowest, int *highest);
+int cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+			struct CUstream_st *stream);
 int cudaEventCreate(struct CUevent_st **event);
 int cudaEventCreateWithFlags(struct CUevent_st **event, unsigned int flags);
 int cudaEventDestroy(struct CUevent_st *event);

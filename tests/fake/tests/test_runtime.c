@@ -26,7 +26,11 @@
 	X(cudaStreamIsCapturing) X(cudaThreadExchangeStreamCaptureMode) X(cudaGraphDestroy) \
 	X(cudaDeviceEnablePeerAccess) X(cudaDeviceDisablePeerAccess) X(cudaDeviceCanAccessPeer) \
 	X(cudaSetDevice) X(cudaGetLastError) X(cudaDeviceSynchronize) X(cudaDeviceReset) \
-	X(cudaMemGetInfo) X(cudaGetDriverEntryPoint_ptsz) X(cudaGetErrorName)
+	X(cudaMemGetInfo) X(cudaGetDriverEntryPoint_ptsz) X(cudaGetErrorName) \
+	X(cudaStreamCreateWithPriority) X(cudaStreamGetCaptureInfo) X(cudaMemcpyPeerAsync) \
+	X(cudaGraphGetNodes) X(cudaGraphInstantiate) X(cudaGraphInstantiateWithFlags) \
+	X(cudaGraphLaunch) X(cudaGraphExecDestroy) X(cudaGetDeviceProperties) \
+	X(cudaDeviceGetStreamPriorityRange)
 /* clang-format on */
 
 static struct runtime {
@@ -236,6 +240,74 @@ START_TEST(array_has_its_channels)
 }
 END_TEST
 
+START_TEST(captured_graph_runs)
+{
+	struct CUstream_st *stream;
+	struct CUgraph_st *graph = (struct CUgraph_st *)&rt;
+	struct CUgraphExec_st *exec;
+	unsigned long long id = 0;
+	int status = 0, lowest = 7, highest = 7;
+	size_t count = 7;
+
+	begin();
+	ck_assert_int_eq(rt.cudaDeviceGetStreamPriorityRange(&lowest, &highest), cudaSuccess);
+	ck_assert_int_le(highest, lowest);
+	ck_assert_int_eq(rt.cudaStreamCreateWithPriority(&stream, 1, highest), cudaSuccess);
+	ck_assert_int_eq(rt.cudaStreamBeginCapture(stream, 0), cudaSuccess);
+	ck_assert_int_eq(
+		rt.cudaStreamGetCaptureInfo(stream, &status, &id, &graph, NULL, NULL, &count),
+		cudaSuccess);
+	ck_assert_int_eq(status, 1);
+	ck_assert_uint_ne(id, 0);
+	ck_assert_ptr_null(graph);
+	ck_assert_uint_eq(count, 0);
+	ck_assert_int_eq(rt.cudaStreamEndCapture(stream, &graph), cudaSuccess);
+	ck_assert_int_eq(rt.cudaGraphGetNodes(graph, NULL, &count), cudaSuccess);
+	ck_assert_int_eq(rt.cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+	ck_assert_int_eq(rt.cudaGraphLaunch(exec, stream), cudaSuccess);
+	ck_assert_int_eq(rt.cudaGraphExecDestroy(exec), cudaSuccess);
+	ck_assert_int_eq(rt.cudaGraphInstantiateWithFlags(&exec, NULL, 0), cudaErrorInvalidValue);
+	ck_assert_int_eq(rt.cudaGraphDestroy(graph), cudaSuccess);
+}
+END_TEST
+
+START_TEST(properties_have_name_and_size)
+{
+	char properties[2000];
+	size_t total = 0;
+
+	setenv("FAKE_CUDA_MEMORY", "256M", 1);
+	begin();
+	memset(properties, 7, sizeof(properties));
+	ck_assert_int_eq(rt.cudaGetDeviceProperties(properties, 0), cudaSuccess);
+	ck_assert_uint_ne(properties[0], '\0');
+	memcpy(&total, properties + 288, sizeof(total));
+	ck_assert_uint_eq(total, 256 << 20);
+	ck_assert_uint_eq(properties[1007], 0);
+	ck_assert_uint_eq(properties[1008], 7);
+	ck_assert_int_eq(rt.cudaGetDeviceProperties(properties, 5), cudaErrorInvalidDevice);
+}
+END_TEST
+
+START_TEST(copy_to_another_device)
+{
+	void *from, *to;
+	unsigned char byte = 0;
+
+	setenv("FAKE_CUDA_DEVICES", "2", 1);
+	begin();
+	rt.cudaMalloc(&from, 512);
+	rt.cudaMemset(from, 5, 512);
+	rt.cudaSetDevice(1);
+	rt.cudaMalloc(&to, 512);
+	ck_assert_int_eq(rt.cudaMemcpyPeerAsync(to, 1, from, 0, 512, NULL), cudaSuccess);
+	rt.cudaDeviceSynchronize();
+	rt.cudaMemcpy(&byte, to, 1, cudaMemcpyDeviceToHost);
+	ck_assert_uint_eq(byte, 5);
+	ck_assert_int_eq(rt.cudaMemcpyPeerAsync(to, 1, from, 9, 512, NULL), cudaErrorInvalidDevice);
+}
+END_TEST
+
 START_TEST(peer_access_is_enabled_once)
 {
 	int can = 0;
@@ -324,6 +396,9 @@ static void add(TCase *tests)
 	tcase_add_test(tests, allocation_invalidates_capture_unless_relaxed);
 	tcase_add_test(tests, attributes_describe_memory);
 	tcase_add_test(tests, array_has_its_channels);
+	tcase_add_test(tests, captured_graph_runs);
+	tcase_add_test(tests, properties_have_name_and_size);
+	tcase_add_test(tests, copy_to_another_device);
 	tcase_add_test(tests, peer_access_is_enabled_once);
 	tcase_add_test(tests, sticky_error_remains_until_reset);
 	tcase_add_test(tests, per_thread_code_gets_per_thread_functions);
