@@ -118,7 +118,7 @@ def _tree(prefix, scratch):
 def _python():
     """Yield (name in the wheel, path) for the files of the Python package."""
     for file in sorted(os.listdir(f"{ROOT}/python/mam")):
-        if file.endswith((".py", ".typed")):
+        if file.endswith((".py", ".typed", ".cpp", ".h")):
             yield f"mam/{file}", f"{ROOT}/python/mam/{file}"
 
 

@@ -1,36 +1,82 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mam as PyTorch's allocator of GPU memory, through torch.cuda.memory.CUDAPluggableAllocator (mam/plug.h).
+"""mam as PyTorch's allocator of GPU memory.
 
-PyTorch calls the library directly, so Python adds nothing to an allocation. PyTorch cannot replace an allocator that
-it has used: enable() comes before the first tensor on a GPU, and disable() too. torch.cuda.memory_stats(), snapshots,
-and checkpoints of graph pools do not work with any pluggable allocator; memory_stats() here has the same keys.
+enable() uses PyTorch's own interface of an allocator, for which it builds a small C++ file on first use
+(torch_build.py): torch.cuda.memory_stats(), snapshots, MemPool, and the private pools of CUDA graphs and torch.compile
+work. Without a C++ compiler or CUDA's headers, it warns and uses torch.cuda.memory.CUDAPluggableAllocator (mam/plug.h),
+with which they do not. Either calls the library directly, so Python adds nothing to an allocation. PyTorch cannot
+replace an allocator that it has used: enable() comes before the first tensor on a GPU, and disable() too.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Dict, Optional
 
+from mam import torch_build
 from mam.native import LIBRARY, Error, address_of, choose_source
 from mam.pool import Pool
 
-_previous: Any = None
-_plug: Any = None  # PyTorch does not hold a reference
+_allocator: Any = None  # the library of torch_allocator.cpp, or a CUDAPluggableAllocator: PyTorch has no reference
+_reason = ""  # why it is pluggable
+_previous: Any = None  # PyTorch's own allocator in that case; None: PyTorch does not return it
 
 
 def enable(source: Optional[str] = None) -> None:
     """Make mam the allocator of PyTorch, before the first tensor on a GPU.
 
     source: "vmm" maps memory on demand and has the smallest footprint; "cudamalloc" takes whole chunks, which network
-    cards can use. None: as the environment says (MAM_SOURCE); if it does not, "vmm" on devices that can map memory,
-    and "cudamalloc" on others. The other settings of mam(7) are read from the environment too. A second call does
-    nothing. Raises Error if PyTorch has used its own allocator already, or if a default pool has another source.
+    cards and other processes can use. None: as the environment says (MAM_SOURCE); if it does not, "vmm" on devices that
+    can map memory, and "cudamalloc" on others. The other settings of mam(7) are read from the environment too. A second
+    call does nothing. Raises Error if PyTorch has used its own allocator already, or if a default pool has another
+    source. Warns if it uses a pluggable allocator, and says what to install.
     """
-    global _previous, _plug
+    global _allocator, _previous, _reason
+    choose_source(source)
+    if _allocator is not None:
+        return
+    try:
+        allocator, _reason = torch_build.load(), ""
+    except Error as error:
+        _reason = str(error)
+        allocator, _previous = _pluggable()
+        what = "without torch.cuda.memory_stats(), MemPool and snapshots"
+        warnings.warn(f"mam.torch: {what}, since {_reason}", stacklevel=2)
+    else:
+        _use(allocator, True, "call mam.torch.enable() before PyTorch's first use of a GPU")
+    _allocator = allocator
+
+
+def disable() -> None:
+    """Return to PyTorch's own allocator, before the first tensor on a GPU. Without enable() it does nothing."""
+    global _allocator, _previous, _reason
+    if _allocator is None:
+        return
+    what = "PyTorch has allocated memory from mam; start a new process"
+    if not _reason:
+        _use(_allocator, False, what)
+    elif _previous is None:
+        raise Error("PyTorch cannot remove a pluggable allocator; start a new process")
+    else:
+        import torch
+
+        try:
+            torch._C._cuda_changeCurrentAllocator(_previous)
+        except RuntimeError as error:
+            raise Error(f"{what}: {_first_line(error)}") from None
+    _allocator = _previous = None
+    _reason = ""
+
+
+def _use(allocator: Any, is_mam: bool, what: str) -> None:
+    error = allocator.mam_torch_use(is_mam)
+    if error:
+        raise Error(f"{what}: {_first_line(error.decode())}")
+
+
+def _pluggable() -> Any:
     import torch
 
-    choose_source(source)
-    if _plug is not None:
-        return
     plug = torch.cuda.memory.CUDAPluggableAllocator(LIBRARY._name, "mam_torch_alloc", "mam_torch_free")
     plug.allocator().set_record_stream_fn(address_of("mam_torch_record_stream"))
     plug.allocator().set_reset_fn(address_of("mam_torch_empty_cache"))
@@ -39,24 +85,10 @@ def enable(source: Optional[str] = None) -> None:
         torch.cuda.memory.change_current_allocator(plug)
     except RuntimeError as error:
         raise Error(f"call mam.torch.enable() before PyTorch's first use of a GPU: {_first_line(error)}") from None
-    _previous, _plug = previous, plug
+    return plug, previous
 
 
-def disable() -> None:
-    """Return to PyTorch's own allocator, before the first tensor on a GPU. Without enable() it does nothing."""
-    global _previous, _plug
-    import torch
-
-    if _plug is None:
-        return
-    try:
-        torch._C._cuda_changeCurrentAllocator(_previous)
-    except RuntimeError as error:
-        raise Error(f"PyTorch has allocated memory from mam; start a new process: {_first_line(error)}") from None
-    _previous = _plug = None
-
-
-def _first_line(error: BaseException) -> str:
+def _first_line(error: object) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
@@ -66,7 +98,7 @@ def memory_stats(device: Optional[int] = None) -> Dict[str, int]:
     device: the CUDA ordinal; None: the current one. Bytes: requested_bytes is as the program requested, allocated_bytes
     rounded to granules, reserved_bytes what the driver gave and did not get back. Counts: allocation, segment (chunks),
     num_ooms. The keys end in .all.current, .all.peak and, for allocation, .all.allocated and .all.freed. All other
-    users of the default pool are included.
+    users of the default pool are included, and torch.cuda.memory_stats() has PyTorch's own requests alone.
     """
     stats = Pool.default(_ordinal(device)).stats()
     values = {
@@ -99,7 +131,10 @@ def memory_summary(device: Optional[int] = None) -> str:
         ("free blocks", stats.free_block_bytes, None),
         ("largest request without growth", stats.largest_free_bytes, None),
     ]
-    lines = [f"mam: device {pool.device}, source {pool.source}", f"{'':32}{'now':>12}{'peak':>12}"]
+    lines = [f"mam: device {pool.device}, source {pool.source}"]
+    if _reason:
+        lines.append(f"pluggable allocator, since {_reason}")
+    lines.append(f"{'':32}{'now':>12}{'peak':>12}")
     for name, now, peak in rows:
         lines.append(f"{name:32}{_size(now):>12}{'' if peak is None else _size(peak):>12}".rstrip())
     lines.append(f"{stats.allocs} allocations, {stats.frees} frees, {stats.failures} out of memory")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run.py FILE - run the tests of this folder, and write a line for each: ok NAME, skip NAME WHY or failed NAME WHY."""
+"""run.py FILE [FOLDER] - run the tests of this folder, or of one in it.
+
+FILE gets a line for each: ok NAME, skip NAME WHY or failed NAME WHY.
+"""
 
 import os
 import sys
@@ -30,7 +33,7 @@ class Lines(unittest.TestResult):
 
 
 def main():
-    here = os.path.dirname(os.path.abspath(__file__))
+    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), *sys.argv[2:])
     with open(sys.argv[1], "w") as file:
         result = Lines(file)
         unittest.defaultTestLoader.discover(here, top_level_dir=here).run(result)

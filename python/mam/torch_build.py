@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build torch_allocator.cpp, mam as PyTorch's allocator by its own interface, for the installed PyTorch.
+
+The interface is a C++ class of PyTorch that changes with its versions, so no wheel can contain the result. It is built
+once per version of PyTorch and of mam, in the folder of PyTorch's extensions (TORCH_EXTENSIONS_DIR, or
+~/.cache/torch_extensions), which takes about ten seconds. Processes that build at the same time do not disturb each
+other: each renames its complete file.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import glob
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from typing import Any, List
+
+from mam.native import Error
+
+_SOURCES = [os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+            for name in ("torch_allocator.cpp", "torch_memory.h")]
+
+
+def load() -> Any:
+    """The library of torch_allocator.cpp. Raises Error with the name of what is missing."""
+    try:
+        import torch.utils.cpp_extension as extension
+    except ImportError as error:
+        raise Error(f"torch.utils.cpp_extension cannot be imported ({error}): install setuptools") from None
+    library = ctypes.CDLL(_build(extension))
+    library.mam_torch_use.restype = ctypes.c_char_p
+    return library
+
+
+def _build(extension: Any) -> str:
+    """Build unless it was built before; returns the path."""
+    import torch
+
+    if not torch.version.cuda:
+        raise Error("this PyTorch was built without CUDA")
+    command = _command(extension, torch)
+    key = hashlib.sha256("\0".join([torch.__version__, str(torch.version.git_version), *command]).encode())
+    for path in _SOURCES:
+        with open(path, "rb") as source:
+            key.update(source.read())
+    folder = os.path.join(os.environ.get("TORCH_EXTENSIONS_DIR") or extension.get_default_build_root(), "mam")
+    path = os.path.join(folder, f"torch_allocator-{key.hexdigest()[:16]}.so")
+    if os.path.exists(path):
+        return path
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            output = os.path.join(scratch, "library.so")
+            done = subprocess.run([*command, "-o", output], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            if done.returncode:
+                lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
+                raise Error(f"'{command[0]}' cannot build mam's allocator for PyTorch {torch.__version__}: "
+                            f"{lines[0] if lines else f'exit status {done.returncode}'}")
+            os.rename(output, path)
+    except OSError as error:
+        raise Error(f"cannot build mam's allocator in '{folder}': {error}") from None
+    return path
+
+
+def _command(extension: Any, torch: Any) -> List[str]:
+    compiler = shlex.split(os.environ.get("CXX", "")) or [shutil.which("c++") or shutil.which("g++") or ""]
+    if not shutil.which(compiler[0]):
+        raise Error("there is no C++ compiler: install g++ 11 or later")
+    folder = os.path.dirname(torch.__file__)
+    packages = os.path.dirname(folder)
+    cuda = _folder_with(
+        "cuda_runtime_api.h",
+        [*glob.glob(f"{packages}/nvidia/cu*/include"), f"{extension.CUDA_HOME or '/usr/local/cuda'}/include"],
+        f"the headers of CUDA are missing: install the package nvidia-cuda-runtime (for CUDA 12: "
+        f"nvidia-cuda-runtime-cu12), or the CUDA toolkit {torch.version.cuda}",
+    )
+    library = _loaded()
+    lib = os.path.dirname(library)  # /usr/lib/x86_64-linux-gnu and /usr/include belong together, too
+    mam = _folder_with(
+        "mam/mam.h",
+        [f"{lib}/../include", f"{lib}/../../include"],
+        f"the headers of mam for '{library}' are missing: install the package libmam-dev",
+    )
+    includes = [argument for path in (*extension.include_paths(), cuda) for argument in ("-isystem", path)]
+    return [
+        *compiler, "-std=c++20", "-O2", "-shared", "-fPIC", "-fvisibility=hidden",
+        f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
+        *includes, "-idirafter", mam, _SOURCES[0], library,
+        f"-L{folder}/lib", "-lc10", "-lc10_cuda", "-ltorch_cpu", "-ltorch_cuda",
+    ]
+
+
+def _loaded() -> str:
+    """The path of libmam, which mam.native has loaded."""
+    with open("/proc/self/maps") as maps:
+        paths = (line.split(None, 5)[-1].strip() for line in maps)
+        return next(path for path in paths if os.path.basename(path).startswith("libmam.so"))
+
+
+def _folder_with(name: str, folders: List[str], error: str) -> str:
+    for folder in folders:
+        if os.path.exists(os.path.join(folder, name)):
+            return folder
+    raise Error(error)
