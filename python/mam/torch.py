@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """mam as PyTorch's allocator of GPU memory.
 
-enable() uses PyTorch's own interface of an allocator, for which it builds a small C++ file on first use
-(torch_build.py): torch.cuda.memory_stats(), snapshots, MemPool, and the private pools of CUDA graphs and torch.compile
-work. Without a C++ compiler or CUDA's headers, it warns and uses torch.cuda.memory.CUDAPluggableAllocator (mam/plug.h),
-with which they do not. Either calls the library directly, so Python adds nothing to an allocation. PyTorch cannot
-replace an allocator that it has used: enable() comes before the first tensor on a GPU, and disable() too.
+enable() uses torch.cuda.memory.CUDAPluggableAllocator (mam/plug.h). enable(extension=True) uses PyTorch's own interface
+of an allocator, for which it builds a small C++ file on first use (torch_build.py): then torch.cuda.memory_stats(),
+snapshots, MemPool, and the private pools of CUDA graphs and torch.compile work. Either calls the library directly, so
+Python adds nothing to an allocation. PyTorch cannot replace an allocator that it has used: enable() comes before the
+first tensor on a GPU, and disable() too.
 """
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Dict, Optional
 
 from mam import torch_build
@@ -18,42 +17,39 @@ from mam.native import LIBRARY, Error, address_of, choose_source
 from mam.pool import Pool
 
 _allocator: Any = None  # the library of torch_allocator.cpp, or a CUDAPluggableAllocator: PyTorch has no reference
-_reason = ""  # why it is pluggable
+_pluggable = False  # whether it is the latter
 _previous: Any = None  # PyTorch's own allocator in that case; None: PyTorch does not return it
 
 
-def enable(source: Optional[str] = None) -> None:
+def enable(source: Optional[str] = None, extension: bool = False) -> None:
     """Make mam the allocator of PyTorch, before the first tensor on a GPU.
 
     source: "vmm" maps memory on demand and has the smallest footprint; "cudamalloc" takes whole chunks, which network
     cards and other processes can use. None: as the environment says (MAM_SOURCE); if it does not, "vmm" on devices that
-    can map memory, and "cudamalloc" on others. The other settings of mam(7) are read from the environment too. A second
-    call does nothing. Raises Error if PyTorch has used its own allocator already, or if a default pool has another
-    source. Warns if it uses a pluggable allocator, and says what to install.
+    can map memory, and "cudamalloc" on others. The other settings of mam(7) are read from the environment too.
+    extension: True: by PyTorch's own interface, with its statistics, snapshots and memory pools; it is built on first use,
+    which needs g++ 11 or later. A second call does nothing. Raises Error if PyTorch has used its own allocator already,
+    if a default pool has another source, or if the extension cannot be built.
     """
-    global _allocator, _previous, _reason
+    global _allocator, _previous, _pluggable
     choose_source(source)
     if _allocator is not None:
         return
-    try:
-        allocator, _reason = torch_build.load(), ""
-    except Error as error:
-        _reason = str(error)
-        allocator, _previous = _pluggable()
-        what = "without torch.cuda.memory_stats(), MemPool and snapshots"
-        warnings.warn(f"mam.torch: {what}, since {_reason}", stacklevel=2)
-    else:
+    if extension:
+        allocator = torch_build.load()
         _use(allocator, True, "call mam.torch.enable() before PyTorch's first use of a GPU")
-    _allocator = allocator
+    else:
+        allocator, _previous = _plug()
+    _allocator, _pluggable = allocator, not extension
 
 
 def disable() -> None:
     """Return to PyTorch's own allocator, before the first tensor on a GPU. Without enable() it does nothing."""
-    global _allocator, _previous, _reason
+    global _allocator, _previous
     if _allocator is None:
         return
     what = "PyTorch has allocated memory from mam; start a new process"
-    if not _reason:
+    if not _pluggable:
         _use(_allocator, False, what)
     elif _previous is None:
         raise Error("PyTorch cannot remove a pluggable allocator; start a new process")
@@ -65,7 +61,6 @@ def disable() -> None:
         except RuntimeError as error:
             raise Error(f"{what}: {_first_line(error)}") from None
     _allocator = _previous = None
-    _reason = ""
 
 
 def _use(allocator: Any, is_mam: bool, what: str) -> None:
@@ -74,7 +69,7 @@ def _use(allocator: Any, is_mam: bool, what: str) -> None:
         raise Error(f"{what}: {_first_line(error.decode())}")
 
 
-def _pluggable() -> Any:
+def _plug() -> Any:
     import torch
 
     plug = torch.cuda.memory.CUDAPluggableAllocator(LIBRARY._name, "mam_torch_alloc", "mam_torch_free")
@@ -132,8 +127,6 @@ def memory_summary(device: Optional[int] = None) -> str:
         ("largest request without growth", stats.largest_free_bytes, None),
     ]
     lines = [f"mam: device {pool.device}, source {pool.source}"]
-    if _reason:
-        lines.append(f"pluggable allocator, since {_reason}")
     lines.append(f"{'':32}{'now':>12}{'peak':>12}")
     for name, now, peak in rows:
         lines.append(f"{name:32}{_size(now):>12}{'' if peak is None else _size(peak):>12}".rstrip())

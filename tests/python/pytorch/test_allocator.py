@@ -31,12 +31,10 @@ NO_SIZE = 1 << 50  # more than any device has
 
 
 def setUpModule():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        try:
-            mam.torch.enable()
-        except UserWarning as warning:
-            raise unittest.SkipTest(str(warning)) from None
+    try:
+        mam.torch.enable(extension=True)
+    except mam.Error as error:
+        raise unittest.SkipTest(str(error)) from None
 
 
 def tensor(size):
@@ -147,7 +145,6 @@ class Statistics(Case):
         self.assertEqual(torch.accelerator.memory_stats()["requested_bytes.all.current"], 5000)
         self.assertIn("| Allocated memory      |   5120 B", torch.cuda.memory_summary())
         self.assertEqual(torch.cuda.get_allocator_backend(), "mam")
-        self.assertNotIn("pluggable", mam.torch.memory_summary())
         del kept
 
     def test_zero_bytes(self):
@@ -402,7 +399,7 @@ class Calls(unittest.TestCase):
 
     PROGRAM = """
 import ctypes, os, subprocess, sys, mam, torch
-mam.torch.enable(source="cudamalloc")
+mam.torch.enable(source="cudamalloc", extension=True)
 calls = ctypes.CDLL(os.environ["CALLS"])
 calls.open_handle.restype = ctypes.c_void_p
 calls.largest.restype = ctypes.c_size_t
@@ -511,10 +508,10 @@ class Processes(Case):
     def test_disable(self):
         self.assertEqual(run("""
 import mam, torch
-mam.torch.enable()
+mam.torch.enable(extension=True)
 mam.torch.disable()
 print(torch.cuda.get_allocator_backend())
-mam.torch.enable()
+mam.torch.enable(extension=True)
 kept = torch.empty(1000, device="cuda")
 try:
     mam.torch.disable()
@@ -528,32 +525,33 @@ except mam.Error as error:
 import mam, torch
 kept = torch.empty(1000, device="cuda")
 try:
-    mam.torch.enable()
+    mam.torch.enable(extension=True)
 except mam.Error as error:
     print(error)
 """), "call mam.torch.enable() before PyTorch's first use of a GPU: "
             "Can't swap an already initialized allocator\n")
 
-    def test_no_compiler(self):
-        self.assertEqual(run("""
-import warnings, mam, torch
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    mam.torch.enable()
-    mam.torch.enable()
-print(*(w.message for w in caught))
+    def enable_with(self, compiler):
+        """The error of enable(); then mam is a pluggable allocator."""
+        return run("""
+import mam, torch
+try:
+    mam.torch.enable(extension=True)
+except mam.Error as error:
+    print(error)
+print(torch.cuda.get_allocator_backend())
+mam.torch.enable()
 kept = torch.empty(1000, device="cuda")
-print(mam.torch.memory_summary().splitlines()[1])
-""", CXX="no-such-compiler"), "mam.torch: without torch.cuda.memory_stats(), MemPool and snapshots, since there is no "
-            "C++ compiler: install g++ 11 or later\n"
-            "pluggable allocator, since there is no C++ compiler: install g++ 11 or later\n")
+print(mam.torch.memory_stats()["allocation.all.current"])
+""", CXX=compiler)
+
+    def test_no_compiler(self):
+        self.assertEqual(self.enable_with("no-such-compiler"),
+                         "there is no C++ compiler: install g++ 11 or later\nnative\n1\n")
 
     def test_compiler_that_fails(self):
-        self.assertIn("since 'false' cannot build mam's allocator for PyTorch", run("""
-import sys, mam, torch
-sys.stderr = sys.stdout
-mam.torch.enable()
-""", CXX="false"))
+        self.assertRegex(self.enable_with("false"),
+                         r"^'false' cannot build mam's allocator for PyTorch .*\nnative\n1\n$")
 
 
 if __name__ == "__main__":
