@@ -27,7 +27,8 @@
  *   - at OPEN_LIMIT frees more than reuses or, in a stream with few frees, at an eighth of them, so
  *     that the first one leaves at once. A small amount, up to 1 MiB or the swing, leaves at
  *     LITTLE_MAX: an event costs as much as three frees;
- *   - when it is more than an eighth of the pool's live bytes, 32 MiB and twice the swing;
+ *   - when it is more than 32 MiB, twice the swing, and 1/512 of the pool's live bytes; or an eighth
+ *     of them if the pool has no other stream;
  *   - when it is more than 1/512 of them, once a stream has lacked the open memory of another one
  *     (borrow.c): only memory under a fence can be used by other streams.
  * When the pool runs out of memory all swings are set to 0 (drain.c): no stream is expected to
@@ -47,8 +48,8 @@
 
 #define OPEN_LIMIT 16
 #define OPEN_BYTES ((uint64_t)32 << 20)
-#define OPEN_SHARE 8
-#define LEND_SHARE 512
+#define ALONE_SHARE 8
+#define OPEN_SHARE 512
 #define LITTLE_MAX 256
 #define LITTLE_BYTES ((uint64_t)1 << 20)
 #define SWING_WEAR 8
@@ -112,8 +113,8 @@ bool mam_stream_is_due_locked(const struct mam_streams *streams, uint32_t handle
 	const struct mam_pool *pool = streams->pool;
 	const struct mam_stream *stream = mam_stream_at(streams, handle);
 	uint64_t few = 1 + stream->frees / 8;
-	int64_t live = (int64_t)pool->counts.live_rounded_bytes; /* may be below zero (pool.h) */
-	uint64_t bytes;
+	int64_t rounded = (int64_t)pool->counts.live_rounded_bytes; /* may be below zero (pool.h) */
+	uint64_t live = rounded > 0 ? (uint64_t)rounded : 0, bytes;
 
 	if (stream->key.capture != 0)
 		return false;
@@ -122,14 +123,14 @@ bool mam_stream_is_due_locked(const struct mam_streams *streams, uint32_t handle
 	bytes = mam_streamlist_at(pool, stream->open)->bytes +
 		mam_streamlist_at(pool, stream->loose)->bytes;
 	if (atomic_load_explicit(&streams->lends, memory_order_relaxed))
-		return bytes > (live > 0 ? (uint64_t)live : 0) / LEND_SHARE;
+		return bytes > live / OPEN_SHARE;
 	if (stream->frees < stream->leave_at)
 		return false;
 	if (stream->put >= (few < OPEN_LIMIT ? few : OPEN_LIMIT) &&
 	    (few < OPEN_LIMIT || stream->put >= LITTLE_MAX || !is_little(stream, bytes)))
 		return true;
 	return bytes > OPEN_BYTES && bytes / 2 >= stream->swing &&
-	       bytes > (live > 0 ? (uint64_t)live : 0) / OPEN_SHARE;
+	       bytes > live / (streams->count > 1 ? OPEN_SHARE : ALONE_SHARE);
 }
 
 /* A burst of allocations has followed the last burst of frees, and now the stream frees again. */

@@ -160,4 +160,24 @@ else
 		"they need $with thousandths, and $without without it"
 fi
 
+# Twelve streams, each of which frees 8 blocks of 50 MB beside 4.8 GB of live ones and then does nothing. The GPU
+# does not lag, so the next stream can use the memory.
+awk 'BEGIN {
+	for (n = 0; n < 96; n++)
+		print "a " n " 50000000 0"
+	for (stream = 1; stream <= 12; stream++) {
+		for (i = 0; i < 8; i++)
+			print "a " (n + i) " 50000000 " stream
+		for (i = 0; i < 8; i++)
+			print "f " n++
+	}
+}' > "$scratch/idle.trace"
+most=$("$MAM" replay -p --repeat 1 --source vmm --simulate --lag 0 "$scratch/idle.trace" |
+	awk -F '\t' '$1 == "physical_peak_ratio" { printf "%d", 1000 * $2 }')
+if [ "$most" -le 1100 ]; then
+	ok "idle streams keep little memory"
+else
+	not_ok "idle streams keep little memory" "the pool needs $most thousandths of the live bytes"
+fi
+
 finish
