@@ -300,7 +300,7 @@ START_TEST(child_starts_a_new_trace)
 		mam_tracer_restart();
 		allocate(MAM_TABLE_cudaMalloc, 1, 300, NULL, MAM_FATE_SERVED);
 		mam_tracer_finish();
-		snprintf(path + strlen(path), 32, ".%d", (int)getpid());
+		snprintf(path + strlen(path), sizeof(path) - strlen(path), ".%d", (int)getpid());
 		_exit(strcmp(events(), "a0:300 ") != 0);
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);

@@ -115,8 +115,6 @@ END
 stays variable_template 'malloc at line 1 cannot be changed: its text is not what was expected' << 'END'
 template <class T> T *eager = (T *)malloc_(sizeof(T));
 template <class T> T *fresh = new_ T;
-#include <mam/heap.cuh>
-template <class T> void *of_heap = mam_kmalloc_((struct mam_kheap *)0, sizeof(T));
 END
 
 # ---- arguments and operands ----

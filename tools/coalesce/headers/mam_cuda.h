@@ -339,4 +339,7 @@ MAM_CO_D void operator delete[](void *, const std::nothrow_t &) noexcept;
 
 #include "mam_cuda_host.h"
 
+/* Last, so that malloc and free of device code are in std, too. */
+#include <cstdlib>
+
 #endif
