@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filename.h - file names that differ by process. Shared by the interposer and the command; not
- * installed.
+ * filename.h - file names that differ by process. Shared by the interposer and the
+ * command; not installed.
  *
  *   %p  the process ID
  *   %r  the rank of the process (mam_filename_rank()); without a rank "pid" and the process ID,
