@@ -15,6 +15,7 @@
 #include "device/port.h"
 #include "simt/explore.h"
 #include "simt/host.h"
+#include "simt/suite.h"
 #include "stream/stream.h"
 
 /* Each slot that is taken makes a check of the retired ones due. */
@@ -181,18 +182,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("api/slots_orders");
 	TCase *tests = tcase_create("orders");
-	SRunner *runner;
-	int failed;
 
 	simt_host_init();
-	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, call_gets_pool_of_its_handle_or_none, 0, ROWS);
-	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return simt_run_case(tests, "api/slots_orders");
 }

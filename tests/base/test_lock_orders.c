@@ -12,6 +12,7 @@
 #include "device/port.h"
 #include "simt/explore.h"
 #include "simt/host.h"
+#include "simt/suite.h"
 #include "wrong_lock.h"
 
 #define TURNS 2
@@ -147,18 +148,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("base/lock_orders");
 	TCase *tests = tcase_create("orders");
-	SRunner *runner;
-	int failed;
 
 	simt_host_init();
-	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, lock_excludes_and_wakes, 0, ROWS);
-	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return simt_run_case(tests, "base/lock_orders");
 }

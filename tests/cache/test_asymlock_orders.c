@@ -16,6 +16,7 @@
 #include "device/port.h"
 #include "simt/explore.h"
 #include "simt/host.h"
+#include "simt/suite.h"
 
 #define TURNS 2
 #define OWNERS_MAX 2
@@ -235,18 +236,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("cache/asymlock_orders");
 	TCase *tests = tcase_create("orders");
-	SRunner *runner;
-	int failed;
 
 	simt_host_init();
-	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, owners_and_stoppers_exclude_each_other, 0, ROWS);
-	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return simt_run_case(tests, "cache/asymlock_orders");
 }

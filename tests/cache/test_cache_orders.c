@@ -21,6 +21,7 @@
 #include "device/port.h"
 #include "simt/explore.h"
 #include "simt/host.h"
+#include "simt/suite.h"
 
 #define BYTES 1500
 #define TURNS 2
@@ -276,18 +277,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("cache/cache_orders");
 	TCase *tests = tcase_create("orders");
-	SRunner *runner;
-	int failed;
 
 	simt_host_init();
-	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, no_block_is_lost_and_no_memory_used_after_its_end, 0, ROWS);
-	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return simt_run_case(tests, "cache/cache_orders");
 }

@@ -13,6 +13,7 @@
 #include "device/port.h"
 #include "simt/explore.h"
 #include "simt/host.h"
+#include "simt/suite.h"
 #include "wrong_transfer.h"
 
 #define THREADS 3
@@ -249,18 +250,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("cache/transfer_orders");
 	TCase *tests = tcase_create("orders");
-	SRunner *runner;
-	int failed;
 
 	simt_host_init();
-	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, no_block_is_lost_or_in_two_places, 0, ROWS);
-	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return simt_run_case(tests, "cache/transfer_orders");
 }

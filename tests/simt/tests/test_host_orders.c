@@ -12,6 +12,7 @@
 #include "device/port.h"
 #include "simt/explore.h"
 #include "simt/host.h"
+#include "simt/suite.h"
 
 static struct state {
 	_Atomic uint32_t x, y;
@@ -203,16 +204,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("simt/host_orders");
 	TCase *tests = tcase_create("orders");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_loop_test(tests, host_code_has_expected_verdict, 0, ROWS);
-	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return simt_run_case(tests, "simt/host_orders");
 }
