@@ -11,8 +11,8 @@
  * no such block, the function logs one line. The Python package calls them: docs/frameworks.md.
  *
  * PyTorch, torch.cuda.memory.CUDAPluggableAllocator(path of libmam.so, "mam_torch_alloc",
- * "mam_torch_free"), before the first tensor on a GPU. The Python package does this only if it cannot
- * build its own allocator for the installed PyTorch, which has none of the limits below.
+ * "mam_torch_free"), before the first tensor on a GPU; mam.torch.enable() of the Python package does
+ * this. Its enable(extension=True) uses another interface, without the limits below:
  *   - If there is no memory, mam_torch_alloc() makes PyTorch raise a RuntimeError that begins "CUDA
  *     out of memory": PyTorch itself does not check such an allocator's result for NULL.
  *   - Tensor.record_stream() does nothing until it is configured:
