@@ -234,9 +234,9 @@ static enum mam_free_outcome give_back(struct mam_free_request *request)
 	}
 }
 
-void mam_free_watch(const struct mam_free_request *request, enum mam_free_outcome outcome,
-		    int answer)
+void mam_free_report(const struct mam_free_request *request, enum mam_free_outcome outcome)
 {
+	const int answer = request->code;
 	struct mam_watch_call call = {
 		.function = request->function,
 		.road = request->road,
@@ -296,8 +296,7 @@ int cudaFree(void *block)
 		request.code = real(request.block);
 		mam_free_after(&request, &noted);
 	}
-	if (outcome != MAM_FREE_DONE || request.code != MAM_CUDA_SUCCESS)
-		mam_free_watch(&request, outcome, request.code);
+	mam_free_watch(&request, outcome);
 	mam_init_depth--;
 	return request.code;
 }
@@ -324,8 +323,7 @@ static int driver_free(enum mam_road road, unsigned long long block)
 		request.code = real((unsigned long long)(uintptr_t)request.block);
 		mam_free_after(&request, &noted);
 	}
-	if (outcome != MAM_FREE_DONE || request.code != MAM_CUDA_SUCCESS)
-		mam_free_watch(&request, outcome, request.code);
+	mam_free_watch(&request, outcome);
 	mam_init_depth--;
 	return request.code;
 }

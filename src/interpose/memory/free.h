@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "interpose/memory/account.h"
+#include "interpose/routes/hooks.h"
 #include "interpose/routes/table.h"
 #include "interpose/watch/watch.h"
 
@@ -50,8 +51,13 @@ enum mam_free_outcome mam_free_refuse(struct mam_free_request *request, enum mam
 void mam_free_before(struct mam_free_request *request, struct mam_account_noted *noted);
 void mam_free_after(const struct mam_free_request *request, const struct mam_account_noted *noted);
 
-/* Called after the real function handled the call, or if the program receives an error. */
-void mam_free_watch(const struct mam_free_request *request, enum mam_free_outcome outcome,
-		    int answer);
+/* Called when the program's answer is known. Most frees of pools need no call. */
+void mam_free_report(const struct mam_free_request *request, enum mam_free_outcome outcome);
+static inline void mam_free_watch(const struct mam_free_request *request,
+				  enum mam_free_outcome outcome)
+{
+	if (outcome != MAM_FREE_DONE || request->code != MAM_CUDA_SUCCESS)
+		mam_free_report(request, outcome);
+}
 
 #endif

@@ -60,8 +60,7 @@ static int free_async(free_function *real, enum mam_table_id function, enum mam_
 		request.code = real((unsigned long long)(uintptr_t)request.block, stream);
 		mam_free_after(&request, &noted);
 	}
-	if (outcome != MAM_FREE_DONE || request.code != MAM_CUDA_SUCCESS)
-		mam_free_watch(&request, outcome, request.code);
+	mam_free_watch(&request, outcome);
 	mam_init_depth--;
 	return request.code;
 }

@@ -357,21 +357,37 @@ size_t mam_pools_make_room(int device, bool quarantined)
 }
 
 /* lock: entries */
-static void add_locked(struct mam_pools_sums *sums, struct mam_pool *pool)
+/* The numbers of one pool; zeros if it has ended. */
+static struct mam_pools_sums sums_of(struct mam_pool *pool)
 {
 	struct mam_stats stats = { .size = sizeof(stats) };
 
 	if (mam_pool_stats(pool, &stats) != MAM_OK)
-		return;
-	sums->pools++;
-	sums->allocs += stats.allocs;
-	sums->frees += stats.frees;
-	sums->failures += stats.failures;
-	sums->live_blocks += stats.live_blocks;
-	sums->live_bytes += stats.live_bytes;
-	sums->peak_live_bytes += stats.peak_live_bytes;
-	sums->peak_reserved_bytes += stats.peak_reserved_bytes;
-	sums->peak_retired_bytes += stats.peak_retired_bytes;
+		return (struct mam_pools_sums){ .pools = 0 };
+	return (struct mam_pools_sums){
+		.pools = 1,
+		.allocs = stats.allocs,
+		.frees = stats.frees,
+		.failures = stats.failures,
+		.live_blocks = stats.live_blocks,
+		.live_bytes = stats.live_bytes,
+		.peak_live_bytes = stats.peak_live_bytes,
+		.peak_reserved_bytes = stats.peak_reserved_bytes,
+		.peak_retired_bytes = stats.peak_retired_bytes,
+	};
+}
+
+static void add_locked(struct mam_pools_sums *sums, struct mam_pools_sums more)
+{
+	sums->pools += more.pools;
+	sums->allocs += more.allocs;
+	sums->frees += more.frees;
+	sums->failures += more.failures;
+	sums->live_blocks += more.live_blocks;
+	sums->live_bytes += more.live_bytes;
+	sums->peak_live_bytes += more.peak_live_bytes;
+	sums->peak_reserved_bytes += more.peak_reserved_bytes;
+	sums->peak_retired_bytes += more.peak_retired_bytes;
 }
 
 /* Where the numbers of a pool remain; device 0 has those of devices above the maximum. */
@@ -411,7 +427,7 @@ static void drop_locked(struct mam_pools_entry *entry)
 		clear_locked(entry);
 		return;
 	}
-	add_locked(&past[past_of(entry->device)], pool);
+	add_locked(&past[past_of(entry->device)], sums_of(pool));
 	if (mam_watch_wants(MAM_WATCH_NVTX | MAM_WATCH_MARKS))
 		mam_pool_walk(pool, visit_chunk, context);
 	/* The pool first: a thread that still finds it receives DESTROYED and calls the driver. */
@@ -454,29 +470,16 @@ void mam_pools_drop_aliases(void)
 	unlock_entries();
 }
 
-static void add_past_locked(struct mam_pools_sums *sums, const struct mam_pools_sums *more)
-{
-	sums->pools += more->pools;
-	sums->allocs += more->allocs;
-	sums->frees += more->frees;
-	sums->failures += more->failures;
-	sums->live_blocks += more->live_blocks;
-	sums->live_bytes += more->live_bytes;
-	sums->peak_live_bytes += more->peak_live_bytes;
-	sums->peak_reserved_bytes += more->peak_reserved_bytes;
-	sums->peak_retired_bytes += more->peak_retired_bytes;
-}
-
 void mam_pools_sum(int device, struct mam_pools_sums *sums)
 {
 	memset(sums, 0, sizeof(*sums));
 	lock_entries();
 	for (unsigned int i = 0; i < MAM_WATCH_DEVICES_MAX; i++)
 		if (device < 0 || past_of(device) == i)
-			add_past_locked(sums, &past[i]);
+			add_locked(sums, past[i]);
 	for (unsigned int i = 0; i < entries_used; i++)
 		if (entries[i].context != NULL && !mam_pools_is_alias(&entries[i]) &&
 		    (device < 0 || past_of(entries[i].device) == past_of(device)))
-			add_locked(sums, entries[i].pool);
+			add_locked(sums, sums_of(entries[i].pool));
 	unlock_entries();
 }
