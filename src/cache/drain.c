@@ -204,8 +204,8 @@ static void forgive(struct mam_pool *pool, struct mam_tcache *tcache)
 /*
  * A program freed a block from two threads at once, and a bin became unreadable (bins.h). All bins
  * are empty now: blocks that still have the tag of a cached block were in that one, and all other
- * live records belong to callers. Kept blocks (kept.h) must still wait for a ticket. If a stream's bins lost blocks, any stream may still use what is
- * found: it waits for the whole context.
+ * live records belong to callers. Kept blocks (kept.h) must still wait for a ticket. If a stream's
+ * bins lost blocks, any stream may still use what is found: it waits for the whole context.
  */
 static void find_lost_locked(struct mam_cache *cache, struct mam_pool *pool)
 {

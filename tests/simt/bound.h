@@ -9,8 +9,8 @@
  * A point is a step at which another lane could run, or a load that may return an older value. A
  * deviation is the number of a point, from 1, and which of the others it takes. The seed contains
  * up to four: 12 bits for the point and 4 for the choice, the earliest in the lowest bits, 0 for
- * none. Points from 4,096 up are not varied. A run counts its points, and the choices at each: the search adds a deviation at each later
- * one (explore.c).
+ * none. Points from 4,096 up are not varied. A run counts its points, and the choices at each: the
+ * search adds a deviation at each later one (explore.c).
  *
  * Source: M. Musuvathi and S. Qadeer, "Iterative Context Bounding for Systematic Testing of
  * Multithreaded Programs", PLDI 2007; M. Emmi, S. Qadeer, Z. Rakamaric, "Delay-Bounded Scheduling",
