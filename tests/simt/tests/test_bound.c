@@ -10,6 +10,7 @@
 
 #include "device/port.h"
 #include "simt/explore.h"
+#include "simt/suite.h"
 
 #define ORDERS 64
 
@@ -253,10 +254,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("simt/bound");
 	TCase *tests = tcase_create("bound");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_loop_test(tests, orders_are_all_run, 1, 4);
 	tcase_add_test(tests, failure_has_one_deviation_and_can_be_repeated);
@@ -264,10 +262,5 @@ int main(void)
 	tcase_add_test(tests, thread_that_yields_waits_for_others);
 	tcase_add_test(tests, older_value_is_a_deviation);
 	tcase_add_test(tests, share_of_the_last_deviations_is_run);
-	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return simt_run_case(tests, "simt/bound");
 }
