@@ -11,6 +11,20 @@
 
 #include "source/driver.h"
 
+/* Older headers lack these functions: there is nothing to compare with. */
+#define ABSENT(name, symbol) extern __typeof__(*((struct mam_driver *)0)->name) symbol;
+
+#if CUDA_VERSION < 12000
+ABSENT(ctx_get_id, cuCtxGetId)
+ABSENT(stream_get_id, cuStreamGetId)
+#endif
+#if CUDA_VERSION < 12030
+ABSENT(stream_get_capture_info, cuStreamGetCaptureInfo_v3)
+#endif
+#if CUDA_VERSION < 12050
+ABSENT(ctx_record_event, cuCtxRecordEvent)
+#endif
+
 #define COMPARE(name, symbol, need, arguments)                                                    \
 	_Static_assert(__builtin_types_compatible_p(__typeof__(symbol),                           \
 						    __typeof__(*((struct mam_driver *)0)->name)), \
