@@ -247,9 +247,9 @@ class Allocator final : public Memory
 		mam_pool_set_limit(pool, limit);
 	}
 
-	std::vector<interface::StreamSegmentSize> getExpandableSegmentSizes(DeviceIndex index)
+	SegmentSizes getExpandableSegmentSizes(DeviceIndex index)
 	{
-		return native->getExpandableSegmentSizes(index);
+		return segment_sizes(native, index);
 	}
 
 	/* Statistics */

@@ -58,6 +58,14 @@ template <class C, class A> struct last_parameter<void (C::*)(DeviceIndex, Id, A
 };
 using PoolAllocator = last_parameter<decltype(&Base::createOrIncrefPool)>::type;
 
+/* Returns nothing if this version of PyTorch does not have the function. */
+template <class B> auto segment_sizes(B *torch, DeviceIndex index)
+{
+	if constexpr (requires { torch->getExpandableSegmentSizes(index); })
+		return torch->getExpandableSegmentSizes(index);
+}
+using SegmentSizes = decltype(segment_sizes<Base>(nullptr, 0));
+
 struct block {
 	size_t bytes, requested; /* bytes 0: of a private pool */
 	cudaStream_t stream;     /* on which it was allocated */
