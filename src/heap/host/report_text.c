@@ -22,8 +22,9 @@
 static const char *const rows[MAM_HEAP_MISTAKES] = {
 	[MAM_HEAP_OVERRUN] = "out-of-bounds write: byte %p of %o; detected at free by %f",
 	[MAM_HEAP_UNDERRUN] = "out-of-bounds write: byte %p of %o; detected at free by %f",
-	[MAM_HEAP_WRITTEN_AFTER_FREE] = "write after free: byte %p of %o, freed by %g; detected at "
-					"allocation by %f",
+	[MAM_HEAP_WRITTEN_AFTER_FREE] =
+		("write after free: byte %p of %o, freed by %g; detected at "
+		 "allocation by %f"),
 	[MAM_HEAP_DOUBLE_FREE] = "double free: %o, freed by %g; freed again by %f",
 	[MAM_HEAP_FOREIGN_FREE] = "invalid free: %a is not an object of the heap; freed by %f",
 	[MAM_HEAP_INTERIOR_FREE] = "invalid free: %a is byte %p of %O; freed by %f",
