@@ -36,6 +36,7 @@ enum {
 	CUDA_ERROR_NO_DEVICE = 100,
 	CUDA_ERROR_INVALID_DEVICE = 101,
 	CUDA_ERROR_INVALID_CONTEXT = 201,
+	CUDA_ERROR_PEER_ACCESS_UNSUPPORTED = 217,
 	CUDA_ERROR_INVALID_HANDLE = 400,
 	CUDA_ERROR_NOT_FOUND = 500,
 	CUDA_ERROR_NOT_READY = 600,
@@ -219,6 +220,7 @@ int cuGreenCtxRecordEvent(struct CUgreenCtx_st *green, struct CUevent_st *event)
 int cuGreenCtxStreamCreate(struct CUstream_st **stream, struct CUgreenCtx_st *green,
 			   unsigned int flags, int priority);
 int cuDeviceCanAccessPeer(int *can, int device, int peer);
+int cuDeviceGetP2PAttribute(int *value, int attribute, int device, int peer);
 int cuCtxEnablePeerAccess(struct CUctx_st *peer, unsigned int flags);
 int cuCtxDisablePeerAccess(struct CUctx_st *peer);
 

@@ -30,6 +30,9 @@
 #define FAKE_VERSION 13000
 #endif
 
+/* How two devices are connected. Without a link neither can access the other's memory. */
+enum fake_link { FAKE_LINK_NONE, FAKE_LINK_PCIE, FAKE_LINK_NVLINK };
+
 /* The environment, read once at the first call. lock: none, set at first call */
 struct fake_knobs {
 	int devices;                 /* number of devices */
@@ -40,8 +43,9 @@ struct fake_knobs {
 	bool host_access;            /* may host code access device memory? */
 	uint64_t clock_ns;           /* time per call on the fake's own clock; 0: the real clock */
 	int mappers;                 /* number of devices, from 0, with virtual memory management */
-	bool hasty;                  /* fences and waits return before the work is done */
-	int log;                     /* descriptor, or -1 */
+	enum fake_link links[FAKE_DEVICES][FAKE_DEVICES]; /* symmetric */
+	bool hasty; /* fences and waits return before the work is done */
+	int log;    /* descriptor, or -1 */
 };
 
 struct fake_device {
@@ -172,6 +176,7 @@ void fake_mempool_released(
 void fake_array_drop_context(struct CUctx_st *context);
 
 /* peer.c */
+bool fake_peer_linked(int device, int peer); /* a device is linked to itself */
 int fake_peer_enable(struct CUctx_st *context, struct CUctx_st *peer);
 void fake_peer_drop_context(struct CUctx_st *context);
 

@@ -271,6 +271,8 @@ static int open_handle(const struct cu_ipc_handle *handle, unsigned int flags, u
 		}
 	if (!fake_device_valid(ticket.device))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (!fake_peer_linked(context->device, ticket.device))
+		return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
 	file = open_file(&ticket);
 	if (file < 0)
 		return CUDA_ERROR_INVALID_VALUE;

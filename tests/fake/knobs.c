@@ -80,6 +80,42 @@ static void read_memory(void)
 		refuse("FAKE_CUDA_MEMORY", value, "at most 8 sizes such as 1G, none of them 0");
 }
 
+/* D-E:nvlink or D-E:pcie */
+static bool parse_link(const char *text)
+{
+	static const char *const kinds[] = {
+		[FAKE_LINK_PCIE] = "pcie", [FAKE_LINK_NVLINK] = "nvlink"
+	};
+	int one = text[0] - '0', other = text[0] && text[1] ? text[2] - '0' : -1;
+
+	if (one < 0 || one >= FAKE_DEVICES || other < 0 || other >= FAKE_DEVICES || one == other ||
+	    text[1] != '-' || text[3] != ':')
+		return false;
+	for (int kind = FAKE_LINK_PCIE; kind <= FAKE_LINK_NVLINK; kind++)
+		if (strcmp(text + 4, kinds[kind]) == 0) {
+			fake_knobs.links[one][other] = fake_knobs.links[other][one] = kind;
+			return true;
+		}
+	return false;
+}
+
+static void read_links(void)
+{
+	const char *value = getenv("FAKE_CUDA_LINKS");
+	char copy[512], *rest = copy, *part;
+
+	for (int i = 0; i < FAKE_DEVICES * FAKE_DEVICES; i++)
+		fake_knobs.links[i / FAKE_DEVICES][i % FAKE_DEVICES] =
+			value && *value ? FAKE_LINK_NONE : FAKE_LINK_NVLINK;
+	if (!value || !*value || strcmp(value, "none") == 0)
+		return;
+	snprintf(copy, sizeof(copy), "%s", value);
+	while ((part = strsep(&rest, ",")) != NULL)
+		if (!parse_link(part))
+			refuse("FAKE_CUDA_LINKS", value,
+			       "none, or pairs such as 0-1:nvlink,0-2:pcie");
+}
+
 static long read_number(const char *name, long preset, long max)
 {
 	const char *value = getenv(name);
@@ -144,6 +180,7 @@ void fake_knobs_read(void)
 	fake_knobs.hasty = read_number("FAKE_CUDA_HASTY", 0, 1);
 	fake_knobs.host_access = read_number("FAKE_CUDA_HOST_ACCESS", 0, 1);
 	read_memory();
+	read_links();
 	read_rules();
 	fake_knobs.log = -1;
 	if (log && *log)

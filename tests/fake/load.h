@@ -42,7 +42,7 @@
 	X(cuDeviceGetDefaultMemPool) X(cuMemPoolCreate) X(cuMemPoolDestroy) \
 	X(cuMemAllocFromPoolAsync) X(cuMemHostRegister_v2) X(cuMemHostUnregister) \
 	X(cuArrayCreate_v2) X(cuArray3DCreate_v2) X(cuArrayDestroy) X(cuMipmappedArrayCreate) \
-	X(cuMipmappedArrayDestroy) X(cuDeviceCanAccessPeer) X(cuCtxEnablePeerAccess) \
+	X(cuMipmappedArrayDestroy) X(cuDeviceCanAccessPeer) X(cuDeviceGetP2PAttribute) X(cuCtxEnablePeerAccess) \
 	X(cuCtxDisablePeerAccess) X(cuIpcGetMemHandle) X(cuIpcOpenMemHandle) \
 	X(cuIpcOpenMemHandle_v2) X(cuIpcCloseMemHandle) X(cuMemGetAllocationGranularity) \
 	X(cuMemAddressReserve) X(cuMemAddressFree) X(cuMemCreate) X(cuMemRelease) X(cuMemMap) \

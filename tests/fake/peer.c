@@ -10,6 +10,9 @@
 
 #include <stdlib.h>
 
+/* CUdevice_P2PAttribute. */
+enum { PERFORMANCE_RANK = 1, ACCESS_SUPPORTED, NATIVE_ATOMICS, ARRAY_ACCESS };
+
 struct peering {
 	struct peering *next;
 	const struct CUctx_st *from, *to;
@@ -26,6 +29,11 @@ static struct peering **find(const struct CUctx_st *from, const struct CUctx_st 
 	return link;
 }
 
+bool fake_peer_linked(int device, int peer)
+{
+	return device == peer || fake_knobs.links[device][peer] != FAKE_LINK_NONE;
+}
+
 int cuDeviceCanAccessPeer(int *can, int device, int peer)
 {
 	int result = fake_enter("cuDeviceCanAccessPeer");
@@ -35,14 +43,36 @@ int cuDeviceCanAccessPeer(int *can, int device, int peer)
 	if (result == CUDA_SUCCESS && (!fake_device_valid(device) || !fake_device_valid(peer)))
 		result = CUDA_ERROR_INVALID_DEVICE;
 	if (result == CUDA_SUCCESS)
-		*can = device != peer;
+		*can = device != peer && fake_peer_linked(device, peer);
 	return fake_leave("cuDeviceCanAccessPeer", result, "device=%d peer=%d", device, peer);
+}
+
+/* Links of NVLink have the better rank, 0, and atomic operations. */
+int cuDeviceGetP2PAttribute(int *value, int attribute, int device, int peer)
+{
+	int result = fake_enter("cuDeviceGetP2PAttribute");
+
+	if (result == CUDA_SUCCESS && (!fake_device_valid(device) || !fake_device_valid(peer)))
+		result = CUDA_ERROR_INVALID_DEVICE;
+	if (result == CUDA_SUCCESS &&
+	    (!value || device == peer || attribute < PERFORMANCE_RANK || attribute > ARRAY_ACCESS))
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result == CUDA_SUCCESS && attribute == PERFORMANCE_RANK)
+		*value = fake_knobs.links[device][peer] != FAKE_LINK_NVLINK;
+	else if (result == CUDA_SUCCESS && attribute == NATIVE_ATOMICS)
+		*value = fake_knobs.links[device][peer] == FAKE_LINK_NVLINK;
+	else if (result == CUDA_SUCCESS)
+		*value = fake_peer_linked(device, peer);
+	return fake_leave("cuDeviceGetP2PAttribute", result, "attribute=%d device=%d peer=%d",
+			  attribute, device, peer);
 }
 
 int fake_peer_enable(struct CUctx_st *context, struct CUctx_st *peer)
 {
 	struct peering *made;
 
+	if (!fake_peer_linked(context->device, peer->device))
+		return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
 	if (*find(context, peer))
 		return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
 	made = calloc(1, sizeof(*made));

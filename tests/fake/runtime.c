@@ -146,6 +146,8 @@ static const struct {
 	{ cudaErrorNotReady, "cudaErrorNotReady", "device not ready" },
 	{ CUDA_ERROR_ILLEGAL_ADDRESS, "cudaErrorIllegalAddress",
 	  "an illegal memory access was encountered" },
+	{ CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, "cudaErrorPeerAccessUnsupported",
+	  "peer access is not supported between these two devices" },
 	{ CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, "cudaErrorPeerAccessAlreadyEnabled",
 	  "peer access is already enabled" },
 	{ CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, "cudaErrorPeerAccessNotEnabled",

@@ -360,6 +360,8 @@ static int set_access(uintptr_t address, size_t bytes, const struct cu_access *a
 	for (uintptr_t at = address; result == CUDA_SUCCESS && at - address < bytes;) {
 		struct fake_block *block = fake_memory_find(at);
 
+		if (access->flags != 0 && !fake_peer_linked(access->location.id, block->device))
+			return CUDA_ERROR_INVALID_DEVICE;
 		block->access[access->location.id] = (unsigned char)access->flags;
 		result = show(block, has_access(block));
 		at += block->bytes;

@@ -22,7 +22,7 @@ scene() # NAME
 cat > "$scratch/wanted" << 'END'
 cuMemAlloc_v2(&a, 16 * MIB): 0
 cuMemAllocManaged(&managed, 16 * MIB, 1): 0
-create(&handle, 16 * MIB, 0): 0
+create(&handle, 16 * MIB, probe_device()): 0
 cuMemAllocAsync(&async, 15 * MIB, NULL): 0
 cuMemGetInfo_v2(&free_bytes, &total_bytes): 0
 free 1 MiB

@@ -11,7 +11,7 @@ probe=$probes/probe_memory
 
 for policy in strict deferred; do
 	run="--free $policy"
-	for scene in ranges attributes buffer-ids green aligned; do
+	for scene in ranges attributes buffer-ids green green-alone aligned; do
 		same_run "$policy: $scene" "$probe" $scene
 	done
 done

@@ -49,12 +49,15 @@ kept "no mapped memory" "CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
 	FAKE_CUDA_FAIL_AT=cuDeviceGetAttribute:1+
 kept "no peer access" "device 1 has no peer access to it, and copies between the two could be wrong" \
 	FAKE_CUDA_DEVICES=2 FAKE_CUDA_FAIL_AT=cuDeviceCanAccessPeer:1+
+kept "no link to one of three devices" "device 2 has no peer access to it, and copies between the two could be wrong" \
+	FAKE_CUDA_DEVICES=3 FAKE_CUDA_LINKS=0-1:nvlink,1-2:pcie
 same "no peer access, and MAM_PEERS=none: mapped memory" cuMemCreate \
 	"$(grown_by FAKE_CUDA_DEVICES=2 FAKE_CUDA_FAIL_AT=cuDeviceCanAccessPeer:1+ MAM_PEERS=none --source=vmm)"
 
 run=--source=vmm
 set=FAKE_CUDA_DEVICES=2 same_run "copies between devices" "$probe" devices
 same "copies between devices: no message" "" "$(cat "$scratch/caught.err")"
+set="FAKE_CUDA_DEVICES=2 FAKE_CUDA_LINKS=none" same_run "copies between devices without a link" "$probe" devices
 FAKE_CUDA_DEVICES=2 MAM_PEERS=none "$MAM" run --source=vmm -- "$probe" devices > "$scratch/out" 2>&1
 try "the scene detects missing access" grep -q 'right 0' "$scratch/out"
 same "peer access that has no effect: one message" 1 \
@@ -95,7 +98,7 @@ done
 FAKE_CUDA_FAIL_AT=cuCtxSynchronize:2 "$MAM" run --source=vmm -- "$probe" share > "$scratch/out" 2> "$scratch/err"
 same "a block stays open if the wait of its close fails" "1 handles 1 mappings 1 reservations 1" \
 	"$(grep -c '^cuIpcCloseMemHandle(opened\[i\]): 999$' "$scratch/out") $(grep '^handles' "$scratch/out")"
-FAKE_CUDA_FAIL_AT=cuDeviceGetAttribute:3 "$MAM" run --source=vmm -- "$probe" share > "$scratch/out" 2> "$scratch/err"
+FAKE_CUDA_DEVICES=1 FAKE_CUDA_FAIL_AT=cuDeviceGetAttribute:3 "$MAM" run --source=vmm -- "$probe" share > "$scratch/out" 2> "$scratch/err"
 same "a device that exports nothing: not supported, and a message" "3 1" \
 	"$(grep -c '^cuIpcGetMemHandle.*: 801$' "$scratch/out") $(grep -c \
 	'warning: cannot share a block in mapped memory: .*; use --source=cudamalloc$' "$scratch/err")"

@@ -21,6 +21,7 @@
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
 #include "interpose/routes/table.h"
+#include "interpose/watch/watch.h"
 
 /*
  * Returns the primary context of a device if memory on the account, a capture or a link of peers
@@ -102,23 +103,42 @@ int cuDevicePrimaryCtxReset_v2(int device)
 	return primary_reset(MAM_TABLE_ORIGINAL(cuDevicePrimaryCtxReset_v2), device);
 }
 
+/* The primary context of a device, before a call that may release it. */
+struct released {
+	void *context; /* of noted_primary() */
+	uint64_t captures;
+};
+
+static struct released before_release(int device)
+{
+	struct released primary = { .context = noted_primary(device) };
+
+	primary.captures = mam_capture_context_ending(primary.context);
+	return primary;
+}
+
 /* The last release destroys the context; only the driver knows whether it was the last. */
-static int primary_release(__typeof__(&cuDevicePrimaryCtxRelease_v2) real, int device)
+static void after_release(int device, const struct released *primary, int answer)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
-	void *context = noted_primary(device);
-	uint64_t captures = mam_capture_context_ending(context);
-	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(device);
 	unsigned int flags;
 	int active = 1;
 	bool gone;
 
 	gone = answer == MAM_CUDA_SUCCESS && !mam_init_passes() &&
-	       (context != NULL || mam_pools_exist()) && driver != NULL &&
+	       (primary->context != NULL || mam_pools_exist()) && driver != NULL &&
 	       driver->primary_state(device, &flags, &active) == MAM_CUDA_SUCCESS && !active;
-	mam_capture_context_ended(context, captures, gone);
+	mam_capture_context_ended(primary->context, primary->captures, gone);
 	if (gone)
-		primary_gone(device, context);
+		primary_gone(device, primary->context);
+}
+
+static int primary_release(__typeof__(&cuDevicePrimaryCtxRelease_v2) real, int device)
+{
+	const struct released primary = before_release(device);
+	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(device);
+
+	after_release(device, &primary, answer);
 	return answer;
 }
 
@@ -176,12 +196,29 @@ int cuCtxDetach(void *context)
 	return destroy(MAM_TABLE_ORIGINAL(cuCtxDetach), context, true);
 }
 
+static int device_count(void)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+	int count;
+
+	if (driver == NULL || driver->device_count == NULL || mam_init_passes() ||
+	    driver->device_count(&count) != MAM_CUDA_SUCCESS)
+		return 0;
+	return count < MAM_WATCH_DEVICES_MAX ? count : MAM_WATCH_DEVICES_MAX;
+}
+
+/* A green context releases the primary context of its device, which is unknown here. */
 int cuGreenCtxDestroy(void *green)
 {
 	__typeof__(&cuGreenCtxDestroy) real = MAM_TABLE_ORIGINAL(cuGreenCtxDestroy);
+	struct released primaries[MAM_WATCH_DEVICES_MAX];
+	int count = device_count(), answer;
 
-	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(green);
-
+	for (int device = 0; device < count; device++)
+		primaries[device] = before_release(device);
+	answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(green);
+	for (int device = 0; device < count; device++)
+		after_release(device, &primaries[device], answer);
 	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes())
 		mam_pools_drop_aliases();
 	return answer;

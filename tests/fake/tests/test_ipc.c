@@ -313,8 +313,36 @@ START_TEST(import_from_other_device_enables_peer)
 }
 END_TEST
 
+static int is_out_of_reach(const struct cu_ipc_handle *handle)
+{
+	unsigned long long address;
+
+	WANT(cuda.cuIpcOpenMemHandle_v2(&address, *handle, IPC_LAZY_PEER_ACCESS) ==
+	     CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+	return 0;
+}
+
+START_TEST(import_needs_link)
+{
+	struct cu_ipc_handle handle;
+	struct CUctx_st *second;
+	unsigned long long address;
+
+	setenv("FAKE_CUDA_DEVICES", "2", 1);
+	setenv("FAKE_CUDA_LINKS", "none", 1);
+	begin(is_out_of_reach);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRetain(&second, 1), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxSetCurrent(second), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 3 * MIB), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuIpcGetMemHandle(&handle, address), CUDA_SUCCESS);
+	ck_assert_int_eq(send(&handle), 0);
+	end();
+}
+END_TEST
+
 static void add(TCase *tests)
 {
+	tcase_add_test(tests, import_needs_link);
 	tcase_add_test(tests, import_from_other_device_enables_peer);
 	tcase_add_loop_test(tests, peer_accesses_whole_allocation, 0,
 			    sizeof(sizes) / sizeof(sizes[0]));

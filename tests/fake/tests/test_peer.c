@@ -177,6 +177,68 @@ START_TEST(copies_of_plain_memory_need_no_access)
 }
 END_TEST
 
+static int p2p(const struct cuda *cuda, int attribute, int device, int peer)
+{
+	int value = 7;
+
+	ck_assert_int_eq(cuda->cuDeviceGetP2PAttribute(&value, attribute, device, peer),
+			 CUDA_SUCCESS);
+	return value;
+}
+
+/* Rank, access and atomic operations of each pair, in both directions. */
+START_TEST(links_differ)
+{
+	static const int expected[3][3] = { { -1, 11, 110 }, { 11, -1, 100 }, { 110, 100, -1 } };
+	struct CUctx_st *first, *third;
+	struct cuda cuda;
+	int can, value;
+
+	setenv("FAKE_CUDA_DEVICES", "3", 1);
+	setenv("FAKE_CUDA_LINKS", "0-1:nvlink,2-0:pcie", 1);
+	cuda = load();
+	for (int one = 0; one < 3; one++)
+		for (int other = 0; other < 3; other++) {
+			ck_assert_int_eq(cuda.cuDeviceCanAccessPeer(&can, one, other),
+					 CUDA_SUCCESS);
+			ck_assert_int_eq(can, one != other && one + other != 3);
+			if (one != other)
+				ck_assert_int_eq(p2p(&cuda, 1, one, other) * 100 +
+							 p2p(&cuda, 2, one, other) * 10 +
+							 p2p(&cuda, 3, one, other),
+						 expected[one][other]);
+		}
+	ck_assert_int_eq(cuda.cuDeviceGetP2PAttribute(&value, 2, 0, 0), CUDA_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(cuda.cuDeviceGetP2PAttribute(&value, 2, 0, 3), CUDA_ERROR_INVALID_DEVICE);
+	ck_assert_int_eq(cuda.cuDeviceGetP2PAttribute(&value, 5, 0, 1), CUDA_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRetain(&first, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRetain(&third, 2), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxEnablePeerAccess(third, 0), CUDA_SUCCESS);
+}
+END_TEST
+
+START_TEST(no_access_without_link)
+{
+	const struct cu_access second_too = { { 1, 1 }, 3 }, second_not = { { 1, 1 }, 0 };
+	struct CUctx_st *first, *second;
+	unsigned long long mapped, from, to;
+	struct cuda cuda;
+
+	setenv("FAKE_CUDA_LINKS", "none", 1);
+	cuda = load_two(&first, &second);
+	ck_assert_int_eq(cuda.cuCtxEnablePeerAccess(second, 0), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+	mapped = map_for_first(&cuda);
+	ck_assert_int_eq(cuda.cuMemSetAccess(mapped, 4 << 20, &second_too, 1),
+			 CUDA_ERROR_INVALID_DEVICE);
+	ck_assert_int_eq(cuda.cuMemSetAccess(mapped, 4 << 20, &second_not, 1), CUDA_SUCCESS);
+	ck_assert_uint_eq(access_of(&cuda, 1, mapped), 0);
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&from, 4096), CUDA_SUCCESS);
+	cuda.cuCtxSetCurrent(second);
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&to, 4096), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemcpyPeer(to, second, from, first, 4096), CUDA_SUCCESS);
+}
+END_TEST
+
 /* As code enables it that mam run does not intercept. */
 START_TEST(peer_access_can_be_enabled_by_second_name)
 {
@@ -240,6 +302,8 @@ END_TEST
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, devices_can_access_each_other);
+	tcase_add_test(tests, links_differ);
+	tcase_add_test(tests, no_access_without_link);
 	tcase_add_test(tests, peer_access_is_enabled_once_and_one_way);
 	tcase_add_test(tests, context_is_not_a_peer_of_its_own_device);
 	tcase_add_test(tests, peer_access_ends_with_either_context);

@@ -9,12 +9,21 @@
 #define MAM_TESTS_PROBE_H
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct probe_scene {
 	const char *name;
 	void (*play)(void);
 };
+
+/* The device of scenes with one device: $PROBE_DEVICE, or 0. */
+static inline int probe_device(void)
+{
+	const char *device = getenv("PROBE_DEVICE");
+
+	return device != NULL ? device[0] - '0' : 0;
+}
 
 static inline int probe_play(int count, char **arguments, const struct probe_scene *scenes,
 			     size_t scene_count)

@@ -21,7 +21,7 @@ static pthread_barrier_t barrier;
 static void start(void)
 {
 	SHOW(cuInit(0));
-	SHOW(cuDevicePrimaryCtxRetain(&context, 0));
+	SHOW(cuDevicePrimaryCtxRetain(&context, probe_device()));
 	SHOW(cuCtxSetCurrent(context));
 }
 

@@ -49,9 +49,9 @@ static void contexts(void)
 	struct CUctx_st *one = NULL, *two = NULL;
 
 	SHOW(cuInit(0));
-	SHOW(cuCtxCreate_v2(&one, 0, 0));
+	SHOW(cuCtxCreate_v2(&one, 0, probe_device()));
 	SHOW(cuMemAlloc_v2(&a, 5 * MIB));
-	SHOW(cuCtxCreate_v2(&two, 0, 0));
+	SHOW(cuCtxCreate_v2(&two, 0, probe_device()));
 	SHOW(cuMemAlloc_v2(&b, 5 * MIB));
 	SHOW(cuMemAlloc_v2(&c, 5 * MIB));
 	printf("apart: %d\n", a != b && b != c && a != c);
@@ -77,7 +77,7 @@ static void detach(void)
 
 	SHOW(cuInit(0));
 	for (int round = 0; round < 3; round++) {
-		SHOW(cuCtxCreate_v2(&context, 0, 0));
+		SHOW(cuCtxCreate_v2(&context, 0, probe_device()));
 		SHOW(cuMemAlloc_v2(&a, 300 * MIB));
 		SHOW(cuMemAlloc_v2(&b, 300 * MIB));
 		SHOW(cuCtxAttach(&attached, 0));
@@ -92,7 +92,7 @@ static void detach(void)
 			SHOW(cuCtxPopCurrent_v2(&attached));
 		SHOW(cuMemFree_v2(b));
 	}
-	SHOW(cuCtxCreate_v2(&context, 0, 0));
+	SHOW(cuCtxCreate_v2(&context, 0, probe_device()));
 	show_free("after");
 	SHOW(cuMemFree_v2(a));
 	SHOW(cuMemAlloc_v2(&a, 3 * MIB));
@@ -107,7 +107,7 @@ static void context_again(void)
 
 	SHOW(cuInit(0));
 	for (int round = 0; round < 100; round++) {
-		int result = cuCtxCreate_v2(&context, 0, 0);
+		int result = cuCtxCreate_v2(&context, 0, probe_device());
 
 		result |= cuMemAlloc_v2(&a, 3 * MIB);
 		result |= cuMemsetD8_v2(a, 1, 3 * MIB);
@@ -115,7 +115,7 @@ static void context_again(void)
 		if (result != 0)
 			printf("round %d: %d\n", round, result);
 	}
-	SHOW(cuCtxCreate_v2(&context, 0, 0));
+	SHOW(cuCtxCreate_v2(&context, 0, probe_device()));
 	show_free("after");
 	SHOW(cuMemFree_v2(a));
 }
@@ -124,12 +124,12 @@ static void release(void)
 {
 	struct CUctx_st *context = primary(0);
 
-	SHOW(cuDevicePrimaryCtxRetain(&context, 0));
+	SHOW(cuDevicePrimaryCtxRetain(&context, probe_device()));
 	SHOW(cuMemAlloc_v2(&a, MIB));
 	SHOW(cuMemAlloc_v2(&b, MIB));
-	SHOW(cuDevicePrimaryCtxRelease_v2(0));
+	SHOW(cuDevicePrimaryCtxRelease_v2(probe_device()));
 	SHOW(cuMemFree_v2(b));
-	SHOW(cuDevicePrimaryCtxRelease_v2(0));
+	SHOW(cuDevicePrimaryCtxRelease_v2(probe_device()));
 	SHOW(cuMemFree_v2(a));
 	primary(0);
 	SHOW(cuMemFree_v2(a));
@@ -142,13 +142,13 @@ static void reset(void)
 {
 	primary(0);
 	SHOW(cuMemAlloc_v2(&a, MIB));
-	SHOW(cuDevicePrimaryCtxReset_v2(0));
+	SHOW(cuDevicePrimaryCtxReset_v2(probe_device()));
 	SHOW(cuMemFree_v2(a));
 	primary(0);
 	SHOW(cuMemFree_v2(a));
 	show_free("after");
 	SHOW(cuMemAlloc_v2(&a, MIB));
-	SHOW(cuDevicePrimaryCtxReset(0));
+	SHOW(cuDevicePrimaryCtxReset(probe_device()));
 	primary(0);
 	SHOW(cuMemFree_v2(a));
 }
@@ -163,7 +163,7 @@ static void waits(void)
 	double start;
 
 	SHOW(cuInit(0));
-	SHOW(cuCtxCreate_v2(&one, 0, 0));
+	SHOW(cuCtxCreate_v2(&one, 0, probe_device()));
 	SHOW(cuMemAlloc_v2(&a, MIB));
 	SHOW(cuMemAlloc_v2(&b, MIB));
 	SHOW(cuStreamCreate(&stream, STREAM_NON_BLOCKING));
@@ -173,7 +173,7 @@ static void waits(void)
 	printf("free waited for its context: %d\n", now() - start > 0.1);
 	SHOW(cuMemAlloc_v2(&a, MIB));
 	SHOW(cuMemsetD8Async(b, 1, MIB, stream));
-	SHOW(cuCtxCreate_v2(&two, 0, 0));
+	SHOW(cuCtxCreate_v2(&two, 0, probe_device()));
 	SHOW(cuMemAlloc_v2(&c, MIB));
 	start = now();
 	SHOW(cuMemFree_v2(c));
@@ -277,10 +277,10 @@ static void scarce(void)
 	struct CUctx_st *one = NULL, *two = NULL;
 
 	SHOW(cuInit(0));
-	SHOW(cuCtxCreate_v2(&one, 0, 0));
+	SHOW(cuCtxCreate_v2(&one, 0, probe_device()));
 	SHOW(cuMemAlloc_v2(&a, 700 * MIB));
 	SHOW(cuMemFree_v2(a));
-	SHOW(cuCtxCreate_v2(&two, 0, 0));
+	SHOW(cuCtxCreate_v2(&two, 0, probe_device()));
 	SHOW(cuMemAlloc_v2(&b, 700 * MIB));
 	SHOW(cuMemAlloc_v2(&c, 700 * MIB));
 	SHOW(cuMemFree_v2(b));

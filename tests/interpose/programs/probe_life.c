@@ -25,7 +25,7 @@ static void start(void)
 	struct CUctx_st *context;
 
 	SHOW(cuInit(0));
-	SHOW(cuDevicePrimaryCtxRetain(&context, 0));
+	SHOW(cuDevicePrimaryCtxRetain(&context, probe_device()));
 	SHOW(cuCtxSetCurrent(context));
 }
 

@@ -26,7 +26,7 @@ static unsigned long long a, b, c;
 static void start(void)
 {
 	SHOW(cuInit(0));
-	SHOW(cuDevicePrimaryCtxRetain(&context, 0));
+	SHOW(cuDevicePrimaryCtxRetain(&context, probe_device()));
 	SHOW(cuCtxSetCurrent(context));
 }
 
@@ -388,7 +388,7 @@ static void green(void)
 
 	start();
 	SHOW(cuMemAlloc_v2(&a, MIB));
-	SHOW(cuGreenCtxCreate(&made, NULL, 0, GREEN_DEFAULT_STREAM));
+	SHOW(cuGreenCtxCreate(&made, NULL, probe_device(), GREEN_DEFAULT_STREAM));
 	SHOW(cuCtxFromGreenCtx(&converted, made));
 	SHOW(cuCtxSetCurrent(converted));
 	SHOW(cuMemAlloc_v2(&b, MIB));
@@ -397,7 +397,7 @@ static void green(void)
 	SHOW(cuMemFree_v2(a));
 	SHOW(cuGreenCtxDestroy(made));
 	/* Another context, perhaps at the address of that one. */
-	SHOW(cuCtxCreate_v2(&own, 0, 0));
+	SHOW(cuCtxCreate_v2(&own, 0, probe_device()));
 	SHOW(cuMemAlloc_v2(&c, MIB));
 	SHOW(cuPointerGetAttribute(&owner, POINTER_CONTEXT, c));
 	printf("its own %d\n", owner == own);
@@ -407,6 +407,25 @@ static void green(void)
 	SHOW(cuMemFree_v2(b));
 	SHOW(cuMemAlloc_v2(&a, MIB));
 	SHOW(cuMemFree_v2(a));
+}
+
+/* A green context alone keeps the primary one, which ends with it, and with the memory of both. */
+static void green_alone(void)
+{
+	struct CUgreenCtx_st *made;
+	struct CUctx_st *own;
+
+	SHOW(cuInit(0));
+	SHOW(cuGreenCtxCreate(&made, NULL, probe_device(), GREEN_DEFAULT_STREAM));
+	SHOW(cuCtxFromGreenCtx(&context, made));
+	SHOW(cuCtxSetCurrent(context));
+	SHOW(cuMemAlloc_v2(&a, MIB));
+	SHOW(cuGreenCtxDestroy(made));
+	SHOW(cuCtxCreate_v2(&own, 0, probe_device()));
+	SHOW(cuMemFree_v2(a));
+	start();
+	SHOW(cuMemAlloc_v2(&b, MIB));
+	SHOW(cuMemFree_v2(b));
 }
 
 /*
@@ -422,7 +441,7 @@ static void resets(void)
 	SHOW(cuMemAlloc_v2(&a, 3 * MIB));
 	old = id_of(a);
 	SHOW(cuPointerSetAttribute(&on, POINTER_SYNC_MEMOPS, a));
-	SHOW(cuDevicePrimaryCtxReset_v2(0));
+	SHOW(cuDevicePrimaryCtxReset_v2(probe_device()));
 	start();
 	for (int i = 0; i < 30; i++) {
 		SHOW(cuMemAlloc_v2(&b, 3 * MIB));
@@ -441,7 +460,7 @@ static void broken(void)
 	SHOW(cuMemFree_v2(b));
 	SHOW(cuMemFree_v2(4096));
 	SHOW(cuCtxSynchronize());
-	SHOW(cuDevicePrimaryCtxReset_v2(0));
+	SHOW(cuDevicePrimaryCtxReset_v2(probe_device()));
 	start();
 	SHOW(cuMemFree_v2(a));
 	SHOW(cuMemAlloc_v2(&a, MIB));
@@ -473,9 +492,11 @@ static void aligned(void)
 }
 
 static const struct probe_scene scenes[] = {
-	{ "ranges", ranges },           { "attributes", attributes }, { "buffer-ids", buffer_ids },
-	{ "synchronous", synchronous }, { "processes", processes },   { "hostile", hostile },
-	{ "toggles", toggles },         { "green", green },           { "broken", broken },
+	{ "ranges", ranges },           { "attributes", attributes },
+	{ "buffer-ids", buffer_ids },   { "synchronous", synchronous },
+	{ "processes", processes },     { "hostile", hostile },
+	{ "toggles", toggles },         { "green", green },
+	{ "green-alone", green_alone }, { "broken", broken },
 	{ "resets", resets },           { "aligned", aligned },
 };
 

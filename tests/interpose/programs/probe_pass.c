@@ -21,9 +21,9 @@ static unsigned long long a, b, c;
 static void start(void)
 {
 	SHOW(cuInit(0));
-	SHOW(cuDevicePrimaryCtxRetain(&context, 0));
+	SHOW(cuDevicePrimaryCtxRetain(&context, probe_device()));
 	SHOW(cuCtxSetCurrent(context));
-	SHOW(cuDeviceGetDefaultMemPool(&pool, 0));
+	SHOW(cuDeviceGetDefaultMemPool(&pool, probe_device()));
 }
 
 /* --- every function through each interface --- */
@@ -36,7 +36,7 @@ static void by_symbol(void)
 {
 	struct cu_array_descriptor flat = { 100, 50, 0x20, 4 };
 	struct cu_array3d_descriptor deep = { 64, 64, 8, 0x20, 1, 0 };
-	struct cu_memory_properties properties = { .type = 1, .location = { 1, 0 } };
+	struct cu_memory_properties properties = { .type = 1, .location = { 1, probe_device() } };
 	struct CUmipmappedArray_st *mipmapped;
 	struct CUarray_st *array;
 	unsigned long long handle;
@@ -73,7 +73,7 @@ static void by_lookup(void)
 {
 	struct cu_array_descriptor flat = { 100, 50, 0x20, 4 };
 	struct cu_array3d_descriptor deep = { 64, 64, 8, 0x20, 1, 0 };
-	struct cu_memory_properties properties = { .type = 1, .location = { 1, 0 } };
+	struct cu_memory_properties properties = { .type = 1, .location = { 1, probe_device() } };
 	struct CUmipmappedArray_st *mipmapped;
 	struct CUarray_st *array;
 	unsigned long long handle;
@@ -220,7 +220,7 @@ static void try_all(size_t bytes)
 	codes[1] = cuMemAllocManaged(&block, bytes, 1);
 	if (codes[1] == 0)
 		cuMemFree_v2(block);
-	codes[2] = create(&block, bytes, 0);
+	codes[2] = create(&block, bytes, probe_device());
 	if (codes[2] == 0)
 		cuMemRelease(block);
 	codes[3] = cuMemAllocAsync(&block, bytes, NULL);
@@ -244,7 +244,7 @@ static void limit(void)
 	start();
 	SHOW(cuMemAlloc_v2(&a, 16 * MIB));
 	SHOW(cuMemAllocManaged(&managed, 16 * MIB, 1));
-	SHOW(create(&handle, 16 * MIB, 0));
+	SHOW(create(&handle, 16 * MIB, probe_device()));
 	SHOW(cuMemAllocAsync(&async, 15 * MIB, NULL));
 	SHOW(cuMemGetInfo_v2(&free_bytes, &total_bytes));
 	printf("free %zu MiB\n", free_bytes / MIB);
@@ -275,15 +275,15 @@ static void limit_devices(void)
 	unsigned long long handle;
 
 	start();
-	SHOW(cuDevicePrimaryCtxRetain(&other, 1));
+	SHOW(cuDevicePrimaryCtxRetain(&other, !probe_device()));
 	SHOW(cuMemAlloc_v2(&a, 60 * MIB));
 	SHOW(cuCtxSetCurrent(other));
 	SHOW(cuMemAllocAsync(&b, 20 * MIB, NULL));
 	SHOW(cuMemFreeAsync(b, NULL));
 	SHOW(cuCtxSetCurrent(context));
-	SHOW(create(&handle, 60 * MIB, 1));
-	SHOW(create(&handle, 6 * MIB, 0));
-	SHOW(create(&handle, 6 * MIB, 1));
+	SHOW(create(&handle, 60 * MIB, !probe_device()));
+	SHOW(create(&handle, 6 * MIB, probe_device()));
+	SHOW(create(&handle, 6 * MIB, !probe_device()));
 	SHOW(cuCtxSetCurrent(other));
 	SHOW(cuMemAllocAsync(&b, 6 * MIB, NULL));
 	SHOW(cuMemAlloc_v2(&b, 6 * MIB));
@@ -305,11 +305,11 @@ static void devices(void)
 	SHOW(cuMemHostAlloc(&host, MIB, 0));
 	SHOW(cuMemFree_v2(a));
 	SHOW(cuMemFree_v2(a));
-	SHOW(cuDevicePrimaryCtxRetain(&other, 1));
+	SHOW(cuDevicePrimaryCtxRetain(&other, !probe_device()));
 	SHOW(cuCtxSetCurrent(other));
 	SHOW(cuMemAlloc_v2(&a, 5 * MIB));
-	SHOW(cuDevicePrimaryCtxReset_v2(1));
-	SHOW(cuDevicePrimaryCtxRetain(&other, 1));
+	SHOW(cuDevicePrimaryCtxReset_v2(!probe_device()));
+	SHOW(cuDevicePrimaryCtxRetain(&other, !probe_device()));
 	SHOW(cuCtxSetCurrent(other));
 	SHOW(cuMemAlloc_v2(&a, 7 * MIB));
 	SHOW(cuMemAllocAsync(&b, 2 * MIB, NULL));
@@ -326,7 +326,7 @@ static void one_device(void)
 
 	start();
 	SHOW(cuMemAlloc_v2(&a, 3 * MIB));
-	SHOW(cuDevicePrimaryCtxRetain(&other, 1));
+	SHOW(cuDevicePrimaryCtxRetain(&other, !probe_device()));
 	SHOW(cuCtxSetCurrent(other));
 	SHOW(cuMemHostAlloc(&host, MIB, 0));
 	SHOW(cuMemFreeHost(host));
@@ -346,19 +346,19 @@ static void limit_resets(void)
 		SHOW(cuMemAllocManaged(&a, 40 * MIB, 1));
 		SHOW(cuMemHostAlloc(&host, MIB, 0));
 		if (round < 4)
-			SHOW(cuDevicePrimaryCtxReset_v2(0));
+			SHOW(cuDevicePrimaryCtxReset_v2(probe_device()));
 		else
-			SHOW(cuDevicePrimaryCtxRelease_v2(0));
+			SHOW(cuDevicePrimaryCtxRelease_v2(probe_device()));
 	}
 	for (int round = 0; round < 3; round++) {
-		SHOW(cuCtxCreate_v2(&own, 0, 0));
+		SHOW(cuCtxCreate_v2(&own, 0, probe_device()));
 		SHOW(cuMemAllocManaged(&a, 40 * MIB, 1));
 		SHOW(cuCtxDestroy_v2(own));
 	}
 	/* Belongs to no context: it stays allocated. */
 	start();
-	SHOW(create(&a, 40 * MIB, 0));
-	SHOW(cuDevicePrimaryCtxReset_v2(0));
+	SHOW(create(&a, 40 * MIB, probe_device()));
+	SHOW(cuDevicePrimaryCtxReset_v2(probe_device()));
 	start();
 	SHOW(create(&b, 40 * MIB, 0));
 	SHOW(cuMemRelease(a));
@@ -372,10 +372,10 @@ static void limit_maps(void)
 
 	start();
 	SHOW(cuMemAddressReserve(&range, 128 * MIB, 0, 0, 0));
-	SHOW(create(&handle, 20 * MIB, 0));
+	SHOW(create(&handle, 20 * MIB, probe_device()));
 	SHOW(cuMemMap(range, 20 * MIB, 0, handle, 0));
 	SHOW(cuMemRelease(handle));
-	SHOW(create(&handle, 20 * MIB, 0));
+	SHOW(create(&handle, 20 * MIB, probe_device()));
 	SHOW(cuMemMap(range + 20 * MIB, 10 * MIB, 0, handle, 0));
 	SHOW(cuMemMap(range + 30 * MIB, 10 * MIB, 10 * MIB, handle, 0));
 	SHOW(cuMemRelease(handle));
@@ -399,7 +399,7 @@ static void limit_streams(void)
 	struct CUstream_st *stream;
 
 	start();
-	SHOW(cuDevicePrimaryCtxRetain(&other, 1));
+	SHOW(cuDevicePrimaryCtxRetain(&other, !probe_device()));
 	SHOW(cuCtxSetCurrent(other));
 	SHOW(cuStreamCreate(&stream, STREAM_NON_BLOCKING));
 	SHOW(cuCtxSetCurrent(context));
@@ -413,7 +413,7 @@ static void limit_streams(void)
 	SHOW(cuMemAllocAsync(&a, 60 * MIB, stream));
 	/* Its memory ends with its own context. */
 	SHOW(cuCtxSetCurrent(context));
-	SHOW(cuDevicePrimaryCtxReset_v2(1));
+	SHOW(cuDevicePrimaryCtxReset_v2(!probe_device()));
 	SHOW(cuCtxSetCurrent(other));
 	SHOW(cuMemAlloc_v2(&c, 60 * MIB));
 }
@@ -460,7 +460,7 @@ static void *racer(void *seed)
 				cuMemFreeAsync(block, NULL);
 			break;
 		case 2:
-			if (create(&block, bytes, 0) == 0)
+			if (create(&block, bytes, probe_device()) == 0)
 				cuMemRelease(block);
 			break;
 		default:

@@ -26,7 +26,7 @@ static double now(void)
 static void start(void)
 {
 	SHOW(cuInit(0));
-	SHOW(cuDevicePrimaryCtxRetain(&context, 0));
+	SHOW(cuDevicePrimaryCtxRetain(&context, probe_device()));
 	SHOW(cuCtxSetCurrent(context));
 }
 
@@ -145,7 +145,7 @@ static void captures_end(void)
 	SHOW(cuStreamDestroy_v2(stream));
 	SHOW(cuMemAlloc_v2(&b, MIB));
 	SHOW(cuMemFree_v2(b));
-	SHOW(cuCtxCreate_v2(&own, 0, 0));
+	SHOW(cuCtxCreate_v2(&own, 0, probe_device()));
 	SHOW(cuStreamCreate(&stream, STREAM_NON_BLOCKING));
 	SHOW(cuStreamBeginCapture_v2(stream, CAPTURE_GLOBAL));
 	SHOW(cuCtxDestroy_v2(own));
@@ -155,7 +155,7 @@ static void captures_end(void)
 	SHOW(cuMemFree_v2(a));
 	SHOW(cuStreamCreate(&stream, STREAM_NON_BLOCKING));
 	SHOW(cuStreamBeginCapture_v2(stream, CAPTURE_GLOBAL));
-	SHOW(cuDevicePrimaryCtxReset_v2(0));
+	SHOW(cuDevicePrimaryCtxReset_v2(probe_device()));
 	start();
 	SHOW(cuMemAlloc_v2(&b, MIB));
 	SHOW(cuMemFree_v2(b));

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "fake/driver_api.h"
+#include "probe.h"
 
 #define STREAMS 4
 #define KEPT 8
@@ -83,7 +84,8 @@ int main(int count, char **arguments)
 
 	rounds = count > 2 ? atoi(arguments[2]) : 1000;
 	if (wanted < 1 || wanted > 64 || cuInit(0) != 0 ||
-	    cuDevicePrimaryCtxRetain(&context, 0) != 0 || cuCtxSetCurrent(context) != 0)
+	    cuDevicePrimaryCtxRetain(&context, probe_device()) != 0 ||
+	    cuCtxSetCurrent(context) != 0)
 		return 2;
 	for (int i = 0; i < wanted; i++)
 		pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)i);
