@@ -397,7 +397,7 @@ END_TEST
 
 static const struct {
 	const char *text;
-	size_t from;
+	size_t from; /* SIZE_MAX: none */
 	bool refused;
 } options[] = {
 	{ "", SIZE_MAX, false },
@@ -432,8 +432,10 @@ START_TEST(option_values)
 	snprintf(path, sizeof(path), "%s/log", first);
 	setenv("MAM_LOG_FILE", path, 1);
 	setenv("MAM_IPC", options[_i].text, 1);
-	ck_assert_uint_eq(mam_dedicated_from(), options[_i].from);
-	ck_assert_uint_eq(mam_dedicated_from(), options[_i].from);
+	for (int twice = 0; twice < 2; twice++) {
+		ck_assert(!mam_dedicated_serves(options[_i].from - 1));
+		ck_assert(mam_dedicated_serves(options[_i].from) || options[_i].from == SIZE_MAX);
+	}
 	file = open(path, O_RDONLY);
 	length = file < 0 ? 0 : read(file, text, sizeof(text) - 1);
 	ck_assert_msg((length > 0) == options[_i].refused, "'%s': '%s'", options[_i].text, text);
@@ -441,6 +443,22 @@ START_TEST(option_values)
 		ck_assert_ptr_nonnull(strstr(text, options[_i].text));
 		ck_assert_ptr_eq(strchr(text, '\n'), text + length - 1);
 	}
+}
+END_TEST
+
+/* Sizes from 1 to 64 and their order do not matter; one more is not remembered. */
+START_TEST(shared_sizes_are_remembered)
+{
+	setenv("MAM_IPC", _i ? "dedicated" : "share", 1);
+	setenv("MAM_LOG", "error", 1);
+	for (size_t size = 1; size <= 65; size++) {
+		ck_assert(!mam_dedicated_serves(size));
+		mam_dedicated_note(size);
+		mam_dedicated_note(size);
+		ck_assert(mam_dedicated_serves(size) == (_i && size <= 64));
+	}
+	ck_assert(mam_dedicated_serves(1) == _i);
+	ck_assert(!mam_dedicated_serves(66));
 }
 END_TEST
 
@@ -467,6 +485,7 @@ int main(void)
 	tcase_add_test(cases, mapped_block_is_opened_again_by_its_token);
 	tcase_add_test(cases, one_address_in_two_chunks);
 	tcase_add_test(cases, block_is_found_by_any_interior_address);
+	tcase_add_loop_test(cases, shared_sizes_are_remembered, 0, 2);
 	tcase_add_loop_test(cases, option_values, 0, sizeof(options) / sizeof(options[0]));
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

@@ -15,6 +15,7 @@
 #include <mam/mam.h>
 
 #include "interpose/memory/chunks.h"
+#include "interpose/memory/dedicated.h"
 #include "interpose/memory/peer.h"
 #include "interpose/memory/pools.h"
 #include "interpose/process/say.h"
@@ -45,6 +46,7 @@ static unsigned int sentences;
 /* The state of marks.c. */
 static bool has_token, takes_token;
 static unsigned char token[MAM_MARKS_TOKEN_BYTES];
+static size_t noted;          /* the size of the block shared last */
 static const void *forgotten; /* the block whose marks were dropped last */
 /* The driver. */
 static unsigned long long asked, closed; /* addresses of the last calls */
@@ -149,6 +151,11 @@ void mam_ipc_pieces_stop(void)
 {
 }
 
+void mam_dedicated_note(size_t bytes)
+{
+	noted = bytes;
+}
+
 bool mam_pools_exist(void)
 {
 	return true;
@@ -239,6 +246,7 @@ START_TEST(handle_lives_as_long_as_its_block)
 
 	ck_assert_int_eq(cuIpcGetMemHandle(&handle, BLOCK + 10), 0);
 	ck_assert_uint_eq(asked, CHUNK);
+	ck_assert_uint_eq(noted, 1000);
 	ck_assert_int_eq(cuIpcGetMemHandle(&again, BLOCK), 0);
 	ck_assert_int_eq(memcmp(&handle, &again, sizeof(handle)), 0);
 	ck_assert(mam_ipc_note_read(token, &note));

@@ -76,7 +76,7 @@ static enum mam_why may_serve(const struct mam_pools_entry *entry, size_t bytes)
 		return MAM_WHY_NO_POOL;
 	if (bytes > entry->pass_above)
 		return MAM_WHY_LARGE;
-	if (bytes >= mam_dedicated_from())
+	if (mam_dedicated_serves(bytes))
 		return MAM_WHY_DEDICATED;
 	if (mam_nvtx_wants_driver())
 		return MAM_WHY_KIND;

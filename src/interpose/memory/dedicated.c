@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dedicated.c - parses MAM_IPC: share, dedicated, or dedicated:SIZE, where SIZE is a number of
- * bytes with an optional suffix K, M, G or T, or KiB, MiB, GiB or TiB.
+ * bytes with an optional suffix K, M, G or T, or KiB, MiB, GiB or TiB. Remembers smaller sizes that
+ * the program shares: a program that shares a size once shares it again.
  */
 #include "interpose/memory/dedicated.h"
 
@@ -18,8 +19,12 @@
 #include "interpose/process/say.h"
 
 #define DEDICATED_DEFAULT ((size_t)1 << 20)
+#define SHARED_MAX 64 /* sizes; a program shares few */
 
 static _Atomic size_t dedicated_from; /* atomic; 0: the option was not read yet */
+
+/* Entries are set once, in order; 0: free. */
+static _Atomic size_t shared[SHARED_MAX];
 
 /*
  * Returns false if `text` as a whole is not a valid size, or if the size is 0 or exceeds SIZE_MAX.
@@ -68,7 +73,7 @@ static bool read_option(const char *text, size_t *from)
 	return *text == ':' && read_size(text + 1, from);
 }
 
-size_t mam_dedicated_from(void)
+static size_t from_size(void)
 {
 	size_t from = atomic_load_explicit(&dedicated_from, memory_order_relaxed), unread = 0;
 	const char *text;
@@ -88,4 +93,40 @@ size_t mam_dedicated_from(void)
 			"dedicated:SIZE with a SIZE such as 64K or 1M; blocks are shared",
 			text);
 	return from;
+}
+
+bool mam_dedicated_serves(size_t bytes)
+{
+	size_t size;
+
+	if (bytes >= from_size())
+		return true;
+	for (int i = 0; i < SHARED_MAX; i++) {
+		size = atomic_load_explicit(&shared[i], memory_order_relaxed);
+		if (size == bytes || size == 0)
+			return size != 0;
+	}
+	return false;
+}
+
+void mam_dedicated_note(size_t bytes)
+{
+	size_t size;
+
+	if (from_size() == SIZE_MAX)
+		return;
+	for (int i = 0; i < SHARED_MAX; i++) {
+		size = 0;
+		if (atomic_compare_exchange_strong(&shared[i], &size, bytes)) {
+			mam_say(MAM_SAY_WARN,
+				"cannot share a block of %zu bytes with peers that run without "
+				"mam: it is in a pool; from now on the driver allocates this "
+				"size, so that the next handle works; --ipc=dedicated:%zu does "
+				"this from the start",
+				bytes, bytes);
+			return;
+		}
+		if (size == bytes)
+			return;
+	}
 }

@@ -6,9 +6,16 @@
 #ifndef MAM_INTERPOSE_DEDICATED_H
 #define MAM_INTERPOSE_DEDICATED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-/* Returns the size at which those requests start; SIZE_MAX: the driver serves none of them. */
-size_t mam_dedicated_from(void);
+/* Whether the driver serves requests of this size. */
+bool mam_dedicated_serves(size_t bytes);
+
+/*
+ * Called when the program shares a block in a pool: with --ipc=dedicated, the driver serves requests
+ * of its size from now on. Only for the first 64 sizes.
+ */
+void mam_dedicated_note(size_t bytes);
 
 #endif

@@ -13,7 +13,8 @@
  * The driver has no handles of mapped memory (--source=vmm): it is passed in pieces (ipc_pieces.h),
  * and mam counts the opens.
  *
- * A peer without mam passes mam's handle to the driver, which returns invalid value. Security: the
+ * A peer without mam passes mam's handle to the driver, which returns invalid value. With
+ * --ipc=dedicated, the next block of that size is one of the driver's (dedicated.h). Security: the
  * peer maps the whole chunk, including the block's neighbors (mam-run.1, IPC).
  */
 #include "interpose/share/ipc.h"
@@ -27,6 +28,7 @@
 #include <mam/mam.h>
 
 #include "interpose/memory/chunks.h"
+#include "interpose/memory/dedicated.h"
 #include "interpose/memory/peer.h"
 #include "interpose/memory/pools.h"
 #include "interpose/process/say.h"
@@ -131,8 +133,10 @@ static int get_ours(__typeof__(&cuIpcGetMemHandle) real, const struct mam_segmen
 
 	if (answer == MAM_CUDA_SUCCESS && !mam_marks_token(block->base, ours.token))
 		answer = share(is_mapped ? NULL : &chunk, block, ours.token);
-	if (answer == MAM_CUDA_SUCCESS)
+	if (answer == MAM_CUDA_SUCCESS) {
 		memcpy(handle, &ours, sizeof(ours));
+		mam_dedicated_note(block->requested);
+	}
 	return answer;
 }
 
