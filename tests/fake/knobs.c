@@ -10,6 +10,7 @@
 #include "fake.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ struct rule {
 	char name[48];      /* base name of a function, or "*" */
 	unsigned long at;   /* the first call that fails, from 1 */
 	bool onwards;       /* and all calls after it */
+	bool kills;         /* the process, before the call */
 	int code;           /* 0: out of memory for allocations, unknown error for other calls */
 	unsigned long seen; /* calls so far */
 };
@@ -130,7 +132,7 @@ static long read_number(const char *name, long preset, long max)
 	return number;
 }
 
-/* FUNC:N, FUNC:N+ or FUNC:N:CODE */
+/* FUNC:N, FUNC:N+, FUNC:N:CODE or FUNC:N:kill */
 static bool parse_rule(const char *text, struct rule *rule)
 {
 	const char *colon = strchr(text, ':');
@@ -144,8 +146,12 @@ static bool parse_rule(const char *text, struct rule *rule)
 		rule->onwards = true;
 		end++;
 	}
-	if (*end == ':')
+	if (strcmp(end, ":kill") == 0) {
+		rule->kills = true;
+		end += strlen(end);
+	} else if (*end == ':') {
 		rule->code = strtol(end + 1, &end, 10);
+	}
 	return *end == '\0' && rule->at != 0 && rule->code >= 0;
 }
 
@@ -155,7 +161,7 @@ static void read_rules(void)
 	const char *broken = getenv("FAKE_CUDA_STICKY_AFTER");
 	char copy[512], *rest = copy, *part;
 
-	if (broken && *broken && (!parse_rule(broken, &sticky) || sticky.onwards))
+	if (broken && *broken && (!parse_rule(broken, &sticky) || sticky.onwards || sticky.kills))
 		refuse("FAKE_CUDA_STICKY_AFTER", broken, "FUNCTION:N or FUNCTION:N:CODE");
 	if (!value || !*value)
 		return;
@@ -163,7 +169,7 @@ static void read_rules(void)
 	while ((part = strsep(&rest, ",")) != NULL)
 		if (rule_count == RULES || !parse_rule(part, &rules[rule_count++]))
 			refuse("FAKE_CUDA_FAIL_AT", value,
-			       "FUNCTION:N, FUNCTION:N+ or FUNCTION:N:CODE");
+			       "FUNCTION:N, FUNCTION:N+, FUNCTION:N:CODE or FUNCTION:N:kill");
 }
 
 void fake_knobs_read(void)
@@ -237,6 +243,8 @@ bool fake_knobs_fails(const char *name, int *result)
 		rule->seen++;
 		if (rule->seen != rule->at && !(rule->onwards && rule->seen > rule->at))
 			continue;
+		if (rule->kills)
+			raise(SIGKILL);
 		fails = true;
 		*result = rule->code        ? rule->code
 			  : allocates(name) ? CUDA_ERROR_OUT_OF_MEMORY

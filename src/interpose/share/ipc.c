@@ -10,8 +10,8 @@
  *           process opened a chunk.
  *   close   Close the chunk of a block as often as the block was opened (ipc_opened.h).
  *
- * The driver has no handles of mapped memory (--source=vmm): it is passed in pieces (ipc_pieces.h),
- * and mam counts the opens.
+ * The driver has no handles of mapped memory (--source=vmm): mam's handle names the owner, which sends
+ * the block in pieces (ipc_pieces.h), and mam counts the opens.
  *
  * A peer without mam passes mam's handle to the driver, which returns invalid value. With
  * --ipc=dedicated, the next block of that size is one of the driver's (dedicated.h). Security: the
@@ -22,6 +22,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -51,7 +52,9 @@
 struct handle {
 	char mark[8];
 	unsigned char token[MAM_MARKS_TOKEN_BYTES];
-	unsigned char zero[64 - 8 - MAM_MARKS_TOKEN_BYTES];
+	/* of a block in mapped memory; otherwise 0 */
+	uint64_t owner, names_space, started;
+	unsigned char zero[64 - 8 - MAM_MARKS_TOKEN_BYTES - 3 * 8];
 };
 _Static_assert(sizeof(struct handle) == sizeof(struct mam_ipc_handle), "the driver's size");
 
@@ -77,18 +80,29 @@ static void say_once(atomic_bool *said, const char *sentence)
 		mam_say(MAM_SAY_WARN, "%s", sentence);
 }
 
+static struct mam_ipc_sender sender_of(const struct mam_ipc_note *note)
+{
+	struct mam_ipc_sender sender = { .owner = note->owner,
+					 .names_space = note->names_space,
+					 .started = note->started };
+
+	memcpy(sender.token, note->token, sizeof(sender.token));
+	return sender;
+}
+
 /*
- * Writes a note for the block, with a new token. `chunk`: the driver's handle of its chunk; NULL: it is
- * in mapped memory. Returns CUDA's code.
+ * Shares the block under a new token. `chunk`: the driver's handle of its chunk, for a note; NULL: it
+ * is in mapped memory. Returns CUDA's code.
  */
 static int share(const struct mam_ipc_handle *chunk, const struct mam_segment_info *block,
 		 unsigned char *token)
 {
 	static atomic_bool swept, said, said_pieces;
 	int answer = MAM_CUDA_SUCCESS;
+	struct mam_ipc_sender sender;
 	struct mam_ipc_note note;
 
-	if (!atomic_exchange(&swept, true))
+	if (chunk != NULL && !atomic_exchange(&swept, true))
 		mam_ipc_note_sweep();
 	if (!mam_ipc_note_begin(&note))
 		return MAM_CUDA_OUT_OF_MEMORY;
@@ -98,7 +112,8 @@ static int share(const struct mam_ipc_handle *chunk, const struct mam_segment_in
 		note.bytes = block->requested;
 		note.chunk_bytes = block->chunk_bytes;
 	} else {
-		answer = mam_ipc_pieces_offer(block, &note);
+		sender = sender_of(&note);
+		answer = mam_ipc_pieces_offer(block, &sender);
 	}
 	if (answer != MAM_CUDA_SUCCESS) {
 		say_once(&said_pieces,
@@ -106,7 +121,7 @@ static int share(const struct mam_ipc_handle *chunk, const struct mam_segment_in
 			 "process, cannot export it; use --source=cudamalloc");
 		return answer;
 	}
-	if (!mam_ipc_note_write(&note)) {
+	if (chunk != NULL && !mam_ipc_note_write(&note)) {
 		say_once(&said, "cannot share a block: no file can be created in /dev/shm or /tmp; "
 				"free space there, or try --ipc=dedicated");
 		return MAM_CUDA_OUT_OF_MEMORY;
@@ -125,14 +140,21 @@ static int get_ours(__typeof__(&cuIpcGetMemHandle) real, const struct mam_segmen
 		    struct mam_ipc_handle *handle)
 {
 	struct handle ours = { .mark = "mamipc1" };
+	struct mam_ipc_note own;
 	struct mam_ipc_handle chunk;
 	struct mam_chunks_piece piece;
-	bool is_mapped =
+	bool mapped =
 		mam_chunks_piece((uintptr_t)block->chunk_base, (uintptr_t)block->base, &piece);
-	int answer = is_mapped ? MAM_CUDA_SUCCESS : real(&chunk, (uintptr_t)block->chunk_base);
+	int answer = mapped ? MAM_CUDA_SUCCESS : real(&chunk, (uintptr_t)block->chunk_base);
 
 	if (answer == MAM_CUDA_SUCCESS && !mam_marks_token(block->base, ours.token))
-		answer = share(is_mapped ? NULL : &chunk, block, ours.token);
+		answer = share(mapped ? NULL : &chunk, block, ours.token);
+	if (mapped) {
+		mam_ipc_note_own(&own);
+		ours.owner = (uint64_t)own.owner;
+		ours.names_space = own.names_space;
+		ours.started = own.started;
+	}
 	if (answer == MAM_CUDA_SUCCESS) {
 		memcpy(handle, &ours, sizeof(ours));
 		mam_dedicated_note(block->requested);
@@ -193,14 +215,14 @@ static int ask_driver(open_function *real, const struct mam_ipc_handle *handle, 
 	return answer;
 }
 
-static int map_pieces(const struct mam_ipc_note *note, unsigned int flags,
+static int map_pieces(const struct mam_ipc_sender *sender, unsigned int flags,
 		      struct mam_ipc_opened *opened)
 {
 	int answer;
 
 	if (!mam_peer_open_begin(flags))
 		return MAM_CUDA_OUT_OF_MEMORY;
-	answer = mam_ipc_pieces_open(note, opened);
+	answer = mam_ipc_pieces_open(sender, opened);
 	mam_peer_open_end(flags, answer == MAM_CUDA_SUCCESS ? opened->chunk : 0);
 	return answer;
 }
@@ -209,24 +231,28 @@ static int map_pieces(const struct mam_ipc_note *note, unsigned int flags,
  * Opens a block in mapped memory, as the driver opens an allocation: again at the same address, not in
  * the process that shares it, and only with this flag.
  */
-static int open_pieces(const struct mam_ipc_note *note, unsigned int flags,
-		       unsigned long long *address)
+static int open_pieces(const struct handle *handle, unsigned int flags, unsigned long long *address)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of two opens of one block */
 	static atomic_bool said;
-	struct mam_ipc_opened opened = { .bytes = (size_t)note->bytes,
-					 .mapped_bytes = (size_t)note->chunk_bytes };
+	struct mam_ipc_opened opened = { 0 };
+	const void *block;
+	const struct mam_ipc_note note = { .owner = (int32_t)handle->owner,
+					   .names_space = handle->names_space,
+					   .started = handle->started };
+	struct mam_ipc_sender sender = sender_of(&note);
 	int answer = MAM_CUDA_SUCCESS;
 
 	if (flags != LAZY_ENABLE_PEER_ACCESS)
 		return MAM_CUDA_INVALID_VALUE;
-	if (mam_ipc_note_is_own(note))
-		return MAM_CUDA_INVALID_CONTEXT;
-	memcpy(opened.token, note->token, sizeof(opened.token));
+	memcpy(sender.token, handle->token, sizeof(sender.token));
+	memcpy(opened.token, handle->token, sizeof(opened.token));
+	if (mam_ipc_note_is_own(&note))
+		return mam_marks_block_of(handle->token, &block) ? MAM_CUDA_INVALID_CONTEXT
+								 : MAM_CUDA_INVALID_VALUE;
 	pthread_mutex_lock(&lock);
 	if (!mam_ipc_opened_again(&opened)) {
-		answer = map_pieces(note, flags, &opened);
-		opened.address = opened.chunk + note->offset;
+		answer = map_pieces(&sender, flags, &opened);
 		if (answer == MAM_CUDA_SUCCESS && !mam_ipc_opened_add(&opened)) {
 			mam_ipc_pieces_close(&opened);
 			answer = MAM_CUDA_OUT_OF_MEMORY;
@@ -237,30 +263,45 @@ static int open_pieces(const struct mam_ipc_note *note, unsigned int flags,
 		*address = opened.address;
 	else
 		say_once(&said,
-			 "cannot open a block in mapped memory: its process does not send it, or "
-			 "no device here can map it; both must be in one network namespace, or "
-			 "use --source=cudamalloc there");
+			 "cannot open a block in mapped memory: it was freed, its process has "
+			 "ended or does not send it, or no device here can map it; both must be "
+			 "in one network namespace, or use --source=cudamalloc there");
 	return answer;
+}
+
+static const struct handle no_handle;
+
+static bool is_mapped(const struct handle *handle)
+{
+	return handle->owner != 0 &&
+	       memcmp(handle->zero, no_handle.zero, sizeof(handle->zero)) == 0;
+}
+
+static bool is_in_chunk(const struct handle *handle)
+{
+	size_t at = offsetof(struct handle, owner);
+
+	return memcmp((const char *)handle + at, (const char *)&no_handle + at,
+		      sizeof(*handle) - at) == 0;
 }
 
 static int open_ours(open_function *real, const struct handle *handle, unsigned int flags,
 		     unsigned long long *address)
 {
-	static const unsigned char nothing[sizeof(handle->zero)];
 	__typeof__(&cuIpcCloseMemHandle) close = MAM_TABLE_ORIGINAL(cuIpcCloseMemHandle);
 	static atomic_bool said;
 	struct mam_ipc_opened opened = { 0 };
 	struct mam_ipc_note note;
 	int answer;
 
-	if (close == NULL || memcmp(handle->zero, nothing, sizeof(nothing)) != 0 ||
-	    !mam_ipc_note_read(handle->token, &note)) {
+	if (close != NULL && is_mapped(handle))
+		return open_pieces(handle, flags, address);
+	if (close == NULL || !is_in_chunk(handle) || !mam_ipc_note_read(handle->token, &note)) {
 		say_once(&said, "invalid IPC handle: its block was freed, its process has ended, "
-				"or that process belongs to another user or has another /dev/shm");
+				"or that process belongs to another user or has another /dev/shm, "
+				"for which --source=vmm there may help");
 		return MAM_CUDA_INVALID_VALUE;
 	}
-	if (note.pieces != 0)
-		return open_pieces(&note, flags, address);
 	answer = ask_driver(real, &note.chunk, flags, &opened.chunk);
 	if (answer != MAM_CUDA_SUCCESS)
 		return answer;

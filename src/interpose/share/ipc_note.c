@@ -6,7 +6,8 @@
  *   write   With O_EXCL, named by the token: no process looks for it before the token is published.
  *   read    Does not follow links. The file must be a regular file of this user, inaccessible to
  *           others, of exactly the right size. The token inside must match, the block must be
- *           inside its chunk, and the process that wrote it must be running.
+ *           inside its chunk, and the process that wrote it must be running; otherwise the note is
+ *           removed.
  *   sweep   Removes notes whose owner has ended, and notes that were never written. Checks only
  *           owners of the same PID namespace: in another one the same number is another process.
  */
@@ -85,14 +86,19 @@ static bool path_of(const char *folder, const unsigned char *token, char path[PA
 	return true;
 }
 
+void mam_ipc_note_own(struct mam_ipc_note *note)
+{
+	note->owner = (int32_t)getpid();
+	note->names_space = names_space();
+	note->started = start_of((long)getpid());
+}
+
 bool mam_ipc_note_begin(struct mam_ipc_note *note)
 {
 	memset(note, 0, sizeof(*note));
 	memcpy(note->mark, mark, sizeof(mark));
-	note->version = 2;
-	note->owner = (int32_t)getpid();
-	note->names_space = names_space();
-	note->started = start_of((long)getpid());
+	note->version = 3;
+	mam_ipc_note_own(note);
 	return getrandom(note->token, sizeof(note->token), 0) == (ssize_t)sizeof(note->token);
 }
 
@@ -137,9 +143,9 @@ static bool is_safe(int file)
 
 static bool is_sound(const struct mam_ipc_note *note)
 {
-	return memcmp(note->mark, mark, sizeof(mark)) == 0 && note->version == 2 &&
+	return memcmp(note->mark, mark, sizeof(mark)) == 0 && note->version == 3 &&
 	       note->bytes != 0 && note->offset <= note->chunk_bytes &&
-	       note->bytes <= note->chunk_bytes - note->offset && note->pieces <= note->chunk_bytes;
+	       note->bytes <= note->chunk_bytes - note->offset;
 }
 
 static bool read_note(const char *path, struct mam_ipc_note *note)
@@ -171,8 +177,12 @@ bool mam_ipc_note_read(const unsigned char *token, struct mam_ipc_note *note)
 
 	for (int place = 0; (folder = folder_of(place)) != NULL; place++) {
 		if (!path_of(folder, token, path) || !read_note(path, &found) ||
-		    memcmp(found.token, token, MAM_MARKS_TOKEN_BYTES) != 0 || owner_is_gone(&found))
+		    memcmp(found.token, token, MAM_MARKS_TOKEN_BYTES) != 0)
 			continue;
+		if (owner_is_gone(&found)) {
+			unlink(path);
+			continue;
+		}
 		*note = found;
 		return true;
 	}

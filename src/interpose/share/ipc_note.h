@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ipc_note.h - the note that describes the block of a shared handle: a file that only processes of
- * the same user can read.
+ * ipc_note.h - the note that describes the block of a shared handle, if it is in a chunk: a file that
+ * only processes of the same user can read.
  *
  * The driver's handle identifies a whole chunk and has no room for an offset, so the handle that a
  * program receives is one of mam: a mark and a random token. The token names the note. A process
@@ -25,7 +25,6 @@ struct mam_ipc_note {
 	unsigned char token[MAM_MARKS_TOKEN_BYTES];
 	struct mam_ipc_handle chunk;         /* the driver's handle of the whole chunk */
 	uint64_t offset, bytes, chunk_bytes; /* of the block in it, as requested; of the chunk */
-	uint64_t pieces; /* 0; or the chunk is that many pieces of mapped memory (ipc_pieces.h) */
 };
 
 /*
@@ -33,6 +32,9 @@ struct mam_ipc_note {
  * note.
  */
 extern const char *mam_ipc_note_folder __attribute__((visibility("hidden")));
+
+/* Fills in the fields that identify this process, as its owner. */
+void mam_ipc_note_own(struct mam_ipc_note *note);
 
 /*
  * Fills in all fields up to the token, which is new; the others are 0. Returns false if the kernel

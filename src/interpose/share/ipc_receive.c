@@ -2,7 +2,7 @@
 /*
  * ipc_receive.c - the peer's half of ipc_pieces.h.
  *
- *   1. Connect to the owner, and send the token.
+ *   1. Connect to the owner, send the token, and receive the place of the block.
  *   2. Reserve addresses for all pieces. For each piece: receive its descriptor, import and map it.
  *      The mapping keeps the memory; descriptor and handle are released at once.
  *   3. Give access to the memory's device and to each device that can reach it, as libmam does for
@@ -50,16 +50,16 @@ struct target {
 	int device; /* of the memory; -1: unknown */
 };
 
-static int connect_to(const struct mam_ipc_note *note)
+static int connect_to(const struct mam_ipc_sender *sender)
 {
 	struct sockaddr_un address;
-	socklen_t length = mam_ipc_pieces_address(note, &address);
+	socklen_t length = mam_ipc_pieces_address(sender, &address);
 	int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	if (connection >= 0 && connect(connection, (struct sockaddr *)&address, length) == 0 &&
 	    mam_ipc_pieces_trust(connection) &&
-	    send(connection, note->token, sizeof(note->token), MSG_NOSIGNAL) ==
-		    (ssize_t)sizeof(note->token))
+	    send(connection, sender->token, sizeof(sender->token), MSG_NOSIGNAL) ==
+		    (ssize_t)sizeof(sender->token))
 		return connection;
 	if (connection >= 0)
 		close(connection);
@@ -117,15 +117,22 @@ static int map_piece(const struct mam_real_driver *driver, struct target *target
 	return answer;
 }
 
-static int receive_all(const struct mam_real_driver *driver, const struct mam_ipc_note *note,
+/* Returns false also if the block is not live any more. */
+static bool receive_place(int connection, struct mam_ipc_place *place)
+{
+	return recv(connection, place, sizeof(*place), 0) == (ssize_t)sizeof(*place) &&
+	       place->bytes != 0 && place->offset <= place->mapped_bytes &&
+	       place->bytes <= place->mapped_bytes - place->offset &&
+	       place->pieces <= place->mapped_bytes;
+}
+
+static int receive_all(const struct mam_real_driver *driver, int connection, uint64_t pieces,
 		       struct target *target)
 {
-	int connection = connect_to(note), answer = MAM_CUDA_SUCCESS, descriptor;
+	int answer = MAM_CUDA_SUCCESS, descriptor;
 	struct mam_ipc_piece piece;
 
-	if (connection < 0)
-		return MAM_CUDA_INVALID_VALUE;
-	for (uint64_t i = 0; i < note->pieces && answer == MAM_CUDA_SUCCESS; i++) {
+	for (uint64_t i = 0; i < pieces && answer == MAM_CUDA_SUCCESS; i++) {
 		descriptor = receive(connection, &piece);
 		if (descriptor < 0) {
 			answer = MAM_CUDA_INVALID_VALUE;
@@ -134,7 +141,6 @@ static int receive_all(const struct mam_real_driver *driver, const struct mam_ip
 		answer = map_piece(driver, target, descriptor, piece.bytes);
 		close(descriptor);
 	}
-	close(connection);
 	return answer == MAM_CUDA_SUCCESS && target->mapped != target->bytes
 		       ? MAM_CUDA_INVALID_VALUE
 		       : answer;
@@ -182,11 +188,37 @@ static bool is_possible(const struct mam_real_driver *driver)
 	       MAM_TABLE_ORIGINAL(cuMemUnmap) != NULL && MAM_TABLE_ORIGINAL(cuMemRelease) != NULL;
 }
 
-int mam_ipc_pieces_open(const struct mam_ipc_note *note, struct mam_ipc_opened *opened)
+static int open_from(const struct mam_real_driver *driver, int connection,
+		     struct mam_ipc_opened *opened)
+{
+	struct target target = { .device = -1 };
+	struct mam_ipc_place place;
+	int answer;
+
+	if (!receive_place(connection, &place))
+		return MAM_CUDA_INVALID_VALUE;
+	target.bytes = place.mapped_bytes;
+	answer = driver->mem_reserve(&target.base, target.bytes, 0, 0, 0);
+	if (answer != MAM_CUDA_SUCCESS)
+		return answer;
+	answer = receive_all(driver, connection, place.pieces, &target);
+	if (answer == MAM_CUDA_SUCCESS)
+		answer = give_access(driver, &target);
+	if (answer != MAM_CUDA_SUCCESS) {
+		undo(driver, &target);
+		return answer;
+	}
+	opened->chunk = target.base;
+	opened->address = target.base + place.offset;
+	opened->bytes = place.bytes;
+	opened->mapped_bytes = place.mapped_bytes;
+	return MAM_CUDA_SUCCESS;
+}
+
+int mam_ipc_pieces_open(const struct mam_ipc_sender *sender, struct mam_ipc_opened *opened)
 {
 	const struct mam_real_driver *driver = mam_real_driver();
-	struct target target = { .bytes = note->chunk_bytes, .device = -1 };
-	int answer;
+	int connection, answer;
 
 	if (!is_possible(driver))
 		return MAM_CUDA_NOT_SUPPORTED;
@@ -195,16 +227,11 @@ int mam_ipc_pieces_open(const struct mam_ipc_note *note, struct mam_ipc_opened *
 		answer = driver->ctx_id(opened->context, &opened->context_id);
 	if (answer != MAM_CUDA_SUCCESS)
 		return answer;
-	answer = driver->mem_reserve(&target.base, target.bytes, 0, 0, 0);
-	if (answer != MAM_CUDA_SUCCESS)
-		return answer;
-	answer = receive_all(driver, note, &target);
-	if (answer == MAM_CUDA_SUCCESS)
-		answer = give_access(driver, &target);
-	if (answer != MAM_CUDA_SUCCESS)
-		undo(driver, &target);
-	else
-		opened->chunk = target.base;
+	connection = connect_to(sender);
+	if (connection < 0)
+		return MAM_CUDA_INVALID_VALUE;
+	answer = open_from(driver, connection, opened);
+	close(connection);
 	return answer;
 }
 

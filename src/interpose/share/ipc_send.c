@@ -34,15 +34,16 @@
 static atomic_int listener = -1; /* atomic; the socket */
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 
-socklen_t mam_ipc_pieces_address(const struct mam_ipc_note *note, struct sockaddr_un *address)
+socklen_t mam_ipc_pieces_address(const struct mam_ipc_sender *sender, struct sockaddr_un *address)
 {
 	int length;
 
 	memset(address, 0, sizeof(*address));
 	address->sun_family = AF_UNIX;
 	length = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1,
-			  "mam-ipc-%u-%d-%llx-%llx", (unsigned int)geteuid(), (int)note->owner,
-			  (unsigned long long)note->started, (unsigned long long)note->names_space);
+			  "mam-ipc-%u-%d-%llx-%llx", (unsigned int)geteuid(), (int)sender->owner,
+			  (unsigned long long)sender->started,
+			  (unsigned long long)sender->names_space);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
@@ -115,13 +116,30 @@ static bool next_piece(const struct mam_segment_info *block, struct mam_chunks_p
 	       mam_chunks_piece((uintptr_t)block->chunk_base, at, piece);
 }
 
+static struct mam_ipc_place place_of(const struct mam_segment_info *block)
+{
+	struct mam_ipc_place place = { .bytes = block->requested };
+	struct mam_chunks_piece piece = { 0 };
+
+	while (next_piece(block, &piece)) {
+		if (place.pieces++ == 0)
+			place.offset = (uintptr_t)block->base - piece.base;
+		place.mapped_bytes += piece.bytes;
+	}
+	return place;
+}
+
 /* The driver's calls need no context. */
 static void send_pieces(int connection, const void *block)
 {
 	struct mam_segment_info segment = { .size = sizeof(segment) };
 	struct mam_chunks_piece piece = { 0 };
+	struct mam_ipc_place place;
 
 	if (mam_owner(block, NULL, &segment) != MAM_OK || !segment.live || segment.base != block)
+		return;
+	place = place_of(&segment);
+	if (send(connection, &place, sizeof(place), MSG_NOSIGNAL) != (ssize_t)sizeof(place))
 		return;
 	while (next_piece(&segment, &piece) && send_piece(connection, &piece))
 		;
@@ -168,10 +186,10 @@ static bool start_thread(void)
 	return started;
 }
 
-static bool start_locked(const struct mam_ipc_note *note)
+static bool start_locked(const struct mam_ipc_sender *sender)
 {
 	struct sockaddr_un address;
-	socklen_t length = mam_ipc_pieces_address(note, &address);
+	socklen_t length = mam_ipc_pieces_address(sender, &address);
 	int made = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	if (made < 0)
@@ -185,34 +203,28 @@ static bool start_locked(const struct mam_ipc_note *note)
 	return false;
 }
 
-static bool start(const struct mam_ipc_note *note)
+static bool start(const struct mam_ipc_sender *sender)
 {
 	bool started;
 
 	pthread_mutex_lock(&start_lock);
-	started = atomic_load(&listener) >= 0 || start_locked(note);
+	started = atomic_load(&listener) >= 0 || start_locked(sender);
 	pthread_mutex_unlock(&start_lock);
 	return started;
 }
 
-int mam_ipc_pieces_offer(const struct mam_segment_info *block, struct mam_ipc_note *note)
+int mam_ipc_pieces_offer(const struct mam_segment_info *block, const struct mam_ipc_sender *sender)
 {
 	struct mam_chunks_piece piece = { 0 };
 	int descriptor, answer;
 
-	note->pieces = note->chunk_bytes = 0;
-	note->bytes = block->requested;
-	while (next_piece(block, &piece)) {
-		if (note->pieces++ == 0) {
-			note->offset = (uintptr_t)block->base - piece.base;
-			answer = export_piece(piece.base, &descriptor);
-			if (answer != MAM_CUDA_SUCCESS)
-				return answer;
-			close(descriptor);
-		}
-		note->chunk_bytes += piece.bytes;
+	if (next_piece(block, &piece)) {
+		answer = export_piece(piece.base, &descriptor);
+		if (answer != MAM_CUDA_SUCCESS)
+			return answer;
+		close(descriptor);
 	}
-	return start(note) ? MAM_CUDA_SUCCESS : MAM_CUDA_OUT_OF_MEMORY;
+	return start(sender) ? MAM_CUDA_SUCCESS : MAM_CUDA_OUT_OF_MEMORY;
 }
 
 void mam_ipc_pieces_stop(void)

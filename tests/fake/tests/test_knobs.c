@@ -3,6 +3,7 @@
 #include "fake/load.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -31,6 +32,18 @@ START_TEST(plus_fails_all_calls_from_nth)
 	ck_assert_int_eq(cuda.cuMemFree_v2(address), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 1), CUDA_ERROR_OUT_OF_MEMORY);
 	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 1), CUDA_ERROR_OUT_OF_MEMORY);
+}
+END_TEST
+
+START_TEST(kill_ends_process)
+{
+	struct cuda cuda;
+	unsigned long long address;
+
+	setenv("FAKE_CUDA_FAIL_AT", "cuMemAlloc:2:kill", 1);
+	cuda = load();
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 1), CUDA_SUCCESS);
+	cuda.cuMemAlloc_v2(&address, 1);
 }
 END_TEST
 
@@ -130,6 +143,7 @@ static void add(TCase *tests)
 {
 	tcase_add_test(tests, nth_call_of_function_fails);
 	tcase_add_test(tests, plus_fails_all_calls_from_nth);
+	tcase_add_test_raise_signal(tests, kill_ends_process, SIGKILL);
 	tcase_add_test(tests, star_counts_every_call);
 	tcase_add_test(tests, log_has_one_line_per_call);
 	tcase_add_loop_exit_test(tests, invalid_setting_ends_program, 2, 0,

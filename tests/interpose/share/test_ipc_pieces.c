@@ -257,8 +257,18 @@ void *mam_table_original(enum mam_table_id id)
 	}
 }
 
-static struct mam_ipc_note note;
+static struct mam_ipc_sender sender;
 static struct mam_ipc_opened opened;
+
+static void begin(void)
+{
+	struct mam_ipc_note note;
+
+	ck_assert(mam_ipc_note_begin(&note));
+	sender = (struct mam_ipc_sender){ note.owner, note.names_space, note.started, { 0 } };
+	memcpy(sender.token, note.token, sizeof(token));
+	memcpy(token, note.token, sizeof(token));
+}
 
 static int offer(void)
 {
@@ -267,15 +277,14 @@ static int offer(void)
 						.requested = BLOCK_BYTES,
 						.chunk_base = (void *)(uintptr_t)RANGE };
 
-	ck_assert(mam_ipc_note_begin(&note));
-	memcpy(token, note.token, sizeof(token));
-	return mam_ipc_pieces_offer(&block, &note);
+	begin();
+	return mam_ipc_pieces_offer(&block, &sender);
 }
 
-/* Opens the block as its note says now. Returns CUDA's code. */
+/* Opens the block as its owner sends it now. Returns CUDA's code. */
 static int open_it(void)
 {
-	int code = mam_ipc_pieces_open(&note, &opened);
+	int code = mam_ipc_pieces_open(&sender, &opened);
 
 	ck_assert_int_eq(handles, 0); /* mappings keep the memory */
 	return code;
@@ -291,17 +300,15 @@ static void check_nothing_is_mapped(int code)
 START_TEST(pieces_arrive_in_order)
 {
 	ck_assert_int_eq(offer(), 0);
-	ck_assert_uint_eq(note.pieces, PIECES);
-	ck_assert_uint_eq(note.chunk_bytes, PIECES * 2 * MIB);
-	ck_assert_uint_eq(note.offset, 4096);
-	ck_assert_uint_eq(note.bytes, BLOCK_BYTES);
 	ck_assert_int_eq(open_it(), 0);
+	ck_assert_uint_eq(opened.mapped_bytes, PIECES * 2 * MIB);
+	ck_assert_uint_eq(opened.address, TARGET + 4096);
+	ck_assert_uint_eq(opened.bytes, BLOCK_BYTES);
 	ck_assert_uint_eq(opened.chunk, TARGET);
 	for (uint64_t i = 0; i < PIECES; i++)
 		ck_assert_uint_eq(mapped_from[i], RANGE + i * 2 * MIB);
 	ck_assert_int_eq(accesses, 1);
 	ck_assert_int_eq(devices_with_access, 3); /* device 3 cannot reach the memory of device 0 */
-	opened.mapped_bytes = note.chunk_bytes;
 	ck_assert_int_eq(mam_ipc_pieces_close(&opened), 0);
 	ck_assert_int_eq(waits, 1);
 	ck_assert_int_eq(unmaps, 1);
@@ -313,7 +320,6 @@ START_TEST(close_waits_only_for_a_context_that_exists)
 {
 	ck_assert_int_eq(offer(), 0);
 	ck_assert_int_eq(open_it(), 0);
-	opened.mapped_bytes = note.chunk_bytes;
 	wait_code = 719;
 	ck_assert_int_eq(mam_ipc_pieces_close(&opened), 719);
 	ck_assert_int_eq(unmaps, 0);
@@ -361,19 +367,71 @@ START_TEST(memory_without_access_is_unmapped)
 }
 END_TEST
 
-/* More or less than the note says: the block has changed, or the note is of another one. */
-START_TEST(note_must_match_the_pieces)
+/* Messages of an owner that is not mam, or whose block changes: three pieces of 2 MiB. */
+static const struct {
+	struct mam_ipc_place place;
+	int code;
+} sent[] = {
+	{ { 4096, 5 * MIB, 6 * MIB, 3 }, 0 },
+	{ { 6 * MIB, 0, 6 * MIB, 3 }, MAM_CUDA_INVALID_VALUE },
+	{ { 7 * MIB, 1, 6 * MIB, 3 }, MAM_CUDA_INVALID_VALUE },
+	{ { 2 * MIB, 5 * MIB, 6 * MIB, 3 }, MAM_CUDA_INVALID_VALUE },
+	{ { 4096, 5 * MIB, 6 * MIB, UINT64_MAX }, MAM_CUDA_INVALID_VALUE },
+	{ { 4096, 5 * MIB, 6 * MIB, 4 }, MAM_CUDA_INVALID_VALUE }, /* less is sent */
+	{ { 4096, 5 * MIB, 6 * MIB, 2 }, MAM_CUDA_INVALID_VALUE }, /* more is sent */
+	{ { 4096, 4 * MIB, 5 * MIB, 3 }, MAM_CUDA_INVALID_VALUE }, /* a piece is too large */
+	{ { 4096, 7 * MIB, 8 * MIB, 3 }, MAM_CUDA_INVALID_VALUE }, /* the pieces are too few */
+};
+
+static void send_as_owner(int listener, const struct mam_ipc_place *place)
 {
-	ck_assert_int_eq(offer(), 0);
-	note.chunk_bytes += 2 * MIB;
-	check_nothing_is_mapped(MAM_CUDA_INVALID_VALUE);
-	note.chunk_bytes -= 4 * MIB;
-	check_nothing_is_mapped(MAM_CUDA_INVALID_VALUE);
-	note.chunk_bytes += 2 * MIB;
-	note.pieces++;
-	check_nothing_is_mapped(MAM_CUDA_INVALID_VALUE);
-	note.pieces -= 2;
-	check_nothing_is_mapped(MAM_CUDA_INVALID_VALUE);
+	int connection = accept(listener, NULL, NULL), file;
+	unsigned char asked[sizeof(token)];
+
+	if (recv(connection, asked, sizeof(asked), 0) != sizeof(asked) ||
+	    send(connection, place, sizeof(*place), MSG_NOSIGNAL) != sizeof(*place))
+		_exit(1);
+	for (uint64_t i = 0; i < 3; i++) {
+		struct mam_ipc_piece piece = { 2 * MIB };
+		struct iovec part = { &piece, sizeof(piece) };
+		char control[CMSG_SPACE(sizeof(int))] = { 0 };
+		struct msghdr header = { .msg_iov = &part,
+					 .msg_iovlen = 1,
+					 .msg_control = control,
+					 .msg_controllen = sizeof(control) };
+		struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
+
+		driver_export(&file, RANGE + i * 2 * MIB, 1, 0);
+		*rights = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+					    .cmsg_type = SCM_RIGHTS,
+					    .cmsg_len = CMSG_LEN(sizeof(int)) };
+		memcpy(CMSG_DATA(rights), &file, sizeof(file));
+		sendmsg(connection, &header, MSG_NOSIGNAL);
+		close(file);
+	}
+	_exit(0);
+}
+
+START_TEST(place_must_match_the_pieces)
+{
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), status;
+	struct sockaddr_un address;
+	socklen_t length;
+	pid_t child;
+
+	begin();
+	length = mam_ipc_pieces_address(&sender, &address);
+	ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, length), 0);
+	ck_assert_int_eq(listen(listener, 1), 0);
+	child = fork();
+	if (child == 0)
+		send_as_owner(listener, &sent[_i].place);
+	if (sent[_i].code == 0)
+		ck_assert_int_eq(open_it(), 0);
+	else
+		check_nothing_is_mapped(sent[_i].code);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
 }
 END_TEST
 
@@ -383,9 +441,9 @@ START_TEST(only_the_token_of_a_live_block_is_served)
 
 	ck_assert_int_eq(offer(), 0);
 	served = exports;
-	note.token[3]++;
+	sender.token[3]++;
 	check_nothing_is_mapped(MAM_CUDA_INVALID_VALUE);
-	note.token[3]--;
+	sender.token[3]--;
 	is_gone = true;
 	check_nothing_is_mapped(MAM_CUDA_INVALID_VALUE);
 	ck_assert_int_eq(exports, served);
@@ -401,7 +459,7 @@ START_TEST(broken_peers_do_not_stop_the_thread)
 	socklen_t length;
 
 	ck_assert_int_eq(offer(), 0);
-	length = mam_ipc_pieces_address(&note, &address);
+	length = mam_ipc_pieces_address(&sender, &address);
 	for (int i = 0; i < 20; i++) {
 		int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
@@ -458,7 +516,7 @@ int main(void)
 	tcase_add_test(cases, device_that_exports_nothing_is_reported);
 	tcase_add_loop_test(cases, peer_that_fails_undoes_everything, 0, PIECES);
 	tcase_add_test(cases, memory_without_access_is_unmapped);
-	tcase_add_test(cases, note_must_match_the_pieces);
+	tcase_add_loop_test(cases, place_must_match_the_pieces, 0, sizeof(sent) / sizeof(sent[0]));
 	tcase_add_test(cases, only_the_token_of_a_live_block_is_served);
 	tcase_add_test(cases, broken_peers_do_not_stop_the_thread);
 	tcase_add_test(cases, stopped_owner_serves_no_peer);
