@@ -118,6 +118,17 @@ int cuDeviceGetName(char *name, int length, int device)
 	return fake_leave("cuDeviceGetName", result, "device=%d", device);
 }
 
+int cuDeviceGetPCIBusId(char *id, int length, int device)
+{
+	int result = fake_enter("cuDeviceGetPCIBusId");
+
+	if (result == CUDA_SUCCESS && !fake_device_valid(device))
+		result = CUDA_ERROR_INVALID_DEVICE;
+	if (result == CUDA_SUCCESS && length > 0)
+		snprintf(id, length, "0000:%02x:00.0", device);
+	return fake_leave("cuDeviceGetPCIBusId", result, "device=%d", device);
+}
+
 int cuDeviceTotalMem_v2(size_t *bytes, int device)
 {
 	int result = fake_enter("cuDeviceTotalMem");
@@ -143,6 +154,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 		{ DEVICE_VMM, 1 },
 		{ DEVICE_EXPORTS_DESCRIPTORS, 1 },
 		{ DEVICE_POOLS, 1 },
+		{ DEVICE_IPC, 1 },
 	};
 	int result = fake_enter("cuDeviceGetAttribute");
 
@@ -155,6 +167,10 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 				*value = known[i].value;
 		if (attribute == DEVICE_VMM && device >= fake_knobs.mappers)
 			*value = 0;
+		for (int peer = 0; attribute == DEVICE_MULTICAST && peer < fake_knobs.devices;
+		     peer++)
+			*value |= peer != device &&
+				  fake_knobs.links[device][peer] == FAKE_LINK_NVLINK;
 	}
 	return fake_leave("cuDeviceGetAttribute", result, "attribute=%d device=%d", attribute,
 			  device);

@@ -94,7 +94,9 @@ enum {
 	DEVICE_MANAGED = 83,
 	DEVICE_VMM = 102,
 	DEVICE_EXPORTS_DESCRIPTORS = 103,
-	DEVICE_POOLS = 115
+	DEVICE_POOLS = 115,
+	DEVICE_IPC = 125,
+	DEVICE_MULTICAST = 132
 };
 
 /* A location of memory: a device by its ordinal, or the host. */
@@ -185,6 +187,7 @@ int cuGetExportTable(const void **table, const struct CUuuid_st *id);
 int cuDeviceGet(int *device, int ordinal);
 int cuDeviceGetCount(int *count);
 int cuDeviceGetName(char *name, int length, int device);
+int cuDeviceGetPCIBusId(char *id, int length, int device);
 int cuDeviceTotalMem_v2(size_t *bytes, int device);
 int cuDeviceGetAttribute(int *value, int attribute, int device);
 int cuDeviceGetUuid_v2(void *uuid, int device);

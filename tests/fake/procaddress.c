@@ -138,6 +138,7 @@ static const struct row rows[] = {
 	PLAIN(cuGreenCtxStreamCreate, 12050),
 	PLAIN(cuDeviceCanAccessPeer, 4000),
 	PLAIN(cuDeviceGetP2PAttribute, 8000),
+	PLAIN(cuDeviceGetPCIBusId, 4010),
 	PLAIN(cuCtxEnablePeerAccess, 4000),
 	PLAIN(cuCtxDisablePeerAccess, 4000),
 	FORM(cuMemAlloc, 3020, cuMemAlloc_v2),

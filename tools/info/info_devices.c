@@ -18,7 +18,9 @@
 #define ATTRIBUTE_MAJOR 75 /* compute capability */
 #define ATTRIBUTE_MINOR 76
 #define ATTRIBUTE_VIRTUAL_MEMORY 102
+#define ATTRIBUTE_EXPORTS_DESCRIPTORS 103
 #define ATTRIBUTE_MEMORY_POOLS 115
+#define ATTRIBUTE_IPC 125 /* of events, and so of memory */
 
 struct driver {
 	int (*init)(unsigned int flags);
@@ -72,6 +74,7 @@ static void print_device(const struct driver *driver, int device, bool plain)
 {
 	char name[NAME_BYTES] = "?", key[32], label[32];
 	int major = 0, minor = 0;
+	bool exchanges, exports;
 	size_t total = 0;
 
 	driver->name(name, sizeof(name), device);
@@ -87,6 +90,12 @@ static void print_device(const struct driver *driver, int device, bool plain)
 		  "virtual memory management (source vmm) %s, the driver's memory pools %s",
 		  has(driver, ATTRIBUTE_VIRTUAL_MEMORY, device) ? "yes" : "no",
 		  has(driver, ATTRIBUTE_MEMORY_POOLS, device) ? "yes" : "no");
+	snprintf(key, sizeof(key), "device.%d.ipc", device);
+	exchanges = has(driver, ATTRIBUTE_IPC, device);
+	exports = has(driver, ATTRIBUTE_VIRTUAL_MEMORY, device) &&
+		  has(driver, ATTRIBUTE_EXPORTS_DESCRIPTORS, device);
+	info_line(plain, key, "", "IPC with source cudamalloc %s, with source vmm %s",
+		  exchanges ? "yes" : "no", exports ? "yes" : "no");
 }
 
 int info_device_count(void)
@@ -127,4 +136,5 @@ void info_devices(bool plain)
 		info_line(plain, "devices", "devices", "none");
 	for (int device = 0; device < count; device++)
 		print_device(&driver, device, plain);
+	info_links(count, plain);
 }
