@@ -4,7 +4,8 @@
 The interface is a C++ class of PyTorch that changes with its versions, so no wheel can contain the result. It is built
 once per version of PyTorch and of mam, in the folder of PyTorch's extensions (TORCH_EXTENSIONS_DIR, or
 ~/.cache/torch_extensions), which takes about ten seconds. Processes that build at the same time do not disturb each
-other: each renames its complete file.
+other: each renames its complete file. torch.utils.cpp_extension is not used: its import needs setuptools and starts
+the CUDA driver, after which a forked process cannot use a GPU.
 """
 
 from __future__ import annotations
@@ -27,27 +28,24 @@ _SOURCES = [os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
 
 def load() -> Any:
     """The library of torch_allocator.cpp. Raises Error with the name of what is missing."""
-    try:
-        import torch.utils.cpp_extension as extension
-    except ImportError as error:
-        raise Error(f"torch.utils.cpp_extension cannot be imported ({error}): install setuptools") from None
-    library = ctypes.CDLL(_build(extension))
+    library = ctypes.CDLL(_build())
     library.mam_torch_use.restype = ctypes.c_char_p
     return library
 
 
-def _build(extension: Any) -> str:
+def _build() -> str:
     """Build unless it was built before; returns the path."""
     import torch
 
     if not torch.version.cuda:
         raise Error("this PyTorch was built without CUDA")
-    command = _command(extension, torch)
+    command = _command(torch)
     key = hashlib.sha256("\0".join([torch.__version__, str(torch.version.git_version), *command]).encode())
     for path in _SOURCES:
         with open(path, "rb") as source:
             key.update(source.read())
-    folder = os.path.join(os.environ.get("TORCH_EXTENSIONS_DIR") or extension.get_default_build_root(), "mam")
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = os.path.join(os.environ.get("TORCH_EXTENSIONS_DIR") or os.path.join(cache, "torch_extensions"), "mam")
     path = os.path.join(folder, f"torch_allocator-{key.hexdigest()[:16]}.so")
     if os.path.exists(path):
         return path
@@ -66,15 +64,17 @@ def _build(extension: Any) -> str:
     return path
 
 
-def _command(extension: Any, torch: Any) -> List[str]:
+def _command(torch: Any) -> List[str]:
     compiler = shlex.split(os.environ.get("CXX", "")) or [shutil.which("c++") or shutil.which("g++") or ""]
     if not shutil.which(compiler[0]):
         raise Error("there is no C++ compiler: install g++ 11 or later")
     folder = os.path.dirname(torch.__file__)
     packages = os.path.dirname(folder)
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    toolkit = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or os.path.dirname(os.path.dirname(nvcc))
     cuda = _folder_with(
         "cuda_runtime_api.h",
-        [*glob.glob(f"{packages}/nvidia/cu*/include"), f"{extension.CUDA_HOME or '/usr/local/cuda'}/include"],
+        [*glob.glob(f"{packages}/nvidia/cu*/include"), f"{toolkit}/include"],
         f"the headers of CUDA are missing: install the package nvidia-cuda-runtime (for CUDA 12: "
         f"nvidia-cuda-runtime-cu12), or the CUDA toolkit {torch.version.cuda}",
     )
@@ -85,7 +85,8 @@ def _command(extension: Any, torch: Any) -> List[str]:
         [f"{lib}/../include", f"{lib}/../../include"],
         f"the headers of mam for '{library}' are missing: install the package libmam-dev",
     )
-    includes = [argument for path in (*extension.include_paths(), cuda) for argument in ("-isystem", path)]
+    torch_includes = (f"{folder}/include", f"{folder}/include/torch/csrc/api/include")
+    includes = [argument for path in (*torch_includes, cuda) for argument in ("-isystem", path)]
     return [
         *compiler, "-std=c++20", "-O2", "-shared", "-fPIC", "-fvisibility=hidden",
         f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",

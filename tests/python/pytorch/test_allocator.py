@@ -428,7 +428,7 @@ def tensor(size):
     @classmethod
     def setUpClass(cls):
         source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "calls.cpp")
-        command = mam.torch_build._command(__import__("torch.utils.cpp_extension").utils.cpp_extension, torch)
+        command = mam.torch_build._command(torch)
         cls.folder = tempfile.TemporaryDirectory()
         cls.library = os.path.join(cls.folder.name, "calls.so")
         subprocess.run(
@@ -537,6 +537,17 @@ except mam.Error as error:
     print(error)
 """), "native\nPyTorch has allocated memory from mam; start a new process: "
             "Can't swap an already initialized allocator\n")
+
+    def test_a_forked_process_may_use_the_gpu(self):
+        self.assertEqual(run("""
+import os, mam, torch
+mam.torch.enable(extension=True)
+child = os.fork()
+if child == 0:
+    print(torch.empty(1000, dtype=torch.uint8, device="cuda").numel(), torch.cuda.get_allocator_backend(), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+"""), "1000 mam\n")
 
     def test_too_late(self):
         self.assertEqual(run("""
