@@ -1,18 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# gpu-plugs.sh [MAM [FOLDER]] - mam plugged into PyTorch and CuPy, and as a pool of pinned memory, on a real GPU.
+# gpu-plugs.sh [MAM [FOLDER]] - mam as the allocator of PyTorch and CuPy, and as a pool of pinned memory, on a real GPU.
 #
 #   MAM     the installed command; libmam.so and mam/*.h are next to it, in ../lib and ../include
-#   FOLDER  for plugs-<gpu>.csv; default: $OUT, or results/<gpu> of this folder
+#   FOLDER  for plugs-<gpu>.csv and frameworks-<gpu>.csv; default: $OUT, or results/<gpu> of this folder
 #
-# In turn: the examples of docs/frameworks.md; PyTorch's requirements on an allocator (torch_plug.py); pinned and managed memory by
-# CUDA's own functions and from mam (pinned_loop.cu); then the loops of CuPy and PyTorch, each with its own allocator
-# and with mam on both sources, the same seed and the same output. A client that is not installed has a row with the
-# reason. The file is rewritten after each client, so that earlier measurements are kept if the machine is lost.
+# In turn: pinned and managed memory by CUDA's own functions and from mam (pinned_loop.cu); the examples of
+# docs/frameworks.md; PyTorch's requirements on an allocator, of the extension and of the plug-in (torch_plug.py); the
+# loop of CuPy with its own allocator and with mam on both sources. A client that is not installed has a row with the
+# reason. plugs-<gpu>.csv is rewritten after each client, so that earlier measurements are kept if the machine is lost.
+#
+# Then programs for PyTorch, with the same seed and the same output: with its own allocator, with expandable segments,
+# with mam as extension and as plug-in, and with its cache off under mam run. frameworks-<gpu>.csv has their time, the
+# memory that the device had less, and whether statistics equal those of PyTorch's own allocator (torch_modes.py).
 #
 # Environment:
-#   CLIENTS        prefixes of names: only these
+#   CLIENTS        prefixes of names: only these (pinned, readme, torch-extension, torch-plug, cupy, programs)
 #   QUICK=1        less work
 #   BUDGET (400)   seconds; clients without time left have a row with the reason
 #   LIMIT (100)    seconds per run
@@ -25,9 +29,9 @@ script='gpu-plugs' # for the messages of gpu-lib.sh
 quick=${QUICK:-0}
 budget=${BUDGET:-400}
 limit=${LIMIT:-100}
-gpt2_steps=16 gnn_steps=60 rounds=200 pair_ms=300
+programs='pairs 50 loop 40 streams 160 gnn 45 gpt2 12' rounds=200 pair_ms=300
 if [ "$quick" = 1 ]; then
-	gpt2_steps=6 gnn_steps=15 rounds=30 pair_ms=50
+	programs='pairs 30 loop 20 streams 90 gnn 20 gpt2 6' rounds=30 pair_ms=50
 fi
 
 # shellcheck source=tools/bench/gpu-lib.sh
@@ -186,7 +190,7 @@ judge_status() # CLIENT MODE STATUS
 	fi
 }
 
-# Lines "PROMISE yes" or "PROMISE no: WHY".
+# Lines "PROMISE yes", "PROMISE no: WHY" or "PROMISE skipped: WHY".
 promises() # CLIENT SOURCE ARGUMENTS...
 {
 	promises_name=$1
@@ -209,6 +213,9 @@ promises() # CLIENT SOURCE ARGUMENTS...
 
 torch_promises()
 {
+	if wanted torch-extension && ! hindered torch-extension torch; then
+		promises torch-extension vmm --extension
+	fi
 	wanted torch-plug || return
 	hindered torch-plug torch && return
 	for source in vmm cudamalloc; do
@@ -281,20 +288,109 @@ cupy()
 	loop_mam cupy "$python" "$here/frameworks/cupy_loop.py" --rounds "$rounds"
 }
 
-torch() # NAME SCRIPT STEPS
+# --- the programs for PyTorch ---------------------------------------------------------------------------------------
+
+value() # FILE KEY - its last number there
 {
-	wanted "$1" || return
-	hindered "$1" torch && return
-	rm -f "$work/wanted"
-	loop "$1" plain "$python" "$here/frameworks/$2" --steps "$3"
-	loop_mam "$1" "$python" "$here/frameworks/$2" --steps "$3"
-	loop "$1" expandable env PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True "$python" "$here/frameworks/$2" --steps "$3"
+	sed -n "s/^$2 //p" "$1" 2> /dev/null | tail -n 1
+}
+
+# One process per mode: all import PyTorch, then one after the other uses the device.
+run_programs()
+{
+	turns=''
+	for mode in own expandable extension plug run; do
+		set -- "$python" "$here/frameworks/torch_modes.py" "$work" "$mode" 40
+		case $mode in
+		expandable)
+			set -- env PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True PYTORCH_ALLOC_CONF=expandable_segments:True "$@"
+			;;
+		extension) set -- "$@" --extension ;;
+		plug) set -- "$@" --plug "$library" ;;
+		run)
+			set -- env PYTORCH_NO_CUDA_MEMORY_CACHING=1 "$mam" run --stats="$work/run.%p.stats" -- "$@"
+			;;
+		esac
+		# shellcheck disable=SC2086 # words on purpose
+		timeout -k 5 "$(($(left) + 20))" "$@" -- $programs > "$work/$mode.log" 2>&1 &
+		turns="$turns $mode:$!"
+	done
+	for turn in $turns; do
+		: > "$work/${turn%:*}.go"
+		wait "${turn#*:}"
+	done
+}
+
+program_row() # PROGRAM MODE
+{
+	own=$work/own.$1 now=$work/$2.$1 came='' difference=''
+	status=$(value "$now.err" status)
+	counted=$(value "$now.err" requested_peak_bytes)
+	if [ "$2" = run ]; then
+		counted=$(sed -n 's/^peak_live_bytes	//p' "$work/run.$(value "$now.err" pid).stats" 2> /dev/null)
+	fi
+	if [ "$status" != 0 ]; then
+		came="failed: ${status:+status }${status:-no result}: $(cat "$now.err" "$work/$2.log" 2> /dev/null | grep -v '^[a-z_]* [0-9-]*$' |
+			tail -n 2 | tr ',\n' '; ' | cut -c 1-200)"
+		cat "$now.err" "$work/$2.log" 2> /dev/null | tail -n 12 >&2
+	elif cmp -s "$own.out" "$now.out"; then
+		came=yes
+	else
+		came=no
+		diff "$own.out" "$now.out" | head -n 4 >&2
+	fi
+	for key in requested_bytes requests live_bytes; do
+		count=$(value "$now.err" $key)
+		[ -z "$count" ] || [ "$count" = "$(value "$own.err" $key)" ] || difference="$difference $key $count"
+	done
+	[ "$came" = yes ] || [ "$2" = run ] || failures=$((failures + 1))
+	[ "$2" != extension ] || [ -z "$difference" ] || failures=$((failures + 1))
+	awk -v program="$1" -v mode="$2" -v time="$(value "$now.err" ms_per_round)" -v own="$(value "$own.err" ms_per_round)" \
+		-v peak="$(value "$now.err" device_peak_bytes)" -v end="$(value "$own.err" device_end_bytes)" \
+		-v reserved="$(value "$own.err" reserved_bytes)" -v requested="$(value "$own.err" requested_peak_bytes)" \
+		-v counted="$counted" -v difference="$difference" -v came="$came" 'BEGIN {
+		true_peak = peak == "" || end == "" ? "-" : sprintf("%.0f", peak - (end - reserved))
+		if (counted == "" || requested == "")
+			right = "-"
+		else if (counted == requested && difference == "")
+			right = "yes"
+		else
+			right = "no: peak " (counted < requested ? "" : "+") sprintf("%.0f", counted - requested) difference
+		printf "%s,%s,%s,%s,%s,%s,%s,%s,%s,%s\n", program, mode, own + 0 && time != "" ? sprintf("%.3f", time / own) : "-",
+			true_peak != "-" && requested + 0 ? sprintf("%.3f", true_peak / requested) : "-", right, came,
+			time == "" ? "-" : time, true_peak, requested == "" ? "-" : requested, counted == "" ? "-" : counted }'
+}
+
+compare_programs()
+{
+	wanted programs || return
+	hindered programs torch && return
+	run_programs
+	compared=$folder/frameworks-$gpu_name.csv
+	{
+		print_head "QUICK=$quick BUDGET=$budget tools/bench/gpu-plugs.sh" "program; mode (own: PyTorch's allocator;\
+ expandable: with expandable segments; extension, plug: mam, mapped memory; run: without a cache under mam run);\
+ time_ratio (to own); memory_ratio (device_peak_bytes to the peak of requested bytes); statistics (whether PyTorch's, or\
+ with plug and run mam's, equal those of own; if not, the difference in bytes); equal (output to that of own); ms per\
+ step (pairs: per 1000 allocations and frees); device_peak_bytes (by NVML, without context and kernels of own);\
+ requested_peak_bytes (of own); counted_peak_bytes (of this mode)"
+		echo program,mode,time_ratio,memory_ratio,statistics,equal,ms,device_peak_bytes,requested_peak_bytes,counted_peak_bytes
+	} > "$compared"
+	# shellcheck disable=SC2086 # words on purpose
+	set -- $programs
+	while [ $# -gt 0 ]; do
+		for mode in own expandable extension plug run; do
+			program_row "$1" "$mode" >> "$compared"
+		done
+		shift 2
+	done
+	echo
+	sed '/^#/d' "$compared" | awk -F, '{ printf "%-8s %-11s %10s %12s  %-9s %-6s %9s %s\n", $1, $2, $3, $4, $6, $5, $7, $8 }'
 }
 
 pinned
 examples
 torch_promises
 cupy
-torch torch-gnn torch_gnn.py "$gnn_steps"
-torch torch-gpt2 torch_gpt2.py "$gpt2_steps"
+compare_programs
 :

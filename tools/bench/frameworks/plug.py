@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mam as the allocator of PyTorch, CuPy and RMM, for the loops in this folder (their --plug), and
-the counters of its pool.
+"""mam as the allocator of PyTorch, CuPy and RMM, for the programs in this folder, and the counters of its pool.
 
 A library is named by its path: libmam.so as installed, in ../lib relative to the mam command.
 """
 
 import ctypes
+import os
 import sys
 
 # struct mam_stats of <mam/stats.h>, in order: its own size, then numbers of 8 bytes.
@@ -50,11 +50,35 @@ def report(path, device=0):
 
 
 def torch_report():
-    """The same keys of PyTorch's own cache; reserved means allocated from the driver."""
+    """The same keys of PyTorch's own statistics; reserved means allocated from the driver."""
     import torch
     print(f"peak_live_bytes {torch.cuda.max_memory_allocated()}", file=sys.stderr)
     print(f"peak_reserved_bytes {torch.cuda.max_memory_reserved()}", file=sys.stderr)
     print(f"peak_physical_bytes {torch.cuda.max_memory_reserved()}", file=sys.stderr)
+    ratio = torch.cuda.max_memory_reserved() / torch.cuda.max_memory_allocated()
+    print(f"torch_reserved_ratio {ratio:.4f}", file=sys.stderr)
+
+
+def add_options(parser):
+    """The options of the programs for PyTorch."""
+    parser.add_argument("--plug", metavar="LIBMAM", help="let mam allocate, by this libmam.so")
+    parser.add_argument("--extension", action="store_true", help="let mam allocate, by PyTorch's own interface")
+
+
+def use(options):
+    """Call it before the first tensor on a GPU."""
+    if options.plug:
+        torch(options.plug)
+    elif options.extension:
+        import mam
+        mam.torch.enable(extension=True)
+
+
+def report_peaks(options):
+    if options.plug:
+        report(options.plug)
+    elif not os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING"):
+        torch_report()
 
 
 def torch(path):

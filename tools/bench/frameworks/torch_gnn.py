@@ -3,9 +3,8 @@
 """Train a small graph network on graphs of varying sizes: many small kernels, and sizes that never
 recur.
 
-stdout has losses. stderr has milliseconds per step (the median), and with PyTorch's own cache the
-ratio of its peak reserved to its peak used bytes. Run it without mam and under `mam run`, with
-PYTORCH_NO_CUDA_MEMORY_CACHING=1 and without, and compare.
+stdout has losses. stderr has milliseconds per step (the median), and the peaks of the allocator.
+Run it without mam and under `mam run`, with PYTORCH_NO_CUDA_MEMORY_CACHING=1 and without, and compare.
 """
 
 import argparse
@@ -41,10 +40,9 @@ class Layer(nn.Module):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--plug", metavar="LIBMAM", help="let mam allocate, by this libmam.so")
+    plug.add_options(parser)
     arguments = parser.parse_args()
-    if arguments.plug:
-        plug.torch(arguments.plug)
+    plug.use(arguments)
     torch.manual_seed(1)
     device = torch.device("cuda")
     sizes = random.Random(1)
@@ -74,13 +72,7 @@ def main():
         print(f"step {step} nodes {count} edges {edges} loss {loss.item():.3f}")
     later = sorted(times[len(times) // 3:])
     print(f"ms_per_round {1000 * later[len(later) // 2]:.3f}", file=sys.stderr)
-    if arguments.plug:
-        plug.report(arguments.plug)
-    elif not os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING"):
-        plug.torch_report()
-        print(f"torch_reserved_ratio "
-              f"{torch.cuda.max_memory_reserved() / torch.cuda.max_memory_allocated():.4f}",
-              file=sys.stderr)
+    plug.report_peaks(arguments)
 
 
 main()

@@ -66,10 +66,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--plug", metavar="LIBMAM", help="let mam allocate, by this libmam.so")
+    plug.add_options(parser)
     arguments = parser.parse_args()
-    if arguments.plug:
-        plug.torch(arguments.plug)
+    plug.use(arguments)
     torch.manual_seed(1)
     torch.use_deterministic_algorithms(True)
     lengths = random.Random(1)
@@ -97,13 +96,7 @@ def main():
     # Times depend on the length, so the steps of the second half are summed.
     later = times[len(times) // 2:]
     print(f"ms_per_round {1000 * sum(later) / len(later):.3f}", file=sys.stderr)
-    if arguments.plug:
-        plug.report(arguments.plug)
-    elif not os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING"):
-        plug.torch_report()
-        print(f"torch_reserved_ratio "
-              f"{torch.cuda.max_memory_reserved() / torch.cuda.max_memory_allocated():.4f}",
-              file=sys.stderr)
+    plug.report_peaks(arguments)
 
 
 main()

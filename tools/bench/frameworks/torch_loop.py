@@ -14,6 +14,7 @@ import time
 
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
+import plug  # noqa: E402
 import torch  # noqa: E402  (cuBLAS reads the variable when it starts)
 from torch import nn  # noqa: E402
 
@@ -61,8 +62,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--blocks", type=int, default=3)
+    plug.add_options(parser)
     options = parser.parse_args()
 
+    plug.use(options)
     torch.manual_seed(1)
     torch.use_deterministic_algorithms(True)
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -91,6 +94,7 @@ def main():
     total = sum(float(p.detach().double().sum().item()) for p in model.parameters())
     print("weights %s" % total.hex())
     print("ms_per_round %.4f" % (taken * 1e3 / options.steps), file=sys.stderr)
+    plug.report_peaks(options)
     return 0
 
 
