@@ -17,7 +17,8 @@
  *      stream's request, pieces of memory that the stream freed are mapped at the edge as well as
  *      at their old address (alias.h): whatever work uses them, nothing waits. Above the pool's
  *      footprint, memory that other streams freed joins that of the stream before new memory is
- *      mapped: the stream waits for them on the GPU.
+ *      mapped: the stream waits for them on the GPU. The budget does not depend on the footprint:
+ *      one stream has nothing to gain from moving pieces earlier.
  *   3. If the driver has no more memory, or the limit is reached: move free pieces whatever the
  *      budget is, after a wait if needed.
  *   4. If there are none that fit: release a free piece that is wider than the unmapped addresses
@@ -275,7 +276,7 @@ static struct need need_locked(const struct mam_pool *pool, const struct mam_req
 		.may_alias = may_alias,
 		.bytes = request->bytes + slack,
 		.alignment = slack == 0 ? request->alignment : 0,
-		.budget = min_of(mam_growth_policy_budget(live > peak ? live : peak), footprint),
+		.budget = mam_growth_policy_budget(live > peak ? live : peak),
 		.footprint = footprint,
 		.max = pool->config.growth_bytes == MAM_GROWTH_NONE ? counts->physical_bytes
 								    : limit_of(pool),
