@@ -51,6 +51,15 @@ kept "no peer access" "device 1 has no peer access to it, and copies between the
 	FAKE_CUDA_DEVICES=2 FAKE_CUDA_FAIL_AT=cuDeviceCanAccessPeer:1+
 kept "no link to one of three devices" "device 2 has no peer access to it, and copies between the two could be wrong" \
 	FAKE_CUDA_DEVICES=3 FAKE_CUDA_LINKS=0-1:nvlink,1-2:pcie
+kept "no addresses" "the driver refused a call that maps memory" FAKE_CUDA_FAIL_AT=cuMemAddressReserve:1+
+kept "a call that the driver does not support" "the driver refused a call that maps memory" \
+	FAKE_CUDA_FAIL_AT=cuMemCreate:1+:801
+for call in cuMemGetAllocationGranularity cuMemMap cuMemSetAccess cuMemUnmap; do
+	grown_by FAKE_CUDA_FAIL_AT=$call:1+:801 --source=vmm > /dev/null
+	same "$call always fails: the program ends well, one piece is tried at most, and pools serve" "0 yes yes" \
+		"$grown_status $([ "$(grep -c '^cuMemCreate' "$log")" -le 1 ] && echo yes) \
+$([ "$(grep -c '^cuMemAlloc ' "$log")" -le 2 ] && echo yes)"
+done
 same "no peer access, and MAM_PEERS=none: mapped memory" cuMemCreate \
 	"$(grown_by FAKE_CUDA_DEVICES=2 FAKE_CUDA_FAIL_AT=cuDeviceCanAccessPeer:1+ MAM_PEERS=none --source=vmm)"
 

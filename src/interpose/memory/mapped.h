@@ -15,6 +15,9 @@
 /* Whether the pools of a device use mapped memory: the user selected it, and the device can. */
 bool mam_mapped_is_possible(int device);
 
+/* The driver cannot provide a pool with mapped memory of the device: it is not possible from now on. */
+void mam_mapped_refuse(int device);
+
 /*
  * Called when the program has enabled peer access. Mapped memory is accessible to peers in any case,
  * except with MAM_PEERS=none, which a message reports then.
@@ -26,7 +29,7 @@ bool mam_mapped_is_exportable(int device);
 
 /*
  * Creates the source, in the current context: usable by all devices, by network cards if the device
- * can, and for export to other processes if it can.
+ * can, and for export to other processes if it can. Maps a piece of memory as a trial.
  */
 enum mam_status mam_mapped_create(int device, struct mam_source **source);
 

@@ -27,6 +27,7 @@
 #include "interpose/memory/account.h"
 #include "interpose/memory/capture.h"
 #include "interpose/memory/chunks.h"
+#include "interpose/memory/mapped.h"
 #include "interpose/memory/peer.h"
 #include "interpose/memory/quarantine.h"
 #include "interpose/routes/hooks.h"
@@ -146,6 +147,19 @@ static struct mam_pool *make_pool(struct mam_source *source)
 	return status == MAM_OK ? pool : NULL;
 }
 
+/* Creates a pool and its source, in the current context. If it returns NULL, there is neither. */
+static struct mam_pool *make_both(void *context, int device, struct mam_source **source)
+{
+	struct mam_pool *pool;
+
+	if (mam_chunks_create(context, device, source) != MAM_OK)
+		return NULL;
+	pool = make_pool(*source);
+	if (pool == NULL)
+		mam_chunks_destroy(*source);
+	return pool;
+}
+
 /*
  * Creates all parts of an entry except its key, for the current context. If it returns false,
  * nothing is held.
@@ -158,14 +172,16 @@ static bool make(struct mam_pools_entry *entry, void *context, int device)
 	mam_nvtx_start();
 	entry->owner = context;
 	entry->device = device;
-	if (mam_chunks_create(context, device, &entry->source) != MAM_OK)
+	pool = make_both(context, device, &entry->source);
+	if (pool == NULL && mam_mapped_is_possible(device)) {
+		mam_mapped_refuse(device);
+		pool = make_both(context, device, &entry->source);
+	}
+	if (pool == NULL)
 		return false;
-	pool = make_pool(entry->source);
-	if (pool != NULL)
-		entry->quarantine = mam_quarantine_create(pool, entry->source, context);
-	if (pool == NULL || entry->quarantine == NULL) {
-		if (pool != NULL)
-			mam_pool_destroy(pool);
+	entry->quarantine = mam_quarantine_create(pool, entry->source, context);
+	if (entry->quarantine == NULL) {
+		mam_pool_destroy(pool);
 		mam_chunks_destroy(entry->source);
 		return false;
 	}
