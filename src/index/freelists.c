@@ -7,9 +7,14 @@
 
 #define ALIGNED_TRIES 8 /* tight free blocks tried before one that fits for sure */
 
-#define METADATA_BYTES ((sizeof(struct mam_freelists_metadata) + 4095) / 4096 * 4096)
+#define PAGE 4096
+#define METADATA_BYTES ((sizeof(struct mam_freelists_metadata) + PAGE - 1) / PAGE * PAGE)
+#define ROOT_BYTES (MAM_FREELISTS_CLASSES * sizeof(uint32_t)) /* a page per octave */
 
 _Static_assert(MAM_FREELISTS_CLASSES % 64 == 0, "classes fill their words of bits");
+_Static_assert(sizeof(uint32_t) << MAM_FREELISTS_FINE == PAGE,
+	       "the roots of an octave fill a page");
+_Static_assert(MAM_FREELISTS_CLASSES >> MAM_FREELISTS_FINE <= 64, "a word has a bit per octave");
 
 enum mam_status mam_freelists_init(struct mam_freelists *freelists, size_t granule)
 {
@@ -23,6 +28,15 @@ void mam_freelists_fini(struct mam_freelists *freelists)
 	if (freelists->metadata != NULL)
 		mam_pages_unmap(freelists->metadata, METADATA_BYTES);
 	*freelists = (struct mam_freelists){ 0 };
+}
+
+size_t mam_freelists_bytes(const struct mam_freelists *freelists)
+{
+	const struct mam_freelists_metadata *metadata = freelists->metadata;
+
+	if (metadata == NULL || metadata->octaves == 0)
+		return 0;
+	return METADATA_BYTES - ROOT_BYTES + (size_t)__builtin_popcountll(metadata->octaves) * PAGE;
 }
 
 static struct mam_rbnode *node_of(const struct mam_records *segments, uint32_t handle)

@@ -50,6 +50,7 @@
 
 struct mam_freelists_metadata {
 	uint32_t root[MAM_FREELISTS_CLASSES]; /* of a list or, with the bit, of a tree; 0: empty */
+	uint64_t octaves;                     /* bit n: octave n ever had a segment */
 	uint64_t sums[MAM_FREELISTS_SUMS];    /* bit n: full[n] is not 0 */
 	uint64_t
 		full[MAM_FREELISTS_WORDS + 1]; /* bit n: class n is not empty; the last word is 0 */
@@ -62,6 +63,9 @@ struct mam_freelists {
 
 enum mam_status mam_freelists_init(struct mam_freelists *freelists, size_t granule);
 void mam_freelists_fini(struct mam_freelists *freelists);
+
+/* mam_freelists_bytes - host memory that they use: pages that were ever written. */
+size_t mam_freelists_bytes(const struct mam_freelists *freelists);
 
 /* Sizes above the maximum belong to the last class. */
 static inline uint64_t mam_freelists_class(const struct mam_freelists *freelists, uint64_t bytes)
@@ -101,6 +105,7 @@ static inline void mam_freelists_insert(struct mam_freelists *freelists,
 		return;
 	}
 	metadata->root[class] = mam_peers_put(segments, root, handle);
+	metadata->octaves |= (uint64_t)1 << (class >> MAM_FREELISTS_FINE);
 	metadata->full[class / 64] |= (uint64_t)1 << class % 64;
 	metadata->sums[class / 4096] |= (uint64_t)1 << class / 64 % 64;
 }

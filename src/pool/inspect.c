@@ -87,7 +87,11 @@ void mam_inspect_complete_locked(const struct mam_pool *pool, struct mam_stats *
 		full->peak_physical_bytes = full->peak_reserved_bytes;
 	}
 	full->host_bytes = sizeof(*pool) + mam_records_bytes(&pool->segments) +
-			   mam_records_bytes(&pool->chunks) + mam_blockmap_bytes(&pool->blocks);
+			   mam_records_bytes(&pool->chunks) + mam_blockmap_bytes(&pool->blocks) +
+			   mam_freelists_bytes(&pool->freelists) + mam_holds_bytes(pool);
+	for (int i = 0; pool->range != NULL && i < MAM_RANGE_PARTS; i++)
+		full->host_bytes += mam_freelists_bytes(&pool->range->part[i].free_blocks) +
+				    mam_freelists_bytes(&pool->range->part[i].unmapped);
 }
 
 enum mam_status mam_pool_count(struct mam_pool *pool, struct mam_stats *stats)

@@ -603,6 +603,19 @@ void mam_holds_fini(struct mam_pool *pool)
 	pool->idle_streamlist = 0;
 }
 
+size_t mam_holds_bytes(const struct mam_pool *pool)
+{
+	size_t bytes = 0;
+
+	if (pool->holds.base == NULL)
+		return 0;
+	for (uint32_t at = first_streamlist(pool); at < holds_end(pool);
+	     at += first_streamlist(pool))
+		for (unsigned part = 0; part < count_parts(pool); part++)
+			bytes += mam_freelists_bytes(&mam_streamlist_at(pool, at)->freelists[part]);
+	return bytes + mam_records_bytes(&pool->holds);
+}
+
 const char *mam_holds_check(const struct mam_pool *pool, uint64_t segments, uint64_t bytes)
 {
 	uint64_t all_segments = 0;

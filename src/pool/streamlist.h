@@ -184,6 +184,9 @@ void mam_streamlist_adopt_locked(struct mam_pool *pool, uint32_t handle, uint32_
 
 void mam_holds_fini(struct mam_pool *pool);
 
+/* mam_holds_bytes - host memory of all lists, unused ones too. */
+size_t mam_holds_bytes(const struct mam_pool *pool);
+
 /*
  * mam_holds_check - NULL, or one sentence. `segments`, `bytes`: sums over all lists, found by the
  * scan.

@@ -8,6 +8,8 @@
  */
 #include <check.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "index/freelists.h"
 
@@ -77,6 +79,40 @@ START_TEST(empty_freelists_find_nothing)
 	ck_assert_uint_eq(mam_freelists_largest_inner(&freelists, &segments), 0);
 	ck_assert_uint_eq(mam_freelists_best_aligned(&freelists, &segments, GRANULE, 4096), 0);
 	check_lists(0);
+}
+END_TEST
+
+/* The pages of the metadata that are in memory. */
+static size_t resident_pages(void)
+{
+	unsigned char resident[64] = { 0 };
+	size_t pages = (sizeof(*freelists.metadata) + 4095) / 4096, count = 0;
+
+	ck_assert_uint_le(pages, sizeof(resident));
+	ck_assert_int_eq(mincore(freelists.metadata, pages * 4096, resident), 0);
+	for (size_t i = 0; i < pages; i++)
+		count += resident[i] & 1;
+	return count;
+}
+
+START_TEST(bytes_are_pages_ever_written)
+{
+	/* Some systems have larger pages, or count pages that were never written. */
+	bool known = sysconf(_SC_PAGESIZE) == 4096 && resident_pages() == 0;
+	uint32_t small, large;
+
+	ck_assert_uint_eq(mam_freelists_bytes(&freelists), 0);
+	small = free_block(1 << 20, 1, 0);
+	ck_assert_uint_eq(mam_freelists_bytes(&freelists), 3 * 4096);
+	(void)free_block(2 << 20, 1023, 0);
+	ck_assert_uint_eq(mam_freelists_bytes(&freelists), 3 * 4096);
+	large = free_block(3 << 20, 1024, 0);
+	(void)free_block(4 << 20, (uint64_t)1 << 45, 0);
+	ck_assert_uint_eq(mam_freelists_bytes(&freelists), 5 * 4096);
+	ck_assert(!known || resident_pages() == 5);
+	mam_freelists_remove(&freelists, &segments, small);
+	mam_freelists_remove(&freelists, &segments, large);
+	ck_assert_uint_eq(mam_freelists_bytes(&freelists), 5 * 4096);
 }
 END_TEST
 
@@ -416,6 +452,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, empty_freelists_find_nothing);
+	tcase_add_test(tcase, bytes_are_pages_ever_written);
 	tcase_add_loop_test(tcase, one_free_block_serves_requests_up_to_its_size, 0, SIZES);
 	tcase_add_test(tcase, best_fit_crosses_from_small_to_large_lists);
 	tcase_add_loop_test(tcase, lowest_of_equal_free_blocks_is_found_first, 0, 2);

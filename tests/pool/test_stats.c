@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "fixture.h"
+#include "pool/streamlist.h"
 
 static const struct mam_pool_config one_chunk = { .chunk_bytes = 64 * KIB,
 						  .growth_bytes = MAM_GROWTH_NONE };
@@ -273,6 +274,34 @@ START_TEST(struct_without_size_is_rejected)
 }
 END_TEST
 
+/* Those of the pool and of streams, as long as the pool exists: another list reuses them. */
+START_TEST(host_bytes_include_free_lists)
+{
+	struct fixture *f = fixture_new(&one_chunk);
+	uint64_t empty = stats_of(f).host_bytes, before, with_list;
+	void *low = alloc(f, 512), *middle = alloc(f, 512);
+	uint32_t list = 0;
+
+	(void)alloc(f, 512);
+	ck_assert_int_eq(mam_pool_free(f->pool, low), MAM_OK);
+	before = stats_of(f).host_bytes;
+	ck_assert_uint_ge(before, empty + 3 * 4096);
+	mam_lock_take(&f->pool->lock);
+	ck_assert_int_eq(mam_streamlist_begin_locked(f->pool, &list), MAM_OK);
+	ck_assert_int_eq(mam_streamlist_put_locked(f->pool, list, (uintptr_t)middle), MAM_OK);
+	mam_lock_release(&f->pool->lock);
+	with_list = stats_of(f).host_bytes;
+	ck_assert_uint_ge(with_list, before + 3 * 4096 + sizeof(struct mam_streamlist));
+	mam_lock_take(&f->pool->lock);
+	ck_assert_uint_eq(mam_streamlist_release_locked(f->pool, list, 1), 1);
+	mam_streamlist_end_locked(f->pool, list);
+	ck_assert_int_eq(mam_streamlist_begin_locked(f->pool, &list), MAM_OK);
+	mam_lock_release(&f->pool->lock);
+	ck_assert_uint_eq(stats_of(f).host_bytes, with_list);
+	fixture_end(f);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = suite_begin("pool/stats");
@@ -290,5 +319,6 @@ int main(void)
 	tcase_add_test(tcase, older_caller_gets_its_fields);
 	tcase_add_test(tcase, newer_caller_gets_zeros_for_unknown_fields);
 	tcase_add_test(tcase, struct_without_size_is_rejected);
+	tcase_add_test(tcase, host_bytes_include_free_lists);
 	return suite_end();
 }
