@@ -72,12 +72,17 @@ def _command(torch: Any) -> List[str]:
     packages = os.path.dirname(folder)
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     toolkit = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or os.path.dirname(os.path.dirname(nvcc))
-    cuda = _folder_with(
-        "cuda_runtime_api.h",
-        [*glob.glob(f"{packages}/nvidia/cu*/include"), f"{toolkit}/include"],
-        f"the headers of CUDA are missing: install the package nvidia-cuda-runtime (for CUDA 12: "
-        f"nvidia-cuda-runtime-cu12), or the CUDA toolkit {torch.version.cuda}",
-    )
+    headers = [*glob.glob(f"{packages}/nvidia/cu*/include"), f"{toolkit}/include"]
+    # Those of the runtime include others, which can be in a folder of their own.
+    cuda = [
+        _folder_with(
+            name,
+            headers,
+            f"the headers of CUDA are missing: install the packages nvidia-cuda-runtime and nvidia-cuda-crt (for "
+            f"CUDA 12: nvidia-cuda-runtime-cu12 and nvidia-cuda-nvcc-cu12), or the CUDA toolkit {torch.version.cuda}",
+        )
+        for name in ("cuda_runtime_api.h", "crt/host_config.h")
+    ]
     library = _loaded()
     lib = os.path.dirname(library)  # /usr/lib/x86_64-linux-gnu and /usr/include belong together, too
     mam = _folder_with(
@@ -86,7 +91,7 @@ def _command(torch: Any) -> List[str]:
         f"the headers of mam for '{library}' are missing: install the package libmam-dev",
     )
     torch_includes = (f"{folder}/include", f"{folder}/include/torch/csrc/api/include")
-    includes = [argument for path in (*torch_includes, cuda) for argument in ("-isystem", path)]
+    includes = [argument for path in (*torch_includes, *cuda) for argument in ("-isystem", path)]
     return [
         *compiler, "-std=c++20", "-O2", "-shared", "-fPIC", "-fvisibility=hidden",
         f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
