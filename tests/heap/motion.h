@@ -96,6 +96,16 @@ static inline struct mam_krequest motion_request(const struct okit *kit, uint32_
 				      .all = true };
 }
 
+/* A look at a block for one class, or only to close idle groups. */
+static inline struct mam_klook motion_look(const struct okit *kit, uint32_t class_, uint32_t block)
+{
+	struct mam_kwanted wanted = { { { 0, 0 } }, { { 0, 0 } }, MAM_PASS_SILENT };
+
+	if (class_)
+		mam_set_flip(&wanted.mine, class_);
+	return mam_pass_block(kit->heap, &wanted, block);
+}
+
 /* Closes all idle groups, by one lane. */
 static inline void motion_close_idle(const struct okit *kit)
 {
@@ -108,9 +118,10 @@ static inline void motion_close_idle(const struct okit *kit)
 static inline void *motion_by_pass(struct okit *kit, uint32_t class_)
 {
 	struct mam_krequest request = motion_request(kit, class_, 1u << mam_lane());
+	uint32_t scans;
 
-	mam_search_since(&request);
-	mam_search_scan(&request, request.mask, class_);
+	for (scans = 0; scans < MAM_SEARCH_SCANS && mam_search_slotless(&request); scans++)
+		mam_search_scan(&request, request.mask, scans);
 	if (!request.object)
 		okit_count_failure(kit, mam_class_bytes(class_));
 	else

@@ -12,7 +12,7 @@
  *            words, which costs 3.7% of the memory.
  * All others are hints, which may be wrong:
  *   hints    one bit per block for each class: a slab of the class started there at some time
- *   searches  where searches last found room, where they open slabs, and which scans found none
+ *   searches  where searches last found room, where they open slabs, and what scans found
  *   handles  for each warp's position on its SM and each class: the last warp there, and where it
  *            found room
  *
@@ -74,22 +74,45 @@ struct mam_steps {
 	uint64_t pad;
 };
 
-/* The state that scans for one class share (scans.h). */
+/* A set of classes: class c is bit c % 64 of word c / 64. */
+struct mam_kset {
+	uint64_t has[2];
+};
+
+#define MAM_SCAN_ROOMS 4u
+
+/* What scans found for one class (scans.h), those with an even and with an odd turn. */
 struct mam_scan {
-	uint64_t vain; /* the number of the last scan that found no room, or of an earlier one */
-	uint32_t turn; /* odd while a scan is running */
-	uint32_t pad;
+	uint64_t full; /* the last result: 16 times the ticket of a scan, plus the number of blocks
+			      with room, or MAM_SCAN_ROOMS + 1 if there are more */
+	uint32_t count[2]; /* of these blocks */
+	uint32_t next[2];  /* that requests have tried */
+	uint32_t rooms[2][MAM_SCAN_ROOMS];
+	uint32_t pad[2];
+};
+
+/* The scan that warps share (scans.h). */
+struct mam_scan_shared {
+	uint64_t work;          /* how far it is */
+	uint64_t over;          /* the ticket of the last one that is over */
+	uint64_t ticket[2];     /* of the last ones with an even and with an odd turn */
+	struct mam_kset wanted; /* the classes that it is for */
+	struct mam_kset wants;  /* those that the next one is for */
+	uint32_t turn;          /* its number */
+	uint32_t pad[MAM_PAGES_LINE / 4 - 17];
 };
 
 /*
- * The state that searches share (find.h). A row of words for each class follows: where there was
- * room, plus 1; 0: unknown. All are hints, except `clock` and `vain`; all fields are atomic.
+ * The state that searches share (find.h). Two rows of words for each class follow, those of searches,
+ * then those of scans: where there was room, plus 1; 0: unknown. All are hints, except `clock`,
+ * `shared` and `scans`; all fields are atomic.
  */
 struct mam_searches {
 	uint32_t frontier; /* unit: searches open groups before it, or move it */
 	uint32_t pad0[MAM_PAGES_LINE / 4 - 1];
 	uint64_t clock; /* the last number of a request or a scan */
 	uint64_t pad1[MAM_PAGES_LINE / 8 - 1];
+	struct mam_scan_shared shared;
 	struct mam_scan scans[MAM_CLASSES];
 };
 /* Added to a word of a row while a lane searches for the next one. */
@@ -148,7 +171,7 @@ MAM_KBOTH struct mam_metadata_plan mam_metadata_plan_of(uint32_t blocks, uint32_
 	plan.tallies = mam_metadata_line(mam_head_bytes(0));
 	plan.searches = plan.tallies + sizeof(struct mam_tallies);
 	plan.returns = plan.searches + sizeof(struct mam_searches) +
-		       mam_metadata_line(MAM_CLASSES * 4 * (uint64_t)mam_metadata_shared(blocks));
+		       mam_metadata_line(MAM_CLASSES * 8 * (uint64_t)mam_metadata_shared(blocks));
 	plan.units = plan.returns + mam_metadata_line(sizeof(struct mam_returns));
 	plan.owners = mam_metadata_line(plan.units + mam_pages_bytes(blocks * MAM_BLOCK_UNITS));
 	plan.words = plan.owners + mam_metadata_line((uint64_t)blocks * MAM_BLOCK_UNITS);

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pass.h - scans all blocks once for a class, and reports "no room" only if that is certain.
+ * pass.h - looks at a block for some classes, and reports "no room" only if that is certain.
  *
  * For each block a lane does the following:
  * 1. It loads the block's number of closed groups, `closes`, with an acquire, and the units' word.
  * 2. It loads the owners of all units, and fences.
- * 3. Of each slab that owns a unit it loads the owner again, as few owners fit into registers, and
- *    then the word, several at once. If a slab of the class has a free slot, there is room. A group
- *    of any class with all slots free is closed, which frees units.
- * 4. It fences, and loads `closes` and the units' word again. If the units of a group of the class
- *    are all free, there is room. The same holds if as many units are free as one object needs: the
- *    object becomes a run (spans.h).
+ * 3. It loads the word of each slab that owns a unit, several at once. If a slab of one of the classes
+ *    has a free slot, there is room for that class. A group of any class with all slots free is
+ *    closed, which frees units.
+ * 4. It fences, and loads `closes` and the units' word again. If the units of a group of one of the
+ *    classes are all free, there is room. The same holds if as many units are free as one object
+ *    needs: the object becomes a run (spans.h).
+ *
+ * A look is for classes of two kinds. A slot or a group for one of `mine` is returned, and ends the
+ * look. Room for one of `others`, and runs for any, are recorded for those that want them (scans.h).
  *
  * Units in transition prove nothing: a claimed unit whose owner is 0 or MOVING; a group of this
  * block that was closed since 1, as `closes` shows; a unit that was free in 1 and claimed in 4.
- * Then the lane is in doubt, and the scan must be repeated. So "no room" means: each slot of the
- * class and each unit was seen claimed, by an actual owner, during this one scan.
+ * Then the lane is in doubt, and must look again. A scan is one look without doubt at each block. So
+ * "no room" means: each slot of the class and each unit was seen claimed, by an actual owner, during
+ * this one scan.
  *
  * Why that is enough: a slot's bit is 0 if the slot is allocated, and also while its group opens or
  * closes. A thread that opens a group clears MOVING after it has published the slots, as a release.
@@ -24,15 +28,14 @@
  * group sets MOVING, then raises `closes` as a release, then clears the slots as a release. If 1
  * sees the increase, then 2 sees MOVING or a later owner. If 3 sees the cleared slots, then after
  * the fence 4 sees the increase. Reading the owner again would not suffice: the class may have
- * opened the group there again. If 3 reads another class than 2, then 4 sees the increase, too: a
- * thread clears MOVING of a new owner as a release. If 3 reads no class, the lane is in doubt.
+ * opened the group there again.
  *
  * One load of a slab's word serves all its units, because all owners are loaded before. The units'
  * word in 1 needs no order: a unit that 1 and 4 see as claimed was owned when 2 saw its owner, and
  * a unit that 4 sees as free is room.
  *
- * Bound: a fence, the owners' eight words, and at most one load for each unit, MAM_PASS_WIDTH of
- * them in flight. If all units belong to runs: two round trips.
+ * Bound: two fences, the owners' eight words at once, and at most one load for each unit,
+ * MAM_PASS_WIDTH of them at once. If all units belong to runs: two round trips.
  */
 #ifndef MAM_HEAP_SLAB_PASS_H
 #define MAM_HEAP_SLAB_PASS_H
@@ -41,19 +44,77 @@
 #include "heap/slab/slab.h"
 #include "heap/pages/tour.h"
 
-#define MAM_PASSES_MAX 200
-#define MAM_PASS_WIDTH 4   /* words of slabs that are loaded at once */
 #define MAM_PASS_OWNERS 8u /* words of owners of a block */
-#define MAM_PASS_FLIGHT 4u /* of these, loaded at once */
+#define MAM_PASS_WIDTH 8u  /* owners in a word; as many words of slabs are loaded at once */
 
-/* The result of checking one block. */
+#define MAM_PASS_SILENT 2u
+
+/* What a look at a block is for: `mine` and `others` are disjoint. */
+struct mam_kwanted {
+	struct mam_kset mine;
+	struct mam_kset others;
+	uint32_t turn; /* of the scan; MAM_PASS_SILENT: records nothing */
+};
+
+/* The result of a look at one block. */
 struct mam_klook {
-	uint32_t word;   /* of the class, where there is room; or MAM_NO_WORD */
-	uint32_t unit;   /* the first of a free run for an object of the class; or MAM_NO_PAGE */
+	uint32_t class_; /* of `mine`: that of `word` */
+	uint32_t word;   /* where there is room; or MAM_NO_WORD */
+	uint32_t unit;   /* else the first of a free run for an object of `mine`; or MAM_NO_PAGE */
 	uint32_t doubt;  /* something was in transition */
 	uint32_t closed; /* groups, by this check */
 	uint32_t closes; /* the block's number of closed groups, including those */
 };
+
+MAM_KFN bool mam_set_has(const struct mam_kset *set, uint32_t class_)
+{
+	return set->has[class_ / 64] >> class_ % 64 & 1;
+}
+
+/* The lowest class, or 0. */
+MAM_KFN uint32_t mam_set_first(const struct mam_kset *set)
+{
+	if (set->has[0])
+		return mam_ffs64(set->has[0]) - 1;
+	return set->has[1] ? 64 + mam_ffs64(set->has[1]) - 1 : 0;
+}
+
+/* Adds the class, or removes it. */
+MAM_KFN void mam_set_flip(struct mam_kset *set, uint32_t class_)
+{
+	set->has[class_ / 64] ^= (uint64_t)1 << class_ % 64;
+}
+
+/* A word of the row of a class where scans found room. */
+MAM_KFN uint32_t *mam_pass_row(const struct mam_kheap *heap, uint32_t class_, uint32_t at)
+{
+	uint32_t *rows = (uint32_t *)(mam_metadata_searches(heap) + 1);
+	uint32_t words = mam_metadata_shared(heap->blocks);
+
+	return rows + (MAM_CLASSES + class_ - 1) * words + (at & (words - 1));
+}
+
+/* Leaves a hint: a word of a class with room. */
+MAM_KFN void mam_pass_hint(const struct mam_kheap *heap, uint32_t class_, uint32_t block,
+			   uint32_t word)
+{
+	mam_atomic_store32(mam_pass_row(heap, class_, block), word + 1, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+/* Records that a block has room for a class, in the list of this turn (scans.h). */
+MAM_KSLOW void mam_pass_record(const struct mam_kheap *heap, uint32_t class_, uint32_t block,
+			       uint32_t turn)
+{
+	struct mam_scan *scan = &mam_metadata_searches(heap)->scans[class_ - 1];
+	uint32_t at = mam_atomic_load32(&scan->count[turn % 2], MAM_RELAXED, MAM_AT_DEVICE);
+
+	/* All lanes of a scan would add to one number, in turn. */
+	if (at > MAM_SCAN_ROOMS)
+		return;
+	at = mam_atomic_add32(&scan->count[turn % 2], 1, MAM_RELAXED, MAM_AT_DEVICE);
+	if (at < MAM_SCAN_ROOMS)
+		mam_atomic_store32(&scan->rooms[turn % 2][at], block, MAM_RELAXED, MAM_AT_DEVICE);
+}
 
 /* Units of an object of the class that is a run. */
 MAM_KFN uint32_t mam_pass_units(uint64_t traits)
@@ -166,82 +227,146 @@ MAM_KFN uint64_t mam_pass_close(const struct mam_kheap *heap, uint32_t block, ui
 							: 0;
 }
 
-/* Steps 1 to 4. A class of 0: only closes idle groups. */
-MAM_KSLOW struct mam_klook mam_pass_block(const struct mam_kheap *heap, uint32_t class_,
-					  uint32_t block)
+/*
+ * The end of step 4 for one class, in a block whose units were seen as `taken`. Returns a word with a
+ * group, or MAM_NO_WORD: then sets `unit` if there is room for a run.
+ */
+MAM_KSLOW uint32_t mam_pass_room(uint32_t class_, uint32_t block, uint64_t taken, uint32_t *unit)
 {
-	uint64_t *bits = mam_pages_bits(heap->units), taken, traits, starts = 0, moving = 0, left;
-	uint64_t owners[MAM_PASS_FLIGHT], seen[MAM_PASS_WIDTH], one, before = 0, idle = 0;
-	uint32_t owner[MAM_PASS_WIDTH], at, i, unit, word;
+	uint64_t traits = mam_traits_of(class_), starts;
+	uint32_t word, group;
+
+	word = mam_pass_open(traits, block, taken, 0, &group);
+	/* An object of a power of two is aligned to its size: then a group is such a run. */
+	if (word != MAM_NO_WORD || !(mam_traits_quanta(traits) & (mam_traits_quanta(traits) - 1)))
+		return word;
+	starts = mam_bits_stretches(~taken, mam_pass_units(traits));
+	if (starts)
+		*unit = block * MAM_BLOCK_UNITS + mam_ffs64(starts) - 1;
+	return word;
+}
+
+/*
+ * The end of step 4 for all classes. `others`: those of `wanted` for which there is a slot; adds those
+ * with room for a group or a run.
+ */
+MAM_KSLOW void mam_pass_rooms(const struct mam_kheap *heap, const struct mam_kwanted *wanted,
+			      uint32_t block, uint64_t taken, struct mam_klook *look,
+			      struct mam_kset *others)
+{
+	struct mam_kset left = wanted->mine;
+	uint32_t class_, word, unit;
+
+	MAM_ROLLED
+	while ((class_ = mam_set_first(&left)) != 0) {
+		mam_set_flip(&left, class_);
+		unit = MAM_NO_PAGE;
+		word = mam_pass_room(class_, block, taken, &unit);
+		if (word != MAM_NO_WORD) {
+			look->class_ = class_;
+			look->word = word;
+			look->unit = MAM_NO_PAGE;
+			return;
+		}
+		if (unit != MAM_NO_PAGE) {
+			look->unit = unit;
+			mam_set_flip(others, class_);
+		}
+	}
+	left.has[0] = wanted->others.has[0] & ~others->has[0];
+	left.has[1] = wanted->others.has[1] & ~others->has[1];
+	MAM_ROLLED
+	while ((class_ = mam_set_first(&left)) != 0) {
+		mam_set_flip(&left, class_);
+		unit = MAM_NO_PAGE;
+		word = mam_pass_room(class_, block, taken, &unit);
+		if (word != MAM_NO_WORD)
+			mam_pass_hint(heap, class_, block, word);
+		if (word != MAM_NO_WORD || unit != MAM_NO_PAGE)
+			mam_set_flip(others, class_);
+	}
+}
+
+/*
+ * Step 3 for the units of one word of owners, of which `starts` begin or continue a slab: returns room
+ * for one of `mine`, or MAM_NO_WORD. Adds to `others` the classes with a free slot, and to `idle` the
+ * first units of idle groups.
+ */
+MAM_KFN uint32_t mam_pass_slabs(const struct mam_kheap *heap, const struct mam_kwanted *wanted,
+				uint32_t unit, uint64_t owners, uint32_t starts,
+				struct mam_kset *others, uint64_t *idle, uint32_t *class_)
+{
+	uint64_t seen[MAM_PASS_WIDTH], traits, one;
+	uint32_t owner, word, i, n;
+
+	for (i = 0; i < MAM_PASS_WIDTH; i++) {
+		seen[i] = 0;
+		if (!(starts >> i & 1))
+			continue;
+		traits = mam_traits_of((uint32_t)(owners >> 8 * i) & 127);
+		seen[i] = mam_slots_load(mam_traits_words(heap, traits),
+					 (unit + i) >> mam_traits_span_shift(traits));
+	}
+	MAM_ROLLED
+	for (n = 0; n < MAM_PASS_WIDTH; n++) {
+		one = seen[0];
+		for (i = 1; i < MAM_PASS_WIDTH; i++)
+			seen[i - 1] = seen[i];
+		if (!one)
+			continue;
+		owner = (uint32_t)(owners >> 8 * n) & 127;
+		traits = mam_traits_of(owner);
+		word = (unit + n) >> mam_traits_span_shift(traits);
+		if (mam_set_has(&wanted->mine, owner)) {
+			*class_ = owner;
+			return word;
+		}
+		if (mam_set_has(&wanted->others, owner)) {
+			others->has[owner / 64] |= (uint64_t)1 << owner % 64;
+			mam_pass_hint(heap, owner, unit / MAM_BLOCK_UNITS, word);
+		}
+		*idle |= mam_pass_idle(traits, word, one);
+	}
+	return MAM_NO_WORD;
+}
+
+/* Steps 1 to 4. Without classes: only closes idle groups. */
+MAM_KSLOW struct mam_klook mam_pass_block(const struct mam_kheap *heap,
+					  const struct mam_kwanted *wanted, uint32_t block)
+{
+	uint64_t *bits = mam_pages_bits(heap->units), taken, one, left, idle = 0, some = 0;
+	uint64_t owners[MAM_PASS_OWNERS];
+	struct mam_kset others = { { 0, 0 } };
+	uint32_t at, starts;
 	struct mam_klook look;
 
+	look.class_ = 0;
 	look.word = MAM_NO_WORD;
 	look.unit = MAM_NO_PAGE;
 	look.closed = 0;
+	look.doubt = 0;
 	taken = mam_bitmap_load(bits, block);
 	look.closes = mam_atomic_load32(&heap->closes[block], MAM_ACQUIRE, MAM_AT_DEVICE);
-	MAM_ROLLED
-	for (at = 0; at < MAM_PASS_OWNERS; at += MAM_PASS_FLIGHT) {
-		for (i = 0; i < MAM_PASS_FLIGHT; i++)
-			owners[i] =
-				mam_global_load64(&heap->owners[block * MAM_PASS_OWNERS + at + i],
-						  MAM_RELAXED, MAM_AT_DEVICE);
-		for (i = 0; i < MAM_PASS_FLIGHT; i++) {
-			starts |= (uint64_t)mam_pass_starts(owners[i], before, at + i)
-				  << 8 * (at + i);
-			moving |= (uint64_t)mam_pass_moving(owners[i]) << 8 * (at + i);
-			before = owners[i];
-		}
-	}
-	look.doubt = (moving & taken) != 0;
-	if (!starts && !~taken)
-		return look;
+	for (at = 0; at < MAM_PASS_OWNERS; at++)
+		owners[at] = mam_global_load64(&heap->owners[block * MAM_PASS_OWNERS + at],
+					       MAM_RELAXED, MAM_AT_DEVICE);
 	mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
+	one = 0;
 	MAM_ROLLED
-	while (starts) {
-		left = starts;
-		for (i = 0; i < MAM_PASS_WIDTH; i++) {
-			owner[i] = 0;
-			if (!left)
-				continue;
-			owner[i] = mam_owners_load(heap,
-						   block * MAM_BLOCK_UNITS + mam_ffs64(left) - 1);
-			left &= left - 1;
-		}
-		one = starts;
-		for (i = 0; i < MAM_PASS_WIDTH; i++) {
-			seen[i] = 0;
-			unit = block * MAM_BLOCK_UNITS + mam_ffs64(one) - 1;
-			one &= one - 1;
-			/* It has changed since: so has `closes`, or it is about to. */
-			if (owner[i] - 1 >= MAM_CLASSES)
-				continue;
-			traits = mam_traits_of(owner[i]);
-			seen[i] = mam_slots_load(mam_traits_words(heap, traits),
-						 unit >> mam_traits_span_shift(traits));
-		}
-		MAM_ROLLED
-		for (; starts != left; starts &= starts - 1) {
-			one = seen[0];
-			at = owner[0];
-			for (i = 1; i < MAM_PASS_WIDTH; i++) {
-				seen[i - 1] = seen[i];
-				owner[i - 1] = owner[i];
-			}
-			look.doubt |= at - 1 >= MAM_CLASSES;
-			if (!one)
-				continue;
-			traits = mam_traits_of(at);
-			word = (block * MAM_BLOCK_UNITS + mam_ffs64(starts) - 1) >>
-			       mam_traits_span_shift(traits);
-			if (at == class_) {
-				look.word = word;
-				return look;
-			}
-			idle |= mam_pass_idle(traits, word, one);
-		}
+	for (at = 0; at < MAM_PASS_OWNERS; at++) {
+		look.doubt |= mam_pass_moving(owners[at]) & (uint32_t)(taken >> 8 * at);
+		starts = mam_pass_starts(owners[at], one, at);
+		one = owners[at];
+		some |= starts;
+		if (starts)
+			look.word = mam_pass_slabs(heap, wanted, block * MAM_BLOCK_UNITS + 8 * at,
+						   one, starts, &others, &idle, &look.class_);
+		if (look.word != MAM_NO_WORD)
+			return look;
 	}
-	/* After the loop, as few registers are in use here. */
+	look.doubt = (look.doubt & 255) != 0;
+	if (!some && !~taken)
+		return look;
 	MAM_ROLLED
 	for (; idle; idle &= idle - 1) {
 		one = mam_pass_close(heap, block, mam_ffs64(idle) - 1);
@@ -253,19 +378,20 @@ MAM_KSLOW struct mam_klook mam_pass_block(const struct mam_kheap *heap, uint32_t
 	mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
 	look.doubt |=
 		mam_atomic_load32(&heap->closes[block], MAM_RELAXED, MAM_AT_DEVICE) != look.closes;
-	if (!class_)
+	if (!(wanted->mine.has[0] | wanted->mine.has[1] | wanted->others.has[0] |
+	      wanted->others.has[1]))
 		return look;
 	left = mam_bitmap_load(bits, block);
 	look.doubt |= (left & ~taken) != 0;
-	if (!~left)
-		return look;
-	traits = mam_traits_of(class_);
-	look.word = mam_pass_open(traits, block, left, 0, &at);
-	starts = mam_bits_stretches(~left, mam_pass_units(traits));
-	/* An object of a power of two is aligned to its size: then a group is such a run. */
-	if (look.word == MAM_NO_WORD && starts &&
-	    mam_traits_quanta(traits) & (mam_traits_quanta(traits) - 1))
-		look.unit = block * MAM_BLOCK_UNITS + mam_ffs64(starts) - 1;
+	if (~left)
+		mam_pass_rooms(heap, wanted, block, left, &look, &others);
+	/* Not before the last look at a block: each is recorded once. */
+	MAM_ROLLED
+	while (look.word == MAM_NO_WORD && wanted->turn != MAM_PASS_SILENT &&
+	       (at = mam_set_first(&others)) != 0) {
+		mam_set_flip(&others, at);
+		mam_pass_record(heap, at, block, wanted->turn);
+	}
 	return look;
 }
 

@@ -11,6 +11,7 @@
 #define MAM_HEAP_SLAB_REQUEST_H
 
 #include "heap/slab/find.h"
+#include "heap/slab/scans.h"
 
 /* The slot of a lane that wants none, that found none, that failed, or that has its object. */
 #define MAM_SLOT_OUT 65u
@@ -40,18 +41,21 @@ struct mam_krequest {
 	struct mam_kfind found;
 	/* A scan (search.h), and a search for runs (spans.h), by all lanes. */
 	uint32_t word;        /* where the last look found room; or MAM_NO_WORD */
+	uint32_t room;        /* the class that it found room for */
 	uint32_t unit;        /* of a run; or MAM_NO_PAGE */
-	uint32_t spare;       /* a unit of a block with room for a run; or MAM_NO_PAGE */
-	uint32_t doubt;       /* bit 0: something was in transition; bit 1: `spare` was set */
+	uint32_t doubt;       /* not 0: there may be more room */
 	uint32_t closes;      /* closed groups, ever, of the caller's blocks */
 	uint32_t last_doubt;  /* of all lanes, in the last scan */
 	uint32_t last_closes; /* likewise */
-	uint32_t turn;        /* from mam_scans_wait() */
-	uint32_t block;       /* the first of those that are looked at */
-	uint32_t next;        /* of `order`: tour.h */
-	uint32_t order;
-	uint64_t since;  /* the leader's: scans.h */
-	uint64_t ticket; /* likewise */
+	uint32_t block;       /* the next one for the lane to look at */
+	uint32_t end;         /* of those that the warp looks at */
+	uint32_t piece;       /* the leader's: scans.h */
+	uint32_t alone;       /* scan without other warps */
+	uint32_t spare;       /* then: a block with room for a run; or MAM_NO_PAGE */
+	uint64_t since;       /* scans.h */
+	struct mam_kset scan; /* the classes of the scan that is shared */
+	struct mam_kwanted wanted;
+	struct mam_kresult result;
 	struct mam_kwalk walk;
 };
 

@@ -9,8 +9,8 @@
  *    (few.h). Then the lanes that want the same class have a leader, which searches alone; of
  *    different classes all leaders at once. The slots that a leader won are dealt out by rank. Where
  *    even that fails a lane with an object of several units tries a run once more.
- * 3. Scan: one class after the other, everything is scanned by all lanes (pass.h), or by those of
- *    another warp (scans.h). Where no group fits an object becomes a run.
+ * 3. Scan: everything is scanned by all warps that found no room, together (scans.h). Where no group
+ *    fits an object becomes a run.
  * 4. Runs by spans.h. Steps 2 to 4 are in one function, mam_roam(), which also grows the heap.
  *
  * Must hold: all code with collectives below mam_roam() is inlined into it. Split into functions
@@ -27,7 +27,10 @@
 /* By each lane for itself: looks for a slot, or for a run. */
 #define MAM_SEARCH_LOOKS 4u
 #define MAM_SEARCH_RUNS 2u
-#define MAM_SEARCH_PASSES 2u /* of a scan, before runs are taken where something changes hands */
+#define MAM_SEARCH_DOUBTS 4u  /* looks at a block */
+#define MAM_SEARCH_TAKES 2u   /* by a warp in one piece */
+#define MAM_SEARCH_SHARED 64u /* scans with others, before a warp scans alone */
+#define MAM_SEARCH_SCANS 200u
 
 /* Returns whether the search should stop early. The same in all lanes of `mask`. */
 MAM_KFN bool mam_search_over(const struct mam_krequest *request)
@@ -234,6 +237,11 @@ MAM_KFN void mam_search_find(struct mam_krequest *request)
 		mam_warp_sync(request->mask);
 		needy = mam_search_needy(request);
 	}
+	/* Of a heap that grows, parts.h knows what is dry. */
+	if (!request->stage && request->mine.slot == MAM_NO_SLOT &&
+	    mam_scans_dry(request->heap, request->class_))
+		request->mine.slot = MAM_SLOT_NONE;
+	needy = mam_search_needy(request);
 	MAM_ROLLED
 	for (turn = 0; needy; turn++) {
 		mam_search_share(request, needy, 0, turn);
@@ -249,20 +257,37 @@ MAM_KFN void mam_search_find(struct mam_krequest *request)
 	}
 }
 
-/* A lane's look in a scan for a class: sets `word` or `unit` if there is room, and `doubt`. */
-MAM_KSLOW void mam_search_check(struct mam_krequest *request, uint32_t class_, uint32_t block)
+/*
+ * A lane's part in a piece of a scan: looks at every `step`-th block from `block` to before `end`, and
+ * stops at one with room for a class that the warp wants, which `word` and `room` say. Sets `doubt`
+ * if there may be more room, and `spare` if there is room for a run.
+ */
+MAM_KSLOW void mam_search_check(struct mam_krequest *request, uint32_t step)
 {
-	struct mam_klook look = mam_pass_block(request->heap, class_, block);
+	struct mam_klook look;
+	uint32_t looks = 0;
 
-	request->word = look.word;
-	request->doubt |= look.doubt;
-	if (look.unit != MAM_NO_PAGE)
-		request->spare = look.unit;
+	MAM_ROLLED
+	while (request->block < request->end) {
+		look = mam_pass_block(request->heap, &request->wanted, request->block);
+		if (look.word != MAM_NO_WORD) {
+			request->word = look.word;
+			request->room = look.class_;
+			return;
+		}
+		if (look.doubt && ++looks < MAM_SEARCH_DOUBTS)
+			continue;
+		if (look.unit != MAM_NO_PAGE)
+			request->spare = request->block;
+		request->doubt |= look.doubt;
+		request->block += step;
+		looks = 0;
+	}
 }
 
 /*
- * Takes what the caller's look found, for at most `n` lanes: sets `found`, or `unit` to that of a
- * run for one lane.
+ * Takes room for at most `n` lanes in `word`: sets `found`; or, if that is MAM_NO_WORD, a run in the
+ * block of `unit`, for one lane: sets `unit`.
  */
 MAM_KSLOW void mam_search_take(struct mam_krequest *request, uint32_t class_, uint32_t n)
 {
@@ -271,14 +296,15 @@ MAM_KSLOW void mam_search_take(struct mam_krequest *request, uint32_t class_, ui
 	uint32_t units = mam_pass_units(traits);
 	struct mam_kslot place;
 
+	request->found.won = 0;
 	if (request->word == MAM_NO_WORD) {
 		request->unit =
 			mam_runs_take_within(heap->units, request->unit / MAM_BLOCK_UNITS, units);
 		if (request->unit != MAM_NO_PAGE)
 			mam_spans_own(heap, request->unit, units);
-		request->spare = MAM_NO_PAGE;
 		return;
 	}
+	request->unit = MAM_NO_PAGE;
 	word = &mam_traits_words(heap, traits)[request->word];
 	request->found.word = request->word;
 	request->found.won = mam_find_claim(word, mam_slots_load(word, 0), n, mam_find_random(0));
@@ -290,129 +316,264 @@ MAM_KSLOW void mam_search_take(struct mam_krequest *request, uint32_t class_, ui
 		mam_find_groups(heap, mam_find_need(class_, n, 0, 0), place.word, place.slot);
 }
 
-/*
- * Before scans by the lanes of `mask`: draws their number, known to their leader alone. Objects that
- * the host frees are in the root's ring.
- */
-MAM_KFN void mam_search_since(struct mam_krequest *request)
-{
-	if (!request->stage)
-		mam_returns_drain_lone(request->root);
-	/* The draw releases what all lanes have freed. */
-	mam_warp_sync(request->mask);
-	if (mam_lane() == mam_ffs32(request->mask) - 1)
-		request->since = mam_scans_draw(request->heap);
-}
-
-/* The next blocks of a scan, 1 << `shift` of them. */
-MAM_KFN void mam_search_next(struct mam_krequest *request, uint32_t shift)
-{
-	uint32_t next = request->next;
-
-	request->block = mam_tour_next(request->heap->blocks, shift, request->order, &next);
-	request->next = next;
-}
-
-/* Gives room that lane `who` took to lanes of `needy`. */
+/* Gives slots that lane `who` took to lanes of `needy`. */
 MAM_KFN void mam_search_deal(struct mam_krequest *request, uint32_t needy, uint32_t class_,
 			     uint32_t who)
 {
 	struct mam_kfind found;
-	uint32_t unit, rank = mam_popc32(needy & ((1u << mam_lane()) - 1));
+	uint32_t rank = mam_popc32(needy & ((1u << mam_lane()) - 1));
 
 	found.won = mam_warp_shuffle64(request->mask, request->found.won, who);
 	found.word = mam_warp_shuffle32(request->mask, request->found.word, who);
-	unit = mam_warp_shuffle32(request->mask, request->unit, who);
-	if (!(needy >> mam_lane() & 1))
-		return;
-	if (rank < mam_popc64(found.won))
+	if (needy >> mam_lane() & 1 && rank < mam_popc64(found.won))
 		request->object = mam_metadata_at(request->heap, class_, found.word,
 						  mam_slots_pick(found.won, rank));
-	else if (!rank && unit != MAM_NO_PAGE)
-		request->object = request->heap->space + ((uint64_t)unit << MAM_UNIT_SHIFT);
+}
+
+/* Sets `wanted` to the classes of the lanes of `needy`, and to the others of the scan. */
+MAM_KFN void mam_search_classes(struct mam_krequest *request, uint32_t needy)
+{
+	uint32_t class_;
+
+	request->wanted.mine.has[0] = request->wanted.mine.has[1] = 0;
+	MAM_ROLLED
+	while (needy) {
+		class_ = mam_warp_shuffle32(request->mask, request->class_, mam_ffs32(needy) - 1);
+		needy &= ~mam_warp_ballot(request->mask, request->class_ == class_);
+		mam_set_flip(&request->wanted.mine, class_);
+	}
+	request->wanted.others.has[0] = request->scan.has[0] & ~request->wanted.mine.has[0];
+	request->wanted.others.has[1] = request->scan.has[1] & ~request->wanted.mine.has[1];
 }
 
 /*
- * Step 3, by all lanes of `mask`, for those of `needy`, which want this class. Sets `object` of each
- * lane that gets one. pre: mam_search_since().
+ * Looks at the blocks from `block` to before `end`, by the lanes of `mask`, and takes room for those of
+ * `needy`: sets `object`, and `doubt` of any lane. Returns the lanes that got nothing.
  */
-MAM_KFN void mam_search_scan(struct mam_krequest *request, uint32_t needy, uint32_t class_)
+MAM_KFN uint32_t mam_search_piece(struct mam_krequest *request, uint32_t needy, uint32_t block,
+				  uint32_t end)
 {
-	uint32_t shift = 63 - mam_clz64(mam_popc32(request->mask)), rank, passes, ready;
+	uint32_t ready, class_, same, takes = 0;
 
-	request->turn = MAM_SCANS_VAIN;
-	if (mam_lane() == mam_ffs32(request->mask) - 1) {
-		request->turn = mam_scans_wait(request->heap, class_, request->since,
-					       request->heap->blocks >> shift);
-		request->ticket =
-			request->turn == MAM_SCANS_VAIN ? 0 : mam_scans_draw(request->heap);
-	}
-	/* All lanes see what the leader has acquired. */
-	mam_warp_sync(request->mask);
-	request->turn =
-		mam_warp_shuffle32(request->mask, request->turn, mam_ffs32(request->mask) - 1);
-	request->order = mam_warp_shuffle32(request->mask, mam_walk_mix((uint32_t)mam_clock()),
-					    mam_ffs32(request->mask) - 1);
+	request->block = block + mam_popc32(request->mask & ((1u << mam_lane()) - 1));
+	request->end = end < request->heap->blocks ? end : request->heap->blocks;
+	request->word = MAM_NO_WORD;
+	request->doubt = 0;
 	MAM_ROLLED
-	for (passes = 0; request->turn != MAM_SCANS_VAIN && passes < MAM_PASSES_MAX; passes++) {
-		if (mam_lane() == mam_ffs32(request->mask) - 1)
-			MAM_STEPS_ADD(request->heap, passes, 1);
-		request->doubt = 0;
-		request->next = 0;
-		request->spare = MAM_NO_PAGE;
-		mam_search_next(request, shift);
-		MAM_ROLLED
-		while (needy) {
+	for (;; takes++) {
+		/* Others wait for this piece: a warp that takes much leaves the rest to all. */
+		mam_search_classes(request, takes < MAM_SEARCH_TAKES || request->alone ? needy : 0);
+		/* A word for a class that no lane wants any more. */
+		if (request->word != MAM_NO_WORD &&
+		    !mam_set_has(&request->wanted.mine, request->room))
 			request->word = MAM_NO_WORD;
-			request->unit = MAM_NO_PAGE;
-			rank = mam_popc32(request->mask & ((1u << mam_lane()) - 1));
-			if (request->block == MAM_TOUR_END) {
-				/*
-				 * Runs are the last resort: units that are changing hands may
-				 * become a group. A block may have room for several.
-				 */
-				if (passes >= MAM_SEARCH_PASSES ||
-				    !mam_warp_ballot(request->mask, request->doubt & 1))
-					request->unit = request->spare;
-				request->doubt |= request->spare != MAM_NO_PAGE ? 2 : 0;
-			} else if (rank < 1u << shift &&
-				   request->block + rank < request->heap->blocks) {
-				mam_search_check(request, class_, request->block + rank);
-			}
-			mam_warp_sync(request->mask);
-			ready = mam_warp_ballot(request->mask,
-						request->word != MAM_NO_WORD ||
-							request->unit != MAM_NO_PAGE);
-			if (!ready && request->block == MAM_TOUR_END)
-				break;
-			if (!ready) {
-				mam_search_next(request, shift);
-				continue;
-			}
-			/* The first lane that found room, as long as there is some. */
-			ready = mam_ffs32(ready) - 1;
-			request->found.won = 0;
-			if (mam_lane() == ready)
-				mam_search_take(request, class_, mam_popc32(needy));
-			else
-				request->unit = MAM_NO_PAGE;
-			mam_warp_sync(request->mask);
-			mam_search_deal(request, needy, class_, ready);
-			needy &= mam_warp_ballot(request->mask, !request->object);
+		/* Nothing is left to find, for any warp. */
+		if (!needy && !(request->scan.has[0] | request->scan.has[1]))
+			return 0;
+		if (request->word == MAM_NO_WORD)
+			mam_search_check(request, mam_popc32(request->mask));
+		mam_warp_sync(request->mask);
+		ready = mam_warp_ballot(request->mask, request->word != MAM_NO_WORD);
+		if (!ready)
+			return needy;
+		/* The first lane that found room, as long as there is some. */
+		ready = mam_ffs32(ready) - 1;
+		class_ = mam_warp_shuffle32(request->mask, request->room, ready);
+		same = mam_warp_ballot(request->mask, request->class_ == class_) & needy;
+		request->found.won = 0;
+		if (mam_lane() == ready) {
+			mam_search_take(request, class_, mam_popc32(same));
+			request->word = MAM_NO_WORD;
 		}
-		/* The scan was complete, even if it also served some lanes: no other one gets more. */
-		if (!needy || !mam_warp_ballot(request->mask, request->doubt != 0))
-			break;
-		mam_scan_pause(passes);
+		mam_warp_sync(request->mask);
+		mam_search_deal(request, same, class_, ready);
+		needy &= mam_warp_ballot(request->mask, !request->object);
 	}
-	if (mam_lane() == mam_ffs32(request->mask) - 1 && request->turn != MAM_SCANS_VAIN)
-		mam_scans_end(request->heap, class_, request->turn,
-			      needy && passes < MAM_PASSES_MAX ? request->ticket : 0);
-	if (mam_lane() == mam_ffs32(request->mask) - 1 && !request->stage && needy)
-		mam_object_tally_add(request->heap,
-				     passes < MAM_PASSES_MAX ? MAM_OBJECT_FULL
-							     : MAM_OBJECT_CONTENDED,
-				     mam_popc32(needy));
+}
+
+/* The first piece, by one lane. */
+MAM_KSLOW uint32_t mam_search_first(const struct mam_krequest *request)
+{
+	if (!request->alone)
+		return mam_scans_join(request->heap, &request->wanted.mine, request->since);
+	MAM_STEPS_ADD(request->heap, passes, 1);
+	return mam_find_random(0) % mam_scans_pieces(request->heap);
+}
+
+/*
+ * By one lane: reports a piece, with whether it left a doubt, and takes the next one of any scan as
+ * long as the request has `more` lanes. Without other warps: only the next one.
+ */
+MAM_KSLOW uint32_t mam_search_next(const struct mam_krequest *request, bool doubt, bool more)
+{
+	uint32_t piece = request->piece + 1;
+
+	if (request->alone)
+		return piece < mam_scans_pieces(request->heap) ? piece : 0;
+	piece = mam_scans_report(request->heap, doubt, more);
+	if (!more || piece < mam_scans_pieces(request->heap))
+		return piece;
+	return mam_scans_join(request->heap, &request->wanted.mine, request->since);
+}
+
+/* After a scan without other warps: the result, a block with room for a run, or none. */
+MAM_KFN void mam_search_alone(struct mam_krequest *request, uint32_t doubt)
+{
+	uint32_t runs = mam_warp_ballot(request->mask, request->spare != MAM_NO_PAGE);
+
+	request->result.rooms[0] = mam_warp_shuffle32(request->mask, request->spare,
+						      mam_ffs32(runs ? runs : request->mask) - 1);
+	request->result.count = runs ? 1 : 0;
+	request->result.final = !(doubt | runs);
+}
+
+/*
+ * Takes part in scans until one that began after the draw of `since` is over; or scans without other
+ * warps, starting anywhere, as such scans that begin at one place would follow each other. Returns
+ * the lanes that got nothing.
+ */
+MAM_KFN uint32_t mam_search_pieces(struct mam_krequest *request, uint32_t needy)
+{
+	uint32_t leader = mam_ffs32(request->mask) - 1, shift, piece, doubt = 0, taken = 0, more;
+
+	request->result.count = request->result.first = request->result.final = 0;
+	request->result.tries = 0;
+	request->spare = MAM_NO_PAGE;
+	request->scan.has[0] = request->scan.has[1] = 0;
+	request->wanted.turn = MAM_PASS_SILENT;
+	if (mam_lane() == leader)
+		request->piece = mam_search_first(request);
+	MAM_ROLLED
+	for (;;) {
+		/* All lanes see what the leader has acquired. */
+		mam_warp_sync(request->mask);
+		piece = mam_warp_shuffle32(request->mask, request->piece, leader);
+		if (!request->alone) {
+			request->alone = piece == MAM_SCANS_ALONE;
+			if (piece >= MAM_SCANS_ALONE)
+				return needy;
+			mam_scans_wanted(request->heap, &request->scan, &request->wanted.turn);
+		}
+		shift = mam_scans_shift(request->heap);
+		needy = mam_search_piece(request, needy, piece << shift, (piece + 1) << shift);
+		more = mam_warp_ballot(request->mask, request->doubt != 0);
+		doubt |= more;
+		if (request->alone && (!needy || ++taken == mam_scans_pieces(request->heap)))
+			break;
+		mam_warp_sync(request->mask);
+		if (mam_lane() == leader)
+			request->piece = mam_search_next(request, more != 0, needy != 0);
+	}
+	mam_search_alone(request, doubt);
+	return needy;
+}
+
+/* The object of a lane that took room for itself. */
+MAM_KFN void mam_search_took(struct mam_krequest *request)
+{
+	if (request->found.won)
+		request->object =
+			mam_metadata_at(request->heap, request->class_, request->found.word,
+					mam_ffs64(request->found.won) - 1);
+	else if (request->unit != MAM_NO_PAGE)
+		request->object =
+			request->heap->space + ((uint64_t)request->unit << MAM_UNIT_SHIFT);
+}
+
+/* Takes a slot in a word of the class's row, for one lane. */
+MAM_KSLOW void mam_search_hint(struct mam_krequest *request, uint32_t at)
+{
+	uint64_t *words = mam_traits_words(request->heap, mam_traits_of(request->class_));
+
+	request->found.word = mam_atomic_load32(mam_pass_row(request->heap, request->class_, at),
+						MAM_RELAXED, MAM_AT_DEVICE);
+	request->found.word = (request->found.word & ~MAM_SHARED_BUSY) - 1;
+	if (request->found.word == MAM_NO_WORD)
+		return;
+	request->found.won =
+		mam_find_claim(&words[request->found.word],
+			       mam_slots_load(words, request->found.word), 1, mam_find_random(at));
+	request->unit = MAM_NO_PAGE;
+	mam_search_took(request);
+}
+
+/* Takes room in a block for one lane. Returns false if a look without doubt finds none. */
+MAM_KSLOW bool mam_search_block(struct mam_krequest *request, uint32_t block)
+{
+	struct mam_kwanted wanted = { { { 0, 0 } }, { { 0, 0 } }, MAM_PASS_SILENT };
+	struct mam_klook look;
+
+	mam_set_flip(&wanted.mine, request->class_);
+	look = mam_pass_block(request->heap, &wanted, block);
+	request->word = look.word;
+	request->unit = look.unit;
+	if (look.word == MAM_NO_WORD && look.unit == MAM_NO_PAGE)
+		return look.doubt != 0;
+	mam_search_take(request, request->class_, 1);
+	mam_search_took(request);
+	return true;
+}
+
+/*
+ * After a scan, for one lane that got nothing: takes room in the blocks of the result, or fails if
+ * none of them has any.
+ */
+MAM_KSLOW void mam_search_verdict(struct mam_krequest *request)
+{
+	struct mam_kresult *result = &request->result;
+	uint32_t looks, i, at;
+
+	/* It may search again. */
+	request->mine.slot = MAM_NO_SLOT;
+	if (!request->alone)
+		mam_scans_result(request->heap, request->class_, request->since, result);
+	MAM_ROLLED
+	for (i = 0; i < result->tries && !request->object; i++)
+		mam_search_hint(request, result->first + i);
+	at = result->first;
+	MAM_ROLLED
+	for (i = 0; i < result->count; i++, at = at + 1 < result->count ? at + 1 : 0) {
+		MAM_ROLLED
+		for (looks = 0; looks < MAM_SEARCH_DOUBTS; looks++)
+			if (!mam_search_block(request, result->rooms[at]) || request->object)
+				break;
+		if (request->object)
+			return;
+		result->final &= looks < MAM_SEARCH_DOUBTS;
+	}
+	if (result->final)
+		request->mine.slot = MAM_SLOT_REFUSED;
+}
+
+/*
+ * Step 3, by all lanes of `mask`, for those of `needy`; `scans`: how often before. Sets `object` of each
+ * lane that gets one, and the slot of each lane that fails to MAM_SLOT_REFUSED.
+ */
+MAM_KFN void mam_search_scan(struct mam_krequest *request, uint32_t needy, uint32_t scans)
+{
+	uint32_t leader = mam_ffs32(request->mask) - 1;
+
+	/* Objects that the host frees are in the root's ring. */
+	if (!scans && !request->stage)
+		mam_returns_drain_lone(request->root);
+	mam_search_classes(request, needy);
+	/* The draw releases what all lanes have freed. */
+	mam_warp_sync(request->mask);
+	if (mam_lane() == leader)
+		request->since = mam_scans_want(request->heap, &request->wanted.mine);
+	request->since = mam_warp_shuffle64(request->mask, request->since, leader);
+	if (!scans)
+		request->alone = 0;
+	request->alone |= scans >= MAM_SEARCH_SHARED;
+	needy = mam_search_pieces(request, needy);
+	if (needy >> mam_lane() & 1)
+		mam_search_verdict(request);
+	if (request->object)
+		request->mine.slot = MAM_SLOT_DONE;
+	mam_warp_sync(request->mask);
+	needy &= mam_warp_ballot(request->mask, request->mine.slot == MAM_SLOT_REFUSED);
+	if (mam_lane() == leader && needy && !request->stage)
+		mam_object_tally_add(request->heap, MAM_OBJECT_FULL, mam_popc32(needy));
 }
 
 /*
@@ -421,25 +582,29 @@ MAM_KFN void mam_search_scan(struct mam_krequest *request, uint32_t needy, uint3
  */
 MAM_KFN void mam_search_look(struct mam_krequest *request)
 {
-	uint32_t one, needy;
+	uint32_t needy, scans;
 
-	if (!request->all || !request->stage)
-		mam_search_find(request);
-	/* One number for all classes: scans of other warps for the next class begin meanwhile. */
-	if (request->all && mam_warp_ballot(request->mask, mam_search_slotless(request)))
-		mam_search_since(request);
-	if (request->mine.slot < MAM_NO_SLOT)
-		request->object = mam_metadata_at(request->heap, request->class_,
-						  request->mine.word, request->mine.slot);
 	MAM_ROLLED
-	while (request->all &&
-	       (needy = mam_warp_ballot(request->mask, mam_search_slotless(request))) != 0) {
-		one = mam_warp_shuffle32(request->mask, request->class_, mam_ffs32(needy) - 1);
-		needy = mam_warp_ballot(request->mask, request->class_ == one) & needy;
-		mam_search_scan(request, needy, one);
-		/* A failed scan is not repeated here. */
-		if (needy >> mam_lane() & 1 && !request->object)
-			request->mine.slot = MAM_SLOT_REFUSED;
+	for (scans = 0;; scans++) {
+		if ((!request->all || !request->stage) && mam_search_needy(request))
+			mam_search_find(request);
+		if (request->mine.slot < MAM_NO_SLOT)
+			request->object = mam_metadata_at(request->heap, request->class_,
+							  request->mine.word, request->mine.slot);
+		needy = mam_warp_ballot(request->mask, mam_search_slotless(request));
+		if (!request->all || !needy)
+			break;
+		if (scans == MAM_SEARCH_SCANS) {
+			if (needy >> mam_lane() & 1)
+				request->mine.slot = MAM_SLOT_REFUSED;
+			if (mam_lane() == mam_ffs32(request->mask) - 1 && !request->stage)
+				mam_object_tally_add(request->heap, MAM_OBJECT_CONTENDED,
+						     mam_popc32(needy));
+			break;
+		}
+		if (scans)
+			mam_scan_pause(scans - 1);
+		mam_search_scan(request, needy, scans);
 	}
 	if (request->object)
 		request->mine.slot = MAM_SLOT_DONE;

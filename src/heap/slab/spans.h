@@ -58,13 +58,14 @@ MAM_KFN void mam_spans_own(const struct mam_kheap *heap, uint32_t unit, uint32_t
  */
 MAM_KSLOW void mam_spans_close(struct mam_krequest *request, uint32_t block, uint32_t step)
 {
+	struct mam_kwanted nothing = { { { 0, 0 } }, { { 0, 0 } }, MAM_PASS_SILENT };
 	struct mam_klook look;
 
 	request->doubt = 0;
 	request->closes = 0;
 	MAM_ROLLED
 	for (; block < request->heap->blocks; block += step) {
-		look = mam_pass_block(request->heap, 0, block);
+		look = mam_pass_block(request->heap, &nothing, block);
 		request->doubt |= look.doubt | look.closed;
 		request->closes += look.closes;
 	}

@@ -175,10 +175,11 @@ static void far_underrun(struct dkit *dkit, size_t bytes)
 /* In free units, too: closes all empty slabs. */
 static void close_slabs(struct mam_kheap *heap)
 {
+	struct mam_kwanted nothing = { { { 0, 0 } }, { { 0, 0 } }, MAM_PASS_SILENT };
 	uint32_t block;
 
 	for (block = 0; block < heap->blocks; block++)
-		(void)mam_pass_block(heap, 0, block);
+		(void)mam_pass_block(heap, &nothing, block);
 }
 
 static void double_free(struct dkit *dkit, size_t bytes)

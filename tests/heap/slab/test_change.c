@@ -55,7 +55,7 @@ MAM_KERNEL(change_during_pass)
 	switch (mam_block()) {
 	case 0:
 		motion_wait(16);
-		look = mam_pass_block(kit->heap, plan->class_, 0);
+		look = motion_look(kit, plan->class_, 0);
 		MAM_KASSERT(look.word != MAM_NO_WORD || look.unit != MAM_NO_PAGE || look.doubt);
 		stop_leave();
 		return;

@@ -136,7 +136,7 @@ MAM_KERNEL(look_at_anything)
 		lay_anything(kit);
 		class_ = motion_below(3) ? 1 + motion_below(16) : motion_below(MAM_CLASSES + 1);
 		room = class_ ? okit_room(kit, class_) : 0;
-		look = mam_pass_block(kit->heap, class_, 0);
+		look = motion_look(kit, class_, 0);
 		MAM_KASSERT(!look.doubt);
 		MAM_KASSERT((look.word != MAM_NO_WORD || look.unit != MAM_NO_PAGE) == !!room);
 		/* A run only where no slot is left. */
@@ -310,7 +310,7 @@ MAM_KERNEL(look_at_motion)
 	uint32_t i;
 
 	if (slab->stage == CLEARED) {
-		look = mam_pass_block(kit->heap, slab->class_, 0);
+		look = motion_look(kit, slab->class_, 0);
 		MAM_KASSERT(look.word == slab->word);
 		/* The other groups have a live object each. */
 		MAM_KASSERT(motion_claim(kit, slab->class_, slab->word, 127) == 127);
@@ -318,10 +318,10 @@ MAM_KERNEL(look_at_motion)
 	for (i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
 		if (classes[i] == slab->class_ && slab->stage == CLEARED)
 			continue;
-		look = mam_pass_block(kit->heap, classes[i], 0);
+		look = motion_look(kit, classes[i], 0);
 		MAM_KASSERT(look.word == MAM_NO_WORD && look.unit == MAM_NO_PAGE && look.doubt);
 	}
-	look = mam_pass_block(kit->heap, 0, 0);
+	look = motion_look(kit, 0, 0);
 	MAM_KASSERT(!look.closed && look.doubt);
 }
 
@@ -617,10 +617,33 @@ START_TEST(memory_freed_by_host_is_reused)
 }
 END_TEST
 
+/* ---- sets of classes ------------------------------------------------------------------------ */
+
+START_TEST(set_has_its_classes_alone)
+{
+	struct mam_kset set = { { 0, 0 } };
+	uint32_t class_, other;
+
+	ck_assert_uint_eq(mam_set_first(&set), 0);
+	for (class_ = 1; class_ <= MAM_CLASSES; class_++) {
+		mam_set_flip(&set, class_);
+		for (other = 1; other <= MAM_CLASSES; other++)
+			ck_assert_int_eq(mam_set_has(&set, other), other == class_);
+		ck_assert_uint_eq(mam_set_first(&set), class_);
+		mam_set_flip(&set, class_);
+	}
+	for (class_ = MAM_CLASSES; class_; class_--) {
+		mam_set_flip(&set, class_);
+		ck_assert_uint_eq(mam_set_first(&set), class_);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("pass");
 
+	tcase_add_test(tcase, set_has_its_classes_alone);
 	tcase_add_test(tcase, open_finds_group_exactly_if_one_is_free);
 	tcase_add_test(tcase, owners_are_sorted_eight_at_a_time);
 	tcase_add_test(tcase, pass_finds_room_exactly_if_there_is);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_scans.c - scans that several requests share: a request fails by another warp's scan only if
- * that scan began after the request; no request waits forever; few scans serve many requests.
+ * test_scans.c - scans that all warps share: a request fails by a scan only if that began after the
+ * request, and saw everything; no request waits forever; few scans serve many requests.
  */
 #include <string.h>
 
@@ -13,6 +13,25 @@
 static struct mam_scan *record(const struct okit *kit, uint32_t class_)
 {
 	return &mam_metadata_searches(kit->heap)->scans[class_ - 1];
+}
+
+static struct mam_scan_shared *shared(const struct okit *kit)
+{
+	return &mam_metadata_searches(kit->heap)->shared;
+}
+
+/* The number of the last result. */
+static uint64_t full(const struct okit *kit, uint32_t class_)
+{
+	return record(kit, class_)->full / 16;
+}
+
+static struct mam_kset set_of(uint32_t class_)
+{
+	struct mam_kset set = { { 0, 0 } };
+
+	mam_set_flip(&set, class_);
+	return set;
 }
 
 /* Nothing is free: slabs of three classes, and runs. */
@@ -42,173 +61,185 @@ static uint64_t passes(const struct okit *kit)
 	return sum;
 }
 
+/* ---- pieces --------------------------------------------------------------------------------- */
+
+/* All blocks are in one piece, and few pieces are needed for any heap. */
+START_TEST(pieces_cover_heap_of_any_size)
+{
+	static const uint32_t counts[][3] = {
+		{ 1, 32, 1 },
+		{ 32, 32, 1 },
+		{ 33, 32, 2 },
+		{ 32 * MAM_SCANS_PIECES, 32, MAM_SCANS_PIECES },
+		{ 32 * MAM_SCANS_PIECES + 1, 64, MAM_SCANS_PIECES / 2 + 1 },
+		{ 0x3fffffff, 32768, 32768 },
+	};
+	struct mam_kheap heap;
+	size_t i;
+
+	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		heap.blocks = counts[i][0];
+		ck_assert_uint_eq(1u << mam_scans_shift(&heap), counts[i][1]);
+		ck_assert_uint_eq(mam_scans_pieces(&heap), counts[i][2]);
+	}
+	/* A lane of each warp of any GPU may add one more. */
+	ck_assert_uint_lt(MAM_SCANS_PIECES, MAM_SCANS_TAKEN / 4);
+}
+END_TEST
+
 /* ---- the protocol, step by step ------------------------------------------------------------- */
 
-MAM_KERNEL(wait_alone)
+#define PIECES 3
+
+MAM_KERNEL(follow_protocol)
 {
 	struct okit *kit = argument;
-	struct mam_scan *scan = record(kit, CLASS);
-	uint64_t since = mam_scans_draw(kit->heap), ticket;
+	struct mam_scan_shared *at = shared(kit);
+	struct mam_kset mine = set_of(CLASS), other = set_of(70), seen;
+	const struct mam_kheap *heap = kit->heap;
+	struct mam_kresult result;
+	uint32_t turn, i, n;
 
-	MAM_KASSERT(since == 1);
-	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS, since, 1) == 1 && scan->turn == 1);
-	/* The scan does not end: it loses its turn, and does not end the next one's. */
-	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS, since, 1) == 3 && scan->turn == 3);
-	ticket = mam_scans_draw(kit->heap);
-	MAM_KASSERT(ticket == 2);
-	mam_scans_end(kit->heap, CLASS, 1, 0);
-	MAM_KASSERT(scan->turn == 3 && !scan->vain);
-	mam_scans_end(kit->heap, CLASS, MAM_SCANS_ALONE, ticket);
-	MAM_KASSERT(scan->turn == 3 && scan->vain == ticket);
-	/* Only for requests that began before. */
-	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS, since, 1) == MAM_SCANS_VAIN);
-	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS, ticket - 1, 1) == MAM_SCANS_VAIN);
-	MAM_KASSERT(scan->turn == 3);
-	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS, ticket, 1) == 5);
-	MAM_KASSERT(mam_scans_draw(kit->heap) == 3);
-	/* An older result does not replace it. */
-	mam_scans_end(kit->heap, CLASS, 5, 1);
-	MAM_KASSERT(scan->turn == 6 && scan->vain == ticket);
-	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS, ticket, 1) == 7);
-	/* Of this class alone. */
-	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS + 1, since, 1) == 1);
-	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS - 1, since, 1) == 1);
-	/* Numbers of turns repeat. */
-	scan->turn = ~1u;
-	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS, 9, 1) == ~0u);
-	mam_scans_end(kit->heap, CLASS, ~0u, 9);
-	MAM_KASSERT(scan->turn == 0 && scan->vain == 9);
-	/* A scan without a turn ends no turn, whatever the number of the last one. */
-	scan->turn = MAM_SCANS_ALONE;
-	mam_scans_end(kit->heap, CLASS, MAM_SCANS_ALONE, 0);
-	MAM_KASSERT(scan->turn == MAM_SCANS_ALONE);
+	MAM_KASSERT(mam_scans_pieces(heap) == PIECES);
+	MAM_KASSERT(mam_scans_want(heap, &other) == 1);
+	MAM_KASSERT(mam_scans_want(heap, &mine) == 2);
+	MAM_KASSERT(mam_scans_want(heap, &mine) == 3);
+	MAM_KASSERT(at->wants.has[0] == mine.has[0] && at->wants.has[1] == other.has[1]);
+	record(kit, CLASS)->count[1] = 7;
+	record(kit, CLASS + 1)->count[1] = 7;
+
+	/* The first scan, for both classes, although its first warp wants one. */
+	MAM_KASSERT(mam_scans_join(heap, &mine, 3) == 0);
+	MAM_KASSERT(at->ticket[1] == 4 && !at->wants.has[0] && !at->wants.has[1]);
+	mam_scans_wanted(heap, &seen, &turn);
+	MAM_KASSERT(seen.has[0] == mine.has[0] && seen.has[1] == other.has[1] && turn == 1);
+	MAM_KASSERT(!record(kit, CLASS)->count[1] && record(kit, CLASS + 1)->count[1] == 7);
+	MAM_KASSERT(mam_scans_join(heap, &mine, 3) == 1);
+	/* A report that takes the last piece, and one that takes none. */
+	MAM_KASSERT(mam_scans_report(heap, false, true) == 2);
+	MAM_KASSERT(mam_scans_report(heap, false, true) >= PIECES);
+	MAM_KASSERT(!at->over && !full(kit, CLASS));
+	/* All pieces are taken, one is not reported: others wait in vain. */
+	MAM_KASSERT(mam_scans_join(heap, &mine, 3) == MAM_SCANS_ALONE);
+	(void)mam_scans_report(heap, false, false);
+	MAM_KASSERT(at->over == 4 && !(at->work & MAM_SCANS_RUNS));
+	MAM_KASSERT(full(kit, CLASS) == 4 && full(kit, 70) == 4);
+	MAM_KASSERT(!full(kit, CLASS + 1));
+	MAM_KASSERT(passes(kit) == 1);
+	/* For requests that began before, not for later ones. */
+	MAM_KASSERT(mam_scans_join(heap, &mine, 3) == MAM_SCANS_OVER);
+	at->work = 12; /* from warps that were late */
+	MAM_KASSERT(mam_scans_join(heap, &mine, 4) == 0);
+	mam_scans_wanted(heap, &seen, &turn);
+	MAM_KASSERT(seen.has[0] == mine.has[0] && !seen.has[1] && !turn);
+
+	/* A doubt in any piece: no result. */
+	MAM_KASSERT(mam_scans_report(heap, true, true) == 1);
+	MAM_KASSERT(mam_scans_report(heap, false, true) == 2);
+	(void)mam_scans_report(heap, false, false);
+	MAM_KASSERT(at->over == 5 && full(kit, CLASS) == 4);
+	MAM_KASSERT(mam_scans_join(heap, &mine, 5) == 0);
+	MAM_KASSERT(mam_scans_report(heap, false, true) == 1);
+	MAM_KASSERT(mam_scans_report(heap, false, true) == 2);
+	(void)mam_scans_report(heap, true, false);
+	MAM_KASSERT(at->over == 6 && full(kit, CLASS) == 4);
+
+	/* Few blocks with room: the result has all of them, for each request. */
+	MAM_KASSERT(mam_scans_want(heap, &other) == 7);
+	MAM_KASSERT(mam_scans_join(heap, &mine, 7) == 0);
+	mam_scans_wanted(heap, &seen, &turn);
+	for (i = 0; i < MAM_SCAN_ROOMS + 3; i++)
+		mam_pass_record(heap, 70, i, turn);
+	for (i = 0; i < MAM_SCAN_ROOMS; i++)
+		mam_pass_record(heap, CLASS, 3 * i, turn);
+	MAM_KASSERT(mam_scans_report(heap, false, true) == 1);
+	MAM_KASSERT(mam_scans_report(heap, false, true) == 2);
+	(void)mam_scans_report(heap, false, false);
+	MAM_KASSERT(at->over == 8 && full(kit, CLASS) == 8 && full(kit, 70) == 8);
+	for (i = 0; i < MAM_SCAN_ROOMS + 1; i++) {
+		mam_scans_result(heap, CLASS, 7, &result);
+		MAM_KASSERT(result.final && result.count == MAM_SCAN_ROOMS);
+		MAM_KASSERT(result.first == i % MAM_SCAN_ROOMS);
+		for (n = 0; n < MAM_SCAN_ROOMS; n++)
+			MAM_KASSERT(result.rooms[n] == 3 * n);
+	}
+	mam_scans_result(heap, CLASS, 8, &result);
+	MAM_KASSERT(!result.final && !result.count);
+	/* Many: other hints for each. */
+	for (i = 0; i < 5; i++) {
+		mam_scans_result(heap, 70, 7, &result);
+		MAM_KASSERT(!result.final && !result.count);
+		MAM_KASSERT(result.tries && result.first == i * result.tries);
+	}
+	MAM_KASSERT(mam_scans_dry(heap, CLASS) && !mam_scans_dry(heap, 70));
+	MAM_KASSERT(!mam_scans_dry(heap, CLASS + 1));
+
+	/* The lists stay while the next scan runs, and are gone when the one after it does. */
+	MAM_KASSERT(mam_scans_join(heap, &mine, 8) == 0);
+	mam_scans_result(heap, CLASS, 7, &result);
+	MAM_KASSERT(result.final && result.rooms[1] == 3);
+	MAM_KASSERT(mam_scans_report(heap, true, true) == 1);
+	MAM_KASSERT(mam_scans_report(heap, false, true) == 2);
+	(void)mam_scans_report(heap, false, false);
+	mam_scans_result(heap, CLASS, 7, &result);
+	MAM_KASSERT(result.final && result.rooms[1] == 3);
+	MAM_KASSERT(mam_scans_join(heap, &mine, 9) == 0);
+	mam_scans_result(heap, CLASS, 7, &result);
+	MAM_KASSERT(!result.final);
+	/* Without blocks it needs no list. */
+	MAM_KASSERT(mam_scans_report(heap, false, true) == 1);
+	MAM_KASSERT(mam_scans_report(heap, false, true) == 2);
+	(void)mam_scans_report(heap, false, false);
+	mam_scans_result(heap, CLASS, 9, &result);
+	MAM_KASSERT(result.final && !result.count && mam_scans_dry(heap, CLASS));
 }
 
-START_TEST(turns_and_results_follow_the_protocol)
+START_TEST(scan_follows_the_protocol)
 {
-	struct okit *kit = okit_create(1, 1, NULL);
+	struct okit *kit = okit_create(32 * (PIECES - 1) + 1, 1, NULL);
 
-	motion_explore(kit, "one lane", okit_begin, wait_alone, 1, 1, 1, NULL);
+	motion_explore(kit, "one lane", okit_begin, follow_protocol, 1, 1, 1, NULL);
 	okit_destroy(kit);
 }
 END_TEST
 
-/* A lone lane waits for a stopped scan: so many polls of four steps each, then it has the turn. */
+/* A lone lane waits for a stopped scan: so many polls of five steps each, then it scans alone. */
+static void begin_running(void *argument)
+{
+	struct okit *kit = argument;
+
+	okit_begin(kit);
+	/* Its first warp has stopped; or one that has a piece. */
+	shared(kit)->work = kit->plan ? MAM_SCANS_BEGINS : MAM_SCANS_RUNS | 1;
+}
+
 MAM_KERNEL(wait_for_stopped)
 {
 	struct okit *kit = argument;
-	uint32_t blocks = *(const uint32_t *)kit->plan;
+	struct mam_kset mine = set_of(CLASS);
 
-	record(kit, CLASS)->turn = 1;
-	MAM_KASSERT(mam_scans_wait(kit->heap, CLASS, 1, blocks) == 3);
+	MAM_KASSERT(mam_scans_join(kit->heap, &mine, 1) == MAM_SCANS_ALONE);
 }
 
-START_TEST(wait_is_as_long_as_a_scan_takes)
+START_TEST(wait_for_stopped_scan_is_limited)
 {
-	const uint32_t blocks = _i ? 50 : 0;
-	struct okit *kit = okit_create(1, 1, &blocks);
+	struct okit *kit = okit_create(1, 1, (const void *)(uintptr_t)_i);
 	struct simt_case test = {
 		.name = "a stopped scan",
 		.kernel = wait_for_stopped,
 		.grid = 1,
 		.block = 1,
 		.argument = kit,
-		.begin = okit_begin,
+		.begin = begin_running,
 		.check = okit_check,
 		.seeds = 3,
-		.config = { .race = KIT_RACE,
-			    .strict = true,
-			    .steps_max = 4 * (MAM_SCANS_POLLS + 32 * blocks) + 20 },
+		.config = { .race = KIT_RACE, .strict = true, .steps_max = 5 * MAM_SCANS_POLLS },
 	};
 
 	simt_must_pass(&test);
-	/* No less, either. */
-	test.config.steps_max -= 40;
+	/* Not much less, either. */
+	test.config.steps_max /= 2;
 	simt_must_fail(&test, SIMT_LIVELOCK);
-	okit_destroy(kit);
-}
-END_TEST
-
-/*
- * Several lanes wait for a stopped scan at once: one of them gets its turn, and does not end. The
- * others wait no longer than twice that, even if they lose the turn at their last poll.
- */
-static void begin_running(void *argument)
-{
-	okit_begin(argument);
-	record(argument, CLASS)->turn = 1;
-}
-
-MAM_KERNEL(wait_together)
-{
-	MAM_KASSERT(mam_scans_wait(((struct okit *)argument)->heap, CLASS, 1, 0) != MAM_SCANS_VAIN);
-}
-
-START_TEST(lanes_that_lose_the_last_poll_do_not_wait)
-{
-	struct okit *kit = okit_create(1, 1, NULL);
-	struct simt_case test = {
-		.name = "several wait for a stopped scan",
-		.kernel = wait_together,
-		.grid = 4,
-		.block = 1,
-		.argument = kit,
-		.begin = begin_running,
-		.check = okit_check,
-		.seeds = KIT_RACE ? 30 : 150,
-		.config = { .race = KIT_RACE,
-			    .strict = true,
-			    .steps_max = 4 * 2 * 4 * MAM_SCANS_POLLS },
-	};
-
-	simt_must_pass(&test);
-	okit_destroy(kit);
-}
-END_TEST
-
-/*
- * A scan is running, and ends without a result: a request that began before does not wait for it.
- * If another one begins and ends so, the request does not wait for a third.
- */
-MAM_KERNEL(wait_for_vainless)
-{
-	struct okit *kit = argument;
-	struct mam_scan *scan = record(kit, CLASS);
-	uint32_t turn, i;
-
-	if (!mam_block()) {
-		turn = mam_scans_wait(kit->heap, CLASS, 1, 1);
-		MAM_KASSERT(turn == 3 || turn == MAM_SCANS_ALONE);
-		return;
-	}
-	/* The request begins meanwhile. One sleep may take no time at all. */
-	for (i = 0; i < 20; i++)
-		mam_nanosleep(3000);
-	mam_atomic_store32(&scan->turn, 2, MAM_RELAXED, MAM_AT_DEVICE);
-	turn = mam_atomic_cas32(&scan->turn, 2, 3, MAM_RELAXED, MAM_AT_DEVICE);
-	mam_nanosleep(10000);
-	if (turn == 2)
-		/* The scan ends, and the next one never does. */
-		mam_atomic_store32(&scan->turn, 5, MAM_RELAXED, MAM_AT_DEVICE);
-}
-
-START_TEST(request_does_not_wait_after_room_was_found)
-{
-	struct okit *kit = okit_create(1, 1, NULL);
-	struct simt_case test = {
-		.name = "scans that find room",
-		.kernel = wait_for_vainless,
-		.grid = 2,
-		.block = 1,
-		.argument = kit,
-		.begin = begin_running,
-		.check = okit_check,
-		.seeds = 200,
-		/* Far fewer than MAM_SCANS_POLLS polls. */
-		.config = { .race = KIT_RACE, .strict = true, .steps_max = 300 },
-	};
-
-	simt_must_pass(&test);
 	okit_destroy(kit);
 }
 END_TEST
@@ -228,26 +259,21 @@ static void begin_one_slab(void *argument)
 	motion_run(kit, 4, 60);
 }
 
-static void scan_in_vain(struct okit *kit, uint32_t class_, uint32_t rounds)
+static void scan_in_vain(const struct okit *kit, uint32_t class_, uint32_t rounds)
 {
-	uint64_t since, ticket;
-	uint32_t turn, block;
-	struct mam_klook look;
-	bool room;
+	struct mam_kwanted wanted = { { { 0, 0 } }, { { 0, 0 } }, MAM_PASS_SILENT };
+	struct mam_kset mine = set_of(class_);
+	uint32_t block, doubt;
+	uint64_t since;
 
 	while (rounds--) {
-		since = mam_scans_draw(kit->heap);
-		turn = mam_scans_wait(kit->heap, class_, since, 1);
-		if (turn == MAM_SCANS_VAIN)
-			continue;
-		ticket = mam_scans_draw(kit->heap);
-		room = false;
-		for (block = 0; block < kit->blocks; block++) {
-			look = mam_pass_block(kit->heap, class_, block);
-			room = room || look.doubt || look.word != MAM_NO_WORD ||
-			       look.unit != MAM_NO_PAGE;
+		since = mam_scans_want(kit->heap, &mine);
+		while (mam_scans_join(kit->heap, &mine, since) < MAM_SCANS_ALONE) {
+			mam_scans_wanted(kit->heap, &wanted.others, &wanted.turn);
+			for (doubt = block = 0; block < kit->blocks; block++)
+				doubt |= mam_pass_block(kit->heap, &wanted, block).doubt;
+			(void)mam_scans_report(kit->heap, doubt, false);
 		}
-		mam_scans_end(kit->heap, class_, turn, room ? 0 : ticket);
 	}
 }
 
@@ -406,7 +432,7 @@ END_TEST
 
 /* ---- many requests -------------------------------------------------------------------------- */
 
-/* Warps, some of whose lanes request three classes, in an order of their own. */
+/* Warps, some of whose lanes request three classes. */
 struct many {
 	const char *name;
 	uint32_t blocks, grid, block, classes;
@@ -417,43 +443,32 @@ static const struct many many[] = {
 	{ "one lane each", 1, 12, 1, 1, 60, 20 },
 	{ "warps", 3, 8, 5, 1, 40, 10 },
 	{ "warps and classes", 3, 8, 5, 3, 40, 10 },
-	{ "many blocks", 40, 4, 3, 2, 10, 4 },
+	{ "many blocks", 70, 4, 3, 2, 10, 4 },
 };
 
-/* All begin before any of them scans. */
+/* All begin before any of them scans: one scan, in which all take part, is enough. */
 MAM_KERNEL(fail_together)
 {
 	static const uint32_t classes[] = { CLASS, 1, 5 };
 	struct okit *kit = argument;
 	const struct many *plan = kit->plan;
-	struct mam_krequest request = motion_request(kit, 1, (1u << plan->block) - 1);
-	uint64_t since;
-	uint32_t i;
+	uint32_t class_ = classes[(mam_lane() + mam_block()) % plan->classes];
+	struct mam_krequest request = motion_request(kit, class_, (1u << plan->block) - 1);
 
-	mam_search_since(&request);
-	since = request.since;
+	mam_search_classes(&request, request.mask);
+	if (!mam_lane())
+		request.since = mam_scans_want(kit->heap, &request.wanted.mine);
 	(void)mam_atomic_add64(&kit->kept[0], 1, MAM_ACQ_REL, MAM_AT_DEVICE);
 	while (mam_atomic_load64(&kit->kept[0], MAM_ACQUIRE, MAM_AT_DEVICE) <
 	       (uint64_t)plan->grid * plan->block)
 		mam_nanosleep(100);
-	for (i = 0; i < plan->classes; i++) {
-		request.since = since;
-		request.class_ = classes[(mam_block() + i) % plan->classes];
-		mam_search_scan(&request, request.mask, request.class_);
-		MAM_KASSERT(!request.object);
-	}
+	MAM_KASSERT(mam_search_pieces(&request, request.mask) == request.mask);
+	MAM_KASSERT(!request.alone && full(kit, class_) > 0);
 }
 
-static const char *one_scan_each(void *argument)
+static const char *one_scan(void *argument)
 {
-	struct okit *kit = argument;
-	const struct many *plan = kit->plan;
-
-	if (passes(kit) != plan->classes)
-		return "more than one scan for a class";
-	return okit_tally(kit, MAM_OBJECT_FULL) == plan->grid * plan->block * plan->classes
-		       ? NULL
-		       : "failures were not counted";
+	return passes(argument) == 1 ? NULL : "not one scan";
 }
 
 START_TEST(one_scan_serves_all_that_wait)
@@ -464,7 +479,108 @@ START_TEST(one_scan_serves_all_that_wait)
 	/* A lane that sees a result late scans as well. */
 	kit->fresh = true;
 	motion_explore(kit, plan->name, begin_full, fail_together, plan->grid, plan->block,
-		       KIT_RACE ? plan->seeds_race : plan->seeds, one_scan_each);
+		       KIT_RACE ? plan->seeds_race : plan->seeds, one_scan);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* Lanes of one warp that want different classes fail by one scan. */
+MAM_KERNEL(fail_by_class)
+{
+	struct okit *kit = argument;
+	struct mam_krequest request = motion_request(kit, 1 + mam_lane() * 9, 255);
+
+	mam_search_scan(&request, request.mask, 0);
+	MAM_KASSERT(!request.object && request.mine.slot == MAM_SLOT_REFUSED);
+}
+
+static const char *eight_failed(void *argument)
+{
+	return passes(argument) == 1 && okit_tally(argument, MAM_OBJECT_FULL) == 8
+		       ? NULL
+		       : "not one scan, or failures were not counted";
+}
+
+START_TEST(one_scan_serves_all_classes)
+{
+	struct okit *kit = okit_create(3, 2, NULL);
+
+	motion_explore(kit, "eight classes", begin_full, fail_by_class, 1, 8, KIT_RACE ? 10 : 40,
+		       eight_failed);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* ---- the last block with room --------------------------------------------------------------- */
+
+/*
+ * A warp that takes part in a scan finds room that it does not want: a free slot, a unit, or a run.
+ * Another one that wants it takes it after the scan; the next one fails, as there is no more.
+ */
+enum rest { REST_SLOT, REST_UNIT, REST_RUN, RESTS };
+
+static void begin_rest(void *argument)
+{
+	struct okit *kit = argument;
+	enum rest rest = (enum rest)(uintptr_t)kit->plan;
+
+	okit_begin(kit);
+	motion_slab(kit, CLASS, 0, okit_all_slots(CLASS) - (rest == REST_SLOT));
+	motion_run(kit, 4, 58);
+	if (rest == REST_SLOT)
+		motion_run(kit, 62, 2);
+	else if (rest == REST_UNIT)
+		motion_slab(kit, 1, 63, ~(uint64_t)0);
+	motion_run(kit, 64, 63);
+	motion_slab(kit, 1, 127, ~(uint64_t)0);
+}
+
+MAM_KERNEL(take_rest)
+{
+	struct okit *kit = argument;
+	enum rest rest = (enum rest)(uintptr_t)kit->plan;
+	/* Class 25 has groups of 17 units, and objects of two. */
+	uint32_t class_ = rest == REST_SLOT ? CLASS : rest == REST_UNIT ? 24 : 25, block;
+	struct mam_krequest request = motion_request(kit, class_, 1);
+	struct mam_kwanted wanted = { set_of(72), set_of(class_), 1 };
+	struct mam_klook look;
+
+	/* By a scan with ticket 2. */
+	request.since = mam_scans_want(kit->heap, &wanted.others);
+	MAM_KASSERT(mam_scans_join(kit->heap, &wanted.mine, 1) == 0);
+	for (block = 0; block < 2; block++) {
+		look = mam_pass_block(kit->heap, &wanted, block);
+		MAM_KASSERT(look.word == MAM_NO_WORD && look.unit == MAM_NO_PAGE && !look.doubt);
+	}
+	MAM_KASSERT(record(kit, class_)->count[1] == 1 && !record(kit, class_)->rooms[1][0]);
+	MAM_KASSERT(!record(kit, 72)->count[1]);
+	/* Without a result, or by an old one, it searches again. */
+	mam_search_verdict(&request);
+	MAM_KASSERT(!request.object && request.mine.slot == MAM_NO_SLOT);
+	(void)mam_scans_report(kit->heap, false, false);
+	request.since = 2;
+	mam_search_verdict(&request);
+	MAM_KASSERT(!request.object && request.mine.slot == MAM_NO_SLOT);
+	request.since = 1;
+	mam_search_verdict(&request);
+	MAM_KASSERT(request.object);
+	request.object = NULL;
+	mam_search_verdict(&request);
+	MAM_KASSERT(!request.object && request.mine.slot == MAM_SLOT_REFUSED);
+}
+
+static const char *nothing(void *argument)
+{
+	(void)argument;
+	return NULL;
+}
+
+START_TEST(last_room_is_taken)
+{
+	static const char *const names[] = { "a slot", "a unit", "a run" };
+	struct okit *kit = okit_create(2, 1, (const void *)(uintptr_t)_i);
+
+	motion_explore(kit, names[_i], begin_rest, take_rest, 1, 1, 3, nothing);
 	okit_destroy(kit);
 }
 END_TEST
@@ -542,8 +658,10 @@ START_TEST(stopped_scan_stops_no_other)
 		.begin = begin_full,
 		.check = seven_failed,
 		.seeds = KIT_RACE ? 100 : 500,
-		/* One wait for each of three lanes, and scans. */
-		.config = { .race = KIT_RACE, .strict = true, .steps_max = 8000 },
+		/* Two waits for each of three lanes, and scans. */
+		.config = { .race = KIT_RACE,
+			    .strict = true,
+			    .steps_max = 6 * 5 * MAM_SCANS_POLLS + 6000 },
 	};
 
 	runs = halts = 0;
@@ -557,15 +675,16 @@ int main(void)
 {
 	TCase *tcase = tcase_create("scans");
 
-	tcase_add_test(tcase, turns_and_results_follow_the_protocol);
-	tcase_add_loop_test(tcase, wait_is_as_long_as_a_scan_takes, 0, 2);
-	tcase_add_test(tcase, lanes_that_lose_the_last_poll_do_not_wait);
-	tcase_add_test(tcase, request_does_not_wait_after_room_was_found);
+	tcase_add_test(tcase, pieces_cover_heap_of_any_size);
+	tcase_add_test(tcase, scan_follows_the_protocol);
+	tcase_add_loop_test(tcase, wait_for_stopped_scan_is_limited, 0, 2);
 	tcase_add_test(tcase, scan_before_request_proves_nothing);
 	tcase_add_test(tcase, request_before_free_proves_nothing);
 	tcase_add_loop_test(tcase, request_with_room_never_fails, 0, OWNS);
 	tcase_add_loop_test(tcase, one_scan_serves_all_that_wait, 0,
 			    sizeof(many) / sizeof(many[0]));
+	tcase_add_test(tcase, one_scan_serves_all_classes);
+	tcase_add_loop_test(tcase, last_room_is_taken, 0, RESTS);
 	tcase_add_test(tcase, lanes_of_a_warp_wait_for_each_other);
 	tcase_add_test(tcase, stopped_scan_stops_no_other);
 	return kit_run(tcase, "heap/scans");
