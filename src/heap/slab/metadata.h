@@ -81,7 +81,7 @@ struct mam_kset {
 
 #define MAM_SCAN_ROOMS 4u
 
-/* What scans found for one class (scans.h), those with an even and with an odd turn. */
+/* The results of scans for one class (scans.h), those with an even and with an odd turn. */
 struct mam_scan {
 	uint64_t full; /* the last result: 16 times the ticket of a scan, plus the number of blocks
 			      with room, or MAM_SCAN_ROOMS + 1 if there are more */

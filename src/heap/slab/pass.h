@@ -49,7 +49,7 @@
 
 #define MAM_PASS_SILENT 2u
 
-/* What a look at a block is for: `mine` and `others` are disjoint. */
+/* The classes that a look at a block is for: `mine` and `others` are disjoint. */
 struct mam_kwanted {
 	struct mam_kset mine;
 	struct mam_kset others;

@@ -12,7 +12,7 @@
  *    and all as hints in a row. Then it reports the piece.
  * 4. The warp that reports the last piece ends the scan. Unless a warp was in doubt, the ticket and
  *    the number of blocks are the result of each class, `full`.
- * 5. A scan that ends with a ticket above `since` answers the request if the class's result is that
+ * 5. A scan that ends with a ticket above `since` decides the request if the class's result is that
  *    new. If few blocks had room, it looks at them once more, and takes room there or fails. If many
  *    had, it tries some hints that no other request tries, and without success repeats everything.
  * 6. A warp that waits while no piece is reported for a long time scans alone.
@@ -33,7 +33,7 @@
  * claimed, between the request's draw and now. The
  * result is released after the lists. A number is never reused: it has 60 bits.
  *
- * Why the scan that answers a request mostly has its classes: the request adds them before it draws,
+ * Why the scan that decides a request mostly has its classes: the request adds them before it draws,
  * and the scan takes them before it draws. If a request's draw is between these two, it repeats.
  *
  * Bound: a scan takes its pieces, divided by the number of warps that take part. A wait takes one
@@ -122,7 +122,7 @@ MAM_KSLOW void mam_scans_begin(const struct mam_kheap *heap, const struct mam_ks
 	mam_atomic_store32(&shared->turn, turn, MAM_RELAXED, MAM_AT_DEVICE);
 	mam_atomic_store64(&shared->ticket[turn % 2], mam_scans_draw(heap), MAM_RELAXED,
 			   MAM_AT_DEVICE);
-	/* Who sees a change of the lists sees the new ticket. */
+	/* A lane that sees a change of the lists sees the new ticket. */
 	mam_fence(MAM_RELEASE, MAM_AT_DEVICE);
 	MAM_ROLLED
 	while ((i = mam_set_first(&set)) != 0) {
