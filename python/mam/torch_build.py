@@ -83,7 +83,7 @@ def _command(torch: Any) -> List[str]:
         )
         for name in ("cuda_runtime_api.h", "crt/host_config.h")
     ]
-    library = _loaded()
+    library = _loaded("libmam.so")
     lib = os.path.dirname(library)  # /usr/lib/x86_64-linux-gnu and /usr/include belong together, too
     mam = _folder_with(
         "mam/mam.h",
@@ -97,14 +97,16 @@ def _command(torch: Any) -> List[str]:
         f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
         *includes, "-idirafter", mam, _SOURCES[0], library,
         f"-L{folder}/lib", "-lc10", "-lc10_cuda", "-ltorch_cpu", "-ltorch_cuda",
+        # PyTorch's, also with a compiler that adds its own: with two of them, streams of characters crash.
+        _loaded("libstdc++.so"),
     ]
 
 
-def _loaded() -> str:
-    """The path of libmam, which mam.native has loaded."""
+def _loaded(name: str) -> str:
+    """The path of a library that this process has loaded."""
     with open("/proc/self/maps") as maps:
         paths = (line.split(None, 5)[-1].strip() for line in maps)
-        return next(path for path in paths if os.path.basename(path).startswith("libmam.so"))
+        return next(path for path in paths if os.path.basename(path).startswith(name))
 
 
 def _folder_with(name: str, folders: List[str], error: str) -> str:

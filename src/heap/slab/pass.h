@@ -94,7 +94,7 @@ MAM_KFN uint32_t *mam_pass_row(const struct mam_kheap *heap, uint32_t class_, ui
 	return rows + (MAM_CLASSES + class_ - 1) * words + (at & (words - 1));
 }
 
-/* Leaves a hint: a word of a class with room. */
+/* Leaves a hint: a word of a class with room, or in a block with room for a run. */
 MAM_KFN void mam_pass_hint(const struct mam_kheap *heap, uint32_t class_, uint32_t block,
 			   uint32_t word)
 {
@@ -120,6 +120,15 @@ MAM_KSLOW void mam_pass_record(const struct mam_kheap *heap, uint32_t class_, ui
 MAM_KFN uint32_t mam_pass_units(uint64_t traits)
 {
 	return (mam_traits_quanta(traits) + MAM_BLOCK_UNITS - 1) / MAM_BLOCK_UNITS;
+}
+
+/*
+ * Whether an object of the class may be a run. One of a power of two is aligned to its size: then a
+ * group is such a run.
+ */
+MAM_KFN bool mam_pass_runs(uint64_t traits)
+{
+	return (mam_traits_quanta(traits) & (mam_traits_quanta(traits) - 1)) != 0;
 }
 
 /* Units of the run that starts at a unit with this owner; 0: none does, or a long one. */
@@ -237,8 +246,7 @@ MAM_KSLOW uint32_t mam_pass_room(uint32_t class_, uint32_t block, uint64_t taken
 	uint32_t word, group;
 
 	word = mam_pass_open(traits, block, taken, 0, &group);
-	/* An object of a power of two is aligned to its size: then a group is such a run. */
-	if (word != MAM_NO_WORD || !(mam_traits_quanta(traits) & (mam_traits_quanta(traits) - 1)))
+	if (word != MAM_NO_WORD || !mam_pass_runs(traits))
 		return word;
 	starts = mam_bits_stretches(~taken, mam_pass_units(traits));
 	if (starts)
@@ -271,6 +279,7 @@ MAM_KSLOW void mam_pass_rooms(const struct mam_kheap *heap, const struct mam_kwa
 		if (unit != MAM_NO_PAGE) {
 			look->unit = unit;
 			mam_set_flip(others, class_);
+			mam_pass_hint(heap, class_, block, unit >> mam_class_span_shift(class_));
 		}
 	}
 	left.has[0] = wanted->others.has[0] & ~others->has[0];
@@ -280,10 +289,12 @@ MAM_KSLOW void mam_pass_rooms(const struct mam_kheap *heap, const struct mam_kwa
 		mam_set_flip(&left, class_);
 		unit = MAM_NO_PAGE;
 		word = mam_pass_room(class_, block, taken, &unit);
-		if (word != MAM_NO_WORD)
-			mam_pass_hint(heap, class_, block, word);
-		if (word != MAM_NO_WORD || unit != MAM_NO_PAGE)
-			mam_set_flip(others, class_);
+		if (word == MAM_NO_WORD && unit != MAM_NO_PAGE)
+			word = unit >> mam_class_span_shift(class_);
+		if (word == MAM_NO_WORD)
+			continue;
+		mam_set_flip(others, class_);
+		mam_pass_hint(heap, class_, block, word);
 	}
 }
 
@@ -321,11 +332,15 @@ MAM_KFN uint32_t mam_pass_slabs(const struct mam_kheap *heap, const struct mam_k
 			*class_ = owner;
 			return word;
 		}
-		if (mam_set_has(&wanted->others, owner)) {
-			others->has[owner / 64] |= (uint64_t)1 << owner % 64;
+		if (mam_set_has(&wanted->others, owner) && !mam_set_has(others, owner)) {
+			mam_set_flip(others, owner);
 			mam_pass_hint(heap, owner, unit / MAM_BLOCK_UNITS, word);
 		}
-		*idle |= mam_pass_idle(traits, word, one);
+		/* Slots of the last group, which may be smaller than the others. */
+		i = mam_traits_slots(traits) & ((1u << mam_traits_group_shift(traits)) - 1);
+		i = i ? i : 1u << mam_traits_group_shift(traits);
+		if (mam_popc64(one) >= i)
+			*idle |= mam_pass_idle(traits, word, one);
 	}
 	return MAM_NO_WORD;
 }

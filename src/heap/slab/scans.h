@@ -47,7 +47,7 @@
 #define MAM_SCANS_POLLS 4000u
 #define MAM_SCANS_NS 500u        /* between two of them; up to twice as long */
 #define MAM_SCANS_BEGIN_NS 3000u /* before a scan */
-#define MAM_SCANS_TRIES 8u       /* of a request, where a scan found much room */
+#define MAM_SCANS_TRIES 4u       /* of a request, where a scan found much room */
 #define MAM_SCANS_BLOCKS 32u     /* of a piece, in a heap of at most MAM_SCANS_PIECES */
 #define MAM_SCANS_PIECES 0x8000u /* less than what fits into a field of `work`, by far */
 

@@ -480,20 +480,23 @@ MAM_KFN void mam_search_took(struct mam_krequest *request)
 			request->heap->space + ((uint64_t)request->unit << MAM_UNIT_SHIFT);
 }
 
-/* Takes a slot in a word of the class's row, for one lane. */
+/* Takes room for one lane where a scan left a hint: a slot, a group or a run. */
 MAM_KSLOW void mam_search_hint(struct mam_krequest *request, uint32_t at)
 {
-	uint64_t *words = mam_traits_words(request->heap, mam_traits_of(request->class_));
+	uint64_t traits = mam_traits_of(request->class_);
+	uint32_t word = mam_atomic_load32(mam_pass_row(request->heap, request->class_, at),
+					  MAM_RELAXED, MAM_AT_DEVICE) -
+			1;
 
-	request->found.word = mam_atomic_load32(mam_pass_row(request->heap, request->class_, at),
-						MAM_RELAXED, MAM_AT_DEVICE);
-	request->found.word = (request->found.word & ~MAM_SHARED_BUSY) - 1;
-	if (request->found.word == MAM_NO_WORD)
+	if (word == MAM_NO_WORD)
 		return;
-	request->found.won =
-		mam_find_claim(&words[request->found.word],
-			       mam_slots_load(words, request->found.word), 1, mam_find_random(at));
-	request->unit = MAM_NO_PAGE;
+	request->word = word;
+	mam_search_take(request, request->class_, 1);
+	if (!request->found.won && mam_pass_runs(traits)) {
+		request->word = MAM_NO_WORD;
+		request->unit = mam_slab_unit(traits, word);
+		mam_search_take(request, request->class_, 1);
+	}
 	mam_search_took(request);
 }
 

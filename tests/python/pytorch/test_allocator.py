@@ -574,6 +574,20 @@ kept = torch.empty(1000, device="cuda")
 print(mam.torch.memory_stats()["allocation.all.current"])
 """, CXX=compiler)
 
+    def test_compiler_that_links_its_own_library(self):
+        self.assertRegex(run("""
+import mam, torch
+mam.torch.enable(extension=True)
+try:
+    torch.empty(1 << 50, dtype=torch.uint8, device="cuda")
+except torch.OutOfMemoryError as error:
+    print(error)
+for line in open("/proc/self/maps"):
+    if "torch_allocator-" in line:
+        path = line.split()[-1]
+print(b"_ZNSt7codecvt" in open(path, "rb").read())
+""", CXX="g++ -static-libstdc++"), r"^CUDA out of memory. Tried to allocate 1048576.00 GiB.*\nFalse\n$")
+
     def test_no_compiler(self):
         self.assertEqual(self.enable_with("no-such-compiler"),
                          "there is no C++ compiler: install g++ 11 or later\nnative\n1\n")
