@@ -220,7 +220,7 @@ MAM_KFN uint32_t mam_search_needy(const struct mam_krequest *request)
 MAM_KFN void mam_search_find(struct mam_krequest *request)
 {
 	uint32_t needy = mam_search_needy(request), one, turn;
-	bool mixed;
+	bool mixed, dry;
 
 	one = mam_warp_shuffle32(request->mask, request->class_, mam_ffs32(request->mask) - 1);
 	mixed = mam_warp_ballot(request->mask, request->class_ != one) != 0;
@@ -237,10 +237,17 @@ MAM_KFN void mam_search_find(struct mam_krequest *request)
 		mam_warp_sync(request->mask);
 		needy = mam_search_needy(request);
 	}
-	/* Of a heap that grows, parts.h knows what is dry. */
-	if (!request->stage && request->mine.slot == MAM_NO_SLOT &&
-	    mam_scans_dry(request->heap, request->class_))
-		request->mine.slot = MAM_SLOT_NONE;
+	/* Of a heap that grows, parts.h knows what is dry. Objects may have been freed since. */
+	dry = !request->stage && request->mine.slot == MAM_NO_SLOT &&
+	      mam_scans_dry(request->heap, request->class_);
+	MAM_ROLLED
+	for (turn = 0; turn < MAM_SEARCH_LOOKS && mam_warp_ballot(request->mask, dry); turn++) {
+		if (dry)
+			mam_search_seek(request);
+		dry = dry && request->mine.slot == MAM_NO_SLOT;
+		mam_warp_sync(request->mask);
+	}
+	request->mine.slot = dry ? MAM_SLOT_NONE : request->mine.slot;
 	needy = mam_search_needy(request);
 	MAM_ROLLED
 	for (turn = 0; needy; turn++) {
