@@ -17,6 +17,7 @@
 #include "fuzz.h"
 #include "interpose/memory/capture.h"
 #include "interpose/memory/chunks.h"
+#include "interpose/memory/dedicated.h"
 #include "interpose/memory/peer.h"
 #include "interpose/memory/pools.h"
 #include "interpose/process/say.h"
@@ -203,6 +204,12 @@ bool mam_peer_open_begin(unsigned int flags)
 void mam_peer_open_end(unsigned int flags, unsigned long long address)
 {
 	(void)flags, (void)address;
+}
+
+/* All blocks stay in pools. */
+void mam_dedicated_note(size_t bytes)
+{
+	(void)bytes;
 }
 
 void mam_attribute_not_synchronous(void *chunk)
