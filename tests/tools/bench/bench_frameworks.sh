@@ -148,7 +148,7 @@ int nvmlDeviceGetMemoryInfo(void *device, unsigned long long *numbers)
 }
 END
 # shellcheck disable=SC2086 # words on purpose
-$CC ${CFLAGS:-} -shared -fPIC "$scratch/nvml.c" -o "$scratch/lib/libnvidia-ml.so.1" || not_ok "stub of NVML" "it could not be built"
+$CC -shared -fPIC "$scratch/nvml.c" -o "$scratch/lib/libnvidia-ml.so.1" || not_ok "stub of NVML" "it could not be built"
 
 modes() # MODE OPTION... -- PROGRAM STEPS...
 {
