@@ -44,7 +44,7 @@
 
 #include "heap/slab/pass.h"
 
-#define MAM_SCANS_POLLS 4000u
+#define MAM_SCANS_POLLS 1000u
 #define MAM_SCANS_NS 500u        /* between two of them; up to twice as long */
 #define MAM_SCANS_BEGIN_NS 3000u /* before a scan */
 #define MAM_SCANS_TRIES 4u       /* of a request, where a scan found much room */
