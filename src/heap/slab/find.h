@@ -212,11 +212,10 @@ MAM_KSLOW struct mam_kfind mam_find_own(const struct mam_kheap *heap, uint32_t n
 MAM_KFN uint32_t *mam_find_shared(const struct mam_kheap *heap, uint32_t class_, uint32_t warp)
 {
 	uint32_t *rows = (uint32_t *)(mam_metadata_searches(heap) + 1);
-	uint32_t width = heap->blocks >= 32 ? 64 - mam_clz64(heap->blocks / 16 - 1) : 0;
+	uint32_t width = mam_metadata_width(heap->blocks);
 	uint32_t units = mam_traits_group_units(mam_traits_of(class_));
 
-	/* As mam_metadata_shared(). A class with larger groups uses fewer words. */
-	width = width < 4 ? 4 : width < 13 ? width : 13;
+	/* A class with larger groups uses fewer words. */
 	warp &= ((1u << width) - 1) >> (units > 8 ? 4 : units > 2);
 	return rows + ((class_ - 1) << width) + warp;
 }

@@ -158,6 +158,16 @@ MAM_KBOTH uint32_t mam_metadata_shared(uint32_t blocks)
 	return words;
 }
 
+#ifdef MAM_KTABLE
+/* Its binary logarithm, without a loop. */
+MAM_KFN uint32_t mam_metadata_width(uint32_t blocks)
+{
+	uint32_t width = blocks >= 32 ? 64 - mam_clz64(blocks / 16 - 1) : 0;
+
+	return width < 4 ? 4 : width < 13 ? width : 13;
+}
+#endif
+
 /* 64-bit words of `hints` for one class. */
 MAM_KBOTH uint32_t mam_metadata_hint_words(uint32_t blocks)
 {

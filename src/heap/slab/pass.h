@@ -89,9 +89,9 @@ MAM_KFN void mam_set_flip(struct mam_kset *set, uint32_t class_)
 MAM_KFN uint32_t *mam_pass_row(const struct mam_kheap *heap, uint32_t class_, uint32_t at)
 {
 	uint32_t *rows = (uint32_t *)(mam_metadata_searches(heap) + 1);
-	uint32_t words = mam_metadata_shared(heap->blocks);
+	uint32_t width = mam_metadata_width(heap->blocks);
 
-	return rows + (MAM_CLASSES + class_ - 1) * words + (at & (words - 1));
+	return rows + ((MAM_CLASSES + class_ - 1) << width) + (at & ((1u << width) - 1));
 }
 
 /* Leaves a hint: a word of a class with room, or in a block with room for a run. */
@@ -106,14 +106,14 @@ MAM_KSLOW void mam_pass_record(const struct mam_kheap *heap, uint32_t class_, ui
 			       uint32_t turn)
 {
 	struct mam_scan *scan = &mam_metadata_searches(heap)->scans[class_ - 1];
-	uint32_t at = mam_atomic_load32(&scan->count[turn % 2], MAM_RELAXED, MAM_AT_DEVICE);
+	uint32_t at = mam_atomic_load32(&scan->count[turn], MAM_RELAXED, MAM_AT_DEVICE);
 
 	/* All lanes of a scan would add to one number, in turn. */
 	if (at > MAM_SCAN_ROOMS)
 		return;
-	at = mam_atomic_add32(&scan->count[turn % 2], 1, MAM_RELAXED, MAM_AT_DEVICE);
+	at = mam_atomic_add32(&scan->count[turn], 1, MAM_RELAXED, MAM_AT_DEVICE);
 	if (at < MAM_SCAN_ROOMS)
-		mam_atomic_store32(&scan->rooms[turn % 2][at], block, MAM_RELAXED, MAM_AT_DEVICE);
+		mam_atomic_store32(&scan->rooms[turn][at], block, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
 /* Units of an object of the class that is a run. */

@@ -30,8 +30,8 @@
  * ticket sees all that the request did before its draw: objects that its lanes freed are free in
  * that scan. A warp that takes a piece acquires what the scan's first warp released. So all looks
  * together, with those of the request at the last blocks, saw each slot of the class and each unit
- * claimed, between the request's draw and now. The
- * result is released after the lists. A number is never reused: it has 60 bits.
+ * claimed, between the request's draw and now. The result is released after the lists. A number is
+ * never reused: it has 60 bits.
  *
  * Why the scan that decides a request mostly has its classes: the request adds them before it draws,
  * and the scan takes them before it draws. If a request's draw is between these two, it repeats.

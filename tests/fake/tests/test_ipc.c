@@ -296,20 +296,26 @@ static int open_from_another_device(const struct cu_ipc_handle *handle)
 	return 0;
 }
 
-START_TEST(import_from_other_device_enables_peer)
+/* The peer opens a block of the second device by `open`. */
+static void send_from_second_device(int (*open)(const struct cu_ipc_handle *))
 {
 	struct cu_ipc_handle handle;
 	struct CUctx_st *second;
 	unsigned long long address;
 
 	setenv("FAKE_CUDA_DEVICES", "2", 1);
-	begin(open_from_another_device);
+	begin(open);
 	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRetain(&second, 1), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuCtxSetCurrent(second), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 3 * MIB), CUDA_SUCCESS);
 	ck_assert_int_eq(cuda.cuIpcGetMemHandle(&handle, address), CUDA_SUCCESS);
 	ck_assert_int_eq(send(&handle), 0);
 	end();
+}
+
+START_TEST(import_from_other_device_enables_peer)
+{
+	send_from_second_device(open_from_another_device);
 }
 END_TEST
 
@@ -324,19 +330,8 @@ static int is_out_of_reach(const struct cu_ipc_handle *handle)
 
 START_TEST(import_needs_link)
 {
-	struct cu_ipc_handle handle;
-	struct CUctx_st *second;
-	unsigned long long address;
-
-	setenv("FAKE_CUDA_DEVICES", "2", 1);
 	setenv("FAKE_CUDA_LINKS", "none", 1);
-	begin(is_out_of_reach);
-	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRetain(&second, 1), CUDA_SUCCESS);
-	ck_assert_int_eq(cuda.cuCtxSetCurrent(second), CUDA_SUCCESS);
-	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 3 * MIB), CUDA_SUCCESS);
-	ck_assert_int_eq(cuda.cuIpcGetMemHandle(&handle, address), CUDA_SUCCESS);
-	ck_assert_int_eq(send(&handle), 0);
-	end();
+	send_from_second_device(is_out_of_reach);
 }
 END_TEST
 
