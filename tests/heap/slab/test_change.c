@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_change.c - what a lane sees of a block that other lanes change meanwhile: a pass never misses
- * room while groups close and open; a claim of units that gives up has claimed none.
+ * room while groups close and open; a claim of units that gives up has claimed none; a request does
+ * not fail by a block in transition.
  */
 #include <string.h>
 
@@ -121,6 +122,49 @@ START_TEST(claim_that_gives_up_claims_nothing)
 }
 END_TEST
 
+/* ---- after a scan --------------------------------------------------------------------------- */
+
+/* The only block with room according to a scan has a unit in transition: that proves nothing. */
+MAM_KERNEL(end_in_doubt)
+{
+	struct okit *kit = argument;
+	struct mam_krequest request = motion_request(kit, 5, 1);
+	uint64_t *bits = mam_pages_bits(kit->heap->units);
+
+	mam_set_flip(&request.wanted.mine, 5);
+	request.since = mam_scans_want(kit->heap, &request.wanted.mine);
+	MAM_KASSERT(!mam_scans_join(kit->heap, &request.wanted.mine, request.since));
+	mam_pass_record(kit->heap, 5, 0, 1);
+	(void)mam_scans_report(kit->heap, false, false);
+	(void)mam_bitmap_claim(bits, 0, (uint64_t)1 << 63);
+	mam_search_verdict(&request);
+	MAM_KASSERT(!request.object && request.mine.slot == MAM_NO_SLOT);
+	mam_owners_set(kit->heap, 63, 1, MAM_OWNER_FEW + 1);
+	mam_search_verdict(&request);
+	MAM_KASSERT(!request.object && request.mine.slot == MAM_SLOT_REFUSED);
+}
+
+static void begin_but_one(void *argument)
+{
+	okit_begin(argument);
+	motion_run(argument, 0, 63);
+}
+
+static const char *anything(void *argument)
+{
+	(void)argument;
+	return NULL;
+}
+
+START_TEST(block_in_doubt_proves_nothing)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "one lane", begin_but_one, end_in_doubt, 1, 1, 1, anything);
+	okit_destroy(kit);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("change");
@@ -128,5 +172,6 @@ int main(void)
 	tcase_add_loop_test(tcase, pass_doubts_group_that_changes, 0,
 			    sizeof(changes) / sizeof(changes[0]));
 	tcase_add_test(tcase, claim_that_gives_up_claims_nothing);
+	tcase_add_test(tcase, block_in_doubt_proves_nothing);
 	return kit_run(tcase, "heap/change");
 }
