@@ -96,7 +96,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	fuzz_heard_end(&heard);
 	require(fuzz_sentences(&heard) == (status != STATUS_GOOD), "not one message per error");
 	fuzz_heard_free(&heard);
-	if (strlen(text) == bytes)
+	/* Lines that begin like gzip data are read as such. */
+	if (strlen(text) == bytes && strncmp(text, "\x1f\x8b", 2) != 0)
 		check_lines(text, &rows, status == STATUS_GOOD);
 	results_rows_fini(&rows);
 	free(text);

@@ -25,7 +25,7 @@ pool 600 39
 pools 400 60
 read 3000 61
 replay 400 50
-rows 3000 62
+rows 3000 64
 size 40 38
 stats 4000 87
 table 4000 60
