@@ -4,8 +4,9 @@
  * without collectives. Lanes of a warp that want different sizes are served in this way first, as it
  * takes three round trips, and to open a group eight.
  *
- * 1. Look at a few random blocks before the frontier (find.h), and choose the fullest one that has a
- *    stretch of so many free units.
+ * 1. Look at a few random blocks before the frontier (find.h), and choose the fullest one of those
+ *    with a stretch of exactly so many free units, or else of those with a longer one. So long
+ *    stretches last.
  * 2. Claim the lowest such stretch by compare-and-swap, and again while the block has one. A size
  *    that is a power of two is aligned to itself.
  * 3. Set the owners (spans.h).
@@ -55,12 +56,19 @@ MAM_KFN uint64_t mam_few_starts(uint64_t traits, uint64_t taken)
 	return quanta & (quanta - 1) ? starts : starts & mam_few_multiples(units);
 }
 
+/* Those of `starts` where the run leaves no free unit directly before or after it. */
+MAM_KFN uint64_t mam_few_exact(uint64_t traits, uint64_t starts, uint64_t taken)
+{
+	return starts & ~(~taken << 1) & ~(~taken >> mam_pass_units(traits));
+}
+
 /* Steps 1 and 2. Returns the first unit, or MAM_NO_PAGE. */
 MAM_KFN uint32_t mam_few_claim(const struct mam_kheap *heap, uint64_t traits, uint32_t edge,
 			       uint32_t random)
 {
-	uint64_t *bits = mam_pages_bits(heap->units), taken[MAM_FIND_WIDTH], seen, starts, old;
-	uint32_t at[MAM_FIND_WIDTH], i, block = MAM_NO_PAGE, first, most = 0;
+	uint64_t *bits = mam_pages_bits(heap->units), taken[MAM_FIND_WIDTH], seen, starts, exact,
+		 old;
+	uint32_t at[MAM_FIND_WIDTH], i, block = MAM_NO_PAGE, first, merit, most = 0;
 
 	for (i = 0; i < MAM_FIND_WIDTH; i++) {
 		at[i] = (uint32_t)((uint64_t)mam_walk_mix(random + i) * edge >> 32) /
@@ -68,15 +76,20 @@ MAM_KFN uint32_t mam_few_claim(const struct mam_kheap *heap, uint64_t traits, ui
 		taken[i] = mam_bitmap_load(bits, at[i]);
 	}
 	seen = MAM_WORD_FULL;
-	for (i = 0; i < MAM_FIND_WIDTH; i++)
-		if (mam_popc64(taken[i]) + 1 > most && mam_few_starts(traits, taken[i])) {
-			most = mam_popc64(taken[i]) + 1;
+	for (i = 0; i < MAM_FIND_WIDTH; i++) {
+		starts = mam_few_starts(traits, taken[i]);
+		merit = mam_popc64(taken[i]) + 1;
+		merit += mam_few_exact(traits, starts, taken[i]) ? MAM_BLOCK_UNITS : 0;
+		if (starts && merit > most) {
+			most = merit;
 			block = at[i];
 			seen = taken[i];
 		}
+	}
 	MAM_ROLLED
 	while ((starts = mam_few_starts(traits, seen)) != 0) {
-		first = mam_ffs64(starts) - 1;
+		exact = mam_few_exact(traits, starts, seen);
+		first = mam_ffs64(exact ? exact : starts) - 1;
 		old = mam_global_cas64(&bits[block], seen,
 				       seen | mam_bits_span(first, mam_pass_units(traits)),
 				       MAM_ACQUIRE, MAM_AT_DEVICE);

@@ -67,6 +67,19 @@ START_TEST(starts_match_model)
 }
 END_TEST
 
+/* Where a run may start so that the units beside it are taken or in other blocks. */
+static uint64_t exact_of(uint32_t class_, uint64_t taken)
+{
+	uint32_t n = units_of(class_), first;
+	uint64_t starts = starts_of(class_, taken), exact = 0;
+
+	for (first = 0; first + n <= 64; first++)
+		if ((starts >> first & 1) && (!first || taken >> (first - 1) & 1) &&
+		    (first + n == 64 || taken >> (first + n) & 1))
+			exact |= (uint64_t)1 << first;
+	return exact;
+}
+
 /* A run fits well if at most a quarter of its units remains; mam_few_first() agrees. */
 START_TEST(run_wastes_at_most_a_quarter)
 {
@@ -95,12 +108,15 @@ END_TEST
 
 #define BLOCKS 5
 
-/* The lowest place in the fullest of the blocks that the random number selects. */
+/*
+ * The lowest place in the fullest of the blocks that the random number selects: a stretch of exactly
+ * this length if a block has one.
+ */
 START_TEST(claim_is_lowest_in_fullest_block)
 {
 	struct okit *kit = okit_create(BLOCKS, 1, NULL);
 	uint64_t *bits = mam_pages_bits(kit->heap->units), was[BLOCKS], starts;
-	uint32_t turn, i, class_, random, block, best, edge, unit;
+	uint32_t turn, i, class_, random, block, best, edge, unit, merit, most, exact = 0;
 
 	for (turn = 0; turn < 6000; turn++) {
 		for (i = 0; i < BLOCKS; i++) {
@@ -115,23 +131,30 @@ START_TEST(claim_is_lowest_in_fullest_block)
 		/* No block at the edge or after it. */
 		edge = MAM_BLOCK_UNITS * (1 + motion_below(BLOCKS));
 		best = BLOCKS;
+		most = 0;
 		for (i = 0; i < MAM_FIND_WIDTH; i++) {
 			block = (uint32_t)((uint64_t)mam_walk_mix(random + i) * edge >> 32) / 64;
-			if (starts_of(class_, was[block]) &&
-			    (best == BLOCKS || mam_popc64(was[block]) > mam_popc64(was[best])))
+			merit = 1 + mam_popc64(was[block]);
+			merit += exact_of(class_, was[block]) ? 100 : 0;
+			if (starts_of(class_, was[block]) && merit > most) {
+				most = merit;
 				best = block;
+			}
 		}
 		unit = mam_few_claim(kit->heap, mam_traits_of(class_), edge, random);
 		if (best == BLOCKS) {
 			ck_assert_uint_eq(unit, MAM_NO_PAGE);
 		} else {
-			starts = starts_of(class_, was[best]);
+			starts = exact_of(class_, was[best]);
+			exact += starts != 0;
+			starts = starts ? starts : starts_of(class_, was[best]);
 			ck_assert_uint_eq(unit, best * 64 + mam_ffs64(starts) - 1);
 			ck_assert_uint_lt(unit, edge);
 			was[best] |= mam_bits_span(unit % 64, units_of(class_));
 		}
 		ck_assert_mem_eq(bits, was, sizeof(was));
 	}
+	ck_assert_uint_gt(exact, 1000);
 	okit_destroy(kit);
 }
 END_TEST
