@@ -56,12 +56,6 @@ MAM_KFN uint64_t mam_few_starts(uint64_t traits, uint64_t taken)
 	return quanta & (quanta - 1) ? starts : starts & mam_few_multiples(units);
 }
 
-/* Those of `starts` where the run leaves no free unit directly before or after it. */
-MAM_KFN uint64_t mam_few_exact(uint64_t traits, uint64_t starts, uint64_t taken)
-{
-	return starts & ~(~taken << 1) & ~(~taken >> mam_pass_units(traits));
-}
-
 /* Steps 1 and 2. Returns the first unit, or MAM_NO_PAGE. */
 MAM_KFN uint32_t mam_few_claim(const struct mam_kheap *heap, uint64_t traits, uint32_t edge,
 			       uint32_t random)
@@ -79,7 +73,8 @@ MAM_KFN uint32_t mam_few_claim(const struct mam_kheap *heap, uint64_t traits, ui
 	for (i = 0; i < MAM_FIND_WIDTH; i++) {
 		starts = mam_few_starts(traits, taken[i]);
 		merit = mam_popc64(taken[i]) + 1;
-		merit += mam_few_exact(traits, starts, taken[i]) ? MAM_BLOCK_UNITS : 0;
+		merit += mam_pass_exact(starts, taken[i], mam_pass_units(traits)) ? MAM_BLOCK_UNITS
+										  : 0;
 		if (starts && merit > most) {
 			most = merit;
 			block = at[i];
@@ -88,7 +83,7 @@ MAM_KFN uint32_t mam_few_claim(const struct mam_kheap *heap, uint64_t traits, ui
 	}
 	MAM_ROLLED
 	while ((starts = mam_few_starts(traits, seen)) != 0) {
-		exact = mam_few_exact(traits, starts, seen);
+		exact = mam_pass_exact(starts, seen, mam_pass_units(traits));
 		first = mam_ffs64(exact ? exact : starts) - 1;
 		old = mam_global_cas64(&bits[block], seen,
 				       seen | mam_bits_span(first, mam_pass_units(traits)),

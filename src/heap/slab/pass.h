@@ -140,23 +140,40 @@ MAM_KFN uint32_t mam_pass_run(uint32_t owner)
 }
 
 /*
+ * Those of `starts` where so many units leave no free unit directly before or after them in the block.
+ * Taken first, they leave longer stretches whole.
+ */
+MAM_KFN uint64_t mam_pass_exact(uint64_t starts, uint64_t taken, uint32_t units)
+{
+	return starts & ~(~taken << 1) & ~(~taken >> units);
+}
+
+/*
  * Step 4: a word in a block with a group whose units are all free in `taken`, its number in
- * `group`; or MAM_NO_WORD. The first group that starts at unit `from` or later, or else the first.
+ * `group`; or MAM_NO_WORD. The first group that starts at unit `from` or later, or else the first;
+ * if possible, one that leaves no free unit beside it.
  */
 MAM_KFN uint32_t mam_pass_open(uint64_t traits, uint32_t block, uint64_t taken, uint32_t from,
 			       uint32_t *group)
 {
 	uint32_t each = mam_traits_group_units(traits), word, unit, number;
 	uint32_t span = (1u << mam_traits_span_shift(traits)) - 1;
-	uint64_t starts = mam_bits_stretches(~taken, each);
+	uint64_t starts = mam_bits_stretches(~taken, each), left;
 
 	/* The last group of a slab may have fewer units. */
 	if (mam_traits_slots(traits) & ((1u << mam_traits_group_shift(traits)) - 1))
 		starts |= ~taken;
+	left = mam_bits_rotate_right(mam_pass_exact(starts, taken, each), from);
 	starts = mam_bits_rotate_right(starts, from);
 	MAM_ROLLED
-	for (; starts; starts &= starts - 1) {
-		unit = (mam_ffs64(starts) - 1 + from) % MAM_BLOCK_UNITS;
+	for (;; left &= left - 1) {
+		if (!left) {
+			left = starts;
+			starts = 0;
+		}
+		if (!left)
+			return MAM_NO_WORD;
+		unit = (mam_ffs64(left) - 1 + from) % MAM_BLOCK_UNITS;
 		number = (unit & span) / each;
 		word = (block * MAM_BLOCK_UNITS + unit) >> mam_traits_span_shift(traits);
 		if (number * each == (unit & span) && number < mam_slab_groups(traits) &&
@@ -165,7 +182,6 @@ MAM_KFN uint32_t mam_pass_open(uint64_t traits, uint32_t block, uint64_t taken, 
 			return word;
 		}
 	}
-	return MAM_NO_WORD;
 }
 
 /* The highest bits of the bytes of a word, as eight bits. */

@@ -162,13 +162,25 @@ END_TEST
 
 /* ---- groups in a block ----------------------------------------------------------------------- */
 
-/* The first free group of the class that starts at `from` or later, or else the first; by search. */
-static uint32_t open_by_model(uint32_t class_, uint64_t taken, uint32_t from)
+/* Whether a unit is free, and in the block. */
+static bool is_free(uint64_t taken, uint32_t unit)
+{
+	return unit < MAM_BLOCK_UNITS && !(taken >> unit & 1);
+}
+
+/*
+ * The first free group of the class that starts at `from` or later, or else the first; by search.
+ * `exact`: only where no unit is free directly before a group of full length, or after it.
+ */
+static uint32_t open_by_model(uint32_t class_, uint64_t taken, uint32_t from, bool exact)
 {
 	uint32_t n, unit, group;
 
 	for (n = 0; n < MAM_BLOCK_UNITS; n++) {
 		unit = (from + n) % MAM_BLOCK_UNITS;
+		if (exact && (is_free(taken, unit - 1) ||
+			      is_free(taken, unit + mam_class_group_units(class_))))
+			continue;
 		group = okit_group(class_, unit);
 		if (group < okit_groups(class_) &&
 		    unit % (1u << mam_class_span_shift(class_)) ==
@@ -181,7 +193,7 @@ static uint32_t open_by_model(uint32_t class_, uint64_t taken, uint32_t from)
 
 START_TEST(open_finds_group_exactly_if_one_is_free)
 {
-	uint32_t class_, n, i, from, want, word, group;
+	uint32_t class_, n, i, from, want, word, group, exact = 0;
 	uint64_t taken;
 
 	for (class_ = 1; class_ <= MAM_CLASSES; class_++) {
@@ -191,7 +203,10 @@ START_TEST(open_finds_group_exactly_if_one_is_free)
 				taken = motion_below(3) ? taken & simt_random()
 							: taken | simt_random();
 			from = n ? motion_below(MAM_BLOCK_UNITS) : 0;
-			want = open_by_model(class_, taken, from);
+			want = open_by_model(class_, taken, from, true);
+			exact += want != MAM_NO_PAGE;
+			if (want == MAM_NO_PAGE)
+				want = open_by_model(class_, taken, from, false);
 			group = 99;
 			word = mam_pass_open(mam_traits_of(class_), 7, taken, from, &group);
 			if (want == MAM_NO_PAGE) {
@@ -203,6 +218,7 @@ START_TEST(open_finds_group_exactly_if_one_is_free)
 							mam_class_span_shift(class_));
 		}
 	}
+	ck_assert_uint_gt(exact, 10000);
 }
 END_TEST
 
