@@ -50,21 +50,24 @@
  *   pages. If a lane stops forever in the middle of such a step, all later requests that find no
  *   memory fail in this way.
  *
- * One warp at a time searches for each size. Requests that wait meanwhile fail with a search that
- * began after them and found nothing, and otherwise search themselves.
+ * All warps that find no memory take part in one search, for all their sizes. Requests fail with a
+ * search that began after them and found nothing for their size, and otherwise take part in the next
+ * one.
  *
  * A heap that grows asks the host for memory first. If the host refuses, the request searches the
  * heap's own memory and then each grant in turn in this way, and NULL is counted by the reason of
  * the refusal.
  *
- * Free slots of other sizes do not count as free memory: the 1 to 31 KiB of a slab serve other sizes
- * only when all of its slots are free, so one live object keeps them.
+ * Free slots of smaller sizes do not count as free memory: the 1 to 31 KiB of a slab serve larger
+ * sizes only when all of its slots are free, so one live object keeps them. Where a heap that does
+ * not grow has no place for a size of up to 8 KiB, a free slot of a larger size serves the request,
+ * the smallest whose address has the same alignment, if a search has seen one.
  *
- * Registers. A small kernel that calls mam_kmalloc() needs about 92 registers, also if it frees,
+ * Registers. A small kernel that calls mam_kmalloc() needs about 97 registers, also if it frees,
  * and 42 if it only frees, as a rare search is compiled into it: with 256 threads per block two
  * blocks run on an SM. What the kernel keeps in registers across the call comes on top. If it needs
  * fewer, bound them: __launch_bounds__(256, 8), or -maxrregcount=40 for a whole file. The search
- * then keeps some 400 bytes per thread in local memory in place of 220.
+ * then keeps some 690 bytes per thread in local memory in place of 510.
  *
  * Invalid calls. Each changes nothing, is counted (mam_heap_stats()), and returns this:
  *
@@ -136,7 +139,8 @@
  * KiB up 1.0625 times. Larger sizes are rounded up to whole KiB. So are smaller ones that lanes of
  * a warp request together with other sizes, if it wastes at most a quarter, and sizes for which no
  * slab has room. The address is a multiple of 16. A size class that is a power of two, up to 8 KiB,
- * is aligned to its size; whole KiB are aligned to 1 KiB. Converged lanes are served together:
+ * is aligned to its size; whole KiB are aligned to 1 KiB. In a full heap an object may have a place
+ * of a larger size, with the same alignment. Converged lanes are served together:
  * usually one atomic operation for all that need the same size. NULL, counted: out of memory, as
  * described above, or an invalid call.
  */

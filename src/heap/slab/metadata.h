@@ -93,19 +93,20 @@ struct mam_scan {
 
 /* The scan that warps share (scans.h). */
 struct mam_scan_shared {
-	uint64_t work;          /* how far it is */
-	uint64_t over;          /* the ticket of the last one that is over */
-	uint64_t ticket[2];     /* of the last ones with an even and with an odd turn */
-	struct mam_kset wanted; /* the classes that it is for */
-	struct mam_kset wants;  /* those that the next one is for */
-	uint32_t turn;          /* its number */
-	uint32_t pad[MAM_PAGES_LINE / 4 - 17];
+	uint64_t work;             /* how far it is */
+	uint64_t over;             /* the ticket of the last one that is over */
+	uint64_t ticket[2];        /* of the last ones with an even and with an odd turn */
+	struct mam_kset wanted;    /* the classes that it is for */
+	struct mam_kset wants;     /* those that the next one is for */
+	struct mam_kset larger[2]; /* of which it saw free slots; by its turn */
+	uint32_t turn;             /* its number */
+	uint32_t pad[MAM_PAGES_LINE / 4 - 25];
 };
 
 /*
  * The state that searches share (find.h). Two rows of words for each class follow, those of searches,
  * then those of scans: where there was room, plus 1; 0: unknown. All are hints, except `clock`,
- * `shared` and `scans`; all fields are atomic.
+ * `scans`, and `shared` without `larger`; all fields are atomic.
  */
 struct mam_searches {
 	uint32_t frontier; /* unit: searches open groups before it, or move it */

@@ -13,7 +13,8 @@
  *    needs: the object becomes a run (spans.h).
  *
  * A look is for classes of two kinds. A slot or a group for one of `mine` is returned, and ends the
- * look. Room for one of `others`, and runs for any, are recorded for those that want them (scans.h).
+ * look. Room for one of `others`, and runs for any, are recorded for those that want them (scans.h),
+ * and that there are free slots of larger classes than the lowest one.
  *
  * Units in transition prove nothing: a claimed unit whose owner is 0 or MOVING; a group of this
  * block that was closed since 1, as `closes` shows; a unit that was free in 1 and claimed in 4.
@@ -114,6 +115,19 @@ MAM_KSLOW void mam_pass_record(const struct mam_kheap *heap, uint32_t class_, ui
 	at = mam_atomic_add32(&scan->count[turn], 1, MAM_RELAXED, MAM_AT_DEVICE);
 	if (at < MAM_SCAN_ROOMS)
 		mam_atomic_store32(&scan->rooms[turn][at], block, MAM_RELAXED, MAM_AT_DEVICE);
+}
+
+/* Records that there are free slots of these classes. */
+MAM_KSLOW void mam_pass_larger(const struct mam_kheap *heap, const struct mam_kset *classes,
+			       uint32_t turn)
+{
+	struct mam_kset *seen = &mam_metadata_searches(heap)->shared.larger[turn];
+	uint32_t i;
+
+	for (i = 0; i < 2; i++)
+		if (classes->has[i] & ~mam_atomic_load64(&seen->has[i], MAM_RELAXED, MAM_AT_DEVICE))
+			(void)mam_atomic_or64(&seen->has[i], classes->has[i], MAM_RELAXED,
+					      MAM_AT_DEVICE);
 }
 
 /* Units of an object of the class that is a run. */
@@ -316,15 +330,17 @@ MAM_KSLOW void mam_pass_rooms(const struct mam_kheap *heap, const struct mam_kwa
 
 /*
  * Step 3 for the units of one word of owners, of which `starts` begin or continue a slab: returns room
- * for one of `mine`, or MAM_NO_WORD. Adds to `others` the classes with a free slot, and to `idle` the
- * first units of idle groups.
+ * for one of `mine`, or MAM_NO_WORD. Adds to `others` the classes with a free slot, from the
+ * lowest one that is wanted, and to `idle` the first units of idle groups.
  */
 MAM_KFN uint32_t mam_pass_slabs(const struct mam_kheap *heap, const struct mam_kwanted *wanted,
 				uint32_t unit, uint64_t owners, uint32_t starts,
 				struct mam_kset *others, uint64_t *idle, uint32_t *class_)
 {
+	struct mam_kset any = { { wanted->mine.has[0] | wanted->others.has[0],
+				  wanted->mine.has[1] | wanted->others.has[1] } };
 	uint64_t seen[MAM_PASS_WIDTH], traits, one;
-	uint32_t owner, word, i, n;
+	uint32_t owner, word, least = mam_set_first(&any), i, n;
 
 	for (i = 0; i < MAM_PASS_WIDTH; i++) {
 		seen[i] = 0;
@@ -348,9 +364,10 @@ MAM_KFN uint32_t mam_pass_slabs(const struct mam_kheap *heap, const struct mam_k
 			*class_ = owner;
 			return word;
 		}
-		if (mam_set_has(&wanted->others, owner) && !mam_set_has(others, owner)) {
+		if (owner >= least && !mam_set_has(others, owner)) {
 			mam_set_flip(others, owner);
-			mam_pass_hint(heap, owner, unit / MAM_BLOCK_UNITS, word);
+			if (mam_set_has(&wanted->others, owner))
+				mam_pass_hint(heap, owner, unit / MAM_BLOCK_UNITS, word);
 		}
 		/* Slots of the last group, which may be smaller than the others. */
 		i = mam_traits_slots(traits) & ((1u << mam_traits_group_shift(traits)) - 1);
@@ -367,7 +384,7 @@ MAM_KSLOW struct mam_klook mam_pass_block(const struct mam_kheap *heap,
 {
 	uint64_t *bits = mam_pages_bits(heap->units), taken, one, left, idle = 0, some = 0;
 	uint64_t owners[MAM_PASS_OWNERS];
-	struct mam_kset others = { { 0, 0 } };
+	struct mam_kset others = { { 0, 0 } }, larger;
 	uint32_t at, starts;
 	struct mam_klook look;
 
@@ -414,12 +431,18 @@ MAM_KSLOW struct mam_klook mam_pass_block(const struct mam_kheap *heap,
 		return look;
 	left = mam_bitmap_load(bits, block);
 	look.doubt |= (left & ~taken) != 0;
+	larger = others;
 	if (~left)
 		mam_pass_rooms(heap, wanted, block, left, &look, &others);
 	/* Not before the last look at a block: each is recorded once. */
+	if (look.word != MAM_NO_WORD || wanted->turn == MAM_PASS_SILENT)
+		return look;
+	if (larger.has[0] | larger.has[1])
+		mam_pass_larger(heap, &larger, wanted->turn);
+	for (at = 0; at < 2; at++)
+		others.has[at] &= wanted->mine.has[at] | wanted->others.has[at];
 	MAM_ROLLED
-	while (look.word == MAM_NO_WORD && wanted->turn != MAM_PASS_SILENT &&
-	       (at = mam_set_first(&others)) != 0) {
+	while ((at = mam_set_first(&others)) != 0) {
 		mam_set_flip(&others, at);
 		mam_pass_record(heap, at, block, wanted->turn);
 	}

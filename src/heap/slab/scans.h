@@ -15,6 +15,8 @@
  * 5. A scan that ends with a ticket above `since` decides the request if the class's result is that
  *    new. If few blocks had room, it looks at them once more, and takes room there or fails. If many
  *    had, it tries some hints that no other request tries, and without success repeats everything.
+ *    Before it fails it does the same for a larger class of which a scan saw a free slot, and for a
+ *    larger one again. So a slot of any larger class serves it, if the alignment is sufficient.
  * 6. A warp that waits while no piece is reported for a long time scans alone.
  *
  * Scans use two sets of lists in turn, as requests read those of one while the next one is running. A
@@ -118,6 +120,7 @@ MAM_KSLOW void mam_scans_begin(const struct mam_kheap *heap, const struct mam_ks
 		set.has[i] = mine->has[i] | mam_atomic_xchg64(&shared->wants.has[i], 0, MAM_ACQUIRE,
 							      MAM_AT_DEVICE);
 		mam_atomic_store64(&shared->wanted.has[i], set.has[i], MAM_RELAXED, MAM_AT_DEVICE);
+		mam_atomic_store64(&shared->larger[turn % 2].has[i], 0, MAM_RELAXED, MAM_AT_DEVICE);
 	}
 	mam_atomic_store32(&shared->turn, turn, MAM_RELAXED, MAM_AT_DEVICE);
 	mam_atomic_store64(&shared->ticket[turn % 2], mam_scans_draw(heap), MAM_RELAXED,
@@ -227,6 +230,31 @@ MAM_KFN bool mam_scans_dry(const struct mam_kheap *heap, uint32_t class_)
 		mam_global_load64(&mam_scans_of(heap, class_)->full, MAM_RELAXED, MAM_AT_DEVICE);
 
 	return full && full % 16 <= MAM_SCAN_ROOMS;
+}
+
+/*
+ * The lowest class above this one of which a recent scan saw a free slot, and whose slots are aligned
+ * as those of this class; or 0.
+ */
+MAM_KSLOW uint32_t mam_scans_larger(const struct mam_kheap *heap, uint32_t class_)
+{
+	struct mam_kset *seen = mam_metadata_searches(heap)->shared.larger, larger;
+	uint32_t quanta = mam_traits_quanta(mam_traits_of(class_)), i;
+
+	/* Slots are aligned to the largest power of two that divides their size. */
+	quanta &= 0u - quanta;
+	for (i = 0; i < 2; i++)
+		larger.has[i] = mam_atomic_load64(&seen[0].has[i], MAM_RELAXED, MAM_AT_DEVICE) |
+				mam_atomic_load64(&seen[1].has[i], MAM_RELAXED, MAM_AT_DEVICE);
+	larger.has[0] &= class_ < 64 ? ~(uint64_t)1 << class_ : 0;
+	larger.has[1] &= class_ < 64 ? ~(uint64_t)0 : ~(uint64_t)1 << (class_ - 64);
+	MAM_ROLLED
+	while ((i = mam_set_first(&larger)) != 0) {
+		if (!(mam_traits_quanta(mam_traits_of(i)) & (quanta - 1)))
+			break;
+		mam_set_flip(&larger, i);
+	}
+	return i;
 }
 
 /* Sets the other classes of the scan that runs, and its turn. pre: the caller has a piece. */

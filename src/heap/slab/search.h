@@ -10,7 +10,8 @@
  *    different classes all leaders at once. The slots that a leader won are dealt out by rank. Where
  *    even that fails a lane with an object of several units tries a run once more.
  * 3. Scan: everything is scanned by all warps that found no room, together (scans.h). Where no group
- *    fits an object becomes a run.
+ *    fits an object becomes a run. If the class has no room at all, a slot of a larger class serves
+ *    the request.
  * 4. Runs by spans.h. Steps 2 to 4 are in one function, mam_roam(), which also grows the heap.
  *
  * Must hold: all code with collectives below mam_roam() is inlined into it. Split into functions
@@ -124,6 +125,22 @@ MAM_KSLOW void mam_search_seek(struct mam_krequest *request)
 		return;
 	request->mine.word = found.word;
 	request->mine.slot = mam_ffs64(found.won) - 1;
+}
+
+/* Step 2 by one lane: looks for a slot of a larger class, which it has from then on if it wins one. */
+MAM_KSLOW void mam_search_larger(struct mam_krequest *request)
+{
+	uint32_t class_ = request->class_, larger, looks;
+
+	larger = mam_scans_larger(request->heap, class_);
+	if (!larger)
+		return;
+	request->class_ = larger;
+	MAM_ROLLED
+	for (looks = 0; looks < MAM_SEARCH_LOOKS && request->mine.slot == MAM_NO_SLOT; looks++)
+		mam_search_seek(request);
+	if (request->mine.slot == MAM_NO_SLOT)
+		request->class_ = class_;
 }
 
 /* Step 2 by one lane: looks for a run in place of a slot. */
@@ -247,6 +264,10 @@ MAM_KFN void mam_search_find(struct mam_krequest *request)
 		dry = dry && request->mine.slot == MAM_NO_SLOT;
 		mam_warp_sync(request->mask);
 	}
+	if (dry)
+		mam_search_larger(request);
+	mam_warp_sync(request->mask);
+	dry = dry && request->mine.slot == MAM_NO_SLOT;
 	request->mine.slot = dry ? MAM_SLOT_NONE : request->mine.slot;
 	needy = mam_search_needy(request);
 	MAM_ROLLED
@@ -531,7 +552,7 @@ MAM_KSLOW bool mam_search_block(struct mam_krequest *request, uint32_t block)
 MAM_KSLOW void mam_search_verdict(struct mam_krequest *request)
 {
 	struct mam_kresult *result = &request->result;
-	uint32_t looks, i, at;
+	uint32_t looks, i, at, larger;
 
 	/* It may search again. */
 	request->mine.slot = MAM_NO_SLOT;
@@ -551,7 +572,12 @@ MAM_KSLOW void mam_search_verdict(struct mam_krequest *request)
 			return;
 		result->final &= looks < MAM_SEARCH_DOUBTS;
 	}
-	if (result->final)
+	if (!result->final)
+		return;
+	larger = request->stage ? 0 : mam_scans_larger(request->heap, request->class_);
+	if (larger)
+		request->class_ = larger;
+	else
 		request->mine.slot = MAM_SLOT_REFUSED;
 }
 

@@ -164,6 +164,19 @@ OKIT_UNSEEN uint32_t okit_longest(const struct okit *kit)
 	return longest;
 }
 
+/* How many live objects have a slot of a class larger than their own. */
+OKIT_UNSEEN uint32_t okit_larger(const struct okit *kit)
+{
+	uint32_t at, owner, count = 0;
+
+	for (at = 0; at < kit->blocks * OKIT_BLOCK_GRAINS; at++) {
+		owner = okit_owner_of(kit, at / OKIT_UNIT_GRAINS);
+		if (kit->extent[at] && owner && owner <= MAM_CLASSES)
+			count += mam_class_quanta(owner) > kit->extent[at];
+	}
+	return count;
+}
+
 /* Compares the units and slots of a group with the shadow; counts its live objects. */
 OKIT_UNSEEN const char *okit_check_group(const struct okit *kit, uint32_t class_, uint32_t unit,
 					 uint32_t *live)
@@ -187,7 +200,8 @@ OKIT_UNSEEN const char *okit_check_group(const struct okit *kit, uint32_t class_
 			return okit_wrong("class %u, word %u, slot %u: %s", class_, word, i,
 					  kit->extent[at] ? "free, but has an owner"
 							  : "allocated, but has no owner");
-		if (kit->extent[at] && kit->extent[at] != quanta)
+		/* Where its own class has no room, an object has a slot of a larger one. */
+		if (kit->extent[at] > quanta)
 			return okit_wrong("class %u, word %u, slot %u has another size", class_,
 					  word, i);
 		*live += !!kit->extent[at];

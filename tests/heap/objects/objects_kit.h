@@ -57,12 +57,17 @@ static inline size_t okit_usable(size_t bytes)
 	return (bytes + (1u << MAM_UNIT_SHIFT) - 1) >> MAM_UNIT_SHIFT << MAM_UNIT_SHIFT;
 }
 
-/* Returns whether an object of `bytes` may have so many usable bytes: more only in a short run. */
+/*
+ * Returns whether an object of `bytes` may have so many usable bytes: more only in a short run, or in
+ * a slot of a larger class, whose alignment okit_note() checks.
+ */
 static inline bool okit_fits(size_t bytes, size_t usable)
 {
 	size_t units = (bytes + (1u << MAM_UNIT_SHIFT) - 1) >> MAM_UNIT_SHIFT << MAM_UNIT_SHIFT;
 
 	if (usable == okit_usable(bytes))
+		return true;
+	if (usable > okit_usable(bytes) && usable == okit_usable(usable) && mam_class_of(usable))
 		return true;
 	/* Not where the class is a power of two. */
 	return okit_usable(bytes) & (okit_usable(bytes) - 1) && usable == units;

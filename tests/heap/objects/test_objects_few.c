@@ -45,13 +45,15 @@ static void begin(void *argument)
 	leave_idle(kit, plan->before[1]);
 }
 
-/* So many lanes own an object, and no other request could have succeeded. */
+/*
+ * So many lanes own an object, without those that have a slot of a larger class, and no other request
+ * could have succeeded.
+ */
 static const char *check_live(void *argument)
 {
 	const struct okit *kit = argument;
 	const struct plan *plan = kit->plan;
-
-	uint32_t live = kit->live - (plan->free ? plan->blocks : 0);
+	uint32_t live = kit->live - (plan->free ? plan->blocks : 0) - okit_larger(kit);
 
 	if (live != plan->live)
 		return okit_wrong("%u lanes own an object, not %u", live, plan->live);
