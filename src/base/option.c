@@ -96,6 +96,8 @@ static const struct mam_option_row rows[] = {
 		"Under mam run, list the live blocks when the program ends."),
 	[MAM_OPTION_LEAKS_FILE] = ROW("MAM_LEAKS_FILE", "text", NULL, "",
 		"File for that list; empty: standard error."),
+	[MAM_OPTION_OOM_REPORT] = ROW("MAM_OOM_REPORT", "text", NULL, "",
+		"Under mam run, existing folder for reports of allocations that run out of memory; empty: none."),
 	[MAM_OPTION_NVTX] = ROW("MAM_NVTX", "choice", "auto|no", "auto",
 		"Under mam run and compute-sanitizer, register blocks with the tool."),
 	[MAM_OPTION_CHILDREN] = ROW("MAM_CHILDREN", "bool", NULL, "yes",

@@ -10,6 +10,7 @@
 #include "interpose/memory/capture.h"
 #include "interpose/memory/peer.h"
 #include "interpose/report/end.h"
+#include "interpose/report/oom.h"
 #include "interpose/routes/init.h"
 #include "interpose/share/forget.h"
 #include "interpose/share/ipc_opened.h"
@@ -34,9 +35,15 @@ const struct mam_init_part mam_init_parts[] = {
 	{ NULL, mam_ipc_pieces_restart },
 	{ mam_tracer_start, mam_tracer_restart },
 	{ mam_leaks_start, mam_leaks_restart },
+	{ NULL, mam_oom_restart },
 	{ mam_end_start, mam_end_restart },
 	{ NULL, NULL },
 };
+
+void mam_watch_out_of_memory(const struct mam_watch_call *call)
+{
+	mam_oom_explain(call);
+}
 
 static void forget_block(const struct mam_watch_call *call)
 {

@@ -131,6 +131,30 @@ START_TEST(copy_is_truncated_to_the_buffer)
 END_TEST
 
 /* A handle may have the same value as an address. */
+static bool count_until_7(const struct mam_ledger_entry *entry, void *sum)
+{
+	*(uint64_t *)sum += entry->id;
+	return entry->id < 7;
+}
+
+START_TEST(visit_ends_early_if_asked)
+{
+	struct mam_ledger_entry old;
+	uint64_t sum = 0;
+
+	for (unsigned int i = 1; i <= 6; i++)
+		ck_assert(put(i, i, NULL, &old));
+	mam_ledger_visit(&ledger, count_until_7, &sum);
+	ck_assert_uint_eq(sum, 21);
+	for (unsigned int i = 7; i < 100; i++)
+		ck_assert(put(i, 7, NULL, &old));
+	sum = 0;
+	mam_ledger_visit(&ledger, count_until_7, &sum);
+	ck_assert_uint_ge(sum, 7);
+	ck_assert_uint_le(sum, 28);
+}
+END_TEST
+
 START_TEST(handle_and_address_have_different_keys)
 {
 	void *number = (void *)(uintptr_t)0x7f1234567000;
@@ -192,6 +216,7 @@ int main(void)
 	tcase_add_test(cases, random_steps_match_an_array);
 	tcase_add_test(cases, entries_of_a_context_are_taken_once);
 	tcase_add_test(cases, copy_is_truncated_to_the_buffer);
+	tcase_add_test(cases, visit_ends_early_if_asked);
 	tcase_add_test(cases, handle_and_address_have_different_keys);
 	tcase_add_test(cases, threads_use_separate_entries);
 	srunner_run_all(runner, CK_ENV);

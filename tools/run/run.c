@@ -48,6 +48,9 @@ static const struct args_option options[] = {
 	  "function or library; 2 us per allocation" },
 	{ "leaks", 0, ARGS_OPTIONAL, FIELD(leaks), "FILE", NULL,
 	  "at exit, list blocks that were never freed, by call stack" },
+	{ "oom-report", 0, ARGS_TEXT, FIELD(oom_report), "DIR|no", NULL,
+	  "where to explain out of memory: a report and the heap;\n"
+	  "on a terminal the default is ~/.local/state/mam" },
 	{ "chunk", 0, ARGS_BYTES, FIELD(chunk), "SIZE", run_env_largest,
 	  "allocate this much of the GPU at a context's first request,\n"
 	  "or 'largest'" },

@@ -183,7 +183,8 @@ static bool set_all(const struct run_settings *settings)
 	       set_source(settings->source) && set_choice("free", "MAM_FREE", settings->free) &&
 	       set_choice("capture", "MAM_CAPTURE", settings->capture) &&
 	       set_choice("nvtx", "MAM_NVTX", settings->nvtx) && set_children(settings->children) &&
-	       set_ipc(settings->ipc) && run_env_file("trace", "MAM_TRACE", settings->trace) &&
+	       set_ipc(settings->ipc) && run_env_oom(settings) &&
+	       run_env_file("trace", "MAM_TRACE", settings->trace) &&
 	       set_who(settings->who, settings->trace) && set_leaks(settings->leaks) &&
 	       set_choice("log", "MAM_LOG", settings->log) &&
 	       (!settings->disable || setenv("MAM_DISABLE", "1", 1) == 0) &&

@@ -16,6 +16,7 @@
 struct run_settings {
 	const char *stats, *leaks; /* "": print to stderr; otherwise a file */
 	const char *trace;
+	const char *oom_report; /* folder, or "no" */
 	const char *source, *free, *capture, *ipc, *children, *nvtx, *log;
 	const char *route;
 	uint64_t chunk, growth, limit, pass_above; /* RUN_ENV_UNSET: not given */
@@ -31,5 +32,11 @@ bool run_env_set(const struct run_settings *settings);
 
 /* Set a file name as the object expects it: absolute, and writable. */
 bool run_env_file(const char *option, const char *variable, const char *file);
+
+/*
+ * Set the folder for out-of-memory reports. If it is not given, and standard error is a terminal, it
+ * is the user's folder for such files. False: it cannot be used (reported).
+ */
+bool run_env_oom(const struct run_settings *settings);
 
 #endif

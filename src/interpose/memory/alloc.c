@@ -29,7 +29,6 @@
 #include <stdint.h>
 
 #include <mam/mam.h>
-#include <mam/stats.h>
 
 #include "interpose/memory/account.h"
 #include "interpose/memory/capture.h"
@@ -38,8 +37,6 @@
 #include "interpose/memory/pass.h"
 #include "interpose/memory/pools.h"
 #include "interpose/memory/quarantine.h"
-#include "interpose/process/file.h"
-#include "interpose/process/say.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
@@ -47,7 +44,6 @@
 #include "interpose/watch/watch.h"
 
 #define RUNTIME_SETS_CONTEXT 12000 /* since this version cudaSetDevice makes the context current */
-#define REPORTS_MAX 3              /* out-of-memory messages per process */
 
 /* One call in progress. */
 struct request {
@@ -123,29 +119,6 @@ static enum mam_status take_after_exhaustion(const struct mam_pools_entry *entry
 	return status;
 }
 
-/* Limited to a few messages: programs that cope with a full device retry again and again. */
-static void report_no_memory(const struct request *request)
-{
-	struct mam_stats stats = { .size = sizeof(stats) };
-	static atomic_int reports;
-
-	if (!mam_say_wants(MAM_SAY_WARN) || request->entry == NULL ||
-	    mam_pool_stats(request->entry->pool, &stats) != MAM_OK ||
-	    atomic_fetch_add(&reports, 1) >= REPORTS_MAX)
-		return;
-	mam_say(MAM_SAY_WARN,
-		"out of memory: cannot allocate %s (live %s, largest free block %s, quarantined "
-		"%s, reserved %s); %s",
-		mam_file_bytes(request->bytes).text, mam_file_bytes(stats.live_bytes).text,
-		mam_file_bytes(stats.largest_free_bytes).text,
-		mam_file_bytes(stats.retired_bytes).text, mam_file_bytes(stats.reserved_bytes).text,
-		request->why == MAM_WHY_LIMIT ? "raise --limit or free memory"
-		: stats.reserved_bytes - stats.live_rounded_bytes >= request->bytes
-			? "enough memory is free but fragmented: allocate large blocks earlier, or "
-			  "try a larger --growth"
-			: "free memory, or check which other processes use the device");
-}
-
 /* Allocates from the pool. If it returns false, request->why is the reason. The guard is up. */
 static bool serve(struct request *request, void **block)
 {
@@ -175,8 +148,8 @@ static bool serve(struct request *request, void **block)
  * Calls the driver. `ask` calls the real function of either interface for `block`, which then holds
  * the genuine block or returns the genuine error.
  */
-static int forward(struct request *request, int (*ask)(void *block, size_t bytes, uint64_t *key),
-		   void *block)
+static int forward(const struct request *request,
+		   int (*ask)(void *block, size_t bytes, uint64_t *key), void *block)
 {
 	struct mam_pass pass = { .function = request->function,
 				 .road = request->road,
@@ -186,12 +159,8 @@ static int forward(struct request *request, int (*ask)(void *block, size_t bytes
 				 .taken = mam_pass_rounded(request->bytes),
 				 .ask = ask,
 				 .arguments = block };
-	int answer = mam_pass_alloc(&pass);
 
-	request->why = pass.why;
-	if (answer == MAM_CUDA_OUT_OF_MEMORY)
-		report_no_memory(request);
-	return answer;
+	return mam_pass_alloc(&pass);
 }
 
 /*

@@ -105,6 +105,8 @@ static void watch(const struct mam_pass *pass, int answer, void *context)
 	} else {
 		mam_watch_call(&call);
 	}
+	if (answer == MAM_CUDA_OUT_OF_MEMORY && pass->kind != MAM_ACCOUNT_HOST)
+		mam_watch_out_of_memory(&call);
 }
 
 void mam_pass_watch(enum mam_table_id function, enum mam_road road, enum mam_why why, int answer)

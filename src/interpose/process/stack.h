@@ -40,10 +40,12 @@ const struct mam_stack *mam_stack_here(void);
  * mam_stack_name - return the call site in one word without blanks: the innermost frame outside of
  * CUDA's libraries, as FUNCTION@LIBRARY or LIBRARY+0xOFFSET. Returns "" if the dynamic linker knows
  * no such frame, or if there is no memory. At most MAM_STACK_NAME_BYTES including the terminator;
- * stored with the stack. One caller at a time.
+ * stored with the stack. One caller at a time. mam_stack_print() stores nothing; any thread may call
+ * it.
  */
-const char *mam_stack_name(const struct mam_stack *stack);
 #define MAM_STACK_NAME_BYTES 192
+const char *mam_stack_name(const struct mam_stack *stack);
+void mam_stack_print(const struct mam_stack *stack, char name[MAM_STACK_NAME_BYTES]);
 
 /* mam_stack_cut - allocate memory that is never freed; NULL if there is none. */
 void *mam_stack_cut(size_t bytes);

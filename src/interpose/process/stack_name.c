@@ -91,14 +91,20 @@ static bool name_frame(const void *frame, char *name)
 	return true;
 }
 
+void mam_stack_print(const struct mam_stack *stack, char name[MAM_STACK_NAME_BYTES])
+{
+	name[0] = '\0';
+	for (uint32_t i = 0; i < stack->count && !name_frame(stack->frames[i], name); i++)
+		;
+}
+
 const char *mam_stack_name(const struct mam_stack *stack)
 {
-	char name[MAM_STACK_NAME_BYTES] = "", *kept;
+	char name[MAM_STACK_NAME_BYTES], *kept;
 
 	if (stack->name != NULL)
 		return stack->name;
-	for (uint32_t i = 0; i < stack->count && !name_frame(stack->frames[i], name); i++)
-		;
+	mam_stack_print(stack, name);
 	kept = mam_stack_cut(strlen(name) + 1);
 	if (kept == NULL)
 		return "";

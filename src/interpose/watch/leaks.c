@@ -83,6 +83,11 @@ void mam_leaks_context_gone(void *context)
 		mam_ledger_take_context(&ledger, context, NULL);
 }
 
+void mam_leaks_visit(bool (*visit)(const struct mam_ledger_entry *entry, void *user), void *user)
+{
+	mam_ledger_visit(&ledger, visit, user);
+}
+
 /* Copies all remaining entries to new memory. */
 static struct mam_ledger_entry *copy(size_t *count)
 {

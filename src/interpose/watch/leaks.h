@@ -15,6 +15,9 @@
 #ifndef MAM_INTERPOSE_LEAKS_H
 #define MAM_INTERPOSE_LEAKS_H
 
+#include <stdbool.h>
+
+struct mam_ledger_entry;
 struct mam_watch_call;
 
 /* Starts watching if MAM_LEAKS is set. */
@@ -24,6 +27,12 @@ void mam_leaks_free(const struct mam_watch_call *call);
 
 /* Drops all blocks of a destroyed context, freed or not: they are not leaks of the program. */
 void mam_leaks_context_gone(void *context);
+
+/*
+ * Passes each live block to `visit` until that returns false; the id of an entry is its stack. No
+ * block, unless MAM_LEAKS is set. `visit` is called under a lock: see ledger.h.
+ */
+void mam_leaks_visit(bool (*visit)(const struct mam_ledger_entry *entry, void *user), void *user);
 
 /*
  * Prints the report when the process ends. Uses host data only. The process that mam run started

@@ -204,6 +204,22 @@ void mam_ledger_take_context(struct mam_ledger *ledger, const void *context,
 	}
 }
 
+void mam_ledger_visit(struct mam_ledger *ledger,
+		      bool (*visit)(const struct mam_ledger_entry *entry, void *user), void *user)
+{
+	bool more = true;
+
+	for (int i = 0; i < MAM_LEDGER_SHARDS && more; i++) {
+		struct mam_ledger_shard *shard = &ledger->shards[i];
+
+		lock(shard);
+		for (size_t at = 0; at < shard->slots_count && more; at++)
+			if (shard->slots[at].key != 0)
+				more = visit(&shard->slots[at], user);
+		unlock(shard);
+	}
+}
+
 size_t mam_ledger_copy(struct mam_ledger *ledger, struct mam_ledger_entry *entries, size_t room)
 {
 	size_t count = 0;

@@ -77,6 +77,13 @@ void mam_ledger_take_context(struct mam_ledger *ledger, const void *context,
 /* Copies up to `room` entries, shard after shard. Returns the number of all entries. */
 size_t mam_ledger_copy(struct mam_ledger *ledger, struct mam_ledger_entry *entries, size_t room);
 
+/*
+ * Passes each entry to `visit` until that returns false. `visit` is called under a lock: it must not
+ * call the ledger.
+ */
+void mam_ledger_visit(struct mam_ledger *ledger,
+		      bool (*visit)(const struct mam_ledger_entry *entry, void *user), void *user);
+
 /* Makes the ledger empty and its locks free: in the child of a fork. */
 void mam_ledger_restart(struct mam_ledger *ledger);
 

@@ -113,6 +113,9 @@ static inline void mam_watch_call(const struct mam_watch_call *call)
 /* Called after a chunk of a pool was allocated, or before it is freed. */
 void mam_watch_chunk(void *base, size_t bytes, void *context, bool came);
 
+/* Called before the program receives out of memory for memory of a device. Defined in parts.c. */
+void mam_watch_out_of_memory(const struct mam_watch_call *call);
+
 /* Called when a context and all its memory are gone. */
 void mam_watch_context_gone(void *context);
 
