@@ -17,6 +17,13 @@ exemptions() # prints "NAME REASON"
 	mam_heap_class an element of an array in struct mam_heap_info
 	mam_heap_thread a member of struct mam_heap_report, three times
 	mam_newfile used only inside mam, which is built as a whole; its header is not installed
+	mam_tally the layout of a file, with a magic number; its header is not installed
+	mam_statpage the same
+	mam_statpage_counts the same
+	mam_statpage_pool the same
+	mam_statpage_device the same
+	mam_statpage_caller the same
+	mam_statpage_figures used only inside mam, which is built as a whole; its header is not installed
 	mam_trace_ring the layout of a file, with a magic number; its header is not installed
 	mam_trace_record the layout of a file: 64 bytes each; its header is not installed
 	xmc_setting used only inside the program: the library does not use it

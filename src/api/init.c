@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 #include <mam/mam.h>
+#include <mam/statpage.h>
 
 #include "api/named.h"
 #include "api/oom.h"
@@ -72,6 +73,7 @@ void mam_fork_parent(void)
 
 void mam_fork_child(void)
 {
+	mam_statpage_fork_child();
 	if (prepared)
 		prepared->child();
 	mam_event_fork_child();

@@ -68,7 +68,7 @@ size_t mam_cache_evict_async(struct mam_tcache *tcache, struct mam_pool *pool,
 
 	tcache->stream_granules -= before - bins->bins.granules;
 	if (count != 0 &&
-	    !mam_stream_put_batch(pool, bins->record, blocks, count, &tcache->tally, &bins->due))
+	    !mam_stream_put_batch(pool, bins->record, blocks, count, tcache->tally, &bins->due))
 		bins->stale = true;
 	return count;
 }
@@ -261,7 +261,7 @@ static enum mam_status free_inside(struct mam_pool *pool, struct mam_tcache *tca
 		return MAM_ERROR_DOUBLE_FREE;
 	}
 	status = mam_stream_put(pool, call->block, call->requested, &call->key,
-				tcache ? &tcache->tally : &none, &call->due);
+				tcache ? tcache->tally : &none, &call->due);
 	if (!tcache)
 		return status;
 	count_turn(tcache);
@@ -310,7 +310,7 @@ static enum mam_status free_untagged(struct mam_pool *pool, void *block,
 	if (!tcache)
 		return status;
 	if (tcache->turns++ % TURNS_A_LIMIT != 0)
-		status = mam_stream_put(pool, block, 0, key, &tcache->tally, due);
+		status = mam_stream_put(pool, block, 0, key, tcache->tally, due);
 	mam_asymlock_leave(&tcache->hand);
 	return status;
 }
@@ -365,7 +365,7 @@ static enum mam_status alloc_inside(struct mam_pool *pool, struct mam_tcache *tc
 		*block = found;
 		return MAM_OK;
 	}
-	status = mam_stream_take(pool, &call->now, &call->request, tcache ? &tcache->tally : &none,
+	status = mam_stream_take(pool, &call->now, &call->request, tcache ? tcache->tally : &none,
 				 block, &call->own);
 	if (!tcache)
 		return status;
@@ -396,8 +396,8 @@ static enum mam_status alloc_large(struct mam_pool *pool, struct alloc_call *cal
 
 	if (!tcache)
 		return alloc_once(pool, call, block);
-	status = mam_stream_take(pool, &call->now, &call->request, &tcache->tally, block,
-				 &call->own);
+	status =
+		mam_stream_take(pool, &call->now, &call->request, tcache->tally, block, &call->own);
 	mam_asymlock_leave(&tcache->hand);
 	return status;
 }

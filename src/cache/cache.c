@@ -152,16 +152,16 @@ void mam_cache_limit(struct mam_tcache *tcache)
 
 	if (tcaches == 0)
 		tcaches = 1;
-	space = tcache->tally.reserved_bytes / SHARE_OF_RESERVED;
+	space = tcache->tally->reserved_bytes / SHARE_OF_RESERVED;
 	if (pool->range != NULL) {
-		space = tcache->tally.live_bytes / SHARE_OF_PIECES;
+		space = tcache->tally->live_bytes / SHARE_OF_PIECES;
 		spared = pool->source->properties.total_bytes / SHARE_OF_MEMORY;
 		if (space < spared)
 			space = spared;
 		tcache_max = TCACHE_MAX_PIECES;
 	}
 	space /= tcaches;
-	max = tcache->tally.live_bytes / SHARE_OF_LIVE / tcaches;
+	max = tcache->tally->live_bytes / SHARE_OF_LIVE / tcaches;
 	if (max < tcache_max)
 		max = tcache_max;
 	tcache->max = (max < space ? max : space) >> MAM_TAG_SHIFT;
@@ -178,6 +178,10 @@ static void sit_locked(struct mam_cache *cache, struct mam_tcache *tcache, struc
 	tcache->round_up = pool->config.granule - 1;
 	tcache->unit_mask = ~(tcache->round_up >> MAM_TAG_SHIFT);
 	tcache->bins.key = mam_tag_cached_key(cache->next_tcache);
+	tcache->tally =
+		mam_statpage_take_tally(atomic_load_explicit(&pool->page, memory_order_relaxed));
+	if (!tcache->tally)
+		tcache->tally = &tcache->unlisted;
 	tcache->next = cache->tcaches;
 	if (tcache->next)
 		tcache->next->previous = tcache;
@@ -261,7 +265,7 @@ static void keep(struct mam_tcache *tcache, struct mam_pool *pool, void **more, 
 			more[left++] = more[i];
 	}
 	if (left != 0)
-		mam_pool_free_batch(pool, more, left, &tcache->tally);
+		mam_pool_free_batch(pool, more, left, tcache->tally);
 }
 
 void mam_cache_tag_live(struct mam_tcache *tcache, void *block, size_t bytes)
@@ -324,7 +328,7 @@ static enum mam_status alloc_inside(struct mam_tcache *tcache, struct mam_pool *
 			return MAM_OK;
 		}
 	}
-	status = mam_pool_alloc_batch(pool, bytes, alignment, &tcache->tally, block,
+	status = mam_pool_alloc_batch(pool, bytes, alignment, tcache->tally, block,
 				      small ? appetite_for(tcache, granules) : 0, more, &got);
 	if (status != MAM_OK)
 		return status;
@@ -359,8 +363,8 @@ static enum mam_status alloc_large(struct mam_pool *pool, struct mam_tcache *tca
 {
 	uint64_t high_max = atomic_load_explicit(&tcache->cache->high_max, memory_order_relaxed);
 	enum mam_status status =
-		mam_pool_alloc_below(pool, bytes, alignment, &tcache->tally, high_max, block);
-	uint64_t high_bytes = tcache->tally.high_bytes;
+		mam_pool_alloc_below(pool, bytes, alignment, tcache->tally, high_max, block);
+	uint64_t high_bytes = tcache->tally->high_bytes;
 
 	mam_asymlock_leave(&tcache->hand);
 	if (status == MAM_OK)
@@ -432,7 +436,7 @@ static size_t evict_plain(struct mam_tcache *tcache, struct mam_pool *pool)
 		return count;
 	count = mam_bins_evict(&tcache->bins, blocks, BATCH);
 	if (count != 0)
-		mam_pool_free_batch(pool, blocks, count, &tcache->tally);
+		mam_pool_free_batch(pool, blocks, count, tcache->tally);
 	return count;
 }
 
@@ -526,7 +530,7 @@ static enum mam_status free_tagged(struct mam_pool *pool, struct mam_tcache *tca
 		return MAM_OK;
 	mam_tag_write(tag, MAM_TAG_NONE);
 	return mam_pool_free_one(pool, block, mam_tag_requested(value),
-				 tcache ? &tcache->tally : &none);
+				 tcache ? tcache->tally : &none);
 }
 
 enum mam_status mam_cache_free_slowly(struct mam_pool *pool, void *block)
@@ -544,7 +548,7 @@ enum mam_status mam_cache_free_slowly(struct mam_pool *pool, void *block)
 		tcache->turns++;
 	tag = mam_cache_live_here(pool, block, &value);
 	status = tag ? free_tagged(pool, tcache, block, tag, value)
-		     : free_untagged(pool, block, tcache ? &tcache->tally : &none);
+		     : free_untagged(pool, block, tcache ? tcache->tally : &none);
 	if (tcache)
 		mam_asymlock_leave(&tcache->hand);
 	if (pool->config.spare_bytes != 0)
@@ -557,7 +561,7 @@ static enum mam_status claim(struct mam_pool *pool, struct mam_tcache *tcache, v
 {
 	struct mam_tally none = { 0 };
 	enum mam_status status = MAM_OK;
-	struct mam_tally *tally = tcache ? &tcache->tally : &none;
+	struct mam_tally *tally = tcache ? tcache->tally : &none;
 	uint64_t value;
 	mam_tag_word *tag = mam_cache_live_here(pool, block, &value);
 

@@ -58,7 +58,7 @@ static inline enum mam_status mam_cache_claim(struct mam_pool *pool, void *block
 	if (mam_tag_is_none((uintptr_t)block) &&
 	    atomic_load_explicit(&tcache->pool, memory_order_relaxed) == pool &&
 	    mam_asymlock_enter(&tcache->hand)) {
-		nothing_to_report = tcache->tally.allocs == 0 && tcache->tally.frees == 0;
+		nothing_to_report = tcache->tally->allocs == 0 && tcache->tally->frees == 0;
 		mam_asymlock_leave(&tcache->hand);
 		if (nothing_to_report)
 			return MAM_OK;
@@ -229,7 +229,7 @@ mam_cache_take_inside(struct mam_tcache *tcache, struct mam_bins *bins, size_t b
 	if (block == 0)
 		return NULL;
 	mam_tag_write(tag, mam_tag_live(tcache->live_key, block, bin, bytes));
-	mam_tally_alloc(&tcache->tally, bytes, bin << MAM_TAG_SHIFT);
+	mam_tally_alloc(tcache->tally, bytes, bin << MAM_TAG_SHIFT);
 	return (void *)block;
 }
 
@@ -272,7 +272,7 @@ mam_cache_give_inside(struct mam_tcache *tcache, struct mam_bins *bins, uintptr_
 	if (mam_tcache_held(tcache) + granules > tcache->max)
 		return false;
 	mam_bins_push(bins, block, tag, granules);
-	mam_tally_free(&tcache->tally, mam_tag_requested(value), granules << MAM_TAG_SHIFT);
+	mam_tally_free(tcache->tally, mam_tag_requested(value), granules << MAM_TAG_SHIFT);
 	return true;
 }
 
@@ -300,8 +300,8 @@ static inline void mam_cache_keep_inside(struct mam_tcache *tcache, struct mam_p
 	uint64_t granules = mam_tag_granules(value);
 
 	mam_kept_push(&tcache->kept, tcache->bins.key, (uintptr_t)block, tag, granules);
-	mam_tally_free(&tcache->tally, mam_tag_requested(value), granules << MAM_TAG_SHIFT);
-	mam_tally_keep(&tcache->tally, granules << MAM_TAG_SHIFT);
+	mam_tally_free(tcache->tally, mam_tag_requested(value), granules << MAM_TAG_SHIFT);
+	mam_tally_keep(tcache->tally, granules << MAM_TAG_SHIFT);
 	*ticket = 0;
 	if (mam_kept_is_due(&tcache->kept, tcache->max)) {
 		*bytes = tcache->kept.open.granules << MAM_TAG_SHIFT;

@@ -86,7 +86,7 @@ struct mam_cache *mam_cache_count_pending(struct mam_pool *pool)
 		return NULL;
 	for (struct mam_tcache *tcache = cache->tcaches; tcache; tcache = tcache->next)
 		if (may_touch(tcache))
-			mam_pool_meet(pool, &tcache->tally);
+			mam_pool_meet(pool, tcache->tally);
 	return cache;
 }
 
@@ -116,10 +116,10 @@ static bool empty(struct mam_pool *pool, struct mam_tcache *tcache)
 	(void)mam_kept_absorb(tcache, pool);
 	mam_kept_flush(tcache, pool);
 	while ((count = mam_bins_evict(&tcache->bins, blocks, BATCH)) != 0) {
-		mam_pool_free_batch(pool, blocks, count, &tcache->tally);
+		mam_pool_free_batch(pool, blocks, count, tcache->tally);
 		any = true;
 	}
-	mam_pool_meet(pool, &tcache->tally);
+	mam_pool_meet(pool, tcache->tally);
 	return any;
 }
 
@@ -299,7 +299,7 @@ void mam_cache_release_async(struct mam_pool *pool, struct CUstream_st *stream)
 
 static bool was_idle(struct mam_tcache *tcache)
 {
-	bool idle = tcache->tally.allocs == 0 && tcache->tally.frees == 0 &&
+	bool idle = tcache->tally->allocs == 0 && tcache->tally->frees == 0 &&
 		    tcache->turns == tcache->seen;
 
 	tcache->seen = tcache->turns;
@@ -317,7 +317,7 @@ static void look_locked(struct mam_cache *cache, struct mam_pool *pool)
 			in_use++;
 		else
 			(void)empty(pool, tcache);
-		mam_pool_meet(pool, &tcache->tally);
+		mam_pool_meet(pool, tcache->tally);
 	}
 	if (in_use < 2)
 		(void)empty_transfer(pool, &cache->transfer);
@@ -362,6 +362,9 @@ static void unlink_locked(struct mam_cache *cache, struct mam_tcache *tcache)
 	if (tcache->next)
 		tcache->next->previous = tcache->previous;
 	tcache->next = tcache->previous = NULL;
+	if (tcache->tally != &tcache->unlisted)
+		mam_statpage_return_tally(tcache->tally);
+	tcache->tally = &tcache->unlisted;
 	atomic_fetch_sub_explicit(&cache->tcache_count, 1, memory_order_relaxed);
 	/* The last access: from now on its thread may use it for another pool. */
 	atomic_store_explicit(&tcache->pool, NULL, memory_order_release);

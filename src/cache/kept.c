@@ -96,7 +96,7 @@ static void flush(struct mam_tcache *tcache, struct mam_pool *pool, struct mam_k
 			mam_tag_write(tag, MAM_TAG_NONE);
 		}
 		if (count != 0)
-			mam_pool_set_aside_batch(pool, blocks, count, &tcache->tally);
+			mam_pool_set_aside_batch(pool, blocks, count, tcache->tally);
 	} while (count == BATCH);
 	group->ticket = 0;
 }
@@ -122,11 +122,11 @@ uint64_t mam_kept_seal(struct mam_tcache *tcache, struct mam_pool *pool)
 		return 0;
 	if (kept->count == MAM_KEPT_GROUPS && !mam_kept_absorb(tcache, pool)) {
 		mam_kept_flush(tcache, pool);
-		return mam_pool_ticket(pool, 0, &tcache->tally);
+		return mam_pool_ticket(pool, 0, tcache->tally);
 	}
 	group = &kept->sealed[(kept->oldest + kept->count++) % MAM_KEPT_GROUPS];
 	*group = kept->open;
-	group->ticket = mam_pool_ticket(pool, blocks, &tcache->tally);
+	group->ticket = mam_pool_ticket(pool, blocks, tcache->tally);
 	kept->open = (struct mam_kept_group){ .ticket = 0 };
 	return group->ticket;
 }
@@ -139,7 +139,7 @@ static void move(struct mam_tcache *tcache, struct mam_kept_group *group)
 
 	while ((block = mam_kept_pop(&tcache->kept, group, tcache->bins.key, &tag, &granules))) {
 		mam_bins_push(&tcache->bins, (uintptr_t)block, tag, granules);
-		mam_tally_unkeep(&tcache->tally, granules << MAM_TAG_SHIFT);
+		mam_tally_unkeep(tcache->tally, granules << MAM_TAG_SHIFT);
 	}
 }
 

@@ -102,6 +102,7 @@ struct mam_tcache *mam_tcache_take(void)
 	}
 	mam_asymlock_init(&tcache->hand);
 	tcache->owner = mam_tcache_self();
+	tcache->tally = &tcache->unlisted;
 	return tcache;
 }
 

@@ -49,7 +49,7 @@ struct mam_tcache {
 	/* thread, and others while it is stopped */
 	uint64_t max;   /* maximum of granules in the bins */
 	uint64_t slack; /* a block that is larger by up to 1 / 2^slack may serve a request */
-	struct mam_tally tally;
+	struct mam_tally *tally; /* on the statistics page, or unlisted */
 	struct mam_bins bins;
 	struct mam_kept kept;
 	struct mam_stream_bins *streams[MAM_TCACHE_STREAMS]; /* by handle; NULL: not made yet */
@@ -62,6 +62,7 @@ struct mam_tcache {
 
 	struct mam_tcache *next, *previous; /* lock: cache; thread caches of one pool */
 	struct mam_tcache *of_thread;       /* thread; next of the thread's */
+	struct mam_tally unlisted;          /* as tally: used if the page is full */
 };
 
 /* mam_tcache_held - granules in all bins. */

@@ -138,7 +138,7 @@ bool mam_alias_pick(struct mam_pool *pool, const struct mam_request *request,
 	mam_lock_take(&pool->lock);
 	if (is_offered(pool, request))
 		visit_all(pool, request, &visit);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	*found = visit.best;
 	return visit.best.piece.bytes != 0;
 }
@@ -211,7 +211,7 @@ enum mam_status mam_alias_move(struct mam_pool *pool, const struct mam_request *
 
 	mam_lock_take(&pool->lock);
 	status = seize(pool, request, &from->piece, &to, &seized);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	if (status != MAM_OK)
 		return status;
 	began = mam_clock_ns();
@@ -229,7 +229,7 @@ enum mam_status mam_alias_move(struct mam_pool *pool, const struct mam_request *
 		give(pool, request, seized.from);
 	}
 	mam_pool_prove_locked(pool);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }
 
@@ -271,7 +271,7 @@ void mam_alias_seal(struct mam_pool *pool, const struct mam_request *request)
 		append(pool, group, range->unsealed);
 		range->unsealed = 0;
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	if (fence.event != NULL)
 		pool->fences->drop(pool, &fence);
 }
@@ -287,13 +287,13 @@ static bool unmap(struct mam_pool *pool, uint32_t handle)
 	segment = mam_segment_at(&pool->segments, handle);
 	base = segment->base;
 	bytes = segment->bytes;
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	began = mam_clock_ns();
 	status = mam_source_unalias(pool->source, (void *)(uintptr_t)base, bytes);
 	ended = mam_clock_ns();
 	mam_lock_take(&pool->lock);
 	mam_pool_called_locked(pool, ended - began);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status == MAM_OK;
 }
 
@@ -317,7 +317,7 @@ static bool unmap_group(struct mam_pool *pool, struct mam_leaving *group)
 		mam_pieces_take(&pool->range->part[part].pieces, base);
 		mam_space_become_locked(pool, handle, MAM_SEGMENT_UNMAPPED);
 		mam_pool_prove_locked(pool);
-		mam_lock_release(&pool->lock);
+		mam_pool_unlock(pool);
 	}
 	return true;
 }
@@ -354,7 +354,7 @@ void mam_alias_collect(struct mam_pool *pool, bool all)
 		range->leaving[count++] = (struct mam_leaving){ .first = range->unsealed };
 		range->leaving_count = count;
 		range->unsealed = 0;
-		mam_lock_release(&pool->lock);
+		mam_pool_unlock(pool);
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		struct mam_alias_fence none = { 0 };
@@ -370,7 +370,7 @@ void mam_alias_collect(struct mam_pool *pool, bool all)
 		if (range->leaving[i].first != 0)
 			range->leaving[kept++] = range->leaving[i];
 	range->leaving_count = kept;
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 }
 
 void mam_alias_end(struct mam_pool *pool)

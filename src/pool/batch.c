@@ -75,6 +75,28 @@ static void account_tally(const struct mam_pool *pool, struct mam_tally *tally)
 	tally->high_bytes = pool->high_bytes;
 }
 
+/*
+ * The stores are in this order even for other processes: the statistics page must never show less
+ * than what was published, nor the old generation of a tally that is in use again. On x86 they are
+ * plain stores.
+ */
+static void clear_tally(struct mam_tally *tally)
+{
+	int64_t *const words[] = {
+		&tally->blocks,      &tally->peak_blocks, &tally->bytes,
+		&tally->peak_bytes,  &tally->rounded,     &tally->peak_rounded,
+		&tally->kept_blocks, &tally->kept_bytes,  &tally->peak_kept_bytes
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		__atomic_store_n(words[i], 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&tally->allocs, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&tally->frees, 0, __ATOMIC_RELEASE);
+	atomic_store_explicit(&tally->generation,
+			      atomic_load_explicit(&tally->generation, memory_order_relaxed) + 1,
+			      memory_order_release);
+}
+
 void mam_pool_meet_locked(struct mam_pool *pool, struct mam_tally *tally)
 {
 	struct mam_stats *counts = &pool->counts;
@@ -101,7 +123,9 @@ void mam_pool_meet_locked(struct mam_pool *pool, struct mam_tally *tally)
 		counts->allocs += tally->allocs;
 		counts->frees += tally->frees;
 	}
-	*tally = (struct mam_tally){ .allocs = 0 };
+	if (atomic_load_explicit(&pool->page, memory_order_relaxed) != NULL)
+		mam_pool_publish_locked(pool, tally);
+	clear_tally(tally);
 	account_tally(pool, tally);
 }
 
@@ -109,7 +133,7 @@ void mam_pool_meet(struct mam_pool *pool, struct mam_tally *tally)
 {
 	mam_lock_take(&pool->lock);
 	mam_pool_meet_locked(pool, tally);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 }
 
 /* Allocate up to `wanted` more of the same, as far as free memory fits. */
@@ -148,7 +172,7 @@ enum mam_status mam_pool_alloc_batch(struct mam_pool *pool, size_t bytes, size_t
 	} else if (status != MAM_ERROR_WOULD_WAIT) {
 		pool->counts.failures++;
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }
 
@@ -167,7 +191,7 @@ enum mam_status mam_pool_alloc_below(struct mam_pool *pool, size_t bytes, size_t
 		status = MAM_ERROR_WOULD_WAIT;
 	else
 		status = mam_space_take_locked(pool, &request, block);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status == MAM_OK ? MAM_OK : MAM_ERROR_WOULD_WAIT;
 }
 
@@ -187,7 +211,7 @@ enum mam_status mam_pool_free_one(struct mam_pool *pool, void *block, size_t req
 		mam_space_release_locked(pool, handle);
 		mam_pool_unfence_locked(pool);
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }
 
@@ -205,7 +229,7 @@ void mam_pool_free_batch(struct mam_pool *pool, void *const *blocks, size_t coun
 			mam_space_release_locked(pool, handle);
 	mam_pool_unfence_locked(pool);
 	mam_pool_lent_locked(pool, &noted);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 }
 
 void mam_pool_amend_locked(struct mam_pool *pool, void *block, size_t requested)
@@ -226,7 +250,7 @@ void mam_pool_amend(struct mam_pool *pool, void *block, size_t requested, struct
 	mam_lock_take(&pool->lock);
 	mam_pool_meet_locked(pool, tally);
 	mam_pool_amend_locked(pool, block, requested);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 }
 
 void mam_pool_recount(struct mam_pool *pool,
@@ -257,5 +281,5 @@ void mam_pool_recount(struct mam_pool *pool,
 		counts->frees = counts->allocs - counts->live_blocks;
 		mam_pool_peak_live(counts, 0, 0, 0);
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 }

@@ -11,7 +11,7 @@
  *             that a thread keeps (pool.h:kept_blocks), which count as retired
  *
  * Between two flushes, a thread allocates from its cache and frees to it without informing the
- * pool, and records the difference in a tally. Every call here first adds the caller's tally to the
+ * pool, and records the difference in a tally (struct mam_tally). Every call here first adds the caller's tally to the
  * counts, under the same acquisition of the lock. With one thread, all counts including peaks are
  * therefore equal to those of a pool without a cache. With several threads, peaks are those at the
  * moments of the flushes, and no higher than the live records were then
@@ -24,25 +24,6 @@
 #define MAM_POOL_BATCH_H
 
 #include "pool/pool.h"
-
-/* A thread's use of its cache since it last flushed its tally to the pool. */
-struct mam_tally {
-	/*
-	 * current count of the callers' blocks minus the count at the flush; each with its peak
-	 * since
-	 */
-	int64_t blocks, peak_blocks;   /* count */
-	int64_t bytes, peak_bytes;     /* requested */
-	int64_t rounded, peak_rounded; /* rounded to granules */
-	/* the same for retired blocks that the thread keeps, within the free ones */
-	int64_t kept_blocks;                 /* count */
-	int64_t kept_bytes, peak_kept_bytes; /* rounded to granules */
-	uint64_t allocs, frees;              /* count */
-	/* out: values of the pool at the last flush */
-	uint64_t reserved_bytes;
-	uint64_t live_bytes; /* rounded */
-	uint64_t high_bytes; /* sum of the chunks' high marks */
-};
 
 static inline void mam_tally_alloc(struct mam_tally *tally, uint64_t bytes, uint64_t rounded)
 {

@@ -91,7 +91,7 @@ static void count_call(struct mam_pool *pool, uint64_t began)
 
 	mam_lock_take(&pool->lock);
 	mam_pool_called_locked(pool, ns);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 }
 
 static enum mam_status source_grow_by(struct mam_pool *pool, mam_grow_fn *grow, size_t bytes,
@@ -237,7 +237,7 @@ static enum mam_status release_one(struct mam_pool *pool, uint64_t keep_bytes, u
 	*released = 0;
 	mam_lock_take(&pool->lock);
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY) {
-		mam_lock_release(&pool->lock);
+		mam_pool_unlock(pool);
 		return MAM_ERROR_DESTROYED;
 	}
 	handle = idle_chunk_locked(pool, keep_bytes);
@@ -246,7 +246,7 @@ static enum mam_status release_one(struct mam_pool *pool, uint64_t keep_bytes, u
 		detach_locked(pool, handle);
 		mam_pool_prove_locked(pool);
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	if (handle == 0)
 		return MAM_OK;
 
@@ -263,7 +263,7 @@ static enum mam_status release_one(struct mam_pool *pool, uint64_t keep_bytes, u
 		reattach_locked(pool, handle);
 	}
 	mam_pool_prove_locked(pool);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }
 
@@ -416,7 +416,7 @@ static enum mam_status keep_records(struct mam_pool *pool, struct kept *kept)
 		for (unsigned i = 0; i < MAM_SEGMENT_RECORDS; i++)
 			kept->segment[i] = mam_records_take(&pool->segments);
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }
 
@@ -453,7 +453,7 @@ static enum mam_status bring_chunk(struct mam_pool *pool, mam_grow_fn *grow, uin
 		status = add_chunk_locked(pool, base, bytes);
 	if (status == MAM_OK)
 		status = mam_space_take_locked(pool, request, block);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }
 
@@ -464,7 +464,7 @@ static enum mam_status try_again(struct mam_pool *pool, const struct mam_request
 
 	mam_lock_take(&pool->lock);
 	status = mam_streamlist_serve_locked(pool, request, block);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }
 
@@ -510,7 +510,7 @@ static bool exceeds_footprint(struct mam_pool *pool, const struct mam_request *r
 	mam_lock_take(&pool->lock);
 	held = pool->counts.reserved_bytes;
 	max = mam_pool_footprint_locked(pool, request->bytes);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return held > max || request->bytes > max - held;
 }
 
@@ -563,7 +563,7 @@ enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *gi
 	if (status != MAM_OK) {
 		mam_lock_take(&pool->lock);
 		pool->counts.failures++;
-		mam_lock_release(&pool->lock);
+		mam_pool_unlock(pool);
 	}
 	mam_lock_release(&pool->grow_lock);
 	return status;
@@ -621,7 +621,7 @@ enum mam_status mam_grow_new(struct mam_pool *pool, const struct mam_request *re
 	if (status != MAM_OK) {
 		mam_lock_take(&pool->lock);
 		pool->counts.failures++;
-		mam_lock_release(&pool->lock);
+		mam_pool_unlock(pool);
 	}
 	if (ours)
 		mam_lock_release(&pool->grow_lock);
@@ -671,7 +671,7 @@ enum mam_status mam_grow_first(struct mam_pool *pool)
 		return status;
 	mam_lock_take(&pool->lock);
 	status = add_chunk_locked(pool, base, bytes);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	if (status != MAM_OK)
 		(void)source_shrink(pool, base, bytes);
 	return status;

@@ -181,3 +181,46 @@ enum mam_status mam_pool_find(struct mam_pool *pool, const void *address,
 	mam_lock_release(&pool->lock);
 	return status;
 }
+
+/* While scopes are open, `counts` has only the peaks since the last push or pop (scope.c). */
+static uint64_t peak_of(const struct mam_pool *pool, uint64_t peak, const mam_statpage_word *before)
+{
+	uint64_t published;
+
+	if (pool->scopes == NULL)
+		return peak;
+	published = atomic_load_explicit(before, memory_order_relaxed);
+	return (int64_t)published > (int64_t)peak ? published : peak;
+}
+
+void mam_pool_publish_locked(struct mam_pool *pool, const struct mam_tally *flushed)
+{
+	const struct mam_stats *from = &pool->counts;
+	struct mam_statpage_pool *page = atomic_load_explicit(&pool->page, memory_order_relaxed);
+	uint64_t sequence = atomic_load_explicit(&page->sequence, memory_order_relaxed) + 1;
+	struct mam_statpage_counts *to = &page->counts[sequence & 1];
+	const struct mam_statpage_counts *last = &page->counts[~sequence & 1];
+
+#define PUT(name, value) atomic_store_explicit(&to->name, (value), memory_order_release)
+	PUT(live_blocks, from->live_blocks);
+	PUT(live_bytes, from->live_bytes);
+	PUT(live_rounded_bytes, from->live_rounded_bytes);
+	PUT(peak_live_bytes, peak_of(pool, from->peak_live_bytes, &last->peak_live_bytes));
+	PUT(cached_bytes, from->cached_bytes);
+	PUT(retired_bytes, from->retired_bytes);
+	PUT(peak_retired_bytes, peak_of(pool, from->peak_retired_bytes, &last->peak_retired_bytes));
+	PUT(reserved_bytes, from->reserved_bytes);
+	PUT(peak_reserved_bytes,
+	    peak_of(pool, from->peak_reserved_bytes, &last->peak_reserved_bytes));
+	PUT(allocs, from->allocs);
+	PUT(frees, from->frees);
+	PUT(failures, from->failures);
+	PUT(driver_calls, from->driver_calls);
+	PUT(driver_ns, from->driver_ns);
+	PUT(flushed, flushed == NULL ? 0 : flushed->number);
+	if (flushed != NULL)
+		PUT(flushed_generation,
+		    atomic_load_explicit(&flushed->generation, memory_order_relaxed));
+#undef PUT
+	atomic_store_explicit(&page->sequence, sequence, memory_order_release);
+}

@@ -139,6 +139,27 @@ static void let_go_above(struct mam_pool *pool)
 			(void)pool->drain[stop](pool, MAM_DRAIN_END);
 }
 
+/* The last counts stay there. Late calls publish nothing. */
+static void end_page_locked(struct mam_pool *pool)
+{
+	struct mam_statpage_pool *page = atomic_load_explicit(&pool->page, memory_order_relaxed);
+
+	if (page == NULL)
+		return;
+	mam_pool_publish_locked(pool, NULL);
+	mam_statpage_end_pool(page);
+	atomic_store_explicit(&pool->page, NULL, memory_order_relaxed);
+}
+
+void mam_pool_show(struct mam_pool *pool, const char *source, int device)
+{
+	struct mam_statpage_pool *page = mam_statpage_take_pool(pool->config.name, source, device);
+
+	mam_lock_take(&pool->lock);
+	atomic_store_explicit(&pool->page, page, memory_order_relaxed);
+	mam_pool_unlock(pool);
+}
+
 static enum mam_status end(struct mam_pool *pool, bool abandon)
 {
 	enum mam_status status = MAM_OK;
@@ -151,7 +172,7 @@ static enum mam_status end(struct mam_pool *pool, bool abandon)
 		status = MAM_ERROR_LIVE_BLOCKS;
 	else
 		atomic_store(&pool->state, MAM_POOL_ENDED);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 
 	if (status == MAM_OK) {
 		if (!abandon) {
@@ -165,7 +186,8 @@ static enum mam_status end(struct mam_pool *pool, bool abandon)
 		}
 		mam_lock_take(&pool->lock);
 		fini_metadata(pool);
-		mam_lock_release(&pool->lock);
+		end_page_locked(pool);
+		mam_pool_unlock(pool);
 	}
 	mam_lock_release(&pool->grow_lock);
 	return status;

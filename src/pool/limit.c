@@ -38,7 +38,7 @@ static bool is_over_after_trim(struct mam_pool *pool, size_t keep_bytes)
 	(void)mam_grow_trim(pool, keep_bytes, NULL);
 	mam_lock_take(&pool->lock);
 	over = is_over_locked(pool);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return over;
 }
 
@@ -55,7 +55,7 @@ static enum mam_status set_limit(struct mam_pool *pool, size_t bytes)
 	} else {
 		status = MAM_ERROR_DESTROYED;
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	mam_lock_release(&pool->grow_lock);
 	if (over && is_over_after_trim(pool, bytes))
 		(void)is_over_after_trim(pool, 0);
@@ -94,7 +94,7 @@ enum mam_status mam_pool_limit(struct mam_pool *handle, size_t *bytes)
 		*bytes = pool->config.limit_bytes;
 		status = MAM_OK;
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	mam_epoch_leave(section);
 	return status;
 }

@@ -25,7 +25,7 @@ static enum mam_status alloc_once(struct mam_pool *pool, size_t bytes, size_t al
 		status = MAM_ERROR_DESTROYED;
 	if (status != MAM_OK && !(goes_on && status == MAM_ERROR_WOULD_WAIT))
 		pool->counts.failures++;
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }
 
@@ -60,7 +60,7 @@ enum mam_status mam_pool_free(struct mam_pool *pool, void *block)
 	status = mam_space_give_locked(pool, (uintptr_t)block);
 	mam_pool_unfence_locked(pool);
 	spare = pool->config.spare_bytes != 0 && mam_spare_due_locked(pool);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	if (spare)
 		mam_spare_give(pool);
 	return status;

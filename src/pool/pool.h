@@ -44,6 +44,7 @@
 #define MAM_POOL_POOL_H
 
 #include <mam/source.h>
+#include <mam/statpage.h>
 #include <mam/stats.h>
 
 #include <stdatomic.h>
@@ -130,6 +131,8 @@ struct mam_pool {
 	bool over_limit;          /* the limit was lowered below the reserved bytes (limit.c) */
 	struct mam_scope *scopes; /* statistics since a push, newest first (scope.c); NULL: none */
 	struct mam_stats counts;  /* counts that are updated on each event: see mam_pool_stats() */
+	/* atomic; written under lock: pool; where they are published; NULL: nowhere */
+	struct mam_statpage_pool *_Atomic page;
 };
 
 /*
@@ -216,7 +219,27 @@ void mam_pool_fork_prepare(struct mam_pool *pool);
 void mam_pool_fork_parent(struct mam_pool *pool);
 void mam_pool_fork_child(struct mam_pool *pool);
 
+/*
+ * mam_pool_show - publish the pool's counts on the process's statistics page from now on, until it
+ * ends.
+ */
+void mam_pool_show(struct mam_pool *pool, const char *source, int device);
+
 /* Inside the folder. `_locked`: the caller holds pool->lock. */
+
+/*
+ * mam_pool_publish_locked - write the counts to the statistics page. `flushed`: the tally that was
+ * added to them and will be cleared next; NULL: none.
+ */
+void mam_pool_publish_locked(struct mam_pool *pool, const struct mam_tally *flushed);
+
+/* mam_pool_unlock - release the pool's lock. Every section that may change the counts ends so. */
+static inline void mam_pool_unlock(struct mam_pool *pool)
+{
+	if (atomic_load_explicit(&pool->page, memory_order_relaxed) != NULL)
+		mam_pool_publish_locked(pool, NULL);
+	mam_lock_release(&pool->lock);
+}
 
 /* One sentence about the first broken invariant, or NULL. */
 const char *mam_pool_fault_locked(struct mam_pool *pool);

@@ -52,7 +52,7 @@ static enum mam_status alloc_here(struct mam_pool *pool, size_t bytes, size_t al
 		status = MAM_ERROR_DESTROYED;
 	if (status != MAM_OK && status != MAM_ERROR_WOULD_WAIT)
 		pool->counts.failures++;
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }
 
@@ -82,6 +82,6 @@ enum mam_status mam_pool_free_now(struct mam_pool *pool, void *block)
 	status = mam_space_give_locked(pool, (uintptr_t)block);
 	if (status == MAM_OK)
 		pool->unfenced = true;
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }

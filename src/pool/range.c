@@ -204,7 +204,7 @@ static uint64_t room(struct mam_pool *pool, const struct mam_edge *edge)
 
 	mam_lock_take(&pool->lock);
 	bytes = room_locked(pool, edge);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return bytes;
 }
 
@@ -469,7 +469,7 @@ static enum mam_status take(struct mam_pool *pool, const struct mam_request *req
 
 	mam_lock_take(&pool->lock);
 	status = mam_streamlist_serve_locked(pool, request, block);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }
 
@@ -525,7 +525,7 @@ enum mam_status mam_range_grow_for(struct mam_pool *pool, struct mam_request *re
 		if (strapped)
 			need.budget = min_of(need.budget, pool->counts.physical_bytes);
 		lack = choose_locked(pool, request, &need, gathered, &edge);
-		mam_lock_release(&pool->lock);
+		mam_pool_unlock(pool);
 		if (lack == 0)
 			return MAM_ERROR_OUT_OF_MEMORY;
 		if (!strapped)
@@ -570,7 +570,7 @@ static enum mam_status bring_new(struct mam_pool *pool, const struct mam_request
 		lack = unmapped_edge_locked(pool, &need, &edge);
 	if (lack == 0 && mam_remap_revive_locked(pool))
 		lack = unmapped_edge_locked(pool, &need, &edge);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	if (lack == 0 || lack > max)
 		return MAM_ERROR_OUT_OF_MEMORY;
 	wish = *more ? min_of(ahead(pool, &need, &edge, lack), max) : lack;

@@ -123,7 +123,7 @@ bool mam_remap_would_wait(struct mam_pool *pool)
 
 	mam_lock_take(&pool->lock);
 	would_wait = would_wait_locked(pool);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return would_wait;
 }
 
@@ -206,7 +206,7 @@ bool mam_remap_pick(struct mam_pool *pool, const struct mam_edge *edge, uint64_t
 	if (!has_ended_locked(pool))
 		for (unsigned part = 0; part < MAM_RANGE_PARTS; part++)
 			look_at_part(pool, part, edge, want, max, &best);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	*found = best;
 	return best.piece.bytes != 0;
 }
@@ -225,7 +225,7 @@ enum mam_status mam_remap_fresh(struct mam_pool *pool, struct mam_edge *edge, ui
 		if (handle == 0)
 			status = MAM_ERROR_WOULD_WAIT;
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	if (status != MAM_OK)
 		return status;
 
@@ -247,7 +247,7 @@ enum mam_status mam_remap_fresh(struct mam_pool *pool, struct mam_edge *edge, ui
 	else
 		mam_remap_leave_locked(pool, handle, status);
 	mam_pool_prove_locked(pool);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }
 
@@ -281,7 +281,7 @@ static enum mam_status seize_both(struct mam_pool *pool, const struct mam_piece 
 			mam_space_become_locked(pool, seized->from, MAM_SEGMENT_FREE);
 		seized->unfenced = status == MAM_OK && take_unfenced_locked(pool);
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }
 
@@ -293,7 +293,7 @@ static void put_back(struct mam_pool *pool, const struct seized *seized)
 	mam_space_become_locked(pool, seized->from, MAM_SEGMENT_FREE);
 	if (seized->to != 0)
 		mam_space_become_locked(pool, seized->to, MAM_SEGMENT_UNMAPPED);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 }
 
 enum mam_status mam_remap_move(struct mam_pool *pool, struct mam_edge *edge,
@@ -338,7 +338,7 @@ enum mam_status mam_remap_move(struct mam_pool *pool, struct mam_edge *edge,
 	else
 		mam_remap_leave_locked(pool, seized.to, status);
 	mam_pool_prove_locked(pool);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }
 
@@ -370,6 +370,6 @@ enum mam_status mam_remap_release(struct mam_pool *pool, const struct mam_free_p
 	mam_space_become_locked(pool, seized.from,
 				status == MAM_OK ? MAM_SEGMENT_UNMAPPED : MAM_SEGMENT_FREE);
 	mam_pool_prove_locked(pool);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }

@@ -26,7 +26,7 @@ static enum mam_status reserve(struct mam_pool *pool, size_t bytes)
 		status = MAM_ERROR_DESTROYED;
 	else if (status == MAM_OK && bytes != 0)
 		status = mam_space_take_locked(pool, &request, &none);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status == MAM_ERROR_WOULD_WAIT ? mam_grow_for(pool, &request, &none) : status;
 }
 

@@ -59,7 +59,7 @@ enum mam_status mam_pool_set_aside(struct mam_pool *pool, void *block, uint64_t 
 			*bytes = retired;
 		mam_pool_prove_locked(pool);
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }
 
@@ -71,7 +71,7 @@ uint64_t mam_pool_ticket(struct mam_pool *pool, uint64_t blocks, struct mam_tall
 	mam_pool_meet_locked(pool, tally);
 	pool->retired_ticket += blocks;
 	ticket = pool->retired_ticket;
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return ticket;
 }
 
@@ -97,7 +97,7 @@ void mam_pool_set_aside_batch(struct mam_pool *pool, void *const *blocks, size_t
 	mam_pool_lent_locked(pool, &noted);
 	pool->kept_blocks -= joined;
 	pool->kept_bytes -= bytes;
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 }
 
 /* Reclaim the oldest block, if its ticket is not above `ticket`; returns its bytes, or 0. */
@@ -144,7 +144,7 @@ static enum mam_status reclaim(struct mam_pool *pool, uint64_t ticket, size_t *r
 				break;
 			sum += bytes;
 		}
-		mam_lock_release(&pool->lock);
+		mam_pool_unlock(pool);
 	} while (bytes != 0);
 	if (status == MAM_OK && reclaimed != NULL)
 		*reclaimed = sum;

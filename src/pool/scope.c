@@ -129,7 +129,7 @@ enum mam_status mam_scope_push(struct mam_pool *pool)
 		link_locked(pool, scope, self);
 		scope = NULL;
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	free(scope);
 	free(life);
 	return status;
@@ -193,7 +193,7 @@ enum mam_status mam_scope_pop(struct mam_pool *pool, struct mam_stats *full)
 			report_locked(pool, scope, full);
 		life = unlink_life_locked(pool);
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	free(scope);
 	free(life);
 	return status;
@@ -224,5 +224,5 @@ void mam_scope_unfail(struct mam_pool *pool)
 	mam_lock_take(&pool->lock);
 	if (pool->counts.failures != 0)
 		pool->counts.failures--;
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 }

@@ -24,7 +24,7 @@ void mam_spare_give(struct mam_pool *pool)
 
 	mam_lock_take(&pool->lock);
 	keep = used_locked(pool) + pool->config.spare_bytes;
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	/* A refusal changes nothing: the next attempt is soon enough. */
 	(void)mam_grow_release_idle(pool, keep, &released);
 	mam_lock_take(&pool->lock);
@@ -34,7 +34,7 @@ void mam_spare_give(struct mam_pool *pool)
 		pool->stuck_bytes =
 			left > pool->config.spare_bytes ? left - pool->config.spare_bytes : 0;
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 }
 
 void mam_spare_look(struct mam_pool *pool)
@@ -44,7 +44,7 @@ void mam_spare_look(struct mam_pool *pool)
 	mam_lock_take(&pool->lock);
 	due = atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY &&
 	      mam_spare_due_locked(pool);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	if (due)
 		mam_spare_give(pool);
 }

@@ -117,7 +117,7 @@ static enum mam_status take(struct mam_streams *streams, uint32_t from, uint32_t
 		if (found != 0)
 			status = mam_streamlist_take_locked(pool, found, request, block);
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }
 
@@ -156,7 +156,7 @@ enum mam_status mam_stream_borrow(struct mam_pool *pool, const struct mam_reques
 	for (uint32_t age = 0; age < MAM_BATCHES && status == MAM_ERROR_WOULD_WAIT; age++) {
 		mam_lock_take(&pool->lock);
 		from = is_ready(pool) ? fitting_locked(streams, own, age, request) : 0;
-		mam_lock_release(&pool->lock);
+		mam_pool_unlock(pool);
 		if (from == 0)
 			continue;
 		if (!may_wait(streams, key) || !await_batch(streams, key, from, age))
@@ -189,7 +189,7 @@ static uint64_t move(struct mam_streams *streams, uint32_t from, uint32_t age, u
 							   mam_stream_at(streams, to)->open, STEP);
 			bytes -= mam_streamlist_at(pool, list)->bytes;
 		}
-		mam_lock_release(&pool->lock);
+		mam_pool_unlock(pool);
 	} while (moved == STEP);
 	return bytes;
 }
@@ -240,7 +240,7 @@ uint64_t mam_stream_gather(struct mam_pool *pool, struct mam_request *request, u
 		if (is_ready(pool))
 			mam_streamlist_offer_locked(pool, mam_stream_at(streams, own)->open,
 						    request);
-		mam_lock_release(&pool->lock);
+		mam_pool_unlock(pool);
 	}
 	mam_lock_release(&streams->lock);
 	if (moved != 0)

@@ -33,7 +33,7 @@ static bool collect_all(struct mam_streams *streams)
 		at = mam_stream_next_locked(streams, at);
 		if (at != 0)
 			mam_stream_at(streams, at)->swing = 0;
-		mam_lock_release(&streams->pool->lock);
+		mam_pool_unlock(streams->pool);
 		if (at == 0)
 			return any;
 		any |= mam_stream_collect(streams, at);
@@ -97,7 +97,7 @@ static void sweep_hold(struct mam_streams *streams, uint32_t list)
 	do {
 		mam_lock_take(&pool->lock);
 		moved = mam_streamlist_move_locked(pool, list, streams->swept, STEP);
-		mam_lock_release(&pool->lock);
+		mam_pool_unlock(pool);
 	} while (moved == STEP);
 }
 
@@ -117,7 +117,7 @@ static void sweep_stream(struct mam_streams *streams, uint32_t at)
 	mam_lock_take(&streams->pool->lock);
 	mam_stream_tidy_locked(streams, stream);
 	open = stream->open;
-	mam_lock_release(&streams->pool->lock);
+	mam_pool_unlock(streams->pool);
 	sweep_hold(streams, open);
 	for (uint32_t i = 0; i < stream->batches; i++)
 		if (stream->batch[i].fence.event == NULL)
@@ -133,11 +133,11 @@ static void sweep(struct mam_streams *streams)
 	mam_lock_take(&pool->lock);
 	if (streams->swept == 0)
 		status = mam_streamlist_begin_locked(pool, &streams->swept);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	while (status == MAM_OK) {
 		mam_lock_take(&pool->lock);
 		at = mam_stream_next_locked(streams, at);
-		mam_lock_release(&pool->lock);
+		mam_pool_unlock(pool);
 		if (at == 0)
 			break;
 		sweep_stream(streams, at);
@@ -155,7 +155,7 @@ static void bury(struct mam_streams *streams)
 		    !mam_stream_has_open_locked(streams, stream))
 			mam_stream_forget_locked(streams, at);
 	}
-	mam_lock_release(&streams->pool->lock);
+	mam_pool_unlock(streams->pool);
 }
 
 static bool may_wait(const struct mam_streams *streams, unsigned long long *ticket)
@@ -185,7 +185,7 @@ static bool is_any_open(const struct mam_streams *streams)
 		for (uint32_t i = 0; i < stream->batches; i++)
 			any |= stream->batch[i].fence.event == NULL;
 	}
-	mam_lock_release(&streams->pool->lock);
+	mam_pool_unlock(streams->pool);
 	return any;
 }
 
@@ -248,7 +248,7 @@ static void end(struct mam_streams *streams)
 		streams->pool->unfenced = true;
 	if (streams->records.base != NULL)
 		mam_records_fini(&streams->records);
-	mam_lock_release(&streams->pool->lock);
+	mam_pool_unlock(streams->pool);
 	mam_lock_release(&streams->lock);
 }
 

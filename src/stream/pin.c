@@ -39,7 +39,7 @@ uint32_t mam_stream_pin(struct mam_pool *pool, const struct mam_stream_key *key,
 			*id = stream->id;
 		}
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return record;
 }
 
@@ -49,7 +49,7 @@ void mam_stream_unpin(struct mam_pool *pool, uint32_t record)
 	mam_lock_take(&pool->lock);
 	if (is_ready(pool))
 		mam_stream_at(pool->stream, record)->pins--;
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 }
 
 uint32_t mam_stream_note(struct mam_pool *pool, const struct mam_stream_key *key)
@@ -59,7 +59,7 @@ uint32_t mam_stream_note(struct mam_pool *pool, const struct mam_stream_key *key
 
 	mam_lock_take(&pool->lock);
 	mam_stream_seen_locked(streams, key);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return captures;
 }
 
@@ -84,7 +84,7 @@ bool mam_stream_put_batch(struct mam_pool *pool, uint32_t record, void *const *b
 		*due = mam_stream_is_due_locked(pool->stream, record);
 		same = !mam_stream_at(pool->stream, record)->orphan;
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return same;
 }
 
@@ -97,5 +97,5 @@ void mam_stream_put_orphans(struct mam_pool *pool, uint32_t record, void *const 
 			mam_stream_orphan_locked(pool->stream, record);
 		put_locked(pool, record, blocks, count);
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 }

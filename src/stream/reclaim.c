@@ -42,7 +42,7 @@ void mam_stream_give(struct mam_streams *streams, uint32_t list)
 		mam_lock_take(&pool->lock);
 		if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY)
 			given = mam_streamlist_release_locked(pool, list, STEP);
-		mam_lock_release(&pool->lock);
+		mam_pool_unlock(pool);
 	} while (given == STEP);
 }
 
@@ -64,7 +64,7 @@ static void drop_oldest(struct mam_streams *streams, uint32_t handle)
 			pool, stream->batches != 0 ? stream->batch[0].list : stream->open, 0);
 		mam_streamlist_end_locked(pool, oldest.list);
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	mam_fence_drop(&streams->fences, &oldest.fence);
 }
 
@@ -82,7 +82,7 @@ static bool is_used_up(const struct mam_streams *streams, uint32_t handle)
 		list = mam_streamlist_at(streams->pool, stream->batch[0].list);
 		used_up = list->segments == 0 && list->moving == 0;
 	}
-	mam_lock_release(&streams->pool->lock);
+	mam_pool_unlock(streams->pool);
 	return used_up;
 }
 
@@ -128,7 +128,7 @@ static uint32_t find(struct mam_streams *streams, const struct mam_stream_key *k
 		*open = mam_stream_has_open_locked(streams, stream);
 		*look = stream->frees >= stream->look_at || stream->batches == MAM_BATCHES;
 	}
-	mam_lock_release(&streams->pool->lock);
+	mam_pool_unlock(streams->pool);
 	return handle;
 }
 
@@ -154,13 +154,13 @@ static struct mam_fence join_newest(struct mam_streams *streams, uint32_t handle
 		stream = mam_stream_at(streams, handle);
 		newest = &stream->batch[stream->batches - 1];
 		moved = mam_streamlist_move_locked(pool, stream->open, newest->list, STEP);
-		mam_lock_release(&pool->lock);
+		mam_pool_unlock(pool);
 	} while (moved == STEP);
 	mam_lock_take(&pool->lock);
 	count_from_here(mam_stream_at(streams, handle));
 	fence = newest->fence;
 	newest->fence.event = NULL;
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return fence;
 }
 
@@ -184,7 +184,7 @@ static bool open_anew(struct mam_streams *streams, uint32_t handle)
 		count_from_here(stream);
 		good = true;
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return good;
 }
 
@@ -209,7 +209,7 @@ static void leave(struct mam_streams *streams, uint32_t handle, bool all)
 	if (mam_fence_record(&streams->fences, stream->context, stream->key.stream, &fence)) {
 		mam_lock_take(&streams->pool->lock);
 		mam_stream_at(streams, handle)->batch[stream->batches - 1].fence = fence;
-		mam_lock_release(&streams->pool->lock);
+		mam_pool_unlock(streams->pool);
 	}
 	mam_fence_drop(&streams->fences, &earlier);
 }
@@ -230,7 +230,7 @@ static void put_off(struct mam_streams *streams, uint32_t handle)
 	mam_lock_take(&streams->pool->lock);
 	mam_stream_at(streams, handle)->look_at =
 		mam_stream_at(streams, handle)->frees + LOOK_EVERY;
-	mam_lock_release(&streams->pool->lock);
+	mam_pool_unlock(streams->pool);
 }
 
 /* Delay the next attempt; orphan the record if memory should have left and did not. */
@@ -252,7 +252,7 @@ static void note(struct mam_streams *streams, uint32_t handle, bool same)
 		if (!same && !stream->orphan)
 			mam_stream_orphan_locked(streams, handle);
 	}
-	mam_lock_release(&streams->pool->lock);
+	mam_pool_unlock(streams->pool);
 }
 
 void mam_stream_reclaim(struct mam_streams *streams, const struct mam_stream_key *key, bool all)

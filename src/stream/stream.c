@@ -215,7 +215,7 @@ enum mam_status mam_stream_put(struct mam_pool *pool, void *block, size_t reques
 		status = mam_stream_put_locked(streams, handle, block);
 		*due = status == MAM_OK && mam_stream_is_due_locked(streams, handle);
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }
 
@@ -336,7 +336,7 @@ enum mam_status mam_stream_take(struct mam_pool *pool, const struct mam_stream_n
 	mam_lock_take(&pool->lock);
 	mam_pool_meet_locked(pool, tally);
 	status = alloc_locked(pool->stream, now, request, block, own);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }
 
@@ -356,7 +356,7 @@ enum mam_status mam_stream_refuse(struct mam_pool *pool, enum mam_status status)
 {
 	mam_lock_take(&pool->lock);
 	pool->counts.failures++;
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	return status;
 }
 
@@ -404,7 +404,7 @@ static void free_captured(struct mam_streams *streams, const struct mam_stream_k
 						 mam_stream_at(streams, base)->open, UINT32_MAX);
 		mam_stream_forget_locked(streams, at);
 	}
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 }
 
 enum mam_status mam_stream_let_go(struct mam_pool *pool, struct CUstream_st *stream)
@@ -423,7 +423,7 @@ enum mam_status mam_stream_let_go(struct mam_pool *pool, struct CUstream_st *str
 	mam_lock_take(&pool->lock);
 	if (is_ready(pool))
 		(void)owner_locked(streams, &now.key, now.has_id, now.id);
-	mam_lock_release(&pool->lock);
+	mam_pool_unlock(pool);
 	status = add(streams, &now.key);
 	if (status != MAM_OK)
 		return status;

@@ -148,7 +148,7 @@ enum mam_status mam_stream_add(struct mam_streams *streams, const struct mam_str
 	}
 	mam_lock_take(&streams->pool->lock);
 	status = add_locked(streams, &made);
-	mam_lock_release(&streams->pool->lock);
+	mam_pool_unlock(streams->pool);
 	return status;
 }
 

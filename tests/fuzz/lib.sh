@@ -20,6 +20,7 @@ elf 20000 7
 input 6000 61
 ipc 600 60
 option 1500 60
+page 3000 48
 pickle 3000 62
 pool 600 39
 pools 400 60

@@ -42,6 +42,36 @@ for row in "client_shared cudaMalloc cudaFree runtime" "client_dlsym cuMemAlloc_
 done
 
 probe=$probes/probe_watched
+
+# A killed process writes no file. Its statistics page has the same figures as a file would have.
+mkdir "$scratch/pages"
+killed() # OPTIONS... - sets $killed_pid
+{
+	rm -f "$stats"*
+	XDG_RUNTIME_DIR=$scratch/pages "$MAM" run "$@" -- "$probe" killed > /dev/null 2>&1 &
+	killed_pid=$!
+	wait $killed_pid
+}
+
+page_of() # KEY... - the values of the first row
+{
+	page_line=
+	XDG_RUNTIME_DIR=$scratch/pages "$MAM" info --stats --plain "$killed_pid" > "$scratch/page" 2> "$scratch/page.err"
+	for page_key in "$@"; do
+		page_line="$page_line $(sed -n "s/^row\.0\.$page_key	//p" "$scratch/page")"
+	done
+	echo "${page_line# }"
+}
+killed --stats="$stats"
+same "killed: no file" "137 no" "$? $([ -e "$stats" ] && echo yes || echo no)"
+same "killed: its page has every call" "$killed_pid 40016 16" "$(page_of pid calls_caught live_blocks)"
+killed
+same "killed without --stats: the same of its pools" "$killed_pid 40016 16" "$(page_of pid calls_caught live_blocks)"
+XDG_RUNTIME_DIR=$scratch/pages watch -- "$probe" tidy
+same "a process that exits removes its page" 2 "$(find "$scratch/pages/mam" -type f | wc -l)"
+XDG_RUNTIME_DIR=/nonexistent "$MAM" run --stats="$stats" -- "$probe" leak > "$scratch/out" 2> "$scratch/err"
+same "no folder for pages: no message, and the statistics are complete" "0 5 0" \
+	"$? $(stat_of live_blocks) $(wc -c < "$scratch/err")"
 watch -- "$probe" threads
 same "calls of ended threads are counted" "20000 20000" "$(stats_of call.cudaMalloc.runtime call.cudaFree.runtime)"
 watch -- "$probe" leak

@@ -142,6 +142,19 @@ printf 'device.63.calls_caught\t5\n' >> "$scratch/edited"
 bad "a repeated key of a device" "'edited' does not .* repeats 'device.63.calls_caught'" edited
 grep -v '^device.63.peak_live' "$scratch/d.0" > "$scratch/edited"
 bad "a section that lacks a key" "'edited' has incomplete statistics: the key 'device.63.peak_live_bytes' is missing" edited
+
+# Statistics pages. tests/interpose/stats.sh and tests/api/test_statpage.c have real ones.
+XDG_RUNTIME_DIR=$scratch
+export XDG_RUNTIME_DIR
+bad "a process without a page" "there are no statistics of a process 4711, and no file '4711'.*" 4711
+mkdir "$scratch/mam"
+printf 'mamstat1' > "$scratch/mam/4711-5-0"
+bad "an incomplete page" "'.*/mam/4711-5-0' is not a complete statistics page of this version of mam" 4711
+truncate -s 262144 "$scratch/mam/4711-5-0"
+bad "a page of another version" "'mam/4711-5-0' is not a complete statistics page of this version of mam" mam/4711-5-0
+cp "$scratch/s.2" "$scratch/4711"
+stats --stats 4711
+same "a file whose name is a number" 0 "$status"
 stats --stats
 same "no file" "2 mam info: error: no file given; see 'mam info --help'" "$status $(cat "$scratch/err")"
 (cd "$scratch" && "$MAM" info --stats s.2 > /dev/full 2> err)

@@ -36,8 +36,9 @@ static const struct args_option options[] = {
 	  "explain the environment variables mam reads, with their\n"
 	  "values and their origins" },
 	{ "stats", 's', ARGS_FLAG, offsetof(struct settings, stats), NULL, NULL,
-	  "combine files of mam run --stats=FILE in one table, with\n"
-	  "the maximum over the mean and the rank that has it" },
+	  "combine files of mam run --stats=FILE, and processes that\n"
+	  "run or were killed, in one table, with the maximum over the\n"
+	  "mean and the rank that has it" },
 	{ "self-test", 't', ARGS_FLAG, offsetof(struct settings, self_test), NULL, NULL,
 	  "fill blocks of a pool on the GPU with patterns and read them\n"
 	  "back; exit 0: correct, 1: wrong, 77: no GPU" },
@@ -48,13 +49,14 @@ static const struct args_option options[] = {
 
 static const struct args_command command = {
 	.name = "mam info",
-	.use = "[OPTION]... | --stats FILE...",
+	.use = "[OPTION]... | --stats FILE|PID...",
 	.intro = "Print the version of mam, the driver and devices that it finds, and its "
 		 "settings.\n",
 	.outro = "Examples:\n"
 		 "  mam info --check ./app            can mam run intercept its calls?\n"
 		 "  MAM_LIMIT=4G mam info --options\n"
-		 "  mam info --stats stats.*          the ranks of mam run --stats=stats.%r\n",
+		 "  mam info --stats stats.*          the ranks of mam run --stats=stats.%r\n"
+		 "  mam info --stats 4711             a process that runs or was killed\n",
 	.options = options,
 };
 

@@ -20,6 +20,6 @@ int info_device_count(void);            /* devices that the driver reports; 0 wi
 void info_options(bool plain);          /* the value of each option and its origin */
 void info_options_explained(void);      /* the table of options, one paragraph per option */
 int info_check(const char *program, bool plain);     /* returns the exit status */
-int info_stats(int count, char **paths, bool plain); /* files of mam run --stats; the same */
+int info_stats(int count, char **names, bool plain); /* files and process IDs; the same */
 
 #endif

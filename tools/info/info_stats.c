@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * info_stats.c - `mam info --stats`: the statistics of several processes in one table, and for each
- * column the maximum over the mean, with the rank that has it.
+ * column the maximum over the mean, with the rank that has it. They are files of mam run --stats,
+ * or statistics pages of processes that run or were killed.
  *
  * A process that used several devices has one row per device. Processes without a call, such as
  * launchers, have no row: they would lower the mean.
@@ -12,13 +13,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
+#include "info/stats_page.h"
 #include "info/stats_read.h"
 #include "kit/format.h"
 #include "kit/message.h"
 
 #define NO_DEVICE (-1)
+#define PID_DIGITS 9
 
 struct row {
 	uint64_t pid, rank;
@@ -70,22 +74,55 @@ static bool add_row(struct rows *rows, const struct stats_file *file, int device
 	return true;
 }
 
+static bool add_process(struct rows *rows, const struct stats_file *file)
+{
+	bool has_devices = false, good = true;
+
+	if (file->whole.values[STATS_CALLS] == 0)
+		return true;
+	for (int device = 0; device < STATS_DEVICES_MAX && good; device++) {
+		if (file->devices[device].found == 0)
+			continue;
+		has_devices = rows->has_devices = true;
+		good = add_row(rows, file, device, &file->devices[device]);
+	}
+	return has_devices ? good : add_row(rows, file, NO_DEVICE, &file->whole);
+}
+
 static bool add_file(struct rows *rows, const char *path)
 {
 	struct stats_file file;
-	bool has_devices = false, good = true;
+	bool good = stats_page_is(path) ? stats_page_read(path, &file) : stats_read(path, &file);
 
-	if (!stats_read(path, &file))
-		return false;
-	if (file.whole.values[STATS_CALLS] == 0)
-		return true;
-	for (int device = 0; device < STATS_DEVICES_MAX && good; device++) {
-		if (file.devices[device].found == 0)
-			continue;
-		has_devices = rows->has_devices = true;
-		good = add_row(rows, &file, device, &file.devices[device]);
-	}
-	return has_devices ? good : add_row(rows, &file, NO_DEVICE, &file.whole);
+	return good && add_process(rows, &file);
+}
+
+/* A process ID, unless there is a file of that name. 0: it is not one. */
+static pid_t process_of(const char *name)
+{
+	size_t digits = strspn(name, "0123456789");
+
+	return digits == 0 || digits > PID_DIGITS || name[digits] != '\0' || access(name, F_OK) == 0
+		       ? 0
+		       : (pid_t)strtol(name, NULL, 10);
+}
+
+static bool add_pages(struct rows *rows, pid_t process)
+{
+	static char paths[STATS_PAGES_MAX][STATS_PAGE_BYTES];
+	int count = stats_page_find(process, paths);
+	bool good = count > 0;
+
+	for (int i = 0; i < count && good; i++)
+		good = add_file(rows, paths[i]);
+	return good;
+}
+
+static bool add(struct rows *rows, const char *name)
+{
+	pid_t process = process_of(name);
+
+	return process > 0 ? add_pages(rows, process) : add_file(rows, name);
 }
 
 static int compare(uint64_t a, uint64_t b)
@@ -202,13 +239,13 @@ static void print_plain(const struct rows *rows)
 	}
 }
 
-int info_stats(int count, char **paths, bool plain)
+int info_stats(int count, char **names, bool plain)
 {
 	struct rows rows = { .rows = NULL };
 	bool good = true;
 
 	for (int i = 0; i < count && good; i++)
-		good = add_file(&rows, paths[i]);
+		good = add(&rows, names[i]);
 	if (good && rows.count == 0) {
 		message_error("no process made CUDA memory calls");
 		good = false;

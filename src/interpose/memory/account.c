@@ -18,19 +18,15 @@
 #include <sys/mman.h>
 
 #include <mam/options.h>
+#include <mam/statpage.h>
 
 #include "interpose/watch/watch.h"
 
 #define SLOTS_FIRST 1024u /* a power of two */
 
-struct device {
-	_Atomic uint64_t now[MAM_ACCOUNT_COUNT];  /* atomic; bytes */
-	_Atomic uint64_t peak[MAM_ACCOUNT_COUNT]; /* atomic; bytes */
-	_Atomic uint64_t together, peak_together; /* atomic; limited bytes */
-	_Atomic uint64_t other;                   /* atomic; bytes, when last queried */
-};
-
-static struct device devices[MAM_WATCH_DEVICES_MAX];
+_Static_assert(MAM_ACCOUNT_COUNT == MAM_STATPAGE_KINDS && MAM_ACCOUNT_HOST + 1 == MAM_ACCOUNT_COUNT,
+	       "as on the statistics page");
+_Static_assert(MAM_WATCH_DEVICES_MAX == MAM_STATPAGE_DEVICES, "as on the statistics page");
 
 struct note {
 	uint64_t key;
@@ -52,12 +48,14 @@ static bool is_limited(enum mam_account_kind kind)
 	return kind != MAM_ACCOUNT_ARRAY && kind != MAM_ACCOUNT_HOST;
 }
 
-static struct device *device_of(int device)
+/* On the statistics page: other processes can read it after this one was killed. */
+static struct mam_statpage_device *device_of(int device)
 {
-	return &devices[device < 0 || device >= MAM_WATCH_DEVICES_MAX ? 0 : device];
+	return &mam_statpage_own()
+			->devices[device < 0 || device >= MAM_WATCH_DEVICES_MAX ? 0 : device];
 }
 
-static void raise_to(_Atomic uint64_t *peak, uint64_t value)
+static void raise_to(mam_statpage_word *peak, uint64_t value)
 {
 	uint64_t seen = atomic_load_explicit(peak, memory_order_relaxed);
 
@@ -70,7 +68,7 @@ static void raise_to(_Atomic uint64_t *peak, uint64_t value)
 bool mam_account_charge(int device, enum mam_account_kind kind, size_t bytes)
 {
 	uint64_t limit = mam_option_number("MAM_LIMIT");
-	struct device *account = device_of(device);
+	struct mam_statpage_device *account = device_of(device);
 	uint64_t now;
 
 	if (is_limited(kind)) {
@@ -88,7 +86,7 @@ bool mam_account_charge(int device, enum mam_account_kind kind, size_t bytes)
 
 void mam_account_confirm(int device, enum mam_account_kind kind)
 {
-	struct device *account = device_of(device);
+	struct mam_statpage_device *account = device_of(device);
 
 	raise_to(&account->peak[kind],
 		 atomic_load_explicit(&account->now[kind], memory_order_relaxed));
@@ -98,7 +96,7 @@ void mam_account_confirm(int device, enum mam_account_kind kind)
 
 void mam_account_refund(int device, enum mam_account_kind kind, size_t bytes)
 {
-	struct device *account = device_of(device);
+	struct mam_statpage_device *account = device_of(device);
 
 	atomic_fetch_sub_explicit(&account->now[kind], bytes, memory_order_relaxed);
 	if (is_limited(kind))
@@ -107,7 +105,7 @@ void mam_account_refund(int device, enum mam_account_kind kind, size_t bytes)
 
 void mam_account_set(int device, enum mam_account_kind kind, uint64_t bytes)
 {
-	struct device *account = device_of(device);
+	struct mam_statpage_device *account = device_of(device);
 	uint64_t before =
 		atomic_exchange_explicit(&account->now[kind], bytes, memory_order_relaxed);
 
@@ -273,7 +271,7 @@ size_t mam_account_room(int device)
 
 void mam_account_look(int device, size_t total_bytes, size_t free_bytes)
 {
-	struct device *account = device_of(device);
+	struct mam_statpage_device *account = device_of(device);
 	uint64_t taken = total_bytes > free_bytes ? total_bytes - free_bytes : 0, ours;
 
 	ours = atomic_load_explicit(&account->together, memory_order_relaxed) +
@@ -289,6 +287,8 @@ void mam_account_restart(void)
 
 void mam_account_sum(int device, struct mam_account_sums *sums)
 {
+	const struct mam_statpage_device *devices = mam_statpage_own()->devices;
+
 	memset(sums, 0, sizeof(*sums));
 	for (int i = 0; i < MAM_WATCH_DEVICES_MAX; i++) {
 		if (device >= 0 && device != i)

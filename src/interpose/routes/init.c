@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <mam/options.h>
+#include <mam/statpage.h>
 
 #include "interpose/process/file.h"
 #include "interpose/process/say.h"
@@ -41,6 +42,7 @@ static void start_child(void)
 {
 	if (atomic_load_explicit(&has_pools, memory_order_relaxed) || !mam_file_is_watched())
 		atomic_store_explicit(&state, OFF, memory_order_relaxed);
+	mam_statpage_fork_child();
 	atomic_store_explicit(&home, (int)getpid(), memory_order_relaxed);
 	for (const struct mam_init_part *part = mam_init_parts; part->restart != NULL; part++)
 		part->restart();
@@ -78,8 +80,10 @@ static void wake(void)
 	atomic_store_explicit(&captures, mam_option_number("MAM_CAPTURE") == CAPTURE_ALLOW,
 			      memory_order_relaxed);
 	atomic_store_explicit(&home, (int)getpid(), memory_order_relaxed);
-	if (!off)
+	if (!off) {
 		warn_of_source();
+		mam_statpage_open();
+	}
 	for (const struct mam_init_part *part = mam_init_parts; !off && part->restart != NULL;
 	     part++)
 		if (part->start != NULL)

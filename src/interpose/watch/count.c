@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <mam/statpage.h>
+
 #include "interpose/routes/init.h"
 
 static const struct {
@@ -38,10 +40,12 @@ struct block {
 	_Atomic uint64_t calls[MAM_TABLE_COUNT][MAM_ROAD_COUNT][MAM_FATE_COUNT];
 	_Atomic uint64_t bytes[MAM_TABLE_COUNT];
 	_Atomic uint64_t why[MAM_WHY_COUNT];
-	struct {
-		_Atomic uint64_t calls[MAM_FATE_COUNT], bytes;
-	} devices[MAM_WATCH_DEVICES_MAX];
+	struct mam_statpage_caller *caller; /* lock: none, set before it is published */
+	bool is_caller_shared;              /* as caller: other blocks have the same one */
 };
+
+_Static_assert(MAM_WATCH_DEVICES_MAX == MAM_STATPAGE_DEVICES, "as on the statistics page");
+_Static_assert(MAM_FATE_COUNT == MAM_STATPAGE_FATES, "as on the statistics page");
 
 static __thread struct block *mine __attribute__((tls_model("initial-exec"))); /* thread */
 static struct block *_Atomic blocks;                                           /* atomic; all */
@@ -83,6 +87,12 @@ static struct block *left_behind(void)
 	return NULL;
 }
 
+static void give_caller(struct block *block)
+{
+	block->caller = mam_statpage_take_caller();
+	block->is_caller_shared = block->caller == &mam_statpage_own()->callers[0];
+}
+
 static struct block *fresh(void)
 {
 	struct block *made = mmap(NULL, sizeof(*made), PROT_READ | PROT_WRITE,
@@ -91,6 +101,7 @@ static struct block *fresh(void)
 	if (made == MAP_FAILED)
 		return NULL;
 	atomic_store(&made->taken, true);
+	give_caller(made);
 	made->next = atomic_load(&blocks);
 	while (!atomic_compare_exchange_weak(&blocks, &made->next, made))
 		;
@@ -111,9 +122,9 @@ static struct block *take_block(void)
 	return block;
 }
 
-static inline void add(const struct block *block, _Atomic uint64_t *counter, uint64_t more)
+static inline void add(bool is_shared, _Atomic uint64_t *counter, uint64_t more)
 {
-	if (__builtin_expect(block == &shared, 0))
+	if (__builtin_expect(is_shared, 0))
 		atomic_fetch_add_explicit(counter, more, memory_order_relaxed);
 	else
 		atomic_store_explicit(counter,
@@ -142,24 +153,34 @@ static bool gives_memory(enum mam_table_id function)
 	}
 }
 
+static inline void add_device(const struct block *block, const struct mam_watch_call *call,
+			      size_t bytes)
+{
+	int device = call->device >= 0 && call->device < MAM_WATCH_DEVICES_MAX
+			     ? call->device
+			     : MAM_STATPAGE_DEVICES;
+
+	add(block->is_caller_shared, &block->caller->devices[device].calls[call->fate], 1);
+	if (bytes != 0)
+		add(block->is_caller_shared, &block->caller->devices[device].bytes, bytes);
+}
+
 void mam_count_call(const struct mam_watch_call *call)
 {
 	bool gives =
 		call->bytes != 0 && call->fate != MAM_FATE_FAILED && gives_memory(call->function);
 	struct block *block = mine;
+	bool is_shared;
 
 	if (__builtin_expect(block == NULL, 0))
 		block = take_block();
-	add(block, &block->calls[call->function][call->road][call->fate], 1);
+	is_shared = block == &shared;
+	add(is_shared, &block->calls[call->function][call->road][call->fate], 1);
 	if (gives)
-		add(block, &block->bytes[call->function], call->bytes);
-	if (call->device >= 0 && call->device < MAM_WATCH_DEVICES_MAX) {
-		add(block, &block->devices[call->device].calls[call->fate], 1);
-		if (gives)
-			add(block, &block->devices[call->device].bytes, call->bytes);
-	}
+		add(is_shared, &block->bytes[call->function], call->bytes);
 	if (call->why != MAM_WHY_NONE)
-		add(block, &block->why[call->why], 1);
+		add(is_shared, &block->why[call->why], 1);
+	add_device(block, call, gives ? call->bytes : 0);
 }
 
 static void sum_array(const _Atomic uint64_t *from, uint64_t *to, size_t count)
@@ -176,18 +197,15 @@ static void sum_block(const struct block *block, struct mam_count_sums *sums)
 	sum_array(block->why, sums->why, MAM_WHY_COUNT);
 }
 
-static void sum_device(const struct block *block, int device, struct mam_count_device *sums)
-{
-	sum_array(block->devices[device].calls, sums->calls, MAM_FATE_COUNT);
-	sum_array(&block->devices[device].bytes, &sums->bytes, 1);
-}
-
 void mam_count_sum_device(int device, struct mam_count_device *sums)
 {
+	const struct mam_statpage_caller *callers = mam_statpage_own()->callers;
+
 	memset(sums, 0, sizeof(*sums));
-	for (const struct block *at = atomic_load(&blocks); at != NULL; at = at->next)
-		sum_device(at, device, sums);
-	sum_device(&shared, device, sums);
+	for (int i = 0; i < MAM_STATPAGE_CALLERS; i++) {
+		sum_array(callers[i].devices[device].calls, sums->calls, MAM_FATE_COUNT);
+		sum_array(&callers[i].devices[device].bytes, &sums->bytes, 1);
+	}
 }
 
 void mam_count_sum(struct mam_count_sums *sums)
@@ -203,11 +221,14 @@ static void clear(struct block *block)
 	memset(block->calls, 0, sizeof(block->calls));
 	memset(block->bytes, 0, sizeof(block->bytes));
 	memset(block->why, 0, sizeof(block->why));
-	memset(block->devices, 0, sizeof(block->devices));
+	if (block->caller != NULL)
+		memset(block->caller->devices, 0, sizeof(block->caller->devices));
 }
 
 void mam_count_start(void)
 {
+	shared.caller = &mam_statpage_own()->callers[0];
+	shared.is_caller_shared = true;
 	if (mam_init_wants_stats())
 		mam_watch_start(MAM_WATCH_STATS);
 }
