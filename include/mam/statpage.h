@@ -10,8 +10,8 @@
  *            created, the counters are in memory of the process alone, without a message.
  *   end      A process that exits removes its page. That of a killed process stays; a process that
  *            creates a page removes those of dead processes, except the newest 32.
- *   fork     The child gets a private copy of the counters, and a file of its own when it creates a
- *            pool.
+ *   fork     The child gets a private copy of the counters as they were at the fork, except the
+ *            calls of threads, and a file of its own when it creates a pool.
  *   exec     The page stays, and ends with the process.
  *
  * Writers take no lock and use no locked instruction for it:
@@ -139,10 +139,22 @@ struct mam_statpage {
 /* Returns the counters of this process: on the page once mam_statpage_open() created it. */
 struct mam_statpage *mam_statpage_own(void);
 
-/* Creates the page, if this process has none. mam_statpage_take_pool() calls it. */
+/*
+ * Creates the page, if this process has none. If it replaces inherited counters, no other thread may
+ * write those of pools meanwhile.
+ */
 void mam_statpage_open(void);
 
-/* In the child of a fork, before anything else is written. Calling it again has no effect. */
+/* Whether this is the child of a fork, with counters of its parent and no page yet. */
+bool mam_statpage_is_inherited(void);
+
+/*
+ * Around a fork. `prepare` copies the counters for the child, while no other thread writes those of
+ * pools. A process without pools may call `child` alone. `child` is called before anything else is
+ * written; calling it again has no effect.
+ */
+void mam_statpage_fork_prepare(void);
+void mam_statpage_fork_parent(void);
 void mam_statpage_fork_child(void);
 
 /*

@@ -5,7 +5,8 @@
  * A fork copies one thread and the current state of every lock. To copy no lock that another thread
  * holds:
  *  1. before the fork, the forking thread takes all of mam's locks, in their order (base/lock.h);
- *     then the layer above, if there is one, takes its own;
+ *     then the layer above, if there is one, takes its own. The counters on the statistics page,
+ *     which the child would share, are copied last;
  *  2. afterwards the parent releases them;
  *  3. the child reinitializes them, and ends every pool whose source does not survive a fork.
  * A program without a pool pays nothing: the handlers are registered with the first pool.
@@ -14,6 +15,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include <mam/mam.h>
 #include <mam/statpage.h>
@@ -39,7 +41,15 @@ static void set_up(void)
 
 void mam_init(void)
 {
+	bool is_inherited = mam_statpage_is_inherited();
+
 	pthread_once(&once, set_up);
+	/* Threads of a child may already use pools of its parent: stop them, as for a fork. */
+	if (is_inherited)
+		mam_registry_fork_prepare();
+	mam_statpage_open();
+	if (is_inherited)
+		mam_registry_fork_parent();
 }
 
 void mam_init_above(const struct mam_above *stop)
@@ -58,10 +68,12 @@ void mam_fork_prepare(void)
 	prepared = atomic_load(&above);
 	if (prepared)
 		prepared->prepare();
+	mam_statpage_fork_prepare();
 }
 
 void mam_fork_parent(void)
 {
+	mam_statpage_fork_parent();
 	if (prepared)
 		prepared->parent();
 	mam_event_fork_parent();

@@ -62,8 +62,10 @@ struct known {
 
 static _Thread_local struct known known[KNOWN] __attribute__((tls_model("initial-exec")));
 
+/* From here on, a fork stops all threads that use the pool, so its counts can be shown. */
 static void link_locked(struct mam_slot *slot)
 {
+	mam_pool_show(&slot->pool, slot->source, slot->device);
 	slot->previous = newest;
 	slot->next = NULL;
 	*(newest ? &newest->next : &oldest) = slot;
@@ -110,9 +112,7 @@ static enum mam_status fill(struct mam_slot *slot, struct mam_source *source, bo
 	status = mam_pool_init(&slot->pool, source, owns_source, &config);
 	if (status != MAM_OK)
 		mam_streams_detach(&slot->pool, streams);
-	else
-		mam_pool_show(&slot->pool, slot->source, slot->device);
-	if (status == MAM_OK && attr->cache != MAM_CACHE_OFF)
+	else if (attr->cache != MAM_CACHE_OFF)
 		mam_cache_open(&slot->pool, mam_slots_number(&slot->pool));
 	if (status == MAM_OK)
 		mam_event_emit(MAM_EVENT_POOL_CREATE, &slot->pool, NULL, 0);

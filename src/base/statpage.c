@@ -7,11 +7,14 @@
  * its space is allocated first, so that a full file system is an error here rather than a signal
  * later. The descriptor is closed at once.
  *
- * In the child of a fork, private memory with the same contents replaces the mapping at the same
- * address, so that all pointers into it stay valid. The child's own file replaces that in turn.
+ * In the child of a fork, private memory replaces the mapping at the same address, so that all
+ * pointers into it stay valid. The child's own file replaces that in turn. The parent's threads
+ * continue to write the shared page before the child runs, so the child cannot copy it: the counters
+ * would be newer than the rest of its memory. The forking thread copies them into `before`, while
+ * the writers are stopped.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* mremap, secure_getenv, program_invocation_short_name */
+#define _GNU_SOURCE /* secure_getenv, program_invocation_short_name */
 #endif
 #include <mam/statpage.h>
 
@@ -42,6 +45,7 @@ static struct mam_statpage before;
 static struct mam_statpage *_Atomic own = &before;         /* atomic; written under lock: places */
 static void *region;                                       /* lock: places; mapped; NULL: none */
 static pid_t opened_by;                                    /* lock: places; 0: no process */
+static bool is_copied;                                     /* lock: places; before, for a child */
 static char path[PATH_MAX];                                /* lock: places; "": there is no file */
 static pthread_mutex_t places = PTHREAD_MUTEX_INITIALIZER; /* a leaf: no lock is taken under it */
 
@@ -238,25 +242,66 @@ void mam_statpage_open(void)
 	errno = error;
 }
 
+bool mam_statpage_is_inherited(void)
+{
+	bool is_inherited;
+
+	pthread_mutex_lock(&places);
+	is_inherited = region != NULL && opened_by == 0;
+	pthread_mutex_unlock(&places);
+	return is_inherited;
+}
+
+/*
+ * All except the calls of threads, which a child counts anew. Others may write the account of a
+ * device at any time.
+ */
+static void copy_counters(struct mam_statpage *to, const struct mam_statpage *from)
+{
+	const mam_statpage_word *words = (const mam_statpage_word *)(const void *)from->devices;
+	mam_statpage_word *copies = (mam_statpage_word *)(void *)to->devices;
+
+	memcpy(to, from, offsetof(struct mam_statpage, devices));
+	for (size_t i = 0; i < sizeof(from->devices) / (sizeof(*words)); i++)
+		atomic_store_explicit(&copies[i],
+				      atomic_load_explicit(&words[i], memory_order_relaxed),
+				      memory_order_relaxed);
+}
+
+void mam_statpage_fork_prepare(void)
+{
+	pthread_mutex_lock(&places);
+	is_copied = region != NULL && opened_by != 0;
+	if (is_copied)
+		copy_counters(&before, region);
+}
+
+void mam_statpage_fork_parent(void)
+{
+	is_copied = false;
+	pthread_mutex_unlock(&places);
+}
+
 void mam_statpage_fork_child(void)
 {
-	void *copy;
-
+	pthread_mutex_init(&places, NULL);
 	if (opened_by == 0 || opened_by == getpid())
 		return;
-	pthread_mutex_init(&places, NULL);
-	opened_by = 0;
 	path[0] = '\0';
-	if (region == NULL)
-		return;
-	copy = mmap(NULL, MAM_STATPAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		    -1, 0);
-	if (copy != MAP_FAILED)
-		memcpy(copy, region, sizeof(struct mam_statpage));
-	/* Without memory, the child writes the page of its parent. */
-	if (copy == MAP_FAILED || mremap(copy, MAM_STATPAGE_BYTES, MAM_STATPAGE_BYTES,
-					 MREMAP_MAYMOVE | MREMAP_FIXED, region) == MAP_FAILED)
+	if (region == NULL) { /* the parent could not create a file, nor does the child try it */
 		opened_by = getpid();
+		memset(before.callers, 0, sizeof(before.callers));
+		return;
+	}
+	opened_by = 0;
+	if (!is_copied) /* there is no pool */
+		copy_counters(&before, region);
+	is_copied = false;
+	/* It replaces as much memory. A child that wrote its parent's page would be worse. */
+	if (mmap(region, MAM_STATPAGE_BYTES, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+		abort();
+	copy_counters(region, &before);
 }
 
 /* The process exits: its reports have all figures. */
@@ -320,7 +365,6 @@ struct mam_statpage_pool *mam_statpage_take_pool(const char *name, const char *s
 	struct mam_statpage *page;
 	unsigned int number;
 
-	mam_statpage_open();
 	pthread_mutex_lock(&places);
 	page = mam_statpage_own();
 	number = search_locked(page, MAM_STATPAGE_FREE);

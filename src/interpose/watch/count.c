@@ -34,14 +34,15 @@ static const struct {
 
 /* The counters of one thread at a time. */
 struct block {
-	struct block *next; /* lock: none, set before it is published */
+	struct block *next; /* lock: none; set before it is published, and in a child */
 	atomic_bool taken;  /* atomic; a thread is counting here */
 	/* Written only by the owner, read by the thread that sums: atomic, relaxed. */
 	_Atomic uint64_t calls[MAM_TABLE_COUNT][MAM_ROAD_COUNT][MAM_FATE_COUNT];
 	_Atomic uint64_t bytes[MAM_TABLE_COUNT];
 	_Atomic uint64_t why[MAM_WHY_COUNT];
-	struct mam_statpage_caller *caller; /* lock: none, set before it is published */
-	bool is_caller_shared;              /* as caller: other blocks have the same one */
+	struct mam_statpage_caller
+		*caller;       /* lock: none; set before it is published, and in a child */
+	bool is_caller_shared; /* as caller: other blocks have the same one */
 };
 
 _Static_assert(MAM_WATCH_DEVICES_MAX == MAM_STATPAGE_DEVICES, "as on the statistics page");
@@ -221,8 +222,6 @@ static void clear(struct block *block)
 	memset(block->calls, 0, sizeof(block->calls));
 	memset(block->bytes, 0, sizeof(block->bytes));
 	memset(block->why, 0, sizeof(block->why));
-	if (block->caller != NULL)
-		memset(block->caller->devices, 0, sizeof(block->caller->devices));
 }
 
 void mam_count_start(void)
@@ -233,11 +232,15 @@ void mam_count_start(void)
 		mam_watch_start(MAM_WATCH_STATS);
 }
 
-/* Only the calling thread exists in the child: the blocks of all others are free. */
+/*
+ * Only the calling thread exists in the child: the blocks of all others are free. The places on the
+ * statistics page are, too.
+ */
 void mam_count_restart(void)
 {
 	for (struct block *at = atomic_load(&blocks); at != NULL; at = at->next) {
 		clear(at);
+		give_caller(at);
 		atomic_store(&at->taken, at == mine);
 	}
 	clear(&shared);
