@@ -1,80 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stats_page.c - see stats_page.h.
- *
- * The page is mapped, as its process may be writing it. A page that its owner truncates meanwhile
- * ends this command with a signal: only the same user can do that.
  */
 #include "info/stats_page.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <mam/statpage.h>
 
 #include "kit/message.h"
+#include "page/page_list.h"
 
-/* One entry of the folder. False: it is not a page of the process. */
-static bool parse(const char *name, pid_t process, unsigned long long *start, unsigned int *copy)
+/* Writes the paths of those entries that are of the process. Returns their number. */
+static int take(const struct page_entry *entries, size_t count, pid_t process, uint64_t start,
+		char paths[][STATS_PAGE_BYTES], int used)
 {
-	char again[NAME_MAX + 1];
-	long pid;
-
-	if (sscanf(name, "%ld-%llu-%u", &pid, start, copy) != 3 || pid != (long)process)
-		return false;
-	snprintf(again, sizeof(again), "%ld-%llu-%u", pid, *start, *copy);
-	return strcmp(name, again) == 0;
+	for (size_t i = 0; i < count; i++)
+		if (entries[i].pid == process && entries[i].start == start &&
+		    used < STATS_PAGES_MAX)
+			snprintf(paths[used++], STATS_PAGE_BYTES, "%s", entries[i].path);
+	return used;
 }
 
-static int search(DIR *pages, const char *folder, pid_t process,
-		  char paths[STATS_PAGES_MAX][STATS_PAGE_BYTES])
+static void find_last(const struct page_entry *entries, size_t count, pid_t process,
+		      uint64_t *start)
 {
-	unsigned long long start, last = 0;
-	struct dirent *entry;
-	unsigned int copy;
-	int count = 0;
-
-	while ((entry = readdir(pages)) != NULL) {
-		if (!parse(entry->d_name, process, &start, &copy) || start < last)
-			continue;
-		if (start > last)
-			count = 0;
-		last = start;
-		if (count < STATS_PAGES_MAX)
-			snprintf(paths[count++], STATS_PAGE_BYTES, "%s/%s", folder, entry->d_name);
-	}
-	return count;
+	for (size_t i = 0; i < count; i++)
+		if (entries[i].pid == process && entries[i].start > *start)
+			*start = entries[i].start;
 }
 
+/* Invalid pages are included: reading them reports the error. */
 int stats_page_find(pid_t process, char paths[STATS_PAGES_MAX][STATS_PAGE_BYTES])
 {
-	char folder[PATH_MAX];
-	DIR *pages = NULL;
-	int count = 0;
+	struct page_list list = { .with_ended = true, .is_quiet = true };
+	uint64_t start = 0;
+	int count;
 
-	if (mam_statpage_folder(folder, sizeof(folder)))
-		pages = opendir(folder);
-	if (pages != NULL) {
-		count = search(pages, folder, process, paths);
-		closedir(pages);
-	}
+	if (!page_list_refresh(&list))
+		return 0;
+	find_last(list.entries, list.count, process, &start);
+	find_last(list.skipped, list.skipped_count, process, &start);
+	count = take(list.entries, list.count, process, start, paths, 0);
+	count = take(list.skipped, list.skipped_count, process, start, paths, count);
+	page_list_fini(&list);
 	if (count == 0)
 		message_error("there are no statistics of a process %ld, and no file '%ld'; a "
 			      "process that exits normally removes its page",
 			      (long)process, (long)process);
 	return count;
-}
-
-static int open_page(const char *path)
-{
-	return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
 bool stats_page_is(const char *path)
@@ -87,7 +66,7 @@ bool stats_page_is(const char *path)
 	/* Not a pipe: opening it may start its writer, and reading takes what it wrote. */
 	if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
 		return false;
-	file = open_page(path);
+	file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (file < 0)
 		return false;
 	if (pread(file, &first, sizeof(first), 0) != (ssize_t)sizeof(first))
@@ -134,31 +113,17 @@ static void fill(const struct mam_statpage *page, struct stats_file *file)
 
 bool stats_page_read(const char *path, struct stats_file *file)
 {
-	int number = open_page(path);
-	struct stat status;
-	bool good = false;
-	void *page;
+	static struct mam_statpage page;
 
 	memset(file, 0, sizeof(*file));
-	if (number < 0 || fstat(number, &status) != 0) {
+	if (page_read(path, &page)) {
+		fill(&page, file);
+		return true;
+	}
+	if (errno != 0)
 		message_error("cannot open '%s': %s", path, strerror(errno));
-		if (number >= 0)
-			close(number);
-		return false;
-	}
-	page = status.st_size != (off_t)MAM_STATPAGE_BYTES
-		       ? MAP_FAILED
-		       : mmap(NULL, MAM_STATPAGE_BYTES, PROT_READ, MAP_SHARED, number, 0);
-	close(number);
-	if (page != MAP_FAILED) {
-		good = mam_statpage_is_sound((const struct mam_statpage *)page,
-					     (size_t)status.st_size);
-		if (good)
-			fill((const struct mam_statpage *)page, file);
-		munmap(page, MAM_STATPAGE_BYTES);
-	}
-	if (!good)
+	else
 		message_error("'%s' is not a complete statistics page of this version of mam",
 			      path);
-	return good;
+	return false;
 }
