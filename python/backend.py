@@ -25,7 +25,7 @@ import zipfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # libclang and OpenCL would tie the wheel to libraries of the machine that builds it.
-CONFIGURE = ["--without-libclang", "--without-opencl", "--disable-static", "--disable-bench-kernels"]
+CONFIGURE = ["--without-libclang", "--without-opencl", "--without-ncurses", "--disable-static", "--disable-bench-kernels"]
 
 METADATA = """\
 Metadata-Version: 2.1

@@ -21,5 +21,6 @@ int coalesce_main(int argc, char **argv);
 int info_main(int argc, char **argv);
 int replay_main(int argc, char **argv);
 int run_main(int argc, char **argv);
+int top_main(int argc, char **argv);
 
 #endif

@@ -20,6 +20,7 @@ static const struct subcommand {
 	{ "replay", "mam replay", replay_main,
 	  "play an allocation trace through a pool; no GPU needed" },
 	{ "run", "mam run", run_main, "run a CUDA program with its memory from a pool" },
+	{ "top", "mam top", top_main, "show the GPU memory of running programs" },
 	{ "bench", "mam bench", bench_main, "measure pools beside other allocators" },
 	{ "coalesce", "mam coalesce", coalesce_main,
 	  "find, and rewrite, allocations that a kernel's threads make together" },

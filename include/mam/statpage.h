@@ -213,6 +213,13 @@ struct mam_statpage_figures {
 void mam_statpage_sum(const struct mam_statpage *page, int device,
 		      struct mam_statpage_figures *figures);
 
+/*
+ * mam_statpage_read_pool - the same of the pool at that index, below MAM_STATPAGE_POOLS. Returns
+ * its state; there are no figures if its place is free.
+ */
+enum mam_statpage_state mam_statpage_read_pool(const struct mam_statpage *page, unsigned int number,
+					       struct mam_statpage_figures *figures);
+
 #ifdef __cplusplus
 }
 #endif

@@ -194,3 +194,19 @@ void mam_statpage_sum(const struct mam_statpage *page, int device,
 	if (device < 0)
 		figures->calls += calls_of(page, MAM_STATPAGE_DEVICES);
 }
+
+enum mam_statpage_state mam_statpage_read_pool(const struct mam_statpage *page, unsigned int number,
+					       struct mam_statpage_figures *figures)
+{
+	uint32_t state = atomic_load_explicit(&page->pools[number].state, memory_order_acquire);
+	struct view view;
+
+	memset(figures, 0, sizeof(*figures));
+	if (state != MAM_STATPAGE_READY && state != MAM_STATPAGE_ENDED)
+		return MAM_STATPAGE_FREE;
+	read_pool(page, number, &view);
+	add_view(&view, state == MAM_STATPAGE_ENDED, figures);
+	figures->pools = 1;
+	figures->is_used = true;
+	return (enum mam_statpage_state)state;
+}

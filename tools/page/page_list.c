@@ -206,6 +206,14 @@ static const struct page_entry *find(const struct page_entry *entries, size_t co
 	return NULL;
 }
 
+static void report(const struct page_list *list, const struct page_entry *entry)
+{
+	if (!list->is_quiet)
+		message_warning("'%s' is not a valid statistics page of this version of mam; it "
+				"is skipped",
+				entry->path);
+}
+
 /* Adds the entry to `good` or `bad`, or frees its path. False: out of memory. */
 static bool sort_in(const struct page_list *list, struct page_entry *entry, struct entries *good,
 		    struct entries *bad)
@@ -217,11 +225,8 @@ static bool sort_in(const struct page_list *list, struct page_entry *entry, stru
 		memcpy(entry->program, known->program, sizeof(entry->program));
 	else
 		verdict = inspect(entry);
-	if (verdict == INVALID && !list->is_quiet &&
-	    find(list->skipped, list->skipped_count, entry) == NULL)
-		message_warning("'%s' is not a valid statistics page of this version of mam; it "
-				"is skipped",
-				entry->path);
+	if (verdict == INVALID && find(list->skipped, list->skipped_count, entry) == NULL)
+		report(list, entry);
 	if (verdict != IGNORED && append(verdict == VALID ? good : bad, entry))
 		return true;
 	free(entry->path);
@@ -301,6 +306,23 @@ bool page_list_refresh(struct page_list *list)
 	list->count = good.count;
 	list->skipped = bad.entries;
 	list->skipped_count = bad.count;
+	return true;
+}
+
+bool page_list_skip(struct page_list *list, size_t entry)
+{
+	struct entries bad = { list->skipped, list->skipped_count };
+
+	if (!append(&bad, &list->entries[entry])) {
+		message_error("out of memory");
+		return false;
+	}
+	report(list, &list->entries[entry]);
+	list->skipped = bad.entries;
+	list->skipped_count = bad.count;
+	list->count--;
+	memmove(&list->entries[entry], &list->entries[entry + 1],
+		(list->count - entry) * sizeof(*list->entries));
 	return true;
 }
 

@@ -48,6 +48,12 @@ bool page_list_refresh(struct page_list *list);
 void page_list_fini(struct page_list *list);
 
 /*
+ * page_list_skip - an entry turned out to be invalid: report it, and move it to the skipped ones.
+ * False: out of memory (reported).
+ */
+bool page_list_skip(struct page_list *list, size_t entry);
+
+/*
  * page_read - copy the page at `path`. The counts and the threads' tallies of a pool are of one
  * moment, unless the pool changes too often. False: it is not a complete page of this version, or
  * errno is not 0 and has the reason. Nothing is reported.

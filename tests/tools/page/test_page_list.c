@@ -281,6 +281,31 @@ START_TEST(folder_that_does_not_exist_has_no_pages)
 }
 END_TEST
 
+START_TEST(page_that_becomes_invalid_is_reported_once)
+{
+	struct page_list list = { .count = 0 };
+
+	add(getpid(), 0, "first", 0);
+	add(getpid(), 0, "second", 1);
+	ck_assert(page_list_refresh(&list));
+	ck_assert_uint_eq(list.count, 2);
+	ck_assert_int_eq(truncate(path, 4096), 0);
+	ck_assert(page_list_skip(&list, 1));
+	for (int round = 0; round < 2; round++) {
+		ck_assert_uint_eq(list.count, 1);
+		ck_assert_str_eq(list.entries[0].program, "first");
+		ck_assert_uint_eq(list.skipped_count, 1);
+		ck_assert_str_eq(list.skipped[0].path, path);
+		ck_assert_int_eq(message_count(), 1);
+		ck_assert(page_list_refresh(&list));
+	}
+	ck_assert(page_list_skip(&list, 0));
+	ck_assert_uint_eq(list.count, 0);
+	ck_assert_uint_eq(list.skipped_count, 2);
+	page_list_fini(&list);
+}
+END_TEST
+
 START_TEST(page_that_disappears_has_a_reason)
 {
 	add(getpid(), 0, "gone", 0);
@@ -383,6 +408,7 @@ int main(void)
 	tcase_add_loop_test(tests, file_of_another_name_is_not_a_page, 0,
 			    sizeof(other_names) / sizeof(other_names[0]));
 	tcase_add_test(tests, folder_that_does_not_exist_has_no_pages);
+	tcase_add_test(tests, page_that_becomes_invalid_is_reported_once);
 	tcase_add_test(tests, page_that_disappears_has_a_reason);
 	tcase_add_checked_fixture(moment, begin, end);
 	tcase_add_test(moment, copy_is_of_one_moment);
