@@ -25,6 +25,8 @@ static const struct subcommand {
 	{ "coalesce", "mam coalesce", coalesce_main,
 	  "find, and rewrite, allocations that a kernel's threads make together" },
 	{ "info", "mam info", info_main, "version, devices, options; --self-test; --stats" },
+	{ "exporter", "mam exporter", exporter_main,
+	  "memory of all processes, as metrics for Prometheus" },
 };
 
 #define SUBCOMMANDS (sizeof(subcommands) / sizeof(subcommands[0]))

@@ -73,22 +73,23 @@ static int open_page(const char *path, int flags)
 	return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
 }
 
+bool page_read_file(int file, struct mam_statpage *page)
+{
+	struct stat status;
+
+	return fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+	       status.st_size == (off_t)MAM_STATPAGE_BYTES && copy_page(file, page) &&
+	       mam_statpage_is_sound(page, (size_t)status.st_size);
+}
+
 bool page_read(const char *path, struct mam_statpage *page)
 {
 	int file = open_page(path, 0);
-	struct stat status;
-	bool good = file >= 0 && fstat(file, &status) == 0;
+	bool good;
 
-	if (!good) {
-		int error = errno;
-
-		if (file >= 0)
-			close(file);
-		errno = error;
+	if (file < 0)
 		return false;
-	}
-	good = S_ISREG(status.st_mode) && status.st_size == (off_t)MAM_STATPAGE_BYTES &&
-	       copy_page(file, page) && mam_statpage_is_sound(page, (size_t)status.st_size);
+	good = page_read_file(file, page);
 	close(file);
 	errno = 0;
 	return good;
@@ -122,7 +123,7 @@ static bool append(struct entries *to, const struct page_entry *entry)
 }
 
 /* Whether it is the name of a page, without leading zeros and the like. */
-static bool parse(const char *name, struct page_entry *entry)
+bool page_parse(const char *name, struct page_entry *entry)
 {
 	char again[NAME_MAX + 1];
 	unsigned long long start;
@@ -242,7 +243,7 @@ static bool search_folder(const struct page_list *list, DIR *folder, const char 
 	while (done && (found = readdir(folder)) != NULL) {
 		struct page_entry entry = { .path = NULL };
 
-		if (!parse(found->d_name, &entry))
+		if (!page_parse(found->d_name, &entry))
 			continue;
 		entry.has_ended = mam_statpage_start_of(entry.pid) != entry.start;
 		if (entry.has_ended && !list->with_ended)

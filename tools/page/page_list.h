@@ -60,4 +60,13 @@ bool page_list_skip(struct page_list *list, size_t entry);
  */
 bool page_read(const char *path, struct mam_statpage *page);
 
+/* page_read_file - the same of an open file. False: it is not such a page, or cannot be read. */
+bool page_read_file(int file, struct mam_statpage *page);
+
+/*
+ * page_parse - set pid, start and copy from the name of a page. False: it is not such a name. Then
+ * these members may be changed too.
+ */
+bool page_parse(const char *name, struct page_entry *entry);
+
 #endif
