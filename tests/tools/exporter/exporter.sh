@@ -57,7 +57,7 @@ hold() # PROGRAM POOL - starts a process that keeps blocks; sets $held
 
 exporter() # ARGUMENT... - sets $status
 {
-	"$MAM" exporter "$@" > "$scratch/out" 2> "$scratch/err"
+	timeout 60 "$MAM" exporter "$@" > "$scratch/out" 2> "$scratch/err"
 	status=$?
 	return "$status"
 }
@@ -83,6 +83,20 @@ for script in '$d' '$p' '1d' '/^mam_pages/p' '/UNIT/s/bytes$/seconds/' 's/^mam_p
 	sed "$script" "$scratch/good" > "$scratch/bad"
 	try "the checker rejects '$script'" test -n "$(errors_of "$scratch/bad")"
 done
+
+# The dashboard and the page use only metrics that exist.
+sed -n 's/^# TYPE //p' "$scratch/good" | sed 's/ counter$/_total/; s/ gauge$//' | sort > "$scratch/names"
+unknown_in() # FILE
+{
+	grep -Eo 'mam_[a-z_]*(bytes|blocks|total|pages|omitted)' "$1" | sort -u | comm -23 - "$scratch/names"
+}
+for file in docs/grafana.json docs/exporter.md tools/mam-exporter.1; do
+	same "metrics in $file" "" "$(unknown_in "$MAM_SRCDIR/$file")"
+done
+same "the dashboard shows each kind of metric" 6 "$(grep -Eo 'mam_(live_bytes|peak_[a-z]*_bytes|allocations_total|failures_total|driver_seconds_total)' \
+	"$MAM_SRCDIR/docs/grafana.json" | sort -u | wc -l)"
+echo 'sum(mam_old_bytes)' > "$scratch/bad"
+same "unknown metric is detected" mam_old_bytes "$(unknown_in "$scratch/bad")"
 
 hold 'a"b\c' 'x"} 1
 y'
