@@ -17,6 +17,7 @@ fuzz_table()
 	cat << 'EOF'
 args 400 60
 elf 20000 7
+http 9000 57
 input 6000 61
 ipc 600 60
 option 1500 60
