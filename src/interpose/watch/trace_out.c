@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@
 #include "interpose/process/file.h"
 #include "interpose/process/say.h"
 #include "interpose/process/stack.h"
+#include "interpose/process/thread.h"
 #include "interpose/watch/gzip.h"
 #include "interpose/watch/trace_ring.h"
 
@@ -313,30 +313,11 @@ static void *write_all(void *unused)
 	}
 }
 
-static bool start_thread(void)
-{
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	pthread_t thread;
-	bool good;
-
-	if (pthread_attr_init(&attributes) != 0)
-		return false;
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread inherits it */
-	good = pthread_create(&thread, &attributes, write_all, NULL) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	return good;
-}
-
 void mam_trace_out_wake(void)
 {
 	struct mam_file_signals signals;
 
-	if (!atomic_exchange(&started, true) && !start_thread())
+	if (!atomic_exchange(&started, true) && !mam_thread_start(STACK_BYTES, write_all))
 		atomic_store(&started, false);
 	if (atomic_load(&started)) {
 		atomic_fetch_add(&calls, 1);
