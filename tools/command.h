@@ -18,6 +18,7 @@ enum {
 
 int bench_main(int argc, char **argv);
 int coalesce_main(int argc, char **argv);
+int ctl_main(int argc, char **argv);
 int exporter_main(int argc, char **argv);
 int info_main(int argc, char **argv);
 int replay_main(int argc, char **argv);

@@ -145,6 +145,9 @@ struct mam_statpage *mam_statpage_own(void);
  */
 void mam_statpage_open(void);
 
+/* Returns the path of this process's page; "": it has no file. Call it after mam_statpage_open(). */
+const char *mam_statpage_path(void);
+
 /* Whether this is the child of a fork, with counters of its parent and no page yet. */
 bool mam_statpage_is_inherited(void);
 

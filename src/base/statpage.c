@@ -151,8 +151,9 @@ static bool is_dead(const char *name)
 	long process;
 	unsigned long long start;
 	unsigned int copy;
+	char more; /* a socket's name (<mam/control.h>) goes on */
 
-	return sscanf(name, "%ld-%llu-%u", &process, &start, &copy) == 3 && process > 0 &&
+	return sscanf(name, "%ld-%llu-%u%c", &process, &start, &copy, &more) == 3 && process > 0 &&
 	       mam_statpage_start_of((pid_t)process) != start;
 }
 
@@ -240,6 +241,11 @@ void mam_statpage_open(void)
 	}
 	pthread_mutex_unlock(&places);
 	errno = error;
+}
+
+const char *mam_statpage_path(void)
+{
+	return path;
 }
 
 bool mam_statpage_is_inherited(void)

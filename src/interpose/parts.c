@@ -5,10 +5,12 @@
  */
 #include <stddef.h>
 
+#include "interpose/control/serve.h"
 #include "interpose/kinds/refs.h"
 #include "interpose/memory/account.h"
 #include "interpose/memory/capture.h"
 #include "interpose/memory/peer.h"
+#include "interpose/memory/pools.h"
 #include "interpose/report/end.h"
 #include "interpose/report/oom.h"
 #include "interpose/routes/init.h"
@@ -24,20 +26,22 @@
 
 /* Watchers follow mam_watch_restart(), which removes all watchers. */
 const struct mam_init_part mam_init_parts[] = {
-	{ NULL, mam_watch_restart },
-	{ mam_count_start, mam_count_restart },
-	{ NULL, mam_capture_restart },
-	{ NULL, mam_peer_restart },
-	{ NULL, mam_account_restart },
-	{ NULL, mam_refs_restart },
-	{ NULL, mam_marks_restart },
-	{ NULL, mam_ipc_opened_restart },
-	{ NULL, mam_ipc_pieces_restart },
-	{ mam_tracer_start, mam_tracer_restart },
-	{ mam_leaks_start, mam_leaks_restart },
-	{ NULL, mam_oom_restart },
-	{ mam_end_start, mam_end_restart },
-	{ NULL, NULL },
+	{ .restart = mam_watch_restart },
+	{ .start = mam_count_start, .restart = mam_count_restart },
+	{ .restart = mam_capture_restart },
+	{ .restart = mam_peer_restart },
+	{ .restart = mam_account_restart },
+	{ .restart = mam_refs_restart },
+	{ .restart = mam_marks_restart },
+	{ .restart = mam_ipc_opened_restart },
+	{ .restart = mam_ipc_pieces_restart },
+	{ .start = mam_tracer_start, .restart = mam_tracer_restart },
+	{ .start = mam_leaks_start, .restart = mam_leaks_restart },
+	{ .restart = mam_oom_restart },
+	{ .start = mam_end_start, .restart = mam_end_restart },
+	{ .restart = mam_pools_restart },
+	{ .restart = mam_serve_restart, .first_pool = mam_serve_start },
+	{ .restart = NULL },
 };
 
 void mam_watch_out_of_memory(const struct mam_watch_call *call)

@@ -55,6 +55,34 @@ static struct mam_statpage_device *device_of(int device)
 			->devices[device < 0 || device >= MAM_WATCH_DEVICES_MAX ? 0 : device];
 }
 
+#define AS_STARTED UINT64_MAX
+static _Atomic uint64_t limit_set = AS_STARTED; /* atomic; bytes; AS_STARTED: MAM_LIMIT is valid */
+
+uint64_t mam_account_limit(void)
+{
+	uint64_t limit = atomic_load_explicit(&limit_set, memory_order_relaxed);
+
+	return limit == AS_STARTED ? mam_option_number("MAM_LIMIT") : limit;
+}
+
+void mam_account_set_limit(uint64_t bytes)
+{
+	atomic_store_explicit(&limit_set, bytes, memory_order_relaxed);
+}
+
+uint64_t mam_account_fullest(void)
+{
+	uint64_t bytes = 0;
+
+	for (int device = 0; device < MAM_WATCH_DEVICES_MAX; device++) {
+		uint64_t now =
+			atomic_load_explicit(&device_of(device)->together, memory_order_relaxed);
+
+		bytes = now > bytes ? now : bytes;
+	}
+	return bytes;
+}
+
 static void raise_to(mam_statpage_word *peak, uint64_t value)
 {
 	uint64_t seen = atomic_load_explicit(peak, memory_order_relaxed);
@@ -67,7 +95,7 @@ static void raise_to(mam_statpage_word *peak, uint64_t value)
 
 bool mam_account_charge(int device, enum mam_account_kind kind, size_t bytes)
 {
-	uint64_t limit = mam_option_number("MAM_LIMIT");
+	uint64_t limit = mam_account_limit();
 	struct mam_statpage_device *account = device_of(device);
 	uint64_t now;
 
@@ -261,7 +289,7 @@ void mam_account_context_gone(void *context)
 
 size_t mam_account_room(int device)
 {
-	uint64_t limit = mam_option_number("MAM_LIMIT");
+	uint64_t limit = mam_account_limit();
 	uint64_t now = atomic_load_explicit(&device_of(device)->together, memory_order_relaxed);
 
 	if (limit == 0)

@@ -84,6 +84,15 @@ void mam_account_context_gone(void *context);
 /* Whether there are any notes. */
 bool mam_account_has_notes(void);
 
+/*
+ * mam_account_limit - the limit of each device; 0: none. It is MAM_LIMIT until
+ * mam_account_set_limit() changes it, which releases nothing. mam_account_fullest - bytes that count
+ * toward the limit, of the device that has most.
+ */
+uint64_t mam_account_limit(void);
+void mam_account_set_limit(uint64_t bytes); /* below UINT64_MAX */
+uint64_t mam_account_fullest(void);
+
 /* Returns how many bytes can be charged before the limit is reached; SIZE_MAX without a limit. */
 size_t mam_account_room(int device);
 

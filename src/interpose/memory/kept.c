@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <mam/options.h>
-
 #include "interpose/memory/account.h"
 #include "interpose/memory/capture.h"
 #include "interpose/routes/hooks.h"
@@ -26,7 +24,7 @@ void mam_kept_note_graphs(void)
 
 bool mam_kept_is_too_much(size_t bytes)
 {
-	uint64_t limit = mam_option_number("MAM_LIMIT");
+	uint64_t limit = mam_account_limit();
 
 	return limit != 0 && bytes > limit;
 }

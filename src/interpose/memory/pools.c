@@ -499,3 +499,8 @@ void mam_pools_sum(int device, struct mam_pools_sums *sums)
 			add_locked(sums, sums_of(entries[i].pool));
 	unlock_entries();
 }
+
+void mam_pools_restart(void)
+{
+	pthread_mutex_init(&entries_lock, NULL);
+}

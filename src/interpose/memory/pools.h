@@ -108,4 +108,7 @@ struct mam_pools_sums {
 };
 void mam_pools_sum(int device, struct mam_pools_sums *sums);
 
+/* Called in the child of a fork, which reports the numbers of pools at its end. */
+void mam_pools_restart(void);
+
 #endif

@@ -137,11 +137,18 @@ int mam_file_open(const char *pattern, struct mam_file *file)
 	return error == 0 ? mam_file_create(name, file) : error;
 }
 
-/*
- * The program may have closed the descriptor and opened another file. If ours had no name, the
- * other file may even have the same inode number, but it has a name.
- */
-static bool is_ours(const struct mam_file *file)
+int mam_file_adopt(int number, struct mam_file *file)
+{
+	file->number = number;
+	file->in_place = true;
+	file->place[0] = '\0';
+	file->new.is_unnamed = false;
+	file->new.beside[0] = '\0';
+	return remember(file);
+}
+
+/* If ours had no name, the other file may even have the same inode number, but it has a name. */
+bool mam_file_is_ours(const struct mam_file *file)
 {
 	struct stat status;
 
@@ -153,7 +160,7 @@ int mam_file_write(const struct mam_file *file, const void *data, size_t bytes)
 {
 	size_t done = 0;
 
-	if (!is_ours(file))
+	if (!mam_file_is_ours(file))
 		return EBADF;
 	while (done < bytes) {
 		ssize_t written = write(file->number, (const char *)data + done, bytes - done);
@@ -173,7 +180,7 @@ int mam_file_publish(struct mam_file *file)
 
 	if (file->in_place)
 		return 0;
-	if (!is_ours(file))
+	if (!mam_file_is_ours(file))
 		return EBADF;
 	error = mam_newfile_add(&file->new, file->place);
 	/* A file system without links, which has no unnamed files either, needs the rename. */
@@ -217,7 +224,7 @@ int mam_file_publish_locked(struct mam_file *file)
 
 	if (file->in_place)
 		return 0;
-	if (!is_ours(file))
+	if (!mam_file_is_ours(file))
 		return EBADF;
 	flock(file->number, LOCK_EX | LOCK_NB); /* a new file; some file systems have no locks */
 	for (int i = 0; error == EAGAIN && i < TRIES_MAX; i++) {
@@ -244,7 +251,7 @@ int mam_file_close(struct mam_file *file)
 	mam_newfile_drop(&file->new);
 	if (file->number < 0)
 		return 0;
-	if (is_ours(file) && close(file->number) != 0)
+	if (mam_file_is_ours(file) && close(file->number) != 0)
 		error = errno;
 	file->number = -1;
 	return error;

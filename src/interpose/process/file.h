@@ -59,6 +59,12 @@ int mam_file_open(const char *pattern, struct mam_file *file);
 /* The same for a name that is used as it is. */
 int mam_file_create(const char *place, struct mam_file *file);
 
+/* Takes over a descriptor, for example of a socket, for writing and closing. */
+int mam_file_adopt(int number, struct mam_file *file);
+
+/* Whether the descriptor still is this file: the program may have closed it and opened another. */
+bool mam_file_is_ours(const struct mam_file *file);
+
 /* Writes all bytes, or returns an error. Returns EBADF if the descriptor is another file by now. */
 int mam_file_write(const struct mam_file *file, const void *data, size_t bytes);
 

@@ -124,7 +124,7 @@ static bool is_used(int device)
 	return pools.pools != 0;
 }
 
-static void collect(struct mam_report *report)
+void mam_report_collect(struct mam_report *report)
 {
 	memset(report, 0, sizeof(*report));
 	mam_count_sum(&report->counts);
@@ -177,7 +177,7 @@ void mam_report_statistics(void)
 	static struct mam_report report; /* a process exits only once */
 	int error;
 
-	collect(&report);
+	mam_report_collect(&report);
 	if (report.all.caught == 0 && !mam_file_is_started_one())
 		return;
 	/* No file without calls: it might replace that of another process of the rank. */

@@ -52,6 +52,9 @@ const char *mam_report_kind_text(enum mam_account_kind kind); /* "chunks of pool
  */
 void mam_report_statistics(void);
 
+/* Computes the numbers of this moment. */
+void mam_report_collect(struct mam_report *report);
+
 void mam_report_table(struct mam_file_text *text, const struct mam_report *report);
 void mam_report_keys(struct mam_file_text *text, const struct mam_report *report);
 

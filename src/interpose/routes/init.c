@@ -120,7 +120,11 @@ bool mam_init_is_at_home(void)
 
 void mam_init_note_pool(void)
 {
-	atomic_store_explicit(&has_pools, true, memory_order_relaxed);
+	if (atomic_exchange_explicit(&has_pools, true, memory_order_relaxed))
+		return;
+	for (const struct mam_init_part *part = mam_init_parts; part->restart != NULL; part++)
+		if (part->first_pool != NULL)
+			part->first_pool();
 }
 
 bool mam_init_wants_stats(void)

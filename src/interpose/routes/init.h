@@ -48,8 +48,9 @@ void mam_init_note_pool(void);
  * lists all parts in the order in which they start; the last entry has no restart.
  */
 struct mam_init_part {
-	void (*start)(void);   /* NULL: nothing */
-	void (*restart)(void); /* only this thread is left; others may have held locks */
+	void (*start)(void);      /* NULL: nothing */
+	void (*restart)(void);    /* only this thread is left; others may have held locks */
+	void (*first_pool)(void); /* the process creates its first pool; NULL: nothing */
 };
 extern const struct mam_init_part mam_init_parts[] __attribute__((visibility("hidden")));
 

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * control.h - requests to a running process: `mam ctl` sends them, and the interposer replies; not
+ * installed.
+ *
+ *   socket   A Unix stream socket beside the process's statistics page (<mam/statpage.h>), whose name
+ *            is that of the page with MAM_CONTROL_SUFFIX. It accepts connections of the user that
+ *            started the process. A process without a page has no socket.
+ *   request  One line per connection, at most MAM_CONTROL_REQUEST_MAX bytes with its newline:
+ *              trim           release idle memory of all pools to the driver
+ *              limit BYTES    change the limit of memory per device; 0: none
+ *              dump           list the blocks of all pools
+ *              stats          print the statistics as a table
+ *              stats keys     print them as lines of key, tab, value
+ *   reply    Lines of at most MAM_CONTROL_LINE_MAX bytes with their newline. The first is "working",
+ *            sent at once. Then those of a dump or of statistics follow. The last one is "done" with
+ *            the numbers below, or "error" and a text. A reply without this line is incomplete.
+ *              trim           done RELEASED RESERVED: bytes, of all pools together
+ *              limit          done USED: bytes that count toward the limit, of the device with most
+ *              others         done
+ *   dump     chunk DEVICE SOURCE ADDRESS BYTES     in no order, each before its blocks
+ *            block ADDRESS BYTES REQUESTED         by address; REQUESTED 0: freed, and
+ *                                                  waiting for the GPU
+ *            Numbers are decimal.
+ */
+#ifndef MAM_CONTROL_H
+#define MAM_CONTROL_H
+
+#define MAM_CONTROL_SUFFIX ".ctl"
+#define MAM_CONTROL_REQUEST_MAX 32
+#define MAM_CONTROL_LINE_MAX 512
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* request.h - parses requests of mam ctl (<mam/control.h>). */
+#ifndef MAM_INTERPOSE_REQUEST_H
+#define MAM_INTERPOSE_REQUEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum mam_request_kind {
+	MAM_REQUEST_TRIM,
+	MAM_REQUEST_LIMIT,
+	MAM_REQUEST_DUMP,
+	MAM_REQUEST_STATS,
+	MAM_REQUEST_STATS_KEYS
+};
+
+struct mam_request {
+	enum mam_request_kind kind;
+	uint64_t bytes; /* of MAM_REQUEST_LIMIT; otherwise 0 */
+};
+
+/*
+ * Parses a received line of `length` bytes, of any contents. Returns NULL if it is valid, otherwise
+ * the reason.
+ */
+const char *mam_request_parse(const char *line, size_t length, struct mam_request *request);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve.c - see serve.h.
+ */
+#define _GNU_SOURCE /* pthread_setname_np */
+#include "interpose/control/serve.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include <mam/control.h>
+
+#include "interpose/control/heap_list.h"
+#include "interpose/control/request.h"
+#include "interpose/control/socket.h"
+#include "interpose/memory/account.h"
+#include "interpose/memory/capture.h"
+#include "interpose/memory/pools.h"
+#include "interpose/process/file.h"
+#include "interpose/process/thread.h"
+#include "interpose/report/report.h"
+#include "interpose/routes/init.h"
+
+#define STACK_BYTES ((size_t)256 << 10) /* the driver's functions run on it */
+
+static void put_error(struct mam_file_text *text, const char *why)
+{
+	mam_file_put(text, "error %s\n", why);
+}
+
+/* Released memory must be idle: it waits for quarantined blocks, and the driver for running work. */
+static void trim(struct mam_file_text *text)
+{
+	struct mam_account_sums sums;
+	size_t released;
+
+	if (mam_capture_alive()) {
+		put_error(text, "a stream is in capture, in which memory cannot be released");
+		return;
+	}
+	released = mam_pools_make_room(-1, true);
+	mam_account_sum(-1, &sums);
+	mam_file_put(text, "done %zu %llu\n", released,
+		     (unsigned long long)sums.now[MAM_ACCOUNT_CHUNK]);
+}
+
+static void limit(struct mam_file_text *text, uint64_t bytes)
+{
+	mam_account_set_limit(bytes);
+	mam_file_put(text, "done %llu\n", (unsigned long long)mam_account_fullest());
+}
+
+static void dump(struct mam_file_text *text)
+{
+	if (mam_heap_list_put(text))
+		mam_file_put(text, "done\n");
+	else
+		put_error(text, "the program has no host memory for the list of its blocks");
+}
+
+static void stats(struct mam_file_text *text, bool as_keys)
+{
+	static struct mam_report report; /* lock: none, this thread's */
+
+	if (!mam_init_wants_stats()) {
+		put_error(text, "the program was started without --stats");
+		return;
+	}
+	mam_report_collect(&report);
+	if (as_keys)
+		mam_report_keys(text, &report);
+	else
+		mam_report_table(text, &report);
+	mam_file_put(text, "done\n");
+}
+
+static void reply(struct mam_file_text *text, const char *line, size_t length)
+{
+	struct mam_request request;
+	const char *fault = mam_request_parse(line, length, &request);
+
+	mam_file_put(text, "working\n");
+	if (mam_file_flush(text) != 0) /* the client has gone */
+		return;
+	if (fault != NULL) {
+		put_error(text, fault);
+		return;
+	}
+	switch (request.kind) {
+	case MAM_REQUEST_TRIM: trim(text); break;
+	case MAM_REQUEST_LIMIT: limit(text, request.bytes); break;
+	case MAM_REQUEST_DUMP: dump(text); break;
+	case MAM_REQUEST_STATS: stats(text, false); break;
+	case MAM_REQUEST_STATS_KEYS: stats(text, true); break;
+	}
+}
+
+/* The request arrives in one piece: it is much smaller than the socket's buffer. */
+static void serve_one(const struct mam_file *peer)
+{
+	static struct mam_file_text text;       /* lock: none, this thread's */
+	char line[MAM_CONTROL_REQUEST_MAX + 1]; /* a byte more: the line is too long */
+	ssize_t length = recv(peer->number, line, sizeof(line), 0);
+
+	if (length <= 0)
+		return;
+	text.number = peer->number;
+	text.file = peer;
+	text.error = 0;
+	text.length = 0;
+	reply(&text, line, (size_t)length);
+	mam_file_flush(&text);
+}
+
+static void *serve(void *unused)
+{
+	const struct mam_file *peer;
+
+	(void)pthread_setname_np(pthread_self(), "mam-ctl");
+	mam_init_depth++;
+	while ((peer = mam_socket_accept()) != NULL) {
+		serve_one(peer);
+		mam_socket_close();
+	}
+	mam_socket_remove();
+	return unused;
+}
+
+void mam_serve_start(void)
+{
+	int error = errno;
+
+	if (mam_socket_open() && !mam_thread_start(STACK_BYTES, serve)) {
+		mam_socket_remove();
+		mam_socket_drop();
+	}
+	errno = error;
+}
+
+void mam_serve_restart(void)
+{
+	mam_socket_drop();
+}
+
+__attribute__((destructor)) static void at_exit(void)
+{
+	mam_socket_remove();
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ctl.c - `mam ctl`: control a running program under `mam run`.
+ *
+ * 1. Find the process by its statistics page (ctl_find.h).
+ * 2. Send one request to its socket (ctl_link.h), and print or write the reply.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "ctl/ctl_dump.h"
+#include "ctl/ctl_find.h"
+#include "ctl/ctl_link.h"
+#include "kit/args.h"
+#include "kit/format.h"
+#include "kit/message.h"
+#include "kit/whole_file.h"
+
+static const struct args_option options[] = {
+	{ NULL, 0, ARGS_FLAG, 0, NULL, NULL, NULL },
+};
+
+static const struct args_command command = {
+	.name = "mam ctl",
+	.use = "PID|NAME COMMAND [ARGUMENT]",
+	.intro =
+		"Control a program that runs under mam run, by its process ID or name.\n\n"
+		"  trim              release idle memory of all pools to the driver\n"
+		"  limit SIZE|none   change mam run --limit: the memory per device\n"
+		"  dump FILE         write the heap of this moment: .html or .svg, a heap map;\n"
+		"                    .pickle, a snapshot for PyTorch's viewer; .trace or "
+		".trace.gz,\n"
+		"                    for mam replay\n"
+		"  stats [FILE]      print the statistics of mam run --stats; in FILE as lines of\n"
+		"                    key, tab, value\n",
+	.outro = "Examples:\n"
+		 "  mam ctl 4711 trim\n"
+		 "  mam ctl python3 limit 20G\n"
+		 "  mam ctl python3 dump heap.html\n"
+		 "A program that does not respond within a second is an error.\n",
+	.options = options,
+	.stops = true,
+};
+
+/* Whether a reply ended with that many numbers. */
+static bool read_numbers(const struct ctl_link *link, int count, uint64_t numbers[2])
+{
+	char end;
+
+	numbers[0] = numbers[1] = 0;
+	if (count == 1 ? sscanf(link->line, " %" SCNu64 "%c", &numbers[0], &end) == 1
+		       : sscanf(link->line, " %" SCNu64 " %" SCNu64 "%c", &numbers[0], &numbers[1],
+				&end) == 2)
+		return true;
+	message_error("process %ld sent an invalid reply", (long)link->process->pid);
+	return false;
+}
+
+/* A reply that has no lines before the last. */
+static bool read_last(struct ctl_link *link, int count, uint64_t numbers[2])
+{
+	switch (ctl_link_read(link)) {
+	case CTL_DONE: return read_numbers(link, count, numbers);
+	case CTL_LINE: message_error("process %ld sent an invalid reply", (long)link->process->pid);
+	/* fallthrough */
+	case CTL_FAILED:
+	default: return false;
+	}
+}
+
+static int trim(struct ctl_link *link, const char *argument)
+{
+	uint64_t numbers[2];
+
+	(void)argument;
+	if (!read_last(link, 2, numbers))
+		return STATUS_FAILED;
+	printf("released %s; the pools have %s\n", format_bytes(numbers[0]).text,
+	       format_bytes(numbers[1]).text);
+	return STATUS_GOOD;
+}
+
+static int limit(struct ctl_link *link, const char *argument)
+{
+	uint64_t numbers[2], bytes = 0;
+
+	if (!read_last(link, 1, numbers))
+		return STATUS_FAILED;
+	if (!args_bytes(argument, &bytes))
+		printf("no limit; in use: %s\n", format_bytes(numbers[0]).text);
+	else if (numbers[0] > bytes)
+		printf("limit %s per device; in use: %s, so nothing can be allocated from the "
+		       "driver\n",
+		       format_bytes(bytes).text, format_bytes(numbers[0]).text);
+	else
+		printf("limit %s per device; in use: %s\n", format_bytes(bytes).text,
+		       format_bytes(numbers[0]).text);
+	return STATUS_GOOD;
+}
+
+static bool read_dump(struct ctl_link *link, struct ctl_dump *dump)
+{
+	enum ctl_line is;
+
+	while ((is = ctl_link_read(link)) == CTL_LINE) {
+		if (ctl_dump_add(dump, link->line))
+			continue;
+		message_error("process %ld sent an invalid dump, or there is no memory for it",
+			      (long)link->process->pid);
+		return false;
+	}
+	return is == CTL_DONE;
+}
+
+static int dump(struct ctl_link *link, const char *argument)
+{
+	struct ctl_dump dump = { .sum = 0 };
+	char title[128];
+	bool good;
+
+	snprintf(title, sizeof(title), "%s (process %ld)", link->process->program,
+		 (long)link->process->pid);
+	good = read_dump(link, &dump) && ctl_dump_write(&dump, title, argument);
+	ctl_dump_fini(&dump);
+	return good ? STATUS_GOOD : STATUS_FAILED;
+}
+
+static bool write_text(const char *text, size_t bytes, const char *path)
+{
+	struct whole_file whole;
+	FILE *file = path ? whole_file_open(&whole, path, "statistics") : stdout;
+	bool good = file && fwrite(text, 1, bytes, file) == bytes;
+
+	return path ? file && whole_file_close(&whole, good) : good;
+}
+
+static int stats(struct ctl_link *link, const char *argument)
+{
+	enum ctl_line is = CTL_FAILED;
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *copy = open_memstream(&text, &bytes);
+	bool good;
+
+	while (copy && (is = ctl_link_read(link)) == CTL_LINE)
+		fprintf(copy, "%s\n", link->line);
+	good = copy && fclose(copy) == 0;
+	if (!good)
+		message_error("out of memory");
+	good = good && is == CTL_DONE && write_text(text, bytes, argument);
+	free(text);
+	return good ? STATUS_GOOD : STATUS_FAILED;
+}
+
+static const struct action {
+	const char *name;
+	int (*run)(struct ctl_link *link, const char *argument);
+	int required, allowed; /* arguments */
+} actions[] = {
+	{ "trim", trim, 0, 0 },
+	{ "limit", limit, 1, 1 },
+	{ "dump", dump, 1, 1 },
+	{ "stats", stats, 0, 1 },
+};
+
+static const struct action *find_action(const char *name)
+{
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
+		if (strcmp(name, actions[i].name) == 0)
+			return &actions[i];
+	message_error("'%s' is not a command of mam ctl; see 'mam ctl --help'", name);
+	return NULL;
+}
+
+/* Writes the request. Returns false if the argument is invalid (reported). */
+static bool make_request(const struct action *action, const char *argument,
+			 char request[MAM_CONTROL_REQUEST_MAX + 1])
+{
+	uint64_t bytes = 0;
+
+	if (action->run == dump && !ctl_dump_known(argument))
+		return false;
+	if (action->run == limit && strcmp(argument, "none") != 0 &&
+	    (!args_bytes(argument, &bytes) || bytes == 0 || bytes > INT64_MAX)) {
+		message_error("the limit is '%s', but must be a size such as 20G, or none",
+			      argument);
+		return false;
+	}
+	if (action->run == limit)
+		snprintf(request, MAM_CONTROL_REQUEST_MAX + 1, "limit %" PRIu64 "\n", bytes);
+	else
+		snprintf(request, MAM_CONTROL_REQUEST_MAX + 1, "%s%s\n", action->name,
+			 action->run == stats && argument ? " keys" : "");
+	return true;
+}
+
+/* The last copy of the library that has a socket. */
+static int control(const struct page_entry *pages, size_t count, const struct action *action,
+		   const char *argument, const char *request)
+{
+	struct ctl_link link;
+	int status;
+
+	while (count > 0) {
+		if (!ctl_link_open(&link, &pages[count - 1], request, count > 1)) {
+			count--;
+			continue;
+		}
+		status = action->run(&link, argument);
+		ctl_link_close(&link);
+		return status;
+	}
+	return STATUS_FAILED;
+}
+
+int ctl_main(int argc, char **argv)
+{
+	char request[MAM_CONTROL_REQUEST_MAX + 1];
+	struct page_list list = { .is_quiet = true };
+	const struct action *action;
+	int first, status, given;
+	size_t count;
+	long found;
+
+	if (!args_parse(&command, argc, argv, NULL, &first, &status))
+		return status;
+	if (argc - first < 2) {
+		message_error("no %s given; see 'mam ctl --help'",
+			      argc == first ? "process" : "command");
+		return STATUS_BAD;
+	}
+	action = find_action(argv[first + 1]);
+	if (!action)
+		return STATUS_BAD;
+	given = argc - first - 2;
+	if (given < action->required || given > action->allowed) {
+		if (given > action->allowed)
+			message_error("unexpected argument '%s'; see 'mam ctl --help'",
+				      argv[first + 2 + action->allowed]);
+		else
+			message_error("'%s' requires an argument; see 'mam ctl --help'",
+				      action->name);
+		return STATUS_BAD;
+	}
+	if (!make_request(action, given ? argv[first + 2] : NULL, request) ||
+	    !page_list_refresh(&list))
+		return STATUS_BAD;
+	found = ctl_find(&list, argv[first], &count);
+	status = found < 0 ? STATUS_FAILED
+			   : control(list.entries + found, count, action,
+				     given ? argv[first + 2] : NULL, request);
+	page_list_fini(&list);
+	return status;
+}
