@@ -36,6 +36,7 @@ int simt_host_nanosleep(const struct timespec *time, struct timespec *left);
 int simt_host_clock_gettime(clockid_t clock, struct timespec *now);
 
 #define _Thread_local __attribute__((section("simt_own")))
+#define __thread _Thread_local
 #define tls_model(model) unused
 #define syscall(...) simt_host_syscall(__VA_ARGS__)
 #define sched_yield() simt_host_sched_yield()
