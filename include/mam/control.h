@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * control.h - requests to a running process: `mam ctl` sends them, and the interposer replies; not
- * installed.
+ * control.h - requests to a running process: `mam ctl` sends them, the interposer replies; not installed.
  *
  *   socket   A Unix stream socket beside the process's statistics page (<mam/statpage.h>), whose name
  *            is that of the page with MAM_CONTROL_SUFFIX. It accepts connections of the user that
