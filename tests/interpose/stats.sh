@@ -45,10 +45,12 @@ probe=$probes/probe_watched
 
 # A killed process writes no file. Its statistics page has the same figures as a file would have.
 mkdir "$scratch/pages"
-killed() # OPTIONS... - sets $killed_pid
+killed() # SCENE OPTIONS... - sets $killed_pid
 {
 	rm -f "$stats"*
-	XDG_RUNTIME_DIR=$scratch/pages "$MAM" run "$@" -- "$probe" killed > /dev/null 2>&1 &
+	killed_scene=$1
+	shift
+	XDG_RUNTIME_DIR=$scratch/pages "$MAM" run "$@" -- "$probe" "$killed_scene" > /dev/null 2>&1 &
 	killed_pid=$!
 	wait $killed_pid
 }
@@ -62,13 +64,16 @@ page_of() # KEY... - the values of the first row
 	done
 	echo "${page_line# }"
 }
-killed --stats="$stats"
-same "killed: no file" "137 no" "$? $([ -e "$stats" ] && echo yes || echo no)"
-same "killed: its page has every call" "$killed_pid 40016 16" "$(page_of pid calls_caught live_blocks)"
-killed
+for row in "killed 137" "crashed 139" "interrupted 130" "leaves-unseen 3"; do
+	scene=${row% *}
+	killed "$scene" --stats="$stats" --leaks="$stats.leaks"
+	same "$scene: no files" "${row#* } " "$? $(ls "$stats"* 2> /dev/null)"
+	same "$scene: its page has every call" "$killed_pid 40016 16" "$(page_of pid calls_caught live_blocks)"
+done
+killed killed
 same "killed without --stats: the same of its pools" "$killed_pid 40016 16" "$(page_of pid calls_caught live_blocks)"
 XDG_RUNTIME_DIR=$scratch/pages watch -- "$probe" tidy
-same "a process that exits removes its page" 2 "$(find "$scratch/pages/mam" -type f | wc -l)"
+same "a process that exits removes its page" 5 "$(find "$scratch/pages/mam" -type f | wc -l)"
 XDG_RUNTIME_DIR=/nonexistent "$MAM" run --stats="$stats" -- "$probe" leak > "$scratch/out" 2> "$scratch/err"
 same "no folder for pages: no message, and the statistics are complete" "0 5 0" \
 	"$? $(stat_of live_blocks) $(wc -c < "$scratch/err")"

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -114,8 +115,8 @@ static void threads(void)
 	puts("joined");
 }
 
-/* Forty thousand events, then SIGKILL. */
-static void killed(void)
+/* Forty thousand events, and an end at which nothing can be reported. */
+static void work_and_keep(void)
 {
 	void *last[16];
 
@@ -126,7 +127,37 @@ static void killed(void)
 		last[i] = get((size_t)i + 1);
 	__asm__ volatile("" : : "r"(last) : "memory");
 	puts("killing");
-	kill(getpid(), SIGKILL);
+}
+
+static void end_by(int number)
+{
+	const struct rlimit no_core = { 0, 0 };
+
+	setrlimit(RLIMIT_CORE, &no_core);
+	work_and_keep();
+	signal(number, SIG_DFL); /* shells let background commands ignore SIGINT */
+	kill(getpid(), number);
+}
+
+static void killed(void)
+{
+	end_by(SIGKILL);
+}
+
+static void crashed(void)
+{
+	end_by(SIGSEGV);
+}
+
+static void interrupted(void)
+{
+	end_by(SIGINT);
+}
+
+static void leaves_unseen(void)
+{
+	work_and_keep();
+	syscall(SYS_exit_group, 3);
 }
 
 /* From here on no file may grow beyond the limit. CUDA is initialized and needs no file. */
@@ -233,6 +264,9 @@ __attribute__((visibility("default"))) int main(int count, char **arguments)
 		{ "no-files", no_files },
 		{ "threads", threads },
 		{ "killed", killed },
+		{ "crashed", crashed },
+		{ "interrupted", interrupted },
+		{ "leaves-unseen", leaves_unseen },
 		{ "family", family },
 		{ "woken", woken },
 		{ "woken-family", woken_family },
