@@ -90,7 +90,8 @@ static bool open_screen(void)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
-	set_escdelay(ESCAPE_MS);
+	if (getenv("ESCDELAY") == NULL) /* which ncurses reads */
+		set_escdelay(ESCAPE_MS);
 	cbreak();
 	noecho();
 	nonl();

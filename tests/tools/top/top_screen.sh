@@ -60,7 +60,8 @@ row_of() # TEXT - its row on the screen, from 1
 
 # ---- 80x24 ----
 start_pages 9
-start 80 24 "$MAM" top -d 0.2
+# On a busy machine, the parts of a click may arrive one by one.
+start 80 24 ESCDELAY=2000 "$MAM" top -d 0.2
 wait_for "the first screen" shows "F10Quit"
 same "80x24" 'mam top  9 processes, 4 GPUs, 12 pools  live 7.70G  reserved 15.4G
 GPU 0  [|||||||||||||||||||:::::..-----------] 7.22G / 14.4G
