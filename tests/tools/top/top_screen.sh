@@ -149,7 +149,11 @@ small()
 }
 wait_for "60x10" small && ok "60x10"
 mux resize-window -x 80 -y 24
-wait_for "80x24 again" lacks " HISTORY"
+whole()
+{
+	[ "$(screen | wc -l)" -eq 24 ] && screen | tail -n 1 | grep -q F10Quit
+}
+wait_for "80x24 again" whole && ok "80x24 again"
 
 # ---- the mouse: a click, and a second one ----
 click() # ROW COLUMN - both from 1
