@@ -32,6 +32,13 @@ enum mam_filename_part {
 int mam_filename_expand(const char *pattern, size_t bytes, char *name);
 
 /*
+ * The script that an interpreter runs: the last part of its path, or the name of a Python module.
+ * `arguments`: those of the process, each with a NUL, as in /proc/PID/cmdline; the last one may be
+ * incomplete. NULL: the program is not Python, or runs no script.
+ */
+const char *mam_filename_script(const char *arguments, size_t bytes);
+
+/*
  * Returns the rank of this process in a parallel program: the first of these variables that is a
  * number of at most nine digits: RANK (torchrun), OMPI_COMM_WORLD_RANK (Open MPI), PMIX_RANK,
  * PMI_RANK (MPICH, Intel MPI), SLURM_PROCID (srun). -1: none is.

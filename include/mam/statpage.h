@@ -123,7 +123,7 @@ struct mam_statpage {
 	uint64_t bytes;         /* MAM_STATPAGE_BYTES */
 	uint64_t pid, start;    /* the process, and its start time, as the system counts it */
 	uint64_t rank;          /* of a parallel program, + 1; 0: none */
-	char program[64];       /* its name; filled up with zeros */
+	char program[64];       /* its name, or that of a Python script; filled up with zeros */
 	mam_statpage_word past; /* see mam_statpage_sum() */
 	struct mam_statpage_counts ended[2];
 	/* No two threads write one cache line. */

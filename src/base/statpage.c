@@ -195,15 +195,34 @@ static void remove_dead(int there)
 	closedir(folder);
 }
 
+/* The arguments of this process, each with a NUL; the last one may be incomplete. */
+static size_t read_arguments(char *text, size_t bytes)
+{
+	const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t got = file < 0 ? 0 : read(file, text, bytes - 1);
+
+	if (file >= 0)
+		close(file);
+	if (got <= 0)
+		return 0;
+	text[got] = '\0';
+	return text[got - 1] == '\0' ? (size_t)got : (size_t)got + 1;
+}
+
 static void describe(struct mam_statpage *page, pid_t process, uint64_t start)
 {
+	char arguments[1024];
+	const char *script =
+		mam_filename_script(arguments, read_arguments(arguments, sizeof(arguments)));
+
 	page->magic = MAM_STATPAGE_MAGIC;
 	page->bytes = MAM_STATPAGE_BYTES;
 	page->pid = (uint64_t)process;
 	page->start = start;
 	page->rank = (uint64_t)(mam_filename_rank() + 1);
 	memset(page->program, 0, sizeof(page->program));
-	strncpy(page->program, program_invocation_short_name, sizeof(page->program) - 1);
+	strncpy(page->program, script == NULL ? program_invocation_short_name : script,
+		sizeof(page->program) - 1);
 }
 
 static void open_locked(pid_t process)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Patterns in file names stand for the process, its rank and the host. Only a whole number is a
- * rank, and the variable of the inner launcher comes first.
+ * rank, and the variable of the inner launcher comes first. A Python program has its script's name.
  */
 #include <check.h>
 #include <stdio.h>
@@ -85,6 +85,46 @@ START_TEST(long_names_are_rejected)
 }
 END_TEST
 
+START_TEST(script_names_a_python_program)
+{
+	static const struct {
+		const char *arguments;
+		size_t bytes;
+		const char *script;
+	} rows[] = {
+#define ROW(text, script) { text, sizeof(text), script }
+		ROW("python3\0train.py", "train.py"),
+		ROW("/usr/bin/python3.12\0/home/a/train.py\0--lr\0001", "train.py"),
+		ROW("python\0-u\0-B\0./train.py", "train.py"),
+		ROW("python\0-W\0ignore\0-X\0dev\0a/b.py", "b.py"),
+		ROW("python\0-m\0torch.distributed.run\0x", "torch.distributed.run"),
+		ROW("pypy3\0x.py", "x.py"),
+		ROW("/env/bin/python3\0tra", "tra"),
+		ROW("python\0-c\0import x", NULL),
+		ROW("python\0-cimport x", NULL),
+		ROW("python\0-\0x", NULL),
+		ROW("python\0\0x", NULL),
+		ROW("python\0-m", NULL),
+		ROW("python\0-W", NULL),
+		ROW("python\0-X\0dev", NULL),
+		ROW("python\0folder/", NULL),
+		ROW("python", NULL),
+		ROW("./app\0train.py", NULL),
+		ROW("", NULL),
+		{ "python\0x", 8, NULL }, /* no NUL at the end */
+		{ "python", 0, NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *script = mam_filename_script(rows[i].arguments, rows[i].bytes);
+
+		ck_assert_msg(rows[i].script == NULL ? script == NULL
+						     : script && !strcmp(script, rows[i].script),
+			      "row %zu: %s", i, script ? script : "NULL");
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("filename");
@@ -98,6 +138,7 @@ int main(void)
 	tcase_add_test(all, only_numbers_are_ranks);
 	tcase_add_test(all, patterns_are_expanded);
 	tcase_add_test(all, long_names_are_rejected);
+	tcase_add_test(all, script_names_a_python_program);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -75,9 +75,8 @@ static bool open_screen(void)
 
 	setlocale(LC_CTYPE, "");
 	screen.frame.is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-		message_error("standard input and output are not a terminal; see 'mam top "
-			      "--plain'");
+	if (!isatty(STDIN_FILENO)) {
+		message_error("standard input is not a terminal; see 'mam top --plain'");
 		return false;
 	}
 	if (newterm(NULL, stdout, stdin) == NULL) {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "kit/args.h"
@@ -144,6 +145,10 @@ int top_main(int argc, char **argv)
 	}
 	if (!parse_interval(settings.interval, &interval_ms))
 		return STATUS_BAD;
+	if (!isatty(STDOUT_FILENO) && !settings.plain && !settings.parseable && !settings.json) {
+		settings.plain = true;
+		settings.count = settings.count == 0 ? 1 : settings.count;
+	}
 	if (settings.plain || settings.parseable || settings.json)
 		status = print_samples(&settings, &model, interval_ms) ? STATUS_GOOD : STATUS_BAD;
 	else

@@ -35,7 +35,9 @@ refused "two forms" "exclude each other" --plain --json
 for delay in 0 -1 0.05 86401 x 1x nan inf ''; do
 	refused "delay '$delay'" "is not a number of seconds from 0.1 to 86400" --plain -d "$delay"
 done
-refused "no terminal" "standard input and output are not a terminal\|without ncurses" -n 1
+top
+same "no terminal: one table" "0 as with --plain" \
+	"$status $(sed 1d "$scratch/out" > "$scratch/one"; "$MAM" top -n 1 --plain | sed 1d | cmp - "$scratch/one" && echo as with --plain)"
 ("$MAM" top -n 3 -d 0.1 -p > /dev/full) 2> "$scratch/err"
 same "full disk" "2 mam top: error: cannot write to standard output" "$? $(cat "$scratch/err")"
 

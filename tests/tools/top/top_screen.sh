@@ -9,7 +9,7 @@
 . "$MAM_SRCDIR/tests/tools/top/top_lib.sh"
 
 command -v tmux > /dev/null || skip_all "mam top" "tmux is not installed"
-"$MAM" top < /dev/null 2>&1 | grep -q 'without ncurses' && skip_all "mam top" "mam was built without ncurses"
+[ "${HAVE_NCURSES:-yes}" = yes ] || skip_all "mam top" "mam was built without ncurses"
 try "stand-in pages are built" build_pages
 LC_ALL=C.UTF-8
 export LC_ALL
