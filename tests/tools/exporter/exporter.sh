@@ -41,7 +41,7 @@ stop_all()
 	[ -z "$pids" ] || kill $pids 2> /dev/null
 	pids=
 }
-trap 'stop_all; lib_exit' EXIT
+trap 'ended=$?; stop_all; (exit "$ended"); lib_exit' EXIT
 
 hold() # PROGRAM POOL - starts a process that keeps blocks; sets $held
 {
@@ -208,7 +208,7 @@ same "the file remains" text "$(cat "$scratch/file")"
 if [ "$(id -u)" -eq 0 ] && [ -d /dev/shm ] && [ -w /dev/shm ]; then
 	user=$((2000000000 + $$))
 	others=/dev/shm/mam-$user
-	trap 'stop_all; rm -rf "$others"; lib_exit' EXIT
+	trap 'ended=$?; stop_all; rm -rf "$others"; (exit "$ended"); lib_exit' EXIT
 	page=$(find "$scratch/pages/mam" -name "$held-*")
 	mkdir -m 700 "$others"
 	cp "$page" "$others"

@@ -52,7 +52,7 @@ stop()
 {
 	mux kill-server 2> /dev/null
 }
-trap 'stop; lib_exit' EXIT
+trap 'ended=$?; stop; (exit "$ended"); lib_exit' EXIT
 row_of() # TEXT - its row on the screen, from 1
 {
 	screen | grep -nF -e "$1" | sed 's/:.*//; q'
