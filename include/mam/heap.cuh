@@ -59,9 +59,9 @@
  * the refusal.
  *
  * Free slots of smaller sizes do not count as free memory: the 1 to 31 KiB of a slab serve larger
- * sizes only when all of its slots are free, so one live object keeps them. Where a heap that does
- * not grow has no place for a size of up to 8 KiB, a free slot of a larger size serves the request,
- * the smallest whose address has the same alignment, if a search has seen one.
+ * sizes only when all of its slots are free, so one live object keeps them. Where there is no place
+ * for a size of up to 8 KiB, and the heap cannot grow, a free slot of a larger size serves the
+ * request, the smallest whose address has the same alignment, if a search has seen one.
  *
  * Registers. A small kernel that calls mam_kmalloc() needs about 97 registers, also if it frees,
  * and 42 if it only frees, as a rare search is compiled into it: with 256 threads per block two

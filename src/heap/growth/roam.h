@@ -34,6 +34,7 @@
 struct mam_kroam {
 	struct mam_krequest request;
 	struct mam_growth *growth; /* NULL: the heap does not grow */
+	uint32_t class_;           /* of the request, which may take a larger one in one part */
 	uint32_t number;           /* of the part that is searched; 0: the root */
 	uint32_t parts;            /* count, as last read */
 	uint32_t known;            /* 1: `parts` was read */
@@ -56,6 +57,7 @@ MAM_KFN void mam_roam_visit(struct mam_kroam *roam)
 	struct mam_krequest *request = &roam->request;
 
 	request->heap = roam->number ? mam_parts_heap(roam->growth, roam->number) : request->root;
+	request->class_ = roam->class_;
 	if (request->mine.slot == MAM_SLOT_NONE || request->mine.slot == MAM_SLOT_REFUSED)
 		request->mine.slot = MAM_NO_SLOT;
 	mam_search_look(request);
@@ -271,6 +273,7 @@ MAM_KFN void mam_roam_begin(struct mam_kroam *roam, struct mam_kheap *heap, uint
 	request->object = object;
 	request->class_ = mam_class_of(bytes);
 	request->class_ = request->class_ ? request->class_ : 1;
+	roam->class_ = request->class_;
 	request->units = 0;
 	request->mine = mine;
 	request->stage = roam->growth ? &roam->growth->stage.value : NULL;

@@ -574,7 +574,7 @@ MAM_KSLOW void mam_search_verdict(struct mam_krequest *request)
 	}
 	if (!result->final)
 		return;
-	larger = request->stage ? 0 : mam_scans_larger(request->heap, request->class_);
+	larger = mam_scans_larger(request->heap, request->class_);
 	if (larger)
 		request->class_ = larger;
 	else

@@ -130,6 +130,74 @@ START_TEST(request_fails_only_if_no_part_has_room)
 }
 END_TEST
 
+/* ---- larger slots ----------------------------------------------------------------------- */
+
+static uint32_t freed, served;
+
+/* Each object at its own index, if none is smaller than 512 bytes. */
+static uint32_t small_place_of(const struct gkit *kit, const void *object)
+{
+	uint64_t place = (uint64_t)((const unsigned char *)object - kit->o.space) >> 9;
+
+	MAM_KASSERT(place < OKIT_KEPT);
+	return (uint32_t)place;
+}
+
+/* After growth was refused every other object is freed; smaller ones take their slots, in each part. */
+static MAM_KERNEL(refill_with_smaller)
+{
+	struct gkit *kit = argument;
+	const struct plan *plan = kit->o.plan;
+	uint32_t me = simt_thread(), i, count = 0;
+	void *object;
+
+	while ((object = gkit_alloc(kit, plan->bytes[0])))
+		okit_keep(&kit->o, small_place_of(kit, object), object);
+	mam_syncthreads();
+	if (!me)
+		freed = served = 0;
+	for (i = 0; i < OKIT_KEPT && !me; i++) {
+		object = okit_take(&kit->o, i);
+		if (object && count++ % 2) {
+			gkit_free(kit, object);
+			freed++;
+		} else {
+			okit_keep(&kit->o, i, object);
+		}
+	}
+	mam_syncthreads();
+	while ((object = gkit_alloc(kit, plan->bytes[1]))) {
+		okit_keep(&kit->o, small_place_of(kit, object), object);
+		(void)__atomic_add_fetch(&served, 1, __ATOMIC_RELAXED);
+	}
+	mam_syncthreads();
+	MAM_KASSERT(freed > 20 && served >= freed);
+	for (i = me; i < OKIT_KEPT; i += simt_block_threads())
+		gkit_free(kit, okit_take(&kit->o, i));
+}
+
+START_TEST(larger_slots_of_all_parts_are_used)
+{
+	static const struct plan plan = {
+		"larger slots",
+		1,
+		4,
+		0,
+		{ 1088, 900, 0, 0 },
+		{ .grants = 2, .cause = MAM_MAIL_LIMIT, .min = 1, .max = 1 },
+		MAM_OBJECT_AT_LIMIT,
+		2,
+		12,
+		4
+	};
+	struct gkit *kit = gkit_create(1, 1, &plan.host, &plan);
+
+	gkit_explore(kit, plan.name, refill_with_smaller, plan.grid, plan.block, plan.resident,
+		     KIT_RACE ? plan.seeds_race : plan.seeds, check_refused);
+	gkit_destroy(kit);
+}
+END_TEST
+
 /* ---- invalid sizes ---------------------------------------------------------------------- */
 
 /* A request for 0 bytes, or for more than any heap has, does not ask the host for memory. */
@@ -246,6 +314,7 @@ int main(void)
 	TCase *tcase = tcase_create("grow_refused");
 
 	tcase_add_loop_test(tcase, request_fails_only_if_no_part_has_room, 0, PLANS);
+	tcase_add_test(tcase, larger_slots_of_all_parts_are_used);
 	tcase_add_test(tcase, zero_size_request_does_not_grow);
 	tcase_add_test(tcase, heap_grows_again_when_pool_has_room);
 	return kit_run(tcase, "heap/grow_refused");
