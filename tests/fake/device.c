@@ -184,7 +184,7 @@ int cuDeviceGetUuid_v2(void *uuid, int device)
 		result = CUDA_ERROR_INVALID_DEVICE;
 	if (result == CUDA_SUCCESS) {
 		memset(uuid, 0xfa, 16);
-		((unsigned char *)uuid)[15] = device;
+		((unsigned char *)uuid)[15] = fake_knobs.first + device;
 	}
 	return fake_leave("cuDeviceGetUuid", result, "device=%d", device);
 }

@@ -44,6 +44,7 @@ struct fake_knobs {
 	uint64_t clock_ns;           /* time per call on the fake's own clock; 0: the real clock */
 	int mappers;                 /* number of devices, from 0, with virtual memory management */
 	enum fake_link links[FAKE_DEVICES][FAKE_DEVICES]; /* symmetric */
+	int first;  /* number of the first visible device among those of the machine */
 	bool hasty; /* fences and waits return before the work is done */
 	int log;    /* descriptor, or -1 */
 };

@@ -183,6 +183,7 @@ void fake_knobs_read(void)
 	fake_knobs.lag_seed = read_number("FAKE_CUDA_LAG_RANDOM", -1, 1000000000) + 1;
 	fake_knobs.clock_ns = read_number("FAKE_CUDA_CLOCK_NS", 0, 1000000000);
 	fake_knobs.mappers = read_number("FAKE_CUDA_VMM", FAKE_DEVICES, FAKE_DEVICES);
+	fake_knobs.first = (int)read_number("FAKE_CUDA_FIRST", 0, FAKE_DEVICES);
 	fake_knobs.hasty = read_number("FAKE_CUDA_HASTY", 0, 1);
 	fake_knobs.host_access = read_number("FAKE_CUDA_HOST_ACCESS", 0, 1);
 	read_memory();

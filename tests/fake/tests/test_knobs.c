@@ -111,6 +111,7 @@ static const struct {
 } unreadable[] = {
 	{ "FAKE_CUDA_DEVICES", "9" },
 	{ "FAKE_CUDA_DEVICES", "two" },
+	{ "FAKE_CUDA_FIRST", "9" },
 	{ "FAKE_CUDA_MEMORY", "1G,x" },
 	{ "FAKE_CUDA_MEMORY", "0" },
 	{ "FAKE_CUDA_LINKS", "0-1" },
