@@ -57,6 +57,9 @@ static const struct mam_option_row rows[] = {
 	[MAM_OPTION_LIMIT] = ROW("MAM_LIMIT", "bytes", NULL, "0",
 		"Maximum memory of a default pool, and under mam run of all intercepted calls of a device "
 		"together; 0: no limit."),
+	[MAM_OPTION_LIMIT_FILE] = ROW("MAM_LIMIT_FILE", "text", NULL, "",
+		"Under mam run, file in which processes share the limit of each device: it then applies to "
+		"the sum of all processes with this file; empty: to each process."),
 	[MAM_OPTION_FOOTPRINT] = ROW("MAM_FOOTPRINT", "percent", NULL, "0",
 		"Percent over its live bytes above which a default pool uses memory that other streams freed "
 		"before it grows, while the GPU waits for them; 0: only in place of an out-of-memory error."),

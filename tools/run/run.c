@@ -39,6 +39,9 @@ static const struct args_option options[] = {
 	  "vmm: they map memory on demand and reserve less" },
 	{ "limit", 0, ARGS_BYTES, FIELD(limit), "SIZE", NULL,
 	  "limit the memory per device for all intercepted calls" },
+	{ "limit-shared", 0, ARGS_OPTIONAL, FIELD(limit_shared), "FILE", NULL,
+	  "the limit is for all processes that the program starts\n"
+	  "together, or for all with FILE, such as /dev/shm/job" },
 	{ "stats", 0, ARGS_OPTIONAL, FIELD(stats), "FILE", NULL,
 	  "at exit, print statistics of intercepted calls; in FILE\n"
 	  "as lines of key, tab, value" },

@@ -179,6 +179,7 @@ static bool set_all(const struct run_settings *settings)
 	return set_bytes("MAM_CHUNK", settings->chunk, run_env_largest) &&
 	       set_bytes("MAM_GROWTH", settings->growth, run_env_none) &&
 	       set_bytes("MAM_LIMIT", settings->limit, NULL) &&
+	       run_limit_set(settings->limit_shared) &&
 	       set_bytes("MAM_PASS_ABOVE", settings->pass_above, NULL) &&
 	       set_source(settings->source) && set_choice("free", "MAM_FREE", settings->free) &&
 	       set_choice("capture", "MAM_CAPTURE", settings->capture) &&

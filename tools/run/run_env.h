@@ -15,6 +15,7 @@
 /* Texts: NULL if the option was not given; the environment variable is then left unchanged. */
 struct run_settings {
 	const char *stats, *leaks; /* "": print to stderr; otherwise a file */
+	const char *limit_shared;  /* "": a file of its own */
 	const char *trace;
 	const char *oom_report; /* folder, or "no" */
 	const char *source, *free, *capture, *ipc, *children, *nvtx, *log;
@@ -38,5 +39,8 @@ bool run_env_file(const char *option, const char *variable, const char *file);
  * is the user's folder for such files. False: it cannot be used (reported).
  */
 bool run_env_oom(const struct run_settings *settings);
+
+/* Set the file of a limit that processes share; NULL: no file, "": a new one. */
+bool run_limit_set(const char *file);
 
 #endif

@@ -3,7 +3,11 @@
  * account.c - sums per device and kind, and the table that maps an address to its charge.
  *
  * Each device has one sum of limited bytes. Threads change it by compare-and-swap, so that two
- * threads never exceed the limit together. The notes are an open-addressing hash table in its own
+ * threads never exceed the limit together. If the limit is shared, the process also has a counter
+ * in the shared file, and each charge adds its bytes there before it compares the sum of all
+ * processes with the limit. Two charges that do not fit together may both be undone; each of them
+ * then tries again a few times. The child of a fork has its parent's sum on its statistics page,
+ * but starts with an empty counter. The notes are an open-addressing hash table in its own
  * pages; its capacity doubles when it is half full. The table may briefly contain two notes with
  * one key: the driver freed a block, and another thread received the same address before the first
  * note was dropped. The older note is dropped first.
@@ -13,6 +17,7 @@
 #include "interpose/memory/account.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,13 +25,17 @@
 #include <mam/options.h>
 #include <mam/statpage.h>
 
+#include "interpose/memory/shared.h"
 #include "interpose/watch/watch.h"
 
+#define TRIES_MAX 20      /* of a charge to a shared limit */
 #define SLOTS_FIRST 1024u /* a power of two */
 
 _Static_assert(MAM_ACCOUNT_COUNT == MAM_STATPAGE_KINDS && MAM_ACCOUNT_HOST + 1 == MAM_ACCOUNT_COUNT,
 	       "as on the statistics page");
 _Static_assert(MAM_WATCH_DEVICES_MAX == MAM_STATPAGE_DEVICES, "as on the statistics page");
+
+static mam_statpage_word peaks_shared[MAM_WATCH_DEVICES_MAX]; /* atomic; bytes of all processes */
 
 struct note {
 	uint64_t key;
@@ -48,11 +57,15 @@ static bool is_limited(enum mam_account_kind kind)
 	return kind != MAM_ACCOUNT_ARRAY && kind != MAM_ACCOUNT_HOST;
 }
 
+static int index_of(int device)
+{
+	return device < 0 || device >= MAM_WATCH_DEVICES_MAX ? 0 : device;
+}
+
 /* On the statistics page: other processes can read it after this one was killed. */
 static struct mam_statpage_device *device_of(int device)
 {
-	return &mam_statpage_own()
-			->devices[device < 0 || device >= MAM_WATCH_DEVICES_MAX ? 0 : device];
+	return &mam_statpage_own()->devices[index_of(device)];
 }
 
 #define AS_STARTED UINT64_MAX
@@ -70,14 +83,29 @@ void mam_account_set_limit(uint64_t bytes)
 	atomic_store_explicit(&limit_set, bytes, memory_order_relaxed);
 }
 
+static uint64_t limit_now(void)
+{
+	uint64_t limit = mam_account_limit();
+
+	return limit == 0 ? UINT64_MAX : limit;
+}
+
+/* Processes that have ended are included if the sum is not above `enough`. 0: it is unknown. */
+static uint64_t shared_sum(int device, uint64_t enough)
+{
+	uint64_t sum = mam_shared_exists() ? mam_shared_sum(index_of(device), enough) : 0;
+
+	return sum == UINT64_MAX ? 0 : sum;
+}
+
 uint64_t mam_account_fullest(void)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, now;
 
 	for (int device = 0; device < MAM_WATCH_DEVICES_MAX; device++) {
-		uint64_t now =
-			atomic_load_explicit(&device_of(device)->together, memory_order_relaxed);
-
+		now = mam_shared_exists() ? shared_sum(device, 0)
+					  : atomic_load_explicit(&device_of(device)->together,
+								 memory_order_relaxed);
 		bytes = now > bytes ? now : bytes;
 	}
 	return bytes;
@@ -93,52 +121,103 @@ static void raise_to(mam_statpage_word *peak, uint64_t value)
 		;
 }
 
+static bool charge_private(mam_statpage_word *together, uint64_t bytes, uint64_t limit)
+{
+	uint64_t now = atomic_load_explicit(together, memory_order_relaxed);
+
+	do {
+		if (now > limit || bytes > limit - now)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(
+		together, &now, now + bytes, memory_order_relaxed, memory_order_relaxed));
+	return true;
+}
+
+/*
+ * A sum above the limit contains a charge that will be undone. Only then is it worth another try. A
+ * process with a smaller limit than others, or graphs (mam_account_set), may also be above it.
+ */
+static bool charge_shared(int device, mam_statpage_word *counter, uint64_t bytes, uint64_t limit)
+{
+	uint64_t sum;
+
+	if (limit == UINT64_MAX)
+		return charge_private(counter, bytes, limit);
+	for (int i = 0; i < TRIES_MAX; i++) {
+		sum = mam_shared_sum(device, bytes > limit ? 0 : limit - bytes);
+		if (sum <= limit && bytes > limit - sum)
+			return false;
+		if (sum <= limit) {
+			atomic_fetch_add(counter, bytes);
+			if (mam_shared_sum(device, limit) <= limit)
+				return true;
+			atomic_fetch_sub(counter, bytes);
+		}
+		sched_yield();
+	}
+	return false;
+}
+
+/* Adds limited bytes without comparing them with the limit. A negative number wraps around. */
+static void add_together(int device, uint64_t bytes)
+{
+	mam_statpage_word *counter = mam_shared_counter(index_of(device));
+
+	if (counter != NULL)
+		atomic_fetch_add(counter, bytes);
+	atomic_fetch_add_explicit(&device_of(device)->together, bytes, memory_order_relaxed);
+}
+
+static bool charge_together(int device, uint64_t bytes)
+{
+	mam_statpage_word *counter = mam_shared_counter(index_of(device));
+	mam_statpage_word *together = &device_of(device)->together;
+
+	if (counter == NULL)
+		return charge_private(together, bytes, limit_now());
+	if (!charge_shared(index_of(device), counter, bytes, limit_now()))
+		return false;
+	atomic_fetch_add_explicit(together, bytes, memory_order_relaxed);
+	return true;
+}
+
 bool mam_account_charge(int device, enum mam_account_kind kind, size_t bytes)
 {
-	uint64_t limit = mam_account_limit();
-	struct mam_statpage_device *account = device_of(device);
-	uint64_t now;
-
-	if (is_limited(kind)) {
-		now = atomic_load_explicit(&account->together, memory_order_relaxed);
-		do {
-			if (bytes > UINT64_MAX - now || (limit != 0 && now + bytes > limit))
-				return false;
-		} while (!atomic_compare_exchange_weak_explicit(&account->together, &now,
-								now + bytes, memory_order_relaxed,
-								memory_order_relaxed));
-	}
-	atomic_fetch_add_explicit(&account->now[kind], bytes, memory_order_relaxed);
+	if (is_limited(kind) && !charge_together(device, bytes))
+		return false;
+	atomic_fetch_add_explicit(&device_of(device)->now[kind], bytes, memory_order_relaxed);
 	return true;
 }
 
 void mam_account_confirm(int device, enum mam_account_kind kind)
 {
 	struct mam_statpage_device *account = device_of(device);
+	mam_statpage_word *peak_shared = &peaks_shared[index_of(device)];
 
 	raise_to(&account->peak[kind],
 		 atomic_load_explicit(&account->now[kind], memory_order_relaxed));
+	if (!is_limited(kind))
+		return;
 	raise_to(&account->peak_together,
 		 atomic_load_explicit(&account->together, memory_order_relaxed));
+	raise_to(peak_shared,
+		 shared_sum(device, atomic_load_explicit(peak_shared, memory_order_relaxed)));
 }
 
 void mam_account_refund(int device, enum mam_account_kind kind, size_t bytes)
 {
-	struct mam_statpage_device *account = device_of(device);
-
-	atomic_fetch_sub_explicit(&account->now[kind], bytes, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&device_of(device)->now[kind], bytes, memory_order_relaxed);
 	if (is_limited(kind))
-		atomic_fetch_sub_explicit(&account->together, bytes, memory_order_relaxed);
+		add_together(device, -(uint64_t)bytes);
 }
 
 void mam_account_set(int device, enum mam_account_kind kind, uint64_t bytes)
 {
-	struct mam_statpage_device *account = device_of(device);
-	uint64_t before =
-		atomic_exchange_explicit(&account->now[kind], bytes, memory_order_relaxed);
+	uint64_t before = atomic_exchange_explicit(&device_of(device)->now[kind], bytes,
+						   memory_order_relaxed);
 
-	if (is_limited(kind)) /* a smaller number wraps around, and so does the sum */
-		atomic_fetch_add_explicit(&account->together, bytes - before, memory_order_relaxed);
+	if (is_limited(kind))
+		add_together(device, bytes - before);
 	mam_account_confirm(device, kind);
 }
 
@@ -289,12 +368,23 @@ void mam_account_context_gone(void *context)
 
 size_t mam_account_room(int device)
 {
-	uint64_t limit = mam_account_limit();
-	uint64_t now = atomic_load_explicit(&device_of(device)->together, memory_order_relaxed);
+	const mam_statpage_word *counter = mam_shared_counter(index_of(device));
+	uint64_t limit = limit_now(), now;
 
-	if (limit == 0)
+	if (limit == UINT64_MAX)
 		return SIZE_MAX;
+	now = counter != NULL
+		      ? mam_shared_sum(index_of(device), 0)
+		      : atomic_load_explicit(&device_of(device)->together, memory_order_relaxed);
 	return now < limit ? limit - now : 0;
+}
+
+uint64_t mam_account_others(int device)
+{
+	const mam_statpage_word *counter = mam_shared_counter(index_of(device));
+	uint64_t ours = counter != NULL ? atomic_load(counter) : 0, sum = shared_sum(device, 0);
+
+	return sum > ours ? sum - ours : 0;
 }
 
 void mam_account_look(int device, size_t total_bytes, size_t free_bytes)
@@ -311,6 +401,7 @@ void mam_account_look(int device, size_t total_bytes, size_t free_bytes)
 void mam_account_restart(void)
 {
 	pthread_mutex_init(&notes_lock, NULL);
+	mam_shared_restart();
 }
 
 void mam_account_sum(int device, struct mam_account_sums *sums)
@@ -326,6 +417,7 @@ void mam_account_sum(int device, struct mam_account_sums *sums)
 			sums->peak[kind] += atomic_load(&devices[i].peak[kind]);
 		}
 		sums->peak_together += atomic_load(&devices[i].peak_together);
+		sums->peak_shared += atomic_load(&peaks_shared[i]);
 		sums->other += atomic_load(&devices[i].other);
 	}
 }

@@ -9,7 +9,9 @@
  *      memory.
  *   2. If the driver fails, refund the charge. If it succeeds, mam_account_note() the address, so
  *      that the free knows the size.
- * Threads: any, no lock needed. Nothing here calls the driver.
+ * With MAM_LIMIT_FILE the limit applies to all processes with that file together (shared.h).
+ *
+ * Threads: any, no lock needed. Nothing here allocates memory from the driver.
  */
 #ifndef MAM_INTERPOSE_ACCOUNT_H
 #define MAM_INTERPOSE_ACCOUNT_H
@@ -96,6 +98,9 @@ uint64_t mam_account_fullest(void);
 /* Returns how many bytes can be charged before the limit is reached; SIZE_MAX without a limit. */
 size_t mam_account_room(int device);
 
+/* Returns the limited bytes of other processes that share the limit. */
+uint64_t mam_account_others(int device);
+
 /*
  * mam_account_look - record the driver's numbers for a device. Memory in use that is not on the
  * account belongs to contexts, modules and other processes.
@@ -109,7 +114,8 @@ struct mam_account_sums {
 	uint64_t now[MAM_ACCOUNT_COUNT];  /* bytes */
 	uint64_t peak[MAM_ACCOUNT_COUNT]; /* bytes */
 	uint64_t peak_together;           /* peak of the limited bytes */
-	uint64_t other;                   /* bytes not on the account, when last queried */
+	uint64_t peak_shared; /* of all processes that share the limit; 0: it is not shared */
+	uint64_t other;       /* bytes not on the account, when last queried */
 };
 void mam_account_sum(int device, struct mam_account_sums *sums); /* device below 0: all */
 

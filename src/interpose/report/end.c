@@ -9,9 +9,10 @@
  *                            CUDA.
  *   _exit, _Exit             May be called anywhere, also in a signal handler that interrupted any
  *                            code. So mam does only what needs no memory and no lock that this
- *                            thread can hold: it withdraws the notes for peers and writes the
- *                            statistics. The leak report is omitted because it looks up names in
- *                            the dynamic linker; a trace is complete in any case.
+ *                            thread can hold: it withdraws the notes for peers, removes the file of
+ *                            a shared limit and writes the statistics. The leak report is omitted
+ *                            because it looks up names in the dynamic linker; a trace is complete
+ *                            in any case.
  *
  * Invariant of _exit: the process ends with the given status, soon, whatever it was executing.
  *   1. Nothing is done in a process other than the one that used CUDA: the child of vfork(), which
@@ -40,6 +41,7 @@
 
 #include <mam/options.h>
 
+#include "interpose/memory/shared.h"
 #include "interpose/process/file.h"
 #include "interpose/report/report.h"
 #include "interpose/routes/init.h"
@@ -75,8 +77,10 @@ static void say_all(void)
 		return;
 	stats = awake ? mam_init_wants_stats() : mam_option_number("MAM_STATS") != 0;
 	mam_file_hush(&signals);
-	if (awake)
+	if (awake) {
 		mam_ipc_finish();
+		mam_shared_finish();
+	}
 	if (!awake || !mam_init_is_off()) {
 		mam_tracer_finish();
 		mam_leaks_finish();
@@ -140,12 +144,14 @@ static void say_what_is_safe(int status)
 	struct mam_file_signals signals;
 	bool stats = mam_init_wants_stats();
 
-	if ((!stats && !mam_watch_wants(MAM_WATCH_MARKS)) || mam_init_depth > 0 ||
-	    !mam_init_is_at_home() || is_on_stack_of_signals() || atomic_exchange(&over, true))
+	if ((!stats && !mam_watch_wants(MAM_WATCH_MARKS) && !mam_shared_exists()) ||
+	    mam_init_depth > 0 || !mam_init_is_at_home() || is_on_stack_of_signals() ||
+	    atomic_exchange(&over, true))
 		return;
 	end_in_any_case(status);
 	mam_file_hush(&signals);
 	mam_ipc_finish();
+	mam_shared_finish();
 	if (stats && mam_file_is_watched())
 		mam_report_statistics();
 }

@@ -4,11 +4,13 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include <mam/options.h>
 #include <mam/source.h>
 #include <mam/stats.h>
 
+#include "interpose/memory/account.h"
 #include "interpose/memory/pools.h"
 #include "interpose/process/file.h"
 #include "interpose/process/say.h"
@@ -52,29 +54,43 @@ static bool may_report(void)
 	return false;
 }
 
-static const char *hint(const struct mam_watch_call *call, const struct mam_stats *stats)
+/* The reason and what to do. */
+static void advise(const struct mam_watch_call *call, const struct mam_stats *stats, size_t bytes,
+		   char *text)
 {
-	return call->why == MAM_WHY_LIMIT ? "raise --limit or free memory"
-	       : stats->reserved_bytes - stats->live_rounded_bytes >= call->bytes
-		       ? "enough memory is free but fragmented: allocate large blocks earlier, or "
-			 "try a larger --growth"
-		       : "free memory, or check which other processes use the device";
+	uint64_t others = call->why == MAM_WHY_LIMIT ? mam_account_others(call->device) : 0;
+
+	if (others != 0)
+		snprintf(text, bytes,
+			 "other processes use %s of the limit of %s: raise --limit or free memory",
+			 mam_file_bytes(others).text, mam_file_bytes(mam_account_limit()).text);
+	else if (call->why == MAM_WHY_LIMIT)
+		snprintf(text, bytes, "raise --limit or free memory");
+	else if (stats->reserved_bytes - stats->live_rounded_bytes >= call->bytes)
+		snprintf(text, bytes,
+			 "enough memory is free but fragmented: allocate large blocks earlier, or "
+			 "try a larger --growth");
+	else
+		snprintf(text, bytes, "free memory, or check which other processes use the device");
 }
 
 /* `report` is the name of its file; "": none. A message without a report is limited in number. */
 static void say(const struct mam_watch_call *call, const struct mam_stats *stats,
 		const char *report)
 {
+	char advice[160];
+
 	if (!mam_say_wants(MAM_SAY_WARN) ||
 	    (atomic_fetch_add(&messages, 1) >= MESSAGES_MAX && report[0] == '\0'))
 		return;
+	advise(call, stats, sizeof(advice), advice);
 	mam_say(MAM_SAY_WARN,
 		"out of memory: cannot allocate %s (live %s, largest free block %s, quarantined "
 		"%s, reserved %s); %s%s%s",
 		mam_file_bytes(call->bytes).text, mam_file_bytes(stats->live_bytes).text,
 		mam_file_bytes(stats->largest_free_bytes).text,
 		mam_file_bytes(stats->retired_bytes).text,
-		mam_file_bytes(stats->reserved_bytes).text, hint(call, stats),
+		mam_file_bytes(stats->reserved_bytes).text, advice,
 		report[0] == '\0' ? "" : "; report: ", report);
 }
 

@@ -24,7 +24,7 @@ struct mam_oom_facts {
 
 	bool has_gpu; /* the next two are known */
 	uint64_t gpu_total, gpu_free;
-	uint64_t charged; /* memory of the device on the account, toward the limit */
+	uint64_t charged; /* toward the limit: of this process, and of others that share it */
 	uint64_t limit;   /* 0: none */
 
 	uint64_t free;         /* free blocks of the pool */

@@ -57,6 +57,7 @@ struct report {
 	struct mam_oom_facts facts;
 	struct mam_oom_heap heap;
 	struct mam_account_sums account;
+	uint64_t others;              /* bytes of other processes that share the limit */
 	struct mam_oom_replay replay; /* events 0: the heap was not written */
 };
 
@@ -136,13 +137,15 @@ static void read_all(struct report *report)
 	facts->requested = call->bytes;
 	facts->taken = mam_pass_rounded(call->bytes);
 	facts->why = call->why;
-	facts->limit = mam_option_number("MAM_LIMIT");
+	facts->limit = mam_account_limit();
 	facts->is_mapped = report->pool->is_mapped;
 	ask_gpu(call->device, facts);
 	mam_account_sum(call->device < 0 ? 0 : call->device, &report->account);
 	for (int kind = 0; kind < MAM_ACCOUNT_COUNT; kind++)
 		if (kind != MAM_ACCOUNT_ARRAY && kind != MAM_ACCOUNT_HOST)
 			facts->charged += report->account.now[kind];
+	report->others = mam_account_others(call->device);
+	facts->charged += report->others;
 	visit.until = mam_oom_now() + SITES_NS;
 	mam_leaks_visit(add_site, &visit);
 	if (report->pool->pool == NULL)
@@ -205,6 +208,8 @@ static void put_gpu(const struct report *report)
 			 ": contexts, modules and other processes (nvidia-smi lists them)");
 	if (facts->limit != 0)
 		put_size("--limit", facts->limit, ", of which this process uses the above");
+	if (facts->limit != 0 && report->others != 0)
+		put_size("other processes", report->others, " of the limit");
 }
 
 static void put_pool(const struct report *report)

@@ -56,6 +56,8 @@ static void put_account(struct mam_file_text *text, const char *device,
 				     mam_report_kind_key((enum mam_account_kind)kind),
 				     (unsigned long long)account->peak[kind]);
 	put(text, device, "peak_together_bytes", account->peak_together);
+	if (account->peak_shared != 0)
+		put(text, device, "peak_shared_bytes", account->peak_shared);
 	put(text, device, "other_bytes", account->other);
 }
 

@@ -103,6 +103,16 @@ static void put_memory(struct mam_file_text *text, const char *indent,
 	}
 }
 
+static void put_shared(struct mam_file_text *text, const char *indent,
+		       const struct mam_report_part *part)
+{
+	if (part->account.peak_shared == 0)
+		return;
+	mam_file_put(text, "%speak of all processes that share the limit: ", indent);
+	mam_file_put_bytes(text, part->account.peak_shared);
+	mam_file_put(text, "\n");
+}
+
 static void put_other(struct mam_file_text *text, const char *indent, const char *where,
 		      const struct mam_report_part *part)
 {
@@ -153,6 +163,7 @@ static void put_part(struct mam_file_text *text, const char *indent, const char 
 		     const struct mam_report_part *part)
 {
 	put_memory(text, indent, part);
+	put_shared(text, indent, part);
 	put_other(text, indent, where, part);
 	put_costs(text, indent, part);
 }

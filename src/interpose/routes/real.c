@@ -187,6 +187,7 @@ static const struct {
 	{ "cuDeviceGraphMemTrim", offsetof(struct mam_real_driver, graph_trim), false },
 	{ "cuCtxGetId", offsetof(struct mam_real_driver, ctx_id), false },
 	{ "cuDeviceGetCount", offsetof(struct mam_real_driver, device_count), false },
+	{ "cuDeviceGetUuid_v2", offsetof(struct mam_real_driver, device_uuid), false },
 	{ "cuDeviceGetAttribute", offsetof(struct mam_real_driver, device_attribute), false },
 	{ "cuDeviceCanAccessPeer", offsetof(struct mam_real_driver, can_access_peer), false },
 	{ "cuMemAddressReserve", offsetof(struct mam_real_driver, mem_reserve), false },

@@ -63,6 +63,7 @@ struct mam_real_driver {
 	int (*graph_trim)(int device);
 	int (*ctx_id)(void *context, unsigned long long *id);
 	int (*device_count)(int *count);
+	int (*device_uuid)(void *uuid, int device); /* 16 bytes */
 	int (*device_attribute)(int *value, int attribute, int device);
 	int (*can_access_peer)(int *can, int device, int peer);
 	int (*mem_reserve)(unsigned long long *address, size_t bytes, size_t alignment,
