@@ -28,8 +28,8 @@
 
 #define CLIENTS_MAX 128 /* that wait for their turn */
 #define NUMBER_MIN 64   /* of the descriptor: a program may rely on the lowest numbers */
-#define RECEIVE_MS 100  /* for the request, which is sent with the connection */
-#define SEND_MS 500     /* until the client reads some of the reply */
+#define RECEIVE_MS 800  /* for the request, which is sent with the connection */
+#define SEND_MS 5000    /* until the client reads some of the reply */
 
 static struct mam_file listening; /* number -1: none */
 static struct mam_file peer;
