@@ -332,8 +332,12 @@ void mam_statpage_fork_child(void)
 /* The process exits: its reports have all figures. */
 __attribute__((destructor)) static void remove_own(void)
 {
+	/* A thread that opens its page goes on; a signal handler that exits must not wait for itself. */
+	if (pthread_mutex_trylock(&places) != 0)
+		return;
 	if (path[0] != '\0' && opened_by == getpid())
 		unlink(path);
+	pthread_mutex_unlock(&places);
 }
 
 static void add_ended(struct mam_statpage_counts *to, const struct mam_statpage_counts *from,

@@ -101,5 +101,6 @@ int main(int argc, char **argv)
 		kill((pid_t)pages[i]->pid, SIGKILL);
 	while (wait(NULL) > 0)
 		;
+	free(pages);
 	return 0;
 }
