@@ -26,6 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <mam/statpage.h>
+
 #define PREFIX "mam-ipc-"
 #define EMPTY_SECONDS 60 /* creating a file and writing it never takes that long */
 
@@ -51,29 +53,6 @@ static uint64_t names_space(void)
 	return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
 
-/* Returns field 22 of /proc/PID/stat, or 0 if there is no such process. */
-static uint64_t start_of(long process)
-{
-	char path[64], text[1024];
-	const char *at;
-	ssize_t length;
-	int file;
-
-	snprintf(path, sizeof(path), "/proc/%ld/stat", process);
-	file = open(path, O_RDONLY | O_CLOEXEC);
-	if (file < 0)
-		return 0;
-	length = read(file, text, sizeof(text) - 1);
-	close(file);
-	if (length <= 0)
-		return 0;
-	text[length] = '\0';
-	at = strrchr(text, ')'); /* the name before it may contain any characters */
-	for (int field = 2; at != NULL && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	return at == NULL ? 0 : strtoull(at, NULL, 10);
-}
-
 /* Returns false if the path is too long. */
 static bool path_of(const char *folder, const unsigned char *token, char path[PATH_MAX])
 {
@@ -90,7 +69,7 @@ void mam_ipc_note_own(struct mam_ipc_note *note)
 {
 	note->owner = (int32_t)getpid();
 	note->names_space = names_space();
-	note->started = start_of((long)getpid());
+	note->started = mam_statpage_start_of(getpid());
 }
 
 bool mam_ipc_note_begin(struct mam_ipc_note *note)
@@ -105,7 +84,7 @@ bool mam_ipc_note_begin(struct mam_ipc_note *note)
 bool mam_ipc_note_is_own(const struct mam_ipc_note *note)
 {
 	return note->owner == (int32_t)getpid() && note->names_space == names_space() &&
-	       note->started == start_of((long)getpid());
+	       note->started == mam_statpage_start_of(getpid());
 }
 
 static bool write_note(const char *path, const struct mam_ipc_note *note)
@@ -166,7 +145,7 @@ static bool owner_is_gone(const struct mam_ipc_note *note)
 	uint64_t here = names_space();
 
 	return here != 0 && note->names_space == here &&
-	       start_of((long)note->owner) != note->started;
+	       mam_statpage_start_of((pid_t)note->owner) != note->started;
 }
 
 bool mam_ipc_note_read(const unsigned char *token, struct mam_ipc_note *note)

@@ -11,12 +11,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <mam/statpage.h>
 
 #include "interpose/process/file.h"
 #include "interpose/process/say.h"
@@ -43,24 +44,6 @@ static bool over;                 /* lock: draining; finished, or failed */
 static pthread_mutex_t draining = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool started; /* atomic; a thread was requested */
 static atomic_uint calls;   /* atomic; of mam_trace_out_wake(), as a futex */
-
-/* Returns the start time of this process, which exec does not change, or 0 if unknown. */
-static uint64_t process_start(void)
-{
-	char stat[1024], *at;
-	int proc = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-	ssize_t got = proc < 0 ? -1 : read(proc, stat, sizeof(stat) - 1);
-
-	if (proc >= 0)
-		close(proc);
-	if (got <= 0)
-		return 0;
-	stat[got] = '\0';
-	at = strrchr(stat, ')'); /* the name may contain any characters; field 3 follows */
-	for (int field = 2; at != NULL && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	return at == NULL ? 0 : strtoull(at + 1, NULL, 10);
-}
 
 /* Whether the file is a ring of this very process: it ran another program before an exec. */
 static bool is_of_us(const char *place, uint64_t start)
@@ -165,7 +148,7 @@ static int open_all(const char *pattern)
 					  .token = make_token(),
 					  .lines = 1,
 					  .pid = (uint64_t)getpid(),
-					  .start = process_start() };
+					  .start = mam_statpage_start_of(getpid()) };
 	int error;
 
 	ring_place[0] = '\0';
