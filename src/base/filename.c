@@ -88,17 +88,16 @@ static const char *last_part(const char *path)
 const char *mam_filename_script(const char *arguments, size_t bytes)
 {
 	const char *end = arguments + bytes, *at = arguments;
-	bool is_module = false;
 
 	if (bytes == 0 || end[-1] != '\0' ||
 	    (strncmp(last_part(at), "python", 6) != 0 && strncmp(last_part(at), "pypy", 4) != 0))
 		return NULL;
 	for (at += strlen(at) + 1; at < end; at += strlen(at) + 1) {
-		if (is_module || (at[0] != '-' && at[0] != '\0'))
+		/* After -m, the name of a module. */
+		if (at[0] != '-' && at[0] != '\0')
 			return last_part(at)[0] == '\0' ? NULL : last_part(at);
 		if (at[0] == '\0' || at[1] == '\0' || at[1] == 'c')
 			return NULL;
-		is_module = strcmp(at, "-m") == 0;
 		/* The argument of these follows. */
 		if (strcmp(at, "-W") == 0 || strcmp(at, "-X") == 0)
 			at += strlen(at) + 1;
