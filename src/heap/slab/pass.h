@@ -330,15 +330,18 @@ MAM_KSLOW void mam_pass_rooms(const struct mam_kheap *heap, const struct mam_kwa
 
 /*
  * Step 3 for the units of one word of owners, of which `starts` begin or continue a slab: returns room
- * for one of `mine`, or MAM_NO_WORD. Adds to `others` the classes from `least` up with a free slot, and
- * to `idle` the first units of idle groups.
+ * for one of `mine`, or MAM_NO_WORD. Adds to `others` the classes with a free slot, from the
+ * lowest one that is wanted, and to `idle` the first units of idle groups.
  */
 MAM_KFN uint32_t mam_pass_slabs(const struct mam_kheap *heap, const struct mam_kwanted *wanted,
-				uint32_t least, uint32_t unit, uint64_t owners, uint32_t starts,
+				uint32_t unit, uint64_t owners, uint32_t starts,
 				struct mam_kset *others, uint64_t *idle, uint32_t *class_)
 {
+	/* Here: as a variable of the caller it takes five registers. */
+	struct mam_kset any = { { wanted->mine.has[0] | wanted->others.has[0],
+				  wanted->mine.has[1] | wanted->others.has[1] } };
 	uint64_t seen[MAM_PASS_WIDTH], traits, one;
-	uint32_t owner, word, i, n;
+	uint32_t owner, word, least = mam_set_first(&any), i, n;
 
 	for (i = 0; i < MAM_PASS_WIDTH; i++) {
 		seen[i] = 0;
@@ -383,9 +386,7 @@ MAM_KSLOW struct mam_klook mam_pass_block(const struct mam_kheap *heap,
 	uint64_t *bits = mam_pages_bits(heap->units), taken, one, left, idle = 0, some = 0;
 	uint64_t owners[MAM_PASS_OWNERS];
 	struct mam_kset others = { { 0, 0 } }, larger;
-	struct mam_kset any = { { wanted->mine.has[0] | wanted->others.has[0],
-				  wanted->mine.has[1] | wanted->others.has[1] } };
-	uint32_t at, starts, least = mam_set_first(&any);
+	uint32_t at, starts;
 	struct mam_klook look;
 
 	look.class_ = 0;
@@ -407,9 +408,8 @@ MAM_KSLOW struct mam_klook mam_pass_block(const struct mam_kheap *heap,
 		one = owners[at];
 		some |= starts;
 		if (starts)
-			look.word = mam_pass_slabs(heap, wanted, least,
-						   block * MAM_BLOCK_UNITS + 8 * at, one, starts,
-						   &others, &idle, &look.class_);
+			look.word = mam_pass_slabs(heap, wanted, block * MAM_BLOCK_UNITS + 8 * at,
+						   one, starts, &others, &idle, &look.class_);
 		if (look.word != MAM_NO_WORD)
 			return look;
 	}
@@ -427,7 +427,8 @@ MAM_KSLOW struct mam_klook mam_pass_block(const struct mam_kheap *heap,
 	mam_fence(MAM_ACQUIRE, MAM_AT_DEVICE);
 	look.doubt |=
 		mam_atomic_load32(&heap->closes[block], MAM_RELAXED, MAM_AT_DEVICE) != look.closes;
-	if (!least)
+	if (!(wanted->mine.has[0] | wanted->mine.has[1] | wanted->others.has[0] |
+	      wanted->others.has[1]))
 		return look;
 	left = mam_bitmap_load(bits, block);
 	look.doubt |= (left & ~taken) != 0;
@@ -439,8 +440,8 @@ MAM_KSLOW struct mam_klook mam_pass_block(const struct mam_kheap *heap,
 		return look;
 	if (larger.has[0] | larger.has[1])
 		mam_pass_larger(heap, &larger, wanted->turn);
-	others.has[0] &= any.has[0];
-	others.has[1] &= any.has[1];
+	for (at = 0; at < 2; at++)
+		others.has[at] &= wanted->mine.has[at] | wanted->others.has[at];
 	MAM_ROLLED
 	while ((at = mam_set_first(&others)) != 0) {
 		mam_set_flip(&others, at);

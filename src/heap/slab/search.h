@@ -258,17 +258,14 @@ MAM_KFN void mam_search_find(struct mam_krequest *request)
 	dry = !request->stage && request->mine.slot == MAM_NO_SLOT &&
 	      mam_scans_dry(request->heap, request->class_);
 	MAM_ROLLED
-	for (turn = 0; turn < MAM_SEARCH_LOOKS && mam_warp_ballot(request->mask, dry); turn++) {
-		if (dry)
+	for (turn = 0; turn <= MAM_SEARCH_LOOKS && mam_warp_ballot(request->mask, dry); turn++) {
+		if (dry && turn < MAM_SEARCH_LOOKS)
 			mam_search_seek(request);
+		else if (dry)
+			mam_search_larger(request);
 		dry = dry && request->mine.slot == MAM_NO_SLOT;
 		mam_warp_sync(request->mask);
 	}
-	/* As a part of the loop it takes five more registers. */
-	if (dry)
-		mam_search_larger(request);
-	mam_warp_sync(request->mask);
-	dry = dry && request->mine.slot == MAM_NO_SLOT;
 	request->mine.slot = dry ? MAM_SLOT_NONE : request->mine.slot;
 	needy = mam_search_needy(request);
 	MAM_ROLLED
