@@ -192,4 +192,6 @@ fi
 wait
 same "18 failures in nine seconds: eight reports" "18 8" \
 	"$(grep -cxF "$fails" "$scratch/often.out") $(find "$scratch/often" -name '*.txt' | wc -l)"
+find "$scratch/often" -name '*.txt' -exec stat -c %Y {} + | sort -n > "$scratch/times"
+try "at most one report per second" [ "$(sed -n '$p' "$scratch/times")" -ge "$(($(sed 1q "$scratch/times") + 6))" ]
 finish
