@@ -80,6 +80,11 @@ threads_of() # PROCESS
 	find "/proc/$1/task" -mindepth 1 -maxdepth 1 | wc -l
 }
 
+is_stopped() # PROCESS - all of its threads are
+{
+	! sed -n 's/^State:[[:space:]]*//p' "/proc/$1/task"/*/status | grep -qv '^T'
+}
+
 # The life of the socket.
 start
 same "without a pool there is no thread" 1 "$(threads_of "$process")"
@@ -177,8 +182,9 @@ else
 	skip "another user" "requires root and setpriv"
 fi
 
-# A stopped program.
+# A stopped program. Until its last thread has stopped, it may still respond.
 kill -STOP "$process"
+until_true is_stopped "$process"
 before=$(date +%s)
 ctl "$process" limit 1M
 same "a stopped program: exit status" 1 $?
