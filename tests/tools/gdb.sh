@@ -18,6 +18,7 @@ if grep -q . "$scratch/out"; then
 	skip_all "gdb" "this gdb has no Python, or is older than version 9"
 fi
 case " ${CFLAGS:--g} " in
+*' -g1 '*) skip_all "gdb" "CFLAGS have -g1, so libmam has no types for gdb" ;;
 *' -g'*) ;;
 *) skip_all "gdb" "CFLAGS have no -g, so libmam has no debug symbols" ;;
 esac
