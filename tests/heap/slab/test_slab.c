@@ -39,11 +39,10 @@ MAM_KERNEL(close_and_claim)
 	uint64_t chosen = mam_bits_span(motion_below(LAST - 2), 4);
 
 	motion_wait(8);
-	if (mam_block()) {
+	if (mam_block())
 		got.won[0] = motion_claim(kit, 5, 1, chosen);
-	} else {
+	else
 		got.did[0] = mam_slab_close(kit->heap, 5, 1, 0);
-	}
 }
 
 static const char *closed_or_claimed(void *argument)
@@ -445,8 +444,6 @@ START_TEST(open_races_with_run)
 }
 END_TEST
 
-/* ---- random steps ---------------------------------------------------------------------------- */
-
 #define HELD 6
 
 /*
@@ -560,8 +557,6 @@ START_TEST(random_steps_keep_slabs_consistent)
 	okit_destroy(kit);
 }
 END_TEST
-
-/* ---- groups of one word ---------------------------------------------------------------------- */
 
 /*
  * One group of a slab has a live object. Meanwhile several lanes open and close the other groups of
