@@ -18,8 +18,8 @@
  *              limit          done USED: bytes that count toward the limit, of the device with most
  *              others         done
  *   dump     chunk DEVICE SOURCE ADDRESS BYTES     in no order, each before its blocks
- *            block ADDRESS BYTES REQUESTED         by address; REQUESTED 0: freed, and
- *                                                  waiting for the GPU
+ *            block ADDRESS BYTES REQUESTED [TAG]   by address; REQUESTED 0: freed, and
+ *                                                  waiting for the GPU; TAG as in mam-trace.5
  *            Numbers are decimal.
  */
 #ifndef MAM_CONTROL_H

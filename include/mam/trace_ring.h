@@ -55,7 +55,10 @@ enum mam_trace_record_flag {
 struct mam_trace_record {
 	uint64_t number; /* i + 1; any other value: incomplete */
 	uint64_t ns;     /* since the trace began */
-	uint64_t id;
+	union {
+		uint64_t id;  /* FREE: of the block; ALLOC: number - 1 */
+		uint64_t tag; /* ALLOC: private to the writer; 0: none */
+	};
 	uint64_t bytes;
 	uint64_t stream;
 	uint64_t context; /* 0: unknown */

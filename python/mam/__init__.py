@@ -8,7 +8,7 @@
     print(period.peak_live_bytes)
 
 mam.torch, mam.cupy, mam.numba and mam.rmm make mam the allocator of these libraries. mam.trace(), mam.replay() and
-mam.heap_map() show what a program needs. `python -m mam` is the command mam(1).
+mam.heap_map() show what a program needs, and mam.tag() names the parts of it. `python -m mam` is the command mam(1).
 """
 
 from mam import cupy, numba, rmm, torch
@@ -16,6 +16,7 @@ from mam.command import HeapMap, heap_map, replay
 from mam.native import PREFIX, VERSION as __version__, Error, OutOfMemoryError, Stats
 from mam.pool import Array, Pool
 from mam.recording import Recording, trace
+from mam.tagging import tag
 
 __all__ = [
     "Array",
@@ -32,6 +33,7 @@ __all__ = [
     "numba",
     "replay",
     "rmm",
+    "tag",
     "torch",
     "trace",
 ]

@@ -175,6 +175,8 @@ _FUNCTIONS = {
     "mam_pool_set_limit": [c_void_p, c_size_t],
     "mam_pool_limit": [c_void_p, POINTER(c_size_t)],
     "mam_pool_reserve": [c_void_p, c_size_t],
+    "mam_tag_push": [c_char_p],
+    "mam_tag_pop": [],
 }
 
 
@@ -187,7 +189,7 @@ def _load() -> ctypes.CDLL:
     for function, arguments in _FUNCTIONS.items():
         getattr(library, function).argtypes = arguments
         getattr(library, function).restype = c_int
-    for function in ("mam_version", "mam_strerror", "mam_status_name"):
+    for function in ("mam_version", "mam_strerror", "mam_status_name", "mam_tag_path"):
         getattr(library, function).restype = c_char_p
     return library
 

@@ -17,7 +17,7 @@ import time
 import weakref
 from typing import Dict, List, Optional, Union
 
-from mam.native import VERSION
+from mam.native import LIBRARY, VERSION
 
 Event = Dict[str, Union[int, str]]
 
@@ -28,8 +28,9 @@ class Recording:
     """The events of a period. `path` is the trace's file, which exists when the period has ended.
 
     events: a dict per event, in order: event ("a" or "f"), id, bytes (of the request), stream (its address, 0: the
-    default stream), device (-1: not on a device), t (nanoseconds since the beginning). pandas.DataFrame(trace.events)
-    is a table of them. mam.replay() and mam.heap_map() accept the object itself.
+    default stream), device (-1: not on a device), tag (as mam_tag_path() returns it), t (nanoseconds since the
+    beginning). pandas.DataFrame(trace.events) is a table of them. mam.replay() and mam.heap_map() accept the object
+    itself.
     """
 
     def __init__(self, path: "Union[None, str, os.PathLike[str]]" = None) -> None:
@@ -67,13 +68,15 @@ def _line(event: Event) -> str:
         stream = f" stream={event['stream']}" if event["stream"] else ""
         return f"f {event['id']} t={event['t']}{stream}\n"
     device = f" device={event['device']}" if event["device"] != -1 else ""
-    return f"a {event['id']} {event['bytes']} {event['stream']} t={event['t']}{device}\n"
+    tag = f" tag={event['tag']}" if event["tag"] else ""
+    return f"a {event['id']} {event['bytes']} {event['stream']} t={event['t']}{device}{tag}\n"
 
 
 def note_alloc(address: int, size: int, stream: int, device: int) -> None:
     """Record an allocation of `size` bytes in all running recordings."""
     for recording in tuple(_active):
         block: Event = {"event": "a", "id": next(recording._ids), "bytes": size, "stream": stream, "device": device}
+        block["tag"] = LIBRARY.mam_tag_path().decode()
         recording._live[address] = block
         recording._append(block)
 

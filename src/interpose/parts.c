@@ -21,6 +21,7 @@
 #include "interpose/watch/count.h"
 #include "interpose/watch/leaks.h"
 #include "interpose/watch/nvtx.h"
+#include "interpose/watch/tagged.h"
 #include "interpose/watch/tracer.h"
 #include "interpose/watch/watch.h"
 
@@ -37,6 +38,7 @@ const struct mam_init_part mam_init_parts[] = {
 	{ .restart = mam_ipc_pieces_restart },
 	{ .start = mam_tracer_start, .restart = mam_tracer_restart },
 	{ .start = mam_leaks_start, .restart = mam_leaks_restart },
+	{ .restart = mam_tagged_restart },
 	{ .restart = mam_oom_restart },
 	{ .start = mam_end_start, .restart = mam_end_restart },
 	{ .restart = mam_pools_restart },
@@ -80,5 +82,9 @@ const struct mam_watcher mam_watchers[] = {
 	  .free = mam_nvtx_free,
 	  .chunk = mam_nvtx_chunk },
 	{ .bit = MAM_WATCH_MARKS, .free = forget_block, .chunk = forget_chunk },
+	{ .bit = MAM_WATCH_TAGS,
+	  .alloc = mam_tagged_alloc,
+	  .free = mam_tagged_free,
+	  .context_gone = mam_tagged_context_gone },
 	{ .bit = 0 },
 };

@@ -74,7 +74,7 @@ size_t mam_trace_record_print(const struct mam_trace_record *record, char *line)
 
 	switch (record->kind) {
 	case MAM_TRACE_RECORD_ALLOC:
-		at = put_number(put_text(at, "a "), record->id);
+		at = put_number(put_text(at, "a "), record->number - 1);
 		at = put_number(put_text(at, " "), record->bytes);
 		at = put_number(put_text(at, " "), record->stream);
 		break;

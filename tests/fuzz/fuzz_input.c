@@ -84,7 +84,7 @@ static void print(const struct mam_trace_record *record, struct text *text)
 	switch (record->kind) {
 	case MAM_TRACE_RECORD_ALLOC:
 		length = snprintf(line, sizeof(line), "a %" PRIu64 " %" PRIu64 " %" PRIu64,
-				  record->id, record->bytes, record->stream);
+				  record->number - 1, record->bytes, record->stream);
 		break;
 	case MAM_TRACE_RECORD_FREE:
 		length = snprintf(line, sizeof(line), "f %" PRIu64, record->id);

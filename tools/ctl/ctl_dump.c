@@ -3,12 +3,14 @@
  * ctl_dump.c - see ctl_dump.h; ctl_dump_write.c writes the files.
  *
  * A line is accepted only if the writers can rely on it: blocks are inside their chunk, in order,
- * without overlaps, and no sum overflows.
+ * without overlaps, and no sum overflows. A tag may have any bytes.
  */
 #include "ctl/ctl_dump.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "kit/percent.h"
 
 #define COUNT_MAX ((size_t)1 << 30) /* of blocks, and of chunks */
 #define SUM_MAX ((uint64_t)1 << 60)
@@ -84,13 +86,32 @@ static uint64_t end_of(const struct ctl_dump_block *block)
 	return block->base + block->bytes;
 }
 
+/* The tag is all of the text. */
+static bool take_tag(struct ctl_dump *dump, const char *text, uint32_t *tag)
+{
+	char decoded[CTL_DUMP_TAG_MAX];
+	size_t length = strlen(text);
+
+	if (length == 0 || length > sizeof(decoded))
+		return false;
+	if (!dump->has_tags)
+		dump->has_tags = names_init(&dump->tags);
+	return dump->has_tags &&
+	       names_number(&dump->tags, decoded, percent_decode(text, length, decoded), tag);
+}
+
 static bool add_block(struct ctl_dump *dump, const char *text)
 {
-	struct ctl_dump_block block, *blocks;
+	struct ctl_dump_block block = { .tag = 0 }, *blocks;
 	struct ctl_dump_chunk *chunk;
+	bool has_tag;
 
 	if (dump->chunk_count == 0 || !take_number(&text, ' ', &block.base) ||
-	    !take_number(&text, ' ', &block.bytes) || !take_number(&text, '\0', &block.requested))
+	    !take_number(&text, ' ', &block.bytes))
+		return false;
+	has_tag = strchr(text, ' ') != NULL;
+	if (!take_number(&text, has_tag ? ' ' : '\0', &block.requested) ||
+	    (has_tag && !take_tag(dump, text, &block.tag)))
 		return false;
 	chunk = &dump->chunks[dump->chunk_count - 1];
 	if (block.bytes == 0 || block.requested > block.bytes || !is_inside(&block, chunk) ||
@@ -119,5 +140,7 @@ void ctl_dump_fini(struct ctl_dump *dump)
 {
 	free(dump->chunks);
 	free(dump->blocks);
+	if (dump->has_tags)
+		names_fini(&dump->tags);
 	*dump = (struct ctl_dump){ .sum = 0 };
 }

@@ -10,7 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kit/names.h"
+
 #define CTL_DUMP_DEVICES_MAX 64
+#define CTL_DUMP_TAG_MAX 512 /* bytes, before they are decoded */
 
 struct ctl_dump_chunk {
 	uint32_t device;
@@ -22,6 +25,7 @@ struct ctl_dump_chunk {
 struct ctl_dump_block {
 	uint64_t base, bytes;
 	uint64_t requested; /* bytes; 0: freed, waiting for the GPU */
+	uint32_t tag;       /* index in the names of the dump; 0: none */
 };
 
 /* Start with zeros. */
@@ -30,6 +34,8 @@ struct ctl_dump {
 	struct ctl_dump_block *blocks; /* by chunk, then by address */
 	size_t chunk_count, block_count;
 	uint64_t sum; /* of the chunks' bytes */
+	struct names tags;
+	bool has_tags; /* `tags` is initialized */
 };
 
 /* ctl_dump_add - add a line of any contents. False: it is invalid, or there is no memory. */

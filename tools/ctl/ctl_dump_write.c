@@ -69,6 +69,8 @@ static void fill_trace(const struct ctl_dump *dump, struct replay_trace *trace)
 				.birth = count,
 				.death = REPLAY_ALIVE,
 			};
+			if (trace->origins)
+				trace->origins[count].who = block->tag;
 			count++;
 		}
 	}
@@ -82,7 +84,13 @@ static bool make_trace(const struct ctl_dump *dump, struct replay_trace *trace)
 	trace->events = calloc(dump->block_count + 1, sizeof(*trace->events));
 	trace->lines = calloc(dump->block_count + 1, sizeof(*trace->lines));
 	trace->blocks = calloc(dump->block_count + 1, sizeof(*trace->blocks));
-	if (!trace->events || !trace->lines || !trace->blocks) {
+	if (dump->has_tags) {
+		trace->origins = calloc(dump->block_count + 1, sizeof(*trace->origins));
+		trace->names = dump->tags.texts;
+		trace->name_count = dump->tags.count;
+	}
+	if (!trace->events || !trace->lines || !trace->blocks ||
+	    (dump->has_tags && !trace->origins)) {
 		message_error("out of memory");
 		return false;
 	}
@@ -206,6 +214,7 @@ static bool write_device(const struct ctl_dump *dump, const struct replay_trace 
 	free(trace.events);
 	free(trace.lines);
 	free(trace.blocks);
+	free(trace.origins);
 	return good;
 }
 

@@ -2,9 +2,8 @@
 /*
  * read_mam.c - read a trace as in mam-trace(5), plain or gzip; mam/trace.h checks its syntax.
  *
- * It uses the fields t, thread, device, stream and who. If an event has no who, that is "driver"
- * for an allocation that the driver served. In who, %XX is the byte of that number, because values
- * contain no blanks.
+ * It uses the fields t, thread, device, stream, tag and who. If an event has neither of the last two,
+ * its origin is "driver" if the driver served the allocation.
  */
 #include "read/read.h"
 
@@ -16,6 +15,7 @@
 
 #include "kit/format.h"
 #include "kit/message.h"
+#include "kit/percent.h"
 #include "kit/progress.h"
 
 #define PROGRESS_STEP 65536
@@ -40,45 +40,25 @@ static bool read_number(const struct mam_trace_event *event, const char *key, ui
 	return true;
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/*
- * Decode %XX to bytes; invalid sequences are kept. Returns the length in `to`, which has `bytes`
- * bytes too.
- */
-static size_t decode(const char *text, size_t bytes, char *to)
-{
-	size_t length = 0;
-
-	for (size_t i = 0; i < bytes; i++) {
-		if (text[i] == '%' && i + 2 < bytes && hex_digit(text[i + 1]) >= 0 &&
-		    hex_digit(text[i + 2]) >= 0) {
-			to[length++] = (char)(hex_digit(text[i + 1]) << 4 | hex_digit(text[i + 2]));
-			i += 2;
-		} else {
-			to[length++] = text[i];
-		}
-	}
-	return length;
-}
-
-/* The call site: the field who, or "driver". `room` holds a line. */
+/* The tags, the call site, or both: "TAGS, WHO"; otherwise "driver". `room` holds a line. */
 static void read_who(const struct mam_trace_event *event, char *room, struct replay_told *told)
 {
 	const char *text;
-	size_t bytes;
+	size_t bytes, length = 0;
 
-	if (mam_trace_field(event, "who", &text, &bytes))
-		told->who_bytes = decode(text, bytes, room);
-	else if (mam_trace_field(event, "by", &text, &bytes))
-		told->who_bytes = decode(text, bytes, room);
+	if (mam_trace_field(event, "tag", &text, &bytes))
+		length = percent_decode(text, bytes, room);
+	if (mam_trace_field(event, "who", &text, &bytes)) {
+		if (length != 0) {
+			room[length++] = ',';
+			room[length++] = ' ';
+		}
+		length += percent_decode(text, bytes, room + length);
+	} else if (length == 0 && mam_trace_field(event, "by", &text, &bytes)) {
+		length = percent_decode(text, bytes, room);
+	}
 	told->who = room;
+	told->who_bytes = length;
 }
 
 static bool pass_on(struct replay_build *build, const struct mam_trace_event *event)

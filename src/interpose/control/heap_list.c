@@ -17,6 +17,7 @@
 
 #include "interpose/memory/pools.h"
 #include "interpose/process/file.h"
+#include "interpose/watch/tagged.h"
 
 #define ROOM_FIRST ((size_t)1 << 12)
 
@@ -72,6 +73,18 @@ static bool visit(const struct mam_segment_info *segment, void *user)
 	return true;
 }
 
+/* Another thread may free the block meanwhile: it has no tag then, or that of the next one. */
+static void put_block(struct mam_file_text *text, const struct block *block)
+{
+	const char *tags = block->requested == 0
+				   ? NULL
+				   : mam_tagged_find((const void *)(uintptr_t)block->base);
+
+	mam_file_put(text, "block %llu %zu %zu%s%s\n", (unsigned long long)block->base,
+		     block->bytes, block->requested, tags == NULL ? "" : " ",
+		     tags == NULL ? "" : tags);
+}
+
 static void put_pool(struct mam_file_text *text, const struct copy *copy,
 		     const struct mam_pools_entry *entry)
 {
@@ -88,8 +101,7 @@ static void put_pool(struct mam_file_text *text, const struct copy *copy,
 				     (unsigned long long)block->chunk, block->chunk_bytes);
 		chunk = block->chunk;
 		if (block->bytes != 0)
-			mam_file_put(text, "block %llu %zu %zu\n", (unsigned long long)block->base,
-				     block->bytes, block->requested);
+			put_block(text, block);
 	}
 }
 

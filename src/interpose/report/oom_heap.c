@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "interpose/report/oom_advice.h"
+#include "interpose/watch/tagged.h"
 
 #define VISIT_NS UINT64_C(40000000)
 #define CLOCK_EVERY 256u                 /* segments */
@@ -98,13 +99,15 @@ struct writer {
 	bool is_freeing; /* the second pass */
 };
 
-static void put_block(struct writer *writer, uint64_t bytes, const char *name, bool is_free)
+/* `key` and `value` are one of mam-trace.5. */
+static void put_block(struct writer *writer, uint64_t bytes, const char *key, const char *value,
+		      bool is_free)
 {
 	writer->id++;
 	writer->place += bytes;
 	if (!writer->is_freeing) {
-		mam_file_put(writer->text, "a %llu %llu 0 who=%s\n", (unsigned long long)writer->id,
-			     (unsigned long long)bytes, name);
+		mam_file_put(writer->text, "a %llu %llu 0 %s=%s\n", (unsigned long long)writer->id,
+			     (unsigned long long)bytes, key, value);
 	} else if (is_free) {
 		mam_file_put(writer->text, "f %llu\n", (unsigned long long)writer->id);
 		writer->frees++;
@@ -121,14 +124,24 @@ static void put_free(struct writer *writer, uint64_t bytes)
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (parts[i] != 0)
-			put_block(writer, parts[i], "free", true);
+			put_block(writer, parts[i], "who", "free", true);
 }
 
 static void put_gap(struct writer *writer)
 {
 	uint64_t odd = writer->place % ALIGNMENT;
 
-	put_block(writer, 2 * ALIGNMENT - odd, "between-chunks", false);
+	put_block(writer, 2 * ALIGNMENT - odd, "who", "between-chunks", false);
+}
+
+/* Another thread may free the block meanwhile: it has no tag then, or that of the next one. */
+static void put_live(struct writer *writer, const struct mam_oom_segment *segment)
+{
+	const char *tags =
+		writer->is_freeing ? NULL : mam_tagged_find((const void *)(uintptr_t)segment->base);
+
+	put_block(writer, segment->bytes, tags == NULL ? "who" : "tag",
+		  tags == NULL ? "live" : tags, false);
 }
 
 static void put_segments(const struct mam_oom_heap *heap, struct writer *writer)
@@ -141,9 +154,10 @@ static void put_segments(const struct mam_oom_heap *heap, struct writer *writer)
 			put_gap(writer);
 		if (at->state == MAM_OOM_FREE)
 			put_free(writer, at->bytes);
+		else if (at->state == MAM_OOM_LIVE)
+			put_live(writer, at);
 		else
-			put_block(writer, at->bytes,
-				  at->state == MAM_OOM_LIVE ? "live" : "waits-for-GPU", false);
+			put_block(writer, at->bytes, "who", "waits-for-GPU", false);
 	}
 }
 

@@ -7,7 +7,8 @@
  *   2. mam_oom_heap_write() writes a trace (mam-trace.5) that allocates all segments in the order
  *      of their addresses, then frees the free ones, and then makes the request that failed. Played
  *      with the written settings, best fit places each where it was, chunk after chunk. Blocks of
- *      64 KiB, named "between-chunks", keep free blocks of two chunks apart.
+ *      64 KiB, named "between-chunks", keep free blocks of two chunks apart. Blocks with tags
+ *      (watch/tagged.h) have them in the trace, too.
  *
  * A free segment of 1 MiB or more is written in parts, because a pool aligns blocks of that size.
  * Threads: one at a time.

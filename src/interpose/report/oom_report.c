@@ -22,6 +22,7 @@
 
 #include <mam/mam.h>
 #include <mam/options.h>
+#include <mam/tag_paths.h>
 
 #include "interpose/memory/account.h"
 #include "interpose/memory/capture.h"
@@ -38,15 +39,16 @@
 #include "interpose/routes/table.h"
 #include "interpose/watch/leaks.h"
 #include "interpose/watch/ledger.h"
+#include "interpose/watch/tagged.h"
 
 #define SHOWN 10
 #define NAMING_NS UINT64_C(60000000) /* no further call site is named after this time */
-#define SITES_NS UINT64_C(30000000)  /* no further block is visited after this time */
+#define VISIT_NS UINT64_C(30000000)  /* no further call site or tag is visited after this time */
 #define CLOCK_EVERY 1024u            /* blocks */
 #define GRANULE 512u                 /* the default of mam replay, too */
 
 /* lock: the caller of mam_oom_report() is the only one */
-static struct mam_oom_top sizes, sites;
+static struct mam_oom_top sizes, sites, tags;
 static struct mam_file file;
 static struct mam_file_text text;
 static char path_of_text[PATH_MAX], path_of_heap[PATH_MAX], program[32];
@@ -108,21 +110,31 @@ static bool is_of_device(const struct mam_ledger_entry *entry, const struct mam_
 		mam_pools_device(entry->context) == call->device);
 }
 
-struct site_visit {
+struct visit {
 	const struct mam_watch_call *call;
+	struct mam_oom_top *top;
 	uint64_t seen, until;
 };
 
-/* Called under a lock of the ledger. */
-static bool add_site(const struct mam_ledger_entry *entry, void *user)
+/* Called under a lock of the ledger. The id is a call site, or tags. */
+static bool add_id(const struct mam_ledger_entry *entry, void *user)
 {
-	struct site_visit *visit = user;
+	struct visit *visit = user;
 
 	if (visit->seen++ % CLOCK_EVERY == 0 && mam_oom_now() > visit->until)
 		return false;
 	if (is_of_device(entry, visit->call))
-		mam_oom_top_add(&sites, entry->id, entry->bytes);
+		mam_oom_top_add(visit->top, entry->id, entry->bytes);
 	return true;
+}
+
+static void read_ids(const struct mam_watch_call *call)
+{
+	struct visit visit = { call, &sites, 0, mam_oom_now() + VISIT_NS };
+
+	mam_leaks_visit(add_id, &visit);
+	visit = (struct visit){ call, &tags, 0, mam_oom_now() + VISIT_NS };
+	mam_tagged_visit(add_id, &visit);
 }
 
 static void read_all(struct report *report)
@@ -130,10 +142,10 @@ static void read_all(struct report *report)
 	const struct mam_stats *stats = &report->pool->stats;
 	const struct mam_watch_call *call = report->call;
 	struct mam_oom_facts *facts = &report->facts;
-	struct site_visit visit = { .call = call };
 
 	memset(&sizes, 0, sizeof(sizes));
 	memset(&sites, 0, sizeof(sites));
+	memset(&tags, 0, sizeof(tags));
 	facts->requested = call->bytes;
 	facts->taken = mam_pass_rounded(call->bytes);
 	facts->why = call->why;
@@ -146,8 +158,7 @@ static void read_all(struct report *report)
 			facts->charged += report->account.now[kind];
 	report->others = mam_account_others(call->device);
 	facts->charged += report->others;
-	visit.until = mam_oom_now() + SITES_NS;
-	mam_leaks_visit(add_site, &visit);
+	read_ids(call);
 	if (report->pool->pool == NULL)
 		return;
 	facts->free = stats->physical_bytes - stats->live_rounded_bytes - stats->cached_bytes -
@@ -173,6 +184,18 @@ static const char *reason(enum mam_why why)
 				       : "the driver does not have the memory";
 }
 
+/* As in a trace, except for blanks. */
+static void put_tags(const char *path)
+{
+	for (const char *at = path; *at != '\0'; at++) {
+		bool is_blank = strncmp(at, "%20", 3) == 0;
+
+		mam_file_put(&text, "%c", is_blank ? ' ' : *at);
+		at += is_blank ? 2 : 0;
+	}
+	mam_file_put(&text, "\n");
+}
+
 static void put_request(const struct report *report)
 {
 	const struct mam_watch_call *call = report->call;
@@ -184,6 +207,10 @@ static void put_request(const struct report *report)
 	if (call->device >= 0)
 		mam_file_put(&text, ", device %d", call->device);
 	mam_file_put(&text, "\n  %s\n", reason(call->why));
+	if (mam_tag_paths_here()[0] != '\0') {
+		mam_file_put(&text, "  with the tag ");
+		put_tags(mam_tag_paths_here());
+	}
 }
 
 static void put_gpu(const struct report *report)
@@ -254,7 +281,7 @@ static void put_site(uint64_t id, uint64_t until)
 	mam_file_put(&text, "%s\n", name[0] == '\0' ? "unknown" : name);
 }
 
-static void put_top(const struct mam_oom_top *top, bool is_sites)
+static void put_top(const struct mam_oom_top *top)
 {
 	static struct mam_oom_sum largest[SHOWN];
 	const uint64_t until = mam_oom_now() + NAMING_NS;
@@ -263,14 +290,18 @@ static void put_top(const struct mam_oom_top *top, bool is_sites)
 	if (count == 0)
 		return;
 	mam_file_put(&text,
-		     is_sites ? "\nCall sites with the most live memory\n"
-			      : "\nSizes with the most live memory (--leaks shows call sites)\n");
+		     top == &sites ? "\nCall sites with the most live memory\n"
+		     : top == &tags
+			     ? "\nTags with the most live memory\n"
+			     : "\nSizes with the most live memory (--leaks shows call sites)\n");
 	for (size_t i = 0; i < count; i++) {
 		mam_file_put(&text, "  %10s in %llu block%s ", mam_oom_size(largest[i].bytes).text,
 			     (unsigned long long)largest[i].blocks,
 			     largest[i].blocks == 1 ? "" : "s");
-		if (is_sites)
+		if (top == &sites)
 			put_site(largest[i].key, until);
+		else if (top == &tags)
+			put_tags((const char *)(uintptr_t)largest[i].key);
 		else
 			mam_file_put(&text, "of %llu bytes\n", (unsigned long long)largest[i].key);
 	}
@@ -310,13 +341,12 @@ static void put_heap(const struct report *report)
 
 static void put_all(const struct report *report)
 {
-	bool has_sites = sites.used != 0;
-
 	put_request(report);
 	put_gpu(report);
 	put_pool(report);
 	put_advice(report);
-	put_top(has_sites ? &sites : &sizes, has_sites);
+	put_top(&tags);
+	put_top(sites.used != 0 ? &sites : &sizes);
 	put_heap(report);
 }
 

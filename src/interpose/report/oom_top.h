@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oom_top.h - sums blocks by a key (a size, or a call site), and finds the largest sums.
+ * oom_top.h - sums blocks by a key (a size, a call site, or tags), and finds the largest sums.
  *
  * The table has a fixed size. Blocks of keys for which it has no room are summed in `others`.
  * Bound: 96 KiB; O(1) per block.

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include <mam/statpage.h>
+#include <mam/tag.h>
 
 #include "interpose/process/file.h"
 #include "interpose/process/say.h"
@@ -27,9 +28,12 @@
 #include "interpose/watch/trace_ring.h"
 
 #define CAPACITY ((uint64_t)1 << 17) /* records of the ring */
-#define LINE_BYTES (MAM_TRACE_RING_LINE + sizeof(WHO) + MAM_STACK_NAME_BYTES)
+#define LINE_BYTES                                                                \
+	(MAM_TRACE_RING_LINE + sizeof(WHO) + MAM_STACK_NAME_BYTES + sizeof(TAG) + \
+	 MAM_TAG_PATH_BYTES)
 #define TEXT_BYTES ((size_t)MAM_TRACE_SEGMENT * LINE_BYTES)
 #define WHO " who="
+#define TAG " tag="
 #define STACK_BYTES ((size_t)256 << 10)
 #define PATIENCE_MS 2000   /* for a thread that reserved a slot and does not fill it */
 #define EXIT_PATIENCE_MS 2 /* the same, per record, when the process ends */
@@ -205,25 +209,35 @@ static void give_up(const char *why)
 	mam_file_close(&file);
 }
 
+/* Inserts a field before the newline of a line. Returns the new length. */
+static size_t put_field(char *line, size_t bytes, const char *key, const char *value)
+{
+	const size_t key_bytes = strlen(key), value_bytes = strlen(value);
+
+	memcpy(line + bytes - 1, key, key_bytes);
+	memcpy(line + bytes - 1 + key_bytes, value, value_bytes);
+	bytes += key_bytes + value_bytes;
+	line[bytes - 1] = '\n';
+	return bytes;
+}
+
 /*
- * lock: draining; inserts the call site before the newline of an allocation's line. The ring alone
- * does not contain it: lines that are recovered from the ring later lack it.
+ * lock: draining; adds the call site and the tags to an allocation's line. The ring alone does not
+ * contain them: lines that are recovered from the ring later lack them.
  */
-static size_t put_who(const struct mam_trace_record *record, char *line, size_t bytes)
+static size_t put_origin(const struct mam_trace_record *record, char *line, size_t bytes)
 {
 	const char *name;
-	size_t length;
 
-	if (record->kind != MAM_TRACE_RECORD_ALLOC || record->who == 0)
+	if (record->kind != MAM_TRACE_RECORD_ALLOC)
 		return bytes;
-	name = mam_stack_name((const struct mam_stack *)(uintptr_t)record->who);
-	length = strlen(name);
-	if (length == 0)
-		return bytes;
-	memcpy(line + bytes - 1, WHO, sizeof(WHO) - 1);
-	memcpy(line + bytes + sizeof(WHO) - 2, name, length);
-	bytes += sizeof(WHO) - 1 + length;
-	line[bytes - 1] = '\n';
+	if (record->who != 0) {
+		name = mam_stack_name((const struct mam_stack *)(uintptr_t)record->who);
+		if (name[0] != '\0')
+			bytes = put_field(line, bytes, WHO, name);
+	}
+	if (record->tag != 0)
+		bytes = put_field(line, bytes, TAG, (const char *)(uintptr_t)record->tag);
 	return bytes;
 }
 
@@ -237,7 +251,7 @@ static bool print(uint64_t from, uint64_t count, bool last, size_t *length)
 		size_t bytes = record == NULL ? 0 : mam_trace_record_print(record, text + *length);
 
 		if (bytes != 0)
-			bytes = put_who(record, text + *length, bytes);
+			bytes = put_origin(record, text + *length, bytes);
 		if (bytes == 0 && !last)
 			return false;
 		if (bytes == 0) {

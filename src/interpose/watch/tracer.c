@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <mam/options.h>
+#include <mam/tag_paths.h>
 
 #include "interpose/process/file.h"
 #include "interpose/process/say.h"
@@ -116,13 +117,24 @@ static bool is_traced(enum mam_table_id function)
 	}
 }
 
+/* The tags of the thread, which stay valid; 0: none. */
+static uint64_t tag_here(void)
+{
+	const char *path = mam_tag_paths_here();
+
+	return path[0] == '\0' ? 0 : (uint64_t)(uintptr_t)path;
+}
+
 /* Writes all fields into a reserved record. */
 static void write_record(struct mam_trace_record *record, uint64_t number, uint64_t ns,
 			 enum mam_trace_record_kind kind, const struct mam_ledger_entry *entry,
 			 const void *stream, unsigned int flags, const struct mam_stack *who)
 {
 	record->ns = ns;
-	record->id = entry->id;
+	if (kind == MAM_TRACE_RECORD_ALLOC)
+		record->tag = tag_here();
+	else
+		record->id = entry->id;
 	record->bytes = entry->bytes;
 	record->stream = (uint64_t)(uintptr_t)stream;
 	record->context = (uint64_t)(uintptr_t)entry->context;

@@ -11,7 +11,7 @@
  *      to all blocks of a destroyed context.
  *   4. If MAM_TRACE_WHO is set, an allocation records its call stack (stack.h), and its line in the
  *      file names the call site in one word. In the ring it is a pointer that no other process can
- *      read.
+ *      read. The same holds for the tags of the thread (mam/tag.h), which are recorded if it has any.
  *   5. trace_out.h writes the ring to the file.
  *
  * The trace contains device memory of cudaMalloc, cuMemAlloc and their pitched and stream-ordered

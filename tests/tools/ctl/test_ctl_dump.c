@@ -70,6 +70,29 @@ START_TEST(blocks_are_inside_their_chunk_and_in_order)
 }
 END_TEST
 
+START_TEST(blocks_may_have_tags)
+{
+	char line[700];
+
+	accepts("chunk 0 cudamalloc 4096 8192");
+	accepts("block 4096 512 500");
+	accepts("block 4608 512 500 serving/kv%20cache");
+	accepts("block 5120 512 500 weights");
+	accepts("block 5632 512 500 serving/kv%20cache");
+	accepts("block 6144 512 500 \x01 \xff%00%");
+	ck_assert_uint_eq(dump.blocks[0].tag, 0);
+	ck_assert_str_eq(dump.tags.texts[dump.blocks[1].tag], "serving/kv cache");
+	ck_assert_uint_eq(dump.blocks[3].tag, dump.blocks[1].tag);
+	ck_assert_str_eq(dump.tags.texts[dump.blocks[2].tag], "weights");
+	ck_assert_str_eq(dump.tags.texts[dump.blocks[4].tag], "\x01 \xff");
+	refuses("block 8192 512 500 ");
+	snprintf(line, sizeof(line), "block 8192 512 500 %0600d", 0);
+	refuses(line);
+	line[sizeof("block 8192 512 500 ") - 1 + CTL_DUMP_TAG_MAX] = '\0';
+	accepts(line);
+}
+END_TEST
+
 START_TEST(sums_do_not_overflow)
 {
 	refuses("chunk 64 vmm 4096 512");
@@ -129,6 +152,7 @@ int main(void)
 	tcase_add_checked_fixture(cases, NULL, end);
 	tcase_add_test(cases, chunks_have_their_blocks);
 	tcase_add_test(cases, blocks_are_inside_their_chunk_and_in_order);
+	tcase_add_test(cases, blocks_may_have_tags);
 	tcase_add_test(cases, sums_do_not_overflow);
 	tcase_add_test(cases, other_lines_are_refused);
 	tcase_add_test(cases, many_blocks_are_stored);
