@@ -11,11 +11,15 @@
  *              dump           list the blocks of all pools
  *              stats          print the statistics as a table
  *              stats keys     print them as lines of key, tab, value
+ *              trace PATH     start a trace in that file, an absolute path
+ *              trace off      end it
  *   reply    Lines of at most MAM_CONTROL_LINE_MAX bytes with their newline. The first is "working",
  *            sent at once. Then those of a dump or of statistics follow. The last one is "done" with
  *            the numbers below, or "error" and a text. A reply without this line is incomplete.
  *              trim           done RELEASED RESERVED: bytes, of all pools together
  *              limit          done USED: bytes that count toward the limit, of the device with most
+ *              trace PATH     done BLOCKS: count of the trace's first allocations, of earlier blocks
+ *              trace off      done EVENTS: count
  *              others         done
  *   dump     chunk DEVICE SOURCE ADDRESS BYTES     in no order, each before its blocks
  *            block ADDRESS BYTES REQUESTED [TAG]   by address; REQUESTED 0: freed, and
@@ -26,7 +30,7 @@
 #define MAM_CONTROL_H
 
 #define MAM_CONTROL_SUFFIX ".ctl"
-#define MAM_CONTROL_REQUEST_MAX 32
+#define MAM_CONTROL_REQUEST_MAX 4102 /* "trace ", the longest path and a newline */
 #define MAM_CONTROL_LINE_MAX 512
 
 #endif

@@ -12,7 +12,7 @@
 static void check_request(const char *line, size_t bytes)
 {
 	char again[MAM_CONTROL_REQUEST_MAX + 1];
-	struct mam_request request;
+	static struct mam_request request;
 
 	if (mam_request_parse(line, bytes, &request) != NULL)
 		return;
@@ -22,6 +22,11 @@ static void check_request(const char *line, size_t bytes)
 	case MAM_REQUEST_DUMP: snprintf(again, sizeof(again), "dump\n"); break;
 	case MAM_REQUEST_STATS: snprintf(again, sizeof(again), "stats\n"); break;
 	case MAM_REQUEST_STATS_KEYS: snprintf(again, sizeof(again), "stats keys\n"); break;
+	case MAM_REQUEST_TRACE:
+		snprintf(again, sizeof(again), "trace %s\n", request.path);
+		require(request.path[0] == '/', "a relative path is accepted");
+		break;
+	case MAM_REQUEST_TRACE_OFF: snprintf(again, sizeof(again), "trace off\n"); break;
 	case MAM_REQUEST_LIMIT:
 		snprintf(again, sizeof(again), "limit %llu\n", (unsigned long long)request.bytes);
 		break;

@@ -49,6 +49,27 @@ START_TEST(entry_is_taken_exactly_once)
 }
 END_TEST
 
+START_TEST(entry_is_added_once_and_taken_if_it_is_the_same)
+{
+	struct mam_ledger_entry entry = { .key = key_of(1), .id = 11 }, found;
+
+	ck_assert(!mam_ledger_take_same(&ledger, &entry));
+	ck_assert(mam_ledger_add(&ledger, &entry));
+	entry.id = 12;
+	ck_assert(!mam_ledger_add(&ledger, &entry));
+	ck_assert(!mam_ledger_take_same(&ledger, &entry));
+	ck_assert(mam_ledger_find(&ledger, key_of(1), &found));
+	ck_assert_uint_eq(found.id, 11);
+	ck_assert(mam_ledger_take_same(&ledger, &found));
+	ck_assert(!mam_ledger_find(&ledger, key_of(1), &found));
+	for (unsigned int block = 0; block < BLOCKS; block++) {
+		entry.key = key_of(block);
+		ck_assert(mam_ledger_add(&ledger, &entry));
+	}
+	ck_assert_uint_eq(mam_ledger_copy(&ledger, NULL, 0), BLOCKS);
+}
+END_TEST
+
 START_TEST(random_steps_match_an_array)
 {
 	static uint64_t ids[BLOCKS]; /* 0: no entry */
@@ -213,6 +234,7 @@ int main(void)
 	suite_add_tcase(suite, cases);
 	tcase_add_checked_fixture(cases, setup, NULL);
 	tcase_add_test(cases, entry_is_taken_exactly_once);
+	tcase_add_test(cases, entry_is_added_once_and_taken_if_it_is_the_same);
 	tcase_add_test(cases, random_steps_match_an_array);
 	tcase_add_test(cases, entries_of_a_context_are_taken_once);
 	tcase_add_test(cases, copy_is_truncated_to_the_buffer);

@@ -5,7 +5,9 @@
  * 1. Find the process by its statistics page (ctl_find.h).
  * 2. Send one request to its socket (ctl_link.h), and print or write the reply.
  */
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +36,7 @@ static const struct args_command command = {
 		"                    .pickle, a snapshot for PyTorch's viewer; .trace or "
 		".trace.gz,\n"
 		"                    for mam replay\n"
+		"  trace FILE|off    start a trace of allocations for mam replay, or end it\n"
 		"  stats [FILE]      print the statistics of mam run --stats; in FILE as lines of\n"
 		"                    key, tab, value\n",
 	.outro = "Examples:\n"
@@ -155,15 +158,27 @@ static int stats(struct ctl_link *link, const char *argument)
 	return good ? STATUS_GOOD : STATUS_FAILED;
 }
 
+static int trace(struct ctl_link *link, const char *argument)
+{
+	uint64_t numbers[2];
+
+	if (!read_last(link, 1, numbers))
+		return STATUS_FAILED;
+	if (strcmp(argument, "off") == 0)
+		printf("the trace has ended, with %s\n", format_counted(numbers[0], "event").text);
+	else
+		printf("trace %s started, with %s\n", argument,
+		       format_counted(numbers[0], "block").text);
+	return STATUS_GOOD;
+}
+
 static const struct action {
 	const char *name;
 	int (*run)(struct ctl_link *link, const char *argument);
 	int required, allowed; /* arguments */
 } actions[] = {
-	{ "trim", trim, 0, 0 },
-	{ "limit", limit, 1, 1 },
-	{ "dump", dump, 1, 1 },
-	{ "stats", stats, 0, 1 },
+	{ "trim", trim, 0, 0 },   { "limit", limit, 1, 1 }, { "dump", dump, 1, 1 },
+	{ "stats", stats, 0, 1 }, { "trace", trace, 1, 1 },
 };
 
 static const struct action *find_action(const char *name)
@@ -173,6 +188,31 @@ static const struct action *find_action(const char *name)
 			return &actions[i];
 	message_error("'%s' is not a command of mam ctl; see 'mam ctl --help'", name);
 	return NULL;
+}
+
+/* The program writes the file, in another working directory. False: invalid (reported). */
+static bool trace_request(const char *file, char request[MAM_CONTROL_REQUEST_MAX + 1])
+{
+	char folder[PATH_MAX], whole[PATH_MAX];
+	const char *slash = strrchr(file, '/');
+	int length = snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - file) + 1 : 1,
+			      slash ? file : ".");
+	const char *name = slash ? slash + 1 : file;
+
+	if (*name == '\0' || strchr(file, '\n') || length >= (int)sizeof(folder)) {
+		message_error("'%s' is not the name of a file", file);
+		return false;
+	}
+	if (!realpath(folder, whole)) {
+		message_error("cannot use the folder of '%s': %s", file, strerror(errno));
+		return false;
+	}
+	length = snprintf(request, MAM_CONTROL_REQUEST_MAX + 1, "trace %s/%s\n",
+			  strcmp(whole, "/") == 0 ? "" : whole, name);
+	if (length <= MAM_CONTROL_REQUEST_MAX)
+		return true;
+	message_error("the name of '%s' is too long", file);
+	return false;
 }
 
 /* Writes the request. Returns false if the argument is invalid (reported). */
@@ -189,11 +229,15 @@ static bool make_request(const struct action *action, const char *argument,
 			      argument);
 		return false;
 	}
+	if (action->run == trace && strcmp(argument, "off") != 0)
+		return trace_request(argument, request);
 	if (action->run == limit)
 		snprintf(request, MAM_CONTROL_REQUEST_MAX + 1, "limit %" PRIu64 "\n", bytes);
 	else
 		snprintf(request, MAM_CONTROL_REQUEST_MAX + 1, "%s%s\n", action->name,
-			 action->run == stats && argument ? " keys" : "");
+			 action->run == trace               ? " off"
+			 : action->run == stats && argument ? " keys"
+							    : "");
 	return true;
 }
 

@@ -8,8 +8,6 @@
 #define _GNU_SOURCE /* mremap */
 #include "interpose/control/heap_list.h"
 
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/mman.h>
 
 #include <mam/mam.h>
@@ -21,14 +19,8 @@
 
 #define ROOM_FIRST ((size_t)1 << 12)
 
-/* A live or retired block; bytes 0: its chunk has none. */
-struct block {
-	uintptr_t base, chunk;
-	size_t bytes, requested, chunk_bytes;
-};
-
 struct copy {
-	struct block *blocks;
+	struct mam_heap_list_block *blocks;
 	size_t count, room;
 	bool is_short; /* there was no memory */
 };
@@ -40,13 +32,14 @@ static bool has_room(struct copy *copy)
 
 	if (copy->count < copy->room)
 		return true;
-	wider = copy->room == 0 ? mmap(NULL, room * sizeof(struct block), PROT_READ | PROT_WRITE,
-				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-				: mremap(copy->blocks, copy->room * sizeof(struct block),
-					 room * sizeof(struct block), MREMAP_MAYMOVE);
+	wider = copy->room == 0
+			? mmap(NULL, room * sizeof(struct mam_heap_list_block),
+			       PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+			: mremap(copy->blocks, copy->room * sizeof(struct mam_heap_list_block),
+				 room * sizeof(struct mam_heap_list_block), MREMAP_MAYMOVE);
 	if (wider == MAP_FAILED)
 		return false;
-	copy->blocks = (struct block *)wider;
+	copy->blocks = (struct mam_heap_list_block *)wider;
 	copy->room = room;
 	return true;
 }
@@ -63,7 +56,7 @@ static bool visit(const struct mam_segment_info *segment, void *user)
 		copy->is_short = true;
 		return false;
 	}
-	copy->blocks[copy->count++] = (struct block){
+	copy->blocks[copy->count++] = (struct mam_heap_list_block){
 		.base = (uintptr_t)segment->base,
 		.chunk = (uintptr_t)segment->chunk_base,
 		.bytes = is_used ? segment->bytes : 0,
@@ -74,7 +67,7 @@ static bool visit(const struct mam_segment_info *segment, void *user)
 }
 
 /* Another thread may free the block meanwhile: it has no tag then, or that of the next one. */
-static void put_block(struct mam_file_text *text, const struct block *block)
+static void put_block(struct mam_file_text *text, const struct mam_heap_list_block *block)
 {
 	const char *tags = block->requested == 0
 				   ? NULL
@@ -85,15 +78,16 @@ static void put_block(struct mam_file_text *text, const struct block *block)
 		     tags == NULL ? "" : tags);
 }
 
-static void put_pool(struct mam_file_text *text, const struct copy *copy,
-		     const struct mam_pools_entry *entry)
+static void put_pool(const struct mam_pools_entry *entry, const struct mam_heap_list_block *blocks,
+		     size_t count, void *user)
 {
+	struct mam_file_text *text = user;
 	const struct mam_source *source = entry->source;
 	int device = entry->device < 0 ? 0 : entry->device;
 	uintptr_t chunk = 0;
 
-	for (size_t i = 0; i < copy->count && text->error == 0; i++) {
-		const struct block *block = &copy->blocks[i];
+	for (size_t i = 0; i < count && text->error == 0; i++) {
+		const struct mam_heap_list_block *block = &blocks[i];
 
 		if (i == 0 || block->chunk != chunk)
 			mam_file_put(text, "chunk %d %s %llu %zu\n", device,
@@ -105,7 +99,10 @@ static void put_pool(struct mam_file_text *text, const struct copy *copy,
 	}
 }
 
-bool mam_heap_list_put(struct mam_file_text *text)
+bool mam_heap_list_visit(void (*use)(const struct mam_pools_entry *entry,
+				     const struct mam_heap_list_block *blocks, size_t count,
+				     void *user),
+			 void *user)
 {
 	struct mam_pools_entry *entry;
 	struct copy copy = { .room = 0 };
@@ -113,9 +110,14 @@ bool mam_heap_list_put(struct mam_file_text *text)
 	for (unsigned int at = 0; (entry = mam_pools_next(&at)) != NULL && !copy.is_short;) {
 		copy.count = 0;
 		if (mam_pool_walk(entry->pool, visit, &copy) == MAM_OK && !copy.is_short)
-			put_pool(text, &copy, entry);
+			use(entry, copy.blocks, copy.count, user);
 	}
 	if (copy.room != 0)
-		munmap(copy.blocks, copy.room * sizeof(struct block));
+		munmap(copy.blocks, copy.room * sizeof(*copy.blocks));
 	return !copy.is_short;
+}
+
+bool mam_heap_list_put(struct mam_file_text *text)
+{
+	return mam_heap_list_visit(put_pool, text);
 }

@@ -10,12 +10,13 @@
 #include <mam/control.h>
 
 static const struct {
-	const char *text; /* if it ends with a space, a number follows */
+	const char *text; /* if it ends with a space, a number or a path follows */
 	enum mam_request_kind kind;
 } kinds[] = {
-	{ "trim", MAM_REQUEST_TRIM },   { "limit ", MAM_REQUEST_LIMIT },
-	{ "dump", MAM_REQUEST_DUMP },   { "stats keys", MAM_REQUEST_STATS_KEYS },
-	{ "stats", MAM_REQUEST_STATS },
+	{ "trim", MAM_REQUEST_TRIM },    { "limit ", MAM_REQUEST_LIMIT },
+	{ "dump", MAM_REQUEST_DUMP },    { "stats keys", MAM_REQUEST_STATS_KEYS },
+	{ "stats", MAM_REQUEST_STATS },  { "trace off", MAM_REQUEST_TRACE_OFF },
+	{ "trace ", MAM_REQUEST_TRACE },
 };
 
 /* Decimal digits without leading zeros, up to INT64_MAX. */
@@ -32,9 +33,21 @@ static bool parse_number(const char *text, size_t length, uint64_t *number)
 	return *number <= INT64_MAX;
 }
 
+/* An absolute path: the program has another working directory than the client. */
+static bool parse_path(const char *text, size_t length, char path[PATH_MAX])
+{
+	if (length == 0 || length >= PATH_MAX || text[0] != '/' ||
+	    memchr(text, '\0', length) != NULL || memchr(text, '\n', length) != NULL)
+		return false;
+	memcpy(path, text, length);
+	path[length] = '\0';
+	return true;
+}
+
 const char *mam_request_parse(const char *line, size_t length, struct mam_request *request)
 {
-	*request = (struct mam_request){ .bytes = 0 };
+	request->bytes = 0;
+	request->path[0] = '\0';
 	if (length > MAM_CONTROL_REQUEST_MAX)
 		return "the request is too long";
 	if (length == 0 || line[length - 1] != '\n')
@@ -42,15 +55,21 @@ const char *mam_request_parse(const char *line, size_t length, struct mam_reques
 	length--;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		size_t word = strlen(kinds[i].text);
-		bool has_number = kinds[i].text[word - 1] == ' ';
+		bool has_more = kinds[i].text[word - 1] == ' ';
 
 		if (length < word || memcmp(line, kinds[i].text, word) != 0 ||
-		    (!has_number && length != word))
+		    (!has_more && length != word))
 			continue;
 		request->kind = kinds[i].kind;
-		if (!has_number || parse_number(line + word, length - word, &request->bytes))
-			return NULL;
-		return "the limit is not a number of bytes";
+		line += word;
+		length -= word;
+		if (request->kind == MAM_REQUEST_TRACE)
+			return parse_path(line, length, request->path)
+				       ? NULL
+				       : "the name of the trace is not an absolute path";
+		return !has_more || parse_number(line, length, &request->bytes)
+			       ? NULL
+			       : "the limit is not a number of bytes";
 	}
 	return "the request is unknown to the program's version of mam";
 }

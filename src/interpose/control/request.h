@@ -3,6 +3,7 @@
 #ifndef MAM_INTERPOSE_REQUEST_H
 #define MAM_INTERPOSE_REQUEST_H
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,12 +12,15 @@ enum mam_request_kind {
 	MAM_REQUEST_LIMIT,
 	MAM_REQUEST_DUMP,
 	MAM_REQUEST_STATS,
-	MAM_REQUEST_STATS_KEYS
+	MAM_REQUEST_STATS_KEYS,
+	MAM_REQUEST_TRACE,
+	MAM_REQUEST_TRACE_OFF
 };
 
 struct mam_request {
 	enum mam_request_kind kind;
-	uint64_t bytes; /* of MAM_REQUEST_LIMIT; otherwise 0 */
+	uint64_t bytes;      /* of MAM_REQUEST_LIMIT; otherwise 0 */
+	char path[PATH_MAX]; /* of MAM_REQUEST_TRACE; otherwise "" */
 };
 
 /*

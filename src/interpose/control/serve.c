@@ -22,6 +22,9 @@
 #include "interpose/process/thread.h"
 #include "interpose/report/report.h"
 #include "interpose/routes/init.h"
+#include "interpose/routes/table.h"
+#include "interpose/watch/tracer.h"
+#include "interpose/watch/watch.h"
 
 #define STACK_BYTES ((size_t)256 << 10) /* the driver's functions run on it */
 
@@ -76,9 +79,69 @@ static void stats(struct mam_file_text *text, bool as_keys)
 	mam_file_put(text, "done\n");
 }
 
+/* The blocks of one pool that were allocated before the trace started. */
+static void trace_blocks(const struct mam_pools_entry *entry,
+			 const struct mam_heap_list_block *blocks, size_t count, void *user)
+{
+	unsigned long long *traced = user;
+
+	for (size_t i = 0; i < count; i++) {
+		struct mam_watch_call call = { .function = MAM_TABLE_cuMemAlloc_v2,
+					       .fate = MAM_FATE_SERVED,
+					       .block = (void *)blocks[i].base,
+					       .bytes = blocks[i].requested,
+					       .context = entry->owner,
+					       .device = entry->device };
+
+		if (blocks[i].requested != 0)
+			*traced += mam_tracer_add(&call);
+	}
+}
+
+static void trace(struct mam_file_text *text, const char *path)
+{
+	unsigned long long traced = 0;
+	uint64_t events;
+	int error = mam_tracer_open(path);
+	bool is_whole;
+
+	if (error == EBUSY) {
+		put_error(text, "the program already has a trace");
+	} else if (error == EAGAIN) {
+		put_error(text, "a thread has not finished its event of the last trace; try again");
+	} else if (error != 0) {
+		mam_file_put(text, "error cannot write the trace: %s\n", mam_file_error(error));
+	} else {
+		is_whole = mam_heap_list_visit(trace_blocks, &traced);
+		mam_tracer_opened();
+		if (is_whole)
+			mam_file_put(text, "done %llu\n", traced);
+		else
+			put_error(text,
+				  "the program has no host memory for the list of its blocks");
+		if (!is_whole)
+			mam_tracer_close(&events);
+	}
+}
+
+static void trace_off(struct mam_file_text *text)
+{
+	struct mam_file_signals signals;
+	uint64_t events;
+	bool was_open;
+
+	mam_file_hush(&signals);
+	was_open = mam_tracer_close(&events);
+	mam_file_unhush(&signals);
+	if (was_open)
+		mam_file_put(text, "done %llu\n", (unsigned long long)events);
+	else
+		put_error(text, "the program has no trace");
+}
+
 static void reply(struct mam_file_text *text, const char *line, size_t length)
 {
-	struct mam_request request;
+	static struct mam_request request; /* lock: none, this thread's */
 	const char *fault = mam_request_parse(line, length, &request);
 
 	mam_file_put(text, "working\n");
@@ -94,6 +157,8 @@ static void reply(struct mam_file_text *text, const char *line, size_t length)
 	case MAM_REQUEST_DUMP: dump(text); break;
 	case MAM_REQUEST_STATS: stats(text, false); break;
 	case MAM_REQUEST_STATS_KEYS: stats(text, true); break;
+	case MAM_REQUEST_TRACE: trace(text, request.path); break;
+	case MAM_REQUEST_TRACE_OFF: trace_off(text); break;
 	}
 }
 

@@ -110,17 +110,23 @@ static void remove_at(struct mam_ledger_shard *shard, size_t gap)
 	shard->used--;
 }
 
+/* lock: shard; returns whether one more entry fits */
+static bool has_room(struct mam_ledger_shard *shard)
+{
+	return ((size_t)shard->used + 1) * 3 <= shard->slots_count * 2 || grow(shard) ||
+	       (size_t)shard->used + 1 < shard->slots_count;
+}
+
 bool mam_ledger_put(struct mam_ledger *ledger, const struct mam_ledger_entry *entry,
 		    struct mam_ledger_entry *old)
 {
 	struct mam_ledger_shard *shard = shard_of(ledger, hash(entry->key));
-	bool fits = true;
+	bool fits;
 	size_t at;
 
 	lock(shard);
 	old->key = 0;
-	if (((size_t)shard->used + 1) * 3 > shard->slots_count * 2)
-		fits = grow(shard) || (size_t)shard->used + 1 < shard->slots_count;
+	fits = has_room(shard);
 	if (fits) {
 		at = find(shard, entry->key);
 		*old = shard->slots[at];
@@ -133,6 +139,43 @@ bool mam_ledger_put(struct mam_ledger *ledger, const struct mam_ledger_entry *en
 	}
 	unlock(shard);
 	return fits;
+}
+
+bool mam_ledger_add(struct mam_ledger *ledger, const struct mam_ledger_entry *entry)
+{
+	struct mam_ledger_shard *shard = shard_of(ledger, hash(entry->key));
+	bool fits;
+	size_t at;
+
+	lock(shard);
+	fits = has_room(shard);
+	if (fits) {
+		at = find(shard, entry->key);
+		fits = shard->slots[at].key == 0;
+		if (fits) {
+			shard->slots[at] = *entry;
+			shard->used++;
+		}
+	}
+	unlock(shard);
+	return fits;
+}
+
+bool mam_ledger_take_same(struct mam_ledger *ledger, const struct mam_ledger_entry *entry)
+{
+	struct mam_ledger_shard *shard = shard_of(ledger, hash(entry->key));
+	bool found = false;
+	size_t at;
+
+	lock(shard);
+	if (shard->used != 0) {
+		at = find(shard, entry->key);
+		found = shard->slots[at].key == entry->key && shard->slots[at].id == entry->id;
+		if (found)
+			remove_at(shard, at);
+	}
+	unlock(shard);
+	return found;
 }
 
 static bool look_up(struct mam_ledger *ledger, uint64_t key, struct mam_ledger_entry *entry,

@@ -63,9 +63,15 @@ uint64_t mam_ledger_key(enum mam_table_id function, const void *block);
 bool mam_ledger_put(struct mam_ledger *ledger, const struct mam_ledger_entry *entry,
 		    struct mam_ledger_entry *old);
 
+/* Inserts an entry unless its key is present. Returns false if it is, or if there is no memory. */
+bool mam_ledger_add(struct mam_ledger *ledger, const struct mam_ledger_entry *entry);
+
 /* Finds the entry of a key, or removes it. Returns false if there is none. */
 bool mam_ledger_find(struct mam_ledger *ledger, uint64_t key, struct mam_ledger_entry *entry);
 bool mam_ledger_take(struct mam_ledger *ledger, uint64_t key, struct mam_ledger_entry *entry);
+
+/* Removes this very entry. Returns false if its key has no entry, or one with another id. */
+bool mam_ledger_take_same(struct mam_ledger *ledger, const struct mam_ledger_entry *entry);
 
 /*
  * Removes every entry of a context and passes each to `gone`, which may be NULL. `gone` is called

@@ -65,10 +65,11 @@ static bool is_of_us(const char *place, uint64_t start)
 }
 
 /* Opens FILE, or FILE.2 if FILE has the trace of the program that this process ran before. */
-static int open_file(const char *pattern, uint64_t start)
+static int open_file(const char *pattern, bool is_name, uint64_t start)
 {
 	char place[PATH_MAX - 8];
-	int error = mam_file_open(pattern, &file), image = 1;
+	int error = is_name ? mam_file_create(pattern, &file) : mam_file_open(pattern, &file);
+	int image = 1;
 
 	if (error != 0 || file.in_place)
 		return error;
@@ -145,7 +146,7 @@ static int publish(void)
 	return error != 0 ? error : ring_error;
 }
 
-static int open_all(const char *pattern)
+static int open_all(const char *pattern, bool is_name)
 {
 	struct mam_trace_ring heading = { .magic = MAM_TRACE_RING_MAGIC,
 					  .capacity = CAPACITY,
@@ -158,7 +159,7 @@ static int open_all(const char *pattern)
 	ring_place[0] = '\0';
 	written = 0;
 	over = false;
-	error = open_file(pattern, heading.start);
+	error = open_file(pattern, is_name, heading.start);
 	if (error != 0) {
 		ring_place[0] = '\0'; /* the owner of the ring is unknown */
 		return error;
@@ -181,13 +182,13 @@ static int open_all(const char *pattern)
 	return error;
 }
 
-int mam_trace_out_open(const char *pattern)
+int mam_trace_out_open(const char *pattern, bool is_name)
 {
 	struct mam_file_signals signals;
 	int error;
 
 	mam_file_hush(&signals);
-	error = open_all(pattern);
+	error = open_all(pattern, is_name);
 	if (error != 0) {
 		over = true;
 		mam_file_close(&file);
@@ -302,6 +303,8 @@ static void *write_all(void *unused)
 		pthread_mutex_lock(&draining);
 		drain(false);
 		done = over;
+		if (done) /* a later trace starts a new thread */
+			atomic_store(&started, false);
 		pthread_mutex_unlock(&draining);
 		if (done)
 			return unused;

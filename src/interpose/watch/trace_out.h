@@ -12,10 +12,14 @@
 #ifndef MAM_INTERPOSE_TRACE_OUT_H
 #define MAM_INTERPOSE_TRACE_OUT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Creates the file that MAM_TRACE names and its ring. Errors are errno values. */
-int mam_trace_out_open(const char *pattern);
+/*
+ * Creates the file of that pattern (process/file.h) and its ring; with `is_name`, the file of
+ * exactly that name. Errors are errno values.
+ */
+int mam_trace_out_open(const char *pattern, bool is_name);
 
 /* Called when a segment is full. */
 void mam_trace_out_wake(void);

@@ -23,6 +23,7 @@
 
 static struct mam_trace_record *records;                   /* lock: none, set by open */
 static uint64_t capacity;                                  /* lock: none, set by open */
+static size_t mapped;                                      /* lock: none, set by open; bytes */
 static _Atomic uint64_t head __attribute__((aligned(64))); /* atomic; slots reserved */
 static _Atomic uint64_t tail __attribute__((aligned(64))); /* atomic; slots written out */
 static struct mam_file ring_file = { .number = -1 };       /* lock: none, from open to publish */
@@ -78,6 +79,9 @@ int mam_trace_ring_open(const char *place, const struct mam_trace_ring *heading)
 
 	if (error != 0)
 		return error;
+	if (mapped != 0)
+		munmap((char *)records - MAM_TRACE_RING_HEAD, mapped);
+	mapped = bytes;
 	records = (struct mam_trace_record *)((char *)ring + MAM_TRACE_RING_HEAD);
 	capacity = heading->capacity;
 	atomic_store(&head, 0);
@@ -124,6 +128,11 @@ static uint64_t used(void)
 	uint64_t end = atomic_load_explicit(&tail, memory_order_acquire);
 
 	return atomic_load_explicit(&head, memory_order_relaxed) - end;
+}
+
+bool mam_trace_ring_is_half_full(void)
+{
+	return used() > capacity / 2 && !atomic_load(&closed);
 }
 
 /* The ring is full. Returns false if the event must be dropped. */

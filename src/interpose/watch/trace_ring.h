@@ -30,8 +30,8 @@
 
 /*
  * mam_trace_ring_open - create a ring in a file that will be named `place`, or in memory alone if
- * it is NULL. Errors are errno values. A previous ring is forgotten. mam_trace_ring_publish - give
- * the file its name, or remove it if it is not wanted.
+ * it is NULL. Errors are errno values. A previous ring, which no thread may use anymore, is unmapped.
+ * mam_trace_ring_publish - give the file its name, or remove it if it is not wanted.
  */
 int mam_trace_ring_open(const char *place, const struct mam_trace_ring *heading);
 int mam_trace_ring_publish(bool is_wanted);
@@ -43,6 +43,9 @@ int mam_trace_ring_publish(bool is_wanted);
  */
 struct mam_trace_record *mam_trace_ring_reserve(uint64_t *number, bool *segment_full);
 void mam_trace_ring_commit(struct mam_trace_record *record, uint64_t number);
+
+/* Whether more than half of the ring waits to be drained. */
+bool mam_trace_ring_is_half_full(void);
 
 /* Accepts no more events; threads that wait for space stop waiting. */
 void mam_trace_ring_close(void);

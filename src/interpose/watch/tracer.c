@@ -4,6 +4,7 @@
  */
 #include "interpose/watch/tracer.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -24,6 +25,10 @@
 #include "interpose/watch/trace_ring.h"
 #include "interpose/watch/watch.h"
 
+#define COUNTERS 64   /* of threads in this file */
+#define QUIET_MS 1000 /* how long the end of a trace waits for them */
+#define NAP_NS 1000000
+
 enum state { UNWANTED, WANTED, OPEN, OVER };
 
 static atomic_int state; /* atomic: an enum state */
@@ -31,6 +36,11 @@ static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static bool asks_who;  /* lock: none, set when started */
 static uint64_t began; /* lock: none, set at open; ns */
 static struct mam_ledger ledger;
+static struct mam_ledger freed; /* blocks and contexts, while is_adding */
+static atomic_bool is_adding;   /* atomic; between mam_tracer_open() and mam_tracer_opened() */
+static struct {
+	atomic_int threads; /* atomic; inside of this file, of those with such an id */
+} __attribute__((aligned(64))) inside[COUNTERS];
 static __thread uint32_t thread_id __attribute__((tls_model("initial-exec")));      /* thread */
 static __thread unsigned int thread_age __attribute__((tls_model("initial-exec"))); /* thread */
 static unsigned int age = 1; /* lock: none; number of forks since the first process, plus 1 */
@@ -58,6 +68,27 @@ static uint32_t this_thread(void)
 	return thread_id;
 }
 
+/* The thread counts itself before it reads the state. */
+static void enter(void)
+{
+	atomic_fetch_add(&inside[this_thread() % COUNTERS].threads, 1);
+}
+
+static void leave(void)
+{
+	atomic_fetch_sub(&inside[this_thread() % COUNTERS].threads, 1);
+}
+
+/* Whether no thread that has read an earlier state is inside. */
+static bool is_quiet(void)
+{
+	int threads = 0;
+
+	for (int i = 0; i < COUNTERS; i++)
+		threads += atomic_load(&inside[i].threads);
+	return threads == 0;
+}
+
 static const int *make_home(void)
 {
 	static const int always = 1;
@@ -81,7 +112,7 @@ static void open_trace(void)
 	if (atomic_load(&state) == WANTED) {
 		began = now();
 		at_home = make_home();
-		error = mam_trace_out_open(pattern);
+		error = mam_trace_out_open(pattern, false);
 		if (error != 0) {
 			mam_say(MAM_SAY_ERROR, "cannot write trace '%s': %s", pattern,
 				mam_file_error(error));
@@ -173,7 +204,7 @@ static unsigned int device_flags(int device)
  * entry at the same address reserves its slot after that entry was removed. So each free follows
  * its allocation, whichever other threads use this address.
  */
-void mam_tracer_alloc(const struct mam_watch_call *call)
+static void record_alloc(const struct mam_watch_call *call)
 {
 	struct mam_ledger_entry entry = { .bytes = call->bytes,
 					  .context = call->context,
@@ -211,14 +242,47 @@ void mam_tracer_alloc(const struct mam_watch_call *call)
 	}
 }
 
-void mam_tracer_free(const struct mam_watch_call *call)
+void mam_tracer_alloc(const struct mam_watch_call *call)
+{
+	enter();
+	record_alloc(call);
+	leave();
+}
+
+/* Without memory for the note, the block's free may be missing. */
+static void note_freed(uint64_t key)
+{
+	const struct mam_ledger_entry entry = { .key = key };
+
+	if (__builtin_expect(atomic_load(&is_adding), 0))
+		mam_ledger_add(&freed, &entry);
+}
+
+static bool was_freed(const struct mam_ledger_entry *entry)
+{
+	struct mam_ledger_entry note;
+
+	return mam_ledger_find(&freed, entry->key, &note) ||
+	       (entry->context != NULL &&
+		mam_ledger_find(&freed, (uint64_t)(uintptr_t)entry->context, &note));
+}
+
+static void record_free(const struct mam_watch_call *call)
 {
 	struct mam_ledger_entry entry;
 
 	if (call->block == NULL || !is_open())
 		return;
+	note_freed(mam_ledger_key(call->function, call->block));
 	if (mam_ledger_take(&ledger, mam_ledger_key(call->function, call->block), &entry))
 		put_free(&entry, call->stream, 0);
+}
+
+void mam_tracer_free(const struct mam_watch_call *call)
+{
+	enter();
+	record_free(call);
+	leave();
 }
 
 static void gone(const struct mam_ledger_entry *entry)
@@ -228,9 +292,120 @@ static void gone(const struct mam_ledger_entry *entry)
 
 void mam_tracer_context_gone(void *context)
 {
+	enter();
 	if (context != NULL && atomic_load_explicit(&state, memory_order_acquire) == OPEN &&
-	    *at_home != 0)
+	    *at_home != 0) {
+		note_freed((uint64_t)(uintptr_t)context);
 		mam_ledger_take_context(&ledger, context, gone);
+	}
+	leave();
+}
+
+static void nap(void)
+{
+	static const struct timespec time = { 0, NAP_NS };
+
+	nanosleep(&time, NULL);
+}
+
+static bool become_quiet(void)
+{
+	for (int i = 0; i < QUIET_MS && !is_quiet(); i++)
+		nap();
+	return is_quiet();
+}
+
+int mam_tracer_open(const char *name)
+{
+	int error = EBUSY;
+
+	pthread_mutex_lock(&opening);
+	if (atomic_load(&state) == UNWANTED)
+		error = become_quiet() ? mam_trace_out_open(name, true) : EAGAIN;
+	if (error == 0) {
+		began = now();
+		if (at_home == NULL)
+			at_home = make_home();
+		mam_ledger_restart(&ledger);
+		mam_ledger_restart(&freed);
+		atomic_store(&is_adding, true);
+		atomic_store(&state, OPEN);
+		mam_watch_start(MAM_WATCH_TRACE);
+	}
+	pthread_mutex_unlock(&opening);
+	return error;
+}
+
+/*
+ * A thread that allocates the same address meanwhile, or frees the block, finds either the entry or
+ * its address in the other ledger. The slot is reserved first, as above.
+ */
+static bool add(const struct mam_watch_call *call, struct mam_ledger_entry *entry)
+{
+	struct mam_trace_record *record;
+	struct mam_ledger_entry other;
+	bool full, is_new;
+	uint64_t number;
+
+	if (was_freed(entry) || mam_ledger_find(&ledger, entry->key, &other))
+		return false;
+	record = mam_trace_ring_reserve(&number, &full);
+	if (record == NULL)
+		return false;
+	entry->id = number - 1;
+	is_new = mam_ledger_add(&ledger, entry);
+	write_record(record, number, 0, MAM_TRACE_RECORD_ALLOC, entry, NULL,
+		     device_flags(call->device), NULL);
+	if (full)
+		mam_trace_out_wake();
+	if (is_new && (!was_freed(entry) || !mam_ledger_take_same(&ledger, entry)))
+		return true;
+	put_free(entry, NULL, MAM_TRACE_RECORD_IMPLIED);
+	return false;
+}
+
+bool mam_tracer_add(const struct mam_watch_call *call)
+{
+	struct mam_ledger_entry entry = { .key = mam_ledger_key(call->function, call->block),
+					  .bytes = call->bytes,
+					  .context = call->context,
+					  .fate = (uint16_t)call->fate };
+	bool is_new = false;
+
+	while (mam_trace_ring_is_half_full()) { /* other threads must not lose their events */
+		mam_trace_out_wake();
+		nap();
+	}
+	enter();
+	if (is_open())
+		is_new = add(call, &entry);
+	leave();
+	return is_new;
+}
+
+void mam_tracer_opened(void)
+{
+	atomic_store(&is_adding, false);
+}
+
+/* Events that were begun are completed first: the trace would lack them. */
+bool mam_tracer_close(uint64_t *events)
+{
+	uint64_t tail;
+	bool is;
+
+	pthread_mutex_lock(&opening);
+	is = atomic_load(&state) == OPEN && *at_home != 0;
+	if (is) {
+		mam_watch_stop(MAM_WATCH_TRACE);
+		atomic_store(&state, UNWANTED);
+		become_quiet();
+		mam_trace_out_finish();
+		*events = mam_trace_ring_waiting(&tail);
+		*events += tail;
+	}
+	pthread_mutex_unlock(&opening);
+	return is;
 }
 
 void mam_tracer_start(void)
@@ -271,9 +446,12 @@ void mam_tracer_restart(void)
 
 	age++;
 	pthread_mutex_init(&opening, NULL);
+	memset(inside, 0, sizeof(inside));
+	atomic_store(&is_adding, false);
 	if (is == OPEN)
 		mam_trace_out_restart();
 	mam_ledger_restart(&ledger);
+	mam_ledger_restart(&freed);
 	atomic_store(&state, UNWANTED);
 	if (is != UNWANTED && !mam_init_is_off())
 		mam_tracer_start();

@@ -157,6 +157,26 @@ done
 ctl "$process" trim
 same "killed clients do not disturb the next one" 0 $?
 
+# A trace. The program allocates 13 blocks before, some of which its threads would not free.
+same "a trace of blocks that threads change starts" 0 "$("$MAM" ctl "$process" trace "$scratch/busy.trace" > /dev/null; echo $?)"
+ctl "$process" trace "$scratch/second.trace"
+try "a second trace is refused" grep -q 'refused the request: the program already has a trace' "$scratch/reply"
+try "it has no file" test ! -e "$scratch/second.trace"
+good=0
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	ctl "$process" trace off
+	"$MAM" replay --plain "$scratch/busy.trace" > "$scratch/replayed" 2>&1 &&
+		[ "$(sed -n 's/^allocs	//p' "$scratch/replayed")" -ge 13 ] && good=$((good + 1))
+	[ "$i" -eq 10 ] || "$MAM" ctl "$process" trace "$scratch/busy.trace" > /dev/null
+done
+same "10 traces of 16 threads can be replayed" 10 $good
+ctl "$process" trace off
+try "there is none that could end" grep -q 'refused the request: the program has no trace' "$scratch/reply"
+ctl "$process" trace "$scratch/none/a.trace"
+same "a folder that does not exist: exit status" 2 $?
+ctl "$process" trace /proc/a.trace
+try "a file that cannot be created" grep -q 'refused the request: cannot write the trace: ' "$scratch/reply"
+
 # Statistics.
 ctl "$process" stats
 try "without --stats there are none" grep -q 'refused the request: the program was started without --stats' "$scratch/reply"
@@ -217,6 +237,38 @@ stop "a program whose descriptors are closed"
 kill "$child"
 same "the socket is removed" "" "$(ls "$pages")"
 
+# A trace of a program whose blocks are known.
+start
+tell "alloc 10 1000" > /dev/null
+tell "alloc 3 2000000" > /dev/null
+(cd "$scratch" && "$MAM" ctl "$process" trace "known %p.trace") > "$scratch/reply" 2>&1
+same "trace reports the blocks from before" "trace known %p.trace started, with 13 blocks" "$(cat "$scratch/reply")"
+tell "alloc 2 5000" > /dev/null
+tell free > /dev/null
+ctl "$process" trace off
+same "trace off reports the events" "the trace has ended, with 30 events" "$(cat "$scratch/reply")"
+tell "alloc 1 700" > /dev/null
+"$MAM" replay --plain "$scratch/known %p.trace" > "$scratch/replayed" 2>&1
+same "the trace has them and no others" "15 15 6020000 0" \
+	"$(for key in allocs frees peak_live_bytes live_end_bytes; do sed -n "s/^$key	//p" "$scratch/replayed"; done | tr '\n' ' ' | sed 's/ $//')"
+ctl "$process" trace "$scratch/left.trace"
+tell "alloc 1 800" > /dev/null
+stop "a program with a trace"
+"$MAM" replay --plain "$scratch/left.trace" > "$scratch/replayed" 2>&1
+same "a trace that was not ended is complete after exit" "2 1500" \
+	"$(sed -n 's/^\(allocs\|live_end_bytes\)	//p' "$scratch/replayed" | tr '\n' ' ' | sed 's/ $//')"
+try "its ring is removed" test ! -e "$scratch/left.trace.ring"
+start --trace "$scratch/own.trace"
+tell "alloc 1 700" > /dev/null
+ctl "$process" trace "$scratch/second.trace"
+try "a program that writes a trace is refused another" grep -q 'already has a trace' "$scratch/reply"
+ctl "$process" trace off
+same "its own can end" "the trace has ended, with 1 event" "$(cat "$scratch/reply")"
+tell "alloc 1 700" > /dev/null
+ctl "$process" trace "$scratch/second.trace"
+same "then another can start" "trace $scratch/second.trace started, with 2 blocks" "$(cat "$scratch/reply")"
+stop "a program with two traces"
+
 # Exit during a request.
 bad=0
 for i in 1 2 3 4 5; do
@@ -260,7 +312,7 @@ same "the next process removes it" "$process" "$(socket_of "*" | sed "s,$pages/,
 stop "the next process"
 
 # Usage.
-for arguments in "" "1" "1 boil" "1 limit" "1 limit x" "1 limit 0" "1 trim now" "1 dump" "1 dump a.txt" "1 dump a,b.html"; do
+for arguments in "" "1" "1 boil" "1 limit" "1 limit x" "1 limit 0" "1 trim now" "1 dump" "1 dump a.txt" "1 dump a,b.html" "1 trace" "1 trace a/"; do
 	# shellcheck disable=SC2086 # words
 	ctl $arguments
 	same "mam ctl $arguments: exit status" 2 $?

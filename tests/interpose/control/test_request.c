@@ -42,6 +42,9 @@ START_TEST(valid_requests_are_accepted)
 	accepts("limit 0\n", MAM_REQUEST_LIMIT, 0);
 	accepts("limit 1073741824\n", MAM_REQUEST_LIMIT, 1073741824);
 	accepts("limit 9223372036854775807\n", MAM_REQUEST_LIMIT, INT64_MAX);
+	accepts("trace off\n", MAM_REQUEST_TRACE_OFF, 0);
+	accepts("trace /tmp/a b off\n", MAM_REQUEST_TRACE, 0);
+	ck_assert_str_eq(request.path, "/tmp/a b off");
 }
 END_TEST
 
@@ -85,6 +88,34 @@ START_TEST(limits_are_numbers)
 }
 END_TEST
 
+START_TEST(traces_have_absolute_names)
+{
+	refuses("trace \n", "absolute");
+	refuses("trace on\n", "absolute");
+	refuses("trace off \n", "absolute");
+	refuses("trace ./a\n", "absolute");
+	refuses("trace /a\nb\n", "absolute");
+	refuses("trace\n", "unknown");
+	ck_assert_ptr_nonnull(mam_request_parse("trace /a\0b\n", 11, &request));
+}
+END_TEST
+
+START_TEST(longest_name_is_accepted)
+{
+	char line[MAM_CONTROL_REQUEST_MAX + 1];
+
+	memset(line, 'x', sizeof(line));
+	memcpy(line, "trace /", 7);
+	line[MAM_CONTROL_REQUEST_MAX - 1] = '\n';
+	ck_assert_ptr_null(mam_request_parse(line, MAM_CONTROL_REQUEST_MAX, &request));
+	ck_assert_uint_eq(strlen(request.path), PATH_MAX - 1);
+	line[MAM_CONTROL_REQUEST_MAX - 1] = 'x';
+	line[MAM_CONTROL_REQUEST_MAX] = '\n';
+	ck_assert_str_eq(mam_request_parse(line, sizeof(line), &request),
+			 "the request is too long");
+}
+END_TEST
+
 START_TEST(long_requests_are_refused)
 {
 	char line[MAM_CONTROL_REQUEST_MAX + 2];
@@ -110,6 +141,8 @@ int main(void)
 	tcase_add_test(cases, incomplete_requests_are_refused);
 	tcase_add_test(cases, unknown_requests_are_refused);
 	tcase_add_test(cases, limits_are_numbers);
+	tcase_add_test(cases, traces_have_absolute_names);
+	tcase_add_test(cases, longest_name_is_accepted);
 	tcase_add_test(cases, long_requests_are_refused);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
