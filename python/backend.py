@@ -24,8 +24,9 @@ import zipfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# libclang and OpenCL would tie the wheel to libraries of the machine that builds it.
-CONFIGURE = ["--without-libclang", "--without-opencl", "--without-ncurses", "--disable-static", "--disable-bench-kernels"]
+# libclang, libdw and OpenCL would tie the wheel to libraries of the machine that builds it.
+CONFIGURE = ["--without-libclang", "--without-opencl", "--without-ncurses", "--without-libdw",
+             "--disable-static", "--disable-bench-kernels"]
 
 METADATA = """\
 Metadata-Version: 2.1

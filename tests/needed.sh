@@ -3,7 +3,8 @@
 #
 # needed.sh - shared libraries that our objects need at load time: only the C library. The CUDA
 # driver is found at run time, so that everything starts on a machine without one. libmam-opencl
-# also needs OpenCL's loader, and the command mam zlib and, for mam top, ncurses.
+# also needs OpenCL's loader, and the command mam zlib and, for mam top, ncurses and, for mam profile,
+# libdw.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
@@ -30,7 +31,7 @@ loads_only() # NAME FILE ALSO-ALLOWED
 
 loads_only libmam.so "$MAM_BUILDDIR/.libs/libmam.so.0" '^$'
 loads_only libmam-preload.so "$MAM_BUILDDIR/.libs/libmam-preload.so" '^$'
-loads_only mam "$MAM_BUILDDIR/mam" '^lib(z|ncursesw|tinfo)\.so'
+loads_only mam "$MAM_BUILDDIR/mam" '^lib(z|ncursesw|tinfo|dw)\.so'
 if [ "${HAVE_OPENCL:-no}" = yes ]; then
 	loads_only libmam-opencl.so "$MAM_BUILDDIR/.libs/libmam-opencl.so.0" '^libOpenCL\.so'
 else

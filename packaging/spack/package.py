@@ -21,6 +21,7 @@ class Mam(AutotoolsPackage):
     depends_on("c", type="build")
     depends_on("gmake", type="build")
     depends_on("pkgconfig", type="build")
+    depends_on("elfutils")
     depends_on("ncurses")
     depends_on("zlib-api")
     depends_on("cuda@11.8:", when="+cuda")

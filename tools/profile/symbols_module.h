@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * symbols_module.h - the symbols of one file. Damaged DWARF may crash the process: see symbols.c.
+ */
+#ifndef TOOLS_PROFILE_SYMBOLS_MODULE_H
+#define TOOLS_PROFILE_SYMBOLS_MODULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/symbols.h"
+
+enum symbols_state {
+	SYMBOLS_GOOD,    /* also if it has no symbols */
+	SYMBOLS_MISSING, /* the file cannot be read */
+	SYMBOLS_CHANGED, /* the file has another build ID */
+};
+
+struct symbols_module;
+
+/*
+ * symbols_module_open - read the tables of a file; arguments as in symbols_find(). Without `dwarf`
+ * only symbol tables are read. NULL: out of memory.
+ */
+struct symbols_module *symbols_module_open(const char *path, const char *build_id, bool dwarf);
+void symbols_module_close(struct symbols_module *module);
+
+enum symbols_state symbols_module_state(const struct symbols_module *module);
+
+/* symbols_module_find - as symbols_find(). The texts live until the next call. */
+size_t symbols_module_find(struct symbols_module *module, uint64_t offset, struct symbol *found,
+			   size_t max);
+
+#endif
