@@ -143,6 +143,23 @@ static void full(void)
 	SHOW(mam_tag_pop());
 }
 
+/* The child of a process that has pushed a tag, and used CUDA without memory. */
+static void full_child(void)
+{
+	int status;
+	pid_t child;
+
+	mam_tag_push("parent");
+	mam_tag_pop();
+	cuMemFree_v2(0);
+	child = fork();
+	if (child == 0) {
+		full();
+		exit(0);
+	}
+	waitpid(child, &status, 0);
+}
+
 /* Waits for the end of its input. */
 static void waits(void)
 {
@@ -154,7 +171,8 @@ static void waits(void)
 
 static const struct probe_scene scenes[] = {
 	{ "nested", nested }, { "hostile", hostile }, { "threads", threads },
-	{ "forked", forked }, { "full", full },       { "waits", waits },
+	{ "forked", forked }, { "full", full },       { "full-child", full_child },
+	{ "waits", waits },
 };
 
 int main(int count, char **arguments)

@@ -81,11 +81,20 @@ else
 fi
 
 # The out-of-memory report.
-FAKE_CUDA_MEMORY=128M "$MAM" run --chunk 96M --oom-report "$scratch/reports" -- "$probe" full > "$scratch/out" 2> "$scratch/err"
-cat "$scratch"/reports/*.txt > "$scratch/report"
+run_out() # SCENE
+{
+	rm -rf "$scratch/reports"
+	FAKE_CUDA_MEMORY=128M "$MAM" run --chunk 96M --oom-report "$scratch/reports" -- "$probe" "$1" > "$scratch/out" 2> "$scratch/err"
+	cat "$scratch"/reports/*.txt > "$scratch/report"
+}
+bytes_per_tag() { sed -n '/^Tags with/,/^$/ { s/$/,/; /in 8/p; }' "$scratch/report" | sort | tr -d '\n'; }
+per_tag='    32.0 MiB in 8 blocks serving/kv cache,    32.0 MiB in 8 blocks weights,'
+
+run_out full-child
+same "bytes per tag, in the child of a fork" "$per_tag" "$(bytes_per_tag)"
+run_out full
 same "the program continues" "cuMemAlloc_v2(&block, (size_t)1 << 40): 2" "$(sed 1q "$scratch/out")"
-same "bytes per tag" "    32.0 MiB in 8 blocks serving/kv cache,    32.0 MiB in 8 blocks weights," \
-	"$(sed -n '/^Tags with/,/^$/ { s/$/,/; /in 8/p; }' "$scratch/report" | sort | tr -d '\n')"
+same "bytes per tag" "$per_tag" "$(bytes_per_tag)"
 try "the request has a tag" grep -qx '  with the tag serving/kv cache' "$scratch/report"
 same "the heap has the tags" "1 8 8" "$(for what in who=live tag=weights tag=serving/kv%20cache; do
 	grep -c " $what\$" "$scratch"/reports/*.trace
