@@ -247,16 +247,17 @@ static enum mam_status free_inside(struct mam_pool *pool, struct mam_tcache *tca
 	struct mam_stream_bins *bins = tcache ? use(tcache, pool, &call->key) : NULL;
 	enum mam_status status;
 	uint64_t value;
-	mam_tag_word *tag = mam_cache_live_here(pool, call->block, &value);
+	mam_blocktag_word *tag = mam_cache_live_here(pool, call->block, &value);
 
-	if (tag && bins && put_in_bins(tcache, pool, bins, call->block, mam_tag_granules(value))) {
+	if (tag && bins &&
+	    put_in_bins(tcache, pool, bins, call->block, mam_blocktag_granules(value))) {
 		call->due = bins->due;
 		bins->due = false;
 		return MAM_OK;
 	}
 	if (tag) {
-		call->requested = mam_tag_requested(value);
-		mam_tag_write(tag, MAM_TAG_NONE);
+		call->requested = mam_blocktag_requested(value);
+		mam_blocktag_write(tag, MAM_BLOCKTAG_NONE);
 	} else if (mam_cache_is_cached(pool, call->block)) {
 		return MAM_ERROR_DOUBLE_FREE;
 	}
@@ -304,7 +305,8 @@ static __attribute__((noinline)) enum mam_status free_slowly(struct mam_pool *po
 static enum mam_status free_untagged(struct mam_pool *pool, void *block,
 				     const struct mam_stream_key *key, bool *due)
 {
-	struct mam_tcache *tcache = mam_tag_is_none((uintptr_t)block) ? enter_own(pool, key) : NULL;
+	struct mam_tcache *tcache =
+		mam_blocktag_is_none((uintptr_t)block) ? enter_own(pool, key) : NULL;
 	enum mam_status status = MAM_ERROR_WOULD_WAIT;
 
 	if (!tcache)

@@ -57,13 +57,13 @@ static uint64_t next_bin(const struct mam_bins *bins, uint64_t min, uint64_t max
  * lost.
  */
 static uintptr_t pop_of_octave(struct mam_bins *bins, unsigned octave, uint64_t *bin,
-			       mam_tag_word **tag)
+			       mam_blocktag_word **tag)
 {
 	uint64_t min = UINT64_C(1) << octave, max = 2 * min - 1;
 	uintptr_t block = 0;
 
-	if (max > MAM_TAG_MAX)
-		max = MAM_TAG_MAX;
+	if (max > MAM_BLOCKTAG_MAX)
+		max = MAM_BLOCKTAG_MAX;
 	while (block == 0 && (*bin = next_bin(bins, min, max, *bin)) != 0)
 		block = mam_bins_pop(bins, *bin, tag);
 	return block;
@@ -76,12 +76,12 @@ static size_t give_up(struct mam_bins *bins, void **blocks, size_t count)
 	size_t got = 0;
 
 	while (got < count) {
-		mam_tag_word *tag;
+		mam_blocktag_word *tag;
 		uintptr_t block = pop_of_octave(bins, octave, &bin, &tag);
 
 		if (block == 0)
 			break;
-		mam_tag_write(tag, MAM_TAG_NONE);
+		mam_blocktag_write(tag, MAM_BLOCKTAG_NONE);
 		blocks[got++] = (void *)block;
 	}
 	return got;
@@ -99,18 +99,18 @@ size_t mam_bins_evict(struct mam_bins *bins, void **blocks, size_t count)
 
 bool mam_bins_pack(struct mam_bins *bins, unsigned octave, struct mam_batch *batch)
 {
-	const uint64_t key = mam_tag_cached_key(0);
+	const uint64_t key = mam_blocktag_cached_key(0);
 	uint64_t bin = 0;
 
 	*batch = (struct mam_batch){ .blocks = 0 };
 	while (batch->blocks < MAM_BATCH_BLOCKS && batch->granules < MAM_BATCH_GRANULES) {
-		mam_tag_word *tag;
+		mam_blocktag_word *tag;
 		uintptr_t block = pop_of_octave(bins, octave, &bin, &tag);
 
 		if (block == 0)
 			break;
-		mam_tag_write(tag, mam_tag_cached(key, bin, batch->first));
-		batch->first = (uint64_t)(block >> MAM_TAG_SHIFT);
+		mam_blocktag_write(tag, mam_blocktag_cached(key, bin, batch->first));
+		batch->first = (uint64_t)(block >> MAM_BLOCKTAG_SHIFT);
 		batch->blocks++;
 		batch->granules += (uint32_t)bin;
 	}
@@ -118,14 +118,14 @@ bool mam_bins_pack(struct mam_bins *bins, unsigned octave, struct mam_batch *bat
 }
 
 /* The tag of a batch's block, and its value; NULL: the block was freed a second time. */
-static mam_tag_word *packed(uintptr_t block, unsigned octave, uint64_t *value)
+static mam_blocktag_word *packed(uintptr_t block, unsigned octave, uint64_t *value)
 {
-	mam_tag_word *tag = mam_tag_find(block, UINT64_C(1) << octave);
+	mam_blocktag_word *tag = mam_blocktag_find(block, UINT64_C(1) << octave);
 	uint64_t granules;
 
-	*value = tag ? mam_tag_read(tag) : MAM_TAG_NONE;
-	granules = mam_tag_granules(*value);
-	return (*value & MAM_BATCH_MASK) == mam_tag_cached_key(0) && granules != 0 &&
+	*value = tag ? mam_blocktag_read(tag) : MAM_BLOCKTAG_NONE;
+	granules = mam_blocktag_granules(*value);
+	return (*value & MAM_BATCH_MASK) == mam_blocktag_cached_key(0) && granules != 0 &&
 			       mam_bins_octave(granules) == octave
 		       ? tag
 		       : NULL;
@@ -136,16 +136,16 @@ void mam_bins_unpack(struct mam_bins *bins, unsigned octave, const struct mam_ba
 	uint64_t next = batch->first;
 
 	for (uint32_t left = batch->blocks; left != 0; left--) {
-		uintptr_t block = (uintptr_t)next << MAM_TAG_SHIFT;
+		uintptr_t block = (uintptr_t)next << MAM_BLOCKTAG_SHIFT;
 		uint64_t value;
-		mam_tag_word *tag = packed(block, octave, &value);
+		mam_blocktag_word *tag = packed(block, octave, &value);
 
 		if (!tag) {
 			bins->lost += left;
 			return;
 		}
-		next = mam_tag_next(value);
-		mam_bins_push(bins, block, tag, mam_tag_granules(value));
+		next = mam_blocktag_next(value);
+		mam_bins_push(bins, block, tag, mam_blocktag_granules(value));
 	}
 }
 
@@ -155,14 +155,14 @@ size_t mam_batch_end(const struct mam_batch *batch, unsigned octave, void *block
 	size_t got = 0;
 
 	while (got < batch->blocks) {
-		uintptr_t block = (uintptr_t)next << MAM_TAG_SHIFT;
+		uintptr_t block = (uintptr_t)next << MAM_BLOCKTAG_SHIFT;
 		uint64_t value;
-		mam_tag_word *tag = packed(block, octave, &value);
+		mam_blocktag_word *tag = packed(block, octave, &value);
 
 		if (!tag)
 			break;
-		next = mam_tag_next(value);
-		mam_tag_write(tag, MAM_TAG_NONE);
+		next = mam_blocktag_next(value);
+		mam_blocktag_write(tag, MAM_BLOCKTAG_NONE);
 		blocks[got++] = (void *)block;
 	}
 	return got;
@@ -175,10 +175,10 @@ const char *mam_batch_check(const struct mam_batch *batch, unsigned octave)
 	for (uint32_t left = batch->blocks; left != 0; left--) {
 		uint64_t value;
 
-		if (!packed((uintptr_t)next << MAM_TAG_SHIFT, octave, &value))
+		if (!packed((uintptr_t)next << MAM_BLOCKTAG_SHIFT, octave, &value))
 			return "a block in the transfer cache has no tag of the transfer cache";
-		granules += mam_tag_granules(value);
-		next = mam_tag_next(value);
+		granules += mam_blocktag_granules(value);
+		next = mam_blocktag_next(value);
 	}
 	return granules == batch->granules ? NULL : "a batch's count does not match its blocks";
 }
@@ -190,7 +190,7 @@ const char *mam_bins_check(const struct mam_bins *bins)
 	for (uint64_t bin = 1; bin < MAM_BINS_COUNT; bin++) {
 		uint64_t count = bins->head[bin] & MAM_BINS_HEAD_COUNT;
 		uintptr_t block = (uintptr_t)(bins->head[bin] >> MAM_BINS_HEAD_SHIFT)
-				  << MAM_TAG_SHIFT;
+				  << MAM_BLOCKTAG_SHIFT;
 		bool used = bins->used[bin / 64] >> bin % 64 & 1;
 
 		if (used != (count != 0))
@@ -200,11 +200,11 @@ const char *mam_bins_check(const struct mam_bins *bins)
 		blocks += count;
 		granules += count * bin;
 		for (; count != 0; count--) {
-			uint64_t tag = mam_tag_of(block, bin);
+			uint64_t tag = mam_blocktag_of(block, bin);
 
-			if ((tag & MAM_TAG_CACHED_MASK) != (bins->key | bin << 3))
+			if ((tag & MAM_BLOCKTAG_CACHED_MASK) != (bins->key | bin << 3))
 				return "a block in a bin has no tag of the bin";
-			block = (uintptr_t)mam_tag_next(tag) << MAM_TAG_SHIFT;
+			block = (uintptr_t)mam_blocktag_next(tag) << MAM_BLOCKTAG_SHIFT;
 		}
 	}
 	for (unsigned octave = 0; octave < MAM_BINS_OCTAVES; octave++)

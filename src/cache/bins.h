@@ -3,7 +3,7 @@
  * bins.h - free blocks by their exact size: one stack for each number of granules up to 1 MiB.
  *
  *  1. A bin's head contains its newest block and the number of its blocks. The rest of the stack is
- *     linked through the blocks' tags (tag.h): device memory is not accessed, and an empty bin
+ *     linked through the blocks' tags (blocktag.h): device memory is not accessed, and an empty bin
  *     takes 8 bytes.
  *  2. One bit per nonempty bin, and one bit per nonzero word of those: two trailing-zero counts
  *     find the smallest bin at or above a size.
@@ -22,19 +22,19 @@
 #ifndef MAM_CACHE_BINS_H
 #define MAM_CACHE_BINS_H
 
-#include "cache/tag.h"
+#include "cache/blocktag.h"
 
-#define MAM_BINS_COUNT (MAM_TAG_MAX + 1)
+#define MAM_BINS_COUNT (MAM_BLOCKTAG_MAX + 1)
 #define MAM_BINS_WORDS (MAM_BINS_COUNT / 64 + 1)
-#define MAM_BINS_OCTAVES 12 /* of granules, from 1 to MAM_TAG_MAX */
+#define MAM_BINS_OCTAVES 12 /* of granules, from 1 to MAM_BLOCKTAG_MAX */
 
 struct mam_bins {
-	uint64_t key;                      /* of the tags of its blocks: mam_tag_cached_key() */
-	uint64_t granules;                 /* sum of the blocks */
-	uint64_t blocks;                   /* count */
-	uint64_t lost;                     /* count: blocks made unreachable by a double free */
-	uint64_t summary;                  /* bit w: used[w] is not 0 */
-	uint64_t used[MAM_BINS_WORDS];     /* bit n: bin n is not empty */
+	uint64_t key;                  /* of the tags of its blocks: mam_blocktag_cached_key() */
+	uint64_t granules;             /* sum of the blocks */
+	uint64_t blocks;               /* count */
+	uint64_t lost;                 /* count: blocks made unreachable by a double free */
+	uint64_t summary;              /* bit w: used[w] is not 0 */
+	uint64_t used[MAM_BINS_WORDS]; /* bit n: bin n is not empty */
 	uint64_t octave[MAM_BINS_OCTAVES]; /* granules in bins 1, 2 to 3, 4 to 7, ... */
 	/* number of the newest block's granule << 24 | blocks; 0: none */
 	uint64_t head[MAM_BINS_COUNT];
@@ -75,13 +75,14 @@ static inline unsigned mam_bins_octave(uint64_t granules)
 }
 
 /* Until this call another thread may own the block: its tag is written here. */
-static inline void mam_bins_push(struct mam_bins *bins, uintptr_t block, mam_tag_word *tag,
+static inline void mam_bins_push(struct mam_bins *bins, uintptr_t block, mam_blocktag_word *tag,
 				 uint64_t granules)
 {
 	uint64_t head = bins->head[granules];
 
-	mam_tag_write(tag, mam_tag_cached(bins->key, granules, head >> MAM_BINS_HEAD_SHIFT));
-	bins->head[granules] = (uint64_t)(block >> MAM_TAG_SHIFT) << MAM_BINS_HEAD_SHIFT |
+	mam_blocktag_write(tag,
+			   mam_blocktag_cached(bins->key, granules, head >> MAM_BINS_HEAD_SHIFT));
+	bins->head[granules] = (uint64_t)(block >> MAM_BLOCKTAG_SHIFT) << MAM_BINS_HEAD_SHIFT |
 			       ((head & MAM_BINS_HEAD_COUNT) + 1);
 	bins->used[granules / 64] |= UINT64_C(1) << granules % 64;
 	bins->summary |= UINT64_C(1) << granules / 64;
@@ -97,14 +98,15 @@ void mam_bins_lose(struct mam_bins *bins, uint64_t granules);
  * mam_bins_pop - the newest block of a nonempty bin, and its tag, which is still CACHED; 0: it was
  * lost with the bin.
  */
-static inline uintptr_t mam_bins_pop(struct mam_bins *bins, uint64_t granules, mam_tag_word **tag)
+static inline uintptr_t mam_bins_pop(struct mam_bins *bins, uint64_t granules,
+				     mam_blocktag_word **tag)
 {
 	uint64_t head = bins->head[granules], value;
-	uintptr_t block = (uintptr_t)(head >> MAM_BINS_HEAD_SHIFT) << MAM_TAG_SHIFT;
-	mam_tag_word *place = mam_tag_find(block, granules);
+	uintptr_t block = (uintptr_t)(head >> MAM_BINS_HEAD_SHIFT) << MAM_BLOCKTAG_SHIFT;
+	mam_blocktag_word *place = mam_blocktag_find(block, granules);
 
-	value = mam_tag_read(place);
-	if ((value & MAM_TAG_CACHED_MASK) != (bins->key | granules << 3)) {
+	value = mam_blocktag_read(place);
+	if ((value & MAM_BLOCKTAG_CACHED_MASK) != (bins->key | granules << 3)) {
 		mam_bins_lose(bins, granules);
 		return 0;
 	}
@@ -114,7 +116,7 @@ static inline uintptr_t mam_bins_pop(struct mam_bins *bins, uint64_t granules, m
 		if (bins->used[granules / 64] == 0)
 			bins->summary &= ~(UINT64_C(1) << granules / 64);
 	} else {
-		bins->head[granules] = mam_tag_next(value) << MAM_BINS_HEAD_SHIFT |
+		bins->head[granules] = mam_blocktag_next(value) << MAM_BINS_HEAD_SHIFT |
 				       ((head & MAM_BINS_HEAD_COUNT) - 1);
 	}
 	bins->octave[mam_bins_octave(granules)] -= granules;

@@ -124,8 +124,8 @@ void mam_cache_open(struct mam_pool *pool, uint64_t number)
 {
 	struct mam_cache *cache;
 
-	if (pool->config.granule < MAM_TAG_GRANULE || pool->config.granule > MAM_CACHE_MAX_BYTES ||
-	    number >= MAM_TAG_POOLS)
+	if (pool->config.granule < MAM_BLOCKTAG_GRANULE ||
+	    pool->config.granule > MAM_CACHE_MAX_BYTES || number >= MAM_BLOCKTAG_POOLS)
 		return;
 	cache = take_idle();
 	if (!cache)
@@ -164,7 +164,7 @@ void mam_cache_limit(struct mam_tcache *tcache)
 	max = tcache->tally->live_bytes / SHARE_OF_LIVE / tcaches;
 	if (max < tcache_max)
 		max = tcache_max;
-	tcache->max = (max < space ? max : space) >> MAM_TAG_SHIFT;
+	tcache->max = (max < space ? max : space) >> MAM_BLOCKTAG_SHIFT;
 	tcache->slack = tcaches == 1             ? SLACK_ALONE
 			: tcaches <= TCACHES_FEW ? SLACK_FEW
 						 : SLACK_MANY;
@@ -172,12 +172,12 @@ void mam_cache_limit(struct mam_tcache *tcache)
 
 static void sit_locked(struct mam_cache *cache, struct mam_tcache *tcache, struct mam_pool *pool)
 {
-	cache->next_tcache = cache->next_tcache % (MAM_TAG_TCACHES - 1) + 1;
+	cache->next_tcache = cache->next_tcache % (MAM_BLOCKTAG_TCACHES - 1) + 1;
 	tcache->cache = cache;
-	tcache->live_key = mam_tag_live_key(atomic_load(&cache->number));
+	tcache->live_key = mam_blocktag_live_key(atomic_load(&cache->number));
 	tcache->round_up = pool->config.granule - 1;
-	tcache->unit_mask = ~(tcache->round_up >> MAM_TAG_SHIFT);
-	tcache->bins.key = mam_tag_cached_key(cache->next_tcache);
+	tcache->unit_mask = ~(tcache->round_up >> MAM_BLOCKTAG_SHIFT);
+	tcache->bins.key = mam_blocktag_cached_key(cache->next_tcache);
 	tcache->tally =
 		mam_statpage_take_tally(atomic_load_explicit(&pool->page, memory_order_relaxed));
 	if (!tcache->tally)
@@ -257,7 +257,7 @@ static void keep(struct mam_tcache *tcache, struct mam_pool *pool, void **more, 
 	size_t left = 0;
 
 	for (size_t i = count; i-- > 0;) {
-		mam_tag_word *tag = mam_tag_make((uintptr_t)more[i], granules);
+		mam_blocktag_word *tag = mam_blocktag_make((uintptr_t)more[i], granules);
 
 		if (tag)
 			mam_bins_push(&tcache->bins, (uintptr_t)more[i], tag, granules);
@@ -271,11 +271,11 @@ static void keep(struct mam_tcache *tcache, struct mam_pool *pool, void **more, 
 void mam_cache_tag_live(struct mam_tcache *tcache, void *block, size_t bytes)
 {
 	uint64_t granules = mam_cache_granules(tcache, bytes);
-	mam_tag_word *tag = mam_tag_make((uintptr_t)block, granules);
+	mam_blocktag_word *tag = mam_blocktag_make((uintptr_t)block, granules);
 
 	if (tag)
-		mam_tag_write(tag,
-			      mam_tag_live(tcache->live_key, (uintptr_t)block, granules, bytes));
+		mam_blocktag_write(tag, mam_blocktag_live(tcache->live_key, (uintptr_t)block,
+							  granules, bytes));
 }
 
 /* Whether a cached block may serve the request, and its block may be cached. */
@@ -469,23 +469,25 @@ void mam_cache_make_room(struct mam_tcache *tcache, struct mam_pool *pool, uint6
 	mam_cache_limit(tcache);
 }
 
-mam_tag_word *mam_cache_live_here(const struct mam_pool *pool, const void *block, uint64_t *value)
+mam_blocktag_word *mam_cache_live_here(const struct mam_pool *pool, const void *block,
+				       uint64_t *value)
 {
 	const struct mam_cache *cache = pool->cache;
 
 	if (!mam_cache_serves(cache, pool))
 		return NULL;
-	return mam_tag_live_at(
+	return mam_blocktag_live_at(
 		(uintptr_t)block,
-		mam_tag_live_key(atomic_load_explicit(&cache->number, memory_order_relaxed)),
+		mam_blocktag_live_key(atomic_load_explicit(&cache->number, memory_order_relaxed)),
 		value);
 }
 
 bool mam_cache_has(const struct mam_segment_info *segment)
 {
 	return segment->live &&
-	       mam_tag_state(mam_tag_of((uintptr_t)segment->base,
-					segment->bytes >> MAM_TAG_SHIFT)) == MAM_TAG_CACHED;
+	       mam_blocktag_state(mam_blocktag_of((uintptr_t)segment->base,
+						  segment->bytes >> MAM_BLOCKTAG_SHIFT)) ==
+		       MAM_BLOCKTAG_CACHED;
 }
 
 /* Usually both tags show that it is not cached, and the record need not be read. */
@@ -493,7 +495,7 @@ bool mam_cache_is_cached(struct mam_pool *pool, const void *block)
 {
 	struct mam_segment_info segment;
 
-	return mam_tag_may_be_cached((uintptr_t)block) &&
+	return mam_blocktag_may_be_cached((uintptr_t)block) &&
 	       mam_pool_find(pool, block, &segment) == MAM_OK && mam_cache_has(&segment);
 }
 
@@ -519,17 +521,17 @@ static enum mam_status free_untagged(struct mam_pool *pool, void *block, struct 
 
 /* pre: inside the thread cache, if there is one. */
 static enum mam_status free_tagged(struct mam_pool *pool, struct mam_tcache *tcache, void *block,
-				   mam_tag_word *tag, uint64_t value)
+				   mam_blocktag_word *tag, uint64_t value)
 {
 	struct mam_tally none = { 0 };
-	uint64_t granules = mam_tag_granules(value);
+	uint64_t granules = mam_blocktag_granules(value);
 
 	if (tcache && mam_tcache_held(tcache) + granules > tcache->max)
 		mam_cache_make_room(tcache, pool, granules);
 	if (tcache && mam_cache_give_inside(tcache, &tcache->bins, (uintptr_t)block))
 		return MAM_OK;
-	mam_tag_write(tag, MAM_TAG_NONE);
-	return mam_pool_free_one(pool, block, mam_tag_requested(value),
+	mam_blocktag_write(tag, MAM_BLOCKTAG_NONE);
+	return mam_pool_free_one(pool, block, mam_blocktag_requested(value),
 				 tcache ? tcache->tally : &none);
 }
 
@@ -538,7 +540,7 @@ enum mam_status mam_cache_free_slowly(struct mam_pool *pool, void *block)
 	struct mam_tally none = { 0 };
 	struct mam_tcache *tcache;
 	enum mam_status status;
-	mam_tag_word *tag;
+	mam_blocktag_word *tag;
 	uint64_t value;
 
 	if (!pool->cache)
@@ -563,11 +565,11 @@ static enum mam_status claim(struct mam_pool *pool, struct mam_tcache *tcache, v
 	enum mam_status status = MAM_OK;
 	struct mam_tally *tally = tcache ? tcache->tally : &none;
 	uint64_t value;
-	mam_tag_word *tag = mam_cache_live_here(pool, block, &value);
+	mam_blocktag_word *tag = mam_cache_live_here(pool, block, &value);
 
 	if (tag) {
-		mam_tag_write(tag, MAM_TAG_NONE);
-		mam_pool_amend(pool, block, mam_tag_requested(value), tally);
+		mam_blocktag_write(tag, MAM_BLOCKTAG_NONE);
+		mam_pool_amend(pool, block, mam_blocktag_requested(value), tally);
 	} else {
 		if (tally->allocs != 0 || tally->frees != 0)
 			mam_pool_meet(pool, tally);
@@ -601,11 +603,11 @@ enum mam_status mam_cache_retire_shared(struct mam_pool *pool, void *block, uint
 					size_t *bytes)
 {
 	struct mam_tcache *tcache = pool->cache ? mam_cache_enter(pool) : NULL;
-	mam_tag_word *tag = NULL;
+	mam_blocktag_word *tag = NULL;
 	uint64_t value;
 
 	if (tcache) {
-		tag = mam_tag_live_at((uintptr_t)block, tcache->live_key, &value);
+		tag = mam_blocktag_live_at((uintptr_t)block, tcache->live_key, &value);
 		if (tag)
 			mam_cache_keep_inside(tcache, pool, block, tag, value, ticket, bytes);
 		mam_asymlock_leave(&tcache->hand);
@@ -630,12 +632,12 @@ void mam_cache_correct(const struct mam_pool *pool, struct mam_segment_info *seg
 		return;
 	if (mam_cache_has(segment)) {
 		segment->live = false;
-		segment->retired =
-			(mam_tag_of((uintptr_t)segment->base, segment->bytes >> MAM_TAG_SHIFT) &
-			 MAM_TAG_KEPT) != 0;
+		segment->retired = (mam_blocktag_of((uintptr_t)segment->base,
+						    segment->bytes >> MAM_BLOCKTAG_SHIFT) &
+				    MAM_BLOCKTAG_KEPT) != 0;
 		segment->requested = 0;
 	} else if (mam_cache_live_here(pool, segment->base, &value)) {
-		segment->requested = mam_tag_requested(value);
+		segment->requested = mam_blocktag_requested(value);
 	}
 }
 
@@ -643,31 +645,32 @@ bool mam_cache_forget(const void *block)
 {
 	bool kept = false;
 
-	for (uint64_t granules = 1; granules <= MAM_TAG_LARGE; granules += MAM_TAG_LARGE - 1) {
-		mam_tag_word *tag = mam_tag_find((uintptr_t)block, granules);
+	for (uint64_t granules = 1; granules <= MAM_BLOCKTAG_LARGE;
+	     granules += MAM_BLOCKTAG_LARGE - 1) {
+		mam_blocktag_word *tag = mam_blocktag_find((uintptr_t)block, granules);
 
-		if (!tag || mam_tag_state(mam_tag_read(tag)) != MAM_TAG_CACHED)
+		if (!tag || mam_blocktag_state(mam_blocktag_read(tag)) != MAM_BLOCKTAG_CACHED)
 			continue;
-		kept = (mam_tag_read(tag) & MAM_TAG_KEPT) != 0;
-		mam_tag_write(tag, MAM_TAG_NONE);
+		kept = (mam_blocktag_read(tag) & MAM_BLOCKTAG_KEPT) != 0;
+		mam_blocktag_write(tag, MAM_BLOCKTAG_NONE);
 	}
 	return kept;
 }
 
 bool mam_cache_number_of(const void *block, uint64_t *number, size_t *bytes)
 {
-	struct mam_tag_table *table = mam_tag_table_of((uintptr_t)block);
+	struct mam_blocktag_table *table = mam_blocktag_table_of((uintptr_t)block);
 	uint64_t value, key;
 
 	if (!table)
 		return false;
 	for (int large = 1; large >= 0; large--) {
-		value = mam_tag_of((uintptr_t)block, large ? MAM_TAG_LARGE : 1);
-		key = mam_tag_live_key(mam_tag_pool(value));
-		if (mam_tag_state(value) == MAM_TAG_LIVE &&
-		    mam_tag_live_at((uintptr_t)block, key, &value)) {
-			*number = mam_tag_pool(value);
-			*bytes = mam_tag_granules(value) << MAM_TAG_SHIFT;
+		value = mam_blocktag_of((uintptr_t)block, large ? MAM_BLOCKTAG_LARGE : 1);
+		key = mam_blocktag_live_key(mam_blocktag_pool(value));
+		if (mam_blocktag_state(value) == MAM_BLOCKTAG_LIVE &&
+		    mam_blocktag_live_at((uintptr_t)block, key, &value)) {
+			*number = mam_blocktag_pool(value);
+			*bytes = mam_blocktag_granules(value) << MAM_BLOCKTAG_SHIFT;
 			return true;
 		}
 	}
@@ -676,18 +679,18 @@ bool mam_cache_number_of(const void *block, uint64_t *number, size_t *bytes)
 
 void mam_caches_fork_prepare(void)
 {
-	mam_tag_fork_prepare();
+	mam_blocktag_fork_prepare();
 	mam_lock_take_for_fork(&idle_lock);
 }
 
 void mam_caches_fork_parent(void)
 {
 	mam_lock_release_for_fork(&idle_lock);
-	mam_tag_fork_parent();
+	mam_blocktag_fork_parent();
 }
 
 void mam_caches_fork_child(void)
 {
 	mam_lock_reinit(&idle_lock);
-	mam_tag_fork_child();
+	mam_blocktag_fork_child();
 }

@@ -2,7 +2,7 @@
 /*
  * cache.h - the cache layer: blocks that a thread freed, kept for its next request without a lock.
  *
- *   thread cache (tcache.h, bins.h)       no lock; a block is moved by writing its tag (tag.h)
+ *   thread cache (tcache.h, bins.h)       no lock; a block is moved by writing its tag (blocktag.h)
  *   transfer cache (transfer.h)            one lock per octave of sizes, for many blocks at once
  *   pool (pool/batch.h)                 the pool's lock, several blocks at once
  *
@@ -15,7 +15,7 @@
 #include "cache/tcache.h"
 #include "stream/stream.h"
 
-#define MAM_CACHE_MAX_BYTES ((size_t)MAM_TAG_MAX * MAM_TAG_GRANULE)
+#define MAM_CACHE_MAX_BYTES ((size_t)MAM_BLOCKTAG_MAX * MAM_BLOCKTAG_GRANULE)
 
 /*
  * mam_cache_open - give a pool a cache, before any caller knows the pool. `number` identifies it
@@ -55,7 +55,7 @@ static inline enum mam_status mam_cache_claim(struct mam_pool *pool, void *block
 
 	if (!pool->cache)
 		return MAM_OK;
-	if (mam_tag_is_none((uintptr_t)block) &&
+	if (mam_blocktag_is_none((uintptr_t)block) &&
 	    atomic_load_explicit(&tcache->pool, memory_order_relaxed) == pool &&
 	    mam_asymlock_enter(&tcache->hand)) {
 		nothing_to_report = tcache->tally->allocs == 0 && tcache->tally->frees == 0;
@@ -194,7 +194,8 @@ void mam_cache_make_room(struct mam_tcache *tcache, struct mam_pool *pool, uint6
  * it has none. mam_cache_is_cached: whether a block without that tag is in a cache.
  * mam_cache_tag_live: tag a block that a caller got from the pool. pre: inside the thread cache.
  */
-mam_tag_word *mam_cache_live_here(const struct mam_pool *pool, const void *block, uint64_t *value);
+mam_blocktag_word *mam_cache_live_here(const struct mam_pool *pool, const void *block,
+				       uint64_t *value);
 bool mam_cache_is_cached(struct mam_pool *pool, const void *block);
 void mam_cache_tag_live(struct mam_tcache *tcache, void *block, size_t bytes);
 
@@ -211,7 +212,7 @@ void mam_cache_unbind(struct mam_tcache *tcache, struct mam_pool *pool,
 
 static inline uint64_t mam_cache_granules(const struct mam_tcache *tcache, size_t bytes)
 {
-	return (bytes + tcache->round_up) >> MAM_TAG_SHIFT & tcache->unit_mask;
+	return (bytes + tcache->round_up) >> MAM_BLOCKTAG_SHIFT & tcache->unit_mask;
 }
 
 /* `bins`: the thread cache's or those of a stream. pre: inside. NULL: no block fits. */
@@ -220,7 +221,7 @@ mam_cache_take_inside(struct mam_tcache *tcache, struct mam_bins *bins, size_t b
 {
 	uint64_t granules = mam_cache_granules(tcache, bytes);
 	uint64_t bin = mam_bins_best(bins, granules, granules + (granules >> tcache->slack));
-	mam_tag_word *tag;
+	mam_blocktag_word *tag;
 	uintptr_t block;
 
 	if (bin == 0)
@@ -228,8 +229,8 @@ mam_cache_take_inside(struct mam_tcache *tcache, struct mam_bins *bins, size_t b
 	block = mam_bins_pop(bins, bin, &tag);
 	if (block == 0)
 		return NULL;
-	mam_tag_write(tag, mam_tag_live(tcache->live_key, block, bin, bytes));
-	mam_tally_alloc(tcache->tally, bytes, bin << MAM_TAG_SHIFT);
+	mam_blocktag_write(tag, mam_blocktag_live(tcache->live_key, block, bin, bytes));
+	mam_tally_alloc(tcache->tally, bytes, bin << MAM_BLOCKTAG_SHIFT);
 	return (void *)block;
 }
 
@@ -264,15 +265,16 @@ static inline __attribute__((always_inline)) bool
 mam_cache_give_inside(struct mam_tcache *tcache, struct mam_bins *bins, uintptr_t block)
 {
 	uint64_t value, granules;
-	mam_tag_word *tag = mam_tag_live_at(block, tcache->live_key, &value);
+	mam_blocktag_word *tag = mam_blocktag_live_at(block, tcache->live_key, &value);
 
 	if (!tag)
 		return false;
-	granules = mam_tag_granules(value);
+	granules = mam_blocktag_granules(value);
 	if (mam_tcache_held(tcache) + granules > tcache->max)
 		return false;
 	mam_bins_push(bins, block, tag, granules);
-	mam_tally_free(tcache->tally, mam_tag_requested(value), granules << MAM_TAG_SHIFT);
+	mam_tally_free(tcache->tally, mam_blocktag_requested(value),
+		       granules << MAM_BLOCKTAG_SHIFT);
 	return true;
 }
 
@@ -292,19 +294,20 @@ static inline bool mam_cache_free_own(struct mam_pool *pool, void *block)
 	return given;
 }
 
-/* The thread keeps a live block; `tag` and `value`: of mam_tag_live_at(). pre: inside. */
+/* The thread keeps a live block; `tag` and `value`: of mam_blocktag_live_at(). pre: inside. */
 static inline void mam_cache_keep_inside(struct mam_tcache *tcache, struct mam_pool *pool,
-					 void *block, mam_tag_word *tag, uint64_t value,
+					 void *block, mam_blocktag_word *tag, uint64_t value,
 					 uint64_t *ticket, size_t *bytes)
 {
-	uint64_t granules = mam_tag_granules(value);
+	uint64_t granules = mam_blocktag_granules(value);
 
 	mam_kept_push(&tcache->kept, tcache->bins.key, (uintptr_t)block, tag, granules);
-	mam_tally_free(tcache->tally, mam_tag_requested(value), granules << MAM_TAG_SHIFT);
-	mam_tally_keep(tcache->tally, granules << MAM_TAG_SHIFT);
+	mam_tally_free(tcache->tally, mam_blocktag_requested(value),
+		       granules << MAM_BLOCKTAG_SHIFT);
+	mam_tally_keep(tcache->tally, granules << MAM_BLOCKTAG_SHIFT);
 	*ticket = 0;
 	if (mam_kept_is_due(&tcache->kept, tcache->max)) {
-		*bytes = tcache->kept.open.granules << MAM_TAG_SHIFT;
+		*bytes = tcache->kept.open.granules << MAM_BLOCKTAG_SHIFT;
 		*ticket = mam_kept_seal(tcache, pool);
 	}
 }
@@ -314,13 +317,13 @@ static inline bool mam_cache_retire_own(struct mam_pool *pool, void *block, uint
 					size_t *bytes)
 {
 	struct mam_tcache *tcache = mam_tcache_last;
-	mam_tag_word *tag;
+	mam_blocktag_word *tag;
 	uint64_t value;
 
 	if (atomic_load_explicit(&tcache->pool, memory_order_relaxed) != pool ||
 	    !mam_asymlock_enter(&tcache->hand))
 		return false;
-	tag = mam_tag_live_at((uintptr_t)block, tcache->live_key, &value);
+	tag = mam_blocktag_live_at((uintptr_t)block, tcache->live_key, &value);
 	if (tag)
 		mam_cache_keep_inside(tcache, pool, block, tag, value, ticket, bytes);
 	mam_asymlock_leave(&tcache->hand);

@@ -427,13 +427,14 @@ static bool forget_live(const struct mam_segment_info *segment, void *user)
 {
 	const uint64_t *number = user;
 	uint64_t value;
-	mam_tag_word *tag;
+	mam_blocktag_word *tag;
 
 	if (!segment->live)
 		return true;
-	tag = mam_tag_live_at((uintptr_t)segment->base, mam_tag_live_key(*number), &value);
+	tag = mam_blocktag_live_at((uintptr_t)segment->base, mam_blocktag_live_key(*number),
+				   &value);
 	if (tag)
-		atomic_compare_exchange_strong(tag, &value, MAM_TAG_NONE);
+		atomic_compare_exchange_strong(tag, &value, MAM_BLOCKTAG_NONE);
 	return true;
 }
 

@@ -12,20 +12,20 @@
 #define MASK (UINT64_C(0x3ff) << 54 | 7)
 
 /* The tag of a list's block, and its value; NULL: the block was freed a second time. */
-static mam_tag_word *tag_in(uint64_t number, bool large, uint64_t key, uint64_t *value)
+static mam_blocktag_word *tag_in(uint64_t number, bool large, uint64_t key, uint64_t *value)
 {
-	mam_tag_word *tag =
-		mam_tag_find((uintptr_t)number << MAM_TAG_SHIFT, large ? MAM_TAG_LARGE : 1);
+	mam_blocktag_word *tag = mam_blocktag_find((uintptr_t)number << MAM_BLOCKTAG_SHIFT,
+						   large ? MAM_BLOCKTAG_LARGE : 1);
 
-	*value = tag ? mam_tag_read(tag) : MAM_TAG_NONE;
-	return (*value & MASK) == (key | MAM_TAG_KEPT) && mam_tag_granules(*value) != 0 &&
-			       (mam_tag_granules(*value) >= MAM_TAG_LARGE) == large
+	*value = tag ? mam_blocktag_read(tag) : MAM_BLOCKTAG_NONE;
+	return (*value & MASK) == (key | MAM_BLOCKTAG_KEPT) && mam_blocktag_granules(*value) != 0 &&
+			       (mam_blocktag_granules(*value) >= MAM_BLOCKTAG_LARGE) == large
 		       ? tag
 		       : NULL;
 }
 
 void *mam_kept_pop(struct mam_kept *kept, struct mam_kept_group *group, uint64_t key,
-		   mam_tag_word **tag, uint64_t *granules)
+		   mam_blocktag_word **tag, uint64_t *granules)
 {
 	for (int large = 0; large < 2; large++) {
 		struct mam_kept_list *list = &group->list[large];
@@ -39,11 +39,11 @@ void *mam_kept_pop(struct mam_kept *kept, struct mam_kept_group *group, uint64_t
 			*list = (struct mam_kept_list){ .blocks = 0 };
 			continue;
 		}
-		*granules = mam_tag_granules(value);
-		list->first = mam_tag_next(value);
+		*granules = mam_blocktag_granules(value);
+		list->first = mam_blocktag_next(value);
 		list->blocks--;
 		group->granules -= *granules;
-		return (void *)((uintptr_t)number << MAM_TAG_SHIFT);
+		return (void *)((uintptr_t)number << MAM_BLOCKTAG_SHIFT);
 	}
 	group->granules = 0;
 	return NULL;
@@ -60,8 +60,8 @@ static const char *check(const struct mam_kept_group *group, uint64_t key, bool 
 		for (uint64_t left = group->list[large].blocks; left != 0; left--) {
 			if (!tag_in(number, large, key, &value))
 				return "a block that a thread keeps has no tag of its list";
-			granules += mam_tag_granules(value);
-			number = mam_tag_next(value);
+			granules += mam_blocktag_granules(value);
+			number = mam_blocktag_next(value);
 		}
 	}
 	return granules == group->granules || lost
@@ -84,7 +84,7 @@ static void flush(struct mam_tcache *tcache, struct mam_pool *pool, struct mam_k
 {
 	void *blocks[BATCH];
 	uint64_t granules;
-	mam_tag_word *tag;
+	mam_blocktag_word *tag;
 	size_t count;
 
 	do {
@@ -93,7 +93,7 @@ static void flush(struct mam_tcache *tcache, struct mam_pool *pool, struct mam_k
 						     &granules);
 			if (!blocks[count])
 				break;
-			mam_tag_write(tag, MAM_TAG_NONE);
+			mam_blocktag_write(tag, MAM_BLOCKTAG_NONE);
 		}
 		if (count != 0)
 			mam_pool_set_aside_batch(pool, blocks, count, tcache->tally);
@@ -134,12 +134,12 @@ uint64_t mam_kept_seal(struct mam_tcache *tcache, struct mam_pool *pool)
 static void move(struct mam_tcache *tcache, struct mam_kept_group *group)
 {
 	uint64_t granules;
-	mam_tag_word *tag;
+	mam_blocktag_word *tag;
 	void *block;
 
 	while ((block = mam_kept_pop(&tcache->kept, group, tcache->bins.key, &tag, &granules))) {
 		mam_bins_push(&tcache->bins, (uintptr_t)block, tag, granules);
-		mam_tally_unkeep(tcache->tally, granules << MAM_TAG_SHIFT);
+		mam_tally_unkeep(tcache->tally, granules << MAM_BLOCKTAG_SHIFT);
 	}
 }
 
@@ -162,14 +162,14 @@ void mam_kept_forget(struct mam_tcache *tcache)
 {
 	struct mam_kept *kept = &tcache->kept;
 	uint64_t granules;
-	mam_tag_word *tag;
+	mam_blocktag_word *tag;
 
 	for (; kept->count != 0; kept->count--) {
 		while (mam_kept_pop(kept, &kept->sealed[kept->oldest], tcache->bins.key, &tag,
 				    &granules))
-			mam_tag_write(tag, MAM_TAG_NONE);
+			mam_blocktag_write(tag, MAM_BLOCKTAG_NONE);
 		kept->oldest = (kept->oldest + 1) % MAM_KEPT_GROUPS;
 	}
 	while (mam_kept_pop(kept, &kept->open, tcache->bins.key, &tag, &granules))
-		mam_tag_write(tag, MAM_TAG_NONE);
+		mam_blocktag_write(tag, MAM_BLOCKTAG_NONE);
 }

@@ -13,7 +13,7 @@
  *     groups, when the caches are drained, or when a caller needs the tickets of all blocks.
  *
  * A group has one list for blocks whose tag is in a leaf and one for those whose tag is in the table
- * (tag.h). As in a bin, a list that a double free damaged is lost until the caches are drained.
+ * (blocktag.h). As in a bin, a list that a double free damaged is lost until the caches are drained.
  *
  * Bound: O(1) each to retire and to move; a locked operation for BLOCKS blocks.
  *
@@ -22,7 +22,7 @@
 #ifndef MAM_CACHE_KEPT_H
 #define MAM_CACHE_KEPT_H
 
-#include "cache/tag.h"
+#include "cache/blocktag.h"
 
 #define MAM_KEPT_BLOCKS 64u /* of a group */
 #define MAM_KEPT_MIN 2048u  /* granules: a group with fewer is sealed only for its blocks */
@@ -54,12 +54,13 @@ static inline uint64_t mam_kept_blocks(const struct mam_kept_group *group)
 
 /* mam_kept_push - add a block to the open group. `key`: of the thread cache's bins. */
 static inline void mam_kept_push(struct mam_kept *kept, uint64_t key, uintptr_t block,
-				 mam_tag_word *tag, uint64_t granules)
+				 mam_blocktag_word *tag, uint64_t granules)
 {
-	struct mam_kept_list *list = &kept->open.list[granules >= MAM_TAG_LARGE];
+	struct mam_kept_list *list = &kept->open.list[granules >= MAM_BLOCKTAG_LARGE];
 
-	mam_tag_write(tag, mam_tag_cached(key, granules, list->first) | MAM_TAG_KEPT);
-	list->first = (uint64_t)(block >> MAM_TAG_SHIFT);
+	mam_blocktag_write(tag,
+			   mam_blocktag_cached(key, granules, list->first) | MAM_BLOCKTAG_KEPT);
+	list->first = (uint64_t)(block >> MAM_BLOCKTAG_SHIFT);
 	list->blocks++;
 	kept->open.granules += granules;
 }
@@ -76,7 +77,7 @@ static inline bool mam_kept_is_due(const struct mam_kept *kept, uint64_t max)
  * empty.
  */
 void *mam_kept_pop(struct mam_kept *kept, struct mam_kept_group *group, uint64_t key,
-		   mam_tag_word **tag, uint64_t *granules);
+		   mam_blocktag_word **tag, uint64_t *granules);
 
 /* mam_kept_check - the lists match their counts. NULL or one sentence. */
 const char *mam_kept_check(const struct mam_kept *kept, uint64_t key);

@@ -42,7 +42,7 @@ struct mam_tcache {
 	/* lock: none, set when it is assigned to a pool */
 	struct mam_cache *cache;
 	const void *owner;  /* identifies the thread: mam_tcache_self() */
-	uint64_t live_key;  /* of tags: mam_tag_live_key() */
+	uint64_t live_key;  /* of tags: mam_blocktag_live_key() */
 	uint64_t round_up;  /* the pool's granule less 1 */
 	uint64_t unit_mask; /* rounds granules of 512 bytes to granules of the pool */
 

@@ -13,8 +13,8 @@ static void begin(void)
 {
 	memset(&bins, 0, sizeof(bins));
 	memset(&other, 0, sizeof(other));
-	bins.key = mam_tag_cached_key(1);
-	other.key = mam_tag_cached_key(2);
+	bins.key = mam_blocktag_cached_key(1);
+	other.key = mam_blocktag_cached_key(2);
 }
 
 /* Blocks far enough apart for any size. */
@@ -25,18 +25,19 @@ static uintptr_t block_of(size_t number)
 
 static void push(struct mam_bins *into, size_t number, uint64_t granules)
 {
-	mam_bins_push(into, block_of(number), mam_tag_make(block_of(number), granules), granules);
+	mam_bins_push(into, block_of(number), mam_blocktag_make(block_of(number), granules),
+		      granules);
 	ck_assert_ptr_null(mam_bins_check(into));
 }
 
 static uintptr_t pop(uint64_t granules)
 {
-	mam_tag_word *tag;
+	mam_blocktag_word *tag;
 	uintptr_t block = mam_bins_pop(&bins, granules, &tag);
 
 	ck_assert_ptr_null(mam_bins_check(&bins));
 	if (block != 0)
-		mam_tag_write(tag, MAM_TAG_NONE);
+		mam_blocktag_write(tag, MAM_BLOCKTAG_NONE);
 	return block;
 }
 
@@ -44,15 +45,15 @@ START_TEST(best_fit_is_found)
 {
 	static const uint64_t sizes[] = { 1, 2, 63, 64, 65, 127, 128, 1000, 2047, 2048 };
 
-	ck_assert_uint_eq(mam_bins_best(&bins, 1, MAM_TAG_MAX), 0);
+	ck_assert_uint_eq(mam_bins_best(&bins, 1, MAM_BLOCKTAG_MAX), 0);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		push(&bins, i, sizes[i]);
-	for (uint64_t min = 1; min <= MAM_TAG_MAX; min++) {
+	for (uint64_t min = 1; min <= MAM_BLOCKTAG_MAX; min++) {
 		size_t i = 0;
 
 		while (sizes[i] < min)
 			i++;
-		ck_assert_uint_eq(mam_bins_best(&bins, min, MAM_TAG_MAX), sizes[i]);
+		ck_assert_uint_eq(mam_bins_best(&bins, min, MAM_BLOCKTAG_MAX), sizes[i]);
 		ck_assert_uint_eq(mam_bins_best(&bins, min, sizes[i]), sizes[i]);
 		if (sizes[i] > min)
 			ck_assert_uint_eq(mam_bins_best(&bins, min, sizes[i] - 1), 0);
@@ -68,7 +69,7 @@ START_TEST(bin_is_a_stack)
 	ck_assert_uint_eq(bins.granules, 700);
 	for (size_t i = 100; i-- > 0;)
 		ck_assert_uint_eq(pop(7), block_of(i));
-	ck_assert_uint_eq(mam_bins_best(&bins, 1, MAM_TAG_MAX), 0);
+	ck_assert_uint_eq(mam_bins_best(&bins, 1, MAM_BLOCKTAG_MAX), 0);
 	ck_assert_uint_eq(bins.granules, 0);
 }
 END_TEST
@@ -83,7 +84,7 @@ START_TEST(eviction_takes_from_fullest_octave)
 	push(&bins, 51, 120); /* 220 granules */
 	ck_assert_uint_eq(mam_bins_evict(&bins, blocks, 1), 1);
 	ck_assert_ptr_eq(blocks[0], (void *)block_of(50));
-	ck_assert_uint_eq(mam_tag_of(block_of(50), 100), MAM_TAG_NONE);
+	ck_assert_uint_eq(mam_blocktag_of(block_of(50), 100), MAM_BLOCKTAG_NONE);
 	ck_assert_uint_eq(mam_bins_evict(&bins, blocks, 8), 8); /* 200 against 120 */
 	ck_assert_uint_eq(bins.granules, 42 * 4 + 120);
 	ck_assert_ptr_null(mam_bins_check(&bins));
@@ -109,7 +110,7 @@ START_TEST(batch_moves_all_blocks_of_octave)
 	mam_bins_unpack(&other, 4, &batch);
 	ck_assert_uint_eq(other.blocks, 14);
 	ck_assert_uint_eq(other.granules, batch.granules);
-	ck_assert_uint_eq(mam_bins_best(&other, 1, MAM_TAG_MAX), 16);
+	ck_assert_uint_eq(mam_bins_best(&other, 1, MAM_BLOCKTAG_MAX), 16);
 	ck_assert_ptr_null(mam_bins_check(&bins));
 	ck_assert_ptr_null(mam_bins_check(&other));
 }
@@ -120,7 +121,7 @@ START_TEST(batch_size_is_bounded)
 	struct mam_batch batch;
 
 	for (size_t i = 0; i < 100; i++)
-		push(&bins, i, i < 50 ? 1 : MAM_TAG_MAX);
+		push(&bins, i, i < 50 ? 1 : MAM_BLOCKTAG_MAX);
 	ck_assert(mam_bins_pack(&bins, 0, &batch));
 	ck_assert_uint_eq(batch.blocks, MAM_BATCH_BLOCKS);
 	ck_assert(mam_bins_pack(&bins, 11, &batch));
@@ -138,12 +139,12 @@ START_TEST(double_free_of_batched_block_ends_batch)
 		for (size_t i = 0; i < 5; i++)
 			push(&bins, i, 8 + i);
 		ck_assert(mam_bins_pack(&bins, 3, &batch));
-		mam_bins_push(&other, block_of(3), mam_tag_find(block_of(3), 11), 11);
+		mam_bins_push(&other, block_of(3), mam_blocktag_find(block_of(3), 11), 11);
 		ck_assert_ptr_nonnull(mam_batch_check(&batch, 3));
 		if (round == 0) {
 			ck_assert_uint_eq(mam_batch_end(&batch, 3, blocks), 1);
 			ck_assert_ptr_eq(blocks[0], (void *)block_of(4));
-			ck_assert_uint_eq(mam_tag_of(block_of(4), 12), MAM_TAG_NONE);
+			ck_assert_uint_eq(mam_blocktag_of(block_of(4), 12), MAM_BLOCKTAG_NONE);
 		} else {
 			mam_bins_unpack(&bins, 3, &batch);
 			ck_assert_uint_eq(bins.blocks, 1);
@@ -164,7 +165,7 @@ START_TEST(block_in_two_bins_is_allocated_once)
 	push(&bins, 2, 5);
 	push(&bins, 3, 5);
 	push(&bins, 4, 6);
-	mam_bins_push(&other, block_of(3), mam_tag_find(block_of(3), 5), 5);
+	mam_bins_push(&other, block_of(3), mam_blocktag_find(block_of(3), 5), 5);
 	ck_assert_ptr_null(mam_bins_check(&other));
 	ck_assert_ptr_nonnull(mam_bins_check(&bins));
 	ck_assert_uint_eq(pop(5), 0);

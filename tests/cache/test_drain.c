@@ -249,17 +249,17 @@ START_TEST(race_of_two_frees_corrupts_no_metadata)
 		blocks[i] = pool_alloc(pool, 40 * KIB * (i % 2) + 512);
 	for (size_t i = 0; i < 20; i++) {
 		void *pair[] = { pool, blocks[i] };
-		mam_tag_word *tag;
+		mam_blocktag_word *tag;
 		pthread_t thread;
 		uint64_t value;
 
-		tag = mam_tag_live_at((uintptr_t)blocks[i], mam_tcache_find(pool)->live_key,
-				      &value);
+		tag = mam_blocktag_live_at((uintptr_t)blocks[i], mam_tcache_find(pool)->live_key,
+					   &value);
 		ck_assert_ptr_nonnull(tag);
 		pool_free(pool, blocks[i]);
 		if (i != 4 && i != 15)
 			continue;
-		mam_tag_write(tag, value);
+		mam_blocktag_write(tag, value);
 		ck_assert_int_eq(pthread_create(&thread, NULL, free_it, pair), 0);
 		pthread_join(thread, NULL);
 	}

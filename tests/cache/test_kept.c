@@ -361,7 +361,7 @@ START_TEST(lost_blocks_wait_as_well)
 	alloc_blocks(20, SIZE);
 	for (size_t i = 0; i < 20; i++)
 		retire(blocks[i]);
-	mam_tag_write(mam_tag_find((uintptr_t)blocks[11], SIZE / 512), MAM_TAG_NONE);
+	mam_blocktag_write(mam_blocktag_find((uintptr_t)blocks[11], SIZE / 512), MAM_BLOCKTAG_NONE);
 	ck_assert_int_eq(mam_pool_trim(pool, SIZE_MAX, NULL), MAM_OK);
 	ck_assert_uint_eq(numbers(pool).retired_blocks, 19);
 	ck_assert_uint_eq(numbers(pool).live_blocks, 1);
@@ -379,7 +379,7 @@ START_TEST(abandoned_pool_leaves_no_tag)
 		retire(blocks[i]);
 	ck_assert_int_eq(mam_pool_abandon(pool), MAM_OK);
 	for (size_t i = 0; i < BLOCKS + 4; i++)
-		ck_assert(mam_tag_is_none((uintptr_t)blocks[i]));
+		ck_assert(mam_blocktag_is_none((uintptr_t)blocks[i]));
 }
 END_TEST
 

@@ -38,25 +38,25 @@ static struct state {
 
 static uintptr_t address(unsigned block)
 {
-	return BASE + (uintptr_t)block * GRANULES * MAM_TAG_GRANULE;
+	return BASE + (uintptr_t)block * GRANULES * MAM_BLOCKTAG_GRANULE;
 }
 
 static unsigned block_at(uintptr_t where)
 {
-	return (unsigned)((where - BASE) / (GRANULES * MAM_TAG_GRANULE));
+	return (unsigned)((where - BASE) / (GRANULES * MAM_BLOCKTAG_GRANULE));
 }
 
 static void push(struct thread *thread, unsigned block)
 {
 	MAM_KASSERT(state.holder[block] == thread->number);
 	state.holder[block] = 0;
-	mam_bins_push(&thread->bins, address(block), mam_tag_find(address(block), GRANULES),
+	mam_bins_push(&thread->bins, address(block), mam_blocktag_find(address(block), GRANULES),
 		      GRANULES);
 }
 
 static bool pop(struct thread *thread)
 {
-	mam_tag_word *tag;
+	mam_blocktag_word *tag;
 	uintptr_t where;
 	unsigned block;
 
@@ -64,7 +64,7 @@ static bool pop(struct thread *thread)
 		return false;
 	where = mam_bins_pop(&thread->bins, GRANULES, &tag);
 	MAM_KASSERT(where != 0);
-	mam_tag_write(tag, MAM_TAG_NONE);
+	mam_blocktag_write(tag, MAM_BLOCKTAG_NONE);
 	block = block_at(where);
 	MAM_KASSERT(state.holder[block] == 0);
 	state.holder[block] = thread->number;
@@ -143,14 +143,14 @@ static void begin(void *argument)
 
 		memset(thread, 0, sizeof(*thread));
 		thread->number = i + 1;
-		thread->bins.key = mam_tag_cached_key(thread->number);
+		thread->bins.key = mam_blocktag_cached_key(thread->number);
 	}
 	for (unsigned block = 0; block < BLOCKS + FILLED; block++) {
-		mam_tag_word *tag = mam_tag_make(address(block), GRANULES);
+		mam_blocktag_word *tag = mam_blocktag_make(address(block), GRANULES);
 
 		if (!tag)
 			abort();
-		mam_tag_write(tag, MAM_TAG_NONE);
+		mam_blocktag_write(tag, MAM_BLOCKTAG_NONE);
 		state.holder[block] = block < BLOCKS ? block / BLOCKS_EACH + 1 : 1;
 	}
 	for (unsigned block = BLOCKS; state.filled && block < BLOCKS + FILLED; block++) {

@@ -340,8 +340,8 @@ START_TEST(blocks_of_a_broken_bin_wait_for_the_context)
 	work(s, b, 64 * KIB, s->one);
 	dealloc(s, b, s->one);
 	dealloc(s, a, s->one);
-	mam_tag_write(mam_tag_find((uintptr_t)a, 128),
-		      mam_tag_cached(mam_tag_cached_key(1000), 128, 0));
+	mam_blocktag_write(mam_blocktag_find((uintptr_t)a, 128),
+			   mam_blocktag_cached(mam_blocktag_cached_key(1000), 128, 0));
 	ck_assert_ptr_ne(alloc(s, 64 * KIB, s->one), a);
 	retired = stats_of(s).retired_bytes;
 	ck_assert(!mam_cache_drain(mam_handle_storage(s->pool)));
