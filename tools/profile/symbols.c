@@ -49,7 +49,7 @@ struct request {
 
 /* Followed by the frames: a line number, the function and the file, each ends with a zero. */
 struct reply {
-	uint32_t state; /* enum symbols_state */
+	uint32_t changed; /* the file has another build ID */
 	uint32_t count;
 	char frames[REPLY_BYTES_MAX];
 };
@@ -159,7 +159,7 @@ static void read_files(int socket, struct request *request, struct reply *reply)
 		struct symbols_module *module = module_of(&opened, request);
 		size_t bytes = 0;
 
-		reply->state = module ? symbols_module_state(module) : SYMBOLS_GOOD;
+		reply->changed = module != NULL && symbols_module_changed(module);
 		reply->count = 0;
 		if (module != NULL)
 			bytes = put_frames(
@@ -312,19 +312,6 @@ static bool get_reply(struct symbols *symbols, struct file *file, size_t *bytes)
 	return false;
 }
 
-static void warn_once(struct file *file, uint32_t state, const char *path)
-{
-	/* Parts of the process that are not files, such as [vdso], have no path. */
-	if (state == SYMBOLS_GOOD || file->warned || path[0] != '/')
-		return;
-	file->warned = true;
-	if (state == SYMBOLS_CHANGED)
-		message_warning("'%s' changed after the recording; its functions are unknown",
-				path);
-	else
-		message_warning("cannot read '%s'; its functions are unknown", path);
-}
-
 /* An interned text of the reply, or NULL. */
 static const char *take_text(struct symbols *symbols, const char **at, const char *end)
 {
@@ -374,6 +361,10 @@ size_t symbols_find(struct symbols *symbols, const char *path, const char *build
 	file = &symbols->files[request->module];
 	if (!get_reply(symbols, file, &bytes))
 		return 0;
-	warn_once(file, symbols->reply.state, path);
+	if (symbols->reply.changed && !file->warned) {
+		message_warning("'%s' changed after the recording; its functions are unknown",
+				path);
+		file->warned = true;
+	}
 	return take_frames(symbols, bytes, found, max);
 }

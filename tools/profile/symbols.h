@@ -33,8 +33,8 @@ void symbols_destroy(struct symbols *symbols);
  * For JIT code, `path` is a perf map (/tmp/perf-PID.map), `build_id` is NULL and `offset` is the
  * address.
  *
- * Returns the number of frames. 0: the file is missing, changed (both are reported once per file)
- * or has no symbol there. The first call for a file reads its tables; later ones use binary
+ * Returns the number of frames. 0: the file is missing, has another build ID (reported once per
+ * file), or has no symbol there. The first call for a file reads its tables; later ones use binary
  * searches.
  */
 size_t symbols_find(struct symbols *symbols, const char *path, const char *build_id,

@@ -225,7 +225,8 @@ static bool is_function(const struct reader *reader, const Elf64_Sym *symbol)
 {
 	const unsigned int type = ELF64_ST_TYPE(symbol->st_info);
 
-	if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0)
+	if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0 ||
+	    symbol->st_value == UINT64_MAX)
 		return false;
 	return type == STT_FUNC || type == STT_GNU_IFUNC ||
 	       (type == STT_NOTYPE && ELF64_ST_BIND(symbol->st_info) != STB_LOCAL &&

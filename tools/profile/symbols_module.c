@@ -20,7 +20,7 @@
 #include "profile/symbols_jit.h"
 
 struct symbols_module {
-	enum symbols_state state;
+	bool changed;
 	struct symbols_elf elf; /* of JIT code, its table */
 	struct symbols_dwarf *dwarf;
 	char *name; /* the text that the last call returned */
@@ -51,16 +51,13 @@ static void find_debug_file(struct symbols_module *module, const char *of, bool 
 }
 
 /* The file cannot be used: a debug file of the recorded build ID may exist. */
-static void use_recorded(struct symbols_module *module, const char *build_id, bool dwarf,
-			 enum symbols_state otherwise)
+static void use_recorded(struct symbols_module *module, const char *build_id, bool dwarf)
 {
 	char path[PATH_MAX];
 
 	symbols_elf_release(&module->elf);
 	if (build_id != NULL && symbols_files_by_id(build_id, path))
 		add_debug_file(module, path, dwarf);
-	if (module->dwarf == NULL && module->elf.table.count == 0)
-		module->state = otherwise;
 }
 
 static void open_file(struct symbols_module *module, const char *path, const char *build_id,
@@ -69,11 +66,12 @@ static void open_file(struct symbols_module *module, const char *path, const cha
 	const char *recorded = build_id && strcmp(build_id, "-") == 0 ? "" : build_id;
 
 	if (!symbols_elf_read(path, &module->elf)) {
-		use_recorded(module, recorded, dwarf, SYMBOLS_MISSING);
+		use_recorded(module, recorded, dwarf);
 		return;
 	}
 	if (recorded != NULL && strcmp(recorded, module->elf.build_id) != 0) {
-		use_recorded(module, recorded, dwarf, SYMBOLS_CHANGED);
+		use_recorded(module, recorded, dwarf);
+		module->changed = module->dwarf == NULL && module->elf.table.count == 0;
 		return;
 	}
 	if (dwarf)
@@ -90,8 +88,8 @@ struct symbols_module *symbols_module_open(const char *path, const char *build_i
 		return NULL;
 	if (!symbols_jit_is(path))
 		open_file(module, path, build_id, dwarf);
-	else if (!symbols_jit_read(path, &module->elf.table))
-		module->state = SYMBOLS_MISSING;
+	else
+		symbols_jit_read(path, &module->elf.table);
 	return module;
 }
 
@@ -105,9 +103,9 @@ void symbols_module_close(struct symbols_module *module)
 	free(module);
 }
 
-enum symbols_state symbols_module_state(const struct symbols_module *module)
+bool symbols_module_changed(const struct symbols_module *module)
 {
-	return module->state;
+	return module->changed;
 }
 
 /*

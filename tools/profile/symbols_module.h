@@ -11,12 +11,6 @@
 
 #include "profile/symbols.h"
 
-enum symbols_state {
-	SYMBOLS_GOOD,    /* also if it has no symbols */
-	SYMBOLS_MISSING, /* the file cannot be read */
-	SYMBOLS_CHANGED, /* the file has another build ID */
-};
-
 struct symbols_module;
 
 /*
@@ -26,7 +20,11 @@ struct symbols_module;
 struct symbols_module *symbols_module_open(const char *path, const char *build_id, bool dwarf);
 void symbols_module_close(struct symbols_module *module);
 
-enum symbols_state symbols_module_state(const struct symbols_module *module);
+/*
+ * symbols_module_changed - whether the file has another build ID than recorded, and there is no
+ * debug file of the recorded one.
+ */
+bool symbols_module_changed(const struct symbols_module *module);
 
 /* symbols_module_find - as symbols_find(). The texts live until the next call. */
 size_t symbols_module_find(struct symbols_module *module, uint64_t offset, struct symbol *found,

@@ -36,6 +36,13 @@ static APART int hidden(int number)
 	return result;
 }
 
+/* The linker removes it, and leaves its debug information at address 0, where it overlaps others. */
+void removed(void);
+void removed(void)
+{
+	__asm__ volatile(".skip 65536");
+}
+
 int main(int count, char **words)
 {
 	int result = hidden(count);

@@ -4,7 +4,8 @@ extern "C" void record(const char *mark);
 
 #define INLINE __attribute__((always_inline)) inline
 
-namespace deep {
+namespace deep
+{
 
 template <typename T> INLINE T leaf(T number)
 {
@@ -21,13 +22,14 @@ template <typename T, int N> struct box {
 
 } // namespace deep
 
-namespace {
+namespace
+{
 
 __attribute__((noinline)) long hidden(long number)
 {
 	deep::box<long, 2> box;
 	long result = box.twice(number); // at hidden
-	record("back"); // at back
+	record("back");                  // at back
 	return result;
 }
 
@@ -36,7 +38,7 @@ __attribute__((noinline)) long hidden(long number)
 template <typename Function> __attribute__((noinline)) int call(Function function)
 {
 	int result = function(3); // at call
-	record("call"); // not looked up
+	record("call");           // not looked up
 	return result;
 }
 

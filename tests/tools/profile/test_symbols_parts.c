@@ -350,6 +350,12 @@ START_TEST(elf_invalid_symbols_are_skipped)
 	ck_assert(read_image(&elf));
 	ck_assert_uint_eq(elf.table.count, 0);
 	symbols_elf_release(&elf);
+	make_image();
+	image.symbols[1].st_value = UINT64_MAX;
+	image.symbols[2].st_value = 0;
+	ck_assert(read_image(&elf));
+	ck_assert_uint_eq(elf.table.count, 0);
+	symbols_elf_release(&elf);
 }
 END_TEST
 
