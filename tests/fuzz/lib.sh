@@ -31,6 +31,7 @@ replay 400 50
 rows 3000 64
 size 40 38
 stats 4000 87
+symbols 9000 58
 table 4000 60
 trace 20000 10
 EOF
