@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# lines.sh - a C++ program whose lines allocate known numbers of bytes, recorded by mam run --profile:
+# mam profile prints exactly these, with inlined functions, templates, threads and recursion.
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+. "$MAM_SRCDIR/tests/interpose/interpose.sh"
+
+source=$MAM_SRCDIR/tests/tools/profile/lines.cpp
+profile=$scratch/profile
+: "${CXX:=c++}"
+"$MAM" profile --help > /dev/null 2>&1 || skip_all "bytes per line" "mam has no command profile"
+command -v "${CXX%% *}" > /dev/null || skip_all "bytes per line" "there is no C++ compiler"
+[ "${HAVE_LIBDW:-no}" = yes ] || skip_all "bytes per line" "mam was built without libdw (package libdw-dev)"
+
+line_of() # PLACE
+{
+	grep -n "// $1\$" "$source" | cut -d : -f 1
+}
+
+rows() # LIST OPTION... - "BYTES BLOCKS FUNCTION LINE" of each place, sorted by line and function
+{
+	rows_list=$1
+	shift
+	"$MAM" profile --plain --top 100 "$@" "$profile" 2> "$scratch/err" | awk -F '\t' -v list="$rows_list" '
+		$1 == list { n = split($6, part, "/"); print $2 " " $3 " " $5 " " part[n] ":" $7 }' | LC_ALL=C sort
+}
+
+wanted() # < BYTES BLOCKS FUNCTION PLACE, a tab before PLACE
+{
+	while IFS='	' read -r wanted_row wanted_place; do
+		echo "$wanted_row lines.cpp:$(line_of "$wanted_place")"
+	done | LC_ALL=C sort
+}
+
+for flags in "-O0" "-O2" "-O2 -fomit-frame-pointer"; do
+	# shellcheck disable=SC2086 # a compiler and flags are words
+	if ! $CXX -g $flags -o "$scratch/lines" "$source" "$fakes/libcudart.so.13" -pthread 2> "$scratch/log"; then
+		not_ok "$flags: the program builds" "$(lib_tail "$scratch/log")"
+		continue
+	fi
+	rm -f "$profile"*
+	"$MAM" run --profile="$profile" "$scratch/lines" > "$scratch/out" 2> "$scratch/err"
+	same "$flags: the program runs" 0 $?
+	same "$flags: bytes and blocks of each line" "$(wanted << 'END'
+1024 1 void net::inner<double>(unsigned long)	inner
+512 1 void net::inner<char>(unsigned long)	inner
+20480 5 net::layer::forward()	forward
+8192 1 repeat(int)	deepest
+65536 32 work()	thread
+3145728 3 freed()	freed
+256 1 main::{lambda()#1}::operator()() const	lambda
+100 1 main	main
+200 1 main	again
+END
+	)" "$(rows most_allocated)"
+	same "$flags: bytes and blocks at exit" "$(wanted << 'END'
+1024 1 void net::inner<double>(unsigned long)	inner
+512 1 void net::inner<char>(unsigned long)	inner
+20480 5 net::layer::forward()	forward
+8192 1 repeat(int)	deepest
+32768 16 work()	thread
+256 1 main::{lambda()#1}::operator()() const	lambda
+100 1 main	main
+200 1 main	again
+END
+	)" "$(rows live --at exit)"
+	"$MAM" profile --format collapsed --at exit "$profile" | sed 's/ ([^;()]*:[0-9]*)//g' > "$scratch/stacks"
+	same "$flags: callers of an inlined function" "main;hidden();void net::middle<double>(unsigned long);void net::inner<double>(unsigned long) 1024" \
+		"$(grep 'inner<double>' "$scratch/stacks" | sed 's,.*;main;,main;,')"
+	same "$flags: recursion" "main;repeat(int);repeat(int);repeat(int);repeat(int) 8192" \
+		"$(grep 'repeat' "$scratch/stacks" | sed 's,.*;main;,main;,')"
+done
+finish
