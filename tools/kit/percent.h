@@ -11,4 +11,7 @@
  */
 size_t percent_decode(const char *text, size_t bytes, char *to);
 
+/* percent_digit - the value of a hexadecimal digit; -1: not one. */
+int percent_digit(char c);
+
 #endif

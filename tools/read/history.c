@@ -238,6 +238,7 @@ static bool pass_on(struct history *history, struct replay_build *build,
 		.has_time = event->has_time,
 		.has_thread = event->has_thread,
 		.device = event->device,
+		.stack = event->stack,
 		.has_device = event->has_device,
 	};
 

@@ -21,6 +21,7 @@ struct history_event {
 	uint64_t device;
 	uint32_t place; /* position in the file, from 1 */
 	uint32_t who;   /* call site, an index of names; 0: unknown */
+	uint32_t stack; /* number of its call stack; 0: unknown */
 	bool frees;
 	bool has_bytes; /* of a free: `bytes` is known */
 	bool has_time;

@@ -22,20 +22,23 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "read/input_ahead.h"
 #include "read/input_ring.h"
 #include "kit/message.h"
 
-#define HELD_BYTES 4096 /* longer than any line of such a trace */
+#define AHEAD_BYTES ((uint64_t)1 << 18) /* smaller files need no thread */
+#define HELD_BYTES 4096                 /* longer than any line of such a trace */
 
 struct input {
 	gzFile file;
-	uint64_t in_all;         /* size of the file; 0: unknown */
-	const char *trouble;     /* NULL: no error */
-	bool cut;                /* the error is that the input is truncated */
-	struct input_ring *ring; /* NULL: no ring, and the fields below are unused */
-	bool in_ring;            /* the file was read to its end */
-	uint64_t lines;          /* returned so far */
-	size_t head_bytes;       /* read already; the next read returns them */
+	uint64_t in_all;           /* size of the file; 0: unknown */
+	const char *trouble;       /* NULL: no error */
+	bool cut;                  /* the error is that the input is truncated */
+	struct input_ahead *ahead; /* NULL: no thread. It owns the other fields while it runs */
+	struct input_ring *ring;   /* NULL: no ring, and the fields below are unused */
+	bool in_ring;              /* the file was read to its end */
+	uint64_t lines;            /* returned so far */
+	size_t head_bytes;         /* read already; the next read returns them */
 	unsigned char head[INPUT_HEAD_BYTES];
 	size_t held; /* bytes of a line that is still incomplete */
 	char line[HELD_BYTES];
@@ -109,6 +112,7 @@ struct input *input_open(const char *path)
 
 void input_close(struct input *input)
 {
+	input_ahead_destroy(input->ahead);
 	input_ring_close(input->ring);
 	gzclose(input->file);
 	free(input);
@@ -182,7 +186,7 @@ static enum mam_status read_lines(struct input *input, char *buffer, size_t byte
 	return MAM_OK;
 }
 
-enum mam_status input_read(void *user, void *buffer, size_t bytes, size_t *got)
+static enum mam_status read_now(void *user, void *buffer, size_t bytes, size_t *got)
 {
 	struct input *input = user;
 	enum mam_status status;
@@ -202,15 +206,37 @@ enum mam_status input_read(void *user, void *buffer, size_t bytes, size_t *got)
 	return MAM_OK;
 }
 
+static uint64_t position_now(void *user)
+{
+	const struct input *input = user;
+	z_off_t offset = gzoffset(input->file);
+
+	return offset < 0 ? 0 : (uint64_t)offset;
+}
+
+void input_go_ahead(struct input *input)
+{
+	if (!input->ahead && input->in_all >= AHEAD_BYTES)
+		input->ahead = input_ahead_create(read_now, position_now, input);
+}
+
+enum mam_status input_read(void *user, void *buffer, size_t bytes, size_t *got)
+{
+	struct input *input = user;
+
+	if (input->ahead)
+		return input_ahead_read(input->ahead, buffer, bytes, got);
+	return read_now(input, buffer, bytes, got);
+}
+
 const char *input_trouble(const struct input *input)
 {
-	return input->trouble;
+	return input->ahead && !input_ahead_ended(input->ahead) ? NULL : input->trouble;
 }
 
 void input_position(const struct input *input, uint64_t *taken, uint64_t *in_all)
 {
-	z_off_t offset = gzoffset(input->file);
-
-	*taken = offset < 0 ? 0 : (uint64_t)offset;
+	*taken = input->ahead ? input_ahead_position(input->ahead)
+			      : position_now((void *)(uintptr_t)input);
 	*in_all = input->in_all;
 }

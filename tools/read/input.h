@@ -23,6 +23,12 @@ void input_close(struct input *input);
  */
 size_t input_head(struct input *input, unsigned char *head);
 
+/*
+ * input_go_ahead - from now on, read and decompress in a thread of its own, ahead of input_read().
+ * Small files, and a system without memory for a thread, are read as before.
+ */
+void input_go_ahead(struct input *input);
+
 /* input_read - the callback for mam_trace_reader_create(); `user` is the struct input. */
 enum mam_status input_read(void *user, void *buffer, size_t bytes, size_t *got);
 

@@ -252,7 +252,7 @@ static bool add_event(struct torch_snapshot *snapshot, struct pickle_value entry
 	event.has_time = torch_number(snapshot, entry, "time_us", &us) && us < UINT64_MAX / 1000;
 	if (event.has_time)
 		event.time = us * 1000;
-	if (!torch_who(snapshot, entry, &event.who))
+	if (!torch_who(snapshot, entry, &event.who) || !torch_stack(snapshot, entry, &event.stack))
 		return false;
 	return history_add(&snapshot->history, &event) || torch_fail_memory(snapshot);
 }
@@ -373,11 +373,12 @@ static bool read_snapshot(struct torch_snapshot *snapshot, struct input *input,
 /* A truncated snapshot is useless even with --salvage: its outer containers are missing. */
 bool read_torch(struct input *input, struct replay_build *build, bool salvage)
 {
-	struct torch_snapshot snapshot = { .path = build->trace->path };
+	struct torch_snapshot snapshot = { .path = build->trace->path, .sink = build->sink };
 	bool good = read_snapshot(&snapshot, input, build);
 
 	(void)salvage;
 	progress_end();
+	free(snapshot.stacks);
 	torch_frames_fini(&snapshot.frames);
 	idtable_fini(&snapshot.states);
 	history_fini(&snapshot.history);

@@ -73,7 +73,7 @@ static bool add_block(struct torch_snapshot *snapshot, struct pickle_value block
 		event.has_time = true;
 		event.time = snapshot->history.events[0].time;
 	}
-	if (!torch_who(snapshot, block, &event.who))
+	if (!torch_who(snapshot, block, &event.who) || !torch_stack(snapshot, block, &event.stack))
 		return false;
 	return history_add_before(&snapshot->history, &event) || torch_fail_memory(snapshot);
 }

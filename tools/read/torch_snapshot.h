@@ -4,6 +4,7 @@
  *
  *   read_torch.c    the snapshot, and its events
  *   torch_blocks.c  reserved memory and live blocks at its end, and conclusions for its start
+ *   torch_stacks.c  the stacks of a profile
  *   torch_frames.c  the stack frame that describes an allocation's origin (torch_frames.h)
  */
 #ifndef TOOLS_TORCH_SNAPSHOT_H
@@ -25,6 +26,8 @@ struct torch_snapshot {
 	struct pickle_value trace; /* events of the device */
 	struct history history;
 	struct torch_frames frames;
+	const struct replay_sink *sink; /* of a profile, which gets the stacks, too; NULL: none */
+	bool *stacks;                   /* of each box of the pickle, whether it has that stack */
 	struct idtable states; /* of the addresses that events mention, after the last event read */
 	bool has_requests;     /* the history has free_requested events */
 	bool is_ours;          /* written by mam, see snapshot.h */
@@ -54,5 +57,8 @@ bool torch_fail_memory(const struct torch_snapshot *snapshot);
 bool torch_number(const struct torch_snapshot *snapshot, struct pickle_value from, const char *key,
 		  uint64_t *number);
 bool torch_who(struct torch_snapshot *snapshot, struct pickle_value entry, uint32_t *who);
+
+/* torch_stack - the number of an entry's stack, passed to the sink; 0: none. False: failed (reported). */
+bool torch_stack(struct torch_snapshot *snapshot, struct pickle_value entry, uint32_t *stack);
 
 #endif

@@ -206,6 +206,8 @@ bool replay_build_alloc(struct replay_build *build, const struct replay_told *to
 	struct replay_trace *trace = build->trace;
 	uint32_t *now;
 
+	if (build->sink)
+		return build->sink->alloc(build->sink->user, told);
 	if (!make_room(build))
 		return false;
 	now = idtable_at(&build->ids, told->id);
@@ -240,6 +242,8 @@ bool replay_build_free(struct replay_build *build, const struct replay_told *tol
 	struct replay_trace *trace = build->trace;
 	uint32_t now = idtable_find(&build->ids, told->id);
 
+	if (build->sink)
+		return build->sink->free(build->sink->user, told);
 	if (!make_room(build))
 		return false;
 	if (now == IDTABLE_NONE) {
@@ -265,8 +269,11 @@ bool replay_build_free(struct replay_build *build, const struct replay_told *tol
 
 uint32_t replay_build_alive(const struct replay_build *build, uint64_t id)
 {
-	uint32_t now = idtable_find(&build->ids, id);
+	uint32_t now;
 
+	if (build->sink)
+		return build->sink->is_live(build->sink->user, id) ? 0 : REPLAY_NOBODY;
+	now = idtable_find(&build->ids, id);
 	return now != IDTABLE_NONE && build->trace->blocks[now].death == REPLAY_ALIVE
 		       ? now
 		       : REPLAY_NOBODY;

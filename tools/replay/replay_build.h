@@ -24,7 +24,32 @@ struct replay_told {
 	const char *who; /* of an allocation: `who_bytes` bytes of any text */
 	size_t who_bytes;
 	uint64_t device; /* of an allocation, with has_device */
+	uint64_t stack;  /* of an allocation: number of its call stack; 0: unknown */
+	const char *tag; /* of an allocation: path of its tags, as in the file; `tag_bytes` bytes */
+	size_t tag_bytes;
 	bool has_stream, has_time, has_thread, has_device;
+};
+
+/* A frame of a call stack; texts as in the file, not terminated. */
+struct replay_frame {
+	const char *function, *file;
+	size_t function_bytes, file_bytes;
+	uint64_t line;
+};
+
+/*
+ * Where a reader's events go in place of the arrays of a trace. Functions that return false report
+ * why.
+ */
+struct replay_sink {
+	bool (*alloc)(void *user, const struct replay_told *told);
+	bool (*free)(void *user, const struct replay_told *told);
+	bool (*is_live)(void *user, uint64_t id);
+	/* A comment of a trace, without its end of line. */
+	bool (*comment)(void *user, const char *text, size_t bytes);
+	/* The frames of a stack, innermost first, before the first event that has its number. */
+	bool (*stack)(void *user, uint64_t stack, const struct replay_frame *frames, size_t count);
+	void *user;
 };
 
 /* The devices of a trace that is being built; see replay_devices.c. */
@@ -50,8 +75,9 @@ struct replay_build {
 	double peak;
 	uint64_t last_stream;
 	uint64_t first_time;
-	uint64_t last_time; /* since first_time */
-	bool has_time;      /* an event had a time */
+	uint64_t last_time;             /* since first_time */
+	bool has_time;                  /* an event had a time */
+	const struct replay_sink *sink; /* NULL: build the arrays; set after replay_build_init() */
 };
 
 /*
@@ -65,7 +91,10 @@ void replay_build_init(struct replay_build *build, struct replay_trace *trace, c
 bool replay_build_alloc(struct replay_build *build, const struct replay_told *told);
 bool replay_build_free(struct replay_build *build, const struct replay_told *told);
 
-/* replay_build_alive - the live block of an id; REPLAY_NOBODY: it is unknown, or was freed. */
+/*
+ * replay_build_alive - the live block of an id, or any number if there is a sink; REPLAY_NOBODY: it is
+ * unknown, or was freed.
+ */
 uint32_t replay_build_alive(const struct replay_build *build, uint64_t id);
 
 /* replay_build_fini - move the arrays that the trace needs to it, and free the others. */
