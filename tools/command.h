@@ -21,6 +21,7 @@ int coalesce_main(int argc, char **argv);
 int ctl_main(int argc, char **argv);
 int exporter_main(int argc, char **argv);
 int info_main(int argc, char **argv);
+int profile_main(int argc, char **argv);
 int replay_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int top_main(int argc, char **argv);

@@ -19,6 +19,7 @@ static const struct subcommand {
 } subcommands[] = {
 	{ "replay", "mam replay", replay_main,
 	  "play an allocation trace through a pool; no GPU needed" },
+	{ "profile", "mam profile", profile_main, "show the code that uses GPU memory" },
 	{ "run", "mam run", run_main, "run a CUDA program with its memory from a pool" },
 	{ "top", "mam top", top_main, "show the GPU memory of running programs" },
 	{ "bench", "mam bench", bench_main, "measure pools beside other allocators" },

@@ -1,0 +1,209 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# profile.sh - mam profile on profiles that are written by hand: the bytes of each line are exact.
+# Also threads, tags, samples, differences, malformed frames, and every export, read back.
+
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+
+here=$MAM_SRCDIR/tests/tools/profile
+cd "$scratch" || exit 99
+
+# The rows of one list of mam profile -p: bytes, blocks, place.
+rows() # LIST FILE OPTIONS...
+{
+	rows_list=$1
+	rows_file=$2
+	shift 2
+	"$MAM" profile -p "$@" "$rows_file" | awk -F '\t' -v list="$rows_list" '
+		$1 == list { printf "%s%s %s %s:%s", sep, $2, $3, $5, $7; sep = "; " }'
+}
+
+value() # KEY FILE OPTIONS...
+{
+	value_key=$1
+	value_file=$2
+	shift 2
+	"$MAM" profile -p "$@" "$value_file" | awk -F '\t' -v key="$value_key" '$1 == key { print $2 }'
+}
+
+refuses() # NAME MESSAGE ARGUMENT...
+{
+	refuses_name=$1
+	refuses_message=$2
+	shift 2
+	"$MAM" profile "$@" > printed 2> said
+	same "$refuses_name" "2 mam profile: error: $refuses_message " "$? $(cat said) $(cat printed)"
+}
+
+cat > train.mam <<'END'
+# mam run trace of train (process 1)
+#frame 1 0 python 10 /home/me/train.py <module>
+#frame 2 1 python 20 /home/me/train.py step
+#frame 3 2 native 1 0x1234
+a 1 1000 0 t=5000000000 thread=7 device=0 stack=3
+a 2 2000 0 t=6000000000 thread=7 device=0 stack=4
+#frame 4 1 python 30 /home/me/my%20model.py forward
+#module 1 /usr/lib/liba.so 0123abcd
+a 3 500 0 t=7000000000 thread=7 stack=3
+f 1 t=8000000000
+a 4 100 0 t=9000000000 thread=7 stack=4
+f 2 t=10000000000
+END
+same "bytes of each line at the peak" "2000 1 forward:30; 1500 2 step:20" "$(rows live train.mam)"
+same "bytes of each line at exit" "500 1 step:20; 100 1 forward:30" "$(rows live train.mam --at exit)"
+same "bytes of each line at a time" "1000 1 step:20" "$(rows live train.mam --at 0.5s)"
+same "time between two events" "2000 1 forward:30; 1000 1 step:20" "$(rows live train.mam -a 1500ms)"
+same "leaks" "500 1 step:20; 100 1 forward:30" "$(rows never_freed train.mam)"
+same "most allocations" "2100 2 forward:30; 1500 2 step:20" "$(rows most_allocated train.mam)"
+same "shortest lifetimes" "1500 2 step:20; 2100 2 forward:30" "$(rows shortest_lifetime train.mam)"
+same "by count" "1500 2 step:20; 2000 1 forward:30" "$(rows live train.mam --by count)"
+same "by lifetime" "2000 1 forward:30; 1500 2 step:20" "$(rows live train.mam --by lifetime)"
+same "only as many rows as asked for" "2000 1 forward:30" "$(rows live train.mam --top 1)"
+same "summary" "6 2 3500 3 2000000000 3600 600 5000000000" "$(for key in events stacks peak_bytes peak_blocks \
+	peak_ns allocated_bytes exit_bytes duration_ns; do value $key train.mam; done | tr '\n' ' ' | sed 's/ $//')"
+same "callers as a tree" "all|<module> (train.py:10)|forward (my model.py:30)|step (train.py:20)|liba.so+0x1234" \
+	"$("$MAM" profile -f tree train.mam | sed '1d; s/.*[0-9]  *\([a-z<]\)/\1/' | paste -s -d '|' -)"
+try "text says what it cannot know" sh -c '"$MAM" profile train.mam | grep -q "last use of a block by a kernel is not recorded"'
+gzip -c train.mam > train.mam.gz
+same "compressed" "$(rows live train.mam)" "$(rows live train.mam.gz)"
+same "standard input" "$(rows live train.mam)" "$(rows live - < train.mam)"
+{ head -n 6 train.mam; printf 'a 3'; } > cut.mam
+"$MAM" profile -p cut.mam > printed 2> said
+same "truncated file is used to its end" "0 1 3000" "$? $(grep -c 'the rest is lost' said) $(
+	awk '$1 == "peak_bytes" { print $2 }' printed)"
+
+# What grows.
+same "growth between two times" "2000 1 forward:30" "$(rows growth train.mam --diff 500ms --at 1s)"
+same "growth since the peak" "-1900 0 forward:30; -1000 -1 step:20" "$(rows growth train.mam --diff 2s --at exit)"
+sed 's/2000/2600/; s/my%20model/other/' train.mam > other.mam
+same "growth since another file" "-2600 -1 forward:30; 2000 1 forward:30" "$(rows growth train.mam --diff other.mam)"
+same "no growth since an equal file" "" "$(rows growth train.mam --diff train.mam.gz)"
+
+# Threads: events that arrive slightly out of order, and equal stacks of several threads.
+awk 'BEGIN { print "#frame 1 0 python 1 w.py work"; print "#frame 2 0 python 2 w.py wait"
+	for (i = 0; i < 4000; i++) print "a", i, 512 + i, 0, "t=" 1000 * i + i % 7 * 300, "thread=" i % 8, "stack=" 1 + i % 2
+	for (i = 0; i < 4000; i += 4) print "f", i, "t=" 4000000 + i }' > threads.mam
+same "threads are together" "$(awk 'BEGIN { for (i = 0; i < 4000; i++) sum[i % 2] += 512 + i
+	print sum[1], 2000, "wait:2; " sum[0], 2000, "work:1" }')" "$(rows live threads.mam)"
+same "and exact after many moments" "$(awk 'BEGIN { for (i = 0; i < 4000; i++) if (i % 4) sum[i % 2] += 512 + i
+	print sum[1], 2000, "wait:2; " sum[0], 1000, "work:1" }')" "$(rows live threads.mam --at exit)"
+
+# Tags, and call sites where there is no stack.
+cat > tags.mam <<'END'
+#frame 1 0 python 1 w.py work
+a 1 100 0 stack=1 tag=kv%20cache
+a 2 30 0 stack=1 tag=optimizer/step%2Ftwo
+a 3 7 0 stack=1
+a 4 5 0 who=f@libx.so
+a 5 2 0
+END
+same "tags are outside of frames" "(unknown stack) 2
+f@libx.so 5
+tag kv cache;work (w.py:1) 100
+tag optimizer;tag step/two;work (w.py:1) 30
+work (w.py:1) 7" "$("$MAM" profile -f collapsed tags.mam | LC_ALL=C sort)"
+
+# Devices.
+printf '#frame 1 0 python 1 w.py work\na 1 10 0 device=0 stack=1\na 2 5 0 device=1 stack=1\nf 2\nf 1\n' > devices.mam
+same "one device" "5 1 work:1" "$(rows live devices.mam --device 1)"
+same "all devices" "15 2 work:1" "$(rows live devices.mam 2> /dev/null)"
+
+# Samples: weights are s / (1 - exp(-s / rate)), and one size has the error that the formula gives.
+awk 'BEGIN { print "#sampled 524288"; print "#frame 1 0 python 1 w.py work"
+	for (i = 0; i < 100; i++) print "a", i, 65536, 0, "stack=1" }' > sampled.mam
+same "samples represent what was not recorded" "1" "$(awk -v bytes="$(value peak_bytes sampled.mam)" \
+	-v blocks="$(value peak_blocks sampled.mam)" 'BEGIN { p = 1 - exp(-65536 / 524288)
+	print (bytes / (100 * 65536 / p) - 1) ^ 2 < 1e-6 && (blocks / (100 / p) - 1) ^ 2 < 1e-4 }')"
+same "and their error" "1" "$(awk -v error="$(value peak_error_bytes sampled.mam)" 'BEGIN { p = 1 - exp(-65536 / 524288)
+	print (error / (sqrt(100 * (1 - p)) * 65536 / p) - 1) ^ 2 < 1e-6 }')"
+awk 'BEGIN { print "#sampled 524288" } !/^#sampled/ { print } /^a/ { print "f", $2 }' sampled.mam > freed.mam
+same "nothing is left after all frees" "0 0" "$(value exit_bytes freed.mam) $(value exit_blocks freed.mam)"
+try "the text has the error" sh -c '"$MAM" profile sampled.mam | grep -q "+-"'
+
+# Malformed frames.
+{
+	cat <<'END'
+#frame 1 99 python 1 lost.py orphan
+#frame 2 3 python 2 c.py cycle2
+#frame 3 2 python 3 c.py cycle3
+#frame 4 4 python 4 c.py self
+#frame 5 0 python 5 first.py first
+#frame 5 0 python 6 second.py second
+#frame 6 0 native 77 0x10
+#frame 7 0 address 0x7f00
+#frame x 0 python 1 a b
+#frame 0 0 python 1 a b
+#frame 8 0 python 99999999999999999999 a b
+#frame 9 0 alien 1
+#frame 18446744073709551615 0 python 7 m.py last
+a 1 1 0 stack=1
+a 2 2 0 stack=2
+a 3 4 0 stack=4
+a 4 8 0 stack=5
+a 5 16 0 stack=6
+a 6 32 0 stack=7
+a 7 64 0 stack=18446744073709551614
+a 8 128 0 stack=99999999999999999999
+#frame 10 0 python 1 x%1b%5b2J.py a%0ab%3b%ff
+a 9 256 0 stack=10
+END
+} > odd.mam
+"$MAM" profile -f collapsed odd.mam 2> said | LC_ALL=C sort > printed
+same "malformed frames" "(unknown file)+0x10 16
+(unknown stack) 192
+(unknown stack);cycle3 (c.py:3);cycle2 (c.py:2) 2
+(unknown stack);orphan (lost.py:1) 1
+(unknown stack);self (c.py:4) 4
+0x7f00 32
+a?b:$(printf '\357\277\275') (x?[2J.py:1) 256
+first (first.py:5) 8" "$(cat printed)"
+same "are counted" "mam profile: warning: odd.mam: comments that look like frames and are invalid: 5, ignored" "$(cat said)"
+awk 'BEGIN { for (i = 1; i <= 100000; i++) print "#frame", i, i - 1, "python", i, "d.py f"
+	for (i = 1; i <= 100000; i += 9) print "a", i, 1, 0, "stack=" i }' > deep.mam
+same "deep stacks are cut" "114 (deeper frames) 10998" \
+	"$("$MAM" profile -f collapsed deep.mam | awk -F ';' '{ print NF, $NF }' | LC_ALL=C sort -n |
+		awk '/deeper/ { deeper = $2 " " $3 " " $4 } $1 <= 1024 { count++ } END { print count, deeper }')"
+printf 'a 1 1 0\nf 2\n' > bad.mam
+refuses "invalid free" "bad.mam: line 2: invalid free: block 2 is not live" bad.mam
+printf 'a 1 1 0\na 1 1 0\n' > bad.mam
+refuses "id that is live" "bad.mam: line 2: block 1 is allocated again before it is freed" bad.mam
+printf 'a 1 1 0\nhello\n' > bad.mam
+refuses "invalid line" "bad.mam: line 2: expected 'a ID BYTES STREAM', 'f ID' or '#', found 'hello'" bad.mam
+: > empty.mam
+same "empty file" "0 0" "$(value events empty.mam) $(value peak_bytes empty.mam)"
+
+# Usage.
+refuses "no file" "no file given; see 'mam profile --help'"
+refuses "two files" "unexpected argument 'b'; see 'mam profile --help'" a b
+refuses "unknown moment" "--at is 'now', but must be peak, exit, or a time such as 90s or 12.5ms" --at now train.mam
+refuses "time after the end" "train.mam has nothing at '9s': it ends after 5.00 s" --at 9s train.mam
+refuses "time in a file without times" "tags.mam has no times; specify the number of an event in place of '9s'" --at 9s tags.mam
+same "number of an event" "130 2 work:1" "$(rows live tags.mam --at 2)"
+refuses "unknown suffix" "cannot write 'x.png': the suffix must be .txt, .json, .speedscope.json, .pb.gz or .folded, or use --format" \
+	-o x.png train.mam
+try "and writes nothing" test ! -e x.png
+refuses "growth of lifetimes" "--diff cannot show the growth of lifetimes; use --by bytes or count" --diff 1s --by lifetime train.mam
+
+# Exports.
+if command -v python3 > /dev/null; then
+	for file in train tags threads sampled deep; do
+		"$MAM" profile -o $file.folded $file.mam 2> /dev/null
+		python3 "$here/profile_read.py" collapsed $file.folded > expected
+		for kind in speedscope:speedscope.json pprof:pb.gz json:json; do
+			"$MAM" profile -o "$file.${kind#*:}" $file.mam 2> /dev/null
+			python3 "$here/profile_read.py" "${kind%:*}" "$file.${kind#*:}" > found 2>&1
+			try "$file as ${kind%:*} reads back" cmp expected found
+		done
+	done
+	for kind in speedscope:speedscope.json pprof:pb.gz json:json; do
+		"$MAM" profile -o "odd.${kind#*:}" odd.mam 2> /dev/null
+		try "odd names are valid in ${kind%:*}" python3 "$here/profile_read.py" "${kind%:*}" "odd.${kind#*:}"
+	done
+	python3 "$MAM_SRCDIR/tests/tools/replay/read_make.py" frames > frames.pickle
+	same "snapshot of PyTorch has stacks" "0 1" "$("$MAM" profile -f collapsed frames.pickle > found; echo "$? $(
+		grep -c 'main (train.py:88);forward (net.py:7)' found)")"
+else
+	skip "exports read back" "no python3"
+fi
+finish
