@@ -27,7 +27,7 @@ struct settings {
 	bool plain;
 };
 
-enum { TEXT = 1, TREE, COLLAPSED, SPEEDSCOPE, PPROF, JSON };
+enum { TEXT = 1, TREE, COLLAPSED, SPEEDSCOPE, PPROF, JSON, HTML, SVG };
 
 static const struct format {
 	uint64_t number;
@@ -39,11 +39,13 @@ static const struct format {
 	{ JSON, ".json", profile_write_json },
 	{ PPROF, ".pb.gz", profile_write_pprof },
 	{ COLLAPSED, ".folded", profile_write_collapsed },
+	{ HTML, ".html", profile_write_html },
+	{ SVG, ".svg", profile_write_svg },
 	{ TEXT, ".txt", profile_write_text },
 	{ TREE, NULL, profile_write_tree },
 };
 
-#define SUFFIXES ".txt, .json, .speedscope.json, .pb.gz or .folded"
+#define SUFFIXES ".html, .svg, .txt, .json, .speedscope.json, .pb.gz or .folded"
 
 static const struct args_word by_words[] = {
 	{ "bytes", PROFILE_BY_BYTES },
@@ -59,6 +61,8 @@ static const struct args_word format_words[] = {
 	{ "speedscope", SPEEDSCOPE },
 	{ "pprof", PPROF },
 	{ "json", JSON },
+	{ "html", HTML },
+	{ "svg", SVG },
 	{ NULL, 0 },
 };
 
@@ -84,7 +88,7 @@ static const struct args_option options[] = {
 	  "print N places; default 20. Other lists have a quarter" },
 	{ "format", 'f', ARGS_WORD, FIELD(format), "NAME", format_words,
 	  "text (default), tree, json, collapsed (for flame graphs),\n"
-	  "speedscope or pprof" },
+	  "speedscope or pprof; html or svg, with a flame graph" },
 	{ "output", 'o', ARGS_TEXT, FIELD(output), "FILE", NULL,
 	  "write FILE, not standard output. Without --format, the\n"
 	  "suffix selects it: " SUFFIXES },
@@ -107,6 +111,7 @@ static const struct args_command command = {
 		 "  mam profile train.mam\n"
 		 "  mam profile --at exit --format tree train.mam\n"
 		 "  mam profile --diff 10s --at 100s train.mam\n"
+		 "  mam profile -o train.html train.mam\n"
 		 "  mam profile -o train.speedscope.json train.mam\n",
 	.options = options,
 };
@@ -283,6 +288,11 @@ static bool prepare(struct run *run)
 	if (settings->diff && settings->by == PROFILE_BY_LIFETIME) {
 		message_error(
 			"--diff cannot show the growth of lifetimes; use --by bytes or count");
+		return false;
+	}
+	if (run->format->number == HTML && run->base_is_file) {
+		message_error(
+			"a page shows one file; for the growth since another file, write a .svg");
 		return false;
 	}
 	if (run->format->number == PPROF && !settings->output && isatty(STDOUT_FILENO)) {

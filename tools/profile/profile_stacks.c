@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <mam/trace.h>
+
 #include "kit/percent.h"
 #include "profile/symbols.h"
 

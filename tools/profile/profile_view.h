@@ -71,4 +71,8 @@ bool profile_write_speedscope(FILE *file, const struct profile_view *view);
 bool profile_write_pprof(FILE *file, const struct profile_view *view);
 bool profile_write_json(FILE *file, const struct profile_view *view);
 
+/* In flame/. The base of a page is the same file, or NULL. */
+bool profile_write_html(FILE *file, const struct profile_view *view);
+bool profile_write_svg(FILE *file, const struct profile_view *view);
+
 #endif

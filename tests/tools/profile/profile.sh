@@ -180,7 +180,7 @@ refuses "unknown moment" "--at is 'now', but must be peak, exit, or a time such 
 refuses "time after the end" "train.mam has nothing at '9s': it ends after 5.00 s" --at 9s train.mam
 refuses "time in a file without times" "tags.mam has no times; specify the number of an event in place of '9s'" --at 9s tags.mam
 same "number of an event" "130 2 work:1" "$(rows live tags.mam --at 2)"
-refuses "unknown suffix" "cannot write 'x.png': the suffix must be .txt, .json, .speedscope.json, .pb.gz or .folded, or use --format" \
+refuses "unknown suffix" "cannot write 'x.png': the suffix must be .html, .svg, .txt, .json, .speedscope.json, .pb.gz or .folded, or use --format" \
 	-o x.png train.mam
 try "and writes nothing" test ! -e x.png
 refuses "growth of lifetimes" "--diff cannot show the growth of lifetimes; use --by bytes or count" --diff 1s --by lifetime train.mam
