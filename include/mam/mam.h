@@ -72,7 +72,8 @@ enum mam_status {
 	MAM_ERROR_DRIVER = 11,            /* the CUDA driver reported another error */
 	MAM_ERROR_CORRUPT = 12,           /* mam_pool_check() found an error in the metadata */
 	MAM_ERROR_UNSUPPORTED = 13,       /* not supported by this build, source or machine */
-	MAM_ERROR_IO = 14                 /* reading or writing failed (traces) */
+	MAM_ERROR_IO = 14,                /* reading or writing a file failed */
+	MAM_ERROR_SUSPENDED = 15          /* the pool is suspended: it allocates nothing */
 };
 
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pools.h - named pools, memory limits, quotas and out-of-memory callbacks.
+ * pools.h - named pools, memory limits, quotas, out-of-memory callbacks, and pools that release their
+ * memory for a while.
  *
  * The rules of mam.h apply to these calls too: any thread may make them, and outputs come last and
  * are written only on success. All return INVALID_VALUE for a NULL pool and DESTROYED for a pool
@@ -133,6 +134,75 @@ mam_pool_on_oom(struct mam_pool *pool,
 MAM_API enum mam_status
 mam_pool_off_oom(struct mam_pool *pool,
 		 bool (*callback)(struct mam_pool *pool, size_t bytes, void *user), void *user);
+
+/* How to suspend a pool. Zero means the default in every field except `size`. */
+struct mam_suspend_attr {
+	size_t size; /* sizeof(struct mam_suspend_attr): it may grow in later versions */
+	/*
+	 * Where contents are kept: in a file in this folder, without a name, which is gone when the
+	 * pool is resumed or the process ends; NULL: in pinned host memory.
+	 */
+	const char *folder;
+	bool discard; /* contents are not kept, and undefined after the resume; folder: NULL */
+};
+
+#define MAM_SUSPEND_ATTR_INIT                                \
+	{                                                    \
+		sizeof(struct mam_suspend_attr), NULL, false \
+	}
+
+/*
+ * mam_pool_suspend - release the device memory of a pool; its blocks keep their addresses.
+ *
+ * attr NULL: all defaults. The call waits for all work of the pool's context, saves the contents of
+ * the blocks, and returns all memory to the driver, where other pools and other programs can have
+ * it. To release a part of a program's memory, give that part a pool of its own (mam_pool_named()).
+ *
+ * From the call until a resume succeeds, the program must neither use the pool's blocks nor submit
+ * work that does: such work faults. Graphs that were captured before run again afterwards, as the
+ * addresses are the same. Meanwhile all calls on other pools work as always. On this one,
+ *   - allocations fail with SUSPENDED, without a wait, also where a cached block would have fit;
+ *   - frees work as always. Memory that is entirely free at the resume does not come back;
+ *   - mam_pool_trim() and mam_pool_reserve() change nothing, mam_pool_destroy() and
+ *     mam_pool_abandon() drop the contents, and statistics show suspended_bytes.
+ * While the call runs, mam_pool_check(), mam_pool_set_limit(), fork() and the end of the pool wait
+ * for it, as does an allocation that was about to grow the pool.
+ *
+ * Host memory: as many pinned bytes as the pool has mapped, of which a quarter of the host's memory
+ * always remains; with `folder`, 32 MiB. It is freed when the pool is resumed or ends.
+ *
+ * Suspending a pool that is suspended has no effect, except after a resume that failed: what it had
+ * mapped again is released, and the contents stay where they are, whatever `attr` is.
+ *
+ * After an error the pool is as before, with its contents. If the driver refuses to release a part
+ * of the memory, the pool is suspended, and that part stays in physical_bytes. Errors:
+ *   UNSUPPORTED         the source does not map memory in pieces ("vmm" does), or made it for other
+ *                       processes, network cards or named peers (struct mam_vmm_attr): they may use
+ *                       it, and mam cannot know when. Without `discard` also: it has no driver.
+ *   OUT_OF_HOST_MEMORY  no room for the contents
+ *   IO                  the file could not be made or written; the log has the reason
+ *   DRIVER, NO_DEVICE, DESTROYED, INVALID_VALUE
+ * Work of other devices on the pool's memory must be done before the call, which waits for one
+ * context. Devices that had access have it again after the resume.
+ *
+ * The child of a fork cannot resume its parent's pool: as for all device memory, calls return
+ * DESTROYED there.
+ */
+MAM_API enum mam_status mam_pool_suspend(struct mam_pool *pool,
+					 const struct mam_suspend_attr *attr);
+
+/*
+ * mam_pool_resume - map the memory of a suspended pool again, at the same addresses, with the same
+ * contents. May wait for the device. No effect if the pool is not suspended.
+ *
+ * Without enough memory the call first does what an allocation does then: other pools of the device
+ * release idle memory, and the callbacks of mam_pool_on_oom() run. OUT_OF_MEMORY: that was not
+ * enough, or the pool's limit is lower than before. After this or another error the pool stays
+ * suspended. What was mapped stays mapped, all contents are kept, and a later call goes on from
+ * there. Errors: OUT_OF_MEMORY, DRIVER, IO (the file could not be read or has changed; free the
+ * blocks to be able to resume the others), DESTROYED, INVALID_VALUE.
+ */
+MAM_API enum mam_status mam_pool_resume(struct mam_pool *pool);
 
 #ifdef __cplusplus
 }

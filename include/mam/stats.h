@@ -63,6 +63,8 @@ struct mam_stats {
 	/* in thread caches: free for their threads, still blocks to the pool */
 	uint64_t cached_blocks; /* count; only reserved and physical above include them */
 	uint64_t cached_bytes;  /* sum of the rounded sizes */
+
+	uint64_t suspended_bytes; /* memory that a suspended pool released and maps again later */
 };
 
 /*

@@ -69,6 +69,7 @@ class Stats:
     driver_ns: int
     cached_blocks: int
     cached_bytes: int
+    suspended_bytes: int
 
     def __init__(self, pool: "c_void_p") -> None:
         self._pool = pool
@@ -124,6 +125,12 @@ class PoolAttr(ctypes.Structure):
     ]
 
 
+class SuspendAttr(ctypes.Structure):
+    """struct mam_suspend_attr."""
+
+    _fields_ = [("size", c_size_t), ("folder", c_char_p), ("discard", c_bool)]
+
+
 class SegmentInfo(ctypes.Structure):
     """struct mam_segment_info."""
 
@@ -177,6 +184,8 @@ _FUNCTIONS = {
     "mam_pool_reserve": [c_void_p, c_size_t],
     "mam_tag_push": [c_char_p],
     "mam_tag_pop": [],
+    "mam_pool_suspend": [c_void_p, POINTER(SuspendAttr)],
+    "mam_pool_resume": [c_void_p],
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 from ctypes import byref, c_size_t, c_void_p
 from typing import Any, Dict, List, Optional, Tuple, Union
 
@@ -21,6 +22,7 @@ from mam.native import (
     PoolAttr,
     SegmentInfo,
     Stats,
+    SuspendAttr,
     check,
 )
 
@@ -283,6 +285,19 @@ class Pool:
         released = c_size_t()
         check(LIBRARY.mam_pool_trim(self._handle, keep, byref(released)), "cannot trim the pool")
         return released.value
+
+    def suspend(self, folder: Optional[str] = None, discard: bool = False) -> None:
+        """Release the pool's device memory until resume(); the addresses of its blocks stay.
+
+        Contents are kept in pinned host memory, or in a file in `folder`, or are discarded. Only pools on the source
+        vmm can be suspended (mam_pool_suspend)."""
+        attr = SuspendAttr(ctypes.sizeof(SuspendAttr), os.fsencode(folder) if folder is not None else None, discard)
+        check(LIBRARY.mam_pool_suspend(self._handle, byref(attr)), f"cannot suspend the pool '{self.name}'")
+
+    def resume(self) -> None:
+        """Map the memory of a suspended pool again, with its contents. If it raises an error, nothing is lost, and it
+        can be called again."""
+        check(LIBRARY.mam_pool_resume(self._handle), f"cannot resume the pool '{self.name}'")
 
     def segments(self) -> List[Dict[str, Union[int, bool]]]:
         """Every segment in address order, a dict each: base, bytes, requested, live, retired, chunk_base,

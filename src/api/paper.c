@@ -51,7 +51,8 @@ static int answer(enum mam_status status)
 	case MAM_ERROR_OUT_OF_HOST_MEMORY: return NO_MEMORY;
 	case MAM_ERROR_NO_DEVICE: return NO_DEVICE;
 	case MAM_ERROR_LIVE_BLOCKS:
-	case MAM_ERROR_DESTROYED: return STATE;
+	case MAM_ERROR_DESTROYED:
+	case MAM_ERROR_SUSPENDED: return STATE;
 	case MAM_ERROR_UNSUPPORTED: return UNSUPPORTED;
 	case MAM_ERROR_WOULD_WAIT:
 	case MAM_ERROR_DRIVER:

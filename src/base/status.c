@@ -36,6 +36,9 @@ static const struct {
 	[MAM_ERROR_UNSUPPORTED] = { "MAM_ERROR_UNSUPPORTED",
 				    "This build, source or machine does not support the request." },
 	[MAM_ERROR_IO] = { "MAM_ERROR_IO", "Reading or writing a file failed." },
+	[MAM_ERROR_SUSPENDED] = { "MAM_ERROR_SUSPENDED",
+				  "The pool is suspended, and allocates nothing until it is "
+				  "resumed." },
 };
 
 #define STATUS_COUNT (sizeof(statuses) / sizeof(statuses[0]))

@@ -150,6 +150,10 @@ void mam_cache_limit(struct mam_tcache *tcache)
 	uint64_t tcache_max = tcaches <= 1 ? TCACHE_MAX : TCACHE_MAX_SHARED;
 	uint64_t space, max, spared;
 
+	if (pool != NULL && mam_pool_is_suspended(pool)) { /* no block may be allocated */
+		tcache->max = 0;
+		return;
+	}
 	if (tcaches == 0)
 		tcaches = 1;
 	space = tcache->tally->reserved_bytes / SHARE_OF_RESERVED;

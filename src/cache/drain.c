@@ -120,6 +120,8 @@ static bool empty(struct mam_pool *pool, struct mam_tcache *tcache)
 		any = true;
 	}
 	mam_pool_meet(pool, tcache->tally);
+	if (mam_pool_is_suspended(pool)) /* from now on, frees bypass the bins */
+		mam_cache_limit(tcache);
 	return any;
 }
 

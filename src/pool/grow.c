@@ -273,6 +273,8 @@ static enum mam_status release_idle(struct mam_pool *pool, uint64_t keep_bytes, 
 	uint64_t one;
 
 	*released = 0;
+	if (mam_pool_is_suspended(pool))
+		return MAM_OK;
 	if (pool->range != NULL)
 		return mam_range_trim(pool, keep_bytes, released);
 	do {
@@ -293,8 +295,7 @@ enum mam_status mam_grow_release_idle(struct mam_pool *pool, uint64_t keep_bytes
 	return status;
 }
 
-/* Call the functions of the layers above, which release memory. True: try again. */
-static bool drain(struct mam_pool *pool, enum mam_drain_level level)
+bool mam_grow_drain(struct mam_pool *pool, enum mam_drain_level level)
 {
 	bool any = false;
 
@@ -323,10 +324,16 @@ enum mam_status mam_pool_trim(struct mam_pool *handle, size_t keep_bytes, size_t
 enum mam_status mam_grow_trim(struct mam_pool *pool, size_t keep_bytes, size_t *released)
 {
 	enum mam_status status;
-	uint64_t bytes;
+	uint64_t bytes = 0;
 
+	/* Another pool may need memory: do not wait for the thread that suspends this one. */
+	if (mam_pool_is_suspended(pool)) {
+		if (released != NULL)
+			*released = 0;
+		return MAM_OK;
+	}
 	mam_lock_take(&pool->grow_lock);
-	(void)drain(pool, MAM_DRAIN_ALL);
+	(void)mam_grow_drain(pool, MAM_DRAIN_ALL);
 	status = release_idle(pool, keep_bytes, &bytes);
 	mam_lock_release(&pool->grow_lock);
 	if (bytes != 0)
@@ -550,7 +557,7 @@ enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *gi
 
 	mam_lock_take(&pool->grow_lock);
 	status = try_again(pool, &request, block);
-	if (status == MAM_ERROR_WOULD_WAIT && drain(pool, MAM_DRAIN_PASSED))
+	if (status == MAM_ERROR_WOULD_WAIT && mam_grow_drain(pool, MAM_DRAIN_PASSED))
 		status = try_again(pool, &request, block);
 	if (status == MAM_ERROR_WOULD_WAIT && exceeds_footprint(pool, &request))
 		status = borrow(pool, &request, block);
@@ -558,7 +565,7 @@ enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *gi
 		status = grow_for(pool, &request, block);
 	if (status == MAM_ERROR_OUT_OF_MEMORY)
 		status = borrow_all(pool, &request, block);
-	if (status == MAM_ERROR_OUT_OF_MEMORY && drain(pool, MAM_DRAIN_ALL))
+	if (status == MAM_ERROR_OUT_OF_MEMORY && mam_grow_drain(pool, MAM_DRAIN_ALL))
 		status = retry(pool, &request, block);
 	if (status != MAM_OK) {
 		mam_lock_take(&pool->lock);

@@ -32,6 +32,12 @@ enum mam_status mam_grow_new(struct mam_pool *pool, const struct mam_request *re
  */
 enum mam_status mam_grow_first(struct mam_pool *pool);
 
+/*
+ * mam_grow_drain - call the functions of the layers above, which release memory. grow_lock held.
+ * True: try again.
+ */
+bool mam_grow_drain(struct mam_pool *pool, enum mam_drain_level level);
+
 /* mam_grow_trim - mam_pool_trim() inside the library. */
 enum mam_status mam_grow_trim(struct mam_pool *pool, size_t keep_bytes, size_t *released);
 

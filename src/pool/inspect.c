@@ -29,8 +29,9 @@ static void count_range_free_blocks(const struct mam_pool *pool, struct mam_stat
 	(void)mam_range_unmapped_locked(pool, &unmapped);
 	stats->segments -= unmapped + stats->cached_blocks;
 	stats->free_blocks = stats->segments - stats->live_blocks - stats->retired_blocks;
-	stats->free_block_bytes = stats->physical_bytes - stats->live_rounded_bytes -
-				  stats->cached_bytes - stats->retired_bytes;
+	stats->free_block_bytes = stats->physical_bytes + stats->suspended_bytes -
+				  stats->live_rounded_bytes - stats->cached_bytes -
+				  stats->retired_bytes;
 	for (int i = 0; i < MAM_RANGE_PARTS; i++) {
 		uint32_t at =
 			mam_freelists_largest(&pool->range->part[i].free_blocks, &pool->segments);

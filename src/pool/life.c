@@ -13,6 +13,7 @@
 #include "pool/streamlist.h"
 #include "pool/range.h"
 #include "pool/scope.h"
+#include "pool/suspend.h"
 #include "source/source.h"
 
 #include <string.h>
@@ -175,6 +176,7 @@ static enum mam_status end(struct mam_pool *pool, bool abandon)
 	mam_pool_unlock(pool);
 
 	if (status == MAM_OK) {
+		mam_suspend_end(pool, abandon);
 		if (!abandon) {
 			let_go_above(pool);
 			give_back_chunks(pool);

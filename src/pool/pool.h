@@ -16,6 +16,7 @@
  *               wait.
  *   spare.c     memory that the pool releases by itself once much of it is free.
  *   inspect.c   statistics, enumeration, find: read-only.
+ *   suspend.c   release the memory of all blocks and map it again; see src/suspend.
  *   limit.c     change the limit. reserve.c: reserve memory in advance. scope.c: statistics since a
  *               push.
  *   check.c     every invariant below, in C.
@@ -37,7 +38,7 @@
  *      there is the tail.
  *   4. Bases and sizes are multiples of the granule.
  *   5. Free, live and retired segments of a range are backed by pieces of memory without gap,
- *      unmapped segments by none.
+ *      unmapped segments by none. The memory of a piece may be suspended (suspend.h).
  *   6. Every count in `counts` equals the sum over all segments; peaks are not below their values.
  */
 #ifndef MAM_POOL_POOL_H
@@ -89,6 +90,7 @@ enum mam_pool_state {
 struct mam_range;
 struct mam_scope;
 struct mam_stream_ops;
+struct mam_suspension;
 
 struct mam_pool {
 	/* lock: none, set at init */
@@ -128,6 +130,9 @@ struct mam_pool {
 	bool unfenced;           /* a block was freed without a wait since pieces last moved */
 	struct mam_records holds; /* stream free lists (streamlist.h); empty until one is made */
 	uint32_t idle_streamlist; /* head of the list of unused stream free lists, or 0 */
+	/* written under both locks; NULL: no piece is suspended */
+	struct mam_suspension *suspension;
+	atomic_bool suspended;    /* allocations fail; written under lock: pool (suspend.h) */
 	bool over_limit;          /* the limit was lowered below the reserved bytes (limit.c) */
 	struct mam_scope *scopes; /* statistics since a push, newest first (scope.c); NULL: none */
 	struct mam_stats counts;  /* counts that are updated on each event: see mam_pool_stats() */
@@ -265,6 +270,12 @@ static inline void mam_pool_unfence_locked(struct mam_pool *pool)
 {
 	if (!pool->strict)
 		pool->unfenced = true;
+}
+
+/* mam_pool_is_suspended - without the lock, a moment later this may have changed. */
+static inline bool mam_pool_is_suspended(const struct mam_pool *pool)
+{
+	return atomic_load_explicit(&pool->suspended, memory_order_relaxed);
 }
 
 /*

@@ -80,7 +80,8 @@ const char *mam_range_fault_locked(const struct mam_pool *pool, uint64_t free_bl
 	if (fault == NULL && found_unmapped != unmapped)
 		fault = "the free lists do not contain exactly the unmapped segments";
 	/* While a piece moves, it is counted but not in any segment. */
-	if (fault == NULL && !moving && bytes != pool->counts.physical_bytes)
+	if (fault == NULL && !moving &&
+	    bytes != pool->counts.physical_bytes + pool->counts.suspended_bytes)
 		fault = "the count of physical bytes is wrong";
 	return fault;
 }

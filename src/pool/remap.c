@@ -24,8 +24,7 @@
 
 #define SPARE_RECORDS (4 * MAM_SEGMENT_RECORDS) /* two cuts, each with two */
 
-/* Memory was mapped (bytes > 0) or unmapped. */
-static void count_memory_locked(struct mam_pool *pool, int64_t bytes)
+void mam_remap_count_locked(struct mam_pool *pool, int64_t bytes)
 {
 	struct mam_stats *counts = &pool->counts;
 
@@ -239,7 +238,7 @@ enum mam_status mam_remap_fresh(struct mam_pool *pool, struct mam_edge *edge, ui
 		mam_pieces_put(&pool->range->part[edge->part].pieces, place.base, bytes);
 		if (bytes > pool->range->piece_max)
 			pool->range->piece_max = bytes;
-		count_memory_locked(pool, (int64_t)bytes);
+		mam_remap_count_locked(pool, (int64_t)bytes);
 		mam_edge_advance(edge, bytes);
 	}
 	if (status == MAM_OK)
@@ -326,7 +325,7 @@ enum mam_status mam_remap_move(struct mam_pool *pool, struct mam_edge *edge,
 		pool->counts.remaps++;
 		mam_edge_advance(edge, to.bytes);
 	} else if (lost) {
-		count_memory_locked(pool, -(int64_t)to.bytes);
+		mam_remap_count_locked(pool, -(int64_t)to.bytes);
 	}
 	if (lost)
 		mam_remap_leave_locked(pool, seized.from, status);
@@ -365,7 +364,7 @@ enum mam_status mam_remap_release(struct mam_pool *pool, const struct mam_free_p
 	mam_pool_called_locked(pool, ended - began);
 	if (status == MAM_OK) {
 		mam_pieces_take(&pool->range->part[from->part].pieces, from->piece.base);
-		count_memory_locked(pool, -(int64_t)from->piece.bytes);
+		mam_remap_count_locked(pool, -(int64_t)from->piece.bytes);
 	}
 	mam_space_become_locked(pool, seized.from,
 				status == MAM_OK ? MAM_SEGMENT_UNMAPPED : MAM_SEGMENT_FREE);

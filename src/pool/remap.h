@@ -52,6 +52,9 @@ void mam_remap_prefer(struct mam_free_piece *best, unsigned part, const struct m
 		      uint64_t want, uint64_t max);
 void mam_remap_leave_locked(struct mam_pool *pool, uint32_t handle, enum mam_status status);
 
+/* mam_remap_count_locked - that much memory was mapped (bytes > 0) or unmapped. */
+void mam_remap_count_locked(struct mam_pool *pool, int64_t bytes);
+
 /* mam_remap_would_wait - whether a piece can be unmapped only after a wait for the device. */
 bool mam_remap_would_wait(struct mam_pool *pool);
 

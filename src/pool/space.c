@@ -251,6 +251,8 @@ enum mam_status mam_space_take_locked(struct mam_pool *pool, const struct mam_re
 
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
 		return MAM_ERROR_DESTROYED;
+	if (mam_pool_is_suspended(pool))
+		return MAM_ERROR_SUSPENDED;
 	status = mam_records_reserve(&pool->segments, SPARE_RECORDS);
 	if (status != MAM_OK)
 		return status;

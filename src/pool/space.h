@@ -27,7 +27,7 @@ enum mam_status mam_space_shape(const struct mam_pool *pool, size_t bytes, size_
 
 /*
  * mam_space_take_locked - allocate a block. WOULD_WAIT if no free memory fits, OUT_OF_HOST_MEMORY,
- * DESTROYED.
+ * DESTROYED, SUSPENDED.
  */
 enum mam_status mam_space_take_locked(struct mam_pool *pool, const struct mam_request *request,
 				      void **block);

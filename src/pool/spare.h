@@ -18,6 +18,8 @@ static inline bool mam_spare_due_locked(const struct mam_pool *pool)
 	uint64_t used = counts->live_rounded_bytes + counts->retired_bytes + counts->cached_bytes;
 	uint64_t free_bytes = counts->reserved_bytes - used;
 
+	if (mam_pool_is_suspended(pool)) /* all of it is released */
+		return false;
 	return free_bytes / 2 >= pool->config.spare_bytes &&
 	       free_bytes >= pool->stuck_bytes + 2 * pool->config.spare_bytes;
 }

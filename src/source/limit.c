@@ -276,6 +276,11 @@ bool mam_limit_grow_prompt(struct mam_source *source, size_t bytes, void **base,
 	return true;
 }
 
+struct mam_source *mam_limit_inner(struct mam_source *source)
+{
+	return is_limit(source) ? ((struct limit_source *)source)->inner : NULL;
+}
+
 struct CUctx_st *mam_limit_context(struct mam_source *source)
 {
 	return is_limit(source) ? mam_source_context(((struct limit_source *)source)->inner) : NULL;

@@ -137,6 +137,15 @@ struct CUctx_st *mam_source_context(struct mam_source *source)
 	return context;
 }
 
+bool mam_source_is_shared(struct mam_source *source)
+{
+	struct mam_source *inner;
+
+	while ((inner = mam_limit_inner(source)) != NULL)
+		source = inner;
+	return mam_vmm_is_shared(source);
+}
+
 enum mam_status mam_source_grow_prompt(struct mam_source *source, size_t bytes, void **base)
 {
 	enum mam_status status;

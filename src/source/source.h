@@ -157,6 +157,16 @@ struct CUctx_st *mam_whole_context(struct mam_source *source);
 struct CUctx_st *mam_vmm_context(struct mam_source *source);
 
 /*
+ * mam_source_is_shared - whether its memory was made for other users besides the device: processes,
+ * network cards, or devices that the program named. They may use it at any time, and the pool does
+ * not know when they are done. False: unknown, for sources that are not mam's.
+ */
+bool mam_source_is_shared(struct mam_source *source);
+bool mam_vmm_is_shared(const struct mam_source *source);
+/* mam_limit_inner - the source around which a limit is; NULL: it is no limit. */
+struct mam_source *mam_limit_inner(struct mam_source *source);
+
+/*
  * mam_source_lag - the simulated streams of a vmm source; NULL: none.
  */
 struct mam_lag;

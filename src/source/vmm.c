@@ -390,6 +390,11 @@ void mam_vmm_init(struct mam_vmm *vmm, const struct mam_vmm_backend *backend)
 	mam_lock_init(&vmm->lock, MAM_RANK_SOURCE, "vmm source");
 }
 
+bool mam_vmm_is_shared(const struct mam_source *source)
+{
+	return source->ops->destroy == vmm_destroy && ((const struct mam_vmm *)source)->is_shared;
+}
+
 struct mam_lag *mam_source_lag(struct mam_source *source)
 {
 	struct mam_vmm *vmm = vmm_of(source);
@@ -423,6 +428,8 @@ enum mam_status mam_source_vmm(const struct mam_vmm_attr *attr, struct mam_sourc
 	};
 	struct mam_vmm_attr whole = MAM_VMM_ATTR_INIT;
 	enum mam_status status;
+	uint64_t others;
+	int device;
 
 	if (attr != NULL) {
 		if (!mam_sized_fits(attr, sizeof(whole), fields,
@@ -434,9 +441,13 @@ enum mam_status mam_source_vmm(const struct mam_vmm_attr *attr, struct mam_sourc
 		return MAM_ERROR_INVALID_VALUE;
 	status = whole.simulated ? mam_vmm_sim_create(&whole, source)
 				 : mam_vmm_cuda_create(&whole, source);
-	if (status == MAM_OK)
-		vmm_of(*source)->lag.calls = whole.lag;
-	return status;
+	if (status != MAM_OK)
+		return status;
+	vmm_of(*source)->lag.calls = whole.lag;
+	device = (*source)->properties.device;
+	others = whole.peers & ~(device < 0 ? 0 : (uint64_t)1 << device);
+	vmm_of(*source)->is_shared = whole.gpudirect || whole.exportable || others != 0;
+	return MAM_OK;
 }
 
 enum mam_status mam_vmm_create(int device, struct mam_source **source)

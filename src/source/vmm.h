@@ -41,6 +41,7 @@ struct mam_vmm {
 	struct mam_source source;
 	struct mam_source_ops ops; /* lock: none, set at creation */
 	const struct mam_vmm_backend *backend;
+	bool is_shared;     /* lock: none, set at creation; see mam_source_is_shared() */
 	struct mam_lag lag; /* of simulated streams; synchronizes itself */
 	struct mam_lock lock;
 	struct mam_vmm_range ranges[MAM_VMM_RANGES]; /* lock: lock */

@@ -309,6 +309,10 @@ static enum mam_status alloc_locked(struct mam_streams *streams, const struct ma
 
 	if (!is_ready(pool))
 		return MAM_ERROR_DESTROYED;
+	if (mam_pool_is_suspended(pool)) { /* the stream's own memory, too */
+		pool->counts.failures++;
+		return MAM_ERROR_SUSPENDED;
+	}
 	mam_stream_seen_locked(streams, &now->key);
 	handle = owner_locked(streams, &now->key, now->has_id, now->id);
 	*own = handle != 0;

@@ -52,6 +52,20 @@ static enum mam_status read_pool_attr(const void *given)
 	return status == MAM_OK ? mam_pool_destroy(pool) : status;
 }
 
+/* A pool on a source that cannot be suspended, once the attributes are accepted. */
+static enum mam_status read_suspend_attr(const void *given)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	struct mam_pool *pool;
+	enum mam_status status;
+
+	attr.source = "host";
+	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_OK);
+	status = mam_pool_suspend(pool, given);
+	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
+	return status;
+}
+
 static enum mam_status read_vmm_attr(const void *given)
 {
 	struct mam_source *source;
@@ -115,6 +129,7 @@ static const struct mam_pool_attr pool_attr = { .size = sizeof(pool_attr),
 						.source = "host",
 						.device = MAM_DEVICE_CURRENT };
 static const struct mam_vmm_attr vmm_attr = { .size = sizeof(vmm_attr), .simulated = true };
+static const struct mam_suspend_attr suspend_attr = { .size = sizeof(suspend_attr) };
 static const struct mam_heap_attr heap_attr = { .size = sizeof(heap_attr), .bytes = 1 };
 static const struct mam_heap_report report = { .size = sizeof(report),
 					       .kind = MAM_HEAP_DOUBLE_FREE };
@@ -140,6 +155,7 @@ static const struct {
 	{ "struct mam_vmm_attr", read_vmm_attr, &vmm_attr, sizeof(vmm_attr),
 	  { VMM(range_bytes), VMM(peers), VMM(gpudirect), VMM(exportable), VMM(simulated),
 	    VMM(total_bytes), VMM(lag) } },
+	{ "struct mam_suspend_attr", read_suspend_attr, &suspend_attr, sizeof(suspend_attr), { 0 } },
 	{ "struct mam_heap_attr", read_heap_attr, &heap_attr, sizeof(heap_attr),
 	  { HEAP(max_bytes), HEAP(grow_bytes), HEAP(wait_us), HEAP(ahead), HEAP(debug),
 	    HEAP(reserved) } },

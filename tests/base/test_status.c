@@ -10,7 +10,7 @@
 
 START_TEST(every_status_has_a_sentence)
 {
-	for (int i = MAM_OK; i <= MAM_ERROR_IO; i++) {
+	for (int i = MAM_OK; i <= MAM_ERROR_SUSPENDED; i++) {
 		const char *sentence = mam_strerror((enum mam_status)i);
 
 		ck_assert_uint_gt(strlen(sentence), 10);
@@ -40,12 +40,13 @@ START_TEST(names_match_header)
 	ck_assert_str_eq(mam_status_name(MAM_ERROR_CORRUPT), "MAM_ERROR_CORRUPT");
 	ck_assert_str_eq(mam_status_name(MAM_ERROR_UNSUPPORTED), "MAM_ERROR_UNSUPPORTED");
 	ck_assert_str_eq(mam_status_name(MAM_ERROR_IO), "MAM_ERROR_IO");
+	ck_assert_str_eq(mam_status_name(MAM_ERROR_SUSPENDED), "MAM_ERROR_SUSPENDED");
 }
 END_TEST
 
 START_TEST(unknown_numbers_have_a_sentence)
 {
-	static const int numbers[] = { -1, INT_MIN, INT_MAX, MAM_ERROR_IO + 1 };
+	static const int numbers[] = { -1, INT_MIN, INT_MAX, MAM_ERROR_SUSPENDED + 1 };
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		ck_assert_str_eq(mam_status_name((enum mam_status)numbers[i]), "MAM_ERROR_UNKNOWN");

@@ -28,6 +28,7 @@ class Structs(unittest.TestCase):
             ("mam.h", "mam_pool_attr", native.PoolAttr),
             ("mam.h", "mam_segment_info", native.SegmentInfo),
             ("pools.h", "mam_pool_info", native.PoolInfo),
+            ("pools.h", "mam_suspend_attr", native.SuspendAttr),
         ):
             self.assertEqual(fields(header, struct), [name for name, *_ in layout._fields_], struct)
 
@@ -111,6 +112,23 @@ class Pools(unittest.TestCase):
             self.assertEqual(pool.stats().grows, grown)
             self.assertGreaterEqual(pool.trim(), 2 << 20)
             self.assertEqual(pool.stats().reserved_bytes, 0)
+
+    def test_suspend_and_resume(self):
+        with mam.Pool("vmm", cache=False) as pool:
+            array = pool.alloc(4 << 20)
+            for arguments in ({}, {"folder": "/tmp"}, {"discard": True}):
+                pool.suspend(**arguments)
+                self.assertEqual((pool.stats().physical_bytes, pool.stats().suspended_bytes > 0), (0, True))
+                with self.assertRaisesRegex(mam.Error, "suspended"):
+                    pool.alloc(1000)
+                pool.resume()
+                self.assertEqual(pool.stats().suspended_bytes, 0)
+            with self.assertRaisesRegex(mam.Error, "^cannot suspend the pool"):
+                pool.suspend(folder="/proc/nothing")
+            pool.free(array)
+        with mam.Pool("host") as pool:
+            with self.assertRaisesRegex(mam.Error, "^cannot suspend the pool"):
+                pool.suspend()
 
     def test_segments(self):
         with mam.Pool("host") as pool:

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * contents.h - where the bytes of suspended pieces are: in pinned host memory, or in a file.
+ *
+ *   host   One allocation of pinned memory for all pieces: copies run at the speed of the bus, all
+ *          of them are in flight at once, and one wait at the end is enough. As in source/pinned.c,
+ *          a quarter of the host's memory always remains.
+ *   file   Two pinned buffers: while the GPU copies one chunk, the host writes or reads another.
+ *          file.h describes the file.
+ *
+ * A visit saves or loads pieces one after the other, in a stream of its own. Their bytes have
+ * arrived when the visit's end succeeds. So loading overlaps with mapping the next piece.
+ *
+ * lock: the pool's grow_lock, held by all callers, also across the driver calls.
+ */
+#ifndef MAM_SUSPEND_CONTENTS_H
+#define MAM_SUSPEND_CONTENTS_H
+
+#include "heap/service/copy.h"
+#include "pool/suspend.h"
+#include "suspend/file.h"
+
+struct mam_contents {
+	struct mam_copy copy;
+	struct mam_copy_visit visit; /* between begin and end */
+	void *memory;                /* pinned: all bytes, or both buffers */
+	struct mam_contents_file file;
+	bool is_file;
+	enum mam_status status; /* of the visit: the first error of the file */
+	/* the chunk that is in flight to or from a buffer; bytes 0: none */
+	size_t flight_bytes;
+	uint64_t flight_offset;
+	unsigned flight_buffer;
+};
+
+/*
+ * mam_contents_open - for `bytes` of the source's memory. folder NULL: in host memory. Returns
+ * UNSUPPORTED if the source is not one of device memory, OUT_OF_HOST_MEMORY, IO or DRIVER.
+ * mam_contents_close - `abandoned`: without a driver call.
+ */
+enum mam_status mam_contents_open(struct mam_contents *contents, struct mam_source *source,
+				  uint64_t bytes, const char *folder);
+void mam_contents_close(struct mam_contents *contents, bool abandoned);
+
+/* Errors of begin: DRIVER, and no end may follow. Errors of end: DRIVER or IO. */
+enum mam_status mam_contents_begin(struct mam_contents *contents);
+void mam_contents_save(struct mam_contents *contents, const struct mam_suspended *piece);
+void mam_contents_load(struct mam_contents *contents, const struct mam_suspended *piece);
+enum mam_status mam_contents_end(struct mam_contents *contents, bool saves);
+
+#endif

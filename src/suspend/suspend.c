@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * suspend.c - mam_pool_suspend() and mam_pool_resume(): release the memory of a pool, and map it
+ * again at the same addresses.
+ *
+ * suspend:
+ *   1. From now on allocations fail (pool/suspend.h). Then the grow lock, which the thread holds to
+ *      the end.
+ *   2. Empty the caches and the streams, wait for the device, release free pieces.
+ *   3. Save the contents of all other pieces (contents.h). So far each error leaves the pool as it
+ *      was.
+ *   4. Unmap the pieces. One that the driver refuses stays mapped; if it refuses all of them, the
+ *      pool is as before. Undoing the rest would need memory that others may have by now.
+ * resume:
+ *   1. Map each piece and copy its contents, in the order of addresses. Pieces that became free
+ *      meanwhile stay unmapped.
+ *   2. After an error, pieces that were mapped and copied stay so, and the next resume goes on from
+ *      there. All contents are kept until it is complete. So another suspend before that only unmaps.
+ *   3. Out of memory: as in an allocation, other pools of the device release idle memory, and the
+ *      program's callbacks run (api/oom.h), with no lock held.
+ *
+ * Bound: one driver call to copy and one or more to map or unmap, for each piece.
+ *
+ * Source: vLLM's sleep mode and torch_memory_saver release memory and keep its addresses. We differ
+ * in a pool as the unit, whose records show what need not come back.
+ */
+#include <mam/pools.h>
+
+#include <stdlib.h>
+
+#include "api/oom.h"
+#include "api/slots.h"
+#include "base/log.h"
+#include "base/sized.h"
+#include "suspend/contents.h"
+
+struct suspension {
+	struct mam_suspension pieces; /* first: the pool knows this part */
+	struct mam_contents contents;
+	bool discards;
+};
+
+static void end(struct mam_suspension *suspension, bool abandoned)
+{
+	struct suspension *whole = (struct suspension *)suspension;
+
+	mam_contents_close(&whole->contents, abandoned);
+	free(suspension->pieces);
+	free(whole);
+}
+
+static enum mam_status save(struct suspension *whole, struct mam_pool *pool, const char *folder)
+{
+	enum mam_status status =
+		mam_contents_open(&whole->contents, pool->source, whole->pieces.bytes, folder);
+
+	if (status != MAM_OK || whole->pieces.count == 0)
+		return status;
+	status = mam_contents_begin(&whole->contents);
+	if (status != MAM_OK)
+		return status;
+	for (size_t i = 0; i < whole->pieces.count; i++)
+		mam_contents_save(&whole->contents, &whole->pieces.pieces[i]);
+	return mam_contents_end(&whole->contents, true);
+}
+
+/* Unmap the pieces that are mapped. Errors: of the first, if none was unmapped. */
+static enum mam_status release(struct mam_pool *pool, struct mam_suspension *suspension)
+{
+	enum mam_status first = MAM_OK;
+	bool any = false;
+
+	for (size_t i = 0; i < suspension->count; i++) {
+		struct mam_suspended *piece = &suspension->pieces[i];
+		enum mam_status status = MAM_OK;
+
+		if (piece->state == MAM_SUSPENDED_MAPPED || piece->state == MAM_SUSPENDED_LOADED) {
+			status = mam_suspend_release(pool, piece);
+			any |= status == MAM_OK;
+		}
+		if (first == MAM_OK)
+			first = status;
+	}
+	if (any && first != MAM_OK)
+		mam_log(MAM_LOG_WARN,
+			"pool %s: the source refused to release some memory, which stays with the "
+			"suspended pool",
+			pool->config.name);
+	return any ? MAM_OK : first;
+}
+
+/* Steps 2 to 4. */
+static enum mam_status suspend(struct mam_pool *pool, const struct mam_suspend_attr *attr)
+{
+	struct suspension *whole = calloc(1, sizeof(*whole));
+	enum mam_status status;
+
+	if (!whole)
+		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	whole->pieces.end = end;
+	whole->discards = attr->discard;
+	status = mam_suspend_settle(pool);
+	if (status == MAM_OK)
+		status = mam_suspend_list(pool, &whole->pieces);
+	if (status == MAM_OK && !attr->discard)
+		status = save(whole, pool, attr->folder);
+	if (status == MAM_OK)
+		status = release(pool, &whole->pieces);
+	if (status == MAM_OK)
+		mam_suspend_keep(pool, &whole->pieces);
+	else
+		end(&whole->pieces, false);
+	return status;
+}
+
+/* The grow lock serializes suspends and resumes; an earlier one may have changed the flag. */
+static enum mam_status suspend_alone(struct mam_pool *pool, const struct mam_suspend_attr *attr)
+{
+	enum mam_status status;
+
+	mam_lock_take(&pool->grow_lock);
+	status = mam_suspend_set(pool, true);
+	if (status == MAM_OK && pool->suspension) {
+		status = release(pool, pool->suspension);
+	} else if (status == MAM_OK) {
+		status = suspend(pool, attr);
+		if (status != MAM_OK)
+			(void)mam_suspend_set(pool, false);
+	}
+	mam_lock_release(&pool->grow_lock);
+	return status;
+}
+
+static bool read_attr(const struct mam_suspend_attr *given, struct mam_suspend_attr *attr)
+{
+	*attr = (struct mam_suspend_attr)MAM_SUSPEND_ATTR_INIT;
+	if (!given)
+		return true;
+	if (!mam_sized_fits(given, sizeof(*attr), NULL, 0))
+		return false;
+	mam_sized_read(attr, given, sizeof(*attr));
+	return !attr->discard || !attr->folder;
+}
+
+/* Whether the pool's memory can leave: pieces of memory that only the device uses. */
+static bool is_possible(const struct mam_pool *pool)
+{
+	const char *why = !pool->range                         ? "does not map memory in pieces"
+			  : mam_source_is_shared(pool->source) ? "shares its memory with others"
+							       : NULL;
+
+	if (why)
+		mam_log(MAM_LOG_WARN, "pool %s cannot be suspended: its source %s",
+			pool->config.name, why);
+	return !why;
+}
+
+enum mam_status mam_pool_suspend(struct mam_pool *handle, const struct mam_suspend_attr *given)
+{
+	struct mam_suspend_attr attr;
+	struct mam_section section;
+	struct mam_pool *pool;
+	enum mam_status status = read_attr(given, &attr) ? mam_slots_enter(handle, &pool, &section)
+							 : MAM_ERROR_INVALID_VALUE;
+
+	if (status != MAM_OK)
+		return status;
+	status = is_possible(pool) ? mam_suspend_set(pool, true) : MAM_ERROR_UNSUPPORTED;
+	if (status == MAM_OK)
+		status = suspend_alone(pool, &attr);
+	mam_epoch_leave(section);
+	return status;
+}
+
+/* Step 1. The contents of MAPPED pieces are on their way. */
+static enum mam_status map_all(struct mam_pool *pool, struct suspension *whole)
+{
+	enum mam_status status = MAM_OK;
+
+	for (size_t i = 0; i < whole->pieces.count && status == MAM_OK; i++) {
+		struct mam_suspended *piece = &whole->pieces.pieces[i];
+
+		if (piece->state == MAM_SUSPENDED_OUT)
+			status = mam_suspend_map(pool, piece);
+		if (status == MAM_OK && piece->state == MAM_SUSPENDED_MAPPED && !whole->discards &&
+		    !mam_suspend_is_free(pool, piece))
+			mam_contents_load(&whole->contents, piece);
+	}
+	return status;
+}
+
+static void mark_loaded(struct mam_suspension *suspension)
+{
+	for (size_t i = 0; i < suspension->count; i++)
+		if (suspension->pieces[i].state == MAM_SUSPENDED_MAPPED)
+			suspension->pieces[i].state = MAM_SUSPENDED_LOADED;
+}
+
+static enum mam_status load_all(struct mam_pool *pool, struct suspension *whole)
+{
+	enum mam_status status = MAM_OK, arrived = MAM_OK;
+
+	if (!whole->discards && whole->pieces.count != 0) {
+		status = mam_contents_begin(&whole->contents);
+		if (status != MAM_OK)
+			return status;
+	}
+	status = map_all(pool, whole);
+	if (!whole->discards && whole->pieces.count != 0)
+		arrived = mam_contents_end(&whole->contents, false);
+	if (arrived == MAM_OK)
+		mark_loaded(&whole->pieces);
+	return status != MAM_OK ? status : arrived;
+}
+
+/* `lack`: bytes that are not mapped. */
+static enum mam_status resume(struct mam_pool *pool, uint64_t *lack)
+{
+	struct suspension *whole;
+	enum mam_status status = MAM_OK;
+
+	*lack = 0;
+	mam_lock_take(&pool->grow_lock);
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
+		status = MAM_ERROR_DESTROYED;
+	whole = (struct suspension *)pool->suspension;
+	if (status == MAM_OK && whole) {
+		status = load_all(pool, whole);
+		if (status == MAM_OK) {
+			mam_suspend_keep(pool, NULL);
+			end(&whole->pieces, false);
+		} else if (status == MAM_ERROR_OUT_OF_MEMORY) {
+			mam_lock_take(&pool->lock);
+			pool->counts.failures++;
+			*lack = pool->counts.suspended_bytes;
+			mam_pool_unlock(pool);
+		}
+	}
+	mam_lock_release(&pool->grow_lock);
+	return status;
+}
+
+enum mam_status mam_pool_resume(struct mam_pool *handle)
+{
+	struct mam_oom_walk walk = { 0 };
+	struct mam_section section;
+	struct mam_pool *pool;
+	enum mam_status status;
+	uint64_t lack = 0;
+
+	do {
+		status = mam_slots_enter(handle, &pool, &section);
+		if (status != MAM_OK)
+			return status;
+		status = resume(pool, &lack);
+		mam_epoch_leave(section);
+	} while (status == MAM_ERROR_OUT_OF_MEMORY && mam_oom_again(&walk, handle, lack));
+	return status;
+}
