@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elf.c - finds the real dlsym() for an object that defines dlsym() itself.
+ * elf.c - finds the real dlsym() for an object that defines dlsym() itself, and names addresses.
  *
- * The dynamic linker would find our own function, so the symbol tables in memory are read instead:
+ * For dlsym(), the dynamic linker would find our own function, so the symbol tables in memory are read instead:
  *   1. visit the loaded objects in their order, which is the order in which the linker searches
  *      them;
  *   2. skip all objects up to and including the one that contains this code;
@@ -11,14 +11,19 @@
  * Bound: one pass over the symbols of the objects between this one and the C library, once per
  * process. Other objects after this one that define dlsym are found first, so that such tools keep
  * working.
+ *
+ * An address is named inside of dl_iterate_phdr(): the object that contains it is not unloaded
+ * meanwhile, as the list of objects is locked.
  */
-#define _GNU_SOURCE /* dl_iterate_phdr */
+#define _GNU_SOURCE /* dl_iterate_phdr, program_invocation_name */
 #include "interpose/process/elf.h"
 
+#include <errno.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "interpose/process/symbols.h"
@@ -42,10 +47,18 @@ static bool holds(const struct dl_phdr_info *object, const void *address)
 	return false;
 }
 
+static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *object)
+{
+	for (int i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			return (const ElfW(Dyn) *)(object->dlpi_addr +
+						   object->dlpi_phdr[i].p_vaddr);
+	return NULL;
+}
+
 static int visit(struct dl_phdr_info *object, size_t info_bytes, void *user)
 {
 	struct search *search = user;
-	const ElfW(Dyn) *dynamic = NULL;
 
 	(void)info_bytes;
 	if (!search->behind_us) {
@@ -55,11 +68,7 @@ static int visit(struct dl_phdr_info *object, size_t info_bytes, void *user)
 	/* The kernel's vdso stores offsets, and does not define the function. */
 	if (strstr(object->dlpi_name, "vdso") != NULL)
 		return 0;
-	for (int i = 0; i < object->dlpi_phnum; i++)
-		if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			dynamic = (const ElfW(Dyn) *)(object->dlpi_addr +
-						      object->dlpi_phdr[i].p_vaddr);
-	search->found = mam_symbols_find(object->dlpi_addr, dynamic, search->name);
+	search->found = mam_symbols_find(object->dlpi_addr, dynamic_of(object), search->name);
 	return search->found != NULL;
 }
 
@@ -69,4 +78,38 @@ void *mam_elf_next(const char *name)
 
 	dl_iterate_phdr(visit, &search);
 	return search.found;
+}
+
+struct naming {
+	const void *address;
+	struct mam_elf_place *place;
+	bool is_found;
+};
+
+static int name_in(struct dl_phdr_info *object, size_t info_bytes, void *user)
+{
+	struct naming *naming = user;
+	struct mam_elf_place *place = naming->place;
+	const char *function;
+
+	(void)info_bytes;
+	if (!holds(object, naming->address))
+		return 0;
+	naming->is_found = true;
+	place->offset = (uintptr_t)naming->address - object->dlpi_addr;
+	place->distance = 0;
+	snprintf(place->object, sizeof(place->object), "%s",
+		 object->dlpi_name[0] == '\0' ? program_invocation_name : object->dlpi_name);
+	function = mam_symbols_name(object->dlpi_addr, dynamic_of(object), naming->address,
+				    &place->distance);
+	snprintf(place->function, sizeof(place->function), "%s", function == NULL ? "" : function);
+	return 1;
+}
+
+bool mam_elf_find(const void *address, struct mam_elf_place *place)
+{
+	struct naming naming = { .address = address, .place = place };
+
+	dl_iterate_phdr(name_in, &naming);
+	return naming.is_found;
 }

@@ -38,8 +38,8 @@ const struct mam_stack *mam_stack_here(void);
 
 /*
  * mam_stack_name - return the call site in one word without blanks: the innermost frame outside of
- * CUDA's libraries, as FUNCTION@LIBRARY or LIBRARY+0xOFFSET. Returns "" if the dynamic linker knows
- * no such frame, or if there is no memory. At most MAM_STACK_NAME_BYTES including the terminator;
+ * CUDA's libraries, as FUNCTION@LIBRARY or LIBRARY+0xOFFSET. Returns "" if no loaded object has
+ * such a frame, or if there is no memory. At most MAM_STACK_NAME_BYTES including the terminator;
  * stored with the stack. One caller at a time. mam_stack_print() stores nothing; any thread may call
  * it.
  */

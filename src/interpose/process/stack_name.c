@@ -4,20 +4,19 @@
  *
  * 1. From the innermost frame outwards, the first frame whose object is not one of CUDA's is the
  *    call site: the application, a framework, cuBLAS or NCCL. That is what the user wants to know.
- * 2. The text is the function's name if the dynamic linker knows it, otherwise its offset in the
+ * 2. The text is the function's name if the object exports it, otherwise its offset in the
  *    object, as addr2line takes it; and the object's name without its directory.
  * 3. Bytes that a word of a trace cannot contain become %XX.
  *
- * The linker's search takes up to a millisecond in a large library, so each stack is named only
+ * The search takes up to a millisecond in a large library, so each stack is named only
  * once. An object that was unloaded in the meantime is unknown.
  */
-#define _GNU_SOURCE /* dladdr1 */
 #include "interpose/process/stack.h"
 
-#include <dlfcn.h>
-#include <link.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "interpose/process/elf.h"
 
 /* Prefixes of CUDA's own libraries: frames in them and in mam are not call sites. */
 static const char *const cuda_objects[] = { "libcudart", "libcuda.so", "libmam" };
@@ -67,23 +66,21 @@ static bool name_frame(const void *frame, char *name)
 {
 	const char *call = (const char *)frame - 1;
 	char *at = name, *end = name + MAM_STACK_NAME_BYTES - 1;
-	struct link_map *map = NULL;
+	struct mam_elf_place place;
 	const char *object;
 	char offset[32];
-	Dl_info info;
 
-	if (dladdr1(call, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || info.dli_fname == NULL ||
-	    map == NULL)
+	if (!mam_elf_find(call, &place))
 		return false;
-	object = last_part(info.dli_fname);
+	object = last_part(place.object);
 	if (is_of_cuda(object))
 		return false;
-	if (info.dli_sname != NULL) {
-		at = put_word(at, end, info.dli_sname, 120);
+	if (place.function[0] != '\0') {
+		at = put_word(at, end, place.function, 120);
 		at = put_word(at, end, "@", 1);
 		at = put_word(at, end, object, 60);
 	} else {
-		snprintf(offset, sizeof(offset), "+0x%zx", (size_t)((uintptr_t)call - map->l_addr));
+		snprintf(offset, sizeof(offset), "+0x%zx", place.offset);
 		at = put_word(at, end, object, 120);
 		at = put_word(at, end, offset, sizeof(offset));
 	}

@@ -89,3 +89,37 @@ void *mam_symbols_find(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char *n
 	}
 	return NULL;
 }
+
+/* The object's own functions, and its data: dladdr() names both. */
+static bool contains(ElfW(Addr) base, const ElfW(Sym) * symbol, ElfW(Addr) address)
+{
+	const unsigned int type = ELF64_ST_TYPE(symbol->st_info);
+
+	if (symbol->st_shndx == SHN_UNDEF || type == STT_TLS || type == STT_SECTION ||
+	    ELF64_ST_BIND(symbol->st_info) == STB_LOCAL || address < base + symbol->st_value)
+		return false;
+	return address - (base + symbol->st_value) < (symbol->st_size == 0 ? 1 : symbol->st_size);
+}
+
+const char *mam_symbols_name(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const void *address,
+			     size_t *distance)
+{
+	const ElfW(Sym) *nearest = NULL;
+	struct symbols symbols;
+	uint32_t count;
+
+	if (!read_dynamic(base, dynamic, &symbols))
+		return NULL;
+	count = symbol_count(&symbols);
+	for (uint32_t i = 0; i < count; i++) {
+		const ElfW(Sym) *symbol = &symbols.table[i];
+
+		if (contains(base, symbol, (ElfW(Addr))address) &&
+		    (nearest == NULL || symbol->st_value > nearest->st_value))
+			nearest = symbol;
+	}
+	if (nearest == NULL)
+		return NULL;
+	*distance = (ElfW(Addr))address - (base + nearest->st_value);
+	return symbols.names + nearest->st_name;
+}

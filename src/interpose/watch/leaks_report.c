@@ -10,16 +10,15 @@
  * Entries are sorted by stack and function, so that groups are contiguous. Groups are then sorted
  * by their bytes. Heap sort works in place, so that no allocation can fail at exit.
  */
-#define _GNU_SOURCE /* dladdr1, program_invocation_short_name */
+#define _GNU_SOURCE /* program_invocation_short_name */
 #include "interpose/watch/leaks_report.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "interpose/process/elf.h"
 #include "interpose/process/file.h"
 #include "interpose/process/say.h"
 #include "interpose/process/stack.h"
@@ -117,19 +116,16 @@ static size_t largest(const struct mam_leaks_left *left, struct group *groups, s
 static void put_frame(struct mam_file_text *text, uint32_t number, const void *frame)
 {
 	const char *call = (const char *)frame - 1;
-	struct link_map *map = NULL;
-	Dl_info info;
+	static struct mam_elf_place place; /* lock: none, one thread reports */
 
 	mam_file_put(text, "    #%u ", number);
-	if (dladdr1(call, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || info.dli_fname == NULL ||
-	    map == NULL) {
+	if (!mam_elf_find(call, &place)) {
 		mam_file_put(text, "%p\n", frame);
 		return;
 	}
-	if (info.dli_sname != NULL)
-		mam_file_put(text, "%s+0x%zx ", info.dli_sname,
-			     (size_t)(call - (const char *)info.dli_saddr));
-	mam_file_put(text, "(%s+0x%zx)\n", info.dli_fname, (size_t)((uintptr_t)call - map->l_addr));
+	if (place.function[0] != '\0')
+		mam_file_put(text, "%s+0x%zx ", place.function, place.distance);
+	mam_file_put(text, "(%s+0x%zx)\n", place.object, place.offset);
 }
 
 static void put_blocks(struct mam_file_text *text, size_t blocks, uint64_t bytes)
