@@ -117,6 +117,21 @@ same "without the memory of the GPU, there is no advice that needs it" "0 1" \
 play full --leaks="$scratch/leaks"
 has "call sites" "    96.0 MiB in 24 blocks probe_fill@probe_oom"
 
+# Another process, which has 96 MiB when this one runs out of memory.
+"$MAM" run --chunk 96M --oom-report no -- "$probe" often > "$scratch/none" 2>&1 &
+other=$!
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	"$MAM" info --stats "$other" > "$scratch/page" 2>&1 && grep -q '96.0 MiB' "$scratch/page" && break
+	sleep 0.1
+done
+play full
+try "other processes" grep -q "^    96.0 MiB process $other (probe_oom)\$" "$scratch/report"
+same "not this one" 0 "$(grep -c "process $(sed -n 's/.* process \([0-9]*\), thread.*/\1/p' "$scratch/report") (" "$scratch/report")"
+kill -9 "$other"
+wait "$other" 2> "$scratch/none"
+play full
+same "not one that was killed" 0 "$(grep -c "process $other (" "$scratch/report")"
+
 FAKE_CUDA_MEMORY=1G
 play threads
 FAKE_CUDA_MEMORY=128M

@@ -3,8 +3,9 @@
  * oom.h - what the user learns when the program receives out of memory: a message, and a report with
  * the state of that moment (MAM_OOM_REPORT).
  *
- *   DIR/oom.NAME.PID.N.txt    for people: the request, the memory of the GPU and of the pool,
- *                             advice, and the tags, sizes or call sites with the largest sums
+ *   DIR/oom.NAME.PID.N.txt    for people: the request, the memory of the GPU, of other processes
+ *                             and of the pool, advice, and the tags, sizes or call sites with the
+ *                             largest sums
  *   DIR/oom.NAME.PID.N.trace  the heap, for mam replay --map (oom_heap.h)
  *
  * The report is written in the failing call, after the driver has returned its error and before the

@@ -32,6 +32,7 @@
 #include "interpose/process/stack.h"
 #include "interpose/report/oom_advice.h"
 #include "interpose/report/oom_heap.h"
+#include "interpose/report/oom_others.h"
 #include "interpose/report/oom_top.h"
 #include "interpose/report/report.h"
 #include "interpose/routes/hooks.h"
@@ -239,6 +240,18 @@ static void put_gpu(const struct report *report)
 		put_size("other processes", report->others, " of the limit");
 }
 
+static void put_others(void)
+{
+	static struct mam_oom_other others[SHOWN];
+	size_t count = mam_oom_others_find(others, SHOWN);
+
+	if (count != 0)
+		mam_file_put(&text, "\nOther processes of this user that use mam, on all GPUs\n");
+	for (size_t i = 0; i < count; i++)
+		mam_file_put(&text, "  %10s process %d (%s)\n", mam_oom_size(others[i].bytes).text,
+			     (int)others[i].process, others[i].program);
+}
+
 static void put_pool(const struct report *report)
 {
 	const struct mam_stats *stats = &report->pool->stats;
@@ -343,6 +356,7 @@ static void put_all(const struct report *report)
 {
 	put_request(report);
 	put_gpu(report);
+	put_others();
 	put_pool(report);
 	put_advice(report);
 	put_top(&tags);
