@@ -58,8 +58,8 @@ static void say_late(const struct ctl_link *link)
 		say(link->process, "does not respond: it is stopped, or works on another request");
 }
 
-/* Returns 0 or an error. The address is relative to the folder, because addresses are short. */
-static int connect_to(int number, const char *page)
+/* The address is relative to the folder, because addresses are short. */
+int ctl_link_connect(int number, const char *page)
 {
 	const struct timeval time = { RESPONSE_MS / 1000, 0 }; /* if too many clients wait */
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -91,7 +91,7 @@ bool ctl_link_open(struct ctl_link *link, const struct page_entry *process, cons
 
 	*link = (struct ctl_link){ .process = process };
 	link->number = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	error = link->number < 0 ? errno : connect_to(link->number, process->path);
+	error = link->number < 0 ? errno : ctl_link_connect(link->number, process->path);
 	if (error == 0) {
 		/* If the process ended meanwhile, this is reported when its reply is read. */
 		(void)send(link->number, request, strlen(request), MSG_NOSIGNAL);

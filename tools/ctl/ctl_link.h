@@ -33,6 +33,9 @@ enum ctl_line {
 };
 enum ctl_line ctl_link_read(struct ctl_link *link);
 
+/* ctl_link_connect - connect a socket to the process of that page. Returns 0 or an error. */
+int ctl_link_connect(int number, const char *page);
+
 void ctl_link_close(struct ctl_link *link);
 
 #endif

@@ -12,10 +12,13 @@
 #include <string.h>
 
 #include "kit/format.h"
+#include "top/heap.h"
 #include "top/number.h"
 #include "top/view.h"
 
 #define LABEL 9
+#define HEAP_ROWS 3
+#define CELLS_MAX 4096
 
 static const char *const kinds[MAM_STATPAGE_KINDS] = {
 	"chunks of pools", "cudaMalloc", "stream-ordered", "managed",
@@ -81,6 +84,29 @@ static void put_figures(struct place *place, const struct mam_statpage_figures *
 	put_line(place, LABEL, FRAME_NORMAL, text);
 }
 
+/* Full characters are ranges that are in use, and blanks are free. */
+static void put_heap(struct place *place, int gpu)
+{
+	static uint64_t cells[CELLS_MAX];
+	int width = place->frame->columns - LABEL;
+	struct top_strip strip;
+	char text[256];
+
+	width = width > CELLS_MAX / HEAP_ROWS ? CELLS_MAX / HEAP_ROWS : width;
+	if (width <= 0 || !top_heap_strip(gpu, cells, (size_t)width * HEAP_ROWS, &strip))
+		return;
+	frame_put(place->frame, row_of(place), 0, LABEL - 1, FRAME_NORMAL, "heap");
+	for (int row = 0; row < HEAP_ROWS; row++) {
+		frame_put_curve(place->frame, row_of(place), LABEL, width,
+				cells + (size_t)row * (size_t)width, strip.cell_bytes);
+		place->row++;
+	}
+	snprintf(text, sizeof(text), "by address, %s per character; %s; largest free %s",
+		 number_bytes(strip.cell_bytes).text, format_counted(strip.chunks, "chunk").text,
+		 number_bytes(strip.largest_free_bytes).text);
+	put_line(place, LABEL, FRAME_NORMAL, text);
+}
+
 static void put_use(struct place *place, const struct top_use *use, uint64_t whole)
 {
 	static uint64_t history[TOP_HISTORY];
@@ -103,6 +129,7 @@ static void put_use(struct place *place, const struct top_use *use, uint64_t who
 	frame_put_curve(place->frame, row_of(place), LABEL, width, history, highest);
 	place->row++;
 	put_figures(place, &use->figures, use->alloc_rate);
+	put_heap(place, use->gpu);
 	if (use->nvml_bytes == TOP_NO_BYTES)
 		return;
 	snprintf(text, sizeof(text), "nvidia-smi shows %s: %s besides these pools",

@@ -22,9 +22,11 @@
 #include <unistd.h>
 
 #include "top/clock.h"
+#include "top/heap.h"
 #include "top/nvml.h"
 #include "top/view.h"
 
+#define REPLY_MS 20  /* between looks for the list of blocks */
 #define ESCAPE_MS 25 /* after Esc, for the rest of the sequence of a key */
 
 static volatile sig_atomic_t is_ended;
@@ -136,6 +138,22 @@ static bool draw(const struct top_model *model)
 	return true;
 }
 
+/* The heap is that of the process that is shown. Returns true if there is something new. */
+static bool poll_heap(const struct top_model *model)
+{
+	const struct top_place *at = &screen.view.place;
+	const struct page_entry *shown = NULL;
+
+	for (size_t i = 0; screen.view.screen == TOP_PROCESS && i < model->list.count; i++) {
+		const struct page_entry *entry = &model->list.entries[i];
+
+		if (entry->pid == at->pid && entry->start == at->start && entry->copy == at->copy)
+			shown = entry;
+	}
+	top_heap_show(shown);
+	return (!screen.view.is_paused || top_heap_is_busy()) && top_heap_poll(clock_ns());
+}
+
 static int key_of(int code)
 {
 	switch (code) {
@@ -203,7 +221,7 @@ static bool show(struct top_model *model, uint64_t interval_ms, uint64_t count)
 
 	while (good && !is_ended) {
 		uint64_t now_ns = clock_ns();
-		int code;
+		int code, wait_ms = (int)((next_ns - now_ns) / 1000000) + 1;
 
 		if (now_ns >= next_ns) {
 			next_ns = now_ns + interval_ms * 1000000;
@@ -212,7 +230,9 @@ static bool show(struct top_model *model, uint64_t interval_ms, uint64_t count)
 			good = (screen.view.is_paused || sample(model)) && draw(model);
 			continue;
 		}
-		timeout((int)((next_ns - now_ns) / 1000000) + 1);
+		if (poll_heap(model))
+			good = draw(model);
+		timeout(top_heap_is_busy() && wait_ms > REPLY_MS ? REPLY_MS : wait_ms);
 		code = getch();
 		if ((code == ERR && is_closed()) || !handle(code))
 			break;

@@ -201,6 +201,45 @@ awaits "unknown terminal: one sentence" "cannot use a terminal of type 'unknown-
 stop
 stop_pages
 
+# ---- the heap of a program that runs under mam run ----
+fakes=$MAM_BUILDDIR/tests/fake/lib
+probe=$MAM_BUILDDIR/tests/interpose/programs/probe_control
+case ${CFLAGS:-} in
+*-fsanitize*) skip "the heap" "a sanitizer in the preload object needs one in the program" ;;
+*)
+	if [ -x "$probe" ] && [ -f "$MAM_BUILDDIR/.libs/libmam-preload.so" ]; then
+		: > "$scratch/probe.out"
+		mkfifo "$scratch/probe.in"
+		LD_LIBRARY_PATH=$fakes FAKE_CUDA_MEMORY=1G "$MAM" run --chunk 64M -- "$probe" < "$scratch/probe.in" \
+			> "$scratch/probe.out" &
+		probe_pid=$!
+		exec 7> "$scratch/probe.in"
+		echo "alloc 32 1048576" >&7
+		allocated() { [ "$(wc -l < "$scratch/probe.out")" -ge 2 ]; }
+		wait_for "the program allocates" allocated
+		start 73 24 "$MAM" top -d 0.2
+		wait_for "the program is listed" shows "1 process"
+		keys Enter
+		awaits "the heap: its scale" "by address, 341K per character; 1 chunk; largest free 32.0M"
+		same "the heap: half of it is used" "96 0" \
+			"$(screen | sed -n '/^heap/,/by address/p' | grep -o '█' | wc -l) $(screen | grep -c '^heap *$')"
+		echo free >&7
+		awaits "the heap follows the program" "1 chunk; largest free 64.0M"
+		kill -STOP "$probe_pid"
+		keys Escape
+		awaits "a stopped program does not stop the screen" "F1Help"
+		keys q
+		awaits "mam top ends" "ended with 0"
+		stop
+		kill -CONT "$probe_pid"
+		exec 7>&-
+		wait "$probe_pid"
+	else
+		skip "the heap" "this build has no libmam-preload.so"
+	fi
+	;;
+esac
+
 # ---- 100 processes, at the default interval: at most 2% of a core and 20 MB ----
 start_pages 100
 start 120 40 "$MAM" top

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * heap.h - the heap of one running process as a strip: how much of each range of addresses is used.
+ *
+ * The process lists its blocks if it runs under mam run (<mam/control.h>, dump): at most once per
+ * second, and only while it is shown. Nothing here waits for it.
+ */
+#ifndef TOOLS_TOP_HEAP_H
+#define TOOLS_TOP_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "page/page_list.h"
+
+/*
+ * top_heap_show - which process is shown from now on; NULL: none. top_heap_poll - send a request if
+ * it is time for one, and read what has arrived. Returns true if there is a new list of blocks.
+ * top_heap_is_busy - a reply is on its way: poll again soon.
+ */
+void top_heap_show(const struct page_entry *process);
+bool top_heap_poll(uint64_t now_ns);
+bool top_heap_is_busy(void);
+
+struct top_strip {
+	size_t chunks, blocks;       /* count; freed blocks that wait for the GPU are included */
+	uint64_t bytes;              /* of the chunks */
+	uint64_t used_bytes;         /* of the blocks */
+	uint64_t largest_free_bytes; /* between blocks of one chunk */
+	uint64_t cell_bytes;
+};
+
+/*
+ * top_heap_strip - the heap on a GPU of the process: `cells` has the used bytes of `count` ranges
+ * of equal size, of all chunks in the order of their addresses. False: it is unknown, or empty.
+ */
+bool top_heap_strip(int gpu, uint64_t *cells, size_t count, struct top_strip *strip);
+
+#endif
