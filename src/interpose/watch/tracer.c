@@ -21,6 +21,7 @@
 #include "interpose/process/stack.h"
 #include "interpose/routes/init.h"
 #include "interpose/watch/ledger.h"
+#include "interpose/watch/tagged.h"
 #include "interpose/watch/trace_out.h"
 #include "interpose/watch/trace_ring.h"
 #include "interpose/watch/watch.h"
@@ -148,22 +149,23 @@ static bool is_traced(enum mam_table_id function)
 	}
 }
 
-/* The tags of the thread, which stay valid; 0: none. */
-static uint64_t tag_here(void)
+/* The tags of the thread, which stay valid; NULL: none. */
+static const char *tags_here(void)
 {
 	const char *path = mam_tag_paths_here();
 
-	return path[0] == '\0' ? 0 : (uint64_t)(uintptr_t)path;
+	return path[0] == '\0' ? NULL : path;
 }
 
 /* Writes all fields into a reserved record. */
 static void write_record(struct mam_trace_record *record, uint64_t number, uint64_t ns,
 			 enum mam_trace_record_kind kind, const struct mam_ledger_entry *entry,
-			 const void *stream, unsigned int flags, const struct mam_stack *who)
+			 const void *stream, unsigned int flags, const struct mam_stack *who,
+			 const char *tags)
 {
 	record->ns = ns;
 	if (kind == MAM_TRACE_RECORD_ALLOC)
-		record->tag = tag_here();
+		record->tag = (uint64_t)(uintptr_t)tags;
 	else
 		record->id = entry->id;
 	record->bytes = entry->bytes;
@@ -187,7 +189,7 @@ static void put_free(const struct mam_ledger_entry *entry, const void *stream, u
 	if (record == NULL)
 		return;
 	write_record(record, number, now() - began, MAM_TRACE_RECORD_FREE, entry, stream, flags,
-		     NULL);
+		     NULL, NULL);
 	if (full)
 		mam_trace_out_wake();
 }
@@ -228,7 +230,7 @@ static void record_alloc(const struct mam_watch_call *call)
 	known = mam_ledger_put(&ledger, &entry, &old);
 	if (known) {
 		write_record(record, number, entry.ns, MAM_TRACE_RECORD_ALLOC, &entry, call->stream,
-			     device_flags(call->device), who);
+			     device_flags(call->device), who, tags_here());
 	} else {
 		record->kind = MAM_TRACE_RECORD_LOST; /* its free will be unknown */
 		record->bytes = 1;
@@ -355,7 +357,7 @@ static bool add(const struct mam_watch_call *call, struct mam_ledger_entry *entr
 	entry->id = number - 1;
 	is_new = mam_ledger_add(&ledger, entry);
 	write_record(record, number, 0, MAM_TRACE_RECORD_ALLOC, entry, NULL,
-		     device_flags(call->device), NULL);
+		     device_flags(call->device), NULL, mam_tagged_find(call->block));
 	if (full)
 		mam_trace_out_wake();
 	if (is_new && (!was_freed(entry) || !mam_ledger_take_same(&ledger, entry)))

@@ -113,11 +113,15 @@ until grep -q ready "$scratch/out" || [ $tries -ge 400 ]; do
 	tries=$((tries + 1))
 	sleep 0.05
 done
-"$MAM" ctl "$process" dump "$scratch/heap.trace" > "$scratch/reply" 2>&1
-"$MAM" ctl "$process" dump "$scratch/heap.html" >> "$scratch/reply" 2>&1
+for request in "dump $scratch/heap.trace" "dump $scratch/heap.html" "trace $scratch/live" "trace off"; do
+	# shellcheck disable=SC2086 # words
+	"$MAM" ctl "$process" $request
+done > "$scratch/reply" 2>&1
 exec 3>&-
 wait "$process"
 same "mam ctl dump: tags" "1000 |2000 training|3001 |4000 training|" \
 	"$(sed -n 's/^a [0-9]* \([0-9]*\) [0-9]*\( who=\)*/\1 /p' "$scratch/heap.trace" | sed 's/  */ /' | sort | tr '\n' '|')"
+gzip -dcf < "$scratch/live" > "$scratch/lines"
+same "mam ctl trace: earlier blocks have their tags" "- training training -" "$(tag 1000) $(tag 2000) $(tag 4000) $(tag 3001)"
 try "mam ctl dump: heap map" grep -q '"training"' "$scratch/heap.html"
 finish
