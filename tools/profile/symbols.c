@@ -138,9 +138,15 @@ static void prepare_reader(void)
 				       SIGBUS, SIGFPE, SIGILL,  SIGSEGV };
 	const struct rlimit none = { 0, 0 };
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		signal(signals[i], SIG_DFL);
+	/* A damaged file may use all memory: let the system end this process, not the other one. */
+	if (score >= 0) {
+		(void)!write(score, "1000", 4);
+		close(score);
+	}
 	/* The other process reports a crash: no message of the C library, and no core file. */
 	if (null >= 0)
 		dup2(null, STDERR_FILENO);
