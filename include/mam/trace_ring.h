@@ -6,6 +6,7 @@
  *
  *   page 0     struct mam_trace_ring, the rest zero
  *   then       `capacity` records of 64 bytes, a power of two
+ *   then       `text_bytes` bytes with the lines of the records of kind TEXT
  *
  * Record i, counted from 0, is in slot i modulo capacity, and is complete when its `number` is i +
  * 1: the number is written last, so an incomplete record is recognized. Each record is one line of
@@ -26,6 +27,7 @@ extern "C" {
 #define MAM_TRACE_RING_MAGIC 0x31676e69726d616du /* "mamring1" */
 #define MAM_TRACE_RING_HEAD 4096                 /* bytes before the first record */
 #define MAM_TRACE_RING_LINE 192                  /* longest line, its newline included */
+#define MAM_TRACE_RING_TEXT 4096                 /* the same of a record of kind TEXT */
 #define MAM_TRACE_RING_MAX ((uint64_t)1 << 20)   /* records, of a ring that is accepted */
 
 struct mam_trace_ring {
@@ -35,17 +37,20 @@ struct mam_trace_ring {
 	uint64_t lines;    /* of heading in FILE */
 	uint64_t pid;      /* process id of the writer */
 	uint64_t start;    /* and its start time, as the system counts it */
+	uint64_t text_bytes;
 };
 
 enum mam_trace_record_kind {
 	MAM_TRACE_RECORD_ALLOC = 1,
 	MAM_TRACE_RECORD_FREE = 2,
-	MAM_TRACE_RECORD_LOST = 3 /* `bytes` events could not be written */
+	MAM_TRACE_RECORD_LOST = 3, /* `bytes` events could not be written */
+	MAM_TRACE_RECORD_TEXT = 4  /* a comment of `bytes` bytes, at `id` in the text */
 };
 
 enum mam_trace_record_flag {
-	MAM_TRACE_RECORD_DRIVER = 1, /* a block of the driver, not of a pool */
-	MAM_TRACE_RECORD_IMPLIED = 2 /* freed with its context, or by an unseen call */
+	MAM_TRACE_RECORD_DRIVER = 1,  /* a block of the driver, not of a pool */
+	MAM_TRACE_RECORD_IMPLIED = 2, /* freed with its context, or by an unseen call */
+	MAM_TRACE_RECORD_STACK = 4    /* `who` is the number of the call stack, 0: unknown */
 };
 
 /* The upper byte of a record's flags: the device's number + 1; 0: unknown. */
@@ -62,7 +67,7 @@ struct mam_trace_record {
 	uint64_t bytes;
 	uint64_t stream;
 	uint64_t context; /* 0: unknown */
-	uint64_t who;     /* private to the writer */
+	uint64_t who;     /* without the flag STACK: private to the writer */
 	uint32_t thread;
 	uint16_t kind;
 	uint16_t flags;
@@ -73,9 +78,16 @@ bool mam_trace_ring_is_sound(const struct mam_trace_ring *ring, uint64_t bytes);
 
 /*
  * Formats the line of a record, newline included and not terminated. Returns its length, at most
- * MAM_TRACE_RING_LINE; 0: unknown kind.
+ * MAM_TRACE_RING_LINE; 0: unknown kind, or TEXT.
  */
 size_t mam_trace_record_print(const struct mam_trace_record *record, char *line);
+
+/*
+ * Returns the line of a record of kind TEXT and its length, at most MAM_TRACE_RING_TEXT; NULL:
+ * another kind, or not one comment.
+ */
+const char *mam_trace_record_text(const struct mam_trace_record *record, const char *text,
+				  uint64_t text_bytes, size_t *length);
 
 #ifdef __cplusplus
 }

@@ -95,6 +95,11 @@ static const struct mam_option_row rows[] = {
 		"Under mam run, file for a trace of all allocations (mam-trace(5)); empty: none."),
 	[MAM_OPTION_TRACE_WHO] = ROW("MAM_TRACE_WHO", "bool", NULL, "no",
 		"Whether that trace has the call site of each block; 2 us per allocation."),
+	[MAM_OPTION_PROFILE] = ROW("MAM_PROFILE", "text", NULL, "",
+		"Under mam run, file for a trace with the call stack of each allocation, in place of "
+		"MAM_TRACE; empty: none."),
+	[MAM_OPTION_PROFILE_RATE] = ROW("MAM_PROFILE_RATE", "bytes", NULL, "0",
+		"Mean number of bytes between the allocations that such a trace has; 0: it has all."),
 	[MAM_OPTION_LEAKS] = ROW("MAM_LEAKS", "bool", NULL, "no",
 		"Under mam run, list the live blocks when the program ends."),
 	[MAM_OPTION_LEAKS_FILE] = ROW("MAM_LEAKS_FILE", "text", NULL, "",

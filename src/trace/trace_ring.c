@@ -14,7 +14,9 @@ bool mam_trace_ring_is_sound(const struct mam_trace_ring *ring, uint64_t bytes)
 	return ring->magic == MAM_TRACE_RING_MAGIC && ring->capacity != 0 &&
 	       ring->capacity <= MAM_TRACE_RING_MAX &&
 	       (ring->capacity & (ring->capacity - 1)) == 0 &&
-	       bytes >= MAM_TRACE_RING_HEAD + ring->capacity * sizeof(struct mam_trace_record);
+	       ring->text_bytes <= MAM_TRACE_RING_MAX * sizeof(struct mam_trace_record) &&
+	       bytes >= MAM_TRACE_RING_HEAD + ring->capacity * sizeof(struct mam_trace_record) +
+				ring->text_bytes;
 }
 
 static char *put_text(char *at, const char *text)
@@ -62,6 +64,9 @@ static char *put_fields(char *at, const struct mam_trace_record *record)
 				(record->flags >> MAM_TRACE_RECORD_DEVICE_SHIFT) - 1u);
 	if (record->kind == MAM_TRACE_RECORD_ALLOC && (record->flags & MAM_TRACE_RECORD_DRIVER))
 		at = put_text(at, " by=driver");
+	if (record->kind == MAM_TRACE_RECORD_ALLOC && (record->flags & MAM_TRACE_RECORD_STACK) &&
+	    record->who != 0)
+		at = put_number(put_text(at, " stack="), (uint32_t)record->who);
 	if (record->flags & MAM_TRACE_RECORD_IMPLIED)
 		at = put_text(at, " implied=yes");
 	*at++ = '\n';
@@ -91,4 +96,17 @@ size_t mam_trace_record_print(const struct mam_trace_record *record, char *line)
 	default: return 0;
 	}
 	return (size_t)(put_fields(at, record) - line);
+}
+
+const char *mam_trace_record_text(const struct mam_trace_record *record, const char *text,
+				  uint64_t text_bytes, size_t *length)
+{
+	const char *line = text + record->id;
+
+	if (record->kind != MAM_TRACE_RECORD_TEXT || record->bytes < 2 ||
+	    record->bytes > MAM_TRACE_RING_TEXT || record->bytes > text_bytes ||
+	    record->id > text_bytes - record->bytes)
+		return NULL;
+	*length = (size_t)record->bytes;
+	return line[0] == '#' && memchr(line, '\n', *length) == line + *length - 1 ? line : NULL;
 }

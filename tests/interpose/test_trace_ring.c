@@ -195,6 +195,43 @@ START_TEST(file_contains_all_events)
 }
 END_TEST
 
+/* Lines of text share a ring of bytes: each is in one piece, and none replaces one that is waiting. */
+START_TEST(text_is_reused_after_it_was_written)
+{
+	static const struct mam_trace_ring with_text = { .magic = MAM_TRACE_RING_MAGIC,
+							 .capacity = CAPACITY,
+							 .text_bytes = 100 };
+	const struct mam_trace_record *record;
+	uint64_t tail, next = 0;
+	char line[40];
+	size_t length;
+	bool full;
+
+	ck_assert_int_eq(mam_trace_ring_open(NULL, &with_text), 0);
+	for (int i = 0; i < 1000; i++) {
+		snprintf(line, sizeof(line), "# line %025d\n", i);
+		if (!mam_trace_ring_add_text(line, strlen(line), &full)) {
+			ck_assert_uint_ge(mam_trace_ring_waiting(&tail), 2);
+			mam_trace_ring_advance(tail + mam_trace_ring_waiting(&tail));
+			ck_assert(mam_trace_ring_add_text(line, strlen(line), &full));
+		}
+		mam_trace_ring_waiting(&tail);
+		for (next = tail; next < tail + mam_trace_ring_waiting(&tail); next++) {
+			record = mam_trace_ring_record(next, 0);
+			ck_assert_ptr_nonnull(record);
+			ck_assert_ptr_nonnull(mam_trace_ring_text(record, &length));
+			snprintf(line, sizeof(line), "# line %025d\n", (int)next);
+			ck_assert_uint_eq(length, strlen(line));
+			ck_assert_mem_eq(mam_trace_ring_text(record, &length), line, length);
+		}
+		ck_assert_uint_eq(next, (uint64_t)i + 1);
+	}
+	ck_assert(!mam_trace_ring_add_text(line, 101, &full));
+	ck_assert_int_eq(mam_trace_ring_open(NULL, &heading), 0);
+	ck_assert(!mam_trace_ring_add_text(line, 10, &full)); /* a ring without text */
+}
+END_TEST
+
 int main(void)
 {
 	TCase *cases = tcase_create("trace_ring");
@@ -211,6 +248,7 @@ int main(void)
 	tcase_add_test(cases, closed_ring_accepts_no_event);
 	tcase_add_test(cases, no_event_of_any_thread_is_lost);
 	tcase_add_test(cases, file_contains_all_events);
+	tcase_add_test(cases, text_is_reused_after_it_was_written);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

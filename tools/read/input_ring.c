@@ -18,7 +18,8 @@
 struct input_ring {
 	struct mam_trace_ring heading;
 	uint64_t looked_at; /* records; at most the number of slots */
-	struct mam_trace_record records[];
+	const char *text;
+	struct mam_trace_record records[]; /* the text follows them */
 };
 
 static bool read_at(int from, void *buffer, size_t bytes, off_t offset)
@@ -49,12 +50,14 @@ static struct input_ring *read_ring(int from)
 	    !read_at(from, &heading, sizeof(heading), 0) ||
 	    !mam_trace_ring_is_sound(&heading, (uint64_t)status.st_size))
 		return NULL;
-	bytes = (size_t)heading.capacity * sizeof(struct mam_trace_record);
+	bytes = (size_t)heading.capacity * sizeof(struct mam_trace_record) +
+		(size_t)heading.text_bytes;
 	ring = malloc(sizeof(*ring) + bytes);
 	if (!ring)
 		return NULL;
 	ring->heading = heading;
 	ring->looked_at = 0;
+	ring->text = (const char *)&ring->records[heading.capacity];
 	if (!read_at(from, ring->records, bytes, MAM_TRACE_RING_HEAD)) {
 		free(ring);
 		return NULL;
@@ -94,16 +97,22 @@ bool input_ring_is_of(const struct input_ring *ring, const char *line)
 size_t input_ring_read(struct input_ring *ring, uint64_t *lines, char *buffer, size_t bytes)
 {
 	uint64_t mask = ring->heading.capacity - 1;
-	size_t used = 0;
+	size_t used = 0, length;
 
 	if (*lines < ring->heading.lines)
 		return 0;
-	while (bytes - used >= MAM_TRACE_RING_LINE && ring->looked_at <= mask) {
+	while (bytes - used >= MAM_TRACE_RING_TEXT && ring->looked_at <= mask) {
 		uint64_t i = *lines - ring->heading.lines;
 		const struct mam_trace_record *record = &ring->records[i & mask];
+		const char *text = mam_trace_record_text(record, ring->text,
+							 ring->heading.text_bytes, &length);
 
-		if (record->number == i + 1)
+		if (record->number == i + 1 && text != NULL) {
+			memcpy(buffer + used, text, length);
+			used += length;
+		} else if (record->number == i + 1) {
 			used += mam_trace_record_print(record, buffer + used);
+		}
 		ring->looked_at++;
 		++*lines;
 	}

@@ -49,6 +49,12 @@ static const struct args_option options[] = {
 	{ "who", 0, ARGS_FLAG, FIELD(who), NULL, NULL,
 	  "with --trace: record the call site of each allocation, a\n"
 	  "function or library; 2 us per allocation" },
+	{ "profile", 0, ARGS_OPTIONAL, FIELD(profile), "FILE", NULL,
+	  "record the call stack of each allocation; FILE, by default\n"
+	  "mam.profile, is also a trace" },
+	{ "profile-rate", 0, ARGS_BYTES, FIELD(profile_rate), "SIZE", NULL,
+	  "with --profile: record one allocation per SIZE bytes on\n"
+	  "average, chosen at random; default: all" },
 	{ "leaks", 0, ARGS_OPTIONAL, FIELD(leaks), "FILE", NULL,
 	  "at exit, list blocks that were never freed, by call stack" },
 	{ "oom-report", 0, ARGS_TEXT, FIELD(oom_report), "DIR|no", NULL,
@@ -171,7 +177,8 @@ int run_main(int argc, char **argv)
 	struct run_settings settings = { .chunk = RUN_ENV_UNSET,
 					 .growth = RUN_ENV_UNSET,
 					 .limit = RUN_ENV_UNSET,
-					 .pass_above = RUN_ENV_UNSET };
+					 .pass_above = RUN_ENV_UNSET,
+					 .profile_rate = RUN_ENV_UNSET };
 	int first, status;
 
 	if (!args_parse(&command, argc, argv, &settings, &first, &status))

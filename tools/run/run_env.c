@@ -15,6 +15,8 @@
 
 #include "kit/message.h"
 
+#define PROFILE_FILE "mam.profile"
+
 const struct args_word run_env_largest[] = { { "largest", UINT64_MAX }, { NULL, 0 } };
 const struct args_word run_env_none[] = { { "none", UINT64_MAX }, { NULL, 0 } };
 
@@ -61,6 +63,26 @@ static bool set_who(bool who, const char *trace)
 		return setenv("MAM_TRACE_WHO", "1", 1) == 0;
 	message_error("--who requires --trace FILE");
 	return false;
+}
+
+/* A profile is a trace, and a process writes only one. */
+static bool set_profile(const struct run_settings *settings)
+{
+	const char *file = settings->profile;
+	const char *inherited = getenv("MAM_PROFILE");
+
+	if (file != NULL && settings->trace != NULL) {
+		message_error("--profile and --trace exclude each other: a profile is a trace");
+		return false;
+	}
+	if (settings->profile_rate != RUN_ENV_UNSET && file == NULL &&
+	    (inherited == NULL || inherited[0] == '\0')) {
+		message_error("--profile-rate requires --profile");
+		return false;
+	}
+	return (file == NULL ||
+		run_env_file("profile", "MAM_PROFILE", file[0] == '\0' ? PROFILE_FILE : file)) &&
+	       set_bytes("MAM_PROFILE_RATE", settings->profile_rate, NULL);
 }
 
 static bool set_leaks(const char *file)
@@ -186,8 +208,8 @@ static bool set_all(const struct run_settings *settings)
 	       set_choice("nvtx", "MAM_NVTX", settings->nvtx) && set_children(settings->children) &&
 	       set_ipc(settings->ipc) && run_env_oom(settings) &&
 	       run_env_file("trace", "MAM_TRACE", settings->trace) &&
-	       set_who(settings->who, settings->trace) && set_leaks(settings->leaks) &&
-	       set_choice("log", "MAM_LOG", settings->log) &&
+	       set_who(settings->who, settings->trace) && set_profile(settings) &&
+	       set_leaks(settings->leaks) && set_choice("log", "MAM_LOG", settings->log) &&
 	       (!settings->disable || setenv("MAM_DISABLE", "1", 1) == 0) &&
 	       set_stats(settings->stats);
 }

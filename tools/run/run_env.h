@@ -17,10 +17,11 @@ struct run_settings {
 	const char *stats, *leaks; /* "": print to stderr; otherwise a file */
 	const char *limit_shared;  /* "": a file of its own */
 	const char *trace;
+	const char *profile;    /* "": the default name */
 	const char *oom_report; /* folder, or "no" */
 	const char *source, *free, *capture, *ipc, *children, *nvtx, *log;
 	const char *route;
-	uint64_t chunk, growth, limit, pass_above; /* RUN_ENV_UNSET: not given */
+	uint64_t chunk, growth, limit, pass_above, profile_rate; /* RUN_ENV_UNSET: not given */
 	bool who;
 	bool disable;
 };

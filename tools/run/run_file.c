@@ -138,7 +138,8 @@ bool run_env_file(const char *option, const char *variable, const char *file)
 		trouble = strerror(ENAMETOOLONG);
 	else
 		trouble = trouble_with(name);
-	if (trouble == NULL && strcmp(option, "trace") == 0 && is_being_written(name))
+	if (trouble == NULL && (strcmp(option, "trace") == 0 || strcmp(option, "profile") == 0) &&
+	    is_being_written(name))
 		trouble = "another process is writing it; wait for it, XX";
 	if (trouble != NULL) {
 		message_error("--%s: cannot write to '%.300s': %s", option, file, trouble);

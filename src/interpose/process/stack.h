@@ -47,6 +47,15 @@ const struct mam_stack *mam_stack_here(void);
 const char *mam_stack_name(const struct mam_stack *stack);
 void mam_stack_print(const struct mam_stack *stack, char name[MAM_STACK_NAME_BYTES]);
 
+/* Whether a file without its folder is one of CUDA's libraries, or mam. */
+bool mam_stack_is_of_cuda(const char *object);
+
+/*
+ * Writes at most `max` bytes of `text`, with %XX for bytes that a word of a trace cannot contain.
+ * Returns the end. If it reaches `end`, the rest is not written.
+ */
+char *mam_stack_put_word(char *at, const char *end, const char *text, size_t max);
+
 /* mam_stack_cut - allocate memory that is never freed; NULL if there is none. */
 void *mam_stack_cut(size_t bytes);
 

@@ -21,7 +21,7 @@
 /* Prefixes of CUDA's own libraries: frames in them and in mam are not call sites. */
 static const char *const cuda_objects[] = { "libcudart", "libcuda.so", "libmam" };
 
-static bool is_of_cuda(const char *object)
+bool mam_stack_is_of_cuda(const char *object)
 {
 	for (size_t i = 0; i < sizeof(cuda_objects) / sizeof(cuda_objects[0]); i++)
 		if (strncmp(object, cuda_objects[i], strlen(cuda_objects[i])) == 0)
@@ -36,8 +36,7 @@ static const char *last_part(const char *path)
 	return slash == NULL ? path : slash + 1;
 }
 
-/* Writes at most `most` bytes of `text`, escaped for a trace. Returns the end. */
-static char *put_word(char *at, const char *end, const char *text, size_t max)
+char *mam_stack_put_word(char *at, const char *end, const char *text, size_t max)
 {
 	static const char digits[] = "0123456789abcdef";
 
@@ -73,16 +72,16 @@ static bool name_frame(const void *frame, char *name)
 	if (!mam_elf_find(call, &place))
 		return false;
 	object = last_part(place.object);
-	if (is_of_cuda(object))
+	if (mam_stack_is_of_cuda(object))
 		return false;
 	if (place.function[0] != '\0') {
-		at = put_word(at, end, place.function, 120);
-		at = put_word(at, end, "@", 1);
-		at = put_word(at, end, object, 60);
+		at = mam_stack_put_word(at, end, place.function, 120);
+		at = mam_stack_put_word(at, end, "@", 1);
+		at = mam_stack_put_word(at, end, object, 60);
 	} else {
 		snprintf(offset, sizeof(offset), "+0x%zx", place.offset);
-		at = put_word(at, end, object, 120);
-		at = put_word(at, end, offset, sizeof(offset));
+		at = mam_stack_put_word(at, end, object, 120);
+		at = mam_stack_put_word(at, end, offset, sizeof(offset));
 	}
 	*at = '\0';
 	return true;

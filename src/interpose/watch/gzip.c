@@ -5,6 +5,7 @@
 #include "interpose/watch/gzip.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +17,9 @@
 #define WINDOW (15 + 16) /* the largest, with a gzip header */
 #define MEMORY 8
 
+enum state { NEW, LOADING, LOADED };
+
+static atomic_int state; /* atomic: an enum state */
 static struct {
 	int (*init)(z_streamp, int, int, int, int, int, const char *, int);
 	int (*reset)(z_streamp);
@@ -35,16 +39,23 @@ static bool find(void *library, const char *name, void *function)
 	return found != NULL;
 }
 
-void mam_gzip_start(size_t bytes)
+void mam_gzip_load(void)
 {
+	int is = NEW;
 	void *library;
 
-	if (z.there)
+	if (!atomic_compare_exchange_strong(&state, &is, LOADING))
 		return;
 	library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
-	if (library == NULL || !find(library, "deflateInit2_", &z.init) ||
-	    !find(library, "deflateReset", &z.reset) || !find(library, "deflate", &z.deflate) ||
-	    !find(library, "deflateBound", &z.bound))
+	if (library != NULL && find(library, "deflateInit2_", &z.init) &&
+	    find(library, "deflateReset", &z.reset) && find(library, "deflate", &z.deflate) &&
+	    find(library, "deflateBound", &z.bound))
+		atomic_store(&state, LOADED);
+}
+
+void mam_gzip_start(size_t bytes)
+{
+	if (z.there || atomic_load(&state) != LOADED)
 		return;
 	memset(&z.stream, 0, sizeof(z.stream));
 	if (z.init(&z.stream, LEVEL, Z_DEFLATED, WINDOW, MEMORY, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
@@ -78,4 +89,5 @@ bool mam_gzip_pack(const void *data, size_t bytes, const void **packed, size_t *
 void mam_gzip_restart(void)
 {
 	z.there = false;
+	atomic_store(&state, NEW);
 }

@@ -2,13 +2,20 @@
 /*
  * gzip.h - compresses gzip members by libz.so.1, if this machine has it. The library is searched
  * when a trace is opened: the object itself depends only on the C library.
- * Threads: one at a time.
+ * Threads: one at a time, except for mam_gzip_load().
  */
 #ifndef MAM_INTERPOSE_GZIP_H
 #define MAM_INTERPOSE_GZIP_H
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/*
+ * Loads the library. Call it without a lock: a thread that allocates in a constructor holds the
+ * dynamic linker's lock, and may wait for that lock. If another thread is loading the library,
+ * returns at once, and the library counts as missing until then.
+ */
+void mam_gzip_load(void);
 
 /* Prepares for members of at most `bytes`. */
 void mam_gzip_start(size_t bytes);

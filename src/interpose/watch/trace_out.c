@@ -31,14 +31,15 @@
 #define LINE_BYTES                                                                \
 	(MAM_TRACE_RING_LINE + sizeof(WHO) + MAM_STACK_NAME_BYTES + sizeof(TAG) + \
 	 MAM_TAG_PATH_BYTES)
-#define TEXT_BYTES ((size_t)MAM_TRACE_SEGMENT * LINE_BYTES)
+#define TEXT_BYTES ((size_t)MAM_TRACE_SEGMENT * LINE_BYTES + NAMES_BYTES)
 #define WHO " who="
 #define TAG " tag="
 #define STACK_BYTES ((size_t)256 << 10)
-#define PATIENCE_MS 2000   /* for a thread that reserved a slot and does not fill it */
-#define EXIT_PATIENCE_MS 2 /* the same, per record, when the process ends */
-#define EXIT_WAIT_S 5      /* then, for the thread to finish its segment */
-#define IMAGES_MAX 100     /* programs that one process may run by successive exec calls */
+#define NAMES_BYTES ((size_t)4 << 20) /* of the ring: lines of frames and modules */
+#define PATIENCE_MS 2000              /* for a thread that reserved a slot and does not fill it */
+#define EXIT_PATIENCE_MS 2            /* the same, per record, when the process ends */
+#define EXIT_WAIT_S 5                 /* then, for the thread to finish its segment */
+#define IMAGES_MAX 100 /* programs that one process may run by successive exec calls */
 
 static struct mam_file file;      /* lock: draining */
 static char ring_place[PATH_MAX]; /* lock: draining; "" if the ring has no file */
@@ -103,7 +104,7 @@ static int write_text(const char *chars, size_t length)
 	return error;
 }
 
-static int write_heading(const struct mam_trace_ring *heading)
+static int write_heading(const struct mam_trace_ring *heading, uint64_t sampled)
 {
 	char line[512], name[64];
 	size_t length = 0;
@@ -115,6 +116,9 @@ static int write_heading(const struct mam_trace_ring *heading)
 	bytes = snprintf(line, sizeof(line), "# mam run trace of %s %d ring=%016llx time=%lld\n",
 			 name, (int)getpid(), (unsigned long long)heading->token,
 			 (long long)time(NULL));
+	if (sampled != 0)
+		bytes += snprintf(line + bytes, sizeof(line) - (size_t)bytes, "#sampled %llu\n",
+				  (unsigned long long)sampled);
 	return write_text(line, (size_t)bytes);
 }
 
@@ -146,14 +150,15 @@ static int publish(void)
 	return error != 0 ? error : ring_error;
 }
 
-static int open_all(const char *pattern, bool is_name)
+static int open_all(const char *pattern, bool is_name, bool has_stacks, uint64_t sampled)
 {
 	struct mam_trace_ring heading = { .magic = MAM_TRACE_RING_MAGIC,
 					  .capacity = CAPACITY,
 					  .token = make_token(),
-					  .lines = 1,
+					  .lines = sampled != 0 ? 2 : 1,
 					  .pid = (uint64_t)getpid(),
-					  .start = mam_statpage_start_of(getpid()) };
+					  .start = mam_statpage_start_of(getpid()),
+					  .text_bytes = has_stacks ? NAMES_BYTES : 0 };
 	int error;
 
 	ring_place[0] = '\0';
@@ -172,7 +177,7 @@ static int open_all(const char *pattern, bool is_name)
 		return ENOMEM;
 	}
 	mam_gzip_start(TEXT_BYTES);
-	error = write_heading(&heading);
+	error = write_heading(&heading, sampled);
 	if (error == 0)
 		error = mam_trace_ring_open(ring_place[0] == '\0' ? NULL : ring_place, &heading);
 	if (error == 0)
@@ -182,13 +187,13 @@ static int open_all(const char *pattern, bool is_name)
 	return error;
 }
 
-int mam_trace_out_open(const char *pattern, bool is_name)
+int mam_trace_out_open(const char *pattern, bool is_name, bool has_stacks, uint64_t sampled)
 {
 	struct mam_file_signals signals;
 	int error;
 
 	mam_file_hush(&signals);
-	error = open_all(pattern, is_name);
+	error = open_all(pattern, is_name, has_stacks, sampled);
 	if (error != 0) {
 		over = true;
 		mam_file_close(&file);
@@ -232,13 +237,28 @@ static size_t put_origin(const struct mam_trace_record *record, char *line, size
 
 	if (record->kind != MAM_TRACE_RECORD_ALLOC)
 		return bytes;
-	if (record->who != 0) {
+	if (record->who != 0 && !(record->flags & MAM_TRACE_RECORD_STACK)) {
 		name = mam_stack_name((const struct mam_stack *)(uintptr_t)record->who);
 		if (name[0] != '\0')
 			bytes = put_field(line, bytes, WHO, name);
 	}
 	if (record->tag != 0)
 		bytes = put_field(line, bytes, TAG, (const char *)(uintptr_t)record->tag);
+	return bytes;
+}
+
+/* lock: draining; returns the length of the line, 0: unknown record */
+static size_t put_line(const struct mam_trace_record *record, char *at)
+{
+	size_t bytes = mam_trace_record_print(record, at);
+	const char *line;
+
+	if (bytes != 0)
+		return put_origin(record, at, bytes);
+	line = mam_trace_ring_text(record, &bytes);
+	if (line == NULL)
+		return 0;
+	memcpy(at, line, bytes);
 	return bytes;
 }
 
@@ -249,10 +269,8 @@ static bool print(uint64_t from, uint64_t count, bool last, size_t *length)
 	for (uint64_t i = from; i < from + count; i++) {
 		const struct mam_trace_record *record =
 			mam_trace_ring_record(i, last ? EXIT_PATIENCE_MS : PATIENCE_MS);
-		size_t bytes = record == NULL ? 0 : mam_trace_record_print(record, text + *length);
+		size_t bytes = record == NULL ? 0 : put_line(record, text + *length);
 
-		if (bytes != 0)
-			bytes = put_origin(record, text + *length, bytes);
 		if (bytes == 0 && !last)
 			return false;
 		if (bytes == 0) {

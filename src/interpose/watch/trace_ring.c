@@ -26,8 +26,12 @@ static uint64_t capacity;                                  /* lock: none, set by
 static size_t mapped;                                      /* lock: none, set by open; bytes */
 static _Atomic uint64_t head __attribute__((aligned(64))); /* atomic; slots reserved */
 static _Atomic uint64_t tail __attribute__((aligned(64))); /* atomic; slots written out */
-static struct mam_file ring_file = { .number = -1 };       /* lock: none, from open to publish */
-static atomic_bool closed;                                 /* atomic */
+static char *text;                                         /* lock: none, set by open */
+static uint64_t text_bytes;                                /* lock: none, set by open */
+static uint64_t text_head;         /* lock: of mam_trace_ring_add_text()'s caller */
+static _Atomic uint64_t text_tail; /* atomic; bytes written out, skipped ones included */
+static struct mam_file ring_file = { .number = -1 }; /* lock: none, from open to publish */
+static atomic_bool closed;                           /* atomic */
 static atomic_bool dropping;     /* atomic; the ring was full, and is not half empty yet */
 static _Atomic uint64_t dropped; /* atomic; events not yet reported by a record */
 
@@ -73,7 +77,8 @@ static int map(const char *place, size_t bytes, const struct mam_trace_ring *hea
 
 int mam_trace_ring_open(const char *place, const struct mam_trace_ring *heading)
 {
-	size_t bytes = MAM_TRACE_RING_HEAD + heading->capacity * sizeof(*records);
+	size_t bytes =
+		MAM_TRACE_RING_HEAD + heading->capacity * sizeof(*records) + heading->text_bytes;
 	void *ring;
 	int error = map(place, bytes, heading, &ring);
 
@@ -84,6 +89,10 @@ int mam_trace_ring_open(const char *place, const struct mam_trace_ring *heading)
 	mapped = bytes;
 	records = (struct mam_trace_record *)((char *)ring + MAM_TRACE_RING_HEAD);
 	capacity = heading->capacity;
+	text = (char *)&records[capacity];
+	text_bytes = heading->text_bytes;
+	text_head = 0;
+	atomic_store(&text_tail, 0);
 	atomic_store(&head, 0);
 	atomic_store(&tail, 0);
 	atomic_store(&dropping, false);
@@ -212,6 +221,37 @@ void mam_trace_ring_commit(struct mam_trace_record *record, uint64_t number)
 	atomic_store_explicit((_Atomic uint64_t *)&record->number, number, memory_order_release);
 }
 
+/* A line is in one piece: one that does not fit before the end is at the beginning. */
+bool mam_trace_ring_add_text(const char *line, size_t bytes, bool *segment_full)
+{
+	uint64_t from = text_head, number;
+	struct mam_trace_record *record;
+
+	*segment_full = false;
+	if (bytes > text_bytes)
+		return false;
+	if (from % text_bytes + bytes > text_bytes)
+		from += text_bytes - from % text_bytes;
+	if (from + bytes - atomic_load_explicit(&text_tail, memory_order_acquire) > text_bytes)
+		return false;
+	record = mam_trace_ring_reserve(&number, segment_full);
+	if (record == NULL)
+		return false;
+	memcpy(text + from % text_bytes, line, bytes);
+	text_head = from + bytes;
+	record->kind = MAM_TRACE_RECORD_TEXT;
+	record->id = from % text_bytes;
+	record->bytes = bytes;
+	record->context = text_head;
+	mam_trace_ring_commit(record, number);
+	return true;
+}
+
+const char *mam_trace_ring_text(const struct mam_trace_record *record, size_t *length)
+{
+	return mam_trace_record_text(record, text, text_bytes, length);
+}
+
 void mam_trace_ring_close(void)
 {
 	atomic_store(&closed, true);
@@ -242,5 +282,13 @@ const struct mam_trace_record *mam_trace_ring_record(uint64_t i, unsigned int pa
 
 void mam_trace_ring_advance(uint64_t to)
 {
+	uint64_t from = text_bytes == 0 ? to : atomic_load_explicit(&tail, memory_order_relaxed);
+
+	for (; from < to; from++) {
+		const struct mam_trace_record *record = &records[from & (capacity - 1)];
+
+		if (record->number == from + 1 && record->kind == MAM_TRACE_RECORD_TEXT)
+			atomic_store_explicit(&text_tail, record->context, memory_order_release);
+	}
 	atomic_store_explicit(&tail, to, memory_order_release);
 }

@@ -10,13 +10,15 @@
  *      tail.
  *   3. Head and tail are private to this process and not in the file: no other process can change
  *      them.
- *   4. If the ring is full a thread waits, but no longer than WAIT_MS. Then events are dropped and
+ *   4. Lines of text, such as the frames of call stacks, are in a second ring of bytes in the same
+ *      file. A record refers to each. If there is no room, the line is not added.
+ *   5. If the ring is full a thread waits, but no longer than WAIT_MS. Then events are dropped and
  *      counted until half of the ring is free, and one record reports how many.
  *
  * The file's space is allocated before it is mapped, so that a full disk is an error at the start
  * rather than a signal later.
  * Invariant: tail <= head <= tail + capacity, except for threads that reserved and wait for a slot.
- * Bound: 8 MiB. Measured: 21 ns per event, for one thread while the ring is not drained.
+ * Bound: 8 MiB, and 4 MiB of text if there is any. Measured: 21 ns per event, for one thread while the ring is not drained.
  */
 #ifndef MAM_INTERPOSE_TRACE_RING_H
 #define MAM_INTERPOSE_TRACE_RING_H
@@ -46,6 +48,11 @@ void mam_trace_ring_commit(struct mam_trace_record *record, uint64_t number);
 
 /* Whether more than half of the ring waits to be drained. */
 bool mam_trace_ring_is_half_full(void);
+/*
+ * Adds a line of text, newline included. Returns false if there is no room, or the ring was closed.
+ * One thread at a time.
+ */
+bool mam_trace_ring_add_text(const char *line, size_t bytes, bool *segment_full);
 
 /* Accepts no more events; threads that wait for space stop waiting. */
 void mam_trace_ring_close(void);
@@ -56,7 +63,10 @@ uint64_t mam_trace_ring_waiting(uint64_t *tail);
 /* Returns record i, or NULL if it is not complete after `patience_ms`. */
 const struct mam_trace_record *mam_trace_ring_record(uint64_t i, unsigned int patience_ms);
 
-/* Everything before `tail` is written: its slots may be reused. */
+/* Returns the line of a record of kind TEXT, NULL: another kind. */
+const char *mam_trace_ring_text(const struct mam_trace_record *record, size_t *length);
+
+/* Everything before `tail` is written: its slots and its text may be reused. */
 void mam_trace_ring_advance(uint64_t tail);
 
 #endif

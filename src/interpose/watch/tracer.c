@@ -19,7 +19,10 @@
 #include "interpose/process/file.h"
 #include "interpose/process/say.h"
 #include "interpose/process/stack.h"
+#include "interpose/profile/sample.h"
+#include "interpose/profile/stacks.h"
 #include "interpose/routes/init.h"
+#include "interpose/watch/gzip.h"
 #include "interpose/watch/ledger.h"
 #include "interpose/watch/tagged.h"
 #include "interpose/watch/trace_out.h"
@@ -34,8 +37,10 @@ enum state { UNWANTED, WANTED, OPEN, OVER };
 
 static atomic_int state; /* atomic: an enum state */
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-static bool asks_who;  /* lock: none, set when started */
-static uint64_t began; /* lock: none, set at open; ns */
+/* The origin of an allocation, which its line contains. */
+static enum { NOTHING, WHO, STACKS } origin; /* lock: none, set when started */
+static uint64_t rate;                        /* lock: none, set when started; see sample.h */
+static uint64_t began;                       /* lock: none, set at open; ns */
 static struct mam_ledger ledger;
 static struct mam_ledger freed; /* blocks and contexts, while is_adding */
 static atomic_bool is_adding;   /* atomic; between mam_tracer_open() and mam_tracer_opened() */
@@ -104,16 +109,27 @@ static const int *make_home(void)
 	return page;
 }
 
+/* A profile is a trace with call stacks. Returns "" if neither is wanted. */
+static const char *wanted_file(bool *has_stacks)
+{
+	const char *profile = mam_option_value("MAM_PROFILE");
+	const char *trace = mam_option_value("MAM_TRACE");
+
+	*has_stacks = profile != NULL && profile[0] != '\0';
+	return *has_stacks ? profile : trace == NULL ? "" : trace;
+}
+
 static void open_trace(void)
 {
-	const char *pattern = mam_option_value("MAM_TRACE");
+	bool has_stacks;
+	const char *pattern = wanted_file(&has_stacks);
 	int error;
 
 	pthread_mutex_lock(&opening);
 	if (atomic_load(&state) == WANTED) {
 		began = now();
 		at_home = make_home();
-		error = mam_trace_out_open(pattern, false);
+		error = mam_trace_out_open(pattern, false, has_stacks, rate);
 		if (error != 0) {
 			mam_say(MAM_SAY_ERROR, "cannot write trace '%s': %s", pattern,
 				mam_file_error(error));
@@ -129,6 +145,7 @@ static bool is_open(void)
 	int is = atomic_load_explicit(&state, memory_order_acquire);
 
 	if (__builtin_expect(is == WANTED, 0)) {
+		mam_gzip_load();
 		open_trace();
 		is = atomic_load_explicit(&state, memory_order_acquire);
 	}
@@ -160,8 +177,7 @@ static const char *tags_here(void)
 /* Writes all fields into a reserved record. */
 static void write_record(struct mam_trace_record *record, uint64_t number, uint64_t ns,
 			 enum mam_trace_record_kind kind, const struct mam_ledger_entry *entry,
-			 const void *stream, unsigned int flags, const struct mam_stack *who,
-			 const char *tags)
+			 const void *stream, unsigned int flags, uint64_t who, const char *tags)
 {
 	record->ns = ns;
 	if (kind == MAM_TRACE_RECORD_ALLOC)
@@ -171,7 +187,7 @@ static void write_record(struct mam_trace_record *record, uint64_t number, uint6
 	record->bytes = entry->bytes;
 	record->stream = (uint64_t)(uintptr_t)stream;
 	record->context = (uint64_t)(uintptr_t)entry->context;
-	record->who = (uint64_t)(uintptr_t)who;
+	record->who = who;
 	record->thread = this_thread();
 	record->kind = (uint16_t)kind;
 	record->flags =
@@ -188,8 +204,8 @@ static void put_free(const struct mam_ledger_entry *entry, const void *stream, u
 
 	if (record == NULL)
 		return;
-	write_record(record, number, now() - began, MAM_TRACE_RECORD_FREE, entry, stream, flags,
-		     NULL, NULL);
+	write_record(record, number, now() - began, MAM_TRACE_RECORD_FREE, entry, stream, flags, 0,
+		     NULL);
 	if (full)
 		mam_trace_out_wake();
 }
@@ -199,6 +215,33 @@ static unsigned int device_flags(int device)
 	return device < 0 || device > MAM_TRACE_RECORD_DEVICE_MAX
 		       ? 0
 		       : (unsigned int)(device + 1) << MAM_TRACE_RECORD_DEVICE_SHIFT;
+}
+
+static bool put_text(const char *line, size_t bytes)
+{
+	bool full, good = mam_trace_ring_add_text(line, bytes, &full);
+
+	if (full)
+		mam_trace_out_wake();
+	return good;
+}
+
+/* Called before a slot is reserved, which other threads then wait for. */
+static uint64_t find_origin(unsigned int *flags)
+{
+	if (origin == WHO)
+		return (uint64_t)(uintptr_t)mam_stack_here();
+	*flags |= MAM_TRACE_RECORD_STACK;
+	return mam_stacks_here(put_text);
+}
+
+/* The block will not be traced. If a traced one had its address, it was freed by an unseen call. */
+static void pass_over(const struct mam_watch_call *call)
+{
+	struct mam_ledger_entry old;
+
+	if (mam_ledger_take(&ledger, mam_ledger_key(call->function, call->block), &old))
+		put_free(&old, NULL, MAM_TRACE_RECORD_IMPLIED);
 }
 
 /*
@@ -211,16 +254,21 @@ static void record_alloc(const struct mam_watch_call *call)
 	struct mam_ledger_entry entry = { .bytes = call->bytes,
 					  .context = call->context,
 					  .fate = (uint16_t)call->fate };
-	const struct mam_stack *who = NULL;
 	struct mam_ledger_entry old;
 	struct mam_trace_record *record;
-	uint64_t number;
+	unsigned int flags = device_flags(call->device);
+	uint64_t number, who = 0;
 	bool full, known;
 
 	if (!is_traced(call->function) || call->block == NULL || !is_open())
 		return;
-	if (asks_who) /* before a slot is reserved, which others then wait for */
-		who = mam_stack_here();
+	if (__builtin_expect(origin != NOTHING, 0)) {
+		if (!mam_sample_takes(call->bytes, rate)) {
+			pass_over(call);
+			return;
+		}
+		who = find_origin(&flags);
+	}
 	record = mam_trace_ring_reserve(&number, &full);
 	if (record == NULL)
 		return;
@@ -230,7 +278,7 @@ static void record_alloc(const struct mam_watch_call *call)
 	known = mam_ledger_put(&ledger, &entry, &old);
 	if (known) {
 		write_record(record, number, entry.ns, MAM_TRACE_RECORD_ALLOC, &entry, call->stream,
-			     device_flags(call->device), who, tags_here());
+			     flags, who, tags_here());
 	} else {
 		record->kind = MAM_TRACE_RECORD_LOST; /* its free will be unknown */
 		record->bytes = 1;
@@ -319,12 +367,16 @@ static bool become_quiet(void)
 
 int mam_tracer_open(const char *name)
 {
+	const bool has_stacks = origin == STACKS;
 	int error = EBUSY;
 
+	mam_gzip_load();
 	pthread_mutex_lock(&opening);
 	if (atomic_load(&state) == UNWANTED)
-		error = become_quiet() ? mam_trace_out_open(name, true) : EAGAIN;
+		error = become_quiet() ? mam_trace_out_open(name, true, has_stacks, rate) : EAGAIN;
 	if (error == 0) {
+		if (has_stacks) /* the new file lacks their lines */
+			mam_stacks_restart();
 		began = now();
 		if (at_home == NULL)
 			at_home = make_home();
@@ -349,7 +401,8 @@ static bool add(const struct mam_watch_call *call, struct mam_ledger_entry *entr
 	bool full, is_new;
 	uint64_t number;
 
-	if (was_freed(entry) || mam_ledger_find(&ledger, entry->key, &other))
+	if (was_freed(entry) || mam_ledger_find(&ledger, entry->key, &other) ||
+	    !mam_sample_takes(entry->bytes, rate))
 		return false;
 	record = mam_trace_ring_reserve(&number, &full);
 	if (record == NULL)
@@ -357,7 +410,7 @@ static bool add(const struct mam_watch_call *call, struct mam_ledger_entry *entr
 	entry->id = number - 1;
 	is_new = mam_ledger_add(&ledger, entry);
 	write_record(record, number, 0, MAM_TRACE_RECORD_ALLOC, entry, NULL,
-		     device_flags(call->device), NULL, mam_tagged_find(call->block));
+		     device_flags(call->device), 0, mam_tagged_find(call->block));
 	if (full)
 		mam_trace_out_wake();
 	if (is_new && (!was_freed(entry) || !mam_ledger_take_same(&ledger, entry)))
@@ -412,12 +465,14 @@ bool mam_tracer_close(uint64_t *events)
 
 void mam_tracer_start(void)
 {
-	const char *pattern = mam_option_value("MAM_TRACE");
+	bool has_stacks;
+	const char *pattern = wanted_file(&has_stacks);
 
-	if (pattern == NULL || pattern[0] == '\0' || !mam_file_is_watched())
+	if (pattern[0] == '\0' || !mam_file_is_watched())
 		return;
-	asks_who = mam_option_number("MAM_TRACE_WHO") != 0;
-	if (asks_who)
+	origin = has_stacks ? STACKS : mam_option_number("MAM_TRACE_WHO") != 0 ? WHO : NOTHING;
+	rate = has_stacks ? mam_option_number("MAM_PROFILE_RATE") : 0;
+	if (origin == WHO)
 		mam_stack_start();
 	atomic_store(&state, WANTED);
 	mam_watch_start(MAM_WATCH_TRACE);
@@ -426,6 +481,7 @@ void mam_tracer_start(void)
 void mam_tracer_finish(void)
 {
 	const char *pattern;
+	bool has_stacks;
 	int is = atomic_load(&state);
 
 	if (is == OPEN && *at_home == 0)
@@ -436,8 +492,8 @@ void mam_tracer_finish(void)
 		mam_trace_out_finish();
 	if (is != WANTED && (is != UNWANTED || mam_init_is_awake()))
 		return;
-	pattern = mam_option_value("MAM_TRACE");
-	if (pattern != NULL && pattern[0] != '\0' && mam_file_is_started_one())
+	pattern = wanted_file(&has_stacks);
+	if (pattern[0] != '\0' && mam_file_is_started_one())
 		mam_say(MAM_SAY_WARN, "trace '%s' was not written: no allocation was intercepted",
 			pattern);
 }
@@ -452,6 +508,8 @@ void mam_tracer_restart(void)
 	atomic_store(&is_adding, false);
 	if (is == OPEN)
 		mam_trace_out_restart();
+	if (origin == STACKS)
+		mam_stacks_restart();
 	mam_ledger_restart(&ledger);
 	mam_ledger_restart(&freed);
 	atomic_store(&state, UNWANTED);

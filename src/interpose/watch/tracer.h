@@ -12,14 +12,17 @@
  *   4. If MAM_TRACE_WHO is set, an allocation records its call stack (stack.h), and its line in the
  *      file names the call site in one word. In the ring it is a pointer that no other process can
  *      read. The same holds for the tags of the thread (mam/tag.h), which are recorded if it has any.
- *   5. trace_out.h writes the ring to the file.
- *   6. mam ctl starts a trace of a running program as follows. First, all calls are recorded.
+ *   5. If MAM_PROFILE is set, an allocation records the number of its call stack (stacks.h), whose
+ *      frames are lines of the trace, and therefore also in the ring. With MAM_PROFILE_RATE only some
+ *      allocations are recorded (sample.h), and their frees.
+ *   6. trace_out.h writes the ring to the file.
+ *   7. mam ctl starts a trace of a running program as follows. First, all calls are recorded.
  *      Then each block that was allocated before is added to the ledger and to the trace, unless the
  *      ledger has its address, or a call has freed it meanwhile: frees note their address in a
  *      second ledger before they look into the first. A thread that was about to free a block
  *      when the trace started is not noticed: the block's free follows when its address is
  *      allocated again (3).
- *   7. A trace that has ended leaves the ring and the ledger to the next one once no thread is
+ *   8. A trace that has ended leaves the ring and the ledger to the next one once no thread is
  *      inside of a function of this file: threads count themselves, in one of several counters.
  *
  * The trace contains device memory of cudaMalloc, cuMemAlloc and their pitched and stream-ordered
@@ -36,7 +39,7 @@
 
 struct mam_watch_call;
 
-/* Starts watching if MAM_TRACE names a file. The file is created at the first event. */
+/* Starts watching if MAM_TRACE or MAM_PROFILE names a file. The file is created at the first event. */
 void mam_tracer_start(void);
 
 void mam_tracer_alloc(const struct mam_watch_call *call);
