@@ -81,8 +81,8 @@ static void check_written(const struct profile_view *view)
 		bool (*write)(FILE *file, const struct profile_view *view);
 		bool is_text, is_json;
 	} writers[] = {
-		{ profile_write_text, true, false },	  { profile_write_plain, true, false },
-		{ profile_write_tree, true, false },	  { profile_write_collapsed, true, false },
+		{ profile_write_text, true, false },      { profile_write_plain, true, false },
+		{ profile_write_tree, true, false },      { profile_write_collapsed, true, false },
 		{ profile_write_speedscope, true, true }, { profile_write_json, true, true },
 		{ profile_write_pprof, false, false },
 	};
