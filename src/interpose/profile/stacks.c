@@ -310,8 +310,7 @@ static void take(struct raw *raw)
 		pthread_mutex_unlock(&writing);
 	}
 	raw->natives = mam_unwind(raw->native, MAM_STACKS_DEPTH);
-	raw->pythons =
-		mam_python_frames == NULL ? 0 : mam_python_frames(raw->python, MAM_STACKS_DEPTH);
+	raw->pythons = mam_python_frames(raw->python, MAM_PYTHON_DEPTH);
 	for (size_t i = 0; raw->pythons != 0 && i < raw->natives; i++)
 		if (mam_python_owns(raw->native[i]))
 			raw->natives = i;

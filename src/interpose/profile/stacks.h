@@ -17,7 +17,8 @@
  *      are another stack after a file was unloaded.
  *
  * Invariant: a number is returned only after its lines, those of all callers included, were written.
- * Bound: 256 innermost frames of each kind, 2^22 nodes of 24 bytes, and 2^16 stacks in the cache.
+ * Bound: 256 innermost native and 128 innermost Python frames, 2^22 nodes of 24 bytes, and 2^16
+ * stacks in the cache.
  * Measured, as CPU time of an allocation and its free, above that without a watcher (0.4 us), on a
  * busy machine with two hardware threads, for stacks of 10, 30, 60 and 100 frames: --profile 0.5,
  * 0.7, 1.1 and 1.5 us; --trace 0.2 us; --leaks, which stops at 32 frames, 3.2, 5.6, 5.9 and 5.9 us.
@@ -40,7 +41,10 @@ typedef bool mam_stacks_put(const char *line, size_t bytes);
 /* Returns the number of the calling thread's stack; 0: unknown, because memory or space ran out. */
 uint32_t mam_stacks_here(mam_stacks_put *put);
 
-/* Called in the child of a fork, whose trace has no lines yet. */
+/*
+ * Called when a new trace begins, which has no lines yet, while no thread is in mam_stacks_here(), or
+ * in the child of a fork.
+ */
 void mam_stacks_restart(void);
 
 #endif

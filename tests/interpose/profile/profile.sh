@@ -154,6 +154,29 @@ watch -- "$probes/probe_watched" limited
 same "no space for the profile: the program runs" "0 joined 1" \
 	"$? $(tail -n 1 "$scratch/out") $(grep -c "^mam: error: cannot write trace '.*': .*too large" "$scratch/err")"
 
+# Python: the native frames up to the interpreter, then those of Python.
+cat > "$APP/train.py" << 'END'
+import ctypes
+cuda = ctypes.CDLL("libcudart.so.13")
+def allocate():
+    block = ctypes.c_void_p()
+    cuda.cudaMalloc(ctypes.byref(block), ctypes.c_size_t(768))
+def main():
+    allocate()
+main()
+END
+if python3 -c "import ctypes" 2> /dev/null; then
+	watch -- python3 "$APP/train.py"
+	same "Python: functions and lines, outermost last" "5:$APP/train.py:allocate 7:$APP/train.py:main 8:$APP/train.py:<module> " \
+		"$(awk '$1 == "#frame" { parent[$2] = $3; text[$2] = $4 == "python" ? $5 ":" $6 ":" $7 : "" }
+			$1 == "a" && $3 == 768 { for (i = 5; i <= NF; i++) if ($i ~ /^stack=/) stack = substr($i, 7) }
+			END { for (; stack in parent; stack = parent[stack]) if (text[stack] != "") printf "%s ", text[stack] }' "$scratch/lines")"
+	same "Python: native frames outside of the interpreter come first" "native native" \
+		"$(frames 768 | awk '$2 < 2 { print $3 ~ /^\// ? "native" : $3 }' | tr '\n' ' ' | sed 's/ $//')"
+else
+	skip "Python frames" "no python3 with ctypes"
+fi
+
 cd "$scratch" || exit 1
 "$MAM" run --profile -- "$APP/scenes" lines && gzip -dcf < mam.profile > "$scratch/lines"
 same "the default name" 306 "$(grep -c '^a .* stack=' "$scratch/lines")"
