@@ -19,6 +19,7 @@
 #define TEXT_BYTES 1024  /* longer names are cut */
 #define KNOWN ((size_t)1 << 14)
 #define OWNED_BY_INTERPRETER 3 /* and larger values: the frame is not one of Python code */
+#define FACTOR 0x9e3779b97f4a7c15u
 #define NOT_HASHED UINT64_MAX
 /* The state of a string, starting at the field `kind`. */
 #define KIND 7u
@@ -42,14 +43,16 @@ struct source {
 	uint32_t first_line, instruction;
 };
 
-/*
- * Maps a source's hash to its frame. `check` is the hash XOR the frame's address: a thread that
- * reads an entry while another thread writes it sees a mismatch, so no lock is needed.
- */
-static struct known {
-	_Atomic uint64_t check;                       /* atomic */
-	const struct mam_python_frame *_Atomic frame; /* atomic; NULL: empty */
-} known[KNOWN];
+/* A source whose frame is known. Interned, so never changed or freed. */
+struct known {
+	uint64_t
+		hash; /* of the function, the first line, the instruction and the end of the file name */
+	const void *file, *lines;
+	size_t file_bytes, lines_bytes;
+	const struct mam_python_frame *frame;
+};
+
+static const struct known *_Atomic known[KNOWN]; /* atomic; by hash, two places each */
 
 static const struct mam_python_frame no_memory = { .function = "(unknown)", .file = "(unknown)" };
 
@@ -134,12 +137,34 @@ static const char *intern_text(const struct text *text)
 	return mam_python_intern(bytes, used);
 }
 
-static uint64_t hash_text(const struct text *text, uint64_t seed)
+static size_t bytes_of(const struct text *text)
 {
-	if (text->hash == NOT_HASHED)
-		return mam_python_hash(text->characters, text->length * text->kind,
-				       seed + text->kind);
-	return (seed ^ text->hash) * 0x9e3779b97f4a7c15u;
+	return text->length * text->kind;
+}
+
+static uint64_t hash_source(const struct source *source)
+{
+	uint64_t hash = ((uint64_t)source->first_line << 32 | source->instruction) * FACTOR,
+		 word = 0;
+	size_t bytes = bytes_of(&source->file), end = bytes < sizeof(word) ? bytes : sizeof(word);
+
+	/* Names of functions always have a hash, those of files only since 3.13. */
+	if (source->function.hash != NOT_HASHED)
+		hash ^= source->function.hash;
+	else
+		hash = mam_python_hash(source->function.characters, bytes_of(&source->function),
+				       hash);
+	memcpy(&word, (const char *)source->file.characters + bytes - end, end);
+	hash = (hash ^ word) * FACTOR;
+	return hash ^ hash >> 32 ^ source->file.kind;
+}
+
+static bool is_of(const struct known *at, const struct source *source, const struct known *wanted)
+{
+	return at->hash == wanted->hash && at->file_bytes == wanted->file_bytes &&
+	       at->lines_bytes == wanted->lines_bytes &&
+	       memcmp(at->file, source->file.characters, wanted->file_bytes) == 0 &&
+	       memcmp(at->lines, source->lines, wanted->lines_bytes) == 0;
 }
 
 static const struct mam_python_frame *intern_frame(const struct mam_python *python,
@@ -162,29 +187,28 @@ static const struct mam_python_frame *intern_frame(const struct mam_python *pyth
 static const struct mam_python_frame *frame_of(const struct mam_python *python,
 					       const struct source *source)
 {
-	uint64_t hash = (uint64_t)source->first_line << 32 | source->instruction;
-	const struct mam_python_frame *frame;
-	struct known *pair, *into;
+	struct known made = { .hash = hash_source(source),
+			      .file_bytes = bytes_of(&source->file),
+			      .lines_bytes = source->lines_bytes };
+	const struct known *_Atomic *pair = &known[made.hash & (KNOWN - 2)], *_Atomic *into = pair;
+	const struct known *at;
 
-	hash = hash_text(&source->file, hash);
-	hash = hash_text(&source->function, hash);
-	hash = mam_python_hash(source->lines, source->lines_bytes, hash);
-	pair = &known[hash & (KNOWN - 2)];
-	into = pair;
 	for (int i = 0; i < 2; i++) {
-		frame = atomic_load_explicit(&pair[i].frame, memory_order_acquire);
-		if (frame == NULL)
+		at = atomic_load_explicit(&pair[i], memory_order_acquire);
+		if (at == NULL)
 			into = &pair[i];
-		else if ((atomic_load_explicit(&pair[i].check, memory_order_relaxed) ^
-			  (uintptr_t)frame) == hash)
-			return frame;
+		else if (is_of(at, source, &made))
+			return at->frame;
 	}
-	frame = intern_frame(python, source);
-	if (frame != &no_memory) {
-		atomic_store_explicit(&into->check, hash ^ (uintptr_t)frame, memory_order_relaxed);
-		atomic_store_explicit(&into->frame, frame, memory_order_release);
+	made.frame = intern_frame(python, source);
+	made.file = mam_python_intern(source->file.characters, made.file_bytes);
+	made.lines = mam_python_intern(source->lines, made.lines_bytes);
+	if (made.frame != &no_memory && made.file != NULL && made.lines != NULL) {
+		at = mam_python_intern(&made, sizeof(made));
+		if (at != NULL)
+			atomic_store_explicit(into, at, memory_order_release);
 	}
-	return frame;
+	return made.frame;
 }
 
 /* Returns the offset of the frame's instruction in its code, or a negative number before the first. */
@@ -223,7 +247,7 @@ static bool read_frame(const struct mam_python *python, uintptr_t frame, uintptr
 		return false;
 	source->first_line = number_at(code + layout->first_line);
 	source->instruction = (uint32_t)instruction;
-	source->lines = NULL;
+	source->lines = (const uint8_t *)"";
 	source->lines_bytes = 0;
 	if (is_a(python, lines, python->bytes_type)) {
 		source->lines = (const uint8_t *)(lines + layout->bytes_data);

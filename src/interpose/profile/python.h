@@ -9,9 +9,9 @@
  *      storage. Both functions only load a pointer.
  *   3. Follow the frames from the innermost outward. A thread inside a call is suspended in its own
  *      frames, so they are stable even if it released the interpreter's lock.
- *   4. Hash all data that a frame's description depends on: the names, the line table, the first
- *      line, the instruction. A table maps the hash to the description. Addresses of code objects
- *      are not part of it, so new code at a reused address is not mistaken for the old code.
+ *   4. A table maps the frame to its description, by a hash. It has copies of the file's name and of
+ *      the code's line table, which must be equal; no addresses of code objects. So new code at a
+ *      reused address is not mistaken for the old code.
  *
  * No step takes a lock of the interpreter, allocates Python objects, changes a reference count or
  * runs Python code. So a call cannot deadlock, and works in finalizers and after fork.
@@ -21,8 +21,9 @@
  * frames of a sub-interpreter that released its lock (those of the main interpreter are reported).
  * A frame has no qualified name before 3.11.
  *
- * Measured with Python 3.13 on a Xeon at 2.3 GHz, for functions of 8 lines: 160 ns for 5 frames,
- * 460 ns for 20, 1.35 us for 60. A frame that is not in the table costs about 1 us more.
+ * Measured on a Xeon at 2.3 GHz with functions of 8 lines, in all versions: 110 to 180 ns for 5
+ * frames, 330 to 500 ns for 20, 1.0 to 1.4 us for 60. In modules of PyTorch, 40 ns per frame. A
+ * frame's first occurrence costs about 5 us.
  */
 #ifndef MAM_INTERPOSE_PYTHON_H
 #define MAM_INTERPOSE_PYTHON_H

@@ -235,6 +235,8 @@ def executed():
     exec(compile("check('a file name that is not UTF-8')", "/tmp/a\udcffb.py", "exec"), namespace)
     source = "\n" * 70000 + "check('line 70001', '<module>')"
     exec(compile(source, "long.py", "exec"), namespace)
+    for folder in "one", "two":
+        exec(compile("check('equal code in two files')", "/%s/a_file_name.py" % folder, "exec"), namespace)
     # Code that is freed, followed by other code at the same addresses and with tables of equal size.
     worst = None
     addresses = set()
