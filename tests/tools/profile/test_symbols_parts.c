@@ -327,6 +327,19 @@ START_TEST(elf_damaged_number)
 }
 END_TEST
 
+START_TEST(elf_build_id_that_is_too_long_is_ignored)
+{
+	struct symbols_elf elf;
+
+	make_image();
+	image.sections[4].sh_size = sizeof(image) - offsetof(struct image, note);
+	image.note.head.n_descsz = SYMBOLS_ID_BYTES_MAX + 4;
+	ck_assert(read_image(&elf));
+	ck_assert_str_eq(elf.build_id, "");
+	symbols_elf_release(&elf);
+}
+END_TEST
+
 START_TEST(elf_dynamic_symbols_are_second)
 {
 	struct symbols_elf elf;
@@ -345,7 +358,7 @@ START_TEST(elf_invalid_symbols_are_skipped)
 	struct symbols_elf elf;
 
 	make_image();
-	image.symbols[1].st_name = sizeof(image.names);
+	image.symbols[1].st_name = UINT32_MAX;
 	image.symbols[2].st_shndx = 99;
 	ck_assert(read_image(&elf));
 	ck_assert_uint_eq(elf.table.count, 0);
@@ -379,6 +392,7 @@ int main(void)
 			    sizeof(bad_lines) / sizeof(bad_lines[0]));
 	tcase_add_test(tests, elf_has_symbols_build_id_and_link);
 	tcase_add_loop_test(tests, elf_damaged_number, 0, sizeof(damages) / sizeof(damages[0]));
+	tcase_add_test(tests, elf_build_id_that_is_too_long_is_ignored);
 	tcase_add_test(tests, elf_dynamic_symbols_are_second);
 	tcase_add_test(tests, elf_invalid_symbols_are_skipped);
 	srunner_run_all(runner, CK_NORMAL);
