@@ -504,6 +504,7 @@ void mam_tracer_restart(void)
 
 	age++;
 	pthread_mutex_init(&opening, NULL);
+	at_home = NULL; /* the page is zero now */
 	memset(inside, 0, sizeof(inside));
 	atomic_store(&is_adding, false);
 	if (is == OPEN)
