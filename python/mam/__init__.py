@@ -15,6 +15,7 @@ from mam import cupy, numba, rmm, torch
 from mam.command import HeapMap, heap_map, replay
 from mam.native import PREFIX, VERSION as __version__, Error, OutOfMemoryError, Stats
 from mam.pool import Array, Pool
+from mam.profiling import profile
 from mam.recording import Recording, trace
 from mam.tagging import tag
 
@@ -31,6 +32,7 @@ __all__ = [
     "cupy",
     "heap_map",
     "numba",
+    "profile",
     "replay",
     "rmm",
     "tag",

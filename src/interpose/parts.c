@@ -21,6 +21,7 @@
 #include "interpose/watch/count.h"
 #include "interpose/watch/leaks.h"
 #include "interpose/watch/nvtx.h"
+#include "interpose/watch/profiled.h"
 #include "interpose/watch/tagged.h"
 #include "interpose/watch/tracer.h"
 #include "interpose/watch/watch.h"
@@ -37,6 +38,7 @@ const struct mam_init_part mam_init_parts[] = {
 	{ .restart = mam_ipc_opened_restart },
 	{ .restart = mam_ipc_pieces_restart },
 	{ .start = mam_tracer_start, .restart = mam_tracer_restart },
+	{ .restart = mam_profiled_restart },
 	{ .start = mam_leaks_start, .restart = mam_leaks_restart },
 	{ .restart = mam_tagged_restart },
 	{ .restart = mam_oom_restart },

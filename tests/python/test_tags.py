@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """mam.tag: nesting, errors, threads and names of any characters; under mam run, the tags of blocks that other code
-allocates."""
+allocates, and mam.profile."""
 
 import gzip
 import os
@@ -25,6 +25,18 @@ with mam.tag("training"):
     take(2000)
 take(3000)
 """
+
+
+PROFILES = PROGRAM.split("with")[0] + '''
+import sys
+for number in range(2):
+    try:
+        with mam.profile(sys.argv[1] + str(number)):
+            take(1000 + number)
+            raise KeyError
+    except KeyError:
+        take(3000)
+'''
 
 
 def path():
@@ -115,6 +127,28 @@ class Tags(unittest.TestCase):
         tags = {words[2]: words[-1] for words in blocks if words[2] in ("1000", "2000", "3000")}
         self.assertEqual((tags["1000"], tags["2000"]), ("tag=training/kv%20cache", "tag=training"))
         self.assertFalse(tags["3000"].startswith("tag="))
+
+
+class Profiles(unittest.TestCase):
+    def test_a_program_under_mam_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "profile")
+            command = [sys.executable, "-m", "mam", "run", "--", sys.executable, "-c", PROFILES, path]
+            done = subprocess.run(command, capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            for number in range(2):
+                with open(path + str(number), "rb") as file:
+                    start = file.read(2)
+                with (gzip.open if start == b"\x1f\x8b" else open)(path + str(number), "rt") as file:
+                    blocks = [line.split() for line in file if line.startswith("a ")]
+                self.assertEqual([words[2] for words in blocks], [str(1000 + number)])
+                self.assertIn("stack=", " ".join(blocks[0]))
+
+    def test_without_mam_run(self):
+        with self.assertRaisesRegex(mam.Error, "does not run under mam run") as raised:
+            with mam.profile("/none"):
+                self.fail("it began")
+        self.assertEqual(raised.exception.status, "MAM_ERROR_UNSUPPORTED")
 
 
 if __name__ == "__main__":

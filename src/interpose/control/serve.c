@@ -102,7 +102,7 @@ static void trace(struct mam_file_text *text, const char *path)
 {
 	unsigned long long traced = 0;
 	uint64_t events;
-	int error = mam_tracer_open(path);
+	int error = mam_tracer_open(path, NULL);
 	bool is_whole;
 
 	if (error == EBUSY) {

@@ -38,9 +38,10 @@ enum state { UNWANTED, WANTED, OPEN, OVER };
 static atomic_int state; /* atomic: an enum state */
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 /* The origin of an allocation, which its line contains. */
-static enum { NOTHING, WHO, STACKS } origin; /* lock: none, set when started */
-static uint64_t rate;                        /* lock: none, set when started; see sample.h */
-static uint64_t began;                       /* lock: none, set at open; ns */
+enum origin { NOTHING, WHO, STACKS };
+static enum origin origin, wanted_origin; /* lock: none, set when a trace starts; by the options */
+static uint64_t rate, wanted_rate;        /* lock: none, the same; see sample.h */
+static uint64_t began;                    /* lock: none, set at open; ns */
 static struct mam_ledger ledger;
 static struct mam_ledger freed; /* blocks and contexts, while is_adding */
 static atomic_bool is_adding;   /* atomic; between mam_tracer_open() and mam_tracer_opened() */
@@ -365,16 +366,19 @@ static bool become_quiet(void)
 	return is_quiet();
 }
 
-int mam_tracer_open(const char *name)
+int mam_tracer_open(const char *name, const uint64_t *profile_rate)
 {
-	const bool has_stacks = origin == STACKS;
+	const bool has_stacks = profile_rate != NULL || wanted_origin == STACKS;
+	const uint64_t mean = profile_rate != NULL ? *profile_rate : wanted_rate;
 	int error = EBUSY;
 
 	mam_gzip_load();
 	pthread_mutex_lock(&opening);
 	if (atomic_load(&state) == UNWANTED)
-		error = become_quiet() ? mam_trace_out_open(name, true, has_stacks, rate) : EAGAIN;
+		error = become_quiet() ? mam_trace_out_open(name, true, has_stacks, mean) : EAGAIN;
 	if (error == 0) {
+		origin = has_stacks ? STACKS : wanted_origin;
+		rate = mean;
 		if (has_stacks) /* the new file lacks their lines */
 			mam_stacks_restart();
 		began = now();
@@ -470,8 +474,12 @@ void mam_tracer_start(void)
 
 	if (pattern[0] == '\0' || !mam_file_is_watched())
 		return;
-	origin = has_stacks ? STACKS : mam_option_number("MAM_TRACE_WHO") != 0 ? WHO : NOTHING;
-	rate = has_stacks ? mam_option_number("MAM_PROFILE_RATE") : 0;
+	wanted_origin = has_stacks                                ? STACKS
+			: mam_option_number("MAM_TRACE_WHO") != 0 ? WHO
+								  : NOTHING;
+	wanted_rate = has_stacks ? mam_option_number("MAM_PROFILE_RATE") : 0;
+	origin = wanted_origin;
+	rate = wanted_rate;
 	if (origin == WHO)
 		mam_stack_start();
 	atomic_store(&state, WANTED);

@@ -52,9 +52,10 @@ void mam_tracer_context_gone(void *context);
  * mam_tracer_open - start a trace of the running program in the file of that name. Errors are errno
  * values; EBUSY: there is a trace, EAGAIN: a thread has not finished its event of the last one. Then
  * call mam_tracer_add() for each block that may have been allocated before, and mam_tracer_opened().
+ * With a rate (sample.h), the trace is a profile; NULL: it has what MAM_TRACE_WHO or MAM_PROFILE want.
  * mam_tracer_close - end the trace. Returns the number of its events, or false if there is none.
  */
-int mam_tracer_open(const char *name);
+int mam_tracer_open(const char *name, const uint64_t *profile_rate);
 bool mam_tracer_add(const struct mam_watch_call *call); /* whether it was such a block */
 void mam_tracer_opened(void);
 bool mam_tracer_close(uint64_t *events);

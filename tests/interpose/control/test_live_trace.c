@@ -150,7 +150,7 @@ static uint64_t close_trace(void)
 START_TEST(blocks_from_before_are_the_first_allocations)
 {
 	allocate(1, 1);
-	ck_assert_int_eq(mam_tracer_open(path), 0);
+	ck_assert_int_eq(mam_tracer_open(path, NULL), 0);
 	ck_assert_uint_eq(mam_watch_bits, MAM_WATCH_TRACE);
 	ck_assert(add(1, 100, NULL));
 	ck_assert(add(2, 200, NULL));
@@ -167,14 +167,14 @@ END_TEST
 
 START_TEST(next_trace_starts_anew)
 {
-	ck_assert_int_eq(mam_tracer_open(path), 0);
+	ck_assert_int_eq(mam_tracer_open(path, NULL), 0);
 	release(7);
 	mam_tracer_opened();
 	for (unsigned int i = 0; i < 100; i++)
 		allocate(i, 100);
 	ck_assert_uint_eq(close_trace(), 100);
 	strcat(path, "2");
-	ck_assert_int_eq(mam_tracer_open(path), 0);
+	ck_assert_int_eq(mam_tracer_open(path, NULL), 0);
 	ck_assert(add(7, 700, NULL));
 	mam_tracer_opened();
 	release(8); /* of the first trace only */
@@ -188,7 +188,7 @@ START_TEST(changes_while_blocks_are_added_win)
 {
 	int context, other;
 
-	ck_assert_int_eq(mam_tracer_open(path), 0);
+	ck_assert_int_eq(mam_tracer_open(path, NULL), 0);
 	release(1);
 	ck_assert(!add(1, 100, NULL)); /* freed */
 	allocate(2, 250);
@@ -212,23 +212,23 @@ START_TEST(one_trace_at_a_time)
 
 	ck_assert(!mam_tracer_close(&count));
 	snprintf(none, sizeof(none), "%s/none/trace", folder);
-	ck_assert_int_eq(mam_tracer_open(none), ENOENT);
+	ck_assert_int_eq(mam_tracer_open(none, NULL), ENOENT);
 	ck_assert_uint_eq(mam_watch_bits, 0);
-	ck_assert_int_eq(mam_tracer_open(path), 0);
-	ck_assert_int_eq(mam_tracer_open(path), EBUSY);
+	ck_assert_int_eq(mam_tracer_open(path, NULL), 0);
+	ck_assert_int_eq(mam_tracer_open(path, NULL), EBUSY);
 	mam_tracer_opened();
 	allocate(1, 100);
 	mam_tracer_finish(); /* at exit */
 	ck_assert_str_eq(events(), "a0:100 ");
 	ck_assert(!mam_tracer_close(&count));
-	ck_assert_int_eq(mam_tracer_open(path), EBUSY);
+	ck_assert_int_eq(mam_tracer_open(path, NULL), EBUSY);
 }
 END_TEST
 
 START_TEST(name_is_used_as_it_is)
 {
 	strcat(path, ".%p.%r");
-	ck_assert_int_eq(mam_tracer_open(path), 0);
+	ck_assert_int_eq(mam_tracer_open(path, NULL), 0);
 	mam_tracer_opened();
 	allocate(1, 100);
 	close_trace();
@@ -246,7 +246,7 @@ START_TEST(all_blocks_fit)
 		char line[256];
 		FILE *trace;
 
-		ck_assert_int_eq(mam_tracer_open(path), 0);
+		ck_assert_int_eq(mam_tracer_open(path, NULL), 0);
 		for (unsigned int i = 0; i < count; i++)
 			ck_assert(add(i, 100, NULL));
 		mam_tracer_opened();
@@ -356,7 +356,7 @@ START_TEST(threads_do_not_disturb_it)
 			ck_assert_int_eq(pthread_create(&threads[t], NULL, work, NULL), 0);
 		usleep(500);
 		pthread_rwlock_wrlock(&starting);
-		ck_assert_int_eq(mam_tracer_open(path), 0);
+		ck_assert_int_eq(mam_tracer_open(path, NULL), 0);
 		pthread_rwlock_unlock(&starting);
 		add_all();
 		mam_tracer_opened();

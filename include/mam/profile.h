@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * profile.h - record which code allocates memory of the GPU, between two calls. `mam profile` shows
+ * the file; mam-trace.5 describes it.
+ *
+ * Only a process that runs under mam run can do this, because only there mam sees the calls of CUDA's
+ * functions. The profile has those of every thread; blocks of this library's pools are not in it. A
+ * process records one file at a time: for mam run --profile or --trace, for mam ctl, or for these
+ * calls. The child of a fork does not continue its parent's profile. Any thread may call them.
+ */
+#ifndef MAM_PROFILE_H
+#define MAM_PROFILE_H
+
+#include <mam/mam.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * mam_profile_start - begin to record into a file, which is created or replaced. rate 0: all
+ * allocations; otherwise, one per that many bytes on average, chosen at random, as mam run
+ * --profile-rate does. Blocks that are allocated before are not in the profile, nor are their frees.
+ * Errors: INVALID_VALUE (no file name), UNSUPPORTED (not under mam run, or the process
+ * records a file already), WOULD_WAIT (a thread has not finished its event of the last file), IO (the
+ * file cannot be written; a message gives the reason).
+ */
+MAM_API enum mam_status mam_profile_start(const char *file, uint64_t rate);
+
+/*
+ * mam_profile_stop - end the profile. The file is complete afterwards; events of calls that other
+ * threads are making may be missing. Errors: INVALID_VALUE (mam_profile_start() began none, or mam
+ * ctl has ended it).
+ */
+MAM_API enum mam_status mam_profile_stop(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# window.sh - a program under mam run starts and stops profiles of itself (mam/profile.h).
+. "${MAM_SRCDIR:-.}/tests/lib.sh"
+. "$MAM_SRCDIR/tests/interpose/interpose.sh"
+
+probe=$probes/probe_window
+PROBE_FILE=$scratch/profile
+export PROBE_FILE
+
+play() # SCENE [OPTION...]
+{
+	play_scene=$1
+	shift
+	rm -f "$scratch"/profile.*
+	"$MAM" run "$@" -- "$probe" "$play_scene" 2> "$scratch/err" | tr '\n' ',' > "$scratch/out"
+}
+
+# The sizes of a file's blocks that have a stack, and its frees.
+events() # FILE
+{
+	gzip -dcf < "$1" | sed -n 's/^a [0-9]* \([0-9]*\) .* stack=[1-9].*/\1/p; s/^f .*/f/p' | tr '\n' ' ' | sed 's/ $//'
+}
+
+play windows
+same "two windows: the results" "start 0,start again 13,stop 0,stop again 1,start 0,stop 0," "$(cat "$scratch/out")"
+same "each has what was allocated in it, with stacks" "2000|4000 f" "$(events "$PROBE_FILE.1")|$(events "$PROBE_FILE.2")"
+same "each has its frames" "1 1" "$(for file in 1 2; do
+	gzip -dcf < "$PROBE_FILE.$file" | grep -c '^#frame .* native ' | sed 's/^[1-9][0-9]*/1/'
+done | tr '\n' ' ' | sed 's/ $//')"
+same "a complete file has no ring" "" "$(find "$scratch" -name 'profile.*.ring')"
+play windows --trace "$scratch/profile.trace"
+same "with --trace: refused" "start 13,start again 13,stop 1,stop again 1,start 13,stop 1," "$(cat "$scratch/out")"
+same "without mam run: refused" "start 13,start again 13,stop 1,stop again 1,start 13,stop 1," "$("$probe" windows | tr '\n' ',')"
+
+play mistakes
+same "mistakes" "NULL 1,empty 1,no folder 14,stop 1,start 0," "$(cat "$scratch/out")"
+try "a file that cannot be written is explained" grep -q "cannot write profile '/none/of/these': No such file" "$scratch/err"
+same "the end of the process ends a profile" 1000 "$(events "$PROBE_FILE.1")"
+
+play forked
+same "fork: the results" "start 0,child stop 1,child start 0,child stop 0,stop 0," "$(cat "$scratch/out")"
+same "fork: each has its own" "3000|2000" "$(events "$PROBE_FILE.1")|$(events "$PROBE_FILE.2")"
+
+play threads
+same "20 windows while four threads allocate" "40 of 40," "$(cat "$scratch/out")"
+try "the last one has the block of its thread" [ "$(events "$PROBE_FILE.1" | tr ' ' '\n' | grep -c 7000)" = 1 ]
+try "and can be replayed" "$MAM" replay --plain -r 1 "$PROBE_FILE.1"
+finish

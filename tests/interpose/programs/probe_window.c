@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe_window.c - a program that starts and stops profiles of itself. Blocks have different sizes,
+ * by which the test finds them; $PROBE_FILE begins the names of the files.
+ */
+#include <mam/profile.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake/driver_api.h"
+#include "probe.h"
+
+#define THREADS 4
+#define WINDOWS 20
+
+static struct CUctx_st *context;
+
+static void begin(void)
+{
+	cuInit(0);
+	cuDevicePrimaryCtxRetain(&context, probe_device());
+	cuCtxSetCurrent(context);
+}
+
+__attribute__((noinline)) static unsigned long long take(size_t bytes)
+{
+	unsigned long long block = 0;
+
+	if (cuMemAlloc_v2(&block, bytes) != 0)
+		exit(3);
+	return block;
+}
+
+static const char *name(const char *suffix)
+{
+	static char path[4096];
+
+	snprintf(path, sizeof(path), "%s%s", getenv("PROBE_FILE"), suffix);
+	return path;
+}
+
+/* Two windows, and blocks before, between and after them. */
+static void windows(void)
+{
+	unsigned long long before, first;
+
+	begin();
+	before = take(1000);
+	printf("start %d\n", mam_profile_start(name(".1"), 0));
+	first = take(2000);
+	cuMemFree_v2(before);
+	printf("start again %d\n", mam_profile_start(name(".2"), 0));
+	printf("stop %d\n", mam_profile_stop());
+	printf("stop again %d\n", mam_profile_stop());
+	take(3000);
+	printf("start %d\n", mam_profile_start(name(".2"), 0));
+	cuMemFree_v2(first);
+	cuMemFree_v2(take(4000));
+	printf("stop %d\n", mam_profile_stop());
+	take(5000);
+}
+
+static void mistakes(void)
+{
+	begin();
+	printf("NULL %d\n", mam_profile_start(NULL, 0));
+	printf("empty %d\n", mam_profile_start("", 0));
+	printf("no folder %d\n", mam_profile_start("/none/of/these", 0));
+	printf("stop %d\n", mam_profile_stop());
+	printf("start %d\n", mam_profile_start(name(".1"), 0));
+	take(1000);
+}
+
+/* The child does not continue the profile; it may record its own. */
+static void forked(void)
+{
+	int status;
+	pid_t child;
+
+	cuMemFree_v2(0);
+	printf("start %d\n", mam_profile_start(name(".1"), 0));
+	child = fork();
+	if (child == 0) {
+		begin();
+		take(1000);
+		printf("child stop %d\n", mam_profile_stop());
+		printf("child start %d\n", mam_profile_start(name(".2"), 0));
+		take(2000);
+		printf("child stop %d\n", mam_profile_stop());
+		exit(0);
+	}
+	waitpid(child, &status, 0);
+	begin();
+	take(3000);
+	printf("stop %d\n", mam_profile_stop());
+}
+
+static atomic_bool ends;
+
+static void *churn(void *unused)
+{
+	cuCtxSetCurrent(context);
+	while (!atomic_load(&ends))
+		cuMemFree_v2(take(6000));
+	return unused;
+}
+
+static void threads(void)
+{
+	pthread_t all[THREADS];
+	int good = 0;
+
+	begin();
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&all[i], NULL, churn, NULL);
+	for (int i = 0; i < WINDOWS; i++) {
+		good += mam_profile_start(name(".1"), 0) == 0;
+		cuMemFree_v2(take(7000));
+		good += mam_profile_stop() == 0;
+	}
+	atomic_store(&ends, true);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(all[i], NULL);
+	printf("%d of %d\n", good, 2 * WINDOWS);
+}
+
+static const struct probe_scene scenes[] = {
+	{ "windows", windows },
+	{ "mistakes", mistakes },
+	{ "forked", forked },
+	{ "threads", threads },
+};
+
+int main(int count, char **arguments)
+{
+	return probe_play(count, arguments, scenes, sizeof(scenes) / sizeof(scenes[0]));
+}
