@@ -219,7 +219,7 @@ bool profile_count_time(struct profile_count *count, bool has_time, uint64_t tim
 	return true;
 }
 
-/* What a recorded block represents: itself, or if it was sampled, all that could have been. */
+/* The amount that a recorded block stands for: itself or, in a sampled profile, also others. */
 struct weight {
 	struct profile_amount amount;
 	double variance; /* of the bytes */

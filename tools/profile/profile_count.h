@@ -59,7 +59,7 @@ void profile_count_fini(struct profile_count *count);
 /* profile_count_time - the time of the next event; has_time: `time` is that of the file. */
 bool profile_count_time(struct profile_count *count, bool has_time, uint64_t time);
 
-/* profile_count_leaf - add a leaf; PROFILE_NONE: out of memory. */
+/* profile_count_new - add a leaf; PROFILE_NONE: out of memory. */
 uint32_t profile_count_new(struct profile_count *count);
 
 /*

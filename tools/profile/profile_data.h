@@ -80,7 +80,7 @@ struct profile_moment {
 	uint32_t change_count;
 };
 
-/* What is live of one leaf at a moment; unchanged until the next change of this leaf. */
+/* The live memory of one leaf at a moment; unchanged until the next change of this leaf. */
 struct profile_change {
 	uint32_t leaf;
 	struct profile_amount live;
@@ -114,7 +114,7 @@ struct profile {
 	struct profile_amount allocated; /* in total */
 };
 
-/* What a node or leaf can be measured by. */
+/* Measures of a node or leaf. */
 enum profile_by { PROFILE_BY_BYTES = 1, PROFILE_BY_COUNT = 2, PROFILE_BY_LIFETIME = 3 };
 
 /* profile_live - fill live[leaf_count] with what was live at a moment. */

@@ -158,7 +158,7 @@ static void put_sample(struct message *message, struct message *part, struct mes
 	put_part(message, PROFILE_SAMPLE, part);
 }
 
-/* What all nodes have allocated. NULL: out of memory. */
+/* The total allocations of each node. NULL: out of memory. */
 static struct profile_amount *allocated_of(const struct profile *profile)
 {
 	struct profile_amount *allocated = calloc(profile->node_count, sizeof(*allocated));

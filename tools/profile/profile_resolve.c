@@ -3,7 +3,7 @@
  * profile_resolve.c - from the frames of the file to nodes.
  *
  * 1. The depth of a frame follows from its caller's. A loop computes it from the outermost frame
- *    inward, so each frame is visited a few times at most, and a chain of a million is no problem.
+ *    inward, so each frame is visited a few times at most, and chains may have any length.
  * 2. A frame becomes frames of the tree once: native code may have several by inlining.
  * 3. The node of a stack is that of its caller, and its own frames below. Each is kept in a table.
  */
@@ -18,7 +18,7 @@
 #define INLINED_MAX 16
 #define IN_PROGRESS UINT32_MAX
 
-/* Compute the depths of a frame and its callers. `walk` has room for all frames. */
+/* Compute the depths of a frame and its callers. */
 static void find_depth(struct profile_stacks *stacks, uint32_t index)
 {
 	uint32_t count = 0;
