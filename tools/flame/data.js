@@ -8,9 +8,6 @@
  */
 const KINDS = ["all", "tag", "Python", "native", "unknown"]; /* by enum profile_kind */
 
-/* Invisible characters and those that change the direction of a text, as page_markup(). */
-const visible = (text) => text.replace(
-	/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff]/g, "?");
 const names = meta.names.map(visible);
 
 const { frames, nodes, leaves, moments, changes } = (() => {

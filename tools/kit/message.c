@@ -12,10 +12,16 @@
 #include <string.h>
 
 static const char *speaker = "mam";
+static bool hushed;
 
 void message_begin(const char *name)
 {
 	speaker = name;
+}
+
+void message_hush(bool hush)
+{
+	hushed = hush;
 }
 
 const char *message_name(void)
@@ -36,6 +42,8 @@ static void put(const char *kind, const char *format, va_list arguments)
 	char text[1024];
 	size_t length;
 
+	if (hushed)
+		return;
 	format_clean(text, sizeof(text), format, arguments);
 	length = strlen(text);
 	if (length && text[length - 1] == '.')

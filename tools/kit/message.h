@@ -5,6 +5,8 @@
 #ifndef TOOLS_MESSAGE_H
 #define TOOLS_MESSAGE_H
 
+#include <stdbool.h>
+
 /* message_begin - set the prefix of all messages that follow: "mam replay". Not copied. */
 void message_begin(const char *speaker);
 /* message_name - that prefix */
@@ -21,5 +23,8 @@ void message_warning(const char *format, ...) __attribute__((format(printf, 1, 2
 
 /* message_note - the same after "PREFIX: note: ". */
 void message_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* message_hush - drop all messages that follow, or print them again. */
+void message_hush(bool hush);
 
 #endif

@@ -46,6 +46,14 @@ const sizeOf = (i) => blocks.taken[i] ? scaleStep(blocks.taken[i], meta.color_fi
 const short = (n) => n < 1000 ? String(n) : `${Math.round(n / 1000)}k`;
 const ages = (n) => n === 1 ? "1 event" : short(Math.round(n));
 
+const NO_STACKS = "The trace does not record call stacks";
+function bySite(textOf) {
+	const texts = category(meta.blocks);
+	for (let i = 0; i < meta.blocks; i++)
+		texts.put(i, textOf(siteOf(i)));
+	return kindColoring(texts.index, texts.values, (value) => value || "unknown");
+}
+
 /* In the order of their keys, 1 and up. `why`: why this trace does not support the coloring. */
 const colorings = [
 	{
@@ -69,6 +77,15 @@ const colorings = [
 		name: "who", title: "The call site or owner of a block",
 		why: meta.names.length > 1 ? "" : "The trace does not record call sites",
 		make: () => kindColoring(blocks.who, meta.names, (value) => value || "unknown"),
+	}, {
+		name: "function", title: "The function of a block: the innermost Python frame of its stack, " +
+			"or its innermost frame",
+		why: meta.stacks ? "" : NO_STACKS,
+		make: () => bySite(({ name }) => name),
+	}, {
+		name: "module", title: "The loaded file, or the Python file, of that function",
+		why: meta.stacks ? "" : NO_STACKS,
+		make: () => bySite(({ module }) => module),
 	},
 ];
 

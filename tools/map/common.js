@@ -25,6 +25,10 @@ function element(name, className, ...inside) {
 	return made;
 }
 
+/* Invisible characters and those that change the direction of a text, as page_markup(). */
+const visible = (text) => text.replace(
+	/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff]/g, "?");
+
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
 /* Formats 1536 as "1.50 KiB". */

@@ -20,6 +20,42 @@ function category(n) {
 	return { index, values, put, of: (i) => values[index[i]] };
 }
 
+/*
+ * Call stacks (profile_map.c): `parent` and `frame` of each node, and of each block the node of its
+ * innermost frame. The site of a stack is its innermost Python frame, or its innermost frame.
+ */
+const PYTHON = 2, UNKNOWN = 4; /* enum profile_kind */
+const stacks = { frames: [], parent: [0], frame: [0], site: [0] };
+function readStacks(number, b) {
+	const names = meta.stacks.map(visible);
+	for (let left = number(); left > 0; left--) {
+		const kind = number(), name = names[number()], file = names[number()], line = number();
+		const module = names[number()];
+		stacks.frames.push({ name, kind, module: module || (kind === PYTHON ? file : ""),
+			text: name + (file ? ` (${file}${line ? `:${line}` : ""})` : "") });
+	}
+	for (let i = 1, n = number(); i < n; i++) {
+		stacks.parent[i] = number();
+		stacks.frame[i] = number();
+		const { kind } = stacks.frames[stacks.frame[i]], outer = stacks.site[stacks.parent[i]];
+		stacks.site[i] = kind === PYTHON || stacks.frames[outer].kind !== PYTHON
+			? stacks.frame[i] : outer;
+	}
+	b.node = Uint32Array.from({ length: meta.blocks }, number);
+}
+
+const siteOf = (i) => stacks.frames[stacks.site[blocks.node[i]]];
+
+/* The frames of a block as text, innermost first; those in the middle of a long stack are omitted. */
+function framesOf(i, most = 16) {
+	const lines = [];
+	for (let node = blocks.node[i]; node; node = stacks.parent[node])
+		lines.push(tail(stacks.frames[stacks.frame[node]].text, 110));
+	if (lines.length > most)
+		lines.splice(most - 4, lines.length - most + 1, `\u2026 ${lines.length - most + 1} more`);
+	return lines;
+}
+
 /* A block is live from `birth` until before `death`; `taken` 0: failed. */
 const blocks = (() => {
 	const n = meta.blocks, unit = meta.unit, { number, exact } = reader("data");
@@ -27,7 +63,7 @@ const blocks = (() => {
 		birth: new Uint32Array(n), death: new Uint32Array(n), place: new Float64Array(n),
 		end: new Float64Array(n), taken: new Float64Array(n), asked: new Float64Array(n),
 		id: new Array(n), stream: category(n), thread: category(n), who: new Uint32Array(n),
-		freeStream: meta.free_streams ? category(n) : null, failed: [], times: null,
+		freeStream: meta.free_streams ? category(n) : null, failed: [], times: null, node: null,
 	};
 	for (let i = 0, birth = 0; i < n; i++) {
 		birth += number();
@@ -54,6 +90,8 @@ const blocks = (() => {
 		for (let e = 0, now = 0; e < meta.events; e++)
 			b.times[e] = now += number();
 	}
+	if (meta.stacks)
+		readStacks(number, b);
 	return b;
 })();
 

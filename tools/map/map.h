@@ -18,6 +18,8 @@
 
 #include "replay/replay.h"
 
+struct profile_map;
+
 #define MAP_NOWHERE UINT64_MAX /* as the place of a block: none */
 
 struct map_chunk {
@@ -40,6 +42,7 @@ struct map_step {
 
 struct map {
 	const struct replay_trace *trace;
+	struct profile_map *stacks; /* NULL: unknown, or not needed */
 	uint64_t *places; /* of each block, in the picture; MAP_NOWHERE: failed, or size 0 */
 	uint64_t *sizes;  /* of each block, rounded up; 0: not placed */
 	struct map_chunk *chunks;

@@ -15,6 +15,7 @@
 #include "map/map_data.h"
 #include "map/map_text.h"
 #include "kit/page.h"
+#include "profile/profile_map.h"
 
 struct page {
 	const struct map *map;
@@ -90,6 +91,11 @@ static void put_meta(FILE *file, const void *what)
 	map_color_put(file, "ages", map_color_age_rgb, MAP_AGES + 1);
 	map_color_put(file, "kinds", map_color_kind_rgb, MAP_KINDS + 1);
 	put_names(file, trace);
+	if (map->stacks) {
+		fputs("\"stacks\":", file);
+		profile_map_put_names(file, map->stacks);
+		fputs(",\n", file);
+	}
 	fputs("\"chunks\":[", file);
 	for (size_t i = 0; i < map->chunk_count; i++)
 		fprintf(file, "%s[%" PRIu64 ",%" PRIu64 ",\"0x%" PRIx64 "\",%" PRIu64 "]",

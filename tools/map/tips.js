@@ -55,6 +55,7 @@ function describeBlock(i) {
 		["thread", meta.threads ? String(blocks.thread.of(i)) : undefined],
 		["stream", streamsOf(i)],
 		["who", tail(meta.names[blocks.who[i]] ?? "", 500) || undefined],
+		["stack", blocks.node ? framesOf(i).join("\n") || undefined : undefined],
 	]);
 }
 

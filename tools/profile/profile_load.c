@@ -44,6 +44,9 @@ struct loader {
 	struct idtable leaf_ids; /* key of an origin -> leaf */
 	struct origin *origins;  /* of each leaf */
 	uint32_t origin_room;
+	uint32_t *blocks; /* of each allocation its leaf; NULL unless keeps_blocks */
+	uint32_t block_count, block_room;
+	bool keeps_blocks;
 	uint64_t devices; /* set of those seen, modulo 64 */
 	bool skipped;     /* events of other devices */
 };
@@ -91,6 +94,15 @@ static uint32_t leaf_of(struct loader *loader, const struct replay_told *told)
 	return *leaf;
 }
 
+static bool keep_block(struct loader *loader, uint32_t leaf)
+{
+	if (!profile_stacks_widen(&loader->blocks, loader->block_count, &loader->block_room,
+				  sizeof(*loader->blocks)))
+		return false;
+	loader->blocks[loader->block_count++] = leaf;
+	return true;
+}
+
 static bool take_alloc(void *user, const struct replay_told *told)
 {
 	struct loader *loader = user;
@@ -110,6 +122,8 @@ static bool take_alloc(void *user, const struct replay_told *told)
 	} else {
 		loader->skipped = true;
 	}
+	if (leaf != PROFILE_NONE && loader->keeps_blocks && !keep_block(loader, leaf))
+		return no_memory(loader);
 	switch (profile_count_alloc(&loader->count, told->id, told->bytes, leaf)) {
 	case PROFILE_COUNTED: return true;
 	case PROFILE_NO_MEMORY: return no_memory(loader);
@@ -248,6 +262,15 @@ static bool end(struct loader *loader, struct profile *profile)
 	return true;
 }
 
+static void loader_fini(struct loader *loader)
+{
+	profile_stacks_fini(&loader->stacks);
+	profile_count_fini(&loader->count);
+	idtable_fini(&loader->leaf_ids);
+	free(loader->origins);
+	free(loader->blocks);
+}
+
 bool profile_load(struct profile *profile, struct profile_tree *tree, const char *path,
 		  const struct profile_load_settings *settings)
 {
@@ -259,12 +282,43 @@ bool profile_load(struct profile *profile, struct profile_tree *tree, const char
 	for (int i = 0; i < 2; i++)
 		loader.count.wanted[i] = settings->wanted[i];
 	good = good && read_events(&loader) && end(&loader, profile);
-	profile_stacks_fini(&loader.stacks);
-	profile_count_fini(&loader.count);
-	idtable_fini(&loader.leaf_ids);
-	free(loader.origins);
+	loader_fini(&loader);
 	if (!good)
 		profile_fini(profile);
+	return good;
+}
+
+/* The readers pass the same allocations in the same order to a trace and to a sink. */
+static bool fill_blocks(struct loader *loader, uint32_t block_count, uint32_t *nodes)
+{
+	uint32_t *of_leaf;
+	bool good = loader->block_count == block_count;
+
+	of_leaf = malloc((loader->count.leaf_count + 1) * sizeof(*of_leaf));
+	for (uint32_t i = 0; good && of_leaf && i < loader->count.leaf_count; i++) {
+		of_leaf[i] = node_of(loader, &loader->origins[i]);
+		good = of_leaf[i] != PROFILE_NONE;
+	}
+	for (uint32_t i = 0; good && of_leaf && i < block_count; i++)
+		nodes[i] = of_leaf[loader->blocks[i]];
+	good = good && of_leaf;
+	free(of_leaf);
+	return good;
+}
+
+bool profile_load_blocks(struct profile_tree *tree, const struct replay_trace *trace,
+			 uint32_t *nodes)
+{
+	struct loader loader = {
+		.path = trace->path,
+		.device = trace->device_count > 1 ? trace->device : REPLAY_DEFAULT,
+		.keeps_blocks = true,
+	};
+	bool good = profile_count_init(&loader.count);
+
+	profile_stacks_init(&loader.stacks, tree);
+	good = good && read_events(&loader) && fill_blocks(&loader, trace->block_count, nodes);
+	loader_fini(&loader);
 	return good;
 }
 

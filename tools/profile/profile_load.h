@@ -6,6 +6,7 @@
 #define TOOLS_PROFILE_LOAD_H
 
 #include "profile/profile_tree.h"
+#include "replay/replay.h"
 
 struct profile_load_settings {
 	uint64_t device;               /* number of the GPU; REPLAY_DEFAULT: all of them */
@@ -19,6 +20,14 @@ struct profile_load_settings {
  */
 bool profile_load(struct profile *profile, struct profile_tree *tree, const char *path,
 		  const struct profile_load_settings *settings);
+
+/*
+ * profile_load_blocks - read the file of a trace again and fill nodes[block_count], the node in `tree`
+ * of each block. False: that failed.
+ */
+bool profile_load_blocks(struct profile_tree *tree, const struct replay_trace *trace,
+			 uint32_t *nodes);
+
 void profile_share(struct profile *profile, const struct profile_tree *tree);
 void profile_fini(struct profile *profile);
 

@@ -16,6 +16,7 @@
 #include "kit/format.h"
 #include "map/map.h"
 #include "map/map_view.h"
+#include "profile/profile_map.h"
 #include "kit/message.h"
 #include "kit/progress.h"
 #include "read/read.h"
@@ -256,6 +257,8 @@ static int replay_device(const struct replay_settings *settings, const char *pat
 	status = replay_play(settings, trace, map, result);
 	if (status == STATUS_GOOD && map) {
 		map_finish(map);
+		if (settings->map)
+			map->stacks = profile_map_create(trace);
 		status = draw(settings, result, map, all);
 	}
 	map_destroy(map);

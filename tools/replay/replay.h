@@ -120,6 +120,7 @@ struct replay_trace {
 	char **names;                  /* indexed by `who` of origins; the first one is "" */
 	uint32_t name_count;
 	bool has_threads; /* in origins */
+	bool has_stacks;  /* the file has call stacks (profile_map.h) */
 	uint32_t event_count;
 	uint32_t block_count;  /* the number of allocations */
 	uint32_t stream_count; /* number of distinct streams */

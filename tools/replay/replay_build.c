@@ -233,6 +233,7 @@ bool replay_build_alloc(struct replay_build *build, const struct replay_told *to
 	if (!see_stream(build, told->stream) || !note_origin(build, told) ||
 	    !replay_devices_note(build, told->has_device, told->device))
 		return false;
+	trace->has_stacks |= told->stack != 0;
 	note_peak(build, told->bytes);
 	return add_event(build, told, trace->block_count++, false);
 }

@@ -39,6 +39,8 @@ bool replay_trace_load(const char *path, const struct replay_settings *settings,
 		       : settings->device == REPLAY_ALL   ? REPLAY_DEVICES_FIRST
 							  : settings->device + 1;
 	good = format->read(input, &build, settings->salvage) && replay_devices_reduce(&build);
+	if (strcmp(format->name, "torch") == 0)
+		trace->has_stacks = true; /* its entries may have some */
 	progress_end();
 	replay_build_fini(&build);
 	input_close(input);
