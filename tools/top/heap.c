@@ -29,18 +29,12 @@ static struct {
 	struct ctl_dump last; /* that is shown */
 } heap;
 
-static void reset(struct ctl_dump *dump)
-{
-	ctl_dump_fini(dump);
-	*dump = (struct ctl_dump){ .sum = 0 };
-}
-
 static void end_request(void)
 {
 	if (heap.number != 0)
 		close(heap.number);
 	heap.number = 0;
-	reset(&heap.next);
+	ctl_dump_fini(&heap.next);
 }
 
 void top_heap_show(const struct page_entry *process)
@@ -50,7 +44,7 @@ void top_heap_show(const struct page_entry *process)
 	if (strcmp(page, heap.page) == 0)
 		return;
 	end_request();
-	reset(&heap.last);
+	ctl_dump_fini(&heap.last);
 	heap.sent_ns = 0;
 	if (snprintf(heap.page, sizeof(heap.page), "%s", page) >= (int)sizeof(heap.page))
 		heap.page[0] = '\0';
@@ -74,7 +68,7 @@ static bool take_line(bool *is_new)
 	if (strcmp(heap.line, "working") == 0 || ctl_dump_add(&heap.next, heap.line))
 		return true;
 	if (strcmp(heap.line, "done") == 0) {
-		reset(&heap.last);
+		ctl_dump_fini(&heap.last);
 		heap.last = heap.next;
 		heap.next = (struct ctl_dump){ .sum = 0 };
 		*is_new = true;
