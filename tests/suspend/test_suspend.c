@@ -302,6 +302,7 @@ START_TEST(work_is_waited_for)
 	size_t bytes;
 
 	setenv("FAKE_CUDA_LAG_US", "20000", 1);
+	setenv("FAKE_CUDA_CLOCK_NS", "1000", 1);
 	begin("256M");
 	fill_pool();
 	ck_assert_int_eq(cuda.cuStreamCreate(&stream, STREAM_NON_BLOCKING), CUDA_SUCCESS);
