@@ -158,12 +158,15 @@ same "no space for the profile: the program runs" "0 joined 1" \
 cat > "$APP/train.py" << 'END'
 import ctypes
 cuda = ctypes.CDLL("libcudart.so.13")
-def allocate():
+def allocate(size=768):
     block = ctypes.c_void_p()
-    cuda.cudaMalloc(ctypes.byref(block), ctypes.c_size_t(768))
+    cuda.cudaMalloc(ctypes.byref(block), ctypes.c_size_t(size))
 def main():
     allocate()
 main()
+def deep(n):
+    return deep(n - 1) if n else allocate(640)
+deep(600)
 END
 if python3 -c "import ctypes" 2> /dev/null; then
 	watch -- python3 "$APP/train.py"
@@ -171,6 +174,7 @@ if python3 -c "import ctypes" 2> /dev/null; then
 		"$(awk '$1 == "#frame" { parent[$2] = $3; text[$2] = $4 == "python" ? $5 ":" $6 ":" $7 : "" }
 			$1 == "a" && $3 == 768 { for (i = 5; i <= NF; i++) if ($i ~ /^stack=/) stack = substr($i, 7) }
 			END { for (; stack in parent; stack = parent[stack]) if (text[stack] != "") printf "%s ", text[stack] }' "$scratch/lines")"
+	same "Python: at most 128 frames of Python" 128 "$(frames 640 | grep -c ' python ')"
 	same "Python: native frames outside of the interpreter come first" "native native" \
 		"$(frames 768 | awk '$2 < 2 { print $3 ~ /^\// ? "native" : $3 }' | tr '\n' ' ' | sed 's/ $//')"
 else
