@@ -190,8 +190,8 @@ START_TEST(failing_driver_calls_invalidate_no_capture)
 		begin_capture(&capture, mode, place);
 		cuda.fake_fail(at, 1);
 		status = mam_free(pool, block);
+		failed = cuda.fake_failed(name, sizeof(name)); /* fake_fail() clears it */
 		cuda.fake_fail(0, 0);
-		failed = cuda.fake_failed(name, sizeof(name));
 		if (status != MAM_OK) {
 			ck_assert_int_eq(status, MAM_ERROR_DRIVER);
 			ck_assert_uint_eq(live_blocks(), 1);
