@@ -21,7 +21,7 @@ function category(n) {
 }
 
 /*
- * Call stacks (profile_map.c): `parent` and `frame` of each node, and of each block the node of its
+ * Call stacks (replay_stacks.c): `parent` and `frame` of each node, and of each block the node of its
  * innermost frame. The site of a stack is its innermost Python frame, or its innermost frame.
  */
 const PYTHON = 2, UNKNOWN = 4; /* enum profile_kind */

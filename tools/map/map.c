@@ -16,7 +16,7 @@
 
 #include "kit/message.h"
 #include "kit/whole_file.h"
-#include "profile/profile_map.h"
+#include "replay/replay_stacks.h"
 
 #define CHUNKS_STEP 16
 #define UNUSED_SHARE 8 /* a chunk that was used to less than this fraction is cut */
@@ -79,7 +79,7 @@ void map_destroy(struct map *map)
 {
 	if (!map)
 		return;
-	profile_map_destroy(map->stacks);
+	replay_stacks_destroy(map->stacks);
 	free(map->places);
 	free(map->sizes);
 	free(map->chunks);

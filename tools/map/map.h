@@ -18,7 +18,7 @@
 
 #include "replay/replay.h"
 
-struct profile_map;
+struct replay_stacks;
 
 #define MAP_NOWHERE UINT64_MAX /* as the place of a block: none */
 
@@ -42,7 +42,7 @@ struct map_step {
 
 struct map {
 	const struct replay_trace *trace;
-	struct profile_map *stacks; /* NULL: unknown, or not needed */
+	struct replay_stacks *stacks; /* NULL: unknown, or not needed */
 	uint64_t *places; /* of each block, in the picture; MAP_NOWHERE: failed, or size 0 */
 	uint64_t *sizes;  /* of each block, rounded up; 0: not placed */
 	struct map_chunk *chunks;

@@ -14,14 +14,14 @@
  *   who          if it has origins: index of a name
  *   free stream  if it has those
  * After the last block, if the trace has times, follow for each event the nanoseconds since the
- * previous one. The last part is the call stacks, if there are any (profile_map_put()). In all, this is about 12 bytes per block and 3 per event.
+ * previous one. The last part is the call stacks, if there are any (replay_stacks_put()). In all, this is about 12 bytes per block and 3 per event.
  *
  * Texts of the trace are JSON strings without any byte that an HTML parser would interpret.
  */
 #include "map/map_data.h"
 
 #include "kit/page.h"
-#include "profile/profile_map.h"
+#include "replay/replay_stacks.h"
 
 uint64_t map_data_unit(const struct map *map)
 {
@@ -67,6 +67,6 @@ void map_data_put(FILE *file, const struct map *map)
 		for (uint32_t i = 0; i < trace->event_count; i++)
 			page_numbers_put(&to, trace->times[i] - (i ? trace->times[i - 1] : 0));
 	if (map->stacks)
-		profile_map_put(&to, map->stacks, trace->block_count);
+		replay_stacks_put(&to, map->stacks, trace->block_count);
 	page_numbers_end(&to);
 }

@@ -15,7 +15,7 @@
 #include "map/map_data.h"
 #include "map/map_text.h"
 #include "kit/page.h"
-#include "profile/profile_map.h"
+#include "replay/replay_stacks.h"
 
 struct page {
 	const struct map *map;
@@ -93,7 +93,7 @@ static void put_meta(FILE *file, const void *what)
 	put_names(file, trace);
 	if (map->stacks) {
 		fputs("\"stacks\":", file);
-		profile_map_put_names(file, map->stacks);
+		replay_stacks_put_names(file, map->stacks);
 		fputs(",\n", file);
 	}
 	fputs("\"chunks\":[", file);

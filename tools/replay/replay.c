@@ -16,7 +16,7 @@
 #include "kit/format.h"
 #include "map/map.h"
 #include "map/map_view.h"
-#include "profile/profile_map.h"
+#include "replay/replay_stacks.h"
 #include "kit/message.h"
 #include "kit/progress.h"
 #include "read/read.h"
@@ -258,7 +258,7 @@ static int replay_device(const struct replay_settings *settings, const char *pat
 	if (status == STATUS_GOOD && map) {
 		map_finish(map);
 		if (settings->map)
-			map->stacks = profile_map_create(trace);
+			map->stacks = replay_stacks_create(trace);
 		status = draw(settings, result, map, all);
 	}
 	map_destroy(map);

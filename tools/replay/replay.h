@@ -8,6 +8,7 @@
  *   replay_build.c   build a trace: resolve ids, make a compact array (replay_build.h)
  *   replay_devices.c select the device of a trace to play (replay_devices.h)
  *   replay_source.c  the sources on which a replay may run
+ *   replay_stacks.c  the call stacks of blocks, for the map (replay_stacks.h)
  *   replay_streams.c plan which block reuses the memory of which other within a stream
  *   replay_walk.c    play a trace once, event after event (replay_walk.h)
  *   replay_play.c    the passes: first a counting one, then timed ones
@@ -120,7 +121,7 @@ struct replay_trace {
 	char **names;                  /* indexed by `who` of origins; the first one is "" */
 	uint32_t name_count;
 	bool has_threads; /* in origins */
-	bool has_stacks;  /* the file has call stacks (profile_map.h) */
+	bool has_stacks;  /* the file has call stacks (replay_stacks.h) */
 	uint32_t event_count;
 	uint32_t block_count;  /* the number of allocations */
 	uint32_t stream_count; /* number of distinct streams */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile_map.c - the call stacks of the blocks of a heap map.
+ * replay_stacks.c - the call stacks of the blocks of a heap map.
  *
  * A trace has no stacks: mam replay has no other use for them. So the map's file is read a second
  * time, as a profile.
  */
-#include "profile/profile_map.h"
+#include "replay/replay_stacks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "profile/profile_load.h"
 
 /* Whether a block has a frame that is known. */
-static bool has_stacks(const struct profile_map *map, const struct replay_trace *trace)
+static bool has_stacks(const struct replay_stacks *map, const struct replay_trace *trace)
 {
 	const struct profile_tree *tree = &map->tree;
 
@@ -27,9 +27,9 @@ static bool has_stacks(const struct profile_map *map, const struct replay_trace 
 	return false;
 }
 
-struct profile_map *profile_map_create(const struct replay_trace *trace)
+struct replay_stacks *replay_stacks_create(const struct replay_trace *trace)
 {
-	struct profile_map *map;
+	struct replay_stacks *map;
 	bool good;
 
 	if (!trace->has_stacks || strcmp(trace->path, "-") == 0)
@@ -44,11 +44,11 @@ struct profile_map *profile_map_create(const struct replay_trace *trace)
 	message_hush(false);
 	if (good)
 		return map;
-	profile_map_destroy(map);
+	replay_stacks_destroy(map);
 	return NULL;
 }
 
-void profile_map_destroy(struct profile_map *map)
+void replay_stacks_destroy(struct replay_stacks *map)
 {
 	if (!map)
 		return;
@@ -57,7 +57,7 @@ void profile_map_destroy(struct profile_map *map)
 	free(map);
 }
 
-void profile_map_put_names(FILE *file, const struct profile_map *map)
+void replay_stacks_put_names(FILE *file, const struct replay_stacks *map)
 {
 	putc('[', file);
 	for (uint32_t i = 0; i < map->tree.names.count; i++) {
@@ -67,7 +67,7 @@ void profile_map_put_names(FILE *file, const struct profile_map *map)
 	putc(']', file);
 }
 
-void profile_map_put(struct page_numbers *to, const struct profile_map *map, uint32_t count)
+void replay_stacks_put(struct page_numbers *to, const struct replay_stacks *map, uint32_t count)
 {
 	const struct profile_tree *tree = &map->tree;
 
