@@ -15,7 +15,7 @@
 #include "profile/profile_stacks.h"
 #include "profile/symbols.h"
 
-#define INLINED_MAX 16
+#define INLINED_MAX 64
 #define IN_PROGRESS UINT32_MAX
 
 /* Compute the depths of a frame and its callers. */

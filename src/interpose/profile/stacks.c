@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "interpose/process/say.h"
 #include "interpose/process/stack.h"
 #include "interpose/profile/modules.h"
 #include "interpose/profile/python.h"
@@ -316,6 +317,23 @@ static void take(struct raw *raw)
 			raw->natives = i;
 }
 
+/* Said once: the program may have any number of stacks. */
+static void report_python(const struct raw *raw)
+{
+	static bool reported; /* lock: writing */
+	const char *version;
+
+	if (reported || raw->pythons != 0)
+		return;
+	version = mam_python_unsupported();
+	reported = version != NULL;
+	if (reported)
+		mam_say(MAM_SAY_WARN,
+			"the profile has no Python frames: this version of mam does not know "
+			"Python %s",
+			version);
+}
+
 uint32_t mam_stacks_here(mam_stacks_put *put)
 {
 	struct raw raw;
@@ -328,6 +346,7 @@ uint32_t mam_stacks_here(mam_stacks_put *put)
 	if (__builtin_expect(number != 0, 1))
 		return number;
 	pthread_mutex_lock(&writing);
+	report_python(&raw);
 	number = find_stack(&raw);
 	if (!write_nodes(put))
 		number = 0;

@@ -9,7 +9,6 @@
 source=$MAM_SRCDIR/tests/tools/profile/lines.cpp
 profile=$scratch/profile
 : "${CXX:=c++}"
-"$MAM" profile --help > /dev/null 2>&1 || skip_all "bytes per line" "mam has no command profile"
 command -v "${CXX%% *}" > /dev/null || skip_all "bytes per line" "there is no C++ compiler"
 [ "${HAVE_LIBDW:-no}" = yes ] || skip_all "bytes per line" "mam was built without libdw (package libdw-dev)"
 
