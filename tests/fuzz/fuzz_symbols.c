@@ -4,9 +4,9 @@
  * that is found contains the address. Debug information is not read: a separate process does that,
  * because libdw is not under test here.
  */
-#include "profile/symbols_elf.h"
-#include "profile/symbols_jit.h"
-#include "profile/symbols_module.h"
+#include "symbols/symbols_elf.h"
+#include "symbols/symbols_jit.h"
+#include "symbols/symbols_module.h"
 #include "fuzz.h"
 
 static void check_table(const struct symbols_table *table)

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "profile/profile_stacks.h"
-#include "profile/symbols.h"
+#include "symbols/symbols.h"
 
 #define INLINED_MAX 64
 #define IN_PROGRESS UINT32_MAX

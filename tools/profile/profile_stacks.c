@@ -10,7 +10,7 @@
 #include <mam/trace.h>
 
 #include "kit/percent.h"
-#include "profile/symbols.h"
+#include "symbols/symbols.h"
 
 #define WORDS_MAX 7
 

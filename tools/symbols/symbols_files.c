@@ -2,7 +2,7 @@
 /*
  * symbols_files.c - find separate debug files, in the order and by the rules of gdb.
  */
-#include "profile/symbols_files.h"
+#include "symbols/symbols_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * other lines are skipped. A JIT compiler may reuse memory: of lines with the same start, the last
  * one is used.
  */
-#include "profile/symbols_jit.h"
+#include "symbols/symbols_jit.h"
 
 #include <errno.h>
 #include <fnmatch.h>

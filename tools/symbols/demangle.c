@@ -3,7 +3,7 @@
  * demangle.c - demangle C++ names through the C++ runtime of the system, which is loaded when the
  * first such name appears. So mam needs no C++ library, and without one the names stay mangled.
  */
-#include "profile/demangle.h"
+#include "symbols/demangle.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

@@ -4,13 +4,13 @@
  *
  * A damaged file may crash libdw. symbols.c calls this in a separate process.
  */
-#ifndef TOOLS_PROFILE_SYMBOLS_DWARF_H
-#define TOOLS_PROFILE_SYMBOLS_DWARF_H
+#ifndef TOOLS_SYMBOLS_DWARF_H
+#define TOOLS_SYMBOLS_DWARF_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/symbols.h"
+#include "symbols/symbols.h"
 
 struct symbols_dwarf;
 

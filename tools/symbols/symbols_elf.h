@@ -2,8 +2,8 @@
 /*
  * symbols_elf.h - the symbol table, the build ID and the debug link of an ELF file.
  */
-#ifndef TOOLS_PROFILE_SYMBOLS_ELF_H
-#define TOOLS_PROFILE_SYMBOLS_ELF_H
+#ifndef TOOLS_SYMBOLS_ELF_H
+#define TOOLS_SYMBOLS_ELF_H
 
 #include <limits.h>
 #include <stdbool.h>

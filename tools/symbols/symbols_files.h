@@ -2,13 +2,13 @@
 /*
  * symbols_files.h - where the debug information of a stripped file is installed.
  */
-#ifndef TOOLS_PROFILE_SYMBOLS_FILES_H
-#define TOOLS_PROFILE_SYMBOLS_FILES_H
+#ifndef TOOLS_SYMBOLS_FILES_H
+#define TOOLS_SYMBOLS_FILES_H
 
 #include <limits.h>
 #include <stdbool.h>
 
-#include "profile/symbols_elf.h"
+#include "symbols/symbols_elf.h"
 
 /* The system's folder of debug files, /usr/lib/debug; tests change it. */
 extern const char *symbols_files_root;

@@ -5,8 +5,8 @@
  * A separate process reads the files: a damaged file or one that changes meanwhile can end that
  * process, but not this one. No server is contacted.
  */
-#ifndef TOOLS_PROFILE_SYMBOLS_H
-#define TOOLS_PROFILE_SYMBOLS_H
+#ifndef TOOLS_SYMBOLS_H
+#define TOOLS_SYMBOLS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/demangle.h"
-#include "profile/symbols_elf.h"
-#include "profile/symbols_jit.h"
+#include "symbols/demangle.h"
+#include "symbols/symbols_elf.h"
+#include "symbols/symbols_jit.h"
 #include "run/elf_file.h"
 
 static char path[] = "/tmp/perf-XXXXXX.map";

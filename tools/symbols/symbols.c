@@ -11,7 +11,7 @@
  *
  * Cost: two context switches per call. Functions and files are interned (kit/names.h).
  */
-#include "profile/symbols.h"
+#include "symbols/symbols.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -29,7 +29,7 @@
 
 #include "kit/message.h"
 #include "kit/names.h"
-#include "profile/symbols_module.h"
+#include "symbols/symbols_module.h"
 
 #ifndef REPLY_MS_MAX        /* a test has no two minutes */
 #define REPLY_MS_MAX 120000 /* reading gigabytes of debug information takes a minute */

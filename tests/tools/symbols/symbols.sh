@@ -7,8 +7,8 @@
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
-sources=$MAM_SRCDIR/tests/tools/profile
-ask=$MAM_BUILDDIR/tests/tools/profile/symbols_ask
+sources=$MAM_SRCDIR/tests/tools/symbols
+ask=$MAM_BUILDDIR/tests/tools/symbols/symbols_ask
 with=${HAVE_LIBDW:-no}
 : "${CXX:=c++}"
 unset DEBUGINFOD_CACHE_PATH XDG_CACHE_HOME SYMBOLS_ROOT
@@ -17,7 +17,7 @@ SYMBOLS_ROOT=$scratch/root
 export HOME SYMBOLS_ROOT
 mkdir "$HOME" "$SYMBOLS_ROOT"
 
-[ -x "$ask" ] || skip_all "symbols" "tests/tools/profile/symbols_ask was not built"
+[ -x "$ask" ] || skip_all "symbols" "tests/tools/symbols/symbols_ask was not built"
 for tool in objcopy strip readelf; do
 	command -v $tool > /dev/null || skip_all "symbols" "$tool is not installed (package binutils)"
 done

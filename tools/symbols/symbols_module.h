@@ -2,14 +2,14 @@
 /*
  * symbols_module.h - the symbols of one file. Damaged DWARF may crash the process: see symbols.c.
  */
-#ifndef TOOLS_PROFILE_SYMBOLS_MODULE_H
-#define TOOLS_PROFILE_SYMBOLS_MODULE_H
+#ifndef TOOLS_SYMBOLS_MODULE_H
+#define TOOLS_SYMBOLS_MODULE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/symbols.h"
+#include "symbols/symbols.h"
 
 struct symbols_module;
 

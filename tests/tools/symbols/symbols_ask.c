@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/symbols.h"
-#include "profile/symbols_files.h"
+#include "symbols/symbols.h"
+#include "symbols/symbols_files.h"
 
 #define FRAMES 32
 

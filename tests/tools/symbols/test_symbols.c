@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "profile/symbols.h"
-#include "profile/symbols_module.h"
+#include "symbols/symbols.h"
+#include "symbols/symbols_module.h"
 
 struct symbols_module {
 	char path[64];

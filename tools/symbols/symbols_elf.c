@@ -10,7 +10,7 @@
  * No number from the file is trusted: every read is checked against the length of the file, and
  * names have to end inside their table. Memory and time are bounded by the length of the file.
  */
-#include "profile/symbols_elf.h"
+#include "symbols/symbols_elf.h"
 
 #include <elf.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /*
  * demangle.h - readable names of C++ functions.
  */
-#ifndef TOOLS_PROFILE_DEMANGLE_H
-#define TOOLS_PROFILE_DEMANGLE_H
+#ifndef TOOLS_DEMANGLE_H
+#define TOOLS_DEMANGLE_H
 
 /*
  * demangle - a copy of the name, readable if it is a mangled C++ name. Without a symbol version

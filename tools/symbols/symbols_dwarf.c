@@ -16,7 +16,7 @@
  * Damaged files: ranges that overlap partly are cut, siblings have to be in the order of the file,
  * and the number of entries that are read per unit is bounded by its length.
  */
-#include "profile/symbols_dwarf.h"
+#include "symbols/symbols_dwarf.h"
 
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@
 #include <unistd.h>
 
 #include "kit/names.h"
-#include "profile/demangle.h"
+#include "symbols/demangle.h"
 #include "run/elf_file.h"
 
 #define NONE UINT32_MAX

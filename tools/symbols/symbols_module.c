@@ -8,16 +8,16 @@
  * If the file is missing or has another build ID than recorded, a debug file with the recorded one
  * is sufficient.
  */
-#include "profile/symbols_module.h"
+#include "symbols/symbols_module.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/demangle.h"
-#include "profile/symbols_dwarf.h"
-#include "profile/symbols_elf.h"
-#include "profile/symbols_files.h"
-#include "profile/symbols_jit.h"
+#include "symbols/demangle.h"
+#include "symbols/symbols_dwarf.h"
+#include "symbols/symbols_elf.h"
+#include "symbols/symbols_files.h"
+#include "symbols/symbols_jit.h"
 
 struct symbols_module {
 	bool changed;

@@ -2,12 +2,12 @@
 /*
  * symbols_jit.h - perf maps: the functions that a JIT compiler wrote to /tmp/perf-PID.map.
  */
-#ifndef TOOLS_PROFILE_SYMBOLS_JIT_H
-#define TOOLS_PROFILE_SYMBOLS_JIT_H
+#ifndef TOOLS_SYMBOLS_JIT_H
+#define TOOLS_SYMBOLS_JIT_H
 
 #include <stdbool.h>
 
-#include "profile/symbols_elf.h"
+#include "symbols/symbols_elf.h"
 
 /* symbols_jit_is - whether a path is called like a perf map. */
 bool symbols_jit_is(const char *path);
