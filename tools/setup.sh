@@ -59,10 +59,10 @@ step()
 
 # How to check for a dependency; its importance (must: the build fails without it; tool: a command
 # is left out, `mam coalesce` without libclang, which is a 50 MB download; want: some tests are
-# skipped, `mam top` has no screen without ncurses, `mam profile` no source lines without libdw, and
-# `mam bench plot` draws nothing without matplotlib; PoCL, an OpenCL driver for the CPU, brings a
-# 150 MB LLVM; full: tests of packages are skipped, which only tools/check --all runs); and its
-# package for apt-get, dnf, pacman, zypper and apk.
+# skipped, `mam top` has no screen without ncurses, `mam profile` no source lines without libdw,
+# `mam run --profile` is slow without libunwind, and `mam bench plot` draws nothing without
+# matplotlib; PoCL, an OpenCL driver for the CPU, brings a 150 MB LLVM; full: tests of packages are
+# skipped, which only tools/check --all runs); and its package for apt-get, dnf, pacman, zypper and apk.
 needs_table()
 {
 	cat << 'EOF'
@@ -79,6 +79,7 @@ must|find|findutils|findutils|findutils|findutils|findutils
 want|check.pc|check|check-devel|check|check-devel|check-dev
 want|ncursesw.pc|libncurses-dev|ncurses-devel|ncurses|ncurses-devel|ncurses-dev
 want|libdw.pc|libdw-dev|elfutils-devel|elfutils|libdw-devel|elfutils-dev
+want|libunwind|libunwind8|libunwind|libunwind|libunwind8|libunwind
 want|c++|g++|gcc-c++|gcc|gcc-c++|g++
 want|codespell|codespell|codespell|codespell|codespell|codespell
 want|clang-format|clang-format|clang-tools-extra|clang|clang|clang-extra-tools
@@ -133,6 +134,7 @@ is_there() # WHAT
 	*.pc) pkg-config --exists "${1%.pc}" ;;
 	venv) python3 -c 'import ensurepip, venv' ;;
 	libclang) libclang_is_there ;;
+	libunwind) "${CC:-cc}" -shared -o /dev/null -l:libunwind.so.8 ;;
 	opencl) opencl_is_there ;;
 	pocl) opencl_driver_is_there ;;
 	matplotlib) python3 -c 'import matplotlib' || /usr/bin/python3 -c 'import matplotlib' ;;
