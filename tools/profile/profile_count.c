@@ -16,32 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kit/widen.h"
+
 #define FRACTION 1024.0 /* amounts are multiples of 1/FRACTION: see profile_data.h */
-
-/* Make room for one more element. */
-static bool widen(void *array, size_t count, size_t *room, size_t each)
-{
-	size_t more = *room ? 2 * *room : 256;
-	void *wider;
-
-	if (count < *room)
-		return true;
-	wider = realloc(*(void **)array, more * each);
-	if (!wider)
-		return false;
-	*(void **)array = wider;
-	*room = more;
-	return true;
-}
-
-static bool widen_32(void *array, uint32_t count, uint32_t *room, size_t each)
-{
-	size_t wide = *room;
-	bool good = count < UINT32_MAX / 2 && widen(array, count, &wide, each);
-
-	*room = (uint32_t)wide;
-	return good;
-}
 
 bool profile_count_init(struct profile_count *count)
 {

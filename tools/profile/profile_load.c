@@ -21,6 +21,7 @@
 #include "kit/message.h"
 #include "kit/percent.h"
 #include "kit/progress.h"
+#include "kit/widen.h"
 #include "profile/profile_count.h"
 #include "profile/profile_merge.h"
 #include "profile/profile_stacks.h"
@@ -85,8 +86,8 @@ static uint32_t leaf_of(struct loader *loader, const struct replay_told *told)
 		return PROFILE_NONE;
 	if (*leaf != IDTABLE_NONE)
 		return *leaf;
-	if (!profile_stacks_widen(&loader->origins, loader->count.leaf_count, &loader->origin_room,
-				  sizeof(*loader->origins)))
+	if (!widen_32(&loader->origins, loader->count.leaf_count, &loader->origin_room,
+		      sizeof(*loader->origins)))
 		return PROFILE_NONE;
 	*leaf = profile_count_new(&loader->count);
 	if (*leaf != PROFILE_NONE)
@@ -96,8 +97,8 @@ static uint32_t leaf_of(struct loader *loader, const struct replay_told *told)
 
 static bool keep_block(struct loader *loader, uint32_t leaf)
 {
-	if (!profile_stacks_widen(&loader->blocks, loader->block_count, &loader->block_room,
-				  sizeof(*loader->blocks)))
+	if (!widen_32(&loader->blocks, loader->block_count, &loader->block_room,
+		      sizeof(*loader->blocks)))
 		return false;
 	loader->blocks[loader->block_count++] = leaf;
 	return true;

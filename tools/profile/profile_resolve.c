@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "profile/profile_stacks.h"
+#include "kit/widen.h"
 #include "symbols/symbols.h"
 
 #define INLINED_MAX 64
@@ -54,9 +55,8 @@ static void find_depth(struct profile_stacks *stacks, uint32_t index)
 /* Add a frame of the tree to those of the stack resolved last. */
 static bool add_frame(struct profile_stacks *stacks, struct profile_stack *stack, uint32_t frame)
 {
-	if (frame == PROFILE_NONE ||
-	    !profile_stacks_widen(&stacks->frames, stacks->frame_count, &stacks->frame_room,
-				  sizeof(*stacks->frames)))
+	if (frame == PROFILE_NONE || !widen_32(&stacks->frames, stacks->frame_count,
+					       &stacks->frame_room, sizeof(*stacks->frames)))
 		return false;
 	stacks->frames[stacks->frame_count++] = frame;
 	stack->frame_count++;

@@ -10,6 +10,7 @@
 #include <mam/trace.h>
 
 #include "kit/percent.h"
+#include "kit/widen.h"
 #include "symbols/symbols.h"
 
 #define WORDS_MAX 7
@@ -34,23 +35,6 @@ void profile_stacks_fini(struct profile_stacks *stacks)
 	idtable_fini(&stacks->stack_ids);
 	idtable_fini(&stacks->module_ids);
 	idtable_fini(&stacks->nodes);
-}
-
-bool profile_stacks_widen(void *array, uint32_t count, uint32_t *room, size_t each)
-{
-	uint32_t more = *room ? 2 * *room : 256;
-	void *wider;
-
-	if (count < *room)
-		return true;
-	if (count >= UINT32_MAX / 2)
-		return false;
-	wider = realloc(*(void **)array, more * each);
-	if (!wider)
-		return false;
-	*(void **)array = wider;
-	*room = more;
-	return true;
 }
 
 /* Split a text at single blanks. Returns the number of words; WORDS_MAX: or more. */
@@ -127,8 +111,8 @@ static enum taken take_module(struct profile_stacks *stacks, const struct word *
 		return INVALID;
 	if (!read_name(stacks, words[2], &module.path) ||
 	    !read_name(stacks, words[3], &module.build_id) ||
-	    !profile_stacks_widen(&stacks->modules, stacks->module_count, &stacks->module_room,
-				  sizeof(*stacks->modules)))
+	    !widen_32(&stacks->modules, stacks->module_count, &stacks->module_room,
+		      sizeof(*stacks->modules)))
 		return NO_MEMORY;
 	at = idtable_at(&stacks->module_ids, number);
 	if (!at)
@@ -146,8 +130,8 @@ static enum taken add(struct profile_stacks *stacks, uint64_t number,
 {
 	uint32_t *at;
 
-	if (!profile_stacks_widen(&stacks->stacks, stacks->stack_count, &stacks->stack_room,
-				  sizeof(*stacks->stacks)))
+	if (!widen_32(&stacks->stacks, stacks->stack_count, &stacks->stack_room,
+		      sizeof(*stacks->stacks)))
 		return NO_MEMORY;
 	at = idtable_at(&stacks->stack_ids, number);
 	if (!at)

@@ -61,9 +61,6 @@ struct profile_stacks {
 void profile_stacks_init(struct profile_stacks *stacks, struct profile_tree *tree);
 void profile_stacks_fini(struct profile_stacks *stacks);
 
-/* profile_stacks_widen - make room for one more element. */
-bool profile_stacks_widen(void *array, uint32_t count, uint32_t *room, size_t each);
-
 /* profile_stacks_comment - take a comment of a trace. False: out of memory. */
 bool profile_stacks_comment(struct profile_stacks *stacks, const char *text, size_t bytes);
 

@@ -10,22 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool widen(void *array, uint32_t count, uint32_t *room, size_t each)
-{
-	uint32_t more = *room ? 2 * *room : 256;
-	void *wider;
-
-	if (count < *room)
-		return true;
-	if (count >= UINT32_MAX / 2)
-		return false;
-	wider = realloc(*(void **)array, more * each);
-	if (!wider)
-		return false;
-	*(void **)array = wider;
-	*room = more;
-	return true;
-}
+#include "kit/widen.h"
 
 static bool add_root(struct profile_tree *tree)
 {
@@ -33,7 +18,7 @@ static bool add_root(struct profile_tree *tree)
 
 	root.function = profile_tree_name(tree, "all", 3);
 	if (root.function == PROFILE_NONE || profile_tree_frame(tree, &root) == PROFILE_NONE ||
-	    !widen(&tree->nodes, 0, &tree->node_room, sizeof(*tree->nodes)))
+	    !widen_32(&tree->nodes, 0, &tree->node_room, sizeof(*tree->nodes)))
 		return false;
 	tree->nodes[tree->node_count++] = (struct profile_node){ PROFILE_NONE, 0 };
 	return true;
@@ -87,7 +72,7 @@ uint32_t profile_tree_frame(struct profile_tree *tree, const struct profile_fram
 	}
 	if (number < tree->frame_count)
 		return number;
-	if (!widen(&tree->frames, tree->frame_count, &tree->frame_room, sizeof(*tree->frames)))
+	if (!widen_32(&tree->frames, tree->frame_count, &tree->frame_room, sizeof(*tree->frames)))
 		return PROFILE_NONE;
 	tree->frames[tree->frame_count++] = *frame;
 	return number;
@@ -112,7 +97,7 @@ uint32_t profile_tree_child(struct profile_tree *tree, uint32_t node, uint32_t f
 		return PROFILE_NONE;
 	if (*child != IDTABLE_NONE)
 		return *child;
-	if (!widen(&tree->nodes, tree->node_count, &tree->node_room, sizeof(*tree->nodes)))
+	if (!widen_32(&tree->nodes, tree->node_count, &tree->node_room, sizeof(*tree->nodes)))
 		return PROFILE_NONE;
 	tree->nodes[tree->node_count] = (struct profile_node){ node, frame };
 	*child = tree->node_count++;
