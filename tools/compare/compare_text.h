@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare_text.h - the parts of the comparison's page, generated at build time (map/text.awk) from
+ * compare_text.h - the parts of the comparison's page, generated at build time (kit/text.awk) from
  * compare/ and from map/common.*.
  */
 #ifndef TOOLS_COMPARE_TEXT_H

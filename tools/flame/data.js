@@ -4,7 +4,7 @@
  * the live memory of each leaf at any moment.
  *
  * The page's scripts are concatenated in one element, in the order of tools/Makefile.inc. They
- * follow common.js of the heap map. No code here touches the display.
+ * follow kit/common.js. No code here touches the display.
  */
 const KINDS = ["all", "tag", "Python", "native", "unknown"]; /* by enum profile_kind */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flame_text.h - the parts of the page, generated from flame/ at build time (map/text.awk).
+ * flame_text.h - the parts of the page, generated from flame/ at build time (kit/text.awk).
  */
 #ifndef TOOLS_FLAME_TEXT_H
 #define TOOLS_FLAME_TEXT_H

@@ -5,7 +5,6 @@
  * #by=MEASURE&graph=icicle&color=module&at=MOMENT&from=MOMENT&top=NODE&only=TONE&q=TEXT&sort=total&
  * theme=NAME: parts with their initial value are omitted. Invalid parts of a link are ignored.
  */
-let linkTimer = 0;
 
 function linkText() {
 	const words = new URLSearchParams();
@@ -49,30 +48,3 @@ function readLink() {
 	byId("find").value = view.query;
 	change();
 }
-
-/* Browsers limit the rate of address changes: make one when input pauses. */
-function keepLink() {
-	clearTimeout(linkTimer);
-	linkTimer = setTimeout(() => setLink(linkText()), 200);
-}
-
-async function copyLink() {
-	const text = location.href.split("#")[0] + linkText(), button = byId("copy");
-	let done = true;
-	try {
-		await navigator.clipboard.writeText(text);
-	} catch {
-		const area = element("textarea");
-		area.value = text;
-		document.body.append(area);
-		area.select();
-		done = document.execCommand("copy");
-		area.remove();
-	}
-	button.textContent = done ? "copied" : "not allowed";
-	setTimeout(() => button.textContent = "copy link", 1500);
-	return text;
-}
-
-window.addEventListener("hashchange", readLink);
-

@@ -13,7 +13,7 @@
 
 #define NUMBER_MAX 1e9
 
-/* The colors of the pages (map/common.css). */
+/* The colors of the pages (kit/common.css). */
 static const char style[] =
 	"<style>\n"
 	"text{font:12px system-ui,-apple-system,'Segoe UI','Noto Sans','DejaVu Sans',sans-serif;"

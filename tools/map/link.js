@@ -6,7 +6,6 @@
  * value are omitted. Invalid parts of a link are ignored.
  */
 const start = { event: moment.event };
-let linkTimer = 0;
 
 function linkText() {
 	const parts = [];
@@ -54,30 +53,3 @@ function readLink() {
 	drawLegend();
 	change();
 }
-
-/* Browsers limit the rate of address changes: make one when input pauses. */
-function keepLink() {
-	clearTimeout(linkTimer);
-	linkTimer = setTimeout(() => setLink(linkText()), 200);
-}
-
-async function copyLink() {
-	const text = location.href.split("#")[0] + linkText(), button = byId("copy");
-	let done = true;
-	try {
-		await navigator.clipboard.writeText(text);
-	} catch {
-		const area = element("textarea");
-		area.value = text;
-		document.body.append(area);
-		area.select();
-		done = document.execCommand("copy");
-		area.remove();
-	}
-	button.textContent = done ? "copied" : "not allowed";
-	setTimeout(() => button.textContent = "copy link", 1500);
-	return text;
-}
-
-window.addEventListener("hashchange", readLink);
-

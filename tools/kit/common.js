@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * common.js - what the scripts of the heap map and of a comparison share: numbers in words, packed
- * data, colors, axes, the painting of blocks, and the theme.
+ * common.js - what the scripts of the heap map, of a comparison and of a profile share: numbers in
+ * words, packed data, colors, axes, the painting of blocks, and the theme.
  *
  * It is first in the single script of its page, whose other parts define `blocks`, `view` and
  * change().
