@@ -140,7 +140,8 @@ bool run_env_file(const char *option, const char *variable, const char *file)
 		trouble = trouble_with(name);
 	if (trouble == NULL && (strcmp(option, "trace") == 0 || strcmp(option, "profile") == 0) &&
 	    is_being_written(name))
-		trouble = "another process is writing it; wait for it, XX";
+		trouble = "another process is writing it; wait for it, or add %p, the process ID, "
+			  "to the name";
 	if (trouble != NULL) {
 		message_error("--%s: cannot write to '%.300s': %s", option, file, trouble);
 		return false;
