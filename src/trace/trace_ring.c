@@ -101,12 +101,13 @@ size_t mam_trace_record_print(const struct mam_trace_record *record, char *line)
 const char *mam_trace_record_text(const struct mam_trace_record *record, const char *text,
 				  uint64_t text_bytes, size_t *length)
 {
-	const char *line = text + record->id;
+	const char *line;
 
 	if (record->kind != MAM_TRACE_RECORD_TEXT || record->bytes < 2 ||
 	    record->bytes > MAM_TRACE_RING_TEXT || record->bytes > text_bytes ||
 	    record->id > text_bytes - record->bytes)
 		return NULL;
+	line = text + record->id;
 	*length = (size_t)record->bytes;
 	return line[0] == '#' && memchr(line, '\n', *length) == line + *length - 1 ? line : NULL;
 }

@@ -21,6 +21,7 @@
 #define LINE_LIMIT 4000
 #define READ_MAX ((size_t)1 << 14)
 #define SLOTS_MAX 16u
+#define RING_TEXT_MAX 248u
 
 enum { BY_GZIP = 1, CUT = 2, RING = 4, SMALL_READS = 8, HEAD_FIRST = 16 };
 
@@ -75,7 +76,21 @@ static void write_text(unsigned int how, unsigned int share)
 	write_whole(path, packed, count);
 }
 
-/* The text of the ring's records according to mam-trace(5). */
+/* A line of the ring's text, if it is one comment. */
+static void print_text(const struct mam_trace_record *record, const char *bytes, uint64_t count,
+		       struct text *text)
+{
+	uint64_t end = record->id + record->bytes;
+
+	if (end < record->id || end > count || record->bytes < 2 || bytes[record->id] != '#')
+		return;
+	for (uint64_t i = record->id; i < end; i++)
+		if ((bytes[i] == '\n') != (i == end - 1))
+			return;
+	append(text, bytes + record->id, record->bytes);
+}
+
+/* The text of the ring's other records according to mam-trace(5). */
 static void print(const struct mam_trace_record *record, struct text *text)
 {
 	char line[256];
@@ -108,6 +123,9 @@ static void print(const struct mam_trace_record *record, struct text *text)
 		length += snprintf(line + length, 64, " device=%d", (record->flags >> 8) - 1);
 	if (record->kind == MAM_TRACE_RECORD_ALLOC && record->flags & MAM_TRACE_RECORD_DRIVER)
 		length += snprintf(line + length, 64, " by=driver");
+	if (record->kind == MAM_TRACE_RECORD_ALLOC && record->flags & MAM_TRACE_RECORD_STACK &&
+	    record->who)
+		length += snprintf(line + length, 64, " stack=%" PRIu32, (uint32_t)record->who);
 	if (record->flags & MAM_TRACE_RECORD_IMPLIED)
 		length += snprintf(line + length, 64, " implied=yes");
 	line[length++] = '\n';
@@ -122,22 +140,32 @@ static uint64_t number(struct fuzz_bytes *from)
 	return drawn < 128 ? drawn : fuzz_number(from, drawn % 8 + 1) << drawn % 3 * 8;
 }
 
-/* A ring, whose expected text is appended to the text's whole lines in `wanted`. */
+/*
+ * A ring, whose expected text is appended to the text's whole lines in `wanted`. The text of its own
+ * is the end of the input.
+ */
 static void write_ring(struct fuzz_bytes *from, uint64_t token)
 {
 	static union {
 		struct mam_trace_ring heading;
-		unsigned char
-			bytes[MAM_TRACE_RING_HEAD + SLOTS_MAX * sizeof(struct mam_trace_record)];
+		unsigned char bytes[MAM_TRACE_RING_HEAD +
+				    SLOTS_MAX * sizeof(struct mam_trace_record) + RING_TEXT_MAX];
 	} ring;
 	struct mam_trace_record *records = (void *)(ring.bytes + MAM_TRACE_RING_HEAD);
 	uint64_t capacity = 1u << fuzz_byte(from) % 5, lines = 0, first;
+	unsigned int sizes = fuzz_byte(from);
+	uint64_t text_bytes = sizes / 8 * 8;
+	char *text = (char *)&records[capacity];
 
+	if (text_bytes > fuzz_left(from))
+		text_bytes = fuzz_left(from);
 	memset(&ring, 0, sizeof(ring));
+	memcpy(text, from->end - text_bytes, text_bytes);
 	ring.heading = (struct mam_trace_ring){ .magic = MAM_TRACE_RING_MAGIC,
 						.capacity = capacity,
 						.token = token,
-						.lines = fuzz_byte(from) % 8 };
+						.lines = sizes % 8,
+						.text_bytes = text_bytes };
 	for (size_t i = 0; i < wanted.count; i++)
 		lines += wanted.bytes[i] == '\n';
 	first = lines - ring.heading.lines;
@@ -147,20 +175,29 @@ static void write_ring(struct fuzz_bytes *from, uint64_t token)
 
 		record->number = how & 64 ? number(from) : first + i + 1;
 		record->kind = how % 5;
-		record->flags = how / 8 % 4;
+		record->flags = how / 8 % 8;
 		if (how & 128) {
 			record->ns = number(from);
 			record->stream = number(from);
 			record->context = number(from);
 			record->thread = (uint32_t)number(from);
+			record->who = record->ns;
 		}
 		record->id = number(from);
 		record->bytes = number(from);
 	}
-	write_whole(ring_path, &ring, MAM_TRACE_RING_HEAD + capacity * sizeof(*records));
-	for (uint64_t i = 0; i < capacity && lines >= ring.heading.lines; i++)
-		if (records[(first + i) % capacity].number == first + i + 1)
-			print(&records[(first + i) % capacity], &wanted);
+	write_whole(ring_path, &ring,
+		    MAM_TRACE_RING_HEAD + capacity * sizeof(*records) + text_bytes);
+	for (uint64_t i = 0; i < capacity && lines >= ring.heading.lines; i++) {
+		const struct mam_trace_record *record = &records[(first + i) % capacity];
+
+		if (record->number != first + i + 1)
+			continue;
+		if (record->kind == MAM_TRACE_RECORD_TEXT)
+			print_text(record, text, text_bytes, &wanted);
+		else
+			print(record, &wanted);
+	}
 }
 
 /* Reads everything; true: up to the end. */

@@ -19,7 +19,7 @@ args 400 60
 control 3000 24
 elf 20000 7
 http 9000 57
-input 6000 61
+input 6000 66
 ipc 600 60
 option 1500 60
 page 3000 48
