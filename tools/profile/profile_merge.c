@@ -124,7 +124,8 @@ static void merge_moments(struct merge *merge)
 
 	for (uint32_t i = 0; i < count->moment_count; i++) {
 		const struct profile_moment *moment = &count->moments[i];
-		const struct profile_change *changes = &count->changes[moment->first_change];
+		const struct profile_change *changes =
+			moment->change_count ? &count->changes[moment->first_change] : NULL;
 
 		if (count->peak_event > last && count->peak_event < moment->event)
 			add_peak(merge, moment, changes);
