@@ -194,12 +194,19 @@ static enum taken take_perf_map(struct profile_stacks *stacks, const struct word
 				size_t count)
 {
 	static const char start[] = "/tmp/perf-";
+	const size_t bytes = sizeof(start) - 1;
+	const char *path;
+	uint32_t name;
 
-	if (count != 2 || words[1].bytes < sizeof(start) ||
-	    memcmp(words[1].at, start, sizeof(start) - 1) != 0 ||
-	    memchr(words[1].at + sizeof(start), '/', words[1].bytes - sizeof(start)))
+	if (count != 2)
 		return INVALID;
-	return read_name(stacks, words[1], &stacks->perf_map) ? GOOD : NO_MEMORY;
+	if (!read_name(stacks, words[1], &name))
+		return NO_MEMORY;
+	path = stacks->tree->names.texts[name]; /* decoded: a slash may have been written as %2F */
+	if (strncmp(path, start, bytes) != 0 || strchr(path + bytes, '/'))
+		return INVALID;
+	stacks->perf_map = name;
+	return GOOD;
 }
 
 bool profile_stacks_comment(struct profile_stacks *stacks, const char *text, size_t bytes)

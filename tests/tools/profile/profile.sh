@@ -178,6 +178,21 @@ same "malformed frames" "(unknown file)+0x10 16
 a?b:$(printf '\357\277\275') (x?[2J.py:1) 256
 first (first.py:5) 8" "$(cat printed)"
 same "are counted" "mam profile: warning: odd.mam: comments that look like frames and are invalid: 5, ignored" "$(cat said)"
+
+# Only a file of perf's name in /tmp is read as a map of JIT code.
+maps=$(mktemp -d /tmp/perf-XXXXXX) || exit 99
+echo "7f00 10 jit_code" | tee "$maps/perf-1.map" > "$maps.map"
+jit() # PATH
+{
+	printf '#perf-map %s\n#frame 1 0 address 0x7f04\na 1 1 0 stack=1\n' "$1" > jit.mam
+	"$MAM" profile -f collapsed jit.mam 2> said
+}
+same "map of JIT code" "jit_code 1" "$(jit "$maps.map"; cat said)"
+for path in "$maps/perf-1.map" "$maps%2Fperf-1.map" "$maps%2f..%2f${maps##*/}.map" /tmp/./perf-1.map; do
+	same "map at $path is ignored" "0x7f04 1
+mam profile: warning: jit.mam: comments that look like frames and are invalid: 1, ignored" "$(jit "$path"; cat said)"
+done
+rm -r "$maps" "$maps.map"
 awk 'BEGIN { for (i = 1; i <= 20000; i++) print "#frame", i, i - 1, "python", i, "d.py f"
 	for (i = 1; i <= 20000; i += 9) print "a", i, 1, 0, "stack=" i }' > deep.mam
 same "deep stacks are cut" "114 (deeper frames) 2109" \
