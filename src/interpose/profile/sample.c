@@ -13,6 +13,7 @@
 
 static __thread uint64_t seed __attribute__((tls_model("initial-exec")));   /* thread; 0: unset */
 static __thread double distance __attribute__((tls_model("initial-exec"))); /* thread; bytes */
+static __thread uint64_t mean __attribute__((tls_model("initial-exec"))); /* thread; of distance */
 
 /* splitmix64: G. L. Steele et al., Fast splittable pseudorandom number generators, 2014. */
 static uint64_t next(void)
@@ -51,7 +52,7 @@ static double new_distance(uint64_t rate)
 	return minus_log((double)((next() >> 11) + 1) * 0x1p-53) * (double)rate;
 }
 
-static void begin(uint64_t rate)
+static void make_seed(void)
 {
 	struct timespec now;
 
@@ -59,14 +60,22 @@ static void begin(uint64_t rate)
 	seed = ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) ^
 	       (uint64_t)syscall(SYS_gettid) << 40;
 	seed += seed == 0;
+}
+
+/* The rest of a distance of another mean, from an earlier profile, would be too long or too short. */
+static void begin(uint64_t rate)
+{
+	if (seed == 0)
+		make_seed();
 	distance = new_distance(rate);
+	mean = rate;
 }
 
 bool mam_sample_takes(uint64_t bytes, uint64_t rate)
 {
 	if (rate == 0)
 		return true;
-	if (__builtin_expect(seed == 0, 0))
+	if (__builtin_expect(mean != rate, 0))
 		begin(rate);
 	distance -= (double)bytes;
 	if (distance > 0)

@@ -85,6 +85,19 @@ START_TEST(blocks_without_bytes_are_never_chosen)
 }
 END_TEST
 
+/* A later profile of the thread does not wait for the end of a distance that an earlier one began. */
+START_TEST(each_rate_has_its_own_distances)
+{
+	unsigned int chosen = 0;
+
+	for (int i = 0; i < BLOCKS; i++) {
+		(void)mam_sample_takes(RATE, RATE << 20);
+		chosen += mam_sample_takes(20 * RATE, RATE);
+	}
+	ck_assert_uint_ge(chosen, BLOCKS - 1); /* all but one of 500,000,000 */
+}
+END_TEST
+
 int main(void)
 {
 	TCase *cases = tcase_create("sample");
@@ -98,6 +111,7 @@ int main(void)
 	tcase_add_test(cases, estimates_are_unbiased);
 	tcase_add_test(cases, choices_are_independent);
 	tcase_add_test(cases, blocks_without_bytes_are_never_chosen);
+	tcase_add_test(cases, each_rate_has_its_own_distances);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
