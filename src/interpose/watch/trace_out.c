@@ -39,13 +39,14 @@
 #define PATIENCE_MS 2000              /* for a thread that reserved a slot and does not fill it */
 #define EXIT_PATIENCE_MS 2            /* the same, per record, when the process ends */
 #define EXIT_WAIT_S 5                 /* then, for the thread to finish its segment */
+#define OPEN_WAIT_S 1                 /* the same, when the next trace begins */
 #define IMAGES_MAX 100 /* programs that one process may run by successive exec calls */
 
 static struct mam_file file;      /* lock: draining */
 static char ring_place[PATH_MAX]; /* lock: draining; "" if the ring has no file */
 static off_t written;             /* lock: draining; bytes of complete segments */
 static char *text;                /* lock: draining; TEXT_BYTES */
-static bool over;                 /* lock: draining; finished, or failed */
+static bool over = true;          /* lock: draining; finished, failed, or not begun */
 static pthread_mutex_t draining = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool started; /* atomic; a thread was requested */
 static atomic_uint calls;   /* atomic; of mam_trace_out_wake(), as a futex */
@@ -184,21 +185,6 @@ static int open_all(const char *pattern, bool is_name, bool has_stacks, uint64_t
 		error = publish();
 	if (error != 0)
 		ring_place[0] = '\0'; /* missing, or owned by the process that holds the lock */
-	return error;
-}
-
-int mam_trace_out_open(const char *pattern, bool is_name, bool has_stacks, uint64_t sampled)
-{
-	struct mam_file_signals signals;
-	int error;
-
-	mam_file_hush(&signals);
-	error = open_all(pattern, is_name, has_stacks, sampled);
-	if (error != 0) {
-		over = true;
-		mam_file_close(&file);
-	}
-	mam_file_unhush(&signals);
 	return error;
 }
 
@@ -350,33 +336,66 @@ void mam_trace_out_wake(void)
 	pthread_mutex_unlock(&draining);
 }
 
+/* The thread may be in a write that takes long. */
+static bool lock_for(time_t seconds)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += seconds;
+	return pthread_mutex_timedlock(&draining, &until) == 0;
+}
+
+/* lock: draining */
+static void finish(void)
+{
+	int error;
+
+	drain(true);
+	if (over)
+		return;
+	over = true;
+	remove_ring();
+	error = mam_file_close(&file);
+	if (error != 0)
+		mam_say(MAM_SAY_ERROR, "trace '%s' may be truncated: %s", file.place,
+			strerror(error));
+}
+
 /* If the wait for the thread times out, file and ring stay: together they are complete. */
 void mam_trace_out_finish(void)
 {
-	struct timespec until;
+	mam_trace_ring_close();
+	if (!lock_for(EXIT_WAIT_S))
+		return;
+	finish();
+	pthread_mutex_unlock(&draining);
+}
+
+/* The thread reads the ring and the file under the lock, also those of a trace that has ended. */
+int mam_trace_out_open(const char *pattern, bool is_name, bool has_stacks, uint64_t sampled)
+{
+	struct mam_file_signals signals;
 	int error;
 
-	mam_trace_ring_close();
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += EXIT_WAIT_S;
-	if (pthread_mutex_timedlock(&draining, &until) != 0)
-		return;
-	drain(true);
-	if (!over) {
+	if (!lock_for(OPEN_WAIT_S))
+		return EAGAIN;
+	mam_file_hush(&signals);
+	finish(); /* the last trace, if the wait for the thread timed out then */
+	error = open_all(pattern, is_name, has_stacks, sampled);
+	if (error != 0) {
 		over = true;
-		remove_ring();
-		error = mam_file_close(&file);
-		if (error != 0)
-			mam_say(MAM_SAY_ERROR, "trace '%s' may be truncated: %s", file.place,
-				strerror(error));
+		mam_file_close(&file);
 	}
+	mam_file_unhush(&signals);
 	pthread_mutex_unlock(&draining);
+	return error;
 }
 
 void mam_trace_out_restart(void)
 {
 	pthread_mutex_init(&draining, NULL);
-	if (!over && text != NULL) { /* also open in the child, but the parent's */
+	if (!over) { /* also open in the child, but the parent's */
 		file.new.beside[0] = '\0';
 		mam_file_close(&file);
 	}

@@ -19,7 +19,7 @@
  * Creates the file of that pattern (process/file.h) and its ring; with `is_name`, the file of
  * exactly that name. If `has_stacks` is true, the ring has room for lines of text. sampled: the mean
  * number of bytes between recorded allocations, for the heading; 0: all are recorded. Errors are
- * errno values.
+ * errno values; EAGAIN: a write of the last trace has not returned.
  */
 int mam_trace_out_open(const char *pattern, bool is_name, bool has_stacks, uint64_t sampled);
 

@@ -18,7 +18,8 @@
  * The file's space is allocated before it is mapped, so that a full disk is an error at the start
  * rather than a signal later.
  * Invariant: tail <= head <= tail + capacity, except for threads that reserved and wait for a slot.
- * Bound: 8 MiB, and 4 MiB of text if there is any. Measured: 21 ns per event, for one thread while the ring is not drained.
+ * Bound: 8 MiB, and 4 MiB of text if there is any. Measured: 21 ns per event, for one thread while
+ * the ring is not drained.
  */
 #ifndef MAM_INTERPOSE_TRACE_RING_H
 #define MAM_INTERPOSE_TRACE_RING_H

@@ -515,8 +515,7 @@ void mam_tracer_restart(void)
 	at_home = NULL; /* the page is zero now */
 	memset(inside, 0, sizeof(inside));
 	atomic_store(&is_adding, false);
-	if (is == OPEN)
-		mam_trace_out_restart();
+	mam_trace_out_restart();
 	if (origin == STACKS)
 		mam_stacks_restart();
 	mam_ledger_restart(&ledger);

@@ -27,9 +27,9 @@
  *
  * The trace contains device memory of cudaMalloc, cuMemAlloc and their pitched and stream-ordered
  * variants, whether a pool or the driver served it; of the time before mam ctl started it, only
- * blocks of pools. It does not contain managed and host memory, arrays and cuMemCreate. Measured on a slow machine with two hardware threads: 62 ns per event, of
- * which the clock takes 29, the ring 21 and the ledger 12; 125 ns while the other thread writes the
- * file.
+ * blocks of pools. It does not contain managed and host memory, arrays and cuMemCreate. Measured on
+ * a slow machine with two hardware threads: 62 ns per event, of which the clock takes 29, the ring 21
+ * and the ledger 12; 125 ns while the other thread writes the file.
  */
 #ifndef MAM_INTERPOSE_TRACER_H
 #define MAM_INTERPOSE_TRACER_H
@@ -50,8 +50,8 @@ void mam_tracer_context_gone(void *context);
 
 /*
  * mam_tracer_open - start a trace of the running program in the file of that name. Errors are errno
- * values; EBUSY: there is a trace, EAGAIN: a thread has not finished its event of the last one. Then
- * call mam_tracer_add() for each block that may have been allocated before, and mam_tracer_opened().
+ * values; EBUSY: there is a trace, EAGAIN: a thread has not finished its event or write of the last
+ * one. Then call mam_tracer_add() for each block that may have been allocated before, and mam_tracer_opened().
  * With a rate (sample.h), the trace is a profile; NULL: it has what MAM_TRACE_WHO or MAM_PROFILE want.
  * mam_tracer_close - end the trace. Returns the number of its events, or false if there is none.
  */

@@ -3,7 +3,8 @@
  * test_live_trace.c - the trace of a running program, which mam ctl starts and ends: the blocks from
  * before are its first allocations, whatever threads do with them meanwhile.
  *
- * The rest of the interposer is simulated here. Each test runs in a process of its own.
+ * The rest of the interposer is simulated here. Each test runs in a process of its own. The linker
+ * replaces write() and clock_gettime() of the code under test.
  */
 #include "interpose/watch/tracer.h"
 
@@ -15,6 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "interpose/routes/init.h"
@@ -61,6 +65,30 @@ const struct mam_real_linker *mam_real_linker(void)
 	static const struct mam_real_linker linker = { .dlsym = find_none };
 
 	return &linker;
+}
+
+/* While it is set, writes of other threads do not return, and no time passes until one gives up. */
+static atomic_bool is_stuck;
+
+ssize_t __real_write(int number, const void *data, size_t bytes);
+ssize_t __wrap_write(int number, const void *data, size_t bytes);
+int __real_clock_gettime(clockid_t clock, struct timespec *time);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+
+ssize_t __wrap_write(int number, const void *data, size_t bytes)
+{
+	while (is_stuck && syscall(SYS_gettid) != getpid())
+		usleep(100);
+	return __real_write(number, data, bytes);
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+	int error = __real_clock_gettime(clock, time);
+
+	if (is_stuck && clock == CLOCK_REALTIME)
+		time->tv_sec -= 60;
+	return error;
 }
 
 static char folder[] = "/tmp/mam-test-live-trace.XXXXXX";
@@ -260,6 +288,75 @@ START_TEST(all_blocks_fit)
 }
 END_TEST
 
+/* The number of the trace's allocations; -1: events are lost. */
+static int count_allocs(void)
+{
+	char line[256];
+	FILE *trace = fopen(path, "r");
+	int count = 0;
+
+	ck_assert_ptr_nonnull(trace);
+	while (count >= 0 && fgets(line, sizeof(line), trace))
+		count = strncmp(line, "# lost", 6) == 0 ? -1 : count + (line[0] == 'a');
+	fclose(trace);
+	return count;
+}
+
+/* The next trace begins when the write has returned, and the first one is complete then. */
+START_TEST(writes_that_take_long_delay_the_next_trace)
+{
+	const unsigned int count = 20000;
+	char next[80];
+
+	snprintf(next, sizeof(next), "%s.next", path);
+	ck_assert_int_eq(mam_tracer_open(path, NULL), 0);
+	mam_tracer_opened();
+	is_stuck = true;
+	for (unsigned int i = 0; i < count; i++)
+		allocate(i, 100);
+	usleep(20000); /* the thread writes a segment */
+	ck_assert_uint_eq(close_trace(), count);
+	ck_assert_int_eq(mam_tracer_open(next, NULL), EAGAIN);
+	ck_assert_uint_eq(mam_watch_bits, 0);
+	is_stuck = false;
+	ck_assert_int_eq(mam_tracer_open(next, NULL), 0);
+	mam_tracer_opened();
+	allocate(1, 100);
+	close_trace();
+	ck_assert_int_eq(count_allocs(), (int)count);
+	strcpy(path, next);
+	ck_assert_int_eq(count_allocs(), 1);
+}
+END_TEST
+
+/* The thread that wrote the parent's trace does not exist in the child. */
+START_TEST(child_of_a_fork_writes_its_own_trace)
+{
+	const unsigned int count = 200000;
+	int status = 1;
+	pid_t child;
+
+	ck_assert_int_eq(mam_tracer_open(path, NULL), 0);
+	mam_tracer_opened();
+	for (unsigned int i = 0; i < count; i++)
+		allocate(i, 100);
+	ck_assert_uint_eq(close_trace(), count);
+	child = fork();
+	if (child == 0) {
+		mam_tracer_restart();
+		strcat(path, ".child");
+		ck_assert_int_eq(mam_tracer_open(path, NULL), 0);
+		mam_tracer_opened();
+		for (unsigned int i = 0; i < count; i++)
+			allocate(i, 100);
+		close_trace();
+		_exit(count_allocs() != (int)count);
+	}
+	waitpid(child, &status, 0);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 /*
  * The pool: no address is used twice, so a block that is missed stays in the trace. No trace starts
  * between the report of a free and the free itself: such a block is allowed to stay.
@@ -391,6 +488,8 @@ int main(void)
 	tcase_add_test(cases, one_trace_at_a_time);
 	tcase_add_test(cases, name_is_used_as_it_is);
 	tcase_add_test(cases, all_blocks_fit);
+	tcase_add_test(cases, writes_that_take_long_delay_the_next_trace);
+	tcase_add_test(cases, child_of_a_fork_writes_its_own_trace);
 	tcase_add_test(cases, threads_do_not_disturb_it);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
