@@ -69,9 +69,15 @@ static struct arena *new_arena(struct arena *full)
 
 void *mam_stack_cut(size_t bytes)
 {
-	bytes = (bytes + 7) & ~(size_t)7;
 	struct arena *from = atomic_load(&arena);
+	void *made;
 
+	bytes = (bytes + 7) & ~(size_t)7;
+	if (bytes > ARENA_BYTES / 4) {
+		made = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0);
+		return made == MAP_FAILED ? NULL : made;
+	}
 	for (;;) {
 		if (from != NULL) {
 			size_t at = atomic_fetch_add(&from->used, bytes);

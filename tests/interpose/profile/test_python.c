@@ -175,6 +175,22 @@ START_TEST(test_intern_is_bounded)
 }
 END_TEST
 
+/* The line table of a large module, for example. */
+START_TEST(test_intern_large)
+{
+	const size_t bytes = (size_t)3 << 20;
+	char *data = calloc(1, bytes);
+	const char *one;
+
+	data[bytes - 1] = 1;
+	one = mam_python_intern(data, bytes);
+	ck_assert_ptr_nonnull(one);
+	ck_assert_int_eq(memcmp(one, data, bytes), 0);
+	ck_assert_ptr_eq(mam_python_intern(data, bytes), one);
+	free(data);
+}
+END_TEST
+
 /* Inputs that differ in one bit, in length or in the order of their words. */
 START_TEST(test_hash)
 {
@@ -220,6 +236,7 @@ int main(void)
 	tcase_add_test(tests, test_versions);
 	tcase_add_test(tests, test_free_threaded);
 	tcase_add_test(tests, test_intern);
+	tcase_add_test(tests, test_intern_large);
 	tcase_add_test(tests, test_intern_is_bounded);
 	tcase_add_test(tests, test_hash);
 	tcase_add_test(tests, test_no_python);
