@@ -13,7 +13,7 @@ FIELDS = """size live_blocks live_bytes live_rounded_bytes peak_live_blocks peak
     peak_live_rounded_bytes chunks reserved_bytes peak_reserved_bytes high_water_bytes segments
     free_blocks free_block_bytes largest_free_block_bytes largest_free_bytes allocs frees failures grows shrinks host_bytes
     retired_blocks retired_bytes peak_retired_bytes physical_bytes peak_physical_bytes remaps
-    driver_calls driver_ns cached_blocks cached_bytes""".split()
+    driver_calls driver_ns cached_blocks cached_bytes suspended_bytes""".split()
 
 
 def load(path):
