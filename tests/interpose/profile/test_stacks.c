@@ -278,7 +278,8 @@ END_TEST
 
 /*
  * Both unwinders find the same frames, except for the innermost, which called one or the other: in
- * this test, mam_unwind() belongs to the program.
+ * this test, mam_unwind() belongs to the program. A sanitizer's backtrace() calls that of the C
+ * library, which is one frame more.
  */
 START_TEST(unwinders_agree)
 {
@@ -292,6 +293,9 @@ START_TEST(unwinders_agree)
 	ck_assert_uint_ne(numbers[0], 0);
 	ck_assert_uint_ne(numbers[1], 0);
 	ck_assert_uint_ne(numbers[0], numbers[1]);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	numbers[1] = parent_of[numbers[1]];
+#endif
 	ck_assert_uint_eq(parent_of[numbers[0]], parent_of[numbers[1]]);
 	ck_assert_uint_eq(wrong, 0);
 }
