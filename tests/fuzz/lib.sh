@@ -26,7 +26,7 @@ page 3000 48
 pickle 3000 62
 pool 600 39
 pools 400 60
-profile 3000 20
+profile 3000 66
 read 3000 61
 replay 400 50
 rows 3000 64
