@@ -67,4 +67,56 @@ same "a child of a process that used CUDA writes no list" "$list" "$(ls "$list"*
 "$MAM" run --leaks=/dev/full -- "$probe" leak > "$scratch/out" 2> "$scratch/err"
 same "full disk: the exit status is the program's" 0 $?
 try "full disk: one error line" grep -q "^mam: error: cannot write leak report to '/dev/full': No space" "$scratch/err"
+
+# A thread in dlopen() holds the dynamic linker's lock. A constructor that calls CUDA waits until mam has started in another
+# thread, which must not wait for that lock. That thread starts mam slowly: it writes a warning to a full pipe.
+cat > "$scratch/plugin.c" << 'END'
+#include <unistd.h>
+int cuMemFree_v2(unsigned long long block);
+__attribute__((constructor)) static void begin(void) { usleep(50000); cuMemFree_v2(0); }
+END
+cat > "$scratch/loads.c" << 'END'
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <unistd.h>
+int cuMemFree_v2(unsigned long long block);
+static char room[1 << 20];
+static void *call(void *unused) { cuMemFree_v2(0); return unused; }
+static void *load(void *path) { return dlopen(path, RTLD_NOW); }
+int main(int count, char **arguments)
+{
+	pthread_t caller, loader;
+	void *library = NULL;
+	int ends[2];
+	if (pipe(ends) != 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0 || fcntl(ends[1], F_SETFL, O_NONBLOCK) != 0)
+		return 2;
+	while (write(ends[1], room, 4096) > 0)
+		;
+	while (write(ends[1], room, 1) > 0)
+		;
+	if (fcntl(ends[1], F_SETFL, 0) != 0 || dup2(ends[1], 2) != 2 || pthread_create(&caller, NULL, call, NULL) != 0)
+		return 2;
+	usleep(50000); /* it writes a message */
+	if (pthread_create(&loader, NULL, load, arguments[count - 1]) != 0)
+		return 2;
+	usleep(150000); /* it waits for the other */
+	while (read(ends[0], room, sizeof(room)) > 0)
+		;
+	pthread_join(caller, NULL);
+	pthread_join(loader, &library);
+	return library == NULL;
+}
+END
+if $CC -shared -fPIC -o "$scratch/plugin.so" "$scratch/plugin.c" "$fakes/libcuda.so.1" 2> "$scratch/log" &&
+	$CC -o "$scratch/loads" "$scratch/loads.c" "$fakes/libcuda.so.1" -ldl -pthread 2>> "$scratch/log"; then
+	for option in "MAM_LEAKS=1" "MAM_TRACE_WHO=1 MAM_TRACE=$scratch/trace"; do
+		# shellcheck disable=SC2086 # words
+		env LD_PRELOAD="$MAM_BUILDDIR/.libs/libmam-preload.so" MAM_SOURCE=pinned $option timeout 20 "$scratch/loads" "$scratch/plugin.so"
+		same "a constructor calls CUDA, ${option%%=*}" 0 $?
+	done
+else
+	not_ok "a program with a constructor builds" "$(tail -n 1 "$scratch/log")"
+fi
 finish

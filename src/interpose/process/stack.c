@@ -48,10 +48,7 @@ static int find_own(struct dl_phdr_info *info, size_t bytes, void *user)
 
 void mam_stack_start(void)
 {
-	void *frame;
-
 	dl_iterate_phdr(find_own, (void *)(uintptr_t)mam_stack_here);
-	backtrace(&frame, 1);
 }
 
 static struct arena *new_arena(struct arena *full)

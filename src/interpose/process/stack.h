@@ -3,7 +3,9 @@
  * stack.h - call stacks, each stored once and identified by a number.
  *
  *   1. The C library's backtrace() unwinds the calling thread by its unwind tables. Its first use
- *      loads a helper library, so mam makes it when leak reporting starts rather than in a call.
+ *      loads a helper library, which waits for a thread in dlopen(), whose constructors may call
+ *      CUDA. So no thread may wait for the one that does this: it is done in a call, not in
+ *      mam_stack_start().
  *   2. Frames of this object are skipped: the first remaining one called CUDA's function.
  *   3. A hash over the return addresses finds the stack among the known ones. Nodes are never
  *      changed or removed, so a lookup needs no lock. A new node is inserted by compare-and-swap.
