@@ -2,54 +2,63 @@
 /*
  * tag.c - mam/tag.h. Under mam run, libmam-preload.so has the tags: it has a copy of mam's code, and
  * records them. This library then calls it, by symbols that only it defines.
+ *
+ * No lock is held across dlsym(): it waits for a thread in dlopen(), whose constructors may push a
+ * tag. Threads that arrive first at the same time all look, and find the same.
  */
 #include <mam/tag.h>
 
 #include <dlfcn.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include <mam/tag_paths.h>
 
-/* lock: none, set once by look() */
-static struct {
-	enum mam_status (*push)(const char *name);
-	enum mam_status (*pop)(void);
-	const char *(*path)(void);
-} tags;
-static pthread_once_t looked = PTHREAD_ONCE_INIT;
+typedef enum mam_status push_function(const char *name);
+typedef enum mam_status pop_function(void);
+typedef const char *path_function(void);
+
+static push_function *_Atomic tags_push; /* atomic; NULL: not looked for yet */
+static pop_function *_Atomic tags_pop;   /* atomic, the same */
+static path_function *_Atomic tags_path; /* atomic, the same */
 
 static void look(void)
 {
-	void *push = dlsym(RTLD_DEFAULT, "mam_interpose_tag_push");
-	void *pop = dlsym(RTLD_DEFAULT, "mam_interpose_tag_pop");
-	void *path = dlsym(RTLD_DEFAULT, "mam_interpose_tag_path");
+	void *found_push = dlsym(RTLD_DEFAULT, "mam_interpose_tag_push");
+	void *found_pop = dlsym(RTLD_DEFAULT, "mam_interpose_tag_pop");
+	void *found_path = dlsym(RTLD_DEFAULT, "mam_interpose_tag_path");
+	push_function *push = mam_tag_paths_push;
+	pop_function *pop = mam_tag_paths_pop;
+	path_function *path = mam_tag_paths_here;
 
-	tags.push = mam_tag_paths_push;
-	tags.pop = mam_tag_paths_pop;
-	tags.path = mam_tag_paths_here;
-	if (push == NULL || pop == NULL || path == NULL)
-		return;
-	/* C converts a data pointer to a function pointer only by a copy. */
-	memcpy(&tags.push, &push, sizeof(push));
-	memcpy(&tags.pop, &pop, sizeof(pop));
-	memcpy(&tags.path, &path, sizeof(path));
+	if (found_push != NULL && found_pop != NULL && found_path != NULL) {
+		/* C converts a data pointer to a function pointer only by a copy. */
+		memcpy(&push, &found_push, sizeof(push));
+		memcpy(&pop, &found_pop, sizeof(pop));
+		memcpy(&path, &found_path, sizeof(path));
+	}
+	atomic_store_explicit(&tags_push, push, memory_order_relaxed);
+	atomic_store_explicit(&tags_pop, pop, memory_order_relaxed);
+	atomic_store_explicit(&tags_path, path, memory_order_relaxed);
 }
 
 enum mam_status mam_tag_push(const char *name)
 {
-	pthread_once(&looked, look);
-	return tags.push(name);
+	if (atomic_load_explicit(&tags_push, memory_order_relaxed) == NULL)
+		look();
+	return atomic_load_explicit(&tags_push, memory_order_relaxed)(name);
 }
 
 enum mam_status mam_tag_pop(void)
 {
-	pthread_once(&looked, look);
-	return tags.pop();
+	if (atomic_load_explicit(&tags_pop, memory_order_relaxed) == NULL)
+		look();
+	return atomic_load_explicit(&tags_pop, memory_order_relaxed)();
 }
 
 const char *mam_tag_path(void)
 {
-	pthread_once(&looked, look);
-	return tags.path();
+	if (atomic_load_explicit(&tags_path, memory_order_relaxed) == NULL)
+		look();
+	return atomic_load_explicit(&tags_path, memory_order_relaxed)();
 }

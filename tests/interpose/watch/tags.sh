@@ -80,6 +80,40 @@ else
 	not_ok "a program that opens the library builds" "$(tail -n 1 "$scratch/log")"
 fi
 
+# A thread in dlopen() holds the dynamic linker's lock. A constructor that pushes a tag must not wait for another thread
+# whose first push waits for that lock.
+cat > "$scratch/plugin.c" << 'END'
+#include <unistd.h>
+int mam_tag_push(const char *name);
+__attribute__((constructor)) static void begin(void) { usleep(100000); mam_tag_push("constructor"); }
+END
+cat > "$scratch/loads.c" << 'END'
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <unistd.h>
+int mam_tag_push(const char *name);
+static void *load(void *path) { return dlopen(path, RTLD_NOW); }
+int main(int count, char **arguments)
+{
+	void *library = NULL;
+	pthread_t thread;
+	int error = pthread_create(&thread, NULL, load, arguments[count - 1]) || usleep(30000) || mam_tag_push("main");
+	pthread_join(thread, &library);
+	return error || library == NULL;
+}
+END
+if $CC -shared -fPIC -o "$scratch/plugin.so" "$scratch/plugin.c" "$MAM_BUILDDIR/.libs/libmam.so" 2> "$scratch/log" &&
+	$CC -o "$scratch/loads" "$scratch/loads.c" "$MAM_BUILDDIR/.libs/libmam.so" -ldl -pthread 2>> "$scratch/log"; then
+	for runs in "" "$MAM run --"; do
+		# shellcheck disable=SC2086 # words
+		LD_LIBRARY_PATH=$MAM_BUILDDIR/.libs:$LD_LIBRARY_PATH timeout 20 $runs "$scratch/loads" "$scratch/plugin.so" > "$scratch/out" 2>&1
+		same "tags in a constructor do not block${runs:+, under mam run}" 0 $?
+	done
+else
+	not_ok "a program with a constructor builds" "$(tail -n 1 "$scratch/log")"
+fi
+
 # The out-of-memory report.
 run_out() # SCENE
 {
