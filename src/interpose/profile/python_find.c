@@ -56,7 +56,7 @@ struct tables {
 	const uint32_t *hash;
 };
 
-static const struct mam_python *_Atomic python; /* atomic; published once */
+static const struct mam_python *_Atomic python; /* atomic; NULL: not loaded, or not searched */
 static _Atomic uint64_t searched;               /* atomic; files that had been loaded then */
 
 static uint32_t hash_of(const char *name)
@@ -196,11 +196,19 @@ static int read_loaded(struct dl_phdr_info *file, size_t info_bytes, void *user)
 	return 1;
 }
 
+static void search_all(struct search *search)
+{
+	memset(search, 0, sizeof(*search));
+	for (int i = 0; i < SYMBOLS; i++)
+		search->hashes[i] = hash_of(names[i]);
+	dl_iterate_phdr(visit, search);
+}
+
 const struct mam_python *mam_python_find(void)
 {
 	const struct mam_python *found = atomic_load_explicit(&python, memory_order_acquire);
-	struct search search = { .begin = 0 };
 	struct mam_python *made;
+	struct search search;
 	uint64_t loaded = 0;
 
 	if (found != NULL)
@@ -208,9 +216,7 @@ const struct mam_python *mam_python_find(void)
 	dl_iterate_phdr(read_loaded, &loaded);
 	if (loaded == atomic_load_explicit(&searched, memory_order_relaxed))
 		return NULL;
-	for (int i = 0; i < SYMBOLS; i++)
-		search.hashes[i] = hash_of(names[i]);
-	dl_iterate_phdr(visit, &search);
+	search_all(&search);
 	atomic_store_explicit(&searched, loaded, memory_order_relaxed);
 	if (search.found[RUNTIME] == 0 || search.found[STATE] == 0)
 		return NULL;
@@ -221,4 +227,22 @@ const struct mam_python *mam_python_find(void)
 	if (!atomic_compare_exchange_strong(&python, &found, made))
 		return found; /* another thread was faster */
 	return made;
+}
+
+void mam_python_check(void)
+{
+	const struct mam_python *found = atomic_load_explicit(&python, memory_order_acquire);
+	struct mam_python now = { .begin = 0 };
+	struct search search;
+
+	if (found == NULL)
+		return;
+	search_all(&search);
+	if (search.found[RUNTIME] != 0 && search.found[STATE] != 0)
+		describe(&search, &now);
+	if (now.begin == found->begin && now.runtime == found->runtime &&
+	    strcmp(now.version, found->version) == 0)
+		return;
+	atomic_store_explicit(&searched, 0, memory_order_relaxed);
+	atomic_store_explicit(&python, NULL, memory_order_release);
 }

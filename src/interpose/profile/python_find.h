@@ -7,8 +7,7 @@
  * and does not find a library that was loaded with RTLD_LOCAL. Files are searched again only after
  * more have been loaded.
  *
- * Bound: until an interpreter is found, one call of dl_iterate_phdr() per use; then one load. An
- * interpreter is assumed to stay loaded: extension modules never are unloaded either.
+ * Bound: until an interpreter is found, one call of dl_iterate_phdr() per use; then one load.
  */
 #ifndef MAM_INTERPOSE_PYTHON_FIND_H
 #define MAM_INTERPOSE_PYTHON_FIND_H
@@ -32,5 +31,11 @@ struct mam_python {
 
 /* Returns NULL if there is no interpreter. */
 const struct mam_python *mam_python_find(void);
+
+/*
+ * Searches again for the interpreter that was found: a program may unload the library that contains
+ * it. Called after files were loaded or unloaded, before other functions of this part.
+ */
+void mam_python_check(void);
 
 #endif

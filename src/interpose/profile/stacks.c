@@ -15,6 +15,7 @@
 #include "interpose/process/stack.h"
 #include "interpose/profile/modules.h"
 #include "interpose/profile/python.h"
+#include "interpose/profile/python_find.h"
 #include "interpose/profile/unwind.h"
 
 #define LINE_BYTES 4000 /* readers accept 4095 */
@@ -307,6 +308,7 @@ static void take(struct raw *raw)
 {
 	if (mam_modules_outdated(&raw->sum)) {
 		pthread_mutex_lock(&writing);
+		mam_python_check();
 		mam_modules_refresh();
 		pthread_mutex_unlock(&writing);
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plugin.c - a library that allocates. The code is the same for all BYTES, but with LARGE its stack
- * frame has another size. With CONSTRUCTOR, it also allocates while it is loaded.
+ * frame has another size. With CONSTRUCTOR, it also allocates while it is loaded. With PYTHON, it has
+ * the symbols of an interpreter, in which no thread runs.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -36,5 +37,23 @@ __attribute__((constructor)) static void begin(void)
 	usleep(50000); /* other threads allocate meanwhile */
 	for (int i = 0; i < 100; i++)
 		allocate();
+}
+#endif
+
+#ifdef PYTHON
+unsigned long Py_Version = 0x030b00f0;
+unsigned long _PyRuntime[512] = { [5] = 1, [6] = 1 }; /* the newest interpreter, and the main one */
+char PyCode_Type, PyUnicode_Type, PyBytes_Type;
+void *PyGILState_GetThisThreadState(void);
+void *_PyThreadState_UncheckedGet(void);
+
+void *PyGILState_GetThisThreadState(void)
+{
+	return NULL;
+}
+
+void *_PyThreadState_UncheckedGet(void)
+{
+	return NULL;
 }
 #endif

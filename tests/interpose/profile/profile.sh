@@ -24,7 +24,8 @@ if ! build scenes "$source/scenes.c" ||
 	! build plugin-a.so -shared -fPIC -fomit-frame-pointer -DBYTES=64 "$source/plugin.c" ||
 	! build plugin-b.so -shared -fPIC -fomit-frame-pointer -DBYTES=128 "$source/plugin.c" ||
 	! build plugin-d.so -shared -fPIC -fomit-frame-pointer -DBYTES=192 -DLARGE "$source/plugin.c" ||
-	! build plugin-c.so -shared -fPIC -DBYTES=256 -DCONSTRUCTOR "$source/plugin.c"; then
+	! build plugin-c.so -shared -fPIC -DBYTES=256 -DCONSTRUCTOR "$source/plugin.c" ||
+	! build plugin-p.so -shared -fPIC -DBYTES=320 -DPYTHON "$source/plugin.c"; then
 	not_ok "programs build" "$(tail -n 1 "$scratch/log")"
 	finish
 fi
@@ -121,6 +122,10 @@ for plugin in "64 a" "128 b" "192 d"; do
 		"$(frames "${plugin% *}" | awk '$2 < 2 { sub(".*/", "", $3); sum[$2 " " $3] += $1 }
 			END { for (key in sum) print sum[key], key }' | sort -k 2 | tr '\n' ' ' | sed 's/ $//')"
 done
+
+watch -- "$APP/scenes" interpreter
+same "an interpreter that is unloaded is not read" "0 3 3" "$? $(grep -c '^a [0-9]* 320 .* stack=' "$scratch/lines") $(
+	grep -c '^a [0-9]* 4096 .* stack=' "$scratch/lines")"
 
 watch -- "$APP/scenes" constructor
 same "allocations in a constructor, while other threads begin" "0 101 4000" \

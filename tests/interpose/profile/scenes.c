@@ -137,6 +137,15 @@ static void plugins(void)
 		plug(i % 3 == 0 ? "a" : i % 3 == 1 ? "b" : "d");
 }
 
+/* Unloads an interpreter, after which other code does not find it. */
+static void interpreter(void)
+{
+	for (int i = 0; i < 3; i++) {
+		plug("p");
+		weights();
+	}
+}
+
 static void family(void)
 {
 	pid_t child = fork();
@@ -209,9 +218,15 @@ int main(int count, char **arguments)
 		const char *name;
 		void (*play)(void);
 	} scenes[] = {
-		{ "lines", lines },     { "threads", threads },         { "recursion", recursion },
-		{ "plugins", plugins }, { "family", family },           { "forks", forks },
-		{ "killed", killed },   { "constructor", constructor },
+		{ "lines", lines },
+		{ "threads", threads },
+		{ "recursion", recursion },
+		{ "plugins", plugins },
+		{ "family", family },
+		{ "forks", forks },
+		{ "killed", killed },
+		{ "constructor", constructor },
+		{ "interpreter", interpreter },
 	};
 
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]) && count == 2; i++) {
