@@ -38,7 +38,7 @@ const struct mam_init_part mam_init_parts[] = {
 	{ .restart = mam_ipc_opened_restart },
 	{ .restart = mam_ipc_pieces_restart },
 	{ .start = mam_tracer_start, .restart = mam_tracer_restart },
-	{ .restart = mam_profiled_restart },
+	{ .restart = mam_profiled_forget },
 	{ .start = mam_leaks_start, .restart = mam_leaks_restart },
 	{ .restart = mam_tagged_restart },
 	{ .restart = mam_oom_restart },

@@ -23,6 +23,7 @@
 #include "interpose/report/report.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/table.h"
+#include "interpose/watch/profiled.h"
 #include "interpose/watch/tracer.h"
 #include "interpose/watch/watch.h"
 
@@ -131,6 +132,7 @@ static void trace_off(struct mam_file_text *text)
 	bool was_open;
 
 	mam_file_hush(&signals);
+	mam_profiled_forget();
 	was_open = mam_tracer_close(&events);
 	mam_file_unhush(&signals);
 	if (was_open)

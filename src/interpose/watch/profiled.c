@@ -60,7 +60,7 @@ enum mam_status mam_interpose_profile_stop(void)
 	return was_open ? MAM_OK : MAM_ERROR_INVALID_VALUE;
 }
 
-void mam_profiled_restart(void)
+void mam_profiled_forget(void)
 {
 	atomic_store(&is_running, false);
 }

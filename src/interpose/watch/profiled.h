@@ -15,7 +15,10 @@ __attribute__((visibility("default"))) enum mam_status mam_interpose_profile_sta
 										   uint64_t rate);
 __attribute__((visibility("default"))) enum mam_status mam_interpose_profile_stop(void);
 
-/* Called in the child of a fork, which does not continue the profile. */
-void mam_profiled_restart(void);
+/*
+ * The program has no profile that it could stop. Called in the child of a fork, which does not
+ * continue the profile, and before mam ctl ends it: a later trace is not the program's.
+ */
+void mam_profiled_forget(void);
 
 #endif

@@ -47,4 +47,11 @@ play threads
 same "20 windows while four threads allocate" "40 of 40," "$(cat "$scratch/out")"
 try "the last one has the block of its thread" [ "$(events "$PROBE_FILE.1" | tr ' ' '\n' | grep -c 7000)" = 1 ]
 try "and can be replayed" "$MAM" replay --plain -r 1 "$PROBE_FILE.1"
+
+XDG_RUNTIME_DIR=$scratch/run
+export MAM XDG_RUNTIME_DIR
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+play replaced
+same "mam ctl ends the profile, and its own trace goes on" "start 0,ctl 0,ctl 0,stop 1,ctl 0," "$(cat "$scratch/out")"
+same "that trace has the block" 1 "$(gzip -dcf < "$PROBE_FILE.2" | grep -c '^a [0-9]* 2000 ')"
 finish

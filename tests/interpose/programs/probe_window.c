@@ -128,11 +128,34 @@ static void threads(void)
 	printf("%d of %d\n", good, 2 * WINDOWS);
 }
 
+static void control(const char *request)
+{
+	char command[8192];
+
+	snprintf(command, sizeof(command), "\"$MAM\" ctl %d %s > /dev/null", (int)getpid(),
+		 request);
+	printf("ctl %d\n", system(command));
+}
+
+/* mam ctl ends the profile, and starts a trace, which the program does not end. */
+static void replaced(void)
+{
+	char request[5000];
+
+	begin();
+	take(1000);
+	printf("start %d\n", mam_profile_start(name(".1"), 0));
+	control("trace off");
+	snprintf(request, sizeof(request), "trace '%s'", name(".2"));
+	control(request);
+	printf("stop %d\n", mam_profile_stop());
+	take(2000);
+	control("trace off");
+}
+
 static const struct probe_scene scenes[] = {
-	{ "windows", windows },
-	{ "mistakes", mistakes },
-	{ "forked", forked },
-	{ "threads", threads },
+	{ "windows", windows }, { "mistakes", mistakes }, { "forked", forked },
+	{ "threads", threads }, { "replaced", replaced },
 };
 
 int main(int count, char **arguments)
