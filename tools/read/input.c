@@ -27,6 +27,7 @@
 #include "kit/message.h"
 
 #define AHEAD_BYTES ((uint64_t)1 << 18) /* smaller files need no thread */
+#define PACKED_BYTES (1U << 16)         /* of a file at once; zlib's default is 8 KiB */
 #define HELD_BYTES 4096                 /* longer than any line of such a trace */
 
 struct input {
@@ -105,6 +106,7 @@ struct input *input_open(const char *path)
 		free(input);
 		return NULL;
 	}
+	gzbuffer(input->file, PACKED_BYTES); /* without memory, the first read fails */
 	if (input->in_all != 0)
 		find_ring(input, path);
 	return input;
