@@ -3,6 +3,8 @@
  * profile_export.c - a view as collapsed stacks, one line per stack with its value, and for
  * speedscope.
  */
+#define _GNU_SOURCE /* asprintf */
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,14 +55,18 @@ bool profile_write_collapsed(FILE *file, const struct profile_view *view)
 	return good;
 }
 
-static void put_frames(FILE *file, const struct profile *profile)
+static bool put_frames(FILE *file, const struct profile *profile)
 {
 	for (uint32_t i = 0; i < profile->frame_count; i++) {
 		const struct profile_frame *frame = &profile->frames[i];
 		const char *function = profile_text(profile, frame->function);
+		char *tag = NULL;
 
+		if (frame->kind == PROFILE_TAG && asprintf(&tag, "tag %s", function) < 0)
+			return false;
 		fputs(i ? ",\n{\"name\":" : "\n{\"name\":", file);
-		json_put_text(file, *function ? function : "?");
+		json_put_text(file, tag ? tag : *function ? function : "?");
+		free(tag);
 		if (frame->file) {
 			fputs(",\"file\":", file);
 			json_put_text(file, profile_text(profile, frame->file));
@@ -69,6 +75,7 @@ static void put_frames(FILE *file, const struct profile *profile)
 			fprintf(file, ",\"line\":%u", (unsigned int)frame->line);
 		fputc('}', file);
 	}
+	return true;
 }
 
 static double put_samples(FILE *file, const struct profile_view *view, bool weights)
@@ -106,7 +113,8 @@ bool profile_write_speedscope(FILE *file, const struct profile_view *view)
 	      file);
 	json_put_text(file, view->profile->path);
 	fputs(",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[", file);
-	put_frames(file, view->profile);
+	if (!put_frames(file, view->profile))
+		return false;
 	fputs("]},\n\"profiles\":[{\"type\":\"sampled\",\"name\":", file);
 	json_put_text(file, view->profile->path);
 	fprintf(file, ",\"unit\":\"%s\",\"startValue\":0,\n\"samples\":[",

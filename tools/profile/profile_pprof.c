@@ -29,6 +29,7 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 /* The same types, in the same order, as Go's heap profiles. */
 static const char *const strings[] = { "alloc_objects", "count",         "alloc_space",
 				       "bytes",         "inuse_objects", "inuse_space" };
+#define STRINGS (sizeof(strings) / sizeof(strings[0]))
 static const int types[][2] = { { 0, 1 }, { 2, 3 }, { 4, 1 }, { 5, 3 } };
 
 struct message {
@@ -102,17 +103,19 @@ static void put_types(struct message *message, struct message *part, uint32_t fi
 	put_number(message, PROFILE_DEFAULT_TYPE, first + 5);
 }
 
-/* Frames are functions and locations with the same numbers, from 1. */
-static void put_frames(struct message *message, struct message *part, const struct profile *profile)
+/* Frames are functions and locations with the same numbers, from 1. tags: number of their first name. */
+static void put_frames(struct message *message, struct message *part, const struct profile *profile,
+		       uint32_t tags)
 {
 	struct message line = { NULL, 0, 0, false };
 
 	for (uint32_t i = 0; i < profile->frame_count; i++) {
 		const struct profile_frame *frame = &profile->frames[i];
+		uint32_t name = frame->kind == PROFILE_TAG ? tags++ : frame->function;
 
 		put_number(part, FUNCTION_ID, (uint64_t)i + 1);
-		put_number(part, FUNCTION_NAME, frame->function);
-		put_number(part, FUNCTION_SYSTEM_NAME, frame->function);
+		put_number(part, FUNCTION_NAME, name);
+		put_number(part, FUNCTION_SYSTEM_NAME, name);
 		put_number(part, FUNCTION_FILE, frame->file);
 		put_part(message, PROFILE_FUNCTION, part);
 		put_number(&line, LINE_FUNCTION, (uint64_t)i + 1);
@@ -124,20 +127,31 @@ static void put_frames(struct message *message, struct message *part, const stru
 	free(line.at);
 }
 
-static void put_strings(struct message *message, const struct profile *profile)
+static void put_string(struct message *message, struct message *part, const char *start,
+		       const char *text)
 {
-	for (uint32_t i = 0; i < profile->names.count; i++) {
-		const char *text = profile->names.texts[i];
-		size_t bytes;
-		char *repaired = utf8_repaired(text, strlen(text), &bytes);
+	size_t bytes;
+	char *repaired = utf8_repaired(text, strlen(text), &bytes);
 
-		message->failed |= !repaired;
-		if (repaired)
-			put_field(message, PROFILE_STRING, repaired, bytes);
-		free(repaired);
-	}
-	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
-		put_field(message, PROFILE_STRING, strings[i], strlen(strings[i]));
+	put_bytes(part, start, strlen(start));
+	if (repaired)
+		put_bytes(part, repaired, bytes);
+	part->failed |= !repaired;
+	free(repaired);
+	put_part(message, PROFILE_STRING, part);
+}
+
+static void put_strings(struct message *message, struct message *part,
+			const struct profile *profile)
+{
+	for (uint32_t i = 0; i < profile->names.count; i++)
+		put_string(message, part, "", profile->names.texts[i]);
+	for (size_t i = 0; i < STRINGS; i++)
+		put_string(message, part, "", strings[i]);
+	for (uint32_t i = 0; i < profile->frame_count; i++)
+		if (profile->frames[i].kind == PROFILE_TAG)
+			put_string(message, part, "tag ",
+				   profile_text(profile, profile->frames[i].function));
 }
 
 /* One sample per leaf; its stack is innermost first. */
@@ -179,8 +193,8 @@ static void put_profile(struct message *message, const struct profile_view *view
 	for (uint32_t i = 1; allocated && i < profile->node_count; i++)
 		if (allocated[i].count > 0 || view->live[i].count != 0)
 			put_sample(message, &part, &list, view, i, allocated[i]);
-	put_frames(message, &part, profile);
-	put_strings(message, profile);
+	put_frames(message, &part, profile, profile->names.count + (uint32_t)STRINGS);
+	put_strings(message, &part, profile);
 	if (profile->has_times)
 		put_number(message, PROFILE_DURATION,
 			   profile->moments[profile->moment_count - 1].time);

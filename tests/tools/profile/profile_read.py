@@ -124,4 +124,4 @@ def everything(path):
 
 READERS = {'collapsed': collapsed, 'speedscope': speedscope, 'pprof': pprof, 'json': everything}
 for found, size in sorted(READERS[sys.argv[1]](sys.argv[2])):
-    print(';'.join(frame[4:] if frame.startswith('tag ') else frame for frame in found), size)
+    print(';'.join(found), size)
