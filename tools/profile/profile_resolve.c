@@ -208,6 +208,9 @@ uint32_t profile_stacks_node(struct profile_stacks *stacks, uint32_t below, uint
 		return PROFILE_NONE;
 	find_depth(stacks, index);
 	if (stack->depth > PROFILE_DEPTH_MAX)
-		return unknown_below(stacks, node_of(stacks, below, stack->cut), "(deeper frames)");
+		return profile_tree_child(
+			stacks->tree, node_of(stacks, below, stack->cut),
+			profile_tree_deeper(stacks->tree,
+					    stacks->stacks[stack->cut].kind == STACK_PYTHON));
 	return node_of(stacks, below, index);
 }

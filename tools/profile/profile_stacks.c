@@ -239,13 +239,16 @@ static bool ends(const struct replay_frame *frame, const char *end)
 	       memcmp(frame->file + frame->file_bytes - bytes, end, bytes) == 0;
 }
 
+static bool is_python(const struct replay_frame *frame)
+{
+	return ends(frame, ".py") || (frame->file_bytes && frame->file[0] == '<');
+}
+
 /* A frame of a snapshot. */
 static uint32_t frame_of(struct profile_stacks *stacks, const struct replay_frame *from)
 {
-	struct profile_frame frame = { .kind = PROFILE_NATIVE };
+	struct profile_frame frame = { .kind = is_python(from) ? PROFILE_PYTHON : PROFILE_NATIVE };
 
-	if (ends(from, ".py") || (from->file_bytes && from->file[0] == '<'))
-		frame.kind = PROFILE_PYTHON;
 	if (from->line <= UINT32_MAX)
 		frame.line = (uint32_t)from->line;
 	frame.function = profile_tree_name(stacks->tree, from->function, from->function_bytes);
@@ -267,7 +270,7 @@ bool profile_stacks_add(struct profile_stacks *stacks, uint64_t number,
 		if (depth++ == PROFILE_DEPTH_MAX) {
 			node = profile_tree_child(
 				stacks->tree, node,
-				profile_tree_unknown(stacks->tree, "(deeper frames)"));
+				profile_tree_deeper(stacks->tree, is_python(&frames[i])));
 			break;
 		}
 		node = profile_tree_child(stacks->tree, node, frame_of(stacks, &frames[i]));

@@ -78,12 +78,22 @@ uint32_t profile_tree_frame(struct profile_tree *tree, const struct profile_fram
 	return number;
 }
 
-uint32_t profile_tree_unknown(struct profile_tree *tree, const char *text)
+static uint32_t named(struct profile_tree *tree, enum profile_kind kind, const char *text)
 {
-	struct profile_frame frame = { .kind = PROFILE_UNKNOWN };
+	struct profile_frame frame = { .kind = kind };
 
 	frame.function = profile_tree_name(tree, text, strlen(text));
 	return frame.function == PROFILE_NONE ? PROFILE_NONE : profile_tree_frame(tree, &frame);
+}
+
+uint32_t profile_tree_unknown(struct profile_tree *tree, const char *text)
+{
+	return named(tree, PROFILE_UNKNOWN, text);
+}
+
+uint32_t profile_tree_deeper(struct profile_tree *tree, bool is_python)
+{
+	return named(tree, is_python ? PROFILE_PYTHON : PROFILE_UNKNOWN, "(deeper frames)");
 }
 
 uint32_t profile_tree_child(struct profile_tree *tree, uint32_t node, uint32_t frame)

@@ -33,6 +33,12 @@ uint32_t profile_tree_frame(struct profile_tree *tree, const struct profile_fram
 /* profile_tree_unknown - the frame for an unknown place, which has a text for a name. */
 uint32_t profile_tree_unknown(struct profile_tree *tree, const char *text);
 
+/*
+ * profile_tree_deeper - the frame in place of those that a stack has beyond the maximum. Python if
+ * they are: the place of a stack is its innermost Python frame.
+ */
+uint32_t profile_tree_deeper(struct profile_tree *tree, bool is_python);
+
 /* profile_tree_child - the node of a frame below another node; PROFILE_NONE: out of memory. */
 uint32_t profile_tree_child(struct profile_tree *tree, uint32_t node, uint32_t frame);
 

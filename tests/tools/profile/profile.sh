@@ -198,6 +198,10 @@ awk 'BEGIN { for (i = 1; i <= 20000; i++) print "#frame", i, i - 1, "python", i,
 same "deep stacks are cut" "114 (deeper frames) 2109" \
 	"$("$MAM" profile -f collapsed deep.mam | awk -F ';' '{ print NF, $NF }' | LC_ALL=C sort -n |
 		awk '/deeper/ { deeper = $2 " " $3 " " $4 } $1 <= 1024 { count++ } END { print count, deeper }')"
+same "and are a place of their own" "2109 2109 (deeper frames):0" "$(rows live deep.mam --top 1)"
+awk 'BEGIN { print "#frame 1 0 python 1 d.py f"; for (i = 2; i <= 1200; i++) print "#frame", i, i - 1, "native 1 0x" i
+	print "a 1 1 0 stack=1200" }' > native.mam
+same "except of native code below Python" "1 1 f:1" "$(rows live native.mam)"
 printf 'a 1 1 0\nf 2\n' > bad.mam
 refuses "invalid free" "bad.mam: line 2: invalid free: block 2 is not live" bad.mam
 printf 'a 1 1 0\na 1 1 0\n' > bad.mam
@@ -234,6 +238,8 @@ if command -v python3 > /dev/null; then
 		"$MAM" profile -o "odd.${kind#*:}" odd.mam 2> /dev/null
 		try "odd names are valid in ${kind%:*}" python3 "$here/profile_read.py" "${kind%:*}" "odd.${kind#*:}"
 	done
+	python3 "$MAM_SRCDIR/tests/tools/replay/read_make.py" deep > deep.pickle
+	same "deep stack of a snapshot" "1000 1 (deeper frames):0" "$(rows live deep.pickle)"
 	python3 "$MAM_SRCDIR/tests/tools/replay/read_make.py" frames > frames.pickle
 	same "snapshot of PyTorch has stacks" "0 1" "$("$MAM" profile -f collapsed frames.pickle > found; echo "$? $(
 		grep -c 'main (train.py:88);forward (net.py:7)' found)")"

@@ -129,6 +129,7 @@ SHAPES = {
             {'size': 512, 'state': 'inactive'},
             {'size': 1024, 'state': 'active_allocated', 'history': [{'real_size': 600}]}]}]),
     'gaps': lambda: snapshot([event('alloc', 0, 10), event('alloc', 0, 20), *free(0, 20), *free(0, 20)]),
+    'deep': lambda: snapshot([event('alloc', 0, 1000, frames=[frame('w.py', line, 'f') for line in range(1100)])]),
     'nothing': lambda: snapshot([], []),
     'none': lambda: snapshot(),
     'list': lambda: [segment(0, [])],
