@@ -108,6 +108,19 @@ static bool is_inner(struct text name)
 	return name.bytes == 0 || name.at[0] == '?';
 }
 
+static bool is_python(struct text file)
+{
+	return ends(file, ".py") || (file.bytes && file.at[0] == '<');
+}
+
+bool torch_frames_is_inner(const struct replay_frame *frame)
+{
+	const struct text file = { frame->file, frame->file_bytes };
+	const struct text name = { frame->function, frame->function_bytes };
+
+	return !is_python(file) && is_inner(name);
+}
+
 /* Backward passes have no Python frames; their work belongs to a graph node: AddmmBackward0. */
 static const char node[] = "torch::autograd::", made_node[] = "generated::";
 
@@ -125,7 +138,7 @@ static enum sort sort_of(const struct torch_frames *frames, struct pickle_value 
 	struct text file = text_of(frames, frame, "filename");
 	struct text name = text_of(frames, frame, "name");
 
-	if (ends(file, ".py") || (file.bytes && file.at[0] == '<'))
+	if (is_python(file))
 		return is_torchs(file) ? TORCH : FOREIGN;
 	if (file.bytes == 0 && name.bytes == 0)
 		return NOBODY;

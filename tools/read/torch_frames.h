@@ -8,6 +8,7 @@
 
 #include "kit/names.h"
 #include "read/pickle.h"
+#include "replay/replay_build.h"
 
 struct torch_frames {
 	const struct pickle *pickle;
@@ -28,5 +29,11 @@ void torch_frames_fini(struct torch_frames *frames);
  * All calls together take O(frames of the pickle).
  */
 bool torch_frames_who(struct torch_frames *frames, struct pickle_value list, uint32_t *who);
+
+/*
+ * torch_frames_is_inner - whether a C++ function is on the path from a program to its memory: part
+ * of the allocator or of its unwinder, according to its name. So is one without a name.
+ */
+bool torch_frames_is_inner(const struct replay_frame *frame);
 
 #endif

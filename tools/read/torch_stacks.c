@@ -6,6 +6,7 @@
  * is passed on once, so all calls together take O(frames of the pickle).
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "read/torch_snapshot.h"
 
@@ -17,6 +18,8 @@ static void read_text(const struct pickle *pickle, struct pickle_value frame, co
 	*text = "";
 	*bytes = 0;
 	pickle_text(pickle, pickle_get(pickle, frame, key), text, bytes);
+	if (*bytes == 2 && memcmp(*text, "??", 2) == 0)
+		*bytes = 0; /* PyTorch did not find it */
 }
 
 static struct replay_frame frame_of(const struct pickle *pickle, struct pickle_value from)
@@ -36,13 +39,17 @@ static struct replay_frame frame_of(const struct pickle *pickle, struct pickle_v
 static bool pass_on(const struct torch_snapshot *snapshot, struct pickle_value list, size_t count)
 {
 	struct replay_frame *frames = malloc(count * sizeof(*frames));
+	size_t inner = 0;
 	bool good;
 
 	if (!frames)
 		return torch_fail_memory(snapshot);
 	for (size_t i = 0; i < count; i++)
 		frames[i] = frame_of(&snapshot->pickle, pickle_item(&snapshot->pickle, list, i));
-	good = snapshot->sink->stack(snapshot->sink->user, pickle_box(list) + 1, frames, count);
+	while (inner < count && torch_frames_is_inner(&frames[inner]))
+		inner++;
+	good = snapshot->sink->stack(snapshot->sink->user, pickle_box(list) + 1, frames + inner,
+				     count - inner);
 	free(frames);
 	return good;
 }

@@ -243,6 +243,8 @@ if command -v python3 > /dev/null; then
 	python3 "$MAM_SRCDIR/tests/tools/replay/read_make.py" frames > frames.pickle
 	same "snapshot of PyTorch has stacks" "0 1" "$("$MAM" profile -f collapsed frames.pickle > found; echo "$? $(
 		grep -c 'main (train.py:88);forward (net.py:7)' found)")"
+	same "without the frames of the allocator" "torch::autograd::generated::AddmmBackward0::apply(std::vector<int> (*)(int));at::native::mm(at::Tensor const&) (Functions.cpp) 1000" \
+		"$(grep -e AddmmBackward0 -e unwind found)"
 else
 	skip "exports read back" "no python3"
 fi
