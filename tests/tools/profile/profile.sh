@@ -71,6 +71,42 @@ same "summary" "6 2 3500 3 2000000000 3600 600 5000000000" "$(for key in events 
 same "callers as a tree" "all|<module> (train.py:10)|forward (my model.py:30)|step (train.py:20)|liba.so+0x1234" \
 	"$("$MAM" profile -f tree train.mam | sed '1d; s/.*[0-9]  *\([a-z<]\)/\1/' | paste -s -d '|' -)"
 try "text has the limit of the method" prints train.mam "last use of a block by a kernel is not recorded"
+cat > expected <<'END'
+train.mam: 6 events of 2 stacks in 5.00 s
+peak 3.42 KiB in 3 blocks after 2.00 s; allocated 3.52 KiB in 4 blocks; never freed 600 B in 2
+
+Live at the peak (after 2.00 s), by bytes
+       bytes   share     blocks  place
+    1.95 KiB   57.1%          1  forward (my model.py:30)
+    1.46 KiB   42.9%          2  step (train.py:20)
+
+Most allocations
+       bytes  allocations    mean life     shortest  place
+    1.46 KiB            2       3.00 s       3.00 s  step (train.py:20)
+              and 1 more place
+
+END
+"$MAM" profile --top 4 train.mam | sed '/^Most bytes/,$d' > printed
+same "text" "" "$(diff expected printed)"
+same "title at exit" "Live at exit (after 5.00 s), by bytes" "$("$MAM" profile --at exit train.mam | grep '^Live')"
+same "title at another time" "Live then (after 0 ns), by blocks" "$("$MAM" profile --at 0 --by count train.mam | grep '^Live')"
+cat > expected <<'END'
+       bytes   share     blocks  place
+    3.42 KiB  100.0%          3  all
+    3.42 KiB  100.0%          3    <module> (train.py:10)
+    1.95 KiB   57.1%          1      forward (my model.py:30)
+    1.46 KiB   42.9%          2      step (train.py:20)
+    1.46 KiB   42.9%          2        liba.so+0x1234
+END
+"$MAM" profile --format tree train.mam > printed
+same "tree" "" "$(diff expected printed)"
+same "tree without small nodes" "all|one:1" "$(printf '%s\n' '#frame 1 0 python 1 - one' '#frame 2 0 python 1 - two' \
+	'a 1 1000 0 stack=1' 'a 2 5 0 stack=2' | "$MAM" profile -f tree - |
+	awk 'NR > 1 { sub(/ \(-:/, ":"); sub(/\)$/, ""); printf "%s%s", sep, $NF; sep = "|" }')"
+same "bytes times seconds" "step (train.py:20);liba.so+0x1234 4500|forward (my model.py:30) 8100" \
+	"$("$MAM" profile -f collapsed --by lifetime train.mam | sed 's/^[^;]*;//' | paste -s -d '|' -)"
+same "an event at the time itself" "2000 1 forward:30; 1000 1 step:20" "$(rows live train.mam --at 1000000us)"
+same "the first of equal peaks" "1" "$(printf 'a 1 9 0\nf 1\na 2 9 0\nf 2\n' > equal.mam; value peak_event equal.mam)"
 gzip -c train.mam > train.mam.gz
 same "compressed" "$(rows live train.mam)" "$(rows live train.mam.gz)"
 same "standard input" "$(rows live train.mam)" "$(rows live - < train.mam)"
@@ -82,6 +118,8 @@ same "truncated file is used to its end" "0 1 3000" "$? $(grep -c 'the rest is l
 # Growth.
 same "growth between two times" "2000 1 forward:30" "$(rows growth train.mam --diff 500ms --at 1s)"
 same "growth since the peak" "-1900 0 forward:30; -1000 -1 step:20" "$(rows growth train.mam --diff 2s --at exit)"
+same "title of growth" "Growth to 600 B (after 5.00 s) from 1000 B (after 0 ns), by bytes" \
+	"$("$MAM" profile --diff 0 --at exit train.mam | grep '^Growth')"
 sed 's/2000/2600/; s/my%20model/other/' train.mam > other.mam
 same "growth since another file" "-2600 -1 forward:30; 2000 1 forward:30" "$(rows growth train.mam --diff other.mam)"
 same "no growth since an equal file" "" "$(rows growth train.mam --diff train.mam.gz)"
@@ -94,6 +132,35 @@ same "threads are together" "$(awk 'BEGIN { for (i = 0; i < 4000; i++) sum[i % 2
 	print sum[1], 2000, "wait:2; " sum[0], 2000, "work:1" }')" "$(rows live threads.mam)"
 same "and exact after many moments" "$(awk 'BEGIN { for (i = 0; i < 4000; i++) if (i % 4) sum[i % 2] += 512 + i
 	print sum[1], 2000, "wait:2; " sum[0], 1000, "work:1" }')" "$(rows live threads.mam --at exit)"
+same "and at a time among them" "$(awk '$1 == "a" { sub(/t=/, "", $5); if ($5 + 0 > last) last = $5 + 0
+	if (last > 500000) exit; sum[$2 % 2] += $3; count[$2 % 2]++ }
+	END { print sum[1], count[1], "wait:2; " sum[0], count[0], "work:1" }' threads.mam)" "$(rows live threads.mam --at 500us)"
+awk 'BEGIN { print "a 1 1000000 0\nf 1"; for (i = 2; i < 3000; i++) {
+	print "a", i, (i == 1000 ? 5000 : 10), 0; print "f", i } }' > spike.mam
+"$MAM" profile -f json spike.mam > printed
+try "a short maximum stays" grep -q '"highest":5000,' printed
+
+# Lifetimes. Two stacks are at the same line; one block is never freed.
+cat > life.mam <<'END'
+#frame 1 0 python 1 w.py one
+#frame 2 0 python 2 w.py two
+#frame 3 0 python 3 w.py three
+#frame 4 0 python 1 w.py one
+a 1 10 0 t=0 stack=1
+a 2 10 0 t=0 stack=1
+a 3 10 0 t=0 stack=2
+a 4 10 0 t=0 stack=3
+a 5 10 0 t=0 stack=4
+f 1 t=2000
+f 2 t=2000
+f 3 t=3500
+f 5 t=5000
+END
+same "shortest mean first, and only of freed blocks" "30 3 one:1; 10 1 two:2" "$(rows shortest_lifetime life.mam)"
+same "mean and minimum" "3 us 2 us one|3.5 us 3.5 us two" "$("$MAM" profile life.mam | sed -n '/^Shortest/,/^$/p' |
+	awk '/w.py/ { printf "%s%s %s %s %s %s", sep, $4, $5, $6, $7, $8; sep = "|" }')"
+same "lifetimes in json" "3000,2000,90000 3500,3500,35000 0,0,50000" "$("$MAM" profile -f json life.mam |
+	sed -n 's/.*"mean_lifetime":\([0-9]*\),"shortest_lifetime":\([0-9]*\),"byte_time":\([0-9]*\).*/\1,\2,\3/p' | paste -s -d ' ' -)"
 
 # A file so large that a thread decompresses it.
 awk 'BEGIN { srand(1); print "#frame 1 0 python 1 w.py work"
@@ -126,7 +193,8 @@ work (w.py:1) 7" "$("$MAM" profile -f collapsed tags.mam | LC_ALL=C sort)"
 # Devices.
 printf '#frame 1 0 python 1 w.py work\na 1 10 0 device=0 stack=1\na 2 5 0 device=1 stack=1\nf 2\nf 1\n' > devices.mam
 same "one device" "5 1 work:1" "$(rows live devices.mam --device 1)"
-same "all devices" "15 2 work:1" "$(rows live devices.mam 2> /dev/null)"
+same "all devices" "15 2 work:1" "$(rows live devices.mam 2> said)"
+same "are mentioned" "mam profile: note: devices.mam: all devices together; --device N selects one" "$(cat said)"
 
 # Samples: weights are s / (1 - exp(-s / rate)), and one size has the error that the formula gives.
 awk 'BEGIN { print "#sampled 524288"; print "#frame 1 0 python 1 w.py work"
@@ -139,6 +207,13 @@ same "and their error" "1" "$(awk -v error="$(value peak_error_bytes sampled.mam
 awk 'BEGIN { print "#sampled 524288" } !/^#sampled/ { print } /^a/ { print "f", $2 }' sampled.mam > freed.mam
 same "nothing is left after all frees" "0 0" "$(value exit_bytes freed.mam) $(value exit_blocks freed.mam)"
 try "the text has the error" prints sampled.mam "+-"
+# 64 of 100 blocks are freed, so the error at exit is 0.6 times that at the peak.
+awk '{ print } /^a/ && $2 < 64 { frees = frees "f " $2 "\n" } END { printf "%s", frees }' sampled.mam > half.mam
+same "errors at the peak and at exit" "+-5.00 MiB +-3.00 MiB" "$("$MAM" profile half.mam | awk '/work/ { print $5, $6; exit }') $(
+	"$MAM" profile --at exit half.mam | awk '/work/ { print $5, $6; exit }')"
+same "growth has no error" "0" "$("$MAM" profile --diff 0 --at exit half.mam | grep work | grep -c -e +-)"
+same "errors in json" "1.00 1.00 0.60" "$("$MAM" profile -f json half.mam | sed -n 's/.*"errors":\[\([^]]*\)].*/\1/p' |
+	awk -F , -v error="$(value peak_error_bytes half.mam)" '{ printf "%.2f %.2f %.2f", $1 / error, $2 / error, $3 / error }')"
 
 # Malformed frames.
 {
@@ -177,6 +252,11 @@ same "malformed frames" "(unknown file)+0x10 16
 0x7f00 32
 a?b:$(printf '\357\277\275') (x?[2J.py:1) 256
 first (first.py:5) 8" "$(cat printed)"
+same "other comments that are invalid" "7" "$(printf '#sampled %s\n' 0 -1 '5 6' > odd2.mam
+	printf '#module 1 /a\n#module x /a -\n#perf-map /etc/passwd\n#perf-map /tmp/perf-1/map\n' >> odd2.mam
+	"$MAM" profile -f collapsed odd2.mam 2>&1 | sed -n 's/.*invalid: \([0-9]*\), ignored/\1/p')"
+same "control characters of two bytes" "a?b (?:1) 1" "$(printf '#frame 1 0 python 1 %%c2%%9b a%%c2%%80b\na 1 1 0 stack=1\n' |
+	"$MAM" profile -f collapsed -)"
 same "are counted" "mam profile: warning: odd.mam: comments that look like frames and are invalid: 5, ignored" "$(cat said)"
 
 # Only a file of perf's name in /tmp is read as a map of JIT code.
@@ -238,6 +318,12 @@ if command -v python3 > /dev/null; then
 		"$MAM" profile -o "odd.${kind#*:}" odd.mam 2> /dev/null
 		try "odd names are valid in ${kind%:*}" python3 "$here/profile_read.py" "${kind%:*}" "odd.${kind#*:}"
 	done
+	same "totals in pprof" "alloc_objects 4 alloc_space 3600 inuse_objects 3 inuse_space 3500 duration 5000000000" \
+		"$(python3 "$here/profile_read.py" totals train.pb.gz)"
+	same "modules in json" "1" "$(grep -c '"line":0,"module":"/usr/lib/liba.so"' train.json)"
+	same "unit of speedscope" '"unit":"none"' "$("$MAM" profile -f speedscope --by count train.mam | grep -o '"unit":"[a-z]*"')"
+	python3 "$MAM_SRCDIR/tests/tools/replay/read_make.py" devices > devices.pickle
+	same "device of a snapshot" "50 2 (unknown stack):0" "$(rows live devices.pickle --device 1 2> /dev/null)"
 	python3 "$MAM_SRCDIR/tests/tools/replay/read_make.py" deep > deep.pickle
 	same "deep stack of a snapshot" "1000 1 (deeper frames):0" "$(rows live deep.pickle)"
 	python3 "$MAM_SRCDIR/tests/tools/replay/read_make.py" frames > frames.pickle

@@ -3,6 +3,7 @@
 #
 # profile_read.py FORMAT FILE - prints the stacks of an export of mam profile as collapsed stacks, of
 # what is live at the peak, sorted. FORMAT: collapsed, speedscope, pprof, json. Stops if a file is not valid.
+# FORMAT totals: of a pprof file, the sums of its values, and its duration.
 
 import gzip
 import json
@@ -94,6 +95,16 @@ def pprof(path):
             yield [locations[i] for i in reversed(packed(sample[1][0]))], values[3]
 
 
+def totals(path):
+    with gzip.open(path) as file:
+        profile = message(file.read())
+    strings = [text.decode('utf-8') for text in profile[6]]
+    sums = [sum(values) for values in zip(*(packed(message(sample)[2][0]) for sample in profile[2]))]
+    for value, number in zip(profile[1], sums):
+        yield strings[message(value)[1][0]], number
+    yield 'duration', profile[10][0]
+
+
 def everything(path):
     with open(path, encoding='utf-8') as file:
         root = json.load(file)
@@ -110,7 +121,8 @@ def everything(path):
             assert live == [leaf['peak'] for leaf in leaves]
             assert moment['live'][0] == max(m['highest'] for m in moments)
     assert live == [leaf['exit'] for leaf in leaves]
-    assert [m['event'] for m in moments] == sorted(m['event'] for m in moments)
+    for key in 'event', 'time':
+        assert [m[key] for m in moments] == sorted(m[key] for m in moments), key
     for leaf in leaves:
         node, stack = leaf['node'], []
         while node:
@@ -122,6 +134,9 @@ def everything(path):
             yield stack[::-1], round(leaf['peak'][0])
 
 
+if sys.argv[1] == 'totals':
+    print(' '.join(f'{name} {number}' for name, number in totals(sys.argv[2])))
+    sys.exit(0)
 READERS = {'collapsed': collapsed, 'speedscope': speedscope, 'pprof': pprof, 'json': everything}
 for found, size in sorted(READERS[sys.argv[1]](sys.argv[2])):
     print(';'.join(found), size)
