@@ -151,6 +151,11 @@ static void put_list(FILE *file, const struct profile_view *view, const struct l
 		fprintf(file, "%12s  and %s\n", "", format_counted(count - top, "more place").text);
 }
 
+static const char *s_of(double count)
+{
+	return round(count) == 1 ? "" : "s";
+}
+
 static void put_summary(FILE *file, const struct profile *profile)
 {
 	const struct profile_moment *end = &profile->moments[profile->moment_count - 1];
@@ -162,13 +167,13 @@ static void put_summary(FILE *file, const struct profile *profile)
 	if (profile->has_times)
 		fprintf(file, " in %s", profile_duration(profile, (double)end->time).text);
 	fprintf(file,
-		"\npeak %s in %s blocks after %s; allocated %s in %s blocks; never freed %s "
+		"\npeak %s in %s block%s after %s; allocated %s in %s block%s; never freed %s "
 		"in %s\n",
 		profile_bytes(peak->live.bytes).text, profile_blocks(peak->live.count).text,
-		profile_duration(profile, (double)peak->time).text,
+		s_of(peak->live.count), profile_duration(profile, (double)peak->time).text,
 		profile_bytes(profile->allocated.bytes).text,
-		profile_blocks(profile->allocated.count).text, profile_bytes(end->live.bytes).text,
-		profile_blocks(end->live.count).text);
+		profile_blocks(profile->allocated.count).text, s_of(profile->allocated.count),
+		profile_bytes(end->live.bytes).text, profile_blocks(end->live.count).text);
 	if (profile->sample_rate > 0)
 		fprintf(file,
 			"Sampled once per %s on average: all numbers are estimates, and +- is "

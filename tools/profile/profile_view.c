@@ -190,7 +190,7 @@ struct format_text profile_duration(const struct profile *profile, double time)
 	struct format_text text;
 
 	if (!profile->has_times)
-		snprintf(text.text, sizeof(text.text), "%.4g events", time);
+		snprintf(text.text, sizeof(text.text), "%.4g event%s", time, time == 1 ? "" : "s");
 	else if (time < 1e3)
 		snprintf(text.text, sizeof(text.text), "%.0f ns", time);
 	else if (time < 1e6)

@@ -107,6 +107,7 @@ same "bytes times seconds" "step (train.py:20);liba.so+0x1234 4500|forward (my m
 	"$("$MAM" profile -f collapsed --by lifetime train.mam | sed 's/^[^;]*;//' | paste -s -d '|' -)"
 same "an event at the time itself" "2000 1 forward:30; 1000 1 step:20" "$(rows live train.mam --at 1000000us)"
 same "the first of equal peaks" "1" "$(printf 'a 1 9 0\nf 1\na 2 9 0\nf 2\n' > equal.mam; value peak_event equal.mam)"
+try "numbers of one" prints equal.mam "^peak 9 B in 1 block after 1 event; allocated 18 B in 2 blocks; never freed 0 B in 0$"
 gzip -c train.mam > train.mam.gz
 same "compressed" "$(rows live train.mam)" "$(rows live train.mam.gz)"
 same "standard input" "$(rows live train.mam)" "$(rows live - < train.mam)"
