@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tag_paths.h - the tags of the threads (mam/tag.h) in one copy of mam's code; not installed. The
- * interposer has a copy, which libmam.so in the program then uses.
+ * tag_paths.h - the tags of the threads (mam/tag.h) in one copy of mam's code. The interposer has a
+ * copy, which libmam.so in the program then uses; not installed.
  *
  *   1. A thread has the path of its names, one pointer. So recording it with a block costs one load.
  *   2. A push looks up the new path by a hash over its text. Paths are never changed or removed, so a
