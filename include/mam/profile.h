@@ -22,8 +22,8 @@ extern "C" {
  * allocations; otherwise, one per that many bytes on average, chosen at random, as mam run
  * --profile-rate does. Blocks that are allocated before are not in the profile, nor are their frees.
  * Errors: INVALID_VALUE (no file name), UNSUPPORTED (not under mam run, or the process
- * records a file already), WOULD_WAIT (a thread has not finished its event of the last file), IO (the
- * file cannot be written; a message gives the reason).
+ * records a file already), WOULD_WAIT (a thread has not finished its event or write of the last file),
+ * IO (the file cannot be written; a message gives the reason).
  */
 MAM_API enum mam_status mam_profile_start(const char *file, uint64_t rate);
 
