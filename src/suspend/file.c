@@ -28,7 +28,7 @@ enum mam_status mam_contents_file_open(struct mam_contents_file *file, const cha
 	struct mam_newfile made;
 	int error = ENAMETOOLONG;
 
-	*file = (struct mam_contents_file){ .number = -1, .unit = unit };
+	*file = (struct mam_contents_file){ .number = -1, .process = getpid(), .unit = unit };
 	if (snprintf(place, sizeof(place), "%s/%s", folder, NAME) < (int)sizeof(place))
 		error = mam_newfile_open(&made, place, 0600);
 	if (error != 0) {
@@ -51,6 +51,10 @@ enum mam_status mam_contents_file_open(struct mam_contents_file *file, const cha
 
 void mam_contents_file_close(struct mam_contents_file *file)
 {
+	/* If it fails, the space is free once the last child has closed the file. */
+	if (file->number >= 0 && file->process == getpid() && ftruncate(file->number, 0) != 0)
+		mam_log(MAM_LOG_INFO, "cannot truncate the file of suspended memory: %s",
+			strerror(errno));
 	if (file->number >= 0)
 		close(file->number);
 	free(file->sums);

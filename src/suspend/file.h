@@ -6,7 +6,9 @@
  * So the file has no name: nothing remains of it when it is closed or the process ends, whenever
  * and however that happens, and no incomplete file can be mistaken for a complete one. On file
  * systems without unnamed files it has a name for a moment (<mam/newfile.h>), while it is empty.
- * Nothing is flushed to the disk: no one reads it after a crash.
+ * Nothing is flushed to the disk: no one reads it after a crash. Children of a fork have the
+ * descriptor until they end or execute another program, so the process truncates the file before it
+ * closes it.
  *
  * Blocks of zeros are not written. Each chunk has a checksum in host memory, which finds what the
  * file system or the disk changed.
@@ -19,11 +21,13 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <mam/mam.h>
 
 struct mam_contents_file {
 	int number;     /* descriptor; -1: none */
+	pid_t process;  /* that made it */
 	uint64_t unit;  /* a power of two */
 	uint64_t *sums; /* by unit, of the chunk that begins there; from malloc() */
 };

@@ -49,6 +49,37 @@ static int find_file(void)
 	return found;
 }
 
+/* A child of a fork keeps the descriptor. It does not keep the space on the disk. */
+START_TEST(children_do_not_keep_the_space)
+{
+	struct stat file;
+	pid_t child;
+	int copy;
+
+	begin("256M");
+	make_folder();
+	fill_pool();
+	ck_assert_int_eq(suspend_to(folder, false), MAM_OK);
+	child = fork();
+	if (child == 0) {
+		ck_assert_int_eq(mam_pool_resume(pool), MAM_ERROR_DESTROYED);
+		ck_assert_int_eq(mam_pool_destroy(pool), MAM_ERROR_DESTROYED);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	copy = dup(find_file());
+	ck_assert_int_eq(fstat(copy, &file), 0);
+	ck_assert_uint_gt((size_t)file.st_blocks, 0);
+	ck_assert_int_eq(mam_pool_resume(pool), MAM_OK);
+	expect_usable();
+	ck_assert_int_eq(fstat(copy, &file), 0);
+	ck_assert_uint_eq((size_t)file.st_blocks, 0);
+	close(copy);
+	end_pool();
+	ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
 START_TEST(file_has_contents_and_holes)
 {
 	struct stat file;
@@ -161,6 +192,7 @@ int main(void)
 	TCase *tests = suite_case(suite, "file");
 
 	tcase_add_test(tests, file_has_contents_and_holes);
+	tcase_add_test(tests, children_do_not_keep_the_space);
 	tcase_add_test(tests, file_that_cannot_be_written);
 	tcase_add_loop_test(tests, file_that_has_changed, 0, 2);
 	tcase_add_loop_test(tests, nothing_remains_after_a_kill, 0, 7);
