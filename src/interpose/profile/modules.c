@@ -271,12 +271,17 @@ struct mam_module *mam_modules_find(uintptr_t address, uint64_t *offset)
 	return NULL;
 }
 
+void mam_modules_begin(void)
+{
+	for (struct mam_module *module = modules; module != NULL; module = module->next)
+		module->is_written = false;
+}
+
 /* Another thread may have been changing the list: its memory is not used again. */
 void mam_modules_restart(void)
 {
 	ranges = NULL;
 	count = room = 0;
 	atomic_store(&known, 0);
-	for (struct mam_module *module = modules; module != NULL; module = module->next)
-		module->is_written = false;
+	mam_modules_begin();
 }

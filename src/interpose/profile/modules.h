@@ -46,7 +46,8 @@ void mam_modules_refresh(void);
  */
 struct mam_module *mam_modules_find(uintptr_t address, uint64_t *offset);
 
-/* In the child of a fork: the list is rebuilt, and no module is written. */
+/* A new trace begins: no module is written. In the child of a fork, the list is also rebuilt. */
+void mam_modules_begin(void);
 void mam_modules_restart(void);
 
 #endif

@@ -358,6 +358,16 @@ uint32_t mam_stacks_here(mam_stacks_put *put)
 	return number;
 }
 
+void mam_stacks_begin(void)
+{
+	if (room != 0) {
+		memset(cache, 0, sizeof(cache));
+		memset(index_of, 0, 2 * (size_t)room * sizeof(*index_of));
+	}
+	used = written = 0;
+	mam_modules_begin();
+}
+
 /* Another thread may have been changing the tree: its memory is not used again. */
 void mam_stacks_restart(void)
 {

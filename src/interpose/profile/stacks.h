@@ -42,9 +42,10 @@ typedef bool mam_stacks_put(const char *line, size_t bytes);
 uint32_t mam_stacks_here(mam_stacks_put *put);
 
 /*
- * Called when a new trace begins, which has no lines yet, while no thread is in mam_stacks_here(), or
- * in the child of a fork.
+ * mam_stacks_begin - a new trace begins, which has no lines yet. No thread is in mam_stacks_here().
+ * mam_stacks_restart - the same in the child of a fork.
  */
+void mam_stacks_begin(void);
 void mam_stacks_restart(void);
 
 #endif

@@ -380,7 +380,7 @@ int mam_tracer_open(const char *name, const uint64_t *profile_rate)
 		origin = has_stacks ? STACKS : wanted_origin;
 		rate = mean;
 		if (has_stacks) /* the new file lacks their lines */
-			mam_stacks_restart();
+			mam_stacks_begin();
 		began = now();
 		if (at_home == NULL)
 			at_home = make_home();

@@ -30,6 +30,7 @@
 static bool has_libunwind = true;
 static bool has_memory = true;
 static bool accepts = true;
+static atomic_uint maps; /* calls of mmap() and mremap() */
 
 /* What the lines say. lock: the one under which put() is called */
 static uint32_t parent_of[FRAMES_MAX];
@@ -43,12 +44,14 @@ void *__wrap_mremap(void *old, size_t old_bytes, size_t bytes, int flags);
 
 void *__wrap_mmap(void *at, size_t bytes, int rights, int flags, int file, off_t offset)
 {
+	maps++;
 	errno = ENOMEM;
 	return has_memory ? __real_mmap(at, bytes, rights, flags, file, offset) : MAP_FAILED;
 }
 
 void *__wrap_mremap(void *old, size_t old_bytes, size_t bytes, int flags)
 {
+	maps++;
 	errno = ENOMEM;
 	return has_memory ? __real_mremap(old, old_bytes, bytes, flags) : MAP_FAILED;
 }
@@ -279,6 +282,27 @@ START_TEST(child_writes_its_lines_again)
 }
 END_TEST
 
+/* A program may record any number of profiles. */
+START_TEST(next_trace_uses_the_same_memory)
+{
+	unsigned int before = 0;
+
+	for (volatile unsigned int i = 0; i < 100; i++) {
+		uint32_t number;
+
+		memset(is_known, 0, sizeof(is_known));
+		memset(is_module, 0, sizeof(is_module));
+		mam_stacks_begin();
+		number = at_depth(20);
+		ck_assert_uint_ne(number, 0);
+		ck_assert(is_known[number]);
+		ck_assert_uint_eq(wrong, 0);
+		ck_assert(i == 0 || maps == before);
+		before = maps;
+	}
+}
+END_TEST
+
 /*
  * Both unwinders find the same frames, except for the innermost, which called one or the other: in
  * this test, mam_unwind() belongs to the program. A sanitizer's backtrace() calls that of the C
@@ -327,6 +351,7 @@ int main(void)
 	tcase_add_test(cases, refused_lines_are_written_later);
 	tcase_add_test(cases, lack_of_memory_is_survived);
 	tcase_add_test(cases, child_writes_its_lines_again);
+	tcase_add_test(cases, next_trace_uses_the_same_memory);
 	tcase_add_test(cases, unwinders_agree);
 	tcase_add_test(cases, libunwind_may_be_missing);
 	srunner_run_all(runner, CK_ENV);
