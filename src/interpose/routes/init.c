@@ -69,6 +69,18 @@ static void warn_of_source(void)
 			source);
 }
 
+/*
+ * Before parts take locks: another thread may fork meanwhile, and its child then starts them again.
+ */
+static void watch_forks(void)
+{
+	static bool watched; /* lock: awakening */
+
+	if (!watched)
+		pthread_atfork(NULL, NULL, start_child);
+	watched = true;
+}
+
 static void wake(void)
 {
 	bool off = mam_option_number("MAM_DISABLE") != 0 || !mam_file_is_watched();
@@ -81,6 +93,7 @@ static void wake(void)
 			      memory_order_relaxed);
 	atomic_store_explicit(&home, (int)getpid(), memory_order_relaxed);
 	if (!off) {
+		watch_forks();
 		warn_of_source();
 		mam_statpage_open();
 	}
@@ -88,8 +101,6 @@ static void wake(void)
 	     part++)
 		if (part->start != NULL)
 			part->start();
-	if (!off)
-		pthread_atfork(NULL, NULL, start_child);
 	atomic_store_explicit(&state, off ? OFF : ON, memory_order_release);
 }
 
