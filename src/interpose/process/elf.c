@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "interpose/process/objects.h"
 #include "interpose/process/symbols.h"
 
 /* The state of one search. */
@@ -76,7 +77,7 @@ void *mam_elf_next(const char *name)
 {
 	struct search search = { .name = name };
 
-	dl_iterate_phdr(visit, &search);
+	mam_objects_visit(visit, &search);
 	return search.found;
 }
 
@@ -110,6 +111,6 @@ bool mam_elf_find(const void *address, struct mam_elf_place *place)
 {
 	struct naming naming = { .address = address, .place = place };
 
-	dl_iterate_phdr(name_in, &naming);
+	mam_objects_visit(name_in, &naming);
 	return naming.is_found;
 }

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "interpose/process/objects.h"
+
 #define OWN_DEPTH 12 /* frames inside mam, maximum */
 #define BUCKETS ((size_t)1 << 14)
 #define ARENA_BYTES ((size_t)1 << 20)
@@ -48,7 +50,7 @@ static int find_own(struct dl_phdr_info *info, size_t bytes, void *user)
 
 void mam_stack_start(void)
 {
-	dl_iterate_phdr(find_own, (void *)(uintptr_t)mam_stack_here);
+	mam_objects_visit(find_own, (void *)(uintptr_t)mam_stack_here);
 }
 
 static struct arena *new_arena(struct arena *full)

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "interpose/process/objects.h"
 #include "interpose/process/stack.h"
 #include "interpose/profile/unwind.h"
 
@@ -49,7 +50,7 @@ static int read_sum(struct dl_phdr_info *object, size_t bytes, void *sum)
 bool mam_modules_outdated(uint64_t *sum)
 {
 	*sum = 0;
-	dl_iterate_phdr(read_sum, sum);
+	mam_objects_visit(read_sum, sum);
 	return *sum != atomic_load_explicit(&known, memory_order_acquire);
 }
 
@@ -140,7 +141,7 @@ void mam_modules_refresh(void)
 
 	count = 0;
 	last = 0;
-	dl_iterate_phdr(add_range, &look);
+	mam_objects_visit(add_range, &look);
 	if (look.is_full)
 		count = 0;
 	for (struct mam_module *module = modules; module != NULL; module = module->next) {

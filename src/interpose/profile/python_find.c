@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "interpose/process/objects.h"
 #include "interpose/process/stack.h"
 
 /* A variable that the program has a copy of (a copy relocation) is found there: it comes first. */
@@ -201,7 +202,7 @@ static void search_all(struct search *search)
 	memset(search, 0, sizeof(*search));
 	for (int i = 0; i < SYMBOLS; i++)
 		search->hashes[i] = hash_of(names[i]);
-	dl_iterate_phdr(visit, search);
+	mam_objects_visit(visit, search);
 }
 
 const struct mam_python *mam_python_find(void)
@@ -213,7 +214,7 @@ const struct mam_python *mam_python_find(void)
 
 	if (found != NULL)
 		return found;
-	dl_iterate_phdr(read_loaded, &loaded);
+	mam_objects_visit(read_loaded, &loaded);
 	if (loaded == atomic_load_explicit(&searched, memory_order_relaxed))
 		return NULL;
 	search_all(&search);

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "interpose/process/elf.h"
+#include "interpose/process/objects.h"
 #include "interpose/routes/table.h"
 
 enum { KEPT_NOT, KEPT_SOON, KEPT };
@@ -38,15 +39,20 @@ static bool is_kept(atomic_int *kept)
 	return atomic_load_explicit(kept, memory_order_acquire) == KEPT;
 }
 
-/* The first thread's results are kept; the others wait while it copies them. */
+/*
+ * The first thread's results are kept; the others wait while it copies them. In the child of a fork
+ * it could not complete the copy.
+ */
 static void keep(atomic_int *kept, void *place, const void *answers, size_t bytes)
 {
 	int expected = KEPT_NOT;
 
+	mam_objects_enter();
 	if (atomic_compare_exchange_strong(kept, &expected, KEPT_SOON)) {
 		memcpy(place, answers, bytes);
 		atomic_store_explicit(kept, KEPT, memory_order_release);
 	}
+	mam_objects_leave();
 	while (!is_kept(kept))
 		sched_yield();
 }
@@ -129,7 +135,7 @@ static void *open_loaded(const char *prefix, unsigned int place)
 {
 	struct library_search search = { .prefix = prefix, .skip = place };
 
-	if (dl_iterate_phdr(visit_library, &search) == 0)
+	if (mam_objects_visit(visit_library, &search) == 0)
 		return NULL;
 	return dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD);
 }
@@ -138,7 +144,7 @@ bool mam_real_is_loaded(const char *prefix)
 {
 	struct library_search search = { .prefix = prefix };
 
-	return dl_iterate_phdr(visit_library, &search) != 0;
+	return mam_objects_visit(visit_library, &search) != 0;
 }
 
 void *mam_real_in(const char *prefix, const char *name)

@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE
 $CC -std=gnu11 -O1 -shared -fPIC -pthread -I"$MAM_SRCDIR/src" -o "$scratch/calls.so" "$here/python_calls.c" \
 	"$MAM_SRCDIR/src/interpose/profile/python.c" "$MAM_SRCDIR/src/interpose/profile/python_find.c" \
 	"$MAM_SRCDIR/src/interpose/profile/python_intern.c" "$MAM_SRCDIR/src/interpose/profile/python_layout.c" \
-	"$MAM_SRCDIR/src/interpose/profile/python_line.c" "$MAM_SRCDIR/src/interpose/process/stack.c" \
+	"$MAM_SRCDIR/src/interpose/profile/python_line.c" "$MAM_SRCDIR/src/interpose/process/stack.c" "$MAM_SRCDIR/src/interpose/process/objects.c" \
 	> "$scratch/out" 2>&1 || skip_all "Python frames" "$CC cannot build a shared library: $(lib_tail "$scratch/out")"
 
 # Prints "VERSION INTERPRETER" for each installation.

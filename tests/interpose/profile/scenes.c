@@ -183,6 +183,7 @@ static void forks(void)
 {
 	pthread_t thread;
 
+	check(cudaFree(NULL)); /* a child of a process that is loading the driver cannot call it */
 	check(pthread_create(&thread, NULL, fork_often, NULL));
 	threads();
 	pthread_join(thread, NULL);
