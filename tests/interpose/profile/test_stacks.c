@@ -214,20 +214,25 @@ END_TEST
 /* The tree has room for 4,096 nodes at first. */
 #define NEW_STACKS 6000
 
-/* Two zeros that the compiler does not know, so that it does not merge the calls. */
-static volatile uint32_t one, other;
+/* Different text, around the calls of two branches, so that the compiler does not merge them. */
+#define APART(text) __asm__ volatile("/* " text " */" : : : "memory")
 
 /* Calls itself from two lines: the bits of `path` make different stacks. */
 __attribute__((noinline)) static uint32_t on_path(volatile unsigned int path, unsigned int bits)
 {
 	uint32_t number;
 
-	if (bits == 0)
+	if (bits == 0) {
 		number = mam_stacks_here(put);
-	else if (path & 1)
-		number = on_path(path >> 1, bits - 1) + one;
-	else
-		number = on_path(path >> 1, bits - 1) + other;
+	} else if (path & 1) {
+		APART("one");
+		number = on_path(path >> 1, bits - 1);
+		APART("one");
+	} else {
+		APART("other");
+		number = on_path(path >> 1, bits - 1);
+		APART("other");
+	}
 	__asm__ volatile("" : : "r"(&number) : "memory");
 	return number;
 }
