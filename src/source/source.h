@@ -163,7 +163,7 @@ struct CUctx_st *mam_vmm_context(struct mam_source *source);
  */
 bool mam_source_is_shared(struct mam_source *source);
 bool mam_vmm_is_shared(const struct mam_source *source);
-/* mam_limit_inner - the source around which a limit is; NULL: it is no limit. */
+/* mam_limit_inner - the source around which a limit is; NULL: it is not a limit. */
 struct mam_source *mam_limit_inner(struct mam_source *source);
 
 /*

@@ -209,8 +209,8 @@ same "nothing is left after all frees" "0 0" "$(value exit_bytes freed.mam) $(va
 try "the text has the error" prints sampled.mam "+-"
 # 64 of 100 blocks are freed, so the error at exit is 0.6 times that at the peak.
 awk '{ print } /^a/ && $2 < 64 { frees = frees "f " $2 "\n" } END { printf "%s", frees }' sampled.mam > half.mam
-same "errors at the peak and at exit" "+-5.00 MiB +-3.00 MiB" "$("$MAM" profile half.mam | awk '/work/ { print $5, $6; exit }') $(
-	"$MAM" profile --at exit half.mam | awk '/work/ { print $5, $6; exit }')"
+same "errors at the peak and at exit" "+-5.00 MiB +-3.00 MiB" "$("$MAM" profile half.mam | awk '/[w]ork \(/ { print $5, $6; exit }') $(
+	"$MAM" profile --at exit half.mam | awk '/[w]ork \(/ { print $5, $6; exit }')"
 same "growth has no error" "0" "$("$MAM" profile --diff 0 --at exit half.mam | grep work | grep -c -e +-)"
 same "errors in json" "1.00 1.00 0.60" "$("$MAM" profile -f json half.mam | sed -n 's/.*"errors":\[\([^]]*\)].*/\1/p' |
 	awk -F , -v error="$(value peak_error_bytes half.mam)" '{ printf "%.2f %.2f %.2f", $1 / error, $2 / error, $3 / error }')"
