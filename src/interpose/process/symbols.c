@@ -22,6 +22,7 @@ struct symbols {
 	const char *names;
 	const uint32_t *hash;
 	const uint32_t *gnu_hash;
+	uint32_t count; /* of the table */
 };
 
 /*
@@ -31,22 +32,6 @@ struct symbols {
 static const void *dynamic_address(ElfW(Addr) base, ElfW(Addr) value)
 {
 	return (const void *)(value < base ? base + value : value);
-}
-
-static bool read_dynamic(ElfW(Addr) base, const ElfW(Dyn) * entry, struct symbols *symbols)
-{
-	memset(symbols, 0, sizeof(*symbols));
-	for (; entry != NULL && entry->d_tag != DT_NULL; entry++) {
-		const void *address = dynamic_address(base, entry->d_un.d_ptr);
-
-		switch (entry->d_tag) {
-		case DT_SYMTAB: symbols->table = address; break;
-		case DT_STRTAB: symbols->names = address; break;
-		case DT_HASH: symbols->hash = address; break;
-		case DT_GNU_HASH: symbols->gnu_hash = address; break;
-		}
-	}
-	return symbols->table != NULL && symbols->names != NULL;
 }
 
 static uint32_t symbol_count(const struct symbols *symbols)
@@ -71,15 +56,32 @@ static uint32_t symbol_count(const struct symbols *symbols)
 	return last + 1;
 }
 
+static bool read_dynamic(ElfW(Addr) base, const ElfW(Dyn) * entry, struct symbols *symbols)
+{
+	memset(symbols, 0, sizeof(*symbols));
+	for (; entry != NULL && entry->d_tag != DT_NULL; entry++) {
+		const void *address = dynamic_address(base, entry->d_un.d_ptr);
+
+		switch (entry->d_tag) {
+		case DT_SYMTAB: symbols->table = address; break;
+		case DT_STRTAB: symbols->names = address; break;
+		case DT_HASH: symbols->hash = address; break;
+		case DT_GNU_HASH: symbols->gnu_hash = address; break;
+		}
+	}
+	if (symbols->table == NULL || symbols->names == NULL)
+		return false;
+	symbols->count = symbol_count(symbols);
+	return true;
+}
+
 void *mam_symbols_find(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char *name)
 {
 	struct symbols symbols;
-	uint32_t count;
 
 	if (!read_dynamic(base, dynamic, &symbols))
 		return NULL;
-	count = symbol_count(&symbols);
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < symbols.count; i++) {
 		const ElfW(Sym) *symbol = &symbols.table[i];
 
 		if (symbol->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC)
@@ -106,12 +108,10 @@ const char *mam_symbols_name(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const v
 {
 	const ElfW(Sym) *nearest = NULL;
 	struct symbols symbols;
-	uint32_t count;
 
 	if (!read_dynamic(base, dynamic, &symbols))
 		return NULL;
-	count = symbol_count(&symbols);
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < symbols.count; i++) {
 		const ElfW(Sym) *symbol = &symbols.table[i];
 
 		if (contains(base, symbol, (ElfW(Addr))address) &&
