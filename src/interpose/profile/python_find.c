@@ -58,7 +58,8 @@ struct tables {
 };
 
 static const struct mam_python *_Atomic python; /* atomic; NULL: not loaded, or not searched */
-static _Atomic uint64_t searched;               /* atomic; files that had been loaded then */
+static _Atomic uint64_t changes = 1;            /* atomic; mam_python_check() counts */
+static _Atomic uint64_t searched;               /* atomic; changes at the last search in vain */
 
 static uint32_t hash_of(const char *name)
 {
@@ -190,13 +191,6 @@ static void describe(const struct search *search, struct mam_python *made)
 		snprintf(made->version, sizeof(made->version), "before 3.9");
 }
 
-static int read_loaded(struct dl_phdr_info *file, size_t info_bytes, void *user)
-{
-	(void)info_bytes;
-	*(uint64_t *)user = file->dlpi_adds;
-	return 1;
-}
-
 static void search_all(struct search *search)
 {
 	memset(search, 0, sizeof(*search));
@@ -210,15 +204,14 @@ const struct mam_python *mam_python_find(void)
 	const struct mam_python *found = atomic_load_explicit(&python, memory_order_acquire);
 	struct mam_python *made;
 	struct search search;
-	uint64_t loaded = 0;
+	uint64_t before = atomic_load_explicit(&changes, memory_order_acquire);
 
 	if (found != NULL)
 		return found;
-	mam_objects_visit(read_loaded, &loaded);
-	if (loaded == atomic_load_explicit(&searched, memory_order_relaxed))
+	if (before == atomic_load_explicit(&searched, memory_order_relaxed))
 		return NULL;
 	search_all(&search);
-	atomic_store_explicit(&searched, loaded, memory_order_relaxed);
+	atomic_store_explicit(&searched, before, memory_order_relaxed);
 	if (search.found[RUNTIME] == 0 || search.found[STATE] == 0)
 		return NULL;
 	made = mam_stack_cut(sizeof(*made));
@@ -236,6 +229,7 @@ void mam_python_check(void)
 	struct mam_python now = { .begin = 0 };
 	struct search search;
 
+	atomic_fetch_add_explicit(&changes, 1, memory_order_release);
 	if (found == NULL)
 		return;
 	search_all(&search);
@@ -244,6 +238,5 @@ void mam_python_check(void)
 	if (now.begin == found->begin && now.runtime == found->runtime &&
 	    strcmp(now.version, found->version) == 0)
 		return;
-	atomic_store_explicit(&searched, 0, memory_order_relaxed);
 	atomic_store_explicit(&python, NULL, memory_order_release);
 }

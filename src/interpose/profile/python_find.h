@@ -5,9 +5,9 @@
  * The symbol tables in memory are searched (DT_GNU_HASH) rather than dlsym() called: it takes the
  * dynamic linker's lock, which another thread may hold while it waits for a lock of our caller's,
  * and does not find a library that was loaded with RTLD_LOCAL. Files are searched again only after
- * more have been loaded.
+ * mam_python_check().
  *
- * Bound: until an interpreter is found, one call of dl_iterate_phdr() per use; then one load.
+ * Bound: three loads per use, after the first one.
  */
 #ifndef MAM_INTERPOSE_PYTHON_FIND_H
 #define MAM_INTERPOSE_PYTHON_FIND_H
@@ -33,8 +33,8 @@ struct mam_python {
 const struct mam_python *mam_python_find(void);
 
 /*
- * Searches again for the interpreter that was found: a program may unload the library that contains
- * it. Called after files were loaded or unloaded, before other functions of this part.
+ * Called after files were loaded or unloaded, before other functions of this part: there may be an
+ * interpreter now, and that which was found may be gone.
  */
 void mam_python_check(void);
 
