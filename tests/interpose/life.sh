@@ -42,6 +42,10 @@ same "fork-leaves: only the child that used CUDA itself writes statistics" "allo
 rm -f "$scratch"/stats.*
 same "a table is printed" 1 "$("$MAM" run --stats -- "$probe" leaves 2>&1 | grep -c '^mam: .*process')"
 
+# A fork while another thread begins to use mam.
+same "forks-early: every child can use mam" "400 of 400 children ended" \
+	"$(timeout 300 "$MAM" run -- "$probe" forks-early 2> "$scratch/err")"
+
 # mam calls the _exit of the object that is preloaded after it.
 cat > "$scratch/next.c" << 'END'
 #include <sys/syscall.h>

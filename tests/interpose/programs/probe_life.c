@@ -12,11 +12,13 @@
 #include <stdlib.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fake/driver_api.h"
 
 #define MIB ((size_t)1 << 20)
+#define EARLY_FORKS 400
 
 static unsigned long long early, a;
 
@@ -82,6 +84,53 @@ static void vforks(void)
 	SHOW(cuMemFree_v2(a));
 	SHOW(cuMemAlloc_v2(&a, MIB));
 	SHOW(cuMemFree_v2(a));
+}
+
+/* Before cuInit(), the driver returns an error. */
+static void *call_early(void *unused)
+{
+	cuMemFree_v2(0);
+	return unused;
+}
+
+/* A process forks about `us` after a thread began its first call. Its child makes one, too. */
+static int fork_after(long us)
+{
+	struct timespec from, now;
+	pthread_t thread;
+	int status = 1;
+	pid_t child;
+
+	if (pthread_create(&thread, NULL, call_early, NULL) != 0)
+		return 1;
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	do
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	while ((now.tv_sec - from.tv_sec) * 1000000 + (now.tv_nsec - from.tv_nsec) / 1000 < us);
+	child = fork();
+	if (child == 0) {
+		alarm(20); /* a lock that nobody releases */
+		call_early(NULL);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	pthread_join(thread, NULL);
+	return status != 0;
+}
+
+static void forks_early(void)
+{
+	int good = 0, status;
+
+	for (int i = 0; i < EARLY_FORKS; i++) {
+		pid_t process = fork();
+
+		if (process == 0)
+			_exit(fork_after(i % 100 * 5));
+		waitpid(process, &status, 0);
+		good += status == 0;
+	}
+	printf("%d of %d children ended\n", good, EARLY_FORKS);
 }
 
 /* A library that loads CUDA itself is closed and opened again. */
@@ -269,6 +318,7 @@ static const struct probe_scene scenes[] = {
 	{ "leaves-inside", leaves_inside },
 	{ "vfork-leaves", vfork_leaves },
 	{ "fork-leaves", fork_leaves },
+	{ "forks-early", forks_early },
 };
 /* clang-format on */
 
