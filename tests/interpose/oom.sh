@@ -62,6 +62,8 @@ same "the last event is the request" "$(sed -n 's/^  then open heap.html#by=who&
 	"$(($(played events) - 1))"
 try "the page" grep -q waits-for-GPU\\\|failed-request "$scratch/heap.html"
 
+has "without a trace: how to compare settings" "  mam run --trace FILE records what mam replay --compare FILE plays with them"
+
 "$MAM" run --source=vmm -- "$probe" fragmented > "$scratch/out" 2>&1
 try "--source=vmm, as advised, works" grep -q "^$works" "$scratch/out"
 
@@ -113,6 +115,11 @@ try "after that wait it works" grep -q "^$works" "$scratch/out"
 FAKE_CUDA_FAIL_AT=cuMemGetInfo:1+ play full
 same "without the memory of the GPU, there is no advice that needs it" "0 1" \
 	"$(grep -c '^  - ' "$scratch/report") $(grep -c 'total and free memory are unknown' "$scratch/report")"
+
+play fragmented --trace "$scratch/it's.%p.trace"
+try "with a trace: how to compare settings" grep -q "^  mam replay --compare '$scratch/it'\\\\''s\\.[0-9]*\\.trace'\$" "$scratch/report"
+sed -n "s|^  mam replay --compare|'$MAM' replay --compare|p" "$scratch/report" | sh > "$scratch/played" 2>&1
+try "its command plays the trace on mapped memory" grep -q '^vmm  .* 96.00 MiB' "$scratch/played"
 
 play full --leaks="$scratch/leaks"
 has "call sites" "    96.0 MiB in 24 blocks probe_fill@probe_oom"

@@ -52,7 +52,7 @@
 static struct mam_oom_top sizes, sites, tags;
 static struct mam_file file;
 static struct mam_file_text text;
-static char path_of_text[PATH_MAX], path_of_heap[PATH_MAX], program[32];
+static char path_of_text[PATH_MAX], path_of_heap[PATH_MAX], path_of_trace[PATH_MAX], program[32];
 
 struct report {
 	const struct mam_watch_call *call;
@@ -331,6 +331,25 @@ static void put_quoted(const char *path)
 	mam_file_put(&text, "'");
 }
 
+/* The advice is about this moment. A replay, after the program has ended, is about all of it. */
+static void put_replay(void)
+{
+	const char *profile = mam_option_value("MAM_PROFILE"); /* excludes a trace */
+	const char *trace = mam_option_value("MAM_TRACE");
+
+	mam_file_put(&text,
+		     "\nMemory that other settings would have needed up to this request\n  ");
+	if ((profile != NULL && profile[0] != '\0') || trace == NULL || trace[0] == '\0' ||
+	    mam_file_name(trace, sizeof(path_of_trace), path_of_trace) != 0) {
+		mam_file_put(&text, "mam run --trace FILE records what mam replay --compare FILE "
+				    "plays with them\n");
+		return;
+	}
+	mam_file_put(&text, "mam replay --compare ");
+	put_quoted(path_of_trace);
+	mam_file_put(&text, "\n");
+}
+
 static void put_heap(const struct report *report)
 {
 	const uint64_t granule = mam_option_number("MAM_GRANULE");
@@ -361,6 +380,7 @@ static void put_all(const struct report *report)
 	put_advice(report);
 	put_top(&tags);
 	put_top(sites.used != 0 ? &sites : &sizes);
+	put_replay();
 	put_heap(report);
 }
 
