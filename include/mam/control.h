@@ -23,7 +23,8 @@
  *              others         done
  *   dump     chunk DEVICE SOURCE ADDRESS BYTES     in no order, each before its blocks
  *            block ADDRESS BYTES REQUESTED [TAG]   by address; REQUESTED 0: freed, and
- *                                                  waiting for the GPU; TAG as in mam-trace.5
+ *                                                  waiting for the GPU; TAG as in mam-trace.5,
+ *                                                  or with --leaks the call site
  *            Numbers are decimal.
  */
 #ifndef MAM_CONTROL_H

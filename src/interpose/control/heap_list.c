@@ -15,6 +15,8 @@
 
 #include "interpose/memory/pools.h"
 #include "interpose/process/file.h"
+#include "interpose/process/stack.h"
+#include "interpose/watch/leaks.h"
 #include "interpose/watch/tagged.h"
 
 #define ROOM_FIRST ((size_t)1 << 12)
@@ -66,16 +68,28 @@ static bool visit(const struct mam_segment_info *segment, void *user)
 	return true;
 }
 
-/* Another thread may free the block meanwhile: it has no tag then, or that of the next one. */
+/*
+ * The tags of a block, or its call site. Another thread may free the block meanwhile: it has none
+ * then, or those of the next one.
+ */
+static const char *origin_of(const struct mam_heap_list_block *block)
+{
+	const void *base = (const void *)block->base;
+	const char *tags = block->requested == 0 ? "" : mam_tagged_find(base);
+	const struct mam_stack *stack;
+
+	if (tags != NULL)
+		return tags;
+	stack = mam_leaks_find(base);
+	return stack == NULL ? "" : mam_stack_name(stack);
+}
+
 static void put_block(struct mam_file_text *text, const struct mam_heap_list_block *block)
 {
-	const char *tags = block->requested == 0
-				   ? NULL
-				   : mam_tagged_find((const void *)(uintptr_t)block->base);
+	const char *origin = origin_of(block);
 
 	mam_file_put(text, "block %llu %zu %zu%s%s\n", (unsigned long long)block->base,
-		     block->bytes, block->requested, tags == NULL ? "" : " ",
-		     tags == NULL ? "" : tags);
+		     block->bytes, block->requested, origin[0] == '\0' ? "" : " ", origin);
 }
 
 static void put_pool(const struct mam_pools_entry *entry, const struct mam_heap_list_block *blocks,

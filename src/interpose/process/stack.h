@@ -26,10 +26,10 @@
 struct mam_stack {
 	struct mam_stack *next; /* lock: none, set before it is published */
 	uint64_t hash;
-	uint32_t number;  /* starts at 1 */
-	uint32_t count;   /* frames */
-	const char *name; /* lock: of mam_stack_name()'s caller, the only reader; NULL: unset */
-	void *frames[];   /* return addresses, innermost first */
+	uint32_t number;          /* starts at 1 */
+	uint32_t count;           /* frames */
+	const char *_Atomic name; /* atomic; of mam_stack_name(); NULL: unset */
+	void *frames[];           /* return addresses, innermost first */
 };
 
 /* Called once, before the first mam_stack_here(). */
@@ -42,8 +42,7 @@ const struct mam_stack *mam_stack_here(void);
  * mam_stack_name - return the call site in one word without blanks: the innermost frame outside of
  * CUDA's libraries, as FUNCTION@LIBRARY or LIBRARY+0xOFFSET. Returns "" if no loaded object has
  * such a frame, or if there is no memory. At most MAM_STACK_NAME_BYTES including the terminator;
- * stored with the stack. One caller at a time. mam_stack_print() stores nothing; any thread may call
- * it.
+ * stored with the stack. mam_stack_print() stores nothing. Any thread may call them.
  */
 #define MAM_STACK_NAME_BYTES 192
 const char *mam_stack_name(const struct mam_stack *stack);

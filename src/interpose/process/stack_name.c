@@ -13,6 +13,7 @@
  */
 #include "interpose/process/stack.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -96,15 +97,17 @@ void mam_stack_print(const struct mam_stack *stack, char name[MAM_STACK_NAME_BYT
 
 const char *mam_stack_name(const struct mam_stack *stack)
 {
+	const char *known = atomic_load_explicit(&stack->name, memory_order_acquire);
 	char name[MAM_STACK_NAME_BYTES], *kept;
 
-	if (stack->name != NULL)
-		return stack->name;
+	if (known != NULL)
+		return known;
 	mam_stack_print(stack, name);
 	kept = mam_stack_cut(strlen(name) + 1);
 	if (kept == NULL)
 		return "";
 	strcpy(kept, name);
-	((struct mam_stack *)stack)->name = kept; /* not a field that other threads read */
+	/* If two threads do this at once, both names are the same, and stay. */
+	atomic_store_explicit(&((struct mam_stack *)stack)->name, kept, memory_order_release);
 	return kept;
 }

@@ -88,6 +88,17 @@ void mam_leaks_visit(bool (*visit)(const struct mam_ledger_entry *entry, void *u
 	mam_ledger_visit(&ledger, visit, user);
 }
 
+const struct mam_stack *mam_leaks_find(const void *block)
+{
+	const uint64_t key = mam_ledger_key(MAM_TABLE_cuMemAlloc_v2, block);
+	struct mam_ledger_entry entry;
+
+	if (!atomic_load_explicit(&wanted, memory_order_relaxed) ||
+	    !mam_ledger_find(&ledger, key, &entry))
+		return NULL;
+	return (const struct mam_stack *)(uintptr_t)entry.id;
+}
+
 /* Copies all remaining entries to new memory. */
 static struct mam_ledger_entry *copy(size_t *count)
 {

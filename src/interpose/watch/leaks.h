@@ -18,6 +18,7 @@
 #include <stdbool.h>
 
 struct mam_ledger_entry;
+struct mam_stack;
 struct mam_watch_call;
 
 /* Starts watching if MAM_LEAKS is set. */
@@ -33,6 +34,12 @@ void mam_leaks_context_gone(void *context);
  * block, unless MAM_LEAKS is set. `visit` is called under a lock: see ledger.h.
  */
 void mam_leaks_visit(bool (*visit)(const struct mam_ledger_entry *entry, void *user), void *user);
+
+/*
+ * Returns the call stack that allocated the block at this address. NULL: it is unknown, or MAM_LEAKS
+ * is not set.
+ */
+const struct mam_stack *mam_leaks_find(const void *block);
 
 /*
  * Prints the report when the process ends. Uses host data only. The process that mam run started

@@ -269,6 +269,14 @@ ctl "$process" trace "$scratch/second.trace"
 same "then another can start" "trace $scratch/second.trace started, with 2 blocks" "$(cat "$scratch/reply")"
 stop "a program with two traces"
 
+# The call sites of a dump.
+start --leaks="$scratch/leaks"
+tell "alloc 3 700" > /dev/null
+ctl "$process" dump "$scratch/sites.trace"
+same "with --leaks, a dump has call sites" 3 "$(grep -c '^a [0-9]* 700 0 who=[a-z]*[@+0-9a-fx]*probe_control' "$scratch/sites.trace")"
+tell free > /dev/null
+stop "a program with call sites"
+
 # Exit during a request.
 bad=0
 for i in 1 2 3 4 5; do
