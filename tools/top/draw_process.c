@@ -19,6 +19,7 @@
 #define LABEL 9
 #define HEAP_ROWS 3
 #define CELLS_MAX 4096
+#define ORIGINS_MAX 9 /* rows */
 
 static const char *const kinds[MAM_STATPAGE_KINDS] = {
 	"chunks of pools", "cudaMalloc", "stream-ordered", "managed",
@@ -107,6 +108,25 @@ static void put_heap(struct place *place, int gpu)
 	put_line(place, LABEL, FRAME_NORMAL, text);
 }
 
+/* Names may be cut, so their figures come first. */
+static void put_origins(struct place *place, int gpu)
+{
+	struct top_origin origins[ORIGINS_MAX];
+	size_t count = top_heap_origins(gpu, origins, ORIGINS_MAX);
+	char text[512];
+
+	if (count != 0)
+		frame_put(place->frame, row_of(place), 0, LABEL - 1, FRAME_NORMAL, "held by");
+	for (size_t i = 0; i < count; i++) {
+		const char *name = origins[i].name;
+
+		snprintf(text, sizeof(text), "%-6s in %s, %s", number_bytes(origins[i].bytes).text,
+			 format_counted(origins[i].blocks, "block").text,
+			 name == NULL ? "others" : name);
+		put_line(place, LABEL, FRAME_NORMAL, text);
+	}
+}
+
 static void put_use(struct place *place, const struct top_use *use, uint64_t whole)
 {
 	static uint64_t history[TOP_HISTORY];
@@ -130,6 +150,7 @@ static void put_use(struct place *place, const struct top_use *use, uint64_t who
 	place->row++;
 	put_figures(place, &use->figures, use->alloc_rate);
 	put_heap(place, use->gpu);
+	put_origins(place, use->gpu);
 	if (use->nvml_bytes == TOP_NO_BYTES)
 		return;
 	snprintf(text, sizeof(text), "nvidia-smi shows %s: %s besides these pools",

@@ -197,3 +197,73 @@ bool top_heap_strip(int gpu, uint64_t *cells, size_t count, struct top_strip *st
 	free(chunks);
 	return strip->cell_bytes != 0;
 }
+
+/* ---- tags and call sites ---- */
+
+static void add_block(struct top_origin *sum, const struct ctl_dump_block *block)
+{
+	sum->blocks++;
+	sum->bytes += block->requested;
+}
+
+/* The sums of a GPU by number of the name, which the caller frees. NULL: there is no memory. */
+static struct top_origin *sum_by_name(int gpu)
+{
+	struct top_origin *sums = calloc(heap.last.tags.count, sizeof(*sums));
+
+	for (size_t i = 0; sums != NULL && i < heap.last.chunk_count; i++) {
+		const struct ctl_dump_chunk *chunk = &heap.last.chunks[i];
+
+		if ((int)chunk->device != gpu)
+			continue;
+		for (size_t k = chunk->first; k < chunk->first + chunk->count; k++)
+			if (heap.last.blocks[k].requested != 0)
+				add_block(&sums[heap.last.blocks[k].tag], &heap.last.blocks[k]);
+	}
+	return sums;
+}
+
+/* Inserts a sum into `count` that are sorted. Returns one that has no place among `room`. */
+static struct top_origin insert(struct top_origin *origins, size_t *count, size_t room,
+				struct top_origin sum)
+{
+	struct top_origin last = { .blocks = 0 };
+	size_t at = *count;
+
+	while (at > 0 && origins[at - 1].bytes < sum.bytes)
+		at--;
+	if (*count < room)
+		(*count)++;
+	else if (at == room)
+		return sum;
+	else
+		last = origins[room - 1];
+	memmove(&origins[at + 1], &origins[at], (*count - at - 1) * sizeof(*origins));
+	origins[at] = sum;
+	return last;
+}
+
+size_t top_heap_origins(int gpu, struct top_origin *origins, size_t room)
+{
+	struct top_origin *sums = heap.last.has_tags ? sum_by_name(gpu) : NULL, rest = { NULL };
+	size_t count = 0;
+
+	if (sums == NULL)
+		return 0;
+	rest = sums[0]; /* of blocks without a name */
+	for (uint32_t i = 1; i < heap.last.tags.count; i++) {
+		struct top_origin out;
+
+		sums[i].name = heap.last.tags.texts[i];
+		if (sums[i].blocks == 0)
+			continue;
+		out = insert(origins, &count, room - 1, sums[i]);
+		rest.blocks += out.blocks;
+		rest.bytes += out.bytes;
+	}
+	free(sums);
+	rest.name = NULL;
+	if (count != 0 && rest.blocks != 0)
+		origins[count++] = rest;
+	return count;
+}

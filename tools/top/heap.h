@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heap.h - the heap of one running process as a strip: how much of each range of addresses is used.
+ * heap.h - the heap of one running process as a strip: how much of each range of addresses is used;
+ * and the tags or call sites that hold most of it.
  *
  * The process lists its blocks if it runs under mam run (<mam/control.h>, dump): at most once per
  * second, and only while it is shown. Nothing here waits for it.
@@ -36,5 +37,20 @@ struct top_strip {
  * of equal size, of all chunks in the order of their addresses. False: it is unknown, or empty.
  */
 bool top_heap_strip(int gpu, uint64_t *cells, size_t count, struct top_strip *strip);
+
+/* The live blocks of one tag or call site. */
+struct top_origin {
+	const char *name; /* any bytes; NULL: blocks without one, and those of all further ones */
+	size_t blocks;    /* count */
+	uint64_t bytes;   /* requested */
+};
+
+/*
+ * top_heap_origins - those of a GPU with the largest sums of bytes, in descending order, and then
+ * that of the rest, if it has blocks. Returns their number, which is at most `room`, and `room` is at
+ * least 1; 0: no block has a tag or a call site. Names are valid until the next call of
+ * top_heap_poll() or top_heap_show().
+ */
+size_t top_heap_origins(int gpu, struct top_origin *origins, size_t room);
 
 #endif

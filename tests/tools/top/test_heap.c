@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The strip of a heap in mam top: a process that replies in pieces, wrongly, late or not at all, and
- * the cells that its blocks fill.
+ * The heap of a process in mam top: one that replies in pieces, wrongly, late or not at all, the cells
+ * that its blocks fill, and the tags or call sites that hold them.
  */
 #include <check.h>
 #include <stdio.h>
@@ -138,6 +138,55 @@ START_TEST(free_memory_at_an_end_counts)
 }
 END_TEST
 
+/* Lines of bytes, blocks and name. */
+static const char *origins_of(int gpu, size_t room)
+{
+	static char text[512];
+	struct top_origin origins[8];
+	size_t count = top_heap_origins(gpu, origins, room), length = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < count; i++)
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "%llu %zu %s\n",
+					   (unsigned long long)origins[i].bytes, origins[i].blocks,
+					   origins[i].name == NULL ? "(others)" : origins[i].name);
+	return text;
+}
+
+static const char named[] = "working\n"
+			    "chunk 0 vmm 0 10000\n"
+			    "block 0 100 90 a\n"
+			    "block 100 100 100 main@x\n"
+			    "block 200 1000 7\n"
+			    "block 1200 100 60 main@x\n"
+			    "block 1300 100 0\n"
+			    "block 1400 100 95 kv%20cache\n"
+			    "block 1500 100 4 tiny\n"
+			    "chunk 1 vmm 20000 100\n"
+			    "block 20000 100 100 a\n"
+			    "chunk 2 vmm 30000 100\n"
+			    "block 30000 100 100\n"
+			    "done\n";
+
+START_TEST(origins_are_sorted_by_bytes)
+{
+	ck_assert_uint_eq(top_heap_origins(0, (struct top_origin[1]){ { 0 } }, 1), 0);
+	ck_assert(reply(START, two_chunks));
+	ck_assert_str_eq(origins_of(0, 8), "");
+	ck_assert(reply(START + SECOND, named));
+	ck_assert_str_eq(origins_of(0, 8),
+			 "160 2 main@x\n95 1 kv cache\n90 1 a\n4 1 tiny\n7 1 (others)\n");
+	ck_assert_str_eq(origins_of(0, 4), "160 2 main@x\n95 1 kv cache\n90 1 a\n11 2 (others)\n");
+	ck_assert_str_eq(origins_of(0, 2), "160 2 main@x\n196 4 (others)\n");
+	ck_assert_str_eq(origins_of(0, 1), "");
+	ck_assert_str_eq(origins_of(1, 8), "100 1 a\n");
+	ck_assert_str_eq(origins_of(2, 8), "");
+	ck_assert_str_eq(origins_of(3, 8), "");
+	top_heap_show(NULL);
+	ck_assert_str_eq(origins_of(0, 8), "");
+}
+END_TEST
+
 START_TEST(one_request_per_second)
 {
 	ck_assert(reply(START, two_chunks));
@@ -231,6 +280,7 @@ int main(void)
 	tcase_add_checked_fixture(cases, setup, teardown);
 	tcase_add_test(cases, cells_follow_the_addresses);
 	tcase_add_test(cases, free_memory_at_an_end_counts);
+	tcase_add_test(cases, origins_are_sorted_by_bytes);
 	tcase_add_test(cases, one_request_per_second);
 	tcase_add_test(cases, reply_may_come_in_pieces);
 	tcase_add_test(cases, wrong_replies_leave_the_strip);

@@ -210,7 +210,7 @@ case ${CFLAGS:-} in
 	if [ -x "$probe" ] && [ -f "$MAM_BUILDDIR/.libs/libmam-preload.so" ]; then
 		: > "$scratch/probe.out"
 		mkfifo "$scratch/probe.in"
-		LD_LIBRARY_PATH=$fakes FAKE_CUDA_MEMORY=1G "$MAM" run --chunk 64M -- "$probe" < "$scratch/probe.in" \
+		LD_LIBRARY_PATH=$fakes FAKE_CUDA_MEMORY=1G "$MAM" run --leaks="$scratch/leaks" --chunk 64M -- "$probe" < "$scratch/probe.in" \
 			> "$scratch/probe.out" &
 		probe_pid=$!
 		exec 7> "$scratch/probe.in"
@@ -223,8 +223,10 @@ case ${CFLAGS:-} in
 		awaits "the heap: its scale" "by address, 341K per character; 1 chunk; largest free 32.0M"
 		same "the heap: half of it is used" "96 0" \
 			"$(screen | sed -n '/^heap/,/by address/p' | grep -o '█' | wc -l) $(screen | grep -c '^heap *$')"
+		awaits "the heap: its call sites" "held by  32.0M  in 32 blocks, probe_control"
 		echo free >&7
 		awaits "the heap follows the program" "1 chunk; largest free 64.0M"
+		same "without blocks there are no call sites" 0 "$(screen | grep -c '^held by')"
 		kill -STOP "$probe_pid"
 		keys Escape
 		awaits "a stopped program does not stop the screen" "F1Help"
