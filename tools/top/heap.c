@@ -245,7 +245,7 @@ static struct top_origin insert(struct top_origin *origins, size_t *count, size_
 
 size_t top_heap_origins(int gpu, struct top_origin *origins, size_t room)
 {
-	struct top_origin *sums = heap.last.has_tags ? sum_by_name(gpu) : NULL, rest = { NULL };
+	struct top_origin *sums = heap.last.has_tags ? sum_by_name(gpu) : NULL, rest;
 	size_t count = 0;
 
 	if (sums == NULL)
