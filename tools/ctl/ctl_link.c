@@ -3,7 +3,9 @@
  * ctl_link.c - see ctl_link.h.
  *
  * The system accepts a connection for a process that is stopped, or that serves another request.
- * Such a process does not send the first line.
+ * Such a process does not send the first line. One that is stopped after that line is noticed once
+ * per second: a signal that stops a process may reach its threads long after it was sent, if the
+ * first of them waits in the driver.
  */
 #define _GNU_SOURCE /* O_PATH */
 #include "ctl/ctl_link.h"
@@ -49,9 +51,30 @@ __attribute__((format(printf, 2, 3))) static void say(const struct page_entry *p
 	message_error("process %ld (%s) %s", (long)process->pid, process->program, what);
 }
 
+/* The state is the field after the name, which may contain any characters. */
+static bool is_stopped(pid_t pid)
+{
+	char text[512], *end;
+	size_t got = 0;
+	FILE *stat;
+
+	snprintf(text, sizeof(text), "/proc/%ld/stat", (long)pid);
+	stat = fopen(text, "re");
+	if (stat != NULL) {
+		got = fread(text, 1, sizeof(text) - 1, stat);
+		fclose(stat);
+	}
+	text[got] = '\0';
+	end = strrchr(text, ')');
+	return end != NULL && (strncmp(end, ") T", 3) == 0 || strncmp(end, ") t", 3) == 0);
+}
+
 static void say_late(const struct ctl_link *link)
 {
-	if (link->is_received)
+	if (link->is_received && is_stopped(link->process->pid))
+		say(link->process,
+		    "was stopped during the request; it finishes it when it continues");
+	else if (link->is_received)
 		say(link->process,
 		    "has not finished yet: the driver may be waiting for the GPU; it continues");
 	else
@@ -117,8 +140,13 @@ static ssize_t receive(struct ctl_link *link, long long until)
 
 	for (;;) {
 		left = until - now_ms();
-		if (left < 0 || poll(&ready, 1, (int)left) == 0)
+		if (left < 0)
 			return -1;
+		if (poll(&ready, 1, left > RESPONSE_MS ? RESPONSE_MS : (int)left) == 0) {
+			if (is_stopped(link->process->pid))
+				return -1;
+			continue;
+		}
 		got = recv(link->number, link->bytes, sizeof(link->bytes), MSG_DONTWAIT);
 		if (got >= 0)
 			break;
