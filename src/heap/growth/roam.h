@@ -301,8 +301,11 @@ MAM_KFN void *mam_roam_glance(struct mam_kheap *heap, uint32_t mask, uint32_t cl
 
 	if (mine.slot < MAM_NO_SLOT)
 		object = mam_metadata_at(heap, class_, mine.word, mine.slot);
-	if (mixed)
+	if (mixed) {
+		object = mam_cut(heap, mask, class_, mine.slot == MAM_NO_SLOT);
+		mine.slot = object ? MAM_SLOT_DONE : mine.slot;
 		same = mam_warp_match32(mask, class_);
+	}
 	rank = mam_popc32(same & ((1u << mam_lane()) - 1)) | mam_popc32(mask) << 16;
 	rank |= mixed ? MAM_GLANCE_MIXED : 0;
 	rank |= mam_warp_ballot(mask, object != NULL) ? MAM_GLANCE_WON : 0;

@@ -3,8 +3,9 @@
  * find.h - finds free slots for lanes that want the same class, by one of them alone: ordinary code
  * without collectives, which lanes with different classes execute at the same time.
  *
- * 1. Lanes of one warp that want the same class have a home (handle.h). One of them opens it; a full
- *    warp then tries its homes of later generations.
+ * 1. Lanes of one warp that want the same class have a home (handle.h). One of them opens it, and
+ *    closes groups of other classes there if they are idle; a full warp then tries its homes of later
+ *    generations.
  * 2. Each class has a row of words where searches found room; neighboring warps share a word. If it
  *    has no room, one lane marks it as busy and searches for the next word; others wait for that a
  *    moment. So few groups are open that are not full.
@@ -36,6 +37,7 @@
 
 #define MAM_FIND_FULL 16u /* lanes of a warp that count as a full one */
 #define MAM_FIND_OWN 2u   /* generations */
+#define MAM_FIND_AGAIN 2u /* attempts to open a home of each */
 #define MAM_FIND_KNOWN 2u /* words of a row */
 #define MAM_FIND_TRIES 4u /* claims in one word */
 #define MAM_FIND_WIDTH 4u /* words or blocks in one look */
@@ -168,43 +170,122 @@ MAM_KSLOW struct mam_kslot mam_find_place(const struct mam_kheap *heap, uint32_t
 }
 
 /*
- * Step 1: the slots of the home in a generation, or its slab is opened: completely by a full warp,
- * otherwise the home's groups. As long as another thread opens it, it is tried again.
+ * Closes the group of a unit if all its slots are free. Returns its units, as bits of their block's
+ * word, or 0: the unit is free, in transition, or has a live object.
+ */
+MAM_KSLOW uint64_t mam_find_close(const struct mam_kheap *heap, uint32_t unit)
+{
+	uint32_t owner = mam_owners_load_acquire(heap, unit), word, group;
+	uint64_t of;
+
+	if (owner - 1 >= MAM_CLASSES)
+		return 0;
+	of = mam_traits_of(owner);
+	word = unit >> mam_traits_span_shift(of);
+	group = mam_slab_group(of, word, unit);
+	if (~mam_global_load64(&mam_traits_words(heap, of)[word], MAM_ACQUIRE, MAM_AT_DEVICE) &
+		    mam_slab_group_slots(of, group) ||
+	    !mam_slab_close(heap, owner, word, group))
+		return 0;
+	return mam_slab_group_units(of, word, group);
+}
+
+/* The home of the lanes of a request in a generation: its word, and its slots in `own`. */
+MAM_KFN uint32_t mam_find_home(const struct mam_kheap *heap, uint32_t need, uint32_t generation,
+			       uint64_t *own)
+{
+	uint64_t traits = mam_traits_of(mam_find_class(need));
+	uint32_t lanes = mam_find_lanes(need) - (need >> 24);
+	struct mam_kslot home;
+
+	home = mam_handle_home(heap, traits, mam_handle_warp() + generation * mam_handle_warps(),
+			       mam_find_lanes(need));
+	lanes = lanes < 64 - home.slot ? lanes : 64 - home.slot;
+	*own = mam_slots_all(traits) & mam_bits_span(home.slot, lanes);
+	return home.word + (need >> 24 >> mam_traits_round_shift(traits));
+}
+
+/* All slots of the groups with these consecutive slots. */
+MAM_KFN uint64_t mam_find_grouped(uint64_t traits, uint64_t slots)
+{
+	uint32_t shift = mam_traits_group_shift(traits);
+	uint32_t first = (mam_ffs64(slots) - 1) >> shift, last = (63 - mam_clz64(slots)) >> shift;
+
+	return mam_slots_all(traits) & mam_bits_span(first << shift, (last - first + 1) << shift);
+}
+
+/* Their units, as bits of their block's word. */
+MAM_KFN uint64_t mam_find_units(uint64_t traits, uint32_t word, uint64_t slots)
+{
+	uint32_t shift = mam_traits_group_shift(traits), each = mam_traits_group_units(traits);
+	uint32_t first = (mam_ffs64(slots) - 1) >> shift, last = (63 - mam_clz64(slots)) >> shift;
+
+	return mam_slab_span(traits, word) &
+	       mam_bits_span(0, (last - first + 1) * each)
+		       << (mam_slab_unit(traits, word) % MAM_BLOCK_UNITS + first * each);
+}
+
+/*
+ * Step 1: the slots of the home in a generation. As long as another thread opens its group, it is
+ * tried again. If it wins none, `word` is that of the home if its first group is not open, or else
+ * MAM_NO_WORD.
  */
 MAM_KSLOW struct mam_kfind mam_find_own(const struct mam_kheap *heap, uint32_t need,
 					uint32_t generation)
 {
-	uint64_t traits = mam_traits_of(mam_find_class(need)), *words, seen, slots;
+	uint64_t traits = mam_traits_of(mam_find_class(need)), *words, seen, own, slots;
+	uint32_t tries, owner;
 	struct mam_kfind found;
-	struct mam_kslot home;
-	uint32_t tries, owner, shift = mam_traits_group_shift(traits);
 
-	home = mam_handle_home(heap, traits, mam_handle_warp() + generation * mam_handle_warps(),
-			       mam_find_lanes(need));
 	found.won = 0;
-	found.word = home.word + (need >> 24 >> mam_traits_round_shift(traits));
-	if (found.word >= heap->blocks << mam_traits_words_shift(traits))
+	found.word = mam_find_home(heap, need, generation, &own);
+	if (found.word >= heap->blocks << mam_traits_words_shift(traits)) {
+		found.word = MAM_NO_WORD;
 		return found;
+	}
 	words = mam_traits_words(heap, traits);
-	slots = mam_slots_all(traits);
-	if (mam_find_lanes(need) < MAM_FIND_FULL)
-		slots &= mam_bits_span(
-			home.slot >> shift << shift,
-			(((home.slot + mam_find_n(need) - 1) >> shift) + 1 - (home.slot >> shift))
-				<< shift);
+	slots = mam_find_lanes(need) < MAM_FIND_FULL ? mam_find_grouped(traits, own)
+						     : mam_slots_all(traits);
 	MAM_ROLLED
 	for (tries = 0; tries < MAM_FIND_TRIES && !found.won; tries++) {
-		owner = mam_slab_owner(heap, traits, found.word, home.slot);
+		owner = mam_slab_owner(heap, traits, found.word, mam_ffs64(own) - 1);
 		seen = mam_slots_load(words, found.word) & slots;
 		if (seen)
 			found.won = mam_find_claim(&words[found.word], seen, mam_find_n(need),
-						   home.slot);
-		else if (!owner)
-			found.won = mam_slab_open(heap, mam_find_class(need), found.word, slots,
-						  mam_bits_span(home.slot, mam_find_n(need)));
-		else if (owner != mam_find_class(need) + MAM_OWNER_MOVING)
+						   mam_ffs64(own) - 1);
+		else if (owner == mam_find_class(need))
+			found.word = MAM_NO_WORD;
+		if (!seen && owner != mam_find_class(need) + MAM_OWNER_MOVING)
 			break;
 	}
+	return found;
+}
+
+/*
+ * Step 1: opens the groups of a home whose units are free, those of the whole slab for a full warp.
+ * First closes idle groups there, up to the first one with a live object: so the home serves its
+ * warp again, whatever the heap was used for before.
+ */
+MAM_KSLOW struct mam_kfind mam_find_reopen(const struct mam_kheap *heap, uint32_t need,
+					   uint32_t generation)
+{
+	uint64_t traits = mam_traits_of(mam_find_class(need)), own, slots, left, closed = 1;
+	uint32_t block;
+	struct mam_kfind found;
+
+	found.word = mam_find_home(heap, need, generation, &own);
+	block = mam_slab_block(traits, found.word);
+	left = mam_bitmap_load(mam_pages_bits(heap->units), block) &
+	       mam_find_units(traits, found.word, own);
+	MAM_ROLLED
+	for (; left && closed; left &= ~closed)
+		closed = mam_find_close(heap, block * MAM_BLOCK_UNITS + mam_ffs64(left) - 1);
+	slots = mam_find_lanes(need) < MAM_FIND_FULL ? own : mam_slots_all(traits);
+	slots = mam_slab_free(traits, found.word, slots,
+			      mam_bitmap_load(mam_pages_bits(heap->units), block))
+			.slots;
+	own = mam_slots_lowest(own & slots, mam_find_n(need));
+	found.won = own ? mam_slab_open(heap, mam_find_class(need), found.word, slots, own) : 0;
 	return found;
 }
 
@@ -363,26 +444,12 @@ MAM_KSLOW uint32_t mam_find_next(const struct mam_kheap *heap, uint32_t class_, 
 	return mam_atomic_add32(frontier, units, MAM_RELAXED, MAM_AT_DEVICE);
 }
 
-/*
- * Step 5: closes the group of a random unit if all its slots are free. Returns the unit, or
- * MAM_NO_PAGE.
- */
-MAM_KSLOW uint32_t mam_find_close(const struct mam_kheap *heap, uint32_t random)
+/* Step 5: closes the group of a random unit. Returns the unit, or MAM_NO_PAGE. */
+MAM_KFN uint32_t mam_find_idle(const struct mam_kheap *heap, uint32_t random)
 {
 	uint32_t unit = (uint32_t)((uint64_t)random * (heap->blocks * MAM_BLOCK_UNITS) >> 32);
-	uint32_t owner = mam_owners_load_acquire(heap, unit), word, group;
-	uint64_t of;
 
-	if (owner - 1 >= MAM_CLASSES)
-		return MAM_NO_PAGE;
-	of = mam_traits_of(owner);
-	word = unit >> mam_traits_span_shift(of);
-	group = mam_slab_group(of, word, unit);
-	if (~mam_global_load64(&mam_traits_words(heap, of)[word], MAM_ACQUIRE, MAM_AT_DEVICE) &
-		    mam_slab_group_slots(of, group) ||
-	    !mam_slab_close(heap, owner, word, group))
-		return MAM_NO_PAGE;
-	return unit;
+	return mam_find_close(heap, unit) ? unit : MAM_NO_PAGE;
 }
 
 /*
@@ -404,7 +471,7 @@ MAM_KSLOW struct mam_kfind mam_find_anywhere(const struct mam_kheap *heap, uint3
 				unit = mam_find_next(heap, mam_find_class(need),
 						     turn - MAM_FIND_OPEN_BEGIN, unit);
 			else
-				unit = mam_find_close(heap, mam_find_random(turn));
+				unit = mam_find_idle(heap, mam_find_random(turn));
 			place = mam_find_place(heap, mam_find_class(need), unit);
 			found.word = place.word;
 			found.won = mam_find_groups(heap, need, place.word, place.slot);

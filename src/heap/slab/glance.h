@@ -4,24 +4,28 @@
  * state in memory. Most requests that are not served at home end here.
  *
  * Lanes that want different classes have no home:
- * 1. A lane whose object a run fits well (few.h) looks for one.
- * 2. Others look at the word of their class's row (find.h). Each takes the free slot of its rank
- *    among the lanes of its class, so that they do not meet.
+ * 1. Those whose objects fit runs of 2 to 8 units cut them from whole blocks (cut.h); this is before
+ *    the function here, as it needs the whole warp.
+ * 2. A lane whose object a run fits well (few.h) looks for one, twice.
+ * 3. Others look at four words of their class's row (find.h), all at once. Each takes the free slot of
+ *    its rank among the lanes of its class, so that they do not meet, in the first word that has one.
  *
  * Lanes of one class:
- * 3. If their home is not open, none of them looks: the search opens it.
- * 4. Lanes of a full warp, or of one in which some won a slot at home, look where the class was seen
- *    (find.h). A few lanes look as in 2: neighboring warps fill the same word.
+ * 4. If their home is not open, none of them looks: the search opens it.
+ * 5. Lanes of a full warp, or of one in which some won a slot at home, look where the class was seen
+ *    (find.h). A few lanes look as in 3: neighboring warps fill the same word.
  *
  * A lane that finds nothing goes on with all others to the search (search.h).
  *
- * Bound: four round trips, and one for each claim that is lost, at most MAM_FIND_TRIES.
+ * Bound: six round trips, and one for each claim that is lost, at most MAM_FIND_TRIES.
  */
 #ifndef MAM_HEAP_SLAB_GLANCE_H
 #define MAM_HEAP_SLAB_GLANCE_H
 
-#include "heap/slab/few.h"
+#include "heap/slab/cut.h"
 
+#define MAM_GLANCE_WIDTH 4u   /* words of a row */
+#define MAM_GLANCE_RUNS 2u    /* looks for a run */
 #define MAM_GLANCE_MIXED 256u /* added to the rank: lanes want different classes */
 #define MAM_GLANCE_WON 512u   /* likewise: some lanes won at home */
 
@@ -46,22 +50,33 @@ MAM_KFN uint64_t mam_glance_claim(uint64_t *word, uint64_t seen, uint32_t rank, 
 	return 0;
 }
 
-/* Step 2. Returns the object or NULL. */
+/* Step 3. Returns the object or NULL. */
 MAM_KFN void *mam_glance_row(const struct mam_kheap *heap, uint32_t class_, uint32_t rank)
 {
-	uint32_t word = mam_atomic_load32(mam_find_shared(heap, class_, mam_handle_warp()),
-					  MAM_RELAXED, MAM_AT_DEVICE);
 	uint64_t traits = mam_traits_of(class_), *words = mam_traits_words(heap, traits), one;
+	uint32_t word[MAM_GLANCE_WIDTH], i;
+	uint64_t seen[MAM_GLANCE_WIDTH];
 
-	word = (word & ~MAM_SHARED_BUSY) - 1;
-	if (word == MAM_NO_WORD)
+	for (i = 0; i < MAM_GLANCE_WIDTH; i++)
+		word[i] = mam_atomic_load32(mam_find_shared(heap, class_, mam_handle_warp() ^ i),
+					    MAM_RELAXED, MAM_AT_DEVICE);
+	for (i = 0; i < MAM_GLANCE_WIDTH; i++) {
+		word[i] = (word[i] & ~MAM_SHARED_BUSY) - 1;
+		seen[i] = word[i] != MAM_NO_WORD ? mam_slots_load(words, word[i]) : 0;
+	}
+	/* The first one with room for all lanes of the class up to this one, or for any. */
+	for (i = 1; i < MAM_GLANCE_WIDTH; i++)
+		if (mam_popc64(seen[0]) <= rank && mam_popc64(seen[i]) > mam_popc64(seen[0])) {
+			seen[0] = seen[i];
+			word[0] = word[i];
+		}
+	if (!seen[0])
 		return NULL;
-	one = mam_glance_claim(&words[word], mam_slots_load(words, word), rank,
-			       mam_handle_warp() * 8 % 64);
-	return one ? mam_traits_at(heap, traits, word, mam_ffs64(one) - 1) : NULL;
+	one = mam_glance_claim(&words[word[0]], seen[0], rank, mam_handle_warp() * 8 % 64);
+	return one ? mam_traits_at(heap, traits, word[0], mam_ffs64(one) - 1) : NULL;
 }
 
-/* Step 4. */
+/* Step 5. */
 MAM_KFN void *mam_glance_seen(const struct mam_kheap *heap, uint32_t class_)
 {
 	struct mam_kfind found;
@@ -72,26 +87,33 @@ MAM_KFN void *mam_glance_seen(const struct mam_kheap *heap, uint32_t class_)
 			 : NULL;
 }
 
-/* Step 3: returns whether the home of so many lanes is open, or belongs to others. */
+/* Step 4: returns whether the home of so many lanes is open. */
 MAM_KFN bool mam_glance_open(const struct mam_kheap *heap, uint32_t class_, uint32_t lanes)
 {
 	uint64_t traits = mam_traits_of(class_);
 	struct mam_kslot home = mam_handle_home(heap, traits, mam_handle_warp(), lanes);
 
-	return mam_slab_owner(heap, traits, home.word, home.slot) != 0;
+	return mam_slab_owner(heap, traits, home.word, home.slot) == class_;
 }
 
 /*
- * Steps 1 to 4. `rank`: the lane's among those that want its class, plus 65,536 times the number of
+ * Steps 2 to 5. `rank`: the lane's among those that want its class, plus 65,536 times the number of
  * lanes, plus the flags above. Returns the object, or NULL.
  */
 MAM_KSLOW void *mam_glance(const struct mam_kheap *heap, uint32_t class_, uint32_t rank)
 {
+	void *object = NULL;
+	uint32_t tries;
+
 	if (!(rank & (MAM_GLANCE_MIXED | MAM_GLANCE_WON)) &&
 	    !mam_glance_open(heap, class_, rank >> 16))
 		return NULL;
-	if (rank & MAM_GLANCE_MIXED && mam_few_suits(mam_traits_of(class_)))
-		return mam_few_take(heap, class_, mam_find_random(0));
+	if (rank & MAM_GLANCE_MIXED && mam_few_suits(mam_traits_of(class_))) {
+		MAM_ROLLED
+		for (tries = 0; tries < MAM_GLANCE_RUNS && !object; tries++)
+			object = mam_few_take(heap, class_, mam_find_random(tries));
+		return object;
+	}
 	if (!(rank & MAM_GLANCE_MIXED) && (rank & MAM_GLANCE_WON || rank >> 16 >= MAM_FIND_FULL))
 		return mam_glance_seen(heap, class_);
 	return mam_glance_row(heap, class_, rank % MAM_GLANCE_MIXED);

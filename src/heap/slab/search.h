@@ -4,8 +4,8 @@
  * which serves most requests, followed by one function that does everything else.
  *
  * 1. Claim: the lanes' home is tried blindly (handle.h).
- * 2. Find: lanes that want one class, of which none won at home, have a leader, which opens it
- *    (find.h). Then each lane looks for itself, if the lanes want different classes for a run
+ * 2. Find: lanes that want one class, none of which won at home or whose part of it is not open,
+ *    have a leader, which opens it (find.h). Then each lane looks for itself, if the lanes want different classes for a run
  *    (few.h). Then the lanes that want the same class have a leader, which searches alone; of
  *    different classes all leaders at once. The slots that a leader won are dealt out by rank. Where
  *    even that fails a lane with an object of several units tries a run once more.
@@ -158,10 +158,18 @@ MAM_KSLOW void mam_search_home(struct mam_krequest *request, uint32_t need)
 
 	was = full ? mam_handle_get(request->heap, mam_find_class(need)) : 0;
 	MAM_ROLLED
-	for (looks = 0; looks < (full ? MAM_FIND_OWN : 1) && !request->found.won; looks++)
-		request->found = mam_find_own(request->heap, need, was++);
+	for (looks = 0; looks < (full ? MAM_FIND_OWN * MAM_FIND_AGAIN : 1) && !request->found.won;
+	     looks++) {
+		request->found = mam_find_own(request->heap, need, was + looks / MAM_FIND_AGAIN);
+		if (!request->found.won && request->found.word != MAM_NO_WORD)
+			request->found =
+				mam_find_reopen(request->heap, need, was + looks / MAM_FIND_AGAIN);
+		else
+			looks |= MAM_FIND_AGAIN - 1;
+	}
 	if (full && request->found.won)
-		mam_handle_set(request->heap, mam_find_class(need), was - 1);
+		mam_handle_set(request->heap, mam_find_class(need),
+			       was + (looks - 1) / MAM_FIND_AGAIN);
 	/* They may try again. */
 	if (!request->found.won)
 		request->found.word = MAM_SHARED_BUSY;
@@ -190,20 +198,22 @@ MAM_KSLOW void mam_search_lead(struct mam_krequest *request, uint32_t need, uint
 MAM_KFN void mam_search_share(struct mam_krequest *request, uint32_t needy, uint32_t lanes,
 			      uint32_t polls)
 {
-	uint32_t group, rank, round, leader, n;
+	uint32_t group, rank, round, word, leader, n;
 	struct mam_kfind found;
 
-	group = mam_warp_match32(request->mask, needy >> mam_lane() & 1 ? request->class_ : 0);
-	group &= needy;
-	rank = mam_popc32(group & ((1u << mam_lane()) - 1));
 	/* Lanes that one word cannot serve have several leaders. */
-	round = 1u << mam_traits_round_shift(mam_traits_of(request->class_));
-	leader = group ? mam_bits_nth(group, rank & ~(round - 1)) : mam_lane();
+	round = mam_traits_round_shift(mam_traits_of(request->class_));
+	word = lanes ? mam_popc32(request->mask & ((1u << mam_lane()) - 1)) >> round : 0;
+	group = needy >> mam_lane() & 1 ? request->class_ | word << 8 : 0;
+	group = mam_warp_match32(request->mask, group) & needy;
+	rank = mam_popc32(group & ((1u << mam_lane()) - 1));
+	leader = group ? mam_bits_nth(group, rank >> round << round) : mam_lane();
 	request->found.won = 0;
 	request->found.word = 0;
 	if (group && mam_lane() == leader) {
 		n = mam_popc32(group) - rank;
-		n = mam_find_need(request->class_, n < round ? n : round, lanes, rank);
+		n = n < 1u << round ? n : 1u << round;
+		n = mam_find_need(request->class_, n, lanes, lanes ? word << round : rank);
 		if (lanes)
 			mam_search_home(request, n);
 		else
@@ -232,6 +242,29 @@ MAM_KFN uint32_t mam_search_needy(const struct mam_krequest *request)
 }
 
 /*
+ * Returns whether the home has no open group for some lane of `mask` that wants a slot, all of which
+ * want one class; or whether all lanes want one.
+ */
+MAM_KFN bool mam_search_homeless(const struct mam_krequest *request)
+{
+	uint32_t lanes = mam_popc32(request->mask), needy = mam_search_needy(request);
+	uint64_t traits = mam_traits_of(request->class_);
+	struct mam_kslot home = mam_handle_home(request->heap, traits, mam_handle_warp(), lanes);
+	uint32_t rank = mam_popc32(request->mask & ((1u << mam_lane()) - 1));
+	bool closed = false;
+
+	if (needy == request->mask)
+		return true;
+	home.word += rank >> mam_traits_round_shift(traits);
+	home.slot += rank & ((1u << mam_traits_round_shift(traits)) - 1);
+	if (needy >> mam_lane() & 1 && home.word < request->heap->blocks
+							   << mam_traits_words_shift(traits))
+		closed = mam_slab_owner(request->heap, traits, home.word, home.slot % 64) !=
+			 request->class_;
+	return mam_warp_ballot(request->mask, closed) != 0;
+}
+
+/*
  * Step 2, for the lanes of `mask` whose slot is MAM_NO_SLOT; sets MAM_SLOT_NONE if none was found.
  */
 MAM_KFN void mam_search_find(struct mam_krequest *request)
@@ -241,7 +274,7 @@ MAM_KFN void mam_search_find(struct mam_krequest *request)
 
 	one = mam_warp_shuffle32(request->mask, request->class_, mam_ffs32(request->mask) - 1);
 	mixed = mam_warp_ballot(request->mask, request->class_ != one) != 0;
-	if (needy == request->mask && !mixed)
+	if (!mixed && mam_search_homeless(request))
 		mam_search_share(request, needy, mam_popc32(request->mask), 0);
 	MAM_ROLLED
 	for (turn = 0; turn < (mixed ? MAM_SEARCH_RUNS : MAM_SEARCH_LOOKS) && needy; turn++) {

@@ -414,6 +414,65 @@ START_TEST(home_is_opened_and_not_shared)
 }
 END_TEST
 
+/*
+ * The home of a full warp has idle groups of other classes, left by earlier kernels: they are closed,
+ * and the home serves the warp. Groups with a live object stay.
+ */
+struct former {
+	uint32_t class_; /* that had the units before */
+	bool live;       /* one object in each group is */
+};
+
+MAM_KERNEL(find_former)
+{
+	struct okit *kit = argument;
+	const struct former *plan = kit->plan;
+	struct mam_kslot home;
+	struct mam_kfind found;
+
+	home = mam_handle_home(kit->heap, mam_traits_of(4), mam_handle_warp(), 32);
+	found = find(kit, 4, 32, 32);
+	if (plan->live) {
+		MAM_KASSERT(!found.won);
+		return;
+	}
+	MAM_KASSERT(found.word == home.word && mam_popc64(found.won) == 32);
+	/* The claim at home, in the next kernel. */
+	motion_release(kit, 4, found.word, found.won);
+	MAM_KASSERT(motion_claim(kit, 4, home.word, found.won) == found.won);
+}
+
+static void begin_former(void *argument)
+{
+	struct okit *kit = argument;
+	const struct former *plan = kit->plan;
+	uint32_t word, count = mam_metadata_word_count(kit->heap, plan->class_), group;
+	uint64_t slots, used = 0;
+
+	okit_begin(kit);
+	for (group = 0; plan->live && group < okit_groups(plan->class_); group++) {
+		slots = okit_group_slots(plan->class_, group);
+		used |= slots & (~slots + 1);
+	}
+	for (word = 0; word < count; word++)
+		motion_slab(kit, plan->class_, word, used);
+}
+
+/* One unit; 4 units; the same as the home's; and so that two groups of 3 units are in the home. */
+static const struct former formers[] = {
+	{ 8, false }, { 56, false }, { 24, false }, { 27, false }, { 8, true }, { 24, true },
+};
+
+START_TEST(home_is_taken_from_idle_groups)
+{
+	struct okit *kit = okit_create(8, 1, &formers[_i]);
+
+	motion_explore(kit, "a home with idle groups", begin_former, find_former, 1, 1, 3,
+		       okit_check);
+	okit_destroy(kit);
+}
+END_TEST
+
 /* ---- lanes that search at the same time ------------------------------------------------------ */
 
 #define HELD 3
@@ -563,6 +622,8 @@ int main(void)
 	tcase_add_test(tcase, idle_group_is_closed_for_another_class);
 	tcase_add_test(tcase, full_warp_has_words_of_its_own);
 	tcase_add_test(tcase, home_is_opened_and_not_shared);
+	tcase_add_loop_test(tcase, home_is_taken_from_idle_groups, 0,
+			    sizeof(formers) / sizeof(formers[0]));
 	tcase_add_loop_test(tcase, concurrent_searches_share_words, 0, 2);
 	tcase_add_test(tcase, rows_have_the_width_of_the_layout);
 	tcase_add_test(tcase, traits_equal_classes);
