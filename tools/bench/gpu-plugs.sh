@@ -12,11 +12,14 @@
 # reason. plugs-<gpu>.csv is rewritten after each client, so that earlier measurements are kept if the machine is lost.
 #
 # Then programs for PyTorch, with the same seed and the same output: with its own allocator, with expandable segments,
-# with mam as extension and as plug-in, and with its cache off under mam run. frameworks-<gpu>.csv has their time, the
-# memory that the device had less, and whether statistics equal those of PyTorch's own allocator (torch_modes.py).
+# with mam as plug-in and as extension, and with its cache off under mam run, on both sources. frameworks-<gpu>.csv has
+# their time, the memory that the device had less, and whether statistics equal those of PyTorch's own allocator
+# (torch_modes.py). It is rewritten after each program, which runs in all modes before the next one starts.
 #
 # Environment:
-#   CLIENTS        prefixes of names: only these (pinned, readme, torch-extension, torch-plug, cupy, programs)
+#   CLIENTS        prefixes of names: only these (pinned, readme, torch-extension, torch-plug, cupy, build, programs)
+#   MODES          of the programs: only these (own, expandable, plug, extension, run-SOURCE-POLICY, plug-footprint)
+#   PROGRAMS       only these, with their steps
 #   QUICK=1        less work
 #   BUDGET (400)   seconds; clients without time left have a row with the reason
 #   LIMIT (100)    seconds per run
@@ -29,10 +32,13 @@ script='gpu-plugs' # for the messages of gpu-lib.sh
 quick=${QUICK:-0}
 budget=${BUDGET:-400}
 limit=${LIMIT:-100}
-programs='pairs 50 loop 40 streams 160 gnn 45 gpt2 12' rounds=200 pair_ms=300
+programs='gpt2 24 gnn 36 resnet 40 streams 160 pairs 50 loop 40' rounds=200 pair_ms=300
 if [ "$quick" = 1 ]; then
-	programs='pairs 30 loop 20 streams 90 gnn 20 gpt2 6' rounds=30 pair_ms=50
+	programs='gpt2 6 gnn 20 resnet 15 streams 90 pairs 30 loop 20' rounds=30 pair_ms=50
 fi
+programs=${PROGRAMS:-$programs}
+modes='own expandable plug extension run-vmm-strict run-vmm-deferred run-cudamalloc-strict run-cudamalloc-deferred'
+modes=${MODES:-$modes plug-footprint}
 
 # shellcheck source=tools/bench/gpu-lib.sh
 . "$here/gpu-lib.sh"
@@ -47,6 +53,8 @@ PYTHONPATH=$here:$here/../../python
 LD_LIBRARY_PATH=$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export PYTHONDONTWRITEBYTECODE PYTHONPATH LD_LIBRARY_PATH
 work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-plugs.XXXXXX") || exit 2
+TORCH_EXTENSIONS_DIR=${TORCH_EXTENSIONS_DIR:-$work/extensions}
+export TORCH_EXTENSIONS_DIR
 rows=$work/rows
 failures=0
 : > "$rows"
@@ -296,28 +304,40 @@ value() # FILE KEY - its last number there
 }
 
 # One process per mode: all import PyTorch, then one after the other uses the device.
-run_programs()
+start_modes()
 {
-	turns=''
-	for mode in own expandable extension plug run; do
+	processes=''
+	for mode in $modes; do
 		set -- "$python" "$here/frameworks/torch_modes.py" "$work" "$mode" 40
 		case $mode in
 		expandable)
 			set -- env PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True PYTORCH_ALLOC_CONF=expandable_segments:True "$@"
 			;;
-		extension) set -- "$@" --extension ;;
-		plug) set -- "$@" --plug "$library" ;;
-		run)
-			set -- env PYTORCH_NO_CUDA_MEMORY_CACHING=1 "$mam" run --stats="$work/run.%p.stats" -- "$@"
+		extension) set -- env MAM_SOURCE=vmm "$@" --extension ;;
+		plug) set -- env MAM_SOURCE=vmm "$@" --plug "$library" ;;
+		plug-footprint) set -- env MAM_SOURCE=vmm MAM_FOOTPRINT=2 "$@" --plug "$library" ;;
+		run-*)
+			start_policy=${mode##*-} start_source=${mode#run-}
+			set -- env PYTORCH_NO_CUDA_MEMORY_CACHING=1 "$mam" run --stats="$work/$mode.%p.stats" \
+				--free="$start_policy" --source="${start_source%-*}" -- "$@"
 			;;
 		esac
 		# shellcheck disable=SC2086 # words on purpose
 		timeout -k 5 "$(($(left) + 20))" "$@" -- $programs > "$work/$mode.log" 2>&1 &
-		turns="$turns $mode:$!"
+		eval "process_$(echo "$mode" | tr - _)=$!"
+		processes="$processes $!"
 	done
-	for turn in $turns; do
-		: > "$work/${turn%:*}.go"
-		wait "${turn#*:}"
+}
+
+# Lets the process of a mode run its next program, and waits for it.
+run_program() # PROGRAM MODE
+{
+	: > "$work/$2.$1.go"
+	run_process='' # set by the next line
+	eval "run_process=\$process_$(echo "$2" | tr - _)"
+	while kill -0 "$run_process" 2> /dev/null; do
+		[ -z "$(value "$work/$2.$1.err" status)" ] || return
+		sleep 0.1
 	done
 }
 
@@ -326,10 +346,12 @@ program_row() # PROGRAM MODE
 	own=$work/own.$1 now=$work/$2.$1 came='' difference=''
 	status=$(value "$now.err" status)
 	counted=$(value "$now.err" requested_peak_bytes)
-	if [ "$2" = run ]; then
-		counted=$(sed -n 's/^peak_live_bytes	//p' "$work/run.$(value "$now.err" pid).stats" 2> /dev/null)
+	if [ "${2#run}" != "$2" ]; then
+		counted=$(sed -n 's/^peak_live_bytes	//p' "$work/$2.$(value "$now.err" pid).stats" 2> /dev/null)
 	fi
-	if [ "$status" != 0 ]; then
+	if [ ! -e "$now.go" ]; then
+		came="skipped: no time was left of $budget s"
+	elif [ "$status" != 0 ]; then
 		came="failed: ${status:+status }${status:-no result}: $(cat "$now.err" "$work/$2.log" 2> /dev/null | grep -v '^[a-z_]* [0-9-]*$' |
 			tail -n 2 | tr ',\n' '; ' | cut -c 1-200)"
 		cat "$now.err" "$work/$2.log" 2> /dev/null | tail -n 12 >&2
@@ -343,7 +365,10 @@ program_row() # PROGRAM MODE
 		count=$(value "$now.err" $key)
 		[ -z "$count" ] || [ "$count" = "$(value "$own.err" $key)" ] || difference="$difference $key $count"
 	done
-	[ "$came" = yes ] || [ "$2" = run ] || failures=$((failures + 1))
+	case $came in
+	yes | skipped*) ;;
+	*) failures=$((failures + 1)) ;;
+	esac
 	[ "$2" != extension ] || [ -z "$difference" ] || failures=$((failures + 1))
 	awk -v program="$1" -v mode="$2" -v time="$(value "$now.err" ms_per_round)" -v own="$(value "$own.err" ms_per_round)" \
 		-v peak="$(value "$now.err" device_peak_bytes)" -v end="$(value "$own.err" device_end_bytes)" \
@@ -365,31 +390,64 @@ compare_programs()
 {
 	wanted programs || return
 	hindered programs torch && return
-	run_programs
+	start_modes
 	compared=$folder/frameworks-$gpu_name.csv
-	{
-		print_head "QUICK=$quick BUDGET=$budget tools/bench/gpu-plugs.sh" "program; mode (own: PyTorch's allocator;\
- expandable: with expandable segments; extension, plug: mam, mapped memory; run: without a cache under mam run);\
- time_ratio (to own); memory_ratio (device_peak_bytes to the peak of requested bytes); statistics (whether PyTorch's, or\
- with plug and run mam's, equal those of own; if not, the difference in bytes); equal (output to that of own); ms per\
- step (pairs: per 1000 allocations and frees); device_peak_bytes (by NVML, without context and kernels of own);\
- requested_peak_bytes (of own); counted_peak_bytes (of this mode)"
-		echo program,mode,time_ratio,memory_ratio,statistics,equal,ms,device_peak_bytes,requested_peak_bytes,counted_peak_bytes
-	} > "$compared"
+	: > "$work/compared"
 	# shellcheck disable=SC2086 # words on purpose
 	set -- $programs
 	while [ $# -gt 0 ]; do
-		for mode in own expandable extension plug run; do
-			program_row "$1" "$mode" >> "$compared"
+		for mode in $modes; do
+			[ "$(left)" -le 0 ] || run_program "$1" "$mode"
+			echo "[$((budget - $(left))) s] $1 $mode" >&2
+			program_row "$1" "$mode" >> "$work/compared"
+			write_programs
 		done
 		shift 2
 	done
+	# shellcheck disable=SC2086 # words on purpose
+	kill $processes 2> /dev/null # those that wait for a program for which no time was left
+	wait
 	echo
-	sed '/^#/d' "$compared" | awk -F, '{ printf "%-8s %-11s %10s %12s  %-9s %-6s %9s %s\n", $1, $2, $3, $4, $6, $5, $7, $8 }'
+	awk -F, '{ printf "%-8s %-23s %10s %12s  %-9s %-6s %9s %s\n", $1, $2, $3, $4, $6, $5, $7, $8 }' "$work/compared"
+}
+
+write_programs()
+{
+	{
+		print_head "QUICK=$quick BUDGET=$budget tools/bench/gpu-plugs.sh" "program; mode (own: PyTorch's allocator;\
+ expandable: with expandable segments; plug, extension: mam, mapped memory; plug-footprint: with MAM_FOOTPRINT=2;\
+ run-SOURCE-POLICY: without a cache under mam run); time_ratio (to own); memory_ratio (device_peak_bytes to the peak of\
+ requested bytes); statistics (whether PyTorch's, or with plug and run mam's, equal those of own; if not, the difference\
+ in bytes); equal (output to that of own); ms per step (pairs: per 1000 allocations and frees); device_peak_bytes (by\
+ NVML, without context and kernels of own); requested_peak_bytes (of own); counted_peak_bytes (of this mode)"
+		echo program,mode,time_ratio,memory_ratio,statistics,equal,ms,device_peak_bytes,requested_peak_bytes,counted_peak_bytes
+		cat "$work/compared"
+	} > "$compared.tmp" && mv "$compared.tmp" "$compared"
+}
+
+# How long the first enable() of the extension takes, which builds it, and one that finds it built.
+build_extension()
+{
+	wanted build || return
+	hindered build-extension torch && return
+	for way in first again; do
+		run "$python" -c 'import sys, time
+import torch, mam
+start = time.monotonic()
+mam.torch.enable(extension=True)
+print("%.2f" % (time.monotonic() - start))'
+		build_status=$?
+		if [ "$build_status" -eq 0 ]; then
+			row build-extension "$way" s "$(cat "$work/out")" yes
+		else
+			row build-extension "$way" s - "failed: status $build_status: $(last_words)"
+		fi
+	done
 }
 
 pinned
 examples
+build_extension
 torch_promises
 cupy
 compare_programs

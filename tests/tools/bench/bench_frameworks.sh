@@ -153,7 +153,7 @@ $CC -shared -fPIC "$scratch/nvml.c" -o "$scratch/lib/libnvidia-ml.so.1" || not_o
 modes() # MODE OPTION... -- PROGRAM STEPS...
 {
 	echo 1000 > "$scratch/used"
-	: > "$scratch/out/$1.go"
+	for program in good fails hangs; do : > "$scratch/out/$1.$program.go"; done
 	env LD_LIBRARY_PATH="$scratch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" NVML_USED="$scratch/used" CUDA_VISIBLE_DEVICES=0 \
 		"$python" "$scratch/frameworks/torch_modes.py" "$scratch/out" "$@" > "$scratch/said" 2>&1
 }

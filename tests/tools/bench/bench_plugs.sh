@@ -12,11 +12,14 @@ bench=$MAM_SRCDIR/tools/bench
 mkdir -p "$scratch/bin" "$scratch/prefix/bin" "$scratch/prefix/lib" "$scratch/out"
 cat > "$scratch/prefix/bin/mam" << 'END'
 #!/bin/sh
-# mam run --stats=FILE -- COMMAND...: the peak in the statistics of the process that torch_modes.py reports.
+# mam run --stats=FILE --free=POLICY --source=SOURCE -- COMMAND...: the peak in the statistics of the process that
+# torch_modes.py reports, and the options.
 file=$(echo "$2" | sed 's/^--stats=//; s/%p/7/')
 printf 'name	x\npeak_live_bytes	1100\n' > "$file"
-shift 3
-mode=run "$@"
+name=${2##*/}
+echo "${name%.%p.stats} $3 $4" >> "$OPTIONS"
+shift 5
+"$@"
 END
 : > "$scratch/prefix/lib/libmam.so"
 cat > "$scratch/bin/nvidia-smi" << 'END'
@@ -33,6 +36,7 @@ cat > "$scratch/bin/python" << 'END'
 #!/bin/sh
 case $* in
 -c*\'rmm\'*) exit 1 ;;
+-c*extension=True*) echo 0.00 ;;
 -c*) ;;
 *torch_plug.py*--extension) echo "statistics yes"; echo "compiled skipped: without mam: no compiler" ;;
 *torch_plug.py*mempool*) echo "mempool yes" ;;
@@ -43,8 +47,10 @@ case $* in
 *torch_modes.py*)
 	folder=$2 mode=$3
 	while [ "$1" != -- ]; do shift; done
+	case $mode in run*) kind=run ;; *) kind=$mode ;; esac
 	while [ $# -gt 1 ]; do
-		[ "$mode.$2" = run.gpt2 ] && echo "out of luck" && exit 1
+		until [ -e "$folder/$mode.$2.go" ]; do sleep 0.05; done
+		[ "$mode.$2" = run-vmm-strict.pairs ] && echo "out of luck" && exit 1
 		file=$folder/$mode.$2 extra=0
 		echo "loss 1" > "$file.out"
 		case $mode.$2 in extension.streams) extra=24 ;; plug.gnn) echo "loss 2" > "$file.out" ;; esac
@@ -54,8 +60,9 @@ case $* in
 			[ $mode = plug ] || printf 'requested_bytes %d\nreserved_bytes 1500\n' $((5000 + extra))
 			printf 'device_peak_bytes %d\ndevice_end_bytes 1800\npid 7\n' $peak
 			[ "$mode.$2" = expandable.pairs ] && echo "no memory, now" && echo "status 3" || echo "status 0"
-		} > "$file.err"
-		[ $mode = run ] && sed -i /requested/d "$file.err"
+		} > "$file.new"
+		[ $kind = run ] && sed -i /requested/d "$file.new"
+		mv "$file.new" "$file.err"
 		shift 2
 	done
 	;;
@@ -72,7 +79,7 @@ chmod +x "$scratch"/bin/* "$scratch/prefix/bin/mam"
 script() # ENVIRONMENT... - writes $scratch/out/plugs-h100.csv and frameworks-h100.csv
 {
 	rm -f "$scratch"/out/*
-	env PATH="$scratch/bin:$PATH" PYTHON="$scratch/bin/python" NVCC="$scratch/bin/nvcc" BENCH_COMMIT=abc "$@" "$bench/gpu-plugs.sh" \
+	env PATH="$scratch/bin:$PATH" OPTIONS="$scratch/out/options" PYTHON="$scratch/bin/python" NVCC="$scratch/bin/nvcc" BENCH_COMMIT=abc "$@" "$bench/gpu-plugs.sh" \
 		"$scratch/prefix/bin/mam" "$scratch/out" > "$scratch/said" 2> "$scratch/err"
 }
 
@@ -111,15 +118,22 @@ same "programs: eight header lines" 8 "$(grep -c '^# [a-z]*: ' "$scratch/out/fra
 same "programs: the column names" \
 	program,mode,time_ratio,memory_ratio,statistics,equal,ms,device_peak_bytes,requested_peak_bytes,counted_peak_bytes \
 	"$(sed -n 9p "$scratch/out/frameworks-h100.csv")"
-same "programs: five of them, in five modes" 25 "$(sed 1,9d "$scratch/out/frameworks-h100.csv" | grep -c .)"
+same "programs: six of them, in nine modes" 54 "$(sed 1,9d "$scratch/out/frameworks-h100.csv" | grep -c .)"
 same "PyTorch's own allocator" 1.000,1.600,yes,yes,10,1600,1000,1000 "$(program gpt2,own)"
 same "extension" 0.900,1.200,yes,yes,9,1200,1000,1000 "$(program gpt2,extension)"
 same "plug-in" 1.250,1.300,yes,yes,12.5,1300,1000,1000 "$(program gpt2,plug)"
-same "mam run has its own statistics" "0.900,1.200,no: peak +100,yes,9,1200,1000,1100" "$(program loop,run)"
+same "mam run has its own statistics" "0.900,1.200,no: peak +100,yes,9,1200,1000,1100" "$(program gnn,run-vmm-deferred)"
+same "mam run: sources and policies" "run-cudamalloc-deferred --free=deferred --source=cudamalloc
+run-cudamalloc-strict --free=strict --source=cudamalloc
+run-vmm-deferred --free=deferred --source=vmm
+run-vmm-strict --free=strict --source=vmm" "$(LC_ALL=C sort "$scratch/out/options")"
 same "statistics differ" "0.900,1.200,no: peak +0 requested_bytes 5024,yes,9,1200,1000,1000" "$(program streams,extension)"
 same "output differs" 1.250,1.300,yes,no,12.5,1300,1000,1000 "$(program gnn,plug)"
 same "program fails" "failed: status 3: no memory; now " "$(program pairs,expandable | cut -d , -f 4)"
-same "process fails" "-,-,-,failed: no result: out of luck ,-,-,1000,-" "$(program gpt2,run)"
+same "process fails" "-,-,-,failed: no result: out of luck ,-,-,1000,-" "$(program pairs,run-vmm-strict)"
+same "process failed before" "-,-,-,failed: no result: out of luck ,-,-,1000,-" "$(program loop,run-vmm-strict)"
+same "extension: the time of its build" "first again" \
+	"$(sed -n 's/^build-extension,\([a-z]*\),s,0.00,yes,-,-,-,-/\1/p' "$scratch/out/plugs-h100.csv" | tr '\n' ' ' | sed 's/ $//')"
 same "table: ratios first" "gpt2 extension 0.900 1.200 yes yes 9 1200" \
 	"$(grep '^gpt2 *extension' "$scratch/said" | tr -s ' ')"
 
@@ -127,8 +141,11 @@ script CLIENTS='cupy readme'
 same "only some clients" "cupy readme-cupy readme-numba readme-rmm readme-torch" \
 	"$(sed '/^#/d; /^client,/d; s/,.*//' "$scratch/out/plugs-h100.csv" | LC_ALL=C sort -u | tr '\n' ' ' | sed 's/ $//')"
 script CLIENTS=programs
-same "programs: a failure fails the run" "1 25" "$? $(sed 1,9d "$scratch/out/frameworks-h100.csv" | grep -c .)"
+same "programs: a failure fails the run" "1 54" "$? $(sed 1,9d "$scratch/out/frameworks-h100.csv" | grep -c .)"
 try "programs: nothing else ran" test ! -e "$scratch/out/plugs-h100.csv"
+script CLIENTS=programs PROGRAMS='gpt2 5 loop 1' MODES='own plug'
+same "programs: only some, in some modes" "0 gpt2,own gpt2,plug loop,own loop,plug" \
+	"$? $(sed 1,9d "$scratch/out/frameworks-h100.csv" | cut -d , -f 1,2 | tr '\n' ' ' | sed 's/ $//')"
 script CLIENTS='torch-extension readme'
 same "all equal: exit status" 0 $?
 script BUDGET=0 CLIENTS=cupy

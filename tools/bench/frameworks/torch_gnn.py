@@ -52,7 +52,7 @@ def main():
     optimiser = torch.optim.Adam([*layers.parameters(), *last.parameters()], lr=1e-3, foreach=False)
     times = []
     for step in range(arguments.steps):
-        count, edges = sizes.randrange(500, 3000), sizes.randrange(4000, 20000)
+        count, edges = sizes.randrange(2000, 12000), sizes.randrange(16000, 80000)
         nodes = torch.randn(count, WIDTH, generator=generator)
         ends = torch.randint(0, count, (2, edges), generator=generator)
         ends = ends[:, ends[1].argsort(stable=True)]

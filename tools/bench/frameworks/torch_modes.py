@@ -7,8 +7,8 @@
 Each program runs in a process of its own, for LIMIT seconds at most, forked from this one, which has imported PyTorch.
 FOLDER/MODE.PROGRAM.out and .err have its output; .err also has: status, device_peak_bytes and device_end_bytes (of all
 memory of the device that was allocated since the start), pid, and of PyTorch's statistics requested_peak_bytes,
-requested_bytes (in total), requests, live_bytes (at the end) and reserved_bytes. The first program starts when there is
-a file FOLDER/MODE.go: several of these may import PyTorch at the same time, and then use the device one by one.
+requested_bytes (in total), requests, live_bytes (at the end) and reserved_bytes. A program starts when there is a file
+FOLDER/MODE.PROGRAM.go: several of these import PyTorch at the same time, and then use the device one by one.
 """
 
 import contextlib
@@ -130,9 +130,9 @@ def main():
     folder, mode, limit, *rest = sys.argv[1:]
     options, programs = rest[:rest.index("--")], rest[rest.index("--") + 1:]
     memory, good = DeviceMemory(), True
-    while not os.path.exists(f"{folder}/{mode}.go"):
-        time.sleep(0.05)
     for program, steps in zip(programs[::2], programs[1::2]):
+        while not os.path.exists(f"{folder}/{mode}.{program}.go"):
+            time.sleep(0.05)
         good &= measure(folder, mode, float(limit), options, program, steps, memory)
     return 0 if good else 1
 

@@ -14,7 +14,7 @@ import plug
 import torch
 
 STREAMS = 4
-WIDTH = 1 << 18
+WIDTH = 1 << 20
 
 
 def main():
