@@ -137,6 +137,17 @@ same "extension: the time of its build" "first again" \
 same "table: ratios first" "gpt2 extension 0.900 1.200 yes yes 9 1200" \
 	"$(grep '^gpt2 *extension' "$scratch/said" | tr -s ' ')"
 
+table()
+{
+	awk -F, -f "$bench/frameworks.awk" "$scratch/out/frameworks-h100.csv"
+}
+same "README's table: names" "| a step's time, memory | GPT-2 | graph network | ResNet-50 | four streams |" "$(table | head -n 1)"
+same "README's table: one allocator" "| expandable segments | 0.90, 1.200 | 0.90, 1.200 | 0.90, 1.200 | 0.90, 1.200 |" \
+	"$(table | grep expandable)"
+same "README's table: another output" "| \`mam.torch.enable()\` | 1.25, 1.300 | - | 1.25, 1.300 | 1.25, 1.300 |" \
+	"$(table | grep 'enable()')"
+same "README's table: an allocator is a line" 11 "$(table | wc -l | tr -d ' ')"
+
 script CLIENTS='cupy readme'
 same "only some clients" "cupy readme-cupy readme-numba readme-rmm readme-torch" \
 	"$(sed '/^#/d; /^client,/d; s/,.*//' "$scratch/out/plugs-h100.csv" | LC_ALL=C sort -u | tr '\n' ' ' | sed 's/ $//')"
