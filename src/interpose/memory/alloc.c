@@ -119,6 +119,18 @@ static enum mam_status take_after_exhaustion(const struct mam_pools_entry *entry
 	return status;
 }
 
+/* Not inline: most programs are not watched, and the record would be made before that is known. */
+static __attribute__((noinline)) void announce(const struct request *request, void *block)
+{
+	mam_watch_alloc(&(struct mam_watch_call){ .function = request->function,
+						  .road = request->road,
+						  .fate = MAM_FATE_SERVED,
+						  .block = block,
+						  .bytes = request->bytes,
+						  .context = request->entry->owner,
+						  .device = request->entry->device });
+}
+
 /* Allocates from the pool. If it returns false, request->why is the reason. The guard is up. */
 static bool serve(struct request *request, void **block)
 {
@@ -131,13 +143,8 @@ static bool serve(struct request *request, void **block)
 	if (status == MAM_ERROR_OUT_OF_MEMORY)
 		status = take_after_exhaustion(request->entry, request->bytes, block);
 	if (status == MAM_OK) {
-		mam_watch_alloc(&(struct mam_watch_call){ .function = request->function,
-							  .road = request->road,
-							  .fate = MAM_FATE_SERVED,
-							  .block = *block,
-							  .bytes = request->bytes,
-							  .context = request->entry->owner,
-							  .device = request->entry->device });
+		if (__builtin_expect(mam_watch_wants(~0u) != 0, 0))
+			announce(request, *block);
 		return true;
 	}
 	request->why = status == MAM_ERROR_OUT_OF_MEMORY ? MAM_WHY_MEMORY : MAM_WHY_NO_POOL;
@@ -197,9 +204,17 @@ static void *start_runtime(void)
 	return real_free == NULL || real_free(NULL) != MAM_CUDA_SUCCESS ? NULL : runtime_context();
 }
 
+/* The real function is looked up only for calls that the pool does not serve. */
+static int real_malloc(void **block, size_t bytes)
+{
+	__typeof__(&cudaMalloc) real = MAM_TABLE_ORIGINAL(cudaMalloc);
+
+	return real == NULL ? MAM_CUDA_INSUFFICIENT_DRIVER : real(block, bytes);
+}
+
 static int ask_runtime(void *block, size_t bytes, uint64_t *key)
 {
-	int answer = MAM_TABLE_ORIGINAL(cudaMalloc)(block, bytes);
+	int answer = real_malloc(block, bytes);
 
 	if (answer == MAM_CUDA_SUCCESS)
 		*key = (uintptr_t) * (void **)block;
@@ -208,21 +223,18 @@ static int ask_runtime(void *block, size_t bytes, uint64_t *key)
 
 int cudaMalloc(void **block, size_t bytes)
 {
-	__typeof__(&cudaMalloc) real = MAM_TABLE_ORIGINAL(cudaMalloc);
 	struct request request = { MAM_TABLE_cudaMalloc, MAM_ROAD_RUNTIME, bytes, NULL,
 				   MAM_WHY_NONE };
 	int answer = MAM_CUDA_SUCCESS;
 	void *context, *served;
 
-	if (real == NULL)
-		return MAM_CUDA_INSUFFICIENT_DRIVER;
 	if (mam_init_passes() || block == NULL || bytes == 0)
-		return real(block, bytes);
+		return real_malloc(block, bytes);
 	mam_init_depth++;
 	context = start_runtime();
 	if (context == NULL) {
 		mam_init_depth--;
-		return real(block, bytes);
+		return real_malloc(block, bytes);
 	}
 	request.entry = mam_pools_of(context);
 	if (serve(&request, &served))
@@ -241,9 +253,16 @@ static void *driver_context(void)
 	return driver != NULL && driver->ctx_current(&context) == 0 ? context : NULL;
 }
 
+static int real_alloc(unsigned long long *block, size_t bytes)
+{
+	__typeof__(&cuMemAlloc_v2) real = MAM_TABLE_ORIGINAL(cuMemAlloc_v2);
+
+	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block, bytes);
+}
+
 static int ask_driver(void *block, size_t bytes, uint64_t *key)
 {
-	int answer = MAM_TABLE_ORIGINAL(cuMemAlloc_v2)(block, bytes);
+	int answer = real_alloc(block, bytes);
 
 	if (answer == MAM_CUDA_SUCCESS)
 		*key = *(unsigned long long *)block;
@@ -252,15 +271,12 @@ static int ask_driver(void *block, size_t bytes, uint64_t *key)
 
 static int driver_alloc(enum mam_road road, unsigned long long *block, size_t bytes)
 {
-	__typeof__(&cuMemAlloc_v2) real = MAM_TABLE_ORIGINAL(cuMemAlloc_v2);
 	struct request request = { MAM_TABLE_cuMemAlloc_v2, road, bytes, NULL, MAM_WHY_ASLEEP };
 	int answer = MAM_CUDA_SUCCESS;
 	void *context, *served;
 
-	if (real == NULL)
-		return MAM_CUDA_NOT_INITIALIZED;
 	if (mam_init_passes() || block == NULL || bytes == 0)
-		return real(block, bytes);
+		return real_alloc(block, bytes);
 	mam_init_depth++;
 	context = driver_context();
 	if (context != NULL)

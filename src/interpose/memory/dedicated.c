@@ -97,9 +97,11 @@ static size_t from_size(void)
 
 bool mam_dedicated_serves(size_t bytes)
 {
-	size_t size;
+	size_t size, from = from_size();
 
-	if (bytes >= from_size())
+	if (from == SIZE_MAX) /* --ipc=share */
+		return false;
+	if (bytes >= from)
 		return true;
 	for (int i = 0; i < SHARED_MAX; i++) {
 		size = atomic_load_explicit(&shared[i], memory_order_relaxed);

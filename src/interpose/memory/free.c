@@ -274,9 +274,16 @@ void mam_free_after(const struct mam_free_request *request, const struct mam_acc
 		mam_account_finish(noted, request->code == MAM_CUDA_SUCCESS);
 }
 
-int cudaFree(void *block)
+/* The real function is looked up only for blocks that no pool has. */
+static int real_runtime_free(void *block)
 {
 	__typeof__(&cudaFree) real = MAM_TABLE_ORIGINAL(cudaFree);
+
+	return real == NULL ? MAM_CUDA_INSUFFICIENT_DRIVER : real(block);
+}
+
+int cudaFree(void *block)
+{
 	const struct mam_real_runtime *runtime = mam_real_runtime();
 	struct mam_free_request request = { .function = MAM_TABLE_cudaFree,
 					    .road = MAM_ROAD_RUNTIME,
@@ -285,15 +292,13 @@ int cudaFree(void *block)
 	struct mam_account_noted noted;
 	enum mam_free_outcome outcome;
 
-	if (real == NULL)
-		return MAM_CUDA_INSUFFICIENT_DRIVER;
 	if (mam_init_passes() || block == NULL || runtime == NULL)
-		return real(block);
+		return real_runtime_free(block);
 	mam_init_depth++;
 	outcome = give_back(&request);
 	if (outcome != MAM_FREE_DONE) {
 		mam_free_before(&request, &noted);
-		request.code = real(request.block);
+		request.code = real_runtime_free(request.block);
 		mam_free_after(&request, &noted);
 	}
 	mam_free_watch(&request, outcome);
@@ -301,9 +306,15 @@ int cudaFree(void *block)
 	return request.code;
 }
 
-static int driver_free(enum mam_road road, unsigned long long block)
+static int real_driver_free(unsigned long long block)
 {
 	__typeof__(&cuMemFree_v2) real = MAM_TABLE_ORIGINAL(cuMemFree_v2);
+
+	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block);
+}
+
+static int driver_free(enum mam_road road, unsigned long long block)
+{
 	const struct mam_real_driver *driver = mam_real_driver();
 	struct mam_free_request request = { .function = MAM_TABLE_cuMemFree_v2,
 					    .road = road,
@@ -312,15 +323,13 @@ static int driver_free(enum mam_road road, unsigned long long block)
 	struct mam_account_noted noted;
 	enum mam_free_outcome outcome;
 
-	if (real == NULL)
-		return MAM_CUDA_NOT_INITIALIZED;
 	if (mam_init_passes() || block == 0 || driver == NULL)
-		return real(block);
+		return real_driver_free(block);
 	mam_init_depth++;
 	outcome = give_back(&request);
 	if (outcome != MAM_FREE_DONE) {
 		mam_free_before(&request, &noted);
-		request.code = real((unsigned long long)(uintptr_t)request.block);
+		request.code = real_driver_free((uintptr_t)request.block);
 		mam_free_after(&request, &noted);
 	}
 	mam_free_watch(&request, outcome);

@@ -315,9 +315,15 @@ struct mam_pools_entry *mam_pools_next(unsigned int *at)
 
 struct mam_pools_entry *mam_pools_only(void)
 {
+	struct mam_pools_entry *entry = &entries[0];
 	unsigned int at = 0;
-	struct mam_pools_entry *entry = mam_pools_next(&at);
 
+	/* Most programs have one entry, and each free of theirs asks for it. */
+	if (atomic_load_explicit(&entries_used, memory_order_acquire) == 1 &&
+	    atomic_load_explicit(&entry->context, memory_order_acquire) != NULL &&
+	    !mam_pools_is_alias(entry))
+		return entry;
+	entry = mam_pools_next(&at);
 	return entry != NULL && mam_pools_next(&at) == NULL ? entry : NULL;
 }
 
