@@ -414,7 +414,8 @@ compare_programs()
 write_programs()
 {
 	{
-		print_head "QUICK=$quick BUDGET=$budget tools/bench/gpu-plugs.sh" "program; mode (own: PyTorch's allocator;\
+		# shellcheck disable=SC2016 # the variables are in double quotes
+		print_head "QUICK=$quick BUDGET=$budget ${PROGRAMS:+PROGRAMS='$PROGRAMS' }${MODES:+MODES='$MODES' }tools/bench/gpu-plugs.sh" "program; mode (own: PyTorch's allocator;\
  expandable: with expandable segments; plug, extension: mam, mapped memory; plug-footprint: with MAM_FOOTPRINT=2;\
  run-SOURCE-POLICY: without a cache under mam run); time_ratio (to own); memory_ratio (device_peak_bytes to the peak of\
  requested bytes); statistics (whether PyTorch's, or with plug and run mam's, equal those of own; if not, the difference\
