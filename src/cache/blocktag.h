@@ -96,6 +96,12 @@ static inline uint64_t mam_blocktag_cached_key(uint64_t tcache)
 	return tcache << 54 | MAM_BLOCKTAG_CACHED;
 }
 
+/* mam_blocktag_tcache - the number of the thread cache of such a key. */
+static inline unsigned mam_blocktag_tcache(uint64_t key)
+{
+	return (unsigned)(key >> 54);
+}
+
 static inline uint64_t mam_blocktag_cached(uint64_t key, uint64_t granules, uint64_t next)
 {
 	return key | next << 15 | granules << 3;

@@ -7,7 +7,16 @@
 void mam_transfer_init(struct mam_transfer *transfer)
 {
 	for (unsigned octave = 0; octave < MAM_BINS_OCTAVES; octave++)
-		mam_lock_init(&transfer->lists[octave].lock, MAM_RANK_POOL, "transfer");
+		for (unsigned stack = 0; stack < MAM_TRANSFER_STACKS; stack++)
+			mam_lock_init(&transfer->lists[octave][stack].lock, MAM_RANK_POOL,
+				      "transfer");
+}
+
+/* The n-th stack of an octave to search, for the owner of the bins. */
+static struct mam_transfer_list *list_of(struct mam_transfer *transfer, unsigned octave,
+					 const struct mam_bins *bins, unsigned n)
+{
+	return &transfer->lists[octave][(mam_blocktag_tcache(bins->key) + n) % MAM_TRANSFER_STACKS];
 }
 
 static uint32_t count_of(const struct mam_transfer_list *list)
@@ -20,6 +29,8 @@ static bool put_down(struct mam_transfer_list *list, const struct mam_batch *bat
 	uint32_t count;
 	bool fits;
 
+	if (count_of(list) == MAM_TRANSFER_BATCHES)
+		return false;
 	mam_lock_take(&list->lock);
 	count = count_of(list);
 	fits = count < MAM_TRANSFER_BATCHES;
@@ -51,18 +62,36 @@ static bool pick_up(struct mam_transfer *transfer, struct mam_transfer_list *lis
 	return count != 0;
 }
 
+static bool pick_up_any(struct mam_transfer *transfer, unsigned octave, const struct mam_bins *to,
+			struct mam_batch *batch)
+{
+	for (unsigned n = 0; n < MAM_TRANSFER_STACKS; n++)
+		if (pick_up(transfer, list_of(transfer, octave, to, n), batch))
+			return true;
+	return false;
+}
+
+/* Whether a batch has a place; this may change at any time. */
+static bool has_place(const struct mam_transfer *transfer, unsigned octave)
+{
+	for (unsigned stack = 0; stack < MAM_TRANSFER_STACKS; stack++)
+		if (count_of(&transfer->lists[octave][stack]) < MAM_TRANSFER_BATCHES)
+			return true;
+	return false;
+}
+
 size_t mam_transfer_give(struct mam_transfer *transfer, struct mam_bins *from, uint64_t max)
 {
 	struct mam_batch batch;
 	unsigned octave = mam_bins_fullest(from);
 
 	if (atomic_load_explicit(&transfer->granules, memory_order_relaxed) >= max ||
-	    count_of(&transfer->lists[octave]) == MAM_TRANSFER_BATCHES ||
-	    !mam_bins_pack(from, octave, &batch))
+	    !has_place(transfer, octave) || !mam_bins_pack(from, octave, &batch))
 		return 0;
 	atomic_fetch_add_explicit(&transfer->granules, batch.granules, memory_order_relaxed);
-	if (put_down(&transfer->lists[octave], &batch))
-		return batch.blocks;
+	for (unsigned n = 0; n < MAM_TRANSFER_STACKS; n++)
+		if (put_down(list_of(transfer, octave, from, n), &batch))
+			return batch.blocks;
 	atomic_fetch_sub_explicit(&transfer->granules, batch.granules, memory_order_relaxed);
 	mam_bins_unpack(from, octave, &batch);
 	return 0;
@@ -82,7 +111,7 @@ bool mam_transfer_take(struct mam_transfer *transfer, struct mam_bins *to, uint6
 		order[1] = octave;
 	}
 	for (unsigned i = 0; i < (upper ? 2u : 1u); i++) {
-		while (taken < MAX_TAKEN && pick_up(transfer, &transfer->lists[order[i]], &batch)) {
+		while (taken < MAX_TAKEN && pick_up_any(transfer, order[i], to, &batch)) {
 			mam_bins_unpack(to, order[i], &batch);
 			if (mam_bins_best(to, min, max) != 0)
 				return true;
@@ -97,8 +126,10 @@ size_t mam_transfer_evict(struct mam_transfer *transfer, void *blocks[MAM_BATCH_
 	struct mam_batch batch;
 	size_t got;
 
-	for (unsigned octave = 0; octave < MAM_BINS_OCTAVES; octave++) {
-		while (pick_up(transfer, &transfer->lists[octave], &batch)) {
+	for (unsigned i = 0; i < MAM_BINS_OCTAVES * MAM_TRANSFER_STACKS; i++) {
+		unsigned octave = i / MAM_TRANSFER_STACKS, stack = i % MAM_TRANSFER_STACKS;
+
+		while (pick_up(transfer, &transfer->lists[octave][stack], &batch)) {
 			got = mam_batch_end(&batch, octave, blocks);
 			transfer->lost += batch.blocks - got;
 			if (got != 0)
@@ -112,8 +143,10 @@ const char *mam_transfer_check(const struct mam_transfer *transfer)
 {
 	uint64_t granules = 0;
 
-	for (unsigned octave = 0; octave < MAM_BINS_OCTAVES; octave++) {
-		const struct mam_transfer_list *list = &transfer->lists[octave];
+	for (unsigned at = 0; at < MAM_BINS_OCTAVES * MAM_TRANSFER_STACKS; at++) {
+		unsigned octave = at / MAM_TRANSFER_STACKS;
+		const struct mam_transfer_list *list =
+			&transfer->lists[octave][at % MAM_TRANSFER_STACKS];
 
 		for (uint32_t i = 0; i < count_of(list); i++) {
 			const char *why = mam_batch_check(&list->batches[i], octave);

@@ -177,8 +177,8 @@ START_TEST(block_in_two_bins_is_allocated_once)
 END_TEST
 
 /*
- * The transfer cache has a list per octave: a batch of any octave is found, and eviction returns
- * everything.
+ * The transfer cache has stacks for each octave: a batch of any octave is found, and eviction
+ * returns everything.
  */
 START_TEST(transfer_cache_keeps_every_octave)
 {
@@ -207,6 +207,30 @@ START_TEST(transfer_cache_keeps_every_octave)
 }
 END_TEST
 
+/* A full stack does not fill the octave, and a thread that begins with another one finds all. */
+START_TEST(stacks_of_an_octave_are_for_all_threads)
+{
+	static struct mam_transfer transfer;
+	const size_t most = MAM_TRANSFER_STACKS * MAM_TRANSFER_BATCHES;
+
+	mam_transfer_init(&transfer);
+	for (size_t i = 0; i < most; i++) {
+		push(&bins, i, 1);
+		ck_assert_uint_eq(mam_transfer_give(&transfer, &bins, UINT64_MAX), 1);
+	}
+	push(&bins, most, 1);
+	ck_assert_uint_eq(mam_transfer_give(&transfer, &bins, UINT64_MAX), 0);
+	ck_assert_uint_eq(pop(1), block_of(most));
+	ck_assert_ptr_null(mam_transfer_check(&transfer));
+	for (size_t i = 0; i < most; i++) {
+		ck_assert(mam_transfer_take(&transfer, &other, 1, 1));
+		ck_assert_uint_eq(other.blocks, i + 1);
+	}
+	ck_assert(!mam_transfer_take(&transfer, &other, 1, 1));
+	ck_assert_ptr_null(mam_transfer_check(&transfer));
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = suite_begin("cache/bins");
@@ -219,6 +243,7 @@ int main(void)
 	tcase_add_test(tcase, batch_size_is_bounded);
 	tcase_add_test(tcase, double_free_of_batched_block_ends_batch);
 	tcase_add_test(tcase, transfer_cache_keeps_every_octave);
+	tcase_add_test(tcase, stacks_of_an_octave_are_for_all_threads);
 	tcase_add_test(tcase, block_in_two_bins_is_allocated_once);
 	return suite_end();
 }

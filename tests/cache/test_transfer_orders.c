@@ -19,7 +19,7 @@
 #define THREADS 3
 #define BLOCKS_EACH 2
 #define BLOCKS (THREADS * BLOCKS_EACH)
-#define FILLED (MAM_TRANSFER_BATCHES - 1) /* batches that leave place for one */
+#define FILLED (MAM_TRANSFER_STACKS * MAM_TRANSFER_BATCHES - 1) /* leaves place for one batch */
 #define BASE ((uintptr_t)0x7000000000)
 #define GRANULES 3
 #define LIMIT 100000
