@@ -92,6 +92,15 @@ struct mam_scope;
 struct mam_stream_ops;
 struct mam_suspension;
 
+/*
+ * Every call reads the first fields, and threads that wait for a lock make its cache line move from
+ * core to core: the locks and what they protect begin in another line, and in another pair of
+ * lines, as processors prefetch pairs. (With the locks among the first fields, a pair of 64 KiB on
+ * a stream took 104 ns in place of 51 while one other thread was in the pool, and each pair of that
+ * one 600 ns in place of 240, on two cores with a driver whose calls take no time.)
+ */
+#define MAM_POOL_LINES 128
+
 struct mam_pool {
 	/* lock: none, set at init */
 	struct mam_source *source;
@@ -104,10 +113,11 @@ struct mam_pool {
 	void *stream;                         /* state of the stream layer; lock: its own */
 	const struct mam_stream_ops *fences;  /* of the stream layer (range.h); NULL: none */
 
-	_Atomic uint32_t state;   /* enum mam_pool_state; written under both locks */
-	_Atomic uint32_t waiters; /* in the source's quiesce, which keeps the source alive */
-	struct mam_lock grow_lock;
+	_Atomic uint32_t state; /* enum mam_pool_state; written under both locks */
+
+	char apart[96]; /* not used; not an alignment: tests have pools in memory of calloc() */
 	struct mam_lock lock;
+	struct mam_lock grow_lock;
 
 	/* lock: pool */
 	struct mam_records segments;
@@ -134,11 +144,17 @@ struct mam_pool {
 	struct mam_suspension *suspension;
 	atomic_bool suspended;    /* allocations fail; written under lock: pool (suspend.h) */
 	bool over_limit;          /* the limit was lowered below the reserved bytes (limit.c) */
+	_Atomic uint32_t waiters; /* in the source's quiesce, which keeps the source alive */
 	struct mam_scope *scopes; /* statistics since a push, newest first (scope.c); NULL: none */
 	struct mam_stats counts;  /* counts that are updated on each event: see mam_pool_stats() */
 	/* atomic; written under lock: pool; where they are published; NULL: nowhere */
 	struct mam_statpage_pool *_Atomic page;
 };
+
+_Static_assert(offsetof(struct mam_pool, state) < 2 * MAM_POOL_LINES &&
+		       offsetof(struct mam_pool, lock) == 2 * MAM_POOL_LINES &&
+		       offsetof(struct mam_pool, segments) > 2 * MAM_POOL_LINES,
+	       "fields that every call reads are apart from the locks");
 
 /*
  * mam_pool_init - `pool` is storage that is zeroed except for its generation and that outlives

@@ -24,13 +24,14 @@ struct mam_fence {
 	struct CUctx_st *context; /* in which it was made */
 };
 
+/* Every call on a stream reads the first fields; the others are in lines of their own. */
 struct mam_fences {
 	struct mam_device device; /* lock: none, set at bind */
 	struct mam_lag *lag;      /* lock: none, set at bind; NULL: the driver's streams */
 
-	struct mam_fence idle[MAM_FENCES_IDLE]; /* lock: stream */
-	unsigned int idle_count;                /* lock: stream */
-	uint64_t created;                       /* lock: stream; count of events ever made */
+	struct mam_fence idle[MAM_FENCES_IDLE] __attribute__((aligned(64))); /* lock: stream */
+	unsigned int idle_count;                                             /* lock: stream */
+	uint64_t created; /* lock: stream; count of events ever made */
 };
 
 enum mam_fence_state {

@@ -42,6 +42,7 @@
 #include "stream/stream.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "pool/grow.h"
 #include "source/source.h"
@@ -60,9 +61,10 @@ enum mam_status mam_streams_attach(struct mam_pool *pool, struct mam_source *sou
 
 	if (source->properties.device < 0 && mam_source_lag(source) == NULL)
 		return MAM_OK;
-	streams = calloc(1, sizeof(*streams));
+	streams = aligned_alloc(MAM_POOL_LINES, sizeof(*streams));
 	if (streams == NULL)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	memset(streams, 0, sizeof(*streams));
 	streams->pool = pool;
 	mam_lock_init(&streams->lock, MAM_RANK_STREAM, "stream");
 	pool->stream = streams;

@@ -58,17 +58,21 @@ struct mam_stream {
 	bool in_use;       /* lock: pool; otherwise the record is not in use */
 } __attribute__((aligned(16)));
 
+/* Every call on a stream reads the first two lines, which are seldom written (pool/pool.h). */
 struct mam_streams {
-	struct mam_pool *pool;    /* lock: none, set at creation */
-	struct mam_lock lock;     /* rank stream */
-	struct mam_fences fences; /* lock: stream */
-	atomic_bool bound;        /* atomic; whether fences are bound */
-	atomic_bool any;          /* atomic; a stream was ever in the table */
-	atomic_bool faulty;       /* atomic; the driver reported an error: no memory is released */
-	atomic_bool lends; /* atomic; a stream needed the open memory of another (borrow.c) */
-	bool ended;        /* lock: stream */
+	struct mam_pool *pool; /* lock: none, set at creation */
+	atomic_bool bound;     /* atomic; whether fences are bound */
+	atomic_bool any;       /* atomic; a stream was ever in the table */
+	atomic_bool faulty;    /* atomic; the driver reported an error: no memory is released */
+	atomic_bool lends;     /* atomic; a stream needed the open memory of another (borrow.c) */
+	_Atomic uint32_t captures; /* atomic; written under lock: pool; count of entries so far */
+	struct mam_fences fences;  /* lock: stream */
 
-	struct mam_records records;          /* lock: pool */
+	struct mam_lock lock; /* rank stream */
+	bool ended;           /* lock: stream */
+
+	/* lock: pool */
+	struct mam_records records __attribute__((aligned(MAM_POOL_LINES)));
 	uint32_t bucket[MAM_STREAM_BUCKETS]; /* lock: pool; heads of lists */
 	uint32_t count;                      /* lock: pool; of records in use */
 	uint32_t sweep_at;                   /* lock: pool; count at which empty ones are freed */
@@ -77,8 +81,10 @@ struct mam_streams {
 	_Atomic uint32_t capturing;                         /* atomic; length of captured[] */
 	struct mam_stream_key captured[MAM_CAPTURES_NOTED]; /* lock: pool; last seen in capture */
 	atomic_bool lost_count;                             /* atomic; there were more captures */
-	_Atomic uint32_t captures; /* atomic; written under lock: pool; count of entries so far */
 };
+
+_Static_assert(offsetof(struct mam_streams, fences.idle) == MAM_POOL_LINES,
+	       "no lock and nothing that is written under one is in the first two lines");
 
 static inline struct mam_stream *mam_stream_at(const struct mam_streams *streams, uint32_t handle)
 {
