@@ -3,7 +3,7 @@
  * Thread caches with bins per stream in all schedules of two or three threads that deviate at one or
  * two points, and in random ones: owners allocate and free on streams and evict to them, while
  * another thread frees their blocks, drains the caches, reads their counts, trims the pool, or
- * releases or destroys a stream, and the GPU completes its work.
+ * releases or destroys a stream, the driver refuses events, and the GPU completes its work.
  *
  * Owners use their own fences: test_cache_orders runs the caches with membarrier.
  *
@@ -203,6 +203,24 @@ static void release_0(void *argument)
 	MAM_KASSERT(mam_stream_let_go(orders.pool, orders.stream[0]) == MAM_OK);
 }
 
+/* Fences cannot be recorded for a part of the schedule. */
+static void refuse(void *argument)
+{
+	begin_thread(argument);
+	gpu_refuse_events(true);
+	simt_host_yield("events refused");
+	gpu_refuse_events(false);
+}
+
+/* Work of two streams is in flight when the driver refuses events, and another thread trims. */
+static void refuse_and_trim(void *argument)
+{
+	begin_thread(argument);
+	gpu_refuse_events(true);
+	(void)mam_grow_trim(orders.pool, 0, NULL);
+	gpu_refuse_events(false);
+}
+
 static void begin(void *argument)
 {
 	mam_asymlock_use_fences(true);
@@ -246,6 +264,17 @@ static const struct row rows[] = {
 	{ "renewed", { keep_0, renew_0 }, 1, 1, NOTHING, 4, false, LATE },
 	{ "renewed and trim", { keep_0, renew_0, trim }, 1, 1, NOTHING, 4, false, LATE },
 	{ "renewed, then trim", { renew_0, keep_0, trim_late }, 1, 1, NOTHING, 4, false, LATE },
+	{ "refused", { refuse, use_0, trim }, 0, 2, NOTHING, 4, false, EARLY },
+	{ "refused at each free", { refuse, use_0, use_1 }, 3, 1, NOTHING, 4, false, EARLY },
+	{ "refused in a trim", { use_0, use_1, refuse_and_trim }, 1, 1, NOTHING, 4, false, LATE },
+	{ "refused and renewed",
+	  { keep_0, renew_0, refuse_and_trim },
+	  1,
+	  1,
+	  NOTHING,
+	  4,
+	  false,
+	  LATE },
 };
 
 #define ROWS ((int)(sizeof(rows) / sizeof(rows[0])))
@@ -265,6 +294,7 @@ static const struct row faults[] = {
 	{ "unpin unlocked", { keep_0, renew_0, trim }, 0, 1, UNPIN_UNLOCKED, 4, false, LATE },
 	{ "put unlocked", { use_0, use_1 }, 0, 1, PUT_UNLOCKED, 4, false, LATE },
 	{ "buried", { keep_0, renew_0, trim }, 0, 1, BURIED, 4, false, LATE },
+	{ "refused passes", { refuse, use_0, trim }, 0, 2, REFUSED_PASSES, 4, false, EARLY },
 };
 
 #define FAULTS ((int)(sizeof(faults) / sizeof(faults[0])))

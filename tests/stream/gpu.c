@@ -41,6 +41,7 @@ static struct gpu {
 		size_t bytes; /* 0: not in use */
 	} chunk[CHUNKS];
 	size_t bytes;
+	bool refuses;                    /* to create and to record events */
 	bool held[GRANULES];             /* by a caller */
 	struct gpu_clock used[GRANULES]; /* the last work that uses it */
 } gpu;
@@ -240,6 +241,8 @@ static unsigned int event_create(struct CUevent_st **event, unsigned int flags)
 	unsigned i = 0;
 
 	(void)flags;
+	if (gpu.refuses)
+		return MAM_DRIVER_OUT_OF_MEMORY;
 	while (i < EVENTS && gpu.event[i].exists)
 		i++;
 	CHECK(i < EVENTS, "too many events");
@@ -256,7 +259,11 @@ static unsigned int event_destroy(struct CUevent_st *event)
 
 static unsigned int event_record(struct CUevent_st *event, struct CUstream_st *stream)
 {
-	event_at(event)->clock = clock_of(stream_at(stream));
+	struct event *at = event_at(event);
+
+	if (gpu.refuses)
+		return MAM_DRIVER_OUT_OF_MEMORY;
+	at->clock = clock_of(stream_at(stream));
 	return MAM_DRIVER_SUCCESS;
 }
 
@@ -435,6 +442,11 @@ void gpu_begin(size_t bytes)
 	source.properties.name = "gpu";
 	source.properties.granularity = source.properties.alignment = GRANULE;
 	source.properties.device = 0;
+}
+
+void gpu_refuse_events(bool refuse)
+{
+	gpu.refuses = refuse;
 }
 
 size_t gpu_bytes(void)

@@ -18,6 +18,8 @@
 #ifndef TESTS_STREAM_GPU_H
 #define TESTS_STREAM_GPU_H
 
+#include <stdbool.h>
+
 #include <mam/source.h>
 
 #include "source/driver.h"
@@ -32,6 +34,9 @@ struct CUctx_st *gpu_context(void);
 /* A new stream has the handle of the stream that was destroyed last, as with the driver. */
 struct CUstream_st *gpu_stream_new(void);
 void gpu_stream_end(struct CUstream_st *stream);
+
+/* From now on the driver refuses to create and to record events, or no longer. */
+void gpu_refuse_events(bool refuse);
 
 /* All work of the stream is complete. gpu_run_former: of streams that had its handle before. */
 void gpu_run(struct CUstream_st *stream);

@@ -13,6 +13,7 @@ enum wrong {
 	NOTHING,
 	/* src/stream/reclaim.c */
 	PENDING_PASSES,  /* memory under a fence that has not passed is released */
+	REFUSED_PASSES,  /* the same for memory whose fence the driver refused */
 	FENCE_FIRST,     /* the fence is recorded before the open list is closed */
 	HANDLE_ONLY,     /* a fence covers memory of the stream that had the handle before */
 	OPEN_UNLOCKED,   /* the open list is replaced without the pool's lock */
