@@ -36,16 +36,17 @@ STATISTICS = (
 
 
 class DeviceMemory:
-    """The memory in use on the first visible device, by NVML, which needs no context."""
+    """The memory in use on a visible device, by NVML, which needs no context."""
 
     class Numbers(ctypes.Structure):
         _fields_ = [(name, ctypes.c_ulonglong) for name in ("total", "free", "used")]
 
-    def __init__(self):
+    def __init__(self, ordinal=0):
         self.library, self.device = None, ctypes.c_void_p()
         with contextlib.suppress(OSError, ValueError):
             library = ctypes.CDLL("libnvidia-ml.so.1")
-            index = int(os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0])
+            visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+            index = int(visible.split(",")[ordinal]) if visible else ordinal
             if library.nvmlInit_v2() == 0 and \
                     library.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(self.device)) == 0:
                 self.library = library
