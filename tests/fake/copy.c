@@ -114,7 +114,10 @@ static int copy(uintptr_t to, bool to_device, uintptr_t from, bool from_device, 
 	if (result == CUDA_SUCCESS)
 		result = find_end(from, bytes, from_device, context->device, &source);
 	if (result == CUDA_SUCCESS)
-		result = fake_stream_submit(context, stream, &due_ns);
+		result = fake_stream_submit(context, stream,
+					    fake_peer_delay(context->device, to) +
+						    fake_peer_delay(context->device, from),
+					    &due_ns);
 	if (result != CUDA_SUCCESS || due_ns == FAKE_CAPTURED)
 		return result;
 	wait = wait || target.pageable;
@@ -135,7 +138,8 @@ static int fill(uintptr_t to, unsigned char value, size_t bytes, struct CUstream
 		return result;
 	result = find_end(to, bytes, true, context->device, &target);
 	if (result == CUDA_SUCCESS)
-		result = fake_stream_submit(context, stream, &due_ns);
+		result = fake_stream_submit(context, stream, fake_peer_delay(context->device, to),
+					    &due_ns);
 	if (result != CUDA_SUCCESS || due_ns == FAKE_CAPTURED)
 		return result;
 	return submit_fill(due_ns, target, value, bytes);
@@ -182,7 +186,9 @@ static int copy_to_peer(uintptr_t to, struct CUctx_st *to_context, uintptr_t fro
 	if (result == CUDA_SUCCESS)
 		result = find_end(from, bytes, true, from_context->device, &source);
 	if (result == CUDA_SUCCESS)
-		result = fake_stream_submit(context, stream, &due_ns);
+		result = fake_stream_submit(
+			context, stream,
+			fake_knobs.link_ns[from_context->device][to_context->device], &due_ns);
 	if (result != CUDA_SUCCESS || due_ns == FAKE_CAPTURED)
 		return result;
 	if (fake_memory_denied(to, bytes, from_context->device) ||

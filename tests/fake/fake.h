@@ -44,6 +44,7 @@ struct fake_knobs {
 	uint64_t clock_ns;           /* time per call on the fake's own clock; 0: the real clock */
 	int mappers;                 /* number of devices, from 0, with virtual memory management */
 	enum fake_link links[FAKE_DEVICES][FAKE_DEVICES]; /* symmetric */
+	uint64_t link_ns[FAKE_DEVICES][FAKE_DEVICES];     /* symmetric: additional time of work */
 	int first;  /* number of the first visible device among those of the machine */
 	bool hasty; /* fences and waits return before the work is done */
 	int log;    /* descriptor, or -1 */
@@ -177,7 +178,8 @@ void fake_mempool_released(
 void fake_array_drop_context(struct CUctx_st *context);
 
 /* peer.c */
-bool fake_peer_linked(int device, int peer); /* a device is linked to itself */
+bool fake_peer_linked(int device, int peer);             /* a device is linked to itself */
+uint64_t fake_peer_delay(int device, uintptr_t address); /* of its work on memory there */
 int fake_peer_enable(struct CUctx_st *context, struct CUctx_st *peer);
 void fake_peer_drop_context(struct CUctx_st *context);
 
@@ -221,7 +223,8 @@ int fake_timeline_reaching(const void *place, size_t bytes, uint64_t after_ns);
 void fake_timeline_forget(void); /* in the child of a fork */
 
 /* stream.c */
-int fake_stream_submit(struct CUctx_st *context, struct CUstream_st *stream, uint64_t *due_ns);
+int fake_stream_submit(struct CUctx_st *context, struct CUstream_st *stream, uint64_t longer_ns,
+		       uint64_t *due_ns); /* longer_ns: as well as the usual time */
 /* When work that is submitted now begins. */
 int fake_stream_begin(struct CUctx_st *context, struct CUstream_st *stream, uint64_t *begin_ns);
 int fake_stream_context(struct CUstream_st *stream, struct CUctx_st **context);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define RULES 16
+#define DELAY_US_MAX 60000000 /* one minute */
 
 /* One part of FAKE_CUDA_FAIL_AT. lock: fake */
 struct rule {
@@ -82,20 +83,35 @@ static void read_memory(void)
 		refuse("FAKE_CUDA_MEMORY", value, "at most 8 sizes such as 1G, none of them 0");
 }
 
-/* D-E:nvlink or D-E:pcie */
-static bool parse_link(const char *text)
+static void set_link(int one, int other, enum fake_link kind, uint64_t delay_ns)
+{
+	fake_knobs.links[one][other] = fake_knobs.links[other][one] = kind;
+	fake_knobs.link_ns[one][other] = fake_knobs.link_ns[other][one] = delay_ns;
+}
+
+/* D-E:KIND or D-E:KIND:US */
+static bool parse_link(char *text)
 {
 	static const char *const kinds[] = {
-		[FAKE_LINK_PCIE] = "pcie", [FAKE_LINK_NVLINK] = "nvlink"
+		[FAKE_LINK_NONE] = "none", [FAKE_LINK_PCIE] = "pcie", [FAKE_LINK_NVLINK] = "nvlink"
 	};
 	int one = text[0] - '0', other = text[0] && text[1] ? text[2] - '0' : -1;
+	char *delay, *end = "";
+	long delay_us = 0;
 
 	if (one < 0 || one >= FAKE_DEVICES || other < 0 || other >= FAKE_DEVICES || one == other ||
 	    text[1] != '-' || text[3] != ':')
 		return false;
-	for (int kind = FAKE_LINK_PCIE; kind <= FAKE_LINK_NVLINK; kind++)
+	delay = strchr(text + 4, ':');
+	if (delay) {
+		*delay++ = '\0';
+		delay_us = strtol(delay, &end, 10);
+	}
+	if (*end || delay_us < 0 || delay_us > DELAY_US_MAX)
+		return false;
+	for (int kind = FAKE_LINK_NONE; kind <= FAKE_LINK_NVLINK; kind++)
 		if (strcmp(text + 4, kinds[kind]) == 0) {
-			fake_knobs.links[one][other] = fake_knobs.links[other][one] = kind;
+			set_link(one, other, kind, delay_us * 1000ull);
 			return true;
 		}
 	return false;
@@ -115,7 +131,7 @@ static void read_links(void)
 	while ((part = strsep(&rest, ",")) != NULL)
 		if (!parse_link(part))
 			refuse("FAKE_CUDA_LINKS", value,
-			       "none, or pairs such as 0-1:nvlink,0-2:pcie");
+			       "none, or pairs such as 0-1:nvlink,0-2:pcie:300");
 }
 
 static long read_number(const char *name, long preset, long max)

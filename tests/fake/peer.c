@@ -34,6 +34,13 @@ bool fake_peer_linked(int device, int peer)
 	return device == peer || fake_knobs.links[device][peer] != FAKE_LINK_NONE;
 }
 
+uint64_t fake_peer_delay(int device, uintptr_t address)
+{
+	const struct fake_block *block = fake_memory_find(address);
+
+	return block && block->kind == FAKE_DEVICE ? fake_knobs.link_ns[device][block->device] : 0;
+}
+
 int cuDeviceCanAccessPeer(int *can, int device, int peer)
 {
 	int result = fake_enter("cuDeviceCanAccessPeer");

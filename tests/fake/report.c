@@ -92,7 +92,8 @@ int fake_use(unsigned long long address, size_t bytes, struct CUstream_st *strea
 	if (result == CUDA_SUCCESS)
 		result = fake_stream_resolve(context, &stream);
 	if (result == CUDA_SUCCESS)
-		result = fake_stream_submit(context, stream, due_ns);
+		result = fake_stream_submit(context, stream,
+					    fake_peer_delay(context->device, address), due_ns);
 	if (result == CUDA_SUCCESS)
 		*stream_id = fake_stream_id(stream);
 	if (result == CUDA_SUCCESS && fake_memory_denied(address, bytes, context->device))

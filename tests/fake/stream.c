@@ -6,7 +6,7 @@
  * of all blocking streams of its context, and theirs follows the legacy stream's; non-blocking
  * streams are ordered only with themselves. Each copy or fill takes FAKE_CUDA_LAG_US, or with
  * FAKE_CUDA_LAG_RANDOM up to that: the n-th one takes the same time in each run, so that one thread
- * sees the same order on every run.
+ * sees the same order on every run. The delay of a link is added for memory of another device.
  */
 #include "fake.h"
 
@@ -171,7 +171,8 @@ int fake_stream_begin(struct CUctx_st *context, struct CUstream_st *stream, uint
 	return result;
 }
 
-int fake_stream_submit(struct CUctx_st *context, struct CUstream_st *stream, uint64_t *due_ns)
+int fake_stream_submit(struct CUctx_st *context, struct CUstream_st *stream, uint64_t longer_ns,
+		       uint64_t *due_ns)
 {
 	int result = fake_stream_resolve(context, &stream);
 
@@ -181,7 +182,7 @@ int fake_stream_submit(struct CUctx_st *context, struct CUstream_st *stream, uin
 		*due_ns = FAKE_CAPTURED;
 		return CUDA_SUCCESS;
 	}
-	*due_ns = later(end_of(context, stream), fake_now()) + lag();
+	*due_ns = later(end_of(context, stream), fake_now()) + lag() + longer_ns;
 	set_end(context, stream, *due_ns);
 	return CUDA_SUCCESS;
 }

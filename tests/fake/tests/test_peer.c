@@ -239,6 +239,49 @@ START_TEST(no_access_without_link)
 }
 END_TEST
 
+/* The microseconds until the work in a stream is done, on the fake's own clock. */
+static uint64_t time_of(const struct cuda *cuda, struct CUstream_st *stream)
+{
+	uint64_t began = cuda->fake_clock();
+
+	ck_assert_int_eq(cuda->cuStreamSynchronize(stream), CUDA_SUCCESS);
+	return (cuda->fake_clock() - began + 500) / 1000; /* a call takes 1 ns */
+}
+
+/* Work of device 1 in the null stream: 100 us, and 300 more for each end on device 0. */
+START_TEST(links_delay_work)
+{
+	struct CUctx_st *first, *second;
+	unsigned long long far, near;
+	unsigned long long stream_id;
+	uint64_t due_ns;
+	struct cuda cuda;
+
+	setenv("FAKE_CUDA_LAG_US", "100", 1);
+	setenv("FAKE_CUDA_CLOCK_NS", "1", 1);
+	setenv("FAKE_CUDA_LINKS", _i == 0 ? "0-1:pcie:300" : "1-0:none:300", 1);
+	cuda = load_two(&first, &second);
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&far, 4096), CUDA_SUCCESS);
+	cuda.cuCtxSetCurrent(second);
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&near, 4096), CUDA_SUCCESS);
+	cuda.cuMemsetD8_v2(near, 1, 4096);
+	ck_assert_uint_eq(time_of(&cuda, NULL), 100);
+	cuda.cuMemsetD8_v2(far, 1, 4096);
+	ck_assert_uint_eq(time_of(&cuda, NULL), 400);
+	cuda.cuMemcpyAsync(near, far, 4096, NULL);
+	ck_assert_uint_eq(time_of(&cuda, NULL), 400);
+	cuda.cuMemcpyAsync(far + 2048, far, 2048, NULL);
+	ck_assert_uint_eq(time_of(&cuda, NULL), 700);
+	cuda.cuMemcpyPeer(near, second, far, first, 4096);
+	ck_assert_uint_eq(time_of(&cuda, NULL), 400);
+	ck_assert_int_eq(cuda.fake_use(far, 4096, NULL, &stream_id, &due_ns), CUDA_SUCCESS);
+	ck_assert_uint_eq(time_of(&cuda, NULL), 400);
+	cuda.cuMemsetD8_v2(far, 1, 4096); /* work that follows waits for it */
+	cuda.cuMemsetD8_v2(near, 1, 4096);
+	ck_assert_uint_eq(time_of(&cuda, NULL), 500);
+}
+END_TEST
+
 /* As code enables it that mam run does not intercept. */
 START_TEST(peer_access_can_be_enabled_by_second_name)
 {
@@ -304,6 +347,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, devices_can_access_each_other);
 	tcase_add_test(tests, links_differ);
 	tcase_add_test(tests, no_access_without_link);
+	tcase_add_loop_test(tests, links_delay_work, 0, 2);
 	tcase_add_test(tests, peer_access_is_enabled_once_and_one_way);
 	tcase_add_test(tests, context_is_not_a_peer_of_its_own_device);
 	tcase_add_test(tests, peer_access_ends_with_either_context);
