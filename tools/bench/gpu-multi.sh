@@ -277,7 +277,7 @@ start_mode() # MODE
 	waiting="$waiting $!"
 }
 
-# What the ranks of MODE printed, as rows.
+# The output of the ranks of MODE, as rows.
 rank_rows() # MODE
 {
 	for rank_part in allreduce ddp fsdp; do

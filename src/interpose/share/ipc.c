@@ -5,13 +5,13 @@
  *   get     Call the driver for a handle of the chunk, and return its error if it fails. The
  *           program receives a handle of mam's for the block (ipc_note.h), the same one for the
  *           lifetime of the block. For memory of the driver it receives the driver's handle.
- *   open    For a handle of mam's: read its note, open the chunk, check that the chunk is as large
- *           as the note states, and return the block inside it. The driver counts how often a
- *           process opened a chunk.
- *   close   Close the chunk of a block as often as the block was opened (ipc_opened.h).
+ *   open    For a handle of mam's: if this context has the block open, count that (ipc_opened.h).
+ *           Otherwise read its note, open the chunk, check that the chunk is as large as the note
+ *           states, and return the block inside it.
+ *   close   Close the chunk of a block as often as the driver opened it.
  *
  * The driver has no handles of mapped memory (--source=vmm): mam's handle names the owner, which sends
- * the block in pieces (ipc_pieces.h), and mam counts the opens.
+ * the block in pieces (ipc_pieces.h).
  *
  * A peer without mam passes mam's handle to the driver, which returns invalid value. With
  * --ipc=dedicated, the next block of that size is one of the driver's (dedicated.h). Security: the
@@ -35,6 +35,7 @@
 #include "interpose/process/say.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
+#include "interpose/routes/real.h"
 #include "interpose/routes/table.h"
 #include "interpose/share/forget.h"
 #include "interpose/share/ipc_note.h"
@@ -285,6 +286,17 @@ static bool is_in_chunk(const struct handle *handle)
 		      sizeof(*handle) - at) == 0;
 }
 
+/* Sets the current context. If it is unknown, no block is found to be open in it. */
+static void set_context(struct mam_ipc_opened *opened)
+{
+	const struct mam_real_driver *driver = mam_real_driver();
+
+	if (driver == NULL || driver->ctx_id == NULL ||
+	    driver->ctx_current(&opened->context) != MAM_CUDA_SUCCESS ||
+	    driver->ctx_id(opened->context, &opened->context_id) != MAM_CUDA_SUCCESS)
+		opened->context = NULL;
+}
+
 static int open_ours(open_function *real, const struct handle *handle, unsigned int flags,
 		     unsigned long long *address)
 {
@@ -296,6 +308,13 @@ static int open_ours(open_function *real, const struct handle *handle, unsigned 
 
 	if (close != NULL && is_mapped(handle))
 		return open_pieces(handle, flags, address);
+	memcpy(opened.token, handle->token, sizeof(opened.token));
+	set_context(&opened);
+	if (flags == LAZY_ENABLE_PEER_ACCESS && is_in_chunk(handle) &&
+	    mam_ipc_opened_again(&opened)) {
+		*address = opened.address;
+		return MAM_CUDA_SUCCESS;
+	}
 	if (close == NULL || !is_in_chunk(handle) || !mam_ipc_note_read(handle->token, &note)) {
 		say_once(&said, "invalid IPC handle: its block was freed, its process has ended, "
 				"or that process belongs to another user or has another /dev/shm, "
@@ -343,15 +362,16 @@ static int open_handle(enum mam_table_id function, open_function *real, enum mam
  * The entry in the list was removed first: once the driver has closed the chunk, another chunk may
  * be opened at its address. With the last close the block's ID is removed too.
  */
-static int close_ours(__typeof__(&cuIpcCloseMemHandle) real, const struct mam_ipc_opened *opened)
+static int close_ours(__typeof__(&cuIpcCloseMemHandle) real, const struct mam_ipc_opened *opened,
+		      bool by_driver)
 {
 	int answer = MAM_CUDA_SUCCESS;
 
 	if (opened->count == 0)
 		mam_forget_block((void *)(uintptr_t)opened->address);
-	if (opened->mapped_bytes == 0)
+	if (by_driver)
 		answer = real(opened->chunk);
-	else if (opened->count == 0)
+	else if (opened->mapped_bytes != 0 && opened->count == 0)
 		answer = mam_ipc_pieces_close(opened);
 	if (answer != MAM_CUDA_SUCCESS)
 		mam_ipc_opened_add(opened);
@@ -362,7 +382,7 @@ static int close_handle(enum mam_road road, unsigned long long address)
 {
 	__typeof__(&cuIpcCloseMemHandle) real = MAM_TABLE_ORIGINAL(cuIpcCloseMemHandle);
 	struct mam_ipc_opened opened;
-	bool is_ours;
+	bool is_ours, by_driver;
 	int answer;
 
 	if (real == NULL)
@@ -370,8 +390,8 @@ static int close_handle(enum mam_road road, unsigned long long address)
 	if (mam_init_passes())
 		return real(address);
 	mam_init_depth++;
-	is_ours = mam_ipc_opened_take(address, &opened);
-	answer = is_ours ? close_ours(real, &opened) : real(address);
+	is_ours = mam_ipc_opened_take(address, &opened, &by_driver);
+	answer = is_ours ? close_ours(real, &opened, by_driver) : real(address);
 	watch(MAM_TABLE_cuIpcCloseMemHandle, road, is_ours, answer);
 	mam_init_depth--;
 	return answer;

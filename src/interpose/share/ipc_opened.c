@@ -3,7 +3,7 @@
  * ipc_opened.c - a list of the open blocks, sorted by address (ipc_opened.h).
  *
  * Entries are found by binary search, O(log n), and inserted and removed by moving the following
- * ones. Programs open a few blocks, or the same ones again.
+ * ones. By token they are searched one by one. Programs open a few blocks, or the same ones again.
  *
  * Two entries may start at one address. The owner freed a block, against the rules, while it is
  * open here; its chunk was unmapped, and another one was mapped at the same address. Blocks may
@@ -64,6 +64,10 @@ static bool add_locked(const struct mam_ipc_opened *opened)
 		if (list[i - 1].chunk == opened->chunk) {
 			list[i - 1].bytes = opened->bytes;
 			list[i - 1].count++;
+			list[i - 1].driver_opens += opened->mapped_bytes == 0;
+			list[i - 1].context = opened->context;
+			list[i - 1].context_id = opened->context_id;
+			memcpy(list[i - 1].token, opened->token, sizeof(opened->token));
 			return true;
 		}
 	}
@@ -72,6 +76,7 @@ static bool add_locked(const struct mam_ipc_opened *opened)
 	memmove(&list[at + 1], &list[at], (count - at) * sizeof(*list));
 	list[at] = *opened;
 	list[at].count = 1;
+	list[at].driver_opens = opened->mapped_bytes == 0;
 	atomic_store_explicit(&listed, count + 1, memory_order_relaxed);
 	return true;
 }
@@ -86,14 +91,21 @@ bool mam_ipc_opened_add(const struct mam_ipc_opened *opened)
 	return good;
 }
 
+static bool is_same(const struct mam_ipc_opened *entry, const struct mam_ipc_opened *opened)
+{
+	return memcmp(entry->token, opened->token, sizeof(entry->token)) == 0 &&
+	       (entry->mapped_bytes != 0 ||
+		(entry->context != NULL && entry->context == opened->context &&
+		 entry->context_id == opened->context_id));
+}
+
 bool mam_ipc_opened_again(struct mam_ipc_opened *opened)
 {
 	bool is_open = false;
 
 	pthread_mutex_lock(&list_lock);
 	for (size_t i = 0; i < listed_now() && !is_open; i++) {
-		is_open = list[i].mapped_bytes != 0 &&
-			  memcmp(list[i].token, opened->token, sizeof(opened->token)) == 0;
+		is_open = is_same(&list[i], opened);
 		if (is_open) {
 			list[i].count++;
 			*opened = list[i];
@@ -103,7 +115,7 @@ bool mam_ipc_opened_again(struct mam_ipc_opened *opened)
 	return is_open;
 }
 
-bool mam_ipc_opened_take(unsigned long long address, struct mam_ipc_opened *opened)
+bool mam_ipc_opened_take(unsigned long long address, struct mam_ipc_opened *opened, bool *by_driver)
 {
 	size_t at, count;
 	bool is_open;
@@ -116,6 +128,8 @@ bool mam_ipc_opened_take(unsigned long long address, struct mam_ipc_opened *open
 	if (is_open) {
 		at--;
 		list[at].count--;
+		*by_driver = list[at].driver_opens > list[at].count;
+		list[at].driver_opens -= *by_driver;
 		*opened = list[at];
 		if (list[at].count == 0) {
 			count = listed_now() - 1;

@@ -310,50 +310,95 @@ static bool add(unsigned long long address, unsigned long long chunk, size_t byt
 	return mam_ipc_opened_add(&opened);
 }
 
+static bool by_driver; /* of the last take() */
+
+static bool take(unsigned long long address, struct mam_ipc_opened *opened)
+{
+	return mam_ipc_opened_take(address, opened, &by_driver);
+}
+
 START_TEST(block_is_closed_as_often_as_opened)
 {
 	struct mam_ipc_opened opened;
 
-	ck_assert(!mam_ipc_opened_take(5000, &opened));
+	ck_assert(!take(5000, &opened));
 	ck_assert(add(5000, 4096, 10));
 	ck_assert(add(5000, 4096, 10));
 	ck_assert(add(6000, 4096, 10));
-	ck_assert(!mam_ipc_opened_take(4096, &opened));
-	ck_assert(!mam_ipc_opened_take(5001, &opened));
-	ck_assert(mam_ipc_opened_take(5000, &opened));
+	ck_assert(!take(4096, &opened));
+	ck_assert(!take(5001, &opened));
+	ck_assert(take(5000, &opened));
 	ck_assert_uint_eq(opened.chunk, 4096);
 	ck_assert_uint_eq(opened.count, 1);
-	ck_assert(mam_ipc_opened_take(5000, &opened));
+	ck_assert(take(5000, &opened));
 	ck_assert_uint_eq(opened.count, 0);
-	ck_assert(!mam_ipc_opened_take(5000, &opened));
-	ck_assert(mam_ipc_opened_take(6000, &opened));
+	ck_assert(!take(5000, &opened));
+	ck_assert(take(6000, &opened));
 }
 END_TEST
 
-/* Only blocks in mapped memory are found by their token: the driver counts the others. */
-START_TEST(mapped_block_is_opened_again_by_its_token)
+/* A block in mapped memory in any context, other blocks in their own only. */
+START_TEST(block_is_opened_again_by_its_token)
 {
 	struct mam_ipc_opened opened = { .address = 5000, .chunk = 4096, .bytes = 10 }, again;
 
+	opened.mapped_bytes = _i == 0 ? 8192 : 0;
+	opened.context = &note;
+	opened.context_id = 3;
 	memset(opened.token, 7, sizeof(opened.token));
 	again = opened;
 	again.address = 0;
 	ck_assert(!mam_ipc_opened_again(&again));
 	ck_assert(mam_ipc_opened_add(&opened));
-	ck_assert(!mam_ipc_opened_again(&again));
-	opened.address = 9000;
-	opened.mapped_bytes = 8192;
-	ck_assert(mam_ipc_opened_add(&opened));
 	ck_assert(mam_ipc_opened_again(&again));
-	ck_assert_uint_eq(again.address, 9000);
-	ck_assert_uint_eq(again.mapped_bytes, 8192);
+	ck_assert_uint_eq(again.address, 5000);
+	ck_assert_uint_eq(again.mapped_bytes, opened.mapped_bytes);
+	again.context_id = 4;
+	ck_assert(mam_ipc_opened_again(&again) == (_i == 0));
+	again.context_id = 3;
+	again.context = NULL;
+	ck_assert(mam_ipc_opened_again(&again) == (_i == 0));
+	again.context = &note;
 	again.token[0]++;
 	ck_assert(!mam_ipc_opened_again(&again));
-	ck_assert(mam_ipc_opened_take(9000, &opened));
-	ck_assert_uint_eq(opened.count, 1);
-	ck_assert(mam_ipc_opened_take(9000, &opened));
+	for (int left = _i == 0 ? 3 : 1; left >= 0; left--) {
+		ck_assert(take(5000, &opened));
+		ck_assert_int_eq(opened.count, left);
+		ck_assert(by_driver == (_i == 1 && left == 0));
+	}
 	again.token[0]--;
 	ck_assert(!mam_ipc_opened_again(&again));
+}
+END_TEST
+
+/* Opens of the driver and of the list in any order: the driver closes as often as it opened. */
+START_TEST(driver_closes_as_often_as_it_opened)
+{
+	struct mam_ipc_opened opened = { .address = 5000, .chunk = 4096, .bytes = 10 }, again;
+	int driver = 0, all = 0;
+
+	opened.context = &note;
+	srand(7);
+	for (int step = 0; step < 10000; step++) {
+		int kind = rand() % 4;
+
+		again = opened;
+		if (kind == 0) {
+			ck_assert(mam_ipc_opened_add(&opened));
+			driver++;
+			all++;
+		} else if (kind == 1) {
+			ck_assert(mam_ipc_opened_again(&again) == (all != 0));
+			all += all != 0;
+		} else {
+			ck_assert(take(5000, &again) == (all != 0));
+			driver -= all != 0 && by_driver;
+			all -= all != 0;
+		}
+		ck_assert_int_ge(driver, all != 0);
+		ck_assert_int_le(driver, all);
+	}
+	ck_assert_int_eq(driver != 0, all != 0);
 }
 END_TEST
 
@@ -365,12 +410,12 @@ START_TEST(one_address_in_two_chunks)
 	ck_assert(add(5000, 1024, 10));
 	ck_assert(add(5000, 4096, 10));
 	for (unsigned long long sum = 0, i = 0; i < 3; i++) {
-		ck_assert(mam_ipc_opened_take(5000, &opened));
+		ck_assert(take(5000, &opened));
 		sum += opened.chunk;
 		if (i == 2)
 			ck_assert_uint_eq(sum, 4096 + 4096 + 1024);
 	}
-	ck_assert(!mam_ipc_opened_take(5000, &opened));
+	ck_assert(!take(5000, &opened));
 }
 END_TEST
 
@@ -389,7 +434,7 @@ START_TEST(block_is_found_by_any_interior_address)
 	}
 	mam_ipc_opened_restart();
 	ck_assert(!mam_ipc_opened_find(10000, &opened));
-	ck_assert(!mam_ipc_opened_take(10000, &opened));
+	ck_assert(!take(10000, &opened));
 }
 END_TEST
 
@@ -482,7 +527,8 @@ int main(void)
 	tcase_add_test(cases, owner_must_be_running);
 	tcase_add_test(cases, sweep_removes_notes_without_an_owner);
 	tcase_add_test(cases, block_is_closed_as_often_as_opened);
-	tcase_add_test(cases, mapped_block_is_opened_again_by_its_token);
+	tcase_add_loop_test(cases, block_is_opened_again_by_its_token, 0, 2);
+	tcase_add_test(cases, driver_closes_as_often_as_it_opened);
 	tcase_add_test(cases, one_address_in_two_chunks);
 	tcase_add_test(cases, block_is_found_by_any_interior_address);
 	tcase_add_loop_test(cases, shared_sizes_are_remembered, 0, 2);

@@ -21,6 +21,7 @@
 #include "interpose/process/say.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
+#include "interpose/routes/real.h"
 #include "interpose/routes/table.h"
 #include "interpose/share/forget.h"
 #include "interpose/share/ipc.h"
@@ -53,6 +54,7 @@ static unsigned long long asked, closed; /* addresses of the last calls */
 static unsigned int opens, closes;
 static size_t range_bytes; /* size of an opened chunk according to the driver; 0: unknown */
 static int get_result, close_result;
+static unsigned long long context_id; /* of the current context; 0: there is none */
 /* Peers: openings that began and have not ended, and the address of the last one. */
 static int peer_opens;
 static bool peer_is_full;
@@ -98,6 +100,26 @@ void *mam_table_original(enum mam_table_id id)
 	case MAM_TABLE_cuMemGetAddressRange_v2: return (void *)(uintptr_t)driver_range;
 	default: return NULL;
 	}
+}
+
+static int driver_current(void **context)
+{
+	*context = context_id == 0 ? NULL : &context_id;
+	return MAM_CUDA_SUCCESS;
+}
+
+static int driver_id(void *context, unsigned long long *id)
+{
+	*id = context_id;
+	return context == NULL ? MAM_CUDA_INVALID_CONTEXT : MAM_CUDA_SUCCESS;
+}
+
+const struct mam_real_driver *mam_real_driver(void)
+{
+	static const struct mam_real_driver driver = { .ctx_current = driver_current,
+						       .ctx_id = driver_id };
+
+	return &driver;
 }
 
 bool mam_peer_open_begin(unsigned int flags)
@@ -315,6 +337,36 @@ START_TEST(block_is_opened_inside_its_chunk)
 }
 END_TEST
 
+/* Each context has an open of its own, which is found again without a note. */
+START_TEST(block_that_is_open_is_not_opened_by_the_driver)
+{
+	unsigned long long address = 0, second = 0;
+
+	context_id = 3;
+	ck_assert_int_eq(cuIpcGetMemHandle(&handle, BLOCK), 0);
+	ck_assert_int_eq(open_it(&address), 0);
+	context_id = 4;
+	ck_assert_int_eq(open_it(&second), 0);
+	ck_assert_uint_eq(opens, 2);
+	ck_assert_int_eq(cuIpcCloseMemHandle(address), 0);
+	ck_assert_uint_eq(closes, 1);
+	mam_ipc_note_remove(token);
+	ck_assert_int_eq(open_it(&second), 0);
+	ck_assert_uint_eq(second, address);
+	ck_assert_uint_eq(opens, 2);
+	context_id = 5;
+	ck_assert_int_eq(open_it(&second), MAM_CUDA_INVALID_VALUE);
+	close_result = 709;
+	ck_assert_int_eq(cuIpcCloseMemHandle(address), 0);
+	ck_assert_uint_eq(closes, 1);
+	ck_assert_int_eq(cuIpcCloseMemHandle(address), 709);
+	close_result = 0;
+	ck_assert_int_eq(cuIpcCloseMemHandle(address), 0);
+	ck_assert_uint_eq(closes, 3);
+	ck_assert_ptr_eq(forgotten, (void *)(uintptr_t)address);
+}
+END_TEST
+
 /*
  * The driver enables peer access when it opens the block: if mam cannot note that, it does not call
  * the driver.
@@ -409,6 +461,7 @@ int main(void)
 	tcase_add_test(cases, driver_decides_which_memory_may_be_shared);
 	tcase_add_test(cases, no_handle_is_returned_if_no_note_can_be_kept);
 	tcase_add_test(cases, block_is_opened_inside_its_chunk);
+	tcase_add_test(cases, block_that_is_open_is_not_opened_by_the_driver);
 	tcase_add_test(cases, nothing_is_opened_if_the_peer_list_is_full);
 	tcase_add_test(cases, block_the_driver_fails_to_close_stays_open);
 	tcase_add_test(cases, chunk_smaller_than_in_its_note_is_closed_again);

@@ -273,7 +273,7 @@ static int rate(int handles, int device)
 	return wrong;
 }
 
-/* Opens what an exporter shares until that is killed, and what is left in the pipe. */
+/* Opens each block that an exporter shares until it is killed, and those still in the pipe. */
 static int kill_exporter(int device, int ms)
 {
 	struct peer peer = start_peer("--export", device);
