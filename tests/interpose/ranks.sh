@@ -99,8 +99,59 @@ try "a wrapper of the rank: the leak report is the program's" grep -q '5 blocks'
 launch '3' "$MAM" run --stats="$scratch/files/s.%r" -- "$probe" tidy > "$scratch/out" 2> "$scratch/err"
 same "another run replaces the file of the rank" "100" "$(value_of allocs s.3)"
 
-# docs/gpus.md: its script, and its table, whose process IDs differ.
+# docs/gpus.md: its commands with stand-ins for the launchers, which set the variables that the real ones
+# set; its script; its table, whose process IDs differ; and its messages.
 page=$MAM_SRCDIR/docs/gpus.md
+mkdir "$scratch/bin"
+cat > "$scratch/bin/mpirun" << 'END'
+#!/bin/sh
+# mpirun|srun|torchrun -n|--nproc-per-node RANKS [--no-python] COMMAND...
+name=$(basename "$0")
+case $name:$1 in
+mpirun:-n | srun:-n | torchrun:--nproc-per-node) ;;
+*) exit 64 ;;
+esac
+ranks=$2 rank=0
+shift 2
+case $name:$1 in
+torchrun:--no-python) shift ;;
+torchrun:*.py) set -- python3 "$@" ;;
+esac
+while [ "$rank" -lt "$ranks" ]; do
+	case $name in
+	mpirun) OMPI_COMM_WORLD_RANK=$rank "$@" & ;;
+	srun) SLURM_PROCID=$rank "$@" & ;;
+	torchrun) RANK=$rank "$@" & ;;
+	esac
+	rank=$((rank + 1))
+done
+wait
+END
+# shellcheck disable=SC2016 # the stand-in expands
+printf '#!/bin/sh\n[ "$1" = train.py ] && exec ./app\n' > "$scratch/bin/python3"
+chmod +x "$scratch"/bin/*
+ln -s mpirun "$scratch/bin/srun"
+ln -s mpirun "$scratch/bin/torchrun"
+printf '#!/bin/sh\nexec "%s" --rounds 1\n' "$clients/client_driver" > "$scratch/bin/app"
+chmod +x "$scratch/bin/app"
+awk '/^## / { inside = $0 == "## Start the ranks under mam" } inside && sub(/^    /, "")' "$page" > "$scratch/commands"
+same "docs/gpus.md: launchers" "mpirun srun torchrun mam" "$(awk '{ print $1 }' "$scratch/commands" | paste -sd ' ')"
+while read -r command; do
+	fresh
+	ln -s "$scratch/bin/app" "$scratch/files/app"
+	(cd "$scratch/files" && PATH=$scratch/bin:$(dirname "$MAM"):$PATH sh -c "$command") > "$scratch/out" 2> "$scratch/err"
+	rm "$scratch/files/app"
+	same "docs/gpus.md: $command" "stats.0 stats.1 stats.2 stats.3 0 1 2 3" \
+		"$(files) $(cat "$scratch"/files/stats.? | sed -n 's/^rank	//p' | paste -sd ' ')"
+done < "$scratch/commands"
+# shellcheck disable=SC2016 # Markdown
+sed -n 's/^| `mam: warning: \([^`]*\)`.*/\1/p' "$page" > "$scratch/messages"
+try "docs/gpus.md: messages" test "$(wc -l < "$scratch/messages")" -ge 5
+while read -r message; do
+	for part in "${message%% ...*}" "${message##*... }"; do
+		try "docs/gpus.md: $part" grep -qaF "$part" "$MAM_BUILDDIR/.libs/libmam-preload.so"
+	done
+done < "$scratch/messages"
 awk '/^```/ { inside = $0 == "```sh"; next } inside' "$page" > "$scratch/each"
 ln -s "$clients/client_driver" "$scratch/app"
 (cd "$scratch" && PATH=$(dirname "$MAM"):$PATH sh each 4 ./app --rounds 1) > "$scratch/out" 2> "$scratch/err"
