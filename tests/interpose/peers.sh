@@ -48,6 +48,11 @@ same 'many-peers, on a large device' "$wanted" "$(cat "$scratch/out")"
 same 'many-peers, on a large device: freed blocks are reused' yes \
 	"$([ "$(stat_of peak_reserved_bytes)" -le $((256 * 1048576)) ] && echo yes || stat_of peak_reserved_bytes)"
 
+# A slow link: work of a peer ends long after later work of the owner.
+for scene in one-peer many-peers peer-is-reset opened-handle; do
+	same "$scene, slow link" "$wanted" "$(FAKE_CUDA_LINKS=0-1:pcie:3000 deferred $scene)"
+done
+
 # The probe detects the error that it checks for.
 touched=$("$MAM" run --free stream -- "$probe" one-peer 2> /dev/null | sed -n 's/^.* touched //p')
 same 'stream: an unordered program is seen to reuse memory too early' 1 "$([ "${touched:-0}" -gt 0 ] && echo 1)"

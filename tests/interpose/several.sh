@@ -17,13 +17,25 @@ again() # SUITE [LINKS] - its tests, each with a longer name
 {
 	sh "$MAM_SRCDIR/tests/interpose/$1.sh" > "$scratch/again" 2>&1
 	again_status=$?
-	sed "s/^\(ok\|not ok\|skip\) - /&$1${2+, $2}: /" "$scratch/again"
+	sed "s#^\(ok\|not ok\|skip\) - #&$1${2+, $2}: #" "$scratch/again"
 	same "$1${2+, $2}: exit status" 0 $again_status
 }
 
 for suite in memory semantics pass limit life; do
 	again $suite
 done
+if [ "${TEST_SHARE:-1}" -gt 1 ]; then
+	skip "further tests" "only tools/check --all runs them"
+else
+	for suite in policies watch/tags; do
+		again $suite
+	done
+	unset FAKE_CUDA_MEMORY # these set it, or use the first device, too
+	for suite in oom quarantine cache ranks; do
+		again $suite
+	done
+	export FAKE_CUDA_MEMORY=16M,1G
+fi
 export FAKE_CUDA_LINKS=none MAM_SOURCE=cudamalloc
 for suite in memory limit; do
 	again $suite "no link"
