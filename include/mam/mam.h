@@ -91,6 +91,8 @@ enum mam_free_policy {
 	/*
 	 * mam_free() first waits until all work submitted to the device's context is done, as
 	 * cudaFree does. The wait does not affect stream captures, in this thread or another one.
+	 * As with cudaFree, it does not cover kernels and copies of other devices that use the
+	 * block: synchronize those first, or pass their stream to mam_free_async().
 	 */
 	MAM_FREE_STRICT = 1,
 	/*
