@@ -109,6 +109,11 @@
  * of memory that another lane has allocated meanwhile; writes after free to an object of more than
  * 64 KiB, beyond its first 64 KiB, and to an object that was a block of the pool.
  *
+ * Several devices. Kernels of another device than the pool's may use a heap if that device has access
+ * to the pool's memory. For kernels of several devices at the same time, compile all of them with
+ * -DMAM_KPEERS, and create the heap with attr.peers = 1. The object calls of other kernels return NULL
+ * and false on that heap, and those of these kernels do so on other heaps.
+ *
  * Versions. Kernels and the library must know the same layout of a heap (MAM_HEAP_LAYOUT). Each
  * object call compares it: for a heap of another layout it returns NULL, false or 0, and counts
  * nothing, as the place of the counters is unknown.

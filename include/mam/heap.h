@@ -113,7 +113,16 @@ struct mam_heap_attr {
 	 * heap.cuh lists the errors that are detected.
 	 */
 	unsigned int debug;
-	unsigned int reserved; /* 0 */
+
+	/*
+	 * Of both kinds. 1: kernels of several devices use the heap at the same time. They must be
+	 * compiled with -DMAM_KPEERS, so that all atomics have the scope of the system. Others get
+	 * NULL from a heap of objects; a heap of pages cannot recognize them. The devices need
+	 * access to the pool's memory, and atomic operations on it, which mam info prints; without
+	 * these, the heap may be corrupted. 0: kernels of one device at a time, which may be
+	 * another device than the pool's, if it has access.
+	 */
+	unsigned int peers;
 };
 
 #define MAM_HEAP_UNLIMITED ((size_t)-1)

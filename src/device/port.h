@@ -33,7 +33,8 @@
  *   mam_syncthreads()
  *
  *   Orders: MAM_RELAXED MAM_ACQUIRE MAM_RELEASE MAM_ACQ_REL MAM_SEQ_CST. Scopes: MAM_AT_BLOCK, MAM_AT_DEVICE, MAM_AT_SYSTEM.
- *   They must be constants at the call. `where` is a uint16_t *, uint32_t * or uint64_t *, as the name ends.
+ *   They must be constants at the call. With MAM_KPEERS, MAM_AT_DEVICE is MAM_AT_SYSTEM in CUDA: other devices see it,
+ *   too. `where` is a uint16_t *, uint32_t * or uint64_t *, as the name ends.
  *   mam_atomic_load64(where, order, scope)             also ...32, here and below
  *   mam_atomic_store64(where, value, order, scope)
  *   mam_atomic_or64 _and64 _add64 _xchg64 (where, value, order, scope)      return the old value

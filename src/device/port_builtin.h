@@ -11,8 +11,12 @@
 #define MAM_ACQ_REL __NV_ATOMIC_ACQ_REL
 #define MAM_SEQ_CST __NV_ATOMIC_SEQ_CST
 #define MAM_AT_BLOCK __NV_THREAD_SCOPE_BLOCK
-#define MAM_AT_DEVICE __NV_THREAD_SCOPE_DEVICE
 #define MAM_AT_SYSTEM __NV_THREAD_SCOPE_SYSTEM
+#ifdef MAM_KPEERS
+#define MAM_AT_DEVICE MAM_AT_SYSTEM
+#else
+#define MAM_AT_DEVICE __NV_THREAD_SCOPE_DEVICE
+#endif
 
 #define MAM_P16(where) ((unsigned short *)(where))
 #define MAM_P32(where) ((unsigned int *)(where))

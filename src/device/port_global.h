@@ -29,8 +29,12 @@
 #define MAM_PTX_MAM_RELEASE "release"
 #define MAM_PTX_MAM_ACQ_REL "acq_rel"
 #define MAM_PTX_MAM_AT_BLOCK ".cta"
-#define MAM_PTX_MAM_AT_DEVICE ".gpu"
 #define MAM_PTX_MAM_AT_SYSTEM ".sys"
+#ifdef MAM_KPEERS
+#define MAM_PTX_MAM_AT_DEVICE MAM_PTX_MAM_AT_SYSTEM
+#else
+#define MAM_PTX_MAM_AT_DEVICE ".gpu"
+#endif
 
 /* clang-format off */
 #define mam_global_load64(where, order, scope)                                                  \

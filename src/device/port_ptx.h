@@ -23,14 +23,18 @@
 #define MAM_ACQ_REL 3
 #define MAM_SEQ_CST 4
 #define MAM_AT_BLOCK 0
+#ifdef MAM_KPEERS
+#define MAM_AT_DEVICE 2
+#else
 #define MAM_AT_DEVICE 1
+#endif
 #define MAM_AT_SYSTEM 2
 
 /* `row` for each scope of an order: `before` and `order` are PTX; `order` is that of the access. */
-#define MAM_PTX_SCOPES(row, number, before, order, op, type, letter)                      \
-	row(number, MAM_AT_BLOCK, before("cta"), order ".cta", op, type, letter)          \
-		row(number, MAM_AT_DEVICE, before("gpu"), order ".gpu", op, type, letter) \
-			row(number, MAM_AT_SYSTEM, before("sys"), order ".sys", op, type, letter)
+#define MAM_PTX_SCOPES(row, number, before, order, op, type, letter)          \
+	row(number, 0, before("cta"), order ".cta", op, type, letter)         \
+		row(number, 1, before("gpu"), order ".gpu", op, type, letter) \
+			row(number, 2, before("sys"), order ".sys", op, type, letter)
 #define MAM_PTX_NOTHING(scope) ""
 #define MAM_PTX_FENCE(scope) "fence.sc." scope ";\n\t"
 /* The orders that a read-modify-write, a load and a store may have. */

@@ -17,9 +17,11 @@ fi
 oldest=$("$NVCC" --list-gpu-arch | sed -n 's/^compute_\([0-9]*\)$/\1/p' | awk '$1 >= 70' |
 	sort -n | head -n 1)
 
-by_nvcc() # ARCHITECTURE FLAG - without warnings
+by_nvcc() # ARCHITECTURE FLAG... - without warnings
 {
-	"$NVCC" -arch="compute_$1" "$2" -ptx -I "$MAM_SRCDIR/src" -o "$scratch/ptx" \
+	by_nvcc_target=compute_$1
+	shift
+	"$NVCC" -arch="$by_nvcc_target" "$@" -ptx -I "$MAM_SRCDIR/src" -o "$scratch/ptx" \
 		"$scratch/kernels.cu" > "$scratch/said" 2>&1 && [ ! -s "$scratch/said" ]
 }
 
@@ -138,6 +140,19 @@ for architecture in "$oldest" 90; do
 		fi
 	done
 done
+
+# For heaps of several devices, the scope of the device is that of the system.
+cp "$scratch/wanted" "$scratch/wanted.device"
+sed '/^[a-z_]* device /s/\.gpu/.sys/g' "$scratch/wanted.device" > "$scratch/wanted"
+for way in BUILTINS PTX; do
+	name="with MAM_KPEERS, the scope is that of the system: $way"
+	if by_nvcc 90 "-DMAM_PORT_$way=1" -DMAM_KPEERS=1; then
+		as_wanted "$name"
+	else
+		not_ok "$name" "$(lib_tail "$scratch/said")"
+	fi
+done
+mv "$scratch/wanted.device" "$scratch/wanted"
 
 # clang as the CUDA compiler: it lacks these builtins, and needs help with headers of toolkits that
 # are newer than itself.

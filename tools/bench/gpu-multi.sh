@@ -78,7 +78,7 @@ write_rows()
 {
 	{
 		print_head "PARTS=\"$parts\" BUDGET=$budget tools/bench/gpu-multi.sh" "part; mode (who allocates: own is\
- PyTorch's allocator, expandable with expandable segments; plug, extension: mam, with -vmm on mapped memory; run: PyTorch's\
+ PyTorch's allocator, expandable with expandable segments; plug, extension: mam, with -vmm on mapped memory, with -peers for kernels of several devices; run: PyTorch's\
  allocator under mam run; nocache: the same without PyTorch's cache; cuda: cudaMalloc; library: a pool); parameter (bytes,\
  devices); metric; value; ratio; to (what the ratio refers to); result (yes, or what came of it)"
 		echo part,mode,parameter,metric,value,ratio,to,result
@@ -230,6 +230,7 @@ built() # PART MODE PROGRAM
 }
 
 build multi "$here/clients/gpu-multi.cu" -lmam
+build multi_peers "$here/clients/gpu-multi.cu" -DMAM_KPEERS=1 -lmam
 build peer_pools "$tests/kernels/peer_pools.cu" -lmam
 build two_devices "$tests/kernels/two_devices.cu"
 build two_devices_library "$tests/kernels/two_devices.cu" -DTWO_DEVICES_LIBRARY -lmam
@@ -359,15 +360,20 @@ info()
 
 heap()
 {
-	for source in cudamalloc vmm; do
-		time_for 6 heap "library-$source" || continue
-		built heap "library-$source" multi || continue
-		run 20 "$work/multi" heap "$source"
-		row heap "library-$source" 2 local_ns_per_pair "$(said local_ns_per_pair)" - - "$(judge "$status")"
-		row heap "library-$source" 2 remote_ns_per_pair "$(said remote_ns_per_pair)" \
-			"$(ratio "$(said remote_ns_per_pair)" "$(said local_ns_per_pair)")" local "$(judge "$status")"
-		row heap "library-$source" 2 wrong_objects "$(said wrong_objects)" - - "$(judge "$status")"
-		row heap "library-$source" 2 wrong_objects_at_once "$(said wrong_objects_at_once)" - - "$(judge "$status")"
+	for mode in library-cudamalloc library-vmm library-vmm-peers; do
+		program=multi source=${mode#library-}
+		case $mode in
+		*-peers) program=multi_peers source=${source%-peers} ;;
+		esac
+		time_for 6 heap $mode || continue
+		built heap $mode $program || continue
+		run 20 "$work/$program" heap "$source"
+		result=$(judge "$status")
+		row heap $mode 2 local_ns_per_pair "$(said local_ns_per_pair)" - - "$result"
+		row heap $mode 2 remote_ns_per_pair "$(said remote_ns_per_pair)" \
+			"$(ratio "$(said remote_ns_per_pair)" "$(said local_ns_per_pair)")" local "$result"
+		row heap $mode 2 wrong_objects "$(said wrong_objects)" - - "$result"
+		row heap $mode 2 wrong_objects_at_once "$(said wrong_objects_at_once)" - - "$result"
 	done
 }
 

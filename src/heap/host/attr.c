@@ -89,7 +89,7 @@ enum mam_status mam_heap_attr_read(const struct mam_heap_attr *given, struct mam
 		MAM_SIZED_FIELD(struct mam_heap_attr, wait_us),
 		MAM_SIZED_FIELD(struct mam_heap_attr, ahead),
 		MAM_SIZED_FIELD(struct mam_heap_attr, debug),
-		MAM_SIZED_FIELD(struct mam_heap_attr, reserved),
+		MAM_SIZED_FIELD(struct mam_heap_attr, peers),
 	};
 
 	if (!given ||
@@ -97,7 +97,7 @@ enum mam_status mam_heap_attr_read(const struct mam_heap_attr *given, struct mam
 		return MAM_ERROR_INVALID_VALUE;
 	memset(terms, 0, sizeof(*terms));
 	mam_sized_read(terms, given, sizeof(*terms));
-	if (terms->reserved != 0)
+	if (terms->peers > 1)
 		return MAM_ERROR_INVALID_VALUE;
 	switch (terms->kind) {
 	case MAM_HEAP_OBJECTS: return check_objects(terms);

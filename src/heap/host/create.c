@@ -32,6 +32,7 @@
 
 static void describe(const struct mam_heap_attr *attr, struct mam_heap *heap)
 {
+	heap->peers = attr->peers != 0;
 	if (attr->kind == MAM_HEAP_PAGES) {
 		heap->pages = (uint32_t)((attr->bytes - 1) / attr->page_bytes + 1);
 		heap->shift = (uint32_t)__builtin_ctzll(attr->page_bytes);
@@ -79,6 +80,8 @@ static void make(const struct mam_heap *heap, struct made *made)
 		made->head.shift = heap->shift;
 		made->head.layout = MAM_HEAP_LAYOUT;
 	}
+	if (heap->peers)
+		made->head.layout |= MAM_HEAP_LAYOUT_PEERS;
 	mam_pages_head(&made->metadata, heap->pages, heap->low);
 }
 

@@ -29,6 +29,7 @@ struct mam_heap {
 	uint32_t blocks;       /* count; 0: a page heap */
 	uint32_t columns;      /* rows of handles */
 	bool debug;            /* kernels check for errors */
+	bool peers;            /* kernels of several devices use it */
 	bool has_growth;       /* struct mam_growth follows the metadata: it grows or is debugged */
 	struct mam_post *post; /* NULL: it does not grow */
 

@@ -21,11 +21,17 @@
 /* Raised when code of two versions must not work on the same heap. */
 #define MAM_HEAP_LAYOUT_PLAIN 0x6d616d05u
 #define MAM_HEAP_LAYOUT_DEBUG 0x6d616d85u /* its objects have red zones: kdebug.h */
+#define MAM_HEAP_LAYOUT_PEERS 0x40u       /* also set: several devices use it, port.h */
 /* The layout that the code being compiled works on. */
 #ifdef MAM_KDEBUG
-#define MAM_HEAP_LAYOUT MAM_HEAP_LAYOUT_DEBUG
+#define MAM_HEAP_LAYOUT_OBJECTS MAM_HEAP_LAYOUT_DEBUG
 #else
-#define MAM_HEAP_LAYOUT MAM_HEAP_LAYOUT_PLAIN
+#define MAM_HEAP_LAYOUT_OBJECTS MAM_HEAP_LAYOUT_PLAIN
+#endif
+#ifdef MAM_KPEERS
+#define MAM_HEAP_LAYOUT (MAM_HEAP_LAYOUT_OBJECTS | MAM_HEAP_LAYOUT_PEERS)
+#else
+#define MAM_HEAP_LAYOUT MAM_HEAP_LAYOUT_OBJECTS
 #endif
 
 struct mam_kheap {

@@ -104,6 +104,29 @@ START_TEST(debug_heap_has_debug_layout)
 }
 END_TEST
 
+/* Kernels that are compiled for one device cannot allocate from a heap of several. */
+START_TEST(heap_of_several_devices_has_its_own_layout)
+{
+	static const uint32_t layouts[] = { MAM_HEAP_LAYOUT_PLAIN, MAM_HEAP_LAYOUT_PLAIN,
+					    MAM_HEAP_LAYOUT_DEBUG };
+	struct mam_heap_attr attr = MAM_HEAP_ATTR_INIT;
+	struct cuda cuda = load();
+	struct mam_pool *pool = pool_new();
+	struct mam_heap *heap;
+
+	(void)cuda;
+	attr.bytes = MIB;
+	attr.peers = 1;
+	attr.kind = _i == 1 ? MAM_HEAP_PAGES : MAM_HEAP_OBJECTS;
+	attr.debug = _i == 2;
+	heap = made(pool, &attr);
+	ck_assert_uint_eq(mam_heap_device(heap)->layout, layouts[_i] | MAM_HEAP_LAYOUT_PEERS);
+	ck_assert_ptr_null(mam_kmalloc(mam_heap_device(heap), 16));
+	heap_end(heap);
+	pool_end(pool);
+}
+END_TEST
+
 /* ---- growth --------------------------------------------------------------------------------- */
 
 START_TEST(growth_is_counted)
@@ -627,6 +650,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, growth_follows_metadata);
 	tcase_add_test(tests, fixed_heap_has_no_growth);
 	tcase_add_test(tests, debug_heap_has_debug_layout);
+	tcase_add_loop_test(tests, heap_of_several_devices_has_its_own_layout, 0, 3);
 	tcase_add_test(tests, growth_is_counted);
 	tcase_add_test(tests, large_objects_are_pool_blocks);
 	tcase_add_test(tests, random_objects_match_statistics_and_walk);

@@ -26,14 +26,14 @@ START_TEST(attributes_out_of_range_are_rejected)
 		{ GOOD, .max_bytes = 8 * MIB, .ahead = 5 },
 		{ GOOD, .max_bytes = 8 * MIB, .ahead = MAM_HEAP_AHEAD_NONE - 1 },
 		{ GOOD, .debug = 2 },
-		{ GOOD, .reserved = 1 },
-		{ GOOD, .max_bytes = 8 * MIB, .reserved = 1 },
+		{ GOOD, .peers = 2 },
+		{ GOOD, .max_bytes = 8 * MIB, .peers = 2 },
 		{ GOOD, .kind = MAM_HEAP_PAGES, .max_bytes = 8 * MIB },
 		{ GOOD, .kind = MAM_HEAP_PAGES, .grow_bytes = 8 * MIB },
 		{ GOOD, .kind = MAM_HEAP_PAGES, .wait_us = 1 },
 		{ GOOD, .kind = MAM_HEAP_PAGES, .ahead = 1 },
 		{ GOOD, .kind = MAM_HEAP_PAGES, .debug = 1 },
-		{ GOOD, .kind = MAM_HEAP_PAGES, .reserved = 1 },
+		{ GOOD, .kind = MAM_HEAP_PAGES, .peers = 2 },
 	};
 #undef GOOD
 	struct cuda cuda = load();
@@ -89,7 +89,7 @@ START_TEST(structs_of_other_versions_work)
 		struct mam_heap_attr attr;
 		unsigned char more[64];
 	} newer = { .attr = GROWING(MIB, 8 * MIB) };
-	struct mam_heap_attr older = { .size = 32, .bytes = MIB, .max_bytes = 1, .reserved = 77 };
+	struct mam_heap_attr older = { .size = 32, .bytes = MIB, .max_bytes = 1, .peers = 77 };
 	struct cuda cuda = load();
 	struct mam_pool *pool = pool_new();
 	struct mam_heap *heap = made(pool, &older), *none = NULL;

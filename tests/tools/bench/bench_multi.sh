@@ -21,7 +21,7 @@ cat > "$scratch/bin/nvcc" << 'END'
 while [ "$1" != -o ]; do shift; done
 case $2 in
 */peer_pools) echo "peer_pools.cu has an error" >&2; exit 1 ;;
-*/multi) cat > "$2" << 'WORDS' ;;
+*/multi | */multi_peers) cat > "$2" << 'WORDS' ;;
 #!/bin/sh
 case $1 in
 pairs) echo "pairs_per_second $((100 * $5))" ;;
