@@ -14,9 +14,10 @@
 #            statistics of it, for mam replay --device and the sections of mam info
 #   ranks    NCCL's all-reduce, DDP and FSDP under torchrun (frameworks/torch_ranks.py) with PyTorch's own allocator,
 #            expandable segments, mam as extension and plug-in, and under mam run with PyTorch's cache and without
-#   ipc      handles per minute, cached opens, processes that are killed (clients/ipc_rate.c)
+#   ipc      handles per minute, cached opens, processes that are killed (clients/ipc_rate.cu)
 #   pairs    eight threads on two GPUs compared with two processes of four
-#   tensors  tensors that torch.multiprocessing shares, without PyTorch's cache (frameworks/torch_ipc.py)
+#   tensors  tensors that torch.multiprocessing shares (frameworks/torch_ipc.py). PyTorch cannot share any without its
+#            cache, with or without mam
 # multi-<gpu>x<count>.csv is rewritten after each part, so that earlier measurements are kept if the machine is lost.
 #
 # Environment:
@@ -234,7 +235,7 @@ build multi_peers "$here/clients/gpu-multi.cu" -DMAM_KPEERS=1 -lmam
 build peer_pools "$tests/kernels/peer_pools.cu" -lmam
 build two_devices "$tests/kernels/two_devices.cu"
 build two_devices_library "$tests/kernels/two_devices.cu" -DTWO_DEVICES_LIBRARY -lmam
-build ipc_rate "$here/clients/ipc_rate.c"
+build ipc_rate "$here/clients/ipc_rate.cu"
 
 # --- ranks ----------------------------------------------------------------------------------------------------------
 
@@ -286,8 +287,8 @@ rank_rows() # MODE
 		result=yes
 		for rank in 0 1; do
 			if [ "$(said status "$mine.$rank.err")" != 0 ]; then
-				result="failed: rank $rank: $(cat "$mine.$rank.err" "$work/$1.log" 2> /dev/null | grep -v '^[a-z_]* [-0-9.]*$' |
-					grep . | tail -n 1 | cut -c 1-200)"
+				result="failed: rank $rank: $(cat "$work/$1.log" "$mine.$rank.err" 2> /dev/null | grep '^[A-Za-z._]*Error' |
+					tail -n 1 | cut -c 1-200)"
 				tail -n 25 "$mine.$rank.err" "$work/$1.log" >> "$log" 2>&1
 			fi
 		done
@@ -464,16 +465,16 @@ pairs()
 tensors()
 {
 	time_for 20 tensors all || return
-	for mode in plain nocache nocache-vmm; do
+	for mode in plain run run-vmm; do
 		set -- "$python" "$here/frameworks/torch_ipc.py"
 		case $mode in
-		nocache) set -- env PYTORCH_NO_CUDA_MEMORY_CACHING=1 "$mam" run --source=cudamalloc -- "$@" ;;
-		nocache-vmm) set -- env PYTORCH_NO_CUDA_MEMORY_CACHING=1 "$mam" run --source=vmm -- "$@" ;;
+		run) set -- "$mam" run --source=cudamalloc -- "$@" ;;
+		run-vmm) set -- "$mam" run --source=vmm -- "$@" ;;
 		esac
 		timeout -k 5 "$(left)" "$@" > "$work/tensors.$mode" 2> "$work/tensors.$mode.err" &
 		eval "tensors_$(echo $mode | tr - _)=\$!"
 	done
-	for mode in plain nocache nocache-vmm; do
+	for mode in plain run run-vmm; do
 		eval "wait \$tensors_$(echo $mode | tr - _)"
 		status=$?
 		cp "$work/tensors.$mode.err" "$work/err"

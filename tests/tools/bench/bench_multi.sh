@@ -136,7 +136,7 @@ same "losses differ" '22,1.100,own,no: losses differ' "$(row fsdp,run,2,ms_per_s
 same "a rank ends early" 1 "$(row ddp,plug,2,ms_per_step | grep -c 'failed: rank 1')"
 same "the ranks' statistics" 2,-,-,yes "$(row stats,run,2,ranks)"
 same "handles" 20000,1.000,cuda,yes "$(row ipc,run-vmm,0-1,handles_per_minute)"
-same "tensors" 3,-,-,yes "$(row tensors,nocache-vmm,2,ms_per_round)"
+same "tensors" 3,-,-,yes "$(row tensors,run-vmm,2,ms_per_round)"
 same "failures are printed" 1 "$(grep -c '^FAIL: fsdp run 2 ms_per_step 22: no: losses differ' "$scratch/said")"
 
 script PARTS=pairs

@@ -199,8 +199,8 @@ def all_reduce(device, own):
 def play(folder, mode, part, options):
     """In the child."""
     device = torch.device("cuda", ORDINAL)
+    plug.use(options)  # before set_device(), which initializes PyTorch's own allocator
     torch.cuda.set_device(device)
-    plug.use(options)
     distributed.init_process_group("nccl", init_method=f"file://{folder}/{mode}.{part}.store", rank=RANK,
                                    world_size=WORLD, device_id=device)
     distributed.all_reduce(torch.ones(1, device=device))

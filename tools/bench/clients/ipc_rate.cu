@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ipc_rate.c - how fast two processes share blocks by IPC handles, and what remains after one of
+ * ipc_rate.cu - how fast two processes share blocks by IPC handles, and what remains after one of
  * them was killed.
  *
  *   ipc_rate [HANDLES [KILLS [EXPORTER IMPORTER]]]
@@ -20,7 +20,6 @@
  * stdout: lines "KEY NUMBER". Exit status: 0, 1 if a byte was wrong, a call failed, or something
  * remains.
  */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -139,13 +138,13 @@ static struct reply open_one(const struct message *message)
 		(void)cudaGetLastError();
 		return reply;
 	}
-	reply.wrong = is_wrong(block, message->bytes, message->byte);
+	reply.wrong = is_wrong((const char *)block, message->bytes, message->byte);
 	open_again(message, &reply);
 	CHECK(cudaIpcCloseMemHandle(block));
 	return reply;
 }
 
-static int import(int device)
+static int import_blocks(int device)
 {
 	struct message message;
 
@@ -176,7 +175,7 @@ static void *share(int number, struct message *message)
 }
 
 /* Shares blocks until it is killed. A block is freed when a byte reports that the peer closed it. */
-static int export(int device)
+static int export_blocks(int device)
 {
 	void *blocks[WINDOW] = { NULL };
 	struct message message;
@@ -395,9 +394,9 @@ int main(int count, char **arguments)
 
 	signal(SIGPIPE, SIG_IGN);
 	if (count == 3 && strcmp(arguments[1], "--import") == 0)
-		return import(atoi(arguments[2]));
+		return import_blocks(atoi(arguments[2]));
 	if (count == 3 && strcmp(arguments[1], "--export") == 0)
-		return export(atoi(arguments[2]));
+		return export_blocks(atoi(arguments[2]));
 	start(exporter);
 	wrong = rate(number(count, arguments, 1, 2000), importer);
 	wrong += kills(number(count, arguments, 2, 3), exporter, importer);
