@@ -13,13 +13,20 @@
  *              stats keys     print them as lines of key, tab, value
  *              trace PATH     start a trace in that file, an absolute path
  *              trace off      end it
+ *              suspend        hold the program and release its memory; contents are kept in host
+ *                             memory, with an absolute PATH in a file in that folder, and with
+ *                             "discard" not at all
+ *              resume         the opposite
  *   reply    Lines of at most MAM_CONTROL_LINE_MAX bytes with their newline. The first is "working",
- *            sent at once. Then those of a dump or of statistics follow. The last one is "done" with
+ *            sent at once. Then those of a dump or of statistics follow, or lines "waiting" and a
+ *            text, while a suspend or resume is not finished. The last one is "done" with
  *            the numbers below, or "error" and a text. A reply without this line is incomplete.
  *              trim           done RELEASED RESERVED: bytes, of all pools together
  *              limit          done USED: bytes that count toward the limit, of the device with most
  *              trace PATH     done BLOCKS: count of the trace's first allocations, of earlier blocks
  *              trace off      done EVENTS: count
+ *              suspend        done RELEASED LEFT: bytes; LEFT stay with the driver
+ *              resume         done 0 0
  *              others         done
  *   dump     chunk DEVICE SOURCE ADDRESS BYTES     in no order, each before its blocks
  *            block ADDRESS BYTES REQUESTED [TAG]   by address; REQUESTED 0: freed, and
@@ -27,11 +34,21 @@
  *                                                  or with --leaks the call site
  *            Numbers are decimal.
  */
+
+/*
+ * Turns: processes that mam share started connect to its socket (SOCK_SEQPACKET, MAM_SHARE), as soon
+ * as they are held at their first CUDA call. A message is a text without a newline.
+ *   process      join PROGRAM       the first; also asks for a turn
+ *                want               asks for a turn: a thread is held
+ *                done RELEASED LEFT, error TEXT    the reply to a request, as above
+ *   mam share    resume, suspend [PATH]            as above; one at a time
+ */
 #ifndef MAM_CONTROL_H
 #define MAM_CONTROL_H
 
 #define MAM_CONTROL_SUFFIX ".ctl"
-#define MAM_CONTROL_REQUEST_MAX 4102 /* "trace ", the longest path and a newline */
+#define MAM_CONTROL_REQUEST_MAX 4104 /* "suspend ", the longest path and a newline */
 #define MAM_CONTROL_LINE_MAX 512
+#define MAM_CONTROL_TURN_WAIT 100 /* tenths of a second; then the turn goes on */
 
 #endif

@@ -112,6 +112,8 @@ static const struct mam_option_row rows[] = {
 		"Whether mam also serves processes that the program starts."),
 	[MAM_OPTION_RUN_PID] = ROW("MAM_RUN_PID", "text", NULL, "",
 		"Set by mam run: the process ID of the program that it started."),
+	[MAM_OPTION_SHARE] = ROW("MAM_SHARE", "text", NULL, "",
+		"Set by mam share: the number of the program and the socket by which it takes turns."),
 	[MAM_OPTION_LOG] = ROW("MAM_LOG", "choice", "error|warn|info|debug", "warn",
 		"Verbosity of mam's messages."),
 	[MAM_OPTION_LOG_FILE] = ROW("MAM_LOG_FILE", "text", NULL, "",

@@ -6,6 +6,8 @@
 #include <stddef.h>
 
 #include "interpose/control/serve.h"
+#include "interpose/control/suspend.h"
+#include "interpose/control/turn.h"
 #include "interpose/kinds/refs.h"
 #include "interpose/memory/account.h"
 #include "interpose/memory/capture.h"
@@ -13,6 +15,7 @@
 #include "interpose/memory/pools.h"
 #include "interpose/report/end.h"
 #include "interpose/report/oom.h"
+#include "interpose/routes/gate.h"
 #include "interpose/routes/init.h"
 #include "interpose/share/forget.h"
 #include "interpose/share/ipc_opened.h"
@@ -28,6 +31,9 @@
 
 /* Watchers follow mam_watch_restart(), which removes all watchers. */
 const struct mam_init_part mam_init_parts[] = {
+	{ .start = mam_gate_start, .restart = mam_gate_restart },
+	{ .restart = mam_suspend_restart },
+	{ .start = mam_turn_start, .restart = mam_turn_restart },
 	{ .restart = mam_watch_restart },
 	{ .start = mam_count_start, .restart = mam_count_restart },
 	{ .restart = mam_capture_restart },

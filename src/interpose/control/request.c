@@ -13,10 +13,17 @@ static const struct {
 	const char *text; /* if it ends with a space, a number or a path follows */
 	enum mam_request_kind kind;
 } kinds[] = {
-	{ "trim", MAM_REQUEST_TRIM },    { "limit ", MAM_REQUEST_LIMIT },
-	{ "dump", MAM_REQUEST_DUMP },    { "stats keys", MAM_REQUEST_STATS_KEYS },
-	{ "stats", MAM_REQUEST_STATS },  { "trace off", MAM_REQUEST_TRACE_OFF },
+	{ "trim", MAM_REQUEST_TRIM },
+	{ "limit ", MAM_REQUEST_LIMIT },
+	{ "dump", MAM_REQUEST_DUMP },
+	{ "stats keys", MAM_REQUEST_STATS_KEYS },
+	{ "stats", MAM_REQUEST_STATS },
+	{ "trace off", MAM_REQUEST_TRACE_OFF },
 	{ "trace ", MAM_REQUEST_TRACE },
+	{ "suspend", MAM_REQUEST_SUSPEND },
+	{ "suspend discard", MAM_REQUEST_SUSPEND_DISCARD },
+	{ "suspend ", MAM_REQUEST_SUSPEND },
+	{ "resume", MAM_REQUEST_RESUME },
 };
 
 /* Decimal digits without leading zeros, up to INT64_MAX. */
@@ -63,6 +70,10 @@ const char *mam_request_parse(const char *line, size_t length, struct mam_reques
 		request->kind = kinds[i].kind;
 		line += word;
 		length -= word;
+		if (has_more && request->kind == MAM_REQUEST_SUSPEND)
+			return parse_path(line, length, request->path)
+				       ? NULL
+				       : "the name of the folder is not an absolute path";
 		if (request->kind == MAM_REQUEST_TRACE)
 			return parse_path(line, length, request->path)
 				       ? NULL

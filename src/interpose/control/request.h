@@ -14,13 +14,16 @@ enum mam_request_kind {
 	MAM_REQUEST_STATS,
 	MAM_REQUEST_STATS_KEYS,
 	MAM_REQUEST_TRACE,
-	MAM_REQUEST_TRACE_OFF
+	MAM_REQUEST_TRACE_OFF,
+	MAM_REQUEST_SUSPEND, /* to host memory, or with a path to a file */
+	MAM_REQUEST_SUSPEND_DISCARD,
+	MAM_REQUEST_RESUME
 };
 
 struct mam_request {
 	enum mam_request_kind kind;
 	uint64_t bytes;      /* of MAM_REQUEST_LIMIT; otherwise 0 */
-	char path[PATH_MAX]; /* of MAM_REQUEST_TRACE; otherwise "" */
+	char path[PATH_MAX]; /* of MAM_REQUEST_TRACE and _SUSPEND; otherwise "" */
 };
 
 /*

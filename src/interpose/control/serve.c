@@ -15,6 +15,8 @@
 #include "interpose/control/heap_list.h"
 #include "interpose/control/request.h"
 #include "interpose/control/socket.h"
+#include "interpose/control/suspend.h"
+#include "interpose/control/turn.h"
 #include "interpose/memory/account.h"
 #include "interpose/memory/capture.h"
 #include "interpose/memory/pools.h"
@@ -28,6 +30,8 @@
 #include "interpose/watch/watch.h"
 
 #define STACK_BYTES ((size_t)256 << 10) /* the driver's functions run on it */
+#define REPORT_EVERY 5                  /* tenths of a second, while a suspend waits */
+#define GIVE_UP_AFTER 300               /* the same */
 
 static void put_error(struct mam_file_text *text, const char *why)
 {
@@ -141,6 +145,41 @@ static void trace_off(struct mam_file_text *text)
 		put_error(text, "the program has no trace");
 }
 
+/* Whether the request ended; otherwise the reply is complete. Reports every half a second. */
+static bool wait_for_suspend(struct mam_file_text *text, struct mam_suspend_state *state)
+{
+	for (unsigned int waits = 0; !mam_suspend_wait(state); waits++) {
+		if (waits % REPORT_EVERY == REPORT_EVERY - 1) {
+			mam_file_put(text, "waiting %s\n", state->waits);
+			mam_file_flush(text);
+		}
+		if (text->error != 0 && mam_suspend_cancel()) /* the client has gone */
+			return false;
+		if (waits >= GIVE_UP_AFTER && mam_suspend_cancel()) {
+			mam_file_put(text, "error the program waited too long %s\n", state->waits);
+			return false;
+		}
+	}
+	return true;
+}
+
+static void suspend(struct mam_file_text *text, enum mam_suspend_what what, const char *folder)
+{
+	const char *fault = mam_turn_is_taken() ? "the program takes turns with others (mam share)"
+						: mam_suspend_begin(what, folder);
+	struct mam_suspend_state state;
+
+	if (fault == NULL && !wait_for_suspend(text, &state))
+		return;
+	if (fault == NULL)
+		fault = state.fault;
+	if (fault != NULL)
+		put_error(text, fault);
+	else
+		mam_file_put(text, "done %llu %llu\n", (unsigned long long)state.released,
+			     (unsigned long long)state.left);
+}
+
 static void reply(struct mam_file_text *text, const char *line, size_t length)
 {
 	static struct mam_request request; /* lock: none, this thread's */
@@ -161,6 +200,12 @@ static void reply(struct mam_file_text *text, const char *line, size_t length)
 	case MAM_REQUEST_STATS_KEYS: stats(text, true); break;
 	case MAM_REQUEST_TRACE: trace(text, request.path); break;
 	case MAM_REQUEST_TRACE_OFF: trace_off(text); break;
+	case MAM_REQUEST_SUSPEND:
+		suspend(text, request.path[0] == '\0' ? MAM_SUSPEND_HOST : MAM_SUSPEND_FILE,
+			request.path);
+		break;
+	case MAM_REQUEST_SUSPEND_DISCARD: suspend(text, MAM_SUSPEND_DISCARD, NULL); break;
+	case MAM_REQUEST_RESUME: suspend(text, MAM_SUSPEND_RESUME, NULL); break;
 	}
 }
 

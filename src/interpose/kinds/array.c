@@ -4,6 +4,7 @@
  * computes their size from the descriptors and lists it; arrays do not count toward the limit.
  */
 #include "interpose/memory/pass.h"
+#include "interpose/routes/gate.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 
@@ -97,6 +98,7 @@ static int create(enum mam_table_id function, enum mam_road road, size_t bytes,
 
 static int create_flat(enum mam_road road, void **array, const void *descriptor)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuArrayCreate_v2) real = MAM_TABLE_ORIGINAL(cuArrayCreate_v2);
 	struct arguments arguments = { array, descriptor, 0 };
 	const struct flat *flat = descriptor;
@@ -130,6 +132,7 @@ static size_t deep_bytes(const struct deep *deep)
 
 static int create_deep(enum mam_road road, void **array, const void *descriptor)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuArray3DCreate_v2) real = MAM_TABLE_ORIGINAL(cuArray3DCreate_v2);
 	struct arguments arguments = { array, descriptor, 0 };
 
@@ -154,6 +157,7 @@ MAM_THUNK(cuArray3DCreate_v2);
 static int create_mipmapped(enum mam_road road, void **array, const void *descriptor,
 			    unsigned int levels)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuMipmappedArrayCreate) real = MAM_TABLE_ORIGINAL(cuMipmappedArrayCreate);
 	struct arguments arguments = { array, descriptor, levels };
 
@@ -178,6 +182,7 @@ static int release_array(uint64_t key)
 
 static int destroy(enum mam_road road, void *array)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuArrayDestroy) real = MAM_TABLE_ORIGINAL(cuArrayDestroy);
 
 	if (real == NULL)
@@ -201,6 +206,7 @@ static int release_mipmapped(uint64_t key)
 
 static int destroy_mipmapped(enum mam_road road, void *array)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuMipmappedArrayDestroy) real = MAM_TABLE_ORIGINAL(cuMipmappedArrayDestroy);
 
 	if (real == NULL)

@@ -13,6 +13,7 @@
 #include "interpose/memory/capture.h"
 #include "interpose/memory/kept.h"
 #include "interpose/memory/pass.h"
+#include "interpose/routes/gate.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 
@@ -53,6 +54,7 @@ static int ask(void *user, size_t bytes, uint64_t *key)
 static int alloc(enum mam_table_id function, enum mam_road road, struct arguments *arguments,
 		 size_t bytes)
 {
+	MAM_GATE_PASS();
 	struct mam_pass pass = { .function = function,
 				 .road = road,
 				 .kind = MAM_ACCOUNT_ASYNC,

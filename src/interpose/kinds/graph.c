@@ -10,6 +10,7 @@
 
 #include "interpose/memory/kept.h"
 #include "interpose/memory/pass.h"
+#include "interpose/routes/gate.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 
@@ -49,6 +50,7 @@ static int watch(enum mam_table_id function, enum mam_road road, bool over, int 
 static int add_alloc(enum mam_road road, void **node, void *graph, const void *dependencies,
 		     size_t count, void *wanted)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuGraphAddMemAllocNode) real = MAM_TABLE_ORIGINAL(cuGraphAddMemAllocNode);
 	const struct alloc_node *alloc = wanted;
 	bool over;
@@ -83,6 +85,7 @@ static bool look(const void *wanted, bool *is_alloc)
 static int add(enum mam_road road, void **node, void *graph, const void *dependencies, size_t count,
 	       void *wanted)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuGraphAddNode) real = MAM_TABLE_ORIGINAL(cuGraphAddNode);
 	bool is_alloc, over;
 	int answer;
@@ -103,6 +106,7 @@ MAM_THUNK(cuGraphAddNode);
 static int add_v2(enum mam_road road, void **node, void *graph, const void *dependencies,
 		  const void *edges, size_t count, void *wanted)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuGraphAddNode_v2) real = MAM_TABLE_ORIGINAL(cuGraphAddNode_v2);
 	bool is_alloc, over;
 	int answer;

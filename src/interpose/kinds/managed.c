@@ -8,6 +8,7 @@
  * memory (free.c).
  */
 #include "interpose/memory/pass.h"
+#include "interpose/routes/gate.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 
@@ -29,6 +30,7 @@ static int ask_managed(void *user, size_t bytes, uint64_t *key)
 
 static int managed(enum mam_road road, unsigned long long *block, size_t bytes, unsigned int flags)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuMemAllocManaged) real = MAM_TABLE_ORIGINAL(cuMemAllocManaged);
 	struct arguments arguments = { block, flags };
 	struct mam_pass pass = { .function = MAM_TABLE_cuMemAllocManaged,
@@ -76,6 +78,7 @@ static int ask_host_plain(void *user, size_t bytes, uint64_t *key)
 
 static int host_flags(enum mam_road road, void **block, size_t bytes, unsigned int flags)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuMemHostAlloc) real = MAM_TABLE_ORIGINAL(cuMemHostAlloc);
 	struct arguments arguments = { block, flags };
 	struct mam_pass pass = { .function = MAM_TABLE_cuMemHostAlloc,
@@ -101,6 +104,7 @@ MAM_THUNK(cuMemHostAlloc);
 
 static int host_plain(enum mam_road road, void **block, size_t bytes)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuMemAllocHost_v2) real = MAM_TABLE_ORIGINAL(cuMemAllocHost_v2);
 	struct arguments arguments = { block, 0 };
 	struct mam_pass pass = { .function = MAM_TABLE_cuMemAllocHost_v2,
@@ -131,6 +135,7 @@ static int release_host(uint64_t key)
 
 static int free_host(enum mam_road road, void *block)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuMemFreeHost) real = MAM_TABLE_ORIGINAL(cuMemFreeHost);
 
 	if (real == NULL)

@@ -14,6 +14,7 @@
 #include "interpose/kinds/refs.h"
 #include "interpose/memory/pass.h"
 #include "interpose/memory/pools.h"
+#include "interpose/routes/gate.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 
@@ -49,6 +50,7 @@ static int ask(void *user, size_t bytes, uint64_t *key)
 static int create(enum mam_road road, unsigned long long *handle, size_t bytes,
 		  const void *properties, unsigned long long flags)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuMemCreate) real = MAM_TABLE_ORIGINAL(cuMemCreate);
 	const struct properties *where = properties;
 	struct arguments arguments = { properties, flags, handle };
@@ -88,6 +90,7 @@ static void gone(uint64_t piece)
 
 static int release(enum mam_road road, unsigned long long handle)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuMemRelease) real = MAM_TABLE_ORIGINAL(cuMemRelease);
 	uint64_t piece;
 	int answer;
@@ -123,6 +126,7 @@ static unsigned long long outside_pools(unsigned long long address)
 
 int cuMemRetainAllocationHandle(unsigned long long *handle, void *address)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuMemRetainAllocationHandle) real =
 		MAM_TABLE_ORIGINAL(cuMemRetainAllocationHandle);
 	int answer = MAM_CUDA_NOT_INITIALIZED;
@@ -137,6 +141,7 @@ int cuMemRetainAllocationHandle(unsigned long long *handle, void *address)
 int cuMemMap(unsigned long long address, size_t bytes, size_t offset, unsigned long long handle,
 	     unsigned long long flags)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuMemMap) real = MAM_TABLE_ORIGINAL(cuMemMap);
 	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED
 				  : real(address, bytes, offset, handle, flags);
@@ -148,6 +153,7 @@ int cuMemMap(unsigned long long address, size_t bytes, size_t offset, unsigned l
 
 int cuMemUnmap(unsigned long long address, size_t bytes)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuMemUnmap) real = MAM_TABLE_ORIGINAL(cuMemUnmap);
 	int answer = MAM_CUDA_NOT_INITIALIZED;
 

@@ -37,6 +37,7 @@
 #include "interpose/memory/pass.h"
 #include "interpose/memory/pools.h"
 #include "interpose/memory/quarantine.h"
+#include "interpose/routes/gate.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
@@ -223,6 +224,7 @@ static int ask_runtime(void *block, size_t bytes, uint64_t *key)
 
 int cudaMalloc(void **block, size_t bytes)
 {
+	MAM_GATE_PASS();
 	struct request request = { MAM_TABLE_cudaMalloc, MAM_ROAD_RUNTIME, bytes, NULL,
 				   MAM_WHY_NONE };
 	int answer = MAM_CUDA_SUCCESS;
@@ -271,6 +273,7 @@ static int ask_driver(void *block, size_t bytes, uint64_t *key)
 
 static int driver_alloc(enum mam_road road, unsigned long long *block, size_t bytes)
 {
+	MAM_GATE_PASS();
 	struct request request = { MAM_TABLE_cuMemAlloc_v2, road, bytes, NULL, MAM_WHY_ASLEEP };
 	int answer = MAM_CUDA_SUCCESS;
 	void *context, *served;

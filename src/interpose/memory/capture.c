@@ -36,6 +36,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "interpose/routes/gate.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
@@ -382,6 +383,7 @@ static void finish(uint64_t serial, bool over)
 /* `call` is the real function with its arguments. */
 #define BEGIN(real, stream, mode, call)                     \
 	do {                                                \
+		MAM_GATE_PASS();                            \
 		uint64_t serial;                            \
 		int answer;                                 \
                                                             \

@@ -45,6 +45,7 @@
 #include "interpose/memory/chunks.h"
 #include "interpose/memory/pools.h"
 #include "interpose/memory/quarantine.h"
+#include "interpose/routes/gate.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
@@ -277,6 +278,7 @@ void mam_free_after(const struct mam_free_request *request, const struct mam_acc
 /* The real function is looked up only for blocks that no pool has. */
 static int real_runtime_free(void *block)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cudaFree) real = MAM_TABLE_ORIGINAL(cudaFree);
 
 	return real == NULL ? MAM_CUDA_INSUFFICIENT_DRIVER : real(block);
@@ -308,6 +310,7 @@ int cudaFree(void *block)
 
 static int real_driver_free(unsigned long long block)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuMemFree_v2) real = MAM_TABLE_ORIGINAL(cuMemFree_v2);
 
 	return real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(block);

@@ -17,6 +17,7 @@
 #include "interpose/memory/capture.h"
 #include "interpose/memory/free.h"
 #include "interpose/memory/peer_fence.h"
+#include "interpose/routes/gate.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
@@ -40,6 +41,7 @@ static enum mam_free_outcome give_back(struct mam_free_request *request, void *t
 static int free_async(free_function *real, enum mam_table_id function, enum mam_road road,
 		      unsigned long long block, void *stream, void *true_stream)
 {
+	MAM_GATE_PASS();
 	struct mam_free_request request = { .function = function,
 					    .road = road,
 					    .block = (void *)(uintptr_t)block,

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 
 #include "interpose/memory/mapped.h"
+#include "interpose/routes/gate.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
@@ -204,6 +205,7 @@ static void link_current(const struct mam_real_driver *driver, void *owner, void
 
 int cuCtxEnablePeerAccess(void *context, unsigned int flags)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuCtxEnablePeerAccess) real = MAM_TABLE_ORIGINAL(cuCtxEnablePeerAccess);
 	const struct mam_real_driver *driver = mam_real_driver();
 	int answer;

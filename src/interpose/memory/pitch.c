@@ -24,6 +24,7 @@
 #include "interpose/memory/capture.h"
 #include "interpose/memory/pass.h"
 #include "interpose/memory/pools.h"
+#include "interpose/routes/gate.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
@@ -137,6 +138,7 @@ static int serve(enum mam_road road, size_t pitch, size_t height, void **block, 
 static int alloc_pitch(enum mam_road road, unsigned long long *block, size_t *pitch, size_t width,
 		       size_t height, unsigned int element)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuMemAllocPitch_v2) real = MAM_TABLE_ORIGINAL(cuMemAllocPitch_v2);
 	struct arguments arguments = { block, pitch, width, height, element };
 	enum mam_why why;

@@ -13,6 +13,7 @@
 #include "interpose/memory/account.h"
 #include "interpose/memory/kept.h"
 #include "interpose/memory/pools.h"
+#include "interpose/routes/gate.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
@@ -47,6 +48,7 @@ static size_t free_in_pool(size_t *allowed, int *device)
 static int info(enum mam_table_id function, enum mam_road road, __typeof__(&cuMemGetInfo_v2) real,
 		size_t *free_bytes, size_t *total_bytes)
 {
+	MAM_GATE_PASS();
 	size_t in_pool, allowed;
 	int answer, device = -1;
 

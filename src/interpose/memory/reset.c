@@ -17,6 +17,7 @@
 #include "interpose/memory/capture.h"
 #include "interpose/memory/peer.h"
 #include "interpose/memory/pools.h"
+#include "interpose/routes/gate.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
@@ -45,6 +46,7 @@ static void *noted_primary(int device)
 
 int cudaDeviceReset(void)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cudaDeviceReset) real = MAM_TABLE_ORIGINAL(cudaDeviceReset);
 	const struct mam_real_runtime *runtime = mam_real_runtime();
 	void *context = NULL;
@@ -83,6 +85,7 @@ static void primary_gone(int device, void *context)
 
 static int primary_reset(__typeof__(&cuDevicePrimaryCtxReset_v2) real, int device)
 {
+	MAM_GATE_PASS();
 	void *context = noted_primary(device);
 	uint64_t captures = mam_capture_context_ending(context);
 	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(device);
@@ -135,6 +138,7 @@ static void after_release(int device, const struct released *primary, int answer
 
 static int primary_release(__typeof__(&cuDevicePrimaryCtxRelease_v2) real, int device)
 {
+	MAM_GATE_PASS();
 	const struct released primary = before_release(device);
 	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(device);
 
@@ -167,6 +171,7 @@ static bool is_detached(void *context)
 
 static int destroy(__typeof__(&cuCtxDestroy_v2) real, void *context, bool detach)
 {
+	MAM_GATE_PASS();
 	uint64_t captures = mam_init_passes() ? 0 : mam_capture_context_ending(context);
 	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(context);
 	bool gone = answer == MAM_CUDA_SUCCESS && !mam_init_passes() &&
@@ -210,6 +215,7 @@ static int device_count(void)
 /* A green context releases the primary context of its device, which is unknown here. */
 int cuGreenCtxDestroy(void *green)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuGreenCtxDestroy) real = MAM_TABLE_ORIGINAL(cuGreenCtxDestroy);
 	struct released primaries[MAM_WATCH_DEVICES_MAX];
 	int count = device_count(), answer;

@@ -13,6 +13,7 @@
  * There is no guard here: a libcudart that is initialized inside one of our calls must be
  * intercepted.
  */
+#include "interpose/routes/gate.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/table.h"
@@ -26,8 +27,8 @@ static void swap(const char *name, void **found, int version, uint64_t flags)
 	if (name == NULL || found == NULL || *found == NULL || mam_init_is_off())
 		return;
 	id = mam_table_by_base(name, version, flags);
-	if (id != MAM_TABLE_NONE)
-		*found = mam_table_swap(id, *found, true);
+	*found = id != MAM_TABLE_NONE ? mam_table_swap(id, *found, true)
+				      : mam_gate_swap(name, *found);
 }
 
 int cuGetProcAddress(const char *name, void **found, int version, uint64_t flags)
@@ -65,8 +66,8 @@ static int entry_point(__typeof__(&cudaGetDriverEntryPoint) real, const char *na
 	if (answer != MAM_CUDA_SUCCESS || found == NULL || *found == NULL || mam_init_is_off())
 		return answer;
 	id = mam_table_by_original(*found);
-	if (id != MAM_TABLE_NONE)
-		*found = mam_table_swap(id, *found, true);
+	*found = id != MAM_TABLE_NONE ? mam_table_swap(id, *found, true)
+				      : mam_gate_swap(name, *found);
 	return answer;
 }
 

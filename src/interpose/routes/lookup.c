@@ -2,7 +2,7 @@
 /*
  * lookup.c - decides about every call of dlsym() and dlvsym() in the process.
  *
- * 1. The name is not exactly one of table.h's: jump to the C library's function. The first two
+ * 1. The name is not exactly one of table.h's, and not one of gate.h's: jump to the C library's function. The first two
  *    letters decide nearly always.
  * 2. RTLD_NEXT, RTLD_DEFAULT: the same. The program requests the next definition after its own, or
  *    the first one, and the linker finds ours if that is the right one. If CUDA is not in the
@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "interpose/routes/gate.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
 #include "interpose/routes/table.h"
@@ -38,13 +39,21 @@ static void *absent_version(void *handle, const char *name, const char *version)
 	return absent(handle, name);
 }
 
+static void *original(enum mam_table_id id, const char *name)
+{
+	return id != MAM_TABLE_NONE ? mam_table_original(id) : mam_gate_original(name);
+}
+
 static void *answer(void *found, const char *name)
 {
 	enum mam_table_id id = mam_table_by_name(name);
-	void *ours = mam_init_is_off() ? found : mam_table_swap(id, found, false);
+	void *ours = found;
 
+	if (!mam_init_is_off())
+		ours = id != MAM_TABLE_NONE ? mam_table_swap(id, found, false)
+					    : mam_gate_swap(name, found);
 	/* dlopen(NULL) leads to our exported functions even if they have no originals. */
-	if (ours != NULL && mam_table_original(id) == NULL)
+	if (ours != NULL && original(id, name) == NULL)
 		return absent(NULL, name);
 	return ours;
 }
@@ -68,10 +77,10 @@ static enum decision decide(void *handle, const char *name)
 	if (name == NULL || name[0] != 'c' || name[1] != 'u')
 		return DECIDED_REAL;
 	id = mam_table_by_name(name);
-	if (id == MAM_TABLE_NONE)
+	if (id == MAM_TABLE_NONE && !mam_gate_has(name))
 		return DECIDED_REAL;
 	if (handle == RTLD_DEFAULT || handle == RTLD_NEXT)
-		return mam_table_original(id) == NULL ? DECIDED_ABSENT : DECIDED_REAL;
+		return original(id, name) == NULL ? DECIDED_ABSENT : DECIDED_REAL;
 	return DECIDED_SWAP;
 }
 

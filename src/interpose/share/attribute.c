@@ -36,6 +36,7 @@
 #include "interpose/memory/mapped.h"
 #include "interpose/memory/pools.h"
 #include "interpose/process/say.h"
+#include "interpose/routes/gate.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/table.h"
@@ -154,6 +155,7 @@ static bool is_unknown(int answer, int attribute)
 
 static int get(enum mam_road road, void *value, int attribute, unsigned long long address)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuPointerGetAttribute) real = MAM_TABLE_ORIGINAL(cuPointerGetAttribute);
 	struct found found;
 	int answer;
@@ -183,6 +185,7 @@ MAM_THUNK(cuPointerGetAttribute);
 static int get_all(enum mam_road road, unsigned int count, int *attributes, void **values,
 		   unsigned long long address)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuPointerGetAttributes) real = MAM_TABLE_ORIGINAL(cuPointerGetAttributes);
 	struct found found;
 	int answer;
@@ -253,6 +256,7 @@ static int set_synchronous(__typeof__(&cuPointerSetAttribute) real, const void *
 
 static int set(enum mam_road road, const void *value, int attribute, unsigned long long address)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuPointerSetAttribute) real = MAM_TABLE_ORIGINAL(cuPointerSetAttribute);
 	struct found found;
 	int answer;
@@ -298,6 +302,7 @@ void mam_attribute_not_synchronous(void *chunk)
 static int range(enum mam_road road, unsigned long long *base, size_t *bytes,
 		 unsigned long long address)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuMemGetAddressRange_v2) real = MAM_TABLE_ORIGINAL(cuMemGetAddressRange_v2);
 	struct found found;
 	int answer;
@@ -330,6 +335,7 @@ MAM_THUNK(cuMemGetAddressRange_v2);
 static int handle_for(enum mam_road road, void *handle, unsigned long long address, size_t bytes,
 		      int type, unsigned long long flags)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuMemGetHandleForAddressRange) real =
 		MAM_TABLE_ORIGINAL(cuMemGetHandleForAddressRange);
 	struct found found;
@@ -346,6 +352,8 @@ static int handle_for(enum mam_road road, void *handle, unsigned long long addre
 		found.space = SPACE_FREE;
 	answer = real(handle, found.space == SPACE_FREE ? UNUSED_ADDRESS : address, bytes, type,
 		      flags);
+	if (answer == MAM_CUDA_SUCCESS && is_block(found.space))
+		mam_marks_note_export();
 	watch(MAM_TABLE_cuMemGetHandleForAddressRange, road, found.space, answer);
 	mam_init_depth--;
 	return answer;

@@ -33,6 +33,7 @@
 #include "interpose/memory/peer.h"
 #include "interpose/memory/pools.h"
 #include "interpose/process/say.h"
+#include "interpose/routes/gate.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
@@ -165,6 +166,7 @@ static int get_ours(__typeof__(&cuIpcGetMemHandle) real, const struct mam_segmen
 
 static int get(enum mam_road road, struct mam_ipc_handle *handle, unsigned long long address)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuIpcGetMemHandle) real = MAM_TABLE_ORIGINAL(cuIpcGetMemHandle);
 	struct mam_segment_info block = { .size = sizeof(block) };
 	bool pooled;
@@ -340,6 +342,7 @@ static int open_handle(enum mam_table_id function, open_function *real, enum mam
 		       unsigned long long *address, struct mam_ipc_handle handle,
 		       unsigned int flags)
 {
+	MAM_GATE_PASS();
 	struct handle ours;
 	bool is_ours;
 	int answer;
@@ -380,6 +383,7 @@ static int close_ours(__typeof__(&cuIpcCloseMemHandle) real, const struct mam_ip
 
 static int close_handle(enum mam_road road, unsigned long long address)
 {
+	MAM_GATE_PASS();
 	__typeof__(&cuIpcCloseMemHandle) real = MAM_TABLE_ORIGINAL(cuIpcCloseMemHandle);
 	struct mam_ipc_opened opened;
 	bool is_ours, by_driver;

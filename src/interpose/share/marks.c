@@ -320,6 +320,18 @@ void mam_marks_each_token(void (*visit)(const unsigned char *token))
 	pthread_mutex_unlock(&marks_lock);
 }
 
+static atomic_bool exported; /* atomic */
+
+void mam_marks_note_export(void)
+{
+	atomic_store(&exported, true);
+}
+
+bool mam_marks_is_exported(void)
+{
+	return atomic_load(&exported);
+}
+
 /* The child does not own the blocks that its parent shares. */
 void mam_marks_restart(void)
 {

@@ -58,6 +58,13 @@ void mam_marks_chunk_gone(void *base, size_t bytes, const struct mam_marks_ends 
 /* Calls `visit` for each token, at the end of the process. `visit` must not use marks. */
 void mam_marks_each_token(void (*visit)(const unsigned char *token));
 
+/*
+ * Records that the driver exported a part of a block, and returns whether it ever did. Others have
+ * access to the memory for as long as they like.
+ */
+void mam_marks_note_export(void);
+bool mam_marks_is_exported(void);
+
 /* Called in the child of a fork. */
 void mam_marks_restart(void);
 
