@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "command.h"
 #include "ctl/ctl_dump.h"
@@ -37,6 +38,11 @@ static const struct args_command command = {
 		".trace.gz,\n"
 		"                    for mam replay\n"
 		"  trace FILE|off    start a trace of allocations for mam replay, or end it\n"
+		"  suspend [DIR|discard]\n"
+		"                    hold the program, and release its memory to the driver: "
+		"contents\n"
+		"                    are kept in host memory, in a file in DIR, or not at all\n"
+		"  resume            map the memory again, and let the program continue\n"
 		"  stats [FILE]      print the statistics of mam run --stats; in FILE as lines of\n"
 		"                    key, tab, value\n",
 	.outro = "Examples:\n"
@@ -72,6 +78,27 @@ static bool read_last(struct ctl_link *link, int count, uint64_t numbers[2])
 	case CTL_FAILED:
 	default: return false;
 	}
+}
+
+/* A reply that may have lines about what the program waits for; each is printed once. */
+static bool read_waiting(struct ctl_link *link)
+{
+	static const char waiting[] = "waiting ";
+	char last[MAM_CONTROL_LINE_MAX] = "";
+	enum ctl_line is;
+
+	while ((is = ctl_link_read(link)) == CTL_LINE) {
+		if (strncmp(link->line, waiting, sizeof(waiting) - 1) != 0) {
+			message_error("process %ld sent an invalid reply",
+				      (long)link->process->pid);
+			return false;
+		}
+		if (strcmp(link->line, last) != 0)
+			message_note("process %ld waits %s", (long)link->process->pid,
+				     link->line + sizeof(waiting) - 1);
+		strcpy(last, link->line);
+	}
+	return is == CTL_DONE;
 }
 
 static int trim(struct ctl_link *link, const char *argument)
@@ -172,13 +199,38 @@ static int trace(struct ctl_link *link, const char *argument)
 	return STATUS_GOOD;
 }
 
+static int suspend(struct ctl_link *link, const char *argument)
+{
+	uint64_t numbers[2];
+
+	(void)argument;
+	if (!read_waiting(link) || !read_numbers(link, 2, numbers))
+		return STATUS_FAILED;
+	printf("suspended; released %s", format_bytes(numbers[0]).text);
+	if (numbers[1] != 0)
+		printf("; %s that are not in pools stay with the driver",
+		       format_bytes(numbers[1]).text);
+	printf("\n");
+	return STATUS_GOOD;
+}
+
+static int resume(struct ctl_link *link, const char *argument)
+{
+	(void)argument;
+	if (!read_waiting(link))
+		return STATUS_FAILED;
+	printf("resumed\n");
+	return STATUS_GOOD;
+}
+
 static const struct action {
 	const char *name;
 	int (*run)(struct ctl_link *link, const char *argument);
 	int required, allowed; /* arguments */
 } actions[] = {
-	{ "trim", trim, 0, 0 },   { "limit", limit, 1, 1 }, { "dump", dump, 1, 1 },
-	{ "stats", stats, 0, 1 }, { "trace", trace, 1, 1 },
+	{ "trim", trim, 0, 0 },     { "limit", limit, 1, 1 }, { "dump", dump, 1, 1 },
+	{ "stats", stats, 0, 1 },   { "trace", trace, 1, 1 }, { "suspend", suspend, 0, 1 },
+	{ "resume", resume, 0, 0 },
 };
 
 static const struct action *find_action(const char *name)
@@ -215,6 +267,28 @@ static bool trace_request(const char *file, char request[MAM_CONTROL_REQUEST_MAX
 	return false;
 }
 
+/* The same for the folder of the contents. */
+static bool suspend_request(const char *folder, char request[MAM_CONTROL_REQUEST_MAX + 1])
+{
+	char whole[PATH_MAX];
+	struct stat what;
+
+	if (!realpath(folder, whole) || stat(whole, &what) != 0) {
+		message_error("cannot use the folder '%s': %s", folder, strerror(errno));
+		return false;
+	}
+	if (!S_ISDIR(what.st_mode)) {
+		message_error("'%s' is not a folder", folder);
+		return false;
+	}
+	if (strchr(whole, '\n') || snprintf(request, MAM_CONTROL_REQUEST_MAX + 1, "suspend %s\n",
+					    whole) > MAM_CONTROL_REQUEST_MAX) {
+		message_error("'%s' is not the name of a folder that can be used", folder);
+		return false;
+	}
+	return true;
+}
+
 /* Writes the request. Returns false if the argument is invalid (reported). */
 static bool make_request(const struct action *action, const char *argument,
 			 char request[MAM_CONTROL_REQUEST_MAX + 1])
@@ -231,13 +305,16 @@ static bool make_request(const struct action *action, const char *argument,
 	}
 	if (action->run == trace && strcmp(argument, "off") != 0)
 		return trace_request(argument, request);
+	if (action->run == suspend && argument && strcmp(argument, "discard") != 0)
+		return suspend_request(argument, request);
 	if (action->run == limit)
 		snprintf(request, MAM_CONTROL_REQUEST_MAX + 1, "limit %" PRIu64 "\n", bytes);
 	else
 		snprintf(request, MAM_CONTROL_REQUEST_MAX + 1, "%s%s\n", action->name,
-			 action->run == trace               ? " off"
-			 : action->run == stats && argument ? " keys"
-							    : "");
+			 action->run == trace                 ? " off"
+			 : action->run == stats && argument   ? " keys"
+			 : action->run == suspend && argument ? " discard"
+							      : "");
 	return true;
 }
 
