@@ -24,6 +24,7 @@ int info_main(int argc, char **argv);
 int profile_main(int argc, char **argv);
 int replay_main(int argc, char **argv);
 int run_main(int argc, char **argv);
+int share_main(int argc, char **argv);
 int top_main(int argc, char **argv);
 
 #endif

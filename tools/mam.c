@@ -21,6 +21,8 @@ static const struct subcommand {
 	  "play an allocation trace through a pool; no GPU needed" },
 	{ "profile", "mam profile", profile_main, "show the code that uses GPU memory" },
 	{ "run", "mam run", run_main, "run a CUDA program with its memory from a pool" },
+	{ "share", "mam share", share_main,
+	  "run programs that do not fit on a GPU together: they take turns" },
 	{ "top", "mam top", top_main, "show the GPU memory of running programs" },
 	{ "bench", "mam bench", bench_main, "measure pools beside other allocators" },
 	{ "coalesce", "mam coalesce", coalesce_main,
