@@ -31,7 +31,7 @@
 #define TURN_DEFAULT 30 /* seconds */
 #define TURN_MAX 86400  /* seconds */
 #define SIGNALED 128    /* plus the number of the signal: the exit status */
-#define GRACE_SECONDS 5
+#define GRACE_WAITS 50 /* of a tenth of a second */
 
 struct settings {
 	uint64_t seconds;
@@ -89,31 +89,34 @@ static void watch_signals(sigset_t *open)
 		sigdelset(open, numbers[i]);
 }
 
-/* Returns when all programs have ended. */
+/* Ends all programs; returns when they have ended. */
+static void end_all(struct turns *turns, struct program_list *list, const sigset_t *open)
+{
+	static const struct timespec a_while = { 0, 100000000 };
+	int waits = 0;
+
+	programs_signal(list, SIGTERM);
+	turns_signal(turns, SIGTERM);
+	while (programs_reap(list) != 0) {
+		ppoll(NULL, 0, &a_while, open);
+		if (++waits < GRACE_WAITS)
+			continue;
+		turns_signal(turns, SIGKILL);
+		programs_signal(list, SIGKILL);
+	}
+}
+
+/* Returns when all programs have ended, or a signal arrived. */
 static void serve(struct turns *turns, struct program_list *list, const sigset_t *open)
 {
 	static struct pollfd ready[TURNS_PROCESSES_MAX + 1];
-	struct timespec time, *until;
-	bool ends = false;
+	struct timespec time;
 	int count, wait_ms;
 
-	while (programs_reap(list) != 0) {
+	while (programs_reap(list) != 0 && received == 0) {
 		count = turns_prepare(turns, ready, &wait_ms);
-		if (ends)
-			wait_ms = GRACE_SECONDS * 1000;
 		time = (struct timespec){ wait_ms / 1000, wait_ms % 1000 * 1000000L };
-		until = wait_ms < 0 ? NULL : &time;
-		count = ppoll(ready, (nfds_t)count, until, open);
-		if (ends && count == 0) {
-			programs_signal(list, SIGKILL);
-			turns_signal(turns, SIGKILL);
-		}
-		if (received != 0 && !ends) {
-			ends = true;
-			programs_signal(list, SIGTERM);
-			turns_signal(turns, SIGTERM);
-		}
-		if (count >= 0 && !ends)
+		if (ppoll(ready, (nfds_t)count, wait_ms < 0 ? NULL : &time, open) >= 0)
 			turns_serve(turns, ready);
 	}
 }
@@ -167,6 +170,8 @@ int share_main(int argc, char **argv)
 	if (!programs_start(&list, turns.path))
 		received = SIGTERM;
 	serve(&turns, &list, &open);
+	if (received != 0)
+		end_all(&turns, &list, &open);
 	turns_close(&turns);
 	if (received == 0)
 		message_note("%lu switches, in which no program had the GPU for %.1f s",

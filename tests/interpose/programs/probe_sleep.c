@@ -18,6 +18,9 @@
  *   disturbed         print how often memory was unmapped while work used it
  *   holds             print the bytes of device memory that the driver has allocated
  *   share, export, peer   what prevents a suspend: each prints the driver's code
+ *   faults SOCKET REQUEST   until all driver calls of the request and of a resume have failed once:
+ *                     make the next one fail, send both, and check; print how often something was lost
+ *   failures          print how many requests were refused meanwhile
  *   fork              fork a child that tries to allocate; print the code
  */
 #include <pthread.h>
@@ -26,6 +29,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -198,6 +203,52 @@ static int disturbed(void)
 	return fake_disturbed(&at, &bytes);
 }
 
+/* Returns whether the process executed the request. */
+static int request(const char *path, const char *text)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int number = socket(AF_UNIX, SOCK_STREAM, 0);
+	char reply[4096];
+	size_t length = 0;
+	ssize_t got = 0;
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	if (connect(number, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+	    send(number, text, strlen(text), MSG_NOSIGNAL) < 0) {
+		close(number);
+		return 0;
+	}
+	while (length < sizeof(reply) - 1 &&
+	       (got = recv(number, reply + length, sizeof(reply) - 1 - length, 0)) > 0)
+		length += (size_t)got;
+	reply[length] = '\0';
+	close(number);
+	return strstr(reply, "\ndone ") != NULL;
+}
+
+static long failures;
+
+static int try_faults(const char *path, const char *text, uint32_t *words)
+{
+	unsigned long at = 0;
+	int bad = 0, failed;
+	char name[64];
+
+	do {
+		fake_fail(++at, 1);
+		failures += !request(path, text);
+		failures += !request(path, "resume\n");
+		failed = fake_failed(name, sizeof(name));
+		fake_fail(0, 0);
+		request(path, "resume\n");
+		if (check(words) != 0 || disturbed() != 0) {
+			fprintf(stderr, "call %lu, %s: something is lost\n", at, name);
+			bad++;
+		}
+	} while (failed != 0);
+	return bad;
+}
+
 static long play(const char *line, uint32_t *words)
 {
 	static const struct {
@@ -206,6 +257,7 @@ static long play(const char *line, uint32_t *words)
 	} acts[] = { { "free\n", free_all },   { "share\n", share }, { "export\n", export },
 		     { "begin\n", begin },     { "end\n", end },     { "peer\n", enable_peer },
 		     { "fork\n", fork_child }, { "busy\n", busy },   { "disturbed\n", disturbed } };
+	char path[100], text[1100];
 	struct fake_held held;
 	int count = 0;
 	size_t bytes = 0;
@@ -214,6 +266,12 @@ static long play(const char *line, uint32_t *words)
 		return fill(count, bytes, words);
 	if (sscanf(line, "threads %d", &count) == 1)
 		return start_threads(count);
+	if (sscanf(line, "faults %90s %[^\n]", path, text) == 2) {
+		strcat(text, "\n");
+		return try_faults(path, text, words);
+	}
+	if (strcmp(line, "failures\n") == 0)
+		return failures;
 	if (strcmp(line, "check\n") == 0)
 		return check(words);
 	if (strcmp(line, "rounds\n") == 0)
@@ -259,7 +317,7 @@ static int train(int count, size_t bytes, int all, const char *file, uint32_t *w
 int main(int argc, char **argv)
 {
 	uint32_t *words = words_of();
-	char line[100];
+	char line[1000];
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (words == NULL || cuInit(0) != 0 || cuDevicePrimaryCtxRetain(&context, 0) != 0 ||
