@@ -27,7 +27,7 @@ static const struct subcommand {
 	{ "bench", "mam bench", bench_main, "measure pools beside other allocators" },
 	{ "coalesce", "mam coalesce", coalesce_main,
 	  "find, and rewrite, allocations that a kernel's threads make together" },
-	{ "ctl", "mam ctl", ctl_main, "control a running program: trim, limit, dump, stats" },
+	{ "ctl", "mam ctl", ctl_main, "control a running program: trim, limit, dump, suspend" },
 	{ "info", "mam info", info_main, "version, devices, options; --self-test; --stats" },
 	{ "exporter", "mam exporter", exporter_main,
 	  "memory of all processes, as metrics for Prometheus" },

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "interpose/memory/capture.h"
+#include "interpose/routes/gate.h"
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
@@ -32,6 +33,16 @@ static struct stream {
 static _Atomic int capturing, synchronizing, misuses, fails;
 static _Atomic(void *) stream_context;
 static __thread int thread_mode;
+
+bool mam_gate_enter(void)
+{
+	return false;
+}
+
+void mam_gate_leave(const bool *entered)
+{
+	(void)entered;
+}
 
 bool mam_init_is_off(void)
 {

@@ -31,7 +31,7 @@
 #define TURN_DEFAULT 30 /* seconds */
 #define TURN_MAX 86400  /* seconds */
 #define SIGNALED 128    /* plus the number of the signal: the exit status */
-#define GRACE_WAITS 50 /* of a tenth of a second */
+#define GRACE_WAITS 50  /* of a tenth of a second */
 
 struct settings {
 	uint64_t seconds;

@@ -81,22 +81,22 @@ static void drop(struct turns_process *process)
 	process->number = -1;
 }
 
-static void tell(struct turns *turns, struct turns_process *process, bool resumes)
+static void ask(struct turns *turns, struct turns_process *process, bool resumes)
 {
 	const char *text = resumes ? "resume" : turns->suspend;
 
 	process->again_ms = 0;
-	process->is_told = send(process->number, text, strlen(text), MSG_NOSIGNAL) >= 0;
+	process->is_asked = send(process->number, text, strlen(text), MSG_NOSIGNAL) >= 0;
 	/* If that failed, the process has ended, which the next poll() finds. */
 }
 
 static bool may_act(const struct turns_process *process)
 {
-	return process->number >= 0 && process->program >= 0 && !process->is_told;
+	return process->number >= 0 && process->program >= 0 && !process->is_asked;
 }
 
-/* Tells the processes of the current program to change to that state. */
-static void tell_all(struct turns *turns, bool resumes)
+/* Asks the processes of the current program to change to that state. */
+static void ask_all(struct turns *turns, bool resumes)
 {
 	for (int i = 0; i < turns->count; i++) {
 		struct turns_process *process = &turns->processes[i];
@@ -104,7 +104,7 @@ static void tell_all(struct turns *turns, bool resumes)
 		if (process->program == turns->program && may_act(process) &&
 		    process->is_awake != resumes && (process->wants || !resumes) &&
 		    process->again_ms == 0)
-			tell(turns, process, resumes);
+			ask(turns, process, resumes);
 	}
 }
 
@@ -121,7 +121,7 @@ static void on_reply(struct turns *turns, struct turns_process *process, const c
 	static const char error[] = "error ";
 	bool resumes = !process->is_awake;
 
-	process->is_told = false;
+	process->is_asked = false;
 	if (strncmp(text, error, sizeof(error) - 1) != 0) {
 		process->is_awake = resumes;
 		process->wants = process->is_refused = false;
@@ -158,7 +158,7 @@ static void on_message(struct turns *turns, struct turns_process *process)
 		process->wants = true;
 	} else if (got > 0 && process->program >= 0 && strcmp(text, "want") == 0) {
 		process->wants = true;
-	} else if (got > 0 && process->is_told) {
+	} else if (got > 0 && process->is_asked) {
 		on_reply(turns, process, text);
 	} else {
 		drop(process);
@@ -204,7 +204,7 @@ static bool is_busy(const struct turns *turns)
 	for (int i = 0; i < turns->count; i++)
 		if (turns->processes[i].number >= 0 &&
 		    turns->processes[i].program == turns->program &&
-		    (turns->processes[i].is_awake || turns->processes[i].is_told))
+		    (turns->processes[i].is_awake || turns->processes[i].is_asked))
 			return true;
 	return false;
 }
@@ -250,7 +250,7 @@ static void step(struct turns *turns)
 		turns->ends_ms = now + turns->turn_ms;
 		turns->begins = true;
 	}
-	tell_all(turns, turns->state == TURNS_AWAKE);
+	ask_all(turns, turns->state == TURNS_AWAKE);
 }
 
 int turns_prepare(const struct turns *turns, struct pollfd *ready, int *wait_ms)

@@ -8,11 +8,11 @@
  *   free        No program has it: the next one that wants it gets it, and its processes resume.
  *   awake       One has it. When its turn is over and another one wants the GPU, its processes are
  *               suspended; when all of them have ended, at once.
- *   suspending  They have been told. When all are suspended: free. If one refuses, those that were
+ *   suspending  They have received the request. When all are suspended: free. If one refuses, those that were
  *               suspended resume, and the turn goes on for a second.
  *
  * Invariant: processes of at most one program are awake. A process that cannot resume, because the
- * memory is used by others, is told so again each second; its program keeps the turn.
+ * memory is used by others, receives the request again each second; its program keeps the turn.
  */
 #ifndef TOOLS_SHARE_TURNS_H
 #define TOOLS_SHARE_TURNS_H
@@ -41,9 +41,9 @@ struct turns {
 		pid_t pid;
 		bool wants; /* the GPU */
 		bool is_awake;
-		bool is_told;       /* a request, and has not replied */
+		bool is_asked;      /* a request was sent, and it has not replied */
 		bool is_refused;    /* the last request, which was reported */
-		long long again_ms; /* when to tell it again; 0: nothing */
+		long long again_ms; /* when to ask again; 0: nothing */
 	} processes[TURNS_PROCESSES_MAX];
 	int count;
 	bool begins; /* none of its processes is awake yet; then the turn's time begins */

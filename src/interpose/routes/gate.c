@@ -179,7 +179,7 @@ void *mam_gate_original(const char *name)
 	return found != NULL ? found : mam_real_in("libcuda.so", name);
 }
 
-/* What the stub of a function that the driver does not have calls. */
+/* Takes the place of a function that the driver does not have. */
 static int not_found(void)
 {
 	return MAM_CUDA_NOT_INITIALIZED;

@@ -78,7 +78,10 @@ struct mam_gate_slot {
 	const char *name;       /* NULL: of a lookup */
 };
 
-/* What a stub does: if `entered`, call the function and then mam_gate_end(); otherwise jump to it. */
+/*
+ * The order to a stub. If `entered`: call the function and then mam_gate_end(); otherwise jump to
+ * the function.
+ */
 struct mam_gate_call {
 	void *function;
 	long entered;

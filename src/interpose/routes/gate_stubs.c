@@ -8,7 +8,7 @@
  *   2. Restore them. If the call is not counted, jump to the function.
  *   3. Otherwise copy the arguments on the stack, as far as any of the functions has some, call the
  *      function, then mam_gate_end(), and return the function's result.
- * Words above the arguments are copied, too: they are the caller's, and the function ignores them.
+ * Words above the arguments are copied, too: they belong to the caller, and the function ignores them.
  */
 #include "interpose/routes/gate.h"
 #include "interpose/routes/gate_names.h"

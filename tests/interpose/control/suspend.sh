@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # suspend.sh - mam ctl suspends and resumes a program that runs: its memory is released, its threads
-# are held, and its contents come back. Whatever the driver refuses and whenever a process is killed,
-# nothing is lost, and no work uses memory that is away.
+# are held, and its contents come back. If the driver refuses a call, nothing is lost. No work uses
+# memory that is away.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
 
@@ -103,6 +103,13 @@ for how in host "$scratch/contents"; do
 done
 ctl resume
 refused "a second resume" "the program is not suspended"
+ctl suspend
+send lookup
+sleep 0.2
+try "a function that was looked up is held" test "$(wc -l < "$scratch/out")" -lt "$lines"
+ctl resume
+until_true has_lines "$lines"
+same "it has all its arguments" 0 "$(tail -n 1 "$scratch/out")"
 ctl suspend discard
 ctl resume
 same "discarded contents are gone" 20 "$(tell check)"
@@ -133,7 +140,7 @@ wait "$process" 2> /dev/null
 exec 3>&-
 same "a process that is killed while it is suspended leaves no file" "" "$(ls "$scratch/contents")"
 
-# What prevents a suspend.
+# Reasons to refuse a suspend.
 FAKE_CUDA_DEVICES=2
 export FAKE_CUDA_DEVICES
 start
@@ -142,7 +149,7 @@ same "a capture begins" 0 "$(tell begin)"
 ctl suspend &
 waiter=$!
 sleep 0.7
-try "the request waits for a capture, and says so" grep -q "waits for the end of a stream capture" "$scratch/reply"
+try "the request waits for a capture, and reports it" grep -q "waits for the end of a stream capture" "$scratch/reply"
 same "it holds no thread" 0 "$(tell check)"
 tell end > /dev/null
 wait $waiter
@@ -258,6 +265,20 @@ for at in 120 140 160 180 200 240; do
 	[ -z "$(ls "$scratch/contents")" ] || left=$((left + 1))
 done
 same "killed in a driver call, it leaves no file" 0 $left
+
+# The functions that have a gate, compared with those of a driver.
+stub=/usr/local/cuda/lib64/stubs/libcuda.so
+if [ -e "$stub" ] && command -v nm > /dev/null; then
+	names=$MAM_SRCDIR/src/interpose/routes/gate_names.h
+	prefixes=$(sed -n '/MAM_GATE_PREFIXES /,/^$/p' "$names" | grep -o '"cu[A-Za-z]*"' | tr -d '"' | tr '\n' '|')
+	nm -D --defined-only "$stub" | awk '{ print $3 }' | sed 's/@.*//' | grep -E "^(${prefixes%|})" | sort > "$scratch/driver"
+	grep -o 'ROW([a-zA-Z0-9_]*)' "$names" | sed 's/ROW(//; s/)//' | grep '^cu' | sort > "$scratch/gates"
+	same "each function of the driver with such a name has a stub" "" "$(comm -23 "$scratch/driver" "$scratch/gates")"
+	nm -D --defined-only "$MAM_BUILDDIR/.libs/libmam-preload.so" | awk '{ print $3 }' | sort > "$scratch/exported"
+	same "each stub is exported" "" "$(comm -23 "$scratch/gates" "$scratch/exported")"
+else
+	skip "the functions of a driver" "requires CUDA's libcuda.so for linking"
+fi
 
 # Usage.
 start

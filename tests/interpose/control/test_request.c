@@ -100,12 +100,31 @@ START_TEST(traces_have_absolute_names)
 }
 END_TEST
 
+START_TEST(suspends_have_absolute_folders)
+{
+	refuses("suspend \n", "absolute");
+	refuses("suspend host\n", "absolute");
+	refuses("suspend ./a\n", "absolute");
+	refuses("suspends\n", "unknown");
+	refuses("resume now\n", "unknown");
+	ck_assert_ptr_null(mam_request_parse("suspend\n", 8, &request));
+	ck_assert_int_eq(request.kind, MAM_REQUEST_SUSPEND);
+	ck_assert_str_eq(request.path, "");
+	ck_assert_ptr_null(mam_request_parse("suspend /a b\n", 13, &request));
+	ck_assert_str_eq(request.path, "/a b");
+	ck_assert_ptr_null(mam_request_parse("suspend discard\n", 16, &request));
+	ck_assert_int_eq(request.kind, MAM_REQUEST_SUSPEND_DISCARD);
+	ck_assert_ptr_null(mam_request_parse("resume\n", 7, &request));
+	ck_assert_int_eq(request.kind, MAM_REQUEST_RESUME);
+}
+END_TEST
+
 START_TEST(longest_name_is_accepted)
 {
 	char line[MAM_CONTROL_REQUEST_MAX + 1];
 
 	memset(line, 'x', sizeof(line));
-	memcpy(line, "trace /", 7);
+	memcpy(line, "suspend /", 9);
 	line[MAM_CONTROL_REQUEST_MAX - 1] = '\n';
 	ck_assert_ptr_null(mam_request_parse(line, MAM_CONTROL_REQUEST_MAX, &request));
 	ck_assert_uint_eq(strlen(request.path), PATH_MAX - 1);
@@ -142,6 +161,7 @@ int main(void)
 	tcase_add_test(cases, unknown_requests_are_refused);
 	tcase_add_test(cases, limits_are_numbers);
 	tcase_add_test(cases, traces_have_absolute_names);
+	tcase_add_test(cases, suspends_have_absolute_folders);
 	tcase_add_test(cases, longest_name_is_accepted);
 	tcase_add_test(cases, long_requests_are_refused);
 	srunner_run_all(runner, CK_ENV);

@@ -8,6 +8,7 @@
  *
  *   fill COUNT BYTES  allocate blocks, and write a pattern to each
  *   check             print how many blocks have other contents than their pattern
+ *   lookup            check, with functions from cuGetProcAddress() and dlsym()
  *   free              free all of them
  *   threads COUNT     start threads that allocate, write, check and free until the program ends
  *   rounds            print how often all threads together have checked a block
@@ -23,6 +24,7 @@
  *   failures          print how many requests were refused meanwhile
  *   fork              fork a child that tries to allocate; print the code
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -71,6 +73,25 @@ static int is_good(const struct block *block, uint32_t *words)
 	memset(found, 0xee, block->bytes);
 	return cuMemcpyDtoH_v2(found, block->at, block->bytes) == 0 &&
 	       memcmp(found, words, block->bytes / 4 * 4) == 0;
+}
+
+typedef int copy_function(void *to, unsigned long long from, size_t bytes);
+
+/* Whether both functions are the same one, and return the pattern of the first block. */
+static int lookup(void)
+{
+	static uint32_t found[BYTES_MAX / 4], drawn[BYTES_MAX / 4];
+	void *library = dlopen("libcuda.so.1", RTLD_NOW), *by_name, *by_base;
+	int status;
+
+	by_name = library ? dlsym(library, "cuMemcpyDtoH_v2") : NULL;
+	if (by_name == NULL ||
+	    cuGetProcAddress_v2("cuMemcpyDtoH", &by_base, 3020, 0, &status) != 0 ||
+	    by_base != by_name)
+		return 2;
+	draw(drawn, blocks[0].bytes, blocks[0].seed);
+	return ((copy_function *)(uintptr_t)by_base)(found, blocks[0].at, blocks[0].bytes) != 0 ||
+	       memcmp(found, drawn, blocks[0].bytes / 4 * 4) != 0;
 }
 
 static uint32_t *words_of(void)
@@ -256,7 +277,8 @@ static long play(const char *line, uint32_t *words)
 		int (*act)(void);
 	} acts[] = { { "free\n", free_all },   { "share\n", share }, { "export\n", export },
 		     { "begin\n", begin },     { "end\n", end },     { "peer\n", enable_peer },
-		     { "fork\n", fork_child }, { "busy\n", busy },   { "disturbed\n", disturbed } };
+		     { "fork\n", fork_child }, { "busy\n", busy },   { "disturbed\n", disturbed },
+		     { "lookup\n", lookup } };
 	char path[100], text[1100];
 	struct fake_held held;
 	int count = 0;
