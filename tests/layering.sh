@@ -118,7 +118,7 @@ violations() # ROOT
 				report("\"" name "\" is in a higher layer, from " home " to " folder)
 			next
 		}
-		if (top == "tools" && folder ~ /^(kit|page|ctl|read|write|replay|map|compare|run|top|info|exporter|flame|symbols|profile|bench|coalesce)$/)
+		if (top == "tools" && folder ~ /^(kit|page|ctl|share|read|write|replay|map|compare|run|top|info|exporter|flame|symbols|profile|bench|coalesce)$/)
 			next
 		if (quoted && folder != "" && folder != "tools" && folder != "clients" &&
 		    folder != "tests")
