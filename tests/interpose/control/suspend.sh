@@ -212,6 +212,16 @@ export FAKE_CUDA_LAG_US
 start
 tell "fill 1 1000" > /dev/null
 tell busy > /dev/null
+"$MAM" ctl "$process" suspend > /dev/null 2>&1 &
+waiter=$!
+sleep 0.5
+kill -9 $waiter
+wait $waiter 2> /dev/null
+sleep 0.7
+ctl suspend
+refused "a suspend while an earlier one still waits for the GPU" "the last request still waits for the work"
+same "a client that was killed meanwhile leaves no thread held" 0 "$(tell check)"
+tell busy > /dev/null
 ctl suspend
 same "suspend with work on the GPU: exit status" 0 $?
 try "it reports what it waits for" grep -q "waits for the work on the GPU" "$scratch/reply"
