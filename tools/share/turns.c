@@ -15,9 +15,11 @@
 
 #include <mam/control.h>
 
+#include "kit/format.h"
 #include "kit/message.h"
 
-#define AGAIN_MS 1000 /* after a refusal */
+#define AGAIN_MS 1000          /* after a refusal */
+#define LEFT_MAX (64ull << 20) /* bytes that a suspended process keeps without a message */
 
 static long long now_ms(void)
 {
@@ -116,6 +118,18 @@ static void report(struct turns_process *process, const char *why, bool resumes)
 	process->is_refused = true;
 }
 
+static void report_left(struct turns_process *process, const char *text)
+{
+	unsigned long long left = 0;
+
+	if (process->is_noted || sscanf(text, "done %*u %llu", &left) != 1 || left <= LEFT_MAX)
+		return;
+	process->is_noted = true;
+	message_note("process %ld keeps %s on the device while it is suspended: memory that is not "
+		     "in pools",
+		     (long)process->pid, format_bytes(left).text);
+}
+
 static void on_reply(struct turns *turns, struct turns_process *process, const char *text)
 {
 	static const char error[] = "error ";
@@ -125,6 +139,8 @@ static void on_reply(struct turns *turns, struct turns_process *process, const c
 	if (strncmp(text, error, sizeof(error) - 1) != 0) {
 		process->is_awake = resumes;
 		process->wants = process->is_refused = false;
+		if (!resumes)
+			report_left(process, text);
 		if (resumes && turns->begins) {
 			turns->begins = false;
 			turns->ends_ms = now_ms() + turns->turn_ms;

@@ -43,6 +43,7 @@ struct turns {
 		bool is_awake;
 		bool is_asked;      /* a request was sent, and it has not replied */
 		bool is_refused;    /* the last request, which was reported */
+		bool is_noted;      /* what it keeps on the device was reported */
 		long long again_ms; /* when to ask again; 0: nothing */
 	} processes[TURNS_PROCESSES_MAX];
 	int count;

@@ -63,6 +63,12 @@ share -t 1 -- sh -c '"$0" "$@" & "$0" "$@"; one=$?; wait $! && exit $one' "$prob
 same "three programs, of which one has two processes" 0 $?
 same "each makes its progress" "10 20 30 30" "$(sort "$scratch/rounds" | uniq -c | awk '{ print $1 }' | sort -n | tr '\n' ' ' | sed 's/ $//')"
 
+# Memory that is not in pools stays on the device.
+: > "$scratch/rounds"
+MAM_LIMIT=0 MAM_PASS_ABOVE=1M share -t 1 -- "$probe" 25 3000000 100 -- "$probe" 25 3000000 100
+same "programs whose memory stays on the device" 0 $?
+try "that is reported once for each" test "$(grep -c 'note: process [0-9]* keeps 100.00 MiB on the device' "$scratch/err")" -eq 2
+
 # The exit status, and a program without CUDA.
 share -- true -- sh -c 'exit 3' -- sh -c 'exit 4'
 same "the status is that of the first program that failed" 3 $?
