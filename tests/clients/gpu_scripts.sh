@@ -117,7 +117,7 @@ same 'clients: a client that fails without mam is skipped' \
 	'0 client-python,-,-,-,-,skipped: it fails without mam too: status 4: no GPU' \
 	"$? $(grep ^client-python "$csv" | sed 's/ *,-,-$//')"
 
-for script in gpu-clients.sh gpu-coalesce.sh gpu-collective.sh gpu-examples.sh gpu-growth.sh gpu-objects.sh gpu-stress.sh; do
+for script in gpu-clients.sh gpu-coalesce.sh gpu-collective.sh gpu-examples.sh gpu-growth.sh gpu-objects.sh gpu-sleep.sh gpu-stress.sh; do
 	sh "$bench/$script" "$scratch/none" "$scratch/out" > /dev/null 2> "$scratch/err"
 	same "$script: missing command" 2 $?
 	sh "$bench/$script" "$MAM" "$scratch/none" > /dev/null 2> "$scratch/err"
@@ -145,7 +145,9 @@ PARTS='forms none' sh "$bench/gpu-coalesce.sh" "$MAM" "$scratch/out" > /dev/null
 same "gpu-coalesce.sh: unknown part" "2 gpu-coalesce: there is no part 'none'" "$? $(cut -d ';' -f 1 "$scratch/err")"
 PARTS='edges none' sh "$bench/gpu-examples.sh" "$MAM" "$scratch/out" > /dev/null 2> "$scratch/err"
 same "gpu-examples.sh: unknown part" "2 gpu-examples: there is no part 'none'" "$? $(cut -d ';' -f 1 "$scratch/err")"
-for script in gpu-coalesce gpu-collective gpu-examples gpu-growth gpu-objects; do
+PARTS='file none' sh "$bench/gpu-sleep.sh" "$MAM" "$scratch/out" > /dev/null 2> "$scratch/err"
+same "gpu-sleep.sh: unknown part" "2 gpu-sleep: there is no part 'none'" "$? $(cut -d ';' -f 1 "$scratch/err")"
+for script in gpu-coalesce gpu-collective gpu-examples gpu-growth gpu-objects gpu-sleep; do
 	MAM_PREFIX=$scratch/none sh "$bench/$script.sh" "$MAM" "$scratch/out" > /dev/null 2> "$scratch/err"
 	same "$script.sh: missing library" "2 $script: there is no libmam below $scratch/none" \
 		"$? $(cut -d : -f 1,2 "$scratch/err")"
@@ -164,7 +166,7 @@ fi
 # The real compiler, if present, compiles programs with kernels: two of them, or all at full length.
 nvcc=$(PATH=${PATH#*:} command -v nvcc)
 compiled=0
-for file in "$top"/tests/clients/kernels/*.cu "$bench"/clients/gpu-stress*.cu; do
+for file in "$top"/tests/clients/kernels/*.cu "$bench"/clients/gpu-s*.cu; do
 	if [ "$HAVE_CUDA" != yes ] || [ -z "$nvcc" ]; then
 		skip "$(basename "$file") compiles" 'mam was built without the CUDA toolkit'
 		continue

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Suspend and resume the memory of PyTorch between runs of a model with captured CUDA graphs.
+
+    torch_sleep.py [--cycles N] [--extension] [--width N] [--blocks N]
+
+A transformer runs on fixed inputs by two graphs: of its forward pass and of a training step. Each cycle suspends mam's
+default pool, resumes it, and replays the graph of the forward pass, whose output must be the same in every bit. Every
+tenth cycle also replays the training step. The same was done before without a suspend, for the outputs to compare with
+(and once more, as a control: different_without_sleep).
+
+stdout: lines "WORKLOAD,PARAMETER,METRIC,VALUE". Exit status: 0, or 1 if an output differed or memory was not released.
+"""
+
+import argparse
+import gc
+import os
+import statistics
+import sys
+import time
+
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+
+import mam  # noqa: E402
+import torch  # noqa: E402  (cuBLAS reads the variable when it starts)
+from torch import nn  # noqa: E402
+
+GIB = 1 << 30
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.inward, self.outward = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.wide, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        query, key, value = (part.view(batch, length, width // 64, 64).transpose(1, 2)
+                             for part in self.inward(self.norm(x)).split(width, 2))
+        scores = (query @ key.transpose(2, 3) / 8).softmax(3)
+        x = x + self.outward((scores @ value).transpose(1, 2).reshape(batch, length, width))
+        return x + self.narrow(nn.functional.gelu(self.wide(x)))
+
+
+def available():
+    with open("/proc/meminfo") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("MemAvailable")) / (1 << 20)
+
+
+def capture(function):
+    """A graph of the function, and what it returned in the capture."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            function()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = function()
+    return graph, result
+
+
+class Case:
+    def __init__(self, width, blocks):
+        torch.manual_seed(1)
+        self.model = nn.Sequential(*(Block(width) for _ in range(blocks))).to("cuda", torch.bfloat16)
+        self.input = torch.randn(4, 512, width, device="cuda", dtype=torch.bfloat16)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
+        self.forward_graph, self.output = capture(self.forward)
+        self.step_graph, self.loss = capture(self.step)
+
+    def forward(self):
+        with torch.no_grad():
+            return self.model(self.input)
+
+    def step(self):
+        self.optimizer.zero_grad(set_to_none=False)
+        loss = self.model(self.input).float().square().mean()
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+    def bits(self):
+        self.forward_graph.replay()
+        return self.output.cpu().view(torch.int16), self.loss.item()
+
+
+def history(case, cycles, between):
+    """Outputs after each cycle, as sums that change with any bit, and losses."""
+    seen = []
+    for cycle in range(cycles):
+        between()
+        if cycle % 10 == 9:
+            case.step_graph.replay()
+        bits, loss = case.bits()
+        weights = torch.arange(1, bits.numel() + 1, dtype=torch.int64)
+        seen.append((int((bits.flatten().to(torch.int64) * weights).sum()), loss))
+    return seen
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cycles", type=int, default=100)
+    parser.add_argument("--width", type=int, default=1024)
+    parser.add_argument("--blocks", type=int, default=4)
+    parser.add_argument("--extension", action="store_true")
+    options = parser.parse_args()
+    name = "extension" if options.extension else "plug-in"
+    torch.use_deterministic_algorithms(True)
+    mam.torch.enable(source="vmm", extension=options.extension)
+
+    def row(metric, value):
+        print(f"torch,{name},{metric},{value:.6g}", flush=True)
+
+    reference = history(Case(options.width, options.blocks), options.cycles, lambda: None)
+    again = history(Case(options.width, options.blocks), 20, lambda: None)
+    row("different_without_sleep", sum(a != b for a, b in zip(again, reference)))
+    gc.collect()
+    torch.cuda.empty_cache()
+    case = Case(options.width, options.blocks)
+    pool = mam.Pool.default(0)
+    out, back, kept = [], [], []
+    host = available()
+
+    def between():
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        pool.suspend()
+        out.append((time.perf_counter() - began) * 1e3)
+        kept.append(pool.stats().physical_bytes)
+        began = time.perf_counter()
+        pool.resume()
+        back.append((time.perf_counter() - began) * 1e3)
+
+    row("mapped_gib", pool.stats().physical_bytes / GIB)
+    seen = history(case, options.cycles, between)
+    differing = sum(a != b for a, b in zip(seen, reference))
+    row("cycles", len(seen))
+    row("different_outputs", differing)
+    row("distinct_outputs", len(set(seen)))
+    row("suspend_ms", statistics.median(out))
+    row("resume_ms", statistics.median(back))
+    row("kept_mib", max(kept) / (1 << 20))
+    row("host_left_gib", host - available())
+    return differing != 0 or max(kept) != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
