@@ -4,46 +4,9 @@
 
 #include "base/bits.h"
 #include "base/log.h"
-#include "source/hostmem.h"
 
-#define PORTABLE 1u /* cuMemHostAlloc: pinned for every context */
 #define BUFFER ((uint64_t)16 << 20)
 #define BUFFERS 2
-
-static enum mam_status pin(struct mam_contents *contents, uint64_t bytes)
-{
-	const struct mam_device *device = &contents->copy.device;
-	struct mam_hostmem host;
-	struct mam_device_visit visit;
-	struct mam_device_answer answer;
-
-	if (mam_hostmem_read("", &host) && bytes > mam_hostmem_room(&host))
-		return MAM_ERROR_OUT_OF_HOST_MEMORY;
-	answer = mam_device_enter(device, &visit);
-	if (answer.result == MAM_DRIVER_SUCCESS) {
-		answer = mam_device_answer_of(
-			"cuMemHostAlloc",
-			device->driver->mem_host_alloc(&contents->memory, bytes, PORTABLE));
-		mam_device_leave(device, &visit);
-	}
-	if (answer.result == MAM_DRIVER_OUT_OF_MEMORY)
-		return MAM_ERROR_OUT_OF_HOST_MEMORY;
-	return mam_device_status(device, answer);
-}
-
-/* A failure leaks host memory: the context is in an error state, and ends soon. */
-static void unpin(struct mam_contents *contents)
-{
-	const struct mam_device *device = &contents->copy.device;
-	struct mam_device_visit visit;
-
-	if (contents->memory == NULL ||
-	    mam_device_enter(device, &visit).result != MAM_DRIVER_SUCCESS)
-		return;
-	(void)device->driver->mem_free_host(contents->memory);
-	mam_device_leave(device, &visit);
-	contents->memory = NULL;
-}
 
 /* A whole number of the units of pieces. */
 static uint64_t buffer_of(const struct mam_contents *contents)
@@ -58,23 +21,44 @@ enum mam_status mam_contents_open(struct mam_contents *contents, struct mam_sour
 
 	*contents = (struct mam_contents){ .is_file = folder != NULL, .file = { .number = -1 } };
 	status = mam_copy_bind(&contents->copy, source);
-	if (status != MAM_OK || bytes == 0)
-		return status;
-	if (folder != NULL)
+	if (status == MAM_OK && !mam_pinned_is_possible(contents->copy.device.driver))
+		status = MAM_ERROR_UNSUPPORTED;
+	if (status == MAM_OK && bytes == 0)
+		return MAM_OK;
+	if (status == MAM_OK && folder != NULL)
 		status = mam_contents_file_open(&contents->file, folder, bytes,
 						source->properties.granularity);
-	if (status == MAM_OK)
-		status = pin(contents, folder != NULL ? BUFFERS * buffer_of(contents) : bytes);
+	if (status == MAM_OK && folder != NULL)
+		status = mam_pinned_open(&contents->pinned, BUFFERS * buffer_of(contents),
+					 buffer_of(contents));
+	else if (status == MAM_OK)
+		status = mam_pinned_open(&contents->pinned, bytes, 0);
 	if (status != MAM_OK)
 		mam_contents_close(contents, false);
 	return status;
+}
+
+static void unpin(struct mam_contents *contents)
+{
+	const struct mam_device *device = &contents->copy.device;
+	struct mam_device_visit visit;
+	unsigned int result = mam_device_enter(device, &visit).result;
+
+	if (result != MAM_DRIVER_SUCCESS) {
+		mam_pinned_drop(&contents->pinned, result == MAM_DRIVER_CONTEXT_IS_DESTROYED);
+		return;
+	}
+	mam_pinned_close(&contents->pinned, device->driver);
+	mam_device_leave(device, &visit);
 }
 
 void mam_contents_close(struct mam_contents *contents, bool abandoned)
 {
 	if (contents->copy.device.driver == NULL)
 		return;
-	if (!abandoned) {
+	if (abandoned) {
+		mam_pinned_drop(&contents->pinned, true);
+	} else {
 		unpin(contents);
 		mam_copy_unbind(&contents->copy);
 	}
@@ -82,21 +66,42 @@ void mam_contents_close(struct mam_contents *contents, bool abandoned)
 	*contents = (struct mam_contents){ .file = { .number = -1 } };
 }
 
+static bool is_good(const struct mam_contents *contents)
+{
+	return contents->status == MAM_OK && mam_copy_good(&contents->visit);
+}
+
+/* Pinned memory at `offset`, with `room` bytes to the end of its unit. Check is_good() afterwards. */
+static char *reach(struct mam_contents *contents, uint64_t offset, size_t *room)
+{
+	unsigned int result;
+
+	if (!is_good(contents))
+		return NULL;
+	result = mam_pinned_reach(&contents->pinned, contents->copy.device.driver, offset, room);
+	if (result == MAM_DRIVER_OUT_OF_MEMORY)
+		contents->status = MAM_ERROR_OUT_OF_HOST_MEMORY;
+	else
+		contents->visit.answer = mam_device_answer_of("cuMemHostRegister", result);
+	return contents->pinned.memory + offset;
+}
+
 enum mam_status mam_contents_begin(struct mam_contents *contents)
 {
+	size_t room;
+	enum mam_status status;
+
 	contents->status = MAM_OK;
 	contents->flight_bytes = 0;
-	return mam_copy_begin_apart(&contents->copy, &contents->visit);
+	status = mam_copy_begin_apart(&contents->copy, &contents->visit);
+	if (status == MAM_OK && contents->is_file)
+		(void)reach(contents, BUFFERS * buffer_of(contents) - 1, &room);
+	return status;
 }
 
 static void *at_buffer(const struct mam_contents *contents, unsigned buffer)
 {
-	return (char *)contents->memory + buffer * buffer_of(contents);
-}
-
-static bool is_good(const struct mam_contents *contents)
-{
-	return contents->status == MAM_OK && mam_copy_good(&contents->visit);
+	return contents->pinned.memory + buffer * buffer_of(contents);
 }
 
 static void set_flight(struct mam_contents *contents, uint64_t offset, size_t bytes)
@@ -160,20 +165,39 @@ static void report_piece(const struct mam_contents *contents, const struct mam_s
 			(unsigned long long)piece->piece.base);
 }
 
+/* Copy a piece to or from host memory, in as many parts as it has units there. */
+static void in_units(struct mam_contents *contents, const struct mam_suspended *piece, bool saves)
+{
+	uint64_t at = 0;
+	size_t room;
+	char *host;
+
+	while (at < piece->piece.bytes) {
+		host = reach(contents, piece->offset + at, &room);
+		if (!is_good(contents))
+			return;
+		if (room > piece->piece.bytes - at)
+			room = piece->piece.bytes - at;
+		if (saves)
+			mam_copy_read(&contents->visit, host, piece->piece.base + at, room);
+		else
+			mam_copy_write(&contents->visit, piece->piece.base + at, host, room);
+		at += room;
+	}
+}
+
 void mam_contents_save(struct mam_contents *contents, const struct mam_suspended *piece)
 {
 	if (contents->is_file)
 		in_chunks(contents, piece, save_chunk);
 	else
-		mam_copy_read(&contents->visit, (char *)contents->memory + piece->offset,
-			      piece->piece.base, piece->piece.bytes);
+		in_units(contents, piece, true);
 }
 
 void mam_contents_load(struct mam_contents *contents, const struct mam_suspended *piece)
 {
 	if (!contents->is_file) {
-		mam_copy_write(&contents->visit, piece->piece.base,
-			       (char *)contents->memory + piece->offset, piece->piece.bytes);
+		in_units(contents, piece, false);
 	} else if (is_good(contents)) {
 		in_chunks(contents, piece, load_chunk);
 		report_piece(contents, piece);

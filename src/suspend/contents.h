@@ -2,9 +2,9 @@
 /*
  * contents.h - where the bytes of suspended pieces are: in pinned host memory, or in a file.
  *
- *   host   One allocation of pinned memory for all pieces: copies run at the speed of the bus, all
- *          of them are in flight at once, and one wait at the end is enough. As in source/pinned.c,
- *          a quarter of the host's memory always remains.
+ *   host   Pinned memory for all pieces (pinned.h): copies run at the speed of the bus, all of them
+ *          are in flight at once, and one wait at the end is enough. Its first units are copied to
+ *          while others are still pinned.
  *   file   Two pinned buffers: while the GPU copies one chunk, the host writes or reads another.
  *          file.h describes the file.
  *
@@ -19,11 +19,12 @@
 #include "heap/service/copy.h"
 #include "pool/suspend.h"
 #include "suspend/file.h"
+#include "suspend/pinned.h"
 
 struct mam_contents {
 	struct mam_copy copy;
 	struct mam_copy_visit visit; /* between begin and end */
-	void *memory;                /* pinned: all bytes, or both buffers */
+	struct mam_pinned pinned;    /* all bytes, or both buffers */
 	struct mam_contents_file file;
 	bool is_file;
 	enum mam_status status; /* of the visit: the first error of the file */

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pinned.c - implements pinned.h. */
+#include "suspend/pinned.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/bits.h"
+#include "base/log.h"
+#include "base/pages.h"
+#include "source/hostmem.h"
+
+#define PORTABLE 1u /* CU_MEMHOSTREGISTER_: pinned for every context */
+#define PAGE ((size_t)4096)
+#define HUGE_PAGE ((size_t)2 << 20)
+#define UNIT_MAX ((size_t)256 << 20)
+#define UNITS_A_THREAD 4 /* so that the threads end at about the same time */
+
+#ifndef MADV_POPULATE_WRITE /* Linux 5.14 */
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* An error has no effect here: the driver then fails to register the unit. */
+static void touch(char *at, size_t bytes)
+{
+	if (madvise(at, bytes, MADV_POPULATE_WRITE) == 0)
+		return;
+	for (size_t i = 0; i < bytes; i += PAGE)
+		*(volatile char *)(at + i) = 0;
+}
+
+static size_t units_of(const struct mam_pinned *pinned)
+{
+	return pinned->bytes / pinned->unit;
+}
+
+/* Returns whether there was a unit left. */
+static bool touch_next(struct mam_pinned *pinned)
+{
+	size_t unit = atomic_fetch_add_explicit(&pinned->begun, 1, memory_order_relaxed);
+
+	if (unit >= units_of(pinned))
+		return false;
+	touch(pinned->memory + unit * pinned->unit, pinned->unit);
+	pthread_mutex_lock(&pinned->lock);
+	atomic_store_explicit(&pinned->touched[unit], true, memory_order_relaxed);
+	pthread_cond_broadcast(&pinned->moved);
+	pthread_mutex_unlock(&pinned->lock);
+	return true;
+}
+
+static void *run(void *argument)
+{
+	while (touch_next(argument))
+		;
+	return NULL;
+}
+
+static unsigned processors(void)
+{
+	cpu_set_t set;
+	int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+
+	return count < MAM_PINNED_THREADS ? (unsigned)count : MAM_PINNED_THREADS;
+}
+
+/* The threads get no signals: the program's handlers do not expect them. */
+static void start(struct mam_pinned *pinned, unsigned threads)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	while (pinned->count < threads &&
+	       pthread_create(&pinned->threads[pinned->count], NULL, run, pinned) == 0)
+		pinned->count++;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Units that no thread has begun stay as they are. */
+static void stop(struct mam_pinned *pinned)
+{
+	atomic_store_explicit(&pinned->begun, units_of(pinned), memory_order_relaxed);
+	for (unsigned i = 0; i < pinned->count; i++)
+		pthread_join(pinned->threads[i], NULL);
+	pinned->count = 0;
+}
+
+bool mam_pinned_is_possible(const struct mam_driver *driver)
+{
+	return driver->mem_host_register != NULL && driver->mem_host_unregister != NULL;
+}
+
+/* The size of units of which each thread touches a few. */
+static size_t unit_for(size_t bytes, unsigned threads)
+{
+	size_t unit = mam_round_up(bytes / threads / UNITS_A_THREAD + 1, HUGE_PAGE);
+
+	return unit < UNIT_MAX ? unit : UNIT_MAX;
+}
+
+enum mam_status mam_pinned_open(struct mam_pinned *pinned, size_t bytes, size_t unit)
+{
+	unsigned threads = processors();
+	struct mam_hostmem host;
+
+	*pinned = (struct mam_pinned){ .lock = PTHREAD_MUTEX_INITIALIZER,
+				       .moved = PTHREAD_COND_INITIALIZER };
+	if (mam_hostmem_read("", &host) && bytes > mam_hostmem_room(&host))
+		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	pinned->unit = unit != 0 ? unit : unit_for(bytes, threads);
+	pinned->bytes = (bytes + pinned->unit - 1) / pinned->unit * pinned->unit;
+	pinned->touched = calloc(units_of(pinned), sizeof(*pinned->touched));
+	if (pinned->touched != NULL)
+		pinned->memory = mam_pages_map(pinned->bytes);
+	if (pinned->memory == NULL) {
+		free(pinned->touched);
+		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	}
+	(void)madvise(pinned->memory, pinned->bytes, MADV_DONTFORK);
+	(void)madvise(pinned->memory, pinned->bytes, MADV_DONTDUMP);
+	start(pinned, threads);
+	return MAM_OK;
+}
+
+static void wait_for(struct mam_pinned *pinned, size_t unit)
+{
+	while (atomic_load_explicit(&pinned->begun, memory_order_relaxed) <= unit)
+		(void)touch_next(pinned);
+	pthread_mutex_lock(&pinned->lock);
+	while (!atomic_load_explicit(&pinned->touched[unit], memory_order_relaxed))
+		pthread_cond_wait(&pinned->moved, &pinned->lock);
+	pthread_mutex_unlock(&pinned->lock);
+}
+
+unsigned int mam_pinned_reach(struct mam_pinned *pinned, const struct mam_driver *driver,
+			      size_t offset, size_t *room)
+{
+	unsigned int result = MAM_DRIVER_SUCCESS;
+
+	while (pinned->registered <= offset && result == MAM_DRIVER_SUCCESS) {
+		wait_for(pinned, pinned->registered / pinned->unit);
+		if (pinned->registered + pinned->unit == pinned->bytes)
+			stop(pinned);
+		result = driver->mem_host_register(pinned->memory + pinned->registered,
+						   pinned->unit, PORTABLE);
+		if (result == MAM_DRIVER_SUCCESS)
+			pinned->registered += pinned->unit;
+	}
+	*room = pinned->unit - offset % pinned->unit;
+	return result;
+}
+
+void mam_pinned_drop(struct mam_pinned *pinned, bool is_gone)
+{
+	if (pinned->memory == NULL)
+		return;
+	stop(pinned);
+	if (is_gone || pinned->registered == 0)
+		mam_pages_unmap(pinned->memory, pinned->bytes);
+	else
+		mam_log(MAM_LOG_WARN, "%zu bytes of host memory stay pinned", pinned->bytes);
+	free(pinned->touched);
+	*pinned = (struct mam_pinned){ .memory = NULL };
+}
+
+void mam_pinned_close(struct mam_pinned *pinned, const struct mam_driver *driver)
+{
+	bool all = true;
+
+	for (size_t at = 0; at < pinned->registered; at += pinned->unit)
+		all &= driver->mem_host_unregister(pinned->memory + at) == MAM_DRIVER_SUCCESS;
+	mam_pinned_drop(pinned, all);
+}
