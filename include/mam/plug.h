@@ -70,6 +70,13 @@ struct CUstream_st;
  */
 MAM_API enum mam_status mam_plug_source(const char *source);
 
+/*
+ * mam_plug_pool - from now on, mam_torch_alloc() and mam_torch_pool_alloc() of this thread allocate
+ * from this pool, if PyTorch requests memory of `device`, which is the pool's; NULL: from the default
+ * pool again. Frees find the pool of a block by themselves.
+ */
+MAM_API void mam_plug_pool(struct mam_pool *pool, int device);
+
 MAM_API void *mam_torch_alloc(ssize_t bytes, int device, struct CUstream_st *stream);
 MAM_API void mam_torch_free(void *block, ssize_t bytes, int device, struct CUstream_st *stream);
 

@@ -200,6 +200,8 @@ def _load() -> ctypes.CDLL:
     for function, arguments in _FUNCTIONS.items():
         getattr(library, function).argtypes = arguments
         getattr(library, function).restype = c_int
+    library.mam_plug_pool.argtypes = [c_void_p, c_int]
+    library.mam_plug_pool.restype = None
     for function in ("mam_version", "mam_strerror", "mam_status_name", "mam_tag_path"):
         getattr(library, function).restype = c_char_p
     return library

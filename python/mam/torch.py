@@ -15,6 +15,7 @@ from typing import Any, Dict, Optional
 from mam import torch_build
 from mam.native import LIBRARY, Error, address_of, choose_source
 from mam.pool import Pool
+from mam.torch_sleep import region, sleep, wake  # noqa: F401
 
 _allocator: Any = None  # the library of torch_allocator.cpp, or a CUDAPluggableAllocator: PyTorch has no reference
 _pluggable = False  # whether it is the latter

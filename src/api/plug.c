@@ -63,6 +63,16 @@ enum mam_status mam_plug_alloc(const char *name, size_t bytes, int device,
 	return status;
 }
 
+enum mam_status mam_plug_alloc_from(const char *name, struct mam_pool *pool, size_t bytes,
+				    struct CUstream_st *stream, void **block)
+{
+	enum mam_status status = mam_malloc_async(pool, bytes, stream, block);
+
+	if (status != MAM_OK)
+		report_alloc(name, bytes, status);
+	return status;
+}
+
 enum mam_status mam_plug_pool_of(const void *block, int device, struct mam_pool **pool)
 {
 	enum mam_status status = mam_owner(block, pool, NULL);

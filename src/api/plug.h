@@ -14,6 +14,10 @@
 enum mam_status mam_plug_alloc(const char *name, size_t bytes, int device,
 			       struct CUstream_st *stream, void **block);
 
+/* mam_plug_alloc_from - the same from this pool. */
+enum mam_status mam_plug_alloc_from(const char *name, struct mam_pool *pool, size_t bytes,
+				    struct CUstream_st *stream, void **block);
+
 /* mam_plug_free - frees to the default pool of any context. NULL: no effect. A failure logs one line. */
 enum mam_status mam_plug_free(const char *name, void *block, int device,
 			      struct CUstream_st *stream);

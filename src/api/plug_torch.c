@@ -20,6 +20,18 @@
 /* Devices that were used in an allocation. atomic */
 static _Atomic bool used[DEVICES_MAX];
 
+/* The pool of mam_plug_pool(). NULL: none. */
+static _Thread_local struct {
+	struct mam_pool *pool;
+	int device;
+} chosen __attribute__((tls_model("initial-exec")));
+
+void mam_plug_pool(struct mam_pool *pool, int device)
+{
+	chosen.pool = pool;
+	chosen.device = device;
+}
+
 /*
  * c10::detail::torchCheckFail(const char *function, const char *file, uint32_t line,
  * const char *message), which does not return.
@@ -53,6 +65,8 @@ static enum mam_status alloc(const char *name, ssize_t bytes, int device,
 
 	if (bytes == 0)
 		return MAM_OK;
+	if (chosen.pool && chosen.device == device)
+		return mam_plug_alloc_from(name, chosen.pool, (size_t)bytes, stream, block);
 	if (!is_used)
 		(void)mam_plug_source(NULL);
 	/* Negative sizes become larger than any memory. */

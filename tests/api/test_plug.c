@@ -499,6 +499,50 @@ START_TEST(random_blocks_of_many_streams)
 }
 END_TEST
 
+static void *alloc_in_thread(void *unused)
+{
+	(void)unused;
+	return mam_torch_alloc(MIB, 0, one);
+}
+
+START_TEST(thread_allocates_from_its_pool)
+{
+	struct mam_stats found = { .size = sizeof(found) };
+	struct mam_pool *pool, *owner = NULL;
+	void *blocks[2], *other;
+	pthread_t thread;
+
+	setenv("FAKE_CUDA_DEVICES", "2", 1);
+	start();
+	ck_assert_int_eq(mam_pool_create(NULL, &pool), MAM_OK);
+	mam_plug_pool(pool, 0);
+	blocks[0] = mam_torch_alloc(MIB, 0, one);
+	blocks[1] = mam_torch_pool_alloc(MIB, 0, one);
+	ck_assert_int_eq(mam_pool_stats(pool, &found), MAM_OK);
+	ck_assert_uint_eq(found.live_bytes, 2 * MIB);
+	other = mam_torch_alloc(MIB, 1, NULL);
+	ck_assert_int_eq(mam_owner(other, &owner, NULL), MAM_OK);
+	ck_assert_ptr_ne(owner, pool);
+	mam_torch_free(other, MIB, 1, NULL);
+	ck_assert_int_eq(pthread_create(&thread, NULL, alloc_in_thread, NULL), 0);
+	ck_assert_int_eq(pthread_join(thread, &other), 0);
+	ck_assert_uint_eq(stats().live_bytes, MIB);
+	mam_torch_free(other, MIB, 0, one);
+	ck_assert_str_eq(logged(), "");
+	ck_assert_ptr_null(mam_torch_pool_alloc(512 * MIB, 0, one));
+	ck_assert_ptr_nonnull(strstr(logged(), "mam_torch_pool_alloc: cannot allocate 536870912"));
+	ck_assert_int_eq(lines(), 1);
+	mam_plug_pool(NULL, 0);
+	dealloc(alloc(MIB, one), one);
+	for (int i = 0; i < 2; i++)
+		mam_torch_free(blocks[i], MIB, 0, one);
+	ck_assert_int_eq(mam_pool_stats(pool, &found), MAM_OK);
+	ck_assert_uint_eq(found.live_bytes, 0);
+	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
+	ck_assert_int_eq(lines(), 1);
+}
+END_TEST
+
 static void add(Suite *suite, SFun set_up_source)
 {
 	TCase *each = suite_case(suite, "each");
@@ -512,6 +556,7 @@ static void add(Suite *suite, SFun set_up_source)
 	tcase_add_loop_test(each, invalid_frees_are_logged, 0, WAYS);
 	tcase_add_test(each, rmm_functions_accept_pool);
 	tcase_add_test(each, empty_cache_releases_free_memory);
+	tcase_add_test(each, thread_allocates_from_its_pool);
 	tcase_add_checked_fixture(joined, set_up_source, tear_down);
 	tcase_add_test(joined, recorded_stream_delays_reuse);
 	tcase_add_test(joined, streams_do_not_wait_for_each_other);

@@ -38,9 +38,23 @@ class Plug:
         self.reset = ctypes.CFUNCTYPE(None)(address)
 
 
+class MemPool:
+    """torch.cuda.MemPool: an allocator, without PyTorch's cache over it."""
+
+    def __init__(self, allocator=None):
+        self.allocator = allocator
+
+
 def install_torch():
-    """`state.current` is the allocator; once `state.is_used` is set, it cannot be changed."""
-    state = types.SimpleNamespace(current="PyTorch's own", is_used=False)
+    """`state.current` is the allocator; once `state.is_used` is set, it cannot be changed. `state.pool` is the MemPool in
+    use, and `state.device` the current device."""
+    state = types.SimpleNamespace(current="PyTorch's own", is_used=False, pool=None, device=0)
+
+    @contextlib.contextmanager
+    def use_mem_pool(pool, device=None):
+        state.pool, before = pool, state.pool
+        yield
+        state.pool = before
 
     def change(allocator):
         if state.is_used:
@@ -48,7 +62,8 @@ def install_torch():
         state.current = allocator
 
     memory = _module("torch.cuda.memory", CUDAPluggableAllocator=Plug, change_current_allocator=change)
-    cuda = _module("torch.cuda", memory=memory)
+    cuda = _module("torch.cuda", memory=memory, MemPool=MemPool, use_mem_pool=use_mem_pool,
+                   current_device=lambda: state.device)
     private = types.SimpleNamespace(_cuda_getAllocator=lambda: state.current, _cuda_changeCurrentAllocator=change)
     _module("torch", cuda=cuda, _C=private)
     return state
