@@ -72,7 +72,7 @@ MAM_API enum mam_status mam_plug_source(const char *source);
 
 /*
  * mam_plug_pool - from now on, mam_torch_alloc() and mam_torch_pool_alloc() of this thread allocate
- * from this pool, if PyTorch requests memory of `device`, which is the pool's; NULL: from the default
+ * from this pool, if PyTorch requests memory of `device`, on which it must be; NULL: from the default
  * pool again. Frees find the pool of a block by themselves.
  */
 MAM_API void mam_plug_pool(struct mam_pool *pool, int device);

@@ -7,8 +7,8 @@
 #   FOLDER  for sleep-<gpu>.csv; default: $OUT, or results/<gpu> of this folder
 #
 # In turn: the driver's calls without mam (calls); contents in host memory (host16: 16 GiB, host64: 64 GiB), discarded
-# (discard: 64 GiB), and in a file (file: 4 GiB); a model of PyTorch with captured graphs, by mam as extension and as
-# plug-in (torch); a test under load (stress). Rows are added as they are measured.
+# (discard: 64 GiB), and in a file (file: 4 GiB); a model of PyTorch with captured graphs, by mam as extension,
+# in regions, and by mam as plug-in (torch); a test under load (stress). Rows are added as they are measured.
 #
 # Environment:
 #   PARTS          some of these: calls host16 discard host64 file torch stress
@@ -97,8 +97,9 @@ run discard 30 "$work/sleep" cycle --bytes $((64 * gib)) --repeat 3 --to discard
 run host64 120 "$work/sleep" cycle --bytes $((64 * gib)) --repeat 2
 run file 60 "$work/sleep" cycle --bytes $((4 * gib)) --repeat 2 --to "${SLEEP_FOLDER:-/dev/shm}"
 if [ -n "$python" ] && "$python" -c 'import torch' 2> /dev/null; then
-	run torch 90 "$python" "$here/frameworks/torch_sleep.py" --extension
-	run torch 60 "$python" "$here/frameworks/torch_sleep.py" --cycles 20
+	run torch 90 "$python" "$here/frameworks/torch_sleep.py" extension
+	run torch 60 "$python" "$here/frameworks/torch_sleep.py" regions
+	run torch 60 "$python" "$here/frameworks/torch_sleep.py" plug-in --cycles 20
 else
 	echo 'gpu-sleep: torch: python3 has no torch' >&2
 fi

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Suspend and resume the memory of PyTorch between runs of a model with captured CUDA graphs.
 
-    torch_sleep.py [--cycles N] [--extension] [--width N] [--blocks N]
+    torch_sleep.py MODE [--cycles N] [--width N] [--blocks N]
 
-A transformer runs on fixed inputs by two graphs: of its forward pass and of a training step. Each cycle suspends mam's
-default pool, resumes it, and replays the graph of the forward pass, whose output must be the same in every bit. Every
+MODE is plug-in or extension, in which all of PyTorch's memory is mam's and is suspended, or regions: weights and a cache
+are in regions over PyTorch's own allocator, and the contents of the cache are discarded.
+
+A transformer runs on fixed inputs by two graphs: of its forward pass and of a training step. Each cycle suspends memory,
+resumes it, and replays the graph of the forward pass, whose output must be the same in every bit. Every
 tenth cycle also replays the training step. The same was done before without a suspend, for the outputs to compare with
 (and once more, as a control: different_without_sleep).
 
@@ -13,6 +16,7 @@ stdout: lines "WORKLOAD,PARAMETER,METRIC,VALUE". Exit status: 0, or 1 if an outp
 """
 
 import argparse
+import contextlib
 import gc
 import os
 import statistics
@@ -64,10 +68,11 @@ def capture(function):
 
 
 class Case:
-    def __init__(self, width, blocks):
+    def __init__(self, width, blocks, region=contextlib.nullcontext()):
         torch.manual_seed(1)
-        self.model = nn.Sequential(*(Block(width) for _ in range(blocks))).to("cuda", torch.bfloat16)
-        self.input = torch.randn(4, 512, width, device="cuda", dtype=torch.bfloat16)
+        with region:
+            self.model = nn.Sequential(*(Block(width) for _ in range(blocks))).to("cuda", torch.bfloat16)
+            self.input = torch.randn(4, 512, width, device="cuda", dtype=torch.bfloat16)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
         self.forward_graph, self.output = capture(self.forward)
         self.step_graph, self.loss = capture(self.step)
@@ -106,11 +111,12 @@ def main():
     parser.add_argument("--cycles", type=int, default=100)
     parser.add_argument("--width", type=int, default=1024)
     parser.add_argument("--blocks", type=int, default=4)
-    parser.add_argument("--extension", action="store_true")
+    parser.add_argument("mode", choices=("plug-in", "extension", "regions"))
     options = parser.parse_args()
-    name = "extension" if options.extension else "plug-in"
+    name, has_regions = options.mode, options.mode == "regions"
     torch.use_deterministic_algorithms(True)
-    mam.torch.enable(source="vmm", extension=options.extension)
+    if not has_regions:
+        mam.torch.enable(source="vmm", extension=name == "extension")
 
     def row(metric, value):
         print(f"torch,{name},{metric},{value:.6g}", flush=True)
@@ -120,22 +126,44 @@ def main():
     row("different_without_sleep", sum(a != b for a, b in zip(again, reference)))
     gc.collect()
     torch.cuda.empty_cache()
-    case = Case(options.width, options.blocks)
-    pool = mam.Pool.default(0)
-    out, back, kept = [], [], []
+    region = mam.torch.region("weights") if has_regions else contextlib.nullcontext()
+    case = Case(options.width, options.blocks, region)
+    pools = [mam.Pool.named("weights", 0)] if has_regions else [mam.Pool.default(0)]
+    if has_regions:
+        with mam.torch.region("kv"):
+            cache = torch.ones(1 << 28, device="cuda")
+        pools.append(mam.Pool.named("kv", 0))
+    out, back, kept, freed = [], [], [], []
     host = available()
+
+    def suspend():
+        if has_regions:
+            mam.torch.sleep("weights")
+            mam.torch.sleep("kv", to="discard")
+        else:
+            pools[0].suspend()
+
+    def resume():
+        if has_regions:
+            mam.torch.wake()
+            cache.fill_(1)
+        else:
+            pools[0].resume()
 
     def between():
         torch.cuda.synchronize()
+        before = torch.cuda.mem_get_info()[0]
         began = time.perf_counter()
-        pool.suspend()
+        suspend()
         out.append((time.perf_counter() - began) * 1e3)
-        kept.append(pool.stats().physical_bytes)
+        kept.append(sum(pool.stats().physical_bytes for pool in pools))
+        asleep = sum(pool.stats().suspended_bytes for pool in pools)
+        freed.append(torch.cuda.mem_get_info()[0] - before - asleep)
         began = time.perf_counter()
-        pool.resume()
+        resume()
         back.append((time.perf_counter() - began) * 1e3)
 
-    row("mapped_gib", pool.stats().physical_bytes / GIB)
+    row("mapped_gib", sum(pool.stats().physical_bytes for pool in pools) / GIB)
     seen = history(case, options.cycles, between)
     differing = sum(a != b for a, b in zip(seen, reference))
     row("cycles", len(seen))
@@ -144,8 +172,9 @@ def main():
     row("suspend_ms", statistics.median(out))
     row("resume_ms", statistics.median(back))
     row("kept_mib", max(kept) / (1 << 20))
+    row("not_freed_mib", max(0, -min(freed)) / (1 << 20))
     row("host_left_gib", host - available())
-    return differing != 0 or max(kept) != 0
+    return differing != 0 or max(kept) != 0 or min(freed) < 0
 
 
 if __name__ == "__main__":
