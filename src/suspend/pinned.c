@@ -33,7 +33,15 @@ static void touch(char *at, size_t bytes)
 
 static size_t units_of(const struct mam_pinned *pinned)
 {
-	return pinned->bytes / pinned->unit;
+	return (pinned->bytes + pinned->unit - 1) / pinned->unit;
+}
+
+/* The last unit may be shorter. */
+static size_t unit_at(const struct mam_pinned *pinned, size_t offset)
+{
+	size_t rest = pinned->bytes - offset;
+
+	return rest < pinned->unit ? rest : pinned->unit;
 }
 
 /* Returns whether there was a unit left. */
@@ -43,7 +51,7 @@ static bool touch_next(struct mam_pinned *pinned)
 
 	if (unit >= units_of(pinned))
 		return false;
-	touch(pinned->memory + unit * pinned->unit, pinned->unit);
+	touch(pinned->memory + unit * pinned->unit, unit_at(pinned, unit * pinned->unit));
 	pthread_mutex_lock(&pinned->lock);
 	atomic_store_explicit(&pinned->touched[unit], true, memory_order_relaxed);
 	pthread_cond_broadcast(&pinned->moved);
@@ -111,7 +119,7 @@ enum mam_status mam_pinned_open(struct mam_pinned *pinned, size_t bytes, size_t 
 	if (mam_hostmem_read("", &host) && bytes > mam_hostmem_room(&host))
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	pinned->unit = unit != 0 ? unit : unit_for(bytes, threads);
-	pinned->bytes = (bytes + pinned->unit - 1) / pinned->unit * pinned->unit;
+	pinned->bytes = mam_round_up(bytes, PAGE);
 	pinned->touched = calloc(units_of(pinned), sizeof(*pinned->touched));
 	if (pinned->touched != NULL)
 		pinned->memory = mam_pages_map(pinned->bytes);
@@ -141,13 +149,15 @@ unsigned int mam_pinned_reach(struct mam_pinned *pinned, const struct mam_driver
 	unsigned int result = MAM_DRIVER_SUCCESS;
 
 	while (pinned->registered <= offset && result == MAM_DRIVER_SUCCESS) {
+		size_t bytes = unit_at(pinned, pinned->registered);
+
 		wait_for(pinned, pinned->registered / pinned->unit);
-		if (pinned->registered + pinned->unit == pinned->bytes)
+		if (pinned->registered + bytes == pinned->bytes)
 			stop(pinned);
-		result = driver->mem_host_register(pinned->memory + pinned->registered,
-						   pinned->unit, PORTABLE);
+		result = driver->mem_host_register(pinned->memory + pinned->registered, bytes,
+						   PORTABLE);
 		if (result == MAM_DRIVER_SUCCESS)
-			pinned->registered += pinned->unit;
+			pinned->registered += bytes;
 	}
 	*room = pinned->unit - offset % pinned->unit;
 	return result;

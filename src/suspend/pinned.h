@@ -32,7 +32,7 @@
 
 struct mam_pinned {
 	char *memory; /* NULL: none */
-	size_t bytes; /* whole units */
+	size_t bytes; /* whole pages; the last unit may be shorter */
 	size_t unit;
 	size_t registered;     /* bytes, from the start */
 	_Atomic size_t begun;  /* atomic; units that a thread touches or has touched */
@@ -54,7 +54,7 @@ enum mam_status mam_pinned_open(struct mam_pinned *pinned, size_t bytes, size_t 
 
 /*
  * mam_pinned_reach - register memory up to and including the unit that contains `offset`. `room`: the
- * bytes from there to the end of the unit; no copy may go beyond. Returns the driver's result. Called
+ * bytes from there to the end of a whole unit; no copy may go beyond. Returns the driver's result. Called
  * between an enter and a leave (device.h).
  */
 unsigned int mam_pinned_reach(struct mam_pinned *pinned, const struct mam_driver *driver,
