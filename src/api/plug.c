@@ -114,6 +114,11 @@ enum mam_status mam_plug_free(const char *name, void *block, int device, struct 
 	return report_free(name, block, status);
 }
 
+enum mam_status mam_plug_free_to_owner(const char *name, void *block, struct CUstream_st *stream)
+{
+	return report_free(name, block, block ? mam_free_async(NULL, block, stream) : MAM_OK);
+}
+
 /* A block that a thread frees while its own stream is being captured belongs to that capture. */
 static bool is_own_stream_captured(void)
 {

@@ -22,6 +22,9 @@ enum mam_status mam_plug_alloc_from(const char *name, struct mam_pool *pool, siz
 enum mam_status mam_plug_free(const char *name, void *block, int device,
 			      struct CUstream_st *stream);
 
+/* mam_plug_free_to_owner - the same to the pool of the block, without creating a default pool. */
+enum mam_status mam_plug_free_to_owner(const char *name, void *block, struct CUstream_st *stream);
+
 /*
  * mam_plug_free_order - returns the stream in whose order to free a block that any thread may free.
  * `stream` is the stream on which it was allocated (plug.c).

@@ -26,8 +26,12 @@ static _Thread_local struct {
 	int device;
 } chosen __attribute__((tls_model("initial-exec")));
 
+/* Whether any thread has called mam_plug_pool(): then a block may be of no default pool. atomic */
+static _Atomic bool any_chosen;
+
 void mam_plug_pool(struct mam_pool *pool, int device)
 {
+	atomic_store_explicit(&any_chosen, true, memory_order_relaxed);
 	chosen.pool = pool;
 	chosen.device = device;
 }
@@ -98,7 +102,11 @@ void mam_torch_free(void *block, ssize_t bytes, int device, struct CUstream_st *
 {
 	(void)bytes; /* mam knows */
 	stream = mam_plug_free_order(stream);
-	if (!mam_plug_join_free(block, device, stream))
+	if (mam_plug_join_free(block, device, stream))
+		return;
+	if (atomic_load_explicit(&any_chosen, memory_order_relaxed))
+		mam_plug_free_to_owner("mam_torch_free", block, stream);
+	else
 		mam_plug_free("mam_torch_free", block, device, stream);
 }
 

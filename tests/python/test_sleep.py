@@ -254,10 +254,29 @@ class PluggedRegions(Regions):
     is_plugged = True
 
 
-class Environment(unittest.TestCase):
+def run(program, **environment):
+    here = os.path.dirname(os.path.abspath(__file__))
+    paths = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": paths, **environment})
+
+
+class Processes(unittest.TestCase):
+    def test_regions_alone_need_no_default_pool(self):
+        done = run("""
+import fakes, mam
+torch = fakes.install_torch()
+with mam.torch.region("weights"):
+    plug = torch.pool.allocator
+    block = plug.alloc(5000, 0, None)
+mam.torch.sleep()
+plug.free(block, 5000, 0, None)
+mam.torch.wake()
+visit = mam.native.POOL_VISIT(lambda info, _: print(info.contents.name.decode()) or True)
+mam.native.LIBRARY.mam_pool_each(visit, None)
+""")
+        self.assertEqual((done.stdout, done.stderr), ("weights\n", ""))
+
     def test_device_that_cannot_map_memory(self):
-        program = "import fakes, mam; fakes.install_torch(); mam.torch.region('weights').__enter__()"
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={
-            **os.environ, "FAKE_CUDA_VMM": "0", "PYTHONPATH": os.path.dirname(os.path.abspath(__file__)) + os.pathsep +
-            os.environ.get("PYTHONPATH", "")})
+        done = run("import fakes, mam; fakes.install_torch(); mam.torch.region('weights').__enter__()", FAKE_CUDA_VMM="0")
         self.assertIn("cannot use the pool 'weights'", done.stderr)
