@@ -175,7 +175,9 @@ struct mam_suspend_attr {
  * mapped again is released, and the contents stay where they are, whatever `attr` is.
  *
  * After an error the pool is as before, with its contents. If the driver refuses to release a part
- * of the memory, the pool is suspended, and that part stays in physical_bytes. Errors:
+ * of the memory, the pool is suspended, and that part stays in physical_bytes. If a copy fails when a
+ * part was released already, and that part cannot be mapped again, the pool stays suspended with all
+ * contents, until a resume succeeds. Errors:
  *   UNSUPPORTED         the source does not map memory in pieces ("vmm" does), or made it for other
  *                       processes, network cards or named peers (struct mam_vmm_attr): they may use
  *                       it, and mam cannot know when. Without `discard` also: it has no driver.

@@ -19,7 +19,9 @@ enum mam_status mam_contents_open(struct mam_contents *contents, struct mam_sour
 {
 	enum mam_status status;
 
-	*contents = (struct mam_contents){ .is_file = folder != NULL, .file = { .number = -1 } };
+	*contents = (struct mam_contents){ .is_file = folder != NULL,
+					   .mark_at = bytes / 4 * 3,
+					   .file = { .number = -1 } };
 	status = mam_copy_bind(&contents->copy, source);
 	if (status == MAM_OK && !mam_pinned_is_possible(contents->copy.device.driver))
 		status = MAM_ERROR_UNSUPPORTED;
@@ -93,6 +95,7 @@ enum mam_status mam_contents_begin(struct mam_contents *contents)
 
 	contents->status = MAM_OK;
 	contents->flight_bytes = 0;
+	contents->is_marked = contents->has_begun_well = contents->has_ended_well = false;
 	status = mam_copy_begin_apart(&contents->copy, &contents->visit);
 	if (status == MAM_OK && contents->is_file)
 		(void)reach(contents, BUFFERS * buffer_of(contents) - 1, &room);
@@ -188,10 +191,31 @@ static void in_units(struct mam_contents *contents, const struct mam_suspended *
 
 void mam_contents_save(struct mam_contents *contents, const struct mam_suspended *piece)
 {
-	if (contents->is_file)
+	if (contents->is_file) {
 		in_chunks(contents, piece, save_chunk);
-	else
-		in_units(contents, piece, true);
+		return;
+	}
+	if (piece->offset >= contents->mark_at && !contents->is_marked) {
+		mam_copy_mark(&contents->visit);
+		contents->is_marked = true;
+	}
+	in_units(contents, piece, true);
+}
+
+bool mam_contents_is_saved(struct mam_contents *contents, const struct mam_suspended *piece)
+{
+	bool waits_for_mark = contents->is_marked && piece->offset < contents->mark_at;
+
+	if (waits_for_mark && !contents->has_begun_well) {
+		mam_copy_wait_mark(&contents->visit);
+		contents->has_begun_well = is_good(contents);
+	} else if (!waits_for_mark && !contents->has_ended_well) {
+		if (contents->is_file && is_good(contents))
+			save_chunk(contents, 0, 0, 0);
+		mam_copy_wait(&contents->visit);
+		contents->has_ended_well = is_good(contents);
+	}
+	return is_good(contents);
 }
 
 void mam_contents_load(struct mam_contents *contents, const struct mam_suspended *piece)
@@ -204,12 +228,10 @@ void mam_contents_load(struct mam_contents *contents, const struct mam_suspended
 	}
 }
 
-enum mam_status mam_contents_end(struct mam_contents *contents, bool saves)
+enum mam_status mam_contents_end(struct mam_contents *contents)
 {
 	enum mam_status status;
 
-	if (saves && contents->is_file && is_good(contents))
-		save_chunk(contents, 0, 0, 0);
 	mam_copy_wait(&contents->visit);
 	status = mam_copy_end(&contents->visit);
 	return contents->status != MAM_OK ? contents->status : status;

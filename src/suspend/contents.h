@@ -27,7 +27,10 @@ struct mam_contents {
 	struct mam_pinned pinned;    /* all bytes, or both buffers */
 	struct mam_contents_file file;
 	bool is_file;
+	uint64_t mark_at;       /* pieces from this offset on are saved after the mark */
 	enum mam_status status; /* of the visit: the first error of the file */
+	/* of the visit, while it saves: the copies before the mark, and all, have ended */
+	bool is_marked, has_begun_well, has_ended_well;
 	/* the chunk that is in flight to or from a buffer; bytes 0: none */
 	size_t flight_bytes;
 	uint64_t flight_offset;
@@ -46,7 +49,13 @@ void mam_contents_close(struct mam_contents *contents, bool abandoned);
 /* Errors of begin: DRIVER, and no end may follow. Errors of end: DRIVER or IO. */
 enum mam_status mam_contents_begin(struct mam_contents *contents);
 void mam_contents_save(struct mam_contents *contents, const struct mam_suspended *piece);
+/*
+ * mam_contents_is_saved - wait until the piece is saved, after all pieces were passed to save. The
+ * last quarter of the bytes in host memory may still be on its way when earlier pieces are saved.
+ * False: an error, which the end returns.
+ */
+bool mam_contents_is_saved(struct mam_contents *contents, const struct mam_suspended *piece);
 void mam_contents_load(struct mam_contents *contents, const struct mam_suspended *piece);
-enum mam_status mam_contents_end(struct mam_contents *contents, bool saves);
+enum mam_status mam_contents_end(struct mam_contents *contents);
 
 #endif

@@ -7,10 +7,13 @@
  *   1. From now on allocations fail (pool/suspend.h). Then the grow lock, which the thread holds to
  *      the end.
  *   2. Empty the caches and the streams, wait for the device, release free pieces.
- *   3. Save the contents of all other pieces (contents.h). So far each error leaves the pool as it
- *      was.
- *   4. Unmap the pieces. One that the driver refuses stays mapped; if it refuses all of them, the
- *      pool is as before. Undoing the rest would need memory that others may have by now.
+ *   3. Copy the contents of all other pieces (contents.h). So far each error leaves the pool as it
+ *      was, and the copies are submitted.
+ *   4. Unmap the pieces, each when it has been saved, while later copies run. If one of these fails,
+ *      which is an error of the driver, the pieces are mapped again as in a resume; if that fails,
+ *      too, the pool stays suspended. A piece that the driver refuses to unmap stays mapped; if it
+ *      refuses all of them, the pool is as before. Undoing the rest would need memory that others may
+ *      have by now.
  * resume:
  *   1. Map each piece and copy its contents, in the order of addresses. Pieces that became free
  *      meanwhile stay unmapped.
@@ -49,6 +52,7 @@ static void end(struct mam_suspension *suspension, bool abandoned)
 	free(whole);
 }
 
+/* Step 3. On success the copies are on their way, if there is any piece. */
 static enum mam_status save(struct suspension *whole, struct mam_pool *pool, const char *folder)
 {
 	enum mam_status status =
@@ -61,12 +65,16 @@ static enum mam_status save(struct suspension *whole, struct mam_pool *pool, con
 		return status;
 	for (size_t i = 0; i < whole->pieces.count; i++)
 		mam_contents_save(&whole->contents, &whole->pieces.pieces[i]);
-	return mam_contents_end(&whole->contents, true);
+	return MAM_OK;
 }
 
-/* Unmap the pieces that are mapped. Errors: of the first, if none was unmapped. */
-static enum mam_status release(struct mam_pool *pool, struct mam_suspension *suspension)
+/*
+ * Unmap the pieces that are mapped; `saves`: each as soon as it is saved. Errors: of the first, if
+ * none was unmapped; the reason why one was not saved is that of the contents' end.
+ */
+static enum mam_status release(struct mam_pool *pool, struct suspension *whole, bool saves)
 {
+	struct mam_suspension *suspension = &whole->pieces;
 	enum mam_status first = MAM_OK;
 	bool any = false;
 
@@ -74,6 +82,8 @@ static enum mam_status release(struct mam_pool *pool, struct mam_suspension *sus
 		struct mam_suspended *piece = &suspension->pieces[i];
 		enum mam_status status = MAM_OK;
 
+		if (saves && !mam_contents_is_saved(&whole->contents, piece))
+			break;
 		if (piece->state == MAM_SUSPENDED_MAPPED || piece->state == MAM_SUSPENDED_LOADED) {
 			status = mam_suspend_release(pool, piece);
 			any |= status == MAM_OK;
@@ -87,6 +97,72 @@ static enum mam_status release(struct mam_pool *pool, struct mam_suspension *sus
 			"suspended pool",
 			pool->config.name);
 	return any ? MAM_OK : first;
+}
+
+/* Step 1 of a resume. The contents of MAPPED pieces are on their way. */
+static enum mam_status map_all(struct mam_pool *pool, struct suspension *whole)
+{
+	enum mam_status status = MAM_OK;
+
+	for (size_t i = 0; i < whole->pieces.count && status == MAM_OK; i++) {
+		struct mam_suspended *piece = &whole->pieces.pieces[i];
+
+		if (piece->state == MAM_SUSPENDED_OUT)
+			status = mam_suspend_map(pool, piece);
+		if (status == MAM_OK && piece->state == MAM_SUSPENDED_MAPPED && !whole->discards &&
+		    !mam_suspend_is_free(pool, piece))
+			mam_contents_load(&whole->contents, piece);
+	}
+	return status;
+}
+
+static void mark_loaded(struct mam_suspension *suspension)
+{
+	for (size_t i = 0; i < suspension->count; i++)
+		if (suspension->pieces[i].state == MAM_SUSPENDED_MAPPED)
+			suspension->pieces[i].state = MAM_SUSPENDED_LOADED;
+}
+
+static enum mam_status load_all(struct mam_pool *pool, struct suspension *whole)
+{
+	enum mam_status status = MAM_OK, arrived = MAM_OK;
+
+	if (!whole->discards && whole->pieces.count != 0) {
+		status = mam_contents_begin(&whole->contents);
+		if (status != MAM_OK)
+			return status;
+	}
+	status = map_all(pool, whole);
+	if (!whole->discards && whole->pieces.count != 0)
+		arrived = mam_contents_end(&whole->contents);
+	if (arrived == MAM_OK)
+		mark_loaded(&whole->pieces);
+	return status != MAM_OK ? status : arrived;
+}
+
+static bool is_any_out(const struct mam_suspension *suspension)
+{
+	for (size_t i = 0; i < suspension->count; i++)
+		if (suspension->pieces[i].state == MAM_SUSPENDED_OUT)
+			return true;
+	return false;
+}
+
+/* Step 4. After an error of a copy, what was unmapped comes back; otherwise it stays suspended. */
+static enum mam_status release_saved(struct mam_pool *pool, struct suspension *whole)
+{
+	enum mam_status status = release(pool, whole, true), saved;
+
+	saved = mam_contents_end(&whole->contents);
+	if (saved == MAM_OK)
+		return status;
+	if (is_any_out(&whole->pieces) && load_all(pool, whole) != MAM_OK) {
+		mam_log(MAM_LOG_WARN,
+			"pool %s stays suspended: its memory cannot be mapped again yet",
+			pool->config.name);
+		mam_suspend_keep(pool, &whole->pieces);
+	}
+	return saved;
 }
 
 /* Steps 2 to 4. */
@@ -105,10 +181,11 @@ static enum mam_status suspend(struct mam_pool *pool, const struct mam_suspend_a
 	if (status == MAM_OK && !attr->discard)
 		status = save(whole, pool, attr->folder);
 	if (status == MAM_OK)
-		status = release(pool, &whole->pieces);
+		status = attr->discard || whole->pieces.count == 0 ? release(pool, whole, false)
+								   : release_saved(pool, whole);
 	if (status == MAM_OK)
 		mam_suspend_keep(pool, &whole->pieces);
-	else
+	else if (!pool->suspension)
 		end(&whole->pieces, false);
 	return status;
 }
@@ -121,10 +198,10 @@ static enum mam_status suspend_alone(struct mam_pool *pool, const struct mam_sus
 	mam_lock_take(&pool->grow_lock);
 	status = mam_suspend_set(pool, true);
 	if (status == MAM_OK && pool->suspension) {
-		status = release(pool, pool->suspension);
+		status = release(pool, (struct suspension *)pool->suspension, false);
 	} else if (status == MAM_OK) {
 		status = suspend(pool, attr);
-		if (status != MAM_OK)
+		if (!pool->suspension)
 			(void)mam_suspend_set(pool, false);
 	}
 	mam_lock_release(&pool->grow_lock);
@@ -170,47 +247,6 @@ enum mam_status mam_pool_suspend(struct mam_pool *handle, const struct mam_suspe
 		status = suspend_alone(pool, &attr);
 	mam_epoch_leave(section);
 	return status;
-}
-
-/* Step 1. The contents of MAPPED pieces are on their way. */
-static enum mam_status map_all(struct mam_pool *pool, struct suspension *whole)
-{
-	enum mam_status status = MAM_OK;
-
-	for (size_t i = 0; i < whole->pieces.count && status == MAM_OK; i++) {
-		struct mam_suspended *piece = &whole->pieces.pieces[i];
-
-		if (piece->state == MAM_SUSPENDED_OUT)
-			status = mam_suspend_map(pool, piece);
-		if (status == MAM_OK && piece->state == MAM_SUSPENDED_MAPPED && !whole->discards &&
-		    !mam_suspend_is_free(pool, piece))
-			mam_contents_load(&whole->contents, piece);
-	}
-	return status;
-}
-
-static void mark_loaded(struct mam_suspension *suspension)
-{
-	for (size_t i = 0; i < suspension->count; i++)
-		if (suspension->pieces[i].state == MAM_SUSPENDED_MAPPED)
-			suspension->pieces[i].state = MAM_SUSPENDED_LOADED;
-}
-
-static enum mam_status load_all(struct mam_pool *pool, struct suspension *whole)
-{
-	enum mam_status status = MAM_OK, arrived = MAM_OK;
-
-	if (!whole->discards && whole->pieces.count != 0) {
-		status = mam_contents_begin(&whole->contents);
-		if (status != MAM_OK)
-			return status;
-	}
-	status = map_all(pool, whole);
-	if (!whole->discards && whole->pieces.count != 0)
-		arrived = mam_contents_end(&whole->contents, false);
-	if (arrived == MAM_OK)
-		mark_loaded(&whole->pieces);
-	return status != MAM_OK ? status : arrived;
 }
 
 /* `lack`: bytes that are not mapped. */

@@ -100,13 +100,21 @@ static inline struct mam_pool *new_pool(const char *name, size_t limit_bytes)
 	return made;
 }
 
-static inline void begin(const char *memory)
+static inline void begin_failing(const char *memory, const char *rules)
 {
 	setenv("FAKE_CUDA_MEMORY", memory, 1);
 	setenv("MAM_LOG_FILE", "/dev/null", 1);
-	unsetenv("FAKE_CUDA_FAIL_AT");
+	if (rules)
+		setenv("FAKE_CUDA_FAIL_AT", rules, 1);
+	else
+		unsetenv("FAKE_CUDA_FAIL_AT");
 	cuda = load();
 	pool = new_pool("suspended", 0);
+}
+
+static inline void begin(const char *memory)
+{
+	begin_failing(memory, NULL);
 }
 
 static inline void fill_pool(void)

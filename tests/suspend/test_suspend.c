@@ -45,6 +45,38 @@ START_TEST(contents_and_addresses_stay)
 }
 END_TEST
 
+#define CREATES 7 /* calls of cuMemCreate by fill_pool() */
+
+/* The last copies fail when most pieces are unmapped: these come back, or the pool stays suspended. */
+START_TEST(copies_that_fail_late)
+{
+	static const char *const rules[] = { "cuStreamSynchronize:1",
+					     "cuStreamSynchronize:1,cuMemCreate:8" };
+	uint64_t mapped;
+
+	begin_failing("256M", rules[_i]);
+	fill_pool();
+	ck_assert_int_eq(held().handles, CREATES);
+	mapped = stats_of(pool).physical_bytes;
+	ck_assert_int_eq(mam_pool_suspend(pool, NULL), MAM_ERROR_DRIVER);
+	if (_i == 0) {
+		ck_assert_uint_eq(stats_of(pool).shrinks, stats_of(pool).grows - CREATES);
+		ck_assert_uint_gt(stats_of(pool).shrinks, 0);
+		ck_assert_uint_eq(stats_of(pool).physical_bytes, mapped);
+	} else {
+		expect_suspended(mapped - stats_of(pool).physical_bytes);
+		ck_assert_uint_lt(stats_of(pool).physical_bytes, mapped);
+		ck_assert_uint_gt(stats_of(pool).physical_bytes, 0);
+		ck_assert_int_eq(mam_pool_resume(pool), MAM_OK);
+	}
+	expect_usable();
+	ck_assert_int_eq(mam_pool_suspend(pool, NULL), MAM_OK);
+	ck_assert_int_eq(mam_pool_resume(pool), MAM_OK);
+	expect_usable();
+	end_pool();
+}
+END_TEST
+
 START_TEST(discarded_blocks_keep_their_addresses)
 {
 	begin("256M");
@@ -434,6 +466,7 @@ int main(void)
 	TCase *tests = suite_case(suite, "suspend");
 
 	tcase_add_test(tests, contents_and_addresses_stay);
+	tcase_add_loop_test(tests, copies_that_fail_late, 0, 2);
 	tcase_add_test(tests, discarded_blocks_keep_their_addresses);
 	tcase_add_test(tests, each_allocation_fails);
 	tcase_add_test(tests, freed_memory_stays_away);

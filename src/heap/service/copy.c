@@ -6,13 +6,16 @@
 
 #define STREAM_LEGACY ((struct CUstream_st *)1)
 #define STREAM_NON_BLOCKING 1u
+#define EVENT_WITHOUT_TIME 2u
 #define MEMORY_TYPE 2u /* cuPointerGetAttribute: CU_POINTER_ATTRIBUTE_MEMORY_TYPE */
 
 static bool has_functions(const struct mam_driver *driver)
 {
 	return driver->memset_d8_async && driver->memcpy_htod_async && driver->memcpy_dtoh_async &&
 	       driver->stream_create && driver->stream_destroy && driver->stream_synchronize &&
-	       driver->stream_is_capturing && driver->pointer_get_attribute;
+	       driver->stream_is_capturing && driver->pointer_get_attribute &&
+	       driver->event_create && driver->event_destroy && driver->event_record &&
+	       driver->event_synchronize;
 }
 
 enum mam_status mam_copy_bind(struct mam_copy *reach, struct mam_source *source)
@@ -142,10 +145,32 @@ void mam_copy_wait(struct mam_copy_visit *visit)
 			visit->reach->device.driver->stream_synchronize(visit->stream));
 }
 
+void mam_copy_mark(struct mam_copy_visit *visit)
+{
+	const struct mam_driver *driver = visit->reach->device.driver;
+
+	if (mam_copy_good(visit))
+		visit->answer = mam_device_answer_of(
+			"cuEventCreate", driver->event_create(&visit->mark, EVENT_WITHOUT_TIME));
+	if (mam_copy_good(visit))
+		visit->answer = mam_device_answer_of(
+			"cuEventRecord", driver->event_record(visit->mark, visit->stream));
+}
+
+void mam_copy_wait_mark(struct mam_copy_visit *visit)
+{
+	if (mam_copy_good(visit))
+		visit->answer = mam_device_answer_of(
+			"cuEventSynchronize",
+			visit->reach->device.driver->event_synchronize(visit->mark));
+}
+
 enum mam_status mam_copy_end(struct mam_copy_visit *visit)
 {
 	const struct mam_device *device = &visit->reach->device;
 
+	if (visit->mark)
+		device->driver->event_destroy(visit->mark);
 	if (visit->own)
 		device->driver->stream_destroy(visit->stream);
 	mam_device_leave(device, &visit->inside);

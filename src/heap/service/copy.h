@@ -22,7 +22,8 @@ struct mam_copy {
 struct mam_copy_visit {
 	const struct mam_copy *reach;
 	struct CUstream_st *stream;
-	bool own; /* the stream was made for the visit */
+	bool own;                /* the stream was made for the visit */
+	struct CUevent_st *mark; /* NULL: none */
 	struct mam_device_visit inside;
 	struct mam_device_answer answer; /* the first that was not a success */
 };
@@ -57,6 +58,13 @@ void mam_copy_write(struct mam_copy_visit *visit, uintptr_t at, const void *from
 /* mam_copy_read - `to` is valid after mam_copy_wait(). */
 void mam_copy_read(struct mam_copy_visit *visit, void *to, uintptr_t at, size_t bytes);
 void mam_copy_wait(struct mam_copy_visit *visit);
+
+/*
+ * mam_copy_mark - once in a visit: mark what was submitted so far. mam_copy_wait_mark - wait for that
+ * alone.
+ */
+void mam_copy_mark(struct mam_copy_visit *visit);
+void mam_copy_wait_mark(struct mam_copy_visit *visit);
 
 /* mam_copy_good - returns whether nothing has failed so far. */
 bool mam_copy_good(const struct mam_copy_visit *visit);
