@@ -3,8 +3,8 @@
  * contents.h - where the bytes of suspended pieces are: in pinned host memory, or in a file.
  *
  *   host   Pinned memory for all pieces (pinned.h): copies run at the speed of the bus, all of them
- *          are in flight at once, and one wait at the end is enough. Its first units are copied to
- *          while others are still pinned.
+ *          are in flight at once, and the first three quarters can be released while the rest is
+ *          copied. Its first units are copied to while others are still pinned.
  *   file   Two pinned buffers: while the GPU copies one chunk, the host writes or reads another.
  *          file.h describes the file.
  *
@@ -27,7 +27,7 @@ struct mam_contents {
 	struct mam_pinned pinned;    /* all bytes, or both buffers */
 	struct mam_contents_file file;
 	bool is_file;
-	uint64_t mark_at;       /* pieces from this offset on are saved after the mark */
+	uint64_t mark_at;       /* pieces at or above this offset are saved after the mark */
 	enum mam_status status; /* of the visit: the first error of the file */
 	/* of the visit, while it saves: the copies before the mark, and all, have ended */
 	bool is_marked, has_begun_well, has_ended_well;
