@@ -37,6 +37,7 @@
 
 #define MAM_FIND_FULL 16u /* lanes of a warp that count as a full one */
 #define MAM_FIND_OWN 2u   /* generations */
+#define MAM_FIND_CLEAR 4u /* of so many attempts one closes idle groups at home */
 #define MAM_FIND_AGAIN 2u /* attempts to open a home of each */
 #define MAM_FIND_KNOWN 2u /* words of a row */
 #define MAM_FIND_TRIES 4u /* claims in one word */
@@ -263,8 +264,9 @@ MAM_KSLOW struct mam_kfind mam_find_own(const struct mam_kheap *heap, uint32_t n
 
 /*
  * Step 1: opens the groups of a home whose units are free, those of the whole slab for a full warp.
- * First closes idle groups there, up to the first one with a live object: so the home serves its
- * warp again, whatever the heap was used for before.
+ * Sometimes it first closes idle groups there, up to the first one with a live object: so the home
+ * serves its warp again, whatever the heap was used for before. Not always, as two classes that
+ * share a home and use it in turn would close each other's groups each time.
  */
 MAM_KSLOW struct mam_kfind mam_find_reopen(const struct mam_kheap *heap, uint32_t need,
 					   uint32_t generation)
@@ -277,6 +279,7 @@ MAM_KSLOW struct mam_kfind mam_find_reopen(const struct mam_kheap *heap, uint32_
 	block = mam_slab_block(traits, found.word);
 	left = mam_bitmap_load(mam_pages_bits(heap->units), block) &
 	       mam_find_units(traits, found.word, own);
+	left = mam_find_random(0) % MAM_FIND_CLEAR ? 0 : left;
 	MAM_ROLLED
 	for (; left && closed; left &= ~closed)
 		closed = mam_find_close(heap, block * MAM_BLOCK_UNITS + mam_ffs64(left) - 1);

@@ -418,6 +418,8 @@ END_TEST
  * The home of a full warp has idle groups of other classes, left by earlier kernels: they are closed,
  * and the home serves the warp. Groups with a live object stay.
  */
+#define FORMER_TRIES 80u /* some of them close groups */
+
 struct former {
 	uint32_t class_; /* that had the units before */
 	bool live;       /* one object in each group is */
@@ -430,14 +432,17 @@ MAM_KERNEL(find_former)
 	struct mam_kslot home;
 	struct mam_kfind found;
 
+	uint32_t tries;
+
 	home = mam_handle_home(kit->heap, mam_traits_of(4), mam_handle_warp(), 32);
-	found = find(kit, 4, 32, 32);
-	if (plan->live) {
-		MAM_KASSERT(!found.won);
+	for (tries = 0, found.won = 0; tries < FORMER_TRIES && !found.won; tries++)
+		found = mam_find_reopen(kit->heap, mam_find_need(4, 32, 32, 0), 0);
+	MAM_KASSERT(!found.won == plan->live);
+	if (plan->live)
 		return;
-	}
 	MAM_KASSERT(found.word == home.word && mam_popc64(found.won) == 32);
-	/* The claim at home, in the next kernel. */
+	/* In the next kernel the claim at home wins them. */
+	motion_own(kit, 4, found.word, found.won);
 	motion_release(kit, 4, found.word, found.won);
 	MAM_KASSERT(motion_claim(kit, 4, home.word, found.won) == found.won);
 }
