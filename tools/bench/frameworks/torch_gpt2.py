@@ -99,4 +99,5 @@ def main():
     plug.report_peaks(arguments)
 
 
-main()
+if __name__ == "__main__":
+    main()
