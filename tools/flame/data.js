@@ -130,7 +130,6 @@ function sums(ofLeaf) {
 /* The texts of a frame. */
 const nameOf = (frame) => frames.kind[frame] ? names[frames.name[frame]] || "(unnamed)" : "all";
 const fileOf = (frame) => names[frames.file[frame]];
-const lastPart = (path) => path.slice(path.lastIndexOf("/") + 1) || path;
 function placeOf(frame) {
 	const line = frames.line[frame], file = fileOf(frame);
 	return file ? file + (line ? `:${line}` : "") : "";

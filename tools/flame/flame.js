@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flame.js - the layout of the graph: the same as in flame.c, for a part of the tree.
+ * flame.js - the layout of a flame graph, the same as in flame.c for a part of the tree, and its
+ * colors and labels. The heap map has a graph, too: both pages define `nodes`, in preorder.
  */
 const NARROWEST = 0.5; /* pixels */
 
@@ -37,5 +38,32 @@ function flameLayout(total, top, width) {
 	if (narrow)
 		add(narrow);
 	return rects;
+}
+
+const channels = (color) => [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
+const mix = (a, b, part) => {
+	const other = channels(b);
+	return `rgb(${channels(a).map((n, i) => Math.round(n * part + other[i] * (1 - part))).join()})`;
+};
+
+/* The colors of each tone, of different strengths: neighbors of a tone can be distinguished. */
+const SHADES = 4;
+const flameFills = () => meta.kinds.map((tone) => Array.from({ length: SHADES },
+	(_, i) => mix(tone, look.under, Number(look.strength) + i * 0.055)));
+const flameShade = (name, line) => Math.imul(name * 31 + line, 0x9e3779b1) >>> 30;
+
+/* As much of a text as fits. */
+function fitText(context, text, width) {
+	let room = Math.floor(width / 3);
+	if (text.length <= room && context.measureText(text).width <= width)
+		return text;
+	for (let low = 0; low < room;) {
+		const middle = (low + room + 1) >> 1;
+		if (context.measureText(text.slice(0, middle) + "\u2026").width <= width)
+			low = middle;
+		else
+			room = middle - 1;
+	}
+	return room > 1 ? text.slice(0, room) + "\u2026" : "";
 }
 

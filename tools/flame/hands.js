@@ -41,7 +41,7 @@ function redraw() {
 		const start = performance.now();
 		dirty = now;
 		readLook();
-		mixFills();
+		fills = flameFills();
 		measure();
 		light();
 		layout();

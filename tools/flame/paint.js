@@ -39,21 +39,8 @@ function topOf(depth) {
 	return (view.graph === "flame" ? high - (depth + 1) * ROW : depth * ROW) - figure.scrollTop;
 }
 
-const channels = (color) => [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
-const mix = (a, b, part) => {
-	const other = channels(b);
-	return `rgb(${channels(a).map((n, i) => Math.round(n * part + other[i] * (1 - part))).join()})`;
-};
-
-/* Colors of a tone, of different strengths: neighbors of a tone can be distinguished. */
-const SHADES = 4;
-const shadeOf = Uint8Array.from({ length: meta.frames },
-	(_, i) => Math.imul(frames.name[i] * 31 + frames.line[i], 0x9e3779b1) >>> 30);
+const shadeOf = Uint8Array.from({ length: meta.frames }, (_, i) => flameShade(frames.name[i], frames.line[i]));
 let fills = [];
-function mixFills() {
-	fills = meta.kinds.map((tone) => Array.from({ length: SHADES },
-		(_, i) => mix(tone, look.under, Number(look.strength) + i * 0.055)));
-}
 
 function fillOf({ place, frames: merged }) {
 	const frame = nodes.frame[place];
@@ -63,21 +50,6 @@ function fillOf({ place, frames: merged }) {
 		return fills[coloring().tone[frame]][shadeOf[frame]];
 	const part = shown.net[place] / shown.width[place];
 	return mix(part > 0 ? look.grew : look.shrank, look.same, Math.abs(part));
-}
-
-/* As much of a text as fits. */
-function fitText(context, text, width) {
-	let room = Math.floor(width / 3);
-	if (text.length <= room && context.measureText(text).width <= width)
-		return text;
-	for (let low = 0; low < room;) {
-		const middle = (low + room + 1) >> 1;
-		if (context.measureText(text.slice(0, middle) + "\u2026").width <= width)
-			low = middle;
-		else
-			room = middle - 1;
-	}
-	return room > 1 ? text.slice(0, room) + "\u2026" : "";
 }
 
 function labelOf(rect) {

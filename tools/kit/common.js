@@ -57,6 +57,7 @@ function duration(ns) {
 
 /* The end of a long text, such as a path, is the most informative part. */
 const tail = (text, most) => text.length > most ? "\u2026" + text.slice(1 - most) : text;
+const lastPart = (path) => path.slice(path.lastIndexOf("/") + 1) || path;
 
 /* A step of 1, 2 or 5 times a power of ten, or a power of two for bytes; at least 1. */
 function stepOf(span, most, binary) {

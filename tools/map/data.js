@@ -32,7 +32,8 @@ function readStacks(number, b) {
 		const kind = number(), name = names[number()], file = names[number()], line = number();
 		const module = names[number()];
 		stacks.frames.push({ name, kind, module: module || (kind === PYTHON ? file : ""),
-			text: name + (file ? ` (${file}${line ? `:${line}` : ""})` : "") });
+			text: name + (file ? ` (${file}${line ? `:${line}` : ""})` : ""),
+			label: name + (file ? ` (${lastPart(file)}${line ? `:${line}` : ""})` : "") });
 	}
 	for (let i = 1, n = number(); i < n; i++) {
 		stacks.parent[i] = number();

@@ -127,6 +127,7 @@ byId("strip").addEventListener("pointermove", (event) => {
 	touch();
 });
 byId("strip").addEventListener("pointerleave", leave);
+graphCanvas.addEventListener("pointerleave", leave);
 byId("strip").addEventListener("click", (event) => {
 	const x = event.clientX - byId("strip").getBoundingClientRect().left;
 	const block = blockIn(heapAt(moment.event), stripAt(x));
@@ -141,7 +142,7 @@ byId("strip").addEventListener("wheel", (event) => {
 
 function showAll() {
 	Object.assign(view, whole);
-	change();
+	zoomGraph(0);
 }
 
 /* Zooms around the chosen event if it is in view. */

@@ -123,7 +123,7 @@ function drawMomentLine() {
 
 /* The object under the pointer; nothing without one. */
 function seen() {
-	if (!pointer || !meta.events)
+	if (!pointer || pointer.rect || !meta.events)
 		return null;
 	if (pointer.place !== undefined) {
 		const heap = heapAt(moment.event);
@@ -163,7 +163,7 @@ function drawOver() {
 	tellCurves(inside ? eventAt(pointer.x) : moment.event);
 	byId("curves-event").textContent =
 		`event ${count(inside ? eventAt(pointer.x) : moment.event)}`;
-	tip.hidden = !now && moment.picked < 0;
+	tip.hidden = !now && !pointer?.rect && moment.picked < 0;
 	delete root.dataset.hover;
 	if (moment.picked >= 0)
 		outline(moment.picked);
@@ -175,6 +175,9 @@ function drawOver() {
 		} else {
 			describeFree(now.heap, now.place);
 		}
+		placeTip(pointer.clientX, pointer.clientY);
+	} else if (pointer?.rect) {
+		describeFrame(pointer.rect);
 		placeTip(pointer.clientX, pointer.clientY);
 	} else if (moment.picked >= 0) {
 		const frame = figure.getBoundingClientRect(), i = moment.picked;

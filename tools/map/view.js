@@ -18,7 +18,7 @@ const whole = { t0: 0, t1: Math.max(meta.events, 1), a0: 0, a1: Math.max(meta.to
 const view = { ...whole };
 const moment = { event: Math.min(meta.peak, Math.max(0, meta.events - 1)), picked: -1 };
 let box = null;       /* the area of the map and the curves, in CSS pixels */
-let pointer = null;   /* {x, y} while it is over the figure; {place} over the strip */
+let pointer = null;   /* {x, y} while it is over the figure; {place} over the strip; {rect} over the stacks */
 let queued = false, stale = true;
 
 function clamp() {
@@ -130,8 +130,10 @@ function draw() {
 	const begun = performance.now();
 
 	queued = false;
-	if (stale)
+	if (stale) {
 		drawBase();
+		drawGraph();
+	}
 	stale = false;
 	drawMoment();
 	drawOver();

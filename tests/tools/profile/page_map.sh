@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # page_map.sh - the heap map of a profile: the tip of a block has its call stack, blocks are colored
-# by function or module, names of frames are not interpreted, and a trace without stacks has none.
+# by function or module, a rectangle has a flame graph of its blocks, names of frames are not
+# interpreted, and a trace without stacks has none.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "${MAM_SRCDIR:-.}/tests/tools/map/map_browser.sh"
@@ -40,6 +41,64 @@ same "the tip has the stack, innermost frame first" \
 same "and the tag outermost" "<module> (/home/u/train.py:210) optimizer" \
 	"$(said tagged | sed 's/.*:188) //')"
 
+# Areas in MiB times events: 2 of small() in one(), 6 of large(), 12 of small() in other().
+cat > "$scratch/areas.mam" <<- 'TRACE'
+	#frame 1 0 python 10 /home/u/main.py main
+	#frame 2 1 python 20 /home/u/main.py one
+	#frame 3 2 python 30 /home/u/sizes.py small
+	#frame 4 1 python 21 /home/u/main.py other
+	#frame 5 4 python 30 /home/u/sizes.py small
+	#frame 6 1 python 40 /home/u/sizes.py large
+	a 1 1048576 0 stack=3
+	a 2 3145728 0 stack=6
+	f 1
+	f 2
+	a 3 1048576 0 stack=5
+	f 3
+	a 4 1048576 0 stack=5
+	f 4
+TRACE
+for number in 5 6 7 8 9 10 11 12 13 14; do
+	printf 'a %d 1048576 0 stack=5\nf %d\n' $number $number
+done >> "$scratch/areas.mam"
+"$MAM" replay -q --map "$scratch/areas.html" "$scratch/areas.mam" 2> "$scratch/log"
+probe "a map with a graph is drawn" "$scratch/areas.html" <<- 'END'
+	say("all", page.dataset.stacks);
+	say("what", text("stacks-what"));
+	const canvas = byId("graph"), point = (name, share, row) =>
+		hand(name, (box.x + share * box.w) / box.width, (row + 0.5) / graphed.room, {}, canvas);
+	point("pointermove", 0.8, 2);
+	say("tip", text("tip"));
+	hand("pointerleave", 0, 0, {}, canvas);
+	say("gone", byId("tip").hidden);
+	point("click", 0.8, 2);
+	say("zoomed", page.dataset.stacks);
+	point("click", 0.5, 0);
+	say("out", page.dataset.stacks);
+	const draw_frame = (...corners) => corners.forEach(([name, event, bytes]) =>
+		hand(name, xOf(event) / figure.clientWidth, yOf(bytes) / figure.clientHeight,
+			{ shiftKey: name === "pointerdown" }));
+	draw_frame(["pointerdown", 1, 0], ["pointermove", 9, 1 << 19], ["pointerup", 9, 1 << 19]);
+	say("rectangle", page.dataset.stacks);
+	key("0");
+	say("again", page.dataset.stacks);
+	draw_frame(["pointerdown", 5, 2 << 20], ["pointermove", 20, 3 << 20], ["pointerup", 20, 3 << 20]);
+	say("nothing", page.dataset.stacks + text("stacks-what"));
+END
+same "a frame is as wide as the area of its blocks" \
+	"all 100.0 %; main (main.py:10) 100.0 %; other (main.py:21) 60.0 %, large (sizes.py:40) 30.0 %, one (main.py:20) 10.0 %; small (sizes.py:30) 60.0 %, small (sizes.py:30) 10.0 %" \
+	"$(said all)"
+same "which is said in bytes" "14 blocks in this view, which take 731.4 KiB of it on average" "$(said what)"
+same "the tip of a frame has its numbers" "large (/home/u/sizes.py:40) takes 219.4 KiB on average share 30.0 %" \
+	"$(said tip)"
+same "which ends with the pointer" true "$(said gone)"
+same "a click shows the callees of a frame" "large (sizes.py:40) 30.0 %" "$(said zoomed)"
+same "a click on the first frame its caller" "main (main.py:10) 100.0 %" "$(said out | cut -d ';' -f 1)"
+yes "a rectangle has the stacks of its blocks" '$1 ~ /large/ ? 0 : $2 > 22 && $2 < 28 && $3 > 72 && $3 < 78' \
+	"$(said rectangle | sed 's/.*small (sizes.py:30) \([0-9.]*\) %, small (sizes.py:30) \([0-9.]*\) %/x \2 \1/')"
+same "key 0 shows all again" "$(said all)" "$(said again)"
+same "a rectangle without blocks has no graph" "0 blocks in this view, which take 0 B of it on average" "$(said nothing)"
+
 # Blocks of one device, and a deep stack with names of any bytes.
 {
 	for name in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
@@ -56,6 +115,7 @@ probe "a map of one device is drawn" "$scratch/odd.html" "#by=module" <<- 'END'
 	say("deep", document.getElementById("tip").innerText.replace(/.*stack/s, ""));
 	describeBlock(1);
 	say("short", document.getElementById("tip").innerText.replace(/.*stack/s, ""));
+	say("graph", page.dataset.stacks.includes("onerror=alerted=1"));
 	say("images", document.images.length);
 	say("why", document.querySelector("[value=function]").parentNode.title);
 END
@@ -64,7 +124,7 @@ same "it begins and ends with its ends" "f20 f1" \
 	"$(said deep | grep -o 'f[0-9]* (' | sed -n '1p;$p' | tr -d '(' | tr -s ' \n' ' ' | sed 's/ $//')"
 same "blocks of other devices do not shift the stacks" "f2 f1" \
 	"$(said short | grep -o 'f[0-9]* (' | tr -d '(' | tr -s ' \n' ' ' | sed 's/ $//')"
-same "no name is interpreted" "none 0" "$(said alert) $(said images)"
+same "no name is interpreted" "none 0 true" "$(said alert) $(said images) $(said graph)"
 
 if python3 "$MAM_SRCDIR/tests/tools/replay/read_make.py" frames > "$scratch/frames.pickle"; then
 	"$MAM" replay -q --map "$scratch/frames.html" "$scratch/frames.pickle"
@@ -86,7 +146,8 @@ probe "a trace without stacks is drawn" "$scratch/none.html" <<- 'END'
 	say("why", document.querySelector("[value=function]").parentNode.title);
 	describeBlock(0);
 	say("tip", document.getElementById("tip").innerText.includes("stack"));
+	say("hidden", byId("stacks").hidden);
 END
-same "it has no such coloring, and the reason is shown" "size The trace does not record call stacks false" \
-	"$(said coloring) $(said why) $(said tip)"
+same "it has no such coloring, and the reason is shown" "size The trace does not record call stacks false true" \
+	"$(said coloring) $(said why) $(said tip) $(said hidden)"
 finish
