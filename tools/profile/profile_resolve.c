@@ -6,6 +6,7 @@
  *    inward, so each frame is visited a few times at most, and chains may have any length.
  * 2. A frame becomes frames of the tree once: native code may have several by inlining.
  * 3. The node of a stack is that of its caller, and its own frames below. Each is kept in a table.
+ * 4. The frames of a CUDA runtime that is linked into the program are left out.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include "symbols/symbols.h"
 
 #define INLINED_MAX 64
+#define RUNTIME_MAX 32 /* frames of a static runtime */
 #define IN_PROGRESS UINT32_MAX
 
 /* Compute the depths of a frame and its callers. */
@@ -192,6 +194,44 @@ static uint32_t node_of(struct profile_stacks *stacks, uint32_t below, uint32_t 
 	return node;
 }
 
+/* The name of the innermost of the frames that a native frame stands for. */
+static const char *name_of(const struct profile_stacks *stacks, const struct profile_stack *stack)
+{
+	const struct profile_tree *tree = stacks->tree;
+	uint32_t frame;
+
+	if (stack->kind != STACK_NATIVE || stack->frame_count == 0)
+		return "";
+	frame = stacks->frames[stack->first_frame + stack->frame_count - 1];
+	return tree->names.texts[tree->frames[frame].function];
+}
+
+/*
+ * The frame that called CUDA's runtime, for a stack that ends in the one that is linked into the
+ * program: its functions have meaningless names, and cudaMalloc() itself is the last of them. Of the
+ * shared runtime there are no frames (interpose/profile/stacks.h). False: out of memory.
+ */
+static bool leave_runtime(struct profile_stacks *stacks, uint32_t *index)
+{
+	struct profile_stack *stack = &stacks->stacks[*index];
+	uint32_t inside = 0;
+
+	for (; inside < RUNTIME_MAX; inside++) {
+		if (!resolve(stacks, stack))
+			return false;
+		if (strncmp(name_of(stacks, stack), "libcudart_static_", 17) != 0)
+			break;
+		if (stack->up == PROFILE_NONE)
+			return true;
+		*index = stack->up;
+		stack = &stacks->stacks[*index];
+	}
+	if (inside > 0 && stack->up != PROFILE_NONE &&
+	    strncmp(name_of(stacks, stack), "cuda", 4) == 0)
+		*index = stack->up;
+	return true;
+}
+
 uint32_t profile_stacks_node(struct profile_stacks *stacks, uint32_t below, uint64_t number)
 {
 	uint32_t index = number ? idtable_find(&stacks->stack_ids, number) : IDTABLE_NONE;
@@ -207,6 +247,9 @@ uint32_t profile_stacks_node(struct profile_stacks *stacks, uint32_t below, uint
 	if (!stacks->walk)
 		return PROFILE_NONE;
 	find_depth(stacks, index);
+	if (!leave_runtime(stacks, &index))
+		return PROFILE_NONE;
+	stack = &stacks->stacks[index];
 	if (stack->depth > PROFILE_DEPTH_MAX)
 		return profile_tree_child(
 			stacks->tree, node_of(stacks, below, stack->cut),

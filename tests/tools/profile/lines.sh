@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # lines.sh - a C++ program whose lines allocate known numbers of bytes, recorded by mam run --profile:
-# mam profile prints exactly these, with inlined functions, templates, threads and recursion.
+# mam profile prints exactly these, with inlined functions, templates, threads and recursion, and
+# also if the runtime is linked into the program, as nvcc does it.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
 
@@ -32,9 +33,48 @@ wanted() # < BYTES BLOCKS FUNCTION PLACE, a tab before PLACE
 	done | LC_ALL=C sort
 }
 
-for flags in "-O0" "-O2" "-O2 -fomit-frame-pointer"; do
-	# shellcheck disable=SC2086 # a compiler and flags are words
-	if ! $CXX -g $flags -o "$scratch/lines" "$source" "$fakes/libcudart.so.13" -pthread 2> "$scratch/log"; then
+# A static runtime: only its own names are those of CUDA's.
+cat > "$scratch/static.c" << 'END'
+#include <stddef.h>
+int cuInit(unsigned int), cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *);
+int cuMemAlloc_v2(void **, size_t), cuMemFree_v2(void *);
+static int done(int error)
+{
+	__asm__ volatile("" : "+r"(error)); /* no tail call */
+	return error;
+}
+__attribute__((noinline)) static int libcudart_static_02(void **block, size_t bytes)
+{
+	return done(cuMemAlloc_v2(block, bytes));
+}
+__attribute__((noinline)) static int libcudart_static_01(void **block, size_t bytes)
+{
+	void *context;
+	int error = cuInit(0);
+
+	error = error ? error : cuDevicePrimaryCtxRetain(&context, 0);
+	error = error ? error : cuCtxSetCurrent(context);
+	return error ? error : done(libcudart_static_02(block, bytes));
+}
+int cudaMalloc(void **block, size_t bytes)
+{
+	return done(libcudart_static_01(block, bytes));
+}
+int cudaFree(void *block)
+{
+	return done(cuMemFree_v2(block));
+}
+END
+
+for flags in "-O0" "-O2" "-O2 -fomit-frame-pointer" "-O2 static runtime"; do
+	runtime=$fakes/libcudart.so.13 options=${flags% static runtime}
+	if [ "$options" != "$flags" ]; then
+		runtime="$scratch/static.o $fakes/libcuda.so.1"
+		$CC -O2 -fno-optimize-sibling-calls -c -o "$scratch/static.o" "$scratch/static.c" 2> "$scratch/log" ||
+			{ not_ok "$flags: the runtime builds" "$(lib_tail "$scratch/log")"; continue; }
+	fi
+	# shellcheck disable=SC2086 # a compiler, flags and files are words
+	if ! $CXX -g $options -o "$scratch/lines" "$source" $runtime -pthread 2> "$scratch/log"; then
 		not_ok "$flags: the program builds" "$(lib_tail "$scratch/log")"
 		continue
 	fi
