@@ -2,7 +2,7 @@
 /*
  * symbols_jit.c - parse a perf map. Each line is "START SIZE NAME", the numbers in hexadecimal;
  * other lines are skipped. A JIT compiler may reuse memory: of lines with the same start, the last
- * one is used.
+ * one is used. A map that belongs to another user is not read, except root's.
  */
 #include "symbols/symbols_jit.h"
 
@@ -10,6 +10,7 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "run/elf_file.h"
@@ -23,6 +24,14 @@ bool symbols_jit_is(const char *path)
 	return fnmatch("perf-*.map", name ? name + 1 : path, 0) == 0;
 }
 
+/* Any user may create a file of that name in /tmp. */
+static bool is_trusted(const struct elf_file *file)
+{
+	struct stat info;
+
+	return fstat(file->number, &info) == 0 && (info.st_uid == geteuid() || info.st_uid == 0);
+}
+
 static bool read_text(const char *path, char **text)
 {
 	struct elf_file file;
@@ -30,7 +39,7 @@ static bool read_text(const char *path, char **text)
 
 	if (!elf_file_open(path, &file))
 		return false;
-	*text = file.bytes < MAP_BYTES_MAX ? malloc(file.bytes + 1) : NULL;
+	*text = file.bytes < MAP_BYTES_MAX && is_trusted(&file) ? malloc(file.bytes + 1) : NULL;
 	if (*text != NULL) {
 		(*text)[file.bytes] = '\0';
 		good = elf_file_get(&file, 0, *text, file.bytes);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "interpose/process/say.h"
 #include "interpose/process/stack.h"
@@ -57,6 +58,7 @@ static uint32_t *index_of;    /* lock: writing; hash table of node numbers, 0: e
 static uint32_t room;         /* lock: writing; nodes, and half of the slots of index_of */
 static uint32_t used;         /* lock: writing; the highest number */
 static uint32_t written;      /* lock: writing; nodes up to this number are in the trace */
+static bool wrote_map;        /* lock: writing; the perf map is named in the trace */
 static char line[LINE_BYTES]; /* lock: writing */
 
 static uint64_t mix(uint64_t state, uint64_t word, uint64_t factor)
@@ -195,6 +197,15 @@ static uint32_t find_node(const struct node *node)
 	return *place;
 }
 
+/* JIT compilers that have names write them here, now or later. */
+static bool write_map(mam_stacks_put *put)
+{
+	int bytes = snprintf(line, sizeof(line), "#perf-map /tmp/perf-%ld.map\n", (long)getpid());
+
+	wrote_map = put(line, (size_t)bytes);
+	return wrote_map;
+}
+
 static bool write_module(struct mam_module *module, mam_stacks_put *put)
 {
 	char *end = line + sizeof(line) - sizeof(module->id) - 2;
@@ -237,13 +248,15 @@ static bool write_node(uint32_t number, mam_stacks_put *put)
 	return put(line, (size_t)(at - line));
 }
 
-/* lock: writing; writes all new nodes, and their modules before them */
+/* lock: writing; writes all new nodes, and before them their modules and the perf map */
 static bool write_nodes(mam_stacks_put *put)
 {
 	while (written < used) {
 		struct mam_module *module = nodes[written + 1].module;
 
 		if (module != NULL && !module->is_written && !write_module(module, put))
+			return false;
+		if (nodes[written + 1].kind == ADDRESS && !wrote_map && !write_map(put))
 			return false;
 		if (!write_node(written + 1, put))
 			return false;
@@ -365,6 +378,7 @@ void mam_stacks_begin(void)
 		memset(index_of, 0, 2 * (size_t)room * sizeof(*index_of));
 	}
 	used = written = 0;
+	wrote_map = false;
 	mam_modules_begin();
 }
 
@@ -377,6 +391,7 @@ void mam_stacks_restart(void)
 	nodes = NULL;
 	index_of = NULL;
 	room = used = written = 0;
+	wrote_map = false;
 	mam_modules_restart();
 	mam_unwind_restart();
 }

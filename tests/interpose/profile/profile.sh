@@ -123,6 +123,23 @@ for plugin in "64 a" "128 b" "192 d"; do
 			END { for (key in sum) print sum[key], key }' | sort -k 2 | tr '\n' ' ' | sed 's/ $//')"
 done
 
+watch -- "$APP/scenes" jit
+map=$(cat "$scratch/out")
+same "code of no file: the perf map is named, once" "0 #perf-map $map" "$? $(grep '^#perf-map' "$scratch/lines")"
+same "it has the function's name" "12288 3 jit_function" \
+	"$("$MAM" profile --plain "$profile" 2> "$scratch/err" | awk -F '\t' '$1 == "live" { print $2, $3, $5 }')"
+case $map in
+/tmp/perf-*.map)
+	if [ "$(id -u)" = 0 ]; then
+		chown 12345 "$map"
+		same "a perf map of another user is not read" "" "$("$MAM" profile --plain "$profile" 2> "$scratch/err" | grep jit_function)"
+	else
+		skip "a perf map of another user is not read" "only root can give a file away"
+	fi
+	rm -f "$map"
+	;;
+esac
+
 watch -- "$APP/scenes" interpreter
 same "an interpreter that is unloaded is not read" "0 3 3" "$? $(grep -c '^a [0-9]* 320 .* stack=' "$scratch/lines") $(
 	grep -c '^a [0-9]* 4096 .* stack=' "$scratch/lines")"

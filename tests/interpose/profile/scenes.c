@@ -6,9 +6,11 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -146,6 +148,41 @@ static void interpreter(void)
 	}
 }
 
+/* Refers to nothing by its address, so that a copy of it works. */
+CALL static int through(int (*call)(void **, size_t), void **block, size_t bytes)
+{
+	int error = call(block, bytes);
+
+	KEEP(block);
+	return error;
+}
+
+/* Allocates from code that belongs to no file, and writes its name as a JIT compiler does. */
+static void jit(void)
+{
+	const size_t bytes = 256;
+	void *code = mmap(NULL, bytes, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int (*copy)(int (*)(void **, size_t), void **, size_t) = through;
+	void *from, *block;
+	char path[64];
+	FILE *map;
+
+	check(code == MAP_FAILED);
+	memcpy(&from, &copy, sizeof(from));
+	memcpy(code, from, bytes);
+	__builtin___clear_cache((char *)code, (char *)code + bytes);
+	memcpy(&copy, &code, sizeof(copy));
+	for (size_t i = 0; i < 3; i++)
+		check(copy(cudaMalloc, &block, 4096));
+	snprintf(path, sizeof(path), "/tmp/perf-%ld.map", (long)getpid());
+	map = fopen(path, "wx");
+	check(map == NULL);
+	fprintf(map, "%lx %zx jit_function\n", (unsigned long)(uintptr_t)code, bytes);
+	check(fclose(map));
+	puts(path);
+}
+
 static void family(void)
 {
 	pid_t child = fork();
@@ -228,6 +265,7 @@ int main(int count, char **arguments)
 		{ "killed", killed },
 		{ "constructor", constructor },
 		{ "interpreter", interpreter },
+		{ "jit", jit },
 	};
 
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]) && count == 2; i++) {
