@@ -36,6 +36,9 @@ for client in client_shared client_dlsym client_driver; do
 	same_run "$client: a block that is never freed" "$clients/$client" --rounds 1 --leak
 	same "$client: the leaked block is counted" 1 "$(stat_of live_blocks)"
 	run='--free stream' same_run "$client: --free stream" "$clients/$client" --rounds 2
+	run="--profile=$scratch/profile" same_run "$client: --profile, 8 threads" "$clients/$client" --rounds 3 --threads 8
+	run="--profile=$scratch/profile --profile-rate=64K" same_run "$client: a sampled profile, invalid calls" \
+		"$clients/$client" --rounds 2 --check
 	run='--chunk 1M --growth 1M' same_run "$client: chunks of the minimum size" "$clients/$client" --rounds 2
 	run='--chunk 100G' same_run "$client: a first chunk larger than any device" "$clients/$client" \
 		--rounds 2
