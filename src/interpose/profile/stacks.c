@@ -20,6 +20,7 @@
 #include "interpose/profile/unwind.h"
 
 #define LINE_BYTES 4000 /* readers accept 4095 */
+#define NEAR 48         /* frames between an allocation and the interpreter, usually */
 #define SLOTS ((size_t)1 << 16)
 #define WAYS 4 /* slots that may have one stack */
 #define NODES_MAX ((uint32_t)1 << 22)
@@ -317,6 +318,20 @@ static uint32_t find_stack(const struct raw *raw)
 	return number;
 }
 
+/* Returns true if the interpreter is among the `max` innermost frames: the stack is complete then. */
+static bool unwind_to_python(struct raw *raw, size_t max)
+{
+	raw->natives = mam_unwind(raw->native, max);
+	for (size_t i = 0; raw->pythons != 0 && i < raw->natives; i++) {
+		if (mam_python_owns(raw->native[i])) {
+			raw->natives = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Most frames of a Python program are the interpreter's, and are not needed. */
 static void take(struct raw *raw)
 {
 	if (mam_modules_outdated(&raw->sum)) {
@@ -325,11 +340,9 @@ static void take(struct raw *raw)
 		mam_modules_refresh();
 		pthread_mutex_unlock(&writing);
 	}
-	raw->natives = mam_unwind(raw->native, MAM_STACKS_DEPTH);
 	raw->pythons = mam_python_frames(raw->python, MAM_PYTHON_DEPTH);
-	for (size_t i = 0; raw->pythons != 0 && i < raw->natives; i++)
-		if (mam_python_owns(raw->native[i]))
-			raw->natives = i;
+	if (raw->pythons == 0 || !unwind_to_python(raw, NEAR))
+		unwind_to_python(raw, MAM_STACKS_DEPTH);
 }
 
 /* Said once: the program may have any number of stacks. */

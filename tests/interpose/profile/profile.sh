@@ -179,6 +179,7 @@ same "no space for the profile: the program runs" "0 joined 1" \
 # Python: the native frames up to the interpreter, then those of Python.
 cat > "$APP/train.py" << 'END'
 import ctypes
+import os
 cuda = ctypes.CDLL("libcudart.so.13")
 def allocate(size=768):
     block = ctypes.c_void_p()
@@ -189,14 +190,32 @@ main()
 def deep(n):
     return deep(n - 1) if n else allocate(640)
 deep(600)
+library = ctypes.CDLL(os.environ["APP"] + "/native.so")
+def native():
+    library.native(70, ctypes.byref(ctypes.c_void_p()))
+native()
 END
-if python3 -c "import ctypes" 2> /dev/null; then
+cat > "$APP/native.c" << 'END'
+#include <stddef.h>
+int cudaMalloc(void **address, size_t bytes);
+int native(int depth, void **block)
+{
+	int error = depth > 0 ? native(depth - 1, block) : cudaMalloc(block, 1280);
+
+	__asm__ volatile("" : : "r"(block) : "memory");
+	return error;
+}
+END
+if python3 -c "import ctypes" 2> /dev/null && build native.so -shared -fPIC -fno-omit-frame-pointer "$APP/native.c"; then
 	watch -- python3 "$APP/train.py"
-	same "Python: functions and lines, outermost last" "5:$APP/train.py:allocate 7:$APP/train.py:main 8:$APP/train.py:<module> " \
+	same "Python: functions and lines, outermost last" "6:$APP/train.py:allocate 8:$APP/train.py:main 9:$APP/train.py:<module> " \
 		"$(awk '$1 == "#frame" { parent[$2] = $3; text[$2] = $4 == "python" ? $5 ":" $6 ":" $7 : "" }
 			$1 == "a" && $3 == 768 { for (i = 5; i <= NF; i++) if ($i ~ /^stack=/) stack = substr($i, 7) }
 			END { for (; stack in parent; stack = parent[stack]) if (text[stack] != "") printf "%s ", text[stack] }' "$scratch/lines")"
 	same "Python: at most 128 frames of Python" 128 "$(frames 640 | grep -c ' python ')"
+	same "Python: many native frames before the interpreter, and none of its own" "71 native.so python 2" \
+		"$(frames 1280 | awk '{ sub(".*/", "", $3) } $3 == "native.so" { own++ } $3 == "python" { python++ }
+			$3 ~ /^(lib)?python/ && $3 != "python" { wrong++ } END { print own, "native.so python", python wrong }')"
 	same "Python: native frames outside of the interpreter come first" "native native" \
 		"$(frames 768 | awk '$2 < 2 { print $3 ~ /^\// ? "native" : $3 }' | tr '\n' ' ' | sed 's/ $//')"
 else
