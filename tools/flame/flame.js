@@ -7,9 +7,10 @@ const NARROWEST = 0.5; /* pixels */
 
 /*
  * Lays out the subtree of `top`, in preorder: { place, depth, x, width, frames }. Siblings that are
- * too narrow each share a rectangle, with nothing above it.
+ * too narrow each share a rectangle, with nothing above it. Hidden nodes have none, nor do their
+ * callees.
  */
-function flameLayout(total, top, width) {
+function flameLayout(total, top, width, isHidden = () => false) {
 	const scale = total[top] > 0 ? width / total[top] : 0, base = nodes.depth[top];
 	const lefts = [0], rects = [];
 	let narrow = null, at = top;
@@ -21,6 +22,10 @@ function flameLayout(total, top, width) {
 		if (narrow && (narrow.depth !== depth || wide >= NARROWEST)) {
 			add(narrow);
 			narrow = null;
+		}
+		if (at !== top && isHidden(at)) {
+			at = nodes.end[at];
+			continue;
 		}
 		if (wide >= NARROWEST) {
 			rects.push({ place: at, depth, x, width: wide, frames: 1 });

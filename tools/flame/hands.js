@@ -35,7 +35,7 @@ let dirty = ""; /* of the last redraw: what all except the pointer's overlay dep
 function redraw() {
 	queued = false;
 	const now = [view.by, view.graph, view.color, view.moment, view.from, view.top, view.only,
-		view.query, view.sort, view.rows, allCrumbs, root.dataset.theme, window.innerWidth,
+		view.query, view.sort, view.rows, view.native, allCrumbs, root.dataset.theme, window.innerWidth,
 		window.innerHeight, stage.clientWidth].join("\n");
 	if (now !== dirty) {
 		const start = performance.now();
@@ -47,6 +47,7 @@ function redraw() {
 		layout();
 		for (const check of checkAll)
 			check();
+		byId("native").setAttribute("aria-pressed", String(view.native));
 		tellMoment();
 		drawLegend();
 		drawCrumbs();
@@ -167,6 +168,7 @@ const keys = {
 	"N": () => nextMatch(-1),
 	"i": () => turn(view.graph === "flame" ? "icicle" : "flame"),
 	"m": () => set({ color: view.color === "kind" ? "module" : "kind", only: -1 }),
+	"v": () => set({ native: !view.native || !hasNativeCalls, focus: -1 }),
 	",": () => goTo(to(-1)),
 	".": () => goTo(to(1)),
 	"<": () => goTo(to(-1), start()),
@@ -210,7 +212,7 @@ figure.addEventListener("blur", change);
 const buttons = {
 	"reset": keys["0"], "theme": switchTheme, "copy": copyLink, "keys": help, "close": help,
 	"back": keys[","], "on": keys["."], "peak": keys["p"], "end": keys["e"],
-	"single": () => set({ from: -1 }),
+	"single": () => set({ from: -1 }), "native": keys["v"],
 };
 for (const [id, action] of Object.entries(buttons))
 	byId(id).onclick = () => action();
@@ -225,6 +227,7 @@ window.addEventListener("afterprint", () => {
 	redraw();
 });
 
+byId("native").hidden = !hasNativeCalls;
 makeTable();
 readLink();
 redraw();

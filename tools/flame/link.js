@@ -3,7 +3,7 @@
  * link.js - keeps the view in the page's address, so that a link shows the same view.
  *
  * #by=MEASURE&graph=icicle&color=module&at=MOMENT&from=MOMENT&top=NODE&only=TONE&q=TEXT&sort=total&
- * theme=NAME: parts with their initial value are omitted. Invalid parts of a link are ignored.
+ * native=hidden&theme=NAME: parts with their initial value are omitted. Invalid parts of a link are ignored.
  */
 
 function linkText() {
@@ -18,6 +18,7 @@ function linkText() {
 	put("only", view.only, START.only);
 	put("q", view.query, START.query);
 	put("sort", view.sort, START.sort);
+	put("native", view.native ? "shown" : "hidden", "shown");
 	put("theme", chosen, "");
 	return words.size ? `#${words}` : "";
 }
@@ -40,6 +41,7 @@ function readLink() {
 		only: number("only", meta.kinds.length, START.only),
 		query: (words.get("q") ?? "").slice(0, 1000),
 		sort: oneOf("sort", ["own", "total"], START.sort),
+		native: words.get("native") !== "hidden" || !hasNativeCalls,
 	});
 	if (view.from >= 0)
 		view.from = momentNear(view.from);

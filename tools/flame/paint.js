@@ -14,7 +14,8 @@ let rects = [], rectsOfRow = [];
 
 /* Resizes the figure to its rows, and to what the window has room for. */
 function layout() {
-	rects = flameLayout(shown.width, view.top, stage.clientWidth || figure.clientWidth);
+	rects = flameLayout(shown.width, view.top, stage.clientWidth || figure.clientWidth,
+		view.native ? undefined : isNativeCall);
 	rectsOfRow = [];
 	for (const rect of rects)
 		(rectsOfRow[rect.depth] ??= []).push(rect);

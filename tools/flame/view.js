@@ -29,10 +29,14 @@ const graphs = [
 ];
 
 const START = { by: { 1: 0, 2: 1, 3: 4 }[meta.by] ?? 0, graph: "flame", color: "kind",
-	moment: meta.at, from: meta.from, top: 0, query: "", only: -1, sort: "own", focus: -1, rows: 25 };
+	moment: meta.at, from: meta.from, top: 0, query: "", only: -1, sort: "own", focus: -1, rows: 25, native: true };
 const view = { ...START };
 const isLive = () => measures[view.by].live;
 const compares = () => view.from >= 0 && isLive();
+
+/* Native functions that Python calls: those of a framework are many, and the same for most of its calls. */
+const isNativeCall = (i) => frames.kind[nodes.frame[i]] > 2 && frames.kind[nodes.frame[nodes.parent[i]]] === 2;
+const hasNativeCalls = nodes.frame.some((_, i) => isNativeCall(i));
 
 /* The amounts of the graph: sums at and below each node, and those of each leaf alone. */
 const shown = { key: "", width: null, net: null, now: null, before: null, own: null };

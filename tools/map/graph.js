@@ -6,6 +6,9 @@
  *    is the bytes that they take there, on average over the events.
  * 2. Siblings are ordered by their area in the whole map, so that a frame keeps its place.
  *
+ * 3. Native functions that Python calls are left out: those of a framework are many, and the same for
+ *    most of its calls.
+ *
  * O(blocks + nodes) for each change of the window. The graph has as many rows as the deepest stack,
  * GRAPH_ROWS at most: callees of deeper ones are shown when the user zooms to their caller.
  */
@@ -49,8 +52,17 @@ const nodes = (() => {
 	return found;
 })();
 
+const kindAt = (at) => stacks.frames[nodes.frame[at]]?.kind ?? 0;
+const isNativeCall = (at) => kindAt(at) > PYTHON && kindAt(nodes.parent[at]) === PYTHON;
+function deepest() {
+	let depth = 0;
+	for (let at = 0; at < nodes.end.length; at = isNativeCall(at) ? nodes.end[at] : at + 1)
+		if (!isNativeCall(at))
+			depth = Math.max(depth, nodes.depth[at]);
+	return depth;
+}
 const graphed = { top: 0, total: new Float64Array(nodes.end.length), blocks: 0, rows: [],
-	room: Math.min(GRAPH_ROWS, 1 + nodes.depth.reduce((a, b) => Math.max(a, b), 0)) };
+	room: Math.min(GRAPH_ROWS, 1 + deepest()) };
 byId("stacks").hidden = !blocks.node;
 
 function measureGraph() {
@@ -98,7 +110,7 @@ function drawGraph() {
 		return;
 	measureGraph();
 	graphed.rows = [];
-	for (const rect of flameLayout(graphed.total, graphed.top, box.w))
+	for (const rect of flameLayout(graphed.total, graphed.top, box.w, isNativeCall))
 		(graphed.rows[rect.depth] ??= []).push(rect);
 	graphCanvas.style.height = `${height}px`;
 	fitCanvas(graph, box.width, height, box.ratio);

@@ -6,7 +6,8 @@
  *    inward, so each frame is visited a few times at most, and chains may have any length.
  * 2. A frame becomes frames of the tree once: native code may have several by inlining.
  * 3. The node of a stack is that of its caller, and its own frames below. Each is kept in a table.
- * 4. The frames of a CUDA runtime that is linked into the program are left out.
+ * 4. The frames of a CUDA runtime that is linked into the program are left out, and those of the
+ *    inline functions in its header.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,7 +66,15 @@ static bool add_frame(struct profile_stacks *stacks, struct profile_stack *stack
 	return true;
 }
 
-/* Add the frames that symbols_find() found. *count 0: none. */
+/* cudaMalloc() of a typed pointer, and others: CUDA's header has them as inline functions. */
+static bool is_wrapper(const struct symbol *symbol)
+{
+	const char *slash = strrchr(symbol->file, '/');
+
+	return strcmp(slash ? slash + 1 : symbol->file, "cuda_runtime.h") == 0;
+}
+
+/* Add the frames that symbols_find() found, except those of CUDA's runtime. *count 0: none. */
 static bool add_symbols(struct profile_stacks *stacks, struct profile_stack *stack, uint32_t path,
 			uint32_t build_id, size_t *count)
 {
@@ -82,6 +91,8 @@ static bool add_symbols(struct profile_stacks *stacks, struct profile_stack *sta
 	for (size_t i = *count; i-- > 0;) {
 		struct profile_frame frame = { .kind = PROFILE_NATIVE, .line = found[i].line };
 
+		if (stack->parent && is_wrapper(&found[i]))
+			continue;
 		frame.module = stack->kind == STACK_NATIVE ? path : 0;
 		frame.function =
 			profile_tree_name(tree, found[i].function, strlen(found[i].function));

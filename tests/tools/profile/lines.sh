@@ -110,4 +110,29 @@ END
 	same "$flags: recursion" "main;repeat(int);repeat(int);repeat(int);repeat(int) 8192" \
 		"$(grep 'repeat' "$scratch/stacks" | sed 's,.*;main;,main;,')"
 done
+
+# cudaMalloc() of a typed pointer is an inline function of CUDA's header.
+cat > "$scratch/typed.cpp" << 'END'
+#include <cstddef>
+extern "C" int cudaMalloc(void **block, size_t bytes);
+#line 870 "/cuda/include/cuda_runtime.h"
+template <typename T> static inline int cudaMalloc(T **block, size_t bytes)
+{
+	return cudaMalloc(reinterpret_cast<void **>(block), bytes);
+}
+#line 100 "typed.cpp"
+int main()
+{
+	double *block;
+	return cudaMalloc(&block, 640);
+}
+END
+for flags in -O0 -O2; do
+	# shellcheck disable=SC2086 # a compiler is words
+	$CXX -g $flags -fno-optimize-sibling-calls -o "$scratch/lines" "$scratch/typed.cpp" "$fakes/libcudart.so.13" 2> "$scratch/log" ||
+		not_ok "$flags: a typed pointer: the program builds" "$(lib_tail "$scratch/log")"
+	rm -f "$profile"*
+	"$MAM" run --profile="$profile" "$scratch/lines" > "$scratch/out" 2> "$scratch/err"
+	same "$flags: a typed pointer: the caller of CUDA's inline function" "640 1 main typed.cpp:103" "$(rows live)"
+done
 finish

@@ -100,8 +100,19 @@ probe "a page is drawn" "$scratch/run.html" <<- 'END'
 	key("Enter");
 	settle();
 	say("entered", page.dataset.top);
+	key("0");
+	settle();
+	const rows = () => [...new Set(rects.map((rect) => nameOf(nodes.frame[rect.place])))].join();
+	key("v");
+	settle();
+	say("python", rows().includes("libtorch") + " " + linkText() + " " +
+		byId("native").getAttribute("aria-pressed"));
+	byId("native").click();
+	settle();
+	say("native", rows().includes("libtorch") + " " + linkText());
+	zoomTo(nodes.frame.findIndex((frame) => nameOf(frame) === "optimizer"));
+	settle();
 	key("i");
-	key("Backspace");
 	settle();
 	say("icicle", page.dataset.view.split(" ")[1] + " " + page.dataset.top);
 	key("0");
@@ -138,6 +149,8 @@ same "which is read aloud" "<module>, /home/u/train.py:210, live 288.00 MiB in 6
 	"$(said spoken | cut -d , -f 1-3)"
 same "Enter zooms to it, Backspace zooms out" "<module>; icicle optimizer" \
 	"$(said entered); $(said icicle)"
+same "native functions that Python calls are hidden" "false #native=hidden false" "$(said python)"
+same "and shown again" "true" "$(said native | sed 's/ *$//')"
 same "a search has its share" "47.0 % matches" "$(said found)"
 same "and the table what matches" "MLP.forward,Attention.forward,LayerNorm.forward" \
 	"$(said lit | cut -d , -f 1-3)"

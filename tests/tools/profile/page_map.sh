@@ -29,6 +29,7 @@ probe "a map with stacks is drawn" "$scratch/train.html" <<- 'END'
 	};
 	say_tip("first", 0);
 	say_tip("tagged", [...blocks.asked].indexOf(48 << 20));
+	say("stacks", page.dataset.stacks);
 END
 same "functions are named with their blocks and live bytes" \
 	"Attention.forward 36 168.0 MiB MLP.forward 36 240.0 MiB LayerNorm.forward 36 36.0 MiB" \
@@ -38,6 +39,8 @@ yes "which are two pictures" '$1 != $2' "$(said painted) $(said other)"
 same "the tip has the stack, innermost frame first" \
 	"libc10_cuda.so+0x5510 libtorch_cuda.so+0x88f0 load_weights (/home/u/train.py:97) main (/home/u/train.py:188) <module> (/home/u/train.py:210)" \
 	"$(said first)"
+same "the graph leaves out native functions that Python calls" "MLP.forward (model.py:35) 15.9 %" \
+	"$(said stacks | grep -o 'MLP.forward[^,]*$\|MLP.forward[^,]*' | tail -n 1 | cut -d , -f 1)$(said stacks | grep -o libtorch)"
 same "and the tag outermost" "<module> (/home/u/train.py:210) optimizer" \
 	"$(said tagged | sed 's/.*:188) //')"
 
