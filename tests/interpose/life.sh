@@ -46,6 +46,13 @@ same "a table is printed" 1 "$("$MAM" run --stats -- "$probe" leaves 2>&1 | grep
 same "forks-early: every child can use mam" "400 of 400 children ended" \
 	"$(timeout 300 "$MAM" run -- "$probe" forks-early 2> "$scratch/err")"
 
+# A destroyed context leaves nothing at the addresses that its memory had, and no thread uses it.
+for policy in strict deferred; do
+	run="--free $policy --source cudamalloc"
+	same_run "contexts-beside, $policy" "$probe" contexts-beside
+done
+run=
+
 # mam calls the _exit of the object that is preloaded after it.
 cat > "$scratch/next.c" << 'END'
 #include <sys/syscall.h>

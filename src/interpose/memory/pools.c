@@ -440,26 +440,67 @@ static bool visit_chunk(const struct mam_segment_info *segment, void *user)
 	return true;
 }
 
+/* Notes a pool that is about to end; no effect on one that has ended. */
+static void note_end_locked(const struct mam_pools_entry *entry)
+{
+	add_locked(&past[past_of(entry->device)], sums_of(entry->pool));
+	if (mam_watch_wants(MAM_WATCH_NVTX | MAM_WATCH_MARKS))
+		mam_pool_walk(entry->pool, visit_chunk, entry->owner);
+}
+
 static void drop_locked(struct mam_pools_entry *entry)
 {
-	struct mam_pool *pool = entry->pool;
 	void *context = entry->owner;
 
 	if (mam_pools_is_alias(entry)) {
 		clear_locked(entry);
 		return;
 	}
-	add_locked(&past[past_of(entry->device)], sums_of(pool));
-	if (mam_watch_wants(MAM_WATCH_NVTX | MAM_WATCH_MARKS))
-		mam_pool_walk(pool, visit_chunk, context);
 	/* The pool first: a thread that still finds it receives DESTROYED and calls the driver. */
-	mam_pool_abandon(pool);
-	drop_aliases_locked(pool);
+	note_end_locked(entry);
+	mam_pool_abandon(entry->pool);
+	drop_aliases_locked(entry->pool);
 	mam_chunks_lose(entry->source);
 	mam_account_context_gone(context);
 	mam_peer_context_gone(context);
 	mam_watch_context_gone(context);
 	clear_locked(entry);
+}
+
+static struct mam_pools_entry *find_primary(int device)
+{
+	struct mam_pools_entry *entry;
+
+	for (unsigned int at = 0; (entry = mam_pools_next(&at)) != NULL;)
+		if (entry->primary && entry->device == device)
+			return entry;
+	return NULL;
+}
+
+/* Without the lock: a thread that trims the pool may be waiting for the GPU. */
+static void end(const struct mam_pools_entry *entry)
+{
+	if (entry == NULL || mam_pools_is_alias(entry))
+		return;
+	lock_entries();
+	note_end_locked(entry);
+	unlock_entries();
+	mam_pool_abandon(entry->pool);
+	mam_quarantine_end(entry->quarantine);
+}
+
+void mam_pools_end(void *context)
+{
+	const struct mam_pools_entry *entry = context == NULL ? NULL : find(context);
+
+	/* The driver refuses to destroy a primary context by its handle. */
+	if (entry != NULL && !entry->primary)
+		end(entry);
+}
+
+void mam_pools_end_primary(int device)
+{
+	end(find_primary(device));
 }
 
 void mam_pools_drop(void *context)
@@ -477,11 +518,12 @@ void mam_pools_drop(void *context)
 
 void mam_pools_drop_primary(int device)
 {
+	struct mam_pools_entry *entry;
+
 	lock_entries();
-	for (unsigned int i = 0; i < entries_used; i++)
-		if (entries[i].context != NULL && entries[i].primary &&
-		    !mam_pools_is_alias(&entries[i]) && entries[i].device == device)
-			drop_locked(&entries[i]);
+	entry = find_primary(device);
+	if (entry != NULL)
+		drop_locked(entry);
 	unlock_entries();
 }
 

@@ -89,6 +89,14 @@ bool mam_pools_exist(void);
  */
 size_t mam_pools_make_room(int device, bool quarantined);
 
+/*
+ * Called before the program destroys a context that it created, or resets the primary one of a device:
+ * no block of the pool is found any more. The driver may give its addresses to other threads before
+ * mam_pools_drop() can be called.
+ */
+void mam_pools_end(void *context);
+void mam_pools_end_primary(int device);
+
 /* Called when the context is destroyed, and its memory with it. */
 void mam_pools_drop(void *context);
 

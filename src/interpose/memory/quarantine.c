@@ -68,7 +68,8 @@ struct mam_quarantine {
 	_Atomic uint64_t reclaimed;      /* atomic; the newest one reclaimed */
 	_Atomic uint64_t fenced;         /* atomic; the newest one covered by a fence */
 	_Atomic uint64_t unfenced_bytes; /* atomic; about: of blocks >= BYTES_COUNTED */
-	atomic_bool faulty;              /* atomic; the context has a sticky error */
+	atomic_bool faulty;              /* atomic; the context has a sticky error, or ends */
+	atomic_uint waiting;             /* atomic; threads in wait_for_context() */
 	atomic_bool behind;              /* atomic; the next free must catch up */
 	atomic_bool used;                /* atomic; a block was put into it */
 
@@ -89,6 +90,17 @@ struct mam_quarantine *mam_quarantine_create(struct mam_pool *pool, struct mam_s
 	quarantine->context = context;
 	pthread_mutex_init(&quarantine->lock, NULL);
 	return quarantine;
+}
+
+void mam_quarantine_end(struct mam_quarantine *quarantine)
+{
+	const struct timespec a_moment = { 0, 20000 };
+
+	atomic_store(&quarantine->faulty, true);
+	pthread_mutex_lock(&quarantine->lock); /* of turn() */
+	pthread_mutex_unlock(&quarantine->lock);
+	while (atomic_load(&quarantine->waiting) != 0)
+		nanosleep(&a_moment, NULL);
 }
 
 void mam_quarantine_destroy(struct mam_quarantine *quarantine)
@@ -204,7 +216,7 @@ static bool turn(struct mam_quarantine *quarantine, bool at_once)
 		pthread_mutex_lock(&quarantine->lock);
 	else if (pthread_mutex_trylock(&quarantine->lock) != 0)
 		return false;
-	if (mam_capture_hold()) {
+	if (!atomic_load(&quarantine->faulty) && mam_capture_hold()) {
 		ticket = collect_locked(quarantine);
 		record_locked(quarantine);
 		later = at_once ? collect_locked(quarantine) : 0;
@@ -306,12 +318,17 @@ bool mam_quarantine_is_idle(struct mam_quarantine *quarantine)
 static bool wait_for_context(struct mam_quarantine *quarantine)
 {
 	uint64_t ticket = atomic_load_explicit(&quarantine->ticket, memory_order_acquire);
+	bool done;
 
-	if (mam_capture_restricts() ||
-	    !is_done(quarantine, mam_peer_fence_wait(quarantine->context)))
+	if (mam_capture_restricts())
 		return false;
-	reclaim(quarantine, ticket);
-	return true;
+	atomic_fetch_add(&quarantine->waiting, 1);
+	done = !atomic_load(&quarantine->faulty) &&
+	       is_done(quarantine, mam_peer_fence_wait(quarantine->context));
+	atomic_fetch_sub(&quarantine->waiting, 1);
+	if (done)
+		reclaim(quarantine, ticket);
+	return done;
 }
 
 bool mam_quarantine_wait(struct mam_quarantine *quarantine)

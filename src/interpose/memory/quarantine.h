@@ -33,6 +33,12 @@ struct mam_quarantine *mam_quarantine_create(struct mam_pool *pool, struct mam_s
 					     void *context);
 
 /*
+ * mam_quarantine_end - no call of the driver is made for this quarantine any more, and none is being
+ * made: its context is about to be destroyed. May wait for the work of that context.
+ */
+void mam_quarantine_end(struct mam_quarantine *quarantine);
+
+/*
  * Call it only before the first use. The quarantine of a destroyed context is never freed, because
  * a thread may be inside it.
  */

@@ -2,10 +2,12 @@
 /*
  * reset.c - functions that destroy a context, and with it the memory of its pool.
  *
- * The real function is called first. Once it has succeeded the chunks are gone, so the pool is
- * abandoned without a driver call. Addresses in it are unknown from then on: the driver receives
- * them and returns its own error. A primary context is identified by its device, one that a program
- * created by its handle.
+ * The pool is abandoned first, without a driver call: its chunks are gone once the real function has
+ * succeeded, and another thread may get their addresses from the driver before it returns. Addresses
+ * in the pool are unknown from then on: the driver receives them and returns its own error. If the
+ * real function fails, the driver serves the context, and the chunks stay until it is destroyed. Only
+ * the driver knows which release or detach is the last one, so after these the pool is abandoned
+ * later. A primary context is identified by its device, one that a program created by its handle.
  *
  * There is no guard here: the real cudaDeviceReset reaches these functions again through the driver
  * API, and dropping a pool twice has no effect.
@@ -67,6 +69,8 @@ int cudaDeviceReset(void)
 	if (device >= 0)
 		context = noted_primary(device);
 	captures = mam_capture_context_ending(context);
+	if (device >= 0)
+		mam_pools_end_primary(device);
 	answer = real();
 	mam_capture_context_ended(context, captures, answer == MAM_CUDA_SUCCESS);
 	if (answer == MAM_CUDA_SUCCESS && device >= 0) {
@@ -88,8 +92,11 @@ static int primary_reset(__typeof__(&cuDevicePrimaryCtxReset_v2) real, int devic
 	MAM_GATE_PASS();
 	void *context = noted_primary(device);
 	uint64_t captures = mam_capture_context_ending(context);
-	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(device);
+	int answer;
 
+	if (real != NULL && !mam_init_passes())
+		mam_pools_end_primary(device);
+	answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(device);
 	mam_capture_context_ended(context, captures, answer == MAM_CUDA_SUCCESS);
 	if (answer == MAM_CUDA_SUCCESS && !mam_init_passes())
 		primary_gone(device, context);
@@ -173,10 +180,14 @@ static int destroy(__typeof__(&cuCtxDestroy_v2) real, void *context, bool detach
 {
 	MAM_GATE_PASS();
 	uint64_t captures = mam_init_passes() ? 0 : mam_capture_context_ending(context);
-	int answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(context);
-	bool gone = answer == MAM_CUDA_SUCCESS && !mam_init_passes() &&
-		    (!detach || is_detached(context));
+	int answer;
+	bool gone;
 
+	if (real != NULL && !detach && !mam_init_passes())
+		mam_pools_end(context);
+	answer = real == NULL ? MAM_CUDA_NOT_INITIALIZED : real(context);
+	gone = answer == MAM_CUDA_SUCCESS && !mam_init_passes() &&
+	       (!detach || is_detached(context));
 	mam_capture_context_ended(context, captures, gone);
 	if (gone) {
 		mam_pools_drop(context);

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -19,6 +20,7 @@
 
 #define MIB ((size_t)1 << 20)
 #define EARLY_FORKS 400
+#define CONTEXTS 2000
 
 static unsigned long long early, a;
 
@@ -131,6 +133,50 @@ static void forks_early(void)
 		good += status == 0;
 	}
 	printf("%d of %d children ended\n", good, EARLY_FORKS);
+}
+
+static atomic_bool contexts_end;
+
+static void *use_contexts(void *unused)
+{
+	unsigned long long block, freed;
+	struct CUctx_st *context;
+	int bad = 0;
+
+	(void)unused;
+	for (int i = 0; i < CONTEXTS; i++) {
+		bad += cuCtxCreate_v2(&context, 0, probe_device()) != CUDA_SUCCESS;
+		bad += cuMemAlloc_v2(&block, MIB) != CUDA_SUCCESS;
+		bad += cuMemAlloc_v2(&freed, MIB) != CUDA_SUCCESS;
+		bad += cuMemFree_v2(freed) != CUDA_SUCCESS;
+		bad += cuCtxDestroy_v2(context) != CUDA_SUCCESS;
+	}
+	atomic_store(&contexts_end, 1);
+	printf("%d calls failed\n", bad);
+	return NULL;
+}
+
+/*
+ * A thread creates contexts and destroys them with their memory, while this one may get memory at the
+ * same addresses, which does not belong to a pool, and asks all pools for memory that they do not need.
+ */
+static void contexts_beside(void)
+{
+	unsigned long long block, base;
+	size_t bytes, wrong = 0;
+	pthread_t thread;
+
+	start();
+	SHOW(pthread_create(&thread, NULL, use_contexts, NULL));
+	while (!atomic_load(&contexts_end)) {
+		wrong += cuMemAllocAsync(&block, 3 * MIB, NULL) != CUDA_SUCCESS;
+		wrong += cuMemGetAddressRange_v2(&base, &bytes, block) != CUDA_SUCCESS;
+		wrong += base != block || bytes != 3 * MIB;
+		wrong += cuMemFreeAsync(block, NULL) != CUDA_SUCCESS;
+		wrong += cuMemAlloc_v2(&block, 2048 * MIB) != CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	SHOW(pthread_join(thread, NULL));
+	printf("%zu wrong\n", wrong);
 }
 
 /* A library that loads CUDA itself is closed and opened again. */
@@ -319,6 +365,7 @@ static const struct probe_scene scenes[] = {
 	{ "vfork-leaves", vfork_leaves },
 	{ "fork-leaves", fork_leaves },
 	{ "forks-early", forks_early },
+	{ "contexts-beside", contexts_beside },
 };
 /* clang-format on */
 
