@@ -13,6 +13,7 @@
 
 #include "kit/args.h"
 #include "bench/bench.h"
+#include "bench/compare.h"
 #include "bench/papers/cases/cases.h"
 #include "bench/harness/lists.h"
 #include "bench/device/device_bench.h"
@@ -368,6 +369,8 @@ static const struct {
 	{ "model", "mam bench model", model_main, "the random-walk model, measured on a GPU" },
 	{ "advise", "mam bench advise", advise_main, "recommend a heap for a load, by that model" },
 	{ "plot", "mam bench plot", plot_main, "draw results written with --csv" },
+	{ "compare", "mam bench compare", compare_results_main,
+	  "list what became slower between two files of results" },
 	{ "trace", "mam bench trace", bench_trace, "print the trace of a synthetic training run" },
 };
 

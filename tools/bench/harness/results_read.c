@@ -3,7 +3,8 @@
  * results_read.c - reads results from files.
  *
  * A file has the format of `mam bench host --csv`: lines "# key: value" describe the machine, the
- * others are rows of five fields. A row replaces an earlier one of the same name.
+ * others are rows of five fields. A row replaces an earlier one of the same name,
+ * unless the caller keeps repeats.
  */
 #include "results_read.h"
 
@@ -74,7 +75,7 @@ static bool add(struct results_rows *rows, const struct results_row *row)
 	const double value = fabs(row->value) < VALUE_MAX ? row->value : 0;
 	size_t i;
 
-	for (i = 0; i < rows->count; i++) {
+	for (i = 0; !rows->keeps_repeats && i < rows->count; i++) {
 		if (is_same(&rows->rows[i], row)) {
 			rows->rows[i].value = value;
 			free(row->text);

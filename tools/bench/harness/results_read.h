@@ -29,6 +29,7 @@ struct results_facts {
 struct results_rows {
 	struct results_row *rows;
 	size_t count, room;
+	bool keeps_repeats; /* rows of the same name stay; otherwise a later one replaces the first */
 	struct results_facts facts;
 };
 
