@@ -41,7 +41,7 @@ char *mam_stack_put_word(char *at, const char *end, const char *text, size_t max
 {
 	static const char digits[] = "0123456789abcdef";
 
-	for (size_t i = 0; text[i] != '\0' && i < max; i++) {
+	for (size_t i = 0; i < max && text[i] != '\0'; i++) {
 		unsigned char byte = (unsigned char)text[i];
 		bool plain = byte > ' ' && byte < 127 && byte != '%';
 

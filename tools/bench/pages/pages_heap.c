@@ -143,12 +143,13 @@ static bool put_image(const struct pages_heap *heap)
 {
 	const struct pages_allocator *allocator = heap->allocator;
 	const uint64_t bytes = metadata_bytes(allocator, heap->space.pages);
-	unsigned char *here = calloc(1, heap->bytes), *metadata = here + allocator->metadata_at;
+	unsigned char *here = calloc(1, heap->bytes), *metadata;
 	uint64_t i;
 	bool good;
 
 	if (here == NULL)
 		return false;
+	metadata = here + allocator->metadata_at;
 	allocator->format(here, heap->space.pages);
 	if (heap->space.free_tenths < 1000 && allocator->metadata == PAGES_BITS)
 		memset(metadata, 0xff, bytes);
