@@ -55,6 +55,7 @@ else
 	export LD_LIBRARY_PATH
 fi
 [ "$jobs" -gt 0 ] || refuse "--jobs is at least 1"
+[ "$jobs" -gt 1 ] || export SOAK_ALONE=1
 
 pick() # N WORD... - one of the words, by a part of the life's seed. Sets picked
 {
@@ -72,7 +73,7 @@ settings() # sets the environment and the arguments of one life from its seed, i
 	export FAKE_CUDA_LAG_US="$picked" FAKE_CUDA_LAG_RANDOM="$life"
 	pick $((draw / 128)) 1000 1000 1000 ''
 	[ -z "$picked" ] || export FAKE_CUDA_CLOCK_NS="$picked"
-	pick $((draw / 512)) 8 16 16 32 200
+	pick $((draw / 512)) 8 16 16 32 64
 	rounds=$picked
 	export MAM_LOG_FILE=/dev/null
 }
