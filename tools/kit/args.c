@@ -145,7 +145,7 @@ static void make_tables(const struct args_command *command, struct getopt_tables
 		*letter++ = '+';
 	*letter++ = ':';
 	*letter++ = 'h';
-	for (; command->options[i].name && i < OPTIONS_MAX; i++) {
+	for (; i < OPTIONS_MAX && command->options[i].name; i++) {
 		const struct args_option *option = &command->options[i];
 
 		tables->names[i].name = option->name;
