@@ -10,7 +10,7 @@
 #   --gpu      the machine's driver instead of the stand-in; then nothing fails on purpose
 #
 # Environment: SOAK_PROGRAMS (folder of soak_library and soak_program; default: of the build), TEST_SHARE.
-# Some lives under mam run are killed. A life that takes ten minutes hangs, and is ended with SIGABRT.
+# Some lives under mam run are killed. A life that takes an hour hangs, and is ended with SIGABRT.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 refuse() # SENTENCE
@@ -83,7 +83,7 @@ play() # a life; the exit status is 0 if it is as it should be
 	settings
 	set -- "$life" "$rounds" 300
 	if [ $((life % 2)) -eq 0 ]; then
-		timeout -s ABRT 600 "$programs/soak_library" "$@"
+		timeout -s ABRT 3600 "$programs/soak_library" "$@"
 		return
 	fi
 	killed=no
@@ -102,7 +102,7 @@ play() # a life; the exit status is 0 if it is as it should be
 		killed=yes
 		set -- timeout -s KILL "0.$((draw % 9 + 1))" "$MAM" run "$@"
 	else
-		set -- timeout -s ABRT 600 "$MAM" run "$@"
+		set -- timeout -s ABRT 3600 "$MAM" run "$@"
 	fi
 	"$@"
 	status=$?

@@ -291,8 +291,7 @@ static void other(struct soak_worker *worker)
 		}
 	}
 	switch (soak_draw(worker, 16)) {
-	case 0:
-	case 1: suspend_or_resume(worker, pool); break;
+	case 0: suspend_or_resume(worker, pool); break;
 	case 2:
 		allow(worker,
 		      mam_pool_set_limit(pool->pool, soak_draw(worker, 3)
