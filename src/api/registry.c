@@ -252,10 +252,13 @@ enum mam_status mam_pool_destroy(struct mam_pool *handle)
 	return status;
 }
 
-/* The memory of an abandoned pool is gone: its quota no longer counts it. */
+/*
+ * The memory of an abandoned pool is gone: its quota no longer counts it. A pool with a quota owns its
+ * source until it is destroyed; a fork may find it so, still on the list.
+ */
 static void lost(struct mam_pool *pool)
 {
-	if (((struct mam_slot *)pool)->quota)
+	if (((struct mam_slot *)pool)->quota && pool->owns_source)
 		mam_limit_lost(pool->source);
 }
 
