@@ -3,9 +3,10 @@
  * find.h - finds free slots for lanes that want the same class, by one of them alone: ordinary code
  * without collectives, which lanes with different classes execute at the same time.
  *
- * 1. Lanes of one warp that want the same class have a home (handle.h). One of them opens it, and
- *    closes groups of other classes there if they are idle; a full warp then tries its homes of later
- *    generations.
+ * 1. Lanes of one warp that want the same class have a home (handle.h). One of them opens it; a full
+ *    warp then tries its homes of later generations. The first time that a full warp gets here in a
+ *    launch it closes groups of other classes at home if they are idle: only then, as two classes
+ *    that share homes, and use them in turn, would close each other's groups each time.
  * 2. Each class has a row of words where searches found room; neighboring warps share a word. If it
  *    has no room, one lane marks it as busy and searches for the next word; others wait for that a
  *    moment. So few groups are open that are not full.
@@ -37,7 +38,6 @@
 
 #define MAM_FIND_FULL 16u /* lanes of a warp that count as a full one */
 #define MAM_FIND_OWN 2u   /* generations */
-#define MAM_FIND_CLEAR 4u /* of so many attempts one closes idle groups at home */
 #define MAM_FIND_AGAIN 2u /* attempts to open a home of each */
 #define MAM_FIND_KNOWN 2u /* words of a row */
 #define MAM_FIND_TRIES 4u /* claims in one word */
@@ -264,12 +264,11 @@ MAM_KSLOW struct mam_kfind mam_find_own(const struct mam_kheap *heap, uint32_t n
 
 /*
  * Step 1: opens the groups of a home whose units are free, those of the whole slab for a full warp.
- * Sometimes it first closes idle groups there, up to the first one with a live object: so the home
- * serves its warp again, whatever the heap was used for before. Not always, as two classes that
- * share a home and use it in turn would close each other's groups each time.
+ * If `close`, it first closes idle groups there, up to the first one with a live object: so the home
+ * serves its warp again, whatever the heap was used for before.
  */
 MAM_KSLOW struct mam_kfind mam_find_reopen(const struct mam_kheap *heap, uint32_t need,
-					   uint32_t generation)
+					   uint32_t generation, bool close)
 {
 	uint64_t traits = mam_traits_of(mam_find_class(need)), own, slots, left, closed = 1;
 	uint32_t block;
@@ -279,7 +278,7 @@ MAM_KSLOW struct mam_kfind mam_find_reopen(const struct mam_kheap *heap, uint32_
 	block = mam_slab_block(traits, found.word);
 	left = mam_bitmap_load(mam_pages_bits(heap->units), block) &
 	       mam_find_units(traits, found.word, own);
-	left = mam_find_random(0) % MAM_FIND_CLEAR ? 0 : left;
+	left = close ? left : 0;
 	MAM_ROLLED
 	for (; left && closed; left &= ~closed)
 		closed = mam_find_close(heap, block * MAM_BLOCK_UNITS + mam_ffs64(left) - 1);

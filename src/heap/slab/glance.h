@@ -87,13 +87,13 @@ MAM_KFN void *mam_glance_seen(const struct mam_kheap *heap, uint32_t class_)
 			 : NULL;
 }
 
-/* Step 4: returns whether the home of so many lanes is open. */
+/* Step 4: returns whether the home of so many lanes is open, or belongs to others. */
 MAM_KFN bool mam_glance_open(const struct mam_kheap *heap, uint32_t class_, uint32_t lanes)
 {
 	uint64_t traits = mam_traits_of(class_);
 	struct mam_kslot home = mam_handle_home(heap, traits, mam_handle_warp(), lanes);
 
-	return mam_slab_owner(heap, traits, home.word, home.slot) == class_;
+	return mam_slab_owner(heap, traits, home.word, home.slot) != 0;
 }
 
 /*

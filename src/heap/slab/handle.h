@@ -54,13 +54,13 @@ MAM_KFN void mam_handle_set(const struct mam_kheap *heap, uint32_t class_, uint3
 			   MAM_AT_DEVICE);
 }
 
-/* The generation in which the caller found room the last time; 0: unknown. */
+/* The generation in which the caller found room the last time; MAM_NO_WORD: unknown. */
 MAM_KFN uint32_t mam_handle_get(const struct mam_kheap *heap, uint32_t class_)
 {
 	uint64_t handle =
 		mam_global_load64(mam_handle_of(heap, class_), MAM_RELAXED, MAM_AT_DEVICE);
 
-	return handle >> 32 == mam_handle_warp() + 1 ? (uint32_t)handle : 0;
+	return handle >> 32 == mam_handle_warp() + 1 ? (uint32_t)handle : MAM_NO_WORD;
 }
 
 /* Warps of the launch. */
