@@ -59,6 +59,17 @@ if [ "$lines" -le 150 ]; then
 else
 	not_ok "README.md has at most 150 lines" "it has $lines"
 fi
+
+# Its table of PyTorch programs has lines of frameworks.awk only.
+table_of() # FILE - the lines of the table
+{
+	sed -n "/^| a step's time/,/^\$/p" "$1" | grep '^|'
+}
+awk -F, -f "$MAM_SRCDIR/tools/bench/frameworks.awk" "$MAM_SRCDIR/tools/bench/results/h200/frameworks-h200.csv" > "$scratch/table"
+try "README has a table of PyTorch programs" test "$(table_of "$MAM_SRCDIR/README.md" | wc -l)" -ge 5
+same "README's table of PyTorch programs has the figures of frameworks-h200.csv" "" \
+	"$(table_of "$MAM_SRCDIR/README.md" | grep -vxF -f "$scratch/table")"
+
 same "README is a link to it" README.md "$(readlink "$MAM_SRCDIR/README" || echo README.md)"
 
 lines=$(grep -c . "$scratch/ten.c")
