@@ -9,7 +9,7 @@
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 wanted='SPDX-License-Identifier: Apache-2.0'
-excepted='^(COPYING|README|[A-Z]*\.md|docs/[a-z]*\.md|ChangeLog|src/README|examples/README)$|\.gz$|\.csv$|\.expected$|^tests/data/'
+excepted='^(COPYING|README|[A-Z]*\.md|docs/[a-z]*\.md|ChangeLog|src/README|examples/README)$|\.(gz|png)$|\.csv$|\.expected$|^tests/data/'
 excepted="$excepted|^packaging/debian/(changelog|copyright)\$"
 excepted="$excepted|^tests/tools/.*\\.(out|err|txt|trace)\$"
 generated='^\.tarball-version$|^autom4te\.cache|^(configure|aclocal\.m4|Makefile\.in|config\.h\.in)~?$|^build-aux/[^m]|^build-aux/m[^a]|^m4/(libtool|lt)'
