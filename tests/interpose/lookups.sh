@@ -26,7 +26,7 @@ build() # FOLDER OPTIMIZATION
 		-Wl,-rpath,'$ORIGIN/beside' -Wl,--enable-new-dtags -ldl &&
 	$CC "$2" -fPIC -shared -DVALUE=2 -o "$1/libwrapper-inner.so" "$here/programs/wrapper.c" &&
 	$CC "$2" -fPIC -shared -DVALUE=3 -o "$1/beside/libwrapper-beside.so" "$here/programs/wrapper.c" &&
-	$CC "$2" -o "$1/asker" "$here/programs/asker.c" -L"$1" -Wl,--no-as-needed -lwrapper-outer -lwrapper-inner \
+	$CC "$2" -rdynamic -o "$1/asker" "$here/programs/asker.c" -L"$1" -Wl,--no-as-needed -lwrapper-outer -lwrapper-inner \
 		-Wl,-rpath,'$ORIGIN' -ldl
 }
 
@@ -36,10 +36,12 @@ for optimization in -O0 -O2; do
 	"$folder/asker" > "$scratch/plain" 2>&1
 	for auditor in '' "$audit"; do
 		route="$optimization${auditor:+, audited}"
-		LD_PRELOAD=$preload LD_AUDIT=$auditor "$folder/asker" > "$scratch/caught" 2>&1
+		MAM_SOURCE=vmm LD_PRELOAD=$preload LD_AUDIT=$auditor "$folder/asker" > "$scratch/caught" 2>&1
 		try "$route: a program without CUDA gets the same results" cmp "$scratch/plain" "$scratch/caught"
 		same "$route: RTLD_NEXT, dlvsym, RTLD_DEFAULT and RUNPATH resolve for the calling library" \
 			"value 1 next 2 version 1 default 1 beside 3" "$(tail -n 1 "$scratch/caught")"
+		try "$route: a program finds its own functions, with names like the driver's" \
+			grep -q '^functions of the program: 1 1$' "$scratch/caught"
 		grep -q 'cudaMalloc: found 0.*undefined symbol' "$scratch/caught" &&
 			! grep -q 'cu.*found 1' "$scratch/caught"
 		same "$route: CUDA is not found where it is not installed" 0 $?

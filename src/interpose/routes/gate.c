@@ -147,6 +147,22 @@ bool mam_gate_has(const char *name)
 	return false;
 }
 
+bool mam_gate_exports(const char *name)
+{
+	for (size_t i = 0; i < NAMES; i++)
+		if (strcmp(name, mam_gate_slots[i].name) == 0)
+			return true;
+	return false;
+}
+
+bool mam_gate_is_stub(const void *function)
+{
+	const char *at = function;
+
+	return at >= mam_gate_common &&
+	       at < mam_gate_stubs + (size_t)MAM_GATE_LOOKUPS * MAM_GATE_STRIDE;
+}
+
 static void *stub(unsigned int number)
 {
 	return (void *)(uintptr_t)(mam_gate_stubs + (size_t)number * MAM_GATE_STRIDE);
@@ -155,12 +171,9 @@ static void *stub(unsigned int number)
 /* If all slots are in use, the function is not held. */
 void *mam_gate_swap(const char *name, void *found)
 {
-	const char *at = found;
 	void *expected;
 
-	if (found == NULL || !mam_gate_exists() || !mam_gate_has(name) ||
-	    (at >= mam_gate_common &&
-	     at < mam_gate_stubs + (size_t)MAM_GATE_LOOKUPS * MAM_GATE_STRIDE))
+	if (found == NULL || !mam_gate_exists() || !mam_gate_has(name) || mam_gate_is_stub(found))
 		return found;
 	for (unsigned int i = 0; i < MAM_GATE_LOOKUPS; i++) {
 		expected = NULL;

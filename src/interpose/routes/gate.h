@@ -59,7 +59,13 @@ bool mam_gate_exists(void);
 /* Whether a name, as passed to dlsym() or cuGetProcAddress(), is one of gate_names.h. */
 bool mam_gate_has(const char *name);
 
-/* Returns the stub for a function of such a name: `found` itself if there is no gate. */
+/* Whether this object exports a stub of that name. */
+bool mam_gate_exports(const char *name);
+
+/* Whether a function is a stub. */
+bool mam_gate_is_stub(const void *function);
+
+/* Returns the stub for the driver's function of such a name: `found` itself if there is no gate. */
 void *mam_gate_swap(const char *name, void *found);
 
 /* Returns the driver's function of an ELF name that is exported here, or NULL. */

@@ -140,6 +140,18 @@ static void *open_loaded(const char *prefix, unsigned int place)
 	return dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD);
 }
 
+bool mam_real_contains(const char *prefix, const void *function)
+{
+	const char *file;
+	Dl_info info;
+
+	if (function == NULL || dladdr(function, &info) == 0)
+		return false;
+	file = strrchr(info.dli_fname, '/');
+	file = file == NULL ? info.dli_fname : file + 1;
+	return strncmp(file, prefix, strlen(prefix)) == 0;
+}
+
 bool mam_real_is_loaded(const char *prefix)
 {
 	struct library_search search = { .prefix = prefix };

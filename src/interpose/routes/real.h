@@ -31,6 +31,9 @@ void *mam_real_next(const char *name);
 /* Whether a library whose file name starts with `prefix` is loaded in the process. */
 bool mam_real_is_loaded(const char *prefix);
 
+/* Whether a function is in a library whose file name starts with `prefix`. */
+bool mam_real_contains(const char *prefix, const void *function);
+
 /*
  * Returns a definition of `name` in a loaded library whose file name starts with `prefix`, or NULL.
  * Does not load any library.

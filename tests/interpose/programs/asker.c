@@ -32,12 +32,33 @@ static void ask(const char *where, void *handle, const char *name)
 	       version != NULL, error);
 }
 
+/* Their names begin like functions of the driver, and they take and return other types. */
+__attribute__((visibility("default"))) double cuMemsetScaled(double value, double factor)
+{
+	return value * factor;
+}
+
+__attribute__((visibility("default"))) long cuLaunchCount(void)
+{
+	return 0x100000002;
+}
+
+static int own_works(void *handle)
+{
+	void *scaled = dlsym(handle, "cuMemsetScaled"), *count = dlsym(handle, "cuLaunchCount");
+
+	return scaled != NULL && count != NULL &&
+	       ((__typeof__(&cuMemsetScaled))scaled)(1.5, 4) == 6 &&
+	       ((__typeof__(&cuLaunchCount))count)() == 0x100000002;
+}
+
 int main(void)
 {
 	static const char *const names[] = { "cudaMalloc",
 					     "cuMemAlloc_v2",
 					     "cuGetProcAddress_v2",
 					     "cuMemAlloc",
+					     "cuMemsetD8_v2",
 					     "cudnnCreate",
 					     "cu",
 					     "c",
@@ -51,6 +72,7 @@ int main(void)
 		ask("libm", math, names[i]);
 	}
 	ask("libm", math, "cos");
+	printf("functions of the program: %d %d\n", own_works(RTLD_DEFAULT), own_works(whole));
 	printf("value %d next %d version %d default %d beside %d\n", wrapper_value(),
 	       wrapper_next(), wrapper_next_version(), wrapper_default(), wrapper_beside());
 	return 0;
