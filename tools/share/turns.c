@@ -252,7 +252,9 @@ static void step(struct turns *turns)
 	if (turns->state != TURNS_FREE && !is_busy(turns) &&
 	    (turns->state == TURNS_SUSPENDING || !wants(turns, turns->program)))
 		turns->state = TURNS_FREE;
-	if (turns->state == TURNS_AWAKE && now >= turns->ends_ms && others_want(turns)) {
+	/* A turn does not end before its first process has resumed, which may take longer. */
+	if (turns->state == TURNS_AWAKE && now >= turns->ends_ms && others_want(turns) &&
+	    !(turns->begins && is_busy(turns))) {
 		turns->state = TURNS_SUSPENDING;
 		turns->began_ms = now;
 	}

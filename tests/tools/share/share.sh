@@ -123,6 +123,21 @@ wait $shares 2> /dev/null
 until_true eval '[ "$(sort "$scratch/rounds" | uniq -c | grep -c " 400 ")" = 1 ]'
 same "mam share is killed: a process that remains ends its work" 1 "$(sort "$scratch/rounds" | uniq -c | grep -c ' 400 ')"
 
+# A turn begins when its program has resumed, which takes longer than a turn here.
+try "the client builds" "$CC" -D_GNU_SOURCE -o "$scratch/turn_client" "$MAM_SRCDIR/tests/tools/share/turn_client.c"
+share -t 1 -- "$scratch/turn_client" 1200 -- "$scratch/turn_client" 1200
+same "two programs that resume slowly" 0 $?
+same "each has a whole turn" 2 "$(awk '$1 >= 900' "$scratch/out" | wc -l)"
+
+# A hangup that mam share was started to ignore (nohup).
+: > "$scratch/rounds"
+(trap "" HUP; exec "$MAM" share -t 1 -- "$probe" 5 3000000 200 "$scratch/rounds" 2> "$scratch/err") &
+shares=$!
+until_true test -s "$scratch/rounds"
+kill -HUP $shares
+wait $shares
+same "mam share ignores a hangup under nohup" 0 $?
+
 # Control from outside.
 : > "$scratch/rounds"
 "$MAM" share -t 1 -- "$probe" 5 3000000 100000 "$scratch/rounds" 2> "$scratch/err" &
