@@ -73,16 +73,19 @@ static void on_signal(int number)
 		received = number;
 }
 
+/* A hangup stays ignored if it was when this process began, as under nohup. */
 static void watch_signals(sigset_t *open)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
-	struct sigaction action = { .sa_handler = on_signal };
+	struct sigaction action = { .sa_handler = on_signal }, before;
 	sigset_t blocked;
 
 	sigemptyset(&blocked);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		sigaddset(&blocked, numbers[i]);
-		sigaction(numbers[i], &action, NULL);
+		if (numbers[i] != SIGHUP || sigaction(numbers[i], NULL, &before) != 0 ||
+		    before.sa_handler != SIG_IGN)
+			sigaction(numbers[i], &action, NULL);
 	}
 	sigprocmask(SIG_BLOCK, &blocked, open);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
