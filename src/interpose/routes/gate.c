@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
@@ -37,6 +38,10 @@ static atomic_uint threads; /* atomic; that passed so far: gives each its stripe
 static void (*_Atomic on_hold)(void); /* atomic */
 
 static __thread unsigned int depth, stripe; /* stripe 0: none yet */
+static __thread bool waits;
+
+static pthread_key_t key; /* has a value in threads that have a stripe */
+static bool has_key;      /* lock: written before `exists` */
 
 #define NAMED(name) { NULL, #name },
 #define COUNT(name) +1
@@ -47,9 +52,24 @@ struct mam_gate_slot mam_gate_slots[NAMES + MAM_GATE_LOOKUPS]
 
 static atomic_uint *counter(void)
 {
-	if (stripe == 0)
+	if (stripe == 0) {
 		stripe = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) % STRIPES + 1;
+		if (has_key)
+			pthread_setspecific(key, &key);
+	}
 	return &stripes[stripe - 1].inside;
+}
+
+/* A thread that is cancelled or exits inside a call does not return from it. */
+static void end_thread(void *unused)
+{
+	(void)unused;
+	if (depth > 0)
+		atomic_fetch_sub_explicit(counter(), 1, memory_order_release);
+	if (waits)
+		atomic_fetch_sub(&held, 1);
+	depth = 0;
+	waits = false;
 }
 
 static void wait_open(void)
@@ -58,10 +78,12 @@ static void wait_open(void)
 	int error = errno;
 
 	atomic_fetch_add(&held, 1);
+	waits = true;
 	if (call != NULL)
 		call();
 	while (atomic_load(&closed) != 0)
 		syscall(SYS_futex, &closed, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
+	waits = false;
 	atomic_fetch_sub(&held, 1);
 	errno = error;
 }
@@ -220,7 +242,11 @@ struct mam_gate_call mam_gate_begin(struct mam_gate_slot *slot)
 
 void mam_gate_start(void)
 {
-	atomic_store(&exists, strcmp(mam_option_value("MAM_SOURCE"), "vmm") == 0);
+	bool wanted = strcmp(mam_option_value("MAM_SOURCE"), "vmm") == 0;
+
+	if (wanted && !has_key)
+		has_key = pthread_key_create(&key, end_thread) == 0;
+	atomic_store(&exists, wanted);
 }
 
 void mam_gate_restart(void)
@@ -231,6 +257,7 @@ void mam_gate_restart(void)
 	for (unsigned int i = 0; i < STRIPES; i++)
 		atomic_store(&stripes[i].inside, 0);
 	depth = 0;
+	waits = false;
 	atomic_store(&held, 0);
 	atomic_store(&closed, 0);
 }

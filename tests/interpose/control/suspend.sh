@@ -211,6 +211,7 @@ FAKE_CUDA_LAG_US=2000000
 export FAKE_CUDA_LAG_US
 start
 tell "fill 1 1000" > /dev/null
+same "a thread is cancelled in a call" 0 "$(tell cancel)"
 tell busy > /dev/null
 "$MAM" ctl "$process" suspend > /dev/null 2>&1 &
 waiter=$!

@@ -16,6 +16,7 @@
  *   address           print the address of the first block
  *   begin, end        begin and end a stream capture
  *   busy              submit work on the first block, which takes FAKE_CUDA_LAG_US
+ *   cancel            cancel a thread in a copy of the first block, which takes as long
  *   disturbed         print how often memory was unmapped while work used it
  *   holds             print the bytes of device memory that the driver has allocated
  *   share, export, peer   what prevents a suspend: each prints the driver's code
@@ -216,6 +217,25 @@ static int busy(void)
 	       fake_use(blocks[0].at, 4, stream, &id, &ends);
 }
 
+static void *copy_first(void *unused)
+{
+	char found[4];
+
+	cuCtxSetCurrent(context);
+	cuMemcpyDtoH_v2(found, blocks[0].at, sizeof(found));
+	return unused;
+}
+
+static int cancel(void)
+{
+	void *result = NULL;
+	pthread_t thread;
+
+	return pthread_create(&thread, NULL, copy_first, NULL) != 0 ||
+	       pthread_cancel(thread) != 0 || pthread_join(thread, &result) != 0 ||
+	       result != PTHREAD_CANCELED;
+}
+
 static int disturbed(void)
 {
 	unsigned long long at;
@@ -275,10 +295,10 @@ static long play(const char *line, uint32_t *words)
 	static const struct {
 		const char *name;
 		int (*act)(void);
-	} acts[] = { { "free\n", free_all },   { "share\n", share }, { "export\n", export },
-		     { "begin\n", begin },     { "end\n", end },     { "peer\n", enable_peer },
-		     { "fork\n", fork_child }, { "busy\n", busy },   { "disturbed\n", disturbed },
-		     { "lookup\n", lookup } };
+	} acts[] = { { "free\n", free_all },   { "share\n", share },  { "export\n", export },
+		     { "begin\n", begin },     { "end\n", end },      { "peer\n", enable_peer },
+		     { "fork\n", fork_child }, { "busy\n", busy },    { "disturbed\n", disturbed },
+		     { "lookup\n", lookup },   { "cancel\n", cancel } };
 	char path[100], text[1100];
 	struct fake_held held;
 	int count = 0;
