@@ -56,6 +56,19 @@ static bool grow_locked(void)
 	return true;
 }
 
+/*
+ * If the driver returns one address to two contexts, the first one has ended with its opens. Then the
+ * counts no longer tell which opens the driver has, and it is called for each.
+ */
+static void set_context_locked(struct mam_ipc_opened *entry, const struct mam_ipc_opened *opened)
+{
+	bool is_other =
+		entry->context != opened->context || entry->context_id != opened->context_id;
+
+	entry->context = is_other && opened->mapped_bytes == 0 ? NULL : opened->context;
+	entry->context_id = opened->context_id;
+}
+
 static bool add_locked(const struct mam_ipc_opened *opened)
 {
 	size_t at = behind_locked(opened->address), count = listed_now();
@@ -65,8 +78,7 @@ static bool add_locked(const struct mam_ipc_opened *opened)
 			list[i - 1].bytes = opened->bytes;
 			list[i - 1].count++;
 			list[i - 1].driver_opens += opened->mapped_bytes == 0;
-			list[i - 1].context = opened->context;
-			list[i - 1].context_id = opened->context_id;
+			set_context_locked(&list[i - 1], opened);
 			memcpy(list[i - 1].token, opened->token, sizeof(opened->token));
 			return true;
 		}
