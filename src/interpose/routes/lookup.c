@@ -9,7 +9,7 @@
  *    process, our function has no original. A program that only checks whether CUDA is present must
  *    then get NULL (absent()).
  * 3. A handle: call the real lookup first. Only if it finds the name, replace its result by our
- *    function, or by a stub if it is the driver's.
+ *    function, or by a stub if libcuda has it.
  *
  * The decision does not depend on the thread or the guard: a libcudart that is initialized inside
  * one of our own calls must be intercepted as well.

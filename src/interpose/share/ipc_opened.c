@@ -58,7 +58,7 @@ static bool grow_locked(void)
 
 /*
  * If the driver returns one address to two contexts, the first one has ended with its opens. Then the
- * counts no longer tell which opens the driver has, and it is called for each.
+ * counts do not show which opens the driver has, and it is called for each.
  */
 static void set_context_locked(struct mam_ipc_opened *entry, const struct mam_ipc_opened *opened)
 {
