@@ -141,12 +141,14 @@ static int synchronize(const struct mam_real_driver *driver, void *context)
 static int synchronize_primary(const struct mam_real_driver *driver, int device)
 {
 	unsigned int flags;
-	int active = 0, code;
+	int active = 0, code = driver->primary_state(device, &flags, &active);
 	void *context;
 
-	if (driver->primary_state(device, &flags, &active) != MAM_CUDA_SUCCESS || !active ||
-	    driver->primary_retain(&context, device) != MAM_CUDA_SUCCESS)
-		return MAM_CUDA_SUCCESS;
+	if (code != MAM_CUDA_SUCCESS || !active)
+		return code;
+	code = driver->primary_retain(&context, device);
+	if (code != MAM_CUDA_SUCCESS)
+		return code;
 	code = synchronize(driver, context);
 	driver->primary_release(device);
 	return code;

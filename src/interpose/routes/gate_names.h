@@ -5,7 +5,7 @@
  *
  * MAM_GATE_PREFIXES has the beginnings of their names, for lookups: a function that a later driver
  * adds is recognized, too. MAM_GATE_NAMES has the ELF names that CUDA 13.0 exports, for programs
- * that are linked to the driver; tests/interpose/control/gate.sh compares both with a libcuda.
+ * that are linked to the driver; tests/interpose/control/suspend.sh compares both with a libcuda.
  * None of them has an argument in a floating-point register, or more than MAM_GATE_STACK_WORDS on
  * the stack.
  */
