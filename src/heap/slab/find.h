@@ -215,14 +215,16 @@ MAM_KFN uint64_t mam_find_grouped(uint64_t traits, uint64_t slots)
 	return mam_slots_all(traits) & mam_bits_span(first << shift, (last - first + 1) << shift);
 }
 
-/* Their units, as bits of their block's word. */
+/* Their units, as bits of their block's word. The last group may reach beyond the slab's units. */
 MAM_KFN uint64_t mam_find_units(uint64_t traits, uint32_t word, uint64_t slots)
 {
 	uint32_t shift = mam_traits_group_shift(traits), each = mam_traits_group_units(traits);
 	uint32_t first = (mam_ffs64(slots) - 1) >> shift, last = (63 - mam_clz64(slots)) >> shift;
+	uint32_t units = (last - first + 1) * each;
 
+	units = units < MAM_BLOCK_UNITS ? units : MAM_BLOCK_UNITS;
 	return mam_slab_span(traits, word) &
-	       mam_bits_span(0, (last - first + 1) * each)
+	       mam_bits_span(0, units)
 		       << (mam_slab_unit(traits, word) % MAM_BLOCK_UNITS + first * each);
 }
 

@@ -615,6 +615,27 @@ START_TEST(groups_divide_slab)
 }
 END_TEST
 
+/* The units of any consecutive slots, also if their groups reach beyond the last unit of the slab. */
+START_TEST(slots_have_the_units_of_their_groups)
+{
+	uint32_t class_, first, last, group;
+	uint64_t traits, all, units;
+
+	for (class_ = 1; class_ <= MAM_CLASSES; class_++) {
+		traits = mam_traits_of(class_);
+		for (first = 0; first < mam_traits_slots(traits); first++) {
+			units = 0;
+			for (last = first; last < mam_traits_slots(traits); last++) {
+				group = last >> mam_traits_group_shift(traits);
+				units |= mam_slab_group_units(traits, 0, group);
+				all = mam_bits_span(first, last - first + 1);
+				ck_assert(mam_find_units(traits, 0, all) == units);
+			}
+		}
+	}
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("find");
@@ -635,5 +656,6 @@ int main(void)
 	tcase_add_test(tcase, rows_have_the_width_of_the_layout);
 	tcase_add_test(tcase, traits_equal_classes);
 	tcase_add_test(tcase, groups_divide_slab);
+	tcase_add_test(tcase, slots_have_the_units_of_their_groups);
 	return kit_run(tcase, "heap/find");
 }
