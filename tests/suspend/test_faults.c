@@ -140,6 +140,26 @@ START_TEST(failing_resume_loses_nothing)
 }
 END_TEST
 
+/* Copies that were submitted before a failure have ended when the call returns. */
+START_TEST(failures_wait_for_earlier_copies)
+{
+	unsigned long waited;
+
+	setenv("FAKE_CUDA_LAG_US", "100000", 1);
+	begin_failing("256M", "cuMemcpyHtoDAsync:3");
+	fill_pool();
+	ck_assert_int_eq(mam_pool_suspend(pool, NULL), MAM_OK);
+	waited = cuda.fake_waited();
+	ck_assert_int_eq(mam_pool_resume(pool), MAM_ERROR_DRIVER);
+	ck_assert_uint_gt(cuda.fake_waited(), waited);
+	/* A suspend unmaps the memory that they wrote. */
+	ck_assert_int_eq(mam_pool_suspend(pool, NULL), MAM_OK);
+	ck_assert_int_eq(mam_pool_resume(pool), MAM_OK);
+	expect_usable();
+	end_pool();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("suspend/faults");
@@ -147,5 +167,6 @@ int main(void)
 
 	tcase_add_loop_test(tests, failing_suspend_changes_nothing, 0, KINDS);
 	tcase_add_loop_test(tests, failing_resume_loses_nothing, 0, KINDS);
+	tcase_add_test(tests, failures_wait_for_earlier_copies);
 	return suite_run(suite);
 }

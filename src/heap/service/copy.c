@@ -171,6 +171,9 @@ enum mam_status mam_copy_end(struct mam_copy_visit *visit)
 
 	if (visit->mark)
 		device->driver->event_destroy(visit->mark);
+	/* Copies before the failure still use memory that the caller may release now. */
+	if (visit->own && !mam_copy_good(visit))
+		(void)device->driver->stream_synchronize(visit->stream);
 	if (visit->own)
 		device->driver->stream_destroy(visit->stream);
 	mam_device_leave(device, &visit->inside);

@@ -69,6 +69,7 @@ void mam_copy_wait_mark(struct mam_copy_visit *visit);
 /* mam_copy_good - returns whether nothing has failed so far. */
 bool mam_copy_good(const struct mam_copy_visit *visit);
 
+/* mam_copy_end - after a failure, work in a stream of the visit's own has ended. */
 enum mam_status mam_copy_end(struct mam_copy_visit *visit);
 
 #endif
