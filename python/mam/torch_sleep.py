@@ -37,8 +37,8 @@ class region(contextlib.ContextDecorator):
         with mam.torch.region("weights"):
             model = load()
 
-    tag: names the region for sleep() and wake(), at most 31 characters. device: the CUDA ordinal or a torch.device;
-    None: the current one. Blocks with the same tag and device share a region, and regions cannot be nested. Raises Error
+    tag: names the region for sleep() and wake(), at most 31 characters. device: the CUDA ordinal, a torch.device or its
+    name; None: the current one. Blocks with the same tag and device share a region, and regions cannot be nested. Raises Error
     if the region is asleep, or if the device cannot map memory. Memory of a CUDA graph that is captured in the block
     belongs to the graph, not to the region, except with mam as pluggable allocator.
     """
@@ -52,16 +52,17 @@ class region(contextlib.ContextDecorator):
 
         if getattr(_thread, "is_inside", False):
             raise Error("regions cannot be nested")
-        device = getattr(self._device, "index", self._device)
+        device = torch.device(self._device) if isinstance(self._device, str) else self._device
+        device = getattr(device, "index", device)
         device = torch.cuda.current_device() if device is None else device
         found = _regions.get((self._tag, device))
         if found is None:
             found = _regions.setdefault((self._tag, device), _Region(self._tag, device))
         if found.is_asleep:
             raise Error(f"the region '{self._tag}' is asleep: call mam.torch.wake('{self._tag}') first")
-        self._open = contextlib.ExitStack()
+        _thread.open = contextlib.ExitStack()  # of the thread: several may run one decorated function
         if not _is_plugged():
-            self._open.enter_context(torch.cuda.use_mem_pool(_torch_pool(found), device))
+            _thread.open.enter_context(torch.cuda.use_mem_pool(_torch_pool(found), device))
         LIBRARY.mam_plug_pool(found.pool._handle, device)
         _thread.is_inside = True
         return self
@@ -69,7 +70,7 @@ class region(contextlib.ContextDecorator):
     def __exit__(self, *error: object) -> None:
         LIBRARY.mam_plug_pool(None, 0)
         _thread.is_inside = False
-        self._open.close()
+        _thread.open.close()
 
 
 def _is_plugged() -> bool:

@@ -65,7 +65,7 @@ def install_torch():
     cuda = _module("torch.cuda", memory=memory, MemPool=MemPool, use_mem_pool=use_mem_pool,
                    current_device=lambda: state.device)
     private = types.SimpleNamespace(_cuda_getAllocator=lambda: state.current, _cuda_changeCurrentAllocator=change)
-    _module("torch", cuda=cuda, _C=private)
+    _module("torch", cuda=cuda, _C=private, device=lambda name: types.SimpleNamespace(index=int(name[len("cuda:"):])))
     return state
 
 

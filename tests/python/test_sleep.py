@@ -101,9 +101,11 @@ class Regions(unittest.TestCase):
             self.tensor(5000, 1)
         with mam.torch.region("kv", device=types.SimpleNamespace(index=0)):  # torch.device("cuda:0")
             self.tensor(7000, 2)
+        with mam.torch.region("kv", device="cuda:0"):
+            self.tensor(3000, 4)
         self.tensor(9000, 3)
         self.assertEqual(mam.Pool.named("weights", 0).stats().live_bytes, 5000)
-        self.assertEqual(mam.Pool.named("kv", 0).stats().live_bytes, 7000)
+        self.assertEqual(mam.Pool.named("kv", 0).stats().live_bytes, 10000)
         self.assertEqual(mam.Pool.default(0).stats().live_bytes, before + 9000)
         self.assertEqual(mam.Pool.named("kv", 0).source, "vmm")
 
@@ -187,6 +189,29 @@ class Regions(unittest.TestCase):
             thread.join()
         self.assertEqual(mam.Pool.default(0).stats().live_bytes, before + 5000)
         self.torch.current.free(blocks[0], 5000, 0, None)
+
+    def test_threads_may_run_one_decorated_function(self):
+        inside, ended, log = threading.Event(), threading.Event(), []
+
+        @contextlib.contextmanager
+        def use_mem_pool(pool, device):
+            yield
+            log.append(threading.current_thread())
+
+        @mam.torch.region("weights")
+        def load(waits):
+            if waits:
+                inside.set()
+                ended.wait()
+
+        sys.modules["torch"].cuda.use_mem_pool = use_mem_pool
+        first = threading.Thread(target=load, args=(True,))
+        first.start()
+        inside.wait()
+        load(False)
+        ended.set()
+        first.join()
+        self.assertEqual(log, [] if self.is_plugged else [threading.current_thread(), first])
 
     def test_error_in_the_block_ends_the_region(self):
         with contextlib.suppress(KeyError):
