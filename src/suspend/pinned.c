@@ -2,6 +2,7 @@
 /* pinned.c - implements pinned.h. */
 #include "suspend/pinned.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -22,10 +23,13 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* An error has no effect here: the driver then fails to register the unit. */
+/*
+ * Without the call the pages are written. Other errors have no effect here: the driver then fails to
+ * register the unit, while a write without memory would end the process.
+ */
 static void touch(char *at, size_t bytes)
 {
-	if (madvise(at, bytes, MADV_POPULATE_WRITE) == 0)
+	if (madvise(at, bytes, MADV_POPULATE_WRITE) == 0 || errno != EINVAL)
 		return;
 	for (size_t i = 0; i < bytes; i += PAGE)
 		*(volatile char *)(at + i) = 0;

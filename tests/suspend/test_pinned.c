@@ -4,8 +4,10 @@
  * thread remains, and each failure leaves only what the driver refused to release.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +26,18 @@ static struct mam_pinned pinned;
 static char *registered[UNITS];
 static size_t count, untouched;
 static size_t fails_at = UNITS, refuses_at = UNITS;
+
+static int populate_error; /* of the system's call that touches a unit; 0: it works */
+
+/* In place of the C library's. */
+int madvise(void *address, size_t bytes, int advice)
+{
+	if (advice == 23 && populate_error != 0) { /* MADV_POPULATE_WRITE */
+		errno = populate_error;
+		return -1;
+	}
+	return (int)syscall(SYS_madvise, address, bytes, advice);
+}
 
 static unsigned int record(void *address, size_t bytes, unsigned int flags)
 {
@@ -136,6 +150,24 @@ START_TEST(works_without_threads)
 }
 END_TEST
 
+/*
+ * A system without the call: each page is written. If there is no memory, or none that works, a write
+ * would end the process.
+ */
+START_TEST(memory_that_cannot_be_touched)
+{
+	static const int errors[] = { EINVAL, ENOMEM, EHWPOISON };
+	size_t room;
+
+	populate_error = errors[_i];
+	open_units();
+	ck_assert_int_eq(reach(ALL - 1, &room), MAM_DRIVER_SUCCESS);
+	ck_assert_uint_eq(untouched, _i == 0 ? 0 : ALL / PAGE);
+	mam_pinned_close(&pinned, &driver);
+	ck_assert_uint_eq(count, 0);
+}
+END_TEST
+
 START_TEST(failures_leave_nothing)
 {
 	char *memory;
@@ -215,6 +247,7 @@ int main(void)
 
 	tcase_add_test(tests, units_are_touched_and_in_order);
 	tcase_add_test(tests, works_without_threads);
+	tcase_add_loop_test(tests, memory_that_cannot_be_touched, 0, 3);
 	tcase_add_loop_test(tests, failures_leave_nothing, 0, 3);
 	tcase_add_loop_test(tests, refused_memory_stays_mapped, 0, 3);
 	tcase_add_test(tests, children_do_not_have_it);
