@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/log.h"
@@ -119,7 +120,8 @@ enum mam_status mam_pinned_open(struct mam_pinned *pinned, size_t bytes, size_t 
 	struct mam_hostmem host;
 
 	*pinned = (struct mam_pinned){ .lock = PTHREAD_MUTEX_INITIALIZER,
-				       .moved = PTHREAD_COND_INITIALIZER };
+				       .moved = PTHREAD_COND_INITIALIZER,
+				       .process = getpid() };
 	if (mam_hostmem_read("", &host) && bytes > mam_hostmem_room(&host))
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	pinned->unit = unit != 0 ? unit : unit_for(bytes, threads);
@@ -169,12 +171,15 @@ unsigned int mam_pinned_reach(struct mam_pinned *pinned, const struct mam_driver
 
 void mam_pinned_drop(struct mam_pinned *pinned, bool is_gone)
 {
+	/* The child of a fork does not have it, and may have something else there. */
+	bool is_here = pinned->process == getpid();
+
 	if (pinned->memory == NULL)
 		return;
 	stop(pinned);
-	if (is_gone || pinned->registered == 0)
+	if (is_here && (is_gone || pinned->registered == 0))
 		mam_pages_unmap(pinned->memory, pinned->bytes);
-	else
+	else if (is_here)
 		mam_log(MAM_LOG_WARN, "%zu bytes of host memory stay pinned", pinned->bytes);
 	free(pinned->touched);
 	*pinned = (struct mam_pinned){ .memory = NULL };

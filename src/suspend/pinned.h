@@ -25,6 +25,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "source/driver.h"
 
@@ -41,6 +42,7 @@ struct mam_pinned {
 	pthread_cond_t moved;  /* a unit was touched */
 	pthread_t threads[MAM_PINNED_THREADS];
 	unsigned count; /* of threads */
+	pid_t process;  /* that opened it */
 };
 
 bool mam_pinned_is_possible(const struct mam_driver *driver);
