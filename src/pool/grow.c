@@ -388,19 +388,19 @@ static enum mam_status ask_source(struct mam_pool *pool, mam_grow_fn *grow, uint
 	uint64_t room = mam_round_down(mam_limit_left(pool, pool->counts.reserved_bytes), unit);
 	enum mam_status status;
 
-	if (need > room)
-		return MAM_ERROR_OUT_OF_MEMORY;
-	if (wish > room)
-		wish = room;
-	if (wish < need)
-		wish = need;
-	while ((status = source_grow_by(pool, grow, wish, base)) == MAM_ERROR_OUT_OF_MEMORY &&
-	       wish > need) {
-		wish = mam_round_up(wish / 2, unit);
-		if (wish < need)
-			wish = need;
+	*bytes = wish < room ? wish : room;
+	if (*bytes < need)
+		*bytes = need;
+	status = need > room ? MAM_ERROR_OUT_OF_MEMORY : source_grow_by(pool, grow, *bytes, base);
+	while (status == MAM_ERROR_OUT_OF_MEMORY && need <= room && *bytes > need) {
+		*bytes = mam_round_up(*bytes / 2, unit);
+		if (*bytes < need)
+			*bytes = need;
+		status = source_grow_by(pool, grow, *bytes, base);
 	}
-	*bytes = wish;
+	if (status != MAM_OK || *bytes < wish || wish > need) /* an exact chunk shows nothing */
+		atomic_store_explicit(&pool->refused, status != MAM_OK || *bytes < wish,
+				      memory_order_relaxed);
 	return status;
 }
 
@@ -550,6 +550,20 @@ static enum mam_status borrow_all(struct mam_pool *pool, struct mam_request *req
 	return status;
 }
 
+/*
+ * Searches the pool even if nothing was drained: another thread may have freed memory since the
+ * last search, and growth takes long.
+ */
+static enum mam_status after_drain(struct mam_pool *pool, struct mam_request *request, void **block)
+{
+	bool drained = mam_grow_drain(pool, MAM_DRAIN_ALL);
+	enum mam_status status = try_again(pool, request, block);
+
+	if (status != MAM_ERROR_WOULD_WAIT)
+		return status;
+	return drained ? grow_for(pool, request, block) : MAM_ERROR_OUT_OF_MEMORY;
+}
+
 enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *given, void **block)
 {
 	struct mam_request request = *given;
@@ -565,8 +579,8 @@ enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *gi
 		status = grow_for(pool, &request, block);
 	if (status == MAM_ERROR_OUT_OF_MEMORY)
 		status = borrow_all(pool, &request, block);
-	if (status == MAM_ERROR_OUT_OF_MEMORY && mam_grow_drain(pool, MAM_DRAIN_ALL))
-		status = retry(pool, &request, block);
+	if (status == MAM_ERROR_OUT_OF_MEMORY)
+		status = after_drain(pool, &request, block);
 	if (status != MAM_OK) {
 		mam_lock_take(&pool->lock);
 		pool->counts.failures++;

@@ -137,6 +137,7 @@ struct mam_pool {
 	struct mam_range *range; /* of a source that maps in pieces, otherwise NULL; set at init */
 	uint64_t stuck_bytes;    /* free, but could not be released at the last attempt (spare.c) */
 	atomic_bool outgrown;    /* it grew; a strict free must release idle chunks (grow.c) */
+	atomic_bool refused;     /* it could not grow by as much as it wished at the last attempt */
 	bool unfenced;           /* a block was freed without a wait since pieces last moved */
 	struct mam_records holds; /* stream free lists (streamlist.h); empty until one is made */
 	uint32_t idle_streamlist; /* head of the list of unused stream free lists, or 0 */

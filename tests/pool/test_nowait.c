@@ -193,6 +193,29 @@ START_TEST(refused_chunk_returns_to_changed_pool)
 }
 END_TEST
 
+/* The freed block fits, and its chunk has another one, so that the chunk is not released. */
+START_TEST(block_freed_during_refused_growth_serves_request)
+{
+	struct mam_pool_config config = { .chunk_bytes = 96 * KIB, .growth_bytes = 64 * KIB };
+	struct fixture *f = fixture_new(&config);
+	void *block = alloc(f, 48 * KIB), *got;
+	pthread_t other;
+
+	alloc(f, 48 * KIB);
+	space_refuse(&f->space, SPACE_GROW, 1, 100, MAM_ERROR_OUT_OF_MEMORY);
+	space_stop(&f->space, SPACE_GROW);
+	ck_assert_int_eq(pthread_create(&other, NULL, grow, f), 0);
+	ck_assert(space_wait_inside(&f->space));
+	ck_assert_int_eq(mam_pool_free(f->pool, block), MAM_OK);
+	space_go(&f->space, SPACE_GROW);
+	pthread_join(other, &got);
+	ck_assert_ptr_eq(got, block);
+	intact(f);
+	ck_assert_uint_eq(stats_of(f).failures, 0);
+	fixture_end(f);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = suite_begin("pool/nowait");
@@ -203,5 +226,6 @@ int main(void)
 	tcase_add_loop_test(tcase, nowait_does_not_wait_for_thread_in_source, 0, 3);
 	tcase_add_test(tcase, chunk_being_released_serves_no_request);
 	tcase_add_test(tcase, refused_chunk_returns_to_changed_pool);
+	tcase_add_test(tcase, block_freed_during_refused_growth_serves_request);
 	return suite_end();
 }
