@@ -69,7 +69,8 @@ static inline enum mam_status mam_cache_claim(struct mam_pool *pool, void *block
 /*
  * mam_cache_retire_shared - as mam_pool_retire_shared(). mam_cache_gather - all blocks that thread
  * caches keep join the pool's queue of retired blocks, except those whose tickets were reclaimed,
- * which are free.
+ * which are free. If the source refused memory, all free blocks of caches return to the pool: they
+ * may separate free blocks that together would fit.
  */
 enum mam_status mam_cache_retire_shared(struct mam_pool *pool, void *block, uint64_t *ticket,
 					size_t *bytes);

@@ -263,8 +263,13 @@ bool mam_cache_drain(struct mam_pool *pool)
 
 void mam_cache_gather(struct mam_pool *pool)
 {
-	struct mam_cache *cache = hold(pool);
+	struct mam_cache *cache;
 
+	if (atomic_load_explicit(&pool->refused, memory_order_relaxed)) {
+		(void)mam_cache_drain(pool);
+		return;
+	}
+	cache = hold(pool);
 	if (!cache)
 		return;
 	for (struct mam_tcache *tcache = cache->tcaches; tcache; tcache = tcache->next) {

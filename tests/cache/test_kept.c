@@ -222,6 +222,25 @@ START_TEST(blocks_wait_in_pool)
 }
 END_TEST
 
+/* Cached blocks may separate free memory that a request needs. */
+START_TEST(cached_blocks_return_after_growth_is_refused)
+{
+	void *block = pool_alloc(pool, SIZE), *none;
+
+	for (int refused = 0; refused < 2; refused++) {
+		pool_free(pool, block);
+		ck_assert_uint_ne(numbers(pool).cached_blocks, 0);
+		last_ticket();
+		ck_assert_int_eq(numbers(pool).cached_blocks == 0, refused);
+		ck_assert_int_eq(mam_pool_set_limit(pool, 64 * MIB), MAM_OK);
+		block = pool_alloc(pool, SIZE);
+		ck_assert_int_eq(mam_malloc(pool, 64 * MIB, &none), MAM_ERROR_OUT_OF_MEMORY);
+	}
+	pool_free(pool, block);
+	done_with_retired();
+}
+END_TEST
+
 static pthread_barrier_t barrier;
 
 static void *retire_some(void *stays)
@@ -394,6 +413,7 @@ int main(void)
 	tcase_add_test(tcase, retired_block_is_freed_for_caller);
 	tcase_add_test(tcase, uncached_blocks_get_tickets_at_once);
 	tcase_add_test(tcase, blocks_wait_in_pool);
+	tcase_add_test(tcase, cached_blocks_return_after_growth_is_refused);
 	tcase_add_test(tcase, blocks_of_other_thread_get_tickets);
 	tcase_add_test(tcase, blocks_of_ended_thread_wait_in_pool);
 	tcase_add_test(tcase, threads_retire_while_another_reclaims);
