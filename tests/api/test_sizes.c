@@ -158,7 +158,7 @@ static const struct {
 	{ "struct mam_suspend_attr", read_suspend_attr, &suspend_attr, sizeof(suspend_attr), { 0 } },
 	{ "struct mam_heap_attr", read_heap_attr, &heap_attr, sizeof(heap_attr),
 	  { HEAP(max_bytes), HEAP(grow_bytes), HEAP(wait_us), HEAP(ahead), HEAP(debug),
-	    HEAP(reserved) } },
+	    HEAP(peers) } },
 	{ "struct mam_source", read_source, NULL, sizeof(struct mam_source),
 	  { offsetof(struct mam_source, properties.range_bytes) } },
 	{ "struct mam_source_ops", read_source_ops, NULL, sizeof(struct mam_source_ops),

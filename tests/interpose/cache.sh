@@ -29,6 +29,8 @@ for policy in strict stream deferred; do
 	same_run "$policy: double frees and interior pointers" "$probe" mistakes
 	set=FAKE_CUDA_MEMORY=60M same_run "$policy: the memory of other threads is found" "$probe" full
 	same "$policy: no request was forwarded" 0 "$(stat_of forwarded)"
+	set=FAKE_CUDA_MEMORY=180M same_run "$policy: freed blocks join before a large one is placed" \
+		"$probe" joined
 	set=FAKE_CUDA_MEMORY=60M same_run "$policy: the memory of threads that ended is found" "$probe" ended
 	same "$policy: no request was forwarded then" 0 "$(stat_of forwarded)"
 	same_run "$policy: threads free blocks of each other" "$probe" counts

@@ -12,7 +12,8 @@
  *      real function handles those. Other threads are served during a capture; pools grow in
  *      relaxed mode, so that no capture is invalidated.
  *   4. The pool: free memory in the pool, quarantined memory whose fence has passed, a new chunk.
- *      Nothing here waits for the GPU: a kernel may be waiting for this thread.
+ *      Quarantined memory comes first for a large block on a device that is nearly full. Nothing
+ *      here waits for the GPU: a kernel may be waiting for this thread.
  *   5. Out of memory, or over the limit: wait for the quarantine, release all completely free
  *      chunks of the device's pools, and retry. Then retry after the driver has released the memory
  *      that it retains (kept.h).
@@ -32,6 +33,7 @@
 
 #include "interpose/memory/account.h"
 #include "interpose/memory/capture.h"
+#include "interpose/memory/chunks.h"
 #include "interpose/memory/dedicated.h"
 #include "interpose/memory/kept.h"
 #include "interpose/memory/pass.h"
@@ -44,7 +46,8 @@
 #include "interpose/watch/nvtx.h"
 #include "interpose/watch/watch.h"
 
-#define RUNTIME_SETS_CONTEXT 12000 /* since this version cudaSetDevice makes the context current */
+#define LARGE_MIN ((size_t)1 << 20) /* larger blocks are never cached */
+#define RUNTIME_SETS_CONTEXT 12000  /* since this version cudaSetDevice makes the context current */
 
 /* One call in progress. */
 struct request {
@@ -81,6 +84,17 @@ static enum mam_why may_serve(const struct mam_pools_entry *entry, size_t bytes)
 }
 
 /*
+ * A large block in a free block between retired or cached ones separates these for as long as it is
+ * live. On a device that is nearly full, the memory that remains may then be in pieces that are too
+ * small for later requests. So all blocks that can be reclaimed without a wait are joined first.
+ */
+static void before_large(const struct mam_pools_entry *entry, size_t bytes)
+{
+	if (bytes > LARGE_MIN && mam_chunks_is_refused(entry->source))
+		mam_quarantine_join(entry->quarantine);
+}
+
+/*
  * Allocates free memory of the pool, or quarantined memory that can be reclaimed without a wait;
  * otherwise a new chunk.
  */
@@ -90,6 +104,7 @@ static enum mam_status take(const struct mam_pools_entry *entry, size_t bytes, v
 
 	if (!mam_quarantine_is_used(entry->quarantine))
 		return mam_malloc(entry->pool, bytes, block);
+	before_large(entry, bytes);
 	status = mam_pool_alloc_nowait(entry->pool, bytes, 0, block);
 	if (status != MAM_ERROR_WOULD_WAIT)
 		return status;
@@ -112,8 +127,14 @@ static enum mam_status take_after_exhaustion(const struct mam_pools_entry *entry
 		status = mam_malloc(entry->pool, bytes, block);
 	if (status != MAM_ERROR_OUT_OF_MEMORY)
 		return status;
+	/*
+	 * Making room returned all cached blocks to the pool. Also search it if no chunk was freed:
+	 * another thread may have reclaimed what this one did not find in quarantine any more.
+	 */
 	if (mam_pools_make_room(entry->device, true) != 0)
 		status = mam_malloc(entry->pool, bytes, block);
+	else if (mam_pool_alloc_nowait(entry->pool, bytes, 0, block) == MAM_OK)
+		status = MAM_OK;
 	if (status == MAM_ERROR_OUT_OF_MEMORY &&
 	    mam_kept_trim(entry->device, mam_account_room(entry->device) < bytes))
 		status = mam_malloc(entry->pool, bytes, block);

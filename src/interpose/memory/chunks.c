@@ -41,6 +41,7 @@ struct chunks {
 	_Atomic size_t held;       /* atomic; bytes */
 	atomic_uint next_free;     /* atomic; number of the next free since growth (free.c); 0: no
 			        * growth */
+	atomic_bool refused;       /* atomic; the driver or the limit refused a chunk */
 	bool chooses_sizes;        /* lock: none, set at creation */
 	struct mam_source_ops ops; /* lock: none, set at creation; of mapped memory */
 };
@@ -125,13 +126,17 @@ static enum mam_status grow(struct mam_source *source, size_t bytes, void **base
 	enum mam_status status;
 	uint64_t start;
 
-	if (!charge(chunks, bytes))
+	if (!charge(chunks, bytes)) {
+		atomic_store_explicit(&chunks->refused, true, memory_order_relaxed);
 		return MAM_ERROR_OUT_OF_MEMORY;
+	}
 	start = now();
 	status = chunks->inner->ops->grow(chunks->inner, bytes, base);
 	called(chunks, bytes, start, status);
-	if (status != MAM_OK)
+	if (status != MAM_OK) {
+		atomic_store_explicit(&chunks->refused, true, memory_order_relaxed);
 		return status;
+	}
 	mam_watch_chunk(*base, bytes, chunks->context, true);
 	look(chunks->device, now());
 	return MAM_OK;
@@ -381,6 +386,13 @@ size_t mam_chunks_held(const struct mam_source *source)
 	const struct chunks *chunks = (const struct chunks *)source;
 
 	return atomic_load_explicit(&chunks->held, memory_order_relaxed);
+}
+
+bool mam_chunks_is_refused(const struct mam_source *source)
+{
+	const struct chunks *chunks = (const struct chunks *)source;
+
+	return atomic_load_explicit(&chunks->refused, memory_order_relaxed);
 }
 
 void mam_chunks_cost(int device, struct mam_chunks_costs *costs)

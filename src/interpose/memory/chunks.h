@@ -34,6 +34,12 @@ bool mam_chunks_piece(uint64_t range, uint64_t address, struct mam_chunks_piece 
 size_t mam_chunks_held(const struct mam_source *source);
 
 /*
+ * Whether the driver or the limit ever refused a chunk, even if a smaller one followed. Always false
+ * for mapped memory, which is moved where it is needed.
+ */
+bool mam_chunks_is_refused(const struct mam_source *source);
+
+/*
  * mam_chunks_count_free - return the number of this free since the pool last grew, starting at 1.
  * Returns 0 if it has not grown since mam_chunks_forget_growth(), or if the user set the chunk
  * sizes.

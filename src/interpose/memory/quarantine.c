@@ -11,6 +11,7 @@
  *              gets its ticket after the last of its frees.
  *   reclaim The same at once (mam_quarantine_reclaim), for a thread that found no free memory: all
  *           blocks get tickets, and those that were freed while the GPU was idle are reclaimed.
+ *   join    Reclaim and empty the caches, before a large block is placed on a nearly full device.
  *   catch   Reclaim repeatedly until a fence has passed, for at most 0.1 s. This happens in the
  *   up      first free after the pool had to grow although much was in quarantine. The program runs
  *           ahead of the GPU, and the pool would grow as long as it does. The growth itself does
@@ -68,6 +69,8 @@ struct mam_quarantine {
 	_Atomic uint64_t reclaimed;      /* atomic; the newest one reclaimed */
 	_Atomic uint64_t fenced;         /* atomic; the newest one covered by a fence */
 	_Atomic uint64_t unfenced_bytes; /* atomic; about: of blocks >= BYTES_COUNTED */
+	_Atomic uint64_t passed;         /* atomic; the newest one whose fence has passed */
+	_Atomic uint64_t joined;         /* atomic; the newest one assigned at the last join */
 	atomic_bool faulty;              /* atomic; the context has a sticky error, or ends */
 	atomic_uint waiting;             /* atomic; threads in wait_for_context() */
 	atomic_bool behind;              /* atomic; the next free must catch up */
@@ -151,10 +154,12 @@ static bool gather(struct mam_quarantine *quarantine)
 	return holds(quarantine);
 }
 
-static void reclaim(struct mam_quarantine *quarantine, uint64_t ticket)
+static bool reclaim(struct mam_quarantine *quarantine, uint64_t ticket)
 {
-	if (mam_pool_reclaim(quarantine->pool, ticket, NULL) == MAM_OK)
-		raise_to(&quarantine->reclaimed, ticket);
+	if (mam_pool_reclaim(quarantine->pool, ticket, NULL) != MAM_OK)
+		return false;
+	raise_to(&quarantine->reclaimed, ticket);
+	return true;
 }
 
 /* Whether the fence is recorded, or has passed. */
@@ -181,33 +186,28 @@ static void record_locked(struct mam_quarantine *quarantine)
 	atomic_store_explicit(&quarantine->unfenced_bytes, 0, memory_order_relaxed);
 }
 
-/*
- * Returns the ticket up to which fences have passed, or 0 if none has. The caller holds off
- * captures.
- */
-static uint64_t collect_locked(struct mam_quarantine *quarantine)
+/* Queries the fences, oldest first. The caller holds off captures. */
+static void collect_locked(struct mam_quarantine *quarantine)
 {
-	uint64_t ticket = 0;
-
 	while (quarantine->count > 0) {
 		struct fence *fence = &quarantine->fences[quarantine->first];
 
 		if (!is_done(quarantine, mam_peer_fence_ask(&fence->work)))
 			break;
-		ticket = fence->ticket;
+		raise_to(&quarantine->passed, fence->ticket);
 		quarantine->first = (quarantine->first + 1) % FENCES;
 		quarantine->count--;
 	}
-	return ticket;
 }
 
 /*
  * Collects, records, and collects again if `at_once`. Otherwise a thread that finds the lock taken
- * returns: another thread is already doing this.
+ * returns: another thread is already doing this. Reclaims up to the newest passed fence, although
+ * another thread may have queried that: it may not have reclaimed the blocks yet.
  */
 static bool turn(struct mam_quarantine *quarantine, bool at_once)
 {
-	uint64_t ticket = 0, later;
+	uint64_t ticket;
 
 	if (!mam_peer_fence_is_possible() ||
 	    atomic_load_explicit(&quarantine->faulty, memory_order_relaxed))
@@ -217,16 +217,18 @@ static bool turn(struct mam_quarantine *quarantine, bool at_once)
 	else if (pthread_mutex_trylock(&quarantine->lock) != 0)
 		return false;
 	if (!atomic_load(&quarantine->faulty) && mam_capture_hold()) {
-		ticket = collect_locked(quarantine);
+		collect_locked(quarantine);
 		record_locked(quarantine);
-		later = at_once ? collect_locked(quarantine) : 0;
-		ticket = later > ticket ? later : ticket;
+		if (at_once)
+			collect_locked(quarantine);
 		mam_capture_release();
 	}
 	pthread_mutex_unlock(&quarantine->lock);
-	if (ticket != 0)
-		reclaim(quarantine, ticket);
-	return ticket != 0;
+	if (atomic_load(&quarantine->faulty))
+		return false;
+	ticket = atomic_load_explicit(&quarantine->passed, memory_order_acquire);
+	return ticket > atomic_load_explicit(&quarantine->reclaimed, memory_order_relaxed) &&
+	       reclaim(quarantine, ticket);
 }
 
 static bool is_due(struct mam_quarantine *quarantine, uint64_t ticket, uint64_t bytes)
@@ -267,6 +269,18 @@ enum mam_status mam_quarantine_put(struct mam_quarantine *quarantine, void *bloc
 bool mam_quarantine_reclaim(struct mam_quarantine *quarantine)
 {
 	return gather(quarantine) && turn(quarantine, true);
+}
+
+/* Emptied caches delay the next requests of all threads: not again until COUNT more tickets. */
+void mam_quarantine_join(struct mam_quarantine *quarantine)
+{
+	uint64_t ticket = atomic_load_explicit(&quarantine->ticket, memory_order_relaxed);
+
+	if (ticket - atomic_load_explicit(&quarantine->joined, memory_order_relaxed) < COUNT)
+		return;
+	(void)mam_quarantine_reclaim(quarantine);
+	ticket = atomic_load_explicit(&quarantine->ticket, memory_order_relaxed);
+	atomic_store_explicit(&quarantine->joined, ticket, memory_order_relaxed);
 }
 
 /*
@@ -326,9 +340,7 @@ static bool wait_for_context(struct mam_quarantine *quarantine)
 	done = !atomic_load(&quarantine->faulty) &&
 	       is_done(quarantine, mam_peer_fence_wait(quarantine->context));
 	atomic_fetch_sub(&quarantine->waiting, 1);
-	if (done)
-		reclaim(quarantine, ticket);
-	return done;
+	return done && reclaim(quarantine, ticket);
 }
 
 bool mam_quarantine_wait(struct mam_quarantine *quarantine)

@@ -63,6 +63,13 @@ bool mam_quarantine_is_large(const struct mam_quarantine *quarantine);
 bool mam_quarantine_reclaim(struct mam_quarantine *quarantine);
 
 /*
+ * mam_quarantine_join - the same, and all blocks in caches that are free return to the pool, if it
+ * could not grow as it wished. Does nothing until 64 more blocks were retired. Free blocks are then
+ * as large as they can be without a wait.
+ */
+void mam_quarantine_join(struct mam_quarantine *quarantine);
+
+/*
  * mam_quarantine_fall_behind - the pool grows although much is in quarantine, so the next free must
  * catch up. mam_quarantine_catch_up - if so, wait until the next fence passes, for at most 0.1 s.
  * The GPU has the work that was submitted later, and does not become idle. For frees only: an

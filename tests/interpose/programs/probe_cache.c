@@ -106,7 +106,7 @@ static void *stay(void *unused)
 
 static void use_all(int count)
 {
-	unsigned long long blocks[16];
+	unsigned long long blocks[44];
 
 	for (int i = 0; i < count; i++)
 		SHOW(cuMemAlloc_v2(&blocks[i], 4 * MIB));
@@ -128,6 +128,26 @@ static void full(void)
 	pthread_barrier_wait(&barrier);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
+}
+
+/*
+ * Blocks of 4 MiB between others fill the device and are freed first: their memory is available
+ * before that of the others. Placed there again, some would separate the memory of the others.
+ */
+static void joined(void)
+{
+	unsigned long long blocks[22][3];
+
+	start();
+	for (int i = 0; i < 22; i++)
+		for (int j = 0; j < 3; j++)
+			SHOW(cuMemAlloc_v2(&blocks[i][j], j == 1 ? 4 * MIB : 2 * MIB));
+	for (int i = 0; i < 22; i++)
+		SHOW(cuMemFree_v2(blocks[i][1]));
+	for (int i = 0; i < 22; i++)
+		for (int j = 0; j < 3; j += 2)
+			SHOW(cuMemFree_v2(blocks[i][j]));
+	use_all(44);
 }
 
 static void *leave(void *unused)
@@ -184,8 +204,9 @@ static void counts(void)
 int main(int count, char **arguments)
 {
 	static const struct probe_scene scenes[] = {
-		{ "newest", newest }, { "pairs", pairs }, { "mistakes", mistakes },
-		{ "full", full },     { "ended", ended }, { "counts", counts },
+		{ "newest", newest }, { "pairs", pairs },   { "mistakes", mistakes },
+		{ "full", full },     { "joined", joined }, { "ended", ended },
+		{ "counts", counts },
 	};
 
 	return probe_play(count, arguments, scenes, sizeof(scenes) / sizeof(scenes[0]));
