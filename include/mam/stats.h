@@ -42,7 +42,8 @@ struct mam_stats {
 	/* operations */
 	uint64_t allocs;   /* count: requests that returned a block */
 	uint64_t frees;    /* count */
-	uint64_t failures; /* count: requests that failed */
+	uint64_t failures; /* count: requests that failed; without WOULD_WAIT, after which a program
+			      can wait, or ask again */
 	uint64_t grows;    /* count: chunks obtained from the source */
 	uint64_t shrinks;  /* count: chunks returned */
 

@@ -423,9 +423,7 @@ enum mam_status mam_cache_alloc_nowait(struct mam_pool *pool, size_t bytes, size
 		return mam_pool_alloc_held(pool, bytes, alignment, block);
 	status = alloc_inside(tcache, pool, bytes, alignment, block);
 	mam_asymlock_leave(&tcache->hand);
-	/* This call counts the failure. */
-	return status == MAM_ERROR_WOULD_WAIT ? mam_pool_alloc_held(pool, bytes, alignment, block)
-					      : status;
+	return status;
 }
 
 static size_t evict_plain(struct mam_tcache *tcache, struct mam_pool *pool)

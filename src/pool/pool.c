@@ -10,9 +10,9 @@
 #include "pool/spare.h"
 #include "source/source.h"
 
-/* Try once under the lock; count an error as a failure unless the caller goes on. */
+/* Try once under the lock. WOULD_WAIT is not a failure: the caller may go on with a call that waits. */
 static enum mam_status alloc_once(struct mam_pool *pool, size_t bytes, size_t alignment,
-				  bool goes_on, struct mam_request *request, void **block)
+				  struct mam_request *request, void **block)
 {
 	enum mam_status status = mam_space_shape(pool, bytes, alignment, request);
 
@@ -23,7 +23,7 @@ static enum mam_status alloc_once(struct mam_pool *pool, size_t bytes, size_t al
 		status = mam_space_take_locked(pool, request, block);
 	else if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
 		status = MAM_ERROR_DESTROYED;
-	if (status != MAM_OK && !(goes_on && status == MAM_ERROR_WOULD_WAIT))
+	if (status != MAM_OK && status != MAM_ERROR_WOULD_WAIT)
 		pool->counts.failures++;
 	mam_pool_unlock(pool);
 	return status;
@@ -32,7 +32,7 @@ static enum mam_status alloc_once(struct mam_pool *pool, size_t bytes, size_t al
 enum mam_status mam_pool_alloc(struct mam_pool *pool, size_t bytes, size_t alignment, void **block)
 {
 	struct mam_request request;
-	enum mam_status status = alloc_once(pool, bytes, alignment, true, &request, block);
+	enum mam_status status = alloc_once(pool, bytes, alignment, &request, block);
 
 	return status == MAM_ERROR_WOULD_WAIT ? mam_grow_for(pool, &request, block) : status;
 }
@@ -48,7 +48,7 @@ enum mam_status mam_pool_alloc_held(struct mam_pool *pool, size_t bytes, size_t 
 		*block = NULL;
 		return MAM_OK;
 	}
-	return alloc_once(pool, bytes, alignment, false, &request, block);
+	return alloc_once(pool, bytes, alignment, &request, block);
 }
 
 enum mam_status mam_pool_free(struct mam_pool *pool, void *block)

@@ -65,7 +65,7 @@ static void took(struct model *model, enum mam_status status, void *block, size_
 		require(status == MAM_ERROR_OUT_OF_MEMORY || status == MAM_ERROR_WOULD_WAIT,
 			"a request fails for another reason than memory");
 		require(block == model, "a failed request wrote its output");
-		model->failures++;
+		model->failures += status != MAM_ERROR_WOULD_WAIT;
 		return;
 	}
 	model->allocs++;

@@ -422,7 +422,6 @@ void oracle_refused(struct oracle *oracle, size_t bytes, size_t alignment)
 {
 	struct oracle_run best;
 
-	oracle->now.failures++;
 	must(!oracle_best(oracle, bytes, alignment, &best),
 	     "step %llu: refused %zu bytes aligned %zu, but %p + %zu is free",
 	     (unsigned long long)oracle->step, bytes, alignment, (void *)best.base, best.bytes);

@@ -91,7 +91,10 @@ bool oracle_best(const struct oracle *oracle, size_t bytes, size_t alignment,
 
 /* oracle_alloc - check `block`, which the pool returned with MAM_OK, and add it to the model. */
 void oracle_alloc(struct oracle *oracle, size_t bytes, size_t alignment, const void *block);
-/* oracle_refused - check that the pool had no memory for a request that it refused. */
+/*
+ * oracle_refused - check that the pool had no memory for a request that it refused. A caller whose
+ * request failed counts that.
+ */
 void oracle_refused(struct oracle *oracle, size_t bytes, size_t alignment);
 
 /* oracle_free - what a free of this address must return; if MAM_OK, the block leaves the model. */

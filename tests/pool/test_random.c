@@ -121,6 +121,7 @@ static void request(struct run *run, size_t bytes, size_t alignment)
 	}
 	ck_assert_int_eq(status, MAM_ERROR_OUT_OF_MEMORY);
 	ck_assert_ptr_eq(block, untouched);
+	run->oracle.now.failures++;
 	oracle_refused(&run->oracle, bytes, alignment);
 }
 

@@ -284,7 +284,7 @@ static void obtain(struct worker *worker)
 		if (status != MAM_ERROR_OUT_OF_MEMORY && status != MAM_ERROR_WOULD_WAIT)
 			blame(worker, "a request of %zu bytes returns %s", block->bytes,
 			      mam_status_name(status));
-		worker->failures++;
+		worker->failures += status != MAM_ERROR_WOULD_WAIT;
 		free(block);
 		dispose_some(worker, worker->count / 4 + 1);
 		return;

@@ -121,7 +121,7 @@ static void obtain(struct worker *worker)
 	if (status != MAM_OK) {
 		if (status != MAM_ERROR_OUT_OF_MEMORY && status != MAM_ERROR_WOULD_WAIT)
 			ck_abort_msg("a request returns %d", (int)status);
-		worker->failures++;
+		worker->failures += status != MAM_ERROR_WOULD_WAIT;
 		free(entry);
 		return;
 	}
