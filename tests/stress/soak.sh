@@ -4,7 +4,8 @@
 # soak.sh [--hours N | --seconds N | --lives N] [--seed N] [--jobs N] [--gpu] - runs random programs on the library and
 # under mam run (soak.h), one after the other, until the time is over. The test suite runs it for 60 seconds, or a share.
 #
-#   --seed N   of the first life, a process with random settings; the next one has N+1. Default: from the clock
+#   --seed N   of the first life, a process with random settings; the next one has N+1. Default: 1, or from the clock for
+#              a run of hours
 #   --lives N  this many instead of a time. A failure prints the options that play its life again
 #   --jobs N   lives at the same time, which share limits; default 2, with --gpu 1
 #   --gpu      the machine's driver instead of the stand-in; then nothing fails on purpose
@@ -24,7 +25,8 @@ seconds=$((60 / ${TEST_SHARE:-1}))
 lives=0
 gpu=no
 jobs=
-seed=$(date +%s)
+seed=
+first=1
 while [ $# -gt 0 ]; do
 	option=$1
 	case $option in
@@ -34,7 +36,7 @@ while [ $# -gt 0 ]; do
 		'' | *[!0-9]*) refuse "$option needs a number, not '${2:-}'" ;;
 		esac
 		case $option in
-		--hours) seconds=$(($2 * 3600)) ;;
+		--hours) seconds=$(($2 * 3600)) first=$(date +%s) ;;
 		--seconds) seconds=$2 ;;
 		--lives) lives=$2 ;;
 		--seed) seed=$2 ;;
@@ -46,6 +48,7 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
+seed=${seed:-$first}
 programs=${SOAK_PROGRAMS:-$MAM_BUILDDIR/tests/stress}
 if [ $gpu = yes ]; then
 	: "${jobs:=1}"
@@ -70,7 +73,7 @@ settings() # sets the environment and the arguments of one life from its seed, i
 	pick $((draw / 8)) 64M 128M 256M 1G
 	export FAKE_CUDA_MEMORY="$picked"
 	pick $((draw / 32)) 0 50 200 1000
-	export FAKE_CUDA_LAG_US="$picked" FAKE_CUDA_LAG_RANDOM="$life"
+	export FAKE_CUDA_LAG_US="$picked" FAKE_CUDA_LAG_RANDOM=$((life % 1000000000))
 	pick $((draw / 128)) 1000 1000 1000 ''
 	[ -z "$picked" ] || export FAKE_CUDA_CLOCK_NS="$picked"
 	pick $((draw / 512)) 8 16 16 32 64
