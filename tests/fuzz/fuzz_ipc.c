@@ -21,6 +21,7 @@
 #include "interpose/memory/peer.h"
 #include "interpose/memory/pools.h"
 #include "interpose/process/say.h"
+#include "interpose/routes/gate.h"
 #include "interpose/routes/init.h"
 #include "interpose/routes/real.h"
 #include "interpose/share/attribute.h"
@@ -122,6 +123,16 @@ void *mam_table_original(enum mam_table_id id)
 	case MAM_TABLE_cuMemGetAddressRange_v2: return (void *)(uintptr_t)driver_range;
 	default: return NULL;
 	}
+}
+
+bool mam_gate_enter(void)
+{
+	return false;
+}
+
+void mam_gate_leave(const bool *entered)
+{
+	(void)entered;
 }
 
 bool mam_init_is_off(void)
