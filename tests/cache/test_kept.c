@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <mam/pools.h>
 #include <mam/stream.h>
 
 #include "cached.h"
