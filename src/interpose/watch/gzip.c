@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <zlib.h> /* types and constants only */
 
 #include "interpose/routes/real.h"
@@ -17,9 +18,13 @@
 #define WINDOW (15 + 16) /* the largest, with a gzip header */
 #define MEMORY 8
 
-enum state { NEW, LOADING, LOADED };
+#define POLL_NS 100000 /* between two looks at whether another thread has loaded libz */
+#define POLLS_MAX 1000 /* it may wait for the lock of the linker, which this thread may hold */
 
-static atomic_int state; /* atomic: an enum state */
+enum state { NEW, LOADING, LOADED, ABSENT };
+
+static atomic_int state;     /* atomic: an enum state */
+static __thread bool inside; /* the thread loads libz, whose constructors may allocate */
 static struct {
 	int (*init)(z_streamp, int, int, int, int, int, const char *, int);
 	int (*reset)(z_streamp);
@@ -41,16 +46,27 @@ static bool find(void *library, const char *name, void *function)
 
 void mam_gzip_load(void)
 {
+	const struct timespec a_moment = { 0, POLL_NS };
 	int is = NEW;
 	void *library;
 
-	if (!atomic_compare_exchange_strong(&state, &is, LOADING))
+	if (!atomic_compare_exchange_strong(&state, &is, LOADING)) {
+		for (int polls = 0; !inside && polls < POLLS_MAX && is == LOADING; polls++) {
+			nanosleep(&a_moment, NULL);
+			is = atomic_load(&state);
+		}
 		return;
+	}
+	inside = true;
 	library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (library != NULL && find(library, "deflateInit2_", &z.init) &&
 	    find(library, "deflateReset", &z.reset) && find(library, "deflate", &z.deflate) &&
 	    find(library, "deflateBound", &z.bound))
-		atomic_store(&state, LOADED);
+		is = LOADED;
+	else
+		is = ABSENT;
+	atomic_store(&state, is);
+	inside = false;
 }
 
 void mam_gzip_start(size_t bytes)
@@ -89,5 +105,6 @@ bool mam_gzip_pack(const void *data, size_t bytes, const void **packed, size_t *
 void mam_gzip_restart(void)
 {
 	z.there = false;
+	inside = false;
 	atomic_store(&state, NEW);
 }

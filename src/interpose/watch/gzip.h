@@ -12,8 +12,8 @@
 
 /*
  * Loads the library. Call it without a lock: a thread that allocates in a constructor holds the
- * dynamic linker's lock, and may wait for that lock. If another thread is loading the library,
- * returns at once, and the library counts as missing until then.
+ * dynamic linker's lock, and may wait for that lock. If another thread is loading the library, waits
+ * for that, at most 0.1 s; then the library counts as missing until it is there.
  */
 void mam_gzip_load(void);
 
