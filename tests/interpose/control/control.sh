@@ -6,6 +6,7 @@
 # program may fork, close its descriptors and exit at any time.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
+. "$MAM_SRCDIR/tests/interpose/control/talk.sh"
 on_both_sources
 
 probe=$probes/probe_control
@@ -14,43 +15,6 @@ XDG_RUNTIME_DIR=$scratch/run
 export XDG_RUNTIME_DIR
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 pages=$XDG_RUNTIME_DIR/mam
-
-# Waits up to 20 s until a command succeeds.
-until_true() # COMMAND...
-{
-	until_tries=0
-	while ! "$@" > /dev/null 2>&1; do
-		until_tries=$((until_tries + 1))
-		[ "$until_tries" -lt 400 ] || return 1
-		sleep 0.05
-	done
-}
-
-has_lines() # COUNT
-{
-	[ "$(wc -l < "$scratch/out")" -ge "$1" ]
-}
-
-# Starts the probe; $process is its ID.
-start() # OPTION...
-{
-	rm -f "$scratch/in"
-	: > "$scratch/out"
-	mkfifo "$scratch/in"
-	"$MAM" run "$@" -- "$probe" < "$scratch/in" > "$scratch/out" 2> "$scratch/err" &
-	process=$!
-	exec 3> "$scratch/in"
-	until_true has_lines 1 || not_ok "the probe starts" "$(lib_tail "$scratch/err")"
-}
-
-# Sends a line to the probe and prints its result.
-tell() # LINE
-{
-	tell_lines=$(wc -l < "$scratch/out")
-	echo "$1" >&3
-	until_true has_lines $((tell_lines + 1))
-	tail -n 1 "$scratch/out"
-}
 
 # Ends the probe. Its exit status is 0 even if a request is in progress.
 stop() # NAME

@@ -6,55 +6,14 @@
 # memory that is away.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 . "$MAM_SRCDIR/tests/interpose/interpose.sh"
+. "$MAM_SRCDIR/tests/interpose/control/talk.sh"
 
 probe=$probes/probe_sleep
+talk_source=vmm
 XDG_RUNTIME_DIR=$scratch/run
 export XDG_RUNTIME_DIR
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 mkdir "$scratch/contents"
-
-# Waits up to 20 s until a command succeeds.
-until_true() # COMMAND...
-{
-	until_tries=0
-	while ! "$@" > /dev/null 2>&1; do
-		until_tries=$((until_tries + 1))
-		[ "$until_tries" -lt 1000 ] || return 1
-		sleep 0.02
-	done
-}
-
-has_lines() # COUNT
-{
-	[ "$(wc -l < "$scratch/out")" -ge "$1" ]
-}
-
-# Starts the probe; $process is its ID.
-start() # OPTION...
-{
-	rm -f "$scratch/in"
-	: > "$scratch/out"
-	mkfifo "$scratch/in"
-	"$MAM" run --source=vmm "$@" -- "$probe" < "$scratch/in" > "$scratch/out" 2> "$scratch/err" &
-	process=$!
-	exec 3> "$scratch/in"
-	until_true has_lines 1 || not_ok "the probe starts" "$(lib_tail "$scratch/err")"
-}
-
-# Sends a line to the probe, which may be held; $lines is the number of results when it is done.
-send() # LINE
-{
-	lines=$(($(wc -l < "$scratch/out") + 1))
-	echo "$1" >&3
-}
-
-# Sends a line to the probe and prints its result.
-tell() # LINE
-{
-	send "$1"
-	until_true has_lines "$lines"
-	tail -n 1 "$scratch/out"
-}
 
 stop() # NAME
 {

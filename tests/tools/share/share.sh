@@ -14,16 +14,6 @@ export XDG_RUNTIME_DIR MAM_LIMIT MAM_LIMIT_FILE
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 mkdir "$scratch/contents"
 
-until_true() # COMMAND...
-{
-	until_tries=0
-	while ! "$@" > /dev/null 2>&1; do
-		until_tries=$((until_tries + 1))
-		[ "$until_tries" -lt 1000 ] || return 1
-		sleep 0.02
-	done
-}
-
 share() # ARGUMENT... - messages are in $scratch/err
 {
 	rm -f "$scratch/limit"
