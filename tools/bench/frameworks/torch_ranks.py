@@ -31,36 +31,16 @@ import torch.distributed as distributed  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.distributed.fsdp import fully_shard  # noqa: E402
 from torch.nn import functional  # noqa: E402
+from torch_gpt2 import WIDTH, Block  # noqa: E402
 from torch_modes import DeviceMemory  # noqa: E402
 
 RANK, WORLD = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
 ORDINAL = int(os.environ.get("LOCAL_RANK", "0"))
 SIZES = [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 512 << 20]
 STEPS = 24
-WORDS, WIDTH, HEADS, BLOCKS, LONGEST, BATCH = 16384, 768, 12, 8, 768, 8
+WORDS, BLOCKS, LONGEST, BATCH = 16384, 8, 768, 8
 FLOAT, SUM = 7, 0  # of NCCL
 PR_SET_PDEATHSIG = 1  # of Linux
-
-
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first, self.second = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.inward, self.outward = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
-        self.wide, self.narrow = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
-
-    def attention(self, x):
-        batch, length, _ = x.shape
-        query, key, value = (part.view(batch, length, HEADS, WIDTH // HEADS).transpose(1, 2)
-                             for part in self.inward(x).split(WIDTH, 2))
-        scores = query @ key.transpose(2, 3) / (WIDTH // HEADS) ** 0.5
-        future = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
-        scores = scores.masked_fill(future, float("-inf")).softmax(3)
-        return self.outward((scores @ value).transpose(1, 2).reshape(batch, length, WIDTH))
-
-    def forward(self, x):
-        x = x + self.attention(self.first(x))
-        return x + self.narrow(functional.gelu(self.wide(self.second(x))))
 
 
 class Model(nn.Module):
