@@ -5,10 +5,10 @@
  *
  * 1. Claim: the lanes' home is tried blindly (handle.h).
  * 2. Find: lanes that want one class, none of which won at home or whose part of it is not open,
- *    have a leader, which opens it (find.h). Then each lane looks for itself, if the lanes want different classes for a run
- *    (few.h). Then the lanes that want the same class have a leader, which searches alone; of
- *    different classes all leaders at once. The slots that a leader won are dealt out by rank. Where
- *    even that fails a lane with an object of several units tries a run once more.
+ *    have a leader, which opens it (find.h). Then each lane looks for itself, for a run if the lanes
+ *    want different classes (few.h). Then the lanes that want the same class have a leader, which
+ *    searches alone; of different classes all leaders at once. The slots that a leader won are dealt
+ *    out by rank. Where even that fails a lane with an object of several units tries a run once more.
  * 3. Scan: everything is scanned by all warps that found no room, together (scans.h). Where no group
  *    fits an object becomes a run. If the class has no room at all, a slot of a larger class serves
  *    the request.
@@ -252,14 +252,15 @@ MAM_KFN uint32_t mam_search_needy(const struct mam_krequest *request)
  */
 MAM_KFN bool mam_search_homeless(const struct mam_krequest *request)
 {
-	uint32_t lanes = mam_popc32(request->mask), needy = mam_search_needy(request);
+	uint32_t needy = mam_search_needy(request), rank;
 	uint64_t traits = mam_traits_of(request->class_);
-	struct mam_kslot home = mam_handle_home(request->heap, traits, mam_handle_warp(), lanes);
-	uint32_t rank = mam_popc32(request->mask & ((1u << mam_lane()) - 1));
+	struct mam_kslot home;
 	bool closed = false;
 
 	if (needy == request->mask)
 		return true;
+	home = mam_handle_home(request->heap, traits, mam_handle_warp(), mam_popc32(request->mask));
+	rank = mam_popc32(request->mask & ((1u << mam_lane()) - 1));
 	home.word += rank >> mam_traits_round_shift(traits);
 	home.slot += rank & ((1u << mam_traits_round_shift(traits)) - 1);
 	if (needy >> mam_lane() & 1 && home.word < request->heap->blocks

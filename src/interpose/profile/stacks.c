@@ -331,7 +331,7 @@ static bool unwind_to_python(struct raw *raw, size_t max)
 	return false;
 }
 
-/* Most frames of a Python program are the interpreter's, and are not needed. */
+/* Most frames of a Python program belong to the interpreter, and are not needed. */
 static void take(struct raw *raw)
 {
 	if (mam_modules_outdated(&raw->sum)) {
