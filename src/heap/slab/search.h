@@ -154,7 +154,7 @@ MAM_KSLOW void mam_search_run(struct mam_krequest *request)
 /* Step 2 by the leader of lanes that want one class: sets `found` from their home. */
 MAM_KSLOW void mam_search_home(struct mam_krequest *request, uint32_t need)
 {
-	uint32_t full = mam_find_lanes(need) >= MAM_FIND_FULL, was, looks;
+	uint32_t full = mam_find_lanes(need) >= MAM_FIND_FULL, was, looks, tries;
 	bool known = true;
 
 	was = full ? mam_handle_get(request->heap, mam_find_class(need)) : 0;
@@ -163,18 +163,18 @@ MAM_KSLOW void mam_search_home(struct mam_krequest *request, uint32_t need)
 		was = 0;
 	}
 	MAM_ROLLED
-	for (looks = 0; looks < (full ? MAM_FIND_OWN * MAM_FIND_AGAIN : 1) && !request->found.won;
-	     looks++) {
-		request->found = mam_find_own(request->heap, need, was + looks / MAM_FIND_AGAIN);
-		if (!request->found.won && request->found.word != MAM_NO_WORD)
-			request->found = mam_find_reopen(request->heap, need,
-							 was + looks / MAM_FIND_AGAIN, !known);
-		else
-			looks |= MAM_FIND_AGAIN - 1;
+	for (looks = 0; looks < (full ? MAM_FIND_OWN : 1) && !request->found.won; looks++) {
+		MAM_ROLLED
+		for (tries = 0; tries < MAM_FIND_AGAIN && !request->found.won; tries++) {
+			request->found = mam_find_own(request->heap, need, was + looks);
+			if (request->found.won || request->found.word == MAM_NO_WORD)
+				break;
+			request->found = mam_find_reopen(request->heap, need, was + looks, !known);
+		}
 	}
 	if (full && (request->found.won || !known))
 		mam_handle_set(request->heap, mam_find_class(need),
-			       was + (looks - 1) / MAM_FIND_AGAIN * (request->found.won != 0));
+			       request->found.won ? was + looks - 1 : was);
 	/* They may try again. */
 	if (!request->found.won)
 		request->found.word = MAM_SHARED_BUSY;
