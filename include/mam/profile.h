@@ -3,10 +3,11 @@
  * profile.h - record which code allocates memory of the GPU, between two calls. `mam profile` shows
  * the file; mam-trace.5 describes it.
  *
- * Only a process that runs under mam run can do this, because only there mam sees the calls of CUDA's
- * functions. The profile has those of every thread; blocks of this library's pools are not in it. A
- * process records one file at a time: for mam run --profile or --trace, for mam ctl, or for these
- * calls. The child of a fork does not continue its parent's profile. Any thread may call them.
+ * The profile has the blocks of this library's pools, of all threads: those of mam_malloc() and
+ * mam_malloc_async(), and therefore of PyTorch, CuPy, Numba and RMM with mam plugged in. Under mam
+ * run, it also has what the program allocates with CUDA's functions. A process records one file at a
+ * time: for mam run --profile or --trace, for mam ctl, or for these calls. The child of a fork does
+ * not continue its parent's profile. Any thread may call them.
  */
 #ifndef MAM_PROFILE_H
 #define MAM_PROFILE_H
@@ -21,8 +22,8 @@ extern "C" {
  * mam_profile_start - begin to record into a file, which is created or replaced. rate 0: all
  * allocations; otherwise, one per that many bytes on average, chosen at random, as mam run
  * --profile-rate does. Blocks that are allocated before are not in the profile, nor are their frees.
- * Errors: INVALID_VALUE (no file name), UNSUPPORTED (not under mam run, or the process
- * records a file already), WOULD_WAIT (a thread has not finished its event or write of the last file),
+ * Errors: INVALID_VALUE (no file name), UNSUPPORTED (the process records a file already, or
+ * libmam-preload.so, which records, is not installed: a message says so), WOULD_WAIT (a thread has not finished its event or write of the last file),
  * IO (the file cannot be written; a message gives the reason).
  */
 MAM_API enum mam_status mam_profile_start(const char *file, uint64_t rate);

@@ -15,8 +15,7 @@ from mam import cupy, numba, rmm, torch
 from mam.command import HeapMap, heap_map, replay
 from mam.native import PREFIX, VERSION as __version__, Error, OutOfMemoryError, Stats
 from mam.pool import Array, Pool
-from mam.profiling import profile
-from mam.recording import Recording, trace
+from mam.recording import Recording, profile, trace
 from mam.tagging import tag
 
 __all__ = [

@@ -13,7 +13,7 @@ import os
 from ctypes import byref, c_size_t, c_void_p
 from typing import Any, Dict, List, Optional, Tuple, Union
 
-from mam import dlpack, recording
+from mam import dlpack
 from mam.native import (
     LIBRARY,
     POOL_VISIT,
@@ -245,14 +245,10 @@ class Pool:
         else:
             status = LIBRARY.mam_malloc_async(self._handle, size, stream, byref(block))
         check(status, f"cannot allocate {size} bytes from the pool '{self.name}'")
-        if recording._active:
-            recording.note_alloc(block.value or 0, size, stream or 0, self.device)
         return block.value or 0
 
     def give(self, address: int, stream: Optional[int] = None) -> None:
         """Free the block at an address; take() describes `stream`."""
-        if recording._active:
-            recording.note_free(address, stream or 0)
         if stream is None:
             status = LIBRARY.mam_free(self._handle, address)
         else:

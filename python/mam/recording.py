@@ -1,31 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces of what Python allocates from pools.
+"""Traces and profiles of what a part of the program allocates.
 
-A recording gets each event from mam.pool while it runs, keeps the events in memory, and writes them at its end. An
-event is recorded by calls that the interpreter executes as a whole (append, next, pop), so no lock is needed, and a
-free that the garbage collector runs in the middle of an allocation is safe. A free is recorded before the call and an
-allocation after it: so an address that another thread gets at once is never live twice.
+libmam records each block of its pools, whoever allocated it: mam.Pool, and PyTorch, CuPy, Numba and RMM with mam plugged
+in. Under mam run, it also records the calls of CUDA's functions. The file is that of mam run --profile (mam-trace(5)).
 """
 
 from __future__ import annotations
 
-import itertools
+import gzip
 import os
 import shutil
 import tempfile
-import time
 import weakref
-from typing import Dict, List, Optional, Union
+from typing import Dict, Iterator, List, Optional, Union
 
-from mam.native import LIBRARY, VERSION
+from mam.native import LIBRARY, Error, check
 
 Event = Dict[str, Union[int, str]]
-
-_active: "List[Recording]" = []
+Path = Union[str, "os.PathLike[str]"]
 
 
 class Recording:
-    """The events of a period. `path` is the trace's file, which exists when the period has ended.
+    """A trace or a profile. `path` is its file, which is complete when the `with` block has ended.
 
     events: a dict per event, in order: event ("a" or "f"), id, bytes (of the request), stream (its address, 0: the
     default stream), device (-1: not on a device), tag (as mam_tag_path() returns it), t (nanoseconds since the
@@ -33,71 +29,78 @@ class Recording:
     itself.
     """
 
-    def __init__(self, path: "Union[None, str, os.PathLike[str]]" = None) -> None:
+    def __init__(self, path: Optional[Path], rate: int) -> None:
         if path is None:
             folder = tempfile.mkdtemp()
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             path = os.path.join(folder, "mam.trace")
         self.path: str = os.fspath(path)
-        self.events: List[Event] = []
-        self._ids = itertools.count()
-        self._live: Dict[int, Event] = {}
-        self._start = 0
+        self._rate = rate
+        self._events: Optional[List[Event]] = None
 
     def __fspath__(self) -> str:
         return self.path
 
     def __enter__(self) -> "Recording":
-        self._start = time.monotonic_ns()
-        _active.append(self)
+        self._events = None
+        status = LIBRARY.mam_profile_start(os.fsencode(self.path), self._rate)
+        if LIBRARY.mam_status_name(status) == b"MAM_ERROR_UNSUPPORTED":
+            raise Error(
+                "cannot record: the process records a file already, or lacks libmam-preload.so",
+                "MAM_ERROR_UNSUPPORTED",
+            )
+        check(status, f"cannot record '{self.path}'")
         return self
 
     def __exit__(self, *error: object) -> None:
-        _active.remove(self)
-        with open(self.path, "w", encoding="ascii") as file:
-            file.write(f"# mam {VERSION} trace of Python, process {os.getpid()}\n")
-            file.writelines(_line(event) for event in self.events)
+        check(LIBRARY.mam_profile_stop(), "cannot end the recording")
 
-    def _append(self, event: Event) -> None:
-        self.events.append({**event, "t": time.monotonic_ns() - self._start})
-
-
-def _line(event: Event) -> str:
-    """The event as mam-trace(5) has it."""
-    if event["event"] == "f":
-        stream = f" stream={event['stream']}" if event["stream"] else ""
-        return f"f {event['id']} t={event['t']}{stream}\n"
-    device = f" device={event['device']}" if event["device"] != -1 else ""
-    tag = f" tag={event['tag']}" if event["tag"] else ""
-    return f"a {event['id']} {event['bytes']} {event['stream']} t={event['t']}{device}{tag}\n"
+    @property
+    def events(self) -> List[Event]:
+        if self._events is None:
+            self._events = list(_events(self.path))
+        return self._events
 
 
-def note_alloc(address: int, size: int, stream: int, device: int) -> None:
-    """Record an allocation of `size` bytes in all running recordings."""
-    for recording in tuple(_active):
-        block: Event = {"event": "a", "id": next(recording._ids), "bytes": size, "stream": stream, "device": device}
-        block["tag"] = LIBRARY.mam_tag_path().decode()
-        recording._live[address] = block
-        recording._append(block)
+def _events(path: str) -> Iterator[Event]:
+    blocks: Dict[int, Event] = {}
+    with open(path, "rb") as raw:
+        packed = raw.read(2) == b"\x1f\x8b"
+    with gzip.open(path, "rt") if packed else open(path) as file:
+        for line in file:
+            words = line.split()
+            if not words or words[0] not in ("a", "f"):
+                continue
+            fields = dict(word.split("=", 1) for word in words if "=" in word)
+            number = int(words[1])
+            if words[0] == "a":
+                block: Event = {"event": "a", "id": number, "bytes": int(words[2]), "stream": int(words[3])}
+                block.update(device=int(fields.get("device", -1)), tag=fields.get("tag", ""), t=int(fields["t"]))
+                blocks[number] = block
+                yield block
+            elif number in blocks:
+                yield {**blocks.pop(number), "event": "f", "stream": int(fields.get("stream", 0)), "t": int(fields["t"])}
 
 
-def note_free(address: int, stream: int) -> None:
-    """Record the free of a block; blocks older than a recording are not in it."""
-    for recording in tuple(_active):
-        block = recording._live.pop(address, None)
-        if block is not None:
-            recording._append({**block, "event": "f", "stream": stream})
+def trace(path: Optional[Path] = None) -> Recording:
+    """Record what the process allocates from mam's pools while the block runs, in all threads.
 
-
-def trace(path: Optional[str] = None) -> Recording:
-    """Record what this process allocates from pools in Python while the block runs.
-
-        with mam.trace("app.trace") as trace:
+        with mam.trace() as trace:
             ...
         mam.heap_map(trace)
 
-    path: the file; None: a temporary one, which lives as long as the returned object. Recorded are mam.Pool and the
-    adapters of Numba and RMM. PyTorch and CuPy call the library directly, and are not recorded. `python -m mam run
-    --trace FILE` records each cudaMalloc of a program, and a snapshot of PyTorch's own allocator each tensor.
+    path: the file; None: a temporary one, which lives as long as the returned object. A process records one file at a
+    time.
     """
-    return Recording(path)
+    return Recording(path, 0)
+
+
+def profile(path: Path, rate: int = 0) -> Recording:
+    """Record which code allocates memory of the GPU while the block runs, in all threads.
+
+        with mam.profile("out.mam"):
+            ...
+
+    `mam profile out.mam` shows the call stacks. rate: record one allocation per that many bytes, chosen at random; 0: all.
+    """
+    return Recording(path, rate)

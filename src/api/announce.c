@@ -6,7 +6,7 @@
 
 #include "cache/cache.h"
 
-void mam_announce_free_slowly(struct mam_pool *pool, const void *block)
+void mam_announce_free_slowly(struct mam_pool *pool, const void *block, const void *stream)
 {
 	struct mam_segment_info segment;
 
@@ -14,5 +14,5 @@ void mam_announce_free_slowly(struct mam_pool *pool, const void *block)
 		return;
 	mam_cache_correct(pool, &segment);
 	if (segment.live && segment.base == block)
-		mam_event_emit(MAM_EVENT_FREE, pool, block, segment.requested);
+		mam_event_emit_on(MAM_EVENT_FREE, pool, block, segment.requested, stream);
 }

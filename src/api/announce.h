@@ -9,17 +9,18 @@
 #include "base/event.h"
 #include "pool/pool.h"
 
-void mam_announce_free_slowly(struct mam_pool *pool, const void *block);
+void mam_announce_free_slowly(struct mam_pool *pool, const void *block, const void *stream);
 
 static inline bool mam_announce_wanted(void)
 {
 	return atomic_load_explicit(&mam_event_listeners, memory_order_relaxed) != 0;
 }
 
-static inline void mam_announce_free(struct mam_pool *pool, const void *block)
+/* stream: of a stream-ordered free, or NULL */
+static inline void mam_announce_free(struct mam_pool *pool, const void *block, const void *stream)
 {
 	if (mam_announce_wanted())
-		mam_announce_free_slowly(pool, block);
+		mam_announce_free_slowly(pool, block, stream);
 }
 
 #endif

@@ -74,7 +74,8 @@ enum mam_status mam_malloc_async(struct mam_pool *handle, size_t bytes, struct C
 	if (status == MAM_ERROR_OUT_OF_MEMORY && handle)
 		status = alloc_with_help(handle, bytes, stream, block);
 	if (status == MAM_OK) {
-		mam_event_emit(MAM_EVENT_ALLOC, mam_handle_storage(handle), *block, bytes);
+		mam_event_emit_on(MAM_EVENT_ALLOC, mam_handle_storage(handle), *block, bytes,
+				  stream);
 		return MAM_OK;
 	}
 	mam_event_emit(MAM_EVENT_FAIL, handle ? mam_handle_storage(handle) : NULL, NULL, bytes);
@@ -88,7 +89,7 @@ static enum mam_status give(struct mam_pool *pool, void *block, struct CUstream_
 {
 	enum mam_status status;
 
-	mam_announce_free(pool, block);
+	mam_announce_free(pool, block, stream);
 	status = mam_cache_free_async(pool, block, stream);
 	if (status == MAM_ERROR_INTERIOR)
 		status = mam_cache_judge(pool, block);

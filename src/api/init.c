@@ -23,6 +23,7 @@
 #include "api/named.h"
 #include "api/oom.h"
 #include "api/paper.h"
+#include "api/recorder.h"
 #include "api/registry.h"
 #include "base/event.h"
 
@@ -44,6 +45,7 @@ void mam_init(void)
 	bool is_inherited = mam_statpage_is_inherited();
 
 	pthread_once(&once, set_up);
+	mam_recorder_join();
 	/* Threads of a child may already use pools of its parent: stop them, as for a fork. */
 	if (is_inherited)
 		mam_registry_fork_prepare();

@@ -13,6 +13,8 @@
 
 #include <stdio.h>
 
+#include "api/announce.h"
+#include "base/event.h"
 #include "cache/cache.h"
 #include "pool/handle.h"
 
@@ -41,12 +43,15 @@ enum mam_status mam_pool_alloc_nowait(struct mam_pool *handle, size_t bytes, siz
 	}
 	if (own) {
 		*block = own;
+		mam_event_emit(MAM_EVENT_ALLOC, pool, own, bytes);
 		return MAM_OK;
 	}
 	status = enter(handle, &pool, &section);
 	if (status != MAM_OK)
 		return status;
 	status = mam_cache_alloc_nowait(pool, bytes, alignment, block);
+	if (status == MAM_OK && *block)
+		mam_event_emit(MAM_EVENT_ALLOC, pool, *block, bytes);
 	mam_epoch_leave(section);
 	return status;
 }
@@ -60,6 +65,7 @@ enum mam_status mam_pool_retire(struct mam_pool *handle, void *block, uint64_t *
 
 	if (status != MAM_OK)
 		return status;
+	mam_announce_free(pool, block, NULL);
 	status = mam_cache_claim(pool, block);
 	if (status == MAM_OK)
 		status = mam_pool_set_aside(pool, block, ticket, bytes);
@@ -79,12 +85,13 @@ enum mam_status mam_pool_retire_shared(struct mam_pool *handle, void *block, uin
 	if (!ticket || !bytes)
 		return MAM_ERROR_INVALID_VALUE;
 	pool = mam_handle_storage(handle);
-	if (handle && mam_handle_is(handle, pool) &&
+	if (handle && mam_handle_is(handle, pool) && !mam_announce_wanted() &&
 	    mam_cache_retire_own(pool, block, ticket, bytes))
 		return MAM_OK;
 	status = enter(handle, &pool, &section);
 	if (status != MAM_OK)
 		return status;
+	mam_announce_free(pool, block, NULL);
 	status = mam_cache_retire_shared(pool, block, ticket, bytes);
 	mam_epoch_leave(section);
 	return status;

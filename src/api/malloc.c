@@ -129,7 +129,7 @@ static inline enum mam_status give(struct mam_pool *pool, void *block)
 	enum mam_status status = pool->strict ? mam_pool_quiesce(pool) : MAM_OK;
 
 	if (status == MAM_OK) {
-		mam_announce_free(pool, block);
+		mam_announce_free(pool, block, NULL);
 		if (mam_cache_free_own(pool, block))
 			return MAM_OK;
 		status = mam_cache_free(pool, block);

@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile.c - mam/profile.h: libmam-preload.so records. Only it defines these symbols. They are looked
- * up in each call, without a lock (tag.c).
+ * profile.c - mam/profile.h: libmam-preload.so records (recorder.h).
  */
 #include <mam/profile.h>
 
-#include <dlfcn.h>
 #include <string.h>
+
+#include "api/recorder.h"
 
 enum mam_status mam_profile_start(const char *file, uint64_t rate)
 {
 	enum mam_status (*start)(const char *file, uint64_t rate);
+	enum mam_status status;
 	void *found;
 
 	if (file == NULL || file[0] == '\0')
 		return MAM_ERROR_INVALID_VALUE;
-	found = dlsym(RTLD_DEFAULT, "mam_interpose_profile_start");
+	status = mam_recorder_load();
+	if (status != MAM_OK)
+		return status;
+	found = mam_recorder_find("mam_interpose_profile_start");
 	/* C converts a data pointer to a function pointer only by a copy. */
 	memcpy(&start, &found, sizeof(start));
-	return start == NULL ? MAM_ERROR_UNSUPPORTED : start(file, rate);
+	return start(file, rate);
 }
 
 enum mam_status mam_profile_stop(void)
 {
-	void *found = dlsym(RTLD_DEFAULT, "mam_interpose_profile_stop");
+	void *found = mam_recorder_find("mam_interpose_profile_stop");
 	enum mam_status (*stop)(void);
 
 	memcpy(&stop, &found, sizeof(stop));

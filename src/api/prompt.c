@@ -36,6 +36,6 @@ enum mam_status mam_prompt_alloc_here(struct mam_pool *pool, size_t bytes, size_
 
 enum mam_status mam_prompt_free(struct mam_pool *pool, void *block)
 {
-	mam_announce_free(pool, block);
+	mam_announce_free(pool, block, NULL);
 	return mam_cache_free_now(pool, block);
 }

@@ -8,53 +8,73 @@
 
 static struct mam_lock lock = MAM_LOCK_INIT(MAM_RANK_LOG, "event listeners");
 
-/* lock: lock; the first mam_event_listeners entries are in use, in order of subscription */
+static unsigned int subscribed; /* lock: lock; count */
+
+/* lock: lock; the first `subscribed` entries are in use, in order of subscription */
 static struct {
 	void (*listener)(const struct mam_event *event, void *user);
 	void *user;
 } listeners[MAM_EVENT_LISTENERS];
 
-/* Changed under the lock, read without it by mam_event_emit(). atomic */
+/* atomic */
 _Atomic unsigned int mam_event_listeners;
+static void (*_Atomic record)(const struct mam_event *event); /* atomic */
 
 bool mam_event_subscribe(void (*listener)(const struct mam_event *event, void *user), void *user)
 {
-	unsigned int count;
+	bool has_room;
 
 	mam_lock_take(&lock);
-	count = mam_event_listeners;
-	if (count < MAM_EVENT_LISTENERS) {
-		listeners[count].listener = listener;
-		listeners[count].user = user;
-		mam_event_listeners = count + 1;
+	has_room = subscribed < MAM_EVENT_LISTENERS;
+	if (has_room) {
+		listeners[subscribed].listener = listener;
+		listeners[subscribed].user = user;
+		subscribed++;
+		atomic_fetch_add(&mam_event_listeners, 1);
 	}
 	mam_lock_release(&lock);
-	return count < MAM_EVENT_LISTENERS;
+	return has_room;
 }
 
 bool mam_event_unsubscribe(void (*listener)(const struct mam_event *event, void *user), void *user)
 {
-	unsigned int at = 0, count;
+	unsigned int at = 0;
 	bool found;
 
 	mam_lock_take(&lock);
-	count = mam_event_listeners;
-	while (at < count && (listeners[at].listener != listener || listeners[at].user != user))
+	while (at < subscribed && (listeners[at].listener != listener || listeners[at].user != user))
 		at++;
-	found = at < count;
+	found = at < subscribed;
 	if (found) {
-		for (; at + 1 < count; at++)
+		subscribed--;
+		for (; at < subscribed; at++)
 			listeners[at] = listeners[at + 1];
-		mam_event_listeners = count - 1;
+		atomic_fetch_sub(&mam_event_listeners, 1);
 	}
 	mam_lock_release(&lock);
 	return found;
 }
 
+void mam_event_record(void (*recorder)(const struct mam_event *event))
+{
+	void (*old)(const struct mam_event *event) = atomic_exchange(&record, recorder);
+
+	if (!old && recorder)
+		atomic_fetch_add(&mam_event_listeners, 1);
+	else if (old && !recorder)
+		atomic_fetch_sub(&mam_event_listeners, 1);
+}
+
 void mam_event_deliver(const struct mam_event *event)
 {
+	void (*recorder)(const struct mam_event *event) = atomic_load(&record);
+
+	if (recorder)
+		recorder(event);
+	if (atomic_load(&mam_event_listeners) == (recorder != NULL))
+		return;
 	mam_lock_take(&lock);
-	for (unsigned int i = 0; i < mam_event_listeners; i++)
+	for (unsigned int i = 0; i < subscribed; i++)
 		listeners[i].listener(event, listeners[i].user);
 	mam_lock_release(&lock);
 }

@@ -13,6 +13,8 @@
 
 #define LIBRARY "libcuda.so.1"
 #define ORIGINAL "mam_interpose_original"
+#define CHUNK_ALLOC "mam_interpose_chunk_alloc"
+#define CHUNK_FREE "mam_interpose_chunk_free"
 
 enum need { required, optional };
 
@@ -60,6 +62,29 @@ static bool find_functions(void *library)
 	return true;
 }
 
+static bool is_of_this_file(const void *function)
+{
+	Dl_info there, here;
+
+	return dladdr(function, &there) != 0 && dladdr(&table, &here) != 0 &&
+	       there.dli_fbase == here.dli_fbase;
+}
+
+/*
+ * libmam-preload.so defines CHUNK_ALLOC and CHUNK_FREE (mam/recorder.h), for copies of this file in
+ * other objects.
+ */
+static void find_chunk_calls(void)
+{
+	void *chunk_alloc = dlsym(RTLD_DEFAULT, CHUNK_ALLOC);
+	void *chunk_free = dlsym(RTLD_DEFAULT, CHUNK_FREE);
+
+	if (!chunk_alloc || !chunk_free || is_of_this_file(chunk_alloc))
+		return;
+	memcpy(&table.mem_alloc, &chunk_alloc, sizeof(chunk_alloc));
+	memcpy(&table.mem_free, &chunk_free, sizeof(chunk_free));
+}
+
 /* libmam-preload.so defines ORIGINAL: it returns the driver's function for a name. */
 static void find_own(void)
 {
@@ -77,6 +102,7 @@ static void find_own(void)
 		memcpy(&table.own_mem_alloc, &own_alloc, sizeof(own_alloc));
 		memcpy(&table.own_mem_free, &own_free, sizeof(own_free));
 	}
+	find_chunk_calls();
 }
 
 static void note_fork(void)

@@ -60,6 +60,47 @@ START_TEST(listener_gets_all_fields_of_event)
 }
 END_TEST
 
+static struct ear recorded;
+static struct ear *inner;
+
+/* Another thread could emit here: no lock is held. */
+static void record(const struct mam_event *event)
+{
+	hear(event, &recorded);
+	if (inner != NULL && event->kind == MAM_EVENT_ALLOC)
+		mam_event_emit(MAM_EVENT_FAIL, NULL, NULL, 0);
+}
+
+START_TEST(recorder_gets_events_first_and_without_the_lock)
+{
+	struct ear ear = { 0 };
+	int pool, block, stream;
+
+	recorded = (struct ear){ 0 };
+	inner = &ear;
+	mam_event_record(record);
+	mam_event_record(record);
+	ck_assert_uint_eq(mam_event_listeners, 1);
+	mam_event_emit_on(MAM_EVENT_FREE, &pool, &block, 512, &stream);
+	ck_assert_uint_eq(recorded.count, 1);
+	ck_assert_ptr_eq(recorded.last.stream, &stream);
+	ck_assert_ptr_eq(recorded.last.address, &block);
+	ck_assert(mam_event_subscribe(hear, &ear));
+	mam_event_emit(MAM_EVENT_ALLOC, &pool, &block, 512);
+	ck_assert_uint_eq(recorded.count, 3);
+	ck_assert_uint_eq(ear.count, 2);
+	ck_assert_int_eq(ear.last.kind, MAM_EVENT_ALLOC);
+	mam_event_record(NULL);
+	mam_event_record(NULL);
+	ck_assert_uint_eq(mam_event_listeners, 1);
+	mam_event_emit(MAM_EVENT_FREE, &pool, &block, 512);
+	ck_assert_uint_eq(recorded.count, 3);
+	ck_assert_uint_eq(ear.count, 3);
+	ck_assert(mam_event_unsubscribe(hear, &ear));
+	ck_assert_uint_eq(mam_event_listeners, 0);
+}
+END_TEST
+
 START_TEST(listeners_are_called_in_order_of_subscription)
 {
 	unsigned int turn = 0;
@@ -173,6 +214,7 @@ int main(void)
 
 	tcase_add_test(listening, event_without_listeners_is_dropped);
 	tcase_add_test(listening, listener_gets_all_fields_of_event);
+	tcase_add_test(listening, recorder_gets_events_first_and_without_the_lock);
 	tcase_add_test(listening, listeners_are_called_in_order_of_subscription);
 	tcase_add_test(listening, number_of_listeners_is_bounded);
 	tcase_add_test(listening, unsubscribe_of_unknown_listener_fails);

@@ -109,9 +109,6 @@ class Tags(unittest.TestCase):
                 block = pool.alloc(1000)
             pool.free(block)
             pool.free(pool.alloc(2000))
-        with open(trace) as file:
-            lines = [line.split(" t=")[0] + line[line.find(" tag=") :] for line in file if " tag=" in line]
-        self.assertEqual(lines, ["a 0 1000 0 tag=kv%20cache\n"])
         self.assertEqual([event["tag"] for event in trace.events], ["kv%20cache", "kv%20cache", "", ""])
 
     def test_blocks_of_a_program_under_mam_run(self):
@@ -144,11 +141,11 @@ class Profiles(unittest.TestCase):
                 self.assertEqual([words[2] for words in blocks], [str(1000 + number)])
                 self.assertIn("stack=", " ".join(blocks[0]))
 
-    def test_without_mam_run(self):
-        with self.assertRaisesRegex(mam.Error, "does not run under mam run") as raised:
-            with mam.profile("/none"):
+    def test_a_file_that_cannot_be_written(self):
+        with self.assertRaisesRegex(mam.Error, "cannot record '/none/file'") as raised:
+            with mam.profile("/none/file"):
                 self.fail("it began")
-        self.assertEqual(raised.exception.status, "MAM_ERROR_UNSUPPORTED")
+        self.assertEqual(raised.exception.status, "MAM_ERROR_IO")
 
 
 if __name__ == "__main__":

@@ -75,6 +75,12 @@ static void say_all(void)
 	if (!awake && secure_getenv("MAM_STATS") == NULL && secure_getenv("MAM_TRACE") == NULL &&
 	    secure_getenv("MAM_LEAKS") == NULL)
 		return;
+	if (mam_init_is_alone()) {
+		mam_file_hush(&signals);
+		mam_tracer_finish();
+		mam_file_unhush(&signals);
+		return;
+	}
 	stats = awake ? mam_init_wants_stats() : mam_option_number("MAM_STATS") != 0;
 	mam_file_hush(&signals);
 	if (awake) {

@@ -31,6 +31,7 @@ static atomic_int policy;       /* atomic: an enum mam_init_policy */
 static atomic_bool captures;    /* atomic */
 static atomic_bool has_pools;   /* atomic */
 static atomic_int home;         /* atomic; the process that first used CUDA; 0: none */
+static atomic_bool alone;       /* atomic */
 static atomic_bool checked;     /* atomic; other preloaded objects were checked */
 static pthread_once_t awakening = PTHREAD_ONCE_INIT;
 
@@ -102,6 +103,25 @@ static void wake(void)
 		if (part->start != NULL)
 			part->start();
 	atomic_store_explicit(&state, off ? OFF : ON, memory_order_release);
+}
+
+/* Instead of wake(). */
+static void stand_aside(void)
+{
+	atomic_store_explicit(&home, (int)getpid(), memory_order_relaxed);
+	atomic_store(&alone, true);
+	watch_forks();
+	atomic_store_explicit(&state, OFF, memory_order_release);
+}
+
+void mam_init_stand_aside(void)
+{
+	pthread_once(&awakening, stand_aside);
+}
+
+bool mam_init_is_alone(void)
+{
+	return atomic_load(&alone);
 }
 
 bool mam_init_is_off(void)

@@ -17,6 +17,13 @@
  */
 bool mam_init_is_off(void);
 
+/*
+ * mam_init_stand_aside - no call goes through mam: this object was loaded by libmam.so, to record
+ * (mam/recorder.h). Without effect if mam is active. mam_init_is_alone - whether that is so.
+ */
+void mam_init_stand_aside(void);
+bool mam_init_is_alone(void);
+
 /* Returns true if mam_count_*() count and the report is wanted. Call mam_init_is_off() first. */
 bool mam_init_wants_stats(void);
 

@@ -32,10 +32,11 @@ struct mam_ledger_entry {
 	uint64_t id;       /* for the tracer: the block's id; for leaks: its stack */
 	uint64_t bytes;    /* as requested */
 	uint64_t ns;       /* time */
-	void *context;     /* owns the memory; NULL: unknown */
+	void *context;     /* owns the memory, or its pool if is_library; NULL: unknown */
 	uint32_t thread;   /* of the call */
 	uint16_t function; /* enum mam_table_id */
-	uint16_t fate;     /* enum mam_fate */
+	uint8_t fate;      /* enum mam_fate */
+	bool is_library;   /* see watch.h */
 };
 
 struct mam_ledger_shard {

@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include <mam/recorder.h>
+
 #include "interpose/process/file.h"
 #include "interpose/process/say.h"
 #include "interpose/routes/init.h"
@@ -31,11 +33,16 @@ static enum mam_status start(const char *file, uint64_t rate)
 	}
 }
 
+void mam_interpose_alone(void)
+{
+	mam_init_stand_aside();
+}
+
 enum mam_status mam_interpose_profile_start(const char *file, uint64_t rate)
 {
 	enum mam_status status;
 
-	if (mam_init_is_off())
+	if (mam_init_is_off() && !mam_init_is_alone())
 		return MAM_ERROR_UNSUPPORTED;
 	mam_init_depth++;
 	status = start(file, rate);

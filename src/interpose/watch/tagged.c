@@ -38,7 +38,7 @@ void mam_tagged_alloc(const struct mam_watch_call *call)
 	struct mam_ledger_entry entry = { .bytes = call->bytes,
 					  .context = call->context,
 					  .function = (uint16_t)call->function,
-					  .fate = (uint16_t)call->fate };
+					  .fate = (uint8_t)call->fate };
 	struct mam_ledger_entry old;
 	bool known;
 

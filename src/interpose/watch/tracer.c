@@ -24,6 +24,7 @@
 #include "interpose/routes/init.h"
 #include "interpose/watch/gzip.h"
 #include "interpose/watch/ledger.h"
+#include "interpose/watch/library.h"
 #include "interpose/watch/tagged.h"
 #include "interpose/watch/trace_out.h"
 #include "interpose/watch/trace_ring.h"
@@ -57,6 +58,19 @@ static unsigned int age = 1; /* lock: none; number of forks since the first proc
  * outside the C library created and that shares the ring. lock: none, set when opened
  */
 static const int *at_home;
+
+/* Between the two, allocations and frees arrive. */
+static void watch_start(void)
+{
+	mam_watch_start(MAM_WATCH_TRACE);
+	mam_library_listen(true);
+}
+
+static void watch_stop(void)
+{
+	mam_library_listen(false);
+	mam_watch_stop(MAM_WATCH_TRACE);
+}
 
 static uint64_t now(void)
 {
@@ -134,7 +148,7 @@ static void open_trace(void)
 		if (error != 0) {
 			mam_say(MAM_SAY_ERROR, "cannot write trace '%s': %s", pattern,
 				mam_file_error(error));
-			mam_watch_stop(MAM_WATCH_TRACE);
+			watch_stop();
 		}
 		atomic_store_explicit(&state, error == 0 ? OPEN : OVER, memory_order_release);
 	}
@@ -168,9 +182,9 @@ static bool is_traced(enum mam_table_id function)
 }
 
 /* The tags of the thread, which stay valid; NULL: none. */
-static const char *tags_here(void)
+static const char *tags_of(const struct mam_watch_call *call)
 {
-	const char *path = mam_tag_paths_here();
+	const char *path = call->tags != NULL ? call->tags : mam_tag_paths_here();
 
 	return path[0] == '\0' ? NULL : path;
 }
@@ -187,7 +201,7 @@ static void write_record(struct mam_trace_record *record, uint64_t number, uint6
 		record->id = entry->id;
 	record->bytes = entry->bytes;
 	record->stream = (uint64_t)(uintptr_t)stream;
-	record->context = (uint64_t)(uintptr_t)entry->context;
+	record->context = entry->is_library ? 0 : (uint64_t)(uintptr_t)entry->context;
 	record->who = who;
 	record->thread = this_thread();
 	record->kind = (uint16_t)kind;
@@ -254,7 +268,8 @@ static void record_alloc(const struct mam_watch_call *call)
 {
 	struct mam_ledger_entry entry = { .bytes = call->bytes,
 					  .context = call->context,
-					  .fate = (uint16_t)call->fate };
+					  .is_library = call->is_library,
+					  .fate = (uint8_t)call->fate };
 	struct mam_ledger_entry old;
 	struct mam_trace_record *record;
 	unsigned int flags = device_flags(call->device);
@@ -263,6 +278,10 @@ static void record_alloc(const struct mam_watch_call *call)
 
 	if (!is_traced(call->function) || call->block == NULL || !is_open())
 		return;
+	if (mam_library_hides) {
+		pass_over(call);
+		return;
+	}
 	if (__builtin_expect(origin != NOTHING, 0)) {
 		if (!mam_sample_takes(call->bytes, rate)) {
 			pass_over(call);
@@ -279,7 +298,7 @@ static void record_alloc(const struct mam_watch_call *call)
 	known = mam_ledger_put(&ledger, &entry, &old);
 	if (known) {
 		write_record(record, number, entry.ns, MAM_TRACE_RECORD_ALLOC, &entry, call->stream,
-			     flags, who, tags_here());
+			     flags, who, tags_of(call));
 	} else {
 		record->kind = MAM_TRACE_RECORD_LOST; /* its free will be unknown */
 		record->bytes = 1;
@@ -388,7 +407,7 @@ int mam_tracer_open(const char *name, const uint64_t *profile_rate)
 		mam_ledger_restart(&freed);
 		atomic_store(&is_adding, true);
 		atomic_store(&state, OPEN);
-		mam_watch_start(MAM_WATCH_TRACE);
+		watch_start();
 	}
 	pthread_mutex_unlock(&opening);
 	return error;
@@ -428,7 +447,7 @@ bool mam_tracer_add(const struct mam_watch_call *call)
 	struct mam_ledger_entry entry = { .key = mam_ledger_key(call->function, call->block),
 					  .bytes = call->bytes,
 					  .context = call->context,
-					  .fate = (uint16_t)call->fate };
+					  .fate = (uint8_t)call->fate };
 	bool is_new = false;
 
 	while (mam_trace_ring_is_half_full()) { /* other threads must not lose their events */
@@ -436,7 +455,7 @@ bool mam_tracer_add(const struct mam_watch_call *call)
 		nap();
 	}
 	enter();
-	if (is_open())
+	if (is_open() && !mam_library_is_chunk(call->block))
 		is_new = add(call, &entry);
 	leave();
 	return is_new;
@@ -456,7 +475,7 @@ bool mam_tracer_close(uint64_t *events)
 	pthread_mutex_lock(&opening);
 	is = atomic_load(&state) == OPEN && *at_home != 0;
 	if (is) {
-		mam_watch_stop(MAM_WATCH_TRACE);
+		watch_stop();
 		atomic_store(&state, UNWANTED);
 		become_quiet();
 		mam_trace_out_finish();
@@ -483,7 +502,7 @@ void mam_tracer_start(void)
 	if (origin == WHO)
 		mam_stack_start();
 	atomic_store(&state, WANTED);
-	mam_watch_start(MAM_WATCH_TRACE);
+	watch_start();
 }
 
 void mam_tracer_finish(void)
@@ -494,7 +513,7 @@ void mam_tracer_finish(void)
 
 	if (is == OPEN && *at_home == 0)
 		return;
-	mam_watch_stop(MAM_WATCH_TRACE);
+	watch_stop();
 	atomic_store(&state, OVER);
 	if (is == OPEN)
 		mam_trace_out_finish();
@@ -521,6 +540,7 @@ void mam_tracer_restart(void)
 	mam_ledger_restart(&ledger);
 	mam_ledger_restart(&freed);
 	atomic_store(&state, UNWANTED);
+	mam_library_restart();
 	if (is != UNWANTED && !mam_init_is_off())
 		mam_tracer_start();
 }

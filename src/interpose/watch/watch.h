@@ -82,6 +82,8 @@ struct mam_watch_call {
 	void *context;    /* CUcontext of the block's pool, or NULL */
 	int device;       /* that the call concerns; -1: unknown, or several */
 	void *stream;     /* of a stream-ordered call, or NULL */
+	bool is_library;  /* library.h; the context is its pool then */
+	const char *tags; /* NULL: those of this thread */
 };
 
 void mam_watch_alloc_slow(const struct mam_watch_call *call);

@@ -32,7 +32,45 @@ done | tr '\n' ' ' | sed 's/ $//')"
 same "a complete file has no ring" "" "$(find "$scratch" -name 'profile.*.ring')"
 play windows --trace "$scratch/profile.trace"
 same "with --trace: refused" "start 13,start again 13,stop 1,stop again 1,start 13,stop 1," "$(cat "$scratch/out")"
-same "without mam run: refused" "start 13,start again 13,stop 1,stop again 1,start 13,stop 1," "$("$probe" windows | tr '\n' ',')"
+
+# Blocks of libmam's pools. Without mam run, libmam.so loads the recorder.
+begins_alone()
+{
+	rm -f "$scratch"/profile.*
+	LD_LIBRARY_PATH=$MAM_BUILDDIR/tests/fake/lib "$probe" "$1" 2> "$scratch/err" | tr '\n' ',' > "$scratch/out"
+}
+
+check_pools() # HOW
+{
+	same "$1: blocks of pools: the results" "start 0,stop 0,start 0," "$(cat "$scratch/out")"
+	same "$1: no messages" "" "$(cat "$scratch/err")"
+	same "$1: what was allocated and freed" "2000 f 2500 f|4000 f 5000" "$(events "$PROBE_FILE.1")|$(events "$PROBE_FILE.2")"
+	same "$1: tags, devices and streams" "tag=weights|device=0|stream=2" "$(gzip -dcf < "$PROBE_FILE.1" |
+		sed -n 's/^a .* 2000 .*\(tag=[^ ]*\).*/\1/p; s/^a .* 2500 .*\(device=[^ ]*\).*/\1/p
+			s/^f .*\(stream=[^ ]*\).*/\1/p' | tr '\n' '|' | sed 's/|$//')"
+	try "$1: the inner frame is the program's" grep -q take_from "$scratch/tree"
+	same "$1: a block of an abandoned pool" 1 "$(gzip -dcf < "$PROBE_FILE.2" | grep -c '^f .* implied=yes')"
+	same "$1: a complete file has no ring" "" "$(find "$scratch" -name 'profile.*.ring')"
+}
+
+play pools
+"$MAM" profile --plain "$PROBE_FILE.2" > "$scratch/tree"
+check_pools "mam run"
+begins_alone pools
+"$MAM" profile --plain "$PROBE_FILE.2" > "$scratch/tree"
+check_pools "without mam run"
+play pools --trace "$scratch/profile.trace"
+same "with --trace: also blocks before it" "1000 2000 2500 3000 4000 5000" "$(gzip -dcf < "$scratch/profile.trace" |
+	sed -n 's/^a [0-9]* \([0-9]*\) .*/\1/p' | tr '\n' ' ' | sed 's/ $//')"
+begins_alone windows
+same "without mam run, CUDA's own blocks are not recorded" "start 0,start again 13,stop 0,stop again 1,start 0,stop 0,|" \
+	"$(cat "$scratch/out")|$(events "$PROBE_FILE.1")"
+begins_alone pool_forks
+same "without mam run, fork: the results" "start 0,child stop 1,child start 0,child stop 0,stop 0," "$(cat "$scratch/out")"
+same "without mam run, fork: each has its own" "3000|2000" "$(events "$PROBE_FILE.1")|$(events "$PROBE_FILE.2")"
+begins_alone pool_threads
+same "without mam run, 20 windows while four threads allocate" "40 of 40," "$(cat "$scratch/out")"
+try "the last one has the block of its thread" [ "$(events "$PROBE_FILE.1" | tr ' ' '\n' | grep -c 7000)" = 1 ]
 
 play mistakes
 same "mistakes" "NULL 1,empty 1,no folder 14,stop 1,start 0," "$(cat "$scratch/out")"

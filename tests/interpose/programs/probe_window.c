@@ -4,6 +4,9 @@
  * by which the test finds them; $PROBE_FILE begins the names of the files.
  */
 #include <mam/profile.h>
+#include <mam/source.h>
+#include <mam/stream.h>
+#include <mam/tag.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -153,7 +156,102 @@ static void replaced(void)
 	control("trace off");
 }
 
+static struct mam_pool *make_pool(void)
+{
+	struct mam_source *source;
+	struct mam_pool *pool;
+
+	if (mam_source_host(0, false, &source) != MAM_OK ||
+	    mam_pool_create_on(source, NULL, &pool) != MAM_OK)
+		exit(3);
+	return pool;
+}
+
+__attribute__((noinline)) static void *take_from(struct mam_pool *pool, size_t bytes)
+{
+	void *block;
+
+	if (mam_malloc(pool, bytes, &block) != MAM_OK)
+		exit(3);
+	return block;
+}
+
+/* Blocks of pools, one made before the first profile and one on the device. */
+static void pools(void)
+{
+	struct mam_pool *pool = make_pool(), *other;
+	void *first = take_from(pool, 1000), *block;
+
+	printf("start %d\n", mam_profile_start(name(".1"), 0));
+	mam_tag_push("weights");
+	block = take_from(pool, 2000);
+	mam_tag_pop();
+	mam_free(pool, first);
+	mam_free(NULL, block);
+	begin();
+	if (mam_malloc_async(NULL, 2500, NULL, &block) != MAM_OK ||
+	    mam_free_async(NULL, block, (void *)2) != MAM_OK)
+		exit(3);
+	printf("stop %d\n", mam_profile_stop());
+	first = take_from(pool, 3000);
+	printf("start %d\n", mam_profile_start(name(".2"), 0));
+	mam_free(pool, first);
+	other = make_pool();
+	take_from(other, 4000);
+	mam_pool_abandon(other);
+	take_from(pool, 5000);
+}
+
+static void pool_forks(void)
+{
+	struct mam_pool *pool = make_pool();
+	int status;
+	pid_t child;
+
+	printf("start %d\n", mam_profile_start(name(".1"), 0));
+	child = fork();
+	if (child == 0) {
+		pool = make_pool();
+		take_from(pool, 1000);
+		printf("child stop %d\n", mam_profile_stop());
+		printf("child start %d\n", mam_profile_start(name(".2"), 0));
+		take_from(pool, 2000);
+		printf("child stop %d\n", mam_profile_stop());
+		exit(0);
+	}
+	waitpid(child, &status, 0);
+	take_from(pool, 3000);
+	printf("stop %d\n", mam_profile_stop());
+}
+
+static void *churn_pool(void *pool)
+{
+	while (!atomic_load(&ends))
+		mam_free(pool, take_from(pool, 6000));
+	return NULL;
+}
+
+static void pool_threads(void)
+{
+	struct mam_pool *pool = make_pool();
+	pthread_t all[THREADS];
+	int good = 0;
+
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&all[i], NULL, churn_pool, pool);
+	for (int i = 0; i < WINDOWS; i++) {
+		good += mam_profile_start(name(".1"), 0) == 0;
+		mam_free(pool, take_from(pool, 7000));
+		good += mam_profile_stop() == 0;
+	}
+	atomic_store(&ends, true);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(all[i], NULL);
+	printf("%d of %d\n", good, 2 * WINDOWS);
+}
+
 static const struct probe_scene scenes[] = {
+	{ "pools", pools }, { "pool_forks", pool_forks }, { "pool_threads", pool_threads },
 	{ "windows", windows }, { "mistakes", mistakes }, { "forked", forked },
 	{ "threads", threads }, { "replaced", replaced },
 };
