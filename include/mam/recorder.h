@@ -48,7 +48,8 @@ MAM_RECORDER_EXPORT void mam_interpose_record(const struct mam_record *record);
 MAM_RECORDER_EXPORT void mam_interpose_join(void (*listen)(bool on));
 
 /* As cuMemAlloc() and cuMemFree(). */
-MAM_RECORDER_EXPORT unsigned int mam_interpose_chunk_alloc(unsigned long long *address, size_t bytes);
+MAM_RECORDER_EXPORT unsigned int mam_interpose_chunk_alloc(unsigned long long *address,
+							   size_t bytes);
 MAM_RECORDER_EXPORT unsigned int mam_interpose_chunk_free(unsigned long long address);
 
 /* libmam-preload.so was loaded to record, and for nothing else. */

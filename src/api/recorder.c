@@ -24,8 +24,8 @@
 typedef void record_function(const struct mam_record *record);
 typedef void join_function(void (*listen)(bool on));
 
-static void *_Atomic loaded;              /* atomic; handle of FILE_NAME, NULL: under mam run, or not yet */
-static atomic_bool has_joined;            /* atomic */
+static void *_Atomic loaded;   /* atomic; handle of FILE_NAME, NULL: under mam run, or not yet */
+static atomic_bool has_joined; /* atomic */
 static record_function *_Atomic recorder; /* atomic; set before the first call of listen() */
 
 static void pass(const struct mam_event *event)
@@ -48,7 +48,7 @@ static void pass(const struct mam_event *event)
 		if (record.tags[0] == '\0')
 			record.tags = NULL;
 	}
-	atomic_load(&recorder)(&record);
+	atomic_load (&recorder)(&record);
 }
 
 static void listen(bool on)

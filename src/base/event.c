@@ -42,7 +42,8 @@ bool mam_event_unsubscribe(void (*listener)(const struct mam_event *event, void 
 	bool found;
 
 	mam_lock_take(&lock);
-	while (at < subscribed && (listeners[at].listener != listener || listeners[at].user != user))
+	while (at < subscribed &&
+	       (listeners[at].listener != listener || listeners[at].user != user))
 		at++;
 	found = at < subscribed;
 	if (found) {

@@ -17,9 +17,9 @@
 
 typedef void listen_function(bool on);
 
-static atomic_uint joined;                       /* atomic; count, may exceed COPIES */
+static atomic_uint joined;                      /* atomic; count, may exceed COPIES */
 static listen_function *_Atomic copies[COPIES]; /* atomic; NULL: not yet */
-static atomic_bool is_on;                        /* atomic */
+static atomic_bool is_on;                       /* atomic */
 static struct mam_ledger chunks;
 __thread bool mam_library_hides;
 

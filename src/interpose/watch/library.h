@@ -9,7 +9,8 @@
 #include <stdbool.h>
 
 /* thread; it allocates or frees a chunk of libmam.so */
-extern __thread bool mam_library_hides __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern __thread bool mam_library_hides
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* A trace begins or has ended: the copies of libmam.so that joined are told. */
 void mam_library_listen(bool on);

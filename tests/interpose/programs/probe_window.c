@@ -251,8 +251,8 @@ static void pool_threads(void)
 }
 
 static const struct probe_scene scenes[] = {
-	{ "pools", pools }, { "pool_forks", pool_forks }, { "pool_threads", pool_threads },
-	{ "windows", windows }, { "mistakes", mistakes }, { "forked", forked },
+	{ "pools", pools },     { "pool_forks", pool_forks }, { "pool_threads", pool_threads },
+	{ "windows", windows }, { "mistakes", mistakes },     { "forked", forked },
 	{ "threads", threads }, { "replaced", replaced },
 };
 
