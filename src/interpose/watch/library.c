@@ -31,7 +31,7 @@ void mam_interpose_join(void (*listen)(bool on))
 		return;
 	(void)mam_init_is_off(); /* a trace may be wanted from the start */
 	atomic_store(&copies[place], listen);
-	/* Whoever stores first, the other sees it. */
+	/* Either this thread sees that a trace began, or the beginning sees the copy. */
 	if (atomic_load(&is_on))
 		listen(true);
 	if (!atomic_load(&is_on))

@@ -12,7 +12,7 @@
 extern __thread bool mam_library_hides
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* A trace begins or has ended: the copies of libmam.so that joined are told. */
+/* A trace begins or has ended: notifies the copies of libmam.so that joined. */
 void mam_library_listen(bool on);
 
 bool mam_library_is_chunk(const void *block);
