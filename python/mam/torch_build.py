@@ -46,7 +46,7 @@ def _build() -> str:
             key.update(source.read())
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     folder = os.path.join(os.environ.get("TORCH_EXTENSIONS_DIR") or os.path.join(cache, "torch_extensions"), "mam")
-    path = os.path.join(folder, f"torch_allocator-{key.hexdigest()[:16]}.so")
+    path = os.path.join(folder, f"libmam-torch-{key.hexdigest()[:16]}.so")
     if os.path.exists(path):
         return path
     try:

@@ -76,6 +76,25 @@ class Case(unittest.TestCase):
         torch.cuda.reset_accumulated_memory_stats()
 
 
+class Recordings(Case):
+    def test_tensors_with_tags_and_the_line_that_made_them(self):
+        with mam.trace() as trace:
+            with mam.tag("kv cache"):
+                first = tensor(3 * MIB)
+            second = tensor(5 * MIB)
+            del first, second
+        self.assertEqual(
+            [(event["event"], event["bytes"], event["tag"]) for event in trace.events],
+            [("a", 3 * MIB, "kv%20cache"), ("a", 5 * MIB, ""), ("f", 3 * MIB, "kv%20cache"), ("f", 5 * MIB, "")],
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            report = os.path.join(folder, "report.txt")
+            command = [sys.executable, "-m", "mam", "profile", "--format", "tree", "-o", report, trace]
+            subprocess.run(command, check=True)
+            with open(report) as file:
+                self.assertIn(" tensor (test_allocator.py:", file.read())
+
+
 class Statistics(Case):
     def test_every_counter_of_a_sequence(self):
         choice = random.Random(1)
@@ -583,7 +602,7 @@ try:
 except torch.OutOfMemoryError as error:
     print(error)
 for line in open("/proc/self/maps"):
-    if "torch_allocator-" in line:
+    if "libmam-torch-" in line:
         path = line.split()[-1]
 print(b"_ZNSt7codecvt" in open(path, "rb").read())
 """, CXX="g++ -static-libstdc++"), r"^CUDA out of memory. Tried to allocate 1048576.00 GiB.*\nFalse\n$")
