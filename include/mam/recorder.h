@@ -4,11 +4,12 @@
  * profiles. Not installed. Each has a copy of mam's code and may be of another version.
  *
  *   1. libmam.so passes a function to mam_interpose_join(), once.
- *   2. libmam-preload.so calls it with true when a trace begins, and with false when it ends.
+ *   2. libmam-preload.so calls it with true when a trace begins, and with false when it ends. The
+ *      same applies to --leaks, and to tags.
  *   3. Meanwhile libmam.so passes what happens to blocks of its pools to mam_interpose_record().
  *   4. Under mam run, its chunks are allocations of the program like others, which mam run's pools
  *      serve. They must not be in a trace that has their blocks. So libmam.so calls
- *      mam_interpose_chunk_alloc() and mam_interpose_chunk_free() instead of the driver.
+ *      mam_interpose_chunk_*() instead of the driver.
  *
  * Under mam run, libmam.so finds these functions in the process. Otherwise mam_profile_start() loads
  * libmam-preload.so, which then replaces none of CUDA's functions, and calls mam_interpose_alone()
@@ -47,10 +48,13 @@ MAM_RECORDER_EXPORT void mam_interpose_record(const struct mam_record *record);
 /* Calls `listen` at once if there is a trace. `listen` may be called anywhere and takes no lock. */
 MAM_RECORDER_EXPORT void mam_interpose_join(void (*listen)(bool on));
 
-/* As cuMemAlloc() and cuMemFree(). */
+/* As cuMemAlloc(), cuMemFree() and cuMemCreate(). */
 MAM_RECORDER_EXPORT unsigned int mam_interpose_chunk_alloc(unsigned long long *address,
 							   size_t bytes);
 MAM_RECORDER_EXPORT unsigned int mam_interpose_chunk_free(unsigned long long address);
+MAM_RECORDER_EXPORT unsigned int mam_interpose_chunk_create(unsigned long long *handle,
+							    size_t bytes, const void *properties,
+							    unsigned long long flags);
 
 /* libmam-preload.so was loaded to record, and for nothing else. */
 MAM_RECORDER_EXPORT void mam_interpose_alone(void);

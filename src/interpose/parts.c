@@ -23,6 +23,7 @@
 #include "interpose/share/marks.h"
 #include "interpose/watch/count.h"
 #include "interpose/watch/leaks.h"
+#include "interpose/watch/library.h"
 #include "interpose/watch/nvtx.h"
 #include "interpose/watch/profiled.h"
 #include "interpose/watch/tagged.h"
@@ -35,6 +36,7 @@ const struct mam_init_part mam_init_parts[] = {
 	{ .restart = mam_suspend_restart },
 	{ .start = mam_turn_start, .restart = mam_turn_restart },
 	{ .restart = mam_watch_restart },
+	{ .restart = mam_library_restart },
 	{ .start = mam_count_start, .restart = mam_count_restart },
 	{ .restart = mam_capture_restart },
 	{ .restart = mam_peer_restart },

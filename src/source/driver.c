@@ -15,6 +15,7 @@
 #define ORIGINAL "mam_interpose_original"
 #define CHUNK_ALLOC "mam_interpose_chunk_alloc"
 #define CHUNK_FREE "mam_interpose_chunk_free"
+#define CHUNK_CREATE "mam_interpose_chunk_create"
 
 enum need { required, optional };
 
@@ -71,16 +72,19 @@ static bool is_of_this_file(const void *function)
 }
 
 /*
- * libmam-preload.so defines CHUNK_ALLOC and CHUNK_FREE (mam/recorder.h), for copies of this file in
- * other objects.
+ * libmam-preload.so defines CHUNK_ALLOC, CHUNK_FREE and CHUNK_CREATE (mam/recorder.h), for copies of
+ * this file in other objects.
  */
 static void find_chunk_calls(void)
 {
 	void *chunk_alloc = dlsym(RTLD_DEFAULT, CHUNK_ALLOC);
 	void *chunk_free = dlsym(RTLD_DEFAULT, CHUNK_FREE);
+	void *chunk_create = dlsym(RTLD_DEFAULT, CHUNK_CREATE);
 
-	if (!chunk_alloc || !chunk_free || is_of_this_file(chunk_alloc))
+	if (!chunk_alloc || !chunk_free || !chunk_create || is_of_this_file(chunk_alloc))
 		return;
+	if (table.mem_create)
+		memcpy(&table.mem_create, &chunk_create, sizeof(chunk_create));
 	memcpy(&table.mem_alloc, &chunk_alloc, sizeof(chunk_alloc));
 	memcpy(&table.mem_free, &chunk_free, sizeof(chunk_free));
 }

@@ -26,6 +26,7 @@
 #include "interpose/routes/init.h"
 #include "interpose/routes/table.h"
 #include "interpose/watch/profiled.h"
+#include "interpose/watch/library.h"
 #include "interpose/watch/tracer.h"
 #include "interpose/watch/watch.h"
 
@@ -98,7 +99,7 @@ static void trace_blocks(const struct mam_pools_entry *entry,
 					       .context = entry->owner,
 					       .device = entry->device };
 
-		if (blocks[i].requested != 0)
+		if (blocks[i].requested != 0 && !mam_library_is_chunk(call.block))
 			*traced += mam_tracer_add(&call);
 	}
 }

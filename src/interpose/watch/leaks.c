@@ -61,6 +61,7 @@ void mam_leaks_alloc(const struct mam_watch_call *call)
 	entry.thread = (uint32_t)syscall(SYS_gettid);
 	entry.function = (uint16_t)call->function;
 	entry.fate = (uint8_t)call->fate;
+	entry.is_library = call->is_library;
 	atomic_store_explicit(&seen, 1, memory_order_relaxed);
 	do /* the old entry was freed by a call that mam does not intercept */
 		known = mam_ledger_put(&ledger, &entry, &old);

@@ -40,6 +40,8 @@ static bool is_before(const struct mam_ledger_entry *a, const struct mam_ledger_
 		return a->function < b->function;
 	if (a->fate != b->fate)
 		return a->fate < b->fate;
+	if (a->is_library != b->is_library)
+		return b->is_library;
 	return a->ns < b->ns;
 }
 
@@ -73,7 +75,8 @@ static void sort(struct mam_ledger_entry *entries, size_t count)
 
 static bool is_same_group(const struct mam_ledger_entry *a, const struct mam_ledger_entry *b)
 {
-	return a->id == b->id && a->function == b->function && a->fate == b->fate;
+	return a->id == b->id && a->function == b->function && a->fate == b->fate &&
+	       a->is_library == b->is_library;
 }
 
 /* Returns the group that starts at `first`; its count is 0 if there is none. */
@@ -112,20 +115,34 @@ static size_t largest(const struct mam_leaks_left *left, struct group *groups, s
 	return all;
 }
 
-/* A return address belongs to the call before it. The offset is for addr2line. */
-static void put_frame(struct mam_file_text *text, uint32_t number, const void *frame)
+static bool is_of_cuda(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return mam_stack_is_of_cuda(slash == NULL ? path : slash + 1);
+}
+
+/*
+ * A return address belongs to the call before it. The offset is for addr2line. The innermost frames
+ * are omitted if they are those of CUDA's libraries, or of mam. Returns the number of the next frame.
+ */
+static uint32_t put_frame(struct mam_file_text *text, uint32_t number, const void *frame)
 {
 	const char *call = (const char *)frame - 1;
 	static struct mam_elf_place place; /* lock: none, one thread reports */
+	bool is_found = mam_elf_find(call, &place);
 
+	if (number == 0 && is_found && is_of_cuda(place.object))
+		return 0;
 	mam_file_put(text, "    #%u ", number);
-	if (!mam_elf_find(call, &place)) {
+	if (!is_found) {
 		mam_file_put(text, "%p\n", frame);
-		return;
+		return number + 1;
 	}
 	if (place.function[0] != '\0')
 		mam_file_put(text, "%s+0x%zx ", place.function, place.distance);
 	mam_file_put(text, "(%s+0x%zx)\n", place.object, place.offset);
+	return number + 1;
 }
 
 static void put_blocks(struct mam_file_text *text, size_t blocks, uint64_t bytes)
@@ -142,20 +159,22 @@ static void put_group(struct mam_file_text *text, const struct mam_leaks_left *l
 	const struct mam_ledger_entry *youngest = oldest + group->count - 1;
 	const struct mam_stack *stack = (const struct mam_stack *)(uintptr_t)oldest->id;
 	double old = (double)(left->now - oldest->ns) / 1e9;
+	uint32_t shown = 0;
 	bool one_thread = true;
 
 	for (size_t i = 1; i < group->count; i++)
 		one_thread = one_thread && oldest[i].thread == oldest->thread;
 	put_blocks(text, group->count, group->bytes);
 	mam_file_put(text, ", by %s, from %s, ",
-		     mam_table_name((enum mam_table_id)oldest->function),
+		     oldest->is_library ? "mam_malloc"
+					: mam_table_name((enum mam_table_id)oldest->function),
 		     oldest->fate == MAM_FATE_SERVED ? "the pool" : "the driver");
 	if (group->count > 1)
 		mam_file_put(text, "%.3f to ", (double)(left->now - youngest->ns) / 1e9);
 	mam_file_put(text, one_thread ? "%.3f s old, thread %u\n" : "%.3f s old, several threads\n",
 		     old, oldest->thread);
 	for (uint32_t i = 0; stack != NULL && i < stack->count; i++)
-		put_frame(text, i, stack->frames[i]);
+		shown = put_frame(text, shown, stack->frames[i]);
 	if (stack == NULL)
 		mam_file_put(text, "    unknown call stack\n");
 }

@@ -10,7 +10,6 @@
 #include "interpose/routes/hooks.h"
 #include "interpose/routes/init.h"
 #include "interpose/watch/ledger.h"
-#include "interpose/watch/tracer.h"
 #include "interpose/watch/watch.h"
 
 #define COPIES 8 /* of libmam in one process; more are not recorded */
@@ -65,6 +64,17 @@ unsigned int mam_interpose_chunk_alloc(unsigned long long *address, size_t bytes
 	return (unsigned int)code;
 }
 
+unsigned int mam_interpose_chunk_create(unsigned long long *handle, size_t bytes,
+					const void *properties, unsigned long long flags)
+{
+	int code;
+
+	mam_library_hides = true;
+	code = cuMemCreate(handle, bytes, properties, flags);
+	mam_library_hides = false;
+	return (unsigned int)code;
+}
+
 unsigned int mam_interpose_chunk_free(unsigned long long address)
 {
 	struct mam_ledger_entry entry;
@@ -86,7 +96,6 @@ bool mam_library_is_chunk(const void *block)
 void mam_library_restart(void)
 {
 	mam_library_hides = false;
-	mam_library_listen(false);
 	mam_ledger_restart(&chunks);
 }
 
@@ -104,9 +113,9 @@ void mam_interpose_record(const struct mam_record *record)
 
 	mam_init_depth++;
 	switch (record->kind) {
-	case MAM_RECORD_ALLOC: mam_tracer_alloc(&call); break;
-	case MAM_RECORD_FREE: mam_tracer_free(&call); break;
-	case MAM_RECORD_POOL_GONE: mam_tracer_context_gone(call.context); break;
+	case MAM_RECORD_ALLOC: mam_watch_alloc(&call); break;
+	case MAM_RECORD_FREE: mam_watch_free(&call); break;
+	case MAM_RECORD_POOL_GONE: mam_watch_context_gone(call.context); break;
 	}
 	mam_init_depth--;
 }

@@ -34,7 +34,7 @@ const char *mam_interpose_tag_path(void)
 /* If a call that mam does not intercept freed the block before, the ledger has an old entry. */
 void mam_tagged_alloc(const struct mam_watch_call *call)
 {
-	const char *path = mam_tag_paths_here();
+	const char *path = call->tags != NULL ? call->tags : mam_tag_paths_here();
 	struct mam_ledger_entry entry = { .bytes = call->bytes,
 					  .context = call->context,
 					  .function = (uint16_t)call->function,

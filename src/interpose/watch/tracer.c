@@ -24,7 +24,6 @@
 #include "interpose/routes/init.h"
 #include "interpose/watch/gzip.h"
 #include "interpose/watch/ledger.h"
-#include "interpose/watch/library.h"
 #include "interpose/watch/tagged.h"
 #include "interpose/watch/trace_out.h"
 #include "interpose/watch/trace_ring.h"
@@ -58,19 +57,6 @@ static unsigned int age = 1; /* lock: none; number of forks since the first proc
  * outside the C library created and that shares the ring. lock: none, set when opened
  */
 static const int *at_home;
-
-/* Between the two, allocations and frees arrive. */
-static void watch_start(void)
-{
-	mam_watch_start(MAM_WATCH_TRACE);
-	mam_library_listen(true);
-}
-
-static void watch_stop(void)
-{
-	mam_library_listen(false);
-	mam_watch_stop(MAM_WATCH_TRACE);
-}
 
 static uint64_t now(void)
 {
@@ -148,7 +134,7 @@ static void open_trace(void)
 		if (error != 0) {
 			mam_say(MAM_SAY_ERROR, "cannot write trace '%s': %s", pattern,
 				mam_file_error(error));
-			watch_stop();
+			mam_watch_stop(MAM_WATCH_TRACE);
 		}
 		atomic_store_explicit(&state, error == 0 ? OPEN : OVER, memory_order_release);
 	}
@@ -278,10 +264,6 @@ static void record_alloc(const struct mam_watch_call *call)
 
 	if (!is_traced(call->function) || call->block == NULL || !is_open())
 		return;
-	if (mam_library_hides) {
-		pass_over(call);
-		return;
-	}
 	if (__builtin_expect(origin != NOTHING, 0)) {
 		if (!mam_sample_takes(call->bytes, rate)) {
 			pass_over(call);
@@ -407,7 +389,7 @@ int mam_tracer_open(const char *name, const uint64_t *profile_rate)
 		mam_ledger_restart(&freed);
 		atomic_store(&is_adding, true);
 		atomic_store(&state, OPEN);
-		watch_start();
+		mam_watch_start(MAM_WATCH_TRACE);
 	}
 	pthread_mutex_unlock(&opening);
 	return error;
@@ -455,7 +437,7 @@ bool mam_tracer_add(const struct mam_watch_call *call)
 		nap();
 	}
 	enter();
-	if (is_open() && !mam_library_is_chunk(call->block))
+	if (is_open())
 		is_new = add(call, &entry);
 	leave();
 	return is_new;
@@ -475,7 +457,7 @@ bool mam_tracer_close(uint64_t *events)
 	pthread_mutex_lock(&opening);
 	is = atomic_load(&state) == OPEN && *at_home != 0;
 	if (is) {
-		watch_stop();
+		mam_watch_stop(MAM_WATCH_TRACE);
 		atomic_store(&state, UNWANTED);
 		become_quiet();
 		mam_trace_out_finish();
@@ -502,7 +484,7 @@ void mam_tracer_start(void)
 	if (origin == WHO)
 		mam_stack_start();
 	atomic_store(&state, WANTED);
-	watch_start();
+	mam_watch_start(MAM_WATCH_TRACE);
 }
 
 void mam_tracer_finish(void)
@@ -513,7 +495,7 @@ void mam_tracer_finish(void)
 
 	if (is == OPEN && *at_home == 0)
 		return;
-	watch_stop();
+	mam_watch_stop(MAM_WATCH_TRACE);
 	atomic_store(&state, OVER);
 	if (is == OPEN)
 		mam_trace_out_finish();
@@ -540,7 +522,6 @@ void mam_tracer_restart(void)
 	mam_ledger_restart(&ledger);
 	mam_ledger_restart(&freed);
 	atomic_store(&state, UNWANTED);
-	mam_library_restart();
 	if (is != UNWANTED && !mam_init_is_off())
 		mam_tracer_start();
 }

@@ -62,6 +62,10 @@ check_pools "without mam run"
 play pools --trace "$scratch/profile.trace"
 same "with --trace: also blocks before it" "1000 2000 2500 3000 4000 5000" "$(gzip -dcf < "$scratch/profile.trace" |
 	sed -n 's/^a [0-9]* \([0-9]*\) .*/\1/p' | tr '\n' ' ' | sed 's/ $//')"
+play left --leaks="$scratch/leaks"
+same "--leaks has blocks of pools, and no chunks" "cuMemAlloc_v2 4000 mam_malloc 3000 mam_malloc 1000" \
+	"$(sed -n 's/^.*(\([0-9]*\) bytes), by \([a-zA-Z_0-9]*\),.*/\2 \1/p' "$scratch/leaks" | tr '\n' ' ' | sed 's/ $//')"
+same "their stacks begin in the program" "" "$(grep '#0' "$scratch/leaks" | grep -v probe_window)"
 begins_alone windows
 same "without mam run, CUDA's own blocks are not recorded" "start 0,start again 13,stop 0,stop again 1,start 0,stop 0,|" \
 	"$(cat "$scratch/out")|$(events "$PROBE_FILE.1")"

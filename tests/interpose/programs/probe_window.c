@@ -202,6 +202,22 @@ static void pools(void)
 	take_from(pool, 5000);
 }
 
+/* Blocks that the program leaves, among others; the chunk of the default pool is none of them. */
+static void left(void)
+{
+	struct mam_pool *pool = make_pool();
+	void *block;
+
+	begin();
+	mam_tag_push("weights");
+	take_from(pool, 1000);
+	mam_free(pool, take_from(pool, 2000));
+	if (mam_malloc_async(NULL, 3000, NULL, &block) != MAM_OK)
+		exit(3);
+	mam_tag_pop();
+	take(4000);
+}
+
 static void pool_forks(void)
 {
 	struct mam_pool *pool = make_pool();
@@ -251,9 +267,16 @@ static void pool_threads(void)
 }
 
 static const struct probe_scene scenes[] = {
-	{ "pools", pools },     { "pool_forks", pool_forks }, { "pool_threads", pool_threads },
-	{ "windows", windows }, { "mistakes", mistakes },     { "forked", forked },
-	{ "threads", threads }, { "replaced", replaced },
+	{ "pools", pools },
+	{ "left", left },
+	{ "left", left },
+	{ "pool_forks", pool_forks },
+	{ "pool_threads", pool_threads },
+	{ "windows", windows },
+	{ "mistakes", mistakes },
+	{ "forked", forked },
+	{ "threads", threads },
+	{ "replaced", replaced },
 };
 
 int main(int count, char **arguments)
