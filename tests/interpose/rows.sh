@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# rows.sh - each row of the table SEMANTICS in mam-run.1 has a test, which rows.txt names. Comments
+# rows.sh - each row of the table in mam-semantics.7 has a test, which rows.txt names. Comments
 # do not count as tests.
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
 
 rows=$MAM_SRCDIR/tests/interpose/rows.txt
 # The first column of the table: the lines between T{ and T}@.
 awk '/^\.TS/ { inside = 1 } /^\.TE/ { inside = 0 } inside && $0 == "T{" { getline; print }' \
-	"$MAM_SRCDIR/tools/mam-run.1" | sed "s/\\\\(aq/'/g" > "$scratch/man"
+	"$MAM_SRCDIR/tools/mam-semantics.7" | sed "s/\\\\(aq/'/g" > "$scratch/man"
 grep -v '^#' "$rows" | cut -f 1 > "$scratch/tested"
 same "the manual page and rows.txt have the same rows" "$(sort "$scratch/man")" "$(sort "$scratch/tested")"
 grep -v '^#' "$rows" > "$scratch/rows"

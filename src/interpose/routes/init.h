@@ -27,7 +27,7 @@ bool mam_init_is_alone(void);
 /* Returns true if mam_count_*() count and the report is wanted. Call mam_init_is_off() first. */
 bool mam_init_wants_stats(void);
 
-/* When a freed block may be reused (mam-run.1, FREE POLICIES). Call mam_init_is_off() first. */
+/* When a freed block may be reused (mam-semantics.7). Call mam_init_is_off() first. */
 enum mam_init_policy {
 	MAM_INIT_STRICT,   /* the free waits for all work of the block's context */
 	MAM_INIT_DEFERRED, /* the free does not wait, but the block stays in quarantine */

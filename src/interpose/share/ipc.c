@@ -15,7 +15,7 @@
  *
  * A peer without mam passes mam's handle to the driver, which returns invalid value. With
  * --ipc=dedicated, the next block of that size is one of the driver's (dedicated.h). Security: the
- * peer maps the whole chunk, including the block's neighbors (mam-run.1, IPC).
+ * peer maps the whole chunk, including the block's neighbors (mam-semantics.7).
  */
 #include "interpose/share/ipc.h"
 
