@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * recorder.h - between libmam.so in the program and libmam-preload.so, which writes traces and
- * profiles. Not installed. Each has a copy of mam's code and may be of another version.
+ * profiles. Each has a copy of mam's code and may be of another version; not installed.
  *
  *   1. libmam.so passes a function to mam_interpose_join(), once.
  *   2. libmam-preload.so calls it with true when a trace begins, and with false when it ends. The
@@ -31,8 +31,8 @@ enum mam_record_kind {
 	MAM_RECORD_POOL_GONE /* with all its blocks */
 };
 
+/* If it changes, so does the name of mam_interpose_record(): then copies of other versions do not join. */
 struct mam_record {
-	size_t size; /* sizeof(struct mam_record), of the caller */
 	enum mam_record_kind kind;
 	int device;        /* -1: not on a device */
 	const void *pool;  /* distinguishes pools */

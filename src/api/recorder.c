@@ -30,8 +30,7 @@ static record_function *_Atomic recorder; /* atomic; set before the first call o
 
 static void pass(const struct mam_event *event)
 {
-	struct mam_record record = { .size = sizeof(record),
-				     .device = ((const struct mam_slot *)event->pool)->device,
+	struct mam_record record = { .device = ((const struct mam_slot *)event->pool)->device,
 				     .pool = event->pool,
 				     .block = event->address,
 				     .bytes = event->bytes,
