@@ -32,6 +32,8 @@ MAM_KFN void mam_kdebug_lose(struct mam_growth *growth)
 	uint64_t count = mam_atomic_add64(&growth->untold.value, 1, MAM_RELAXED, MAM_AT_DEVICE) + 1;
 	uint64_t stored;
 
+	/* So that a lane whose store comes after this one's sees this count, too. */
+	mam_fence(MAM_SEQ_CST, MAM_AT_SYSTEM);
 	do {
 		stored = count;
 		mam_atomic_store64(&growth->reports->lost, stored, MAM_RELAXED, MAM_AT_SYSTEM);

@@ -14,7 +14,8 @@
  *    system-scope release: all below it were read (reader.c).
  *
  * In the end `lost` has the last value of `untold`: a lane that stores it reads `untold` again
- * afterwards, and stores again if it has grown.
+ * afterwards, and stores again if it has grown. With a fence before and after the store, a lane that
+ * replaces a larger count sees it.
  *
  * A thread's identity takes two words: x and y of the block in one, and z and all three of the
  * thread in the other. 0 in both: unknown.
