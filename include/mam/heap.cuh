@@ -63,11 +63,27 @@
  * for a size of up to 8 KiB, and the heap cannot grow, a free slot of a larger size serves the
  * request, the smallest whose address has the same alignment, if a search has seen one.
  *
- * Registers. A small kernel that calls mam_kmalloc() needs about 97 registers, also if it frees,
- * and 42 if it only frees, as a rare search is compiled into it: with 256 threads per block two
- * blocks run on an SM. What the kernel keeps in registers across the call comes on top. If it needs
- * fewer, bound them: __launch_bounds__(256, 8), or -maxrregcount=40 for a whole file. The search
- * then keeps some 690 bytes per thread in local memory in place of 510.
+ * Registers. A rare search is compiled into each kernel that allocates. Registers of a small kernel
+ * on sm_90, and local memory per thread, by nvcc 13.0 (-Xptxas -v):
+ *
+ *	mam_kfree()                                  42 registers     0 bytes
+ *	mam_kmalloc(), also if it frees             102             512
+ *	mam_kmalloc_warp()                          116             512
+ *	mam_kmalloc_block()                         104             512
+ *	mam_kmalloc() with a bound of the kernel or of the file:
+ *	__launch_bounds__(1024) or (256, 4)          64             624
+ *	__maxnreg__(48), if nvcc has it              48             656
+ *	-maxrregcount=40 or __maxnreg__(40)          40             720
+ *	__launch_bounds__(256, 6)                    40             736
+ *	__launch_bounds__(256, 8)                    32             784
+ *
+ * With 102 registers two blocks of 256 threads run on an SM. The search uses most of the local
+ * memory: a bound spills at most 20 bytes. Values that the kernel keeps in registers across the
+ * call come on top: with 64 of them it needs 164. So call mam_kmalloc() where few values are live,
+ * before they are loaded if possible; or bound the kernel, and it keeps these values in local
+ * memory during the call; or allocate in a kernel of its own, and pass the addresses. It does not
+ * help to let one lane of a warp or block call, nor to call in a __noinline__ function: that takes
+ * 102 registers, too, and 232 with 64 values.
  *
  * Invalid calls. Each changes nothing, is counted (mam_heap_stats()), and returns this:
  *
