@@ -529,113 +529,6 @@ START_TEST(concurrent_searches_share_words)
 }
 END_TEST
 
-/* ---- arithmetic ------------------------------------------------------------------------------ */
-
-/* The rows follow each other as the layout of the metadata assumes. */
-START_TEST(rows_have_the_width_of_the_layout)
-{
-	static const uint32_t near[] = { 64, 128, 1024, 2048, 65536, 131072, 1u << 20 };
-	struct okit *kit = okit_create(1, 1, NULL);
-	struct mam_kheap heap = *kit->heap;
-	struct mam_metadata_plan plan;
-	uint32_t *first = (uint32_t *)(mam_metadata_searches(&heap) + 1), turn, width, warp;
-
-	for (turn = 0; turn < 20000; turn++) {
-		heap.blocks = turn < 1000    ? turn + 1
-			      : turn < 10000 ? near[turn % 7] * (1 + turn % 5) + turn / 7 % 9 - 4
-					     : 1 + motion_below(1u << (1 + turn % 20));
-		warp = turn % 2 ? turn : motion_below(1u << (1 + turn % 31));
-		width = mam_metadata_shared(heap.blocks);
-		plan = mam_metadata_plan_of(heap.blocks, 32);
-		ck_assert_int_eq(mam_find_shared(&heap, 1, warp) - first, warp % width);
-		/* A group has 3 units, or 17. */
-		ck_assert_int_eq(mam_find_shared(&heap, 3, warp) - first,
-				 2 * width + warp % (width / 2));
-		ck_assert_int_eq(mam_find_shared(&heap, 25, warp) - first,
-				 24 * width + warp % (width / 16));
-		ck_assert_uint_le(plan.searches + sizeof(struct mam_searches) +
-					  MAM_CLASSES * 4 * width,
-				  plan.returns);
-	}
-	okit_destroy(kit);
-}
-END_TEST
-
-/* Traits, from the table, equal what is computed from the class's number. */
-START_TEST(traits_equal_classes)
-{
-	uint32_t class_, word;
-	uint64_t traits;
-
-	for (class_ = 1; class_ <= MAM_CLASSES; class_++) {
-		traits = mam_traits_of(class_);
-		ck_assert_uint_eq(mam_traits_quanta(traits), mam_class_quanta(class_));
-		ck_assert_uint_eq(mam_traits_slots(traits), mam_class_slots(class_));
-		ck_assert_uint_eq(mam_traits_units(traits), mam_class_units(class_));
-		ck_assert_uint_eq(mam_traits_span_shift(traits), mam_class_span_shift(class_));
-		ck_assert_uint_eq(mam_traits_words_before(traits), mam_class_words_before(class_));
-		ck_assert_uint_eq(mam_traits_group_shift(traits), mam_class_group_shift(class_));
-		ck_assert_uint_eq(mam_traits_group_units(traits), mam_class_group_units(class_));
-		ck_assert_uint_eq(mam_slab_groups(traits), okit_groups(class_));
-		for (word = 0; word < mam_class_words(class_); word++)
-			ck_assert_uint_eq(mam_slab_unit(traits, word),
-					  mam_metadata_unit(class_, word));
-	}
-}
-END_TEST
-
-/* The groups of a slab divide its slots and its units, each slot inside its group's units. */
-START_TEST(groups_divide_slab)
-{
-	uint32_t class_, word, group, i, first;
-	uint64_t traits, slots, units, all_slots, all_units;
-
-	for (class_ = 1; class_ <= MAM_CLASSES; class_++) {
-		traits = mam_traits_of(class_);
-		word = motion_below(3 * mam_class_words(class_));
-		first = mam_metadata_unit(class_, word);
-		all_slots = all_units = 0;
-		for (group = 0; group < mam_slab_groups(traits); group++) {
-			slots = mam_slab_group_slots(traits, group);
-			units = mam_slab_group_units(traits, word, group);
-			ck_assert(slots && slots == okit_group_slots(class_, group));
-			ck_assert_uint_eq(mam_popc64(units), okit_group_units(class_, group));
-			ck_assert(!(all_slots & slots) && !(all_units & units));
-			all_slots |= slots;
-			all_units |= units;
-			for (i = 0; i < 64; i++)
-				if (units >> i & 1)
-					ck_assert_uint_eq(
-						mam_slab_group(traits, word, first / 64 * 64 + i),
-						group);
-		}
-		ck_assert(all_slots == okit_all_slots(class_));
-		ck_assert(all_units == mam_slab_span(traits, word));
-	}
-}
-END_TEST
-
-/* The units of any consecutive slots, also if their groups reach beyond the last unit of the slab. */
-START_TEST(slots_have_the_units_of_their_groups)
-{
-	uint32_t class_, first, last, group;
-	uint64_t traits, all, units;
-
-	for (class_ = 1; class_ <= MAM_CLASSES; class_++) {
-		traits = mam_traits_of(class_);
-		for (first = 0; first < mam_traits_slots(traits); first++) {
-			units = 0;
-			for (last = first; last < mam_traits_slots(traits); last++) {
-				group = last >> mam_traits_group_shift(traits);
-				units |= mam_slab_group_units(traits, 0, group);
-				all = mam_bits_span(first, last - first + 1);
-				ck_assert(mam_find_units(traits, 0, all) == units);
-			}
-		}
-	}
-}
-END_TEST
-
 int main(void)
 {
 	TCase *tcase = tcase_create("find");
@@ -653,9 +546,5 @@ int main(void)
 	tcase_add_loop_test(tcase, home_is_taken_from_idle_groups, 0,
 			    sizeof(formers) / sizeof(formers[0]));
 	tcase_add_loop_test(tcase, concurrent_searches_share_words, 0, 2);
-	tcase_add_test(tcase, rows_have_the_width_of_the_layout);
-	tcase_add_test(tcase, traits_equal_classes);
-	tcase_add_test(tcase, groups_divide_slab);
-	tcase_add_test(tcase, slots_have_the_units_of_their_groups);
 	return kit_run(tcase, "heap/find");
 }
