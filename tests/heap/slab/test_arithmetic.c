@@ -79,7 +79,7 @@ MAM_KERNEL(claim_changed)
 	word = 0xff00;
 	MAM_KASSERT(mam_find_claim(&word, 0xffff, 3, 0) == 0x700);
 	MAM_KASSERT(mam_find_claim(&word, 0xf800, 1, 12) == 0x1000);
-	/* From bit 33 on. */
+	/* Starting at bit 33. */
 	word = 3 | (uint64_t)3 << 33;
 	MAM_KASSERT(mam_find_claim(&word, word, 1, 33) == (uint64_t)1 << 33);
 	MAM_KASSERT(mam_find_claim(&word, word, 4, 97) == (3 | (uint64_t)1 << 34));

@@ -341,6 +341,40 @@ START_TEST(idle_group_is_closed_for_another_class)
 }
 END_TEST
 
+/* Runs of few and of many units, groups with a live object, a free unit: none is closed, even briefly. */
+static void begin_mixed(void *argument)
+{
+	struct okit *kit = argument;
+
+	okit_begin(kit);
+	motion_slab(kit, 4, 0, 0x1000100010001);
+	motion_run(kit, 4, 1);
+	motion_run(kit, 5, 8);
+	motion_run(kit, 13, 20);
+	motion_slab(kit, 4, 15, 0xffffffff0000ffff);
+}
+
+MAM_KERNEL(close_mixed)
+{
+	struct okit *kit = argument;
+	uint32_t unit;
+
+	for (unit = 0; unit < MAM_BLOCK_UNITS; unit++) {
+		MAM_KASSERT(mam_find_close(kit->heap, unit) ==
+			    (unit == 61 ? (uint64_t)1 << 61 : 0));
+		MAM_KASSERT(kit->heap->closes[0] == (unit >= 61));
+	}
+}
+
+START_TEST(only_idle_group_is_closed)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "mixed units", begin_mixed, close_mixed, 1, 1, 1, okit_check);
+	okit_destroy(kit);
+}
+END_TEST
+
 /*
  * A full warp has words of its own: those of its home, generation by generation, as far apart as the
  * launch is large. It opens all groups of the slab.
@@ -541,6 +575,7 @@ int main(void)
 	tcase_add_test(tcase, frontier_moves_past_full_blocks);
 	tcase_add_test(tcase, frontier_moves_back_in_empty_heap);
 	tcase_add_test(tcase, idle_group_is_closed_for_another_class);
+	tcase_add_test(tcase, only_idle_group_is_closed);
 	tcase_add_test(tcase, full_warp_has_words_of_its_own);
 	tcase_add_test(tcase, home_is_opened_and_not_shared);
 	tcase_add_loop_test(tcase, home_is_taken_from_idle_groups, 0,
