@@ -94,6 +94,41 @@ START_TEST(claim_goes_on_with_slots_that_are_left)
 }
 END_TEST
 
+/* The home of the lanes from `first` on: one bit for each, in the word of their round. */
+MAM_KERNEL(homes)
+{
+	struct okit *kit = argument;
+	uint32_t turn, class_, lanes, first, round, word, generation;
+	struct mam_kslot home;
+	uint64_t traits, own;
+
+	for (turn = 0; turn < MAM_CLASSES * 32 * 3; turn++) {
+		class_ = 1 + turn % MAM_CLASSES;
+		lanes = 1 + turn / MAM_CLASSES % 32;
+		generation = turn / MAM_CLASSES / 32;
+		traits = mam_traits_of(class_);
+		round = 1u << mam_traits_round_shift(traits);
+		home = mam_handle_home(kit->heap, traits,
+				       mam_handle_warp() + generation * mam_handle_warps(), lanes);
+		for (first = 0; first < lanes; first += round) {
+			word = mam_find_home(kit->heap, mam_find_need(class_, 1, lanes, first),
+					     generation, &own);
+			MAM_KASSERT(word == home.word + first / round);
+			MAM_KASSERT(own == (okit_all_slots(class_) &
+					    mam_bits_span(home.slot, lanes - first)));
+		}
+	}
+}
+
+START_TEST(home_has_a_slot_for_each_lane)
+{
+	struct okit *kit = okit_create(20, 1, NULL);
+
+	motion_explore(kit, "homes", okit_begin, homes, 3, 1, 1, okit_check);
+	okit_destroy(kit);
+}
+END_TEST
+
 /* ---- rows, classes and groups ---------------------------------------------------------------- */
 
 /* The rows follow each other as the layout of the metadata assumes. */
@@ -180,21 +215,26 @@ START_TEST(groups_divide_slab)
 }
 END_TEST
 
-/* The units of any consecutive slots, also if their groups reach beyond the last unit of the slab. */
+/*
+ * The units of any consecutive slots, also if their groups reach beyond the last unit of the slab, and
+ * all slots of these groups.
+ */
 START_TEST(slots_have_the_units_of_their_groups)
 {
 	uint32_t class_, first, last, group;
-	uint64_t traits, all, units;
+	uint64_t traits, all, units, slots;
 
 	for (class_ = 1; class_ <= MAM_CLASSES; class_++) {
 		traits = mam_traits_of(class_);
 		for (first = 0; first < mam_traits_slots(traits); first++) {
-			units = 0;
+			units = slots = 0;
 			for (last = first; last < mam_traits_slots(traits); last++) {
 				group = last >> mam_traits_group_shift(traits);
 				units |= mam_slab_group_units(traits, 0, group);
 				all = mam_bits_span(first, last - first + 1);
 				ck_assert(mam_find_units(traits, 0, all) == units);
+				slots |= okit_group_slots(class_, group);
+				ck_assert(mam_find_grouped(traits, all) == slots);
 			}
 		}
 	}
@@ -209,6 +249,7 @@ int main(void)
 	tcase_add_test(tcase, need_has_its_numbers);
 	tcase_add_test(tcase, groups_are_opened_together);
 	tcase_add_test(tcase, claim_goes_on_with_slots_that_are_left);
+	tcase_add_test(tcase, home_has_a_slot_for_each_lane);
 	tcase_add_test(tcase, rows_have_the_width_of_the_layout);
 	tcase_add_test(tcase, traits_equal_classes);
 	tcase_add_test(tcase, groups_divide_slab);
