@@ -129,6 +129,42 @@ START_TEST(home_has_a_slot_for_each_lane)
 }
 END_TEST
 
+/* Blocks where a class was seen: exactly those, and none if a word has no such block. */
+MAM_KERNEL(look_at_hints)
+{
+	static const uint32_t seen[] = { 0, 1, 31, 32, 63, 65, 127, 192, 199 };
+	struct okit *kit = argument;
+	uint32_t turn, i, block, random, hits[9] = { 0 }, none = 0;
+	uint64_t *hints = kit->heap->hints + 3 * mam_metadata_hint_words(kit->blocks);
+
+	for (i = 0; i < 9; i++)
+		hints[seen[i] / 64] |= (uint64_t)1 << seen[i] % 64;
+	for (turn = 0; turn < 2000; turn++) {
+		random = mam_walk_mix(turn);
+		block = mam_find_hint(kit->heap, 4, random);
+		none += block == MAM_NO_WORD;
+		for (i = 0; i < 9 && block != MAM_NO_WORD; i++)
+			if (block == seen[i])
+				break;
+		MAM_KASSERT(i < 9);
+		if (block != MAM_NO_WORD)
+			hits[i]++;
+	}
+	/* Word 2 of 4 has none. */
+	MAM_KASSERT(none > 400 && none < 600);
+	for (i = 0; i < 9; i++)
+		MAM_KASSERT(hits[i]);
+}
+
+START_TEST(hint_is_a_block_where_class_was_seen)
+{
+	struct okit *kit = okit_create(200, 1, NULL);
+
+	motion_explore(kit, "hints", okit_begin, look_at_hints, 1, 1, 1, NULL);
+	okit_destroy(kit);
+}
+END_TEST
+
 /* ---- rows, classes and groups ---------------------------------------------------------------- */
 
 /* The rows follow each other as the layout of the metadata assumes. */
@@ -250,6 +286,7 @@ int main(void)
 	tcase_add_test(tcase, groups_are_opened_together);
 	tcase_add_test(tcase, claim_goes_on_with_slots_that_are_left);
 	tcase_add_test(tcase, home_has_a_slot_for_each_lane);
+	tcase_add_test(tcase, hint_is_a_block_where_class_was_seen);
 	tcase_add_test(tcase, rows_have_the_width_of_the_layout);
 	tcase_add_test(tcase, traits_equal_classes);
 	tcase_add_test(tcase, groups_divide_slab);

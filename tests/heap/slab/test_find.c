@@ -514,6 +514,96 @@ START_TEST(home_is_taken_from_idle_groups)
 }
 END_TEST
 
+/*
+ * The home of some lanes, by the state of its first group: only slots of their own groups are claimed,
+ * and of a full warp's those of the slab. A home that may be opened is named.
+ */
+MAM_KERNEL(claim_own)
+{
+	struct okit *kit = argument;
+	uint32_t lanes = 4, need = mam_find_need(4, 2, lanes, 0), word, last, unit;
+	struct mam_kheap *heap = kit->heap;
+	struct mam_kfind found;
+	uint64_t own, group;
+
+	word = mam_find_home(heap, need, 0, &own);
+	group = mam_find_grouped(mam_traits_of(4), own);
+	found = mam_find_own(heap, need, 0);
+	MAM_KASSERT(!found.won && found.word == word);
+	/* Another class has its units, or a group that opens. */
+	unit = mam_metadata_unit(4, word) + (mam_ffs64(own) - 1) / 16;
+	mam_owners_set(heap, unit, 1, 5);
+	found = mam_find_own(heap, need, 0);
+	MAM_KASSERT(!found.won && found.word == word);
+	mam_owners_clear(heap, unit, 1);
+	mam_owners_set(heap, unit, 1, 4 + MAM_OWNER_MOVING);
+	found = mam_find_own(heap, need, 0);
+	MAM_KASSERT(!found.won && found.word == word);
+	mam_owners_clear(heap, unit, 1);
+	/* Open: full, while the other groups are not; then with three slots. */
+	MAM_KASSERT(motion_open(kit, 4, word, group));
+	found = mam_find_own(heap, need, 0);
+	MAM_KASSERT(!found.won && found.word == MAM_NO_WORD);
+	motion_release(kit, 4, word, own & (~own + 1) * 7);
+	found = mam_find_own(heap, need, 0);
+	MAM_KASSERT(found.word == word && found.won == (own & (~own + 1) * 3));
+	motion_own(kit, 4, word, found.won);
+	/* A word after the last one. */
+	for (last = 1; last < 4; last++) {
+		found = mam_find_own(heap, mam_find_need(72, 1, 32, 8 * last), 0);
+		MAM_KASSERT(!found.won && found.word == MAM_NO_WORD);
+	}
+	/* A full warp, whose own group is full. */
+	need = mam_find_need(4, 2, 16, 0);
+	if (mam_find_home(heap, need, 0, &own) == word)
+		return;
+	word = mam_find_home(heap, need, 0, &own);
+	MAM_KASSERT(motion_open(kit, 4, word, own));
+	found = mam_find_own(heap, need, 0);
+	MAM_KASSERT(found.word == word && mam_popc64(found.won) == 2);
+	motion_own(kit, 4, word, found.won);
+}
+
+START_TEST(home_is_claimed_by_its_lanes)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "a claim at home", okit_begin, claim_own, 1, 1, 3, okit_check);
+	okit_destroy(kit);
+}
+END_TEST
+
+/* One slot is left, in the third of four blocks: a look at four adjacent words finds it. */
+static void begin_one_left(void *argument)
+{
+	struct okit *kit = argument;
+	uint32_t block;
+
+	okit_begin(kit);
+	for (block = 0; block < 4; block++)
+		motion_slab(kit, 24, block, ~(uint64_t)(block == 2 ? 32 : 0));
+}
+
+MAM_KERNEL(find_one_left)
+{
+	struct okit *kit = argument;
+	struct mam_kfind found = find(kit, 24, 3, 0);
+
+	MAM_KASSERT(found.word == 2 && found.won == 32);
+	MAM_KASSERT(!find(kit, 24, 1, 0).won);
+	MAM_KASSERT(mam_find_place(kit->heap, 24, 4 * MAM_BLOCK_UNITS).word == MAM_NO_WORD);
+	MAM_KASSERT(mam_find_place(kit->heap, 24, MAM_NO_PAGE).word == MAM_NO_WORD);
+}
+
+START_TEST(last_slot_is_found)
+{
+	struct okit *kit = okit_create(4, 1, NULL);
+
+	motion_explore(kit, "one slot", begin_one_left, find_one_left, 1, 1, 3, okit_check);
+	okit_destroy(kit);
+}
+END_TEST
+
 /* ---- lanes that search at the same time ------------------------------------------------------ */
 
 #define HELD 3
@@ -580,6 +670,8 @@ int main(void)
 	tcase_add_test(tcase, home_is_opened_and_not_shared);
 	tcase_add_loop_test(tcase, home_is_taken_from_idle_groups, 0,
 			    sizeof(formers) / sizeof(formers[0]));
+	tcase_add_test(tcase, home_is_claimed_by_its_lanes);
+	tcase_add_test(tcase, last_slot_is_found);
 	tcase_add_loop_test(tcase, concurrent_searches_share_words, 0, 2);
 	return kit_run(tcase, "heap/find");
 }
