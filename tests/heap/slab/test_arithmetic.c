@@ -189,6 +189,11 @@ START_TEST(rows_have_the_width_of_the_layout)
 				 2 * width + warp % (width / 2));
 		ck_assert_int_eq(mam_find_shared(&heap, 25, warp) - first,
 				 24 * width + warp % (width / 16));
+		/* Of 2 units, or 8. */
+		ck_assert_int_eq(mam_find_shared(&heap, 40, warp) - first,
+				 39 * width + warp % width);
+		ck_assert_int_eq(mam_find_shared(&heap, 72, warp) - first,
+				 71 * width + warp % (width / 2));
 		ck_assert_uint_le(plan.searches + sizeof(struct mam_searches) +
 					  MAM_CLASSES * 4 * width,
 				  plan.returns);

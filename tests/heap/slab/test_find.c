@@ -91,6 +91,24 @@ MAM_KERNEL(find_known)
 	MAM_KASSERT(shared(kit, 4) == found.word + 1);
 }
 
+/* The word of a neighboring warp serves, too. Otherwise one lane marks its own word, to search. */
+MAM_KERNEL(look_at_row)
+{
+	struct okit *kit = argument;
+	uint32_t need = mam_find_need(4, 2, 0, 0);
+	struct mam_kfind found;
+
+	fill_row(kit, 4, 0);
+	row_of(kit, 4)[(mam_handle_warp() ^ 1) % ROW] = 3 + 1;
+	found = mam_find_known(kit->heap, need);
+	MAM_KASSERT(found.word == 3 && mam_popc64(found.won) == 2);
+	motion_own(kit, 4, 3, found.won);
+	fill_row(kit, 4, 0);
+	found = mam_find_known(kit->heap, need);
+	MAM_KASSERT(!found.won && !found.word && shared(kit, 4) == MAM_SHARED_BUSY);
+	MAM_KASSERT(mam_find_known(kit->heap, need).word == MAM_SHARED_BUSY);
+}
+
 /* The same if another lane searches for the next one. */
 START_TEST(known_word_is_used_until_it_is_full)
 {
@@ -98,6 +116,7 @@ START_TEST(known_word_is_used_until_it_is_full)
 	struct okit *kit = okit_create(2, 1, &busy);
 
 	motion_explore(kit, "a known word", begin_known, find_known, 1, 1, 20, NULL);
+	motion_explore(kit, "a row", begin_known, look_at_row, 1, 1, 3, NULL);
 	okit_destroy(kit);
 }
 END_TEST
