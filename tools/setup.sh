@@ -8,7 +8,8 @@
 #   setup_configure  generate ./configure if this is a checkout, and configure a build folder
 #   setup_left_out   name the command that a build lacks because of a missing package, and how to add it
 #   step             run one command quietly: its output goes to the log; a line shows what runs, on a
-#                    terminal once it has run for two seconds; on failure the log's last lines are shown
+#                    terminal once it has run for two seconds, with the log's last line; on failure
+#                    the log's last lines are shown
 #
 # The caller sets: me (its name in messages), root (the source tree), log (a file).
 
@@ -28,24 +29,34 @@ die() # STATUS MESSAGE
 	exit "$1"
 }
 
+# Replace the terminal's last line. A longer one would wrap, and could not be replaced.
+redraw() # LINE
+{
+	local height width
+	read -r height width < <(stty size <&2 2> /dev/null)
+	[ "${width:-0}" -gt "${height:-0}" ] || width=80
+	printf '\r%.*s\033[K' $((width - 1)) "$1" >&2
+}
+
 # step WHAT COMMAND...
 step()
 {
-	local what=$1 pid status=0 started=$SECONDS shown=no
+	local what=$1 pid status=0 started=$SECONDS shown=0 now
 	shift
 	printf '\n== %s\n== %s\n' "$what" "$*" >> "$log"
-	if [ -t 2 ]; then
+	if [ -t 2 ] && [ "${TERM:-dumb}" != dumb ]; then
 		"$@" >> "$log" 2>&1 < /dev/null &
 		pid=$!
 		while kill -0 "$pid" 2> /dev/null; do
-			if [ $((SECONDS - started)) -ge 2 ]; then
-				printf '\r%s: %s (%d s)' "$me" "$what" $((SECONDS - started)) >&2
-				shown=yes
+			now=$((SECONDS - started))
+			if [ $now -ge 2 ] && [ $now -gt $shown ]; then
+				redraw "$me: $what ($now s) $(tail -n 1 "$log" | tr -s '[:cntrl:] ' ' ')"
+				shown=$now
 			fi
 			sleep 0.2
 		done
 		wait "$pid" || status=$?
-		[ $shown = no ] || printf '\n' >&2
+		[ $shown -eq 0 ] || { redraw "$me: $what ($((SECONDS - started)) s)"; echo >&2; }
 	else
 		say "$what"
 		"$@" >> "$log" 2>&1 < /dev/null || status=$?
@@ -155,6 +166,7 @@ install_command() # MANAGER
 	case $1 in
 	pacman) echo 'pacman -S' ;;
 	apk) echo 'apk add' ;;
+	apt-get) echo 'apt-get update && apt-get install' ;;
 	*) echo "$1 install" ;;
 	esac
 }
@@ -178,24 +190,25 @@ missing_packages() # KIND MANAGER
 		apk) echo "$apk" ;;
 		*) echo "$what" ;;
 		esac
-	done < <(needs_table) | grep . | tr '\n' ' '
+	done < <(needs_table) | grep . | paste -s -d ' '
 }
 
 install_packages() # MANAGER SUDO PACKAGES...
 {
-	local manager=$1 sudo=$2
+	local manager=$1 sudo=$2 what='installing the packages'
 	shift 2
+	[ $# -gt 1 ] || what="installing $1"
 	# shellcheck disable=SC2086 # $sudo is a word or nothing
 	case $manager in
 	apt-get)
 		step "reading the package lists" $sudo apt-get -q update &&
-			step "installing $*" $sudo env DEBIAN_FRONTEND=noninteractive \
+			step "$what" $sudo env DEBIAN_FRONTEND=noninteractive \
 				apt-get -q -y --no-install-recommends install "$@"
 		;;
-	dnf) step "installing $*" $sudo dnf -q -y install "$@" ;;
-	pacman) step "installing $*" $sudo pacman -Sy --noconfirm --needed "$@" ;;
-	zypper) step "installing $*" $sudo zypper --non-interactive install "$@" ;;
-	apk) step "installing $*" $sudo apk add "$@" ;;
+	dnf) step "$what" $sudo dnf -q -y install "$@" ;;
+	pacman) step "$what" $sudo pacman -Sy --noconfirm --needed "$@" ;;
+	zypper) step "$what" $sudo zypper --non-interactive install "$@" ;;
+	apk) step "$what" $sudo apk add "$@" ;;
 	esac
 }
 
@@ -217,8 +230,8 @@ setup_packages()
 		if command -v sudo > /dev/null && { [ -t 0 ] || sudo -n true 2> /dev/null; }; then
 			sudo=sudo
 		elif [ -n "$must" ]; then
-			complain "missing packages that only root can install: $missing"
-			say "run as root: $(install_command "$manager") $missing"
+			complain "packages are missing, which only root can install; run as root, then run tools/$me again:"
+			echo "$(install_command "$manager") $missing" >&2
 			exit 77
 		else
 			say "not installed (requires root), $left_out: $missing"
@@ -298,7 +311,7 @@ setup_left_out()
 	elif [ -z "$manager" ]; then
 		say "mam coalesce is not built: install libclang 13 or later, then run tools/$me again"
 	else
-		say "mam coalesce is not built: as root, '$(install_command "$manager") ${package% }', then run tools/$me again"
+		say "mam coalesce is not built: as root, '$(install_command "$manager") $package', then run tools/$me again"
 	fi
 }
 

@@ -106,7 +106,7 @@ for row in 'apt-get:apt-get -q -y --no-install-recommends install libclang-dev' 
 	try "${row%%:*}: mam coalesce is built" test -x "$tree/build/mam-coalesce"
 done
 
-for row in 'apt-get:apt-get install libclang-dev' 'dnf:dnf install clang-devel' 'pacman:pacman -S clang' \
+for row in 'apt-get:apt-get update && apt-get install libclang-dev' 'dnf:dnf install clang-devel' 'pacman:pacman -S clang' \
 	'zypper:zypper install clang-devel' 'apk:apk add clang-dev'; do
 	begin "${row%%:*}" 1000 libclang
 	run
@@ -136,7 +136,7 @@ begin apt-get 0 libclang
 run
 same "no network: exit status" 0 $status
 same "no network: the last line" \
-	"quickstart: mam coalesce is not built: as root, 'apt-get install libclang-dev', then run tools/quickstart again" \
+	"quickstart: mam coalesce is not built: as root, 'apt-get update && apt-get install libclang-dev', then run tools/quickstart again" \
 	"$(last_line)"
 
 begin '' 1000 libclang
@@ -148,8 +148,8 @@ same "no package manager: the last line" \
 begin apt-get 1000 libclang make
 run
 same "missing requirement: exit status" 77 $status
-try "missing requirement: the command to run as root" grep -qx 'quickstart: run as root: apt-get install make libclang-dev ' \
-	"$scratch/out"
+same "missing requirement: the command to run as root" 'apt-get update && apt-get install make libclang-dev' \
+	"$(tail -n 1 "$scratch/err")"
 
 for argument in --without-libclang --with-libclang=no; do
 	begin apt-get 0 libclang
