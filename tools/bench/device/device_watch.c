@@ -7,6 +7,7 @@
  * for several times the maximum duration of a kernel is killed: then a driver call does not return,
  * since the worker itself would report a kernel that does not.
  */
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -219,6 +220,7 @@ static bool listen(struct watch *watch)
 		const int ready = poll(&wait, 1, 250);
 
 		if (ready > 0) {
+			assert(watch->used < sizeof(watch->text) - 1); /* read_text leaves room */
 			count = read(watch->from, watch->text + watch->used,
 				     sizeof(watch->text) - 1 - watch->used);
 			if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN))

@@ -292,7 +292,8 @@ int model_main(int argc, char **argv)
 {
 	struct request request = { .pages = MODEL_PAGES };
 	static struct run run;
-	char typed[512], why[200];
+	static char typed[512]; /* run keeps its address */
+	char why[200];
 	int first, status;
 
 	run.request = &request;
