@@ -14,7 +14,7 @@ for name in clang-format-14 clang-format; do
 	*' version 14.'*) format=$name && break ;;
 	esac
 done
-[ -n "$format" ] || skip_all "formatting" "clang-format 14 is not installed (package clang-format)"
+[ -n "$format" ] || skip_all "formatting" "clang-format 14 is not installed, and other versions format differently"
 cd "$MAM_SRCDIR" || exit 1
 
 unformatted() # FILE... - the files that clang-format would change

@@ -36,6 +36,10 @@ put debootstrap 'exit 1'
 same "system that is unpacked is used again" 1 "$(run aarch64 | grep -c 'make failed')"
 same "system that cannot be unpacked is skipped" \
 	"skip - debian-12: debootstrap failed: see '/systems/debian-12.log';status 77" "$(run debian-12)"
+put python3 'exit 1'
+same "headers of CUDA need pip" "skip - cuda-headers: pip is not installed;status 77" "$(run cuda-headers)"
+put python3 'exit 0'
+same "headers of CUDA that pip does not bring are not ok" 6 "$(run cuda-headers | grep -o 'not ok - [^;]*: cuda.h is missing' | wc -l)"
 put id 'echo 1000'
 same "without root privileges, each is skipped" \
 	"skip - debian-12: takes root privileges;skip - aarch64: takes root privileges;status 77" "$(run debian-12 aarch64)"

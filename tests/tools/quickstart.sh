@@ -166,4 +166,17 @@ run
 same "version too old: the last line" \
 	"quickstart: mam coalesce is not built, as configure found no libclang 13 or later; see $tree/build/config.log" \
 	"$(last_line)"
+
+# A line that shows progress is replaced, so it must not wrap.
+if command -v script > /dev/null; then
+	cat > "$scratch/redraw" << end
+stty cols 40 rows 20
+. '$MAM_SRCDIR/tools/setup.sh'
+redraw 'quickstart: compiling (12 s) CC src/pool/alloc.lo'
+end
+	same "progress fits in the terminal" 'quickstart: compiling (12 s) CC src/poo' \
+		"$(script -qec "bash '$scratch/redraw'" /dev/null < /dev/null | tr -d '\r\033' | sed 's/\[K$//' | cut -c 1-80)"
+else
+	skip "progress fits in the terminal" "script is not installed"
+fi
 finish
