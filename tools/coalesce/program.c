@@ -179,6 +179,8 @@ static void put_variable(FILE *file, const struct co_program *program, size_t in
 	put_flag(file, variable->reference, "reference");
 	put_flag(file, variable->is_volatile, "volatile");
 	put_flag(file, variable->addressed, "addressed");
+	put_flag(file, variable->escaped, "escaped");
+	put_flag(file, variable->plain, "plain");
 	putc(')', file);
 }
 
@@ -209,10 +211,10 @@ static void put_node(FILE *file, const struct co_program *program, const struct 
 		return;
 	}
 	static const char *const nulls[] = { "", "+keeps_null", "+tests_null" };
-	fprintf(file, "(%s%s%s%s%s%s%s%s%s", kinds[node->kind], node->do_first ? "+do_first" : "",
+	fprintf(file, "(%s%s%s%s%s%s%s%s%s%s", kinds[node->kind], node->do_first ? "+do_first" : "",
 		node->reads ? "+reads" : "", node->array ? "+array" : "",
 		node->is_volatile ? "+volatile" : "", node->own ? "+own" : "",
-		node->macro ? "+macro" : "", node->elsewhere ? "+elsewhere" : "",
+		node->macro ? "+macro" : "", node->bound ? "+bound" : "", node->elsewhere ? "+elsewhere" : "",
 		nulls[node->null]);
 	fprintf(file, "@%u", node->line);
 	if (node->in_file)
@@ -234,6 +236,8 @@ static void put_function(FILE *file, const struct co_program *program, size_t in
 	put_flag(file, function->in_file, "in_file");
 	put_flag(file, function->is_virtual, "virtual");
 	put_flag(file, function->is_rest, "rest");
+	put_flag(file, function->is_lambda, "lambda");
+	put_flag(file, function->returns_reference, "returns_reference");
 	put_flag(file, function->variadic, "variadic");
 	fprintf(file, " @%u:%zu-%zu end=%zu template=%d (parameters", function->line,
 		function->begin, function->end, function->parameters_end, function->template_of);

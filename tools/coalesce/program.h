@@ -74,6 +74,8 @@ struct co_node {
 	bool own;          /* CO_CALL: a function of the source without a known body: its name
 	                      implies nothing; CO_UNKNOWN: a new that is not the global one */
 	bool macro;        /* it begins or ends in a macro, so it cannot be rewritten */
+	bool bound;        /* a reference is bound to this place, or to a temporary number (CO_MIX,
+	                      CO_VALUE) of this value */
 	bool elsewhere;    /* in a default argument: evaluated here, its text is elsewhere */
 	bool in_file;      /* its text is in the file; begin, end and line refer to it */
 	unsigned int line; /* 1... */
@@ -103,6 +105,8 @@ struct co_variable {
 	bool reference; /* a reference: assignments go to its target */
 	bool is_volatile;
 	bool addressed; /* its address is taken somewhere, or a reference is bound to it */
+	bool escaped;   /* in code that the tree does not show */
+	bool plain;     /* a number or a pointer, or points or refers to one: no array, no class */
 };
 
 struct co_function {
@@ -111,6 +115,8 @@ struct co_function {
 	bool kernel;         /* __global__ */
 	bool in_file;
 	bool is_virtual; /* virtual, or its address is taken: any code may call it */
+	bool is_lambda;  /* its first parameter is the closure: the join of all captured values */
+	bool returns_reference;
 	bool is_rest;    /* stands for the calls of code that is not analyzed (front_rest.c) */
 	unsigned int line;
 	size_t begin, end;     /* of the definition, in the file */

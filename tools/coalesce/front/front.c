@@ -8,7 +8,9 @@
  *    the toolkit's headers.
  * 2. Errors in host functions do not matter and are tolerated. Any other error is fatal. The first
  *    error of the first parse is reported, or of the second parse if there was one.
- * 3. All functions are read (front_unit.c).
+ * 3. If it has explicit instances of kernels, it is parsed once more, with their names
+ *    (front_instances.c).
+ * 4. All functions are read (front_unit.c).
  *
  * Bound: linear in the parsed text. A file of some hundred lines takes 0.1 to 0.5 seconds, mostly
  * in libclang for headers.
@@ -25,7 +27,7 @@
 #define WHY_BYTES 1024
 #define MAX_BYTES ((size_t)64 << 20) /* of a source */
 
-static void give_back(struct front *f)
+static void drop_texts(struct front *f)
 {
 	struct front_text *text, *next;
 
@@ -35,6 +37,12 @@ static void give_back(struct front *f)
 		free(text->uses);
 		free(text);
 	}
+	f->texts = NULL;
+}
+
+static void give_back(struct front *f)
+{
+	drop_texts(f);
 	free(f->stack);
 	front_map_fini(&f->functions);
 	front_map_fini(&f->variables);
@@ -48,6 +56,7 @@ static void give_back(struct front *f)
 	free(f->regions);
 	free(f->calls);
 	front_map_fini(&f->made);
+	free(f->closures);
 	if (f->unit != NULL)
 		clang_disposeTranslationUnit(f->unit);
 	if (f->index != NULL)
@@ -152,7 +161,8 @@ static bool is_good(struct front *f, const char *path, const char *advice, char 
 }
 
 static bool parse(struct front *f, const char *path, const char *const *flags, size_t flag_count,
-		  const char *toolkit, const char *advice, char *why, size_t why_bytes)
+		  const char *toolkit, const char *advice, struct CXUnsavedFile *unsaved, char *why,
+		  size_t why_bytes)
 {
 	struct front_flags made;
 	enum CXErrorCode error;
@@ -168,8 +178,8 @@ static bool parse(struct front *f, const char *path, const char *const *flags, s
 		f->failed = true;
 		return no_memory(why, why_bytes);
 	}
-	error = clang_parseTranslationUnit2(f->index, path, made.flags, (int)made.count, NULL, 0,
-
+	error = clang_parseTranslationUnit2(f->index, path, made.flags, (int)made.count, unsaved,
+					    unsaved != NULL,
 					    CXTranslationUnit_KeepGoing |
 						    CXTranslationUnit_DetailedPreprocessingRecord,
 					    &f->unit);
@@ -211,13 +221,15 @@ static bool parse_somehow(struct front *f, const char *path, const char *const *
 
 	if (parse(f, path, flags, flag_count, NULL,
 		  "pass the compiler's -I, -D and -std after --, or a toolkit with --cuda-path=DIR",
-		  why, why_bytes))
+		  NULL, why, why_bytes))
 		return true;
 	if (f->failed || toolkit == NULL)
 		return false;
 	if (parse(f, path, flags, flag_count, toolkit,
-		  "pass the compiler's -I, -D and -std after --", other, sizeof(other)))
+		  "pass the compiler's -I, -D and -std after --", NULL, other, sizeof(other))) {
+		f->toolkit = toolkit;
 		return true;
+	}
 	if (f->failed || f->error_in_source)
 		snprintf(why, why_bytes, "%s", other);
 	else if (access(toolkit, X_OK) == 0 && strncmp(why, other, strcspn(why, ";")) != 0)
@@ -237,9 +249,37 @@ static bool read_text(struct front *f, const char *path, char *why, size_t why_b
 			 text ? "it has more than 64 MiB" : "it cannot be read");
 		return false;
 	}
+	if (f->has_instances)
+		bytes = f->own_bytes;
 	f->program->text = co_text_new(f->program, text, bytes);
 	f->program->bytes = bytes;
 	return f->program->text != NULL || no_memory(why, why_bytes);
+}
+
+/* If the text with the named instances is not good, the one without them is parsed again. */
+static bool name_instances(struct front *f, const char *path, const char *const *flags,
+			   size_t flag_count, char *why, size_t why_bytes)
+{
+	struct CXUnsavedFile unsaved = { path, NULL, 0 };
+	char other[WHY_BYTES];
+	size_t bytes = 0;
+	bool good;
+
+	f->file = clang_getFile(f->unit, path);
+	if (f->error_count > 0 || front_text(f, f->file) == NULL)
+		return true;
+	f->own_bytes = front_text(f, f->file)->bytes;
+	unsaved.Contents = front_instances(f, &bytes);
+	unsaved.Length = bytes;
+	drop_texts(f);
+	if (unsaved.Contents == NULL)
+		return true;
+	good = parse(f, path, flags, flag_count, f->toolkit, "", &unsaved, other, sizeof(other));
+	free((char *)unsaved.Contents);
+	f->has_instances = good && f->error_count == 0;
+	if (f->has_instances)
+		return true;
+	return parse(f, path, flags, flag_count, f->toolkit, "", NULL, why, why_bytes);
 }
 
 /* Without these headers each file would have errors that are not its own. */
@@ -281,7 +321,7 @@ struct co_program *co_program_read(const char *path, const char *const *flags, s
 	struct co_program *program = NULL;
 
 	memset(&f, 0, sizeof(f));
-	f.function = f.this_variable = CO_NONE;
+	f.function = f.this_variable = f.closure = CO_NONE;
 	f.linked = front_is_linked(flags, flag_count);
 	if (!can_be_read(path, why, why_bytes) || !has_headers(why, why_bytes))
 		return NULL;
@@ -290,6 +330,7 @@ struct co_program *co_program_read(const char *path, const char *const *flags, s
 	if (f.program == NULL || f.index == NULL) {
 		(void)no_memory(why, why_bytes);
 	} else if (parse_somehow(&f, path, flags, flag_count, why, why_bytes) &&
+		   name_instances(&f, path, flags, flag_count, why, why_bytes) &&
 		   read_text(&f, path, why, why_bytes) &&
 		   (front_architecture(flags, flag_count) > 0 ||
 		    !front_asks_architecture(&f, why, why_bytes))) {

@@ -5,6 +5,7 @@
  *   front.c              parses the file, reports errors, has all functions read
  *   front_build.c        other texts that a build may make of the source
  *   front_flags.c        the parser's flags
+ *   front_instances.c    explicit instances of kernels
  *   front_unit.c         finds the functions to read
  *   front_function.c     one function: parameters, initial values of members, body
  *   front_statements.c   statements
@@ -13,6 +14,7 @@
  *   front_operators.c    unary and binary operators, identified by their text or types
  *   front_calls.c        calls, by name or not; constructors
  *   front_memory.c       new and delete
+ *   front_lambdas.c      closures, and lambdas as functions
  *   front_assembly.c     inline assembly
  *   front_names.c        maps libclang's cursors to our functions and variables
  *   front_records.c      implicit operations of a class: construction, copy, destruction
@@ -94,6 +96,13 @@ struct front_loose {
 	struct co_node *call;
 };
 
+/* A lambda whose closure the program shows: front_lambdas.c. */
+struct front_closure {
+	CXCursor lambda, class;
+	struct front_place begin;
+	bool wild; /* code that is not read may call it */
+};
+
 /* A variable that is destroyed at the end of its scope. */
 struct front_scope {
 	int variable;
@@ -105,6 +114,8 @@ struct front {
 	CXTranslationUnit unit;
 	CXFile file;
 	struct co_program *program;
+	const char *toolkit; /* that its headers are from; NULL: our own */
+	size_t own_bytes;    /* of the source, without the names of its instances */
 	bool failed;
 	bool error_in_source; /* the reported error */
 	struct co_node spare;
@@ -124,12 +135,18 @@ struct front {
 	struct front_loose *loose; /* calls in which the type is unknown */
 	size_t loose_count, loose_room;
 	bool loose_operators;  /* some of them are operators */
+	bool loose_ends;       /* some are destructors */
 	bool loose_methods;    /* some are methods of the source's classes */
 	struct front_map lent; /* classes that are passed to functions outside of the source */
 	bool all_patterns;     /* instances may be missing */
+	bool has_instances;    /* the parsed text names all explicit ones */
 	bool linked;           /* with device code of other files */
 	uint64_t *calls;       /* front_has_call() */
 	size_t call_count, call_room;
+	struct front_closure *closures;
+	size_t closure_count, closure_room;
+	int closure;         /* of the current function; CO_NONE: it is not a lambda */
+	int closure_variable; /* its first parameter */
 	struct front_map made; /* from declarations to functions that stand for their code */
 	struct front_region *regions;
 	size_t region_count, region_room;
@@ -218,6 +235,7 @@ CXCursor front_root(CXCursor function); /* the outermost template it is an insta
 bool front_has_attribute(CXCursor cursor, enum CXCursorKind attribute);
 bool front_is_function(enum CXCursorKind kind);
 bool front_is_lambda(CXType type);
+bool front_is_number(enum CXTypeKind kind); /* or a pointer */
 void front_declare_known(struct front *f, int variable);
 bool front_is_declared(const struct front *f, int variable);
 
@@ -251,14 +269,17 @@ const char *front_last_word(struct front *f, CXCursor cursor);
 struct co_node *front_this(struct front *f, CXCursor cursor);
 struct co_node *front_unknown(struct front *f, CXCursor cursor);
 void front_escape(struct front *f, CXCursor cursor);
+bool front_binds_to(struct front *f, CXType reference, CXCursor cursor, const struct co_node *node);
 /* Constructors, assignments or destructors; which ones is unknown. */
 struct co_node *front_hidden(struct front *f, CXCursor cursor);
+struct co_node *front_hidden_end(struct front *f, CXCursor cursor); /* destructors only */
 /* Skips implicit casts and parentheses. */
 CXCursor front_strip(CXCursor cursor);
 /* Skips only parentheses. */
 CXCursor front_strip_parentheses(CXCursor cursor);
 bool front_is_dependent(CXType type);
 
+bool front_is_value(struct front *f, CXCursor cursor); /* not a place; false: it may be one */
 /* The effect on `child` of an operator or constructor of an unknown type. */
 struct co_node *front_loose(struct front *f, CXCursor cursor, struct co_node *child);
 struct co_node *front_unary(struct front *f, CXCursor cursor);
@@ -279,11 +300,32 @@ struct co_node *front_new(struct front *f, CXCursor cursor);
 struct co_node *front_new_alone(struct front *f, CXCursor cursor);
 struct co_node *front_delete(struct front *f, CXCursor cursor);
 
+/* ---- front_lambdas.c ---- */
+/* The closure of a lambda, where only code that is read gets it; otherwise anything. */
+struct co_node *front_closure(struct front *f, CXCursor cursor);
+/* The node of an expression that is a closure, or a variable that contains one. */
+struct co_node *front_closure_value(struct front *f, CXCursor cursor);
+/* The lambda that a method belongs to; CO_NONE. */
+int front_closure_of(struct front *f, CXCursor method);
+bool front_has_closure(const struct front *f, CXCursor method);
+/* Any code may call the lambda from now on. */
+void front_closure_escapes(struct front *f, CXType type);
+bool front_is_wild(const struct front *f, CXCursor method);
+/* In a lambda: the value that it captured of a variable; NULL: it is not captured by value. */
+struct co_node *front_captured(struct front *f, CXCursor cursor, CXCursor variable);
+/* The code of the lambda is that of functions that were read. */
+bool front_lambda_is_read(struct front *f, CXCursor lambda);
+
 struct co_node *front_statement(struct front *f, CXCursor cursor);
 struct co_node *front_declaration(struct front *f, CXCursor cursor); /* of one variable */
 /* Adds the destructor calls of all scopes from number `base` up; they stay open. */
 void front_leave(struct front *f, struct co_node *into, size_t base, CXCursor cursor);
 void front_open(struct front *f, int variable, CXType type);
+
+/* ---- front_instances.c ---- */
+bool front_is_instance(const struct front_text *text, size_t token); /* explicit: "template" */
+/* The source, with a function after it that names all explicit instances; NULL: it cannot. */
+char *front_instances(struct front *f, size_t *bytes);
 
 /* ---- functions, the unit --------------------------------------------------------------------- */
 

@@ -72,6 +72,25 @@ static bool by_reference(CXType function, unsigned int i, CXCursor argument)
 	       front_is_dependent(type);
 }
 
+/* A number, of which the reference gets a copy. */
+static bool is_temporary(struct front *f, CXType function, unsigned int i, CXCursor argument,
+			 const struct co_node *node)
+{
+	CXType type = clang_getCanonicalType(
+		clang_getPointeeType(clang_getCanonicalType(clang_getArgType(function, i))));
+
+	return (node->kind == CO_MIX || node->kind == CO_VALUE) &&
+	       clang_getNumArgTypes(function) > (int)i && front_is_number(type.kind) &&
+	       front_is_value(f, argument);
+}
+
+static bool is_closure(CXCursor argument)
+{
+	CXType type = clang_getCursorType(front_strip(argument));
+
+	return front_is_record(type) && front_is_lambda(type);
+}
+
 /* Arguments from number `from` up, which belong to the parameters from the first up. */
 static void arguments(struct front *f, struct co_node *call, CXCursor cursor, CXCursor callee,
 		      CXType function, unsigned int from)
@@ -90,12 +109,21 @@ static void arguments(struct front *f, struct co_node *call, CXCursor cursor, CX
 		if (clang_Cursor_isNull(argument)) {
 			node = front_node(f, CO_UNKNOWN, cursor);
 			node->macro = true;
+		} else if (call->function != CO_NONE && is_closure(argument)) {
+			node = front_closure_value(f, argument);
 		} else {
 			node = front_expression(f, argument);
 		}
 		f->elsewhere -= absent;
-		if (by_reference(function, parameter, argument))
+		if (by_reference(function, parameter, argument) &&
+		    is_temporary(f, function, parameter, argument, node)) {
+			node->bound = true;
+		} else if (by_reference(function, parameter, argument)) {
 			front_addressed(f, node);
+			node->bound = clang_getNumArgTypes(function) > (int)parameter &&
+				      front_binds_to(f, clang_getArgType(function, parameter),
+						     argument, node);
+		}
 		front_add(f, call, node);
 	}
 }
@@ -255,8 +283,17 @@ static struct co_node *call_method(struct front *f, CXCursor cursor, CXCursor ca
 	CXCursor first = is_operator ? clang_Cursor_getArgument(cursor, 0) : how;
 	struct co_node *node, *object;
 
-	if (is_operator && front_is_lambda(clang_getCursorType(first)))
-		return front_unknown(f, cursor);
+	if (is_operator && front_is_lambda(clang_getCursorType(first))) {
+		/* The object first: that may be where the lambda is. */
+		object = front_closure_value(f, first);
+		if (front_closure_of(f, callee) == CO_NONE || front_function(f, callee) == CO_NONE)
+			return front_unknown(f, cursor);
+		node = front_wrap(f, CO_CALL, cursor, object);
+		node->function = front_function(f, callee);
+		node->name = front_name(f, callee);
+		arguments(f, node, cursor, callee, clang_getCursorType(callee), 1);
+		return with_end(f, cursor, node);
+	}
 	if (is_operator && front_is(callee, "operator=") && clang_CXXMethod_isDefaulted(callee) &&
 	    clang_Cursor_getNumArguments(cursor) == 2)
 		return assign_whole(f, cursor);

@@ -33,6 +33,8 @@ static struct co_node *initial_value(struct front *f, CXCursor cursor, int varia
 {
 	CXCursor bare = front_strip(cursor);
 
+	if (front_is_record(clang_getCursorType(bare)) && front_is_lambda(clang_getCursorType(bare)))
+		return front_closure_value(f, cursor);
 	if (bare.kind == CXCursor_CallExpr &&
 	    clang_getCursorReferenced(bare).kind == CXCursor_Constructor)
 		return front_construct(f, bare, variable);
@@ -61,8 +63,10 @@ struct co_node *front_declaration(struct front *f, CXCursor cursor)
 		bool reference = what->reference;
 
 		made = initial_value(f, value, variable);
-		if (reference)
+		if (reference) {
 			front_addressed(f, made);
+			made->bound = front_binds_to(f, clang_getCursorType(cursor), value, made);
+		}
 		if (front_is_dependent(clang_getCursorType(cursor)) && !reference)
 			made = front_loose(f, cursor, made);
 		front_add(f, node, made);

@@ -41,9 +41,46 @@ static enum CXChildVisitResult escape(CXCursor cursor, CXCursor parent, CXClient
 	} else if (at.kind == CXCursor_VarDecl || at.kind == CXCursor_ParmDecl) {
 		known = front_known(&f->variables, clang_getCanonicalCursor(at));
 		if (known != CO_NONE)
-			f->program->variables[known].addressed = true;
+			f->program->variables[known].addressed =
+				f->program->variables[known].escaped = true;
 	}
 	return CXChildVisit_Recurse;
+}
+
+/* The type without const and volatile, as text. */
+static const char *bare_name(struct front *f, CXType type)
+{
+	const char *name;
+
+	type = clang_getCanonicalType(type);
+	if (type.kind == CXType_LValueReference || type.kind == CXType_RValueReference)
+		type = clang_getCanonicalType(clang_getPointeeType(type));
+	if (type.kind == CXType_Pointer || type.kind == CXType_MemberPointer)
+		return NULL; /* T *const & of a T *: compared whole */
+	name = front_keep(f, clang_getTypeSpelling(type));
+	if (strncmp(name, "const ", 6) == 0)
+		name += 6;
+	return name;
+}
+
+/* A reference to an object of its own type, and not to a temporary copy of another type. */
+bool front_binds_to(struct front *f, CXType reference, CXCursor cursor, const struct co_node *node)
+{
+	CXCursor bare = front_strip(cursor);
+	const char *one, *other;
+
+	if (node->kind != CO_VARIABLE && node->kind != CO_MEMBER && node->kind != CO_LOAD)
+		return false;
+	if (bare.kind != CXCursor_DeclRefExpr && bare.kind != CXCursor_MemberRefExpr &&
+	    bare.kind != CXCursor_ArraySubscriptExpr && bare.kind != CXCursor_UnaryOperator)
+		return false;
+	reference = clang_getPointeeType(clang_getCanonicalType(reference));
+	if (clang_equalTypes(clang_getCanonicalType(reference),
+			     clang_getCanonicalType(clang_getCursorType(bare))))
+		return true;
+	one = bare_name(f, reference);
+	other = bare_name(f, clang_getCursorType(bare));
+	return one != NULL && other != NULL && strcmp(one, other) == 0;
 }
 
 void front_escape(struct front *f, CXCursor cursor)
@@ -55,6 +92,12 @@ void front_escape(struct front *f, CXCursor cursor)
 struct co_node *front_hidden(struct front *f, CXCursor cursor)
 {
 	f->loose_operators = true;
+	return front_node(f, CO_UNKNOWN, cursor);
+}
+
+struct co_node *front_hidden_end(struct front *f, CXCursor cursor)
+{
+	f->loose_ends = true;
 	return front_node(f, CO_UNKNOWN, cursor);
 }
 
@@ -135,6 +178,11 @@ static struct co_node *named(struct front *f, CXCursor cursor)
 	switch (at.kind) {
 	case CXCursor_VarDecl:
 	case CXCursor_ParmDecl:
+		if (front_is_record(clang_getCursorType(cursor)))
+			front_closure_escapes(f, clang_getCursorType(cursor));
+		node = front_captured(f, cursor, at);
+		if (node != NULL)
+			return node;
 		node = front_node(f, CO_VARIABLE, cursor);
 		node->variable = front_variable(f, at);
 		return node;
@@ -239,14 +287,18 @@ static struct co_node *member(struct front *f, CXCursor cursor)
 	front_kids_drop(f, kids);
 	if (kids.count > 1)
 		return front_unknown(f, cursor);
-	if (kids.count == 0)
-		return at.kind == CXCursor_FieldDecl
-			       ? front_wrap(f, CO_LOAD, cursor, front_this(f, cursor))
-			       : front_unknown(f, cursor);
+	if (kids.count == 0 && at.kind != CXCursor_FieldDecl)
+		return front_unknown(f, cursor);
+	if (kids.count == 0) {
+		node = front_wrap(f, CO_LOAD, cursor, front_this(f, cursor));
+		node->name = front_keep(f, clang_getCursorSpelling(at));
+		return node;
+	}
 	type = clang_getCanonicalType(clang_getCursorType(kid));
 	base = front_expression(f, kid);
 	if (type.kind == CXType_Pointer) {
 		node = front_wrap(f, CO_LOAD, cursor, base);
+		node->name = front_keep(f, clang_getCursorSpelling(at));
 	} else if (type.kind == CXType_Record || follows_dot(f, cursor)) {
 		node = front_wrap(f, CO_MEMBER, cursor, base);
 		node->name = at.kind == CXCursor_FieldDecl
@@ -471,7 +523,10 @@ static struct co_node *expression(struct front *f, CXCursor cursor)
 	case CXCursor_CXXDeleteExpr: return front_delete(f, cursor);
 	case CXCursor_InitListExpr: return list(f, cursor);
 	case CXCursor_CompoundLiteralExpr: return all_parts(f, CO_MIX, cursor);
-	case CXCursor_LambdaExpr: front_escape(f, cursor); return front_node(f, CO_UNKNOWN, cursor);
+	case CXCursor_LambdaExpr:
+		front_closure_escapes(f, clang_getCursorType(cursor));
+		front_escape(f, cursor);
+		return front_node(f, CO_UNKNOWN, cursor);
 	case CXCursor_StmtExpr:
 	case CXCursor_CXXThrowExpr:
 	case CXCursor_AddrLabelExpr: return leaves(f, cursor);

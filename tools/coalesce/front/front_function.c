@@ -59,6 +59,7 @@ static void describe(struct front *f, int index, CXCursor definition)
 	struct front_place at = front_expanded(clang_getCursorLocation(definition));
 	struct co_function *function;
 	CXCursor root = front_root(definition);
+	enum CXTypeKind result;
 	int i;
 
 	/* Names first: they may run out of memory, but never move the functions. */
@@ -71,12 +72,17 @@ static void describe(struct front *f, int index, CXCursor definition)
 	function->is_virtual |=
 		definition.kind == CXCursor_CXXMethod && clang_CXXMethod_isVirtual(definition);
 	function->line = at.line;
+	result = clang_getCanonicalType(clang_getCursorResultType(definition)).kind;
+	function->returns_reference = result != CXType_Void && !front_is_number(result);
+	function->is_lambda = front_closure_of(f, definition) != CO_NONE;
 	function->variadic = clang_Cursor_isVariadic(definition) != 0;
 	if (begin.file != NULL && clang_File_isEqual(begin.file, f->file)) {
 		function->in_file = true;
 		function->begin = begin.offset;
 		function->end = end.offset;
-		function->parameters_end = parameters_end(f, definition);
+		/* A lambda gets no parameter. */
+		if (!function->is_lambda)
+			function->parameters_end = parameters_end(f, definition);
 	}
 	for (i = 0; i < index; i++)
 		if (clang_equalCursors(front_root(f->definitions[i]), root))
@@ -112,7 +118,8 @@ static void parameters(struct front *f, int index, CXCursor definition, struct f
 		f->failed = true;
 		return;
 	}
-	f->this_variable = CO_NONE;
+	f->this_variable = f->closure_variable = CO_NONE;
+	f->closure = front_closure_of(f, definition);
 	if (has_this(definition)) {
 		int variable = co_variable_new(f->program);
 
@@ -123,9 +130,15 @@ static void parameters(struct front *f, int index, CXCursor definition, struct f
 		f->program->variables[variable].name = "this";
 		f->program->variables[variable].home = CO_PARAMETER;
 		f->program->variables[variable].owner = index;
-		f->program->variables[variable].pointer = true;
+		f->program->variables[variable].pointer = f->closure == CO_NONE;
 		front_declare_known(f, variable);
-		f->this_variable = list[count++] = variable;
+		list[count++] = variable;
+		if (f->closure == CO_NONE) {
+			f->this_variable = variable;
+		} else {
+			f->program->variables[variable].name = "its closure";
+			f->closure_variable = variable;
+		}
 	}
 	for (i = 0; i < kids.count && !f->failed; i++) {
 		CXCursor kid = front_kid(f, kids, i);
@@ -249,7 +262,9 @@ void front_function_read(struct front *f, int index)
 	if (f->labels)
 		front_add(f, whole, front_node(f, CO_JUMP, definition));
 	if (does_more(f, definition))
-		front_add(f, whole, front_hidden(f, definition));
+		front_add(f, whole,
+			  definition.kind == CXCursor_Destructor ? front_hidden_end(f, definition)
+								 : front_hidden(f, definition));
 	front_add(f, whole, body);
 	if (f->failed)
 		return;

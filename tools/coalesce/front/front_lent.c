@@ -32,14 +32,14 @@ static bool is_outside(CXCursor cursor)
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
-struct lending {
+struct lent_class {
 	struct front *f;
 	unsigned int depth;
 };
 
 static enum CXChildVisitResult part(CXCursor cursor, CXCursor parent, CXClientData data)
 {
-	const struct lending *lending = data;
+	const struct lent_class *lending = data;
 
 	(void)parent;
 	if (cursor.kind == CXCursor_CXXBaseSpecifier || cursor.kind == CXCursor_FieldDecl)
@@ -58,7 +58,7 @@ static CXCursor written(CXCursor record)
 
 static void lend_record(struct front *f, CXCursor record, unsigned int depth)
 {
-	struct lending lending = { f, depth };
+	struct lent_class lending = { f, depth };
 	CXCursor definition;
 
 	record = written(record);
@@ -113,7 +113,9 @@ static void lend_type(struct front *f, CXType type, unsigned int depth)
 	record = clang_getTypeDeclaration(type);
 	if (is_outside(record))
 		lend_arguments(f, type, depth);
-	else if (!front_is_lambda(type))
+	else if (front_is_lambda(type))
+		front_closure_escapes(f, type);
+	else
 		lend_record(f, record, depth);
 }
 

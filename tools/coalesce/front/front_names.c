@@ -303,7 +303,8 @@ int front_function(struct front *f, CXCursor cursor)
 	if (function != CO_NONE)
 		return function;
 	if (clang_Location_isInSystemHeader(clang_getCursorLocation(definition)) ||
-	    is_allocator(definition) || is_lambda(definition) ||
+	    is_allocator(definition) ||
+	    (is_lambda(definition) && !front_has_closure(f, definition)) ||
 	    clang_CXXMethod_isDefaulted(definition) || front_has_error(f, definition) ||
 	    (is_weak(definition) && !front_has_attribute(definition, CXCursor_CUDAGlobalAttr)) ||
 	    !has_body(definition))
@@ -392,6 +393,14 @@ static enum co_home home(CXCursor cursor, bool inside)
 		       : CO_GLOBAL;
 }
 
+/* A number or a pointer. */
+bool front_is_number(enum CXTypeKind kind)
+{
+	return kind == CXType_Enum || kind == CXType_Pointer ||
+	       (kind >= CXType_FirstBuiltin && kind <= CXType_LastBuiltin && kind != CXType_Void &&
+		kind != CXType_Dependent && kind != CXType_Overload);
+}
+
 int front_variable(struct front *f, CXCursor cursor)
 {
 	CXCursor first = clang_getCanonicalCursor(cursor), parent;
@@ -416,6 +425,8 @@ int front_variable(struct front *f, CXCursor cursor)
 		type.kind == CXType_LValueReference || type.kind == CXType_RValueReference;
 	variable->pointer = variable->reference || type.kind == CXType_Pointer ||
 			    type.kind == CXType_MemberPointer;
+	variable->plain = front_is_number(
+		clang_getCanonicalType(variable->pointer ? clang_getPointeeType(type) : type).kind);
 	variable->is_volatile = is_said(type, clang_isVolatileQualifiedType);
 	if (variable->home == CO_LOCAL || variable->home == CO_PARAMETER ||
 	    variable->home == CO_SHARED)

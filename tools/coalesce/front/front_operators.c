@@ -142,6 +142,11 @@ static bool is_value(struct front *f, CXCursor cursor, unsigned int depth)
 	}
 }
 
+bool front_is_value(struct front *f, CXCursor cursor)
+{
+	return is_value(f, cursor, 0);
+}
+
 static enum kind by_types(struct front *f, CXCursor cursor, CXCursor left, CXCursor right)
 {
 	if (type_of(right).kind == CXType_MemberPointer)

@@ -242,7 +242,7 @@ void front_destroy(struct front *f, struct co_node *into, CXType type, CXCursor 
 
 	look_at(&look, type);
 	if (look.unclear)
-		front_add(f, into, front_hidden(f, cursor));
+		front_add(f, into, front_hidden_end(f, cursor));
 }
 
 struct binds {

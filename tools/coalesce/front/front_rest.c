@@ -523,8 +523,10 @@ static bool inner_code(const struct code *around, CXCursor cursor, struct code *
 		inner->of = cursor;
 	} else if (cursor.kind == CXCursor_LambdaExpr) {
 		inner->kind = around->kind == CODE_HOST && runs_on_host(f, cursor) ? CODE_HOST
-										   : CODE_REST;
-		inner->device = inner->kind == CODE_REST;
+			      : around->kind == CODE_READ && front_lambda_is_read(f, cursor)
+				      ? CODE_READ
+				      : CODE_REST;
+		inner->device = inner->kind != CODE_HOST;
 	} else if (cursor.kind == CXCursor_ParmDecl ||
 		   cursor.kind == CXCursor_NonTypeTemplateParameter) {
 		/* A caller evaluates it. */

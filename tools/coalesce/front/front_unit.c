@@ -10,8 +10,8 @@
  *    instances of a template are read with their own types.
  * 3. A template in the file of which no instance was found is read as written. In it, a call with
  *    unknown types is a call of a name, and any thread may call all functions of that last name.
- *    Instances may be missing if there are explicit ones, which libclang does not show, or if a
- *    host function has errors. Then all templates of the file are read in that way, too.
+ *    Instances may be missing if there are explicit ones that front_instances.c does not name, or
+ *    if a host function has errors. Then all templates of the file are read in that way, too.
  * 4. Code that no function contains is added (front_rest.c), and places that name malloc or free
  *    are listed (front_uses.c).
  * 5. If files are linked as device code, any thread may call functions with external linkage.
@@ -159,10 +159,7 @@ static bool has_explicit_instances(struct front *f)
 	size_t i;
 
 	for (i = 0; text != NULL && i + 1 < text->count; i++)
-		if (front_token_is(text, i, "template") && !front_token_is(text, i + 1, "<") &&
-		    (i == 0 ||
-		     (!front_token_is(text, i - 1, ".") && !front_token_is(text, i - 1, "->") &&
-		      !front_token_is(text, i - 1, "::"))))
+		if (front_is_instance(text, i))
 			return true;
 	return false;
 }
@@ -197,6 +194,9 @@ static bool is_loose(const struct front *f, int index, CXCursor cursor)
 	const char *name = last_name(function->name);
 	size_t i;
 
+	if (f->loose_ends && (cursor.kind == CXCursor_Destructor ||
+			      strncmp(name, "operator delete", 15) == 0))
+		return true;
 	if (f->loose_operators &&
 	    (strncmp(name, "operator", 8) == 0 || cursor.kind == CXCursor_Constructor ||
 	     cursor.kind == CXCursor_Destructor || cursor.kind == CXCursor_ConversionFunction))
@@ -227,7 +227,7 @@ void front_unit(struct front *f)
 
 	clang_visitChildren(clang_getTranslationUnitCursor(f->unit), declared, f);
 	front_read_all(f, &next);
-	f->all_patterns |= has_explicit_instances(f);
+	f->all_patterns |= !f->has_instances && has_explicit_instances(f);
 	for (i = 0; i < f->pattern_count && !f->failed; i++)
 		if (f->all_patterns || !front_has_instance(f, f->patterns[i])) {
 			(void)front_function(f, f->patterns[i]);
@@ -239,6 +239,7 @@ void front_unit(struct front *f)
 		struct co_function *function = &f->program->functions[i];
 		bool called = is_loose(f, (int)i, f->definitions[i]) ||
 			      front_is_lent(f, f->definitions[i]) ||
+			      front_is_wild(f, f->definitions[i]) ||
 			      (f->linked && is_for_all_files(f->definitions[i]));
 
 		/* A kernel launch starts whole blocks, whatever its call site. */

@@ -34,6 +34,16 @@ enum known call_known(const struct co_program *program, const struct co_node *no
 	return known_name(name);
 }
 
+bool call_writes(enum known known, size_t at, const struct co_node *argument)
+{
+	bool place = argument->kind == CO_ADDRESS && argument->first;
+	if (known == KNOWN_ATOMIC)
+		return at == 0 && place;
+	if (known == KNOWN_MATCH)
+		return at == 2 && (place || argument->bound);
+	return false;
+}
+
 static struct cell gave(const struct co_node *node, enum co_level level, unsigned char bits)
 {
 	struct cell value = cell_why(level, WHY_GAVE, node, CO_NONE);
@@ -96,6 +106,23 @@ static struct cell shuffle(struct walk *walk, struct state *state, const struct 
 	    !is_warp_wide(walk, node, width))
 		return gave(node, CO_EACH, bits | BIT_SAME);
 	return of_warp(walk, state, node, arguments[0], bits);
+}
+
+/*
+ * A match that all lanes of the mask, or of a warp-sized tile, compute together: the result, and
+ * whether all values are equal, which is written to the third argument.
+ */
+static struct cell match(struct walk *walk, struct state *state, const struct co_node *node,
+			 const struct cell *arguments, unsigned char bits)
+{
+	const struct co_node *object = node->first, *last = object;
+	bool tile = !object || object->kind == CO_ADDRESS;
+	struct cell value = of_warp(walk, state, node, tile ? cell_all : arguments[0], bits);
+	for (int i = 0; i < 2 && last; i++)
+		last = last->next;
+	if (last && call_writes(KNOWN_MATCH, 2, last))
+		value_set(walk, state, last->kind == CO_ADDRESS ? last->first : last, value);
+	return value;
 }
 
 static void end_thread(struct walk *walk, struct state *state, const struct co_node *node)
@@ -166,18 +193,88 @@ static void apply(struct state *state, const struct context *context, uint64_t t
 	}
 }
 
+/* The variables that a call lends to its callee, by the slots that contain them. */
+struct lent {
+	int slot;
+	bool whole;
+	struct cell index;
+};
+
+static void find_lent(struct walk *walk, struct state *state, const struct co_node *node,
+		      const struct cell *arguments, size_t count, struct lent *lent, struct lending *lending)
+{
+	const struct co_function *of = &walk->judge->program->functions[node->function];
+	size_t i = 0, k;
+	for (const struct co_node *child = node->first; child && i < MAX_ARGUMENTS;
+	     child = child->next, i++) {
+		lent[i] = (struct lent){ .slot = CO_NONE };
+		lending->targets[i] = cell_all;
+		if (count != of->parameter_count)
+			continue;
+		lent[i].slot = target_lent(walk, child, of->parameters[i], &lent[i].whole);
+		if (lent[i].slot == CO_NONE && !target_is_temporary(walk->judge, child, of->parameters[i]))
+			continue;
+		if (lent[i].slot == CO_NONE) {
+			lending->targets[i] = cell_number(arguments[i]);
+			lending->targets[i].bits = 0;
+			lending->lent |= (uint32_t)1 << i;
+			lending->whole |= (uint32_t)1 << i;
+			continue;
+		}
+		const struct co_node *place =
+			target_place(walk->judge, child, of->parameters[i]);
+		lent[i].index = place->kind == CO_VARIABLE ? cell_all
+							   : value_index(walk, state, place);
+		struct cell value = cell_join(state->cells[lent[i].slot], lent[i].index);
+		value.bits = 0;
+		lending->targets[i] = cell_number(value);
+		lending->lent |= (uint32_t)1 << i;
+		lending->whole |= (uint32_t)lent[i].whole << i;
+	}
+	/* Two names for one variable: neither is followed. */
+	for (i = 0; i < count && i < MAX_ARGUMENTS; i++)
+		for (k = 0; k < count && k < MAX_ARGUMENTS; k++)
+			if (k != i && lent[i].slot != CO_NONE && lent[i].slot == lent[k].slot)
+				lending->lent &= ~((uint32_t)1 << i);
+	lending->whole &= lending->lent;
+}
+
+/* The callee has returned: the variables that it may have written. */
+static void take_lent(struct walk *walk, struct state *state, const struct co_node *node,
+		      size_t count, const struct lent *lent, const struct context *context,
+		      unsigned char bits)
+{
+	const struct co_function *of = &walk->judge->program->functions[node->function];
+	for (size_t i = 0; i < count && i < MAX_ARGUMENTS; i++) {
+		if (lent[i].slot == CO_NONE || !walk->judge->variables[of->parameters[i]].written)
+			continue;
+		bool followed = context->lent >> i & 1;
+		struct cell value = gave(node, CO_EACH, BIT_ATOMIC);
+		if (followed)
+			value = cell_join(context->outs[i], lent[i].index);
+		value.bits |= bits | state->cells[lent[i].slot].bits;
+		value_set_slot(walk, state, lent[i].slot, cell_number(value),
+			       !followed || !(context->whole >> i & 1));
+	}
+}
+
 static struct cell call_body(struct walk *walk, struct state *state, const struct co_node *node,
 			     const struct cell *arguments, size_t count, struct cell all)
 {
 	struct judge *judge = walk->judge;
 	const struct facts *caller = walk->facts, *callee = &judge->facts[node->function];
 	struct cell who = reach_here(walk, state);
-	struct context *context = context_of(walk, state, node->function, who, arguments, count);
+	struct lent lent[MAX_ARGUMENTS];
+	struct lending lending = { 0, 0, { { 0 } } };
+	find_lent(walk, state, node, arguments, count, lent, &lending);
+	struct context *context =
+		context_of(walk, state, node->function, who, arguments, count, &lending);
 	if (!context) {
 		judge->failed = true;
 		return cell_all;
 	}
 	verdicts_note(walk, node, who, context->sizes);
+	take_lent(walk, state, node, count, lent, context, all.bits);
 	apply(state, context, callee->touches, node);
 	/* Recursive calls are loops, too. */
 	if (caller->circle == callee->circle && callee->has_atomics && who.level > CO_ALL)
@@ -229,7 +326,7 @@ struct cell call_value(struct walk *walk, struct state *state, const struct co_n
 		if (count < MAX_ARGUMENTS)
 			arguments[count] = value;
 		/* An atomic writes to the object at its first argument. */
-		if (known == KNOWN_ATOMIC && !count && child->kind == CO_ADDRESS && child->first)
+		if (known == KNOWN_ATOMIC && call_writes(known, count, child))
 			value_set(walk, state, child->first, gave(node, CO_EACH, BIT_ATOMIC));
 	}
 	if (count > MAX_ARGUMENTS)
@@ -242,6 +339,8 @@ struct cell call_value(struct walk *walk, struct state *state, const struct co_n
 	case KNOWN_ALL: return cell_all;
 	case KNOWN_BARRIER: return barrier(walk, state, node);
 	case KNOWN_VOTE: return of_warp(walk, state, node, count ? arguments[0] : all, all.bits);
+	case KNOWN_MATCH:
+		return match(walk, state, node, arguments, all.bits);
 	case KNOWN_TILE_VOTE: return of_warp(walk, state, node, cell_all, all.bits);
 	case KNOWN_SHUFFLE: return shuffle(walk, state, node, arguments, count, all.bits);
 	case KNOWN_ATOMIC: return gave(node, CO_EACH, BIT_ATOMIC);

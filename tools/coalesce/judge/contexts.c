@@ -35,8 +35,12 @@ static struct context *context_new(struct judge *judge, int function)
 	if (!context)
 		return NULL;
 	context->arguments = co_arena_take(judge->own, arguments * sizeof *context->arguments);
-	if (!context->arguments)
+	context->targets = co_arena_take(judge->own, arguments * sizeof *context->targets);
+	context->outs = co_arena_take(judge->own, arguments * sizeof *context->outs);
+	if (!context->arguments || !context->targets || !context->outs)
 		return NULL;
+	for (size_t i = 0; i < arguments; i++)
+		context->outs[i] = cell_all;
 	context->function = function;
 	context->result = context->ended = context->sizes = cell_all;
 	context->synced = true;
@@ -104,10 +108,13 @@ static bool is_same(const struct judge *judge, const struct context *context,
 {
 	size_t count = function_of(judge, context->function)->parameter_count;
 	if (context->root || context->entry.level != wanted->entry.level ||
-	    context->dirty != wanted->dirty || context->read != wanted->read)
+	    context->dirty != wanted->dirty || context->read != wanted->read ||
+	    context->lent != wanted->lent || context->whole != wanted->whole)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		if (context->arguments[i].level != wanted->arguments[i].level)
+		if (context->arguments[i].level != wanted->arguments[i].level ||
+		    (i < MAX_ARGUMENTS && (context->lent >> i & 1) &&
+		     context->targets[i].level != wanted->targets[i].level))
 			return false;
 	return true;
 }
@@ -151,6 +158,7 @@ static void widen(const struct judge *judge, struct context *wanted)
 	for (size_t i = 0; i < count; i++)
 		wanted->arguments[i] = cell_why(CO_EACH, WHY_CALLERS, NULL, CO_NONE);
 	wanted->dirty = wanted->read = UINT64_MAX;
+	wanted->lent = wanted->whole = 0;
 }
 
 static struct context *find(struct judge *judge, struct context *wanted)
@@ -172,13 +180,18 @@ static struct context *find(struct judge *judge, struct context *wanted)
 	context->entry = wanted->entry;
 	context->dirty = wanted->dirty;
 	context->read = wanted->read;
+	context->lent = wanted->lent;
+	context->whole = wanted->whole;
 	memcpy(context->arguments, wanted->arguments, count * sizeof *context->arguments);
+	for (size_t i = 0; i < count && i < MAX_ARGUMENTS; i++)
+		context->targets[i] = wanted->targets[i];
 	context_keep(judge, context);
 	return context;
 }
 
 struct context *context_of(struct walk *walk, const struct state *state, int function,
-			   struct cell entry, const struct cell *arguments, size_t count)
+			   struct cell entry, const struct cell *arguments, size_t count,
+			   const struct lending *lending)
 {
 	struct judge *judge = walk->judge;
 	const struct co_function *of = function_of(judge, function);
@@ -189,9 +202,14 @@ struct context *context_of(struct walk *walk, const struct state *state, int fun
 	for (size_t i = 0; i < of->parameter_count; i++)
 		levels[i] = argument_of(judge, of, i, arguments, count);
 	entry.bits = 0;
+	struct cell targets[MAX_ARGUMENTS];
+	memcpy(targets, lending->targets, sizeof targets);
 	struct context wanted = { .function = function,
 				  .entry = entry,
 				  .arguments = levels,
+				  .targets = targets,
+				  .lent = lending->lent,
+				  .whole = lending->whole,
 				  .dirty = state->dirty & touches,
 				  .read = state->read & touches };
 	struct context *context = find(judge, &wanted);
@@ -223,6 +241,12 @@ static void settle(struct judge *judge, struct context *context, const struct wa
 	bool rose = rise(&context->result, walk->result);
 	rose |= rise(&context->ended, walk->behind->ended);
 	rose |= rise(&context->sizes, walk->sizes);
+	const struct co_function *of = function_of(judge, context->function);
+	for (size_t i = 0; i < of->parameter_count && i < MAX_ARGUMENTS; i++) {
+		int slot = judge->variables[of->parameters[i]].target;
+		if (slot != CO_NONE && (context->lent >> i & 1))
+			rose |= rise(&context->outs[i], walk->behind->cells[slot]);
+	}
 	rose |= dirty != context->dirty_behind || read != context->read_behind ||
 		synced != context->synced;
 	context->dirty_behind = dirty;
@@ -249,6 +273,8 @@ static void give_up(struct walk *walk)
 	walk->behind->synced = false;
 	walk->behind->dirty = walk->behind->read = UINT64_MAX;
 	walk->behind->ended = cell_place(any, place, at);
+	for (int i = 0; i < facts->slots; i++)
+		walk->behind->cells[i] = any;
 	for (int i = 0; i < facts->call_count; i++)
 		if (!function_of(walk->judge, facts->calls[i])->kernel &&
 		    !context_root(walk->judge, facts->calls[i]))
@@ -264,8 +290,11 @@ static void begin(struct walk *walk, struct state *state)
 		state->cells[i] = cell_why(CO_EACH, WHY_UNSET, NULL, CO_NONE);
 	for (size_t i = 0; i < of->parameter_count; i++) {
 		int slot = judge->variables[of->parameters[i]].slot;
+		int target = judge->variables[of->parameters[i]].target;
 		if (slot != CO_NONE && slot < walk->facts->slots)
 			state->cells[slot] = context->arguments[i];
+		if (target != CO_NONE && i < MAX_ARGUMENTS && (context->lent >> i & 1))
+			state->cells[target] = context->targets[i];
 	}
 	state->dead = false;
 	state->dirty = context->dirty | ~walk->facts->touches;

@@ -23,6 +23,9 @@ struct visit {
 	bool kept;  /* the named object may be retained, if its address is taken */
 	bool taken; /* its address is taken */
 	bool base;  /* of []: named to be read or written */
+	bool fine;  /* a pointer here is not copied: it is tested, or passed on (targets.c) */
+	bool copied; /* what is kept is the value there, not the object */
+	const struct co_node *expression; /* the whole one around it */
 };
 
 struct finder {
@@ -84,6 +87,10 @@ static void place_variables(struct judge *judge)
 		if (variable->owner != CO_NONE &&
 		    (variable->home == CO_PARAMETER || variable->home == CO_LOCAL))
 			facts->slot = judge->facts[variable->owner].slots++;
+		facts->target = facts->alias = CO_NONE;
+		if (facts->slot != CO_NONE && variable->home == CO_PARAMETER && variable->pointer &&
+		    !variable->is_volatile)
+			facts->target = judge->facts[variable->owner].slots++;
 	}
 }
 
@@ -99,8 +106,14 @@ static void see_variable(struct finder *finder, const struct visit *visit)
 	/* &p[i] is the address of p's target, not of p. */
 	bool itself = !visit->base || !variable->pointer;
 	facts->kept |= visit->kept && itself;
-	if ((visit->taken && itself) || (own && variable->owner != finder->function))
+	bool foreign = own && variable->owner != finder->function;
+	facts->foreign |= foreign;
+	if ((visit->taken && itself) || (foreign && !function_of(finder, finder->function)->is_lambda))
 		facts->anybody = true;
+	if (variable->pointer &&
+	    (foreign || visit->taken || (visit->kept && !visit->copied) ||
+	     (!variable->reference && !visit->base && !visit->fine)))
+		facts->leaks = true;
 	if (visit->base)
 		facts->indexed = true;
 	else
@@ -118,6 +131,22 @@ static void see_set(struct finder *finder, int variable, int loop)
 		return;
 	for (; loop != CO_NONE; loop = facts->loops[loop].outer)
 		facts->loops[loop].sets[slot / 8] |= (unsigned char)(1u << slot % 8);
+}
+
+/* Something is written at a place. */
+static bool see_write(struct finder *finder, const struct visit *visit, const struct co_node *place)
+{
+	bool through;
+	int root = place ? target_root(finder->judge, place, &through) : CO_NONE;
+	if (root == CO_NONE)
+		return true;
+	if (!through) {
+		finder->judge->variables[root].modified = true;
+		return true;
+	}
+	finder->judge->variables[root].written = true;
+	return target_add(finder->judge, (struct binding){ root, root, true, visit->node,
+							    visit->expression });
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -185,6 +214,27 @@ static bool takes_references(const struct finder *finder, const struct co_functi
 	return false;
 }
 
+/*
+ * A place is bound to a name, and not visited as taken or kept, if the name is followed. False:
+ * memory ran out.
+ */
+static bool see_binding(struct finder *finder, struct visit *next, int to,
+			const struct co_node *call, bool *bound)
+{
+	bool through;
+	struct judge *judge = finder->judge;
+	int from = target_bound(judge, next->node, to, finder->function, &through);
+	*bound = from != CO_NONE;
+	if (!*bound)
+		return true;
+	const struct binding binding = { from, to, through, call, next->expression };
+	finder->harmless[from] = true;
+	next->node = target_place(judge, next->node, to);
+	next->kept = next->taken = false;
+	next->fine = true;
+	return target_add(judge, binding);
+}
+
 /* Visits argument number `at` of the `count` arguments of a call. */
 static bool see_argument(struct finder *finder, const struct visit *visit, enum known known,
 			 const struct co_node *child, size_t at, size_t count)
@@ -192,7 +242,10 @@ static bool see_argument(struct finder *finder, const struct visit *visit, enum 
 	const struct co_node *node = visit->node;
 	const struct co_function *callee =
 		node->function != CO_NONE ? function_of(finder, node->function) : NULL;
-	struct visit next = { child, visit->depth + 1, visit->loop, false, false, false };
+	struct visit next = { .node = child,
+			      .depth = visit->depth + 1,
+			      .loop = visit->loop,
+			      .expression = visit->expression };
 	bool looks = known == KNOWN_PURE && only_looks(call_name(finder->judge->program, node));
 	if (looks) /* the result is one of them */
 		next.kept = visit->kept || visit->taken;
@@ -200,8 +253,24 @@ static bool see_argument(struct finder *finder, const struct visit *visit, enum 
 		next.kept = !callee || takes_references(finder, callee);
 	if (known == KNOWN_NOT && callee && count == callee->parameter_count)
 		next.kept = finder->judge->program->variables[callee->parameters[at]].reference;
-	if (known == KNOWN_ATOMIC && at == 0 && child->kind == CO_ADDRESS && child->first) {
-		next.node = child->first; /* it is written, and its address is not retained */
+	bool temporary = child->bound && (child->kind == CO_MIX || child->kind == CO_VALUE);
+	next.kept = next.kept && !temporary;
+	/* It may be written there. */
+	if (known != KNOWN_NOT && !looks && child->bound && !temporary)
+		next.kept = true;
+	if (known == KNOWN_NOT && callee && callee->body && count == callee->parameter_count &&
+	    at < MAX_ARGUMENTS && finder->judge->variables[callee->parameters[at]].target != CO_NONE) {
+		bool bound;
+		if (!see_binding(finder, &next, callee->parameters[at], node, &bound))
+			return false;
+		if (bound)
+			return push(finder, next);
+	}
+	if (call_writes(known, at, child)) {
+		next.node = child->kind == CO_ADDRESS ? child->first : child;
+		next.kept = false; /* its address is not retained */
+		if (!see_write(finder, visit, next.node))
+			return false;
 		looks = true;
 	}
 	int variable = variable_under(next.node);
@@ -260,11 +329,32 @@ static bool keeps(const struct finder *finder, const struct visit *visit)
 	       node->kind == CO_UNKNOWN;
 }
 
+/* Its parts are evaluated one after the other: each is an expression of its own. */
+static bool is_ordered(const struct visit *visit)
+{
+	switch (visit->node->kind) {
+	case CO_SEQUENCE:
+	case CO_DECLARE:
+	case CO_IF:
+	case CO_LOOP:
+	case CO_SWITCH:
+	case CO_CASE:
+	case CO_RETURN: return true;
+	case CO_LAZY:
+	case CO_CHOICE: return visit->node == visit->expression;
+	default: return false;
+	}
+}
+
 static bool see_children(struct finder *finder, const struct visit *visit, int loop)
 {
 	const struct co_node *node = visit->node;
+	bool returns_reference = function_of(finder, finder->function)->returns_reference;
 	for (const struct co_node *child = node->first; child; child = child->next) {
-		struct visit next = { child, visit->depth + 1, loop, false, false, false };
+		struct visit next = { .node = child, .depth = visit->depth + 1, .loop = loop };
+		next.expression = is_ordered(visit) ? child : visit->expression;
+		next.copied = visit->copied || (node->kind == CO_RETURN && !returns_reference);
+		next.fine = node->kind == CO_MIX && node->null == CO_NULL_TESTED;
 		if (node->kind == CO_LOOP && child == node->first)
 			next.loop = visit->loop;
 		next.base = node->kind == CO_LOAD && child == node->first;
@@ -275,6 +365,53 @@ static bool see_children(struct finder *finder, const struct visit *visit, int l
 			return false;
 	}
 	return true;
+}
+
+/* An element whose index may differ between threads. */
+static bool has_index(const struct co_node *place)
+{
+	for (; place && (place->kind == CO_MEMBER || place->kind == CO_LOAD); place = place->first)
+		if (place->kind == CO_LOAD && place->first && place->first->next &&
+		    place->first->next->kind != CO_VALUE)
+			return true;
+	return place == NULL;
+}
+
+/* &x or x of a number or pointer x, or another name that is passed on. */
+static bool is_whole(const struct judge *judge, const struct co_node *value, int from, bool through)
+{
+	const struct co_variable *variable = &judge->program->variables[from];
+	const struct co_node *place = value->kind == CO_ADDRESS ? value->first : value;
+	if (through)
+		return place->kind == CO_VARIABLE;
+	return place && place->kind == CO_VARIABLE && (variable->pointer || variable->plain);
+}
+
+/* A local pointer or reference, and its initial value: the only one, if it does not leak. */
+static bool see_alias(struct finder *finder, const struct visit *visit)
+{
+	const struct co_node *node = visit->node, *value = node->first;
+	struct judge *judge = finder->judge;
+	const struct co_variable *variable = &judge->program->variables[node->variable];
+	struct variable_facts *facts = &judge->variables[node->variable];
+	struct visit next = { .node = value, .depth = visit->depth + 1, .loop = visit->loop };
+	bool bound = false, through;
+	next.expression = value;
+	if (!variable->pointer || variable->home != CO_LOCAL || facts->alias != CO_NONE ||
+	    variable->owner != finder->function || variable->is_volatile || value->next ||
+	    has_index(target_place(judge, value, node->variable))) {
+		facts->leaks |= facts->alias != CO_NONE;
+		return see_children(finder, visit, visit->loop);
+	}
+	int from = target_bound(judge, value, node->variable, finder->function, &through);
+	if (from == node->variable || !see_binding(finder, &next, node->variable, NULL, &bound))
+		return from == node->variable ? see_children(finder, visit, visit->loop) : false;
+	if (!bound)
+		return see_children(finder, visit, visit->loop);
+	facts->alias = from;
+	facts->alias_through = through;
+	facts->alias_whole = is_whole(judge, value, from, through) && variable->plain;
+	return push(finder, next);
 }
 
 static bool see(struct finder *finder, const struct visit *visit)
@@ -290,8 +427,15 @@ static bool see(struct finder *finder, const struct visit *visit)
 		facts->touches = UINT64_MAX;
 		break;
 	case CO_VARIABLE: see_variable(finder, visit); break;
-	case CO_DECLARE: see_set(finder, node->variable, loop); break;
-	case CO_ASSIGN: see_set(finder, variable_behind(node->first), loop); break;
+	case CO_DECLARE:
+		see_set(finder, node->variable, loop);
+		if (node->first)
+			return see_alias(finder, visit);
+		break;
+	case CO_ASSIGN:
+		if (!see_write(finder, visit, node->first))
+			return false;
+		see_set(finder, variable_behind(node->first), loop); break;
 	case CO_LOOP:
 		if (!see_loop(finder, visit, &loop))
 			return false;
@@ -331,7 +475,7 @@ static bool see_function(struct finder *finder, int function)
 	finder->count = 0;
 	finder->call_room = 0;
 	finder->loop_room = 0;
-	bool fine = !body || push(finder, (struct visit){ body, 0, CO_NONE, false, false, false });
+	bool fine = !body || push(finder, (struct visit){ .node = body, .loop = CO_NONE });
 	while (fine && finder->count) {
 		struct visit visit = finder->visits[--finder->count];
 		fine = see(finder, &visit);
@@ -373,7 +517,7 @@ static void resolve_variables(struct judge *judge, const bool *harmless)
 	for (size_t i = 0; i < judge->program->variable_count; i++) {
 		const struct co_variable *variable = &judge->program->variables[i];
 		struct variable_facts *facts = &judge->variables[i];
-		if (variable->addressed && (!harmless[i] || facts->kept))
+		if ((variable->addressed && (!harmless[i] || facts->kept)) || variable->escaped)
 			facts->anybody = true;
 		if (facts->shared == CO_NONE || !facts->indexed || variable->pointer)
 			continue;

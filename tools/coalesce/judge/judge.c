@@ -32,6 +32,7 @@ struct co_judgement *co_judge_together(const struct co_program *program, const c
 			       .together_count = count };
 	struct co_judgement *judgement = NULL;
 	if (begin(&judge) && facts_find(&judge) && circles_find(&judge)) {
+		targets_resolve(&judge);
 		facts_spread(&judge);
 		verdicts_sort(&judge);
 		contexts_analyze(&judge);

@@ -129,6 +129,7 @@ enum known {
 	KNOWN_BARRIER,   /* the block meets; its result, if any, is uniform */
 	KNOWN_VOTE,      /* mask, value: the warp's result */
 	KNOWN_TILE_VOTE, /* object, value: the warp's result */
+	KNOWN_MATCH,     /* mask or object, value, place: the warp's result, twice */
 	KNOWN_SHUFFLE,   /* mask, value, lane, [width]: the value of that lane */
 	KNOWN_ATOMIC,
 	KNOWN_MALLOC,
@@ -146,6 +147,9 @@ bool known_reserved(const char *name); /* reserved for the implementation */
  */
 const char *call_name(const struct co_program *program, const struct co_node *node);
 enum known call_known(const struct co_program *program, const struct co_node *node);
+
+/* True if the call writes to the place that argument number `at` points or refers to. */
+bool call_writes(enum known known, size_t at, const struct co_node *argument);
 
 /* ---- functions: facts.c ---------------------------------------------------------------------- */
 
@@ -176,7 +180,23 @@ struct variable_facts {
 	bool anybody;  /* any code may write it, by its address or in another function */
 	bool kept;     /* it is named where its address may be retained, if taken */
 	bool indexed;  /* it is read or written by [] in some place */
+	/* targets.c: */
+	int target;         /* of a parameter: the slot of what it points or refers to; CO_NONE */
+	int alias;          /* of a local name: the variable that it stands for; CO_NONE */
+	bool alias_through; /* what that one points or refers to */
+	bool alias_whole;   /* all of it */
+	bool leaks;         /* it may be kept, changed or computed with, or its target may */
+	bool written;       /* its target may be written through it */
+	bool modified;      /* it is set, other than by its declaration */
+	bool foreign;       /* a lambda names it */
 	bool as_value; /* it is used in another way in some place */
+};
+
+/* A local variable, or the target of a name, is what another name points or refers to. */
+struct binding {
+	int from, to;
+	bool through;                            /* the target of `from`, not `from` itself */
+	const struct co_node *call, *expression; /* NULL: it is a declaration */
 };
 
 struct record;
@@ -189,9 +209,12 @@ struct context {
 	int function;
 	struct cell entry;
 	struct cell *arguments;
+	struct cell *targets; /* of the parameters in `lent`, at the call */
+	uint32_t lent, whole; /* parameters whose target is followed; is a whole number or pointer */
 	uint64_t dirty, read;
 	/* Its results, which only rise. */
 	struct cell result, ended, sizes;
+	struct cell *outs; /* of the targets, at the end */
 	uint64_t dirty_behind, read_behind;
 	bool synced;
 	bool stale, used, root;
@@ -211,6 +234,8 @@ struct judge {
 	uint64_t racy;   /* shared variables that are written while other threads may read */
 	uint64_t arrays; /* shared variables that are arrays: they may overlap */
 	struct context *made;
+	struct binding *bindings;
+	size_t binding_count;
 	struct record *records; /* sorted by address of the node */
 	size_t record_count;
 	bool noting;  /* the last pass */
@@ -252,12 +277,36 @@ void facts_spread(struct judge *judge);
 bool circles_find(struct judge *judge); /* circles.c; false: memory ran out */
 struct loop *facts_loop(struct facts *facts, const struct co_node *node);
 
+/* ---- targets.c ---- */
+/* The variable that contains a place, or whose target does: `through`. CO_NONE: none is known. */
+int target_root(const struct judge *judge, const struct co_node *node, bool *through);
+const struct co_node *target_place(const struct judge *judge, const struct co_node *node, int to);
+int target_bound(const struct judge *judge, const struct co_node *node, int to, int function,
+		 bool *through);
+bool target_add(struct judge *judge, struct binding binding); /* false: memory ran out */
+void targets_resolve(struct judge *judge);
+/* The slot of what a name points or refers to. `whole`: an assignment replaces all of it. */
+int target_slot(const struct walk *walk, int variable, bool *whole);
+/* The slot of a place that is reached through a name; CO_NONE: it is not, or not followed. */
+int target_slot_of(const struct walk *walk, const struct co_node *place, bool *whole);
+/* The argument is a number, and the parameter a reference to a copy of it. */
+bool target_is_temporary(const struct judge *judge, const struct co_node *argument, int parameter);
+int target_lent(const struct walk *walk, const struct co_node *argument, int parameter,
+		bool *whole);
+
+/* The targets that a call lends to its callee. */
+struct lending {
+	uint32_t lent, whole;
+	struct cell targets[MAX_ARGUMENTS];
+};
+
 /* ---- contexts.c ---- */
 /* A context without any knowledge, except whether the function is a kernel. */
 struct context *context_root(struct judge *judge, int function);
 /* The context of such a call. Both return NULL if memory ran out. */
 struct context *context_of(struct walk *walk, const struct state *state, int function,
-			   struct cell entry, const struct cell *arguments, size_t count);
+			   struct cell entry, const struct cell *arguments, size_t count,
+			   const struct lending *lending);
 /* Analyzes from the roots to a fixed point, then once more to record verdicts. */
 void contexts_analyze(struct judge *judge);
 /* ---- counting.c ---- */
@@ -282,6 +331,10 @@ struct cell value_children(struct walk *walk, struct state *state, const struct 
 void value_spoil(struct walk *walk, struct state *state, const struct co_node *node);
 void value_set(struct walk *walk, struct state *state, const struct co_node *target,
 	       struct cell value);
+/* `part`: other parts of the variable keep their values. */
+void value_set_slot(struct walk *walk, struct state *state, int slot, struct cell value, bool part);
+/* The level of the indices within a place. */
+struct cell value_index(struct walk *walk, struct state *state, const struct co_node *node);
 
 struct cell shared_read(struct walk *walk, struct state *state, const struct co_node *node,
 			int variable, struct cell index);

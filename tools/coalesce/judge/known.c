@@ -60,7 +60,7 @@ static const char harmless[] =
 	" __clock __clock64 __cvta_generic_to_constant __cvta_generic_to_global"
 	" __cvta_generic_to_local __cvta_generic_to_shared __globaltimer __isConstant"
 	" __isGlobal __isGridConstant __isLocal __isShared __ldca __ldcg __ldcs __ldcv"
-	" __ldg __ldlu __match_all_sync __match_any_sync __nanosleep __prof_trigger"
+	" __ldg __ldlu __match_any_sync __nanosleep __prof_trigger"
 	" __shfl __shfl_down __shfl_down_sync __shfl_up __shfl_up_sync __shfl_xor"
 	" __shfl_xor_sync __sincosf __stcg __stcs __stwb __stwt __syncwarp __threadfence"
 	" __threadfence_block __threadfence_system __trap abort asm assert clock clock64"
@@ -129,6 +129,7 @@ static const struct {
 	{ all, KNOWN_ALL },
 	{ barrier, KNOWN_BARRIER },
 	{ vote, KNOWN_VOTE },
+	{ " __match_all_sync ", KNOWN_MATCH },
 	{ " __shfl_sync ", KNOWN_SHUFFLE },
 	{ " malloc ", KNOWN_MALLOC },
 	{ " mam_kmalloc ", KNOWN_KMALLOC },

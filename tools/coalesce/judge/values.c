@@ -54,6 +54,19 @@ static struct cell read_builtin(const struct walk *walk, const struct co_node *n
 	return cell_why(CO_EACH, WHY_BUILTIN, node, node->variable);
 }
 
+/*
+ * The slot of the closure, in a lambda that names a variable of another function. Only a variable
+ * that nothing sets after its declaration gets here: the others may be written by anybody.
+ */
+static int captured_slot(const struct walk *walk, int index)
+{
+	const struct co_function *of =
+		&walk->judge->program->functions[walk->context->function];
+	if (!of->is_lambda || !of->parameter_count || !walk->judge->variables[index].foreign)
+		return CO_NONE;
+	return walk->judge->variables[of->parameters[0]].slot;
+}
+
 static struct cell read_own(const struct walk *walk, const struct state *state,
 			    const struct co_node *node)
 {
@@ -64,8 +77,12 @@ static struct cell read_own(const struct walk *walk, const struct state *state,
 					     : WHY_ADDRESSED;
 	struct cell value = cell_why(CO_EACH, why, node, index);
 	value.bits = variable->is_volatile ? BIT_ATOMIC : BIT_SAME;
-	if (slot == CO_NONE || variable->is_volatile || variable->reference ||
-	    walk->judge->variables[index].anybody)
+	bool whole;
+	if (variable->reference && !variable->is_volatile)
+		slot = target_slot(walk, index, &whole);
+	else if (slot == CO_NONE)
+		slot = captured_slot(walk, index);
+	if (slot == CO_NONE || variable->is_volatile || walk->judge->variables[index].anybody)
 		return value;
 	value = state->cells[slot];
 	value.of = index;
@@ -167,8 +184,7 @@ static const struct co_node *stored_in(const struct walk *walk, const struct co_
 	return node && node->kind == CO_VARIABLE ? node : NULL;
 }
 
-/* The level of the indices within it. */
-static struct cell index_of(struct walk *walk, struct state *state, const struct co_node *node)
+struct cell value_index(struct walk *walk, struct state *state, const struct co_node *node)
 {
 	struct cell index = cell_all;
 	for (; node->kind == CO_MEMBER || node->kind == CO_LOAD; node = node->first)
@@ -182,14 +198,28 @@ static struct cell index_of(struct walk *walk, struct state *state, const struct
 static struct cell load_own(struct walk *walk, struct state *state, const struct co_node *node,
 			    const struct co_node *whole)
 {
-	struct cell index = index_of(walk, state, node);
+	struct cell index = value_index(walk, state, node);
 	if (variable_of(walk, whole->variable)->home == CO_SHARED)
 		return shared_read(walk, state, whole, whole->variable, index);
 	return cell_join(read_variable(walk, state, whole), cell_number(index));
 }
 
+/* A load through a pointer or a reference whose target is followed. */
+static struct cell load_target(struct walk *walk, struct state *state, const struct co_node *node,
+			       int slot)
+{
+	bool through;
+	struct cell value = state->cells[slot];
+	value.of = target_root(walk->judge, node, &through);
+	return cell_join(value, cell_number(value_index(walk, state, node)));
+}
+
 static struct cell load(struct walk *walk, struct state *state, const struct co_node *node)
 {
+	bool all;
+	int slot = target_slot_of(walk, node, &all);
+	if (slot != CO_NONE)
+		return load_target(walk, state, node, slot);
 	const struct co_node *whole = stored_in(walk, node);
 	if (whole && !node->is_volatile)
 		return load_own(walk, state, node, whole);
@@ -204,16 +234,20 @@ static struct cell load(struct walk *walk, struct state *state, const struct co_
 
 /* ---- assignments ----------------------------------------------------------------------------- */
 
-static void set_own(struct walk *walk, struct state *state, int index, struct cell value, bool part)
+void value_set_slot(struct walk *walk, struct state *state, int slot, struct cell value, bool part)
 {
-	int slot = own_slot(walk, index);
-	if (slot == CO_NONE)
-		return;
 	value = cell_join(value, reach_here(walk, state));
 	if (part)
 		value = cell_join(value, state->cells[slot]);
 	value.bits &= (unsigned char)~BIT_MOVES;
 	state->cells[slot] = value;
+}
+
+static void set_own(struct walk *walk, struct state *state, int index, struct cell value, bool part)
+{
+	int slot = own_slot(walk, index);
+	if (slot != CO_NONE)
+		value_set_slot(walk, state, slot, value, part);
 }
 
 /* The variables named in a tree may have any value from now on. */
@@ -236,6 +270,13 @@ void value_set(struct walk *walk, struct state *state, const struct co_node *tar
 	const struct co_node *inner = target;
 	while (inner->kind == CO_MEMBER && inner->first)
 		inner = inner->first;
+	bool all;
+	int slot = target_slot_of(walk, inner, &all);
+	if (slot != CO_NONE) {
+		value = cell_join(value, value_index(walk, state, inner));
+		value_set_slot(walk, state, slot, value, !all || inner != target);
+		return;
+	}
 	if (inner->kind == CO_VARIABLE) {
 		set_own(walk, state, inner->variable, value, inner != target);
 		if (variable_of(walk, inner->variable)->home == CO_SHARED)
@@ -251,7 +292,7 @@ void value_set(struct walk *walk, struct state *state, const struct co_node *tar
 	int variable = bottom(inner);
 	if (whole) /* other members may overlap */
 		set_own(walk, state, whole->variable,
-			cell_join(value, index_of(walk, state, inner)), true);
+			cell_join(value, value_index(walk, state, inner)), true);
 	else
 		load_address(walk, state, inner);
 	if (variable != CO_NONE && variable_of(walk, variable)->home == CO_SHARED)
