@@ -5,36 +5,72 @@
  *
  * 1. Each file is read as a compiler would read it, with the flags after --.
  * 2. All device allocations are judged and reported.
- * 3. With -o or --diff the file is rewritten where that is proven to be correct. Collective
+ * 3. With --fix, -o or --diff the file is rewritten where that is proven to be correct. Collective
  *    allocations that are not rewritten are reported on standard error.
- * Files are independent of each other. The first file that cannot be read or written ends the
- * command.
+ * Files are analyzed one by one. If one cannot be read, the others are still reported, but --fix
+ * changes none.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "builds.h"
 #include "command.h"
 #include "coalesce/rewrite/decide.h"
 #include "coalesce/rewrite/diff.h"
+#include "fix.h"
 #include "kit/args.h"
 #include "kit/message.h"
 #include "kit/whole_file.h"
+#include "lint.h"
 #include "report.h"
 
 #define LIBRARY_MAX 64
 #define WHY_BYTES 1024
 
+enum format { TEXT, CLANG, SARIF };
+
 struct settings {
-	const char *output, *library;
-	bool plain, diff, dump;
+	const char *output, *library, *build;
+	uint64_t format;
+	bool plain, diff, fix, dump;
+};
+
+/* The whole command. */
+struct run {
+	const struct settings *settings;
+	const char *const *library;
+	const char *const *flags; /* after -- */
+	size_t flag_count;
+	struct co_builds builds;
+	struct co_fixes fixes;
+	struct co_tally tally;
+	int home;     /* the folder in which the command was started */
+	bool sarif;   /* a result was printed */
+};
+
+static const struct args_word format_words[] = {
+	{ "text", TEXT },
+	{ "clang", CLANG },
+	{ "sarif", SARIF },
+	{ NULL, 0 },
 };
 
 static const struct args_option options[] = {
-	{ "plain", 'p', ARGS_FLAG, offsetof(struct settings, plain), NULL, NULL,
+	{ "build", 'p', ARGS_TEXT, offsetof(struct settings, build), "DIR", NULL,
+	  "take each file's flags from DIR/compile_commands.json; without FILE, all its\n"
+	  "CUDA files" },
+	{ "format", 0, ARGS_WORD, offsetof(struct settings, format), "NAME", format_words,
+	  "text (default), clang (file:line:column: warning: ..., for editors) or sarif" },
+	{ "plain", 0, ARGS_FLAG, offsetof(struct settings, plain), NULL, NULL,
 	  "print for scripts: file, line, function, block|warp|none, uniform|varying|-, reason" },
+	{ "fix", 0, ARGS_FLAG, offsetof(struct settings, fix), NULL, NULL,
+	  "rewrite all files in place, and keep each old one as FILE.orig" },
 	{ "output", 'o', ARGS_TEXT, offsetof(struct settings, output), "FILE", NULL,
 	  "write the rewritten file to FILE; only with one input file" },
 	{ "diff", 0, ARGS_FLAG, offsetof(struct settings, diff), NULL, NULL,
@@ -48,7 +84,7 @@ static const struct args_option options[] = {
 
 static const struct args_command command = {
 	"mam coalesce",
-	"[OPTION]... FILE.cu... [-- COMPILER-FLAG...]",
+	"[OPTION]... [FILE.cu]... [-- COMPILER-FLAG...]",
 	"Find allocations in CUDA kernels that all threads of a block, or of a warp, make "
 	"together,\n"
 	"and rewrite them so that one request serves all and neighbors' memory is adjacent.\n"
@@ -56,6 +92,7 @@ static const struct args_command command = {
 	"  mam coalesce app.cu                        list the allocations with reasons\n"
 	"  mam coalesce --diff app.cu -- -I include   print the changes\n"
 	"  mam coalesce -o app2.cu app.cu             rewrite; compile with -I of mam's headers\n"
+	"  mam coalesce -p build --fix                rewrite all CUDA files of a build\n"
 	"More in mam-coalesce(1).\n",
 	options,
 	false,
@@ -117,9 +154,9 @@ static bool write_whole(const char *path, const char *text, size_t bytes)
 	return whole_file_close(&whole, fwrite(text, 1, bytes, file) == bytes);
 }
 
-static int rewrite(const struct settings *settings, const struct co_program *program,
-		   const struct co_edits *edits)
+static int rewrite(struct run *run, const struct co_program *program, const struct co_edits *edits)
 {
+	const struct settings *settings = run->settings;
 	int status = STATUS_GOOD;
 	size_t bytes, i;
 	char *text = co_edits_apply(program, edits, &bytes);
@@ -135,39 +172,157 @@ static int rewrite(const struct settings *settings, const struct co_program *pro
 	if (status == STATUS_GOOD && settings->output != NULL &&
 	    (!is_told() || !write_whole(settings->output, text, bytes)))
 		status = STATUS_BAD;
+	if (settings->fix && status == STATUS_GOOD &&
+	    (bytes != program->bytes || memcmp(text, program->text, bytes) != 0)) {
+		if (!co_fixes_add(&run->fixes, program->path, text, bytes))
+			return no_memory();
+		return status;
+	}
 	free(text);
 	return status;
 }
 
-static int treat(const struct settings *settings, const char *path, const char *const *flags,
-		 size_t flag_count, const char *const *library, struct co_tally *tally)
+static void report(struct run *run, const struct co_program *program,
+		   const struct co_decision *decision)
 {
-	struct co_decision decision;
-	struct co_program *program;
-	char why[WHY_BYTES] = "";
-	int status = STATUS_GOOD;
+	const struct settings *settings = run->settings;
 
-	program = co_program_read(path, flags, flag_count, why, sizeof(why));
+	if (settings->format == CLANG)
+		co_lint_put(stdout, program, decision);
+	else if (settings->format == SARIF)
+		co_sarif_put(stdout, program, decision, &run->sarif);
+	else
+		co_report_put(stdout, program, decision, settings->plain, &run->tally);
+}
+
+/*
+ * Reads a file with the flags of the build, in the build's folder, and those of the command. NULL:
+ * reported.
+ */
+static struct co_program *read_file(const struct run *run, const char *path)
+{
+	const struct co_build *build =
+		run->settings->build != NULL ? co_builds_find(&run->builds, path) : NULL;
+	size_t count = build != NULL ? build->flag_count : 0;
+	const char **flags = calloc(count + run->flag_count + 1, sizeof(*flags));
+	struct co_program *program = NULL;
+	char why[WHY_BYTES] = "", *kept;
+	size_t i;
+
+	if (flags == NULL) {
+		(void)no_memory();
+		return NULL;
+	}
+	if (run->settings->build != NULL && build == NULL)
+		message_warning("%s/compile_commands.json does not compile '%s': it is read without "
+				"flags",
+				run->settings->build, path);
+	for (i = 0; i < count; i++)
+		flags[i] = build->flags[i];
+	for (i = 0; i < run->flag_count; i++)
+		flags[count + i] = run->flags[i];
+	if (build != NULL && chdir(build->folder) != 0) {
+		message_error("cannot enter '%s', where '%s' is compiled: %s", build->folder, path,
+			      strerror(errno));
+		free(flags);
+		return NULL;
+	}
+	program = co_program_read(build != NULL ? build->file : path, flags,
+				  count + run->flag_count, why, sizeof(why));
+	if (build != NULL && fchdir(run->home) != 0) {
+		message_error("cannot return to the current folder: %s", strerror(errno));
+		co_program_free(program);
+		free(flags);
+		return NULL;
+	}
+	free(flags);
 	if (program == NULL) {
 		message_error("%s", why);
-		return STATUS_BAD;
+		return NULL;
 	}
+	kept = co_text_new(program, path, strlen(path));
+	if (kept != NULL)
+		program->path = kept;
+	return program;
+}
+
+static int treat(struct run *run, const char *path)
+{
+	const struct settings *settings = run->settings;
+	struct co_program *program = read_file(run, path);
+	struct co_decision decision;
+	int status = STATUS_GOOD;
+
+	if (program == NULL)
+		return STATUS_BAD;
 	if (settings->dump) {
 		co_program_put(program, stdout);
 		co_program_free(program);
 		return STATUS_GOOD;
 	}
-	if (!co_decide(program, library, &decision)) {
+	if (!co_decide(program, run->library, &decision)) {
 		co_program_free(program);
 		return no_memory();
 	}
 	if (!settings->diff)
-		co_report_put(stdout, program, &decision, settings->plain, tally);
-	if (settings->diff || settings->output != NULL)
-		status = rewrite(settings, program, decision.edits);
+		report(run, program, &decision);
+	if (settings->diff || settings->fix || settings->output != NULL)
+		status = rewrite(run, program, decision.edits);
 	co_decision_free(&decision);
 	co_program_free(program);
 	return status;
+}
+
+/* The path as it is seen from the current folder. */
+static const char *shown(const char *path)
+{
+	static char home[PATH_MAX];
+	size_t length;
+
+	if (home[0] == '\0' && getcwd(home, sizeof(home)) == NULL)
+		return path;
+	length = strlen(home);
+	return strncmp(path, home, length) == 0 && path[length] == '/' ? path + length + 1 : path;
+}
+
+static int treat_build(struct run *run, size_t *count)
+{
+	int status = STATUS_GOOD, one;
+	size_t i, k;
+
+	for (i = 0; i < run->builds.count; i++) {
+		const struct co_build *build = &run->builds.builds[i];
+
+		for (k = 0; k < i && strcmp(run->builds.builds[k].file, build->file) != 0;)
+			k++;
+		if (k < i || !co_build_is_cuda(build))
+			continue;
+		++*count;
+		one = treat(run, shown(build->file));
+		status = one != STATUS_GOOD ? one : status;
+	}
+	if (*count == 0) {
+		message_error("%s/compile_commands.json compiles no CUDA file",
+			      run->settings->build);
+		return STATUS_BAD;
+	}
+	return status;
+}
+
+static int write_fixes(struct run *run, int status)
+{
+	size_t i;
+
+	if (status != STATUS_GOOD) {
+		message_error("--fix has changed no file");
+		return status;
+	}
+	if (!is_told() || !co_fixes_write(&run->fixes))
+		return STATUS_BAD;
+	for (i = 0; i < run->fixes.count; i++)
+		fprintf(stderr, "%s: rewritten; the old one is %s\n", shown(run->fixes.fixes[i].path),
+			shown(run->fixes.fixes[i].backup));
+	return STATUS_GOOD;
 }
 
 /* Removes the flags from argv; returns the number of arguments before them. */
@@ -192,12 +347,24 @@ static bool is_same_file(const char *one, const char *other)
 
 static bool is_fine(const struct settings *settings, char **files, int count)
 {
-	if (count == 0) {
+	if (count == 0 && settings->build == NULL) {
 		message_error("no file was named; see mam coalesce --help");
 		return false;
 	}
-	if (settings->dump && (settings->diff || settings->output != NULL)) {
-		message_error("--tree rewrites nothing: leave out --diff and -o");
+	if (settings->dump && (settings->diff || settings->fix || settings->output != NULL)) {
+		message_error("--tree rewrites nothing: leave out --diff, --fix and -o");
+		return false;
+	}
+	if (settings->fix && (settings->diff || settings->output != NULL)) {
+		message_error("--fix rewrites in place: leave out --diff and -o");
+		return false;
+	}
+	if (settings->plain && settings->format != TEXT) {
+		message_error("--plain and --format exclude each other");
+		return false;
+	}
+	if (settings->output != NULL && count == 0) {
+		message_error("-o writes one file: name one");
 		return false;
 	}
 	if (settings->output != NULL && count > 1) {
@@ -212,14 +379,47 @@ static bool is_fine(const struct settings *settings, char **files, int count)
 	return true;
 }
 
+static int treat_all(struct run *run, char **files, size_t count)
+{
+	const struct settings *settings = run->settings;
+	int status = STATUS_GOOD, one;
+	size_t i;
+
+	if (settings->build != NULL) {
+		run->home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (!co_builds_read(settings->build, &run->builds))
+			return STATUS_BAD;
+	}
+	if (settings->format == SARIF && !settings->diff)
+		co_sarif_begin(stdout);
+	for (i = 0; i < count; i++) {
+		one = treat(run, files[i]);
+		status = one != STATUS_GOOD ? one : status;
+	}
+	if (count == 0)
+		status = treat_build(run, &count);
+	if (settings->format == SARIF && !settings->diff)
+		co_sarif_end(stdout);
+	if (settings->fix)
+		status = write_fixes(run, status);
+	if (status == STATUS_GOOD && !settings->plain && !settings->diff && !settings->dump &&
+	    settings->format == TEXT)
+		co_report_sum(stdout, &run->tally, count);
+	return status;
+}
+
 int main(int argc, char **argv)
 {
 	const char *library[LIBRARY_MAX + 1];
 	struct settings settings = { .output = NULL };
 	const int end = find_flags(argc, argv), flags = end < argc ? end + 1 : argc;
-	struct co_tally tally = { 0, 0, 0, 0, 0 };
-	int first, status, i;
+	struct run run = { .settings = &settings,
+			   .library = library,
+			   .flags = (const char *const *)argv + flags,
+			   .flag_count = (size_t)(argc - flags),
+			   .home = -1 };
 	char *names = NULL;
+	int first, status;
 
 	message_begin("mam coalesce");
 	if (!args_parse(&command, end, argv, &settings, &first, &status))
@@ -229,12 +429,13 @@ int main(int argc, char **argv)
 	if (settings.library != NULL && (names = strdup(settings.library)) == NULL)
 		return no_memory();
 	status = split(names, library) ? STATUS_GOOD : STATUS_BAD;
-	for (i = first; i < end && status == STATUS_GOOD; i++)
-		status = treat(&settings, argv[i], (const char *const *)argv + flags,
-			       (size_t)(argc - flags), library, &tally);
-	if (status == STATUS_GOOD && !settings.plain && !settings.diff && !settings.dump)
-		co_report_sum(stdout, &tally, (size_t)(end - first));
+	if (status == STATUS_GOOD)
+		status = treat_all(&run, argv + first, (size_t)(end - first));
 	free(names);
+	co_builds_free(&run.builds);
+	co_fixes_free(&run.fixes);
+	if (run.home >= 0)
+		close(run.home);
 	if (status == STATUS_GOOD && !is_told())
 		return STATUS_BAD;
 	return status;

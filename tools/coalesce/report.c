@@ -10,10 +10,11 @@
 
 #include <string.h>
 
-static bool is_allocation(const struct co_verdict *verdict)
+bool co_report_is_listed(const struct co_verdict *verdict)
 {
-	return verdict->kind == CO_MALLOC || verdict->kind == CO_KMALLOC ||
-	       verdict->kind == CO_OPERATOR_NEW;
+	return (verdict->kind == CO_MALLOC || verdict->kind == CO_KMALLOC ||
+		verdict->kind == CO_OPERATOR_NEW) &&
+	       verdict->node->in_file;
 }
 
 static const char *scope_of(const struct co_verdict *verdict)
@@ -31,7 +32,7 @@ static const char *size_of(const struct co_verdict *verdict)
 	return verdict->size <= verdict->reached ? "uniform" : "varying";
 }
 
-static const char *call_of(const struct co_verdict *verdict)
+const char *co_report_call(const struct co_verdict *verdict)
 {
 	return verdict->kind == CO_MALLOC    ? "malloc"
 	       : verdict->kind == CO_KMALLOC ? "mam_kmalloc"
@@ -71,14 +72,14 @@ void co_report_put(FILE *file, const struct co_program *program, const struct co
 		const struct co_verdict *later = &decision->rewritten->verdicts[i];
 		const char *function = program->functions[verdict->function].printed;
 
-		if (!is_allocation(verdict) || !verdict->node->in_file)
+		if (!co_report_is_listed(verdict))
 			continue;
 		count(verdict, later, tally);
 		put_text(file, program->path);
 		if (plain)
 			fprintf(file, "\t%u\t", verdict->node->line);
 		else
-			fprintf(file, ":%u: %s in ", verdict->node->line, call_of(verdict));
+			fprintf(file, ":%u: %s in ", verdict->node->line, co_report_call(verdict));
 		put_text(file, function);
 		fprintf(file, plain ? "\t%s\t%s\t" : ": %s, %s: ", scope_of(verdict),
 			size_of(verdict));

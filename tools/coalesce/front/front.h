@@ -381,7 +381,7 @@ bool front_asks_architecture(struct front *f, char *why, size_t why_bytes);
 struct front_flags {
 	const char **flags;
 	size_t count, room;
-	char texts[5][8192]; /* storage for generated flags, which `flags` points to */
+	char texts[8][8192]; /* storage for generated flags, which `flags` points to */
 	size_t text_count;
 };
 

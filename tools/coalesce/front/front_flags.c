@@ -204,6 +204,7 @@ bool front_flags(struct front_flags *made, const char *const *flags, size_t coun
 						    "-Xclang",
 						    "-fcuda-allow-variadic-functions",
 						    "-D__CLANG_CUDA_TEXTURE_INTRINSICS_H__",
+						    "-DMAM_COALESCE_TOOLKIT",
 						    NULL };
 	char ours[PATH_MAX];
 	bool good;
@@ -216,12 +217,14 @@ bool front_flags(struct front_flags *made, const char *const *flags, size_t coun
 	if (toolkit != NULL)
 		good = good && add_all(made, with_toolkit) &&
 		       add_made(made, "--cuda-path=%s", toolkit) && add(made, "-isystem") &&
+		       add_made(made, "%s/groups", ours) && add(made, "-isystem") &&
 		       add_made(made, "%s/toolkit", ours) && add(made, "-isystem") &&
 		       add_made(made, "%s/include", toolkit) && add(made, "-isystem") &&
 		       add_made(made, "%s/include/cccl", toolkit);
 	else
 		good = good && add_all(made, headerless) && add(made, "-isystem") &&
-		       add_made(made, "%s", ours) && add(made, "-include") &&
+		       add_made(made, "%s", ours) && add(made, "-isystem") &&
+		       add_made(made, "%s/groups", ours) && add(made, "-include") &&
 		       add(made, "mam_cuda.h");
 	if (front_architecture(flags, count) > 0)
 		good = good && add(made, "-U__CUDA_ARCH__") &&

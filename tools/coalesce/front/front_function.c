@@ -241,6 +241,13 @@ static void declare_rest(struct front *f, int index, CXCursor definition, struct
 	}
 }
 
+static enum CXChildVisitResult lend(CXCursor cursor, CXCursor parent, CXClientData data)
+{
+	(void)parent;
+	front_lend(data, cursor, false);
+	return CXChildVisit_Recurse;
+}
+
 void front_function_read(struct front *f, int index)
 {
 	CXCursor definition = f->definitions[index];
@@ -254,6 +261,9 @@ void front_function_read(struct front *f, int index)
 	f->scope_count = f->break_base = f->continue_base = 0;
 	f->line = front_expanded(clang_getCursorLocation(definition)).line;
 	describe(f, index, definition);
+	/* The instance of a template: what it passes to code outside of the source. */
+	if (!clang_equalCursors(front_root(definition), clang_getCanonicalCursor(definition)))
+		clang_visitChildren(definition, lend, f);
 	parameters(f, index, definition, kids);
 	body = body_of(f, definition, kids);
 	front_kids_drop(f, kids);

@@ -43,6 +43,7 @@ struct code {
 	struct pass *pass;
 	enum code_kind kind;
 	bool device; /* in a function or a lambda that may run on the device */
+	bool pattern; /* of a template whose instances were read instead */
 	CXCursor of; /* the declaration that the code belongs to */
 };
 
@@ -515,6 +516,9 @@ static bool inner_code(const struct code *around, CXCursor cursor, struct code *
 	if (front_is_function(cursor.kind)) {
 		inner->kind = kind_of_function(around, cursor);
 		inner->device = inner->kind != CODE_HOST;
+		inner->pattern = inner->kind == CODE_READ &&
+				 front_known(&f->functions, clang_getCursorDefinition(cursor)) ==
+					 CO_NONE;
 		inner->of = cursor;
 		if (around->pass->collects)
 			look_at_operator(f, cursor);
@@ -561,7 +565,8 @@ static enum CXChildVisitResult visit(CXCursor cursor, CXCursor parent, CXClientD
 		return CXChildVisit_Continue;
 	if (code->kind == CODE_REST && !code->pass->collects)
 		refer(code, cursor);
-	if (!code->pass->collects)
+	/* In an instance the types are known: front_function.c lends what it passes. */
+	if (!code->pass->collects && !code->pattern)
 		front_lend(code->pass->f, cursor, code->kind == CODE_HOST);
 	if (code->kind != CODE_HOST && code->pass->collects)
 		collect(code, cursor);
@@ -574,7 +579,7 @@ static enum CXChildVisitResult visit(CXCursor cursor, CXCursor parent, CXClientD
 void front_rest(struct front *f, size_t *next)
 {
 	struct pass pass = { .f = f };
-	struct code outside = { &pass, CODE_REST, false, clang_getNullCursor() };
+	struct code outside = { &pass, CODE_REST, false, false, clang_getNullCursor() };
 	size_t before;
 
 	do {

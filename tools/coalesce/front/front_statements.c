@@ -289,16 +289,47 @@ static struct co_node *loop(struct front *f, CXCursor cursor, struct co_node *be
 	return node;
 }
 
+/* while (T x = ...): each iteration sets x anew. */
+static struct co_node *while_declares(struct front *f, CXCursor cursor)
+{
+	struct front_kids kids = front_kids(f, cursor);
+	CXCursor declared = front_kid(f, kids, 0), value;
+	CXCursor truth = front_kid(f, kids, 1), inner = front_kid(f, kids, 2);
+	int variable = front_variable(f, declared);
+	struct co_node *declare, *set, *node;
+
+	front_kids_drop(f, kids);
+	value = clang_Cursor_getVarDeclInitializer(declared);
+	if (f->failed || clang_Cursor_isNull(value) || !clang_isExpression(truth.kind) ||
+	    f->program->variables[variable].reference ||
+	    !front_is_number(clang_getCanonicalType(clang_getCursorType(declared)).kind))
+		return jumbled(f, cursor);
+	declare = front_node(f, CO_DECLARE, declared);
+	declare->variable = variable;
+	front_declare_known(f, variable);
+	node = front_node(f, CO_VARIABLE, declared);
+	node->variable = variable;
+	set = front_wrap(f, CO_ASSIGN, declared, node);
+	front_add(f, set, front_expression(f, value));
+	set = front_wrap(f, CO_MIX, declared, set);
+	front_add(f, set, front_expression(f, truth));
+	node = loop(f, cursor, front_nothing(f, cursor), set, front_nothing(f, cursor),
+		    body(f, inner));
+	return sequence_of(f, cursor, declare, node);
+}
+
 static struct co_node *while_loop(struct front *f, CXCursor cursor)
 {
 	struct front_kids kids = front_parts(f, cursor);
-	CXCursor condition = front_kid(f, kids, 0), inner = front_kid(f, kids, 1);
+	CXCursor condition = front_kid(f, kids, 0), inner = front_kid(f, kids, 1), declared;
 	struct co_node *truth;
 
 	front_kids_drop(f, kids);
-	/* A variable in the condition is not supported: each iteration declares it anew. */
 	kids = front_kids(f, cursor);
+	declared = front_kid(f, kids, 0);
 	front_kids_drop(f, kids);
+	if (kids.count == 3 && declared.kind == CXCursor_VarDecl)
+		return while_declares(f, cursor);
 	if (kids.count != 2 || !clang_isExpression(condition.kind))
 		return jumbled(f, cursor);
 	truth = front_expression(f, condition);

@@ -342,6 +342,10 @@ struct cell call_value(struct walk *walk, struct state *state, const struct co_n
 	case KNOWN_MATCH:
 		return match(walk, state, node, arguments, all.bits);
 	case KNOWN_TILE_VOTE: return of_warp(walk, state, node, cell_all, all.bits);
+	case KNOWN_TILE_SHUFFLE:
+		if (count != 3 || arguments[2].level > CO_WARP)
+			return gave(node, CO_EACH, all.bits | BIT_SAME);
+		return of_warp(walk, state, node, cell_all, all.bits);
 	case KNOWN_SHUFFLE: return shuffle(walk, state, node, arguments, count, all.bits);
 	case KNOWN_ATOMIC: return gave(node, CO_EACH, BIT_ATOMIC);
 	case KNOWN_MALLOC:

@@ -360,7 +360,9 @@ static bool see_children(struct finder *finder, const struct visit *visit, int l
 		next.base = node->kind == CO_LOAD && child == node->first;
 		next.taken = node->kind == CO_ADDRESS || node->kind == CO_UNKNOWN ||
 			     (visit->taken && passes_on(visit, child));
-		next.kept = visit->kept ? passes_on(visit, child) : keeps(finder, visit);
+		next.kept = visit->kept ? passes_on(visit, child)
+					: keeps(finder, visit) && !(node->kind == CO_NEW &&
+								    child == node->first);
 		if (!push(finder, next))
 			return false;
 	}

@@ -131,6 +131,7 @@ enum known {
 	KNOWN_TILE_VOTE, /* object, value: the warp's result */
 	KNOWN_MATCH,     /* mask or object, value, place: the warp's result, twice */
 	KNOWN_SHUFFLE,   /* mask, value, lane, [width]: the value of that lane */
+	KNOWN_TILE_SHUFFLE, /* object, value, lane: the value of that lane */
 	KNOWN_ATOMIC,
 	KNOWN_MALLOC,
 	KNOWN_KMALLOC,

@@ -64,18 +64,40 @@ static const char harmless[] =
 	" __shfl __shfl_down __shfl_down_sync __shfl_up __shfl_up_sync __shfl_xor"
 	" __shfl_xor_sync __sincosf __stcg __stcs __stwb __stwt __syncwarp __threadfence"
 	" __threadfence_block __threadfence_system __trap abort asm assert clock clock64"
+	" cooperative_groups::binary_partition cooperative_groups::coalesced_group::all"
+	" cooperative_groups::coalesced_group::any"
+	" cooperative_groups::coalesced_group::ballot"
+	" cooperative_groups::coalesced_group::is_valid"
+	" cooperative_groups::coalesced_group::match_any"
 	" cooperative_groups::coalesced_group::meta_group_rank"
 	" cooperative_groups::coalesced_group::meta_group_size"
 	" cooperative_groups::coalesced_group::num_threads"
+	" cooperative_groups::coalesced_group::shfl"
+	" cooperative_groups::coalesced_group::shfl_down"
+	" cooperative_groups::coalesced_group::shfl_up"
+	" cooperative_groups::coalesced_group::shfl_xor"
 	" cooperative_groups::coalesced_group::size"
 	" cooperative_groups::coalesced_group::sync"
 	" cooperative_groups::coalesced_group::thread_rank"
-	" cooperative_groups::coalesced_threads cooperative_groups::this_grid"
+	" cooperative_groups::coalesced_threads cooperative_groups::exclusive_scan"
+	" cooperative_groups::grid_group::grid_rank cooperative_groups::invoke_one"
+	" cooperative_groups::grid_group::thread_rank cooperative_groups::inclusive_scan"
+	" cooperative_groups::labeled_partition cooperative_groups::memcpy_async"
+	" cooperative_groups::reduce cooperative_groups::sync"
+	" cooperative_groups::thread_group::is_valid"
+	" cooperative_groups::thread_group::num_threads"
+	" cooperative_groups::thread_group::size cooperative_groups::thread_group::sync"
+	" cooperative_groups::thread_group::thread_rank"
+	" cooperative_groups::thread_block::barrier_arrive"
+	" cooperative_groups::thread_block::barrier_wait"
 	" cooperative_groups::thread_block::thread_index"
 	" cooperative_groups::thread_block::thread_rank"
 	" cooperative_groups::thread_block_tile::all"
 	" cooperative_groups::thread_block_tile::any"
 	" cooperative_groups::thread_block_tile::ballot"
+	" cooperative_groups::thread_block_tile::is_valid"
+	" cooperative_groups::thread_block_tile::match_all"
+	" cooperative_groups::thread_block_tile::match_any"
 	" cooperative_groups::thread_block_tile::meta_group_rank"
 	" cooperative_groups::thread_block_tile::shfl"
 	" cooperative_groups::thread_block_tile::shfl_down"
@@ -83,14 +105,21 @@ static const char harmless[] =
 	" cooperative_groups::thread_block_tile::shfl_xor"
 	" cooperative_groups::thread_block_tile::sync"
 	" cooperative_groups::thread_block_tile::thread_rank"
-	" cooperative_groups::tiled_partition frexp frexpf mam_base_heap mam_heap_device"
+	" cooperative_groups::tiled_partition cooperative_groups::wait frexp frexpf mam_base_heap mam_heap_device"
 	" mam_kpage_free memchr memcmp memcpy memmove memset modf modff printf putchar"
 	" puts remquo remquof sincos sincosf sincospi sincospif strcat strchr strcmp"
 	" strcpy strlen strncmp strncpy vprintf wall_clock64 ";
 
 /* Uniform in the block. */
-static const char all[] = " cooperative_groups::grid_group::group_dim"
+static const char all[] = " cooperative_groups::grid_group::block_index"
+			  " cooperative_groups::grid_group::block_rank"
+			  " cooperative_groups::grid_group::dim_blocks"
+			  " cooperative_groups::grid_group::group_dim"
+			  " cooperative_groups::grid_group::is_valid"
 			  " cooperative_groups::grid_group::num_blocks"
+			  " cooperative_groups::grid_group::num_threads"
+			  " cooperative_groups::grid_group::size"
+			  " cooperative_groups::this_grid"
 			  " cooperative_groups::this_thread_block"
 			  " cooperative_groups::thread_block::dim_threads"
 			  " cooperative_groups::thread_block::group_dim"
@@ -104,6 +133,7 @@ static const char all[] = " cooperative_groups::grid_group::group_dim"
 /* Barriers of the block. */
 static const char barrier[] =
 	" __syncthreads __syncthreads_and __syncthreads_count __syncthreads_or"
+	" cooperative_groups::grid_group::sync"
 	" cooperative_groups::thread_block::sync ";
 
 /* All lanes of the mask get the same result. */
@@ -202,6 +232,10 @@ static enum known known_tile(const char *method)
 	char name[sizeof any_tile + 16];
 	if (lists_name(tile_vote, method))
 		return KNOWN_TILE_VOTE;
+	if (strcmp(method, "shfl") == 0)
+		return KNOWN_TILE_SHUFFLE;
+	if (strcmp(method, "match_all") == 0)
+		return KNOWN_MATCH;
 	if (strlen(method) > 15)
 		return KNOWN_NOT;
 	memcpy(name, any_tile, sizeof any_tile);

@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memcpy_async.h - see cooperative_groups.h.
+ */
+#include <cooperative_groups.h>
