@@ -27,6 +27,7 @@
 #define MAX_PAUSES 512
 #define CLOCK_PAUSES 64
 #define MAX_NS 50000
+#define ONCE_NS 5000 /* its holder calls the driver */
 #define NS_PER_S UINT64_C(1000000000)
 
 static _Thread_local unsigned held;
@@ -106,6 +107,20 @@ void mam_lock_wait(struct mam_lock *lock)
 	 */
 	while (atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) != 0)
 		(void)syscall(SYS_futex, &lock->word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+}
+
+/*
+ * A thread that sleeps here need not take the lock after it was woken, so it wakes the next one:
+ * otherwise the others could sleep although the lock is free.
+ */
+bool mam_lock_wait_once(struct mam_lock *lock)
+{
+	if (spin(lock, ONCE_NS) ||
+	    atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) == 0)
+		return true;
+	(void)syscall(SYS_futex, &lock->word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+	mam_lock_wake(lock);
+	return false;
 }
 
 /*

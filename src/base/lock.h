@@ -65,6 +65,7 @@ void mam_lock_reinit(struct mam_lock *lock);
 /* If the word was not 0: spin, then sleep. If the word was 2 at release: wake one waiter. */
 void mam_lock_wait(struct mam_lock *lock);
 bool mam_lock_wait_within(struct mam_lock *lock, uint64_t max_ns);
+bool mam_lock_wait_once(struct mam_lock *lock);
 void mam_lock_wake(struct mam_lock *lock);
 
 /*
@@ -125,6 +126,25 @@ static inline bool mam_lock_take_within(struct mam_lock *lock, uint64_t max_ns)
 	taken = atomic_compare_exchange_strong_explicit(&lock->word, &free, 1, memory_order_acquire,
 							memory_order_relaxed) ||
 		(max_ns != 0 && mam_lock_wait_within(lock, max_ns));
+	if (MAM_DEBUG && !taken)
+		mam_lock_releasing(lock);
+	return taken;
+}
+
+/*
+ * mam_lock_take_or_look - take the lock, or return false as soon as its holder has released it: for
+ * threads that may have what they need by then, and otherwise call again.
+ */
+static inline bool mam_lock_take_or_look(struct mam_lock *lock)
+{
+	uint32_t free = 0;
+	bool taken;
+
+	if (MAM_DEBUG)
+		mam_lock_taking(lock);
+	taken = atomic_compare_exchange_strong_explicit(&lock->word, &free, 1, memory_order_acquire,
+							memory_order_relaxed) ||
+		mam_lock_wait_once(lock);
 	if (MAM_DEBUG && !taken)
 		mam_lock_releasing(lock);
 	return taken;

@@ -219,6 +219,38 @@ START_TEST(timed_out_waiters_leave_no_thread_asleep)
 }
 END_TEST
 
+static _Atomic int looking;
+
+/* Each needs one turn of any thread. */
+static void *look(void *unused)
+{
+	(void)unused;
+	atomic_fetch_add(&looking, 1);
+	if (mam_lock_take_or_look(&shared))
+		mam_lock_release(&shared);
+	return NULL;
+}
+
+START_TEST(release_wakes_all_threads_that_look)
+{
+	pthread_t other[6];
+
+	mam_lock_take(&shared);
+	for (int i = 0; i < 6; i++)
+		ck_assert_int_eq(pthread_create(&other[i], NULL, look, NULL), 0);
+	while (atomic_load(&looking) < 6)
+		usleep(200);
+	usleep(20000); /* by now they sleep */
+	mam_lock_release(&shared);
+	for (int i = 0; i < 6; i++)
+		pthread_join(other[i], NULL);
+	ck_assert(mam_lock_take_or_look(&shared));
+	mam_lock_release(&shared);
+	mam_lock_take(&shared); /* the rank of a look is not held */
+	mam_lock_release(&shared);
+}
+END_TEST
+
 START_TEST(timed_take_of_lower_rank_aborts)
 {
 	struct mam_lock grow, pool;
@@ -291,6 +323,7 @@ int main(void)
 	tcase_add_test(use, reinit_releases_lock_held_for_fork);
 	tcase_add_test(use, timed_take_gives_up_after_timeout);
 	tcase_add_test(use, timed_out_waiters_leave_no_thread_asleep);
+	tcase_add_test(use, release_wakes_all_threads_that_look);
 	suite_add_tcase(suite, use);
 	tcase_add_test_raise_signal(order, take_of_lower_rank_aborts, SIGABRT);
 	tcase_add_test_raise_signal(order, timed_take_of_lower_rank_aborts, SIGABRT);

@@ -24,14 +24,18 @@ enum fault {
 	WAIT_WITH_ONE,   /* a woken thread does not leave the word at 2 */
 	ACQUIRE_RELAXED, /* taking the lock does not acquire */
 	RELEASE_RELAXED, /* releasing it does not release */
+	KEEP_WAKE,       /* a woken thread that does without the lock wakes no other */
 };
+
+enum way { TAKE, WITHIN, LOOK };
 
 static struct state {
 	struct mam_lock lock;
 	uint64_t left, right; /* equal whenever no thread has the lock */
 	unsigned threads;
-	bool within;
+	enum way way;
 	enum fault fault;
+	_Atomic unsigned without; /* turns of threads that did not need the lock after a wait */
 } state;
 
 static void take_wrongly(enum fault fault)
@@ -57,20 +61,35 @@ static void release_wrongly(enum fault fault)
 		mam_lock_wake(&state.lock);
 }
 
+static bool take_or_look(enum fault fault)
+{
+	uint32_t free = 0;
+
+	if (fault != KEEP_WAKE)
+		return mam_lock_take_or_look(&state.lock);
+	return atomic_compare_exchange_strong_explicit(
+		       &state.lock.word, &free, 1, memory_order_acquire, memory_order_relaxed) ||
+	       wrong_lock_wait_once(&state.lock);
+}
+
 static void work(void *argument)
 {
 	const enum fault fault = state.fault;
-	const bool within = state.within;
+	const enum way way = state.way;
 
 	(void)argument;
 	for (unsigned turn = 0; turn < TURNS; turn++) {
-		if (fault != NONE)
-			take_wrongly(fault);
-		else if (!within)
-			mam_lock_take(&state.lock);
-		else
+		if (way == LOOK && !take_or_look(fault)) {
+			atomic_fetch_add(&state.without, 1);
+			continue;
+		}
+		if (way == WITHIN)
 			while (!mam_lock_take_within(&state.lock, TIMEOUT_NS))
 				simt_host_yield("again");
+		if (way == TAKE && fault != NONE)
+			take_wrongly(fault);
+		else if (way == TAKE)
+			mam_lock_take(&state.lock);
 		MAM_KASSERT(state.left == state.right);
 		state.left++;
 		state.right++;
@@ -86,6 +105,7 @@ static void begin(void *argument)
 	(void)argument;
 	mam_lock_init(&state.lock, MAM_RANK_POOL, "test");
 	state.left = state.right = 0;
+	atomic_store(&state.without, 0);
 }
 
 static bool build(struct simt_world *world, void *argument)
@@ -99,7 +119,8 @@ static bool build(struct simt_world *world, void *argument)
 static const char *check(void *argument)
 {
 	(void)argument;
-	return state.left == TURNS * state.threads && state.right == state.left
+	return state.left + atomic_load(&state.without) == TURNS * state.threads &&
+			       state.right == state.left
 		       ? NULL
 		       : "an update was lost";
 }
@@ -107,18 +128,21 @@ static const char *check(void *argument)
 static const struct row {
 	const char *name;
 	unsigned threads, deviations;
-	bool within;
+	enum way way;
 	enum fault fault;
 	enum simt_verdict verdict; /* of a fault */
 } rows[] = {
-	{ "two threads", 2, 4, false, NONE, SIMT_FINE },
-	{ "three threads", 3, 3, false, NONE, SIMT_FINE },
-	{ "two threads with a timeout", 2, 4, true, NONE, SIMT_FINE },
-	{ "three threads with a timeout", 3, 3, true, NONE, SIMT_FINE },
-	{ "no wake", 2, 2, false, NO_WAKE, SIMT_LIVELOCK },
-	{ "wait with one", 3, 2, false, WAIT_WITH_ONE, SIMT_LIVELOCK },
-	{ "acquire relaxed", 2, 2, false, ACQUIRE_RELAXED, SIMT_RACE },
-	{ "release relaxed", 2, 2, false, RELEASE_RELAXED, SIMT_RACE },
+	{ "two threads", 2, 4, TAKE, NONE, SIMT_FINE },
+	{ "three threads", 3, 3, TAKE, NONE, SIMT_FINE },
+	{ "two threads with a timeout", 2, 4, WITHIN, NONE, SIMT_FINE },
+	{ "three threads with a timeout", 3, 3, WITHIN, NONE, SIMT_FINE },
+	{ "two threads that look", 2, 4, LOOK, NONE, SIMT_FINE },
+	{ "three threads that look", 3, 3, LOOK, NONE, SIMT_FINE },
+	{ "no wake", 2, 2, TAKE, NO_WAKE, SIMT_LIVELOCK },
+	{ "wait with one", 3, 2, TAKE, WAIT_WITH_ONE, SIMT_LIVELOCK },
+	{ "acquire relaxed", 2, 2, TAKE, ACQUIRE_RELAXED, SIMT_RACE },
+	{ "release relaxed", 2, 2, TAKE, RELEASE_RELAXED, SIMT_RACE },
+	{ "keep wake", 3, 3, LOOK, KEEP_WAKE, SIMT_LIVELOCK },
 };
 
 #define ROWS ((int)(sizeof(rows) / sizeof(rows[0])))
@@ -137,7 +161,7 @@ START_TEST(lock_excludes_and_wakes)
 	};
 
 	state.threads = row->threads;
-	state.within = row->within;
+	state.way = row->way;
 	state.fault = row->fault;
 	if (row->fault == NONE)
 		simt_must_pass(&test);
