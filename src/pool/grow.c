@@ -3,8 +3,8 @@
  * grow.c - add chunks from the source, and release idle ones.
  *
  * A request that no free memory fits:
- *   1. Take the grow lock: one thread calls the source, the others wait here and then find the
- *      memory that it added.
+ *   1. Take the grow lock: one thread calls the source. The others wait here, and search the pool
+ *      each time that the lock is released. On mapped memory the first one adds what they need.
  *   2. Try again; another thread may have freed memory or grown the pool meanwhile.
  *   3. Request max(bytes of the request, growth size) from the source, halving the size down to the
  *      request while it refuses. The records for the chunk are reserved first, so that no chunk has
@@ -69,6 +69,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "index/addrtree.h"
+#include "pool/growth_policy.h"
 #include "pool/handle.h"
 #include "pool/streamlist.h"
 #include "pool/limit.h"
@@ -564,29 +565,62 @@ static enum mam_status after_drain(struct mam_pool *pool, struct mam_request *re
 	return drained ? grow_for(pool, request, block) : MAM_ERROR_OUT_OF_MEMORY;
 }
 
+/*
+ * Take the grow lock. The thread that has it adds memory for those that wait (range.c), so these
+ * search the pool each time that it is released. WOULD_WAIT: the caller has the lock; otherwise it
+ * does not need it.
+ */
+static enum mam_status await_growth(struct mam_pool *pool, const struct mam_request *request,
+				    void **block)
+{
+	uint64_t bytes = mam_growth_policy_shares(request->bytes) ? request->bytes : 0;
+	enum mam_status status = MAM_ERROR_WOULD_WAIT;
+
+	if (mam_lock_take_within(&pool->grow_lock, 0))
+		return status;
+	atomic_fetch_add_explicit(&pool->waiting, bytes, memory_order_relaxed);
+	while (status == MAM_ERROR_WOULD_WAIT && !mam_lock_take_or_look(&pool->grow_lock))
+		status = try_again(pool, request, block);
+	atomic_fetch_sub_explicit(&pool->waiting, bytes, memory_order_relaxed);
+	return status;
+}
+
+/* Steps 2 to 5 */
+static enum mam_status grow(struct mam_pool *pool, struct mam_request *request, void **block)
+{
+	enum mam_status status = try_again(pool, request, block);
+
+	if (status == MAM_ERROR_WOULD_WAIT && mam_grow_drain(pool, MAM_DRAIN_PASSED))
+		status = try_again(pool, request, block);
+	if (status == MAM_ERROR_WOULD_WAIT && exceeds_footprint(pool, request))
+		status = borrow(pool, request, block);
+	if (status == MAM_ERROR_WOULD_WAIT)
+		status = grow_for(pool, request, block);
+	if (status == MAM_ERROR_OUT_OF_MEMORY)
+		status = borrow_all(pool, request, block);
+	if (status == MAM_ERROR_OUT_OF_MEMORY)
+		status = after_drain(pool, request, block);
+	return status;
+}
+
+static void count_failure(struct mam_pool *pool)
+{
+	mam_lock_take(&pool->lock);
+	pool->counts.failures++;
+	mam_pool_unlock(pool);
+}
+
 enum mam_status mam_grow_for(struct mam_pool *pool, const struct mam_request *given, void **block)
 {
 	struct mam_request request = *given;
-	enum mam_status status;
+	enum mam_status status = await_growth(pool, &request, block);
 
-	mam_lock_take(&pool->grow_lock);
-	status = try_again(pool, &request, block);
-	if (status == MAM_ERROR_WOULD_WAIT && mam_grow_drain(pool, MAM_DRAIN_PASSED))
-		status = try_again(pool, &request, block);
-	if (status == MAM_ERROR_WOULD_WAIT && exceeds_footprint(pool, &request))
-		status = borrow(pool, &request, block);
-	if (status == MAM_ERROR_WOULD_WAIT)
-		status = grow_for(pool, &request, block);
-	if (status == MAM_ERROR_OUT_OF_MEMORY)
-		status = borrow_all(pool, &request, block);
-	if (status == MAM_ERROR_OUT_OF_MEMORY)
-		status = after_drain(pool, &request, block);
-	if (status != MAM_OK) {
-		mam_lock_take(&pool->lock);
-		pool->counts.failures++;
-		mam_pool_unlock(pool);
+	if (status == MAM_ERROR_WOULD_WAIT) {
+		status = grow(pool, &request, block);
+		mam_lock_release(&pool->grow_lock);
 	}
-	mam_lock_release(&pool->grow_lock);
+	if (status != MAM_OK)
+		count_failure(pool);
 	return status;
 }
 
@@ -639,11 +673,8 @@ enum mam_status mam_grow_new(struct mam_pool *pool, const struct mam_request *re
 		if (status == MAM_ERROR_OUT_OF_MEMORY && empty_caches(pool, MAM_DRAIN_ALL))
 			status = grow_new(pool, request, block);
 	}
-	if (status != MAM_OK) {
-		mam_lock_take(&pool->lock);
-		pool->counts.failures++;
-		mam_pool_unlock(pool);
-	}
+	if (status != MAM_OK)
+		count_failure(pool);
 	if (ours)
 		mam_lock_release(&pool->grow_lock);
 	return status;

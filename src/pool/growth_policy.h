@@ -43,6 +43,11 @@
  * more than they lack: with 8 MiB at a time, Robson's first program with words of 2 MiB reserved
  * 1.6 times its live bytes, and 1.01 times without.
  *
+ *  4. Together: a growth also maps what other threads wait for, requests of up to 32 MiB each and as
+ *     much for all, in one piece. Of a map's 60 us only 2 depend on its size. Each thread maps its
+ *     own memory otherwise, in turn: 16 threads that fill a new pool with blocks of up to 4 MiB
+ *     needed 260 maps for their first 4,000 operations, in place of 40.
+ *
  * A budget that grew when moving was expensive did worse: with random blocks of up to 64 MiB it
  * rose to a sixth, and pieces moved as often.
  *
@@ -52,6 +57,7 @@
 #ifndef MAM_POOL_GROWTH_POLICY_H
 #define MAM_POOL_GROWTH_POLICY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define MAM_GROWTH_POLICY_PIECE_MIN ((uint64_t)8 << 20)
@@ -60,6 +66,7 @@
 #define MAM_GROWTH_POLICY_SLACK_SHARE 102
 #define MAM_GROWTH_POLICY_AHEAD_SHARE 1024
 #define MAM_GROWTH_POLICY_SLACK_MIN ((uint64_t)2 << 20)
+#define MAM_GROWTH_POLICY_SHARED_MAX ((uint64_t)32 << 20)
 
 /* mam_growth_policy_budget - how many bytes the pool may have for a peak of `need` live bytes. */
 static inline uint64_t mam_growth_policy_budget(uint64_t need)
@@ -78,6 +85,26 @@ static inline uint64_t mam_growth_policy_ahead(uint64_t held, uint64_t budget)
 	uint64_t ahead = held + budget / MAM_GROWTH_POLICY_AHEAD_SHARE;
 
 	return ahead > budget ? ahead : budget;
+}
+
+/*
+ * mam_growth_policy_shares - whether another thread maps the memory for a request that waits.
+ * mam_growth_policy_shared - bytes to map for a request that lacks `lack` while others wait for
+ * `waiting`.
+ */
+static inline bool mam_growth_policy_shares(uint64_t bytes)
+{
+	return bytes <= MAM_GROWTH_POLICY_SHARED_MAX;
+}
+
+static inline uint64_t mam_growth_policy_shared(uint64_t lack, uint64_t waiting, uint64_t unit)
+{
+	uint64_t bytes = lack + waiting;
+
+	if (bytes > MAM_GROWTH_POLICY_SHARED_MAX)
+		bytes = MAM_GROWTH_POLICY_SHARED_MAX;
+	bytes -= bytes % unit;
+	return waiting != 0 && bytes > lack ? bytes : lack;
 }
 
 /*

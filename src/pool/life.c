@@ -221,6 +221,7 @@ void mam_pool_fork_child(struct mam_pool *pool)
 {
 	mam_lock_reinit(&pool->grow_lock);
 	mam_lock_reinit(&pool->lock);
+	atomic_store_explicit(&pool->waiting, 0, memory_order_relaxed);
 	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY &&
 	    !pool->source->properties.survives_fork)
 		(void)mam_pool_drop(pool);

@@ -249,6 +249,8 @@ struct need {
 	uint64_t footprint; /* bytes that may be mapped before other streams' memory is used */
 	uint64_t max;       /* maximum of mapped bytes */
 	uint64_t piece;     /* largest new piece */
+	uint64_t waiting;   /* bytes that other threads wait for */
+	uint64_t extra;     /* bytes that are added beyond those that the request lacks */
 	struct mam_request *request; /* to use memory of its stream; NULL: none */
 	bool may_alias;              /* memory that the request's stream freed */
 };
@@ -265,15 +267,17 @@ static struct need need_locked(const struct mam_pool *pool, const struct mam_req
 	const struct mam_stats *counts = &pool->counts;
 	const struct mam_chunk *large =
 		mam_chunk_at(&pool->chunks, pool->range->part[MAM_RANGE_LARGE].chunk);
+	uint64_t waiting = atomic_load_explicit(&pool->waiting, memory_order_relaxed);
 	/* Memory that a stream freed is needed only as long as it cannot be used elsewhere. */
 	uint64_t live = counts->live_rounded_bytes + counts->cached_bytes + request->bytes +
-			(may_alias ? 0 : counts->retired_bytes);
+			waiting + (may_alias ? 0 : counts->retired_bytes);
 	uint64_t peak = counts->peak_live_rounded_bytes;
 	uint64_t slack = request->alignment > unit_of(pool) ? request->alignment : 0;
-	uint64_t footprint = mam_pool_footprint_locked(pool, request->bytes);
+	uint64_t footprint = mam_pool_footprint_locked(pool, request->bytes + waiting);
 
 	return (struct need){
 		.may_alias = may_alias,
+		.waiting = waiting,
 		.bytes = request->bytes + slack,
 		.alignment = slack == 0 ? request->alignment : 0,
 		.budget = mam_growth_policy_budget(live > peak ? live : peak),
@@ -401,6 +405,7 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 	bool refused = false;             /* the driver has less than was requested */
 	bool may_move = true;             /* a search that found no piece is not repeated */
 	bool may_alias = need->may_alias; /* likewise */
+	uint64_t extra = need->extra;     /* given up at the first refusal */
 
 	while (lack != 0 && (status == MAM_OK || status == MAM_ERROR_WOULD_WAIT)) {
 		/* Only the holder of grow_lock changes this count. */
@@ -437,7 +442,10 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 		} else if (bytes != 0) {
 			status = mam_remap_fresh(pool, edge, bytes);
 			if (status == MAM_ERROR_OUT_OF_MEMORY) {
-				refused = may_move = true;
+				if (extra == 0)
+					refused = may_move = true;
+				lack -= min_of(lack, extra);
+				extra = 0;
 				status = MAM_OK;
 				continue;
 			}
@@ -454,21 +462,31 @@ static enum mam_status fill(struct mam_pool *pool, const struct need *need, stru
 }
 
 /*
- * The missing bytes, or more: a step of growth_bytes; and for a small request, which is probably
- * not the last, as much as the growth policy allows.
+ * The missing bytes, or more: a step of growth_bytes; what other threads wait for, in one piece; and
+ * for a small request, which is probably not the last, as much as the growth policy allows.
  */
-static uint64_t ahead(struct mam_pool *pool, const struct need *need, const struct mam_edge *edge,
+static uint64_t ahead(struct mam_pool *pool, struct need *need, const struct mam_edge *edge,
 		      uint64_t lack)
 {
 	uint64_t held = pool->counts.physical_bytes;
 	uint64_t max = mam_growth_policy_ahead(held, need->budget);
-	uint64_t bytes = min_of(units_between(pool, held, min_of(max, need->max)), need->piece);
+	uint64_t small = min_of(units_between(pool, held, min_of(max, need->max)), need->piece);
+	/* Without moves, each of the others would map its own memory, whatever the budget. */
+	bool may_move = need->may_alias || !mam_remap_would_wait(pool);
+	uint64_t most = may_move ? min_of(need->budget, need->max) : need->max;
+	uint64_t shared = min_of(mam_growth_policy_shared(lack, need->waiting, unit_of(pool)),
+				 units_between(pool, held, most));
 	uint64_t step = pool->config.growth_bytes;
-	uint64_t wide = room(pool, edge);
+	uint64_t wide = room(pool, edge), bytes = lack;
 
 	if (step != MAM_GROWTH_NONE && lack < step && wide >= step)
-		lack = mam_round_up(step, unit_of(pool));
-	return edge->part == MAM_RANGE_SMALL && bytes > lack && wide >= bytes ? bytes : lack;
+		bytes = mam_round_up(step, unit_of(pool));
+	if (shared > bytes && wide >= shared)
+		bytes = need->piece = shared;
+	if (edge->part == MAM_RANGE_SMALL && small > bytes && wide >= small)
+		bytes = small;
+	need->extra = bytes - lack;
+	return bytes;
 }
 
 static enum mam_status take(struct mam_pool *pool, const struct mam_request *request, void **block)

@@ -87,7 +87,8 @@ static bool is_whole(struct fixture *f, void *block)
 {
 	struct mam_segment_info info;
 
-	return mam_pool_check(f->pool, NULL, 0) == MAM_OK &&
+	return atomic_load(&f->pool->waiting) == 0 && /* threads that wait are not here */
+	       mam_pool_check(f->pool, NULL, 0) == MAM_OK &&
 	       mam_pool_find(f->pool, block, &info) == MAM_OK &&
 	       mam_pool_free(f->pool, block) == MAM_OK;
 }

@@ -3,6 +3,7 @@
  * A pool on a source that maps memory in pieces: how it starts and ends, with other threads, and
  * after permanent driver failures. Also its counters and its metadata.
  */
+#include <pthread.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -161,6 +162,78 @@ START_TEST(alloc_returns_out_of_memory_if_always_robbed)
 	meanwhile = NULL;
 	alloc(16 * MIB);
 	prove();
+}
+END_TEST
+
+#define OTHERS 4
+
+static pthread_t other[OTHERS];
+static size_t wish;        /* bytes of each of the others' requests */
+static uint64_t announced; /* 0: only the wait of one of them is awaited */
+
+static void *alloc_too(void *unused)
+{
+	void *block = NULL;
+
+	(void)unused;
+	ck_assert_int_eq(mam_pool_alloc(pool, wish, 0, &block), MAM_OK);
+	return block;
+}
+
+/* The others begin while the pool maps its first piece, and wait. */
+static void begin_others(enum call call)
+{
+	if (call != MAP || made[MAP] != 1)
+		return;
+	for (int i = 0; i < OTHERS; i++)
+		ck_assert_int_eq(pthread_create(&other[i], NULL, alloc_too, NULL), 0);
+	while (announced != 0 ? atomic_load(&pool->waiting) != announced
+			      : atomic_load(&pool->grow_lock.word) != 2)
+		usleep(100);
+	ck_assert_uint_eq(atomic_load(&pool->waiting), announced);
+}
+
+static void alloc_with_others(size_t bytes)
+{
+	meanwhile = begin_others;
+	alloc(bytes);
+	for (int i = 0; i < OTHERS; i++)
+		pthread_join(other[i], NULL);
+	ck_assert_uint_eq(atomic_load(&pool->waiting), 0);
+	prove();
+}
+
+START_TEST(one_growth_serves_all_threads_that_wait)
+{
+	wish = 6 * MIB;
+	announced = OTHERS * wish;
+	alloc_with_others(8 * MIB);
+	ck_assert_uint_eq(made[MAP], 2);
+	ck_assert_uint_eq(stats().physical_bytes, 8 * MIB + OTHERS * wish);
+}
+END_TEST
+
+START_TEST(refused_growth_for_others_costs_no_wait)
+{
+	make_stream_pool(0);
+	dealloc(alloc(MIB / 2)); /* its piece cannot move without a wait */
+	wish = 6 * MIB;
+	announced = OTHERS * wish;
+	made[MAP] = 0;
+	refuse_at[MAP] = 2;
+	alloc_with_others(8 * MIB);
+	ck_assert_uint_eq(made[MAP], 4);
+	ck_assert_uint_eq(made[QUIESCE], 0);
+	ck_assert_uint_eq(stats().failures, 0);
+}
+END_TEST
+
+START_TEST(large_request_waits_for_its_own_growth)
+{
+	wish = 34 * MIB;
+	announced = 0; /* they may be too large for the device */
+	alloc_with_others(8 * MIB);
+	ck_assert_uint_eq(stats().physical_bytes, 8 * MIB + OTHERS * wish);
 }
 END_TEST
 
@@ -327,6 +400,9 @@ int main(void)
 	tcase_add_test(tcase, space_taken_by_other_thread_is_mapped_again);
 	tcase_add_test(tcase, alloc_succeeds_after_repeated_theft);
 	tcase_add_test(tcase, alloc_returns_out_of_memory_if_always_robbed);
+	tcase_add_test(tcase, one_growth_serves_all_threads_that_wait);
+	tcase_add_test(tcase, refused_growth_for_others_costs_no_wait);
+	tcase_add_test(tcase, large_request_waits_for_its_own_growth);
 	tcase_add_test(tcase, growth_skips_addresses_after_driver_failure);
 	tcase_add_test(tcase, move_skips_addresses_after_driver_failure);
 	tcase_add_test(tcase, skipped_addresses_are_retried_when_range_is_full);
