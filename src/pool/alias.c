@@ -20,7 +20,8 @@
  * an empty one would.
  *
  * Bound: one source call for each piece that moves and each address that leaves; pick checks each
- * piece that the stream freed.
+ * segment of a unit or more that the stream freed, and in each list SMALL_MAX smaller ones: together
+ * with free memory beside them, these may be whole pieces.
  */
 #include "pool/alias.h"
 
@@ -29,6 +30,7 @@
 #include "pool/streamlist.h"
 #include "source/source.h"
 
+#define SMALL_MAX 128 /* segments of a list that are smaller than a unit and are checked */
 #define SPARE_RECORDS (6 * MAM_SEGMENT_RECORDS) /* three cuts, each with two */
 
 static bool is_offered(const struct mam_pool *pool, const struct mam_request *request)
@@ -57,8 +59,8 @@ bool mam_alias_may(struct mam_pool *pool, const struct mam_request *request)
 }
 
 /*
- * Call `see` for each segment of a unit or more that the request's stream freed, together with the
- * free and freed memory beside it: pieces cross the bounds of segments.
+ * Call `see` for the memory that the request's stream freed, in stretches: each segment, and each
+ * piece that crosses a bound of one and has no other memory than free memory and that of the stream.
  */
 struct visit {
 	void (*see)(struct visit *visit, const struct mam_pieces *pieces, unsigned part,
@@ -67,23 +69,41 @@ struct visit {
 	struct mam_free_piece best;
 };
 
+static void visit_segment(const struct mam_pool *pool, uint32_t handle, uint32_t newest,
+			  unsigned part, struct visit *visit)
+{
+	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
+	const struct mam_pieces *pieces = &pool->range->part[part].pieces;
+	struct mam_piece run = { segment->base, segment->bytes };
+	struct mam_piece low = mam_pieces_at(pieces, segment->base);
+	struct mam_piece high = mam_pieces_at(pieces, mam_segment_end(segment) - 1);
+
+	if (low.base < segment->base && mam_streamlist_covers_locked(pool, handle, newest, &low))
+		visit->see(visit, pieces, part, &low);
+	visit->see(visit, pieces, part, &run);
+	if (high.base >= segment->base && high.base + high.bytes > mam_segment_end(segment) &&
+	    mam_streamlist_covers_locked(pool, handle, newest, &high))
+		visit->see(visit, pieces, part, &high);
+}
+
 static void visit_list(const struct mam_pool *pool, uint32_t list, uint32_t newest, unsigned part,
 		       struct visit *visit)
 {
 	const struct mam_freelists *freelists = &mam_streamlist_at(pool, list)->freelists[part];
-	const struct mam_pieces *pieces = &pool->range->part[part].pieces;
-	uint64_t unit = (uint64_t)1 << pieces->unit_shift;
+	uint64_t unit = (uint64_t)1 << pool->range->part[part].pieces.unit_shift;
 	uint32_t first = mam_freelists_largest(freelists, &pool->segments);
+	int small = 0;
 
-	while (first != 0 && mam_segment_at(&pool->segments, first)->bytes >= unit) {
+	while (first != 0) {
+		uint64_t bytes = mam_segment_at(&pool->segments, first)->bytes;
+
 		for (uint32_t at = first; at != 0;
 		     at = mam_segment_at(&pool->segments, at)->peer_next) {
-			struct mam_piece run = mam_streamlist_run_locked(pool, at, newest);
-
-			visit->see(visit, pieces, part, &run);
+			if (bytes < unit && small++ == SMALL_MAX)
+				return;
+			visit_segment(pool, at, newest, part, visit);
 		}
-		first = mam_freelists_below(freelists, &pool->segments,
-					    mam_segment_at(&pool->segments, first)->bytes);
+		first = mam_freelists_below(freelists, &pool->segments, bytes);
 	}
 }
 

@@ -294,22 +294,28 @@ static bool is_ours(const struct mam_pool *pool, uint32_t handle, uint32_t list)
 			       is_older(pool, state, list));
 }
 
-struct mam_piece mam_streamlist_run_locked(const struct mam_pool *pool, uint32_t handle,
-					   uint32_t list)
+bool mam_streamlist_covers_locked(const struct mam_pool *pool, uint32_t handle, uint32_t list,
+				  const struct mam_piece *piece)
 {
 	const struct mam_segment *segment = mam_segment_at(&pool->segments, handle);
-	uint32_t below = segment->prev, above = segment->next;
 	uint64_t from = segment->base, to = mam_segment_end(segment);
+	uint32_t below = segment->prev, above = segment->next;
 
-	for (int tries = RUN_TRIES; is_ours(pool, above, list) && tries > 0; tries--) {
-		to = mam_segment_end(mam_segment_at(&pool->segments, above));
-		above = mam_segment_at(&pool->segments, above)->next;
+	for (int tries = RUN_TRIES; from > piece->base; tries--) {
+		segment = mam_segment_at(&pool->segments, below);
+		if (below == 0 || segment->state != MAM_SEGMENT_FREE || tries == 0)
+			return false;
+		from = segment->base;
+		below = segment->prev;
 	}
-	for (int tries = RUN_TRIES; is_ours(pool, below, list) && tries > 0; tries--) {
-		from = mam_segment_at(&pool->segments, below)->base;
-		below = mam_segment_at(&pool->segments, below)->prev;
+	for (int tries = RUN_TRIES; to < piece->base + piece->bytes; tries--) {
+		segment = mam_segment_at(&pool->segments, above);
+		if (!is_ours(pool, above, list) || tries == 0)
+			return false;
+		to = mam_segment_end(segment);
+		above = segment->next;
 	}
-	return (struct mam_piece){ from, to - from };
+	return true;
 }
 
 /* Neighbors that are free, in a stream free list or in one that it follows. */

@@ -167,16 +167,17 @@ unsigned mam_streamlist_move_locked(struct mam_pool *pool, uint32_t from, uint32
 
 /*
  * For alias.c. mam_streamlist_is_offered_locked: whether the request's list is still in use.
- * mam_streamlist_run_locked: a held segment and its neighbors that are free or in the list or one
- * that it follows, at most 64 on each side. mam_streamlist_gather_locked: [from, to), all of it such
- * memory, joins the list; false: it is not. pre: records for two cuts are reserved.
+ * mam_streamlist_covers_locked: whether a piece that a held segment overlaps contains only memory
+ * that is free or in the list or one that it follows, and no held segment below this one: so each
+ * piece is found once. It checks 64 segments on each side. mam_streamlist_gather_locked: [from, to),
+ * all of it such memory, joins the list; false: it is not. pre: records for two cuts are reserved.
  * mam_streamlist_cut_locked: cut [from, to) out of a held segment; it is in no list afterwards. pre:
  * two records are reserved. mam_streamlist_adopt_locked: a segment that is in no list joins one.
  */
 bool mam_streamlist_is_offered_locked(const struct mam_pool *pool,
 				      const struct mam_request *request);
-struct mam_piece mam_streamlist_run_locked(const struct mam_pool *pool, uint32_t handle,
-					   uint32_t list);
+bool mam_streamlist_covers_locked(const struct mam_pool *pool, uint32_t handle, uint32_t list,
+				  const struct mam_piece *piece);
 bool mam_streamlist_gather_locked(struct mam_pool *pool, uint32_t list, uint64_t from, uint64_t to);
 uint32_t mam_streamlist_cut_locked(struct mam_pool *pool, uint32_t handle, uint64_t from,
 				   uint64_t to);

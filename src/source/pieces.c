@@ -59,6 +59,16 @@ bool mam_pieces_first(const struct mam_pieces *pieces, uint64_t from, uint64_t t
 	return true;
 }
 
+struct mam_piece mam_pieces_at(const struct mam_pieces *pieces, uint64_t address)
+{
+	uint64_t at = (address - pieces->base) >> pieces->unit_shift;
+
+	while (pieces->length[at] == 0)
+		at--;
+	return (struct mam_piece){ pieces->base + (at << pieces->unit_shift),
+				   (uint64_t)pieces->length[at] << pieces->unit_shift };
+}
+
 uint64_t mam_pieces_whole(const struct mam_pieces *pieces, uint64_t from, uint64_t to)
 {
 	uint64_t unit = (uint64_t)1 << pieces->unit_shift;

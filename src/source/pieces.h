@@ -9,8 +9,8 @@
  * A piece may be mapped at several addresses, in one range or in several. These are a ring: a second
  * table has the next address of the same memory at each piece's first unit, 0 if there is no other.
  *
- * Bound: O(1) to put and take; first is O(units of the piece that contains `from`), and whole that of
- * the pieces at both ends, however many are between.
+ * Bound: O(1) to put and take; first and at are O(units of one piece), and whole that of the pieces
+ * at both ends, however many are between.
  */
 #ifndef MAM_SOURCE_PIECES_H
 #define MAM_SOURCE_PIECES_H
@@ -47,6 +47,9 @@ void mam_pieces_take(struct mam_pieces *pieces, uint64_t base);
 /* mam_pieces_first - the lowest piece that is entirely within [from, to); false: there is none. */
 bool mam_pieces_first(const struct mam_pieces *pieces, uint64_t from, uint64_t to,
 		      struct mam_piece *piece);
+
+/* mam_pieces_at - the piece that contains an address. pre: there is one. */
+struct mam_piece mam_pieces_at(const struct mam_pieces *pieces, uint64_t address);
 
 /*
  * mam_pieces_whole - bytes of the pieces that are entirely within [from, to). pre: pieces cover all of

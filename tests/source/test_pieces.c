@@ -70,6 +70,19 @@ START_TEST(pieces_are_found_in_address_order)
 }
 END_TEST
 
+START_TEST(piece_is_found_at_each_of_its_addresses)
+{
+	mam_pieces_put(&pieces, at(10), 4 * UNIT);
+	mam_pieces_put(&pieces, at(14), 1 * UNIT);
+	for (uint64_t address = at(10); address < at(15); address += UNIT / 2) {
+		struct mam_piece piece = mam_pieces_at(&pieces, address);
+
+		ck_assert_uint_eq(piece.base, address < at(14) ? at(10) : at(14));
+		ck_assert_uint_eq(piece.bytes, address < at(14) ? 4 * UNIT : UNIT);
+	}
+}
+END_TEST
+
 /* Of pieces of 1 to 5 units without gaps, for all bounds, also between units; compared with a scan. */
 START_TEST(whole_pieces_of_a_run_are_summed)
 {
@@ -169,6 +182,7 @@ int main(void)
 	tcase_add_test(tcase, empty_range_has_no_piece);
 	tcase_add_test(tcase, piece_is_found_only_if_entirely_inside);
 	tcase_add_test(tcase, pieces_are_found_in_address_order);
+	tcase_add_test(tcase, piece_is_found_at_each_of_its_addresses);
 	tcase_add_test(tcase, addresses_of_a_piece_are_a_ring);
 	tcase_add_test(tcase, whole_pieces_of_a_run_are_summed);
 	tcase_add_test(tcase, tile_rejects_gaps_and_overhang);

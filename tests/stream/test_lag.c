@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The simulated streams of a GPU that lags (source/lag.h): when memory that one stream freed is
- * available to another, and that the pool waits only instead of returning OUT_OF_MEMORY.
+ * available to another, how much a stream keeps from others, and that the pool waits only instead of
+ * returning OUT_OF_MEMORY.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <mam/stream.h>
 
 #define MIB ((size_t)1 << 20)
+#define KIB ((size_t)1 << 10)
 #define TOTAL (64 * MIB)
 #define BLOCK (24 * MIB)
 
@@ -22,18 +24,23 @@ static struct CUstream_st *stream(uintptr_t number)
 	return (struct CUstream_st *)(0x1000 + number); /* any handle is a stream */
 }
 
-static void make_pool(size_t lag)
+static void make_pool_of(size_t lag, size_t total)
 {
 	struct mam_vmm_attr attr = MAM_VMM_ATTR_INIT;
 	struct mam_pool_attr pool_attr = MAM_POOL_ATTR_INIT;
 
 	attr.simulated = true;
-	attr.total_bytes = TOTAL;
+	attr.total_bytes = total;
 	attr.lag = 1 + lag;
 	pool_attr.cache = MAM_CACHE_OFF;
 	pool_attr.free_policy = MAM_FREE_STREAM;
 	ck_assert_int_eq(mam_source_vmm(&attr, &source), MAM_OK);
 	ck_assert_int_eq(mam_pool_create_on(source, &pool_attr, &pool), MAM_OK);
+}
+
+static void make_pool(size_t lag)
+{
+	make_pool_of(lag, TOTAL);
 }
 
 static void end(void)
@@ -131,6 +138,36 @@ START_TEST(without_lag_there_are_no_streams)
 }
 END_TEST
 
+#define SMALL 64
+
+/*
+ * Half of each piece has become free memory of the pool, and the stream still holds the other half, in
+ * segments that are smaller than a piece.
+ */
+START_TEST(pieces_of_small_segments_are_mapped_elsewhere)
+{
+	void *blocks[SMALL], *large;
+	uint64_t before;
+
+	make_pool(200);
+	for (int i = 0; i < SMALL; i++)
+		blocks[i] = alloc(512 * KIB, 1);
+	for (int i = 0; i < SMALL; i += 2)
+		dealloc(blocks[i], 1);
+	ck_assert_int_eq(mam_stream_release(pool, stream(1)), MAM_OK);
+	for (int i = 0; i < 200; i++)
+		dealloc(alloc(512, 3), 3);
+	ck_assert_int_eq(mam_stream_release(pool, stream(1)), MAM_OK);
+	for (int i = 1; i < SMALL; i += 2)
+		dealloc(blocks[i], 1);
+	before = physical();
+	large = alloc(BLOCK, 1);
+	ck_assert_uint_le(physical(), before + 2 * MIB);
+	dealloc(large, 1);
+	end();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("stream/lag");
@@ -142,6 +179,7 @@ int main(void)
 	tcase_add_loop_test(tests, other_streams_reuse_memory_after_lag, 0, 12);
 	tcase_add_test(tests, pool_waits_instead_of_out_of_memory);
 	tcase_add_test(tests, without_lag_there_are_no_streams);
+	tcase_add_test(tests, pieces_of_small_segments_are_mapped_elsewhere);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
