@@ -13,8 +13,6 @@
  */
 #include "stream/stream.h"
 
-#define FREES_MIN 64 /* a program that makes a stream for each task needs no bins for it */
-
 static bool is_ready(const struct mam_pool *pool)
 {
 	return atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY;
@@ -32,7 +30,9 @@ uint32_t mam_stream_pin(struct mam_pool *pool, const struct mam_stream_key *key,
 		record = mam_stream_find_locked(streams, key);
 	if (record != 0) {
 		stream = mam_stream_at(streams, record);
-		if (mam_stream_leaves_at_once(streams, stream) || stream->frees < FREES_MIN) {
+		/* The stream of one task needs no bins. */
+		if (mam_stream_leaves_at_once(streams, stream) ||
+		    stream->frees < MAM_STREAM_FREES_MIN) {
 			record = 0;
 		} else {
 			stream->pins++;

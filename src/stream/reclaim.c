@@ -13,7 +13,8 @@
  * pending again and again, so a query that found one delays the next one by LOOK_EVERY frees.
  *
  * If all batches are in use, open memory stays open and the next attempt comes after a few more
- * frees; or, if it must leave, it joins the newest batch, whose fence is recorded again.
+ * frees; or, if it must leave, it joins the newest batch, whose fence is recorded again. It must
+ * leave a stream with few frees in a pool that is short (stream.c): there may be no more frees.
  *
  * A block that is freed later draws its neighbors in earlier batches along (pool/streamlist.h): they are
  * joined with it, and wait for the later fence as well.
@@ -114,7 +115,7 @@ bool mam_stream_collect(struct mam_streams *streams, uint32_t handle)
 
 /* Find the stream and join its loose blocks with the open list. */
 static uint32_t find(struct mam_streams *streams, const struct mam_stream_key *key, bool *open,
-		     bool *look)
+		     bool *look, bool *is_short)
 {
 	const struct mam_stream *stream;
 	uint32_t handle = 0;
@@ -127,6 +128,8 @@ static uint32_t find(struct mam_streams *streams, const struct mam_stream_key *k
 		mam_stream_tidy_locked(streams, stream);
 		*open = mam_stream_has_open_locked(streams, stream);
 		*look = stream->frees >= stream->look_at || stream->batches == MAM_BATCHES;
+		*is_short =
+			stream->frees < MAM_STREAM_FREES_MIN && mam_stream_is_short_locked(streams);
 	}
 	mam_pool_unlock(streams->pool);
 	return handle;
@@ -259,14 +262,14 @@ void mam_stream_reclaim(struct mam_streams *streams, const struct mam_stream_key
 {
 	const struct mam_stream *stream;
 	uint32_t handle = 0;
-	bool open = false, look = false;
+	bool open = false, look = false, is_short = false;
 	bool same;
 
 	if (key->capture != 0 || atomic_load_explicit(&streams->faulty, memory_order_relaxed))
 		return;
 	mam_lock_take(&streams->lock);
 	if (!streams->ended)
-		handle = find(streams, key, &open, &look);
+		handle = find(streams, key, &open, &look, &is_short);
 	if (handle != 0) {
 		stream = mam_stream_at(streams, handle);
 		if (look || all) {
@@ -278,7 +281,8 @@ void mam_stream_reclaim(struct mam_streams *streams, const struct mam_stream_key
 		if (open && same && stream->context != NULL &&
 		    mam_key_recordable(&streams->fences, key))
 			leave(streams, handle,
-			      all || atomic_load_explicit(&streams->lends, memory_order_relaxed));
+			      all || is_short ||
+				      atomic_load_explicit(&streams->lends, memory_order_relaxed));
 		note(streams, handle, same);
 	}
 	mam_lock_release(&streams->lock);

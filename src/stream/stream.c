@@ -31,6 +31,11 @@
  *     of them if the pool has no other stream;
  *   - when it is more than 1/512 of them, once a stream has lacked the open memory of another one
  *     (borrow.c): only memory under a fence can be used by other streams.
+ * A pool with several streams is short when these hold more than 32 MiB and a 64th of its live
+ * bytes, under fences or not. Then the limit of 32 MiB does not apply: it is for each stream, and
+ * there may be many. More than a 64th of the live bytes leaves whatever the swing is: no event has
+ * less memory than that. A stream with few frees may be of a task that has ended, as the driver
+ * does not report when streams are destroyed. So its memory leaves at each free.
  * When the pool runs out of memory all swings are set to 0 (drain.c): no stream is expected to
  * reuse memory any more. For a stream of another context than the pool's, which no fence of the
  * pool could cover later, memory leaves at every free. The same holds for every stream if the
@@ -51,6 +56,7 @@
 #define OPEN_BYTES ((uint64_t)32 << 20)
 #define ALONE_SHARE 8
 #define OPEN_SHARE 512
+#define HELD_SHARE 64
 #define LITTLE_MAX 256
 #define LITTLE_BYTES ((uint64_t)1 << 20)
 #define SWING_WEAR 8
@@ -110,13 +116,28 @@ static bool is_little(const struct mam_stream *stream, uint64_t bytes)
 	return bytes <= LITTLE_BYTES || bytes <= stream->swing;
 }
 
+/* Callers' bytes; the count may be below zero (pool.h). */
+static uint64_t live_locked(const struct mam_pool *pool)
+{
+	int64_t rounded = (int64_t)pool->counts.live_rounded_bytes;
+
+	return rounded > 0 ? (uint64_t)rounded : 0;
+}
+
+bool mam_stream_is_short_locked(const struct mam_streams *streams)
+{
+	uint64_t held = streams->pool->counts.retired_bytes;
+
+	return streams->count > 1 && held > OPEN_BYTES &&
+	       held > live_locked(streams->pool) / HELD_SHARE;
+}
+
 bool mam_stream_is_due_locked(const struct mam_streams *streams, uint32_t handle)
 {
 	const struct mam_pool *pool = streams->pool;
 	const struct mam_stream *stream = mam_stream_at(streams, handle);
 	uint64_t few = 1 + stream->frees / 8;
-	int64_t rounded = (int64_t)pool->counts.live_rounded_bytes; /* may be below zero (pool.h) */
-	uint64_t live = rounded > 0 ? (uint64_t)rounded : 0, bytes;
+	uint64_t live = live_locked(pool), most = OPEN_BYTES, bytes;
 
 	if (stream->key.capture != 0)
 		return false;
@@ -124,6 +145,13 @@ bool mam_stream_is_due_locked(const struct mam_streams *streams, uint32_t handle
 		return true;
 	bytes = mam_streamlist_at(pool, stream->open)->bytes +
 		mam_streamlist_at(pool, stream->loose)->bytes;
+	if (mam_stream_is_short_locked(streams)) {
+		if (stream->frees < MAM_STREAM_FREES_MIN)
+			return bytes != 0;
+		if (bytes > live / HELD_SHARE)
+			return true;
+		most = 0;
+	}
 	if (atomic_load_explicit(&streams->lends, memory_order_relaxed))
 		return bytes > live / OPEN_SHARE;
 	if (stream->frees < stream->leave_at)
@@ -131,7 +159,7 @@ bool mam_stream_is_due_locked(const struct mam_streams *streams, uint32_t handle
 	if (stream->put >= (few < OPEN_LIMIT ? few : OPEN_LIMIT) &&
 	    (few < OPEN_LIMIT || stream->put >= LITTLE_MAX || !is_little(stream, bytes)))
 		return true;
-	return bytes > OPEN_BYTES && bytes / 2 >= stream->swing &&
+	return bytes > most && bytes / 2 >= stream->swing &&
 	       bytes > live / (streams->count > 1 ? OPEN_SHARE : ALONE_SHARE);
 }
 

@@ -145,6 +145,9 @@ void mam_stream_put_orphans(struct mam_pool *pool, uint32_t record, void *const 
 
 /* Inside the folder. */
 
+/* Frees from which on a stream probably lives long: a program may make a stream for each task. */
+#define MAM_STREAM_FREES_MIN 64
+
 /* mam_stream_leaves_at_once - whether memory leaves at each free: no fence could cover it later. */
 static inline bool mam_stream_leaves_at_once(const struct mam_streams *streams,
 					     const struct mam_stream *stream)
@@ -155,9 +158,12 @@ static inline bool mam_stream_leaves_at_once(const struct mam_streams *streams,
 /*
  * mam_stream_put_locked - a block joins the memory of a stream. Errors as mam_free().
  * mam_stream_is_due_locked: whether memory should leave. lock: pool
+ * mam_stream_is_short_locked: whether the streams of a pool with several hold so much freed memory
+ * that none should keep what it does not reuse. lock: pool
  */
 enum mam_status mam_stream_put_locked(struct mam_streams *streams, uint32_t handle, void *block);
 bool mam_stream_is_due_locked(const struct mam_streams *streams, uint32_t handle);
+bool mam_stream_is_short_locked(const struct mam_streams *streams);
 
 /* mam_stream_bind - before any other call on streams->fences. */
 enum mam_status mam_stream_bind(struct mam_streams *streams);

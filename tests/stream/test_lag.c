@@ -168,6 +168,61 @@ START_TEST(pieces_of_small_segments_are_mapped_elsewhere)
 }
 END_TEST
 
+#define LIVE 256
+#define TASKS 200
+#define ROUNDS 20
+
+/* Each task has a stream of its own, which is not used again. */
+START_TEST(ended_tasks_hold_little)
+{
+	static void *live[LIVE];
+	void *block;
+	uint64_t before;
+
+	make_pool_of(1, (size_t)16 << 30);
+	for (int i = 0; i < LIVE; i++)
+		live[i] = alloc(4 * MIB, 1);
+	before = physical();
+	for (uintptr_t task = 0; task < TASKS; task++) {
+		block = alloc(4 * MIB, 10 + task);
+		for (int i = 0; i < ROUNDS; i++) {
+			void *next = alloc((size_t)(3 + i % 3) * MIB, 10 + task);
+
+			dealloc(block, 10 + task);
+			block = next;
+		}
+		dealloc(block, 10 + task);
+	}
+	ck_assert_uint_le(physical(), before + 64 * MIB);
+	for (int i = 0; i < LIVE; i++)
+		dealloc(live[i], 1);
+	end();
+}
+END_TEST
+
+/* A stream that always reuses its memory still does not keep a large share of the pool's. */
+START_TEST(large_share_leaves_stream_that_reuses_it)
+{
+	void *live[16], *block;
+	uint64_t before;
+
+	make_pool_of(1, (size_t)4 << 30);
+	for (int i = 0; i < 16; i++)
+		live[i] = alloc(64 * MIB, 1);
+	dealloc(alloc(512, 3), 3); /* two streams that free */
+	for (int i = 0; i < 200; i++)
+		dealloc(alloc(64 * MIB, 2), 2);
+	before = physical();
+	dealloc(alloc(512, 3), 3); /* time passes */
+	block = alloc(64 * MIB, 1);
+	ck_assert_uint_eq(physical(), before);
+	dealloc(block, 1);
+	for (int i = 0; i < 16; i++)
+		dealloc(live[i], 1);
+	end();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("stream/lag");
@@ -180,6 +235,8 @@ int main(void)
 	tcase_add_test(tests, pool_waits_instead_of_out_of_memory);
 	tcase_add_test(tests, without_lag_there_are_no_streams);
 	tcase_add_test(tests, pieces_of_small_segments_are_mapped_elsewhere);
+	tcase_add_test(tests, ended_tasks_hold_little);
+	tcase_add_test(tests, large_share_leaves_stream_that_reuses_it);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
