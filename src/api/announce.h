@@ -11,15 +11,10 @@
 
 void mam_announce_free_slowly(struct mam_pool *pool, const void *block, const void *stream);
 
-static inline bool mam_announce_wanted(void)
-{
-	return atomic_load_explicit(&mam_event_listeners, memory_order_relaxed) != 0;
-}
-
 /* stream: of a stream-ordered free, or NULL */
 static inline void mam_announce_free(struct mam_pool *pool, const void *block, const void *stream)
 {
-	if (mam_announce_wanted())
+	if (mam_event_is_wanted())
 		mam_announce_free_slowly(pool, block, stream);
 }
 

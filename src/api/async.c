@@ -16,7 +16,8 @@
 #include "stream/stream.h"
 
 static enum mam_status alloc_from(const struct mam_pool *handle, size_t bytes,
-				  struct CUstream_st *stream, void **block)
+				  struct CUstream_st *stream, struct mam_stream_now *now,
+				  void **block)
 {
 	struct mam_section section;
 	struct mam_pool *pool = mam_handle_enter(handle, &section);
@@ -24,7 +25,7 @@ static enum mam_status alloc_from(const struct mam_pool *handle, size_t bytes,
 
 	if (!pool)
 		return MAM_ERROR_DESTROYED;
-	status = mam_cache_alloc_async(pool, bytes, stream, block);
+	status = mam_cache_alloc_async(pool, bytes, stream, now, block);
 	mam_epoch_leave(section);
 	return status;
 }
@@ -33,13 +34,17 @@ static enum mam_status alloc_from(const struct mam_pool *handle, size_t bytes,
 static enum mam_status alloc_default(size_t bytes, struct CUstream_st *stream,
 				     struct mam_pool **handle, void **block)
 {
+	struct mam_stream_now now;
 	enum mam_status status;
 
 	for (;;) {
 		status = mam_pool_default(MAM_DEVICE_CURRENT, handle);
 		if (status != MAM_OK)
 			return status;
-		status = alloc_from(*handle, bytes, stream, block);
+		*block = mam_cache_alloc_async_own(*handle, bytes, stream, &now);
+		if (*block)
+			return MAM_OK;
+		status = alloc_from(*handle, bytes, stream, &now, block);
 		if (status != MAM_ERROR_DESTROYED)
 			return status;
 		mam_registry_forget(*handle);
@@ -52,24 +57,37 @@ static enum mam_status alloc_with_help(struct mam_pool *handle, size_t bytes,
 {
 	enum mam_status status = MAM_ERROR_OUT_OF_MEMORY;
 	struct mam_oom_walk walk = { 0 };
+	struct mam_stream_now now;
 
-	while (status == MAM_ERROR_OUT_OF_MEMORY && mam_oom_again(&walk, handle, bytes))
-		status = alloc_from(handle, bytes, stream, block);
+	while (status == MAM_ERROR_OUT_OF_MEMORY && mam_oom_again(&walk, handle, bytes)) {
+		now.is_known = false; /* a callback ran */
+		status = alloc_from(handle, bytes, stream, &now, block);
+	}
 	return status;
 }
 
-enum mam_status mam_malloc_async(struct mam_pool *handle, size_t bytes, struct CUstream_st *stream,
-				 void **block)
+/* As in malloc.c. */
+static __attribute__((noinline)) enum mam_status report_alloc(const struct mam_pool *handle,
+							      void *block, size_t bytes)
+{
+	mam_event_emit(MAM_EVENT_ALLOC, mam_handle_storage(handle), block, bytes);
+	return MAM_OK;
+}
+
+static __attribute__((noinline)) enum mam_status alloc_slowly(struct mam_pool *handle, size_t bytes,
+							      struct CUstream_st *stream,
+							      struct mam_stream_now *now,
+							      void **block)
 {
 	enum mam_status status;
 
-	if (!block || (handle && !mam_slots_know(handle)))
+	if (handle && !mam_slots_know(handle))
 		return MAM_ERROR_INVALID_VALUE;
 	if (bytes == 0) {
 		*block = NULL;
 		return MAM_OK;
 	}
-	status = handle ? alloc_from(handle, bytes, stream, block)
+	status = handle ? alloc_from(handle, bytes, stream, now, block)
 			: alloc_default(bytes, stream, &handle, block);
 	if (status == MAM_ERROR_OUT_OF_MEMORY && handle)
 		status = alloc_with_help(handle, bytes, stream, block);
@@ -84,13 +102,31 @@ enum mam_status mam_malloc_async(struct mam_pool *handle, size_t bytes, struct C
 	return status;
 }
 
+enum mam_status mam_malloc_async(struct mam_pool *pool, size_t bytes, struct CUstream_st *stream,
+				 void **block)
+{
+	struct mam_stream_now now;
+	void *own = NULL;
+
+	if (!block)
+		return MAM_ERROR_INVALID_VALUE;
+	now.is_known = false;
+	if (bytes <= MAM_CACHE_MAX_BYTES)
+		own = mam_cache_alloc_async_own(pool, bytes, stream, &now);
+	if (!own)
+		return alloc_slowly(pool, bytes, stream, &now, block);
+	*block = own;
+	return mam_event_is_wanted() ? report_alloc(pool, own, bytes) : MAM_OK;
+}
+
 /* pre: inside a section. */
-static enum mam_status give(struct mam_pool *pool, void *block, struct CUstream_st *stream)
+static enum mam_status give(struct mam_pool *pool, void *block, struct CUstream_st *stream,
+			    struct mam_stream_now *now)
 {
 	enum mam_status status;
 
 	mam_announce_free(pool, block, stream);
-	status = mam_cache_free_async(pool, block, stream);
+	status = mam_cache_free_async(pool, block, stream, now);
 	if (status == MAM_ERROR_INTERIOR)
 		status = mam_cache_judge(pool, block);
 	if (status != MAM_OK)
@@ -98,12 +134,15 @@ static enum mam_status give(struct mam_pool *pool, void *block, struct CUstream_
 	return status;
 }
 
-enum mam_status mam_free_async(struct mam_pool *handle, void *block, struct CUstream_st *stream)
+static __attribute__((noinline)) enum mam_status free_slowly(struct mam_pool *handle, void *block,
+							     struct CUstream_st *stream,
+							     struct mam_stream_now *now)
 {
 	struct mam_section section;
 	struct mam_segment_info segment;
 	enum mam_status status = MAM_OK;
 	struct mam_pool *pool;
+	size_t bytes;
 
 	if (handle && !mam_slots_know(handle))
 		return MAM_ERROR_INVALID_VALUE;
@@ -115,12 +154,24 @@ enum mam_status mam_free_async(struct mam_pool *handle, void *block, struct CUst
 			return MAM_ERROR_DESTROYED;
 	} else {
 		section = mam_epoch_enter();
-		status = mam_registry_find(block, &pool, &segment);
+		pool = mam_registry_owner(block, &bytes);
+		if (!pool)
+			status = mam_registry_find(block, &pool, &segment);
 	}
 	if (status == MAM_OK)
-		status = give(pool, block, stream);
+		status = give(pool, block, stream, now);
 	mam_epoch_leave(section);
 	return status;
+}
+
+enum mam_status mam_free_async(struct mam_pool *pool, void *block, struct CUstream_st *stream)
+{
+	struct mam_stream_now now;
+
+	now.is_known = false;
+	if (block && !mam_event_is_wanted() && mam_cache_free_async_own(pool, block, stream, &now))
+		return MAM_OK;
+	return free_slowly(pool, block, stream, &now);
 }
 
 enum mam_status mam_stream_release(struct mam_pool *handle, struct CUstream_st *stream)

@@ -36,14 +36,11 @@ enum mam_status mam_pool_alloc_nowait(struct mam_pool *handle, size_t bytes, siz
 	enum mam_status status;
 	void *own = NULL;
 
-	if (handle && block && bytes != 0 && alignment == 0) {
-		pool = mam_handle_storage(handle);
-		if (mam_handle_is(handle, pool))
-			own = mam_cache_alloc_own(pool, bytes);
-	}
+	if (block && alignment == 0)
+		own = mam_cache_alloc_own(handle, bytes);
 	if (own) {
 		*block = own;
-		mam_event_emit(MAM_EVENT_ALLOC, pool, own, bytes);
+		mam_event_emit(MAM_EVENT_ALLOC, mam_handle_storage(handle), own, bytes);
 		return MAM_OK;
 	}
 	status = enter(handle, &pool, &section);
@@ -84,9 +81,7 @@ enum mam_status mam_pool_retire_shared(struct mam_pool *handle, void *block, uin
 
 	if (!ticket || !bytes)
 		return MAM_ERROR_INVALID_VALUE;
-	pool = mam_handle_storage(handle);
-	if (handle && mam_handle_is(handle, pool) && !mam_announce_wanted() &&
-	    mam_cache_retire_own(pool, block, ticket, bytes))
+	if (!mam_event_is_wanted() && mam_cache_retire_own(handle, block, ticket, bytes))
 		return MAM_OK;
 	status = enter(handle, &pool, &section);
 	if (status != MAM_OK)

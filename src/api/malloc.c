@@ -11,9 +11,9 @@
  *     mam_pool_free       find, mark free, coalesce        pool/pool.c
  *
  * This file takes no lock: a request takes its pool's lock and no other. If the caller names the
- * pool, the handle costs a few comparisons. Otherwise mam must find the current context, or the
- * block's owner. A request that the thread cache serves ends there; every other request is a
- * section (pool/handle.h).
+ * pool, the thread cache compares the handle with that of its pool (cache/tcache.h), and a request
+ * that it serves ends there. Every other request checks the handle, or finds the current context or
+ * the block's owner, and is a section (pool/handle.h).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,12 +77,11 @@ static __attribute__((noinline)) enum mam_status alloc_again(enum mam_status sta
 	return MAM_OK;
 }
 
-static inline __attribute__((always_inline)) enum mam_status
-alloc(struct mam_pool *handle, size_t bytes, size_t alignment, void **block)
+static __attribute__((noinline)) enum mam_status alloc_slowly(struct mam_pool *handle, size_t bytes,
+							      size_t alignment, void **block)
 {
 	const bool by_default = !handle;
 	enum mam_status status;
-	struct mam_pool *pool;
 	void *own = NULL;
 
 	if (!block || (handle && !mam_slots_span(handle)))
@@ -96,9 +95,8 @@ alloc(struct mam_pool *handle, size_t bytes, size_t alignment, void **block)
 		if (status != MAM_OK)
 			return refuse(status, NULL, bytes);
 	}
-	pool = mam_handle_storage(handle);
-	if (alignment == 0 && mam_handle_is(handle, pool))
-		own = mam_cache_alloc_own(pool, bytes);
+	if (by_default && alignment == 0)
+		own = mam_cache_alloc_own(handle, bytes);
 	if (own) {
 		*block = own;
 	} else {
@@ -106,13 +104,26 @@ alloc(struct mam_pool *handle, size_t bytes, size_t alignment, void **block)
 		if (status != MAM_OK)
 			return alloc_again(status, handle, by_default, bytes, alignment, block);
 	}
-	mam_event_emit(MAM_EVENT_ALLOC, pool, *block, bytes);
+	mam_event_emit(MAM_EVENT_ALLOC, mam_handle_storage(handle), *block, bytes);
+	return MAM_OK;
+}
+
+/* Not inline: there is seldom a listener. */
+static __attribute__((noinline)) enum mam_status report_alloc(const struct mam_pool *handle,
+							      void *block, size_t bytes)
+{
+	mam_event_emit(MAM_EVENT_ALLOC, mam_handle_storage(handle), block, bytes);
 	return MAM_OK;
 }
 
 enum mam_status mam_malloc(struct mam_pool *pool, size_t bytes, void **block)
 {
-	return alloc(pool, bytes, 0, block);
+	void *own = block ? mam_cache_alloc_own(pool, bytes) : NULL;
+
+	if (!own)
+		return alloc_slowly(pool, bytes, 0, block);
+	*block = own;
+	return mam_event_is_wanted() ? report_alloc(pool, own, bytes) : MAM_OK;
 }
 
 enum mam_status mam_malloc_aligned(struct mam_pool *pool, size_t bytes, size_t alignment,
@@ -120,17 +131,19 @@ enum mam_status mam_malloc_aligned(struct mam_pool *pool, size_t bytes, size_t a
 {
 	if (!mam_is_power_of_two(alignment))
 		return MAM_ERROR_INVALID_VALUE;
-	return alloc(pool, bytes, alignment, block);
+	return alloc_slowly(pool, bytes, alignment, block);
 }
 
 /* pre: inside a section. */
-static inline enum mam_status give(struct mam_pool *pool, void *block)
+static enum mam_status give(struct mam_pool *pool, void *block)
 {
 	enum mam_status status = pool->strict ? mam_pool_quiesce(pool) : MAM_OK;
 
 	if (status == MAM_OK) {
 		mam_announce_free(pool, block, NULL);
-		if (mam_cache_free_own(pool, block))
+		/* Otherwise give_own() tried the thread cache before. */
+		if ((pool->strict || mam_event_is_wanted()) &&
+		    mam_cache_free_own(mam_handle_of(pool), block))
 			return MAM_OK;
 		status = mam_cache_free(pool, block);
 	}
@@ -164,12 +177,13 @@ static __attribute__((noinline)) enum mam_status give_to_owner(void *block)
 }
 
 /* Free to the thread cache, unless the device must be waited for or listeners must be called. */
-static inline bool give_own(struct mam_pool *pool, void *block)
+static inline bool give_own(const struct mam_pool *handle, void *block)
 {
-	return !pool->strict && !mam_announce_wanted() && mam_cache_free_own(pool, block);
+	return !mam_tcache_last->waits && !mam_event_is_wanted() &&
+	       mam_cache_free_own(handle, block);
 }
 
-enum mam_status mam_free(struct mam_pool *handle, void *block)
+static __attribute__((noinline)) enum mam_status free_slowly(struct mam_pool *handle, void *block)
 {
 	struct mam_section section;
 	struct mam_pool *pool;
@@ -182,17 +196,19 @@ enum mam_status mam_free(struct mam_pool *handle, void *block)
 		return MAM_OK;
 	if (!handle) {
 		pool = mam_registry_owner(block, &bytes);
-		return pool && give_own(pool, block) ? MAM_OK : give_to_owner(block);
+		return pool && give_own(mam_handle_of(pool), block) ? MAM_OK : give_to_owner(block);
 	}
-	pool = mam_handle_storage(handle);
-	if (mam_handle_is(handle, pool) && give_own(pool, block))
-		return MAM_OK;
 	pool = mam_handle_enter(handle, &section);
 	if (!pool)
 		return mam_slots_know(handle) ? MAM_ERROR_DESTROYED : MAM_ERROR_INVALID_VALUE;
 	status = give(pool, block);
 	mam_epoch_leave(section);
 	return status;
+}
+
+enum mam_status mam_free(struct mam_pool *pool, void *block)
+{
+	return give_own(pool, block) ? MAM_OK : free_slowly(pool, block);
 }
 
 /* The tag of a block that went through a cache shows its pool and its size without a lock. */
@@ -228,6 +244,8 @@ enum mam_status mam_usable_size(struct mam_pool *handle, const void *block, size
 	struct mam_pool *pool = NULL;
 	enum mam_status status;
 
+	if (bytes && block && mam_cache_size_own(handle, block, bytes))
+		return MAM_OK;
 	if (!bytes || (handle && !mam_slots_know(handle)))
 		return MAM_ERROR_INVALID_VALUE;
 	if (!block) {

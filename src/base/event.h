@@ -60,10 +60,15 @@ extern _Atomic unsigned int mam_event_listeners; /* count, the recorder included
 
 void mam_event_deliver(const struct mam_event *event);
 
+static inline bool mam_event_is_wanted(void)
+{
+	return atomic_load_explicit(&mam_event_listeners, memory_order_relaxed) != 0;
+}
+
 static inline void mam_event_emit_on(enum mam_event_kind kind, const void *pool,
 				     const void *address, size_t bytes, const void *stream)
 {
-	if (atomic_load_explicit(&mam_event_listeners, memory_order_relaxed))
+	if (mam_event_is_wanted())
 		mam_event_deliver(&(struct mam_event){ kind, pool, address, bytes, stream });
 }
 

@@ -5,6 +5,10 @@
  * A thread cache has bins for each of up to 16 streams that the thread frees on, in a table by
  * handle, two places per handle. Only streams with some frees have bins (stream/pin.c).
  *
+ * Most calls end in mam_cache_alloc_async_own() and mam_cache_free_async_own(). They need no section:
+ * the driver's functions last as long as the process, and everything else is read inside the
+ * thread cache, where the bins show that the pool has not ended.
+ *
  * free:
  *   1. Query whether the stream is in capture (stream/key.c). If it is, the block bypasses the
  *      bins.
@@ -99,6 +103,15 @@ static struct mam_stream_bins **vacate(struct mam_tcache *tcache, struct mam_poo
 	return &tcache->streams[place];
 }
 
+/* Streams that the driver does not know (source/lag.h) are served by the slow paths. */
+static void set_driver(struct mam_tcache *tcache, const struct mam_streams *streams)
+{
+	if (streams->fences.lag == NULL) {
+		tcache->context = streams->fences.device.context;
+		tcache->driver = streams->fences.device.driver;
+	}
+}
+
 /* Bins for a stream that is not in capture; NULL: none. pre: inside, and the stream has none. */
 static struct mam_stream_bins *bind(struct mam_tcache *tcache, struct mam_pool *pool,
 				    const struct mam_stream_key *key)
@@ -118,6 +131,7 @@ static struct mam_stream_bins *bind(struct mam_tcache *tcache, struct mam_pool *
 		return NULL;
 	}
 	*place = bins;
+	set_driver(tcache, pool->stream);
 	bins->bins.key = tcache->bins.key;
 	bins->record = record;
 	bins->id = id;
@@ -148,6 +162,11 @@ static struct mam_stream_bins *use(struct mam_tcache *tcache, struct mam_pool *p
  * The fast paths: no lock and no locked instruction. False: nothing happened, and the slow path
  * decides.
  */
+static inline bool enter(struct mam_tcache *tcache)
+{
+	return mam_asymlock_enter(&tcache->hand);
+}
+
 static inline struct mam_tcache *enter_own(const struct mam_pool *pool,
 					   const struct mam_stream_key *key)
 {
@@ -155,7 +174,7 @@ static inline struct mam_tcache *enter_own(const struct mam_pool *pool,
 
 	return key->capture == 0 &&
 			       atomic_load_explicit(&tcache->pool, memory_order_relaxed) == pool &&
-			       mam_asymlock_enter(&tcache->hand)
+			       enter(tcache)
 		       ? tcache
 		       : NULL;
 }
@@ -166,28 +185,38 @@ static inline bool is_usable(const struct mam_pool *pool, const struct mam_strea
 	       bins->captures == mam_stream_captures_noted(pool);
 }
 
-static inline bool free_own(const struct mam_pool *pool, void *block,
-			    const struct mam_stream_key *key)
+/* pre: inside the pool's thread cache. `tag` and `value`: of mam_blocktag_live_at(). */
+static inline __attribute__((always_inline)) bool
+give_to_bins(const struct mam_pool *pool, struct mam_tcache *tcache,
+	     const struct CUstream_st *stream, void *block, mam_blocktag_word *tag, uint64_t value)
+{
+	struct mam_stream_bins *bins = find(tcache, stream);
+
+	if (!is_usable(pool, bins) ||
+	    !mam_cache_give_tagged(tcache, &bins->bins, (uintptr_t)block, tag, value))
+		return false;
+	tcache->stream_granules += mam_blocktag_granules(value);
+	return true;
+}
+
+static __attribute__((noinline)) bool free_own(const struct mam_pool *pool, void *block,
+					       const struct mam_stream_key *key)
 {
 	struct mam_tcache *tcache = enter_own(pool, key);
-	struct mam_stream_bins *bins;
-	bool given = false;
-	uint64_t before;
+	mam_blocktag_word *tag;
+	uint64_t value;
+	bool given;
 
 	if (!tcache)
 		return false;
-	bins = find(tcache, key->stream);
-	if (is_usable(pool, bins)) {
-		before = bins->bins.granules;
-		given = mam_cache_give_inside(tcache, &bins->bins, (uintptr_t)block);
-		tcache->stream_granules += bins->bins.granules - before;
-	}
+	tag = mam_blocktag_live_at((uintptr_t)block, tcache->live_key, &value);
+	given = tag && give_to_bins(pool, tcache, key->stream, block, tag, value);
 	mam_asymlock_leave(&tcache->hand);
 	return given;
 }
 
-static inline void *take_from_bins(struct mam_tcache *tcache, struct mam_stream_bins *bins,
-				   size_t bytes)
+static inline __attribute__((always_inline)) void *
+take_from_bins(struct mam_tcache *tcache, struct mam_stream_bins *bins, size_t bytes)
 {
 	uint64_t before = bins->bins.granules;
 	void *found = mam_cache_take_inside(tcache, &bins->bins, bytes);
@@ -196,21 +225,122 @@ static inline void *take_from_bins(struct mam_tcache *tcache, struct mam_stream_
 	return found;
 }
 
-static inline void *alloc_own(const struct mam_pool *pool, size_t bytes,
-			      const struct mam_stream_now *now)
+/* pre: inside the pool's thread cache. */
+static inline __attribute__((always_inline)) void *
+take_of_stream(const struct mam_pool *pool, struct mam_tcache *tcache,
+	       const struct CUstream_st *stream, unsigned long long id, size_t bytes)
+{
+	struct mam_stream_bins *bins = find(tcache, stream);
+
+	if (is_usable(pool, bins) && bins->id == id)
+		return take_from_bins(tcache, bins, bytes);
+	return NULL;
+}
+
+static __attribute__((noinline)) void *alloc_own(const struct mam_pool *pool, size_t bytes,
+						 const struct mam_stream_now *now)
 {
 	struct mam_tcache *tcache =
 		bytes <= MAM_CACHE_MAX_BYTES ? enter_own(pool, &now->key) : NULL;
-	struct mam_stream_bins *bins;
-	void *found = NULL;
+	void *found;
 
 	if (!tcache)
 		return NULL;
-	bins = find(tcache, now->key.stream);
-	if (is_usable(pool, bins) && bins->id == now->id)
-		found = take_from_bins(tcache, bins, bytes);
+	found = take_of_stream(pool, tcache, now->key.stream, now->id, bytes);
 	mam_asymlock_leave(&tcache->hand);
 	return found;
+}
+
+/*
+ * Query the stream in the common cases: a default stream, or one that is not in capture. `id`: as
+ * in struct mam_stream_bins; NULL: it is not needed. False: the slow path queries.
+ */
+static inline bool query_own(const struct mam_tcache *tcache, struct CUstream_st **stream,
+			     unsigned long long *id)
+{
+	const struct mam_driver *driver = tcache->driver;
+	struct CUctx_st *current = NULL;
+	unsigned int status = 0;
+
+	if (!driver)
+		return false;
+	if ((uintptr_t)*stream <= (uintptr_t)MAM_STREAM_LEGACY) {
+		*stream = MAM_STREAM_LEGACY;
+		return true;
+	}
+	/* The thread's own stream depends on the current context. */
+	if (*stream == MAM_STREAM_PER_THREAD) {
+		id = NULL;
+		if (driver->ctx_get_current(&current) != MAM_DRIVER_SUCCESS ||
+		    current != tcache->context)
+			return false;
+	}
+	if (id && !driver->stream_get_id)
+		return false;
+	if (driver->stream_is_capturing(*stream, &status) != MAM_DRIVER_SUCCESS || status != 0)
+		return false;
+	return !id || driver->stream_get_id(*stream, id) == MAM_DRIVER_SUCCESS;
+}
+
+static __attribute__((noinline)) void
+note_known(struct CUstream_st *stream, const unsigned long long *id, struct mam_stream_now *now)
+{
+	*now = (struct mam_stream_now){ .key = { .stream = stream }, .is_known = true };
+	if (stream == MAM_STREAM_PER_THREAD)
+		now->key = mam_key_of_thread();
+	else if (id && stream != MAM_STREAM_LEGACY)
+		now->has_id = true;
+	now->id = now->has_id ? *id : 0;
+}
+
+/* Bins exist only as long as the pool does. pre: inside. */
+static inline const struct mam_pool *pool_of(const struct mam_tcache *tcache)
+{
+	return atomic_load_explicit(&tcache->pool, memory_order_relaxed);
+}
+
+void *mam_cache_alloc_async_own(const struct mam_pool *handle, size_t bytes,
+				struct CUstream_st *stream, struct mam_stream_now *now)
+{
+	struct mam_tcache *tcache = mam_tcache_last;
+	unsigned long long id = 0;
+	void *found = NULL;
+
+	now->is_known = false;
+	if (!mam_tcache_serves(tcache, handle) || bytes > MAM_CACHE_MAX_BYTES ||
+	    !query_own(tcache, &stream, &id))
+		return NULL;
+	if (enter(tcache)) {
+		found = take_of_stream(pool_of(tcache), tcache, stream, id, bytes);
+		mam_asymlock_leave(&tcache->hand);
+	}
+	if (!found)
+		note_known(stream, &id, now);
+	return found;
+}
+
+bool mam_cache_free_async_own(const struct mam_pool *handle, void *block,
+			      struct CUstream_st *stream, struct mam_stream_now *now)
+{
+	struct mam_tcache *tcache = mam_tcache_last;
+	mam_blocktag_word *tag;
+	uint64_t value;
+	bool given = false;
+
+	now->is_known = false;
+	if (!mam_tcache_serves(tcache, handle))
+		return false;
+	/* The caller holds the block: no other thread changes its tag. */
+	tag = mam_blocktag_live_at((uintptr_t)block, tcache->live_key, &value);
+	if (!tag || !query_own(tcache, &stream, NULL))
+		return false;
+	if (enter(tcache)) {
+		given = give_to_bins(pool_of(tcache), tcache, stream, block, tag, value);
+		mam_asymlock_leave(&tcache->hand);
+	}
+	if (!given)
+		note_known(stream, NULL, now);
+	return given;
 }
 
 static bool put_in_bins(struct mam_tcache *tcache, struct mam_pool *pool,
@@ -317,26 +447,28 @@ static enum mam_status free_untagged(struct mam_pool *pool, void *block,
 	return status;
 }
 
-enum mam_status mam_cache_free_async(struct mam_pool *pool, void *block, struct CUstream_st *stream)
+enum mam_status mam_cache_free_async(struct mam_pool *pool, void *block, struct CUstream_st *stream,
+				     struct mam_stream_now *now)
 {
-	struct mam_stream_now now;
-	enum mam_status status;
+	const bool tried = now->is_known; /* the bins */
+	enum mam_status status = MAM_OK;
 	bool due = false;
 
 	if (!pool->cache)
 		return mam_stream_free(pool, block, stream);
 	if (!pool->stream)
 		return mam_cache_free(pool, block);
-	status = mam_stream_query(pool, stream, false, &now);
+	if (!tried)
+		status = mam_stream_query(pool, stream, false, now);
 	if (status != MAM_OK)
 		return status;
-	if (free_own(pool, block, &now.key))
-		return MAM_OK;
-	status = free_untagged(pool, block, &now.key, &due);
+	status = free_untagged(pool, block, &now->key, &due);
 	if (status == MAM_ERROR_WOULD_WAIT)
-		return free_slowly(pool, block, &now.key);
+		return !tried && free_own(pool, block, &now->key)
+			       ? MAM_OK
+			       : free_slowly(pool, block, &now->key);
 	if (due)
-		mam_stream_reclaim(pool->stream, &now.key, false);
+		mam_stream_reclaim(pool->stream, &now->key, false);
 	return status;
 }
 
@@ -458,9 +590,9 @@ alloc_slowly(struct mam_pool *pool, size_t bytes, const struct mam_stream_now *n
 }
 
 enum mam_status mam_cache_alloc_async(struct mam_pool *pool, size_t bytes,
-				      struct CUstream_st *stream, void **block)
+				      struct CUstream_st *stream, struct mam_stream_now *now,
+				      void **block)
 {
-	struct mam_stream_now now;
 	enum mam_status status;
 	void *found;
 
@@ -468,12 +600,14 @@ enum mam_status mam_cache_alloc_async(struct mam_pool *pool, size_t bytes,
 		return mam_cache_alloc(pool, bytes, 0, block);
 	if (!pool->cache || !mam_stream_is_any(pool))
 		return mam_stream_alloc(pool, bytes, stream, block);
-	status = mam_stream_query(pool, stream, true, &now);
+	if (now->is_known) /* the bins were searched already */
+		return alloc_slowly(pool, bytes, now, block);
+	status = mam_stream_query(pool, stream, true, now);
 	if (status != MAM_OK)
 		return status == MAM_ERROR_DESTROYED ? status : mam_stream_refuse(pool, status);
-	found = alloc_own(pool, bytes, &now);
+	found = alloc_own(pool, bytes, now);
 	if (!found)
-		return alloc_slowly(pool, bytes, &now, block);
+		return alloc_slowly(pool, bytes, now, block);
 	*block = found;
 	return MAM_OK;
 }

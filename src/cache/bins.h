@@ -22,6 +22,8 @@
 #ifndef MAM_CACHE_BINS_H
 #define MAM_CACHE_BINS_H
 
+#include <stddef.h>
+
 #include "cache/blocktag.h"
 
 #define MAM_BINS_COUNT (MAM_BLOCKTAG_MAX + 1)
@@ -31,14 +33,21 @@
 struct mam_bins {
 	uint64_t key;                  /* of the tags of its blocks: mam_blocktag_cached_key() */
 	uint64_t granules;             /* sum of the blocks */
-	uint64_t blocks;               /* count */
 	uint64_t lost;                 /* count: blocks made unreachable by a double free */
+	uint64_t blocks;               /* count; not beside `granules`, see below */
 	uint64_t summary;              /* bit w: used[w] is not 0 */
 	uint64_t used[MAM_BINS_WORDS]; /* bit n: bin n is not empty */
 	uint64_t octave[MAM_BINS_OCTAVES]; /* granules in bins 1, 2 to 3, 4 to 7, ... */
 	/* number of the newest block's granule << 24 | blocks; 0: none */
 	uint64_t head[MAM_BINS_COUNT];
 };
+
+/*
+ * Compilers write two neighbors that change together as one vector. A load that spans two separate
+ * stores waits until both have reached the cache.
+ */
+_Static_assert(offsetof(struct mam_bins, blocks) >= offsetof(struct mam_bins, granules) + 16,
+	       "the sums are apart");
 
 #define MAM_BATCH_BLOCKS 32u
 #define MAM_BATCH_GRANULES 8192u /* 4 MiB, plus at most one block */
@@ -84,8 +93,10 @@ static inline void mam_bins_push(struct mam_bins *bins, uintptr_t block, mam_blo
 			   mam_blocktag_cached(bins->key, granules, head >> MAM_BINS_HEAD_SHIFT));
 	bins->head[granules] = (uint64_t)(block >> MAM_BLOCKTAG_SHIFT) << MAM_BINS_HEAD_SHIFT |
 			       ((head & MAM_BINS_HEAD_COUNT) + 1);
-	bins->used[granules / 64] |= UINT64_C(1) << granules % 64;
-	bins->summary |= UINT64_C(1) << granules / 64;
+	if (head == 0) {
+		bins->used[granules / 64] |= UINT64_C(1) << granules % 64;
+		bins->summary |= UINT64_C(1) << granules / 64;
+	}
 	bins->octave[mam_bins_octave(granules)] += granules;
 	bins->granules += granules;
 	bins->blocks++;
@@ -103,7 +114,7 @@ static inline uintptr_t mam_bins_pop(struct mam_bins *bins, uint64_t granules,
 {
 	uint64_t head = bins->head[granules], value;
 	uintptr_t block = (uintptr_t)(head >> MAM_BINS_HEAD_SHIFT) << MAM_BLOCKTAG_SHIFT;
-	mam_blocktag_word *place = mam_blocktag_find(block, granules);
+	mam_blocktag_word *place = mam_blocktag_known(block, granules);
 
 	value = mam_blocktag_read(place);
 	if ((value & MAM_BLOCKTAG_CACHED_MASK) != (bins->key | granules << 3)) {

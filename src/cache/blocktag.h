@@ -53,6 +53,8 @@
 _Static_assert(MAM_BLOCKTAG_LARGE << MAM_BLOCKTAG_SHIFT == 1u << MAM_BLOCKTAG_WINDOW_SHIFT,
 	       "no two large blocks begin in one window");
 
+#define MAM_BLOCKTAG_PLACE_SHIFT 37
+
 #define MAM_BLOCKTAG_NONE 0u
 #define MAM_BLOCKTAG_LIVE 1u
 #define MAM_BLOCKTAG_CACHED 2u
@@ -82,7 +84,8 @@ static inline uint64_t mam_blocktag_live_key(uint64_t pool)
 /* The position of a block's first granule in its window. */
 static inline uint64_t mam_blocktag_place(uintptr_t address)
 {
-	return (uint64_t)(address >> MAM_BLOCKTAG_SHIFT & (MAM_BLOCKTAG_LARGE - 1)) << 37;
+	return (uint64_t)(address >> MAM_BLOCKTAG_SHIFT & (MAM_BLOCKTAG_LARGE - 1))
+	       << MAM_BLOCKTAG_PLACE_SHIFT;
 }
 
 static inline uint64_t mam_blocktag_live(uint64_t key, uintptr_t address, uint64_t granules,
@@ -147,15 +150,35 @@ static inline mam_blocktag_word *mam_blocktag_in_table(struct mam_blocktag_table
 	return &table->large[address >> MAM_BLOCKTAG_WINDOW_SHIFT & (MAM_BLOCKTAG_WINDOWS - 1)];
 }
 
+static inline _Atomic(mam_blocktag_word *) *mam_blocktag_leaf_of(struct mam_blocktag_table *table,
+								 uintptr_t address)
+{
+	return &table->leaves[address >> MAM_BLOCKTAG_LEAF_SHIFT & (MAM_BLOCKTAG_LEAVES - 1)];
+}
+
 /* NULL: there is no leaf. */
 static inline mam_blocktag_word *mam_blocktag_in_leaf(struct mam_blocktag_table *table,
 						      uintptr_t address)
 {
-	mam_blocktag_word *leaf = atomic_load_explicit(
-		&table->leaves[address >> MAM_BLOCKTAG_LEAF_SHIFT & (MAM_BLOCKTAG_LEAVES - 1)],
-		memory_order_acquire);
+	mam_blocktag_word *leaf =
+		atomic_load_explicit(mam_blocktag_leaf_of(table, address), memory_order_acquire);
 
 	return leaf ? &leaf[address >> MAM_BLOCKTAG_SHIFT & (MAM_BLOCKTAG_LEAF_TAGS - 1)] : NULL;
+}
+
+/*
+ * mam_blocktag_known - the same word. pre: a block of that length and address has, or had, a tag.
+ */
+static inline mam_blocktag_word *mam_blocktag_known(uintptr_t address, uint64_t granules)
+{
+	struct mam_blocktag_table *table = atomic_load_explicit(
+		&mam_blocktag_root[address >> MAM_BLOCKTAG_REGION_SHIFT], memory_order_acquire);
+	mam_blocktag_word *leaf;
+
+	if (granules >= MAM_BLOCKTAG_LARGE)
+		return mam_blocktag_in_table(table, address);
+	leaf = atomic_load_explicit(mam_blocktag_leaf_of(table, address), memory_order_acquire);
+	return &leaf[address >> MAM_BLOCKTAG_SHIFT & (MAM_BLOCKTAG_LEAF_TAGS - 1)];
 }
 
 /* mam_blocktag_find - the word for the tag of a block of that length; NULL: it was never made. */
@@ -186,13 +209,18 @@ static inline void mam_blocktag_write(mam_blocktag_word *tag, uint64_t value)
 static inline mam_blocktag_word *mam_blocktag_live_at(uintptr_t address, uint64_t key,
 						      uint64_t *value)
 {
-	uint64_t wanted = key | mam_blocktag_place(address);
+	/* The low bits are on top: the number is in range if the address is, and is aligned. */
+	uint64_t number = (uint64_t)address >> MAM_BLOCKTAG_SHIFT |
+			  (uint64_t)address << (64 - MAM_BLOCKTAG_SHIFT);
+	uint64_t wanted = key | (number & (MAM_BLOCKTAG_LARGE - 1)) << MAM_BLOCKTAG_PLACE_SHIFT;
 	struct mam_blocktag_table *table;
 	mam_blocktag_word *tag;
 
-	if (address % MAM_BLOCKTAG_GRANULE != 0)
+	if (number >> (MAM_BLOCKTAG_ADDRESS_SHIFT - MAM_BLOCKTAG_SHIFT) != 0)
 		return NULL;
-	table = mam_blocktag_table_of(address);
+	table = atomic_load_explicit(
+		&mam_blocktag_root[number >> (MAM_BLOCKTAG_REGION_SHIFT - MAM_BLOCKTAG_SHIFT)],
+		memory_order_acquire);
 	if (!table)
 		return NULL;
 	tag = mam_blocktag_in_table(table, address);

@@ -179,6 +179,7 @@ static void sit_locked(struct mam_cache *cache, struct mam_tcache *tcache, struc
 	cache->next_tcache = cache->next_tcache % (MAM_BLOCKTAG_TCACHES - 1) + 1;
 	tcache->cache = cache;
 	tcache->live_key = mam_blocktag_live_key(atomic_load(&cache->number));
+	tcache->waits = pool->strict;
 	tcache->round_up = pool->config.granule - 1;
 	tcache->unit_mask = ~(tcache->round_up >> MAM_BLOCKTAG_SHIFT);
 	tcache->bins.key = mam_blocktag_cached_key(cache->next_tcache);
@@ -191,6 +192,8 @@ static void sit_locked(struct mam_cache *cache, struct mam_tcache *tcache, struc
 		tcache->next->previous = tcache;
 	cache->tcaches = tcache;
 	atomic_fetch_add_explicit(&cache->tcache_count, 1, memory_order_relaxed);
+	atomic_store_explicit(&tcache->handle, (uintptr_t)mam_handle_of(pool),
+			      memory_order_relaxed);
 	atomic_store_explicit(&tcache->pool, pool, memory_order_relaxed);
 }
 

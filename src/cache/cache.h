@@ -13,6 +13,7 @@
 
 #include "cache/transfer.h"
 #include "cache/tcache.h"
+#include "pool/handle.h"
 #include "stream/stream.h"
 
 #define MAM_CACHE_MAX_BYTES ((size_t)MAM_BLOCKTAG_MAX * MAM_BLOCKTAG_GRANULE)
@@ -78,13 +79,21 @@ void mam_cache_gather(struct mam_pool *pool);
 
 /*
  * mam_cache_alloc_async, mam_cache_free_async - as mam_stream_alloc() and mam_stream_free()
- * (async.c). mam_cache_release_async: before mam_stream_let_go(), return blocks of the stream in
- * all thread caches to it.
+ * (async.c). mam_cache_alloc_async_own, mam_cache_free_async_own: try the thread's own cache
+ * first, as mam_cache_alloc_own() and mam_cache_free_own(). NULL and false: not done; `now` is what the
+ * driver reported, if it was queried, and the other two functions do not query it again.
+ * mam_cache_release_async: before mam_stream_let_go(), return blocks of the stream in all thread
+ * caches to it.
  */
+void *mam_cache_alloc_async_own(const struct mam_pool *handle, size_t bytes,
+				struct CUstream_st *stream, struct mam_stream_now *now);
+bool mam_cache_free_async_own(const struct mam_pool *handle, void *block,
+			      struct CUstream_st *stream, struct mam_stream_now *now);
 enum mam_status mam_cache_alloc_async(struct mam_pool *pool, size_t bytes,
-				      struct CUstream_st *stream, void **block);
-enum mam_status mam_cache_free_async(struct mam_pool *pool, void *block,
-				     struct CUstream_st *stream);
+				      struct CUstream_st *stream, struct mam_stream_now *now,
+				      void **block);
+enum mam_status mam_cache_free_async(struct mam_pool *pool, void *block, struct CUstream_st *stream,
+				     struct mam_stream_now *now);
 void mam_cache_release_async(struct mam_pool *pool, struct CUstream_st *stream);
 
 /* mam_cache_judge - classify an address inside a block: INTERIOR, or DOUBLE_FREE. */
@@ -220,11 +229,12 @@ static inline uint64_t mam_cache_granules(const struct mam_tcache *tcache, size_
 static inline __attribute__((always_inline)) void *
 mam_cache_take_inside(struct mam_tcache *tcache, struct mam_bins *bins, size_t bytes)
 {
-	uint64_t granules = mam_cache_granules(tcache, bytes);
-	uint64_t bin = mam_bins_best(bins, granules, granules + (granules >> tcache->slack));
+	uint64_t bin = mam_cache_granules(tcache, bytes);
 	mam_blocktag_word *tag;
 	uintptr_t block;
 
+	if (bins->head[bin] == 0)
+		bin = mam_bins_best(bins, bin, bin + (bin >> tcache->slack));
 	if (bin == 0)
 		return NULL;
 	block = mam_bins_pop(bins, bin, &tag);
@@ -236,17 +246,19 @@ mam_cache_take_inside(struct mam_tcache *tcache, struct mam_bins *bins, size_t b
 }
 
 /*
- * mam_cache_alloc_own - allocate a block of the thread's own cache; NULL: none fits. pre: `bytes`
- * is not 0. May be called outside of a section (pool/handle.h): a pool's thread caches are closed
- * before its storage is reused, and only the thread itself can open its own at the next pool there.
+ * mam_cache_alloc_own - allocate a block of the thread's own cache; NULL: none fits, or `handle` is
+ * not the handle of its pool, or `bytes` is 0. May be called outside of a section
+ * (pool/handle.h): a pool's thread caches are closed before its storage is reused, and only the
+ * thread itself can open its own at the next pool there.
  */
-static inline void *mam_cache_alloc_own(struct mam_pool *pool, size_t bytes)
+static inline __attribute__((always_inline)) void *
+mam_cache_alloc_own(const struct mam_pool *handle, size_t bytes)
 {
 	struct mam_tcache *tcache = mam_tcache_last;
 	void *found;
 
-	if (atomic_load_explicit(&tcache->pool, memory_order_relaxed) != pool ||
-	    bytes > MAM_CACHE_MAX_BYTES || !mam_asymlock_enter(&tcache->hand))
+	if (!mam_tcache_serves(tcache, handle) || bytes > MAM_CACHE_MAX_BYTES ||
+	    !mam_asymlock_enter(&tcache->hand))
 		return NULL;
 	found = mam_cache_take_inside(tcache, &tcache->bins, bytes);
 	mam_asymlock_leave(&tcache->hand);
@@ -261,16 +273,16 @@ static inline enum mam_status mam_cache_alloc(struct mam_pool *pool, size_t byte
 			   : mam_pool_alloc(pool, bytes, alignment, block);
 }
 
-/* The same for a free. False: the block is not for these bins, or the thread cache is full. */
+/*
+ * The same for a free. `tag` and `value`: of mam_blocktag_live_at(). False: the thread cache is
+ * full.
+ */
 static inline __attribute__((always_inline)) bool
-mam_cache_give_inside(struct mam_tcache *tcache, struct mam_bins *bins, uintptr_t block)
+mam_cache_give_tagged(struct mam_tcache *tcache, struct mam_bins *bins, uintptr_t block,
+		      mam_blocktag_word *tag, uint64_t value)
 {
-	uint64_t value, granules;
-	mam_blocktag_word *tag = mam_blocktag_live_at(block, tcache->live_key, &value);
+	uint64_t granules = mam_blocktag_granules(value);
 
-	if (!tag)
-		return false;
-	granules = mam_blocktag_granules(value);
 	if (mam_tcache_held(tcache) + granules > tcache->max)
 		return false;
 	mam_bins_push(bins, block, tag, granules);
@@ -279,20 +291,48 @@ mam_cache_give_inside(struct mam_tcache *tcache, struct mam_bins *bins, uintptr_
 	return true;
 }
 
+/* Also false if the block is not for these bins. */
+static inline __attribute__((always_inline)) bool
+mam_cache_give_inside(struct mam_tcache *tcache, struct mam_bins *bins, uintptr_t block)
+{
+	uint64_t value;
+	mam_blocktag_word *tag = mam_blocktag_live_at(block, tcache->live_key, &value);
+
+	return tag && mam_cache_give_tagged(tcache, bins, block, tag, value);
+}
+
 /*
- * mam_cache_free_own - free into the thread's own cache; false: not done. As mam_cache_alloc_own().
+ * mam_cache_free_own - free into the thread's own cache, which does not wait for the device; false:
+ * not done. As mam_cache_alloc_own().
  */
-static inline bool mam_cache_free_own(struct mam_pool *pool, void *block)
+static inline __attribute__((always_inline)) bool mam_cache_free_own(const struct mam_pool *handle,
+								     void *block)
 {
 	struct mam_tcache *tcache = mam_tcache_last;
 	bool given;
 
-	if (atomic_load_explicit(&tcache->pool, memory_order_relaxed) != pool ||
-	    !mam_asymlock_enter(&tcache->hand))
+	if (!mam_tcache_serves(tcache, handle) || !mam_asymlock_enter(&tcache->hand))
 		return false;
 	given = mam_cache_give_inside(tcache, &tcache->bins, (uintptr_t)block);
 	mam_asymlock_leave(&tcache->hand);
 	return given;
+}
+
+/*
+ * mam_cache_size_own - the rounded size of a block of the pool of the thread's own cache; false: it
+ * has no tag. As mam_cache_alloc_own().
+ */
+static inline bool mam_cache_size_own(const struct mam_pool *handle, const void *block,
+				      size_t *bytes)
+{
+	const struct mam_tcache *tcache = mam_tcache_last;
+	uint64_t value;
+
+	if (!mam_tcache_serves(tcache, handle) ||
+	    !mam_blocktag_live_at((uintptr_t)block, tcache->live_key, &value))
+		return false;
+	*bytes = mam_blocktag_granules(value) << MAM_BLOCKTAG_SHIFT;
+	return true;
 }
 
 /* The thread keeps a live block; `tag` and `value`: of mam_blocktag_live_at(). pre: inside. */
@@ -314,19 +354,19 @@ static inline void mam_cache_keep_inside(struct mam_tcache *tcache, struct mam_p
 }
 
 /* mam_cache_retire_own - retire into the thread's own cache, as mam_cache_free_own(). */
-static inline bool mam_cache_retire_own(struct mam_pool *pool, void *block, uint64_t *ticket,
-					size_t *bytes)
+static inline bool mam_cache_retire_own(const struct mam_pool *handle, void *block,
+					uint64_t *ticket, size_t *bytes)
 {
 	struct mam_tcache *tcache = mam_tcache_last;
 	mam_blocktag_word *tag;
 	uint64_t value;
 
-	if (atomic_load_explicit(&tcache->pool, memory_order_relaxed) != pool ||
-	    !mam_asymlock_enter(&tcache->hand))
+	if (!mam_tcache_serves(tcache, handle) || !mam_asymlock_enter(&tcache->hand))
 		return false;
 	tag = mam_blocktag_live_at((uintptr_t)block, tcache->live_key, &value);
 	if (tag)
-		mam_cache_keep_inside(tcache, pool, block, tag, value, ticket, bytes);
+		mam_cache_keep_inside(tcache, mam_handle_storage(handle), block, tag, value, ticket,
+				      bytes);
 	mam_asymlock_leave(&tcache->hand);
 	return tag != NULL;
 }

@@ -373,6 +373,7 @@ static void unlink_locked(struct mam_cache *cache, struct mam_tcache *tcache)
 		mam_statpage_return_tally(tcache->tally);
 	tcache->tally = &tcache->unlisted;
 	atomic_fetch_sub_explicit(&cache->tcache_count, 1, memory_order_relaxed);
+	atomic_store_explicit(&tcache->handle, 0, memory_order_relaxed);
 	/* The last access: from now on its thread may use it for another pool. */
 	atomic_store_explicit(&tcache->pool, NULL, memory_order_release);
 }

@@ -11,6 +11,14 @@
 /* Tag bits that identify a kept block of a thread cache. */
 #define MASK (UINT64_C(0x3ff) << 54 | 7)
 
+/* Whether a tag is that of a block in a list of large or other blocks. `key`: with KEPT. */
+static inline bool is_of_list(uint64_t tag, uint64_t key, bool large)
+{
+	uint64_t granules = mam_blocktag_granules(tag);
+
+	return (tag & MASK) == key && granules != 0 && (granules >= MAM_BLOCKTAG_LARGE) == large;
+}
+
 /* The tag of a list's block, and its value; NULL: the block was freed a second time. */
 static mam_blocktag_word *tag_in(uint64_t number, bool large, uint64_t key, uint64_t *value)
 {
@@ -18,10 +26,7 @@ static mam_blocktag_word *tag_in(uint64_t number, bool large, uint64_t key, uint
 						   large ? MAM_BLOCKTAG_LARGE : 1);
 
 	*value = tag ? mam_blocktag_read(tag) : MAM_BLOCKTAG_NONE;
-	return (*value & MASK) == (key | MAM_BLOCKTAG_KEPT) && mam_blocktag_granules(*value) != 0 &&
-			       (mam_blocktag_granules(*value) >= MAM_BLOCKTAG_LARGE) == large
-		       ? tag
-		       : NULL;
+	return is_of_list(*value, key | MAM_BLOCKTAG_KEPT, large) ? tag : NULL;
 }
 
 void *mam_kept_pop(struct mam_kept *kept, struct mam_kept_group *group, uint64_t key,
@@ -131,16 +136,34 @@ uint64_t mam_kept_seal(struct mam_tcache *tcache, struct mam_pool *pool)
 	return group->ticket;
 }
 
+/* Every retired block passes here. Blocks after one that was freed a second time are lost. */
+static void move_list(struct mam_tcache *tcache, struct mam_kept_list *list, bool large)
+{
+	uint64_t number = list->first, left = list->blocks, sum = 0, granules, value;
+	uint64_t key = tcache->bins.key | MAM_BLOCKTAG_KEPT;
+	mam_blocktag_word *tag;
+
+	for (; left != 0; left--, number = mam_blocktag_next(value), sum += granules) {
+		tag = mam_blocktag_known((uintptr_t)number << MAM_BLOCKTAG_SHIFT,
+					 large ? MAM_BLOCKTAG_LARGE : 1);
+		value = mam_blocktag_read(tag);
+		granules = mam_blocktag_granules(value);
+		if (!is_of_list(value, key, large))
+			break;
+		mam_bins_push(&tcache->bins, (uintptr_t)number << MAM_BLOCKTAG_SHIFT, tag,
+			      granules);
+	}
+	tcache->kept.lost += left;
+	mam_tally_unkeep(tcache->tally, list->blocks - left, sum << MAM_BLOCKTAG_SHIFT);
+	*list = (struct mam_kept_list){ .blocks = 0 };
+}
+
 static void move(struct mam_tcache *tcache, struct mam_kept_group *group)
 {
-	uint64_t granules;
-	mam_blocktag_word *tag;
-	void *block;
-
-	while ((block = mam_kept_pop(&tcache->kept, group, tcache->bins.key, &tag, &granules))) {
-		mam_bins_push(&tcache->bins, (uintptr_t)block, tag, granules);
-		mam_tally_unkeep(tcache->tally, granules << MAM_BLOCKTAG_SHIFT);
-	}
+	for (int large = 0; large < 2; large++)
+		if (group->list[large].blocks != 0)
+			move_list(tcache, &group->list[large], large != 0);
+	group->granules = 0;
 }
 
 bool mam_kept_absorb(struct mam_tcache *tcache, struct mam_pool *pool)

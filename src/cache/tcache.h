@@ -38,8 +38,10 @@ struct mam_stream_bins {
 struct mam_tcache {
 	struct mam_asymlock hand;
 	_Atomic(struct mam_pool *) pool; /* NULL: no pool; written by others while stopped */
+	_Atomic uintptr_t handle;        /* the pool's handle; 0: no pool; written with `pool` */
 
 	/* lock: none, set when it is assigned to a pool */
+	bool waits; /* frees must wait for the device first */
 	struct mam_cache *cache;
 	const void *owner;  /* identifies the thread: mam_tcache_self() */
 	uint64_t live_key;  /* of tags: mam_blocktag_live_key() */
@@ -52,6 +54,8 @@ struct mam_tcache {
 	struct mam_tally *tally; /* on the statistics page, or unlisted */
 	struct mam_bins bins;
 	struct mam_kept kept;
+	const struct mam_driver *driver; /* thread; NULL: no bins for a stream of the driver yet */
+	const struct CUctx_st *context;  /* thread; of the pool; set with `driver` */
 	struct mam_stream_bins *streams[MAM_TCACHE_STREAMS]; /* by handle; NULL: not made yet */
 	uint64_t stream_granules;                            /* sum over streams[] */
 	uint32_t clashes; /* count of streams that found no place in streams[] */
@@ -64,6 +68,17 @@ struct mam_tcache {
 	struct mam_tcache *of_thread;       /* thread; next of the thread's */
 	struct mam_tally unlisted;          /* as tally: used if the page is full */
 };
+
+/*
+ * mam_tcache_serves - whether the thread cache belongs to the pool of a handle. One comparison
+ * shows that the handle is valid and that its pool has not ended. Outside of the lock, the pool may
+ * end a moment later: then the bins are empty, and no tag matches.
+ */
+static inline bool mam_tcache_serves(const struct mam_tcache *tcache, const struct mam_pool *handle)
+{
+	return atomic_load_explicit(&tcache->handle, memory_order_relaxed) == (uintptr_t)handle &&
+	       handle != NULL;
+}
 
 /* mam_tcache_held - granules in all bins. */
 static inline uint64_t mam_tcache_held(const struct mam_tcache *tcache)

@@ -47,7 +47,7 @@ static inline void mam_tally_free(struct mam_tally *tally, uint64_t bytes, uint6
 	tally->rounded -= (int64_t)rounded;
 }
 
-/* A block that was freed, and its thread keeps it; and a kept block that became available. */
+/* A block that was freed, and its thread keeps it; and kept blocks that became available. */
 static inline void mam_tally_keep(struct mam_tally *tally, uint64_t rounded)
 {
 	tally->kept_blocks++;
@@ -56,9 +56,9 @@ static inline void mam_tally_keep(struct mam_tally *tally, uint64_t rounded)
 		tally->peak_kept_bytes = tally->kept_bytes;
 }
 
-static inline void mam_tally_unkeep(struct mam_tally *tally, uint64_t rounded)
+static inline void mam_tally_unkeep(struct mam_tally *tally, uint64_t blocks, uint64_t rounded)
 {
-	tally->kept_blocks--;
+	tally->kept_blocks -= (int64_t)blocks;
 	tally->kept_bytes -= (int64_t)rounded;
 }
 

@@ -16,10 +16,11 @@
 
 #include <stdatomic.h>
 
+/* As in tcache.c: the default model would call a function at each access. */
 static uint64_t this_thread(void)
 {
 	static _Atomic uint64_t threads; /* atomic; count of assigned numbers */
-	static __thread uint64_t number;
+	static _Thread_local uint64_t number __attribute__((tls_model("initial-exec")));
 
 	if (number == 0)
 		number = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) + 1;

@@ -51,7 +51,8 @@ enum mam_status mam_stream_let_go(struct mam_pool *pool, struct CUstream_st *str
 struct mam_stream_now {
 	struct mam_stream_key key;
 	unsigned long long id;
-	bool has_id; /* false: not queried, the key alone identifies the stream, or unknown */
+	bool has_id;   /* false: not queried, the key alone identifies the stream, or unknown */
+	bool is_known; /* false: the driver was not queried yet */
 };
 enum mam_status mam_stream_query_slowly(struct mam_pool *pool, struct CUstream_st *stream,
 					bool with_id, struct mam_stream_now *now);
@@ -75,7 +76,7 @@ static inline enum mam_status mam_stream_query(struct mam_pool *pool, struct CUs
 	const struct mam_driver *driver;
 	unsigned int status = 0;
 
-	*now = (struct mam_stream_now){ .key = { .stream = stream } };
+	*now = (struct mam_stream_now){ .key = { .stream = stream }, .is_known = true };
 	if (stream == MAM_STREAM_PER_THREAD || !mam_stream_is_any(pool) ||
 	    streams->fences.lag != NULL)
 		return mam_stream_query_slowly(pool, stream, with_id, now);

@@ -40,19 +40,25 @@ static void end_thread(void)
 
 static void *get_small(unsigned stream)
 {
-	void *block = NULL;
+	struct mam_stream_now now;
+	void *block = mam_cache_alloc_async_own(orders.pool, SMALL, orders.stream[stream], &now);
 
-	MAM_KASSERT(mam_cache_alloc_async(orders.pool, SMALL, orders.stream[stream], &block) ==
-		    MAM_OK);
+	if (!block)
+		MAM_KASSERT(mam_cache_alloc_async(orders.pool, SMALL, orders.stream[stream], &now,
+						  &block) == MAM_OK);
 	gpu_got(block, SMALL, orders.stream[stream]);
 	return block;
 }
 
 static void put_small(void *block, unsigned stream)
 {
+	struct mam_stream_now now;
+
 	gpu_use(block, SMALL, orders.stream[stream]);
 	gpu_gone(block, SMALL);
-	MAM_KASSERT(mam_cache_free_async(orders.pool, block, orders.stream[stream]) == MAM_OK);
+	if (!mam_cache_free_async_own(orders.pool, block, orders.stream[stream], &now))
+		MAM_KASSERT(mam_cache_free_async(orders.pool, block, orders.stream[stream], &now) ==
+			    MAM_OK);
 }
 
 /* The bins evict a block. */

@@ -76,6 +76,38 @@ START_TEST(stream_gets_its_block_back_without_lock_and_event)
 }
 END_TEST
 
+/* Also if the bins have no block, or the block is too large for them. */
+START_TEST(each_call_queries_its_stream_once)
+{
+	struct scene *s = cached_scene("cudamalloc", 0);
+	void *small, *large;
+
+	warm_up(s, s->one);
+	warm_up(s, NULL);
+	warm_up(s, MAM_STREAM_PER_THREAD);
+	calls_forget();
+	small = alloc(s, 192 * KIB, s->one);
+	large = alloc(s, 3 * MIB, s->one);
+	ck_assert_uint_eq(calls("cuStreamIsCapturing"), 2);
+	ck_assert_uint_eq(calls("cuStreamGetId"), 2);
+	dealloc(s, small, s->one);
+	ck_assert_uint_eq(calls("cuStreamIsCapturing"), 3);
+	ck_assert_uint_eq(calls("cuStreamGetId"), 2);
+	dealloc(s, large, s->one);
+	ck_assert_uint_eq(calls("cuStreamIsCapturing"), 4);
+	calls_forget();
+	for (size_t kib = 64; kib <= 192; kib += 128)
+		dealloc(s, alloc(s, kib * KIB, MAM_STREAM_PER_THREAD), MAM_STREAM_PER_THREAD);
+	ck_assert_uint_eq(calls("cuStreamIsCapturing"), 4);
+	ck_assert_uint_eq(calls("cuCtxGetCurrent"), 4);
+	ck_assert_uint_eq(calls("cuStreamGetId"), 0);
+	calls_forget();
+	dealloc(s, alloc(s, 64 * KIB, NULL), MAM_STREAM_LEGACY);
+	ck_assert_uint_eq(calls("cuStreamIsCapturing") + calls("cuCtxGetCurrent"), 0);
+	scene_end(s);
+}
+END_TEST
+
 START_TEST(other_streams_and_plain_requests_do_not_get_it)
 {
 	struct scene *s = cached_scene("cudamalloc", 0);
@@ -538,6 +570,7 @@ END_TEST
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, stream_gets_its_block_back_without_lock_and_event);
+	tcase_add_test(tests, each_call_queries_its_stream_once);
 	tcase_add_test(tests, other_streams_and_plain_requests_do_not_get_it);
 	tcase_add_test(tests, block_goes_to_the_stream_of_its_free);
 	tcase_add_loop_test(tests, reused_handle_does_not_get_blocks_of_former_stream, 0, 2);
