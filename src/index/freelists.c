@@ -83,12 +83,14 @@ static bool holds(const struct mam_segment *segment, uint64_t bytes, uint64_t al
 	return segment->bytes >= bytes && segment->bytes - bytes >= skip;
 }
 
-/* The first that fits, in ascending sizes; gives up after `tries` free blocks. */
+/*
+ * The first that fits, in ascending sizes; gives up after `tries` free blocks. `first`: the
+ * smallest of at least `bytes`.
+ */
 static uint32_t scan_aligned(const struct mam_freelists *freelists,
-			     const struct mam_records *segments, uint64_t bytes, uint64_t alignment,
-			     uint64_t tries)
+			     const struct mam_records *segments, uint32_t first, uint64_t bytes,
+			     uint64_t alignment, uint64_t tries)
 {
-	uint32_t first = mam_freelists_best(freelists, segments, bytes);
 	uint32_t at;
 
 	while (first != 0) {
@@ -110,12 +112,16 @@ uint32_t mam_freelists_best_aligned(const struct mam_freelists *freelists,
 				    uint64_t alignment)
 {
 	uint64_t granule = (uint64_t)1 << freelists->granule_shift;
-	uint32_t found = scan_aligned(freelists, segments, bytes, alignment, ALIGNED_TRIES);
+	uint32_t first = mam_freelists_best(freelists, segments, bytes), found;
 
+	if (first ==
+	    0) /* no free block is large enough: the common case where large ones follow the tail */
+		return 0;
+	found = scan_aligned(freelists, segments, first, bytes, alignment, ALIGNED_TRIES);
 	if (found == 0)
 		found = mam_freelists_best(freelists, segments, bytes + alignment - granule);
 	if (found == 0)
-		found = scan_aligned(freelists, segments, bytes, alignment, UINT64_MAX);
+		found = scan_aligned(freelists, segments, first, bytes, alignment, UINT64_MAX);
 	return found;
 }
 

@@ -186,11 +186,7 @@ enum mam_status mam_pool_alloc_below(struct mam_pool *pool, size_t bytes, size_t
 		return MAM_ERROR_WOULD_WAIT;
 	mam_lock_take(&pool->lock);
 	mam_pool_meet_locked(pool, tally);
-	if (pool->high_bytes > high_max && pool->tail != 0 &&
-	    mam_space_find_locked(pool, &request) == pool->tail)
-		status = MAM_ERROR_WOULD_WAIT;
-	else
-		status = mam_space_take_locked(pool, &request, block);
+	status = mam_space_take_below_locked(pool, &request, high_max, block);
 	mam_pool_unlock(pool);
 	return status == MAM_OK ? MAM_OK : MAM_ERROR_WOULD_WAIT;
 }

@@ -243,8 +243,8 @@ uint32_t mam_space_find_locked(const struct mam_pool *pool, const struct mam_req
 	return find_space(pool, request);
 }
 
-enum mam_status mam_space_take_locked(struct mam_pool *pool, const struct mam_request *request,
-				      void **block)
+static inline enum mam_status take(struct mam_pool *pool, const struct mam_request *request,
+				   uint64_t high_max, void **block)
 {
 	enum mam_status status;
 	uint32_t space;
@@ -257,13 +257,26 @@ enum mam_status mam_space_take_locked(struct mam_pool *pool, const struct mam_re
 	if (status != MAM_OK)
 		return status;
 	space = find_space(pool, request);
-	if (space == 0)
+	if (space == 0 || (space == pool->tail && pool->high_bytes > high_max))
 		return MAM_ERROR_WOULD_WAIT;
 	if (request->requested == 0)
 		return MAM_OK;
 	*block = place(pool, space, request);
 	mam_pool_prove_locked(pool);
 	return MAM_OK;
+}
+
+enum mam_status mam_space_take_locked(struct mam_pool *pool, const struct mam_request *request,
+				      void **block)
+{
+	return take(pool, request, UINT64_MAX, block);
+}
+
+enum mam_status mam_space_take_below_locked(struct mam_pool *pool,
+					    const struct mam_request *request, uint64_t high_max,
+					    void **block)
+{
+	return take(pool, request, high_max, block);
 }
 
 /* Classify an address that is not the first byte of a live block. */

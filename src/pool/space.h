@@ -27,10 +27,14 @@ enum mam_status mam_space_shape(const struct mam_pool *pool, size_t bytes, size_
 
 /*
  * mam_space_take_locked - allocate a block. WOULD_WAIT if no free memory fits, OUT_OF_HOST_MEMORY,
- * DESTROYED, SUSPENDED.
+ * DESTROYED, SUSPENDED. mam_space_take_below_locked: also WOULD_WAIT if only memory above all
+ * earlier blocks fits and blocks already reach higher than `high_max` (batch.h).
  */
 enum mam_status mam_space_take_locked(struct mam_pool *pool, const struct mam_request *request,
 				      void **block);
+enum mam_status mam_space_take_below_locked(struct mam_pool *pool,
+					    const struct mam_request *request, uint64_t high_max,
+					    void **block);
 
 /*
  * The two halves of it. mam_space_find_locked: return the segment that it would use, or 0.
