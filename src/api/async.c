@@ -68,9 +68,10 @@ static enum mam_status alloc_with_help(struct mam_pool *handle, size_t bytes,
 
 /* As in malloc.c. */
 static __attribute__((noinline)) enum mam_status report_alloc(const struct mam_pool *handle,
-							      void *block, size_t bytes)
+							      void *block, size_t bytes,
+							      const struct CUstream_st *stream)
 {
-	mam_event_emit(MAM_EVENT_ALLOC, mam_handle_storage(handle), block, bytes);
+	mam_event_emit_on(MAM_EVENT_ALLOC, mam_handle_storage(handle), block, bytes, stream);
 	return MAM_OK;
 }
 
@@ -116,7 +117,7 @@ enum mam_status mam_malloc_async(struct mam_pool *pool, size_t bytes, struct CUs
 	if (!own)
 		return alloc_slowly(pool, bytes, stream, &now, block);
 	*block = own;
-	return mam_event_is_wanted() ? report_alloc(pool, own, bytes) : MAM_OK;
+	return mam_event_is_wanted() ? report_alloc(pool, own, bytes, stream) : MAM_OK;
 }
 
 /* pre: inside a section. */

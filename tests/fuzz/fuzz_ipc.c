@@ -125,17 +125,20 @@ void *mam_table_original(enum mam_table_id id)
 	}
 }
 
-bool mam_gate_enter(void)
+atomic_bool mam_gate_found;
+
+bool mam_gate_enter_slow(void)
 {
 	return false;
 }
 
-void mam_gate_leave(const bool *entered)
+void mam_gate_end(void)
 {
-	(void)entered;
 }
 
-bool mam_init_is_off(void)
+atomic_int mam_init_state;
+
+bool mam_init_is_off_slow(void)
 {
 	return false;
 }
@@ -194,7 +197,9 @@ bool mam_chunks_piece(uint64_t range, uint64_t address, struct mam_chunks_piece 
 	return false;
 }
 
-const struct mam_real_driver *mam_real_driver(void)
+const struct mam_real_driver *_Atomic mam_real_driver_known;
+
+const struct mam_real_driver *mam_real_driver_slow(void)
 {
 	return NULL;
 }

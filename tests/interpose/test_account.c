@@ -20,7 +20,9 @@
 static int places[2]; /* their addresses serve as contexts */
 
 /* The limit is not shared here (test_shared.c). */
-const struct mam_real_driver *mam_real_driver(void)
+const struct mam_real_driver *_Atomic mam_real_driver_known;
+
+const struct mam_real_driver *mam_real_driver_slow(void)
 {
 	return NULL;
 }

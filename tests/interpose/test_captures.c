@@ -34,17 +34,20 @@ static _Atomic int capturing, synchronizing, misuses, fails;
 static _Atomic(void *) stream_context;
 static __thread int thread_mode;
 
-bool mam_gate_enter(void)
+atomic_bool mam_gate_found;
+
+bool mam_gate_enter_slow(void)
 {
 	return false;
 }
 
-void mam_gate_leave(const bool *entered)
+void mam_gate_end(void)
 {
-	(void)entered;
 }
 
-bool mam_init_is_off(void)
+atomic_int mam_init_state;
+
+bool mam_init_is_off_slow(void)
 {
 	return false;
 }
@@ -177,7 +180,9 @@ void *mam_table_original(enum mam_table_id id)
 	}
 }
 
-const struct mam_real_driver *mam_real_driver(void)
+const struct mam_real_driver *_Atomic mam_real_driver_known;
+
+const struct mam_real_driver *mam_real_driver_slow(void)
 {
 	static const struct mam_real_driver driver = {
 		.ctx_current = current,
@@ -190,7 +195,9 @@ const struct mam_real_driver *mam_real_driver(void)
 	return &driver;
 }
 
-const struct mam_real_runtime *mam_real_runtime(void)
+const struct mam_real_runtime *_Atomic mam_real_runtime_known;
+
+const struct mam_real_runtime *mam_real_runtime_slow(void)
 {
 	return NULL;
 }

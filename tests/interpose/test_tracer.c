@@ -39,7 +39,9 @@ void mam_watch_stop(unsigned int bits)
 	mam_watch_bits &= ~bits;
 }
 
-bool mam_init_is_off(void)
+atomic_int mam_init_state;
+
+bool mam_init_is_off_slow(void)
 {
 	return false;
 }

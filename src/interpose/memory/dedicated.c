@@ -21,7 +21,7 @@
 #define DEDICATED_DEFAULT ((size_t)1 << 20)
 #define SHARED_MAX 64 /* sizes; a program shares few */
 
-static _Atomic size_t dedicated_from; /* atomic; 0: the option was not read yet */
+_Atomic size_t mam_dedicated_from;
 
 /* Entries are set once, in order; 0: free. */
 static _Atomic size_t shared[SHARED_MAX];
@@ -75,7 +75,7 @@ static bool read_option(const char *text, size_t *from)
 
 static size_t from_size(void)
 {
-	size_t from = atomic_load_explicit(&dedicated_from, memory_order_relaxed), unread = 0;
+	size_t from = atomic_load_explicit(&mam_dedicated_from, memory_order_relaxed), unread = 0;
 	const char *text;
 	bool good;
 
@@ -85,7 +85,7 @@ static size_t from_size(void)
 	good = text == NULL || text[0] == '\0' || read_option(text, &from);
 	if (!good || from == 0)
 		from = SIZE_MAX;
-	if (!atomic_compare_exchange_strong(&dedicated_from, &unread, from))
+	if (!atomic_compare_exchange_strong(&mam_dedicated_from, &unread, from))
 		return unread;
 	if (!good)
 		mam_say(MAM_SAY_ERROR,
@@ -95,7 +95,7 @@ static size_t from_size(void)
 	return from;
 }
 
-bool mam_dedicated_serves(size_t bytes)
+bool mam_dedicated_serves_slow(size_t bytes)
 {
 	size_t size, from = from_size();
 

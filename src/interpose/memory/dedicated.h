@@ -6,11 +6,22 @@
 #ifndef MAM_INTERPOSE_DEDICATED_H
 #define MAM_INTERPOSE_DEDICATED_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Whether the driver serves requests of this size. */
-bool mam_dedicated_serves(size_t bytes);
+bool mam_dedicated_serves_slow(size_t bytes);
+
+/* atomic; smallest such size; 0: the option was not read yet; SIZE_MAX: no size at all */
+extern _Atomic size_t mam_dedicated_from __attribute__((visibility("hidden")));
+
+static inline bool mam_dedicated_serves(size_t bytes)
+{
+	return atomic_load_explicit(&mam_dedicated_from, memory_order_relaxed) != SIZE_MAX &&
+	       mam_dedicated_serves_slow(bytes);
+}
 
 /*
  * Called when the program shares a block in a pool: with --ipc=dedicated, the driver serves requests

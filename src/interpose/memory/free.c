@@ -110,8 +110,9 @@ static enum mam_free_outcome not_owned(struct mam_free_request *request)
 	return MAM_FREE_FORWARD;
 }
 
-/* Called while the program still owns the block: see watch.h. */
-static void announce(const struct mam_free_request *request, const struct mam_pools_entry *entry)
+/* Not inline, as in alloc.c. */
+static __attribute__((noinline)) void announce_slow(const struct mam_free_request *request,
+						    const struct mam_pools_entry *entry)
 {
 	mam_watch_free(&(struct mam_watch_call){ .function = request->function,
 						 .road = request->road,
@@ -121,6 +122,14 @@ static void announce(const struct mam_free_request *request, const struct mam_po
 						 .context = entry->owner,
 						 .device = entry->device,
 						 .stream = request->stream });
+}
+
+/* Called while the program still owns the block: see watch.h. */
+static inline void announce(const struct mam_free_request *request,
+			    const struct mam_pools_entry *entry)
+{
+	if (__builtin_expect(mam_watch_wants(~0u) != 0, 0))
+		announce_slow(request, entry);
 }
 
 enum mam_free_outcome mam_free_refuse(struct mam_free_request *request, enum mam_why why)

@@ -36,14 +36,13 @@
 #include "interpose/watch/nvtx.h"
 #include "interpose/watch/watch.h"
 
-#define MAM_POOLS_MAX 64
 #define CACHE_IS_OFF 1                /* index of the word among those of MAM_CACHE */
 #define POINTER_CONTEXT 1             /* CU_POINTER_ATTRIBUTE_CONTEXT */
 #define STREAM_PER_THREAD ((void *)2) /* CU_STREAM_PER_THREAD */
 
-static struct mam_pools_entry entries[MAM_POOLS_MAX];
+struct mam_pools_entry mam_pools_entries[MAM_POOLS_MAX];
+atomic_uint mam_pools_used;
 static pthread_mutex_t entries_lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_uint entries_used; /* atomic: entries starting at this index were never used */
 static struct mam_pools_sums past[MAM_WATCH_DEVICES_MAX]; /* lock: entries; of destroyed pools */
 
 /* Raises the guard, which shows a program that ends in a signal handler that a lock is held. */
@@ -61,11 +60,12 @@ static void unlock_entries(void)
 
 static struct mam_pools_entry *find(const void *context)
 {
-	unsigned int used = atomic_load_explicit(&entries_used, memory_order_acquire);
+	unsigned int used = atomic_load_explicit(&mam_pools_used, memory_order_acquire);
 
 	for (unsigned int i = 0; i < used; i++)
-		if (atomic_load_explicit(&entries[i].context, memory_order_acquire) == context)
-			return &entries[i];
+		if (atomic_load_explicit(&mam_pools_entries[i].context, memory_order_acquire) ==
+		    context)
+			return &mam_pools_entries[i];
 	return NULL;
 }
 
@@ -212,8 +212,8 @@ static struct mam_pools_entry *publish(void *context, const struct mam_pools_ent
 	entry = find(context);
 	if (entry == NULL) {
 		entry = find(NULL);
-		if (entry == NULL && entries_used < MAM_POOLS_MAX)
-			entry = &entries[entries_used];
+		if (entry == NULL && mam_pools_used < MAM_POOLS_MAX)
+			entry = &mam_pools_entries[mam_pools_used];
 		if (entry != NULL) {
 			entry->pool = made->pool;
 			entry->quarantine = made->quarantine;
@@ -223,8 +223,8 @@ static struct mam_pools_entry *publish(void *context, const struct mam_pools_ent
 			entry->device = made->device;
 			entry->primary = made->primary;
 			atomic_store_explicit(&entry->context, context, memory_order_release);
-			if (entry == &entries[entries_used])
-				atomic_fetch_add_explicit(&entries_used, 1, memory_order_release);
+			if (entry == &mam_pools_entries[mam_pools_used])
+				atomic_fetch_add_explicit(&mam_pools_used, 1, memory_order_release);
 		}
 	}
 	unlock_entries();
@@ -261,7 +261,7 @@ static struct mam_pools_entry *make_alias(const struct mam_real_driver *driver, 
 	return publish(context, &made);
 }
 
-struct mam_pools_entry *mam_pools_of(void *context)
+struct mam_pools_entry *mam_pools_of_slow(void *context)
 {
 	const struct mam_real_driver *driver;
 	struct mam_pools_entry *entry;
@@ -301,10 +301,10 @@ void *mam_pools_owner(void *context)
 
 struct mam_pools_entry *mam_pools_next(unsigned int *at)
 {
-	unsigned int used = atomic_load_explicit(&entries_used, memory_order_acquire);
+	unsigned int used = atomic_load_explicit(&mam_pools_used, memory_order_acquire);
 
 	while (*at < used) {
-		struct mam_pools_entry *entry = &entries[(*at)++];
+		struct mam_pools_entry *entry = &mam_pools_entries[(*at)++];
 
 		if (atomic_load_explicit(&entry->context, memory_order_acquire) != NULL &&
 		    !mam_pools_is_alias(entry))
@@ -313,16 +313,11 @@ struct mam_pools_entry *mam_pools_next(unsigned int *at)
 	return NULL;
 }
 
-struct mam_pools_entry *mam_pools_only(void)
+struct mam_pools_entry *mam_pools_only_slow(void)
 {
-	struct mam_pools_entry *entry = &entries[0];
+	struct mam_pools_entry *entry;
 	unsigned int at = 0;
 
-	/* Most programs have one entry, and each free of theirs asks for it. */
-	if (atomic_load_explicit(&entries_used, memory_order_acquire) == 1 &&
-	    atomic_load_explicit(&entry->context, memory_order_acquire) != NULL &&
-	    !mam_pools_is_alias(entry))
-		return entry;
 	entry = mam_pools_next(&at);
 	return entry != NULL && mam_pools_next(&at) == NULL ? entry : NULL;
 }
@@ -337,14 +332,27 @@ void *mam_pools_context(const struct mam_pool *pool)
 	return NULL;
 }
 
+/* An error that does not concern the address, such as an ended pool, becomes NOT_OWNED. */
+static enum mam_status find_in(const struct mam_pools_entry *entry, const void *block,
+			       size_t *bytes)
+{
+	enum mam_status status = mam_usable_size(entry->pool, block, bytes);
+
+	return status == MAM_OK || status == MAM_ERROR_INTERIOR || status == MAM_ERROR_DOUBLE_FREE
+		       ? status
+		       : MAM_ERROR_NOT_OWNED;
+}
+
 enum mam_status mam_pools_find(const void *block, struct mam_pools_entry **entry, size_t *bytes)
 {
 	enum mam_status status;
 
+	*entry = mam_pools_only();
+	if (*entry != NULL)
+		return find_in(*entry, block, bytes);
 	for (unsigned int at = 0; (*entry = mam_pools_next(&at)) != NULL;) {
-		status = mam_usable_size((*entry)->pool, block, bytes);
-		if (status == MAM_OK || status == MAM_ERROR_INTERIOR ||
-		    status == MAM_ERROR_DOUBLE_FREE)
+		status = find_in(*entry, block, bytes);
+		if (status != MAM_ERROR_NOT_OWNED)
 			return status;
 	}
 	return MAM_ERROR_NOT_OWNED;
@@ -352,7 +360,7 @@ enum mam_status mam_pools_find(const void *block, struct mam_pools_entry **entry
 
 bool mam_pools_exist(void)
 {
-	return atomic_load_explicit(&entries_used, memory_order_relaxed) != 0;
+	return atomic_load_explicit(&mam_pools_used, memory_order_relaxed) != 0;
 }
 
 struct mam_pools_entry *mam_pools_next_on(int device, unsigned int *at)
@@ -426,10 +434,11 @@ static void clear_locked(struct mam_pools_entry *entry)
 
 static void drop_aliases_locked(const struct mam_pool *pool)
 {
-	for (unsigned int i = 0; i < entries_used; i++)
-		if (entries[i].context != NULL && mam_pools_is_alias(&entries[i]) &&
-		    (pool == NULL || entries[i].pool == pool))
-			clear_locked(&entries[i]);
+	for (unsigned int i = 0; i < mam_pools_used; i++)
+		if (mam_pools_entries[i].context != NULL &&
+		    mam_pools_is_alias(&mam_pools_entries[i]) &&
+		    (pool == NULL || mam_pools_entries[i].pool == pool))
+			clear_locked(&mam_pools_entries[i]);
 }
 
 /* Notifies the watchers once per chunk: segments are visited in address order. */
@@ -541,10 +550,11 @@ void mam_pools_sum(int device, struct mam_pools_sums *sums)
 	for (unsigned int i = 0; i < MAM_WATCH_DEVICES_MAX; i++)
 		if (device < 0 || past_of(device) == i)
 			add_locked(sums, past[i]);
-	for (unsigned int i = 0; i < entries_used; i++)
-		if (entries[i].context != NULL && !mam_pools_is_alias(&entries[i]) &&
-		    (device < 0 || past_of(entries[i].device) == past_of(device)))
-			add_locked(sums, sums_of(entries[i].pool));
+	for (unsigned int i = 0; i < mam_pools_used; i++)
+		if (mam_pools_entries[i].context != NULL &&
+		    !mam_pools_is_alias(&mam_pools_entries[i]) &&
+		    (device < 0 || past_of(mam_pools_entries[i].device) == past_of(device)))
+			add_locked(sums, sums_of(mam_pools_entries[i].pool));
 	unlock_entries();
 }
 

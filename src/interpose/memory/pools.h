@@ -46,7 +46,24 @@ static inline bool mam_pools_is_alias(const struct mam_pools_entry *entry)
  * Returns the entry of `context`, the calling thread's current context. Returns NULL if none could
  * be created; the driver serves the call then.
  */
-struct mam_pools_entry *mam_pools_of(void *context);
+struct mam_pools_entry *mam_pools_of_slow(void *context);
+
+/* The table. Most programs have one entry, the first: the inline functions look there. */
+#define MAM_POOLS_MAX 64
+extern struct mam_pools_entry mam_pools_entries[MAM_POOLS_MAX]
+	__attribute__((visibility("hidden")));
+/* atomic: entries starting at this index were never used */
+extern atomic_uint mam_pools_used __attribute__((visibility("hidden")));
+
+static inline struct mam_pools_entry *mam_pools_of(void *context)
+{
+	struct mam_pools_entry *first = &mam_pools_entries[0];
+
+	return context != NULL && atomic_load_explicit(&first->context, memory_order_acquire) ==
+					  context
+		       ? first
+		       : mam_pools_of_slow(context);
+}
 
 /* Returns the device of a context that has a pool, or -1 if it has none. */
 int mam_pools_device(void *context);
@@ -76,7 +93,19 @@ struct mam_pools_entry *mam_pools_next(unsigned int *at);
 struct mam_pools_entry *mam_pools_next_on(int device, unsigned int *at);
 
 /* Returns the only entry with its own pool, or NULL: there are several, or none. */
-struct mam_pools_entry *mam_pools_only(void);
+struct mam_pools_entry *mam_pools_only_slow(void);
+
+static inline struct mam_pools_entry *mam_pools_only(void)
+{
+	struct mam_pools_entry *first = &mam_pools_entries[0];
+
+	return atomic_load_explicit(&mam_pools_used, memory_order_acquire) == 1 &&
+			       atomic_load_explicit(&first->context, memory_order_acquire) !=
+				       NULL &&
+			       !mam_pools_is_alias(first)
+		       ? first
+		       : mam_pools_only_slow();
+}
 
 /* Whether this process ever had a pool. */
 bool mam_pools_exist(void);

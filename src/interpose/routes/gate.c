@@ -32,8 +32,9 @@ static struct stripe {
 
 static atomic_uint closed;  /* atomic; 0 or 1; held threads wait for a change */
 static atomic_uint held;    /* atomic; threads */
-static atomic_bool exists;  /* atomic */
 static atomic_uint threads; /* atomic; that passed so far: gives each its stripe */
+
+atomic_bool mam_gate_found;
 
 static void (*_Atomic on_hold)(void); /* atomic */
 
@@ -41,7 +42,7 @@ static __thread unsigned int depth, stripe; /* stripe 0: none yet */
 static __thread bool waits;
 
 static pthread_key_t key; /* has a value in threads that have a stripe */
-static bool has_key;      /* lock: written before `exists` */
+static bool has_key;      /* lock: written before mam_gate_found */
 
 #define NAMED(name) { NULL, #name },
 #define COUNT(name) +1
@@ -88,12 +89,10 @@ static void wait_open(void)
 	errno = error;
 }
 
-bool mam_gate_enter(void)
+bool mam_gate_enter_slow(void)
 {
 	atomic_uint *inside;
 
-	if (mam_init_passes() || !mam_gate_exists())
-		return false;
 	if (depth > 0) {
 		depth++;
 		return true;
@@ -108,21 +107,10 @@ bool mam_gate_enter(void)
 	return true;
 }
 
-static void leave(void)
+void mam_gate_end(void)
 {
 	if (--depth == 0)
 		atomic_fetch_sub_explicit(counter(), 1, memory_order_release);
-}
-
-void mam_gate_leave(const bool *entered)
-{
-	if (*entered)
-		leave();
-}
-
-void mam_gate_end(void)
-{
-	leave();
 }
 
 void mam_gate_close(void)
@@ -152,11 +140,6 @@ bool mam_gate_is_idle(void)
 unsigned int mam_gate_held(void)
 {
 	return atomic_load(&held);
-}
-
-bool mam_gate_exists(void)
-{
-	return atomic_load_explicit(&exists, memory_order_relaxed);
 }
 
 bool mam_gate_has(const char *name)
@@ -246,13 +229,13 @@ void mam_gate_start(void)
 
 	if (wanted && !has_key)
 		has_key = pthread_key_create(&key, end_thread) == 0;
-	atomic_store(&exists, wanted);
+	atomic_store(&mam_gate_found, wanted);
 }
 
 void mam_gate_restart(void)
 {
 	if (mam_init_is_awake() && mam_init_is_off())
-		atomic_store(&exists, false);
+		atomic_store(&mam_gate_found, false);
 	atomic_store(&on_hold, NULL);
 	for (unsigned int i = 0; i < STRIPES; i++)
 		atomic_store(&stripes[i].inside, 0);

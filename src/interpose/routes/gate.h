@@ -18,20 +18,42 @@
  *
  * mam's own calls (mam_init_depth above 0) and calls inside calls are not held.
  *
- * Bound: two atomic additions per call. Without --source=vmm nothing is held, and lookups return
- * the driver's functions.
+ * Bound: two atomic additions per call. Without --source=vmm nothing is held, a hook only reads
+ * whether there is a gate, and lookups return the driver's functions.
  */
 #ifndef MAM_INTERPOSE_GATE_H
 #define MAM_INTERPOSE_GATE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "interpose/routes/init.h"
+
 #define MAM_GATE_STACK_WORDS 10
 
+/* Whether this process has a gate. */
+extern atomic_bool mam_gate_found __attribute__((visibility("hidden"))); /* atomic */
+
+static inline bool mam_gate_exists(void)
+{
+	return atomic_load_explicit(&mam_gate_found, memory_order_relaxed);
+}
+
 /* mam_gate_enter - wait until the gate is open. Returns whether mam_gate_leave() must follow. */
-bool mam_gate_enter(void);
-void mam_gate_leave(const bool *entered);
+bool mam_gate_enter_slow(void) __attribute__((visibility("hidden")));
+void mam_gate_end(void) __attribute__((visibility("hidden")));
+
+static inline bool mam_gate_enter(void)
+{
+	return !mam_init_passes() && mam_gate_exists() && mam_gate_enter_slow();
+}
+
+static inline void mam_gate_leave(const bool *entered)
+{
+	if (*entered)
+		mam_gate_end();
+}
 
 /* The first declaration of a hook: the thread is inside until the end of the block. */
 #define MAM_GATE_PASS() \
@@ -52,9 +74,6 @@ bool mam_gate_is_idle(void);
 
 /* How many threads are held. */
 unsigned int mam_gate_held(void);
-
-/* Whether this process has a gate. */
-bool mam_gate_exists(void);
 
 /* Whether a name, as passed to dlsym() or cuGetProcAddress(), is one of gate_names.h. */
 bool mam_gate_has(const char *name);
@@ -94,7 +113,6 @@ struct mam_gate_call {
 };
 struct mam_gate_call mam_gate_begin(struct mam_gate_slot *slot)
 	__attribute__((visibility("hidden")));
-void mam_gate_end(void) __attribute__((visibility("hidden")));
 
 #define MAM_GATE_LOOKUPS 512 /* stubs for lookups */
 #define MAM_GATE_STRIDE 32   /* bytes of a stub */

@@ -21,11 +21,9 @@
 
 #define CAPTURE_ALLOW 1 /* index of the word among those of MAM_CAPTURE */
 
-enum state { ASLEEP, ON, OFF };
-
 __thread int mam_init_depth;
 
-static atomic_int state;        /* atomic: an enum state */
+atomic_int mam_init_state;      /* an enum mam_init_state */
 static atomic_bool wants_stats; /* atomic */
 static atomic_int policy;       /* atomic: an enum mam_init_policy */
 static atomic_bool captures;    /* atomic */
@@ -42,7 +40,7 @@ static pthread_once_t awakening = PTHREAD_ONCE_INIT;
 static void start_child(void)
 {
 	if (atomic_load_explicit(&has_pools, memory_order_relaxed) || !mam_file_is_watched())
-		atomic_store_explicit(&state, OFF, memory_order_relaxed);
+		atomic_store_explicit(&mam_init_state, MAM_INIT_OFF, memory_order_relaxed);
 	mam_statpage_fork_child();
 	atomic_store_explicit(&home, (int)getpid(), memory_order_relaxed);
 	for (const struct mam_init_part *part = mam_init_parts; part->restart != NULL; part++)
@@ -102,7 +100,8 @@ static void wake(void)
 	     part++)
 		if (part->start != NULL)
 			part->start();
-	atomic_store_explicit(&state, off ? OFF : ON, memory_order_release);
+	atomic_store_explicit(&mam_init_state, off ? MAM_INIT_OFF : MAM_INIT_ON,
+			      memory_order_release);
 }
 
 /* Instead of wake(). */
@@ -111,7 +110,7 @@ static void stand_aside(void)
 	atomic_store_explicit(&home, (int)getpid(), memory_order_relaxed);
 	atomic_store(&alone, true);
 	watch_forks();
-	atomic_store_explicit(&state, OFF, memory_order_release);
+	atomic_store_explicit(&mam_init_state, MAM_INIT_OFF, memory_order_release);
 }
 
 void mam_init_stand_aside(void)
@@ -124,22 +123,22 @@ bool mam_init_is_alone(void)
 	return atomic_load(&alone);
 }
 
-bool mam_init_is_off(void)
+bool mam_init_is_off_slow(void)
 {
-	int now = atomic_load_explicit(&state, memory_order_acquire);
+	int now = atomic_load_explicit(&mam_init_state, memory_order_acquire);
 
-	if (now == ASLEEP) {
+	if (now == MAM_INIT_ASLEEP) {
 		pthread_once(&awakening, wake);
-		now = atomic_load_explicit(&state, memory_order_acquire);
-		if (now == ON && !atomic_exchange(&checked, true))
+		now = atomic_load_explicit(&mam_init_state, memory_order_acquire);
+		if (now == MAM_INIT_ON && !atomic_exchange(&checked, true))
 			mam_preloads_check();
 	}
-	return now == OFF;
+	return now == MAM_INIT_OFF;
 }
 
 bool mam_init_is_awake(void)
 {
-	return atomic_load_explicit(&state, memory_order_relaxed) != ASLEEP;
+	return atomic_load_explicit(&mam_init_state, memory_order_relaxed) != MAM_INIT_ASLEEP;
 }
 
 bool mam_init_is_at_home(void)

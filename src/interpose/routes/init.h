@@ -8,14 +8,25 @@
 #ifndef MAM_INTERPOSE_INIT_H
 #define MAM_INTERPOSE_INIT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+
+enum mam_init_state { MAM_INIT_ASLEEP, MAM_INIT_ON, MAM_INIT_OFF };
+extern atomic_int mam_init_state
+	__attribute__((visibility("hidden"))); /* atomic; of this process */
 
 /*
  * Returns true if every call must go to the real function. That is the case with MAM_DISABLE, and
  * in the child of a fork of a process that had pools: CUDA does not survive a fork, and the driver
  * should return its own error.
  */
-bool mam_init_is_off(void);
+bool mam_init_is_off_slow(void);
+
+static inline bool mam_init_is_off(void)
+{
+	return atomic_load_explicit(&mam_init_state, memory_order_acquire) != MAM_INIT_ON &&
+	       mam_init_is_off_slow();
+}
 
 /*
  * mam_init_stand_aside - no call goes through mam: this object was loaded by libmam.so, to record

@@ -34,6 +34,9 @@ static atomic_int driver_kept;
 static struct mam_real_runtime runtime;
 static atomic_int runtime_kept;
 
+const struct mam_real_driver *_Atomic mam_real_driver_known;
+const struct mam_real_runtime *_Atomic mam_real_runtime_known;
+
 static bool is_kept(atomic_int *kept)
 {
 	return atomic_load_explicit(kept, memory_order_acquire) == KEPT;
@@ -217,7 +220,7 @@ static const struct {
 	{ "cuMemImportFromShareableHandle", offsetof(struct mam_real_driver, mem_import), false },
 };
 
-const struct mam_real_driver *mam_real_driver(void)
+const struct mam_real_driver *mam_real_driver_slow(void)
 {
 	struct mam_real_driver answers;
 	void *handle, *found;
@@ -236,6 +239,7 @@ const struct mam_real_driver *mam_real_driver(void)
 		*(void **)((char *)&answers + driver_rows[i].offset) = found;
 	}
 	keep(&driver_kept, &driver, &answers, sizeof(answers));
+	atomic_store_explicit(&mam_real_driver_known, &driver, memory_order_release);
 	return &driver;
 }
 
@@ -256,7 +260,7 @@ static void *find_beside(const void *function, const char *name)
 	return found != NULL ? found : mam_real_next(name);
 }
 
-const struct mam_real_runtime *mam_real_runtime(void)
+const struct mam_real_runtime *mam_real_runtime_slow(void)
 {
 	struct mam_real_runtime answers;
 	int (*get_version)(int *version);
@@ -275,5 +279,6 @@ const struct mam_real_runtime *mam_real_runtime(void)
 	if (answers.get_device == NULL || answers.device_synchronize == NULL)
 		return NULL;
 	keep(&runtime_kept, &runtime, &answers, sizeof(answers));
+	atomic_store_explicit(&mam_real_runtime_known, &runtime, memory_order_release);
 	return &runtime;
 }

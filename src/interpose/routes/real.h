@@ -6,6 +6,7 @@
 #ifndef MAM_INTERPOSE_REAL_H
 #define MAM_INTERPOSE_REAL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -88,7 +89,19 @@ struct mam_real_driver {
 /*
  * Returns the driver's functions, or NULL before libcuda is loaded. mam never loads libcuda itself.
  */
-const struct mam_real_driver *mam_real_driver(void);
+const struct mam_real_driver *mam_real_driver_slow(void);
+
+/* atomic; NULL: not looked up yet */
+extern const struct mam_real_driver *_Atomic mam_real_driver_known
+	__attribute__((visibility("hidden")));
+
+static inline const struct mam_real_driver *mam_real_driver(void)
+{
+	const struct mam_real_driver *known =
+		atomic_load_explicit(&mam_real_driver_known, memory_order_acquire);
+
+	return known != NULL ? known : mam_real_driver_slow();
+}
 
 /* The runtime functions that mam calls. */
 struct mam_real_runtime {
@@ -101,6 +114,18 @@ struct mam_real_runtime {
  * Returns the functions of the runtime whose cudaMalloc is our original; NULL if they are not
  * found.
  */
-const struct mam_real_runtime *mam_real_runtime(void);
+const struct mam_real_runtime *mam_real_runtime_slow(void);
+
+/* atomic; NULL: not looked up yet */
+extern const struct mam_real_runtime *_Atomic mam_real_runtime_known
+	__attribute__((visibility("hidden")));
+
+static inline const struct mam_real_runtime *mam_real_runtime(void)
+{
+	const struct mam_real_runtime *known =
+		atomic_load_explicit(&mam_real_runtime_known, memory_order_acquire);
+
+	return known != NULL ? known : mam_real_runtime_slow();
+}
 
 #endif

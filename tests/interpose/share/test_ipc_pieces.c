@@ -225,7 +225,9 @@ static int driver_properties(void *properties, unsigned long long handle)
 	return 0;
 }
 
-const struct mam_real_driver *mam_real_driver(void)
+const struct mam_real_driver *_Atomic mam_real_driver_known;
+
+const struct mam_real_driver *mam_real_driver_slow(void)
 {
 	static const struct mam_real_driver driver = {
 		.ctx_current = driver_current,
