@@ -144,11 +144,17 @@ struct mam_suspend_attr {
 	 */
 	const char *folder;
 	bool discard; /* contents are not kept, and undefined after the resume; folder: NULL */
+	/*
+	 * The memory stays until an allocation from another pool, or the resume of one, would fail
+	 * otherwise. Pools that were suspended longest ago release theirs first. If that does not
+	 * happen before the resume, nothing is copied.
+	 */
+	bool lazy;
 };
 
-#define MAM_SUSPEND_ATTR_INIT                                \
-	{                                                    \
-		sizeof(struct mam_suspend_attr), NULL, false \
+#define MAM_SUSPEND_ATTR_INIT                                       \
+	{                                                           \
+		sizeof(struct mam_suspend_attr), NULL, false, false \
 	}
 
 /*
@@ -168,10 +174,19 @@ struct mam_suspend_attr {
  * While the call runs, mam_pool_check(), mam_pool_set_limit(), fork() and the end of the pool wait
  * for it, as does an allocation that was about to grow the pool.
  *
- * Host memory: as many pinned bytes as the pool has mapped, of which a quarter of the host's memory
- * always remains; with `folder`, 32 MiB. It is freed when the pool is resumed or ends.
+ * Host memory: as many pinned bytes as the pool has mapped, rounded up by at most a 64th and 2 MiB,
+ * while a quarter of the host's memory remains and all pools together have at most MAM_HOST_MEMORY
+ * (mam(7)). After the resume it stays with the pool, so that the next suspend only copies, until
+ * mam_pool_unpin(), the end of the pool, a suspend of it that discards or uses a file, or one of
+ * another pool that finds too little host memory. With `folder`: 32 MiB, until the resume.
  *
- * Suspending a pool that is suspended has no effect, except after a resume that failed: what it had
+ * `lazy`: the call waits for nothing, and the rules above apply from now on. The threads that need the
+ * memory do the rest later, with the same `folder` and `discard`. If they cannot, because the host has
+ * too little memory, say, the pool keeps its memory, and their requests fail. Other processes that
+ * need memory are not seen, nor are calls of CUDA's own functions: for them, suspend the pool again.
+ *
+ * Suspending a pool that is suspended has no effect, with two exceptions. A pool that was suspended
+ * lazily releases its memory now, unless `attr` is lazy too. After a resume that failed, what it had
  * mapped again is released, and the contents stay where they are, whatever `attr` is.
  *
  * After an error the pool is as before, with its contents. If the driver refuses to release a part
@@ -198,13 +213,20 @@ MAM_API enum mam_status mam_pool_suspend(struct mam_pool *pool,
  * contents. May wait for the device. No effect if the pool is not suspended.
  *
  * Without enough memory the call first does what an allocation does then: other pools of the device
- * release idle memory, and the callbacks of mam_pool_on_oom() run. OUT_OF_MEMORY: that was not
+ * release idle memory, those that are lazily suspended release all of theirs, and the callbacks of mam_pool_on_oom() run. OUT_OF_MEMORY: that was not
  * enough, or the pool's limit is lower than before. After this or another error the pool stays
  * suspended. Memory that came back stays, all contents are kept, and a later call goes on from
  * there. Errors: OUT_OF_MEMORY, DRIVER, IO (the file could not be read or has changed; free the
  * blocks to be able to resume the others), DESTROYED, INVALID_VALUE.
  */
 MAM_API enum mam_status mam_pool_resume(struct mam_pool *pool);
+
+/*
+ * mam_pool_unpin - free the pinned host memory that the pool keeps for its next suspend. The contents
+ * of a pool that is suspended stay. `released` (may be NULL) receives the bytes. Errors: DESTROYED,
+ * INVALID_VALUE.
+ */
+MAM_API enum mam_status mam_pool_unpin(struct mam_pool *pool, size_t *released);
 
 #ifdef __cplusplus
 }

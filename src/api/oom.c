@@ -6,10 +6,13 @@
  *      released bytes reach the request. If the quota has too little left, pools of the same quota
  *      do so on any device. This waits for the work of their devices only. It happens once per
  *      request, and not if the pool's own limit is the cause.
- *   2. The first callback is called repeatedly as long as it returns true and the request fails.
+ *   2. Those of the same pools that are lazily suspended (pool/suspend.h) release their memory, the one
+ *      that has waited longest first. This waits for the work of the device, and copies. If the request
+ *      still fails, the next one follows.
+ *   3. The first callback is called repeatedly as long as it returns true and the request fails.
  *      Then the next callback is called. A callback that frees a little at a time can be called
  *      several times, and one that returns true but frees nothing does not starve the others.
- *   3. A thread inside a callback gets no help for its own requests.
+ *   4. A thread inside a callback gets no help for its own requests.
  *
  * One list serves all pools, in order of registration. It is short and used only when memory has
  * run out. References to an entry are held by the list and by each thread that is in its callback;
@@ -29,6 +32,7 @@
 #include "api/slots.h"
 #include "base/lock.h"
 #include "pool/scope.h"
+#include "pool/suspend.h"
 #include "source/quota.h"
 
 typedef bool oom_fn(struct mam_pool *pool, size_t bytes, void *user);
@@ -264,39 +268,134 @@ static bool shares(const struct asker *asker, bool by_quota, const struct mam_re
 	       (by_quota && asker->quota == other->quota);
 }
 
-static bool others_helped(struct mam_pool *handle, size_t bytes)
+/* When the pool was lazily suspended; 0: it is not. */
+static uint64_t lazy_since(struct mam_pool *handle)
+{
+	struct mam_section section;
+	struct mam_pool *pool = mam_handle_enter(handle, &section);
+	uint64_t since = 0;
+
+	if (!pool)
+		return 0;
+	mam_lock_take(&pool->lock);
+	if (pool->suspension && pool->suspension->spill)
+		since = pool->suspension->since;
+	mam_lock_release(&pool->lock);
+	mam_epoch_leave(section);
+	return since;
+}
+
+bool mam_oom_unpin_others(const struct mam_pool *handle)
 {
 	struct mam_registry_view view;
-	struct asker asker;
+	size_t number = 0, bytes;
+	bool any = false;
+
+	while (mam_registry_next(&number, &view))
+		if (view.pool != handle && mam_pool_unpin(view.pool, &bytes) == MAM_OK)
+			any |= bytes != 0;
+	return any;
+}
+
+/* *bytes: what was released. A resume, or another thread, may have come first. */
+static enum mam_status try_spill(struct mam_pool *handle, uint64_t *bytes)
+{
+	struct mam_section section;
+	struct mam_pool *pool = mam_handle_enter(handle, &section);
+	enum mam_status status = MAM_OK;
+	uint64_t before;
+
+	*bytes = 0;
+	if (!pool)
+		return MAM_OK;
+	mam_lock_take(&pool->grow_lock);
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) == MAM_POOL_READY &&
+	    pool->suspension && pool->suspension->spill) {
+		before = pool->counts.physical_bytes;
+		status = pool->suspension->spill(pool);
+		*bytes = before - pool->counts.physical_bytes;
+	}
+	mam_lock_release(&pool->grow_lock);
+	mam_epoch_leave(section);
+	return status;
+}
+
+static uint64_t spill(struct mam_pool *handle)
+{
+	uint64_t bytes, more;
+
+	if (try_spill(handle, &bytes) == MAM_ERROR_OUT_OF_HOST_MEMORY &&
+	    mam_oom_unpin_others(handle) && try_spill(handle, &more) == MAM_OK)
+		bytes += more;
+	return bytes;
+}
+
+/* The lazily suspended pool that has waited longest, of those after walk->spilled. NULL: none */
+static struct mam_pool *next_lazy(struct mam_oom_walk *walk, const struct asker *asker,
+				  bool by_quota)
+{
+	struct mam_registry_view view;
+	struct mam_pool *found = NULL;
+	uint64_t first_since = UINT64_MAX;
 	size_t number = 0;
-	size_t gained = 0;
-	bool by_quota;
+
+	while (mam_registry_next(&number, &view)) {
+		uint64_t since = view.pool != asker->handle && shares(asker, by_quota, &view)
+					 ? lazy_since(view.pool)
+					 : 0;
+
+		if (since > walk->spilled && since < first_since) {
+			first_since = since;
+			found = view.pool;
+		}
+	}
+	if (found)
+		walk->spilled = first_since;
+	return found;
+}
+
+static size_t trim_others(const struct asker *asker, bool by_quota, size_t bytes)
+{
+	struct mam_registry_view view;
+	size_t number = 0, gained = 0;
+
+	while (gained < bytes && mam_registry_next(&number, &view)) {
+		size_t released = 0;
+
+		if (view.pool != asker->handle && shares(asker, by_quota, &view) &&
+		    mam_pool_trim(view.pool, 0, &released) == MAM_OK)
+			gained += released;
+	}
+	return gained;
+}
+
+static bool others_helped(struct mam_oom_walk *walk, struct mam_pool *handle, size_t bytes)
+{
+	struct mam_pool *lazy;
+	struct asker asker;
+	bool by_quota, helped = false;
 
 	if (!describe(handle, &asker) || (asker.device < 0 && !asker.quota) ||
 	    may_not_grow(&asker, bytes))
 		return false;
 	by_quota = asker.quota && quota_refuses(&asker, bytes);
-	while (gained < bytes && mam_registry_next(&number, &view)) {
-		size_t released = 0;
-
-		if (view.pool != handle && shares(&asker, by_quota, &view) &&
-		    mam_pool_trim(view.pool, 0, &released) == MAM_OK)
-			gained += released;
-	}
-	return gained != 0;
+	if (!walk->begun)
+		helped = trim_others(&asker, by_quota, bytes) != 0;
+	walk->begun = true;
+	while (!helped && (lazy = next_lazy(walk, &asker, by_quota)) != NULL)
+		helped = spill(lazy) != 0;
+	return helped;
 }
 
 bool mam_oom_again(struct mam_oom_walk *walk, struct mam_pool *handle, size_t bytes)
 {
 	struct mam_section section;
 	struct mam_pool *pool;
-	bool helped = false;
+	bool helped;
 
 	if (inside)
 		return false;
-	if (!walk->begun)
-		helped = others_helped(handle, bytes);
-	walk->begun = true;
+	helped = others_helped(walk, handle, bytes);
 	if (!helped)
 		helped = callbacks_helped(walk, handle, bytes);
 	pool = helped ? mam_handle_enter(handle, &section) : NULL;

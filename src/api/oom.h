@@ -19,6 +19,7 @@
 
 /* The progress of one request; zeroed at its start. lock: thread, all fields */
 struct mam_oom_walk {
+	uint64_t spilled;   /* since when the last pool that was spilled waited */
 	uint64_t serial;    /* of the last callback called */
 	uint64_t until;     /* newest callback at the first call */
 	unsigned int tries; /* count: calls of the callback `serial` */
@@ -30,6 +31,12 @@ struct mam_oom_walk {
  * the pool counted is undone. Calls the program, so no lock may be held.
  */
 bool mam_oom_again(struct mam_oom_walk *walk, struct mam_pool *handle, size_t bytes);
+
+/*
+ * mam_oom_unpin_others - free the host memory that other pools keep for their next suspend. Returns
+ * false if there was none.
+ */
+bool mam_oom_unpin_others(const struct mam_pool *handle);
 
 /* mam_oom_forget - removes the callbacks of a pool that has ended. */
 void mam_oom_forget(const struct mam_pool *handle);

@@ -63,6 +63,9 @@ static const struct mam_option_row rows[] = {
 	[MAM_OPTION_FOOTPRINT] = ROW("MAM_FOOTPRINT", "percent", NULL, "0",
 		"Percent over its live bytes above which a default pool uses memory that other streams freed "
 		"before it grows, while the GPU waits for them; 0: only in place of an out-of-memory error."),
+	[MAM_OPTION_HOST_MEMORY] = ROW("MAM_HOST_MEMORY", "bytes", NULL, "0",
+		"Maximum pinned host memory of the process for the contents of suspended pools; 0: as long as "
+		"a quarter of the host's memory remains."),
 	[MAM_OPTION_GRANULE] = ROW("MAM_GRANULE", "power", NULL, "512",
 		"Unit in bytes to which block sizes are rounded up, from 16 to 2 MiB."),
 	[MAM_OPTION_FREE] = ROW("MAM_FREE", "choice", "default|strict|stream|deferred", "default",

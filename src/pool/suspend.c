@@ -204,6 +204,9 @@ void mam_suspend_end(struct mam_pool *pool, bool abandoned)
 {
 	struct mam_suspension *suspension = pool->suspension;
 
+	if (pool->kept != NULL)
+		pool->kept->end(pool->kept, abandoned);
+	pool->kept = NULL;
 	if (suspension == NULL)
 		return;
 	for (size_t i = 0; i < suspension->count; i++)

@@ -14,6 +14,8 @@
  * the tables of pieces stay as they are. Nothing looks whether a piece is suspended, except the
  * counts: a table's bytes are physical_bytes + suspended_bytes.
  *
+ * A lazy suspension only makes allocations fail, until another pool needs the memory (api/oom.c).
+ *
  * Pieces that are entirely free are released as by a trim, before the others; those that become
  * free later are not mapped again. A piece that is mapped at two addresses, because the source
  * refused to unmap one, is not suspended.
@@ -43,6 +45,12 @@ struct mam_suspension {
 	struct mam_suspended *pieces; /* from malloc() */
 	size_t count;
 	uint64_t bytes; /* sum of all pieces */
+	/*
+	 * Of a lazy suspension, which has no pieces: suspend the pool now, because others need its
+	 * memory; NULL: it is suspended. grow_lock is held.
+	 */
+	enum mam_status (*spill)(struct mam_pool *pool);
+	uint64_t since; /* lazy suspensions of the process, in order; counted from 1 */
 	/* Frees it. `abandoned`: no driver call, as the context is gone. */
 	void (*end)(struct mam_suspension *suspension, bool abandoned);
 };
@@ -76,7 +84,7 @@ bool mam_suspend_is_free(struct mam_pool *pool, const struct mam_suspended *susp
 /* mam_suspend_keep - the pool has this suspension; NULL: no longer any. */
 void mam_suspend_keep(struct mam_pool *pool, struct mam_suspension *suspension);
 
-/* mam_suspend_end - the pool has ended: free its suspension, if it has one. */
+/* mam_suspend_end - the pool has ended: free its suspension, and the host memory that it kept. */
 void mam_suspend_end(struct mam_pool *pool, bool abandoned);
 
 #endif

@@ -19,6 +19,12 @@ enum mam_status mam_contents_open(struct mam_contents *contents, struct mam_sour
 {
 	enum mam_status status;
 
+	if (folder == NULL && contents->pinned.memory != NULL && !contents->is_file &&
+	    mam_pinned_extend(&contents->pinned, bytes)) {
+		contents->mark_at = bytes / 4 * 3;
+		return MAM_OK;
+	}
+	mam_contents_close(contents, false);
 	*contents = (struct mam_contents){ .is_file = folder != NULL,
 					   .mark_at = bytes / 4 * 3,
 					   .file = { .number = -1 } };

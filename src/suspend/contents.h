@@ -8,6 +8,8 @@
  *   file   Two pinned buffers: while the GPU copies one chunk, the host writes or reads another.
  *          file.h describes the file.
  *
+ * Host memory can be kept for the next suspend (mam_contents_open()).
+ *
  * A visit saves or loads pieces one after the other, in a stream of its own. Their bytes have
  * arrived when the visit's end succeeds. So loading overlaps with mapping the next piece.
  *
@@ -38,7 +40,8 @@ struct mam_contents {
 };
 
 /*
- * mam_contents_open - for `bytes` of the source's memory. folder NULL: in host memory. Returns
+ * mam_contents_open - for `bytes` of the source's memory. folder NULL: in host memory. Zeroed, or of an
+ * earlier use with the same source: then its host memory is used again, if it suffices. Returns
  * UNSUPPORTED if the source is not one of device memory, OUT_OF_HOST_MEMORY, IO or DRIVER.
  * mam_contents_close - `abandoned`: without a driver call.
  */

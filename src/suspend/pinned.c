@@ -11,6 +11,7 @@
 
 #include "base/bits.h"
 #include "base/log.h"
+#include "base/option.h"
 #include "base/pages.h"
 #include "source/hostmem.h"
 
@@ -18,11 +19,13 @@
 #define PAGE ((size_t)4096)
 #define HUGE_PAGE ((size_t)2 << 20)
 #define UNIT_MAX ((size_t)256 << 20)
-#define UNITS_A_THREAD 4 /* so that the threads end at about the same time */
+#define UNITS 64 /* at least, unless they would be smaller than a huge page */
 
 #ifndef MADV_POPULATE_WRITE /* Linux 5.14 */
 #define MADV_POPULATE_WRITE 23
 #endif
+
+static _Atomic size_t all_bytes; /* atomic; `used` of all ranges */
 
 /*
  * Without the call the pages are written. Other errors have no effect here: the driver then fails to
@@ -36,9 +39,15 @@ static void touch(char *at, size_t bytes)
 		*(volatile char *)(at + i) = 0;
 }
 
+static size_t units_in(const struct mam_pinned *pinned, size_t bytes)
+{
+	return (bytes + pinned->unit - 1) / pinned->unit;
+}
+
+/* Units that may be touched. */
 static size_t units_of(const struct mam_pinned *pinned)
 {
-	return (pinned->bytes + pinned->unit - 1) / pinned->unit;
+	return units_in(pinned, pinned->used);
 }
 
 /* The last unit may be shorter. */
@@ -80,8 +89,9 @@ static unsigned processors(void)
 }
 
 /* The threads get no signals: the program's handlers do not expect them. */
-static void start(struct mam_pinned *pinned, unsigned threads)
+static void start(struct mam_pinned *pinned)
 {
+	unsigned threads = processors();
 	sigset_t all, before;
 
 	sigfillset(&all);
@@ -106,37 +116,72 @@ bool mam_pinned_is_possible(const struct mam_driver *driver)
 	return driver->mem_host_register != NULL && driver->mem_host_unregister != NULL;
 }
 
-/* The size of units of which each thread touches a few. */
-static size_t unit_for(size_t bytes, unsigned threads)
+/* So many units that the last one, all of which is touched, adds little. */
+static size_t unit_for(size_t bytes)
 {
-	size_t unit = mam_round_up(bytes / threads / UNITS_A_THREAD + 1, HUGE_PAGE);
+	size_t unit = mam_round_up(bytes / UNITS + 1, HUGE_PAGE);
 
 	return unit < UNIT_MAX ? unit : UNIT_MAX;
 }
 
-enum mam_status mam_pinned_open(struct mam_pinned *pinned, size_t bytes, size_t unit)
+/* Whether the host and the user's limit have room for that many bytes more, which then count. */
+static bool reserve(size_t bytes)
 {
-	unsigned threads = processors();
+	size_t limit = mam_option_bytes(MAM_OPTION_HOST_MEMORY), all = atomic_load(&all_bytes);
 	struct mam_hostmem host;
 
+	if (mam_hostmem_read("", &host) && bytes > mam_hostmem_room(&host))
+		return false;
+	do
+		if (limit != 0 && (all > limit || bytes > limit - all))
+			return false;
+	while (!atomic_compare_exchange_weak(&all_bytes, &all, all + bytes));
+	return true;
+}
+
+enum mam_status mam_pinned_open(struct mam_pinned *pinned, size_t bytes, size_t unit)
+{
 	*pinned = (struct mam_pinned){ .lock = PTHREAD_MUTEX_INITIALIZER,
 				       .moved = PTHREAD_COND_INITIALIZER,
-				       .process = getpid() };
-	if (mam_hostmem_read("", &host) && bytes > mam_hostmem_room(&host))
+				       .process = getpid(),
+				       .unit = unit != 0 ? unit : unit_for(bytes) };
+	pinned->used = mam_round_up(bytes, unit != 0 ? PAGE : pinned->unit);
+	pinned->bytes = pinned->used;
+	if (unit == 0)
+		pinned->bytes += mam_round_up(bytes / 8, pinned->unit);
+	if (!reserve(pinned->used))
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
-	pinned->unit = unit != 0 ? unit : unit_for(bytes, threads);
-	pinned->bytes = mam_round_up(bytes, PAGE);
-	pinned->touched = calloc(units_of(pinned), sizeof(*pinned->touched));
+	pinned->touched = calloc(units_in(pinned, pinned->bytes), sizeof(*pinned->touched));
 	if (pinned->touched != NULL)
 		pinned->memory = mam_pages_map(pinned->bytes);
 	if (pinned->memory == NULL) {
 		free(pinned->touched);
+		atomic_fetch_sub(&all_bytes, pinned->used);
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
 	}
 	(void)madvise(pinned->memory, pinned->bytes, MADV_DONTFORK);
 	(void)madvise(pinned->memory, pinned->bytes, MADV_DONTDUMP);
-	start(pinned, threads);
+	start(pinned);
 	return MAM_OK;
+}
+
+bool mam_pinned_extend(struct mam_pinned *pinned, size_t bytes)
+{
+	size_t touched = 0;
+
+	bytes = mam_round_up(bytes, pinned->unit);
+	if (bytes <= pinned->used)
+		return true;
+	if (bytes > pinned->bytes || !reserve(bytes - pinned->used))
+		return false;
+	stop(pinned);
+	while (touched < units_of(pinned) &&
+	       atomic_load_explicit(&pinned->touched[touched], memory_order_relaxed))
+		touched++;
+	pinned->used = bytes;
+	atomic_store_explicit(&pinned->begun, touched, memory_order_relaxed);
+	start(pinned);
+	return true;
 }
 
 static void wait_for(struct mam_pinned *pinned, size_t unit)
@@ -158,7 +203,7 @@ unsigned int mam_pinned_reach(struct mam_pinned *pinned, const struct mam_driver
 		size_t bytes = unit_at(pinned, pinned->registered);
 
 		wait_for(pinned, pinned->registered / pinned->unit);
-		if (pinned->registered + bytes == pinned->bytes)
+		if (pinned->registered + bytes >= pinned->used)
 			stop(pinned);
 		result = driver->mem_host_register(pinned->memory + pinned->registered, bytes,
 						   PORTABLE);
@@ -180,7 +225,9 @@ void mam_pinned_drop(struct mam_pinned *pinned, bool is_gone)
 	if (is_here && (is_gone || pinned->registered == 0))
 		mam_pages_unmap(pinned->memory, pinned->bytes);
 	else if (is_here)
-		mam_log(MAM_LOG_WARN, "%zu bytes of host memory stay pinned", pinned->bytes);
+		mam_log(MAM_LOG_WARN, "%zu bytes of host memory stay pinned", pinned->used);
+	if (!is_here || is_gone || pinned->registered == 0)
+		atomic_fetch_sub(&all_bytes, pinned->used);
 	free(pinned->touched);
 	*pinned = (struct mam_pinned){ .memory = NULL };
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * suspend.c - mam_pool_suspend() and mam_pool_resume(): release the memory of a pool, and map it
- * again at the same addresses.
+ * again at the same addresses; mam_pool_unpin(): free the host memory that is kept in between.
  *
  * suspend:
  *   1. From now on allocations fail (pool/suspend.h). Then the grow lock, which the thread holds to
@@ -22,6 +22,14 @@
  *   3. Out of memory: as in an allocation, other pools of the device release idle memory, and the
  *      program's callbacks run (api/oom.h), with no lock held.
  *
+ * lazy:
+ *   A lazy suspend is step 1 alone. If an allocation or a resume runs out of memory, it does the rest
+ *   for the pools that have waited longest (api/oom.c), and a resume before that undoes step 1.
+ * host memory:
+ *   After a resume it stays with the pool, for the next suspend: touching and registering it takes
+ *   several times as long as the copies. A suspend that the host, or MAM_HOST_MEMORY, has no room for
+ *   frees what other pools keep.
+ *
  * Bound: one driver call to copy and one or more to map or unmap, for each piece.
  *
  * Source: vLLM's sleep mode and torch_memory_saver release memory and keep its addresses. We differ
@@ -29,19 +37,25 @@
  */
 #include <mam/pools.h>
 
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/oom.h"
 #include "api/slots.h"
 #include "base/log.h"
 #include "base/sized.h"
+#include "cache/cache.h"
 #include "suspend/contents.h"
 
 struct suspension {
 	struct mam_suspension pieces; /* first: the pool knows this part */
 	struct mam_contents contents;
 	bool discards;
+	char *folder; /* of a lazy suspension; NULL: none */
 };
+
+static _Atomic uint64_t lazy_suspends; /* atomic */
 
 static void end(struct mam_suspension *suspension, bool abandoned)
 {
@@ -49,7 +63,38 @@ static void end(struct mam_suspension *suspension, bool abandoned)
 
 	mam_contents_close(&whole->contents, abandoned);
 	free(suspension->pieces);
+	free(whole->folder);
 	free(whole);
+}
+
+/* A new suspension, with the host memory that the pool keeps if it can use that. NULL: none */
+static struct suspension *begin(struct mam_pool *pool, const struct mam_suspend_attr *attr)
+{
+	struct suspension *whole = (struct suspension *)pool->kept;
+
+	pool->kept = NULL;
+	if (whole && (attr->discard || attr->folder)) {
+		end(&whole->pieces, false);
+		whole = NULL;
+	}
+	if (!whole)
+		whole = calloc(1, sizeof(*whole));
+	if (whole) {
+		whole->pieces.end = end;
+		whole->discards = attr->discard;
+	}
+	return whole;
+}
+
+/* The pool is resumed: free all but the pinned memory. */
+static void set_aside(struct mam_pool *pool, struct suspension *whole)
+{
+	free(whole->pieces.pieces);
+	whole->pieces = (struct mam_suspension){ .end = end };
+	if (whole->contents.is_file || !whole->contents.pinned.memory)
+		end(&whole->pieces, false);
+	else
+		pool->kept = &whole->pieces;
 }
 
 /* Step 3. On success the copies are on their way, if there is any piece. */
@@ -168,13 +213,11 @@ static enum mam_status release_saved(struct mam_pool *pool, struct suspension *w
 /* Steps 2 to 4. */
 static enum mam_status suspend(struct mam_pool *pool, const struct mam_suspend_attr *attr)
 {
-	struct suspension *whole = calloc(1, sizeof(*whole));
+	struct suspension *whole = begin(pool, attr);
 	enum mam_status status;
 
 	if (!whole)
 		return MAM_ERROR_OUT_OF_HOST_MEMORY;
-	whole->pieces.end = end;
-	whole->discards = attr->discard;
 	status = mam_suspend_settle(pool);
 	if (status == MAM_OK)
 		status = mam_suspend_list(pool, &whole->pieces);
@@ -185,7 +228,57 @@ static enum mam_status suspend(struct mam_pool *pool, const struct mam_suspend_a
 								   : release_saved(pool, whole);
 	if (status == MAM_OK)
 		mam_suspend_keep(pool, &whole->pieces);
-	else if (!pool->suspension)
+	else if (pool->suspension != &whole->pieces)
+		end(&whole->pieces, false);
+	return status;
+}
+
+/* Returns an error if the pool stays as it was: lazily suspended. */
+static enum mam_status spill(struct mam_pool *pool)
+{
+	struct suspension *lazy = (struct suspension *)pool->suspension;
+	struct mam_suspend_attr attr = MAM_SUSPEND_ATTR_INIT;
+	enum mam_status status;
+
+	attr.folder = lazy->folder;
+	attr.discard = lazy->discards;
+	status = suspend(pool, &attr);
+	if (pool->suspension != &lazy->pieces)
+		end(&lazy->pieces, false);
+	return status;
+}
+
+static enum mam_status suspend_lazily(struct mam_pool *pool, const struct mam_suspend_attr *attr)
+{
+	struct suspension *whole = calloc(1, sizeof(*whole));
+
+	if (whole && attr->folder)
+		whole->folder = strdup(attr->folder);
+	if (!whole || (attr->folder && !whole->folder)) {
+		free(whole);
+		return MAM_ERROR_OUT_OF_HOST_MEMORY;
+	}
+	whole->discards = attr->discard;
+	whole->pieces.end = end;
+	whole->pieces.spill = spill;
+	whole->pieces.since = atomic_fetch_add(&lazy_suspends, 1) + 1;
+	mam_suspend_keep(pool, &whole->pieces);
+	(void)mam_cache_drain(pool); /* caches would still serve requests */
+	return MAM_OK;
+}
+
+/* The pool is suspended, lazily if it has `spill`. */
+static enum mam_status suspend_again(struct mam_pool *pool, const struct mam_suspend_attr *attr)
+{
+	struct suspension *whole = (struct suspension *)pool->suspension;
+	enum mam_status status;
+
+	if (!whole->pieces.spill)
+		return release(pool, whole, false);
+	if (attr->lazy)
+		return MAM_OK;
+	status = suspend(pool, attr);
+	if (pool->suspension != &whole->pieces)
 		end(&whole->pieces, false);
 	return status;
 }
@@ -198,9 +291,9 @@ static enum mam_status suspend_alone(struct mam_pool *pool, const struct mam_sus
 	mam_lock_take(&pool->grow_lock);
 	status = mam_suspend_set(pool, true);
 	if (status == MAM_OK && pool->suspension) {
-		status = release(pool, (struct suspension *)pool->suspension, false);
+		status = suspend_again(pool, attr);
 	} else if (status == MAM_OK) {
-		status = suspend(pool, attr);
+		status = attr->lazy ? suspend_lazily(pool, attr) : suspend(pool, attr);
 		if (!pool->suspension)
 			(void)mam_suspend_set(pool, false);
 	}
@@ -232,20 +325,31 @@ static bool is_possible(const struct mam_pool *pool)
 	return !why;
 }
 
-enum mam_status mam_pool_suspend(struct mam_pool *handle, const struct mam_suspend_attr *given)
+static enum mam_status suspend_handle(struct mam_pool *handle, const struct mam_suspend_attr *attr)
 {
-	struct mam_suspend_attr attr;
 	struct mam_section section;
 	struct mam_pool *pool;
-	enum mam_status status = read_attr(given, &attr) ? mam_slots_enter(handle, &pool, &section)
-							 : MAM_ERROR_INVALID_VALUE;
+	enum mam_status status = mam_slots_enter(handle, &pool, &section);
 
 	if (status != MAM_OK)
 		return status;
 	status = is_possible(pool) ? mam_suspend_set(pool, true) : MAM_ERROR_UNSUPPORTED;
 	if (status == MAM_OK)
-		status = suspend_alone(pool, &attr);
+		status = suspend_alone(pool, attr);
 	mam_epoch_leave(section);
+	return status;
+}
+
+enum mam_status mam_pool_suspend(struct mam_pool *handle, const struct mam_suspend_attr *given)
+{
+	struct mam_suspend_attr attr;
+	enum mam_status status;
+
+	if (!read_attr(given, &attr))
+		return MAM_ERROR_INVALID_VALUE;
+	status = suspend_handle(handle, &attr);
+	if (status == MAM_ERROR_OUT_OF_HOST_MEMORY && mam_oom_unpin_others(handle))
+		status = suspend_handle(handle, &attr);
 	return status;
 }
 
@@ -261,10 +365,14 @@ static enum mam_status resume(struct mam_pool *pool, uint64_t *lack)
 		status = MAM_ERROR_DESTROYED;
 	whole = (struct suspension *)pool->suspension;
 	if (status == MAM_OK && whole) {
-		status = load_all(pool, whole);
+		if (!whole->pieces.spill)
+			status = load_all(pool, whole);
 		if (status == MAM_OK) {
 			mam_suspend_keep(pool, NULL);
-			end(&whole->pieces, false);
+			if (whole->pieces.spill)
+				end(&whole->pieces, false);
+			else
+				set_aside(pool, whole);
 		} else if (status == MAM_ERROR_OUT_OF_MEMORY) {
 			mam_lock_take(&pool->lock);
 			pool->counts.failures++;
@@ -291,5 +399,31 @@ enum mam_status mam_pool_resume(struct mam_pool *handle)
 		status = resume(pool, &lack);
 		mam_epoch_leave(section);
 	} while (status == MAM_ERROR_OUT_OF_MEMORY && mam_oom_again(&walk, handle, lack));
+	return status;
+}
+
+enum mam_status mam_pool_unpin(struct mam_pool *handle, size_t *released)
+{
+	struct mam_suspension *kept;
+	struct mam_section section;
+	struct mam_pool *pool;
+	enum mam_status status = mam_slots_enter(handle, &pool, &section);
+	size_t bytes = 0;
+
+	if (status != MAM_OK)
+		return status;
+	mam_lock_take(&pool->grow_lock);
+	if (atomic_load_explicit(&pool->state, memory_order_relaxed) != MAM_POOL_READY)
+		status = MAM_ERROR_DESTROYED;
+	kept = pool->kept;
+	if (status == MAM_OK && kept) {
+		bytes = ((struct suspension *)kept)->contents.pinned.used;
+		pool->kept = NULL;
+		end(kept, false);
+	}
+	mam_lock_release(&pool->grow_lock);
+	mam_epoch_leave(section);
+	if (status == MAM_OK && released)
+		*released = bytes;
 	return status;
 }

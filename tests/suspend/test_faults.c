@@ -7,7 +7,7 @@
 
 #define CALLS_MAX 1000
 
-enum { HOST, TO_FILE, DISCARD, KINDS };
+enum { HOST, HOST_AGAIN, TO_FILE, DISCARD, KINDS }; /* again: in memory that the pool kept */
 
 static int lost;            /* handles that the driver refused to release: they stay there */
 static size_t others_bytes; /* device memory that is not the pool's */
@@ -60,6 +60,8 @@ static enum mam_status resume_kind(int kind)
 
 static void check_kind(int kind)
 {
+	if (kind != HOST_AGAIN)
+		ck_assert_int_eq(mam_pool_unpin(pool, NULL), MAM_OK);
 	for (size_t i = 0; i < BLOCKS && kind == DISCARD; i++)
 		write_block(blocks[i], sizes[i]);
 	expect_usable();
@@ -85,6 +87,7 @@ static void start(void)
 	/* The first wait, which keeps a block, and a first suspend. */
 	ck_assert_int_eq(mam_pool_suspend(pool, NULL), MAM_OK);
 	ck_assert_int_eq(mam_pool_resume(pool), MAM_OK);
+	ck_assert_int_eq(mam_pool_unpin(pool, NULL), MAM_OK);
 	others_bytes = others();
 }
 

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include <mam/mam.h>
+#include <mam/options.h>
 #include <mam/pools.h>
 #include <mam/source.h>
 #include <mam/stats.h>
@@ -183,13 +184,17 @@ static const char *text_of(enum mam_status status)
 	}
 }
 
+/* Turns of mam share use the pinned host memory again; otherwise nothing could free it. */
 static const char *resume_pools(void)
 {
+	bool keeps = *mam_option_value("MAM_SHARE") != '\0';
 	enum mam_status status = MAM_OK, first = MAM_OK;
 	struct mam_pools_entry *entry;
 
 	for (unsigned int at = 0; (entry = mam_pools_next(&at)) != NULL;) {
 		status = mam_pool_resume(entry->pool);
+		if (status == MAM_OK && !keeps)
+			(void)mam_pool_unpin(entry->pool, NULL);
 		if (first == MAM_OK && status != MAM_ERROR_DESTROYED)
 			first = status;
 	}
