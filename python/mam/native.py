@@ -128,7 +128,7 @@ class PoolAttr(ctypes.Structure):
 class SuspendAttr(ctypes.Structure):
     """struct mam_suspend_attr."""
 
-    _fields_ = [("size", c_size_t), ("folder", c_char_p), ("discard", c_bool)]
+    _fields_ = [("size", c_size_t), ("folder", c_char_p), ("discard", c_bool), ("lazy", c_bool)]
 
 
 class SegmentInfo(ctypes.Structure):
@@ -188,6 +188,7 @@ _FUNCTIONS = {
     "mam_tag_pop": [],
     "mam_pool_suspend": [c_void_p, POINTER(SuspendAttr)],
     "mam_pool_resume": [c_void_p],
+    "mam_pool_unpin": [c_void_p, POINTER(c_size_t)],
 }
 
 

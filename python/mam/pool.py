@@ -282,18 +282,26 @@ class Pool:
         check(LIBRARY.mam_pool_trim(self._handle, keep, byref(released)), "cannot trim the pool")
         return released.value
 
-    def suspend(self, folder: Optional[str] = None, discard: bool = False) -> None:
+    def suspend(self, folder: Optional[str] = None, discard: bool = False, lazy: bool = False) -> None:
         """Release the pool's device memory until resume(); the addresses of its blocks stay.
 
-        Contents are kept in pinned host memory, or in a file in `folder`, or are discarded. Only pools on the source
-        vmm can be suspended (mam_pool_suspend)."""
-        attr = SuspendAttr(ctypes.sizeof(SuspendAttr), os.fsencode(folder) if folder is not None else None, discard)
+        Contents are kept in pinned host memory, or in a file in `folder`, or are discarded. lazy: only when another
+        pool needs the memory. Only pools on the source vmm can be suspended (mam_pool_suspend)."""
+        place = os.fsencode(folder) if folder is not None else None
+        attr = SuspendAttr(ctypes.sizeof(SuspendAttr), place, discard, lazy)
         check(LIBRARY.mam_pool_suspend(self._handle, byref(attr)), f"cannot suspend the pool '{self.name}'")
 
     def resume(self) -> None:
         """Map the memory of a suspended pool again, with its contents. If it raises an error, nothing is lost, and it
         can be called again."""
         check(LIBRARY.mam_pool_resume(self._handle), f"cannot resume the pool '{self.name}'")
+
+    def unpin(self) -> int:
+        """Free the pinned host memory that the pool keeps after resume() for its next suspend(), and return its
+        bytes."""
+        released = c_size_t()
+        check(LIBRARY.mam_pool_unpin(self._handle, byref(released)), "cannot unpin the pool's host memory")
+        return released.value
 
     def segments(self) -> List[Dict[str, Union[int, bool]]]:
         """Every segment in address order, a dict each: base, bytes, requested, live, retired, chunk_base,

@@ -23,6 +23,7 @@ class _Region:
         self.tag = tag
         self.pool = Pool.named(tag, device, source="vmm")
         self.is_asleep = False
+        self.is_lazy = False  # asleep, but perhaps with its memory
         self.torch_pool: Any = None  # a torch.cuda.MemPool; None: not needed yet
 
 
@@ -101,39 +102,59 @@ def _select(tags: Tags) -> List[_Region]:
     return [found for (tag, _), found in _regions.items() if tag in wanted]
 
 
-def sleep(tags: Tags = None, to: str = "host") -> None:
+def sleep(tags: Tags = None, to: str = "host", lazy: bool = False) -> None:
     """Release the GPU memory of regions until wake().
 
     tags: one or several; None: all regions. to: where the contents are kept: "host", in pinned memory; "discard", they
-    are undefined afterwards; otherwise a folder, in a file there that has no name. Waits for all work of the GPU. Until
-    wake(), the tensors must not be used, except to delete them; graphs that use them may run again afterwards. A region
-    that is asleep stays as it is. After an error the regions are as before.
+    are undefined afterwards; otherwise a folder, in a file there that has no name. lazy: the memory stays until mam needs
+    it for another region, or for any tensor if it is PyTorch's allocator; the region that fell asleep first is released
+    first, and if none is, wake() has nothing to do. Waits for all work of the GPU, unless lazy. Until wake(), the tensors
+    must not be used, except to delete them; graphs that use them may run again afterwards. A region that is asleep stays
+    as it is, but a lazy one releases its memory if this call is not. After an error the regions are as before, except
+    that regions whose contents were discarded stay asleep.
     """
+    _sleep(_select(tags), to, lazy)
+
+
+def _sleep(regions: List[_Region], to: str, lazy: bool = False, then: Iterable[_Region] = ()) -> None:
+    """then: regions that are discarded, last: their contents are lost if the call fails."""
     options: Dict[str, Any] = {"host": {}, "discard": {"discard": True}}.get(to, {"folder": to})
-    changed: List[_Region] = []
+    kept: List[_Region] = []
     try:
-        for found in _select(tags):
-            if not found.is_asleep:
-                found.pool.suspend(**options)
-                changed.append(found)
-                found.is_asleep = True
+        for found in regions:
+            if _suspend(found, lazy=lazy, **options) and to != "discard":
+                kept.append(found)
+        for found in then:
+            _suspend(found, discard=True)
     except Error:
-        for found in changed:
+        for found in kept:
             with contextlib.suppress(Error):
                 _wake(found)
         raise
 
 
-def wake(tags: Tags = None) -> None:
+def _suspend(found: _Region, lazy: bool = False, **options: Any) -> bool:
+    """Returns whether the region was awake."""
+    was_awake = not found.is_asleep
+    if was_awake or (found.is_lazy and not lazy):
+        found.pool.suspend(lazy=lazy, **options)
+        found.is_asleep, found.is_lazy = True, lazy
+    return was_awake
+
+
+def wake(tags: Tags = None, unpin: bool = False) -> None:
     """Map the memory of regions again, at the same addresses, with its contents.
 
-    Raises OutOfMemoryError if the GPU has not enough. Then nothing is lost: regions that were woken stay awake, and
+    Pinned memory stays with a region that slept with to="host", so that the next sleep() only copies; unpin: free it.
+    Raises OutOfMemoryError if the GPU has not enough memory. Then nothing is lost: regions that were woken stay awake, and
     another wake() goes on with the others.
     """
     for found in _select(tags):
         _wake(found)
+        if unpin:
+            found.pool.unpin()
 
 
 def _wake(found: _Region) -> None:
     found.pool.resume()
-    found.is_asleep = False
+    found.is_asleep = found.is_lazy = False

@@ -36,6 +36,10 @@ def tearDownModule():
     driver().cuDevicePrimaryCtxRelease_v2(0)
 
 
+def failing(**_):
+    raise mam.Error("planted")
+
+
 class Tensor:
     """A block that the current allocator of the stand-in of PyTorch allocates, with bytes in it."""
 
@@ -249,6 +253,99 @@ class Regions(unittest.TestCase):
         pool.limit = 0
         mam.torch.wake()
         self.check()
+
+    def test_lazy_region_keeps_its_memory(self):
+        with mam.torch.region("weights"):
+            self.tensor(3 * MIB, 1)
+        for _ in range(2):
+            mam.torch.sleep("weights", lazy=True)
+            self.assertGreater(physical("weights"), 0)
+            with self.assertRaisesRegex(mam.Error, "'weights' is asleep"):
+                mam.torch.region("weights").__enter__()
+        mam.torch.wake()
+        self.check()
+        mam.torch.sleep(lazy=True)
+        mam.torch.sleep()
+        self.assertEqual(physical("weights"), 0)
+        mam.torch.sleep(lazy=True)  # it is asleep already
+        mam.torch.wake()
+        self.check()
+
+    def test_lazy_region_makes_room(self):
+        for tag in ("first", "second", "third"):
+            with mam.torch.region(tag):
+                self.tensor(20 * MIB, len(tag))
+        mam.torch.sleep("second", lazy=True)
+        mam.torch.sleep("first", lazy=True)
+        filler, free = ctypes.c_uint64(), ctypes.c_size_t()
+        driver().cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(ctypes.c_size_t()))
+        driver().cuMemAlloc_v2(ctypes.byref(filler), ctypes.c_size_t(free.value - 4 * MIB))
+        with mam.torch.region("third"):
+            self.tensor(20 * MIB, 9)
+        self.assertEqual(physical("second"), 0)
+        self.assertGreater(physical("first"), 0)
+        mam.torch.wake("first")
+        with self.assertRaises(mam.OutOfMemoryError):
+            mam.torch.wake()
+        driver().cuMemFree_v2(filler)
+        mam.torch.wake()
+        self.check()
+
+    def test_pinned_memory_stays_until_it_is_freed(self):
+        with mam.torch.region("weights"):
+            self.tensor(3 * MIB, 1)
+        pool = mam.Pool.named("weights", 0)
+        mam.torch.sleep()
+        self.assertEqual(pool.unpin(), 0)
+        mam.torch.wake()
+        self.assertGreaterEqual(pool.unpin(), 3 * MIB)
+        mam.torch.sleep()
+        mam.torch.wake(unpin=True)
+        self.assertEqual(pool.unpin(), 0)
+        self.check()
+
+    def test_discarded_regions_stay_asleep_after_an_error(self):
+        for tag in ("kv", "other"):
+            with mam.torch.region(tag):
+                self.tensor(3 * MIB, 1)
+        second = torch_sleep._regions["other", 0].pool
+        second.suspend, suspend = failing, second.suspend
+        with self.assertRaisesRegex(mam.Error, "planted"):
+            mam.torch.sleep(to="discard")
+        self.assertEqual(physical("kv"), 0)
+        self.assertGreater(physical("other"), 0)
+        second.suspend = suspend
+        mam.torch.sleep(to="discard")
+        self.assertEqual(physical("other"), 0)
+        mam.torch.wake()
+        for tensor in self.tensors:
+            tensor.write(2)
+        self.check()
+
+    def test_pause_that_fails(self):
+        tensors = []
+        for tag, backup in (("a", False), ("a", True), ("b", False), ("b", True), ("c", False)):
+            with torch_memory_saver.region(tag, enable_cpu_backup=backup):
+                tensors.append((backup, self.tensor(3 * MIB, 1 + len(tensors))))
+        for (tag, _), region in sorted(torch_sleep._regions.items()):
+            region.pool.suspend, suspend = failing, region.pool.suspend
+            with self.assertRaisesRegex(mam.Error, "planted"):
+                torch_memory_saver.pause()
+            for backup, tensor in tensors:
+                self.assertTrue(tensor.is_good() or not backup)
+            for (other, _), found in torch_sleep._regions.items():
+                self.assertEqual(found.is_asleep, physical(other) == 0)
+            region.pool.suspend = suspend
+            if tag in ("a", "b (kept)"):  # otherwise it is called again without a resume
+                torch_memory_saver.resume()
+                self.assertFalse(any(found.is_asleep for found in torch_sleep._regions.values()))
+            torch_memory_saver.pause()
+            self.assertEqual({physical(other) for other, _ in torch_sleep._regions}, {0})
+            torch_memory_saver.resume()
+            for backup, tensor in tensors:
+                if not backup:
+                    tensor.write(tensor.value + 1)
+            self.check()
 
     def test_names_of_torch_memory_saver(self):
         torch_memory_saver.hook_mode = "torch"
