@@ -22,7 +22,8 @@
  * Sizes are in bytes. Outputs come last and are written only on success. Any thread may make any
  * call at any time unless its comment restricts that. A call that fails changes nothing, with one
  * exception: before a pool returns OUT_OF_MEMORY, it and the other pools of its device empty their
- * thread caches and release entirely free memory to their sources.
+ * thread caches and release entirely free memory to their sources, and those that are lazily suspended
+ * (pools.h) release all of theirs.
  *
  * An allocation does not wait for the GPU while its source has memory: a kernel may be waiting for
  * the thread that allocates. It may wait once the source, a limit or a quota has refused memory; a

@@ -213,11 +213,11 @@ MAM_API enum mam_status mam_pool_suspend(struct mam_pool *pool,
  * contents. May wait for the device. No effect if the pool is not suspended.
  *
  * Without enough memory the call first does what an allocation does then: other pools of the device
- * release idle memory, those that are lazily suspended release all of theirs, and the callbacks of mam_pool_on_oom() run. OUT_OF_MEMORY: that was not
- * enough, or the pool's limit is lower than before. After this or another error the pool stays
- * suspended. Memory that came back stays, all contents are kept, and a later call goes on from
- * there. Errors: OUT_OF_MEMORY, DRIVER, IO (the file could not be read or has changed; free the
- * blocks to be able to resume the others), DESTROYED, INVALID_VALUE.
+ * release idle memory, those that are lazily suspended release all of theirs, and the callbacks of
+ * mam_pool_on_oom() run. OUT_OF_MEMORY: that was not enough, or the pool's limit is lower than before.
+ * After this or another error the pool stays suspended. Memory that came back stays, all contents are
+ * kept, and a later call goes on from there. Errors: OUT_OF_MEMORY, DRIVER, IO (the file could not be
+ * read or has changed; free the blocks to be able to resume the others), DESTROYED, INVALID_VALUE.
  */
 MAM_API enum mam_status mam_pool_resume(struct mam_pool *pool);
 
