@@ -351,7 +351,7 @@ function statements(    i, c, depth, start, nested, level, n, from, word, s, rul
 					break
 			}
 			if (from < i && s !~ /^(const|static|volatile|unsigned|int|void|bool|size_t|uint(32|64)_t|struct|enum|MAM_GLOBAL|MAM_SHARED|MAM_KASSERT)([^a-zA-Z_0-9]|$)/ &&
-			    !(s ~ /^return[^a-z_]/ && !ruled && !level) && s !~ /^while/)
+			    !(s ~ /^return[^a-z_]/ && !ruled && !level) && s !~ /^(while|,)/)
 				mutant("drop", ++n ":" substr(one_line(s), 1, match(one_line(s), /[^a-zA-Z_0-9>.-]/) - 1),
 				       from, i - from + 1, ";")
 		}
