@@ -165,6 +165,32 @@ START_TEST(hint_is_a_block_where_class_was_seen)
 }
 END_TEST
 
+/* 16 lanes count as a full warp: where their own group is full, others of the slab serve them. */
+MAM_KERNEL(claim_of_full_warp)
+{
+	struct okit *kit = argument;
+	uint32_t need = mam_find_need(4, 2, 16, 0), word;
+	struct mam_kfind found;
+	uint64_t own;
+
+	word = mam_find_home(kit->heap, need, 0, &own);
+	MAM_KASSERT(motion_open(kit, 4, word, own));
+	found = mam_find_own(kit->heap, need, 0);
+	MAM_KASSERT(found.word == word && mam_popc64(found.won) == 2);
+	motion_own(kit, 4, word, found.won);
+	found = mam_find_own(kit->heap, mam_find_need(4, 2, 15, 0), 0);
+	MAM_KASSERT(!found.won);
+}
+
+START_TEST(full_warp_uses_other_groups)
+{
+	struct okit *kit = okit_create(1, 1, NULL);
+
+	motion_explore(kit, "a full warp", okit_begin, claim_of_full_warp, 1, 1, 1, okit_check);
+	okit_destroy(kit);
+}
+END_TEST
+
 /* ---- rows, classes and groups ---------------------------------------------------------------- */
 
 /* The rows follow each other as the layout of the metadata assumes. */
@@ -292,6 +318,7 @@ int main(void)
 	tcase_add_test(tcase, claim_goes_on_with_slots_that_are_left);
 	tcase_add_test(tcase, home_has_a_slot_for_each_lane);
 	tcase_add_test(tcase, hint_is_a_block_where_class_was_seen);
+	tcase_add_test(tcase, full_warp_uses_other_groups);
 	tcase_add_test(tcase, rows_have_the_width_of_the_layout);
 	tcase_add_test(tcase, traits_equal_classes);
 	tcase_add_test(tcase, groups_divide_slab);
