@@ -45,17 +45,12 @@
  * whole, and small blocks do not pin it. PyTorch's own allocator reserved 1.68, 1.47 and 1.36.
  *
  * Without a wait in an allocation, and calls to the source:
- *   idle chunks are not freed                              1.67 10  1.43 55  1.11 34   other
- *   policies
+ *   idle chunks are not freed                              1.67 10  1.43 55  1.11 34   <- others
  *   freed by the first strict free after a growth          1.71 16  1.16 64  1.10 37   <- strict
- *   the same, with the chunk of the freed block            1.71 16  1.09 154 1.04 95   regrows in
- *   loops
+ *   the same, with the chunk of the freed block            1.71 16  1.09 154 1.04 95   regrows
  *   by frees, as many bytes as were idle at the growth     1.71 16  1.16 64  1.10 37
  *   by frees, until as much is freed as was grown          1.07 9792  1.06 577  1.05 184
- *   by frees, idle chunks of 1 GiB, above half of the pool 1.11 281  1.16 91  1.10 37  one large
- *   block
- *                                                                                     regrows each
- *                                                                                     time
+ *   by frees, idle chunks of 1 GiB, above half of the pool 1.11 281  1.16 91  1.10 37   regrows
  * Trading only if an event over the context has passed would wait if another thread launched work
  * between the query and the free; nothing closes that gap. In a library, recording such an event
  * would also invalidate stream captures.
@@ -70,7 +65,6 @@
 #include "base/log.h"
 #include "index/addrtree.h"
 #include "pool/growth_policy.h"
-#include "pool/handle.h"
 #include "pool/streamlist.h"
 #include "pool/limit.h"
 #include "pool/range.h"
@@ -306,22 +300,6 @@ bool mam_grow_drain(struct mam_pool *pool, enum mam_drain_level level)
 	return any;
 }
 
-enum mam_status mam_pool_trim(struct mam_pool *handle, size_t keep_bytes, size_t *released)
-{
-	struct mam_section section;
-	struct mam_pool *pool;
-	enum mam_status status;
-
-	if (handle == NULL)
-		return MAM_ERROR_INVALID_VALUE;
-	pool = mam_handle_enter(handle, &section);
-	if (pool == NULL)
-		return MAM_ERROR_DESTROYED;
-	status = mam_grow_trim(pool, keep_bytes, released);
-	mam_epoch_leave(section);
-	return status;
-}
-
 enum mam_status mam_grow_trim(struct mam_pool *pool, size_t keep_bytes, size_t *released)
 {
 	enum mam_status status;
@@ -510,18 +488,6 @@ static enum mam_status grow_for(struct mam_pool *pool, struct mam_request *reque
 	return status;
 }
 
-/* Whether growth for the request exceeds the pool's footprint. */
-static bool exceeds_footprint(struct mam_pool *pool, const struct mam_request *request)
-{
-	uint64_t held, max;
-
-	mam_lock_take(&pool->lock);
-	held = pool->counts.reserved_bytes;
-	max = mam_pool_footprint_locked(pool, request->bytes);
-	mam_pool_unlock(pool);
-	return held > max || request->bytes > max - held;
-}
-
 /* Allocate a block of memory that another stream freed. WOULD_WAIT: none fits. */
 static enum mam_status borrow(struct mam_pool *pool, const struct mam_request *request,
 			      void **block)
@@ -592,7 +558,7 @@ static enum mam_status grow(struct mam_pool *pool, struct mam_request *request, 
 
 	if (status == MAM_ERROR_WOULD_WAIT && mam_grow_drain(pool, MAM_DRAIN_PASSED))
 		status = try_again(pool, request, block);
-	if (status == MAM_ERROR_WOULD_WAIT && exceeds_footprint(pool, request))
+	if (status == MAM_ERROR_WOULD_WAIT && mam_limit_exceeds_footprint(pool, request->bytes))
 		status = borrow(pool, request, block);
 	if (status == MAM_ERROR_WOULD_WAIT)
 		status = grow_for(pool, request, block);

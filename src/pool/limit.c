@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limit.c - change the maximum size of a pool while it is in use.
+ * limit.c - change the maximum size of a pool while it is in use, and compare it with its footprint.
  *
  * A limit bounds growth and nothing else: grow.c reads it under the grow lock before it calls the
  * source. Raising it is one store. Lowering it below the reserved bytes:
@@ -97,4 +97,15 @@ enum mam_status mam_pool_limit(struct mam_pool *handle, size_t *bytes)
 	mam_pool_unlock(pool);
 	mam_epoch_leave(section);
 	return status;
+}
+
+bool mam_limit_exceeds_footprint(struct mam_pool *pool, uint64_t bytes)
+{
+	uint64_t held, max;
+
+	mam_lock_take(&pool->lock);
+	held = pool->counts.reserved_bytes;
+	max = mam_pool_footprint_locked(pool, bytes);
+	mam_pool_unlock(pool);
+	return held > max || bytes > max - held;
 }

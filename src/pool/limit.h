@@ -20,4 +20,7 @@ static inline uint64_t mam_limit_left(const struct mam_pool *pool, uint64_t held
 	return held < limit ? limit - held : 0;
 }
 
+/* mam_limit_exceeds_footprint - whether growth for `bytes` exceeds the pool's footprint. */
+bool mam_limit_exceeds_footprint(struct mam_pool *pool, uint64_t bytes);
+
 #endif

@@ -686,21 +686,3 @@ enum mam_status mam_range_trim(struct mam_pool *pool, uint64_t keep_bytes, uint6
 			return status;
 	}
 }
-
-uint64_t mam_range_unmapped_locked(const struct mam_pool *pool, uint64_t *count)
-{
-	uint64_t bytes = 0;
-	uint32_t at = mam_addrtree_first(&pool->segments, pool->by_address);
-
-	*count = 0;
-	for (; at != 0; at = mam_addrtree_next(&pool->segments, at)) {
-		uint32_t state = mam_segment_at(&pool->segments, at)->state;
-
-		if (state == MAM_SEGMENT_UNMAPPED || state == MAM_SEGMENT_MOVING ||
-		    state == MAM_SEGMENT_LOST || state == MAM_SEGMENT_LEAVING) {
-			(*count)++;
-			bytes += mam_segment_at(&pool->segments, at)->bytes;
-		}
-	}
-	return bytes;
-}

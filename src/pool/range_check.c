@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * range_check.c - invariants of a range between calls (pool.h, 5), in C: one scan over each part.
+ * range_check.c - invariants of a range between calls (pool.h, 5), in C: one scan over each part. Also
+ * the sum of its unmapped bytes.
  */
 #include "pool/range.h"
 
@@ -84,4 +85,22 @@ const char *mam_range_fault_locked(const struct mam_pool *pool, uint64_t free_bl
 	    bytes != pool->counts.physical_bytes + pool->counts.suspended_bytes)
 		fault = "the count of physical bytes is wrong";
 	return fault;
+}
+
+uint64_t mam_range_unmapped_locked(const struct mam_pool *pool, uint64_t *count)
+{
+	uint64_t bytes = 0;
+	uint32_t at = mam_addrtree_first(&pool->segments, pool->by_address);
+
+	*count = 0;
+	for (; at != 0; at = mam_addrtree_next(&pool->segments, at)) {
+		uint32_t state = mam_segment_at(&pool->segments, at)->state;
+
+		if (state == MAM_SEGMENT_UNMAPPED || state == MAM_SEGMENT_MOVING ||
+		    state == MAM_SEGMENT_LOST || state == MAM_SEGMENT_LEAVING) {
+			(*count)++;
+			bytes += mam_segment_at(&pool->segments, at)->bytes;
+		}
+	}
+	return bytes;
 }

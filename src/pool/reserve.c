@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reserve.c - reserve free memory before it is needed.
+ * reserve.c - reserve free memory before it is needed, and release it on request (trim).
  *
  * A request without a block: it takes the path of an allocation, including growth, and stops where
  * the block would be cut out (mam_space_take_locked() with requested 0). So reserved memory is
@@ -42,6 +42,22 @@ enum mam_status mam_pool_reserve(struct mam_pool *handle, size_t bytes)
 	if (pool == NULL)
 		return MAM_ERROR_DESTROYED;
 	status = reserve(pool, bytes);
+	mam_epoch_leave(section);
+	return status;
+}
+
+enum mam_status mam_pool_trim(struct mam_pool *handle, size_t keep_bytes, size_t *released)
+{
+	struct mam_section section;
+	struct mam_pool *pool;
+	enum mam_status status;
+
+	if (handle == NULL)
+		return MAM_ERROR_INVALID_VALUE;
+	pool = mam_handle_enter(handle, &section);
+	if (pool == NULL)
+		return MAM_ERROR_DESTROYED;
+	status = mam_grow_trim(pool, keep_bytes, released);
 	mam_epoch_leave(section);
 	return status;
 }
