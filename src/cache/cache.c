@@ -192,8 +192,7 @@ static void sit_locked(struct mam_cache *cache, struct mam_tcache *tcache, struc
 		tcache->next->previous = tcache;
 	cache->tcaches = tcache;
 	atomic_fetch_add_explicit(&cache->tcache_count, 1, memory_order_relaxed);
-	atomic_store_explicit(&tcache->handle, (uintptr_t)mam_handle_of(pool),
-			      memory_order_relaxed);
+	atomic_store(&tcache->handle, (uintptr_t)mam_handle_of(pool));
 	atomic_store_explicit(&tcache->pool, pool, memory_order_relaxed);
 }
 
