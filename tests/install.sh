@@ -146,7 +146,7 @@ fi
 if [ -n "$(find "$moved" -name mam-coalesce -type f)" ]; then
 	printf '__global__ void k(int **p, int n)\n{\n\tp[threadIdx.x] = (int *)malloc(n);\n}\n' > "$scratch/one.cu"
 	same "mam coalesce after the move finds its program and its headers" block \
-		"$(env -u COALESCE_INCLUDE "$moved/bin/mam" coalesce -p "$scratch/one.cu" 2>&1 | cut -f 4)"
+		"$(env -u COALESCE_INCLUDE "$moved/bin/mam" coalesce --plain "$scratch/one.cu" 2>&1 | cut -f 4)"
 else
 	skip "mam coalesce after the move finds its program and its headers" "it was not built"
 fi

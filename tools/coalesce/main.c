@@ -213,7 +213,7 @@ static struct co_program *read_file(const struct run *run, const char *path)
 		(void)no_memory();
 		return NULL;
 	}
-	if (run->settings->build != NULL && build == NULL)
+	if (run->settings->build != NULL && build == NULL && access(path, R_OK) == 0)
 		message_warning("%s/compile_commands.json does not compile '%s': it is read without "
 				"flags",
 				run->settings->build, path);

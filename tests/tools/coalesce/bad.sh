@@ -83,7 +83,7 @@ head -c 4096 "$MAM" | tail -c 3000 > bad.cu
 printf '\377\376 \001\002\033[31m }{ \n' >> bad.cu
 refused "invalid UTF-8" "bad.cu:" bad.cu
 same "control characters are not printed" 0 "$(tr -d '\11\12\40-\176\200-\377' < err | wc -c | tr -d ' ')"
-refused "second of two files is invalid" 'bad.cu:' -p good.cu bad.cu
+refused "second of two files is invalid" 'bad.cu:' --plain good.cu bad.cu
 refused "invalid source with -o" 'bad.cu:' -o new.cu bad.cu
 try "invalid source with -o: no file is written" test ! -e new.cu
 kept=$COALESCE_INCLUDE

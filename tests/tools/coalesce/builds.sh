@@ -22,7 +22,7 @@ run()
 
 scopes() # FLAG... - verdicts of linked.cu, in its order
 {
-	run -p linked.cu -- "$@" || cat err
+	run --plain linked.cu -- "$@" || cat err
 	cut -f 3,4 out | tr '\t\n' '  '
 }
 
@@ -70,15 +70,15 @@ for condition in '#ifndef __CUDA_ARCH__' '#if !defined(__CUDA_ARCH__)' '#if !def
 	'#if (__CUDA_ARCH__ < 700)' '#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ <= 610' \
 	'#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 700 /* __CUDA_ARCH__ */'; do
 	source_with "$condition"
-	run -p arch.cu
+	run --plain arch.cu
 	same "$condition" "0 block" "$? $(cut -f 4 out)"
 done
 source_with '#if __CUDA_ARCH__ >= 900'
-run -p arch.cu -- -arch=sm_90
+run --plain arch.cu -- -arch=sm_90
 same "text for sm_90 alone" none "$(cut -f 4 out)"
 for flags in -arch=sm_80 --gpu-architecture=sm_80 --cuda-gpu-arch=sm_86 '-arch compute_80' '-gencode arch=compute_80,code=sm_90'; do
 	# shellcheck disable=SC2086 # words on purpose
-	run -p arch.cu -- $flags
+	run --plain arch.cu -- $flags
 	same "text for sm_90, with $flags" block "$(cut -f 4 out)"
 done
 finish

@@ -18,7 +18,7 @@ cd "$scratch" || exit 99
 scope() # NAME WANTED - the source follows, with one allocation
 {
 	cat > source.cu
-	timeout 60 "$tool" -p source.cu -- -isystem library > out 2> err < /dev/null
+	timeout 60 "$tool" --plain source.cu -- -isystem library > out 2> err < /dev/null
 	same "$1" "$2" "$(cut -f 4 out | tr '\n' ' ')$(cat err)"
 }
 

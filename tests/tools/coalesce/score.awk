@@ -2,7 +2,7 @@
 #
 # score.awk - scores `mam coalesce` on files whose allocations are labeled with the truth.
 #
-#	mam coalesce -p FILE... > VERDICTS; awk -f score.awk VERDICTS FILE...
+#	mam coalesce --plain FILE... > VERDICTS; awk [-v least=80] -f score.awk VERDICTS FILE...
 #
 # A verdict is a line of VERDICTS: file, line, function, scope (block, warp, none), size (uniform,
 # varying, -), reason, and, if present, the scope without callers that cannot pass it; separated by
@@ -18,7 +18,7 @@
 # 3. A call labeled block or warp is found if there are verdicts and each of them equals the label.
 #    Lines without a label are ignored: calls of helpers, frees, the code of main.
 #
-# Exit status: 0; 1 if there is an unsafe verdict, or if fewer than 80 of 100 safe calls are found;
+# Exit status: 0; 1 if there is an unsafe verdict, or if fewer than `least` of 100 safe calls are found;
 # 2 for invalid input: a label or a verdict that cannot be parsed, or no label at all.
 
 function wrong(why)
@@ -108,5 +108,5 @@ END {
 	share = total > 0 ? found * 100 / total : 100
 	printf "safe calls labeled: %d\nfound: %d\nmissed: %d\n", total, found, total - found
 	printf "score: %d of %d safe calls found (%d%%), %d unsafe verdicts\n", found, total, share, unsafe
-	exit unsafe > 0 || share < 80
+	exit unsafe > 0 || share < (least ? least : 80)
 }

@@ -30,7 +30,7 @@ __global__ void collective(int **p, int n) { p[threadIdx.x] = (int *)malloc_(n);
 END
 	sed 's/\(malloc\|free\)_(/\1(/g; s/new_ /new /g' "$1.want" > "$1.cu"
 	# shellcheck disable=SC2086 # words on purpose
-	timeout 60 "$tool" -p -o "$1.out" "$1.cu" -- $include > list 2> err < /dev/null
+	timeout 60 "$tool" --plain -o "$1.out" "$1.cu" -- $include > list 2> err < /dev/null
 	status=$?
 }
 

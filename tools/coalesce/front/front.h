@@ -305,6 +305,7 @@ struct co_node *front_delete(struct front *f, CXCursor cursor);
 struct co_node *front_closure(struct front *f, CXCursor cursor);
 /* The node of an expression that is a closure, or a variable that contains one. */
 struct co_node *front_closure_value(struct front *f, CXCursor cursor);
+const char *front_lambda_printed(struct front *f, CXCursor method); /* "a lambda in f" */
 /* The lambda that a method belongs to; CO_NONE. */
 int front_closure_of(struct front *f, CXCursor method);
 bool front_has_closure(const struct front *f, CXCursor method);

@@ -116,7 +116,8 @@ static void arguments(struct front *f, struct co_node *call, CXCursor cursor, CX
 		}
 		f->elsewhere -= absent;
 		if (by_reference(function, parameter, argument) &&
-		    is_temporary(f, function, parameter, argument, node)) {
+		    (is_temporary(f, function, parameter, argument, node) ||
+		     (node->kind == CO_MIX && is_closure(argument)))) {
 			node->bound = true;
 		} else if (by_reference(function, parameter, argument)) {
 			front_addressed(f, node);

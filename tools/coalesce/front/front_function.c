@@ -63,7 +63,10 @@ static void describe(struct front *f, int index, CXCursor definition)
 	int i;
 
 	/* Names first: they may run out of memory, but never move the functions. */
-	const char *name = front_name(f, definition), *printed = front_printed(f, definition);
+	const char *name = front_name(f, definition);
+	const char *printed = front_closure_of(f, definition) != CO_NONE
+				      ? front_lambda_printed(f, definition)
+				      : front_printed(f, definition);
 
 	function = &f->program->functions[index];
 	function->name = name;
@@ -136,7 +139,7 @@ static void parameters(struct front *f, int index, CXCursor definition, struct f
 		if (f->closure == CO_NONE) {
 			f->this_variable = variable;
 		} else {
-			f->program->variables[variable].name = "its closure";
+			f->program->variables[variable].name = "a captured variable";
 			f->closure_variable = variable;
 		}
 	}

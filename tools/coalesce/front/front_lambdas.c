@@ -2,17 +2,16 @@
 /*
  * front_lambdas.c - closures, and lambdas as functions.
  *
- * 1. A closure is one value: the join of the values that it captured. The variable that contains it
- *    is like any other.
+ * 1. A closure is one value: the join of the values of all outer variables that the lambda names.
+ *    The variable that contains it is like any other.
  * 2. A lambda is a function whose first parameter is its closure. A call of a closure is a call of
  *    that function. In it, a variable that was captured by value is a member of the closure. One
  *    that was captured by reference is named as it is: the judge knows whether anything sets it.
  * 3. A closure is followed while it is only called, declared, or passed to a function that is read.
  *    A closure that is used in any other way is wild: any code may call the lambda.
  *
- * libclang does not show how a variable is captured. It shows the captures' initial values: a plain
- * name for a capture by reference, a conversion or a copy for one by value. A lambda that is
- * mutable, and one that the host creates, is not followed.
+ * libclang does not show how a variable is captured, but its text does. A lambda that is mutable, and
+ * one that the host creates, is not followed.
  *
  * Bound: one comparison for each lambda of the source at each use of a captured variable.
  */
@@ -44,6 +43,21 @@ bool front_has_closure(const struct front *f, CXCursor method)
 {
 	return front_is(method, "operator()") && clang_CXXMethod_isConst(method) &&
 	       find(f, clang_getCursorSemanticParent(method)) != CO_NONE;
+}
+
+const char *front_lambda_printed(struct front *f, CXCursor method)
+{
+	CXCursor around = clang_getCursorSemanticParent(clang_getCursorSemanticParent(method));
+	const char *name = front_is_function(around.kind) ? front_printed(f, around) : NULL;
+	char *text;
+
+	if (name == NULL || f->failed)
+		return "a lambda";
+	if (front_closure_of(f, around) != CO_NONE)
+		name = "another lambda";
+	text = co_arena_print(f->program->arena, "a lambda in %s", name);
+	f->failed |= text == NULL;
+	return text ? text : "";
 }
 
 static CXCursor class_of(CXType type)
@@ -106,10 +120,46 @@ static bool ends_captures(CXCursor kid)
 	return kid.kind == CXCursor_ParmDecl || clang_isStatement(kid.kind);
 }
 
+struct naming {
+	struct front *f;
+	struct co_node *into;
+};
+
+/* A variable of the function around it, which the lambda names. */
+static enum CXChildVisitResult name_of_outer(CXCursor cursor, CXCursor parent, CXClientData data)
+{
+	const struct naming *naming = data;
+	struct front *f = naming->f;
+	CXCursor at = clang_getCursorReferenced(cursor);
+	int known;
+	struct co_node *node;
+
+	(void)parent;
+	if (f->failed)
+		return CXChildVisit_Break;
+	if (cursor.kind == CXCursor_CXXThisExpr)
+		front_add(f, naming->into, front_this(f, cursor));
+	if (cursor.kind != CXCursor_DeclRefExpr ||
+	    (at.kind != CXCursor_VarDecl && at.kind != CXCursor_ParmDecl))
+		return CXChildVisit_Recurse;
+	known = front_known(&f->variables, clang_getCanonicalCursor(at));
+	if (known == CO_NONE || (f->program->variables[known].home != CO_LOCAL &&
+				 f->program->variables[known].home != CO_PARAMETER))
+		return CXChildVisit_Recurse;
+	node = front_captured(f, cursor, at);
+	if (node == NULL) {
+		node = front_node(f, CO_VARIABLE, cursor);
+		node->variable = known;
+	}
+	front_add(f, naming->into, node);
+	return CXChildVisit_Recurse;
+}
+
 struct co_node *front_closure(struct front *f, CXCursor cursor)
 {
 	CXCursor class = class_of(clang_getCursorType(cursor));
 	struct co_node *node = front_node(f, CO_MIX, cursor);
+	struct naming naming = { f, node };
 	struct front_kids kids;
 	size_t i;
 
@@ -122,40 +172,41 @@ struct co_node *front_closure(struct front *f, CXCursor cursor)
 		if (clang_isExpression(front_kid(f, kids, i).kind))
 			front_add(f, node, front_expression(f, front_kid(f, kids, i)));
 	front_kids_drop(f, kids);
+	clang_visitChildren(cursor, name_of_outer, &naming);
 	return node;
 }
 
-/* The variable that an initial value names; null: it is not only a name. */
-static CXCursor name_in(CXCursor value)
-{
-	unsigned int steps;
-
-	for (steps = 0; steps < 8 && value.kind == CXCursor_CallExpr; steps++) {
-		if (clang_Cursor_getNumArguments(value) != 1)
-			return clang_getNullCursor();
-		value = clang_Cursor_getArgument(value, 0); /* a copy of an object */
-		value = front_strip(value);
-	}
-	value = front_strip(value);
-	return value.kind == CXCursor_DeclRefExpr ? clang_getCursorReferenced(value)
-						  : clang_getNullCursor();
-}
-
+/*
+ * By its name in the "[]", or by a "=" at its begin. False: by reference, or it is not known, because
+ * a macro is involved.
+ */
 static bool captures_by_value(struct front *f, int closure, CXCursor variable)
 {
-	struct front_kids kids = front_kids(f, f->closures[closure].lambda);
-	bool by_value = false;
-	size_t i;
+	struct front_place begin = f->closures[closure].begin;
+	const struct front_text *text = front_text(f, begin.file);
+	size_t open = front_token(text, begin.offset), token, closes;
+	const char *name = front_keep(f, clang_getCursorSpelling(variable));
+	bool by_value;
 
-	for (i = 0; i < kids.count && !ends_captures(front_kid(f, kids, i)); i++) {
-		CXCursor kid = front_kid(f, kids, i);
+	if (open == FRONT_NOWHERE || !front_token_is(text, open, "[") ||
+	    front_begins_in_macro(f, f->closures[closure].lambda))
+		return false;
+	closes = front_token_closes(text, open);
+	if (closes == FRONT_NOWHERE)
+		return false;
+	by_value = front_token_is(text, open + 1, "=");
+	for (token = open + 1; token < closes; token++) {
+		CXSourceLocation at =
+			clang_getLocationForOffset(f->unit, begin.file, text->tokens[token].begin);
 
-		if (clang_isExpression(kid.kind) && kid.kind != CXCursor_DeclRefExpr &&
-		    clang_equalCursors(clang_getCanonicalCursor(name_in(kid)),
-				       clang_getCanonicalCursor(variable)))
-			by_value = true;
+		if (front_in_macro(f, at))
+			return false;
+		if (front_token_is(text, token, name) &&
+		    (front_token_is(text, token - 1, "[") || front_token_is(text, token - 1, ",") ||
+		     front_token_is(text, token - 1, "&")))
+			by_value = !front_token_is(text, token - 1, "&") &&
+				   !front_token_is(text, token + 1, "=");
 	}
-	front_kids_drop(f, kids);
 	return by_value;
 }
 

@@ -31,7 +31,7 @@ static const char pure[] =
 	" __uint_as_float __umul24 __umul64hi __umulhi __urhadd __usad abs acos acosf"
 	" acosh acoshf asin asinf asinh asinhf atan atan2 atan2f atanf atanh atanhf cbrt"
 	" cbrtf ceil ceilf copysign copysignf cos cosf cosh coshf cospi cospif"
-	" dim3::dim3 erf erfc erfcf erfcinv erfcinvf erfcx erfcxf erff erfinv erfinvf"
+	" cooperative_groups::thread_block_tile::thread_block_tile dim3::dim3 erf erfc erfcf erfcinv erfcinvf erfcx erfcxf erff erfinv erfinvf"
 	" exp exp10 exp10f exp2 exp2f expf expm1 expm1f fabs fabsf fdim fdimf fdivide"
 	" fdividef floor floorf fma fmaf fmax fmaxf fmin fminf fmod fmodf hypot hypotf"
 	" ilogb ilogbf isfinite isinf isnan j0 j0f j1 j1f jn jnf labs ldexp ldexpf"
@@ -248,6 +248,8 @@ enum known known_name(const char *name)
 	static const char warp_tile[] = "cooperative_groups::thread_block_tile<32>::";
 	if (!name)
 		return KNOWN_NOT;
+	if (begins(name, "cooperative_groups::") && strstr(name, "::operator thread_group"))
+		return KNOWN_HARMLESS;
 	if (begins(name, warp_tile))
 		return known_tile(name + sizeof warp_tile - 1);
 	if (begins(name, "::"))

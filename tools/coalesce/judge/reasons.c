@@ -131,6 +131,13 @@ static const char *named(const struct judge *judge, const struct co_node *node)
 		return NULL;
 	if (node->kind == CO_VARIABLE)
 		return judge->program->variables[node->variable].name;
+	/* What a lambda captured. */
+	if (node->kind == CO_MEMBER && node->name && node->first->kind == CO_VARIABLE) {
+		int owner = judge->program->variables[node->first->variable].owner;
+		if (owner != CO_NONE && judge->program->functions[owner].is_lambda &&
+		    judge->program->functions[owner].parameters[0] == node->first->variable)
+			return node->name;
+	}
 	for (const struct co_node *child = node->first; child; child = child->next) {
 		const char *name = named(judge, child);
 		if (name)

@@ -73,6 +73,9 @@ struct coalesced_group {
 };
 template <unsigned int N, class P = void> struct thread_block_tile {
 	unsigned int handle;
+	thread_block_tile() = default;
+	thread_block_tile(const thread_block_tile &) = default;
+	template <class Q> MAM_CO_D thread_block_tile(const thread_block_tile<N, Q> &);
 	MAM_CO_GROUP;
 	MAM_CO_WARP;
 	MAM_CO_D operator thread_group() const;
@@ -83,7 +86,7 @@ template <unsigned int N, class P = void> struct thread_block_tile {
 MAM_CO_D thread_block this_thread_block();
 MAM_CO_D grid_group this_grid();
 MAM_CO_D coalesced_group coalesced_threads();
-template <unsigned int N, class P> MAM_CO_D thread_block_tile<N, P> tiled_partition(const P &);
+template <unsigned int N, class P> MAM_CO_D thread_block_tile<N> tiled_partition(const P &);
 MAM_CO_D thread_group tiled_partition(const thread_group &, unsigned int);
 template <class G> MAM_CO_D coalesced_group labeled_partition(const G &, int);
 template <class G> MAM_CO_D coalesced_group binary_partition(const G &, bool);
