@@ -107,6 +107,8 @@ MAM_KERNEL(look_at_row)
 	found = mam_find_known(kit->heap, need);
 	MAM_KASSERT(!found.won && !found.word && shared(kit, 4) == MAM_SHARED_BUSY);
 	MAM_KASSERT(mam_find_known(kit->heap, need).word == MAM_SHARED_BUSY);
+	fill_row(kit, 4, 8 | MAM_SHARED_BUSY);
+	MAM_KASSERT(mam_find_known(kit->heap, need).word == MAM_SHARED_BUSY);
 }
 
 /* The same if another lane searches for the next one. */
