@@ -191,6 +191,32 @@ START_TEST(full_warp_uses_other_groups)
 }
 END_TEST
 
+/* After the last word of a class is one of the next class, whose slots a look does not claim. */
+static void begin_next_class(void *argument)
+{
+	okit_begin(argument);
+	motion_slab(argument, 24, 1, ~(uint64_t)0);
+	motion_slab(argument, 25, 0, 1);
+}
+
+MAM_KERNEL(look_at_last_words)
+{
+	struct okit *kit = argument;
+	uint32_t turn;
+
+	for (turn = 0; turn < 8; turn++)
+		MAM_KASSERT(!mam_find_seen(kit->heap, mam_find_need(24, 1, 0, 0), turn << 29).won);
+}
+
+START_TEST(look_ends_with_the_class)
+{
+	struct okit *kit = okit_create(3, 1, NULL);
+
+	motion_explore(kit, "last words", begin_next_class, look_at_last_words, 1, 1, 1, NULL);
+	okit_destroy(kit);
+}
+END_TEST
+
 /* ---- rows, classes and groups ---------------------------------------------------------------- */
 
 /* The rows follow each other as the layout of the metadata assumes. */
@@ -319,6 +345,7 @@ int main(void)
 	tcase_add_test(tcase, home_has_a_slot_for_each_lane);
 	tcase_add_test(tcase, hint_is_a_block_where_class_was_seen);
 	tcase_add_test(tcase, full_warp_uses_other_groups);
+	tcase_add_test(tcase, look_ends_with_the_class);
 	tcase_add_test(tcase, rows_have_the_width_of_the_layout);
 	tcase_add_test(tcase, traits_equal_classes);
 	tcase_add_test(tcase, groups_divide_slab);
