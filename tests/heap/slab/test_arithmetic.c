@@ -67,7 +67,7 @@ START_TEST(groups_are_opened_together)
 }
 END_TEST
 
-/* A word that has changed since it was seen: a claim goes on with what is left. */
+/* A word that has changed since it was seen: a claim goes on with the other free slots. */
 MAM_KERNEL(claim_changed)
 {
 	uint64_t word = (uint64_t)1 << 40 | 1 << 2;
@@ -94,7 +94,7 @@ START_TEST(claim_goes_on_with_slots_that_are_left)
 }
 END_TEST
 
-/* The home of the lanes from `first` on: one bit for each, in the word of their round. */
+/* The home of the lanes starting with `first`: one bit for each, in the word of their round. */
 MAM_KERNEL(homes)
 {
 	struct okit *kit = argument;
