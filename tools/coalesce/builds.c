@@ -66,8 +66,8 @@ static char *text(struct reader *r)
 
 	if (!next_is(r, '"'))
 		return NULL;
-	made = to = malloc((size_t)(r->end - r->at) + 1 < 65536 ? (size_t)(r->end - r->at) + 1
-								  : 65536);
+	made = to =
+		malloc((size_t)(r->end - r->at) + 1 < 65536 ? (size_t)(r->end - r->at) + 1 : 65536);
 	if (made == NULL) {
 		r->failed = true;
 		return NULL;
@@ -153,7 +153,8 @@ static bool split(const char *command, struct words *words)
 		word = to = malloc(strlen(command) + 1);
 		if (word == NULL)
 			return false;
-		for (; *command != '\0' && (quote || strchr(" \t\n", *command) == NULL); command++) {
+		for (; *command != '\0' && (quote || strchr(" \t\n", *command) == NULL);
+		     command++) {
 			if (quote ? *command == quote : *command == '"' || *command == '\'')
 				quote = quote ? '\0' : *command;
 			else if (*command == '\\' && quote != '\'' && command[1] != '\0')
@@ -257,7 +258,7 @@ static bool read_member(struct reader *r, const char *name, struct co_build *bui
 			struct words *words)
 {
 	char **to = strcmp(name, "directory") == 0 ? &build->folder
-		    : strcmp(name, "file") == 0	   ? file
+		    : strcmp(name, "file") == 0    ? file
 						   : NULL;
 	char *command;
 	bool good;
@@ -405,7 +406,8 @@ bool co_build_is_cuda(const struct co_build *build)
 	size_t length = strlen(build->file), i;
 
 	for (i = 0; i < build->flag_count; i++)
-		if (strcmp(build->flags[i], "-xcuda") == 0 || strcmp(build->flags[i], "-xcu") == 0 ||
+		if (strcmp(build->flags[i], "-xcuda") == 0 ||
+		    strcmp(build->flags[i], "-xcu") == 0 ||
 		    (strcmp(build->flags[i], "-x") == 0 && i + 1 < build->flag_count &&
 		     strncmp(build->flags[i + 1], "cu", 2) == 0))
 			return true;

@@ -56,8 +56,7 @@ static bool keep(const struct co_fix *fix)
 	if (link(fix->path, fix->backup) == 0)
 		return true;
 	if (errno == EEXIST)
-		message_error("the backup '%s' exists: move it to another name first",
-			      fix->backup);
+		message_error("the backup '%s' exists: move it to another name first", fix->backup);
 	else
 		message_error("cannot create the backup '%s': %s", fix->backup, strerror(errno));
 	return false;

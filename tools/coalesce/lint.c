@@ -147,12 +147,14 @@ void co_sarif_put(FILE *file, const struct co_program *program, const struct co_
 		if (!co_report_is_listed(finding.verdict))
 			continue;
 		say(text, sizeof(text), program, &finding);
-		fprintf(file, "%s\n  {\"ruleId\": \"%s\", \"level\": \"%s\", \"message\": {\"text\": ",
+		fprintf(file,
+			"%s\n  {\"ruleId\": \"%s\", \"level\": \"%s\", \"message\": {\"text\": ",
 			*any ? "," : "", rule_of(&finding),
 			finding.reached == CO_EACH ? "note" : "warning");
 		json_put_text(file, text);
-		fprintf(file, "},\n   \"locations\": [{\"physicalLocation\": {\"artifactLocation\": "
-			      "{\"uri\": ");
+		fprintf(file,
+			"},\n   \"locations\": [{\"physicalLocation\": {\"artifactLocation\": "
+			"{\"uri\": ");
 		put_uri(file, program->path);
 		fprintf(file,
 			"}, \"region\": {\"startLine\": %u, \"startColumn\": %zu, \"endLine\": %u, "

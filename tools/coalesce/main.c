@@ -50,8 +50,8 @@ struct run {
 	struct co_builds builds;
 	struct co_fixes fixes;
 	struct co_tally tally;
-	int home;     /* the folder in which the command was started */
-	bool sarif;   /* a result was printed */
+	int home;   /* the folder in which the command was started */
+	bool sarif; /* a result was printed */
 };
 
 static const struct args_word format_words[] = {
@@ -214,9 +214,10 @@ static struct co_program *read_file(const struct run *run, const char *path)
 		return NULL;
 	}
 	if (run->settings->build != NULL && build == NULL && access(path, R_OK) == 0)
-		message_warning("%s/compile_commands.json does not compile '%s': it is read without "
-				"flags",
-				run->settings->build, path);
+		message_warning(
+			"%s/compile_commands.json does not compile '%s': it is read without "
+			"flags",
+			run->settings->build, path);
 	for (i = 0; i < count; i++)
 		flags[i] = build->flags[i];
 	for (i = 0; i < run->flag_count; i++)
@@ -320,8 +321,8 @@ static int write_fixes(struct run *run, int status)
 	if (!is_told() || !co_fixes_write(&run->fixes))
 		return STATUS_BAD;
 	for (i = 0; i < run->fixes.count; i++)
-		fprintf(stderr, "%s: rewritten; the old one is %s\n", shown(run->fixes.fixes[i].path),
-			shown(run->fixes.fixes[i].backup));
+		fprintf(stderr, "%s: rewritten; the old one is %s\n",
+			shown(run->fixes.fixes[i].path), shown(run->fixes.fixes[i].backup));
 	return STATUS_GOOD;
 }
 

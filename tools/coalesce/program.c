@@ -214,8 +214,8 @@ static void put_node(FILE *file, const struct co_program *program, const struct 
 	fprintf(file, "(%s%s%s%s%s%s%s%s%s%s", kinds[node->kind], node->do_first ? "+do_first" : "",
 		node->reads ? "+reads" : "", node->array ? "+array" : "",
 		node->is_volatile ? "+volatile" : "", node->own ? "+own" : "",
-		node->macro ? "+macro" : "", node->bound ? "+bound" : "", node->elsewhere ? "+elsewhere" : "",
-		nulls[node->null]);
+		node->macro ? "+macro" : "", node->bound ? "+bound" : "",
+		node->elsewhere ? "+elsewhere" : "", nulls[node->null]);
 	fprintf(file, "@%u", node->line);
 	if (node->in_file)
 		fprintf(file, ":%zu-%zu", node->begin, node->end);

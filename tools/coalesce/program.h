@@ -117,7 +117,7 @@ struct co_function {
 	bool is_virtual; /* virtual, or its address is taken: any code may call it */
 	bool is_lambda;  /* its first parameter is the closure: the join of all captured values */
 	bool returns_reference;
-	bool is_rest;    /* stands for the calls of code that is not analyzed (front_rest.c) */
+	bool is_rest; /* stands for the calls of code that is not analyzed (front_rest.c) */
 	unsigned int line;
 	size_t begin, end;     /* of the definition, in the file */
 	size_t parameters_end; /* byte of its ")"; 0: not in the file, or in a macro */

@@ -19,7 +19,7 @@ struct co_tally {
 /* co_report_put - prints a line per allocation; `plain`: tab separated. Adds to `tally`. */
 void co_report_put(FILE *file, const struct co_program *program, const struct co_decision *decision,
 		   bool plain, struct co_tally *tally);
-bool co_report_is_listed(const struct co_verdict *verdict); /* an allocation in the file */
+bool co_report_is_listed(const struct co_verdict *verdict);   /* an allocation in the file */
 const char *co_report_call(const struct co_verdict *verdict); /* "malloc" */
 /* co_report_sum - prints one sentence about all files */
 void co_report_sum(FILE *file, const struct co_tally *tally, size_t files);

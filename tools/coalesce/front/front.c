@@ -178,11 +178,10 @@ static bool parse(struct front *f, const char *path, const char *const *flags, s
 		f->failed = true;
 		return no_memory(why, why_bytes);
 	}
-	error = clang_parseTranslationUnit2(f->index, path, made.flags, (int)made.count, unsaved,
-					    unsaved != NULL,
-					    CXTranslationUnit_KeepGoing |
-						    CXTranslationUnit_DetailedPreprocessingRecord,
-					    &f->unit);
+	error = clang_parseTranslationUnit2(
+		f->index, path, made.flags, (int)made.count, unsaved, unsaved != NULL,
+		CXTranslationUnit_KeepGoing | CXTranslationUnit_DetailedPreprocessingRecord,
+		&f->unit);
 	front_flags_free(&made);
 	if (error != CXError_Success || f->unit == NULL) {
 		f->unit = NULL;

@@ -145,8 +145,8 @@ struct front {
 	size_t call_count, call_room;
 	struct front_closure *closures;
 	size_t closure_count, closure_room;
-	int closure;         /* of the current function; CO_NONE: it is not a lambda */
-	int closure_variable; /* its first parameter */
+	int closure;           /* of the current function; CO_NONE: it is not a lambda */
+	int closure_variable;  /* its first parameter */
 	struct front_map made; /* from declarations to functions that stand for their code */
 	struct front_region *regions;
 	size_t region_count, region_room;

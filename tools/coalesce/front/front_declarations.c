@@ -33,7 +33,8 @@ static struct co_node *initial_value(struct front *f, CXCursor cursor, int varia
 {
 	CXCursor bare = front_strip(cursor);
 
-	if (front_is_record(clang_getCursorType(bare)) && front_is_lambda(clang_getCursorType(bare)))
+	if (front_is_record(clang_getCursorType(bare)) &&
+	    front_is_lambda(clang_getCursorType(bare)))
 		return front_closure_value(f, cursor);
 	if (bare.kind == CXCursor_CallExpr &&
 	    clang_getCursorReferenced(bare).kind == CXCursor_Constructor)

@@ -92,7 +92,8 @@ bool front_is_wild(const struct front *f, CXCursor method)
 	size_t i;
 
 	for (i = 0; closure != CO_NONE && i < f->closure_count; i++)
-		if (f->closures[i].wild && is_same_text(&f->closures[i], f->closures[closure].begin))
+		if (f->closures[i].wild &&
+		    is_same_text(&f->closures[i], f->closures[closure].begin))
 			return true;
 	return false;
 }
@@ -213,8 +214,7 @@ static bool captures_by_value(struct front *f, int closure, CXCursor variable)
 struct co_node *front_captured(struct front *f, CXCursor cursor, CXCursor variable)
 {
 	int known = front_known(&f->variables, clang_getCanonicalCursor(variable));
-	const struct co_variable *of =
-		known != CO_NONE ? &f->program->variables[known] : NULL;
+	const struct co_variable *of = known != CO_NONE ? &f->program->variables[known] : NULL;
 	struct co_node *node, *closure;
 
 	if (f->closure == CO_NONE || of == NULL || of->owner == f->function ||

@@ -42,9 +42,9 @@ struct pass {
 struct code {
 	struct pass *pass;
 	enum code_kind kind;
-	bool device; /* in a function or a lambda that may run on the device */
+	bool device;  /* in a function or a lambda that may run on the device */
 	bool pattern; /* of a template whose instances were read instead */
-	CXCursor of; /* the declaration that the code belongs to */
+	CXCursor of;  /* the declaration that the code belongs to */
 };
 
 /* ---- calls that were read -------------------------------------------------------------------- */
@@ -516,9 +516,9 @@ static bool inner_code(const struct code *around, CXCursor cursor, struct code *
 	if (front_is_function(cursor.kind)) {
 		inner->kind = kind_of_function(around, cursor);
 		inner->device = inner->kind != CODE_HOST;
-		inner->pattern = inner->kind == CODE_READ &&
-				 front_known(&f->functions, clang_getCursorDefinition(cursor)) ==
-					 CO_NONE;
+		inner->pattern =
+			inner->kind == CODE_READ &&
+			front_known(&f->functions, clang_getCursorDefinition(cursor)) == CO_NONE;
 		inner->of = cursor;
 		if (around->pass->collects)
 			look_at_operator(f, cursor);

@@ -194,8 +194,8 @@ static bool is_loose(const struct front *f, int index, CXCursor cursor)
 	const char *name = last_name(function->name);
 	size_t i;
 
-	if (f->loose_ends && (cursor.kind == CXCursor_Destructor ||
-			      strncmp(name, "operator delete", 15) == 0))
+	if (f->loose_ends &&
+	    (cursor.kind == CXCursor_Destructor || strncmp(name, "operator delete", 15) == 0))
 		return true;
 	if (f->loose_operators &&
 	    (strncmp(name, "operator", 8) == 0 || cursor.kind == CXCursor_Constructor ||

@@ -201,7 +201,8 @@ struct lent {
 };
 
 static void find_lent(struct walk *walk, struct state *state, const struct co_node *node,
-		      const struct cell *arguments, size_t count, struct lent *lent, struct lending *lending)
+		      const struct cell *arguments, size_t count, struct lent *lent,
+		      struct lending *lending)
 {
 	const struct co_function *of = &walk->judge->program->functions[node->function];
 	size_t i = 0, k;
@@ -212,7 +213,8 @@ static void find_lent(struct walk *walk, struct state *state, const struct co_no
 		if (count != of->parameter_count)
 			continue;
 		lent[i].slot = target_lent(walk, child, of->parameters[i], &lent[i].whole);
-		if (lent[i].slot == CO_NONE && !target_is_temporary(walk->judge, child, of->parameters[i]))
+		if (lent[i].slot == CO_NONE &&
+		    !target_is_temporary(walk->judge, child, of->parameters[i]))
 			continue;
 		if (lent[i].slot == CO_NONE) {
 			lending->targets[i] = cell_number(arguments[i]);
@@ -221,10 +223,9 @@ static void find_lent(struct walk *walk, struct state *state, const struct co_no
 			lending->whole |= (uint32_t)1 << i;
 			continue;
 		}
-		const struct co_node *place =
-			target_place(walk->judge, child, of->parameters[i]);
-		lent[i].index = place->kind == CO_VARIABLE ? cell_all
-							   : value_index(walk, state, place);
+		const struct co_node *place = target_place(walk->judge, child, of->parameters[i]);
+		lent[i].index =
+			place->kind == CO_VARIABLE ? cell_all : value_index(walk, state, place);
 		struct cell value = cell_join(state->cells[lent[i].slot], lent[i].index);
 		value.bits = 0;
 		lending->targets[i] = cell_number(value);
@@ -339,8 +340,7 @@ struct cell call_value(struct walk *walk, struct state *state, const struct co_n
 	case KNOWN_ALL: return cell_all;
 	case KNOWN_BARRIER: return barrier(walk, state, node);
 	case KNOWN_VOTE: return of_warp(walk, state, node, count ? arguments[0] : all, all.bits);
-	case KNOWN_MATCH:
-		return match(walk, state, node, arguments, all.bits);
+	case KNOWN_MATCH: return match(walk, state, node, arguments, all.bits);
 	case KNOWN_TILE_VOTE: return of_warp(walk, state, node, cell_all, all.bits);
 	case KNOWN_TILE_SHUFFLE:
 		if (count != 3 || arguments[2].level > CO_WARP)

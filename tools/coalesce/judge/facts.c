@@ -19,11 +19,11 @@
 struct visit {
 	const struct co_node *node;
 	unsigned int depth;
-	int loop;   /* the surrounding loop; CO_NONE */
-	bool kept;  /* the named object may be retained, if its address is taken */
-	bool taken; /* its address is taken */
-	bool base;  /* of []: named to be read or written */
-	bool fine;  /* a pointer here is not copied: it is tested, or passed on (targets.c) */
+	int loop;    /* the surrounding loop; CO_NONE */
+	bool kept;   /* the named object may be retained, if its address is taken */
+	bool taken;  /* its address is taken */
+	bool base;   /* of []: named to be read or written */
+	bool fine;   /* a pointer here is not copied: it is tested, or passed on (targets.c) */
 	bool copied; /* what is kept is the value there, not the object */
 	const struct co_node *expression; /* the whole one around it */
 };
@@ -108,11 +108,11 @@ static void see_variable(struct finder *finder, const struct visit *visit)
 	facts->kept |= visit->kept && itself;
 	bool foreign = own && variable->owner != finder->function;
 	facts->foreign |= foreign;
-	if ((visit->taken && itself) || (foreign && !function_of(finder, finder->function)->is_lambda))
+	if ((visit->taken && itself) ||
+	    (foreign && !function_of(finder, finder->function)->is_lambda))
 		facts->anybody = true;
-	if (variable->pointer &&
-	    (foreign || visit->taken || (visit->kept && !visit->copied) ||
-	     (!variable->reference && !visit->base && !visit->fine)))
+	if (variable->pointer && (foreign || visit->taken || (visit->kept && !visit->copied) ||
+				  (!variable->reference && !visit->base && !visit->fine)))
 		facts->leaks = true;
 	if (visit->base)
 		facts->indexed = true;
@@ -145,8 +145,8 @@ static bool see_write(struct finder *finder, const struct visit *visit, const st
 		return true;
 	}
 	finder->judge->variables[root].written = true;
-	return target_add(finder->judge, (struct binding){ root, root, true, visit->node,
-							    visit->expression });
+	return target_add(finder->judge,
+			  (struct binding){ root, root, true, visit->node, visit->expression });
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -259,7 +259,8 @@ static bool see_argument(struct finder *finder, const struct visit *visit, enum 
 	if (known != KNOWN_NOT && !looks && child->bound && !temporary)
 		next.kept = true;
 	if (known == KNOWN_NOT && callee && callee->body && count == callee->parameter_count &&
-	    at < MAX_ARGUMENTS && finder->judge->variables[callee->parameters[at]].target != CO_NONE) {
+	    at < MAX_ARGUMENTS &&
+	    finder->judge->variables[callee->parameters[at]].target != CO_NONE) {
 		bool bound;
 		if (!see_binding(finder, &next, callee->parameters[at], node, &bound))
 			return false;
@@ -361,8 +362,8 @@ static bool see_children(struct finder *finder, const struct visit *visit, int l
 		next.taken = node->kind == CO_ADDRESS || node->kind == CO_UNKNOWN ||
 			     (visit->taken && passes_on(visit, child));
 		next.kept = visit->kept ? passes_on(visit, child)
-					: keeps(finder, visit) && !(node->kind == CO_NEW &&
-								    child == node->first);
+					: keeps(finder, visit) &&
+						  !(node->kind == CO_NEW && child == node->first);
 		if (!push(finder, next))
 			return false;
 	}
@@ -437,7 +438,8 @@ static bool see(struct finder *finder, const struct visit *visit)
 	case CO_ASSIGN:
 		if (!see_write(finder, visit, node->first))
 			return false;
-		see_set(finder, variable_behind(node->first), loop); break;
+		see_set(finder, variable_behind(node->first), loop);
+		break;
 	case CO_LOOP:
 		if (!see_loop(finder, visit, &loop))
 			return false;

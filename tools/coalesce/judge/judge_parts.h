@@ -122,15 +122,15 @@ void state_drop(struct walk *walk, struct state *state);
 /* ---- functions with known behavior: known.c -------------------------------------------------- */
 
 enum known {
-	KNOWN_NOT,       /* anything may happen in it */
-	KNOWN_PURE,      /* its result depends only on its arguments; no effects */
-	KNOWN_HARMLESS,  /* any result; it does not hold threads back */
-	KNOWN_ALL,       /* its result is uniform in the block */
-	KNOWN_BARRIER,   /* the block meets; its result, if any, is uniform */
-	KNOWN_VOTE,      /* mask, value: the warp's result */
-	KNOWN_TILE_VOTE, /* object, value: the warp's result */
-	KNOWN_MATCH,     /* mask or object, value, place: the warp's result, twice */
-	KNOWN_SHUFFLE,   /* mask, value, lane, [width]: the value of that lane */
+	KNOWN_NOT,          /* anything may happen in it */
+	KNOWN_PURE,         /* its result depends only on its arguments; no effects */
+	KNOWN_HARMLESS,     /* any result; it does not hold threads back */
+	KNOWN_ALL,          /* its result is uniform in the block */
+	KNOWN_BARRIER,      /* the block meets; its result, if any, is uniform */
+	KNOWN_VOTE,         /* mask, value: the warp's result */
+	KNOWN_TILE_VOTE,    /* object, value: the warp's result */
+	KNOWN_MATCH,        /* mask or object, value, place: the warp's result, twice */
+	KNOWN_SHUFFLE,      /* mask, value, lane, [width]: the value of that lane */
 	KNOWN_TILE_SHUFFLE, /* object, value, lane: the value of that lane */
 	KNOWN_ATOMIC,
 	KNOWN_MALLOC,
@@ -176,11 +176,11 @@ struct facts {
 };
 
 struct variable_facts {
-	int slot;      /* in its owner; CO_NONE */
-	int shared;    /* bit of masks; CO_NONE */
-	bool anybody;  /* any code may write it, by its address or in another function */
-	bool kept;     /* it is named where its address may be retained, if taken */
-	bool indexed;  /* it is read or written by [] in some place */
+	int slot;     /* in its owner; CO_NONE */
+	int shared;   /* bit of masks; CO_NONE */
+	bool anybody; /* any code may write it, by its address or in another function */
+	bool kept;    /* it is named where its address may be retained, if taken */
+	bool indexed; /* it is read or written by [] in some place */
 	/* targets.c: */
 	int target;         /* of a parameter: the slot of what it points or refers to; CO_NONE */
 	int alias;          /* of a local name: the variable that it stands for; CO_NONE */
@@ -190,7 +190,7 @@ struct variable_facts {
 	bool written;       /* its target may be written through it */
 	bool modified;      /* it is set, other than by its declaration */
 	bool foreign;       /* a lambda names it */
-	bool as_value; /* it is used in another way in some place */
+	bool as_value;      /* it is used in another way in some place */
 };
 
 /* A local variable, or the target of a name, is what another name points or refers to. */
@@ -211,7 +211,8 @@ struct context {
 	struct cell entry;
 	struct cell *arguments;
 	struct cell *targets; /* of the parameters in `lent`, at the call */
-	uint32_t lent, whole; /* parameters whose target is followed; is a whole number or pointer */
+	uint32_t lent,
+		whole; /* parameters whose target is followed; is a whole number or pointer */
 	uint64_t dirty, read;
 	/* Its results, which only rise. */
 	struct cell result, ended, sizes;

@@ -131,7 +131,7 @@ static const char *named(const struct judge *judge, const struct co_node *node)
 		return NULL;
 	if (node->kind == CO_VARIABLE)
 		return judge->program->variables[node->variable].name;
-	/* What a lambda captured. */
+	/* A value that a lambda captured. */
 	if (node->kind == CO_MEMBER && node->name && node->first->kind == CO_VARIABLE) {
 		int owner = judge->program->variables[node->first->variable].owner;
 		if (owner != CO_NONE && judge->program->functions[owner].is_lambda &&

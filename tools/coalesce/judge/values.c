@@ -56,12 +56,11 @@ static struct cell read_builtin(const struct walk *walk, const struct co_node *n
 
 /*
  * The slot of the closure, in a lambda that names a variable of another function. Only a variable
- * that nothing sets after its declaration gets here: the others may be written by anybody.
+ * that nothing sets after its declaration gets here: any code may write the others.
  */
 static int captured_slot(const struct walk *walk, int index)
 {
-	const struct co_function *of =
-		&walk->judge->program->functions[walk->context->function];
+	const struct co_function *of = &walk->judge->program->functions[walk->context->function];
 	if (!of->is_lambda || !of->parameter_count || !walk->judge->variables[index].foreign)
 		return CO_NONE;
 	return walk->judge->variables[of->parameters[0]].slot;

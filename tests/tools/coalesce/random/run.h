@@ -27,10 +27,15 @@
 #define __device__
 #define __shared__ static
 
-struct place { unsigned int x; };
+struct place {
+	unsigned int x;
+};
 typedef void (*kernel_t)(const int *, int, int, int *);
 
-struct event { int line; size_t bytes; };
+struct event {
+	int line;
+	size_t bytes;
+};
 enum wait { RUNS, BARRIER, VOTE, CALL, DONE };
 
 struct thread {
@@ -226,7 +231,7 @@ static bool run_kernel(void)
 		continue;
 	for (int i = 0; i < THREADS && done; i++)
 		if (threads[i].wait != DONE) {
-			wrong("threads wait for ever", threads[i].line);
+			wrong("threads wait forever", threads[i].line);
 			done = false;
 		}
 	for (int i = 1; i < THREADS && done; i++)
