@@ -39,6 +39,14 @@ static __device__ void both(int &one, int &other, int lane)
 	other = lane + 1;
 }
 
+/* Both names may be those of one variable. */
+static __device__ void between(int &size, int &other, int lane, int *out)
+{
+	size = 5;
+	other = lane + 1;
+	put(out, (int *)malloc(size * 4), 7); // want: block varying
+}
+
 __global__ void filled_in(int count, int *out)
 {
 	struct shape shape = { 1, 1 };
@@ -54,6 +62,7 @@ __global__ void filled_in(int count, int *out)
 	put(out, (int *)malloc(b * 4), 5);              // want: block varying
 	both(twice, twice, threadIdx.x);
 	put(out, (int *)malloc(twice * 4), 6);          // want: block varying
+	between(twice, twice, threadIdx.x, out);
 }
 
 /* Other names for one variable: what is written through one is read through the other. */
