@@ -155,7 +155,7 @@ same "no code for the device: message" "no device allocation in 1 file" "$(cat o
 try "no code for the device: rewritten" run -o new.cu host.cu
 try "no code for the device: unchanged" cmp new.cu host.cu
 try "--help" run --help
-for word in plain output diff library tree; do
+for word in build format plain fix output diff library tree; do
 	try "--help has --$word" grep -q -e "--$word" out
 done
 try "--help has examples" grep -q 'mam coalesce -o' out

@@ -46,6 +46,8 @@ while [ "$programs" -lt "$wanted" ]; do
 	try "seed $seed: compiled, rewritten" build rewritten.cu rewritten.run
 	try "seed $seed: no verdict is wrong" eval "timeout 100 ./plain.run verdicts > before"
 	grep -h '^wrong' before | sed 's/^/# /'
+	sed 's/ .*/ block uniform/' verdicts > bold
+	try "seed $seed: false verdicts would be found" eval "! timeout 100 ./plain.run bold > found && grep -q '^wrong' found"
 	try "seed $seed: all collective calls are made by all" eval "timeout 100 ./rewritten.run > after"
 	grep -h '^wrong' after | sed 's/^/# /'
 	try "seed $seed: the rewritten programs compute the same" cmp before after

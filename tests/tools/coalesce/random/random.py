@@ -156,7 +156,7 @@ class Body(Writer):
             kind = rng.randrange(4)
             place = rng.choice(self.places)
             address = place[1:] if place.startswith("*") else "&" + place
-            other = rng.choice(self.places)
+            other = place if rng.random() < 0.3 else rng.choice(self.places)
             if kind == 0:
                 self.put(f"by_pointer{h}({address}, {self.expression(1)});")
             elif kind == 1:
@@ -302,6 +302,8 @@ def helper(rng, number, earlier):
         body.places = places[:]
         body.depth = 1
         body.statements(rng.randrange(1, 4))
+        if rng.random() < 0.5:
+            body.malloc()
         text.append(f"static __device__ {head}\n{{")
         text.extend(body.lines)
         if result:
@@ -313,7 +315,6 @@ def helper(rng, number, earlier):
     function(f"void by_reference{number}(int &r, int n)", ["r"], ["r"], False)
     function(f"void two{number}(int &r, int &s, int n)", ["r", "s"], ["r", "s"], False)
     function(f"int read{number}(const int &r, int *q)", ["r", "*q"], ["*q"], True)
-    text[-1] = text[-1]
     return "\n".join(text)
 
 
