@@ -76,7 +76,7 @@ static const struct args_command command = {
 	"Measure mam's page allocator for kernels on this machine's first GPU, beside others.\n",
 	"A LIST is names with commas between. Every cell is checked before it is timed: a wrong\n"
 	"one has no time. Targets that are missed do not change the exit status, faults do.\n"
-	"More in mam-bench(1).\n",
+	"More in mam-bench-pages(1).\n",
 	options,
 	false,
 };
