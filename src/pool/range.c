@@ -250,7 +250,7 @@ struct need {
 	uint64_t max;       /* maximum of mapped bytes */
 	uint64_t piece;     /* largest new piece */
 	uint64_t waiting;   /* bytes that other threads wait for */
-	uint64_t extra;     /* bytes that are added beyond those that the request lacks */
+	uint64_t extra;     /* bytes that are added for other threads, beyond those that it lacks */
 	struct mam_request *request; /* to use memory of its stream; NULL: none */
 	bool may_alias;              /* memory that the request's stream freed */
 };
@@ -481,11 +481,12 @@ static uint64_t ahead(struct mam_pool *pool, struct need *need, const struct mam
 
 	if (step != MAM_GROWTH_NONE && lack < step && wide >= step)
 		bytes = mam_round_up(step, unit_of(pool));
-	if (shared > bytes && wide >= shared)
+	if (shared > bytes && wide >= shared) {
 		bytes = need->piece = shared;
+		need->extra = shared - lack;
+	}
 	if (edge->part == MAM_RANGE_SMALL && small > bytes && wide >= small)
 		bytes = small;
-	need->extra = bytes - lack;
 	return bytes;
 }
 
