@@ -195,6 +195,7 @@ ctl "$process" trim
 ctl "$process" trim
 same "a program that closed its descriptors: exit status" 1 $?
 try "it cannot be controlled anymore" grep -q 'cannot be controlled' "$scratch/reply"
+until_true eval '[ "$(tell files)" -eq 3 ]' # that of the last connection may still be open
 same "no descriptor was opened again" 3 "$(tell files)"
 try "before there were more" [ "$files" -gt 3 ]
 stop "a program whose descriptors are closed"
