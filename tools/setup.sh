@@ -29,6 +29,9 @@ die() # STATUS MESSAGE
 	exit "$1"
 }
 
+# configure refuses such a path, after the packages were installed.
+case ${root:-} in *[[:space:]]*) die 1 "the path '$root' contains a blank, which make does not support: move the tree" ;; esac
+
 # Replace the terminal's last line. A longer one would wrap, and could not be replaced.
 redraw() # LINE
 {
@@ -45,7 +48,8 @@ step()
 	shift
 	printf '\n== %s\n== %s\n' "$what" "$*" >> "$log"
 	if [ -t 2 ] && [ "${TERM:-dumb}" != dumb ]; then
-		"$@" >> "$log" 2>&1 < /dev/null &
+		# A command in the background ignores Ctrl-C, and would go on without this script.
+		(trap - INT QUIT && "$@") >> "$log" 2>&1 < /dev/null &
 		pid=$!
 		while kill -0 "$pid" 2> /dev/null; do
 			now=$((SECONDS - started))

@@ -167,6 +167,30 @@ same "version too old: the last line" \
 	"quickstart: mam coalesce is not built, as configure found no libclang 13 or later; see $tree/build/config.log" \
 	"$(last_line)"
 
+begin apt-get 0 libclang
+mkdir "$scratch/a blank"
+cp -R "$tree" "$scratch/a blank"
+"$scratch/a blank/tree/tools/quickstart" > "$scratch/out" 2> "$scratch/err" < /dev/null
+same "a blank in the path: exit status" 1 $?
+same "a blank in the path: nothing is installed" "" "$(installs)"
+same "a blank in the path: the message" \
+	"quickstart: the path '$scratch/a blank/tree' contains a blank, which make does not support: move the tree" \
+	"$(cat "$scratch/err")"
+
+# Without a terminal a step is not in the background. Ctrl-C reaches all processes of the terminal.
+if command -v script > /dev/null; then
+	cat > "$scratch/interrupted" << end
+log=$scratch/log
+. '$MAM_SRCDIR/tools/setup.sh'
+step 'a step' sh -c 'kill -INT 0; : > "$scratch/survived"'
+: > "$scratch/survived"
+end
+	TERM=xterm script -qec "bash '$scratch/interrupted'" /dev/null > /dev/null < /dev/null
+	try "Ctrl-C ends the command of a step" test ! -e "$scratch/survived"
+else
+	skip "Ctrl-C ends the command of a step" "script is not installed"
+fi
+
 # A line that shows progress is replaced, so it must not wrap.
 if command -v script > /dev/null; then
 	cat > "$scratch/redraw" << end
