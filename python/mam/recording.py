@@ -53,6 +53,7 @@ class Recording:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._events = None  # the file may have been read before it was complete
         check(LIBRARY.mam_profile_stop(), "cannot end the recording")
 
     @property

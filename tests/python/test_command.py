@@ -42,6 +42,13 @@ class Traces(unittest.TestCase):
         times = [event["t"] for event in trace.events]
         self.assertEqual(times, sorted(times))
 
+    def test_events_before_the_end(self):
+        with mam.Pool("host") as pool, mam.trace() as trace:
+            block = pool.alloc(1000)
+            self.assertLessEqual(len(trace.events), 1)
+            pool.free(block)
+        self.assertEqual([event["event"] for event in trace.events], ["a", "f"])
+
     def test_trace_can_be_replayed(self):
         trace = self.record()
         result = mam.replay(trace)
