@@ -3,8 +3,9 @@
  * builds.c - reads compile_commands.json, as CMake, Bear and Ninja write it: an array of objects
  * with "directory", "file", and either "arguments", an array, or "command", as for a shell.
  *
- * Other members are skipped. Of an escaped character above 0x7f only its place is kept: "?". Bound:
- * linear in the file, which has at most MAX_BYTES; values are nested at most MAX_DEPTH deep.
+ * Files that nvcc's --options-file names are read, too. Other members are skipped. Of an escaped
+ * character above 0x7f only its place is kept: "?". Bound: linear in the files, each of which has at
+ * most MAX_BYTES; values are nested at most MAX_DEPTH deep.
  */
 #include "builds.h"
 
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kit/message.h"
 
@@ -184,7 +186,18 @@ static bool read_words(struct reader *r, struct words *words)
 	return next_is(r, ']');
 }
 
+static void free_words(struct words *words)
+{
+	size_t i;
+
+	for (i = 0; i < words->count; i++)
+		free(words->words[i]);
+	free(words->words);
+}
+
 /* ---- entries --------------------------------------------------------------------------------- */
+
+static char *load(const char *path, size_t *bytes);
 
 static char *joined(const char *folder, const char *file)
 {
@@ -217,6 +230,60 @@ static bool is_input(const char *word, const struct co_build *build)
 	return is;
 }
 
+/* The name after nvcc's option for a file of flags, in this word or the next one; NULL: another word. */
+static const char *options_file(const char *word, const char *next, size_t *used)
+{
+	static const char *const names[] = { "--options-file", "-optf", NULL };
+	size_t i;
+
+	for (i = 0; names[i] != NULL; i++) {
+		const size_t length = strlen(names[i]);
+
+		if (strncmp(word, names[i], length) != 0)
+			continue;
+		*used = word[length] == '=' ? 1 : 2;
+		if (*used == 1)
+			return word + length + 1;
+		return word[length] == '\0' ? next : NULL;
+	}
+	return NULL;
+}
+
+/* CMake writes the include folders of CUDA files to such a file. A missing one is reported. */
+static bool expand(const char *folder, struct words *words)
+{
+	struct words all = { NULL, 0, 0 }, old;
+	bool good = true;
+	size_t i, used, bytes;
+
+	for (i = 0; i < words->count && good; i += used) {
+		const char *next = i + 1 < words->count ? words->words[i + 1] : NULL;
+		const char *name = options_file(words->words[i], next, &used);
+		char *path, *flags;
+
+		if (name == NULL) {
+			used = 1;
+			good = add_word(&all, words->words[i]);
+			words->words[i] = NULL;
+			continue;
+		}
+		path = joined(folder, name);
+		flags = NULL;
+		if (path != NULL && access(path, R_OK) == 0)
+			flags = load(path, &bytes);
+		else if (path != NULL)
+			message_warning("cannot read '%s', which has flags of the build: %s", path,
+					strerror(errno));
+		good = path != NULL && (flags == NULL || split(flags, &all));
+		free(flags);
+		free(path);
+	}
+	old = *words;
+	*words = all;
+	free_words(&old);
+	return good;
+}
+
 /* The compiler's flags: not its name, nor the file. */
 static bool keep_flags(struct co_build *build, struct words *words)
 {
@@ -242,15 +309,6 @@ static void free_build(struct co_build *build)
 	free(build->flags);
 	free(build->file);
 	free(build->folder);
-}
-
-static void free_words(struct words *words)
-{
-	size_t i;
-
-	for (i = 0; i < words->count; i++)
-		free(words->words[i]);
-	free(words->words);
 }
 
 /* One member of an object. */
@@ -297,7 +355,8 @@ static bool read_entry(struct reader *r, struct co_build *build)
 	good = good && file != NULL && build->folder != NULL;
 	if (good)
 		build->file = joined(build->folder, file);
-	good = good && build->file != NULL && keep_flags(build, &words);
+	good = good && build->file != NULL && expand(build->folder, &words) &&
+	       keep_flags(build, &words);
 	free_words(&words);
 	free(file);
 	return good;

@@ -25,7 +25,15 @@ bool co_fixes_add(struct co_fixes *fixes, const char *path, char *text, size_t b
 {
 	char real[PATH_MAX];
 	struct co_fix *fix;
+	size_t i;
 
+	if (realpath(path, real) != NULL)
+		path = real;
+	for (i = 0; i < fixes->count; i++)
+		if (strcmp(fixes->fixes[i].path, path) == 0) { /* named twice */
+			free(text);
+			return true;
+		}
 	if (fixes->count == fixes->room) {
 		size_t room = fixes->room ? 2 * fixes->room : 16;
 		struct co_fix *grown = realloc(fixes->fixes, room * sizeof(*grown));
@@ -41,7 +49,7 @@ bool co_fixes_add(struct co_fixes *fixes, const char *path, char *text, size_t b
 	memset(fix, 0, sizeof(*fix));
 	fix->text = text;
 	fix->bytes = bytes;
-	fix->path = strdup(realpath(path, real) != NULL ? real : path);
+	fix->path = strdup(path);
 	if (fix->path == NULL)
 		return false;
 	fix->backup = malloc(strlen(fix->path) + sizeof(SUFFIX));

@@ -77,6 +77,23 @@ refused "deeply nested database" "is not a list of compile commands" -p bad
 printf '[]' > bad/compile_commands.json
 refused "empty database" "bad/compile_commands.json compiles no CUDA file" -p bad
 
+# As CMake calls nvcc: the folders are in a file of their own.
+mkdir 'in folder' cmake
+mv include/words.h 'in folder'
+printf -- '-I"%s/in folder"\n-DEACH=16\n' "$scratch" > cmake/includes.rsp
+for option in '--options-file includes.rsp' --options-file=includes.rsp '-optf includes.rsp'; do
+	printf '[{"directory": "%s/cmake", "file": "../src/one.cu", "command": "nvcc %s -x cu -c ../src/one.cu"}]' \
+		"$scratch" "$option" > cmake/compile_commands.json
+	try "$option" run -p cmake --plain
+	same "$option: the flags of the file are used" "src/one.cu 2 block" "$(cut -f 1,2,4 out | tr '\t' ' ')"
+done
+rm cmake/includes.rsp
+run -p cmake
+same "options file that is missing: exit status" 2 $?
+try "options file that is missing: its name" \
+	grep -q "warning: cannot read '.*cmake/includes.rsp', which has flags of the build: No such file" err
+mv 'in folder/words.h' include
+
 # ---- formats ----
 try "--format clang" run --format clang src/two.cu
 same "--format clang: all lines" "src/two.cu:4:17: note: malloc in 'two': each thread needs a request of its own: not all threads pass the condition at line 3, because of threadIdx.x [mam-coalesce-none]
@@ -131,6 +148,10 @@ run --fix src/two.cu last.cu
 same "--fix: the second backup exists: exit status" 2 $?
 try "--fix: the second backup exists: the first file is unchanged" cmp src/two.cu kept.cu
 try "--fix: the second backup exists: no other backup remains" test ! -e src/two.cu.orig
+rm -f last.cu.orig
+cp last.cu twice.cu
+try "--fix of a file that is named twice" run --fix twice.cu ./twice.cu
+try "--fix of a file that is named twice: the backup is the old file" cmp twice.cu.orig last.cu
 try "--fix through a link" eval 'ln -s src/two.cu link.cu && "$tool" --fix link.cu > out 2> err'
 try "--fix through a link: it is still one" test -h link.cu
 try "--fix through a link: its file is rewritten" cmp src/two.cu rewritten.cu
