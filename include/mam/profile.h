@@ -31,8 +31,9 @@ MAM_API enum mam_status mam_profile_start(const char *file, uint64_t rate);
 
 /*
  * mam_profile_stop - end the profile. The file is complete afterwards; events of calls that other
- * threads are making may be missing. Errors: INVALID_VALUE (mam_profile_start() began none, or mam
- * ctl has ended it).
+ * threads are making may be missing. exit() ends it, too; so do _exit() and quick_exit(), but without
+ * mam run the last events are then missing. Errors: INVALID_VALUE (mam_profile_start() began none,
+ * or mam ctl has ended it).
  */
 MAM_API enum mam_status mam_profile_stop(void);
 
