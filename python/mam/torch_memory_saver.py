@@ -22,8 +22,8 @@ class TorchMemorySaver:
         return torch_sleep.region(tag + _KEPT if enable_cpu_backup else tag)
 
     def pause(self, tag: Optional[str] = None) -> None:
-        """After an error, regions with enable_cpu_backup are awake with their contents, and pause() can be called again.
-        Of the others, some may be asleep, until resume(): their contents are lost."""
+        """After an error, regions with enable_cpu_backup are as before, and pause() can be called again. Of the others,
+        some may be asleep, until resume(): their contents are lost."""
         tags = _tags(tag)
         kept = torch_sleep._select([name for name in tags if name.endswith(_KEPT)])
         lost = torch_sleep._select([name for name in tags if not name.endswith(_KEPT)])

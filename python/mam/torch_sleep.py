@@ -146,7 +146,7 @@ def wake(tags: Tags = None, unpin: bool = False) -> None:
     """Map the memory of regions again, at the same addresses, with its contents.
 
     Pinned memory stays with a region that slept with to="host", so that the next sleep() only copies; unpin: free it.
-    Raises OutOfMemoryError if the GPU has not enough memory. Then nothing is lost: regions that were woken stay awake, and
+    Raises OutOfMemoryError if the GPU does not have enough memory. Then nothing is lost: regions that were woken stay awake, and
     another wake() goes on with the others.
     """
     for found in _select(tags):
