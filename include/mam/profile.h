@@ -22,10 +22,10 @@ extern "C" {
  * mam_profile_start - begin to record into a file, which is created or replaced. rate 0: all
  * allocations; otherwise, one per that many bytes on average, chosen at random, as mam run
  * --profile-rate does. Blocks that are allocated before are not in the profile, nor are their frees.
- * Errors: INVALID_VALUE (no file name), UNSUPPORTED (the process records a file already, or
- * libmam-preload.so, which records, cannot be loaded: a message gives the reason), WOULD_WAIT (a
- * thread has not finished its event or write of the last file), IO (the file cannot be written; a
- * message gives the reason).
+ * Errors: INVALID_VALUE (no file name), UNSUPPORTED (the process records a file already, or has
+ * MAM_DISABLE=1 under mam run, or libmam-preload.so, which records, cannot be loaded: a message gives
+ * the reason), WOULD_WAIT (a thread has not finished its event or write of the last file), IO (the
+ * file cannot be written; a message gives the reason).
  */
 MAM_API enum mam_status mam_profile_start(const char *file, uint64_t rate);
 

@@ -46,7 +46,7 @@ class Recording:
         status = LIBRARY.mam_profile_start(os.fsencode(self.path), self._rate)
         if LIBRARY.mam_status_name(status) == b"MAM_ERROR_UNSUPPORTED":
             raise Error(
-                "cannot record: the process records a file already, or lacks libmam-preload.so",
+                "cannot record: the process records a file already, lacks libmam-preload.so, or has MAM_DISABLE=1 under mam run",
                 "MAM_ERROR_UNSUPPORTED",
             )
         check(status, f"cannot record '{self.path}'")
