@@ -147,7 +147,7 @@ struct mam_pool {
 	atomic_bool suspended;       /* allocations fail; written under lock: pool (suspend.h) */
 	bool over_limit;             /* the limit was lowered below the reserved bytes (limit.c) */
 	_Atomic uint32_t waiters;    /* in the source's quiesce, which keeps the source alive */
-	_Atomic uint64_t waiting;    /* atomic; bytes of requests that wait for grow_lock (grow.c) */
+	_Atomic uint64_t waiting; /* atomic; bytes of requests that wait for grow_lock (grow.c) */
 	struct mam_scope *scopes; /* statistics since a push, newest first (scope.c); NULL: none */
 	struct mam_stats counts;  /* counts that are updated on each event: see mam_pool_stats() */
 	/* atomic; written under lock: pool; where they are published; NULL: nowhere */
