@@ -30,8 +30,7 @@ static record_function *_Atomic recorder; /* atomic; set before the first call o
 
 static void pass(const struct mam_event *event)
 {
-	struct mam_record record = { .device = ((const struct mam_slot *)event->pool)->device,
-				     .pool = event->pool,
+	struct mam_record record = { .pool = event->pool,
 				     .block = event->address,
 				     .bytes = event->bytes,
 				     .stream = event->stream };
@@ -40,8 +39,9 @@ static void pass(const struct mam_event *event)
 	case MAM_EVENT_ALLOC: record.kind = MAM_RECORD_ALLOC; break;
 	case MAM_EVENT_FREE: record.kind = MAM_RECORD_FREE; break;
 	case MAM_EVENT_POOL_DESTROY: record.kind = MAM_RECORD_POOL_GONE; break;
-	default: return;
+	default: return; /* a failure may have no pool */
 	}
+	record.device = ((const struct mam_slot *)event->pool)->device;
 	if (record.kind == MAM_RECORD_ALLOC) {
 		record.tags = mam_tag_path();
 		if (record.tags[0] == '\0')

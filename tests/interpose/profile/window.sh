@@ -75,6 +75,8 @@ same "without mam run, fork: each has its own" "3000|2000" "$(events "$PROBE_FIL
 begins_alone pool_threads
 same "without mam run, 20 windows while four threads allocate" "40 of 40," "$(cat "$scratch/out")"
 try "the last one has the block of its thread" [ "$(events "$PROBE_FILE.1" | tr ' ' '\n' | grep -c 7000)" = 1 ]
+FAKE_CUDA_FAIL_AT=cuInit:1+ begins_alone no_pool
+same "without mam run, an allocation without a pool" "start 0,refused 1,refused 1,stop 0," "$(cat "$scratch/out")"
 
 play mistakes
 same "mistakes" "NULL 1,empty 1,no folder 14,stop 1,start 0," "$(cat "$scratch/out")"

@@ -266,12 +266,24 @@ static void pool_threads(void)
 	printf("%d of %d\n", good, 2 * WINDOWS);
 }
 
+/* The driver does not start: there is no pool, which the recorder must not read. */
+static void no_pool(void)
+{
+	void *block;
+
+	printf("start %d\n", mam_profile_start(name(".1"), 0));
+	printf("refused %d\n", mam_malloc(NULL, 1000, &block) != MAM_OK);
+	printf("refused %d\n", mam_malloc_async(NULL, 1000, NULL, &block) != MAM_OK);
+	printf("stop %d\n", mam_profile_stop());
+}
+
 static const struct probe_scene scenes[] = {
 	{ "pools", pools },
 	{ "left", left },
 	{ "left", left },
 	{ "pool_forks", pool_forks },
 	{ "pool_threads", pool_threads },
+	{ "no_pool", no_pool },
 	{ "windows", windows },
 	{ "mistakes", mistakes },
 	{ "forked", forked },
