@@ -35,6 +35,7 @@ static _Thread_local unsigned held;
 void mam_lock_init(struct mam_lock *lock, enum mam_rank rank, const char *name)
 {
 	atomic_store_explicit(&lock->word, 0, memory_order_relaxed);
+	atomic_store_explicit(&lock->wakes, 0, memory_order_relaxed);
 	lock->name = name;
 	lock->rank = rank;
 }
@@ -109,17 +110,27 @@ void mam_lock_wait(struct mam_lock *lock)
 		(void)syscall(SYS_futex, &lock->word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
 }
 
+static void wake_one(struct mam_lock *lock)
+{
+	(void)syscall(SYS_futex, &lock->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
 /*
  * A thread that sleeps here need not take the lock after it was woken, so it wakes the next one:
- * otherwise the others could sleep although the lock is free.
+ * otherwise the others could sleep although the lock is free. But not if the lock was never
+ * released since this call set the word to 2: then the next release wakes one, and threads that all
+ * look in vain would wake each other as long as the lock is held.
  */
 bool mam_lock_wait_once(struct mam_lock *lock)
 {
+	uint32_t wakes = atomic_load_explicit(&lock->wakes, memory_order_acquire);
+
 	if (spin(lock, ONCE_NS) ||
 	    atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) == 0)
 		return true;
 	(void)syscall(SYS_futex, &lock->word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
-	mam_lock_wake(lock);
+	if (atomic_load_explicit(&lock->wakes, memory_order_acquire) != wakes)
+		wake_one(lock);
 	return false;
 }
 
@@ -148,7 +159,8 @@ bool mam_lock_wait_within(struct mam_lock *lock, uint64_t max_ns)
 
 void mam_lock_wake(struct mam_lock *lock)
 {
-	(void)syscall(SYS_futex, &lock->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	atomic_fetch_add_explicit(&lock->wakes, 1, memory_order_release);
+	wake_one(lock);
 }
 
 void mam_lock_taking(const struct mam_lock *lock)

@@ -43,14 +43,15 @@ enum mam_rank {
 };
 
 struct mam_lock {
-	_Atomic uint32_t word; /* see above */
-	const char *name;      /* lock: none, set at init */
-	enum mam_rank rank;    /* lock: none, set at init */
+	_Atomic uint32_t word;  /* see above */
+	_Atomic uint32_t wakes; /* atomic; count of releases that woke a thread; may wrap */
+	const char *name;       /* lock: none, set at init */
+	enum mam_rank rank;     /* lock: none, set at init */
 };
 
-#define MAM_LOCK_INIT(lock_rank, lock_name) \
-	{                                   \
-		0, (lock_name), (lock_rank) \
+#define MAM_LOCK_INIT(lock_rank, lock_name)    \
+	{                                      \
+		0, 0, (lock_name), (lock_rank) \
 	}
 
 void mam_lock_init(struct mam_lock *lock, enum mam_rank rank, const char *name);

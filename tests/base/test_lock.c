@@ -251,6 +251,52 @@ START_TEST(release_wakes_all_threads_that_look)
 }
 END_TEST
 
+#define IN_VAIN 8
+
+static _Atomic int looks, takes;
+static _Atomic bool served;
+
+static void *look_in_vain(void *unused)
+{
+	(void)unused;
+	atomic_fetch_add(&looking, 1);
+	while (!atomic_load(&served)) {
+		if (mam_lock_take_or_look(&shared)) {
+			atomic_fetch_add(&takes, 1);
+			mam_lock_release(&shared);
+			usleep(100);
+		} else {
+			atomic_fetch_add(&looks, 1);
+		}
+	}
+	return NULL;
+}
+
+START_TEST(threads_that_look_in_vain_do_not_wake_each_other)
+{
+	pthread_t other[IN_VAIN];
+	int before;
+
+	atomic_store(&looking, 0);
+	mam_lock_take(&shared);
+	for (int i = 0; i < IN_VAIN; i++)
+		ck_assert_int_eq(pthread_create(&other[i], NULL, look_in_vain, NULL), 0);
+	while (atomic_load(&looking) < IN_VAIN)
+		usleep(200);
+	usleep(20000); /* by now they sleep */
+	mam_lock_release(&shared);
+	mam_lock_take(&shared);
+	before = atomic_load(&takes);
+	usleep(200000); /* the lock is held */
+	ck_assert_int_eq(atomic_load(&takes), before);
+	ck_assert_int_le(atomic_load(&looks), (before + 1) * 4 * IN_VAIN);
+	atomic_store(&served, true);
+	mam_lock_release(&shared);
+	for (int i = 0; i < IN_VAIN; i++)
+		pthread_join(other[i], NULL);
+}
+END_TEST
+
 START_TEST(timed_take_of_lower_rank_aborts)
 {
 	struct mam_lock grow, pool;
@@ -324,6 +370,7 @@ int main(void)
 	tcase_add_test(use, timed_take_gives_up_after_timeout);
 	tcase_add_test(use, timed_out_waiters_leave_no_thread_asleep);
 	tcase_add_test(use, release_wakes_all_threads_that_look);
+	tcase_add_test(use, threads_that_look_in_vain_do_not_wake_each_other);
 	suite_add_tcase(suite, use);
 	tcase_add_test_raise_signal(order, take_of_lower_rank_aborts, SIGABRT);
 	tcase_add_test_raise_signal(order, timed_take_of_lower_rank_aborts, SIGABRT);
