@@ -133,6 +133,8 @@ void mam_cache_open(struct mam_pool *pool, uint64_t number)
 	mam_tcache_prepare(mam_cache_leave_tcache);
 	mam_lock_take(&cache->lock);
 	cache->lost = cache->transfer.lost = 0;
+	cache->in_pieces = pool->range != NULL;
+	cache->pieces_min = pool->source->properties.total_bytes / SHARE_OF_MEMORY;
 	atomic_store_explicit(&cache->high_max, 0, memory_order_relaxed);
 	atomic_store_explicit(&cache->next_look, 0, memory_order_relaxed);
 	atomic_store_explicit(&cache->number, number, memory_order_relaxed);
@@ -144,11 +146,11 @@ void mam_cache_open(struct mam_pool *pool, uint64_t number)
 
 void mam_cache_limit(struct mam_tcache *tcache)
 {
-	uint64_t tcaches = atomic_load_explicit(&tcache->cache->tcache_count, memory_order_relaxed);
-	const struct mam_pool *pool =
-		atomic_load_explicit(&tcache->cache->pool, memory_order_relaxed);
+	const struct mam_cache *cache = tcache->cache;
+	uint64_t tcaches = atomic_load_explicit(&cache->tcache_count, memory_order_relaxed);
+	const struct mam_pool *pool = atomic_load_explicit(&cache->pool, memory_order_relaxed);
 	uint64_t tcache_max = tcaches <= 1 ? TCACHE_MAX : TCACHE_MAX_SHARED;
-	uint64_t space, max, spared;
+	uint64_t max, space = tcache->tally->reserved_bytes / SHARE_OF_RESERVED;
 
 	if (pool != NULL && mam_pool_is_suspended(pool)) { /* no block may be allocated */
 		tcache->max = 0;
@@ -156,12 +158,10 @@ void mam_cache_limit(struct mam_tcache *tcache)
 	}
 	if (tcaches == 0)
 		tcaches = 1;
-	space = tcache->tally->reserved_bytes / SHARE_OF_RESERVED;
-	if (pool->range != NULL) {
+	if (cache->in_pieces) {
 		space = tcache->tally->live_bytes / SHARE_OF_PIECES;
-		spared = pool->source->properties.total_bytes / SHARE_OF_MEMORY;
-		if (space < spared)
-			space = spared;
+		if (space < cache->pieces_min)
+			space = cache->pieces_min;
 		tcache_max = TCACHE_MAX_PIECES;
 	}
 	space /= tcaches;

@@ -163,6 +163,9 @@ struct mam_cache {
 	_Atomic uint64_t next_look;      /* atomic; time of the next check of thread caches */
 	_Atomic uint64_t high_max;       /* atomic; caches are emptied before blocks reach higher */
 	uint64_t lost;                   /* lock: cache; count: of ended thread caches (bins.h) */
+	/* lock: none, set at open: the pool's range and source may end before its thread caches */
+	bool in_pieces;      /* memory is mapped in pieces */
+	uint64_t pieces_min; /* bytes of cached blocks for which pieces are always mapped */
 	struct mam_transfer transfer;
 };
 
