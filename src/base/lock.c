@@ -129,7 +129,8 @@ bool mam_lock_wait_once(struct mam_lock *lock)
 	    atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) == 0)
 		return true;
 	(void)syscall(SYS_futex, &lock->word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
-	if (atomic_load_explicit(&lock->wakes, memory_order_acquire) != wakes)
+	/* The newest value, whichever thread woke this one; an older first value is harmless. */
+	if (atomic_fetch_add_explicit(&lock->wakes, 0, memory_order_acq_rel) != wakes)
 		wake_one(lock);
 	return false;
 }
