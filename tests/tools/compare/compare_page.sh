@@ -82,7 +82,7 @@ same "curves end at what the table says" "" "$(awk -F '\t' '
 		case " $(said values) " in *" $pair "*) ;; *) echo "$pair" ;; esac
 	done)"
 same "the tip names settings and the event" yes "$(case $(said tip) in
-	*'vmm, cache 3.74 GiB'*'event 37,'*) echo yes ;; *) said tip ;; esac)"
+	*'vmm, cache 3.73 GiB'*'event 37,'*) echo yes ;; *) said tip ;; esac)"
 same "without a pointer it is gone" true "$(said gone)"
 same "the wheel alone scrolls" "0 37695" "$(said scrolls)"
 yes "with Ctrl it narrows the time" '$2 - $1 < 37695 / 4 && $1 > 9000 && $2 < 28000' "$(said zoomed)"
