@@ -112,7 +112,8 @@ int mam_file_create(const char *place, struct mam_file *file)
 	file->number = -1;
 	file->in_place = file->new.is_unnamed = false;
 	file->new.beside[0] = '\0';
-	if (snprintf(file->place, sizeof(file->place), "%s", place) >= (int)sizeof(file->place))
+	if (place != file->place &&
+	    snprintf(file->place, sizeof(file->place), "%s", place) >= (int)sizeof(file->place))
 		return ENAMETOOLONG;
 	if (lstat(place, &status) != 0)
 		return errno == ENOENT ? open_unpublished(file) : errno;
@@ -123,9 +124,9 @@ int mam_file_create(const char *place, struct mam_file *file)
 	return S_ISREG(status.st_mode) ? open_unpublished(file) : open_in_place(file, O_NOFOLLOW);
 }
 
+/* The name is made in *file: the thread's stack may have only 16 KiB (PTHREAD_STACK_MIN). */
 int mam_file_open(const char *pattern, struct mam_file *file)
 {
-	char name[PATH_MAX];
 	struct stat status;
 	int error;
 
@@ -133,8 +134,8 @@ int mam_file_open(const char *pattern, struct mam_file *file)
 	file->new.beside[0] = '\0';
 	if (lstat(pattern, &status) == 0 && !S_ISREG(status.st_mode))
 		return mam_file_create(pattern, file);
-	error = mam_file_name(pattern, sizeof(name), name);
-	return error == 0 ? mam_file_create(name, file) : error;
+	error = mam_file_name(pattern, sizeof(file->place), file->place);
+	return error == 0 ? mam_file_create(file->place, file) : error;
 }
 
 int mam_file_adopt(int number, struct mam_file *file)

@@ -69,7 +69,7 @@ static bool is_of_us(const char *place, uint64_t start)
 /* Opens FILE, or FILE.2 if FILE has the trace of the program that this process ran before. */
 static int open_file(const char *pattern, bool is_name, uint64_t start)
 {
-	char place[PATH_MAX - 8];
+	static char place[PATH_MAX - 8]; /* lock: draining; too large for small stacks */
 	int error = is_name ? mam_file_create(pattern, &file) : mam_file_open(pattern, &file);
 	int image = 1;
 

@@ -66,6 +66,9 @@ play left --leaks="$scratch/leaks"
 same "--leaks has blocks of pools, and no chunks" "cuMemAlloc_v2 4000 mam_malloc 3000 mam_malloc 1000" \
 	"$(sed -n 's/^.*(\([0-9]*\) bytes), by \([a-zA-Z_0-9]*\),.*/\2 \1/p' "$scratch/leaks" | tr '\n' ' ' | sed 's/ $//')"
 same "their stacks begin in the program" "" "$(grep '#0' "$scratch/leaks" | grep -v probe_window)"
+play small_stack --trace "$scratch/profile.trace"
+same "a thread with the smallest stack opens the trace" "create 0,|1000" "$(cat "$scratch/out")|$(gzip -dcf < "$scratch/profile.trace" |
+	sed -n 's/^a [0-9]* \([0-9]*\) .*/\1/p')"
 begins_alone windows
 same "without mam run, CUDA's own blocks are not recorded" "start 0,start again 13,stop 0,stop again 1,start 0,stop 0,|" \
 	"$(cat "$scratch/out")|$(events "$PROBE_FILE.1")"

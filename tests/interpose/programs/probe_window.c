@@ -8,6 +8,7 @@
 #include <mam/stream.h>
 #include <mam/tag.h>
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -218,6 +219,26 @@ static void left(void)
 	take(4000);
 }
 
+static void *take_once(void *unused)
+{
+	cuCtxSetCurrent(context);
+	take(1000);
+	return unused;
+}
+
+/* The first allocation, which opens the trace, is that of a thread with the smallest stack. */
+static void small_stack(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	begin();
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, PTHREAD_STACK_MIN);
+	printf("create %d\n", pthread_create(&thread, &attributes, take_once, NULL));
+	pthread_join(thread, NULL);
+}
+
 static void pool_forks(void)
 {
 	struct mam_pool *pool = make_pool();
@@ -280,6 +301,7 @@ static void no_pool(void)
 static const struct probe_scene scenes[] = {
 	{ "pools", pools },
 	{ "left", left },
+	{ "small_stack", small_stack },
 	{ "left", left },
 	{ "pool_forks", pool_forks },
 	{ "pool_threads", pool_threads },
