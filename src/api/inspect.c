@@ -18,16 +18,6 @@
 #include "cache/cache.h"
 #include "pool/handle.h"
 
-/* As mam_slots_enter(), without the check that the argument is a handle. */
-static enum mam_status enter(const struct mam_pool *handle, struct mam_pool **pool,
-			     struct mam_section *section)
-{
-	if (!handle)
-		return MAM_ERROR_INVALID_VALUE;
-	*pool = mam_handle_enter(handle, section);
-	return *pool ? MAM_OK : MAM_ERROR_DESTROYED;
-}
-
 enum mam_status mam_pool_alloc_nowait(struct mam_pool *handle, size_t bytes, size_t alignment,
 				      void **block)
 {
@@ -43,7 +33,7 @@ enum mam_status mam_pool_alloc_nowait(struct mam_pool *handle, size_t bytes, siz
 		mam_event_emit(MAM_EVENT_ALLOC, mam_handle_storage(handle), own, bytes);
 		return MAM_OK;
 	}
-	status = enter(handle, &pool, &section);
+	status = mam_handle_begin(handle, &pool, &section);
 	if (status != MAM_OK)
 		return status;
 	status = mam_cache_alloc_nowait(pool, bytes, alignment, block);
@@ -58,7 +48,7 @@ enum mam_status mam_pool_retire(struct mam_pool *handle, void *block, uint64_t *
 {
 	struct mam_section section;
 	struct mam_pool *pool;
-	enum mam_status status = enter(handle, &pool, &section);
+	enum mam_status status = mam_handle_begin(handle, &pool, &section);
 
 	if (status != MAM_OK)
 		return status;
@@ -83,7 +73,7 @@ enum mam_status mam_pool_retire_shared(struct mam_pool *handle, void *block, uin
 		return MAM_ERROR_INVALID_VALUE;
 	if (!mam_event_is_wanted() && mam_cache_retire_own(handle, block, ticket, bytes))
 		return MAM_OK;
-	status = enter(handle, &pool, &section);
+	status = mam_handle_begin(handle, &pool, &section);
 	if (status != MAM_OK)
 		return status;
 	mam_announce_free(pool, block, NULL);
@@ -97,7 +87,8 @@ enum mam_status mam_pool_retired(struct mam_pool *handle, uint64_t *ticket)
 	struct mam_tally none = { 0 };
 	struct mam_section section;
 	struct mam_pool *pool;
-	enum mam_status status = ticket ? enter(handle, &pool, &section) : MAM_ERROR_INVALID_VALUE;
+	enum mam_status status =
+		ticket ? mam_handle_begin(handle, &pool, &section) : MAM_ERROR_INVALID_VALUE;
 
 	if (status != MAM_OK)
 		return status;
@@ -112,7 +103,8 @@ enum mam_status mam_pool_stats(struct mam_pool *handle, struct mam_stats *stats)
 	struct mam_section section;
 	struct mam_cache *held;
 	struct mam_pool *pool;
-	enum mam_status status = stats ? enter(handle, &pool, &section) : MAM_ERROR_INVALID_VALUE;
+	enum mam_status status =
+		stats ? mam_handle_begin(handle, &pool, &section) : MAM_ERROR_INVALID_VALUE;
 
 	if (status != MAM_OK)
 		return status;
@@ -144,7 +136,8 @@ enum mam_status mam_pool_walk(struct mam_pool *handle,
 {
 	struct mam_section section;
 	struct mam_pool *pool;
-	enum mam_status status = visit ? enter(handle, &pool, &section) : MAM_ERROR_INVALID_VALUE;
+	enum mam_status status =
+		visit ? mam_handle_begin(handle, &pool, &section) : MAM_ERROR_INVALID_VALUE;
 	struct tour tour = { .visit = visit, .user = user };
 
 	if (status != MAM_OK)
@@ -162,7 +155,7 @@ enum mam_status mam_pool_check(struct mam_pool *handle, char *why, size_t why_by
 	struct mam_cache *held;
 	struct mam_pool *pool;
 	const char *fault;
-	enum mam_status status = enter(handle, &pool, &section);
+	enum mam_status status = mam_handle_begin(handle, &pool, &section);
 
 	if (status != MAM_OK)
 		return status;

@@ -63,4 +63,17 @@ static inline struct mam_pool *mam_handle_enter(const struct mam_pool *handle,
 	return NULL;
 }
 
+/*
+ * mam_handle_begin - the same for an argument of a public function, with a status. No section begins
+ * on errors. INVALID_VALUE: NULL; DESTROYED: the pool ended.
+ */
+static inline enum mam_status mam_handle_begin(const struct mam_pool *handle,
+					       struct mam_pool **pool, struct mam_section *section)
+{
+	if (!handle)
+		return MAM_ERROR_INVALID_VALUE;
+	*pool = mam_handle_enter(handle, section);
+	return *pool ? MAM_OK : MAM_ERROR_DESTROYED;
+}
+
 #endif

@@ -66,13 +66,10 @@ enum mam_status mam_pool_set_limit(struct mam_pool *handle, size_t bytes)
 {
 	struct mam_section section;
 	struct mam_pool *pool;
-	enum mam_status status;
+	enum mam_status status = mam_handle_begin(handle, &pool, &section);
 
-	if (handle == NULL)
-		return MAM_ERROR_INVALID_VALUE;
-	pool = mam_handle_enter(handle, &section);
-	if (pool == NULL)
-		return MAM_ERROR_DESTROYED;
+	if (status != MAM_OK)
+		return status;
 	status = set_limit(pool, bytes);
 	mam_epoch_leave(section);
 	return status;

@@ -34,13 +34,10 @@ enum mam_status mam_pool_reserve(struct mam_pool *handle, size_t bytes)
 {
 	struct mam_section section;
 	struct mam_pool *pool;
-	enum mam_status status;
+	enum mam_status status = mam_handle_begin(handle, &pool, &section);
 
-	if (handle == NULL)
-		return MAM_ERROR_INVALID_VALUE;
-	pool = mam_handle_enter(handle, &section);
-	if (pool == NULL)
-		return MAM_ERROR_DESTROYED;
+	if (status != MAM_OK)
+		return status;
 	status = reserve(pool, bytes);
 	mam_epoch_leave(section);
 	return status;
@@ -50,13 +47,10 @@ enum mam_status mam_pool_trim(struct mam_pool *handle, size_t keep_bytes, size_t
 {
 	struct mam_section section;
 	struct mam_pool *pool;
-	enum mam_status status;
+	enum mam_status status = mam_handle_begin(handle, &pool, &section);
 
-	if (handle == NULL)
-		return MAM_ERROR_INVALID_VALUE;
-	pool = mam_handle_enter(handle, &section);
-	if (pool == NULL)
-		return MAM_ERROR_DESTROYED;
+	if (status != MAM_OK)
+		return status;
 	status = mam_grow_trim(pool, keep_bytes, released);
 	mam_epoch_leave(section);
 	return status;

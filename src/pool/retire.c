@@ -155,13 +155,10 @@ enum mam_status mam_pool_reclaim(struct mam_pool *handle, uint64_t ticket, size_
 {
 	struct mam_section section;
 	struct mam_pool *pool;
-	enum mam_status status;
+	enum mam_status status = mam_handle_begin(handle, &pool, &section);
 
-	if (handle == NULL)
-		return MAM_ERROR_INVALID_VALUE;
-	pool = mam_handle_enter(handle, &section);
-	if (pool == NULL)
-		return MAM_ERROR_DESTROYED;
+	if (status != MAM_OK)
+		return status;
 	status = reclaim(pool, ticket, reclaimed);
 	mam_epoch_leave(section);
 	return status;
