@@ -2,7 +2,6 @@
 /*
  * recorder.c - see recorder.h.
  */
-#define _GNU_SOURCE /* dladdr */
 #include "api/recorder.h"
 
 #include <dlfcn.h>
@@ -18,6 +17,7 @@
 #include "api/slots.h"
 #include "base/event.h"
 #include "base/log.h"
+#include "base/object.h"
 
 #define FILE_NAME "libmam-preload.so"
 
@@ -55,25 +55,13 @@ static void listen(bool on)
 	mam_event_record(on ? pass : NULL);
 }
 
-/*
- * libmam-preload.so contains this file, too; it reports its own pools as the program's calls. It
- * would find itself.
- */
-static bool is_of_this_file(const void *function)
-{
-	Dl_info there, here;
-
-	return dladdr(function, &there) == 0 || dladdr((void *)(uintptr_t)pass, &here) == 0 ||
-	       there.dli_fbase == here.dli_fbase;
-}
-
 /* libmam-preload.so keeps the address of listen(): this code must not be unloaded. */
 static void stay_loaded(void)
 {
-	Dl_info here;
+	const char *path = mam_object_path();
 
-	if (dladdr((void *)(uintptr_t)pass, &here) != 0)
-		(void)dlopen(here.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+	if (path)
+		(void)dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 void *mam_recorder_find(const char *name)
@@ -90,7 +78,8 @@ static void join(void)
 	record_function *found;
 	join_function *ask;
 
-	if (!found_join || !found_record || is_of_this_file(found_join) ||
+	/* libmam-preload.so has this code, too, for its own pools, which are the program's calls. */
+	if (!found_join || !found_record || mam_object_has(found_join) ||
 	    atomic_exchange(&has_joined, true))
 		return;
 	/* C converts a data pointer to a function pointer only by a copy. */
@@ -114,15 +103,11 @@ void mam_recorder_join(void)
 /* In the folder "mam" beside this library, as installed, or beside it, as in a build. */
 static bool is_beside(const char *folder, char *path)
 {
-	Dl_info here;
-	const char *end;
+	const char *own = mam_object_path(), *end = own ? strrchr(own, '/') : NULL;
 
-	if (dladdr((void *)(uintptr_t)pass, &here) == 0)
-		return false;
-	end = strrchr(here.dli_fname, '/');
 	return end &&
-	       snprintf(path, PATH_MAX, "%.*s/%s" FILE_NAME, (int)(end - here.dli_fname),
-			here.dli_fname, folder) < PATH_MAX &&
+	       snprintf(path, PATH_MAX, "%.*s/%s" FILE_NAME, (int)(end - own), own, folder) <
+		       PATH_MAX &&
 	       access(path, R_OK) == 0;
 }
 

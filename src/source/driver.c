@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/object.h"
 
 #define LIBRARY "libcuda.so.1"
 #define ORIGINAL "mam_interpose_original"
@@ -63,17 +64,9 @@ static bool find_functions(void *library)
 	return true;
 }
 
-static bool is_of_this_file(const void *function)
-{
-	Dl_info there, here;
-
-	return dladdr(function, &there) != 0 && dladdr(&table, &here) != 0 &&
-	       there.dli_fbase == here.dli_fbase;
-}
-
 /*
  * libmam-preload.so defines CHUNK_ALLOC, CHUNK_FREE and CHUNK_CREATE (mam/recorder.h), for copies of
- * this file in other objects.
+ * this file in other objects (base/object.h).
  */
 static void find_chunk_calls(void)
 {
@@ -81,7 +74,7 @@ static void find_chunk_calls(void)
 	void *chunk_free = dlsym(RTLD_DEFAULT, CHUNK_FREE);
 	void *chunk_create = dlsym(RTLD_DEFAULT, CHUNK_CREATE);
 
-	if (!chunk_alloc || !chunk_free || !chunk_create || is_of_this_file(chunk_alloc))
+	if (!chunk_alloc || !chunk_free || !chunk_create || mam_object_has(chunk_alloc))
 		return;
 	if (table.mem_create)
 		memcpy(&table.mem_create, &chunk_create, sizeof(chunk_create));
