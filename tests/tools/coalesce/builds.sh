@@ -6,19 +6,9 @@
 # all builds, or the flags must specify the build.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
+. "$MAM_SRCDIR/tests/tools/coalesce/coalesce.sh"
 
-tool=${MAM_BUILDDIR:-.}/mam-coalesce
-[ -x "$tool" ] || skip_all 'builds' 'this mam was built without libclang'
-tool=$(cd "$(dirname "$tool")" && pwd)/mam-coalesce
-COALESCE_INCLUDE=$(cd "$MAM_SRCDIR/tools/coalesce/headers" && pwd)
-export COALESCE_INCLUDE
-unset CUDA_HOME
-cd "$scratch" || exit 99
-
-run()
-{
-	timeout 60 "$tool" "$@" > out 2> err < /dev/null
-}
+begin_coalesce 'builds'
 
 scopes() # FLAG... - verdicts of linked.cu, in its order
 {

@@ -6,14 +6,9 @@
 # in another way. With a verdict of block they would wait for the others forever.
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
+. "$MAM_SRCDIR/tests/tools/coalesce/coalesce.sh"
 
-tool=${MAM_BUILDDIR:-.}/mam-coalesce
-[ -x "$tool" ] || skip_all 'callers' 'this mam was built without libclang'
-tool=$(cd "$(dirname "$tool")" && pwd)/mam-coalesce
-COALESCE_INCLUDE=$(cd "$MAM_SRCDIR/tools/coalesce/headers" && pwd)
-export COALESCE_INCLUDE
-unset CUDA_HOME
-cd "$scratch" || exit 99
+begin_coalesce 'callers'
 
 scope() # NAME WANTED - the source follows, with one allocation
 {

@@ -4,19 +4,9 @@
 # outputs.sh - `mam coalesce` on whole builds (-p), in place (--fix), and for editors (--format).
 
 . "${MAM_SRCDIR:-.}/tests/lib.sh"
+. "$MAM_SRCDIR/tests/tools/coalesce/coalesce.sh"
 
-tool=${MAM_BUILDDIR:-.}/mam-coalesce
-[ -x "$tool" ] || skip_all 'builds, --fix and formats' 'this mam was built without libclang'
-tool=$(cd "$(dirname "$tool")" && pwd)/mam-coalesce
-COALESCE_INCLUDE=$(cd "$MAM_SRCDIR/tools/coalesce/headers" && pwd)
-export COALESCE_INCLUDE
-unset CUDA_HOME
-cd "$scratch" || exit 99
-
-run()
-{
-	timeout 60 "$tool" "$@" > out 2> err < /dev/null
-}
+begin_coalesce 'builds, --fix and formats'
 
 refused() # NAME TEXT ARGUMENT...
 {
