@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "interpose/process/altstack.h"
 #include "interpose/process/say.h"
 #include "interpose/process/stack.h"
 #include "interpose/profile/modules.h"
@@ -41,6 +42,11 @@ struct key {
 struct slot {
 	_Atomic uint64_t low, high; /* atomic; low 0: empty */
 	_Atomic uint32_t number;    /* atomic */
+};
+
+struct request {
+	mam_stacks_put *put;
+	uint32_t number; /* the result */
 };
 
 enum kind { NATIVE, ADDRESS, PYTHON };
@@ -362,26 +368,33 @@ static void report_python(const struct raw *raw)
 			version);
 }
 
-uint32_t mam_stacks_here(mam_stacks_put *put)
+static void find_number(void *argument)
 {
+	struct request *request = argument;
 	struct raw raw;
 	struct key key;
-	uint32_t number;
 
 	take(&raw);
 	key = key_of(&raw);
-	number = look_up(key);
-	if (__builtin_expect(number != 0, 1))
-		return number;
+	request->number = look_up(key);
+	if (__builtin_expect(request->number != 0, 1))
+		return;
 	pthread_mutex_lock(&writing);
 	report_python(&raw);
-	number = find_stack(&raw);
-	if (!write_nodes(put))
-		number = 0;
-	if (number != 0)
-		remember(key, number);
+	request->number = find_stack(&raw);
+	if (!write_nodes(request->put))
+		request->number = 0;
+	if (request->number != 0)
+		remember(key, request->number);
 	pthread_mutex_unlock(&writing);
-	return number;
+}
+
+uint32_t mam_stacks_here(mam_stacks_put *put)
+{
+	struct request request = { .put = put };
+
+	mam_altstack_call(find_number, &request);
+	return request.number;
 }
 
 void mam_stacks_begin(void)
@@ -405,6 +418,7 @@ void mam_stacks_restart(void)
 	index_of = NULL;
 	room = used = written = 0;
 	wrote_map = false;
+	mam_altstack_restart();
 	mam_modules_restart();
 	mam_unwind_restart();
 }

@@ -11,6 +11,8 @@
  *      unwinds. The same applies to the child of a fork if another thread was in libunwind, whose
  *      locks would stay taken.
  *
+ * It needs about 10 KiB of stack while a library is loaded, and then 2 KiB: the caller provides them
+ * (altstack.h).
  * No lock is held while a library is loaded: a thread that allocates in a constructor holds the
  * dynamic linker's lock and may wait for mam's.
  * Measured, for stacks of 10, 30, 60 and 100 frames: libunwind 1.6.2 takes 0.12, 0.28, 0.55 and 0.9

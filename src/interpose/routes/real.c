@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "interpose/process/altstack.h"
 #include "interpose/process/elf.h"
 #include "interpose/process/objects.h"
 #include "interpose/routes/table.h"
@@ -220,27 +221,31 @@ static const struct {
 	{ "cuMemImportFromShareableHandle", offsetof(struct mam_real_driver, mem_import), false },
 };
 
-const struct mam_real_driver *mam_real_driver_slow(void)
+static void find_driver(void *unused)
 {
 	struct mam_real_driver answers;
-	void *handle, *found;
+	void *handle = open_loaded("libcuda.so", 0), *found;
 
-	if (is_kept(&driver_kept))
-		return &driver;
-	handle = open_loaded("libcuda.so", 0);
+	(void)unused;
 	if (handle == NULL)
-		return NULL;
+		return;
 	for (size_t i = 0; i < sizeof(driver_rows) / sizeof(driver_rows[0]); i++) {
 		found = mam_real_linker()->dlsym(handle, driver_rows[i].name);
 		if (found == NULL && driver_rows[i].needed) {
 			dlclose(handle);
-			return NULL;
+			return;
 		}
 		*(void **)((char *)&answers + driver_rows[i].offset) = found;
 	}
 	keep(&driver_kept, &driver, &answers, sizeof(answers));
 	atomic_store_explicit(&mam_real_driver_known, &driver, memory_order_release);
-	return &driver;
+}
+
+const struct mam_real_driver *mam_real_driver_slow(void)
+{
+	if (!is_kept(&driver_kept))
+		mam_altstack_call(find_driver, NULL);
+	return is_kept(&driver_kept) ? &driver : NULL;
 }
 
 /*

@@ -16,6 +16,7 @@
 #include <mam/options.h>
 #include <mam/tag_paths.h>
 
+#include "interpose/process/altstack.h"
 #include "interpose/process/file.h"
 #include "interpose/process/say.h"
 #include "interpose/process/stack.h"
@@ -120,12 +121,14 @@ static const char *wanted_file(bool *has_stacks)
 	return *has_stacks ? profile : trace == NULL ? "" : trace;
 }
 
-static void open_trace(void)
+static void open_trace(void *unused)
 {
 	bool has_stacks;
 	const char *pattern = wanted_file(&has_stacks);
 	int error;
 
+	(void)unused;
+	mam_gzip_load();
 	pthread_mutex_lock(&opening);
 	if (atomic_load(&state) == WANTED) {
 		began = now();
@@ -146,8 +149,7 @@ static bool is_open(void)
 	int is = atomic_load_explicit(&state, memory_order_acquire);
 
 	if (__builtin_expect(is == WANTED, 0)) {
-		mam_gzip_load();
-		open_trace();
+		mam_altstack_call(open_trace, NULL);
 		is = atomic_load_explicit(&state, memory_order_acquire);
 	}
 	return is == OPEN && *at_home != 0;

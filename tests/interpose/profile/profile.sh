@@ -101,6 +101,17 @@ if command -v addr2line > /dev/null 2>&1; then
 	same "recursion: at most 256 frames" yes \
 		"$(frames 4096 | awk 'END { print (NR > 240 && NR <= 256 ? "yes" : NR " frames") }')"
 
+	watch -- "$APP/scenes" small
+	same "threads with the smallest stack" "0 2000 even:$(line_of even) 2000 odd:$(line_of odd)" \
+		"$? $(callers 1000) $(callers 2000)"
+	watch -- "$APP/scenes" coroutine
+	same "a coroutine with 8 KiB of stack" "0 2 weights:$(line_of weights) 1 scratch:$(line_of scratch)" \
+		"$? $(callers 4096) $(callers 512)"
+	watch -- "$APP/scenes" handler
+	same "a signal handler with 8 KiB of stack" "0 1 weights:$(line_of weights)" "$? $(callers 4096)"
+	same "its stack goes on to the code that the signal interrupted" yes \
+		"$(frames 4096 | awk '$3 ~ /scenes/ { own++ } END { print (own >= 4 ? "yes" : own " frames") }')"
+
 	watch -- "$APP/scenes" killed
 	same "killed: events and frames are in the ring" "1 306 yes" \
 		"$(grep -c . "$scratch/lines") $("$MAM" replay -p -r 1 "$profile" | sed -n 's/^allocs	//p') $(

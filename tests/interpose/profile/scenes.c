@@ -4,14 +4,17 @@
  * allocates in the function of that name.
  */
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 int cudaMalloc(void **address, size_t bytes);
@@ -22,6 +25,9 @@ int cudaMallocAsync(void **address, size_t bytes, void *stream);
 #define ROUNDS 1000
 #define PLUGINS 90
 #define CALL __attribute__((noinline))
+#ifndef AT_MINSIGSTKSZ
+#define AT_MINSIGSTKSZ 51
+#endif
 
 static void check(int error)
 {
@@ -183,6 +189,87 @@ static void jit(void)
 	puts(path);
 }
 
+/* A thread that allocates first with little of the smallest stack left. */
+static void *work_low(void *unused)
+{
+	char filled[3000];
+
+	memset(filled, 1, sizeof(filled));
+	KEEP(filled);
+	work(unused);
+	KEEP(filled);
+	return unused;
+}
+
+static void small(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	check(cudaFree(NULL));
+	pthread_attr_init(&attributes);
+	check(pthread_attr_setstacksize(&attributes, PTHREAD_STACK_MIN));
+	for (int i = 0; i < THREADS; i++) {
+		check(pthread_create(&thread, &attributes, work_low, NULL));
+		pthread_join(thread, NULL);
+	}
+}
+
+/* A stack after pages that cannot be accessed. */
+static char *make_stack(size_t *bytes)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *made;
+
+	*bytes = (*bytes + page - 1) / page * page;
+	made = mmap(NULL, *bytes + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	check(made == MAP_FAILED || mprotect(made + page, *bytes, PROT_READ | PROT_WRITE) != 0);
+	return made + page;
+}
+
+static ucontext_t inside, outside;
+
+CALL static void resumed(void)
+{
+	weights();
+	swapcontext(&inside, &outside);
+	weights();
+}
+
+static void coroutine(void)
+{
+	size_t bytes = 8 << 10;
+
+	check(cudaFree(NULL));
+	check(getcontext(&inside));
+	inside.uc_stack.ss_sp = make_stack(&bytes);
+	inside.uc_stack.ss_size = bytes;
+	inside.uc_link = &outside;
+	makecontext(&inside, resumed, 0);
+	check(swapcontext(&outside, &inside));
+	scratch();
+	check(swapcontext(&outside, &inside));
+}
+
+CALL static void on_signal(int number)
+{
+	(void)number;
+	weights();
+}
+
+/* The registers on the stack have several KiB. */
+static void handler(void)
+{
+	size_t bytes = (8 << 10) + getauxval(AT_MINSIGSTKSZ);
+	stack_t stack = { .ss_sp = make_stack(&bytes), .ss_size = bytes };
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK };
+
+	check(cudaFree(NULL));
+	check(sigaltstack(&stack, NULL));
+	check(sigaction(SIGUSR1, &action, NULL));
+	raise(SIGUSR1);
+}
+
 static void family(void)
 {
 	pid_t child = fork();
@@ -266,6 +353,9 @@ int main(int count, char **arguments)
 		{ "constructor", constructor },
 		{ "interpreter", interpreter },
 		{ "jit", jit },
+		{ "small", small },
+		{ "coroutine", coroutine },
+		{ "handler", handler },
 	};
 
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]) && count == 2; i++) {
