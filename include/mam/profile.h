@@ -30,10 +30,19 @@ extern "C" {
 MAM_API enum mam_status mam_profile_start(const char *file, uint64_t rate);
 
 /*
- * mam_profile_stop - end the profile. The file is complete afterwards; events of calls that other
- * threads are making may be missing. exit() ends it, too; so do _exit() and quick_exit(), but without
- * mam run the last events are then missing. Errors: INVALID_VALUE (mam_profile_start() began none,
- * or mam ctl has ended it).
+ * mam_profile_dump - write all events until now to the file, which can then be copied and read by any
+ * program, and continue. Until it is called, the newest events are in another file, FILE.ring, where
+ * mam profile and mam replay find them, but without their tags. It waits for the disk. Errors:
+ * INVALID_VALUE (mam_profile_start() began no profile, or mam ctl has ended it), IO (the file could
+ * not be written, and ends before; a message gave the reason).
+ */
+MAM_API enum mam_status mam_profile_dump(void);
+
+/*
+ * mam_profile_stop - end the profile. The file is complete afterwards, and FILE.ring is removed;
+ * events of calls that other threads are making may be missing. exit() ends it, too. After _exit(),
+ * quick_exit() without mam run, or a signal that kills the process, FILE.ring remains: see
+ * mam_profile_dump(). Errors: INVALID_VALUE (mam_profile_start() began none, or mam ctl has ended it).
  */
 MAM_API enum mam_status mam_profile_stop(void);
 

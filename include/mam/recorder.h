@@ -59,8 +59,9 @@ MAM_RECORDER_EXPORT unsigned int mam_interpose_chunk_create(unsigned long long *
 /* libmam-preload.so was loaded to record, and for nothing else. */
 MAM_RECORDER_EXPORT void mam_interpose_alone(void);
 
-/* mam_profile_start() and mam_profile_stop() of this process. */
+/* mam_profile_start(), mam_profile_dump() and mam_profile_stop() of this process. */
 MAM_RECORDER_EXPORT enum mam_status mam_interpose_profile_start(const char *file, uint64_t rate);
+MAM_RECORDER_EXPORT enum mam_status mam_interpose_profile_dump(void);
 MAM_RECORDER_EXPORT enum mam_status mam_interpose_profile_stop(void);
 
 #endif

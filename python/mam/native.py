@@ -182,6 +182,7 @@ _FUNCTIONS = {
     "mam_pool_set_limit": [c_void_p, c_size_t],
     "mam_pool_limit": [c_void_p, POINTER(c_size_t)],
     "mam_pool_reserve": [c_void_p, c_size_t],
+    "mam_profile_dump": [],
     "mam_profile_start": [c_char_p, c_uint64],
     "mam_profile_stop": [],
     "mam_tag_push": [c_char_p],

@@ -21,7 +21,7 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 class Recording:
-    """A trace or a profile. `path` is its file, which is complete when the `with` block has ended.
+    """A trace or a profile. `path` is its file, which is complete when the `with` block has ended, or up to the last dump().
 
     events: a dict per event, in order: event ("a" or "f"), id, bytes (of the request), stream (its address, 0: the
     default stream), device (-1: not on a device), tag (as mam_tag_path() returns it), t (nanoseconds since the
@@ -55,6 +55,11 @@ class Recording:
     def __exit__(self, *error: object) -> None:
         self._events = None  # the file may have been read before it was complete
         check(LIBRARY.mam_profile_stop(), "cannot end the recording")
+
+    def dump(self) -> None:
+        """Write all events until now to the file, and continue: `path` and `events` have them, also if the process is killed."""
+        self._events = None
+        check(LIBRARY.mam_profile_dump(), "cannot write the recording")
 
     @property
     def events(self) -> List[Event]:

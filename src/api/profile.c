@@ -25,11 +25,22 @@ enum mam_status mam_profile_start(const char *file, uint64_t rate)
 	return start(file, rate);
 }
 
+/* Without that function, no profile was started. */
+static enum mam_status call(const char *name)
+{
+	void *found = mam_recorder_find(name);
+	enum mam_status (*function)(void);
+
+	memcpy(&function, &found, sizeof(function));
+	return function == NULL ? MAM_ERROR_INVALID_VALUE : function();
+}
+
+enum mam_status mam_profile_dump(void)
+{
+	return call("mam_interpose_profile_dump");
+}
+
 enum mam_status mam_profile_stop(void)
 {
-	void *found = mam_recorder_find("mam_interpose_profile_stop");
-	enum mam_status (*stop)(void);
-
-	memcpy(&stop, &found, sizeof(stop));
-	return stop == NULL ? MAM_ERROR_INVALID_VALUE : stop();
+	return call("mam_interpose_profile_stop");
 }

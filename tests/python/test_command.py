@@ -49,6 +49,17 @@ class Traces(unittest.TestCase):
             pool.free(block)
         self.assertEqual([event["event"] for event in trace.events], ["a", "f"])
 
+    def test_dump(self):
+        with mam.Pool("host", cache=False) as pool, mam.trace() as trace:
+            block = pool.alloc(1000)
+            trace.dump()
+            self.assertEqual([event["bytes"] for event in trace.events], [1000])
+            pool.free(block)
+            trace.dump()
+            self.assertEqual([event["event"] for event in trace.events], ["a", "f"])
+        with self.assertRaisesRegex(mam.Error, "cannot write the recording"):
+            trace.dump()
+
     def test_trace_can_be_replayed(self):
         trace = self.record()
         result = mam.replay(trace)

@@ -67,6 +67,18 @@ enum mam_status mam_interpose_profile_stop(void)
 	return was_open ? MAM_OK : MAM_ERROR_INVALID_VALUE;
 }
 
+enum mam_status mam_interpose_profile_dump(void)
+{
+	int error;
+
+	if (!atomic_load(&is_running))
+		return MAM_ERROR_INVALID_VALUE;
+	mam_init_depth++;
+	error = mam_tracer_flush();
+	mam_init_depth--;
+	return error == 0 ? MAM_OK : error == EIO ? MAM_ERROR_IO : MAM_ERROR_INVALID_VALUE;
+}
+
 void mam_profiled_forget(void)
 {
 	atomic_store(&is_running, false);

@@ -270,12 +270,15 @@ static bool print(uint64_t from, uint64_t count, bool last, size_t *length)
 	return true;
 }
 
-/* lock: draining; writes complete segments, or, at the end, all records */
-static void drain(bool last)
+enum amount { SEGMENTS, UNTIL_NOW, LAST };
+
+/* lock: draining; writes complete segments, or all records that were reserved until now */
+static void drain(enum amount amount)
 {
+	const bool all = amount != SEGMENTS, last = amount == LAST;
 	uint64_t tail, waiting = mam_trace_ring_waiting(&tail);
 
-	while (!over && (waiting >= MAM_TRACE_SEGMENT || (last && waiting > 0))) {
+	while (!over && (waiting >= MAM_TRACE_SEGMENT || (all && waiting > 0))) {
 		uint64_t count = waiting < MAM_TRACE_SEGMENT ? waiting : MAM_TRACE_SEGMENT;
 		size_t length;
 		int error;
@@ -290,7 +293,7 @@ static void drain(bool last)
 			return;
 		}
 		mam_trace_ring_advance(tail + count);
-		if (last) /* does not wait for events that others still add */
+		if (all) /* does not wait for events that others still add */
 			waiting -= count, tail += count;
 		else
 			waiting = mam_trace_ring_waiting(&tail);
@@ -305,7 +308,7 @@ static void *write_all(void *unused)
 		bool done;
 
 		pthread_mutex_lock(&draining);
-		drain(false);
+		drain(SEGMENTS);
 		done = over;
 		if (done) /* a later trace starts a new thread */
 			atomic_store(&started, false);
@@ -331,9 +334,23 @@ void mam_trace_out_wake(void)
 	if (pthread_mutex_trylock(&draining) != 0)
 		return;
 	mam_file_hush(&signals);
-	drain(false);
+	drain(SEGMENTS);
 	mam_file_unhush(&signals);
 	pthread_mutex_unlock(&draining);
+}
+
+bool mam_trace_out_flush(void)
+{
+	struct mam_file_signals signals;
+	bool is_written;
+
+	pthread_mutex_lock(&draining);
+	mam_file_hush(&signals);
+	drain(UNTIL_NOW);
+	mam_file_unhush(&signals);
+	is_written = !over;
+	pthread_mutex_unlock(&draining);
+	return is_written;
 }
 
 /* The thread may be in a write that takes long. */
@@ -351,7 +368,7 @@ static void finish(void)
 {
 	int error;
 
-	drain(true);
+	drain(LAST);
 	if (over)
 		return;
 	over = true;

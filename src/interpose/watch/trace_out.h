@@ -26,6 +26,12 @@ int mam_trace_out_open(const char *pattern, bool is_name, bool has_stacks, uint6
 /* Called when a segment is full. */
 void mam_trace_out_wake(void);
 
+/*
+ * Writes all events that were begun until now to the file. Returns false if the trace has ended
+ * early, with a message. Waits for a thread that writes the file.
+ */
+bool mam_trace_out_flush(void);
+
 /* Called when the process ends: writes the rest to the file and removes the ring. */
 void mam_trace_out_finish(void);
 

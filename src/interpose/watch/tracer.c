@@ -450,6 +450,17 @@ void mam_tracer_opened(void)
 	atomic_store(&is_adding, false);
 }
 
+int mam_tracer_flush(void)
+{
+	int error = EINVAL;
+
+	pthread_mutex_lock(&opening);
+	if (atomic_load(&state) == OPEN && *at_home != 0)
+		error = mam_trace_out_flush() ? 0 : EIO;
+	pthread_mutex_unlock(&opening);
+	return error;
+}
+
 /* Events that were begun are completed first: the trace would lack them. */
 bool mam_tracer_close(uint64_t *events)
 {

@@ -53,11 +53,14 @@ void mam_tracer_context_gone(void *context);
  * values; EBUSY: there is a trace, EAGAIN: a thread has not finished its event or write of the last
  * one. Then call mam_tracer_add() for each block that may have been allocated before, and mam_tracer_opened().
  * With a rate (sample.h), the trace is a profile; NULL: it has what MAM_TRACE_WHO or MAM_PROFILE want.
+ * mam_tracer_flush - write its events to the file. Errors: EINVAL (there is none), EIO (its file could
+ * not be written; a message gives the reason).
  * mam_tracer_close - end the trace. Returns the number of its events, or false if there is none.
  */
 int mam_tracer_open(const char *name, const uint64_t *profile_rate);
 bool mam_tracer_add(const struct mam_watch_call *call); /* whether it was such a block */
 void mam_tracer_opened(void);
+int mam_tracer_flush(void);
 bool mam_tracer_close(uint64_t *events);
 
 /* Called when the process ends: writes the buffered events to the file. Uses host data only. */

@@ -72,11 +72,24 @@ same "a thread with the smallest stack opens the trace" "create 0,|1000" "$(cat 
 begins_alone windows
 same "without mam run, CUDA's own blocks are not recorded" "start 0,start again 13,stop 0,stop again 1,start 0,stop 0,|" \
 	"$(cat "$scratch/out")|$(events "$PROBE_FILE.1")"
+
+# What was dumped is in the file, and the rest in its ring, with the number of each event.
+for scene in dumped dumped_killed; do
+	for how in play begins_alone; do
+		$how $scene 2> "$scratch/shell"
+		same "$how $scene: the results" "dump 1,start 0,dump 0,dump again 0," "$(cat "$scratch/out")"
+		same "$how $scene: the file alone" "2000|tag=weights" "$(events "$PROBE_FILE.1")|$(
+			gzip -dcf < "$PROBE_FILE.1" | sed -n 's/^a .* \(tag=[^ ]*\).*/\1/p')"
+		same "$how $scene: with its ring" "allocs 2" "$("$MAM" replay --plain -r 1 "$PROBE_FILE.1" | sed -n 's/^allocs	/allocs /p')"
+	done
+done
+begins_alone dump_full
+same "a dump that cannot be written" "start 0,dump 14,dump again 14,|1" "$(cat "$scratch/out")|$(grep -c "ends early: .*too large" "$scratch/err")"
 begins_alone pool_forks
 same "without mam run, fork: the results" "start 0,child stop 1,child start 0,child stop 0,stop 0," "$(cat "$scratch/out")"
 same "without mam run, fork: each has its own" "3000|2000" "$(events "$PROBE_FILE.1")|$(events "$PROBE_FILE.2")"
 begins_alone pool_threads
-same "without mam run, 20 windows while four threads allocate" "40 of 40," "$(cat "$scratch/out")"
+same "without mam run, 20 windows with a dump while four threads allocate" "60 of 60," "$(cat "$scratch/out")"
 try "the last one has the block of its thread" [ "$(events "$PROBE_FILE.1" | tr ' ' '\n' | grep -c 7000)" = 1 ]
 FAKE_CUDA_FAIL_AT=cuInit:1+ begins_alone no_pool
 same "without mam run, an allocation without a pool" "start 0,refused 1,refused 1,stop 0," "$(cat "$scratch/out")"

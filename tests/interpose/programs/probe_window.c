@@ -10,8 +10,10 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -261,6 +263,55 @@ static void pool_forks(void)
 	printf("stop %d\n", mam_profile_stop());
 }
 
+/* What follows a dump is in the ring alone. */
+static void dump_and_end(void (*end)(void))
+{
+	struct mam_pool *pool = make_pool();
+
+	printf("dump %d\n", mam_profile_dump());
+	printf("start %d\n", mam_profile_start(name(".1"), 0));
+	mam_tag_push("weights");
+	take_from(pool, 2000);
+	mam_tag_pop();
+	printf("dump %d\n", mam_profile_dump());
+	printf("dump again %d\n", mam_profile_dump());
+	take_from(pool, 3000);
+	fflush(stdout);
+	end();
+}
+
+static void end_at_once(void)
+{
+	_exit(0);
+}
+
+static void end_killed(void)
+{
+	kill(getpid(), SIGKILL);
+}
+
+static void dumped(void)
+{
+	dump_and_end(end_at_once);
+}
+
+static void dumped_killed(void)
+{
+	dump_and_end(end_killed);
+}
+
+static void dump_full(void)
+{
+	struct mam_pool *pool = make_pool();
+	struct rlimit limit = { 100, 100 };
+
+	printf("start %d\n", mam_profile_start(name(".1"), 0));
+	take_from(pool, 2000);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	printf("dump %d\n", mam_profile_dump());
+	printf("dump again %d\n", mam_profile_dump());
+}
+
 static void *churn_pool(void *pool)
 {
 	while (!atomic_load(&ends))
@@ -279,12 +330,13 @@ static void pool_threads(void)
 	for (int i = 0; i < WINDOWS; i++) {
 		good += mam_profile_start(name(".1"), 0) == 0;
 		mam_free(pool, take_from(pool, 7000));
+		good += mam_profile_dump() == 0;
 		good += mam_profile_stop() == 0;
 	}
 	atomic_store(&ends, true);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(all[i], NULL);
-	printf("%d of %d\n", good, 2 * WINDOWS);
+	printf("%d of %d\n", good, 3 * WINDOWS);
 }
 
 /* The driver does not start: there is no pool, which the recorder must not read. */
@@ -302,7 +354,9 @@ static const struct probe_scene scenes[] = {
 	{ "pools", pools },
 	{ "left", left },
 	{ "small_stack", small_stack },
-	{ "left", left },
+	{ "dumped", dumped },
+	{ "dumped_killed", dumped_killed },
+	{ "dump_full", dump_full },
 	{ "pool_forks", pool_forks },
 	{ "pool_threads", pool_threads },
 	{ "no_pool", no_pool },
