@@ -64,6 +64,13 @@ static int open_path(const char *path, uint64_t *in_all)
 		close(descriptor);
 		return -1;
 	}
+	if (S_ISREG(status.st_mode) && input_ring_is(descriptor)) {
+		message_error("'%s' has only the last events of a trace; read the file of "
+			      "that name without '.ring'",
+			      path);
+		close(descriptor);
+		return -1;
+	}
 	if (S_ISREG(status.st_mode))
 		*in_all = (uint64_t)status.st_size;
 	return descriptor;

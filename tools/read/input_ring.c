@@ -81,6 +81,13 @@ struct input_ring *input_ring_open(const char *path)
 	return ring;
 }
 
+bool input_ring_is(int file)
+{
+	uint64_t magic;
+
+	return read_at(file, &magic, sizeof(magic), 0) && magic == MAM_TRACE_RING_MAGIC;
+}
+
 void input_ring_close(struct input_ring *ring)
 {
 	free(ring);

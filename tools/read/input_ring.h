@@ -10,7 +10,11 @@
 
 struct input_ring;
 
-/* input_ring_open - read the whole ring next to `path`; NULL: there is no valid one. */
+/*
+ * input_ring_open - read the whole ring next to `path`; NULL: there is no valid one.
+ * input_ring_is - whether the file itself is a ring.
+ */
+bool input_ring_is(int file);
 struct input_ring *input_ring_open(const char *path);
 
 void input_ring_close(struct input_ring *ring);

@@ -83,6 +83,9 @@ for scene in dumped dumped_killed; do
 		same "$how $scene: with its ring" "allocs 2" "$("$MAM" replay --plain -r 1 "$PROBE_FILE.1" | sed -n 's/^allocs	/allocs /p')"
 	done
 done
+"$MAM" profile "$PROBE_FILE.1.ring" > "$scratch/out" 2> "$scratch/err"
+same "a ring alone is refused" "2 mam profile: error: '$PROBE_FILE.1.ring' has only the last events of a trace; read the file of that name without '.ring'" \
+	"$? $(cat "$scratch/err")"
 begins_alone dump_full
 same "a dump that cannot be written" "start 0,dump 14,dump again 14,|1" "$(cat "$scratch/out")|$(grep -c "ends early: .*too large" "$scratch/err")"
 begins_alone pool_forks
