@@ -122,7 +122,21 @@ MAM_KFN uint64_t mam_timer(void)
 #define mam_warp_shuffle64(mask, value, lane) \
 	((uint64_t)__shfl_sync(mask, (unsigned long long)(value), (int)(lane)))
 #define mam_warp_match32(mask, value) (__match_any_sync(mask, (unsigned int)(value)) & (mask))
+#if defined(__clang__) && __clang_major__ < 15
+/* These emit a result of 64 bits for the builtin, which ptxas rejects. */
+MAM_KFN uint32_t mam_warp_match64(uint32_t mask, uint64_t value)
+{
+	uint32_t group;
+
+	asm volatile("match.any.sync.b64 %0, %1, %2;"
+		     : "=r"(group)
+		     : "l"(value), "r"(mask)
+		     : "memory");
+	return group & mask;
+}
+#else
 #define mam_warp_match64(mask, value) (__match_any_sync(mask, (unsigned long long)(value)) & (mask))
+#endif
 #define mam_warp_sync(mask) __syncwarp(mask)
 
 #define mam_popc32(x) ((uint32_t)__popc(x))

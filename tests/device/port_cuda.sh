@@ -166,6 +166,8 @@ __global__ void take(struct mam_kheap *heap, void **kept)
 	mam_kpage_start(heap, &walk);
 	kept[threadIdx.x] = mam_kpage_alloc(heap, &walk);
 	(void)mam_kpage_free(heap, kept[threadIdx.x ^ 1]);
+	kept[threadIdx.x] = mam_kmalloc(heap, threadIdx.x);
+	(void)mam_kfree(heap, kept[threadIdx.x ^ 1]);
 }
 EOF
 mkdir "$scratch/shim"
@@ -185,12 +187,14 @@ if by_clang "$scratch/probe.cu"; then
 		not_ok "calls have their order and scope: clang" "$(lib_tail "$scratch/said")"
 	fi
 	if by_clang "$scratch/kernel.cu"; then
-		ok "clang compiles a kernel that allocates pages"
+		ok "clang compiles a kernel that allocates"
 	else
-		not_ok "clang compiles a kernel that allocates pages" "$(lib_tail "$scratch/said")"
+		not_ok "clang compiles a kernel that allocates" "$(lib_tail "$scratch/said")"
 	fi
+	# clang itself does not check the operands of instructions.
+	try "ptxas assembles what clang generates" "$(dirname "$NVCC")/ptxas" -O0 -arch=sm_80 -o "$scratch/cubin" "$scratch/ptx"
 else
-	skip "clang compiles a kernel that allocates pages" "no clang that supports this toolkit"
+	skip "clang compiles a kernel that allocates" "no clang that supports this toolkit"
 fi
 
 # The error for an older architecture names it. -arch=sm_60 itself is unknown to new compilers.
