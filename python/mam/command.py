@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from typing import Dict, List, Optional, Union
+from typing import Dict, List, Union
 
 from mam.native import PREFIX, Error
 

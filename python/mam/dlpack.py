@@ -47,7 +47,6 @@ class _Tensor(ctypes.Structure):
 _exported: Dict[int, Tuple[_Tensor, Any]] = {}
 
 
-@ctypes.CFUNCTYPE(None, c_void_p)
 def _delete(tensor: int) -> None:
     entry = _exported.pop(tensor, None)
     if entry:
@@ -63,10 +62,13 @@ _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = c_void_p, [c_void_p, c_char_p]
 
 
-@ctypes.PYFUNCTYPE(None, c_void_p)
 def _destroy(capsule: int) -> None:
     if _is_valid(capsule, _NAME):
         _delete(_pointer(capsule, _NAME))
+
+
+_DELETER = ctypes.CFUNCTYPE(None, c_void_p)(_delete)
+_DESTRUCTOR = ctypes.PYFUNCTYPE(None, c_void_p)(_destroy)
 
 
 def capsule(array: Any) -> Any:
@@ -83,12 +85,12 @@ def capsule(array: Any) -> Any:
         lanes=1,
         shape=(c_int64 * count)(*array.shape),
         strides=None,  # C-contiguous
-        deleter=ctypes.cast(_delete, c_void_p),
+        deleter=ctypes.cast(_DELETER, c_void_p),
     )
     address = ctypes.addressof(tensor)
     _exported[address] = (tensor, array)
     array._exports += 1
-    return _new(address, _NAME, ctypes.cast(_destroy, c_void_p))
+    return _new(address, _NAME, ctypes.cast(_DESTRUCTOR, c_void_p))
 
 
 def synchronize(stream: int, device: int) -> None:

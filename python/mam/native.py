@@ -86,7 +86,8 @@ class Stats:
         return list(Stats.__annotations__)
 
     def __getitem__(self, name: str) -> int:
-        return getattr(self, name)
+        value: int = getattr(self, name)
+        return value
 
     def __enter__(self) -> "Stats":
         check(LIBRARY.mam_stats_push(self._pool), "cannot begin a period of statistics")

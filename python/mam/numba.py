@@ -45,7 +45,7 @@ def _manager() -> Any:
     from numba import cuda
     from numba.cuda.cudadrv import driver as numba_driver
 
-    class MamMemoryManager(cuda.GetIpcHandleMixin, cuda.HostOnlyCUDAMemoryManager):
+    class MamMemoryManager(cuda.GetIpcHandleMixin, cuda.HostOnlyCUDAMemoryManager):  # type: ignore[misc]
         """Numba creates one for each context."""
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -52,10 +52,10 @@ def _type_string(dtype: Any) -> str:
     """The type string of __array_interface__ for a name, a type string, or a dtype of NumPy."""
     text = getattr(dtype, "str", dtype)  # numpy.dtype
     text = getattr(text, "__name__", text)  # numpy.float32
-    text = _DTYPES.get(text, text)
-    if text not in _DTYPES.values():
+    name: str = _DTYPES.get(text, text)
+    if name not in _DTYPES.values():
         raise Error(f"unknown dtype '{dtype}': use one of {', '.join(_DTYPES)}")
-    return text
+    return name
 
 
 class Array:
@@ -308,13 +308,12 @@ class Pool:
         chunk_bytes (struct mam_segment_info). pandas.DataFrame(pool.segments()) is a table of the pool."""
         found = []
 
-        @SEGMENT_VISIT
         def visit(segment: Any, _: Any) -> bool:
             values = ((name, getattr(segment.contents, name)) for name, *_ in SegmentInfo._fields_[1:])
             found.append({name: 0 if value is None else value for name, value in values})
             return True
 
-        check(LIBRARY.mam_pool_walk(self._handle, visit, None), "cannot list the pool's segments")
+        check(LIBRARY.mam_pool_walk(self._handle, SEGMENT_VISIT(visit), None), "cannot list the pool's segments")
         return found
 
     def check(self) -> None:
@@ -358,7 +357,10 @@ def _ordinal(device: Optional[int]) -> int:
     return -1 if device is None else device
 
 
-def _attr(source, device, chunk, growth, limit, spare, footprint, granule, free, cache, name) -> PoolAttr:
+def _attr(
+    source: str, device: Optional[int], chunk: int, growth: int, limit: int, spare: int, footprint: int, granule: int,
+    free: str, cache: bool, name: Optional[str],
+) -> PoolAttr:
     if free not in _FREE:
         raise Error(f"unknown free policy '{free}': use one of {', '.join(_FREE)}")
     sizes = dict(chunk=chunk, growth=growth, limit=limit, spare=spare, footprint=footprint, granule=granule)
@@ -386,13 +388,12 @@ def _describe(handle: int) -> Tuple[str, str, int]:
     """The name, the source and the device of a pool, which never change; a handle is never reused."""
     found = []
 
-    @POOL_VISIT
     def visit(info: Any, _: Any) -> bool:
         if info.contents.pool == handle:
             found.append((info.contents.name.decode(), info.contents.source.decode(), info.contents.device))
         return not found
 
-    check(LIBRARY.mam_pool_each(visit, None), "cannot list the pools")
+    check(LIBRARY.mam_pool_each(POOL_VISIT(visit), None), "cannot list the pools")
     if not found:
         raise Error("the pool was destroyed", "MAM_ERROR_DESTROYED")
     return found[0]

@@ -4,7 +4,7 @@
 import ctypes
 import gc
 import unittest
-from ctypes import POINTER, c_char_p, c_int, c_int64, c_void_p, py_object
+from ctypes import c_char_p, c_int, c_void_p, py_object
 
 import mam
 from mam import dlpack
