@@ -16,6 +16,7 @@ fuzz_table()
 {
 	cat << 'EOF'
 args 400 60
+builds 3000 65
 control 3000 24
 elf 20000 7
 http 9000 57
@@ -88,7 +89,7 @@ fuzz_sources()
 	for layer in $(sed -n 's,^include src/\([a-z]*\)/Makefile.inc,\1,p' "$MAM_SRCDIR/Makefile.am"); do
 		[ "$layer" = interpose ] || [ "$layer" = opencl ] || find "$MAM_SRCDIR/src/$layer" -name "*.c"
 	done
-	ls "$MAM_SRCDIR"/src/interpose/share/*.c "$MAM_SRCDIR"/src/interpose/control/request.c "$MAM_SRCDIR"/tools/*.c "$MAM_SRCDIR"/tools/[!bc]*/*.c "$MAM_SRCDIR"/tools/compare/*.c "$MAM_SRCDIR"/tools/ctl/*.c "$MAM_SRCDIR"/tools/bench/harness/results*.c |
+	ls "$MAM_SRCDIR"/src/interpose/share/*.c "$MAM_SRCDIR"/src/interpose/control/request.c "$MAM_SRCDIR"/tools/*.c "$MAM_SRCDIR"/tools/[!bc]*/*.c "$MAM_SRCDIR"/tools/compare/*.c "$MAM_SRCDIR"/tools/coalesce/builds.c "$MAM_SRCDIR"/tools/ctl/*.c "$MAM_SRCDIR"/tools/bench/harness/results*.c |
 		grep -v -e '/mam\.c' -e '/bench\.c'
 	ls "$MAM_BUILDDIR"/tools/*/*_text.c
 }

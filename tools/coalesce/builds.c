@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "kit/message.h"
 
@@ -61,6 +60,14 @@ static char escaped(struct reader *r)
 	return strtoul(digits, NULL, 16) - 1 < 0x7f ? (char)strtoul(digits, NULL, 16) : '?';
 }
 
+/* A build has many words: each keeps the memory that it needs. */
+static char *fitted(char *word, size_t bytes)
+{
+	char *smaller = realloc(word, bytes + 1);
+
+	return smaller != NULL ? smaller : word;
+}
+
 /* A string; NULL: there is none, or memory ran out. */
 static char *text(struct reader *r)
 {
@@ -85,7 +92,7 @@ static char *text(struct reader *r)
 		return NULL;
 	}
 	r->at++;
-	return made;
+	return fitted(made, (size_t)(to - made));
 }
 
 static bool skip(struct reader *r, unsigned int depth)
@@ -165,7 +172,7 @@ static bool split(const char *command, struct words *words)
 				*to++ = *command;
 		}
 		*to = '\0';
-		if (!add_word(words, word))
+		if (!add_word(words, fitted(word, (size_t)(to - word))))
 			return false;
 	}
 	return true;
@@ -197,6 +204,7 @@ static void free_words(struct words *words)
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
+/* The contents of a file, followed by 0. NULL: failed, see errno. */
 static char *load(const char *path, size_t *bytes);
 
 static char *joined(const char *folder, const char *file)
@@ -249,7 +257,7 @@ static const char *options_file(const char *word, const char *next, size_t *used
 	return NULL;
 }
 
-/* CMake writes the include folders of CUDA files to such a file. A missing one is reported. */
+/* CMake writes the include folders of CUDA files to such a file. One that cannot be read is reported. */
 static bool expand(const char *folder, struct words *words)
 {
 	struct words all = { NULL, 0, 0 }, old;
@@ -268,10 +276,8 @@ static bool expand(const char *folder, struct words *words)
 			continue;
 		}
 		path = joined(folder, name);
-		flags = NULL;
-		if (path != NULL && access(path, R_OK) == 0)
-			flags = load(path, &bytes);
-		else if (path != NULL)
+		flags = path != NULL ? load(path, &bytes) : NULL;
+		if (path != NULL && flags == NULL)
 			message_warning("cannot read '%s', which has flags of the build: %s", path,
 					strerror(errno));
 		good = path != NULL && (flags == NULL || split(flags, &all));
@@ -393,26 +399,34 @@ static bool read_all(struct reader *r, struct co_builds *builds)
 static char *load(const char *path, size_t *bytes)
 {
 	FILE *file = fopen(path, "rb");
+	size_t room = 1 << 16, got = 1;
+	int error = file != NULL ? 0 : errno;
 	char *all = NULL, *grown;
-	size_t room = 1 << 16, got;
 
 	*bytes = 0;
-	while (file != NULL && *bytes < MAX_BYTES && (grown = realloc(all, room + 1)) != NULL) {
+	while (error == 0 && got > 0) {
+		grown = realloc(all, room + 1);
+		if (grown == NULL) {
+			error = ENOMEM;
+			break;
+		}
 		all = grown;
 		got = fread(all + *bytes, 1, room - *bytes, file);
 		*bytes += got;
 		all[*bytes] = '\0';
-		if (got == 0)
-			break;
+		if (ferror(file))
+			error = errno;
+		else if (*bytes > MAX_BYTES)
+			error = EFBIG;
 		room = *bytes == room ? 2 * room : room;
-	}
-	if (file == NULL || ferror(file) || all == NULL) {
-		message_error("cannot read '%s': %s", path, strerror(errno));
-		free(all);
-		all = NULL;
 	}
 	if (file != NULL)
 		fclose(file);
+	if (error != 0) {
+		free(all);
+		all = NULL;
+	}
+	errno = error;
 	return all;
 }
 
@@ -429,8 +443,10 @@ bool co_builds_read(const char *folder, struct co_builds *builds)
 		return false;
 	}
 	all = load(path, &bytes);
-	if (all == NULL)
+	if (all == NULL) {
+		message_error("cannot read '%s': %s", path, strerror(errno));
 		return false;
+	}
 	r = (struct reader){ all, all + bytes, false };
 	good = read_all(&r, builds);
 	skip_blank(&r);
