@@ -11,7 +11,9 @@
  *  thread local     own captures that are not relaxed
  *  relaxed          none
  *
- * Every capture in a context refuses to synchronize it and to record an event in it.
+ * In every mode, a capture refuses to synchronize its context and to record an event in it, to query
+ * or wait for its streams and events, and dependencies on work that is not captured. As long as a
+ * blocking stream is captured, the legacy stream of the context cannot be used (906).
  *
  * A capture begins in one stream. Other streams, of any context, join it when they wait for an
  * event that was recorded in it, and are part of it until it ends.
@@ -60,6 +62,14 @@ static struct CUstream_st *record_of(struct CUstream_st *stream)
 	if (stream == STREAM_PER_THREAD && fake_context_current(&context) == CUDA_SUCCESS)
 		fake_stream_resolve(context, &stream);
 	return stream;
+}
+
+void fake_capture_spoil(uint64_t id)
+{
+	struct capture *capture = of_id(id);
+
+	if (capture)
+		capture->spoilt = true;
 }
 
 uint64_t fake_capture_id(struct CUstream_st *stream)

@@ -2,8 +2,9 @@
 /*
  * event.c - events: each stores the time at which the work before it is done.
  *
- * An event that was never recorded counts as done. A record in a capturing stream becomes part of
- * the graph; a stream that waits for the event then joins the capture. An event ends with its
+ * An event that was never recorded counts as done. It can only be recorded in streams of its own
+ * context. A record in a capturing stream becomes part of the graph: a stream that waits for the event
+ * then joins the capture, and the event can neither be queried nor waited for. An event ends with its
  * context: calls with it are invalid from then on, even if a primary context becomes active again.
  */
 #include "fake.h"
@@ -45,6 +46,18 @@ static int check_work(const struct CUevent_st *event)
 	int result = check(event);
 
 	return result == CUDA_SUCCESS ? fake_context_owner(event->context)->broken : result;
+}
+
+/* The same for a query or wait. A captured event conflicts with its capture in every mode. */
+static int check_done(const struct CUevent_st *event)
+{
+	int result = check_work(event);
+
+	if (result == CUDA_SUCCESS && event->capture) {
+		fake_capture_spoil(event->capture);
+		result = CUDA_ERROR_CAPTURED_EVENT;
+	}
+	return result == CUDA_SUCCESS ? fake_capture_refuse() : result;
 }
 
 int fake_event_count(void)
@@ -102,6 +115,9 @@ int cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream)
 		result = check(event);
 	if (result == CUDA_SUCCESS)
 		result = fake_stream_context(stream, &context);
+	if (result == CUDA_SUCCESS &&
+	    fake_context_owner(event->context) != fake_context_owner(context))
+		result = CUDA_ERROR_INVALID_HANDLE;
 	if (result == CUDA_SUCCESS)
 		result = fake_stream_end(context, stream, &end_ns);
 	if (result == CUDA_SUCCESS)
@@ -142,9 +158,7 @@ int cuEventQuery(struct CUevent_st *event)
 	int result = fake_enter("cuEventQuery");
 
 	if (result == CUDA_SUCCESS)
-		result = check_work(event);
-	if (result == CUDA_SUCCESS)
-		result = fake_capture_refuse();
+		result = check_done(event);
 	if (result == CUDA_SUCCESS && event->done_ns > fake_now() && !fake_knobs.hasty)
 		result = CUDA_ERROR_NOT_READY;
 	return fake_leave("cuEventQuery", result, "event=%p", (void *)event);
@@ -155,9 +169,7 @@ int cuEventSynchronize(struct CUevent_st *event)
 	int result = fake_enter("cuEventSynchronize");
 
 	if (result == CUDA_SUCCESS)
-		result = check_work(event);
-	if (result == CUDA_SUCCESS)
-		result = fake_capture_refuse();
+		result = check_done(event);
 	if (result == CUDA_SUCCESS)
 		fake_timeline_wait(event->done_ns);
 	return fake_leave("cuEventSynchronize", result, "event=%p", (void *)event);
@@ -169,6 +181,8 @@ int cuEventElapsedTime(float *milliseconds, struct CUevent_st *start, struct CUe
 
 	if (result == CUDA_SUCCESS)
 		result = check(start) == CUDA_SUCCESS ? check(end) : CUDA_ERROR_INVALID_HANDLE;
+	if (result == CUDA_SUCCESS && (start->capture || end->capture))
+		result = CUDA_ERROR_CAPTURED_EVENT;
 	if (result == CUDA_SUCCESS && (!start->done_ns || !end->done_ns))
 		result = CUDA_ERROR_INVALID_HANDLE;
 	if (result == CUDA_SUCCESS && (start->done_ns > fake_now() || end->done_ns > fake_now()))
@@ -176,6 +190,21 @@ int cuEventElapsedTime(float *milliseconds, struct CUevent_st *start, struct CUe
 	if (result == CUDA_SUCCESS)
 		*milliseconds = ((double)end->done_ns - (double)start->done_ns) / 1e6;
 	return fake_leave("cuEventElapsedTime", result, "%s", "");
+}
+
+/* A capture cannot depend on work outside of it. */
+static int wait_for(struct CUctx_st *context, struct CUstream_st *stream,
+		    const struct CUevent_st *event)
+{
+	uint64_t capture = fake_capture_id(stream);
+	int result;
+
+	if (capture) {
+		fake_capture_spoil(capture);
+		return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+	}
+	result = fake_capture_refuse_legacy(context, stream);
+	return result == CUDA_SUCCESS ? fake_stream_delay(context, stream, event->done_ns) : result;
 }
 
 int cuStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event, unsigned int flags)
@@ -189,8 +218,8 @@ int cuStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event, unsi
 		result = fake_stream_context(stream, &context);
 	if (result == CUDA_SUCCESS && event->capture)
 		result = fake_capture_join(stream, event->capture);
-	else if (result == CUDA_SUCCESS && !fake_capture_alive(stream))
-		result = fake_stream_delay(context, stream, event->done_ns);
+	else if (result == CUDA_SUCCESS && event->done_ns != 0)
+		result = wait_for(context, stream, event);
 	return fake_leave("cuStreamWaitEvent", result, "stream=%p event=%p flags=%u",
 			  (void *)stream, (void *)event, flags);
 }

@@ -218,6 +218,8 @@ int fake_timeline_fill(uint64_t due_ns, const struct fake_end *to, unsigned char
 		       size_t bytes);
 int fake_timeline_release(uint64_t due_ns, uint64_t block_id);
 int fake_timeline_use(uint64_t due_ns, uintptr_t address, size_t bytes); /* changes nothing */
+void fake_timeline_submitter(struct CUctx_st *context);    /* of the work that is submitted next */
+void fake_timeline_fault(uintptr_t address, size_t bytes); /* of unmapped memory */
 int fake_timeline_touching(uintptr_t address, size_t bytes); /* number of copies and fills */
 int fake_timeline_reaching(const void *place, size_t bytes, uint64_t after_ns);
 void fake_timeline_forget(void); /* in the child of a fork */
@@ -242,6 +244,7 @@ bool fake_stream_is_captured(uint64_t id, const struct CUctx_st *context, bool b
 /* capture.c */
 int fake_capture_refuse(void); /* 900, and invalidates every live capture that forbids the call */
 int fake_capture_refuse_all(struct CUctx_st *context); /* the same in any mode */
+void fake_capture_spoil(uint64_t id);                  /* invalidates the capture, if it is alive */
 bool fake_capture_alive(struct CUstream_st *stream);
 uint64_t fake_capture_id(struct CUstream_st *stream);           /* 0: the stream is not captured */
 int fake_capture_join(struct CUstream_st *stream, uint64_t id); /* by an event of that capture */

@@ -22,6 +22,8 @@ int cuMemHostRegister_v2(void *address, size_t bytes, unsigned int flags)
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (result == CUDA_SUCCESS)
 		result = fake_context_current(&context);
+	if (result == CUDA_SUCCESS)
+		result = fake_capture_refuse();
 	if (result == CUDA_SUCCESS && fake_memory_overlaps(block.base, bytes))
 		result = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 	if (result == CUDA_SUCCESS) {
@@ -35,9 +37,14 @@ int cuMemHostRegister_v2(void *address, size_t bytes, unsigned int flags)
 
 int cuMemHostUnregister(void *address)
 {
+	struct CUctx_st *context;
 	struct fake_block *block;
 	int result = fake_enter("cuMemHostUnregister");
 
+	if (result == CUDA_SUCCESS)
+		result = fake_context_current(&context);
+	if (result == CUDA_SUCCESS)
+		result = fake_capture_refuse();
 	for (int pass = 0; pass < 2 && result == CUDA_SUCCESS; pass++) {
 		block = fake_memory_find((uintptr_t)address);
 		if (!block || block->base != (uintptr_t)address || block->origin != FAKE_REGISTERED)

@@ -94,12 +94,15 @@ unsigned long long fake_stream_id(const struct CUstream_st *stream)
 
 int fake_stream_context(struct CUstream_st *stream, struct CUctx_st **context)
 {
+	int result;
+
 	if (is_legacy(stream) || stream == STREAM_PER_THREAD)
 		return fake_context_current(context);
 	if (!*find(stream))
 		return CUDA_ERROR_INVALID_HANDLE;
 	*context = stream->context;
-	return fake_context_check(*context);
+	result = fake_context_check(*context);
+	return result == CUDA_SUCCESS ? fake_context_owner(*context)->broken : result;
 }
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -174,10 +177,13 @@ int fake_stream_begin(struct CUctx_st *context, struct CUstream_st *stream, uint
 int fake_stream_submit(struct CUctx_st *context, struct CUstream_st *stream, uint64_t longer_ns,
 		       uint64_t *due_ns)
 {
-	int result = fake_stream_resolve(context, &stream);
+	int result = fake_capture_refuse_legacy(context, stream);
 
+	if (result == CUDA_SUCCESS)
+		result = fake_stream_resolve(context, &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
+	fake_timeline_submitter(context);
 	if (stream && stream->capture) {
 		*due_ns = FAKE_CAPTURED;
 		return CUDA_SUCCESS;
@@ -280,6 +286,12 @@ static int stream_end(struct CUstream_st *stream, uint64_t *end_ns)
 
 	if (result == CUDA_SUCCESS)
 		result = fake_capture_refuse();
+	if (result == CUDA_SUCCESS)
+		result = fake_capture_refuse_legacy(context, stream);
+	if (result == CUDA_SUCCESS && fake_capture_alive(stream)) {
+		fake_capture_spoil(fake_capture_id(stream));
+		result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	}
 	return result == CUDA_SUCCESS ? fake_stream_end(context, stream, end_ns) : result;
 }
 

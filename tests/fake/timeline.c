@@ -26,7 +26,8 @@ struct piece {
 	struct piece *next;
 	uint64_t due_ns;
 	enum piece_kind kind;
-	unsigned char value; /* fill */
+	unsigned char value;      /* fill */
+	struct CUctx_st *context; /* whose work it is; NULL: a release */
 	void *to;
 	const void *from;
 	uintptr_t to_address;   /* as the program knows them; 0: none */
@@ -37,6 +38,7 @@ struct piece {
 };
 
 static struct piece *first;           /* lock: fake */
+static struct CUctx_st *submitter;    /* lock: fake */
 static uint64_t clock_ns = 1;         /* the fake's own. lock: fake */
 static __thread unsigned long waited; /* number of waits for unfinished work */
 
@@ -110,6 +112,12 @@ void fake_timeline_wait(uint64_t until_ns)
 	fake_timeline_run();
 }
 
+/* The pieces that are made next are work of this context. */
+void fake_timeline_submitter(struct CUctx_st *context)
+{
+	submitter = fake_context_owner(context);
+}
+
 static struct piece *make(size_t kept, uint64_t due_ns, enum piece_kind kind)
 {
 	struct piece *piece = calloc(1, sizeof(*piece) + kept);
@@ -117,6 +125,7 @@ static struct piece *make(size_t kept, uint64_t due_ns, enum piece_kind kind)
 	if (piece) {
 		piece->due_ns = due_ns;
 		piece->kind = kind;
+		piece->context = kind == PIECE_RELEASE ? NULL : submitter;
 	}
 	return piece;
 }
@@ -178,6 +187,21 @@ int fake_timeline_touching(uintptr_t address, size_t bytes)
 		touching += overlap(address, bytes, piece->to_address, piece->bytes) ||
 			    overlap(address, bytes, piece->from_address, piece->bytes);
 	return touching;
+}
+
+/* The addresses are unmapped: work that still uses them faults, which breaks its context. */
+void fake_timeline_fault(uintptr_t address, size_t bytes)
+{
+	for (struct piece *piece = first; piece; piece = piece->next) {
+		if (!overlap(address, bytes, piece->to_address, piece->bytes) &&
+		    !overlap(address, bytes, piece->from_address, piece->bytes))
+			continue;
+		piece->kind = PIECE_USE;
+		piece->to_address = piece->from_address = 0;
+		piece->to = NULL;
+		piece->from = NULL;
+		piece->context->broken = CUDA_ERROR_ILLEGAL_ADDRESS;
+	}
 }
 
 /* The same by place, for work that ends after some time: memory may be mapped at several addresses. */

@@ -4,7 +4,7 @@
  *
  *  cuMemAddressReserve   a range of addresses without backing memory
  *  cuMemCreate           bytes of a device without an address: a block of kind PHYSICAL
- *  cuMemMap              a block over a part of a range, backed by those bytes
+ *  cuMemMap              a block over a part of a range, backed by all of those bytes
  *  cuMemRetainAllocationHandle   the handle of the mapped memory, to be released once more
  *  cuMemSetAccess        from now on copies, fills and kernels of a device may use it; the device
  *                        needs no context
@@ -255,12 +255,11 @@ static int map(uintptr_t address, size_t bytes, size_t offset, uint64_t handle)
 				    .physical = handle };
 	int result;
 
-	if (!physical || bytes == 0 || !whole_slabs(address | bytes | offset) ||
-	    offset > physical->bytes || bytes > physical->bytes - offset ||
+	if (!physical || offset != 0 || bytes != physical->bytes || !whole_slabs(address) ||
 	    !*find(address, bytes) || fake_memory_overlaps(address, bytes))
 		return CUDA_ERROR_INVALID_VALUE;
 	block.device = physical->device;
-	block.shift = (intptr_t)(physical->base + offset - address) + physical->shift;
+	block.shift = (intptr_t)(physical->base - address) + physical->shift;
 	physical->uses++;
 	result = fake_memory_add(&block);
 	if (result != CUDA_SUCCESS)
@@ -315,11 +314,12 @@ static int show(const struct fake_block *block, bool visible)
 	return mapped == MAP_FAILED ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
-/* memory.c removes a mapping from its table. Work in flight continues, as with a real driver. */
+/* memory.c removes a mapping from its table. The call does not wait for work in flight. */
 void fake_virtual_unmap(const struct fake_block *block)
 {
 	struct fake_block *physical = fake_memory_of_id(block->physical);
 
+	fake_timeline_fault(block->base, block->bytes);
 	show(block, false);
 	physical->uses--;
 	end_unused(physical);

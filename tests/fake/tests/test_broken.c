@@ -100,14 +100,18 @@ START_TEST(other_contexts_are_not_affected)
 {
 	struct cuda cuda = load_broken("cuMemAlloc:1");
 	struct CUctx_st *own, *primary;
+	struct CUstream_st *stream;
 	unsigned long long address;
 
 	cuda.cuCtxGetCurrent(&primary);
 	cuda.cuCtxCreate_v2(&own, 0, 0);
+	cuda.cuStreamCreate(&stream, 0);
 	cuda.cuMemAlloc_v2(&address, 512);
 	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 	cuda.cuCtxSetCurrent(primary);
 	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuStreamQuery(NULL), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuStreamQuery(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
 	ck_assert_int_eq(cuda.cuCtxDestroy_v2(own), CUDA_SUCCESS);
 }
 END_TEST

@@ -193,6 +193,104 @@ START_TEST(per_thread_stream_can_be_captured)
 }
 END_TEST
 
+static void relax(void)
+{
+	int mode = CAPTURE_RELAXED;
+
+	ck_assert_int_eq(cuda.cuThreadExchangeStreamCaptureMode(&mode), CUDA_SUCCESS);
+}
+
+/* Captured work is not executed: no thread may ask whether it is done. */
+START_TEST(captured_streams_and_events_cannot_be_waited_for)
+{
+	struct CUevent_st *event;
+
+	begin(CAPTURE_RELAXED);
+	relax();
+	ck_assert_int_eq(cuda.cuStreamQuery(stream), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	ck_assert_int_eq(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+	begin(CAPTURE_RELAXED);
+	ck_assert_int_eq(cuda.cuStreamSynchronize(stream), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	ck_assert_int_eq(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+	for (int waits = 0; waits < 2; waits++) {
+		begin(CAPTURE_RELAXED);
+		ck_assert_int_eq(cuda.cuEventCreate(&event, 0), CUDA_SUCCESS);
+		ck_assert_int_eq(cuda.cuEventRecord(event, stream), CUDA_SUCCESS);
+		ck_assert_int_eq(waits ? cuda.cuEventSynchronize(event) : cuda.cuEventQuery(event),
+				 CUDA_ERROR_CAPTURED_EVENT);
+		ck_assert_int_eq(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+		ck_assert_int_eq(cuda.cuEventQuery(event), CUDA_ERROR_CAPTURED_EVENT);
+		ck_assert_int_eq(cuda.cuEventRecord(event, stream), CUDA_SUCCESS);
+		ck_assert_int_eq(cuda.cuEventQuery(event), CUDA_SUCCESS);
+	}
+}
+END_TEST
+
+START_TEST(capture_cannot_wait_for_other_work)
+{
+	struct CUevent_st *fresh, *event;
+
+	begin(CAPTURE_RELAXED);
+	ck_assert_int_eq(cuda.cuEventCreate(&fresh, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuEventCreate(&event, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuStreamWaitEvent(stream, fresh, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuEventRecord(event, NULL), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuStreamWaitEvent(stream, event, 0),
+			 CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+	ck_assert_int_eq(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+END_TEST
+
+/* The legacy stream waits for the blocking streams of its context. */
+START_TEST(capture_of_blocking_stream_forbids_the_legacy_stream)
+{
+	unsigned long long address;
+	struct CUevent_st *event;
+	unsigned char byte = 7;
+	struct CUstream_st *other;
+
+	cuda = load();
+	relax();
+	ck_assert_int_eq(cuda.cuMemAlloc_v2(&address, 512), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuEventCreate(&event, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuStreamCreate(&other, STREAM_NON_BLOCKING), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuEventRecord(event, other), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuStreamCreate(&stream, 0), CUDA_SUCCESS);
+	for (int call = 0; call < 6; call++) {
+		int result = 0;
+
+		ck_assert_int_eq(cuda.cuStreamBeginCapture_v2(stream, CAPTURE_RELAXED),
+				 CUDA_SUCCESS);
+		switch (call) {
+		case 0: result = cuda.cuMemcpyDtoH_v2(&byte, address, 1); break;
+		case 1: result = cuda.cuMemsetD8_v2(address, 1, 1); break;
+		case 2: result = cuda.cuStreamSynchronize(NULL); break;
+		case 3: result = cuda.cuStreamQuery(NULL); break;
+		case 4: result = cuda.cuStreamWaitEvent(NULL, event, 0); break;
+		case 5: result = cuda.cuMemcpyHtoDAsync_v2(address, &byte, 1, NULL); break;
+		}
+		ck_assert_int_eq(result, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+		ck_assert_int_eq(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+	}
+	ck_assert_int_eq(cuda.cuMemcpyDtoH_v2(&byte, address, 1), CUDA_SUCCESS);
+}
+END_TEST
+
+START_TEST(capture_refuses_to_register_memory)
+{
+	static char memory[8192];
+
+	begin(CAPTURE_GLOBAL);
+	ck_assert_int_eq(cuda.cuMemHostRegister_v2(memory, sizeof(memory), 0),
+			 CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	ck_assert_int_eq(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+	begin(CAPTURE_RELAXED);
+	ck_assert_int_eq(cuda.cuMemHostRegister_v2(memory, sizeof(memory), 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuMemHostUnregister(memory), CUDA_SUCCESS);
+	ck_assert_int_eq(end(), CUDA_SUCCESS);
+}
+END_TEST
+
 /*
  * A stream of another context that waits for an event of the capture is part of it until it ends.
  */
@@ -280,6 +378,10 @@ END_TEST
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, streams_join_capture_by_events);
+	tcase_add_test(tests, captured_streams_and_events_cannot_be_waited_for);
+	tcase_add_test(tests, capture_cannot_wait_for_other_work);
+	tcase_add_test(tests, capture_of_blocking_stream_forbids_the_legacy_stream);
+	tcase_add_test(tests, capture_refuses_to_register_memory);
 	tcase_add_test(tests, captures_cannot_be_merged);
 	tcase_add_test(tests, capture_refuses_free_of_foreign_memory);
 	tcase_add_test(tests, capture_ends_with_its_stream);

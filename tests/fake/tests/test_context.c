@@ -212,8 +212,29 @@ START_TEST(last_detach_ends_context)
 }
 END_TEST
 
+/* An event can only be recorded in streams of its context; any stream may wait for it. */
+START_TEST(event_is_recorded_in_its_context_only)
+{
+	struct CUstream_st *here, *there;
+	struct CUevent_st *event;
+	struct CUctx_st *second;
+	struct cuda cuda = load();
+
+	ck_assert_int_eq(cuda.cuEventCreate(&event, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuStreamCreate(&here, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuCtxCreate_v2(&second, 0, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuStreamCreate(&there, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuEventRecord(event, there), CUDA_ERROR_INVALID_HANDLE);
+	ck_assert_int_eq(cuda.cuEventRecord(event, NULL), CUDA_ERROR_INVALID_HANDLE);
+	ck_assert_int_eq(cuda.cuEventRecord(event, here), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuStreamWaitEvent(there, event, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuEventQuery(event), CUDA_SUCCESS);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
+	tcase_add_test(tests, event_is_recorded_in_its_context_only);
 	tcase_add_test(tests, last_detach_ends_context);
 	tcase_add_test(tests, calls_before_cuInit_fail);
 	tcase_add_test(tests, allocation_without_context_fails);

@@ -125,21 +125,39 @@ START_TEST(copies_and_fills_may_span_mappings)
 }
 END_TEST
 
-START_TEST(mapping_may_start_inside_the_bytes)
+START_TEST(mapping_has_all_bytes_of_its_handle)
 {
 	unsigned long long address, handle;
-	unsigned char byte = 7;
 
 	cuda = load();
 	address = map(4 * MIB, &handle);
 	ck_assert_int_eq(cuda.cuMemMap(address + 4 * MIB, 2 * MIB, 2 * MIB, handle, 0),
-			 CUDA_SUCCESS);
-	ck_assert_int_eq(cuda.cuMemMap(address + 6 * MIB, 2 * MIB, 4 * MIB, handle, 0),
 			 CUDA_ERROR_INVALID_VALUE);
-	cuda.cuMemSetAccess(address, 6 * MIB, &read_write, 1);
-	cuda.cuMemsetD8_v2(address + 2 * MIB + 5, 9, 1);
-	cuda.cuMemcpyDtoH_v2(&byte, address + 4 * MIB + 5, 1);
-	ck_assert_uint_eq(byte, 9);
+	ck_assert_int_eq(cuda.cuMemMap(address + 4 * MIB, 2 * MIB, 0, handle, 0),
+			 CUDA_ERROR_INVALID_VALUE);
+	ck_assert_int_eq(cuda.cuMemMap(address + 4 * MIB, 4 * MIB, 0, handle, 0), CUDA_SUCCESS);
+}
+END_TEST
+
+START_TEST(unmapping_memory_in_use_breaks_the_context)
+{
+	const int one_by_one[] = { CUDA_SUCCESS, CUDA_ERROR_ILLEGAL_ADDRESS };
+	struct CUstream_st *stream;
+
+	setenv("FAKE_CUDA_LAG_US", "40000", 1);
+	for (int uses = 0; uses < 2; uses++) {
+		unsigned long long address, handle;
+
+		cuda = load();
+		address = map(4 * MIB, &handle);
+		cuda.cuMemSetAccess(address, 4 * MIB, &read_write, 1);
+		ck_assert_int_eq(cuda.cuStreamCreate(&stream, STREAM_NON_BLOCKING), CUDA_SUCCESS);
+		ck_assert_int_eq(cuda.cuMemsetD8Async(address, 9, 512, stream), CUDA_SUCCESS);
+		if (uses == 0)
+			ck_assert_int_eq(cuda.cuStreamSynchronize(stream), CUDA_SUCCESS);
+		ck_assert_int_eq(cuda.cuMemUnmap(address, 4 * MIB), CUDA_SUCCESS);
+		ck_assert_int_eq(cuda.cuStreamSynchronize(stream), one_by_one[uses]);
+	}
 }
 END_TEST
 
@@ -325,7 +343,8 @@ static void add(TCase *tests)
 	tcase_add_test(tests, bytes_live_until_handle_and_mappings_end);
 	tcase_add_test(tests, remapped_bytes_keep_their_contents);
 	tcase_add_test(tests, copies_and_fills_may_span_mappings);
-	tcase_add_test(tests, mapping_may_start_inside_the_bytes);
+	tcase_add_test(tests, mapping_has_all_bytes_of_its_handle);
+	tcase_add_test(tests, unmapping_memory_in_use_breaks_the_context);
 	tcase_add_test(tests, retained_handle_is_released_twice);
 	tcase_add_test(tests, released_handle_can_be_retained);
 	tcase_add_test(tests, pointers_to_mapped_memory_have_own_attributes);
