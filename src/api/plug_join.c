@@ -51,9 +51,10 @@ struct note {
 	struct note *next;
 	void *block;
 	struct CUstream_st *stream;
-	bool is_known;            /* it has an ID, or is a default stream */
-	unsigned long long id;    /* unique in the process; 0: a default stream */
-	struct CUctx_st *context; /* of the stream; NULL: that of the block's device */
+	bool is_known;                 /* it has an ID, or is a default stream */
+	unsigned long long id;         /* unique in the process; 0: a default stream */
+	struct CUctx_st *context;      /* of the stream; NULL: that of the block's device */
+	unsigned long long context_id; /* as in struct mam_device */
 };
 
 struct parting {
@@ -117,6 +118,9 @@ static struct note describe(const struct mam_driver *driver, void *block,
 	note.is_known = ask_id(driver, stream, &note.id);
 	if (driver->stream_get_ctx(stream, &note.context) != MAM_DRIVER_SUCCESS)
 		note.context = NULL;
+	else if (driver->ctx_get_id &&
+		 driver->ctx_get_id(note.context, &note.context_id) != MAM_DRIVER_SUCCESS)
+		note.context_id = 0;
 	return note;
 }
 
@@ -215,11 +219,15 @@ static enum outcome look(const struct mam_driver *driver, struct CUstream_st *st
 	return result == MAM_DRIVER_SUCCESS ? MET : REFUSED;
 }
 
+/* A stream ends with its context: no call may use it after that. */
 static enum outcome look_noted(const struct mam_driver *driver, const struct note *note)
 {
-	enum outcome outcome = look(driver, note->stream);
+	enum outcome outcome = REFUSED;
 	unsigned long long id;
 
+	if (!note->context ||
+	    mam_context_check(driver, note->context, note->context_id) == MAM_DRIVER_SUCCESS)
+		outcome = look(driver, note->stream);
 	if (outcome == MET &&
 	    (!note->is_known || !ask_id(driver, note->stream, &id) || id != note->id))
 		return REFUSED;
@@ -243,16 +251,18 @@ static bool is_foreign(const struct note *note, const struct mam_device *device)
 }
 
 /* Another context, to be entered like one of our devices. */
-static struct mam_device abroad(const struct mam_driver *driver, struct CUctx_st *context)
+static struct mam_device abroad(const struct mam_driver *driver, const struct note *note)
 {
-	return (struct mam_device){ .driver = driver, .context = context, .ordinal = -1 };
+	return (struct mam_device){
+		.driver = driver, .context = note->context, .id = note->context_id, .ordinal = -1
+	};
 }
 
 /* An event can only be recorded in streams of its own context; any stream may wait for it. */
 static enum outcome bring_noted(const struct meeting *meeting, const struct note *note)
 {
 	const struct mam_driver *driver = meeting->device.driver;
-	const struct mam_device other = abroad(driver, note->context);
+	const struct mam_device other = abroad(driver, note);
 	struct mam_device_visit visit;
 	struct CUevent_st *event;
 	enum outcome outcome = REFUSED;
@@ -297,7 +307,7 @@ static void free_waiting(const struct parting *parting)
 
 	for (const struct note *note = parting->others; note; note = note->next) {
 		if (note->context && mam_driver_get(&driver) == MAM_OK) {
-			const struct mam_device other = abroad(driver, note->context);
+			const struct mam_device other = abroad(driver, note);
 
 			mam_device_quiesce(&other, NULL);
 		}

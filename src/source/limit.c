@@ -281,9 +281,9 @@ struct mam_source *mam_limit_inner(struct mam_source *source)
 	return is_limit(source) ? ((struct limit_source *)source)->inner : NULL;
 }
 
-struct CUctx_st *mam_limit_context(struct mam_source *source)
+const struct mam_device *mam_limit_device(struct mam_source *source)
 {
-	return is_limit(source) ? mam_source_context(((struct limit_source *)source)->inner) : NULL;
+	return is_limit(source) ? mam_source_device(((struct limit_source *)source)->inner) : NULL;
 }
 
 bool mam_limit_room(struct mam_source *source, size_t *bytes)

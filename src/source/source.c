@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "source/device.h"
 #include "source/source.h"
 
 static const struct {
@@ -15,20 +16,20 @@ static const struct {
 	/* False: the source is of another kind. NULL: the function of the row above covers both. */
 	bool (*room)(struct mam_source *source, size_t *bytes);
 	/* Returns NULL for a source of another kind. NULL: there is no such function. */
-	struct CUctx_st *(*context)(struct mam_source *source);
+	const struct mam_device *(*device)(struct mam_source *source);
 	/* False: the source is of another kind. NULL: the function of the row above covers both. */
 	bool (*abandon)(struct mam_source *source);
 	bool (*free_mapped)(struct mam_source *source);
 } kinds[] = {
-	{ "cudamalloc", mam_cudamalloc_create, mam_whole_room, mam_whole_context, mam_whole_abandon,
+	{ "cudamalloc", mam_cudamalloc_create, mam_whole_room, mam_whole_device, mam_whole_abandon,
 	  mam_whole_free_mapped },
 	{ "pinned", mam_pinned_create, NULL, NULL, NULL, NULL },
 	{ "managed", mam_managed_create, NULL, NULL, NULL, NULL },
-	{ "vmm", mam_vmm_create, mam_vmm_room, mam_vmm_context, mam_vmm_abandon,
+	{ "vmm", mam_vmm_create, mam_vmm_room, mam_vmm_device, mam_vmm_abandon,
 	  mam_vmm_free_mapped },
 	{ "simulated", mam_vmm_simulated, NULL, NULL, NULL, NULL },
 	{ "host", mam_host_create, mam_host_room, NULL, mam_host_abandon, NULL },
-	{ "limit", NULL, mam_limit_room, mam_limit_context, mam_limit_abandon,
+	{ "limit", NULL, mam_limit_room, mam_limit_device, mam_limit_abandon,
 	  mam_limit_free_mapped },
 };
 
@@ -126,15 +127,28 @@ size_t mam_source_room(struct mam_source *source)
 	return mam_round_down(bytes, source->properties.granularity);
 }
 
-struct CUctx_st *mam_source_context(struct mam_source *source)
+const struct mam_device *mam_source_device(struct mam_source *source)
 {
-	struct CUctx_st *context = NULL;
+	const struct mam_device *device = NULL;
 
-	for (size_t i = 0; i < KIND_COUNT && !context; i++) {
-		if (kinds[i].context)
-			context = kinds[i].context(source);
+	for (size_t i = 0; i < KIND_COUNT && !device; i++) {
+		if (kinds[i].device)
+			device = kinds[i].device(source);
 	}
-	return context;
+	return device;
+}
+
+/* The id of the context comes along: without it no call notices that the context has ended. */
+enum mam_status mam_source_bind(struct mam_source *source, struct mam_device *device)
+{
+	const struct mam_device *own = mam_source_device(source);
+	const struct mam_driver *driver;
+
+	if (!own)
+		return mam_device_bind(device, source->properties.device);
+	*device = *own;
+	device->retains_primary = false; /* the source does */
+	return mam_driver_get(&driver);
 }
 
 bool mam_source_is_shared(struct mam_source *source)

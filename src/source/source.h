@@ -147,14 +147,16 @@ bool mam_whole_room(struct mam_source *source, size_t *bytes);
 bool mam_vmm_room(struct mam_source *source, size_t *bytes);
 
 /*
- * mam_source_context - the CUDA context that one of mam's own sources is bound to, including the
- * inner source of a limit; NULL: unknown.
+ * mam_source_bind - bind `device` to the CUDA context of a source: that of one of mam's own, including
+ * the inner source of a limit, otherwise as mam_device_bind() does. mam_device_unbind() undoes it.
+ * mam_source_device: the source's own binding; NULL: unknown.
  */
-struct CUctx_st;
-struct CUctx_st *mam_source_context(struct mam_source *source);
-struct CUctx_st *mam_limit_context(struct mam_source *source);
-struct CUctx_st *mam_whole_context(struct mam_source *source);
-struct CUctx_st *mam_vmm_context(struct mam_source *source);
+struct mam_device;
+enum mam_status mam_source_bind(struct mam_source *source, struct mam_device *device);
+const struct mam_device *mam_source_device(struct mam_source *source);
+const struct mam_device *mam_limit_device(struct mam_source *source);
+const struct mam_device *mam_whole_device(struct mam_source *source);
+const struct mam_device *mam_vmm_device(struct mam_source *source);
 
 /*
  * mam_source_is_shared - whether its memory was made for other users besides the device: processes,

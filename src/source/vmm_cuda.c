@@ -216,10 +216,9 @@ static enum mam_status cuda_quiesce(struct mam_source *source)
 	return mam_device_quiesce(&cuda->device, &cuda->kept);
 }
 
-struct CUctx_st *mam_vmm_context(struct mam_source *source)
+const struct mam_device *mam_vmm_device(struct mam_source *source)
 {
-	return source->ops->quiesce == cuda_quiesce ? ((struct cuda_vmm *)source)->device.context
-						    : NULL;
+	return source->ops->quiesce == cuda_quiesce ? &((struct cuda_vmm *)source)->device : NULL;
 }
 
 /* A driver of CUDA 10.2 or later has all of them. */

@@ -276,7 +276,7 @@ bool mam_whole_room(struct mam_source *source, size_t *bytes)
 	return true;
 }
 
-struct CUctx_st *mam_whole_context(struct mam_source *source)
+const struct mam_device *mam_whole_device(struct mam_source *source)
 {
-	return source->ops == &whole_ops ? ((struct mam_whole *)source)->device.context : NULL;
+	return source->ops == &whole_ops ? &((struct mam_whole *)source)->device : NULL;
 }

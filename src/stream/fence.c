@@ -19,19 +19,15 @@ static bool has_events(const struct mam_driver *driver)
 
 enum mam_status mam_fences_bind(struct mam_fences *fences, struct mam_source *source)
 {
-	struct mam_device device = { .context = mam_source_context(source),
-				     .ordinal = source->properties.device };
-	enum mam_status status = MAM_OK;
+	struct mam_device device;
+	enum mam_status status;
 
 	fences->lag = mam_source_lag(source);
 	if (fences->lag != NULL) {
 		fences->device.context = (struct CUctx_st *)fences->lag; /* no driver sees it */
 		return MAM_OK;
 	}
-	if (device.context != NULL)
-		status = mam_driver_get(&device.driver);
-	else
-		status = mam_device_bind(&device, source->properties.device);
+	status = mam_source_bind(source, &device);
 	if (status == MAM_OK && !has_events(device.driver)) {
 		mam_device_unbind(&device);
 		status = MAM_ERROR_UNSUPPORTED;
@@ -41,18 +37,34 @@ enum mam_status mam_fences_bind(struct mam_fences *fences, struct mam_source *so
 	return status;
 }
 
+/* 0: another context than the pool's, which only a call with one of its live streams enters. */
+static unsigned long long id_of(const struct mam_fences *fences, const struct CUctx_st *context)
+{
+	return context == fences->device.context ? fences->device.id : 0;
+}
+
 /* Make a context current in the calling thread, in relaxed capture mode. */
 static bool enter(const struct mam_fences *fences, struct CUctx_st *context,
 		  struct mam_device_visit *visit)
 {
-	struct mam_device there = { .driver = fences->device.driver, .context = context };
+	struct mam_device there = { .driver = fences->device.driver,
+				    .context = context,
+				    .id = id_of(fences, context) };
 
 	return mam_device_enter(&there, visit).result == MAM_DRIVER_SUCCESS;
 }
 
+/* An event ends with its context: no call may use it after that. */
+static unsigned int check(const struct mam_fences *fences, const struct mam_fence *fence)
+{
+	return mam_context_check(fences->device.driver, fence->context,
+				 id_of(fences, fence->context));
+}
+
 static void destroy(const struct mam_fences *fences, const struct mam_fence *fence)
 {
-	fences->device.driver->event_destroy(fence->event);
+	if (check(fences, fence) == MAM_DRIVER_SUCCESS)
+		fences->device.driver->event_destroy(fence->event);
 }
 
 void mam_fences_end(struct mam_fences *fences)
@@ -145,7 +157,9 @@ enum mam_fence_state mam_fence_look(const struct mam_fences *fences, const struc
 	if (fences->lag != NULL)
 		return mam_lag_is_over(fences->lag, (uintptr_t)fence->event) ? MAM_FENCE_PASSED
 									     : MAM_FENCE_PENDING;
-	result = driver->thread_exchange_stream_capture_mode(&mode);
+	result = check(fences, fence);
+	if (result == MAM_DRIVER_SUCCESS)
+		result = driver->thread_exchange_stream_capture_mode(&mode);
 	if (result == MAM_DRIVER_SUCCESS) {
 		result = driver->event_query(fence->event);
 		driver->thread_exchange_stream_capture_mode(&mode);
@@ -163,7 +177,9 @@ bool mam_fence_wait(const struct mam_fences *fences, const struct mam_fence *fen
 		mam_lag_wait(fences->lag, (uintptr_t)fence->event);
 		return true;
 	}
-	result = driver->thread_exchange_stream_capture_mode(&mode);
+	result = check(fences, fence);
+	if (result == MAM_DRIVER_SUCCESS)
+		result = driver->thread_exchange_stream_capture_mode(&mode);
 	if (result == MAM_DRIVER_SUCCESS) {
 		result = driver->event_synchronize(fence->event);
 		driver->thread_exchange_stream_capture_mode(&mode);

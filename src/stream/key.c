@@ -49,7 +49,9 @@ static unsigned int ask(const struct mam_fences *fences, struct CUstream_st *str
 
 	if (stream != MAM_STREAM_PER_THREAD && stream != MAM_STREAM_LEGACY)
 		return driver->stream_is_capturing(stream, status);
-	result = driver->ctx_get_current(&current);
+	result = mam_context_check(driver, fences->device.context, fences->device.id);
+	if (result == MAM_DRIVER_SUCCESS)
+		result = driver->ctx_get_current(&current);
 	if (result == MAM_DRIVER_SUCCESS && current != fences->device.context)
 		result = driver->ctx_push_current(fences->device.context);
 	if (result != MAM_DRIVER_SUCCESS)

@@ -446,6 +446,46 @@ static void *play(void *number)
 	return NULL;
 }
 
+/*
+ * The program's own pool remains after its context: its calls fail, or serve what the pool has. None
+ * makes the context current, or uses its streams and events; the fake ends the program otherwise.
+ */
+START_TEST(own_pool_does_not_enter_its_context_after_the_end)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	struct CUctx_st *context;
+	struct CUstream_st *stream;
+	struct mam_pool *pool;
+	void *blocks[100], *block;
+	size_t released = 0;
+
+	start();
+	context = new_context(0);
+	ck_assert_int_eq(cuda.cuStreamCreate(&stream, STREAM_NON_BLOCKING), CUDA_SUCCESS);
+	attr.source = sources[_i];
+	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_OK);
+	for (int i = 0; i < 100; i++)
+		ck_assert_int_eq(mam_malloc_async(pool, MIB, stream, &blocks[i]), MAM_OK);
+	for (int i = 0; i < 50; i++)
+		ck_assert_int_eq(mam_free_async(pool, blocks[i], stream), MAM_OK);
+	if (strcmp(attr.source, "vmm") == 0) {
+		ck_assert_int_eq(mam_pool_suspend(pool, NULL), MAM_OK);
+		ck_assert_int_eq(mam_pool_resume(pool), MAM_OK);
+	}
+	ck_assert_int_eq(cuda.cuCtxDestroy_v2(context), CUDA_SUCCESS);
+	enter(primary);
+	for (int i = 50; i < 100; i++)
+		ck_assert_int_eq(mam_free_async(pool, blocks[i], NULL), MAM_OK);
+	ck_assert_int_ne(mam_malloc_async(pool, 200 * MIB, NULL, &block), MAM_OK);
+	ck_assert_int_ne(mam_malloc_async(pool, MIB, STREAM_PER_THREAD, &block), MAM_OK);
+	mam_pool_trim(pool, 0, &released);
+	if (strcmp(attr.source, "vmm") == 0)
+		ck_assert_int_ne(mam_pool_suspend(pool, NULL), MAM_OK);
+	ck_assert_int_eq(mam_pool_unpin(pool, &released), MAM_OK);
+	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
+}
+END_TEST
+
 START_TEST(threads_use_their_own_contexts)
 {
 	int numbers[4];
@@ -485,6 +525,8 @@ int main(void)
 	tcase_add_loop_test(tests, name_is_one_pool_per_context, 0, (int)COUNT_OF(sources));
 	tcase_add_loop_test(tests, named_pool_ends_with_its_context, 0, (int)COUNT_OF(sources));
 	tcase_add_test(tests, named_host_pool_is_shared_by_all_contexts);
+	tcase_add_loop_test(tests, own_pool_does_not_enter_its_context_after_the_end, 0,
+			    (int)COUNT_OF(sources));
 	tcase_add_test(tests, threads_use_their_own_contexts);
 	return suite_run(suite);
 }

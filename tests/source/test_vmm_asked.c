@@ -5,6 +5,7 @@
  * intercepts calls in its table where the fake itself does not check them.
  */
 #include "driven.h"
+#include "source/device.h"
 #include "source/driver.h"
 
 static struct mam_driver *table;
@@ -142,7 +143,7 @@ START_TEST(memory_is_on_device_with_access_for_all)
 	ck_assert_int_eq(cuda.cuMemGetInfo_v2(&free_bytes, &total), CUDA_SUCCESS);
 	ck_assert_uint_eq(free_bytes, 256 * MIB); /* of the first device */
 	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRetain(&other, 1), CUDA_SUCCESS);
-	ck_assert_ptr_eq(mam_source_context(source), other);
+	ck_assert_ptr_eq(mam_source_device(source)->context, other);
 	ck_assert_int_eq(mam_source_unmap(source, base, 4 * MIB), MAM_OK);
 	ck_assert_int_eq(mam_source_shrink(source, base, 64 * MIB), MAM_OK);
 	mam_source_destroy(source);

@@ -20,16 +20,12 @@ static bool has_functions(const struct mam_driver *driver)
 
 enum mam_status mam_copy_bind(struct mam_copy *reach, struct mam_source *source)
 {
-	struct mam_device device = { .context = mam_source_context(source),
-				     .ordinal = source->properties.device };
-	enum mam_status status = MAM_OK;
+	struct mam_device device;
+	enum mam_status status;
 
-	if (device.ordinal < 0)
+	if (source->properties.device < 0)
 		return MAM_ERROR_UNSUPPORTED;
-	if (device.context != NULL)
-		status = mam_driver_get(&device.driver);
-	else
-		status = mam_device_bind(&device, source->properties.device);
+	status = mam_source_bind(source, &device);
 	if (status == MAM_OK && !has_functions(device.driver)) {
 		mam_device_unbind(&device);
 		status = MAM_ERROR_UNSUPPORTED;
