@@ -5,10 +5,11 @@
  * An event that was never recorded counts as done. It can only be recorded in streams of its own
  * context. A record in a capturing stream becomes part of the graph: a stream that waits for the event
  * then joins the capture, and the event can neither be queried nor waited for. An event ends with its
- * context: calls with it are invalid from then on, even if a primary context becomes active again.
+ * context, even if a primary context becomes active again: a call with it ends the program then.
  */
 #include "fake.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 struct CUevent_st {
@@ -37,7 +38,13 @@ static bool is_alive(const struct CUevent_st *event)
 
 static int check(const struct CUevent_st *event)
 {
-	return event && *find(event) && is_alive(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	if (!event || !*find(event))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!is_alive(event)) {
+		fprintf(stderr, "fake driver: a call uses an event of a destroyed context\n");
+		abort();
+	}
+	return CUDA_SUCCESS;
 }
 
 /* The same for a call that a sticky error of the event's context prevents. */

@@ -2,6 +2,8 @@
 /* test_peer.c - access from one device to another. */
 #include "fake/load.h"
 
+#include <signal.h>
+
 static struct cuda load_two(struct CUctx_st **first, struct CUctx_st **second)
 {
 	struct cuda cuda;
@@ -295,29 +297,44 @@ START_TEST(peer_access_can_be_enabled_by_second_name)
 }
 END_TEST
 
-/* A primary context that becomes active again has the same handle, and none of its events. */
-START_TEST(events_end_with_their_context)
+/* The event of a second device, which was reset. */
+static struct CUevent_st *ended_event(struct cuda *cuda)
 {
 	struct CUctx_st *first, *second, *again;
-	struct cuda cuda = load_two(&first, &second);
 	struct CUevent_st *event, *here;
 	struct fake_held held;
 
-	ck_assert_int_eq(cuda.cuEventCreate(&here, 0), CUDA_SUCCESS);
-	ck_assert_int_eq(cuda.cuCtxSetCurrent(second), CUDA_SUCCESS);
-	ck_assert_int_eq(cuda.cuEventCreate(&event, 0), CUDA_SUCCESS);
-	ck_assert_int_eq(cuda.cuCtxSetCurrent(first), CUDA_SUCCESS);
-	ck_assert_int_eq(cuda.cuCtxRecordEvent(second, here), CUDA_ERROR_INVALID_HANDLE);
-	ck_assert_int_eq(cuda.cuCtxRecordEvent(second, event), CUDA_SUCCESS);
-	ck_assert_int_eq(cuda.cuDevicePrimaryCtxReset_v2(1), CUDA_SUCCESS);
-	ck_assert_int_eq(cuda.cuEventQuery(event), CUDA_ERROR_INVALID_HANDLE);
-	ck_assert_int_eq(cuda.cuDevicePrimaryCtxRetain(&again, 1), CUDA_SUCCESS);
+	*cuda = load_two(&first, &second);
+	ck_assert_int_eq(cuda->cuEventCreate(&here, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda->cuCtxSetCurrent(second), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda->cuEventCreate(&event, 0), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda->cuCtxSetCurrent(first), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda->cuCtxRecordEvent(second, here), CUDA_ERROR_INVALID_HANDLE);
+	ck_assert_int_eq(cuda->cuCtxRecordEvent(second, event), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda->cuDevicePrimaryCtxReset_v2(1), CUDA_SUCCESS);
+	ck_assert_int_eq(cuda->cuDevicePrimaryCtxRetain(&again, 1), CUDA_SUCCESS);
 	ck_assert_ptr_eq(again, second);
-	ck_assert_int_eq(cuda.cuEventQuery(event), CUDA_ERROR_INVALID_HANDLE);
-	ck_assert_int_eq(cuda.cuCtxRecordEvent(second, event), CUDA_ERROR_INVALID_HANDLE);
-	ck_assert_int_eq(cuda.cuEventDestroy_v2(event), CUDA_ERROR_INVALID_HANDLE);
-	cuda.fake_holds(&held);
+	cuda->fake_holds(&held);
 	ck_assert_int_eq(held.events, 1);
+	return event;
+}
+
+/* A primary context that becomes active again has the same handle, and none of its events. */
+START_TEST(query_of_ended_event_ends_the_program)
+{
+	struct cuda cuda;
+	struct CUevent_st *event = ended_event(&cuda);
+
+	cuda.cuEventQuery(event);
+}
+END_TEST
+
+START_TEST(destroy_of_ended_event_ends_the_program)
+{
+	struct cuda cuda;
+	struct CUevent_st *event = ended_event(&cuda);
+
+	cuda.cuEventDestroy_v2(event);
 }
 END_TEST
 
@@ -355,7 +372,8 @@ static void add(TCase *tests)
 	tcase_add_test(tests, access_is_reported_for_mapped_memory_only);
 	tcase_add_test(tests, copies_of_plain_memory_need_no_access);
 	tcase_add_test(tests, peer_access_can_be_enabled_by_second_name);
-	tcase_add_test(tests, events_end_with_their_context);
+	tcase_add_test_raise_signal(tests, query_of_ended_event_ends_the_program, SIGABRT);
+	tcase_add_test_raise_signal(tests, destroy_of_ended_event_ends_the_program, SIGABRT);
 	tcase_add_test(tests, events_of_broken_context_return_its_error);
 }
 
