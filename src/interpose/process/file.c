@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -262,6 +263,7 @@ void mam_file_hush(struct mam_file_signals *signals)
 {
 	sigset_t hushed, pending;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &signals->cancel_state);
 	sigemptyset(&hushed);
 	sigaddset(&hushed, SIGXFSZ);
 	sigaddset(&hushed, SIGPIPE);
@@ -293,6 +295,7 @@ void mam_file_unhush(const struct mam_file_signals *signals)
 	if (sigismember(&pending, SIGPIPE) == 1 && !signals->pipe_pending)
 		swallow(SIGPIPE);
 	pthread_sigmask(SIG_SETMASK, &signals->before, NULL);
+	pthread_setcancelstate(signals->cancel_state, NULL);
 	errno = before;
 }
 

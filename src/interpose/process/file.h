@@ -82,10 +82,11 @@ int mam_file_close(struct mam_file *file);
 
 /*
  * Called around writes to files: a file size limit or a pipe without a reader is then an error
- * instead of a signal to the program.
+ * instead of a signal to the program. A cancelled thread (pthread_cancel) goes on until the end.
  */
 struct mam_file_signals {
 	sigset_t before;
+	int cancel_state;
 	bool size_pending, pipe_pending;
 };
 void mam_file_hush(struct mam_file_signals *signals);

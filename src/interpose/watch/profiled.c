@@ -40,12 +40,15 @@ void mam_interpose_alone(void)
 
 enum mam_status mam_interpose_profile_start(const char *file, uint64_t rate)
 {
+	struct mam_file_signals signals;
 	enum mam_status status;
 
 	if (mam_init_is_off() && !mam_init_is_alone())
 		return MAM_ERROR_UNSUPPORTED;
 	mam_init_depth++;
+	mam_file_hush(&signals);
 	status = start(file, rate);
+	mam_file_unhush(&signals);
 	mam_init_depth--;
 	return status;
 }
@@ -69,12 +72,15 @@ enum mam_status mam_interpose_profile_stop(void)
 
 enum mam_status mam_interpose_profile_dump(void)
 {
+	struct mam_file_signals signals;
 	int error;
 
 	if (!atomic_load(&is_running))
 		return MAM_ERROR_INVALID_VALUE;
 	mam_init_depth++;
+	mam_file_hush(&signals);
 	error = mam_tracer_flush();
+	mam_file_unhush(&signals);
 	mam_init_depth--;
 	return error == 0 ? MAM_OK : error == EIO ? MAM_ERROR_IO : MAM_ERROR_INVALID_VALUE;
 }

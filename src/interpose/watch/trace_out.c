@@ -341,13 +341,10 @@ void mam_trace_out_wake(void)
 
 bool mam_trace_out_flush(void)
 {
-	struct mam_file_signals signals;
 	bool is_written;
 
 	pthread_mutex_lock(&draining);
-	mam_file_hush(&signals);
 	drain(UNTIL_NOW);
-	mam_file_unhush(&signals);
 	is_written = !over;
 	pthread_mutex_unlock(&draining);
 	return is_written;

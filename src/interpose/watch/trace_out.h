@@ -27,8 +27,9 @@ int mam_trace_out_open(const char *pattern, bool is_name, bool has_stacks, uint6
 void mam_trace_out_wake(void);
 
 /*
- * Writes all events that were begun until now to the file. Returns false if the trace has ended
- * early, with a message. Waits for a thread that writes the file.
+ * Writes all events that were begun until now to the file, between mam_file_hush() and
+ * mam_file_unhush(). Returns false if the trace has ended early, with a message. Waits for a thread
+ * that writes the file.
  */
 bool mam_trace_out_flush(void);
 

@@ -2,6 +2,8 @@
 /* watch.c - passes each report to the watchers (parts.c). */
 #include "interpose/watch/watch.h"
 
+#include <pthread.h>
+
 #include "interpose/watch/library.h"
 
 #define OF_LIBRARY (MAM_WATCH_TRACE | MAM_WATCH_LEAKS | MAM_WATCH_TAGS)
@@ -46,13 +48,21 @@ static unsigned int bits_of(const struct mam_watch_call *call)
 				   : bits;
 }
 
-/* Calls `report` of each watcher that defines it and whose bit is set. */
+/*
+ * Calls `report` of each watcher that defines it and whose bit is set. Watchers take locks and count
+ * themselves, and call cancellation points, such as libunwind's msync(): a cancelled thread leaves
+ * first.
+ */
 /* clang-format off */
 #define REPORT(bits, report, ...)                                                                \
 	do {                                                                                   \
+		int cancel_state;                                                              \
+                                                                                               \
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);                 \
 		for (const struct mam_watcher *each = mam_watchers; each->bit != 0; each++)    \
 			if (((bits) & each->bit) != 0 && each->report != NULL)                   \
 				each->report(__VA_ARGS__);                                     \
+		pthread_setcancelstate(cancel_state, NULL);                                    \
 	} while (0)
 /* clang-format on */
 

@@ -104,6 +104,8 @@ if command -v addr2line > /dev/null 2>&1; then
 	watch -- "$APP/scenes" small
 	same "threads with the smallest stack" "0 2000 even:$(line_of even) 2000 odd:$(line_of odd)" \
 		"$? $(callers 1000) $(callers 2000)"
+	watch -- "$APP/scenes" cancelled
+	same "threads that are cancelled" "0 200 farewell:$(line_of farewell)" "$? $(callers 700)"
 	watch -- "$APP/scenes" coroutine
 	same "a coroutine with 8 KiB of stack" "0 2 weights:$(line_of weights) 1 scratch:$(line_of scratch)" \
 		"$? $(callers 4096) $(callers 512)"

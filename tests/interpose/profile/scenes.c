@@ -24,6 +24,7 @@ int cudaMallocAsync(void **address, size_t bytes, void *stream);
 #define THREADS 4
 #define ROUNDS 1000
 #define PLUGINS 90
+#define CANCELLED 200
 #define CALL __attribute__((noinline))
 #ifndef AT_MINSIGSTKSZ
 #define AT_MINSIGSTKSZ 51
@@ -270,6 +271,41 @@ static void handler(void)
 	raise(SIGUSR1);
 }
 
+static pthread_key_t key;
+
+CALL static void farewell(void *unused)
+{
+	void *block;
+
+	(void)unused;
+	check(cudaMalloc(&block, 700)); /* farewell */
+	KEEP(block);
+}
+
+static void *churn(void *unused)
+{
+	check(pthread_setspecific(key, &key));
+	for (;;) {
+		scratch();
+		pthread_testcancel();
+	}
+	return unused;
+}
+
+/* Threads that are cancelled between two calls, and allocate once more. */
+static void cancelled(void)
+{
+	pthread_t thread;
+
+	check(pthread_key_create(&key, farewell));
+	for (int i = 0; i < CANCELLED; i++) {
+		check(pthread_create(&thread, NULL, churn, NULL));
+		usleep(200);
+		check(pthread_cancel(thread));
+		pthread_join(thread, NULL);
+	}
+}
+
 static void family(void)
 {
 	pid_t child = fork();
@@ -353,6 +389,7 @@ int main(int count, char **arguments)
 		{ "constructor", constructor },
 		{ "interpreter", interpreter },
 		{ "jit", jit },
+		{ "cancelled", cancelled },
 		{ "small", small },
 		{ "coroutine", coroutine },
 		{ "handler", handler },
