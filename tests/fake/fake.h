@@ -217,6 +217,9 @@ int fake_timeline_copy(uint64_t due_ns, const struct fake_end *to, const struct 
 int fake_timeline_fill(uint64_t due_ns, const struct fake_end *to, unsigned char value,
 		       size_t bytes);
 int fake_timeline_release(uint64_t due_ns, uint64_t block_id);
+/* mam's kernel: in each of `count` ranges, find the first byte that is not 0xdb. */
+int fake_timeline_check(uint64_t due_ns, const uint64_t (*ranges)[2], uint64_t *bad,
+			unsigned int count);
 int fake_timeline_use(uint64_t due_ns, uintptr_t address, size_t bytes); /* changes nothing */
 void fake_timeline_submitter(struct CUctx_st *context);    /* of the work that is submitted next */
 void fake_timeline_fault(uintptr_t address, size_t bytes); /* of unmapped memory */

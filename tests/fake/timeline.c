@@ -20,7 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-enum piece_kind { PIECE_COPY, PIECE_FILL, PIECE_USE, PIECE_RELEASE };
+enum piece_kind { PIECE_COPY, PIECE_FILL, PIECE_USE, PIECE_RELEASE, PIECE_CHECK };
 
 struct piece {
 	struct piece *next;
@@ -34,6 +34,7 @@ struct piece {
 	uintptr_t from_address; /* ... */
 	size_t bytes;
 	uint64_t block_id;    /* release */
+	uint64_t *bad;        /* check: the results; `from` has the ranges, `bytes` their number */
 	unsigned char kept[]; /* copy: the bytes, if the caller may change them after the call */
 };
 
@@ -57,6 +58,23 @@ uint64_t fake_now(void)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
+/* Memory that is gone is intact. */
+static void check(const uint64_t range[2], uint64_t *bad)
+{
+	for (uint64_t offset = 0; offset < range[1];) {
+		const unsigned char *place = fake_memory_place(range[0] + offset);
+		size_t part = fake_memory_extent(range[0] + offset, range[1] - offset);
+
+		for (size_t i = 0; place && i < part; i++) {
+			if (place[i] != 0xdb) {
+				*bad = offset + i;
+				return;
+			}
+		}
+		offset += part;
+	}
+}
+
 static void carry_out(struct piece *piece)
 {
 	switch (piece->kind) {
@@ -66,6 +84,10 @@ static void carry_out(struct piece *piece)
 	case PIECE_FILL: memset(piece->to, piece->value, piece->bytes); break;
 	case PIECE_USE: break;
 	case PIECE_RELEASE: fake_memory_release_id(piece->block_id); break;
+	case PIECE_CHECK:
+		for (size_t i = 0; i < piece->bytes; i++)
+			check((const uint64_t *)piece->from + 2 * i, &piece->bad[i]);
+		break;
 	}
 	free(piece);
 }
@@ -245,6 +267,19 @@ int fake_timeline_release(uint64_t due_ns, uint64_t block_id)
 
 	if (piece)
 		piece->block_id = block_id;
+	return submit(piece);
+}
+
+int fake_timeline_check(uint64_t due_ns, const uint64_t (*ranges)[2], uint64_t *bad,
+			unsigned int count)
+{
+	struct piece *piece = make(0, due_ns, PIECE_CHECK);
+
+	if (piece) {
+		piece->from = ranges;
+		piece->bad = bad;
+		piece->bytes = count;
+	}
 	return submit(piece);
 }
 
