@@ -441,20 +441,33 @@ static void drop_aliases_locked(const struct mam_pool *pool)
 			clear_locked(&mam_pools_entries[i]);
 }
 
-/* Notifies the watchers once per chunk: segments are visited in address order. */
+struct chunk_visit {
+	void *owner;
+	const void *last; /* NULL: none yet */
+};
+
+/*
+ * Notifies the watchers once per chunk: segments are visited in address order. A chunk need not begin
+ * with one: there may be a red zone.
+ */
 static bool visit_chunk(const struct mam_segment_info *segment, void *user)
 {
-	if (segment->base == segment->chunk_base)
-		mam_watch_chunk(segment->chunk_base, segment->chunk_bytes, user, false);
+	struct chunk_visit *visit = user;
+
+	if (segment->chunk_base != visit->last)
+		mam_watch_chunk(segment->chunk_base, segment->chunk_bytes, visit->owner, false);
+	visit->last = segment->chunk_base;
 	return true;
 }
 
 /* Notes a pool that is about to end; no effect on one that has ended. */
 static void note_end_locked(const struct mam_pools_entry *entry)
 {
+	struct chunk_visit visit = { .owner = entry->owner };
+
 	add_locked(&past[past_of(entry->device)], sums_of(entry->pool));
 	if (mam_watch_wants(MAM_WATCH_NVTX | MAM_WATCH_MARKS))
-		mam_pool_walk(entry->pool, visit_chunk, entry->owner);
+		mam_pool_walk(entry->pool, visit_chunk, &visit);
 }
 
 static void drop_locked(struct mam_pools_entry *entry)
