@@ -15,6 +15,7 @@
 
 #include "api/announce.h"
 #include "base/event.h"
+#include "base/sized.h"
 #include "cache/cache.h"
 #include "pool/handle.h"
 
@@ -36,7 +37,8 @@ enum mam_status mam_pool_alloc_nowait(struct mam_pool *handle, size_t bytes, siz
 	status = mam_handle_begin(handle, &pool, &section);
 	if (status != MAM_OK)
 		return status;
-	status = mam_cache_alloc_nowait(pool, bytes, alignment, block);
+	status = pool->redzone ? mam_redzone_alloc(pool, bytes, alignment, true, block)
+			       : mam_cache_alloc_nowait(pool, bytes, alignment, block);
 	if (status == MAM_OK && *block)
 		mam_event_emit(MAM_EVENT_ALLOC, pool, *block, bytes);
 	mam_epoch_leave(section);
@@ -53,7 +55,7 @@ enum mam_status mam_pool_retire(struct mam_pool *handle, void *block, uint64_t *
 	if (status != MAM_OK)
 		return status;
 	mam_announce_free(pool, block, NULL);
-	status = mam_cache_claim(pool, block);
+	status = pool->redzone ? mam_redzone_forget(pool, &block) : mam_cache_claim(pool, block);
 	if (status == MAM_OK)
 		status = mam_pool_set_aside(pool, block, ticket, bytes);
 	if (status == MAM_ERROR_INTERIOR)
@@ -77,7 +79,10 @@ enum mam_status mam_pool_retire_shared(struct mam_pool *handle, void *block, uin
 	if (status != MAM_OK)
 		return status;
 	mam_announce_free(pool, block, NULL);
-	status = mam_cache_retire_shared(pool, block, ticket, bytes);
+	if (pool->redzone)
+		status = mam_redzone_forget(pool, &block);
+	if (status == MAM_OK)
+		status = mam_cache_retire_shared(pool, block, ticket, bytes);
 	mam_epoch_leave(section);
 	return status;
 }
@@ -98,6 +103,23 @@ enum mam_status mam_pool_retired(struct mam_pool *handle, uint64_t *ticket)
 	return MAM_OK;
 }
 
+static enum mam_status count(struct mam_pool *pool, struct mam_stats *stats)
+{
+	struct mam_stats full = { .size = sizeof(full) };
+	enum mam_status status;
+
+	if (!pool->redzone)
+		return mam_pool_count(pool, stats);
+	if (!mam_sized_can_hold(stats, sizeof(*stats)))
+		return MAM_ERROR_INVALID_VALUE;
+	status = mam_pool_count(pool, &full);
+	if (status != MAM_OK)
+		return status;
+	mam_redzone_count(pool, &full);
+	mam_sized_write(stats, &full, sizeof(full));
+	return MAM_OK;
+}
+
 enum mam_status mam_pool_stats(struct mam_pool *handle, struct mam_stats *stats)
 {
 	struct mam_section section;
@@ -109,7 +131,7 @@ enum mam_status mam_pool_stats(struct mam_pool *handle, struct mam_stats *stats)
 	if (status != MAM_OK)
 		return status;
 	held = mam_cache_count_pending(pool);
-	status = mam_pool_count(pool, stats);
+	status = count(pool, stats);
 	mam_cache_go(held);
 	mam_epoch_leave(section);
 	return status;

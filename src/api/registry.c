@@ -38,6 +38,7 @@
 #include "base/lock.h"
 #include "cache/cache.h"
 #include "pool/pool.h"
+#include "redzone/redzone.h"
 #include "source/device.h"
 #include "source/quota.h"
 #include "source/source.h"
@@ -102,6 +103,8 @@ static enum mam_status fill(struct mam_slot *slot, struct mam_source *source, bo
 	slot->quota = attr->quota;
 	snprintf(slot->source, sizeof(slot->source), "%s",
 		 source->properties.name ? source->properties.name : "");
+	if (mam_redzone_is_wanted(slot->device) && source->ops->quiesce)
+		config.free_policy = MAM_FREE_STRICT;
 	status = mam_streams_attach(&slot->pool, source);
 	if (status != MAM_OK) {
 		if (owns_source)
@@ -112,6 +115,8 @@ static enum mam_status fill(struct mam_slot *slot, struct mam_source *source, bo
 	status = mam_pool_init(&slot->pool, source, owns_source, &config);
 	if (status != MAM_OK)
 		mam_streams_detach(&slot->pool, streams);
+	else if (mam_redzone_is_wanted(slot->device))
+		mam_redzone_open(&slot->pool, slot->device);
 	else if (attr->cache != MAM_CACHE_OFF)
 		mam_cache_open(&slot->pool, mam_slots_number(&slot->pool));
 	if (status == MAM_OK)
@@ -230,6 +235,8 @@ static enum mam_status destroy(struct mam_pool *pool)
 
 	do {
 		(void)mam_cache_drain(pool);
+		if (pool->redzone)
+			(void)mam_redzone_flush(pool);
 		status = mam_pool_fini(pool);
 	} while (status == MAM_ERROR_LIVE_BLOCKS && is_only_cached(pool));
 	if (status == MAM_OK) {
@@ -273,6 +280,8 @@ enum mam_status mam_pool_abandon(struct mam_pool *handle)
 	mam_cache_close(pool);
 	status = mam_pool_drop(pool);
 	if (status == MAM_OK) {
+		if (pool->redzone)
+			mam_redzone_drop(pool);
 		lost(pool);
 		ended(pool);
 	}
@@ -639,6 +648,8 @@ void mam_registry_fork_child(void)
 		next = slot->next;
 		mam_pool_fork_child(&slot->pool);
 		mam_cache_fork_child(&slot->pool);
+		if (slot->pool.redzone)
+			mam_redzone_drop(&slot->pool);
 		if (!slot->survives_fork) {
 			lost(&slot->pool);
 			forget_host(mam_handle_of(&slot->pool));

@@ -117,6 +117,9 @@ static const struct mam_option_row rows[] = {
 		"Set by mam run: the process ID of the program that it started."),
 	[MAM_OPTION_SHARE] = ROW("MAM_SHARE", "text", NULL, "",
 		"Set by mam share: the number of the program and the socket by which it takes turns."),
+	[MAM_OPTION_DEBUG] = ROW("MAM_DEBUG", "choice", "off|redzone", "off",
+		"redzone: pools of device memory put red zones around blocks, check them and freed blocks on "
+		"the GPU, and abort at damage; frees are strict, without thread caches."),
 	[MAM_OPTION_LOG] = ROW("MAM_LOG", "choice", "error|warn|info|debug", "warn",
 		"Verbosity of mam's messages."),
 	[MAM_OPTION_LOG_FILE] = ROW("MAM_LOG_FILE", "text", NULL, "",

@@ -455,7 +455,8 @@ enum mam_status mam_cache_free_async(struct mam_pool *pool, void *block, struct 
 	bool due = false;
 
 	if (!pool->cache)
-		return mam_stream_free(pool, block, stream);
+		return pool->redzone ? mam_redzone_free_async(pool, block, stream)
+				     : mam_stream_free(pool, block, stream);
 	if (!pool->stream)
 		return mam_cache_free(pool, block);
 	if (!tried)
@@ -598,6 +599,8 @@ enum mam_status mam_cache_alloc_async(struct mam_pool *pool, size_t bytes,
 
 	if (!pool->stream)
 		return mam_cache_alloc(pool, bytes, 0, block);
+	if (pool->redzone)
+		return mam_redzone_alloc_async(pool, bytes, stream, block);
 	if (!pool->cache || !mam_stream_is_any(pool))
 		return mam_stream_alloc(pool, bytes, stream, block);
 	if (now->is_known) /* the bins were searched already */

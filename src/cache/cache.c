@@ -628,12 +628,10 @@ enum mam_status mam_cache_free_now(struct mam_pool *pool, void *block)
 	return status == MAM_ERROR_INTERIOR && pool->cache ? mam_cache_judge(pool, block) : status;
 }
 
-void mam_cache_correct(const struct mam_pool *pool, struct mam_segment_info *segment)
+void mam_cache_correct_cached(const struct mam_pool *pool, struct mam_segment_info *segment)
 {
 	uint64_t value;
 
-	if (!pool->cache || !segment->live)
-		return;
 	if (mam_cache_has(segment)) {
 		segment->live = false;
 		segment->retired = (mam_blocktag_of((uintptr_t)segment->base,

@@ -6,7 +6,8 @@
  *   transfer cache (transfer.h)            one lock per octave of sizes, for many blocks at once
  *   pool (pool/batch.h)                 the pool's lock, several blocks at once
  *
- * In a pool without a cache, `cache` is NULL; every call here accepts such a pool.
+ * In a pool without a cache, `cache` is NULL; every call here accepts such a pool, and passes it on
+ * to the redzone layer if the pool has that debug mode.
  */
 #ifndef MAM_CACHE_CACHE_H
 #define MAM_CACHE_CACHE_H
@@ -14,6 +15,7 @@
 #include "cache/transfer.h"
 #include "cache/tcache.h"
 #include "pool/handle.h"
+#include "redzone/redzone.h"
 #include "stream/stream.h"
 
 #define MAM_CACHE_MAX_BYTES ((size_t)MAM_BLOCKTAG_MAX * MAM_BLOCKTAG_GRANULE)
@@ -100,7 +102,17 @@ void mam_cache_release_async(struct mam_pool *pool, struct CUstream_st *stream);
 enum mam_status mam_cache_judge(struct mam_pool *pool, const void *address);
 
 /* mam_cache_correct - change the pool's description of a segment to the callers' view. */
-void mam_cache_correct(const struct mam_pool *pool, struct mam_segment_info *segment);
+void mam_cache_correct_cached(const struct mam_pool *pool, struct mam_segment_info *segment);
+
+static inline void mam_cache_correct(const struct mam_pool *pool, struct mam_segment_info *segment)
+{
+	if (!segment->live)
+		return;
+	if (pool->redzone)
+		mam_redzone_correct(pool, segment);
+	else if (pool->cache)
+		mam_cache_correct_cached(pool, segment);
+}
 
 /*
  * mam_cache_number_of - number of the pool that may have the block, and its rounded size; false: it
@@ -272,8 +284,10 @@ mam_cache_alloc_own(const struct mam_pool *handle, size_t bytes)
 static inline enum mam_status mam_cache_alloc(struct mam_pool *pool, size_t bytes, size_t alignment,
 					      void **block)
 {
-	return pool->cache ? mam_cache_alloc_slowly(pool, bytes, alignment, block)
-			   : mam_pool_alloc(pool, bytes, alignment, block);
+	if (pool->cache)
+		return mam_cache_alloc_slowly(pool, bytes, alignment, block);
+	return pool->redzone ? mam_redzone_alloc(pool, bytes, alignment, false, block)
+			     : mam_pool_alloc(pool, bytes, alignment, block);
 }
 
 /*
@@ -377,7 +391,9 @@ static inline bool mam_cache_retire_own(const struct mam_pool *handle, void *blo
 /* mam_cache_free - the slow path. pre: inside a section. */
 static inline enum mam_status mam_cache_free(struct mam_pool *pool, void *block)
 {
-	return pool->cache ? mam_cache_free_slowly(pool, block) : mam_pool_free(pool, block);
+	if (pool->cache)
+		return mam_cache_free_slowly(pool, block);
+	return pool->redzone ? mam_redzone_free(pool, block) : mam_pool_free(pool, block);
 }
 
 #endif

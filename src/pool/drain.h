@@ -2,7 +2,7 @@
 /*
  * drain.h - what layers above the pool can return to it when it runs out of free memory.
  *
- * Thread caches and streams keep blocks that no caller holds. The pool does not know these layers.
+ * Thread caches, streams and red zones keep blocks that no caller holds. The pool does not know these layers.
  * Each of them registers a function, which the pool calls where a request would otherwise cost
  * more:
  *   PASSED   before the pool requests more from the source: release what needs no wait
@@ -28,7 +28,8 @@ enum mam_drain_level { MAM_DRAIN_PASSED, MAM_DRAIN_ALL, MAM_DRAIN_END };
 typedef bool mam_drain_fn(struct mam_pool *pool, enum mam_drain_level level);
 
 enum mam_drain_stop {
-	MAM_DRAIN_CACHE, /* called first: blocks that it holds for streams are returned to these */
+	MAM_DRAIN_REDZONE, /* called first: checks freed blocks and frees them */
+	MAM_DRAIN_CACHE,   /* before streams: blocks that it holds for them are returned to these */
 	MAM_DRAIN_STREAM,
 	MAM_DRAIN_STOPS
 };

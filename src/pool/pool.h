@@ -88,6 +88,7 @@ enum mam_pool_state {
 };
 
 struct mam_range;
+struct mam_redzone;
 struct mam_scope;
 struct mam_stream_ops;
 struct mam_suspension;
@@ -112,10 +113,11 @@ struct mam_pool {
 	void *cache;                          /* state of the cache layer; lock: its own */
 	void *stream;                         /* state of the stream layer; lock: its own */
 	const struct mam_stream_ops *fences;  /* of the stream layer (range.h); NULL: none */
+	struct mam_redzone *redzone;          /* of the redzone layer; NULL: not that debug mode */
 
 	_Atomic uint32_t state; /* enum mam_pool_state; written under both locks */
 
-	char apart[96]; /* not used; not an alignment: tests have pools in memory of calloc() */
+	char apart[80]; /* not used; not an alignment: tests have pools in memory of calloc() */
 	struct mam_lock lock;
 	struct mam_lock grow_lock;
 

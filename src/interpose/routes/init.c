@@ -86,7 +86,11 @@ static void wake(void)
 
 	atomic_store_explicit(&wants_stats, mam_option_number("MAM_STATS") != 0,
 			      memory_order_relaxed);
-	atomic_store_explicit(&policy, policy_of(mam_option_number("MAM_FREE")),
+	/* Red zones are checked when no work uses the block any more. */
+	atomic_store_explicit(&policy,
+			      mam_option_number("MAM_DEBUG") != 0
+				      ? MAM_INIT_STRICT
+				      : policy_of(mam_option_number("MAM_FREE")),
 			      memory_order_relaxed);
 	atomic_store_explicit(&captures, mam_option_number("MAM_CAPTURE") == CAPTURE_ALLOW,
 			      memory_order_relaxed);
