@@ -58,15 +58,15 @@ uint64_t fake_now(void)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-/* Memory that is gone is intact. */
+/* Memory that is gone is wrong: a real kernel would fail. */
 static void check(const uint64_t range[2], uint64_t *bad)
 {
 	for (uint64_t offset = 0; offset < range[1];) {
 		const unsigned char *place = fake_memory_place(range[0] + offset);
 		size_t part = fake_memory_extent(range[0] + offset, range[1] - offset);
 
-		for (size_t i = 0; place && i < part; i++) {
-			if (place[i] != 0xdb) {
+		for (size_t i = 0; i < part; i++) {
+			if (!place || place[i] != 0xdb) {
 				*bad = offset + i;
 				return;
 			}

@@ -326,17 +326,19 @@ static void errors_and_views(void)
 static void captured(void)
 {
 	struct CUgraph_st *graph;
-	char *before, *inside, *apart;
+	char *before, *inside, *apart, *late;
 
 	begin();
 	before = get_async(1000);
 	REQUIRE(cuda.cuStreamBeginCapture_v2(stream, 0) == CUDA_SUCCESS);
 	inside = get_async(1000);
 	apart = get(1000);
+	late = get_async(1000);
 	SUCCEEDS(mam_free_async(pool, inside, stream));
 	SUCCEEDS(mam_free_async(pool, before, stream));
 	put(apart);
 	REQUIRE(cuda.cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS);
+	put(late);
 	put(get(1000));
 }
 
