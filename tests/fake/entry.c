@@ -5,9 +5,11 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static bool started; /* cuInit was called. lock: fake */
+static bool ended;   /* the process exits. lock: fake */
 static bool forked;  /* this process is the child of one that used the library */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -45,6 +47,8 @@ int fake_enter_early(const char *name)
 	fake_timeline_tick();
 	if (forked)
 		return CUDA_ERROR_NOT_INITIALIZED;
+	if (ended)
+		return CUDA_ERROR_DEINITIALIZED;
 	if (fake_knobs_fails(name, &result))
 		return result;
 	fake_timeline_run();
@@ -100,7 +104,17 @@ void fake_lock_retake(void)
 	pthread_mutex_lock(&lock);
 }
 
+static void end(void)
+{
+	pthread_mutex_lock(&lock);
+	ended = true;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Handlers that the program registers later run before end(), and may still use the driver. */
 void fake_started(void)
 {
+	if (!started)
+		atexit(end);
 	started = true;
 }
