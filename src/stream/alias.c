@@ -78,7 +78,7 @@ static bool record(struct mam_pool *pool, const void *order, struct mam_alias_fe
 static bool passed(struct mam_pool *pool, const struct mam_alias_fence *fence)
 {
 	struct mam_streams *streams = pool->stream;
-	const struct mam_fence look = { fence->event, fence->context };
+	const struct mam_fence look = { .event = fence->event, .context = fence->context };
 	enum mam_fence_state state;
 
 	mam_lock_take(&streams->lock);
@@ -92,7 +92,7 @@ static bool passed(struct mam_pool *pool, const struct mam_alias_fence *fence)
 static void drop(struct mam_pool *pool, struct mam_alias_fence *fence)
 {
 	struct mam_streams *streams = pool->stream;
-	struct mam_fence dropped = { fence->event, fence->context };
+	struct mam_fence dropped = { .event = fence->event, .context = fence->context };
 
 	mam_lock_take(&streams->lock);
 	mam_fence_drop(&streams->fences, &dropped);

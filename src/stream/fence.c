@@ -54,11 +54,15 @@ static bool enter(const struct mam_fences *fences, struct CUctx_st *context,
 	return mam_device_enter(&there, visit).result == MAM_DRIVER_SUCCESS;
 }
 
+static unsigned long long id_at(const struct mam_fences *fences, const struct mam_fence *fence)
+{
+	return fence->id != 0 ? fence->id : id_of(fences, fence->context);
+}
+
 /* An event ends with its context: no call may use it after that. */
 static unsigned int check(const struct mam_fences *fences, const struct mam_fence *fence)
 {
-	return mam_context_check(fences->device.driver, fence->context,
-				 id_of(fences, fence->context));
+	return mam_context_check(fences->device.driver, fence->context, id_at(fences, fence));
 }
 
 static void destroy(const struct mam_fences *fences, const struct mam_fence *fence)
@@ -76,11 +80,12 @@ void mam_fences_end(struct mam_fences *fences)
 	mam_device_unbind(&fences->device);
 }
 
+/* Not of an ended context whose handle is that of another one by now. */
 static bool take_idle(struct mam_fences *fences, const struct CUctx_st *context,
-		      struct mam_fence *fence)
+		      unsigned long long id, struct mam_fence *fence)
 {
 	for (unsigned int i = fences->idle_count; i-- != 0;) {
-		if (fences->idle[i].context != context)
+		if (fences->idle[i].context != context || fences->idle[i].id != id)
 			continue;
 		*fence = fences->idle[i];
 		fences->idle[i] = fences->idle[--fences->idle_count];
@@ -92,11 +97,18 @@ static bool take_idle(struct mam_fences *fences, const struct CUctx_st *context,
 /* pre: the visit has begun */
 static bool take(struct mam_fences *fences, struct CUctx_st *context, struct mam_fence *fence)
 {
-	if (take_idle(fences, context, fence))
+	const struct mam_driver *driver = fences->device.driver;
+	unsigned long long id = id_of(fences, context);
+
+	if (context != fences->device.context && driver->ctx_get_id &&
+	    driver->ctx_get_id(context, &id) != MAM_DRIVER_SUCCESS)
+		id = 0;
+	if (take_idle(fences, context, id, fence))
 		return true;
-	if (fences->device.driver->event_create(&fence->event, TIMING_OFF) != MAM_DRIVER_SUCCESS)
+	if (driver->event_create(&fence->event, TIMING_OFF) != MAM_DRIVER_SUCCESS)
 		return false;
 	fence->context = context;
+	fence->id = id;
 	fences->created++;
 	return true;
 }
@@ -105,6 +117,7 @@ void mam_fence_drop(struct mam_fences *fences, struct mam_fence *fence)
 {
 	if (fence->event == NULL)
 		return;
+	fence->id = id_at(fences, fence);
 	if (fences->lag == NULL && fences->idle_count < MAM_FENCES_IDLE)
 		fences->idle[fences->idle_count++] = *fence;
 	else if (fences->lag == NULL)
@@ -199,7 +212,9 @@ bool mam_fence_order(const struct mam_fences *fences, const struct mam_fence *fe
 		return true;
 	if (driver->stream_wait_event == NULL || !enter(fences, fences->device.context, &visit))
 		return false;
-	result = driver->stream_wait_event(stream, fence->event, 0);
+	result = check(fences, fence);
+	if (result == MAM_DRIVER_SUCCESS)
+		result = driver->stream_wait_event(stream, fence->event, 0);
 	mam_device_leave(&fences->device, &visit);
 	return result == MAM_DRIVER_SUCCESS;
 }
@@ -229,8 +244,9 @@ bool mam_fences_wait_all(struct mam_fences *fences, unsigned long long ticket)
 	}
 	if (ticket != 0)
 		return mam_device_quiesce_end(&fences->device, ticket) == MAM_OK;
-	if (!enter(fences, fences->device.context, &visit))
-		return false;
+	result = mam_device_enter(&fences->device, &visit).result;
+	if (result != MAM_DRIVER_SUCCESS)
+		return state_of(result) == MAM_FENCE_PASSED;
 	if (driver->ctx_record_event == NULL) {
 		result = driver->ctx_synchronize();
 	} else {

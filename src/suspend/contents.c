@@ -53,7 +53,8 @@ static void unpin(struct mam_contents *contents)
 	unsigned int result = mam_device_enter(device, &visit).result;
 
 	if (result != MAM_DRIVER_SUCCESS) {
-		mam_pinned_drop(&contents->pinned, result == MAM_DRIVER_CONTEXT_IS_DESTROYED);
+		mam_pinned_drop(&contents->pinned, result == MAM_DRIVER_CONTEXT_IS_DESTROYED ||
+							   result == MAM_DRIVER_DEINITIALIZED);
 		return;
 	}
 	mam_pinned_close(&contents->pinned, device->driver);

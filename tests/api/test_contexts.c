@@ -486,6 +486,40 @@ START_TEST(own_pool_does_not_enter_its_context_after_the_end)
 }
 END_TEST
 
+/* A pool's fence of a stream of another context ends with that context. */
+START_TEST(fences_of_another_context_end_with_it)
+{
+	struct mam_pool_attr attr = MAM_POOL_ATTR_INIT;
+	struct CUctx_st *context;
+	struct CUstream_st *stream;
+	struct mam_pool *pool;
+	void *blocks[40], *block;
+	size_t released;
+
+	setenv("FAKE_CUDA_LAG_US", "1000", 1);
+	setenv("FAKE_CUDA_CLOCK_NS", "10", 1);
+	start();
+	attr.source = sources[_i];
+	ck_assert_int_eq(mam_pool_create(&attr, &pool), MAM_OK);
+	context = new_context(0);
+	ck_assert_int_eq(cuda.cuStreamCreate(&stream, STREAM_NON_BLOCKING), CUDA_SUCCESS);
+	for (int i = 0; i < 40; i++)
+		ck_assert_int_eq(mam_malloc_async(pool, MIB, stream, &blocks[i]), MAM_OK);
+	for (int i = 0; i < 40; i++) {
+		if (_i < 2)
+			cuda.cuMemsetD8Async((uintptr_t)blocks[i], 1, MIB, stream);
+		ck_assert_int_eq(mam_free_async(pool, blocks[i], stream), MAM_OK);
+	}
+	ck_assert_int_eq(cuda.cuCtxDestroy_v2(context), CUDA_SUCCESS);
+	enter(primary);
+	ck_assert_int_eq(cuda.cuStreamCreate(&stream, STREAM_NON_BLOCKING), CUDA_SUCCESS);
+	ck_assert_int_eq(mam_malloc_async(pool, MIB, stream, &block), MAM_OK);
+	ck_assert_int_eq(mam_free_async(pool, block, stream), MAM_OK);
+	mam_pool_trim(pool, 0, &released);
+	ck_assert_int_eq(mam_pool_destroy(pool), MAM_OK);
+}
+END_TEST
+
 START_TEST(threads_use_their_own_contexts)
 {
 	int numbers[4];
@@ -526,6 +560,8 @@ int main(void)
 	tcase_add_loop_test(tests, named_pool_ends_with_its_context, 0, (int)COUNT_OF(sources));
 	tcase_add_test(tests, named_host_pool_is_shared_by_all_contexts);
 	tcase_add_loop_test(tests, own_pool_does_not_enter_its_context_after_the_end, 0,
+			    (int)COUNT_OF(sources));
+	tcase_add_loop_test(tests, fences_of_another_context_end_with_it, 0,
 			    (int)COUNT_OF(sources));
 	tcase_add_test(tests, threads_use_their_own_contexts);
 	return suite_run(suite);

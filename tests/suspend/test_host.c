@@ -3,6 +3,8 @@
  * Host memory for contents: it stays with the pool after a resume, grows with the pool, is freed on
  * request and when another pool needs it, and never exceeds MAM_HOST_MEMORY.
  */
+#include <sys/stat.h>
+
 #include "blocks.h"
 
 static char calls[] = "/tmp/mam-host-XXXXXX"; /* the log of the stand-in */
@@ -218,6 +220,42 @@ START_TEST(more_than_the_limit)
 }
 END_TEST
 
+static char said[] = "/tmp/mam-said-XXXXXX";
+
+/* The driver's exit handler ran before: every call of it fails. */
+static void end_late(void)
+{
+	struct CUctx_st *current;
+	struct stat file;
+	size_t released;
+	bool good = cuda.cuCtxGetCurrent(&current) == CUDA_ERROR_DEINITIALIZED;
+
+	good &= mam_pool_trim(pool, 0, &released) == MAM_OK;
+	good &= mam_pool_destroy(pool) == MAM_OK;
+	good &= stat(said, &file) == 0 && file.st_size == 0;
+	unlink(said);
+	_exit(good ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+START_TEST(nothing_is_reported_while_the_process_exits)
+{
+	int number = mkstemp(said);
+
+	ck_assert_int_ge(number, 0);
+	close(number);
+	ck_assert_int_eq(atexit(end_late), 0);
+	setenv("FAKE_CUDA_MEMORY", "256M", 1);
+	setenv("MAM_LOG_FILE", said, 1);
+	cuda = load();
+	pool = new_pool("late", 0);
+	fill_pool();
+	cycle();
+	for (size_t i = 0; i < BLOCKS; i++)
+		ck_assert_int_eq(mam_free_async(pool, blocks[i], NULL), MAM_OK);
+	exit(EXIT_FAILURE); /* end_late() decides */
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("suspend/host");
@@ -229,5 +267,6 @@ int main(void)
 	tcase_add_loop_test(tests, it_ends_with_the_pool, 0, 2);
 	tcase_add_loop_test(tests, limit_holds_for_all_pools, 0, 2);
 	tcase_add_test(tests, more_than_the_limit);
+	tcase_add_exit_test(tests, nothing_is_reported_while_the_process_exits, EXIT_SUCCESS);
 	return suite_run(suite);
 }
