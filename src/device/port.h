@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * port.h - the primitives in which device code is written, so that one source is CUDA, a test on
- * the CPU, and (bitmap and pages) OpenCL C.
+ * port.h - the primitives in which device code is written, so that one source is CUDA, HIP, a
+ * test on the CPU, and (bitmap and pages) OpenCL C.
  *
  * Device code is a C subset that is both C11 and CUDA C++: headers of static functions, without
  * templates, overloads or designated initializers. Every access to data that other lanes may access
@@ -58,6 +58,8 @@
 
 #if defined(__OPENCL_VERSION__) || defined(__OPENCL_C_VERSION__)
 #include "device/port_opencl.h"
+#elif defined(__HIPCC__)
+#include "device/port_hip.h"
 #elif defined(__CUDACC__)
 #include "device/port_cuda.h"
 #elif defined(MAM_SIMT)
